@@ -1,0 +1,221 @@
+/* trn_base.h - the ground every other header stands on: status, errors, linkage, and the float guard.
+ * SPDX-License-Identifier: MIT
+ *
+ *     #include <trnmath/trn_base.h>
+ *     #include <stdio.h>
+ *     int main(void) {
+ *         unsigned wrong = trn_fp_check();
+ *         if (wrong) printf("floats misbehave: %s\n", trn_fp_check_text(wrong));
+ *         return wrong ? 1 : 0;
+ *     }
+ *
+ * DOES: names every status once, fills trn_error, refuses fast-math builds, and tells at run time what the
+ *     preprocessor cannot see (FTZ, DAZ, rounding mode, contraction, reassociation, finite-only).
+ * DOES NOT: print, allocate, keep state, or change the floating-point environment.
+ *
+ * CONTENTS
+ *     TRN_VERSION                 the library's version, as text and as three numbers
+ *     trn_status                  what every call returns
+ *     trn_status_text             one phrase for a status
+ *     trn_error                   optional: one sentence with the field and the numbers
+ *     trn_fp_check                0, or a set of TRN_FP_* bits
+ *     trn_fp_check_text           one sentence for the lowest bit of such a set
+ *
+ * KNOWN FROM: IEEE 754-2019; the macros that gcc 12 and clang 14-19 define under fast math (measured).
+ */
+#ifndef TRN_BASE_H
+#define TRN_BASE_H
+
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#define TRN_VERSION_MAJOR 0
+#define TRN_VERSION_MINOR 1
+#define TRN_VERSION_PATCH 0
+#define TRN_VERSION "0.1.0"
+
+/* ---- what this compiler and machine are, as 0/1 macros (a typo is caught by -Wundef) ---- */
+
+#if !defined(__GNUC__)
+#error "trnmath needs gcc or clang (it uses their target attributes to build kernels for several instruction sets)"
+#endif
+#if !defined(__BYTE_ORDER__) || __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__
+#error "trnmath needs a little-endian machine: its file and wire formats are, and nothing else is tested"
+#endif
+
+#if defined(__x86_64__)
+#define TRNI_X86 1
+#else
+#define TRNI_X86 0
+#endif
+#if defined(__aarch64__)
+#define TRNI_AARCH64 1
+#else
+#define TRNI_AARCH64 0
+#endif
+#if defined(__clang__)
+#define TRNI_CLANG 1
+#else
+#define TRNI_CLANG 0
+#endif
+
+/* Everything is static: two files of one program may be compiled with different flags and never share a body. */
+#define TRNI_FN static inline __attribute__((unused))
+#define TRNI_INLINE static inline __attribute__((unused, always_inline))
+#define TRNI_DATA static const __attribute__((unused))
+
+/* ---- the float guard, first half: what the preprocessor shows ----
+ * Affects: every result. Issue: fast math may reorder sums, drop NaN tests and flush subnormals.
+ * Default (0): refuse to compile. Enabled (1): compile, without the promise of bits.
+ * Symptom when enabled: digests differ between machines, NaN and infinity handled at random. */
+#ifndef TRN_ALLOW_FAST_MATH
+#define TRN_ALLOW_FAST_MATH 0
+#endif
+#if !TRN_ALLOW_FAST_MATH
+#if defined(__FAST_MATH__) || (defined(__FINITE_MATH_ONLY__) && __FINITE_MATH_ONLY__ + 0) || \
+    defined(__ASSOCIATIVE_MATH__) || defined(__RECIPROCAL_MATH__) || defined(__NO_SIGNED_ZEROS__)
+#error "trnmath: fast-math flags change its bits; compile this file without them, or define TRN_ALLOW_FAST_MATH=1"
+#endif
+#if defined(__FLT_EVAL_METHOD__) && __FLT_EVAL_METHOD__ != 0 && __FLT_EVAL_METHOD__ != 16
+#error "trnmath: float expressions are evaluated in a wider format (x87?); use SSE arithmetic"
+#endif
+#endif
+
+/* ---- status ---- */
+
+#define TRNI_STATUS_LIST(X)                                       \
+    X(TRN_OK, "ok")                                               \
+    X(TRN_EINVAL, "an argument is invalid")                       \
+    X(TRN_ESHAPE, "shapes or strides do not fit")                 \
+    X(TRN_EFORMAT, "a number format does not fit")                \
+    X(TRN_ELIMIT, "a limit of the hardware is exceeded")          \
+    X(TRN_ENOSPC, "not enough memory")                            \
+    X(TRN_EUNSUPPORTED, "not available on this generation or host") \
+    X(TRN_EIO, "a file could not be read or written")
+
+typedef enum trn_status {
+#define TRNI_X(name, text) name,
+    TRNI_STATUS_LIST(TRNI_X)
+#undef TRNI_X
+} trn_status;
+
+/* Filled on every failure when the caller gives one: text is one plain sentence. Untouched on success. */
+typedef struct trn_error {
+    trn_status status;
+    char text[256];
+} trn_error;
+
+TRNI_FN const char *trn_status_text(trn_status status)
+{
+    static const char *const text[] = {
+#define TRNI_X(name, phrase) phrase,
+        TRNI_STATUS_LIST(TRNI_X)
+#undef TRNI_X
+    };
+    return (unsigned)status < sizeof text / sizeof text[0] ? text[(unsigned)status] : "an unknown status";
+}
+
+/* Writes the sentence (when somebody wants it) and returns the status, so that a check is one line. */
+__attribute__((unused, format(printf, 3, 4))) static trn_status trni_fail(trn_error *error, trn_status status,
+                                                                           const char *format, ...)
+{
+    if (error) {
+        va_list list;
+        va_start(list, format);
+        vsnprintf(error->text, sizeof error->text, format, list);
+        va_end(list);
+        error->status = status;
+    }
+    return status;
+}
+
+/* ---- bits of floats: memcpy, so that no compiler may reason about the value ---- */
+
+TRNI_INLINE uint32_t trni_bits(float x)
+{
+    uint32_t u;
+    memcpy(&u, &x, sizeof u);
+    return u;
+}
+
+TRNI_INLINE float trni_float(uint32_t u)
+{
+    float x;
+    memcpy(&x, &u, sizeof x);
+    return x;
+}
+
+#define TRNI_F32_SIGN 0x80000000u
+#define TRNI_F32_INF 0x7f800000u
+#define TRNI_F32_NAN 0x7fc00000u
+
+TRNI_INLINE bool trni_is_nan_bits(uint32_t u) { return (u & ~TRNI_F32_SIGN) > TRNI_F32_INF; }
+
+/* ---- the float guard, second half: what only running shows ---- */
+
+enum {
+    TRN_FP_FTZ = 1,            /* subnormal results become zero */
+    TRN_FP_DAZ = 2,            /* subnormal operands count as zero */
+    TRN_FP_ROUNDING = 4,       /* the rounding mode is not to nearest even */
+    TRN_FP_CONTRACTION = 8,    /* a*b + c becomes one rounding here (harmless to trnmath's own results) */
+    TRN_FP_REASSOCIATION = 16, /* (a + b) - a is simplified */
+    TRN_FP_FINITE_ONLY = 32    /* NaN tests are folded away */
+};
+
+TRNI_FN const char *trn_fp_check_text(unsigned bits)
+{
+    static const char *const text[] = {
+        "subnormal results are flushed to zero (FTZ is set, perhaps by linking with -ffast-math)",
+        "subnormal operands are read as zero (DAZ is set, perhaps by linking with -ffast-math)",
+        "the rounding mode is not round-to-nearest-even (somebody called fesetround)",
+        "products are fused with sums in this file (-ffp-contract); trnmath's own results do not depend on it",
+        "sums are reassociated in this file (-fassociative-math or -funsafe-math-optimizations)",
+        "NaN tests are removed in this file (-ffinite-math-only)",
+    };
+    for (unsigned i = 0; i < sizeof text / sizeof text[0]; i++)
+        if (bits >> i & 1u) return text[i];
+    return "floating point behaves";
+}
+
+/* Looks at this file's flags and this thread's floating-point environment. Every operand passes through volatile
+ * memory, so that the processor computes and not the compiler; bits are compared, not floats. */
+TRNI_FN unsigned trn_fp_check(void)
+{
+    volatile float min_normal = 0x1p-126f, half = 0.5f, subnormal = 0x1p-149f, two24 = 0x1p24f, one = 1.0f;
+    volatile float below_half_ulp = 0x1p-25f, above_half_ulp = 0x1.8p-24f, minus_one = -1.0f;
+    unsigned found = 0;
+
+    volatile float ftz = min_normal * half;
+    if (trni_bits(ftz) != 0x00400000u) found |= TRN_FP_FTZ;
+
+    volatile float daz = subnormal * two24;
+    if (trni_bits(daz) != 0x01000000u) found |= TRN_FP_DAZ;
+
+    volatile float up = one + below_half_ulp, down = minus_one - below_half_ulp, nearest = one + above_half_ulp;
+    if (trni_bits(up) != 0x3f800000u || trni_bits(down) != 0xbf800000u || trni_bits(nearest) != 0x3f800001u)
+        found |= TRN_FP_ROUNDING;
+
+    /* (1 + 2^-12)^2 = 1 + 2^-11 + 2^-24: the last term survives only inside a fused multiply-add. Each operand is
+     * read anew, or the compiler would reuse a product that it had already rounded. */
+    volatile float a = 0x1.001p0f, minus_c = -0x1.002p0f;
+    float x = a, y = a, z = minus_c;
+    volatile float contracted = x * y + z;
+    if (trni_bits(contracted) != 0) found |= TRN_FP_CONTRACTION;
+
+    volatile float big = 0x1p30f, small = 1.0f;
+    float p = big, q = small;
+    volatile float reassociated = (p + q) - p;
+    if (trni_bits(reassociated) != 0) found |= TRN_FP_REASSOCIATION;
+
+    volatile float not_a_number = trni_float(TRNI_F32_NAN);
+    float n = not_a_number;
+    if (n == n) found |= TRN_FP_FINITE_ONLY;
+
+    return found;
+}
+
+#endif /* TRN_BASE_H */

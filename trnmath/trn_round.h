@@ -1,0 +1,85 @@
+/* trn_round.h - the one rounding decision of the library: given what is cut off, does the magnitude grow by one?
+ * SPDX-License-Identifier: MIT
+ *
+ *     #include <trnmath/trn_round.h>
+ *     int main(void) {
+ *         trn_rounder up = { .rounding = TRN_TOWARD_POSITIVE };
+ *         return trn_round_magnitude(0x1fu, 4, false, up) == 2 ? 0 : 1;     // 1 and 15/16 becomes 2
+ *     }
+ *
+ * DOES: nearest even, stochastic with 1..32 bits, toward zero, toward +infinity, toward -infinity, to odd, on integers.
+ * DOES NOT: know formats, signs of zero, overflow or NaN: those belong to trn_format.h.
+ *
+ * CONTENTS
+ *     trn_rounding          the six modes
+ *     trn_overflow          what a finite value beyond the largest becomes
+ *     trn_rounder           mode, random word and its number of bits
+ *     trn_round_text        the name of a mode
+ *     trn_round_magnitude   magnitude / 2^shift, rounded
+ *
+ * KNOWN FROM: IEEE 754-2019 §4.3; Boldo and Melquiond 2008 for rounding to odd; stochastic rounding as in design
+ *     semantics: away from zero iff floor(2^n * fraction) + r >= 2^n. That the chip compares 32 bits is `assumed`.
+ */
+#ifndef TRN_ROUND_H
+#define TRN_ROUND_H
+
+#include "trn_base.h"
+
+typedef enum trn_rounding {
+    TRN_NEAREST_EVEN = 0,
+    TRN_STOCHASTIC,
+    TRN_TOWARD_ZERO,
+    TRN_TOWARD_POSITIVE,
+    TRN_TOWARD_NEGATIVE,
+    TRN_TO_ODD /* an inexact result gets an odd last bit, so that a second, narrower rounding is still correct */
+} trn_rounding;
+enum { TRNI_ROUNDING_COUNT = TRN_TO_ODD + 1 };
+
+typedef enum trn_overflow {
+    TRN_OVERFLOW_DEFAULT = 0, /* infinity where the format has one, else its NaN, else its maximum */
+    TRN_SATURATE              /* finite values stop at the maximum; infinities and NaN stay what they are */
+} trn_overflow;
+
+typedef struct trn_rounder {
+    trn_rounding rounding;
+    uint32_t random; /* stochastic only: `bits` random bits, low-aligned */
+    int bits;        /* 1..32; 0 means 32 */
+} trn_rounder;
+
+TRNI_FN const char *trn_round_text(trn_rounding rounding)
+{
+    static const char *const name[] = { "nearest_even",    "stochastic",      "toward_zero",
+                                        "toward_positive", "toward_negative", "to_odd" };
+    return (unsigned)rounding < TRNI_ROUNDING_COUNT ? name[(unsigned)rounding] : "unknown";
+}
+
+/* Rounds magnitude / 2^shift to an integer; magnitude < 2^31, shift >= 0. `negative` is the sign of the number whose
+ * magnitude this is; only the directed modes look at it. Exact quotients never move. */
+TRNI_FN uint32_t trn_round_magnitude(uint32_t magnitude, int shift, bool negative, trn_rounder how)
+{
+    if (shift <= 0) return magnitude;
+    /* Beyond 63 places the quotient is below 2^-31: less than half, and smaller than any of 32 random thresholds
+     * except where it is zero, so the exact distance no longer matters. */
+    const int s = shift < 63 ? shift : 63;
+    const uint64_t m = magnitude;
+    const uint32_t kept = (uint32_t)(m >> s);
+    const uint64_t cut = m & (((uint64_t)1 << s) - 1), half = (uint64_t)1 << (s - 1);
+    if (cut == 0) return kept;
+
+    switch (how.rounding) {
+    case TRN_TOWARD_ZERO: return kept;
+    case TRN_TOWARD_POSITIVE: return kept + !negative;
+    case TRN_TOWARD_NEGATIVE: return kept + negative;
+    case TRN_TO_ODD: return kept | 1u;
+    case TRN_STOCHASTIC: {
+        /* threshold = floor(2^n * cut / 2^s); cut < 2^s keeps the left shift below 2^n */
+        const int n = how.bits ? how.bits : 32;
+        const uint64_t threshold = s >= n ? cut >> (s - n) : cut << (n - s);
+        return kept + (threshold + how.random >= (uint64_t)1 << n);
+    }
+    case TRN_NEAREST_EVEN:
+    default: return kept + (cut > half || (cut == half && (kept & 1u)));
+    }
+}
+
+#endif /* TRN_ROUND_H */

@@ -1,0 +1,252 @@
+/* trn_tensor.h - views of the caller's memory: shape, strides, format. Nothing is owned, nothing is copied.
+ * SPDX-License-Identifier: MIT
+ *
+ *     #include <trnmath/trn_tensor.h>
+ *     int main(void) {
+ *         static uint16_t weights[64 * 32];
+ *         trn_tensor w = trn_tensor_2d(TRN_BF16, weights, 64, 32);
+ *         trn_tensor t = trn_tensor_transposed(w);                 // [32, 64], same memory
+ *         return t.shape[0] == 32 && trn_tensor_elements(t) == 2048 ? 0 : 1;
+ *     }
+ *
+ * DOES: describes up to six axes with strides in elements. Strides all zero mean packed rows. Otherwise every stride
+ *     is >= 1, except that an input may broadcast an axis with stride 0. Transposes cost nothing.
+ * DOES NOT: accept negative strides (TRN_ESHAPE), own memory, or hold sub-byte packings.
+ *
+ * CONTENTS
+ *     trn_tensor                the view
+ *     trn_tensor_1d, trn_tensor_2d, trn_tensor_nd   packed views
+ *     trn_tensor_transposed     last two axes swapped
+ *     trn_tensor_elements       product of the shape
+ *     trn_tensor_check          is this view usable as an input, or as an output?
+ *     trn_tensor_overlap        do two views share a byte? (exact for ordinary layouts, else it says yes)
+ *
+ * KNOWN FROM: BLAS and NumPy conventions; the bounded search of trn_tensor_overlap answers the question that NumPy's
+ *     may_share_memory documents.
+ */
+#ifndef TRN_TENSOR_H
+#define TRN_TENSOR_H
+
+#include "trn_format.h"
+
+#define TRN_MAX_RANK 6
+
+typedef struct trn_cfp8 {
+    int exponent_bits; /* 2..5; mantissa bits = 7 - exponent_bits */
+    int bias;
+    bool no_infinity;
+} trn_cfp8;
+
+typedef struct trn_tensor {
+    void *data;
+    trn_format format;
+    int rank; /* 0 = no tensor */
+    int64_t shape[TRN_MAX_RANK];
+    int64_t stride[TRN_MAX_RANK]; /* in elements; all 0 = packed rows */
+    trn_cfp8 cfp8;                /* TRN_CFP8 only */
+} trn_tensor;
+
+TRNI_FN trn_tensor trn_tensor_nd(trn_format format, void *data, int rank, const int64_t *shape)
+{
+    trn_tensor t;
+    memset(&t, 0, sizeof t);
+    t.data = data;
+    t.format = format;
+    t.rank = rank;
+    for (int i = 0; i < rank && i < TRN_MAX_RANK; i++) t.shape[i] = shape[i];
+    return t;
+}
+
+TRNI_FN trn_tensor trn_tensor_1d(trn_format format, void *data, int64_t n) { return trn_tensor_nd(format, data, 1, &n); }
+
+TRNI_FN trn_tensor trn_tensor_2d(trn_format format, void *data, int64_t rows, int64_t cols)
+{
+    const int64_t shape[2] = { rows, cols };
+    return trn_tensor_nd(format, data, 2, shape);
+}
+
+TRNI_FN bool trni_strides_packed(const trn_tensor *t)
+{
+    for (int i = 0; i < t->rank; i++)
+        if (t->stride[i] != 0) return false;
+    return true;
+}
+
+/* The strides that are meant: what "all zero" stands for is filled in. The view must have passed trn_tensor_check. */
+TRNI_FN void trni_strides(const trn_tensor *t, int64_t stride[TRN_MAX_RANK])
+{
+    const bool packed = trni_strides_packed(t);
+    int64_t step = 1;
+    for (int i = t->rank - 1; i >= 0; i--) {
+        stride[i] = packed ? step : t->stride[i];
+        step *= t->shape[i] > 0 ? t->shape[i] : 1;
+    }
+}
+
+/* No copy: the last two axes change places. A view of rank < 2 comes back unchanged. */
+TRNI_FN trn_tensor trn_tensor_transposed(trn_tensor t)
+{
+    if (t.rank < 2 || t.rank > TRN_MAX_RANK) return t;
+    if (trni_strides_packed(&t)) {
+        int64_t stride[TRN_MAX_RANK];
+        trni_strides(&t, stride);
+        memcpy(t.stride, stride, sizeof(int64_t) * (size_t)t.rank);
+    }
+    const int i = t.rank - 2, j = t.rank - 1;
+    const int64_t shape = t.shape[i], stride = t.stride[i];
+    t.shape[i] = t.shape[j];
+    t.stride[i] = t.stride[j];
+    t.shape[j] = shape;
+    t.stride[j] = stride;
+    return t;
+}
+
+TRNI_FN int64_t trn_tensor_elements(trn_tensor t)
+{
+    int64_t n = t.rank > 0;
+    for (int i = 0; i < t.rank; i++) n *= t.shape[i];
+    return n;
+}
+
+/* ---- checks ---- */
+
+typedef enum trni_use { TRNI_INPUT, TRNI_OUTPUT } trni_use;
+
+enum { TRNI_ADDRESS_BITS = 60 }; /* no view spans more bytes, or names more elements, than 2^60 */
+
+/* Bytes from the first to one past the last element; false when a size is absurd. */
+TRNI_FN bool trni_extent(const trn_tensor *t, size_t *bytes)
+{
+    const uint64_t limit = (uint64_t)1 << TRNI_ADDRESS_BITS, size = trn_format_bytes(t->format);
+    const bool packed = trni_strides_packed(t);
+    uint64_t last = 0, elements = 1; /* both stay <= limit */
+    *bytes = 0;
+    for (int i = 0; i < t->rank; i++)
+        if (t->shape[i] == 0) return true;
+    for (int i = t->rank - 1; i >= 0; i--) {
+        const uint64_t n = (uint64_t)t->shape[i], stride = packed ? elements : (uint64_t)t->stride[i];
+        if (elements > limit / n || (stride && n - 1 > (limit - last) / stride)) return false;
+        last += (n - 1) * stride;
+        elements *= n;
+    }
+    if (last >= limit / size) return false;
+    *bytes = (size_t)((last + 1) * size);
+    return true;
+}
+
+/* One variable of the question "can these two views meet?": it takes values low..high and moves by step bytes. */
+typedef struct trni_axis {
+    int64_t step, low, high;
+} trni_axis;
+
+/* Is there a choice of the variables, not all zero when `nonzero`, with |distance + sum of step*value| < size?
+ * Axes are sorted by falling step, so that ordinary layouts leave one or two values to try on each. */
+TRNI_FN bool trni_meet(const trni_axis *axis, int n, int64_t distance, int64_t size, bool nonzero, int *budget)
+{
+    if (n == 0) return !nonzero && distance > -size && distance < size;
+    int64_t below = 0, above = 0; /* what the later axes can add */
+    for (int i = 1; i < n; i++) {
+        below += axis[i].step * axis[i].low;
+        above += axis[i].step * axis[i].high;
+    }
+    for (int64_t v = axis[0].low; v <= axis[0].high; v++) {
+        const int64_t here = distance + axis[0].step * v;
+        if (here + above <= -size) { /* too low: jump to the first value that is not */
+            v += (-size - here - above) / axis[0].step;
+            continue;
+        }
+        if (here + below >= size) break;
+        if (--*budget < 0) return true; /* a layout nobody uses: the careful answer */
+        if (trni_meet(axis + 1, n - 1, here, size, nonzero && v == 0, budget)) return true;
+    }
+    return false;
+}
+
+TRNI_FN void trni_axis_add(trni_axis *axis, int *n, int64_t step, int64_t low, int64_t high)
+{
+    if (step == 0 || low == high) return;
+    for (int i = 0; i < *n; i++)
+        if (axis[i].step == step) { /* same step: one variable, wider range */
+            axis[i].low += low;
+            axis[i].high += high;
+            return;
+        }
+    int i = (*n)++;
+    for (; i > 0 && axis[i - 1].step < step; i--) axis[i] = axis[i - 1];
+    axis[i].step = step;
+    axis[i].low = low;
+    axis[i].high = high;
+}
+
+enum { TRNI_MEET_BUDGET = 10000 };
+
+/* Both views must have passed trn_tensor_check. Empty views share nothing. */
+TRNI_FN bool trn_tensor_overlap(trn_tensor a, trn_tensor b)
+{
+    size_t a_bytes, b_bytes;
+    if (!trni_extent(&a, &a_bytes) || !trni_extent(&b, &b_bytes) || !a_bytes || !b_bytes) return false;
+    const uintptr_t pa = (uintptr_t)a.data, pb = (uintptr_t)b.data;
+    if (pa + a_bytes <= pb || pb + b_bytes <= pa) return false;
+
+    const int64_t a_size = (int64_t)trn_format_bytes(a.format), b_size = (int64_t)trn_format_bytes(b.format);
+    int64_t a_stride[TRN_MAX_RANK], b_stride[TRN_MAX_RANK];
+    trni_axis axis[2 * TRN_MAX_RANK];
+    int n = 0, budget = TRNI_MEET_BUDGET;
+    trni_strides(&a, a_stride);
+    trni_strides(&b, b_stride);
+    /* Elements [d, d + a_size) and [0, b_size) meet iff -a_size < d < b_size; doubling makes that symmetric. */
+    for (int i = 0; i < a.rank; i++) trni_axis_add(axis, &n, 2 * a_stride[i] * a_size, 0, a.shape[i] - 1);
+    for (int i = 0; i < b.rank; i++) trni_axis_add(axis, &n, 2 * b_stride[i] * b_size, 1 - b.shape[i], 0);
+    const int64_t distance = pa >= pb ? (int64_t)(pa - pb) : -(int64_t)(pb - pa);
+    return trni_meet(axis, n, 2 * distance + a_size - b_size, a_size + b_size, false, &budget);
+}
+
+/* May an output be written through this view: does every index have its own element? */
+TRNI_FN bool trni_aliases_itself(const trn_tensor *t)
+{
+    int64_t stride[TRN_MAX_RANK];
+    trni_axis axis[TRN_MAX_RANK];
+    int n = 0, budget = TRNI_MEET_BUDGET;
+    if (trni_strides_packed(t)) return false;
+    trni_strides(t, stride);
+    for (int i = 0; i < t->rank; i++) {
+        for (int j = 0; j < i; j++)
+            if (stride[i] == stride[j] && t->shape[i] > 1 && t->shape[j] > 1) return true;
+        trni_axis_add(axis, &n, stride[i], 1 - t->shape[i], t->shape[i] - 1);
+    }
+    return trni_meet(axis, n, 0, 1, true, &budget);
+}
+
+/* TRN_OK, or what is wrong with the view, under the name the caller knows it by. */
+TRNI_FN trn_status trn_tensor_check(const trn_tensor *t, const char *name, trni_use use, int rank, trn_error *error)
+{
+    if (!trni_format_valid(t->format))
+        return trni_fail(error, TRN_EFORMAT, "%s has no valid format (%d)", name, (int)t->format);
+    if (t->rank < 1 || t->rank > TRN_MAX_RANK || (rank && t->rank != rank))
+        return trni_fail(error, TRN_ESHAPE, "%s has rank %d, expected %d", name, t->rank, rank ? rank : TRN_MAX_RANK);
+    const bool packed = trni_strides_packed(t);
+    bool empty = false;
+    for (int i = 0; i < t->rank; i++) {
+        if (t->shape[i] < 0)
+            return trni_fail(error, TRN_ESHAPE, "%s has negative size %lld on axis %d", name, (long long)t->shape[i], i);
+        empty = empty || t->shape[i] == 0;
+    }
+    for (int i = 0; i < t->rank; i++) {
+        if (t->stride[i] < 0)
+            return trni_fail(error, TRN_ESHAPE, "%s has negative stride %lld on axis %d", name, (long long)t->stride[i], i);
+        if (use == TRNI_OUTPUT && !packed && t->stride[i] == 0 && t->shape[i] > 1)
+            return trni_fail(error, TRN_ESHAPE, "%s has stride 0 on axis %d; only inputs may broadcast", name, i);
+    }
+    if (empty) return TRN_OK;
+    size_t bytes;
+    if (!trni_extent(t, &bytes))
+        return trni_fail(error, TRN_ESHAPE, "%s spans more than 2^%d bytes or elements", name, TRNI_ADDRESS_BITS);
+    if (!t->data) return trni_fail(error, TRN_EINVAL, "%s has elements but its data is null", name);
+    if ((uintptr_t)t->data > UINTPTR_MAX - bytes)
+        return trni_fail(error, TRN_EINVAL, "%s runs past the end of memory", name);
+    if (use == TRNI_OUTPUT && trni_aliases_itself(t))
+        return trni_fail(error, TRN_ESHAPE, "%s has strides that give two elements the same memory", name);
+    return TRN_OK;
+}
+
+#endif /* TRN_TENSOR_H */
