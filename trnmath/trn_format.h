@@ -101,7 +101,7 @@ TRNI_FN const trn_format_info *trn_format_info_of(trn_format format)
         /* TRN_U32 */ { "uint32", TRNI_CLASS_UNSIGNED, 32, 0, 0, 0, 0, 0xffffffff, 0xffffffff, 0 },
         /* TRN_CFP8 */ { "cfp8", TRNI_CLASS_FLOAT, 8, 4, 3, 7, 0, 0x77, 0x78, 0x7c },
     };
-    return &row[(unsigned)format < TRNI_FORMAT_COUNT ? (unsigned)format : TRN_FORMAT_UNSET];
+    return &row[(unsigned)format < TRNI_FORMAT_COUNT ? (int)format : (int)TRN_FORMAT_UNSET];
 }
 
 TRNI_FN const char *trn_format_name(trn_format format) { return trn_format_info_of(format)->name; }
