@@ -1,0 +1,371 @@
+/* trn_matmul.h - matrix products of any size, with the bits the Tensor engine's instructions would give.
+ * SPDX-License-Identifier: MIT
+ *
+ *     #include <trnmath/trn_matmul.h>
+ *     #include <stdio.h>
+ *     int main(void) {
+ *         static uint16_t a[300 * 700], b[700 * 500];
+ *         static float c[300 * 500];
+ *         trn_error error;
+ *         trn_matmul_args args = { .dst = trn_tensor_2d(TRN_F32, c, 300, 500), .a = trn_tensor_2d(TRN_BF16, a, 300, 700),
+ *                                  .b = trn_tensor_2d(TRN_BF16, b, 700, 500), .error = &error };
+ *         if (trn_matmul(&args)) return fprintf(stderr, "%s\n", error.text), 1;
+ *         return 0;
+ *     }
+ *
+ * DOES: dst = a @ b, or dst += a @ b, for any M, N, K >= 0 and any strides; F32, TF32, BF16 and F16 operands; F32, BF16
+ *     and F16 results with one rounding at the end. K in tiles of 128 rows, ascending, added to PSUM in binary32. Uses
+ *     OpenMP when compiled with it: threads split outputs, never sums, so the bits do not depend on their number.
+ * DOES NOT: enforce tile limits (trn_tensor_engine.h does), or compute in any other order than trn_numerics says.
+ *
+ * CONTENTS
+ *     trn_matmul_args            operands and options
+ *     trn_matmul                 computes, or says in one sentence why not; on failure nothing is written
+ *     trn_matmul_scratch_bytes   how much .scratch must hold; a few MiB per thread, whatever the matrices' size
+ *
+ * KNOWN FROM: the order of sums as in trn_systolic.h; blocking and packing after Goto and van de Geijn, "Anatomy of
+ *     high-performance matrix multiplication", ACM TOMS 34(3), 2008.
+ */
+#ifndef TRN_MATMUL_H
+#define TRN_MATMUL_H
+
+#include <stdlib.h>
+
+#include "trn_tensor_engine.h"
+
+#if defined(_OPENMP)
+#include <omp.h>
+#endif
+
+typedef struct trn_matmul_args {
+    trn_generation generation;
+    trn_tensor dst;              /* [M, N] F32, BF16, F16 */
+    trn_tensor a;                /* [M, K] */
+    trn_tensor b;                /* [K, N] */
+    trn_tensor a_scale, b_scale; /* MX scales; rank 0 = none */
+    bool accumulate;             /* PSUM starts as dst instead of fresh */
+    bool double_row;             /* FP8 operands only */
+    trn_rounding rounding;       /* of the cast to dst */
+    uint64_t seed, stream;       /* stochastic: element [m, n] takes index m * N + n */
+    const trn_numerics *numerics; /* null = the generation's default */
+    trn_isa isa;
+    void *scratch;               /* null = allocated and freed here */
+    size_t scratch_bytes;
+    trn_error *error;
+} trn_matmul_args;
+
+/* ---- how the work is cut ----
+ *
+ * Each thread owns a block of dst and runs alone: for each slab of TRNI_SLAB_COLUMNS columns and each TRNI_SLAB_DEPTH of
+ * K, b is packed once (a few MiB, for the outer cache); for each TRNI_SLAB_ROWS rows, a is packed (for the second-level
+ * cache); then panels of b stay in the first-level cache while strips of a pass by. The cuts do not touch the order of
+ * sums: only tile boundaries do, and they are the definition's. */
+
+enum {
+    TRNI_SLAB_COLUMNS = 1024,
+    TRNI_SLAB_DEPTH = 512,
+    TRNI_SLAB_ROWS = 192,
+    TRNI_PSUM_ROWS = 384, /* rows of dst whose PSUM is kept in scratch when dst itself cannot hold it */
+    TRNI_SCRATCH_ALIGN = 64
+};
+
+typedef struct trni_cut {
+    int threads_m, threads_n;
+    int64_t rows, columns; /* of one thread's block, at most */
+    bool direct;           /* dst is F32 with unit column stride: PSUM lives in it */
+    size_t a_floats, b_floats, local_floats, psum_floats, thread_bytes;
+} trni_cut;
+
+TRNI_FN int64_t trni_min64(int64_t a, int64_t b) { return a < b ? a : b; }
+TRNI_FN int64_t trni_ceil_div(int64_t a, int64_t b) { return a / b + (a % b != 0); }
+TRNI_FN int64_t trni_round_up(int64_t a, int64_t to) { return trni_ceil_div(a, to) * to; }
+
+TRNI_FN int trni_threads(void)
+{
+#if defined(_OPENMP)
+    return omp_in_parallel() ? 1 : omp_get_max_threads();
+#else
+    return 1;
+#endif
+}
+
+/* Threads along M and N so that blocks are as square as can be (least packing), and no thread is without work. */
+TRNI_FN void trni_cut_threads(trni_cut *cut, int64_t m, int64_t n, int64_t k, const trni_array *array)
+{
+    const double worth_a_thread = 1 << 18; /* multiply-adds; about what waking a thread costs */
+    int threads = trni_threads();
+    const double work = (double)m * (double)n * (double)k / worth_a_thread;
+    if (work < threads) threads = work < 1 ? 1 : (int)work;
+
+    const int64_t unit_m = array->rows[0], unit_n = array->width;
+    double best = 0;
+    cut->threads_m = cut->threads_n = 1;
+    cut->rows = m;
+    cut->columns = n;
+    for (int tm = 1; tm <= threads; tm++) {
+        const int tn = threads / tm;
+        const int64_t rows = trni_round_up(trni_ceil_div(m, tm), unit_m), columns = trni_round_up(trni_ceil_div(n, tn), unit_n);
+        const double time = (double)rows * (double)columns * (1 + 8.0 / (double)rows + 8.0 / (double)columns);
+        if (best == 0 || time < best) {
+            best = time;
+            cut->rows = trni_min64(rows, m);
+            cut->columns = trni_min64(columns, n);
+        }
+    }
+    cut->threads_m = (int)trni_ceil_div(m, cut->rows);
+    cut->threads_n = (int)trni_ceil_div(n, cut->columns);
+}
+
+TRNI_FN trni_cut trni_cut_of(const trni_product *p, const trni_array *array)
+{
+    trni_cut cut;
+    trni_cut_threads(&cut, p->a.lanes, p->b.lanes, p->a.depth, array);
+    const size_t columns = (size_t)trni_round_up(trni_min64(cut.columns, TRNI_SLAB_COLUMNS), array->width);
+    const size_t depth = (size_t)trni_min64(p->a.depth, TRNI_SLAB_DEPTH), rows = (size_t)trni_min64(cut.rows, TRNI_SLAB_ROWS);
+    const size_t align = TRNI_SCRATCH_ALIGN / sizeof(float);
+    cut.direct = p->dst.format == TRN_F32 && p->dst.stride[1] == 1;
+    cut.a_floats = (size_t)trni_round_up((int64_t)(depth * rows), (int64_t)align);
+    cut.b_floats = depth * columns;
+    cut.local_floats = rows * (size_t)array->width;
+    cut.psum_floats = cut.direct ? 0 : columns * (size_t)trni_min64(cut.rows, TRNI_PSUM_ROWS);
+    cut.thread_bytes = (size_t)trni_round_up((int64_t)((cut.a_floats + cut.b_floats + cut.local_floats + cut.psum_floats) * sizeof(float)),
+                                             TRNI_SCRATCH_ALIGN);
+    return cut;
+}
+
+TRNI_FN size_t trni_cut_bytes(const trni_cut *cut)
+{
+    return cut->thread_bytes * (size_t)cut->threads_m * (size_t)cut->threads_n + TRNI_SCRATCH_ALIGN;
+}
+
+/* ---- one thread's work ---- */
+
+typedef struct trni_worker {
+    const trni_product *p;
+    const trni_cut *cut;
+    trni_array array;
+    trni_decoder decode_a, decode_b;
+    trni_chains whole, tail; /* of a full tile, and of the last one */
+    float *a, *b, *local, *psum;
+} trni_worker;
+
+/* PSUM of a region of dst: [row][step] floats. */
+typedef struct trni_psum {
+    float *at;
+    int64_t step;
+} trni_psum;
+
+/* A slab: rows [m, m + rows) times columns [n, n + columns) over [k, k + depth), with PSUM at psum (element [m, n]). */
+typedef struct trni_slab {
+    int64_t m, rows, n, columns, k, depth;
+    trni_psum psum;
+} trni_slab;
+
+TRNI_FN int trni_tile_rows(const trni_worker *w, int64_t k, int64_t end)
+{
+    return (int)trni_min64(end - k, w->p->numerics.k_tile);
+}
+
+TRNI_FN const trni_chains *trni_tile_chains(const trni_worker *w, int rows)
+{
+    return rows == w->p->numerics.k_tile ? &w->whole : &w->tail;
+}
+
+TRNI_FN void trni_copy_tile(float *dst, int64_t dst_step, const float *src, int64_t src_step, int rows, int64_t columns)
+{
+    for (int i = 0; i < rows; i++) memcpy(dst + i * dst_step, src + i * src_step, sizeof(float) * (size_t)columns);
+}
+
+/* All strips of the packed a times one packed panel over one tile. PSUM of the panel waits in w->local between tiles;
+ * it is read from its home before the slab's first tile and written back after its last. */
+TRNI_FN void trni_panel_tile(const trni_worker *w, const trni_slab *s, int64_t column, int64_t columns, const float *a, const float *b,
+                             int64_t k, int rows)
+{
+    const int width = w->array.width;
+    const bool first = k == s->k, last = k + rows == s->k + s->depth, fresh = k == 0 && !w->p->accumulate, narrow = columns < width;
+    const trni_chains *c = trni_tile_chains(w, rows);
+    for (int64_t m = 0; m < s->rows;) {
+        const int kernel = trni_strip_kernel(&w->array, s->rows - m), strip = w->array.rows[kernel];
+        float *home = s->psum.at + m * s->psum.step + column, *local = w->local + m * width;
+        const bool from_home = first && !narrow, to_home = last && !narrow;
+        if (first && narrow && !fresh) trni_copy_tile(local, width, home, s->psum.step, strip, columns);
+        trni_strip_times_panel(&w->array, kernel, a + m * rows, b, c, w->p->numerics.merge, fresh ? NULL : from_home ? home : local,
+                               from_home ? s->psum.step : width, to_home ? home : local, to_home ? s->psum.step : width);
+        if (last && narrow) trni_copy_tile(home, s->psum.step, local, width, strip, columns);
+        m += strip;
+    }
+}
+
+/* Packs rows of a for the slab, tile after tile, and multiplies them with the packed b. */
+TRNI_FN void trni_slab_multiply(const trni_worker *w, const trni_slab *s)
+{
+    const int width = w->array.width;
+    const int64_t end = s->k + s->depth;
+    for (int64_t k = s->k; k < end; k += w->p->numerics.k_tile) {
+        const int rows = trni_tile_rows(w, k, end);
+        trni_pack_rows(&w->array, &w->decode_a, &w->p->a, trni_tile_chains(w, rows), s->m, s->rows, k, rows, w->a + (k - s->k) * s->rows);
+    }
+    for (int64_t column = 0; column < s->columns; column += width)
+        for (int64_t k = s->k; k < end; k += w->p->numerics.k_tile) {
+            const int rows = trni_tile_rows(w, k, end);
+            const float *b = w->b + (k - s->k) * trni_round_up(s->columns, width) + column * rows;
+            trni_panel_tile(w, s, column, trni_min64(s->columns - column, width), w->a + (k - s->k) * s->rows, b, k, rows);
+        }
+}
+
+/* Rows [m, m + rows) times columns [n, n + columns) over all of K, PSUM at psum. */
+TRNI_FN void trni_region_multiply(const trni_worker *w, int64_t m, int64_t rows, int64_t n, int64_t columns, trni_psum psum)
+{
+    const trni_product *p = w->p;
+    const int64_t depth = TRNI_SLAB_DEPTH / p->numerics.k_tile * p->numerics.k_tile, wide = trni_round_up(columns, w->array.width);
+    for (int64_t k = 0; k < p->a.depth; k += depth) {
+        const int64_t slab_depth = trni_min64(p->a.depth - k, depth);
+        for (int64_t tile = k; tile < k + slab_depth; tile += p->numerics.k_tile) {
+            const int tile_rows = trni_tile_rows(w, tile, k + slab_depth);
+            trni_pack_columns(&w->array, &w->decode_b, &p->b, trni_tile_chains(w, tile_rows), n, columns, tile, tile_rows, w->b + (tile - k) * wide);
+        }
+        for (int64_t i = 0; i < rows; i += TRNI_SLAB_ROWS) {
+            const trni_slab slab = { m + i, trni_min64(rows - i, TRNI_SLAB_ROWS), n, columns, k, slab_depth, { psum.at + i * psum.step, psum.step } };
+            trni_slab_multiply(w, &slab);
+        }
+    }
+}
+
+/* dst holds PSUM itself; at the end only NaN needs a look. */
+TRNI_FN void trni_region_direct(const trni_worker *w, int64_t m, int64_t rows, int64_t n, int64_t columns)
+{
+    const trni_psum psum = { (float *)(void *)trni_dst_at(w->p, m, n), w->p->dst.stride[0] };
+    trni_region_multiply(w, m, rows, n, columns, psum);
+    for (int64_t i = 0; i < rows; i++) trni_canonical_nans_for(w->p->isa)(psum.at + i * psum.step, (size_t)columns);
+}
+
+/* PSUM in scratch, cast to dst when it is complete. */
+TRNI_FN void trni_region_cast(const trni_worker *w, int64_t m, int64_t rows, int64_t n, int64_t columns)
+{
+    for (int64_t i = 0; i < rows; i += TRNI_PSUM_ROWS) {
+        const trni_psum psum = { w->psum, columns };
+        const int64_t count = trni_min64(rows - i, TRNI_PSUM_ROWS);
+        for (int64_t r = 0; r < count && w->p->accumulate; r++)
+            for (int64_t j = 0; j < columns; j++) psum.at[r * columns + j] = trni_dst_read(w->p, m + i + r, n + j);
+        trni_region_multiply(w, m + i, count, n, columns, psum);
+        for (int64_t r = 0; r < count; r++)
+            for (int64_t j = 0; j < columns; j++) trni_dst_write(w->p, m + i + r, n + j, psum.at[r * columns + j]);
+    }
+}
+
+TRNI_FN void trni_block_multiply(const trni_product *p, const trni_cut *cut, int block, unsigned char *scratch)
+{
+    const int64_t m = block / cut->threads_n * cut->rows, n = block % cut->threads_n * cut->columns;
+    const int64_t rows = trni_min64(p->a.lanes - m, cut->rows), columns = trni_min64(p->b.lanes - n, cut->columns);
+    trni_worker w;
+    w.p = p;
+    w.cut = cut;
+    w.array = trni_array_of(p->isa);
+    w.decode_a = trni_decoder_of(&p->a, p->isa);
+    w.decode_b = trni_decoder_of(&p->b, p->isa);
+    w.whole = trni_chains_of(&p->numerics, p->numerics.k_tile);
+    w.tail = trni_chains_of(&p->numerics, (int)(p->a.depth % p->numerics.k_tile));
+    w.a = (float *)(void *)(scratch + cut->thread_bytes * (size_t)block);
+    w.b = w.a + cut->a_floats;
+    w.local = w.b + cut->b_floats;
+    w.psum = w.local + cut->local_floats;
+    for (int64_t j = 0; j < columns; j += TRNI_SLAB_COLUMNS) {
+        const int64_t count = trni_min64(columns - j, TRNI_SLAB_COLUMNS);
+        if (cut->direct) trni_region_direct(&w, m, rows, n + j, count);
+        else trni_region_cast(&w, m, rows, n + j, count);
+    }
+}
+
+/* ---- the call ---- */
+
+TRNI_FN trn_status trni_matmul_check(const trn_matmul_args *args, trni_product *p)
+{
+    trn_error *error = args->error;
+    if (!trn_core_spec_of(args->generation)) return trni_fail(error, TRN_EINVAL, "generation = %d does not exist", (int)args->generation);
+    trn_status status = trni_product_of_views(p, &args->dst, &args->a, "a", 0, &args->b, "b", args->numerics, args->generation, error);
+    if (status != TRN_OK) return status;
+    if ((status = trni_product_check_rounding(args->rounding, error)) != TRN_OK) return status;
+    if (args->dst.format != TRN_F32 && args->dst.format != TRN_BF16 && args->dst.format != TRN_F16)
+        return trni_fail(error, TRN_EFORMAT, "dst is %s; results are float32, bfloat16 or float16", trn_format_name(args->dst.format));
+    if (args->double_row) return trni_fail(error, TRN_EFORMAT, "double_row takes FP8 operands; a is %s", trn_format_name(args->a.format));
+    if (args->a_scale.rank || args->b_scale.rank)
+        return trni_fail(error, TRN_EFORMAT, "%s_scale belongs to MX operands; a is %s and b is %s", args->a_scale.rank ? "a" : "b",
+                         trn_format_name(args->a.format), trn_format_name(args->b.format));
+    if (p->numerics.psum_format == TRN_BF16 && args->generation != TRN_GENERATION_DEFAULT && !trn_core_spec_of(args->generation)->bf16_psum)
+        return trni_fail(error, TRN_EUNSUPPORTED, "numerics.psum_format = bfloat16, which %s's PSUM does not hold", trn_generation_name(args->generation));
+    p->accumulate = args->accumulate;
+    p->rounding = args->rounding;
+    p->seed = args->seed;
+    p->stream = args->stream;
+    p->isa = args->isa;
+    return trni_isa_resolve(&p->isa, error);
+}
+
+TRNI_FN bool trni_matmul_is_packed(const trni_product *p)
+{
+    return p->a.lanes && p->b.lanes && p->a.depth && trni_kernels_apply(p);
+}
+
+/* Bytes that .scratch must hold for this call with the present number of threads; 0 when the arguments are refused or
+ * none is needed. */
+TRNI_FN size_t trn_matmul_scratch_bytes(const trn_matmul_args *args)
+{
+    trni_product p;
+    if (!args) return 0;
+    trn_matmul_args quiet = *args;
+    quiet.error = NULL;
+    if (trni_matmul_check(&quiet, &p) != TRN_OK || !trni_matmul_is_packed(&p)) return 0;
+    const trni_array array = trni_array_of(p.isa);
+    const trni_cut cut = trni_cut_of(&p, &array);
+    return trni_cut_bytes(&cut);
+}
+
+TRNI_FN void trni_matmul_blocks(const trni_product *p, const trni_cut *cut, unsigned char *scratch)
+{
+    const int blocks = cut->threads_m * cut->threads_n;
+    scratch += (0 - (uintptr_t)scratch) % TRNI_SCRATCH_ALIGN;
+#if defined(_OPENMP)
+#pragma omp parallel for schedule(static, 1) num_threads(blocks) if (blocks > 1)
+#endif
+    for (int block = 0; block < blocks; block++) trni_block_multiply(p, cut, block, scratch);
+}
+
+TRNI_FN trn_status trni_matmul_packed(const trn_matmul_args *args, const trni_product *p)
+{
+    const trni_array array = trni_array_of(p->isa);
+    const trni_cut cut = trni_cut_of(p, &array);
+    const size_t bytes = trni_cut_bytes(&cut);
+    if (args->scratch && args->scratch_bytes < bytes)
+        return trni_fail(args->error, TRN_ENOSPC, "scratch_bytes = %zu but this call needs %zu", args->scratch_bytes, bytes);
+    void *scratch = args->scratch ? args->scratch : malloc(bytes);
+    if (!scratch) return trni_fail(args->error, TRN_ENOSPC, "could not allocate %zu bytes of scratch", bytes);
+    trni_matmul_blocks(p, &cut, (unsigned char *)scratch);
+    if (!args->scratch) free(scratch);
+    return TRN_OK;
+}
+
+TRNI_FN void trni_matmul_by_definition(const trni_product *p)
+{
+#if defined(_OPENMP)
+#pragma omp parallel for schedule(static) if (p->a.lanes > 1)
+#endif
+    for (int64_t m = 0; m < p->a.lanes; m++)
+        for (int64_t n = 0; n < p->b.lanes; n++) trni_define_element(p, m, n);
+}
+
+/* dst[m, n] = (accumulate ? dst[m, n] + : ) sum over k of a[m, k] * b[k, n]. TRN_EFORMAT for operands that cannot meet,
+ * TRN_ESHAPE for sizes and strides that do not fit, TRN_EINVAL for null data, overlap and illegal values, TRN_ENOSPC when
+ * memory or scratch is short, TRN_EUNSUPPORTED for what an explicit generation or this host lacks. */
+TRNI_FN trn_status trn_matmul(const trn_matmul_args *args)
+{
+    trni_product p;
+    if (!args) return TRN_EINVAL;
+    const trn_status status = trni_matmul_check(args, &p);
+    if (status != TRN_OK) return status;
+    if (trni_matmul_is_packed(&p)) return trni_matmul_packed(args, &p);
+    if (p.a.depth == 0) trni_dst_clear(&p);
+    else trni_matmul_by_definition(&p);
+    return TRN_OK;
+}
+
+#endif /* TRN_MATMUL_H */
