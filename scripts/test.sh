@@ -1,0 +1,64 @@
+#!/bin/sh
+# The tests: installs what is missing, builds, runs. Exits with ctest's status, or 2 when there is nothing to run.
+set -u
+. "$(dirname -- "$0")/setup.sh"
+
+usage() {
+    cat <<'END'
+usage: scripts/test.sh [--level 1|2] [CTEST OPTIONS...]
+
+  --level 1   the default: everything that fits into a minute
+  --level 2   also the long sweeps: all 2^32 floats, the whole digest matrix, every configuration
+
+Anything else goes to ctest:  scripts/test.sh -R format   runs the tests whose names contain "format",
+                              scripts/test.sh -N          lists them.
+
+TRN_EXPECT_SKIPS   words for paths that this machine is known to lack, such as "clang aarch64"; a path that is
+                   skipped without being expected fails its test
+CC                 the compiler of the main build; gcc unless set
+END
+}
+
+level=1
+count=$#
+while [ "$count" -gt 0 ]; do # every argument goes once round: ours are taken out, ctest's stay, in order
+    argument=$1
+    shift
+    count=$((count - 1))
+    case $argument in
+    -h | --help)
+        usage
+        exit 0
+        ;;
+    --level)
+        if [ "$count" -eq 0 ]; then
+            say '--level needs a number, 1 or 2'
+            exit 2
+        fi
+        level=$1
+        shift
+        count=$((count - 1))
+        ;;
+    --level=*) level=${argument#--level=} ;;
+    *) set -- "$@" "$argument" ;;
+    esac
+done
+case $level in
+1 | 2) ;;
+*)
+    say "--level is '$level', expected 1 or 2"
+    exit 2
+    ;;
+esac
+
+need gcc g++ clang libomp-dev cmake make pkgconf libcmocka-dev libmpfr-dev libcjson-dev
+if [ "$(uname -m)" != aarch64 ]; then need gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user; fi
+
+build=$root/.build/test
+build_in "$build" "-DCMAKE_C_COMPILER=${CC:-gcc}" -DTRN_SANITIZED_TWINS=ON
+
+TRN_TEST_LEVEL=$level
+export TRN_TEST_LEVEL
+cd "$build" || exit 2
+if [ "$level" -eq 1 ]; then set -- -LE level2 "$@"; fi
+exec ctest --parallel "$jobs" --output-on-failure "$@"

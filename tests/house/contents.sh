@@ -1,0 +1,96 @@
+#!/bin/sh
+# The opening comment of every public header: name, SPDX line, DOES, DOES NOT, CONTENTS, KNOWN FROM. Each name in
+# CONTENTS exists in the file, and each public type and function that the file defines is in CONTENTS. A name such as
+# trn_<format>_from_f32 stands for all that fit.
+. "$(dirname -- "$0")/lib.sh"
+
+for header in $(headers); do
+    case $header in simd/*) continue ;; esac
+    checked
+    awk -v header="$header" '
+        function tell(text) { print "FAIL " header ": " text }
+
+        # CONTENTS lines: names with commas between them, two spaces, a phrase. A line whose first word is no name of
+        # ours continues the phrase above it.
+        function list_names(line,    n, part, i, name) {
+            sub(/^ \*     /, "", line)
+            if (line !~ /^(trn|TRN)_/) return
+            sub(/   *[^ ].*$/, "", line)
+            n = split(line, part, /, */)
+            for (i = 1; i <= n; i++) {
+                name = part[i]
+                sub(/ .*$/, "", name)
+                sub(/\(.*$/, "", name)
+                if (name ~ /^(trn|TRN)_[A-Za-z0-9_<>*]+$/) listed[name] = 1
+            }
+        }
+
+        function pattern_of(name) {
+            gsub(/<[a-z_]+>/, "[A-Za-z0-9_]+", name)
+            gsub(/\*/, "[A-Za-z0-9_]*", name)
+            return "^" name "$"
+        }
+
+        FNR == 1 {
+            comment = 1
+            if (index($0, "/* " header " - ") != 1) tell("line 1 does not read \"/* " header " - what it is in one sentence\"")
+        }
+        FNR == 2 && !/SPDX-License-Identifier: MIT/ { tell("line 2 is not the SPDX line") }
+
+        comment {
+            if (/^ \* DOES:/) does = 1
+            if (/^ \* DOES NOT:/) does_not = 1
+            if (/^ \* KNOWN FROM:/) known = 1
+            if (/^ \* CONTENTS/) { contents = 1; in_contents = 1; next }
+            if (in_contents && (/^ \*$/ || /^ \* [^ ]/ || /\*\//)) in_contents = 0
+            if (in_contents) list_names($0)
+            if (/\*\//) comment = 0
+            next
+        }
+
+        {
+            text = $0
+            while (match(text, /[A-Za-z_][A-Za-z0-9_]*/)) {
+                exists[substr(text, RSTART, RLENGTH)] = 1
+                text = substr(text, RSTART + RLENGTH)
+            }
+            # functions and types at file scope; a function in a macro body (## in it) is covered by a pattern
+            if (/^(TRNI_FN|TRNI_INLINE|TRNI_KERNEL|static|__attribute__|TRNI_DATA)/ && match($0, /[^A-Za-z0-9_]trn_[a-z0-9_]+\(/))
+                defined[substr($0, RSTART + 1, RLENGTH - 2)] = FNR
+            if (/^typedef (enum|struct|union) trn_/) defined[$3] = FNR
+            else if (/^typedef .* \**trn_[a-z0-9_]+;/) { name = $0; sub(/;.*/, "", name); sub(/^.*[^a-z0-9_]/, "", name); defined[name] = FNR }
+            else if (/^} trn_[a-z0-9_]+;/) { name = $2; sub(/;.*/, "", name); defined[name] = FNR }
+        }
+
+        END {
+            if (!does) tell("its opening comment has no DOES: section")
+            if (!does_not) tell("its opening comment has no DOES NOT: section")
+            if (!known) tell("its opening comment has no KNOWN FROM: section")
+            if (!contents) tell("its opening comment has no CONTENTS section")
+            for (name in listed) {
+                if (name in exists) continue
+                found = 0
+                pattern = pattern_of(name)
+                if (pattern != "^" name "$") {
+                    for (other in exists) if (other ~ pattern) { found = 1; break }
+                    # made by a macro: its pieces are there (trn_##name##_from_f32)
+                    n = split(name, piece, /<[a-z_]+>|\*/)
+                    for (other in exists) if (!found && n > 1 && piece[n] != "" && other == piece[n]) found = 1
+                }
+                if (!found) tell("CONTENTS names " name ", which the file does not define")
+            }
+            for (name in defined) {
+                if (name in listed) continue
+                found = 0
+                for (other in listed) if (name ~ pattern_of(other)) { found = 1; break }
+                if (!found) tell("line " defined[name] " defines " name ", which CONTENTS does not mention")
+            }
+            n = 0
+            for (name in listed) n++
+            if (contents && !n && header != "trnmath.h") tell("CONTENTS lists no name that this check understands")
+        }' "$root/trnmath/$header" | sort >"$scratch/found"
+    cat "$scratch/found"
+    failures=$((failures + $(wc -l <"$scratch/found")))
+done
+# The umbrella defines nothing, so its contents are its includes; layers.sh checks those.
+finish

@@ -1,0 +1,81 @@
+#!/bin/sh
+# Each bit of trn_fp_check() fires in a program built with the flag that causes it, and in no other; and the #error of
+# trn_base.h stops every fast-math flag that the preprocessor shows.
+. "$(dirname -- "$0")/lib.sh"
+require_compilers
+
+# expect BITS COMPILER "COMPILE FLAGS" "LINK FLAGS" [ROUNDING]
+expect() {
+    checked
+    # shellcheck disable=SC2086
+    if ! $2 $3 -I"$root" -c "$root/tests/house/fp_probe.c" -o "$scratch/probe.o" 2>"$scratch/log" ||
+        ! $2 $4 "$scratch/probe.o" -o "$scratch/probe" -lm 2>"$scratch/log"; then
+        fail_log "$scratch/log" "trn_fp_check: the probe does not build ($2 $3, linked with '$4')"
+        return
+    fi
+    got=$("$scratch/probe" ${5:+"$5"})
+    [ "${got%% *}" = "$1" ] ||
+        fail "trn_fp_check: expected bits $1, found $got ($2 $3, linked with '$4'${5:+, rounding $5})"
+}
+
+# refuses COMPILER FLAGS: the #error fires, and it is ours.
+refuses() {
+    checked
+    # shellcheck disable=SC2086
+    if $1 $2 -I"$root" -fsyntax-only "$root/tests/house/fp_probe.c" 2>"$scratch/log"; then
+        fail "trn_base.h: compiles under $1 $2; its #error should refuse"
+    elif ! grep -q '#error\|error: "\?trnmath' "$scratch/log" || ! grep -q 'trnmath: ' "$scratch/log"; then
+        fail_log "$scratch/log" "trn_base.h: fails under $1 $2, but not by its own #error"
+    fi
+}
+
+allow=-DTRN_ALLOW_FAST_MATH=1
+x86=
+[ "$(uname -m)" = x86_64 ] && x86=1
+fma=1
+[ -z "$x86" ] || grep -q -w fma /proc/cpuinfo || { fma=; skip fma "this processor has no fused multiply-add to run"; }
+
+for compiler in $(compilers); do
+    # Nothing fires in ordinary builds.
+    for flags in '-std=c11 -O0' '-std=c11 -O2' '-std=c11 -O3' '-O2 -ffp-contract=off'; do
+        expect 00 "$compiler" "$flags" ''
+    done
+
+    # FTZ and DAZ: fast math at link time alone sets them for the whole process. (x86-64's start-up code does it.)
+    if [ -n "$x86" ]; then
+        expect 03 "$compiler" '-std=c11 -O2' -ffast-math
+        expect 00 "$compiler" '-std=c11 -O2' -fno-fast-math
+    fi
+
+    # The rounding mode.
+    for mode in up down zero; do expect 04 "$compiler" '-std=c11 -O2' '' $mode; done
+    expect 00 "$compiler" '-std=c11 -O2' '' nearest
+
+    # Contraction: allowed, and an instruction for it.
+    if [ -n "$fma" ]; then
+        march=${x86:+-march=haswell}
+        expect 08 "$compiler" "-O2 $march -ffp-contract=fast" ''
+        expect 00 "$compiler" "-O2 $march -ffp-contract=off" ''
+        expect 00 "$compiler" "-O2 $march -fno-fast-math -ffp-contract=off" '' # what trnmath::strict adds
+    fi
+
+    # Reassociation and finite-only.
+    associative='-fassociative-math -fno-signed-zeros -fno-trapping-math'
+    expect 10 "$compiler" "-O2 -ffp-contract=off $associative $allow" ''
+    expect 20 "$compiler" "-O2 -ffp-contract=off -ffinite-math-only $allow" ''
+
+    # What the preprocessor shows is refused, and TRN_ALLOW_FAST_MATH=1 lets it through (above).
+    for flags in -ffast-math -Ofast -ffinite-math-only "-ffast-math -DTRN_ALLOW_FAST_MATH=0"; do
+        refuses "$compiler" "$flags"
+    done
+done
+
+# clang defines no macro for this one, so only running shows it.
+if have clang; then expect 10 clang '-O2 -ffp-contract=off -funsafe-math-optimizations' ''; fi
+if have gcc; then
+    for flags in "$associative" -freciprocal-math -fno-signed-zeros; do refuses gcc "$flags"; done
+    [ -z "$x86" ] || refuses gcc -mfpmath=387
+    # gcc's default dialect contracts as soon as the processor can.
+    [ -z "$fma$x86" ] || [ -z "$fma" ] || expect 08 gcc "-std=gnu11 -O2 ${x86:+-march=haswell}" ''
+fi
+finish

@@ -1,0 +1,120 @@
+#!/bin/sh
+# headers.sh gcc|clang|aarch64: every header compiles alone, as C11 and as C++17, under the strict warnings, with the
+# intrinsics and without, and with OpenMP; all of them together compile twice over and in reverse order; and two files
+# of one program link. Level 2 also turns every body into code at -O2, for the warnings that only the optimiser finds.
+. "$(dirname -- "$0")/lib.sh"
+
+family=${1:?usage: headers.sh gcc|clang|aarch64}
+run=
+case $family in
+gcc | clang) c=$family cxx=$(cxx_of "$family") ;;
+aarch64)
+    c=aarch64-linux-gnu-gcc cxx=
+    run='qemu-aarch64'
+    ;;
+*)
+    echo "headers.sh: unknown compiler family '$family' (gcc, clang or aarch64)" >&2
+    exit 2
+    ;;
+esac
+if ! have "$c"; then
+    checked
+    skip "$family" "$c is not installed"
+    finish
+fi
+
+# try C-OR-C++ FLAGS FILE TEXT: one compilation, thrown away.
+try() {
+    checked
+    case $1 in
+    c11) command="$c -std=c11" ;;
+    *) command="$cxx -std=c++17 -x c++" ;;
+    esac
+    # shellcheck disable=SC2086
+    $command $strict $2 -I"$root" -c "$scratch/$3" -o "$scratch/out.o" 2>"$scratch/log" ||
+        fail_log "$scratch/log" "$4 ($command $2)"
+}
+
+languages=c11
+[ -n "$cxx" ] && languages='c11 c++17'
+
+# ---- alone ----
+
+for header in $(headers); do
+    available "$header" || continue
+    echo "#include <trnmath/$header>" >"$scratch/alone.c"
+    for language in $languages; do
+        for flags in '' '-DTRN_NO_INTRINSICS' '-fopenmp'; do
+            # libomp belongs to clang's own packages; without its <omp.h> -fopenmp still compiles pragmas
+            try "$language" "$flags" alone.c "$header does not compile alone"
+        done
+    done
+done
+
+# ---- together: any order, any number of times ----
+
+everything() { for header in $(headers); do available "$header" >/dev/null && echo "#include <trnmath/$header>"; done; }
+everything >"$scratch/forward"
+sed '1!G;h;$!d' "$scratch/forward" >"$scratch/reverse"
+cat "$scratch/forward" "$scratch/forward" >"$scratch/twice.c"
+cat "$scratch/reverse" "$scratch/forward" >"$scratch/reverse.c"
+for language in $languages; do
+    try "$language" '' twice.c 'including every header twice does not compile'
+    try "$language" '' reverse.c 'including every header in reverse order does not compile'
+done
+
+# A user may have been there first: complex.h takes the name I, and old habits define min and max.
+{
+    echo '#include <complex.h>'
+    echo '#define min(a, b) ((a) < (b) ? (a) : (b))'
+    echo '#define max(a, b) ((a) > (b) ? (a) : (b))'
+    cat "$scratch/forward"
+} >"$scratch/crowded.c"
+try c11 '' crowded.c 'after <complex.h> and macros named min and max the headers do not compile'
+
+# ---- two files, one program ----
+
+cat >"$scratch/one.c" <<'END'
+#include <trnmath/trnmath.h>
+unsigned one(void);
+unsigned one(void) { return trn_fp_check() + trn_bf16_from_f32(1.0f); }
+END
+cat >"$scratch/two.c" <<'END'
+#include <stdio.h>
+#include <trnmath/trnmath.h>
+unsigned one(void);
+int main(void) { return one() == trn_fp_check() + trn_bf16_from_f32(1.0f) && trn_isa_name()[0] ? 0 : 1; }
+END
+[ -z "$run" ] || run="$run -L /usr/aarch64-linux-gnu"
+for language in $languages; do
+    checked
+    case $language in
+    c11) command="$c -std=c11" ;;
+    *)
+        command="$cxx -std=c++17"
+        cp "$scratch/one.c" "$scratch/one.cc"
+        cp "$scratch/two.c" "$scratch/two.cc"
+        ;;
+    esac
+    suffix=c
+    [ "$language" = c11 ] || suffix=cc
+    # shellcheck disable=SC2086
+    if ! $command -O0 $strict -I"$root" "$scratch/one.$suffix" "$scratch/two.$suffix" -o "$scratch/two" -lm 2>"$scratch/log"; then
+        fail_log "$scratch/log" "two files that include trnmath.h do not link into one program ($command)"
+    elif [ -z "$run" ] || have "${run%% *}"; then
+        $run "$scratch/two" || fail "two files that include trnmath.h: the program failed with status $? ($command)"
+    fi
+done
+
+# ---- level 2: every body as code ----
+
+if [ "$level" -ge 2 ] && [ "$family" = gcc ]; then
+    for header in $(headers); do
+        available "$header" || continue
+        echo "#include <trnmath/$header>" >"$scratch/alone.c"
+        for language in $languages; do
+            try "$language" '-O2 -fkeep-inline-functions -fkeep-static-functions' alone.c "$header: a body draws a warning"
+        done
+    done
+fi
+finish

@@ -1,0 +1,102 @@
+# What the house checks share: where the project is, which compilers there are, and how a finding is told and counted.
+# Sourced by the scripts beside it. POSIX sh; every check prints one line of totals and exits 1 when something failed.
+#
+# TRN_EXPECT_SKIPS   words (avx2 avx512 aarch64 mpi ...) naming paths that this machine is known to lack. A path that
+#                    is skipped without being expected is a failure: a gate that never opens would guard nothing.
+
+LC_ALL=C
+export LC_ALL
+root=$(CDPATH= cd -- "$(dirname -- "$0")/../.." && pwd)
+scratch=$(mktemp -d "${TMPDIR:-/tmp}/trn-house.XXXXXX") || exit 1
+trap 'rm -rf "$scratch"' EXIT
+trap 'exit 1' HUP INT TERM
+
+strict='-Wall -Wextra -Wpedantic -Wconversion -Wundef -Werror'
+level=${TRN_TEST_LEVEL:-1}
+checks=0
+failures=0
+skips=0
+
+fail() {
+    failures=$((failures + 1))
+    printf 'FAIL %s\n' "$*"
+}
+
+# fail_each FILE TEXT: a failure for each line of FILE (the first ten are told), %s in TEXT standing for the line.
+fail_each() {
+    [ -s "$1" ] || return 0
+    failures=$((failures + $(wc -l <"$1")))
+    # shellcheck disable=SC2059
+    sed 10q "$1" | while IFS= read -r line; do printf "FAIL $2\\n" "$line"; done
+    sed 1,10d "$1" | wc -l | awk '$1 { print "FAIL ... and " $1 " more of these" }'
+}
+
+# fail_log FILE TEXT...: a failure with the first lines of what the tool said.
+fail_log() {
+    log=$1
+    shift
+    fail "$@"
+    sed -n '1,12s/^/     | /p' "$log"
+}
+
+# skip NAME REASON: printed and counted; a failure unless NAME is expected.
+skip() {
+    skips=$((skips + 1))
+    case " ${TRN_EXPECT_SKIPS:-} " in
+    *" $1 "*) printf 'SKIP %s: %s (expected)\n' "$1" "$2" ;;
+    *) fail "skipped $1: $2; if this machine is meant to lack it, put $1 into TRN_EXPECT_SKIPS" ;;
+    esac
+}
+
+checked() { checks=$((checks + 1)); }
+
+finish() {
+    printf '%s: %d checks, %d failed, %d paths skipped\n' "$(basename -- "$0" .sh)" "$checks" "$failures" "$skips"
+    if [ "$checks" -eq 0 ]; then
+        echo "FAIL nothing was checked"
+        exit 1
+    fi
+    [ "$failures" -eq 0 ]
+    exit
+}
+
+have() { command -v "$1" >/dev/null 2>&1; }
+
+# The compilers to check with: both when both are there, because each sees what the other does not.
+compilers() {
+    for compiler in gcc clang; do
+        if have "$compiler"; then echo "$compiler"; fi
+    done
+}
+
+require_compilers() {
+    for compiler in gcc clang; do
+        have "$compiler" || skip "$compiler" "$compiler is not installed"
+    done
+}
+
+cxx_of() { case $1 in gcc) echo g++ ;; *) echo clang++ ;; esac; }
+
+# Every header, named as a program would include it: trn_base.h, simd/trn_matmul_avx512.h, ...
+headers() { (cd "$root/trnmath" && find . -name '*.h' | sed 's,^\./,,' | sort); }
+
+# The foreign headers that ours include, as a file of the same includes; what this machine lacks stays out.
+foreign_includes() {
+    (cd "$root/trnmath" && headers | xargs sed -n 's/^[ \t]*#[ \t]*include[ \t]*\(<[^>]*>\).*/\1/p') | sort -u |
+        while read -r foreign; do
+            # gcc has a file of this name for every machine, but it is an error to include another machine's
+            [ "$foreign" = "<arm_neon.h>" ] && [ "$(uname -m)" != aarch64 ] && continue
+            [ "$foreign" = "<immintrin.h>" ] && [ "$(uname -m)" != x86_64 ] && continue
+            printf '#if __has_include(%s)\n#include %s\n#endif\n' "$foreign" "$foreign"
+        done
+}
+
+# Headers that exist only where another library is installed: say so and leave them out when it is not.
+available() {
+    case $1 in
+    trn_mpi.h)
+        echo '#include <mpi.h>' >"$scratch/mpi.c"
+        gcc -fsyntax-only "$scratch/mpi.c" 2>/dev/null || { skip mpi "trn_mpi.h needs <mpi.h>"; return 1; }
+        ;;
+    esac
+}

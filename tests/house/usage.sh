@@ -1,0 +1,36 @@
+#!/bin/sh
+# The usage block in the opening comment of every public header is a program: it compiles as C11 and exits with 0.
+. "$(dirname -- "$0")/lib.sh"
+require_compilers
+
+# The indented lines after the SPDX line, from the first #include to the next line of plain text.
+usage_block() {
+    awk '
+        /SPDX-License-Identifier/ { armed = 1; next }
+        armed && !inside && /^ \*     #include/ { inside = 1 }
+        inside && (/^ \* [^ ]/ || /\*\//) { exit }
+        inside { sub(/^ \*(     )?/, ""); print }' "$1"
+}
+
+for header in $(headers); do
+    case $header in simd/*) continue ;; esac # guests: nobody calls them but their module
+    available "$header" || continue
+    checked
+    usage_block "$root/trnmath/$header" >"$scratch/usage.c"
+    if ! grep -q 'int main(' "$scratch/usage.c"; then
+        fail "$header: no usage block (lines indented by five, with #include and main) follows its SPDX line"
+        continue
+    fi
+    grep -q "#include <trnmath/$header>" "$scratch/usage.c" || fail "$header: its usage block does not include <trnmath/$header>"
+    for compiler in $(compilers); do
+        # No warnings are asked for, but those that every build gives: the example must not draw one.
+        if ! "$compiler" -std=c11 -O2 -Wall -Wextra -Werror -I"$root" "$scratch/usage.c" -o "$scratch/usage" -lm 2>"$scratch/log"; then
+            fail_log "$scratch/log" "$header: its usage block does not compile ($compiler -std=c11 -O2 -Wall -Wextra -Werror)"
+            continue
+        fi
+        (cd "$scratch" && ./usage) >"$scratch/log" 2>&1 </dev/null
+        status=$?
+        [ $status -eq 0 ] || fail_log "$scratch/log" "$header: its usage block exits with $status ($compiler)"
+    done
+done
+finish
