@@ -33,6 +33,9 @@
  *     trn_spec_field, trn_spec_field_at       every number of a system in turn, with unit and source
  *     trn_spec_alternative, trn_spec_alternative_at   every contradiction between sources
  *
+ * KNOWN FROM: the Neuron SDK documentation of August 2026 (2.32), the EC2 pages, SemiAnalysis on Trainium2 (December
+ *     2024) and Trainium3 (December 2025), the press on Project Rainier (October 2025). Every row names its page.
+ *
  * Units are SI and bytes, and stand in the names; GB is 1e9 and GiB 2^30; link rates are one-way (the vendor's
  * NeuronLink figures are sums of both directions). To try another number, copy its row and the rows that point at it.
  *
@@ -40,9 +43,6 @@
  * hypercube, so both names of Trainium1's wiring are right; HBM3 and HBM3e are both fitted to Trainium2, at the same
  * rate; a "256 accelerator" cluster of 4 trn2 instances counts logical cores. Chip figures exceed cores x TensorE (667
  * against 8 x 78.6 = 629 TFLOPS on Trainium2): they include something else, which the vendor does not explain.
- *
- * KNOWN FROM: the Neuron SDK documentation of August 2026 (2.32), the EC2 pages, SemiAnalysis on Trainium2 (December
- *     2024) and Trainium3 (December 2025), the press on Project Rainier (October 2025). Every row names its page.
  */
 #ifndef TRN_SPEC_H
 #define TRN_SPEC_H

@@ -1,0 +1,531 @@
+/* trn_cost.h - how long a matrix product takes on one NeuronCore, and on a system whose shards are already in place.
+ * SPDX-License-Identifier: MIT
+ *
+ *     #include <trnmath/trn_cost.h>
+ *     #include <stdio.h>
+ *     int main(void) {
+ *         trn_matmul_cost_args args = { 0 };
+ *         args.generation = TRN_TRAINIUM2;
+ *         args.m = args.n = args.k = 4096;
+ *         args.a_format = TRN_BF16;
+ *         trn_core_cost cost;
+ *         if (trn_matmul_cost(&args, &cost) != TRN_OK) return 1;
+ *         printf("%.1f TFLOPS, %.1f %% of spec: %s\n", cost.tflops, 100 * cost.fraction_of_spec, cost.text);
+ *         return cost.limit == TRN_LIMIT_TENSOR ? 0 : 1;
+ *     }
+ *
+ * DOES: a roofline of three resources (TensorE, HBM, DMA) for dst[M, N] = a[M, K] b[K, N], with the documented cost of
+ *     the instructions, the blocking that SBUF and PSUM allow, and the operand that is cheaper to keep stationary.
+ * DOES NOT: model communication between chips, the copy from PSUM to SBUF (Vector and Scalar engines, assumed to
+ *     overlap), the ramp of a cold TensorE (half speed for its first 3 us, documented), row and column tiling (a short
+ *     K or M wastes the rest of the array), sparsity, DMA descriptors below 4 KiB (slower, documented), or power.
+ *
+ * CONTENTS
+ *     trn_matmul_mode, trn_matmul_mode_name   plain, double_row (FP8), MX; zero = the fastest the formats allow
+ *     trn_operand, trn_operand_name           which operand is stationary; zero = the cheaper one
+ *     trn_limit, trn_limit_name               the resource that sets the time
+ *     trn_split                               are the sizes those of the whole product, or of each core?
+ *     trn_matmul_cost_args                    the question
+ *     trn_matmul_cost, trn_core_cost          one core, and its answer
+ *     trn_matmul_system_cost, trn_system_cost every core of a system at work on its own slice, and the answer
+ *
+ * KNOWN FROM: the Neuron SDK's NKI architecture guides, nki-dma-overview.rst and nki-dma-bandwidth-guide.rst. Each
+ *     number is a field of trn_spec.h, where its source stands; what is ours is marked assumed below.
+ *
+ * TensorE. One instruction multiplies a stationary tile [128 rows of K, 128] with a moving tile [128, n] in max(n, 64)
+ *     cycles; four times that for F32 (documented). FP8 in double_row mode takes 256 rows of K at once, MX 512
+ *     (documented; double_row on Trainium3 assumed). A short tile costs what a full one does. The moving operand is
+ *     cut into pieces of equal size, none above the limit of the generation (512 columns; 4096 on Trainium3), so a
+ *     sweep of N columns takes max(N, 64) cycles for each stationary tile (assumed: an even cut).
+ * LoadStationary takes max(columns/4, 32) cycles (documented; four times that for F32, and no more for FP8 and MX,
+ *     assumed) and runs behind the MultiplyMoving before it. The first one is exposed, having nothing to hide behind;
+ *     a later one by what it takes longer than the sweep before it: nothing, as a sweep is 64 cycles or more.
+ * Traffic. a and b start in HBM and dst ends there, written once: as trn_matmul defines it, K is summed completely in
+ *     PSUM, so no partial sums travel. Three ways to block are costed and the one with the fewest bytes is taken:
+ *     - a in SBUF: panels of a, all of K deep and a multiple of 128 rows high, fill at most 3/4 of SBUF (assumed; the
+ *       rest buffers what streams); a is read once, and b once for each panel of a.
+ *     - b in SBUF: the same with the operands exchanged.
+ *     - PSUM blocks: 2048 of the 4096 binary32 columns of PSUM collect a block of 128 t rows and 2048/t columns of dst,
+ *       t = 1, 2, 4, 8, 16, while the other half drains (assumed); a is read once for each column of blocks, b once
+ *       for each row of blocks. It wins when K is so deep that only few rows fit in SBUF.
+ *     The first two never lack buffers: a panel of up to 2048 rows accumulates in half of PSUM; a higher one means K so
+ *     short that 128 columns of the other operand, doubly buffered, take less than a tenth of SBUF.
+ * DMA: all bytes over 16 engines at the practical 17, 23, 33 GB/s each (documented). HBM: the same bytes over the
+ *     chip's bandwidth divided by its cores (assumed: all are at work). Start-up: 1.3 us once (documented), everything
+ *     after it pipelined (assumed).
+ * time = max(TensorE + exposed loads, DMA, HBM) + start-up.
+ *
+ * Why 100 % of spec is out of reach. The array's peak is 128 x 128 x 2 x clock: 91.75 TFLOPS on Trainium1, 78.64 on
+ *     Trainium2 and 3. The published chip figures divided by the cores are 95.0, 83.4 and 83.9, more than the arrays
+ *     can do. fraction_of_spec is against the published figure, so BF16 ends at 96.6, 94.3 and 93.8 %;
+ *     tensor_peak_tflops and fraction_of_peak say how far the array itself is used.
+ */
+#ifndef TRN_COST_H
+#define TRN_COST_H
+
+#include "trn_spec.h"
+
+#include <math.h>
+
+typedef enum trn_matmul_mode {
+    TRN_MODE_FASTEST = 0, /* MX when both formats have it, else double_row when both are FP8, else plain */
+    TRN_MODE_PLAIN,
+    TRN_MODE_DOUBLE_ROW,
+    TRN_MODE_MX
+} trn_matmul_mode;
+
+typedef enum trn_operand { TRN_OPERAND_CHEAPER = 0, TRN_OPERAND_A, TRN_OPERAND_B } trn_operand;
+
+typedef enum trn_limit {
+    TRN_LIMIT_NONE = 0, /* nothing to do */
+    TRN_LIMIT_TENSOR,
+    TRN_LIMIT_HBM,
+    TRN_LIMIT_DMA,
+    TRN_LIMIT_STARTUP
+} trn_limit;
+
+typedef enum trn_split {
+    TRN_SPLIT_EVENLY = 0, /* m, n, k are the whole product's; cores share M and N, never K */
+    TRN_SPLIT_PER_CORE    /* every core has its own product of m, n, k */
+} trn_split;
+
+TRNI_FN const char *trn_matmul_mode_name(trn_matmul_mode mode)
+{
+    static const char *const name[] = { "fastest", "plain", "double_row", "mx" };
+    return (unsigned)mode < sizeof name / sizeof name[0] ? name[(unsigned)mode] : "unknown";
+}
+
+TRNI_FN const char *trn_operand_name(trn_operand operand)
+{
+    static const char *const name[] = { "the cheaper one", "a", "b" };
+    return (unsigned)operand < sizeof name / sizeof name[0] ? name[(unsigned)operand] : "unknown";
+}
+
+TRNI_FN const char *trn_limit_name(trn_limit limit)
+{
+    static const char *const name[] = { "nothing to do", "tensor engine", "HBM", "DMA", "start-up" };
+    return (unsigned)limit < sizeof name / sizeof name[0] ? name[(unsigned)limit] : "unknown";
+}
+
+typedef struct trn_matmul_cost_args {
+    trn_generation generation;
+    const trn_system_spec *system; /* trn_matmul_system_cost: needed; trn_matmul_cost: NULL, or its chip is used */
+    int64_t m, n, k;               /* dst [m, n] = a [m, k] b [k, n]; any may be 0 */
+    trn_split split;               /* trn_matmul_system_cost only */
+    trn_format a_format;
+    trn_format b_format;   /* unset = a_format */
+    trn_format dst_format; /* unset = F32 for F32 and TF32 operands, else BF16 */
+    trn_matmul_mode mode;
+    trn_operand stationary;
+    bool accumulate;       /* dst is read before it is written */
+    bool operands_in_sbuf; /* a, b and dst stay in SBUF: no traffic, no start-up; they must fit */
+    trn_error *error;
+} trn_matmul_cost_args;
+
+typedef struct trn_core_cost {
+    trn_matmul_mode mode;   /* what FASTEST came to */
+    trn_operand stationary; /* what CHEAPER came to; a when both cost the same */
+    trn_limit limit;
+    const char *limit_name;
+    char text[192]; /* the limit, the stationary operand and its rival, the blocking */
+
+    double instructions;  /* matrix instructions issued */
+    double tensor_cycles; /* of all MultiplyMoving */
+    double rival_cycles;  /* tensor_cycles, had the other operand been stationary */
+    double tensor_s;
+    double load_stationary_s; /* exposed */
+    double a_reads, b_reads;  /* how often each operand comes from HBM */
+    double bytes;             /* moved between HBM and SBUF, both ways */
+    double dma_s, hbm_s, startup_s;
+    double time_s;
+
+    double flops;              /* 2 m n k */
+    double tflops;             /* achieved; 0 when there is nothing to do */
+    double spec_tflops;        /* this core's share of the published figure of its chip; NaN when there is none */
+    double fraction_of_spec;   /* tflops over that; NaN when there is none */
+    double tensor_peak_tflops; /* what the array does in this mode when no tile is short */
+    double fraction_of_peak;
+    double utilisation; /* of the array during tensor_cycles: what short tiles leave of it */
+    bool fits_hbm;      /* a, b and dst in this core's share of its chip's HBM */
+} trn_core_cost;
+
+typedef struct trn_system_cost {
+    trn_core_cost core;             /* the core with the largest slice */
+    double cores;                   /* of the system */
+    double cores_m, cores_n;        /* how they share M and N */
+    double cores_busy;              /* have anything to do */
+    int64_t core_m, core_n, core_k; /* the largest slice */
+    double time_s;
+    double flops;
+    double tflops;
+    double spec_tflops;      /* published, whole system; NaN when there is none */
+    double fraction_of_spec;
+} trn_system_cost;
+
+/* ---- what the formats and the mode mean ---- */
+
+/* The question, settled: every default replaced. */
+typedef struct trni_cost {
+    const trn_chip_spec *chip;
+    const trn_core_spec *core;
+    trn_matmul_mode mode;
+    double m, n, k;
+    double passes;       /* cycles for each moving column */
+    double tile_k;       /* rows of K in one instruction */
+    double a_bytes, b_bytes, dst_bytes; /* of one element, MX scales included */
+    double spec_flops_per_s;            /* of one core; 0 = not published */
+    trn_operand stationary;
+    bool accumulate, in_sbuf;
+} trni_cost;
+
+TRNI_FN bool trni_is_f8_operand(trn_generation generation, trn_format format)
+{
+    const trni_rate rate = trni_rate_of(generation, format);
+    return trn_format_bits(format) == 8 && (rate == TRNI_RATE_F8 || rate == TRNI_RATE_MX);
+}
+
+/* May TensorE multiply these two at all? */
+TRNI_FN trn_status trni_cost_pair(trn_generation generation, trn_format a, trn_format b, trn_error *error)
+{
+    const trn_format both[2] = { a, b };
+    for (int i = 0; i < 2; i++) {
+        const char *const name = i ? "b_format" : "a_format";
+        const trni_rate rate = trni_rate_of(generation, both[i]);
+        if (!trni_format_valid(both[i]))
+            return trni_fail(error, TRN_EFORMAT, "%s is not a format (%d)", name, (int)both[i]);
+        if (rate == TRNI_RATE_NONE || rate == TRNI_RATE_INT8)
+            return trni_fail(error, TRN_EUNSUPPORTED, "%s: the matrix instructions of %s do not take %s", name,
+                             trn_generation_name(generation), trn_format_name(both[i]));
+    }
+    const bool a_wide = trn_format_bits(a) == 32, b_wide = trn_format_bits(b) == 32;
+    if (a_wide != b_wide || (a == TRN_F8_E4M3 && b == TRN_F8_E4M3FN) || (a == TRN_F8_E4M3FN && b == TRN_F8_E4M3))
+        return trni_fail(error, TRN_EFORMAT, "a_format %s and b_format %s cannot meet in one matmul",
+                         trn_format_name(a), trn_format_name(b));
+    return TRN_OK;
+}
+
+TRNI_FN trn_status trni_cost_mode(const trn_core_spec *core, trn_format a, trn_format b, trn_matmul_mode *mode,
+                                  trn_error *error)
+{
+    const trn_generation g = core->generation;
+    const bool mx = trni_rate_of(g, a) == TRNI_RATE_MX && trni_rate_of(g, b) == TRNI_RATE_MX;
+    const bool f8 = trni_is_f8_operand(g, a) && trni_is_f8_operand(g, b);
+    if ((unsigned)*mode > TRN_MODE_MX) return trni_fail(error, TRN_EINVAL, "mode is %d, not a mode", (int)*mode);
+    if ((*mode == TRN_MODE_MX && !core->mx) || (*mode == TRN_MODE_DOUBLE_ROW && !core->double_row))
+        return trni_fail(error, TRN_EUNSUPPORTED, "mode %s is not available on %s", trn_matmul_mode_name(*mode),
+                         trn_generation_name(g));
+    if ((*mode == TRN_MODE_MX && !mx) || (*mode == TRN_MODE_DOUBLE_ROW && !f8))
+        return trni_fail(error, TRN_EFORMAT, "mode %s does not take a_format %s with b_format %s",
+                         trn_matmul_mode_name(*mode), trn_format_name(a), trn_format_name(b));
+    if (*mode == TRN_MODE_FASTEST)
+        *mode = core->mx && mx ? TRN_MODE_MX : core->double_row && f8 ? TRN_MODE_DOUBLE_ROW : TRN_MODE_PLAIN;
+    if (*mode != TRN_MODE_MX && (a == TRN_F4_E2M1 || b == TRN_F4_E2M1))
+        return trni_fail(error, TRN_EFORMAT, "%s is an operand of MX only: a_format %s, b_format %s, mode %s",
+                         trn_format_name(TRN_F4_E2M1), trn_format_name(a), trn_format_name(b),
+                         trn_matmul_mode_name(*mode));
+    return TRN_OK;
+}
+
+/* The published rate of the slower operand, for one core. */
+TRNI_FN double trni_cost_spec(const trn_chip_spec *chip, trn_format a, trn_format b)
+{
+    const double a_peak = trn_core_peak_flops_per_s(chip->core, a, false);
+    const double b_peak = trn_core_peak_flops_per_s(chip->core, b, false);
+    return trni_chip_flops_per_s(chip, b_peak < a_peak ? b : a, false) / chip->cores;
+}
+
+TRNI_FN trn_status trni_cost_sizes(const trn_matmul_cost_args *args)
+{
+    const int64_t size[3] = { args->m, args->n, args->k };
+    for (int i = 0; i < 3; i++)
+        if (size[i] < 0)
+            return trni_fail(args->error, TRN_ESHAPE, "%c is %lld; a size cannot be negative", "mnk"[i],
+                             (long long)size[i]);
+    return TRN_OK;
+}
+
+TRNI_FN trn_status trni_cost_settle(const trn_matmul_cost_args *args, trni_cost *c)
+{
+    const trn_chip_spec *chip = args->system ? args->system->server->chip : trn_chip_spec_of(args->generation);
+    const trn_format a = args->a_format, b = args->b_format ? args->b_format : a;
+    const trn_format dst = args->dst_format ? args->dst_format : trn_format_bits(a) == 32 ? TRN_F32 : TRN_BF16;
+    trn_matmul_mode mode = args->mode;
+    if (!chip) return trni_fail(args->error, TRN_EINVAL, "generation is %d, not a generation", (int)args->generation);
+    if (args->system && args->generation && chip->core->generation != args->generation)
+        return trni_fail(args->error, TRN_EINVAL, "generation is %s, but %s is made of %s",
+                         trn_generation_name(args->generation), args->system->name, chip->name);
+    if ((unsigned)args->stationary > TRN_OPERAND_B)
+        return trni_fail(args->error, TRN_EINVAL, "stationary is %d, not an operand", (int)args->stationary);
+    if (!trni_format_valid(dst))
+        return trni_fail(args->error, TRN_EFORMAT, "dst_format is not a format (%d)", (int)dst);
+    trn_status status = trni_cost_sizes(args);
+    if (status == TRN_OK) status = trni_cost_pair(chip->core->generation, a, b, args->error);
+    if (status == TRN_OK) status = trni_cost_mode(chip->core, a, b, &mode, args->error);
+    if (status != TRN_OK) return status;
+
+    const trn_core_spec *core = chip->core;
+    const double scale_bits = mode == TRN_MODE_MX ? 8.0 / 32 : 0; /* one E8M0 byte for 32 elements */
+    c->chip = chip;
+    c->core = core;
+    c->mode = mode;
+    c->m = (double)args->m;
+    c->n = (double)args->n;
+    c->k = (double)args->k;
+    c->passes = a == TRN_F32 || b == TRN_F32 ? core->f32_passes : 1;
+    c->tile_k = core->pe_rows;
+    if (mode == TRN_MODE_DOUBLE_ROW) c->tile_k *= core->f8_products;
+    if (mode == TRN_MODE_MX) c->tile_k *= core->mx_products;
+    c->a_bytes = (trn_format_bits(a) + scale_bits) / 8; /* FP4 travels packed */
+    c->b_bytes = (trn_format_bits(b) + scale_bits) / 8;
+    c->dst_bytes = (double)trn_format_bits(dst) / 8;
+    c->spec_flops_per_s = trni_cost_spec(chip, a, b);
+    c->stationary = args->stationary;
+    c->accumulate = args->accumulate;
+    c->in_sbuf = args->operands_in_sbuf;
+    return TRN_OK;
+}
+
+/* ---- the three resources ---- */
+
+/* The stationary operand has `held` columns, the moving one `moved`. */
+TRNI_FN double trni_tensor_tiles(const trni_cost *c, double held)
+{
+    return ceil(c->k / c->tile_k) * ceil(held / c->core->pe_columns);
+}
+
+TRNI_FN double trni_sweep_cycles(const trni_cost *c, double moved)
+{
+    return moved > 0 ? fmax(moved, c->core->moving_min_cycles) * c->passes : 0;
+}
+
+TRNI_FN void trni_cost_tensor(const trni_cost *c, trn_core_cost *out)
+{
+    const double a_held = trni_tensor_tiles(c, c->m) * trni_sweep_cycles(c, c->n);
+    const double b_held = trni_tensor_tiles(c, c->n) * trni_sweep_cycles(c, c->m);
+    out->stationary = c->stationary ? c->stationary : b_held < a_held ? TRN_OPERAND_B : TRN_OPERAND_A;
+    const bool a_first = out->stationary == TRN_OPERAND_A;
+    const double held = a_first ? c->m : c->n, moved = a_first ? c->n : c->m;
+    const double tiles = trni_tensor_tiles(c, held), sweep = trni_sweep_cycles(c, moved);
+    const double columns = fmin(held, c->core->pe_columns);
+    const double load = fmax(columns / c->core->load_speedup, c->core->load_min_cycles) * c->passes;
+    const double exposed = tiles * moved > 0 ? load + (tiles - 1) * fmax(load - sweep, 0) : 0;
+
+    out->tensor_cycles = a_first ? a_held : b_held;
+    out->rival_cycles = a_first ? b_held : a_held;
+    out->instructions = tiles * ceil(moved / c->core->max_n);
+    out->tensor_s = out->tensor_cycles / c->core->tensor_clock_hz;
+    out->load_stationary_s = exposed / c->core->tensor_clock_hz;
+}
+
+#define TRNI_RESIDENT_SHARE 0.75
+
+/* How many panels of an operand with `rows` rows of row_bytes fill the resident share of SBUF one after the other. */
+TRNI_FN double trni_panels(const trn_core_spec *core, double rows, double row_bytes)
+{
+    double fit = floor(trn_core_sbuf_bytes(core) * TRNI_RESIDENT_SHARE / row_bytes);
+    if (fit >= rows) return 1;
+    fit = floor(fit / core->pe_rows) * core->pe_rows;
+    return fit > 0 ? ceil(rows / fit) : HUGE_VAL;
+}
+
+typedef struct trni_blocking {
+    double a_reads, b_reads;
+    const char *name;
+} trni_blocking;
+
+TRNI_FN double trni_read_bytes(const trni_cost *c, trni_blocking way)
+{
+    return way.a_reads * c->m * c->k * c->a_bytes + way.b_reads * c->k * c->n * c->b_bytes;
+}
+
+TRNI_FN void trni_take_cheaper(const trni_cost *c, trni_blocking *best, double a_reads, double b_reads,
+                               const char *name)
+{
+    const trni_blocking way = { a_reads, b_reads, name };
+    if (trni_read_bytes(c, way) < trni_read_bytes(c, *best)) *best = way;
+}
+
+TRNI_FN trni_blocking trni_cost_blocking(const trni_cost *c)
+{
+    const trni_blocking nothing = { 0, 0, "nothing is read" };
+    if (c->m * c->n * c->k <= 0) return nothing;
+    trni_blocking best = { 1, trni_panels(c->core, c->m, c->k * c->a_bytes), "a in SBUF" };
+    trni_take_cheaper(c, &best, trni_panels(c->core, c->n, c->k * c->b_bytes), 1, "b in SBUF");
+    const double half = c->core->psum_partition_bytes / 4 / 2; /* binary32 columns; the other half drains */
+    for (double t = 1; half / t >= c->core->pe_columns; t *= 2)
+        trni_take_cheaper(c, &best, ceil(c->n / (half / t)), ceil(c->m / (t * c->core->pe_columns)), "PSUM blocks");
+    return best;
+}
+
+TRNI_FN void trni_cost_memory(const trni_cost *c, trn_core_cost *out, const char **blocking)
+{
+    const trni_blocking way = trni_cost_blocking(c);
+    const bool unchanged = c->accumulate && c->k <= 0; /* dst + 0 products: nothing to write */
+    const double dst = c->m * c->n * c->dst_bytes;
+    const double dst_traffic = unchanged ? 0 : c->accumulate ? 2 * dst : dst;
+    const double stored = c->m * c->k * c->a_bytes + c->k * c->n * c->b_bytes + dst;
+    out->fits_hbm = stored <= c->chip->hbm_bytes / c->chip->cores;
+    *blocking = c->in_sbuf ? "all in SBUF" : way.name;
+    if (c->in_sbuf) return;
+    out->a_reads = way.a_reads;
+    out->b_reads = way.b_reads;
+    out->bytes = trni_read_bytes(c, way) + dst_traffic;
+    out->dma_s = out->bytes / (c->core->dma_engines * c->core->dma_engine_bytes_per_s);
+    out->hbm_s = out->bytes / (c->chip->hbm_bytes_per_s / c->chip->cores);
+    out->startup_s = out->bytes > 0 ? c->core->dma_latency_s : 0;
+}
+
+/* ---- the sum ---- */
+
+TRNI_FN trn_limit trni_cost_limit(const trn_core_cost *cost)
+{
+    const double tensor = cost->tensor_s + cost->load_stationary_s;
+    const double slowest = fmax(tensor, fmax(cost->hbm_s, cost->dma_s));
+    if (cost->time_s <= 0) return TRN_LIMIT_NONE;
+    if (cost->startup_s > slowest) return TRN_LIMIT_STARTUP;
+    if (tensor >= slowest) return TRN_LIMIT_TENSOR;
+    return cost->hbm_s >= cost->dma_s ? TRN_LIMIT_HBM : TRN_LIMIT_DMA;
+}
+
+TRNI_FN void trni_cost_text(const trni_cost *c, const char *blocking, trn_core_cost *out)
+{
+    const char *const held = trn_operand_name(out->stationary);
+    const char *const rival = trn_operand_name(out->stationary == TRN_OPERAND_A ? TRN_OPERAND_B : TRN_OPERAND_A);
+    int used = snprintf(out->text, sizeof out->text, "%s", out->limit_name);
+    if (out->tensor_cycles > 0)
+        used += snprintf(out->text + used, sizeof out->text - (size_t)used,
+                         "; %s is stationary in %.0f cycles (%s would be in %.0f); %s", held, out->tensor_cycles, rival,
+                         out->rival_cycles, blocking);
+    if (out->tensor_cycles > 0 && !c->in_sbuf)
+        snprintf(out->text + used, sizeof out->text - (size_t)used, ", a read %.0f and b %.0f times", out->a_reads,
+                 out->b_reads);
+}
+
+TRNI_FN void trni_cost_core(const trni_cost *c, trn_core_cost *out)
+{
+    const char *blocking;
+    memset(out, 0, sizeof *out);
+    out->mode = c->mode;
+    trni_cost_tensor(c, out);
+    trni_cost_memory(c, out, &blocking);
+    out->time_s = fmax(out->tensor_s + out->load_stationary_s, fmax(out->dma_s, out->hbm_s)) + out->startup_s;
+    out->limit = trni_cost_limit(out);
+    out->limit_name = trn_limit_name(out->limit);
+
+    const double pe = (double)c->core->pe_rows * c->core->pe_columns;
+    const double peak_cycle = 2 * pe * (c->tile_k / c->core->pe_rows) / c->passes; /* flops */
+    out->flops = 2 * c->m * c->n * c->k;
+    out->tflops = out->time_s > 0 ? out->flops / out->time_s / 1e12 : 0;
+    out->tensor_peak_tflops = peak_cycle * c->core->tensor_clock_hz / 1e12;
+    out->fraction_of_peak = out->tflops / out->tensor_peak_tflops;
+    out->utilisation = out->tensor_cycles > 0 ? out->flops / (out->tensor_cycles * peak_cycle) : 0;
+    out->spec_tflops = c->spec_flops_per_s > 0 ? c->spec_flops_per_s / 1e12 : TRNI_NAN;
+    out->fraction_of_spec = out->tflops / out->spec_tflops;
+    trni_cost_text(c, blocking, out);
+}
+
+/* Do a, b and dst fit, when they are said to stay in SBUF? */
+TRNI_FN trn_status trni_cost_fits(const trni_cost *c, trn_error *error)
+{
+    const double bytes = c->m * c->k * c->a_bytes + c->k * c->n * c->b_bytes + c->m * c->n * c->dst_bytes;
+    if (c->in_sbuf && bytes > trn_core_sbuf_bytes(c->core))
+        return trni_fail(error, TRN_ELIMIT, "operands_in_sbuf: a, b and dst take %.0f bytes, SBUF of %s has %.0f",
+                         bytes, c->core->name, trn_core_sbuf_bytes(c->core));
+    return TRN_OK;
+}
+
+/* The cost on one core. Nothing is written on failure: TRN_ESHAPE for a negative size, TRN_EFORMAT for formats that
+ * cannot meet, TRN_EUNSUPPORTED for what the generation lacks, TRN_ELIMIT when operands_in_sbuf do not fit. */
+TRNI_FN trn_status trn_matmul_cost(const trn_matmul_cost_args *args, trn_core_cost *cost)
+{
+    trni_cost c;
+    if (!args) return TRN_EINVAL;
+    if (!cost) return trni_fail(args->error, TRN_EINVAL, "cost is null");
+    trn_status status = trni_cost_settle(args, &c);
+    if (status == TRN_OK) status = trni_cost_fits(&c, args->error);
+    if (status == TRN_OK) trni_cost_core(&c, cost);
+    return status;
+}
+
+/* ---- a system ---- */
+
+TRNI_FN int64_t trni_slice(int64_t size, int64_t cores) { return size / cores + (size % cores != 0); }
+
+/* The product of m and n shared by a grid of cores, when that is faster than what is in *out (or as fast, with less
+ * traffic). */
+TRNI_FN void trni_cost_grid(const trn_matmul_cost_args *args, trni_cost c, int64_t cores_m, int64_t cores_n,
+                            trn_system_cost *out)
+{
+    trn_core_cost core;
+    const int64_t m = trni_slice(args->m, cores_m), n = trni_slice(args->n, cores_n);
+    c.m = (double)m;
+    c.n = (double)n;
+    if (trni_cost_fits(&c, NULL) != TRN_OK) return;
+    trni_cost_core(&c, &core);
+    if (out->cores_m > 0 && (core.time_s > out->core.time_s ||
+                             (core.time_s >= out->core.time_s && core.bytes >= out->core.bytes)))
+        return;
+    out->core = core;
+    out->cores_m = (double)cores_m;
+    out->cores_n = (double)cores_n;
+    out->core_m = m;
+    out->core_n = n;
+    out->cores_busy = m && n ? (double)trni_slice(args->m, m) * (double)trni_slice(args->n, n) : 0;
+}
+
+TRNI_FN trn_status trni_cost_evenly(const trn_matmul_cost_args *args, const trni_cost *c, int64_t cores,
+                                    trn_system_cost *out)
+{
+    for (int64_t d = 1; d * d <= cores; d++) {
+        if (cores % d) continue;
+        trni_cost_grid(args, *c, d, cores / d, out);
+        trni_cost_grid(args, *c, cores / d, d, out);
+    }
+    if (out->cores_m > 0) return TRN_OK;
+    return trni_fail(args->error, TRN_ELIMIT, "operands_in_sbuf: no even split over %lld cores fits in SBUF",
+                     (long long)cores);
+}
+
+/* The cost on every core of args->system at once, the operands already where they are needed. PER_CORE: each core has
+ * its own product of m, n, k. EVENLY: the cores form a grid, cores_m by cores_n; core (i, j) already holds rows
+ * [i m/cores_m, ...) of a and columns [j n/cores_n, ...) of b in its share of HBM and keeps its block of dst, so that
+ * nothing is communicated. Sizes that do not divide are rounded up, and the core with the largest block sets the time.
+ * Of all grids whose sides multiply to the number of cores, the fastest is taken. */
+TRNI_FN trn_status trn_matmul_system_cost(const trn_matmul_cost_args *args, trn_system_cost *cost)
+{
+    trni_cost c;
+    if (!args) return TRN_EINVAL;
+    if (!cost) return trni_fail(args->error, TRN_EINVAL, "cost is null");
+    if (!args->system) return trni_fail(args->error, TRN_EINVAL, "system is null; trn_system_spec_of() gives one");
+    if ((unsigned)args->split > TRN_SPLIT_PER_CORE)
+        return trni_fail(args->error, TRN_EINVAL, "split is %d, not a split", (int)args->split);
+    trn_status status = trni_cost_settle(args, &c);
+    if (status != TRN_OK) return status;
+
+    trn_system_cost out;
+    memset(&out, 0, sizeof out);
+    const int64_t cores = (int64_t)trn_spec_chips(args->system) * c.chip->cores;
+    if (args->split == TRN_SPLIT_EVENLY) {
+        status = trni_cost_evenly(args, &c, cores, &out);
+        out.flops = 2 * c.m * c.n * c.k;
+    } else if ((status = trni_cost_fits(&c, args->error)) == TRN_OK) {
+        trni_cost_core(&c, &out.core);
+        out.core_m = args->m;
+        out.core_n = args->n;
+        out.cores_m = (double)cores; /* independent products, as if stacked along M */
+        out.cores_n = 1;
+        out.cores_busy = args->m && args->n ? (double)cores : 0;
+        out.flops = out.core.flops * (double)cores;
+    }
+    if (status != TRN_OK) return status;
+    out.core_k = args->k;
+    out.cores = (double)cores;
+    out.time_s = out.core.time_s;
+    out.tflops = out.time_s > 0 ? out.flops / out.time_s / 1e12 : 0;
+    out.spec_tflops = out.core.spec_tflops * (double)cores;
+    out.fraction_of_spec = out.tflops / out.spec_tflops;
+    *cost = out;
+    return TRN_OK;
+}
+
+#endif /* TRN_COST_H */
