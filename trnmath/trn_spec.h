@@ -20,6 +20,7 @@
  *
  * CONTENTS
  *     trn_generation, trn_generation_name     Trainium1, 2, 3
+ *     trn_source                              whose, how known, where
  *     trn_provenance, trn_provenance_text     how a number is known
  *     trn_core_spec, trn_core_spec_of         clocks, widths, tile limits, modes, memories, DMA of one NeuronCore
  *     trn_core_sbuf_bytes, trn_core_psum_bytes   all partitions of one core
@@ -31,6 +32,7 @@
  *     trn_spec_chips, trn_spec_tflops         of the whole system
  *     trn_spec_totals, trn_spec_totals_of     everything else of the whole system
  *     trn_spec_field, trn_spec_field_at       every number of a system in turn, with unit and source
+ *     trn_spec_field_named                    one of them by its level and name
  *     trn_spec_alternative, trn_spec_alternative_at   every contradiction between sources
  *
  * KNOWN FROM: the Neuron SDK documentation of August 2026 (2.32), the EC2 pages, SemiAnalysis on Trainium2 (December
@@ -103,44 +105,44 @@ typedef struct trn_source {
 /* ---- one NeuronCore ---- */
 
 #define TRNI_CORE_FIELDS(X)                                                                                          \
-    X(int, pe_rows, "rows")          /* the systolic array; its rows are the contraction axis K */                   \
-    X(int, pe_columns, "columns")    /* and its columns the stationary free axis M */                                \
-    X(int, max_k, "rows")            /* limits of one nc_matmul: rows of both operands; */                           \
-    X(int, max_m, "columns")         /* free size of the stationary operand; */                                      \
-    X(int, max_n, "columns")         /* of the moving operand, F32 destination; */                                   \
-    X(int, max_n_bf16, "columns")    /* of the moving operand, 2-byte destination */                                 \
-    X(int, row_tile_min, "rows")     /* row tiling: the array as independent pieces of 64 or 32 rows */              \
-    X(int, column_tile_min, "columns")                                                                               \
-    X(bool, double_row, "")          /* FP8: two rows of K per PE row */                                             \
-    X(bool, mx, "")                  /* block-scaled FP8 and FP4: four rows of K per PE row */                       \
-    X(bool, sparse, "")              /* structured sparsity */                                                       \
-    X(bool, bf16_psum, "")           /* PSUM can hold and accumulate BF16 */                                         \
-    X(bool, transpose_mode, "")      /* bit-exact transposes through the array */                                    \
-    X(int, f32_passes, "passes")     /* cycles of an F32 matmul over those of a BF16 one */                          \
-    X(int, f8_products, "products")  /* per PE and cycle with FP8 operands at their fastest */                       \
-    X(int, mx_products, "products")  /* with MX operands; 0 = none */                                                \
-    X(int, sparse_products, "products") /* dense products replaced per PE and cycle at 4:16; 0 = none */             \
-    X(int, moving_min_cycles, "cycles") /* shortest MultiplyMoving */                                                \
-    X(int, load_min_cycles, "cycles")   /* shortest LoadStationary */                                                \
-    X(int, load_speedup, "columns/cycle") /* stationary columns loaded per cycle */                                  \
+    X(int, pe_rows, "rows")                          /* the systolic array; its rows are the contraction axis K, */  \
+    X(int, pe_columns, "columns")                    /* its columns the free axis of the stationary operand */       \
+    X(int, max_k, "rows")                            /* limits of one matrix instruction: rows of both operands; */  \
+    X(int, max_m, "columns")                         /* free size of the stationary operand */                       \
+    X(int, f32_passes, "passes")                     /* cycles of an F32 matmul over those of a BF16 one */          \
+    X(int, moving_min_cycles, "cycles")              /* shortest MultiplyMoving */                                   \
+    X(int, load_min_cycles, "cycles")                /* shortest LoadStationary */                                   \
+    X(int, load_speedup, "columns/cycle")            /* stationary columns loaded per cycle */                       \
+    X(int, partitions, "partitions")                 /* of SBUF and of PSUM */                                       \
+    X(double, psum_partition_bytes, "B")                                                                             \
+    X(int, psum_banks, "banks")                                                                                      \
+    X(int, dma_engines, "engines")                                                                                   \
+    X(double, dma_latency_s, "s")                    /* semaphore to first byte */                                   \
+    X(int, max_n, "columns")                         /* free size of the moving operand, F32 destination; */         \
+    X(int, max_n_bf16, "columns")                    /* the same, 2-byte destination */                              \
+    X(int, row_tile_min, "rows")                     /* row and column tiling: the array as independent */           \
+    X(int, column_tile_min, "columns")               /* pieces, down to this size */                                 \
+    X(bool, double_row, "")                          /* FP8: two rows of K per PE row */                             \
+    X(bool, mx, "")                                  /* block-scaled FP8 and FP4: four rows of K per PE row */       \
+    X(bool, sparse, "")                              /* structured sparsity */                                       \
+    X(bool, bf16_psum, "")                           /* PSUM can hold and accumulate BF16 */                         \
+    X(bool, transpose_mode, "")                      /* bit-exact transposes through the array */                    \
+    X(int, f8_products, "products")                  /* per PE and cycle with FP8 operands at their fastest */       \
+    X(int, mx_products, "products")                  /* with MX operands; 0 = none */                                \
+    X(int, sparse_products, "products")              /* dense products replaced per PE and cycle at 4:16; 0 = none */\
     X(double, tensor_clock_hz, "Hz")                                                                                 \
     X(double, vector_clock_hz, "Hz")                                                                                 \
     X(double, scalar_clock_hz, "Hz")                                                                                 \
     X(double, gpsimd_clock_hz, "Hz")                                                                                 \
     X(int, vector_elements, "elements/cycle")                                                                        \
-    X(int, vector_elements_16bit, "elements/cycle") /* at most, BF16 and F16 */                                      \
+    X(int, vector_elements_16bit, "elements/cycle")  /* at most, with BF16 and F16 */                                \
     X(int, scalar_elements, "elements/cycle")                                                                        \
     X(int, gpsimd_elements, "elements/cycle")                                                                        \
-    X(int, partitions, "partitions") /* of SBUF and of PSUM */                                                       \
     X(double, sbuf_partition_bytes, "B")                                                                             \
-    X(double, psum_partition_bytes, "B")                                                                             \
-    X(int, psum_banks, "banks")                                                                                      \
-    X(int, dma_engines, "engines")                                                                                   \
-    X(double, dma_engine_bytes_per_s, "B/s")      /* practical */                                                    \
+    X(double, dma_engine_bytes_per_s, "B/s")         /* practical */                                                 \
     X(double, dma_engine_peak_bytes_per_s, "B/s")                                                                    \
-    X(double, dma_latency_s, "s")                 /* semaphore to first byte */                                      \
-    X(double, f32_flops_per_s, "flop/s")          /* TensorE as the vendor rounds it; the exact peak is */           \
-    X(double, bf16_flops_per_s, "flop/s")         /* trn_core_peak_flops_per_s */                                    \
+    X(double, f32_flops_per_s, "flop/s")             /* TensorE as the vendor rounds it; 0 = not listed; */          \
+    X(double, bf16_flops_per_s, "flop/s")            /* trn_core_peak_flops_per_s has the exact peak */              \
     X(double, f8_flops_per_s, "flop/s")                                                                              \
     X(double, mx_flops_per_s, "flop/s")                                                                              \
     X(double, sparse_flops_per_s, "flop/s")                                                                          \
@@ -156,11 +158,24 @@ typedef struct trn_core_spec {
     TRNI_CORE_FIELDS(TRNI_DECLARE)
 } trn_core_spec;
 
-#define TRNI_CORE_V2(F)                                                                                              \
+/* The same in every generation so far: the Trainium1 guide has the fullest text, the later ones keep it. */
+#define TRNI_CORE_SHARED(F)                                                                                          \
     F(pe_rows, 128, DOCUMENTED, TRNI_NKI1),                                                                          \
     F(pe_columns, 128, DOCUMENTED, TRNI_NKI1),                                                                       \
     F(max_k, 128, DOCUMENTED, TRNI_ISA),                                                                             \
     F(max_m, 128, DOCUMENTED, TRNI_ISA),                                                                             \
+    F(f32_passes, 4, DOCUMENTED, TRNI_NKI1),                                                                         \
+    F(moving_min_cycles, 64, DOCUMENTED, TRNI_NKI1),                                                                 \
+    F(load_min_cycles, 32, DERIVED, "128 columns at four times the rate of MultiplyMoving"),                         \
+    F(load_speedup, 4, DOCUMENTED, TRNI_NKI1 " (up to)"),                                                            \
+    F(partitions, 128, DOCUMENTED, TRNI_NKI1),                                                                       \
+    F(psum_partition_bytes, 16 * TRNI_KIB, DOCUMENTED, TRNI_NKI1),                                                   \
+    F(psum_banks, 8, DOCUMENTED, TRNI_NKI1),                                                                         \
+    F(dma_engines, 16, DOCUMENTED, TRNI_NKI1),                                                                       \
+    F(dma_latency_s, 1.3e-6, DOCUMENTED, TRNI_DMA_PEAK)
+
+#define TRNI_CORE_V2(F)                                                                                              \
+    TRNI_CORE_SHARED(F),                                                                                             \
     F(max_n, 512, DOCUMENTED, TRNI_ISA),                                                                             \
     F(max_n_bf16, 512, DOCUMENTED, TRNI_ISA),                                                                        \
     F(row_tile_min, 64, DOCUMENTED, TRNI_ISA),                                                                       \
@@ -169,14 +184,10 @@ typedef struct trn_core_spec {
     F(mx, false, DOCUMENTED, TRNI_ISA),                                                                              \
     F(sparse, false, DOCUMENTED, TRNI_NC2),                                                                          \
     F(bf16_psum, false, DOCUMENTED, TRNI_ISA),                                                                       \
-    F(transpose_mode, false, DOCUMENTED, TRNI_NKI2 " (lists it as new)"),                                            \
-    F(f32_passes, 4, DOCUMENTED, TRNI_NKI1),                                                                         \
+    F(transpose_mode, false, DOCUMENTED, TRNI_NKI2 " (new there)"),                                                  \
     F(f8_products, 1, DOCUMENTED, TRNI_NKI1 " (cFP8 at the BF16 rate)"),                                             \
     F(mx_products, 0, DOCUMENTED, TRNI_ISA),                                                                         \
     F(sparse_products, 0, DOCUMENTED, TRNI_NC2),                                                                     \
-    F(moving_min_cycles, 64, DOCUMENTED, TRNI_NKI1),                                                                 \
-    F(load_min_cycles, 32, DERIVED, "128 columns at four times the rate of MultiplyMoving"),                         \
-    F(load_speedup, 4, DOCUMENTED, TRNI_NKI1 " (up to)"),                                                            \
     F(tensor_clock_hz, 2.8e9, DOCUMENTED, TRNI_NKI1),                                                                \
     F(vector_clock_hz, 1.12e9, DOCUMENTED, TRNI_NKI1),                                                               \
     F(scalar_clock_hz, 1.4e9, DOCUMENTED, TRNI_NKI1),                                                                \
@@ -185,14 +196,9 @@ typedef struct trn_core_spec {
     F(vector_elements_16bit, 128, DOCUMENTED, TRNI_NKI1),                                                            \
     F(scalar_elements, 128, DERIVED, "one lane per partition (" TRNI_NKI1 ")"),                                      \
     F(gpsimd_elements, 128, DERIVED, "8 processors of 512 bits (" TRNI_NKI1 "), 32-bit elements"),                   \
-    F(partitions, 128, DOCUMENTED, TRNI_NKI1),                                                                       \
     F(sbuf_partition_bytes, 192 * TRNI_KIB, DOCUMENTED, TRNI_NKI1),                                                  \
-    F(psum_partition_bytes, 16 * TRNI_KIB, DOCUMENTED, TRNI_NKI1),                                                   \
-    F(psum_banks, 8, DOCUMENTED, TRNI_NKI1),                                                                         \
-    F(dma_engines, 16, DOCUMENTED, TRNI_NKI1),                                                                       \
     F(dma_engine_bytes_per_s, 17e9, DOCUMENTED, TRNI_DMA_REAL),                                                      \
     F(dma_engine_peak_bytes_per_s, 27.2e9, DOCUMENTED, TRNI_DMA_PEAK),                                               \
-    F(dma_latency_s, 1.3e-6, DOCUMENTED, TRNI_DMA_PEAK),                                                             \
     F(f32_flops_per_s, 23e12, DOCUMENTED, TRNI_NKI1),                                                                \
     F(bf16_flops_per_s, 92e12, DOCUMENTED, TRNI_NKI1),                                                               \
     F(f8_flops_per_s, 92e12, DOCUMENTED, TRNI_NKI1),                                                                 \
@@ -202,10 +208,7 @@ typedef struct trn_core_spec {
     F(scalar_flops_per_s, 2.9e12, DOCUMENTED, TRNI_NC2)
 
 #define TRNI_CORE_V3(F)                                                                                              \
-    F(pe_rows, 128, DOCUMENTED, TRNI_NKI2),                                                                          \
-    F(pe_columns, 128, DOCUMENTED, TRNI_NKI2),                                                                       \
-    F(max_k, 128, DOCUMENTED, TRNI_ISA),                                                                             \
-    F(max_m, 128, DOCUMENTED, TRNI_ISA),                                                                             \
+    TRNI_CORE_SHARED(F),                                                                                             \
     F(max_n, 512, DOCUMENTED, TRNI_ISA),                                                                             \
     F(max_n_bf16, 512, DOCUMENTED, TRNI_ISA),                                                                        \
     F(row_tile_min, 32, DOCUMENTED, TRNI_ISA),                                                                       \
@@ -215,13 +218,9 @@ typedef struct trn_core_spec {
     F(sparse, true, DOCUMENTED, TRNI_NC3),                                                                           \
     F(bf16_psum, false, DOCUMENTED, TRNI_ISA),                                                                       \
     F(transpose_mode, true, DOCUMENTED, TRNI_NKI2),                                                                  \
-    F(f32_passes, 4, DOCUMENTED, TRNI_NKI1 " (later guides keep it)"),                                               \
     F(f8_products, 2, DOCUMENTED, TRNI_NKI2 " (double_row)"),                                                        \
     F(mx_products, 0, DOCUMENTED, TRNI_ISA),                                                                         \
     F(sparse_products, 4, DOCUMENTED, TRNI_NC3 " (316 over 79 TFLOPS)"),                                             \
-    F(moving_min_cycles, 64, DOCUMENTED, TRNI_NKI1 " (later guides keep it)"),                                       \
-    F(load_min_cycles, 32, DERIVED, "128 columns at four times the rate of MultiplyMoving"),                         \
-    F(load_speedup, 4, DOCUMENTED, TRNI_NKI1 " (up to; later guides keep it)"),                                      \
     F(tensor_clock_hz, 2.4e9, DOCUMENTED, TRNI_NKI2),                                                                \
     F(vector_clock_hz, 0.96e9, DOCUMENTED, TRNI_NKI2),                                                               \
     F(scalar_clock_hz, 1.2e9, DOCUMENTED, TRNI_NKI2),                                                                \
@@ -230,14 +229,9 @@ typedef struct trn_core_spec {
     F(vector_elements_16bit, 512, DOCUMENTED, TRNI_NKI2),                                                            \
     F(scalar_elements, 128, DERIVED, "one lane per partition (" TRNI_NKI2 ")"),                                      \
     F(gpsimd_elements, 128, DERIVED, "8 processors of 512 bits (" TRNI_NKI2 "), 32-bit elements"),                   \
-    F(partitions, 128, DOCUMENTED, TRNI_NKI2),                                                                       \
     F(sbuf_partition_bytes, 224 * TRNI_KIB, DOCUMENTED, TRNI_NKI2),                                                  \
-    F(psum_partition_bytes, 16 * TRNI_KIB, DOCUMENTED, TRNI_NKI2),                                                   \
-    F(psum_banks, 8, DOCUMENTED, TRNI_NKI1 " (later guides keep it)"),                                               \
-    F(dma_engines, 16, DOCUMENTED, TRNI_NKI2),                                                                       \
     F(dma_engine_bytes_per_s, 23e9, DOCUMENTED, TRNI_DMA_REAL),                                                      \
     F(dma_engine_peak_bytes_per_s, 27.2e9, DOCUMENTED, TRNI_DMA_PEAK),                                               \
-    F(dma_latency_s, 1.3e-6, DOCUMENTED, TRNI_DMA_PEAK),                                                             \
     F(f32_flops_per_s, 20e12, DOCUMENTED, TRNI_NKI2),                                                                \
     F(bf16_flops_per_s, 79e12, DOCUMENTED, TRNI_NKI2),                                                               \
     F(f8_flops_per_s, 158e12, DOCUMENTED, TRNI_NKI2),                                                                \
@@ -247,10 +241,7 @@ typedef struct trn_core_spec {
     F(scalar_flops_per_s, 1.2e12, DOCUMENTED, TRNI_NC3)
 
 #define TRNI_CORE_V4(F)                                                                                              \
-    F(pe_rows, 128, DOCUMENTED, TRNI_NKI3),                                                                          \
-    F(pe_columns, 128, DOCUMENTED, TRNI_NKI3),                                                                       \
-    F(max_k, 128, DOCUMENTED, TRNI_ISA),                                                                             \
-    F(max_m, 128, DOCUMENTED, TRNI_ISA),                                                                             \
+    TRNI_CORE_SHARED(F),                                                                                             \
     F(max_n, 4096, DOCUMENTED, TRNI_ISA),                                                                            \
     F(max_n_bf16, 8192, DOCUMENTED, TRNI_ISA),                                                                       \
     F(row_tile_min, 32, DOCUMENTED, TRNI_ISA),                                                                       \
@@ -260,13 +251,9 @@ typedef struct trn_core_spec {
     F(sparse, true, DOCUMENTED, TRNI_NC4),                                                                           \
     F(bf16_psum, true, DOCUMENTED, TRNI_NKI3),                                                                       \
     F(transpose_mode, true, DOCUMENTED, TRNI_NKI2 " (and newer)"),                                                   \
-    F(f32_passes, 4, DOCUMENTED, TRNI_NKI1 " (later guides keep it)"),                                               \
     F(f8_products, 2, ASSUMED, "double_row is accepted on Trainium3 but its speed is not published: as Trainium2"),  \
     F(mx_products, 4, DOCUMENTED, TRNI_NKI3),                                                                        \
     F(sparse_products, 4, DOCUMENTED, TRNI_NC4 " (315 over 79 TFLOPS)"),                                             \
-    F(moving_min_cycles, 64, DOCUMENTED, TRNI_NKI1 " (later guides keep it)"),                                       \
-    F(load_min_cycles, 32, DERIVED, "128 columns at four times the rate of MultiplyMoving"),                         \
-    F(load_speedup, 4, DOCUMENTED, TRNI_NKI1 " (up to; later guides keep it)"),                                      \
     F(tensor_clock_hz, 2.4e9, DOCUMENTED, TRNI_NKI3),                                                                \
     F(vector_clock_hz, 1.2e9, DOCUMENTED, TRNI_NKI3),                                                                \
     F(scalar_clock_hz, 1.2e9, DOCUMENTED, TRNI_NKI3),                                                                \
@@ -275,14 +262,9 @@ typedef struct trn_core_spec {
     F(vector_elements_16bit, 512, DOCUMENTED, TRNI_NKI3 " (FP8 too)"),                                               \
     F(scalar_elements, 128, DERIVED, "one lane per partition (" TRNI_NKI3 "); 256 in 16-bit copies"),                \
     F(gpsimd_elements, 128, DOCUMENTED, TRNI_NKI3),                                                                  \
-    F(partitions, 128, DOCUMENTED, TRNI_NKI3),                                                                       \
     F(sbuf_partition_bytes, 256 * TRNI_KIB, DOCUMENTED, TRNI_NKI3),                                                  \
-    F(psum_partition_bytes, 16 * TRNI_KIB, DOCUMENTED, TRNI_NKI3),                                                   \
-    F(psum_banks, 8, DOCUMENTED, TRNI_NKI1 " (later guides keep it)"),                                               \
-    F(dma_engines, 16, DOCUMENTED, TRNI_NKI3),                                                                       \
     F(dma_engine_bytes_per_s, 33e9, DOCUMENTED, TRNI_DMA_REAL),                                                      \
     F(dma_engine_peak_bytes_per_s, 38.4e9, DOCUMENTED, TRNI_DMA_PEAK),                                               \
-    F(dma_latency_s, 1.3e-6, DOCUMENTED, TRNI_DMA_PEAK),                                                             \
     F(f32_flops_per_s, 20e12, DOCUMENTED, TRNI_NKI3),                                                                \
     F(bf16_flops_per_s, 79e12, DOCUMENTED, TRNI_NKI3),                                                               \
     F(f8_flops_per_s, 0, DOCUMENTED, TRNI_NKI3 " (lists MX only)"),                                                  \
@@ -483,15 +465,15 @@ TRNI_FN double trn_core_peak_flops_per_s(const trn_core_spec *core, trn_format f
  * and to one chip of each neighbouring server (Trainium2: ring of four) or of the other rack (Trainium3). */
 #define TRNI_SERVER_FIELDS(X)                                                                                        \
     X(int, chips, "chips")                                                                                           \
+    X(double, efa_bits_per_s, "bit/s")                                                                               \
+    X(int, vcpus, "vCPUs")                                                                                           \
+    X(double, host_bytes, "B")                                                                                       \
     X(int, server_links, "links/chip")                                                                               \
     X(double, server_link_bytes_per_s, "B/s one way")                                                                \
     X(int, rack_links, "links/chip")                                                                                 \
     X(double, rack_link_bytes_per_s, "B/s one way")                                                                  \
     X(int, peer_links, "links/chip")                                                                                 \
-    X(double, peer_link_bytes_per_s, "B/s one way")                                                                  \
-    X(double, efa_bits_per_s, "bit/s")                                                                               \
-    X(int, vcpus, "vCPUs")                                                                                           \
-    X(double, host_bytes, "B")
+    X(double, peer_link_bytes_per_s, "B/s one way")
 
 enum { TRNI_SERVER_FIELD_COUNT = 0 TRNI_SERVER_FIELDS(TRNI_ONE) };
 
@@ -502,89 +484,81 @@ typedef struct trn_server_spec {
     TRNI_SERVER_FIELDS(TRNI_DECLARE)
 } trn_server_spec;
 
+/* What several servers share. `to` is server, rack or peer. */
+#define TRNI_NO_LINKS(F, to, page)                                                                                   \
+    F(to##_links, 0, DOCUMENTED, page),                                                                              \
+    F(to##_link_bytes_per_s, 0, DOCUMENTED, page)
+
+#define TRNI_TORUS(F, rate, known, where)                                                                            \
+    F(server_links, 4, DOCUMENTED, "Neuron driver, neighbour tables (4 x 4 torus)"),                                 \
+    F(server_link_bytes_per_s, rate, known, where)
+
+#define TRNI_SWITCHED(F)                                                                                             \
+    F(server_link_bytes_per_s, 512e9, DERIVED, "64 lanes of 8 GB/s (" TRNI_SA3 ")"),                                 \
+    F(rack_links, 1, DOCUMENTED, TRNI_TRN3 " (one switch per rack)"),                                                \
+    F(rack_link_bytes_per_s, 512e9, DERIVED, "64 active of 80 lanes of 8 GB/s (" TRNI_SA3 ")"),                      \
+    F(peer_links, 1, DOCUMENTED, TRNI_TRN3),                                                                         \
+    F(peer_link_bytes_per_s, 128e9, DERIVED, "16 lanes of 8 GB/s (" TRNI_SA3 "); " TRNI_TRN3 " agrees")
+
 #define TRNI_SERVER_TRN1_2XLARGE(F)                                                                                  \
     F(chips, 1, DOCUMENTED, TRNI_TRN1),                                                                              \
-    F(server_links, 0, DOCUMENTED, TRNI_TRN1),                                                                       \
-    F(server_link_bytes_per_s, 0, DOCUMENTED, TRNI_TRN1),                                                            \
-    F(rack_links, 0, DOCUMENTED, TRNI_TRN1),                                                                         \
-    F(rack_link_bytes_per_s, 0, DOCUMENTED, TRNI_TRN1),                                                              \
-    F(peer_links, 0, DOCUMENTED, TRNI_TRN1),                                                                         \
-    F(peer_link_bytes_per_s, 0, DOCUMENTED, TRNI_TRN1),                                                              \
     F(efa_bits_per_s, 25e9, DOCUMENTED, TRNI_TRN1 " (up to)"),                                                       \
     F(vcpus, 8, DOCUMENTED, TRNI_TRN1),                                                                              \
-    F(host_bytes, 32 * TRNI_GIB, DOCUMENTED, TRNI_TRN1)
+    F(host_bytes, 32 * TRNI_GIB, DOCUMENTED, TRNI_TRN1),                                                             \
+    TRNI_NO_LINKS(F, server, TRNI_TRN1),                                                                             \
+    TRNI_NO_LINKS(F, rack, TRNI_TRN1),                                                                               \
+    TRNI_NO_LINKS(F, peer, TRNI_TRN1)
 
 #define TRNI_SERVER_TRN1_32XLARGE(F)                                                                                 \
     F(chips, 16, DOCUMENTED, TRNI_TRN1),                                                                             \
-    F(server_links, 4, DOCUMENTED, "Neuron driver, neighbour tables (4 x 4 torus)"),                                 \
-    F(server_link_bytes_per_s, 48e9, DERIVED, "384 GB/s per chip over 4 links and 2 directions (" TRNI_TRN1 ")"),    \
-    F(rack_links, 0, DOCUMENTED, TRNI_TRN1),                                                                         \
-    F(rack_link_bytes_per_s, 0, DOCUMENTED, TRNI_TRN1),                                                              \
-    F(peer_links, 0, DOCUMENTED, TRNI_TRN1),                                                                         \
-    F(peer_link_bytes_per_s, 0, DOCUMENTED, TRNI_TRN1),                                                              \
     F(efa_bits_per_s, 800e9, DOCUMENTED, TRNI_TRN1),                                                                 \
     F(vcpus, 128, DOCUMENTED, TRNI_TRN1),                                                                            \
-    F(host_bytes, 512 * TRNI_GIB, DOCUMENTED, TRNI_TRN1)
+    F(host_bytes, 512 * TRNI_GIB, DOCUMENTED, TRNI_TRN1),                                                            \
+    TRNI_TORUS(F, 48e9, DERIVED, "384 GB/s per chip over 4 links and 2 directions (" TRNI_TRN1 ")"),                 \
+    TRNI_NO_LINKS(F, rack, TRNI_TRN1),                                                                               \
+    TRNI_NO_LINKS(F, peer, TRNI_TRN1)
 
 #define TRNI_SERVER_TRN1N_32XLARGE(F)                                                                                \
     F(chips, 16, DOCUMENTED, TRNI_TRN1),                                                                             \
-    F(server_links, 4, DOCUMENTED, "Neuron driver, neighbour tables (4 x 4 torus)"),                                 \
-    F(server_link_bytes_per_s, 96e9, DERIVED, "768 GB/s per chip over 4 links and 2 directions (" TRNI_TRN1 ")"),    \
-    F(rack_links, 0, DOCUMENTED, TRNI_TRN1),                                                                         \
-    F(rack_link_bytes_per_s, 0, DOCUMENTED, TRNI_TRN1),                                                              \
-    F(peer_links, 0, DOCUMENTED, TRNI_TRN1),                                                                         \
-    F(peer_link_bytes_per_s, 0, DOCUMENTED, TRNI_TRN1),                                                              \
     F(efa_bits_per_s, 1600e9, DOCUMENTED, TRNI_TRN1),                                                                \
     F(vcpus, 128, DOCUMENTED, TRNI_TRN1),                                                                            \
-    F(host_bytes, 512 * TRNI_GIB, DOCUMENTED, TRNI_TRN1)
+    F(host_bytes, 512 * TRNI_GIB, DOCUMENTED, TRNI_TRN1),                                                            \
+    TRNI_TORUS(F, 96e9, DERIVED, "768 GB/s per chip over 4 links and 2 directions (" TRNI_TRN1 ")"),                 \
+    TRNI_NO_LINKS(F, rack, TRNI_TRN1),                                                                               \
+    TRNI_NO_LINKS(F, peer, TRNI_TRN1)
+
+#define TRNI_SERVER_TRN2(F)                                                                                          \
+    F(chips, 16, DOCUMENTED, TRNI_TRN2),                                                                             \
+    F(efa_bits_per_s, 3200e9, DOCUMENTED, TRNI_TRN2),                                                                \
+    F(vcpus, 192, DOCUMENTED, TRNI_TRN2),                                                                            \
+    F(host_bytes, 2048 * TRNI_GIB, DOCUMENTED, TRNI_TRN2),                                                           \
+    TRNI_TORUS(F, 128e9, THIRD_PARTY, TRNI_SA2 " (fits the 1,024 GB/s both ways of " TRNI_TRN2 ")"),                 \
+    TRNI_NO_LINKS(F, rack, TRNI_TRN2)
 
 #define TRNI_SERVER_TRN2_48XLARGE(F)                                                                                 \
-    F(chips, 16, DOCUMENTED, TRNI_TRN2),                                                                             \
-    F(server_links, 4, DOCUMENTED, "Neuron driver, neighbour tables (4 x 4 torus)"),                                 \
-    F(server_link_bytes_per_s, 128e9, THIRD_PARTY, TRNI_SA2 " (fits the 1,024 GB/s both ways of " TRNI_TRN2 ")"),    \
-    F(rack_links, 0, DOCUMENTED, TRNI_TRN2),                                                                         \
-    F(rack_link_bytes_per_s, 0, DOCUMENTED, TRNI_TRN2),                                                              \
-    F(peer_links, 0, DOCUMENTED, TRNI_TRN2),                                                                         \
-    F(peer_link_bytes_per_s, 0, DOCUMENTED, TRNI_TRN2),                                                              \
-    F(efa_bits_per_s, 3200e9, DOCUMENTED, TRNI_TRN2),                                                                \
-    F(vcpus, 192, DOCUMENTED, TRNI_TRN2),                                                                            \
-    F(host_bytes, 2048 * TRNI_GIB, DOCUMENTED, TRNI_TRN2)
+    TRNI_SERVER_TRN2(F),                                                                                             \
+    TRNI_NO_LINKS(F, peer, TRNI_TRN2)
 
 #define TRNI_SERVER_TRN2U_48XLARGE(F)                                                                                \
-    F(chips, 16, DOCUMENTED, TRNI_TRN2),                                                                             \
-    F(server_links, 4, DOCUMENTED, "Neuron driver, neighbour tables (4 x 4 torus)"),                                 \
-    F(server_link_bytes_per_s, 128e9, THIRD_PARTY, TRNI_SA2 " (fits the 1,024 GB/s both ways of " TRNI_TRN2 ")"),    \
-    F(rack_links, 0, DOCUMENTED, TRNI_TRN2),                                                                         \
-    F(rack_link_bytes_per_s, 0, DOCUMENTED, TRNI_TRN2),                                                              \
+    TRNI_SERVER_TRN2(F),                                                                                             \
     F(peer_links, 2, DOCUMENTED, "Neuron driver, neighbour tables (ring of four servers)"),                          \
-    F(peer_link_bytes_per_s, 64e9, THIRD_PARTY, TRNI_SA2 " (fits the 256 GB/s both ways of " TRNI_TRN2 ")"),         \
-    F(efa_bits_per_s, 3200e9, DOCUMENTED, TRNI_TRN2),                                                                \
-    F(vcpus, 192, DOCUMENTED, TRNI_TRN2),                                                                            \
-    F(host_bytes, 2048 * TRNI_GIB, DOCUMENTED, TRNI_TRN2)
+    F(peer_link_bytes_per_s, 64e9, THIRD_PARTY, TRNI_SA2 " (fits the 256 GB/s both ways of " TRNI_TRN2 ")")
 
 #define TRNI_SERVER_TRN3_GEN1(F)                                                                                     \
     F(chips, 16, DOCUMENTED, TRNI_TRN3),                                                                             \
-    F(server_links, 1, THIRD_PARTY, TRNI_SA3 " (the two chips of a tray)"),                                          \
-    F(server_link_bytes_per_s, 512e9, DERIVED, "64 lanes of 8 GB/s (" TRNI_SA3 ")"),                                 \
-    F(rack_links, 1, DOCUMENTED, TRNI_TRN3 " (one switch)"),                                                         \
-    F(rack_link_bytes_per_s, 512e9, DERIVED, "64 active of 80 lanes of 8 GB/s (" TRNI_SA3 ")"),                      \
-    F(peer_links, 1, DOCUMENTED, TRNI_TRN3),                                                                         \
-    F(peer_link_bytes_per_s, 128e9, DERIVED, "16 lanes of 8 GB/s (" TRNI_SA3 "); " TRNI_TRN3 " agrees"),             \
     F(efa_bits_per_s, 3200e9, DERIVED, "12,800 Gbit/s over 4 servers (" TRNI_TRN3 ")"),                              \
     F(vcpus, 192, DERIVED, "768 over 4 servers (" TRNI_TRN3 ")"),                                                    \
-    F(host_bytes, 2048 * TRNI_GIB, DERIVED, "8,192 GiB over 4 servers (" TRNI_TRN3 ")")
+    F(host_bytes, 2048 * TRNI_GIB, DERIVED, "8,192 GiB over 4 servers (" TRNI_TRN3 ")"),                             \
+    F(server_links, 1, THIRD_PARTY, TRNI_SA3 " (the two chips of a tray)"),                                          \
+    TRNI_SWITCHED(F)
 
 #define TRNI_SERVER_TRN3_GEN2(F)                                                                                     \
     F(chips, 4, DOCUMENTED, TRNI_TRN3),                                                                              \
-    F(server_links, 1, DOCUMENTED, TRNI_TRN3 " (one switch per server)"),                                            \
-    F(server_link_bytes_per_s, 512e9, DERIVED, "64 lanes of 8 GB/s (" TRNI_SA3 ")"),                                 \
-    F(rack_links, 1, DOCUMENTED, TRNI_TRN3 " (one switch)"),                                                         \
-    F(rack_link_bytes_per_s, 512e9, DERIVED, "64 active of 80 lanes of 8 GB/s (" TRNI_SA3 ")"),                      \
-    F(peer_links, 1, DOCUMENTED, TRNI_TRN3),                                                                         \
-    F(peer_link_bytes_per_s, 128e9, DERIVED, "16 lanes of 8 GB/s (" TRNI_SA3 "); " TRNI_TRN3 " agrees"),             \
     F(efa_bits_per_s, 800e9, DERIVED, "28,800 Gbit/s over 36 servers (" TRNI_TRN3 ")"),                              \
     F(vcpus, 64, DERIVED, "2,304 over 36 servers (" TRNI_TRN3 ")"),                                                  \
-    F(host_bytes, 768 * TRNI_GIB, DERIVED, "27,648 GiB over 36 servers (" TRNI_TRN3 ")")
+    F(host_bytes, 768 * TRNI_GIB, DERIVED, "27,648 GiB over 36 servers (" TRNI_TRN3 ")"),                            \
+    F(server_links, 1, DOCUMENTED, TRNI_TRN3 " (one switch per server)"),                                            \
+    TRNI_SWITCHED(F)
 
 /* enumerator, name, chip, fields */
 #define TRNI_SERVER_LIST(X)                                                                                          \
