@@ -125,7 +125,7 @@ TRNI_FN trni_cut trni_cut_of(const trni_product *p, const trni_array *array)
     const size_t align = TRNI_SCRATCH_ALIGN / sizeof(float);
     cut.direct = p->dst.format == TRN_F32 && p->dst.stride[1] == 1;
     cut.a_floats = (size_t)trni_round_up((int64_t)(depth * rows), (int64_t)align);
-    cut.b_floats = depth * columns;
+    cut.b_floats = (depth > (size_t)TRNI_MAX_CHAINS ? depth : (size_t)TRNI_MAX_CHAINS) * columns;
     cut.local_floats = rows * (size_t)array->width;
     cut.psum_floats = cut.direct ? 0 : columns * (size_t)trni_min64(cut.rows, TRNI_PSUM_ROWS);
     cut.thread_bytes = (size_t)trni_round_up((int64_t)((cut.a_floats + cut.b_floats + cut.local_floats + cut.psum_floats) * sizeof(float)),
@@ -176,6 +176,23 @@ TRNI_FN void trni_copy_tile(float *dst, int64_t dst_step, const float *src, int6
     for (int i = 0; i < rows; i++) memcpy(dst + i * dst_step, src + i * src_step, sizeof(float) * (size_t)columns);
 }
 
+/* dst that holds PSUM itself: at the end only NaN needs a look, while the tile is in the cache. */
+TRNI_FN void trni_finish_tile(const trni_worker *w, float *home, int64_t step, int rows, int64_t columns)
+{
+    for (int i = 0; i < rows && w->cut->direct; i++) trni_canonical_nans_for(w->p->isa)(home + i * step, (size_t)columns);
+}
+
+/* Cache lines of b, one per row, that the next tile will need; each strip of a panel asks for another line of the row. */
+TRNI_FN uintptr_t trni_lines_ahead(const trni_worker *w, int64_t n, int64_t k, int strip, const float *b, uintptr_t *step)
+{
+    const trni_operand *o = &w->p->b;
+    const int64_t bytes = trni_operand_at(o, 1, 0) - trni_operand_at(o, 0, 0), line = (int64_t)strip * 64;
+    *step = 0;
+    if (o->lane_stride != 1 || line >= bytes * w->array.width || k >= o->depth) return (uintptr_t)b; /* nothing: a line that is here */
+    *step = (uintptr_t)(o->depth_stride * bytes);
+    return (uintptr_t)trni_operand_at(o, n, k) + (uintptr_t)line;
+}
+
 /* All strips of the packed a times one packed panel over one tile. PSUM of the panel waits in w->local between tiles;
  * it is read from its home before the slab's first tile and written back after its last. */
 TRNI_FN void trni_panel_tile(const trni_worker *w, const trni_slab *s, int64_t column, int64_t columns, const float *a, const float *b,
@@ -184,14 +201,18 @@ TRNI_FN void trni_panel_tile(const trni_worker *w, const trni_slab *s, int64_t c
     const int width = w->array.width;
     const bool first = k == s->k, last = k + rows == s->k + s->depth, fresh = k == 0 && !w->p->accumulate, narrow = columns < width;
     const trni_chains *c = trni_tile_chains(w, rows);
-    for (int64_t m = 0; m < s->rows;) {
+    int index = 0;
+    for (int64_t m = 0; m < s->rows; index++) {
         const int kernel = trni_strip_kernel(&w->array, s->rows - m), strip = w->array.rows[kernel];
+        uintptr_t ahead_step;
+        const uintptr_t ahead = trni_lines_ahead(w, s->n + column, k + s->depth, index, b, &ahead_step);
         float *home = s->psum.at + m * s->psum.step + column, *local = w->local + m * width;
         const bool from_home = first && !narrow, to_home = last && !narrow;
         if (first && narrow && !fresh) trni_copy_tile(local, width, home, s->psum.step, strip, columns);
         trni_strip_times_panel(&w->array, kernel, a + m * rows, b, c, w->p->numerics.merge, fresh ? NULL : from_home ? home : local,
-                               from_home ? s->psum.step : width, to_home ? home : local, to_home ? s->psum.step : width);
+                               from_home ? s->psum.step : width, to_home ? home : local, to_home ? s->psum.step : width, ahead, ahead_step);
         if (last && narrow) trni_copy_tile(home, s->psum.step, local, width, strip, columns);
+        if (last && k + rows == w->p->a.depth) trni_finish_tile(w, home, s->psum.step, strip, columns);
         m += strip;
     }
 }
@@ -213,11 +234,19 @@ TRNI_FN void trni_slab_multiply(const trni_worker *w, const trni_slab *s)
         }
 }
 
+/* Few rows: one tile at a time, so that b's next tile can be fetched into the second-level cache meanwhile. Many rows:
+ * deeper, so that PSUM travels less. */
+TRNI_FN int64_t trni_slab_depth(const trni_product *p, int64_t rows)
+{
+    const int64_t k_tile = p->numerics.k_tile;
+    return rows <= TRNI_SLAB_ROWS ? k_tile : TRNI_SLAB_DEPTH / k_tile * k_tile;
+}
+
 /* Rows [m, m + rows) times columns [n, n + columns) over all of K, PSUM at psum. */
 TRNI_FN void trni_region_multiply(const trni_worker *w, int64_t m, int64_t rows, int64_t n, int64_t columns, trni_psum psum)
 {
     const trni_product *p = w->p;
-    const int64_t depth = TRNI_SLAB_DEPTH / p->numerics.k_tile * p->numerics.k_tile, wide = trni_round_up(columns, w->array.width);
+    const int64_t depth = trni_slab_depth(p, rows), wide = trni_round_up(columns, w->array.width);
     for (int64_t k = 0; k < p->a.depth; k += depth) {
         const int64_t slab_depth = trni_min64(p->a.depth - k, depth);
         for (int64_t tile = k; tile < k + slab_depth; tile += p->numerics.k_tile) {
@@ -231,12 +260,10 @@ TRNI_FN void trni_region_multiply(const trni_worker *w, int64_t m, int64_t rows,
     }
 }
 
-/* dst holds PSUM itself; at the end only NaN needs a look. */
 TRNI_FN void trni_region_direct(const trni_worker *w, int64_t m, int64_t rows, int64_t n, int64_t columns)
 {
     const trni_psum psum = { (float *)(void *)trni_dst_at(w->p, m, n), w->p->dst.stride[0] };
     trni_region_multiply(w, m, rows, n, columns, psum);
-    for (int64_t i = 0; i < rows; i++) trni_canonical_nans_for(w->p->isa)(psum.at + i * psum.step, (size_t)columns);
 }
 
 /* PSUM in scratch, cast to dst when it is complete. */
@@ -251,6 +278,61 @@ TRNI_FN void trni_region_cast(const trni_worker *w, int64_t m, int64_t rows, int
         for (int64_t r = 0; r < count; r++)
             for (int64_t j = 0; j < columns; j++) trni_dst_write(w->p, m + i + r, n + j, psum.at[r * columns + j]);
     }
+}
+
+/* ---- a single row of a: b is read once, in memory order, and not packed ---- */
+
+/* The rows [k, k + count) of b, count <= TRNI_STREAM_ROWS_MOST, into the sums of their chains ([chain][columns]). */
+enum { TRNI_STREAM_ROWS_MOST = 8 };
+
+TRNI_FN void trni_stream_group(const trni_worker *w, const trni_chains *c, const float *x, int64_t k, int first, int count, int64_t n, int64_t columns,
+                               float *sums)
+{
+    const trn_numerics *rules = &w->p->numerics;
+    const bool interleaved = rules->chain_layout == TRN_CHAINS_INTERLEAVED;
+    const int step = interleaved ? rules->chains : 1;
+    const int64_t row = trni_operand_at(&w->p->b, 0, 1) - trni_operand_at(&w->p->b, 0, 0);
+    for (int i = 0; i < step && i < count; i++) {
+        const int p = first + i, chain = interleaved ? p % rules->chains : p / (TRNI_ARRAY_ROWS / rules->chains);
+        w->decode_b.stream(sums + chain * columns, x + c->slot[p], trni_operand_at(&w->p->b, n, k + p), step * row, (count - i + step - 1) / step,
+                           TRNI_STREAM_ROWS_MOST * row, (size_t)columns);
+    }
+}
+
+TRNI_FN void trni_merge_lines(const trni_worker *w, float *sums, int64_t columns)
+{
+    const int chains = w->p->numerics.chains;
+    trni_add_line_fn *add = trni_add_line_for(w->p->isa);
+    if (w->p->numerics.merge == TRN_MERGE_ASCENDING) {
+        for (int c = 1; c < chains; c++) add(sums, sums + c * columns, (size_t)columns);
+        return;
+    }
+    for (int distance = 1; distance < chains; distance *= 2)
+        for (int c = 0; c < chains; c += 2 * distance) add(sums + c * columns, sums + (c + distance) * columns, (size_t)columns);
+}
+
+TRNI_FN void trni_stream_tile(const trni_worker *w, int64_t k, int rows, int64_t n, int64_t columns, float *psum)
+{
+    const trni_product *p = w->p;
+    const trni_chains *c = trni_tile_chains(w, rows);
+    float x[TRNI_ARRAY_ROWS], *sums = w->b;
+    for (int r = 0; r < rows; r++) x[c->slot[r]] = trni_float(trni_operand_bits(&p->a, 0, k + r));
+    memset(sums, 0, sizeof(float) * (size_t)(p->numerics.chains * columns));
+    for (int first = 0; first < rows; first += TRNI_STREAM_ROWS_MOST)
+        trni_stream_group(w, c, x, k, first, rows - first < TRNI_STREAM_ROWS_MOST ? rows - first : TRNI_STREAM_ROWS_MOST, n, columns, sums);
+    trni_merge_lines(w, sums, columns);
+    if (k == 0 && !p->accumulate) memcpy(psum, sums, sizeof(float) * (size_t)columns);
+    else trni_add_line_for(p->isa)(psum, sums, (size_t)columns);
+}
+
+TRNI_FN void trni_region_stream(const trni_worker *w, int64_t n, int64_t columns)
+{
+    const trni_product *p = w->p;
+    float *psum = w->cut->direct ? (float *)(void *)trni_dst_at(p, 0, n) : w->psum;
+    for (int64_t j = 0; j < columns && p->accumulate && !w->cut->direct; j++) psum[j] = trni_dst_read(p, 0, n + j);
+    for (int64_t k = 0; k < p->a.depth; k += p->numerics.k_tile) trni_stream_tile(w, k, trni_tile_rows(w, k, p->a.depth), n, columns, psum);
+    if (w->cut->direct) trni_canonical_nans_for(p->isa)(psum, (size_t)columns);
+    for (int64_t j = 0; j < columns && !w->cut->direct; j++) trni_dst_write(p, 0, n + j, psum[j]);
 }
 
 TRNI_FN void trni_block_multiply(const trni_product *p, const trni_cut *cut, int block, unsigned char *scratch)
@@ -271,7 +353,8 @@ TRNI_FN void trni_block_multiply(const trni_product *p, const trni_cut *cut, int
     w.psum = w.local + cut->local_floats;
     for (int64_t j = 0; j < columns; j += TRNI_SLAB_COLUMNS) {
         const int64_t count = trni_min64(columns - j, TRNI_SLAB_COLUMNS);
-        if (cut->direct) trni_region_direct(&w, m, rows, n + j, count);
+        if (p->a.lanes == 1 && p->b.lane_stride == 1) trni_region_stream(&w, n + j, count);
+        else if (cut->direct) trni_region_direct(&w, m, rows, n + j, count);
         else trni_region_cast(&w, m, rows, n + j, count);
     }
 }

@@ -227,7 +227,7 @@ TRNI_FN float trn_systolic_tile(const float *x, const float *w, int rows, bool f
     if (n->accumulator == TRN_ACCUMULATOR_EXACT) return (float)trni_exact_tile(x, w, rows, n);
     const trni_chains c = trni_chains_of(n, rows);
     const int passes = f32 && n->fp32_mode == TRN_FP32_SPLIT ? 4 : 1;
-    double s[TRNI_MAX_CHAINS];
+    double s[TRNI_MAX_CHAINS] = { 0 };
     for (int chain = 0, slot = 0; chain < c.count; slot += c.length[chain++])
         s[chain] = trni_chain_of(x, w, c.row + slot, c.length[chain], passes, n);
     if (n->merge == TRN_MERGE_PAIRWISE) {
@@ -334,10 +334,30 @@ typedef void trni_line_fn(float *dst, const unsigned char *src, size_t n);
 typedef void trni_lines_fn(float *dst, size_t panel_step, const uint8_t *slot, const unsigned char *src, int64_t row_step, int rows,
                            int64_t panels);
 
+typedef void trni_stream_fn(float *sum, const float *x, const unsigned char *src, int64_t row_step, int rows, int64_t ahead, size_t n);
+
+/* sum[j] = x[r] * line r [j] + sum[j], for `count` lines in order; asks for the same lines `ahead` bytes further on. */
+#define TRNI_STREAM_ROWS(name, code_t, count)                                                                         \
+    for (size_t j = 0; j < n; j += 64 / sizeof(code_t)) {                                                             \
+        const size_t end = n - j < 64 / sizeof(code_t) ? n - j : 64 / sizeof(code_t);                                 \
+        for (int r = 0; r < count; r++)                                                                               \
+            __builtin_prefetch((const void *)((uintptr_t)(src + r * row_step + j * sizeof(code_t)) + (uintptr_t)ahead)); \
+        for (size_t i = j; i < j + end; i++) {                                                                        \
+            float s = sum[i];                                                                                         \
+            for (int r = 0; r < count; r++) {                                                                         \
+                code_t code;                                                                                          \
+                memcpy(&code, src + r * row_step + i * sizeof code, sizeof code);                                     \
+                s = __builtin_fmaf(x[r], trni_float(trni_in_##name(code)), s);                                        \
+            }                                                                                                         \
+            sum[i] = s;                                                                                               \
+        }                                                                                                             \
+    }
+
 /* For each input format, stamped per instruction set:
- *   line   n consecutive elements
- *   lines  `rows` lines of consecutive elements into panels of `width` lanes, a slot for each row
- * Both read in memory order. */
+ *   line    n consecutive elements
+ *   lines   `rows` lines of consecutive elements into panels of `width` lanes, a slot for each row
+ *   stream  one chain of a single row of a: sums of n columns, `rows` lines of b
+ * All read in memory order. */
 #define TRNI_DECODER(name, code_t)                                                                                    \
     TRNI_INLINE void trni_line_##name##_body(trn_isa isa, float *dst, const unsigned char *src, size_t n)             \
     {                                                                                                                 \
@@ -358,6 +378,19 @@ typedef void trni_lines_fn(float *dst, size_t panel_step, const uint8_t *slot, c
                 trni_line_##name##_body(isa, dst + (size_t)p * panel_step + slot[r] * width,                           \
                                         src + r * row_step + p * (int64_t)(width * sizeof(code_t)), width);           \
     }                                                                                                                 \
+    TRNI_INLINE void trni_stream_##name##_body(trn_isa isa, float *sum, const float *x, const unsigned char *src,      \
+                                               int64_t row_step, int rows, int64_t ahead, size_t n)                   \
+    {                                                                                                                 \
+        (void)isa;                                                                                                    \
+        for (; rows >= 2; rows -= 2, x += 2, src += 2 * row_step)                                                     \
+            TRNI_STREAM_ROWS(name, code_t, 2)                                                                         \
+        if (rows)                                                                                                     \
+            TRNI_STREAM_ROWS(name, code_t, 1)                                                                         \
+    }                                                                                                                 \
+    TRNI_STAMP_ISA(trni_stream_##name,                                                                                \
+                   (float *sum, const float *x, const unsigned char *src, int64_t row_step, int rows, int64_t ahead,  \
+                    size_t n),                                                                                        \
+                   sum, x, src, row_step, rows, ahead, n)                                                             \
     TRNI_STAMP_ISA(trni_line_##name, (float *dst, const unsigned char *src, size_t n), dst, src, n)                    \
     TRNI_STAMP_ISA(trni_lines_##name,                                                                                 \
                    (float *dst, size_t panel_step, const uint8_t *slot, const unsigned char *src, int64_t row_step,    \
@@ -374,20 +407,32 @@ TRNI_DECODER(bf16, uint16_t)
 TRNI_DECODER(f16, uint16_t)
 #undef TRNI_DECODER
 
+#if TRNI_INTRINSICS && TRNI_X86
+#include "simd/trn_systolic_avx2.h"
+#include "simd/trn_systolic_avx512.h"
+#endif
+
 typedef struct trni_decoder {
     trni_line_fn *line;
     trni_lines_fn *lines;
+    trni_stream_fn *stream;
 } trni_decoder;
 
 TRNI_FN trni_decoder trni_decoder_of(const trni_operand *o, trn_isa isa)
 {
     const trni_decoder row[] = {
-        { trni_line_f32_for(isa), trni_lines_f32_for(isa) },
-        { trni_line_tf32_for(isa), trni_lines_tf32_for(isa) },
-        { trni_line_tf32_cut_for(isa), trni_lines_tf32_cut_for(isa) },
-        { trni_line_bf16_for(isa), trni_lines_bf16_for(isa) },
-        { trni_line_f16_for(isa), trni_lines_f16_for(isa) },
+        { trni_line_f32_for(isa), trni_lines_f32_for(isa), trni_stream_f32_for(isa) },
+        { trni_line_tf32_for(isa), trni_lines_tf32_for(isa), trni_stream_tf32_for(isa) },
+        { trni_line_tf32_cut_for(isa), trni_lines_tf32_cut_for(isa), trni_stream_tf32_cut_for(isa) },
+        { trni_line_bf16_for(isa), trni_lines_bf16_for(isa), trni_stream_bf16_for(isa) },
+        { trni_line_f16_for(isa), trni_lines_f16_for(isa), trni_stream_f16_for(isa) },
     };
+#if TRNI_INTRINSICS && TRNI_X86
+    static const trni_decoder f16_avx512 = { trni_guest_line_f16_avx512, trni_guest_lines_f16_avx512, trni_guest_stream_f16_avx512 };
+    static const trni_decoder f16_avx2 = { trni_guest_line_f16_avx2, trni_guest_lines_f16_avx2, trni_guest_stream_f16_avx2 };
+    if (o->format == TRN_F16 && isa == TRN_ISA_AVX512) return f16_avx512;
+    if (o->format == TRN_F16 && isa == TRN_ISA_AVX2) return f16_avx2;
+#endif
     switch (o->format) {
     case TRN_F32: return row[0];
     case TRN_TF32: return row[o->tf32 == TRN_TF32_TRUNCATE ? 2 : 1];
@@ -409,10 +454,11 @@ TRNI_STAMP(trni_transpose,
 /* ---- micro-kernels ----
  *
  * One strip of a times one panel of b over one tile: out[i][j] = (in ? in[i][j] + : ) merged chains, ascending merge.
- * a is packed [row][strip rows], b is packed [row][panel width]. */
+ * a is packed [row][strip rows], b is packed [row][panel width]. At row r the cache line at ahead + r * ahead_step is
+ * asked for: memory fetches the next tile while this one is multiplied. */
 
 typedef void trni_micro_fn(const float *a, const float *b, const int *length, int chains, const float *in, ptrdiff_t in_step,
-                           float *out, ptrdiff_t out_step);
+                           float *out, ptrdiff_t out_step, uintptr_t ahead, uintptr_t ahead_step);
 
 #if TRNI_CLANG
 #define TRNI_UNROLL _Pragma("clang loop unroll(full)")
@@ -421,7 +467,8 @@ typedef void trni_micro_fn(const float *a, const float *b, const int *length, in
 #endif
 
 TRNI_INLINE void trni_micro_body(trn_isa isa, int strip, const float *__restrict a, const float *__restrict b, const int *length, int chains,
-                                 const float *in, ptrdiff_t in_step, float *__restrict out, ptrdiff_t out_step)
+                                 const float *in, ptrdiff_t in_step, float *__restrict out, ptrdiff_t out_step, uintptr_t ahead,
+                                 uintptr_t ahead_step)
 {
     enum { most_rows = 8 };
     const int width = trni_panel_width(isa);
@@ -434,6 +481,8 @@ TRNI_INLINE void trni_micro_body(trn_isa isa, int strip, const float *__restrict
                 for (int j = 0; j < width; j++) s[i][j] = __builtin_fmaf(a[i], b[j], s[i][j]);
             a += strip;
             b += width;
+            __builtin_prefetch((const void *)ahead, 0, 2);
+            ahead += ahead_step;
         }
         for (int i = 0; i < strip; i++)
             for (int j = 0; j < width; j++) t[i][j] = c ? t[i][j] + s[i][j] : s[i][j];
@@ -443,26 +492,21 @@ TRNI_INLINE void trni_micro_body(trn_isa isa, int strip, const float *__restrict
 }
 
 #define TRNI_MICRO_PARAMS                                                                                             \
-    (const float *a, const float *b, const int *length, int chains, const float *in, ptrdiff_t in_step, float *out,   \
-     ptrdiff_t out_step)
+    const float *a, const float *b, const int *length, int chains, const float *in, ptrdiff_t in_step, float *out,    \
+        ptrdiff_t out_step, uintptr_t ahead, uintptr_t ahead_step
 #define TRNI_MICRO(rows)                                                                                              \
-    TRNI_INLINE void trni_micro_##rows##_body(trn_isa isa, const float *a, const float *b, const int *length, int chains, \
-                                              const float *in, ptrdiff_t in_step, float *out, ptrdiff_t out_step)     \
+    TRNI_INLINE void trni_micro_##rows##_body(trn_isa isa, TRNI_MICRO_PARAMS)                                         \
     {                                                                                                                 \
-        trni_micro_body(isa, rows, a, b, length, chains, in, in_step, out, out_step);                                 \
+        trni_micro_body(isa, rows, a, b, length, chains, in, in_step, out, out_step, ahead, ahead_step);              \
     }                                                                                                                 \
-    TRNI_STAMP_ISA(trni_micro_##rows, TRNI_MICRO_PARAMS, a, b, length, chains, in, in_step, out, out_step)
+    TRNI_STAMP_ISA(trni_micro_##rows, (TRNI_MICRO_PARAMS), a, b, length, chains, in, in_step, out, out_step, ahead, ahead_step)
 
 TRNI_MICRO(8)
 TRNI_MICRO(4)
 TRNI_MICRO(2)
 TRNI_MICRO(1)
 #undef TRNI_MICRO
-
-#if TRNI_INTRINSICS && TRNI_X86
-#include "simd/trn_systolic_avx2.h"
-#include "simd/trn_systolic_avx512.h"
-#endif
+#undef TRNI_MICRO_PARAMS
 
 /* The shape of the work on one instruction set: strips of the listed row counts (falling; the last is 1) and the
  * kernel for each, panels of `width` columns. */
@@ -562,17 +606,18 @@ TRNI_FN void trni_pack_rows(const trni_array *array, const trni_decoder *decode,
 /* ---- one strip times one panel over one tile, any merge ---- */
 
 TRNI_FN void trni_strip_times_panel(const trni_array *array, int kernel, const float *a, const float *b, const trni_chains *c, trn_merge merge,
-                                    const float *in, ptrdiff_t in_step, float *out, ptrdiff_t out_step)
+                                    const float *in, ptrdiff_t in_step, float *out, ptrdiff_t out_step, uintptr_t ahead, uintptr_t ahead_step)
 {
     if (merge == TRN_MERGE_ASCENDING || c->count < 4) { /* up to three sums the two merges are one */
-        array->micro[kernel](a, b, c->length, c->count, in, in_step, out, out_step);
+        array->micro[kernel](a, b, c->length, c->count, in, in_step, out, out_step, ahead, ahead_step);
         return;
     }
     enum { most = 16 * TRNI_MAX_WIDTH };
     const int strip = array->rows[kernel], width = array->width, size = strip * width;
     float s[TRNI_MAX_CHAINS][most];
     for (int chain = 0; chain < c->count; chain++) {
-        array->micro[kernel](a, b, &c->length[chain], 1, NULL, 0, s[chain], width);
+        array->micro[kernel](a, b, &c->length[chain], 1, NULL, 0, s[chain], width, ahead, ahead_step);
+        ahead += ahead_step * (uintptr_t)c->length[chain];
         a += c->length[chain] * strip;
         b += c->length[chain] * width;
     }
@@ -586,13 +631,21 @@ TRNI_FN void trni_strip_times_panel(const trni_array *array, int kernel, const f
 
 /* ---- the way out ---- */
 
-/* Every NaN that an engine computes is 7fc00000, whatever operand or instruction it came from. */
+/* x[i] = x[i] + y[i]: merging chains, adding to PSUM. */
+TRNI_INLINE void trni_add_line_body(float *__restrict x, const float *__restrict y, size_t n)
+{
+    for (size_t i = 0; i < n; i++) x[i] = x[i] + y[i];
+}
+TRNI_STAMP(trni_add_line, (float *x, const float *y, size_t n), (x, y, n))
+
+/* Every NaN that an engine computes is 7fc00000, whatever operand or instruction it came from. NaNs are rare: look
+ * first, write only then. */
 TRNI_INLINE void trni_canonical_nans_body(float *x, size_t n)
 {
-    for (size_t i = 0; i < n; i++) {
-        const uint32_t u = trni_bits(x[i]);
-        x[i] = trni_float(trni_is_nan_bits(u) ? TRNI_F32_NAN : u);
-    }
+    uint32_t found = 0;
+    for (size_t i = 0; i < n; i++) found |= trni_is_nan_bits(trni_bits(x[i]));
+    if (!found) return;
+    for (size_t i = 0; i < n; i++) x[i] = trni_float(trni_is_nan_bits(trni_bits(x[i])) ? TRNI_F32_NAN : trni_bits(x[i]));
 }
 TRNI_STAMP(trni_canonical_nans, (float *x, size_t n), (x, n))
 

@@ -245,7 +245,8 @@ TRNI_FN void trni_nc_block(const trni_product *p, const trni_array *array, int k
         for (int i = 0; i < strip; i++)
             for (int j = 0; j < columns; j++) psum[i * width + j] = trni_dst_read(p, m + i, n + j);
     }
-    trni_strip_times_panel(array, kernel, a, b, c, p->numerics.merge, p->accumulate ? psum : NULL, width, psum, width);
+    trni_strip_times_panel(array, kernel, a, b, c, p->numerics.merge, p->accumulate ? psum : NULL, width, psum, width,
+                           (uintptr_t)b, 0);
     for (int i = 0; i < strip; i++)
         for (int j = 0; j < columns; j++) trni_dst_write(p, m + i, n + j, psum[i * width + j]);
 }

@@ -22,10 +22,11 @@
 
 /* 24 accumulators, two columns of b and one broadcast: 27 of the 32 registers. The finished chains wait in t, in L1. */
 TRNI_AVX512 void trni_guest_micro_avx512(const int rows, const float *a, const float *b, const int *length, int chains, const float *in,
-                                         ptrdiff_t in_step, float *out, ptrdiff_t out_step)
+                                         ptrdiff_t in_step, float *out, ptrdiff_t out_step, uintptr_t ahead, uintptr_t ahead_step)
 {
     __m512 t[12][2], x[12], y[12];
-    for (int c = 0; c < chains; c++) {
+    int c = 0;
+    do { /* at least one chain: the compiler need not fear uninitialised sums */
         TRNI_ROWS x[i] = y[i] = _mm512_setzero_ps();
         for (int k = length[c]; k > 0; k--) {
             const __m512 b0 = _mm512_loadu_ps(b), b1 = _mm512_loadu_ps(b + 16);
@@ -37,6 +38,8 @@ TRNI_AVX512 void trni_guest_micro_avx512(const int rows, const float *a, const f
             }
             a += rows;
             b += 32;
+            _mm_prefetch((const char *)ahead, _MM_HINT_T1);
+            ahead += ahead_step;
         }
         if (c > 0)
             TRNI_ROWS
@@ -50,7 +53,7 @@ TRNI_AVX512 void trni_guest_micro_avx512(const int rows, const float *a, const f
                 t[i][0] = x[i];
                 t[i][1] = y[i];
             }
-    }
+    } while (++c < chains);
     if (in)
         TRNI_ROWS
         {
@@ -67,9 +70,9 @@ TRNI_AVX512 void trni_guest_micro_avx512(const int rows, const float *a, const f
 #define TRNI_GUEST(rows)                                                                                              \
     TRNI_KERNEL TRNI_TARGET_AVX512 static void trni_guest_micro_##rows##_avx512(                                      \
         const float *a, const float *b, const int *length, int chains, const float *in, ptrdiff_t in_step, float *out, \
-        ptrdiff_t out_step)                                                                                           \
+        ptrdiff_t out_step, uintptr_t ahead, uintptr_t ahead_step)                                                                                           \
     {                                                                                                                 \
-        trni_guest_micro_avx512(rows, a, b, length, chains, in, in_step, out, out_step);                              \
+        trni_guest_micro_avx512(rows, a, b, length, chains, in, in_step, out, out_step, ahead, ahead_step);                              \
     }
 TRNI_GUEST(12)
 TRNI_GUEST(8)
@@ -116,6 +119,61 @@ TRNI_KERNEL TRNI_TARGET_AVX512 static void trni_guest_transpose_avx512(float *ds
         for (int i = 0; i < 16; i++) v[i] = i < lanes ? _mm512_maskz_loadu_ps(row_mask, lines + i * step + k) : _mm512_setzero_ps();
         trni_guest_turn_avx512(v);
         for (int i = 0; i < left; i++) _mm512_mask_storeu_ps(dst + slot[k + i] * width, lane_mask, v[i]);
+    }
+}
+
+/* ---- F16 lines: the conversion instruction needs no branches for subnormals (plain C takes 13 steps) ---- */
+
+TRNI_AVX512 __m512 trni_guest_f16_avx512(const unsigned char *src)
+{
+    return _mm512_cvtph_ps(_mm256_loadu_si256((const __m256i *)(const void *)(src)));
+}
+
+/* The last, incomplete vector of a line goes through memory. */
+TRNI_AVX512 __m512 trni_guest_f16_tail_avx512(const unsigned char *src, size_t n)
+{
+    unsigned char bytes[2 * 16] = { 0 };
+    memcpy(bytes, src, 2 * n);
+    return trni_guest_f16_avx512(bytes);
+}
+
+TRNI_KERNEL TRNI_TARGET_AVX512 static void trni_guest_line_f16_avx512(float *dst, const unsigned char *src, size_t n)
+{
+    size_t i = 0;
+    for (; i + 16 <= n; i += 16) _mm512_storeu_ps(dst + i, trni_guest_f16_avx512(src + 2 * i));
+    if (i < n) {
+        float rest[16];
+        _mm512_storeu_ps(rest, trni_guest_f16_tail_avx512(src + 2 * i, n - i));
+        memcpy(dst + i, rest, sizeof(float) * (n - i));
+    }
+}
+
+TRNI_KERNEL TRNI_TARGET_AVX512 static void trni_guest_lines_f16_avx512(float *dst, size_t panel_step, const uint8_t *slot, const unsigned char *src,
+                                                                    int64_t row_step, int rows, int64_t panels)
+{
+    for (int64_t p = 0; p < panels; p++)
+        for (int r = 0; r < rows; r++)
+            for (int i = 0; i < 32; i += 16)
+                _mm512_storeu_ps(dst + (size_t)p * panel_step + slot[r] * 32 + i, trni_guest_f16_avx512(src + r * row_step + p * 64 + 2 * i));
+}
+
+TRNI_AVX512 __m512 trni_guest_stream_step_avx512(__m512 s, __m512 b, float x) { return _mm512_fmadd_ps(_mm512_set1_ps(x), b, s); }
+
+TRNI_KERNEL TRNI_TARGET_AVX512 static void trni_guest_stream_f16_avx512(float *sum, const float *x, const unsigned char *src, int64_t row_step, int rows,
+                                                                     int64_t ahead, size_t n)
+{
+    for (int r = 0; r < rows; r++, src += row_step) {
+        size_t i = 0;
+        for (; i + 16 <= n; i += 16) {
+            _mm_prefetch((const char *)((uintptr_t)(src + 2 * i) + (uintptr_t)ahead), _MM_HINT_T0);
+            _mm512_storeu_ps(sum + i, trni_guest_stream_step_avx512(_mm512_loadu_ps(sum + i), trni_guest_f16_avx512(src + 2 * i), x[r]));
+        }
+        if (i < n) {
+            float rest[16] = { 0 };
+            memcpy(rest, sum + i, sizeof(float) * (n - i));
+            _mm512_storeu_ps(rest, trni_guest_stream_step_avx512(_mm512_loadu_ps(rest), trni_guest_f16_tail_avx512(src + 2 * i, n - i), x[r]));
+            memcpy(sum + i, rest, sizeof(float) * (n - i));
+        }
     }
 }
 

@@ -1,0 +1,286 @@
+/* matmul_speed.c - trn_matmul beside OpenBLAS and oneDNN: every shape, format and thread count in one interleaved run.
+ * SPDX-License-Identifier: MIT
+ *
+ *     matmul_speed [--quick] [--isa NAME] [--threads N] [--rounds N] [--shape MxNxK] [--csv FILE]
+ *
+ * A shared machine does not run at one speed, so each round runs a burst of multiply-adds and then every candidate once;
+ * what is printed is the best rate and the median over the rounds of the ratio to OpenBLAS in the same round. All of
+ * trnmath's work is timed: decoding, packing, multiplying, writing. oneDNN's prepacked rows do not time its packing.
+ */
+#define _POSIX_C_SOURCE 200809L
+
+#include <math.h>
+#include <stdlib.h>
+
+#include <trnmath/trn_matmul.h>
+
+#include "trnbench_host.h"
+
+#if TRNI_CLANG
+#define TB_COMPILER "clang " __clang_version__
+#else
+#define TB_COMPILER "gcc " __VERSION__
+#endif
+
+typedef struct shape {
+    int64_t m, n, k;
+    bool quick;
+} shape;
+
+static const shape shapes[] = {
+    { 256, 256, 256, true },    { 512, 512, 512, true },     { 1024, 1024, 1024, true },  { 2048, 2048, 2048, false },
+    { 4096, 4096, 4096, false }, { 128, 512, 128, false },   { 128, 4096, 4096, true },   { 128, 14336, 4096, false },
+    { 128, 4096, 14336, false }, { 512, 4096, 4096, false }, { 16, 4096, 4096, true },    { 16, 14336, 4096, false },
+    { 1, 4096, 4096, true },    { 1, 14336, 4096, false },
+};
+
+static const trn_format formats[] = { TRN_BF16, TRN_F16, TRN_TF32, TRN_F32 };
+enum { OURS = sizeof formats / sizeof formats[0], CANDIDATES = OURS + TB_PEERS, MAX_ROUNDS = 64 };
+
+typedef struct options {
+    bool quick;
+    trn_isa isa;
+    int threads; /* 0: 1 and 2 */
+    int rounds;
+    shape only;
+    FILE *csv;
+} options;
+
+typedef struct bench {
+    shape s;
+    int threads, rounds, repeats;
+    trn_tensor a[OURS], b[OURS];
+    float *fa, *fb, *fc;
+    void *peer[TB_PEERS];
+    double rate[CANDIDATES][MAX_ROUNDS], peak[MAX_ROUNDS], read[MAX_ROUNDS];
+} bench;
+
+static int by_value(const void *a, const void *b)
+{
+    const double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+static double median(const double *values, int n)
+{
+    double sorted[MAX_ROUNDS];
+    memcpy(sorted, values, sizeof(double) * (size_t)n);
+    qsort(sorted, (size_t)n, sizeof(double), by_value);
+    return n % 2 ? sorted[n / 2] : 0.5 * (sorted[n / 2 - 1] + sorted[n / 2]);
+}
+
+static double best(const double *values, int n)
+{
+    double most = 0;
+    for (int i = 0; i < n; i++) most = values[i] > most ? values[i] : most;
+    return most;
+}
+
+static double median_ratio(const double *x, const double *y, int n)
+{
+    double ratio[MAX_ROUNDS];
+    for (int i = 0; i < n; i++) ratio[i] = x[i] / y[i];
+    return median(ratio, n);
+}
+
+/* Bytes per second at which `threads` threads read b, as the product with M = 1 must. */
+static double read_rate(const void *data, size_t bytes, int threads)
+{
+    const double start = tb_now();
+    uint64_t sum = 0;
+#if defined(_OPENMP)
+#pragma omp parallel for reduction(+ : sum) num_threads(threads)
+#endif
+    for (int t = 0; t < threads; t++) {
+        const size_t words = bytes / sizeof(uint64_t) / (size_t)threads;
+        const uint64_t *at = (const uint64_t *)data + words * (size_t)t;
+        uint64_t s[16] = { 0 };
+        for (size_t i = 0; i + 16 <= words; i += 16)
+            for (int j = 0; j < 16; j++) s[j] ^= at[i + (size_t)j];
+        for (int j = 0; j < 16; j++) sum += s[j];
+    }
+    static volatile uint64_t sink;
+    sink = sum;
+    (void)sink;
+    return (double)bytes / (tb_now() - start);
+}
+
+static void run_ours(const bench *b, int which, trn_isa isa)
+{
+    trn_error error;
+    const trn_matmul_args args = { .dst = trn_tensor_2d(TRN_F32, b->fc, b->s.m, b->s.n), .a = b->a[which], .b = b->b[which],
+                                   .isa = isa, .error = &error };
+    if (trn_matmul(&args) != TRN_OK) {
+        fprintf(stderr, "matmul_speed: %s\n", error.text);
+        exit(1);
+    }
+}
+
+static void run_candidate(const bench *b, int which, trn_isa isa)
+{
+    if (which < OURS) run_ours(b, which, isa);
+    else if (b->peer[which - OURS]) tb_peer_run((tb_peer_id)(which - OURS), b->peer[which - OURS]);
+}
+
+static double timed(const bench *b, int which, trn_isa isa)
+{
+    if (which >= OURS && !b->peer[which - OURS]) return NAN;
+    const double start = tb_now();
+    for (int i = 0; i < b->repeats; i++) run_candidate(b, which, isa);
+    return 2.0 * (double)b->s.m * (double)b->s.n * (double)b->s.k * b->repeats / (tb_now() - start);
+}
+
+static void set_threads(int threads)
+{
+#if defined(_OPENMP)
+    omp_set_num_threads(threads);
+#else
+    (void)threads;
+#endif
+}
+
+static bool prepare(bench *b)
+{
+    const shape s = b->s;
+    b->fa = malloc(sizeof(float) * (size_t)(s.m * s.k));
+    b->fb = malloc(sizeof(float) * (size_t)(s.k * s.n));
+    b->fc = malloc(sizeof(float) * (size_t)(s.m * s.n));
+    if (!b->fa || !b->fb || !b->fc) return false;
+    tb_fill_random(b->fa, s.m * s.k, 1, 0);
+    tb_fill_random(b->fb, s.k * s.n, 1, 1);
+    const trn_tensor a = trn_tensor_2d(TRN_F32, b->fa, s.m, s.k), w = trn_tensor_2d(TRN_F32, b->fb, s.k, s.n);
+    for (int i = 0; i < OURS; i++) {
+        b->a[i] = formats[i] == TRN_F32 ? a : tb_cast(&a, formats[i]);
+        b->b[i] = formats[i] == TRN_F32 ? w : tb_cast(&w, formats[i]);
+        if (!b->a[i].data || !b->b[i].data) return false;
+    }
+    const tb_peer_job job = { s.m, s.n, s.k, b->fa, b->fb, b->fc, b->threads };
+    for (int i = 0; i < TB_PEERS; i++) b->peer[i] = tb_peer_prepare((tb_peer_id)i, &job);
+    return true;
+}
+
+static void release(bench *b)
+{
+    for (int i = 0; i < TB_PEERS; i++)
+        if (b->peer[i]) tb_peer_release((tb_peer_id)i, b->peer[i]);
+    for (int i = 0; i < OURS; i++)
+        if (formats[i] != TRN_F32) {
+            free(b->a[i].data);
+            free(b->b[i].data);
+        }
+    free(b->fa);
+    free(b->fb);
+    free(b->fc);
+}
+
+static void measure(bench *b, const options *o)
+{
+    const double flops = 2.0 * (double)b->s.m * (double)b->s.n * (double)b->s.k;
+    b->repeats = 1 + (int)(2e9 * b->threads / flops);
+    if (b->repeats > 400) b->repeats = 400;
+    for (int c = 0; c < CANDIDATES; c++) run_candidate(b, c, o->isa); /* warm up */
+    for (int r = 0; r < b->rounds; r++) {
+        b->peak[r] = tb_peak_flops_per_s(o->isa, b->threads, 0.004);
+        b->read[r] = read_rate(b->b[0].data, (size_t)(b->s.k * b->s.n) * 2, b->threads);
+        for (int c = 0; c < CANDIDATES; c++) b->rate[c][r] = timed(b, c, o->isa);
+    }
+}
+
+static const char *candidate_name(int which)
+{
+    return which < OURS ? trn_format_name(formats[which]) : tb_peer_name((tb_peer_id)(which - OURS));
+}
+
+static void print(const bench *b, const options *o)
+{
+    const double *openblas = b->rate[OURS + TB_OPENBLAS], *onednn_bf16 = b->rate[OURS + TB_ONEDNN_BF16];
+    char name[48];
+    snprintf(name, sizeof name, "%lldx%lldx%lld", (long long)b->s.m, (long long)b->s.n, (long long)b->s.k);
+    for (int c = 0; c < CANDIDATES; c++) {
+        if (isnan(b->rate[c][0])) continue;
+        const double top = best(b->rate[c], b->rounds), share = median_ratio(b->rate[c], b->peak, b->rounds);
+        const double ratio = b->peer[TB_OPENBLAS] ? median_ratio(b->rate[c], openblas, b->rounds) : NAN;
+        const double bf16 = b->peer[TB_ONEDNN_BF16] ? median_ratio(b->rate[c], onednn_bf16, b->rounds) : NAN;
+        /* M = 1 reads b once: 2 flops an element */
+        const double bytes = c < OURS ? (double)trn_format_bytes(formats[c]) : 4, read = median_ratio(b->rate[c], b->read, b->rounds) * bytes / 2;
+        printf("%-18s %d  %-22s %8.1f GF/s %5.1f %% of peak  %5.2fx OpenBLAS  %5.2fx oneDNN bf16", name, b->threads, candidate_name(c),
+               top * 1e-9, 100 * share, ratio, bf16);
+        if (b->s.m == 1 && c < OURS) printf("  %5.1f %% of read", 100 * read);
+        putchar('\n');
+        if (o->csv)
+            fprintf(o->csv, "%s,%s,%d,%lld,%lld,%lld,%s,%.4g,%.4g,%.4g,%.4g,%.4g\n", trn_isa_text(o->isa), TB_COMPILER, b->threads,
+                    (long long)b->s.m, (long long)b->s.n, (long long)b->s.k, candidate_name(c), top * 1e-9, share, ratio, bf16, read);
+    }
+    fflush(stdout);
+}
+
+static bool run(const shape *s, int threads, const options *o, double log_sum[OURS], int *count, bool squares_and_models)
+{
+    static bench b;
+    memset(&b, 0, sizeof b);
+    b.s = *s;
+    b.threads = threads;
+    b.rounds = o->rounds;
+    set_threads(threads);
+    const bool fine = prepare(&b);
+    if (fine) {
+        measure(&b, o);
+        print(&b, o);
+        if (squares_and_models && b.peer[TB_OPENBLAS]) {
+            for (int i = 0; i < OURS; i++) log_sum[i] += log(median_ratio(b.rate[i], b.rate[OURS + TB_OPENBLAS], b.rounds));
+            ++*count;
+        }
+    }
+    release(&b);
+    return fine;
+}
+
+static bool parse(int argc, char **argv, options *o)
+{
+    for (int i = 1; i < argc; i++) {
+        const char *value = i + 1 < argc ? argv[i + 1] : "";
+        long long m, n, k;
+        if (strcmp(argv[i], "--quick") == 0) {
+            o->quick = true;
+            continue;
+        }
+        if (strcmp(argv[i], "--isa") == 0) o->isa = trn_isa_from_name(value);
+        else if (strcmp(argv[i], "--threads") == 0) o->threads = atoi(value);
+        else if (strcmp(argv[i], "--rounds") == 0) o->rounds = atoi(value);
+        else if (strcmp(argv[i], "--csv") == 0) o->csv = fopen(value, "w");
+        else if (strcmp(argv[i], "--shape") == 0 && sscanf(value, "%lldx%lldx%lld", &m, &n, &k) == 3) o->only = (shape){ m, n, k, true };
+        else return false;
+        i++;
+    }
+    return trn_isa_supported(o->isa) && o->threads >= 0 && o->rounds > 0 && o->rounds <= MAX_ROUNDS;
+}
+
+int main(int argc, char **argv)
+{
+    options o = { .isa = trni_isa_default(), .rounds = 9 };
+    if (!parse(argc, argv, &o)) {
+        fprintf(stderr, "usage: matmul_speed [--quick] [--isa NAME] [--threads N] [--rounds N] [--shape MxNxK] [--csv FILE]\n");
+        return 2;
+    }
+    tb_peers_load(o.isa, true);
+    fprintf(stderr, "# %s; isa %s; compiler %s\n", tb_host_processor(), trn_isa_text(o.isa), TB_COMPILER);
+    for (int i = 0; i < TB_PEERS; i++)
+        if (tb_peer_version((tb_peer_id)i)) fprintf(stderr, "# %s: %s\n", tb_peer_name((tb_peer_id)i), tb_peer_version((tb_peer_id)i));
+    if (o.csv) fprintf(o.csv, "isa,compiler,threads,m,n,k,candidate,best_gflops,share_of_peak,ratio_openblas,ratio_onednn_bf16,share_of_read\n");
+
+    for (int threads = o.threads ? o.threads : 1; threads <= (o.threads ? o.threads : 2); threads++) {
+        double log_sum[OURS] = { 0 };
+        int count = 0;
+        for (size_t i = 0; i < sizeof shapes / sizeof shapes[0]; i++) {
+            const shape *s = o.only.m ? &o.only : &shapes[i];
+            if (o.quick && !s->quick) continue;
+            if (!run(s, threads, &o, log_sum, &count, s->m >= 128)) return 1;
+            if (o.only.m) break;
+        }
+        for (int i = 0; i < OURS && count; i++)
+            printf("geometric mean of %d shapes with M >= 128, %d thread(s), %s: %.3fx OpenBLAS\n", count, threads, trn_format_name(formats[i]),
+                   exp(log_sum[i] / count));
+    }
+    if (o.csv) fclose(o.csv);
+    return 0;
+}
