@@ -1,0 +1,41 @@
+/* trnmath.h - all of trnmath: the Trainium you can #include.
+ * SPDX-License-Identifier: MIT
+ *
+ *     #include <trnmath/trnmath.h>
+ *     #include <stdio.h>
+ *     int main(void) {
+ *         printf("trnmath %s, kernels run as %s\n", TRN_VERSION, trn_isa_name());
+ *         return 0;
+ *     }
+ *
+ * DOES: includes every header. Each of them also stands alone.
+ * DOES NOT: define anything.
+ *
+ * CONTENTS
+ *     numbers    trn_format.h trn_round.h trn_random.h trn_numerics.h
+ *     machines   trn_spec.h trn_cost.h
+ *     data       trn_tensor.h trn_convert.h
+ *     engines    trn_systolic.h trn_tensor_engine.h
+ *     one core   trn_matmul.h
+ *     ground     trn_base.h trn_cpu.h
+ *
+ * KNOWN FROM: each header's own lines.
+ */
+#ifndef TRNMATH_H
+#define TRNMATH_H
+
+#include "trn_base.h"
+#include "trn_convert.h"
+#include "trn_cost.h"
+#include "trn_cpu.h"
+#include "trn_format.h"
+#include "trn_matmul.h"
+#include "trn_numerics.h"
+#include "trn_random.h"
+#include "trn_round.h"
+#include "trn_spec.h"
+#include "trn_systolic.h"
+#include "trn_tensor.h"
+#include "trn_tensor_engine.h"
+
+#endif /* TRNMATH_H */
