@@ -108,7 +108,7 @@ TRNI_FN const char *trn_limit_name(trn_limit limit)
 }
 
 typedef struct trn_matmul_cost_args {
-    trn_generation generation;
+    trn_generation generation;     /* default: Trainium2; Trainium3 for MX, E4M3FN and E2M1 */
     const trn_system_spec *system; /* trn_matmul_system_cost: needed; trn_matmul_cost: NULL, or its chip is used */
     int64_t m, n, k;               /* dst [m, n] = a [m, k] b [k, n]; any may be 0 */
     trn_split split;               /* trn_matmul_system_cost only */
@@ -244,9 +244,20 @@ TRNI_FN trn_status trni_cost_sizes(const trn_matmul_cost_args *args)
     return TRN_OK;
 }
 
+/* The chip that is meant: the system's, else the generation's. As in trn_matmul, the default generation is Trainium2
+ * unless MX, or a format that only MX knows, asks for Trainium3. */
+TRNI_FN const trn_chip_spec *trni_cost_chip(const trn_matmul_cost_args *args)
+{
+    const trn_format a = args->a_format, b = args->b_format;
+    const bool newest = args->mode == TRN_MODE_MX || a == TRN_F8_E4M3FN || b == TRN_F8_E4M3FN || a == TRN_F4_E2M1 ||
+                        b == TRN_F4_E2M1;
+    if (args->system) return args->system->server->chip;
+    return trn_chip_spec_of(args->generation == TRN_GENERATION_DEFAULT && newest ? TRN_TRAINIUM3 : args->generation);
+}
+
 TRNI_FN trn_status trni_cost_settle(const trn_matmul_cost_args *args, trni_cost *c)
 {
-    const trn_chip_spec *chip = args->system ? args->system->server->chip : trn_chip_spec_of(args->generation);
+    const trn_chip_spec *chip = trni_cost_chip(args);
     const trn_format a = args->a_format, b = args->b_format ? args->b_format : a;
     const trn_format dst = args->dst_format ? args->dst_format : trn_format_bits(a) == 32 ? TRN_F32 : TRN_BF16;
     trn_matmul_mode mode = args->mode;
