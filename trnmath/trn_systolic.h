@@ -397,8 +397,8 @@ typedef void trni_stream_fn(float *sum, const float *x, const unsigned char *src
                     int rows, int64_t panels),                                                                        \
                    dst, panel_step, slot, src, row_step, rows, panels)
 
-/* Columns of b in one panel, and so the widest output of a micro-kernel. */
-TRNI_INLINE int trni_panel_width(trn_isa isa) { return isa == TRN_ISA_AVX512 ? 32 : isa == TRN_ISA_AVX2 ? 16 : 8; }
+/* Columns of b in one panel. Plain C wants 32: gcc 12 peels loops of up to 16 steps before it would vectorise them. */
+TRNI_INLINE int trni_panel_width(trn_isa isa) { return TRNI_INTRINSICS && isa == TRN_ISA_AVX2 ? 16 : 32; }
 
 TRNI_DECODER(f32, uint32_t)
 TRNI_DECODER(tf32, uint32_t)
@@ -521,10 +521,14 @@ typedef struct trni_array {
 
 TRNI_FN trni_array trni_array_of(trn_isa isa)
 {
-    const trni_array plain = { trni_panel_width(isa),
-                               { 8, 4, 2, 1, 1 },
-                               { trni_micro_8_for(isa), trni_micro_4_for(isa), trni_micro_2_for(isa), trni_micro_1_for(isa), NULL },
-                               trni_transpose_for(isa) };
+    const trni_array tall = { trni_panel_width(isa),
+                              { 8, 4, 2, 1, 1 },
+                              { trni_micro_8_for(isa), trni_micro_4_for(isa), trni_micro_2_for(isa), trni_micro_1_for(isa), NULL },
+                              trni_transpose_for(isa) };
+    const trni_array low = { trni_panel_width(isa), /* narrower registers: two rows of 32 sums fill them */
+                             { 2, 1, 1, 1, 1 },
+                             { trni_micro_2_for(isa), trni_micro_1_for(isa), NULL, NULL, NULL },
+                             trni_transpose_for(isa) };
 #if TRNI_INTRINSICS && TRNI_X86
     static const trni_array avx512 = { 32,
                                        { 12, 8, 4, 2, 1 },
@@ -538,7 +542,7 @@ TRNI_FN trni_array trni_array_of(trn_isa isa)
     if (isa == TRN_ISA_AVX512) return avx512;
     if (isa == TRN_ISA_AVX2) return avx2;
 #endif
-    return plain;
+    return isa == TRN_ISA_AVX512 ? tall : low;
 }
 
 /* The tallest kernel that `left` rows can fill. */
