@@ -17,8 +17,8 @@
  *
  * CONTENTS
  *     trn_numerics            the fields
- *     trn_chain_layout trn_merge trn_product trn_group trn_accumulator trn_fp32_mode trn_tf32_input trn_mx_scale
- *     trn_sr_where trn_reduce_order   their values
+ *     trn_chain_layout, trn_merge, trn_product, trn_group, trn_accumulator, trn_fp32_mode, trn_tf32_input   values
+ *     trn_mx_scale, trn_sr_where, trn_reduce_order   values, too
  *     trn_numerics_default    the defaults of a generation
  *     trn_numerics_parse      from text: "chains=1,product=bf16", or a preset's name
  *     trn_numerics_explain    every field: value, default, source, alternatives

@@ -472,7 +472,7 @@ TRNI_INLINE void trni_micro_body(trn_isa isa, int strip, const float *__restrict
 {
     enum { most_rows = 8 };
     const int width = trni_panel_width(isa);
-    float t[most_rows][TRNI_MAX_WIDTH], s[most_rows][TRNI_MAX_WIDTH];
+    float t[most_rows][TRNI_MAX_WIDTH] = { { 0 } }, s[most_rows][TRNI_MAX_WIDTH];
     for (int c = 0; c < chains; c++) {
         TRNI_UNROLL for (int i = 0; i < strip; i++)
             for (int j = 0; j < width; j++) s[i][j] = 0;

@@ -15,6 +15,7 @@
  *
  * CONTENTS
  *     trn_tensor                the view
+ *     trn_cfp8                  exponent bits and bias of a configurable FP8 view
  *     trn_tensor_1d, trn_tensor_2d, trn_tensor_nd   packed views
  *     trn_tensor_transposed     last two axes swapped
  *     trn_tensor_elements       product of the shape

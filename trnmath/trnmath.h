@@ -21,8 +21,8 @@
  *
  * KNOWN FROM: each header's own lines.
  */
-#ifndef TRNMATH_H
-#define TRNMATH_H
+#ifndef TRN_TRNMATH_H
+#define TRN_TRNMATH_H
 
 #include "trn_base.h"
 #include "trn_convert.h"
@@ -38,4 +38,4 @@
 #include "trn_tensor.h"
 #include "trn_tensor_engine.h"
 
-#endif /* TRNMATH_H */
+#endif /* TRN_TRNMATH_H */
