@@ -5,10 +5,11 @@ set -u
 
 usage() {
     cat <<'END'
-usage: scripts/test.sh [--level 1|2] [CTEST OPTIONS...]
+usage: scripts/test.sh [--level 1|2] [--sanitized] [CTEST OPTIONS...]
 
-  --level 1   the default: everything that fits into a minute
-  --level 2   also the long sweeps: all 2^32 floats, the whole digest matrix, every configuration
+  --level 1     the default: everything that fits into a minute
+  --level 2     also the long sweeps: all 2^32 floats, the whole digest matrix, every configuration
+  --sanitized   each unit test a second time under AddressSanitizer and UBSan (level 2 does so anyway)
 
 Anything else goes to ctest:  scripts/test.sh -R format   runs the tests whose names contain "format",
                               scripts/test.sh -N          lists them.
@@ -20,6 +21,7 @@ END
 }
 
 level=1
+sanitized=OFF
 count=$#
 while [ "$count" -gt 0 ]; do # every argument goes once round: ours are taken out, ctest's stay, in order
     argument=$1
@@ -40,6 +42,7 @@ while [ "$count" -gt 0 ]; do # every argument goes once round: ours are taken ou
         count=$((count - 1))
         ;;
     --level=*) level=${argument#--level=} ;;
+    --sanitized) sanitized=ON ;;
     *) set -- "$@" "$argument" ;;
     esac
 done
@@ -54,8 +57,9 @@ esac
 need gcc g++ clang libomp-dev cmake make pkgconf libcmocka-dev libmpfr-dev libcjson-dev
 if [ "$(uname -m)" != aarch64 ]; then need gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user; fi
 
+[ "$level" -eq 1 ] || sanitized=ON
 build=$root/.build/test
-build_in "$build" "-DCMAKE_C_COMPILER=${CC:-gcc}" -DTRN_SANITIZED_TWINS=ON
+build_in "$build" "-DCMAKE_C_COMPILER=${CC:-gcc}" -DTRN_SANITIZED_TWINS=$sanitized
 
 TRN_TEST_LEVEL=$level
 export TRN_TEST_LEVEL

@@ -5,7 +5,8 @@
 require_compilers
 
 limit_ms=150
-runs=11
+runs=7
+[ "$level" -lt 2 ] || runs=21
 "${CC:-gcc}" -O2 "$root/tests/house/stopwatch.c" -o "$scratch/stopwatch" || exit 1
 echo '#include <math.h>' >"$scratch/math.c"
 printf '#define TRN_NO_INTRINSICS 1\n#include <trnmath/trnmath.h>\n' >"$scratch/ours.c"

@@ -6,6 +6,7 @@
 
 LC_ALL=C
 export LC_ALL
+export OMP_WAIT_POLICY=passive # threads without work sleep: tests share the processor
 root=$(CDPATH= cd -- "$(dirname -- "$0")/../.." && pwd)
 scratch=$(mktemp -d "${TMPDIR:-/tmp}/trn-house.XXXXXX") || exit 1
 trap 'rm -rf "$scratch"' EXIT

@@ -23,9 +23,10 @@ for header in $(headers); do
     fi
     grep -q "#include <trnmath/$header>" "$scratch/usage.c" || fail "$header: its usage block does not include <trnmath/$header>"
     for compiler in $(compilers); do
-        # No warnings are asked for, but those that every build gives: the example must not draw one.
-        if ! "$compiler" -std=c11 -O2 -Wall -Wextra -Werror -I"$root" "$scratch/usage.c" -o "$scratch/usage" -lm 2>"$scratch/log"; then
-            fail_log "$scratch/log" "$header: its usage block does not compile ($compiler -std=c11 -O2 -Wall -Wextra -Werror)"
+        # gcc as a user would call it; clang without optimising, for its other eyes and for the time it saves.
+        case $compiler in gcc) optimise=-O2 ;; *) optimise=-O0 ;; esac
+        if ! "$compiler" -std=c11 $optimise -Wall -Wextra -Werror -I"$root" "$scratch/usage.c" -o "$scratch/usage" -lm 2>"$scratch/log"; then
+            fail_log "$scratch/log" "$header: its usage block does not compile ($compiler -std=c11 $optimise -Wall -Wextra -Werror)"
             continue
         fi
         (cd "$scratch" && ./usage) >"$scratch/log" 2>&1 </dev/null
