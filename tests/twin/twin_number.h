@@ -51,11 +51,13 @@ static inline twin_number twin_nan(void) { return twin_special(TWIN_NAN, false);
 static inline twin_number twin_make(bool negative, uint64_t significand, int exponent)
 {
     twin_number x = twin_zero(negative);
-    for (int i = 0; i < 64; i++) {
-        if (!(significand >> i & 1u)) continue;
-        const int place = exponent + i + TWIN_POINT;
-        if (place < 0 || place >= TWIN_BITS) twin_stop("a bit falls outside the fixed point");
-        x.limb[place / 32] |= 1u << (place % 32);
+    int place = exponent + TWIN_POINT;
+    for (; significand && !(significand & 1u); place++) significand >>= 1;
+    if (significand && place < 0) twin_stop("a bit falls below the fixed point");
+    for (int i = place / 32, shift = place % 32; significand; i++, shift = 0) {
+        if (i >= TWIN_LIMBS) twin_stop("a bit falls above the fixed point");
+        x.limb[i] = (uint32_t)(significand << shift);
+        significand >>= 32 - shift;
     }
     return x;
 }
@@ -78,11 +80,24 @@ static inline int twin_exponent(const twin_number *x)
     return 0;
 }
 
-/* Is the bit that weighs 2^exponent set? */
-static inline bool twin_bit(const twin_number *x, int exponent)
+/* floor(|x| / 2^exponent) mod 2^32. */
+static inline uint32_t twin_window(const twin_number *x, int exponent)
+{
+    const int place = exponent + TWIN_POINT, i = place / 32, shift = place % 32;
+    if (place < 0) twin_stop("a question about bits below the fixed point");
+    const uint64_t low = i < TWIN_LIMBS ? x->limb[i] : 0, high = i + 1 < TWIN_LIMBS ? x->limb[i + 1] : 0;
+    return (uint32_t)((high << 32 | low) >> shift);
+}
+
+/* Is any bit set that weighs less than 2^exponent? */
+static inline bool twin_any_below(const twin_number *x, int exponent)
 {
     const int place = exponent + TWIN_POINT;
-    return place >= 0 && place < TWIN_BITS && (x->limb[place / 32] >> (place % 32) & 1u);
+    for (int i = 0; i < TWIN_LIMBS && 32 * i < place; i++) {
+        const int count = place - 32 * i < 32 ? place - 32 * i : 32; /* how many bits of this limb are below */
+        if (x->limb[i] & 0xffffffffu >> (32 - count)) return true;
+    }
+    return false;
 }
 
 /* -1, 0, 1 as |x| is smaller than, equal to or larger than |y|; both finite. */
@@ -190,18 +205,11 @@ static inline twin_split twin_divide(const twin_number *x, int quantum)
 {
     twin_split part = { 0, false, false, 0 };
     if (twin_is_zero(x)) return part;
-    const int top = twin_exponent(x);
-    if (top - quantum >= 63) twin_stop("a whole part needs more than 63 bits");
-    for (int e = top; e >= quantum; e--) part.whole = part.whole << 1 | twin_bit(x, e);
-    for (int i = 1; i <= 32; i++) part.fraction32 = part.fraction32 << 1 | twin_bit(x, quantum - i);
-    part.half = twin_bit(x, quantum - 1);
-    const int last = quantum - 2 < top ? quantum - 2 : top; /* every bit from here down */
-    const int place = last + TWIN_POINT;
-    for (int i = 0; i < TWIN_LIMBS && 32 * i <= place; i++) {
-        uint32_t limb = x->limb[i];
-        if (32 * i + 31 > place) limb &= 0xffffffffu >> (31 - place % 32);
-        if (limb) part.rest = true;
-    }
+    if (twin_exponent(x) - quantum >= 63) twin_stop("a whole part needs more than 63 bits");
+    part.whole = (uint64_t)twin_window(x, quantum + 32) << 32 | twin_window(x, quantum);
+    part.fraction32 = twin_window(x, quantum - 32);
+    part.half = part.fraction32 >> 31;
+    part.rest = twin_any_below(x, quantum - 1);
     return part;
 }
 

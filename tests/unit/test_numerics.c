@@ -1,0 +1,467 @@
+/* test_numerics.c - the registry: defaults, text in, text out, illegal values; and every order against the twin.
+ * SPDX-License-Identifier: MIT
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "twin/problem.h"
+
+/* Every field, as architecture.md names it, with the value that a zero stands for. */
+static const struct {
+    const char *name, *fallback;
+} fields[] = {
+    { "chains", "4" },
+    { "k_tile", "128" },
+    { "chain_layout", "interleaved" },
+    { "merge", "ascending" },
+    { "product", "exact" },
+    { "group", "sequential" },
+    { "accumulator", "nearest_even" },
+    { "accumulator_bits", "24" },
+    { "fp32_mode", "native" },
+    { "tf32_input", "nearest_even" },
+    { "flush_inputs", "off" },
+    { "flush_products", "off" },
+    { "flush_sums", "off" },
+    { "psum_format", "float32" },
+    { "psum_rounding", "nearest_even" },
+    { "mx_scale_rule", "neuron" },
+    { "fp8_bias", "the format's own" },
+    { "sr_bits", "32" },
+    { "sr_where", "engine_writes" },
+    { "activation_fused", "off" },
+    { "reduce_order", "sequential" },
+};
+enum { FIELDS = sizeof fields / sizeof fields[0] };
+
+/* ---- explain ---- */
+
+typedef struct page {
+    char line[64][600];
+    int lines;
+} page;
+
+static void collect(void *user, const char *text)
+{
+    page *p = (page *)user;
+    assert_true(p->lines < 64);
+    snprintf(p->line[p->lines++], sizeof p->line[0], "%s", text);
+}
+
+static const char *value_of(const page *p, const char *name)
+{
+    static char value[64];
+    const char *found = NULL;
+    for (int i = 0; i < p->lines; i++) {
+        const size_t length = strlen(name);
+        if (strncmp(p->line[i], name, length) != 0 || strncmp(p->line[i] + length, " = ", 3) != 0) continue;
+        assert_null(found); /* once */
+        found = p->line[i] + length + 3;
+        const char *end = strstr(found, " (default ");
+        assert_non_null(end);
+        snprintf(value, sizeof value, "%.*s", (int)(end - found), found);
+    }
+    if (!found) fail_msg("explain leaves out %s", name);
+    return value;
+}
+
+static void explain_names_every_field_once(void **state)
+{
+    (void)state;
+    static page p;
+    p.lines = 0;
+    trn_numerics_explain(NULL, collect, &p);
+    assert_int_equal(FIELDS, p.lines);
+    for (int i = 0; i < FIELDS; i++) {
+        assert_string_equal(fields[i].fallback, value_of(&p, fields[i].name));
+        const char *known[] = { ") - documented", ") - measured", ") - assumed" };
+        bool sourced = false;
+        for (int k = 0; k < 3; k++) sourced = sourced || strstr(p.line[i], known[k]);
+        if (!sourced) fail_msg("no provenance: %s", p.line[i]);
+    }
+}
+
+static void explain_shows_what_is_set(void **state)
+{
+    (void)state;
+    static page p;
+    trn_numerics n = trn_numerics_default(TRN_TRAINIUM3);
+    n.chains = 16;
+    n.psum_format = TRN_BF16;
+    n.flush_sums = true;
+    n.accumulator_bits = 53;
+    p.lines = 0;
+    trn_numerics_explain(&n, collect, &p);
+    assert_string_equal("16", value_of(&p, "chains"));
+    assert_string_equal("bfloat16", value_of(&p, "psum_format"));
+    assert_string_equal("on", value_of(&p, "flush_sums"));
+    assert_string_equal("53", value_of(&p, "accumulator_bits"));
+    assert_string_equal("off", value_of(&p, "flush_inputs"));
+}
+
+/* ---- defaults ---- */
+
+static void defaults(void **state)
+{
+    (void)state;
+    static const trn_generation generations[] = { TRN_GENERATION_DEFAULT, TRN_TRAINIUM1, TRN_TRAINIUM2, TRN_TRAINIUM3 };
+    for (int g = 0; g < 4; g++) {
+        const trn_numerics n = trn_numerics_default(generations[g]);
+        assert_int_equal(4, n.chains);
+        assert_int_equal(128, n.k_tile);
+        assert_int_equal(TRN_CHAINS_INTERLEAVED, n.chain_layout);
+        assert_int_equal(TRN_MERGE_ASCENDING, n.merge);
+        assert_int_equal(TRN_PRODUCT_EXACT, n.product);
+        assert_int_equal(TRN_GROUP_SEQUENTIAL, n.group);
+        assert_int_equal(TRN_ACCUMULATOR_NEAREST_EVEN, n.accumulator);
+        assert_int_equal(24, n.accumulator_bits);
+        assert_int_equal(TRN_FP32_NATIVE, n.fp32_mode);
+        assert_int_equal(TRN_TF32_NEAREST_EVEN, n.tf32_input);
+        assert_false(n.flush_inputs || n.flush_products || n.flush_sums || n.activation_fused);
+        assert_int_equal(TRN_F32, n.psum_format);
+        assert_int_equal(TRN_NEAREST_EVEN, n.psum_rounding);
+        assert_int_equal(TRN_MX_SCALE_NEURON, n.mx_scale_rule);
+        assert_int_equal(0, n.fp8_bias);
+        assert_int_equal(32, n.sr_bits);
+        assert_int_equal(TRN_OK, trn_numerics_check(&n, NULL));
+    }
+    trn_numerics zero;
+    memset(&zero, 0, sizeof zero);
+    assert_int_equal(TRN_OK, trn_numerics_check(&zero, NULL));
+}
+
+/* ---- parse ---- */
+
+static trn_numerics parsed(const char *text)
+{
+    trn_numerics n;
+    memset(&n, 0x5a, sizeof n);
+    if (trn_numerics_parse(&n, text) != TRN_OK) fail_msg("\"%s\" is refused", text);
+    assert_int_equal(TRN_OK, trn_numerics_check(&n, NULL));
+    return n;
+}
+
+static void parse_good_texts(void **state)
+{
+    (void)state;
+    trn_numerics n = parsed("chains=1,product=bf16");
+    assert_int_equal(1, n.chains);
+    assert_int_equal(TRN_PRODUCT_BF16, n.product);
+    assert_int_equal(128, n.k_tile);
+
+    n = parsed("");
+    assert_int_equal(4, n.chains);
+
+    n = parsed("chains=16,chain_layout=blocked,merge=pairwise,k_tile=64,accumulator=toward_zero,accumulator_bits=53");
+    assert_int_equal(16, n.chains);
+    assert_int_equal(TRN_CHAINS_BLOCKED, n.chain_layout);
+    assert_int_equal(TRN_MERGE_PAIRWISE, n.merge);
+    assert_int_equal(64, n.k_tile);
+    assert_int_equal(TRN_ACCUMULATOR_TOWARD_ZERO, n.accumulator);
+    assert_int_equal(53, n.accumulator_bits);
+
+    n = parsed("fp32_mode=split,tf32_input=truncate,flush_inputs=on,flush_products=on,flush_sums=on");
+    assert_int_equal(TRN_FP32_SPLIT, n.fp32_mode);
+    assert_int_equal(TRN_TF32_TRUNCATE, n.tf32_input);
+    assert_true(n.flush_inputs && n.flush_products && n.flush_sums);
+
+    n = parsed("psum_format=bfloat16,psum_rounding=stochastic,sr_bits=8,flush_sums=off");
+    assert_int_equal(TRN_BF16, n.psum_format);
+    assert_int_equal(TRN_STOCHASTIC, n.psum_rounding);
+    assert_int_equal(8, n.sr_bits);
+    assert_false(n.flush_sums);
+
+    n = parsed("chains=8,chains=2"); /* left to right */
+    assert_int_equal(2, n.chains);
+}
+
+static void parse_presets(void **state)
+{
+    (void)state;
+    static const char *const plain[] = { "trn1", "trn2", "trn3" };
+    static const trn_generation generation[] = { TRN_TRAINIUM1, TRN_TRAINIUM2, TRN_TRAINIUM3 };
+    for (int i = 0; i < 3; i++) {
+        const trn_numerics n = parsed(plain[i]), expected = trn_numerics_default(generation[i]);
+        assert_memory_equal(&n, &expected, sizeof n);
+    }
+    assert_int_equal(1, parsed("single_chain").chains);
+    assert_int_equal(TRN_PRODUCT_EXACT, parsed("single_chain").product);
+    assert_int_equal(TRN_PRODUCT_BF16, parsed("bf16_products").product);
+    assert_int_equal(4, parsed("bf16_products").chains);
+    assert_int_equal(TRN_ACCUMULATOR_EXACT, parsed("exact").accumulator);
+    assert_int_equal(8, parsed("bf16_products,chains=8").chains);
+    assert_int_equal(TRN_PRODUCT_BF16, parsed("bf16_products,chains=8").product);
+}
+
+static void parse_bad_texts(void **state)
+{
+    (void)state;
+    static const char *const bad[] = {
+        "chains",         "chains=",         "chains=3",       "chains=0",          "chains=32",           "chains=-1",
+        "chains=4x",      "chains= 4",       " chains=4",      "chains =4",         "Chains=4",            "k_tile=0",
+        "k_tile=129",     "k_tile=99999",    "merge=sideways", "product=bf",        "product=bf16x",       "=4",
+        "=",              ",",               "chains=4,",      ",chains=4",         "chains=4,,merge=pairwise", "unknown=1",
+        "trn4",           "TRN2",            "exact=on",       "accumulator_bits=23", "accumulator_bits=54", "sr_bits=33",
+        "sr_bits=0",      "psum_format=float16", "psum_rounding=to_odd", "flush_sums=yes", "flush_sums=1", "flush_sums=",
+        "k_tile=4294967300", "k_tile=0x40",  "single_chain=1", "chains==4",         "chains=4;merge=pairwise",
+    };
+    for (unsigned i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+        trn_numerics n, before;
+        memset(&n, 0x5a, sizeof n);
+        before = n;
+        if (trn_numerics_parse(&n, bad[i]) != TRN_EINVAL) fail_msg("\"%s\" is not refused", bad[i]);
+        assert_memory_equal(&n, &before, sizeof n); /* nothing is half done */
+    }
+    trn_numerics n;
+    assert_int_equal(TRN_EINVAL, trn_numerics_parse(NULL, "trn2"));
+    assert_int_equal(TRN_EINVAL, trn_numerics_parse(&n, NULL));
+}
+
+/* What explain prints, parse reads: every field at every value it lists. */
+static void explain_and_parse_agree(void **state)
+{
+    (void)state;
+    static page p;
+    p.lines = 0;
+    trn_numerics_explain(NULL, collect, &p);
+    int tried = 0;
+    for (int i = 0; i < p.lines; i++) {
+        char name[64], list[256];
+        assert_int_equal(1, sscanf(p.line[i], "%63[a-z0-9_] =", name));
+        const char *from = strchr(p.line[i], ';');
+        assert_non_null(from);
+        snprintf(list, sizeof list, "%.*s", (int)(strstr(from, ") - ") - from - 2), from + 2);
+        if (strstr(list, " to ")) continue; /* a range of numbers */
+        for (char *value = strtok(list, ", "); value; value = strtok(NULL, ", "), tried++) {
+            char text[128];
+            static page again;
+            snprintf(text, sizeof text, "%s=%s", name, value);
+            const trn_numerics n = parsed(text);
+            again.lines = 0;
+            trn_numerics_explain(&n, collect, &again);
+            assert_string_equal(value, value_of(&again, name));
+        }
+    }
+    assert_int_equal(39, tried); /* all the values of the fields that have names for them */
+}
+
+/* ---- illegal values ---- */
+
+static void illegal(const trn_numerics *n, const char *field)
+{
+    trn_error error;
+    memset(&error, 0, sizeof error);
+    assert_int_equal(TRN_EINVAL, trn_numerics_check(n, &error));
+    assert_int_equal(TRN_EINVAL, error.status);
+    if (!strstr(error.text, field)) fail_msg("\"%s\" does not name %s", error.text, field);
+}
+
+static void illegal_values_are_named(void **state)
+{
+    (void)state;
+    static const int chains[] = { -4, 3, 5, 6, 7, 12, 15, 17, 32, 128, 1 << 30 };
+    for (unsigned i = 0; i < sizeof chains / sizeof chains[0]; i++) {
+        trn_numerics n = trn_numerics_default(TRN_TRAINIUM2);
+        n.chains = chains[i];
+        illegal(&n, "chains");
+    }
+#define ILLEGAL(field, value)                                      \
+    do {                                                           \
+        trn_numerics n = trn_numerics_default(TRN_TRAINIUM2);      \
+        n.field = value;                                           \
+        illegal(&n, #field);                                       \
+    } while (0)
+    ILLEGAL(k_tile, -1);
+    ILLEGAL(k_tile, 129);
+    ILLEGAL(chain_layout, (trn_chain_layout)2);
+    ILLEGAL(merge, (trn_merge)2);
+    ILLEGAL(product, (trn_product)7);
+    ILLEGAL(group, (trn_group)2);
+    ILLEGAL(accumulator, (trn_accumulator)3);
+    ILLEGAL(accumulator_bits, 23);
+    ILLEGAL(accumulator_bits, 54);
+    ILLEGAL(fp32_mode, (trn_fp32_mode)2);
+    ILLEGAL(tf32_input, (trn_tf32_input)2);
+    ILLEGAL(psum_format, TRN_F16);
+    ILLEGAL(psum_format, (trn_format)99);
+    ILLEGAL(psum_rounding, TRN_TO_ODD);
+    ILLEGAL(mx_scale_rule, (trn_mx_scale)3);
+    ILLEGAL(fp8_bias, 31);
+    ILLEGAL(sr_bits, 33);
+    ILLEGAL(sr_bits, -8);
+    ILLEGAL(sr_where, (trn_sr_where)2);
+    ILLEGAL(reduce_order, (trn_reduce_order)2);
+#undef ILLEGAL
+    trn_numerics n = trn_numerics_default(TRN_TRAINIUM2);
+    memset(&n.flush_sums, 2, 1); /* a bool that is neither */
+    illegal(&n, "flush_sums");
+}
+
+/* ---- what the fields do: every order against the twin ---- */
+
+/* Each kind of field takes part in about every other problem, so that they meet each other too. */
+static trn_numerics any_order(uint64_t *rng)
+{
+    trn_numerics n = trn_numerics_default(TRN_TRAINIUM3);
+    n.chains = 1 << cases_below(rng, 5);
+    n.chain_layout = (trn_chain_layout)cases_below(rng, 2);
+    n.merge = (trn_merge)cases_below(rng, 2);
+    if (cases_one_in(rng, 3)) n.k_tile = 1 + cases_below(rng, 128);
+    if (cases_one_in(rng, 3)) n.product = TRN_PRODUCT_BF16;
+    n.accumulator = (trn_accumulator)cases_below(rng, 3);
+    if (cases_one_in(rng, 2)) n.accumulator_bits = 24 + cases_below(rng, 30);
+    if (cases_one_in(rng, 2)) n.fp32_mode = TRN_FP32_SPLIT;
+    n.tf32_input = (trn_tf32_input)cases_below(rng, 2);
+    n.flush_inputs = cases_one_in(rng, 3);
+    n.flush_products = cases_one_in(rng, 3);
+    n.flush_sums = cases_one_in(rng, 3);
+    if (cases_one_in(rng, 3)) n.psum_format = TRN_BF16;
+    if (cases_one_in(rng, 2)) n.psum_rounding = TRN_STOCHASTIC;
+    if (cases_one_in(rng, 3)) n.sr_bits = 1 + cases_below(rng, 32);
+    return n;
+}
+
+/* One random product in the given order, its values of the given kind. */
+static void ask_order(const trn_numerics *n, bridge_values values, uint64_t *rng)
+{
+    problem p;
+    memset(&p, 0, sizeof p);
+    p.twin.m = 1 + cases_below(rng, 4);
+    p.twin.n = 1 + cases_below(rng, 4);
+    p.twin.k = cases_one_in(rng, 3) ? 129 + cases_below(rng, 140) : 1 + cases_below(rng, 70);
+    problem_formats(&p.twin, rng);
+    p.twin.accumulate = cases_one_in(rng, 2);
+    p.twin.rounding = cases_one_in(rng, 2) ? TWIN_NEAREST_EVEN : (twin_mode)cases_below(rng, TWIN_MODES);
+    p.twin.seed = cases_next(rng);
+    p.twin.stream = cases_next(rng);
+    p.numerics = *n;
+    const bridge_layout layout[3] = { (bridge_layout)cases_below(rng, BRIDGE_LAYOUTS), (bridge_layout)cases_below(rng, BRIDGE_LAYOUTS),
+                                      (bridge_layout)cases_below(rng, BRIDGE_OUTPUTS) };
+    problem_build(&p, layout, values, rng);
+    problem_expect(&p, twin_matmul);
+    problem_threads(1 + cases_below(rng, 3));
+    problem_ask(&p, TRN_ISA_AUTO);
+    problem_free(&p);
+}
+
+/* One field at a time, so that a failure names its culprit. */
+static void each_field_alone(void **state)
+{
+    (void)state;
+    static const char *const text[] = {
+        "chains=1",
+        "chains=16,chain_layout=blocked",
+        "merge=pairwise,chains=8",
+        "k_tile=64",
+        "k_tile=1",
+        "k_tile=100,chain_layout=blocked",
+        "product=bf16",
+        "product=bf16,flush_products=on",
+        "accumulator=toward_zero",
+        "accumulator=exact",
+        "accumulator=exact,product=bf16",
+        "accumulator=exact,fp32_mode=split",
+        "accumulator_bits=25",
+        "accumulator_bits=26,chains=1",
+        "accumulator_bits=53",
+        "accumulator_bits=40,accumulator=toward_zero",
+        "fp32_mode=split",
+        "fp32_mode=split,chains=1",
+        "fp32_mode=split,product=bf16",
+        "tf32_input=truncate",
+        "flush_inputs=on",
+        "flush_products=on",
+        "flush_sums=on",
+        "flush_sums=on,accumulator=exact",
+        "flush_sums=on,accumulator_bits=30",
+        "flush_inputs=on,flush_products=on,flush_sums=on",
+        "psum_format=bfloat16",
+        "psum_format=bfloat16,psum_rounding=stochastic",
+        "psum_format=bfloat16,psum_rounding=stochastic,sr_bits=8",
+        "psum_format=bfloat16,flush_sums=on,k_tile=16",
+        "sr_bits=16",
+        "single_chain",
+        "bf16_products",
+        "exact",
+    };
+    uint64_t rng = 21;
+    const int rounds = cases_level() == 1 ? 3 : 60;
+    for (unsigned i = 0; i < sizeof text / sizeof text[0]; i++) {
+        const trn_numerics n = parsed(text[i]);
+        for (int round = 0; round < rounds; round++)
+            for (int values = 0; values < BRIDGE_VALUES; values++) ask_order(&n, (bridge_values)values, &rng);
+    }
+}
+
+static void all_fields_together(void **state)
+{
+    (void)state;
+    uint64_t rng = 22;
+    const int count = cases_level() == 1 ? 1500 : 50000;
+    for (int i = 0; i < count; i++) {
+        const trn_numerics n = any_order(&rng);
+        ask_order(&n, (bridge_values)(i % BRIDGE_VALUES), &rng);
+    }
+}
+
+/* The orders do differ: a test that compares with the twin would also pass if every field were ignored by both. */
+static void every_field_matters(void **state)
+{
+    (void)state;
+    static const struct { const char *text; int format; bridge_values values; int k; } field[] = {
+        { "chains=1", TWIN_F32, BRIDGE_NEAR_ONE, 300 },
+        { "chains=8", TWIN_F32, BRIDGE_NEAR_ONE, 300 },
+        { "chain_layout=blocked", TWIN_F32, BRIDGE_NEAR_ONE, 300 },
+        { "merge=pairwise", TWIN_F32, BRIDGE_NEAR_ONE, 300 },
+        { "k_tile=64", TWIN_F32, BRIDGE_NEAR_ONE, 300 },
+        { "product=bf16", TWIN_BF16, BRIDGE_NEAR_ONE, 300 },
+        { "accumulator=toward_zero", TWIN_F32, BRIDGE_NEAR_ONE, 300 },
+        { "accumulator=exact", TWIN_F32, BRIDGE_NEAR_ONE, 300 },
+        { "accumulator_bits=25", TWIN_F32, BRIDGE_NEAR_ONE, 300 },
+        { "fp32_mode=split", TWIN_F32, BRIDGE_NEAR_ONE, 300 },
+        { "tf32_input=truncate", TWIN_TF32, BRIDGE_NEAR_ONE, 300 },
+        { "flush_inputs=on", TWIN_F16, BRIDGE_TINY, 300 },
+        { "flush_products=on", TWIN_F32, BRIDGE_TINY, 300 },
+        { "flush_sums=on", TWIN_F32, BRIDGE_TINY, 3 },
+        { "psum_format=bfloat16", TWIN_F32, BRIDGE_NEAR_ONE, 300 },
+        { "psum_format=bfloat16,psum_rounding=stochastic", TWIN_F32, BRIDGE_NEAR_ONE, 300 },
+    };
+    uint64_t rng = 23;
+    for (unsigned i = 0; i < sizeof field / sizeof field[0]; i++) {
+        enum { M = 16, N = 16 };
+        static float out[2][M * N];
+        const int k = field[i].k;
+        bridge_matrix a = bridge_make(field[i].format, M, k, BRIDGE_PACKED, &rng), b = bridge_make(field[i].format, k, N, BRIDGE_PACKED, &rng);
+        bridge_fill(&a, field[i].format, M, k, field[i].values, &rng);
+        bridge_fill(&b, field[i].format, k, N, field[i].values, &rng);
+        if (field[i].format == TWIN_TF32) bridge_dirty_tf32(&a, M, k, &rng);
+        for (int which = 0; which < 2; which++) {
+            /* the stochastic row is compared with nearest even in the same PSUM format */
+            const trn_numerics n = parsed(which ? field[i].text : strstr(field[i].text, "stochastic") ? "psum_format=bfloat16" : "");
+            trn_matmul_args args;
+            memset(&args, 0, sizeof args);
+            args.dst = trn_tensor_2d(TRN_F32, out[which], M, N);
+            args.a = a.view;
+            args.b = b.view;
+            args.numerics = &n;
+            assert_int_equal(TRN_OK, trn_matmul(&args));
+        }
+        if (memcmp(out[0], out[1], sizeof out[0]) == 0) fail_msg("%s changes nothing", field[i].text);
+        free(a.memory);
+        free(b.memory);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(explain_names_every_field_once), cmocka_unit_test(explain_shows_what_is_set), cmocka_unit_test(defaults),
+        cmocka_unit_test(parse_good_texts),               cmocka_unit_test(parse_presets),             cmocka_unit_test(parse_bad_texts),
+        cmocka_unit_test(explain_and_parse_agree),        cmocka_unit_test(illegal_values_are_named),  cmocka_unit_test(each_field_alone),
+        cmocka_unit_test(all_fields_together),            cmocka_unit_test(every_field_matters),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
