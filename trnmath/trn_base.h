@@ -209,7 +209,7 @@ TRNI_FN unsigned trn_fp_check(void)
     volatile float big = 0x1p30f, small = 1.0f;
     float p = big, q = small;
     volatile float reassociated = (p + q) - p;
-    if (trni_bits(reassociated) != 0) found |= TRN_FP_REASSOCIATION;
+    if (trni_bits(reassociated) == 0x3f800000u) found |= TRN_FP_REASSOCIATION; /* 2^30 + 1 has no room in 24 bits, in any mode */
 
     volatile float not_a_number = trni_float(TRNI_F32_NAN);
     float n = not_a_number;

@@ -87,44 +87,49 @@ TRNI_FN bool trni_host_has(trn_isa isa)
 }
 #endif
 
-TRNI_FN bool trn_isa_supported(trn_isa isa)
-{
-    switch (isa) {
-    case TRN_ISA_PORTABLE: return true;
-    case TRN_ISA_NEON: return TRNI_AARCH64;
-#if TRNI_X86
-    case TRN_ISA_AVX2:
-    case TRN_ISA_AVX512: return trni_host_has(isa);
-#endif
-    default: return false;
-    }
-}
+/* Everything is asked once: CPUID traps in a virtual machine and costs more than a small product. The one piece of
+ * static state holds the answer, a bit per instruction set this host runs and, above them, the one to run by default
+ * (TRN_ISA_COUNT: TRN_ISA names none that it could); whoever comes first fills it, always with the same value. */
+enum { TRNI_ISA_DEFAULT_SHIFT = 8 };
 
-TRNI_FN trn_isa trni_isa_detect(void)
+TRNI_FN int trni_isa_ask(void)
 {
+    int found = 1 << TRN_ISA_PORTABLE;
+#if TRNI_X86
+    if (trni_host_has(TRN_ISA_AVX2)) found |= 1 << TRN_ISA_AVX2;
+    if (trni_host_has(TRN_ISA_AVX512)) found |= 1 << TRN_ISA_AVX512;
+#endif
+    if (TRNI_AARCH64) found |= 1 << TRN_ISA_NEON;
+
+    static const trn_isa best_first[] = { TRN_ISA_AVX512, TRN_ISA_AVX2, TRN_ISA_NEON, TRN_ISA_PORTABLE };
+    int i = 0;
+    while (!(found >> best_first[i] & 1)) i++;
+    trn_isa isa = best_first[i];
     const char *forced = getenv("TRN_ISA");
     if (forced && *forced && strcmp(forced, "auto") != 0) {
-        trn_isa isa = trn_isa_from_name(forced);
-        return trn_isa_supported(isa) ? isa : TRN_ISA_COUNT;
+        isa = trn_isa_from_name(forced);
+        if (!(found >> isa & 1)) isa = TRN_ISA_COUNT;
     }
-    static const trn_isa best_first[] = { TRN_ISA_AVX512, TRN_ISA_AVX2, TRN_ISA_NEON };
-    for (unsigned i = 0; i < sizeof best_first / sizeof best_first[0]; i++)
-        if (trn_isa_supported(best_first[i])) return best_first[i];
-    return TRN_ISA_PORTABLE;
+    return found | (int)isa << TRNI_ISA_DEFAULT_SHIFT;
 }
 
-/* The one piece of static state: filled by whoever comes first, always with the same answer. TRN_ISA_COUNT means
- * that TRN_ISA names an instruction set this host cannot run. */
-TRNI_FN trn_isa trni_isa_default(void)
+TRNI_FN int trni_isa_known(void)
 {
     static int cache;
-    int isa = __atomic_load_n(&cache, __ATOMIC_RELAXED);
-    if (isa == TRN_ISA_AUTO) {
-        isa = (int)trni_isa_detect();
-        __atomic_store_n(&cache, isa, __ATOMIC_RELAXED);
+    int known = __atomic_load_n(&cache, __ATOMIC_RELAXED);
+    if (!known) {
+        known = trni_isa_ask();
+        __atomic_store_n(&cache, known, __ATOMIC_RELAXED);
     }
-    return (trn_isa)isa;
+    return known;
 }
+
+TRNI_FN bool trn_isa_supported(trn_isa isa)
+{
+    return (unsigned)isa < TRN_ISA_COUNT && (trni_isa_known() >> isa & 1);
+}
+
+TRNI_FN trn_isa trni_isa_default(void) { return (trn_isa)(trni_isa_known() >> TRNI_ISA_DEFAULT_SHIFT); }
 
 TRNI_FN const char *trn_isa_name(void)
 {
@@ -137,9 +142,10 @@ TRNI_FN trn_status trni_isa_resolve(trn_isa *isa, trn_error *error)
 {
     if (*isa == TRN_ISA_AUTO) {
         *isa = trni_isa_default();
-        if (*isa == TRN_ISA_COUNT)
-            return trni_fail(error, TRN_EUNSUPPORTED, "the environment's TRN_ISA=%.40s is unknown or not available on this host",
-                             getenv("TRN_ISA") ? getenv("TRN_ISA") : "");
+        if (*isa != TRN_ISA_COUNT) return TRN_OK;
+        const char *forced = getenv("TRN_ISA");
+        return trni_fail(error, TRN_EUNSUPPORTED, "the environment's TRN_ISA=%.40s is unknown or not available on this host",
+                         forced ? forced : "");
     }
     if (!trn_isa_supported(*isa))
         return trni_fail(error, TRN_EUNSUPPORTED, "isa %s (%d) is not available on this host", trn_isa_text(*isa), (int)*isa);

@@ -159,6 +159,7 @@ typedef struct trni_psum {
 typedef struct trni_slab {
     int64_t m, rows, n, columns, k, depth;
     trni_psum psum;
+    bool last_rows; /* the next slab needs other columns or depths of b */
 } trni_slab;
 
 TRNI_FN int trni_tile_rows(const trni_worker *w, int64_t k, int64_t end)
@@ -183,14 +184,14 @@ TRNI_FN void trni_finish_tile(const trni_worker *w, float *home, int64_t step, i
 }
 
 /* Cache lines of b, one per row, that the next tile will need; each strip of a panel asks for another line of the row. */
-TRNI_FN uintptr_t trni_lines_ahead(const trni_worker *w, int64_t n, int64_t k, int strip, const float *b, uintptr_t *step)
+TRNI_FN uintptr_t trni_lines_ahead(const trni_worker *w, const trni_slab *s, int64_t column, int64_t k, int strip, const float *b, uintptr_t *step)
 {
     const trni_operand *o = &w->p->b;
     const int64_t bytes = trni_operand_at(o, 1, 0) - trni_operand_at(o, 0, 0), line = (int64_t)strip * 64;
     *step = 0;
-    if (o->lane_stride != 1 || line >= bytes * w->array.width || k >= o->depth) return (uintptr_t)b; /* nothing: a line that is here */
+    if (!s->last_rows || o->lane_stride != 1 || line >= bytes * w->array.width || k >= o->depth) return (uintptr_t)b; /* a line that is here */
     *step = (uintptr_t)(o->depth_stride * bytes);
-    return (uintptr_t)trni_operand_at(o, n, k) + (uintptr_t)line;
+    return (uintptr_t)trni_operand_at(o, s->n + column, k) + (uintptr_t)line;
 }
 
 /* All strips of the packed a times one packed panel over one tile. PSUM of the panel waits in w->local between tiles;
@@ -205,7 +206,7 @@ TRNI_FN void trni_panel_tile(const trni_worker *w, const trni_slab *s, int64_t c
     for (int64_t m = 0; m < s->rows; index++) {
         const int kernel = trni_strip_kernel(&w->array, s->rows - m), strip = w->array.rows[kernel];
         uintptr_t ahead_step;
-        const uintptr_t ahead = trni_lines_ahead(w, s->n + column, k + s->depth, index, b, &ahead_step);
+        const uintptr_t ahead = trni_lines_ahead(w, s, column, k + s->depth, index, b, &ahead_step);
         float *home = s->psum.at + m * s->psum.step + column, *local = w->local + m * width;
         const bool from_home = first && !narrow, to_home = last && !narrow;
         if (first && narrow && !fresh) trni_copy_tile(local, width, home, s->psum.step, strip, columns);
@@ -254,7 +255,7 @@ TRNI_FN void trni_region_multiply(const trni_worker *w, int64_t m, int64_t rows,
             trni_pack_columns(&w->array, &w->decode_b, &p->b, trni_tile_chains(w, tile_rows), n, columns, tile, tile_rows, w->b + (tile - k) * wide);
         }
         for (int64_t i = 0; i < rows; i += TRNI_SLAB_ROWS) {
-            const trni_slab slab = { m + i, trni_min64(rows - i, TRNI_SLAB_ROWS), n, columns, k, slab_depth, { psum.at + i * psum.step, psum.step } };
+            const trni_slab slab = { m + i, trni_min64(rows - i, TRNI_SLAB_ROWS), n, columns, k, slab_depth, { psum.at + i * psum.step, psum.step }, i + TRNI_SLAB_ROWS >= rows };
             trni_slab_multiply(w, &slab);
         }
     }
@@ -266,17 +267,54 @@ TRNI_FN void trni_region_direct(const trni_worker *w, int64_t m, int64_t rows, i
     trni_region_multiply(w, m, rows, n, columns, psum);
 }
 
+/* The part of dst at [m, n], and a view of PSUM in scratch of the same shape. */
+TRNI_FN trn_tensor trni_dst_part(const trni_product *p, int64_t m, int64_t rows, int64_t n, int64_t columns)
+{
+    trn_tensor part = p->dst;
+    part.data = trni_dst_at(p, m, n);
+    part.shape[0] = rows;
+    part.shape[1] = columns;
+    return part;
+}
+
+TRNI_FN void trni_psum_read(const trni_worker *w, int64_t m, int64_t rows, int64_t n, int64_t columns)
+{
+    trn_convert_args args;
+    memset(&args, 0, sizeof args);
+    args.dst = trn_tensor_2d(TRN_F32, w->psum, rows, columns);
+    args.src = trni_dst_part(w->p, m, rows, n, columns);
+    args.isa = w->p->isa;
+    (void)trn_convert(&args); /* the views have been checked */
+}
+
+/* Casts finished PSUM to dst. Stochastic rounding counts elements of the whole of dst, so it goes one by one. */
+TRNI_FN void trni_psum_write(const trni_worker *w, int64_t m, int64_t rows, int64_t n, int64_t columns)
+{
+    const trni_product *p = w->p;
+    if (p->rounding == TRN_STOCHASTIC) {
+        for (int64_t i = 0; i < rows; i++)
+            for (int64_t j = 0; j < columns; j++) trni_dst_write(p, m + i, n + j, w->psum[i * columns + j]);
+        return;
+    }
+    trn_convert_args args;
+    memset(&args, 0, sizeof args);
+    args.dst = trni_dst_part(p, m, rows, n, columns);
+    args.src = trn_tensor_2d(TRN_F32, w->psum, rows, columns);
+    args.rounding = p->rounding;
+    args.isa = p->isa;
+    trni_canonical_nans_for(p->isa)(w->psum, (size_t)(rows * columns));
+    (void)trn_convert(&args);
+}
+
 /* PSUM in scratch, cast to dst when it is complete. */
 TRNI_FN void trni_region_cast(const trni_worker *w, int64_t m, int64_t rows, int64_t n, int64_t columns)
 {
     for (int64_t i = 0; i < rows; i += TRNI_PSUM_ROWS) {
         const trni_psum psum = { w->psum, columns };
         const int64_t count = trni_min64(rows - i, TRNI_PSUM_ROWS);
-        for (int64_t r = 0; r < count && w->p->accumulate; r++)
-            for (int64_t j = 0; j < columns; j++) psum.at[r * columns + j] = trni_dst_read(w->p, m + i + r, n + j);
+        if (w->p->accumulate) trni_psum_read(w, m + i, count, n, columns);
         trni_region_multiply(w, m + i, count, n, columns, psum);
-        for (int64_t r = 0; r < count; r++)
-            for (int64_t j = 0; j < columns; j++) trni_dst_write(w->p, m + i + r, n + j, psum.at[r * columns + j]);
+        trni_psum_write(w, m + i, count, n, columns);
     }
 }
 
@@ -329,10 +367,10 @@ TRNI_FN void trni_region_stream(const trni_worker *w, int64_t n, int64_t columns
 {
     const trni_product *p = w->p;
     float *psum = w->cut->direct ? (float *)(void *)trni_dst_at(p, 0, n) : w->psum;
-    for (int64_t j = 0; j < columns && p->accumulate && !w->cut->direct; j++) psum[j] = trni_dst_read(p, 0, n + j);
+    if (p->accumulate && !w->cut->direct) trni_psum_read(w, 0, 1, n, columns);
     for (int64_t k = 0; k < p->a.depth; k += p->numerics.k_tile) trni_stream_tile(w, k, trni_tile_rows(w, k, p->a.depth), n, columns, psum);
     if (w->cut->direct) trni_canonical_nans_for(p->isa)(psum, (size_t)columns);
-    for (int64_t j = 0; j < columns && !w->cut->direct; j++) trni_dst_write(p, 0, n + j, psum[j]);
+    else trni_psum_write(w, 0, 1, n, columns);
 }
 
 TRNI_FN void trni_block_multiply(const trni_product *p, const trni_cut *cut, int block, unsigned char *scratch)

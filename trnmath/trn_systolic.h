@@ -30,9 +30,8 @@
 
 #include <math.h>
 
-#include "trn_cpu.h"
+#include "trn_convert.h"
 #include "trn_numerics.h"
-#include "trn_tensor.h"
 
 enum { TRNI_ARRAY_ROWS = 128, TRNI_MAX_CHAINS = 16 };
 
@@ -284,23 +283,9 @@ TRNI_INLINE uint32_t trni_in_tf32_cut(uint32_t u)
     return (u & 0xffffe000u) | (trni_is_nan_bits(u) ? 0x00400000u : 0); /* a NaN may not lose all its payload */
 }
 
-TRNI_INLINE uint32_t trni_in_tf32(uint32_t u)
-{
-    const uint32_t rounded = (u + 0xfffu + (u >> 13 & 1u)) & 0xffffe000u;
-    return trni_is_nan_bits(u) ? u | 0x00400000u : rounded;
-}
-
+TRNI_INLINE uint32_t trni_in_tf32(uint32_t u) { return trni_tf32_from_bits(u); }
 TRNI_INLINE uint32_t trni_in_bf16(uint16_t code) { return (uint32_t)code << 16; }
-
-/* Subnormals: 2^-14 is put in front of the fraction and taken away again, both exact and both normal numbers. */
-TRNI_INLINE uint32_t trni_in_f16(uint16_t code)
-{
-    const uint32_t magnitude = code & 0x7fffu, moved = magnitude << 13;
-    const uint32_t normal = moved + (112u << 23), special = moved + (224u << 23);
-    const uint32_t subnormal = trni_bits(trni_float(moved + (113u << 23)) - 0x1p-14f);
-    const uint32_t value = magnitude < 0x400u ? subnormal : magnitude < 0x7c00u ? normal : special;
-    return value | (uint32_t)(code & 0x8000u) << 16;
-}
+TRNI_INLINE uint32_t trni_in_f16(uint16_t code) { return trni_bits_from_f16(code); }
 
 TRNI_FN uint32_t trni_operand_bits(const trni_operand *o, int64_t lane, int64_t k)
 {
@@ -330,7 +315,6 @@ TRNI_FN void trni_operand_gather(const trni_operand *o, int64_t lane, int64_t k,
 
 enum { TRNI_MAX_WIDTH = 32 };
 
-typedef void trni_line_fn(float *dst, const unsigned char *src, size_t n);
 typedef void trni_lines_fn(float *dst, size_t panel_step, const uint8_t *slot, const unsigned char *src, int64_t row_step, int rows,
                            int64_t panels);
 
@@ -354,14 +338,12 @@ typedef void trni_stream_fn(float *sum, const float *x, const unsigned char *src
     }
 
 /* For each input format, stamped per instruction set:
- *   line    n consecutive elements
  *   lines   `rows` lines of consecutive elements into panels of `width` lanes, a slot for each row
  *   stream  one chain of a single row of a: sums of n columns, `rows` lines of b
  * All read in memory order. */
 #define TRNI_DECODER(name, code_t)                                                                                    \
-    TRNI_INLINE void trni_line_##name##_body(trn_isa isa, float *dst, const unsigned char *src, size_t n)             \
+    TRNI_INLINE void trni_line_##name(float *dst, const unsigned char *src, size_t n)                                 \
     {                                                                                                                 \
-        (void)isa;                                                                                                    \
         for (size_t i = 0; i < n; i++) {                                                                              \
             code_t code;                                                                                              \
             memcpy(&code, src + i * sizeof code, sizeof code);                                                        \
@@ -375,8 +357,8 @@ typedef void trni_stream_fn(float *sum, const float *x, const unsigned char *src
         const size_t width = (size_t)trni_panel_width(isa);                                                           \
         for (int64_t p = 0; p < panels; p++)                                                                          \
             for (int r = 0; r < rows; r++)                                                                            \
-                trni_line_##name##_body(isa, dst + (size_t)p * panel_step + slot[r] * width,                           \
-                                        src + r * row_step + p * (int64_t)(width * sizeof(code_t)), width);           \
+                trni_line_##name(dst + (size_t)p * panel_step + slot[r] * width,                                      \
+                                 src + r * row_step + p * (int64_t)(width * sizeof(code_t)), width);                  \
     }                                                                                                                 \
     TRNI_INLINE void trni_stream_##name##_body(trn_isa isa, float *sum, const float *x, const unsigned char *src,      \
                                                int64_t row_step, int rows, int64_t ahead, size_t n)                   \
@@ -391,7 +373,6 @@ typedef void trni_stream_fn(float *sum, const float *x, const unsigned char *src
                    (float *sum, const float *x, const unsigned char *src, int64_t row_step, int rows, int64_t ahead,  \
                     size_t n),                                                                                        \
                    sum, x, src, row_step, rows, ahead, n)                                                             \
-    TRNI_STAMP_ISA(trni_line_##name, (float *dst, const unsigned char *src, size_t n), dst, src, n)                    \
     TRNI_STAMP_ISA(trni_lines_##name,                                                                                 \
                    (float *dst, size_t panel_step, const uint8_t *slot, const unsigned char *src, int64_t row_step,    \
                     int rows, int64_t panels),                                                                        \
@@ -413,32 +394,36 @@ TRNI_DECODER(f16, uint16_t)
 #endif
 
 typedef struct trni_decoder {
-    trni_line_fn *line;
+    trni_cast *line; /* n consecutive elements; null: they are binary32 already */
     trni_lines_fn *lines;
     trni_stream_fn *stream;
 } trni_decoder;
 
 TRNI_FN trni_decoder trni_decoder_of(const trni_operand *o, trn_isa isa)
 {
-    const trni_decoder row[] = {
-        { trni_line_f32_for(isa), trni_lines_f32_for(isa), trni_stream_f32_for(isa) },
-        { trni_line_tf32_for(isa), trni_lines_tf32_for(isa), trni_stream_tf32_for(isa) },
-        { trni_line_tf32_cut_for(isa), trni_lines_tf32_cut_for(isa), trni_stream_tf32_cut_for(isa) },
-        { trni_line_bf16_for(isa), trni_lines_bf16_for(isa), trni_stream_bf16_for(isa) },
-        { trni_line_f16_for(isa), trni_lines_f16_for(isa), trni_stream_f16_for(isa) },
-    };
-#if TRNI_INTRINSICS && TRNI_X86
-    static const trni_decoder f16_avx512 = { trni_guest_line_f16_avx512, trni_guest_lines_f16_avx512, trni_guest_stream_f16_avx512 };
-    static const trni_decoder f16_avx2 = { trni_guest_line_f16_avx2, trni_guest_lines_f16_avx2, trni_guest_stream_f16_avx2 };
-    if (o->format == TRN_F16 && isa == TRN_ISA_AVX512) return f16_avx512;
-    if (o->format == TRN_F16 && isa == TRN_ISA_AVX2) return f16_avx2;
-#endif
+    /* Trainium's view of a TF32 container is F32's cast to TF32, or the cut of its own decoding. */
+    const bool cut = o->tf32 == TRN_TF32_TRUNCATE, tf32 = o->format == TRN_TF32;
+    trni_decoder d = { trni_cast_find(tf32 && !cut ? TRN_F32 : o->format, tf32 && !cut ? TRN_TF32 : TRN_F32, isa), NULL, NULL };
     switch (o->format) {
-    case TRN_F32: return row[0];
-    case TRN_TF32: return row[o->tf32 == TRN_TF32_TRUNCATE ? 2 : 1];
-    case TRN_BF16: return row[3];
-    default: return row[4];
+    case TRN_F32: d.lines = trni_lines_f32_for(isa), d.stream = trni_stream_f32_for(isa); break;
+    case TRN_TF32:
+        d.lines = cut ? trni_lines_tf32_cut_for(isa) : trni_lines_tf32_for(isa);
+        d.stream = cut ? trni_stream_tf32_cut_for(isa) : trni_stream_tf32_for(isa);
+        break;
+    case TRN_BF16: d.lines = trni_lines_bf16_for(isa), d.stream = trni_stream_bf16_for(isa); break;
+    default: d.lines = trni_lines_f16_for(isa), d.stream = trni_stream_f16_for(isa); break;
     }
+#if TRNI_INTRINSICS && TRNI_X86
+    if (o->format == TRN_F16 && isa == TRN_ISA_AVX512) d.lines = trni_guest_lines_f16_avx512, d.stream = trni_guest_stream_f16_avx512;
+    if (o->format == TRN_F16 && isa == TRN_ISA_AVX2) d.lines = trni_guest_lines_f16_avx2, d.stream = trni_guest_stream_f16_avx2;
+#endif
+    return d;
+}
+
+TRNI_FN void trni_decode_line(const trni_decoder *d, float *dst, const unsigned char *src, size_t n)
+{
+    if (d->line) d->line(dst, src, n);
+    else memcpy(dst, src, sizeof(float) * n);
 }
 
 /* lines[lane][k] -> dst[slot[k]][lane]: `lanes` <= 16 lines of `rows` floats, `step` floats apart. */
@@ -562,13 +547,14 @@ TRNI_FN void trni_pack_panel(const trni_array *array, const trni_decoder *decode
     if (lanes < width) memset(dst, 0, sizeof(float) * (size_t)rows * (size_t)width);
     if (o->lane_stride == 1) {
         for (int r = 0; r < rows; r++) {
-            decode->line(line, trni_operand_at(o, lane, k + r), (size_t)lanes);
+            trni_decode_line(decode, line, trni_operand_at(o, lane, k + r), (size_t)lanes);
             memcpy(dst + c->slot[r] * width, line, sizeof(float) * (size_t)lanes);
         }
     } else if (o->depth_stride == 1) {
         for (int first = 0; first < lanes; first += group) {
             const int count = lanes - first < group ? lanes - first : group;
-            for (int i = 0; i < count; i++) decode->line(line + i * TRNI_ARRAY_ROWS, trni_operand_at(o, lane + first + i, k), (size_t)rows);
+            for (int i = 0; i < count; i++)
+                trni_decode_line(decode, line + i * TRNI_ARRAY_ROWS, trni_operand_at(o, lane + first + i, k), (size_t)rows);
             array->transpose(dst + first, (size_t)width, c->slot, line, TRNI_ARRAY_ROWS, count, rows);
         }
     } else {

@@ -94,17 +94,6 @@ TRNI_AVX2 __m256 trni_guest_f16_tail_avx2(const unsigned char *src, size_t n)
     return trni_guest_f16_avx2(bytes);
 }
 
-TRNI_KERNEL TRNI_TARGET_AVX2 static void trni_guest_line_f16_avx2(float *dst, const unsigned char *src, size_t n)
-{
-    size_t i = 0;
-    for (; i + 8 <= n; i += 8) _mm256_storeu_ps(dst + i, trni_guest_f16_avx2(src + 2 * i));
-    if (i < n) {
-        float rest[8];
-        _mm256_storeu_ps(rest, trni_guest_f16_tail_avx2(src + 2 * i, n - i));
-        memcpy(dst + i, rest, sizeof(float) * (n - i));
-    }
-}
-
 TRNI_KERNEL TRNI_TARGET_AVX2 static void trni_guest_lines_f16_avx2(float *dst, size_t panel_step, const uint8_t *slot, const unsigned char *src,
                                                                     int64_t row_step, int rows, int64_t panels)
 {

@@ -142,17 +142,6 @@ TRNI_AVX512 __m512 trni_guest_f16_tail_avx512(const unsigned char *src, size_t n
     return trni_guest_f16_avx512(bytes);
 }
 
-TRNI_KERNEL TRNI_TARGET_AVX512 static void trni_guest_line_f16_avx512(float *dst, const unsigned char *src, size_t n)
-{
-    size_t i = 0;
-    for (; i + 16 <= n; i += 16) _mm512_storeu_ps(dst + i, trni_guest_f16_avx512(src + 2 * i));
-    if (i < n) {
-        float rest[16];
-        _mm512_storeu_ps(rest, trni_guest_f16_tail_avx512(src + 2 * i, n - i));
-        memcpy(dst + i, rest, sizeof(float) * (n - i));
-    }
-}
-
 TRNI_KERNEL TRNI_TARGET_AVX512 static void trni_guest_lines_f16_avx512(float *dst, size_t panel_step, const uint8_t *slot, const unsigned char *src,
                                                                     int64_t row_step, int rows, int64_t panels)
 {
