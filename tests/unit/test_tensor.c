@@ -334,7 +334,7 @@ static void absurd_sizes_are_refused_without_overflow(void **state)
     refuse(strided(x, 2, 2, huge, 1), TRNI_INPUT, TRN_ESHAPE, "spans more");
     refuse(strided(x, huge, 2, huge, huge), TRNI_INPUT, TRN_ESHAPE, "spans more");
     refuse(strided(x, 3, 3, big, big), TRNI_INPUT, TRN_ESHAPE, "spans more");
-    refuse(strided(x, big * 4, 2, 0, 1), TRNI_INPUT, TRN_ESHAPE, "spans more"); /* broadcast: few bytes, too many elements */
+    refuse(strided(x, big * 4, 2, 0, 1), TRNI_INPUT, TRN_ESHAPE, "spans more"); /* few bytes, too many elements */
     trn_tensor six = trn_tensor_1d(TRN_I8, x, 1);
     six.rank = TRN_MAX_RANK;
     for (int i = 0; i < TRN_MAX_RANK; i++) six.shape[i] = 1 << 11;

@@ -1,0 +1,159 @@
+/* trn_convert_avx512.h - the hottest casts of trn_convert.h, its random words, and stores past the caches, in AVX-512.
+ * SPDX-License-Identifier: MIT
+ *
+ * Guests: here because they are faster than the plain C bodies, and they return the same bits. NaNs never meet the fast
+ * path: a block of 64 that holds one, and the tail, go to the plain kernel. Included by trn_convert.h only, after its
+ * plain kernels, and not at all under TRN_NO_INTRINSICS.
+ *
+ * VCVTNEPS2BF16 is not used: it reads subnormals as zero.
+ */
+#ifndef TRN_CONVERT_AVX512_H
+#define TRN_CONVERT_AVX512_H
+
+#include <immintrin.h>
+
+#define TRNI_GUEST512(name, params) TRNI_KERNEL TRNI_TARGET_AVX512 static void name params
+#define TRNI_CAST512(name) TRNI_GUEST512(name, (void *__restrict dst, const void *__restrict src, size_t n))
+#define TRNI_INLINE512 static inline __attribute__((unused, always_inline)) TRNI_TARGET_AVX512
+
+/* Is any of 64 floats a NaN? An ordered comparison of two floats is false when either is; no exception is raised. */
+TRNI_INLINE512 bool trni_any_nan(__m512 a, __m512 b, __m512 c, __m512 d)
+{
+    __mmask16 ordered = _mm512_cmp_round_ps_mask(a, b, _CMP_ORD_Q, _MM_FROUND_NO_EXC);
+    ordered = _mm512_mask_cmp_round_ps_mask(ordered, c, d, _CMP_ORD_Q, _MM_FROUND_NO_EXC);
+    return ordered != 0xffff;
+}
+
+/* 32 numbers to BF16: the high halves and the low halves of a and b are blended into 16-bit lanes, in the order a0 b0
+ * a1 b1 …, rounded there, and put into order. Up when low > 0x8000, or low = 0x8000 and high is odd. */
+TRNI_INLINE512 __m512i trni_bf16_of_32(__m512 x, __m512 y, __m512i order)
+{
+    const __m512i a = _mm512_castps_si512(x), b = _mm512_castps_si512(y);
+    const __m512i high = _mm512_mask_blend_epi16(0xaaaaaaaau, _mm512_srli_epi32(a, 16), b);
+    const __m512i low = _mm512_mask_blend_epi16(0xaaaaaaaau, a, _mm512_slli_epi32(b, 16));
+    /* least = 0x8001 - (high & 1): the constants agree in bit 15, and only bit 0 asks for the complement of high */
+    const __m512i least = _mm512_ternarylogic_epi32(high, _mm512_set1_epi16((short)0x8001),
+                                                    _mm512_set1_epi16((short)0x8000), 0x8c);
+    const __mmask32 up = _mm512_cmpge_epu16_mask(low, least);
+    return _mm512_permutexvar_epi16(order, _mm512_mask_sub_epi16(high, up, high, _mm512_set1_epi16(-1)));
+}
+
+TRNI_CAST512(trni_guest_f32_bf16)
+{
+    static const uint16_t in_order[32] = { 0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30,
+                                           1, 3, 5, 7, 9, 11, 13, 15, 17, 19, 21, 23, 25, 27, 29, 31 };
+    const __m512i order = _mm512_loadu_si512(in_order);
+    const char *x = (const char *)src;
+    char *y = (char *)dst;
+    for (; n >= 64; n -= 64, x += 256, y += 128) {
+        const __m512 a = _mm512_loadu_ps(x), b = _mm512_loadu_ps(x + 64);
+        const __m512 c = _mm512_loadu_ps(x + 128), d = _mm512_loadu_ps(x + 192);
+        if (trni_any_nan(a, b, c, d)) {
+            trni_cast_f32_bf16_avx512(y, x, 64);
+            continue;
+        }
+        _mm512_storeu_si512(y, trni_bf16_of_32(a, b, order));
+        _mm512_storeu_si512(y + 64, trni_bf16_of_32(c, d, order));
+    }
+    trni_cast_f32_bf16_avx512(y, x, n);
+}
+
+/* VCVTPS2PH with the rounding in the instruction: nearest even, subnormal results kept whatever MXCSR says. */
+TRNI_CAST512(trni_guest_f32_f16)
+{
+    enum { nearest = _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC };
+    const char *x = (const char *)src;
+    char *y = (char *)dst;
+    for (; n >= 64; n -= 64, x += 256, y += 128) {
+        const __m512 a = _mm512_loadu_ps(x), b = _mm512_loadu_ps(x + 64);
+        const __m512 c = _mm512_loadu_ps(x + 128), d = _mm512_loadu_ps(x + 192);
+        if (trni_any_nan(a, b, c, d)) {
+            trni_cast_f32_f16_avx512(y, x, 64);
+            continue;
+        }
+        _mm256_storeu_si256((__m256i *)(void *)y, _mm512_cvt_roundps_ph(a, nearest));
+        _mm256_storeu_si256((__m256i *)(void *)(y + 32), _mm512_cvt_roundps_ph(b, nearest));
+        _mm256_storeu_si256((__m256i *)(void *)(y + 64), _mm512_cvt_roundps_ph(c, nearest));
+        _mm256_storeu_si256((__m256i *)(void *)(y + 96), _mm512_cvt_roundps_ph(d, nearest));
+    }
+    trni_cast_f32_f16_avx512(y, x, n);
+}
+
+/* VCVTPH2PS reads subnormals exactly whatever MXCSR says. */
+TRNI_CAST512(trni_guest_f16_f32)
+{
+    const char *x = (const char *)src;
+    char *y = (char *)dst;
+    for (; n >= 64; n -= 64, x += 128, y += 256) {
+        const __m512 a = _mm512_cvtph_ps(_mm256_loadu_si256((const __m256i *)(const void *)x));
+        const __m512 b = _mm512_cvtph_ps(_mm256_loadu_si256((const __m256i *)(const void *)(x + 32)));
+        const __m512 c = _mm512_cvtph_ps(_mm256_loadu_si256((const __m256i *)(const void *)(x + 64)));
+        const __m512 d = _mm512_cvtph_ps(_mm256_loadu_si256((const __m256i *)(const void *)(x + 96)));
+        if (trni_any_nan(a, b, c, d)) {
+            trni_cast_f16_f32_avx512(y, x, 64);
+            continue;
+        }
+        _mm512_storeu_ps(y, a);
+        _mm512_storeu_ps(y + 64, b);
+        _mm512_storeu_ps(y + 128, c);
+        _mm512_storeu_ps(y + 192, d);
+    }
+    trni_cast_f16_f32_avx512(y, x, n);
+}
+
+/* Philox4x32-10 on eight blocks, one per 64-bit lane: VPMULUDQ reads the low half of a lane and ignores the high one,
+ * so the low half of a product is used as it stands and only the high half must move (a shuffle: shifts would wait for
+ * the multiplier's port). */
+TRNI_INLINE512 void trni_philox_8(__m512i c[4], uint64_t seed)
+{
+    const __m512i m0 = _mm512_set1_epi64(0xD2511F53), m1 = _mm512_set1_epi64(0xCD9E8D57);
+    uint32_t k0 = (uint32_t)seed, k1 = (uint32_t)(seed >> 32);
+    for (int round = 0; round < 10; round++) {
+        const __m512i p0 = _mm512_mul_epu32(c[0], m0), p1 = _mm512_mul_epu32(c[2], m1);
+        const __m512i key0 = _mm512_set1_epi32((int)k0), key1 = _mm512_set1_epi32((int)k1);
+        c[0] = _mm512_ternarylogic_epi32(_mm512_shuffle_epi32(p1, _MM_PERM_DDBB), c[1], key0, 0x96); /* a ^ b ^ c */
+        c[1] = p1;
+        c[2] = _mm512_ternarylogic_epi32(_mm512_shuffle_epi32(p0, _MM_PERM_DDBB), c[3], key1, 0x96);
+        c[3] = p0;
+        k0 += 0x9E3779B9u;
+        k1 += 0xBB67AE85u;
+    }
+}
+
+TRNI_GUEST512(trni_guest_words,
+              (uint32_t *__restrict word, size_t blocks, uint64_t first_block, uint64_t seed, uint64_t stream))
+{
+    const __m512i lane = _mm512_set_epi64(7, 6, 5, 4, 3, 2, 1, 0), low = _mm512_set1_epi64(0xffffffff);
+    const __m512i front = _mm512_set_epi64(11, 3, 10, 2, 9, 1, 8, 0);
+    const __m512i back = _mm512_set_epi64(15, 7, 14, 6, 13, 5, 12, 4);
+    for (; blocks >= 8; blocks -= 8, first_block += 8, word += 32) {
+        const __m512i block = _mm512_add_epi64(_mm512_set1_epi64((long long)first_block), lane);
+        __m512i c[4] = { block, _mm512_srli_epi64(block, 32), _mm512_set1_epi64((long long)stream),
+                         _mm512_set1_epi64((long long)(stream >> 32)) };
+        trni_philox_8(c, seed);
+        const __m512i w01 = _mm512_or_si512(_mm512_and_si512(c[0], low), _mm512_slli_epi64(c[1], 32));
+        const __m512i w23 = _mm512_or_si512(_mm512_and_si512(c[2], low), _mm512_slli_epi64(c[3], 32));
+        _mm512_storeu_si512(word, _mm512_permutex2var_epi64(w01, front, w23));
+        _mm512_storeu_si512(word + 16, _mm512_permutex2var_epi64(w01, back, w23));
+    }
+    trni_words_avx512(word, blocks, first_block, seed, stream);
+}
+
+/* Whole cache lines leave through write-combining buffers, so that dst is neither read nor kept in the caches. */
+TRNI_GUEST512(trni_guest_stream, (void *__restrict dst, const void *__restrict src, size_t bytes))
+{
+    const char *x = (const char *)src;
+    char *y = (char *)dst;
+    size_t head = (64 - ((uintptr_t)y & 63)) & 63;
+    if (head > bytes) head = bytes;
+    memcpy(y, x, head);
+    for (x += head, y += head, bytes -= head; bytes >= 64; bytes -= 64, x += 64, y += 64)
+        _mm512_stream_si512((__m512i *)(void *)y, _mm512_loadu_si512(x));
+    memcpy(y, x, bytes);
+    _mm_sfence(); /* later ordinary stores, and other threads after a barrier, must find the lines written */
+}
+
+#undef TRNI_GUEST512
+#undef TRNI_CAST512
+#undef TRNI_INLINE512
+#endif /* TRN_CONVERT_AVX512_H */
