@@ -495,7 +495,7 @@ static unsigned char source[ARENA], target[ARENA], expected_target[ARENA];
 /* Strides of a view that needs no more than ARENA bytes: axes in random order, gaps between them, some broadcast. */
 static void random_strides(trn_tensor *t, bool may_broadcast, uint64_t *rng)
 {
-    int order[TRN_MAX_RANK];
+    int order[TRN_MAX_RANK] = { 0 };
     int64_t step = 1 + (cases_one_in(rng, 3) ? cases_below(rng, 3) : 0);
     for (int i = 0; i < t->rank; i++) {
         const int j = cases_below(rng, i + 1);

@@ -58,10 +58,15 @@ TRNI_CAST512(trni_guest_f32_bf16)
     trni_cast_f32_bf16_avx512(y, x, n);
 }
 
-/* VCVTPS2PH with the rounding in the instruction: nearest even, subnormal results kept whatever MXCSR says. */
+/* VCVTPS2PH with the rounding in the instruction: nearest even, subnormal results kept whatever MXCSR says. (All lanes
+ * are named, because gcc's macro without a mask converts -1 to an unsigned type where -O0 lets the user see it.) */
+TRNI_INLINE512 __m256i trni_f16_of_16(__m512 x)
+{
+    return _mm512_maskz_cvt_roundps_ph(0xffff, x, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
+}
+
 TRNI_CAST512(trni_guest_f32_f16)
 {
-    enum { nearest = _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC };
     const char *x = (const char *)src;
     char *y = (char *)dst;
     for (; n >= 64; n -= 64, x += 256, y += 128) {
@@ -71,10 +76,10 @@ TRNI_CAST512(trni_guest_f32_f16)
             trni_cast_f32_f16_avx512(y, x, 64);
             continue;
         }
-        _mm256_storeu_si256((__m256i *)(void *)y, _mm512_cvt_roundps_ph(a, nearest));
-        _mm256_storeu_si256((__m256i *)(void *)(y + 32), _mm512_cvt_roundps_ph(b, nearest));
-        _mm256_storeu_si256((__m256i *)(void *)(y + 64), _mm512_cvt_roundps_ph(c, nearest));
-        _mm256_storeu_si256((__m256i *)(void *)(y + 96), _mm512_cvt_roundps_ph(d, nearest));
+        _mm256_storeu_si256((__m256i *)(void *)y, trni_f16_of_16(a));
+        _mm256_storeu_si256((__m256i *)(void *)(y + 32), trni_f16_of_16(b));
+        _mm256_storeu_si256((__m256i *)(void *)(y + 64), trni_f16_of_16(c));
+        _mm256_storeu_si256((__m256i *)(void *)(y + 96), trni_f16_of_16(d));
     }
     trni_cast_f32_f16_avx512(y, x, n);
 }
