@@ -58,8 +58,9 @@ typedef struct trn_matmul_args {
  *
  * Each thread owns a block of dst and runs alone: for each slab of TRNI_SLAB_COLUMNS columns and each TRNI_SLAB_DEPTH of
  * K, b is packed once (a few MiB, for the outer cache); for each TRNI_SLAB_ROWS rows, a is packed (for the second-level
- * cache); then panels of b stay in the first-level cache while strips of a pass by. The cuts do not touch the order of
- * sums: only tile boundaries do, and they are the definition's. */
+ * cache); then panels of b stay in the first-level cache while strips of a pass by. A thin product, of at most
+ * TRNI_SLAB_ROWS rows, uses each panel of b once: it packs them one at a time. The cuts do not touch the order of sums:
+ * only tile boundaries do, and they are the definition's. */
 
 enum {
     TRNI_SLAB_COLUMNS = 1024,
@@ -159,7 +160,8 @@ typedef struct trni_psum {
 typedef struct trni_slab {
     int64_t m, rows, n, columns, k, depth;
     trni_psum psum;
-    bool last_rows; /* the next slab needs other columns or depths of b */
+    bool last_rows; /* the next slab needs another part of b */
+    bool thin;      /* these are all the rows there are: a packed panel of b is used once, so it is packed when its turn comes */
 } trni_slab;
 
 TRNI_FN int trni_tile_rows(const trni_worker *w, int64_t k, int64_t end)
@@ -183,21 +185,39 @@ TRNI_FN void trni_finish_tile(const trni_worker *w, float *home, int64_t step, i
     for (int i = 0; i < rows && w->cut->direct; i++) trni_canonical_nans_for(w->p->isa)(home + i * step, (size_t)columns);
 }
 
-/* Cache lines of b, one per row, that the next tile will need; each strip of a panel asks for another line of the row. */
-TRNI_FN uintptr_t trni_lines_ahead(const trni_worker *w, const trni_slab *s, int64_t column, int64_t k, int strip, const float *b, uintptr_t *step)
+/* Cache lines that a micro-kernel asks for while it works: `at`, then `step` bytes further for each row. */
+typedef struct trni_ahead {
+    uintptr_t at, step;
+} trni_ahead;
+
+enum { TRNI_LINE = 64 };
+
+/* Strip after strip of a panel: first the lines of b itself that will be packed next (thin: for the next panel; else, on
+ * the last rows, for the same panel of the next slab), then those of the packed tile that comes next, then nothing (a
+ * line that is at hand). */
+TRNI_FN trni_ahead trni_lines_ahead(const trni_worker *w, const trni_slab *s, int64_t column, int64_t k, int strip, const float *next)
 {
     const trni_operand *o = &w->p->b;
-    const int64_t bytes = trni_operand_at(o, 1, 0) - trni_operand_at(o, 0, 0), line = (int64_t)strip * 64;
-    *step = 0;
-    if (!s->last_rows || o->lane_stride != 1 || line >= bytes * w->array.width || k >= o->depth) return (uintptr_t)b; /* a line that is here */
-    *step = (uintptr_t)(o->depth_stride * bytes);
-    return (uintptr_t)trni_operand_at(o, s->n + column, k) + (uintptr_t)line;
+    const int64_t bytes = trni_operand_at(o, 1, 0) - trni_operand_at(o, 0, 0), packed = (int64_t)sizeof(float) * w->array.width;
+    const bool beside = s->thin && column + w->array.width < s->columns;
+    const int64_t source_k = beside ? k : k + s->depth, source_column = beside ? column + w->array.width : s->thin ? 0 : column;
+    const bool source = s->last_rows && o->lane_stride == 1 && source_k < o->depth;
+    const int64_t source_lines = source ? trni_ceil_div(bytes * w->array.width, TRNI_LINE) : 0;
+    trni_ahead ahead = { (uintptr_t)next, 0 };
+    if (strip < source_lines) {
+        ahead.at = (uintptr_t)trni_operand_at(o, s->n + source_column, source_k) + (uintptr_t)(strip * TRNI_LINE);
+        ahead.step = (uintptr_t)(o->depth_stride * bytes);
+    } else if (!s->thin && (strip - source_lines) * TRNI_LINE < packed) {
+        ahead.at += (uintptr_t)((strip - source_lines) * TRNI_LINE);
+        ahead.step = (uintptr_t)packed;
+    }
+    return ahead;
 }
 
 /* All strips of the packed a times one packed panel over one tile. PSUM of the panel waits in w->local between tiles;
  * it is read from its home before the slab's first tile and written back after its last. */
 TRNI_FN void trni_panel_tile(const trni_worker *w, const trni_slab *s, int64_t column, int64_t columns, const float *a, const float *b,
-                             int64_t k, int rows)
+                             const float *next, int64_t k, int rows)
 {
     const int width = w->array.width;
     const bool first = k == s->k, last = k + rows == s->k + s->depth, fresh = k == 0 && !w->p->accumulate, narrow = columns < width;
@@ -205,17 +225,23 @@ TRNI_FN void trni_panel_tile(const trni_worker *w, const trni_slab *s, int64_t c
     int index = 0;
     for (int64_t m = 0; m < s->rows; index++) {
         const int kernel = trni_strip_kernel(&w->array, s->rows - m), strip = w->array.rows[kernel];
-        uintptr_t ahead_step;
-        const uintptr_t ahead = trni_lines_ahead(w, s, column, k + s->depth, index, b, &ahead_step);
+        const trni_ahead ahead = trni_lines_ahead(w, s, column, s->thin ? k : s->k, index, next);
         float *home = s->psum.at + m * s->psum.step + column, *local = w->local + m * width;
         const bool from_home = first && !narrow, to_home = last && !narrow;
         if (first && narrow && !fresh) trni_copy_tile(local, width, home, s->psum.step, strip, columns);
         trni_strip_times_panel(&w->array, kernel, a + m * rows, b, c, w->p->numerics.merge, fresh ? NULL : from_home ? home : local,
-                               from_home ? s->psum.step : width, to_home ? home : local, to_home ? s->psum.step : width, ahead, ahead_step);
+                               from_home ? s->psum.step : width, to_home ? home : local, to_home ? s->psum.step : width, ahead.at, ahead.step);
         if (last && narrow) trni_copy_tile(home, s->psum.step, local, width, strip, columns);
         if (last && k + rows == w->p->a.depth) trni_finish_tile(w, home, s->psum.step, strip, columns);
         m += strip;
     }
+}
+
+/* Where the packed tile of b at [k, column] stands; one past the slab's last column it is the slab's first. */
+TRNI_FN const float *trni_packed_b(const trni_worker *w, const trni_slab *s, int64_t column, int64_t k)
+{
+    if (s->thin || column >= s->columns) return w->b;
+    return w->b + (k - s->k) * trni_round_up(s->columns, w->array.width) + column * trni_tile_rows(w, k, s->k + s->depth);
 }
 
 /* Packs rows of a for the slab, tile after tile, and multiplies them with the packed b. */
@@ -229,33 +255,36 @@ TRNI_FN void trni_slab_multiply(const trni_worker *w, const trni_slab *s)
     }
     for (int64_t column = 0; column < s->columns; column += width)
         for (int64_t k = s->k; k < end; k += w->p->numerics.k_tile) {
+            const int64_t next_k = k + w->p->numerics.k_tile;
             const int rows = trni_tile_rows(w, k, end);
-            const float *b = w->b + (k - s->k) * trni_round_up(s->columns, width) + column * rows;
-            trni_panel_tile(w, s, column, trni_min64(s->columns - column, width), w->a + (k - s->k) * s->rows, b, k, rows);
+            const int64_t columns = trni_min64(s->columns - column, width);
+            const float *next = next_k < end ? trni_packed_b(w, s, column, next_k) : trni_packed_b(w, s, column + width, s->k);
+            if (s->thin) trni_pack_columns(&w->array, &w->decode_b, &w->p->b, trni_tile_chains(w, rows), s->n + column, columns, k, rows, w->b);
+            trni_panel_tile(w, s, column, columns, w->a + (k - s->k) * s->rows, trni_packed_b(w, s, column, k), next, k, rows);
         }
 }
 
-/* Few rows: one tile at a time, so that b's next tile can be fetched into the second-level cache meanwhile. Many rows:
- * deeper, so that PSUM travels less. */
-TRNI_FN int64_t trni_slab_depth(const trni_product *p, int64_t rows)
+/* Thin: one tile at a time, PSUM stays in the second-level cache. Many rows: deeper, so that PSUM travels less. */
+TRNI_FN int64_t trni_slab_depth(const trni_product *p, bool thin)
 {
     const int64_t k_tile = p->numerics.k_tile;
-    return rows <= TRNI_SLAB_ROWS ? k_tile : TRNI_SLAB_DEPTH / k_tile * k_tile;
+    return thin ? k_tile : TRNI_SLAB_DEPTH / k_tile * k_tile;
 }
 
 /* Rows [m, m + rows) times columns [n, n + columns) over all of K, PSUM at psum. */
 TRNI_FN void trni_region_multiply(const trni_worker *w, int64_t m, int64_t rows, int64_t n, int64_t columns, trni_psum psum)
 {
     const trni_product *p = w->p;
-    const int64_t depth = trni_slab_depth(p, rows), wide = trni_round_up(columns, w->array.width);
+    const bool thin = rows <= TRNI_SLAB_ROWS;
+    const int64_t depth = trni_slab_depth(p, thin), wide = trni_round_up(columns, w->array.width);
     for (int64_t k = 0; k < p->a.depth; k += depth) {
         const int64_t slab_depth = trni_min64(p->a.depth - k, depth);
-        for (int64_t tile = k; tile < k + slab_depth; tile += p->numerics.k_tile) {
+        for (int64_t tile = k; tile < k + slab_depth && !thin; tile += p->numerics.k_tile) {
             const int tile_rows = trni_tile_rows(w, tile, k + slab_depth);
             trni_pack_columns(&w->array, &w->decode_b, &p->b, trni_tile_chains(w, tile_rows), n, columns, tile, tile_rows, w->b + (tile - k) * wide);
         }
         for (int64_t i = 0; i < rows; i += TRNI_SLAB_ROWS) {
-            const trni_slab slab = { m + i, trni_min64(rows - i, TRNI_SLAB_ROWS), n, columns, k, slab_depth, { psum.at + i * psum.step, psum.step }, i + TRNI_SLAB_ROWS >= rows };
+            const trni_slab slab = { m + i, trni_min64(rows - i, TRNI_SLAB_ROWS), n, columns, k, slab_depth, { psum.at + i * psum.step, psum.step }, i + TRNI_SLAB_ROWS >= rows, thin };
             trni_slab_multiply(w, &slab);
         }
     }

@@ -567,8 +567,8 @@ TRNI_FN void trni_pack_panel(const trni_array *array, const trni_decoder *decode
 TRNI_FN void trni_pack_columns(const trni_array *array, const trni_decoder *decode, const trni_operand *b, const trni_chains *c, int64_t column,
                                int64_t columns, int64_t k, int rows, float *dst)
 {
-    enum { group = 8 }; /* rows read together: enough streams for the prefetcher, few enough lines for the cache */
     const int width = array->width;
+    const int group = columns > width ? 8 : rows; /* rows read together: as many streams as the prefetcher follows */
     const int64_t whole = b->lane_stride == 1 ? columns / width : 0;
     const size_t panel = (size_t)rows * (size_t)width;
     if (whole) {
