@@ -192,7 +192,7 @@ typedef struct product {
     bool accumulate, instruction; /* instruction: trn_nc_matmul instead of trn_matmul */
 } product;
 
-enum { GAP = 5, MOST = 1 << 18 };
+enum { GAP = 5, MOST = 1 << 21 };
 
 static trn_tensor view(trn_format format, void *data, int rows, int columns, bool transposed, bool gaps)
 {
@@ -316,15 +316,18 @@ static bool matmul_shapes(void)
     return true;
 }
 
-/* Large enough to be cut among seven threads, whose results must not show it. */
+/* Large enough to be cut among seven threads, or into several slabs of rows, columns or depth: the results must not
+ * show it. */
 static bool matmul_threads(void)
 {
-    static const shape sizes[] = { { 150, 210, 140 }, { 33, 500, 260 }, { 333, 47, 260 } };
-    for (unsigned i = 0; i < 3; i++) {
-        product p = plain(pairs[4 * (i % 2)][0], pairs[4 * (i % 2)][1], outputs[i]);
+    static const shape sizes[] = { { 150, 210, 140 }, { 33, 500, 260 },  { 333, 47, 260 }, { 1, 2600, 700 },
+                                   { 16, 600, 200 },  { 3, 1100, 530 }, { 400, 20, 600 } };
+    for (unsigned i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
+        product p = plain(pairs[4 * (i % 2)][0], pairs[4 * (i % 2)][1], outputs[i % 3]);
         p.size = sizes[i];
-        p.kind = i == 1 ? SPECIAL : ORDINARY;
-        p.rounding = i ? TRN_STOCHASTIC : TRN_NEAREST_EVEN;
+        p.kind = i % 2 == 1 ? SPECIAL : ORDINARY;
+        p.rounding = i % 3 ? TRN_STOCHASTIC : TRN_NEAREST_EVEN;
+        p.accumulate = i > 4;
         if (!multiply(&p)) return false;
     }
     return true;

@@ -27,8 +27,10 @@ for compiler in $(compilers); do
         fi
         comm -13 "$scratch/before" "$scratch/after" | names_only >"$scratch/new"
         comm -23 "$scratch/before" "$scratch/after" | names_only >"$scratch/changed"
-        grep -v -E '^TRNI?_' "$scratch/new" >"$scratch/leaked"
-        fail_each "$scratch/leaked" "$header ($compiler): leaves the macro %s behind; ours start with TRN_ or TRNI_"
+        grep -v -E '^TRNI?_' "$scratch/new" | while read -r name; do
+            echo "$name behind (defined in $(cd "$root/trnmath" && headers | xargs grep -l "define $name\\>" | head -n 1))"
+        done >"$scratch/leaked"
+        fail_each "$scratch/leaked" "$header ($compiler): leaves the macro %s; ours start with TRN_ or TRNI_"
         fail_each "$scratch/changed" "$header ($compiler): changes or removes the macro %s of somebody else"
         grep -q '^TRN_BASE_H$' "$scratch/new" || fail "$header ($compiler): TRN_BASE_H was not seen, so this check is blind"
     done
