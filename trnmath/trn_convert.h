@@ -45,7 +45,8 @@ typedef struct trn_convert_args {
     trn_tensor src; /* the same shape; may broadcast with stride 0 */
     trn_rounding rounding;
     trn_overflow overflow;
-    uint64_t seed, stream; /* TRN_STOCHASTIC: element i, in row-major order, takes trn_random_field(seed, stream, i) */
+    uint64_t seed, stream; /* TRN_STOCHASTIC: element i, in row-major order, takes trn_random_field(seed, stream, */
+    uint64_t index;        /* index + i): 0, or where this part begins in a larger whole */
     int sr_bits;           /* random bits per element, 1..32; 0 means 32 */
     bool sr_carry_to_inf;  /* stochastic: may a value between the maximum and the next step become infinity? */
     trn_isa isa;           /* 0 = the best of this host; the bits do not depend on it */
@@ -326,10 +327,10 @@ TRNI_FN const uint32_t *trni_convert_fields(const trni_convert_plan *p, trni_fie
     const int bits = a->sr_bits ? a->sr_bits : 32;
     if (step != 1) {
         for (size_t i = 0; i < n; i++)
-            f->field[i] = trn_random_field(a->seed, a->stream, (uint64_t)(index + (int64_t)i * step), bits);
+            f->field[i] = trn_random_field(a->seed, a->stream, a->index + (uint64_t)(index + (int64_t)i * step), bits);
         return f->field;
     }
-    const uint64_t first = (uint64_t)index, share = bits == 8 ? 4 : bits == 16 ? 2 : 1; /* elements per word */
+    const uint64_t first = a->index + (uint64_t)index, share = bits == 8 ? 4 : bits == 16 ? 2 : 1; /* elements per word */
     const uint64_t block = first / share / 4, last_block = (first + n - 1) / share / 4;
     const size_t skip = (size_t)(first - 4 * share * block);
     trni_words_pick(p->isa)(f->word, (size_t)(last_block - block + 1), block, a->seed, a->stream);

@@ -316,23 +316,25 @@ TRNI_FN void trni_psum_read(const trni_worker *w, int64_t m, int64_t rows, int64
     (void)trn_convert(&args); /* the views have been checked */
 }
 
-/* Casts finished PSUM to dst. Stochastic rounding counts elements of the whole of dst, so it goes one by one. */
+/* Casts finished PSUM to dst. Stochastic rounding counts the elements of all of dst, so there each row says where it is. */
 TRNI_FN void trni_psum_write(const trni_worker *w, int64_t m, int64_t rows, int64_t n, int64_t columns)
 {
     const trni_product *p = w->p;
-    if (p->rounding == TRN_STOCHASTIC) {
-        for (int64_t i = 0; i < rows; i++)
-            for (int64_t j = 0; j < columns; j++) trni_dst_write(p, m + i, n + j, w->psum[i * columns + j]);
-        return;
-    }
+    const int64_t step = p->rounding == TRN_STOCHASTIC ? 1 : rows;
     trn_convert_args args;
     memset(&args, 0, sizeof args);
-    args.dst = trni_dst_part(p, m, rows, n, columns);
-    args.src = trn_tensor_2d(TRN_F32, w->psum, rows, columns);
     args.rounding = p->rounding;
+    args.sr_bits = p->numerics.sr_bits;
+    args.seed = p->seed;
+    args.stream = p->stream;
     args.isa = p->isa;
     trni_canonical_nans_for(p->isa)(w->psum, (size_t)(rows * columns));
-    (void)trn_convert(&args);
+    for (int64_t i = 0; i < rows; i += step) {
+        args.dst = trni_dst_part(p, m + i, step, n, columns);
+        args.src = trn_tensor_2d(TRN_F32, w->psum + i * columns, step, columns);
+        args.index = (uint64_t)(m + i) * (uint64_t)p->b.lanes + (uint64_t)n;
+        (void)trn_convert(&args);
+    }
 }
 
 /* PSUM in scratch, cast to dst when it is complete. */
