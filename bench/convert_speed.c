@@ -1,7 +1,7 @@
 /* convert_speed.c - how fast trn_convert is, beside oneDNN, libxsmm, a compiler's own loop, and memcpy.
  * SPDX-License-Identifier: MIT
  *
- *     convert_speed [--quick] [--csv FILE]
+ *     convert_speed [--quick] [--only CONVERSION] [--csv FILE]
  *
  * All candidates of a case run interleaved in one process, round by round. Printed: the best speed of each, and the
  * median over the rounds of trnmath's speed divided by the candidate's. One element of f32 -> bf16 moves 6 bytes; the
@@ -263,7 +263,8 @@ static void measure(const job *j, candidate *list, int candidates, int rounds)
     for (int r = 0; r < rounds; r++)
         for (int k = 0; k < candidates; k++) {
             candidate *c = &list[(k + r) % candidates];
-            c->run(j); /* brings the arrays into the state that this candidate leaves behind */
+            c->run(j); /* twice: brings the caches into the state that this candidate leaves behind */
+            c->run(j);
             const double start = now();
             for (size_t i = 0; i < repeat; i++) c->run(j);
             c->speed[r] = (double)(j->n * repeat) / (now() - start);
@@ -363,8 +364,9 @@ static int host_threads(void)
 
 static void usage(FILE *to)
 {
-    fprintf(to, "usage: convert_speed [--quick] [--csv FILE]\n"
+    fprintf(to, "usage: convert_speed [--quick] [--only CONVERSION] [--csv FILE]\n"
                 "  --quick     fewer rounds, and no arrays beyond 16 Mi elements\n"
+                "  --only X    one conversion, as the table names it: f32->bf16\n"
                 "  --csv FILE  the table, machine-readable\n");
 }
 
@@ -383,11 +385,13 @@ int main(int argc, char **argv)
     };
     static candidate list[MOST_CANDIDATES];
     bool quick = false;
+    const char *only = NULL;
     FILE *csv = NULL;
     for (int i = 1; i < argc; i++) {
         if (strcmp(argv[i], "--quick") == 0) quick = true;
         else if (strcmp(argv[i], "--help") == 0) return usage(stdout), 0;
         else if (strcmp(argv[i], "--version") == 0) return puts("convert_speed " TRN_VERSION), 0;
+        else if (strcmp(argv[i], "--only") == 0 && i + 1 < argc) only = argv[++i];
         else if (strcmp(argv[i], "--csv") == 0 && i + 1 < argc) {
             csv = fopen(argv[++i], "w");
             if (!csv) die("cannot write", argv[i]);
@@ -408,6 +412,7 @@ int main(int argc, char **argv)
     print_host(threads);
     if (csv) fprintf(csv, "conversion,elements,threads,who,gelem_per_s,gb_per_s,trnmath_over_it,bits\n");
     for (size_t c = 0; c < sizeof cases / sizeof cases[0]; c++) {
+        if (only && strcmp(only, cases[c].name) != 0) continue;
         fill(src, cases[c].from, most);
         for (int s = 0; s < size_count; s++)
             for (int t = 1; t <= 2 && t <= threads; t++) {

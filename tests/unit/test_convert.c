@@ -246,7 +246,7 @@ static void must(trn_convert_args a)
 static way way_of(const trn_convert_args *a, uint64_t i)
 {
     way w = { a->rounding, a->overflow == TRN_SATURATE, a->sr_carry_to_inf, a->sr_bits ? a->sr_bits : 32, 0 };
-    if (a->rounding == TRN_STOCHASTIC) w.r = twin_random_bits(a->seed, a->stream, i, w.n);
+    if (a->rounding == TRN_STOCHASTIC) w.r = twin_random_bits(a->seed, a->stream, a->index + i, w.n);
     return w;
 }
 
@@ -577,6 +577,7 @@ static void set_modes(trn_convert_args *a, uint64_t *rng)
     a->overflow = cases_one_in(rng, 3) ? TRN_SATURATE : TRN_OVERFLOW_DEFAULT;
     a->seed = cases_next(rng);
     a->stream = cases_next(rng);
+    a->index = cases_one_in(rng, 2) ? 0 : cases_next(rng);
     a->sr_bits = cases_one_in(rng, 2) ? 0 : cases_below(rng, 33);
     a->sr_carry_to_inf = cases_one_in(rng, 2);
     if (isa < COUNT(all_isas) && trn_isa_supported(all_isas[isa])) a->isa = all_isas[isa];
@@ -700,6 +701,37 @@ static void stochastic_rounding_follows_the_position(void **state)
         const uint64_t other_stream = digest(whole, sizeof whole);
         assert_true(first != other_seed && first != other_stream && other_seed != other_stream);
     }
+}
+
+/* A part takes the fields it would take inside its whole, wherever it is cut, past 2^32 blocks, and through 2^64. */
+static void parts_round_as_their_whole(void **state)
+{
+    (void)state;
+    enum { N = 3000 };
+    static const uint64_t firsts[] = { 0, 1, 0x3fffffff0u, 0x3ffffffffu, UINT64_MAX - 1000, UINT64_MAX };
+    static const int bits[] = { 32, 16, 8, 13 };
+    static unsigned char x[4 * N];
+    static uint16_t whole[N], parts[N];
+    uint64_t rng = 33;
+    fill_random(&kinds[F32], x, N, &rng);
+    for (int f = 0; f < COUNT(firsts); f++)
+        for (int b = 0; b < COUNT(bits); b++) {
+            trn_convert_args a = arguments(&kinds[BF16], whole, &kinds[F32], x, N);
+            a.rounding = TRN_STOCHASTIC;
+            a.sr_bits = bits[b];
+            a.index = firsts[f];
+            must(a);
+            check_row(&a, &kinds[BF16], (const unsigned char *)whole, &kinds[F32], x, N, 1);
+            for (int at = 0, n; at < N; at += n) {
+                n = 1 + cases_below(&rng, N - at);
+                trn_convert_args part = arguments(&kinds[BF16], parts + at, &kinds[F32], x + 4 * at, n);
+                part.rounding = TRN_STOCHASTIC;
+                part.sr_bits = bits[b];
+                part.index = firsts[f] + (uint64_t)at;
+                must(part);
+            }
+            assert_memory_equal(whole, parts, sizeof whole);
+        }
 }
 
 /* The vector kernels count blocks in 32- or 64-bit lanes: across 2^32 blocks, and up to the last one. */
@@ -1037,6 +1069,7 @@ int main(void)
         cmocka_unit_test(random_views_in_place),
         cmocka_unit_test(tiles_and_tails),
         cmocka_unit_test(stochastic_rounding_follows_the_position),
+        cmocka_unit_test(parts_round_as_their_whole),
         cmocka_unit_test(random_words_carry_between_lanes),
         cmocka_unit_test(stochastic_rounding_is_fair),
         cmocka_unit_test(same_bits_for_any_threads_and_isa),
