@@ -54,8 +54,10 @@ case $level in
     ;;
 esac
 
-need gcc g++ clang libomp-dev cmake make pkgconf libcmocka-dev libmpfr-dev libcjson-dev
-if [ "$(uname -m)" != aarch64 ]; then need gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user; fi
+packages='gcc g++ clang libomp-dev cmake make pkgconf libcmocka-dev libmpfr-dev libcjson-dev'
+if [ "$(uname -m)" != aarch64 ]; then packages="$packages gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user"; fi
+# shellcheck disable=SC2086
+need $packages
 
 [ "$level" -eq 1 ] || sanitized=ON
 build=$root/.build/test
