@@ -186,16 +186,16 @@ TRNI_FN void trni_finish_tile(const trni_worker *w, float *home, int64_t step, i
 }
 
 /* Cache lines that a micro-kernel asks for while it works: `at`, then `step` bytes further for each row. */
-typedef struct trni_ahead {
+typedef struct trni_wanted {
     uintptr_t at, step;
-} trni_ahead;
+} trni_wanted;
 
 enum { TRNI_LINE = 64 };
 
 /* Strip after strip of a panel: first the lines of b itself that will be packed next (thin: for the next panel; else, on
  * the last rows, for the same panel of the next slab), then those of the packed tile that comes next, then nothing (a
  * line that is at hand). */
-TRNI_FN trni_ahead trni_lines_ahead(const trni_worker *w, const trni_slab *s, int64_t column, int64_t k, int strip, const float *next)
+TRNI_FN trni_wanted trni_wanted_lines(const trni_worker *w, const trni_slab *s, int64_t column, int64_t k, int strip, const float *next)
 {
     const trni_operand *o = &w->p->b;
     const int64_t bytes = trni_operand_at(o, 1, 0) - trni_operand_at(o, 0, 0), packed = (int64_t)sizeof(float) * w->array.width;
@@ -203,7 +203,7 @@ TRNI_FN trni_ahead trni_lines_ahead(const trni_worker *w, const trni_slab *s, in
     const int64_t source_k = beside ? k : k + s->depth, source_column = beside ? column + w->array.width : s->thin ? 0 : column;
     const bool source = s->last_rows && o->lane_stride == 1 && source_k < o->depth;
     const int64_t source_lines = source ? trni_ceil_div(bytes * w->array.width, TRNI_LINE) : 0;
-    trni_ahead ahead = { (uintptr_t)next, 0 };
+    trni_wanted ahead = { (uintptr_t)next, 0 };
     if (strip < source_lines) {
         ahead.at = (uintptr_t)trni_operand_at(o, s->n + source_column, source_k) + (uintptr_t)(strip * TRNI_LINE);
         ahead.step = (uintptr_t)(o->depth_stride * bytes);
@@ -225,7 +225,7 @@ TRNI_FN void trni_panel_tile(const trni_worker *w, const trni_slab *s, int64_t c
     int index = 0;
     for (int64_t m = 0; m < s->rows; index++) {
         const int kernel = trni_strip_kernel(&w->array, s->rows - m), strip = w->array.rows[kernel];
-        const trni_ahead ahead = trni_lines_ahead(w, s, column, s->thin ? k : s->k, index, next);
+        const trni_wanted ahead = trni_wanted_lines(w, s, column, s->thin ? k : s->k, index, next);
         float *home = s->psum.at + m * s->psum.step + column, *local = w->local + m * width;
         const bool from_home = first && !narrow, to_home = last && !narrow;
         if (first && narrow && !fresh) trni_copy_tile(local, width, home, s->psum.step, strip, columns);

@@ -403,7 +403,8 @@ TRNI_FN trni_decoder trni_decoder_of(const trni_operand *o, trn_isa isa)
 {
     /* Trainium's view of a TF32 container is F32's cast to TF32, or the cut of its own decoding. */
     const bool cut = o->tf32 == TRN_TF32_TRUNCATE, tf32 = o->format == TRN_TF32;
-    trni_decoder d = { trni_cast_find(tf32 && !cut ? TRN_F32 : o->format, tf32 && !cut ? TRN_TF32 : TRN_F32, isa), NULL, NULL };
+    const trni_cast_row *cast = trni_cast_find(tf32 && !cut ? TRN_F32 : o->format, tf32 && !cut ? TRN_TF32 : TRN_F32);
+    trni_decoder d = { trni_cast_kernel(cast, isa), NULL, NULL };
     switch (o->format) {
     case TRN_F32: d.lines = trni_lines_f32_for(isa), d.stream = trni_stream_f32_for(isa); break;
     case TRN_TF32:
