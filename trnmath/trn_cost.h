@@ -450,6 +450,7 @@ TRNI_FN trn_status trni_cost_fits(const trni_cost *c, trn_error *error)
 TRNI_FN trn_status trn_matmul_cost(const trn_matmul_cost_args *args, trn_core_cost *cost)
 {
     trni_cost c;
+    memset(&c, 0, sizeof c); /* for gcc, which does not see that only a success is read */
     if (!args) return TRN_EINVAL;
     if (!cost) return trni_fail(args->error, TRN_EINVAL, "cost is null");
     trn_status status = trni_cost_settle(args, &c);
@@ -505,6 +506,7 @@ TRNI_FN trn_status trni_cost_evenly(const trn_matmul_cost_args *args, const trni
 TRNI_FN trn_status trn_matmul_system_cost(const trn_matmul_cost_args *args, trn_system_cost *cost)
 {
     trni_cost c;
+    memset(&c, 0, sizeof c); /* for gcc, which does not see that only a success is read */
     if (!args) return TRN_EINVAL;
     if (!cost) return trni_fail(args->error, TRN_EINVAL, "cost is null");
     if (!args->system) return trni_fail(args->error, TRN_EINVAL, "system is null; trn_system_spec_of() gives one");
