@@ -74,11 +74,13 @@ TRNI_INLINE uint32_t trni_bits_from_tf32(uint32_t code)
 }
 
 /* As trni_bf16_from_bits: adding just under half, plus one when the kept part is odd, carries exactly when nearest
- * even rounds up, and the carry of the largest finite number runs into infinity. */
+ * even rounds up, and the carry of the largest finite number runs into infinity. Right for everything but NaN. */
+TRNI_INLINE uint16_t trni_bf16_from_number(uint32_t u) { return (uint16_t)((u + 0x7fffu + (u >> 16 & 1u)) >> 16); }
+TRNI_INLINE uint32_t trni_tf32_from_number(uint32_t u) { return (u + 0xfffu + (u >> 13 & 1u)) & ~0x1fffu; }
+
 TRNI_INLINE uint32_t trni_tf32_from_bits(uint32_t u)
 {
-    const uint32_t rounded = (u + 0xfffu + (u >> 13 & 1u)) & ~0x1fffu;
-    return trni_is_nan_bits(u) ? trni_canonical_nan(u) : rounded;
+    return trni_is_nan_bits(u) ? trni_canonical_nan(u) : trni_tf32_from_number(u);
 }
 
 /* yes where the condition holds, no elsewhere, without a branch: were the float steps below behind a ?:, gcc would
@@ -128,13 +130,37 @@ typedef void trni_cast(void *__restrict dst, const void *__restrict src, size_t 
     }                                                                                        \
     TRNI_STAMP(name, (void *__restrict dst, const void *__restrict src, size_t n), (dst, src, n))
 
-TRNI_CAST(trni_cast_f32_bf16, trni_any16, trni_any32, trni_bf16_from_bits)
+/* The same with NaN looked for once per block, by the largest magnitude: a block that holds one is done again. That is
+ * 1.3 (AVX-512) to 1.9 (AVX2) times as fast as asking each element (measured, gcc 12). */
+#define TRNI_CAST_BLOCK ((size_t)256)
+#define TRNI_CAST_NUMBERS(name, to, number, element)                                         \
+    TRNI_INLINE void name##_body(void *__restrict dst, const void *__restrict src, size_t n) \
+    {                                                                                        \
+        to *__restrict y = (to *)dst;                                                        \
+        const trni_any32 *__restrict x = (const trni_any32 *)src;                            \
+        for (size_t block; n > 0; n -= block, x += block, y += block) {                      \
+            int32_t most = 0;                                                                \
+            block = n < TRNI_CAST_BLOCK ? n : TRNI_CAST_BLOCK;                               \
+            for (size_t i = 0; i < block; i++) {                                             \
+                const int32_t m = (int32_t)(x[i] & ~TRNI_F32_SIGN);                          \
+                most = m > most ? m : most;                                                  \
+                y[i] = number(x[i]);                                                         \
+            }                                                                                \
+            if (most > (int32_t)TRNI_F32_INF)                                                \
+                for (size_t i = 0; i < block; i++) y[i] = element(x[i]);                     \
+        }                                                                                    \
+    }                                                                                        \
+    TRNI_STAMP(name, (void *__restrict dst, const void *__restrict src, size_t n), (dst, src, n))
+
+TRNI_CAST_NUMBERS(trni_cast_f32_bf16, trni_any16, trni_bf16_from_number, trni_bf16_from_bits)
+TRNI_CAST_NUMBERS(trni_cast_f32_tf32, trni_any32, trni_tf32_from_number, trni_tf32_from_bits)
 TRNI_CAST(trni_cast_f32_f16, trni_any16, trni_any32, trni_f16_from_bits)
-TRNI_CAST(trni_cast_f32_tf32, trni_any32, trni_any32, trni_tf32_from_bits)
 TRNI_CAST(trni_cast_bf16_f32, trni_any32, trni_any16, trni_bits_from_bf16)
 TRNI_CAST(trni_cast_f16_f32, trni_any32, trni_any16, trni_bits_from_f16)
 TRNI_CAST(trni_cast_tf32_f32, trni_any32, trni_any32, trni_bits_from_tf32)
 #undef TRNI_CAST
+#undef TRNI_CAST_NUMBERS
+#undef TRNI_CAST_BLOCK
 
 /* ---- kernels on binary32 bits, in place: what happens before the last cast ---- */
 
@@ -191,10 +217,12 @@ TRNI_STAMP(trni_words,
 TRNI_INLINE void trni_fields_body(uint32_t *__restrict field, const uint32_t *__restrict word, size_t skip, size_t n,
                                   int bits)
 {
-    if (bits == 16)
-        for (size_t i = 0, at = skip; i < n; i++, at++) field[i] = word[at / 2] >> (16 * (at % 2)) & 0xffffu;
+    const trni_any16 *half = (const trni_any16 *)(const void *)word;
+    const unsigned char *byte = (const unsigned char *)word;
+    if (bits == 16) /* low first, as little-endian memory has them */
+        for (size_t i = 0; i < n; i++) field[i] = half[skip + i];
     else if (bits == 8)
-        for (size_t i = 0, at = skip; i < n; i++, at++) field[i] = word[at / 4] >> (8 * (at % 4)) & 0xffu;
+        for (size_t i = 0; i < n; i++) field[i] = byte[skip + i];
     else
         for (size_t i = 0; i < n; i++) field[i] = word[skip + i] >> (32 - bits);
 }
@@ -206,6 +234,7 @@ TRNI_STAMP(trni_fields,
 
 #if TRNI_X86 && TRNI_INTRINSICS
 #define TRNI_CONVERT_GUESTS 1
+#include "simd/trn_convert_avx2.h"
 #include "simd/trn_convert_avx512.h"
 #else
 #define TRNI_CONVERT_GUESTS 0
@@ -215,7 +244,8 @@ TRNI_STAMP(trni_fields,
 typedef struct trni_cast_row {
     trn_format from, to;
     trni_cast *(*kernel)(trn_isa isa);
-    trni_cast *guest, *past; /* AVX-512; past: its result bypasses the caches */
+    trni_cast *avx2, *avx512; /* guests, or NULL */
+    trni_cast *past;          /* AVX-512, and the result bypasses the caches */
 } trni_cast_row;
 
 TRNI_FN const trni_cast_row *trni_cast_find(trn_format from, trn_format to)
@@ -226,13 +256,15 @@ TRNI_FN const trni_cast_row *trni_cast_find(trn_format from, trn_format to)
 #define TRNI_GUEST(name) NULL
 #endif
     static const trni_cast_row row[] = {
-        { TRN_F32, TRN_BF16, trni_cast_f32_bf16_for, TRNI_GUEST(trni_guest_f32_bf16),
+        { TRN_F32, TRN_BF16, trni_cast_f32_bf16_for, NULL, TRNI_GUEST(trni_guest_f32_bf16),
           TRNI_GUEST(trni_guest_f32_bf16_past) },
-        { TRN_F32, TRN_F16, trni_cast_f32_f16_for, TRNI_GUEST(trni_guest_f32_f16), NULL },
-        { TRN_F32, TRN_TF32, trni_cast_f32_tf32_for, NULL, NULL },
-        { TRN_BF16, TRN_F32, trni_cast_bf16_f32_for, NULL, NULL },
-        { TRN_F16, TRN_F32, trni_cast_f16_f32_for, TRNI_GUEST(trni_guest_f16_f32), NULL },
-        { TRN_TF32, TRN_F32, trni_cast_tf32_f32_for, NULL, NULL },
+        { TRN_F32, TRN_F16, trni_cast_f32_f16_for, TRNI_GUEST(trni_guest256_f32_f16), TRNI_GUEST(trni_guest_f32_f16),
+          NULL },
+        { TRN_F32, TRN_TF32, trni_cast_f32_tf32_for, NULL, NULL, NULL },
+        { TRN_BF16, TRN_F32, trni_cast_bf16_f32_for, NULL, NULL, NULL },
+        { TRN_F16, TRN_F32, trni_cast_f16_f32_for, TRNI_GUEST(trni_guest256_f16_f32), TRNI_GUEST(trni_guest_f16_f32),
+          NULL },
+        { TRN_TF32, TRN_F32, trni_cast_tf32_f32_for, NULL, NULL, NULL },
     };
 #undef TRNI_GUEST
     for (size_t i = 0; i < sizeof row / sizeof row[0]; i++)
@@ -243,7 +275,8 @@ TRNI_FN const trni_cast_row *trni_cast_find(trn_format from, trn_format to)
 TRNI_FN trni_cast *trni_cast_kernel(const trni_cast_row *row, trn_isa isa)
 {
     if (!row) return NULL;
-    return row->guest && isa == TRN_ISA_AVX512 ? row->guest : row->kernel(isa);
+    trni_cast *const guest = isa == TRN_ISA_AVX512 ? row->avx512 : isa == TRN_ISA_AVX2 ? row->avx2 : NULL;
+    return guest ? guest : row->kernel(isa);
 }
 
 TRNI_FN trni_words_fn *trni_words_pick(trn_isa isa)

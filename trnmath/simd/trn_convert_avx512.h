@@ -1,9 +1,9 @@
 /* trn_convert_avx512.h - the hottest casts of trn_convert.h, its random words, and stores past the caches, in AVX-512.
  * SPDX-License-Identifier: MIT
  *
- * Guests: here because they are faster than the plain C bodies, and they return the same bits. NaNs never meet the fast
- * path: a block of 64 that holds one, and the tail, go to the plain kernel. Included by trn_convert.h only, after its
- * plain kernels, and not at all under TRN_NO_INTRINSICS.
+ * Guests: here because they are faster than the plain C bodies, and they return the same bits. Blocks of 64; a block
+ * that holds a NaN first makes its NaNs canonical; the tail goes to the plain kernel. Included by trn_convert.h only,
+ * after its plain kernels, and not at all under TRN_NO_INTRINSICS.
  *
  * VCVTNEPS2BF16 is not used: it reads subnormals as zero.
  */
@@ -24,15 +24,31 @@ TRNI_INLINE512 void trni_ahead(const char *x, size_t bytes)
     for (size_t i = 0; i < bytes; i += 64) _mm_prefetch((const char *)(at + i), _MM_HINT_T0);
 }
 
-/* Is any of 64 floats a NaN? An ordered comparison of two floats is false when either is; no exception is raised. */
-TRNI_INLINE512 bool trni_any_nan(__m512 a, __m512 b, __m512 c, __m512 d)
+/* Every NaN becomes 7fc00000 with its own sign, the others stay. */
+TRNI_INLINE512 __m512 trni_canonical_512(__m512 x)
 {
-    __mmask16 ordered = _mm512_cmp_round_ps_mask(a, b, _CMP_ORD_Q, _MM_FROUND_NO_EXC);
-    ordered = _mm512_mask_cmp_round_ps_mask(ordered, c, d, _CMP_ORD_Q, _MM_FROUND_NO_EXC);
-    return ordered != 0xffff;
+    const __mmask16 nan = _mm512_cmp_ps_mask(x, x, _CMP_UNORD_Q);
+    const __m512i sign = _mm512_and_si512(_mm512_castps_si512(x), _mm512_set1_epi32((int)TRNI_F32_SIGN));
+    const __m512i quiet = _mm512_or_si512(sign, _mm512_set1_epi32((int)TRNI_F32_NAN));
+    return _mm512_mask_mov_ps(x, nan, _mm512_castsi512_ps(quiet));
 }
 
-/* 32 numbers to BF16: the high halves and the low halves of a and b are blended into 16-bit lanes, in the order a0 b0
+/* The same for 64 floats. A comparison of two floats is ordered when neither is a NaN: the usual block pays for two. */
+TRNI_INLINE512 void trni_canonical_64(__m512 x[4])
+{
+    __mmask16 ordered = _mm512_cmp_ps_mask(x[0], x[1], _CMP_ORD_Q);
+    ordered = _mm512_mask_cmp_ps_mask(ordered, x[2], x[3], _CMP_ORD_Q);
+    if (ordered == 0xffff) return;
+    for (int i = 0; i < 4; i++) x[i] = trni_canonical_512(x[i]);
+}
+
+TRNI_INLINE512 void trni_load_64(__m512 x[4], const char *from)
+{
+    for (int i = 0; i < 4; i++) x[i] = _mm512_loadu_ps(from + 64 * i);
+    trni_canonical_64(x);
+}
+
+/* 32 floats to BF16: the high halves and the low halves of a and b are blended into 16-bit lanes, in the order a0 b0
  * a1 b1 …, rounded there, and put into order. Up when low > 0x8000, or low = 0x8000 and high is odd. */
 TRNI_INLINE512 __m512i trni_bf16_of_32(__m512 x, __m512 y, __m512i order)
 {
@@ -54,19 +70,16 @@ TRNI_INLINE512 void trni_guest_f32_bf16_body(void *__restrict dst, const void *_
     const char *x = (const char *)src;
     char *y = (char *)dst;
     for (; n >= 64; n -= 64, x += 256, y += 128) {
-        const __m512 a = _mm512_loadu_ps(x), b = _mm512_loadu_ps(x + 64);
-        const __m512 c = _mm512_loadu_ps(x + 128), d = _mm512_loadu_ps(x + 192);
-        if (trni_any_nan(a, b, c, d)) {
-            trni_cast_f32_bf16_avx512(y, x, 64);
-            continue;
-        }
+        __m512 v[4];
+        trni_load_64(v, x);
+        const __m512i first = trni_bf16_of_32(v[0], v[1], order), second = trni_bf16_of_32(v[2], v[3], order);
         if (past) {
             trni_ahead(x, 256);
-            _mm512_stream_si512((__m512i *)(void *)y, trni_bf16_of_32(a, b, order));
-            _mm512_stream_si512((__m512i *)(void *)(y + 64), trni_bf16_of_32(c, d, order));
+            _mm512_stream_si512((__m512i *)(void *)y, first);
+            _mm512_stream_si512((__m512i *)(void *)(y + 64), second);
         } else {
-            _mm512_storeu_si512(y, trni_bf16_of_32(a, b, order));
-            _mm512_storeu_si512(y + 64, trni_bf16_of_32(c, d, order));
+            _mm512_storeu_si512(y, first);
+            _mm512_storeu_si512(y + 64, second);
         }
     }
     trni_cast_f32_bf16_avx512(y, x, n);
@@ -95,38 +108,30 @@ TRNI_CAST512(trni_guest_f32_f16)
     const char *x = (const char *)src;
     char *y = (char *)dst;
     for (; n >= 64; n -= 64, x += 256, y += 128) {
-        const __m512 a = _mm512_loadu_ps(x), b = _mm512_loadu_ps(x + 64);
-        const __m512 c = _mm512_loadu_ps(x + 128), d = _mm512_loadu_ps(x + 192);
-        if (trni_any_nan(a, b, c, d)) {
-            trni_cast_f32_f16_avx512(y, x, 64);
-            continue;
-        }
-        _mm256_storeu_si256((__m256i *)(void *)y, trni_f16_of_16(a));
-        _mm256_storeu_si256((__m256i *)(void *)(y + 32), trni_f16_of_16(b));
-        _mm256_storeu_si256((__m256i *)(void *)(y + 64), trni_f16_of_16(c));
-        _mm256_storeu_si256((__m256i *)(void *)(y + 96), trni_f16_of_16(d));
+        __m512 v[4];
+        trni_load_64(v, x);
+        for (int i = 0; i < 4; i++) _mm256_storeu_si256((__m256i *)(void *)(y + 32 * i), trni_f16_of_16(v[i]));
     }
     trni_cast_f32_f16_avx512(y, x, n);
 }
 
-/* VCVTPH2PS reads subnormals exactly whatever MXCSR says. */
+/* VCVTPH2PS reads subnormals exactly whatever MXCSR says. (The form that raises no exception, because clang knows the
+ * other as a widening, and then takes float comparisons of its result apart, element by element.) */
+TRNI_INLINE512 __m512 trni_f32_of_16(const char *codes)
+{
+    const __m256i code = _mm256_loadu_si256((const __m256i *)(const void *)codes);
+    return _mm512_cvt_roundph_ps(code, _MM_FROUND_NO_EXC);
+}
+
 TRNI_CAST512(trni_guest_f16_f32)
 {
     const char *x = (const char *)src;
     char *y = (char *)dst;
     for (; n >= 64; n -= 64, x += 128, y += 256) {
-        const __m512 a = _mm512_cvtph_ps(_mm256_loadu_si256((const __m256i *)(const void *)x));
-        const __m512 b = _mm512_cvtph_ps(_mm256_loadu_si256((const __m256i *)(const void *)(x + 32)));
-        const __m512 c = _mm512_cvtph_ps(_mm256_loadu_si256((const __m256i *)(const void *)(x + 64)));
-        const __m512 d = _mm512_cvtph_ps(_mm256_loadu_si256((const __m256i *)(const void *)(x + 96)));
-        if (trni_any_nan(a, b, c, d)) {
-            trni_cast_f16_f32_avx512(y, x, 64);
-            continue;
-        }
-        _mm512_storeu_ps(y, a);
-        _mm512_storeu_ps(y + 64, b);
-        _mm512_storeu_ps(y + 128, c);
-        _mm512_storeu_ps(y + 192, d);
+        __m512 v[4];
+        for (int i = 0; i < 4; i++) v[i] = trni_f32_of_16(x + 32 * i);
+        trni_canonical_64(v);
+        for (int i = 0; i < 4; i++) _mm512_storeu_ps(y + 64 * i, v[i]);
     }
     trni_cast_f16_f32_avx512(y, x, n);
 }

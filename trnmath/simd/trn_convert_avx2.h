@@ -1,0 +1,70 @@
+/* trn_convert_avx2.h - F16 casts of trn_convert.h by the F16C instructions, 256 bits wide.
+ * SPDX-License-Identifier: MIT
+ *
+ * Guests: here because they are faster than the plain C bodies, and they return the same bits. Blocks of 32; a block
+ * that holds a NaN first makes its NaNs canonical; the tail goes to the plain kernel. Included by trn_convert.h only,
+ * after its plain kernels, and not at all under TRN_NO_INTRINSICS.
+ */
+#ifndef TRN_CONVERT_AVX2_H
+#define TRN_CONVERT_AVX2_H
+
+#include <immintrin.h>
+
+#define TRNI_INLINE256 static inline __attribute__((unused, always_inline)) TRNI_TARGET_AVX2
+#define TRNI_CAST256(name) \
+    TRNI_KERNEL TRNI_TARGET_AVX2 static void name(void *__restrict dst, const void *__restrict src, size_t n)
+
+TRNI_INLINE256 __m256i trni_magnitude_256(__m256i x) { return _mm256_and_si256(x, _mm256_set1_epi32(0x7fffffff)); }
+
+/* Every NaN of 32 floats becomes 7fc00000 with its own sign. Found by integers: clang takes float comparisons of
+ * widened halves apart, element by element. The usual block pays for one question about its largest magnitude. */
+TRNI_INLINE256 void trni_canonical_32(__m256i x[4])
+{
+    const __m256i infinity = _mm256_set1_epi32((int)TRNI_F32_INF), nan = _mm256_set1_epi32((int)TRNI_F32_NAN);
+    const __m256i most = _mm256_max_epi32(_mm256_max_epi32(trni_magnitude_256(x[0]), trni_magnitude_256(x[1])),
+                                          _mm256_max_epi32(trni_magnitude_256(x[2]), trni_magnitude_256(x[3])));
+    if (_mm256_movemask_epi8(_mm256_cmpgt_epi32(most, infinity)) == 0) return;
+    for (int i = 0; i < 4; i++) {
+        const __m256i is_nan = _mm256_cmpgt_epi32(trni_magnitude_256(x[i]), infinity);
+        const __m256i quiet = _mm256_or_si256(_mm256_andnot_si256(_mm256_set1_epi32(0x7fffffff), x[i]), nan);
+        x[i] = _mm256_blendv_epi8(x[i], quiet, is_nan);
+    }
+}
+
+/* Nearest even whatever MXCSR says; VCVTPS2PH never flushes its result. */
+TRNI_CAST256(trni_guest256_f32_f16)
+{
+    const char *x = (const char *)src;
+    char *y = (char *)dst;
+    for (; n >= 32; n -= 32, x += 128, y += 64) {
+        __m256i v[4];
+        for (int i = 0; i < 4; i++) v[i] = _mm256_loadu_si256((const __m256i *)(const void *)(x + 32 * i));
+        trni_canonical_32(v);
+        for (int i = 0; i < 4; i++) {
+            const __m128i code = _mm256_cvtps_ph(_mm256_castsi256_ps(v[i]), _MM_FROUND_TO_NEAREST_INT);
+            _mm_storeu_si128((__m128i *)(void *)(y + 16 * i), code);
+        }
+    }
+    trni_cast_f32_f16_avx2(y, x, n);
+}
+
+/* VCVTPH2PS reads subnormals exactly whatever MXCSR says. */
+TRNI_CAST256(trni_guest256_f16_f32)
+{
+    const char *x = (const char *)src;
+    char *y = (char *)dst;
+    for (; n >= 32; n -= 32, x += 64, y += 128) {
+        __m256i v[4];
+        for (int i = 0; i < 4; i++) {
+            const __m128i code = _mm_loadu_si128((const __m128i *)(const void *)(x + 16 * i));
+            v[i] = _mm256_castps_si256(_mm256_cvtph_ps(code));
+        }
+        trni_canonical_32(v);
+        for (int i = 0; i < 4; i++) _mm256_storeu_si256((__m256i *)(void *)(y + 32 * i), v[i]);
+    }
+    trni_cast_f16_f32_avx2(y, x, n);
+}
+
+#undef TRNI_INLINE256
+#undef TRNI_CAST256
+#endif /* TRN_CONVERT_AVX2_H */
