@@ -149,8 +149,7 @@ NPY_FN bool npy_check_type(npy_array *a, const char *name, char *why)
     if (!rest || *rest || !strchr("<>|=", d[0]) || !strchr("biufc", d[1]) || !isdigit((unsigned char)d[2]) ||
         bytes < 1 || bytes > NPY_MAX_ITEM)
         return npy_fail(why, name, "its type '%s' is not a plain number", d);
-    if (d[0] == '>')
-        return npy_fail(why, name, "its type '%s' is big-endian; store it with .astype('<%s')", d, d + 1);
+    if (d[0] == '>') return npy_fail(why, name, "its type '%s' is big-endian; store it with .astype('<%s')", d, d + 1);
     a->item_bytes = (int)bytes;
     return true;
 }
@@ -162,9 +161,12 @@ NPY_FN bool npy_take_entry(npy_text *t, npy_array *a, int *have, const char *nam
     char key[32];
     if (!npy_take_string(t, key, sizeof key) || !npy_take(t, ':'))
         return npy_fail(why, name, "its header is not a dictionary of 'descr', 'fortran_order' and 'shape'");
-    const int bit = !strcmp(key, "descr") ? NPY_HAS_TYPE : !strcmp(key, "fortran_order") ? NPY_HAS_ORDER
-                  : !strcmp(key, "shape") ? NPY_HAS_SHAPE : 0;
-    if (!bit || (*have & bit)) return npy_fail(why, name, "its header has %s entry '%s'", bit ? "a second" : "an unknown", key);
+    const int bit = !strcmp(key, "descr")           ? NPY_HAS_TYPE
+                    : !strcmp(key, "fortran_order") ? NPY_HAS_ORDER
+                    : !strcmp(key, "shape")         ? NPY_HAS_SHAPE
+                                                    : 0;
+    if (!bit || (*have & bit))
+        return npy_fail(why, name, "its header has %s entry '%s'", bit ? "a second" : "an unknown", key);
     *have |= bit;
     if (bit == NPY_HAS_TYPE && !npy_take_string(t, a->type, sizeof a->type))
         return npy_fail(why, name, "its 'descr' is not the name of a plain number type such as '<f4'");
@@ -188,7 +190,9 @@ NPY_FN bool npy_parse_dictionary(npy_text t, npy_array *a, const char *name, cha
     if (t.at != t.end) return npy_fail(why, name, "its header goes on after the closing '}'");
     if (have != NPY_HAS_ALL)
         return npy_fail(why, name, "its header lacks '%s'",
-                        !(have & NPY_HAS_TYPE) ? "descr" : !(have & NPY_HAS_ORDER) ? "fortran_order" : "shape");
+                        !(have & NPY_HAS_TYPE)    ? "descr"
+                        : !(have & NPY_HAS_ORDER) ? "fortran_order"
+                                                  : "shape");
     return true;
 }
 
@@ -244,8 +248,8 @@ NPY_FN bool npy_parse(const void *file, size_t size, const char *name, npy_array
 
     const uint64_t have = size - start - length, need = (uint64_t)a->elements * (uint64_t)a->item_bytes;
     if (have != need)
-        return npy_fail(why, name, "its shape needs %llu bytes of data but the file holds %llu", (unsigned long long)need,
-                        (unsigned long long)have);
+        return npy_fail(why, name, "its shape needs %llu bytes of data but the file holds %llu",
+                        (unsigned long long)need, (unsigned long long)have);
     a->data = (unsigned char *)(uintptr_t)(bytes + start + length);
     return true;
 }
@@ -308,8 +312,8 @@ NPY_FN bool npy_write(const char *path, const char *type, int rank, const int64_
         count *= (size_t)shape[i];
     }
     memcpy(header, "\x93NUMPY\x01\x00", 8);
-    int n = snprintf(header + 10, sizeof header - 10, "{'descr': '%s', 'fortran_order': False, 'shape': (%s%s), }", type,
-                     tuple, rank == 1 ? "," : "");
+    int n = snprintf(header + 10, sizeof header - 10, "{'descr': '%s', 'fortran_order': False, 'shape': (%s%s), }",
+                     type, tuple, rank == 1 ? "," : "");
     const int padded = (10 + n + 1 + 63) / 64 * 64 - 10; /* the data begins on a multiple of 64 */
     memset(header + 10 + n, ' ', (size_t)(padded - n));
     header[10 + padded - 1] = '\n';

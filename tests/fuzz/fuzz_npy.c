@@ -52,11 +52,26 @@ int LLVMFuzzerTestOneInput(const unsigned char *data, size_t size) { return (voi
 enum { ROOM = 1024 };
 
 static const char *const types[] = { "<f4", "<f2", "<u2", "|u1", ">f4", "<f8", "|b1", "<c16", "<U3", "<f0", "" };
-static const char *const shapes[] = { "(3, 5)", "(3,)", "()", "(0, 7)", "(2, 2, 2)", "(15)", "(-1, 3)", "(3L, 5L)",
-                                      "(1, 1, 1, 1, 1, 1, 1, 1, 1)", "(99999999999, 99999999999)", "(,)", "((3, 5)" };
+static const char *const shapes[] = { "(3, 5)",
+                                      "(3,)",
+                                      "()",
+                                      "(0, 7)",
+                                      "(2, 2, 2)",
+                                      "(15)",
+                                      "(-1, 3)",
+                                      "(3L, 5L)",
+                                      "(1, 1, 1, 1, 1, 1, 1, 1, 1)",
+                                      "(99999999999, 99999999999)",
+                                      "(,)",
+                                      "((3, 5)" };
 static const char *const orders[] = { "False", "True", "0", "Falsehood" };
-static const char *const tokens[] = { "{", "}", "(", ")", ",", ":", "'", "\"", "\\", "'descr'", "'shape'", "'fortran_order'",
-                                      "True", "False", "9223372036854775807", " ", "\n", "L", "-", "<f4" };
+static const char *const tokens[] = { "{",       "}",       "(",
+                                      ")",       ",",       ":",
+                                      "'",       "\"",      "\\",
+                                      "'descr'", "'shape'", "'fortran_order'",
+                                      "True",    "False",   "9223372036854775807",
+                                      " ",       "\n",      "L",
+                                      "-",       "<f4" };
 
 #define PICK(rng, list) list[cases_below(rng, (int)(sizeof list / sizeof list[0]))]
 
@@ -68,8 +83,8 @@ static size_t good_file(uint64_t *rng, unsigned char *file)
     const char *const order = plain ? orders[cases_below(rng, 2)] : PICK(rng, orders);
     const char *const shape = plain ? shapes[0] : PICK(rng, shapes);
     char header[256];
-    const int n = snprintf(header, sizeof header, "{'descr': '%s', 'fortran_order': %s, 'shape': %s, }%*s\n", type, order,
-                           shape, cases_below(rng, 8), "");
+    const int n = snprintf(header, sizeof header, "{'descr': '%s', 'fortran_order': %s, 'shape': %s, }%*s\n", type,
+                           order, shape, cases_below(rng, 8), "");
     memset(file, 0, ROOM);
     memcpy(file, "\x93NUMPY", 6);
     file[6] = (unsigned char)version;
@@ -86,11 +101,20 @@ static size_t spoil(uint64_t *rng, unsigned char *file, size_t size)
     const char *token = PICK(rng, tokens);
     const size_t length = strlen(token), most = size - (size_t)(at > to ? at : to);
     switch (cases_below(rng, 5)) {
-    case 0: file[at] ^= (unsigned char)(1u << cases_below(rng, 8)); return size;
-    case 1: file[at] = (unsigned char)cases_u32(rng); return size;
-    case 2: memmove(file + to, file + at, most); return size;
-    case 3: if ((size_t)at + length <= size) memcpy(file + at, token, length); return size;
-    default: return (size_t)at + 1;
+    case 0:
+        file[at] ^= (unsigned char)(1u << cases_below(rng, 8));
+        return size;
+    case 1:
+        file[at] = (unsigned char)cases_u32(rng);
+        return size;
+    case 2:
+        memmove(file + to, file + at, most);
+        return size;
+    case 3:
+        if ((size_t)at + length <= size) memcpy(file + at, token, length);
+        return size;
+    default:
+        return (size_t)at + 1;
     }
 }
 

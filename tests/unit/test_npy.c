@@ -58,11 +58,11 @@ static void matrices_written_by_numpy(void **state)
         bool fortran;
         double (*at)(int64_t, int64_t);
     } row[] = {
-        { "a_f4.npy", "<f4", 9, 140, false, a_at },      { "b_f4.npy", "<f4", 140, 10, false, b_at },
+        { "a_f4.npy", "<f4", 9, 140, false, a_at },         { "b_f4.npy", "<f4", 140, 10, false, b_at },
         { "b_f4_fortran.npy", "<f4", 140, 10, true, b_at }, { "a_f2.npy", "<f2", 9, 140, false, a_at },
-        { "b_f2.npy", "<f2", 140, 10, false, b_at },     { "a_bf16.npy", "<u2", 9, 140, false, a_at },
-        { "b_bf16.npy", "<u2", 140, 10, false, b_at },   { "a_f8.npy", "<f8", 2, 140, false, a_at },
-        { "version_2.npy", "<f4", 3, 140, false, a_at }, { "version_3.npy", "<f4", 3, 140, false, a_at },
+        { "b_f2.npy", "<f2", 140, 10, false, b_at },        { "a_bf16.npy", "<u2", 9, 140, false, a_at },
+        { "b_bf16.npy", "<u2", 140, 10, false, b_at },      { "a_f8.npy", "<f8", 2, 140, false, a_at },
+        { "version_2.npy", "<f4", 3, 140, false, a_at },    { "version_3.npy", "<f4", 3, 140, false, a_at },
     };
     (void)state;
     for (size_t r = 0; r < sizeof row / sizeof row[0]; r++) {
@@ -123,7 +123,11 @@ static bool parse(int version, const char *dictionary, size_t data_bytes, npy_ar
 
 static void bad_headers(void **state)
 {
-    static const struct { const char *dictionary; size_t data_bytes; const char *sentence; } row[] = {
+    static const struct {
+        const char *dictionary;
+        size_t data_bytes;
+        const char *sentence;
+    } row[] = {
         { "  ", 0, "X.npy: its header does not begin with '{'" },
         { "{}", 0, "X.npy: its header lacks 'descr'" },
         { "{'descr': '<f4'}", 0, "X.npy: its header lacks 'fortran_order'" },
@@ -137,16 +141,24 @@ static void bad_headers(void **state)
         { "{'shape': (-3,), 'descr': '<f4'}", 0, "X.npy: its 'shape' is not a tuple of at most 8 sizes" },
         { "{'shape': (1,1,1,1,1,1,1,1,1)}", 0, "X.npy: its 'shape' is not a tuple of at most 8 sizes" },
         { "{'shape': (99999999999999999999,)}", 0, "X.npy: its 'shape' is not a tuple of at most 8 sizes" },
-        { "{'descr': '>f4', 'fortran_order': False, 'shape': (1,)}", 4, "X.npy: its type '>f4' is big-endian; store it with .astype('<f4')" },
-        { "{'descr': '<U5', 'fortran_order': False, 'shape': (1,)}", 20, "X.npy: its type '<U5' is not a plain number" },
+        { "{'descr': '>f4', 'fortran_order': False, 'shape': (1,)}", 4,
+          "X.npy: its type '>f4' is big-endian; store it with .astype('<f4')" },
+        { "{'descr': '<U5', 'fortran_order': False, 'shape': (1,)}", 20,
+          "X.npy: its type '<U5' is not a plain number" },
         { "{'descr': '<f', 'fortran_order': False, 'shape': (1,)}", 4, "X.npy: its type '<f' is not a plain number" },
-        { "{'descr': '<f99', 'fortran_order': False, 'shape': (1,)}", 4, "X.npy: its type '<f99' is not a plain number" },
+        { "{'descr': '<f99', 'fortran_order': False, 'shape': (1,)}", 4,
+          "X.npy: its type '<f99' is not a plain number" },
         { "{'descr': '', 'fortran_order': False, 'shape': (1,)}", 4, "X.npy: its type '' is not a plain number" },
-        { "{'descr': '<f4', 'fortran_order': False, 'shape': (2,)}", 7, "X.npy: its shape needs 8 bytes of data but the file holds 7" },
-        { "{'descr': '<f4', 'fortran_order': False, 'shape': (2,)}", 9, "X.npy: its shape needs 8 bytes of data but the file holds 9" },
-        { "{'descr': '<f4', 'fortran_order': False, 'shape': (4294967296, 4294967296)}", 4, "X.npy: its shape describes more than 2^62 bytes" },
-        { "{'descr': '<f4', 'fortran_order': False, 'shape': (0, 4294967296, 4294967296)}", 0, "X.npy: its shape describes more than 2^62 bytes" },
-        { "{'descr': '<f4', 'fortran_order': False, 'shape': (1,)} x", 4, "X.npy: its header goes on after the closing '}'" },
+        { "{'descr': '<f4', 'fortran_order': False, 'shape': (2,)}", 7,
+          "X.npy: its shape needs 8 bytes of data but the file holds 7" },
+        { "{'descr': '<f4', 'fortran_order': False, 'shape': (2,)}", 9,
+          "X.npy: its shape needs 8 bytes of data but the file holds 9" },
+        { "{'descr': '<f4', 'fortran_order': False, 'shape': (4294967296, 4294967296)}", 4,
+          "X.npy: its shape describes more than 2^62 bytes" },
+        { "{'descr': '<f4', 'fortran_order': False, 'shape': (0, 4294967296, 4294967296)}", 0,
+          "X.npy: its shape describes more than 2^62 bytes" },
+        { "{'descr': '<f4', 'fortran_order': False, 'shape': (1,)} x", 4,
+          "X.npy: its header goes on after the closing '}'" },
     };
     (void)state;
     for (size_t r = 0; r < sizeof row / sizeof row[0]; r++)
@@ -221,9 +233,12 @@ static void round_trips(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(matrices_written_by_numpy),     cmocka_unit_test(other_ranks),
-        cmocka_unit_test(bad_headers),                   cmocka_unit_test(good_headers_of_other_writers),
-        cmocka_unit_test(files_that_are_none),           cmocka_unit_test(round_trips),
+        cmocka_unit_test(matrices_written_by_numpy),
+        cmocka_unit_test(other_ranks),
+        cmocka_unit_test(bad_headers),
+        cmocka_unit_test(good_headers_of_other_writers),
+        cmocka_unit_test(files_that_are_none),
+        cmocka_unit_test(round_trips),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

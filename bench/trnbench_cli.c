@@ -1,0 +1,157 @@
+/* trnbench_cli.c - options, messages, progress, files, time.
+ * SPDX-License-Identifier: MIT
+ */
+#define _POSIX_C_SOURCE 200809L
+
+#include "trnbench.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <trnmath/trn_base.h>
+
+/* ---- messages ---- */
+
+static bool progress_shown; /* a line without its newline stands on the terminal */
+
+int tb_complain(int status, const char *format, ...)
+{
+    va_list list;
+    tb_progress_done();
+    fputs("trnbench: ", stderr);
+    va_start(list, format);
+    vfprintf(stderr, format, list);
+    va_end(list);
+    fputc('\n', stderr);
+    return status;
+}
+
+bool tb_colour(FILE *stream)
+{
+    const char *no = getenv("NO_COLOR"), *term = getenv("TERM");
+    return !(no && *no) && term && strcmp(term, "dumb") != 0 && isatty(fileno(stream));
+}
+
+double tb_now(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+void tb_progress(const char *format, ...)
+{
+    static double start, last;
+    const double now = tb_now();
+    if (start == 0) start = last = now;
+    if (now - last < 1.0) return;
+    last = now;
+    const bool terminal = isatty(STDERR_FILENO);
+    va_list list;
+    fprintf(stderr, terminal ? "\r\033[K%3.0f s  " : "%3.0f s  ", now - start);
+    va_start(list, format);
+    vfprintf(stderr, format, list);
+    va_end(list);
+    if (!terminal) fputc('\n', stderr);
+    progress_shown = terminal;
+    fflush(stderr);
+}
+
+void tb_progress_done(void)
+{
+    if (progress_shown) fputs("\r\033[K", stderr);
+    progress_shown = false;
+}
+
+/* ---- options ---- */
+
+static void print_option(const char *name, const char *argument, const char *help)
+{
+    char left[64];
+    snprintf(left, sizeof left, "%s%s%s", name, argument ? " " : "", argument ? argument : "");
+    printf("  %-24s  ", left);
+    for (const char *at = help; *at; at++) { /* a newline in the help continues in its column */
+        putchar(*at);
+        if (*at == '\n') printf("%28s", "");
+    }
+    putchar('\n');
+}
+
+static void print_help(const tb_command *command)
+{
+    printf("%s\n\n%s\n\noptions:\n", command->usage, command->summary);
+    for (int i = 0; i < command->options; i++)
+        print_option(command->option[i].name, command->option[i].argument, command->option[i].help);
+    print_option("--help", NULL, "this text");
+    print_option("--version", NULL, "the version");
+    if (command->notes) printf("\n%s\n", command->notes);
+}
+
+static const tb_option *find_option(const tb_command *command, const char *word, size_t length)
+{
+    for (int i = 0; i < command->options; i++)
+        if (strlen(command->option[i].name) == length && memcmp(command->option[i].name, word, length) == 0)
+            return &command->option[i];
+    return NULL;
+}
+
+/* Both "--flag value" and "--flag=value". */
+int tb_parse_options(const tb_command *command, void *options, int argc, char **argv)
+{
+    for (int i = 0; i < argc; i++) {
+        const char *word = argv[i], *equals = strchr(word, '=');
+        const size_t length = equals ? (size_t)(equals - word) : strlen(word);
+        char why[TB_WHY] = "";
+        if (strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0) return print_help(command), -1;
+        if (strcmp(word, "--version") == 0) return printf("trnbench %s\n", TRN_VERSION), -1;
+        const tb_option *option = find_option(command, word, length);
+        if (!option)
+            return tb_complain(TB_USAGE, "%s is not an option of %s; %s --help lists them", word, command->name,
+                               command->name);
+        if (!option->argument && equals) return tb_complain(TB_USAGE, "%s takes no value", option->name);
+        if (option->argument && !equals && i + 1 == argc)
+            return tb_complain(TB_USAGE, "%s needs a value: %s", option->name, option->argument);
+        const char *value = !option->argument ? "" : equals ? equals + 1 : argv[++i];
+        if (!option->apply(options, value, why)) return tb_complain(TB_USAGE, "%s %s: %s", option->name, value, why);
+    }
+    return TB_OK;
+}
+
+bool tb_parse_int(const char *text, int64_t low, int64_t high, int64_t *value, char *why)
+{
+    char *end;
+    errno = 0;
+    const long long n = strtoll(text, &end, 10);
+    if (errno == 0 && *text && *end == '\0' && n >= low && n <= high) {
+        *value = n;
+        return true;
+    }
+    snprintf(why, TB_WHY, "expected a whole number from %lld to %lld", (long long)low, (long long)high);
+    return false;
+}
+
+/* Asked before the work: a path that is wrong should not cost minutes. */
+int tb_can_write(const char *flag, const char *path)
+{
+    FILE *out = path && strcmp(path, "-") != 0 ? fopen(path, "a") : NULL;
+    if (path && strcmp(path, "-") != 0 && !out)
+        return tb_complain(TB_USAGE, "%s %s: it cannot be created (%s)", flag, path, strerror(errno));
+    if (out) fclose(out);
+    return TB_OK;
+}
+
+int tb_write_file(const char *flag, const char *path, void (*write)(FILE *out, const void *context),
+                  const void *context)
+{
+    const bool standard = strcmp(path, "-") == 0;
+    FILE *out = standard ? stdout : fopen(path, "w");
+    if (!out) return tb_complain(TB_USAGE, "%s %s: it cannot be created (%s)", flag, path, strerror(errno));
+    write(out, context);
+    const bool failed = fflush(out) != 0 || ferror(out);
+    if (!standard && fclose(out) != 0) return tb_complain(TB_USAGE, "%s %s: it cannot be written", flag, path);
+    return failed ? tb_complain(TB_USAGE, "%s %s: it cannot be written", flag, path) : TB_OK;
+}

@@ -1,0 +1,89 @@
+/* trnbench_host.h - a product on this host: computed, checked, timed beside its peers.
+ * SPDX-License-Identifier: MIT
+ */
+#ifndef TRNBENCH_HOST_H
+#define TRNBENCH_HOST_H
+
+#include <trnmath/trn_numerics.h>
+#include <trnmath/trn_tensor.h>
+
+#include "trnbench.h"
+#include "trnbench_peers.h"
+
+/* ---- trnbench_peak.c ---- */
+
+/* The multiply-add rate of `threads` cores with this instruction set, over a burst of about `seconds`. */
+double tb_peak_flops_per_s(trn_isa isa, int threads, double seconds);
+
+/* ---- trnbench_check.c ---- */
+
+typedef struct tb_check {
+    bool defined; /* false: the slow definition here does not cover these numerics, nothing was compared */
+    int64_t compared, wrong;
+    int64_t row, column; /* the first wrong one */
+    uint32_t got, expected;
+} tb_check;
+
+/* One output of the product, by the definition: scalar fmaf, chain by chain. False when it is not covered. */
+bool tb_define(const trn_tensor *a, const trn_tensor *b, const trn_numerics *numerics, int64_t row, int64_t column,
+               float *value);
+/* Compares up to `samples` outputs (all, when there are no more), corners first, the rest drawn by `seed`. */
+tb_check tb_check_product(const trn_tensor *a, const trn_tensor *b, const trn_tensor *dst, const trn_numerics *numerics,
+                          uint64_t seed, int samples);
+/* FNV-1a over the bits of dst, row by row: one number for "the same bits". */
+uint64_t tb_digest(const trn_tensor *dst);
+
+/* ---- trnbench_host.c ---- */
+
+typedef struct tb_host_options {
+    trn_isa isa;
+    int threads;
+    int rounds;     /* 0: as many as fit into `seconds`, at most TB_AUTO_ROUNDS */
+    double seconds; /* for one product */
+    uint64_t seed;
+    const trn_numerics *numerics; /* NULL: the defaults */
+    bool peer[TB_PEERS];
+    const char *label; /* for the progress line */
+} tb_host_options;
+enum { TB_AUTO_ROUNDS = 7, TB_SAMPLES = 256 };
+
+typedef struct tb_host_peer {
+    bool there;
+    double flops_per_s; /* best round */
+    double ratio;       /* median over the rounds of (trnmath's rate / the peer's) */
+} tb_host_peer;
+
+typedef struct tb_host {
+    bool ran;
+    trn_error error; /* why not */
+    int64_t m, n, k; /* what was timed */
+    int rounds;
+    double flops_per_s;      /* best round */
+    double share_of_peak;    /* median over the rounds of (rate / burst of the same round) */
+    double peak_flops_per_s; /* best round */
+    tb_host_peer peer[TB_PEERS];
+    tb_check check;
+    uint64_t digest;
+} tb_host;
+
+typedef struct tb_slice {
+    int64_t m, n, k;
+} tb_slice;
+
+/* The part of a product that is timed here: all of K, and as much of M and N as `flops` and memory allow. */
+tb_slice tb_host_slice(int64_t m, int64_t n, int64_t k, double flops);
+/* How many flop one call may have, so that all end within seconds (`of_many`: one of a model's many products), for a
+ * host that does `rate` flop/s in a pilot run with these numerics: the definition's own loops take many times as long
+ * as the kernels. */
+double tb_host_flops(double rate, bool of_many);
+double tb_host_pilot(trn_format format, const tb_host_options *options);
+
+/* Uniform numbers in [-1, 1), a function of seed, stream and index alone. */
+void tb_fill_random(float *x, int64_t n, uint64_t seed, uint64_t stream);
+/* A packed copy in another format, nearest even; data is malloc'd (NULL: no memory). */
+trn_tensor tb_cast(const trn_tensor *src, trn_format format);
+
+void tb_host_measure(const trn_tensor *a, const trn_tensor *b, const tb_host_options *options, tb_host *result);
+const char *tb_host_processor(void); /* its model name, as the system tells it */
+
+#endif /* TRNBENCH_HOST_H */

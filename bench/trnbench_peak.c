@@ -1,0 +1,103 @@
+/* trnbench_peak.c - what the multiply-add units of this host can do, measured in short bursts.
+ * SPDX-License-Identifier: MIT
+ *
+ * Independent accumulators, more than latency x units, that never leave the registers. Every rate of the host is given
+ * as a share of such a burst in the same round, because a shared machine does not run at one speed.
+ */
+#include "trnbench_host.h"
+
+#include <math.h>
+#include <stddef.h>
+
+#if defined(_OPENMP)
+#include <omp.h>
+#endif
+
+#include "trnbench.h"
+
+/* One flat loop of constant length: compilers turn it into so many vectors and keep them in registers (gcc unrolls up
+ * to 16 of them, so no more). FUSED: one rounding (the multiply-add unit); SEPARATE: multiply, then add (x86 before
+ * that unit). */
+#define PEAK_BODY(WIDTH, STEP)                                                                                         \
+    const float x = operand[0], y = operand[1];                                                                        \
+    float sum[WIDTH], total = 0;                                                                                       \
+    for (int i = 0; i < WIDTH; i++) sum[i] = operand[2];                                                               \
+    for (int64_t s = 0; s < steps; s++)                                                                                \
+        for (int i = 0; i < WIDTH; i++) sum[i] = STEP(sum[i], x, y);                                                   \
+    for (int i = 0; i < WIDTH; i++) total += sum[i];                                                                   \
+    return total
+
+#define FUSED(x, y, z) __builtin_fmaf((x), (y), (z))
+#define SEPARATE(x, y, z) ((x) * (y) + (z))
+
+/* floats: vectors x lanes */
+enum { PEAK_WIDTH_AVX512 = 12 * 16, PEAK_WIDTH_AVX2 = 12 * 8, PEAK_WIDTH_SSE = 12 * 4, PEAK_WIDTH_NEON = 16 * 4 };
+
+typedef float peak_fn(int64_t steps, const volatile float *operand);
+typedef struct peak_kernel {
+    trn_isa isa;
+    peak_fn *run;
+    int width;
+} peak_kernel;
+
+#if TRNI_X86
+TRNI_KERNEL TRNI_TARGET_AVX512 static float peak_avx512(int64_t steps, const volatile float *operand)
+{
+    PEAK_BODY(PEAK_WIDTH_AVX512, FUSED);
+}
+TRNI_KERNEL TRNI_TARGET_AVX2 static float peak_avx2(int64_t steps, const volatile float *operand)
+{
+    PEAK_BODY(PEAK_WIDTH_AVX2, FUSED);
+}
+TRNI_KERNEL static float peak_portable(int64_t steps, const volatile float *operand)
+{
+    PEAK_BODY(PEAK_WIDTH_SSE, SEPARATE);
+}
+static const peak_kernel kernels[] = { { TRN_ISA_AVX512, peak_avx512, PEAK_WIDTH_AVX512 },
+                                       { TRN_ISA_AVX2, peak_avx2, PEAK_WIDTH_AVX2 },
+                                       { TRN_ISA_PORTABLE, peak_portable, PEAK_WIDTH_SSE } };
+#else
+TRNI_KERNEL static float peak_portable(int64_t steps, const volatile float *operand)
+{
+    PEAK_BODY(PEAK_WIDTH_NEON, FUSED);
+}
+static const peak_kernel kernels[] = { { TRN_ISA_NEON, peak_portable, PEAK_WIDTH_NEON },
+                                       { TRN_ISA_PORTABLE, peak_portable, PEAK_WIDTH_NEON } };
+#endif
+
+static const peak_kernel *find_kernel(trn_isa isa)
+{
+    for (size_t i = 0; i < sizeof kernels / sizeof kernels[0]; i++)
+        if (kernels[i].isa == isa) return &kernels[i];
+    return &kernels[sizeof kernels / sizeof kernels[0] - 1];
+}
+
+/* s = s/2 + 1 walks to 2 and stays: no overflow, no subnormals, however long it runs. */
+static const volatile float operands[3] = { 0.5f, 1.0f, 1.5f };
+static volatile float sink;
+
+static double burst_once(const peak_kernel *kernel, int threads, int64_t steps)
+{
+    const double start = tb_now();
+#if defined(_OPENMP)
+#pragma omp parallel num_threads(threads)
+    sink = kernel->run(steps, operands);
+#else
+    (void)threads;
+    sink = kernel->run(steps, operands);
+#endif
+    return tb_now() - start;
+}
+
+double tb_peak_flops_per_s(trn_isa isa, int threads, double seconds)
+{
+    const peak_kernel *kernel = find_kernel(isa);
+    const double flops = 2e8; /* of one thread in one burst: about a millisecond, far more than it takes to start */
+    const int64_t steps = (int64_t)(flops / (2.0 * kernel->width));
+    double took = 0, done = 0;
+    do {
+        took += burst_once(kernel, threads, steps);
+        done += 2.0 * kernel->width * threads * (double)steps;
+    } while (took < seconds);
+    return done / took;
+}
