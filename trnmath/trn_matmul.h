@@ -59,13 +59,14 @@ typedef struct trn_matmul_args {
  * Each thread owns a block of dst and runs alone: for each slab of TRNI_SLAB_COLUMNS columns and each TRNI_SLAB_DEPTH of
  * K, b is packed once (a few MiB, for the outer cache); for each TRNI_SLAB_ROWS rows, a is packed (for the second-level
  * cache); then panels of b stay in the first-level cache while strips of a pass by. A thin product, of at most
- * TRNI_SLAB_ROWS rows, uses each panel of b once: it packs them one at a time. The cuts do not touch the order of sums:
+ * TRNI_THIN_ROWS rows, uses each panel of b once: it packs them one at a time. The cuts do not touch the order of sums:
  * only tile boundaries do, and they are the definition's. */
 
 enum {
     TRNI_SLAB_COLUMNS = 1024,
-    TRNI_SLAB_DEPTH = 512,
-    TRNI_SLAB_ROWS = 192,
+    TRNI_SLAB_DEPTH = 1024,
+    TRNI_SLAB_ROWS = 96,
+    TRNI_THIN_ROWS = 192,
     TRNI_PSUM_ROWS = 384, /* rows of dst whose PSUM is kept in scratch when dst itself cannot hold it */
     TRNI_SCRATCH_ALIGN = 64
 };
@@ -117,12 +118,20 @@ TRNI_FN void trni_cut_threads(trni_cut *cut, int64_t m, int64_t n, int64_t k, co
     cut->threads_n = (int)trni_ceil_div(n, cut->columns);
 }
 
+/* Thin: one tile at a time, PSUM stays in the second-level cache. Many rows: deeper, so that PSUM travels less. */
+TRNI_FN int64_t trni_slab_depth(const trni_product *p, bool thin)
+{
+    const int64_t k_tile = p->numerics.k_tile;
+    return thin ? k_tile : TRNI_SLAB_DEPTH / k_tile * k_tile;
+}
+
 TRNI_FN trni_cut trni_cut_of(const trni_product *p, const trni_array *array)
 {
     trni_cut cut;
     trni_cut_threads(&cut, p->a.lanes, p->b.lanes, p->a.depth, array);
     const size_t columns = (size_t)trni_round_up(trni_min64(cut.columns, TRNI_SLAB_COLUMNS), array->width);
-    const size_t depth = (size_t)trni_min64(p->a.depth, TRNI_SLAB_DEPTH), rows = (size_t)trni_min64(cut.rows, TRNI_SLAB_ROWS);
+    const bool thin = cut.rows <= TRNI_THIN_ROWS;
+    const size_t depth = (size_t)trni_min64(p->a.depth, trni_slab_depth(p, thin)), rows = (size_t)(thin ? cut.rows : TRNI_SLAB_ROWS);
     const size_t align = TRNI_SCRATCH_ALIGN / sizeof(float);
     cut.direct = p->dst.format == TRN_F32 && p->dst.stride[1] == 1;
     cut.a_floats = (size_t)trni_round_up((int64_t)(depth * rows), (int64_t)align);
@@ -214,6 +223,13 @@ TRNI_FN trni_wanted trni_wanted_lines(const trni_worker *w, const trni_slab *s, 
     return ahead;
 }
 
+/* The next strip of PSUM, on its way while this one is multiplied. */
+TRNI_FN void trni_want_home(const float *home, int64_t step, int64_t rows, int64_t columns)
+{
+    for (int64_t i = 0; i < rows; i++)
+        for (int64_t j = 0; j < columns; j += TRNI_LINE / (int64_t)sizeof(float)) __builtin_prefetch(home + i * step + j, 1, 3);
+}
+
 /* All strips of the packed a times one packed panel over one tile. PSUM of the panel waits in w->local between tiles;
  * it is read from its home before the slab's first tile and written back after its last. */
 TRNI_FN void trni_panel_tile(const trni_worker *w, const trni_slab *s, int64_t column, int64_t columns, const float *a, const float *b,
@@ -228,6 +244,7 @@ TRNI_FN void trni_panel_tile(const trni_worker *w, const trni_slab *s, int64_t c
         const trni_wanted ahead = trni_wanted_lines(w, s, column, s->thin ? k : s->k, index, next);
         float *home = s->psum.at + m * s->psum.step + column, *local = w->local + m * width;
         const bool from_home = first && !narrow, to_home = last && !narrow;
+        if (last || (first && !fresh)) trni_want_home(home + strip * s->psum.step, s->psum.step, trni_min64(s->rows - m - strip, strip), columns);
         if (first && narrow && !fresh) trni_copy_tile(local, width, home, s->psum.step, strip, columns);
         trni_strip_times_panel(&w->array, kernel, a + m * rows, b, c, w->p->numerics.merge, fresh ? NULL : from_home ? home : local,
                                from_home ? s->psum.step : width, to_home ? home : local, to_home ? s->psum.step : width, ahead.at, ahead.step);
@@ -264,18 +281,12 @@ TRNI_FN void trni_slab_multiply(const trni_worker *w, const trni_slab *s)
         }
 }
 
-/* Thin: one tile at a time, PSUM stays in the second-level cache. Many rows: deeper, so that PSUM travels less. */
-TRNI_FN int64_t trni_slab_depth(const trni_product *p, bool thin)
-{
-    const int64_t k_tile = p->numerics.k_tile;
-    return thin ? k_tile : TRNI_SLAB_DEPTH / k_tile * k_tile;
-}
-
 /* Rows [m, m + rows) times columns [n, n + columns) over all of K, PSUM at psum. */
 TRNI_FN void trni_region_multiply(const trni_worker *w, int64_t m, int64_t rows, int64_t n, int64_t columns, trni_psum psum)
 {
     const trni_product *p = w->p;
-    const bool thin = rows <= TRNI_SLAB_ROWS;
+    const bool thin = rows <= TRNI_THIN_ROWS;
+    const int64_t slab_rows = thin ? rows : TRNI_SLAB_ROWS;
     const int64_t depth = trni_slab_depth(p, thin), wide = trni_round_up(columns, w->array.width);
     for (int64_t k = 0; k < p->a.depth; k += depth) {
         const int64_t slab_depth = trni_min64(p->a.depth - k, depth);
@@ -283,8 +294,8 @@ TRNI_FN void trni_region_multiply(const trni_worker *w, int64_t m, int64_t rows,
             const int tile_rows = trni_tile_rows(w, tile, k + slab_depth);
             trni_pack_columns(&w->array, &w->decode_b, &p->b, trni_tile_chains(w, tile_rows), n, columns, tile, tile_rows, w->b + (tile - k) * wide);
         }
-        for (int64_t i = 0; i < rows; i += TRNI_SLAB_ROWS) {
-            const trni_slab slab = { m + i, trni_min64(rows - i, TRNI_SLAB_ROWS), n, columns, k, slab_depth, { psum.at + i * psum.step, psum.step }, i + TRNI_SLAB_ROWS >= rows, thin };
+        for (int64_t i = 0; i < rows; i += slab_rows) {
+            const trni_slab slab = { m + i, trni_min64(rows - i, slab_rows), n, columns, k, slab_depth, { psum.at + i * psum.step, psum.step }, i + slab_rows >= rows, thin };
             trni_slab_multiply(w, &slab);
         }
     }
