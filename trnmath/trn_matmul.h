@@ -75,6 +75,7 @@ typedef struct trni_cut {
     int threads_m, threads_n;
     int64_t rows, columns; /* of one thread's block, at most */
     bool direct;           /* dst is F32 with unit column stride: PSUM lives in it */
+    bool thin;             /* at most TRNI_THIN_ROWS rows */
     size_t a_floats, b_floats, local_floats, psum_floats, thread_bytes;
 } trni_cut;
 
@@ -130,8 +131,8 @@ TRNI_FN trni_cut trni_cut_of(const trni_product *p, const trni_array *array)
     trni_cut cut;
     trni_cut_threads(&cut, p->a.lanes, p->b.lanes, p->a.depth, array);
     const size_t columns = (size_t)trni_round_up(trni_min64(cut.columns, TRNI_SLAB_COLUMNS), array->width);
-    const bool thin = cut.rows <= TRNI_THIN_ROWS;
-    const size_t depth = (size_t)trni_min64(p->a.depth, trni_slab_depth(p, thin)), rows = (size_t)(thin ? cut.rows : TRNI_SLAB_ROWS);
+    cut.thin = cut.rows <= TRNI_THIN_ROWS;
+    const size_t depth = (size_t)trni_min64(p->a.depth, trni_slab_depth(p, cut.thin)), rows = (size_t)(cut.thin ? cut.rows : (int64_t)TRNI_SLAB_ROWS);
     const size_t align = TRNI_SCRATCH_ALIGN / sizeof(float);
     cut.direct = p->dst.format == TRN_F32 && p->dst.stride[1] == 1;
     cut.a_floats = (size_t)trni_round_up((int64_t)(depth * rows), (int64_t)align);
@@ -285,8 +286,8 @@ TRNI_FN void trni_slab_multiply(const trni_worker *w, const trni_slab *s)
 TRNI_FN void trni_region_multiply(const trni_worker *w, int64_t m, int64_t rows, int64_t n, int64_t columns, trni_psum psum)
 {
     const trni_product *p = w->p;
-    const bool thin = rows <= TRNI_THIN_ROWS;
-    const int64_t slab_rows = thin ? rows : TRNI_SLAB_ROWS;
+    const bool thin = w->cut->thin;
+    const int64_t slab_rows = thin ? rows : (int64_t)TRNI_SLAB_ROWS;
     const int64_t depth = trni_slab_depth(p, thin), wide = trni_round_up(columns, w->array.width);
     for (int64_t k = 0; k < p->a.depth; k += depth) {
         const int64_t slab_depth = trni_min64(p->a.depth - k, depth);

@@ -287,6 +287,14 @@ TRNI_INLINE uint32_t trni_in_tf32(uint32_t u) { return trni_tf32_from_bits(u); }
 TRNI_INLINE uint32_t trni_in_bf16(uint16_t code) { return (uint32_t)code << 16; }
 TRNI_INLINE uint32_t trni_in_f16(uint16_t code) { return trni_bits_from_f16(code); }
 
+TRNI_INLINE void trni_cast_tf32_cut_body(void *__restrict dst, const void *__restrict src, size_t n)
+{
+    trni_any32 *__restrict y = (trni_any32 *)dst;
+    const trni_any32 *__restrict x = (const trni_any32 *)src;
+    for (size_t i = 0; i < n; i++) y[i] = trni_in_tf32_cut(x[i]);
+}
+TRNI_STAMP(trni_cast_tf32_cut, (void *__restrict dst, const void *__restrict src, size_t n), (dst, src, n))
+
 TRNI_FN uint32_t trni_operand_bits(const trni_operand *o, int64_t lane, int64_t k)
 {
     const unsigned char *at = trni_operand_at(o, lane, k);
@@ -401,13 +409,12 @@ typedef struct trni_decoder {
 
 TRNI_FN trni_decoder trni_decoder_of(const trni_operand *o, trn_isa isa)
 {
-    /* Trainium's view of a TF32 container is F32's cast to TF32, or the cut of its own decoding. */
-    const bool cut = o->tf32 == TRN_TF32_TRUNCATE, tf32 = o->format == TRN_TF32;
-    const trni_cast_row *cast = trni_cast_find(tf32 && !cut ? TRN_F32 : o->format, tf32 && !cut ? TRN_TF32 : TRN_F32);
-    trni_decoder d = { trni_cast_kernel(cast, isa), NULL, NULL };
+    const bool cut = o->tf32 == TRN_TF32_TRUNCATE;
+    trni_decoder d = { trni_cast_kernel(trni_cast_find(o->format, TRN_F32), isa), NULL, NULL };
     switch (o->format) {
     case TRN_F32: d.lines = trni_lines_f32_for(isa), d.stream = trni_stream_f32_for(isa); break;
-    case TRN_TF32:
+    case TRN_TF32: /* the array rounds or cuts what a container holds; the plain decoding expects nothing below the code */
+        d.line = cut ? trni_cast_tf32_cut_for(isa) : trni_cast_f32_tf32_for(isa);
         d.lines = cut ? trni_lines_tf32_cut_for(isa) : trni_lines_tf32_for(isa);
         d.stream = cut ? trni_stream_tf32_cut_for(isa) : trni_stream_tf32_for(isa);
         break;
