@@ -164,6 +164,7 @@ typedef struct bench {
     peer_call call[TB_PEERS];
     trn_tensor a, b; /* binary32 copies for the peers */
     float *c;
+    double attention; /* sum over the rounds */
 } bench;
 
 static bool any_peer(const tb_host_options *options)
@@ -205,7 +206,9 @@ static void release(bench *bench)
 static void one_round(bench *bench, const tb_host_options *options, trn_isa isa, int round, double flops)
 {
     nap(NAP_S);
-    bench->burst.rate[round] = tb_peak_flops_per_s(isa, options->threads, BURST_S);
+    const tb_peak peak = tb_peak_burst(isa, options->threads, BURST_S);
+    bench->burst.rate[round] = peak.flops_per_s;
+    bench->attention += peak.attention;
     time_round(&bench->trnmath, round, flops);
     for (int i = 0; i < TB_PEERS; i++)
         if (bench->call[i].prepared) time_round(&bench->peer[i], round, flops);
@@ -215,6 +218,7 @@ static void summarise(const bench *bench, tb_host *r)
 {
     r->flops_per_s = best(bench->trnmath.rate, r->rounds);
     r->peak_flops_per_s = best(bench->burst.rate, r->rounds);
+    r->attention = bench->attention / r->rounds;
     r->share_of_peak = median_ratio(bench->trnmath.rate, bench->burst.rate, r->rounds);
     for (int i = 0; i < TB_PEERS; i++) {
         r->peer[i].there = bench->call[i].prepared != NULL;

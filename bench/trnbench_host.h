@@ -12,8 +12,13 @@
 
 /* ---- trnbench_peak.c ---- */
 
-/* The multiply-add rate of `threads` cores with this instruction set, over a burst of about `seconds`. */
-double tb_peak_flops_per_s(trn_isa isa, int threads, double seconds);
+typedef struct tb_peak {
+    double flops_per_s; /* all threads together, while they have a processor */
+    double attention;   /* the part of the time they had one; the rest went to other programs */
+} tb_peak;
+
+/* Multiply-adds on `threads` cores with this instruction set, for about `seconds`. */
+tb_peak tb_peak_burst(trn_isa isa, int threads, double seconds);
 
 /* ---- trnbench_check.c ---- */
 
@@ -61,6 +66,7 @@ typedef struct tb_host {
     double flops_per_s;      /* best round */
     double share_of_peak;    /* median over the rounds of (rate / burst of the same round) */
     double peak_flops_per_s; /* best round */
+    double attention;        /* of the processors, mean over the rounds' bursts */
     tb_host_peer peer[TB_PEERS];
     tb_check check;
     uint64_t digest;

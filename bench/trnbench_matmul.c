@@ -511,6 +511,9 @@ static int run_host(const options *o)
         status = worse > status ? worse : status;
     }
     tb_progress_done();
+    if (tb_attention(job) < TB_BUSY)
+        tb_complain(TB_OK, "other programs had the processors for %.0f %% of the time; this host can do more than that",
+                    100 * (1 - tb_attention(job)));
     return status;
 }
 

@@ -81,6 +81,9 @@ typedef struct tb_job {
 /* ---- trnbench_rows.c ---- */
 
 const char *tb_format_short(trn_format format); /* "bf16" where --format has a short name */
+/* The part of the time this program had the processors. Below TB_BUSY its rates say little about the host. */
+#define TB_BUSY 0.85
+double tb_attention(const tb_job *job);
 tb_cost tb_work_total(const tb_job *job, int work, trn_format format, trn_system system);
 void tb_tidy_columns(tb_table *table); /* an empty tidy table */
 void tb_tidy_rows(tb_table *table, const tb_job *job);

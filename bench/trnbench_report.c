@@ -602,34 +602,35 @@ static void print_tables(FILE *out, const tb_job *job)
     tb_table_free(&totals);
 }
 
+static void print_host_note(FILE *out, const tb_job *job)
+{
+    const char *isa = job->host.isa == TRN_ISA_AUTO ? trn_isa_name() : trn_isa_text(job->host.isa);
+    const char *openblas = tb_peer_version(TB_OPENBLAS);
+    const double attention = tb_attention(job);
+    fputs("<p><b>This host.</b> ", out);
+    print_escaped(out, tb_host_processor());
+    fprintf(out, ", %s kernels, %d thread%s, compiled by ", isa, job->host.threads, job->host.threads == 1 ? "" : "s");
+    print_escaped(out, __VERSION__);
+    fprintf(out, "; peer: %s. All candidates run in turn within each round; bars are the best round, ratios the ",
+            openblas ? openblas : "none");
+    fputs("median over rounds. Large products are timed on a part: all of K, fewer rows and columns.", out);
+    if (attention < TB_BUSY)
+        fprintf(out, " <b>Other programs had the processors for %.0f %% of the time;</b> ", 100 * (1 - attention));
+    fputs(attention < TB_BUSY ? "this host can do more than it shows.</p>\n" : "</p>\n", out);
+}
+
 static void print_notes(FILE *out, const tb_job *job)
 {
-    fprintf(out,
-            "<footer><p><b>The model.</b> Spec is what the vendor publishes for the whole system, dense. Achieved is "
-            "trnmath's cost model of "
-            "documented instruction costs, DMA and HBM rates: %s, operands lie in HBM where they are used, nothing is "
-            "communicated. A model, "
-            "not a measurement on a device.</p>",
-            tb_share_text(job->share));
-    if (job->run_host) {
-        fputs("<p><b>This host.</b> ", out);
-        print_escaped(out, tb_host_processor());
-        fprintf(out, ", %s kernels, %d thread%s, compiled by ",
-                job->host.isa == TRN_ISA_AUTO ? trn_isa_name() : trn_isa_text(job->host.isa), job->host.threads,
-                job->host.threads == 1 ? "" : "s");
-        print_escaped(out, __VERSION__);
-        fprintf(out,
-                "; peer: %s. All candidates run in turn within each round; bars are the best round, ratios the median "
-                "over rounds. Large products "
-                "are timed on a part: all of K, fewer rows and columns.</p>",
-                tb_peer_version(TB_OPENBLAS) ? tb_peer_version(TB_OPENBLAS) : "none");
-    }
+    fputs("<footer><p><b>The model.</b> Spec is what the vendor publishes for the whole system, dense. Achieved is "
+          "trnmath's cost model of documented instruction costs, DMA and HBM rates: ",
+          out);
+    fprintf(out, "%s, operands lie in HBM where they are used, nothing is communicated. ", tb_share_text(job->share));
+    fputs("A model, not a measurement on a device.</p>\n", out);
+    if (job->run_host) print_host_note(out, job);
     fprintf(out, "<p>trnbench %s · numerics ", TRN_VERSION);
     print_escaped(out, job->numerics_text ? job->numerics_text : "default");
-    fprintf(
-        out,
-        " · seed %llu · Trainium is a trademark of its owner; this page is not affiliated with them.</p></footer>\n",
-        (unsigned long long)job->host.seed);
+    fprintf(out, " · seed %llu · ", (unsigned long long)job->host.seed);
+    fputs("Trainium is a trademark of its owner; this page is not affiliated with them.</p></footer>\n", out);
 }
 
 void tb_print_report(FILE *out, const void *context)
@@ -646,16 +647,17 @@ void tb_print_report(FILE *out, const void *context)
         fputs(w ? ", " : "", out);
         print_escaped(out, job->work[w].name);
     }
-    fputs(" on every system, by the documented costs of the engines; and the same products, bit for bit as the tensor "
-          "engine computes them, on this host.</p>\n",
-          out);
+    fputs(" on every system, by the documented costs of the engines", out);
+    if (job->run_host)
+        fputs("; and the same products, bit for bit as the tensor engine computes them, on this host", out);
+    fputs(".</p>\n", out);
     print_facts(out, job);
     fputs("<h2>Achieved against spec</h2>\n", out);
     limit_legend(out);
     for (int w = 0; w < job->works; w++) print_spec_bars(out, job, w);
     fputs("<h2>Rooflines</h2>\n<p>Each point is one product. A roof is the published rate of a format; a slope is what "
-          "HBM, or the DMA engines, can "
-          "deliver. Points fall short of the roof by short tiles, repeated reads and start-up.</p>\n",
+          "HBM, or the DMA engines, can deliver. Points fall short of the roof by short tiles, repeated reads and "
+          "start-up.</p>\n",
           out);
     roofline_legend(out, job);
     fputs("<div class=grid>\n", out);

@@ -42,6 +42,15 @@ tb_cost tb_work_total(const tb_job *job, int work, trn_format format, trn_system
     return tb_cost_total(part, n, w->product, format, trn_system_spec_of(system), job->share);
 }
 
+double tb_attention(const tb_job *job)
+{
+    double sum = 0;
+    int n = 0;
+    for (int i = 0; i < job->items; i++)
+        if (job->item[i].host && job->item[i].host->ran) sum += job->item[i].host->attention, n++;
+    return n ? sum / n : 1;
+}
+
 /* ---- for programs ---- */
 
 static const tb_column tidy_columns[] = {
@@ -75,6 +84,7 @@ static const tb_column tidy_columns[] = {
     { "host_gflops", TB_REAL, "1e9/s", "trnmath, best round" },
     { "host_peak_gflops", TB_REAL, "1e9/s", "multiply-add burst, best round" },
     { "host_percent_of_peak", TB_REAL, "%", "median of the ratios within a round" },
+    { "host_attention_percent", TB_REAL, "%", "of the time the bursts had the processors; the rest went to others" },
     { "openblas_gflops", TB_REAL, "1e9/s", "sgemm on the same numbers, best round" },
     { "openblas_ratio", TB_REAL, "", "trnmath over OpenBLAS, median of the ratios within a round" },
     { "onednn_f32_gflops", TB_REAL, "1e9/s", "oneDNN f32, plain layouts" },
@@ -120,7 +130,7 @@ static void peer_cells(tb_table *t, const tb_host_peer *peer)
     tb_real(t, peer->there ? peer->ratio : NAN);
 }
 
-enum { HOST_CELLS = 18 };
+enum { HOST_CELLS = 19 };
 
 static void host_cells(tb_table *t, const tb_host *h)
 {
@@ -133,6 +143,7 @@ static void host_cells(tb_table *t, const tb_host *h)
     tb_real(t, h->flops_per_s / 1e9);
     tb_real(t, h->peak_flops_per_s / 1e9);
     tb_real(t, 100 * h->share_of_peak);
+    tb_real(t, 100 * h->attention);
     for (int i = 0; i < TB_PEERS; i++) peer_cells(t, &h->peer[i]);
     tb_integer(t, h->check.compared);
     tb_integer(t, h->check.wrong);
