@@ -447,7 +447,9 @@ static void print_method(const tb_job *job)
 {
     printf("\nModelled: %s; operands lie in HBM where they are used, nothing is communicated.\n",
            tb_share_text(job->share));
-    puts("Under the names of layers: % of spec of each.");
+    bool layers = false;
+    for (int i = 0; i < job->works; i++) layers = layers || job->work[i].products > 1;
+    if (layers) puts("Under the names of layers: % of spec of each.");
     if (!job->run_host) return;
     printf("On this host: %s, %s, %d thread%s, %s; numerics %s.\n", tb_host_processor(), isa_used(job),
            job->host.threads, job->host.threads == 1 ? "" : "s",

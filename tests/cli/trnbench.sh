@@ -119,8 +119,15 @@ model_columns() {
         { line = ""; for (i = 1; i <= NF; i++) if (keep[i]) line = line OFS $i; print line }' "$1"
 }
 
+two="--threads 2"
+# shellcheck disable=SC2086
+if ! "$trnbench" matmul --no-host --shape 1x1x1 $two >out 2>err; then
+    grep -q "was built without OpenMP" err || fail "$two: $(cat err)"
+    echo "skipped: two threads, because this trnbench was built without OpenMP"
+    two="--threads 1"
+fi
 first=
-for way in "--threads 1" "--threads 2" "--threads 1 --isa portable" "--isa portable --threads 2"; do
+for way in "--threads 1" "$two" "--threads 1 --isa portable" "$two --isa portable"; do
     # shellcheck disable=SC2086
     works matmul --shape 33x65x300 --shape 1x40x129 --csv way.csv --rounds 1 --peers none $way
     model_columns way.csv >way.txt
