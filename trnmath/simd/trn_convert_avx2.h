@@ -5,7 +5,9 @@
  * that holds a NaN first makes its NaNs canonical; the tail goes to the plain kernel. Included by trn_convert.h only,
  * after its plain kernels, and not at all under TRN_NO_INTRINSICS.
  */
-#ifndef TRN_CONVERT_AVX2_H
+#ifndef TRN_CONVERT_H
+#include "../trn_convert.h" /* which includes this file where it belongs */
+#elif !defined(TRN_CONVERT_AVX2_H)
 #define TRN_CONVERT_AVX2_H
 
 #include <immintrin.h>

@@ -7,7 +7,9 @@
  *
  * VCVTNEPS2BF16 is not used: it reads subnormals as zero.
  */
-#ifndef TRN_CONVERT_AVX512_H
+#ifndef TRN_CONVERT_H
+#include "../trn_convert.h" /* which includes this file where it belongs */
+#elif !defined(TRN_CONVERT_AVX512_H)
 #define TRN_CONVERT_AVX512_H
 
 #include <immintrin.h>
