@@ -136,6 +136,7 @@ typedef enum bridge_values {
     BRIDGE_HUGE,       /* products and sums around 2^128 */
     BRIDGE_ZEROS,      /* many zeros of both signs */
     BRIDGE_SPECIAL,    /* some infinities and NaN */
+    BRIDGE_UNDERFLOW,  /* the smallest BF16 and F16: their product is below what binary32 can hold */
     BRIDGE_CANCEL,     /* large terms of both signs that nearly cancel */
     BRIDGE_VALUES
 } bridge_values;
@@ -152,6 +153,7 @@ static inline uint32_t bridge_value(bridge_values kind, uint64_t *rng)
     case BRIDGE_HUGE: return sign | (186u + pick % 8u) << 23 | mantissa;
     case BRIDGE_ZEROS: return pick % 3u ? sign : sign | (60u + pick % 5u) << 23 | mantissa;
     case BRIDGE_SPECIAL: return sign | (pick % 40u ? 127u << 23 | mantissa : special[r % 6u]);
+    case BRIDGE_UNDERFLOW: return sign | (52u + pick % 4u) << 23 | mantissa;
     case BRIDGE_CANCEL: return sign | (pick % 4u ? 150u : 127u) << 23 | (mantissa & 0x700000u);
     case BRIDGE_NEAR_ONE:
     case BRIDGE_VALUES:
@@ -167,6 +169,10 @@ static inline uint32_t bridge_code(int format, bridge_values kind, uint64_t *rng
         if (kind == BRIDGE_TINY) return sign | (pick % 3u) << 10 | mantissa;
         if (kind == BRIDGE_HUGE) return sign | (26u + pick % 5u) << 10 | mantissa;
         return sign | (pick % 31u) << 10 | mantissa;
+    }
+    if (kind == BRIDGE_UNDERFLOW && (format == TWIN_BF16 || format == TWIN_F16)) {
+        const uint32_t r = cases_u32(rng), sign = r >> 16 & 0x8000u;
+        return sign | (format == TWIN_BF16 ? r & 0x3ffu : r & 0xfffu); /* up to 2^-119, and up to 2^-11 */
     }
     if (format == TWIN_BF16 && kind == BRIDGE_TINY && cases_one_in(rng, 4)) return cases_u32(rng) & 0x80ffu; /* its subnormals */
     const uint32_t u = bridge_value(kind, rng);

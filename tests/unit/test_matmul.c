@@ -94,7 +94,7 @@ static void every_format_and_order(void **state)
     static const int dst[3] = { TWIN_F32, TWIN_BF16, TWIN_F16 };
     static const bridge_layout packed[3] = { BRIDGE_PACKED, BRIDGE_PACKED, BRIDGE_PACKED };
     uint64_t rng = 15;
-    /* 8 pairs, 3 results, accumulating or not, 5 chain counts, 2 layouts, 2 merges, 9 kinds of values */
+    /* 8 pairs, 3 results, accumulating or not, 5 chain counts, 2 layouts, 2 merges, 10 kinds of values */
     const int step = cases_level() == 1 ? 7 : 1; /* 7 divides none of these: every pair of choices still meets */
     for (int c = 0; c < 8 * 3 * 2 * 5 * 2 * 2 * BRIDGE_VALUES; c += step) {
         problem p;
@@ -112,6 +112,34 @@ static void every_format_and_order(void **state)
         problem_build(&p, packed, (bridge_values)left, &rng);
         problem_expect(&p, scalar_matmul);
         problem_ask(&p, TRN_ISA_AUTO);
+        problem_free(&p);
+    }
+}
+
+/* One row of a, where b passes by only once: a path of its own. */
+static void a_single_row(void **state)
+{
+    (void)state;
+    static const int n[] = { 1, 15, 16, 17, 40, 64, 100 }, k[] = { 1, 3, 7, 8, 9, 127, 128, 131, 260 };
+    static const bridge_layout b_layout[] = { BRIDGE_PACKED, BRIDGE_PADDED, BRIDGE_ONE_ROW, BRIDGE_TRANSPOSED };
+    uint64_t rng = 24;
+    const int count = cases_level() == 1 ? 1500 : 30000;
+    for (int i = 0; i < count; i++) {
+        problem p;
+        memset(&p, 0, sizeof p);
+        p.twin.m = 1;
+        p.twin.n = problem_size(n, COUNT(n), &rng);
+        p.twin.k = problem_size(k, COUNT(k), &rng);
+        problem_formats(&p.twin, &rng);
+        p.twin.accumulate = cases_one_in(&rng, 2);
+        p.twin.rounding = (twin_mode)cases_below(&rng, TWIN_MODES);
+        p.twin.seed = cases_next(&rng);
+        p.numerics = problem_fast_order(&rng);
+        const bridge_layout layout[3] = { (bridge_layout)cases_below(&rng, BRIDGE_LAYOUTS), b_layout[cases_below(&rng, COUNT(b_layout))],
+                                          (bridge_layout)cases_below(&rng, BRIDGE_OUTPUTS) };
+        problem_build(&p, layout, (bridge_values)(i % BRIDGE_VALUES), &rng);
+        problem_expect(&p, scalar_matmul);
+        problem_ask_all(&p, &rng);
         problem_free(&p);
     }
 }
@@ -565,6 +593,7 @@ int main(void)
         cmocka_unit_test(larger_products),
         cmocka_unit_test(products_of_several_slabs),
         cmocka_unit_test(every_format_and_order),
+        cmocka_unit_test(a_single_row),
         cmocka_unit_test(every_layout),
         cmocka_unit_test(every_thread_count),
         cmocka_unit_test(corners),
