@@ -195,33 +195,37 @@ TRNI_FN void trni_finish_tile(const trni_worker *w, float *home, int64_t step, i
     for (int i = 0; i < rows && w->cut->direct; i++) trni_canonical_nans_for(w->p->isa)(home + i * step, (size_t)columns);
 }
 
-/* Cache lines that a micro-kernel asks for while it works: `at`, then `step` bytes further for each row. */
+/* Cache lines that micro-kernels ask for while they work: `lines` of them per row, the first at `at`, rows `step` bytes
+ * apart. Strip after strip of a panel takes one line of each row. */
 typedef struct trni_wanted {
     uintptr_t at, step;
+    int lines;
 } trni_wanted;
 
 enum { TRNI_LINE = 64 };
 
-/* Strip after strip of a panel: first the lines of b itself that will be packed next (thin: for the next panel; else, on
- * the last rows, for the same panel of the next slab), then those of the packed tile that comes next, then nothing (a
- * line that is at hand). */
-TRNI_FN trni_wanted trni_wanted_lines(const trni_worker *w, const trni_slab *s, int64_t column, int64_t k, int strip, const float *next)
+/* The lines of b itself that will be packed next: thin, for the next panel; else, on the last rows, for the same panel
+ * of the next slab. */
+TRNI_FN trni_wanted trni_wanted_source(const trni_worker *w, const trni_slab *s, int64_t column, int64_t k)
 {
     const trni_operand *o = &w->p->b;
-    const int64_t bytes = trni_operand_at(o, 1, 0) - trni_operand_at(o, 0, 0), packed = (int64_t)sizeof(float) * w->array.width;
+    const int64_t bytes = trni_operand_at(o, 1, 0) - trni_operand_at(o, 0, 0);
     const bool beside = s->thin && column + w->array.width < s->columns;
-    const int64_t source_k = beside ? k : k + s->depth, source_column = beside ? column + w->array.width : s->thin ? 0 : column;
-    const bool source = s->last_rows && o->lane_stride == 1 && source_k < o->depth;
-    const int64_t source_lines = source ? trni_ceil_div(bytes * w->array.width, TRNI_LINE) : 0;
-    trni_wanted ahead = { (uintptr_t)next, 0 };
-    if (strip < source_lines) {
-        ahead.at = (uintptr_t)trni_operand_at(o, s->n + source_column, source_k) + (uintptr_t)(strip * TRNI_LINE);
-        ahead.step = (uintptr_t)(o->depth_stride * bytes);
-    } else if (!s->thin && (strip - source_lines) * TRNI_LINE < packed) {
-        ahead.at += (uintptr_t)((strip - source_lines) * TRNI_LINE);
-        ahead.step = (uintptr_t)packed;
-    }
-    return ahead;
+    const int64_t source_k = beside ? k : s->k + s->depth, source_column = s->thin ? (beside ? column + w->array.width : 0) : column;
+    trni_wanted wanted = { 0, 0, 0 };
+    if (!s->last_rows || o->lane_stride != 1 || source_k >= o->depth) return wanted;
+    wanted.at = (uintptr_t)trni_operand_at(o, s->n + source_column, source_k);
+    wanted.step = (uintptr_t)(o->depth_stride * bytes);
+    wanted.lines = (int)((bytes * w->array.width + TRNI_LINE - 1) / TRNI_LINE);
+    return wanted;
+}
+
+/* Those of the packed tile that comes next; thin, there is none yet. */
+TRNI_FN trni_wanted trni_wanted_packed(const trni_worker *w, const trni_slab *s, const float *next)
+{
+    const int bytes = (int)sizeof(float) * w->array.width;
+    const trni_wanted wanted = { (uintptr_t)next, (uintptr_t)bytes, s->thin ? 0 : bytes / TRNI_LINE };
+    return wanted;
 }
 
 /* The next strip of PSUM, on its way while this one is multiplied. */
@@ -239,16 +243,20 @@ TRNI_FN void trni_panel_tile(const trni_worker *w, const trni_slab *s, int64_t c
     const int width = w->array.width;
     const bool first = k == s->k, last = k + rows == s->k + s->depth, fresh = k == 0 && !w->p->accumulate, narrow = columns < width;
     const trni_chains *c = trni_tile_chains(w, rows);
-    int index = 0;
+    const trni_wanted source = trni_wanted_source(w, s, column, k), packed = trni_wanted_packed(w, s, next);
+    int index = 0; /* of the strip */
     for (int64_t m = 0; m < s->rows; index++) {
         const int kernel = trni_strip_kernel(&w->array, s->rows - m), strip = w->array.rows[kernel];
-        const trni_wanted ahead = trni_wanted_lines(w, s, column, s->thin ? k : s->k, index, next);
+        const trni_wanted *wanted = index < source.lines ? &source : &packed;
+        const int line = index < source.lines ? index : index - source.lines;
+        const bool any = line < wanted->lines; /* else a line that is at hand, again and again */
         float *home = s->psum.at + m * s->psum.step + column, *local = w->local + m * width;
         const bool from_home = first && !narrow, to_home = last && !narrow;
         if (last || (first && !fresh)) trni_want_home(home + strip * s->psum.step, s->psum.step, trni_min64(s->rows - m - strip, strip), columns);
         if (first && narrow && !fresh) trni_copy_tile(local, width, home, s->psum.step, strip, columns);
         trni_strip_times_panel(&w->array, kernel, a + m * rows, b, c, w->p->numerics.merge, fresh ? NULL : from_home ? home : local,
-                               from_home ? s->psum.step : width, to_home ? home : local, to_home ? s->psum.step : width, ahead.at, ahead.step);
+                               from_home ? s->psum.step : width, to_home ? home : local, to_home ? s->psum.step : width,
+                               any ? wanted->at + (uintptr_t)(line * TRNI_LINE) : (uintptr_t)b, any ? wanted->step : 0);
         if (last && narrow) trni_copy_tile(home, s->psum.step, local, width, strip, columns);
         if (last && k + rows == w->p->a.depth) trni_finish_tile(w, home, s->psum.step, strip, columns);
         m += strip;
