@@ -640,15 +640,6 @@ TRNI_FN trn_status trni_convert_check_modes(const trn_convert_args *a)
     return TRN_OK;
 }
 
-/* A remembered choice is taken as it is: CPUID traps in a virtual machine, which costs more than a small array. */
-TRNI_FN trn_status trni_convert_isa(trni_convert_plan *p)
-{
-    p->isa = p->args->isa ? p->args->isa : trni_isa_default();
-    if (p->args->isa == TRN_ISA_AUTO && p->isa != TRN_ISA_COUNT) return TRN_OK;
-    p->isa = p->args->isa;
-    return trni_isa_resolve(&p->isa, p->args->error);
-}
-
 /* dst[i] = src[i] in dst's format, for every index i. TRN_ESHAPE: ranks or sizes differ; TRN_EINVAL: an unknown mode,
  * sr_bits outside 1..32, or dst overlaps src other than in place; TRN_EUNSUPPORTED: an isa this host lacks. */
 TRNI_FN trn_status trn_convert(const trn_convert_args *args)
@@ -658,9 +649,10 @@ TRNI_FN trn_status trn_convert(const trn_convert_args *args)
     memset(&plan, 0, sizeof plan);
     trni_convert_plan *const p = &plan;
     p->args = args;
+    p->isa = args->isa;
     trn_status status = trni_convert_check_views(args);
     if (!status) status = trni_convert_check_modes(args);
-    if (!status) status = trni_convert_isa(p);
+    if (!status) status = trni_isa_resolve(&p->isa, args->error);
     if (status) return status;
 
     for (int i = 0; i < args->dst.rank; i++)
