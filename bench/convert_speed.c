@@ -8,8 +8,8 @@
  * memcpy row copies 3 bytes per element, so it moves as many. Peers without threads of their own are split over the
  * same OpenMP team. Every candidate's result is compared with trnmath's.
  *
- * HAVE_DNNL (oneDNN 2), HAVE_LIBXSMM and HAVE_CLANG_PEER (convert_peer.c, compiled by clang) are set by the build when
- * they are found; a peer that is missing is named as skipped.
+ * HAVE_DNNL (oneDNN 2) and HAVE_LIBXSMM are set by the build when they are found; a peer that is missing is named as
+ * skipped. convert_peer.c is the compiler's own loop.
  */
 #define _POSIX_C_SOURCE 200809L
 #include <inttypes.h>
@@ -34,20 +34,15 @@
 #include <libxsmm.h>
 #define BENCH_LIBXSMM 1
 #endif
-#if defined(HAVE_CLANG_PEER) && HAVE_CLANG_PEER + 0
-#define BENCH_PLAIN 1
-void convert_peer_f32_bf16(uint16_t *restrict dst, const float *restrict src, size_t n);
-const char *convert_peer_compiler(void);
-#endif
 #ifndef BENCH_DNNL
 #define BENCH_DNNL 0
 #endif
 #ifndef BENCH_LIBXSMM
 #define BENCH_LIBXSMM 0
 #endif
-#ifndef BENCH_PLAIN
-#define BENCH_PLAIN 0
-#endif
+
+void convert_peer_f32_bf16(uint16_t *restrict dst, const float *restrict src, size_t n);
+const char *convert_peer_compiler(void);
 
 enum { MOST_ROUNDS = 31, MOST_CANDIDATES = 6 };
 
@@ -125,13 +120,11 @@ static void part_memcpy(const job *j, size_t first, size_t count)
 
 static void run_memcpy(const job *j) { split(j, part_memcpy); }
 
-#if BENCH_PLAIN
 static void part_plain(const job *j, size_t first, size_t count)
 {
     convert_peer_f32_bf16((uint16_t *)j->dst + first, (const float *)j->src + first, count);
 }
 static void run_plain(const job *j) { split(j, part_plain); }
-#endif
 
 #if BENCH_LIBXSMM
 static void part_libxsmm(const job *j, size_t first, size_t count)
@@ -208,10 +201,8 @@ static int list_candidates(const bench_case *c, candidate *list)
     list[n].name = "memcpy";
     list[n++].run = run_memcpy;
     if (!c->peers) return n;
-#if BENCH_PLAIN
     list[n].name = "plain C";
     list[n++].run = run_plain;
-#endif
 #if BENCH_LIBXSMM
     list[n].name = "libxsmm";
     list[n++].run = run_libxsmm;
@@ -324,11 +315,7 @@ static void print_host(int most_threads)
     printf("trnmath %s, kernels %s, compiled by %s%s, up to %d threads\n", TRN_VERSION, trn_isa_name(), compiler,
            __VERSION__, most_threads);
     printf("L2 %ld KiB, last cache %ld KiB\n", l2 / 1024, last / 1024);
-#if BENCH_PLAIN
     printf("plain C: one loop, %s, -O3 -march=native\n", convert_peer_compiler());
-#else
-    printf("plain C by clang: no clang at build time: skipped\n");
-#endif
 #if BENCH_DNNL
     const dnnl_version_t *v = dnnl_version();
     printf("oneDNN %d.%d.%d\n", v->major, v->minor, v->patch);
