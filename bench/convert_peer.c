@@ -1,7 +1,7 @@
 /* convert_peer.c - what a C programmer gets for f32 -> bf16 without a library: one plain loop, left to the compiler.
  * SPDX-License-Identifier: MIT
  *
- * The build compiles this file with -O3 -march=native, by clang when it is there, else by its own compiler; the benchmark
+ * The build compiles this file with -O3 -march=native, by clang when it is there, else by its own compiler; the program
  * prints which. It shares no code with trnmath/.
  */
 #include <stddef.h>
