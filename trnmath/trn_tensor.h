@@ -80,7 +80,7 @@ TRNI_FN void trni_strides(const trn_tensor *t, int64_t stride[TRN_MAX_RANK])
     int64_t step = 1;
     for (int i = t->rank - 1; i >= 0; i--) {
         stride[i] = packed ? step : t->stride[i];
-        step *= t->shape[i] > 0 ? t->shape[i] : 1;
+        if (t->shape[i] > 1 && step <= INT64_MAX / t->shape[i]) step *= t->shape[i]; /* beyond that a view is empty or refused */
     }
 }
 
@@ -105,6 +105,8 @@ TRNI_FN trn_tensor trn_tensor_transposed(trn_tensor t)
 TRNI_FN int64_t trn_tensor_elements(trn_tensor t)
 {
     int64_t n = t.rank > 0;
+    for (int i = 0; i < t.rank; i++)
+        if (t.shape[i] == 0) return 0;
     for (int i = 0; i < t.rank; i++) n *= t.shape[i];
     return n;
 }
@@ -196,8 +198,10 @@ TRNI_FN bool trn_tensor_overlap(trn_tensor a, trn_tensor b)
     trni_strides(&a, a_stride);
     trni_strides(&b, b_stride);
     /* Elements [d, d + a_size) and [0, b_size) meet iff -a_size < d < b_size; doubling makes that symmetric. */
-    for (int i = 0; i < a.rank; i++) trni_axis_add(axis, &n, 2 * a_stride[i] * a_size, 0, a.shape[i] - 1);
-    for (int i = 0; i < b.rank; i++) trni_axis_add(axis, &n, 2 * b_stride[i] * b_size, 1 - b.shape[i], 0);
+    for (int i = 0; i < a.rank; i++) /* a stride that is never taken may be any number */
+        if (a.shape[i] > 1) trni_axis_add(axis, &n, 2 * a_stride[i] * a_size, 0, a.shape[i] - 1);
+    for (int i = 0; i < b.rank; i++)
+        if (b.shape[i] > 1) trni_axis_add(axis, &n, 2 * b_stride[i] * b_size, 1 - b.shape[i], 0);
     const int64_t distance = pa >= pb ? (int64_t)(pa - pb) : -(int64_t)(pb - pa);
     return trni_meet(axis, n, 2 * distance + a_size - b_size, a_size + b_size, false, &budget);
 }
