@@ -23,6 +23,8 @@ for header in $(headers); do
     fi
     grep -q "#include <trnmath/$header>" "$scratch/usage.c" || fail "$header: its usage block does not include <trnmath/$header>"
     for compiler in $(compilers); do
+        # Level 1 asks the other compiler about the umbrella only: what differs between them are the headers.
+        case $level$compiler$header in 1clangtrn_*) continue ;; esac
         # gcc as a user would call it; clang without optimising, for its other eyes and for the time it saves.
         case $compiler in gcc) optimise=-O2 ;; *) optimise=-O0 ;; esac
         if ! "$compiler" -std=c11 $optimise -Wall -Wextra -Werror -I"$root" "$scratch/usage.c" -o "$scratch/usage" -lm 2>"$scratch/log"; then
