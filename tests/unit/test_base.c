@@ -69,13 +69,15 @@ static void a_long_sentence_is_cut_not_overrun(void **state)
 
 /* ---- the float guard ---- */
 
-/* clang may contract where the processor can (aarch64 always can); that bit is harmless to the library's results. */
-static unsigned found(void) { return trn_fp_check() & ~(unsigned)TRN_FP_CONTRACTION; }
+/* clang may contract where the processor can (aarch64 always can); that bit is harmless to the library's results, and
+ * stays what it is whatever else goes wrong. */
+static unsigned contraction;
 
 static void nothing_is_wrong_here(void **state)
 {
     (void)state;
-    assert_int_equal(found(), 0);
+    contraction = trn_fp_check() & TRN_FP_CONTRACTION;
+    assert_int_equal(trn_fp_check(), contraction);
 }
 
 static void each_rounding_mode_is_seen(void **state)
@@ -84,11 +86,11 @@ static void each_rounding_mode_is_seen(void **state)
     const int mode[] = { FE_UPWARD, FE_DOWNWARD, FE_TOWARDZERO };
     for (int i = 0; i < 3; i++) {
         assert_int_equal(fesetround(mode[i]), 0);
-        const unsigned bits = found();
+        const unsigned bits = trn_fp_check();
         assert_int_equal(fesetround(FE_TONEAREST), 0);
-        assert_int_equal(bits, TRN_FP_ROUNDING);
+        assert_int_equal(bits, TRN_FP_ROUNDING | contraction);
     }
-    assert_int_equal(found(), 0);
+    assert_int_equal(trn_fp_check(), contraction);
 }
 
 #if defined(__x86_64__)
@@ -98,9 +100,9 @@ static unsigned with_control_bits(unsigned bits)
     __asm__ volatile("stmxcsr %0" : "=m"(before));
     during = before | bits;
     __asm__ volatile("ldmxcsr %0" : : "m"(during));
-    const unsigned result = found();
+    const unsigned result = trn_fp_check();
     __asm__ volatile("ldmxcsr %0" : : "m"(before));
-    return result;
+    return result & ~contraction;
 }
 
 static void ftz_and_daz_are_seen_apart(void **state)
@@ -119,9 +121,9 @@ static void ftz_and_daz_are_seen_apart(void **state) /* one bit, FPCR.FZ, does b
     uint64_t before;
     __asm__ volatile("mrs %0, fpcr" : "=r"(before));
     __asm__ volatile("msr fpcr, %0" : : "r"(before | 1u << 24));
-    const unsigned result = found();
+    const unsigned result = trn_fp_check();
     __asm__ volatile("msr fpcr, %0" : : "r"(before));
-    assert_int_equal(result, TRN_FP_FTZ | TRN_FP_DAZ);
+    assert_int_equal(result & ~contraction, TRN_FP_FTZ | TRN_FP_DAZ);
 }
 #endif
 
