@@ -18,6 +18,18 @@ static inline int cases_level(void)
     return level && atoi(level) >= 2 ? 2 : 1;
 }
 
+/* How many rounds a random test makes. The sanitizers slow everything down some threefold: a third of the rounds. */
+static inline int cases_rounds(int level1, int level2)
+{
+#if defined(__SANITIZE_ADDRESS__)
+    const int slow = 3;
+#else
+    const int slow = 1;
+#endif
+    const int rounds = (cases_level() == 1 ? level1 : level2) / slow;
+    return rounds ? rounds : 1;
+}
+
 #ifdef _OPENMP
 #define CASES_PRAGMA(text) _Pragma(#text)
 #else

@@ -32,7 +32,7 @@ static void random_products_equal_the_twins(void **state)
     static const int mn[] = { 0, 1, 1, 2, 3, 5, 7, 8, 11, 12, 13, 14, 15, 16, 17, 31, 32, 33, 48 };
     static const int k[] = { 0, 1, 2, 3, 4, 5, 7, 15, 16, 17, 63, 64, 127, 128, 129, 130, 255, 256, 257, 385 };
     const problem_choice choice = { mn, mn, k, COUNT(mn), COUNT(mn), COUNT(k), 20000 };
-    ask_random(11, cases_level() == 1 ? 1500 : 40000, &choice, twin_matmul);
+    ask_random(11, cases_rounds(1500, 40000), &choice, twin_matmul);
 }
 
 /* The faster reference is nothing but a claim until the twin confirms it. */
@@ -64,7 +64,7 @@ static void larger_products(void **state)
     static const int mn[] = { 1, 2, 6, 12, 13, 16, 24, 31, 32, 33, 64, 65, 96, 127, 128, 129, 191, 192, 193, 255, 256, 257, 300 };
     static const int k[] = { 1, 64, 127, 128, 129, 255, 256, 257, 384, 511, 512, 513, 640, 700 };
     const problem_choice choice = { mn, mn, k, COUNT(mn), COUNT(mn), COUNT(k), 3000000 };
-    ask_random(13, cases_level() == 1 ? 60 : 1500, &choice, scalar_matmul);
+    ask_random(13, cases_rounds(60, 1500), &choice, scalar_matmul);
 }
 
 /* Beyond one slab of the blocking in every direction: more than 192 and 384 rows, 1024 columns, 512 of K. */
@@ -74,7 +74,7 @@ static void products_of_several_slabs(void **state)
     static const int shape[][3] = { { 390, 40, 530 }, { 3, 1100, 700 }, { 200, 1030, 140 }, { 800, 33, 129 }, { 1, 2100, 600 }, { 2100, 1, 600 }, { 1, 1, 5000 } };
     uint64_t rng = 14;
     for (int s = 0; s < COUNT(shape); s++)
-        for (int round = 0; round < (cases_level() == 1 ? 1 : 20); round++) {
+        for (int round = 0; round < cases_rounds(1, 20); round++) {
             const problem_choice choice = { &shape[s][0], &shape[s][1], &shape[s][2], 1, 1, 1, (int64_t)1 << 40 };
             problem p;
             problem_random(&p, &choice, &rng);
@@ -123,7 +123,7 @@ static void a_single_row(void **state)
     static const int n[] = { 1, 15, 16, 17, 40, 64, 100 }, k[] = { 1, 3, 7, 8, 9, 127, 128, 131, 260 };
     static const bridge_layout b_layout[] = { BRIDGE_PACKED, BRIDGE_PADDED, BRIDGE_ONE_ROW, BRIDGE_TRANSPOSED };
     uint64_t rng = 24;
-    const int count = cases_level() == 1 ? 1500 : 30000;
+    const int count = cases_rounds(1500, 30000);
     for (int i = 0; i < count; i++) {
         problem p;
         memset(&p, 0, sizeof p);

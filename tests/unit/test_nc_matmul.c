@@ -68,7 +68,7 @@ static void one_instruction_equals_the_twin(void **state)
     static const int m[] = { 0, 1, 2, 5, 8, 12, 13, 17, 33 }, n[] = { 0, 1, 3, 8, 16, 31, 32, 33, 65 }, k[] = { 0, 1, 2, 3, 4, 5, 15, 64, 100, 127, 128 };
     static const trn_generation generations[] = { TRN_GENERATION_DEFAULT, TRN_TRAINIUM1, TRN_TRAINIUM2, TRN_TRAINIUM3 };
     uint64_t rng = 31;
-    const int count = cases_level() == 1 ? 600 : 20000;
+    const int count = cases_rounds(600, 20000);
     for (int i = 0; i < count; i++) {
         const trn_generation generation = generations[i % 4];
         problem p;
@@ -190,7 +190,7 @@ static void trn_matmul_is_a_sequence_of_instructions(void **state)
                      k[] = { 1, 4, 127, 128, 129, 256, 300, 513 };
     const problem_choice choice = { m, n, k, COUNT(m), COUNT(n), COUNT(k), 4000000 };
     uint64_t rng = 33;
-    const int count = cases_level() == 1 ? 60 : 3000;
+    const int count = cases_rounds(60, 3000);
     int stochastic_psum = 0;
     for (int i = 0; i < count; i++) {
         problem p;

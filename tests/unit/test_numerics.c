@@ -388,7 +388,7 @@ static void each_field_alone(void **state)
         "exact",
     };
     uint64_t rng = 21;
-    const int rounds = cases_level() == 1 ? 3 : 60;
+    const int rounds = cases_rounds(3, 60);
     for (unsigned i = 0; i < sizeof text / sizeof text[0]; i++) {
         const trn_numerics n = parsed(text[i]);
         for (int round = 0; round < rounds; round++)
@@ -400,7 +400,7 @@ static void all_fields_together(void **state)
 {
     (void)state;
     uint64_t rng = 22;
-    const int count = cases_level() == 1 ? 1500 : 50000;
+    const int count = cases_rounds(1500, 50000);
     for (int i = 0; i < count; i++) {
         const trn_numerics n = any_order(&rng);
         ask_order(&n, (bridge_values)(i % BRIDGE_VALUES), &rng);
