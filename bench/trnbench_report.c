@@ -610,7 +610,7 @@ static void print_host_note(FILE *out, const tb_job *job)
     fputs("<p><b>This host.</b> ", out);
     print_escaped(out, tb_host_processor());
     fprintf(out, ", %s kernels, %d thread%s, compiled by ", isa, job->host.threads, job->host.threads == 1 ? "" : "s");
-    print_escaped(out, __VERSION__);
+    print_escaped(out, TB_COMPILER);
     fprintf(out, "; peer: %s. All candidates run in turn within each round; bars are the best round, ratios the ",
             openblas ? openblas : "none");
     fputs("median over rounds. Large products are timed on a part: all of K, fewer rows and columns.", out);

@@ -236,7 +236,7 @@ void tb_print_matmul_json(FILE *out, const void *context)
     tb_total_rows(&totals, job);
     fputs("{\n  \"schema\": \"trnbench.matmul\",\n  \"schema_version\": \"1.0.0\",\n  \"context\": {\n", out);
     json_pair(out, "version", TRN_VERSION);
-    json_pair(out, "compiler", __VERSION__);
+    json_pair(out, "compiler", TB_COMPILER);
     json_pair(out, "processor", tb_host_processor());
     json_pair(out, "isa", isa_used(job));
     json_pair(out, "openblas", tb_peer_version(TB_OPENBLAS));
