@@ -71,6 +71,7 @@ void tb_print_json_number(FILE *out, double value);
 void tb_print_schema(FILE *out, const char *name, const tb_table *table);
 /* Three significant digits or more, without exponents where people read: "0.042", "12.3", "1,299". */
 const char *tb_human(char *text, size_t size, double value);
+const char *tb_count(char *text, size_t size, int64_t value); /* "400,000" */
 
 /* ---- options ---- */
 

@@ -346,8 +346,8 @@ static void print_roofline(FILE *out, const tb_job *job, trn_system system)
     fprintf(out,
             "<div class=panel><h3>%s</h3><div class=sub>%s chip%s, %s GiB of HBM</div><svg viewBox='0 0 356 246' "
             "role=img>\n",
-            spec->title, tb_human(chips, sizeof chips, trn_spec_chips(spec)), trn_spec_chips(spec) == 1 ? "" : "s",
-            tb_human(hbm, sizeof hbm, trn_spec_totals_of(spec).hbm_bytes / 0x1p30));
+            spec->title, tb_count(chips, sizeof chips, trn_spec_chips(spec)), trn_spec_chips(spec) == 1 ? "" : "s",
+            tb_count(hbm, sizeof hbm, (int64_t)(trn_spec_totals_of(spec).hbm_bytes / 0x1p30)));
     draw_axes(out, &a);
     draw_roofs(out, job, &a, spec, &r);
     for (int i = 0; i < job->items; i++) draw_point(out, job, &a, &job->item[i], system);

@@ -99,14 +99,19 @@ const char *tb_human(char *text, size_t size, double value)
     return text;
 }
 
+const char *tb_count(char *text, size_t size, int64_t value)
+{
+    snprintf(text, size, "%lld", (long long)value);
+    add_commas(text, size);
+    return text;
+}
+
 static const char *cell_text(const tb_column *column, const tb_value *value, char *text, size_t size)
 {
     if (value->missing) return "-";
     if (column->kind == TB_TEXT) return value->text ? value->text : "";
     if (column->kind == TB_REAL) return tb_human(text, size, value->real);
-    snprintf(text, size, "%lld", (long long)value->integer);
-    add_commas(text, size);
-    return text;
+    return tb_count(text, size, value->integer);
 }
 
 const char *tb_cell_text(const tb_table *table, int row, int column, char *text, size_t size)
