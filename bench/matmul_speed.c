@@ -83,24 +83,30 @@ static double median_ratio(const double *x, const double *y, int n)
     return median(ratio, n);
 }
 
-/* Bytes per second at which `threads` threads read b, as the product with M = 1 must. */
-static double read_rate(const void *data, size_t bytes, int threads)
+/* Adds nothing up that matters: the loads are the point. */
+TRNI_INLINE void xor_words_body(uint64_t *result, const uint64_t *words, size_t n)
 {
+    uint64_t s[64] = { 0 };
+    for (size_t i = 0; i + 64 <= n; i += 64)
+        for (int j = 0; j < 64; j++) s[j] ^= words[i + (size_t)j];
+    for (int j = 0; j < 64; j++) *result ^= s[j];
+}
+TRNI_STAMP(xor_words, (uint64_t *result, const uint64_t *words, size_t n), (result, words, n))
+
+/* Bytes per second at which `threads` threads read b, as the product with M = 1 must. */
+static double read_rate(const void *data, size_t bytes, int threads, trn_isa isa)
+{
+    static volatile uint64_t sink;
+    const size_t words = bytes / sizeof(uint64_t) / (size_t)threads;
     const double start = tb_now();
-    uint64_t sum = 0;
 #if defined(_OPENMP)
-#pragma omp parallel for reduction(+ : sum) num_threads(threads)
+#pragma omp parallel for num_threads(threads)
 #endif
     for (int t = 0; t < threads; t++) {
-        const size_t words = bytes / sizeof(uint64_t) / (size_t)threads;
-        const uint64_t *at = (const uint64_t *)data + words * (size_t)t;
-        uint64_t s[16] = { 0 };
-        for (size_t i = 0; i + 16 <= words; i += 16)
-            for (int j = 0; j < 16; j++) s[j] ^= at[i + (size_t)j];
-        for (int j = 0; j < 16; j++) sum += s[j];
+        uint64_t result = 0;
+        xor_words_for(isa)(&result, (const uint64_t *)data + words * (size_t)t, words);
+        sink = result;
     }
-    static volatile uint64_t sink;
-    sink = sum;
     (void)sink;
     return (double)bytes / (tb_now() - start);
 }
@@ -180,8 +186,8 @@ static void measure(bench *b, const options *o)
     if (b->repeats > 400) b->repeats = 400;
     for (int c = 0; c < CANDIDATES; c++) run_candidate(b, c, o->isa); /* warm up */
     for (int r = 0; r < b->rounds; r++) {
-        b->peak[r] = tb_peak_flops_per_s(o->isa, b->threads, 0.004);
-        b->read[r] = read_rate(b->b[0].data, (size_t)(b->s.k * b->s.n) * 2, b->threads);
+        b->peak[r] = tb_peak_burst(o->isa, b->threads, 0.004).flops_per_s;
+        b->read[r] = read_rate(b->b[0].data, (size_t)(b->s.k * b->s.n) * 2, b->threads, o->isa);
         for (int c = 0; c < CANDIDATES; c++) b->rate[c][r] = timed(b, c, o->isa);
     }
 }

@@ -58,15 +58,17 @@ typedef struct trn_matmul_args {
  *
  * Each thread owns a block of dst and runs alone: for each slab of TRNI_SLAB_COLUMNS columns and each TRNI_SLAB_DEPTH of
  * K, b is packed once (a few MiB, for the outer cache); for each TRNI_SLAB_ROWS rows, a is packed (for the second-level
- * cache); then panels of b stay in the first-level cache while strips of a pass by. A thin product, of at most
- * TRNI_THIN_ROWS rows, uses each panel of b once: it packs them one at a time. The cuts do not touch the order of sums:
- * only tile boundaries do, and they are the definition's. */
+ * cache); then panels of b stay in the first-level cache while strips of a pass by. A product of at most TRNI_FEW_ROWS
+ * rows goes one tile deep at a time, so that its PSUM stays in the second-level cache, and uses each panel of b once:
+ * with 16-bit operands it packs panel by panel, just in time, and asks for the next panel meanwhile ("thin"). Rows of
+ * 32-bit operands are packed whole: fetched in pieces, they cost half the speed from memory (measured).
+ * The cuts do not touch the order of sums: only tile boundaries do, and they are the definition's. */
 
 enum {
     TRNI_SLAB_COLUMNS = 1024,
     TRNI_SLAB_DEPTH = 1024,
     TRNI_SLAB_ROWS = 96,
-    TRNI_THIN_ROWS = 192,
+    TRNI_FEW_ROWS = 192,
     TRNI_PSUM_ROWS = 384, /* rows of dst whose PSUM is kept in scratch when dst itself cannot hold it */
     TRNI_SCRATCH_ALIGN = 64
 };
@@ -75,7 +77,7 @@ typedef struct trni_cut {
     int threads_m, threads_n;
     int64_t rows, columns; /* of one thread's block, at most */
     bool direct;           /* dst is F32 with unit column stride: PSUM lives in it */
-    bool thin;             /* at most TRNI_THIN_ROWS rows */
+    bool few, thin;
     size_t a_floats, b_floats, local_floats, psum_floats, thread_bytes;
 } trni_cut;
 
@@ -119,11 +121,10 @@ TRNI_FN void trni_cut_threads(trni_cut *cut, int64_t m, int64_t n, int64_t k, co
     cut->threads_n = (int)trni_ceil_div(n, cut->columns);
 }
 
-/* Thin: one tile at a time, PSUM stays in the second-level cache. Many rows: deeper, so that PSUM travels less. */
-TRNI_FN int64_t trni_slab_depth(const trni_product *p, bool thin)
+TRNI_FN int64_t trni_slab_depth(const trni_product *p, bool few)
 {
     const int64_t k_tile = p->numerics.k_tile;
-    return thin ? k_tile : TRNI_SLAB_DEPTH / k_tile * k_tile;
+    return few ? k_tile : TRNI_SLAB_DEPTH / k_tile * k_tile;
 }
 
 TRNI_FN trni_cut trni_cut_of(const trni_product *p, const trni_array *array)
@@ -131,8 +132,9 @@ TRNI_FN trni_cut trni_cut_of(const trni_product *p, const trni_array *array)
     trni_cut cut;
     trni_cut_threads(&cut, p->a.lanes, p->b.lanes, p->a.depth, array);
     const size_t columns = (size_t)trni_round_up(trni_min64(cut.columns, TRNI_SLAB_COLUMNS), array->width);
-    cut.thin = cut.rows <= TRNI_THIN_ROWS;
-    const size_t depth = (size_t)trni_min64(p->a.depth, trni_slab_depth(p, cut.thin)), rows = (size_t)(cut.thin ? cut.rows : (int64_t)TRNI_SLAB_ROWS);
+    cut.few = cut.rows <= TRNI_FEW_ROWS;
+    cut.thin = cut.few && trn_format_bytes(p->b.format) == 2;
+    const size_t depth = (size_t)trni_min64(p->a.depth, trni_slab_depth(p, cut.few)), rows = (size_t)(cut.few ? cut.rows : (int64_t)TRNI_SLAB_ROWS);
     const size_t align = TRNI_SCRATCH_ALIGN / sizeof(float);
     cut.direct = p->dst.format == TRN_F32 && p->dst.stride[1] == 1;
     cut.a_floats = (size_t)trni_round_up((int64_t)(depth * rows), (int64_t)align);
@@ -171,7 +173,7 @@ typedef struct trni_slab {
     int64_t m, rows, n, columns, k, depth;
     trni_psum psum;
     bool last_rows; /* the next slab needs another part of b */
-    bool thin;      /* these are all the rows there are: a packed panel of b is used once, so it is packed when its turn comes */
+    bool thin;      /* panels of b are packed when their turn comes */
 } trni_slab;
 
 TRNI_FN int trni_tile_rows(const trni_worker *w, int64_t k, int64_t end)
@@ -204,7 +206,7 @@ typedef struct trni_wanted {
 
 enum { TRNI_LINE = 64 };
 
-/* The lines of b itself that will be packed next: thin, for the next panel; else, on the last rows, for the same panel
+/* The lines of b itself, if it is 16 bits wide, that will be packed next: thin, for the next panel; else, on the last rows, for the same panel
  * of the next slab. */
 TRNI_FN trni_wanted trni_wanted_source(const trni_worker *w, const trni_slab *s, int64_t column, int64_t k)
 {
@@ -213,7 +215,7 @@ TRNI_FN trni_wanted trni_wanted_source(const trni_worker *w, const trni_slab *s,
     const bool beside = s->thin && column + w->array.width < s->columns;
     const int64_t source_k = beside ? k : s->k + s->depth, source_column = s->thin ? (beside ? column + w->array.width : 0) : column;
     trni_wanted wanted = { 0, 0, 0 };
-    if (!s->last_rows || o->lane_stride != 1 || source_k >= o->depth) return wanted;
+    if (!s->last_rows || o->lane_stride != 1 || bytes != 2 || source_k >= o->depth) return wanted;
     wanted.at = (uintptr_t)trni_operand_at(o, s->n + source_column, source_k);
     wanted.step = (uintptr_t)(o->depth_stride * bytes);
     wanted.lines = (int)((bytes * w->array.width + TRNI_LINE - 1) / TRNI_LINE);
@@ -295,8 +297,8 @@ TRNI_FN void trni_region_multiply(const trni_worker *w, int64_t m, int64_t rows,
 {
     const trni_product *p = w->p;
     const bool thin = w->cut->thin;
-    const int64_t slab_rows = thin ? rows : (int64_t)TRNI_SLAB_ROWS;
-    const int64_t depth = trni_slab_depth(p, thin), wide = trni_round_up(columns, w->array.width);
+    const int64_t slab_rows = w->cut->few ? rows : (int64_t)TRNI_SLAB_ROWS;
+    const int64_t depth = trni_slab_depth(p, w->cut->few), wide = trni_round_up(columns, w->array.width);
     for (int64_t k = 0; k < p->a.depth; k += depth) {
         const int64_t slab_depth = trni_min64(p->a.depth - k, depth);
         for (int64_t tile = k; tile < k + slab_depth && !thin; tile += p->numerics.k_tile) {
