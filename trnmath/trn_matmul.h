@@ -535,7 +535,7 @@ TRNI_FN trn_status trn_matmul(const trn_matmul_args *args)
     trni_product p;
     if (!args) return TRN_EINVAL;
     const trn_status status = trni_matmul_check(args, &p);
-    if (status != TRN_OK) return status;
+    if (status != TRN_OK || p.a.lanes == 0 || p.b.lanes == 0) return status;
     if (trni_matmul_is_packed(&p)) return trni_matmul_packed(args, &p);
     if (p.a.depth == 0) trni_dst_clear(&p);
     else trni_matmul_by_definition(&p);
