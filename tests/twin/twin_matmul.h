@@ -108,12 +108,12 @@ static inline twin_number twin_product(const twin_number *x, const twin_number *
     return twin_decode(bf16, twin_encode(bf16, &exact, twin_plain(TWIN_NEAREST_EVEN)));
 }
 
-/* hi: the top twelve of the 24 significand bits; lo: the rest, exactly. What is not finite has no low part. */
+/* hi: the top twelve of the 24 significand bits; lo: the rest, exactly. */
 static inline void twin_split_operand(const twin_number *x, twin_number *hi, twin_number *lo)
 {
     *hi = *x;
     *lo = twin_zero(false);
-    if (x->kind != TWIN_FINITE || twin_is_zero(x)) return;
+    if (twin_is_zero(x)) return;
     *hi = twin_from_f32(twin_to_f32(x) & 0xfffff000u);
     twin_number minus = *hi;
     minus.negative = !minus.negative;
@@ -151,10 +151,13 @@ static inline twin_number twin_chain_split(const twin_rows *rows, int c, const t
     for (int pass = 0; pass < 4; pass++)
         for (int p = 0; p < rows->count; p++) {
             if (twin_chain_of(p, n) != c) continue;
-            twin_number x_part[2], w_part[2];
-            twin_split_operand(&rows->x[p], &x_part[1], &x_part[0]);
-            twin_split_operand(&rows->w[p], &w_part[1], &w_part[0]);
-            if (pass < 3 && (rows->x[p].kind != TWIN_FINITE || rows->w[p].kind != TWIN_FINITE)) continue;
+            twin_number x_part[2] = { rows->x[p], rows->x[p] }, w_part[2] = { rows->w[p], rows->w[p] };
+            if (rows->x[p].kind == TWIN_FINITE && rows->w[p].kind == TWIN_FINITE) {
+                twin_split_operand(&rows->x[p], &x_part[1], &x_part[0]);
+                twin_split_operand(&rows->w[p], &w_part[1], &w_part[0]);
+            } else if (pass < 3) {
+                continue;
+            }
             const twin_number product = twin_product(&x_part[pass >> 1], &w_part[pass & 1], n);
             s = twin_array_add(&s, &product, n);
         }

@@ -444,6 +444,38 @@ static void the_order_of_the_split_passes(void **state)
     }
 }
 
+/* An infinity or a NaN has no halves: its row takes part once, whole, so that a subnormal partner (whose high half is
+ * zero) does not turn an infinity into a NaN. */
+static void the_split_of_what_is_not_finite(void **state)
+{
+    (void)state;
+    const trn_numerics n = parsed("fp32_mode=split");
+    static const struct { uint32_t x, w, expected; } row[] = {
+        { 0x00000001, 0xff800000, 0xff800000 }, { 0x7f800000, 0x80000fff, 0xff800000 }, { 0x7f800000, 0x3f800001, 0x7f800000 },
+        { 0x7f800000, 0x00000000, 0x7fc00000 }, { 0x7f800001, 0x3f800000, 0x7fc00000 }, { 0xff800000, 0xff800000, 0x7f800000 },
+    };
+    for (unsigned i = 0; i < sizeof row / sizeof row[0]; i++) {
+        uint32_t x = row[i].x, w = row[i].w, out = 0, twins = 0;
+        trn_matmul_args args;
+        memset(&args, 0, sizeof args);
+        args.dst = trn_tensor_2d(TRN_F32, &out, 1, 1);
+        args.a = trn_tensor_2d(TRN_F32, &x, 1, 1);
+        args.b = trn_tensor_2d(TRN_F32, &w, 1, 1);
+        args.numerics = &n;
+        assert_int_equal(TRN_OK, trn_matmul(&args));
+        CASES_EQUAL(row[i].expected, out, "%08x times %08x", (unsigned)row[i].x, (unsigned)row[i].w);
+        twin_problem t;
+        memset(&t, 0, sizeof t);
+        t.m = t.n = t.k = 1;
+        t.a = &x;
+        t.b = &w;
+        t.dst = &twins;
+        t.numerics = bridge_numerics(&n);
+        twin_matmul(&t);
+        CASES_EQUAL(row[i].expected, twins, "the twin's %08x times %08x", (unsigned)row[i].x, (unsigned)row[i].w);
+    }
+}
+
 /* The orders do differ: a test that compares with the twin would also pass if every field were ignored by both. */
 static void every_field_matters(void **state)
 {
@@ -498,7 +530,8 @@ int main(void)
         cmocka_unit_test(explain_names_every_field_once), cmocka_unit_test(explain_shows_what_is_set), cmocka_unit_test(defaults),
         cmocka_unit_test(parse_good_texts),               cmocka_unit_test(parse_presets),             cmocka_unit_test(parse_bad_texts),
         cmocka_unit_test(explain_and_parse_agree),        cmocka_unit_test(illegal_values_are_named),  cmocka_unit_test(each_field_alone),
-        cmocka_unit_test(all_fields_together),            cmocka_unit_test(the_order_of_the_split_passes), cmocka_unit_test(every_field_matters),
+        cmocka_unit_test(all_fields_together),            cmocka_unit_test(the_order_of_the_split_passes), cmocka_unit_test(the_split_of_what_is_not_finite),
+        cmocka_unit_test(every_field_matters),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
