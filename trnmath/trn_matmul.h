@@ -76,7 +76,7 @@ enum {
 typedef struct trni_cut {
     int threads_m, threads_n;
     int64_t rows, columns; /* of one thread's block, at most */
-    bool direct;           /* dst is F32 with unit column stride: PSUM lives in it */
+    bool direct;           /* dst is F32, aligned, with unit column stride: PSUM lives in it */
     bool few, thin;
     size_t a_floats, b_floats, local_floats, psum_floats, thread_bytes;
 } trni_cut;
@@ -136,7 +136,7 @@ TRNI_FN trni_cut trni_cut_of(const trni_product *p, const trni_array *array)
     cut.thin = cut.few && trn_format_bytes(p->b.format) == 2;
     const size_t depth = (size_t)trni_min64(p->a.depth, trni_slab_depth(p, cut.few)), rows = (size_t)(cut.few ? cut.rows : (int64_t)TRNI_SLAB_ROWS);
     const size_t align = TRNI_SCRATCH_ALIGN / sizeof(float);
-    cut.direct = p->dst.format == TRN_F32 && p->dst.stride[1] == 1;
+    cut.direct = p->dst.format == TRN_F32 && p->dst.stride[1] == 1 && (uintptr_t)p->dst.data % sizeof(float) == 0;
     cut.a_floats = (size_t)trni_round_up((int64_t)(depth * rows), (int64_t)align);
     cut.b_floats = (depth > (size_t)TRNI_MAX_CHAINS ? depth : (size_t)TRNI_MAX_CHAINS) * columns;
     cut.local_floats = rows * (size_t)array->width;

@@ -287,8 +287,8 @@ TRNI_DATA trn_core_spec trni_core[] = {
 TRNI_FN int trni_generation_index(trn_generation generation)
 {
     if (generation == TRN_GENERATION_DEFAULT) generation = TRN_TRAINIUM2;
-    const int i = (int)generation - (int)TRN_TRAINIUM1;
-    return i >= 0 && i < (int)(sizeof trni_core / sizeof trni_core[0]) ? i : -1;
+    const unsigned i = (unsigned)generation - (unsigned)TRN_TRAINIUM1;
+    return i < sizeof trni_core / sizeof trni_core[0] ? (int)i : -1;
 }
 
 /* NULL for a generation that does not exist. */

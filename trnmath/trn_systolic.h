@@ -263,8 +263,8 @@ TRNI_FN trni_operand trni_operand_of(const trn_tensor *t, int lane_axis, const t
     o.tf32 = n->tf32_input;
     o.lanes = t->shape[lane_axis];
     o.depth = t->shape[1 - lane_axis];
-    o.lane_stride = stride[lane_axis];
-    o.depth_stride = stride[1 - lane_axis];
+    o.lane_stride = o.lanes > 1 ? stride[lane_axis] : 1; /* a stride that is never taken may be any number */
+    o.depth_stride = o.depth > 1 ? stride[1 - lane_axis] : 1;
     return o;
 }
 

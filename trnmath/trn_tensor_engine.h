@@ -103,6 +103,8 @@ TRNI_FN trn_status trni_product_of_views(trni_product *p, const trn_tensor *dst,
     if (trn_tensor_overlap(*dst, *b)) return trni_fail(error, TRN_EINVAL, "dst overlaps %s", b_name);
     p->dst = *dst;
     trni_strides(dst, p->dst.stride);
+    for (int i = 0; i < 2; i++)
+        if (dst->shape[i] <= 1) p->dst.stride[i] = 1; /* never taken */
     return TRN_OK;
 }
 
