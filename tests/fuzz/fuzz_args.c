@@ -57,8 +57,12 @@ static void on_signal(int number)
 
 static int64_t absurd_size(void)
 {
-    static const int64_t value[] = { 0, 1, 2, -1, -2, 3, 127, 128, 129, 513, INT32_MAX, INT64_MAX, INT64_MIN, INT64_MAX / 2,
-                                     (int64_t)1 << 31, (int64_t)1 << 32, (int64_t)1 << 40, (int64_t)1 << 59, (int64_t)1 << 60, (int64_t)1 << 62 };
+    /* clang-format off */
+    static const int64_t value[] = {
+        0, 1, 2, -1, -2, 3, 127, 128, 129, 513, INT32_MAX, INT64_MAX, INT64_MIN, INT64_MAX / 2, (int64_t)1 << 31,
+        (int64_t)1 << 32, (int64_t)1 << 40, (int64_t)1 << 59, (int64_t)1 << 60, (int64_t)1 << 62
+    };
+    /* clang-format on */
     if (one_in(8)) return (int64_t)cases_next(&rng);
     return value[below((int)(sizeof value / sizeof value[0]))];
 }
@@ -106,7 +110,8 @@ static void keep_inside(trn_tensor *t)
         bytes = claimed(t);
     }
     const uintptr_t at = (uintptr_t)t->data, start = (uintptr_t)arena;
-    if (at < start || at > start + ARENA || (int64_t)(start + ARENA - at) < bytes) t->data = arena + below(ARENA - (int)bytes + 1);
+    if (at < start || at > start + ARENA || (int64_t)(start + ARENA - at) < bytes)
+        t->data = arena + below(ARENA - (int)bytes + 1);
 }
 
 /* Gaps, transposition, broadcast: strides that make sense for this shape (if the shape itself does). */
@@ -166,7 +171,9 @@ static void mutate_numerics(trn_numerics *n)
 {
     int count;
     const trni_field *f = trni_numerics_fields(&count) + below(count);
-    const int value = one_in(2) ? absurd_int() : f->choice ? f->choice[below(2)].value : f->low + below(f->high - f->low + 1);
+    const int value = one_in(2)   ? absurd_int()
+                      : f->choice ? f->choice[below(2)].value
+                                  : f->low + below(f->high - f->low + 1);
     memcpy((char *)n + f->offset, &value, f->size); /* a bool may become neither true nor false */
 }
 
@@ -176,7 +183,8 @@ typedef enum call { MATMUL, NC_MATMUL, CONVERT, TENSOR_CHECK, NUMERICS_PARSE, NU
 enum { STATUSES = TRN_EIO + 1 };
 static const char *const call_name[CALLS] = { "trn_matmul",       "trn_nc_matmul",      "trn_convert",
                                               "trn_tensor_check", "trn_numerics_parse", "trn_numerics_check" };
-static const char *const status_name[STATUSES] = { "OK", "EINVAL", "ESHAPE", "EFORMAT", "ELIMIT", "ENOSPC", "EUNSUPPORTED", "EIO" };
+static const char *const status_name[STATUSES] = { "OK",     "EINVAL", "ESHAPE",       "EFORMAT",
+                                                   "ELIMIT", "ENOSPC", "EUNSUPPORTED", "EIO" };
 static long tally[CALLS][STATUSES];
 
 static void count_status(call c, trn_status status)
@@ -229,7 +237,8 @@ static void check_arena(trn_status status, const trn_tensor *dst)
             memcpy(snapshot + at, arena + at, size);
         }
     }
-    if (memcmp(arena, snapshot, ARENA) != 0) say(status == TRN_OK ? "something outside dst was written" : "something was written on failure");
+    if (memcmp(arena, snapshot, ARENA) != 0)
+        say(status == TRN_OK ? "something outside dst was written" : "something was written on failure");
 }
 
 /* ---- matrix products ---- */
@@ -243,7 +252,8 @@ static trn_format some_format(bool wide)
 /* Bounds the work of what would be accepted: dst [m, n] from depth k. */
 static void bound_work(trn_tensor *dst, trn_tensor *a, int a_lane, trn_tensor *b)
 {
-    const long double work = (long double)dst->shape[0] * (long double)dst->shape[1] * (long double)a->shape[1 - a_lane];
+    const long double work =
+        (long double)dst->shape[0] * (long double)dst->shape[1] * (long double)a->shape[1 - a_lane];
     if (work <= MOST_WORK) return;
     if (dst->shape[0] > 20) a->shape[a_lane] = dst->shape[0] = 20;
     if (dst->shape[1] > 20) b->shape[1] = dst->shape[1] = 20;
@@ -281,11 +291,12 @@ static void fuzz_matmul(void)
     args.stream = cases_next(&rng);
     args.numerics = one_in(2) ? &numerics : NULL;
     args.error = one_in(3) ? NULL : &error;
-    if (one_in(4)) args.scratch = scratch + below(64), args.scratch_bytes = one_in(2) ? (size_t)SCRATCH - 64 : cases_u32(&rng) % 32768;
+    if (one_in(4))
+        args.scratch = scratch + below(64),
+        args.scratch_bytes = one_in(2) ? (size_t)SCRATCH - 64 : cases_u32(&rng) % 32768;
 
     trn_tensor *const view[3] = { &args.dst, &args.a, &args.b };
-    for (int i = one_in(3) ? 0 : below(5); i > 0; i--)
-        switch (below(10)) {
+    for (int i = one_in(3) ? 0 : below(5); i > 0; i--) switch (below(10)) {
         case 0: args.rounding = (trn_rounding)absurd_int(); break;
         case 1: args.generation = (trn_generation)absurd_int(); break;
         case 2: args.isa = (trn_isa)absurd_int(); break;
@@ -301,14 +312,16 @@ static void fuzz_matmul(void)
     const size_t needed = trn_matmul_scratch_bytes(&args);
     const trn_status status = trn_matmul(&args);
     count_status(MATMUL, status);
-    if (status == TRN_OK && args.scratch && needed > args.scratch_bytes) say("scratch was too small and nobody said so");
+    if (status == TRN_OK && args.scratch && needed > args.scratch_bytes)
+        say("scratch was too small and nobody said so");
     if (args.error) check_error(status, &error);
     check_arena(status, &args.dst);
 }
 
 static void fuzz_nc_matmul(void)
 {
-    const int64_t m = one_in(50) ? 129 : plausible_size(), n = one_in(50) ? 513 : plausible_size(), k = one_in(50) ? 129 : plausible_size();
+    const int64_t m = one_in(50) ? 129 : plausible_size(), n = one_in(50) ? 513 : plausible_size(),
+                  k = one_in(50) ? 129 : plausible_size();
     const int64_t dst_shape[2] = { m, n }, a_shape[2] = { k, m }, b_shape[2] = { k, n };
     static const trn_generation generation[4] = { TRN_GENERATION_DEFAULT, TRN_TRAINIUM1, TRN_TRAINIUM2, TRN_TRAINIUM3 };
     const bool wide = one_in(2);
@@ -317,7 +330,8 @@ static void fuzz_nc_matmul(void)
     trn_nc_matmul_args args;
     memset(&args, 0, sizeof args);
     args.generation = generation[below(4)];
-    args.dst = plausible_view(args.generation == TRN_TRAINIUM3 && one_in(2) ? TRN_BF16 : TRN_F32, 2, dst_shape, 0, false);
+    args.dst =
+        plausible_view(args.generation == TRN_TRAINIUM3 && one_in(2) ? TRN_BF16 : TRN_F32, 2, dst_shape, 0, false);
     args.stationary = plausible_view(some_format(wide), 2, a_shape, 1, true);
     args.moving = plausible_view(some_format(wide), 2, b_shape, 2, true);
     args.accumulate = one_in(2);
@@ -327,8 +341,7 @@ static void fuzz_nc_matmul(void)
     args.error = one_in(3) ? NULL : &error;
 
     trn_tensor *const view[3] = { &args.dst, &args.stationary, &args.moving };
-    for (int i = one_in(3) ? 0 : below(5); i > 0; i--)
-        switch (below(10)) {
+    for (int i = one_in(3) ? 0 : below(5); i > 0; i--) switch (below(10)) {
         case 0: args.rounding = (trn_rounding)absurd_int(); break;
         case 1: args.generation = (trn_generation)absurd_int(); break;
         case 2: args.isa = (trn_isa)absurd_int(); break;
@@ -368,8 +381,7 @@ static void fuzz_convert(void)
     args.error = one_in(3) ? NULL : &error;
 
     trn_tensor *const view[2] = { &args.dst, &args.src };
-    for (int i = one_in(3) ? 0 : below(5); i > 0; i--)
-        switch (below(10)) {
+    for (int i = one_in(3) ? 0 : below(5); i > 0; i--) switch (below(10)) {
         case 0: args.rounding = (trn_rounding)absurd_int(); break;
         case 1: args.overflow = (trn_overflow)absurd_int(); break;
         case 2: args.isa = (trn_isa)absurd_int(); break;
@@ -413,7 +425,8 @@ static void fuzz_tensor(void)
         if (turned.rank != t[v].rank || turned.data != t[v].data) say("a transposed view is another view");
         if (status[v] == TRN_OK && trn_tensor_elements(t[v]) < 0) say("a legal view has a negative number of elements");
         if (status[v] == TRN_OK && claimed(&t[v]) < 0) say("an illegal view was accepted");
-        if (status[v] == TRN_OK && trn_tensor_check(&turned, "turned", use, rank_wanted, NULL) != TRN_OK) say("transposing made a legal view illegal");
+        if (status[v] == TRN_OK && trn_tensor_check(&turned, "turned", use, rank_wanted, NULL) != TRN_OK)
+            say("transposing made a legal view illegal");
     }
     if (trn_tensor_check(&t[0], "view", use, rank_wanted, &error) != status[0]) say("the same view got another status");
     check_error(status[0], &error);
@@ -429,9 +442,35 @@ static void ignore_line(void *user, const char *text)
 
 static void fuzz_numerics(void)
 {
-    static const char *const word[] = { "chains", "=", ",", "1", "4", "16", "k_tile", "merge", "pairwise", "product", "bf16", "exact", "trn1", "trn3",
-                                        "single_chain", "accumulator_bits", "53", "on", "off", "flush_sums", "psum_format", "bfloat16", "-", " ",
-                                        "99999999999999999999", "chains=4", "merge=ascending", "sr_bits=8", "x" };
+    static const char *const word[] = { "chains",
+                                        "=",
+                                        ",",
+                                        "1",
+                                        "4",
+                                        "16",
+                                        "k_tile",
+                                        "merge",
+                                        "pairwise",
+                                        "product",
+                                        "bf16",
+                                        "exact",
+                                        "trn1",
+                                        "trn3",
+                                        "single_chain",
+                                        "accumulator_bits",
+                                        "53",
+                                        "on",
+                                        "off",
+                                        "flush_sums",
+                                        "psum_format",
+                                        "bfloat16",
+                                        "-",
+                                        " ",
+                                        "99999999999999999999",
+                                        "chains=4",
+                                        "merge=ascending",
+                                        "sr_bits=8",
+                                        "x" };
     char text[200];
     size_t at = 0;
     for (int i = below(9); i > 0; i--) {
@@ -501,7 +540,8 @@ static void print_tally(void)
 
 int main(int argc, char **argv)
 {
-    static void (*const turn[])(void) = { fuzz_matmul, fuzz_nc_matmul, fuzz_convert, fuzz_tensor, fuzz_matmul, fuzz_numerics };
+    static void (*const turn[])(void) = { fuzz_matmul, fuzz_nc_matmul, fuzz_convert,
+                                          fuzz_tensor, fuzz_matmul,    fuzz_numerics };
     const long count = number_of(argc > 1 ? argv[1] : NULL, "count", cases_level() == 1 ? 20000 : 1000000);
     rng = (uint64_t)number_of(argc > 2 ? argv[2] : NULL, "seed", 1);
     arena = (unsigned char *)guarded(ARENA);
@@ -524,6 +564,7 @@ int main(int argc, char **argv)
         if (tally[c][TRN_OK] == 0) say("a kind of call was never accepted");
         if (tally[c][TRN_EINVAL] == 0) say("a kind of call was never refused");
     }
-    if (tally[MATMUL][TRN_ENOSPC] == 0 || tally[MATMUL][TRN_EUNSUPPORTED] == 0 || tally[NC_MATMUL][TRN_ELIMIT] == 0) say("a status never came");
+    if (tally[MATMUL][TRN_ENOSPC] == 0 || tally[MATMUL][TRN_EUNSUPPORTED] == 0 || tally[NC_MATMUL][TRN_ELIMIT] == 0)
+        say("a status never came");
     return 0;
 }

@@ -71,7 +71,7 @@ typedef struct bridge_matrix {
     unsigned char *memory; /* margin, matrix, margin */
     size_t bytes;
     trn_tensor view;
-    int64_t row, column;   /* the strides that are meant */
+    int64_t row, column; /* the strides that are meant */
 } bridge_matrix;
 
 static inline bridge_matrix bridge_make(int format, int rows, int columns, bridge_layout layout, uint64_t *rng)
@@ -129,22 +129,23 @@ static inline void bridge_put(const bridge_matrix *m, int i, int j, uint32_t cod
 
 typedef enum bridge_values {
     BRIDGE_NEAR_ONE,
-    BRIDGE_INTEGERS,   /* sums are exact: any order gives one answer */
-    BRIDGE_WIDE,       /* exponents over 60 binades */
-    BRIDGE_ANYTHING,   /* every finite exponent */
-    BRIDGE_TINY,       /* products around 2^-126 and 2^-149: subnormals, underflow to both zeros */
-    BRIDGE_HUGE,       /* products and sums around 2^128 */
-    BRIDGE_ZEROS,      /* many zeros of both signs */
-    BRIDGE_SPECIAL,    /* some infinities and NaN */
-    BRIDGE_UNDERFLOW,  /* the smallest BF16 and F16: their product is below what binary32 can hold */
-    BRIDGE_CANCEL,     /* large terms of both signs that nearly cancel */
+    BRIDGE_INTEGERS,  /* sums are exact: any order gives one answer */
+    BRIDGE_WIDE,      /* exponents over 60 binades */
+    BRIDGE_ANYTHING,  /* every finite exponent */
+    BRIDGE_TINY,      /* products around 2^-126 and 2^-149: subnormals, underflow to both zeros */
+    BRIDGE_HUGE,      /* products and sums around 2^128 */
+    BRIDGE_ZEROS,     /* many zeros of both signs */
+    BRIDGE_SPECIAL,   /* some infinities and NaN */
+    BRIDGE_UNDERFLOW, /* the smallest BF16 and F16: their product is below what binary32 can hold */
+    BRIDGE_CANCEL,    /* large terms of both signs that nearly cancel */
     BRIDGE_VALUES
 } bridge_values;
 
 static inline uint32_t bridge_value(bridge_values kind, uint64_t *rng)
 {
     static const uint32_t special[] = { 0x7f800000, 0x7fc00000, 0x7f800001, 0x7fffffff, 0x7f7fffff, 0x00000001 };
-    const uint32_t r = cases_u32(rng), sign = cases_u32(rng) & 0x80000000u, mantissa = r & 0x7fffffu, pick = cases_u32(rng) >> 8;
+    const uint32_t r = cases_u32(rng), sign = cases_u32(rng) & 0x80000000u, mantissa = r & 0x7fffffu,
+                   pick = cases_u32(rng) >> 8;
     switch (kind) {
     case BRIDGE_INTEGERS: return cases_bits_of((float)((int)(pick % 17u) - 8));
     case BRIDGE_WIDE: return sign | (97u + pick % 60u) << 23 | mantissa;
@@ -174,14 +175,16 @@ static inline uint32_t bridge_code(int format, bridge_values kind, uint64_t *rng
         const uint32_t r = cases_u32(rng), sign = r >> 16 & 0x8000u;
         return sign | (format == TWIN_BF16 ? r & 0x3ffu : r & 0xfffu); /* up to 2^-119, and up to 2^-11 */
     }
-    if (format == TWIN_BF16 && kind == BRIDGE_TINY && cases_one_in(rng, 4)) return cases_u32(rng) & 0x80ffu; /* its subnormals */
+    if (format == TWIN_BF16 && kind == BRIDGE_TINY && cases_one_in(rng, 4))
+        return cases_u32(rng) & 0x80ffu; /* its subnormals */
     const uint32_t u = bridge_value(kind, rng);
     if (format == TWIN_F32) return u;
     const twin_number x = twin_from_f32(u);
     return twin_encode(&twin_formats[format], &x, twin_plain(TWIN_NEAREST_EVEN));
 }
 
-static inline void bridge_fill(const bridge_matrix *m, int format, int rows, int columns, bridge_values kind, uint64_t *rng)
+static inline void bridge_fill(const bridge_matrix *m, int format, int rows, int columns, bridge_values kind,
+                               uint64_t *rng)
 {
     for (int i = 0; i < rows; i++)
         for (int j = 0; j < columns; j++) bridge_put(m, i, j, bridge_code(format, kind, rng));

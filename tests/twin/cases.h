@@ -87,29 +87,30 @@ static inline uint32_t cases_stratified(int i)
 /* A random float with every kind of trouble in it: any bits, near 1, near the edges, few mantissa bits, specials. */
 static inline uint32_t cases_float(uint64_t *state)
 {
-    static const uint32_t special[] = { 0, 0x00000001, 0x007fffff, 0x00800000, 0x3f800000, 0x7f7fffff, 0x7f800000,
-                                        0x7fc00000, 0x7f800001, 0x477fefff, 0x477ff000, 0x33000000, 0x33000001 };
+    static const uint32_t special[] = { 0,          0x00000001, 0x007fffff, 0x00800000, 0x3f800000,
+                                        0x7f7fffff, 0x7f800000, 0x7fc00000, 0x7f800001, 0x477fefff,
+                                        0x477ff000, 0x33000000, 0x33000001 };
     const uint32_t r = cases_u32(state), sign = cases_u32(state) & 0x80000000u;
     switch (cases_below(state, 8)) {
     case 0: return sign | special[r % (sizeof special / sizeof special[0])];
-    case 1: return sign | (r & 0x7fffffu);                              /* subnormal */
+    case 1: return sign | (r & 0x7fffffu);                               /* subnormal */
     case 2: return sign | (120u + r % 16u) << 23 | (r >> 9 & 0x7fffffu); /* near 1 */
     case 3: return sign | (r & 0x7f800000u) | cases_mantissa((int)(cases_u32(state) % CASES_MANTISSAS));
-    case 4: return sign | (100u + r % 50u) << 23 | (r & 0x7fe000u);      /* eleven significant bits */
+    case 4: return sign | (100u + r % 50u) << 23 | (r & 0x7fe000u); /* eleven significant bits */
     default: return r;
     }
 }
 
 /* assert_int_equal costs a call and prints decimals; this costs a compare and prints what a reader needs. */
-#define CASES_EQUAL(expected, actual, ...)                                                      \
-    do {                                                                                        \
-        const uint32_t cases_e = (uint32_t)(expected), cases_a = (uint32_t)(actual);            \
-        if (cases_e != cases_a) {                                                               \
-            print_error("expected %08x, got %08x: ", (unsigned)cases_e, (unsigned)cases_a);     \
-            print_error(__VA_ARGS__);                                                           \
-            print_error("\n");                                                                  \
-            fail();                                                                             \
-        }                                                                                       \
+#define CASES_EQUAL(expected, actual, ...)                                                                             \
+    do {                                                                                                               \
+        const uint32_t cases_e = (uint32_t)(expected), cases_a = (uint32_t)(actual);                                   \
+        if (cases_e != cases_a) {                                                                                      \
+            print_error("expected %08x, got %08x: ", (unsigned)cases_e, (unsigned)cases_a);                            \
+            print_error(__VA_ARGS__);                                                                                  \
+            print_error("\n");                                                                                         \
+            fail();                                                                                                    \
+        }                                                                                                              \
     } while (0)
 
 #endif /* CASES_H */

@@ -107,7 +107,8 @@ static inline void problem_random(problem *p, const problem_choice *choice, uint
     t->stream = cases_one_in(rng, 2) ? 0 : cases_next(rng);
     p->numerics = problem_fast_order(rng);
     if (cases_one_in(rng, 4)) p->numerics.sr_bits = 1 + cases_below(rng, 32);
-    const bridge_layout layout[3] = { (bridge_layout)cases_below(rng, BRIDGE_LAYOUTS), (bridge_layout)cases_below(rng, BRIDGE_LAYOUTS),
+    const bridge_layout layout[3] = { (bridge_layout)cases_below(rng, BRIDGE_LAYOUTS),
+                                      (bridge_layout)cases_below(rng, BRIDGE_LAYOUTS),
                                       (bridge_layout)cases_below(rng, BRIDGE_OUTPUTS) };
     problem_build(p, layout, (bridge_values)cases_below(rng, BRIDGE_VALUES), rng);
 }
@@ -208,17 +209,19 @@ static inline void problem_expect(problem *p, problem_reference *reference)
 
 static inline void problem_print(const problem *p, const char *what)
 {
-    static const char *const layout[BRIDGE_LAYOUTS] = { "packed", "rows", "padded", "transposed", "transposed+gap", "strided", "one row", "one column" };
+    static const char *const layout[BRIDGE_LAYOUTS] = { "packed",         "rows",    "padded",  "transposed",
+                                                        "transposed+gap", "strided", "one row", "one column" };
     const twin_problem *t = &p->twin;
     const twin_numerics *n = &t->numerics;
     print_error("%s: %dx%dx%d, %s %s times %s %s to %s %s%s, rounding %d, values %d, isa %d\n", what, t->m, t->n, t->k,
-                twin_formats[t->a_format].name, layout[p->layout[0]], twin_formats[t->b_format].name, layout[p->layout[1]],
-                twin_formats[t->dst_format].name, layout[p->layout[2]], t->accumulate ? ", accumulating" : "", (int)t->rounding, (int)p->values,
-                (int)p->args.isa);
-    print_error("    chains %d%s%s, k_tile %d, product %d, adder %d with %d bits, split %d, tf32 %d, flush %d%d%d, psum %d%d, sr_bits %d\n",
-                n->chains, n->blocked ? " blocked" : "", n->pairwise ? " pairwise" : "", n->k_tile, n->product_bf16, (int)n->adder,
-                n->adder_bits, n->split, n->tf32_truncate, n->flush_inputs, n->flush_products, n->flush_sums, n->psum_bf16, n->psum_stochastic,
-                n->sr_bits);
+                twin_formats[t->a_format].name, layout[p->layout[0]], twin_formats[t->b_format].name,
+                layout[p->layout[1]], twin_formats[t->dst_format].name, layout[p->layout[2]],
+                t->accumulate ? ", accumulating" : "", (int)t->rounding, (int)p->values, (int)p->args.isa);
+    print_error("    chains %d%s%s, k_tile %d, product %d, adder %d with %d bits, split %d, tf32 %d, flush %d%d%d, "
+                "psum %d%d, sr_bits %d\n",
+                n->chains, n->blocked ? " blocked" : "", n->pairwise ? " pairwise" : "", n->k_tile, n->product_bf16,
+                (int)n->adder, n->adder_bits, n->split, n->tf32_truncate, n->flush_inputs, n->flush_products,
+                n->flush_sums, n->psum_bf16, n->psum_stochastic, n->sr_bits);
 }
 
 /* The memory of dst against what was expected; names the first element that differs. */

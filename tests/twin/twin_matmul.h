@@ -17,12 +17,12 @@ typedef enum twin_adder { TWIN_ADDER_NEAREST, TWIN_ADDER_TOWARD_ZERO, TWIN_ADDER
 
 typedef struct twin_numerics {
     int chains, k_tile;
-    bool blocked;          /* row p belongs to chain p div (128 / chains), not p mod chains */
-    bool pairwise;         /* (s0 + s1) + (s2 + s3) */
-    bool product_bf16;     /* products rounded to bfloat16 before the sum */
+    bool blocked;      /* row p belongs to chain p div (128 / chains), not p mod chains */
+    bool pairwise;     /* (s0 + s1) + (s2 + s3) */
+    bool product_bf16; /* products rounded to bfloat16 before the sum */
     twin_adder adder;
-    int adder_bits;        /* significand bits of the chain and merge additions, 24..53 */
-    bool split;            /* float32 operands as hi + lo, four passes */
+    int adder_bits; /* significand bits of the chain and merge additions, 24..53 */
+    bool split;     /* float32 operands as hi + lo, four passes */
     bool tf32_truncate;
     bool flush_inputs, flush_products, flush_sums;
     bool psum_bf16, psum_stochastic;
@@ -44,7 +44,7 @@ typedef struct twin_problem {
     int m, n, k;
     int a_format, b_format, dst_format; /* TWIN_F32 ... */
     const uint32_t *a, *b;              /* codes, [m, k] and [k, n], rows packed */
-    uint32_t *dst;                      /* codes, [m, n]: read when accumulating, always written, except for k = 0 with accumulate */
+    uint32_t *dst; /* codes, [m, n]: read when accumulating, always written, except for k = 0 with accumulate */
     bool accumulate;
     twin_mode rounding;
     uint64_t seed, stream;

@@ -181,10 +181,10 @@ typedef enum twin_mode {
 
 typedef struct twin_way {
     twin_mode mode;
-    int random_bits;     /* stochastic: n, 1..32 */
-    uint32_t random;     /* stochastic: r < 2^n */
-    bool carry_to_inf;   /* stochastic: may a value between the largest number and the next step leave the range? */
-    bool saturate;       /* finite overflow stops at the largest number */
+    int random_bits;   /* stochastic: n, 1..32 */
+    uint32_t random;   /* stochastic: r < 2^n */
+    bool carry_to_inf; /* stochastic: may a value between the largest number and the next step leave the range? */
+    bool saturate;     /* finite overflow stops at the largest number */
 } twin_way;
 
 static inline twin_way twin_plain(twin_mode mode)
@@ -196,9 +196,9 @@ static inline twin_way twin_plain(twin_mode mode)
 /* |x| in units of 2^quantum: the whole part, and what is cut off. */
 typedef struct twin_split {
     uint64_t whole;
-    bool half;             /* the first bit below the point */
-    bool rest;             /* any bit below that one */
-    uint32_t fraction32;   /* the first 32 bits below the point */
+    bool half;           /* the first bit below the point */
+    bool rest;           /* any bit below that one */
+    uint32_t fraction32; /* the first 32 bits below the point */
 } twin_split;
 
 static inline twin_split twin_divide(const twin_number *x, int quantum)
@@ -260,16 +260,35 @@ typedef enum twin_sort { TWIN_SORT_FLOAT, TWIN_SORT_POWER, TWIN_SORT_INTEGER } t
 typedef struct twin_format {
     const char *name;
     twin_sort sort;
-    int e, m, bias;      /* floats: exponent bits, mantissa bits, bias */
+    int e, m, bias; /* floats: exponent bits, mantissa bits, bias */
     twin_beyond beyond;
-    int low_zeros;       /* of the container below the code */
-    int bits;            /* of the array element that holds a code */
-    bool is_signed;      /* integers */
+    int low_zeros;  /* of the container below the code */
+    int bits;       /* of the array element that holds a code */
+    bool is_signed; /* integers */
 } twin_format;
 
 /* Standards: IEEE 754, OCP OFP8 and MX 1.0, the NKI and ml_dtypes pages for e4m3 and e3m4. */
-enum { TWIN_F32, TWIN_TF32, TWIN_BF16, TWIN_F16, TWIN_E4M3, TWIN_E4M3FN, TWIN_E5M2, TWIN_E3M4, TWIN_E8M0,
-       TWIN_E2M3, TWIN_E3M2, TWIN_E2M1, TWIN_I8, TWIN_U8, TWIN_I16, TWIN_U16, TWIN_I32, TWIN_U32, TWIN_FORMATS };
+enum {
+    TWIN_F32,
+    TWIN_TF32,
+    TWIN_BF16,
+    TWIN_F16,
+    TWIN_E4M3,
+    TWIN_E4M3FN,
+    TWIN_E5M2,
+    TWIN_E3M4,
+    TWIN_E8M0,
+    TWIN_E2M3,
+    TWIN_E3M2,
+    TWIN_E2M1,
+    TWIN_I8,
+    TWIN_U8,
+    TWIN_I16,
+    TWIN_U16,
+    TWIN_I32,
+    TWIN_U32,
+    TWIN_FORMATS
+};
 
 static const twin_format twin_formats[TWIN_FORMATS] = {
     { "float32", TWIN_SORT_FLOAT, 8, 23, 127, TWIN_HAS_INFINITY, 0, 32, true },
@@ -336,7 +355,8 @@ static inline twin_number twin_decode_float(const twin_format *f, uint32_t code)
 static inline twin_number twin_decode(const twin_format *f, uint32_t code)
 {
     if (f->sort == TWIN_SORT_FLOAT) return twin_decode_float(f, code);
-    if (f->sort == TWIN_SORT_POWER) return (code & 0xffu) == 0xffu ? twin_nan() : twin_make(false, 1, (int)(code & 0xffu) - 127);
+    if (f->sort == TWIN_SORT_POWER)
+        return (code & 0xffu) == 0xffu ? twin_nan() : twin_make(false, 1, (int)(code & 0xffu) - 127);
     code &= twin_ones(f->bits);
     if (f->is_signed && code >> (f->bits - 1)) return twin_make(true, ((uint64_t)1 << f->bits) - code, 0);
     return twin_make(false, code, 0);
@@ -345,7 +365,8 @@ static inline twin_number twin_decode(const twin_format *f, uint32_t code)
 static inline uint32_t twin_encode_float(const twin_format *f, const twin_number *x, twin_way way)
 {
     const uint32_t sign = x->negative ? (uint32_t)1 << (f->e + f->m) : 0u, max = twin_max_code(f);
-    const uint32_t past = sign | (f->beyond == TWIN_HAS_NOTHING ? max : max + 1u); /* infinity, the NaN, or the largest */
+    const uint32_t past =
+        sign | (f->beyond == TWIN_HAS_NOTHING ? max : max + 1u); /* infinity, the NaN, or the largest */
     if (x->kind == TWIN_NAN) return twin_nan_code(f, x->negative) << f->low_zeros;
     if (x->kind == TWIN_INFINITY) return past << f->low_zeros;
     if (twin_is_zero(x)) return sign << f->low_zeros;
@@ -378,8 +399,8 @@ static inline uint32_t twin_encode_power(const twin_number *x, twin_way way)
     uint64_t code = twin_round_whole(part, false, way);
     if (way.mode == TWIN_NEAREST_EVEN) code = part.whole + part.half;
     if (code <= 0xfe) return (uint32_t)code;
-    bool stays = way.saturate || way.mode == TWIN_TOWARD_ZERO || way.mode == TWIN_TO_ODD ||
-                 way.mode == TWIN_TOWARD_NEGATIVE;
+    bool stays =
+        way.saturate || way.mode == TWIN_TOWARD_ZERO || way.mode == TWIN_TO_ODD || way.mode == TWIN_TOWARD_NEGATIVE;
     if (way.mode == TWIN_STOCHASTIC && part.whole <= 0xfe && !way.carry_to_inf) stays = true;
     return stays ? 0xfe : 0xff;
 }
@@ -410,7 +431,8 @@ static inline uint32_t twin_to_f32(const twin_number *x)
 }
 
 /* fma(x, y, z): one exact product, one exact sum, one rounding. */
-static inline twin_number twin_fma(const twin_number *x, const twin_number *y, const twin_number *z, int precision, twin_way way)
+static inline twin_number twin_fma(const twin_number *x, const twin_number *y, const twin_number *z, int precision,
+                                   twin_way way)
 {
     const twin_number product = twin_multiply(x, y), sum = twin_add(&product, z);
     return twin_round(&sum, precision, way);

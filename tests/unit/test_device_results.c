@@ -44,7 +44,8 @@ static void linspace_torch(float *x, int64_t n)
 {
     const float step = 2.0f / (float)(n - 1);
     for (int64_t i = 0; i < n; i++) {
-        volatile float product = step * (float)(i < n / 2 ? i : n - 1 - i); /* rounded by itself, whatever the compiler fuses */
+        volatile float product =
+            step * (float)(i < n / 2 ? i : n - 1 - i); /* rounded by itself, whatever the compiler fuses */
         x[i] = i < n / 2 ? -1.0f + product : 1.0f - product;
     }
 }
@@ -58,7 +59,8 @@ typedef struct setup {
     bool k_first; /* A is [K, M] in memory; else [M, K] */
 } setup;
 
-static const setup setup_a = { "(a)", M_AB, ROWS_AB, true }, setup_b = { "(b)", M_AB, ROWS_AB, false }, setup_c = { "(c)", 512, 512, true };
+static const setup setup_a = { "(a)", M_AB, ROWS_AB, true }, setup_b = { "(b)", M_AB, ROWS_AB, false },
+                   setup_c = { "(c)", 512, 512, true };
 
 static void *zeroed(size_t count, size_t size)
 {
@@ -107,7 +109,8 @@ static double difference(const setup *s, trn_format format, linspace *generate, 
     for (size_t e = 0; e < (size_t)s->rows * N; e++) {
         double x[2];
         for (int i = 0; i < 2; i++)
-            x[i] = format == TRN_F32 ? (double)((const float *)out[i])[e] : (double)trn_bf16_to_f32(((const uint16_t *)out[i])[e]);
+            x[i] = format == TRN_F32 ? (double)((const float *)out[i])[e]
+                                     : (double)trn_bf16_to_f32(((const uint16_t *)out[i])[e]);
         if (fabs(x[0] - x[1]) > largest) largest = fabs(x[0] - x[1]);
     }
     free(a.data);
@@ -122,7 +125,8 @@ static void expect_units(const setup *s, linspace *generate, const char *preset,
 {
     const double units = difference(s, TRN_F32, generate, preset) * 0x1p16;
     if (units < low || units > high)
-        fail_msg("%s with %s: %g units of 2^-16, expected %g to %g", s->name, preset ? preset : "the defaults", units, low, high);
+        fail_msg("%s with %s: %g units of 2^-16, expected %g to %g", s->name, preset ? preset : "the defaults", units,
+                 low, high);
 }
 
 /* The devices printed 4, 3 and 4 units; 3.25 in (b) is within what linspace's own rounding moves it. */

@@ -22,8 +22,8 @@
 
 /* The library's formats in the twin's order. */
 static const trn_format format_of[TWIN_FORMATS] = {
-    TRN_F32,  TRN_TF32,    TRN_BF16,    TRN_F16,     TRN_F8_E4M3, TRN_F8_E4M3FN, TRN_F8_E5M2, TRN_F8_E3M4, TRN_F8_E8M0,
-    TRN_F6_E2M3, TRN_F6_E3M2, TRN_F4_E2M1, TRN_I8,      TRN_U8,      TRN_I16,       TRN_U16,     TRN_I32,     TRN_U32,
+    TRN_F32,     TRN_TF32,    TRN_BF16,    TRN_F16, TRN_F8_E4M3, TRN_F8_E4M3FN, TRN_F8_E5M2, TRN_F8_E3M4, TRN_F8_E8M0,
+    TRN_F6_E2M3, TRN_F6_E3M2, TRN_F4_E2M1, TRN_I8,  TRN_U8,      TRN_I16,       TRN_U16,     TRN_I32,     TRN_U32,
 };
 static const trn_rounding mode_of[TWIN_MODES] = { TRN_NEAREST_EVEN,    TRN_STOCHASTIC,      TRN_TOWARD_ZERO,
                                                   TRN_TOWARD_POSITIVE, TRN_TOWARD_NEGATIVE, TRN_TO_ODD };
@@ -38,14 +38,15 @@ static twin_way way_of(twin_mode mode, bool saturate, uint32_t random)
 
 static uint32_t encode(int f, uint32_t x, twin_mode mode, bool saturate, uint32_t random)
 {
-    return trn_encode(format_of[f], cases_float_of(x), mode_of[mode], saturate ? TRN_SATURATE : TRN_OVERFLOW_DEFAULT, random);
+    return trn_encode(format_of[f], cases_float_of(x), mode_of[mode], saturate ? TRN_SATURATE : TRN_OVERFLOW_DEFAULT,
+                      random);
 }
 
 static void same_as_twin(int f, uint32_t bits, const twin_number *x, twin_mode mode, bool saturate, uint32_t random)
 {
-    CASES_EQUAL(twin_encode(&twin_formats[f], x, way_of(mode, saturate, random)), encode(f, bits, mode, saturate, random),
-                "%08x to %s, %s%s, random %08x", (unsigned)bits, twin_formats[f].name, trn_round_text(mode_of[mode]),
-                saturate ? ", saturating" : "", (unsigned)random);
+    CASES_EQUAL(twin_encode(&twin_formats[f], x, way_of(mode, saturate, random)),
+                encode(f, bits, mode, saturate, random), "%08x to %s, %s%s, random %08x", (unsigned)bits,
+                twin_formats[f].name, trn_round_text(mode_of[mode]), saturate ? ", saturating" : "", (unsigned)random);
 }
 
 static bool is_nan_bits(uint32_t u) { return (u & 0x7fffffffu) > 0x7f800000u; }
@@ -67,33 +68,60 @@ static uint32_t twin_decoded(int f, uint32_t code)
 static void names(void **state)
 {
     (void)state;
-    static const struct { const char *name; trn_format format; } known[] = {
-        { "float8_e4m3", TRN_F8_E4M3 },       { "F8_E4M3", TRN_F8_E4M3FN },       { "float8_e4m3fn", TRN_F8_E4M3FN },
-        { "float8_e5m2", TRN_F8_E5M2 },       { "F8_E5M2", TRN_F8_E5M2 },         { "float8_e3m4", TRN_F8_E3M4 },
-        { "float8_e8m0fnu", TRN_F8_E8M0 },    { "F8_E8M0", TRN_F8_E8M0 },         { "float6_e2m3fn", TRN_F6_E2M3 },
-        { "float6_e3m2fn", TRN_F6_E3M2 },     { "float4_e2m1fn", TRN_F4_E2M1 },   { "F4", TRN_F4_E2M1 },
-        { "bfloat16", TRN_BF16 },             { "BF16", TRN_BF16 },               { "float16", TRN_F16 },
-        { "F16", TRN_F16 },                   { "tfloat32", TRN_TF32 },           { "tf32", TRN_TF32 },
-        { "float32", TRN_F32 },               { "F32", TRN_F32 },                 { "int8", TRN_I8 },
-        { "I8", TRN_I8 },                     { "uint8", TRN_U8 },                { "U8", TRN_U8 },
-        { "int16", TRN_I16 },                 { "I16", TRN_I16 },                 { "uint16", TRN_U16 },
-        { "U16", TRN_U16 },                   { "int32", TRN_I32 },               { "I32", TRN_I32 },
-        { "uint32", TRN_U32 },                { "U32", TRN_U32 },
+    static const struct {
+        const char *name;
+        trn_format format;
+    } known[] = {
+        { "float8_e4m3", TRN_F8_E4M3 },
+        { "F8_E4M3", TRN_F8_E4M3FN },
+        { "float8_e4m3fn", TRN_F8_E4M3FN },
+        { "float8_e5m2", TRN_F8_E5M2 },
+        { "F8_E5M2", TRN_F8_E5M2 },
+        { "float8_e3m4", TRN_F8_E3M4 },
+        { "float8_e8m0fnu", TRN_F8_E8M0 },
+        { "F8_E8M0", TRN_F8_E8M0 },
+        { "float6_e2m3fn", TRN_F6_E2M3 },
+        { "float6_e3m2fn", TRN_F6_E3M2 },
+        { "float4_e2m1fn", TRN_F4_E2M1 },
+        { "F4", TRN_F4_E2M1 },
+        { "bfloat16", TRN_BF16 },
+        { "BF16", TRN_BF16 },
+        { "float16", TRN_F16 },
+        { "F16", TRN_F16 },
+        { "tfloat32", TRN_TF32 },
+        { "tf32", TRN_TF32 },
+        { "float32", TRN_F32 },
+        { "F32", TRN_F32 },
+        { "int8", TRN_I8 },
+        { "I8", TRN_I8 },
+        { "uint8", TRN_U8 },
+        { "U8", TRN_U8 },
+        { "int16", TRN_I16 },
+        { "I16", TRN_I16 },
+        { "uint16", TRN_U16 },
+        { "U16", TRN_U16 },
+        { "int32", TRN_I32 },
+        { "I32", TRN_I32 },
+        { "uint32", TRN_U32 },
+        { "U32", TRN_U32 },
     };
     for (unsigned i = 0; i < sizeof known / sizeof known[0]; i++)
         CASES_EQUAL(known[i].format, trn_format_from_name(known[i].name), "%s", known[i].name);
 
-    static const char *const unknown[] = { "",     "Float32", "FLOAT32", "f32",      "bf16",    "float8_e4m3fnuz", "F8_e4m3",
-                                           "TF32", "float64", "F64",     "float32 ", " float32", "float",          "unset" };
+    static const char *const unknown[] = { "",        "Float32", "FLOAT32", "f32", "bf16",     "float8_e4m3fnuz",
+                                           "F8_e4m3", "TF32",    "float64", "F64", "float32 ", " float32",
+                                           "float",   "unset" };
     for (unsigned i = 0; i < sizeof unknown / sizeof unknown[0]; i++)
         CASES_EQUAL(TRN_FORMAT_UNSET, trn_format_from_name(unknown[i]), "\"%s\"", unknown[i]);
     CASES_EQUAL(TRN_FORMAT_UNSET, trn_format_from_name(NULL), "a null name");
 
     for (int f = 0; f < TWIN_FORMATS; f++) {
         assert_string_equal(trn_format_name(format_of[f]), twin_formats[f].name);
-        CASES_EQUAL(format_of[f], trn_format_from_name(trn_format_name(format_of[f])), "%s and back", twin_formats[f].name);
+        CASES_EQUAL(format_of[f], trn_format_from_name(trn_format_name(format_of[f])), "%s and back",
+                    twin_formats[f].name);
         CASES_EQUAL(twin_formats[f].bits, trn_format_bits(format_of[f]), "bits of %s", twin_formats[f].name);
-        CASES_EQUAL((twin_formats[f].bits + 7) / 8, trn_format_bytes(format_of[f]), "bytes of %s", twin_formats[f].name);
+        CASES_EQUAL((twin_formats[f].bits + 7) / 8, trn_format_bytes(format_of[f]), "bytes of %s",
+                    twin_formats[f].name);
     }
 }
 
@@ -118,9 +146,11 @@ static void every_code_decodes_as_the_twin_says(void **state)
         if (twin_formats[f].bits > 16) continue;
         for (uint32_t code = 0; code < 1u << twin_formats[f].bits; code++) {
             const uint32_t expected = twin_decoded(f, code);
-            CASES_EQUAL(expected, cases_bits_of(trn_decode(format_of[f], code)), "%s code %04x", twin_formats[f].name, (unsigned)code);
+            CASES_EQUAL(expected, cases_bits_of(trn_decode(format_of[f], code)), "%s code %04x", twin_formats[f].name,
+                        (unsigned)code);
             const uint32_t dirty = code | 0xffffffffu << twin_formats[f].bits; /* bits above the format's are ignored */
-            CASES_EQUAL(expected, cases_bits_of(trn_decode(format_of[f], dirty)), "%s code %08x", twin_formats[f].name, (unsigned)dirty);
+            CASES_EQUAL(expected, cases_bits_of(trn_decode(format_of[f], dirty)), "%s code %08x", twin_formats[f].name,
+                        (unsigned)dirty);
         }
     }
 }
@@ -132,7 +162,8 @@ static void wide_codes_decode_as_the_twin_says(void **state)
     for (int i = 0; i < CASES_STRATIFIED + 100000; i++) {
         const uint32_t u = i < CASES_STRATIFIED ? cases_stratified(i) : cases_u32(&rng), tf = u & 0xffffe000u;
         CASES_EQUAL(u, cases_bits_of(trn_decode(TRN_F32, u)), "float32 keeps its bits, payloads too");
-        CASES_EQUAL(twin_decoded(TWIN_TF32, tf), cases_bits_of(trn_decode(TRN_TF32, tf)), "tfloat32 %08x", (unsigned)tf);
+        CASES_EQUAL(twin_decoded(TWIN_TF32, tf), cases_bits_of(trn_decode(TRN_TF32, tf)), "tfloat32 %08x",
+                    (unsigned)tf);
         CASES_EQUAL(twin_decoded(TWIN_I32, u), cases_bits_of(trn_decode(TRN_I32, u)), "int32 %08x", (unsigned)u);
         CASES_EQUAL(twin_decoded(TWIN_U32, u), cases_bits_of(trn_decode(TRN_U32, u)), "uint32 %08x", (unsigned)u);
     }
@@ -148,12 +179,13 @@ static void every_code_makes_the_round_trip(void **state)
         for (uint32_t i = 0; i < 1u << bits; i++) {
             const uint32_t code = i << twin_formats[f].low_zeros;
             const uint32_t x = cases_bits_of(trn_decode(format_of[f], code));
-            const uint32_t expected = is_nan_bits(x) && twin_formats[f].sort == TWIN_SORT_FLOAT ? twin_nan_code(&twin_formats[f], x >> 31) << twin_formats[f].low_zeros
-                                                                                              : code;
+            const uint32_t expected = is_nan_bits(x) && twin_formats[f].sort == TWIN_SORT_FLOAT
+                                          ? twin_nan_code(&twin_formats[f], x >> 31) << twin_formats[f].low_zeros
+                                          : code;
             for (int mode = 0; mode < TWIN_MODES; mode++)
                 for (int saturate = 0; saturate < 2; saturate++)
-                    CASES_EQUAL(expected, encode(f, x, (twin_mode)mode, saturate, 0xffffffffu), "%s code %05x, %s", twin_formats[f].name,
-                                (unsigned)code, trn_round_text(mode_of[mode]));
+                    CASES_EQUAL(expected, encode(f, x, (twin_mode)mode, saturate, 0xffffffffu), "%s code %05x, %s",
+                                twin_formats[f].name, (unsigned)code, trn_round_text(mode_of[mode]));
         }
     }
 }
@@ -198,7 +230,8 @@ static void golden_decode(void **state)
         int count = 0;
         for (; golden_line(file, v) == 2; count++) {
             const uint32_t code = v[0] << twin_formats[f].low_zeros;
-            CASES_EQUAL(v[1], cases_bits_of(trn_decode(format_of[f], code)), "decode_%s %x", twin_formats[f].name, (unsigned)v[0]);
+            CASES_EQUAL(v[1], cases_bits_of(trn_decode(format_of[f], code)), "decode_%s %x", twin_formats[f].name,
+                        (unsigned)v[0]);
             CASES_EQUAL(v[1], twin_decoded(f, code), "the twin, decode_%s %x", twin_formats[f].name, (unsigned)v[0]);
         }
         fclose(file);
@@ -215,9 +248,10 @@ static void golden_encode_file(const char *kind, bool saturate, const int lines[
         for (; golden_line(file, v) == 2; count++) {
             const uint32_t code = v[1] << twin_formats[f].low_zeros;
             const twin_number x = twin_from_f32(v[0]);
-            CASES_EQUAL(code, encode(f, v[0], TWIN_NEAREST_EVEN, saturate, 0), "%s_%s %08x", kind, twin_formats[f].name, (unsigned)v[0]);
-            CASES_EQUAL(code, twin_encode(&twin_formats[f], &x, way_of(TWIN_NEAREST_EVEN, saturate, 0)), "the twin, %s_%s %08x", kind,
-                        twin_formats[f].name, (unsigned)v[0]);
+            CASES_EQUAL(code, encode(f, v[0], TWIN_NEAREST_EVEN, saturate, 0), "%s_%s %08x", kind, twin_formats[f].name,
+                        (unsigned)v[0]);
+            CASES_EQUAL(code, twin_encode(&twin_formats[f], &x, way_of(TWIN_NEAREST_EVEN, saturate, 0)),
+                        "the twin, %s_%s %08x", kind, twin_formats[f].name, (unsigned)v[0]);
         }
         fclose(file);
         assert_int_equal(lines[f], count);
@@ -257,24 +291,29 @@ static void check_bracket(int f, uint32_t x, uint32_t low, uint32_t away, uint32
     CASES_EQUAL(away, encode(f, x, TWIN_TOWARD_POSITIVE, false, 0), "%08x to %s upwards", (unsigned)x, name);
     CASES_EQUAL(low, encode(f, x, TWIN_TOWARD_NEGATIVE, false, 0), "%08x to %s downwards", (unsigned)x, name);
     CASES_EQUAL(low | sign, encode(f, minus, TWIN_TOWARD_POSITIVE, false, 0), "-%08x to %s upwards", (unsigned)x, name);
-    CASES_EQUAL(away | sign, encode(f, minus, TWIN_TOWARD_NEGATIVE, false, 0), "-%08x to %s downwards", (unsigned)x, name);
+    CASES_EQUAL(away | sign, encode(f, minus, TWIN_TOWARD_NEGATIVE, false, 0), "-%08x to %s downwards", (unsigned)x,
+                name);
     const uint32_t odd = overflow || low >> twin_formats[f].low_zeros & 1u ? low : away;
     CASES_EQUAL(odd, encode(f, x, TWIN_TO_ODD, false, 0), "%08x to %s to odd", (unsigned)x, name);
 
     for (int n = 1; n <= 32; n++) {
         const uint64_t unit = (uint64_t)1 << n, position = fraction >> (32 - n);
         const uint32_t last_stay = (uint32_t)(unit - 1 - position), most = (uint32_t)(unit - 1);
-        CASES_EQUAL(low, encode_bits(f, x, n, last_stay, true), "%08x to %s, %d bits, the last word that stays", (unsigned)x, name, n);
-        if (position) /* the first word that goes */
-            CASES_EQUAL(away, encode_bits(f, x, n, last_stay + 1u, true), "%08x to %s, %d bits, first away", (unsigned)x, name, n);
-        CASES_EQUAL(position ? away : low, encode_bits(f, x, n, most, true), "%08x to %s, %d bits, the largest word", (unsigned)x, name, n);
-        CASES_EQUAL(position && !overflow ? away : low, encode_bits(f, x, n, most, false), "%08x to %s, %d bits, no carry to infinity",
+        CASES_EQUAL(low, encode_bits(f, x, n, last_stay, true), "%08x to %s, %d bits, the last word that stays",
                     (unsigned)x, name, n);
+        if (position) /* the first word that goes */
+            CASES_EQUAL(away, encode_bits(f, x, n, last_stay + 1u, true), "%08x to %s, %d bits, first away",
+                        (unsigned)x, name, n);
+        CASES_EQUAL(position ? away : low, encode_bits(f, x, n, most, true), "%08x to %s, %d bits, the largest word",
+                    (unsigned)x, name, n);
+        CASES_EQUAL(position && !overflow ? away : low, encode_bits(f, x, n, most, false),
+                    "%08x to %s, %d bits, no carry to infinity", (unsigned)x, name, n);
     }
     if (fraction) { /* and through the public call, which compares 32 bits */
-        CASES_EQUAL(low, encode(f, x, TWIN_STOCHASTIC, false, 0u - fraction - 1u), "%08x to %s, stochastic, stays", (unsigned)x, name);
-        CASES_EQUAL(overflow ? low : away, encode(f, x, TWIN_STOCHASTIC, false, 0u - fraction), "%08x to %s, stochastic, away",
+        CASES_EQUAL(low, encode(f, x, TWIN_STOCHASTIC, false, 0u - fraction - 1u), "%08x to %s, stochastic, stays",
                     (unsigned)x, name);
+        CASES_EQUAL(overflow ? low : away, encode(f, x, TWIN_STOCHASTIC, false, 0u - fraction),
+                    "%08x to %s, stochastic, away", (unsigned)x, name);
     }
 }
 
@@ -308,7 +347,8 @@ static void stratified_inputs(void **state)
         for (int f = 0; f < TWIN_FORMATS; f++) {
             if (f == TWIN_F32) continue;
             for (int mode = 0; mode < TWIN_MODES; mode++)
-                for (int saturate = 0; saturate < 2; saturate++) same_as_twin(f, u, &x, (twin_mode)mode, saturate, cases_u32(&rng));
+                for (int saturate = 0; saturate < 2; saturate++)
+                    same_as_twin(f, u, &x, (twin_mode)mode, saturate, cases_u32(&rng));
         }
     }
 }
@@ -320,7 +360,8 @@ static void random_inputs(void **state)
     for (int i = 0; i < 1000000; i++) {
         const uint32_t u = cases_float(&rng), r = cases_u32(&rng);
         const twin_number x = twin_from_f32(u);
-        same_as_twin(1 + cases_below(&rng, TWIN_FORMATS - 1), u, &x, (twin_mode)cases_below(&rng, TWIN_MODES), r & 1u, cases_u32(&rng));
+        same_as_twin(1 + cases_below(&rng, TWIN_FORMATS - 1), u, &x, (twin_mode)cases_below(&rng, TWIN_MODES), r & 1u,
+                     cases_u32(&rng));
     }
 }
 
@@ -328,7 +369,8 @@ static void float32_is_never_changed(void **state)
 {
     (void)state;
     for (int i = 0; i < CASES_STRATIFIED; i += 5)
-        CASES_EQUAL(cases_stratified(i), encode(TWIN_F32, cases_stratified(i), (twin_mode)(i % TWIN_MODES), false, 0xffffffffu), "float32");
+        CASES_EQUAL(cases_stratified(i),
+                    encode(TWIN_F32, cases_stratified(i), (twin_mode)(i % TWIN_MODES), false, 0xffffffffu), "float32");
 }
 
 /* trn_cfp8 as a bare format is 4 exponent bits, bias 7: the same codes as Neuron's E4M3. */
@@ -336,22 +378,25 @@ static void bare_cfp8_is_e4m3(void **state)
 {
     (void)state;
     for (uint32_t code = 0; code < 256; code++)
-        CASES_EQUAL(cases_bits_of(trn_decode(TRN_F8_E4M3, code)), cases_bits_of(trn_decode(TRN_CFP8, code)), "cfp8 code %02x", (unsigned)code);
+        CASES_EQUAL(cases_bits_of(trn_decode(TRN_F8_E4M3, code)), cases_bits_of(trn_decode(TRN_CFP8, code)),
+                    "cfp8 code %02x", (unsigned)code);
     for (int i = 0; i < CASES_STRATIFIED; i += 3)
-        CASES_EQUAL(encode(TWIN_E4M3, cases_stratified(i), TWIN_NEAREST_EVEN, false, 0),
-                    trn_encode(TRN_CFP8, cases_float_of(cases_stratified(i)), TRN_NEAREST_EVEN, TRN_OVERFLOW_DEFAULT, 0), "cfp8 of %08x",
-                    (unsigned)cases_stratified(i));
+        CASES_EQUAL(
+            encode(TWIN_E4M3, cases_stratified(i), TWIN_NEAREST_EVEN, false, 0),
+            trn_encode(TRN_CFP8, cases_float_of(cases_stratified(i)), TRN_NEAREST_EVEN, TRN_OVERFLOW_DEFAULT, 0),
+            "cfp8 of %08x", (unsigned)cases_stratified(i));
 }
 
 static void typed_codecs(void **state)
 {
     (void)state;
-#define TYPED(name, twin_id)                                                                                                     \
-    do {                                                                                                                         \
-        const twin_number x = twin_from_f32(u);                                                                                  \
-        const uint32_t code = twin_encode(&twin_formats[twin_id], &x, twin_plain(TWIN_NEAREST_EVEN));                              \
-        CASES_EQUAL(code, trn_##name##_from_f32(cases_float_of(u)), "trn_" #name "_from_f32(%08x)", (unsigned)u);                  \
-        CASES_EQUAL(twin_decoded(twin_id, code), cases_bits_of(trn_##name##_to_f32(trn_##name##_from_f32(cases_float_of(u)))), #name); \
+#define TYPED(name, twin_id)                                                                                           \
+    do {                                                                                                               \
+        const twin_number x = twin_from_f32(u);                                                                        \
+        const uint32_t code = twin_encode(&twin_formats[twin_id], &x, twin_plain(TWIN_NEAREST_EVEN));                  \
+        CASES_EQUAL(code, trn_##name##_from_f32(cases_float_of(u)), "trn_" #name "_from_f32(%08x)", (unsigned)u);      \
+        CASES_EQUAL(twin_decoded(twin_id, code),                                                                       \
+                    cases_bits_of(trn_##name##_to_f32(trn_##name##_from_f32(cases_float_of(u)))), #name);              \
     } while (0)
     for (int i = 0; i < CASES_STRATIFIED; i += 3) {
         const uint32_t u = cases_stratified(i);
@@ -386,7 +431,9 @@ static uint32_t mpfr_encode(int f, uint32_t u, mpfr_rnd_t rnd)
     const bool negative = mpfr_signbit(y) != 0;
     mpfr_clear(y);
 
-    if (isinf(d)) return twin_encode(t, &(twin_number){ .kind = TWIN_INFINITY, .negative = negative }, twin_plain(TWIN_TOWARD_ZERO));
+    if (isinf(d))
+        return twin_encode(t, &(twin_number){ .kind = TWIN_INFINITY, .negative = negative },
+                           twin_plain(TWIN_TOWARD_ZERO));
     int exponent;
     const double fraction = frexp(fabs(d), &exponent);
     const twin_number value = twin_make(negative, (uint64_t)ldexp(fraction, 53), d == 0 ? 0 : exponent - 53);
@@ -395,15 +442,20 @@ static uint32_t mpfr_encode(int f, uint32_t u, mpfr_rnd_t rnd)
 
 static void same_as_mpfr(int f, uint32_t u)
 {
-    static const struct { mpfr_rnd_t rnd; twin_mode mode; } modes[4] = {
-        { MPFR_RNDN, TWIN_NEAREST_EVEN }, { MPFR_RNDZ, TWIN_TOWARD_ZERO }, { MPFR_RNDU, TWIN_TOWARD_POSITIVE }, { MPFR_RNDD, TWIN_TOWARD_NEGATIVE }
-    };
+    static const struct {
+        mpfr_rnd_t rnd;
+        twin_mode mode;
+    } modes[4] = { { MPFR_RNDN, TWIN_NEAREST_EVEN },
+                   { MPFR_RNDZ, TWIN_TOWARD_ZERO },
+                   { MPFR_RNDU, TWIN_TOWARD_POSITIVE },
+                   { MPFR_RNDD, TWIN_TOWARD_NEGATIVE } };
     const twin_number x = twin_from_f32(u);
     for (int m = 0; m < 4; m++) {
         const uint32_t expected = mpfr_encode(f, u, modes[m].rnd);
-        CASES_EQUAL(expected, encode(f, u, modes[m].mode, false, 0), "MPFR: %08x to %s, mode %d", (unsigned)u, twin_formats[f].name, m);
-        CASES_EQUAL(expected, twin_encode(&twin_formats[f], &x, twin_plain(modes[m].mode)), "MPFR against the twin: %08x to %s, mode %d",
-                    (unsigned)u, twin_formats[f].name, m);
+        CASES_EQUAL(expected, encode(f, u, modes[m].mode, false, 0), "MPFR: %08x to %s, mode %d", (unsigned)u,
+                    twin_formats[f].name, m);
+        CASES_EQUAL(expected, twin_encode(&twin_formats[f], &x, twin_plain(modes[m].mode)),
+                    "MPFR against the twin: %08x to %s, mode %d", (unsigned)u, twin_formats[f].name, m);
     }
 }
 
@@ -488,9 +540,11 @@ static void all_floats(void **state)
                     example = u;
                 }
             }
-            if (wrong) fail_msg("%s, %s: %llu of 2^32 floats are wrong, one is %08x", twin_formats[formats[f]].name,
-                                trn_round_text(mode_of[modes[m]]), (unsigned long long)wrong, (unsigned)example);
-            print_message("%s, %s: all 2^32 floats\n", twin_formats[formats[f]].name, trn_round_text(mode_of[modes[m]]));
+            if (wrong)
+                fail_msg("%s, %s: %llu of 2^32 floats are wrong, one is %08x", twin_formats[formats[f]].name,
+                         trn_round_text(mode_of[modes[m]]), (unsigned long long)wrong, (unsigned)example);
+            print_message("%s, %s: all 2^32 floats\n", twin_formats[formats[f]].name,
+                          trn_round_text(mode_of[modes[m]]));
         }
 }
 
@@ -505,8 +559,8 @@ static void the_sweeps_oracle_is_right(void **state)
         const uint32_t u = cases_stratified(i), random = cases_u32(&rng);
         const twin_number x = twin_from_f32(u);
         const int f = formats[i / 2 % 3], m = i / 6 % SWEEPS;
-        CASES_EQUAL(twin_encode(&twin_formats[f], &x, way_of(modes[m], false, random)), by_double(f, u, (sweep)m, random), "%08x to %s",
-                    (unsigned)u, twin_formats[f].name);
+        CASES_EQUAL(twin_encode(&twin_formats[f], &x, way_of(modes[m], false, random)),
+                    by_double(f, u, (sweep)m, random), "%08x to %s", (unsigned)u, twin_formats[f].name);
     }
 }
 

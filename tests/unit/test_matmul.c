@@ -61,7 +61,8 @@ static void the_scalar_reference_equals_the_twin(void **state)
 static void larger_products(void **state)
 {
     (void)state;
-    static const int mn[] = { 1, 2, 6, 12, 13, 16, 24, 31, 32, 33, 64, 65, 96, 127, 128, 129, 191, 192, 193, 255, 256, 257, 300 };
+    static const int mn[] = { 1,  2,   6,   12,  13,  16,  24,  31,  32,  33,  64, 65,
+                              96, 127, 128, 129, 191, 192, 193, 255, 256, 257, 300 };
     static const int k[] = { 1, 64, 127, 128, 129, 255, 256, 257, 384, 511, 512, 513, 640, 700 };
     const problem_choice choice = { mn, mn, k, COUNT(mn), COUNT(mn), COUNT(k), 3000000 };
     ask_random(13, cases_rounds(60, 1500), &choice, scalar_matmul);
@@ -71,7 +72,8 @@ static void larger_products(void **state)
 static void products_of_several_slabs(void **state)
 {
     (void)state;
-    static const int shape[][3] = { { 390, 40, 530 }, { 3, 1100, 700 }, { 200, 1030, 140 }, { 800, 33, 129 }, { 1, 2100, 600 }, { 2100, 1, 600 }, { 1, 1, 5000 } };
+    static const int shape[][3] = { { 390, 40, 530 }, { 3, 1100, 700 }, { 200, 1030, 140 }, { 800, 33, 129 },
+                                    { 1, 2100, 600 }, { 2100, 1, 600 }, { 1, 1, 5000 } };
     uint64_t rng = 14;
     for (int s = 0; s < COUNT(shape); s++)
         for (int round = 0; round < cases_rounds(1, 20); round++) {
@@ -89,8 +91,9 @@ static void products_of_several_slabs(void **state)
 static void every_format_and_order(void **state)
 {
     (void)state;
-    static const int pair[8][2] = { { TWIN_F32, TWIN_F32 },   { TWIN_F32, TWIN_TF32 }, { TWIN_TF32, TWIN_F32 }, { TWIN_TF32, TWIN_TF32 },
-                                    { TWIN_BF16, TWIN_BF16 }, { TWIN_BF16, TWIN_F16 }, { TWIN_F16, TWIN_BF16 }, { TWIN_F16, TWIN_F16 } };
+    static const int pair[8][2] = { { TWIN_F32, TWIN_F32 },   { TWIN_F32, TWIN_TF32 },  { TWIN_TF32, TWIN_F32 },
+                                    { TWIN_TF32, TWIN_TF32 }, { TWIN_BF16, TWIN_BF16 }, { TWIN_BF16, TWIN_F16 },
+                                    { TWIN_F16, TWIN_BF16 },  { TWIN_F16, TWIN_F16 } };
     static const int dst[3] = { TWIN_F32, TWIN_BF16, TWIN_F16 };
     static const bridge_layout packed[3] = { BRIDGE_PACKED, BRIDGE_PACKED, BRIDGE_PACKED };
     uint64_t rng = 15;
@@ -135,7 +138,8 @@ static void a_single_row(void **state)
         p.twin.rounding = (twin_mode)cases_below(&rng, TWIN_MODES);
         p.twin.seed = cases_next(&rng);
         p.numerics = problem_fast_order(&rng);
-        const bridge_layout layout[3] = { (bridge_layout)cases_below(&rng, BRIDGE_LAYOUTS), b_layout[cases_below(&rng, COUNT(b_layout))],
+        const bridge_layout layout[3] = { (bridge_layout)cases_below(&rng, BRIDGE_LAYOUTS),
+                                          b_layout[cases_below(&rng, COUNT(b_layout))],
                                           (bridge_layout)cases_below(&rng, BRIDGE_OUTPUTS) };
         problem_build(&p, layout, (bridge_values)(i % BRIDGE_VALUES), &rng);
         problem_expect(&p, scalar_matmul);
@@ -156,7 +160,8 @@ static void every_layout(void **state)
         p.twin.k = 1 + cases_below(&rng, 140);
         problem_formats(&p.twin, &rng);
         p.twin.accumulate = c & 1;
-        const bridge_layout layout[3] = { (bridge_layout)(c / 2 % BRIDGE_LAYOUTS), (bridge_layout)(c / 2 / BRIDGE_LAYOUTS % BRIDGE_LAYOUTS),
+        const bridge_layout layout[3] = { (bridge_layout)(c / 2 % BRIDGE_LAYOUTS),
+                                          (bridge_layout)(c / 2 / BRIDGE_LAYOUTS % BRIDGE_LAYOUTS),
                                           (bridge_layout)(c / 2 / BRIDGE_LAYOUTS / BRIDGE_LAYOUTS) };
         problem_build(&p, layout, BRIDGE_WIDE, &rng);
         problem_expect(&p, scalar_matmul);
@@ -209,15 +214,19 @@ static void corners(void **state)
     one.chains = 1;
 
     /* An underflow in the only chain: -2^-160 rounds to -0, and +0 + -0 never happens in a tile of one chain. */
-    CASES_EQUAL(0x80000000, one_f32((const float[]){ -tiny }, (const float[]){ tiny }, 1, false, 0x12345678, &one), "-0 by underflow, one chain");
+    CASES_EQUAL(0x80000000, one_f32((const float[]){ -tiny }, (const float[]){ tiny }, 1, false, 0x12345678, &one),
+                "-0 by underflow, one chain");
     /* With four chains the empty ones add +0, which wins. */
-    CASES_EQUAL(0x00000000, one_f32((const float[]){ -tiny }, (const float[]){ tiny }, 1, false, 0x12345678, NULL), "-0 meets empty chains");
+    CASES_EQUAL(0x00000000, one_f32((const float[]){ -tiny }, (const float[]){ tiny }, 1, false, 0x12345678, NULL),
+                "-0 meets empty chains");
     const float minus4[4] = { -tiny, -tiny, -tiny, -tiny }, plus4[4] = { tiny, tiny, tiny, tiny };
-    CASES_EQUAL(0x80000000, one_f32(minus4, plus4, 4, false, 0x12345678, NULL), "-0 in all four chains survives the first tile");
+    CASES_EQUAL(0x80000000, one_f32(minus4, plus4, 4, false, 0x12345678, NULL),
+                "-0 in all four chains survives the first tile");
     CASES_EQUAL(0x00000000, one_f32(minus4, plus4, 4, true, 0x00000000, NULL), "+0 in PSUM plus a tile of -0");
     CASES_EQUAL(0x80000000, one_f32(minus4, plus4, 4, true, 0x80000000, NULL), "-0 in PSUM plus a tile of -0");
     /* An exact product of zero is not an underflow: +0 + -0 = +0 in the chain already. */
-    CASES_EQUAL(0x00000000, one_f32((const float[]){ -0.0f }, (const float[]){ 1.0f }, 1, false, 0x12345678, &one), "-0 * 1");
+    CASES_EQUAL(0x00000000, one_f32((const float[]){ -0.0f }, (const float[]){ 1.0f }, 1, false, 0x12345678, &one),
+                "-0 * 1");
 
     /* Two tiles of -0: the first overwrites, the second is added. */
     float a[132], b[132];
@@ -225,21 +234,32 @@ static void corners(void **state)
     CASES_EQUAL(0x80000000, one_f32(a, b, 132, false, 0x12345678, NULL), "two tiles of -0");
 
     CASES_EQUAL(0x7fc00000, one_f32((const float[]){ inf }, (const float[]){ 0.0f }, 1, false, 0, NULL), "inf * 0");
-    CASES_EQUAL(0x7fc00000, one_f32((const float[]){ inf, 1 }, (const float[]){ 1, -inf }, 2, false, 0, NULL), "inf - inf across chains");
-    CASES_EQUAL(0x7fc00000, one_f32((const float[]){ nan }, (const float[]){ 1 }, 1, false, 0, NULL), "a NaN loses sign and payload");
-    CASES_EQUAL(0x7fc00000, one_f32((const float[]){ 1 }, (const float[]){ 1 }, 1, true, 0xff812345, NULL), "a NaN in PSUM too");
-    CASES_EQUAL(0xff800000, one_f32((const float[]){ -inf, 5 }, (const float[]){ 2, 7 }, 2, false, 0, NULL), "-inf stays");
-    CASES_EQUAL(0x7f800000, one_f32((const float[]){ huge }, (const float[]){ huge }, 1, false, 0, NULL), "2^200 overflows");
+    CASES_EQUAL(0x7fc00000, one_f32((const float[]){ inf, 1 }, (const float[]){ 1, -inf }, 2, false, 0, NULL),
+                "inf - inf across chains");
+    CASES_EQUAL(0x7fc00000, one_f32((const float[]){ nan }, (const float[]){ 1 }, 1, false, 0, NULL),
+                "a NaN loses sign and payload");
+    CASES_EQUAL(0x7fc00000, one_f32((const float[]){ 1 }, (const float[]){ 1 }, 1, true, 0xff812345, NULL),
+                "a NaN in PSUM too");
+    CASES_EQUAL(0xff800000, one_f32((const float[]){ -inf, 5 }, (const float[]){ 2, 7 }, 2, false, 0, NULL),
+                "-inf stays");
+    CASES_EQUAL(0x7f800000, one_f32((const float[]){ huge }, (const float[]){ huge }, 1, false, 0, NULL),
+                "2^200 overflows");
     /* fmaf: the product alone overflows, the sum does not... in one chain the first term already did. */
-    CASES_EQUAL(0x7f800000, one_f32((const float[]){ huge, -huge }, (const float[]){ huge, huge }, 2, false, 0, &one), "inf, then -2^200");
-    CASES_EQUAL(0x7fc00000, one_f32((const float[]){ huge, -huge }, (const float[]){ huge, huge }, 2, false, 0, NULL), "inf - inf in the merge");
+    CASES_EQUAL(0x7f800000, one_f32((const float[]){ huge, -huge }, (const float[]){ huge, huge }, 2, false, 0, &one),
+                "inf, then -2^200");
+    CASES_EQUAL(0x7fc00000, one_f32((const float[]){ huge, -huge }, (const float[]){ huge, huge }, 2, false, 0, NULL),
+                "inf - inf in the merge");
     /* One chain: 2^127, and then a product of -2^128 that is no binary32 number: the sum is -2^127. */
-    CASES_EQUAL(0xff000000, one_f32((const float[]){ 0x1p127f, -0x1p64f }, (const float[]){ 1, 0x1p64f }, 2, false, 0, &one),
+    CASES_EQUAL(0xff000000,
+                one_f32((const float[]){ 0x1p127f, -0x1p64f }, (const float[]){ 1, 0x1p64f }, 2, false, 0, &one),
                 "a product beyond binary32 enters the sum exactly");
 
-    CASES_EQUAL(0x00000001, one_f32((const float[]){ 0x1p-74f }, (const float[]){ 0x1p-75f }, 1, false, 0, NULL), "the smallest subnormal");
-    CASES_EQUAL(0x00000000, one_f32((const float[]){ 0x1p-75f }, (const float[]){ 0x1p-75f }, 1, false, 0, NULL), "half of it ties to even");
-    CASES_EQUAL(0x00000003, one_f32((const float[]){ 0x1p-149f }, (const float[]){ 3 }, 1, false, 0, NULL), "a subnormal operand");
+    CASES_EQUAL(0x00000001, one_f32((const float[]){ 0x1p-74f }, (const float[]){ 0x1p-75f }, 1, false, 0, NULL),
+                "the smallest subnormal");
+    CASES_EQUAL(0x00000000, one_f32((const float[]){ 0x1p-75f }, (const float[]){ 0x1p-75f }, 1, false, 0, NULL),
+                "half of it ties to even");
+    CASES_EQUAL(0x00000003, one_f32((const float[]){ 0x1p-149f }, (const float[]){ 3 }, 1, false, 0, NULL),
+                "a subnormal operand");
 }
 
 /* K = 0: +0, or unchanged to the last bit of a payload. */
@@ -330,7 +350,8 @@ static void the_way_out(void **state)
             uint32_t expected = 0x3f81;
             if (mode == TWIN_TOWARD_POSITIVE && !sign) expected = 0x3f82;
             if (mode == TWIN_TOWARD_NEGATIVE && sign) expected = 0x3f82;
-            if (mode == TWIN_STOCHASTIC && twin_random_word(args.seed, args.stream, (uint64_t)e) >= 0xc0000000u) expected = 0x3f82;
+            if (mode == TWIN_STOCHASTIC && twin_random_word(args.seed, args.stream, (uint64_t)e) >= 0xc0000000u)
+                expected = 0x3f82;
             CASES_EQUAL(expected | sign, out[e], "mode %d, element %d", mode, e);
         }
     }
@@ -440,7 +461,9 @@ static void refusal_start(refusal *r)
 static void refused(refusal *r, trn_status expected, const char *word)
 {
     const trn_status status = trn_matmul(&r->args);
-    if (status != expected) fail_msg("expected %s, got %s (\"%s\") where %s is wrong", trn_status_text(expected), trn_status_text(status), r->error.text, word);
+    if (status != expected)
+        fail_msg("expected %s, got %s (\"%s\") where %s is wrong", trn_status_text(expected), trn_status_text(status),
+                 r->error.text, word);
     assert_int_equal(expected, r->error.status);
     assert_true(strlen(r->error.text) > 10 && strlen(r->error.text) < sizeof r->error.text - 1);
     if (!strstr(r->error.text, word)) fail_msg("\"%s\" does not say \"%s\"", r->error.text, word);
@@ -451,12 +474,12 @@ static void refused(refusal *r, trn_status expected, const char *word)
     assert_int_equal(0, trn_matmul_scratch_bytes(&r->args));
 }
 
-#define REFUSED(status, word, ...)      \
-    do {                                \
-        refusal r;                      \
-        refusal_start(&r);              \
-        __VA_ARGS__;                    \
-        refused(&r, status, word);      \
+#define REFUSED(status, word, ...)                                                                                     \
+    do {                                                                                                               \
+        refusal r;                                                                                                     \
+        refusal_start(&r);                                                                                             \
+        __VA_ARGS__;                                                                                                   \
+        refused(&r, status, word);                                                                                     \
     } while (0)
 
 static void the_start_of_a_refusal_is_legal(void **state)
@@ -492,7 +515,8 @@ static void refuses_absurd_sizes(void **state)
 {
     (void)state;
     REFUSED(TRN_ESHAPE, "a spans", r.args.a.shape[0] = r.args.dst.shape[0] = INT64_MAX);
-    REFUSED(TRN_ESHAPE, "b spans", r.args.a.shape[1] = 0; r.args.a.shape[0] = 4; r.args.b.shape[0] = (int64_t)1 << 40; r.args.b.shape[1] = (int64_t)1 << 40);
+    REFUSED(TRN_ESHAPE, "b spans", r.args.a.shape[1] = 0; r.args.a.shape[0] = 4; r.args.b.shape[0] = (int64_t)1 << 40;
+            r.args.b.shape[1] = (int64_t)1 << 40);
     REFUSED(TRN_ESHAPE, "a spans", r.args.a.shape[0] = r.args.a.shape[1] = (int64_t)1 << 31);
     REFUSED(TRN_ESHAPE, "a spans", r.args.a.stride[0] = INT64_MAX; r.args.a.stride[1] = 1);
     REFUSED(TRN_ESHAPE, "dst spans", r.args.dst.stride[0] = (int64_t)1 << 60; r.args.dst.stride[1] = 1);
@@ -526,7 +550,8 @@ static void refuses_data(void **state)
     REFUSED(TRN_EINVAL, "overlaps a", r.args.a.data = r.dst);
     REFUSED(TRN_EINVAL, "overlaps a", r.args.a.data = r.dst + 31); /* the last element of dst */
     REFUSED(TRN_EINVAL, "overlaps b", r.args.b.data = r.dst);
-    REFUSED(TRN_EINVAL, "overlaps b", r.args.dst.data = r.dst; r.args.b.data = r.dst + 8; r.args.b.stride[0] = 1; r.args.b.stride[1] = 6);
+    REFUSED(TRN_EINVAL, "overlaps b", r.args.dst.data = r.dst; r.args.b.data = r.dst + 8; r.args.b.stride[0] = 1;
+            r.args.b.stride[1] = 6);
     REFUSED(TRN_EINVAL, "overlaps a", r.args.a.data = (char *)r.dst + 3); /* odd bytes too */
     assert_int_equal(TRN_EINVAL, trn_matmul(NULL));
     assert_int_equal(0, trn_matmul_scratch_bytes(NULL));

@@ -40,7 +40,8 @@ static void build(problem *p, trn_generation generation, int values, uint64_t *r
     p->twin.rounding = cases_one_in(rng, 2) ? TWIN_STOCHASTIC : TWIN_NEAREST_EVEN;
     p->twin.seed = cases_next(rng);
     p->twin.stream = cases_next(rng);
-    const bridge_layout layout[3] = { (bridge_layout)cases_below(rng, BRIDGE_LAYOUTS), (bridge_layout)cases_below(rng, BRIDGE_LAYOUTS),
+    const bridge_layout layout[3] = { (bridge_layout)cases_below(rng, BRIDGE_LAYOUTS),
+                                      (bridge_layout)cases_below(rng, BRIDGE_LAYOUTS),
                                       (bridge_layout)cases_below(rng, BRIDGE_OUTPUTS) };
     problem_build(p, layout, (bridge_values)values, rng);
     p->twin.numerics.k_tile = 128; /* an instruction is one tile, and dst is PSUM: these two fields do not apply */
@@ -65,7 +66,8 @@ static void ask(problem *p, trn_generation generation, trn_isa isa)
 static void one_instruction_equals_the_twin(void **state)
 {
     (void)state;
-    static const int m[] = { 0, 1, 2, 5, 8, 12, 13, 17, 33 }, n[] = { 0, 1, 3, 8, 16, 31, 32, 33, 65 }, k[] = { 0, 1, 2, 3, 4, 5, 15, 64, 100, 127, 128 };
+    static const int m[] = { 0, 1, 2, 5, 8, 12, 13, 17, 33 }, n[] = { 0, 1, 3, 8, 16, 31, 32, 33, 65 },
+                     k[] = { 0, 1, 2, 3, 4, 5, 15, 64, 100, 127, 128 };
     static const trn_generation generations[] = { TRN_GENERATION_DEFAULT, TRN_TRAINIUM1, TRN_TRAINIUM2, TRN_TRAINIUM3 };
     uint64_t rng = 31;
     const int count = cases_rounds(600, 20000);
@@ -99,8 +101,14 @@ static void one_instruction_equals_the_twin(void **state)
 static void full_tiles(void **state)
 {
     (void)state;
-    static const struct { trn_generation generation; int n, dst_format; } tile[] = {
-        { TRN_TRAINIUM1, 512, TWIN_F32 }, { TRN_TRAINIUM2, 512, TWIN_F32 }, { TRN_TRAINIUM3, 4096, TWIN_F32 }, { TRN_TRAINIUM3, 8192, TWIN_BF16 },
+    static const struct {
+        trn_generation generation;
+        int n, dst_format;
+    } tile[] = {
+        { TRN_TRAINIUM1, 512, TWIN_F32 },
+        { TRN_TRAINIUM2, 512, TWIN_F32 },
+        { TRN_TRAINIUM3, 4096, TWIN_F32 },
+        { TRN_TRAINIUM3, 8192, TWIN_BF16 },
     };
     static const bridge_layout packed[3] = { BRIDGE_TRANSPOSED, BRIDGE_PACKED, BRIDGE_PACKED };
     uint64_t rng = 32;
@@ -172,10 +180,13 @@ static void by_instructions(const twin_problem *t)
     }
     const trn_tensor psum = bf16 ? trn_tensor_2d(TRN_BF16, narrow, m, n) : trn_tensor_2d(TRN_F32, wide, m, n);
     for (int i = 0; i < m; i += 128)
-        for (int j = 0; j < n; j += 512) block_by_instructions(p, psum, i, m - i < 128 ? m - i : 128, j, n - j < 512 ? n - j : 512);
+        for (int j = 0; j < n; j += 512)
+            block_by_instructions(p, psum, i, m - i < 128 ? m - i : 128, j, n - j < 512 ? n - j : 512);
     for (int e = 0; e < m * n; e++) {
         const float x = bf16 ? trn_bf16_to_f32(narrow[e]) : wide[e];
-        trni_encoding how = { { bridge_rounding(p->twin.rounding), 0, p->twin.numerics.sr_bits }, TRN_OVERFLOW_DEFAULT, false };
+        trni_encoding how = { { bridge_rounding(p->twin.rounding), 0, p->twin.numerics.sr_bits },
+                              TRN_OVERFLOW_DEFAULT,
+                              false };
         how.how.random = trn_random_field(p->twin.seed, p->twin.stream, (uint64_t)e, p->twin.numerics.sr_bits);
         t->dst[e] = trni_encode_how(bridge_format(p->twin.dst_format), cases_bits_of(x), how);
     }
@@ -239,7 +250,9 @@ static void refusal_start(refusal *r)
 static void refused(refusal *r, trn_status expected, const char *word)
 {
     const trn_status status = trn_nc_matmul(&r->args);
-    if (status != expected) fail_msg("expected %s, got %s (\"%s\") where %s is wrong", trn_status_text(expected), trn_status_text(status), r->error.text, word);
+    if (status != expected)
+        fail_msg("expected %s, got %s (\"%s\") where %s is wrong", trn_status_text(expected), trn_status_text(status),
+                 r->error.text, word);
     assert_int_equal(expected, r->error.status);
     if (!strstr(r->error.text, word)) fail_msg("\"%s\" does not say \"%s\"", r->error.text, word);
     assert_memory_equal(r->dst, r->before, sizeof r->dst);
@@ -248,12 +261,12 @@ static void refused(refusal *r, trn_status expected, const char *word)
     assert_memory_equal(r->dst, r->before, sizeof r->dst);
 }
 
-#define REFUSED(status, word, ...)      \
-    do {                                \
-        static refusal r;               \
-        refusal_start(&r);              \
-        __VA_ARGS__;                    \
-        refused(&r, status, word);      \
+#define REFUSED(status, word, ...)                                                                                     \
+    do {                                                                                                               \
+        static refusal r;                                                                                              \
+        refusal_start(&r);                                                                                             \
+        __VA_ARGS__;                                                                                                   \
+        refused(&r, status, word);                                                                                     \
     } while (0)
 
 /* A problem of this size with a format pair and generation: does the instruction take it, and what does it say? */
@@ -272,7 +285,9 @@ static void limit(trn_generation generation, trn_format dst, int m, int n, int k
     args.moving = trn_tensor_2d(TRN_BF16, operand, k, n);
     args.error = &error;
     const trn_status status = trn_nc_matmul(&args);
-    if (status != expected) fail_msg("generation %d, [%d, %d, %d]: expected %s, got %s (\"%s\")", (int)generation, m, n, k, trn_status_text(expected), trn_status_text(status), error.text);
+    if (status != expected)
+        fail_msg("generation %d, [%d, %d, %d]: expected %s, got %s (\"%s\")", (int)generation, m, n, k,
+                 trn_status_text(expected), trn_status_text(status), error.text);
     if (expected == TRN_OK) {
         CASES_EQUAL(0, cases_bits_of(out[0]) & 0xffff, "zeros times zeros");
         return;
@@ -316,8 +331,10 @@ static void format_mixtures(void **state)
             r.args.moving.format = all[m];
             r.args.moving.data = r.stationary + 4096;
             const bool legal = s < 4 && m < 4 && s / 2 == m / 2;
-            if (legal) assert_int_equal(TRN_OK, trn_nc_matmul(&r.args));
-            else refused(&r, TRN_EFORMAT, trn_format_name(s < 4 ? all[m] : all[s]));
+            if (legal)
+                assert_int_equal(TRN_OK, trn_nc_matmul(&r.args));
+            else
+                refused(&r, TRN_EFORMAT, trn_format_name(s < 4 ? all[m] : all[s]));
         }
     REFUSED(TRN_EFORMAT, "dst is float16", r.args.dst.format = TRN_F16);
     REFUSED(TRN_EFORMAT, "dst is float16", r.args.dst.format = TRN_F16; r.args.generation = TRN_TRAINIUM3);

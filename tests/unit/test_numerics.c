@@ -200,13 +200,47 @@ static void parse_bad_texts(void **state)
 {
     (void)state;
     static const char *const bad[] = {
-        "chains",         "chains=",         "chains=3",       "chains=0",          "chains=32",           "chains=-1",
-        "chains=4x",      "chains= 4",       " chains=4",      "chains =4",         "Chains=4",            "k_tile=0",
-        "k_tile=129",     "k_tile=99999",    "merge=sideways", "product=bf",        "product=bf16x",       "=4",
-        "=",              ",",               "chains=4,",      ",chains=4",         "chains=4,,merge=pairwise", "unknown=1",
-        "trn4",           "TRN2",            "exact=on",       "accumulator_bits=23", "accumulator_bits=54", "sr_bits=33",
-        "sr_bits=0",      "psum_format=float16", "psum_rounding=to_odd", "flush_sums=yes", "flush_sums=1", "flush_sums=",
-        "k_tile=4294967300", "k_tile=0x40",  "single_chain=1", "chains==4",         "chains=4;merge=pairwise",
+        "chains",
+        "chains=",
+        "chains=3",
+        "chains=0",
+        "chains=32",
+        "chains=-1",
+        "chains=4x",
+        "chains= 4",
+        " chains=4",
+        "chains =4",
+        "Chains=4",
+        "k_tile=0",
+        "k_tile=129",
+        "k_tile=99999",
+        "merge=sideways",
+        "product=bf",
+        "product=bf16x",
+        "=4",
+        "=",
+        ",",
+        "chains=4,",
+        ",chains=4",
+        "chains=4,,merge=pairwise",
+        "unknown=1",
+        "trn4",
+        "TRN2",
+        "exact=on",
+        "accumulator_bits=23",
+        "accumulator_bits=54",
+        "sr_bits=33",
+        "sr_bits=0",
+        "psum_format=float16",
+        "psum_rounding=to_odd",
+        "flush_sums=yes",
+        "flush_sums=1",
+        "flush_sums=",
+        "k_tile=4294967300",
+        "k_tile=0x40",
+        "single_chain=1",
+        "chains==4",
+        "chains=4;merge=pairwise",
     };
     for (unsigned i = 0; i < sizeof bad / sizeof bad[0]; i++) {
         trn_numerics n, before;
@@ -268,11 +302,11 @@ static void illegal_values_are_named(void **state)
         n.chains = chains[i];
         illegal(&n, "chains");
     }
-#define ILLEGAL(field, value)                                      \
-    do {                                                           \
-        trn_numerics n = trn_numerics_default(TRN_TRAINIUM2);      \
-        n.field = value;                                           \
-        illegal(&n, #field);                                       \
+#define ILLEGAL(field, value)                                                                                          \
+    do {                                                                                                               \
+        trn_numerics n = trn_numerics_default(TRN_TRAINIUM2);                                                          \
+        n.field = value;                                                                                               \
+        illegal(&n, #field);                                                                                           \
     } while (0)
     ILLEGAL(k_tile, -1);
     ILLEGAL(k_tile, 129);
@@ -338,7 +372,8 @@ static void ask_order(const trn_numerics *n, bridge_values values, uint64_t *rng
     p.twin.seed = cases_next(rng);
     p.twin.stream = cases_next(rng);
     p.numerics = *n;
-    const bridge_layout layout[3] = { (bridge_layout)cases_below(rng, BRIDGE_LAYOUTS), (bridge_layout)cases_below(rng, BRIDGE_LAYOUTS),
+    const bridge_layout layout[3] = { (bridge_layout)cases_below(rng, BRIDGE_LAYOUTS),
+                                      (bridge_layout)cases_below(rng, BRIDGE_LAYOUTS),
                                       (bridge_layout)cases_below(rng, BRIDGE_OUTPUTS) };
     problem_build(&p, layout, values, rng);
     problem_expect(&p, twin_matmul);
@@ -431,7 +466,8 @@ static void the_order_of_the_split_passes(void **state)
             const int rows = side ? p.twin.k : p.twin.m, columns = side ? p.twin.n : p.twin.k;
             for (int i = 0; i < rows; i++)
                 for (int j = 0; j < columns; j++) {
-                    const float unit = side ? 0x1p-68f : 0x1p-69f, high = (float)(1 + cases_below(&rng, 3)), low = (float)cases_below(&rng, 4);
+                    const float unit = side ? 0x1p-68f : 0x1p-69f, high = (float)(1 + cases_below(&rng, 3)),
+                                low = (float)cases_below(&rng, 4);
                     const uint32_t sign = cases_u32(&rng) & 0x80000000u;
                     float *at = (float *)bridge_at(m, i, j);
                     *at = cases_float_of(sign | cases_bits_of(high * unit + low * unit * 0x1p-13f));
@@ -450,9 +486,12 @@ static void the_split_of_what_is_not_finite(void **state)
 {
     (void)state;
     const trn_numerics n = parsed("fp32_mode=split");
-    static const struct { uint32_t x, w, expected; } row[] = {
-        { 0x00000001, 0xff800000, 0xff800000 }, { 0x7f800000, 0x80000fff, 0xff800000 }, { 0x7f800000, 0x3f800001, 0x7f800000 },
-        { 0x7f800000, 0x00000000, 0x7fc00000 }, { 0x7f800001, 0x3f800000, 0x7fc00000 }, { 0xff800000, 0xff800000, 0x7f800000 },
+    static const struct {
+        uint32_t x, w, expected;
+    } row[] = {
+        { 0x00000001, 0xff800000, 0xff800000 }, { 0x7f800000, 0x80000fff, 0xff800000 },
+        { 0x7f800000, 0x3f800001, 0x7f800000 }, { 0x7f800000, 0x00000000, 0x7fc00000 },
+        { 0x7f800001, 0x3f800000, 0x7fc00000 }, { 0xff800000, 0xff800000, 0x7f800000 },
     };
     for (unsigned i = 0; i < sizeof row / sizeof row[0]; i++) {
         uint32_t x = row[i].x, w = row[i].w, out = 0, twins = 0;
@@ -480,7 +519,12 @@ static void the_split_of_what_is_not_finite(void **state)
 static void every_field_matters(void **state)
 {
     (void)state;
-    static const struct { const char *text; int format; bridge_values values; int k; } field[] = {
+    static const struct {
+        const char *text;
+        int format;
+        bridge_values values;
+        int k;
+    } field[] = {
         { "chains=1", TWIN_F32, BRIDGE_NEAR_ONE, 300 },
         { "chains=8", TWIN_F32, BRIDGE_NEAR_ONE, 300 },
         { "chain_layout=blocked", TWIN_F32, BRIDGE_NEAR_ONE, 300 },
@@ -503,13 +547,16 @@ static void every_field_matters(void **state)
         enum { M = 16, N = 16 };
         static float out[2][M * N];
         const int k = field[i].k;
-        bridge_matrix a = bridge_make(field[i].format, M, k, BRIDGE_PACKED, &rng), b = bridge_make(field[i].format, k, N, BRIDGE_PACKED, &rng);
+        bridge_matrix a = bridge_make(field[i].format, M, k, BRIDGE_PACKED, &rng),
+                      b = bridge_make(field[i].format, k, N, BRIDGE_PACKED, &rng);
         bridge_fill(&a, field[i].format, M, k, field[i].values, &rng);
         bridge_fill(&b, field[i].format, k, N, field[i].values, &rng);
         if (field[i].format == TWIN_TF32) bridge_dirty_tf32(&a, M, k, &rng);
         for (int which = 0; which < 2; which++) {
             /* the stochastic row is compared with nearest even in the same PSUM format */
-            const trn_numerics n = parsed(which ? field[i].text : strstr(field[i].text, "stochastic") ? "psum_format=bfloat16" : "");
+            const trn_numerics n = parsed(which                                 ? field[i].text
+                                          : strstr(field[i].text, "stochastic") ? "psum_format=bfloat16"
+                                                                                : "");
             trn_matmul_args args;
             memset(&args, 0, sizeof args);
             args.dst = trn_tensor_2d(TRN_F32, out[which], M, N);
@@ -527,10 +574,18 @@ static void every_field_matters(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(explain_names_every_field_once), cmocka_unit_test(explain_shows_what_is_set), cmocka_unit_test(defaults),
-        cmocka_unit_test(parse_good_texts),               cmocka_unit_test(parse_presets),             cmocka_unit_test(parse_bad_texts),
-        cmocka_unit_test(explain_and_parse_agree),        cmocka_unit_test(illegal_values_are_named),  cmocka_unit_test(each_field_alone),
-        cmocka_unit_test(all_fields_together),            cmocka_unit_test(the_order_of_the_split_passes), cmocka_unit_test(the_split_of_what_is_not_finite),
+        cmocka_unit_test(explain_names_every_field_once),
+        cmocka_unit_test(explain_shows_what_is_set),
+        cmocka_unit_test(defaults),
+        cmocka_unit_test(parse_good_texts),
+        cmocka_unit_test(parse_presets),
+        cmocka_unit_test(parse_bad_texts),
+        cmocka_unit_test(explain_and_parse_agree),
+        cmocka_unit_test(illegal_values_are_named),
+        cmocka_unit_test(each_field_alone),
+        cmocka_unit_test(all_fields_together),
+        cmocka_unit_test(the_order_of_the_split_passes),
+        cmocka_unit_test(the_split_of_what_is_not_finite),
         cmocka_unit_test(every_field_matters),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -47,7 +47,8 @@ static void words_are_laid_out_as_documented(void **state)
     uint32_t out[4];
     twin_philox(counter, key, out);
     for (unsigned lane = 0; lane < 4; lane++)
-        CASES_EQUAL(out[lane], trn_random_u32(0x0123456789abcdef, 0xfedcba9876543210, 0xedcba98476543210u + lane), "lane %u", lane);
+        CASES_EQUAL(out[lane], trn_random_u32(0x0123456789abcdef, 0xfedcba9876543210, 0xedcba98476543210u + lane),
+                    "lane %u", lane);
 }
 
 static void words_equal_the_twins(void **state)
@@ -55,7 +56,8 @@ static void words_equal_the_twins(void **state)
     (void)state;
     uint64_t rng = 1;
     for (int i = 0; i < 200000; i++) {
-        const uint64_t seed = cases_next(&rng), stream = i % 3 ? cases_next(&rng) : 0, index = cases_next(&rng) >> (i % 64);
+        const uint64_t seed = cases_next(&rng), stream = i % 3 ? cases_next(&rng) : 0,
+                       index = cases_next(&rng) >> (i % 64);
         CASES_EQUAL(twin_random_word(seed, stream, index), trn_random_u32(seed, stream, index), "seed %llx index %llx",
                     (unsigned long long)seed, (unsigned long long)index);
     }
@@ -79,7 +81,8 @@ static void fields_share_words(void **state)
 {
     (void)state;
     const uint32_t word0 = trn_random_u32(5, 6, 0), word1 = trn_random_u32(5, 6, 1);
-    for (uint64_t i = 0; i < 4; i++) CASES_EQUAL(word0 >> (8 * i) & 0xffu, trn_random_field(5, 6, i, 8), "byte %d", (int)i);
+    for (uint64_t i = 0; i < 4; i++)
+        CASES_EQUAL(word0 >> (8 * i) & 0xffu, trn_random_field(5, 6, i, 8), "byte %d", (int)i);
     CASES_EQUAL(word1 & 0xffu, trn_random_field(5, 6, 4, 8), "the fifth element starts the second word");
     CASES_EQUAL(word0 & 0xffffu, trn_random_field(5, 6, 0, 16), "low half");
     CASES_EQUAL(word0 >> 16, trn_random_field(5, 6, 1, 16), "high half");
@@ -91,8 +94,8 @@ static void fields_share_words(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(published_answers),      cmocka_unit_test(words_are_laid_out_as_documented),
-        cmocka_unit_test(words_equal_the_twins),  cmocka_unit_test(fields_equal_the_twins),
+        cmocka_unit_test(published_answers),     cmocka_unit_test(words_are_laid_out_as_documented),
+        cmocka_unit_test(words_equal_the_twins), cmocka_unit_test(fields_equal_the_twins),
         cmocka_unit_test(fields_share_words),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -38,11 +38,13 @@ static void small_numbers_exhaustively(void **state)
             for (int negative = 0; negative < 2; negative++) {
                 for (int mode = 0; mode < TWIN_MODES; mode++)
                     if (mode != TWIN_STOCHASTIC)
-                        CASES_EQUAL(twin(m, shift, negative, (twin_mode)mode, 0, 32), library(m, shift, negative, (twin_mode)mode, 0, 32),
-                                    "%u / 2^%d, %s", (unsigned)m, shift, trn_round_text(mode_of[mode]));
+                        CASES_EQUAL(twin(m, shift, negative, (twin_mode)mode, 0, 32),
+                                    library(m, shift, negative, (twin_mode)mode, 0, 32), "%u / 2^%d, %s", (unsigned)m,
+                                    shift, trn_round_text(mode_of[mode]));
                 for (int bits = 1; bits <= 6 && m < 128; bits++)
                     for (uint32_t r = 0; r < 1u << bits; r++)
-                        CASES_EQUAL(twin(m, shift, negative, TWIN_STOCHASTIC, r, bits), library(m, shift, negative, TWIN_STOCHASTIC, r, bits),
+                        CASES_EQUAL(twin(m, shift, negative, TWIN_STOCHASTIC, r, bits),
+                                    library(m, shift, negative, TWIN_STOCHASTIC, r, bits),
                                     "%u / 2^%d, %d random bits %x", (unsigned)m, shift, bits, (unsigned)r);
             }
 }
@@ -62,8 +64,9 @@ static void random_numbers(void **state)
             r = (uint32_t)((unit - position - (uint64_t)(i >> 2 & 1)) & (unit - 1));
         }
         const bool negative = i & 1;
-        CASES_EQUAL(twin(m, shift, negative, mode, r, bits), library(m, shift, negative, mode, r, bits), "%08x / 2^%d, %s, %d bits %x",
-                    (unsigned)m, shift, trn_round_text(mode_of[mode]), bits, (unsigned)r);
+        CASES_EQUAL(twin(m, shift, negative, mode, r, bits), library(m, shift, negative, mode, r, bits),
+                    "%08x / 2^%d, %s, %d bits %x", (unsigned)m, shift, trn_round_text(mode_of[mode]), bits,
+                    (unsigned)r);
     }
 }
 
@@ -98,8 +101,11 @@ static void names(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(small_numbers_exhaustively), cmocka_unit_test(random_numbers), cmocka_unit_test(stochastic_counts),
-        cmocka_unit_test(zero_bits_mean_thirty_two),  cmocka_unit_test(names),
+        cmocka_unit_test(small_numbers_exhaustively),
+        cmocka_unit_test(random_numbers),
+        cmocka_unit_test(stochastic_counts),
+        cmocka_unit_test(zero_bits_mean_thirty_two),
+        cmocka_unit_test(names),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
