@@ -288,7 +288,7 @@ TRNI_FN trn_status trni_numerics_setting(trn_numerics *n, const char *text, size
 }
 
 /* Fills *n from text: settings "field=value" and preset names, separated by commas, applied left to right to the
- * defaults (so the text alone says what *n is). TRN_EINVAL leaves *n alone. */
+ * defaults, so that the text alone says what *n is; a preset starts over. TRN_EINVAL leaves *n alone. */
 TRNI_FN trn_status trn_numerics_parse(trn_numerics *n, const char *text)
 {
     static const struct { const char *name, *setting; } preset[] = {
