@@ -11,15 +11,18 @@
  *
  * DOES: float <-> code for every format of the Trainium engines, by integer arithmetic, with one rounding in any of
  *     the six modes; gradual underflow; canonical NaN with the input's sign.
- * DOES NOT: convert arrays (trn_convert.h), pack sub-byte codes, or read the floating-point environment.
+ * DOES NOT: convert arrays (trn_convert.h), pack sub-byte codes (trn_pack.h), or read the floating-point environment.
  *
  * CONTENTS
  *     trn_format                           the formats
- *     trn_format_info, trn_format_info_of  the row of one: bits, bias, largest code, NaN, what overflow becomes
+ *     trn_format_info, trn_format_info_of  the row of one: names, bits, bias, largest code, NaN, what overflow becomes
+ *     trn_format_limits, trn_format_limits_of  max, min normal, min subnormal, epsilon, infinity, NaN codes
  *     trn_format_name, trn_format_from_name  NKI's spelling; NKI's, ml_dtypes' and safetensors' are understood
  *     trn_format_bits, trn_format_bytes    bits of one code; bytes of one array element
  *     trn_decode, trn_encode               any format
  *     trn_<format>_from_f32, trn_<format>_to_f32   bf16 f16 tf32 f8_e4m3 f8_e4m3fn f8_e5m2 f8_e3m4
+ *     trn_cfp8, trn_cfp8_info, trn_cfp8_valid  Trainium1's configurable FP8: a row made at run time
+ *     trn_cfp8_encode, trn_cfp8_decode     its codec
  *
  * Codes of sign-exponent-mantissa formats, E exponent and M mantissa bits:
  *
@@ -27,6 +30,17 @@
  *           E bits     M bits              = (-1)^s · 2^(1 - bias) · (m/2^M),       e = 0
  *
  * TF32 lives in a 32-bit container: those 19 bits on top, 13 zero bits below.
+ *
+ * TWO TRAPS OF FP8. First, the names: "float8_e4m3" of NKI and ml_dtypes is TRN_F8_E4M3 and ends at 240; "F8_E4M3" of
+ * safetensors and "FP8 E4M3" of OCP are TRN_F8_E4M3FN and end at 448. Second, the codes: the two share all bytes up to
+ * 77, and 14 of the bytes of a checkpoint that ends at 448 are no numbers at all to an engine that ends at 240:
+ *
+ *     byte (sign set)     78 (f8)  79 (f9)  7a (fa)  7b (fb)  7c (fc)  7d (fd)  7e (fe)  7f (ff)
+ *     as E4M3FN            256      288      320      352      384      416      448     NaN
+ *     relabelled E4M3      inf      NaN      NaN      NaN      NaN      NaN      NaN     NaN     (the bits stay)
+ *     converted            inf      inf      inf      inf      inf      inf      inf     NaN     (rounded: 7f -> 7c)
+ *     ", TRN_SATURATE      240      240      240      240      240      240      240     NaN
+ *     halved, converted    128      144      160      176      192      208      224     NaN     (exact: scale by 2)
  *
  * KNOWN FROM: OCP MX v1.0 and OCP OFP8 (E4M3FN, E5M2, E8M0, FP6, FP4); AWS Neuron data types and NKI dtype pages
  *     (E4M3 of Trainium1/2 has infinities and ends at 240, documented); tests/golden (ml_dtypes, MPFR, a table walk).
@@ -57,14 +71,16 @@ typedef enum trn_format {
     TRN_U16,
     TRN_I32,
     TRN_U32,
-    TRN_CFP8 /* configurable FP8 of Trainium1; as a bare format: 4 exponent bits, bias 7 */
+    TRN_CFP8 /* configurable FP8 of Trainium1 (trn_cfp8); as a bare format: 4 exponent bits, bias 7 */
 } trn_format;
 enum { TRNI_FORMAT_COUNT = TRN_CFP8 + 1 };
 
 typedef enum trni_class { TRNI_CLASS_NONE = 0, TRNI_CLASS_FLOAT, TRNI_CLASS_SCALE, TRNI_CLASS_SIGNED, TRNI_CLASS_UNSIGNED } trni_class;
 
 typedef struct trn_format_info {
-    const char *name;
+    const char *name;        /* NKI's, and ml_dtypes' where it has the format (all but TF32 and cFP8) */
+    const char *safetensors; /* or "" */
+    const char *ocp;         /* or "" */
     trni_class kind;
     int bits;          /* of one code; TF32: of its container */
     int exponent_bits; /* E */
@@ -79,27 +95,28 @@ typedef struct trn_format_info {
 TRNI_FN const trn_format_info *trn_format_info_of(trn_format format)
 {
     static const trn_format_info row[TRNI_FORMAT_COUNT] = { /* in the order of the enum */
-        /* name, kind, bits, E, M, bias, low zeros, largest code, what overflow becomes, NaN */
-        /* TRN_FORMAT_UNSET */ { "unset", TRNI_CLASS_NONE, 0, 0, 0, 0, 0, 0, 0, 0 },
-        /* TRN_F32 */ { "float32", TRNI_CLASS_FLOAT, 32, 8, 23, 127, 0, 0x7f7fffff, 0x7f800000, 0x7fc00000 },
-        /* TRN_TF32 */ { "tfloat32", TRNI_CLASS_FLOAT, 32, 8, 10, 127, 13, 0x3fbff, 0x3fc00, 0x3fe00 },
-        /* TRN_BF16 */ { "bfloat16", TRNI_CLASS_FLOAT, 16, 8, 7, 127, 0, 0x7f7f, 0x7f80, 0x7fc0 },
-        /* TRN_F16 */ { "float16", TRNI_CLASS_FLOAT, 16, 5, 10, 15, 0, 0x7bff, 0x7c00, 0x7e00 },
-        /* TRN_F8_E4M3 */ { "float8_e4m3", TRNI_CLASS_FLOAT, 8, 4, 3, 7, 0, 0x77, 0x78, 0x7c },
-        /* TRN_F8_E4M3FN */ { "float8_e4m3fn", TRNI_CLASS_FLOAT, 8, 4, 3, 7, 0, 0x7e, 0x7f, 0x7f },
-        /* TRN_F8_E5M2 */ { "float8_e5m2", TRNI_CLASS_FLOAT, 8, 5, 2, 15, 0, 0x7b, 0x7c, 0x7e },
-        /* TRN_F8_E3M4 */ { "float8_e3m4", TRNI_CLASS_FLOAT, 8, 3, 4, 3, 0, 0x6f, 0x70, 0x78 },
-        /* TRN_F8_E8M0 */ { "float8_e8m0fnu", TRNI_CLASS_SCALE, 8, 8, 0, 127, 0, 0xfe, 0xff, 0xff },
-        /* TRN_F6_E2M3 */ { "float6_e2m3fn", TRNI_CLASS_FLOAT, 6, 2, 3, 1, 0, 0x1f, 0x1f, 0x20 },
-        /* TRN_F6_E3M2 */ { "float6_e3m2fn", TRNI_CLASS_FLOAT, 6, 3, 2, 3, 0, 0x1f, 0x1f, 0x20 },
-        /* TRN_F4_E2M1 */ { "float4_e2m1fn", TRNI_CLASS_FLOAT, 4, 2, 1, 1, 0, 0x7, 0x7, 0x8 },
-        /* TRN_I8 */ { "int8", TRNI_CLASS_SIGNED, 8, 0, 0, 0, 0, 0x7f, 0x7f, 0 },
-        /* TRN_U8 */ { "uint8", TRNI_CLASS_UNSIGNED, 8, 0, 0, 0, 0, 0xff, 0xff, 0 },
-        /* TRN_I16 */ { "int16", TRNI_CLASS_SIGNED, 16, 0, 0, 0, 0, 0x7fff, 0x7fff, 0 },
-        /* TRN_U16 */ { "uint16", TRNI_CLASS_UNSIGNED, 16, 0, 0, 0, 0, 0xffff, 0xffff, 0 },
-        /* TRN_I32 */ { "int32", TRNI_CLASS_SIGNED, 32, 0, 0, 0, 0, 0x7fffffff, 0x7fffffff, 0 },
-        /* TRN_U32 */ { "uint32", TRNI_CLASS_UNSIGNED, 32, 0, 0, 0, 0, 0xffffffff, 0xffffffff, 0 },
-        /* TRN_CFP8 */ { "cfp8", TRNI_CLASS_FLOAT, 8, 4, 3, 7, 0, 0x77, 0x78, 0x7c },
+        /* name, safetensors, OCP, kind, bits, E, M, bias, low zeros, largest code, what overflow becomes, NaN */
+        /* TRN_FORMAT_UNSET */ { "unset", "", "", TRNI_CLASS_NONE, 0, 0, 0, 0, 0, 0, 0, 0 },
+        /* TRN_F32 */ { "float32", "F32", "", TRNI_CLASS_FLOAT, 32, 8, 23, 127, 0, 0x7f7fffff, 0x7f800000, 0x7fc00000 },
+        /* TRN_TF32 */ { "tfloat32", "", "", TRNI_CLASS_FLOAT, 32, 8, 10, 127, 13, 0x3fbff, 0x3fc00, 0x3fe00 },
+        /* TRN_BF16 */ { "bfloat16", "BF16", "", TRNI_CLASS_FLOAT, 16, 8, 7, 127, 0, 0x7f7f, 0x7f80, 0x7fc0 },
+        /* TRN_F16 */ { "float16", "F16", "", TRNI_CLASS_FLOAT, 16, 5, 10, 15, 0, 0x7bff, 0x7c00, 0x7e00 },
+        /* TRN_F8_E4M3 */ { "float8_e4m3", "", "", TRNI_CLASS_FLOAT, 8, 4, 3, 7, 0, 0x77, 0x78, 0x7c },
+        /* TRN_F8_E4M3FN */ {
+            "float8_e4m3fn", "F8_E4M3", "FP8 E4M3", TRNI_CLASS_FLOAT, 8, 4, 3, 7, 0, 0x7e, 0x7f, 0x7f },
+        /* TRN_F8_E5M2 */ { "float8_e5m2", "F8_E5M2", "FP8 E5M2", TRNI_CLASS_FLOAT, 8, 5, 2, 15, 0, 0x7b, 0x7c, 0x7e },
+        /* TRN_F8_E3M4 */ { "float8_e3m4", "", "", TRNI_CLASS_FLOAT, 8, 3, 4, 3, 0, 0x6f, 0x70, 0x78 },
+        /* TRN_F8_E8M0 */ { "float8_e8m0fnu", "F8_E8M0", "E8M0", TRNI_CLASS_SCALE, 8, 8, 0, 127, 0, 0xfe, 0xff, 0xff },
+        /* TRN_F6_E2M3 */ { "float6_e2m3fn", "", "FP6 E2M3", TRNI_CLASS_FLOAT, 6, 2, 3, 1, 0, 0x1f, 0x1f, 0x20 },
+        /* TRN_F6_E3M2 */ { "float6_e3m2fn", "", "FP6 E3M2", TRNI_CLASS_FLOAT, 6, 3, 2, 3, 0, 0x1f, 0x1f, 0x20 },
+        /* TRN_F4_E2M1 */ { "float4_e2m1fn", "F4", "FP4 E2M1", TRNI_CLASS_FLOAT, 4, 2, 1, 1, 0, 0x7, 0x7, 0x8 },
+        /* TRN_I8 */ { "int8", "I8", "INT8", TRNI_CLASS_SIGNED, 8, 0, 0, 0, 0, 0x7f, 0x7f, 0 },
+        /* TRN_U8 */ { "uint8", "U8", "", TRNI_CLASS_UNSIGNED, 8, 0, 0, 0, 0, 0xff, 0xff, 0 },
+        /* TRN_I16 */ { "int16", "I16", "", TRNI_CLASS_SIGNED, 16, 0, 0, 0, 0, 0x7fff, 0x7fff, 0 },
+        /* TRN_U16 */ { "uint16", "U16", "", TRNI_CLASS_UNSIGNED, 16, 0, 0, 0, 0, 0xffff, 0xffff, 0 },
+        /* TRN_I32 */ { "int32", "I32", "", TRNI_CLASS_SIGNED, 32, 0, 0, 0, 0, 0x7fffffff, 0x7fffffff, 0 },
+        /* TRN_U32 */ { "uint32", "U32", "", TRNI_CLASS_UNSIGNED, 32, 0, 0, 0, 0, 0xffffffff, 0xffffffff, 0 },
+        /* TRN_CFP8 */ { "cfp8", "", "", TRNI_CLASS_FLOAT, 8, 4, 3, 7, 0, 0x77, 0x78, 0x7c },
     };
     return &row[(unsigned)format < TRNI_FORMAT_COUNT ? (int)format : (int)TRN_FORMAT_UNSET];
 }
@@ -113,18 +130,12 @@ TRNI_FN bool trni_format_valid(trn_format format) { return trn_format_info_of(fo
  * safetensors' "F8_E4M3" is OCP's, which ends at 448. TRN_FORMAT_UNSET when unknown. */
 TRNI_FN trn_format trn_format_from_name(const char *name)
 {
-    static const struct { const char *name; trn_format format; } alias[] = {
-        { "F32", TRN_F32 },         { "tf32", TRN_TF32 },       { "BF16", TRN_BF16 },       { "F16", TRN_F16 },
-        { "F8_E4M3", TRN_F8_E4M3FN }, { "F8_E5M2", TRN_F8_E5M2 }, { "F8_E8M0", TRN_F8_E8M0 }, { "F4", TRN_F4_E2M1 },
-        { "I8", TRN_I8 },           { "U8", TRN_U8 },           { "I16", TRN_I16 },         { "U16", TRN_U16 },
-        { "I32", TRN_I32 },         { "U32", TRN_U32 },
-    };
-    if (!name) return TRN_FORMAT_UNSET;
-    for (int i = 1; i < TRNI_FORMAT_COUNT; i++)
-        if (strcmp(name, trn_format_name((trn_format)i)) == 0) return (trn_format)i;
-    for (unsigned i = 0; i < sizeof alias / sizeof alias[0]; i++)
-        if (strcmp(name, alias[i].name) == 0) return alias[i].format;
-    return TRN_FORMAT_UNSET;
+    if (!name || !*name) return TRN_FORMAT_UNSET;
+    for (int i = TRN_FORMAT_UNSET + 1; i < TRNI_FORMAT_COUNT; i++) {
+        const trn_format_info *f = trn_format_info_of((trn_format)i);
+        if (strcmp(name, f->name) == 0 || strcmp(name, f->safetensors) == 0) return (trn_format)i;
+    }
+    return strcmp(name, "tf32") == 0 ? TRN_TF32 : TRN_FORMAT_UNSET;
 }
 
 /* ---- decoding ---- */
@@ -151,35 +162,101 @@ TRNI_FN uint32_t trni_decode_float(const trn_format_info *f, uint32_t code)
     return sign | (uint32_t)(exponent - f->bias + 127) << 23 | mantissa;
 }
 
-TRNI_FN float trni_decode_scale(uint32_t code)
+TRNI_FN uint32_t trni_decode_scale(uint32_t code)
 {
     code &= 0xff;
-    if (code == 0xff) return trni_float(TRNI_F32_NAN);
-    return trni_float(code ? code << 23 : 0x00400000u); /* 2^-127 is a binary32 subnormal */
+    if (code == 0xff) return TRNI_F32_NAN;
+    return code ? code << 23 : 0x00400000u; /* 2^-127 is a binary32 subnormal */
 }
 
-TRNI_FN float trni_decode_integer(const trn_format_info *f, uint32_t code)
+/* Through binary32: magnitudes above 2^24 round to nearest even, as on the chip. Not a C cast, which would follow the
+ * rounding mode of the moment. */
+TRNI_FN uint32_t trni_bits_from_integer(uint32_t magnitude, bool negative)
+{
+    if (magnitude == 0) return 0;
+    const trn_rounder nearest = { TRN_NEAREST_EVEN, 0, 0 };
+    const int top = 31 - __builtin_clz(magnitude); /* the leading one goes to bit 23, and a carry into the exponent */
+    const uint32_t significand =
+        top <= 23 ? magnitude << (23 - top) : trn_round_magnitude(magnitude, top - 23, false, nearest);
+    return ((uint32_t)negative << 31) + ((uint32_t)(top + 126) << 23) + significand;
+}
+
+TRNI_FN uint32_t trni_decode_integer(const trn_format_info *f, uint32_t code)
 {
     const uint32_t mask = f->bits == 32 ? 0xffffffffu : (1u << f->bits) - 1, sign = 1u << (f->bits - 1);
-    code &= mask;
-    if (f->kind == TRNI_CLASS_SIGNED && (code & sign)) return (float)((int64_t)code - (int64_t)mask - 1);
-    return (float)code; /* through binary32: magnitudes above 2^24 round to nearest even, as on the chip */
+    const bool negative = f->kind == TRNI_CLASS_SIGNED && (code & sign);
+    return trni_bits_from_integer((negative ? 0u - code : code) & mask, negative);
 }
 
-/* The value of a code, exact. F32 keeps NaN payloads; every other NaN comes back as 7fc00000 or ffc00000. Bits above
- * the format's are ignored. NaN for a format that does not exist. */
-TRNI_FN float trn_decode(trn_format format, uint32_t code)
+/* The binary32 bits of a code of the format that a row describes. */
+TRNI_FN uint32_t trni_decode_row(const trn_format_info *f, uint32_t code)
 {
-    const trn_format_info *f = trn_format_info_of(format);
-    if (format == TRN_F32) return trni_float(code);
     switch (f->kind) {
-    case TRNI_CLASS_FLOAT: return trni_float(trni_decode_float(f, code));
+    case TRNI_CLASS_FLOAT: return f->mantissa_bits == 23 ? code : trni_decode_float(f, code);
     case TRNI_CLASS_SCALE: return trni_decode_scale(code);
     case TRNI_CLASS_SIGNED:
     case TRNI_CLASS_UNSIGNED: return trni_decode_integer(f, code);
     case TRNI_CLASS_NONE:
-    default: return trni_float(TRNI_F32_NAN);
+    default: return TRNI_F32_NAN;
     }
+}
+
+/* The value of a code, exact (integers: rounded to binary32). F32 keeps NaN payloads; every other NaN comes back as
+ * 7fc00000 or ffc00000. Bits above the format's are ignored. NaN for a format that does not exist. */
+TRNI_FN float trn_decode(trn_format format, uint32_t code)
+{
+    return trni_float(trni_decode_row(trn_format_info_of(format), code));
+}
+
+/* ---- limits ---- */
+
+typedef struct trn_format_limits {
+    double max, lowest;            /* largest and most negative finite value */
+    double min_normal;             /* smallest positive normal number; integers: 1 */
+    double min_subnormal;          /* smallest positive number of all */
+    double epsilon;                /* from 1 to the next larger number; integers: 1 */
+    bool has_infinity;
+    uint32_t infinity_code;        /* of +infinity; 0 when there is none */
+    uint32_t nan_first, nan_last;  /* the positive codes that are NaN; first > last when there is none */
+} trn_format_limits;
+
+TRNI_FN double trni_power_of_two(int exponent) /* normal numbers of binary64 only */
+{
+    const uint64_t bits = (uint64_t)(exponent + 1023) << 52;
+    double power;
+    memcpy(&power, &bits, sizeof power);
+    return power;
+}
+
+TRNI_FN trn_format_limits trni_limits_of_row(const trn_format_info *f)
+{
+    trn_format_limits l = { 0, 0, 1, 1, 1, false, 0, 1, 0 };
+    l.max = f->max_code;
+    if (f->kind == TRNI_CLASS_SIGNED) l.lowest = -l.max - 1;
+    if (f->kind == TRNI_CLASS_SCALE) l.nan_first = l.nan_last = f->nan_code;
+    if (f->kind != TRNI_CLASS_FLOAT && f->kind != TRNI_CLASS_SCALE) return l;
+
+    const bool scale = f->kind == TRNI_CLASS_SCALE; /* its exponent field 0 is a power of two like any other */
+    const int M = f->mantissa_bits, least = (scale ? 0 : 1) - f->bias;
+    const uint32_t all_ones = (1u << (f->exponent_bits + M)) - 1;
+    l.max = (double)trni_float(trni_decode_row(f, f->max_code << f->low_zeros));
+    l.min_normal = trni_power_of_two(least);
+    l.min_subnormal = trni_power_of_two(least - M);
+    l.lowest = scale ? l.min_normal : -l.max;
+    l.epsilon = trni_power_of_two(-M);
+    l.has_infinity = !scale && f->overflow_code > f->max_code && f->overflow_code != f->nan_code;
+    if (l.has_infinity) l.infinity_code = f->overflow_code << f->low_zeros;
+    if (f->max_code < all_ones) {
+        l.nan_first = (f->max_code + 1 + l.has_infinity) << f->low_zeros;
+        l.nan_last = all_ones << f->low_zeros;
+    }
+    return l;
+}
+
+/* All zero but `nan_first` = 1 and the units for a format that does not exist. */
+TRNI_FN trn_format_limits trn_format_limits_of(trn_format format)
+{
+    return trni_limits_of_row(trn_format_info_of(format));
 }
 
 /* ---- encoding ---- */
@@ -271,18 +348,22 @@ TRNI_FN uint32_t trni_encode_integer(const trn_format_info *f, uint32_t bits, tr
     return (uint32_t)code & (f->bits == 32 ? 0xffffffffu : (1u << f->bits) - 1);
 }
 
-TRNI_FN uint32_t trni_encode_how(trn_format format, uint32_t bits, trni_encoding how)
+/* The code of binary32 bits in the format that a row describes. */
+TRNI_FN uint32_t trni_encode_row(const trn_format_info *f, uint32_t bits, trni_encoding how)
 {
-    const trn_format_info *f = trn_format_info_of(format);
-    if (format == TRN_F32) return bits;
     switch (f->kind) {
-    case TRNI_CLASS_FLOAT: return trni_encode_float(f, bits, how);
+    case TRNI_CLASS_FLOAT: return f->mantissa_bits == 23 ? bits : trni_encode_float(f, bits, how);
     case TRNI_CLASS_SCALE: return trni_encode_scale(bits, how);
     case TRNI_CLASS_SIGNED:
     case TRNI_CLASS_UNSIGNED: return trni_encode_integer(f, bits, how);
     case TRNI_CLASS_NONE:
     default: return 0;
     }
+}
+
+TRNI_FN uint32_t trni_encode_how(trn_format format, uint32_t bits, trni_encoding how)
+{
+    return trni_encode_row(trn_format_info_of(format), bits, how);
 }
 
 /* The code nearest to x in the sense of `rounding`; `random` is used by TRN_STOCHASTIC only (all 32 bits of it).
@@ -326,5 +407,52 @@ TRNI_TO(f8_e5m2, uint8_t, TRN_F8_E5M2)
 TRNI_TO(f8_e3m4, uint8_t, TRN_F8_E3M4)
 #undef TRNI_FROM
 #undef TRNI_TO
+
+/* ---- configurable FP8 ----
+ *
+ * | s | E exponent bits | 7 - E mantissa bits |, any bias that keeps all values normal numbers of binary32. With
+ * infinities the top exponent is reserved, as in E4M3; without, only the last code is NaN, as in E4M3FN. That Trainium1
+ * has configurable range and precision is `documented` (AWS data types; the adjustable bias: NeuronCore-v3); no register,
+ * legal range or default is public: 2..5 exponent bits, any bias and both endings are `assumed`. */
+
+typedef struct trn_cfp8 {
+    int exponent_bits; /* 2..5; mantissa bits = 7 - exponent_bits */
+    int bias;          /* as it stands; exponent_bits and bias both 0: what TRN_CFP8 means by itself, 4 bits and 7 */
+    bool no_infinity;
+} trn_cfp8;
+
+TRNI_FN trn_format_info trn_cfp8_info(trn_cfp8 c)
+{
+    trn_format_info f = *trn_format_info_of(TRN_CFP8);
+    if (c.exponent_bits || c.bias) {
+        f.exponent_bits = c.exponent_bits;
+        f.bias = c.bias;
+    }
+    if (f.exponent_bits < 2 || f.exponent_bits > 5) return *trn_format_info_of(TRN_FORMAT_UNSET);
+    f.mantissa_bits = 7 - f.exponent_bits;
+    f.overflow_code = c.no_infinity ? 0x7f : ((1u << f.exponent_bits) - 1) << f.mantissa_bits;
+    f.nan_code = c.no_infinity ? 0x7f : f.overflow_code | 1u << (f.mantissa_bits - 1);
+    f.max_code = f.overflow_code - 1;
+    const int top = (int)(f.max_code >> f.mantissa_bits); /* the largest exponent field */
+    if (f.bias > 127 - f.mantissa_bits || f.bias < top - 127) return *trn_format_info_of(TRN_FORMAT_UNSET);
+    return f;
+}
+
+/* false: exponent bits outside 2..5, or a bias that would take some value out of binary32's normal range. */
+TRNI_FN bool trn_cfp8_valid(trn_cfp8 c) { return trn_cfp8_info(c).kind != TRNI_CLASS_NONE; }
+
+/* NaN and 0 for a descriptor that is not valid. */
+TRNI_FN float trn_cfp8_decode(trn_cfp8 c, uint32_t code)
+{
+    const trn_format_info f = trn_cfp8_info(c);
+    return trni_float(trni_decode_row(&f, code));
+}
+
+TRNI_FN uint32_t trn_cfp8_encode(trn_cfp8 c, float x, trn_rounding rounding, trn_overflow overflow, uint32_t random)
+{
+    const trn_format_info f = trn_cfp8_info(c);
+    const trni_encoding how = { { rounding, random, 32 }, overflow, false };
+    return trni_encode_row(&f, trni_bits(x), how);
+}
 
 #endif /* TRN_FORMAT_H */

@@ -53,7 +53,7 @@ TRNI_FN const char *trn_round_text(trn_rounding rounding)
     return (unsigned)rounding < TRNI_ROUNDING_COUNT ? name[(unsigned)rounding] : "unknown";
 }
 
-/* Rounds magnitude / 2^shift to an integer; magnitude < 2^31, shift >= 0. `negative` is the sign of the number whose
+/* Rounds magnitude / 2^shift to an integer; shift >= 0. `negative` is the sign of the number whose
  * magnitude this is; only the directed modes look at it. Exact quotients never move. */
 TRNI_FN uint32_t trn_round_magnitude(uint32_t magnitude, int shift, bool negative, trn_rounder how)
 {

@@ -15,10 +15,10 @@
  *
  * CONTENTS
  *     trn_tensor                the view
- *     trn_cfp8                  exponent bits and bias of a configurable FP8 view
  *     trn_tensor_1d, trn_tensor_2d, trn_tensor_nd   packed views
  *     trn_tensor_transposed     last two axes swapped
  *     trn_tensor_elements       product of the shape
+ *     trn_tensor_format_info    the row of its format, a configurable FP8 included
  *     trn_tensor_check          is this view usable as an input, or as an output?
  *     trn_tensor_overlap        do two views share a byte? (exact for ordinary layouts, else it says yes)
  *
@@ -31,12 +31,6 @@
 #include "trn_format.h"
 
 #define TRN_MAX_RANK 6
-
-typedef struct trn_cfp8 {
-    int exponent_bits; /* 2..5; mantissa bits = 7 - exponent_bits */
-    int bias;
-    bool no_infinity;
-} trn_cfp8;
 
 typedef struct trn_tensor {
     void *data;
@@ -109,6 +103,11 @@ TRNI_FN int64_t trn_tensor_elements(trn_tensor t)
         if (t.shape[i] == 0) return 0;
     for (int i = 0; i < t.rank; i++) n *= t.shape[i];
     return n;
+}
+
+TRNI_FN trn_format_info trn_tensor_format_info(const trn_tensor *t)
+{
+    return t->format == TRN_CFP8 ? trn_cfp8_info(t->cfp8) : *trn_format_info_of(t->format);
 }
 
 /* ---- checks ---- */
@@ -227,6 +226,10 @@ TRNI_FN trn_status trn_tensor_check(const trn_tensor *t, const char *name, trni_
 {
     if (!trni_format_valid(t->format))
         return trni_fail(error, TRN_EFORMAT, "%s has no valid format (%d)", name, (int)t->format);
+    if (t->format == TRN_CFP8 && !trn_cfp8_valid(t->cfp8))
+        return trni_fail(error, TRN_EFORMAT,
+                         "%s is cfp8 with %d exponent bits and bias %d; 2 to 5 bits and values of 2^-126 to 2^127 exist",
+                         name, t->cfp8.exponent_bits, t->cfp8.bias);
     if (t->rank < 1 || t->rank > TRN_MAX_RANK || (rank && t->rank != rank))
         return trni_fail(error, TRN_ESHAPE, "%s has rank %d, expected %d", name, t->rank, rank ? rank : TRN_MAX_RANK);
     const bool packed = trni_strides_packed(t);
