@@ -48,7 +48,7 @@ static void floats_of(trn_cfp8 c, const twin_format *t, int step)
     static const trn_rounding mode_of[TWIN_MODES] = { TRN_NEAREST_EVEN,    TRN_STOCHASTIC,      TRN_TOWARD_ZERO,
                                                       TRN_TOWARD_POSITIVE, TRN_TOWARD_NEGATIVE, TRN_TO_ODD };
     uint64_t rng = (uint64_t)(c.exponent_bits * 1000 + c.bias);
-    for (int i = (int)(rng % 7); i < CASES_STRATIFIED; i += step) {
+    for (int i = cases_below(&rng, step); i < CASES_STRATIFIED; i += step) {
         const uint32_t u = cases_stratified(i);
         const twin_number x = twin_from_f32(u);
         twin_way way = twin_plain((twin_mode)cases_below(&rng, TWIN_MODES));
