@@ -91,12 +91,72 @@ static void fields_share_words(void **state)
     CASES_EQUAL(word1, trn_random_field(5, 6, 1, 32), "all of word 1");
 }
 
+/* ---- many at once ---- */
+
+enum { MOST = 2100, MARGIN = 16 };
+static const trn_isa isas[] = { TRN_ISA_AUTO, TRN_ISA_PORTABLE, TRN_ISA_AVX2, TRN_ISA_AVX512, TRN_ISA_NEON };
+enum { ISAS = sizeof isas / sizeof isas[0] };
+
+/* A length below 70 or up to MOST, and an index that often lies where a block, 2^32 or 2^64 ends. */
+static size_t some_length(uint64_t *rng) { return (size_t)cases_below(rng, cases_one_in(rng, 4) ? MOST : 70); }
+static uint64_t some_index(uint64_t *rng)
+{
+    static const uint64_t near[] = { 0, (uint64_t)1 << 32, (uint64_t)1 << 33, (uint64_t)1 << 34, (uint64_t)1 << 63 };
+    if (cases_one_in(rng, 3)) return cases_next(rng);
+    return near[cases_below(rng, 5)] + (uint64_t)cases_below(rng, 300) - (cases_one_in(rng, 4) ? 0 : 200);
+}
+
+/* Any part of the stream, for any instruction set, is what the single calls say; nothing is written beside it. An
+ * instruction set that this host lacks changes nothing either. */
+static void filled_words_are_the_single_ones(void **state)
+{
+    (void)state;
+    uint64_t rng = 3;
+    static uint32_t word[MOST + 2 * MARGIN];
+    for (int i = 0; i < cases_rounds(1500, 100000); i++) {
+        const uint64_t seed = cases_next(&rng), stream = cases_one_in(&rng, 2) ? cases_next(&rng) : 0;
+        const uint64_t index = some_index(&rng);
+        const size_t n = some_length(&rng), at = MARGIN / 2 + (size_t)cases_below(&rng, MARGIN);
+        memset(word, 0xa5, sizeof word);
+        trn_random_fill(word + at, n, seed, stream, index, isas[i % ISAS]);
+        for (size_t j = 0; j < MOST + 2 * MARGIN; j++) {
+            const bool inside = j >= at && j < at + n;
+            const uint32_t want = inside ? trn_random_u32(seed, stream, index + (j - at)) : 0xa5a5a5a5u;
+            CASES_EQUAL(want, word[j], "isa %s, seed %llx stream %llx index %llx, %d words, word %d",
+                        trn_isa_text(isas[i % ISAS]), (unsigned long long)seed, (unsigned long long)stream,
+                        (unsigned long long)index, (int)n, (int)(j - at));
+        }
+    }
+}
+
+static void filled_fields_are_the_single_ones(void **state)
+{
+    (void)state;
+    uint64_t rng = 4;
+    static uint32_t field[MOST + 2 * MARGIN];
+    for (int i = 0; i < cases_rounds(2000, 100000); i++) {
+        const uint64_t seed = cases_next(&rng), stream = cases_next(&rng), index = some_index(&rng);
+        const size_t n = some_length(&rng), at = MARGIN / 2 + (size_t)cases_below(&rng, MARGIN);
+        const int bits = cases_one_in(&rng, 2) ? 8 << cases_below(&rng, 3) : 1 + cases_below(&rng, 32);
+        memset(field, 0xa5, sizeof field);
+        trn_random_fields(field + at, n, bits, seed, stream, index, isas[i % ISAS]);
+        for (size_t j = 0; j < MOST + 2 * MARGIN; j++) {
+            const bool inside = j >= at && j < at + n;
+            const uint32_t want = inside ? trn_random_field(seed, stream, index + (j - at), bits) : 0xa5a5a5a5u;
+            CASES_EQUAL(want, field[j], "isa %s, seed %llx stream %llx index %llx, %d fields of %d bits, field %d",
+                        trn_isa_text(isas[i % ISAS]), (unsigned long long)seed, (unsigned long long)stream,
+                        (unsigned long long)index, (int)n, bits, (int)(j - at));
+        }
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(published_answers),     cmocka_unit_test(words_are_laid_out_as_documented),
         cmocka_unit_test(words_equal_the_twins), cmocka_unit_test(fields_equal_the_twins),
-        cmocka_unit_test(fields_share_words),
+        cmocka_unit_test(fields_share_words),    cmocka_unit_test(filled_words_are_the_single_ones),
+        cmocka_unit_test(filled_fields_are_the_single_ones),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
