@@ -117,8 +117,8 @@ static void names_in_four_worlds(void **state)
         { TRN_F8_E5M2, "float8_e5m2", "F8_E5M2", "FP8 E5M2" },
         { TRN_F8_E3M4, "float8_e3m4", "", "" },
         { TRN_F8_E8M0, "float8_e8m0fnu", "F8_E8M0", "E8M0" },
-        { TRN_F6_E2M3, "float6_e2m3fn", "", "FP6 E2M3" },
-        { TRN_F6_E3M2, "float6_e3m2fn", "", "FP6 E3M2" },
+        { TRN_F6_E2M3, "float6_e2m3fn", "F6_E2M3", "FP6 E2M3" },
+        { TRN_F6_E3M2, "float6_e3m2fn", "F6_E3M2", "FP6 E3M2" },
         { TRN_F4_E2M1, "float4_e2m1fn", "F4", "FP4 E2M1" },
         { TRN_I8, "int8", "I8", "INT8" },
     };
