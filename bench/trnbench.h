@@ -12,7 +12,8 @@
  *     trnbench_peak.c       what the host's multiply-add units can do
  *     trnbench_peers.c      OpenBLAS and oneDNN, loaded when they are there
  *     trnbench_table.c      tables as text, CSV and JSON
- *     trnbench_report.c     the HTML page
+ *     trnbench_report.c     the HTML page of matmul
+ *     trnbench_page.c       what HTML pages share
  *     trnbench_cli.c        options, messages, progress, time
  *
  * Data goes to stdout, everything else to stderr. Exit status: TB_OK, TB_FAILED, TB_USAGE.

@@ -5,44 +5,12 @@
  * scheme. Every mark carries a <title> with its numbers. Nothing is loaded from anywhere.
  */
 #include "trnbench_matmul.h"
+#include "trnbench_page.h"
 
 #include <math.h>
 #include <string.h>
 
 /* ---- text ---- */
-
-static void print_escaped(FILE *out, const char *text)
-{
-    static const struct {
-        char c;
-        const char *entity;
-    } row[] = { { '&', "&amp;" }, { '<', "&lt;" }, { '>', "&gt;" }, { '"', "&quot;" } };
-    for (; *text; text++) {
-        const char *entity = NULL;
-        for (size_t i = 0; i < sizeof row / sizeof row[0]; i++)
-            if (*text == row[i].c) entity = row[i].entity;
-        if (entity)
-            fputs(entity, out);
-        else
-            fputc(*text, out);
-    }
-}
-
-/* 1.07e13 -> "10.7 P" with unit "flop/s" -> "10.7 Pflop/s" */
-static const char *si(char *text, size_t size, double value, const char *unit)
-{
-    static const struct {
-        double size;
-        const char *prefix;
-    } row[] = { { 1e18, "E" }, { 1e15, "P" }, { 1e12, "T" }, { 1e9, "G" }, { 1e6, "M" }, { 1e3, "k" } };
-    for (size_t i = 0; i < sizeof row / sizeof row[0]; i++)
-        if (value >= 0.9995 * row[i].size) {
-            snprintf(text, size, "%.3g %s%s", value / row[i].size, row[i].prefix, unit);
-            return text;
-        }
-    snprintf(text, size, "%.3g %s", value, unit);
-    return text;
-}
 
 static const char *seconds(char *text, size_t size, double value)
 {
@@ -50,63 +18,6 @@ static const char *seconds(char *text, size_t size, double value)
     snprintf(text, size, "%.3g %s", value / unit, value >= 1 ? "s" : value >= 1e-3 ? "ms" : "µs");
     return text;
 }
-
-static const char *percent(char *text, size_t size, double share)
-{
-    const double p = 100 * share;
-    snprintf(text, size, p >= 99.95 ? "%.0f %%" : p >= 0.095 ? "%.1f %%" : p >= 0.0095 ? "%.2f %%" : "%.0e %%", p);
-    return text;
-}
-
-/* ---- the page ---- */
-
-/* clang-format off: one rule a line */
-static const char style[] =
-    ":root{color-scheme:light dark;"
-    "--bg:#fbfbfa;--card:#ffffff;--ink:#1b1d22;--soft:#5b6270;--faint:#8a909c;--line:#e3e4e8;--track:#eceef2;"
-    "--tensor:#2563c9;--hbm:#d9730d;--dma:#a03fb5;--startup:#7d8796;--peer:#a3a9b5;"
-    "--f0:#0f8a7e;--f1:#c2820a;--f2:#2563c9;--f3:#c43d72;--f4:#6d5bd0;--f5:#4b8b1f}"
-    "@media(prefers-color-scheme:dark){:root{"
-    "--bg:#111317;--card:#181b21;--ink:#eceef2;--soft:#a7aebb;--faint:#757d8b;--line:#2a2e37;--track:#262a33;"
-    "--tensor:#6ea3ff;--hbm:#f5a04a;--dma:#d68be6;--startup:#8f98a8;--peer:#6a7282;"
-    "--f0:#45c8ba;--f1:#e8b13f;--f2:#6ea3ff;--f3:#f27aa6;--f4:#a99bff;--f5:#8fd05a}}"
-    "*{box-sizing:border-box}"
-    "body{margin:0;background:var(--bg);color:var(--ink);font-variant-numeric:tabular-nums;"
-    "font:15px/1.55 system-ui,-apple-system,'Segoe UI',Roboto,'Helvetica Neue',Arial,sans-serif}"
-    "main{max-width:1180px;margin:0 auto;padding:44px 28px 64px}"
-    "h1{font-size:30px;line-height:1.2;letter-spacing:-.02em;margin:0 0 8px;font-weight:650}"
-    "h2{font-size:20px;letter-spacing:-.01em;margin:52px 0 4px;font-weight:620}"
-    "h3{margin:0 0 2px;font-size:15px;font-weight:620}"
-    "p{margin:0 0 14px;color:var(--soft);max-width:88ch}"
-    ".lead{font-size:17px}"
-    ".sub{color:var(--soft);font-size:13px;margin:0 0 10px}"
-    ".facts{display:flex;flex-wrap:wrap;gap:12px;margin:24px 0 0}"
-    ".fact,.card,.panel{background:var(--card);border:1px solid var(--line);border-radius:14px}"
-    ".fact{padding:14px 18px;flex:1 1 190px}"
-    ".fact b{display:block;font-size:24px;font-weight:640;letter-spacing:-.02em;line-height:1.25}"
-    ".fact span{color:var(--soft);font-size:13px}"
-    ".card{padding:18px 20px;margin:16px 0;overflow-x:auto}"
-    ".panel{padding:14px 14px 8px}"
-    ".grid{display:grid;grid-template-columns:repeat(auto-fill,minmax(330px,1fr));gap:14px;margin:16px 0}"
-    ".legend{display:flex;flex-wrap:wrap;gap:6px 18px;font-size:13px;color:var(--soft);margin:10px 0}"
-    ".legend i{display:inline-block;width:11px;height:11px;border-radius:3px;margin-right:7px;vertical-align:-1px}"
-    ".legend i.o{border-radius:50%}"
-    ".legend i.ring{border-radius:50%;border:2px solid var(--soft)}"
-    "svg{display:block;width:100%;height:auto;overflow:visible}"
-    "svg text{font-family:inherit;fill:var(--soft);font-size:12px}"
-    "svg .name{fill:var(--ink);font-weight:560}"
-    "svg .num{fill:var(--ink)}"
-    "svg .tick{fill:var(--faint);font-size:11px}"
-    "svg .small{font-size:11px}"
-    ".wide{min-width:860px}"
-    "details summary{cursor:pointer;color:var(--soft);font-size:14px}"
-    "table{border-collapse:collapse;font-size:13px;width:100%;margin-top:10px}"
-    "th{text-align:left;color:var(--soft);font-weight:560}"
-    "th,td{padding:5px 14px 5px 0;border-bottom:1px solid var(--line);white-space:nowrap}"
-    ".r{text-align:right}"
-    "footer{margin-top:48px;padding-top:18px;border-top:1px solid var(--line)}"
-    "footer p{font-size:13px}";
-/* clang-format on */
 
 static const char *limit_colour(trn_limit limit)
 {
@@ -154,10 +65,10 @@ static void spec_cell(FILE *out, const tb_cost *c, trn_format format, double x, 
         return;
     }
     const double filled = c->share_of_spec > 1 ? width : width * c->share_of_spec;
-    percent(share, sizeof share, c->share_of_spec);
+    tb_percent(share, sizeof share, c->share_of_spec);
     fprintf(out, "<g><title>%s: %s of %s (%s), %s a pass; %s for %.0f %% of the time</title>", tb_format_short(format),
-            si(achieved, sizeof achieved, c->tflops * 1e12, "flop/s"),
-            si(spec, sizeof spec, c->spec_tflops * 1e12, "flop/s"), share, seconds(time, sizeof time, c->time_s),
+            tb_si(achieved, sizeof achieved, c->tflops * 1e12, "flop/s"),
+            tb_si(spec, sizeof spec, c->spec_tflops * 1e12, "flop/s"), share, seconds(time, sizeof time, c->time_s),
             trn_limit_name(c->limit), 100 * c->limit_share);
     fprintf(out, "<rect x='%.1f' y='%.1f' width='%.1f' height='%d' rx='3' fill='var(--track)'/>", x, y - 4.0, width,
             BAR_HEIGHT);
@@ -165,7 +76,7 @@ static void spec_cell(FILE *out, const tb_cost *c, trn_format format, double x, 
             fmax(filled, 2), BAR_HEIGHT, limit_colour(c->limit));
     fprintf(out, "<text class='num small' x='%.1f' y='%.1f'>%s</text>", x + width + 7, y + 5, share);
     fprintf(out, "<text class=tick x='%.1f' y='%.1f'>%s of %s, %s</text></g>\n", x, y + 19,
-            si(achieved, sizeof achieved, c->tflops * 1e12, ""), si(spec, sizeof spec, c->spec_tflops * 1e12, ""),
+            tb_si(achieved, sizeof achieved, c->tflops * 1e12, ""), tb_si(spec, sizeof spec, c->spec_tflops * 1e12, ""),
             time);
 }
 
@@ -187,7 +98,7 @@ static void print_spec_bars(FILE *out, const tb_job *job, int work)
     int rows = 0;
     for (int s = 0; s < TRN_SYSTEM_COUNT; s++) rows += job->system[s];
     fputs("<div class=card><h3>", out);
-    print_escaped(out, w->name);
+    tb_escape(out, w->name);
     fprintf(out, "%s%s</h3><div class=sub>", *w->phase ? ", " : "", w->phase);
     if (w->model)
         fprintf(out, "%lld token%s through %d linear layers", (long long)w->tokens, w->tokens == 1 ? "" : "s",
@@ -262,14 +173,14 @@ static void draw_axes(FILE *out, const axes *a)
         const double x = at_x(a, pow(10, e));
         fprintf(out, "<line x1='%.1f' x2='%.1f' y1='%.1f' y2='%.1f' stroke='var(--line)'/>", x, x, a->top, a->bottom);
         fprintf(out, "<text class=tick x='%.1f' y='%.1f' text-anchor=middle>%s</text>", x, a->bottom + 15,
-                si(text, sizeof text, pow(10, e), ""));
+                tb_si(text, sizeof text, pow(10, e), ""));
     }
     const double every = a->y1 - a->y0 > 5 ? 2 : 1;
     for (double e = a->y0; e <= a->y1; e += every) {
         const double y = at_y(a, pow(10, e));
         fprintf(out, "<line x1='%.1f' x2='%.1f' y1='%.1f' y2='%.1f' stroke='var(--line)'/>", a->left, a->right, y, y);
         fprintf(out, "<text class=tick x='%.1f' y='%.1f' text-anchor=end>%s</text>", a->left - 6, y + 4,
-                si(text, sizeof text, pow(10, e), ""));
+                tb_si(text, sizeof text, pow(10, e), ""));
     }
     fprintf(out, "<text class=tick x='%.1f' y='%.1f' text-anchor=end>flop/s</text>", a->left - 6, a->top - 4);
     fprintf(out, "<text class=tick x='%.1f' y='%.1f' text-anchor=middle>flop per byte of HBM traffic</text>\n",
@@ -287,7 +198,7 @@ static void draw_slope(FILE *out, const axes *a, double bytes_per_s, double peak
     fprintf(out, "<line x1='%.1f' y1='%.1f' x2='%.1f' y2='%.1f' stroke='var(--soft)'%s/>", a->right - 112, y - 4,
             a->right - 94, y - 4, dashed);
     fprintf(out, "<text class=tick x='%.1f' y='%.1f'>%s %s</text>\n", a->right - 88, y, name,
-            si(rate, sizeof rate, bytes_per_s, "B/s"));
+            tb_si(rate, sizeof rate, bytes_per_s, "B/s"));
 }
 
 /* Formats with the same published rate share one line. */
@@ -309,7 +220,7 @@ static void draw_roofs(FILE *out, const tb_job *job, const axes *a, const trn_sy
         fprintf(out, "<line x1='%.1f' x2='%.1f' y1='%.1f' y2='%.1f' stroke='var(--soft)' stroke-width='1.6'/>",
                 at_x(a, rate / slope), a->right, y, y);
         fprintf(out, "<text class=tick x='%.1f' y='%.1f' text-anchor=end>%s %s</text>\n", a->right, y - 5, names,
-                si(text, sizeof text, rate, "flop/s"));
+                tb_si(text, sizeof text, rate, "flop/s"));
     }
     draw_slope(out, a, slope, r->peak, r->hbm <= r->dma ? "HBM" : "DMA", 0);
     draw_slope(out, a, fmax(r->hbm, r->dma), r->peak, r->hbm <= r->dma ? "DMA" : "HBM", 1);
@@ -328,12 +239,12 @@ static void draw_point(FILE *out, const tb_job *job, const axes *a, const tb_ite
             at_x(a, c->core.flops / c->core.bytes), at_y(a, c->tflops * 1e12),
             fmax(5.2 - 0.9 * format_index(job, item->format), 1.6), ring ? "stroke" : "fill",
             format_colour(job, item->format), ring ? " stroke-width='1.5' fill='var(--card)'" : "");
-    print_escaped(out, w->name);
+    tb_escape(out, w->name);
     fprintf(out, " %s %s, %s, %lld × %lld × %lld: %s", w->phase, w->model ? p->layer : "",
             tb_format_short(item->format), (long long)p->m, (long long)p->n, (long long)p->k,
-            si(achieved, sizeof achieved, c->tflops * 1e12, "flop/s"));
+            tb_si(achieved, sizeof achieved, c->tflops * 1e12, "flop/s"));
     fprintf(out, " (%s of spec) at %.3g flop/B, limited by %s</title></circle>\n",
-            percent(share, sizeof share, c->share_of_spec), c->core.flops / c->core.bytes, trn_limit_name(c->limit));
+            tb_percent(share, sizeof share, c->share_of_spec), c->core.flops / c->core.bytes, trn_limit_name(c->limit));
 }
 
 static void print_roofline(FILE *out, const tb_job *job, trn_system system)
@@ -438,7 +349,7 @@ static double host_group(FILE *out, const tb_job *job, const host_scale *s, int 
         if (!shown(item, head->work)) continue;
         const tb_host_peer *peer = &item->host->peer[TB_OPENBLAS];
         const int n =
-            snprintf(text, sizeof text, "%s of peak", percent(share, sizeof share, item->host->share_of_peak));
+            snprintf(text, sizeof text, "%s of peak", tb_percent(share, sizeof share, item->host->share_of_peak));
         if (peer->there) snprintf(text + n, sizeof text - (size_t)n, ", %.2f × OpenBLAS", peer->ratio);
         snprintf(colour, sizeof colour, "--f%d", format_colour(job, item->format));
         host_bar(out, s, y, item->host->flops_per_s, tb_format_short(item->format), colour, text);
@@ -480,7 +391,7 @@ static void print_host_bars(FILE *out, const tb_job *job, int work)
     double y = 24;
     if (height <= 0) return;
     fputs("<div class=card><h3>", out);
-    print_escaped(out, w->name);
+    tb_escape(out, w->name);
     fprintf(out,
             "%s%s</h3><div class=sub>GF/s on %d thread%s, best round; sizes are those that were run</div><svg "
             "class=wide viewBox='0 0 %d %.0f' role=img>\n",
@@ -499,11 +410,6 @@ static void print_host_bars(FILE *out, const tb_job *job, int work)
 }
 
 /* ---- facts, tables, notes ---- */
-
-static void fact(FILE *out, const char *number, const char *text)
-{
-    fprintf(out, "<div class=fact><b>%s</b><span>%s</span></div>", number, text);
-}
 
 typedef struct summary {
     int64_t compared, wrong;
@@ -539,11 +445,11 @@ static void best_of_systems(FILE *out, const tb_job *job)
                 if (job->system[s] && c.there && c.share_of_spec > best.share_of_spec)
                     best = c, system = s, work = w, format = f;
             }
-    percent(number, sizeof number, best.share_of_spec);
+    tb_percent(number, sizeof number, best.share_of_spec);
     snprintf(text, sizeof text, "of spec at best: %s, %s, %s of %s", trn_system_spec_of((trn_system)system)->title,
-             tb_format_short(job->format[format]), si(rate, sizeof rate, best.tflops * 1e12, "flop/s"),
+             tb_format_short(job->format[format]), tb_si(rate, sizeof rate, best.tflops * 1e12, "flop/s"),
              *job->work[work].phase ? job->work[work].phase : "this product");
-    fact(out, number, text);
+    tb_fact(out, number, text);
 }
 
 static void print_facts(FILE *out, const tb_job *job)
@@ -555,41 +461,22 @@ static void print_facts(FILE *out, const tb_job *job)
     if (s.best_rate > 0) {
         snprintf(number, sizeof number, "%.0f GF/s", s.best_rate / 1e9);
         snprintf(text, sizeof text, "best product on this host, %s of its multiply-add peak",
-                 percent(share, sizeof share, s.best_share));
-        fact(out, number, text);
+                 tb_percent(share, sizeof share, s.best_share));
+        tb_fact(out, number, text);
     }
     if (s.ratios) {
         snprintf(number, sizeof number, "%.2f ×", exp(s.log_ratio / s.ratios));
         snprintf(text, sizeof text, "OpenBLAS sgemm, geometric mean of %d measurements", s.ratios);
-        fact(out, number, text);
+        tb_fact(out, number, text);
     }
     if (s.compared) {
         snprintf(number, sizeof number, s.wrong ? "%lld wrong" : "%lld equal",
                  (long long)(s.wrong ? s.wrong : s.compared));
-        fact(out, number,
+        tb_fact(out, number,
              s.wrong ? "outputs differ from the definition"
                      : "outputs compared bit for bit with the definition, none differs");
     }
     fputs("</div>\n", out);
-}
-
-static void print_html_table(FILE *out, const tb_table *t)
-{
-    char text[64];
-    fputs("<table><tr>", out);
-    for (int c = 0; c < t->columns; c++)
-        fprintf(out, "<th%s>%s</th>", t->column[c].kind == TB_TEXT ? "" : " class=r", t->column[c].name);
-    fputs("</tr>\n", out);
-    for (int r = 0; r < t->rows; r++) {
-        fputs("<tr>", out);
-        for (int c = 0; c < t->columns; c++) {
-            fputs(t->column[c].kind == TB_TEXT ? "<td>" : "<td class=r>", out);
-            print_escaped(out, tb_cell_text(t, r, c, text, sizeof text));
-            fputs("</td>", out);
-        }
-        fputs("</tr>\n", out);
-    }
-    fputs("</table>\n", out);
 }
 
 static void print_tables(FILE *out, const tb_job *job)
@@ -597,7 +484,7 @@ static void print_tables(FILE *out, const tb_job *job)
     tb_table totals;
     tb_total_rows(&totals, job);
     fprintf(out, "<details class=card><summary>All %d totals as a table</summary>", totals.rows);
-    print_html_table(out, &totals);
+    tb_html_table(out, &totals);
     fputs("</details>\n", out);
     tb_table_free(&totals);
 }
@@ -608,9 +495,9 @@ static void print_host_note(FILE *out, const tb_job *job)
     const char *openblas = tb_peer_version(TB_OPENBLAS);
     const double attention = tb_attention(job);
     fputs("<p><b>This host.</b> ", out);
-    print_escaped(out, tb_host_processor());
+    tb_escape(out, tb_host_processor());
     fprintf(out, ", %s kernels, %d thread%s, compiled by ", isa, job->host.threads, job->host.threads == 1 ? "" : "s");
-    print_escaped(out, TB_COMPILER);
+    tb_escape(out, TB_COMPILER);
     fprintf(out, "; peer: %s. All candidates run in turn within each round; bars are the best round, ratios the ",
             openblas ? openblas : "none");
     fputs("median over rounds. Large products are timed on a part: all of K, fewer rows and columns.", out);
@@ -628,7 +515,7 @@ static void print_notes(FILE *out, const tb_job *job)
     fputs("A model, not a measurement on a device.</p>\n", out);
     if (job->run_host) print_host_note(out, job);
     fprintf(out, "<p>trnbench %s · numerics ", TRN_VERSION);
-    print_escaped(out, job->numerics_text ? job->numerics_text : "default");
+    tb_escape(out, job->numerics_text ? job->numerics_text : "default");
     fprintf(out, " · seed %llu · ", (unsigned long long)job->host.seed);
     fputs("Trainium is a trademark of its owner; this page is not affiliated with them.</p></footer>\n", out);
 }
@@ -636,16 +523,12 @@ static void print_notes(FILE *out, const tb_job *job)
 void tb_print_report(FILE *out, const void *context)
 {
     const tb_job *job = context;
-    fprintf(out,
-            "<!doctype html>\n<html lang=en><head><meta charset=utf-8><meta name=viewport "
-            "content='width=device-width,initial-scale=1'>"
-            "<title>trnbench matmul</title><style>%s</style></head><body><main>\n",
-            style);
+    tb_page_open(out, "trnbench matmul");
     fputs("<h1>Matrix products on Trainium: achieved against spec</h1>\n<p class=lead>", out);
     for (int w = 0; w < job->works; w++) {
         if (w && !strcmp(job->work[w].name, job->work[w - 1].name)) continue;
         fputs(w ? ", " : "", out);
-        print_escaped(out, job->work[w].name);
+        tb_escape(out, job->work[w].name);
     }
     fputs(" on every system, by the documented costs of the engines", out);
     if (job->run_host)
@@ -668,5 +551,5 @@ void tb_print_report(FILE *out, const void *context)
     for (int w = 0; w < job->works; w++) print_host_bars(out, job, w);
     print_tables(out, job);
     print_notes(out, job);
-    fputs("</main></body></html>\n", out);
+    tb_page_close(out);
 }

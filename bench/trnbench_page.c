@@ -1,0 +1,133 @@
+/* trnbench_page.c - the shell of an HTML report: its style, its text, its tables.
+ * SPDX-License-Identifier: MIT
+ */
+#include "trnbench_page.h"
+
+#include <stddef.h>
+
+/* ---- text ---- */
+
+void tb_escape(FILE *out, const char *text)
+{
+    static const struct {
+        char c;
+        const char *entity;
+    } row[] = { { '&', "&amp;" }, { '<', "&lt;" }, { '>', "&gt;" }, { '"', "&quot;" } };
+    for (; *text; text++) {
+        const char *entity = NULL;
+        for (size_t i = 0; i < sizeof row / sizeof row[0]; i++)
+            if (*text == row[i].c) entity = row[i].entity;
+        if (entity)
+            fputs(entity, out);
+        else
+            fputc(*text, out);
+    }
+}
+
+/* 1.07e13 -> "10.7 P" with unit "flop/s" -> "10.7 Pflop/s" */
+const char *tb_si(char *text, size_t size, double value, const char *unit)
+{
+    static const struct {
+        double size;
+        const char *prefix;
+    } row[] = { { 1e18, "E" }, { 1e15, "P" }, { 1e12, "T" }, { 1e9, "G" }, { 1e6, "M" }, { 1e3, "k" } };
+    for (size_t i = 0; i < sizeof row / sizeof row[0]; i++)
+        if (value >= 0.9995 * row[i].size) {
+            snprintf(text, size, "%.3g %s%s", value / row[i].size, row[i].prefix, unit);
+            return text;
+        }
+    snprintf(text, size, "%.3g %s", value, unit);
+    return text;
+}
+
+const char *tb_percent(char *text, size_t size, double share)
+{
+    const double p = 100 * share;
+    snprintf(text, size, p >= 99.95 ? "%.0f %%" : p >= 0.095 ? "%.1f %%" : p >= 0.0095 ? "%.2f %%" : "%.0e %%", p);
+    return text;
+}
+
+/* ---- the page ---- */
+
+/* clang-format off: one rule a line */
+static const char style[] =
+    ":root{color-scheme:light dark;"
+    "--bg:#fbfbfa;--card:#ffffff;--ink:#1b1d22;--soft:#5b6270;--faint:#8a909c;--line:#e3e4e8;--track:#eceef2;"
+    "--tensor:#2563c9;--hbm:#d9730d;--dma:#a03fb5;--startup:#7d8796;--peer:#a3a9b5;"
+    "--f0:#0f8a7e;--f1:#c2820a;--f2:#2563c9;--f3:#c43d72;--f4:#6d5bd0;--f5:#4b8b1f}"
+    "@media(prefers-color-scheme:dark){:root{"
+    "--bg:#111317;--card:#181b21;--ink:#eceef2;--soft:#a7aebb;--faint:#757d8b;--line:#2a2e37;--track:#262a33;"
+    "--tensor:#6ea3ff;--hbm:#f5a04a;--dma:#d68be6;--startup:#8f98a8;--peer:#6a7282;"
+    "--f0:#45c8ba;--f1:#e8b13f;--f2:#6ea3ff;--f3:#f27aa6;--f4:#a99bff;--f5:#8fd05a}}"
+    "*{box-sizing:border-box}"
+    "body{margin:0;background:var(--bg);color:var(--ink);font-variant-numeric:tabular-nums;"
+    "font:15px/1.55 system-ui,-apple-system,'Segoe UI',Roboto,'Helvetica Neue',Arial,sans-serif}"
+    "main{max-width:1180px;margin:0 auto;padding:44px 28px 64px}"
+    "h1{font-size:30px;line-height:1.2;letter-spacing:-.02em;margin:0 0 8px;font-weight:650}"
+    "h2{font-size:20px;letter-spacing:-.01em;margin:52px 0 4px;font-weight:620}"
+    "h3{margin:0 0 2px;font-size:15px;font-weight:620}"
+    "p{margin:0 0 14px;color:var(--soft);max-width:88ch}"
+    ".lead{font-size:17px}"
+    ".sub{color:var(--soft);font-size:13px;margin:0 0 10px}"
+    ".facts{display:flex;flex-wrap:wrap;gap:12px;margin:24px 0 0}"
+    ".fact,.card,.panel{background:var(--card);border:1px solid var(--line);border-radius:14px}"
+    ".fact{padding:14px 18px;flex:1 1 190px}"
+    ".fact b{display:block;font-size:24px;font-weight:640;letter-spacing:-.02em;line-height:1.25}"
+    ".fact span{color:var(--soft);font-size:13px}"
+    ".card{padding:18px 20px;margin:16px 0;overflow-x:auto}"
+    ".panel{padding:14px 14px 8px}"
+    ".grid{display:grid;grid-template-columns:repeat(auto-fill,minmax(330px,1fr));gap:14px;margin:16px 0}"
+    ".legend{display:flex;flex-wrap:wrap;gap:6px 18px;font-size:13px;color:var(--soft);margin:10px 0}"
+    ".legend i{display:inline-block;width:11px;height:11px;border-radius:3px;margin-right:7px;vertical-align:-1px}"
+    ".legend i.o{border-radius:50%}"
+    ".legend i.ring{border-radius:50%;border:2px solid var(--soft)}"
+    "svg{display:block;width:100%;height:auto;overflow:visible}"
+    "svg text{font-family:inherit;fill:var(--soft);font-size:12px}"
+    "svg .name{fill:var(--ink);font-weight:560}"
+    "svg .num{fill:var(--ink)}"
+    "svg .tick{fill:var(--faint);font-size:11px}"
+    "svg .small{font-size:11px}"
+    ".wide{min-width:860px}"
+    "details summary{cursor:pointer;color:var(--soft);font-size:14px}"
+    "table{border-collapse:collapse;font-size:13px;width:100%;margin-top:10px}"
+    "th{text-align:left;color:var(--soft);font-weight:560}"
+    "th,td{padding:5px 14px 5px 0;border-bottom:1px solid var(--line);white-space:nowrap}"
+    ".r{text-align:right}"
+    "footer{margin-top:48px;padding-top:18px;border-top:1px solid var(--line)}"
+    "footer p{font-size:13px}";
+/* clang-format on */
+
+void tb_page_open(FILE *out, const char *title)
+{
+    fputs("<!doctype html>\n<html lang=en><head><meta charset=utf-8><meta name=viewport "
+          "content='width=device-width,initial-scale=1'><title>",
+          out);
+    tb_escape(out, title);
+    fprintf(out, "</title><style>%s</style></head><body><main>\n", style);
+}
+
+void tb_page_close(FILE *out) { fputs("</main></body></html>\n", out); }
+
+void tb_fact(FILE *out, const char *number, const char *text)
+{
+    fprintf(out, "<div class=fact><b>%s</b><span>%s</span></div>", number, text);
+}
+
+void tb_html_table(FILE *out, const tb_table *t)
+{
+    char text[64];
+    fputs("<table><tr>", out);
+    for (int c = 0; c < t->columns; c++)
+        fprintf(out, "<th%s>%s</th>", t->column[c].kind == TB_TEXT ? "" : " class=r", t->column[c].name);
+    fputs("</tr>\n", out);
+    for (int r = 0; r < t->rows; r++) {
+        fputs("<tr>", out);
+        for (int c = 0; c < t->columns; c++) {
+            fputs(t->column[c].kind == TB_TEXT ? "<td>" : "<td class=r>", out);
+            tb_escape(out, tb_cell_text(t, r, c, text, sizeof text));
+            fputs("</td>", out);
+        }
+        fputs("</tr>\n", out);
+    }
+    fputs("</table>\n", out);
+}
