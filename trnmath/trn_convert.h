@@ -25,10 +25,7 @@
  *     trn_convert        does it, or says in one sentence why not; on failure nothing is written
  *
  * How it works: the axes are sorted and merged so that the innermost one is as long and as contiguous as can be, the
- * index space is cut into tiles, and each row of a tile runs through straight-line kernels. F32 to and from BF16, F16
- * and TF32, nearest even, have vector kernels; so has stochastic rounding to BF16 and TF32. Everything else takes the
- * codec of trn_format.h, element by element. All kernels are exact in any floating-point environment: they use integer
- * arithmetic, and float steps whose results are exact and normal.
+ * index space is cut into tiles, and each row of a tile runs through the straight-line kernels of trn_cast.h.
  *
  * KNOWN FROM: tests/unit/test_convert.c (every BF16 and F16 code, all 2^32 floats at level 2, the golden vectors);
  *     bench/convert_speed.c for what each kernel is worth.
@@ -36,7 +33,7 @@
 #ifndef TRN_CONVERT_H
 #define TRN_CONVERT_H
 
-#include "trn_cpu.h"
+#include "trn_cast.h"
 #include "trn_random.h"
 #include "trn_tensor.h"
 
@@ -52,260 +49,6 @@ typedef struct trn_convert_args {
     trn_isa isa;           /* 0 = the best of this host; the bits do not depend on it */
     trn_error *error;      /* optional */
 } trn_convert_args;
-
-/* ---- kernels: one element, branch-free, so that both compilers vectorise the loop around it ---- */
-
-/* The caller's arrays may hold floats and sit at any address. */
-typedef uint32_t trni_any32 __attribute__((may_alias, aligned(1)));
-typedef uint16_t trni_any16 __attribute__((may_alias, aligned(1)));
-
-TRNI_INLINE uint32_t trni_canonical_nan(uint32_t u) { return (u & TRNI_F32_SIGN) | TRNI_F32_NAN; }
-
-TRNI_INLINE uint32_t trni_bits_from_bf16(uint16_t code)
-{
-    const uint32_t u = (uint32_t)code << 16;
-    return trni_is_nan_bits(u) ? trni_canonical_nan(u) : u;
-}
-
-TRNI_INLINE uint32_t trni_bits_from_tf32(uint32_t code)
-{
-    const uint32_t u = code & ~0x1fffu;
-    return trni_is_nan_bits(u) ? trni_canonical_nan(u) : u;
-}
-
-/* As trni_bf16_from_bits: adding just under half, plus one when the kept part is odd, carries exactly when nearest
- * even rounds up, and the carry of the largest finite number runs into infinity. Right for everything but NaN. */
-TRNI_INLINE uint16_t trni_bf16_from_number(uint32_t u) { return (uint16_t)((u + 0x7fffu + (u >> 16 & 1u)) >> 16); }
-TRNI_INLINE uint32_t trni_tf32_from_number(uint32_t u) { return (u + 0xfffu + (u >> 13 & 1u)) & ~0x1fffu; }
-
-TRNI_INLINE uint32_t trni_tf32_from_bits(uint32_t u)
-{
-    return trni_is_nan_bits(u) ? trni_canonical_nan(u) : trni_tf32_from_number(u);
-}
-
-/* yes where the condition holds, no elsewhere, without a branch: were the float steps below behind a ?:, gcc would
- * move them into the branch and then, since they might trap, refuse to vectorise. */
-TRNI_INLINE uint32_t trni_either(bool condition, uint32_t yes, uint32_t no)
-{
-    const uint32_t mask = 0u - (uint32_t)condition;
-    return (yes & mask) | (no & ~mask);
-}
-
-/* Subnormals: the 10-bit integer m is exact in binary32, and so is m · 2^-24, which is normal. */
-TRNI_INLINE uint32_t trni_bits_from_f16(uint16_t code)
-{
-    const uint32_t sign = (uint32_t)(code & 0x8000u) << 16, m = code & 0x7fffu;
-    const uint32_t normal = (m << 13) + (112u << 23), small = trni_bits((float)(int32_t)m * 0x1p-24f);
-    const uint32_t finite = trni_either(m < 0x400u, small, normal);
-    const uint32_t other = trni_either(m > 0x7c00u, TRNI_F32_NAN, TRNI_F32_INF);
-    return sign | trni_either(m < 0x7c00u, finite, other);
-}
-
-/* Below 2^-14 the result counts units of 2^-24: y = |x| · 2^24 is exact and at most 2^10, its whole part k and its rest
- * y - k are exact, and the rest rounds up when it is above one half, or equal to it with k odd. A subnormal x gives 0
- * whether or not the processor reads it as zero. From 2^-14 on, moving the exponent and rounding as for BF16 is right.
- * No choice is needed: with y held at 2^10, `small` is the larger below 2^-14 (512 + t/2 >= t in the binade underneath)
- * and `normal` above. A NaN is cut to infinity's code before its own bit is added. */
-TRNI_INLINE uint16_t trni_f16_from_bits(uint32_t u)
-{
-    const int32_t m = (int32_t)(u & ~TRNI_F32_SIGN), least_normal = 0x38800000; /* 2^-14 */
-    const float y = trni_float((uint32_t)(m < least_normal ? m : least_normal)) * 0x1p24f;
-    const int32_t k = (int32_t)y;
-    const int32_t rest = (int32_t)trni_bits(y - (float)k);
-    const int32_t small = k + (rest + (k & 1) > 0x3f000000);
-    const int32_t normal = (m - (112 << 23) + 0xfff + (m >> 13 & 1)) >> 13;
-    const int32_t finite = small > normal ? small : normal;
-    const int32_t code = (finite < 0x7c00 ? finite : 0x7c00) + ((m > 0x7f800000) << 9);
-    return (uint16_t)((uint32_t)code | (u >> 16 & 0x8000u));
-}
-
-typedef void trni_cast(void *__restrict dst, const void *__restrict src, size_t n);
-
-#define TRNI_CAST(name, to, from, element)                                                   \
-    TRNI_INLINE void name##_body(void *__restrict dst, const void *__restrict src, size_t n) \
-    {                                                                                        \
-        to *__restrict y = (to *)dst;                                                        \
-        const from *__restrict x = (const from *)src;                                        \
-        for (size_t i = 0; i < n; i++) y[i] = element(x[i]);                                 \
-    }                                                                                        \
-    TRNI_STAMP(name, (void *__restrict dst, const void *__restrict src, size_t n), (dst, src, n))
-
-/* The same with NaN looked for once per block, by the largest magnitude: a block that holds one is done again. That is
- * 1.3 (AVX-512) to 1.9 (AVX2) times as fast as asking each element (measured, gcc 12). */
-#define TRNI_CAST_BLOCK ((size_t)256)
-#define TRNI_CAST_NUMBERS(name, to, number, element)                                         \
-    TRNI_INLINE void name##_body(void *__restrict dst, const void *__restrict src, size_t n) \
-    {                                                                                        \
-        to *__restrict y = (to *)dst;                                                        \
-        const trni_any32 *__restrict x = (const trni_any32 *)src;                            \
-        for (size_t block; n > 0; n -= block, x += block, y += block) {                      \
-            int32_t most = 0;                                                                \
-            block = n < TRNI_CAST_BLOCK ? n : TRNI_CAST_BLOCK;                               \
-            for (size_t i = 0; i < block; i++) {                                             \
-                const int32_t m = (int32_t)(x[i] & ~TRNI_F32_SIGN);                          \
-                most = m > most ? m : most;                                                  \
-                y[i] = number(x[i]);                                                         \
-            }                                                                                \
-            if (most > (int32_t)TRNI_F32_INF)                                                \
-                for (size_t i = 0; i < block; i++) y[i] = element(x[i]);                     \
-        }                                                                                    \
-    }                                                                                        \
-    TRNI_STAMP(name, (void *__restrict dst, const void *__restrict src, size_t n), (dst, src, n))
-
-TRNI_CAST_NUMBERS(trni_cast_f32_bf16, trni_any16, trni_bf16_from_number, trni_bf16_from_bits)
-TRNI_CAST_NUMBERS(trni_cast_f32_tf32, trni_any32, trni_tf32_from_number, trni_tf32_from_bits)
-TRNI_CAST(trni_cast_f32_f16, trni_any16, trni_any32, trni_f16_from_bits)
-TRNI_CAST(trni_cast_bf16_f32, trni_any32, trni_any16, trni_bits_from_bf16)
-TRNI_CAST(trni_cast_f16_f32, trni_any32, trni_any16, trni_bits_from_f16)
-TRNI_CAST(trni_cast_tf32_f32, trni_any32, trni_any32, trni_bits_from_tf32)
-#undef TRNI_CAST
-#undef TRNI_CAST_NUMBERS
-#undef TRNI_CAST_BLOCK
-
-/* ---- kernels on binary32 bits, in place: what happens before the last cast ---- */
-
-/* TRN_SATURATE: finite magnitudes stop at max, which the cast then leaves alone. */
-TRNI_INLINE void trni_clamp_body(uint32_t *bits, size_t n, uint32_t max)
-{
-    for (size_t i = 0; i < n; i++) {
-        const uint32_t u = bits[i], m = u & ~TRNI_F32_SIGN;
-        bits[i] = m > max && m < TRNI_F32_INF ? (u & TRNI_F32_SIGN) | max : u;
-    }
-}
-TRNI_STAMP(trni_clamp, (uint32_t *bits, size_t n, uint32_t max), (bits, n, max))
-
-/* How stochastic rounding moves binary32 onto a format of the same exponent range, whose codes are the bits above
- * `cut`. With n random bits r: up iff floor(2^n · low / 2^cut) + r >= 2^n. Scaled to the width of the cut bits, n > cut
- * drops r's lower bits (they meet zeros) and n < cut appends zeros (low's lower bits then cannot carry): either way
- * the rule is one addition. An exact value has low = 0 and cannot move; subnormals need no second thought. */
-typedef struct trni_sr {
-    int cut;           /* 16 for BF16, 13 for TF32 */
-    int bits;          /* n */
-    uint32_t max;      /* largest finite magnitude of the format, as binary32 */
-    uint32_t overflow; /* what a carry beyond it becomes */
-} trni_sr;
-
-TRNI_INLINE void trni_round_sr_body(uint32_t *__restrict bits, const uint32_t *__restrict field, size_t n, trni_sr sr)
-{
-    const int right = sr.bits > sr.cut ? sr.bits - sr.cut : 0, left = sr.bits < sr.cut ? sr.cut - sr.bits : 0;
-    const uint32_t kept = ~0u << sr.cut;
-    for (size_t i = 0; i < n; i++) {
-        const uint32_t u = bits[i], m = u & ~TRNI_F32_SIGN;
-        const uint32_t moved = (m + (field[i] >> right << left)) & kept, finite = moved > sr.max ? sr.overflow : moved;
-        bits[i] = (u & TRNI_F32_SIGN) | (m < TRNI_F32_INF ? finite : m);
-    }
-}
-TRNI_STAMP(trni_round_sr, (uint32_t *__restrict bits, const uint32_t *__restrict field, size_t n, trni_sr sr),
-           (bits, field, n, sr))
-
-/* Random words 4·first_block … of one stream. */
-TRNI_INLINE void trni_words_body(uint32_t *__restrict word, size_t blocks, uint64_t first_block, uint64_t seed,
-                                 uint64_t stream)
-{
-    const uint32_t key[2] = { (uint32_t)seed, (uint32_t)(seed >> 32) };
-    for (size_t j = 0; j < blocks; j++) {
-        const uint64_t b = first_block + j;
-        const uint32_t counter[4] = { (uint32_t)b, (uint32_t)(b >> 32), (uint32_t)stream, (uint32_t)(stream >> 32) };
-        trn_philox4x32_10(counter, key, word + 4 * j);
-    }
-}
-TRNI_STAMP(trni_words,
-           (uint32_t *__restrict word, size_t blocks, uint64_t first_block, uint64_t seed, uint64_t stream),
-           (word, blocks, first_block, seed, stream))
-
-/* Fields skip, skip + 1, … of a row of words, as trn_random_field cuts them. */
-TRNI_INLINE void trni_fields_body(uint32_t *__restrict field, const uint32_t *__restrict word, size_t skip, size_t n,
-                                  int bits)
-{
-    const trni_any16 *half = (const trni_any16 *)(const void *)word;
-    const unsigned char *byte = (const unsigned char *)word;
-    if (bits == 16) /* low first, as little-endian memory has them */
-        for (size_t i = 0; i < n; i++) field[i] = half[skip + i];
-    else if (bits == 8)
-        for (size_t i = 0; i < n; i++) field[i] = byte[skip + i];
-    else
-        for (size_t i = 0; i < n; i++) field[i] = word[skip + i] >> (32 - bits);
-}
-TRNI_STAMP(trni_fields,
-           (uint32_t *__restrict field, const uint32_t *__restrict word, size_t skip, size_t n, int bits),
-           (field, word, skip, n, bits))
-
-/* ---- guests: the same bits, faster; without them the plain kernels above do everything ---- */
-
-#if TRNI_X86 && TRNI_INTRINSICS
-#define TRNI_CONVERT_GUESTS 1
-#include "simd/trn_convert_avx2.h"
-#include "simd/trn_convert_avx512.h"
-#else
-#define TRNI_CONVERT_GUESTS 0
-#endif
-
-/* The cast between binary32 and one format, nearest even with the format's own overflow; NULL: no kernel. */
-typedef struct trni_cast_row {
-    trn_format from, to;
-    trni_cast *(*kernel)(trn_isa isa);
-    trni_cast *avx2, *avx512; /* guests, or NULL */
-    trni_cast *past;          /* AVX-512, and the result bypasses the caches */
-} trni_cast_row;
-
-TRNI_FN const trni_cast_row *trni_cast_find(trn_format from, trn_format to)
-{
-#if TRNI_CONVERT_GUESTS
-#define TRNI_GUEST(name) name
-#else
-#define TRNI_GUEST(name) NULL
-#endif
-    static const trni_cast_row row[] = {
-        { TRN_F32, TRN_BF16, trni_cast_f32_bf16_for, NULL, TRNI_GUEST(trni_guest_f32_bf16),
-          TRNI_GUEST(trni_guest_f32_bf16_past) },
-        { TRN_F32, TRN_F16, trni_cast_f32_f16_for, TRNI_GUEST(trni_guest256_f32_f16), TRNI_GUEST(trni_guest_f32_f16),
-          NULL },
-        { TRN_F32, TRN_TF32, trni_cast_f32_tf32_for, NULL, NULL, NULL },
-        { TRN_BF16, TRN_F32, trni_cast_bf16_f32_for, NULL, NULL, NULL },
-        { TRN_F16, TRN_F32, trni_cast_f16_f32_for, TRNI_GUEST(trni_guest256_f16_f32), TRNI_GUEST(trni_guest_f16_f32),
-          NULL },
-        { TRN_TF32, TRN_F32, trni_cast_tf32_f32_for, NULL, NULL, NULL },
-    };
-#undef TRNI_GUEST
-    for (size_t i = 0; i < sizeof row / sizeof row[0]; i++)
-        if (row[i].from == from && row[i].to == to) return &row[i];
-    return NULL;
-}
-
-TRNI_FN trni_cast *trni_cast_kernel(const trni_cast_row *row, trn_isa isa)
-{
-    if (!row) return NULL;
-    trni_cast *const guest = isa == TRN_ISA_AVX512 ? row->avx512 : isa == TRN_ISA_AVX2 ? row->avx2 : NULL;
-    return guest ? guest : row->kernel(isa);
-}
-
-TRNI_FN trni_words_fn *trni_words_pick(trn_isa isa)
-{
-#if TRNI_CONVERT_GUESTS
-    if (isa == TRN_ISA_AVX512) return trni_guest_words;
-#endif
-    return trni_words_for(isa);
-}
-
-/* Stores past the caches: for results too large to stay in them (1.2 to 1.6 times the speed, measured). */
-TRNI_FN bool trni_stream_available(trn_isa isa) { return TRNI_CONVERT_GUESTS && isa == TRN_ISA_AVX512; }
-
-TRNI_FN void trni_stream(void *dst, const void *src, size_t bytes, const char *ahead, size_t ahead_per_line)
-{
-#if TRNI_CONVERT_GUESTS
-    trni_guest_stream(dst, src, bytes, ahead, ahead_per_line);
-#else
-    (void)ahead, (void)ahead_per_line;
-    memcpy(dst, src, bytes);
-#endif
-}
-
-TRNI_FN void trni_stream_end(void)
-{
-#if TRNI_CONVERT_GUESTS
-    trni_guest_fence();
-#endif
-}
 
 /* ---- the plan: everything that is decided once per call ---- */
 
@@ -333,12 +76,9 @@ typedef struct trni_convert_plan {
     bool copy;                   /* same format: bits move, nothing is rounded */
     bool in_place;
     bool stream;
-    trni_cast *direct; /* one kernel does it all on contiguous runs, or NULL */
-    trni_cast *past;   /* the same, past the caches */
-    trni_cast *decode; /* to binary32, NULL: the codec */
-    trni_cast *encode; /* from binary32, NULL: the codec */
-    bool clamp, round_sr;
-    trni_sr sr;
+    bool encodes, decodes;       /* one of the two does it all */
+    trni_encoder encoder;
+    trni_decoder decoder;
     int rank; /* >= 2: the last two axes are the tile's rows and columns */
     trni_convert_axis axis[TRN_MAX_RANK + 1];
     int64_t tile_rows, tile_columns, row_tiles, column_tiles, tiles;
@@ -356,79 +96,36 @@ TRNI_FN void trni_move(char *dst, int64_t dst_step, const char *src, int64_t src
 #undef TRNI_MOVE
 }
 
-TRNI_FN uint32_t trni_load_code(const char *at, size_t bytes)
-{
-    uint32_t code = 0;
-    memcpy(&code, at, bytes); /* little endian */
-    return code;
-}
-
-typedef struct trni_fields {
-    uint32_t word[TRNI_CONVERT_CHUNK + 8], field[TRNI_CONVERT_CHUNK];
-} trni_fields;
-
-/* The random fields of elements index, index + step, …; they stay in f. */
-TRNI_FN const uint32_t *trni_convert_fields(const trni_convert_plan *p, trni_fields *f, size_t n, int64_t index,
-                                            int64_t step)
+/* The random fields of elements index, index + step, … */
+TRNI_FN void trni_convert_fields(const trni_convert_plan *p, uint32_t *field, size_t n, int64_t index, int64_t step)
 {
     const trn_convert_args *a = p->args;
     const int bits = a->sr_bits ? a->sr_bits : 32;
-    const uint64_t first = a->index + (uint64_t)index;
-    const uint64_t share = bits == 8 ? 4 : bits == 16 ? 2 : 1; /* elements per word */
-    if (step != 1 || first + (n - 1) < first) { /* the position may pass 2^64 and go on at 0 */
+    const uint64_t first = a->index + (uint64_t)index; /* the position may pass 2^64 and go on at 0 */
+    if (step == 1) trn_random_fields(field, n, bits, a->seed, a->stream, first, p->isa);
+    else
         for (size_t i = 0; i < n; i++)
-            f->field[i] = trn_random_field(a->seed, a->stream, first + (uint64_t)i * (uint64_t)step, bits);
-        return f->field;
-    }
-    const uint64_t block = first / share / 4, last_block = (first + n - 1) / share / 4;
-    const size_t skip = (size_t)(first - 4 * share * block);
-    trni_words_pick(p->isa)(f->word, (size_t)(last_block - block + 1), block, a->seed, a->stream);
-    if (bits == 32) return f->word + skip;
-    trni_fields_for(p->isa)(f->field, f->word, skip, n, bits);
-    return f->field;
+            field[i] = trn_random_field(a->seed, a->stream, first + (uint64_t)i * (uint64_t)step, bits);
 }
 
 /* ---- one run: n elements at constant steps ---- */
 
-TRNI_FN void trni_convert_decode(const trni_convert_plan *p, uint32_t *value, const char *src, size_t n)
-{
-    if (p->decode) p->decode(value, src, n);
-    else
-        for (size_t i = 0; i < n; i++)
-            value[i] = trni_bits(trn_decode(p->args->src.format, trni_load_code(src + i * p->src_bytes, p->src_bytes)));
-}
-
-TRNI_FN void trni_convert_encode(const trni_convert_plan *p, char *dst, const uint32_t *value, const uint32_t *field,
-                                 size_t n)
-{
-    if (p->encode) {
-        p->encode(dst, value, n);
-        return;
-    }
-    const trn_convert_args *a = p->args;
-    const bool stochastic = a->rounding == TRN_STOCHASTIC;
-    trni_encoding how = { { a->rounding, 0, a->sr_bits }, a->overflow, a->sr_carry_to_inf };
-    for (size_t i = 0; i < n; i++) {
-        if (stochastic) how.how.random = field[i];
-        const uint32_t code = trni_encode_how(a->dst.format, value[i], how);
-        memcpy(dst + i * p->dst_bytes, &code, p->dst_bytes); /* little endian */
-    }
-}
-
-/* The stages, for at most one chunk of contiguous elements; src may be dst, since it is read before dst is written. */
+/* At most one chunk of contiguous elements, through binary32; src may be dst, since it is read before dst is written. */
 TRNI_FN void trni_convert_stages(const trni_convert_plan *p, char *dst, const char *src, size_t n, int64_t index,
                                  int64_t index_step)
 {
-    uint32_t value[TRNI_CONVERT_CHUNK];
-    trni_fields fields;
-    const uint32_t *field = NULL;
-    if (p->args->rounding == TRN_STOCHASTIC) field = trni_convert_fields(p, &fields, n, index, index_step);
-    if (p->args->src.format == TRN_F32) memcpy(value, src, n * sizeof value[0]);
-    else trni_convert_decode(p, value, src, n);
-    if (p->round_sr) trni_round_sr_for(p->isa)(value, field, n, p->sr);
-    if (p->clamp) trni_clamp_for(p->isa)(value, n, p->sr.max);
-    if (p->args->dst.format == TRN_F32) memcpy(dst, value, n * sizeof value[0]);
-    else trni_convert_encode(p, dst, value, field, n);
+    uint32_t value[TRNI_CONVERT_CHUNK], field[TRNI_CONVERT_CHUNK];
+    const bool stochastic = p->args->rounding == TRN_STOCHASTIC;
+    if (stochastic) trni_convert_fields(p, field, n, index, index_step);
+    trni_decoder_run(&p->decoder, value, src, n);
+    trni_encoder_run(&p->encoder, dst, value, stochastic ? field : NULL, n);
+}
+
+/* The same without a second stage, where there is none. */
+TRNI_FN void trni_convert_direct(const trni_convert_plan *p, char *dst, const char *src, size_t n)
+{
+    if (p->encodes) trni_encoder_run(&p->encoder, dst, src, NULL, n);
+    else trni_decoder_run(&p->decoder, dst, src, n);
 }
 
 typedef struct trni_convert_run {
@@ -455,7 +152,7 @@ TRNI_FN void trni_convert_run_chunks(const trni_convert_plan *p, const trni_conv
             trni_move((char *)in, (int64_t)p->src_bytes, src, r->src_step, p->src_bytes, n);
             x = (const char *)in;
         }
-        if (p->direct && !(p->in_place && x == y)) p->direct(y, x, n);
+        if ((p->encodes || p->decodes) && !(p->in_place && x == y)) trni_convert_direct(p, y, x, n);
         else trni_convert_stages(p, y, x, n, r->index + i * r->index_step, r->index_step);
         if (stream) trni_stream(dst, out, n * p->dst_bytes, src, 64 / p->dst_bytes * p->src_bytes);
         else if (scatter) trni_move(dst, r->dst_step, (const char *)out, (int64_t)p->dst_bytes, p->dst_bytes, n);
@@ -466,8 +163,9 @@ TRNI_FN void trni_convert_run_one(const trni_convert_plan *p, const trni_convert
 {
     const bool contiguous = r->src_step == (int64_t)p->src_bytes && r->dst_step == (int64_t)p->dst_bytes;
     if (p->copy) trni_move(r->dst, r->dst_step, r->src, r->src_step, p->dst_bytes, (size_t)r->n);
-    else if (p->direct && contiguous && !p->in_place && !p->stream) p->direct(r->dst, r->src, (size_t)r->n);
-    else if (p->past && contiguous && p->stream) p->past(r->dst, r->src, (size_t)r->n);
+    else if ((p->encodes || p->decodes) && contiguous && !p->in_place && !p->stream)
+        trni_convert_direct(p, r->dst, r->src, (size_t)r->n);
+    else if (p->encodes && p->encoder.past && contiguous && p->stream) p->encoder.past(r->dst, r->src, (size_t)r->n);
     else trni_convert_run_chunks(p, r);
 }
 
@@ -565,28 +263,23 @@ TRNI_FN void trni_convert_tiles(trni_convert_plan *p)
     for (int i = 0; i < p->rank - 2; i++) p->tiles *= p->axis[i].size;
 }
 
-/* Which kernels apply. Stochastic rounding and saturation reach the nearest-even casts as values that no longer need
- * rounding; formats whose exponent range is not binary32's leave stochastic rounding to the codec. */
-TRNI_FN void trni_convert_kernels(trni_convert_plan *p)
+/* One format on both sides: bits move. Two cFP8 descriptors are one format when all their codes mean the same. */
+TRNI_FN bool trni_convert_copies(const trn_convert_args *a, const trn_format_info *to, const trn_format_info *from)
+{
+    return a->dst.format == a->src.format && to->exponent_bits == from->exponent_bits && to->bias == from->bias &&
+           to->max_code == from->max_code;
+}
+
+/* Which kernels apply. */
+TRNI_FN void trni_convert_kernels(trni_convert_plan *p, const trn_format_info *to, const trn_format_info *from)
 {
     const trn_convert_args *a = p->args;
-    const trn_format from = a->src.format, to = a->dst.format;
-    p->copy = from == to;
-    const trni_cast_row *encode = trni_cast_find(TRN_F32, to);
-    p->decode = trni_cast_kernel(trni_cast_find(from, TRN_F32), p->isa);
-    if (encode) {
-        const trn_format_info *f = trn_format_info_of(to);
-        p->sr.max = trni_bits(trn_decode(to, f->max_code << f->low_zeros));
-        p->sr.overflow = a->sr_carry_to_inf && a->overflow != TRN_SATURATE ? TRNI_F32_INF : p->sr.max;
-        p->sr.cut = 23 - f->mantissa_bits;
-        p->sr.bits = a->sr_bits ? a->sr_bits : 32;
-        p->round_sr = a->rounding == TRN_STOCHASTIC && f->bias == 127;
-        p->clamp = a->rounding == TRN_NEAREST_EVEN && a->overflow == TRN_SATURATE;
-        if (p->round_sr || a->rounding == TRN_NEAREST_EVEN) p->encode = trni_cast_kernel(encode, p->isa);
-    }
-    if (from == TRN_F32 && !p->round_sr && !p->clamp) p->direct = p->encode;
-    if (p->direct && p->isa == TRN_ISA_AVX512) p->past = encode->past;
-    if (to == TRN_F32) p->direct = p->decode;
+    const trni_encoding how = { { a->rounding, 0, a->sr_bits }, a->overflow, a->sr_carry_to_inf };
+    p->copy = trni_convert_copies(a, to, from);
+    p->encodes = a->src.format == TRN_F32 && a->rounding != TRN_STOCHASTIC;
+    p->decodes = a->dst.format == TRN_F32;
+    trni_encoder_init(&p->encoder, to, how, p->isa);
+    trni_decoder_init(&p->decoder, from, p->isa);
 }
 
 TRNI_FN bool trni_same_steps(const trn_tensor *a, const trn_tensor *b)
@@ -599,24 +292,11 @@ TRNI_FN bool trni_same_steps(const trn_tensor *a, const trn_tensor *b)
     return true;
 }
 
-/* A view of TRN_CFP8 may say nothing, or what the bare format means. */
-TRNI_FN trn_status trni_convert_check_cfp8(const trn_tensor *t, const char *name, trn_error *error)
-{
-    const trn_cfp8 *c = &t->cfp8;
-    const bool plain = (c->exponent_bits == 0 && c->bias == 0) || (c->exponent_bits == 4 && c->bias == 7);
-    if (t->format != TRN_CFP8 || (plain && !c->no_infinity)) return TRN_OK;
-    return trni_fail(error, TRN_EUNSUPPORTED,
-                     "%s is cfp8 with %d exponent bits, bias %d%s; trn_convert knows 4 and 7 only", name,
-                     c->exponent_bits, c->bias, c->no_infinity ? " and no infinity" : "");
-}
-
 TRNI_FN trn_status trni_convert_check_views(const trn_convert_args *a)
 {
     const trn_tensor *dst = &a->dst, *src = &a->src;
     trn_status status = trn_tensor_check(dst, "dst", TRNI_OUTPUT, 0, a->error);
     if (!status) status = trn_tensor_check(src, "src", TRNI_INPUT, 0, a->error);
-    if (!status) status = trni_convert_check_cfp8(dst, "dst", a->error);
-    if (!status) status = trni_convert_check_cfp8(src, "src", a->error);
     if (status) return status;
     if (dst->rank != src->rank)
         return trni_fail(a->error, TRN_ESHAPE, "dst has rank %d but src has rank %d", dst->rank, src->rank);
@@ -665,7 +345,8 @@ TRNI_FN trn_status trn_convert(const trn_convert_args *args)
     if (!p->in_place && trn_tensor_overlap(args->dst, args->src))
         return trni_fail(args->error, TRN_EINVAL,
                          "dst overlaps src; in place needs the same data, element size and strides");
-    trni_convert_kernels(p);
+    const trn_format_info to = trn_tensor_format_info(&args->dst), from = trn_tensor_format_info(&args->src);
+    trni_convert_kernels(p, &to, &from);
     if (p->copy && p->in_place) return TRN_OK;
     trni_convert_axes(p);
     trni_convert_tiles(p);

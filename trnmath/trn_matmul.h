@@ -157,7 +157,7 @@ typedef struct trni_worker {
     const trni_product *p;
     const trni_cut *cut;
     trni_array array;
-    trni_decoder decode_a, decode_b;
+    trni_feed decode_a, decode_b;
     trni_chains whole, tail; /* of a full tile, and of the last one */
     float *a, *b, *local, *psum;
 } trni_worker;
@@ -434,8 +434,8 @@ TRNI_FN void trni_block_multiply(const trni_product *p, const trni_cut *cut, int
     w.p = p;
     w.cut = cut;
     w.array = trni_array_of(p->isa);
-    w.decode_a = trni_decoder_of(&p->a, p->isa);
-    w.decode_b = trni_decoder_of(&p->b, p->isa);
+    w.decode_a = trni_feed_of(&p->a, p->isa);
+    w.decode_b = trni_feed_of(&p->b, p->isa);
     w.whole = trni_chains_of(&p->numerics, p->numerics.k_tile);
     w.tail = trni_chains_of(&p->numerics, (int)(p->a.depth % p->numerics.k_tile));
     w.a = (float *)(void *)(scratch + cut->thread_bytes * (size_t)block);

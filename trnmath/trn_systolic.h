@@ -401,16 +401,16 @@ TRNI_DECODER(f16, uint16_t)
 #include "simd/trn_systolic_avx512.h"
 #endif
 
-typedef struct trni_decoder {
+typedef struct trni_feed {
     trni_cast *line; /* n consecutive elements; null: they are binary32 already */
     trni_lines_fn *lines;
     trni_stream_fn *stream;
-} trni_decoder;
+} trni_feed;
 
-TRNI_FN trni_decoder trni_decoder_of(const trni_operand *o, trn_isa isa)
+TRNI_FN trni_feed trni_feed_of(const trni_operand *o, trn_isa isa)
 {
     const bool cut = o->tf32 == TRN_TF32_TRUNCATE;
-    trni_decoder d = { trni_cast_kernel(trni_cast_find(o->format, TRN_F32), isa), NULL, NULL };
+    trni_feed d = { trni_cast_kernel(trni_cast_find(o->format, TRN_F32), isa), NULL, NULL };
     switch (o->format) {
     case TRN_F32: d.lines = trni_lines_f32_for(isa), d.stream = trni_stream_f32_for(isa); break;
     case TRN_TF32: /* the array rounds or cuts what a container holds; the plain decoding expects nothing below the code */
@@ -428,7 +428,7 @@ TRNI_FN trni_decoder trni_decoder_of(const trni_operand *o, trn_isa isa)
     return d;
 }
 
-TRNI_FN void trni_decode_line(const trni_decoder *d, float *dst, const unsigned char *src, size_t n)
+TRNI_FN void trni_decode_line(const trni_feed *d, float *dst, const unsigned char *src, size_t n)
 {
     if (d->line) d->line(dst, src, n);
     else memcpy(dst, src, sizeof(float) * n);
@@ -547,7 +547,7 @@ TRNI_FN int trni_strip_kernel(const trni_array *array, int64_t left)
 }
 
 /* Packs lanes [lane, lane + lanes) of one tile into one panel of `width` >= lanes; the lanes beyond are zero. */
-TRNI_FN void trni_pack_panel(const trni_array *array, const trni_decoder *decode, const trni_operand *o, const trni_chains *c, int64_t lane,
+TRNI_FN void trni_pack_panel(const trni_array *array, const trni_feed *decode, const trni_operand *o, const trni_chains *c, int64_t lane,
                              int lanes, int width, int64_t k, int rows, float *dst)
 {
     enum { group = 16 };
@@ -572,7 +572,7 @@ TRNI_FN void trni_pack_panel(const trni_array *array, const trni_decoder *decode
 }
 
 /* Packs columns [column, column + columns) of one tile of b: panel after panel, [panel][row][width]. */
-TRNI_FN void trni_pack_columns(const trni_array *array, const trni_decoder *decode, const trni_operand *b, const trni_chains *c, int64_t column,
+TRNI_FN void trni_pack_columns(const trni_array *array, const trni_feed *decode, const trni_operand *b, const trni_chains *c, int64_t column,
                                int64_t columns, int64_t k, int rows, float *dst)
 {
     const int width = array->width;
@@ -591,7 +591,7 @@ TRNI_FN void trni_pack_columns(const trni_array *array, const trni_decoder *deco
 }
 
 /* Packs rows [lane, lane + lanes) of one tile of a, strip after strip; strip s of r rows is [row][r]. */
-TRNI_FN void trni_pack_rows(const trni_array *array, const trni_decoder *decode, const trni_operand *a, const trni_chains *c, int64_t lane,
+TRNI_FN void trni_pack_rows(const trni_array *array, const trni_feed *decode, const trni_operand *a, const trni_chains *c, int64_t lane,
                             int64_t lanes, int64_t k, int rows, float *dst)
 {
     for (int64_t done = 0; done < lanes;) {

@@ -258,7 +258,7 @@ TRNI_FN void trni_nc_matmul_packed(const trni_product *p)
     float a[TRNI_ARRAY_ROWS * TRNI_ARRAY_ROWS] __attribute__((aligned(64)));
     float b[TRNI_ARRAY_ROWS * TRNI_MAX_WIDTH] __attribute__((aligned(64)));
     const trni_array array = trni_array_of(p->isa);
-    const trni_decoder decode_a = trni_decoder_of(&p->a, p->isa), decode_b = trni_decoder_of(&p->b, p->isa);
+    const trni_feed decode_a = trni_feed_of(&p->a, p->isa), decode_b = trni_feed_of(&p->b, p->isa);
     const int rows = (int)p->a.depth;
     const trni_chains c = trni_chains_of(&p->numerics, rows);
 

@@ -14,14 +14,14 @@ for header in $(headers); do
         # ours continues the phrase above it.
         function list_names(line,    n, part, i, name) {
             sub(/^ \*     /, "", line)
-            if (line !~ /^(trn|TRN)_/) return
+            if (line !~ /^(trni?|TRNI?)_/) return
             sub(/   *[^ ].*$/, "", line)
             n = split(line, part, /, */)
             for (i = 1; i <= n; i++) {
                 name = part[i]
                 sub(/ .*$/, "", name)
                 sub(/\(.*$/, "", name)
-                if (name ~ /^(trn|TRN)_[A-Za-z0-9_<>*]+$/) listed[name] = 1
+                if (name ~ /^(trni?|TRNI?)_[A-Za-z0-9_<>*]+$/) listed[name] = 1
             }
         }
 

@@ -1,14 +1,14 @@
-/* trn_convert_avx2.h - F16 casts of trn_convert.h by the F16C instructions, 256 bits wide.
+/* trn_cast_avx2.h - F16 casts of trn_cast.h by the F16C instructions, 256 bits wide.
  * SPDX-License-Identifier: MIT
  *
  * Guests: here because they are faster than the plain C bodies, and they return the same bits. Blocks of 32; a block
- * that holds a NaN first makes its NaNs canonical; the tail goes to the plain kernel. Included by trn_convert.h only,
+ * that holds a NaN first makes its NaNs canonical; the tail goes to the plain kernel. Included by trn_cast.h only,
  * after its plain kernels, and not at all under TRN_NO_INTRINSICS.
  */
-#ifndef TRN_CONVERT_H
-#include "../trn_convert.h" /* which includes this file where it belongs */
-#elif !defined(TRN_CONVERT_AVX2_H)
-#define TRN_CONVERT_AVX2_H
+#ifndef TRN_CAST_H
+#include "../trn_cast.h" /* which includes this file where it belongs */
+#elif !defined(TRN_CAST_AVX2_H)
+#define TRN_CAST_AVX2_H
 
 #include <immintrin.h>
 
@@ -69,4 +69,4 @@ TRNI_CAST256(trni_guest256_f16_f32)
 
 #undef TRNI_INLINE256
 #undef TRNI_CAST256
-#endif /* TRN_CONVERT_AVX2_H */
+#endif /* TRN_CAST_AVX2_H */

@@ -1,16 +1,16 @@
-/* trn_convert_avx512.h - the hottest casts of trn_convert.h, its random words, and stores past the caches, in AVX-512.
+/* trn_cast_avx512.h - the hottest casts of trn_cast.h, and stores past the caches, in AVX-512.
  * SPDX-License-Identifier: MIT
  *
  * Guests: here because they are faster than the plain C bodies, and they return the same bits. Blocks of 64; a block
- * that holds a NaN first makes its NaNs canonical; the tail goes to the plain kernel. Included by trn_convert.h only,
+ * that holds a NaN first makes its NaNs canonical; the tail goes to the plain kernel. Included by trn_cast.h only,
  * after its plain kernels, and not at all under TRN_NO_INTRINSICS.
  *
  * VCVTNEPS2BF16 is not used: it reads subnormals as zero.
  */
-#ifndef TRN_CONVERT_H
-#include "../trn_convert.h" /* which includes this file where it belongs */
-#elif !defined(TRN_CONVERT_AVX512_H)
-#define TRN_CONVERT_AVX512_H
+#ifndef TRN_CAST_H
+#include "../trn_cast.h" /* which includes this file where it belongs */
+#elif !defined(TRN_CAST_AVX512_H)
+#define TRN_CAST_AVX512_H
 
 #include <immintrin.h>
 
@@ -138,44 +138,6 @@ TRNI_CAST512(trni_guest_f16_f32)
     trni_cast_f16_f32_avx512(y, x, n);
 }
 
-/* Philox4x32-10 on eight blocks, one per 64-bit lane: VPMULUDQ reads the low half of a lane and ignores the high one,
- * so the low half of a product is used as it stands and only the high half must move (a shuffle: shifts would wait for
- * the multiplier's port). */
-TRNI_INLINE512 void trni_philox_8(__m512i c[4], uint64_t seed)
-{
-    const __m512i m0 = _mm512_set1_epi64(0xD2511F53), m1 = _mm512_set1_epi64(0xCD9E8D57);
-    uint32_t k0 = (uint32_t)seed, k1 = (uint32_t)(seed >> 32);
-    for (int round = 0; round < 10; round++) {
-        const __m512i p0 = _mm512_mul_epu32(c[0], m0), p1 = _mm512_mul_epu32(c[2], m1);
-        const __m512i key0 = _mm512_set1_epi32((int)k0), key1 = _mm512_set1_epi32((int)k1);
-        c[0] = _mm512_ternarylogic_epi32(_mm512_shuffle_epi32(p1, _MM_PERM_DDBB), c[1], key0, 0x96); /* a ^ b ^ c */
-        c[1] = p1;
-        c[2] = _mm512_ternarylogic_epi32(_mm512_shuffle_epi32(p0, _MM_PERM_DDBB), c[3], key1, 0x96);
-        c[3] = p0;
-        k0 += 0x9E3779B9u;
-        k1 += 0xBB67AE85u;
-    }
-}
-
-TRNI_GUEST512(trni_guest_words,
-              (uint32_t *__restrict word, size_t blocks, uint64_t first_block, uint64_t seed, uint64_t stream))
-{
-    const __m512i lane = _mm512_set_epi64(7, 6, 5, 4, 3, 2, 1, 0), low = _mm512_set1_epi64(0xffffffff);
-    const __m512i front = _mm512_set_epi64(11, 3, 10, 2, 9, 1, 8, 0);
-    const __m512i back = _mm512_set_epi64(15, 7, 14, 6, 13, 5, 12, 4);
-    for (; blocks >= 8; blocks -= 8, first_block += 8, word += 32) {
-        const __m512i block = _mm512_add_epi64(_mm512_set1_epi64((long long)first_block), lane);
-        __m512i c[4] = { block, _mm512_srli_epi64(block, 32), _mm512_set1_epi64((long long)stream),
-                         _mm512_set1_epi64((long long)(stream >> 32)) };
-        trni_philox_8(c, seed);
-        const __m512i w01 = _mm512_or_si512(_mm512_and_si512(c[0], low), _mm512_slli_epi64(c[1], 32));
-        const __m512i w23 = _mm512_or_si512(_mm512_and_si512(c[2], low), _mm512_slli_epi64(c[3], 32));
-        _mm512_storeu_si512(word, _mm512_permutex2var_epi64(w01, front, w23));
-        _mm512_storeu_si512(word + 16, _mm512_permutex2var_epi64(w01, back, w23));
-    }
-    trni_words_avx512(word, blocks, first_block, seed, stream);
-}
-
 /* Whole cache lines leave through write-combining buffers, so that dst is neither read nor kept in the caches.
  * Meanwhile `ahead`, where the next values will come from, is fetched, `per_line` bytes for each line written. */
 TRNI_GUEST512(trni_guest_stream, (void *__restrict dst, const void *__restrict src, size_t bytes, const char *ahead,
@@ -199,4 +161,4 @@ TRNI_GUEST512(trni_guest_fence, (void)) { _mm_sfence(); }
 #undef TRNI_GUEST512
 #undef TRNI_CAST512
 #undef TRNI_INLINE512
-#endif /* TRN_CONVERT_AVX512_H */
+#endif /* TRN_CAST_AVX512_H */
