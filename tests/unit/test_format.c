@@ -1,8 +1,8 @@
-/* test_format.c - every code of every format: against the golden files, the slow twin, MPFR and, at level 2, all floats.
+/* test_format.c - every code of every format, and floats of every kind: against the golden files, the twin and MPFR.
  * SPDX-License-Identifier: MIT
  *
  * Oracles, none of which shares code with trn_format.h: tests/golden (made elsewhere, see its README), the twin
- * (768-bit fixed point), MPFR where it is installed, and for the sweep over all 2^32 floats exact double arithmetic.
+ * (768-bit fixed point), and MPFR where it is installed. test_sweep.c asks for all 2^32 floats.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -481,89 +481,6 @@ static void mpfr_agrees(void **state)
 }
 #endif
 
-/* ---- level 2: all 2^32 floats ---- */
-
-typedef enum sweep { SWEEP_NEAREST, SWEEP_STOCHASTIC, SWEEP_POSITIVE, SWEEPS } sweep;
-
-/* 2^n for |n| < 1000, in one integer operation: the sweep asks for it 2^32 times. */
-static double power_of_two(int n)
-{
-    const uint64_t bits = (uint64_t)(1023 + n) << 52;
-    double d;
-    memcpy(&d, &bits, sizeof d);
-    return d;
-}
-
-/* The code by double arithmetic: dividing by the power of two that is one unit in the last place is exact, and rint,
- * floor and ceil do the rest. Only for IEEE-style formats. */
-static uint32_t by_double(int f, uint32_t u, sweep how, uint32_t random)
-{
-    const twin_format *t = &twin_formats[f];
-    const int exponent = (int)(u >> 23 & 0xffu) - 127, emin = 1 - t->bias, e = exponent > emin ? exponent : emin;
-    const uint32_t sign = u >> 31 ? 1u << (t->e + t->m) : 0u, infinity = twin_ones(t->e) << t->m;
-    if (is_nan_bits(u)) return (sign | infinity | 1u << (t->m - 1)) << t->low_zeros;
-    if ((u & 0x7fffffffu) == 0x7f800000u) return (sign | infinity) << t->low_zeros;
-
-    const double units = (double)cases_float_of(u & 0x7fffffffu) * power_of_two(t->m - e), below = floor(units);
-    double whole = below;
-    if (how == SWEEP_NEAREST) whole = rint(units);
-    if (how == SWEEP_POSITIVE) whole = sign ? below : ceil(units);
-    if (how == SWEEP_STOCHASTIC && floor((units - below) * 0x1p32) + random >= 0x1p32) whole = below + 1;
-    const double base = (double)(e - emin) * power_of_two(t->m);
-    double code = base + whole;
-    if (code >= infinity) {
-        code = infinity;
-        if (how == SWEEP_POSITIVE && sign) code = infinity - 1;
-        if (how == SWEEP_STOCHASTIC && base + below < infinity) code = infinity - 1; /* no carry to infinity */
-    }
-    return (sign | (uint32_t)code) << t->low_zeros;
-}
-
-static void all_floats(void **state)
-{
-    (void)state;
-    static const int formats[3] = { TWIN_BF16, TWIN_F16, TWIN_TF32 };
-    static const twin_mode modes[SWEEPS] = { TWIN_NEAREST_EVEN, TWIN_STOCHASTIC, TWIN_TOWARD_POSITIVE };
-    if (cases_level() < 2) {
-        print_message("the sweep over all 2^32 floats runs at level 2 (TRN_TEST_LEVEL=2)\n");
-        skip();
-    }
-    for (int f = 0; f < 3; f++)
-        for (int m = 0; m < SWEEPS; m++) {
-            uint64_t wrong = 0;
-            uint32_t example = 0;
-            CASES_PRAGMA(omp parallel for schedule(static) reduction(+ : wrong) reduction(max : example))
-            for (int64_t i = 0; i < (int64_t)1 << 32; i++) {
-                const uint32_t u = (uint32_t)i, random = u * 0x9E3779B9u ^ u >> 7;
-                if (encode(formats[f], u, modes[m], false, random) != by_double(formats[f], u, (sweep)m, random)) {
-                    wrong++;
-                    example = u;
-                }
-            }
-            if (wrong)
-                fail_msg("%s, %s: %llu of 2^32 floats are wrong, one is %08x", twin_formats[formats[f]].name,
-                         trn_round_text(mode_of[modes[m]]), (unsigned long long)wrong, (unsigned)example);
-            print_message("%s, %s: all 2^32 floats\n", twin_formats[formats[f]].name,
-                          trn_round_text(mode_of[modes[m]]));
-        }
-}
-
-/* The sweep's own arithmetic is held against the twin, so that two wrong answers cannot agree unseen. */
-static void the_sweeps_oracle_is_right(void **state)
-{
-    (void)state;
-    static const int formats[3] = { TWIN_BF16, TWIN_F16, TWIN_TF32 };
-    static const twin_mode modes[SWEEPS] = { TWIN_NEAREST_EVEN, TWIN_STOCHASTIC, TWIN_TOWARD_POSITIVE };
-    uint64_t rng = 8;
-    for (int i = 0; i < CASES_STRATIFIED; i += 2) {
-        const uint32_t u = cases_stratified(i), random = cases_u32(&rng);
-        const twin_number x = twin_from_f32(u);
-        const int f = formats[i / 2 % 3], m = i / 6 % SWEEPS;
-        CASES_EQUAL(twin_encode(&twin_formats[f], &x, way_of(modes[m], false, random)),
-                    by_double(f, u, (sweep)m, random), "%08x to %s", (unsigned)u, twin_formats[f].name);
-    }
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -582,8 +499,6 @@ int main(void)
         cmocka_unit_test(bare_cfp8_is_e4m3),
         cmocka_unit_test(typed_codecs),
         cmocka_unit_test(mpfr_agrees),
-        cmocka_unit_test(the_sweeps_oracle_is_right),
-        cmocka_unit_test(all_floats),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
