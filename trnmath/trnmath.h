@@ -14,7 +14,7 @@
  * CONTENTS
  *     numbers    trn_format.h trn_round.h trn_random.h trn_numerics.h
  *     machines   trn_spec.h trn_cost.h
- *     data       trn_tensor.h trn_cast.h trn_convert.h
+ *     data       trn_tensor.h trn_cast.h trn_convert.h trn_pack.h trn_mx.h
  *     engines    trn_systolic.h trn_tensor_engine.h
  *     one core   trn_matmul.h
  *     ground     trn_base.h trn_cpu.h
@@ -31,7 +31,9 @@
 #include "trn_cpu.h"
 #include "trn_format.h"
 #include "trn_matmul.h"
+#include "trn_mx.h"
 #include "trn_numerics.h"
+#include "trn_pack.h"
 #include "trn_random.h"
 #include "trn_round.h"
 #include "trn_spec.h"

@@ -1,0 +1,1007 @@
+/* trn_mx.h - block scaling: 32 elements share a power of two (MXFP8, MXFP6, MXFP4, MXINT8); Trainium3's layout of it.
+ * SPDX-License-Identifier: MIT
+ *
+ *     #include <trnmath/trn_mx.h>
+ *     #include <stdio.h>
+ *     int main(void) {
+ *         static float x[2 * 64];
+ *         static uint8_t code[2 * 64], scale[2 * 2];
+ *         for (int i = 0; i < 2 * 64; i++) x[i] = (float)(i - 60);
+ *         trn_mx_quantize_args args = { .dst = trn_tensor_2d(TRN_F8_E4M3FN, code, 2, 64),
+ *             .dst_scale = trn_tensor_2d(TRN_F8_E8M0, scale, 2, 2), .src = trn_tensor_2d(TRN_F32, x, 2, 64) };
+ *         if (trn_mx_quantize(&args)) return 1;
+ *         printf("2^%d times %g\n", scale[0] - 127, (double)trn_f8_e4m3fn_to_f32(code[0]));  // 2^-2 times -240
+ *         return scale[0] == 125 ? 0 : 1;
+ *     }
+ *
+ * .axis, the axis that is cut into blocks: 0, the default, is the LAST one; -1, -2, ... count from the back, as in
+ * NumPy; 1, 2, ... from the front. So axis 0 itself is written as -rank: -2 for the K of a [K, M] matrix.
+ *
+ * DOES: one E8M0 scale X for 32 elements, each element v/X rounded once, in any of the six modes, and saturated; three
+ *     rules for X; back again, exactly or with one rounding. Any strides, up to six axes, blocks along any of them.
+ *     Random bits come from (seed, stream, row-major position). Uses OpenMP when compiled with it.
+ * DOES NOT: allocate, multiply matrices, or pack codes of 4 and 6 bits in files' order (trn_pack.h).
+ *
+ * CONTENTS
+ *     TRN_MX_BLOCK                              32
+ *     trn_mx_scale_code                         amax -> X, the rule by itself
+ *     trn_mx_quantize_args, trn_mx_quantize     values -> codes and scales
+ *     trn_mx_dequantize_args, trn_mx_dequantize codes and scales -> values
+ *     trn_mx_sbuf_args, trn_mx_to_sbuf, trn_mx_from_sbuf   Trainium3's x4 words and scale quadrants
+ *     trn_mx_fp4_map, trn_mx_fp4_args, trn_mx_fp4_to_fp8   MXFP4 codes as the FP8 codes that the multiplier sees
+ *
+ * X = 2^(floor(log2 amax) - emax), amax the largest magnitude of the block, 2^emax the format's largest power of two:
+ *
+ *     TRN_MX_SCALE_NEURON      twice that, the default: what the QuantizeMX instruction does; nothing ever saturates
+ *     TRN_MX_SCALE_OCP_FLOOR   that: the sample algorithm of OCP MX 1.0; the largest elements may saturate
+ *     TRN_MX_SCALE_ROUND_UP    the smallest power of two with amax/X <= the format's maximum
+ *
+ * X is kept within 2^-127 and 2^127. All zeros: code 00, and zeros keep their signs. Any NaN or infinity in the block:
+ * code ff, which is NaN, and all element codes 0.
+ *
+ * KNOWN FROM: OCP MX 1.0; NKI's quantize_mx and MXFP guide (documented: the default rule, zeros, x4 words, quadrants;
+ *     assumed: blocks with NaN, the default FP4 map); tests/golden/mx_*; tests/unit/test_mx.c.
+ */
+#ifndef TRN_MX_H
+#define TRN_MX_H
+
+#include "trn_cast.h"
+#include "trn_numerics.h"
+#include "trn_pack.h"
+#include "trn_random.h"
+
+enum { TRN_MX_BLOCK = 32 };
+
+typedef struct trn_mx_quantize_args {
+    trn_tensor dst;        /* [.., k, ..] one code per byte: F8_E4M3FN, F8_E5M2, F6_E2M3, F6_E3M2, F4_E2M1, or I8, where
+                            * a code counts 64ths and goes from -127 to 127 */
+    trn_tensor dst_scale;  /* [.., k/32, ..] F8_E8M0, or U8: the same bytes */
+    trn_tensor src;        /* [.., k, ..] F32, BF16, F16; may broadcast with stride 0 */
+    trn_mx_scale scale;    /* the rule for X */
+    int axis;              /* 0 = the last; see above */
+    trn_rounding rounding; /* of the elements; they always saturate */
+    uint64_t seed, stream; /* TRN_STOCHASTIC: element i of src, in row-major order, takes */
+    uint64_t index;        /* trn_random_field(seed, stream, index + i) */
+    int sr_bits;           /* random bits per element, 1..32; 0 means 32 */
+    trn_isa isa;           /* 0 = the best of this host; the bits do not depend on it */
+    trn_error *error;      /* optional */
+} trn_mx_quantize_args;
+
+typedef struct trn_mx_dequantize_args {
+    trn_tensor dst;       /* [.., k, ..] F32, BF16, F16: nearest even, overflow to infinity */
+    trn_tensor src;       /* [.., k, ..] as dst of trn_mx_quantize */
+    trn_tensor src_scale; /* [.., k/32, ..] F8_E8M0 or U8 */
+    int axis;             /* 0 = the last; see above */
+    trn_isa isa;
+    trn_error *error;
+} trn_mx_dequantize_args;
+
+/* ---- the scale: integer arithmetic on the bits of amax ---- */
+
+/* The code of X is the exponent field of amax plus an offset; rounding up adds to amax's bits what makes the field grow
+ * exactly when the mantissa exceeds that of the format's maximum. */
+typedef struct trni_mx_rule {
+    int32_t up, offset;
+    int32_t unit; /* codes count multiples of 2^-unit: 6 for int8, else 0 */
+} trni_mx_rule;
+
+TRNI_FN bool trni_mx_format(trn_format format)
+{
+    return format == TRN_F8_E4M3FN || format == TRN_F8_E5M2 || format == TRN_F6_E2M3 || format == TRN_F6_E3M2 ||
+           format == TRN_F4_E2M1 || format == TRN_I8;
+}
+
+TRNI_FN trni_mx_rule trni_mx_rule_of(trn_format format, trn_mx_scale scale)
+{
+    const trn_format_info *f = trn_format_info_of(format);
+    const int32_t max = (int32_t)trni_decode_row(f, f->max_code);
+    trni_mx_rule r;
+    r.unit = f->kind == TRNI_CLASS_SIGNED ? 6 : 0;
+    r.up = scale == TRN_MX_SCALE_ROUND_UP ? 0x7fffff - (max & 0x7fffff) : 0;
+    r.offset = (scale == TRN_MX_SCALE_NEURON) - ((max >> 23) - 127 - r.unit);
+    return r;
+}
+
+/* A subnormal amax: doubled, its bits go on below those of 2^-126 with the same spacing as the binade of 2^-127. That
+ * binade is the only one that matters, for int8; everything smaller ends at code 0. */
+TRNI_INLINE uint32_t trni_mx_code(trni_mx_rule r, int32_t amax)
+{
+    const int32_t wide = amax >= 0x00800000 ? amax : 2 * (amax & 0x007fffff) - 0x00800000;
+    const int32_t code = ((wide + r.up) >> 23) + r.offset, low = code < 0 ? 0 : code, in_range = low > 254 ? 254 : low;
+    return (uint32_t)(amax >= (int32_t)TRNI_F32_INF ? 0xff : in_range);
+}
+
+/* The E8M0 code of X for a block whose largest magnitude is |amax|; ff for NaN, infinity, and a format or rule that MX
+ * does not have. */
+TRNI_FN uint32_t trn_mx_scale_code(trn_format format, trn_mx_scale scale, float amax)
+{
+    if (!trni_mx_format(format) || (unsigned)scale > TRN_MX_SCALE_ROUND_UP) return 0xff;
+    const int32_t magnitude = (int32_t)(trni_bits(amax) & ~TRNI_F32_SIGN);
+    return trni_mx_code(trni_mx_rule_of(format, scale), magnitude);
+}
+
+/* ---- kernels: v/X in binary32, in units of the codes, ready for one rounding ----
+ *
+ * v/X is below 2^(emax+2) <= 2^17 by the choice of X (at the upper clamp, which only int8 reaches, below 2), so nothing
+ * overflows, and where it is a normal number it is exact. Where it is not, it is below 2^-126, and any number between
+ * 0 and 2^-48, 0 itself apart, rounds as it does: the finest grid of an element is 2^-16, of the 32 bits of stochastic
+ * rounding 2^-32 of that. The exact way therefore stops at 2^-126.
+ *
+ * The usual way is one multiplication, by a normal power of two. It may see a subnormal v as zero (DAZ) or make zero of
+ * a subnormal product (FTZ, other rounding modes): that must not show. With X >= 2^(least-127) a subnormal v gives
+ * |v/X| < 2^(1-least). Nearest even cannot tell that from zero when least = 32, since half the finest grid is 2^-17;
+ * neither can stochastic rounding nor rounding toward zero when least = 64. The others can, and go the exact way. */
+enum { TRNI_MX_LEAST_NEAREST = 32, TRNI_MX_LEAST_STOCHASTIC = 64, TRNI_MX_LEAST_NEVER = 256 };
+
+typedef struct trni_mx_step {
+    uint32_t code;   /* of X */
+    uint32_t factor; /* the usual way: binary32 bits of 2^unit / X */
+    uint32_t keep;   /* 0 in a block with NaN or infinity */
+    int32_t shift;   /* the exact way: log2(X / 2^unit), at the place of the exponent */
+    bool usual;
+} trni_mx_step;
+
+TRNI_INLINE trni_mx_step trni_mx_step_of(trni_mx_rule r, int32_t amax, int32_t least)
+{
+    trni_mx_step s;
+    s.code = trni_mx_code(r, amax);
+    const bool idle = amax == 0 || s.code == 0xff; /* zeros stay as they are; what is not kept may be anything */
+    const int32_t power = idle ? 0 : (int32_t)s.code - 127 - r.unit;
+    s.factor = (uint32_t)(127 - power) << 23;
+    s.keep = s.code == 0xff ? 0 : ~0u;
+    s.shift = power * 0x00800000;
+    s.usual = idle || ((int32_t)s.code >= least && s.code < 254);
+    return s;
+}
+
+TRNI_INLINE uint32_t trni_mx_divide_usual(uint32_t u, uint32_t factor)
+{
+    return trni_bits(trni_float(u) * trni_float(factor));
+}
+
+/* A subnormal v = m · 2^-149 becomes the binary32 number m with 149 taken off its exponent, below the fields that
+ * binary32 has; then X comes off in both cases. */
+TRNI_INLINE uint32_t trni_mx_divide_exact(uint32_t u, int32_t shift)
+{
+    const int32_t m = (int32_t)(u & ~TRNI_F32_SIGN), least_normal = 0x00800000;
+    const uint32_t small = trni_bits((float)m) - (149u << 23);
+    const int32_t moved = (int32_t)trni_either(m < least_normal, small, (uint32_t)m) - shift;
+    const int32_t number = moved > least_normal ? moved : least_normal;
+    return (u & TRNI_F32_SIGN) | trni_either(m != 0, (uint32_t)number, 0);
+}
+
+/* n blocks, one after the other. */
+TRNI_INLINE void trni_mx_blocks_body(uint32_t *__restrict out, unsigned char *__restrict scale,
+                                     const void *__restrict values, size_t n, trni_mx_rule r, int32_t least)
+{
+    const trni_any32 *__restrict x = (const trni_any32 *)values;
+    for (; n > 0; n--, x += TRN_MX_BLOCK, out += TRN_MX_BLOCK) {
+        int32_t most = 0;
+        for (int i = 0; i < TRN_MX_BLOCK; i++) {
+            const int32_t m = (int32_t)(x[i] & ~TRNI_F32_SIGN);
+            most = m > most ? m : most;
+        }
+        const trni_mx_step s = trni_mx_step_of(r, most, least);
+        *scale++ = (unsigned char)s.code;
+        if (s.usual)
+            for (int i = 0; i < TRN_MX_BLOCK; i++) out[i] = trni_mx_divide_usual(x[i], s.factor) & s.keep;
+        else
+            for (int i = 0; i < TRN_MX_BLOCK; i++) out[i] = trni_mx_divide_exact(x[i], s.shift);
+    }
+}
+TRNI_STAMP(trni_mx_blocks,
+           (uint32_t *__restrict out, unsigned char *__restrict scale, const void *__restrict values, size_t n,
+            trni_mx_rule r, int32_t least),
+           (out, scale, values, n, r, least))
+
+enum { TRNI_MX_COLUMNS = 64 };
+
+/* n <= TRNI_MX_COLUMNS blocks side by side: [32, n], one to a column. */
+TRNI_INLINE void trni_mx_columns_body(uint32_t *__restrict out, unsigned char *__restrict scale,
+                                      const void *__restrict values, size_t n, trni_mx_rule r, int32_t least)
+{
+    const trni_any32 *__restrict x = (const trni_any32 *)values;
+    int32_t most[TRNI_MX_COLUMNS], shift[TRNI_MX_COLUMNS];
+    uint32_t factor[TRNI_MX_COLUMNS], keep[TRNI_MX_COLUMNS];
+    bool usual = true;
+    for (size_t c = 0; c < n; c++) most[c] = 0;
+    for (size_t k = 0; k < TRN_MX_BLOCK; k++)
+        for (size_t c = 0; c < n; c++) {
+            const int32_t m = (int32_t)(x[k * n + c] & ~TRNI_F32_SIGN);
+            most[c] = m > most[c] ? m : most[c];
+        }
+    for (size_t c = 0; c < n; c++) {
+        const trni_mx_step s = trni_mx_step_of(r, most[c], least);
+        scale[c] = (unsigned char)s.code;
+        factor[c] = s.factor;
+        keep[c] = s.keep;
+        shift[c] = s.shift;
+        usual = usual && s.usual;
+    }
+    for (size_t k = 0; k < TRN_MX_BLOCK; k++, x += n, out += n)
+        if (usual)
+            for (size_t c = 0; c < n; c++) out[c] = trni_mx_divide_usual(x[c], factor[c]) & keep[c];
+        else
+            for (size_t c = 0; c < n; c++) out[c] = trni_mx_divide_exact(x[c] & keep[c], shift[c]);
+}
+TRNI_STAMP(trni_mx_columns,
+           (uint32_t *__restrict out, unsigned char *__restrict scale, const void *__restrict values, size_t n,
+            trni_mx_rule r, int32_t least),
+           (out, scale, values, n, r, least))
+
+/* MXINT8 has no -128: its range is symmetric. */
+TRNI_INLINE void trni_mx_symmetric_body(unsigned char *code, size_t n)
+{
+    for (size_t i = 0; i < n; i++) code[i] = (unsigned char)(code[i] + (code[i] == 0x80));
+}
+TRNI_STAMP(trni_mx_symmetric, (unsigned char *code, size_t n), (code, n))
+
+/* ---- kernels: code · X in binary32 ----
+ *
+ * A code is 0, or has at most 7 significant bits and lies between 2^-16 and 2^16. Times X it is exact in binary32, down
+ * to 2^-16 · 2^-127 = 2^-143, unless it overflows to infinity; so the one rounding of a dequantised value is the cast
+ * that follows. Every result is normal for X from 2^-110 to 2^112: then an addition to the exponent does it. */
+enum { TRNI_MX_TIMES_FIRST = 17, TRNI_MX_TIMES_LAST = 239 };
+
+TRNI_INLINE uint32_t trni_mx_times_usual(uint32_t u, int32_t power)
+{
+    const int32_t m = (int32_t)(u & ~TRNI_F32_SIGN);
+    const bool moves = m != 0 && m < (int32_t)TRNI_F32_INF;
+    return u + (moves ? (uint32_t)power << 23 : 0);
+}
+
+TRNI_INLINE uint32_t trni_mx_times_exact(uint32_t u, int32_t power)
+{
+    const uint32_t m = u & ~TRNI_F32_SIGN, significand = (m & 0x7fffffu) | 0x800000u;
+    const int32_t exponent = (int32_t)(m >> 23) + power; /* -16 and more: no bit of the significand falls off below */
+    const uint32_t tiny = significand >> (exponent < 1 ? 1 - exponent : 0);
+    const uint32_t finite = exponent < 1 ? tiny : exponent > 254 ? TRNI_F32_INF : m + ((uint32_t)power << 23);
+    return (u & TRNI_F32_SIGN) | (m == 0 || m >= TRNI_F32_INF ? m : finite);
+}
+
+TRNI_INLINE bool trni_mx_times_is_usual(uint32_t code)
+{
+    return code >= TRNI_MX_TIMES_FIRST && code <= TRNI_MX_TIMES_LAST;
+}
+
+TRNI_INLINE void trni_mx_times_blocks_body(void *__restrict out, const uint32_t *__restrict x,
+                                           const unsigned char *__restrict scale, size_t n, int32_t unit)
+{
+    trni_any32 *__restrict y = (trni_any32 *)out;
+    for (; n > 0; n--, x += TRN_MX_BLOCK, y += TRN_MX_BLOCK) {
+        const uint32_t code = *scale++;
+        const int32_t power = (int32_t)code - 127 - unit;
+        if (trni_mx_times_is_usual(code))
+            for (int i = 0; i < TRN_MX_BLOCK; i++) y[i] = trni_mx_times_usual(x[i], power);
+        else
+            for (int i = 0; i < TRN_MX_BLOCK; i++)
+                y[i] = code == 0xff ? TRNI_F32_NAN : trni_mx_times_exact(x[i], power);
+    }
+}
+TRNI_STAMP(trni_mx_times_blocks,
+           (void *__restrict out, const uint32_t *__restrict x, const unsigned char *__restrict scale, size_t n,
+            int32_t unit),
+           (out, x, scale, n, unit))
+
+TRNI_INLINE void trni_mx_times_columns_body(void *__restrict out, const uint32_t *__restrict x,
+                                            const unsigned char *__restrict scale, size_t n, int32_t unit)
+{
+    trni_any32 *__restrict y = (trni_any32 *)out;
+    int32_t power[TRNI_MX_COLUMNS];
+    bool usual = true;
+    for (size_t c = 0; c < n; c++) {
+        power[c] = (int32_t)scale[c] - 127 - unit;
+        usual = usual && trni_mx_times_is_usual(scale[c]);
+    }
+    for (size_t k = 0; k < TRN_MX_BLOCK; k++, x += n, y += n)
+        if (usual)
+            for (size_t c = 0; c < n; c++) y[c] = trni_mx_times_usual(x[c], power[c]);
+        else
+            for (size_t c = 0; c < n; c++) y[c] = scale[c] == 0xff ? TRNI_F32_NAN : trni_mx_times_exact(x[c], power[c]);
+}
+TRNI_STAMP(trni_mx_times_columns,
+           (void *__restrict out, const uint32_t *__restrict x, const unsigned char *__restrict scale, size_t n,
+            int32_t unit),
+           (out, x, scale, n, unit))
+
+/* ---- the plan: both directions cut the views in the same way ----
+ *
+ * A panel is what goes through the kernels at once, in buffers of the first cache: either blocks in a row, one line of
+ * 32·n elements along k; or, when another axis is closer together in memory than k, blocks side by side, 32 lines of n
+ * elements along that axis. */
+
+typedef enum trni_mx_limit {
+    TRNI_MX_ROW = 16,                               /* blocks in a row */
+    TRNI_MX_PANEL = TRN_MX_BLOCK * TRNI_MX_COLUMNS, /* elements of the larger kind of panel */
+    TRNI_MX_SHORT = 8,                              /* side by side pays from so many columns */
+    TRNI_MX_SPAN = 16,                              /* panels that a thread takes at once */
+    TRNI_MX_PARALLEL = 1 << 17                      /* elements from which threads pay for being woken */
+} trni_mx_limit;
+
+typedef enum trni_mx_view { TRNI_MX_VALUES, TRNI_MX_CODES, TRNI_MX_SCALES, TRNI_MX_INDEX } trni_mx_view; /* of walks */
+
+typedef struct trni_mx_plan {
+    trn_isa isa;
+    trn_format format; /* of the values */
+    size_t value_bytes;
+    char *values, *codes, *scales;
+    bool side_by_side;
+    trni_walk_axis k;      /* inside a block: steps from one element to the next */
+    trni_walk_axis run;    /* of a panel: blocks, or columns */
+    trni_walk_axis across; /* from one element of a line to the next: k again, or run */
+    int64_t piece, pieces; /* most of run in a panel; panels of a run */
+    trni_walk outer;
+    trni_mx_rule rule;
+    int32_t least;
+    trni_encoder encode;
+    trni_decoder decode;
+    bool stochastic;
+    int bits;
+    uint64_t seed, stream, index;
+} trni_mx_plan;
+
+typedef struct trni_mx_panel {
+    char *values, *codes, *scales;
+    uint64_t index;
+    size_t n;           /* blocks */
+    size_t lines, each; /* lines of so many elements */
+} trni_mx_panel;
+
+/* The elements of a panel between their views and a buffer without gaps. */
+TRNI_FN void trni_mx_move(const trni_mx_plan *p, const trni_mx_panel *a, trni_mx_view view, size_t bytes, char *at,
+                          char *buffer, bool out)
+{
+    const int64_t down = p->k.step[view], across = p->across.step[view], size = (int64_t)bytes;
+    for (size_t line = 0; line < a->lines; line++, at += down, buffer += a->each * bytes)
+        if (out)
+            trni_walk_copy(at, across, buffer, size, bytes, a->each);
+        else
+            trni_walk_copy(buffer, size, at, across, bytes, a->each);
+}
+
+TRNI_FN bool trni_mx_gapless(const trni_mx_plan *p, const trni_mx_panel *a, trni_mx_view view, size_t bytes)
+{
+    return a->lines == 1 && p->across.step[view] == (int64_t)bytes;
+}
+
+TRNI_FN void trni_mx_fields(const trni_mx_plan *p, const trni_mx_panel *a, uint32_t *field)
+{
+    const uint64_t down = (uint64_t)p->k.step[TRNI_MX_INDEX], across = (uint64_t)p->across.step[TRNI_MX_INDEX];
+    uint64_t index = p->index + a->index;
+    for (size_t line = 0; line < a->lines; line++, index += down, field += a->each)
+        if (across == 1)
+            trn_random_fields(field, a->each, p->bits, p->seed, p->stream, index, p->isa);
+        else
+            for (size_t i = 0; i < a->each; i++)
+                field[i] = trn_random_field(p->seed, p->stream, index + i * across, p->bits);
+}
+
+TRNI_FN void trni_mx_quantize_panel(const trni_mx_plan *p, const trni_mx_panel *a)
+{
+    uint32_t packed[TRNI_MX_PANEL], value[TRNI_MX_PANEL], divided[TRNI_MX_PANEL], field[TRNI_MX_PANEL];
+    unsigned char code[TRNI_MX_PANEL], scale[TRNI_MX_COLUMNS];
+    const size_t n = a->lines * a->each;
+    const void *x = a->values;
+    if (!trni_mx_gapless(p, a, TRNI_MX_VALUES, p->value_bytes)) {
+        trni_mx_move(p, a, TRNI_MX_VALUES, p->value_bytes, a->values, (char *)packed, false);
+        x = packed;
+    }
+    if (p->format != TRN_F32) {
+        trni_decoder_run(&p->decode, value, x, n);
+        x = value;
+    }
+    if (p->side_by_side)
+        trni_mx_columns_for(p->isa)(divided, scale, x, a->n, p->rule, p->least);
+    else
+        trni_mx_blocks_for(p->isa)(divided, scale, x, a->n, p->rule, p->least);
+    if (p->stochastic) trni_mx_fields(p, a, field);
+
+    char *const y = trni_mx_gapless(p, a, TRNI_MX_CODES, 1) ? a->codes : (char *)code;
+    trni_encoder_run(&p->encode, y, divided, p->stochastic ? field : NULL, n);
+    if (p->rule.unit) trni_mx_symmetric_for(p->isa)((unsigned char *)y, n);
+    if (y != a->codes) trni_mx_move(p, a, TRNI_MX_CODES, 1, a->codes, y, true);
+    trni_walk_copy(a->scales, p->run.step[TRNI_MX_SCALES], (char *)scale, 1, 1, a->n);
+}
+
+TRNI_FN void trni_mx_dequantize_panel(const trni_mx_plan *p, const trni_mx_panel *a)
+{
+    uint32_t packed[TRNI_MX_PANEL], value[TRNI_MX_PANEL], times[TRNI_MX_PANEL];
+    unsigned char code[TRNI_MX_PANEL], scale[TRNI_MX_COLUMNS];
+    const size_t n = a->lines * a->each;
+    const bool gapless = trni_mx_gapless(p, a, TRNI_MX_VALUES, p->value_bytes);
+    const char *x = a->codes;
+    if (!trni_mx_gapless(p, a, TRNI_MX_CODES, 1)) {
+        trni_mx_move(p, a, TRNI_MX_CODES, 1, a->codes, (char *)code, false);
+        x = (const char *)code;
+    }
+    trni_walk_copy((char *)scale, 1, a->scales, p->run.step[TRNI_MX_SCALES], 1, a->n);
+    trni_decoder_run(&p->decode, value, x, n);
+
+    char *const y = gapless ? a->values : (char *)packed;
+    void *const z = p->format == TRN_F32 ? (void *)y : (void *)times;
+    if (p->side_by_side)
+        trni_mx_times_columns_for(p->isa)(z, value, scale, a->n, p->rule.unit);
+    else
+        trni_mx_times_blocks_for(p->isa)(z, value, scale, a->n, p->rule.unit);
+    if (p->format != TRN_F32) trni_encoder_run(&p->encode, y, times, NULL, n);
+    if (!gapless) trni_mx_move(p, a, TRNI_MX_VALUES, p->value_bytes, a->values, y, true);
+}
+
+typedef void trni_mx_work(const trni_mx_plan *p, const trni_mx_panel *a);
+
+/* Panels first … last-1, counted run by run. */
+TRNI_FN void trni_mx_panels(const trni_mx_plan *p, trni_mx_work *work, int64_t first, int64_t last)
+{
+    trni_walk_place at = trni_walk_start(&p->outer, first / p->pieces);
+    for (int64_t piece = first % p->pieces; first < last; first++) {
+        const int64_t start = piece * p->piece, left = p->run.size - start, *step = p->run.step;
+        const size_t n = (size_t)(left < p->piece ? left : p->piece);
+        trni_mx_panel a;
+        a.values = p->values + at.offset[TRNI_MX_VALUES] + start * step[TRNI_MX_VALUES];
+        a.codes = p->codes + at.offset[TRNI_MX_CODES] + start * step[TRNI_MX_CODES];
+        a.scales = p->scales + at.offset[TRNI_MX_SCALES] + start * step[TRNI_MX_SCALES];
+        a.index = (uint64_t)(at.offset[TRNI_MX_INDEX] + start * step[TRNI_MX_INDEX]);
+        a.n = n;
+        a.lines = p->side_by_side ? (size_t)TRN_MX_BLOCK : 1;
+        a.each = p->side_by_side ? n : n * TRN_MX_BLOCK;
+        work(p, &a);
+        if (++piece < p->pieces) continue;
+        piece = 0;
+        trni_walk_next(&p->outer, &at);
+    }
+}
+
+TRNI_FN void trni_mx_run(const trni_mx_plan *p, trni_mx_work *work, int64_t elements)
+{
+    const int64_t panels = p->outer.places * p->pieces;
+    if (elements < TRNI_MX_PARALLEL) {
+        trni_mx_panels(p, work, 0, panels);
+        return;
+    }
+    const int64_t spans = (panels + TRNI_MX_SPAN - 1) / TRNI_MX_SPAN;
+#if defined(_OPENMP)
+#pragma omp parallel for schedule(static)
+#endif
+    for (int64_t s = 0; s < spans; s++) {
+        const int64_t end = (s + 1) * TRNI_MX_SPAN;
+        trni_mx_panels(p, work, s * TRNI_MX_SPAN, end < panels ? end : panels);
+    }
+}
+
+/* ---- building the plan ---- */
+
+typedef struct trni_mx_views {
+    const trn_tensor *values, *codes, *scales;
+    const char *values_name, *codes_name, *scales_name;
+    bool quantize;
+    int axis; /* as given */
+    int at;   /* counted from the front */
+    trn_error *error;
+} trni_mx_views;
+
+/* The axes in steps of bytes, and of the row-major position. A size of 1 has no steps: its strides may be any number.
+ */
+TRNI_FN int trni_mx_axes(trni_mx_plan *p, const trni_mx_views *v, trni_walk_axis axis[TRN_MAX_RANK])
+{
+    int64_t values[TRN_MAX_RANK], codes[TRN_MAX_RANK], scales[TRN_MAX_RANK], index = 1;
+    const int64_t bytes = (int64_t)p->value_bytes;
+    int n = 0;
+    trni_strides(v->values, values);
+    trni_strides(v->codes, codes);
+    trni_strides(v->scales, scales);
+    for (int i = v->values->rank - 1; i >= 0; index *= v->values->shape[i--]) {
+        const int64_t size = v->values->shape[i];
+        if (size == 1) continue;
+        const trni_walk_axis one = {size,
+                                    {values[i] * bytes, codes[i], v->scales->shape[i] > 1 ? scales[i] : 0, index}};
+        if (i == v->at)
+            p->k = one;
+        else
+            axis[n++] = one;
+    }
+    return n;
+}
+
+/* The axis to lay side by side: the one with the closest values, when that is closer than k. -1: none. */
+TRNI_FN int trni_mx_column_axis(const trni_mx_plan *p, const trni_walk_axis *axis, int n)
+{
+    int best = -1;
+    int64_t closest = p->k.step[TRNI_MX_VALUES];
+    if (closest == (int64_t)p->value_bytes) return -1;
+    for (int i = 0; i < n; i++)
+        if (axis[i].size >= TRNI_MX_SHORT && axis[i].step[TRNI_MX_VALUES] < closest) {
+            closest = axis[i].step[TRNI_MX_VALUES];
+            best = i;
+        }
+    return best;
+}
+
+TRNI_FN void trni_mx_cut(trni_mx_plan *p, const trni_mx_views *v)
+{
+    trni_walk_axis axis[TRN_MAX_RANK], blocks;
+    int n = trni_mx_axes(p, v, axis);
+    blocks.size = p->k.size / TRN_MX_BLOCK;
+    for (int i = 0; i < TRNI_WALK_VIEWS; i++) blocks.step[i] = p->k.step[i] * (i == TRNI_MX_SCALES ? 1 : TRN_MX_BLOCK);
+
+    const int column = trni_mx_column_axis(p, axis, n);
+    p->side_by_side = column >= 0;
+    p->run = p->side_by_side ? axis[column] : blocks;
+    p->across = p->side_by_side ? p->run : p->k;
+    if (p->side_by_side) axis[column] = blocks;
+    for (int i = 1; i < n; i++) /* far steps outside */
+        for (int j = i; j > 0 && axis[j - 1].step[TRNI_MX_CODES] < axis[j].step[TRNI_MX_CODES]; j--) {
+            const trni_walk_axis t = axis[j];
+            axis[j] = axis[j - 1];
+            axis[j - 1] = t;
+        }
+    for (int i = 0; i < n; i++)
+        if (axis[i].size > 1) trni_walk_push(&p->outer, axis[i]);
+
+    trni_walk *outer = &p->outer;
+    if (outer->rank && trni_walk_continues(&outer->axis[outer->rank - 1], &p->run)) {
+        p->run.size *= outer->axis[outer->rank - 1].size;
+        outer->places /= outer->axis[--outer->rank].size;
+    }
+    if (outer->rank == 0) outer->places = 1;
+    p->piece = p->side_by_side ? (int)TRNI_MX_COLUMNS : (int)TRNI_MX_ROW;
+    p->pieces = (p->run.size + p->piece - 1) / p->piece;
+}
+
+/* ---- checks ---- */
+
+TRNI_FN trn_status trni_mx_check_formats(const trni_mx_views *v)
+{
+    const trn_format values = v->values->format, scales = v->scales->format;
+    if (values != TRN_F32 && values != TRN_BF16 && values != TRN_F16)
+        return trni_fail(v->error, TRN_EFORMAT, "%s is %s; values are float32, bfloat16 or float16", v->values_name,
+                         trn_format_name(values));
+    if (!trni_mx_format(v->codes->format))
+        return trni_fail(v->error, TRN_EFORMAT,
+                         "%s is %s; MX elements are float8_e4m3fn, float8_e5m2, float6_e2m3fn, float6_e3m2fn, "
+                         "float4_e2m1fn or int8",
+                         v->codes_name, trn_format_name(v->codes->format));
+    if (scales != TRN_F8_E8M0 && scales != TRN_U8)
+        return trni_fail(v->error, TRN_EFORMAT,
+                         "%s is %s; block scales are float8_e8m0fnu, or uint8 for the same bytes", v->scales_name,
+                         trn_format_name(scales));
+    return TRN_OK;
+}
+
+TRNI_FN trn_status trni_mx_check_axis(trni_mx_views *v)
+{
+    const int rank = v->values->rank, axis = v->axis;
+    if (axis >= rank || axis < -rank)
+        return trni_fail(v->error, TRN_EINVAL,
+                         "axis is %d but the rank is %d; 0 is the last axis, 1 to %d count from the front, -1 to %d "
+                         "from the back",
+                         axis, rank, rank - 1, -rank);
+    v->at = axis > 0 ? axis : axis < 0 ? rank + axis : rank - 1;
+    return TRN_OK;
+}
+
+TRNI_FN trn_status trni_mx_check_shapes(const trni_mx_views *v)
+{
+    const trn_tensor *values = v->values, *codes = v->codes, *scales = v->scales;
+    if (codes->rank != values->rank || scales->rank != values->rank)
+        return trni_fail(v->error, TRN_ESHAPE, "%s has rank %d, %s %d and %s %d; they must agree", v->values_name,
+                         values->rank, v->codes_name, codes->rank, v->scales_name, scales->rank);
+    for (int i = 0; i < values->rank; i++) {
+        const long long size = values->shape[i], blocks = i == v->at ? size / TRN_MX_BLOCK : size;
+        if (codes->shape[i] != size)
+            return trni_fail(v->error, TRN_ESHAPE, "%s has size %lld on axis %d but %s has %lld", v->codes_name,
+                             (long long)codes->shape[i], i, v->values_name, size);
+        if (i == v->at && size % TRN_MX_BLOCK != 0)
+            return trni_fail(v->error, TRN_ESHAPE,
+                             "%s has size %lld on axis %d, no multiple of %d, and that axis is cut into blocks",
+                             v->values_name, size, i, (int)TRN_MX_BLOCK);
+        if (scales->shape[i] != blocks)
+            return trni_fail(v->error, TRN_ESHAPE, "%s has size %lld on axis %d, expected %lld (%s has %lld%s)",
+                             v->scales_name, (long long)scales->shape[i], i, blocks, v->values_name, size,
+                             i == v->at ? ", in blocks of 32" : "");
+    }
+    return TRN_OK;
+}
+
+TRNI_FN trn_status trni_mx_check_overlap(const trn_tensor *dst, const char *dst_name, const trn_tensor *other,
+                                         const char *other_name, trn_error *error)
+{
+    if (!trn_tensor_overlap(*dst, *other)) return TRN_OK;
+    return trni_fail(error, TRN_EINVAL, "%s overlaps %s", dst_name, other_name);
+}
+
+TRNI_FN trn_status trni_mx_check(trni_mx_views *v)
+{
+    const trni_use scales = v->quantize ? TRNI_OUTPUT : TRNI_INPUT, values = v->quantize ? TRNI_INPUT : TRNI_OUTPUT;
+    trn_status status = trn_tensor_check(v->values, v->values_name, values, 0, v->error);
+    if (!status) status = trn_tensor_check(v->codes, v->codes_name, scales, 0, v->error);
+    if (!status) status = trn_tensor_check(v->scales, v->scales_name, scales, 0, v->error);
+    if (!status) status = trni_mx_check_formats(v);
+    if (!status) status = trni_mx_check_axis(v);
+    if (!status) status = trni_mx_check_shapes(v);
+    if (!status) status = trni_mx_check_overlap(v->codes, v->codes_name, v->values, v->values_name, v->error);
+    if (!status) status = trni_mx_check_overlap(v->scales, v->scales_name, v->values, v->values_name, v->error);
+    if (!status && v->quantize)
+        status = trni_mx_check_overlap(v->codes, v->codes_name, v->scales, v->scales_name, v->error);
+    return status;
+}
+
+TRNI_FN trn_status trni_mx_check_modes(const trn_mx_quantize_args *a)
+{
+    if ((unsigned)a->scale > TRN_MX_SCALE_ROUND_UP)
+        return trni_fail(a->error, TRN_EINVAL, "scale %d is not a rule for block scales", (int)a->scale);
+    if ((unsigned)a->rounding >= TRNI_ROUNDING_COUNT)
+        return trni_fail(a->error, TRN_EINVAL, "rounding %d is not a rounding mode", (int)a->rounding);
+    if (a->sr_bits < 0 || a->sr_bits > 32)
+        return trni_fail(a->error, TRN_EINVAL, "sr_bits is %d; stochastic rounding takes 1 to 32 bits (0 means 32)",
+                         a->sr_bits);
+    return TRN_OK;
+}
+
+TRNI_FN void trni_mx_plan_init(trni_mx_plan *p, const trni_mx_views *v)
+{
+    p->format = v->values->format;
+    p->value_bytes = trn_format_bytes(p->format);
+    p->values = (char *)v->values->data;
+    p->codes = (char *)v->codes->data;
+    p->scales = (char *)v->scales->data;
+    trni_mx_cut(p, v);
+}
+
+/* ---- the two calls ---- */
+
+/* dst * 2^(dst_scale - 127) = src, nearly. TRN_EFORMAT, TRN_ESHAPE: views that do not fit (k must be a multiple of
+ * 32); TRN_EINVAL: an unknown mode or axis, or overlap; TRN_EUNSUPPORTED: an isa this host lacks. */
+TRNI_FN trn_status trn_mx_quantize(const trn_mx_quantize_args *args)
+{
+    if (!args) return TRN_EINVAL;
+    trni_mx_views v = {&args->src,  &args->dst, &args->dst_scale, "src", "dst",
+                       "dst_scale", true,       args->axis,       0,     args->error};
+    trni_mx_plan plan;
+    memset(&plan, 0, sizeof plan);
+    plan.isa = args->isa;
+    trn_status status = trni_mx_check(&v);
+    if (!status) status = trni_mx_check_modes(args);
+    if (!status) status = trni_isa_resolve(&plan.isa, args->error);
+    if (status || trn_tensor_elements(args->src) == 0) return status;
+
+    plan.stochastic = args->rounding == TRN_STOCHASTIC;
+    plan.bits = args->sr_bits ? args->sr_bits : 32;
+    plan.seed = args->seed;
+    plan.stream = args->stream;
+    plan.index = args->index;
+    plan.rule = trni_mx_rule_of(args->dst.format, args->scale);
+    plan.least = args->rounding == TRN_NEAREST_EVEN                     ? TRNI_MX_LEAST_NEAREST
+                 : plan.stochastic || args->rounding == TRN_TOWARD_ZERO ? TRNI_MX_LEAST_STOCHASTIC
+                                                                        : TRNI_MX_LEAST_NEVER;
+    const trni_encoding how = {{args->rounding, 0, plan.bits}, TRN_SATURATE, false};
+    trni_encoder_init(&plan.encode, trn_format_info_of(args->dst.format), how, plan.isa);
+    trni_decoder_init(&plan.decode, trn_format_info_of(args->src.format), plan.isa);
+    trni_mx_plan_init(&plan, &v);
+    trni_mx_run(&plan, trni_mx_quantize_panel, trn_tensor_elements(args->src));
+    return TRN_OK;
+}
+
+/* dst = src · 2^(src_scale - 127), with one rounding; NaN where src_scale is ff. An element's NaN keeps its sign.
+ * Fails as trn_mx_quantize. */
+TRNI_FN trn_status trn_mx_dequantize(const trn_mx_dequantize_args *args)
+{
+    if (!args) return TRN_EINVAL;
+    trni_mx_views v = {&args->dst,  &args->src, &args->src_scale, "dst", "src",
+                       "src_scale", false,      args->axis,       0,     args->error};
+    trni_mx_plan plan;
+    memset(&plan, 0, sizeof plan);
+    plan.isa = args->isa;
+    trn_status status = trni_mx_check(&v);
+    if (!status) status = trni_isa_resolve(&plan.isa, args->error);
+    if (status || trn_tensor_elements(args->dst) == 0) return status;
+
+    const trni_encoding how = {{TRN_NEAREST_EVEN, 0, 0}, TRN_OVERFLOW_DEFAULT, false};
+    plan.rule = trni_mx_rule_of(args->src.format, TRN_MX_SCALE_OCP_FLOOR);
+    trni_encoder_init(&plan.encode, trn_format_info_of(args->dst.format), how, plan.isa);
+    trni_decoder_init(&plan.decode, trn_format_info_of(args->src.format), plan.isa);
+    trni_mx_plan_init(&plan, &v);
+    trni_mx_run(&plan, trni_mx_dequantize_panel, trn_tensor_elements(args->dst));
+    return TRN_OK;
+}
+
+/* ---- Trainium3's SBUF ----
+ *
+ * One partition (row) of a data tile holds x4 words, one for each column: four elements of k, element 0 lowest. Eight
+ * partitions of four are the 32 elements of a scale. The scales of 32 partitions, a quadrant, lie in four of those same
+ * partitions, at an offset of 0, 4, 8 or 12 that leaves room for the scales of other tensors:
+ *
+ *     data tile    partition p, slot i    k = 4p + i                                          partition  0   scales row
+ * 0 scale tile   partition 32q + offset + j, q = 0..3, j = 0..3:                            partition  1   scales row 1
+ *                  the scales of k = 128q + 32j … 128q + 32j + 31, of data partitions         …
+ *                  32q + 8j … 32q + 8j + 7                                                    partition 32   scales row
+ * 4
+ *
+ * Rows 128, 256, … of either begin the next tile. Known from: NKI quantize_mx, nc_matmul_mx and the MXFP guide. */
+
+typedef struct trn_mx_sbuf_args {
+    trn_tensor words;      /* [K/4, M] U32, for F4_E2M1 U16: the x4 words; rank 0: no data in this call */
+    trn_tensor codes;      /* [K, M] F8_E4M3FN, F8_E5M2, F4_E2M1, one code per byte; K a multiple of 32 */
+    trn_tensor scale_tile; /* [rows, M] F8_E8M0 or U8, rows enough for the last scale; rank 0: no scales in this call */
+    trn_tensor scales;     /* [K/32, M] F8_E8M0 or U8 */
+    int scale_offset;      /* 0, 4, 8 or 12. Rows of scale_tile that hold none of these scales are left alone */
+    int slot_distance;     /* how far apart in k the four slots of a word are; 0 means 1, k = 4p + i. The guide itself
+                            * interleaves with 128, k = 512·tile + 128i + p; its blocks are 8 x 4 elements all the same */
+    trn_isa isa;
+    trn_error *error;
+} trn_mx_sbuf_args;
+
+/* word[j] = four codes, `distance` bytes apart, and back. */
+TRNI_INLINE void trni_mx_join_body(void *__restrict words, const unsigned char *__restrict x, int64_t distance,
+                                   size_t n, int bits)
+{
+    const unsigned char *x1 = x + distance, *x2 = x1 + distance, *x3 = x2 + distance;
+    trni_any32 *__restrict y = (trni_any32 *)words;
+    trni_any16 *__restrict z = (trni_any16 *)words;
+    if (bits == 8)
+        for (size_t j = 0; j < n; j++)
+            y[j] = (uint32_t)x[j] | (uint32_t)x1[j] << 8 | (uint32_t)x2[j] << 16 | (uint32_t)x3[j] << 24;
+    else
+        for (size_t j = 0; j < n; j++)
+            z[j] = (uint16_t)((x[j] & 15u) | (x1[j] & 15u) << 4 | (x2[j] & 15u) << 8 | (x3[j] & 15u) << 12);
+}
+TRNI_STAMP(trni_mx_join,
+           (void *__restrict words, const unsigned char *__restrict x, int64_t distance, size_t n, int bits),
+           (words, x, distance, n, bits))
+
+TRNI_INLINE void trni_mx_split_body(unsigned char *__restrict y, const void *__restrict words, int64_t distance,
+                                    size_t n, int bits)
+{
+    const trni_any32 *__restrict x = (const trni_any32 *)words;
+    const trni_any16 *__restrict z = (const trni_any16 *)words;
+    for (int slot = 0; slot < 4; slot++, y += distance)
+        if (bits == 8)
+            for (size_t j = 0; j < n; j++) y[j] = (unsigned char)(x[j] >> 8 * slot);
+        else
+            for (size_t j = 0; j < n; j++) y[j] = (unsigned char)(z[j] >> 4 * slot & 15);
+}
+TRNI_STAMP(trni_mx_split,
+           (unsigned char *__restrict y, const void *__restrict words, int64_t distance, size_t n, int bits),
+           (y, words, distance, n, bits))
+
+typedef struct trni_mx_sbuf_plan {
+    const trn_mx_sbuf_args *args;
+    trn_isa isa;
+    bool to_sbuf;
+    int bits;                                    /* of a code */
+    int64_t distance, rows, columns, word_bytes; /* rows of words */
+    int64_t word[2], code[2], tile[2], scale[2]; /* steps along both axes, in bytes */
+} trni_mx_sbuf_plan;
+
+/* A step for an axis that is never stepped along may be any number: take one that does no harm. */
+TRNI_FN void trni_mx_steps(const trn_tensor *t, int64_t step[2])
+{
+    int64_t stride[TRN_MAX_RANK];
+    const int64_t bytes = (int64_t)trn_format_bytes(t->format);
+    trni_strides(t, stride);
+    for (int i = 0; i < 2; i++) step[i] = t->shape[i] > 1 ? stride[i] * bytes : bytes;
+}
+
+enum { TRNI_MX_SBUF_PIECE = 512 };
+
+TRNI_FN void trni_mx_sbuf_row(const trni_mx_sbuf_plan *p, int64_t row)
+{
+    char code[4 * TRNI_MX_SBUF_PIECE], word[4 * TRNI_MX_SBUF_PIECE];
+    const int64_t d = p->distance, k = row / d * 4 * d + row % d, piece = TRNI_MX_SBUF_PIECE;
+    const size_t size = (size_t)p->word_bytes;
+    const bool loose_codes = p->code[1] != 1, loose_words = p->word[1] != p->word_bytes;
+    const int64_t apart = loose_codes ? piece : d * p->code[0];
+    for (int64_t column = 0; column < p->columns; column += piece) {
+        const size_t n = (size_t)(p->columns - column < piece ? p->columns - column : piece);
+        char *const codes = (char *)p->args->codes.data + k * p->code[0] + column * p->code[1];
+        char *const words = (char *)p->args->words.data + row * p->word[0] + column * p->word[1];
+        char *const x = loose_codes ? code : codes, *const y = loose_words ? word : words;
+        if (loose_codes && p->to_sbuf)
+            for (int i = 0; i < 4; i++)
+                trni_walk_copy(code + i * piece, 1, codes + i * d * p->code[0], p->code[1], 1, n);
+        if (loose_words && !p->to_sbuf) trni_walk_copy(word, p->word_bytes, words, p->word[1], size, n);
+        if (p->to_sbuf)
+            trni_mx_join_for(p->isa)(y, (const unsigned char *)x, apart, n, p->bits);
+        else
+            trni_mx_split_for(p->isa)((unsigned char *)x, y, apart, n, p->bits);
+        if (loose_codes && !p->to_sbuf)
+            for (int i = 0; i < 4; i++)
+                trni_walk_copy(codes + i * d * p->code[0], p->code[1], code + i * piece, 1, 1, n);
+        if (loose_words && p->to_sbuf) trni_walk_copy(words, p->word[1], word, p->word_bytes, size, n);
+    }
+}
+
+/* Where the scales row of block g lies in a scale tile. */
+TRNI_FN int64_t trni_mx_scale_row(int64_t g, int offset) { return g / 4 * 32 + offset + g % 4; }
+
+TRNI_FN void trni_mx_sbuf_scales(const trni_mx_sbuf_plan *p)
+{
+    const trn_mx_sbuf_args *a = p->args;
+    for (int64_t g = 0; g < a->scales.shape[0]; g++) {
+        char *const scale = (char *)a->scales.data + g * p->scale[0];
+        char *const tile = (char *)a->scale_tile.data + trni_mx_scale_row(g, a->scale_offset) * p->tile[0];
+        const size_t n = (size_t)a->scales.shape[1];
+        if (p->to_sbuf)
+            trni_walk_copy(tile, p->tile[1], scale, p->scale[1], 1, n);
+        else
+            trni_walk_copy(scale, p->scale[1], tile, p->tile[1], 1, n);
+    }
+}
+
+TRNI_FN trn_status trni_mx_check_words(const trn_mx_sbuf_args *a, bool to_sbuf)
+{
+    const trn_tensor *codes = &a->codes, *words = &a->words;
+    trn_status status = trn_tensor_check(words, "words", to_sbuf ? TRNI_OUTPUT : TRNI_INPUT, 2, a->error);
+    if (!status) status = trn_tensor_check(codes, "codes", to_sbuf ? TRNI_INPUT : TRNI_OUTPUT, 2, a->error);
+    if (status) return status;
+    const bool fp8 = codes->format == TRN_F8_E4M3FN || codes->format == TRN_F8_E5M2;
+    if (!(fp8 && words->format == TRN_U32) && !(codes->format == TRN_F4_E2M1 && words->format == TRN_U16))
+        return trni_fail(
+            a->error, TRN_EFORMAT,
+            "codes are %s and words %s; there are float8_e4m3fn and float8_e5m2 in uint32, float4_e2m1fn in "
+            "uint16",
+            trn_format_name(codes->format), trn_format_name(words->format));
+    const long long k = codes->shape[0], rows = words->shape[0];
+    if (k % TRN_MX_BLOCK != 0 || rows != k / 4 || words->shape[1] != codes->shape[1])
+        return trni_fail(
+            a->error, TRN_ESHAPE,
+            "codes are [%lld, %lld] and words [%lld, %lld]; [K, M] with K a multiple of 32 go with [K/4, M]", k,
+            (long long)codes->shape[1], rows, (long long)words->shape[1]);
+    if (a->slot_distance < 0 || rows % (a->slot_distance ? a->slot_distance : 1) != 0)
+        return trni_fail(a->error, TRN_EINVAL, "slot_distance is %d; it must divide the %lld rows of words",
+                         a->slot_distance, rows);
+    return TRN_OK;
+}
+
+TRNI_FN trn_status trni_mx_check_tile(const trn_mx_sbuf_args *a, bool to_sbuf)
+{
+    const trn_tensor *scales = &a->scales, *tile = &a->scale_tile;
+    trn_status status = trn_tensor_check(tile, "scale_tile", to_sbuf ? TRNI_OUTPUT : TRNI_INPUT, 2, a->error);
+    if (!status) status = trn_tensor_check(scales, "scales", to_sbuf ? TRNI_INPUT : TRNI_OUTPUT, 2, a->error);
+    if (status) return status;
+    for (int i = 0; i < 2; i++) {
+        const trn_format f = (i ? scales : tile)->format;
+        if (f != TRN_F8_E8M0 && f != TRN_U8)
+            return trni_fail(a->error, TRN_EFORMAT, "%s is %s; scales are float8_e8m0fnu or uint8",
+                             i ? "scales" : "scale_tile", trn_format_name(f));
+    }
+    if (a->scale_offset < 0 || a->scale_offset > 12 || a->scale_offset % 4 != 0)
+        return trni_fail(a->error, TRN_EINVAL, "scale_offset is %d, not 0, 4, 8 or 12", a->scale_offset);
+    const long long blocks = scales->shape[0], rows = tile->shape[0];
+    const long long needed = blocks ? trni_mx_scale_row(blocks - 1, a->scale_offset) + 1 : 0;
+    if (scales->shape[1] != tile->shape[1] || rows < needed)
+        return trni_fail(a->error, TRN_ESHAPE,
+                         "scales are [%lld, %lld] and scale_tile [%lld, %lld]; it needs as many columns, and %lld rows",
+                         blocks, (long long)scales->shape[1], rows, (long long)tile->shape[1], needed);
+    return TRN_OK;
+}
+
+TRNI_FN trn_status trni_mx_check_sbuf(const trn_mx_sbuf_args *a, bool to_sbuf)
+{
+    const bool data = a->words.rank || a->codes.rank, scales = a->scale_tile.rank || a->scales.rank;
+    trn_status status = TRN_OK;
+    if (!data && !scales)
+        return trni_fail(a->error, TRN_EINVAL, "neither words and codes nor scale_tile and scales are given");
+    if (data) status = trni_mx_check_words(a, to_sbuf);
+    if (!status && scales) status = trni_mx_check_tile(a, to_sbuf);
+    if (!status && data && scales &&
+        (a->scales.shape[0] != a->codes.shape[0] / TRN_MX_BLOCK || a->scales.shape[1] != a->codes.shape[1]))
+        status =
+            trni_fail(a->error, TRN_ESHAPE, "scales are [%lld, %lld] but codes [%lld, %lld]; they must be [K/32, M]",
+                      (long long)a->scales.shape[0], (long long)a->scales.shape[1], (long long)a->codes.shape[0],
+                      (long long)a->codes.shape[1]);
+    const trn_tensor *view[4] = {&a->words, &a->scale_tile, &a->codes, &a->scales}; /* two and two */
+    const char *const name[4] = {"words", "scale_tile", "codes", "scales"};
+    const int first = to_sbuf ? 0 : 2; /* what is written */
+    for (int i = first; i < first + 2; i++)
+        for (int j = 0; j < 4 && !status; j++)
+            if (i != j && view[i]->rank && view[j]->rank)
+                status = trni_mx_check_overlap(view[i], name[i], view[j], name[j], a->error);
+    return status;
+}
+
+TRNI_FN trn_status trni_mx_sbuf(const trn_mx_sbuf_args *args, bool to_sbuf)
+{
+    if (!args) return TRN_EINVAL;
+    trni_mx_sbuf_plan p;
+    memset(&p, 0, sizeof p);
+    p.args = args;
+    p.isa = args->isa;
+    p.to_sbuf = to_sbuf;
+    trn_status status = trni_mx_check_sbuf(args, to_sbuf);
+    if (!status) status = trni_isa_resolve(&p.isa, args->error);
+    if (status) return status;
+    if (trn_tensor_elements(args->codes) > 0) {
+        p.bits = trn_format_bits(args->codes.format);
+        p.distance = args->slot_distance ? args->slot_distance : 1;
+        p.rows = args->words.shape[0];
+        p.columns = args->words.shape[1];
+        p.word_bytes = (int64_t)trn_format_bytes(args->words.format);
+        trni_mx_steps(&args->words, p.word);
+        trni_mx_steps(&args->codes, p.code);
+        for (int64_t row = 0; row < p.rows; row++) trni_mx_sbuf_row(&p, row);
+    }
+    if (trn_tensor_elements(args->scales) > 0) {
+        trni_mx_steps(&args->scale_tile, p.tile);
+        trni_mx_steps(&args->scales, p.scale);
+        trni_mx_sbuf_scales(&p);
+    }
+    return TRN_OK;
+}
+
+/* words = codes, scale_tile = scales, laid out as Trainium3's SBUF holds them. TRN_EFORMAT, TRN_ESHAPE: views that do
+ * not fit; TRN_EINVAL: an offset or distance that does not exist, nothing to do, or overlap. */
+TRNI_FN trn_status trn_mx_to_sbuf(const trn_mx_sbuf_args *args) { return trni_mx_sbuf(args, true); }
+
+/* codes = words, scales = scale_tile. Fails as trn_mx_to_sbuf. */
+TRNI_FN trn_status trn_mx_from_sbuf(const trn_mx_sbuf_args *args) { return trni_mx_sbuf(args, false); }
+
+/* ---- MXFP4 on its way to the multiplier ----
+ * Trainium3 turns FP4 into FP8 through a mapping that a program may define (documented: NeuronCore-v4); that it starts
+ * as the exact values, which both FP8 formats have, is assumed. */
+
+typedef struct trn_mx_fp4_args {
+    trn_tensor dst;     /* any shape; F8_E4M3FN or F8_E5M2 */
+    trn_tensor src;     /* the same shape; F4_E2M1 */
+    const uint8_t *map; /* 16 codes of dst's format, one for each FP4 code; NULL: the same values */
+    trn_error *error;
+} trn_mx_fp4_args;
+
+/* map[c] = the FP8 code whose value is that of the FP4 code c. */
+TRNI_FN void trn_mx_fp4_map(trn_format fp8, uint8_t map[16])
+{
+    for (uint32_t c = 0; c < 16; c++)
+        map[c] = (uint8_t)trn_encode(fp8, trn_decode(TRN_F4_E2M1, c), TRN_NEAREST_EVEN, TRN_OVERFLOW_DEFAULT, 0);
+}
+
+TRNI_FN trn_status trni_mx_check_fp4(const trn_mx_fp4_args *a)
+{
+    const trn_tensor *dst = &a->dst, *src = &a->src;
+    trn_status status = trn_tensor_check(dst, "dst", TRNI_OUTPUT, 0, a->error);
+    if (!status) status = trn_tensor_check(src, "src", TRNI_INPUT, 0, a->error);
+    if (status) return status;
+    if ((dst->format != TRN_F8_E4M3FN && dst->format != TRN_F8_E5M2) || src->format != TRN_F4_E2M1)
+        return trni_fail(a->error, TRN_EFORMAT,
+                         "src is %s and dst %s; float4_e2m1fn becomes float8_e4m3fn or float8_e5m2",
+                         trn_format_name(src->format), trn_format_name(dst->format));
+    if (dst->rank != src->rank)
+        return trni_fail(a->error, TRN_ESHAPE, "dst has rank %d but src has rank %d", dst->rank, src->rank);
+    for (int i = 0; i < dst->rank; i++)
+        if (dst->shape[i] != src->shape[i])
+            return trni_fail(a->error, TRN_ESHAPE, "dst has size %lld on axis %d but src has %lld",
+                             (long long)dst->shape[i], i, (long long)src->shape[i]);
+    return trni_mx_check_overlap(dst, "dst", src, "src", a->error);
+}
+
+/* dst[i] = map[src[i]]. */
+TRNI_FN trn_status trn_mx_fp4_to_fp8(const trn_mx_fp4_args *args)
+{
+    if (!args) return TRN_EINVAL;
+    uint8_t map[16];
+    int64_t dst_stride[TRN_MAX_RANK], src_stride[TRN_MAX_RANK];
+    trni_walk walk;
+    memset(&walk, 0, sizeof walk);
+    const trn_status status = trni_mx_check_fp4(args);
+    if (status || trn_tensor_elements(args->dst) == 0) return status;
+    if (args->map)
+        memcpy(map, args->map, sizeof map);
+    else
+        trn_mx_fp4_map(args->dst.format, map);
+
+    trni_strides(&args->dst, dst_stride);
+    trni_strides(&args->src, src_stride);
+    for (int i = 0; i < args->dst.rank; i++) {
+        const trni_walk_axis one = {args->dst.shape[i], {dst_stride[i], src_stride[i], 0, 0}};
+        if (one.size > 1) trni_walk_push(&walk, one);
+    }
+    const trni_walk_axis single = {1, {0, 0, 0, 0}}, row = walk.rank ? walk.axis[--walk.rank] : single;
+    const int64_t rows = trn_tensor_elements(args->dst) / row.size;
+    trni_walk_place at = trni_walk_start(&walk, 0);
+    for (int64_t r = 0; r < rows; r++, trni_walk_next(&walk, &at)) {
+        unsigned char *y = (unsigned char *)args->dst.data + at.offset[0];
+        const unsigned char *x = (const unsigned char *)args->src.data + at.offset[1];
+        for (int64_t i = 0; i < row.size; i++) y[i * row.step[0]] = map[x[i * row.step[1]] & 15];
+    }
+    return TRN_OK;
+}
+
+#endif /* TRN_MX_H */

@@ -1,0 +1,438 @@
+/* trn_pack.h - codes of 4, 6 and 8 bits between arrays of one code per byte and the packed words of files and machines.
+ * SPDX-License-Identifier: MIT
+ *
+ *     #include <trnmath/trn_pack.h>
+ *     #include <stdio.h>
+ *     int main(void) {
+ *         uint8_t code[4] = { 0x2, 0x5, 0xf, 0x0 }, byte[2];                  // FP4: 1, 3, -6, 0
+ *         trn_pack_args args = { .dst = trn_tensor_1d(TRN_U8, byte, 2), .src = trn_tensor_1d(TRN_F4_E2M1, code, 4) };
+ *         if (trn_pack(&args)) return 1;
+ *         printf("%02x %02x\n", byte[0], byte[1]);                            // 52 0f
+ *         return byte[0] == 0x52 && byte[1] == 0x0f ? 0 : 1;
+ *     }
+ *
+ * DOES: packs and unpacks along the last axis, any strides and up to six axes. The two formats say which form is meant:
+ *
+ *         codes      words   form                                                            known from
+ *         F4_E2M1    U8      two in a byte, element 0 in the low nibble: safetensors' F4,    documented
+ *                            PyTorch's float4_e2m1fn_x2
+ *         F4_E2M1    U16     four in a word, element 0 lowest: Trainium's float4_e2m1fn_x4   documented
+ *         8 bits     U32     four in a word, element 0 lowest: Trainium's float8_*_x4        documented
+ *         F6_*       U8      four in three bytes, as one little-endian stream of bits        assumed: OCP names no
+ * order
+ *
+ *     In memory both F4 forms are the same bytes, and the x4 words of an 8-bit format are its array. Bits of a code
+ *     above its format are ignored. Uses OpenMP when compiled with it.
+ * DOES NOT: convert between formats (trn_convert.h), or know blocks, scales and partitions (trn_mx.h).
+ *
+ * CONTENTS
+ *     trn_packed_words, trn_packed_bytes   what n codes take in a form
+ *     trn_pack_args, trn_pack       codes to words
+ *     trn_unpack_args, trn_unpack   words to codes
+ *
+ * Tails: n codes that do not fill the last word (FP6: the last three bytes) are refused, unless .pad says that its
+ * missing codes are 0 (unpacking: ignored).
+ *
+ * KNOWN FROM: the x4 types of the NKI reference; the safetensors format; PyTorch's float4_e2m1fn_x2;
+ *     tests/unit/test_pack.c (every code in every place, against shifts written out).
+ */
+#ifndef TRN_PACK_H
+#define TRN_PACK_H
+
+#include "trn_cpu.h"
+#include "trn_tensor.h"
+
+/* ---- walking several views at once; shared with trn_mx.h ---- */
+
+enum { TRNI_WALK_VIEWS = 4 };
+
+typedef struct trni_walk_axis {
+    int64_t size, step[TRNI_WALK_VIEWS]; /* a step for each view, in its own unit */
+} trni_walk_axis;
+
+typedef struct trni_walk {
+    int rank;
+    int64_t places;                        /* product of the sizes */
+    trni_walk_axis axis[TRN_MAX_RANK + 1]; /* outermost first */
+} trni_walk;
+
+typedef struct trni_walk_place {
+    int64_t index[TRN_MAX_RANK + 1], offset[TRNI_WALK_VIEWS];
+} trni_walk_place;
+
+TRNI_FN bool trni_walk_continues(const trni_walk_axis *outer, const trni_walk_axis *inner)
+{
+    bool same = true;
+    for (int v = 0; v < TRNI_WALK_VIEWS; v++) same = same && outer->step[v] == inner->step[v] * inner->size;
+    return same;
+}
+
+/* One more axis inside the others; where it continues its neighbour in all views, the two become one. */
+TRNI_FN void trni_walk_push(trni_walk *w, trni_walk_axis inner)
+{
+    if (w->rank == 0) w->places = 1;
+    w->places *= inner.size;
+    if (w->rank && trni_walk_continues(&w->axis[w->rank - 1], &inner)) {
+        inner.size *= w->axis[w->rank - 1].size;
+        w->rank--;
+    }
+    w->axis[w->rank++] = inner;
+}
+
+TRNI_FN trni_walk_place trni_walk_start(const trni_walk *w, int64_t place)
+{
+    trni_walk_place at;
+    memset(&at, 0, sizeof at);
+    for (int i = w->rank - 1; i >= 0; i--) {
+        at.index[i] = place % w->axis[i].size;
+        place /= w->axis[i].size;
+        for (int v = 0; v < TRNI_WALK_VIEWS; v++) at.offset[v] += at.index[i] * w->axis[i].step[v];
+    }
+    return at;
+}
+
+TRNI_FN void trni_walk_next(const trni_walk *w, trni_walk_place *at)
+{
+    for (int i = w->rank - 1; i >= 0; i--) {
+        const bool wraps = ++at->index[i] == w->axis[i].size;
+        const int64_t steps = wraps ? 1 - w->axis[i].size : 1;
+        for (int v = 0; v < TRNI_WALK_VIEWS; v++) at->offset[v] += steps * w->axis[i].step[v];
+        if (!wraps) return;
+        at->index[i] = 0;
+    }
+}
+
+/* Copies n elements between two constant steps. */
+TRNI_FN void trni_walk_copy(char *dst, int64_t dst_step, const char *src, int64_t src_step, size_t bytes, size_t n)
+{
+#define TRNI_COPY(size)                                                                                                \
+    for (size_t i = 0; i < n; i++) memcpy(dst + (int64_t)i * dst_step, src + (int64_t)i * src_step, size)
+    if (dst_step == (int64_t)bytes && src_step == (int64_t)bytes)
+        memcpy(dst, src, n * bytes);
+    else if (bytes == 1)
+        TRNI_COPY(1);
+    else if (bytes == 2)
+        TRNI_COPY(2);
+    else
+        TRNI_COPY(4);
+#undef TRNI_COPY
+}
+
+/* ---- the forms ---- */
+
+typedef struct trni_packing {
+    int code_bits;
+    trn_format word;
+    int codes, words; /* so many codes fill so many words */
+} trni_packing;
+
+TRNI_FN const trni_packing *trni_packing_find(trn_format code, trn_format word)
+{
+    static const trni_packing form[] = {{4, TRN_U8, 2, 1}, {4, TRN_U16, 4, 1}, {6, TRN_U8, 4, 3}, {8, TRN_U32, 4, 1}};
+    for (size_t i = 0; i < sizeof form / sizeof form[0]; i++)
+        if (form[i].code_bits == trn_format_bits(code) && form[i].word == word) return &form[i];
+    return NULL;
+}
+
+/* How many words n codes take, the last ones perhaps not full; -1 when there is no such form or n < 0. */
+TRNI_FN int64_t trn_packed_words(trn_format code, trn_format word, int64_t n)
+{
+    const trni_packing *form = trni_packing_find(code, word);
+    if (!form || n < 0) return -1;
+    return (n / form->codes + (n % form->codes != 0)) * form->words;
+}
+
+/* The same in bytes; -1 also when that many bytes have no number. */
+TRNI_FN int64_t trn_packed_bytes(trn_format code, trn_format word, int64_t n)
+{
+    const int64_t words = trn_packed_words(code, word, n);
+    const int64_t bytes = (int64_t)trn_format_bytes(word);
+    return words < 0 || words > INT64_MAX / bytes ? -1 : words * bytes;
+}
+
+typedef struct trn_pack_args {
+    trn_tensor dst; /* [..., words] U8, U16 or U32: the table above, and trn_packed_words */
+    trn_tensor src; /* [..., n] codes, one per byte; may broadcast with stride 0 */
+    bool pad;       /* a last word that is not full gets zero codes; default: refused */
+    trn_isa isa;    /* 0 = the best of this host; the bits do not depend on it */
+    trn_error *error;
+} trn_pack_args;
+
+typedef struct trn_unpack_args {
+    trn_tensor dst; /* [..., n] codes, one per byte, the bits above them 0 */
+    trn_tensor src; /* [..., words] U8, U16 or U32; may broadcast with stride 0 */
+    bool pad;       /* the last word may hold more codes than dst takes; default: refused */
+    trn_isa isa;
+    trn_error *error;
+} trn_unpack_args;
+
+/* ---- kernels: contiguous codes to contiguous bytes; the words are little-endian, so bytes say it all ---- */
+
+typedef uint16_t trni_pair __attribute__((may_alias, aligned(1)));
+
+TRNI_INLINE void trni_pack4_body(void *__restrict bytes, const void *__restrict codes, size_t n)
+{
+    unsigned char *__restrict y = (unsigned char *)bytes;
+    const trni_pair *__restrict x = (const trni_pair *)codes; /* element 0 is the low byte of a pair */
+    for (size_t i = 0; i < n; i++) y[i] = (unsigned char)((x[i] & 0x0fu) | (x[i] >> 4 & 0xf0u));
+}
+TRNI_STAMP(trni_pack4, (void *__restrict bytes, const void *__restrict codes, size_t n), (bytes, codes, n))
+
+TRNI_INLINE void trni_unpack4_body(void *__restrict codes, const void *__restrict bytes, size_t n)
+{
+    trni_pair *__restrict y = (trni_pair *)codes;
+    const unsigned char *__restrict x = (const unsigned char *)bytes;
+    for (size_t i = 0; i < n; i++) y[i] = (uint16_t)((x[i] & 0x0fu) | (x[i] & 0xf0u) << 4);
+}
+TRNI_STAMP(trni_unpack4, (void *__restrict codes, const void *__restrict bytes, size_t n), (codes, bytes, n))
+
+/* Eight codes of 6 bits, one in each byte, move together in three steps: pairs, fours, eight.
+ *
+ *     00aaaaaa 00bbbbbb 00cccccc 00dddddd ... -> 0000bbbbbbaaaaaa 0000ddddddcccccc ... -> 48 bits, a lowest
+ */
+TRNI_INLINE uint64_t trni_join6(uint64_t x)
+{
+    x = (x & 0x003f003f003f003fu) | (x & 0x3f003f003f003f00u) >> 2;
+    x = (x & 0x00000fff00000fffu) | (x & 0x0fff00000fff0000u) >> 4;
+    return (x & 0x0000000000ffffffu) | (x & 0x00ffffff00000000u) >> 8;
+}
+
+TRNI_INLINE uint64_t trni_split6(uint64_t x)
+{
+    x = (x & 0x0000000000ffffffu) | (x & 0x0000ffffff000000u) << 8;
+    x = (x & 0x00000fff00000fffu) | (x & 0x00fff00000fff000u) << 4;
+    return (x & 0x003f003f003f003fu) | (x & 0x0fc00fc00fc00fc0u) << 2;
+}
+
+/* fours: how many times four codes, three bytes. */
+TRNI_FN void trni_pack6(char *bytes, const char *codes, size_t fours)
+{
+    uint64_t x = 0;
+    for (; fours >= 2; fours -= 2, codes += 8, bytes += 6) {
+        memcpy(&x, codes, 8);
+        x = trni_join6(x);
+        memcpy(bytes, &x, 6);
+    }
+    x = 0;
+    memcpy(&x, codes, 4 * fours);
+    x = trni_join6(x);
+    memcpy(bytes, &x, 3 * fours);
+}
+
+TRNI_FN void trni_unpack6(char *codes, const char *bytes, size_t fours)
+{
+    uint64_t x = 0;
+    for (; fours >= 2; fours -= 2, codes += 8, bytes += 6) {
+        memcpy(&x, bytes, 6);
+        const uint64_t code = trni_split6(x);
+        memcpy(codes, &code, 8);
+    }
+    x = 0;
+    memcpy(&x, bytes, 3 * fours);
+    x = trni_split6(x);
+    memcpy(codes, &x, 4 * fours);
+}
+
+/* n: a whole number of groups. */
+TRNI_FN void trni_packing_codes(int code_bits, trn_isa isa, char *bytes, const char *codes, size_t n)
+{
+    if (code_bits == 4)
+        trni_pack4_for(isa)(bytes, codes, n / 2);
+    else if (code_bits == 6)
+        trni_pack6(bytes, codes, n / 4);
+    else
+        memcpy(bytes, codes, n);
+}
+
+TRNI_FN void trni_unpack_codes(int code_bits, trn_isa isa, char *codes, const char *bytes, size_t n)
+{
+    if (code_bits == 4)
+        trni_unpack4_for(isa)(codes, bytes, n / 2);
+    else if (code_bits == 6)
+        trni_unpack6(codes, bytes, n / 4);
+    else
+        memcpy(codes, bytes, n);
+}
+
+/* ---- both directions share the plan: rows, cut into pieces ---- */
+
+typedef enum trni_packing_limit {
+    TRNI_PACKING_PIECE = 4096,      /* codes at a time: a whole number of every group */
+    TRNI_PACKING_SPAN = 16,         /* pieces that a thread takes at once */
+    TRNI_PACKING_PARALLEL = 1 << 20 /* codes from which threads pay for being woken */
+} trni_packing_limit;
+
+typedef struct trni_packing_plan {
+    const trni_packing *form;
+    trn_isa isa;
+    bool unpack;
+    char *codes, *words;
+    int64_t code_step, word_step; /* bytes */
+    int64_t n;                    /* codes of a row */
+    trni_walk rows;               /* views: codes, words; in bytes */
+    int64_t pieces;               /* of a row */
+} trni_packing_plan;
+
+TRNI_FN void trni_packing_piece(const trni_packing_plan *p, char *codes, char *words, size_t n)
+{
+    char code[TRNI_PACKING_PIECE], word[TRNI_PACKING_PIECE];
+    const int bits = p->form->code_bits;
+    const size_t groups = (n + (size_t)p->form->codes - 1) / (size_t)p->form->codes,
+                 all = groups * (size_t)p->form->codes;
+    const size_t word_bytes = trn_format_bytes(p->form->word), count = groups * (size_t)p->form->words;
+    char *const x = p->code_step == 1 && all == n ? codes : code;
+    char *const y = p->word_step == (int64_t)word_bytes ? words : word;
+    if (p->unpack) {
+        if (y == word) trni_walk_copy(word, (int64_t)word_bytes, words, p->word_step, word_bytes, count);
+        trni_unpack_codes(bits, p->isa, x, y, all);
+        if (x == code) trni_walk_copy(codes, p->code_step, code, 1, 1, n);
+    } else {
+        if (x == code) {
+            trni_walk_copy(code, 1, codes, p->code_step, 1, n);
+            memset(code + n, 0, all - n);
+        }
+        trni_packing_codes(bits, p->isa, y, x, all);
+        if (y == word) trni_walk_copy(words, p->word_step, word, (int64_t)word_bytes, word_bytes, count);
+    }
+}
+
+/* Pieces first … last-1, counted row by row. */
+TRNI_FN void trni_packing_pieces(const trni_packing_plan *p, int64_t first, int64_t last)
+{
+    trni_walk_place at = trni_walk_start(&p->rows, first / p->pieces);
+    const int64_t most = TRNI_PACKING_PIECE, words = most / p->form->codes * p->form->words; /* of one piece */
+    for (int64_t piece = first % p->pieces; first < last; first++) {
+        const int64_t left = p->n - piece * most;
+        trni_packing_piece(p, p->codes + at.offset[0] + piece * most * p->code_step,
+                           p->words + at.offset[1] + piece * words * p->word_step, (size_t)(left < most ? left : most));
+        if (++piece < p->pieces) continue;
+        piece = 0;
+        trni_walk_next(&p->rows, &at);
+    }
+}
+
+TRNI_FN void trni_packing_run(const trni_packing_plan *p)
+{
+    const int64_t pieces = p->rows.places * p->pieces;
+    if (p->rows.places * p->n < TRNI_PACKING_PARALLEL) {
+        trni_packing_pieces(p, 0, pieces);
+        return;
+    }
+    const int64_t spans = (pieces + TRNI_PACKING_SPAN - 1) / TRNI_PACKING_SPAN;
+#if defined(_OPENMP)
+#pragma omp parallel for schedule(static)
+#endif
+    for (int64_t s = 0; s < spans; s++) {
+        const int64_t end = (s + 1) * TRNI_PACKING_SPAN;
+        trni_packing_pieces(p, s * TRNI_PACKING_SPAN, end < pieces ? end : pieces);
+    }
+}
+
+/* The axes outside the last, and the last one inside them: where rows continue each other in both views, they are one.
+ */
+TRNI_FN void trni_packing_rows(trni_packing_plan *p, const trn_tensor *codes, const trn_tensor *words)
+{
+    int64_t code_stride[TRN_MAX_RANK], word_stride[TRN_MAX_RANK];
+    const int64_t word_bytes = (int64_t)trn_format_bytes(words->format), groups = p->n / p->form->codes;
+    const int last = codes->rank - 1;
+    trni_strides(codes, code_stride);
+    trni_strides(words, word_stride);
+    p->code_step = p->n > 1 ? code_stride[last] : 1;
+    p->word_step = words->shape[last] > 1 ? word_stride[last] * word_bytes : word_bytes;
+    for (int i = 0; i < last; i++) {
+        const trni_walk_axis one = {codes->shape[i], {code_stride[i], word_stride[i] * word_bytes, 0, 0}};
+        if (codes->shape[i] > 1) trni_walk_push(&p->rows, one);
+    }
+    const trni_walk_axis row = {groups, {p->code_step * p->form->codes, p->word_step * p->form->words, 0, 0}};
+    const trni_walk_axis *inner = p->rows.rank ? &p->rows.axis[p->rows.rank - 1] : NULL;
+    if (inner && p->n % p->form->codes == 0 && trni_walk_continues(inner, &row)) {
+        p->n *= inner->size;
+        p->rows.places /= inner->size;
+        p->rows.rank--;
+    }
+    if (p->rows.rank == 0) p->rows.places = 1;
+    p->pieces = (p->n + TRNI_PACKING_PIECE - 1) / TRNI_PACKING_PIECE;
+}
+
+/* ---- checks ---- */
+
+TRNI_FN trn_status trni_packing_check_sizes(const trn_tensor *codes, const char *codes_name, const trn_tensor *words,
+                                            const char *words_name, const trni_packing *form, bool pad,
+                                            trn_error *error)
+{
+    const int last = codes->rank - 1;
+    if (words->rank != codes->rank)
+        return trni_fail(error, TRN_ESHAPE, "%s has rank %d but %s has rank %d", words_name, words->rank, codes_name,
+                         codes->rank);
+    for (int i = 0; i < last; i++)
+        if (words->shape[i] != codes->shape[i])
+            return trni_fail(error, TRN_ESHAPE, "%s has size %lld on axis %d but %s has %lld", words_name,
+                             (long long)words->shape[i], i, codes_name, (long long)codes->shape[i]);
+    const int64_t n = codes->shape[last], count = trn_packed_words(codes->format, words->format, n);
+    if (n % form->codes != 0 && !pad)
+        return trni_fail(error, TRN_ESHAPE,
+                         "%s has %lld codes on its last axis, no multiple of %d; .pad would fill up with zero codes",
+                         codes_name, (long long)n, form->codes);
+    if (words->shape[last] != count)
+        return trni_fail(error, TRN_ESHAPE, "%s has size %lld on its last axis; %lld codes of %s take %lld words of %s",
+                         words_name, (long long)words->shape[last], (long long)n, trn_format_name(codes->format),
+                         (long long)count, trn_format_name(words->format));
+    return TRN_OK;
+}
+
+TRNI_FN trn_status trni_packing_check(trni_packing_plan *p, const trn_tensor *dst, const trn_tensor *src, bool pad,
+                                      trn_error *error)
+{
+    const trn_tensor *codes = p->unpack ? dst : src, *words = p->unpack ? src : dst;
+    trn_status status = trn_tensor_check(dst, "dst", TRNI_OUTPUT, 0, error);
+    if (!status) status = trn_tensor_check(src, "src", TRNI_INPUT, 0, error);
+    if (status) return status;
+    p->form = trni_packing_find(codes->format, words->format);
+    if (!p->form)
+        return trni_fail(
+            error, TRN_EFORMAT,
+            "%s is %s and %s is %s; there are float4 in uint8 or uint16, float6 in uint8, 8-bit codes in uint32",
+            p->unpack ? "dst" : "src", trn_format_name(codes->format), p->unpack ? "src" : "dst",
+            trn_format_name(words->format));
+    status = trni_packing_check_sizes(codes, p->unpack ? "dst" : "src", words, p->unpack ? "src" : "dst", p->form, pad,
+                                      error);
+    if (!status) status = trni_isa_resolve(&p->isa, error);
+    if (!status && trn_tensor_overlap(*dst, *src))
+        status = trni_fail(error, TRN_EINVAL, "dst overlaps src; packing does not work in place");
+    return status;
+}
+
+TRNI_FN trn_status trni_packing_views(const trn_tensor *dst, const trn_tensor *src, bool unpack, bool pad, trn_isa isa,
+                                      trn_error *error)
+{
+    trni_packing_plan plan;
+    memset(&plan, 0, sizeof plan);
+    plan.unpack = unpack;
+    plan.isa = isa;
+    const trn_status status = trni_packing_check(&plan, dst, src, pad, error);
+    if (status || trn_tensor_elements(*dst) == 0) return status;
+    const trn_tensor *codes = unpack ? dst : src, *words = unpack ? src : dst;
+    plan.codes = (char *)codes->data;
+    plan.words = (char *)words->data;
+    plan.n = codes->shape[codes->rank - 1];
+    trni_packing_rows(&plan, codes, words);
+    trni_packing_run(&plan);
+    return TRN_OK;
+}
+
+/* dst = the words that hold src's codes. TRN_EFORMAT: no such form; TRN_ESHAPE: sizes that do not fit, or a tail
+ * without .pad; TRN_EINVAL: overlap. */
+TRNI_FN trn_status trn_pack(const trn_pack_args *args)
+{
+    if (!args) return TRN_EINVAL;
+    return trni_packing_views(&args->dst, &args->src, false, args->pad, args->isa, args->error);
+}
+
+/* dst = the codes in src's words. Fails as trn_pack. */
+TRNI_FN trn_status trn_unpack(const trn_unpack_args *args)
+{
+    if (!args) return TRN_EINVAL;
+    return trni_packing_views(&args->dst, &args->src, true, args->pad, args->isa, args->error);
+}
+
+#endif /* TRN_PACK_H */
