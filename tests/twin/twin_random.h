@@ -1,7 +1,9 @@
-/* twin_random.h - the slow twin's random words: Philox4x32-10 by 16-bit limbs, and the field rule.
+/* twin_random.h - the slow twin's random words: Philox4x32-10 by 16-bit limbs, the field rule, XORWOW and the LFSR.
  * SPDX-License-Identifier: MIT
  *
- * Written from the paper (Salmon, Moraes, Dror, Shaw, SC 2011, section 3.3), with schoolbook multiplication.
+ * Philox is written from the paper (Salmon, Moraes, Dror, Shaw, SC 2011, section 3.3), with schoolbook multiplication;
+ * XORWOW from Marsaglia's paper (2003), as multiplications by bit matrices; the LFSR as a register that is clocked bit
+ * by bit.
  */
 #ifndef TWIN_RANDOM_H
 #define TWIN_RANDOM_H
@@ -52,6 +54,55 @@ static inline uint32_t twin_random_bits(uint64_t seed, uint64_t stream, uint64_t
     const uint64_t fields = (uint64_t)(32 / n), word = twin_random_word(seed, stream, i / fields);
     const uint64_t shifted = word / ((uint64_t)1 << (n * (int)(i % fields)));
     return (uint32_t)(shifted % ((uint64_t)1 << n));
+}
+
+/* ---- XORWOW ---- */
+
+/* The row vector v times the matrix I + S, where S moves every bit by `places` (left > 0, right < 0). Bit by bit. */
+static inline uint32_t twin_shift_and_add(uint32_t v, int places)
+{
+    uint32_t sum = 0;
+    for (int i = 0; i < 32; i++) {
+        const int from = i - places;
+        const uint32_t moved = from >= 0 && from < 32 ? v / ((uint32_t)1 << from) % 2 : 0;
+        sum += (v / ((uint32_t)1 << i) % 2 + moved) % 2 * ((uint32_t)1 << i);
+    }
+    return sum;
+}
+
+/* s holds x, y, z, w, v, d. The new v is v(I + L^4) + x(I + R^2)(I + L^1); d is a Weyl sequence; their sum goes out. */
+static inline uint32_t twin_xorwow(uint32_t s[6])
+{
+    const uint32_t left = twin_shift_and_add(s[4], 4), right = twin_shift_and_add(twin_shift_and_add(s[0], -2), 1);
+    for (int i = 0; i < 4; i++) s[i] = s[i + 1];
+    s[4] = left ^ right;
+    s[5] = (uint32_t)((s[5] + (uint64_t)362437) % 0x100000000u);
+    return (uint32_t)(((uint64_t)s[4] + s[5]) % 0x100000000u);
+}
+
+/* ---- the LFSR ---- */
+
+/* One clock of the register: stage n holds the bit that was made n clocks ago; taps 128, 126, 101, 99. */
+static inline int twin_lfsr_clock(unsigned char stage[129])
+{
+    const int bit = (stage[128] + stage[126] + stage[101] + stage[99]) % 2;
+    for (int n = 128; n > 1; n--) stage[n] = stage[n - 1];
+    stage[1] = (unsigned char)bit;
+    return bit;
+}
+
+/* 32 clocks, the first bit lowest. s holds the last 128 bits, oldest first. */
+static inline uint32_t twin_lfsr(uint32_t s[4])
+{
+    unsigned char stage[129] = { 0 };
+    for (int t = 0; t < 128; t++) stage[128 - t] = (unsigned char)(s[t / 32] / ((uint32_t)1 << t % 32) % 2);
+    uint32_t word = 0;
+    for (int i = 0; i < 32; i++) word += (uint32_t)twin_lfsr_clock(stage) * ((uint32_t)1 << i);
+    for (int t = 0; t < 128; t++) {
+        const uint32_t weight = (uint32_t)1 << t % 32, old = s[t / 32] / weight % 2;
+        s[t / 32] += ((uint32_t)stage[128 - t] - old) * weight;
+    }
+    return word;
 }
 
 #endif /* TWIN_RANDOM_H */
