@@ -75,7 +75,13 @@ typedef enum trn_format {
 } trn_format;
 enum { TRNI_FORMAT_COUNT = TRN_CFP8 + 1 };
 
-typedef enum trni_class { TRNI_CLASS_NONE = 0, TRNI_CLASS_FLOAT, TRNI_CLASS_SCALE, TRNI_CLASS_SIGNED, TRNI_CLASS_UNSIGNED } trni_class;
+typedef enum trni_class {
+    TRNI_CLASS_NONE = 0,
+    TRNI_CLASS_FLOAT,
+    TRNI_CLASS_SCALE,
+    TRNI_CLASS_SIGNED,
+    TRNI_CLASS_UNSIGNED
+} trni_class;
 
 typedef struct trn_format_info {
     const char *name;        /* NKI's, and ml_dtypes' where it has the format (all but TF32 and cFP8) */
@@ -94,7 +100,8 @@ typedef struct trn_format_info {
 
 TRNI_FN const trn_format_info *trn_format_info_of(trn_format format)
 {
-    static const trn_format_info row[TRNI_FORMAT_COUNT] = { /* in the order of the enum */
+    static const trn_format_info row[TRNI_FORMAT_COUNT] = {
+        /* in the order of the enum */
         /* name, safetensors, OCP, kind, bits, E, M, bias, low zeros, largest code, what overflow becomes, NaN */
         /* TRN_FORMAT_UNSET */ { "unset", "", "", TRNI_CLASS_NONE, 0, 0, 0, 0, 0, 0, 0, 0 },
         /* TRN_F32 */ { "float32", "F32", "", TRNI_CLASS_FLOAT, 32, 8, 23, 127, 0, 0x7f7fffff, 0x7f800000, 0x7fc00000 },
@@ -102,8 +109,8 @@ TRNI_FN const trn_format_info *trn_format_info_of(trn_format format)
         /* TRN_BF16 */ { "bfloat16", "BF16", "", TRNI_CLASS_FLOAT, 16, 8, 7, 127, 0, 0x7f7f, 0x7f80, 0x7fc0 },
         /* TRN_F16 */ { "float16", "F16", "", TRNI_CLASS_FLOAT, 16, 5, 10, 15, 0, 0x7bff, 0x7c00, 0x7e00 },
         /* TRN_F8_E4M3 */ { "float8_e4m3", "", "", TRNI_CLASS_FLOAT, 8, 4, 3, 7, 0, 0x77, 0x78, 0x7c },
-        /* TRN_F8_E4M3FN */ {
-            "float8_e4m3fn", "F8_E4M3", "FP8 E4M3", TRNI_CLASS_FLOAT, 8, 4, 3, 7, 0, 0x7e, 0x7f, 0x7f },
+        /* TRN_F8_E4M3FN */
+        { "float8_e4m3fn", "F8_E4M3", "FP8 E4M3", TRNI_CLASS_FLOAT, 8, 4, 3, 7, 0, 0x7e, 0x7f, 0x7f },
         /* TRN_F8_E5M2 */ { "float8_e5m2", "F8_E5M2", "FP8 E5M2", TRNI_CLASS_FLOAT, 8, 5, 2, 15, 0, 0x7b, 0x7c, 0x7e },
         /* TRN_F8_E3M4 */ { "float8_e3m4", "", "", TRNI_CLASS_FLOAT, 8, 3, 4, 3, 0, 0x6f, 0x70, 0x78 },
         /* TRN_F8_E8M0 */ { "float8_e8m0fnu", "F8_E8M0", "E8M0", TRNI_CLASS_SCALE, 8, 8, 0, 127, 0, 0xfe, 0xff, 0xff },
@@ -211,13 +218,13 @@ TRNI_FN float trn_decode(trn_format format, uint32_t code)
 /* ---- limits ---- */
 
 typedef struct trn_format_limits {
-    double max, lowest;            /* largest and most negative finite value */
-    double min_normal;             /* smallest positive normal number; integers: 1 */
-    double min_subnormal;          /* smallest positive number of all */
-    double epsilon;                /* from 1 to the next larger number; integers: 1 */
+    double max, lowest;   /* largest and most negative finite value */
+    double min_normal;    /* smallest positive normal number; integers: 1 */
+    double min_subnormal; /* smallest positive number of all */
+    double epsilon;       /* from 1 to the next larger number; integers: 1 */
     bool has_infinity;
-    uint32_t infinity_code;        /* of +infinity; 0 when there is none */
-    uint32_t nan_first, nan_last;  /* the positive codes that are NaN; first > last when there is none */
+    uint32_t infinity_code;       /* of +infinity; 0 when there is none */
+    uint32_t nan_first, nan_last; /* the positive codes that are NaN; first > last when there is none */
 } trn_format_limits;
 
 TRNI_FN double trni_power_of_two(int exponent) /* normal numbers of binary64 only */
@@ -298,8 +305,10 @@ TRNI_FN uint32_t trni_encode_float(const trn_format_info *f, uint32_t bits, trni
     } else {
         int exponent = (int)(magnitude >> 23);
         uint32_t significand = magnitude & 0x7fffffu;
-        if (exponent) significand |= 0x800000u;
-        else exponent = 1;
+        if (exponent)
+            significand |= 0x800000u;
+        else
+            exponent = 1;
 
         int place = exponent - 127 + f->bias, shift = 23 - M; /* place: the exponent field of the result */
         if (place < 1) {
@@ -341,8 +350,10 @@ TRNI_FN uint32_t trni_encode_integer(const trn_format_info *f, uint32_t bits, tr
     const int exponent = (int)(magnitude >> 23);
     const uint32_t significand = exponent ? (magnitude & 0x7fffffu) | 0x800000u : magnitude;
     uint64_t whole = limit;
-    if (exponent < 150) whole = trn_round_magnitude(significand, 150 - (exponent ? exponent : 1), negative, how.how);
-    else if (exponent < 150 + 16) whole = (uint64_t)significand << (exponent - 150);
+    if (exponent < 150)
+        whole = trn_round_magnitude(significand, 150 - (exponent ? exponent : 1), negative, how.how);
+    else if (exponent < 150 + 16)
+        whole = (uint64_t)significand << (exponent - 150);
     if (whole > limit) whole = limit;
     const uint64_t code = negative ? 0 - whole : whole;
     return (uint32_t)code & (f->bits == 32 ? 0xffffffffu : (1u << f->bits) - 1);
@@ -387,9 +398,12 @@ TRNI_INLINE uint16_t trni_bf16_from_bits(uint32_t u)
 
 TRNI_FN uint16_t trn_bf16_from_f32(float x) { return trni_bf16_from_bits(trni_bits(x)); }
 
-#define TRNI_FROM(name, code_t, format) \
-    TRNI_FN code_t trn_##name##_from_f32(float x) { return (code_t)trn_encode(format, x, TRN_NEAREST_EVEN, TRN_OVERFLOW_DEFAULT, 0); }
-#define TRNI_TO(name, code_t, format) \
+#define TRNI_FROM(name, code_t, format)                                                                                \
+    TRNI_FN code_t trn_##name##_from_f32(float x)                                                                      \
+    {                                                                                                                  \
+        return (code_t)trn_encode(format, x, TRN_NEAREST_EVEN, TRN_OVERFLOW_DEFAULT, 0);                               \
+    }
+#define TRNI_TO(name, code_t, format)                                                                                  \
     TRNI_FN float trn_##name##_to_f32(code_t code) { return trn_decode(format, code); }
 
 TRNI_FROM(f16, uint16_t, TRN_F16)
@@ -412,8 +426,8 @@ TRNI_TO(f8_e3m4, uint8_t, TRN_F8_E3M4)
  *
  * | s | E exponent bits | 7 - E mantissa bits |, any bias that keeps all values normal numbers of binary32. With
  * infinities the top exponent is reserved, as in E4M3; without, only the last code is NaN, as in E4M3FN. That Trainium1
- * has configurable range and precision is `documented` (AWS data types; the adjustable bias: NeuronCore-v3); no register,
- * legal range or default is public: 2..5 exponent bits, any bias and both endings are `assumed`. */
+ * has configurable range and precision is `documented` (AWS data types; the adjustable bias: NeuronCore-v3); no
+ * register, legal range or default is public: 2..5 exponent bits, any bias and both endings are `assumed`. */
 
 typedef struct trn_cfp8 {
     int exponent_bits; /* 2..5; mantissa bits = 7 - exponent_bits */

@@ -16,10 +16,17 @@ typedef struct section {
 } section;
 
 static const section sections[] = {
-    { "codecs", codecs },             { "conversions", conversions }, { "matmul-formats", matmul_formats },
-    { "matmul-shapes", matmul_shapes }, { "matmul-threads", matmul_threads },   { "matmul-numerics", matmul_numerics },
-    { "matmul-outputs", matmul_outputs }, { "instructions", instructions },     { "narrow-conversions", narrow_conversions },
-    { "random-words", random_words }, { "block-scaling", block_scaling },
+    { "codecs", codecs },
+    { "conversions", conversions },
+    { "matmul-formats", matmul_formats },
+    { "matmul-shapes", matmul_shapes },
+    { "matmul-threads", matmul_threads },
+    { "matmul-numerics", matmul_numerics },
+    { "matmul-outputs", matmul_outputs },
+    { "instructions", instructions },
+    { "narrow-conversions", narrow_conversions },
+    { "random-words", random_words },
+    { "block-scaling", block_scaling },
 };
 enum { SECTIONS = sizeof sections / sizeof sections[0] };
 

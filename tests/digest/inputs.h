@@ -38,17 +38,18 @@ static int below(int n) { return (int)(next() % (uint32_t)n); }
 typedef enum flavour {
     ORDINARY, /* 2^-8 .. 2^8 */
     CANCEL,   /* one exponent, both signs: sums keep losing their leading bits */
-    TINY,     /* products around 2^-126 and below: subnormal results, and products that fused and separate round apart */
-    HUGE_,    /* sums that overflow */
-    SPECIAL,  /* ordinary, with zeros, subnormals, infinities and NaN among them */
-    WILD,     /* any bits at all */
+    TINY,    /* products around 2^-126 and below: subnormal results, and products that fused and separate round apart */
+    HUGE_,   /* sums that overflow */
+    SPECIAL, /* ordinary, with zeros, subnormals, infinities and NaN among them */
+    WILD,    /* any bits at all */
     FLAVOURS
 } flavour;
 
 static uint32_t number(flavour kind)
 {
-    static const uint32_t special[] = { 0,          0x80000000u, 1,           0x80000001u, 0x007fffffu, 0x00400000u, 0x00800000u, 0x7f800000u,
-                                        0xff800000u, 0x7fc00000u, 0xffc12345u, 0x7f800001u, 0x7f7fffffu, 0xff7fffffu, 0x33800000u, 0x3f800000u };
+    static const uint32_t special[] = { 0,           0x80000000u, 1,           0x80000001u, 0x007fffffu, 0x00400000u,
+                                        0x00800000u, 0x7f800000u, 0xff800000u, 0x7fc00000u, 0xffc12345u, 0x7f800001u,
+                                        0x7f7fffffu, 0xff7fffffu, 0x33800000u, 0x3f800000u };
     const uint32_t bits = next(), sign_and_mantissa = bits & 0x807fffffu;
     switch (kind) {
     case ORDINARY: return sign_and_mantissa | (uint32_t)(119 + below(17)) << 23;
@@ -69,7 +70,7 @@ static uint32_t code_of(trn_format format, flavour kind)
     if (format == TRN_BF16) return bits >> 16;
     if (format == TRN_TF32) return bits & 0xffffe000u;
     if (format != TRN_F16) return bits;
-    if (kind == TINY) return next() & 0x87ffu;  /* f16 has no such exponents: its subnormals and its smallest numbers */
+    if (kind == TINY) return next() & 0x87ffu; /* f16 has no such exponents: its subnormals and its smallest numbers */
     if (kind == HUGE_) return (next() & 0x83ffu) | (uint32_t)(28 + below(3)) << 10;
     if (kind == SPECIAL || kind == WILD) return next() & (below(60) ? 0xbfffu : 0xffffu);
     return (bits >> 16 & 0x8000u) | (uint32_t)(kind == CANCEL ? 15 : 12 + below(7)) << 10 | (bits & 0x3ffu);

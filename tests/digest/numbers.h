@@ -85,7 +85,9 @@ static bool conversions(void)
 }
 
 /* Every format into every other, some cFP8 among them, in every mode. */
-static const trn_cfp8 cfp8s[] = { { 2, 1, false }, { 3, 3, true }, { 5, 15, true }, { 4, -60, false }, { 5, 100, false } };
+static const trn_cfp8 cfp8s[] = {
+    { 2, 1, false }, { 3, 3, true }, { 5, 15, true }, { 4, -60, false }, { 5, 100, false }
+};
 
 static bool narrow_conversions(void)
 {

@@ -47,11 +47,13 @@ static bool multiply(const product *p)
     static uint32_t a[MOST], b[MOST], dst[MOST];
     const shape s = p->size;
     const bool gaps = p->shape_of_memory == STRIDED;
-    const size_t a_count = (size_t)(s.m + GAP) * (size_t)(s.k + GAP), b_count = (size_t)(s.k + GAP) * (size_t)(s.n + GAP);
+    const size_t a_count = (size_t)(s.m + GAP) * (size_t)(s.k + GAP),
+                 b_count = (size_t)(s.k + GAP) * (size_t)(s.n + GAP);
     const size_t dst_count = (size_t)(s.m + GAP) * (size_t)(s.n + GAP);
     trn_numerics numerics;
     if (a_count > MOST || b_count > MOST || dst_count > MOST || trn_numerics_parse(&numerics, p->numerics) != TRN_OK) {
-        fprintf(stderr, "digest: a product of this table is too large, or its numerics \"%s\" are unknown\n", p->numerics);
+        fprintf(stderr, "digest: a product of this table is too large, or its numerics \"%s\" are unknown\n",
+                p->numerics);
         return false;
     }
     fill(p->a, a, a_count, p->kind);
@@ -96,8 +98,9 @@ static bool multiply(const product *p)
         status = trn_matmul(&args);
     }
     if (status != TRN_OK) {
-        fprintf(stderr, "digest: %s %s x %s -> %s, %dx%dx%d, \"%s\": %s\n", p->instruction ? "trn_nc_matmul" : "trn_matmul",
-                trn_format_name(p->a), trn_format_name(p->b), trn_format_name(p->dst), s.m, s.n, s.k, p->numerics, error.text);
+        fprintf(stderr, "digest: %s %s x %s -> %s, %dx%dx%d, \"%s\": %s\n",
+                p->instruction ? "trn_nc_matmul" : "trn_matmul", trn_format_name(p->a), trn_format_name(p->b),
+                trn_format_name(p->dst), s.m, s.n, s.k, p->numerics, error.text);
         return false;
     }
     hash_bytes(dst, dst_count * trn_format_bytes(p->dst));
@@ -118,8 +121,9 @@ static product plain(trn_format a, trn_format b, trn_format dst)
     return p;
 }
 
-static const trn_format pairs[][2] = { { TRN_BF16, TRN_BF16 }, { TRN_F16, TRN_F16 },   { TRN_BF16, TRN_F16 }, { TRN_F16, TRN_BF16 },
-                                       { TRN_F32, TRN_F32 },   { TRN_TF32, TRN_TF32 }, { TRN_F32, TRN_TF32 }, { TRN_TF32, TRN_F32 } };
+static const trn_format pairs[][2] = { { TRN_BF16, TRN_BF16 }, { TRN_F16, TRN_F16 }, { TRN_BF16, TRN_F16 },
+                                       { TRN_F16, TRN_BF16 },  { TRN_F32, TRN_F32 }, { TRN_TF32, TRN_TF32 },
+                                       { TRN_F32, TRN_TF32 },  { TRN_TF32, TRN_F32 } };
 static const trn_format outputs[] = { TRN_F32, TRN_BF16, TRN_F16 };
 enum { PAIRS = 8 };
 
@@ -141,9 +145,10 @@ static bool matmul_formats(void)
 /* Tails of every kind: below, at and above the sizes that kernels, panels, tiles and slabs are made of. */
 static bool matmul_shapes(void)
 {
-    static const shape sizes[] = { { 1, 1, 1 },    { 1, 1, 128 },   { 1, 300, 129 }, { 300, 1, 127 }, { 2, 3, 5 },     { 7, 17, 33 },
-                                   { 16, 64, 64 }, { 17, 65, 255 }, { 31, 33, 257 }, { 48, 96, 256 }, { 65, 127, 130 }, { 13, 49, 1000 },
-                                   { 0, 5, 5 },    { 5, 0, 5 },     { 5, 7, 0 },     { 200, 24, 131 } };
+    static const shape sizes[] = { { 1, 1, 1 },     { 1, 1, 128 },   { 1, 300, 129 },  { 300, 1, 127 },
+                                   { 2, 3, 5 },     { 7, 17, 33 },   { 16, 64, 64 },   { 17, 65, 255 },
+                                   { 31, 33, 257 }, { 48, 96, 256 }, { 65, 127, 130 }, { 13, 49, 1000 },
+                                   { 0, 5, 5 },     { 5, 0, 5 },     { 5, 7, 0 },      { 200, 24, 131 } };
     for (unsigned i = 0; i < sizeof sizes / sizeof sizes[0]; i++)
         for (int pair = 0; pair < PAIRS; pair += 1 + (i % 2 ? 3 : 0)) {
             product p = plain(pairs[pair][0], pairs[pair][1], outputs[i % 3]);
@@ -158,7 +163,7 @@ static bool matmul_shapes(void)
  * show it. */
 static bool matmul_threads(void)
 {
-    static const shape sizes[] = { { 150, 210, 140 }, { 33, 500, 260 },  { 333, 47, 260 }, { 1, 2600, 700 },
+    static const shape sizes[] = { { 150, 210, 140 }, { 33, 500, 260 }, { 333, 47, 260 }, { 1, 2600, 700 },
                                    { 16, 600, 200 },  { 3, 1100, 530 }, { 400, 20, 600 } };
     for (unsigned i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
         product p = plain(pairs[4 * (i % 2)][0], pairs[4 * (i % 2)][1], outputs[i % 3]);
@@ -175,10 +180,27 @@ static bool matmul_threads(void)
 static bool matmul_numerics(void)
 {
     static const char *const settings[] = {
-        "chains=1", "chains=2", "chains=8", "chains=16", "chain_layout=blocked", "chains=8,chain_layout=blocked,merge=pairwise",
-        "merge=pairwise", "chains=16,merge=pairwise", "k_tile=1", "k_tile=64", "k_tile=100,chains=8",
-        "product=bf16", "accumulator=toward_zero", "accumulator=exact", "accumulator_bits=26", "accumulator_bits=53", "fp32_mode=split",
-        "tf32_input=truncate", "flush_inputs=on", "flush_products=on", "flush_sums=on",
+        "chains=1",
+        "chains=2",
+        "chains=8",
+        "chains=16",
+        "chain_layout=blocked",
+        "chains=8,chain_layout=blocked,merge=pairwise",
+        "merge=pairwise",
+        "chains=16,merge=pairwise",
+        "k_tile=1",
+        "k_tile=64",
+        "k_tile=100,chains=8",
+        "product=bf16",
+        "accumulator=toward_zero",
+        "accumulator=exact",
+        "accumulator_bits=26",
+        "accumulator_bits=53",
+        "fp32_mode=split",
+        "tf32_input=truncate",
+        "flush_inputs=on",
+        "flush_products=on",
+        "flush_sums=on",
     };
     enum { SLOW_FROM = 11 };
     for (unsigned i = 0; i < sizeof settings / sizeof settings[0]; i++)
