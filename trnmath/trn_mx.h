@@ -150,7 +150,7 @@ TRNI_INLINE trni_mx_step trni_mx_step_of(trni_mx_rule r, int32_t amax, int32_t l
     s.factor = (uint32_t)(127 - power) << 23;
     s.keep = s.code == 0xff ? 0 : ~0u;
     s.shift = power * 0x00800000;
-    s.usual = idle || ((int32_t)s.code >= least && s.code < 254);
+    s.usual = idle || (int32_t)s.code >= least; /* code 254 is int8's alone: 2^unit keeps its factor normal */
     return s;
 }
 
@@ -165,7 +165,7 @@ TRNI_INLINE uint32_t trni_mx_divide_exact(uint32_t u, int32_t shift)
 {
     const int32_t m = (int32_t)(u & ~TRNI_F32_SIGN), least_normal = 0x00800000;
     const uint32_t small = trni_bits((float)m) - (149u << 23);
-    const int32_t moved = (int32_t)trni_either(m < least_normal, small, (uint32_t)m) - shift;
+    const int32_t moved = (int32_t)(trni_either(m < least_normal, small, (uint32_t)m) - (uint32_t)shift);
     const int32_t number = moved > least_normal ? moved : least_normal;
     return (u & TRNI_F32_SIGN) | trni_either(m != 0, (uint32_t)number, 0);
 }
@@ -492,8 +492,8 @@ TRNI_FN int trni_mx_axes(trni_mx_plan *p, const trni_mx_views *v, trni_walk_axis
     for (int i = v->values->rank - 1; i >= 0; index *= v->values->shape[i--]) {
         const int64_t size = v->values->shape[i];
         if (size == 1) continue;
-        const trni_walk_axis one = {size,
-                                    {values[i] * bytes, codes[i], v->scales->shape[i] > 1 ? scales[i] : 0, index}};
+        const int64_t scale = v->scales->shape[i] > 1 ? scales[i] : 0;
+        const trni_walk_axis one = { size, { values[i] * bytes, codes[i], scale, index } };
         if (i == v->at)
             p->k = one;
         else
@@ -654,8 +654,8 @@ TRNI_FN void trni_mx_plan_init(trni_mx_plan *p, const trni_mx_views *v)
 TRNI_FN trn_status trn_mx_quantize(const trn_mx_quantize_args *args)
 {
     if (!args) return TRN_EINVAL;
-    trni_mx_views v = {&args->src,  &args->dst, &args->dst_scale, "src", "dst",
-                       "dst_scale", true,       args->axis,       0,     args->error};
+    trni_mx_views v = { &args->src,  &args->dst, &args->dst_scale, "src", "dst",
+                        "dst_scale", true,       args->axis,       0,     args->error };
     trni_mx_plan plan;
     memset(&plan, 0, sizeof plan);
     plan.isa = args->isa;
@@ -673,7 +673,7 @@ TRNI_FN trn_status trn_mx_quantize(const trn_mx_quantize_args *args)
     plan.least = args->rounding == TRN_NEAREST_EVEN                     ? TRNI_MX_LEAST_NEAREST
                  : plan.stochastic || args->rounding == TRN_TOWARD_ZERO ? TRNI_MX_LEAST_STOCHASTIC
                                                                         : TRNI_MX_LEAST_NEVER;
-    const trni_encoding how = {{args->rounding, 0, plan.bits}, TRN_SATURATE, false};
+    const trni_encoding how = { { args->rounding, 0, plan.bits }, TRN_SATURATE, false };
     trni_encoder_init(&plan.encode, trn_format_info_of(args->dst.format), how, plan.isa);
     trni_decoder_init(&plan.decode, trn_format_info_of(args->src.format), plan.isa);
     trni_mx_plan_init(&plan, &v);
@@ -686,8 +686,8 @@ TRNI_FN trn_status trn_mx_quantize(const trn_mx_quantize_args *args)
 TRNI_FN trn_status trn_mx_dequantize(const trn_mx_dequantize_args *args)
 {
     if (!args) return TRN_EINVAL;
-    trni_mx_views v = {&args->dst,  &args->src, &args->src_scale, "dst", "src",
-                       "src_scale", false,      args->axis,       0,     args->error};
+    trni_mx_views v = { &args->dst,  &args->src, &args->src_scale, "dst", "src",
+                        "src_scale", false,      args->axis,       0,     args->error };
     trni_mx_plan plan;
     memset(&plan, 0, sizeof plan);
     plan.isa = args->isa;
@@ -695,7 +695,7 @@ TRNI_FN trn_status trn_mx_dequantize(const trn_mx_dequantize_args *args)
     if (!status) status = trni_isa_resolve(&plan.isa, args->error);
     if (status || trn_tensor_elements(args->dst) == 0) return status;
 
-    const trni_encoding how = {{TRN_NEAREST_EVEN, 0, 0}, TRN_OVERFLOW_DEFAULT, false};
+    const trni_encoding how = { { TRN_NEAREST_EVEN, 0, 0 }, TRN_OVERFLOW_DEFAULT, false };
     plan.rule = trni_mx_rule_of(args->src.format, TRN_MX_SCALE_OCP_FLOOR);
     trni_encoder_init(&plan.encode, trn_format_info_of(args->dst.format), how, plan.isa);
     trni_decoder_init(&plan.decode, trn_format_info_of(args->src.format), plan.isa);
@@ -889,8 +889,8 @@ TRNI_FN trn_status trni_mx_check_sbuf(const trn_mx_sbuf_args *a, bool to_sbuf)
             trni_fail(a->error, TRN_ESHAPE, "scales are [%lld, %lld] but codes [%lld, %lld]; they must be [K/32, M]",
                       (long long)a->scales.shape[0], (long long)a->scales.shape[1], (long long)a->codes.shape[0],
                       (long long)a->codes.shape[1]);
-    const trn_tensor *view[4] = {&a->words, &a->scale_tile, &a->codes, &a->scales}; /* two and two */
-    const char *const name[4] = {"words", "scale_tile", "codes", "scales"};
+    const trn_tensor *view[4] = { &a->words, &a->scale_tile, &a->codes, &a->scales }; /* two and two */
+    const char *const name[4] = { "words", "scale_tile", "codes", "scales" };
     const int first = to_sbuf ? 0 : 2; /* what is written */
     for (int i = first; i < first + 2; i++)
         for (int j = 0; j < 4 && !status; j++)
@@ -990,10 +990,10 @@ TRNI_FN trn_status trn_mx_fp4_to_fp8(const trn_mx_fp4_args *args)
     trni_strides(&args->dst, dst_stride);
     trni_strides(&args->src, src_stride);
     for (int i = 0; i < args->dst.rank; i++) {
-        const trni_walk_axis one = {args->dst.shape[i], {dst_stride[i], src_stride[i], 0, 0}};
+        const trni_walk_axis one = { args->dst.shape[i], { dst_stride[i], src_stride[i], 0, 0 } };
         if (one.size > 1) trni_walk_push(&walk, one);
     }
-    const trni_walk_axis single = {1, {0, 0, 0, 0}}, row = walk.rank ? walk.axis[--walk.rank] : single;
+    const trni_walk_axis single = { 1, { 0, 0, 0, 0 } }, row = walk.rank ? walk.axis[--walk.rank] : single;
     const int64_t rows = trn_tensor_elements(args->dst) / row.size;
     trni_walk_place at = trni_walk_start(&walk, 0);
     for (int64_t r = 0; r < rows; r++, trni_walk_next(&walk, &at)) {

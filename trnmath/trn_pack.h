@@ -128,7 +128,9 @@ typedef struct trni_packing {
 
 TRNI_FN const trni_packing *trni_packing_find(trn_format code, trn_format word)
 {
-    static const trni_packing form[] = {{4, TRN_U8, 2, 1}, {4, TRN_U16, 4, 1}, {6, TRN_U8, 4, 3}, {8, TRN_U32, 4, 1}};
+    static const trni_packing form[] = {
+        { 4, TRN_U8, 2, 1 }, { 4, TRN_U16, 4, 1 }, { 6, TRN_U8, 4, 3 }, { 8, TRN_U32, 4, 1 }
+    };
     for (size_t i = 0; i < sizeof form / sizeof form[0]; i++)
         if (form[i].code_bits == trn_format_bits(code) && form[i].word == word) return &form[i];
     return NULL;
@@ -213,8 +215,7 @@ TRNI_FN void trni_pack6(char *bytes, const char *codes, size_t fours)
         x = trni_join6(x);
         memcpy(bytes, &x, 6);
     }
-    x = 0;
-    memcpy(&x, codes, 4 * fours);
+    memcpy(&x, codes, 4 * fours); /* what is left in the other bytes ends up above */
     x = trni_join6(x);
     memcpy(bytes, &x, 3 * fours);
 }
@@ -227,7 +228,6 @@ TRNI_FN void trni_unpack6(char *codes, const char *bytes, size_t fours)
         const uint64_t code = trni_split6(x);
         memcpy(codes, &code, 8);
     }
-    x = 0;
     memcpy(&x, bytes, 3 * fours);
     x = trni_split6(x);
     memcpy(codes, &x, 4 * fours);
@@ -340,10 +340,11 @@ TRNI_FN void trni_packing_rows(trni_packing_plan *p, const trn_tensor *codes, co
     p->code_step = p->n > 1 ? code_stride[last] : 1;
     p->word_step = words->shape[last] > 1 ? word_stride[last] * word_bytes : word_bytes;
     for (int i = 0; i < last; i++) {
-        const trni_walk_axis one = {codes->shape[i], {code_stride[i], word_stride[i] * word_bytes, 0, 0}};
-        if (codes->shape[i] > 1) trni_walk_push(&p->rows, one);
+        if (codes->shape[i] == 1) continue; /* its strides may be any number */
+        const trni_walk_axis one = { codes->shape[i], { code_stride[i], word_stride[i] * word_bytes, 0, 0 } };
+        trni_walk_push(&p->rows, one);
     }
-    const trni_walk_axis row = {groups, {p->code_step * p->form->codes, p->word_step * p->form->words, 0, 0}};
+    const trni_walk_axis row = { groups, { p->code_step * p->form->codes, p->word_step * p->form->words, 0, 0 } };
     const trni_walk_axis *inner = p->rows.rank ? &p->rows.axis[p->rows.rank - 1] : NULL;
     if (inner && p->n % p->form->codes == 0 && trni_walk_continues(inner, &row)) {
         p->n *= inner->size;
