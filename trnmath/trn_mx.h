@@ -253,8 +253,9 @@ TRNI_INLINE uint32_t trni_mx_times_usual(uint32_t u, int32_t power)
 TRNI_INLINE uint32_t trni_mx_times_exact(uint32_t u, int32_t power)
 {
     const uint32_t m = u & ~TRNI_F32_SIGN, significand = (m & 0x7fffffu) | 0x800000u;
-    const int32_t exponent = (int32_t)(m >> 23) + power; /* -16 and more: no bit of the significand falls off below */
-    const uint32_t tiny = significand >> (exponent < 1 ? 1 - exponent : 0);
+    const int32_t exponent = (int32_t)(m >> 23) + power; /* -16 and more, zero apart: no bit falls off below */
+    const int32_t down = exponent < 1 ? 1 - exponent : 0;
+    const uint32_t tiny = significand >> (down < 31 ? down : 31);
     const uint32_t finite = exponent < 1 ? tiny : exponent > 254 ? TRNI_F32_INF : m + ((uint32_t)power << 23);
     return (u & TRNI_F32_SIGN) | (m == 0 || m >= TRNI_F32_INF ? m : finite);
 }
