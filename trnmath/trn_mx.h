@@ -811,8 +811,11 @@ TRNI_FN void trni_mx_sbuf_row(const trni_mx_sbuf_plan *p, int64_t row)
     }
 }
 
-/* Where the scales row of block g lies in a scale tile. */
-TRNI_FN int64_t trni_mx_scale_row(int64_t g, int offset) { return g / 4 * 32 + offset + g % 4; }
+/* The row of a scale tile that holds the scales of block g; the largest number where there is no such row. */
+TRNI_FN int64_t trni_mx_scale_row(int64_t g, int offset)
+{
+    return g < (int64_t)1 << TRNI_ADDRESS_BITS >> 5 ? g / 4 * 32 + offset + g % 4 : INT64_MAX - 1;
+}
 
 TRNI_FN void trni_mx_sbuf_scales(const trni_mx_sbuf_plan *p)
 {
