@@ -1,7 +1,7 @@
 /* trn_random_avx2.h - the random words of trn_random.h in AVX2.
  * SPDX-License-Identifier: MIT
  *
- * A guest: here because it is faster than the plain C body (1.4 times clang's code for it, 1.9 times gcc's), and it
+ * A guest: here because it is faster than the plain C body (1.3 times clang's code for it, 1.8 times gcc's), and it
  * returns the same bits. The AVX-512 guest tells how it works; here four groups of four blocks go side by side.
  * Included by trn_random.h only, after its plain kernels, and not at all under TRN_NO_INTRINSICS.
  */
