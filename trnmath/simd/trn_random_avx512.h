@@ -1,8 +1,8 @@
 /* trn_random_avx512.h - the random words of trn_random.h in AVX-512.
  * SPDX-License-Identifier: MIT
  *
- * A guest: here because it is faster than the plain C body (2.3 to 2.9 times), and it returns the same bits. Included by
- * trn_random.h only, after its plain kernels, and not at all under TRN_NO_INTRINSICS.
+ * A guest: here because it is faster than the plain C body (2.3 to 2.9 times), and it returns the same bits. Included
+ * by trn_random.h only, after its plain kernels, and not at all under TRN_NO_INTRINSICS.
  *
  * A block is ten dependent multiplications long, and the processor sees about two groups of eight blocks ahead: six
  * groups side by side are 1.8 times as fast as one, and seven no longer fit the registers (measured, Zen 5).
