@@ -16,12 +16,6 @@
 
 #include "trnbench_host.h"
 
-#if TRNI_CLANG
-#define TB_COMPILER "clang " __clang_version__
-#else
-#define TB_COMPILER "gcc " __VERSION__
-#endif
-
 typedef struct shape {
     int64_t m, n, k;
     bool quick;

@@ -14,6 +14,8 @@ static const struct {
     { "matmul",
       "a product through the engine model: checked bit for bit, timed here, and what every system makes of it",
       tb_main_matmul },
+    { "convert", "number formats into each other: speed beside memory and peers, and everybody's wrong answers",
+      tb_main_convert },
     { "spec", "the ten machines, every number with its source", tb_main_spec },
 };
 enum { COMMANDS = sizeof commands / sizeof commands[0] };

@@ -11,6 +11,13 @@
  *     trnbench_check.c      the slow definition, bit for bit
  *     trnbench_peak.c       what the host's multiply-add units can do
  *     trnbench_peers.c      OpenBLAS and oneDNN, loaded when they are there
+ *     trnbench_convert.c    subcommand convert: options, one run over all conversions
+ *     trnbench_convert_list.c     which conversions there are
+ *     trnbench_convert_makers.c   who converts: trnmath and its peers (convert_peer*: loops of others)
+ *     trnbench_convert_golden.c   wrong answers, by the vectors of tests/golden (read by trnbench_golden.c)
+ *     trnbench_convert_streams.c  loops that only move bytes
+ *     trnbench_convert_measure.c  everybody in turn, round by round
+ *     trnbench_convert_rows.c, trnbench_convert_report.c   tables; the HTML page
  *     trnbench_table.c      tables as text, CSV and JSON
  *     trnbench_report.c     the HTML page of matmul
  *     trnbench_page.c       what HTML pages share
@@ -117,6 +124,7 @@ int tb_write_file(const char *flag, const char *path, void (*write)(FILE *out, c
                   const void *context);
 
 int tb_main_matmul(int argc, char **argv);
+int tb_main_convert(int argc, char **argv);
 int tb_main_spec(int argc, char **argv);
 
 #endif /* TRNBENCH_H */

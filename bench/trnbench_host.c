@@ -129,7 +129,7 @@ static int by_value(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-static double median_ratio(const double *over, const double *under, int n)
+double tb_median_ratio(const double *over, const double *under, int n)
 {
     double ratio[MAX_ROUNDS];
     for (int i = 0; i < n; i++) ratio[i] = over[i] / under[i];
@@ -137,7 +137,7 @@ static double median_ratio(const double *over, const double *under, int n)
     return n % 2 ? ratio[n / 2] : 0.5 * (ratio[n / 2 - 1] + ratio[n / 2]);
 }
 
-static double best(const double *rate, int n)
+double tb_best(const double *rate, int n)
 {
     double most = 0;
     for (int i = 0; i < n; i++) most = rate[i] > most ? rate[i] : most;
@@ -216,15 +216,15 @@ static void one_round(bench *bench, const tb_host_options *options, trn_isa isa,
 
 static void summarise(const bench *bench, tb_host *r)
 {
-    r->flops_per_s = best(bench->trnmath.rate, r->rounds);
-    r->peak_flops_per_s = best(bench->burst.rate, r->rounds);
+    r->flops_per_s = tb_best(bench->trnmath.rate, r->rounds);
+    r->peak_flops_per_s = tb_best(bench->burst.rate, r->rounds);
     r->attention = bench->attention / r->rounds;
-    r->share_of_peak = median_ratio(bench->trnmath.rate, bench->burst.rate, r->rounds);
+    r->share_of_peak = tb_median_ratio(bench->trnmath.rate, bench->burst.rate, r->rounds);
     for (int i = 0; i < TB_PEERS; i++) {
         r->peer[i].there = bench->call[i].prepared != NULL;
         if (!r->peer[i].there) continue;
-        r->peer[i].flops_per_s = best(bench->peer[i].rate, r->rounds);
-        r->peer[i].ratio = median_ratio(bench->trnmath.rate, bench->peer[i].rate, r->rounds);
+        r->peer[i].flops_per_s = tb_best(bench->peer[i].rate, r->rounds);
+        r->peer[i].ratio = tb_median_ratio(bench->trnmath.rate, bench->peer[i].rate, r->rounds);
     }
 }
 

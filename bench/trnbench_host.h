@@ -10,6 +10,12 @@
 #include "trnbench.h"
 #include "trnbench_peers.h"
 
+#if TRNI_CLANG
+#define TB_COMPILER __VERSION__
+#else
+#define TB_COMPILER "gcc " __VERSION__
+#endif
+
 /* ---- trnbench_peak.c ---- */
 
 typedef struct tb_peak {
@@ -88,6 +94,10 @@ double tb_host_pilot(trn_format format, const tb_host_options *options);
 void tb_fill_random(float *x, int64_t n, uint64_t seed, uint64_t stream);
 /* A packed copy in another format, nearest even; data is malloc'd (NULL: no memory). */
 trn_tensor tb_cast(const trn_tensor *src, trn_format format);
+
+/* Of n numbers each, n <= 1000: the median of over[i] / under[i], and the largest. */
+double tb_median_ratio(const double *over, const double *under, int n);
+double tb_best(const double *rate, int n);
 
 void tb_host_measure(const trn_tensor *a, const trn_tensor *b, const tb_host_options *options, tb_host *result);
 const char *tb_host_processor(void); /* its model name, as the system tells it */

@@ -11,12 +11,6 @@
 #include "trnbench_host.h"
 #include "trnbench_models.h"
 
-#if TRNI_CLANG
-#define TB_COMPILER __VERSION__
-#else
-#define TB_COMPILER "gcc " __VERSION__
-#endif
-
 /* ---- trnbench_cost.c: a product on a system ---- */
 
 /* Which cores compute one product together. The rest of the system computes products of its own. */

@@ -11,7 +11,7 @@
 
 void tb_page_open(FILE *out, const char *title); /* up to and with <main> */
 void tb_page_close(FILE *out);
-void tb_escape(FILE *out, const char *text); /* text that may hold &, <, > or quotes */
+void tb_escape(FILE *out, const char *text);                   /* text that may hold &, <, > or quotes */
 void tb_fact(FILE *out, const char *number, const char *text); /* a tile; they stand in <div class=facts> */
 void tb_html_table(FILE *out, const tb_table *table);
 

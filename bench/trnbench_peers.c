@@ -120,6 +120,7 @@ static struct {
 
 static void load_onednn(void)
 {
+    if (onednn.there) return;
     void *library = dlopen("libdnnl.so.2", RTLD_NOW | RTLD_LOCAL);
     onednn.there = find(library, "omp_set_num_threads", &onednn.set_threads);
 #define FIND(name) onednn.there = onednn.there && find(library, #name, &onednn.name);
@@ -236,8 +237,60 @@ static void onednn_run(void *prepared)
     onednn.dnnl_stream_wait(onednn.stream);
 }
 
+/* ---- its conversions ---- */
+
+static bool onednn_type(trn_format format, dnnl_data_type_t *type)
+{
+    static const struct {
+        trn_format format;
+        dnnl_data_type_t type;
+    } row[] = { { TRN_F32, dnnl_f32 }, { TRN_BF16, dnnl_bf16 }, { TRN_F16, dnnl_f16 },
+                { TRN_I8, dnnl_s8 },   { TRN_U8, dnnl_u8 },     { TRN_I32, dnnl_s32 } };
+    for (size_t i = 0; i < sizeof row / sizeof row[0]; i++) {
+        *type = row[i].type;
+        if (row[i].format == format) return true;
+    }
+    return false;
+}
+
+/* onednn_product with a for what is read and c for what is written */
+void *tb_reorder_prepare(const tb_reorder_job *j)
+{
+    const dnnl_dims_t dims = { j->n };
+    dnnl_memory_desc_t from, to;
+    dnnl_data_type_t from_type, to_type;
+    if (!onednn.there || !onednn_type(j->from, &from_type) || !onednn_type(j->to, &to_type)) return NULL;
+    onednn_product *p = calloc(1, sizeof *p);
+    if (!p) return NULL;
+    memset(&from, 0, sizeof from);
+    memset(&to, 0, sizeof to);
+    p->threads = j->threads;
+    onednn.set_threads(j->threads);
+    const bool ok = onednn.dnnl_memory_desc_init_by_tag(&from, 1, dims, from_type, dnnl_a) == dnnl_success &&
+                    onednn.dnnl_memory_desc_init_by_tag(&to, 1, dims, to_type, dnnl_a) == dnnl_success &&
+                    onednn.dnnl_reorder_primitive_desc_create(&p->description, &from, onednn.engine, &to, onednn.engine,
+                                                              NULL) == dnnl_success &&
+                    onednn.dnnl_primitive_create(&p->primitive, p->description) == dnnl_success &&
+                    onednn.dnnl_memory_create(&p->a, &from, onednn.engine, (void *)(uintptr_t)j->src) == dnnl_success &&
+                    onednn.dnnl_memory_create(&p->c, &to, onednn.engine, j->dst) == dnnl_success;
+    if (ok) return p;
+    onednn_release(p);
+    return NULL;
+}
+
+void tb_reorder_run(void *prepared)
+{
+    const onednn_product *p = prepared;
+    const dnnl_exec_arg_t args[] = { { DNNL_ARG_FROM, p->a }, { DNNL_ARG_TO, p->c } };
+    onednn.set_threads(p->threads);
+    onednn.dnnl_primitive_execute(p->primitive, onednn.stream, 2, args);
+    onednn.dnnl_stream_wait(onednn.stream);
+}
+
 #else
 
+void *tb_reorder_prepare(const tb_reorder_job *job) { return (void)job, NULL; }
+void tb_reorder_run(void *prepared) { (void)prepared; }
 static void load_onednn(void) {}
 static const char *onednn_version(void) { return NULL; }
 static void *absent(const tb_peer_job *job) { return (void)job, NULL; }
@@ -269,6 +322,10 @@ void tb_peers_load(trn_isa isa, bool with_onednn)
     load_openblas(isa);
     if (with_onednn) load_onednn();
 }
+
+void tb_onednn_load(void) { load_onednn(); }
+const char *tb_onednn_version(void) { return onednn_version(); }
+void tb_reorder_release(void *prepared) { onednn_release(prepared); }
 
 const char *tb_peer_name(tb_peer_id id) { return peers[id].name; }
 const char *tb_peer_version(tb_peer_id id) { return peers[id].version(); }

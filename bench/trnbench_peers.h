@@ -1,9 +1,9 @@
-/* trnbench_peers.h - other people's matrix products on this host: OpenBLAS and oneDNN, loaded while the program runs.
+/* trnbench_peers.h - other people's matrix products and conversions on this host, loaded while the program runs.
  * SPDX-License-Identifier: MIT
  *
- * Neither is needed: what is not installed is not there. They are loaded and not linked because OpenBLAS picks its
- * kernels once, when it is loaded, and must be told first: release 0.3.21 takes processors younger than itself for a
- * Prescott, a tenth of their speed.
+ * OpenBLAS and oneDNN. Neither is needed: what is not installed is not there. They are loaded and not linked because
+ * OpenBLAS picks its kernels once, when it is loaded, and must be told first: release 0.3.21 takes processors younger
+ * than itself for a Prescott, a tenth of their speed.
  */
 #ifndef TRNBENCH_PEERS_H
 #define TRNBENCH_PEERS_H
@@ -12,6 +12,7 @@
 #include <stdint.h>
 
 #include <trnmath/trn_cpu.h>
+#include <trnmath/trn_format.h>
 
 typedef enum tb_peer_id { TB_OPENBLAS = 0, TB_ONEDNN_F32, TB_ONEDNN_F32_PACKED, TB_ONEDNN_BF16, TB_PEERS } tb_peer_id;
 
@@ -32,5 +33,21 @@ const char *tb_peer_version(tb_peer_id id);
 void *tb_peer_prepare(tb_peer_id id, const tb_peer_job *job);
 void tb_peer_run(tb_peer_id id, void *prepared);
 void tb_peer_release(tb_peer_id id, void *prepared);
+
+/* ---- oneDNN's conversions: the primitive that it calls a reorder ---- */
+
+typedef struct tb_reorder_job {
+    trn_format from, to;
+    void *dst;
+    const void *src;
+    int64_t n;
+    int threads;
+} tb_reorder_job;
+
+void tb_onednn_load(void);
+const char *tb_onednn_version(void);                 /* NULL: not there */
+void *tb_reorder_prepare(const tb_reorder_job *job); /* NULL when it cannot */
+void tb_reorder_run(void *prepared);
+void tb_reorder_release(void *prepared);
 
 #endif /* TRNBENCH_PEERS_H */

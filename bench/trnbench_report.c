@@ -473,8 +473,8 @@ static void print_facts(FILE *out, const tb_job *job)
         snprintf(number, sizeof number, s.wrong ? "%lld wrong" : "%lld equal",
                  (long long)(s.wrong ? s.wrong : s.compared));
         tb_fact(out, number,
-             s.wrong ? "outputs differ from the definition"
-                     : "outputs compared bit for bit with the definition, none differs");
+                s.wrong ? "outputs differ from the definition"
+                        : "outputs compared bit for bit with the definition, none differs");
     }
     fputs("</div>\n", out);
 }

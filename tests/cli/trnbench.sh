@@ -165,6 +165,53 @@ else
     echo "skipped: parsing one.json with python3, which is not installed (test_trnbench parses with cJSON)"
 fi
 
+# ---- convert ----
+
+refuses "--from fp12: no such format; there are f32, tf32, bf16, f16, e4m3, e4m3fn, e5m2, e3m4, e8m0, e2m3, e3m2, e2m1, cfp8, i8, u8, i16, u16, i32, u32, mxfp8_e4m3fn, mxfp8_e5m2, mxfp6_e2m3, mxfp6_e3m2, mxfp4, mxint8" convert --from fp12
+refuses "--rounding up: expected nearest_even, stochastic, toward_zero, toward_positive, toward_negative or to_odd" convert --rounding up
+refuses "--overflow wrap: expected default or saturate" convert --overflow wrap
+refuses "--size 1000: expected a multiple of 4096 up to 256Mi, such as 32768, 32Ki or 16Mi" convert --size 1000
+refuses "--size 4Gi: expected a multiple of 4096 up to 256Mi, such as 32768, 32Ki or 16Mi" convert --size 4Gi
+refuses "--rounds 0: expected a whole number from 1 to 101" convert --rounds 0
+refuses "--isa sse9: expected portable, avx2, avx512, neon or auto" convert --isa sse9
+refuses "--peers some: expected none or all" convert --peers some
+refuses "no conversion is left by these filters" convert --from mxfp4 --to mxfp4
+refuses "--report /nonexistent/x.html: it cannot be created (No such file or directory)" convert --report /nonexistent/x.html
+
+# wrong_of CSV WHO: the wrong answers of WHO, summed over the file, and how many cases there were
+wrong_of() {
+    awk -F, -v who="$2" '
+        NR == 1 { for (i = 1; i <= NF; i++) column[$i] = i; next }
+        $column["who"] == who { wrong += $column["wrong"]; cases += $column["cases"] }
+        END { print wrong + 0, (cases > 0) }' "$1"
+}
+
+works convert --quick --json convert.json --csv convert.csv --report convert.html
+[ "$(wrong_of convert.csv trnmath)" = "0 1" ] || fail "convert --quick: wrong answers: $(wrong_of convert.csv trnmath)"
+grep -q '^  f32->e4m3 .* 0 of 4,808 ' out || fail "convert --quick: no row for f32->e4m3 with its answers"
+[ "$(grep -c '^conversion,from,to,' convert.csv)" = 1 ] || fail "convert: the CSV does not have one header row"
+grep -q '<svg' convert.html || fail "convert: the report has no picture"
+if grep -q -i 'http' convert.html; then fail "convert: the report points somewhere else"; fi
+if command -v python3 >/dev/null 2>&1; then
+    python3 -c 'import json, sys; r = json.load(open("convert.json"))["results"]
+sys.exit(any(x["wrong"] for x in r if x["who"] == "trnmath") or not all(x["gelem_per_s"] > 0 for x in r))' ||
+        fail "the JSON of convert does not parse, or is not what it should be"
+fi
+works convert --check-only --peers none --isa portable --rounding toward_positive --rounding to_odd --from f32 --to e5m2
+grep -q 'f32->e5m2 RU  *0 of ' out || fail "convert: directed modes are not checked: $(cat out)"
+works convert --schema
+works convert --quick --from f32 --to bf16 --golden /nonexistent
+grep -q 'has no reference vectors; wrong answers are not counted' err || fail "convert does not say that vectors are missing"
+
+mkdir vectors
+sed '1s/ .*/ 55/' "$(dirname "$data")/golden/encode_float8_e4m3.txt" >vectors/encode_float8_e4m3.txt
+"$trnbench" convert --check-only --peers none --golden vectors --from f32 --to e4m3 --overflow default >out 2>err
+status=$?
+[ $status = 1 ] || fail "a wrong answer: exit $status, expected 1"
+grep -q '^trnbench: f32->e4m3: 1 of 4808 answers are wrong; [0-9a-f]* gives [0-9a-f]* and should give 55$' err || fail "a wrong answer: it said: $(cat err)"
+echo "3f800000 38 38" >vectors/encode_float8_e4m3.txt
+refuses "--golden vectors: encode_float8_e4m3.txt: line 1 is not 2 hexadecimal words" convert --check-only --golden vectors
+
 # What the engine of a system lacks is a dash there and a number elsewhere; what this host lacks is said and harmless.
 works matmul --no-host --shape 64x64x512 --format F8_E4M3
 grep -q 'trn2.48xlarge .* - .* not on Trainium2' out || fail "F8_E4M3 on Trainium2: $(cat out)"
