@@ -17,11 +17,12 @@
  * DOES: source -> binary32 -> destination, one rounding at the end, all six rounding modes; any strides, up to six
  *     axes, inputs that broadcast; in place when data, element size and strides are the same. Copies within one
  *     format keep every bit. Stochastic rounding takes its bits from (seed, stream, row-major position), so the result
- *     does not depend on threads, strides or instruction set. Uses OpenMP when compiled with it.
+ *     does not depend on threads, strides or instruction set; or the words of a generator that the caller owns. Uses
+ *     OpenMP when compiled with it.
  * DOES NOT: allocate, pack sub-byte codes, scale (trn_mx.h), or accept other overlaps of dst and src.
  *
  * CONTENTS
- *     trn_convert_args   the two views and how to round
+ *     trn_convert_args   the two views (any format, any valid cFP8) and how to round
  *     trn_convert        does it, or says in one sentence why not; on failure nothing is written
  *
  * How it works: the axes are sorted and merged so that the innermost one is as long and as contiguous as can be, the
@@ -46,6 +47,7 @@ typedef struct trn_convert_args {
     uint64_t index;        /* trn_random_field(seed, stream, index + i); 0, or where a part begins in its whole */
     int sr_bits;           /* random bits per element, 1..32; 0 means 32 */
     bool sr_carry_to_inf;  /* stochastic: may a value between the maximum and the next step become infinity? */
+    trn_xorwow_vector *xorwow; /* optional: stochastic rounding takes its words from here instead, see below */
     trn_isa isa;           /* 0 = the best of this host; the bits do not depend on it */
     trn_error *error;      /* optional */
 } trn_convert_args;
@@ -67,6 +69,13 @@ typedef struct trni_convert_axis {
     int64_t index;    /* step of the row-major position */
 } trni_convert_axis;
 
+/* Where a generator with a state stands: a word may hold several fields, and runs may end inside it. */
+typedef struct trni_convert_draw {
+    trn_xorwow_vector *from;
+    uint32_t word; /* the last one drawn */
+    size_t used;   /* its fields that are used up, 0: all of them */
+} trni_convert_draw;
+
 typedef struct trni_convert_plan {
     const trn_convert_args *args;
     trn_isa isa;
@@ -76,9 +85,13 @@ typedef struct trni_convert_plan {
     bool copy;                   /* same format: bits move, nothing is rounded */
     bool in_place;
     bool stream;
+    bool stochastic;
     bool encodes, decodes;       /* one of the two does it all */
     trni_encoder encoder;
     trni_decoder decoder;
+    trni_lookup *lookup;         /* a table does it all; or NULL */
+    uint16_t table[256];
+    trni_convert_draw *draw;     /* words come from a generator with a state: one thread, row-major; or NULL */
     int rank; /* >= 2: the last two axes are the tile's rows and columns */
     trni_convert_axis axis[TRN_MAX_RANK + 1];
     int64_t tile_rows, tile_columns, row_tiles, column_tiles, tiles;
@@ -96,13 +109,32 @@ TRNI_FN void trni_move(char *dst, int64_t dst_step, const char *src, int64_t src
 #undef TRNI_MOVE
 }
 
+/* The next n fields, cut from words as trn_random_field cuts them. */
+TRNI_FN void trni_convert_draw_fields(trni_convert_draw *d, uint32_t *field, size_t n, int bits, trn_isa isa)
+{
+    const size_t share = bits == 8 ? 4 : bits == 16 ? 2 : 1; /* fields per word */
+    uint32_t word[TRNI_CONVERT_CHUNK + 1];
+    if (share == 1) {
+        trn_xorwow_vector_words(d->from, field, n, isa);
+        if (bits != 32) trni_random_top_for(isa)(field, n, bits);
+        return;
+    }
+    const size_t old = d->used > 0, words = (d->used + n + share - 1) / share;
+    word[0] = d->word;
+    trn_xorwow_vector_words(d->from, word + old, words - old, isa);
+    trni_random_split_for(isa)(field, word, d->used, n, bits);
+    d->word = word[words - 1];
+    d->used = (d->used + n) % share;
+}
+
 /* The random fields of elements index, index + step, … */
 TRNI_FN void trni_convert_fields(const trni_convert_plan *p, uint32_t *field, size_t n, int64_t index, int64_t step)
 {
     const trn_convert_args *a = p->args;
     const int bits = a->sr_bits ? a->sr_bits : 32;
     const uint64_t first = a->index + (uint64_t)index; /* the position may pass 2^64 and go on at 0 */
-    if (step == 1) trn_random_fields(field, n, bits, a->seed, a->stream, first, p->isa);
+    if (p->draw) trni_convert_draw_fields(p->draw, field, n, bits, p->isa);
+    else if (step == 1) trn_random_fields(field, n, bits, a->seed, a->stream, first, p->isa);
     else
         for (size_t i = 0; i < n; i++)
             field[i] = trn_random_field(a->seed, a->stream, first + (uint64_t)i * (uint64_t)step, bits);
@@ -110,22 +142,30 @@ TRNI_FN void trni_convert_fields(const trni_convert_plan *p, uint32_t *field, si
 
 /* ---- one run: n elements at constant steps ---- */
 
-/* At most one chunk of contiguous elements, through binary32; src may be dst, since it is read before dst is written. */
+/* At most one chunk of contiguous elements, through binary32. */
 TRNI_FN void trni_convert_stages(const trni_convert_plan *p, char *dst, const char *src, size_t n, int64_t index,
                                  int64_t index_step)
 {
     uint32_t value[TRNI_CONVERT_CHUNK], field[TRNI_CONVERT_CHUNK];
-    const bool stochastic = p->args->rounding == TRN_STOCHASTIC;
-    if (stochastic) trni_convert_fields(p, field, n, index, index_step);
-    trni_decoder_run(&p->decoder, value, src, n);
-    trni_encoder_run(&p->encoder, dst, value, stochastic ? field : NULL, n);
+    if (p->stochastic) trni_convert_fields(p, field, n, index, index_step);
+    if (!p->decoder.copy) trni_decoder_run(&p->decoder, value, src, n);
+    trni_encoder_run(&p->encoder, dst, p->decoder.copy ? src : (const char *)value, p->stochastic ? field : NULL, n);
 }
 
-/* The same without a second stage, where there is none. */
-TRNI_FN void trni_convert_direct(const trni_convert_plan *p, char *dst, const char *src, size_t n)
+/* Contiguous elements without a second stage; false where one is needed. */
+TRNI_FN bool trni_convert_direct(const trni_convert_plan *p, char *dst, const char *src, size_t n)
 {
     if (p->encodes) trni_encoder_run(&p->encoder, dst, src, NULL, n);
-    else trni_decoder_run(&p->decoder, dst, src, n);
+    else if (p->decodes) trni_decoder_run(&p->decoder, dst, src, n);
+    else if (p->lookup) p->lookup(p->table, dst, src, n);
+    else return false;
+    return true;
+}
+
+TRNI_FN bool trni_convert_past(const trni_convert_plan *p, char *dst, const char *src, size_t n)
+{
+    if (p->encodes) return trni_encoder_run_past(&p->encoder, dst, src, n);
+    return p->decodes && trni_decoder_run_past(&p->decoder, dst, src, n);
 }
 
 typedef struct trni_convert_run {
@@ -138,7 +178,7 @@ TRNI_FN void trni_convert_run_chunks(const trni_convert_plan *p, const trni_conv
 {
     uint32_t in[TRNI_CONVERT_CHUNK], out[TRNI_CONVERT_CHUNK];
     const bool gather = r->src_step != (int64_t)p->src_bytes, scatter = r->dst_step != (int64_t)p->dst_bytes;
-    const bool stream = p->stream && !scatter;
+    const bool stream = p->stream && !scatter, apart = scatter || stream || p->in_place;
     for (int64_t i = 0, take; i < r->n; i += take) {
         char *dst = r->dst + i * r->dst_step;
         const char *src = r->src + i * r->src_step;
@@ -147,25 +187,26 @@ TRNI_FN void trni_convert_run_chunks(const trni_convert_plan *p, const trni_conv
         if (take > r->n - i) take = r->n - i;
         const size_t n = (size_t)take;
         const char *x = src;
-        char *y = scatter || stream ? (char *)out : dst;
+        char *y = apart ? (char *)out : dst;
         if (gather) {
             trni_move((char *)in, (int64_t)p->src_bytes, src, r->src_step, p->src_bytes, n);
             x = (const char *)in;
         }
-        if ((p->encodes || p->decodes) && !(p->in_place && x == y)) trni_convert_direct(p, y, x, n);
-        else trni_convert_stages(p, y, x, n, r->index + i * r->index_step, r->index_step);
+        if (!trni_convert_direct(p, y, x, n))
+            trni_convert_stages(p, y, x, n, r->index + i * r->index_step, r->index_step);
         if (stream) trni_stream(dst, out, n * p->dst_bytes, src, 64 / p->dst_bytes * p->src_bytes);
-        else if (scatter) trni_move(dst, r->dst_step, (const char *)out, (int64_t)p->dst_bytes, p->dst_bytes, n);
+        else if (apart) trni_move(dst, r->dst_step, (const char *)out, (int64_t)p->dst_bytes, p->dst_bytes, n);
     }
 }
 
 TRNI_FN void trni_convert_run_one(const trni_convert_plan *p, const trni_convert_run *r)
 {
     const bool contiguous = r->src_step == (int64_t)p->src_bytes && r->dst_step == (int64_t)p->dst_bytes;
-    if (p->copy) trni_move(r->dst, r->dst_step, r->src, r->src_step, p->dst_bytes, (size_t)r->n);
-    else if ((p->encodes || p->decodes) && contiguous && !p->in_place && !p->stream)
-        trni_convert_direct(p, r->dst, r->src, (size_t)r->n);
-    else if (p->encodes && p->encoder.past && contiguous && p->stream) p->encoder.past(r->dst, r->src, (size_t)r->n);
+    const size_t n = (size_t)r->n;
+    if (p->copy) trni_move(r->dst, r->dst_step, r->src, r->src_step, p->dst_bytes, n);
+    else if (contiguous && !p->in_place &&
+             (p->stream ? trni_convert_past(p, r->dst, r->src, n) : trni_convert_direct(p, r->dst, r->src, n)))
+        return;
     else trni_convert_run_chunks(p, r);
 }
 
@@ -198,7 +239,8 @@ TRNI_FN void trni_convert_tile(const trni_convert_plan *p, int64_t tile)
 
 /* ---- building the plan ---- */
 
-/* The axes that matter, longest dst step first; neighbours that continue each other in dst, src and position merge. */
+/* The axes that matter, longest dst step first, or in their own order where the order of elements matters; neighbours
+ * that continue each other in dst, src and position merge. */
 TRNI_FN void trni_convert_axes(trni_convert_plan *p)
 {
     const trn_tensor *dst = &p->args->dst, *src = &p->args->src;
@@ -212,7 +254,7 @@ TRNI_FN void trni_convert_axes(trni_convert_plan *p)
         const trni_convert_axis one = { dst->shape[i], dst_stride[i] * (int64_t)p->dst_bytes,
                                         src_stride[i] * (int64_t)p->src_bytes, index };
         int at = n++;
-        for (; at > 0 && axis[at - 1].dst < one.dst; at--) axis[at] = axis[at - 1];
+        for (; at > 0 && (p->draw || axis[at - 1].dst < one.dst); at--) axis[at] = axis[at - 1];
         axis[at] = one;
     }
     int kept = 0;
@@ -246,6 +288,11 @@ TRNI_FN void trni_convert_tiles(trni_convert_plan *p)
         p->rank++;
     }
     trni_convert_axis *rows = &p->axis[p->rank - 2], *columns = &p->axis[p->rank - 1];
+    if (p->draw) { /* columns of one row at a time */
+        p->tile_columns = columns->size < TRNI_CONVERT_TILE ? columns->size : (int64_t)TRNI_CONVERT_TILE;
+        p->tile_rows = 1;
+        return;
+    }
     if (columns->size < TRNI_CONVERT_SHORT)
         for (int i = 0; i < p->rank - 1; i++)
             if (p->axis[i].size > columns->size) trni_convert_swap(&p->axis[i], columns);
@@ -257,6 +304,11 @@ TRNI_FN void trni_convert_tiles(trni_convert_plan *p)
     p->tile_columns = columns->size < most ? columns->size : most;
     const int64_t rows_most = transposed ? most : TRNI_CONVERT_TILE / p->tile_columns;
     p->tile_rows = rows->size < rows_most ? rows->size : rows_most;
+}
+
+TRNI_FN void trni_convert_count_tiles(trni_convert_plan *p)
+{
+    const trni_convert_axis *rows = &p->axis[p->rank - 2], *columns = &p->axis[p->rank - 1];
     p->column_tiles = (columns->size + p->tile_columns - 1) / p->tile_columns;
     p->row_tiles = (rows->size + p->tile_rows - 1) / p->tile_rows;
     p->tiles = p->column_tiles * p->row_tiles;
@@ -270,16 +322,32 @@ TRNI_FN bool trni_convert_copies(const trn_convert_args *a, const trn_format_inf
            to->max_code == from->max_code;
 }
 
+/* From a byte to at most two, every code has been converted before: it pays from as many elements as there are codes. */
+TRNI_FN void trni_convert_tabulate(trni_convert_plan *p)
+{
+    unsigned char code[256];
+    uint32_t value[256];
+    uint16_t half[256];
+    for (int i = 0; i < 256; i++) code[i] = (unsigned char)i;
+    trni_decoder_run(&p->decoder, value, code, 256);
+    trni_encoder_run(&p->encoder, p->dst_bytes == 1 ? (void *)code : (void *)half, value, NULL, 256);
+    for (int i = 0; i < 256; i++) p->table[i] = p->dst_bytes == 1 ? code[i] : half[i];
+    p->lookup = trni_lookup_pick(p->dst_bytes, p->isa);
+}
+
 /* Which kernels apply. */
 TRNI_FN void trni_convert_kernels(trni_convert_plan *p, const trn_format_info *to, const trn_format_info *from)
 {
     const trn_convert_args *a = p->args;
     const trni_encoding how = { { a->rounding, 0, a->sr_bits }, a->overflow, a->sr_carry_to_inf };
     p->copy = trni_convert_copies(a, to, from);
-    p->encodes = a->src.format == TRN_F32 && a->rounding != TRN_STOCHASTIC;
+    p->stochastic = a->rounding == TRN_STOCHASTIC;
+    p->encodes = a->src.format == TRN_F32 && !p->stochastic;
     p->decodes = a->dst.format == TRN_F32;
     trni_encoder_init(&p->encoder, to, how, p->isa);
     trni_decoder_init(&p->decoder, from, p->isa);
+    if (p->src_bytes == 1 && p->dst_bytes <= 2 && !p->stochastic && !p->copy && trn_tensor_elements(a->dst) >= 256)
+        trni_convert_tabulate(p);
 }
 
 TRNI_FN bool trni_same_steps(const trn_tensor *a, const trn_tensor *b)
@@ -348,14 +416,18 @@ TRNI_FN trn_status trn_convert(const trn_convert_args *args)
     const trn_format_info to = trn_tensor_format_info(&args->dst), from = trn_tensor_format_info(&args->src);
     trni_convert_kernels(p, &to, &from);
     if (p->copy && p->in_place) return TRN_OK;
+    trni_convert_draw draw = { args->xorwow, 0, 0 };
+    if (args->xorwow && p->stochastic && !p->copy && !p->decodes) p->draw = &draw;
     trni_convert_axes(p);
     trni_convert_tiles(p);
+    trni_convert_count_tiles(p);
 
     const int64_t elements = trn_tensor_elements(args->dst);
     p->stream = trni_stream_available(p->isa) && !p->copy && !p->in_place &&
                 elements >= TRNI_CONVERT_STREAM / (int64_t)p->dst_bytes;
-    if (elements < TRNI_CONVERT_PARALLEL) { /* not even an inactive parallel region: it costs 300 ns */
+    if (elements < TRNI_CONVERT_PARALLEL || p->draw) { /* not even an inactive parallel region: it costs 300 ns */
         for (int64_t tile = 0; tile < p->tiles; tile++) trni_convert_tile(p, tile);
+        if (p->stream) trni_stream_end();
         return TRN_OK;
     }
 #if defined(_OPENMP)

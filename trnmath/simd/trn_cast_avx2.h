@@ -67,6 +67,78 @@ TRNI_CAST256(trni_guest256_f16_f32)
     trni_cast_f16_f32_avx2(y, x, n);
 }
 
+/* Nearest even to formats of at most 8 bits, as in trn_cast_avx512.h. AVX2 has no rounding mode in the instruction: where
+ * MXCSR asks for another than nearest, the plain kernel does it all. */
+typedef struct trni_nearest256 {
+    __m256i least, keep, join, offset, limit, alarm, sign, order;
+    __m256 up;
+    __m128i shift, sign_shift;
+} trni_nearest256;
+
+TRNI_INLINE256 trni_nearest256 trni_nearest256_of(const trni_rule *r)
+{
+    const int M = 23 - r->cut, lowest = ((r->least_normal >> 23) + r->cut) << 7; /* the pattern of +0 */
+    trni_nearest256 k;
+    k.least = _mm256_set1_epi32(r->least_normal);
+    k.up = _mm256_castsi256_ps(_mm256_set1_epi32((127 + r->cut) << 23));
+    k.keep = _mm256_set1_epi32(0x7f800000);
+    k.join = _mm256_set1_epi32(1 << 16 | 1 << (7 - M));
+    k.offset = _mm256_set1_epi16((short)lowest);
+    k.limit = _mm256_set1_epi16((short)(r->limit << (7 - M)));
+    k.alarm = _mm256_set1_epi32((int)(TRNI_F32_INF - 1));
+    k.sign = _mm256_set1_epi8((char)r->sign);
+    k.order = _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7);
+    k.shift = _mm_cvtsi32_si128(7 - M);
+    k.sign_shift = _mm_cvtsi32_si128(r->sign_right - 24);
+    return k;
+}
+
+TRNI_INLINE256 __m256i trni_nearest256_8(const trni_nearest256 *k, __m256i x)
+{
+    const __m256i m = trni_magnitude_256(x), p = _mm256_and_si256(_mm256_max_epi32(m, k->least), k->keep);
+    const __m256 s = _mm256_fmadd_ps(_mm256_castsi256_ps(p), k->up, _mm256_castsi256_ps(m));
+    return _mm256_madd_epi16(_mm256_castps_si256(s), k->join);
+}
+
+TRNI_INLINE256 __m256i trni_nearest256_16(const trni_nearest256 *k, const __m256i x[2])
+{
+    const __m256i both = _mm256_packs_epi32(trni_nearest256_8(k, x[0]), trni_nearest256_8(k, x[1]));
+    return _mm256_sub_epi16(both, k->offset);
+}
+
+/* false: MXCSR does not round to nearest. */
+TRNI_KERNEL TRNI_TARGET_AVX2 static bool trni_guest256_rounds_to_nearest(void) { return (_mm_getcsr() & 0x6000u) == 0; }
+
+TRNI_KERNEL TRNI_TARGET_AVX2 static void trni_guest256_nearest(const trni_rule *rule, void *__restrict dst,
+                                                               const void *__restrict src, size_t n)
+{
+    const trni_nearest256 k = trni_nearest256_of(rule);
+    const char *x = (const char *)src;
+    char *y = (char *)dst;
+    if (!trni_guest256_rounds_to_nearest()) {
+        trni_nearest_avx2(rule, dst, src, n);
+        return;
+    }
+    for (; n >= 32; n -= 32, x += 128, y += 32) {
+        __m256i v[4];
+        for (int i = 0; i < 4; i++) v[i] = _mm256_loadu_si256((const __m256i *)(const void *)(x + 32 * i));
+        const __m256i a = trni_nearest256_16(&k, v), b = trni_nearest256_16(&k, v + 2);
+        const __m256i most = _mm256_max_epi32(_mm256_max_epi32(trni_magnitude_256(v[0]), trni_magnitude_256(v[1])),
+                                              _mm256_max_epi32(trni_magnitude_256(v[2]), trni_magnitude_256(v[3])));
+        if (_mm256_movemask_epi8(_mm256_cmpgt_epi32(most, k.alarm))) {
+            trni_nearest_avx2(rule, y, x, 32);
+            continue;
+        }
+        const __m256i code = _mm256_packus_epi16(_mm256_srl_epi16(_mm256_min_epu16(a, k.limit), k.shift),
+                                                 _mm256_srl_epi16(_mm256_min_epu16(b, k.limit), k.shift));
+        const __m256i high = _mm256_packs_epi16(_mm256_packs_epi32(v[0], v[1]), _mm256_packs_epi32(v[2], v[3]));
+        const __m256i sign = _mm256_and_si256(_mm256_srl_epi16(high, k.sign_shift), k.sign);
+        const __m256i line = _mm256_permutevar8x32_epi32(_mm256_or_si256(code, sign), k.order);
+        _mm256_storeu_si256((__m256i *)(void *)y, line);
+    }
+    trni_nearest_avx2(rule, y, x, n);
+}
+
 #undef TRNI_INLINE256
 #undef TRNI_CAST256
 #endif /* TRN_CAST_AVX2_H */

@@ -138,6 +138,185 @@ TRNI_CAST512(trni_guest_f16_f32)
     trni_cast_f16_f32_avx512(y, x, n);
 }
 
+/* Nearest even to formats of at most 8 bits. p = 2^e with e the exponent of x, or of the least normal number; then
+ * p · 2^(23-M) + x, with the sign of x, has its last bit where the code has: one addition rounds, by its own rounding mode,
+ * normal and subnormal results alike. Its pattern's high half is the exponent above 7 zeros, its low half the significand
+ * with the leading one at bit M; one multiply-add joins the two in 16 bits, 7 - M bits above the last place. A subnormal x
+ * may count as zero: it lies far below the least code (TRNI_RULE_BIAS). */
+typedef struct trni_nearest512 {
+    __m512 least, up;
+    __m512i keep, join, offset, limit, alarm, sign, order;
+    __m128i shift, sign_shift;
+} trni_nearest512;
+
+TRNI_INLINE512 trni_nearest512 trni_nearest512_of(const trni_rule *r)
+{
+    static const uint32_t in_order[16] = { 0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15 };
+    const int M = 23 - r->cut, lowest = ((r->least_normal >> 23) + r->cut) << 7; /* the pattern of +0 */
+    trni_nearest512 k;
+    k.least = _mm512_castsi512_ps(_mm512_set1_epi32(r->least_normal));
+    k.up = _mm512_castsi512_ps(_mm512_set1_epi32((127 + r->cut) << 23));
+    k.keep = _mm512_set1_epi32((int)0xff800000);
+    k.join = _mm512_set1_epi32(1 << 16 | 1 << (7 - M));
+    k.offset = _mm512_set1_epi16((short)lowest);
+    k.limit = _mm512_set1_epi16((short)(r->limit << (7 - M)));
+    k.alarm = _mm512_set1_epi16((short)((0xff << 7) - lowest)); /* infinity, and what is close to it */
+    k.sign = _mm512_set1_epi8((char)r->sign);
+    k.order = _mm512_loadu_si512(in_order);
+    k.shift = _mm_cvtsi32_si128(7 - M);
+    k.sign_shift = _mm_cvtsi32_si128(r->sign_right - 24);
+    return k;
+}
+
+TRNI_INLINE512 __m512i trni_nearest512_16(const trni_nearest512 *k, __m512 x)
+{
+    const __m512 t = _mm512_range_ps(x, k->least, 0x03); /* the larger magnitude, with the sign of x */
+    const __m512 p = _mm512_castsi512_ps(_mm512_and_si512(_mm512_castps_si512(t), k->keep));
+    const __m512 s = _mm512_fmadd_round_ps(p, k->up, x, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
+    return _mm512_madd_epi16(_mm512_castps_si512(s), k->join);
+}
+
+/* The magnitudes of 32 codes, 7 - M bits up, not yet limited. */
+TRNI_INLINE512 __m512i trni_nearest512_32(const trni_nearest512 *k, const __m512 x[2])
+{
+    const __m512i both = _mm512_packs_epi32(trni_nearest512_16(k, x[0]), trni_nearest512_16(k, x[1]));
+    return _mm512_sub_epi16(_mm512_and_si512(both, _mm512_set1_epi16(0x7fff)), k->offset);
+}
+
+TRNI_INLINE512 __m512i trni_high_bytes_64(const __m512 x[4]) /* their top bits are the signs */
+{
+    return _mm512_packs_epi16(_mm512_packs_epi32(_mm512_castps_si512(x[0]), _mm512_castps_si512(x[1])),
+                              _mm512_packs_epi32(_mm512_castps_si512(x[2]), _mm512_castps_si512(x[3])));
+}
+
+TRNI_INLINE512 void trni_guest_nearest_body(const trni_rule *rule, char *y, const char *x, size_t n, bool past)
+{
+    const trni_nearest512 k = trni_nearest512_of(rule);
+    for (; n >= 64; n -= 64, x += 256, y += 64) {
+        __m512 v[4];
+        for (int i = 0; i < 4; i++) v[i] = _mm512_loadu_ps(x + 64 * i);
+        if (past) trni_ahead(x, 256);
+        const __m512i a = trni_nearest512_32(&k, v), b = trni_nearest512_32(&k, v + 2);
+        __mmask16 ordered = _mm512_cmp_ps_mask(v[0], v[1], _CMP_ORD_Q);
+        ordered = _mm512_mask_cmp_ps_mask(ordered, v[2], v[3], _CMP_ORD_Q);
+        const __mmask32 finite = _mm512_mask_cmplt_epu16_mask(_mm512_cmplt_epu16_mask(a, k.alarm), b, k.alarm);
+        if (ordered != 0xffff || finite != 0xffffffffu) {
+            trni_nearest_avx512(rule, y, x, 64);
+            continue;
+        }
+        const __m512i code = _mm512_packus_epi16(_mm512_srl_epi16(_mm512_min_epu16(a, k.limit), k.shift),
+                                                 _mm512_srl_epi16(_mm512_min_epu16(b, k.limit), k.shift));
+        const __m512i sign = _mm512_srl_epi16(trni_high_bytes_64(v), k.sign_shift);
+        const __m512i both = _mm512_ternarylogic_epi32(code, sign, k.sign, 0xf8); /* code | (sign & k.sign) */
+        const __m512i line = _mm512_permutexvar_epi32(k.order, both);
+        if (past) _mm512_stream_si512((__m512i *)(void *)y, line);
+        else _mm512_storeu_si512(y, line);
+    }
+    trni_nearest_avx512(rule, y, x, n);
+}
+
+TRNI_GUEST512(trni_guest_nearest,
+              (const trni_rule *rule, void *__restrict dst, const void *__restrict src, size_t n))
+{
+    trni_guest_nearest_body(rule, (char *)dst, (const char *)src, n, false);
+}
+
+TRNI_GUEST512(trni_guest_nearest_past,
+              (const trni_rule *rule, void *__restrict dst, const void *__restrict src, size_t n))
+{
+    size_t head = (64 - ((uintptr_t)dst & 63)) & 63;
+    if (head > n) head = n;
+    trni_nearest_avx512(rule, dst, src, head);
+    trni_guest_nearest_body(rule, (char *)dst + head, (const char *)src + 4 * head, n - head, true);
+}
+
+/* A table of 256 entries of 16 bits is eight registers; two look up 64 entries at once, by the low six bits. */
+typedef struct trni_table512 {
+    __m512i part[8];
+} trni_table512;
+
+TRNI_INLINE512 trni_table512 trni_table512_load(const uint16_t *table)
+{
+    trni_table512 t;
+    for (int i = 0; i < 8; i++) t.part[i] = _mm512_loadu_si512(table + 32 * i);
+    return t;
+}
+
+TRNI_INLINE512 __m512i trni_lookup_32(const trni_table512 *t, __m512i code)
+{
+    const __mmask32 bit6 = _mm512_test_epi16_mask(code, _mm512_set1_epi16(0x40));
+    const __mmask32 bit7 = _mm512_test_epi16_mask(code, _mm512_set1_epi16(0x80));
+    __m512i quarter[4];
+    for (int i = 0; i < 4; i++) quarter[i] = _mm512_permutex2var_epi16(t->part[2 * i], code, t->part[2 * i + 1]);
+    const __m512i low = _mm512_mask_mov_epi16(quarter[0], bit6, quarter[1]);
+    const __m512i high = _mm512_mask_mov_epi16(quarter[2], bit6, quarter[3]);
+    return _mm512_mask_mov_epi16(low, bit7, high);
+}
+
+/* As the upper halves of 32-bit words: groups of four change places first, so that interleaving with zeros inside each
+ * quarter of a register puts all into order. */
+TRNI_INLINE512 void trni_guest_lookup_word_body(const uint16_t *table, char *y, const char *x, size_t n, bool past)
+{
+    const trni_table512 t = trni_table512_load(table);
+    const __m256i groups = _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7);
+    const __m512i zero = _mm512_setzero_si512();
+    for (; n >= 32; n -= 32, x += 32, y += 128) {
+        const __m256i bytes = _mm256_loadu_si256((const __m256i *)(const void *)x);
+        const __m512i v = trni_lookup_32(&t, _mm512_cvtepu8_epi16(_mm256_permutevar8x32_epi32(bytes, groups)));
+        const __m512i first = _mm512_unpacklo_epi16(zero, v), second = _mm512_unpackhi_epi16(zero, v);
+        if (past) {
+            _mm512_stream_si512((__m512i *)(void *)y, first);
+            _mm512_stream_si512((__m512i *)(void *)(y + 64), second);
+        } else {
+            _mm512_storeu_si512(y, first);
+            _mm512_storeu_si512(y + 64, second);
+        }
+    }
+    for (; n > 0; n--, x++, y += 4) {
+        const uint32_t bits = (uint32_t)table[*(const unsigned char *)x] << 16;
+        memcpy(y, &bits, sizeof bits);
+    }
+}
+
+TRNI_GUEST512(trni_guest_lookup_word, (const uint16_t *table, void *__restrict dst, const void *__restrict src, size_t n))
+{
+    trni_guest_lookup_word_body(table, (char *)dst, (const char *)src, n, false);
+}
+
+TRNI_GUEST512(trni_guest_lookup_word_past,
+              (const uint16_t *table, void *__restrict dst, const void *__restrict src, size_t n))
+{
+    size_t head = (64 - ((uintptr_t)dst & 63)) % 64 / 4;
+    if (head > n || (uintptr_t)dst % 4) head = n;
+    trni_guest_lookup_word_body(table, (char *)dst, (const char *)src, head, false);
+    trni_guest_lookup_word_body(table, (char *)dst + 4 * head, (const char *)src + head, n - head, true);
+}
+
+TRNI_GUEST512(trni_guest_lookup_half, (const uint16_t *table, void *__restrict dst, const void *__restrict src, size_t n))
+{
+    const trni_table512 t = trni_table512_load(table);
+    const char *x = (const char *)src;
+    char *y = (char *)dst;
+    for (; n >= 32; n -= 32, x += 32, y += 64) {
+        const __m256i bytes = _mm256_loadu_si256((const __m256i *)(const void *)x);
+        _mm512_storeu_si512(y, trni_lookup_32(&t, _mm512_cvtepu8_epi16(bytes)));
+    }
+    trni_lookup_half(table, y, x, n);
+}
+
+TRNI_GUEST512(trni_guest_lookup_byte, (const uint16_t *table, void *__restrict dst, const void *__restrict src, size_t n))
+{
+    const trni_table512 t = trni_table512_load(table);
+    const char *x = (const char *)src;
+    char *y = (char *)dst;
+    for (; n >= 32; n -= 32, x += 32, y += 32) {
+        const __m256i bytes = _mm256_loadu_si256((const __m256i *)(const void *)x);
+        const __m512i code = trni_lookup_32(&t, _mm512_cvtepu8_epi16(bytes));
+        _mm256_storeu_si256((__m256i *)(void *)y, _mm512_cvtepi16_epi8(code));
+    }
+    trni_lookup_byte(table, y, x, n);
+}
+
 /* Whole cache lines leave through write-combining buffers, so that dst is neither read nor kept in the caches.
  * Meanwhile `ahead`, where the next values will come from, is fetched, `per_line` bytes for each line written. */
 TRNI_GUEST512(trni_guest_stream, (void *__restrict dst, const void *__restrict src, size_t bytes, const char *ahead,
