@@ -27,6 +27,7 @@ static const section sections[] = {
     { "narrow-conversions", narrow_conversions },
     { "random-words", random_words },
     { "block-scaling", block_scaling },
+    { "stochastic-xorwow", stochastic_xorwow },
 };
 enum { SECTIONS = sizeof sections / sizeof sections[0] };
 

@@ -141,6 +141,30 @@ static bool random_words(void)
     return true;
 }
 
+/* Stochastic rounding by the Vector engine's own generator. */
+static bool stochastic_xorwow(void)
+{
+    enum { N = 2049 };
+    static const trn_format to[] = { TRN_BF16, TRN_F16, TRN_F8_E4M3, TRN_F8_E5M2, TRN_F4_E2M1, TRN_I8, TRN_TF32 };
+    static uint32_t source[N], target[N];
+    static trn_xorwow_vector xorwow;
+    trn_xorwow_vector_seed(&xorwow, 10);
+    for (unsigned i = 0; i < sizeof to / sizeof to[0]; i++)
+        for (int bits = 0; bits <= 32; bits += 8) {
+            trn_convert_args args;
+            memset(&args, 0, sizeof args);
+            fill(TRN_F32, source, N, ORDINARY);
+            args.src = trn_tensor_1d(TRN_F32, source, N);
+            args.dst = trn_tensor_1d(to[i], target, N);
+            args.rounding = TRN_STOCHASTIC;
+            args.sr_bits = bits;
+            args.xorwow = &xorwow;
+            hash_int(trn_convert(&args));
+            hash_bytes(target, N * trn_format_bytes(to[i]));
+        }
+    return true;
+}
+
 /* Block scaling along both axes, back again, and into the order that machines hold it in. */
 static bool block_scaling(void)
 {
