@@ -789,6 +789,10 @@ TRNI_FN void trni_total_field(const trn_system_spec *spec, int i, trn_spec_field
     out->known = TRN_DERIVED;
     out->where = "the rows of the server, the chip and the core, multiplied";
 }
+#undef TRNI_READ
+#undef TRNI_UNIT
+#undef TRNI_NAME
+#undef TRNI_FIELD_AT
 
 /* Field number index of a system: its own, then its server's, its chip's and its core's, then the totals. False when
  * there is no such number, so that a loop from 0 sees them all. */
