@@ -78,9 +78,7 @@ void *tb_maker_prepare(tb_maker_id id, const tb_conversion *c, const tb_arrays *
 void tb_maker_run(tb_maker_id id, void *prepared);
 void tb_maker_release(tb_maker_id id, void *prepared);
 /* The random field of element i that trnmath's stochastic rounding has used. */
-bool tb_trnmath_fields(const tb_conversion *c, uint64_t seed, uint32_t *field, size_t n);
-bool tb_has_xorwow(void);
-bool tb_has_mx(void);
+void tb_trnmath_fields(const tb_conversion *c, uint64_t seed, uint32_t *field, size_t n);
 /* Runs part(context, first, count) over equal shares of n elements, whole thousands each, on OpenMP's threads. */
 void tb_split(size_t n, int threads, void (*part)(void *context, size_t first, size_t count), void *context);
 

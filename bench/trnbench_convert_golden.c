@@ -101,14 +101,10 @@ static uint32_t directed(const tb_conversion *c, const uint32_t row[4], bool neg
 {
     const uint32_t toward_zero = row[1], away = row[2], max = trn_format_info_of(c->to->format)->max_code;
     switch (c->rounding) {
-    case TRN_TOWARD_POSITIVE:
-        return negative ? toward_zero : away;
-    case TRN_TOWARD_NEGATIVE:
-        return negative ? away : toward_zero;
-    case TRN_TO_ODD:
-        return (toward_zero & 1) || toward_zero == max ? toward_zero : away;
-    default:
-        return toward_zero;
+    case TRN_TOWARD_POSITIVE: return negative ? toward_zero : away;
+    case TRN_TOWARD_NEGATIVE: return negative ? away : toward_zero;
+    case TRN_TO_ODD: return (toward_zero & 1) || toward_zero == max ? toward_zero : away;
+    default: return toward_zero;
     }
 }
 
@@ -297,7 +293,7 @@ static void check_choices(const bench *b, const cases *list, int draws)
         for (size_t i = 0; i < n * (size_t)draws; i++)
             put(b->src, i, b->in_bytes, list->list[first + i / (size_t)draws].in);
         if (!convert(b, n * (size_t)draws, seed)) return;
-        if (b->id == TB_TRNMATH && !tb_trnmath_fields(b->c, seed, b->field, n * (size_t)draws)) return;
+        if (b->id == TB_TRNMATH) tb_trnmath_fields(b->c, seed, b->field, n * (size_t)draws);
         for (size_t i = 0; i < n; i++) {
             const one_case *one = &list->list[first + i];
             (b->id == TB_TRNMATH ? check_choice : check_fairness)(b, one, draws, i * (size_t)draws);

@@ -64,12 +64,18 @@ static const struct way {
     { TRN_STOCHASTIC, TRN_OVERFLOW_DEFAULT, 32, false, " SR32" },
     { TRN_STOCHASTIC, TRN_OVERFLOW_DEFAULT, 16, false, " SR16" },
     { TRN_STOCHASTIC, TRN_OVERFLOW_DEFAULT, 32, true, " SR32 xorwow" },
+    { TRN_STOCHASTIC, TRN_OVERFLOW_DEFAULT, 16, true, " SR16 xorwow" },
     { TRN_TOWARD_ZERO, TRN_OVERFLOW_DEFAULT, 0, false, " RZ" },
     { TRN_TOWARD_POSITIVE, TRN_OVERFLOW_DEFAULT, 0, false, " RU" },
     { TRN_TOWARD_NEGATIVE, TRN_OVERFLOW_DEFAULT, 0, false, " RD" },
     { TRN_TO_ODD, TRN_OVERFLOW_DEFAULT, 0, false, " RO" },
 };
-enum { WAYS = sizeof ways / sizeof ways[0], NEAREST = 1, SATURATED = 2, RANDOM = 4 | 8 | 16 }; /* bits: rows of ways */
+enum {
+    WAYS = sizeof ways / sizeof ways[0],
+    NEAREST = 1,
+    SATURATED = 2,
+    RANDOM = 4 | 8 | 16 | 32
+}; /* bits: rows of ways */
 
 /* ---- the usual conversions, in the order of the table ---- */
 
@@ -104,8 +110,6 @@ static bool asked(uint32_t set, uint32_t bit) { return set == 0 || (set & bit) !
 
 static bool passes(const tb_conversion_filter *f, const tb_number *from, const tb_number *to, const struct way *way)
 {
-    if ((from->mx || to->mx) && !tb_has_mx()) return false;
-    if (way->xorwow && !tb_has_xorwow()) return false;
     return asked(f->from, tb_number_bit(from)) && asked(f->to, tb_number_bit(to)) &&
            asked(f->rounding, 1u << way->rounding) && asked(f->overflow, 1u << way->overflow);
 }

@@ -13,15 +13,7 @@
 #endif
 
 #include <trnmath/trn_convert.h>
-#if defined(__has_include)
-#if __has_include(<trnmath/trn_mx.h>)
 #include <trnmath/trn_mx.h>
-#define HAS_MX 1
-#endif
-#endif
-#ifndef HAS_MX
-#define HAS_MX 0
-#endif
 
 #include "convert_peer.h"
 #include "trnbench_peers.h"
@@ -29,9 +21,6 @@
 #if defined(HAVE_LIBXSMM) && HAVE_LIBXSMM + 0
 #include <libxsmm.h>
 #endif
-
-bool tb_has_mx(void) { return HAS_MX; }
-bool tb_has_xorwow(void) { return false; }
 
 /* One thread does without OpenMP: opening a team of one costs a tenth of a call in the second cache. */
 void tb_split(size_t n, int threads, void (*part)(void *context, size_t first, size_t count), void *context)
@@ -54,12 +43,11 @@ void tb_split(size_t n, int threads, void (*part)(void *context, size_t first, s
 /* ---- trnmath ---- */
 
 typedef struct ours {
+    trn_xorwow_vector generator; /* goes on from call to call; aligned, because it is twice as fast then */
     trn_status (*run)(const struct ours *job);
     trn_convert_args convert;
-#if HAS_MX
     trn_mx_quantize_args quantize;
     trn_mx_dequantize_args dequantize;
-#endif
     trn_error error;
     int threads;
 } ours;
@@ -88,9 +76,11 @@ static void prepare_convert(ours *job, const tb_conversion *c, const tb_arrays *
                                        .seed = a->seed,
                                        .isa = a->isa,
                                        .error = &job->error };
+    if (!c->xorwow) return;
+    trn_xorwow_vector_seed(&job->generator, a->seed);
+    job->convert.xorwow = &job->generator;
 }
 
-#if HAS_MX
 static trn_status run_quantize(const ours *job) { return trn_mx_quantize(&job->quantize); }
 static trn_status run_dequantize(const ours *job) { return trn_mx_dequantize(&job->dequantize); }
 
@@ -120,15 +110,14 @@ static void prepare_blocks(ours *job, const tb_conversion *c, const tb_arrays *a
                                                     .isa = a->isa,
                                                     .error = &job->error };
 }
-#else
-static void prepare_blocks(ours *job, const tb_conversion *c, const tb_arrays *a) { (void)job, (void)c, (void)a; }
-#endif
 
 static void *ours_prepare(tb_maker_id id, const tb_conversion *c, const tb_arrays *a)
 {
-    ours *job = calloc(1, sizeof *job);
+    const size_t line = 64;
+    ours *job = aligned_alloc(line, (sizeof *job + line - 1) / line * line);
     (void)id;
     if (!job) return NULL;
+    memset(job, 0, sizeof *job);
     job->threads = a->threads;
     if (c->from->mx || c->to->mx)
         prepare_blocks(job, c, a);
@@ -144,10 +133,20 @@ static void ours_run(void *prepared)
     if (job->run(job) != TRN_OK) exit(tb_complain(TB_FAILED, "a conversion was refused: %s", job->error.text));
 }
 
-bool tb_trnmath_fields(const tb_conversion *c, uint64_t seed, uint32_t *field, size_t n)
+/* As trn_random_field cuts words into fields, from Philox or from the generator. */
+void tb_trnmath_fields(const tb_conversion *c, uint64_t seed, uint32_t *field, size_t n)
 {
-    for (size_t i = 0; i < n; i++) field[i] = trn_random_field(seed, 0, i, c->sr_bits);
-    return true;
+    trn_xorwow_vector generator;
+    uint32_t word = 0;
+    trn_xorwow_vector_seed(&generator, seed);
+    for (size_t i = 0; i < n; i++) {
+        const bool half = c->sr_bits == 16, second = half && i % 2;
+        if (c->xorwow && !second) trn_xorwow_vector_words(&generator, &word, 1, TRN_ISA_PORTABLE);
+        if (!c->xorwow)
+            field[i] = trn_random_field(seed, 0, i, c->sr_bits);
+        else
+            field[i] = half ? word >> (second ? 16 : 0) & 0xffffu : word >> (32 - c->sr_bits);
+    }
 }
 
 /* ---- loops of others, one thread each ---- */

@@ -411,9 +411,9 @@ void tb_convert_notes(FILE *out, const tb_convert_job *job)
         fputc('\n', out);
     if (job->golden_there)
         fprintf(out,
-                "Wrong answers: of the reference vectors in %s; stochastic rounding %d times each, trnmath's to the "
+                "Wrong answers: of the reference vectors; stochastic rounding %d times each, trnmath's to the "
                 "bit, the others' by neighbours and frequency.\n",
-                "tests/golden", job->draws);
+                job->draws);
     else
         fputs("Wrong answers: not counted, the reference vectors are not there (--golden DIR tells where they are).\n",
               out);

@@ -45,9 +45,10 @@ static void the_usual_conversions(void **state)
     int n;
     (void)state;
     tb_conversion *list = tb_conversions(&all_usual, &n);
-    static const char *const wanted[] = { "f32->bf16",      "f32->e4m3",  "f32->e4m3fn sat", "f32->e5m2 SR16",
-                                          "f32->bf16 SR32", "e3m4->f32",  "bf16->e4m3",      "e5m2->f16",
-                                          "f32->mxfp4",     "mxint8->f32" };
+    static const char *const wanted[] = {
+        "f32->bf16", "f32->e4m3",  "f32->e4m3fn sat", "f32->e5m2 SR16", "f32->bf16 SR32 xorwow",
+        "e3m4->f32", "bf16->e4m3", "e5m2->f16",       "f32->mxfp4",     "mxint8->f32"
+    };
     for (size_t i = 0; i < sizeof wanted / sizeof wanted[0]; i++)
         if (!has(list, n, wanted[i])) fail_msg("%s is missing", wanted[i]);
     for (int i = 0; i < n; i++)
@@ -173,6 +174,11 @@ static void a_wrong_line_is_found(void **state)
     assert_true(a.cases == 4 && a.wrong == 0); /* with their negatives */
     a = tb_check_conversion(&random, TB_TRNMATH, TRN_ISA_AUTO, directory, 1000);
     assert_true(a.cases == 4 && a.wrong == 0);
+    tb_conversion xorwow = random;
+    for (xorwow.xorwow = true, xorwow.sr_bits = 32; xorwow.sr_bits >= 16; xorwow.sr_bits -= 16) {
+        a = tb_check_conversion(&xorwow, TB_TRNMATH, TRN_ISA_AUTO, directory, 1000);
+        assert_true(a.cases == 4 && a.wrong == 0);
+    }
     write_text("bracket_float8_e4m3.txt", "3f810000 38 39 18000000\n"); /* half as often again: seen in 1000 draws */
     a = tb_check_conversion(&random, TB_TRNMATH, TRN_ISA_AUTO, directory, 1000);
     assert_true(a.cases == 2 && a.wrong == 2);
