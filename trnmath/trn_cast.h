@@ -146,17 +146,19 @@ TRNI_CAST(trni_cast_tf32_f32, trni_any32, trni_any32, trni_bits_from_tf32)
 #undef TRNI_CAST_NUMBERS
 #undef TRNI_CAST_BLOCK
 
-/* ---- kernels on binary32 bits, in place: what happens before the last cast ---- */
+/* ---- kernels on binary32 patterns: what happens before the last cast ---- */
 
 /* TRN_SATURATE: finite magnitudes stop at max, which the cast then leaves alone. */
-TRNI_INLINE void trni_clamp_body(uint32_t *bits, size_t n, uint32_t max)
+TRNI_INLINE void trni_clamp_body(uint32_t *__restrict bits, const void *__restrict f32, size_t n, uint32_t max)
 {
+    const trni_any32 *__restrict x = (const trni_any32 *)f32;
     for (size_t i = 0; i < n; i++) {
-        const uint32_t u = bits[i], m = u & ~TRNI_F32_SIGN;
+        const uint32_t u = x[i], m = u & ~TRNI_F32_SIGN;
         bits[i] = m > max && m < TRNI_F32_INF ? (u & TRNI_F32_SIGN) | max : u;
     }
 }
-TRNI_STAMP(trni_clamp, (uint32_t *bits, size_t n, uint32_t max), (bits, n, max))
+TRNI_STAMP(trni_clamp, (uint32_t *__restrict bits, const void *__restrict f32, size_t n, uint32_t max),
+           (bits, f32, n, max))
 
 /* How stochastic rounding moves binary32 onto a format of the same exponent range, whose codes are the bits above
  * `cut`. With n random bits r: up iff floor(2^n · low / 2^cut) + r >= 2^n. Scaled to the width of the cut bits, n > cut
@@ -169,18 +171,22 @@ typedef struct trni_sr {
     uint32_t overflow; /* what a carry beyond it becomes */
 } trni_sr;
 
-TRNI_INLINE void trni_round_sr_body(uint32_t *__restrict bits, const uint32_t *__restrict field, size_t n, trni_sr sr)
+TRNI_INLINE void trni_round_sr_body(uint32_t *__restrict bits, const void *__restrict f32,
+                                    const uint32_t *__restrict field, size_t n, trni_sr sr)
 {
+    const trni_any32 *__restrict x = (const trni_any32 *)f32;
     const int right = sr.bits > sr.cut ? sr.bits - sr.cut : 0, left = sr.bits < sr.cut ? sr.cut - sr.bits : 0;
     const uint32_t kept = ~0u << sr.cut;
     for (size_t i = 0; i < n; i++) {
-        const uint32_t u = bits[i], m = u & ~TRNI_F32_SIGN;
+        const uint32_t u = x[i], m = u & ~TRNI_F32_SIGN;
         const uint32_t moved = (m + (field[i] >> right << left)) & kept, finite = moved > sr.max ? sr.overflow : moved;
         bits[i] = (u & TRNI_F32_SIGN) | (m < TRNI_F32_INF ? finite : m);
     }
 }
-TRNI_STAMP(trni_round_sr, (uint32_t *__restrict bits, const uint32_t *__restrict field, size_t n, trni_sr sr),
-           (bits, field, n, sr))
+TRNI_STAMP(trni_round_sr,
+           (uint32_t *__restrict bits, const void *__restrict f32, const uint32_t *__restrict field, size_t n,
+            trni_sr sr),
+           (bits, f32, field, n, sr))
 
 /* ---- kernels for any format and mode: a code is a rounded integer ----
  *
@@ -192,7 +198,7 @@ TRNI_STAMP(trni_round_sr, (uint32_t *__restrict bits, const uint32_t *__restrict
 
 typedef struct trni_rule {
     int cut;                             /* 23 - M */
-    int32_t least_normal;                /* its binary32 pattern; 0: the subnormals are binary32's own */
+    int32_t least_normal, below;         /* binary32 patterns; 0: the subnormals are binary32's own. And the one below */
     int32_t offset;                      /* from binary32's exponents to the format's */
     float up, down;                      /* 2^(22 + bias) and its inverse */
     uint32_t add, add_odd, add_negative; /* before the cut: always; when the code is odd; when x is negative */
@@ -203,8 +209,8 @@ typedef struct trni_rule {
     uint32_t sign, overflow, nan;        /* codes */
     int sign_right, low_zeros;           /* shifts: from bit 31 to `sign`; of the finished code */
     uint32_t nothing;                    /* E8M0: what 0 and negative numbers become */
-    int32_t stop;                        /* integers: the pattern of the least number beyond all of them */
-    uint32_t top, bottom, sticky;        /* integers: largest magnitudes; 1 unless stochastic */
+    int32_t stop;                        /* 32-bit integers: the pattern of the least number beyond all of them */
+    uint32_t top, bottom, sticky;        /* 32-bit integers: largest magnitudes; 1 unless stochastic */
 } trni_rule;
 
 TRNI_INLINE int32_t trni_least(int32_t a, int32_t b) { return a < b ? a : b; }
@@ -213,14 +219,7 @@ TRNI_INLINE int32_t trni_magnitude(uint32_t u) { return (int32_t)(u & ~TRNI_F32_
 TRNI_INLINE uint32_t trni_when(bool condition) { return 0u - (uint32_t)condition; } /* all ones, or 0 */
 TRNI_INLINE uint32_t trni_negative(uint32_t u) { return (uint32_t)((int32_t)u >> 31); }
 
-TRNI_INLINE uint32_t trni_code_finish(uint32_t u, int32_t code, const trni_rule *r)
-{
-    const int32_t m = trni_magnitude(u), infinity = (int32_t)TRNI_F32_INF;
-    const uint32_t special = trni_either(m > infinity, r->nan, r->overflow);
-    return (trni_either(m >= infinity, special, (uint32_t)code) ^ (trni_negative(u) & r->sign)) << r->low_zeros;
-}
-
-/* Every mode but the stochastic one. */
+/* The magnitude's code in every mode but the stochastic one. */
 TRNI_INLINE uint32_t trni_code_rounded(uint32_t u, const trni_rule *r)
 {
     const int32_t m = trni_magnitude(u), t = trni_least(m, r->least_normal);
@@ -231,7 +230,7 @@ TRNI_INLINE uint32_t trni_code_rounded(uint32_t u, const trni_rule *r)
     const uint32_t odd = 0u - (v >> r->cut & 1u);
     const uint32_t sum = v + r->add + (odd & r->add_odd) + (negative & r->add_negative);
     const int32_t limit = r->limit + (int32_t)(negative & (uint32_t)r->limit_negative);
-    return trni_code_finish(u, trni_least((int32_t)(sum >> r->cut), limit), r);
+    return (uint32_t)trni_least((int32_t)(sum >> r->cut), limit);
 }
 
 /* Away from zero iff floor(2^n · fraction) + field >= 2^n. Scaled to the `cut` bits of v that is one addition: n < cut
@@ -245,9 +244,23 @@ TRNI_INLINE uint32_t trni_code_stochastic(uint32_t u, uint32_t field, const trni
     const uint32_t v = (uint32_t)trni_most(small, m - r->offset);
     const uint32_t carry = ((uint32_t)rest + (field & ((1u << r->drop) - 1))) >> r->drop;
     const uint32_t sum = v + (field >> r->drop << r->lift) + carry;
-    const uint32_t beyond = trni_when((int32_t)(v >> r->cut) > r->max);
-    const int32_t limit = r->limit + (int32_t)(beyond & (uint32_t)r->beyond);
-    return trni_code_finish(u, trni_least((int32_t)(sum >> r->cut), limit), r);
+    const uint32_t change = (trni_when((int32_t)(v >> r->cut) > r->max) & (uint32_t)r->beyond) +
+                            (trni_negative(u) & (uint32_t)r->limit_negative);
+    return (uint32_t)trni_least((int32_t)(sum >> r->cut), r->limit + (int32_t)change);
+}
+
+TRNI_INLINE uint32_t trni_finish_float(uint32_t u, uint32_t code, const trni_rule *r)
+{
+    const int32_t m = trni_magnitude(u), infinity = (int32_t)TRNI_F32_INF;
+    const uint32_t special = trni_either(m > infinity, r->nan, r->overflow);
+    return (trni_either(m >= infinity, special, code) ^ (trni_negative(u) & r->sign)) << r->low_zeros;
+}
+
+/* Integers of at most 16 bits are codes below the least normal number of a format that has no other. */
+TRNI_INLINE uint32_t trni_finish_short(uint32_t u, uint32_t code)
+{
+    const uint32_t negative = trni_negative(u);
+    return ((code ^ negative) - negative) & trni_when(trni_magnitude(u) <= (int32_t)TRNI_F32_INF);
 }
 
 /* E8M0: v is the position between two powers of two, as in trni_encode_scale. `field` is 0 in the other modes. */
@@ -262,7 +275,7 @@ TRNI_INLINE uint32_t trni_code_scale(uint32_t u, uint32_t field, const trni_rule
     return trni_either(m >= (int32_t)TRNI_F32_INF, r->nan, number);
 }
 
-/* Integers: t is the whole part and `fraction` the rest in 32 bits; what the mode adds to it may carry into t. Numbers
+/* Integers of 32 bits: t is the whole part and `fraction` the rest in 32 bits; what the mode adds to it may carry into t. Numbers
  * from 2^31 on have no rest, and are moved into the range of a signed cast. */
 TRNI_INLINE uint32_t trni_code_integer(uint32_t u, uint32_t field, const trni_rule *r)
 {
@@ -285,27 +298,32 @@ TRNI_INLINE uint32_t trni_code_integer(uint32_t u, uint32_t field, const trni_ru
     return ((stopped ^ negative) - negative) & trni_when(m <= (int32_t)TRNI_F32_INF);
 }
 
-/* n binary32 patterns to codes, one to a word; field: NULL unless stochastic. */
-#define TRNI_CODES(name, rounded, stochastic)                                                                          \
+/* n binary32 patterns to codes, one to a word. field: NULL unless stochastic; never NULL for the last two. */
+#define TRNI_CODES(name, body)                                                                                         \
     TRNI_INLINE void name##_body(const trni_rule *rule, void *__restrict code, const void *__restrict f32,             \
                                  const uint32_t *__restrict field, size_t n)                                           \
     {                                                                                                                  \
-        const trni_rule r = *rule;                                                                                     \
+        const trni_rule rule_here = *rule, *const r = &rule_here;                                                      \
         trni_any32 *__restrict y = (trni_any32 *)code;                                                                 \
         const trni_any32 *__restrict x = (const trni_any32 *)f32;                                                      \
-        if (field)                                                                                                     \
-            for (size_t i = 0; i < n; i++) y[i] = stochastic;                                                          \
-        else                                                                                                           \
-            for (size_t i = 0; i < n; i++) y[i] = rounded;                                                             \
+        body                                                                                                           \
     }                                                                                                                  \
     TRNI_STAMP(name,                                                                                                   \
                (const trni_rule *rule, void *__restrict code, const void *__restrict f32,                              \
                 const uint32_t *__restrict field, size_t n),                                                           \
                (rule, code, f32, field, n))
+#define TRNI_EACH(element) \
+    for (size_t i = 0; i < n; i++) y[i] = element;
 
-TRNI_CODES(trni_codes_float, trni_code_rounded(x[i], &r), trni_code_stochastic(x[i], field[i], &r))
-TRNI_CODES(trni_codes_scale, trni_code_scale(x[i], 0, &r), trni_code_scale(x[i], field[i], &r))
-TRNI_CODES(trni_codes_integer, trni_code_integer(x[i], 0, &r), trni_code_integer(x[i], field[i], &r))
+TRNI_CODES(trni_codes_float,
+           if (field) TRNI_EACH(trni_finish_float(x[i], trni_code_stochastic(x[i], field[i], r), r))
+           else TRNI_EACH(trni_finish_float(x[i], trni_code_rounded(x[i], r), r)))
+TRNI_CODES(trni_codes_short,
+           if (field) TRNI_EACH(trni_finish_short(x[i], trni_code_stochastic(x[i], field[i], r)))
+           else TRNI_EACH(trni_finish_short(x[i], trni_code_rounded(x[i], r))))
+TRNI_CODES(trni_codes_scale, TRNI_EACH(trni_code_scale(x[i], field[i], r)))
+TRNI_CODES(trni_codes_integer, TRNI_EACH(trni_code_integer(x[i], field[i], r)))
+#undef TRNI_EACH
 #undef TRNI_CODES
 typedef trni_codes_float_fn trni_codes;
 
@@ -326,7 +344,7 @@ TRNI_STAMP(trni_narrow, (void *__restrict dst, const uint32_t *__restrict code, 
 TRNI_INLINE uint32_t trni_code_nearest(uint32_t u, const trni_rule *r)
 {
     const int32_t m = trni_magnitude(u);
-    const uint32_t normal = trni_when(m >= r->least_normal);
+    const uint32_t normal = trni_when(m > r->below); /* SSE2 has no >= */
     const int32_t t = (int32_t)((uint32_t)m & ~normal);
     int32_t small = (int32_t)(trni_float((uint32_t)t) * r->up);
     small |= (int32_t)trni_bits((float)small * r->down) != t;
@@ -345,11 +363,11 @@ TRNI_INLINE void trni_nearest_body(const trni_rule *rule, void *__restrict dst, 
         uint32_t special = 0;
         block = n < most ? n : (size_t)most;
         for (size_t i = 0; i < block; i++) {
-            special |= trni_when(trni_magnitude(x[i]) >= (int32_t)TRNI_F32_INF);
+            special |= trni_when(trni_magnitude(x[i]) > (int32_t)TRNI_F32_INF - 1);
             y[i] = (unsigned char)trni_code_nearest(x[i], &r);
         }
         if (special)
-            for (size_t i = 0; i < block; i++) y[i] = (unsigned char)trni_code_rounded(x[i], &r);
+            for (size_t i = 0; i < block; i++) y[i] = (unsigned char)trni_finish_float(x[i], trni_code_rounded(x[i], &r), &r);
     }
 }
 TRNI_STAMP(trni_nearest, (const trni_rule *rule, void *__restrict dst, const void *__restrict f32, size_t n),
@@ -544,7 +562,9 @@ typedef struct trni_encoder {
     bool clamp, round_sr;        /* what makes them such values */
     trni_sr sr;
     trni_nearest_fn *nearest, *nearest_past; /* nearest even to a byte */
+    trni_codes *stochastic;                  /* stochastic to a byte, one code to each; or NULL */
     trni_codes *codes;                       /* any mode; NULL: the codec */
+    bool always_field;                       /* its field is never NULL */
     trni_rule rule;
 } trni_encoder;
 
@@ -558,6 +578,7 @@ TRNI_FN void trni_rule_float(trni_rule *r, const trn_format_info *f)
     const bool shared = f->bias == 127; /* binary32's exponents: its subnormals need no second thought */
     r->cut = 23 - M;
     r->least_normal = shared ? 0 : (int32_t)((uint32_t)(128 - f->bias) << 23);
+    r->below = r->least_normal - 1;
     r->offset = (int32_t)((uint32_t)(127 - f->bias) << 23);
     r->up = shared ? 1.0f : trni_float((uint32_t)(127 + 22 + f->bias) << 23);
     r->down = shared ? 1.0f : trni_float((uint32_t)(127 - 22 - f->bias) << 23);
@@ -565,16 +586,20 @@ TRNI_FN void trni_rule_float(trni_rule *r, const trn_format_info *f)
     r->sign_right = 31 - E - M;
 }
 
-/* Integers have 32 bits of fraction, floats what M leaves of 23, E8M0 all 23. */
+/* Integers: 14 bits of fraction and a rest above 16 bits, or 32 bits of fraction on their own. E8M0: all of 23. */
 TRNI_FN void trni_rule_other(trni_rule *r, const trn_format_info *f, trni_encoding how)
 {
     const bool is_signed = f->kind == TRNI_CLASS_SIGNED;
-    r->cut = f->kind == TRNI_CLASS_SCALE ? 23 : 32;
+    r->cut = f->kind == TRNI_CLASS_SCALE ? 23 : f->bits == 32 ? 32 : 14;
     r->nothing = how.overflow == TRN_SATURATE ? 0x00 : f->nan_code;
     r->stop = (int32_t)((uint32_t)(127 + f->bits - is_signed) << 23);
     r->top = f->max_code;
     r->bottom = is_signed ? f->max_code + 1 : 0;
     r->sticky = how.how.rounding != TRN_STOCHASTIC;
+    r->least_normal = r->stop;
+    r->offset = INT32_MAX;
+    r->up = 0x1p14f;
+    r->down = 0x1p-14f;
 }
 
 TRNI_FN void trni_rule_mode(trni_rule *r, const trn_format_info *f, trni_encoding how)
@@ -609,7 +634,11 @@ TRNI_FN void trni_rule_mode(trni_rule *r, const trn_format_info *f, trni_encodin
         r->add_odd = f->kind == TRNI_CLASS_SCALE ? 0 : 1;
         r->limit = below = over;
     }
-    r->limit_negative = below - r->limit;
+    r->limit_negative = how.how.rounding == TRN_STOCHASTIC ? 0 : below - r->limit;
+    if (f->kind == TRNI_CLASS_SIGNED || f->kind == TRNI_CLASS_UNSIGNED) {
+        r->limit_negative = (int32_t)(r->bottom - r->top);
+        r->max = INT32_MAX;
+    }
     r->overflow = f->overflow_code;
     r->nan = f->nan_code;
     r->low_zeros = f->low_zeros;
@@ -631,18 +660,18 @@ TRNI_FN void trni_encoder_cast(trni_encoder *e)
     if (e->cast && !e->round_sr && !e->clamp && e->isa == TRN_ISA_AVX512) e->cast_past = row->past;
 }
 
-/* The guests' own float steps stay below 2^128 for all numbers that do not overflow. */
-TRNI_FN void trni_encoder_nearest(trni_encoder *e)
+/* What is there for bytes. The guests' own float steps must stay below 2^128 for all numbers that do not overflow. */
+TRNI_FN void trni_encoder_byte(trni_encoder *e)
 {
-    const trn_format_info *to = &e->to;
-    e->nearest = trni_nearest_for(e->isa);
+    const bool nearest = e->how.how.rounding == TRN_NEAREST_EVEN;
+    if (nearest) e->nearest = trni_nearest_for(e->isa);
 #if TRNI_CAST_GUESTS
-    const int top = (int)(to->max_code >> to->mantissa_bits) + 1 - to->bias + 23 - to->mantissa_bits;
+    const int M = e->to.mantissa_bits, top = (int)(e->to.max_code >> M) + 1 - e->to.bias + 23 - M;
     if (top > 126) return;
-    if (e->isa == TRN_ISA_AVX2) e->nearest = trni_guest256_nearest;
-    if (e->isa == TRN_ISA_AVX512) e->nearest = trni_guest_nearest, e->nearest_past = trni_guest_nearest_past;
-#else
-    (void)to;
+    if (nearest && e->isa == TRN_ISA_AVX2) e->nearest = trni_guest256_nearest;
+    if (e->isa != TRN_ISA_AVX512) return;
+    if (nearest) e->nearest = trni_guest_nearest, e->nearest_past = trni_guest_nearest_past;
+    if (e->how.how.rounding == TRN_STOCHASTIC) e->stochastic = trni_guest_stochastic;
 #endif
 }
 
@@ -661,9 +690,11 @@ TRNI_FN void trni_encoder_init(trni_encoder *e, const trn_format_info *to, trni_
     trni_rule_mode(&e->rule, to, how);
     e->codes = is_float                       ? trni_codes_float_for(isa)
                : to->kind == TRNI_CLASS_SCALE ? trni_codes_scale_for(isa)
-                                              : trni_codes_integer_for(isa);
+               : e->bytes == 4                ? trni_codes_integer_for(isa)
+                                              : trni_codes_short_for(isa);
+    e->always_field = e->codes == trni_codes_scale_for(isa) || e->codes == trni_codes_integer_for(isa);
     if (is_float && e->bytes > 1) trni_encoder_cast(e);
-    if (is_float && e->bytes == 1 && how.how.rounding == TRN_NEAREST_EVEN) trni_encoder_nearest(e);
+    if (is_float && e->bytes == 1) trni_encoder_byte(e);
 }
 
 TRNI_FN void trni_encoder_codec(const trni_encoder *e, char *dst, const char *src, const uint32_t *field, size_t n)
@@ -681,11 +712,11 @@ TRNI_FN void trni_encoder_codec(const trni_encoder *e, char *dst, const char *sr
 /* At most TRNI_CAST_CHUNK elements. */
 TRNI_FN void trni_encoder_stages(const trni_encoder *e, char *dst, const char *src, const uint32_t *field, size_t n)
 {
-    uint32_t value[TRNI_CAST_CHUNK];
+    uint32_t value[TRNI_CAST_CHUNK], zero[TRNI_CAST_CHUNK];
+    if (e->always_field && !field) field = (const uint32_t *)memset(zero, 0, n * sizeof zero[0]);
     if (e->cast) {
-        memcpy(value, src, n * sizeof value[0]);
-        if (e->round_sr) trni_round_sr_for(e->isa)(value, field, n, e->sr);
-        if (e->clamp) trni_clamp_for(e->isa)(value, n, e->sr.max);
+        if (e->round_sr) trni_round_sr_for(e->isa)(value, src, field, n, e->sr);
+        else trni_clamp_for(e->isa)(value, src, n, e->sr.max);
         e->cast(dst, value, n);
     } else if (!e->codes) {
         trni_encoder_codec(e, dst, src, field, n);
@@ -707,6 +738,8 @@ TRNI_FN void trni_encoder_run(const trni_encoder *e, void *dst, const void *f32,
         memcpy(y, x, n * e->bytes);
     } else if (e->nearest) {
         e->nearest(&e->rule, y, x, n);
+    } else if (e->stochastic) {
+        e->stochastic(&e->rule, y, x, field, n);
     } else if (e->cast && !e->round_sr && !e->clamp) {
         e->cast(y, x, n);
     } else {

@@ -47,15 +47,19 @@ typedef struct trn_convert_args {
     uint64_t index;        /* trn_random_field(seed, stream, index + i); 0, or where a part begins in its whole */
     int sr_bits;           /* random bits per element, 1..32; 0 means 32 */
     bool sr_carry_to_inf;  /* stochastic: may a value between the maximum and the next step become infinity? */
-    trn_xorwow_vector *xorwow; /* optional: stochastic rounding takes its words from here instead, see below */
-    trn_isa isa;           /* 0 = the best of this host; the bits do not depend on it */
-    trn_error *error;      /* optional */
+    trn_xorwow_vector *xorwow; /* optional: stochastic rounding draws from here instead, see below */
+    trn_isa isa;               /* 0 = the best of this host; the bits do not depend on it */
+    trn_error *error;          /* optional */
 } trn_convert_args;
+
+/* With .xorwow, element i in row-major order takes field i of the generator's next words, cut as trn_random_field cuts
+ * them; seed, stream and index play no part, and one thread does it all. The words of which a field was taken are used up:
+ * the next call starts with a new one. Nothing is drawn where nothing can round, into F32 or within one format. */
 
 /* ---- the plan: everything that is decided once per call ---- */
 
 typedef enum trni_convert_limit {
-    TRNI_CONVERT_CHUNK = 512,         /* elements per pass through the stages: all buffers stay in the first cache */
+    TRNI_CONVERT_CHUNK = 1536,        /* elements per pass through the stages: all buffers stay in the first cache */
     TRNI_CONVERT_TILE = 16384,        /* elements per tile: the unit that threads share out */
     TRNI_CONVERT_SQUARE = 64,         /* tile edge when one side is transposed */
     TRNI_CONVERT_SHORT = 16,          /* an inner axis shorter than this gives way to a longer one */

@@ -85,7 +85,7 @@ TRNI_INLINE256 trni_nearest256 trni_nearest256_of(const trni_rule *r)
     k.join = _mm256_set1_epi32(1 << 16 | 1 << (7 - M));
     k.offset = _mm256_set1_epi16((short)lowest);
     k.limit = _mm256_set1_epi16((short)(r->limit << (7 - M)));
-    k.alarm = _mm256_set1_epi32((int)(TRNI_F32_INF - 1));
+    k.alarm = _mm256_set1_epi32((int)TRNI_F32_INF - ((uint32_t)r->limit != r->overflow)); /* as in trn_cast_avx512.h */
     k.sign = _mm256_set1_epi8((char)r->sign);
     k.order = _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7);
     k.shift = _mm_cvtsi32_si128(7 - M);

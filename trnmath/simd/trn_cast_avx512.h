@@ -18,12 +18,11 @@
 #define TRNI_CAST512(name) TRNI_GUEST512(name, (void *__restrict dst, const void *__restrict src, size_t n))
 #define TRNI_INLINE512 static inline __attribute__((unused, always_inline)) TRNI_TARGET_AVX512
 
-/* Fetches bytes from 4 KiB further on: the hardware's own prefetchers stop at pages and lose to this from memory (1.1
- * times the speed, measured). Nothing is read, so the address may lie behind the array. */
-TRNI_INLINE512 void trni_ahead(const char *x, size_t bytes)
+/* Fetches bytes from further on: the hardware's own prefetchers stop at pages and lose to this from memory (1.1 to 1.3
+ * times the speed, measured, and at which distance). Nothing is read, so the address may lie behind the array. */
+TRNI_INLINE512 void trni_ahead(const char *x, uintptr_t distance, size_t bytes)
 {
-    const uintptr_t at = (uintptr_t)x + 4096;
-    for (size_t i = 0; i < bytes; i += 64) _mm_prefetch((const char *)(at + i), _MM_HINT_T0);
+    for (size_t i = 0; i < bytes; i += 64) _mm_prefetch((const char *)((uintptr_t)x + distance + i), _MM_HINT_T0);
 }
 
 /* Every NaN becomes 7fc00000 with its own sign, the others stay. */
@@ -76,7 +75,7 @@ TRNI_INLINE512 void trni_guest_f32_bf16_body(void *__restrict dst, const void *_
         trni_load_64(v, x);
         const __m512i first = trni_bf16_of_32(v[0], v[1], order), second = trni_bf16_of_32(v[2], v[3], order);
         if (past) {
-            trni_ahead(x, 256);
+            trni_ahead(x, 8192, 256);
             _mm512_stream_si512((__m512i *)(void *)y, first);
             _mm512_stream_si512((__m512i *)(void *)(y + 64), second);
         } else {
@@ -138,49 +137,77 @@ TRNI_CAST512(trni_guest_f16_f32)
     trni_cast_f16_f32_avx512(y, x, n);
 }
 
-/* Nearest even to formats of at most 8 bits. p = 2^e with e the exponent of x, or of the least normal number; then
- * p · 2^(23-M) + x, with the sign of x, has its last bit where the code has: one addition rounds, by its own rounding mode,
- * normal and subnormal results alike. Its pattern's high half is the exponent above 7 zeros, its low half the significand
- * with the leading one at bit M; one multiply-add joins the two in 16 bits, 7 - M bits above the last place. A subnormal x
- * may count as zero: it lies far below the least code (TRNI_RULE_BIAS). */
-typedef struct trni_nearest512 {
+/* To formats of at most 8 bits. p = 2^e with e the exponent of x, or of the least normal number; then p · 2^(23-M) + x,
+ * with the sign of x, has its last bit where the code has: one addition rounds, by its own rounding mode, normal and
+ * subnormal results alike. Its pattern's high half is the exponent above 7 zeros, its low half the significand with the
+ * leading one at bit M; one multiply-add joins the two in 16 bits, 7 - M bits above the last place. A subnormal x may count
+ * as zero: it lies far below the least code (TRNI_RULE_BIAS). */
+typedef struct trni_bytes512 {
     __m512 least, up;
-    __m512i keep, join, offset, limit, alarm, sign, order;
-    __m128i shift, sign_shift;
-} trni_nearest512;
+    __m512i keep, join, offset, limit, alarm, sign, order, to_units;
+    __m128i shift, sign_shift, field_shift;
+} trni_bytes512;
 
-TRNI_INLINE512 trni_nearest512 trni_nearest512_of(const trni_rule *r)
+TRNI_INLINE512 trni_bytes512 trni_bytes512_of(const trni_rule *r)
 {
     static const uint32_t in_order[16] = { 0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15 };
     const int M = 23 - r->cut, lowest = ((r->least_normal >> 23) + r->cut) << 7; /* the pattern of +0 */
-    trni_nearest512 k;
+    int alarm = 0xffff; /* infinities become the limit, unless that is for finite numbers only */
+    if ((uint32_t)r->limit != r->overflow) alarm = (0xff << 7) - lowest;
+    if (r->beyond) alarm = (r->limit << (7 - M)) + 1; /* stochastic: what lies beyond the limit has two fates */
+    trni_bytes512 k;
     k.least = _mm512_castsi512_ps(_mm512_set1_epi32(r->least_normal));
     k.up = _mm512_castsi512_ps(_mm512_set1_epi32((127 + r->cut) << 23));
     k.keep = _mm512_set1_epi32((int)0xff800000);
     k.join = _mm512_set1_epi32(1 << 16 | 1 << (7 - M));
     k.offset = _mm512_set1_epi16((short)lowest);
     k.limit = _mm512_set1_epi16((short)(r->limit << (7 - M)));
-    k.alarm = _mm512_set1_epi16((short)((0xff << 7) - lowest)); /* infinity, and what is close to it */
+    k.alarm = _mm512_set1_epi16((short)alarm);
     k.sign = _mm512_set1_epi8((char)r->sign);
     k.order = _mm512_loadu_si512(in_order);
+    k.to_units = _mm512_set1_epi32((int)((uint32_t)(2 * 127 + 32 + M) << 23));
     k.shift = _mm_cvtsi32_si128(7 - M);
     k.sign_shift = _mm_cvtsi32_si128(r->sign_right - 24);
+    k.field_shift = _mm_cvtsi32_si128(32 - (r->cut + r->drop - r->lift)); /* 32 - n */
     return k;
 }
 
-TRNI_INLINE512 __m512i trni_nearest512_16(const trni_nearest512 *k, __m512 x)
+TRNI_INLINE512 __m512 trni_binade_512(const trni_bytes512 *k, __m512 x)
 {
     const __m512 t = _mm512_range_ps(x, k->least, 0x03); /* the larger magnitude, with the sign of x */
-    const __m512 p = _mm512_castsi512_ps(_mm512_and_si512(_mm512_castps_si512(t), k->keep));
+    return _mm512_castsi512_ps(_mm512_and_si512(_mm512_castps_si512(t), k->keep));
+}
+
+TRNI_INLINE512 __m512i trni_nearest_16(const trni_bytes512 *k, __m512 x)
+{
+    const __m512 p = trni_binade_512(k, x);
     const __m512 s = _mm512_fmadd_round_ps(p, k->up, x, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
     return _mm512_madd_epi16(_mm512_castps_si512(s), k->join);
 }
 
-/* The magnitudes of 32 codes, 7 - M bits up, not yet limited. */
-TRNI_INLINE512 __m512i trni_nearest512_32(const trni_nearest512 *k, const __m512 x[2])
+/* Toward zero first. What that cut off is exact, times 2^32 over the last place too, and its whole part plus the field
+ * carries where the magnitude grows: the pattern counts on by one. (`to_units` less the pattern of ±2^e is the pattern of
+ * ±2^(32+M-e): it makes the rest positive.) */
+TRNI_INLINE512 __m512i trni_stochastic_16(const trni_bytes512 *k, __m512 x, const uint32_t *field)
 {
-    const __m512i both = _mm512_packs_epi32(trni_nearest512_16(k, x[0]), trni_nearest512_16(k, x[1]));
-    return _mm512_sub_epi16(_mm512_and_si512(both, _mm512_set1_epi16(0x7fff)), k->offset);
+    const __m512 p = trni_binade_512(k, x);
+    const __m512 s = _mm512_fmadd_round_ps(p, k->up, x, _MM_FROUND_TO_ZERO | _MM_FROUND_NO_EXC);
+    const __m512 rest = _mm512_sub_ps(x, _mm512_fnmadd_ps(p, k->up, s));
+    const __m512 units = _mm512_castsi512_ps(_mm512_sub_epi32(k->to_units, _mm512_castps_si512(p)));
+    const __m512i fraction = _mm512_cvttps_epu32(_mm512_mul_ps(rest, units));
+    const __m512i random = _mm512_sll_epi32(_mm512_loadu_si512(field), k->field_shift);
+    const __mmask16 up = _mm512_cmplt_epu32_mask(_mm512_add_epi32(fraction, random), random);
+    const __m512i code = _mm512_castps_si512(s);
+    return _mm512_madd_epi16(_mm512_mask_sub_epi32(code, up, code, _mm512_set1_epi32(-1)), k->join);
+}
+
+/* The magnitudes of 32 codes, 7 - M bits up, not yet limited. */
+TRNI_INLINE512 __m512i trni_magnitudes_32(const trni_bytes512 *k, const __m512 x[2], const uint32_t *field)
+{
+    const __m512i first = field ? trni_stochastic_16(k, x[0], field) : trni_nearest_16(k, x[0]);
+    const __m512i second = field ? trni_stochastic_16(k, x[1], field + 16) : trni_nearest_16(k, x[1]);
+    const __m512i both = _mm512_and_si512(_mm512_packs_epi32(first, second), _mm512_set1_epi16(0x7fff));
+    return _mm512_sub_epi16(both, k->offset);
 }
 
 TRNI_INLINE512 __m512i trni_high_bytes_64(const __m512 x[4]) /* their top bits are the signs */
@@ -189,27 +216,30 @@ TRNI_INLINE512 __m512i trni_high_bytes_64(const __m512 x[4]) /* their top bits a
                               _mm512_packs_epi32(_mm512_castps_si512(x[2]), _mm512_castps_si512(x[3])));
 }
 
+/* 64 numbers to 64 codes; false when one of them is a NaN, or where the limit is not the whole answer. */
+TRNI_INLINE512 bool trni_bytes_64(const trni_bytes512 *k, __m512i *codes, const __m512 x[4], const uint32_t *field)
+{
+    const __m512i a = trni_magnitudes_32(k, x, field), b = trni_magnitudes_32(k, x + 2, field ? field + 32 : NULL);
+    const __m512i code = _mm512_packus_epi16(_mm512_srl_epi16(_mm512_min_epu16(a, k->limit), k->shift),
+                                             _mm512_srl_epi16(_mm512_min_epu16(b, k->limit), k->shift));
+    const __m512i sign = _mm512_srl_epi16(trni_high_bytes_64(x), k->sign_shift);
+    const __m512i both = _mm512_ternarylogic_epi32(code, sign, k->sign, 0xf8); /* code | (sign & k->sign) */
+    *codes = _mm512_permutexvar_epi32(k->order, both);
+    const __mmask16 ordered = _mm512_mask_cmp_ps_mask(_mm512_cmp_ps_mask(x[0], x[1], _CMP_ORD_Q), x[2], x[3], _CMP_ORD_Q);
+    const __mmask32 calm = _mm512_mask_cmplt_epu16_mask(_mm512_cmplt_epu16_mask(a, k->alarm), b, k->alarm);
+    return ordered == 0xffff && calm == 0xffffffffu;
+}
+
 TRNI_INLINE512 void trni_guest_nearest_body(const trni_rule *rule, char *y, const char *x, size_t n, bool past)
 {
-    const trni_nearest512 k = trni_nearest512_of(rule);
+    const trni_bytes512 k = trni_bytes512_of(rule);
     for (; n >= 64; n -= 64, x += 256, y += 64) {
         __m512 v[4];
+        __m512i line;
         for (int i = 0; i < 4; i++) v[i] = _mm512_loadu_ps(x + 64 * i);
-        if (past) trni_ahead(x, 256);
-        const __m512i a = trni_nearest512_32(&k, v), b = trni_nearest512_32(&k, v + 2);
-        __mmask16 ordered = _mm512_cmp_ps_mask(v[0], v[1], _CMP_ORD_Q);
-        ordered = _mm512_mask_cmp_ps_mask(ordered, v[2], v[3], _CMP_ORD_Q);
-        const __mmask32 finite = _mm512_mask_cmplt_epu16_mask(_mm512_cmplt_epu16_mask(a, k.alarm), b, k.alarm);
-        if (ordered != 0xffff || finite != 0xffffffffu) {
-            trni_nearest_avx512(rule, y, x, 64);
-            continue;
-        }
-        const __m512i code = _mm512_packus_epi16(_mm512_srl_epi16(_mm512_min_epu16(a, k.limit), k.shift),
-                                                 _mm512_srl_epi16(_mm512_min_epu16(b, k.limit), k.shift));
-        const __m512i sign = _mm512_srl_epi16(trni_high_bytes_64(v), k.sign_shift);
-        const __m512i both = _mm512_ternarylogic_epi32(code, sign, k.sign, 0xf8); /* code | (sign & k.sign) */
-        const __m512i line = _mm512_permutexvar_epi32(k.order, both);
-        if (past) _mm512_stream_si512((__m512i *)(void *)y, line);
+        if (past) trni_ahead(x, 16384, 256);
+        if (!trni_bytes_64(&k, &line, v, NULL)) trni_nearest_avx512(rule, y, x, 64);
+        else if (past) _mm512_stream_si512((__m512i *)(void *)y, line);
         else _mm512_storeu_si512(y, line);
     }
     trni_nearest_avx512(rule, y, x, n);
@@ -228,6 +258,31 @@ TRNI_GUEST512(trni_guest_nearest_past,
     if (head > n) head = n;
     trni_nearest_avx512(rule, dst, src, head);
     trni_guest_nearest_body(rule, (char *)dst + head, (const char *)src + 4 * head, n - head, true);
+}
+
+/* At most 64 at a time, without the guest. */
+TRNI_GUEST512(trni_stochastic_plain_64,
+              (const trni_rule *rule, void *__restrict dst, const void *__restrict src, const uint32_t *field, size_t n))
+{
+    uint32_t code[64];
+    trni_codes_float_avx512(rule, code, src, field, n);
+    trni_narrow_avx512(dst, code, n, 1);
+}
+
+TRNI_GUEST512(trni_guest_stochastic, (const trni_rule *rule, void *__restrict dst, const void *__restrict src,
+                                      const uint32_t *__restrict field, size_t n))
+{
+    const trni_bytes512 k = trni_bytes512_of(rule);
+    const char *x = (const char *)src;
+    char *y = (char *)dst;
+    for (; n >= 64; n -= 64, x += 256, y += 64, field += 64) {
+        __m512 v[4];
+        __m512i line;
+        for (int i = 0; i < 4; i++) v[i] = _mm512_loadu_ps(x + 64 * i);
+        if (trni_bytes_64(&k, &line, v, field)) _mm512_storeu_si512(y, line);
+        else trni_stochastic_plain_64(rule, y, x, field, 64);
+    }
+    trni_stochastic_plain_64(rule, y, x, field, n);
 }
 
 /* A table of 256 entries of 16 bits is eight registers; two look up 64 entries at once, by the low six bits. */
@@ -328,7 +383,7 @@ TRNI_GUEST512(trni_guest_stream, (void *__restrict dst, const void *__restrict s
     if (head > bytes) head = bytes;
     memcpy(y, x, head);
     for (x += head, y += head, bytes -= head; bytes >= 64; bytes -= 64, x += 64, y += 64, ahead += per_line) {
-        trni_ahead(ahead, per_line);
+        trni_ahead(ahead, 12288, per_line);
         _mm512_stream_si512((__m512i *)(void *)y, _mm512_loadu_si512(x));
     }
     memcpy(y, x, bytes);
