@@ -194,15 +194,15 @@ TRNI_STAMP(trni_mx_blocks,
             trni_mx_rule r, int32_t least),
            (out, scale, values, n, r, least))
 
-enum { TRNI_MX_COLUMNS = 64 };
+enum { TRNI_MX_BLOCKS = 64 }; /* that go through the kernels at once */
 
-/* n <= TRNI_MX_COLUMNS blocks side by side: [32, n], one to a column. */
+/* n <= TRNI_MX_BLOCKS blocks side by side: [32, n], one to a column. */
 TRNI_INLINE void trni_mx_columns_body(uint32_t *__restrict out, unsigned char *__restrict scale,
                                       const void *__restrict values, size_t n, trni_mx_rule r, int32_t least)
 {
     const trni_any32 *__restrict x = (const trni_any32 *)values;
-    int32_t most[TRNI_MX_COLUMNS], shift[TRNI_MX_COLUMNS];
-    uint32_t factor[TRNI_MX_COLUMNS], keep[TRNI_MX_COLUMNS];
+    int32_t most[TRNI_MX_BLOCKS], shift[TRNI_MX_BLOCKS];
+    uint32_t factor[TRNI_MX_BLOCKS], keep[TRNI_MX_BLOCKS];
     bool usual = true;
     for (size_t c = 0; c < n; c++) most[c] = 0;
     for (size_t k = 0; k < TRN_MX_BLOCK; k++)
@@ -235,6 +235,24 @@ TRNI_INLINE void trni_mx_symmetric_body(unsigned char *code, size_t n)
     for (size_t i = 0; i < n; i++) code[i] = (unsigned char)(code[i] + (code[i] == 0x80));
 }
 TRNI_STAMP(trni_mx_symmetric, (unsigned char *code, size_t n), (code, n))
+
+/* Scale and cast in one: blocks in a row, nearest even, to floats. The same bits, faster; without it the kernels above
+ * and the encoder do everything. */
+typedef void trni_mx_both(const trni_rule *rule, char *__restrict y, unsigned char *__restrict scale,
+                          const char *__restrict x, size_t n, trni_mx_rule r);
+
+#if TRNI_X86 && TRNI_INTRINSICS
+#include "simd/trn_mx_avx512.h"
+#endif
+
+TRNI_FN trni_mx_both *trni_mx_both_pick(const trni_encoder *e)
+{
+#if TRNI_X86 && TRNI_INTRINSICS
+    if (e->nearest == trni_guest_nearest) return trni_mx_guest_blocks;
+#endif
+    (void)e;
+    return NULL;
+}
 
 /* ---- kernels: code · X in binary32 ----
  *
@@ -288,7 +306,7 @@ TRNI_INLINE void trni_mx_times_columns_body(void *__restrict out, const uint32_t
                                             const unsigned char *__restrict scale, size_t n, int32_t unit)
 {
     trni_any32 *__restrict y = (trni_any32 *)out;
-    int32_t power[TRNI_MX_COLUMNS];
+    int32_t power[TRNI_MX_BLOCKS];
     bool usual = true;
     for (size_t c = 0; c < n; c++) {
         power[c] = (int32_t)scale[c] - 127 - unit;
@@ -312,11 +330,10 @@ TRNI_STAMP(trni_mx_times_columns,
  * elements along that axis. */
 
 typedef enum trni_mx_limit {
-    TRNI_MX_ROW = 16,                               /* blocks in a row */
-    TRNI_MX_PANEL = TRN_MX_BLOCK * TRNI_MX_COLUMNS, /* elements of the larger kind of panel */
-    TRNI_MX_SHORT = 8,                              /* side by side pays from so many columns */
-    TRNI_MX_SPAN = 16,                              /* panels that a thread takes at once */
-    TRNI_MX_PARALLEL = 1 << 17                      /* elements from which threads pay for being woken */
+    TRNI_MX_PANEL = TRN_MX_BLOCK * TRNI_MX_BLOCKS, /* elements of the larger kind of panel */
+    TRNI_MX_SHORT = 8,                             /* side by side pays from so many columns */
+    TRNI_MX_SPAN = 4,                              /* panels that a thread takes at once */
+    TRNI_MX_PARALLEL = 1 << 17                     /* elements from which threads pay for being woken */
 } trni_mx_limit;
 
 typedef enum trni_mx_view { TRNI_MX_VALUES, TRNI_MX_CODES, TRNI_MX_SCALES, TRNI_MX_INDEX } trni_mx_view; /* of walks */
@@ -330,11 +347,12 @@ typedef struct trni_mx_plan {
     trni_walk_axis k;      /* inside a block: steps from one element to the next */
     trni_walk_axis run;    /* of a panel: blocks, or columns */
     trni_walk_axis across; /* from one element of a line to the next: k again, or run */
-    int64_t piece, pieces; /* most of run in a panel; panels of a run */
+    int64_t pieces;        /* panels of a run */
     trni_walk outer;
     trni_mx_rule rule;
     int32_t least;
     trni_encoder encode;
+    trni_mx_both *both; /* or NULL */
     trni_decoder decode;
     bool stochastic;
     int bits;
@@ -380,7 +398,7 @@ TRNI_FN void trni_mx_fields(const trni_mx_plan *p, const trni_mx_panel *a, uint3
 TRNI_FN void trni_mx_quantize_panel(const trni_mx_plan *p, const trni_mx_panel *a)
 {
     uint32_t packed[TRNI_MX_PANEL], value[TRNI_MX_PANEL], divided[TRNI_MX_PANEL], field[TRNI_MX_PANEL];
-    unsigned char code[TRNI_MX_PANEL], scale[TRNI_MX_COLUMNS];
+    unsigned char code[TRNI_MX_PANEL], scale[TRNI_MX_BLOCKS];
     const size_t n = a->lines * a->each;
     const void *x = a->values;
     if (!trni_mx_gapless(p, a, TRNI_MX_VALUES, p->value_bytes)) {
@@ -391,14 +409,17 @@ TRNI_FN void trni_mx_quantize_panel(const trni_mx_plan *p, const trni_mx_panel *
         trni_decoder_run(&p->decode, value, x, n);
         x = value;
     }
-    if (p->side_by_side)
-        trni_mx_columns_for(p->isa)(divided, scale, x, a->n, p->rule, p->least);
-    else
-        trni_mx_blocks_for(p->isa)(divided, scale, x, a->n, p->rule, p->least);
-    if (p->stochastic) trni_mx_fields(p, a, field);
-
     char *const y = trni_mx_gapless(p, a, TRNI_MX_CODES, 1) ? a->codes : (char *)code;
-    trni_encoder_run(&p->encode, y, divided, p->stochastic ? field : NULL, n);
+    if (p->both && !p->side_by_side) {
+        p->both(&p->encode.rule, y, scale, (const char *)x, a->n, p->rule);
+    } else {
+        if (p->side_by_side)
+            trni_mx_columns_for(p->isa)(divided, scale, x, a->n, p->rule, p->least);
+        else
+            trni_mx_blocks_for(p->isa)(divided, scale, x, a->n, p->rule, p->least);
+        if (p->stochastic) trni_mx_fields(p, a, field);
+        trni_encoder_run(&p->encode, y, divided, p->stochastic ? field : NULL, n);
+    }
     if (p->rule.unit) trni_mx_symmetric_for(p->isa)((unsigned char *)y, n);
     if (y != a->codes) trni_mx_move(p, a, TRNI_MX_CODES, 1, a->codes, y, true);
     trni_walk_copy(a->scales, p->run.step[TRNI_MX_SCALES], (char *)scale, 1, 1, a->n);
@@ -407,7 +428,7 @@ TRNI_FN void trni_mx_quantize_panel(const trni_mx_plan *p, const trni_mx_panel *
 TRNI_FN void trni_mx_dequantize_panel(const trni_mx_plan *p, const trni_mx_panel *a)
 {
     uint32_t packed[TRNI_MX_PANEL], value[TRNI_MX_PANEL], times[TRNI_MX_PANEL];
-    unsigned char code[TRNI_MX_PANEL], scale[TRNI_MX_COLUMNS];
+    unsigned char code[TRNI_MX_PANEL], scale[TRNI_MX_BLOCKS];
     const size_t n = a->lines * a->each;
     const bool gapless = trni_mx_gapless(p, a, TRNI_MX_VALUES, p->value_bytes);
     const char *x = a->codes;
@@ -435,8 +456,8 @@ TRNI_FN void trni_mx_panels(const trni_mx_plan *p, trni_mx_work *work, int64_t f
 {
     trni_walk_place at = trni_walk_start(&p->outer, first / p->pieces);
     for (int64_t piece = first % p->pieces; first < last; first++) {
-        const int64_t start = piece * p->piece, left = p->run.size - start, *step = p->run.step;
-        const size_t n = (size_t)(left < p->piece ? left : p->piece);
+        const int64_t most = TRNI_MX_BLOCKS, start = piece * most, left = p->run.size - start, *step = p->run.step;
+        const size_t n = (size_t)(left < most ? left : most);
         trni_mx_panel a;
         a.values = p->values + at.offset[TRNI_MX_VALUES] + start * step[TRNI_MX_VALUES];
         a.codes = p->codes + at.offset[TRNI_MX_CODES] + start * step[TRNI_MX_CODES];
@@ -539,13 +560,15 @@ TRNI_FN void trni_mx_cut(trni_mx_plan *p, const trni_mx_views *v)
         if (axis[i].size > 1) trni_walk_push(&p->outer, axis[i]);
 
     trni_walk *outer = &p->outer;
-    if (outer->rank && trni_walk_continues(&outer->axis[outer->rank - 1], &p->run)) {
-        p->run.size *= outer->axis[outer->rank - 1].size;
-        outer->places /= outer->axis[--outer->rank].size;
+    trni_walk_axis *next = outer->rank ? &outer->axis[outer->rank - 1] : NULL;
+    if (next && p->run.size == 1) p->run.step[TRNI_MX_SCALES] = next->step[TRNI_MX_SCALES]; /* a step never taken */
+    if (next && trni_walk_continues(next, &p->run)) {
+        p->run.size *= next->size;
+        outer->places /= next->size;
+        outer->rank--;
     }
     if (outer->rank == 0) outer->places = 1;
-    p->piece = p->side_by_side ? (int)TRNI_MX_COLUMNS : (int)TRNI_MX_ROW;
-    p->pieces = (p->run.size + p->piece - 1) / p->piece;
+    p->pieces = (p->run.size + TRNI_MX_BLOCKS - 1) / TRNI_MX_BLOCKS;
 }
 
 /* ---- checks ---- */
@@ -677,6 +700,7 @@ TRNI_FN trn_status trn_mx_quantize(const trn_mx_quantize_args *args)
     const trni_encoding how = { { args->rounding, 0, plan.bits }, TRN_SATURATE, false };
     trni_encoder_init(&plan.encode, trn_format_info_of(args->dst.format), how, plan.isa);
     trni_decoder_init(&plan.decode, trn_format_info_of(args->src.format), plan.isa);
+    plan.both = trni_mx_both_pick(&plan.encode);
     trni_mx_plan_init(&plan, &v);
     trni_mx_run(&plan, trni_mx_quantize_panel, trn_tensor_elements(args->src));
     return TRN_OK;
