@@ -232,7 +232,7 @@ static void defaults(options *o)
     for (int id = 0; id < TB_MAKERS; id++) job->measure.maker[id] = id == TB_TRNMATH || !o->no_peers;
     job->measure.rounds = o->rounds ? o->rounds : o->quick ? 3 : 7;
     job->measure.call_s = o->quick ? 0.0003 : 0.003;
-    job->measure.most_s = o->quick ? 0.002 : 0.04;
+    job->measure.most_s = o->quick ? 0.002 : 0.02;
     job->draws = o->quick ? 64 : 1024;
 }
 

@@ -418,7 +418,7 @@ void tb_convert_notes(FILE *out, const tb_convert_job *job)
         fputs("Wrong answers: not counted, the reference vectors are not there (--golden DIR tells where they are).\n",
               out);
     fputs("A peer's NaN may be any NaN; where a format has none, and where an infinity saturates, peers do as they "
-          "like. Block scales are by OCP's rule.\n",
+          "like. Block scales are by OCP's rule. XORWOW has one state, so one thread draws from it.\n",
           out);
     if (job->timed && job->attention < 0.85)
         fprintf(out, "Other programs had the processor for %.0f %% of the time.\n", 100 * (1 - job->attention));

@@ -20,9 +20,9 @@ enum { SHAPE_COUNT = 5 };
 typedef void stream_run(char *dst, const char *src, size_t blocks);
 
 /* UNROLL times `in` vectors and `out` vectors make a block. The loops over them have constant counts; the compiler
- * unrolls them. */
+ * unrolls them. (The formatter takes _Pragma for a word of the loop.) */
 enum { UNROLL = 4 };
-/* clang-format off: it takes _Pragma for a word of the loop */
+/* clang-format off */
 #define STREAM(name, target, vector, load, join, store, in, out, past, ahead)                       \
     target static void name(char *dst, const char *src, size_t blocks)                              \
     {                                                                                               \
