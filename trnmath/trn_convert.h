@@ -101,18 +101,6 @@ typedef struct trni_convert_plan {
     int64_t tile_rows, tile_columns, row_tiles, column_tiles, tiles;
 } trni_convert_plan;
 
-/* Copies n elements between two constant steps. */
-TRNI_FN void trni_move(char *dst, int64_t dst_step, const char *src, int64_t src_step, size_t bytes, size_t n)
-{
-#define TRNI_MOVE(size) \
-    for (size_t i = 0; i < n; i++) memcpy(dst + (int64_t)i * dst_step, src + (int64_t)i * src_step, size)
-    if (dst_step == (int64_t)bytes && src_step == (int64_t)bytes) memcpy(dst, src, n * bytes);
-    else if (bytes == 1) TRNI_MOVE(1);
-    else if (bytes == 2) TRNI_MOVE(2);
-    else TRNI_MOVE(4);
-#undef TRNI_MOVE
-}
-
 /* The next n fields, cut from words as trn_random_field cuts them. */
 TRNI_FN void trni_convert_draw_fields(trni_convert_draw *d, uint32_t *field, size_t n, int bits, trn_isa isa)
 {

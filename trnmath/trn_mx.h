@@ -373,9 +373,9 @@ TRNI_FN void trni_mx_move(const trni_mx_plan *p, const trni_mx_panel *a, trni_mx
     const int64_t down = p->k.step[view], across = p->across.step[view], size = (int64_t)bytes;
     for (size_t line = 0; line < a->lines; line++, at += down, buffer += a->each * bytes)
         if (out)
-            trni_walk_copy(at, across, buffer, size, bytes, a->each);
+            trni_move(at, across, buffer, size, bytes, a->each);
         else
-            trni_walk_copy(buffer, size, at, across, bytes, a->each);
+            trni_move(buffer, size, at, across, bytes, a->each);
 }
 
 TRNI_FN bool trni_mx_gapless(const trni_mx_plan *p, const trni_mx_panel *a, trni_mx_view view, size_t bytes)
@@ -422,7 +422,7 @@ TRNI_FN void trni_mx_quantize_panel(const trni_mx_plan *p, const trni_mx_panel *
     }
     if (p->rule.unit) trni_mx_symmetric_for(p->isa)((unsigned char *)y, n);
     if (y != a->codes) trni_mx_move(p, a, TRNI_MX_CODES, 1, a->codes, y, true);
-    trni_walk_copy(a->scales, p->run.step[TRNI_MX_SCALES], (char *)scale, 1, 1, a->n);
+    trni_move(a->scales, p->run.step[TRNI_MX_SCALES], (char *)scale, 1, 1, a->n);
 }
 
 TRNI_FN void trni_mx_dequantize_panel(const trni_mx_plan *p, const trni_mx_panel *a)
@@ -436,7 +436,7 @@ TRNI_FN void trni_mx_dequantize_panel(const trni_mx_plan *p, const trni_mx_panel
         trni_mx_move(p, a, TRNI_MX_CODES, 1, a->codes, (char *)code, false);
         x = (const char *)code;
     }
-    trni_walk_copy((char *)scale, 1, a->scales, p->run.step[TRNI_MX_SCALES], 1, a->n);
+    trni_move((char *)scale, 1, a->scales, p->run.step[TRNI_MX_SCALES], 1, a->n);
     trni_decoder_run(&p->decode, value, x, n);
 
     char *const y = gapless ? a->values : (char *)packed;
@@ -821,17 +821,15 @@ TRNI_FN void trni_mx_sbuf_row(const trni_mx_sbuf_plan *p, int64_t row)
         char *const words = (char *)p->args->words.data + row * p->word[0] + column * p->word[1];
         char *const x = loose_codes ? code : codes, *const y = loose_words ? word : words;
         if (loose_codes && p->to_sbuf)
-            for (int i = 0; i < 4; i++)
-                trni_walk_copy(code + i * piece, 1, codes + i * d * p->code[0], p->code[1], 1, n);
-        if (loose_words && !p->to_sbuf) trni_walk_copy(word, p->word_bytes, words, p->word[1], size, n);
+            for (int i = 0; i < 4; i++) trni_move(code + i * piece, 1, codes + i * d * p->code[0], p->code[1], 1, n);
+        if (loose_words && !p->to_sbuf) trni_move(word, p->word_bytes, words, p->word[1], size, n);
         if (p->to_sbuf)
             trni_mx_join_for(p->isa)(y, (const unsigned char *)x, apart, n, p->bits);
         else
             trni_mx_split_for(p->isa)((unsigned char *)x, y, apart, n, p->bits);
         if (loose_codes && !p->to_sbuf)
-            for (int i = 0; i < 4; i++)
-                trni_walk_copy(codes + i * d * p->code[0], p->code[1], code + i * piece, 1, 1, n);
-        if (loose_words && p->to_sbuf) trni_walk_copy(words, p->word[1], word, p->word_bytes, size, n);
+            for (int i = 0; i < 4; i++) trni_move(codes + i * d * p->code[0], p->code[1], code + i * piece, 1, 1, n);
+        if (loose_words && p->to_sbuf) trni_move(words, p->word[1], word, p->word_bytes, size, n);
     }
 }
 
@@ -849,9 +847,9 @@ TRNI_FN void trni_mx_sbuf_scales(const trni_mx_sbuf_plan *p)
         char *const tile = (char *)a->scale_tile.data + trni_mx_scale_row(g, a->scale_offset) * p->tile[0];
         const size_t n = (size_t)a->scales.shape[1];
         if (p->to_sbuf)
-            trni_walk_copy(tile, p->tile[1], scale, p->scale[1], 1, n);
+            trni_move(tile, p->tile[1], scale, p->scale[1], 1, n);
         else
-            trni_walk_copy(scale, p->scale[1], tile, p->tile[1], 1, n);
+            trni_move(scale, p->scale[1], tile, p->tile[1], 1, n);
     }
 }
 

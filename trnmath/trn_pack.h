@@ -102,22 +102,6 @@ TRNI_FN void trni_walk_next(const trni_walk *w, trni_walk_place *at)
     }
 }
 
-/* Copies n elements between two constant steps. */
-TRNI_FN void trni_walk_copy(char *dst, int64_t dst_step, const char *src, int64_t src_step, size_t bytes, size_t n)
-{
-#define TRNI_COPY(size)                                                                                                \
-    for (size_t i = 0; i < n; i++) memcpy(dst + (int64_t)i * dst_step, src + (int64_t)i * src_step, size)
-    if (dst_step == (int64_t)bytes && src_step == (int64_t)bytes)
-        memcpy(dst, src, n * bytes);
-    else if (bytes == 1)
-        TRNI_COPY(1);
-    else if (bytes == 2)
-        TRNI_COPY(2);
-    else
-        TRNI_COPY(4);
-#undef TRNI_COPY
-}
-
 /* ---- the forms ---- */
 
 typedef struct trni_packing {
@@ -283,16 +267,16 @@ TRNI_FN void trni_packing_piece(const trni_packing_plan *p, char *codes, char *w
     char *const x = p->code_step == 1 && all == n ? codes : code;
     char *const y = p->word_step == (int64_t)word_bytes ? words : word;
     if (p->unpack) {
-        if (y == word) trni_walk_copy(word, (int64_t)word_bytes, words, p->word_step, word_bytes, count);
+        if (y == word) trni_move(word, (int64_t)word_bytes, words, p->word_step, word_bytes, count);
         trni_unpack_codes(bits, p->isa, x, y, all);
-        if (x == code) trni_walk_copy(codes, p->code_step, code, 1, 1, n);
+        if (x == code) trni_move(codes, p->code_step, code, 1, 1, n);
     } else {
         if (x == code) {
-            trni_walk_copy(code, 1, codes, p->code_step, 1, n);
+            trni_move(code, 1, codes, p->code_step, 1, n);
             memset(code + n, 0, all - n);
         }
         trni_packing_codes(bits, p->isa, y, x, all);
-        if (y == word) trni_walk_copy(words, p->word_step, word, (int64_t)word_bytes, word_bytes, count);
+        if (y == word) trni_move(words, p->word_step, word, (int64_t)word_bytes, word_bytes, count);
     }
 }
 

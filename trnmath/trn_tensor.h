@@ -110,6 +110,20 @@ TRNI_FN trn_format_info trn_tensor_format_info(const trn_tensor *t)
     return t->format == TRN_CFP8 ? trn_cfp8_info(t->cfp8) : *trn_format_info_of(t->format);
 }
 
+/* ---- moving elements ---- */
+
+/* Copies n elements between two constant steps. */
+TRNI_FN void trni_move(char *dst, int64_t dst_step, const char *src, int64_t src_step, size_t bytes, size_t n)
+{
+#define TRNI_MOVE(size) \
+    for (size_t i = 0; i < n; i++) memcpy(dst + (int64_t)i * dst_step, src + (int64_t)i * src_step, size)
+    if (dst_step == (int64_t)bytes && src_step == (int64_t)bytes) memcpy(dst, src, n * bytes);
+    else if (bytes == 1) TRNI_MOVE(1);
+    else if (bytes == 2) TRNI_MOVE(2);
+    else TRNI_MOVE(4);
+#undef TRNI_MOVE
+}
+
 /* ---- checks ---- */
 
 typedef enum trni_use { TRNI_INPUT, TRNI_OUTPUT } trni_use;
