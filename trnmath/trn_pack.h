@@ -204,14 +204,18 @@ TRNI_FN void trni_pack6(char *bytes, const char *codes, size_t fours)
     memcpy(bytes, &x, 3 * fours);
 }
 
+/* Six bytes are read as four and two: a copy of six into a word of eight would wait for its two parts to be stored. */
 TRNI_FN void trni_unpack6(char *codes, const char *bytes, size_t fours)
 {
-    uint64_t x = 0;
     for (; fours >= 2; fours -= 2, codes += 8, bytes += 6) {
-        memcpy(&x, bytes, 6);
-        const uint64_t code = trni_split6(x);
+        uint32_t low;
+        uint16_t high;
+        memcpy(&low, bytes, 4);
+        memcpy(&high, bytes + 4, 2);
+        const uint64_t code = trni_split6(low | (uint64_t)high << 32);
         memcpy(codes, &code, 8);
     }
+    uint64_t x = 0;
     memcpy(&x, bytes, 3 * fours);
     x = trni_split6(x);
     memcpy(codes, &x, 4 * fours);
