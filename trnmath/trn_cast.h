@@ -570,7 +570,7 @@ typedef struct trni_encoder {
 
 /* Exact float steps: 2^(22 + bias) must be normal, and whatever is subnormal in binary32 must lie so far below the least
  * code that it can be read as zero: 2^-126 / 2^(1 - bias - M) < 2^-32. */
-enum { TRNI_RULE_BIAS = 60 };
+enum { TRNI_RULE_BIAS = 89 };
 
 TRNI_FN void trni_rule_float(trni_rule *r, const trn_format_info *f)
 {
