@@ -357,14 +357,7 @@ TRNI_FN trn_status trni_convert_check_views(const trn_convert_args *a)
     const trn_tensor *dst = &a->dst, *src = &a->src;
     trn_status status = trn_tensor_check(dst, "dst", TRNI_OUTPUT, 0, a->error);
     if (!status) status = trn_tensor_check(src, "src", TRNI_INPUT, 0, a->error);
-    if (status) return status;
-    if (dst->rank != src->rank)
-        return trni_fail(a->error, TRN_ESHAPE, "dst has rank %d but src has rank %d", dst->rank, src->rank);
-    for (int i = 0; i < dst->rank; i++)
-        if (dst->shape[i] != src->shape[i])
-            return trni_fail(a->error, TRN_ESHAPE, "dst has size %lld on axis %d but src has %lld",
-                             (long long)dst->shape[i], i, (long long)src->shape[i]);
-    return TRN_OK;
+    return status ? status : trni_check_same_shape(dst, "dst", src, "src", a->error);
 }
 
 TRNI_FN trn_status trni_convert_check_modes(const trn_convert_args *a)

@@ -989,13 +989,8 @@ TRNI_FN trn_status trni_mx_check_fp4(const trn_mx_fp4_args *a)
         return trni_fail(a->error, TRN_EFORMAT,
                          "src is %s and dst %s; float4_e2m1fn becomes float8_e4m3fn or float8_e5m2",
                          trn_format_name(src->format), trn_format_name(dst->format));
-    if (dst->rank != src->rank)
-        return trni_fail(a->error, TRN_ESHAPE, "dst has rank %d but src has rank %d", dst->rank, src->rank);
-    for (int i = 0; i < dst->rank; i++)
-        if (dst->shape[i] != src->shape[i])
-            return trni_fail(a->error, TRN_ESHAPE, "dst has size %lld on axis %d but src has %lld",
-                             (long long)dst->shape[i], i, (long long)src->shape[i]);
-    return trni_mx_check_overlap(dst, "dst", src, "src", a->error);
+    status = trni_check_same_shape(dst, "dst", src, "src", a->error);
+    return status ? status : trni_mx_check_overlap(dst, "dst", src, "src", a->error);
 }
 
 /* dst[i] = map[src[i]]. */

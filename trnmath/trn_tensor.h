@@ -271,4 +271,17 @@ TRNI_FN trn_status trn_tensor_check(const trn_tensor *t, const char *name, trni_
     return TRN_OK;
 }
 
+/* TRN_OK when both have the same rank and sizes. */
+TRNI_FN trn_status trni_check_same_shape(const trn_tensor *a, const char *a_name, const trn_tensor *b,
+                                         const char *b_name, trn_error *error)
+{
+    if (a->rank != b->rank)
+        return trni_fail(error, TRN_ESHAPE, "%s has rank %d but %s has rank %d", a_name, a->rank, b_name, b->rank);
+    for (int i = 0; i < a->rank; i++)
+        if (a->shape[i] != b->shape[i])
+            return trni_fail(error, TRN_ESHAPE, "%s has size %lld on axis %d but %s has %lld", a_name,
+                             (long long)a->shape[i], i, b_name, (long long)b->shape[i]);
+    return TRN_OK;
+}
+
 #endif /* TRN_TENSOR_H */
