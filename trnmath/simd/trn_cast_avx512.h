@@ -172,11 +172,15 @@ TRNI_INLINE512 trni_bytes512 trni_bytes512_of(const trni_rule *r)
     return k;
 }
 
+/* (gcc's macro for -O0 passes a mask of all lanes to a signed parameter, where the user would be warned of it.) */
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wsign-conversion"
 TRNI_INLINE512 __m512 trni_binade_512(const trni_bytes512 *k, __m512 x)
 {
     const __m512 t = _mm512_range_ps(x, k->least, 0x03); /* the larger magnitude, with the sign of x */
     return _mm512_castsi512_ps(_mm512_and_si512(_mm512_castps_si512(t), k->keep));
 }
+#pragma GCC diagnostic pop
 
 TRNI_INLINE512 __m512i trni_nearest_16(const trni_bytes512 *k, __m512 x)
 {
