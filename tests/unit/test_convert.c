@@ -57,7 +57,7 @@ static const kind kinds[] = {
     { "uint32", TRN_U32, UNSIGNED, 4, 0, 0, 0, 0 },
 };
 enum { KINDS = sizeof kinds / sizeof kinds[0] };
-enum { F32 = 0, TF32 = 1, BF16 = 2, F16 = 3 };
+enum { F32 = 0, TF32 = 1, BF16 = 2, F16 = 3, E4M3 = 4, E5M2 = 6, CFP8 = 12, I8 = 13 };
 
 typedef struct way { /* how one element is rounded */
     trn_rounding rounding;
@@ -225,12 +225,20 @@ static void store(unsigned char *at, int bytes, uint32_t code)
 
 static const trn_isa all_isas[] = { TRN_ISA_PORTABLE, TRN_ISA_AVX2, TRN_ISA_AVX512, TRN_ISA_NEON };
 
+static trn_cfp8 descriptor(const kind *k)
+{
+    const trn_cfp8 c = { k->E, k->bias, k->sort == NAN_ON_TOP };
+    return c;
+}
+
 static trn_convert_args arguments(const kind *to, void *dst, const kind *from, const void *src, int64_t n)
 {
     trn_convert_args a;
     memset(&a, 0, sizeof a);
     a.dst = trn_tensor_1d(to->format, dst, n);
     a.src = trn_tensor_1d(from->format, (void *)(uintptr_t)src, n);
+    a.dst.cfp8 = descriptor(to);
+    a.src.cfp8 = descriptor(from);
     return a;
 }
 
@@ -242,11 +250,23 @@ static void must(trn_convert_args a)
     assert_int_equal(error.status, TRN_OK);
 }
 
+/* What the generator of a call with .xorwow will give. (test_random.c holds it against its twin.) */
+enum { DRAWN = 310000 };
+static uint32_t drawn[DRAWN];
+
+static uint32_t drawn_bits(uint64_t i, int n)
+{
+    if (n != 8 && n != 16) return drawn[i] >> (32 - n);
+    const uint64_t share = n == 8 ? 4 : 2;
+    return drawn[i / share] >> (uint64_t)n * (i % share) & ((1u << n) - 1);
+}
+
 /* How element i of this call is rounded. */
 static way way_of(const trn_convert_args *a, uint64_t i)
 {
     way w = { a->rounding, a->overflow == TRN_SATURATE, a->sr_carry_to_inf, a->sr_bits ? a->sr_bits : 32, 0 };
-    if (a->rounding == TRN_STOCHASTIC) w.r = twin_random_bits(a->seed, a->stream, a->index + i, w.n);
+    if (a->rounding != TRN_STOCHASTIC) return w;
+    w.r = a->xorwow ? drawn_bits(i, w.n) : twin_random_bits(a->seed, a->stream, a->index + i, w.n);
     return w;
 }
 
@@ -309,7 +329,6 @@ static void every_narrow_code_to_every_format(void **state)
                 for (int saturate = 0; saturate < 2; saturate++) {
                     trn_convert_args a = arguments(&kinds[t], buffer_b, from, buffer_a, n);
                     if (!trn_isa_supported(all_isas[i])) continue;
-                    if (i > 0 && from->bytes != 2) continue; /* the narrower ones have no kernels of their own */
                     a.isa = all_isas[i];
                     a.overflow = saturate ? TRN_SATURATE : TRN_OVERFLOW_DEFAULT;
                     must(a);
@@ -445,9 +464,8 @@ static void check_golden(const trn_convert_args *a, const kind *to, const uint32
                     to->name, trn_round_text(a->rounding), (unsigned)x[i]);
 }
 
-static void golden_files_agree(void **state)
+static void golden_files_agree_on(trn_isa isa)
 {
-    (void)state;
     int files = 0;
     for (int t = 1; t < KINDS; t++) {
         const kind *to = &kinds[t];
@@ -456,12 +474,14 @@ static void golden_files_agree(void **state)
             n = read_golden(saturate ? "encode_sat" : "encode", to->name, 2);
             trn_convert_args a = arguments(to, buffer_b, &kinds[F32], golden[0], n);
             a.overflow = saturate ? TRN_SATURATE : TRN_OVERFLOW_DEFAULT;
+            a.isa = isa;
             if (n) check_golden(&a, to, golden[1], golden[0], n);
             files += n > 0;
         }
         n = read_golden("decode", to->name, 2);
         for (int64_t i = 0; i < n; i++) store(buffer_a + i * to->bytes, to->bytes, golden[0][i] << to->shift);
-        const trn_convert_args decode = arguments(&kinds[F32], buffer_b, to, buffer_a, n);
+        trn_convert_args decode = arguments(&kinds[F32], buffer_b, to, buffer_a, n);
+        decode.isa = isa;
         if (n) check_golden(&decode, &kinds[F32], golden[1], golden[0], n);
         files += n > 0;
 
@@ -470,6 +490,7 @@ static void golden_files_agree(void **state)
             trn_convert_args a = arguments(to, buffer_b, &kinds[F32], golden[0], n);
             a.rounding = (trn_rounding)mode;
             a.sr_bits = 11;
+            a.isa = isa;
             if (mode == TRN_NEAREST_EVEN) continue;
             for (int64_t i = 0; i < n; i++) { /* the third column becomes what this mode must give */
                 const uint64_t r = twin_random_bits(0, 0, (uint64_t)i, 11);
@@ -485,6 +506,13 @@ static void golden_files_agree(void **state)
         files += n > 0;
     }
     if (files != 4 * 11 - 1) fail_msg("%d golden files in %s, expected 43", files, TRN_GOLDEN_DIR);
+}
+
+static void golden_files_agree(void **state)
+{
+    (void)state;
+    for (int i = 0; i < COUNT(all_isas); i++)
+        if (trn_isa_supported(all_isas[i])) golden_files_agree_on(all_isas[i]);
 }
 
 /* ---- views ---- */
@@ -759,6 +787,147 @@ static void stochastic_rounding_is_fair(void **state)
         }
 }
 
+/* ---- words from a generator with a state ---- */
+
+/* After a call that took `words` of them, the generator's next word is the one that follows. */
+static void check_drawn(trn_xorwow_vector *g, size_t words, const char *what)
+{
+    uint32_t next;
+    trn_xorwow_vector_words(g, &next, 1, TRN_ISA_PORTABLE);
+    CASES_EQUAL(drawn[words], next, "the word after %d, %s", (int)words, what);
+}
+
+static size_t words_for(const trn_convert_args *a, int64_t n)
+{
+    const int64_t share = a->sr_bits == 8 ? 4 : a->sr_bits == 16 ? 2 : 1;
+    if (a->dst.format == a->src.format || a->dst.format == TRN_F32) return 0; /* nothing can round */
+    return (size_t)((n + share - 1) / share);
+}
+
+/* Row-major, whatever the strides, the runs and the instruction set; and no word too many. */
+static void xorwow_words_come_row_major(void **state)
+{
+    (void)state;
+    static const int bits[] = { 0, 8, 16, 32, 13 };
+    uint64_t rng = 34;
+    trn_xorwow_vector start, g;
+    trn_xorwow_vector_seed(&start, 7);
+    for (int number = 0; number < 1500; number++) {
+        const kind *to = random_kind(&rng), *from = random_kind(&rng);
+        trn_convert_args a = arguments(to, target, from, source, 1);
+        set_modes(&a, &rng);
+        random_shape(&a.dst, &rng);
+        a.src = a.dst;
+        random_strides(&a.dst, false, &rng);
+        random_strides(&a.src, true, &rng);
+        a.dst.format = to->format;
+        a.src.format = from->format;
+        a.dst.data = target + cases_below(&rng, 130);
+        a.src.data = source + cases_below(&rng, 130);
+        if (span(&a.dst) * to->bytes > ARENA - 130 || span(&a.src) * from->bytes > ARENA - 130) continue;
+        fill_random(from, (unsigned char *)a.src.data, span(&a.src), &rng);
+        a.rounding = TRN_STOCHASTIC;
+        a.sr_bits = bits[cases_below(&rng, COUNT(bits))];
+        trn_xorwow_vector_words(&start, drawn, (size_t)cases_below(&rng, 700), TRN_ISA_AUTO);
+        g = start;
+        trn_xorwow_vector_words(&g, drawn, 5000, TRN_ISA_AUTO);
+        g = start;
+        a.xorwow = &g;
+        check_view(&a, to, from, "xorwow view", number);
+        check_drawn(&g, words_for(&a, trn_tensor_elements(a.dst)), "a view");
+    }
+}
+
+/* Large enough for threads, which are not used, and for stores past the caches; modes without random bits draw none. */
+static void xorwow_words_in_large_arrays(void **state)
+{
+    (void)state;
+    static unsigned char x[4 * DRAWN], y[2 * DRAWN];
+    const int64_t n = DRAWN - 3;
+    uint64_t rng = 35;
+    trn_xorwow_vector g;
+    fill_random(&kinds[F32], x, n, &rng);
+    for (int i = 0; i < COUNT(all_isas); i++)
+        for (int mode = 0; mode < 2; mode++) {
+            trn_convert_args a = arguments(&kinds[mode ? F16 : BF16], y, &kinds[F32], x, n);
+            if (!trn_isa_supported(all_isas[i])) continue;
+            trn_xorwow_vector_seed(&g, 8);
+            trn_xorwow_vector_words(&g, drawn, DRAWN, TRN_ISA_AUTO);
+            trn_xorwow_vector_seed(&g, 8);
+            a.isa = all_isas[i];
+            a.xorwow = &g;
+            must(a); /* nearest even */
+            a.rounding = TRN_STOCHASTIC;
+            a.sr_bits = mode ? 16 : 0;
+            must(a);
+            check_row(&a, &kinds[mode ? F16 : BF16], y, &kinds[F32], x, n, 1);
+            check_drawn(&g, words_for(&a, n), "a large array");
+        }
+
+    enum { ROWS = 5, COLUMNS = 20001, PITCH = COLUMNS + 10 }; /* rows that are longer than a tile, with gaps */
+    trn_convert_args a = arguments(&kinds[BF16], y, &kinds[F32], x, 1);
+    a.dst = trn_tensor_2d(TRN_BF16, y, ROWS, COLUMNS);
+    a.src = trn_tensor_2d(TRN_F32, x, ROWS, COLUMNS);
+    a.src.stride[0] = PITCH;
+    a.src.stride[1] = 1;
+    a.rounding = TRN_STOCHASTIC;
+    a.xorwow = &g;
+    trn_xorwow_vector_seed(&g, 8);
+    must(a);
+    for (int i = 0; i < ROWS * COLUMNS; i++) {
+        const uint32_t code = load(x + 4 * (i / COLUMNS * PITCH + i % COLUMNS), 4);
+        CASES_EQUAL(oracle(&kinds[BF16], &kinds[F32], code, way_of(&a, (uint64_t)i)), load(y + 2 * i, 2), "long row, %d", i);
+    }
+}
+
+/* ---- configurable FP8 ---- */
+
+static kind random_cfp8(uint64_t *rng)
+{
+    kind k = { "cfp8", TRN_CFP8, cases_one_in(rng, 2) ? IEEE : NAN_ON_TOP, 1, 2 + cases_below(rng, 4), 0, 0, 0 };
+    k.M = 7 - k.E;
+    do
+        k.bias = cases_one_in(rng, 2) ? cases_below(rng, 20) : cases_below(rng, 256) - 128;
+    while (!trn_cfp8_valid(descriptor(&k)));
+    return k;
+}
+
+/* Any descriptor to any other and to and from any format; from bytes with a table and, when they are few, without. */
+static void configured_fp8(void **state)
+{
+    (void)state;
+    uint64_t rng = 36;
+    for (int number = 0; number < 3000; number++) {
+        const kind one = random_cfp8(&rng), two = random_cfp8(&rng), *other = random_kind(&rng);
+        const kind *to = number % 3 ? &one : other, *from = number % 3 == 1 ? &two : number % 3 ? other : &one;
+        const int64_t n = 1 + cases_below(&rng, cases_one_in(&rng, 2) ? 255 : 2000);
+        trn_convert_args a = arguments(to, buffer_b, from, buffer_a, n);
+        fill_random(from, buffer_a, n, &rng);
+        set_modes(&a, &rng);
+        if (to->format == from->format && to->E == from->E && to->bias == from->bias && to->sort == from->sort) continue;
+        must(a);
+        check_row(&a, to, buffer_b, from, buffer_a, n, 1);
+    }
+}
+
+/* A copy between two views of one descriptor keeps every bit, NaN payloads included; a descriptor that says nothing is
+ * 4 bits and 7. */
+static void one_configured_fp8(void **state)
+{
+    (void)state;
+    const kind *cfp8 = &kinds[CFP8];
+    for (int i = 0; i < 256; i++) buffer_a[i] = (unsigned char)i;
+    trn_convert_args a = arguments(cfp8, buffer_b, cfp8, buffer_a, 256);
+    memset(&a.dst.cfp8, 0, sizeof a.dst.cfp8);
+    must(a);
+    assert_memory_equal(buffer_a, buffer_b, 256);
+    a.dst.cfp8.no_infinity = true; /* 78 was infinity, 79 a NaN, and 77 means the same */
+    must(a);
+    CASES_EQUAL(0x7f, buffer_b[0x78], "infinity where there is none");
+    CASES_EQUAL(0x7f, buffer_b[0x79], "NaN");
+    CASES_EQUAL(0x77, buffer_b[0x77], "240");
+}
+
 /* ---- same bits everywhere ---- */
 
 static void with_threads(int n)
@@ -784,6 +953,10 @@ static void same_bits_for_any_threads_and_isa(void **state)
         { BF16, F32, TRN_NEAREST_EVEN, 0, 401 * 701, true }, { BF16, F32, TRN_STOCHASTIC, 0, 401 * 701, true },
         { BF16, F32, TRN_NEAREST_EVEN, 0, 4500001, false }, { F32, F16, TRN_NEAREST_EVEN, 0, 2500001, false },
         { BF16, F32, TRN_STOCHASTIC, 0, 4500001, false },
+        { E4M3, F32, TRN_NEAREST_EVEN, 0, 300007, false },   { E4M3, F32, TRN_STOCHASTIC, 0, 300007, false },
+        { E5M2, E4M3, TRN_NEAREST_EVEN, 0, 300007, false },  { F32, E4M3, TRN_NEAREST_EVEN, 0, 2500001, false },
+        { E4M3, BF16, TRN_NEAREST_EVEN, 0, 8500001, false }, { I8, F32, TRN_NEAREST_EVEN, 0, 300007, false },
+        { E5M2, F32, TRN_TOWARD_ZERO, 0, 401 * 701, true },
     };
     static const int threads[] = { 1, 2, 3, 7 }, offset[] = { 0, 2, 1, 3 };
     static unsigned char in[4500001 * 4], out[4500001 * 4 + 8];
@@ -1054,6 +1227,10 @@ int main(void)
         cmocka_unit_test(stochastic_rounding_follows_the_position),
         cmocka_unit_test(parts_round_as_their_whole),
         cmocka_unit_test(stochastic_rounding_is_fair),
+        cmocka_unit_test(xorwow_words_come_row_major),
+        cmocka_unit_test(xorwow_words_in_large_arrays),
+        cmocka_unit_test(configured_fp8),
+        cmocka_unit_test(one_configured_fp8),
         cmocka_unit_test(same_bits_for_any_threads_and_isa),
         cmocka_unit_test(the_floating_point_environment_does_not_matter),
         cmocka_unit_test(wrong_calls_are_refused_and_write_nothing),
