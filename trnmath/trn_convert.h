@@ -362,15 +362,10 @@ TRNI_FN trn_status trni_convert_check_views(const trn_convert_args *a)
 
 TRNI_FN trn_status trni_convert_check_modes(const trn_convert_args *a)
 {
-    if ((unsigned)a->rounding >= TRNI_ROUNDING_COUNT)
-        return trni_fail(a->error, TRN_EINVAL, "rounding %d is not a rounding mode", (int)a->rounding);
     if ((unsigned)a->overflow > TRN_SATURATE)
         return trni_fail(a->error, TRN_EINVAL, "overflow %d is neither TRN_OVERFLOW_DEFAULT nor TRN_SATURATE",
                          (int)a->overflow);
-    if (a->sr_bits < 0 || a->sr_bits > 32)
-        return trni_fail(a->error, TRN_EINVAL, "sr_bits is %d; stochastic rounding takes 1 to 32 bits (0 means 32)",
-                         a->sr_bits);
-    return TRN_OK;
+    return trni_check_rounding(a->rounding, a->sr_bits, a->error);
 }
 
 /* dst[i] = src[i] in dst's format, for every index i. TRN_ESHAPE: ranks or sizes differ; TRN_EINVAL: an unknown mode,

@@ -18,8 +18,7 @@
  *                            PyTorch's float4_e2m1fn_x2
  *         F4_E2M1    U16     four in a word, element 0 lowest: Trainium's float4_e2m1fn_x4   documented
  *         8 bits     U32     four in a word, element 0 lowest: Trainium's float8_*_x4        documented
- *         F6_*       U8      four in three bytes, as one little-endian stream of bits        assumed: OCP names no
- * order
+ *         F6_*       U8      four in three bytes, as one little-endian stream of bits        assumed: OCP has no order
  *
  *     In memory both F4 forms are the same bytes, and the x4 words of an 8-bit format are its array. Bits of a code
  *     above its format are ignored. Uses OpenMP when compiled with it.
@@ -40,67 +39,7 @@
 #define TRN_PACK_H
 
 #include "trn_cpu.h"
-#include "trn_tensor.h"
-
-/* ---- walking several views at once; shared with trn_mx.h ---- */
-
-enum { TRNI_WALK_VIEWS = 4 };
-
-typedef struct trni_walk_axis {
-    int64_t size, step[TRNI_WALK_VIEWS]; /* a step for each view, in its own unit */
-} trni_walk_axis;
-
-typedef struct trni_walk {
-    int rank;
-    int64_t places;                        /* product of the sizes */
-    trni_walk_axis axis[TRN_MAX_RANK + 1]; /* outermost first */
-} trni_walk;
-
-typedef struct trni_walk_place {
-    int64_t index[TRN_MAX_RANK + 1], offset[TRNI_WALK_VIEWS];
-} trni_walk_place;
-
-TRNI_FN bool trni_walk_continues(const trni_walk_axis *outer, const trni_walk_axis *inner)
-{
-    bool same = true;
-    for (int v = 0; v < TRNI_WALK_VIEWS; v++) same = same && outer->step[v] == inner->step[v] * inner->size;
-    return same;
-}
-
-/* One more axis inside the others; where it continues its neighbour in all views, the two become one. */
-TRNI_FN void trni_walk_push(trni_walk *w, trni_walk_axis inner)
-{
-    if (w->rank == 0) w->places = 1;
-    w->places *= inner.size;
-    if (w->rank && trni_walk_continues(&w->axis[w->rank - 1], &inner)) {
-        inner.size *= w->axis[w->rank - 1].size;
-        w->rank--;
-    }
-    w->axis[w->rank++] = inner;
-}
-
-TRNI_FN trni_walk_place trni_walk_start(const trni_walk *w, int64_t place)
-{
-    trni_walk_place at;
-    memset(&at, 0, sizeof at);
-    for (int i = w->rank - 1; i >= 0; i--) {
-        at.index[i] = place % w->axis[i].size;
-        place /= w->axis[i].size;
-        for (int v = 0; v < TRNI_WALK_VIEWS; v++) at.offset[v] += at.index[i] * w->axis[i].step[v];
-    }
-    return at;
-}
-
-TRNI_FN void trni_walk_next(const trni_walk *w, trni_walk_place *at)
-{
-    for (int i = w->rank - 1; i >= 0; i--) {
-        const bool wraps = ++at->index[i] == w->axis[i].size;
-        const int64_t steps = wraps ? 1 - w->axis[i].size : 1;
-        for (int v = 0; v < TRNI_WALK_VIEWS; v++) at->offset[v] += steps * w->axis[i].step[v];
-        if (!wraps) return;
-        at->index[i] = 0;
-    }
-}
+#include "trn_walk.h"
 
 /* ---- the forms ---- */
 

@@ -82,4 +82,15 @@ TRNI_FN uint32_t trn_round_magnitude(uint32_t magnitude, int shift, bool negativ
     }
 }
 
+/* TRN_OK, or what is wrong with a caller's mode and number of random bits. */
+TRNI_FN trn_status trni_check_rounding(trn_rounding rounding, int sr_bits, trn_error *error)
+{
+    if ((unsigned)rounding >= TRNI_ROUNDING_COUNT)
+        return trni_fail(error, TRN_EINVAL, "rounding %d is not a rounding mode", (int)rounding);
+    if (sr_bits < 0 || sr_bits > 32)
+        return trni_fail(error, TRN_EINVAL, "sr_bits is %d; stochastic rounding takes 1 to 32 bits (0 means 32)",
+                         sr_bits);
+    return TRN_OK;
+}
+
 #endif /* TRN_ROUND_H */

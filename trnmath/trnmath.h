@@ -32,6 +32,7 @@
 #include "trn_format.h"
 #include "trn_matmul.h"
 #include "trn_mx.h"
+#include "trn_mx_layout.h"
 #include "trn_numerics.h"
 #include "trn_pack.h"
 #include "trn_random.h"
@@ -40,5 +41,6 @@
 #include "trn_systolic.h"
 #include "trn_tensor.h"
 #include "trn_tensor_engine.h"
+#include "trn_walk.h"
 
 #endif /* TRN_TRNMATH_H */

@@ -13,7 +13,7 @@
 #include <fenv.h>
 #include <stdio.h>
 
-#include "trnmath/trn_mx.h"
+#include "trnmath/trn_mx_layout.h"
 #include "twin/cases.h"
 #include "twin/twin_mx.h"
 #include "twin/twin_random.h"
