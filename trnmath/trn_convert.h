@@ -53,7 +53,7 @@ typedef struct trn_convert_args {
 } trn_convert_args;
 
 /* With .xorwow, element i in row-major order takes field i of the generator's next words, cut as trn_random_field cuts
- * them; seed, stream and index play no part, and one thread does it all. The words of which a field was taken are used up:
+ * them; seed, stream and index play no part, and one thread does it all. A word of which a field was taken is used up:
  * the next call starts with a new one. Nothing is drawn where nothing can round, into F32 or within one format. */
 
 /* ---- the plan: everything that is decided once per call ---- */
@@ -314,7 +314,7 @@ TRNI_FN bool trni_convert_copies(const trn_convert_args *a, const trn_format_inf
            to->max_code == from->max_code;
 }
 
-/* From a byte to at most two, every code has been converted before: it pays from as many elements as there are codes. */
+/* From a byte to at most two, all codes are converted beforehand: it pays from as many elements as there are codes. */
 TRNI_FN void trni_convert_tabulate(trni_convert_plan *p)
 {
     unsigned char code[256];

@@ -14,7 +14,7 @@
  * CONTENTS
  *     numbers    trn_format.h trn_round.h trn_random.h trn_numerics.h
  *     machines   trn_spec.h trn_cost.h
- *     data       trn_tensor.h trn_cast.h trn_convert.h trn_pack.h trn_mx.h
+ *     data       trn_tensor.h trn_cast_kernels.h trn_cast.h trn_convert.h trn_pack.h trn_mx.h
  *     engines    trn_systolic.h trn_tensor_engine.h
  *     one core   trn_matmul.h
  *     ground     trn_base.h trn_cpu.h
@@ -26,6 +26,7 @@
 
 #include "trn_base.h"
 #include "trn_cast.h"
+#include "trn_cast_kernels.h"
 #include "trn_convert.h"
 #include "trn_cost.h"
 #include "trn_cpu.h"

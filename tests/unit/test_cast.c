@@ -24,10 +24,10 @@ static const trn_isa all_isas[] = { TRN_ISA_PORTABLE, TRN_ISA_AVX2, TRN_ISA_AVX5
 enum { FORMATS = TRN_U32 - TRN_F32 + 1, CONFIGURED = 21, ROWS = FORMATS + CONFIGURED };
 
 static const trn_cfp8 configured[CONFIGURED] = {
-    { 4, 7, true },    { 5, 15, true },    { 5, 16, false }, { 2, 1, false },   { 2, 1, true },   { 3, 20, false },
-    { 4, 60, false },  { 4, 61, true },    { 3, 59, true },  { 2, 122, false }, { 5, 125, true }, { 3, 90, false },
-    { 2, 89, false },  { 2, 90, true },    { 5, 96, false },
-    { 4, -20, false }, { 4, -113, false }, { 5, -96, true }, { 2, -124, true }, { 3, -60, true }, { 3, -92, false },
+    { 4, 7, true },    { 5, 15, true },  { 5, 16, false },  { 2, 1, false },   { 2, 1, true },     { 3, 20, false },
+    { 4, 60, false },  { 4, 61, true },  { 3, 59, true },   { 2, 122, false }, { 5, 125, true },   { 3, 90, false },
+    { 2, 89, false },  { 2, 90, true },  { 5, 96, false },  { 4, -20, false }, { 4, -113, false }, { 5, -96, true },
+    { 2, -124, true }, { 3, -60, true }, { 3, -92, false },
 };
 
 static trn_format_info row_of(int i)
@@ -106,11 +106,11 @@ static void compare_codes(const trn_format_info *f, trni_encoding how, trn_isa i
     const size_t bytes = bytes_of(f);
     if (memcmp(y, expected, n * bytes) == 0) return;
     for (size_t i = 0; i < n; i++)
-        CASES_EQUAL(load(expected + i * bytes, bytes), load(y + i * bytes, bytes),
-                    "%08x to %s (%d bits, bias %d), %s, %d random bits %08x, saturate %d, carry %d, element %d of %d, %s",
-                    (unsigned)input[i], f->name, f->exponent_bits, f->bias, trn_round_text(how.how.rounding),
-                    how.how.bits, (unsigned)field[i], (int)how.overflow, how.sr_carry_to_inf, (int)i, (int)n,
-                    trn_isa_text(isa));
+        CASES_EQUAL(
+            load(expected + i * bytes, bytes), load(y + i * bytes, bytes),
+            "%08x to %s (%d bits, bias %d), %s, %d random bits %08x, saturate %d, carry %d, element %d of %d, %s",
+            (unsigned)input[i], f->name, f->exponent_bits, f->bias, trn_round_text(how.how.rounding), how.how.bits,
+            (unsigned)field[i], (int)how.overflow, how.sr_carry_to_inf, (int)i, (int)n, trn_isa_text(isa));
 }
 
 static const uint32_t *fields_for(trni_encoding how) { return how.how.rounding == TRN_STOCHASTIC ? field : NULL; }
@@ -165,12 +165,16 @@ static void fields_at_their_thresholds(void **state)
         for (int i = PLAIN; i < ENCODINGS; i++) {
             const trn_format_info f = row_of(row);
             const trni_encoding how = encoding_of(i);
-            const int low = f.kind == TRNI_CLASS_FLOAT ? 127 - f.bias - 60 : 60, high = low + (1 << f.exponent_bits) + 70;
+            const int low = f.kind == TRNI_CLASS_FLOAT ? 127 - f.bias - 60 : 60,
+                      high = low + (1 << f.exponent_bits) + 70;
             for (int j = 0; j + 1 < count; j += 2) { /* exponents from far below the least code to a little above all */
                 const int exponent = low + cases_below(&rng, high - low);
                 const uint32_t most = highest_field(how), mantissa = cases_u32(&rng) >> (9 + cases_below(&rng, 20));
-                const uint32_t x = (uint32_t)(exponent < 0 ? 0 : exponent > 254 ? 254 : exponent) << 23 | mantissa |
-                                   (cases_u32(&rng) & 0x80000000u);
+                const uint32_t x = (uint32_t)(exponent < 0     ? 0
+                                              : exponent > 254 ? 254
+                                                               : exponent)
+                                       << 23 |
+                                   mantissa | (cases_u32(&rng) & 0x80000000u);
                 uint32_t least = 0, step = most / 2 + 1;
                 const uint32_t toward = codec(&f, x, how, 0);
                 for (; step > 0; step /= 2)
@@ -256,7 +260,8 @@ static void lengths_and_addresses(void **state)
             for (size_t n = 0; n <= SHORT; n += row % 4 == 0 ? 1 : 1 + (size_t)cases_below(&rng, 9)) {
                 const trn_format_info f = row_of(row);
                 const trni_encoding how = encoding_of(cases_below(&rng, 3) ? cases_below(&rng, ENCODINGS) : 0);
-                const size_t bytes = bytes_of(&f), from = (size_t)cases_below(&rng, 8), to = (size_t)cases_below(&rng, 128);
+                const size_t bytes = bytes_of(&f), from = (size_t)cases_below(&rng, 8),
+                             to = (size_t)cases_below(&rng, 128);
                 trni_encoder e;
                 trni_decoder d;
                 if (!trn_isa_supported(all_isas[k])) continue;
@@ -269,18 +274,24 @@ static void lengths_and_addresses(void **state)
                 trni_encoder_init(&e, &f, how, all_isas[k]);
                 for (int past = 0; past < 2; past++) {
                     memset(found, GUARD, to + 4 * SHORT + 64);
-                    if (!past) trni_encoder_run(&e, found + to, x + from, fields_for(how), n);
-                    else if (!trni_encoder_run_past(&e, found + to, x + from, n)) continue;
-                    else trni_stream_end();
+                    if (!past)
+                        trni_encoder_run(&e, found + to, x + from, fields_for(how), n);
+                    else if (!trni_encoder_run_past(&e, found + to, x + from, n))
+                        continue;
+                    else
+                        trni_stream_end();
                     compare_codes(&f, how, all_isas[k], found + to, n);
                     guarded(found, to, n * bytes, f.name);
                 }
                 trni_decoder_init(&d, &f, all_isas[k]);
                 for (int past = 0; past < 2; past++) {
                     memset(found, GUARD, to + 4 * SHORT + 64);
-                    if (!past) trni_decoder_run(&d, found + to, x + from, n);
-                    else if (!trni_decoder_run_past(&d, found + to, x + from, n)) continue;
-                    else trni_stream_end();
+                    if (!past)
+                        trni_decoder_run(&d, found + to, x + from, n);
+                    else if (!trni_decoder_run_past(&d, found + to, x + from, n))
+                        continue;
+                    else
+                        trni_stream_end();
                     check_decoder(&f, all_isas[k], x + from, n, found + to);
                     guarded(found, to, 4 * n, f.name);
                 }
@@ -294,7 +305,9 @@ enum { ENVIRONMENTS = 6 };
 /* 0: as it is; 1-3: other rounding modes; 4: subnormals flushed and read as zero; 5: all of that, rounding up. */
 static void run_in(int environment, void (*run)(const void *), const void *what)
 {
-    static const int mode[ENVIRONMENTS] = { FE_TONEAREST, FE_UPWARD, FE_DOWNWARD, FE_TOWARDZERO, FE_TONEAREST, FE_UPWARD };
+    static const int mode[ENVIRONMENTS] = {
+        FE_TONEAREST, FE_UPWARD, FE_DOWNWARD, FE_TOWARDZERO, FE_TONEAREST, FE_UPWARD
+    };
     assert_int_equal(fesetround(mode[environment]), 0);
 #if defined(__x86_64__)
     unsigned saved, changed;
@@ -341,7 +354,8 @@ static void the_environment_does_not_matter(void **state)
                     run_in(environment, run_encoder, &e);
                     compare_codes(&f, how, all_isas[k], found, SAMPLE);
                 }
-                for (size_t j = 0; j < SAMPLE; j++) store(expected + j * bytes_of(&f), bytes_of(&f), wide_code((int)j, &rng));
+                for (size_t j = 0; j < SAMPLE; j++)
+                    store(expected + j * bytes_of(&f), bytes_of(&f), wide_code((int)j, &rng));
                 trni_decoder_init(&d, &f, all_isas[k]);
                 run_in(environment, run_decoder, &d);
                 check_decoder(&f, all_isas[k], expected, SAMPLE, found);
@@ -351,10 +365,8 @@ static void the_environment_does_not_matter(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(encoders_equal_the_codec),
-        cmocka_unit_test(fields_at_their_thresholds),
-        cmocka_unit_test(decoders_equal_the_codec),
-        cmocka_unit_test(lengths_and_addresses),
+        cmocka_unit_test(encoders_equal_the_codec),        cmocka_unit_test(fields_at_their_thresholds),
+        cmocka_unit_test(decoders_equal_the_codec),        cmocka_unit_test(lengths_and_addresses),
         cmocka_unit_test(the_environment_does_not_matter),
     };
     return cmocka_run_group_tests_name("cast", tests, NULL, NULL);

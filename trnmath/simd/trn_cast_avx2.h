@@ -13,7 +13,7 @@
 #include <immintrin.h>
 
 #define TRNI_INLINE256 static inline __attribute__((unused, always_inline)) TRNI_TARGET_AVX2
-#define TRNI_CAST256(name) \
+#define TRNI_CAST256(name)                                                                                             \
     TRNI_KERNEL TRNI_TARGET_AVX2 static void name(void *__restrict dst, const void *__restrict src, size_t n)
 
 TRNI_INLINE256 __m256i trni_magnitude_256(__m256i x) { return _mm256_and_si256(x, _mm256_set1_epi32(0x7fffffff)); }
@@ -67,8 +67,8 @@ TRNI_CAST256(trni_guest256_f16_f32)
     trni_cast_f16_f32_avx2(y, x, n);
 }
 
-/* Nearest even to formats of at most 8 bits, as in trn_cast_avx512.h. AVX2 has no rounding mode in the instruction: where
- * MXCSR asks for another than nearest, the plain kernel does it all. */
+/* Nearest even to formats of at most 8 bits, as in trn_cast_avx512.h. AVX2 has no rounding mode in the instruction:
+ * where MXCSR asks for another than nearest, the plain kernel does it all. */
 typedef struct trni_nearest256 {
     __m256i least, keep, join, offset, limit, alarm, sign, order;
     __m256 up;
@@ -106,7 +106,6 @@ TRNI_INLINE256 __m256i trni_nearest256_16(const trni_nearest256 *k, const __m256
     return _mm256_sub_epi16(both, k->offset);
 }
 
-/* false: MXCSR does not round to nearest. */
 TRNI_KERNEL TRNI_TARGET_AVX2 static bool trni_guest256_rounds_to_nearest(void) { return (_mm_getcsr() & 0x6000u) == 0; }
 
 TRNI_KERNEL TRNI_TARGET_AVX2 static void trni_guest256_nearest(const trni_rule *rule, void *__restrict dst,

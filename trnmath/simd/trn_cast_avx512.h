@@ -57,8 +57,8 @@ TRNI_INLINE512 __m512i trni_bf16_of_32(__m512 x, __m512 y, __m512i order)
     const __m512i high = _mm512_mask_blend_epi16(0xaaaaaaaau, _mm512_srli_epi32(a, 16), b);
     const __m512i low = _mm512_mask_blend_epi16(0xaaaaaaaau, a, _mm512_slli_epi32(b, 16));
     /* least = 0x8001 - (high & 1): the constants agree in bit 15, and only bit 0 asks for the complement of high */
-    const __m512i least = _mm512_ternarylogic_epi32(high, _mm512_set1_epi16((short)0x8001),
-                                                    _mm512_set1_epi16((short)0x8000), 0x8c);
+    const __m512i least =
+        _mm512_ternarylogic_epi32(high, _mm512_set1_epi16((short)0x8001), _mm512_set1_epi16((short)0x8000), 0x8c);
     const __mmask32 up = _mm512_cmpge_epu16_mask(low, least);
     return _mm512_permutexvar_epi16(order, _mm512_mask_sub_epi16(high, up, high, _mm512_set1_epi16(-1)));
 }
@@ -140,8 +140,8 @@ TRNI_CAST512(trni_guest_f16_f32)
 /* To formats of at most 8 bits. p = 2^e with e the exponent of x, or of the least normal number; then p · 2^(23-M) + x,
  * with the sign of x, has its last bit where the code has: one addition rounds, by its own rounding mode, normal and
  * subnormal results alike. Its pattern's high half is the exponent above 7 zeros, its low half the significand with the
- * leading one at bit M; one multiply-add joins the two in 16 bits, 7 - M bits above the last place. A subnormal x may count
- * as zero: it lies far below the least code (TRNI_RULE_BIAS). */
+ * leading one at bit M; one multiply-add joins the two in 16 bits, 7 - M bits above the last place. A subnormal x may
+ * count as zero: it lies far below the least code (TRNI_RULE_BIAS). */
 typedef struct trni_bytes512 {
     __m512 least, up;
     __m512i keep, join, offset, limit, alarm, sign, order, to_units;
@@ -190,8 +190,8 @@ TRNI_INLINE512 __m512i trni_nearest_16(const trni_bytes512 *k, __m512 x)
 }
 
 /* Toward zero first. What that cut off is exact, times 2^32 over the last place too, and its whole part plus the field
- * carries where the magnitude grows: the pattern counts on by one. (`to_units` less the pattern of ±2^e is the pattern of
- * ±2^(32+M-e): it makes the rest positive.) */
+ * carries where the magnitude grows: the pattern counts on by one. (`to_units` less the pattern of ±2^e is the pattern
+ * of ±2^(32+M-e): it makes the rest positive.) */
 TRNI_INLINE512 __m512i trni_stochastic_16(const trni_bytes512 *k, __m512 x, const uint32_t *field)
 {
     const __m512 p = trni_binade_512(k, x);
@@ -229,7 +229,8 @@ TRNI_INLINE512 bool trni_bytes_64(const trni_bytes512 *k, __m512i *codes, const 
     const __m512i sign = _mm512_srl_epi16(trni_high_bytes_64(x), k->sign_shift);
     const __m512i both = _mm512_ternarylogic_epi32(code, sign, k->sign, 0xf8); /* code | (sign & k->sign) */
     *codes = _mm512_permutexvar_epi32(k->order, both);
-    const __mmask16 ordered = _mm512_mask_cmp_ps_mask(_mm512_cmp_ps_mask(x[0], x[1], _CMP_ORD_Q), x[2], x[3], _CMP_ORD_Q);
+    const __mmask16 ordered =
+        _mm512_mask_cmp_ps_mask(_mm512_cmp_ps_mask(x[0], x[1], _CMP_ORD_Q), x[2], x[3], _CMP_ORD_Q);
     const __mmask32 calm = _mm512_mask_cmplt_epu16_mask(_mm512_cmplt_epu16_mask(a, k->alarm), b, k->alarm);
     return ordered == 0xffff && calm == 0xffffffffu;
 }
@@ -242,15 +243,17 @@ TRNI_INLINE512 void trni_guest_nearest_body(const trni_rule *rule, char *y, cons
         __m512i line;
         for (int i = 0; i < 4; i++) v[i] = _mm512_loadu_ps(x + 64 * i);
         if (past) trni_ahead(x, 16384, 256);
-        if (!trni_bytes_64(&k, &line, v, NULL)) trni_nearest_avx512(rule, y, x, 64);
-        else if (past) _mm512_stream_si512((__m512i *)(void *)y, line);
-        else _mm512_storeu_si512(y, line);
+        if (!trni_bytes_64(&k, &line, v, NULL))
+            trni_nearest_avx512(rule, y, x, 64);
+        else if (past)
+            _mm512_stream_si512((__m512i *)(void *)y, line);
+        else
+            _mm512_storeu_si512(y, line);
     }
     trni_nearest_avx512(rule, y, x, n);
 }
 
-TRNI_GUEST512(trni_guest_nearest,
-              (const trni_rule *rule, void *__restrict dst, const void *__restrict src, size_t n))
+TRNI_GUEST512(trni_guest_nearest, (const trni_rule *rule, void *__restrict dst, const void *__restrict src, size_t n))
 {
     trni_guest_nearest_body(rule, (char *)dst, (const char *)src, n, false);
 }
@@ -265,8 +268,8 @@ TRNI_GUEST512(trni_guest_nearest_past,
 }
 
 /* At most 64 at a time, without the guest. */
-TRNI_GUEST512(trni_stochastic_plain_64,
-              (const trni_rule *rule, void *__restrict dst, const void *__restrict src, const uint32_t *field, size_t n))
+TRNI_GUEST512(trni_stochastic_plain_64, (const trni_rule *rule, void *__restrict dst, const void *__restrict src,
+                                         const uint32_t *field, size_t n))
 {
     uint32_t code[64];
     trni_codes_float_avx512(rule, code, src, field, n);
@@ -283,8 +286,10 @@ TRNI_GUEST512(trni_guest_stochastic, (const trni_rule *rule, void *__restrict ds
         __m512 v[4];
         __m512i line;
         for (int i = 0; i < 4; i++) v[i] = _mm512_loadu_ps(x + 64 * i);
-        if (trni_bytes_64(&k, &line, v, field)) _mm512_storeu_si512(y, line);
-        else trni_stochastic_plain_64(rule, y, x, field, 64);
+        if (trni_bytes_64(&k, &line, v, field))
+            _mm512_storeu_si512(y, line);
+        else
+            trni_stochastic_plain_64(rule, y, x, field, 64);
     }
     trni_stochastic_plain_64(rule, y, x, field, n);
 }
@@ -337,7 +342,8 @@ TRNI_INLINE512 void trni_guest_lookup_word_body(const uint16_t *table, char *y, 
     }
 }
 
-TRNI_GUEST512(trni_guest_lookup_word, (const uint16_t *table, void *__restrict dst, const void *__restrict src, size_t n))
+TRNI_GUEST512(trni_guest_lookup_word,
+              (const uint16_t *table, void *__restrict dst, const void *__restrict src, size_t n))
 {
     trni_guest_lookup_word_body(table, (char *)dst, (const char *)src, n, false);
 }
@@ -351,7 +357,8 @@ TRNI_GUEST512(trni_guest_lookup_word_past,
     trni_guest_lookup_word_body(table, (char *)dst + 4 * head, (const char *)src + head, n - head, true);
 }
 
-TRNI_GUEST512(trni_guest_lookup_half, (const uint16_t *table, void *__restrict dst, const void *__restrict src, size_t n))
+TRNI_GUEST512(trni_guest_lookup_half,
+              (const uint16_t *table, void *__restrict dst, const void *__restrict src, size_t n))
 {
     const trni_table512 t = trni_table512_load(table);
     const char *x = (const char *)src;
@@ -363,7 +370,8 @@ TRNI_GUEST512(trni_guest_lookup_half, (const uint16_t *table, void *__restrict d
     trni_lookup_half(table, y, x, n);
 }
 
-TRNI_GUEST512(trni_guest_lookup_byte, (const uint16_t *table, void *__restrict dst, const void *__restrict src, size_t n))
+TRNI_GUEST512(trni_guest_lookup_byte,
+              (const uint16_t *table, void *__restrict dst, const void *__restrict src, size_t n))
 {
     const trni_table512 t = trni_table512_load(table);
     const char *x = (const char *)src;
@@ -378,8 +386,8 @@ TRNI_GUEST512(trni_guest_lookup_byte, (const uint16_t *table, void *__restrict d
 
 /* Whole cache lines leave through write-combining buffers, so that dst is neither read nor kept in the caches.
  * Meanwhile `ahead`, where the next values will come from, is fetched, `per_line` bytes for each line written. */
-TRNI_GUEST512(trni_guest_stream, (void *__restrict dst, const void *__restrict src, size_t bytes, const char *ahead,
-                                  size_t per_line))
+TRNI_GUEST512(trni_guest_stream,
+              (void *__restrict dst, const void *__restrict src, size_t bytes, const char *ahead, size_t per_line))
 {
     const char *x = (const char *)src;
     char *y = (char *)dst;
