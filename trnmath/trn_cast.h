@@ -380,7 +380,7 @@ TRNI_FN trni_read *trni_read_pick(const trn_format_info *f, trn_isa isa)
 
 TRNI_FN void trni_decoder_init(trni_decoder *d, const trn_format_info *from, trn_isa isa)
 {
-    memset(d, 0, sizeof *d);
+    memset(d, 0, offsetof(trni_decoder, high));
     d->from = *from;
     d->bytes = ((size_t)from->bits + 7) / 8;
     d->copy = from->mantissa_bits == 23;

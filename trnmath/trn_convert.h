@@ -60,7 +60,7 @@ typedef struct trn_convert_args {
 
 typedef enum trni_convert_limit {
     TRNI_CONVERT_CHUNK = 1536,        /* elements per pass through the stages: all buffers stay in the first cache */
-    TRNI_CONVERT_TILE = 16384,        /* elements per tile: the unit that threads share out */
+    TRNI_CONVERT_TILE = 16384,        /* elements per tile: the unit that threads share out; without threads, all */
     TRNI_CONVERT_SQUARE = 64,         /* tile edge when one side is transposed */
     TRNI_CONVERT_SHORT = 16,          /* an inner axis shorter than this gives way to a longer one */
     TRNI_CONVERT_PARALLEL = 1 << 17,  /* elements from which threads pay for being woken */
@@ -90,15 +90,15 @@ typedef struct trni_convert_plan {
     bool in_place;
     bool stream;
     bool stochastic;
-    bool encodes, decodes;       /* one of the two does it all */
-    trni_encoder encoder;
-    trni_decoder decoder;
+    bool encodes, decodes;       /* one of the two does it all, and the other is not used */
     trni_lookup *lookup;         /* a table does it all; or NULL */
-    uint16_t table[256];
     trni_convert_draw *draw;     /* words come from a generator with a state: one thread, row-major; or NULL */
     int rank; /* >= 2: the last two axes are the tile's rows and columns */
     trni_convert_axis axis[TRN_MAX_RANK + 1];
-    int64_t tile_rows, tile_columns, row_tiles, column_tiles, tiles;
+    int64_t elements, tile_rows, tile_columns, row_tiles, column_tiles, tiles;
+    trni_encoder encoder; /* what follows is filled where it is used: clearing all of it would take as long as a */
+    trni_decoder decoder; /* thousand elements */
+    uint16_t table[256];
 } trni_convert_plan;
 
 /* The next n fields, cut from words as trn_random_field cuts them. */
@@ -292,9 +292,10 @@ TRNI_FN void trni_convert_tiles(trni_convert_plan *p)
         if (p->axis[i].size > 1 && p->axis[i].src < rows->src) trni_convert_swap(&p->axis[i], rows);
 
     const bool transposed = rows->size > 1 && columns->src > rows->src && columns->src > (int64_t)p->src_bytes;
-    const int64_t most = (int)(transposed ? TRNI_CONVERT_SQUARE : TRNI_CONVERT_TILE);
+    const int64_t tile = p->elements < TRNI_CONVERT_PARALLEL ? p->elements : (int64_t)TRNI_CONVERT_TILE;
+    const int64_t most = transposed ? (int64_t)TRNI_CONVERT_SQUARE : tile;
     p->tile_columns = columns->size < most ? columns->size : most;
-    const int64_t rows_most = transposed ? most : TRNI_CONVERT_TILE / p->tile_columns;
+    const int64_t rows_most = transposed ? most : tile / p->tile_columns;
     p->tile_rows = rows->size < rows_most ? rows->size : rows_most;
 }
 
@@ -336,10 +337,10 @@ TRNI_FN void trni_convert_kernels(trni_convert_plan *p, const trn_format_info *t
     p->stochastic = a->rounding == TRN_STOCHASTIC;
     p->encodes = a->src.format == TRN_F32 && !p->stochastic;
     p->decodes = a->dst.format == TRN_F32;
-    trni_encoder_init(&p->encoder, to, how, p->isa);
-    trni_decoder_init(&p->decoder, from, p->isa);
-    if (p->src_bytes == 1 && p->dst_bytes <= 2 && !p->stochastic && !p->copy && trn_tensor_elements(a->dst) >= 256)
-        trni_convert_tabulate(p);
+    if (p->copy) return;
+    if (!p->decodes) trni_encoder_init(&p->encoder, to, how, p->isa);
+    if (!p->encodes) trni_decoder_init(&p->decoder, from, p->isa);
+    if (p->src_bytes == 1 && p->dst_bytes <= 2 && !p->stochastic && p->elements >= 256) trni_convert_tabulate(p);
 }
 
 TRNI_FN bool trni_same_steps(const trn_tensor *a, const trn_tensor *b)
@@ -374,7 +375,7 @@ TRNI_FN trn_status trn_convert(const trn_convert_args *args)
 {
     if (!args) return TRN_EINVAL;
     trni_convert_plan plan;
-    memset(&plan, 0, sizeof plan);
+    memset(&plan, 0, offsetof(trni_convert_plan, encoder));
     trni_convert_plan *const p = &plan;
     p->args = args;
     p->isa = args->isa;
@@ -387,6 +388,7 @@ TRNI_FN trn_status trn_convert(const trn_convert_args *args)
         if (args->dst.shape[i] == 0) return TRN_OK;
     p->dst = (char *)args->dst.data;
     p->src = (const char *)args->src.data;
+    p->elements = trn_tensor_elements(args->dst);
     p->dst_bytes = trn_format_bytes(args->dst.format);
     p->src_bytes = trn_format_bytes(args->src.format);
     p->in_place = p->dst == p->src && p->dst_bytes == p->src_bytes && trni_same_steps(&args->dst, &args->src);
@@ -402,10 +404,9 @@ TRNI_FN trn_status trn_convert(const trn_convert_args *args)
     trni_convert_tiles(p);
     trni_convert_count_tiles(p);
 
-    const int64_t elements = trn_tensor_elements(args->dst);
     p->stream = trni_stream_available(p->isa) && !p->copy && !p->in_place &&
-                elements >= TRNI_CONVERT_STREAM / (int64_t)p->dst_bytes;
-    if (elements < TRNI_CONVERT_PARALLEL || p->draw) { /* not even an inactive parallel region: it costs 300 ns */
+                p->elements >= TRNI_CONVERT_STREAM / (int64_t)p->dst_bytes;
+    if (p->elements < TRNI_CONVERT_PARALLEL || p->draw) { /* not even an inactive parallel region: it costs 300 ns */
         for (int64_t tile = 0; tile < p->tiles; tile++) trni_convert_tile(p, tile);
         if (p->stream) trni_stream_end();
         return TRN_OK;
