@@ -10,14 +10,13 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include <fenv.h>
 
 #include "trnmath/trn_cast.h"
 #include "twin/cases.h"
+#include "twin/host.h"
 
 #define COUNT(list) ((int)(sizeof(list) / sizeof((list)[0])))
 
-static const trn_isa all_isas[] = { TRN_ISA_PORTABLE, TRN_ISA_AVX2, TRN_ISA_AVX512, TRN_ISA_NEON };
 
 /* ---- what is cast: all formats, and configurable FP8 from one end of its biases to the other ---- */
 
@@ -300,28 +299,6 @@ static void lengths_and_addresses(void **state)
 
 /* ---- the floating-point environment ---- */
 
-enum { ENVIRONMENTS = 6 };
-
-/* 0: as it is; 1-3: other rounding modes; 4: subnormals flushed and read as zero; 5: all of that, rounding up. */
-static void run_in(int environment, void (*run)(const void *), const void *what)
-{
-    static const int mode[ENVIRONMENTS] = {
-        FE_TONEAREST, FE_UPWARD, FE_DOWNWARD, FE_TOWARDZERO, FE_TONEAREST, FE_UPWARD
-    };
-    assert_int_equal(fesetround(mode[environment]), 0);
-#if defined(__x86_64__)
-    unsigned saved, changed;
-    __asm__ volatile("stmxcsr %0" : "=m"(saved));
-    changed = saved | 0x8040u;
-    if (environment >= 4) __asm__ volatile("ldmxcsr %0" : : "m"(changed));
-#endif
-    run(what);
-#if defined(__x86_64__)
-    __asm__ volatile("ldmxcsr %0" : : "m"(saved));
-#endif
-    assert_int_equal(fesetround(FE_TONEAREST), 0);
-}
-
 enum { SAMPLE = 6000 };
 
 static void run_encoder(const void *what)
@@ -351,13 +328,17 @@ static void the_environment_does_not_matter(void **state)
                     }
                     expect_codes(&f, how, SAMPLE);
                     trni_encoder_init(&e, &f, how, all_isas[k]);
-                    run_in(environment, run_encoder, &e);
+                    host_enter(environment);
+                    run_encoder(&e);
+                    host_leave();
                     compare_codes(&f, how, all_isas[k], found, SAMPLE);
                 }
                 for (size_t j = 0; j < SAMPLE; j++)
                     store(expected + j * bytes_of(&f), bytes_of(&f), wide_code((int)j, &rng));
                 trni_decoder_init(&d, &f, all_isas[k]);
-                run_in(environment, run_decoder, &d);
+                host_enter(environment);
+                run_decoder(&d);
+                host_leave();
                 check_decoder(&f, all_isas[k], expected, SAMPLE, found);
             }
 }

@@ -11,16 +11,14 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include <fenv.h>
 #include <math.h>
 #include <stdio.h>
 
 #include "trnmath/trn_convert.h"
 #include "twin/cases.h"
+#include "twin/host.h"
 #include "twin/twin_random.h"
-#if defined(_OPENMP)
-#include <omp.h>
-#endif
+#include "twin/views.h"
 
 #define COUNT(list) ((int)(sizeof(list) / sizeof((list)[0])))
 
@@ -223,7 +221,6 @@ static void store(unsigned char *at, int bytes, uint32_t code)
     for (int i = 0; i < bytes; i++) at[i] = (unsigned char)(code >> 8 * i);
 }
 
-static const trn_isa all_isas[] = { TRN_ISA_PORTABLE, TRN_ISA_AVX2, TRN_ISA_AVX512, TRN_ISA_NEON };
 
 static trn_cfp8 descriptor(const kind *k)
 {
@@ -520,27 +517,6 @@ static void golden_files_agree(void **state)
 enum { ARENA = 1 << 16 };
 static unsigned char source[ARENA], target[ARENA], expected_target[ARENA];
 
-/* Strides of a view that needs no more than ARENA bytes: axes in random order, gaps between them, some broadcast. */
-static void random_strides(trn_tensor *t, bool may_broadcast, uint64_t *rng)
-{
-    int order[TRN_MAX_RANK] = { 0 };
-    int64_t step = 1 + (cases_one_in(rng, 3) ? cases_below(rng, 3) : 0);
-    for (int i = 0; i < t->rank; i++) {
-        const int j = cases_below(rng, i + 1);
-        order[i] = order[j];
-        order[j] = i;
-    }
-    if (cases_one_in(rng, 2)) /* half of the views keep their axes in row-major order */
-        for (int i = 0; i < t->rank; i++) order[i] = t->rank - 1 - i;
-    for (int i = 0; i < t->rank; i++) {
-        const int axis = order[i];
-        t->stride[axis] = may_broadcast && cases_one_in(rng, 6) ? 0 : step;
-        step *= t->shape[axis];
-        if (t->stride[axis] && cases_one_in(rng, 4)) step += 1 + cases_below(rng, 3);
-    }
-    if (cases_one_in(rng, 6)) memset(t->stride, 0, sizeof t->stride);
-}
-
 static int64_t span(const trn_tensor *t)
 {
     int64_t elements = 1, last = 0;
@@ -627,8 +603,8 @@ static void random_views(void **state)
         set_modes(&a, &rng);
         random_shape(&a.dst, &rng);
         a.src = a.dst;
-        random_strides(&a.dst, false, &rng);
-        random_strides(&a.src, true, &rng);
+        random_strides(&a.dst, false, false, &rng);
+        random_strides(&a.src, true, false, &rng);
         a.dst.format = to->format;
         a.src.format = from->format;
         a.dst.data = target + cases_below(&rng, 130);
@@ -652,7 +628,7 @@ static void random_views_in_place(void **state)
         trn_convert_args a = arguments(to, target, from, target, 1);
         set_modes(&a, &rng);
         random_shape(&a.dst, &rng);
-        random_strides(&a.dst, false, &rng);
+        random_strides(&a.dst, false, false, &rng);
         a.dst.data = target + cases_below(&rng, 130);
         if (span(&a.dst) * to->bytes > ARENA - 130) continue;
         a.src = a.dst;
@@ -818,8 +794,8 @@ static void xorwow_words_come_row_major(void **state)
         set_modes(&a, &rng);
         random_shape(&a.dst, &rng);
         a.src = a.dst;
-        random_strides(&a.dst, false, &rng);
-        random_strides(&a.src, true, &rng);
+        random_strides(&a.dst, false, false, &rng);
+        random_strides(&a.src, true, false, &rng);
         a.dst.format = to->format;
         a.src.format = from->format;
         a.dst.data = target + cases_below(&rng, 130);
@@ -932,15 +908,6 @@ static void one_configured_fp8(void **state)
 
 /* ---- same bits everywhere ---- */
 
-static void with_threads(int n)
-{
-#if defined(_OPENMP)
-    omp_set_num_threads(n);
-#else
-    (void)n;
-#endif
-}
-
 /* Thread counts and instruction sets, on arrays large enough for threads and, the last ones, for streaming stores. */
 static void same_bits_for_any_threads_and_isa(void **state)
 {
@@ -1004,31 +971,21 @@ static void the_floating_point_environment_does_not_matter(void **state)
 {
     (void)state;
     static const int float_kinds[] = { F32, TF32, BF16, F16 };
-    static const int modes[] = { FE_TONEAREST, FE_UPWARD, FE_DOWNWARD, FE_TOWARDZERO };
     static unsigned char plain[40000];
     const int64_t n = 10000;
     uint64_t rng = 41;
     for (int f = 0; f < 4; f++)
         for (int t = 0; t < 4; t++)
             for (int i = 0; i < COUNT(all_isas); i++)
-                for (int m = 0; m < 5; m++) {
+                for (int m = 0; m < ENVIRONMENTS; m++) {
                     const kind *to = &kinds[float_kinds[t]], *from = &kinds[float_kinds[f]];
                     trn_convert_args a = arguments(to, buffer_b, from, buffer_a, n);
                     if (!trn_isa_supported(all_isas[i])) continue;
                     a.isa = all_isas[i];
                     if (m == 0) fill_random(from, buffer_a, n, &rng);
-#if defined(__x86_64__)
-                    unsigned saved, changed;
-                    __asm__ volatile("stmxcsr %0" : "=m"(saved));
-                    changed = saved | 0x8040u; /* flush to zero, denormals are zero */
-                    if (m == 4) __asm__ volatile("ldmxcsr %0" : : "m"(changed));
-#endif
-                    if (m < 4) assert_int_equal(fesetround(modes[m]), 0);
+                    host_enter(m);
                     const trn_status status = trn_convert(&a);
-                    fesetround(FE_TONEAREST);
-#if defined(__x86_64__)
-                    __asm__ volatile("ldmxcsr %0" : : "m"(saved));
-#endif
+                    host_leave();
                     assert_int_equal(status, TRN_OK);
                     const size_t bytes = (size_t)(n * to->bytes);
                     if (m == 0) memcpy(plain, buffer_b, bytes);

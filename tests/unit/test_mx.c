@@ -10,16 +10,14 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include <fenv.h>
 #include <stdio.h>
 
 #include "trnmath/trn_mx_layout.h"
 #include "twin/cases.h"
+#include "twin/host.h"
 #include "twin/twin_mx.h"
 #include "twin/twin_random.h"
-#if defined(_OPENMP)
-#include <omp.h>
-#endif
+#include "twin/views.h"
 
 #define COUNT(list) ((int)(sizeof(list) / sizeof((list)[0])))
 enum { BLOCK = TWIN_MX_BLOCK, RULES = TWIN_MX_RULES };
@@ -41,7 +39,6 @@ static const value_kind value_kinds[] = { { TRN_F32, TWIN_F32, 4 },
                                           { TRN_F16, TWIN_F16, 2 } };
 enum { VALUES = sizeof value_kinds / sizeof value_kinds[0] };
 
-static const trn_isa all_isas[] = { TRN_ISA_PORTABLE, TRN_ISA_AVX2, TRN_ISA_AVX512, TRN_ISA_NEON };
 
 static uint32_t load(const unsigned char *at, int bytes)
 {
@@ -471,27 +468,6 @@ static int random_shape(int64_t shape[TRN_MAX_RANK], int *axis, uint64_t *rng)
     return rank;
 }
 
-/* Axes in any order in memory, gaps between them, inputs that broadcast. */
-static void random_strides(trn_tensor *t, bool input, uint64_t *rng)
-{
-    int order[TRN_MAX_RANK] = { 0 };
-    int64_t step = 1 + (cases_one_in(rng, 4) ? cases_below(rng, 3) : 0);
-    for (int i = 0; i < t->rank; i++) {
-        const int j = cases_below(rng, i + 1);
-        order[i] = order[j];
-        order[j] = i;
-    }
-    if (cases_one_in(rng, 2))
-        for (int i = 0; i < t->rank; i++) order[i] = t->rank - 1 - i;
-    for (int i = 0; i < t->rank; i++) {
-        t->stride[order[i]] = input && cases_one_in(rng, 8) ? 0 : step;
-        step *= t->shape[order[i]];
-        if (cases_one_in(rng, 5)) step += 1 + cases_below(rng, 3);
-        if (t->shape[order[i]] == 1 && cases_one_in(rng, 3)) t->stride[order[i]] = INT64_MAX - 5; /* never taken */
-    }
-    if (cases_one_in(rng, 5)) memset(t->stride, 0, sizeof t->stride);
-}
-
 static bool packed(const trn_tensor *t)
 {
     for (int i = 0; i < t->rank; i++)
@@ -540,7 +516,7 @@ static bool place(trn_tensor *t, trn_format format, int bytes, int rank, const i
                   bool input, uint64_t *rng)
 {
     *t = trn_tensor_nd(format, arena + cases_below(rng, 100), rank, shape);
-    random_strides(t, input, rng);
+    random_strides(t, input, true, rng);
     return span(t) * bytes <= ARENA - 100;
 }
 
@@ -682,15 +658,6 @@ static uint64_t digest(const void *data, size_t bytes, uint64_t h)
     return h;
 }
 
-static void with_threads(int n)
-{
-#if defined(_OPENMP)
-    omp_set_num_threads(n);
-#else
-    (void)n;
-#endif
-}
-
 /* Large enough for threads, there and back, along both axes. */
 static void same_bits_for_any_threads_and_isa(void **state)
 {
@@ -736,7 +703,6 @@ static void same_bits_for_any_threads_and_isa(void **state)
 static void the_floating_point_environment_does_not_matter(void **state)
 {
     (void)state;
-    static const int modes[] = { FE_TONEAREST, FE_UPWARD, FE_DOWNWARD, FE_TOWARDZERO };
     enum { BLOCKS = MOST_BLOCKS };
     static uint32_t plain_back[BLOCKS * BLOCK], back[BLOCKS * BLOCK];
     static uint8_t plain[BLOCKS * BLOCK];
@@ -744,7 +710,7 @@ static void the_floating_point_environment_does_not_matter(void **state)
     for (int element = 0; element < TWIN_MX_ELEMENTS; element++)
         for (int mode = 0; mode < TWIN_MODES; mode++)
             for (int i = 0; i < COUNT(all_isas); i++)
-                for (int m = 0; m < 5; m++) {
+                for (int m = 0; m < ENVIRONMENTS; m++) {
                     trn_mx_quantize_args q;
                     trn_mx_dequantize_args d;
                     if (!trn_isa_supported(all_isas[i])) continue;
@@ -760,19 +726,10 @@ static void the_floating_point_environment_does_not_matter(void **state)
                     q.dst = d.src = trn_tensor_2d(element_formats[element], codes, BLOCKS, BLOCK);
                     q.dst_scale = d.src_scale = trn_tensor_2d(TRN_F8_E8M0, scales, BLOCKS, 1);
                     d.dst = trn_tensor_2d(TRN_F32, back, BLOCKS, BLOCK);
-#if defined(__x86_64__)
-                    unsigned saved, changed;
-                    __asm__ volatile("stmxcsr %0" : "=m"(saved));
-                    changed = saved | 0x8040u; /* flush to zero, denormals are zero */
-                    if (m == 4) __asm__ volatile("ldmxcsr %0" : : "m"(changed));
-#endif
-                    if (m < 4) assert_int_equal(fesetround(modes[m]), 0);
+                    host_enter(m);
                     trn_status status = trn_mx_quantize(&q);
                     if (!status) status = trn_mx_dequantize(&d);
-                    fesetround(FE_TONEAREST);
-#if defined(__x86_64__)
-                    __asm__ volatile("ldmxcsr %0" : : "m"(saved));
-#endif
+                    host_leave();
                     assert_int_equal(status, TRN_OK);
                     if (m == 0) {
                         memcpy(plain, codes, sizeof plain);
@@ -812,16 +769,9 @@ static void the_last_random_bit_sees_subnormals(void **state)
                 for (uint32_t exponent = 40; exponent < 70; exponent++) {
                     for (int j = 0; j < BLOCK; j++) x[j] = 0x7fffffu - (uint32_t)cases_below(&rng, 2);
                     x[0] = exponent << 23;
-#if defined(__x86_64__)
-                    unsigned saved, changed;
-                    __asm__ volatile("stmxcsr %0" : "=m"(saved));
-                    changed = saved | 0x8040u;
-                    __asm__ volatile("ldmxcsr %0" : : "m"(changed));
-#endif
+                    host_enter(4);
                     must(a);
-#if defined(__x86_64__)
-                    __asm__ volatile("ldmxcsr %0" : : "m"(saved));
-#endif
+                    host_leave();
                     for (int j = 0; j < BLOCK; j++) {
                         const twin_number v = twin_from_f32(x[j]);
                         CASES_EQUAL(twin_mx_encode(&twin_mx_elements[1], scale, &v, way_at(&a, (uint64_t)j)), code[j],

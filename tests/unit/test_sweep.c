@@ -16,6 +16,7 @@
 
 #include "trnmath/trn_cast.h"
 #include "twin/cases.h"
+#include "twin/host.h"
 #include "twin/twin_number.h"
 
 static const struct {
@@ -44,8 +45,6 @@ static const twin_way ways[] = {
     { TWIN_STOCHASTIC, 1, 1, true, false },               { TWIN_STOCHASTIC, 11, 0x3a7, false, false },
 };
 enum { WAYS = sizeof ways / sizeof ways[0] };
-
-static const trn_isa all_isas[] = { TRN_ISA_PORTABLE, TRN_ISA_AVX2, TRN_ISA_AVX512, TRN_ISA_NEON };
 
 /* ---- the twin's answer for all floats, as runs of one code ---- */
 
