@@ -60,6 +60,7 @@ typedef struct trn_convert_args {
 
 typedef enum trni_convert_limit {
     TRNI_CONVERT_CHUNK = 1536,        /* elements per pass through the stages: all buffers stay in the first cache */
+    TRNI_CONVERT_DRAW = 512,          /* the same, when the generator is faster than the next values come from memory */
     TRNI_CONVERT_TILE = 16384,        /* elements per tile: the unit that threads share out; without threads, all */
     TRNI_CONVERT_SQUARE = 64,         /* tile edge when one side is transposed */
     TRNI_CONVERT_SHORT = 16,          /* an inner axis shorter than this gives way to a longer one */
@@ -174,7 +175,7 @@ TRNI_FN void trni_convert_run_chunks(const trni_convert_plan *p, const trni_conv
     for (int64_t i = 0, take; i < r->n; i += take) {
         char *dst = r->dst + i * r->dst_step;
         const char *src = r->src + i * r->src_step;
-        take = TRNI_CONVERT_CHUNK;
+        take = p->draw ? (int64_t)TRNI_CONVERT_DRAW : (int64_t)TRNI_CONVERT_CHUNK;
         if (stream) take -= (int64_t)(((uintptr_t)dst & 63) / p->dst_bytes); /* the next chunk starts on a line */
         if (take > r->n - i) take = r->n - i;
         const size_t n = (size_t)take;

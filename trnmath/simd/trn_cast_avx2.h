@@ -108,34 +108,46 @@ TRNI_INLINE256 __m256i trni_nearest256_16(const trni_nearest256 *k, const __m256
 
 TRNI_KERNEL TRNI_TARGET_AVX2 static bool trni_guest256_rounds_to_nearest(void) { return (_mm_getcsr() & 0x6000u) == 0; }
 
-TRNI_KERNEL TRNI_TARGET_AVX2 static void trni_guest256_nearest(const trni_rule *rule, void *__restrict dst,
-                                                               const void *__restrict src, size_t n)
+/* Not inlined: its constants would drive the guest's own from the registers. */
+static __attribute__((unused, noinline)) TRNI_TARGET_AVX2 void trni_nearest_apart_256(const trni_rule *rule, char *y,
+                                                                                      const char *x, size_t n)
+{
+    trni_nearest_avx2(rule, y, x, n);
+}
+
+/* As many blocks of 32 as can be done in a row: the number of elements. */
+TRNI_INLINE256 size_t trni_blocks_256(const trni_rule *rule, char *y, const char *x, size_t n)
 {
     const trni_nearest256 k = trni_nearest256_of(rule);
-    const char *x = (const char *)src;
-    char *y = (char *)dst;
-    if (!trni_guest256_rounds_to_nearest()) {
-        trni_nearest_avx2(rule, dst, src, n);
-        return;
-    }
-    for (; n >= 32; n -= 32, x += 128, y += 32) {
+    size_t at = 0;
+    for (; n - at >= 32; at += 32) {
         __m256i v[4];
-        for (int i = 0; i < 4; i++) v[i] = _mm256_loadu_si256((const __m256i *)(const void *)(x + 32 * i));
+        for (size_t i = 0; i < 4; i++) v[i] = _mm256_loadu_si256((const __m256i *)(const void *)(x + 4 * at + 32 * i));
         const __m256i a = trni_nearest256_16(&k, v), b = trni_nearest256_16(&k, v + 2);
         const __m256i most = _mm256_max_epi32(_mm256_max_epi32(trni_magnitude_256(v[0]), trni_magnitude_256(v[1])),
                                               _mm256_max_epi32(trni_magnitude_256(v[2]), trni_magnitude_256(v[3])));
-        if (_mm256_movemask_epi8(_mm256_cmpgt_epi32(most, k.alarm))) {
-            trni_nearest_avx2(rule, y, x, 32);
-            continue;
-        }
+        if (_mm256_movemask_epi8(_mm256_cmpgt_epi32(most, k.alarm))) break;
         const __m256i code = _mm256_packus_epi16(_mm256_srl_epi16(_mm256_min_epu16(a, k.limit), k.shift),
                                                  _mm256_srl_epi16(_mm256_min_epu16(b, k.limit), k.shift));
         const __m256i high = _mm256_packs_epi16(_mm256_packs_epi32(v[0], v[1]), _mm256_packs_epi32(v[2], v[3]));
         const __m256i sign = _mm256_and_si256(_mm256_srl_epi16(high, k.sign_shift), k.sign);
         const __m256i line = _mm256_permutevar8x32_epi32(_mm256_or_si256(code, sign), k.order);
-        _mm256_storeu_si256((__m256i *)(void *)y, line);
+        _mm256_storeu_si256((__m256i *)(void *)(y + at), line);
     }
-    trni_nearest_avx2(rule, y, x, n);
+    return at;
+}
+
+TRNI_KERNEL TRNI_TARGET_AVX2 static void trni_guest256_nearest(const trni_rule *rule, void *__restrict dst,
+                                                               const void *__restrict src, size_t n)
+{
+    const bool nearest = trni_guest256_rounds_to_nearest();
+    const char *x = (const char *)src;
+    char *y = (char *)dst;
+    for (size_t at = 0, rest; at < n; at += rest) {
+        if (nearest) at += trni_blocks_256(rule, y + at, x + 4 * at, n - at);
+        rest = nearest && n - at > 32 ? 32 : n - at;
+        trni_nearest_apart_256(rule, y + at, x + 4 * at, rest);
+    }
 }
 
 #undef TRNI_INLINE256

@@ -235,22 +235,50 @@ TRNI_INLINE512 bool trni_bytes_64(const trni_bytes512 *k, __m512i *codes, const 
     return ordered == 0xffff && calm == 0xffffffffu;
 }
 
-TRNI_INLINE512 void trni_guest_nearest_body(const trni_rule *rule, char *y, const char *x, size_t n, bool past)
+/* What a guest leaves to the plain kernels. Inlined, their constants would drive its own from the registers (1.25 times
+ * the time, measured); so would a call inside its loop, which therefore ends at such a block. */
+#define TRNI_APART512 static __attribute__((unused, noinline)) TRNI_TARGET_AVX512
+TRNI_APART512 void trni_nearest_apart_512(const trni_rule *rule, char *y, const char *x, size_t n)
+{
+    trni_nearest_avx512(rule, y, x, n);
+}
+
+TRNI_APART512 void trni_stochastic_apart_512(const trni_rule *rule, char *y, const char *x, const uint32_t *field,
+                                             size_t n) /* at most 64 */
+{
+    uint32_t code[64];
+    trni_codes_float_avx512(rule, code, x, field, n);
+    trni_narrow_avx512(y, code, n, 1);
+}
+#undef TRNI_APART512
+
+/* As many blocks of 64 as can be done in a row: the number of elements. field: NULL for nearest even. */
+TRNI_INLINE512 size_t trni_blocks_512(const trni_rule *rule, char *y, const char *x, const uint32_t *field, size_t n,
+                                      bool past)
 {
     const trni_bytes512 k = trni_bytes512_of(rule);
-    for (; n >= 64; n -= 64, x += 256, y += 64) {
+    size_t at = 0;
+    for (; n - at >= 64; at += 64) {
         __m512 v[4];
         __m512i line;
-        for (int i = 0; i < 4; i++) v[i] = _mm512_loadu_ps(x + 64 * i);
-        if (past) trni_ahead(x, 16384, 256);
-        if (!trni_bytes_64(&k, &line, v, NULL))
-            trni_nearest_avx512(rule, y, x, 64);
-        else if (past)
-            _mm512_stream_si512((__m512i *)(void *)y, line);
+        for (int i = 0; i < 4; i++) v[i] = _mm512_loadu_ps(x + 4 * at + 64 * (size_t)i);
+        if (past) trni_ahead(x + 4 * at, 16384, 256);
+        if (!trni_bytes_64(&k, &line, v, field ? field + at : NULL)) break;
+        if (past)
+            _mm512_stream_si512((__m512i *)(void *)(y + at), line);
         else
-            _mm512_storeu_si512(y, line);
+            _mm512_storeu_si512(y + at, line);
     }
-    trni_nearest_avx512(rule, y, x, n);
+    return at;
+}
+
+TRNI_INLINE512 void trni_guest_nearest_body(const trni_rule *rule, char *y, const char *x, size_t n, bool past)
+{
+    for (size_t at = 0, rest; at < n; at += rest) {
+        at += trni_blocks_512(rule, y + at, x + 4 * at, NULL, n - at, past);
+        rest = n - at < 64 ? n - at : 64;
+        trni_nearest_apart_512(rule, y + at, x + 4 * at, rest);
+    }
 }
 
 TRNI_GUEST512(trni_guest_nearest, (const trni_rule *rule, void *__restrict dst, const void *__restrict src, size_t n))
@@ -263,35 +291,20 @@ TRNI_GUEST512(trni_guest_nearest_past,
 {
     size_t head = (64 - ((uintptr_t)dst & 63)) & 63;
     if (head > n) head = n;
-    trni_nearest_avx512(rule, dst, src, head);
+    trni_nearest_apart_512(rule, (char *)dst, (const char *)src, head);
     trni_guest_nearest_body(rule, (char *)dst + head, (const char *)src + 4 * head, n - head, true);
-}
-
-/* At most 64 at a time, without the guest. */
-TRNI_GUEST512(trni_stochastic_plain_64, (const trni_rule *rule, void *__restrict dst, const void *__restrict src,
-                                         const uint32_t *field, size_t n))
-{
-    uint32_t code[64];
-    trni_codes_float_avx512(rule, code, src, field, n);
-    trni_narrow_avx512(dst, code, n, 1);
 }
 
 TRNI_GUEST512(trni_guest_stochastic, (const trni_rule *rule, void *__restrict dst, const void *__restrict src,
                                       const uint32_t *__restrict field, size_t n))
 {
-    const trni_bytes512 k = trni_bytes512_of(rule);
     const char *x = (const char *)src;
     char *y = (char *)dst;
-    for (; n >= 64; n -= 64, x += 256, y += 64, field += 64) {
-        __m512 v[4];
-        __m512i line;
-        for (int i = 0; i < 4; i++) v[i] = _mm512_loadu_ps(x + 64 * i);
-        if (trni_bytes_64(&k, &line, v, field))
-            _mm512_storeu_si512(y, line);
-        else
-            trni_stochastic_plain_64(rule, y, x, field, 64);
+    for (size_t at = 0, rest; at < n; at += rest) {
+        at += trni_blocks_512(rule, y + at, x + 4 * at, field + at, n - at, false);
+        rest = n - at < 64 ? n - at : 64;
+        trni_stochastic_apart_512(rule, y + at, x + 4 * at, field + at, rest);
     }
-    trni_stochastic_plain_64(rule, y, x, field, n);
 }
 
 /* A table of 256 entries of 16 bits is eight registers; two look up 64 entries at once, by the low six bits. */
