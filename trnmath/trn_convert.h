@@ -29,7 +29,7 @@
  * index space is cut into tiles, and each row of a tile runs through the straight-line kernels of trn_cast.h.
  *
  * KNOWN FROM: tests/unit/test_convert.c (every BF16 and F16 code, all 2^32 floats at level 2, the golden vectors);
- *     bench/convert_speed.c for what each kernel is worth.
+ *     bench/trnbench convert for what each kernel is worth.
  */
 #ifndef TRN_CONVERT_H
 #define TRN_CONVERT_H
