@@ -138,7 +138,7 @@ typedef struct trni_encoder {
     trni_cast *cast, *cast_past; /* BF16, F16, TF32: values that need no rounding but nearest even; past the caches */
     bool clamp, round_sr;        /* what makes them such values */
     trni_sr sr;
-    trni_nearest_fn *nearest, *nearest_past; /* nearest even to a byte */
+    trni_nearest_fn *nearest, *nearest_past; /* nearest even to a byte, or to integers */
     trni_codes *stochastic;                  /* stochastic to a byte, one code to each; or NULL */
     trni_codes *codes;                       /* any mode; NULL: the codec */
     bool always_field;                       /* its field is never NULL */
@@ -274,6 +274,10 @@ TRNI_FN void trni_encoder_init(trni_encoder *e, const trn_format_info *to, trni_
     e->always_field = e->codes == trni_codes_scale_for(isa) || e->codes == trni_codes_integer_for(isa);
     if (is_float && e->bytes > 1) trni_encoder_cast(e);
     if (is_float && e->bytes == 1) trni_encoder_byte(e);
+#if TRNI_CAST_GUESTS
+    const bool integer = to->kind == TRNI_CLASS_SIGNED || to->kind == TRNI_CLASS_UNSIGNED;
+    if (integer && how.how.rounding == TRN_NEAREST_EVEN && isa == TRN_ISA_AVX512) e->nearest = trni_guest_integers;
+#endif
 }
 
 TRNI_FN void trni_encoder_codec(const trni_encoder *e, char *dst, const char *src, const uint32_t *field, size_t n)
@@ -375,6 +379,9 @@ TRNI_FN trni_read *trni_read_pick(const trn_format_info *f, trn_isa isa)
     if (f->kind == TRNI_CLASS_FLOAT) return f->bits <= 8 ? trni_read_float_for(isa) : NULL;
     if (f->kind == TRNI_CLASS_SCALE) return trni_read_scale_for(isa);
     if (f->kind == TRNI_CLASS_NONE) return NULL;
+#if TRNI_CAST_GUESTS
+    if (f->bits == 32 && isa == TRN_ISA_AVX512) return trni_guest_read_word;
+#endif
     return f->bits == 8 ? trni_read_byte_for(isa) : f->bits == 16 ? trni_read_half_for(isa) : trni_read_word_for(isa);
 }
 

@@ -1,4 +1,4 @@
-/* trn_convert.h - whole arrays from any number format to any other, with one rounding, at memory speed.
+/* trn_convert.h - whole arrays from any number format to any other, through binary32, at memory speed.
  * SPDX-License-Identifier: MIT
  *
  *     #include <trnmath/trn_convert.h>
@@ -14,9 +14,10 @@
  *         return 0;
  *     }
  *
- * DOES: source -> binary32 -> destination, one rounding at the end, all six rounding modes; any strides, up to six
- *     axes, inputs that broadcast; in place when data, element size and strides are the same. Copies within one
- *     format keep every bit. Stochastic rounding takes its bits from (seed, stream, row-major position), so the result
+ * DOES: source -> binary32 -> destination, one rounding at the end, all six rounding modes, for integers too; any
+ *     strides, up to six axes, inputs that broadcast; in place when data, element size and strides are the same. Copies
+ *     within one format keep every bit. All sources are exact in binary32 but I32 and U32: beyond 2^24 these round to
+ *     nearest even first, as on the chip, whatever they become (I32 to U32 included). Stochastic rounding takes its bits from (seed, stream, row-major position), so the result
  *     does not depend on threads, strides or instruction set; or the words of a generator that the caller owns. Uses
  *     OpenMP when compiled with it.
  * DOES NOT: allocate, pack sub-byte codes, scale (trn_mx.h), or accept other overlaps of dst and src.
@@ -367,11 +368,15 @@ TRNI_FN trn_status trni_convert_check_modes(const trn_convert_args *a)
     if ((unsigned)a->overflow > TRN_SATURATE)
         return trni_fail(a->error, TRN_EINVAL, "overflow %d is neither TRN_OVERFLOW_DEFAULT nor TRN_SATURATE",
                          (int)a->overflow);
-    return trni_check_rounding(a->rounding, a->sr_bits, a->error);
+    if (a->xorwow && trn_tensor_overlap(a->dst, trn_tensor_1d(TRN_U8, a->xorwow, (int64_t)sizeof *a->xorwow)))
+        return trni_fail(a->error, TRN_EINVAL, "dst overlaps the generator that xorwow points to");
+    const trn_status status = a->xorwow ? trni_check_xorwow(a->xorwow, "xorwow", a->error) : TRN_OK;
+    return status ? status : trni_check_rounding(a->rounding, a->sr_bits, a->error);
 }
 
 /* dst[i] = src[i] in dst's format, for every index i. TRN_ESHAPE: ranks or sizes differ; TRN_EINVAL: an unknown mode,
- * sr_bits outside 1..32, or dst overlaps src other than in place; TRN_EUNSUPPORTED: an isa this host lacks. */
+ * sr_bits outside 1..32, dst overlaps src other than in place, or a generator that was never seeded; TRN_EUNSUPPORTED:
+ * an isa this host lacks. */
 TRNI_FN trn_status trn_convert(const trn_convert_args *args)
 {
     if (!args) return TRN_EINVAL;

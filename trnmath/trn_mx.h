@@ -31,7 +31,8 @@
  *
  * X = 2^(floor(log2 amax) - emax), amax the largest magnitude of the block, 2^emax the format's largest power of two:
  *
- *     TRN_MX_SCALE_NEURON      twice that, the default: what the QuantizeMX instruction does; nothing ever saturates
+ *     TRN_MX_SCALE_NEURON      twice that, the default: what the QuantizeMX instruction does; nothing saturates
+ *                              (but int8 blocks of 2^127 and more, whose X is kept at 2^127)
  *     TRN_MX_SCALE_OCP_FLOOR   that: the sample algorithm of OCP MX 1.0; the largest elements may saturate
  *     TRN_MX_SCALE_ROUND_UP    the smallest power of two with amax/X <= the format's maximum
  *

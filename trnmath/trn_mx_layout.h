@@ -197,7 +197,7 @@ TRNI_FN trn_status trni_mx_check_tile(const trn_mx_sbuf_args *a, bool to_sbuf)
     const long long needed = blocks ? trni_mx_scale_row(blocks - 1, a->scale_offset) + 1 : 0;
     if (scales->shape[1] != tile->shape[1] || rows < needed)
         return trni_fail(a->error, TRN_ESHAPE,
-                         "scales are [%lld, %lld] and scale_tile [%lld, %lld]; it needs as many columns, and %lld rows",
+                         "scales are [%lld, %lld] and scale_tile [%lld, %lld]; the tile takes as many columns, and rows from %lld up",
                          blocks, (long long)scales->shape[1], rows, (long long)tile->shape[1], needed);
     return TRN_OK;
 }

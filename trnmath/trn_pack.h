@@ -299,7 +299,7 @@ TRNI_FN trn_status trni_packing_check_sizes(const trn_tensor *codes, const char 
     const int64_t n = codes->shape[last], count = trn_packed_words(codes->format, words->format, n);
     if (n % form->codes != 0 && !pad)
         return trni_fail(error, TRN_ESHAPE,
-                         "%s has %lld codes on its last axis, no multiple of %d; .pad would fill up with zero codes",
+                         "%s has %lld codes on its last axis, no multiple of %d; .pad would take it all the same",
                          codes_name, (long long)n, form->codes);
     if (words->shape[last] != count)
         return trni_fail(error, TRN_ESHAPE, "%s has size %lld on its last axis; %lld codes of %s take %lld words of %s",

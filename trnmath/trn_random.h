@@ -355,9 +355,24 @@ TRNI_INLINE void trni_xorwow_words_body(trn_xorwow_vector *g, uint32_t *word, si
 }
 TRNI_STAMP(trni_xorwow_words, (trn_xorwow_vector *g, uint32_t *word, size_t n), (g, word, n))
 
+/* A state that no call here makes: never seeded, or overwritten. */
+TRNI_FN trn_status trni_check_xorwow(const trn_xorwow_vector *g, const char *name, trn_error *error)
+{
+    if (g->first >= 5 || g->next >= TRNI_XORWOW_ALL)
+        return trni_fail(error, TRN_EINVAL, "%s is no state: %u words of its step are out, and a step has %d", name,
+                         (unsigned)g->next, TRNI_XORWOW_ALL);
+    for (int i = 0; i < TRNI_XORWOW_ALL; i++)
+        if ((g->row[0][i] | g->row[1][i] | g->row[2][i] | g->row[3][i] | g->row[4][i]) == 0)
+            return trni_fail(error, TRN_EINVAL, "%s was never seeded: the first five words of lane %d, state %d are all zero",
+                             name, i / TRN_XORWOW_STATES, i % TRN_XORWOW_STATES);
+    return TRN_OK;
+}
+
 /* The next n words of the stream, in any portions. */
 TRNI_FN void trn_xorwow_vector_words(trn_xorwow_vector *g, uint32_t *word, size_t n, trn_isa isa)
 {
+    g->first %= 5; /* whatever the state is, nothing beyond it is touched */
+    g->next %= TRNI_XORWOW_ALL;
     trni_xorwow_words_for(trni_random_isa(isa))(g, word, n);
 }
 
@@ -473,6 +488,8 @@ TRNI_STAMP(trni_lfsr_words, (trn_lfsr_vector *g, uint32_t *word, size_t n), (g, 
 /* The next n words of the stream: word i is lane i mod 128's. */
 TRNI_FN void trn_lfsr_vector_words(trn_lfsr_vector *g, uint32_t *word, size_t n, trn_isa isa)
 {
+    g->first %= 4;
+    g->next %= TRN_VECTOR_LANES;
     trni_lfsr_words_for(trni_random_isa(isa))(g, word, n);
 }
 

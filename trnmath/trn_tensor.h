@@ -242,10 +242,11 @@ TRNI_FN trn_status trn_tensor_check(const trn_tensor *t, const char *name, trni_
         return trni_fail(error, TRN_EFORMAT, "%s has no valid format (%d)", name, (int)t->format);
     if (t->format == TRN_CFP8 && !trn_cfp8_valid(t->cfp8))
         return trni_fail(error, TRN_EFORMAT,
-                         "%s is cfp8 with %d exponent bits and bias %d; 2 to 5 bits and values of 2^-126 to 2^127 exist",
+                         "%s is cfp8 with %d exponent bits, bias %d; it takes 2 to 5 bits, and values from 2^-126 to 2^127",
                          name, t->cfp8.exponent_bits, t->cfp8.bias);
-    if (t->rank < 1 || t->rank > TRN_MAX_RANK || (rank && t->rank != rank))
-        return trni_fail(error, TRN_ESHAPE, "%s has rank %d, expected %d", name, t->rank, rank ? rank : TRN_MAX_RANK);
+    if (rank && t->rank != rank) return trni_fail(error, TRN_ESHAPE, "%s has rank %d, expected %d", name, t->rank, rank);
+    if (t->rank < 1 || t->rank > TRN_MAX_RANK)
+        return trni_fail(error, TRN_ESHAPE, "%s has rank %d, expected 1 to %d", name, t->rank, TRN_MAX_RANK);
     const bool packed = trni_strides_packed(t);
     bool empty = false;
     for (int i = 0; i < t->rank; i++) {

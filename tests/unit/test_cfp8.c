@@ -116,7 +116,7 @@ static void what_does_not_exist(void **state)
     assert_int_equal(TRN_OK, trn_tensor_check(&t, "src", TRNI_INPUT, 0, &error));
     t.cfp8 = bad;
     assert_int_equal(TRN_EFORMAT, trn_tensor_check(&t, "src", TRNI_INPUT, 0, &error));
-    assert_non_null(strstr(error.text, "src is cfp8 with 6 exponent bits and bias 7"));
+    assert_non_null(strstr(error.text, "src is cfp8 with 6 exponent bits, bias 7"));
     t.format = TRN_F8_E5M2; /* a descriptor that nobody reads */
     assert_int_equal(TRN_OK, trn_tensor_check(&t, "src", TRNI_INPUT, 0, &error));
 }

@@ -1030,7 +1030,7 @@ static void wrong_calls_are_refused_and_write_nothing(void **state)
     trn_convert_args a = good();
     a.dst.shape[1] = 5, refuse(a, TRN_ESHAPE, "5 on axis 1 but src has 4");
     a = good(), a.src.rank = 1, refuse(a, TRN_ESHAPE, "rank 2 but src has rank 1");
-    a = good(), a.dst.rank = 0, refuse(a, TRN_ESHAPE, "dst has rank 0");
+    a = good(), a.dst.rank = 0, refuse(a, TRN_ESHAPE, "dst has rank 0, expected 1 to 6");
     a = good(), a.src.rank = 7, refuse(a, TRN_ESHAPE, "src has rank 7");
     a = good(), a.dst.format = TRN_FORMAT_UNSET, refuse(a, TRN_EFORMAT, "dst");
     a = good(), a.src.format = (trn_format)99, refuse(a, TRN_EFORMAT, "src");
@@ -1051,6 +1051,14 @@ static void wrong_calls_are_refused_and_write_nothing(void **state)
     refuse(a, TRN_EFORMAT, "dst is cfp8 with 6");
     a = good(), a.src.format = TRN_CFP8, a.src.cfp8.exponent_bits = 4, a.src.cfp8.bias = 125;
     refuse(a, TRN_EFORMAT, "bias 125");
+    static trn_xorwow_vector g; /* all zero: never seeded */
+    a = good(), a.xorwow = &g, refuse(a, TRN_EINVAL, "xorwow was never seeded");
+    memset(&g, 0xff, sizeof g);
+    a = good(), a.xorwow = &g, refuse(a, TRN_EINVAL, "xorwow is no state");
+    trn_xorwow_vector_seed(&g, 1);
+    g.row[0][5] = g.row[1][5] = g.row[2][5] = g.row[3][5] = g.row[4][5] = 0;
+    a = good(), a.xorwow = &g, refuse(a, TRN_EINVAL, "lane 1, state 1");
+    a = good(), a.xorwow = (trn_xorwow_vector *)a.dst.data, refuse(a, TRN_EINVAL, "dst overlaps the generator");
     for (int i = 0; i < COUNT(all_isas); i++)
         if (!trn_isa_supported(all_isas[i])) a = good(), a.isa = all_isas[i], refuse(a, TRN_EUNSUPPORTED, "isa");
 }

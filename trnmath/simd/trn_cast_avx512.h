@@ -307,6 +307,74 @@ TRNI_GUEST512(trni_guest_stochastic, (const trni_rule *rule, void *__restrict ds
     }
 }
 
+/* (gcc's macros for -O0 pass masks of all lanes to signed parameters, where the user would be warned of it.) */
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wsign-conversion"
+/* Integers, nearest even by the rounding in the instruction, and saturating. VCVTPS2DQ has one answer for all that it
+ * cannot represent, so what is 2^31 and more is set apart; VCVTPS2UDQ gets NaN and negative numbers as 0, and answers
+ * all ones above. The narrowing moves saturate by themselves. */
+TRNI_INLINE512 __m512i trni_signed_512(__m512 x)
+{
+    const __mmask16 number = _mm512_cmp_ps_mask(x, x, _CMP_ORD_Q);
+    const __mmask16 beyond = _mm512_cmp_ps_mask(x, _mm512_set1_ps(0x1p31f), _CMP_GE_OQ);
+    const __m512i whole = _mm512_maskz_cvt_roundps_epi32(number, x, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
+    return _mm512_mask_mov_epi32(whole, beyond, _mm512_set1_epi32(0x7fffffff));
+}
+
+TRNI_INLINE512 __m512i trni_unsigned_512(__m512 x)
+{
+    const __mmask16 positive = _mm512_cmp_ps_mask(x, _mm512_setzero_ps(), _CMP_GT_OQ);
+    return _mm512_maskz_cvt_roundps_epu32(positive, x, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
+}
+
+TRNI_INLINE512 __m512 trni_number_512(const trni_reading *r, __m512i v)
+{
+    const __mmask16 all = 0xffff;
+    return r->mask ? _mm512_maskz_cvt_roundepi32_ps(all, v, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC)
+                   : _mm512_maskz_cvt_roundepu32_ps(all, v, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
+}
+#pragma GCC diagnostic pop
+
+/* 16 codes; all lanes are named, because g++ 12 warns of its own header's forms without a mask. */
+TRNI_INLINE512 void trni_store_integers(const trni_rule *r, char *y, __m512 x)
+{
+    const bool is_signed = r->bottom != 0;
+    const __m512i v = is_signed ? trni_signed_512(x) : trni_unsigned_512(x);
+    if (r->top == 0x7f)
+        _mm_storeu_si128((__m128i *)(void *)y, _mm512_maskz_cvtsepi32_epi8(0xffff, v));
+    else if (r->top == 0xff)
+        _mm_storeu_si128((__m128i *)(void *)y, _mm512_maskz_cvtusepi32_epi8(0xffff, v));
+    else if (r->top == 0x7fff)
+        _mm256_storeu_si256((__m256i *)(void *)y, _mm512_maskz_cvtsepi32_epi16(0xffff, v));
+    else if (r->top == 0xffff)
+        _mm256_storeu_si256((__m256i *)(void *)y, _mm512_maskz_cvtusepi32_epi16(0xffff, v));
+    else
+        _mm512_storeu_si512(y, v);
+}
+
+TRNI_GUEST512(trni_guest_integers, (const trni_rule *rule, void *__restrict dst, const void *__restrict src, size_t n))
+{
+    const trni_rule r = *rule;
+    const size_t bytes = r.top <= 0xff ? 1 : r.top <= 0xffff ? 2 : 4;
+    const char *x = (const char *)src;
+    char *y = (char *)dst, last[64];
+    for (; n >= 16; n -= 16, x += 64, y += 16 * bytes) trni_store_integers(&r, y, _mm512_loadu_ps(x));
+    trni_store_integers(&r, last, _mm512_maskz_loadu_ps((__mmask16)((1u << n) - 1), x));
+    memcpy(y, last, n * bytes);
+}
+
+/* 32-bit integers, with the same rounding. */
+TRNI_GUEST512(trni_guest_read_word,
+              (const trni_reading *reading, void *__restrict f32, const void *__restrict src, size_t n))
+{
+    const trni_reading r = *reading;
+    const char *x = (const char *)src;
+    char *y = (char *)f32;
+    for (; n >= 16; n -= 16, x += 64, y += 64) _mm512_storeu_ps(y, trni_number_512(&r, _mm512_loadu_si512(x)));
+    const __mmask16 lanes = (__mmask16)((1u << n) - 1);
+    _mm512_mask_storeu_ps(y, lanes, trni_number_512(&r, _mm512_maskz_loadu_epi32(lanes, x)));
+}
+
 /* A table of 256 entries of 16 bits is eight registers; two look up 64 entries at once, by the low six bits. */
 typedef struct trni_table512 {
     __m512i part[8];
