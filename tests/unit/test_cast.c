@@ -301,14 +301,6 @@ static void lengths_and_addresses(void **state)
 
 enum { SAMPLE = 6000 };
 
-static void run_encoder(const void *what)
-{
-    const trni_encoder *e = (const trni_encoder *)what;
-    trni_encoder_run(e, found, input, fields_for(e->how), SAMPLE);
-}
-
-static void run_decoder(const void *what) { trni_decoder_run((const trni_decoder *)what, found, expected, SAMPLE); }
-
 static void the_environment_does_not_matter(void **state)
 {
     (void)state;
@@ -329,7 +321,7 @@ static void the_environment_does_not_matter(void **state)
                     expect_codes(&f, how, SAMPLE);
                     trni_encoder_init(&e, &f, how, all_isas[k]);
                     host_enter(environment);
-                    run_encoder(&e);
+                    trni_encoder_run(&e, found, input, fields_for(e.how), SAMPLE);
                     host_leave();
                     compare_codes(&f, how, all_isas[k], found, SAMPLE);
                 }
@@ -337,7 +329,7 @@ static void the_environment_does_not_matter(void **state)
                     store(expected + j * bytes_of(&f), bytes_of(&f), wide_code((int)j, &rng));
                 trni_decoder_init(&d, &f, all_isas[k]);
                 host_enter(environment);
-                run_decoder(&d);
+                trni_decoder_run(&d, found, expected, SAMPLE);
                 host_leave();
                 check_decoder(&f, all_isas[k], expected, SAMPLE, found);
             }

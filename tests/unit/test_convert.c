@@ -592,6 +592,23 @@ static const kind *random_kind(uint64_t *rng)
     return cases_one_in(rng, 3) ? &kinds[cases_below(rng, KINDS)] : &kinds[cases_below(rng, 4)];
 }
 
+/* Modes, shape, strides, addresses and source of a call; false when its views would not fit. */
+static bool random_call(trn_convert_args *a, const kind *to, const kind *from, uint64_t *rng)
+{
+    set_modes(a, rng);
+    random_shape(&a->dst, rng);
+    a->src = a->dst;
+    random_strides(&a->dst, false, false, rng);
+    random_strides(&a->src, true, false, rng);
+    a->dst.format = to->format;
+    a->src.format = from->format;
+    a->dst.data = target + cases_below(rng, 130);
+    a->src.data = source + cases_below(rng, 130);
+    if (span(&a->dst) * to->bytes > ARENA - 130 || span(&a->src) * from->bytes > ARENA - 130) return false;
+    fill_random(from, (unsigned char *)a->src.data, span(&a->src), rng);
+    return true;
+}
+
 /* Any strides, any byte address, broadcast sources. */
 static void random_views(void **state)
 {
@@ -600,17 +617,7 @@ static void random_views(void **state)
     for (int number = 0; number < 3000; number++) {
         const kind *to = random_kind(&rng), *from = random_kind(&rng);
         trn_convert_args a = arguments(to, target, from, source, 1);
-        set_modes(&a, &rng);
-        random_shape(&a.dst, &rng);
-        a.src = a.dst;
-        random_strides(&a.dst, false, false, &rng);
-        random_strides(&a.src, true, false, &rng);
-        a.dst.format = to->format;
-        a.src.format = from->format;
-        a.dst.data = target + cases_below(&rng, 130);
-        a.src.data = source + cases_below(&rng, 130);
-        if (span(&a.dst) * to->bytes > ARENA - 130 || span(&a.src) * from->bytes > ARENA - 130) continue;
-        fill_random(from, (unsigned char *)a.src.data, span(&a.src), &rng);
+        if (!random_call(&a, to, from, &rng)) continue;
         fill_random(&kinds[TRN_I8], target, ARENA / kinds[TRN_I8].bytes, &rng);
         check_view(&a, to, from, "view", number);
     }
@@ -791,17 +798,7 @@ static void xorwow_words_come_row_major(void **state)
     for (int number = 0; number < 1500; number++) {
         const kind *to = random_kind(&rng), *from = random_kind(&rng);
         trn_convert_args a = arguments(to, target, from, source, 1);
-        set_modes(&a, &rng);
-        random_shape(&a.dst, &rng);
-        a.src = a.dst;
-        random_strides(&a.dst, false, false, &rng);
-        random_strides(&a.src, true, false, &rng);
-        a.dst.format = to->format;
-        a.src.format = from->format;
-        a.dst.data = target + cases_below(&rng, 130);
-        a.src.data = source + cases_below(&rng, 130);
-        if (span(&a.dst) * to->bytes > ARENA - 130 || span(&a.src) * from->bytes > ARENA - 130) continue;
-        fill_random(from, (unsigned char *)a.src.data, span(&a.src), &rng);
+        if (!random_call(&a, to, from, &rng)) continue;
         a.rounding = TRN_STOCHASTIC;
         a.sr_bits = bits[cases_below(&rng, COUNT(bits))];
         trn_xorwow_vector_words(&start, drawn, (size_t)cases_below(&rng, 700), TRN_ISA_AUTO);
