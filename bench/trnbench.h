@@ -32,6 +32,8 @@
 #include <stdint.h>
 #include <stdio.h>
 
+#include <trnmath/trn_cpu.h>
+
 enum { TB_OK = 0, TB_FAILED = 1, TB_USAGE = 2 };
 enum { TB_WHY = 512 }; /* room for one sentence */
 
@@ -75,6 +77,7 @@ void tb_print_table(FILE *out, const tb_table *table);
 void tb_print_csv(FILE *out, const tb_table *table);
 void tb_print_json_rows(FILE *out, const tb_table *table, int indent);
 void tb_print_json_string(FILE *out, const char *text);
+void tb_print_json_pair(FILE *out, const char *key, const char *text); /* one line of an object; NULL is null */
 void tb_print_json_number(FILE *out, double value);
 void tb_print_schema(FILE *out, const char *name, const tb_table *table);
 /* Three significant digits or more, without exponents where people read: "0.042", "12.3", "1,299". */
@@ -126,5 +129,7 @@ int tb_write_file(const char *flag, const char *path, void (*write)(FILE *out, c
 int tb_main_matmul(int argc, char **argv);
 int tb_main_convert(int argc, char **argv);
 int tb_main_spec(int argc, char **argv);
+
+const char *tb_isa_used(trn_isa isa); /* the name of what kernels run when asked for this one */
 
 #endif /* TRNBENCH_H */

@@ -155,3 +155,5 @@ int tb_write_file(const char *flag, const char *path, void (*write)(FILE *out, c
     if (!standard && fclose(out) != 0) return tb_complain(TB_USAGE, "%s %s: it cannot be written", flag, path);
     return failed ? tb_complain(TB_USAGE, "%s %s: it cannot be written", flag, path) : TB_OK;
 }
+
+const char *tb_isa_used(trn_isa isa) { return isa == TRN_ISA_AUTO ? trn_isa_name() : trn_isa_text(isa); }

@@ -160,21 +160,6 @@ void tb_print_convert_csv(FILE *out, const void *job)
     tb_table_free(&rows);
 }
 
-static const char *isa_used(const tb_convert_job *job)
-{
-    return job->measure.isa == TRN_ISA_AUTO ? trn_isa_name() : trn_isa_text(job->measure.isa);
-}
-
-static void json_pair(FILE *out, const char *key, const char *text)
-{
-    fprintf(out, "    \"%s\": ", key);
-    if (text)
-        tb_print_json_string(out, text);
-    else
-        fputs("null", out);
-    fputs(",\n", out);
-}
-
 void tb_print_convert_json(FILE *out, const void *context)
 {
     const tb_convert_job *job = context;
@@ -183,10 +168,10 @@ void tb_print_convert_json(FILE *out, const void *context)
     tb_convert_rows(&rows, job);
     tb_convert_makers(&makers, job);
     fputs("{\n  \"schema\": \"trnbench.convert\",\n  \"schema_version\": \"1.0.0\",\n  \"context\": {\n", out);
-    json_pair(out, "version", TRN_VERSION);
-    json_pair(out, "compiler", TB_COMPILER);
-    json_pair(out, "processor", tb_host_processor());
-    json_pair(out, "isa", isa_used(job));
+    tb_print_json_pair(out, "version", TRN_VERSION);
+    tb_print_json_pair(out, "compiler", TB_COMPILER);
+    tb_print_json_pair(out, "processor", tb_host_processor());
+    tb_print_json_pair(out, "isa", tb_isa_used(job->measure.isa));
     fprintf(out, "    \"rounds\": %d\n  },\n  \"results\": ", job->timed ? job->measure.rounds : 0);
     tb_print_json_rows(out, &rows, 2);
     fputs(",\n  \"makers\": ", out);
@@ -395,7 +380,7 @@ static bool any_part(const tb_convert_job *job)
 void tb_convert_notes(FILE *out, const tb_convert_job *job)
 {
     char text[32];
-    fprintf(out, "%s, %s kernels, compiled by %s.", tb_host_processor(), isa_used(job), TB_COMPILER);
+    fprintf(out, "%s, %s kernels, compiled by %s.", tb_host_processor(), tb_isa_used(job->measure.isa), TB_COMPILER);
     for (int s = 0; s < job->sizes && job->timed; s++)
         fprintf(out, "%s %s: %s elements", s ? "," : " Arrays:", memory_of(job, s),
                 short_size(text, sizeof text, job->size[s]));

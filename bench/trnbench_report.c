@@ -491,7 +491,7 @@ static void print_tables(FILE *out, const tb_job *job)
 
 static void print_host_note(FILE *out, const tb_job *job)
 {
-    const char *isa = job->host.isa == TRN_ISA_AUTO ? trn_isa_name() : trn_isa_text(job->host.isa);
+    const char *isa = tb_isa_used(job->host.isa);
     const char *openblas = tb_peer_version(TB_OPENBLAS);
     const double attention = tb_attention(job);
     fputs("<p><b>This host.</b> ", out);

@@ -212,21 +212,6 @@ void tb_total_rows(tb_table *t, const tb_job *job)
             }
 }
 
-static void json_pair(FILE *out, const char *key, const char *text)
-{
-    fprintf(out, "    \"%s\": ", key);
-    if (text)
-        tb_print_json_string(out, text);
-    else
-        fputs("null", out);
-    fputs(",\n", out);
-}
-
-static const char *isa_used(const tb_job *job)
-{
-    return job->host.isa == TRN_ISA_AUTO ? trn_isa_name() : trn_isa_text(job->host.isa);
-}
-
 void tb_print_matmul_json(FILE *out, const void *context)
 {
     const tb_job *job = context;
@@ -235,14 +220,14 @@ void tb_print_matmul_json(FILE *out, const void *context)
     tb_tidy_rows(&rows, job);
     tb_total_rows(&totals, job);
     fputs("{\n  \"schema\": \"trnbench.matmul\",\n  \"schema_version\": \"1.0.0\",\n  \"context\": {\n", out);
-    json_pair(out, "version", TRN_VERSION);
-    json_pair(out, "compiler", TB_COMPILER);
-    json_pair(out, "processor", tb_host_processor());
-    json_pair(out, "isa", isa_used(job));
-    json_pair(out, "openblas", tb_peer_version(TB_OPENBLAS));
-    json_pair(out, "onednn", tb_peer_version(TB_ONEDNN_F32));
-    json_pair(out, "numerics", job->numerics_text ? job->numerics_text : "default");
-    json_pair(out, "share", tb_share_name(job->share));
+    tb_print_json_pair(out, "version", TRN_VERSION);
+    tb_print_json_pair(out, "compiler", TB_COMPILER);
+    tb_print_json_pair(out, "processor", tb_host_processor());
+    tb_print_json_pair(out, "isa", tb_isa_used(job->host.isa));
+    tb_print_json_pair(out, "openblas", tb_peer_version(TB_OPENBLAS));
+    tb_print_json_pair(out, "onednn", tb_peer_version(TB_ONEDNN_F32));
+    tb_print_json_pair(out, "numerics", job->numerics_text ? job->numerics_text : "default");
+    tb_print_json_pair(out, "share", tb_share_name(job->share));
     fprintf(out, "    \"threads\": %d,\n    \"seed\": %llu\n  },\n  \"results\": ", job->host.threads,
             (unsigned long long)job->host.seed);
     tb_print_json_rows(out, &rows, 2);
@@ -451,7 +436,7 @@ static void print_method(const tb_job *job)
     for (int i = 0; i < job->works; i++) layers = layers || job->work[i].products > 1;
     if (layers) puts("Under the names of layers: % of spec of each.");
     if (!job->run_host) return;
-    printf("On this host: %s, %s, %d thread%s, %s; numerics %s.\n", tb_host_processor(), isa_used(job),
+    printf("On this host: %s, %s, %d thread%s, %s; numerics %s.\n", tb_host_processor(), tb_isa_used(job->host.isa),
            job->host.threads, job->host.threads == 1 ? "" : "s",
            tb_peer_version(TB_OPENBLAS) ? tb_peer_version(TB_OPENBLAS) : "no OpenBLAS",
            job->numerics_text ? job->numerics_text : "default");

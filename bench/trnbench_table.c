@@ -215,6 +215,14 @@ void tb_print_json_string(FILE *out, const char *text)
     fputc('"', out);
 }
 
+void tb_print_json_pair(FILE *out, const char *key, const char *text)
+{
+    fprintf(out, "    \"%s\": ", key);
+    if (text) tb_print_json_string(out, text);
+    else fputs("null", out);
+    fputs(",\n", out);
+}
+
 /* The shortest decimal that reads back as the same double. */
 void tb_print_json_number(FILE *out, double value)
 {
