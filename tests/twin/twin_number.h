@@ -287,10 +287,11 @@ enum {
     TWIN_U16,
     TWIN_I32,
     TWIN_U32,
-    TWIN_FORMATS
+    TWIN_FORMATS,
+    TWIN_CFP8 = TWIN_FORMATS /* what a descriptor says; by itself, the row below */
 };
 
-static const twin_format twin_formats[TWIN_FORMATS] = {
+static const twin_format twin_formats[TWIN_FORMATS + 1] = {
     { "float32", TWIN_SORT_FLOAT, 8, 23, 127, TWIN_HAS_INFINITY, 0, 32, true },
     { "tfloat32", TWIN_SORT_FLOAT, 8, 10, 127, TWIN_HAS_INFINITY, 13, 32, true },
     { "bfloat16", TWIN_SORT_FLOAT, 8, 7, 127, TWIN_HAS_INFINITY, 0, 16, true },
@@ -309,6 +310,7 @@ static const twin_format twin_formats[TWIN_FORMATS] = {
     { "uint16", TWIN_SORT_INTEGER, 0, 0, 0, TWIN_HAS_NOTHING, 0, 16, false },
     { "int32", TWIN_SORT_INTEGER, 0, 0, 0, TWIN_HAS_NOTHING, 0, 32, true },
     { "uint32", TWIN_SORT_INTEGER, 0, 0, 0, TWIN_HAS_NOTHING, 0, 32, false },
+    { "cfp8", TWIN_SORT_FLOAT, 4, 3, 7, TWIN_HAS_INFINITY, 0, 8, true },
 };
 
 static inline uint32_t twin_ones(int n) { return n >= 32 ? 0xffffffffu : (1u << n) - 1u; }
