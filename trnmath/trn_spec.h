@@ -98,7 +98,13 @@ typedef struct trn_source {
 #define TRNI_NC2 "Neuron SDK, neuron-hardware/neuron-core-v2.rst"
 #define TRNI_NC3 "Neuron SDK, neuron-hardware/neuron-core-v3.rst"
 #define TRNI_NC4 "Neuron SDK, neuron-hardware/neuron-core-v4.rst"
+#define TRNI_CHIP1 "Neuron SDK, neuron-hardware/trainium.rst"
+#define TRNI_CHIP2 "Neuron SDK, neuron-hardware/trainium2.rst"
+#define TRNI_CHIP3 "Neuron SDK, neuron-hardware/trainium3.rst"
 #define TRNI_ISA "Neuron SDK, nki.isa reference, nc_matmul"
+#define TRNI_OLD "Neuron SDK 2.25, nki.isa reference (the last with costs)"
+#define TRNI_EXPLORER "Neuron SDK, neuron-explorer/overview-summary-page.rst"
+#define TRNI_PROFILE "Neuron SDK, neuron-explorer/profile-schema-reference.rst"
 #define TRNI_DMA_PEAK "Neuron SDK, nki-dma-overview.rst"
 #define TRNI_DMA_REAL "Neuron SDK, nki-dma-bandwidth-guide.rst"
 
@@ -110,6 +116,8 @@ typedef struct trn_source {
     X(int, max_k, "rows")                            /* limits of one matrix instruction: rows of both operands; */  \
     X(int, max_m, "columns")                         /* free size of the stationary operand */                       \
     X(int, f32_passes, "passes")                     /* cycles of an F32 matmul over those of a BF16 one */          \
+    X(int, f32_onezero_passes, "passes")            /* when one operand is known to hold zeros and ones; */          \
+    X(int, fp32r_passes, "passes")                  /* with F32 operands read as TF32 */                             \
     X(int, moving_min_cycles, "cycles")              /* shortest MultiplyMoving */                                   \
     X(int, load_min_cycles, "cycles")                /* shortest LoadStationary */                                   \
     X(int, load_speedup, "columns/cycle")            /* stationary columns loaded per cycle */                       \
@@ -118,6 +126,7 @@ typedef struct trn_source {
     X(int, psum_banks, "banks")                                                                                      \
     X(int, dma_engines, "engines")                                                                                   \
     X(double, dma_latency_s, "s")                    /* semaphore to first byte */                                   \
+    X(int, vector_min_cycles, "cycles")             /* shortest instruction of VectorE */                            \
     X(int, max_n, "columns")                         /* free size of the moving operand, F32 destination; */         \
     X(int, max_n_bf16, "columns")                    /* the same, 2-byte destination */                              \
     X(int, row_tile_min, "rows")                     /* row and column tiling: the array as independent */           \
@@ -130,7 +139,12 @@ typedef struct trn_source {
     X(int, f8_products, "products")                  /* per PE and cycle with FP8 operands at their fastest */       \
     X(int, mx_products, "products")                  /* with MX operands; 0 = none */                                \
     X(int, sparse_products, "products")              /* dense products replaced per PE and cycle at 4:16; 0 = none */\
+    X(int, int8_products, "products")               /* with INT8 operands; 0 = none */                               \
+    X(int, f32_transpose_passes, "passes")          /* cycles of a transpose of F32 over those of BF16 */            \
     X(double, tensor_clock_hz, "Hz")                                                                                 \
+    X(double, tensor_cold_rate, "")                 /* share of its rate that a cold TensorE reaches; it warms */    \
+    X(double, tensor_warm_up_s, "s")                /* up in this time, and is cold again after a window as */       \
+    X(double, tensor_busy_share, "")                /* long that had it at work for less than this share */          \
     X(double, vector_clock_hz, "Hz")                                                                                 \
     X(double, scalar_clock_hz, "Hz")                                                                                 \
     X(double, gpsimd_clock_hz, "Hz")                                                                                 \
@@ -165,6 +179,8 @@ typedef struct trn_core_spec {
     F(max_k, 128, DOCUMENTED, TRNI_ISA),                                                                             \
     F(max_m, 128, DOCUMENTED, TRNI_ISA),                                                                             \
     F(f32_passes, 4, DOCUMENTED, TRNI_NKI1),                                                                         \
+    F(f32_onezero_passes, 2, DOCUMENTED, TRNI_ISA " (is_stationary_onezero, is_moving_onezero)"),                    \
+    F(fp32r_passes, 1, ASSUMED, "a name without a page; read as TF32, the operands take the pass of TF32"),          \
     F(moving_min_cycles, 64, DOCUMENTED, TRNI_NKI1),                                                                 \
     F(load_min_cycles, 32, DERIVED, "128 columns at four times the rate of MultiplyMoving"),                         \
     F(load_speedup, 4, DOCUMENTED, TRNI_NKI1 " (up to)"),                                                            \
@@ -172,7 +188,8 @@ typedef struct trn_core_spec {
     F(psum_partition_bytes, 16 * TRNI_KIB, DOCUMENTED, TRNI_NKI1),                                                   \
     F(psum_banks, 8, DOCUMENTED, TRNI_NKI1),                                                                         \
     F(dma_engines, 16, DOCUMENTED, TRNI_NKI1),                                                                       \
-    F(dma_latency_s, 1.3e-6, DOCUMENTED, TRNI_DMA_PEAK)
+    F(dma_latency_s, 1.3e-6, DOCUMENTED, TRNI_DMA_PEAK),                                                             \
+    F(vector_min_cycles, 64, DOCUMENTED, TRNI_OLD)
 
 #define TRNI_CORE_V2(F)                                                                                              \
     TRNI_CORE_SHARED(F),                                                                                             \
@@ -188,7 +205,12 @@ typedef struct trn_core_spec {
     F(f8_products, 1, DOCUMENTED, TRNI_NKI1 " (cFP8 at the BF16 rate)"),                                             \
     F(mx_products, 0, DOCUMENTED, TRNI_ISA),                                                                         \
     F(sparse_products, 0, DOCUMENTED, TRNI_NC2),                                                                     \
+    F(int8_products, 2, DERIVED, "380 TOPS over the 190 TFLOPS of BF16 (" TRNI_CHIP1 "); " TRNI_PROFILE " agrees"),  \
+    F(f32_transpose_passes, 4, DOCUMENTED, TRNI_ISA " (a product with an identity)"),                                \
     F(tensor_clock_hz, 2.8e9, DOCUMENTED, TRNI_NKI1),                                                                \
+    F(tensor_cold_rate, 1, ASSUMED, "the page that describes the ramp names Trainium2 and Trainium3"),               \
+    F(tensor_warm_up_s, 0, ASSUMED, "no ramp known"),                                                                \
+    F(tensor_busy_share, 0, ASSUMED, "no ramp known"),                                                               \
     F(vector_clock_hz, 1.12e9, DOCUMENTED, TRNI_NKI1),                                                               \
     F(scalar_clock_hz, 1.4e9, DOCUMENTED, TRNI_NKI1),                                                                \
     F(gpsimd_clock_hz, 1.4e9, DOCUMENTED, TRNI_NKI1),                                                                \
@@ -221,7 +243,12 @@ typedef struct trn_core_spec {
     F(f8_products, 2, DOCUMENTED, TRNI_NKI2 " (double_row)"),                                                        \
     F(mx_products, 0, DOCUMENTED, TRNI_ISA),                                                                         \
     F(sparse_products, 4, DOCUMENTED, TRNI_NC3 " (316 over 79 TFLOPS)"),                                             \
+    F(int8_products, 0, DOCUMENTED, TRNI_NC3 " (none)"),                                                             \
+    F(f32_transpose_passes, 2, DOCUMENTED, TRNI_NKI2 " (twice as fast as a product)"),                               \
     F(tensor_clock_hz, 2.4e9, DOCUMENTED, TRNI_NKI2),                                                                \
+    F(tensor_cold_rate, 0.5, DOCUMENTED, TRNI_EXPLORER " (about; of a linear ramp: assumed)"),                       \
+    F(tensor_warm_up_s, 3e-6, DOCUMENTED, TRNI_EXPLORER " (about)"),                                                 \
+    F(tensor_busy_share, 0.5, DOCUMENTED, TRNI_EXPLORER),                                                            \
     F(vector_clock_hz, 0.96e9, DOCUMENTED, TRNI_NKI2),                                                               \
     F(scalar_clock_hz, 1.2e9, DOCUMENTED, TRNI_NKI2),                                                                \
     F(gpsimd_clock_hz, 1.2e9, DOCUMENTED, TRNI_NKI2),                                                                \
@@ -254,7 +281,12 @@ typedef struct trn_core_spec {
     F(f8_products, 2, ASSUMED, "double_row is accepted on Trainium3 but its speed is not published: as Trainium2"),  \
     F(mx_products, 4, DOCUMENTED, TRNI_NKI3),                                                                        \
     F(sparse_products, 4, DOCUMENTED, TRNI_NC4 " (315 over 79 TFLOPS)"),                                             \
+    F(int8_products, 0, DOCUMENTED, TRNI_NC4 " (none)"),                                                             \
+    F(f32_transpose_passes, 2, DOCUMENTED, TRNI_NKI2 " (and newer)"),                                                \
     F(tensor_clock_hz, 2.4e9, DOCUMENTED, TRNI_NKI3),                                                                \
+    F(tensor_cold_rate, 0.5, DOCUMENTED, TRNI_EXPLORER " (about; of a linear ramp: assumed)"),                       \
+    F(tensor_warm_up_s, 3e-6, DOCUMENTED, TRNI_EXPLORER " (about)"),                                                 \
+    F(tensor_busy_share, 0.5, DOCUMENTED, TRNI_EXPLORER),                                                            \
     F(vector_clock_hz, 1.2e9, DOCUMENTED, TRNI_NKI3),                                                                \
     F(scalar_clock_hz, 1.2e9, DOCUMENTED, TRNI_NKI3),                                                                \
     F(gpsimd_clock_hz, 1.2e9, DOCUMENTED, TRNI_NKI3),                                                                \
@@ -303,9 +335,6 @@ TRNI_FN double trn_core_psum_bytes(const trn_core_spec *core) { return core->par
 
 /* ---- one chip ---- */
 
-#define TRNI_CHIP1 "Neuron SDK, neuron-hardware/trainium.rst"
-#define TRNI_CHIP2 "Neuron SDK, neuron-hardware/trainium2.rst"
-#define TRNI_CHIP3 "Neuron SDK, neuron-hardware/trainium3.rst"
 #define TRNI_LNC "Neuron SDK, logical-neuroncore-config.rst"
 
 #define TRNI_CHIP_FIELDS(X)                                                                                          \
@@ -441,13 +470,14 @@ TRNI_FN double trni_chip_flops_per_s(const trn_chip_spec *chip, trn_format forma
 }
 
 /* What the systolic array of one core can do in its fastest mode for this format: two flops for each product of each PE
- * in each cycle. NaN when the core has no such operand. INT8 is NaN too: Trainium1's pages give its rate, but the
- * matrix instruction of NKI does not take it. */
+ * in each cycle. NaN when the core has no such operand. INT8, Trainium1 only, is what its page says the engine does:
+ * NKI's matrix instruction does not take it. */
 TRNI_FN double trn_core_peak_flops_per_s(const trn_core_spec *core, trn_format format, bool sparse)
 {
     const double f32 = 1.0 / core->f32_passes, f8 = core->f8_products, mx = core->mx_products;
     const double stored = core->sparse_products; /* 4:16 skips three of four products of any format up to 16 bits */
-    const double dense_products[TRNI_RATE_COUNT] = { 0, f32, 1, f8, mx, 0 };
+    const double int8 = core->int8_products;
+    const double dense_products[TRNI_RATE_COUNT] = { 0, f32, 1, f8, mx, int8 };
     const double sparse_products[TRNI_RATE_COUNT] = { 0, 0, stored, stored, 0, 0 };
     const double products = (sparse ? sparse_products : dense_products)[trni_rate_of(core->generation, format)];
     return products > 0 ? 2.0 * core->pe_rows * core->pe_columns * core->tensor_clock_hz * products : TRNI_NAN;

@@ -178,7 +178,8 @@ static void core_peaks(void **state)
     same(trn_core_peak_flops_per_s(trn_core_spec_of(TRN_TRAINIUM2), TRN_BF16, false), 78.6432e12, 1e3, "v3", "exactly");
     assert_true(isnan(trn_core_peak_flops_per_s(trn_core_spec_of(TRN_TRAINIUM1), TRN_BF16, true)));
     assert_true(isnan(trn_core_peak_flops_per_s(trn_core_spec_of(TRN_TRAINIUM2), TRN_F4_E2M1, false)));
-    assert_true(isnan(trn_core_peak_flops_per_s(trn_core_spec_of(TRN_TRAINIUM1), TRN_I8, false)));
+    same(trn_core_peak_flops_per_s(trn_core_spec_of(TRN_TRAINIUM1), TRN_I8, false), 183.5008e12, 1e3, "v2", "INT8");
+    assert_true(isnan(trn_core_peak_flops_per_s(trn_core_spec_of(TRN_TRAINIUM2), TRN_I8, false)));
 }
 
 static void core_rounded_figures(void **state)
