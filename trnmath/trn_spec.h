@@ -142,9 +142,9 @@ typedef struct trn_source {
     X(int, int8_products, "products")               /* with INT8 operands; 0 = none */                               \
     X(int, f32_transpose_passes, "passes")          /* cycles of a transpose of F32 over those of BF16 */            \
     X(double, tensor_clock_hz, "Hz")                                                                                 \
-    X(double, tensor_cold_rate, "")                 /* share of its rate that a cold TensorE reaches; it warms */    \
+    X(double, tensor_cold_rate, "share")            /* share of its rate that a cold TensorE reaches; it warms */    \
     X(double, tensor_warm_up_s, "s")                /* up in this time, and is cold again after a window as */       \
-    X(double, tensor_busy_share, "")                /* long that had it at work for less than this share */          \
+    X(double, tensor_busy_share, "share")           /* long that had it at work for less than this share */          \
     X(double, vector_clock_hz, "Hz")                                                                                 \
     X(double, scalar_clock_hz, "Hz")                                                                                 \
     X(double, gpsimd_clock_hz, "Hz")                                                                                 \
