@@ -16,8 +16,33 @@
 
 static inline trn_format bridge_format(int f)
 {
-    static const trn_format format[] = { TRN_F32, TRN_TF32, TRN_BF16, TRN_F16 };
+    static const trn_format format[TWIN_FORMATS + 1] = { TRN_F32,     TRN_TF32,      TRN_BF16,    TRN_F16,
+                                                         TRN_F8_E4M3, TRN_F8_E4M3FN, TRN_F8_E5M2, TRN_F8_E3M4,
+                                                         TRN_F8_E8M0, TRN_F6_E2M3,   TRN_F6_E3M2, TRN_F4_E2M1,
+                                                         TRN_I8,      TRN_U8,        TRN_I16,     TRN_U16,
+                                                         TRN_I32,     TRN_U32,       TRN_CFP8 };
     return format[f];
+}
+
+static inline size_t bridge_bytes(int f) { return (size_t)(twin_formats[f].bits + 7) / 8; }
+
+/* A configurable FP8, on both sides. */
+static inline twin_format bridge_cfp8(int exponent_bits, int bias, bool no_infinity)
+{
+    twin_format f = twin_formats[TWIN_CFP8];
+    f.e = exponent_bits;
+    f.m = 7 - exponent_bits;
+    f.bias = bias;
+    f.beyond = no_infinity ? TWIN_HAS_ONE_NAN : TWIN_HAS_INFINITY;
+    return f;
+}
+
+/* Zeros stand for 4 exponent bits and a bias of 7. */
+static inline trn_cfp8 bridge_descriptor(const twin_format *f)
+{
+    const trn_cfp8 c = { f->e, f->bias, f->beyond == TWIN_HAS_ONE_NAN };
+    const trn_cfp8 unset = { 0, 0, false };
+    return f->name ? c : unset;
 }
 
 static inline trn_rounding bridge_rounding(twin_mode mode)
@@ -39,7 +64,9 @@ static inline twin_numerics bridge_numerics(const trn_numerics *n)
     if (n->accumulator == TRN_ACCUMULATOR_TOWARD_ZERO) t.adder = TWIN_ADDER_TOWARD_ZERO;
     if (n->accumulator == TRN_ACCUMULATOR_EXACT) t.adder = TWIN_ADDER_EXACT;
     if (n->accumulator_bits) t.adder_bits = n->accumulator_bits;
+    t.group_exact = n->group == TRN_GROUP_EXACT;
     t.split = n->fp32_mode == TRN_FP32_SPLIT;
+    t.fp8_bias = n->fp8_bias;
     t.tf32_truncate = n->tf32_input == TRN_TF32_TRUNCATE;
     t.flush_inputs = n->flush_inputs;
     t.flush_products = n->flush_products;
@@ -94,7 +121,7 @@ static inline bridge_matrix bridge_make(int format, int rows, int columns, bridg
     }
     if (m.column == 0 && layout != BRIDGE_ONE_COLUMN) m.column = 1; /* an empty matrix is no broadcast */
     if (m.row == 0 && layout != BRIDGE_ONE_ROW) m.row = 1;
-    const size_t size = (size_t)(twin_formats[format].bits / 8), shift = (size_t)cases_below(rng, 8) * size;
+    const size_t size = bridge_bytes(format), shift = (size_t)cases_below(rng, 8) * size;
     const int64_t last = rows && columns ? (rows - 1) * m.row + (columns - 1) * m.column + 1 : 0;
     m.bytes = 2 * BRIDGE_MARGIN + shift + (size_t)last * size;
     m.memory = (unsigned char *)malloc(m.bytes);
@@ -163,14 +190,69 @@ static inline uint32_t bridge_value(bridge_values kind, uint64_t *rng)
 }
 
 /* F16 has a narrow range of its own: its subnormals and its largest numbers are asked for directly. */
+static inline uint32_t bridge_code_f16(bridge_values kind, uint64_t *rng)
+{
+    const uint32_t r = cases_u32(rng), sign = r >> 16 & 0x8000u, mantissa = r & 0x3ffu, pick = cases_u32(rng) >> 8;
+    if (kind == BRIDGE_TINY) return sign | (pick % 3u) << 10 | mantissa;
+    if (kind == BRIDGE_HUGE) return sign | (26u + pick % 5u) << 10 | mantissa;
+    return sign | (pick % 31u) << 10 | mantissa;
+}
+
+/* Formats of a byte and less have few codes: the smallest, the largest, the specials and all of them, by code. */
+static inline uint32_t bridge_code_narrow(const twin_format *f, bridge_values kind, uint64_t *rng)
+{
+    const uint32_t r = cases_u32(rng) >> 8, most = twin_max_code(f), all = twin_ones(f->e + f->m),
+                   sign = cases_one_in(rng, 2) ? 1u << (f->e + f->m) : 0u;
+    switch (kind) {
+    case BRIDGE_TINY: return sign | r % (2u << f->m);
+    case BRIDGE_UNDERFLOW: return sign | r % 3u;
+    case BRIDGE_HUGE: return sign | (most - r % (2u << f->m));
+    case BRIDGE_SPECIAL: return sign | (most < all && cases_one_in(rng, 40) ? most + 1 + r % (all - most) : r % most);
+    case BRIDGE_ZEROS: return r % 3u ? sign : sign | r / 3u % (most + 1);
+    case BRIDGE_WIDE:
+    case BRIDGE_ANYTHING: return sign | r % (most + 1);
+    default: {
+        const twin_number x = twin_from_f32(bridge_value(kind, rng));
+        return twin_encode(f, &x, twin_plain(TWIN_TOWARD_ZERO));
+    }
+    }
+}
+
+static inline uint32_t bridge_code_integer(const twin_format *f, bridge_values kind, uint64_t *rng)
+{
+    const uint32_t r = cases_u32(rng), largest = twin_ones(f->bits - 1), near = r % 64u;
+    switch (kind) {
+    case BRIDGE_NEAR_ONE:
+    case BRIDGE_INTEGERS: return (r % 17u - 8u) & twin_ones(f->bits);
+    case BRIDGE_ZEROS: return r % 3u ? 0u : r >> 8 & twin_ones(f->bits);
+    case BRIDGE_HUGE: return r & 0x80000000u ? largest - near : largest + 1u + near;
+    default: return cases_u32(rng) & twin_ones(f->bits);
+    }
+}
+
+/* The power of two of a block: around 1, or anywhere, with 2^-127 (00), 2^127 (fe) and NaN (ff) where they belong. */
+static inline uint32_t bridge_code_scale(bridge_values kind, uint64_t *rng)
+{
+    const uint32_t r = cases_u32(rng) >> 8;
+    switch (kind) {
+    case BRIDGE_WIDE: return 64u + r % 128u;
+    case BRIDGE_ANYTHING: return r % 255u;
+    case BRIDGE_TINY: return 40u + r % 24u; /* sums of 2^-126 and below */
+    case BRIDGE_UNDERFLOW: return r % 3u ? r % 64u : 0u;
+    case BRIDGE_HUGE: return r % 5u ? 180u + r % 75u : 254u;
+    case BRIDGE_SPECIAL: return r % 50u ? 120u + r % 16u : r % 100u ? 0u : 255u;
+    default: return 120u + r % 16u;
+    }
+}
+
 static inline uint32_t bridge_code(int format, bridge_values kind, uint64_t *rng)
 {
-    if (format == TWIN_F16 && (kind == BRIDGE_TINY || kind == BRIDGE_HUGE || kind == BRIDGE_ANYTHING)) {
-        const uint32_t r = cases_u32(rng), sign = r >> 16 & 0x8000u, mantissa = r & 0x3ffu, pick = cases_u32(rng) >> 8;
-        if (kind == BRIDGE_TINY) return sign | (pick % 3u) << 10 | mantissa;
-        if (kind == BRIDGE_HUGE) return sign | (26u + pick % 5u) << 10 | mantissa;
-        return sign | (pick % 31u) << 10 | mantissa;
-    }
+    const twin_format *f = &twin_formats[format];
+    if (format == TWIN_E8M0) return bridge_code_scale(kind, rng);
+    if (f->sort == TWIN_SORT_INTEGER) return bridge_code_integer(f, kind, rng);
+    if (f->bits <= 8) return bridge_code_narrow(f, kind, rng);
+    if (format == TWIN_F16 && (kind == BRIDGE_TINY || kind == BRIDGE_HUGE || kind == BRIDGE_ANYTHING))
+        return bridge_code_f16(kind, rng);
     if (kind == BRIDGE_UNDERFLOW && (format == TWIN_BF16 || format == TWIN_F16)) {
         const uint32_t r = cases_u32(rng), sign = r >> 16 & 0x8000u;
         return sign | (format == TWIN_BF16 ? r & 0x3ffu : r & 0xfffu); /* up to 2^-119, and up to 2^-11 */
