@@ -157,8 +157,8 @@ typedef struct trni_worker {
     const trni_product *p;
     const trni_cut *cut;
     trni_array array;
-    trni_feed decode_a, decode_b;
-    trni_chains whole, tail; /* of a full tile, and of the last one */
+    trni_feed feed_a, feed_b;
+    trni_map whole, tail; /* of a full tile, and of the last one */
     float *a, *b, *local, *psum;
 } trni_worker;
 
@@ -181,9 +181,23 @@ TRNI_FN int trni_tile_rows(const trni_worker *w, int64_t k, int64_t end)
     return (int)trni_min64(end - k, w->p->numerics.k_tile);
 }
 
-TRNI_FN const trni_chains *trni_tile_chains(const trni_worker *w, int rows)
+TRNI_FN const trni_map *trni_tile_map(const trni_worker *w, int rows)
 {
     return rows == w->p->numerics.k_tile ? &w->whole : &w->tail;
+}
+
+TRNI_FN void trni_worker_pack_rows(const trni_worker *w, int64_t m, int64_t lanes, int64_t k, int rows, float *dst)
+{
+    const trni_map *map = trni_tile_map(w, rows);
+    const trni_packer packing = { &w->array, &w->feed_a, &w->p->a, map->line, map->lines };
+    trni_pack_rows(&packing, m, lanes, k, rows, dst);
+}
+
+TRNI_FN void trni_worker_pack_columns(const trni_worker *w, int64_t n, int64_t columns, int64_t k, int rows, float *dst)
+{
+    const trni_map *map = trni_tile_map(w, rows);
+    const trni_packer packing = { &w->array, &w->feed_b, &w->p->b, map->line, map->lines };
+    trni_pack_columns(&packing, n, columns, k, rows, dst);
 }
 
 TRNI_FN void trni_copy_tile(float *dst, int64_t dst_step, const float *src, int64_t src_step, int rows, int64_t columns)
@@ -244,7 +258,7 @@ TRNI_FN void trni_panel_tile(const trni_worker *w, const trni_slab *s, int64_t c
 {
     const int width = w->array.width;
     const bool first = k == s->k, last = k + rows == s->k + s->depth, fresh = k == 0 && !w->p->accumulate, narrow = columns < width;
-    const trni_chains *c = trni_tile_chains(w, rows);
+    const trni_map *map = trni_tile_map(w, rows);
     const trni_wanted source = trni_wanted_source(w, s, column, k), packed = trni_wanted_packed(w, s, next);
     int index = 0; /* of the strip */
     for (int64_t m = 0; m < s->rows; index++) {
@@ -256,7 +270,7 @@ TRNI_FN void trni_panel_tile(const trni_worker *w, const trni_slab *s, int64_t c
         const bool from_home = first && !narrow, to_home = last && !narrow;
         if (last || (first && !fresh)) trni_want_home(home + strip * s->psum.step, s->psum.step, trni_min64(s->rows - m - strip, strip), columns);
         if (first && narrow && !fresh) trni_copy_tile(local, width, home, s->psum.step, strip, columns);
-        trni_strip_times_panel(&w->array, kernel, a + m * rows, b, c, w->p->numerics.merge, fresh ? NULL : from_home ? home : local,
+        trni_strip_times_panel(&w->array, kernel, a + m * rows, b, map, w->p->numerics.merge, fresh ? NULL : from_home ? home : local,
                                from_home ? s->psum.step : width, to_home ? home : local, to_home ? s->psum.step : width,
                                any ? wanted->at + (uintptr_t)(line * TRNI_LINE) : (uintptr_t)b, any ? wanted->step : 0);
         if (last && narrow) trni_copy_tile(home, s->psum.step, local, width, strip, columns);
@@ -279,7 +293,7 @@ TRNI_FN void trni_slab_multiply(const trni_worker *w, const trni_slab *s)
     const int64_t end = s->k + s->depth;
     for (int64_t k = s->k; k < end; k += w->p->numerics.k_tile) {
         const int rows = trni_tile_rows(w, k, end);
-        trni_pack_rows(&w->array, &w->decode_a, &w->p->a, trni_tile_chains(w, rows), s->m, s->rows, k, rows, w->a + (k - s->k) * s->rows);
+        trni_worker_pack_rows(w, s->m, s->rows, k, rows, w->a + (k - s->k) * s->rows);
     }
     for (int64_t column = 0; column < s->columns; column += width)
         for (int64_t k = s->k; k < end; k += w->p->numerics.k_tile) {
@@ -287,7 +301,7 @@ TRNI_FN void trni_slab_multiply(const trni_worker *w, const trni_slab *s)
             const int rows = trni_tile_rows(w, k, end);
             const int64_t columns = trni_min64(s->columns - column, width);
             const float *next = next_k < end ? trni_packed_b(w, s, column, next_k) : trni_packed_b(w, s, column + width, s->k);
-            if (s->thin) trni_pack_columns(&w->array, &w->decode_b, &w->p->b, trni_tile_chains(w, rows), s->n + column, columns, k, rows, w->b);
+            if (s->thin) trni_worker_pack_columns(w, s->n + column, columns, k, rows, w->b);
             trni_panel_tile(w, s, column, columns, w->a + (k - s->k) * s->rows, trni_packed_b(w, s, column, k), next, k, rows);
         }
 }
@@ -303,7 +317,7 @@ TRNI_FN void trni_region_multiply(const trni_worker *w, int64_t m, int64_t rows,
         const int64_t slab_depth = trni_min64(p->a.depth - k, depth);
         for (int64_t tile = k; tile < k + slab_depth && !thin; tile += p->numerics.k_tile) {
             const int tile_rows = trni_tile_rows(w, tile, k + slab_depth);
-            trni_pack_columns(&w->array, &w->decode_b, &p->b, trni_tile_chains(w, tile_rows), n, columns, tile, tile_rows, w->b + (tile - k) * wide);
+            trni_worker_pack_columns(w, n, columns, tile, tile_rows, w->b + (tile - k) * wide);
         }
         for (int64_t i = 0; i < rows; i += slab_rows) {
             const trni_slab slab = { m + i, trni_min64(rows - i, slab_rows), n, columns, k, slab_depth, { psum.at + i * psum.step, psum.step }, i + slab_rows >= rows, thin };
@@ -385,7 +399,7 @@ TRNI_FN void trni_stream_group(const trni_worker *w, const trni_chains *c, const
     const int64_t row = trni_operand_at(&w->p->b, 0, 1) - trni_operand_at(&w->p->b, 0, 0);
     for (int i = 0; i < step && i < count; i++) {
         const int p = first + i, chain = interleaved ? p % rules->chains : p / (TRNI_ARRAY_ROWS / rules->chains);
-        w->decode_b.stream(sums + chain * columns, x + c->slot[p], trni_operand_at(&w->p->b, n, k + p), step * row, (count - i + step - 1) / step,
+        w->feed_b.stream(&w->feed_b, sums + chain * columns, x + c->slot[p], trni_operand_at(&w->p->b, n, k + p), step * row, (count - i + step - 1) / step,
                            TRNI_STREAM_ROWS_MOST * row, (size_t)columns);
     }
 }
@@ -405,7 +419,7 @@ TRNI_FN void trni_merge_lines(const trni_worker *w, float *sums, int64_t columns
 TRNI_FN void trni_stream_tile(const trni_worker *w, int64_t k, int rows, int64_t n, int64_t columns, float *psum)
 {
     const trni_product *p = w->p;
-    const trni_chains *c = trni_tile_chains(w, rows);
+    const trni_chains *c = &trni_tile_map(w, rows)->chains;
     float x[TRNI_ARRAY_ROWS], *sums = w->b;
     for (int r = 0; r < rows; r++) x[c->slot[r]] = trni_float(trni_operand_bits(&p->a, 0, k + r));
     memset(sums, 0, sizeof(float) * (size_t)(p->numerics.chains * columns));
@@ -433,11 +447,11 @@ TRNI_FN void trni_block_multiply(const trni_product *p, const trni_cut *cut, int
     trni_worker w;
     w.p = p;
     w.cut = cut;
-    w.array = trni_array_of(p->isa);
-    w.decode_a = trni_feed_of(&p->a, p->isa);
-    w.decode_b = trni_feed_of(&p->b, p->isa);
-    w.whole = trni_chains_of(&p->numerics, p->numerics.k_tile);
-    w.tail = trni_chains_of(&p->numerics, (int)(p->a.depth % p->numerics.k_tile));
+    w.array = trni_array_of(1, p->isa);
+    trni_feed_init(&w.feed_a, &p->a, p->isa);
+    trni_feed_init(&w.feed_b, &p->b, p->isa);
+    w.whole = trni_map_of(&p->numerics, 0, p->numerics.k_tile, TRNI_SINGLE);
+    w.tail = trni_map_of(&p->numerics, 0, (int)(p->a.depth % p->numerics.k_tile), TRNI_SINGLE);
     w.a = (float *)(void *)(scratch + cut->thread_bytes * (size_t)block);
     w.b = w.a + cut->a_floats;
     w.local = w.b + cut->b_floats;
@@ -489,7 +503,7 @@ TRNI_FN size_t trn_matmul_scratch_bytes(const trn_matmul_args *args)
     trn_matmul_args quiet = *args;
     quiet.error = NULL;
     if (trni_matmul_check(&quiet, &p) != TRN_OK || !trni_matmul_is_packed(&p)) return 0;
-    const trni_array array = trni_array_of(p.isa);
+    const trni_array array = trni_array_of(1, p.isa);
     const trni_cut cut = trni_cut_of(&p, &array);
     return trni_cut_bytes(&cut);
 }
@@ -506,7 +520,7 @@ TRNI_FN void trni_matmul_blocks(const trni_product *p, const trni_cut *cut, unsi
 
 TRNI_FN trn_status trni_matmul_packed(const trn_matmul_args *args, const trni_product *p)
 {
-    const trni_array array = trni_array_of(p->isa);
+    const trni_array array = trni_array_of(1, p->isa);
     const trni_cut cut = trni_cut_of(p, &array);
     const size_t bytes = trni_cut_bytes(&cut);
     if (args->scratch && args->scratch_bytes < bytes)

@@ -62,7 +62,8 @@ typedef enum trn_accumulator {
 
 typedef enum trn_fp32_mode {
     TRN_FP32_NATIVE = 0, /* fused multiply-add of 24-bit significands */
-    TRN_FP32_SPLIT       /* hi = the top 12 bits, lo = the rest; passes lo*lo, lo*hi, hi*lo, hi*hi in each chain */
+    TRN_FP32_SPLIT,      /* hi = the top 12 bits, lo = the rest; passes lo*lo, lo*hi, hi*lo, hi*hi in each chain */
+    TRN_FP32_R           /* FP32R: operands are read as TF32 is, one pass (assumed: only the name is public) */
 } trn_fp32_mode;
 
 typedef enum trn_tf32_input {
@@ -136,7 +137,7 @@ TRNI_FN const trni_field *trni_numerics_fields(int *count)
                                                { "toward_zero", TRN_ACCUMULATOR_TOWARD_ZERO },
                                                { "exact", TRN_ACCUMULATOR_EXACT },
                                                { NULL, 0 } };
-    static const trni_choice fp32[] = { { "native", TRN_FP32_NATIVE }, { "split", TRN_FP32_SPLIT }, { NULL, 0 } };
+    static const trni_choice fp32[] = { { "native", TRN_FP32_NATIVE }, { "split", TRN_FP32_SPLIT }, { "fp32r", TRN_FP32_R }, { NULL, 0 } };
     static const trni_choice tf32[] = { { "nearest_even", TRN_TF32_NEAREST_EVEN }, { "truncate", TRN_TF32_TRUNCATE }, { NULL, 0 } };
     static const trni_choice onoff[] = { { "off", 0 }, { "on", 1 }, { NULL, 0 } };
     static const trni_choice psum[] = { { "float32", TRN_F32 }, { "bfloat16", TRN_BF16 }, { NULL, 0 } };

@@ -28,7 +28,7 @@
 #define TRN_TENSOR_ENGINE_H
 
 #include "trn_random.h"
-#include "trn_systolic.h"
+#include "trn_systolic_panels.h"
 
 typedef struct trn_nc_matmul_args {
     trn_generation generation; /* whose limits hold; 0 = Trainium2 */
@@ -91,8 +91,8 @@ TRNI_FN trn_status trni_product_of_views(trni_product *p, const trn_tensor *dst,
     if ((status = trn_tensor_check(dst, "dst", TRNI_OUTPUT, 2, error)) != TRN_OK) return status;
     if ((status = trni_product_check_formats(a, a_name, b, b_name, error)) != TRN_OK) return status;
 
-    p->a = trni_operand_of(a, a_lane_axis, &p->numerics);
-    p->b = trni_operand_of(b, 1, &p->numerics);
+    p->a = trni_operand_of(a, a_lane_axis, 1 - a_lane_axis, &p->numerics);
+    p->b = trni_operand_of(b, 1, 0, &p->numerics);
     p->f32 = a->format == TRN_F32 || b->format == TRN_F32;
     if (p->a.depth != p->b.depth)
         return trni_fail(error, TRN_ESHAPE, "%s has K = %lld but %s has K = %lld", a_name, (long long)p->a.depth, b_name, (long long)p->b.depth);
@@ -177,10 +177,10 @@ TRNI_FN void trni_define_element(const trni_product *p, int64_t m, int64_t n)
     for (int64_t k = 0, tile = 0; k < p->a.depth; k += rules->k_tile, tile++) {
         float x[TRNI_ARRAY_ROWS], w[TRNI_ARRAY_ROWS];
         const int rows = p->a.depth - k < rules->k_tile ? (int)(p->a.depth - k) : rules->k_tile;
-        trni_operand_gather(&p->a, m, k, rows, rules->flush_inputs, x);
-        trni_operand_gather(&p->b, n, k, rows, rules->flush_inputs, w);
-        const float t = trn_systolic_tile(x, w, rows, p->f32, rules);
-        psum = trni_psum_rounded(p, fresh ? t : trni_psum_add(psum, t, rules), tile, m, n);
+        trni_operand_gather(&p->a, m, k, 1, rows, rules->flush_inputs, x, 1);
+        trni_operand_gather(&p->b, n, k, 1, rows, rules->flush_inputs, w, 1);
+        const trni_tile one = { x, w, NULL, rows, 1, 0, p->f32 };
+        psum = trni_psum_rounded(p, trni_tile_onto(psum, fresh, &one, rules), tile, m, n);
         fresh = false;
     }
     trni_dst_write(p, m, n, psum);
@@ -237,7 +237,7 @@ TRNI_FN trn_status trni_nc_matmul_check(const trn_nc_matmul_args *args, trni_pro
 }
 
 /* Rows [m, m + strip) times columns [n, n + columns) of a single tile, from packed operands. */
-TRNI_FN void trni_nc_block(const trni_product *p, const trni_array *array, int kernel, const float *a, const float *b, const trni_chains *c,
+TRNI_FN void trni_nc_block(const trni_product *p, const trni_array *array, int kernel, const float *a, const float *b, const trni_map *map,
                            int64_t m, int64_t n, int64_t columns)
 {
     float psum[16 * TRNI_MAX_WIDTH];
@@ -247,7 +247,7 @@ TRNI_FN void trni_nc_block(const trni_product *p, const trni_array *array, int k
         for (int i = 0; i < strip; i++)
             for (int j = 0; j < columns; j++) psum[i * width + j] = trni_dst_read(p, m + i, n + j);
     }
-    trni_strip_times_panel(array, kernel, a, b, c, p->numerics.merge, p->accumulate ? psum : NULL, width, psum, width,
+    trni_strip_times_panel(array, kernel, a, b, map, p->numerics.merge, p->accumulate ? psum : NULL, width, psum, width,
                            (uintptr_t)b, 0);
     for (int i = 0; i < strip; i++)
         for (int j = 0; j < columns; j++) trni_dst_write(p, m + i, n + j, psum[i * width + j]);
@@ -257,18 +257,21 @@ TRNI_FN void trni_nc_matmul_packed(const trni_product *p)
 {
     float a[TRNI_ARRAY_ROWS * TRNI_ARRAY_ROWS] __attribute__((aligned(64)));
     float b[TRNI_ARRAY_ROWS * TRNI_MAX_WIDTH] __attribute__((aligned(64)));
-    const trni_array array = trni_array_of(p->isa);
-    const trni_feed decode_a = trni_feed_of(&p->a, p->isa), decode_b = trni_feed_of(&p->b, p->isa);
+    const trni_array array = trni_array_of(1, p->isa);
+    trni_feed feed_a, feed_b;
     const int rows = (int)p->a.depth;
-    const trni_chains c = trni_chains_of(&p->numerics, rows);
+    const trni_map map = trni_map_of(&p->numerics, 0, rows, TRNI_SINGLE);
+    const trni_packer pack_a = { &array, &feed_a, &p->a, map.line, map.lines }, pack_b = { &array, &feed_b, &p->b, map.line, map.lines };
 
-    trni_pack_rows(&array, &decode_a, &p->a, &c, 0, p->a.lanes, 0, rows, a);
+    trni_feed_init(&feed_a, &p->a, p->isa);
+    trni_feed_init(&feed_b, &p->b, p->isa);
+    trni_pack_rows(&pack_a, 0, p->a.lanes, 0, rows, a);
     for (int64_t n = 0; n < p->b.lanes; n += array.width) {
         const int64_t columns = p->b.lanes - n < array.width ? p->b.lanes - n : array.width;
-        trni_pack_columns(&array, &decode_b, &p->b, &c, n, columns, 0, rows, b);
+        trni_pack_columns(&pack_b, n, columns, 0, rows, b);
         for (int64_t m = 0; m < p->a.lanes;) {
             const int kernel = trni_strip_kernel(&array, p->a.lanes - m);
-            trni_nc_block(p, &array, kernel, a + m * rows, b, &c, m, n, columns);
+            trni_nc_block(p, &array, kernel, a + m * rows, b, &map, m, n, columns);
             m += array.rows[kernel];
         }
     }

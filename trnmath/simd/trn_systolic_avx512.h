@@ -1,9 +1,9 @@
-/* trn_systolic_avx512.h - the micro-kernels of trn_systolic.h in AVX-512 intrinsics: up to 12 rows times 32 columns.
+/* trn_systolic_avx512.h - the micro-kernels of trn_systolic_panels.h in AVX-512 intrinsics: up to 12 rows times 32 columns.
  * SPDX-License-Identifier: MIT
  *
  * A guest (it is here because it is faster than the plain C body, 174 against 154 GF/s of 185 with gcc 12, four
  * chains, data in L1, measured): same bits, since every step is an explicit fused multiply-add or a lone addition.
- * Included by trn_systolic.h only, and not at all under TRN_NO_INTRINSICS.
+ * Included by trn_systolic_panels.h only, and not at all under TRN_NO_INTRINSICS.
  */
 #ifndef TRN_SYSTOLIC_AVX512_H
 #define TRN_SYSTOLIC_AVX512_H
@@ -18,13 +18,8 @@
 #define TRNI_ALL16 ((__mmask16)0xffff)
 #define TRNI_ALL8 ((__mmask8)0xff)
 
-#define TRNI_V __m512
-#define TRNI_V_LANES 16
-#define TRNI_V_TARGET TRNI_TARGET_AVX512
+#include "trn_vector_avx512.h"
 #define TRNI_V_ROWS 12
-#define TRNI_V_NAME(x) x##_avx512
-#define TRNI_V_OP(x) _mm512_##x
-#define TRNI_V_F16(src) _mm512_maskz_cvtph_ps(TRNI_ALL16, _mm256_loadu_si256((const __m256i *)(const void *)(src)))
 #include "trn_systolic_vector.h"
 
 /* 16 lines of 16 floats, turned: pairs, quads, then 128-bit blocks of four registers. */
@@ -54,7 +49,7 @@ __attribute__((unused, always_inline)) TRNI_TARGET_AVX512 static inline void trn
 }
 
 /* As trni_transpose: up to 16 lines into slots of `width` floats; lanes beyond `lanes` are not written. */
-TRNI_KERNEL TRNI_TARGET_AVX512 static void trni_guest_transpose_avx512(float *dst, size_t width, const uint8_t *slot, const float *lines,
+TRNI_KERNEL TRNI_TARGET_AVX512 static void trni_guest_transpose_avx512(float *dst, size_t width, const uint16_t *slot, const float *lines,
                                                                        int64_t step, int lanes, int rows)
 {
     const __mmask16 lane_mask = (__mmask16)((1u << lanes) - 1);

@@ -1,13 +1,9 @@
-/* trn_systolic_vector.h - the guests that AVX2 and AVX-512 share, written once; read once per instruction set.
+/* trn_systolic_vector.h - the micro-kernels that AVX2 and AVX-512 share, written once; read once per instruction set.
  * SPDX-License-Identifier: MIT
  *
- * Included by trn_systolic_avx2.h and trn_systolic_avx512.h, which define what differs:
- *     TRNI_V              the vector of floats; TRNI_V_LANES of them
- *     TRNI_V_TARGET       the target attribute
+ * Included by trn_systolic_avx2.h and trn_systolic_avx512.h after trn_vector_<isa>.h, which says what differs, and after
  *     TRNI_V_ROWS         rows of the tallest micro-kernel
- *     TRNI_V_NAME(x)      a name of this instruction set;  TRNI_V_OP(x)  its intrinsic
- *     TRNI_V_F16(src)     TRNI_V_LANES F16 numbers at src, as floats
- * and undefined again at the end of this file. On its own it is empty.
+ * All of it is undefined again at the end of this file. On its own it is empty.
  *
  * Same bits as the plain C bodies: every step is an explicit fused multiply-add or a lone addition.
  */
@@ -15,8 +11,6 @@
 
 #if defined(TRNI_V)
 
-#define TRNI_V_INLINE __attribute__((unused, always_inline)) TRNI_V_TARGET static inline
-#define TRNI_V_KERNEL TRNI_KERNEL TRNI_V_TARGET static
 #if TRNI_CLANG
 #define TRNI_V_EACH_ROW _Pragma("clang loop unroll(full)") for (int i = 0; i < rows; i++)
 #else
@@ -24,26 +18,43 @@
 #endif
 
 /* Two vectors of columns: the sums of TRNI_V_ROWS rows, two of b and one broadcast nearly fill the registers. The chains
- * that are done wait in t, in the first-level cache. At least one chain: the compiler need not fear uninitialised sums. */
-TRNI_V_INLINE void TRNI_V_NAME(trni_guest_micro)(const int rows, const float *a, const float *b, const int *length, int chains, const float *in,
-                                                 ptrdiff_t in_step, float *out, ptrdiff_t out_step, uintptr_t ahead, uintptr_t ahead_step)
+ * that are done wait in t, in the first-level cache. At least one chain: the compiler need not fear uninitialised sums.
+ * A group of two or four products is summed before it joins its chain: the first product is exact. */
+TRNI_V_INLINE void TRNI_V_NAME(trni_guest_micro)(const int rows, const int group, TRNI_MICRO_PARAMS)
 {
     TRNI_V t[TRNI_V_ROWS][2], x[TRNI_V_ROWS], y[TRNI_V_ROWS];
     int c = 0;
     do {
         TRNI_V_EACH_ROW x[i] = y[i] = TRNI_V_OP(setzero_ps)();
         for (int k = length[c]; k > 0; k--) {
-            const TRNI_V b0 = TRNI_V_OP(loadu_ps)(b), b1 = TRNI_V_OP(loadu_ps)(b + TRNI_V_LANES);
+            TRNI_V b0[4], b1[4];
+            for (int g = 0; g < group; g++) {
+                b0[g] = TRNI_V_OP(loadu_ps)(b + g * 2 * TRNI_V_LANES);
+                b1[g] = TRNI_V_OP(loadu_ps)(b + g * 2 * TRNI_V_LANES + TRNI_V_LANES);
+            }
             TRNI_V_EACH_ROW
             {
                 const TRNI_V w = TRNI_V_OP(set1_ps)(a[i]);
-                x[i] = TRNI_V_OP(fmadd_ps)(w, b0, x[i]);
-                y[i] = TRNI_V_OP(fmadd_ps)(w, b1, y[i]);
+                if (group == 1) {
+                    x[i] = TRNI_V_OP(fmadd_ps)(w, b0[0], x[i]);
+                    y[i] = TRNI_V_OP(fmadd_ps)(w, b1[0], y[i]);
+                } else {
+                    TRNI_V p = TRNI_V_OP(mul_ps)(w, b0[0]), q = TRNI_V_OP(mul_ps)(w, b1[0]);
+                    for (int g = 1; g < group; g++) {
+                        const TRNI_V v = TRNI_V_OP(set1_ps)(a[g * rows + i]);
+                        p = TRNI_V_OP(fmadd_ps)(v, b0[g], p);
+                        q = TRNI_V_OP(fmadd_ps)(v, b1[g], q);
+                    }
+                    x[i] = TRNI_V_OP(add_ps)(x[i], p);
+                    y[i] = TRNI_V_OP(add_ps)(y[i], q);
+                }
             }
-            a += rows;
-            b += 2 * TRNI_V_LANES;
-            _mm_prefetch((const char *)ahead, _MM_HINT_T1);
-            ahead += ahead_step;
+            a += group * rows;
+            b += group * 2 * TRNI_V_LANES;
+            for (int g = 0; g < group; g++) {
+                _mm_prefetch((const char *)ahead, _MM_HINT_T1);
+                ahead += ahead_step;
+            }
         }
         if (c > 0)
             TRNI_V_EACH_ROW
@@ -71,74 +82,27 @@ TRNI_V_INLINE void TRNI_V_NAME(trni_guest_micro)(const int rows, const float *a,
     }
 }
 
-#define TRNI_V_MICRO(count)                                                                                                   \
-    TRNI_V_KERNEL void TRNI_V_NAME(trni_guest_micro_##count)(const float *a, const float *b, const int *length, int chains,   \
-                                                             const float *in, ptrdiff_t in_step, float *out,                  \
-                                                             ptrdiff_t out_step, uintptr_t ahead, uintptr_t ahead_step)       \
-    {                                                                                                                         \
-        TRNI_V_NAME(trni_guest_micro)(count, a, b, length, chains, in, in_step, out, out_step, ahead, ahead_step);            \
+#define TRNI_V_MICRO(count, group)                                                                                    \
+    TRNI_V_KERNEL void TRNI_V_NAME(trni_guest_micro_##count##x##group)(TRNI_MICRO_PARAMS)                             \
+    {                                                                                                                 \
+        TRNI_V_NAME(trni_guest_micro)(count, group, TRNI_MICRO_ARGS);                                                 \
     }
+#define TRNI_V_MICROS(group) TRNI_V_MICRO(4, group) TRNI_V_MICRO(2, group) TRNI_V_MICRO(1, group)
+TRNI_V_MICROS(1)
+TRNI_V_MICROS(2)
+TRNI_V_MICROS(4)
 #if TRNI_V_ROWS == 12
-TRNI_V_MICRO(12)
-TRNI_V_MICRO(8)
+TRNI_V_MICRO(12, 1)
+TRNI_V_MICRO(8, 1)
+TRNI_V_MICRO(12, 2)
+TRNI_V_MICRO(8, 2)
+TRNI_V_MICRO(8, 4)
 #else
-TRNI_V_MICRO(6)
+TRNI_V_MICRO(6, 1)
 #endif
-TRNI_V_MICRO(4)
-TRNI_V_MICRO(2)
-TRNI_V_MICRO(1)
+#undef TRNI_V_MICROS
 #undef TRNI_V_MICRO
 
-/* ---- F16 lines: the conversion instruction needs no care for subnormals (plain C takes a dozen steps) ---- */
-
-/* The last, incomplete vector of a line goes through memory. */
-TRNI_V_INLINE TRNI_V TRNI_V_NAME(trni_guest_f16_rest)(const unsigned char *src, size_t n)
-{
-    unsigned char bytes[2 * TRNI_V_LANES] = { 0 };
-    memcpy(bytes, src, 2 * n);
-    return TRNI_V_F16(bytes);
-}
-
-TRNI_V_KERNEL void TRNI_V_NAME(trni_guest_lines_f16)(float *dst, size_t panel_step, const uint8_t *slot, const unsigned char *src, int64_t row_step,
-                                                     int rows, int64_t panels)
-{
-    enum { width = 2 * TRNI_V_LANES };
-    for (int64_t p = 0; p < panels; p++)
-        for (int r = 0; r < rows; r++) {
-            const unsigned char *from = src + r * row_step + p * 2 * width;
-            float *to = dst + (size_t)p * panel_step + slot[r] * width;
-            TRNI_V_OP(storeu_ps)(to, TRNI_V_F16(from));
-            TRNI_V_OP(storeu_ps)(to + TRNI_V_LANES, TRNI_V_F16(from + 2 * TRNI_V_LANES));
-        }
-}
-
-TRNI_V_KERNEL void TRNI_V_NAME(trni_guest_stream_f16)(float *sum, const float *x, const unsigned char *src, int64_t row_step, int rows, int64_t ahead,
-                                                      size_t n)
-{
-    for (int r = 0; r < rows; r++, src += row_step) {
-        const TRNI_V w = TRNI_V_OP(set1_ps)(x[r]);
-        size_t i = 0;
-        for (; i + TRNI_V_LANES <= n; i += TRNI_V_LANES) {
-            _mm_prefetch((const char *)((uintptr_t)(src + 2 * i) + (uintptr_t)ahead), _MM_HINT_T0);
-            TRNI_V_OP(storeu_ps)(sum + i, TRNI_V_OP(fmadd_ps)(w, TRNI_V_F16(src + 2 * i), TRNI_V_OP(loadu_ps)(sum + i)));
-        }
-        if (i < n) {
-            float rest[TRNI_V_LANES] = { 0 };
-            memcpy(rest, sum + i, sizeof(float) * (n - i));
-            TRNI_V_OP(storeu_ps)(rest, TRNI_V_OP(fmadd_ps)(w, TRNI_V_NAME(trni_guest_f16_rest)(src + 2 * i, n - i), TRNI_V_OP(loadu_ps)(rest)));
-            memcpy(sum + i, rest, sizeof(float) * (n - i));
-        }
-    }
-}
-
 #undef TRNI_V_EACH_ROW
-#undef TRNI_V_KERNEL
-#undef TRNI_V_INLINE
-#undef TRNI_V_F16
-#undef TRNI_V_OP
-#undef TRNI_V_NAME
-#undef TRNI_V_ROWS
-#undef TRNI_V_TARGET
-#undef TRNI_V_LANES
-#undef TRNI_V
+#include "trn_vector_end.h"
 #endif
