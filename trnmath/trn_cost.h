@@ -14,29 +14,43 @@
  *         return cost.limit == TRN_LIMIT_TENSOR ? 0 : 1;
  *     }
  *
- * DOES: a roofline of three resources (TensorE, HBM, DMA) for dst[M, N] = a[M, K] b[K, N], with the documented cost of
- *     the instructions, the blocking that SBUF and PSUM allow, and the operand that is cheaper to keep stationary.
+ * DOES: a roofline of three resources (TensorE, HBM, DMA) for dst[M, N] = a[M, K] b[K, N] in every mode of the Tensor
+ *     engine, with the documented cost of the instructions, the blocking that SBUF and PSUM allow, and the operand that
+ *     is cheaper to keep stationary. On request: the ramp of a cold TensorE, and row and column tiling.
  * DOES NOT: model communication between chips, the copy from PSUM to SBUF (Vector and Scalar engines, assumed to
- *     overlap), the ramp of a cold TensorE (half speed for its first 3 us, documented), row and column tiling (a short
- *     K or M wastes the rest of the array), sparsity, DMA descriptors below 4 KiB (slower, documented), or power.
+ *     overlap), DMA descriptors below 4 KiB (slower, documented), or power. Single instructions are in trn_core.h.
  *
  * CONTENTS
- *     trn_matmul_mode, trn_matmul_mode_name   plain, double_row (FP8), MX; zero = the fastest the formats allow
  *     trn_operand, trn_operand_name           which operand is stationary; zero = the cheaper one
  *     trn_limit, trn_limit_name               the resource that sets the time
  *     trn_split                               are the sizes those of the whole product, or of each core?
  *     trn_matmul_cost_args                    the question
  *     trn_matmul_cost, trn_core_cost          one core, and its answer
  *     trn_matmul_system_cost, trn_system_cost every core of a system at work on its own slice, and the answer
+ * (trn_matmul_mode: plain, double_row, MX, sparse, transpose, INT8; zero = the fastest. It is in trn_tensor_cycles.h.)
  *
  * KNOWN FROM: the Neuron SDK's NKI architecture guides, nki-dma-overview.rst and nki-dma-bandwidth-guide.rst. Each
  *     number is a field of trn_spec.h, where its source stands; what is ours is marked assumed below.
  *
  * TensorE. One instruction multiplies a stationary tile [128 rows of K, 128] with a moving tile [128, n] in max(n, 64)
- *     cycles; four times that for F32 (documented). FP8 in double_row mode takes 256 rows of K at once, MX 512
- *     (documented; double_row on Trainium3 assumed). A short tile costs what a full one does. The moving operand is
- *     cut into pieces of equal size, none above the limit of the generation (512 columns; 4096 on Trainium3), so a
- *     sweep of N columns takes max(N, 64) cycles for each stationary tile (assumed: an even cut).
+ *     cycles; four times that for F32, twice when one F32 operand is all zeros and ones (documented). FP8 in double_row
+ *     mode takes 256 rows of K at once, MX 512, sparsity 512 of 4:16 (documented; double_row on Trainium3 and the other
+ *     patterns assumed). FP32R counts one cycle a column (assumed), INT8 half of one (derived). A short tile costs what
+ *     a full one does. The moving operand is cut into pieces of equal size, none above the limit of the generation (512
+ *     columns; on Trainium3 4096, 8192 with BF16 in PSUM), so a sweep of N columns takes max(N, 64) cycles for each
+ *     stationary tile (assumed: an even cut).
+ * Sparsity. a holds only its stored elements, m of every n along K, with a tag of 4 bits each, and is stationary; b is
+ *     dense. flops are those of the dense product, as the published figures count them.
+ * A transpose of data [K, M] into [M, K] through the array reads and writes each element once; n is K, b an identity
+ *     that stays in SBUF. Its cycles are those of trn_tensor_cycles.h; it has no flops.
+ * Tiling (pack_tiles). A product with K of up to 64 rows of PEs, or up to 64 stationary columns, leaves room for one or
+ *     three more tiles beside the first. Other stationary tiles take it, or other pieces of the moving operand, each in
+ *     partitions of its own, so that up to 16 instructions (4 on Trainium1) take the time of one (documented: the
+ *     number of tiles; assumed: that operands lie where they must). MX is tiled along rows only, double_row too, sparse
+ *     products and transposes not at all.
+ * Throttle. TensorE begins cold: on Trainium2 and 3 at half of its rate, and is at all of it after 3 us at work, so
+ *     that 0.75 us are lost (documented; a linear ramp assumed). It cools when it is at work for less than half of the
+ *     time; then something else takes longer, even at half of the rate, so only the first ramp counts.
  * LoadStationary takes max(columns/4, 32) cycles (documented; four times that for F32, and no more for FP8 and MX,
  *     assumed) and runs behind the MultiplyMoving before it. The first one is exposed, having nothing to hide behind;
  *     a later one by what it takes longer than the sweep before it: nothing, as a sweep is 64 cycles or more.
@@ -63,16 +77,7 @@
 #ifndef TRN_COST_H
 #define TRN_COST_H
 
-#include "trn_spec.h"
-
-#include <math.h>
-
-typedef enum trn_matmul_mode {
-    TRN_MODE_FASTEST = 0, /* MX when both formats have it, else double_row when both are FP8, else plain */
-    TRN_MODE_PLAIN,
-    TRN_MODE_DOUBLE_ROW,
-    TRN_MODE_MX
-} trn_matmul_mode;
+#include "trn_tensor_cycles.h"
 
 typedef enum trn_operand { TRN_OPERAND_CHEAPER = 0, TRN_OPERAND_A, TRN_OPERAND_B } trn_operand;
 
@@ -88,12 +93,6 @@ typedef enum trn_split {
     TRN_SPLIT_EVENLY = 0, /* m, n, k are the whole product's; cores share M and N, never K */
     TRN_SPLIT_PER_CORE    /* every core has its own product of m, n, k */
 } trn_split;
-
-TRNI_FN const char *trn_matmul_mode_name(trn_matmul_mode mode)
-{
-    static const char *const name[] = { "fastest", "plain", "double_row", "mx" };
-    return (unsigned)mode < sizeof name / sizeof name[0] ? name[(unsigned)mode] : "unknown";
-}
 
 TRNI_FN const char *trn_operand_name(trn_operand operand)
 {
@@ -114,9 +113,15 @@ typedef struct trn_matmul_cost_args {
     trn_split split;               /* trn_matmul_system_cost only */
     trn_format a_format;
     trn_format b_format;   /* unset = a_format */
-    trn_format dst_format; /* unset = F32 for F32 and TF32 operands, else BF16 */
+    trn_format dst_format;  /* unset = F32 for F32 and TF32 operands, I32 for INT8, a's for transposes, else BF16 */
+    trn_format psum_format; /* unset = F32; BF16 on Trainium3: half of PSUM's bytes, longer instructions */
     trn_matmul_mode mode;
     trn_operand stationary;
+    int sparse_m, sparse_n; /* m of n elements of a along K are stored, such as 4 and 16; 0, 0 = all */
+    bool fp32r;             /* F32 operands are read as TF32, in one pass */
+    bool is_a_onezero, is_b_onezero; /* known to hold zeros and ones: half the cost of F32 */
+    bool pack_tiles;        /* row and column tiling where K or the stationary operand is short */
+    bool throttle;          /* TensorE begins cold */
     bool accumulate;       /* dst is read before it is written */
     bool operands_in_sbuf; /* a, b and dst stay in SBUF: no traffic, no start-up; they must fit */
     trn_error *error;
@@ -134,18 +139,21 @@ typedef struct trn_core_cost {
     double rival_cycles;  /* tensor_cycles, had the other operand been stationary */
     double tensor_s;
     double load_stationary_s; /* exposed */
+    double throttle_s;        /* lost while TensorE warms up; 0 unless asked for */
+    int tiles_at_once;        /* that share the array; 1 unless asked for */
     double a_reads, b_reads;  /* how often each operand comes from HBM */
     double bytes;             /* moved between HBM and SBUF, both ways */
     double dma_s, hbm_s, startup_s;
     double time_s;
 
-    double flops;              /* 2 m n k */
+    double flops;              /* 2 m n k, skipped products included; 0 for transposes */
     double tflops;             /* achieved; 0 when there is nothing to do */
     double spec_tflops;        /* this core's share of the published figure of its chip; NaN when there is none */
     double fraction_of_spec;   /* tflops over that; NaN when there is none */
     double tensor_peak_tflops; /* what the array does in this mode when no tile is short */
     double fraction_of_peak;
     double utilisation; /* of the array during tensor_cycles: what short tiles leave of it */
+    trn_source speed;   /* how the speed of this mode with these formats is known */
     bool fits_hbm;      /* a, b and dst in this core's share of its chip's HBM */
 } trn_core_cost;
 
@@ -168,70 +176,24 @@ typedef struct trn_system_cost {
 typedef struct trni_cost {
     const trn_chip_spec *chip;
     const trn_core_spec *core;
-    trn_matmul_mode mode;
+    trni_speed speed;
     double m, n, k;
-    double passes;       /* cycles for each moving column */
     double tile_k;       /* rows of K in one instruction */
+    double longest;      /* moving columns of one instruction */
+    double psum_columns; /* of one partition */
     double a_bytes, b_bytes, dst_bytes; /* of one element, MX scales included */
     double spec_flops_per_s;            /* of one core; 0 = not published */
     trn_operand stationary;
-    bool accumulate, in_sbuf;
+    bool accumulate, in_sbuf, pack, throttle;
 } trni_cost;
 
-TRNI_FN bool trni_is_f8_operand(trn_generation generation, trn_format format)
-{
-    const trni_rate rate = trni_rate_of(generation, format);
-    return trn_format_bits(format) == 8 && (rate == TRNI_RATE_F8 || rate == TRNI_RATE_MX);
-}
-
-/* May TensorE multiply these two at all? */
-TRNI_FN trn_status trni_cost_pair(trn_generation generation, trn_format a, trn_format b, trn_error *error)
-{
-    const trn_format both[2] = { a, b };
-    for (int i = 0; i < 2; i++) {
-        const char *const name = i ? "b_format" : "a_format";
-        const trni_rate rate = trni_rate_of(generation, both[i]);
-        if (!trni_format_valid(both[i]))
-            return trni_fail(error, TRN_EFORMAT, "%s is not a format (%d)", name, (int)both[i]);
-        if (rate == TRNI_RATE_NONE || rate == TRNI_RATE_INT8)
-            return trni_fail(error, TRN_EUNSUPPORTED, "%s: the matrix instructions of %s do not take %s", name,
-                             trn_generation_name(generation), trn_format_name(both[i]));
-    }
-    const bool a_wide = trn_format_bits(a) == 32, b_wide = trn_format_bits(b) == 32;
-    if (a_wide != b_wide || (a == TRN_F8_E4M3 && b == TRN_F8_E4M3FN) || (a == TRN_F8_E4M3FN && b == TRN_F8_E4M3))
-        return trni_fail(error, TRN_EFORMAT, "a_format %s and b_format %s cannot meet in one matmul",
-                         trn_format_name(a), trn_format_name(b));
-    return TRN_OK;
-}
-
-TRNI_FN trn_status trni_cost_mode(const trn_core_spec *core, trn_format a, trn_format b, trn_matmul_mode *mode,
-                                  trn_error *error)
-{
-    const trn_generation g = core->generation;
-    const bool mx = trni_rate_of(g, a) == TRNI_RATE_MX && trni_rate_of(g, b) == TRNI_RATE_MX;
-    const bool f8 = trni_is_f8_operand(g, a) && trni_is_f8_operand(g, b);
-    if ((unsigned)*mode > TRN_MODE_MX) return trni_fail(error, TRN_EINVAL, "mode is %d, not a mode", (int)*mode);
-    if ((*mode == TRN_MODE_MX && !core->mx) || (*mode == TRN_MODE_DOUBLE_ROW && !core->double_row))
-        return trni_fail(error, TRN_EUNSUPPORTED, "mode %s is not available on %s", trn_matmul_mode_name(*mode),
-                         trn_generation_name(g));
-    if ((*mode == TRN_MODE_MX && !mx) || (*mode == TRN_MODE_DOUBLE_ROW && !f8))
-        return trni_fail(error, TRN_EFORMAT, "mode %s does not take a_format %s with b_format %s",
-                         trn_matmul_mode_name(*mode), trn_format_name(a), trn_format_name(b));
-    if (*mode == TRN_MODE_FASTEST)
-        *mode = core->mx && mx ? TRN_MODE_MX : core->double_row && f8 ? TRN_MODE_DOUBLE_ROW : TRN_MODE_PLAIN;
-    if (*mode != TRN_MODE_MX && (a == TRN_F4_E2M1 || b == TRN_F4_E2M1))
-        return trni_fail(error, TRN_EFORMAT, "%s is an operand of MX only: a_format %s, b_format %s, mode %s",
-                         trn_format_name(TRN_F4_E2M1), trn_format_name(a), trn_format_name(b),
-                         trn_matmul_mode_name(*mode));
-    return TRN_OK;
-}
-
-/* The published rate of the slower operand, for one core. */
-TRNI_FN double trni_cost_spec(const trn_chip_spec *chip, trn_format a, trn_format b)
+/* The published rate of the slower operand, for one core; 0 when none is. */
+TRNI_FN double trni_cost_spec(const trn_chip_spec *chip, const trni_speed *speed, trn_format a, trn_format b)
 {
     const double a_peak = trn_core_peak_flops_per_s(chip->core, a, false);
     const double b_peak = trn_core_peak_flops_per_s(chip->core, b, false);
-    return trni_chip_flops_per_s(chip, b_peak < a_peak ? b : a, false) / chip->cores;
+    const double rate = trni_chip_flops_per_s(chip, b_peak < a_peak ? b : a, speed->mode == TRN_MODE_SPARSE);
+    return speed->published ? rate / chip->cores : 0;
 }
 
 TRNI_FN trn_status trni_cost_sizes(const trn_matmul_cost_args *args)
@@ -241,6 +203,9 @@ TRNI_FN trn_status trni_cost_sizes(const trn_matmul_cost_args *args)
         if (size[i] < 0)
             return trni_fail(args->error, TRN_ESHAPE, "%c is %lld; a size cannot be negative", "mnk"[i],
                              (long long)size[i]);
+    if (args->mode == TRN_MODE_TRANSPOSE && args->n && args->n != args->k)
+        return trni_fail(args->error, TRN_ESHAPE, "n is %lld, but a transpose turns k = %lld rows into as many columns",
+                         (long long)args->n, (long long)args->k);
     return TRN_OK;
 }
 
@@ -255,44 +220,86 @@ TRNI_FN const trn_chip_spec *trni_cost_chip(const trn_matmul_cost_args *args)
     return trn_chip_spec_of(args->generation == TRN_GENERATION_DEFAULT && newest ? TRN_TRAINIUM3 : args->generation);
 }
 
-TRNI_FN trn_status trni_cost_settle(const trn_matmul_cost_args *args, trni_cost *c)
+/* Formats with every default replaced. */
+typedef struct trni_cost_formats {
+    trn_format a, b, dst, psum;
+} trni_cost_formats;
+
+TRNI_FN trni_cost_formats trni_cost_formats_of(const trn_matmul_cost_args *args)
 {
-    const trn_chip_spec *chip = trni_cost_chip(args);
-    const trn_format a = args->a_format, b = args->b_format ? args->b_format : a;
-    const trn_format dst = args->dst_format ? args->dst_format : trn_format_bits(a) == 32 ? TRN_F32 : TRN_BF16;
-    trn_matmul_mode mode = args->mode;
+    const bool transpose = args->mode == TRN_MODE_TRANSPOSE;
+    const trn_format a = args->a_format, b = args->b_format && !transpose ? args->b_format : a;
+    const trn_format narrow = a == TRN_I8 ? TRN_I32 : TRN_BF16, wide = transpose ? a : TRN_F32;
+    const trni_cost_formats f = { a, b,
+                                  args->dst_format ? args->dst_format : trn_format_bits(a) == 32 ? wide
+                                  : transpose && trn_format_bits(a) == 16                        ? a
+                                                                                                 : narrow,
+                                  args->psum_format ? args->psum_format : TRN_F32 };
+    return f;
+}
+
+TRNI_FN trn_status trni_cost_check(const trn_matmul_cost_args *args, const trn_chip_spec *chip,
+                                   const trni_cost_formats *f)
+{
     if (!chip) return trni_fail(args->error, TRN_EINVAL, "generation is %d, not a generation", (int)args->generation);
     if (args->system && args->generation && chip->core->generation != args->generation)
         return trni_fail(args->error, TRN_EINVAL, "generation is %s, but %s is made of %s",
                          trn_generation_name(args->generation), args->system->name, chip->name);
     if ((unsigned)args->stationary > TRN_OPERAND_B)
         return trni_fail(args->error, TRN_EINVAL, "stationary is %d, not an operand", (int)args->stationary);
-    if (!trni_format_valid(dst))
-        return trni_fail(args->error, TRN_EFORMAT, "dst_format is not a format (%d)", (int)dst);
-    trn_status status = trni_cost_sizes(args);
-    if (status == TRN_OK) status = trni_cost_pair(chip->core->generation, a, b, args->error);
-    if (status == TRN_OK) status = trni_cost_mode(chip->core, a, b, &mode, args->error);
-    if (status != TRN_OK) return status;
+    if (args->stationary == TRN_OPERAND_B && (args->sparse_n || args->mode == TRN_MODE_TRANSPOSE))
+        return trni_fail(args->error, TRN_EINVAL, "stationary is b, but the sparse operand, or the data, is a");
+    if (args->accumulate && args->mode == TRN_MODE_TRANSPOSE)
+        return trni_fail(args->error, TRN_EINVAL, "accumulate: a transpose overwrites dst");
+    if (!trni_format_valid(f->dst))
+        return trni_fail(args->error, TRN_EFORMAT, "dst_format is not a format (%d)", (int)f->dst);
+    if (f->psum != TRN_F32 && f->psum != TRN_BF16)
+        return trni_fail(args->error, TRN_EFORMAT, "psum_format is %s, not %s or %s", trn_format_name(f->psum),
+                         trn_format_name(TRN_F32), trn_format_name(TRN_BF16));
+    if (f->psum == TRN_BF16 && !chip->core->bf16_psum)
+        return trni_fail(args->error, TRN_EUNSUPPORTED, "psum_format: PSUM of %s does not hold %s", chip->name,
+                         trn_format_name(TRN_BF16));
+    return trni_cost_sizes(args);
+}
 
+/* Bytes of one element as it lies in HBM: with its share of a block's scale, or its tag if it is stored at all. */
+TRNI_FN double trni_cost_bytes(const trn_matmul_cost_args *args, trn_matmul_mode mode, trn_format format, bool sparse)
+{
+    const double bits = trn_format_bits(format); /* FP4 travels packed */
+    if (mode == TRN_MODE_MX) return (bits + 8.0 / 32) / 8; /* one E8M0 byte for 32 elements */
+    return mode == TRN_MODE_SPARSE && sparse ? (bits + 4) * args->sparse_m / args->sparse_n / 8 : bits / 8;
+}
+
+TRNI_FN trn_status trni_cost_settle(const trn_matmul_cost_args *args, trni_cost *c)
+{
+    const trn_chip_spec *chip = trni_cost_chip(args);
+    const trni_cost_formats f = trni_cost_formats_of(args);
+    trn_status status = trni_cost_check(args, chip, &f);
+    if (status != TRN_OK) return status;
     const trn_core_spec *core = chip->core;
-    const double scale_bits = mode == TRN_MODE_MX ? 8.0 / 32 : 0; /* one E8M0 byte for 32 elements */
+    const trni_speed_args speed = { core, args->mode, { f.a, f.b }, { "a_format", "b_format" },
+                                    { args->is_a_onezero, args->is_b_onezero }, args->fp32r, args->sparse_m,
+                                    args->sparse_n, args->error };
+    if ((status = trni_speed_settle(&speed, &c->speed)) != TRN_OK) return status;
+
     c->chip = chip;
     c->core = core;
-    c->mode = mode;
     c->m = (double)args->m;
-    c->n = (double)args->n;
+    c->n = args->mode == TRN_MODE_TRANSPOSE ? (double)args->k : (double)args->n;
     c->k = (double)args->k;
-    c->passes = a == TRN_F32 || b == TRN_F32 ? core->f32_passes : 1;
-    c->tile_k = core->pe_rows;
-    if (mode == TRN_MODE_DOUBLE_ROW) c->tile_k *= core->f8_products;
-    if (mode == TRN_MODE_MX) c->tile_k *= core->mx_products;
-    c->a_bytes = (trn_format_bits(a) + scale_bits) / 8; /* FP4 travels packed */
-    c->b_bytes = (trn_format_bits(b) + scale_bits) / 8;
-    c->dst_bytes = (double)trn_format_bits(dst) / 8;
-    c->spec_flops_per_s = trni_cost_spec(chip, a, b);
-    c->stationary = args->stationary;
+    c->tile_k = core->pe_rows * c->speed.products;
+    c->longest = f.psum == TRN_BF16 ? core->max_n_bf16 : core->max_n;
+    c->psum_columns = core->psum_partition_bytes / (double)trn_format_bytes(f.psum);
+    c->a_bytes = trni_cost_bytes(args, c->speed.mode, f.a, true);
+    c->b_bytes = trni_cost_bytes(args, c->speed.mode, f.b, false);
+    c->dst_bytes = (double)trn_format_bits(f.dst) / 8;
+    c->spec_flops_per_s = trni_cost_spec(chip, &c->speed, f.a, f.b);
+    const bool a_is_held = c->speed.mode == TRN_MODE_SPARSE || c->speed.mode == TRN_MODE_TRANSPOSE;
+    c->stationary = a_is_held ? TRN_OPERAND_A : args->stationary;
     c->accumulate = args->accumulate;
     c->in_sbuf = args->operands_in_sbuf;
+    c->pack = args->pack_tiles;
+    c->throttle = args->throttle;
     return TRN_OK;
 }
 
@@ -304,28 +311,77 @@ TRNI_FN double trni_tensor_tiles(const trni_cost *c, double held)
     return ceil(c->k / c->tile_k) * ceil(held / c->core->pe_columns);
 }
 
-TRNI_FN double trni_sweep_cycles(const trni_cost *c, double moved)
+/* One operand held, the other moved past it. */
+typedef struct trni_sweeps {
+    double cycles, instructions, tiles, load; /* load: cycles of one LoadStationary */
+    int at_once;                              /* tiles that share the array */
+} trni_sweeps;
+
+/* How many tiles fit beside each other: along rows when K is short, along columns when the held operand is. */
+TRNI_FN int trni_tiles_at_once(const trni_cost *c, double held)
 {
-    return moved > 0 ? fmax(moved, c->core->moving_min_cycles) * c->passes : 0;
+    const trn_core_spec *core = c->core;
+    const trn_matmul_mode mode = c->speed.mode;
+    if (!c->pack || mode == TRN_MODE_SPARSE || mode == TRN_MODE_TRANSPOSE) return 1;
+    const int rows = trni_parts(core->pe_rows, core->row_tile_min, ceil(c->k / c->speed.products));
+    const int columns = trni_parts(core->pe_columns, core->column_tile_min, held);
+    return mode == TRN_MODE_MX || mode == TRN_MODE_DOUBLE_ROW ? rows : rows * columns;
+}
+
+/* The moving operand may be cut into pieces so that all places of the array have something to do: as many as finish
+ * first. */
+TRNI_FN trni_sweeps trni_cost_sweeps(const trni_cost *c, double held, double moved)
+{
+    trni_sweeps best = { 0, 0, trni_tensor_tiles(c, held), 0, trni_tiles_at_once(c, held) };
+    best.load = trni_load_cycles(&c->speed, fmin(held, c->core->pe_columns));
+    for (int cuts = 1; cuts <= best.at_once; cuts++) {
+        const double piece = ceil(moved / cuts);
+        const double cycles = ceil(best.tiles * cuts / best.at_once) * trni_multiply_cycles(&c->speed, piece);
+        if (cuts > 1 && cycles >= best.cycles) continue;
+        best.cycles = cycles;
+        best.instructions = best.tiles * cuts * ceil(piece / c->longest);
+    }
+    return best;
+}
+
+/* Tiles of [128 rows of K, 128 columns], smaller at the edges. */
+TRNI_FN trni_sweeps trni_cost_transposes(const trni_cost *c)
+{
+    const double side = c->core->pe_rows, rows = floor(c->k / side), columns = floor(c->m / side);
+    const double last_row = c->k - rows * side, last_column = c->m - columns * side;
+    trni_sweeps out = { 0, 0, trni_tensor_tiles(c, c->m), 0, 1 };
+    out.cycles = rows * columns * trni_transpose_cycles(&c->speed, side, side) +
+                 rows * trni_transpose_cycles(&c->speed, side, last_column) +
+                 columns * trni_transpose_cycles(&c->speed, last_row, side) +
+                 trni_transpose_cycles(&c->speed, last_row, last_column);
+    out.instructions = out.tiles;
+    out.load = trni_load_cycles(&c->speed, fmin(c->m, side));
+    return out;
+}
+
+/* The first load has nothing to hide behind; the others hide behind a sweep. */
+TRNI_FN double trni_exposed_loads(const trni_sweeps *s)
+{
+    const double turns = ceil(s->tiles / s->at_once);
+    return s->cycles > 0 ? s->load + (turns - 1) * trni_exposed_cycles(s->load, s->cycles / turns) : 0;
 }
 
 TRNI_FN void trni_cost_tensor(const trni_cost *c, trn_core_cost *out)
 {
-    const double a_held = trni_tensor_tiles(c, c->m) * trni_sweep_cycles(c, c->n);
-    const double b_held = trni_tensor_tiles(c, c->n) * trni_sweep_cycles(c, c->m);
-    out->stationary = c->stationary ? c->stationary : b_held < a_held ? TRN_OPERAND_B : TRN_OPERAND_A;
+    const bool transpose = c->speed.mode == TRN_MODE_TRANSPOSE;
+    const trni_sweeps a = transpose ? trni_cost_transposes(c) : trni_cost_sweeps(c, c->m, c->n);
+    const trni_sweeps b = transpose ? a : trni_cost_sweeps(c, c->n, c->m);
+    out->stationary = c->stationary ? c->stationary : b.cycles < a.cycles ? TRN_OPERAND_B : TRN_OPERAND_A;
     const bool a_first = out->stationary == TRN_OPERAND_A;
-    const double held = a_first ? c->m : c->n, moved = a_first ? c->n : c->m;
-    const double tiles = trni_tensor_tiles(c, held), sweep = trni_sweep_cycles(c, moved);
-    const double columns = fmin(held, c->core->pe_columns);
-    const double load = fmax(columns / c->core->load_speedup, c->core->load_min_cycles) * c->passes;
-    const double exposed = tiles * moved > 0 ? load + (tiles - 1) * fmax(load - sweep, 0) : 0;
+    const trni_sweeps *const s = a_first ? &a : &b;
 
-    out->tensor_cycles = a_first ? a_held : b_held;
-    out->rival_cycles = a_first ? b_held : a_held;
-    out->instructions = tiles * ceil(moved / c->core->max_n);
+    out->tensor_cycles = s->cycles;
+    out->rival_cycles = a_first ? b.cycles : a.cycles;
+    out->instructions = s->instructions;
+    out->tiles_at_once = s->at_once;
     out->tensor_s = out->tensor_cycles / c->core->tensor_clock_hz;
-    out->load_stationary_s = exposed / c->core->tensor_clock_hz;
+    out->load_stationary_s = trni_exposed_loads(s) / c->core->tensor_clock_hz;
+    if (c->throttle) out->throttle_s = trni_warm_time(c->core, out->tensor_s) - out->tensor_s;
 }
 
 #define TRNI_RESIDENT_SHARE 0.75
@@ -358,14 +414,22 @@ TRNI_FN void trni_take_cheaper(const trni_cost *c, trni_blocking *best, double a
 
 TRNI_FN trni_blocking trni_cost_blocking(const trni_cost *c)
 {
-    const trni_blocking nothing = { 0, 0, "nothing is read" };
+    const trni_blocking nothing = { 0, 0, "nothing is read" }, once = { 1, 0, "each element once" };
     if (c->m * c->n * c->k <= 0) return nothing;
+    if (c->speed.mode == TRN_MODE_TRANSPOSE) return once;
     trni_blocking best = { 1, trni_panels(c->core, c->m, c->k * c->a_bytes), "a in SBUF" };
     trni_take_cheaper(c, &best, trni_panels(c->core, c->n, c->k * c->b_bytes), 1, "b in SBUF");
-    const double half = c->core->psum_partition_bytes / 4 / 2; /* binary32 columns; the other half drains */
+    const double half = c->psum_columns / 2; /* the other half drains */
     for (double t = 1; half / t >= c->core->pe_columns; t *= 2)
         trni_take_cheaper(c, &best, ceil(c->n / (half / t)), ceil(c->m / (t * c->core->pe_columns)), "PSUM blocks");
     return best;
+}
+
+/* a, b and dst; the identity of a transpose is nothing. */
+TRNI_FN double trni_stored_bytes(const trni_cost *c)
+{
+    const double b = c->speed.mode == TRN_MODE_TRANSPOSE ? 0 : c->k * c->n * c->b_bytes;
+    return c->m * c->k * c->a_bytes + b + c->m * c->n * c->dst_bytes;
 }
 
 TRNI_FN void trni_cost_memory(const trni_cost *c, trn_core_cost *out, const char **blocking)
@@ -374,7 +438,7 @@ TRNI_FN void trni_cost_memory(const trni_cost *c, trn_core_cost *out, const char
     const bool unchanged = c->accumulate && c->k <= 0; /* dst + 0 products: nothing to write */
     const double dst = c->m * c->n * c->dst_bytes;
     const double dst_traffic = unchanged ? 0 : c->accumulate ? 2 * dst : dst;
-    const double stored = c->m * c->k * c->a_bytes + c->k * c->n * c->b_bytes + dst;
+    const double stored = trni_stored_bytes(c);
     out->fits_hbm = stored <= c->chip->hbm_bytes / c->chip->cores;
     *blocking = c->in_sbuf ? "all in SBUF" : way.name;
     if (c->in_sbuf) return;
@@ -390,7 +454,7 @@ TRNI_FN void trni_cost_memory(const trni_cost *c, trn_core_cost *out, const char
 
 TRNI_FN trn_limit trni_cost_limit(const trn_core_cost *cost)
 {
-    const double tensor = cost->tensor_s + cost->load_stationary_s;
+    const double tensor = cost->tensor_s + cost->load_stationary_s + cost->throttle_s;
     const double slowest = fmax(tensor, fmax(cost->hbm_s, cost->dma_s));
     if (cost->time_s <= 0) return TRN_LIMIT_NONE;
     if (cost->startup_s > slowest) return TRN_LIMIT_STARTUP;
@@ -416,20 +480,25 @@ TRNI_FN void trni_cost_core(const trni_cost *c, trn_core_cost *out)
 {
     const char *blocking;
     memset(out, 0, sizeof *out);
-    out->mode = c->mode;
+    out->mode = c->speed.mode;
+    out->speed = c->speed.source;
     trni_cost_tensor(c, out);
     trni_cost_memory(c, out, &blocking);
-    out->time_s = fmax(out->tensor_s + out->load_stationary_s, fmax(out->dma_s, out->hbm_s)) + out->startup_s;
+    const double tensor = out->tensor_s + out->load_stationary_s + out->throttle_s;
+    out->time_s = fmax(tensor, fmax(out->dma_s, out->hbm_s)) + out->startup_s;
     out->limit = trni_cost_limit(out);
     out->limit_name = trn_limit_name(out->limit);
 
+    const bool transpose = c->speed.mode == TRN_MODE_TRANSPOSE;
     const double pe = (double)c->core->pe_rows * c->core->pe_columns;
-    const double peak_cycle = 2 * pe * (c->tile_k / c->core->pe_rows) / c->passes; /* flops */
-    out->flops = 2 * c->m * c->n * c->k;
+    const double peak_cycle = 2 * pe * c->speed.products / c->speed.passes; /* flops */
+    const double useful = transpose ? c->m * c->k * c->speed.passes / c->core->pe_columns /* cycles of full tiles */
+                                    : 2 * c->m * c->n * c->k / peak_cycle;
+    out->flops = transpose ? 0 : 2 * c->m * c->n * c->k;
     out->tflops = out->time_s > 0 ? out->flops / out->time_s / 1e12 : 0;
-    out->tensor_peak_tflops = peak_cycle * c->core->tensor_clock_hz / 1e12;
-    out->fraction_of_peak = out->tflops / out->tensor_peak_tflops;
-    out->utilisation = out->tensor_cycles > 0 ? out->flops / (out->tensor_cycles * peak_cycle) : 0;
+    out->tensor_peak_tflops = transpose ? 0 : peak_cycle * c->core->tensor_clock_hz / 1e12;
+    out->utilisation = out->tensor_cycles > 0 ? useful / out->tensor_cycles : 0;
+    out->fraction_of_peak = out->time_s > 0 ? useful / c->core->tensor_clock_hz / out->time_s : 0;
     out->spec_tflops = c->spec_flops_per_s > 0 ? c->spec_flops_per_s / 1e12 : TRNI_NAN;
     out->fraction_of_spec = out->tflops / out->spec_tflops;
     trni_cost_text(c, blocking, out);
@@ -438,7 +507,7 @@ TRNI_FN void trni_cost_core(const trni_cost *c, trn_core_cost *out)
 /* Do a, b and dst fit, when they are said to stay in SBUF? */
 TRNI_FN trn_status trni_cost_fits(const trni_cost *c, trn_error *error)
 {
-    const double bytes = c->m * c->k * c->a_bytes + c->k * c->n * c->b_bytes + c->m * c->n * c->dst_bytes;
+    const double bytes = trni_stored_bytes(c);
     if (c->in_sbuf && bytes > trn_core_sbuf_bytes(c->core))
         return trni_fail(error, TRN_ELIMIT, "operands_in_sbuf: a, b and dst take %.0f bytes, SBUF of %s has %.0f",
                          bytes, c->core->name, trn_core_sbuf_bytes(c->core));
@@ -472,6 +541,7 @@ TRNI_FN void trni_cost_grid(const trn_matmul_cost_args *args, trni_cost c, int64
     const int64_t m = trni_slice(args->m, cores_m), n = trni_slice(args->n, cores_n);
     c.m = (double)m;
     c.n = (double)n;
+    if (c.speed.mode == TRN_MODE_TRANSPOSE) c.k = c.n;
     if (trni_cost_fits(&c, NULL) != TRN_OK) return;
     trni_cost_core(&c, &core);
     if (out->cores_m > 0 && (core.time_s > out->core.time_s ||
@@ -506,6 +576,7 @@ TRNI_FN trn_status trni_cost_evenly(const trn_matmul_cost_args *args, const trni
 TRNI_FN trn_status trn_matmul_system_cost(const trn_matmul_cost_args *args, trn_system_cost *cost)
 {
     trni_cost c;
+    trn_matmul_cost_args own;
     memset(&c, 0, sizeof c); /* for gcc, which does not see that only a success is read */
     if (!args) return TRN_EINVAL;
     if (!cost) return trni_fail(args->error, TRN_EINVAL, "cost is null");
@@ -515,12 +586,15 @@ TRNI_FN trn_status trn_matmul_system_cost(const trn_matmul_cost_args *args, trn_
     trn_status status = trni_cost_settle(args, &c);
     if (status != TRN_OK) return status;
 
+    own = *args;
+    if (c.speed.mode == TRN_MODE_TRANSPOSE) own.n = own.k;
+    args = &own;
     trn_system_cost out;
     memset(&out, 0, sizeof out);
     const int64_t cores = (int64_t)trn_spec_chips(args->system) * c.chip->cores;
     if (args->split == TRN_SPLIT_EVENLY) {
         status = trni_cost_evenly(args, &c, cores, &out);
-        out.flops = 2 * c.m * c.n * c.k;
+        out.flops = c.speed.mode == TRN_MODE_TRANSPOSE ? 0 : 2 * c.m * c.n * c.k;
     } else if ((status = trni_cost_fits(&c, args->error)) == TRN_OK) {
         trni_cost_core(&c, &out.core);
         out.core_m = args->m;
@@ -531,7 +605,7 @@ TRNI_FN trn_status trn_matmul_system_cost(const trn_matmul_cost_args *args, trn_
         out.flops = out.core.flops * (double)cores;
     }
     if (status != TRN_OK) return status;
-    out.core_k = args->k;
+    out.core_k = c.speed.mode == TRN_MODE_TRANSPOSE ? out.core_n : args->k;
     out.cores = (double)cores;
     out.time_s = out.core.time_s;
     out.tflops = out.time_s > 0 ? out.flops / out.time_s / 1e12 : 0;
