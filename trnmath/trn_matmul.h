@@ -31,11 +31,8 @@
 
 #include <stdlib.h>
 
+#include "trn_share.h"
 #include "trn_tensor_engine.h"
-
-#if defined(_OPENMP)
-#include <omp.h>
-#endif
 
 typedef struct trn_matmul_args {
     trn_generation generation;
@@ -80,19 +77,6 @@ typedef struct trni_cut {
     bool few, thin;
     size_t a_floats, b_floats, local_floats, psum_floats, thread_bytes;
 } trni_cut;
-
-TRNI_FN int64_t trni_min64(int64_t a, int64_t b) { return a < b ? a : b; }
-TRNI_FN int64_t trni_ceil_div(int64_t a, int64_t b) { return a / b + (a % b != 0); }
-TRNI_FN int64_t trni_round_up(int64_t a, int64_t to) { return trni_ceil_div(a, to) * to; }
-
-TRNI_FN int trni_threads(void)
-{
-#if defined(_OPENMP)
-    return omp_in_parallel() ? 1 : omp_get_max_threads();
-#else
-    return 1;
-#endif
-}
 
 /* Threads along M and N so that blocks are as square as can be (least packing), and no thread is without work. */
 TRNI_FN void trni_cut_threads(trni_cut *cut, int64_t m, int64_t n, int64_t k, const trni_array *array)
