@@ -39,7 +39,6 @@
 #include "trn_random.h"
 #include "trn_round.h"
 #include "trn_share.h"
-#include "trn_share.h"
 #include "trn_spec.h"
 #include "trn_systolic.h"
 #include "trn_systolic_feed.h"
