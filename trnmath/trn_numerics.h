@@ -18,13 +18,17 @@
  * CONTENTS
  *     trn_numerics            the fields
  *     trn_chain_layout, trn_merge, trn_product, trn_group, trn_accumulator, trn_fp32_mode, trn_tf32_input   values
- *     trn_mx_scale, trn_sr_where, trn_reduce_order   values, too
+ *     trn_int32_overflow, trn_mx_scale, trn_sr_where, trn_reduce_order   values, too
  *     trn_numerics_default    the defaults of a generation
  *     trn_numerics_parse      from text: "chains=1,product=bf16", or a preset's name
+ *     trn_numerics_format     to the shortest text that parses back to the same
  *     trn_numerics_explain    every field: value, default, source, alternatives
  *     trn_numerics_check      are all values legal?
+ *     trn_numerics_preset     the presets: name, settings, source
  *
- * Presets: trn1 trn2 trn3 (the defaults), single_chain, bf16_products, exact.
+ * Presets: trn1 trn2 trn3 (the defaults), single_chain, bf16_products, exact; and other makers' matrix units, whose
+ * results have been published, to hold the machinery against answers of hardware: nv_volta nv_turing nv_ampere nv_ada
+ * nv_ada_fp8 nv_hopper nv_hopper_fp8 nv_blackwell amd_cdna2 amd_cdna3 amd_cdna3_fp8.
  *
  * KNOWN FROM: each row of the table below says it: `documented`, `measured` (by whom) or `assumed` (why).
  */
@@ -57,7 +61,13 @@ typedef enum trn_group {
 typedef enum trn_accumulator {
     TRN_ACCUMULATOR_NEAREST_EVEN = 0,
     TRN_ACCUMULATOR_TOWARD_ZERO, /* chain and merge additions truncate; the addition into PSUM does not */
-    TRN_ACCUMULATOR_EXACT        /* no chains: the exact sum of the tile, rounded once to binary32 */
+    TRN_ACCUMULATOR_EXACT,       /* no chains: the exact sum of the tile, rounded once to binary32 */
+    /* The matrix units of other makers (trn_systolic_aligned.h): no chains, but blocks of products that enter PSUM one
+     * block after the other. Chains, merge, product, group, accumulator_bits and fp32_mode=split have no part in them. */
+    TRN_ACCUMULATOR_ALIGNED,        /* products and PSUM cut at one place below the largest, summed, rounded once */
+    TRN_ACCUMULATOR_ALIGNED_LATE,   /* the products alone; their sum meets PSUM in a second alignment, rounding down */
+    TRN_ACCUMULATOR_ALIGNED_HALVES, /* even and odd products apart, then as ALIGNED_LATE */
+    TRN_ACCUMULATOR_PAIRWISE        /* binary32 all along: neighbours are added, their sums, …, and the last to PSUM */
 } trn_accumulator;
 
 typedef enum trn_fp32_mode {
@@ -70,6 +80,11 @@ typedef enum trn_tf32_input {
     TRN_TF32_NEAREST_EVEN = 0, /* a container whose low 13 bits are not zero is rounded */
     TRN_TF32_TRUNCATE          /* or cut */
 } trn_tf32_input;
+
+typedef enum trn_int32_overflow {
+    TRN_INT32_WRAP = 0, /* the sum of I8 products modulo 2^32 */
+    TRN_INT32_SATURATE  /* it stops at the largest and the smallest int32 */
+} trn_int32_overflow;
 
 typedef enum trn_mx_scale {
     TRN_MX_SCALE_NEURON = 0, /* twice OCP's: the QuantizeMX instruction */
@@ -96,8 +111,14 @@ typedef struct trn_numerics {
     trn_group group;
     trn_accumulator accumulator;
     int accumulator_bits;          /* significand bits of chain and merge additions, 24..53; 0 = 24 */
+    int aligned_bytes;             /* bytes of each operand in one block: 4, 8, 16, 32, 64; 0 = 16, i.e. 8 products of F16 */
+    int aligned_bits;              /* fraction bits kept below the largest exponent of a block, 10..40; 0 = 24 */
+    int aligned_result_bits;       /* significand bits of PSUM after a block, 8..24; 0 = 24 */
+    int aligned_floor;             /* a block's largest exponent counts as at least -aligned_floor, 1..300; 0 = 126 */
+    trn_rounding aligned_rounding; /* of a block's sum: TRN_NEAREST_EVEN or TRN_TOWARD_ZERO */
     trn_fp32_mode fp32_mode;
     trn_tf32_input tf32_input;
+    trn_int32_overflow int32_overflow;
     bool flush_inputs;             /* an operand that is subnormal in its own format becomes a zero of its sign */
     bool flush_products;           /* an exact product below 2^-126 becomes a zero of its sign */
     bool flush_sums;               /* a sum below 2^-126 becomes a zero of its sign */
@@ -136,7 +157,14 @@ TRNI_FN const trni_field *trni_numerics_fields(int *count)
     static const trni_choice accumulator[] = { { "nearest_even", TRN_ACCUMULATOR_NEAREST_EVEN },
                                                { "toward_zero", TRN_ACCUMULATOR_TOWARD_ZERO },
                                                { "exact", TRN_ACCUMULATOR_EXACT },
+                                               { "aligned", TRN_ACCUMULATOR_ALIGNED },
+                                               { "aligned_late", TRN_ACCUMULATOR_ALIGNED_LATE },
+                                               { "aligned_halves", TRN_ACCUMULATOR_ALIGNED_HALVES },
+                                               { "pairwise", TRN_ACCUMULATOR_PAIRWISE },
                                                { NULL, 0 } };
+    static const trni_choice bytes[] = { { "4", 4 }, { "8", 8 }, { "16", 16 }, { "32", 32 }, { "64", 64 }, { NULL, 0 } };
+    static const trni_choice down[] = { { "nearest_even", TRN_NEAREST_EVEN }, { "toward_zero", TRN_TOWARD_ZERO }, { NULL, 0 } };
+    static const trni_choice int32[] = { { "wrap", TRN_INT32_WRAP }, { "saturate", TRN_INT32_SATURATE }, { NULL, 0 } };
     static const trni_choice fp32[] = { { "native", TRN_FP32_NATIVE }, { "split", TRN_FP32_SPLIT }, { "fp32r", TRN_FP32_R }, { NULL, 0 } };
     static const trni_choice tf32[] = { { "nearest_even", TRN_TF32_NEAREST_EVEN }, { "truncate", TRN_TF32_TRUNCATE }, { NULL, 0 } };
     static const trni_choice onoff[] = { { "off", 0 }, { "on", 1 }, { NULL, 0 } };
@@ -166,9 +194,20 @@ TRNI_FN const trni_field *trni_numerics_fields(int *count)
         TRNI_FIELD(accumulator, accumulator, 0, 0, 0,
                    "assumed: truncating adders are contradicted by the published figures (24 units against 4), one exact sum too (2)"),
         TRNI_FIELD(accumulator_bits, NULL, 24, 53, 24, "assumed: FP32 is documented; a 26-bit single chain fits some published figures"),
+        TRNI_FIELD(aligned_bytes, bytes, 0, 0, 16,
+                   "measured: 8 bytes on V100, 16 on A100, Ada and MI300, 32 on H100 and B200 (Khattak and Mikaitis 2025, MMA-Sim 2025)"),
+        TRNI_FIELD(aligned_bits, NULL, 10, 40, 24,
+                   "measured: 23 on V100, 24 on T4, A100, Ada and MI300, 25 on H100 and B200, 13 for FP8 on Ada and H100 (same sources)"),
+        TRNI_FIELD(aligned_result_bits, NULL, 8, 24, 24, "measured: 24, but 14 for FP8 on Ada and H100 (same sources)"),
+        TRNI_FIELD(aligned_floor, NULL, 1, 300, 126,
+                   "measured: 132 on A100 and 133 on H100 and B200 (Khattak and Mikaitis 2025); MMA-Sim has 126 for all"),
+        TRNI_FIELD(aligned_rounding, down, 0, 0, 0, "measured: toward zero on NVIDIA's units, nearest even on AMD's (same sources)"),
         TRNI_FIELD(fp32_mode, fp32, 0, 0, 0,
-                   "assumed: FP32 matmuls run as two instructions of high and low halves; a measured Trn1 error shows that all 24 bits take part"),
+                   "assumed: FP32 matmuls run as two instructions of high and low halves; a measured Trn1 error shows that all 24 bits take "
+                   "part; of FP32R only the name is public"),
         TRNI_FIELD(tf32_input, tf32, 0, 0, 0, "assumed: not public whether the low 13 bits are rounded or ignored"),
+        TRNI_FIELD(int32_overflow, int32, 0, 0, 0,
+                   "assumed: INT8 matmuls are listed for Trainium1 without a word on sums beyond 32 bits"),
         TRNI_FIELD(flush_inputs, onoff, 0, 0, 0, "assumed: a patent normalises subnormal operands; the guides are silent"),
         TRNI_FIELD(flush_products, onoff, 0, 0, 0, "assumed: the guides are silent"),
         TRNI_FIELD(flush_sums, onoff, 0, 0, 0, "assumed: the guides are silent"),
@@ -288,34 +327,103 @@ TRNI_FN trn_status trni_numerics_setting(trn_numerics *n, const char *text, size
     return TRN_EINVAL;
 }
 
+/* ---- presets ---- */
+
+typedef struct trni_preset {
+    const char *name, *setting, *source;
+} trni_preset;
+
+/* A device that multiplies FP8 by other rules than wider formats has two rows. AMD's CDNA1 has none: the two published
+ * models of it contradict each other. */
+TRNI_FN const trni_preset *trni_numerics_presets(int *count)
+{
+    static const trni_preset preset[] = {
+        { "trn2", "", "the default of every field" },
+        { "trn1", "", "as trn2: the generations differ in what they can do, not in what is assumed of them" },
+        { "trn3", "", "as trn2" },
+        { "single_chain", "chains=1", "assumed: the plainest array; published device figures contradict it" },
+        { "bf16_products", "product=bf16", "assumed: third parties' reading of errors that the output cast explains as well" },
+        { "exact", "accumulator=exact", "no machine: the reference that errors are measured against" },
+        { "nv_volta", "accumulator=aligned,aligned_bytes=8,aligned_bits=23,aligned_rounding=toward_zero",
+          "measured: V100, F16 (Fasi et al. 2021; Khattak and Mikaitis 2025: their 5000 results, reproduced)" },
+        { "nv_turing", "accumulator=aligned,aligned_rounding=toward_zero",
+          "measured: T4, F16 (Fasi et al. 2021 for the bits, MMA-Sim 2025 for the size of a block)" },
+        { "nv_ampere", "accumulator=aligned,aligned_floor=132,aligned_rounding=toward_zero,tf32_input=truncate",
+          "measured: A100 and A2, F16, BF16 and TF32 (Khattak and Mikaitis 2025: their 30000 results, reproduced)" },
+        { "nv_ada", "accumulator=aligned,aligned_floor=132,aligned_rounding=toward_zero,tf32_input=truncate",
+          "measured: RTX 1000 Ada and L40S, F16, BF16 and TF32 (same source: 30000 results, reproduced)" },
+        { "nv_ada_fp8",
+          "accumulator=aligned,aligned_bits=13,aligned_result_bits=14,aligned_floor=132,aligned_rounding=toward_zero",
+          "measured: RTX 1000 Ada and L40S, E4M3FN and E5M2 (same source: 20000 results, reproduced)" },
+        { "nv_hopper",
+          "accumulator=aligned,aligned_bytes=32,aligned_bits=25,aligned_floor=133,aligned_rounding=toward_zero,"
+          "tf32_input=truncate",
+          "measured: H100 and H200, F16, BF16 and TF32 (same source: 30000 results, reproduced)" },
+        { "nv_hopper_fp8",
+          "accumulator=aligned,aligned_bytes=32,aligned_bits=13,aligned_result_bits=14,aligned_floor=133,"
+          "aligned_rounding=toward_zero",
+          "measured: H100 and H200, E4M3FN and E5M2 into a fresh PSUM (same source: 20000 results, reproduced)" },
+        { "nv_blackwell",
+          "accumulator=aligned,aligned_bytes=32,aligned_bits=25,aligned_floor=133,aligned_rounding=toward_zero,"
+          "tf32_input=truncate",
+          "measured: B200, F16, BF16 and TF32 (same source: 15000 results, reproduced); FP8 and MX as in MMA-Sim 2025" },
+        { "amd_cdna2", "accumulator=pairwise,aligned_bytes=8,flush_inputs=on,flush_products=on,flush_sums=on",
+          "measured: MI210 and MI250, F16 and BF16 (MMA-Sim 2025 and Khattak and Mikaitis 2026 agree); BF16 instructions "
+          "without _1k: aligned_bytes=4" },
+        { "amd_cdna3", "accumulator=aligned_late,tf32_input=truncate",
+          "measured: MI300, F16, BF16 and XF32 (same sources, which agree)" },
+        { "amd_cdna3_fp8", "accumulator=aligned_halves,fp8_bias=8",
+          "measured: MI300, FP8 (same sources); its E4M3FNUZ is E4M3FN with bias 8, but for the codes 7f, 80 and ff" },
+    };
+    *count = (int)(sizeof preset / sizeof preset[0]);
+    return preset;
+}
+
+/* The name of preset `index`, what it sets and where that comes from (either may be null); null beyond the last. */
+TRNI_FN const char *trn_numerics_preset(int index, const char **setting, const char **source)
+{
+    int count;
+    const trni_preset *preset = trni_numerics_presets(&count);
+    if (index < 0 || index >= count) return NULL;
+    if (setting) *setting = preset[index].setting;
+    if (source) *source = preset[index].source;
+    return preset[index].name;
+}
+
+/* ---- text ---- */
+
+/* The preset of that name; null: there is none. */
+TRNI_FN const trni_preset *trni_numerics_find_preset(const char *name, size_t length)
+{
+    int count;
+    const trni_preset *preset = trni_numerics_presets(&count);
+    for (int i = 0; i < count; i++)
+        if (strlen(preset[i].name) == length && memcmp(preset[i].name, name, length) == 0) return &preset[i];
+    return NULL;
+}
+
+/* Settings, separated by commas; with `presets`, names of those too. */
+TRNI_FN trn_status trni_numerics_settings(trn_numerics *n, const char *text, bool presets)
+{
+    while (*text) {
+        const size_t length = strcspn(text, ",");
+        const trni_preset *preset = presets ? trni_numerics_find_preset(text, length) : NULL;
+        if (preset) *n = trn_numerics_default(TRN_GENERATION_DEFAULT);
+        if (preset && trni_numerics_settings(n, preset->setting, false) != TRN_OK) return TRN_EINVAL;
+        if (!preset && trni_numerics_setting(n, text, length) != TRN_OK) return TRN_EINVAL;
+        text += length;
+        if (*text == ',' && *++text == '\0') return TRN_EINVAL; /* a comma promises one more setting */
+    }
+    return TRN_OK;
+}
+
 /* Fills *n from text: settings "field=value" and preset names, separated by commas, applied left to right to the
  * defaults, so that the text alone says what *n is; a preset starts over. TRN_EINVAL leaves *n alone. */
 TRNI_FN trn_status trn_numerics_parse(trn_numerics *n, const char *text)
 {
-    static const struct { const char *name, *setting; } preset[] = {
-        { "trn1", NULL },
-        { "trn2", NULL },
-        { "trn3", NULL },
-        { "single_chain", "chains=1" },
-        { "bf16_products", "product=bf16" },
-        { "exact", "accumulator=exact" },
-    };
     if (!n || !text) return TRN_EINVAL;
     trn_numerics result = trn_numerics_default(TRN_GENERATION_DEFAULT);
-    while (*text) {
-        const size_t length = strcspn(text, ",");
-        const char *setting = text;
-        size_t setting_length = length;
-        for (unsigned i = 0; i < sizeof preset / sizeof preset[0]; i++) {
-            if (strlen(preset[i].name) != length || memcmp(preset[i].name, text, length) != 0) continue;
-            result = trn_numerics_default(TRN_GENERATION_DEFAULT);
-            setting = preset[i].setting;
-            setting_length = setting ? strlen(setting) : 0;
-        }
-        if (setting && trni_numerics_setting(&result, setting, setting_length) != TRN_OK) return TRN_EINVAL;
-        text += length;
-        if (*text == ',' && *++text == '\0') return TRN_EINVAL; /* a comma promises one more setting */
-    }
+    if (trni_numerics_settings(&result, text, true) != TRN_OK) return TRN_EINVAL;
     *n = result;
     return TRN_OK;
 }
@@ -339,6 +447,48 @@ TRNI_FN void trni_append_value(char *text, size_t size, size_t *at, const trni_f
         }
     if (value == 0) trni_append(text, size, at, "the format's own"); /* fp8_bias */
     else trni_append(text, size, at, "%d", value);
+}
+
+enum { TRN_NUMERICS_TEXT = 1024 }; /* characters: more than the longest text of trn_numerics_format */
+
+/* "start,field=value,…" for every field in which n is not `from`; false: a value that text cannot say. */
+TRNI_FN bool trni_numerics_differences(const trn_numerics *n, const trn_numerics *from, const char *start, char *text)
+{
+    int count;
+    size_t at = 0;
+    const trni_field *f = trni_numerics_fields(&count);
+    text[0] = '\0';
+    trni_append(text, TRN_NUMERICS_TEXT, &at, "%s", start);
+    for (int i = 0; i < count; i++) {
+        const int value = trni_field_get(n, &f[i]);
+        if (value == trni_field_get(from, &f[i])) continue;
+        if (value == 0 && !f[i].choice) return false; /* fp8_bias: the format's own again */
+        trni_append(text, TRN_NUMERICS_TEXT, &at, "%s%s=", at ? "," : "", f[i].name);
+        trni_append_value(text, TRN_NUMERICS_TEXT, &at, &f[i], value);
+    }
+    return true;
+}
+
+/* Writes the shortest text that trn_numerics_parse reads back to the same: settings, or a preset's name and settings.
+ * Null n: the defaults, whose text is "trn2". TRN_EINVAL: an illegal value; TRN_ENOSPC: more than `size` characters with
+ * the closing zero (TRN_NUMERICS_TEXT are enough); either leaves `text` alone. */
+TRNI_FN trn_status trn_numerics_format(const trn_numerics *n, char *text, size_t size)
+{
+    char best[TRN_NUMERICS_TEXT], trial[TRN_NUMERICS_TEXT];
+    trn_numerics resolved, from = trn_numerics_default(TRN_GENERATION_DEFAULT);
+    int count;
+    const trni_preset *preset = trni_numerics_presets(&count);
+    if (!text || trni_numerics_resolve(n, TRN_GENERATION_DEFAULT, &resolved, NULL) != TRN_OK) return TRN_EINVAL;
+    (void)trni_numerics_differences(&resolved, &from, "", best); /* from the defaults text can say everything */
+    for (int i = 0; i < count; i++) {
+        if (trn_numerics_parse(&from, preset[i].name) != TRN_OK) return TRN_EINVAL;
+        if (!trni_numerics_differences(&resolved, &from, preset[i].name, trial)) continue;
+        if (!best[0] || strlen(trial) < strlen(best)) memcpy(best, trial, sizeof best);
+    }
+    const size_t length = strlen(best) + 1;
+    if (length > size) return TRN_ENOSPC;
+    memcpy(text, best, length);
+    return TRN_OK;
 }
 
 /* Calls line(user, text) once per field: "chains = 4 (default 4; 1, 2, 4, 8, 16) - assumed: …". Null n: the defaults. */

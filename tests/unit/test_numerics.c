@@ -21,8 +21,14 @@ static const struct {
     { "group", "sequential" },
     { "accumulator", "nearest_even" },
     { "accumulator_bits", "24" },
+    { "aligned_bytes", "16" },
+    { "aligned_bits", "24" },
+    { "aligned_result_bits", "24" },
+    { "aligned_floor", "126" },
+    { "aligned_rounding", "nearest_even" },
     { "fp32_mode", "native" },
     { "tf32_input", "nearest_even" },
+    { "int32_overflow", "wrap" },
     { "flush_inputs", "off" },
     { "flush_products", "off" },
     { "flush_sums", "off" },
@@ -279,7 +285,7 @@ static void explain_and_parse_agree(void **state)
             assert_string_equal(value, value_of(&again, name));
         }
     }
-    assert_int_equal(39, tried); /* all the values of the fields that have names for them */
+    assert_int_equal(53, tried); /* all the values of the fields that have names for them */
 }
 
 /* ---- illegal values ---- */
@@ -314,10 +320,22 @@ static void illegal_values_are_named(void **state)
     ILLEGAL(merge, (trn_merge)2);
     ILLEGAL(product, (trn_product)7);
     ILLEGAL(group, (trn_group)2);
-    ILLEGAL(accumulator, (trn_accumulator)3);
+    ILLEGAL(accumulator, (trn_accumulator)7);
+    ILLEGAL(accumulator, (trn_accumulator)-1);
+    ILLEGAL(aligned_bytes, 1);
+    ILLEGAL(aligned_bytes, 12);
+    ILLEGAL(aligned_bytes, 128);
+    ILLEGAL(aligned_bits, 9);
+    ILLEGAL(aligned_bits, 41);
+    ILLEGAL(aligned_result_bits, 7);
+    ILLEGAL(aligned_result_bits, 25);
+    ILLEGAL(aligned_floor, -126);
+    ILLEGAL(aligned_floor, 301);
+    ILLEGAL(aligned_rounding, TRN_STOCHASTIC);
+    ILLEGAL(int32_overflow, (trn_int32_overflow)2);
     ILLEGAL(accumulator_bits, 23);
     ILLEGAL(accumulator_bits, 54);
-    ILLEGAL(fp32_mode, (trn_fp32_mode)2);
+    ILLEGAL(fp32_mode, (trn_fp32_mode)3);
     ILLEGAL(tf32_input, (trn_tf32_input)2);
     ILLEGAL(psum_format, TRN_F16);
     ILLEGAL(psum_format, (trn_format)99);
