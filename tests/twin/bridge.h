@@ -66,6 +66,8 @@ static inline twin_numerics bridge_numerics(const trn_numerics *n)
     if (n->accumulator_bits) t.adder_bits = n->accumulator_bits;
     t.group_exact = n->group == TRN_GROUP_EXACT;
     t.split = n->fp32_mode == TRN_FP32_SPLIT;
+    t.fp32r = n->fp32_mode == TRN_FP32_R;
+    t.int32_saturates = n->int32_overflow == TRN_INT32_SATURATE;
     t.fp8_bias = n->fp8_bias;
     t.tf32_truncate = n->tf32_input == TRN_TF32_TRUNCATE;
     t.flush_inputs = n->flush_inputs;
