@@ -29,6 +29,7 @@
 
 #include "trn_numerics.h"
 #include "trn_round.h"
+#include "trn_systolic_aligned.h"
 
 enum { TRNI_ARRAY_ROWS = 128, TRNI_MAX_CHAINS = 16, TRNI_MAX_GROUP = 4 };
 
@@ -158,8 +159,9 @@ typedef struct trni_tile {
     const float *x, *w;   /* operands, decoded: [rows][group] */
     const int16_t *scale; /* MX: the exponent e_x + e_w of each row, or TRNI_SCALE_NAN; null: no scales */
     int rows, group;
-    int first_row; /* of the array */
-    bool f32;      /* an operand is F32: fp32_mode applies */
+    int first_row;   /* of the array */
+    bool f32;        /* an operand is F32: fp32_mode applies */
+    trni_formats of; /* the operands' formats: the accumulators without chains look at more than values */
 } trni_tile;
 
 enum { TRNI_SCALE_NAN = 0x7fff };
@@ -286,9 +288,21 @@ TRNI_FN double trni_merged(double *s, int count, const trn_numerics *n)
     return s[0];
 }
 
+/* No chains, and PSUM takes part in sums that are not plain additions. */
+TRNI_FN bool trni_has_blocks(const trn_numerics *n) { return n->accumulator >= TRN_ACCUMULATOR_ALIGNED; }
+
+TRNI_FN float trni_blocks_onto(float psum, bool fresh, const trni_tile *t, const trn_numerics *n)
+{
+    const trni_pairs pairs = { t->x, t->w, t->scale, t->group, t->rows * t->group, t->of };
+    for (int row = 0; t->scale && row < t->rows; row++)
+        if (t->scale[row] == TRNI_SCALE_NAN) return trni_float(TRNI_F32_NAN);
+    return trni_aligned_onto(psum, fresh, &pairs, n);
+}
+
 /* What is written or added to PSUM, as design semantics define it. */
 TRNI_FN float trni_tile_of(const trni_tile *t, const trn_numerics *n)
 {
+    if (trni_has_blocks(n)) return trni_blocks_onto(0, true, t, n);
     if (n->accumulator == TRN_ACCUMULATOR_EXACT) return (float)trni_exact_tile(t, n);
     const trni_chains c = trni_chains_of(n, t->first_row, t->rows);
     const bool split = t->f32 && n->fp32_mode == TRN_FP32_SPLIT, fmaf_steps = t->group == 1 && !t->scale && trni_steps_are_fmaf(n);
@@ -311,15 +325,17 @@ TRNI_FN float trni_psum_add(float psum, float t, const trn_numerics *n)
 /* PSUM after one more tile; fresh: it holds nothing yet, and is overwritten. */
 TRNI_FN float trni_tile_onto(float psum, bool fresh, const trni_tile *t, const trn_numerics *n)
 {
+    if (trni_has_blocks(n)) return trni_blocks_onto(psum, fresh, t, n);
     const float sum = trni_tile_of(t, n);
     return fresh ? sum : trni_psum_add(psum, sum, n);
 }
 
 /* One tile for one output element: x[p], w[p] are the operands of row p < rows <= 128, already decoded; `f32` says that
- * an operand is F32 (fp32_mode applies). Returns what is written or added to PSUM. */
+ * an operand is F32 (fp32_mode applies); accumulators without chains take the others for BF16. Returns what is written
+ * or added to PSUM. */
 TRNI_FN float trn_systolic_tile(const float *x, const float *w, int rows, bool f32, const trn_numerics *n)
 {
-    const trni_tile t = { x, w, NULL, rows, 1, 0, f32 };
+    const trni_tile t = { x, w, NULL, rows, 1, 0, f32, { f32 ? 4 : 2, -126, -126 } };
     return trni_tile_of(&t, n);
 }
 

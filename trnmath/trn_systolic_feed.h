@@ -30,6 +30,7 @@
 
 #include "trn_convert.h"
 #include "trn_numerics.h"
+#include "trn_systolic_aligned.h"
 
 /* ---- operands: a matrix of `lanes` rows (of a) or columns (of b), each `depth` long along K ----
  *
@@ -78,6 +79,13 @@ TRNI_FN trni_operand trni_operand_of(const trn_tensor *t, int lane_axis, int dep
 TRNI_INLINE const unsigned char *trni_operand_at(const trni_operand *o, int64_t lane, int64_t k)
 {
     return o->data + (lane * o->lane_stride + k * o->depth_stride) * o->bytes;
+}
+
+/* What the accumulators without chains want to know of a and b. */
+TRNI_FN trni_formats trni_formats_of(const trni_operand *a, const trni_operand *b)
+{
+    const trni_formats f = { (int)(a->bytes > b->bytes ? a->bytes : b->bytes), 1 - a->info.bias, 1 - b->info.bias };
+    return f;
 }
 
 /* One slot of every row, as an operand without slots. */

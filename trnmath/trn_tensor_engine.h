@@ -179,7 +179,7 @@ TRNI_FN void trni_define_element(const trni_product *p, int64_t m, int64_t n)
         const int rows = p->a.depth - k < rules->k_tile ? (int)(p->a.depth - k) : rules->k_tile;
         trni_operand_gather(&p->a, m, k, 1, rows, rules->flush_inputs, x, 1);
         trni_operand_gather(&p->b, n, k, 1, rows, rules->flush_inputs, w, 1);
-        const trni_tile one = { x, w, NULL, rows, 1, 0, p->f32 };
+        const trni_tile one = { x, w, NULL, rows, 1, 0, p->f32, trni_formats_of(&p->a, &p->b) };
         psum = trni_psum_rounded(p, trni_tile_onto(psum, fresh, &one, rules), tile, m, n);
         fresh = false;
     }

@@ -15,7 +15,7 @@
  *     numbers    trn_format.h trn_round.h trn_random.h trn_numerics.h
  *     machines   trn_spec.h trn_tensor_cycles.h trn_cost.h
  *     data       trn_tensor.h trn_cast_kernels.h trn_cast.h trn_convert.h trn_pack.h trn_mx.h
- *     engines    trn_systolic.h trn_systolic_feed.h trn_systolic_panels.h trn_tensor_engine.h
+ *     engines    trn_systolic_aligned.h trn_systolic.h trn_systolic_feed.h trn_systolic_panels.h trn_tensor_engine.h
  *     one core   trn_matmul.h
  *     ground     trn_base.h trn_cpu.h trn_share.h
  *
@@ -41,6 +41,7 @@
 #include "trn_share.h"
 #include "trn_spec.h"
 #include "trn_systolic.h"
+#include "trn_systolic_aligned.h"
 #include "trn_systolic_feed.h"
 #include "trn_systolic_panels.h"
 #include "trn_tensor.h"
