@@ -16,7 +16,7 @@
  *     machines   trn_spec.h trn_tensor_cycles.h trn_cost.h
  *     data       trn_tensor.h trn_cast_kernels.h trn_cast.h trn_convert.h trn_pack.h trn_mx.h
  *     engines    trn_systolic_aligned.h trn_systolic.h trn_systolic_feed.h trn_systolic_panels.h trn_tensor_engine.h
- *     one core   trn_matmul.h
+ *     one core   trn_matmul.h trn_core.h
  *     ground     trn_base.h trn_cpu.h trn_share.h
  *
  * KNOWN FROM: each header's own lines.
@@ -28,6 +28,7 @@
 #include "trn_cast.h"
 #include "trn_cast_kernels.h"
 #include "trn_convert.h"
+#include "trn_core.h"
 #include "trn_cost.h"
 #include "trn_cpu.h"
 #include "trn_format.h"
