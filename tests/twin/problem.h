@@ -86,8 +86,8 @@ static const trn_generation problem_generations[3] = { TRN_TRAINIUM1, TRN_TRAINI
 /* A mode, a generation and a pair that go together. */
 static inline void problem_legal_case(problem_mode *mode, trn_generation *generation, int *a, int *b, uint64_t *rng)
 {
+    *mode = (problem_mode)cases_below(rng, PROBLEM_MODES);
     do {
-        *mode = (problem_mode)cases_below(rng, PROBLEM_MODES);
         *generation = problem_generations[cases_below(rng, 3)];
         *a = cases_below(rng, TWIN_FORMATS + 1);
         *b = cases_below(rng, TWIN_FORMATS + 1);
