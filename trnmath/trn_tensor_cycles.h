@@ -326,26 +326,27 @@ TRNI_FN void trni_throttle_turn(const trn_core_spec *core, trni_throttle *t)
     t->now_s = t->busy_s = 0;
 }
 
-/* Whole windows that change nothing are passed at once, so that an hour takes no longer than a second. */
-TRNI_FN double trni_throttle_skip(const trn_core_spec *core, trni_throttle *t, double seconds)
-{
-    const double windows = floor(seconds / core->tensor_warm_up_s);
-    t->elapsed_s += windows * core->tensor_warm_up_s;
-    return seconds - windows * core->tensor_warm_up_s;
-}
-
+/* A cold engine that waits stays cold: its next window begins with its next work. */
 TRNI_FN void trni_throttle_wait(const trn_core_spec *core, trni_throttle *t, double seconds)
 {
     const double window = core->tensor_warm_up_s;
-    if (window <= 0) t->elapsed_s += seconds;
-    while (window > 0 && seconds > 0) {
+    while (t->warm_s > 0 && seconds > 0) {
         const double left = window - t->now_s;
         t->now_s += fmin(seconds, left);
         if (seconds < left) return;
         seconds -= left;
         trni_throttle_turn(core, t);
-        if (t->warm_s <= 0) seconds = trni_throttle_skip(core, t, seconds);
     }
+    t->elapsed_s += seconds;
+}
+
+/* Windows full of work change nothing for a warm engine and are passed at once, so that an hour takes no longer than a
+ * second. */
+TRNI_FN double trni_throttle_skip(const trn_core_spec *core, trni_throttle *t, double work)
+{
+    const double windows = floor(work / core->tensor_warm_up_s);
+    t->elapsed_s += windows * core->tensor_warm_up_s;
+    return work - windows * core->tensor_warm_up_s;
 }
 
 /* `work`: seconds at full speed. */
