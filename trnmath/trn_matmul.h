@@ -13,8 +13,9 @@
  *         return 0;
  *     }
  *
- * DOES: dst = a @ b, or dst += a @ b, for any M, N, K >= 0 and any strides; F32, TF32, BF16 and F16 operands; F32, BF16
- *     and F16 results with one rounding at the end. K in tiles of 128 rows, ascending, added to PSUM in binary32. Uses
+ * DOES: dst = a @ b, or dst += a @ b, for any M, N, K >= 0 and any strides; all operands of the Tensor engine (F32, TF32,
+ *     BF16, F16, FP8, int8, MX with its scales), double rows; F32, BF16, F16 and FP8 results with one rounding at the
+ *     end. K in tiles of 128 rows (256 deep with double rows, 512 with MX), ascending, added to PSUM in binary32. Uses
  *     OpenMP when compiled with it: threads split outputs, never sums, so the bits do not depend on their number.
  * DOES NOT: enforce tile limits (trn_tensor_engine.h does), or compute in any other order than trn_numerics says.
  *
@@ -35,14 +36,15 @@
 #include "trn_tensor_engine.h"
 
 typedef struct trn_matmul_args {
-    trn_generation generation;
-    trn_tensor dst;              /* [M, N] F32, BF16, F16 */
+    trn_generation generation;   /* 0 = Trainium2, or Trainium3 for MX and E4M3FN */
+    trn_tensor dst;              /* [M, N] F32, BF16, F16, FP8; I32 for int8 operands */
     trn_tensor a;                /* [M, K] */
     trn_tensor b;                /* [K, N] */
-    trn_tensor a_scale, b_scale; /* MX scales; rank 0 = none */
+    trn_tensor a_scale, b_scale; /* MX: [M, K/32] and [N, K/32] E8M0; rank 0 = none */
     bool accumulate;             /* PSUM starts as dst instead of fresh */
-    bool double_row;             /* FP8 operands only */
+    bool double_row;             /* FP8 operands only: 256 rows of K in a tile, two products summed before their chain */
     trn_rounding rounding;       /* of the cast to dst */
+    trn_overflow overflow;
     uint64_t seed, stream;       /* stochastic: element [m, n] takes index m * N + n */
     const trn_numerics *numerics; /* null = the generation's default */
     trn_isa isa;
@@ -107,8 +109,8 @@ TRNI_FN void trni_cut_threads(trni_cut *cut, int64_t m, int64_t n, int64_t k, co
 
 TRNI_FN int64_t trni_slab_depth(const trni_product *p, bool few)
 {
-    const int64_t k_tile = p->numerics.k_tile;
-    return few ? k_tile : TRNI_SLAB_DEPTH / k_tile * k_tile;
+    const int64_t deep = trni_tile_depth(p);
+    return few || deep > TRNI_SLAB_DEPTH ? deep : TRNI_SLAB_DEPTH / deep * deep;
 }
 
 TRNI_FN trni_cut trni_cut_of(const trni_product *p, const trni_array *array)
@@ -117,8 +119,9 @@ TRNI_FN trni_cut trni_cut_of(const trni_product *p, const trni_array *array)
     trni_cut_threads(&cut, p->a.lanes, p->b.lanes, p->a.depth, array);
     const size_t columns = (size_t)trni_round_up(trni_min64(cut.columns, TRNI_SLAB_COLUMNS), array->width);
     cut.few = cut.rows <= TRNI_FEW_ROWS;
-    cut.thin = cut.few && trn_format_bytes(p->b.format) == 2;
-    const size_t depth = (size_t)trni_min64(p->a.depth, trni_slab_depth(p, cut.few)), rows = (size_t)(cut.few ? cut.rows : (int64_t)TRNI_SLAB_ROWS);
+    cut.thin = cut.few && p->b.bytes <= 2;
+    const int64_t lines = trni_round_up(p->a.depth, trni_spread_group(p->spread)); /* a last, odd pair has two */
+    const size_t depth = (size_t)trni_min64(lines, trni_slab_depth(p, cut.few)), rows = (size_t)(cut.few ? cut.rows : (int64_t)TRNI_SLAB_ROWS);
     const size_t align = TRNI_SCRATCH_ALIGN / sizeof(float);
     cut.direct = p->dst.format == TRN_F32 && p->dst.stride[1] == 1 && (uintptr_t)p->dst.data % sizeof(float) == 0;
     cut.a_floats = (size_t)trni_round_up((int64_t)(depth * rows), (int64_t)align);
@@ -143,6 +146,7 @@ typedef struct trni_worker {
     trni_array array;
     trni_feed feed_a, feed_b;
     trni_map whole, tail; /* of a full tile, and of the last one */
+    trni_encoder psum_encoder; /* BF16 PSUM */
     float *a, *b, *local, *psum;
 } trni_worker;
 
@@ -160,28 +164,45 @@ typedef struct trni_slab {
     bool thin;      /* panels of b are packed when their turn comes */
 } trni_slab;
 
-TRNI_FN int trni_tile_rows(const trni_worker *w, int64_t k, int64_t end)
+/* Numbers along K of the tile at k, in a slab that ends at `end`. */
+TRNI_FN int trni_tile_deep(const trni_worker *w, int64_t k, int64_t end) { return (int)trni_min64(end - k, trni_tile_depth(w->p)); }
+
+TRNI_FN const trni_map *trni_tile_map(const trni_worker *w, int depth) { return depth == w->whole.depth ? &w->whole : &w->tail; }
+
+TRNI_FN void trni_worker_pack_rows(const trni_worker *w, int64_t m, int64_t lanes, int64_t k, int depth, float *dst)
 {
-    return (int)trni_min64(end - k, w->p->numerics.k_tile);
+    const trni_map *map = trni_tile_map(w, depth);
+    const trni_packer packer = { &w->array, &w->feed_a, &w->p->a, map->line, map->lines };
+    if (map->lines > depth) memset(dst, 0, sizeof(float) * (size_t)(map->lines * lanes));
+    trni_pack_rows(&packer, m, lanes, k, depth, dst);
+    if (w->p->a_scale.data) trni_scale_rows(&w->array, &w->p->a_scale, map, m, lanes, k, dst, w->p->isa);
 }
 
-TRNI_FN const trni_map *trni_tile_map(const trni_worker *w, int rows)
+TRNI_FN void trni_worker_pack_columns(const trni_worker *w, int64_t n, int64_t columns, int64_t k, int depth, float *dst)
 {
-    return rows == w->p->numerics.k_tile ? &w->whole : &w->tail;
+    const trni_map *map = trni_tile_map(w, depth);
+    const trni_packer packer = { &w->array, &w->feed_b, &w->p->b, map->line, map->lines };
+    const int64_t wide = trni_round_up(columns, w->array.width);
+    if (map->lines > depth || columns < wide) memset(dst, 0, sizeof(float) * (size_t)(map->lines * wide));
+    trni_pack_columns(&packer, n, columns, k, depth, dst);
+    if (w->p->b_scale.data) trni_scale_columns(&w->array, &w->p->b_scale, map, n, columns, k, dst, w->p->isa);
 }
 
-TRNI_FN void trni_worker_pack_rows(const trni_worker *w, int64_t m, int64_t lanes, int64_t k, int rows, float *dst)
+/* BF16 PSUM: each tile's sum is rounded, stochastically with words of the tile's own stream. [m, n] is where the part
+ * begins in dst. */
+TRNI_FN void trni_worker_round(const trni_worker *w, float *at, int64_t step, int rows, int64_t columns, int64_t m, int64_t n, int64_t k)
 {
-    const trni_map *map = trni_tile_map(w, rows);
-    const trni_packer packing = { &w->array, &w->feed_a, &w->p->a, map->line, map->lines };
-    trni_pack_rows(&packing, m, lanes, k, rows, dst);
-}
-
-TRNI_FN void trni_worker_pack_columns(const trni_worker *w, int64_t n, int64_t columns, int64_t k, int rows, float *dst)
-{
-    const trni_map *map = trni_tile_map(w, rows);
-    const trni_packer packing = { &w->array, &w->feed_b, &w->p->b, map->line, map->lines };
-    trni_pack_columns(&packing, n, columns, k, rows, dst);
+    uint32_t field[TRNI_SLAB_COLUMNS];
+    uint16_t code[TRNI_SLAB_COLUMNS];
+    const trni_product *p = w->p;
+    const bool stochastic = p->numerics.psum_rounding == TRN_STOCHASTIC;
+    if (p->numerics.psum_format != TRN_BF16) return;
+    for (int i = 0; i < rows; i++, at += step) {
+        const uint64_t index = (uint64_t)(m + i) * (uint64_t)p->b.lanes + (uint64_t)n, tile = (uint64_t)(k / trni_tile_depth(p));
+        if (stochastic) trn_random_fields(field, (size_t)columns, p->numerics.sr_bits, p->seed, p->stream + tile, index, p->isa);
+        trni_encoder_run(&w->psum_encoder, code, at, stochastic ? field : NULL, (size_t)columns);
+        for (int64_t j = 0; j < columns; j++) at[j] = trn_bf16_to_f32(code[j]);
+    }
 }
 
 TRNI_FN void trni_copy_tile(float *dst, int64_t dst_step, const float *src, int64_t src_step, int rows, int64_t columns)
@@ -204,16 +225,16 @@ typedef struct trni_wanted {
 
 enum { TRNI_LINE = 64 };
 
-/* The lines of b itself, if it is 16 bits wide, that will be packed next: thin, for the next panel; else, on the last rows, for the same panel
+/* The lines of b itself, if it is at most 16 bits wide, that will be packed next: thin, for the next panel; else, on the last rows, for the same panel
  * of the next slab. */
 TRNI_FN trni_wanted trni_wanted_source(const trni_worker *w, const trni_slab *s, int64_t column, int64_t k)
 {
     const trni_operand *o = &w->p->b;
-    const int64_t bytes = trni_operand_at(o, 1, 0) - trni_operand_at(o, 0, 0);
+    const int64_t bytes = o->bytes;
     const bool beside = s->thin && column + w->array.width < s->columns;
     const int64_t source_k = beside ? k : s->k + s->depth, source_column = s->thin ? (beside ? column + w->array.width : 0) : column;
     trni_wanted wanted = { 0, 0, 0 };
-    if (!s->last_rows || o->lane_stride != 1 || bytes != 2 || source_k >= o->depth) return wanted;
+    if (!s->last_rows || o->lane_stride != 1 || bytes > 2 || source_k >= o->depth) return wanted;
     wanted.at = (uintptr_t)trni_operand_at(o, s->n + source_column, source_k);
     wanted.step = (uintptr_t)(o->depth_stride * bytes);
     wanted.lines = (int)((bytes * w->array.width + TRNI_LINE - 1) / TRNI_LINE);
@@ -238,11 +259,11 @@ TRNI_FN void trni_want_home(const float *home, int64_t step, int64_t rows, int64
 /* All strips of the packed a times one packed panel over one tile. PSUM of the panel waits in w->local between tiles;
  * it is read from its home before the slab's first tile and written back after its last. */
 TRNI_FN void trni_panel_tile(const trni_worker *w, const trni_slab *s, int64_t column, int64_t columns, const float *a, const float *b,
-                             const float *next, int64_t k, int rows)
+                             const float *next, int64_t k, int depth)
 {
     const int width = w->array.width;
-    const bool first = k == s->k, last = k + rows == s->k + s->depth, fresh = k == 0 && !w->p->accumulate, narrow = columns < width;
-    const trni_map *map = trni_tile_map(w, rows);
+    const bool first = k == s->k, last = k + depth == s->k + s->depth, fresh = k == 0 && !w->p->accumulate, narrow = columns < width;
+    const trni_map *map = trni_tile_map(w, depth);
     const trni_wanted source = trni_wanted_source(w, s, column, k), packed = trni_wanted_packed(w, s, next);
     int index = 0; /* of the strip */
     for (int64_t m = 0; m < s->rows; index++) {
@@ -254,11 +275,12 @@ TRNI_FN void trni_panel_tile(const trni_worker *w, const trni_slab *s, int64_t c
         const bool from_home = first && !narrow, to_home = last && !narrow;
         if (last || (first && !fresh)) trni_want_home(home + strip * s->psum.step, s->psum.step, trni_min64(s->rows - m - strip, strip), columns);
         if (first && narrow && !fresh) trni_copy_tile(local, width, home, s->psum.step, strip, columns);
-        trni_strip_times_panel(&w->array, kernel, a + m * rows, b, map, w->p->numerics.merge, fresh ? NULL : from_home ? home : local,
+        trni_strip_times_panel(&w->array, kernel, a + m * map->lines, b, map, w->p->numerics.merge, fresh ? NULL : from_home ? home : local,
                                from_home ? s->psum.step : width, to_home ? home : local, to_home ? s->psum.step : width,
                                any ? wanted->at + (uintptr_t)(line * TRNI_LINE) : (uintptr_t)b, any ? wanted->step : 0);
+        trni_worker_round(w, to_home ? home : local, to_home ? s->psum.step : width, strip, columns, s->m + m, s->n + column, k);
         if (last && narrow) trni_copy_tile(home, s->psum.step, local, width, strip, columns);
-        if (last && k + rows == w->p->a.depth) trni_finish_tile(w, home, s->psum.step, strip, columns);
+        if (last && k + depth == w->p->a.depth) trni_finish_tile(w, home, s->psum.step, strip, columns);
         m += strip;
     }
 }
@@ -267,26 +289,22 @@ TRNI_FN void trni_panel_tile(const trni_worker *w, const trni_slab *s, int64_t c
 TRNI_FN const float *trni_packed_b(const trni_worker *w, const trni_slab *s, int64_t column, int64_t k)
 {
     if (s->thin || column >= s->columns) return w->b;
-    return w->b + (k - s->k) * trni_round_up(s->columns, w->array.width) + column * trni_tile_rows(w, k, s->k + s->depth);
+    return w->b + (k - s->k) * trni_round_up(s->columns, w->array.width) + column * trni_tile_map(w, trni_tile_deep(w, k, s->k + s->depth))->lines;
 }
 
 /* Packs rows of a for the slab, tile after tile, and multiplies them with the packed b. */
 TRNI_FN void trni_slab_multiply(const trni_worker *w, const trni_slab *s)
 {
     const int width = w->array.width;
-    const int64_t end = s->k + s->depth;
-    for (int64_t k = s->k; k < end; k += w->p->numerics.k_tile) {
-        const int rows = trni_tile_rows(w, k, end);
-        trni_worker_pack_rows(w, s->m, s->rows, k, rows, w->a + (k - s->k) * s->rows);
-    }
+    const int64_t end = s->k + s->depth, deep = trni_tile_depth(w->p);
+    for (int64_t k = s->k; k < end; k += deep) trni_worker_pack_rows(w, s->m, s->rows, k, trni_tile_deep(w, k, end), w->a + (k - s->k) * s->rows);
     for (int64_t column = 0; column < s->columns; column += width)
-        for (int64_t k = s->k; k < end; k += w->p->numerics.k_tile) {
-            const int64_t next_k = k + w->p->numerics.k_tile;
-            const int rows = trni_tile_rows(w, k, end);
-            const int64_t columns = trni_min64(s->columns - column, width);
+        for (int64_t k = s->k; k < end; k += deep) {
+            const int depth = trni_tile_deep(w, k, end);
+            const int64_t next_k = k + deep, columns = trni_min64(s->columns - column, width);
             const float *next = next_k < end ? trni_packed_b(w, s, column, next_k) : trni_packed_b(w, s, column + width, s->k);
-            if (s->thin) trni_worker_pack_columns(w, s->n + column, columns, k, rows, w->b);
-            trni_panel_tile(w, s, column, columns, w->a + (k - s->k) * s->rows, trni_packed_b(w, s, column, k), next, k, rows);
+            if (s->thin) trni_worker_pack_columns(w, s->n + column, columns, k, depth, w->b);
+            trni_panel_tile(w, s, column, columns, w->a + (k - s->k) * s->rows, trni_packed_b(w, s, column, k), next, k, depth);
         }
 }
 
@@ -296,15 +314,14 @@ TRNI_FN void trni_region_multiply(const trni_worker *w, int64_t m, int64_t rows,
     const trni_product *p = w->p;
     const bool thin = w->cut->thin;
     const int64_t slab_rows = w->cut->few ? rows : (int64_t)TRNI_SLAB_ROWS;
-    const int64_t depth = trni_slab_depth(p, w->cut->few), wide = trni_round_up(columns, w->array.width);
-    for (int64_t k = 0; k < p->a.depth; k += depth) {
-        const int64_t slab_depth = trni_min64(p->a.depth - k, depth);
-        for (int64_t tile = k; tile < k + slab_depth && !thin; tile += p->numerics.k_tile) {
-            const int tile_rows = trni_tile_rows(w, tile, k + slab_depth);
-            trni_worker_pack_columns(w, n, columns, tile, tile_rows, w->b + (tile - k) * wide);
-        }
+    const int64_t most = trni_slab_depth(p, w->cut->few), wide = trni_round_up(columns, w->array.width);
+    for (int64_t k = 0; k < p->a.depth; k += most) {
+        const int64_t depth = trni_min64(p->a.depth - k, most);
+        for (int64_t tile = k; tile < k + depth && !thin; tile += trni_tile_depth(p))
+            trni_worker_pack_columns(w, n, columns, tile, trni_tile_deep(w, tile, k + depth), w->b + (tile - k) * wide);
         for (int64_t i = 0; i < rows; i += slab_rows) {
-            const trni_slab slab = { m + i, trni_min64(rows - i, slab_rows), n, columns, k, slab_depth, { psum.at + i * psum.step, psum.step }, i + slab_rows >= rows, thin };
+            const trni_slab slab = { m + i, trni_min64(rows - i, slab_rows), n, columns, k, depth, { psum.at + i * psum.step, psum.step },
+                                     i + slab_rows >= rows, thin };
             trni_slab_multiply(w, &slab);
         }
     }
@@ -344,6 +361,7 @@ TRNI_FN void trni_psum_write(const trni_worker *w, int64_t m, int64_t rows, int6
     trn_convert_args args;
     memset(&args, 0, sizeof args);
     args.rounding = p->rounding;
+    args.overflow = p->overflow;
     args.sr_bits = p->numerics.sr_bits;
     args.seed = p->seed;
     args.stream = p->stream;
@@ -412,6 +430,7 @@ TRNI_FN void trni_stream_tile(const trni_worker *w, int64_t k, int rows, int64_t
     trni_merge_lines(w, sums, columns);
     if (k == 0 && !p->accumulate) memcpy(psum, sums, sizeof(float) * (size_t)columns);
     else trni_add_line_for(p->isa)(psum, sums, (size_t)columns);
+    trni_worker_round(w, psum, 0, 1, columns, 0, n, k);
 }
 
 TRNI_FN void trni_region_stream(const trni_worker *w, int64_t n, int64_t columns)
@@ -419,7 +438,7 @@ TRNI_FN void trni_region_stream(const trni_worker *w, int64_t n, int64_t columns
     const trni_product *p = w->p;
     float *psum = w->cut->direct ? (float *)(void *)trni_dst_at(p, 0, n) : w->psum;
     if (p->accumulate && !w->cut->direct) trni_psum_read(w, 0, 1, n, columns);
-    for (int64_t k = 0; k < p->a.depth; k += p->numerics.k_tile) trni_stream_tile(w, k, trni_tile_rows(w, k, p->a.depth), n, columns, psum);
+    for (int64_t k = 0; k < p->a.depth; k += trni_tile_depth(p)) trni_stream_tile(w, k, trni_tile_deep(w, k, p->a.depth), n, columns, psum);
     if (w->cut->direct) trni_canonical_nans_for(p->isa)(psum, (size_t)columns);
     else trni_psum_write(w, 0, 1, n, columns);
 }
@@ -431,18 +450,20 @@ TRNI_FN void trni_block_multiply(const trni_product *p, const trni_cut *cut, int
     trni_worker w;
     w.p = p;
     w.cut = cut;
-    w.array = trni_array_of(1, p->isa);
+    w.array = trni_array_of(trni_spread_group(p->spread), p->isa);
     trni_feed_init(&w.feed_a, &p->a, p->isa);
     trni_feed_init(&w.feed_b, &p->b, p->isa);
-    w.whole = trni_map_of(&p->numerics, 0, p->numerics.k_tile, TRNI_SINGLE);
-    w.tail = trni_map_of(&p->numerics, 0, (int)(p->a.depth % p->numerics.k_tile), TRNI_SINGLE);
+    w.whole = trni_map_of(&p->numerics, 0, (int)trni_tile_depth(p), p->spread);
+    w.tail = trni_map_of(&p->numerics, 0, (int)(p->a.depth % trni_tile_depth(p)), p->spread);
+    const trni_encoding psum_how = { { p->numerics.psum_rounding, 0, p->numerics.sr_bits }, TRN_OVERFLOW_DEFAULT, false };
+    trni_encoder_init(&w.psum_encoder, trn_format_info_of(TRN_BF16), psum_how, p->isa);
     w.a = (float *)(void *)(scratch + cut->thread_bytes * (size_t)block);
     w.b = w.a + cut->a_floats;
     w.local = w.b + cut->b_floats;
     w.psum = w.local + cut->local_floats;
     for (int64_t j = 0; j < columns; j += TRNI_SLAB_COLUMNS) {
         const int64_t count = trni_min64(columns - j, TRNI_SLAB_COLUMNS);
-        if (p->a.lanes == 1 && p->b.lane_stride == 1) trni_region_stream(&w, n + j, count);
+        if (p->a.lanes == 1 && p->b.lane_stride == 1 && p->spread == TRNI_SINGLE) trni_region_stream(&w, n + j, count);
         else if (cut->direct) trni_region_direct(&w, m, rows, n + j, count);
         else trni_region_cast(&w, m, rows, n + j, count);
     }
@@ -450,27 +471,45 @@ TRNI_FN void trni_block_multiply(const trni_product *p, const trni_cut *cut, int
 
 /* ---- the call ---- */
 
+/* Formats that dst may have: PSUM's own, and what it is cast to. */
+TRNI_FN bool trni_is_result(trn_format f)
+{
+    return f == TRN_F32 || f == TRN_BF16 || f == TRN_F16 || f == TRN_I32 || trni_is_fp8(f);
+}
+
 TRNI_FN trn_status trni_matmul_check(const trn_matmul_args *args, trni_product *p)
 {
-    trn_error *error = args->error;
-    if (!trn_core_spec_of(args->generation)) return trni_fail(error, TRN_EINVAL, "generation = %d does not exist", (int)args->generation);
-    trn_status status = trni_product_of_views(p, &args->dst, &args->a, "a", 0, &args->b, "b", args->numerics, args->generation, error);
-    if (status != TRN_OK) return status;
-    if ((status = trni_product_check_rounding(args->rounding, error)) != TRN_OK) return status;
-    if (args->dst.format != TRN_F32 && args->dst.format != TRN_BF16 && args->dst.format != TRN_F16)
-        return trni_fail(error, TRN_EFORMAT, "dst is %s; results are float32, bfloat16 or float16", trn_format_name(args->dst.format));
-    if (args->double_row) return trni_fail(error, TRN_EFORMAT, "double_row takes FP8 operands; a is %s", trn_format_name(args->a.format));
-    if (args->a_scale.rank || args->b_scale.rank)
-        return trni_fail(error, TRN_EFORMAT, "%s_scale belongs to MX operands; a is %s and b is %s", args->a_scale.rank ? "a" : "b",
-                         trn_format_name(args->a.format), trn_format_name(args->b.format));
-    if (p->numerics.psum_format == TRN_BF16 && args->generation != TRN_GENERATION_DEFAULT && !trn_core_spec_of(args->generation)->bf16_psum)
-        return trni_fail(error, TRN_EUNSUPPORTED, "numerics.psum_format = bfloat16, which %s's PSUM does not hold", trn_generation_name(args->generation));
-    p->accumulate = args->accumulate;
-    p->rounding = args->rounding;
-    p->seed = args->seed;
-    p->stream = args->stream;
-    p->isa = args->isa;
-    return trni_isa_resolve(&p->isa, error);
+    trni_ask ask;
+    memset(&ask, 0, sizeof ask);
+    ask.generation = args->generation;
+    ask.dst = args->dst;
+    ask.a = args->a;
+    ask.b = args->b;
+    ask.a_name = "a";
+    ask.b_name = "b";
+    ask.a_depth_axis = ask.b_lane_axis = 1;
+    ask.a_scale = args->a_scale;
+    ask.b_scale = args->b_scale;
+    ask.mx = args->a_scale.rank || args->b_scale.rank;
+    ask.double_row = args->double_row;
+    ask.accumulate = args->accumulate;
+    ask.rounding = args->rounding;
+    ask.overflow = args->overflow;
+    ask.seed = args->seed;
+    ask.stream = args->stream;
+    ask.numerics = args->numerics;
+    ask.isa = args->isa;
+    ask.error = args->error;
+    if (ask.mx && args->double_row) return trni_fail(args->error, TRN_EINVAL, "double_row and MX scales are two modes; a product has one");
+    const trn_status status = trni_product_settle(p, &ask);
+    if (status == TRN_OK && !trni_is_result(args->dst.format))
+        return trni_fail(args->error, TRN_EFORMAT, "dst is %s; results are float32, bfloat16, float16, an FP8, or int32 of int8",
+                         trn_format_name(args->dst.format));
+    const bool bf16_psum = args->generation == TRN_GENERATION_DEFAULT || trn_core_spec_of(p->generation)->bf16_psum;
+    if (status == TRN_OK && p->numerics.psum_format == TRN_BF16 && !bf16_psum)
+        return trni_fail(args->error, TRN_EUNSUPPORTED, "numerics.psum_format = bfloat16, which %s's PSUM does not hold",
+                         trn_generation_name(p->generation));
+    return status;
 }
 
 TRNI_FN bool trni_matmul_is_packed(const trni_product *p)
@@ -487,7 +526,7 @@ TRNI_FN size_t trn_matmul_scratch_bytes(const trn_matmul_args *args)
     trn_matmul_args quiet = *args;
     quiet.error = NULL;
     if (trni_matmul_check(&quiet, &p) != TRN_OK || !trni_matmul_is_packed(&p)) return 0;
-    const trni_array array = trni_array_of(1, p.isa);
+    const trni_array array = trni_array_of(trni_spread_group(p.spread), p.isa);
     const trni_cut cut = trni_cut_of(&p, &array);
     return trni_cut_bytes(&cut);
 }
@@ -504,7 +543,7 @@ TRNI_FN void trni_matmul_blocks(const trni_product *p, const trni_cut *cut, unsi
 
 TRNI_FN trn_status trni_matmul_packed(const trn_matmul_args *args, const trni_product *p)
 {
-    const trni_array array = trni_array_of(1, p->isa);
+    const trni_array array = trni_array_of(trni_spread_group(p->spread), p->isa);
     const trni_cut cut = trni_cut_of(p, &array);
     const size_t bytes = trni_cut_bytes(&cut);
     if (args->scratch && args->scratch_bytes < bytes)
@@ -521,8 +560,7 @@ TRNI_FN void trni_matmul_by_definition(const trni_product *p)
 #if defined(_OPENMP)
 #pragma omp parallel for schedule(static) if (p->a.lanes > 1)
 #endif
-    for (int64_t m = 0; m < p->a.lanes; m++)
-        for (int64_t n = 0; n < p->b.lanes; n++) trni_define_element(p, m, n);
+    for (int64_t m = 0; m < p->a.lanes; m++) trni_define_row(p, m);
 }
 
 /* dst[m, n] = (accumulate ? dst[m, n] + : ) sum over k of a[m, k] * b[k, n]. TRN_EFORMAT for operands that cannot meet,

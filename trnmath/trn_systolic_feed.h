@@ -17,7 +17,7 @@
  * CONTENTS
  *     trni_operand, trni_operand_of   a matrix operand
  *     trni_operand_gather             numbers along K, for the definition
- *     trni_feed, trni_feed_of         how lines of this operand are decoded, on one instruction set
+ *     trni_feed, trni_feed_init       how lines of this operand are decoded, on one instruction set
  *
  * All names are the library's own (trni_): programs call trn_nc_matmul and trn_matmul.
  *
@@ -219,8 +219,8 @@ TRNI_DECODER(f16, uint16_t)
 #undef TRNI_DECODER
 
 #if TRNI_INTRINSICS && TRNI_X86
-#include "simd/trn_feed_avx2.h"
-#include "simd/trn_feed_avx512.h"
+#include "simd/trn_systolic_feed_avx2.h"
+#include "simd/trn_systolic_feed_avx512.h"
 #endif
 
 /* How lines of an operand are read. */

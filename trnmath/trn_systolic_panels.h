@@ -17,7 +17,7 @@
  *     trni_array, trni_array_of the shape of the work on one instruction set
  *     trni_pack_rows, trni_pack_columns   a's strips and b's panels
  *     trni_strip_times_panel    one strip times one panel over one tile
- *     trni_canonical_nans, trni_round_psum   the way out
+ *     trni_canonical_nans       the way out
  *
  * All names are the library's own (trni_). A packed panel, for a tile of P rows:
  *
@@ -158,8 +158,8 @@ TRNI_MICROS(4)
 #undef TRNI_MICRO
 
 #if TRNI_INTRINSICS && TRNI_X86
-#include "simd/trn_systolic_avx2.h"
-#include "simd/trn_systolic_avx512.h"
+#include "simd/trn_systolic_panels_avx2.h"
+#include "simd/trn_systolic_panels_avx512.h"
 #endif
 
 /* The shape of the work on one instruction set: strips of the listed row counts (falling; the last is 1) and the

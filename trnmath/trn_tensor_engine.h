@@ -1,4 +1,4 @@
-/* trn_tensor_engine.h - the instructions of the Tensor engine: one call is one instruction, with the hardware's limits.
+/* trn_tensor_engine.h - the Tensor engine: one call is one instruction, with the hardware's limits.
  * SPDX-License-Identifier: MIT
  *
  *     #include <trnmath/trn_tensor_engine.h>
@@ -14,30 +14,54 @@
  *         return 0;
  *     }
  *
- * DOES: nc_matmul, psum = stationary^T @ moving or psum += it, for F32, TF32, BF16 and F16 operands; enforces the tile
- *     limits and formats of the generation.
- * DOES NOT: tile larger problems (trn_matmul.h), allocate, or use threads.
+ * DOES: nc_matmul, psum = stationary^T @ moving or psum += it, in every mode of the three generations: F32 (native, split,
+ *     FP32R), TF32, BF16, F16, FP8 and int8 operands, double rows of FP8, BF16 PSUM, row and column tiles, transposes;
+ *     nc_matmul_mx and nc_transpose. Enforces the tile limits and formats of the generation.
+ * DOES NOT: tile larger problems (trn_matmul.h), multiply sparse operands (trn_sparse.h), allocate, or use threads.
  *
  * CONTENTS
- *     trn_nc_matmul_args   the instruction's operands and flags
- *     trn_nc_matmul        runs it, or says in one sentence why not; on failure nothing is written
+ *     trn_pe_tile             a place or a size in the array
+ *     trn_nc_matmul_args, trn_nc_matmul          the instruction
+ *     trn_nc_matmul_mx_args, trn_nc_matmul_mx    the same for MXFP8 and MXFP4 (Trainium3)
+ *     trn_nc_transpose_args, trn_nc_transpose    an nc_matmul by the identity, in transpose mode
+ * Each runs, or says in one sentence why not; on failure nothing is written.
  *
- * KNOWN FROM: NKI's nc_matmul page (limits, dtypes, accumulate flag: documented); arithmetic as in trn_systolic.h.
+ * What is known of each mode: limits, formats, mixtures and which generation has what are documented (NKI's nc_matmul,
+ * nc_matmul_mx and nc_transpose pages, the architecture guides of Trainium1, 2 and 3). How sums are ordered and rounded
+ * inside the array is assumed, from published device results: see trn_numerics.h, which has a field for each.
+ *     double_row    two products and their sum per PE and step: documented; the sum's rounding: assumed
+ *     MX            four products under one scale: documented; order and rounding: assumed
+ *     BF16 PSUM     upcast, FP32 add, one rounding: documented; nearest even: 71 of 72 printed device results
+ *     FP32          four passes, two instructions: documented; the split's width and order: assumed
+ *     FP32R         a name in the runtime's header; read as TF32 here: assumed
+ *     int8          operands and int32 sums on Trainium1: documented (no NKI dtype); wrapping at 2^32: assumed
+ *     transposes    bit exact on Trainium2 and 3; a product by the identity on Trainium1: documented
+ *     hints         one_zero operands are twice as fast in FP32: documented; no effect on bits
+ *
+ * KNOWN FROM: those pages; arithmetic as in trn_systolic.h.
  */
 #ifndef TRN_TENSOR_ENGINE_H
 #define TRN_TENSOR_ENGINE_H
 
-#include "trn_random.h"
-#include "trn_systolic_panels.h"
+#include "trn_product.h"
+
+/* Rows and columns of the array: where a tile begins, or how large it is. */
+typedef struct trn_pe_tile {
+    int row, column;
+} trn_pe_tile;
 
 typedef struct trn_nc_matmul_args {
-    trn_generation generation; /* whose limits hold; 0 = Trainium2 */
-    trn_tensor dst;            /* [M, N] PSUM: F32; on Trainium3 also BF16 (upcast, binary32 add, one rounding) */
-    trn_tensor stationary;     /* [K, M], K <= 128, M <= 128 */
-    trn_tensor moving;         /* [K, N], N <= 512; on Trainium3 4096 with an F32 dst, 8192 with BF16 */
+    trn_generation generation; /* whose limits hold; 0 = Trainium2, or Trainium3 for E4M3FN */
+    trn_tensor dst;            /* [M, N] PSUM: F32; on Trainium3 also BF16 (upcast, binary32 add, one rounding); I32 for int8 */
+    trn_tensor stationary;     /* [K, M], K <= 128, M <= 128; [K, 2, M] with double_row */
+    trn_tensor moving;         /* [K, N], N <= 512; on Trainium3 4096 with an F32 dst, 8192 with BF16; [K, 2, N] */
     bool accumulate;           /* add to dst; else dst is overwritten */
-    bool double_row;           /* two rows of K per PE: FP8 operands only */
-    bool is_transpose;         /* pass data through unchanged instead of multiplying */
+    bool double_row;           /* two rows of K per PE: FP8 operands on Trainium2 and 3 (E4M3 and E5M2 run twice as fast) */
+    bool is_transpose;         /* moving is an identity or a permutation, and dst gets the bits of stationary, transposed */
+    bool is_stationary_onezero, is_moving_onezero; /* hints: every number is 0 or 1 (checked); the bits do not change */
+    trn_pe_tile tile_position; /* the tile of the array that works: a multiple of tile_size */
+    trn_pe_tile tile_size;     /* 0, 0 = the whole array; else 128, 64, and 32 on Trainium2 and 3: K and M must fit */
+    bool *psum_written;        /* optional: has a matmul written dst? accumulate needs that (else it is undefined); set here */
     trn_rounding rounding;     /* of a BF16 dst */
     uint64_t seed, stream;     /* stochastic: element [m, n] takes index m * N + n */
     const trn_numerics *numerics; /* null = the generation's default; k_tile and psum_format do not apply: an
@@ -46,199 +70,128 @@ typedef struct trn_nc_matmul_args {
     trn_error *error;
 } trn_nc_matmul_args;
 
-/* ---- a product, checked and resolved: what the instruction and the operation of any size share ---- */
-
-typedef struct trni_product {
-    trni_operand a, b; /* lanes M and N; depth K */
-    trn_tensor dst;    /* [M, N], strides filled in */
-    bool accumulate, f32;
-    trn_rounding rounding;
+typedef struct trn_nc_matmul_mx_args {
+    trn_generation generation; /* 0 = Trainium3, the only one that has it */
+    trn_tensor dst;            /* [M, N] PSUM: F32 or BF16 */
+    trn_tensor stationary;     /* [K, M, 4] E4M3FN, E5M2 or E2M1: row p, slot i is number 4 p + i; K 32, 64, 96 or 128; M even */
+    trn_tensor moving;         /* [K, N, 4], of any of these formats */
+    trn_tensor stationary_scale, moving_scale; /* [K/8, M], [K/8, N] E8M0, logical; trn_mx_layout.h packs SBUF's quadrants */
+    bool accumulate;
+    trn_pe_tile tile_position, tile_size; /* row tiles only */
+    bool *psum_written;
+    trn_rounding rounding; /* of a BF16 dst */
     uint64_t seed, stream;
-    trn_numerics numerics;
+    const trn_numerics *numerics;
     trn_isa isa;
-} trni_product;
+    trn_error *error;
+} trn_nc_matmul_mx_args;
 
-/* The PE multiplies narrow formats with narrow ones and 32-bit ones with 32-bit ones. */
-TRNI_FN int trni_operand_class(trn_format format)
-{
-    return format == TRN_F32 || format == TRN_TF32 ? 1 : format == TRN_BF16 || format == TRN_F16 ? 2 : 0;
-}
+typedef struct trn_nc_transpose_args {
+    trn_generation generation;
+    trn_tensor dst;  /* [F, P]: data's format; U16 for 8-bit data; on Trainium1 F32 */
+    trn_tensor data; /* [P, F], both <= 128 */
+    trn_isa isa;
+    trn_error *error;
+} trn_nc_transpose_args;
 
-TRNI_FN trn_status trni_product_check_formats(const trn_tensor *a, const char *a_name, const trn_tensor *b, const char *b_name, trn_error *error)
+/* ---- limits ---- */
+
+/* One axis of row or column tiling: size 0 is the whole array. */
+TRNI_FN trn_status trni_check_tile_axis(const char *axis, int position, int size, int smallest, int64_t used, const char *chip, trn_error *error)
 {
-    const trn_tensor *const t[2] = { a, b };
-    const char *const name[2] = { a_name, b_name };
-    for (int i = 0; i < 2; i++)
-        if (!trni_operand_class(t[i]->format))
-            return trni_fail(error, TRN_EFORMAT, "%s is %s; float32, tfloat32, bfloat16 and float16 are multiplied here", name[i],
-                             trn_format_name(t[i]->format));
-    if (trni_operand_class(a->format) != trni_operand_class(b->format))
-        return trni_fail(error, TRN_EFORMAT, "%s is %s and %s is %s: float32 and tfloat32 meet only each other", a_name,
-                         trn_format_name(a->format), b_name, trn_format_name(b->format));
+    if (size != 128 && size != 64 && size != 32)
+        return trni_fail(error, TRN_EINVAL, "tile_size.%s = %d; tiles are 128, 64 or 32", axis, size);
+    if (size < smallest)
+        return trni_fail(error, TRN_EUNSUPPORTED, "tile_size.%s = %d; the smallest tile of %s is %d", axis, size, chip, smallest);
+    if (position < 0 || position % size || position + size > TRNI_ARRAY_ROWS)
+        return trni_fail(error, TRN_EINVAL, "tile_position.%s = %d is not a multiple of tile_size.%s = %d inside the array", axis, position,
+                         axis, size);
+    if (used > size)
+        return trni_fail(error, TRN_ELIMIT, "%lld %ss do not fit a tile of tile_size.%s = %d", (long long)used, axis, axis, size);
     return TRN_OK;
 }
 
-/* Views, formats and sizes of dst [M, N] = a (M lanes, K deep) * b (N lanes); fills *p. `lane_axis` says which axis of a
- * holds M. No memory of the three is read yet, and none is written here. */
-TRNI_FN trn_status trni_product_of_views(trni_product *p, const trn_tensor *dst, const trn_tensor *a, const char *a_name, int a_lane_axis,
-                                         const trn_tensor *b, const char *b_name, const trn_numerics *numerics, trn_generation generation,
-                                         trn_error *error)
+TRNI_FN trn_status trni_check_tile(const trn_core_spec *core, trn_pe_tile position, trn_pe_tile size, bool columns_too, const trni_product *p,
+                                   trn_error *error)
 {
+    const char *chip = trn_generation_name(core->generation);
     trn_status status;
-    if ((status = trni_numerics_resolve(numerics, generation, &p->numerics, error)) != TRN_OK) return status;
-    if ((status = trn_tensor_check(a, a_name, TRNI_INPUT, 2, error)) != TRN_OK) return status;
-    if ((status = trn_tensor_check(b, b_name, TRNI_INPUT, 2, error)) != TRN_OK) return status;
-    if ((status = trn_tensor_check(dst, "dst", TRNI_OUTPUT, 2, error)) != TRN_OK) return status;
-    if ((status = trni_product_check_formats(a, a_name, b, b_name, error)) != TRN_OK) return status;
-
-    p->a = trni_operand_of(a, a_lane_axis, 1 - a_lane_axis, &p->numerics);
-    p->b = trni_operand_of(b, 1, 0, &p->numerics);
-    p->f32 = a->format == TRN_F32 || b->format == TRN_F32;
-    if (p->a.depth != p->b.depth)
-        return trni_fail(error, TRN_ESHAPE, "%s has K = %lld but %s has K = %lld", a_name, (long long)p->a.depth, b_name, (long long)p->b.depth);
-    if (dst->shape[0] != p->a.lanes || dst->shape[1] != p->b.lanes)
-        return trni_fail(error, TRN_ESHAPE, "dst is [%lld, %lld] but %s and %s make [%lld, %lld]", (long long)dst->shape[0],
-                         (long long)dst->shape[1], a_name, b_name, (long long)p->a.lanes, (long long)p->b.lanes);
-    if (trn_tensor_overlap(*dst, *a)) return trni_fail(error, TRN_EINVAL, "dst overlaps %s", a_name);
-    if (trn_tensor_overlap(*dst, *b)) return trni_fail(error, TRN_EINVAL, "dst overlaps %s", b_name);
-    p->dst = *dst;
-    trni_strides(dst, p->dst.stride);
-    for (int i = 0; i < 2; i++)
-        if (dst->shape[i] <= 1) p->dst.stride[i] = 1; /* never taken */
-    return TRN_OK;
+    if (!size.row) size.row = core->pe_rows;
+    if (!size.column) size.column = core->pe_columns;
+    if (!columns_too && size.column != core->pe_columns)
+        return trni_fail(error, TRN_EINVAL, "tile_size.column = %d: double rows, transposes and MX have no column tiles", size.column);
+    if (size.row == 32 && size.column == 32 && core->row_tile_min > 32)
+        return trni_fail(error, TRN_EUNSUPPORTED, "tile_size 32 by 32: the smallest tile of %s is %d", chip, (int)core->row_tile_min);
+    if ((status = trni_check_tile_axis("row", position.row, size.row, (int)core->row_tile_min, p->a.depth, chip, error)) != TRN_OK) return status;
+    return trni_check_tile_axis("column", position.column, size.column, (int)core->column_tile_min, p->a.lanes, chip, error);
 }
 
-TRNI_FN trn_status trni_product_check_rounding(trn_rounding rounding, trn_error *error)
+TRNI_FN trn_status trni_check_limits(const trn_core_spec *core, const trni_product *p, trn_error *error)
 {
-    if ((unsigned)rounding >= TRNI_ROUNDING_COUNT)
-        return trni_fail(error, TRN_EINVAL, "rounding = %d is not one of the six modes", (int)rounding);
-    return TRN_OK;
-}
-
-/* ---- reading and writing dst ---- */
-
-TRNI_FN unsigned char *trni_dst_at(const trni_product *p, int64_t m, int64_t n)
-{
-    return (unsigned char *)p->dst.data + (m * p->dst.stride[0] + n * p->dst.stride[1]) * (int64_t)trn_format_bytes(p->dst.format);
-}
-
-TRNI_FN float trni_dst_read(const trni_product *p, int64_t m, int64_t n)
-{
-    const unsigned char *at = trni_dst_at(p, m, n);
-    uint32_t word;
-    uint16_t half;
-    if (p->dst.format == TRN_F32) {
-        memcpy(&word, at, sizeof word);
-        return trni_float(word);
-    }
-    memcpy(&half, at, sizeof half);
-    return trn_decode(p->dst.format, half);
-}
-
-TRNI_FN uint32_t trni_rounded_code(const trni_product *p, trn_format format, float x, trn_rounding rounding, uint64_t stream, int64_t m, int64_t n)
-{
-    trni_encoding how = { { rounding, 0, p->numerics.sr_bits }, TRN_OVERFLOW_DEFAULT, false };
-    const uint32_t u = trni_bits(x);
-    if (rounding == TRN_STOCHASTIC)
-        how.how.random = trn_random_field(p->seed, stream, (uint64_t)m * (uint64_t)p->b.lanes + (uint64_t)n, p->numerics.sr_bits);
-    return trni_encode_how(format, trni_is_nan_bits(u) ? TRNI_F32_NAN : u, how);
-}
-
-/* The last cast: canonical NaN, one rounding, one store. */
-TRNI_FN void trni_dst_write(const trni_product *p, int64_t m, int64_t n, float x)
-{
-    unsigned char *at = trni_dst_at(p, m, n);
-    const uint32_t word = trni_rounded_code(p, p->dst.format, x, p->rounding, p->stream, m, n);
-    const uint16_t half = (uint16_t)word;
-    if (p->dst.format == TRN_F32) memcpy(at, &word, sizeof word);
-    else memcpy(at, &half, sizeof half);
-}
-
-/* K = 0: nothing is added to what PSUM holds, and a fresh PSUM holds +0. */
-TRNI_FN void trni_dst_clear(const trni_product *p)
-{
-    for (int64_t m = 0; m < p->a.lanes && !p->accumulate; m++)
-        for (int64_t n = 0; n < p->b.lanes; n++) trni_dst_write(p, m, n, 0.0f);
-}
-
-/* ---- by definition: one output element after the other, any order of trn_numerics ---- */
-
-TRNI_FN float trni_psum_rounded(const trni_product *p, float psum, int64_t tile, int64_t m, int64_t n)
-{
-    if (p->numerics.psum_format != TRN_BF16) return psum;
-    return trn_bf16_to_f32((uint16_t)trni_rounded_code(p, TRN_BF16, psum, p->numerics.psum_rounding, p->stream + (uint64_t)tile, m, n));
-}
-
-TRNI_FN void trni_define_element(const trni_product *p, int64_t m, int64_t n)
-{
-    const trn_numerics *rules = &p->numerics;
-    float psum = p->accumulate ? trni_dst_read(p, m, n) : 0.0f;
-    bool fresh = !p->accumulate;
-    for (int64_t k = 0, tile = 0; k < p->a.depth; k += rules->k_tile, tile++) {
-        float x[TRNI_ARRAY_ROWS], w[TRNI_ARRAY_ROWS];
-        const int rows = p->a.depth - k < rules->k_tile ? (int)(p->a.depth - k) : rules->k_tile;
-        trni_operand_gather(&p->a, m, k, 1, rows, rules->flush_inputs, x, 1);
-        trni_operand_gather(&p->b, n, k, 1, rows, rules->flush_inputs, w, 1);
-        const trni_tile one = { x, w, NULL, rows, 1, 0, p->f32, trni_formats_of(&p->a, &p->b) };
-        psum = trni_psum_rounded(p, trni_tile_onto(psum, fresh, &one, rules), tile, m, n);
-        fresh = false;
-    }
-    trni_dst_write(p, m, n, psum);
-}
-
-/* Do the packed kernels compute what these rules define? Any chains, layout and merge; everything else as it stands by default. */
-TRNI_FN bool trni_kernels_apply(const trni_product *p)
-{
-    const trn_numerics *n = &p->numerics;
-    return trni_steps_are_fmaf(n) && !n->flush_inputs && n->psum_format == TRN_F32 && !(p->f32 && n->fp32_mode == TRN_FP32_SPLIT);
-}
-
-/* ---- nc_matmul ---- */
-
-TRNI_FN trn_status trni_nc_matmul_check(const trn_nc_matmul_args *args, trni_product *p)
-{
-    trn_error *error = args->error;
-    const trn_core_spec *core = trn_core_spec_of(args->generation);
-    trn_status status;
-    if (!core) return trni_fail(error, TRN_EINVAL, "generation = %d does not exist", (int)args->generation);
-    const char *chip = trn_generation_name(args->generation);
-
-    status = trni_product_of_views(p, &args->dst, &args->stationary, "stationary", 1, &args->moving, "moving", args->numerics,
-                                   args->generation, error);
-    if (status != TRN_OK) return status;
-    if ((status = trni_product_check_rounding(args->rounding, error)) != TRN_OK) return status;
-    if (args->double_row)
-        return trni_fail(error, TRN_EFORMAT, "double_row takes FP8 operands; stationary is %s", trn_format_name(args->stationary.format));
-    if (args->is_transpose)
-        return trni_fail(error, TRN_EUNSUPPORTED, "is_transpose is not offered by this version; an identity as moving operand transposes finite data");
-
-    const bool bf16 = args->dst.format == TRN_BF16;
-    if (args->dst.format != TRN_F32 && !bf16)
-        return trni_fail(error, TRN_EFORMAT, "dst is %s; PSUM holds float32, or bfloat16 on Trainium3", trn_format_name(args->dst.format));
-    if (bf16 && !core->bf16_psum) return trni_fail(error, TRN_EUNSUPPORTED, "dst is bfloat16, which %s's PSUM does not hold", chip);
-
+    const bool bf16 = p->dst.format == TRN_BF16 || p->dst.format == TRN_F16 || p->dst.format == TRN_U16; /* two bytes of PSUM */
     const struct { int64_t size; int limit; const char *what; } limit[] = {
-        { p->a.depth, core->max_k, "K (partitions)" },
-        { p->a.lanes, core->max_m, "stationary free size M" },
-        { p->b.lanes, bf16 ? core->max_n_bf16 : core->max_n, "moving free size N" },
+        { p->a.depth, (int)core->max_k, "K (partitions)" },
+        { p->a.lanes, (int)core->max_m, "stationary free size M" },
+        { p->b.lanes, (int)(bf16 ? core->max_n_bf16 : core->max_n), "moving free size N" },
     };
     for (int i = 0; i < 3; i++)
         if (limit[i].size > limit[i].limit)
-            return trni_fail(error, TRN_ELIMIT, "%s %lld exceeds %d (%s, %s dst)", limit[i].what, (long long)limit[i].size, limit[i].limit, chip,
-                             trn_format_name(args->dst.format));
-    p->accumulate = args->accumulate;
-    p->rounding = args->rounding;
-    p->seed = args->seed;
-    p->stream = args->stream;
-    p->isa = args->isa;
-    p->numerics.psum_format = TRN_F32; /* dst is PSUM: its format rounds, once, on the way out */
-    p->numerics.k_tile = TRNI_ARRAY_ROWS;
-    return trni_isa_resolve(&p->isa, error);
+            return trni_fail(error, TRN_ELIMIT, "%s %lld exceeds %d (%s, %s dst)", limit[i].what, (long long)limit[i].size, limit[i].limit,
+                             trn_generation_name(core->generation), trn_format_name(p->dst.format));
+    return TRN_OK;
+}
+
+TRNI_FN trn_status trni_check_psum_written(bool accumulate, const bool *written, trn_error *error)
+{
+    if (!accumulate || !written || *written) return TRN_OK;
+    return trni_fail(error, TRN_EINVAL, "accumulate: no matmul has written this PSUM since it was allocated, what it adds to is undefined");
+}
+
+TRNI_FN trn_status trni_check_psum_format(const trn_core_spec *core, trn_format format, trn_error *error)
+{
+    if (format != TRN_F32 && format != TRN_BF16 && format != TRN_I32)
+        return trni_fail(error, TRN_EFORMAT, "dst is %s; PSUM holds float32, or bfloat16 on Trainium3", trn_format_name(format));
+    if (format == TRN_BF16 && !core->bf16_psum)
+        return trni_fail(error, TRN_EUNSUPPORTED, "dst is bfloat16, which %s's PSUM does not hold", trn_generation_name(core->generation));
+    return TRN_OK;
+}
+
+/* A hint that is not true would be silent on the chip; here it is refused. */
+TRNI_FN trn_status trni_check_onezero(const trni_operand *o, bool hint, const char *name, trn_error *error)
+{
+    for (int64_t slot = 0; hint && slot < o->slots; slot++) {
+        const trni_operand one = trni_operand_slot(o, slot);
+        for (int64_t k = 0; k < o->depth; k++)
+            for (int64_t lane = 0; lane < o->lanes; lane++) {
+                const uint32_t u = trni_operand_bits(&one, lane, k);
+                if (u != 0 && u != TRNI_F32_SIGN && u != trni_bits(1.0f))
+                    return trni_fail(error, TRN_EINVAL, "is_%s_onezero, but %s[%lld, %lld] is %g", name, name, (long long)k, (long long)lane,
+                                     (double)trni_float(u));
+            }
+    }
+    return TRN_OK;
+}
+
+/* ---- by packed kernels ---- */
+
+/* Packs what an instruction's operand has in each slot. */
+TRNI_FN void trni_nc_pack(const trni_packer *packer, const trni_map *map, int64_t lane, int64_t lanes, bool rows, float *dst)
+{
+    uint16_t line[TRNI_ARRAY_ROWS];
+    for (int64_t slot = 0; slot < packer->o->slots; slot++) {
+        const trni_operand one = trni_operand_slot(packer->o, slot);
+        trni_packer each = *packer;
+        for (int i = 0; i < map->rows; i++) line[i] = (uint16_t)(map->chains.slot[i] * map->group + (int)slot);
+        each.o = &one;
+        each.line = line;
+        if (rows) trni_pack_rows(&each, lane, lanes, 0, map->rows, dst);
+        else trni_pack_columns(&each, lane, lanes, 0, map->rows, dst);
+    }
 }
 
 /* Rows [m, m + strip) times columns [n, n + columns) of a single tile, from packed operands. */
-TRNI_FN void trni_nc_block(const trni_product *p, const trni_array *array, int kernel, const float *a, const float *b, const trni_map *map,
-                           int64_t m, int64_t n, int64_t columns)
+TRNI_FN void trni_nc_block(const trni_product *p, const trni_array *array, int kernel, const float *a, const float *b, const trni_map *map, int64_t m,
+                           int64_t n, int64_t columns)
 {
     float psum[16 * TRNI_MAX_WIDTH];
     const int strip = array->rows[kernel], width = array->width;
@@ -247,34 +200,134 @@ TRNI_FN void trni_nc_block(const trni_product *p, const trni_array *array, int k
         for (int i = 0; i < strip; i++)
             for (int j = 0; j < columns; j++) psum[i * width + j] = trni_dst_read(p, m + i, n + j);
     }
-    trni_strip_times_panel(array, kernel, a, b, map, p->numerics.merge, p->accumulate ? psum : NULL, width, psum, width,
-                           (uintptr_t)b, 0);
+    trni_strip_times_panel(array, kernel, a, b, map, p->numerics.merge, p->accumulate ? psum : NULL, width, psum, width, (uintptr_t)b, 0);
     for (int i = 0; i < strip; i++)
         for (int j = 0; j < columns; j++) trni_dst_write(p, m + i, n + j, psum[i * width + j]);
 }
 
 TRNI_FN void trni_nc_matmul_packed(const trni_product *p)
 {
-    float a[TRNI_ARRAY_ROWS * TRNI_ARRAY_ROWS] __attribute__((aligned(64)));
-    float b[TRNI_ARRAY_ROWS * TRNI_MAX_WIDTH] __attribute__((aligned(64)));
-    const trni_array array = trni_array_of(1, p->isa);
+    float a[TRNI_MAX_DEPTH * TRNI_ARRAY_ROWS] __attribute__((aligned(64)));
+    float b[TRNI_MAX_DEPTH * TRNI_MAX_WIDTH] __attribute__((aligned(64)));
     trni_feed feed_a, feed_b;
-    const int rows = (int)p->a.depth;
-    const trni_map map = trni_map_of(&p->numerics, 0, rows, TRNI_SINGLE);
-    const trni_packer pack_a = { &array, &feed_a, &p->a, map.line, map.lines }, pack_b = { &array, &feed_b, &p->b, map.line, map.lines };
+    const trni_map map = trni_map_of(&p->numerics, p->first_row, (int)trni_product_depth(p), p->spread);
+    const trni_array array = trni_array_of(map.group, p->isa);
+    const trni_packer pack_a = { &array, &feed_a, &p->a, NULL, map.lines }, pack_b = { &array, &feed_b, &p->b, NULL, map.lines };
 
     trni_feed_init(&feed_a, &p->a, p->isa);
     trni_feed_init(&feed_b, &p->b, p->isa);
-    trni_pack_rows(&pack_a, 0, p->a.lanes, 0, rows, a);
+    trni_nc_pack(&pack_a, &map, 0, p->a.lanes, true, a);
+    if (p->a_scale.data) trni_scale_rows(&array, &p->a_scale, &map, 0, p->a.lanes, 0, a, p->isa);
     for (int64_t n = 0; n < p->b.lanes; n += array.width) {
         const int64_t columns = p->b.lanes - n < array.width ? p->b.lanes - n : array.width;
-        trni_pack_columns(&pack_b, n, columns, 0, rows, b);
+        trni_nc_pack(&pack_b, &map, n, columns, false, b);
+        if (p->b_scale.data) trni_scale_columns(&array, &p->b_scale, &map, n, columns, 0, b, p->isa);
         for (int64_t m = 0; m < p->a.lanes;) {
             const int kernel = trni_strip_kernel(&array, p->a.lanes - m);
-            trni_nc_block(p, &array, kernel, a + m * rows, b, &map, m, n, columns);
+            trni_nc_block(p, &array, kernel, a + m * map.lines, b, &map, m, n, columns);
             m += array.rows[kernel];
         }
     }
+}
+
+TRNI_FN void trni_nc_run(const trni_product *p, bool *psum_written)
+{
+    if (trni_product_depth(p) == 0) trni_dst_clear(p);
+    else if (trni_kernels_apply(p)) trni_nc_matmul_packed(p);
+    else
+        for (int64_t m = 0; m < p->a.lanes; m++) trni_define_row(p, m);
+    if (psum_written) *psum_written = true;
+}
+
+/* ---- transposes ---- */
+
+/* The row of K that column n of a permutation takes: -1 for none, -2 when the column is no such thing. */
+TRNI_FN int trni_permutation_row(const trni_operand *moving, int64_t n)
+{
+    int row = -1;
+    for (int64_t k = 0; k < moving->depth; k++) {
+        const uint32_t u = trni_operand_bits(moving, n, k);
+        if (u == 0 || u == TRNI_F32_SIGN) continue;
+        if (u != trni_bits(1.0f) || row >= 0) return -2;
+        row = (int)k;
+    }
+    return row;
+}
+
+/* PSUM takes 8-bit codes as 16 bits, the upper byte 0 (documented); other formats as they are. */
+TRNI_FN trn_format trni_transposed_format(trn_format data)
+{
+    return trn_format_bits(data) == 8 ? TRN_U16 : data;
+}
+
+TRNI_FN trn_status trni_transpose_check(const trn_nc_matmul_args *args, const trni_product *p)
+{
+    const trn_format to = trni_transposed_format(args->stationary.format);
+    if (args->accumulate || args->double_row)
+        return trni_fail(args->error, TRN_EINVAL, "is_transpose does not go with %s", args->accumulate ? "accumulate" : "double_row");
+    if (args->dst.format != to)
+        return trni_fail(args->error, TRN_EFORMAT, "dst is %s; transposing %s makes %s", trn_format_name(args->dst.format),
+                         trn_format_name(args->stationary.format), trn_format_name(to));
+    for (int64_t n = 0; n < p->b.lanes; n++)
+        if (trni_permutation_row(&p->b, n) == -2)
+            return trni_fail(args->error, TRN_EINVAL, "is_transpose: column %lld of moving has more than one number that is not 0, or one that is not 1",
+                             (long long)n);
+    return TRN_OK;
+}
+
+TRNI_FN void trni_transpose_run(const trni_product *p)
+{
+    const size_t from = (size_t)p->a.bytes, to = trn_format_bytes(p->dst.format);
+    for (int64_t n = 0; n < p->b.lanes; n++) {
+        const int k = trni_permutation_row(&p->b, n);
+        for (int64_t m = 0; m < p->a.lanes; m++) {
+            uint32_t code = 0;
+            if (k >= 0) memcpy(&code, trni_operand_at(&p->a, m, k), from); /* little endian */
+            memcpy(trni_dst_at(p, m, n), &code, to);
+        }
+    }
+}
+
+/* ---- nc_matmul ---- */
+
+/* As a product: dst's format is checked by the instruction, so that transposes may write what no product does. */
+TRNI_FN trn_status trni_nc_matmul_check(const trn_nc_matmul_args *args, trni_product *p, bool *moves)
+{
+    trni_ask ask;
+    trn_status status;
+    memset(&ask, 0, sizeof ask);
+    ask.generation = args->generation;
+    ask.dst = args->dst;
+    ask.a = args->stationary;
+    ask.b = args->moving;
+    ask.a_name = "stationary";
+    ask.b_name = "moving";
+    ask.slots = args->double_row ? 2 : 0;
+    ask.a_lane_axis = ask.b_lane_axis = args->double_row ? 2 : 1;
+    ask.double_row = args->double_row;
+    ask.accumulate = args->accumulate;
+    ask.first_row = args->tile_position.row;
+    ask.rounding = args->rounding;
+    ask.seed = args->seed;
+    ask.stream = args->stream;
+    ask.numerics = args->numerics;
+    ask.isa = args->isa;
+    ask.error = args->error;
+    if ((status = trni_product_settle(p, &ask)) != TRN_OK) return status;
+
+    const trn_core_spec *core = trn_core_spec_of(p->generation);
+    *moves = args->is_transpose && core->transpose_mode; /* else a product by the identity, as any other */
+    if (*moves && (status = trni_transpose_check(args, p)) != TRN_OK) return status;
+    if (!*moves && (status = trni_check_psum_format(core, args->dst.format, args->error)) != TRN_OK) return status;
+    if ((status = trni_check_limits(core, p, args->error)) != TRN_OK) return status;
+    const bool column_tiles = !args->double_row && !args->is_transpose;
+    if ((status = trni_check_tile(core, args->tile_position, args->tile_size, column_tiles, p, args->error)) != TRN_OK) return status;
+    if ((status = trni_check_psum_written(args->accumulate, args->psum_written, args->error)) != TRN_OK) return status;
+    if ((status = trni_check_onezero(&p->a, args->is_stationary_onezero, "stationary", args->error)) != TRN_OK) return status;
+    if ((status = trni_check_onezero(&p->b, args->is_moving_onezero, "moving", args->error)) != TRN_OK) return status;
+    p->numerics.psum_format = TRN_F32; /* dst is PSUM: its format rounds, once, on the way out */
+    p->numerics.k_tile = TRNI_ARRAY_ROWS;
+    return TRN_OK;
 }
 
 /* One nc_matmul: dst[m, n] = (accumulate ? dst[m, n] + : ) sum over k of stationary[k, m] * moving[k, n], in the order of
@@ -283,18 +336,97 @@ TRNI_FN void trni_nc_matmul_packed(const trni_product *p)
 TRNI_FN trn_status trn_nc_matmul(const trn_nc_matmul_args *args)
 {
     trni_product p;
+    bool moves = false;
     if (!args) return TRN_EINVAL;
-    const trn_status status = trni_nc_matmul_check(args, &p);
+    const trn_status status = trni_nc_matmul_check(args, &p, &moves);
     if (status != TRN_OK) return status;
-    if (p.a.depth == 0) {
-        trni_dst_clear(&p);
-    } else if (trni_kernels_apply(&p)) {
-        trni_nc_matmul_packed(&p);
+    if (!moves) {
+        trni_nc_run(&p, args->psum_written);
     } else {
-        for (int64_t m = 0; m < p.a.lanes; m++)
-            for (int64_t n = 0; n < p.b.lanes; n++) trni_define_element(&p, m, n);
+        trni_transpose_run(&p);
+        if (args->psum_written) *args->psum_written = true;
     }
     return TRN_OK;
+}
+
+/* ---- nc_matmul_mx ---- */
+
+TRNI_FN trn_status trni_nc_matmul_mx_check(const trn_nc_matmul_mx_args *args, trni_product *p)
+{
+    trni_ask ask;
+    trn_status status;
+    memset(&ask, 0, sizeof ask);
+    ask.generation = args->generation;
+    ask.dst = args->dst;
+    ask.a = args->stationary;
+    ask.b = args->moving;
+    ask.a_name = "stationary";
+    ask.b_name = "moving";
+    ask.a_scale = args->stationary_scale;
+    ask.b_scale = args->moving_scale;
+    ask.slots = 4;
+    ask.a_lane_axis = ask.b_lane_axis = ask.a_scale_lane_axis = ask.b_scale_lane_axis = 1;
+    ask.mx = true;
+    ask.accumulate = args->accumulate;
+    ask.first_row = args->tile_position.row;
+    ask.rounding = args->rounding;
+    ask.seed = args->seed;
+    ask.stream = args->stream;
+    ask.numerics = args->numerics;
+    ask.isa = args->isa;
+    ask.error = args->error;
+    if ((status = trni_product_settle(p, &ask)) != TRN_OK) return status;
+
+    const trn_core_spec *core = trn_core_spec_of(p->generation);
+    if ((status = trni_check_psum_format(core, args->dst.format, args->error)) != TRN_OK) return status;
+    if (p->a.depth % 32)
+        return trni_fail(args->error, TRN_ESHAPE, "K = %lld partitions; MX takes 32, 64, 96 or 128", (long long)p->a.depth);
+    if (p->a.lanes % 2) return trni_fail(args->error, TRN_ESHAPE, "stationary free size M = %lld is odd; MX takes even ones", (long long)p->a.lanes);
+    if ((status = trni_check_limits(core, p, args->error)) != TRN_OK) return status;
+    if ((status = trni_check_tile(core, args->tile_position, args->tile_size, false, p, args->error)) != TRN_OK) return status;
+    if ((status = trni_check_psum_written(args->accumulate, args->psum_written, args->error)) != TRN_OK) return status;
+    p->numerics.psum_format = TRN_F32;
+    p->numerics.k_tile = TRNI_ARRAY_ROWS;
+    return TRN_OK;
+}
+
+/* One nc_matmul_mx: a step of row p adds 2^(e_x + e_w) times the sum of four products. Errors as of trn_nc_matmul. */
+TRNI_FN trn_status trn_nc_matmul_mx(const trn_nc_matmul_mx_args *args)
+{
+    trni_product p;
+    if (!args) return TRN_EINVAL;
+    const trn_status status = trni_nc_matmul_mx_check(args, &p);
+    if (status == TRN_OK) trni_nc_run(&p, args->psum_written);
+    return status;
+}
+
+/* ---- nc_transpose ---- */
+
+/* dst = data^T. On Trainium2 and 3 bit for bit; on Trainium1 a product by the identity, in which an infinity or a NaN
+ * makes NaN of its whole column of dst (documented). */
+TRNI_FN trn_status trn_nc_transpose(const trn_nc_transpose_args *args)
+{
+    unsigned char identity[4 * TRNI_ARRAY_ROWS * TRNI_ARRAY_ROWS] = { 0 };
+    trn_nc_matmul_args matmul;
+    if (!args) return TRN_EINVAL;
+    const int64_t rows = args->data.rank == 2 ? args->data.shape[0] : 0;
+    const trn_format_info info = trn_tensor_format_info(&args->data);
+    if (rows > TRNI_ARRAY_ROWS)
+        return trni_fail(args->error, TRN_ELIMIT, "data has %lld partitions, more than %d", (long long)rows, (int)TRNI_ARRAY_ROWS);
+    const trni_encoding how = { { TRN_NEAREST_EVEN, 0, 32 }, TRN_OVERFLOW_DEFAULT, false };
+    const uint32_t one = trni_encode_row(&info, trni_bits(1.0f), how);
+    const size_t bytes = ((size_t)info.bits + 7) / 8;
+    for (int64_t i = 0; i < rows; i++) memcpy(identity + (size_t)(i * rows + i) * bytes, &one, bytes);
+    memset(&matmul, 0, sizeof matmul);
+    matmul.generation = args->generation;
+    matmul.dst = args->dst;
+    matmul.stationary = args->data;
+    matmul.moving = trn_tensor_2d(args->data.format, identity, rows, rows);
+    matmul.moving.cfp8 = args->data.cfp8;
+    matmul.is_transpose = true;
+    matmul.isa = args->isa;
+    matmul.error = args->error;
+    return trn_nc_matmul(&matmul);
 }
 
 #endif /* TRN_TENSOR_ENGINE_H */

@@ -15,7 +15,8 @@
  *     numbers    trn_format.h trn_round.h trn_random.h trn_numerics.h
  *     machines   trn_spec.h trn_tensor_cycles.h trn_cost.h
  *     data       trn_tensor.h trn_cast_kernels.h trn_cast.h trn_convert.h trn_pack.h trn_mx.h
- *     engines    trn_systolic_aligned.h trn_systolic.h trn_systolic_feed.h trn_systolic_panels.h trn_tensor_engine.h
+ *     engines    trn_systolic_aligned.h trn_systolic.h trn_systolic_feed.h trn_systolic_panels.h trn_product.h
+ *                trn_tensor_engine.h
  *     one core   trn_matmul.h trn_core.h
  *     ground     trn_base.h trn_cpu.h trn_share.h
  *
@@ -37,6 +38,7 @@
 #include "trn_mx_layout.h"
 #include "trn_numerics.h"
 #include "trn_pack.h"
+#include "trn_product.h"
 #include "trn_random.h"
 #include "trn_round.h"
 #include "trn_share.h"

@@ -1,15 +1,15 @@
-/* trn_feed_avx512.h - lines of F16 for trn_systolic_feed.h in AVX-512.
+/* trn_systolic_feed_avx512.h - lines of F16 for trn_systolic_feed.h in AVX-512.
  * SPDX-License-Identifier: MIT
  *
  * A guest: same bits as the plain C bodies. Included by trn_systolic_feed.h only, and not at all under TRN_NO_INTRINSICS.
  */
-#ifndef TRN_FEED_AVX512_H
-#define TRN_FEED_AVX512_H
+#ifndef TRN_SYSTOLIC_FEED_AVX512_H
+#define TRN_SYSTOLIC_FEED_AVX512_H
 
 #include "../trn_cpu.h"
 
 #if TRNI_X86
 #include "trn_vector_avx512.h"
-#include "trn_feed_vector.h"
+#include "trn_systolic_feed_vector.h"
 #endif
-#endif /* TRN_FEED_AVX512_H */
+#endif /* TRN_SYSTOLIC_FEED_AVX512_H */

@@ -1,7 +1,7 @@
-/* trn_feed_vector.h - lines of F16 for trn_systolic_feed.h, written once for AVX2 and AVX-512; read once per set.
+/* trn_systolic_feed_vector.h - lines of F16 for trn_systolic_feed.h, written once for AVX2 and AVX-512; read once per set.
  * SPDX-License-Identifier: MIT
  *
- * Included by trn_feed_avx2.h and trn_feed_avx512.h after trn_vector_<isa>.h. On its own it is empty. The conversion
+ * Included by trn_systolic_feed_avx2.h and trn_systolic_feed_avx512.h after trn_vector_<isa>.h. On its own it is empty. The conversion
  * instruction needs no care for subnormals (plain C takes a dozen steps).
  */
 #include "../trn_cpu.h"

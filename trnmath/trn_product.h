@@ -1,0 +1,542 @@
+/* trn_product.h - a matrix product of the Tensor engine, checked and resolved: what an instruction and any size share.
+ * SPDX-License-Identifier: MIT
+ *
+ *     #include <trnmath/trn_product.h>
+ *     int main(void) {
+ *         static unsigned char a[3 * 8], b[8 * 5];
+ *         static float c[3 * 5];
+ *         trni_product p;
+ *         trni_ask ask = { 0 };
+ *         ask.dst = trn_tensor_2d(TRN_F32, c, 3, 5);
+ *         ask.a = trn_tensor_2d(TRN_F8_E4M3, a, 3, 8), ask.b = trn_tensor_2d(TRN_F8_E5M2, b, 8, 5);
+ *         ask.a_name = "a", ask.b_name = "b", ask.a_depth_axis = 1;
+ *         return trni_product_settle(&p, &ask) == TRN_OK && p.spread == TRNI_SINGLE ? 0 : 1;
+ *     }
+ *
+ * DOES: which formats may meet on which generation, sizes, overlap; reads and writes of dst; one output element by
+ *     definition, in any order of trn_numerics.
+ * DOES NOT: know tile limits (trn_tensor_engine.h) or run fast.
+ *
+ * CONTENTS
+ *     trni_ask              what is asked
+ *     trni_product          the same, settled
+ *     trni_product_settle   from one to the other, or why not
+ *     trni_define_element   one output element
+ *     trni_kernels_apply    do the packed kernels compute what these rules define?
+ *
+ * All names are the library's own (trni_): programs call trn_nc_matmul and trn_matmul.
+ *
+ * KNOWN FROM: NKI's nc_matmul and nc_matmul_mx pages (formats and mixtures: documented).
+ */
+#ifndef TRN_PRODUCT_H
+#define TRN_PRODUCT_H
+
+#include "trn_random.h"
+#include "trn_share.h"
+#include "trn_systolic_panels.h"
+
+typedef struct trni_ask {
+    trn_generation generation;
+    trn_tensor dst, a, b;         /* a holds M lanes, b N lanes, both K deep */
+    const char *a_name, *b_name;
+    int a_lane_axis, a_depth_axis, b_lane_axis, b_depth_axis; /* zeros of b: axes 1 and 0 */
+    trn_tensor a_scale, b_scale;  /* MX; rank 0 = none */
+    int a_scale_lane_axis, b_scale_lane_axis;
+    int slots; /* an instruction's pairs and quads have an axis of their own, of this size; else 0 */
+    bool mx, double_row, accumulate;
+    int first_row; /* of the array */
+    trn_rounding rounding;
+    trn_overflow overflow;
+    uint64_t seed, stream;
+    const trn_numerics *numerics;
+    trn_isa isa;
+    trn_error *error;
+} trni_ask;
+
+/* MX scales of an operand: one byte for 32 numbers along K, that is for eight rows of the array. */
+typedef struct trni_scales {
+    const unsigned char *data; /* null: none */
+    int64_t lane_stride, block_stride;
+} trni_scales;
+
+typedef struct trni_product {
+    trni_operand a, b; /* lanes M and N; depth K, or K / slots */
+    trni_scales a_scale, b_scale;
+    trn_tensor dst; /* [M, N], strides filled in */
+    trn_format_info dst_info;
+    trn_generation generation;
+    trni_spread spread;
+    int first_row;
+    bool accumulate, f32, integer;
+    bool tame; /* pairs and quads: no product, scale or sum leaves the range in which binary32 is exact */
+    trn_rounding rounding;
+    trn_overflow overflow;
+    uint64_t seed, stream;
+    trn_numerics numerics;
+    trn_isa isa;
+} trni_product;
+
+/* ---- which formats may meet ---- */
+
+typedef enum trni_operand_kind {
+    TRNI_OPERAND_NONE = 0,
+    TRNI_OPERAND_WIDE,   /* 32 bits */
+    TRNI_OPERAND_NARROW, /* 16 and 8 bits */
+    TRNI_OPERAND_INT8,
+    TRNI_OPERAND_FP4 /* under MX scales only */
+} trni_operand_kind;
+
+TRNI_FN trni_operand_kind trni_operand_kind_of(trn_format format)
+{
+    static const struct { trn_format format; trni_operand_kind is; } row[] = {
+        { TRN_F32, TRNI_OPERAND_WIDE },      { TRN_TF32, TRNI_OPERAND_WIDE },      { TRN_BF16, TRNI_OPERAND_NARROW },
+        { TRN_F16, TRNI_OPERAND_NARROW },    { TRN_F8_E4M3, TRNI_OPERAND_NARROW }, { TRN_F8_E4M3FN, TRNI_OPERAND_NARROW },
+        { TRN_F8_E5M2, TRNI_OPERAND_NARROW }, { TRN_F8_E3M4, TRNI_OPERAND_NARROW }, { TRN_CFP8, TRNI_OPERAND_NARROW },
+        { TRN_I8, TRNI_OPERAND_INT8 },       { TRN_F4_E2M1, TRNI_OPERAND_FP4 },
+    };
+    for (size_t i = 0; i < sizeof row / sizeof row[0]; i++)
+        if (row[i].format == format) return row[i].is;
+    return TRNI_OPERAND_NONE;
+}
+
+/* Elements of MX: nc_matmul_mx takes these three and no others (documented). */
+TRNI_FN bool trni_is_mx_format(trn_format f) { return f == TRN_F8_E4M3FN || f == TRN_F8_E5M2 || f == TRN_F4_E2M1; }
+
+TRNI_FN bool trni_is_fp8(trn_format f)
+{
+    return trni_operand_kind_of(f) == TRNI_OPERAND_NARROW && trn_format_bits(f) == 8;
+}
+
+TRNI_FN trn_status trni_ask_check_classes(const trni_ask *ask)
+{
+    const trn_tensor *const t[2] = { &ask->a, &ask->b };
+    const char *const name[2] = { ask->a_name, ask->b_name };
+    for (int i = 0; i < 2; i++) {
+        const trni_operand_kind is = trni_operand_kind_of(t[i]->format);
+        if (is == TRNI_OPERAND_NONE)
+            return trni_fail(ask->error, TRN_EFORMAT, "%s is %s, which no matrix instruction multiplies", name[i], trn_format_name(t[i]->format));
+        if (ask->mx && !trni_is_mx_format(t[i]->format))
+            return trni_fail(ask->error, TRN_EFORMAT, "%s is %s; MX scales (a_scale, b_scale) belong to float8_e4m3fn, float8_e5m2 and float4_e2m1fn", name[i],
+                             trn_format_name(t[i]->format));
+        if (!ask->mx && is == TRNI_OPERAND_FP4)
+            return trni_fail(ask->error, TRN_EFORMAT, "%s is %s, which is multiplied under MX scales only", name[i], trn_format_name(t[i]->format));
+    }
+    return TRN_OK;
+}
+
+TRNI_FN trn_status trni_ask_check_double_row(const trni_ask *ask)
+{
+    const bool a = trni_is_fp8(ask->a.format), b = trni_is_fp8(ask->b.format);
+    if (!ask->double_row || (a && b)) return TRN_OK;
+    return trni_fail(ask->error, TRN_EFORMAT, "double_row takes FP8 operands; %s is %s", a ? ask->b_name : ask->a_name,
+                     trn_format_name(a ? ask->b.format : ask->a.format));
+}
+
+/* 32-bit formats meet 32-bit ones, narrow ones narrow ones, int8 itself; the two E4M3 do not meet (documented). */
+TRNI_FN trn_status trni_ask_check_pair(const trni_ask *ask)
+{
+    const trn_format a = ask->a.format, b = ask->b.format;
+    const bool both_e4m3 = (a == TRN_F8_E4M3 && b == TRN_F8_E4M3FN) || (a == TRN_F8_E4M3FN && b == TRN_F8_E4M3);
+    if (ask->mx || (trni_operand_kind_of(a) == trni_operand_kind_of(b) && !both_e4m3)) return TRN_OK;
+    return trni_fail(ask->error, TRN_EFORMAT, "%s is %s and %s is %s: %s", ask->a_name, trn_format_name(a), ask->b_name, trn_format_name(b),
+                     both_e4m3 ? "the two kinds of E4M3 do not meet in one product" : "32-bit formats, narrow ones and int8 meet only their own kind");
+}
+
+/* The generation that is meant: Trainium2, unless what is asked exists on Trainium3 alone. */
+TRNI_FN trn_generation trni_ask_generation(const trni_ask *ask)
+{
+    const bool newest = ask->mx || ask->a.format == TRN_F8_E4M3FN || ask->b.format == TRN_F8_E4M3FN || ask->a.format == TRN_F4_E2M1 ||
+                        ask->b.format == TRN_F4_E2M1;
+    if (ask->generation != TRN_GENERATION_DEFAULT) return ask->generation;
+    return newest ? TRN_TRAINIUM3 : TRN_TRAINIUM2;
+}
+
+TRNI_FN trn_status trni_ask_check_generation(const trni_ask *ask, trn_generation generation)
+{
+    const trn_core_spec *core = trn_core_spec_of(generation);
+    const trn_tensor *const t[2] = { &ask->a, &ask->b };
+    const char *const name[2] = { ask->a_name, ask->b_name }, *const chip = trn_generation_name(generation);
+    for (int i = 0; i < 2; i++)
+        if (trni_rate_of(generation, t[i]->format) == TRNI_RATE_NONE)
+            return trni_fail(ask->error, TRN_EUNSUPPORTED, "%s is %s, which %s does not multiply", name[i], trn_format_name(t[i]->format), chip);
+    if (ask->mx && !core->mx) return trni_fail(ask->error, TRN_EUNSUPPORTED, "MX scales: %s has no MX product", chip);
+    if (ask->double_row && !core->double_row)
+        return trni_fail(ask->error, TRN_EUNSUPPORTED, "double_row: %s has one row of FP8 per PE only", chip);
+    return TRN_OK;
+}
+
+/* ---- sizes ---- */
+
+TRNI_FN int64_t trni_product_depth(const trni_product *p) { return p->a.depth * p->a.slots; }
+
+TRNI_FN trn_status trni_product_check_sizes(const trni_product *p, const trni_ask *ask)
+{
+    const trn_tensor *dst = &ask->dst;
+    const trni_operand *const o[2] = { &p->a, &p->b };
+    for (int i = 0; i < 2 && ask->slots; i++)
+        if (o[i]->slots != ask->slots)
+            return trni_fail(ask->error, TRN_ESHAPE, "%s holds %lld numbers for each row of K; %s takes %d", i ? ask->b_name : ask->a_name,
+                             (long long)o[i]->slots, ask->mx ? "MX" : "double_row", ask->slots);
+    if (p->a.depth != p->b.depth)
+        return trni_fail(ask->error, TRN_ESHAPE, "%s has K = %lld but %s has K = %lld", ask->a_name, (long long)p->a.depth, ask->b_name,
+                         (long long)p->b.depth);
+    if (dst->shape[0] != p->a.lanes || dst->shape[1] != p->b.lanes)
+        return trni_fail(ask->error, TRN_ESHAPE, "dst is [%lld, %lld] but %s and %s make [%lld, %lld]", (long long)dst->shape[0],
+                         (long long)dst->shape[1], ask->a_name, ask->b_name, (long long)p->a.lanes, (long long)p->b.lanes);
+    if (ask->mx && trni_product_depth(p) % 32)
+        return trni_fail(ask->error, TRN_ESHAPE, "K = %lld is not a multiple of 32, the block of an MX scale", (long long)trni_product_depth(p));
+    return TRN_OK;
+}
+
+TRNI_FN trn_status trni_ask_check_scale(const trni_ask *ask, const trn_tensor *scale, const char *of, int lane_axis, int64_t lanes, int64_t blocks)
+{
+    char name[32];
+    snprintf(name, sizeof name, "%s_scale", of);
+    const trn_status status = trn_tensor_check(scale, name, TRNI_INPUT, 2, ask->error);
+    if (status != TRN_OK) return status;
+    if (scale->format != TRN_F8_E8M0)
+        return trni_fail(ask->error, TRN_EFORMAT, "%s is %s; scales are float8_e8m0fnu", name, trn_format_name(scale->format));
+    if (scale->shape[lane_axis] != lanes || scale->shape[1 - lane_axis] != blocks)
+        return trni_fail(ask->error, TRN_ESHAPE, "%s is [%lld, %lld]; %lld lanes and %lld blocks of 32 need [%lld, %lld]", name,
+                         (long long)scale->shape[0], (long long)scale->shape[1], (long long)lanes, (long long)blocks,
+                         (long long)(lane_axis ? blocks : lanes), (long long)(lane_axis ? lanes : blocks));
+    if (trn_tensor_overlap(ask->dst, *scale)) return trni_fail(ask->error, TRN_EINVAL, "dst overlaps %s", name);
+    return TRN_OK;
+}
+
+TRNI_FN trni_scales trni_scales_of(const trn_tensor *t, int lane_axis)
+{
+    int64_t stride[TRN_MAX_RANK];
+    trni_scales s;
+    trni_strides(t, stride);
+    s.data = (const unsigned char *)t->data;
+    s.lane_stride = t->shape[lane_axis] > 1 ? stride[lane_axis] : 0;
+    s.block_stride = t->shape[1 - lane_axis] > 1 ? stride[1 - lane_axis] : 0;
+    return s;
+}
+
+TRNI_INLINE unsigned trni_scale_at(const trni_scales *s, int64_t lane, int64_t block)
+{
+    return s->data[lane * s->lane_stride + block * s->block_stride];
+}
+
+/* ---- tame: may pairs and quads be summed in binary32, scales multiplied in before? ----
+ *
+ * Every product of two operands is a multiple of unit = 2^low and below 2^high. While 2^-149 <= unit and four products
+ * stay below 2^127, rounding to binary32 commutes with the scales, and the first product of a group is exact. */
+
+TRNI_FN int trni_low_exponent(const trn_format_info *f) { return 1 - f->bias - f->mantissa_bits; }
+TRNI_FN int trni_high_exponent(const trn_format_info *f) { return (1 << f->exponent_bits) - f->bias; } /* above every number */
+
+/* Scales between these powers of two leave the range of no pair of operands: 2^(-58-58-32) and 2^(46+46+2+32). */
+enum { TRNI_TAME_LEAST = 127 - 58, TRNI_TAME_MOST = 127 + 46, TRNI_SCALE_BYTE_NAN = 0xff, TRNI_SCALE_BLOCK = 32 };
+
+/* Is every number of this block a zero? Its scale does not matter then (+-0 times 2^x is +-0). */
+TRNI_FN bool trni_block_is_zero(const trni_operand *o, int64_t lane, int64_t block)
+{
+    const int64_t rows = TRNI_SCALE_BLOCK / (o->slots > 1 ? o->slots : 1);
+    const unsigned magnitude = (1u << (o->info.bits - 1)) - 1;
+    for (int64_t slot = 0; slot < o->slots; slot++)
+        for (int64_t i = 0; i < rows; i++)
+            if (trni_operand_at(o, lane, block * rows + i)[slot * o->slot_stride] & magnitude) return false;
+    return true;
+}
+
+TRNI_FN bool trni_scales_are_tame(const trni_scales *s, const trni_operand *o)
+{
+    const int64_t blocks = o->depth * o->slots / TRNI_SCALE_BLOCK;
+    for (int64_t lane = 0; lane < o->lanes; lane++)
+        for (int64_t block = 0; block < blocks; block++) {
+            const unsigned byte = trni_scale_at(s, lane, block);
+            const bool usual = (byte >= TRNI_TAME_LEAST && byte <= TRNI_TAME_MOST) || byte == TRNI_SCALE_BYTE_NAN;
+            if (!usual && !trni_block_is_zero(o, lane, block)) return false;
+        }
+    return true;
+}
+
+TRNI_FN bool trni_product_is_tame(const trni_product *p)
+{
+    const int low = trni_low_exponent(&p->a.info) + trni_low_exponent(&p->b.info);
+    const int high = trni_high_exponent(&p->a.info) + trni_high_exponent(&p->b.info);
+    if (p->spread == TRNI_SINGLE) return true;
+    if (low < -149 || high > 125) return false;
+    return p->spread != TRNI_QUADS || (trni_scales_are_tame(&p->a_scale, &p->a) && trni_scales_are_tame(&p->b_scale, &p->b));
+}
+
+/* ---- settling ---- */
+
+TRNI_FN trn_status trni_ask_check_views(const trni_ask *ask)
+{
+    const int rank = ask->slots ? 3 : 2;
+    trn_status status;
+    if ((status = trni_ask_check_double_row(ask)) != TRN_OK) return status; /* before the rank that follows from it */
+    if ((status = trn_tensor_check(&ask->a, ask->a_name, TRNI_INPUT, rank, ask->error)) != TRN_OK) return status;
+    if ((status = trn_tensor_check(&ask->b, ask->b_name, TRNI_INPUT, rank, ask->error)) != TRN_OK) return status;
+    return trn_tensor_check(&ask->dst, "dst", TRNI_OUTPUT, 2, ask->error);
+}
+
+TRNI_FN void trni_product_set_dst(trni_product *p, const trn_tensor *dst)
+{
+    p->dst = *dst;
+    p->dst_info = trn_tensor_format_info(dst);
+    trni_strides(dst, p->dst.stride);
+    for (int i = 0; i < 2; i++)
+        if (dst->shape[i] <= 1) p->dst.stride[i] = 1; /* never taken */
+}
+
+/* Modes of rounding and overflow, and int8's output. */
+TRNI_FN trn_status trni_ask_check_options(const trni_ask *ask, const trni_product *p)
+{
+    if ((unsigned)ask->rounding >= TRNI_ROUNDING_COUNT)
+        return trni_fail(ask->error, TRN_EINVAL, "rounding = %d is not one of the six modes", (int)ask->rounding);
+    if ((unsigned)ask->overflow > TRN_SATURATE)
+        return trni_fail(ask->error, TRN_EINVAL, "overflow = %d is neither the default nor saturating", (int)ask->overflow);
+    if (p->integer != (ask->dst.format == TRN_I32))
+        return trni_fail(ask->error, TRN_EFORMAT, "dst is %s; %s", trn_format_name(ask->dst.format),
+                         p->integer ? "int8 products are summed in int32" : "int32 takes the products of int8 only");
+    return TRN_OK;
+}
+
+/* Checks formats, sizes, scales, overlap and options, in this order, and fills *p. No memory of dst is written. */
+TRNI_FN trn_status trni_product_settle(trni_product *p, const trni_ask *question)
+{
+    trni_ask ask = *question;
+    trn_status status;
+    if (ask.b_lane_axis == 0 && ask.b_depth_axis == 0) ask.b_lane_axis = 1;
+    if (!trn_core_spec_of(ask.generation)) return trni_fail(ask.error, TRN_EINVAL, "generation = %d does not exist", (int)ask.generation);
+    p->generation = trni_ask_generation(&ask);
+    if ((status = trni_numerics_resolve(ask.numerics, p->generation, &p->numerics, ask.error)) != TRN_OK) return status;
+    if ((status = trni_ask_check_views(&ask)) != TRN_OK) return status;
+    if ((status = trni_ask_check_classes(&ask)) != TRN_OK) return status;
+    if ((status = trni_ask_check_pair(&ask)) != TRN_OK) return status;
+    if ((status = trni_ask_check_generation(&ask, p->generation)) != TRN_OK) return status;
+
+    if (ask.mx) p->numerics.fp8_bias = 0; /* OCP fixes the elements of MX */
+    p->a = trni_operand_of(&ask.a, ask.a_lane_axis, ask.a_depth_axis, &p->numerics);
+    p->b = trni_operand_of(&ask.b, ask.b_lane_axis, ask.b_depth_axis, &p->numerics);
+    p->f32 = p->a.format == TRN_F32 || p->b.format == TRN_F32;
+    p->integer = ask.a.format == TRN_I8;
+    p->spread = ask.mx ? TRNI_QUADS : ask.double_row ? TRNI_PAIRS : TRNI_SINGLE;
+    if ((status = trni_product_check_sizes(p, &ask)) != TRN_OK) return status;
+    memset(&p->a_scale, 0, sizeof p->a_scale);
+    memset(&p->b_scale, 0, sizeof p->b_scale);
+    if (ask.mx) {
+        const int64_t blocks = trni_product_depth(p) / TRNI_SCALE_BLOCK;
+        if ((status = trni_ask_check_scale(&ask, &ask.a_scale, ask.a_name, ask.a_scale_lane_axis, p->a.lanes, blocks)) != TRN_OK) return status;
+        if ((status = trni_ask_check_scale(&ask, &ask.b_scale, ask.b_name, ask.b_scale_lane_axis, p->b.lanes, blocks)) != TRN_OK) return status;
+        p->a_scale = trni_scales_of(&ask.a_scale, ask.a_scale_lane_axis);
+        p->b_scale = trni_scales_of(&ask.b_scale, ask.b_scale_lane_axis);
+    }
+    if (trn_tensor_overlap(ask.dst, ask.a)) return trni_fail(ask.error, TRN_EINVAL, "dst overlaps %s", ask.a_name);
+    if (trn_tensor_overlap(ask.dst, ask.b)) return trni_fail(ask.error, TRN_EINVAL, "dst overlaps %s", ask.b_name);
+    trni_product_set_dst(p, &ask.dst);
+    if ((status = trni_ask_check_options(&ask, p)) != TRN_OK) return status;
+    p->accumulate = ask.accumulate;
+    p->first_row = ask.first_row;
+    p->rounding = ask.rounding;
+    p->overflow = ask.overflow;
+    p->seed = ask.seed;
+    p->stream = ask.stream;
+    p->isa = ask.isa;
+    p->tame = trni_product_is_tame(p);
+    return trni_isa_resolve(&p->isa, ask.error);
+}
+
+/* ---- reading and writing dst ---- */
+
+TRNI_FN unsigned char *trni_dst_at(const trni_product *p, int64_t m, int64_t n)
+{
+    return (unsigned char *)p->dst.data + (m * p->dst.stride[0] + n * p->dst.stride[1]) * (int64_t)trn_format_bytes(p->dst.format);
+}
+
+TRNI_FN float trni_dst_read(const trni_product *p, int64_t m, int64_t n)
+{
+    uint32_t code = 0;
+    memcpy(&code, trni_dst_at(p, m, n), trn_format_bytes(p->dst.format)); /* little endian */
+    return trni_float(trni_decode_row(&p->dst_info, code));
+}
+
+TRNI_FN uint32_t trni_rounded_code(const trni_product *p, const trn_format_info *to, float x, trn_rounding rounding, uint64_t stream, int64_t m,
+                                   int64_t n)
+{
+    trni_encoding how = { { rounding, 0, p->numerics.sr_bits }, p->overflow, false };
+    const uint32_t u = trni_bits(x);
+    if (rounding == TRN_STOCHASTIC)
+        how.how.random = trn_random_field(p->seed, stream, (uint64_t)m * (uint64_t)p->b.lanes + (uint64_t)n, p->numerics.sr_bits);
+    return trni_encode_row(to, trni_is_nan_bits(u) ? TRNI_F32_NAN : u, how);
+}
+
+/* The last cast: canonical NaN, one rounding, one store. */
+TRNI_FN void trni_dst_write(const trni_product *p, int64_t m, int64_t n, float x)
+{
+    const uint32_t code = trni_rounded_code(p, &p->dst_info, x, p->rounding, p->stream, m, n);
+    memcpy(trni_dst_at(p, m, n), &code, trn_format_bytes(p->dst.format));
+}
+
+/* K = 0: nothing is added to what PSUM holds, and a fresh PSUM holds +0. */
+TRNI_FN void trni_dst_clear(const trni_product *p)
+{
+    for (int64_t m = 0; m < p->a.lanes && !p->accumulate; m++)
+        for (int64_t n = 0; n < p->b.lanes; n++) trni_dst_write(p, m, n, 0.0f); /* int32's zero, too */
+}
+
+/* ---- by definition: one output element after the other, any order of trn_numerics ---- */
+
+/* BF16 PSUM: rounded after every tile, each tile with random words of its own stream. */
+TRNI_FN float trni_psum_rounded(const trni_product *p, float psum, int64_t tile, int64_t m, int64_t n)
+{
+    trni_product plain = *p;
+    if (p->numerics.psum_format != TRN_BF16) return psum;
+    plain.overflow = TRN_OVERFLOW_DEFAULT;
+    return trn_bf16_to_f32((uint16_t)trni_rounded_code(&plain, trn_format_info_of(TRN_BF16), psum, p->numerics.psum_rounding,
+                                                       p->stream + (uint64_t)tile, m, n));
+}
+
+/* Numbers along K that one tile takes. */
+TRNI_FN int64_t trni_tile_depth(const trni_product *p) { return (int64_t)p->numerics.k_tile * trni_spread_group(p->spread); }
+
+/* The tile at k, `depth` numbers deep, of one lane: out[row][slot]; a pair's missing partner is a zero. */
+TRNI_FN void trni_tile_gather(const trni_product *p, const trni_operand *o, int64_t lane, int64_t k, int depth, float *out)
+{
+    const int group = trni_spread_group(p->spread), rows = (depth + group - 1) / group;
+    const bool flush = p->numerics.flush_inputs;
+    if (depth < rows * group) memset(out, 0, sizeof(float) * (size_t)(rows * group));
+    if (o->slots > 1) {
+        for (int i = 0; i < group; i++) {
+            const trni_operand slot = trni_operand_slot(o, i);
+            trni_operand_gather(&slot, lane, 0, 1, rows, flush, out + i, group);
+        }
+    } else if (p->spread == TRNI_PAIRS) {
+        trni_operand_gather(o, lane, k, 1, rows, flush, out, 2);
+        trni_operand_gather(o, lane, k + rows, 1, depth - rows, flush, out + 1, 2);
+    } else {
+        trni_operand_gather(o, lane, k, 1, depth, flush, out, 1);
+    }
+}
+
+/* The exponent of each row's scale, both operands together. */
+TRNI_FN void trni_tile_scales(const trni_product *p, int64_t m, int64_t n, int64_t k, int rows, int16_t *out)
+{
+    enum { rows_of_a_block = TRNI_SCALE_BLOCK / 4 };
+    for (int i = 0; i < rows; i++) {
+        const int64_t block = (k / 4 + i) / rows_of_a_block;
+        const unsigned x = trni_scale_at(&p->a_scale, m, block), w = trni_scale_at(&p->b_scale, n, block);
+        out[i] = (int16_t)(x == TRNI_SCALE_BYTE_NAN || w == TRNI_SCALE_BYTE_NAN ? TRNI_SCALE_NAN : (int)(x + w) - 254);
+    }
+}
+
+TRNI_FN void trni_define_element(const trni_product *p, int64_t m, int64_t n)
+{
+    const int64_t all = trni_product_depth(p), deep = trni_tile_depth(p);
+    float x[TRNI_MAX_DEPTH], w[TRNI_MAX_DEPTH], psum = p->accumulate ? trni_dst_read(p, m, n) : 0.0f;
+    int16_t scale[TRNI_ARRAY_ROWS];
+    bool fresh = !p->accumulate;
+    for (int64_t k = 0, tile = 0; k < all; k += deep, tile++) {
+        const int depth = (int)(all - k < deep ? all - k : deep), group = trni_spread_group(p->spread), rows = (depth + group - 1) / group;
+        trni_tile_gather(p, &p->a, m, k, depth, x);
+        trni_tile_gather(p, &p->b, n, k, depth, w);
+        if (p->a_scale.data) trni_tile_scales(p, m, n, k, rows, scale);
+        const trni_tile one = { x, w, p->a_scale.data ? scale : NULL, rows, group, p->first_row, p->f32, trni_formats_of(&p->a, &p->b) };
+        psum = trni_psum_rounded(p, trni_tile_onto(psum, fresh, &one, &p->numerics), tile, m, n);
+        fresh = false;
+    }
+    trni_dst_write(p, m, n, psum);
+}
+
+/* Do the packed kernels compute what these rules define? Any chains, layout and merge; everything else as it stands by default. */
+TRNI_FN bool trni_kernels_apply(const trni_product *p)
+{
+    const trn_numerics *n = &p->numerics;
+    const bool groups = p->spread != TRNI_QUADS || n->group == TRN_GROUP_SEQUENTIAL; /* an exact pair is a sequential one */
+    return !p->integer && p->tame && groups && trni_steps_are_fmaf(n) && !n->flush_inputs && !(p->f32 && n->fp32_mode == TRN_FP32_SPLIT);
+}
+
+/* ---- MX scales, multiplied into packed panels ---- */
+
+/* Tame scales only: a power of two that is exact, or times zero; ff makes NaN of what it touches. */
+TRNI_INLINE float trni_scale_value(unsigned byte)
+{
+    return trni_float(byte == TRNI_SCALE_BYTE_NAN ? TRNI_F32_NAN : byte == 0 ? 0x00400000u : byte << 23);
+}
+
+/* The four lines of a row of the array, [4][width], times the scales of its lanes. */
+TRNI_INLINE void trni_scale_lines_body(float *__restrict line, const float *__restrict scale, size_t width)
+{
+    for (size_t slot = 0; slot < 4; slot++)
+        for (size_t i = 0; i < width; i++) line[slot * width + i] *= scale[i];
+}
+TRNI_STAMP(trni_scale_lines, (float *line, const float *scale, size_t width), (line, scale, width))
+
+/* A panel of [line][width]: each row of the array has four lines, each scale eight rows. */
+TRNI_FN void trni_scale_panel(const trni_scales *s, const trni_map *map, int64_t lane, int lanes, int width, int64_t k, float *panel, trn_isa isa)
+{
+    enum { rows_of_a_block = TRNI_SCALE_BLOCK / 4 };
+    float scale[TRNI_MAX_WIDTH] = { 0 };
+    for (int p = 0; p < map->rows; p++) {
+        const int64_t row = k / 4 + p;
+        for (int i = 0; i < lanes && (p == 0 || row % rows_of_a_block == 0); i++)
+            scale[i] = trni_scale_value(trni_scale_at(s, lane + i, row / rows_of_a_block));
+        trni_scale_lines_for(isa)(panel + (size_t)map->chains.slot[p] * 4 * (size_t)width, scale, (size_t)width);
+    }
+}
+
+/* Panels of columns, one after the other, as trni_pack_columns lays them. */
+TRNI_FN void trni_scale_columns(const trni_array *array, const trni_scales *s, const trni_map *map, int64_t lane, int64_t lanes, int64_t k, float *dst,
+                                trn_isa isa)
+{
+    const int width = array->width;
+    for (int64_t done = 0; done < lanes; done += width)
+        trni_scale_panel(s, map, lane + done, (int)trni_min64(lanes - done, width), width, k, dst + (size_t)(done * map->lines), isa);
+}
+
+/* Strips of rows, as trni_pack_rows lays them. */
+TRNI_FN void trni_scale_rows(const trni_array *array, const trni_scales *s, const trni_map *map, int64_t lane, int64_t lanes, int64_t k, float *dst,
+                             trn_isa isa)
+{
+    for (int64_t done = 0; done < lanes;) {
+        const int strip = array->rows[trni_strip_kernel(array, lanes - done)];
+        trni_scale_panel(s, map, lane + done, strip, strip, k, dst + (size_t)(done * map->lines), isa);
+        done += strip;
+    }
+}
+
+/* ---- int8: Trainium1 multiplies it and sums in int32 (documented); what a sum beyond int32 becomes is not public ---- */
+
+TRNI_FN int32_t trni_int32_sum(const trni_product *p, int64_t sum)
+{
+    if (p->numerics.int32_overflow == TRN_INT32_SATURATE) return (int32_t)(sum > INT32_MAX ? INT32_MAX : sum < INT32_MIN ? INT32_MIN : sum);
+    const uint32_t low = (uint32_t)(uint64_t)sum;
+    int32_t wrapped;
+    memcpy(&wrapped, &low, sizeof wrapped);
+    return wrapped;
+}
+
+/* One row of dst, all columns. A tile's sum fits 22 bits; PSUM wraps or saturates when it is added. */
+TRNI_FN void trni_int8_row(const trni_product *p, int64_t m)
+{
+    const int64_t deep = p->numerics.k_tile;
+    for (int64_t n = 0; n < p->b.lanes; n++) {
+        int32_t psum = 0;
+        if (p->accumulate) memcpy(&psum, trni_dst_at(p, m, n), sizeof psum);
+        for (int64_t k = 0; k < p->a.depth; k += deep) {
+            int32_t sum = 0;
+            for (int64_t i = k; i < p->a.depth && i < k + deep; i++)
+                sum += (int32_t)(int8_t)*trni_operand_at(&p->a, m, i) * (int32_t)(int8_t)*trni_operand_at(&p->b, n, i);
+            psum = trni_int32_sum(p, (int64_t)psum + sum);
+        }
+        memcpy(trni_dst_at(p, m, n), &psum, sizeof psum);
+    }
+}
+
+/* ---- a row of dst in any order ---- */
+
+TRNI_FN void trni_define_row(const trni_product *p, int64_t m)
+{
+    if (p->integer) {
+        trni_int8_row(p, m);
+        return;
+    }
+    for (int64_t n = 0; n < p->b.lanes; n++) trni_define_element(p, m, n);
+}
+
+#endif /* TRN_PRODUCT_H */
