@@ -237,7 +237,7 @@ TRNI_FN double trni_scaled(double x, const trni_tile *t, int row)
 /* What row p adds to its chain. */
 TRNI_FN double trni_row_of(const trni_tile *t, int p, const trn_numerics *n)
 {
-    double product[TRNI_MAX_GROUP];
+    double product[TRNI_MAX_GROUP] = { 0 }; /* (gcc fears a group of none) */
     for (int i = 0; i < t->group; i++) product[i] = trni_product_of(t->x[p * t->group + i], t->w[p * t->group + i], n);
     return trni_scaled(t->group == 1 ? product[0] : trni_group_sum(product, t->group, n), t, p);
 }
