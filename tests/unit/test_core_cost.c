@@ -214,6 +214,10 @@ static void loads_hide(void **state)
     i.m = 100;
     i.before_cycles = 0;
     near(ask(i).exposed_cycles, 32, 0, "a short one");
+    i = (trn_tensor_instruction){
+        .mode = TRN_MODE_TRANSPOSE, .k = 8, .m = 8, .stationary_format = TRN_BF16, .pack = 3
+    };
+    near(ask(i).exposed_cycles, 32 + 24 + 24, 0, "three that are shorter than their loads");
 }
 
 /* Row and column tiling: 2 x 64 on Trainium1, 4 x 32 on the others; so many instructions in the time of one. */

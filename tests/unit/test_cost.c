@@ -450,6 +450,227 @@ static void defaults(void **state)
     near(answer(&args).bytes, 16384, 0, "BF16 in, F32 out");
 }
 
+/* ---- the Tensor engine's other modes ---- */
+
+static void sparse_by_hand(void **state)
+{
+    (void)state;
+    static const struct {
+        int m, n, tile_k;
+        double peak;
+    } row[] = { { 4, 16, 512, 314.5728 }, { 4, 12, 384, 235.9296 }, { 4, 8, 256, 157.2864 }, { 2, 8, 512, 314.5728 },
+                { 2, 4, 256, 157.2864 },  { 1, 4, 512, 314.5728 },  { 1, 2, 256, 157.2864 } };
+    for (unsigned i = 0; i < sizeof row / sizeof row[0]; i++) {
+        trn_matmul_cost_args args = question(TRN_TRAINIUM2, TRN_BF16, 1024, 768, 12288);
+        args.sparse_m = row[i].m;
+        args.sparse_n = row[i].n;
+        const trn_core_cost cost = answer(&args);
+        const double stored = 12288.0 * row[i].m / row[i].n;
+        assert_int_equal(cost.mode, TRN_MODE_SPARSE);
+        assert_int_equal(cost.stationary, TRN_OPERAND_A);
+        near(cost.tensor_cycles, 12288 / row[i].tile_k * 8 * 768, 0, "cycles");
+        near(cost.tensor_peak_tflops, row[i].peak, 1e-12, "peak");
+        near(cost.flops, 2.0 * 1024 * 768 * 12288, 0, "flops of the dense product");
+        near(cost.a_reads * 1024 * stored * 2.5 + cost.b_reads * 768 * 12288 * 2 + 1024 * 768 * 2, cost.bytes, 1e-12,
+             "values with tags of 4 bits, dense b, dst");
+        near(cost.utilisation, 1, 1e-12, "full tiles");
+        if (i == 0) near(cost.spec_tflops, 2563.0 / 8, 1e-12, "published for 4:16");
+        if (i > 0) assert_true(isnan(cost.spec_tflops));
+        assert_int_equal(cost.speed.known, i == 0 ? TRN_DOCUMENTED : TRN_ASSUMED);
+    }
+    trn_matmul_cost_args args = question(TRN_TRAINIUM3, TRN_F8_E4M3FN, 512, 512, 4096);
+    args.sparse_m = 4, args.sparse_n = 16;
+    near(answer(&args).tensor_cycles, 8 * 4 * 512, 0, "FP8 on Trainium3: as BF16");
+    assert_true(isnan(answer(&args).spec_tflops)); /* the chip page lists 16-bit formats */
+    args = question(TRN_TRAINIUM2, TRN_BF16, 512, 512, 4096);
+    args.b_format = TRN_F8_E4M3;
+    args.sparse_m = 4, args.sparse_n = 16;
+    near(answer(&args).tensor_cycles, 8 * 4 * 512, 0, "mixed");
+}
+
+static void f32_in_fewer_passes(void **state)
+{
+    (void)state;
+    trn_matmul_cost_args args = question(TRN_TRAINIUM2, TRN_F32, 1024, 1024, 1024);
+    const double full = answer(&args).tensor_cycles, bytes = answer(&args).bytes;
+    args.is_b_onezero = true;
+    near(answer(&args).tensor_cycles, full / 2, 0, "b is zeros and ones");
+    assert_true(isnan(answer(&args).spec_tflops));
+    args.is_a_onezero = true;
+    near(answer(&args).tensor_cycles, full / 2, 0, "both are");
+    args.a_format = TRN_TF32, args.b_format = TRN_F32, args.is_b_onezero = false;
+    near(answer(&args).tensor_cycles, full, 0, "a hint about TF32 does not help F32");
+    args.a_format = args.b_format = TRN_BF16, args.is_b_onezero = true;
+    near(answer(&args).tensor_cycles, full / 4, 0, "nor does BF16 need one");
+    near(answer(&args).spec_tflops, 667.0 / 8, 1e-12, "its rate is published");
+    args = question(TRN_TRAINIUM2, TRN_F32, 1024, 1024, 1024);
+    args.fp32r = true;
+    near(answer(&args).tensor_cycles, full / 4, 0, "FP32R");
+    near(answer(&args).bytes, bytes, 0, "in containers of 4 bytes");
+    assert_int_equal(answer(&args).speed.known, TRN_ASSUMED);
+    assert_true(isnan(answer(&args).fraction_of_spec));
+}
+
+static void int8_on_trainium1(void **state)
+{
+    (void)state;
+    const trn_core_cost cost = ask(TRN_TRAINIUM1, TRN_I8, 4096, 4096, 4096);
+    const trn_core_cost bf16 = ask(TRN_TRAINIUM1, TRN_BF16, 4096, 4096, 4096);
+    assert_int_equal(cost.mode, TRN_MODE_INT8);
+    near(cost.tensor_cycles, bf16.tensor_cycles / 2, 0, "half of BF16");
+    near(cost.spec_tflops, 190, 1e-12, "380 over two cores");
+    near(cost.tensor_peak_tflops, 183.5008, 1e-12, "the array");
+    near(cost.fraction_of_spec, 0.9658, 2e-3, "of spec");
+    near(ask(TRN_TRAINIUM1, TRN_I8, 64, 64, 0).bytes, 16384, 0, "I32 out");
+    near(ask(TRN_TRAINIUM1, TRN_I8, 1, 1, 1).tensor_cycles, 64, 0, "the shortest instruction");
+    assert_int_equal(cost.speed.known, TRN_DERIVED);
+}
+
+/* Tile after tile: max(P, min(64, F)) cycles, twice that for F32 (Trainium1: four times). */
+static void transposes_against_a_walk(void **state)
+{
+    (void)state;
+    static const struct {
+        trn_generation generation;
+        trn_format format;
+        int passes, bytes, dst_bytes;
+    } kind[] = { { TRN_TRAINIUM2, TRN_BF16, 1, 2, 2 },
+                 { TRN_TRAINIUM2, TRN_F32, 2, 4, 4 },
+                 { TRN_TRAINIUM1, TRN_F32, 4, 4, 4 },
+                 { TRN_TRAINIUM3, TRN_F8_E4M3FN, 1, 1, 2 } };
+    uint64_t seed = 25;
+    for (int round = 0; round < 200; round++) {
+        const int i = cases_below(&seed, 4);
+        const int64_t rows = 1 + cases_below(&seed, 700), columns = 1 + cases_below(&seed, 700);
+        double cycles = 0;
+        for (int64_t r = 0; r < rows; r += 128)
+            for (int64_t c = 0; c < columns; c += 128) {
+                const int64_t p = rows - r < 128 ? rows - r : 128, f = columns - c < 128 ? columns - c : 128;
+                cycles += (double)((p > 64 || p > f ? p : f < 64 ? f : 64) * kind[i].passes);
+            }
+        trn_matmul_cost_args args = question(kind[i].generation, kind[i].format, columns, 0, rows);
+        args.mode = TRN_MODE_TRANSPOSE;
+        const trn_core_cost cost = answer(&args);
+        near(cost.tensor_cycles, cycles, 0, "cycles");
+        near(cost.bytes, (double)(rows * columns * (kind[i].bytes + kind[i].dst_bytes)), 0, "bytes");
+        assert_true(cost.flops <= 0 && cost.tflops <= 0 && isnan(cost.spec_tflops));
+        assert_true(cost.utilisation > 0 && cost.utilisation <= 1 && cost.fraction_of_peak < cost.utilisation);
+        if (rows % 128 == 0 && columns % 128 == 0) near(cost.utilisation, 1, 1e-12, "full tiles");
+    }
+    trn_matmul_cost_args args = question(TRN_GENERATION_DEFAULT, TRN_BF16, 8192, 0, 8192);
+    args.mode = TRN_MODE_TRANSPOSE;
+    args.system = trn_system_spec_of(TRN_TRN2_48XLARGE);
+    trn_system_cost all;
+    assert_int_equal(trn_matmul_system_cost(&args, &all), TRN_OK);
+    near(all.core.tensor_cycles, 64 * 64 * 128 / 128.0, 0, "an even share of tiles");
+    near(all.core.bytes, 8192.0 * 8192 * 4 / 128, 0, "and of bytes");
+    assert_true(all.flops <= 0 && all.tflops <= 0 && all.time_s > 0);
+}
+
+/* Up to four places along each axis of the array; the moving operand is cut where tiles are too few. */
+static void packs_by_hand(void **state)
+{
+    (void)state;
+    static const struct {
+        trn_generation generation;
+        trn_format format;
+        int64_t m, n, k;
+        int at_once;
+        double alone, packed;
+    } row[] = {
+        { TRN_TRAINIUM2, TRN_BF16, 512, 2048, 32, 4, 4 * 2048, 2048 }, /* four tiles beside each other */
+        { TRN_TRAINIUM2, TRN_BF16, 128, 2048, 32, 4, 2048, 512 },      /* one tile, four pieces */
+        { TRN_TRAINIUM2, TRN_BF16, 128, 2048, 33, 2, 2048, 1024 },     /* parts of 64 rows */
+        { TRN_TRAINIUM2, TRN_BF16, 32, 2048, 32, 16, 2048, 128 },      /* both axes */
+        { TRN_TRAINIUM2, TRN_BF16, 128, 128, 32, 4, 128, 64 },         /* no piece below 64 cycles */
+        { TRN_TRAINIUM2, TRN_BF16, 640, 2048, 65, 1, 5 * 2048, 5 * 2048 },
+        { TRN_TRAINIUM1, TRN_BF16, 64, 2048, 64, 4, 2048, 512 },
+        { TRN_TRAINIUM1, TRN_BF16, 128, 2048, 32, 2, 2048, 1024 },
+        { TRN_TRAINIUM2, TRN_F8_E4M3, 32, 2048, 64, 4, 2048, 512 },    /* double rows: 32 rows of PEs, no columns */
+        { TRN_TRAINIUM3, TRN_F4_E2M1, 32, 2048, 256, 2, 2048, 1024 },
+        { TRN_TRAINIUM2, TRN_F32, 384, 4096, 32, 4, 3 * 4 * 4096, 3 * 4096 },
+    };
+    for (unsigned i = 0; i < sizeof row / sizeof row[0]; i++) {
+        trn_matmul_cost_args args = question(row[i].generation, row[i].format, row[i].m, row[i].n, row[i].k);
+        args.stationary = TRN_OPERAND_A;
+        near(answer(&args).tensor_cycles, row[i].alone, 0, "alone");
+        assert_int_equal(answer(&args).tiles_at_once, 1);
+        args.pack_tiles = true;
+        const trn_core_cost cost = answer(&args);
+        near(cost.tensor_cycles, row[i].packed, 0, "packed");
+        assert_int_equal(cost.tiles_at_once, row[i].at_once);
+        assert_true(cost.utilisation <= 1);
+    }
+}
+
+static void a_cold_tensor_engine(void **state)
+{
+    (void)state;
+    trn_matmul_cost_args args = question(TRN_TRAINIUM2, TRN_BF16, 4096, 4096, 4096);
+    const double warm = answer(&args).time_s;
+    args.throttle = true;
+    near(answer(&args).throttle_s, 0.75e-6, 1e-9, "3 us at three quarters of the rate on average");
+    near(answer(&args).time_s, warm + 0.75e-6, 1e-12, "time");
+    args.generation = TRN_TRAINIUM1;
+    near(answer(&args).throttle_s, 0, 0, "Trainium1");
+    args = question(TRN_TRAINIUM2, TRN_BF16, 1, 4096, 4096); /* bound by HBM: TensorE may be cold */
+    const double slow = answer(&args).time_s;
+    args.throttle = true;
+    near(answer(&args).time_s, slow, 0, "nothing is lost behind HBM");
+}
+
+static void bf16_in_psum(void **state)
+{
+    (void)state;
+    trn_matmul_cost_args args = question(TRN_TRAINIUM3, TRN_BF16, 128, 8192, 128);
+    args.stationary = TRN_OPERAND_A;
+    near(answer(&args).instructions, 2, 0, "4096 columns each");
+    args.psum_format = TRN_BF16;
+    near(answer(&args).instructions, 1, 0, "8192 columns");
+    args = question(TRN_TRAINIUM3, TRN_BF16, 100000, 100000, 100000); /* blocks of PSUM */
+    const double f32 = answer(&args).bytes;
+    args.psum_format = TRN_BF16;
+    near(answer(&args).bytes, 0.75 * f32, 0.01, "blocks of 512 x 1024 where there were 512 x 512");
+}
+
+/* What must hold for any mode, any option and any size. */
+static void modes_are_bounded(void **state)
+{
+    (void)state;
+    static const trn_matmul_cost_args kind[] = {
+        { .generation = TRN_TRAINIUM1, .a_format = TRN_I8 },
+        { .generation = TRN_TRAINIUM2, .a_format = TRN_F32, .fp32r = true },
+        { .generation = TRN_TRAINIUM2, .a_format = TRN_F32, .is_a_onezero = true },
+        { .generation = TRN_TRAINIUM2, .a_format = TRN_BF16, .sparse_m = 4, .sparse_n = 16 },
+        { .generation = TRN_TRAINIUM3, .a_format = TRN_F16, .sparse_m = 2, .sparse_n = 4 },
+        { .generation = TRN_TRAINIUM3, .a_format = TRN_F4_E2M1, .b_format = TRN_F8_E5M2 },
+        { .generation = TRN_TRAINIUM2, .a_format = TRN_BF16, .mode = TRN_MODE_TRANSPOSE },
+        { .generation = TRN_TRAINIUM1, .a_format = TRN_BF16 },
+    };
+    uint64_t seed = 26;
+    for (int round = 0; round < 3000; round++) {
+        trn_matmul_cost_args args = kind[cases_below(&seed, (int)(sizeof kind / sizeof kind[0]))];
+        const bool transpose = args.mode == TRN_MODE_TRANSPOSE;
+        args.m = some_size(&seed);
+        args.k = cases_one_in(&seed, 3) ? cases_below(&seed, 130) : some_size(&seed);
+        args.n = transpose ? 0 : cases_one_in(&seed, 3) ? cases_below(&seed, 130) : some_size(&seed);
+        args.error = &failure;
+        const trn_core_cost plain = answer(&args);
+        args.pack_tiles = true;
+        const trn_core_cost packed = answer(&args);
+        args.throttle = true;
+        const trn_core_cost cold = answer(&args);
+        assert_true(plain.utilisation >= 0 && plain.utilisation <= 1 && packed.utilisation <= 1);
+        assert_true(plain.fraction_of_peak >= 0 && plain.fraction_of_peak <= plain.utilisation);
+        assert_true(packed.tensor_cycles <= plain.tensor_cycles && packed.time_s <= plain.time_s);
+        assert_true(packed.tensor_cycles * 16 >= plain.tensor_cycles);
+        assert_true(cold.time_s >= packed.time_s && cold.time_s <= packed.time_s + 0.75e-6 * (1 + 1e-9));
+        if (!transpose) assert_true(plain.time_s >= plain.flops / (plain.tensor_peak_tflops * 1e12));
+        args.m += 1 + cases_below(&seed, 200);
+        assert_true(answer(&args).time_s >= cold.time_s);
+    }
+}
+
 static void refused(void **state)
 {
     (void)state;
@@ -483,6 +704,18 @@ static void refused(void **state)
         { { .a_format = TRN_F8_E4M3, .mode = TRN_MODE_MX, .generation = TRN_TRAINIUM2 }, TRN_EUNSUPPORTED, "mx" },
         { { .a_format = TRN_F8_E4M3, .mode = TRN_MODE_DOUBLE_ROW, .generation = TRN_TRAINIUM1 }, TRN_EUNSUPPORTED,
           "double_row" },
+        { { .a_format = TRN_I8, .b_format = TRN_BF16, .generation = TRN_TRAINIUM1 }, TRN_EFORMAT, "cannot meet" },
+        { { .a_format = TRN_BF16, .sparse_m = 4, .sparse_n = 16, .generation = TRN_TRAINIUM1 }, TRN_EUNSUPPORTED,
+          "sparse" },
+        { { .a_format = TRN_F32, .sparse_m = 4, .sparse_n = 16 }, TRN_EFORMAT, "sparse" },
+        { { .a_format = TRN_BF16, .sparse_m = 8, .sparse_n = 16 }, TRN_EINVAL, "8:16" },
+        { { .a_format = TRN_BF16, .sparse_n = 16 }, TRN_EINVAL, "0:16" },
+        { { .a_format = TRN_BF16, .sparse_m = 4, .sparse_n = 16, .stationary = TRN_OPERAND_B }, TRN_EINVAL, "is a" },
+        { { .a_format = TRN_BF16, .sparse_m = 4, .sparse_n = 16, .mode = TRN_MODE_PLAIN }, TRN_EINVAL, "plain" },
+        { { .a_format = TRN_BF16, .mode = TRN_MODE_TRANSPOSE, .k = 5, .n = 4 }, TRN_ESHAPE, "n is 4" },
+        { { .a_format = TRN_BF16, .mode = TRN_MODE_TRANSPOSE, .accumulate = true }, TRN_EINVAL, "accumulate" },
+        { { .a_format = TRN_BF16, .psum_format = TRN_F16 }, TRN_EFORMAT, "psum_format" },
+        { { .a_format = TRN_BF16, .psum_format = TRN_BF16 }, TRN_EUNSUPPORTED, "psum_format" },
     };
     for (unsigned i = 0; i < sizeof row / sizeof row[0]; i++) {
         trn_matmul_cost_args args = row[i].args;
@@ -673,6 +906,14 @@ int main(void)
         cmocka_unit_test(limits),
         cmocka_unit_test(modes),
         cmocka_unit_test(defaults),
+        cmocka_unit_test(sparse_by_hand),
+        cmocka_unit_test(f32_in_fewer_passes),
+        cmocka_unit_test(int8_on_trainium1),
+        cmocka_unit_test(transposes_against_a_walk),
+        cmocka_unit_test(packs_by_hand),
+        cmocka_unit_test(a_cold_tensor_engine),
+        cmocka_unit_test(bf16_in_psum),
+        cmocka_unit_test(modes_are_bounded),
         cmocka_unit_test(refused),
         cmocka_unit_test(absurd_sizes),
         cmocka_unit_test(each_core_its_own),
