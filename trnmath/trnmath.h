@@ -46,6 +46,7 @@
 #include "trn_systolic.h"
 #include "trn_systolic_aligned.h"
 #include "trn_systolic_feed.h"
+#include "trn_systolic_lanes.h"
 #include "trn_systolic_panels.h"
 #include "trn_tensor.h"
 #include "trn_tensor_cycles.h"
