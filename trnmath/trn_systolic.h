@@ -222,8 +222,12 @@ TRNI_FN double trni_exact_sum(const double *x, int count)
 /* A pair's or a quad's sum, binary32 whatever the chains' accumulator is. */
 TRNI_FN double trni_group_sum(const double *product, int group, const trn_numerics *n)
 {
-    if (n->group == TRN_GROUP_EXACT) return trni_flushed(trni_exact_sum(product, group), n->flush_sums);
     double q = product[0];
+    if (n->group == TRN_GROUP_EXACT) {
+        for (int i = 1; i < group; i++) q += product[i];
+        const bool minus_zero = trni_bits64(q) == (uint64_t)1 << 63; /* all of them are -0, and so is their sum */
+        return minus_zero ? q : trni_flushed(trni_exact_sum(product, group), n->flush_sums);
+    }
     for (int i = 1; i < group; i++) q = trni_flushed(trni_add_rounded(q, product[i], 24, TRN_NEAREST_EVEN), n->flush_sums);
     return q;
 }
