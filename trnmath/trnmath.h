@@ -14,9 +14,9 @@
  * CONTENTS
  *     numbers    trn_format.h trn_round.h trn_random.h trn_numerics.h
  *     machines   trn_spec.h trn_tensor_cycles.h trn_cost.h
- *     data       trn_tensor.h trn_cast_kernels.h trn_cast.h trn_convert.h trn_pack.h trn_mx.h
+ *     data       trn_tensor.h trn_cast_kernels.h trn_cast.h trn_convert.h trn_pack.h trn_mx.h trn_sparse_pack.h
  *     engines    trn_systolic_aligned.h trn_systolic.h trn_systolic_feed.h trn_systolic_panels.h trn_product.h
- *                trn_tensor_engine.h
+ *                trn_tensor_engine.h trn_sparse_kernels.h trn_sparse.h
  *     one core   trn_matmul.h trn_core.h
  *     ground     trn_base.h trn_cpu.h trn_share.h
  *
@@ -39,9 +39,13 @@
 #include "trn_numerics.h"
 #include "trn_pack.h"
 #include "trn_product.h"
+#include "trn_product_lanes.h"
 #include "trn_random.h"
 #include "trn_round.h"
 #include "trn_share.h"
+#include "trn_sparse.h"
+#include "trn_sparse_kernels.h"
+#include "trn_sparse_pack.h"
 #include "trn_spec.h"
 #include "trn_systolic.h"
 #include "trn_systolic_aligned.h"

@@ -1,0 +1,20 @@
+/* trn_sparse_kernels_avx2.h - the micro-kernels of trn_sparse_kernels.h in AVX2 and FMA: eight vectors of sums.
+ * SPDX-License-Identifier: MIT
+ *
+ * A guest: same bits as the plain C body. Included by trn_sparse_kernels.h only, and not at all under TRN_NO_INTRINSICS.
+ */
+#ifndef TRN_SPARSE_KERNELS_AVX2_H
+#define TRN_SPARSE_KERNELS_AVX2_H
+
+#include "../trn_cpu.h"
+
+#if TRNI_X86
+#include "trn_vector_avx2.h"
+
+#define TRNI_V_SUMS 8
+#define TRNI_V_LOW(x) _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_castps_si256(x), 16))
+#define TRNI_V_HIGH(x)                                                                                                 \
+    _mm256_castsi256_ps(_mm256_and_si256(_mm256_castps_si256(x), _mm256_set1_epi32((int)0xffff0000u)))
+#include "trn_sparse_kernels_vector.h"
+#endif
+#endif /* TRN_SPARSE_KERNELS_AVX2_H */
