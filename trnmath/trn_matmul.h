@@ -555,12 +555,13 @@ TRNI_FN trn_status trni_matmul_packed(const trn_matmul_args *args, const trni_pr
     return TRN_OK;
 }
 
-TRNI_FN void trni_matmul_by_definition(const trni_product *p)
+TRNI_FN void trni_matmul_regions(const trni_product *p)
 {
+    const int64_t count = trni_regions(p);
 #if defined(_OPENMP)
-#pragma omp parallel for schedule(static) if (p->a.lanes > 1)
+#pragma omp parallel for schedule(static) if (count > 1)
 #endif
-    for (int64_t m = 0; m < p->a.lanes; m++) trni_define_row(p, m);
+    for (int64_t i = 0; i < count; i++) trni_region_run(p, i);
 }
 
 /* dst[m, n] = (accumulate ? dst[m, n] + : ) sum over k of a[m, k] * b[k, n]. TRN_EFORMAT for operands that cannot meet,
@@ -574,7 +575,7 @@ TRNI_FN trn_status trn_matmul(const trn_matmul_args *args)
     if (status != TRN_OK || p.a.lanes == 0 || p.b.lanes == 0) return status;
     if (trni_matmul_is_packed(&p)) return trni_matmul_packed(args, &p);
     if (p.a.depth == 0) trni_dst_clear(&p);
-    else trni_matmul_by_definition(&p);
+    else trni_matmul_regions(&p);
     return TRN_OK;
 }
 

@@ -373,6 +373,48 @@ TRNI_FN void trni_dst_write(const trni_product *p, int64_t m, int64_t n, float x
     memcpy(trni_dst_at(p, m, n), &code, trn_format_bytes(p->dst.format));
 }
 
+/* PSUM of rows [m, m + rows) and columns [n, n + columns) of dst: psum[rows][columns], from what dst holds now. */
+TRNI_FN trn_tensor trni_dst_region(const trni_product *p, int64_t m, int64_t rows, int64_t n, int64_t columns)
+{
+    trn_tensor part = p->dst;
+    part.data = trni_dst_at(p, m, n);
+    part.shape[0] = rows;
+    part.shape[1] = columns;
+    return part;
+}
+
+TRNI_FN void trni_psum_from_dst(const trni_product *p, float *psum, int64_t m, int64_t rows, int64_t n, int64_t columns)
+{
+    trn_convert_args args;
+    memset(&args, 0, sizeof args);
+    args.dst = trn_tensor_2d(TRN_F32, psum, rows, columns);
+    args.src = trni_dst_region(p, m, rows, n, columns);
+    args.isa = p->isa;
+    (void)trn_convert(&args); /* the views have been checked */
+}
+
+/* The cast of finished PSUM to dst; NaN in psum become canonical. Stochastic rounding counts the elements of all of dst,
+ * so there each row says where it is. */
+TRNI_FN void trni_psum_to_dst(const trni_product *p, float *psum, int64_t m, int64_t rows, int64_t n, int64_t columns)
+{
+    const int64_t step = p->rounding == TRN_STOCHASTIC ? 1 : rows;
+    trn_convert_args args;
+    memset(&args, 0, sizeof args);
+    args.rounding = p->rounding;
+    args.overflow = p->overflow;
+    args.sr_bits = p->numerics.sr_bits;
+    args.seed = p->seed;
+    args.stream = p->stream;
+    args.isa = p->isa;
+    trni_canonical_nans_for(p->isa)(psum, (size_t)(rows * columns));
+    for (int64_t i = 0; i < rows; i += step) {
+        args.dst = trni_dst_region(p, m + i, step, n, columns);
+        args.src = trn_tensor_2d(TRN_F32, psum + i * columns, step, columns);
+        args.index = (uint64_t)(m + i) * (uint64_t)p->b.lanes + (uint64_t)n;
+        (void)trn_convert(&args);
+    }
+}
+
 /* K = 0: nothing is added to what PSUM holds, and a fresh PSUM holds +0. */
 TRNI_FN void trni_dst_clear(const trni_product *p)
 {

@@ -184,11 +184,12 @@ TRNI_INLINE void trni_lane_quads_body(double *__restrict a, const double *__rest
         for (int i = 0; i < cells; i++) {
             double high = 0, mid = 0, low = 0;
             uint64_t mark = 0;
+            const uint64_t minus_zero = trni_bits64(a[i] + b[i] + c[i] + d[i]) == TRNI_F64_SIGN ? TRNI_F64_SIGN : 0; /* all are -0 */
             trni_lane_add_exact(&high, &mid, &low, a[i], &mark);
             trni_lane_add_exact(&high, &mid, &low, b[i], &mark);
             trni_lane_add_exact(&high, &mid, &low, c[i], &mark);
             trni_lane_add_exact(&high, &mid, &low, d[i], &mark);
-            a[i] = trni_lane_round_exact(high, mid, low, &how, &mark);
+            a[i] = trni_double(trni_bits64(trni_lane_round_exact(high, mid, low, &how, &mark)) | minus_zero);
             bad[i] |= mark;
         }
 }
@@ -292,13 +293,16 @@ typedef struct trni_lane_work {
 /* Products of rows [first, first + rows), rounded as the plan says; in the split mode, those of one pass. */
 TRNI_FN void trni_lane_products_of(const trni_lane_plan *plan, const trni_lanes *t, int first, int rows, int pass, trni_lane_work *work)
 {
-    const int cells = t->strip * TRNI_LANES, x_step = t->group * t->x_step, w_step = t->group * TRNI_LANES;
-    const float *x = t->x + first * x_step, *w = t->w + first * w_step;
-    if (plan->split) {
-        for (int p = 0; p < rows; p++) trni_lane_halves_for(plan->isa)(work->x + p * x_step, x + p * x_step, pass & 2, (size_t)t->strip);
+    const int cells = t->strip * TRNI_LANES, w_step = t->group * TRNI_LANES;
+    const float *x = t->x + first * t->group * t->x_step, *w = t->w + first * w_step;
+    int x_step = t->group * t->x_step;
+    if (plan->split) { /* one number a row */
+        for (int p = 0; p < rows; p++)
+            trni_lane_halves_for(plan->isa)(work->x + p * TRNI_LANE_STRIP, x + p * x_step, pass & 2, (size_t)t->strip);
         trni_lane_halves_for(plan->isa)(work->w, w, pass & 1, (size_t)(rows * w_step));
         x = work->x;
         w = work->w;
+        x_step = TRNI_LANE_STRIP;
     }
     for (int slot = 0; slot < t->group; slot++)
         trni_lane_products_for(plan->isa)(work->term + slot * rows * cells, x + slot * t->x_step, x_step, w + slot * TRNI_LANES, w_step, t->strip,
@@ -312,9 +316,8 @@ TRNI_FN void trni_lane_groups(const trni_lane_plan *plan, int group, int rows, i
 {
     static const uint8_t row[TRNI_LANE_STRETCH / 2] = { 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15 };
     double *slot[TRNI_MAX_GROUP];
-    for (int i = 0; i < TRNI_MAX_GROUP; i++) slot[i] = work->term + i * rows * cells;
-    if (plan->numerics.group == TRN_GROUP_EXACT) {
-        if (group == 2) memset(slot[2], 0, sizeof(double) * (size_t)(2 * rows * cells));
+    for (int i = 0; i < group; i++) slot[i] = work->term + i * rows * cells;
+    if (plan->numerics.group == TRN_GROUP_EXACT && group == TRNI_MAX_GROUP) { /* an exact pair is a sequential one */
         trni_lane_quads_for(plan->isa)(slot[0], slot[1], slot[2], slot[3], rows, cells, &plan->group, work->bad);
     } else {
         for (int i = 1; i < group; i++) trni_lane_nearest_for(plan->isa)(slot[0], row, slot[i], rows, cells, &plan->group, work->bad);
@@ -379,8 +382,7 @@ TRNI_FN float trni_lane_define(const trni_lane_plan *plan, const trni_lanes *t, 
 TRNI_FN void trni_lanes_sum(const trni_lane_plan *plan, const trni_lanes *t, float *sum)
 {
     trni_lane_work work;
-    const int cells = t->strip * TRNI_LANES, slots = t->group == 2 ? TRNI_MAX_GROUP : t->group; /* exact pairs use two more */
-    const int stretch = TRNI_LANE_STRETCH / slots;
+    const int cells = t->strip * TRNI_LANES, stretch = TRNI_LANE_STRETCH / t->group;
     memset(work.sum, 0, sizeof(double) * (size_t)(cells * (plan->exact ? 3 : plan->numerics.chains)));
     memset(work.bad, 0, sizeof work.bad);
     for (int pass = 0; pass < (plan->split ? 4 : 1); pass++)

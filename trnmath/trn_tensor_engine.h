@@ -43,7 +43,7 @@
 #ifndef TRN_TENSOR_ENGINE_H
 #define TRN_TENSOR_ENGINE_H
 
-#include "trn_product.h"
+#include "trn_product_lanes.h"
 
 /* Rows and columns of the array: where a tile begins, or how large it is. */
 typedef struct trn_pe_tile {
@@ -235,7 +235,7 @@ TRNI_FN void trni_nc_run(const trni_product *p, bool *psum_written)
     if (trni_product_depth(p) == 0) trni_dst_clear(p);
     else if (trni_kernels_apply(p)) trni_nc_matmul_packed(p);
     else
-        for (int64_t m = 0; m < p->a.lanes; m++) trni_define_row(p, m);
+        for (int64_t i = 0; i < trni_regions(p); i++) trni_region_run(p, i);
     if (psum_written) *psum_written = true;
 }
 

@@ -236,6 +236,38 @@ static void ends_of_the_range(void **state)
     }
 }
 
+/* A flushed sum of the sign of a tiny one, then quads whose products are all -0: the chain stays at -0. */
+static void minus_zeros(void **state)
+{
+    (void)state;
+    static tile t;
+    for (int which = 0; which < 8; which++) {
+        trn_numerics n = trn_numerics_default(TRN_TRAINIUM3);
+        n.chains = 1;
+        n.flush_sums = true;
+        n.group = which & 1 ? TRN_GROUP_EXACT : TRN_GROUP_SEQUENTIAL;
+        n.accumulator_bits = which & 2 ? 30 : 24;
+        memset(&t.lanes, 0, sizeof t.lanes);
+        t.lanes.strip = t.lanes.x_step = 1;
+        t.lanes.rows = 3;
+        t.lanes.group = which & 4 ? 4 : 2;
+        t.lanes.x = t.x;
+        t.lanes.w = t.w;
+        t.lanes.x_scale = t.x_scale;
+        t.lanes.w_scale = t.w_scale;
+        for (int p = 0; p < 3; p++) {
+            t.x_scale[p] = 0x1p-100;
+            for (int j = 0; j < TRNI_LANES; j++) t.w_scale[p * TRNI_LANES + j] = 0x1p-100;
+        }
+        for (int i = 0; i < 3 * t.lanes.group; i++) {
+            t.x[i] = i ? 0.0f : 1.0f;
+            for (int j = 0; j < TRNI_LANES; j++) t.w[i * TRNI_LANES + j] = j < 16 || i % 3 ? -1.0f : 1.0f;
+        }
+        ask(&t, &n, "minus zeros");
+        assert_int_equal(TRNI_F32_SIGN, trni_bits(t.expected[0]));
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -243,6 +275,7 @@ int main(void)
         cmocka_unit_test(ties_at_every_width),
         cmocka_unit_test(carries),
         cmocka_unit_test(ends_of_the_range),
+        cmocka_unit_test(minus_zeros),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
