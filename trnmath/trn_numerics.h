@@ -351,10 +351,10 @@ TRNI_FN const trni_preset *trni_numerics_presets(int *count)
         { "nv_ampere", "accumulator=aligned,aligned_floor=132,aligned_rounding=toward_zero,tf32_input=truncate",
           "measured: A100 and A2, F16, BF16 and TF32 (Khattak and Mikaitis 2025: their 30000 results, reproduced)" },
         { "nv_ada", "accumulator=aligned,aligned_floor=132,aligned_rounding=toward_zero,tf32_input=truncate",
-          "measured: RTX 1000 Ada and L40S, F16, BF16 and TF32 (same source: 30000 results, reproduced)" },
+          "measured: RTX 1000 Ada, F16, BF16 and TF32 (same source: 15000 results, reproduced; those of the L40S are equal)" },
         { "nv_ada_fp8",
           "accumulator=aligned,aligned_bits=13,aligned_result_bits=14,aligned_floor=132,aligned_rounding=toward_zero",
-          "measured: RTX 1000 Ada and L40S, E4M3FN and E5M2 (same source: 20000 results, reproduced)" },
+          "measured: RTX 1000 Ada, E4M3FN and E5M2 (same source: 10000 results, reproduced; those of the L40S are equal)" },
         { "nv_hopper",
           "accumulator=aligned,aligned_bytes=32,aligned_bits=25,aligned_floor=133,aligned_rounding=toward_zero,"
           "tf32_input=truncate",
@@ -362,7 +362,7 @@ TRNI_FN const trni_preset *trni_numerics_presets(int *count)
         { "nv_hopper_fp8",
           "accumulator=aligned,aligned_bytes=32,aligned_bits=13,aligned_result_bits=14,aligned_floor=133,"
           "aligned_rounding=toward_zero",
-          "measured: H100 and H200, E4M3FN and E5M2 into a fresh PSUM (same source: 20000 results, reproduced)" },
+          "measured: H100, E4M3FN and E5M2 into a fresh PSUM (same source: 10000 results, reproduced; those of the H200 are equal)" },
         { "nv_blackwell",
           "accumulator=aligned,aligned_bytes=32,aligned_bits=25,aligned_floor=133,aligned_rounding=toward_zero,"
           "tf32_input=truncate",

@@ -39,12 +39,12 @@
  *
  * round: to aligned_result_bits significant bits, by aligned_rounding, gradual underflow; from 2^128 on infinity, in
  * either rounding. A sum that is exactly zero is +0. flush_products and flush_sums apply to each product and to each rounded
- * sum. With flush_inputs the units flush to +0: pairwise reads zeros, and PSUM at the beginning of a tile, that way.
+ * sum. Products that are exactly zero are +0, and so is PSUM if flush_inputs flushes it at the beginning of a tile.
  *
  * KNOWN FROM: `measured` - M. Fasi, N. Higham, M. Mikaitis, S. Pranesh, PeerJ CS 7:e330 (2021); F. Khattak, M. Mikaitis,
  *     doi 10.1145/3830409 (2025) with their data and models (github.com/north-numerical-computing/MATLAB-tensor-core);
  *     P. Xie et al., arXiv 2511.10909 (2025) with MMA-Sim. tests/unit/test_tensor_core.c holds this file against the first
- *     and the second's device results, and against vectors that MMA-Sim's algorithms give. Flushing to +0 and the floor
+ *     and the second's device results, and against vectors that MMA-Sim's algorithms give. The signs of zeros and the floor
  *     of 126 are MMA-Sim's alone.
  */
 #ifndef TRN_SYSTOLIC_ALIGNED_H
@@ -218,10 +218,8 @@ TRNI_FN float trni_block_pairwise(float psum, const trni_pairs *p, int first, in
     float s[TRNI_MAX_BLOCK];
     for (int i = 0; i < block; i++) { /* past the end of the tile: zeros */
         const bool there = first + i < p->count;
-        float x = there ? p->x[first + i] : 0.0f, w = there ? p->w[first + i] : 0.0f;
-        if (n->flush_inputs && x == 0) x = 0.0f;
-        if (n->flush_inputs && w == 0) w = 0.0f;
-        const double exact = (double)x * (double)w;
+        const double product = there ? (double)p->x[first + i] * (double)p->w[first + i] : 0.0;
+        const double exact = product == 0 ? 0.0 : product; /* +0 */
         const float rounded = (float)(p->scale && there ? ldexp(exact, p->scale[(first + i) / p->group]) : exact);
         s[i] = trni_flushed32(rounded, n->flush_products);
     }

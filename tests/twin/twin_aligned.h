@@ -165,9 +165,8 @@ static inline twin_number twin_tile_blocks(twin_number psum, const twin_rows *ro
             const int at = first + i;
             twin_number x = twin_zero(false), w = twin_zero(false);
             if (at < count) x = rows->x[at], w = rows->w[at];
-            if (p->numerics.flush_inputs && twin_is_zero(&x)) x = twin_zero(false);
-            if (p->numerics.flush_inputs && twin_is_zero(&w)) w = twin_zero(false);
             t[i].value = twin_multiply(&x, &w);
+            if (twin_is_zero(&t[i].value)) t[i].value = twin_zero(false);
             t[i].e = twin_operand_exponent(&x, p, TWIN_A) + twin_operand_exponent(&w, p, TWIN_B);
             if (at >= count || !rows->scale) continue;
             t[i].value = twin_scaled(rows, at / rows->group, &t[i].value);
