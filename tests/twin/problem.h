@@ -177,6 +177,7 @@ static inline void problem_build(problem *p, const bridge_layout layout[3], brid
     p->args.double_row = t->group == 2;
     p->args.accumulate = t->accumulate;
     p->args.rounding = bridge_rounding(t->rounding);
+    p->args.overflow = t->saturate ? TRN_SATURATE : TRN_OVERFLOW_DEFAULT;
     p->args.seed = t->seed;
     p->args.stream = t->stream;
     p->args.numerics = &p->numerics;
@@ -237,6 +238,8 @@ static inline scalar_decoder scalar_decoder_of(const twin_problem *p, int which)
     const int format = which == TWIN_A ? p->a_format : p->b_format;
     scalar_decoder d = { format, NULL, &p->numerics };
     const twin_format f = twin_format_of(p, which);
+    twin_numerics n = p->numerics;
+    if (p->a_scale) n.fp8_bias = 0; /* OCP fixes the elements of MX */
     if (format == TWIN_F16) {
         for (uint32_t c = 0; c < 65536 && !known; c++) {
             const twin_number x = twin_decode(&twin_formats[TWIN_F16], c);
@@ -248,7 +251,7 @@ static inline scalar_decoder scalar_decoder_of(const twin_problem *p, int which)
         d.table = (float *)malloc(sizeof(float) << f.bits);
         if (!d.table) abort();
         for (uint32_t c = 0; c < 1u << f.bits; c++) {
-            const twin_number x = twin_operand_of(f, format, c, &p->numerics);
+            const twin_number x = twin_operand_of(f, format, c, &n);
             d.table[c] = cases_float_of(twin_to_f32(&x));
         }
     }

@@ -10,8 +10,8 @@
  * and one cast on the way out. int8 products are integers and are summed as such. Nothing here is fast, blocked,
  * vectorised or shared with trnmath/.
  *
- * Which k a row holds, for a tile that starts at k0, L deep, L <= k_tile * group: one product a row, k0 + p; two, k0 + p
- * and k0 + ceil(L/2) + p (a partner that is missing is the product of two zeros); four, k0 + 4p .. k0 + 4p + 3.
+ * Which k a row holds, for a tile that starts at k0, L deep, L <= k_tile * group: one product a row, k0 + p; two,
+ * k0 + p and k0 + ceil(L/2) + p (a partner that is missing is the product of two zeros); four, k0 + 4p .. k0 + 4p + 3.
  */
 #ifndef TWIN_MATMUL_H
 #define TWIN_MATMUL_H
@@ -32,7 +32,7 @@ typedef struct twin_numerics {
     bool split;       /* float32 operands as hi + lo, four passes */
     bool fp32r;       /* float32 operands are read as tfloat32 is */
     bool tf32_truncate;
-    int fp8_bias; /* of operands in the four fixed FP8 formats; 0 = their own */
+    int fp8_bias; /* of operands in the four fixed FP8 formats, MX apart; 0 = their own */
     bool int32_saturates;
     bool flush_inputs, flush_products, flush_sums;
     bool psum_bf16, psum_stochastic;
@@ -289,12 +289,14 @@ static inline twin_rows twin_gather(twin_tile_of *tile, const twin_problem *p, i
     const twin_rows rows = { tile->x, tile->w, scale, count, group, p->first_row };
     const twin_format a = twin_format_of(p, TWIN_A), b = twin_format_of(p, TWIN_B);
     const size_t blocks = (size_t)p->k / 32;
+    twin_numerics n = p->numerics;
+    if (p->a_scale) n.fp8_bias = 0; /* OCP fixes the elements of MX */
     for (int e = 0; e < count * group; e++) {
         const int at = twin_k_of(e / group, e % group, group, depth), k = k0 + at;
         tile->x[e] = tile->w[e] = twin_zero(false);
         if (at < 0) continue;
-        tile->x[e] = twin_operand_of(a, p->a_format, p->a[(size_t)i * (size_t)p->k + (size_t)k], &p->numerics);
-        tile->w[e] = twin_operand_of(b, p->b_format, p->b[(size_t)k * (size_t)p->n + (size_t)j], &p->numerics);
+        tile->x[e] = twin_operand_of(a, p->a_format, p->a[(size_t)i * (size_t)p->k + (size_t)k], &n);
+        tile->w[e] = twin_operand_of(b, p->b_format, p->b[(size_t)k * (size_t)p->n + (size_t)j], &n);
     }
     for (int r = 0; scale && r < count; r++) {
         const size_t block = (size_t)(k0 + group * r) / 32;
