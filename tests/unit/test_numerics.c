@@ -1,4 +1,4 @@
-/* test_numerics.c - the registry: defaults, text in, text out, illegal values; and every order against the twin.
+/* test_numerics.c - the registry: defaults, presets, text in and out, illegal values; and every order against the twin.
  * SPDX-License-Identifier: MIT
  */
 #include <setjmp.h>
@@ -260,6 +260,141 @@ static void parse_bad_texts(void **state)
     assert_int_equal(TRN_EINVAL, trn_numerics_parse(&n, NULL));
 }
 
+/* Every preset is listed once, with a source, and what it is said to set is what parse sets. */
+static void presets_are_listed(void **state)
+{
+    (void)state;
+    static const char *const names[] = { "trn1",      "trn2",          "trn3",         "single_chain", "bf16_products", "exact",
+                                         "nv_volta",  "nv_turing",     "nv_ampere",    "nv_ada",       "nv_ada_fp8",    "nv_hopper",
+                                         "nv_hopper_fp8", "nv_blackwell", "amd_cdna2", "amd_cdna3",    "amd_cdna3_fp8" };
+    int found[sizeof names / sizeof names[0]] = { 0 }, count = 0;
+    const char *name, *setting, *source;
+    for (; (name = trn_numerics_preset(count, &setting, &source)) != NULL; count++) {
+        for (unsigned i = 0; i < sizeof names / sizeof names[0]; i++) found[i] += strcmp(name, names[i]) == 0;
+        const trn_numerics n = parsed(name), same = parsed(setting);
+        assert_memory_equal(&n, &same, sizeof n);
+        assert_true(strlen(source) > 5);
+        assert_ptr_equal(name, trn_numerics_preset(count, NULL, NULL));
+    }
+    assert_int_equal(sizeof names / sizeof names[0], count);
+    for (unsigned i = 0; i < sizeof names / sizeof names[0]; i++)
+        if (found[i] != 1) fail_msg("%s is listed %d times", names[i], found[i]);
+    assert_null(trn_numerics_preset(-1, NULL, NULL));
+    assert_null(trn_numerics_preset(1 << 30, NULL, NULL));
+    assert_int_equal(32, parsed("nv_hopper").aligned_bytes);
+    assert_int_equal(14, parsed("nv_hopper_fp8").aligned_result_bits);
+    assert_int_equal(TRN_ACCUMULATOR_PAIRWISE, parsed("amd_cdna2").accumulator);
+    assert_int_equal(4, parsed("amd_cdna2,aligned_bytes=4").aligned_bytes);
+    assert_int_equal(TRN_ACCUMULATOR_NEAREST_EVEN, parsed("amd_cdna2,trn2").accumulator); /* a preset starts over */
+}
+
+/* ---- format ---- */
+
+static const char *formatted(const trn_numerics *n)
+{
+    static char text[TRN_NUMERICS_TEXT];
+    memset(text, 0x5a, sizeof text);
+    assert_int_equal(TRN_OK, trn_numerics_format(n, text, sizeof text));
+    return text;
+}
+
+static void format_of_known_settings(void **state)
+{
+    (void)state;
+    static const char *const text[][2] = {
+        { "", "trn2" },
+        { "trn3", "trn2" },
+        { "single_chain", "chains=1" },
+        { "chains=1,product=bf16", "chains=1,product=bf16" },
+        { "product=bf16,chains=1", "chains=1,product=bf16" },
+        { "accumulator=exact", "exact" },
+        { "exact,flush_sums=on", "exact,flush_sums=on" },
+        { "nv_ampere", "nv_ada" }, /* one and the same, and this is shorter */
+        { "nv_volta,k_tile=64", "nv_volta,k_tile=64" },
+        { "nv_hopper,aligned_bits=13,aligned_result_bits=14,tf32_input=nearest_even", "nv_hopper_fp8" },
+        { "psum_format=bfloat16,psum_rounding=stochastic", "psum_format=bfloat16,psum_rounding=stochastic" },
+        { "chains=1,chains=4", "trn2" },
+        { "fp8_bias=8", "fp8_bias=8" },
+        { "fp32_mode=fp32r,int32_overflow=saturate", "fp32_mode=fp32r,int32_overflow=saturate" },
+    };
+    for (unsigned i = 0; i < sizeof text / sizeof text[0]; i++) {
+        const trn_numerics n = parsed(text[i][0]);
+        assert_string_equal(text[i][1], formatted(&n));
+    }
+    assert_string_equal("trn2", formatted(NULL));
+    trn_numerics zero;
+    memset(&zero, 0, sizeof zero);
+    assert_string_equal("trn2", formatted(&zero)); /* zeros are the defaults */
+    zero.chains = 2;
+    assert_string_equal("chains=2", formatted(&zero));
+
+    trn_numerics halves = parsed("amd_cdna3_fp8"); /* back to the format's own bias: no text says so after that name */
+    halves.fp8_bias = 0;
+    assert_string_equal("accumulator=aligned_halves", formatted(&halves));
+}
+
+static void format_that_fails(void **state)
+{
+    (void)state;
+    char text[32];
+    const trn_numerics n = parsed("chains=1,product=bf16");
+    memset(text, 0x5a, sizeof text);
+    for (size_t size = 0; size <= strlen("chains=1,product=bf16"); size++) {
+        assert_int_equal(TRN_ENOSPC, trn_numerics_format(&n, text, size));
+        assert_int_equal(0x5a, text[0]);
+    }
+    assert_int_equal(TRN_OK, trn_numerics_format(&n, text, strlen("chains=1,product=bf16") + 1));
+    assert_string_equal("chains=1,product=bf16", text);
+    trn_numerics bad = n;
+    bad.chains = 3;
+    assert_int_equal(TRN_EINVAL, trn_numerics_format(&bad, text, sizeof text));
+    assert_string_equal("chains=1,product=bf16", text);
+    assert_int_equal(TRN_EINVAL, trn_numerics_format(&n, NULL, 10));
+}
+
+/* Any field at any legal value, through the table that the library itself reads. */
+static trn_numerics any_settings(uint64_t *rng)
+{
+    trn_numerics n = trn_numerics_default(TRN_TRAINIUM2);
+    int count, presets = 0;
+    const trni_field *f = trni_numerics_fields(&count);
+    while (trn_numerics_preset(presets, NULL, NULL)) presets++;
+    if (cases_one_in(rng, 2)) n = parsed(trn_numerics_preset(cases_below(rng, presets), NULL, NULL));
+    const int rate = 1 + cases_below(rng, 8);
+    for (int i = 0; i < count; i++) {
+        if (!cases_one_in(rng, rate)) continue;
+        int choices = 0;
+        while (f[i].choice && f[i].choice[choices].name) choices++;
+        trni_field_set(&n, &f[i], choices ? f[i].choice[cases_below(rng, choices)].value
+                                          : f[i].low + cases_below(rng, f[i].high - f[i].low + 1));
+    }
+    return n;
+}
+
+/* Text both ways; the text is the shortest of those that name a preset or none. */
+static void format_and_parse_agree(void **state)
+{
+    (void)state;
+    uint64_t rng = 26;
+    const int rounds = cases_rounds(4000, 200000);
+    size_t longest = 0;
+    for (int round = 0; round < rounds; round++) {
+        const trn_numerics n = any_settings(&rng);
+        const char *text = formatted(&n);
+        const trn_numerics again = parsed(text);
+        if (memcmp(&n, &again, sizeof n) != 0) fail_msg("\"%s\" is not what was meant", text);
+        if (strlen(text) > longest) longest = strlen(text);
+        for (const char *at = text; (at = strchr(at, ',')) != NULL; at++) { /* no setting is idle */
+            char without[TRN_NUMERICS_TEXT];
+            const char *end = strchr(at + 1, ',');
+            snprintf(without, sizeof without, "%.*s%s", (int)(at - text), text, end ? end : "");
+            const trn_numerics less = parsed(without);
+            if (memcmp(&n, &less, sizeof n) == 0) fail_msg("\"%s\" would do for \"%s\"", without, text);
+        }
+    }
+    assert_true(longest > 300 && longest < TRN_NUMERICS_TEXT - 100);
+}
+
 /* What explain prints, parse reads: every field at every value it lists. */
 static void explain_and_parse_agree(void **state)
 {
@@ -363,9 +498,11 @@ static trn_numerics any_order(uint64_t *rng)
     n.merge = (trn_merge)cases_below(rng, 2);
     if (cases_one_in(rng, 3)) n.k_tile = 1 + cases_below(rng, 128);
     if (cases_one_in(rng, 3)) n.product = TRN_PRODUCT_BF16;
+    n.group = (trn_group)cases_below(rng, 2);
     n.accumulator = (trn_accumulator)cases_below(rng, 3);
     if (cases_one_in(rng, 2)) n.accumulator_bits = 24 + cases_below(rng, 30);
-    if (cases_one_in(rng, 2)) n.fp32_mode = TRN_FP32_SPLIT;
+    if (cases_one_in(rng, 2)) n.fp32_mode = (trn_fp32_mode)(1 + cases_below(rng, 2));
+    if (cases_one_in(rng, 4)) n.fp8_bias = 1 + cases_below(rng, 30);
     n.tf32_input = (trn_tf32_input)cases_below(rng, 2);
     n.flush_inputs = cases_one_in(rng, 3);
     n.flush_products = cases_one_in(rng, 3);
@@ -376,27 +513,69 @@ static trn_numerics any_order(uint64_t *rng)
     return n;
 }
 
+/* Every pair of formats in every mode that some generation has. BF16 PSUM is Trainium3's alone. */
+static trn_generation any_formats(problem *p, uint64_t *rng)
+{
+    problem_mode mode;
+    trn_generation generation;
+    do
+        problem_legal_case(&mode, &generation, &p->twin.a_format, &p->twin.b_format, rng);
+    while (p->twin.a_format == TWIN_I8 || (p->numerics.psum_format == TRN_BF16 && generation != TRN_TRAINIUM3));
+    p->twin.group = mode == PROBLEM_MX ? 4 : mode == PROBLEM_DOUBLE_ROW ? 2 : 1;
+    if (p->twin.group == 4) p->twin.k = 32 * (1 + cases_below(rng, 6));
+    return generation;
+}
+
+/* The same product as one instruction: a's transpose is the stationary operand. */
+static void ask_instruction(problem *p)
+{
+    const trn_tensor *a = &p->a.view;
+    trn_error error;
+    trn_nc_matmul_args args;
+    memset(&args, 0, sizeof args);
+    args.generation = p->args.generation;
+    args.dst = p->dst.view;
+    args.stationary = *a;
+    for (int axis = 0; axis < 2; axis++) args.stationary.shape[axis] = a->shape[1 - axis];
+    args.stationary.stride[0] = p->a.column;
+    args.stationary.stride[1] = p->a.row;
+    args.moving = p->b.view;
+    args.accumulate = p->twin.accumulate;
+    args.numerics = &p->numerics;
+    args.error = &error;
+    memcpy(p->dst.memory, p->before, p->dst.bytes);
+    if (trn_nc_matmul(&args) != TRN_OK) {
+        problem_print(p, "refused");
+        fail_msg("%s", error.text);
+    }
+    problem_compare(p, "trn_nc_matmul");
+}
+
 /* One random product in the given order, its values of the given kind. */
 static void ask_order(const trn_numerics *n, bridge_values values, uint64_t *rng)
 {
     problem p;
     memset(&p, 0, sizeof p);
+    p.numerics = *n;
     p.twin.m = 1 + cases_below(rng, 4);
     p.twin.n = 1 + cases_below(rng, 4);
     p.twin.k = cases_one_in(rng, 3) ? 129 + cases_below(rng, 140) : 1 + cases_below(rng, 70);
     problem_formats(&p.twin, rng);
+    const trn_generation generation = cases_one_in(rng, 2) ? any_formats(&p, rng) : TRN_TRAINIUM3;
     p.twin.accumulate = cases_one_in(rng, 2);
     p.twin.rounding = cases_one_in(rng, 2) ? TWIN_NEAREST_EVEN : (twin_mode)cases_below(rng, TWIN_MODES);
     p.twin.seed = cases_next(rng);
     p.twin.stream = cases_next(rng);
-    p.numerics = *n;
     const bridge_layout layout[3] = { (bridge_layout)cases_below(rng, BRIDGE_LAYOUTS),
                                       (bridge_layout)cases_below(rng, BRIDGE_LAYOUTS),
                                       (bridge_layout)cases_below(rng, BRIDGE_OUTPUTS) };
     problem_build(&p, layout, values, rng);
+    p.args.generation = generation;
     problem_expect(&p, twin_matmul);
     problem_threads(1 + cases_below(rng, 3));
     problem_ask(&p, TRN_ISA_AUTO);
+    if (p.twin.dst_format == TWIN_F32 && p.twin.group <= 1 && p.twin.k <= n->k_tile && n->psum_format == TRN_F32)
+        ask_instruction(&p);
     problem_free(&p);
 }
 
@@ -424,6 +603,12 @@ static void each_field_alone(void **state)
         "fp32_mode=split",
         "fp32_mode=split,chains=1",
         "fp32_mode=split,product=bf16",
+        "fp32_mode=fp32r",
+        "fp32_mode=fp32r,tf32_input=truncate",
+        "group=exact",
+        "group=exact,flush_sums=on,accumulator_bits=40",
+        "fp8_bias=8",
+        "fp8_bias=20,flush_inputs=on",
         "tf32_input=truncate",
         "flush_inputs=on",
         "flush_products=on",
@@ -534,59 +719,125 @@ static void the_split_of_what_is_not_finite(void **state)
 }
 
 /* The orders do differ: a test that compares with the twin would also pass if every field were ignored by both. */
+typedef struct effect {
+    const char *text, *against; /* the field, and what it is compared with */
+    int format;
+    bridge_values values;
+    int k;
+    int group; /* 1, 2: double rows, 4: MX, all scales 1 */
+} effect;
+
+static void effect_ask(const effect *e, const char *text, const bridge_matrix *a, const bridge_matrix *b, float *out)
+{
+    const trn_numerics n = parsed(text);
+    trn_error error;
+    trn_matmul_args args;
+    memset(&args, 0, sizeof args);
+    args.generation = TRN_TRAINIUM3;
+    args.dst = trn_tensor_2d(TRN_F32, out, a->view.shape[0], b->view.shape[1]);
+    args.a = a->view;
+    args.b = b->view;
+    args.double_row = e->group == 2;
+    static uint8_t scale[16 * 32];
+    memset(scale, 127, sizeof scale);
+    if (e->group == 4) {
+        args.a_scale = trn_tensor_2d(TRN_F8_E8M0, scale, a->view.shape[0], e->k / 32);
+        args.b_scale = trn_tensor_2d(TRN_F8_E8M0, scale, b->view.shape[1], e->k / 32);
+    }
+    args.numerics = &n;
+    args.error = &error;
+    if (trn_matmul(&args) != TRN_OK) fail_msg("%s: %s", text, error.text);
+}
+
+static void effect_show(const effect *e, uint64_t *rng)
+{
+    enum { M = 16, N = 16 };
+    static float out[2][M * N];
+    bridge_matrix a = bridge_make(e->format, M, e->k, BRIDGE_PACKED, rng), b = bridge_make(e->format, e->k, N, BRIDGE_PACKED, rng);
+    bridge_fill(&a, e->format, M, e->k, e->values, rng);
+    bridge_fill(&b, e->format, e->k, N, e->values, rng);
+    if (e->format == TWIN_TF32) bridge_dirty_tf32(&a, M, e->k, rng);
+    effect_ask(e, e->against, &a, &b, out[0]);
+    effect_ask(e, e->text, &a, &b, out[1]);
+    if (memcmp(out[0], out[1], sizeof out[0]) == 0) fail_msg("%s changes nothing", e->text);
+    free(a.memory);
+    free(b.memory);
+}
+
 static void every_field_matters(void **state)
+{
+    (void)state;
+    static const effect field[] = {
+        { "chains=1", "", TWIN_F32, BRIDGE_NEAR_ONE, 300, 1 },
+        { "chains=8", "", TWIN_F32, BRIDGE_NEAR_ONE, 300, 1 },
+        { "chain_layout=blocked", "", TWIN_F32, BRIDGE_NEAR_ONE, 300, 1 },
+        { "merge=pairwise", "", TWIN_F32, BRIDGE_NEAR_ONE, 300, 1 },
+        { "k_tile=64", "", TWIN_F32, BRIDGE_NEAR_ONE, 300, 1 },
+        { "product=bf16", "", TWIN_BF16, BRIDGE_NEAR_ONE, 300, 1 },
+        { "group=exact", "", TWIN_E5M2, BRIDGE_WIDE, 320, 4 }, /* a pair has one sum, exact or not */
+        { "accumulator=toward_zero", "", TWIN_F32, BRIDGE_NEAR_ONE, 300, 1 },
+        { "accumulator=exact", "", TWIN_F32, BRIDGE_NEAR_ONE, 300, 1 },
+        { "accumulator=aligned", "exact", TWIN_BF16, BRIDGE_NEAR_ONE, 300, 1 },
+        { "accumulator=aligned_late", "accumulator=aligned", TWIN_BF16, BRIDGE_NEAR_ONE, 300, 1 },
+        { "accumulator=aligned_halves", "accumulator=aligned_late", TWIN_BF16, BRIDGE_WIDE, 300, 1 },
+        { "accumulator=pairwise", "", TWIN_BF16, BRIDGE_NEAR_ONE, 300, 1 },
+        { "accumulator=aligned,aligned_bytes=32", "accumulator=aligned", TWIN_BF16, BRIDGE_NEAR_ONE, 300, 1 },
+        { "accumulator=aligned,aligned_bits=23", "accumulator=aligned", TWIN_BF16, BRIDGE_NEAR_ONE, 300, 1 },
+        { "accumulator=aligned,aligned_result_bits=14", "accumulator=aligned", TWIN_BF16, BRIDGE_NEAR_ONE, 300, 1 },
+        { "accumulator=aligned,aligned_floor=100", "accumulator=aligned", TWIN_F32, BRIDGE_TINY, 30, 1 },
+        { "accumulator=aligned,aligned_rounding=toward_zero", "accumulator=aligned", TWIN_BF16, BRIDGE_NEAR_ONE, 300, 1 },
+        { "accumulator_bits=25", "", TWIN_F32, BRIDGE_NEAR_ONE, 300, 1 },
+        { "fp32_mode=split", "", TWIN_F32, BRIDGE_NEAR_ONE, 300, 1 },
+        { "fp32_mode=fp32r", "", TWIN_F32, BRIDGE_NEAR_ONE, 300, 1 },
+        { "fp32_mode=fp32r,tf32_input=truncate", "fp32_mode=fp32r", TWIN_F32, BRIDGE_NEAR_ONE, 300, 1 },
+        { "tf32_input=truncate", "", TWIN_TF32, BRIDGE_NEAR_ONE, 300, 1 },
+        { "flush_inputs=on", "", TWIN_F16, BRIDGE_TINY, 300, 1 },
+        { "flush_inputs=on", "", TWIN_E5M2, BRIDGE_TINY, 300, 2 },
+        { "flush_products=on", "", TWIN_F32, BRIDGE_TINY, 300, 1 },
+        { "flush_sums=on", "", TWIN_F32, BRIDGE_TINY, 3, 1 },
+        { "psum_format=bfloat16", "", TWIN_F32, BRIDGE_NEAR_ONE, 300, 1 },
+        { "psum_format=bfloat16,psum_rounding=stochastic", "psum_format=bfloat16", TWIN_F32, BRIDGE_NEAR_ONE, 300, 1 },
+        { "psum_format=bfloat16,psum_rounding=stochastic,sr_bits=8", "psum_format=bfloat16,psum_rounding=stochastic",
+          TWIN_F32, BRIDGE_NEAR_ONE, 300, 1 },
+        { "fp8_bias=8", "", TWIN_E4M3, BRIDGE_NEAR_ONE, 30, 1 },
+    };
+    uint64_t rng = 23;
+    for (unsigned i = 0; i < sizeof field / sizeof field[0]; i++) effect_show(&field[i], &rng);
+}
+
+/* int8 on Trainium1: 2^31 - 1 and one more. */
+static void the_overflow_of_int32(void **state)
 {
     (void)state;
     static const struct {
         const char *text;
-        int format;
-        bridge_values values;
-        int k;
-    } field[] = {
-        { "chains=1", TWIN_F32, BRIDGE_NEAR_ONE, 300 },
-        { "chains=8", TWIN_F32, BRIDGE_NEAR_ONE, 300 },
-        { "chain_layout=blocked", TWIN_F32, BRIDGE_NEAR_ONE, 300 },
-        { "merge=pairwise", TWIN_F32, BRIDGE_NEAR_ONE, 300 },
-        { "k_tile=64", TWIN_F32, BRIDGE_NEAR_ONE, 300 },
-        { "product=bf16", TWIN_BF16, BRIDGE_NEAR_ONE, 300 },
-        { "accumulator=toward_zero", TWIN_F32, BRIDGE_NEAR_ONE, 300 },
-        { "accumulator=exact", TWIN_F32, BRIDGE_NEAR_ONE, 300 },
-        { "accumulator_bits=25", TWIN_F32, BRIDGE_NEAR_ONE, 300 },
-        { "fp32_mode=split", TWIN_F32, BRIDGE_NEAR_ONE, 300 },
-        { "tf32_input=truncate", TWIN_TF32, BRIDGE_NEAR_ONE, 300 },
-        { "flush_inputs=on", TWIN_F16, BRIDGE_TINY, 300 },
-        { "flush_products=on", TWIN_F32, BRIDGE_TINY, 300 },
-        { "flush_sums=on", TWIN_F32, BRIDGE_TINY, 3 },
-        { "psum_format=bfloat16", TWIN_F32, BRIDGE_NEAR_ONE, 300 },
-        { "psum_format=bfloat16,psum_rounding=stochastic", TWIN_F32, BRIDGE_NEAR_ONE, 300 },
+        int8_t x, w;
+        int32_t before, after;
+    } row[] = {
+        { "int32_overflow=wrap", 1, 1, INT32_MAX, INT32_MIN },
+        { "int32_overflow=saturate", 1, 1, INT32_MAX, INT32_MAX },
+        { "int32_overflow=wrap", -128, 127, INT32_MIN, INT32_MAX - 128 * 127 + 1 },
+        { "int32_overflow=saturate", -128, 127, INT32_MIN, INT32_MIN },
+        { "int32_overflow=saturate", -128, -128, 5, 16389 },
     };
-    uint64_t rng = 23;
-    for (unsigned i = 0; i < sizeof field / sizeof field[0]; i++) {
-        enum { M = 16, N = 16 };
-        static float out[2][M * N];
-        const int k = field[i].k;
-        bridge_matrix a = bridge_make(field[i].format, M, k, BRIDGE_PACKED, &rng),
-                      b = bridge_make(field[i].format, k, N, BRIDGE_PACKED, &rng);
-        bridge_fill(&a, field[i].format, M, k, field[i].values, &rng);
-        bridge_fill(&b, field[i].format, k, N, field[i].values, &rng);
-        if (field[i].format == TWIN_TF32) bridge_dirty_tf32(&a, M, k, &rng);
-        for (int which = 0; which < 2; which++) {
-            /* the stochastic row is compared with nearest even in the same PSUM format */
-            const trn_numerics n = parsed(which                                 ? field[i].text
-                                          : strstr(field[i].text, "stochastic") ? "psum_format=bfloat16"
-                                                                                : "");
-            trn_matmul_args args;
-            memset(&args, 0, sizeof args);
-            args.dst = trn_tensor_2d(TRN_F32, out[which], M, N);
-            args.a = a.view;
-            args.b = b.view;
-            args.numerics = &n;
-            assert_int_equal(TRN_OK, trn_matmul(&args));
+    for (unsigned i = 0; i < sizeof row / sizeof row[0]; i++)
+        for (int level = 0; level < 2; level++) {
+            int8_t x = row[i].x, w = row[i].w;
+            int32_t dst = row[i].before;
+            const trn_numerics n = parsed(row[i].text);
+            trn_matmul_args any;
+            trn_nc_matmul_args one;
+            memset(&any, 0, sizeof any);
+            memset(&one, 0, sizeof one);
+            any.generation = one.generation = TRN_TRAINIUM1;
+            any.dst = one.dst = trn_tensor_2d(TRN_I32, &dst, 1, 1);
+            any.a = one.stationary = trn_tensor_2d(TRN_I8, &x, 1, 1);
+            any.b = one.moving = trn_tensor_2d(TRN_I8, &w, 1, 1);
+            any.accumulate = one.accumulate = true;
+            any.numerics = one.numerics = &n;
+            assert_int_equal(TRN_OK, level ? trn_matmul(&any) : trn_nc_matmul(&one));
+            assert_int_equal(row[i].after, dst);
         }
-        if (memcmp(out[0], out[1], sizeof out[0]) == 0) fail_msg("%s changes nothing", field[i].text);
-        free(a.memory);
-        free(b.memory);
-    }
 }
 
 int main(void)
@@ -598,6 +849,10 @@ int main(void)
         cmocka_unit_test(parse_good_texts),
         cmocka_unit_test(parse_presets),
         cmocka_unit_test(parse_bad_texts),
+        cmocka_unit_test(presets_are_listed),
+        cmocka_unit_test(format_of_known_settings),
+        cmocka_unit_test(format_that_fails),
+        cmocka_unit_test(format_and_parse_agree),
         cmocka_unit_test(explain_and_parse_agree),
         cmocka_unit_test(illegal_values_are_named),
         cmocka_unit_test(each_field_alone),
@@ -605,6 +860,7 @@ int main(void)
         cmocka_unit_test(the_order_of_the_split_passes),
         cmocka_unit_test(the_split_of_what_is_not_finite),
         cmocka_unit_test(every_field_matters),
+        cmocka_unit_test(the_overflow_of_int32),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
