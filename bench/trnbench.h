@@ -6,6 +6,7 @@
  *     trnbench.c            main: finds the subcommand
  *     trnbench_matmul.c     subcommand matmul: options, jobs, one row per product x system x format
  *     trnbench_spec.c       subcommand spec: the machines
+ *     trnbench_formats.c    what --format names, and matrices in each of them
  *     trnbench_models.c     the linear layers of six language models
  *     trnbench_host.c       runs a product on this host, times it beside its peers
  *     trnbench_check.c      the slow definition, bit for bit

@@ -1,8 +1,10 @@
 /* trnbench_check.c - the slow definition of one output, and the comparison bit for bit.
  * SPDX-License-Identifier: MIT
  *
- * Written from the definition and from nothing else: per tile of K, `chains` partial sums that start at +0 and take
- * their rows in ascending order, one fused multiply-add each; merged; added to PSUM, which the first tile overwrites.
+ * Written from the definition and from nothing else. A tile has up to 128 rows, of one number each, of two with double
+ * rows, of four with MX. Each of `chains` partial sums starts at +0 and takes its rows in ascending order: one fused
+ * multiply-add for a row of one; else the sum of the row's products, each addition rounded, then scaled, then added.
+ * The chains are merged; the sum is added to PSUM, which the first tile overwrites. int8: a sum modulo 2^32.
  */
 #include "trnbench_host.h"
 
@@ -11,17 +13,18 @@
 
 #include <trnmath/trn_random.h>
 
-enum { MAX_CHAINS = 16, ARRAY_ROWS = 128 };
+enum { MAX_CHAINS = 16, ARRAY_ROWS = 128, MAX_GROUP = 4, MX_BLOCK = 32 };
 
 typedef struct matrix {
     const unsigned char *data;
     trn_format format;
+    trn_cfp8 cfp8;
     int64_t stride[2];
 } matrix;
 
 static matrix view(const trn_tensor *t)
 {
-    matrix m = { t->data, t->format, { t->stride[0], t->stride[1] } };
+    matrix m = { t->data, t->format, t->cfp8, { t->stride[0], t->stride[1] } };
     if (m.stride[0] == 0 && m.stride[1] == 0) m.stride[0] = t->shape[1], m.stride[1] = 1;
     return m;
 }
@@ -34,9 +37,22 @@ static uint32_t code_at(const matrix *m, int64_t i, int64_t j)
     return code;
 }
 
-static float value_at(const matrix *m, int64_t i, int64_t j) { return trn_decode(m->format, code_at(m, i, j)); }
+static float value_at(const matrix *m, int64_t i, int64_t j)
+{
+    const uint32_t code = code_at(m, i, j);
+    return m->format == TRN_CFP8 ? trn_cfp8_decode(m->cfp8, (uint8_t)code) : trn_decode(m->format, code);
+}
 
 /* ---- the definition ---- */
+
+/* A product, ready to be asked for one output after the other. */
+typedef struct question {
+    trn_numerics n;
+    matrix a, b, a_scale, b_scale; /* of MX; else without data */
+    int64_t depth;
+    int group; /* numbers of one row of the array: 1, 2, 4 */
+    bool f32, int8;
+} question;
 
 static trn_numerics filled(const trn_numerics *numerics)
 {
@@ -46,17 +62,49 @@ static trn_numerics filled(const trn_numerics *numerics)
     return n;
 }
 
-/* One chain has its own arithmetic only in these variants; the others would need a second emulator here. */
-static bool covered(const trn_numerics *n, trn_format a, trn_format b)
+static question ask(const trn_matmul_args *p)
 {
-    const bool f32 = a == TRN_F32 || b == TRN_F32;
-    return n->accumulator == TRN_ACCUMULATOR_NEAREST_EVEN && n->accumulator_bits <= 24 && !n->flush_inputs &&
-           !n->flush_products && !n->flush_sums && n->psum_format != TRN_BF16 &&
-           !(f32 && (n->fp32_mode == TRN_FP32_SPLIT || n->product == TRN_PRODUCT_BF16));
+    question q;
+    memset(&q, 0, sizeof q);
+    q.n = filled(p->numerics);
+    q.a = view(&p->a);
+    q.b = view(&p->b);
+    if (p->a_scale.data) q.a_scale = view(&p->a_scale), q.b_scale = view(&p->b_scale);
+    q.depth = p->a.shape[1];
+    q.group = p->a_scale.data ? MAX_GROUP : p->double_row ? 2 : 1;
+    q.f32 = p->a.format == TRN_F32 || p->b.format == TRN_F32;
+    q.int8 = p->a.format == TRN_I8;
+    return q;
 }
 
-/* The product of two narrow operands is exact in binary64. On its way to BF16 it is first rounded to odd, so that the
- * second rounding is as good as one. */
+/* One chain has its own arithmetic only in these variants; the others would need a second emulator here. */
+static bool covered(const question *q, const trn_matmul_args *p)
+{
+    const trn_numerics *n = &q->n;
+    if (q->int8) return n->int32_overflow == TRN_INT32_WRAP;
+    return n->accumulator == TRN_ACCUMULATOR_NEAREST_EVEN && n->accumulator_bits <= 24 && !n->flush_inputs &&
+           !n->flush_products && !n->flush_sums && n->fp8_bias == 0 && !p->accumulate &&
+           (n->psum_format != TRN_BF16 || n->psum_rounding == TRN_NEAREST_EVEN) &&
+           (q->group == 1 || (n->group == TRN_GROUP_SEQUENTIAL && n->product == TRN_PRODUCT_EXACT)) &&
+           !(q->f32 && n->fp32_mode != TRN_FP32_R && n->product == TRN_PRODUCT_BF16);
+}
+
+/* x + y rounded once to binary32. In binary64 the sum is rounded to odd first, so that the second rounding is as good
+ * as one. */
+static float add_once(double x, float y)
+{
+    double sum = x + (double)y;
+    if (!isfinite(sum)) return (float)sum;
+    const double y_part = sum - x, error = (x - (sum - y_part)) + ((double)y - y_part);
+    uint64_t bits;
+    memcpy(&bits, &sum, sizeof bits);
+    if (error != 0 && !(bits & 1))
+        bits += (error > 0) == (sum > 0) ? 1 : (uint64_t)-1; /* to the neighbour that is odd */
+    memcpy(&sum, &bits, sizeof bits);
+    return (float)sum;
+}
+
+/* The product of two narrow operands is exact in binary64. On its way to BF16 it is first rounded to odd, as above. */
 static float bf16_product(float x, float w)
 {
     const double exact = (double)x * (double)w;
@@ -70,9 +118,76 @@ static float bf16_product(float x, float w)
     return trn_bf16_to_f32(trn_bf16_from_f32(trn_decode(TRN_F32, bits)));
 }
 
-static float step(const trn_numerics *n, float x, float w, float sum)
+/* 11 bits of significand: nearest even, or cut. */
+static float as_tf32(float x, const trn_numerics *n)
 {
-    return n->product == TRN_PRODUCT_BF16 ? bf16_product(x, w) + sum : fmaf(x, w, sum);
+    uint32_t bits;
+    memcpy(&bits, &x, sizeof bits);
+    if (!isfinite(x)) return x;
+    if (n->tf32_input != TRN_TF32_TRUNCATE) bits += 0xfffu + (bits >> 13 & 1);
+    bits &= ~0x1fffu;
+    memcpy(&x, &bits, sizeof x);
+    return x;
+}
+
+/* The upper 12 bits of the significand, or the rest. */
+static float half_of(float x, bool high)
+{
+    uint32_t bits;
+    float top;
+    memcpy(&bits, &x, sizeof bits);
+    bits &= 0xfffff000u;
+    memcpy(&top, &bits, sizeof top);
+    return high ? top : x - top;
+}
+
+/* One row of a tile: its factors, and the exponent of what scales their sum (1000: not a number). */
+typedef struct array_row {
+    float x[MAX_GROUP], w[MAX_GROUP];
+    int scale;
+} array_row;
+
+enum { NO_SCALE = 1000 };
+
+/* Which numbers along K row p of a tile holds, slot by slot: one; of a pair, the second from the tile's other half; of
+ * four, neighbours. A missing partner is a zero. */
+static array_row row_of(const question *q, int64_t i, int64_t j, int64_t k0, int64_t numbers, int64_t p)
+{
+    array_row r = { { 0 }, { 0 }, 0 };
+    const int64_t half = (numbers + 1) / 2;
+    for (int slot = 0; slot < q->group; slot++) {
+        const int64_t k = q->group == 2 ? p + slot * half : q->group * p + slot;
+        if (k >= numbers) continue;
+        r.x[slot] = value_at(&q->a, i, k0 + k);
+        r.w[slot] = value_at(&q->b, k0 + k, j);
+        if (!q->f32 || q->n.fp32_mode != TRN_FP32_R) continue;
+        r.x[slot] = as_tf32(r.x[slot], &q->n);
+        r.w[slot] = as_tf32(r.w[slot], &q->n);
+    }
+    if (q->a_scale.data) {
+        const int64_t block = (k0 + q->group * p) / MX_BLOCK;
+        const int x = (int)code_at(&q->a_scale, i, block), w = (int)code_at(&q->b_scale, j, block);
+        r.scale = x == 255 || w == 255 ? NO_SCALE : x + w - 254;
+    }
+    return r;
+}
+
+/* `pass` counts 0 to 3 when F32 operands are split: low x low, low x high, high x low, high x high. Infinities and NaN
+ * have no halves and take part in the last pass, whole. */
+static float step(const question *q, const array_row *r, int pass, float sum)
+{
+    float x = r->x[0], w = r->w[0];
+    if (q->group == 1 && q->f32 && q->n.fp32_mode == TRN_FP32_SPLIT) {
+        if (isfinite(x) && isfinite(w))
+            x = half_of(x, pass >= 2), w = half_of(w, pass % 2);
+        else if (pass < 3)
+            return sum;
+    }
+    if (q->group == 1) return q->n.product == TRN_PRODUCT_BF16 ? bf16_product(x, w) + sum : fmaf(x, w, sum);
+    float group = x * w; /* of 8-bit numbers: exact */
+    for (int slot = 1; slot < q->group; slot++) group = fmaf(r->x[slot], r->w[slot], group);
+    if (r->scale == NO_SCALE) return NAN;
+    return q->a_scale.data ? add_once(ldexp((double)group, r->scale), sum) : sum + group;
 }
 
 static float merged(const trn_numerics *n, float s[MAX_CHAINS])
@@ -85,58 +200,72 @@ static float merged(const trn_numerics *n, float s[MAX_CHAINS])
     return s[0];
 }
 
-static float tile(const trn_numerics *n, const matrix *a, const matrix *b, int64_t row, int64_t column, int64_t k0,
-                  int64_t rows)
+static float tile(const question *q, int64_t i, int64_t j, int64_t k0, int64_t numbers)
 {
+    const trn_numerics *n = &q->n;
+    const int passes = q->f32 && n->fp32_mode == TRN_FP32_SPLIT ? 4 : 1;
+    const int64_t rows = (numbers + q->group - 1) / q->group;
     float s[MAX_CHAINS] = { 0 };
-    for (int64_t p = 0; p < rows; p++) {
-        const int64_t c = n->chain_layout == TRN_CHAINS_BLOCKED ? p / (ARRAY_ROWS / n->chains) : p % n->chains;
-        s[c] = step(n, value_at(a, row, k0 + p), value_at(b, k0 + p, column), s[c]);
-    }
+    for (int pass = 0; pass < passes; pass++)
+        for (int64_t p = 0; p < rows; p++) {
+            const int64_t c = n->chain_layout == TRN_CHAINS_BLOCKED ? p / (ARRAY_ROWS / n->chains) : p % n->chains;
+            const array_row r = row_of(q, i, j, k0, numbers, p);
+            s[c] = step(q, &r, pass, s[c]);
+        }
     return merged(n, s);
 }
 
-bool tb_define(const trn_tensor *a, const trn_tensor *b, const trn_numerics *numerics, int64_t row, int64_t column,
-               float *value)
+static uint32_t int8_sum(const question *q, int64_t i, int64_t j)
 {
-    const trn_numerics n = filled(numerics);
-    const matrix va = view(a), vb = view(b);
-    const int64_t depth = a->shape[1];
+    uint32_t sum = 0;
+    for (int64_t k = 0; k < q->depth; k++)
+        sum += (uint32_t)((int8_t)code_at(&q->a, i, k) * (int8_t)code_at(&q->b, k, j));
+    return sum;
+}
+
+static float float_sum(const question *q, int64_t i, int64_t j)
+{
+    const int64_t deep = (int64_t)q->n.k_tile * q->group;
     float psum = 0;
-    if (!covered(&n, a->format, b->format)) return false;
-    for (int64_t k0 = 0; k0 < depth; k0 += n.k_tile) {
-        const int64_t rows = depth - k0 < n.k_tile ? depth - k0 : n.k_tile;
-        const float t = tile(&n, &va, &vb, row, column, k0, rows);
+    for (int64_t k0 = 0; k0 < q->depth; k0 += deep) {
+        const float t = tile(q, i, j, k0, q->depth - k0 < deep ? q->depth - k0 : deep);
         psum = k0 == 0 ? t : psum + t;
+        if (q->n.psum_format == TRN_BF16) psum = trn_bf16_to_f32(trn_bf16_from_f32(psum));
     }
-    *value = isnan(psum) ? trn_decode(TRN_F32, 0x7fc00000u) : psum;
+    return psum;
+}
+
+bool tb_define(const trn_matmul_args *product, int64_t row, int64_t column, uint32_t *bits)
+{
+    const question q = ask(product);
+    if (!covered(&q, product)) return false;
+    const float psum = q.int8 ? 0 : float_sum(&q, row, column);
+    memcpy(bits, &psum, sizeof *bits);
+    if (isnan(psum)) *bits = 0x7fc00000u;
+    if (q.int8) *bits = int8_sum(&q, row, column);
     return true;
 }
 
 /* ---- the comparison ---- */
 
-static void compare(const trn_tensor *a, const trn_tensor *b, const matrix *dst, const trn_numerics *numerics,
-                    int64_t row, int64_t column, tb_check *check)
+static void compare(const trn_matmul_args *product, const matrix *dst, int64_t row, int64_t column, tb_check *check)
 {
-    float value;
     uint32_t expected;
-    check->defined = tb_define(a, b, numerics, row, column, &value);
+    check->defined = tb_define(product, row, column, &expected);
     if (!check->defined) return;
-    memcpy(&expected, &value, sizeof expected);
     const uint32_t got = code_at(dst, row, column);
     check->compared++;
     if (got == expected) return;
     if (check->wrong++ == 0) check->row = row, check->column = column, check->got = got, check->expected = expected;
 }
 
-tb_check tb_check_product(const trn_tensor *a, const trn_tensor *b, const trn_tensor *dst, const trn_numerics *numerics,
-                          uint64_t seed, int samples)
+tb_check tb_check_product(const trn_matmul_args *product, uint64_t seed, int samples)
 {
     enum { CORNERS = 4 };
     const uint64_t stream = 0x636865636b; /* "check" */
-    const int64_t m = dst->shape[0], n = dst->shape[1], outputs = m * n;
+    const int64_t m = product->dst.shape[0], n = product->dst.shape[1], outputs = m * n;
     const int64_t corner[CORNERS][2] = { { 0, 0 }, { 0, n - 1 }, { m - 1, 0 }, { m - 1, n - 1 } };
-    const matrix out = view(dst);
+    const matrix out = view(&product->dst);
     tb_check check = { true, 0, 0, 0, 0, 0, 0 };
     const bool all = outputs <= samples;
     for (int64_t i = 0; i < (all ? outputs : samples) && check.defined; i++) {
@@ -144,9 +273,9 @@ tb_check tb_check_product(const trn_tensor *a, const trn_tensor *b, const trn_te
                               trn_random_u32(seed, stream, (uint64_t)(2 * i + 1));
         const int64_t at = all ? i : (int64_t)(draw % (uint64_t)outputs);
         if (!all && i < CORNERS)
-            compare(a, b, &out, numerics, corner[i][0], corner[i][1], &check);
+            compare(product, &out, corner[i][0], corner[i][1], &check);
         else
-            compare(a, b, &out, numerics, at / n, at % n, &check);
+            compare(product, &out, at / n, at % n, &check);
     }
     return check;
 }

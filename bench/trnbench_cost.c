@@ -43,8 +43,11 @@ static void take_cores(cores *c, const trn_system_spec *spec, int64_t count)
     c->chip = *spec->server->chip;
     c->server = *spec->server;
     c->system = *spec;
-    double *const shared[] = { &c->chip.hbm_bytes,        &c->chip.hbm_bytes_per_s, &c->chip.f32_flops_per_s,
-                               &c->chip.bf16_flops_per_s, &c->chip.f8_flops_per_s,  &c->chip.mx_flops_per_s };
+    double *const shared[] = {
+        &c->chip.hbm_bytes,        &c->chip.hbm_bytes_per_s,         &c->chip.f32_flops_per_s,
+        &c->chip.bf16_flops_per_s, &c->chip.f8_flops_per_s,          &c->chip.mx_flops_per_s,
+        &c->chip.int8_ops_per_s,   &c->chip.sparse_bf16_flops_per_s, &c->chip.sparse_f8_flops_per_s
+    };
     for (size_t i = 0; i < sizeof shared / sizeof shared[0]; i++) *shared[i] /= n;
     c->chip.cores = 1;
     c->server.chips = (int)count;
@@ -54,9 +57,9 @@ static void take_cores(cores *c, const trn_system_spec *spec, int64_t count)
 }
 
 /* Against the published figure; NaN without one. */
-static void finish(tb_cost *cost, trn_format format, const trn_system_spec *spec)
+static void finish(tb_cost *cost, const tb_format *format, const trn_system_spec *spec)
 {
-    cost->spec_tflops = trn_spec_tflops(spec, format, false);
+    cost->spec_tflops = tb_format_spec_tflops(format, spec);
     cost->tflops = cost->time_s > 0 ? cost->flops * cost->groups / cost->time_s / 1e12 : 0;
     cost->share_of_spec = cost->tflops / cost->spec_tflops;
 }
@@ -72,12 +75,18 @@ static tb_cost nothing_yet(const trn_system_spec *spec, tb_share share)
     return cost;
 }
 
+/* With the scale of a block. */
+static double weight_bits(const tb_format *format)
+{
+    return trn_format_bits(format->b) + (format->mode == TRN_MODE_MX ? 8.0 / 32 : 0);
+}
+
 static double group_hbm_bytes(const tb_cost *cost, const trn_system_spec *spec)
 {
     return cost->group_cores * spec->server->chip->hbm_bytes / spec->server->chip->cores;
 }
 
-tb_cost tb_cost_product(const tb_product *p, trn_format format, const trn_system_spec *spec, tb_share share)
+tb_cost tb_cost_product(const tb_product *p, const tb_format *format, const trn_system_spec *spec, tb_share share)
 {
     tb_cost cost = nothing_yet(spec, share);
     const int64_t group = (int64_t)cost.group_cores;
@@ -86,10 +95,12 @@ tb_cost tb_cost_product(const tb_product *p, trn_format format, const trn_system
     cores few;
     trn_system_cost answer;
     trn_error error = { TRN_OK, "" };
+    memset(&answer, 0, sizeof answer); /* for gcc, which does not see that only a success is read */
     take_cores(&few, spec, each);
-    const trn_matmul_cost_args args = {
-        .system = &few.system, .m = p->m, .n = p->n, .k = p->k, .a_format = format, .error = &error
-    };
+    trn_matmul_cost_args args = tb_format_cost(format);
+    args.system = &few.system;
+    args.m = p->m, args.n = p->n, args.k = p->k;
+    args.error = &error;
     cost.there = trn_matmul_system_cost(&args, &answer) == TRN_OK;
     if (!cost.there) {
         snprintf(cost.why_not, sizeof cost.why_not, "%.159s", error.text);
@@ -102,12 +113,12 @@ tb_cost tb_cost_product(const tb_product *p, trn_format format, const trn_system
     cost.core_n = answer.core_n;
     cost.limit = answer.core.limit;
     cost.limit_share = 1;
-    cost.fits = p->weights * trn_format_bits(format) / 8 <= group_hbm_bytes(&cost, spec);
+    cost.fits = p->weights * weight_bits(format) / 8 <= group_hbm_bytes(&cost, spec);
     finish(&cost, format, spec);
     return cost;
 }
 
-tb_cost tb_cost_total(const tb_cost *part, int count, const tb_product *product, trn_format format,
+tb_cost tb_cost_total(const tb_cost *part, int count, const tb_product *product, const tb_format *format,
                       const trn_system_spec *spec, tb_share share)
 {
     enum { LIMITS = TRN_LIMIT_STARTUP + 1 };
@@ -124,7 +135,7 @@ tb_cost tb_cost_total(const tb_cost *part, int count, const tb_product *product,
     for (int i = 0; i < LIMITS; i++)
         if (time_of[i] > time_of[total.limit]) total.limit = (trn_limit)i;
     total.limit_share = total.time_s > 0 ? time_of[total.limit] / total.time_s : 1;
-    total.fits = weights * trn_format_bits(format) / 8 <= group_hbm_bytes(&total, spec);
+    total.fits = weights * weight_bits(format) / 8 <= group_hbm_bytes(&total, spec);
     finish(&total, format, spec);
     return total;
 }

@@ -14,8 +14,7 @@
 #include <string.h>
 #include <time.h>
 
-#include <trnmath/trn_convert.h>
-#include <trnmath/trn_matmul.h>
+#include <trnmath/trn_random.h>
 
 enum { MAX_ROUNDS = 1000 };
 #define BURST_S 0.010 /* of multiply-adds */
@@ -44,18 +43,6 @@ static void *room_for(int64_t rows, int64_t columns, size_t bytes)
 {
     const size_t size = (size_t)rows * (size_t)columns * bytes;
     return aligned_alloc(64, (size + 127) / 64 * 64);
-}
-
-trn_tensor tb_cast(const trn_tensor *src, trn_format format)
-{
-    const int64_t rows = src->shape[0], columns = src->shape[1];
-    trn_tensor dst = trn_tensor_2d(format, room_for(rows, columns, trn_format_bytes(format)), rows, columns);
-    const trn_convert_args args = { .dst = dst, .src = *src };
-    if (dst.data && trn_convert(&args) != TRN_OK) {
-        free(dst.data);
-        dst.data = NULL;
-    }
-    return dst;
 }
 
 /* ---- how much of a product is run ---- */
@@ -160,8 +147,11 @@ static void run_peer(void *context)
 }
 
 typedef struct bench {
-    candidate burst, trnmath, peer[TB_PEERS]; /* burst: its rates only */
+    candidate burst, trnmath, bf16, peer[TB_PEERS]; /* burst: its rates only */
     peer_call call[TB_PEERS];
+    tb_operands x, y; /* the product's, and in BF16 */
+    trn_matmul_args product, product_bf16;
+    trn_numerics numerics;
     trn_tensor a, b; /* binary32 copies for the peers */
     float *c;
     double attention; /* sum over the rounds */
@@ -180,7 +170,7 @@ static void prepare_peers(bench *bench, const trn_tensor *a, const trn_tensor *b
     if (!any_peer(options)) return;
     bench->a = tb_cast(a, TRN_F32);
     bench->b = tb_cast(b, TRN_F32);
-    bench->c = room_for(m, n, sizeof(float));
+    if (!bench->c) bench->c = room_for(m, n, sizeof(float));
     if (!bench->a.data || !bench->b.data || !bench->c) return;
     const tb_peer_job job = { m, n, k, bench->a.data, bench->b.data, bench->c, options->threads };
     for (int i = 0; i < TB_PEERS; i++) {
@@ -193,10 +183,26 @@ static void prepare_peers(bench *bench, const trn_tensor *a, const trn_tensor *b
     }
 }
 
+static void prepare_bf16(bench *bench, const trn_tensor *a, const trn_tensor *b, const tb_host_options *options)
+{
+    const tb_format *format = tb_format_find("bf16");
+    trn_error error;
+    if (!bench->c) bench->c = room_for(a->shape[0], b->shape[1], sizeof(float));
+    if (!bench->c || !tb_operands_make(format, a, b, &bench->y, &error)) return;
+    bench->product_bf16 = tb_operands_product(format, &bench->y, bench->c, options->numerics);
+    bench->product_bf16.isa = options->isa;
+    bench->bf16.run = run_trnmath;
+    bench->bf16.context = &bench->product_bf16;
+    warm_up(&bench->bf16, 0);
+}
+
 static void release(bench *bench)
 {
     for (int i = 0; i < TB_PEERS; i++)
         if (bench->call[i].prepared) tb_peer_release((tb_peer_id)i, bench->call[i].prepared);
+    tb_operands_free(&bench->x);
+    tb_operands_free(&bench->y);
+    free(bench->product.dst.data);
     free(bench->a.data);
     free(bench->b.data);
     free(bench->c);
@@ -210,6 +216,7 @@ static void one_round(bench *bench, const tb_host_options *options, trn_isa isa,
     bench->burst.rate[round] = peak.flops_per_s;
     bench->attention += peak.attention;
     time_round(&bench->trnmath, round, flops);
+    if (bench->bf16.run) time_round(&bench->bf16, round, flops);
     for (int i = 0; i < TB_PEERS; i++)
         if (bench->call[i].prepared) time_round(&bench->peer[i], round, flops);
 }
@@ -220,6 +227,11 @@ static void summarise(const bench *bench, tb_host *r)
     r->peak_flops_per_s = tb_best(bench->burst.rate, r->rounds);
     r->attention = bench->attention / r->rounds;
     r->share_of_peak = tb_median_ratio(bench->trnmath.rate, bench->burst.rate, r->rounds);
+    r->bf16.there = bench->bf16.run != NULL;
+    if (r->bf16.there) {
+        r->bf16.flops_per_s = tb_best(bench->bf16.rate, r->rounds);
+        r->bf16.ratio = tb_median_ratio(bench->trnmath.rate, bench->bf16.rate, r->rounds);
+    }
     for (int i = 0; i < TB_PEERS; i++) {
         r->peer[i].there = bench->call[i].prepared != NULL;
         if (!r->peer[i].there) continue;
@@ -240,43 +252,51 @@ static void time_all(bench *bench, const tb_host_options *options, double flops,
     } while (r->rounds < most && r->rounds < MAX_ROUNDS && (options->rounds || tb_now() - start < options->seconds));
 }
 
-void tb_host_measure(const trn_tensor *a, const trn_tensor *b, const tb_host_options *options, tb_host *result)
+/* What has to be there before the first call; false with the reason in *error. */
+static bool prepare(bench *bench, const trn_tensor *a, const trn_tensor *b, const tb_format *format,
+                    const tb_host_options *options, trn_error *error)
+{
+    void *dst = room_for(a->shape[0], b->shape[1], sizeof(float));
+    error->status = TRN_ENOSPC;
+    snprintf(error->text, sizeof error->text, "not enough memory for %lld x %lld outputs", (long long)a->shape[0],
+             (long long)b->shape[1]);
+    bench->product.dst.data = dst;
+    if (!dst || !tb_operands_make(format, a, b, &bench->x, error)) return false;
+    error->status = tb_format_numerics(format, options->numerics, &bench->numerics);
+    bench->product = tb_operands_product(format, &bench->x, dst, &bench->numerics);
+    bench->product.isa = options->isa;
+    bench->product.error = error;
+    return error->status == TRN_OK;
+}
+
+void tb_host_measure(const trn_tensor *a, const trn_tensor *b, const tb_format *format, const tb_host_options *options,
+                     tb_host *result)
 {
     const int64_t m = a->shape[0], k = a->shape[1], n = b->shape[1];
     memset(result, 0, sizeof *result);
     result->m = m, result->n = n, result->k = k;
     bench *bench = calloc(1, sizeof *bench);
-    float *c = room_for(m, n, sizeof *c);
-    if (!bench || !c) {
-        snprintf(result->error.text, sizeof result->error.text, "not enough memory for %lld x %lld outputs",
-                 (long long)m, (long long)n);
+    if (!bench) {
         result->error.status = TRN_ENOSPC;
-        free(bench);
-        free(c);
         return;
     }
-    trn_matmul_args args = { .dst = trn_tensor_2d(TRN_F32, c, m, n),
-                             .a = *a,
-                             .b = *b,
-                             .numerics = options->numerics,
-                             .isa = options->isa,
-                             .error = &result->error };
     tb_progress("%s", options->label);
+    const bool ready = prepare(bench, a, b, format, options, &result->error);
     const double start = tb_now();
-    result->ran = trn_matmul(&args) == TRN_OK;
+    result->ran = ready && trn_matmul(&bench->product) == TRN_OK;
     const double took = tb_now() - start;
     if (result->ran) {
-        result->check = tb_check_product(a, b, &args.dst, options->numerics, options->seed, TB_SAMPLES);
-        result->digest = tb_digest(&args.dst);
+        result->check = tb_check_product(&bench->product, options->seed, TB_SAMPLES);
+        result->digest = tb_digest(&bench->product.dst);
         bench->trnmath.run = run_trnmath;
-        bench->trnmath.context = &args;
+        bench->trnmath.context = &bench->product;
         warm_up(&bench->trnmath, took);
-        prepare_peers(bench, a, b, options);
+        if (options->beside_bf16) prepare_bf16(bench, a, b, options);
+        prepare_peers(bench, &bench->x.a, &bench->x.b, options);
         time_all(bench, options, 2.0 * (double)m * (double)n * (double)k, result);
         summarise(bench, result);
     }
     release(bench);
-    free(c);
 }
 
 /* ---- what this host is ---- */
@@ -295,21 +315,23 @@ static double pilot(const trn_matmul_args *args)
     return most;
 }
 
-double tb_host_pilot(trn_format format, const tb_host_options *options)
+double tb_host_pilot(const tb_format *format, const tb_host_options *options)
 {
     enum { M = 16, N = 16, K = 1024 };
     float *x = room_for(M + N, K, sizeof *x), *c = room_for(M, N, sizeof *c);
     double rate = HUGE_VAL;
+    trn_numerics numerics;
+    trn_error error;
+    tb_operands made;
     if (x && c) {
         tb_fill_random(x, (M + N) * K, 0, 0);
-        const trn_tensor fa = trn_tensor_2d(TRN_F32, x, M, K), fb = trn_tensor_2d(TRN_F32, x + M * K, K, N);
-        trn_tensor a = tb_cast(&fa, format), b = tb_cast(&fb, format);
-        const trn_matmul_args args = {
-            .dst = trn_tensor_2d(TRN_F32, c, M, N), .a = a, .b = b, .numerics = options->numerics, .isa = options->isa
-        };
-        if (a.data && b.data) rate = pilot(&args);
-        free(a.data);
-        free(b.data);
+        const trn_tensor a = trn_tensor_2d(TRN_F32, x, M, K), b = trn_tensor_2d(TRN_F32, x + M * K, K, N);
+        if (tb_operands_make(format, &a, &b, &made, &error)) {
+            trn_matmul_args args = tb_operands_product(format, &made, c, &numerics);
+            args.isa = options->isa;
+            if (tb_format_numerics(format, options->numerics, &numerics) == TRN_OK) rate = pilot(&args);
+            tb_operands_free(&made);
+        }
     }
     free(x);
     free(c);

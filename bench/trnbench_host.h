@@ -8,6 +8,7 @@
 #include <trnmath/trn_tensor.h>
 
 #include "trnbench.h"
+#include "trnbench_formats.h"
 #include "trnbench_peers.h"
 
 #if TRNI_CLANG
@@ -35,12 +36,11 @@ typedef struct tb_check {
     uint32_t got, expected;
 } tb_check;
 
-/* One output of the product, by the definition: scalar fmaf, chain by chain. False when it is not covered. */
-bool tb_define(const trn_tensor *a, const trn_tensor *b, const trn_numerics *numerics, int64_t row, int64_t column,
-               float *value);
-/* Compares up to `samples` outputs (all, when there are no more), corners first, the rest drawn by `seed`. */
-tb_check tb_check_product(const trn_tensor *a, const trn_tensor *b, const trn_tensor *dst, const trn_numerics *numerics,
-                          uint64_t seed, int samples);
+/* The bits of one output of the product, by the definition: scalars, chain by chain. False when it is not covered.
+ * numerics: with all settings; NULL = the defaults. */
+bool tb_define(const trn_matmul_args *product, int64_t row, int64_t column, uint32_t *bits);
+/* Compares up to `samples` outputs of dst (all, when there are no more), corners first, the rest drawn by `seed`. */
+tb_check tb_check_product(const trn_matmul_args *product, uint64_t seed, int samples);
 /* FNV-1a over the bits of dst, row by row: one number for "the same bits". */
 uint64_t tb_digest(const trn_tensor *dst);
 
@@ -54,6 +54,7 @@ typedef struct tb_host_options {
     uint64_t seed;
     const trn_numerics *numerics; /* NULL: the defaults */
     bool peer[TB_PEERS];
+    bool beside_bf16;  /* time the same product in BF16 in each round, too */
     const char *label; /* for the progress line */
 } tb_host_options;
 enum { TB_AUTO_ROUNDS = 7, TB_SAMPLES = 256 };
@@ -74,6 +75,7 @@ typedef struct tb_host {
     double peak_flops_per_s; /* best round */
     double attention;        /* of the processors, mean over the rounds' bursts */
     tb_host_peer peer[TB_PEERS];
+    tb_host_peer bf16; /* trnmath's own BF16 product */
     tb_check check;
     uint64_t digest;
 } tb_host;
@@ -88,18 +90,18 @@ tb_slice tb_host_slice(int64_t m, int64_t n, int64_t k, double flops);
  * host that does `rate` flop/s in a pilot run with these numerics: the definition's own loops take many times as long
  * as the kernels. */
 double tb_host_flops(double rate, bool of_many);
-double tb_host_pilot(trn_format format, const tb_host_options *options);
+double tb_host_pilot(const tb_format *format, const tb_host_options *options);
 
 /* Uniform numbers in [-1, 1), a function of seed, stream and index alone. */
 void tb_fill_random(float *x, int64_t n, uint64_t seed, uint64_t stream);
-/* A packed copy in another format, nearest even; data is malloc'd (NULL: no memory). */
-trn_tensor tb_cast(const trn_tensor *src, trn_format format);
 
 /* Of n numbers each, n <= 1000: the median of over[i] / under[i], and the largest. */
 double tb_median_ratio(const double *over, const double *under, int n);
 double tb_best(const double *rate, int n);
 
-void tb_host_measure(const trn_tensor *a, const trn_tensor *b, const tb_host_options *options, tb_host *result);
+/* a [M, K] and b [K, N], F32, BF16 or F16; `format` says what they become and how they are multiplied. */
+void tb_host_measure(const trn_tensor *a, const trn_tensor *b, const tb_format *format, const tb_host_options *options,
+                     tb_host *result);
 const char *tb_host_processor(void); /* its model name, as the system tells it */
 
 #endif /* TRNBENCH_HOST_H */

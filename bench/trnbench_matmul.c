@@ -6,8 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <trnmath/trn_matmul.h>
-
 typedef struct options {
     tb_job job;
     const char *a, *b, *out, *json, *csv, *report;
@@ -60,14 +58,11 @@ static bool take_model(void *options_, const char *value, char *why)
     return true;
 }
 
-static const trn_format all_formats[] = { TRN_F32, TRN_TF32, TRN_BF16, TRN_F16 };
-enum { ALL_FORMATS = sizeof all_formats / sizeof all_formats[0] };
-
-static bool add_format(tb_job *job, trn_format format, char *why)
+static bool add_format(tb_job *job, const tb_format *format, char *why)
 {
     for (int i = 0; i < job->formats; i++)
         if (job->format[i] == format) return true;
-    if (job->formats == TB_MAX_FORMATS) return refuse(why, "more than 16 formats");
+    if (job->formats == TB_MAX_FORMATS) return refuse(why, "too many formats");
     job->format[job->formats++] = format;
     return true;
 }
@@ -75,15 +70,15 @@ static bool add_format(tb_job *job, trn_format format, char *why)
 static bool take_format(void *options_, const char *value, char *why)
 {
     tb_job *job = &((options *)options_)->job;
-    trn_format format = trn_format_from_name(value);
-    for (int i = 0; i < ALL_FORMATS; i++) {
-        if (strcmp(value, tb_format_short(all_formats[i])) == 0) format = all_formats[i];
-        if (strcmp(value, "all") == 0 && !add_format(job, all_formats[i], why)) return false;
+    const tb_format *format = tb_format_find(value);
+    if (format) return add_format(job, format, why);
+    if (strcmp(value, "all") == 0) {
+        for (int i = 0; tb_format_at(i); i++) add_format(job, tb_format_at(i), why);
+        return true;
     }
-    if (strcmp(value, "all") == 0) return true;
-    if (format == TRN_FORMAT_UNSET)
-        return refuse(why, "no such format; try f32, tf32, bf16, f16, all, or a name such as float8_e4m3");
-    return add_format(job, format, why);
+    int n = snprintf(why, TB_WHY, "no such format; there are all");
+    for (int i = 0; tb_format_at(i); i++) n += snprintf(why + n, (size_t)(TB_WHY - n), ", %s", tb_format_at(i)->name);
+    return false;
 }
 
 static bool take_system(void *options_, const char *value, char *why)
@@ -197,8 +192,8 @@ static const tb_option matmul_options[] = {
     { "--phase", "NAME", "prefill or decode (default: both)", take_phase },
     { "--tokens", "N", "tokens of a forward pass (default: prefill 2048, decode 1)", take_tokens },
     { "--format", "NAME",
-      "f32, tf32, bf16, f16, all, or a longer name (repeatable; default: all,\n"
-      "for files of 16-bit numbers theirs)",
+      "all, or one of the formats below, or a longer name such as float8_e4m3 (repeatable;\n"
+      "default: f32, tf32, bf16 and f16, for files of 16-bit numbers theirs)",
       take_format },
     { "--system", "NAME", "model this system only (repeatable; default: all ten)", take_system },
     { "--share", "WHO",
@@ -228,7 +223,12 @@ static const tb_command matmul_command = {
     matmul_options,
     sizeof matmul_options / sizeof matmul_options[0],
     "Large products are timed on a part of them: all of K, fewer rows and columns; the table says which. Products of\n"
-    "--a and --b are computed whole. Environment: TRN_ISA, OPENBLAS_CORETYPE, NO_COLOR."
+    "--a and --b are computed whole. Environment: TRN_ISA, OPENBLAS_CORETYPE, NO_COLOR.\n"
+    "\n"
+    "Formats, of both operands or of a and b: f32 tf32 bf16 f16; fp32r (F32 read as TF32), f32-split (as two halves);\n"
+    "bf16-psum (BF16 sums between tiles); bf16-f16 bf16-e4m3 (mixed); e4m3 e5m2 e3m4 cfp8 e4m3-e5m2 e4m3fn (FP8);\n"
+    "e4m3-double e5m2-double e4m3-e5m2-double e4m3fn-double (double rows); mxfp8 mxfp8-e5m2 mxfp8-mixed mxfp8-mxfp4\n"
+    "mxfp4 (block-scaled; K a multiple of 32); int8 (Trainium1). Sparse products: trnbench sparse."
 };
 
 /* ---- works ---- */
@@ -283,7 +283,7 @@ static int add_files(options *o)
     bool bf16 = false;
     if (!o->a || !o->b)
         return tb_complain(TB_USAGE, "%s is given without %s", o->a ? "--a" : "--b", o->a ? "--b" : "--a");
-    for (int i = 0; i < o->job.formats; i++) bf16 = bf16 || o->job.format[i] == TRN_BF16;
+    for (int i = 0; i < o->job.formats; i++) bf16 = bf16 || o->job.format[i]->a == TRN_BF16;
     tb_work *w = add_work(&o->job);
     w->a_path = o->a;
     w->b_path = o->b;
@@ -328,16 +328,17 @@ static int add_works(options *o)
     return TB_OK;
 }
 
-/* Without --format: 16-bit files have one, everything else is run in all four. */
+/* Without --format: 16-bit files have one, everything else is run in four. */
 static void default_formats(options *o)
 {
+    static const char *const common[] = { "f32", "tf32", "bf16", "f16" };
     const tb_work *w = &o->job.work[0];
     char why[TB_WHY];
     if (o->job.formats) return;
     if (o->a && !strcmp(w->a.type, "<f2") && !strcmp(w->b.type, "<f2"))
-        add_format(&o->job, TRN_F16, why);
+        add_format(&o->job, tb_format_find("f16"), why);
     else
-        for (int i = 0; i < ALL_FORMATS; i++) add_format(&o->job, all_formats[i], why);
+        for (int i = 0; i < 4; i++) add_format(&o->job, tb_format_find(common[i]), why);
 }
 
 /* ---- running ---- */
@@ -390,45 +391,44 @@ static void release_operands(operands *x)
     free(x->drawn_b);
 }
 
+static bool write_product(const char *path, const trn_tensor *dst, trn_error *error)
+{
+    char why[NPY_WHY];
+    const char *const type = dst->format == TRN_I32 ? "<i4" : "<f4";
+    if (!path || npy_write(path, type, 2, dst->shape, dst->data, why)) return true;
+    tb_complain(TB_USAGE, "%s", why);
+    error->status = TRN_EIO;
+    return false;
+}
+
 /* The whole product of two files, where only a part of it was timed, or where it is wanted as a file. */
-static void whole_product(const tb_job *job, const tb_work *w, trn_format format, const char *out, tb_host *h)
+static void whole_product(const tb_job *job, const tb_work *w, const tb_format *format, const char *out, tb_host *h)
 {
     const tb_product *p = &w->product[0];
-    const trn_tensor fa = file_view(&w->a), fb = file_view(&w->b);
-    trn_tensor a = tb_cast(&fa, format), b = tb_cast(&fb, format);
+    const trn_tensor a = file_view(&w->a), b = file_view(&w->b);
+    tb_operands x;
+    trn_numerics numerics;
     float *c = malloc(sizeof *c * (size_t)p->m * (size_t)p->n);
-    const trn_tensor dst = trn_tensor_2d(TRN_F32, c, p->m, p->n);
-    const trn_matmul_args args = {
-        .dst = dst, .a = a, .b = b, .numerics = job->host.numerics, .isa = job->host.isa, .error = &h->error
-    };
-    h->ran = a.data && b.data && c && trn_matmul(&args) == TRN_OK;
+    h->ran = c && tb_operands_make(format, &a, &b, &x, &h->error);
     if (h->ran) {
-        h->check = tb_check_product(&a, &b, &dst, job->host.numerics, job->host.seed, TB_SAMPLES);
-        h->digest = tb_digest(&dst);
-        char why[NPY_WHY];
-        if (out && !npy_write(out, "<f4", 2, dst.shape, c, why)) {
-            tb_complain(TB_USAGE, "%s", why);
-            h->ran = false;
-            h->error.status = TRN_EIO;
+        trn_matmul_args args = tb_operands_product(format, &x, c, &numerics);
+        args.isa = job->host.isa;
+        args.error = &h->error;
+        h->ran = tb_format_numerics(format, job->host.numerics, &numerics) == TRN_OK && trn_matmul(&args) == TRN_OK;
+        if (h->ran) {
+            h->check = tb_check_product(&args, job->host.seed, TB_SAMPLES);
+            h->digest = tb_digest(&args.dst);
+            h->ran = write_product(out, &args.dst, &h->error);
         }
+        tb_operands_free(&x);
     }
-    free(a.data);
-    free(b.data);
     free(c);
 }
 
-static tb_host *measure(const operands *x, trn_format format, const tb_host_options *options)
+static tb_host *measure(const operands *x, const tb_format *format, const tb_host_options *options)
 {
     tb_host *h = calloc(1, sizeof *h);
-    trn_tensor a = tb_cast(&x->a, format), b = tb_cast(&x->b, format);
-    if (h && a.data && b.data) {
-        tb_host_measure(&a, &b, options, h);
-    } else if (h) {
-        h->error.status = TRN_ENOSPC;
-        snprintf(h->error.text, sizeof h->error.text, "not enough memory for the operands");
-    }
-    free(a.data);
-    free(b.data);
+    if (h) tb_host_measure(&x->a, &x->b, format, options, h);
     return h;
 }
 
@@ -446,11 +446,19 @@ static const tb_item *same_measurement(const tb_job *job, const tb_item *item)
     return NULL;
 }
 
-static double pilot_rate(const tb_job *job, trn_format format)
+static double pilot_rate(const tb_job *job, const tb_format *format)
 {
-    static double known[TRNI_FORMAT_COUNT]; /* 0: not yet asked */
-    if (known[format] == 0) known[format] = tb_host_pilot(format, &job->host);
-    return known[format];
+    static double known[TB_MAX_FORMATS]; /* 0: not yet asked */
+    double *const rate = &known[tb_format_index(format)];
+    if (*rate == 0) *rate = tb_host_pilot(format, &job->host);
+    return *rate;
+}
+
+static bool bf16_is_asked_too(const tb_job *job, const tb_format *format)
+{
+    bool asked = false;
+    for (int i = 0; i < job->formats; i++) asked = asked || strcmp(job->format[i]->name, "bf16") == 0;
+    return asked && strcmp(format->name, "bf16") != 0;
 }
 
 static void measure_item(const options *o, tb_item *item)
@@ -464,8 +472,9 @@ static void measure_item(const options *o, tb_item *item)
     char label[320];
     operands x;
     snprintf(label, sizeof label, "%s %s %s %s, product %d of %d", w->name, w->phase, w->model ? p->layer : "",
-             tb_format_short(item->format), (int)(item - job->item) + 1, job->items);
+             item->format->name, (int)(item - job->item) + 1, job->items);
     host.label = label;
+    host.beside_bf16 = bf16_is_asked_too(job, item->format);
     tb_progress("%s", label);
     tb_host *h = find_operands(job, w, s, &x) ? measure(&x, item->format, &host) : NULL;
     if (h && h->ran && w->a.data && (part || o->out)) whole_product(job, w, item->format, o->out, h);
@@ -477,9 +486,10 @@ static int complain_of_host(const tb_job *job, const tb_item *item)
 {
     const tb_work *w = &job->work[item->work];
     const tb_host *h = item->host;
-    const char *layer = w->model ? w->product[item->product].layer : w->name, *format = tb_format_short(item->format);
+    const char *layer = w->model ? w->product[item->product].layer : w->name, *format = item->format->name;
     if (!h) return tb_complain(TB_FAILED, "%s in %s: there is not enough memory to run it here", layer, format);
-    if (!h->ran && (h->error.status == TRN_EFORMAT || h->error.status == TRN_EUNSUPPORTED))
+    if (!h->ran &&
+        (h->error.status == TRN_EFORMAT || h->error.status == TRN_EUNSUPPORTED || h->error.status == TRN_ESHAPE))
         return tb_complain(TB_OK, "%s is modelled but not run here: %s", format, h->error.text);
     if (!h->ran && h->error.status == TRN_EIO) return TB_USAGE; /* has been said */
     if (!h->ran) return tb_complain(TB_FAILED, "%s in %s was not run: %s", layer, format, h->error.text);

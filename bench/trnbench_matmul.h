@@ -35,9 +35,10 @@ typedef struct tb_cost {
     bool fits; /* its weights, in the HBM of one group */
 } tb_cost;
 
-tb_cost tb_cost_product(const tb_product *product, trn_format format, const trn_system_spec *spec, tb_share share);
+tb_cost tb_cost_product(const tb_product *product, const tb_format *format, const trn_system_spec *spec,
+                        tb_share share);
 /* One forward pass: all products after each other. */
-tb_cost tb_cost_total(const tb_cost *cost, int count, const tb_product *product, trn_format format,
+tb_cost tb_cost_total(const tb_cost *cost, int count, const tb_product *product, const tb_format *format,
                       const trn_system_spec *spec, tb_share share);
 
 /* ---- trnbench_matmul.c ---- */
@@ -56,18 +57,18 @@ typedef struct tb_work {
 /* One product in one format. */
 typedef struct tb_item {
     int work, product;
-    trn_format format;
+    const tb_format *format;
     const tb_host *host; /* NULL: not run here */
     bool repeated;       /* the same shape and format as an earlier item, which was timed */
     tb_cost cost[TRN_SYSTEM_COUNT];
 } tb_item;
 
-enum { TB_MAX_WORKS = 32, TB_MAX_FORMATS = 16 };
+enum { TB_MAX_WORKS = 32 };
 
 typedef struct tb_job {
     tb_work work[TB_MAX_WORKS];
     int works;
-    trn_format format[TB_MAX_FORMATS];
+    const tb_format *format[TB_MAX_FORMATS];
     int formats;
     bool system[TRN_SYSTEM_COUNT];
     tb_share share;
@@ -80,11 +81,10 @@ typedef struct tb_job {
 
 /* ---- trnbench_rows.c ---- */
 
-const char *tb_format_short(trn_format format); /* "bf16" where --format has a short name */
 /* The part of the time this program had the processors. Below TB_BUSY its rates say little about the host. */
 #define TB_BUSY 0.85
 double tb_attention(const tb_job *job);
-tb_cost tb_work_total(const tb_job *job, int work, trn_format format, trn_system system);
+tb_cost tb_work_total(const tb_job *job, int work, const tb_format *format, trn_system system);
 void tb_tidy_columns(tb_table *table); /* an empty tidy table */
 void tb_tidy_rows(tb_table *table, const tb_job *job);
 void tb_total_rows(tb_table *table, const tb_job *job);

@@ -25,7 +25,7 @@ static const char *limit_colour(trn_limit limit)
     return colour[limit];
 }
 
-static int format_index(const tb_job *job, trn_format format)
+static int format_index(const tb_job *job, const tb_format *format)
 {
     for (int i = 0; i < job->formats; i++)
         if (job->format[i] == format) return i;
@@ -34,13 +34,11 @@ static int format_index(const tb_job *job, trn_format format)
 
 enum { FORMAT_COLOURS = 6 };
 
-/* The four common formats keep their colours whatever else is in the run. */
-static int format_colour(const tb_job *job, trn_format format)
+/* The four common formats, which open the table of formats, keep their colours whatever else is in the run. */
+static int format_colour(const tb_job *job, const tb_format *format)
 {
-    static const trn_format common[] = { TRN_F32, TRN_TF32, TRN_BF16, TRN_F16 };
-    for (int i = 0; i < 4; i++)
-        if (common[i] == format) return i;
-    return 4 + format_index(job, format) % (FORMAT_COLOURS - 4);
+    const int at = tb_format_index(format);
+    return at < 4 ? at : 4 + format_index(job, format) % (FORMAT_COLOURS - 4);
 }
 
 static void limit_legend(FILE *out)
@@ -56,7 +54,10 @@ static void limit_legend(FILE *out)
 
 enum { BAR_LEFT = 178, BAR_RIGHT = 1120, BAR_ROW = 38, BAR_TOP = 30, BAR_HEIGHT = 10 };
 
-static void spec_cell(FILE *out, const tb_cost *c, trn_format format, double x, double y, double width)
+/* Many formats make the picture wider, not the columns narrower than their words. */
+static double bar_column(const tb_job *job) { return fmax((double)(BAR_RIGHT - BAR_LEFT) / job->formats, 150); }
+
+static void spec_cell(FILE *out, const tb_cost *c, const tb_format *format, double x, double y, double width)
 {
     char share[32], achieved[32], spec[32], time[32];
     if (!c->there || isnan(c->share_of_spec)) {
@@ -66,7 +67,7 @@ static void spec_cell(FILE *out, const tb_cost *c, trn_format format, double x, 
     }
     const double filled = c->share_of_spec > 1 ? width : width * c->share_of_spec;
     tb_percent(share, sizeof share, c->share_of_spec);
-    fprintf(out, "<g><title>%s: %s of %s (%s), %s a pass; %s for %.0f %% of the time</title>", tb_format_short(format),
+    fprintf(out, "<g><title>%s: %s of %s (%s), %s a pass; %s for %.0f %% of the time</title>", format->name,
             tb_si(achieved, sizeof achieved, c->tflops * 1e12, "flop/s"),
             tb_si(spec, sizeof spec, c->spec_tflops * 1e12, "flop/s"), share, seconds(time, sizeof time, c->time_s),
             trn_limit_name(c->limit), 100 * c->limit_share);
@@ -83,7 +84,7 @@ static void spec_cell(FILE *out, const tb_cost *c, trn_format format, double x, 
 static void spec_row(FILE *out, const tb_job *job, int work, trn_system system, double y)
 {
     const trn_system_spec *spec = trn_system_spec_of(system);
-    const double column = (double)(BAR_RIGHT - BAR_LEFT) / job->formats;
+    const double column = bar_column(job);
     fprintf(out, "<text class=name x='0' y='%.1f'>%s</text>", y + 5, spec->title);
     for (int f = 0; f < job->formats; f++) {
         const tb_cost total = tb_work_total(job, work, job->format[f], system);
@@ -94,7 +95,7 @@ static void spec_row(FILE *out, const tb_job *job, int work, trn_system system, 
 static void print_spec_bars(FILE *out, const tb_job *job, int work)
 {
     const tb_work *w = &job->work[work];
-    const double column = (double)(BAR_RIGHT - BAR_LEFT) / job->formats;
+    const double column = bar_column(job);
     int rows = 0;
     for (int s = 0; s < TRN_SYSTEM_COUNT; s++) rows += job->system[s];
     fputs("<div class=card><h3>", out);
@@ -109,10 +110,9 @@ static void print_spec_bars(FILE *out, const tb_job *job, int work)
     fprintf(out,
             ". Bars: modelled share of the published rate. Below them: flop/s achieved of published, time of a "
             "pass.</div>\n<svg class=wide viewBox='0 0 %d %d' role=img>\n",
-            BAR_RIGHT, BAR_TOP + rows * BAR_ROW);
+            (int)(BAR_LEFT + column * job->formats), BAR_TOP + rows * BAR_ROW);
     for (int f = 0; f < job->formats; f++)
-        fprintf(out, "<text class=name x='%.1f' y='14'>%s</text>", BAR_LEFT + f * column,
-                tb_format_short(job->format[f]));
+        fprintf(out, "<text class=name x='%.1f' y='14'>%s</text>", BAR_LEFT + f * column, job->format[f]->name);
     for (int s = 0, row = 0; s < TRN_SYSTEM_COUNT; s++)
         if (job->system[s]) spec_row(out, job, work, (trn_system)s, BAR_TOP + 12.0 + BAR_ROW * row++);
     fputs("</svg></div>\n", out);
@@ -144,7 +144,7 @@ static roof roof_of(const tb_job *job, const trn_system_spec *spec)
     const trn_spec_totals t = trn_spec_totals_of(spec);
     roof r = { t.hbm_bytes_per_s, t.dma_engines * core->dma_engine_bytes_per_s, 0 };
     for (int f = 0; f < job->formats; f++) {
-        const double flops = 1e12 * trn_spec_tflops(spec, job->format[f], false);
+        const double flops = 1e12 * tb_format_spec_tflops(job->format[f], spec);
         if (flops > r.peak) r.peak = flops;
     }
     return r;
@@ -206,14 +206,14 @@ static void draw_roofs(FILE *out, const tb_job *job, const axes *a, const trn_sy
 {
     const double slope = fmin(r->hbm, r->dma);
     for (int f = 0; f < job->formats; f++) {
-        const double rate = 1e12 * trn_spec_tflops(spec, job->format[f], false);
+        const double rate = 1e12 * tb_format_spec_tflops(job->format[f], spec);
         char names[64] = "", text[32];
         bool first = rate > 0;
         for (int g = 0; g < job->formats; g++) {
-            const bool same = 1e12 * trn_spec_tflops(spec, job->format[g], false) == rate;
+            const bool same = 1e12 * tb_format_spec_tflops(job->format[g], spec) == rate;
             if (same && g < f) first = false;
             if (same && strlen(names) + 24 < sizeof names)
-                snprintf(names + strlen(names), 24, "%s%s", *names ? " " : "", tb_format_short(job->format[g]));
+                snprintf(names + strlen(names), 24, "%s%s", *names ? " " : "", job->format[g]->name);
         }
         if (!first) continue;
         const double y = at_y(a, rate);
@@ -240,8 +240,8 @@ static void draw_point(FILE *out, const tb_job *job, const axes *a, const tb_ite
             fmax(5.2 - 0.9 * format_index(job, item->format), 1.6), ring ? "stroke" : "fill",
             format_colour(job, item->format), ring ? " stroke-width='1.5' fill='var(--card)'" : "");
     tb_escape(out, w->name);
-    fprintf(out, " %s %s, %s, %lld × %lld × %lld: %s", w->phase, w->model ? p->layer : "",
-            tb_format_short(item->format), (long long)p->m, (long long)p->n, (long long)p->k,
+    fprintf(out, " %s %s, %s, %lld × %lld × %lld: %s", w->phase, w->model ? p->layer : "", item->format->name,
+            (long long)p->m, (long long)p->n, (long long)p->k,
             tb_si(achieved, sizeof achieved, c->tflops * 1e12, "flop/s"));
     fprintf(out, " (%s of spec) at %.3g flop/B, limited by %s</title></circle>\n",
             tb_percent(share, sizeof share, c->share_of_spec), c->core.flops / c->core.bytes, trn_limit_name(c->limit));
@@ -275,7 +275,7 @@ static void roofline_legend(FILE *out, const tb_job *job)
     fputs("<div class=legend>", out);
     for (int f = 0; f < job->formats; f++)
         fprintf(out, "<span><i class=o style='background:var(--f%d)'></i>%s</span>", format_colour(job, job->format[f]),
-                tb_format_short(job->format[f]));
+                job->format[f]->name);
     if (prefill && decode)
         fputs("<span><i class=o style='background:var(--soft)'></i>prefill</span><span><i class=ring></i>decode</span>",
               out);
@@ -341,7 +341,7 @@ static double host_group(FILE *out, const tb_job *job, const host_scale *s, int 
     const tb_item *head = &job->item[first];
     const double top = y;
     double best[TB_PEERS] = { 0 };
-    char text[96], colour[8], share[32];
+    char text[96], colour[16], share[32];
     host_names(out, &job->work[head->work], head, y);
     for (int i = first; i < job->items && job->item[i].product == head->product && job->item[i].work == head->work;
          i++) {
@@ -352,7 +352,7 @@ static double host_group(FILE *out, const tb_job *job, const host_scale *s, int 
             snprintf(text, sizeof text, "%s of peak", tb_percent(share, sizeof share, item->host->share_of_peak));
         if (peer->there) snprintf(text + n, sizeof text - (size_t)n, ", %.2f × OpenBLAS", peer->ratio);
         snprintf(colour, sizeof colour, "--f%d", format_colour(job, item->format));
-        host_bar(out, s, y, item->host->flops_per_s, tb_format_short(item->format), colour, text);
+        host_bar(out, s, y, item->host->flops_per_s, item->format->name, colour, text);
         for (int p = 0; p < TB_PEERS; p++) best[p] = fmax(best[p], peer_rate(item->host, p));
         y += HOST_BAR;
     }
@@ -447,7 +447,7 @@ static void best_of_systems(FILE *out, const tb_job *job)
             }
     tb_percent(number, sizeof number, best.share_of_spec);
     snprintf(text, sizeof text, "of spec at best: %s, %s, %s of %s", trn_system_spec_of((trn_system)system)->title,
-             tb_format_short(job->format[format]), tb_si(rate, sizeof rate, best.tflops * 1e12, "flop/s"),
+             job->format[format]->name, tb_si(rate, sizeof rate, best.tflops * 1e12, "flop/s"),
              *job->work[work].phase ? job->work[work].phase : "this product");
     tb_fact(out, number, text);
 }

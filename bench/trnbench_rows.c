@@ -8,22 +8,6 @@
 
 #define COLUMNS(array) array, (int)(sizeof array / sizeof array[0])
 
-const char *tb_format_short(trn_format format)
-{
-    static const struct {
-        trn_format format;
-        const char *name;
-    } row[] = {
-        { TRN_F32, "f32" },
-        { TRN_TF32, "tf32" },
-        { TRN_BF16, "bf16" },
-        { TRN_F16, "f16" },
-    };
-    for (size_t i = 0; i < sizeof row / sizeof row[0]; i++)
-        if (row[i].format == format) return row[i].name;
-    return trn_format_name(format);
-}
-
 static const tb_item *item_of(const tb_job *job, int work, int product, int format)
 {
     for (int i = 0; i < job->items; i++)
@@ -32,7 +16,7 @@ static const tb_item *item_of(const tb_job *job, int work, int product, int form
     return NULL;
 }
 
-tb_cost tb_work_total(const tb_job *job, int work, trn_format format, trn_system system)
+tb_cost tb_work_total(const tb_job *job, int work, const tb_format *format, trn_system system)
 {
     const tb_work *w = &job->work[work];
     tb_cost part[TB_MAX_LAYERS];
@@ -62,7 +46,10 @@ static const tb_column tidy_columns[] = {
     { "k", TB_INTEGER, "", "depth of the product" },
     { "rounds", TB_INTEGER, "", "times in one forward pass, after each other" },
     { "together", TB_INTEGER, "", "products of a round, at the same time (experts)" },
-    { "format", TB_TEXT, "", "of both operands" },
+    { "format", TB_TEXT, "", "as --format calls it" },
+    { "a_format", TB_TEXT, "", "of the left operand" },
+    { "b_format", TB_TEXT, "", "of the right operand" },
+    { "mode", TB_TEXT, "", "of the tensor engine" },
     { "system", TB_TEXT, "", "which machine is modelled" },
     { "chips", TB_INTEGER, "", "of the system" },
     { "group_cores", TB_INTEGER, "", "NeuronCores that share one product" },
@@ -85,6 +72,7 @@ static const tb_column tidy_columns[] = {
     { "host_peak_gflops", TB_REAL, "1e9/s", "multiply-add burst, best round" },
     { "host_percent_of_peak", TB_REAL, "%", "median of the ratios within a round" },
     { "host_attention_percent", TB_REAL, "%", "of the time the bursts had the processors; the rest went to others" },
+    { "host_bf16_ratio", TB_REAL, "", "trnmath over its own BF16 product, median of the ratios within a round" },
     { "openblas_gflops", TB_REAL, "1e9/s", "sgemm on the same numbers, best round" },
     { "openblas_ratio", TB_REAL, "", "trnmath over OpenBLAS, median of the ratios within a round" },
     { "onednn_f32_gflops", TB_REAL, "1e9/s", "oneDNN f32, plain layouts" },
@@ -98,12 +86,12 @@ static const tb_column tidy_columns[] = {
     { "digest", TB_TEXT, "", "FNV-1a of the bits of all outputs run here" },
 };
 
-static void model_cells(tb_table *t, const trn_system_spec *spec, trn_format format, const tb_cost *cost)
+static void model_cells(tb_table *t, const trn_system_spec *spec, const tb_format *format, const tb_cost *cost)
 {
     tb_text(t, "%s", spec->name);
     tb_integer(t, trn_spec_chips(spec));
     tb_integer(t, (int64_t)cost->group_cores);
-    tb_real(t, trn_spec_tflops(spec, format, false));
+    tb_real(t, tb_format_spec_tflops(format, spec));
     tb_real(t, cost->there ? cost->tflops : NAN);
     tb_real(t, cost->there ? 100 * cost->share_of_spec : NAN);
     tb_text(t, "%s", cost->there ? trn_limit_name(cost->limit) : "");
@@ -130,7 +118,7 @@ static void peer_cells(tb_table *t, const tb_host_peer *peer)
     tb_real(t, peer->there ? peer->ratio : NAN);
 }
 
-enum { HOST_CELLS = 19 };
+enum { HOST_CELLS = 20 };
 
 static void host_cells(tb_table *t, const tb_host *h)
 {
@@ -144,6 +132,7 @@ static void host_cells(tb_table *t, const tb_host *h)
     tb_real(t, h->peak_flops_per_s / 1e9);
     tb_real(t, 100 * h->share_of_peak);
     tb_real(t, 100 * h->attention);
+    tb_real(t, h->bf16.there ? h->bf16.ratio : NAN);
     for (int i = 0; i < TB_PEERS; i++) peer_cells(t, &h->peer[i]);
     tb_integer(t, h->check.compared);
     tb_integer(t, h->check.wrong);
@@ -173,7 +162,10 @@ void tb_tidy_rows(tb_table *t, const tb_job *job)
             if (!job->system[s]) continue;
             tb_row(t);
             work_cells(t, w, &w->product[item->product]);
-            tb_text(t, "%s", trn_format_name(item->format));
+            tb_text(t, "%s", item->format->name);
+            tb_text(t, "%s", trn_format_name(item->format->a));
+            tb_text(t, "%s", trn_format_name(item->format->b));
+            tb_text(t, "%s", trn_matmul_mode_name(item->format->mode));
             model_cells(t, trn_system_spec_of((trn_system)s), item->format, &item->cost[s]);
             core_cells(t, &item->cost[s]);
             host_cells(t, item->host);
@@ -203,7 +195,7 @@ void tb_total_rows(tb_table *t, const tb_job *job)
                 tb_text(t, "%s", job->work[w].name);
                 tb_text(t, "%s", job->work[w].phase);
                 tb_integer(t, job->work[w].tokens);
-                tb_text(t, "%s", trn_format_name(job->format[f]));
+                tb_text(t, "%s", job->format[f]->name);
                 model_cells(t, trn_system_spec_of((trn_system)s), job->format[f], &total);
                 if (total.there)
                     tb_integer(t, total.fits);
@@ -219,7 +211,7 @@ void tb_print_matmul_json(FILE *out, const void *context)
     tb_tidy_columns(&rows);
     tb_tidy_rows(&rows, job);
     tb_total_rows(&totals, job);
-    fputs("{\n  \"schema\": \"trnbench.matmul\",\n  \"schema_version\": \"1.0.0\",\n  \"context\": {\n", out);
+    fputs("{\n  \"schema\": \"trnbench.matmul\",\n  \"schema_version\": \"2.0.0\",\n  \"context\": {\n", out);
     tb_print_json_pair(out, "version", TRN_VERSION);
     tb_print_json_pair(out, "compiler", TB_COMPILER);
     tb_print_json_pair(out, "processor", tb_host_processor());
@@ -319,6 +311,13 @@ static void check_cell(tb_table *t, const tb_check *check)
         tb_text(t, "%lld equal", (long long)check->compared);
 }
 
+static bool any_beside_bf16(const tb_job *job)
+{
+    for (int i = 0; i < job->items; i++)
+        if (job->item[i].host && job->item[i].host->bf16.there) return true;
+    return false;
+}
+
 static void host_row(tb_table *t, const tb_job *job, const tb_item *item)
 {
     const tb_host *h = item->host;
@@ -327,9 +326,10 @@ static void host_row(tb_table *t, const tb_job *job, const tb_item *item)
     tb_row(t);
     tb_text(t, "%s", layers);
     tb_text(t, "%lldx%lldx%lld", (long long)h->m, (long long)h->n, (long long)h->k);
-    tb_text(t, "%s", tb_format_short(item->format));
+    tb_text(t, "%s", item->format->name);
     tb_real(t, h->flops_per_s / 1e9);
     tb_real(t, 100 * h->share_of_peak);
+    if (any_beside_bf16(job)) tb_real(t, h->bf16.there ? h->bf16.ratio : NAN);
     for (int i = 0; i < TB_PEERS; i++) {
         if (!job->host.peer[i]) continue;
         peer_cells(t, &h->peer[i]);
@@ -349,6 +349,7 @@ static int host_columns(const tb_job *job, tb_column *column)
     static const char *const rate[TB_PEERS] = { "OpenBLAS", "oneDNN f32", "f32 packed", "oneDNN bf16" };
     int n = 0;
     for (int i = 0; i < 5; i++) column[n++] = fixed[i];
+    if (any_beside_bf16(job)) column[n++] = (tb_column){ "of bf16", TB_REAL, "", "" };
     for (int i = 0; i < TB_PEERS; i++) {
         if (!job->host.peer[i]) continue;
         column[n++] = (tb_column){ rate[i], TB_REAL, "", "" };
@@ -360,7 +361,7 @@ static int host_columns(const tb_job *job, tb_column *column)
 
 static void print_host(const tb_job *job, int work)
 {
-    tb_column column[7 + 2 * TB_PEERS];
+    tb_column column[8 + 2 * TB_PEERS];
     tb_table t;
     tb_table_start(&t, column, host_columns(job, column));
     for (int i = 0; i < job->items; i++) {
@@ -383,8 +384,8 @@ static void system_row(tb_table *t, const tb_job *job, int work, int format, trn
     tb_row(t);
     tb_text(t, "%s", spec->name);
     tb_integer(t, trn_spec_chips(spec));
-    tb_text(t, "%s", tb_format_short(job->format[format]));
-    tb_real(t, trn_spec_tflops(spec, job->format[format], false));
+    tb_text(t, "%s", job->format[format]->name);
+    tb_real(t, tb_format_spec_tflops(job->format[format], spec));
     if (!total.there) {
         tb_missing(t), tb_missing(t), tb_text(t, "not on %s", spec->server->chip->name), tb_missing(t), tb_missing(t);
     } else {

@@ -43,7 +43,7 @@ refuses "--shape 10x20: expected MxNxK, three whole numbers from 1, such as 4096
 refuses "--shape 1x2x3x: expected MxNxK, three whole numbers from 1, such as 4096x4096x4096" matmul --shape 1x2x3x
 refuses "--shape 0x2x3: expected MxNxK, three whole numbers from 1, such as 4096x4096x4096" matmul --shape 0x2x3
 refuses "--model gpt-2: no such model; there are llama3-8b, llama3-70b, llama3-405b, mixtral-8x7b, gpt-oss-120b, deepseek-v3" matmul --model gpt-2
-refuses "--format fp12: no such format; try f32, tf32, bf16, f16, all, or a name such as float8_e4m3" matmul --format fp12
+refuses "--format fp12: no such format; there are all, f32, tf32, bf16, f16, f32-split, fp32r, bf16-psum, bf16-f16, bf16-e4m3, e4m3, e5m2, e3m4, cfp8, e4m3-e5m2, e4m3fn, e4m3-double, e5m2-double, e4m3-e5m2-double, e4m3fn-double, mxfp8, mxfp8-e5m2, mxfp8-mixed, mxfp8-mxfp4, mxfp4, int8" matmul --format fp12
 refuses "--system trn9: no such system; trnbench spec lists them" matmul --system trn9
 refuses "--system trn9: no such system; trnbench spec lists them" spec --system trn9
 refuses "--phase training: expected prefill or decode" matmul --phase training
@@ -211,6 +211,24 @@ status=$?
 grep -q '^trnbench: f32->e4m3: 1 of 4808 answers are wrong; [0-9a-f]* gives [0-9a-f]* and should give 55$' err || fail "a wrong answer: it said: $(cat err)"
 echo "3f800000 38 38" >vectors/encode_float8_e4m3.txt
 refuses "--golden vectors: encode_float8_e4m3.txt: line 1 is not 2 hexadecimal words" convert --check-only --golden vectors
+
+# Every format and mode: one row for each on this host, checked bit for bit, and one for each system.
+formats=$("$trnbench" matmul --format fp12 2>&1 | sed 's/.*there are all, //; s/,//g')
+# shellcheck disable=SC2086
+works matmul --format all --shape 40x36x1056 --csv all.csv $quick
+for format in $formats; do
+    grep -q " $format .* 256 equal" out || fail "--format all: no checked row for $format"
+    [ "$(awk -F, -v f="$format" 'NR == 1 { for (i = 1; i <= NF; i++) c[$i] = i; next } $c["format"] == f && $c["checked_outputs"] == 256 && $c["wrong_outputs"] == 0' all.csv | wc -l)" -eq 10 ] ||
+        fail "--format all: not ten rows of the CSV for $format"
+done
+if grep -q WRONG out; then fail "--format all: $(grep WRONG out)"; fi
+works matmul --no-host --shape 512x512x512 --format int8 --format bf16-psum
+grep -q 'trn1.32xlarge .* int8 .* tensor engine\|trn1.32xlarge .* int8 .* start-up' out || fail "int8 on Trainium1: $(cat out)"
+grep -q 'trn2.48xlarge .* int8 .* not on Trainium2' out || fail "int8 on Trainium2: $(cat out)"
+grep -q 'trn2.48xlarge .* bf16-psum .* not on Trainium2' out || fail "bf16-psum on Trainium2: $(cat out)"
+# shellcheck disable=SC2086
+works matmul --shape 8x8x100 --format mxfp4 --system trn3-gen2-ultraserver $quick
+grep -q 'mxfp4 is modelled but not run here: .*multiple of 32' err || fail "MX of 100: $(cat err)"
 
 # What the engine of a system lacks is a dash there and a number elsewhere; what this host lacks is said and harmless.
 works matmul --no-host --shape 64x64x512 --format F8_E4M3

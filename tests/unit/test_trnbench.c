@@ -14,6 +14,7 @@
 #include "bench/trnbench_check.c"
 #include "bench/trnbench_cli.c"
 #include "bench/trnbench_cost.c"
+#include "bench/trnbench_formats.c"
 #include "bench/trnbench_host.c"
 #include "bench/trnbench_models.c"
 #include "bench/trnbench_peak.c"
@@ -93,31 +94,117 @@ static void tokens_are_routed_evenly(void **state)
 
 /* ---- the slow definition ---- */
 
+static const tb_format *format_named(const char *name)
+{
+    const tb_format *format = tb_format_find(name);
+    if (!format) fail_msg("there is no format %s", name);
+    return format;
+}
+
+static float defined(const trn_tensor *a, const trn_tensor *b, const trn_numerics *n)
+{
+    const trn_matmul_args args = { .a = *a, .b = *b, .numerics = n };
+    uint32_t bits = 0;
+    assert_true(tb_define(&args, 0, 0, &bits));
+    return trn_decode(TRN_F32, bits);
+}
+
 static void the_definition_by_hand(void **state)
 {
-    float a[128], b[128], c = -1;
+    float a[128], b[128];
     trn_numerics n = trn_numerics_default(TRN_GENERATION_DEFAULT);
     (void)state;
     for (int k = 0; k < 128; k++) a[k] = b[k] = 1;
     a[0] = 0x1p24f;
     const trn_tensor va = trn_tensor_2d(TRN_F32, a, 1, 128), vb = trn_tensor_2d(TRN_F32, b, 128, 1);
-    assert_true(tb_define(&va, &vb, NULL, 0, 0, &c));
-    assert_true(c == 16777312.0f); /* chain 0 swallows its 31 ones, the other three hold 96 */
+    assert_true(defined(&va, &vb, NULL) == 16777312.0f); /* chain 0 swallows its 31 ones, the other three hold 96 */
     n.chains = 1;
-    assert_true(tb_define(&va, &vb, &n, 0, 0, &c));
-    assert_true(c == 16777216.0f);
+    assert_true(defined(&va, &vb, &n) == 16777216.0f);
     n.chains = 4;
     n.chain_layout = TRN_CHAINS_BLOCKED;
-    assert_true(tb_define(&va, &vb, &n, 0, 0, &c));
-    assert_true(c == 16777312.0f);
+    assert_true(defined(&va, &vb, &n) == 16777312.0f);
     n.chain_layout = TRN_CHAINS_INTERLEAVED;
     n.k_tile = 64; /* first tile 2^24 + 48, then 64 more */
-    assert_true(tb_define(&va, &vb, &n, 0, 0, &c));
-    assert_true(c == 16777328.0f);
+    assert_true(defined(&va, &vb, &n) == 16777328.0f);
 
     const trn_tensor none_a = trn_tensor_2d(TRN_F32, NULL, 1, 0), none_b = trn_tensor_2d(TRN_F32, NULL, 0, 1);
-    assert_true(tb_define(&none_a, &none_b, NULL, 0, 0, &c));
-    assert_true(c == 0 && !signbit(c));
+    const float none = defined(&none_a, &none_b, NULL);
+    assert_true(none == 0 && !signbit(none));
+}
+
+/* Sums whose order or rounding shows: each by hand. */
+static void the_definition_of_other_modes_by_hand(void **state)
+{
+    uint8_t x[256], w[256], scale_x[8], scale_w[8];
+    float fx[2] = { 1.0f + 0x1p-23f, 0 }, fw[2] = { 1.0f + 0x1p-23f, 0 };
+    trn_numerics n = trn_numerics_default(TRN_GENERATION_DEFAULT);
+    uint32_t bits = 0;
+    (void)state;
+    /* Double rows, 256 deep: row 0 is numbers 0 and 128, 2^14 + 2^-8; row 4 takes the 2^14 away again. */
+    for (int k = 0; k < 256; k++) x[k] = w[k] = 0;
+    x[0] = w[0] = 0x70;       /* 128 */
+    x[128] = w[128] = 0x18;   /* 2^-4 */
+    x[4] = 0x70, w[4] = 0xf0; /* -2^14, in the same chain */
+    trn_matmul_args pair = { .a = trn_tensor_2d(TRN_F8_E4M3, x, 1, 256),
+                             .b = trn_tensor_2d(TRN_F8_E4M3, w, 256, 1),
+                             .double_row = true };
+    assert_true(tb_define(&pair, 0, 0, &bits));
+    assert_true(trn_decode(TRN_F32, bits) == 0x1p-8f);
+    x[128] = w[128] = 0x03; /* 3 2^-9: 9 2^-18 beside 2^14 rounds to 0, pair by pair */
+    assert_true(tb_define(&pair, 0, 0, &bits));
+    assert_true(trn_decode(TRN_F32, bits) == 0);
+    x[128] = 0, x[1] = 0x03, w[1] = 0x03; /* number 1 is row 1, in a chain of its own */
+    assert_true(tb_define(&pair, 0, 0, &bits));
+    assert_true(trn_decode(TRN_F32, bits) == 9 * 0x1p-18f);
+    /* A short tail of 3: rows {0, 2}, {1, nothing}. */
+    for (int k = 0; k < 3; k++) x[k] = w[k] = 0x38; /* 1 */
+    pair.a = trn_tensor_2d(TRN_F8_E4M3, x, 1, 3), pair.b = trn_tensor_2d(TRN_F8_E4M3, w, 3, 1);
+    assert_true(tb_define(&pair, 0, 0, &bits));
+    assert_true(trn_decode(TRN_F32, bits) == 3);
+
+    /* MX: blocks of 32 ones under 2^3 x 2^-1 and 1 x 2^-127; a scale of ff is not a number. */
+    for (int k = 0; k < 64; k++) x[k] = w[k] = 0x38;
+    scale_x[0] = 130, scale_w[0] = 126, scale_x[1] = 127, scale_w[1] = 0;
+    trn_matmul_args mx = { .a = trn_tensor_2d(TRN_F8_E4M3FN, x, 1, 64),
+                           .b = trn_tensor_2d(TRN_F8_E4M3FN, w, 64, 1),
+                           .a_scale = trn_tensor_2d(TRN_F8_E8M0, scale_x, 1, 2),
+                           .b_scale = trn_tensor_2d(TRN_F8_E8M0, scale_w, 1, 2) };
+    assert_true(tb_define(&mx, 0, 0, &bits));
+    assert_true(trn_decode(TRN_F32, bits) == 128);
+    scale_x[0] = 0, scale_w[0] = 127; /* 32 + 32, times 2^-127 */
+    assert_true(tb_define(&mx, 0, 0, &bits));
+    assert_true(trn_decode(TRN_F32, bits) == 0x1p-121f);
+    scale_x[1] = 255;
+    assert_true(tb_define(&mx, 0, 0, &bits));
+    assert_int_equal(bits, 0x7fc00000);
+
+    /* F32 read as TF32 loses the last bit before the product; in halves nothing is lost but by the sums. */
+    const trn_tensor a = trn_tensor_2d(TRN_F32, fx, 1, 1), b = trn_tensor_2d(TRN_F32, fw, 1, 1);
+    n.fp32_mode = TRN_FP32_R;
+    assert_true(defined(&a, &b, &n) == 1.0f);
+    fx[0] = 1.0f + 0x1.8p-11f; /* above the tie between 1 and 1 + 2^-10 */
+    assert_true(defined(&a, &b, &n) == 1.0f + 0x1p-10f);
+    n.tf32_input = TRN_TF32_TRUNCATE;
+    assert_true(defined(&a, &b, &n) == 1.0f);
+    n.fp32_mode = TRN_FP32_SPLIT;
+    fx[0] = fw[0] = 1.0f + 0x1p-23f;
+    assert_true(defined(&a, &b, &n) == 1.0f + 0x1p-22f);
+
+    /* BF16 PSUM: 256 + 1 rounds to 256 after the second tile, and again after the third. */
+    n = trn_numerics_default(TRN_GENERATION_DEFAULT);
+    n.psum_format = TRN_BF16;
+    n.k_tile = 1;
+    float steps[3] = { 256, 1, 1 }, ones[3] = { 1, 1, 1 };
+    const trn_tensor sa = trn_tensor_2d(TRN_F32, steps, 1, 3), sb = trn_tensor_2d(TRN_F32, ones, 3, 1);
+    assert_true(defined(&sa, &sb, &n) == 256);
+    steps[1] = 1.5f, steps[2] = 0.5f; /* 257.5 to 258, which 258.5 is nearest to */
+    assert_true(defined(&sa, &sb, &n) == 258);
+
+    int8_t i8[256], j8[256];
+    for (int k = 0; k < 256; k++) i8[k] = -128, j8[k] = 127;
+    const trn_matmul_args int8 = { .a = trn_tensor_2d(TRN_I8, i8, 1, 256), .b = trn_tensor_2d(TRN_I8, j8, 256, 1) };
+    assert_true(tb_define(&int8, 0, 0, &bits));
+    assert_int_equal((int32_t)bits, -256 * 128 * 127);
 }
 
 /* 1 + 2^-8 times itself is 1 + 2^-7 + 2^-16: to BF16, a tie broken by the 2^-16. */
@@ -145,26 +232,29 @@ static void products_rounded_to_bf16(void **state)
 
 enum { M = 11, N = 9, K = 300 };
 
-static tb_check run_and_check(trn_format format, const char *numerics, bool spoil)
+static tb_check run_and_check(const char *format, const char *numerics, bool spoil)
 {
-    static float x[M * K], y[K * N], c[M * N];
-    trn_numerics n;
-    assert_int_equal(trn_numerics_parse(&n, numerics), TRN_OK);
-    tb_fill_random(x, M * K, 5, 1);
-    tb_fill_random(y, K * N, 5, 2);
-    const trn_tensor fx = trn_tensor_2d(TRN_F32, x, M, K), fy = trn_tensor_transposed(trn_tensor_2d(TRN_F32, y, N, K));
-    trn_tensor a = tb_cast(&fx, format), b = tb_cast(&fy, format);
-    const trn_matmul_args args = { .dst = trn_tensor_2d(TRN_F32, c, M, N), .a = a, .b = b, .numerics = &n };
-    assert_int_equal(trn_matmul(&args), TRN_OK);
-    if (spoil) {
-        uint32_t bits;
-        memcpy(&bits, &c[5 * N + 7], sizeof bits);
-        bits ^= 1;
-        memcpy(&c[5 * N + 7], &bits, sizeof bits);
-    }
-    const tb_check check = tb_check_product(&a, &b, &args.dst, &n, 1, 1000);
-    free(a.data);
-    free(b.data);
+    const bool mx = strncmp(format, "mx", 2) == 0;
+    const int k = mx ? 1056 : K; /* two tiles of 512 and a block */
+    float *x = malloc(sizeof *x * (size_t)(M * k)), *y = malloc(sizeof *y * (size_t)(k * N));
+    uint32_t c[M * N];
+    trn_numerics user, n;
+    trn_error error;
+    tb_operands made;
+    tb_fill_random(x, M * k, 5, 1);
+    tb_fill_random(y, k * N, 5, 2);
+    const trn_tensor a = trn_tensor_2d(TRN_F32, x, M, k), b = trn_tensor_transposed(trn_tensor_2d(TRN_F32, y, N, k));
+    assert_int_equal(trn_numerics_parse(&user, numerics), TRN_OK);
+    assert_int_equal(tb_format_numerics(format_named(format), &user, &n), TRN_OK);
+    if (!tb_operands_make(format_named(format), &a, &b, &made, &error)) fail_msg("%s", error.text);
+    trn_matmul_args args = tb_operands_product(format_named(format), &made, c, &n);
+    args.error = &error;
+    if (trn_matmul(&args) != TRN_OK) fail_msg("%s: %s", format, error.text);
+    if (spoil) c[5 * N + 7] ^= 1;
+    const tb_check check = tb_check_product(&args, 1, 1000);
+    tb_operands_free(&made);
+    free(x);
+    free(y);
     return check;
 }
 
@@ -180,23 +270,25 @@ static void the_library_agrees_in_every_order(void **state)
                                             "k_tile=32,merge=pairwise" };
     (void)state;
     for (size_t i = 0; i < sizeof numerics / sizeof numerics[0]; i++)
-        for (int format = TRN_F32; format <= TRN_F16; format++) {
-            const tb_check check = run_and_check((trn_format)format, numerics[i], false);
-            assert_true(check.defined);
+        for (int f = 0; tb_format_at(f); f++) {
+            const char *const name = tb_format_at(f)->name;
+            if (strncmp(name, "mx", 2) == 0 && strstr(numerics[i], "k_tile=100")) continue; /* not whole blocks */
+            const tb_check check = run_and_check(name, numerics[i], false);
+            if (!check.defined) fail_msg("%s in %s is not covered", name, numerics[i]);
             assert_int_equal(check.compared, M * N);
-            if (check.wrong)
-                fail_msg("%s %s: %lld wrong", numerics[i], trn_format_name((trn_format)format), (long long)check.wrong);
+            if (check.wrong) fail_msg("%s %s: %lld wrong", numerics[i], name, (long long)check.wrong);
         }
-    assert_int_equal(run_and_check(TRN_BF16, "product=bf16", false).wrong, 0);
-    assert_int_equal(run_and_check(TRN_F16, "product=bf16,chains=1", false).wrong, 0);
+    assert_int_equal(run_and_check("bf16", "product=bf16", false).wrong, 0);
+    assert_int_equal(run_and_check("f16", "product=bf16,chains=1", false).wrong, 0);
+    assert_int_equal(run_and_check("fp32r", "tf32_input=truncate", false).wrong, 0);
 }
 
 /* One bit of one output, and the check must see it and say where. */
 static void a_wrong_bit_is_found(void **state)
 {
     (void)state;
-    for (int format = TRN_F32; format <= TRN_F16; format++) {
-        const tb_check check = run_and_check((trn_format)format, "trn2", true);
+    for (int f = 0; tb_format_at(f); f++) {
+        const tb_check check = run_and_check(tb_format_at(f)->name, "trn2", true);
         assert_int_equal(check.wrong, 1);
         assert_int_equal(check.row, 5);
         assert_int_equal(check.column, 7);
@@ -207,10 +299,44 @@ static void a_wrong_bit_is_found(void **state)
 static void what_is_not_covered_is_said(void **state)
 {
     (void)state;
-    assert_false(run_and_check(TRN_BF16, "accumulator=exact", false).defined);
-    assert_false(run_and_check(TRN_F32, "fp32_mode=split", false).defined);
-    assert_true(run_and_check(TRN_BF16, "fp32_mode=split", false).defined);
-    assert_int_equal(run_and_check(TRN_BF16, "flush_sums=on", false).compared, 0);
+    assert_false(run_and_check("bf16", "accumulator=exact", false).defined);
+    assert_false(run_and_check("f32", "product=bf16", false).defined);
+    assert_false(run_and_check("mxfp8", "group=exact", false).defined);
+    assert_false(run_and_check("e4m3-double", "product=bf16", false).defined);
+    assert_true(run_and_check("e4m3", "group=exact", false).defined);
+    assert_int_equal(run_and_check("bf16", "flush_sums=on", false).compared, 0);
+}
+
+static void formats_by_name(void **state)
+{
+    static const struct {
+        const char *asked, *found;
+    } row[] = { { "bf16", "bf16" },
+                { "bfloat16", "bf16" },
+                { "BF16", "bf16" },
+                { "fp32", "f32" },
+                { "float32", "f32" },
+                { "fp16", "f16" },
+                { "float8_e4m3", "e4m3-double" },
+                { "F8_E4M3", "mxfp8" },
+                { "float8_e4m3fn", "mxfp8" },
+                { "float8_e5m2", "mxfp8-e5m2" },
+                { "float8_e3m4", "e3m4" },
+                { "F4", "mxfp4" },
+                { "int8", "int8" },
+                { "cfp8", "cfp8" },
+                { "fp32-split", "f32-split" } };
+    (void)state;
+    for (size_t i = 0; i < sizeof row / sizeof row[0]; i++)
+        assert_string_equal(format_named(row[i].asked)->name, row[i].found);
+    assert_null(tb_format_find("fp12"));
+    assert_null(tb_format_find("float8_e8m0fnu"));
+    assert_null(tb_format_at(-1));
+    for (int f = 0; tb_format_at(f); f++) {
+        assert_int_equal(tb_format_index(tb_format_at(f)), f);
+        assert_ptr_equal(tb_format_find(tb_format_at(f)->name), tb_format_at(f));
+        assert_true(f < TB_MAX_FORMATS);
+    }
 }
 
 static void random_numbers_are_a_function_of_their_place(void **state)
@@ -256,7 +382,7 @@ static void groups_cost_what_their_cores_do(void **state)
         const trn_system_spec *spec = trn_system_spec_of((trn_system)s);
         const trn_matmul_cost_args args = { .system = spec, .m = p.m, .n = p.n, .k = p.k, .a_format = TRN_BF16 };
         trn_system_cost direct;
-        const tb_cost ours = tb_cost_product(&p, TRN_BF16, spec, TB_SHARE_SYSTEM);
+        const tb_cost ours = tb_cost_product(&p, format_named("bf16"), spec, TB_SHARE_SYSTEM);
         assert_int_equal(trn_matmul_system_cost(&args, &direct), TRN_OK);
         assert_true(fabs(ours.time_s / direct.time_s - 1) < 1e-12);
         assert_true(fabs(ours.tflops / direct.tflops - 1) < 1e-12);
@@ -272,14 +398,15 @@ static void shares_partition_the_system(void **state)
     for (int s = 0; s < TRN_SYSTEM_COUNT; s++) {
         const trn_system_spec *spec = trn_system_spec_of((trn_system)s);
         for (int share = 0; share < TB_SHARES; share++) {
-            const tb_cost c = tb_cost_product(&p, TRN_F32, spec, (tb_share)share);
+            const tb_cost c = tb_cost_product(&p, format_named("f32"), spec, (tb_share)share);
             assert_true(c.there);
             assert_true(c.groups * c.group_cores == trn_spec_totals_of(spec).cores);
             assert_true(c.flops == 3 * 2.0 * 2048 * 8192 * 8192);
             assert_true(c.share_of_spec > 0 && c.share_of_spec < 1);
         }
     }
-    const tb_cost rainier = tb_cost_product(&p, TRN_BF16, trn_system_spec_of(TRN_PROJECT_RAINIER), TB_SHARE_DOMAIN);
+    const tb_cost rainier =
+        tb_cost_product(&p, format_named("bf16"), trn_system_spec_of(TRN_PROJECT_RAINIER), TB_SHARE_DOMAIN);
     assert_true(rainier.group_cores == 512 && rainier.groups == 6250);
 }
 
@@ -289,9 +416,11 @@ static void experts_share_the_cores(void **state)
     const tb_product many = { "x", 64, 2048, 7168, 1, 24, 0 };
     const trn_system_spec *chip = trn_system_spec_of(TRN_TRN2_48XLARGE);
     (void)state;
-    const tb_cost alone = tb_cost_product(&one, TRN_BF16, chip, TB_SHARE_CORE);
-    const tb_cost each_a_core = tb_cost_product(&eight, TRN_BF16, chip, TB_SHARE_CHIP); /* 8 cores, 8 experts */
-    const tb_cost in_turn = tb_cost_product(&many, TRN_BF16, chip, TB_SHARE_CHIP);      /* 24 experts: three turns */
+    const tb_cost alone = tb_cost_product(&one, format_named("bf16"), chip, TB_SHARE_CORE);
+    const tb_cost each_a_core =
+        tb_cost_product(&eight, format_named("bf16"), chip, TB_SHARE_CHIP); /* 8 cores, 8 experts */
+    const tb_cost in_turn =
+        tb_cost_product(&many, format_named("bf16"), chip, TB_SHARE_CHIP); /* 24 experts: three turns */
     assert_true(fabs(each_a_core.time_s / alone.time_s - 1) < 1e-12);
     assert_true(fabs(in_turn.time_s / (3 * alone.time_s) - 1) < 1e-12);
     assert_true(in_turn.flops == 24 * alone.flops);
@@ -306,17 +435,18 @@ static void a_total_is_the_sum_of_its_parts(void **state)
     double time = 0, flops = 0;
     (void)state;
     for (int i = 0; i < n; i++) {
-        part[i] = tb_cost_product(&product[i], TRN_BF16, spec, TB_SHARE_DOMAIN);
+        part[i] = tb_cost_product(&product[i], format_named("bf16"), spec, TB_SHARE_DOMAIN);
         time += part[i].time_s, flops += part[i].flops;
     }
-    const tb_cost total = tb_cost_total(part, n, product, TRN_BF16, spec, TB_SHARE_DOMAIN);
+    const tb_cost total = tb_cost_total(part, n, product, format_named("bf16"), spec, TB_SHARE_DOMAIN);
     assert_true(total.time_s == time && total.flops == flops);
     assert_true(fabs(total.tflops - flops / time / 1e12) < 1e-9 * total.tflops);
     assert_true(total.fits);
-    assert_false(tb_cost_product(&product[0], TRN_F8_E4M3FN, spec, TB_SHARE_DOMAIN).there);
+    assert_false(tb_cost_product(&product[0], format_named("mxfp8"), spec, TB_SHARE_DOMAIN).there);
     const int d = tb_model_products(tb_model_find("deepseek-v3"), TB_DECODE, 1, product);
-    for (int i = 0; i < d; i++) part[i] = tb_cost_product(&product[i], TRN_BF16, spec, TB_SHARE_CHIP);
-    assert_false(tb_cost_total(part, d, product, TRN_BF16, spec, TB_SHARE_CHIP).fits); /* 1.3 TB in 96 GiB */
+    for (int i = 0; i < d; i++) part[i] = tb_cost_product(&product[i], format_named("bf16"), spec, TB_SHARE_CHIP);
+    assert_false(
+        tb_cost_total(part, d, product, format_named("bf16"), spec, TB_SHARE_CHIP).fits); /* 1.3 TB in 96 GiB */
 }
 
 /* ---- CSV and JSON ---- */
@@ -387,7 +517,7 @@ static void people_read_numbers(void **state)
 static void plan_job(tb_job *job)
 {
     memset(job, 0, sizeof *job);
-    job->formats = 2, job->format[0] = TRN_BF16, job->format[1] = TRN_F8_E4M3FN;
+    job->formats = 2, job->format[0] = format_named("bf16"), job->format[1] = format_named("mxfp8");
     job->works = 1;
     strcpy(job->work[0].name, "a \"name\", with marks");
     job->work[0].phase = "";
@@ -460,7 +590,7 @@ static void the_whole_json_reads_back(void **state)
     const cJSON *row;
     cJSON_ArrayForEach(row, results)
     {
-        const bool fp8 = !strcmp(cJSON_GetObjectItem(row, "format")->valuestring, "float8_e4m3fn");
+        const bool fp8 = !strcmp(cJSON_GetObjectItem(row, "format")->valuestring, "mxfp8");
         const bool trainium3 = !strncmp(cJSON_GetObjectItem(row, "system")->valuestring, "trn3", 4);
         assert_int_equal(cJSON_GetArraySize(row), sizeof tidy_columns / sizeof tidy_columns[0]);
         assert_string_equal(cJSON_GetObjectItem(row, "work")->valuestring, "a \"name\", with marks");
@@ -479,6 +609,8 @@ int main(void)
         cmocka_unit_test(weights_add_up_to_the_published_counts),
         cmocka_unit_test(tokens_are_routed_evenly),
         cmocka_unit_test(the_definition_by_hand),
+        cmocka_unit_test(the_definition_of_other_modes_by_hand),
+        cmocka_unit_test(formats_by_name),
         cmocka_unit_test(products_rounded_to_bf16),
         cmocka_unit_test(the_library_agrees_in_every_order),
         cmocka_unit_test(a_wrong_bit_is_found),
