@@ -117,7 +117,7 @@ TRNI_FN trni_cut trni_cut_of(const trni_product *p, const trni_array *array)
 {
     trni_cut cut;
     trni_cut_threads(&cut, p->a.lanes, p->b.lanes, p->a.depth, array);
-    const size_t columns = (size_t)trni_round_up(trni_min64(cut.columns, TRNI_SLAB_COLUMNS), array->width);
+    const size_t columns = (size_t)trni_round_up(trni_min64(cut.columns, TRNI_SLAB_COLUMNS), TRNI_WEAVE);
     cut.few = cut.rows <= TRNI_FEW_ROWS;
     cut.thin = cut.few && p->b.bytes <= 2;
     const int64_t lines = trni_round_up(p->a.depth, trni_spread_group(p->spread)); /* a last, odd pair has two */
@@ -390,20 +390,42 @@ TRNI_FN void trni_region_cast(const trni_worker *w, int64_t m, int64_t rows, int
 /* ---- a single row of a: b is read once, in memory order, and not packed ---- */
 
 /* The rows [k, k + count) of b, count <= TRNI_STREAM_ROWS_MOST, into the sums of their chains ([chain][columns]). */
-enum { TRNI_STREAM_ROWS_MOST = 8 };
+enum { TRNI_STREAM_ROWS_MOST = 8, TRNI_STREAM_BYTES_MOST = 16 };
 
-TRNI_FN void trni_stream_group(const trni_worker *w, const trni_chains *c, const float *x, int64_t k, int first, int count, int64_t n, int64_t columns,
-                               float *sums)
+/* A tile of the single row: where its numbers of b are, what they are multiplied with, and the scales of b's columns. */
+typedef struct trni_row_tile {
+    const trni_map *map;
+    const float *x; /* of a, as packed lines, a's scales multiplied in */
+    float *sums;    /* [chain][step] */
+    float *scale;   /* [columns], of the present block; MX only */
+    int64_t k, n, columns;
+    int64_t step; /* from one chain's sums to the next's: columns, or whole blocks of woven ones */
+} trni_row_tile;
+
+/* Rows [first, first + count) of the array, in memory order, chain by chain. */
+TRNI_FN void trni_stream_group(const trni_worker *w, const trni_row_tile *t, int first, int count)
 {
     const trn_numerics *rules = &w->p->numerics;
+    const trni_feed *feed = &w->feed_b;
     const bool interleaved = rules->chain_layout == TRN_CHAINS_INTERLEAVED;
-    const int step = interleaved ? rules->chains : 1;
-    const int64_t row = trni_operand_at(&w->p->b, 0, 1) - trni_operand_at(&w->p->b, 0, 0);
+    const int step = interleaved ? rules->chains : 1, group = t->map->group;
+    const int64_t line = trni_operand_at(&w->p->b, 0, 1) - trni_operand_at(&w->p->b, 0, 0);
+    const int64_t row = group == 4 ? 4 * line : line, slot = group == 4 ? line : t->map->rows * line, ahead = count * row;
     for (int i = 0; i < step && i < count; i++) {
-        const int p = first + i, chain = interleaved ? p % rules->chains : p / (TRNI_ARRAY_ROWS / rules->chains);
-        w->feed_b.stream(&w->feed_b, sums + chain * columns, x + c->slot[p], trni_operand_at(&w->p->b, n, k + p), step * row, (count - i + step - 1) / step,
-                           TRNI_STREAM_ROWS_MOST * row, (size_t)columns);
+        const int p = first + i, rows = (count - i + step - 1) / step;
+        float *sum = t->sums + trni_chain_of_row(rules, p) * t->step;
+        const float *x = t->x + t->map->chains.slot[p] * group;
+        const unsigned char *src = trni_operand_at(&w->p->b, t->n, t->k) + p * row;
+        if (group == 1) feed->stream(feed, sum, x, src, step * row, rows, ahead, (size_t)t->columns);
+        else (group == 2 ? feed->pairs : feed->quads)(feed, sum, x, src, step * row, slot, rows, t->scale, ahead, (size_t)t->columns);
     }
+}
+
+/* An odd depth of double rows: the last row's missing partner is a true zero product, and not in memory. */
+TRNI_FN void trni_stream_single(const trni_worker *w, const trni_row_tile *t, int p)
+{
+    float *sum = t->sums + trni_chain_of_row(&w->p->numerics, p) * t->step;
+    w->feed_b.stream(&w->feed_b, sum, t->x + t->map->chains.slot[p] * 2, trni_operand_at(&w->p->b, t->n, t->k + p), 0, 1, 0, (size_t)t->columns);
 }
 
 TRNI_FN void trni_merge_lines(const trni_worker *w, float *sums, int64_t columns)
@@ -418,18 +440,44 @@ TRNI_FN void trni_merge_lines(const trni_worker *w, float *sums, int64_t columns
         for (int c = 0; c < chains; c += 2 * distance) add(sums + c * columns, sums + (c + distance) * columns, (size_t)columns);
 }
 
-TRNI_FN void trni_stream_tile(const trni_worker *w, int64_t k, int rows, int64_t n, int64_t columns, float *psum)
+/* The scales of b's columns at this row of the array. */
+TRNI_FN void trni_row_scales(const trni_worker *w, const trni_row_tile *t, int p)
+{
+    const trni_scales *s = &w->p->b_scale;
+    const int64_t block = (t->k / 4 + p) / (TRNI_SCALE_BLOCK / 4);
+    for (int64_t j = 0; j < t->columns; j++)
+        t->scale[w->feed_b.woven ? trni_woven((size_t)j) : (size_t)j] = trni_scale_value(trni_scale_at(s, t->n + j, block));
+}
+
+/* The first `columns` sums, in order; `other` takes them meanwhile. */
+TRNI_FN void trni_unweave(float *sums, int64_t columns, float *other)
+{
+    for (int64_t j = 0; j < columns; j++) other[j] = sums[trni_woven((size_t)j)];
+    memcpy(sums, other, sizeof(float) * (size_t)columns);
+}
+
+TRNI_FN void trni_stream_tile(const trni_worker *w, int64_t k, int depth, int64_t n, int64_t columns, float *psum)
 {
     const trni_product *p = w->p;
-    const trni_chains *c = &trni_tile_map(w, rows)->chains;
-    float x[TRNI_ARRAY_ROWS], *sums = w->b;
-    for (int r = 0; r < rows; r++) x[c->slot[r]] = trni_float(trni_operand_bits(&p->a, 0, k + r));
-    memset(sums, 0, sizeof(float) * (size_t)(p->numerics.chains * columns));
-    for (int first = 0; first < rows; first += TRNI_STREAM_ROWS_MOST)
-        trni_stream_group(w, c, x, k, first, rows - first < TRNI_STREAM_ROWS_MOST ? rows - first : TRNI_STREAM_ROWS_MOST, n, columns, sums);
-    trni_merge_lines(w, sums, columns);
-    if (k == 0 && !p->accumulate) memcpy(psum, sums, sizeof(float) * (size_t)columns);
-    else trni_add_line_for(p->isa)(psum, sums, (size_t)columns);
+    const trni_map *map = trni_tile_map(w, depth);
+    float scale[TRNI_SLAB_COLUMNS] = { 0 };
+    const int64_t step = w->feed_b.woven ? trni_round_up(columns, TRNI_WEAVE) : columns;
+    const trni_row_tile t = { map, w->a, w->b, scale, k, n, columns, step };
+    const bool odd = map->group == 2 && depth % 2;
+    const int most = map->group == 1 && p->b.bytes == 1 ? TRNI_STREAM_BYTES_MOST : TRNI_STREAM_ROWS_MOST;
+    trni_worker_pack_rows(w, 0, 1, k, depth, w->a); /* a strip of one */
+    memset(w->b, 0, sizeof(float) * (size_t)(p->numerics.chains * step));
+    for (int first = 0, count; first < map->rows - odd; first += count) {
+        const int block = map->group == 4 ? (int)(8 - (k / 4 + first) % 8) : most, left = map->rows - odd - first;
+        count = left < block ? left : block;
+        if (map->group == 4) trni_row_scales(w, &t, first);
+        trni_stream_group(w, &t, first, count);
+    }
+    if (odd) trni_stream_single(w, &t, map->rows - 1);
+    trni_merge_lines(w, w->b, step);
+    if (w->feed_b.woven) trni_unweave(w->b, columns, scale);
+    if (k == 0 && !p->accumulate) memcpy(psum, w->b, sizeof(float) * (size_t)columns);
+    else trni_add_line_for(p->isa)(psum, w->b, (size_t)columns);
     trni_worker_round(w, psum, 0, 1, columns, 0, n, k);
 }
 
@@ -463,7 +511,7 @@ TRNI_FN void trni_block_multiply(const trni_product *p, const trni_cut *cut, int
     w.psum = w.local + cut->local_floats;
     for (int64_t j = 0; j < columns; j += TRNI_SLAB_COLUMNS) {
         const int64_t count = trni_min64(columns - j, TRNI_SLAB_COLUMNS);
-        if (p->a.lanes == 1 && p->b.lane_stride == 1 && p->spread == TRNI_SINGLE) trni_region_stream(&w, n + j, count);
+        if (p->a.lanes == 1 && p->b.lane_stride == 1) trni_region_stream(&w, n + j, count);
         else if (cut->direct) trni_region_direct(&w, m, rows, n + j, count);
         else trni_region_cast(&w, m, rows, n + j, count);
     }

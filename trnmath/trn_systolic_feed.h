@@ -148,6 +148,11 @@ struct trni_feed;
 typedef void trni_lines_fn(const struct trni_feed *feed, float *dst, size_t panel_step, const uint16_t *slot, const unsigned char *src,
                            int64_t row_step, int rows, int64_t panels);
 
+/* The same for groups of two or four lines, slot_step bytes apart, whose products are summed before they join, times a
+ * scale (quads only). */
+typedef void trni_groups_fn(const struct trni_feed *feed, float *sum, const float *x, const unsigned char *src, int64_t row_step,
+                            int64_t slot_step, int rows, const float *scale, int64_t ahead, size_t n);
+
 typedef void trni_stream_fn(const struct trni_feed *feed, float *sum, const float *x, const unsigned char *src, int64_t row_step, int rows,
                             int64_t ahead, size_t n);
 
@@ -178,6 +183,9 @@ typedef void trni_stream_fn(const struct trni_feed *feed, float *sum, const floa
 #define TRNI_STREAM_PARAMS                                                                                            \
     const struct trni_feed *feed, float *sum, const float *x, const unsigned char *src, int64_t row_step, int rows,   \
         int64_t ahead, size_t n
+#define TRNI_GROUPS_PARAMS                                                                                            \
+    const struct trni_feed *feed, float *sum, const float *x, const unsigned char *src, int64_t row_step,             \
+        int64_t slot_step, int rows, const float *scale, int64_t ahead, size_t n
 #define TRNI_DECODER(name, code_t)                                                                                    \
     TRNI_INLINE void trni_line_##name(float *dst, const unsigned char *src, size_t n)                                 \
     {                                                                                                                 \
@@ -218,19 +226,20 @@ TRNI_DECODER(bf16, uint16_t)
 TRNI_DECODER(f16, uint16_t)
 #undef TRNI_DECODER
 
-#if TRNI_INTRINSICS && TRNI_X86
-#include "simd/trn_systolic_feed_avx2.h"
-#include "simd/trn_systolic_feed_avx512.h"
-#endif
-
 /* How lines of an operand are read. */
 typedef struct trni_feed {
     trni_cast *line; /* n consecutive elements, or null: the decoder reads them */
     trni_lines_fn *lines;
     trni_stream_fn *stream;
-    int width; /* of a panel */
+    trni_groups_fn *pairs, *quads; /* of codes of a byte */
+    int width;  /* of a panel */
+    bool woven; /* stream, pairs and quads keep blocks of 64 sums in the order of trni_woven */
     trni_decoder decoder;
 } trni_feed;
+
+/* Some kernels find it easier to leave columns 4 l + q of a block of 64 at place 16 q + l. */
+enum { TRNI_WEAVE = 64 };
+TRNI_INLINE size_t trni_woven(size_t j) { return (j & ~(size_t)63) + 16 * (j & 3) + (j >> 2 & 15); }
 
 TRNI_FN void trni_feed_line(const trni_feed *f, float *dst, const unsigned char *src, size_t n)
 {
@@ -275,6 +284,58 @@ TRNI_INLINE void trni_stream_bytes_body(trn_isa isa, TRNI_STREAM_PARAMS)
 }
 TRNI_STAMP_ISA(trni_stream_bytes, (TRNI_STREAM_PARAMS), feed, sum, x, src, row_step, rows, ahead, n)
 
+/* `group` lines of codes at src, decoded, times x; their sums joined to sum, times scale if there is one. */
+TRNI_INLINE void trni_add_group_body(int group, float *__restrict sum, const float *x, const float (*line)[TRNI_FEED_STRETCH], const float *scale,
+                                     size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        float q = __builtin_fmaf(x[1], line[1][i], x[0] * line[0][i]); /* the product is exact */
+        for (int g = 2; g < group; g++) q = __builtin_fmaf(x[g], line[g][i], q);
+        sum[i] = group == 4 ? __builtin_fmaf(q, scale[i], sum[i]) : sum[i] + q;
+    }
+}
+TRNI_INLINE void trni_add_pair_body(float *__restrict sum, const float *x, const float (*line)[TRNI_FEED_STRETCH], const float *scale, size_t n)
+{
+    trni_add_group_body(2, sum, x, line, scale, n);
+}
+TRNI_INLINE void trni_add_quad_body(float *__restrict sum, const float *x, const float (*line)[TRNI_FEED_STRETCH], const float *scale, size_t n)
+{
+    trni_add_group_body(4, sum, x, line, scale, n);
+}
+TRNI_STAMP(trni_add_pair, (float *sum, const float *x, const float (*line)[TRNI_FEED_STRETCH], const float *scale, size_t n), (sum, x, line, scale, n))
+TRNI_STAMP(trni_add_quad, (float *sum, const float *x, const float (*line)[TRNI_FEED_STRETCH], const float *scale, size_t n), (sum, x, line, scale, n))
+
+TRNI_INLINE void trni_stream_groups_body(trn_isa isa, int group, TRNI_GROUPS_PARAMS)
+{
+    float line[4][TRNI_FEED_STRETCH];
+    for (int r = 0; r < rows; r++, src += row_step)
+        for (size_t j = 0; j < n; j += TRNI_FEED_STRETCH) {
+            const size_t count = n - j < TRNI_FEED_STRETCH ? n - j : (size_t)TRNI_FEED_STRETCH;
+            for (int g = 0; g < group; g++) {
+                const unsigned char *at = src + g * slot_step + j;
+                __builtin_prefetch((const void *)((uintptr_t)at + (uintptr_t)ahead));
+                trni_feed_line(feed, line[g], at, count);
+            }
+            (group == 4 ? trni_add_quad_for(isa) : trni_add_pair_for(isa))(sum + j, x + r * group, (const float(*)[TRNI_FEED_STRETCH])line,
+                                                                           scale ? scale + j : NULL, count);
+        }
+}
+TRNI_INLINE void trni_stream_pairs_body(trn_isa isa, TRNI_GROUPS_PARAMS)
+{
+    trni_stream_groups_body(isa, 2, feed, sum, x, src, row_step, slot_step, rows, scale, ahead, n);
+}
+TRNI_INLINE void trni_stream_quads_body(trn_isa isa, TRNI_GROUPS_PARAMS)
+{
+    trni_stream_groups_body(isa, 4, feed, sum, x, src, row_step, slot_step, rows, scale, ahead, n);
+}
+TRNI_STAMP_ISA(trni_stream_pairs, (TRNI_GROUPS_PARAMS), feed, sum, x, src, row_step, slot_step, rows, scale, ahead, n)
+TRNI_STAMP_ISA(trni_stream_quads, (TRNI_GROUPS_PARAMS), feed, sum, x, src, row_step, slot_step, rows, scale, ahead, n)
+
+#if TRNI_INTRINSICS && TRNI_X86
+#include "simd/trn_systolic_feed_avx2.h"
+#include "simd/trn_systolic_feed_avx512.h"
+#endif
+
 /* ---- choosing ---- */
 
 TRNI_FN void trni_feed_init(trni_feed *f, const trni_operand *o, trn_isa isa)
@@ -283,7 +344,10 @@ TRNI_FN void trni_feed_init(trni_feed *f, const trni_operand *o, trn_isa isa)
     f->line = NULL;
     f->lines = trni_lines_bytes;
     f->stream = trni_stream_bytes_for(isa);
+    f->pairs = trni_stream_pairs_for(isa);
+    f->quads = trni_stream_quads_for(isa);
     f->width = trni_panel_width(isa);
+    f->woven = false;
     trni_decoder_init(&f->decoder, &o->info, isa);
     switch (o->format) {
     case TRN_F32: f->lines = trni_lines_f32_for(isa), f->stream = trni_stream_f32_for(isa); break;
@@ -297,6 +361,13 @@ TRNI_FN void trni_feed_init(trni_feed *f, const trni_operand *o, trn_isa isa)
     default: break;
     }
 #if TRNI_INTRINSICS && TRNI_X86
+    if (f->decoder.lookup && !f->line && o->bytes == 1) { /* AVX-512 */
+        f->woven = true;
+        f->lines = trni_guest_lines_bytes_avx512;
+        f->stream = trni_guest_stream_bytes_avx512;
+        f->pairs = trni_guest_stream_pairs_avx512;
+        f->quads = trni_guest_stream_quads_avx512;
+    }
     if (o->format == TRN_F16 && isa == TRN_ISA_AVX512) f->lines = trni_guest_lines_f16_avx512, f->stream = trni_guest_stream_f16_avx512;
     if (o->format == TRN_F16 && isa == TRN_ISA_AVX2) f->lines = trni_guest_lines_f16_avx2, f->stream = trni_guest_stream_f16_avx2;
 #endif
