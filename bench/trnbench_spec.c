@@ -10,7 +10,7 @@
 
 typedef struct options {
     bool wanted[TRN_SYSTEM_COUNT], any;
-    bool sources, alternatives, schema;
+    bool sources, alternatives, modes, schema;
     const char *json, *csv;
 } options;
 
@@ -202,6 +202,7 @@ static bool take_system(void *options_, const char *value, char *why)
 
 TB_TAKE(take_sources, options, sources, true)
 TB_TAKE(take_alternatives, options, alternatives, true)
+TB_TAKE(take_modes, options, modes, true)
 TB_TAKE(take_schema, options, schema, true)
 TB_TAKE(take_json, options, json, value)
 TB_TAKE(take_csv, options, csv, value)
@@ -211,8 +212,12 @@ static const tb_option spec_options[] = {
     { "--sources", NULL, "every number with the source that gives it", take_sources },
     { "--alternatives", NULL, "where sources contradict each other, and why the default is what it is",
       take_alternatives },
+    { "--modes", NULL, "every mode of the tensor engines: cycles, and TFLOPS by clock beside those published",
+      take_modes },
     { "--json", "FILE", "all of it as JSON (- for standard output)", take_json },
-    { "--csv", "FILE", "every number, one row per system x field (with --alternatives: every contradiction)",
+    { "--csv", "FILE",
+      "every number, one row per system x field (with --alternatives: every contradiction;\n"
+      "with --modes: every mode)",
       take_csv },
     { "--schema", NULL, "the columns of the CSV", take_schema },
 };
@@ -231,7 +236,7 @@ static const tb_command spec_command = {
 /* ---- output ---- */
 
 typedef struct tables {
-    tb_table overview, field, alternative;
+    tb_table overview, field, alternative, mode;
 } tables;
 
 static void write_csv(FILE *out, const void *context) { tb_print_csv(out, context); }
@@ -240,12 +245,14 @@ static void write_json(FILE *out, const void *context)
 {
     const tables *t = context;
     fprintf(out,
-            "{\n  \"schema\": \"trnbench.spec\",\n  \"schema_version\": \"1.0.0\",\n  \"version\": \"%s\",\n  "
+            "{\n  \"schema\": \"trnbench.spec\",\n  \"schema_version\": \"1.1.0\",\n  \"version\": \"%s\",\n  "
             "\"results\": ",
             TRN_VERSION);
     tb_print_json_rows(out, &t->field, 2);
     fputs(",\n  \"alternatives\": ", out);
     tb_print_json_rows(out, &t->alternative, 2);
+    fputs(",\n  \"modes\": ", out);
+    tb_print_json_rows(out, &t->mode, 2);
     fputs("\n}\n", out);
 }
 
@@ -254,10 +261,16 @@ static void print_text(const options *o, const tables *t)
     if (o->alternatives) print_alternatives(o->wanted);
     for (int i = 0; i < TRN_SYSTEM_COUNT; i++)
         if (o->sources && o->wanted[i]) print_sources(trn_system_spec_of((trn_system)i));
-    if (o->alternatives || o->sources) return;
+    if (o->modes) {
+        tb_print_table(stdout, &t->mode);
+        puts("\n  One full instruction, its load hidden. TFLOPS of one core; chip page: the chip's figure over its "
+             "cores.");
+    }
+    if (o->alternatives || o->sources || o->modes) return;
     tb_print_table(stdout, &t->overview);
     printf("\n  TFLOPS of the whole system, dense unless sparse; NeuronLink of one chip, one way.\n"
-           "  Sources: trnbench spec --sources. Contradictions: trnbench spec --alternatives.\n");
+           "  Sources: trnbench spec --sources. Contradictions: trnbench spec --alternatives.\n"
+           "  Modes of the tensor engine: trnbench spec --modes.\n");
 }
 
 #define COLUMNS(array) array, (int)(sizeof array / sizeof array[0])
@@ -273,6 +286,7 @@ static void fill(tables *t, const bool *wanted)
         field_rows(&t->field, trn_system_spec_of((trn_system)i));
     }
     alternative_rows(&t->alternative, wanted);
+    tb_mode_rows(&t->mode);
 }
 
 int tb_main_spec(int argc, char **argv)
@@ -286,7 +300,7 @@ int tb_main_spec(int argc, char **argv)
     if (tb_can_write("--csv", o.csv) || tb_can_write("--json", o.json)) return TB_USAGE;
     fill(&t, o.wanted);
 
-    const tb_table *csv = o.alternatives ? &t.alternative : &t.field;
+    const tb_table *csv = o.modes ? &t.mode : o.alternatives ? &t.alternative : &t.field;
     const bool stdout_taken = (o.json && !strcmp(o.json, "-")) || (o.csv && !strcmp(o.csv, "-"));
     if (o.schema)
         tb_print_schema(stdout, "trnbench.spec", csv);
@@ -297,5 +311,6 @@ int tb_main_spec(int argc, char **argv)
     tb_table_free(&t.overview);
     tb_table_free(&t.field);
     tb_table_free(&t.alternative);
+    tb_table_free(&t.mode);
     return status;
 }

@@ -124,13 +124,13 @@ TRNI_FN trn_status trni_instruction_check_sizes(const trn_tensor_instruction *i,
     return status;
 }
 
-/* Which modes may take a part of the array only: MX and double_row along rows, transposes and sparse products not. */
+/* Which modes may take a part of the array only: MX, double_row and transposes along rows, sparse products not. */
 TRNI_FN trn_status trni_instruction_check_tiling(const trn_tensor_instruction *i, const trni_instruction *s)
 {
     const trn_matmul_mode mode = s->speed.mode;
     const trn_core_spec *core = s->speed.core;
-    const bool by_rows = mode != TRN_MODE_SPARSE && mode != TRN_MODE_TRANSPOSE;
-    const bool by_columns = by_rows && mode != TRN_MODE_MX && mode != TRN_MODE_DOUBLE_ROW;
+    const bool by_rows = mode != TRN_MODE_SPARSE;
+    const bool by_columns = mode == TRN_MODE_PLAIN || mode == TRN_MODE_INT8;
     if (i->pack < 0) return trni_fail(i->error, TRN_EINVAL, "pack is %d", i->pack);
     if ((s->rows < core->pe_rows && !by_rows) || (s->columns < core->pe_columns && !by_columns))
         return trni_fail(i->error, TRN_EUNSUPPORTED, "mode %s does not go with tile_rows %d and tile_columns %d",

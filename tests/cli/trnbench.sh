@@ -154,6 +154,10 @@ for system in trn1.2xlarge trn1.32xlarge trn1n.32xlarge trn2.48xlarge trn2u.48xl
     trn3-gen1-ultraserver trn3-gen2-ultraserver trn1-ultracluster project-rainier; do
     grep -q "^  $system " out || fail "spec does not list $system"
 done
+works spec --modes --csv modes.csv
+awk -F, 'NR == 1 { for (i = 1; i <= NF; i++) c[$i] = i; next }
+    $c["core page"] != "" { n++; d = $c["differs"] + 0; if (d > 2 || d < -2) exit 1 } END { exit n < 12 }' modes.csv ||
+    fail "spec --modes: a clock does not agree with its page: $(cat modes.csv)"
 works matmul --no-host --shape 64x64x64 --format bf16
 [ "$(grep -c ' bf16 ' out)" = 10 ] || fail "not one row for each system"
 if grep -q "$(printf '\033')" out; then fail "escape codes in a file"; fi

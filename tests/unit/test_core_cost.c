@@ -342,7 +342,7 @@ static void refused(void **state)
           TRN_EUNSUPPORTED,
           "double_row" },
         { { .stationary_format = TRN_F4_E2M1, .k = 1, .m = 1, .n = 1, .tile_columns = 64 }, TRN_EUNSUPPORTED, "mx" },
-        { { .stationary_format = TRN_BF16, .mode = TRN_MODE_TRANSPOSE, .k = 1, .m = 1, .tile_rows = 64 },
+        { { .stationary_format = TRN_BF16, .mode = TRN_MODE_TRANSPOSE, .k = 1, .m = 1, .tile_columns = 64 },
           TRN_EUNSUPPORTED,
           "transpose" },
         { { .stationary_format = TRN_BF16, .k = 1, .m = 1, .n = 1, .pack = -1 }, TRN_EINVAL, "pack is -1" },
