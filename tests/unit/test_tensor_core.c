@@ -16,7 +16,7 @@
 #include <cmocka.h>
 
 #include "twin/host.h"
-#include "twin/problem.h"
+#include "twin/instruction.h"
 #include "twin/twin_aligned.h"
 
 static trn_numerics parsed(const char *text)
@@ -233,6 +233,49 @@ static void results_of_mma_sim(void **state)
     (void)state;
     check_file("mma_sim_nv", 648, batch_check);
     check_file("mma_sim_amd", 634, batch_check);
+}
+
+/* Block scales: two blocks of 32, each with a scale of its own. */
+static void results_of_mma_sim_with_scales(void **state)
+{
+    (void)state;
+    static vector v;
+    char line[LINE], scale[2][8];
+    FILE *file = fopen(TRN_GOLDEN_DIR "/tensor_core_mma_sim_mx.txt", "r");
+    if (!file) fail_msg("no vectors");
+    int seen = 0;
+    while (fgets(line, sizeof line, file)) {
+        uint8_t a[64], b[64], exponent[2][2];
+        float dst;
+        if (line[0] == '#') continue;
+        const int found = sscanf(line, "%31s %23s %23s %1023s %1023s %7s %7s %x %x", v.preset, v.format[0], v.format[1],
+                                 v.code[0], v.code[1], scale[0], scale[1], &v.c, &v.d);
+        assert_int_equal(9, found);
+        for (int k = 0; k < 64; k++) a[k] = (uint8_t)code_at(&v, 0, k, 1), b[k] = (uint8_t)code_at(&v, 1, k, 1);
+        for (int which = 0; which < 2; which++) {
+            const unsigned long both = strtoul(scale[which], NULL, 16);
+            exponent[which][0] = (uint8_t)(both >> 8);
+            exponent[which][1] = (uint8_t)both;
+        }
+        const trn_numerics n = parsed(v.preset);
+        trn_error error = { 0 };
+        trn_matmul_args args;
+        memset(&args, 0, sizeof args);
+        args.dst = trn_tensor_2d(TRN_F32, &dst, 1, 1);
+        args.a = trn_tensor_2d(trn_format_from_name(v.format[0]), a, 1, 64);
+        args.b = trn_tensor_2d(trn_format_from_name(v.format[1]), b, 64, 1);
+        args.a_scale = trn_tensor_2d(TRN_F8_E8M0, exponent[0], 1, 2);
+        args.b_scale = trn_tensor_2d(TRN_F8_E8M0, exponent[1], 1, 2);
+        args.accumulate = true;
+        args.numerics = &n;
+        args.error = &error;
+        dst = cases_float_of(v.c);
+        if (trn_matmul(&args) != TRN_OK) fail_msg("%s", error.text);
+        CASES_EQUAL(v.d, cases_bits_of(dst), "%s", line);
+        seen++;
+    }
+    fclose(file);
+    assert_int_equal(108, seen);
 }
 
 /* A file that is read but not understood would pass: with a neighbour's numerics most results are others. */
@@ -551,6 +594,33 @@ static void blocks_equal_the_twin(void **state)
     }
 }
 
+/* As one instruction, on every instruction set of the host. */
+static void blocks_equal_the_twin_by_instruction(void **state)
+{
+    (void)state;
+    uint64_t rng = 32;
+    const int rounds = cases_rounds(600, 20000);
+    for (int round = 0; round < rounds; round++) {
+        instruction q;
+        memset(&q, 0, sizeof q);
+        do
+            problem_legal_case(&q.mode, &q.generation, &q.twin.a_format, &q.twin.b_format, &rng);
+        while (q.twin.a_format == TWIN_I8);
+        const bool mx = q.mode == PROBLEM_MX;
+        q.twin.m = mx ? 2 : 1 + cases_below(&rng, 3);
+        q.twin.n = 1 + cases_below(&rng, 3);
+        q.twin.k = mx ? 128 * (1 + cases_below(&rng, 2)) : (1 + cases_below(&rng, 60)) * instruction_group(q.mode);
+        q.twin.dst_format = q.generation == TRN_TRAINIUM3 && cases_one_in(&rng, 2) ? TWIN_BF16 : TWIN_F32;
+        q.twin.accumulate = cases_one_in(&rng, 2);
+        q.numerics = any_blocks(&rng);
+        blocks = blocks_of(&q.numerics);
+        instruction_build(&q, (bridge_values)(round % BRIDGE_VALUES), &rng);
+        instruction_expect(&q, twin_reference);
+        instruction_ask_all(&q);
+        instruction_free(&q);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -563,6 +633,7 @@ int main(void)
         cmocka_unit_test(results_of_b200),
         cmocka_unit_test(results_of_b200_for_fp8),
         cmocka_unit_test(results_of_mma_sim),
+        cmocka_unit_test(results_of_mma_sim_with_scales),
         cmocka_unit_test(the_vectors_tell_devices_apart),
         cmocka_unit_test(subnormals_are_numbers),
         cmocka_unit_test(products_are_exact),
@@ -574,6 +645,7 @@ int main(void)
         cmocka_unit_test(sums_are_not_monotonic),
         cmocka_unit_test(a_block_has_no_order),
         cmocka_unit_test(blocks_equal_the_twin),
+        cmocka_unit_test(blocks_equal_the_twin_by_instruction),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
