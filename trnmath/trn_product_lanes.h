@@ -108,16 +108,6 @@ TRNI_FN void trni_region_scales(const trni_scales *s, int64_t lane, int lanes, i
 
 /* ---- PSUM ---- */
 
-TRNI_INLINE void trni_psum_line_body(float *__restrict psum, const float *__restrict sum, bool flush, size_t n)
-{
-    const float smallest = flush ? 0x1p-126f : 0;
-    for (size_t i = 0; i < n; i++) {
-        const uint32_t u = trni_bits(psum[i] + sum[i]);
-        psum[i] = trni_float(u & (trni_float(u & ~TRNI_F32_SIGN) < smallest ? TRNI_F32_SIGN : ~(uint32_t)0));
-    }
-}
-TRNI_STAMP(trni_psum_line, (float *psum, const float *sum, bool flush, size_t n), (psum, sum, flush, n))
-
 /* A line of PSUM, element [m, n] of dst first, after tile number `tile`. */
 TRNI_FN void trni_region_round(const trni_region *r, float *psum, int64_t m, int64_t n, int columns, int64_t tile)
 {
@@ -139,7 +129,7 @@ TRNI_FN void trni_region_add(trni_region *r, const float *sum, int row, int stri
     for (int i = 0; i < strip; i++, sum += TRNI_LANES) {
         float *psum = r->psum + (row + i) * r->columns + column;
         if (fresh) memcpy(psum, sum, sizeof(float) * (size_t)columns);
-        else trni_psum_line_for(r->p->isa)(psum, sum, r->p->numerics.flush_sums, (size_t)columns);
+        else trni_lane_add_line_for(r->p->isa)(psum, sum, r->p->numerics.flush_sums, (size_t)columns);
         trni_region_round(r, psum, r->m + row + i, r->n + column, columns, tile);
     }
 }

@@ -35,6 +35,12 @@
 #include "trn_cpu.h"
 #include "trn_systolic.h"
 
+#if TRNI_CLANG
+#define TRNI_LANE_UNROLL _Pragma("clang loop unroll(full)")
+#else
+#define TRNI_LANE_UNROLL _Pragma("GCC unroll 16")
+#endif
+
 /* 32 lanes: gcc 12 peels loops of up to 16 steps before it would vectorise them. Two rows of a hide the latency of a
  * single chain; STRETCH rows of the array keep their terms in the first-level cache. */
 enum { TRNI_LANES = 32, TRNI_LANE_STRIP = 2, TRNI_LANE_CELLS = TRNI_LANES * TRNI_LANE_STRIP, TRNI_LANE_STRETCH = 32 };
@@ -244,6 +250,74 @@ TRNI_STAMP(trni_lane_exact, (TRNI_LANE_STEPS_PARAMS), (TRNI_LANE_STEPS_ARGS))
 #undef TRNI_LANE_STEPS_ARGS
 #undef TRNI_LANE_STEPS_PARAMS
 
+/* ---- chains in binary32: steps that are fused multiply-adds there ----
+ *
+ * sum[strip][TRNI_LANES] = x * w + sum for each of the listed rows, in registers. Nothing is marked: binary32 itself does
+ * what the definition says, at both ends of the range. Not for hosts without such an instruction. */
+
+#define TRNI_LANE_SINGLE_PARAMS float *sum, const uint8_t *row, int rows, const float *x, int x_step, const float *w, int strip
+#define TRNI_LANE_SINGLE_ARGS sum, row, rows, x, x_step, w, strip
+
+typedef void trni_lane_single_fn(TRNI_LANE_SINGLE_PARAMS);
+
+TRNI_INLINE float trni_flushed_single(float x) { return trni_float(trni_bits(x) & (fabsf(x) < 0x1p-126f ? TRNI_F32_SIGN : ~(uint32_t)0)); }
+
+typedef enum trni_lane_half { TRNI_LANE_WHOLE, TRNI_LANE_HIGH, TRNI_LANE_LOW } trni_lane_half; /* of w, as trni_split takes it */
+
+TRNI_INLINE float trni_lane_part(float w, trni_lane_half half)
+{
+    return half == TRNI_LANE_WHOLE ? w : half == TRNI_LANE_HIGH ? trni_high_part(w) : w - trni_high_part(w);
+}
+
+TRNI_INLINE void trni_lane_single_strip(trni_lane_half half, bool flush, TRNI_LANE_SINGLE_PARAMS)
+{
+    float s[TRNI_LANE_STRIP][TRNI_LANES];
+    TRNI_LANE_UNROLL for (int i = 0; i < strip; i++)
+        for (int j = 0; j < TRNI_LANES; j++) s[i][j] = sum[i * TRNI_LANES + j];
+    for (int k = 0; k < rows; k++) {
+        const float *a = x + row[k] * x_step, *b = w + row[k] * TRNI_LANES;
+        TRNI_LANE_UNROLL for (int i = 0; i < strip; i++)
+            for (int j = 0; j < TRNI_LANES; j++) {
+                const float t = __builtin_fmaf(a[i], trni_lane_part(b[j], half), s[i][j]);
+                s[i][j] = flush ? trni_flushed_single(t) : t;
+            }
+    }
+    TRNI_LANE_UNROLL for (int i = 0; i < strip; i++)
+        for (int j = 0; j < TRNI_LANES; j++) sum[i * TRNI_LANES + j] = s[i][j];
+}
+
+TRNI_INLINE void trni_lane_single_of(trni_lane_half half, bool flush, TRNI_LANE_SINGLE_PARAMS)
+{
+    if (strip == TRNI_LANE_STRIP) trni_lane_single_strip(half, flush, sum, row, rows, x, x_step, w, TRNI_LANE_STRIP);
+    else trni_lane_single_strip(half, flush, sum, row, rows, x, x_step, w, 1);
+}
+
+#define TRNI_LANE_SINGLE(name, half, flush)                                                                             \
+    TRNI_INLINE void name##_body(TRNI_LANE_SINGLE_PARAMS) { trni_lane_single_of(half, flush, TRNI_LANE_SINGLE_ARGS); } \
+    TRNI_STAMP(name, (TRNI_LANE_SINGLE_PARAMS), (TRNI_LANE_SINGLE_ARGS))
+TRNI_LANE_SINGLE(trni_lane_single, TRNI_LANE_WHOLE, false)
+TRNI_LANE_SINGLE(trni_lane_single_flush, TRNI_LANE_WHOLE, true)
+TRNI_LANE_SINGLE(trni_lane_single_high, TRNI_LANE_HIGH, false)
+TRNI_LANE_SINGLE(trni_lane_single_low, TRNI_LANE_LOW, false)
+#undef TRNI_LANE_SINGLE
+#undef TRNI_LANE_SINGLE_ARGS
+#undef TRNI_LANE_SINGLE_PARAMS
+
+/* x = x + y, binary32, flushed or not. */
+TRNI_INLINE void trni_lane_add_line_body(float *__restrict x, const float *__restrict y, bool flush, size_t n)
+{
+    const float smallest = flush ? 0x1p-126f : 0;
+    for (size_t i = 0; i < n; i++) {
+        const float sum = x[i] + y[i];
+        x[i] = trni_float(trni_bits(sum) & (fabsf(sum) < smallest ? TRNI_F32_SIGN : ~(uint32_t)0));
+    }
+}
+TRNI_STAMP(trni_lane_add_line, (float *x, const float *y, bool flush, size_t n), (x, y, flush, n))
+
+#if TRNI_INTRINSICS && TRNI_X86
+#include "simd/trn_systolic_lanes_avx512.h"
+#endif
+
 /* ---- what all tiles of a product share ---- */
 
 typedef struct trni_lane_plan {
@@ -251,15 +325,38 @@ typedef struct trni_lane_plan {
     trn_isa isa;
     trni_lane_nearest_fn *steps;
     bool exact, split;
+    trni_lane_single_fn *single[4]; /* by pass: chain steps in binary32; null: there are none in this order, or on this host */
+    trni_lane_add_line_fn *single_add;
     bool shorten;                            /* are products flushed or rounded? */
     trni_lane_rounding product, group, sum;  /* what rounds them, the sum of a row's products, and a chain's or an exact one */
     double flushed_products;                 /* those below become zeros of their sign */
     uint8_t chain[TRNI_ARRAY_ROWS];          /* of each row */
+    trni_chains chains;                      /* the other way round */
     int first_row, rows;
 } trni_lane_plan;
 
 /* For tiles of `rows` rows from row `first_row` of the array on. The aligned accumulators have no lanes. */
 TRNI_FN bool trni_lanes_apply(const trn_numerics *n) { return n->accumulator <= TRN_ACCUMULATOR_EXACT; }
+
+/* Orders whose steps one instruction does. */
+TRNI_FN void trni_lane_plan_single(trni_lane_plan *plan)
+{
+    const trn_numerics *n = &plan->numerics;
+    const bool fused = TRNI_AARCH64 || plan->isa == TRN_ISA_AVX2 || plan->isa == TRN_ISA_AVX512;
+    const bool plain = !plan->shorten && n->accumulator_bits == 24, nearest = n->accumulator == TRN_ACCUMULATOR_NEAREST_EVEN;
+    plan->single_add = trni_lane_add_line_for(plan->isa);
+    memset(plan->single, 0, sizeof plan->single);
+    if (fused && plain && nearest && !plan->split)
+        plan->single[0] = n->flush_sums ? trni_lane_single_flush_for(plan->isa) : trni_lane_single_for(plan->isa);
+    for (int pass = 0; pass < 4 && fused && plain && nearest && plan->split && !n->flush_sums; pass++)
+        plan->single[pass] = pass & 1 ? trni_lane_single_high_for(plan->isa) : trni_lane_single_low_for(plan->isa);
+#if TRNI_INTRINSICS && TRNI_X86
+    if (plan->isa == TRN_ISA_AVX512 && plain && n->accumulator == TRN_ACCUMULATOR_TOWARD_ZERO && !plan->split && !n->flush_sums) {
+        plan->single[0] = trni_guest_lane_single_down;
+        plan->single_add = trni_guest_lane_add_down;
+    }
+#endif
+}
 
 TRNI_FN trni_lane_plan trni_lane_plan_of(const trn_numerics *n, int first_row, int rows, bool f32, trn_isa isa)
 {
@@ -277,6 +374,8 @@ TRNI_FN trni_lane_plan trni_lane_plan_of(const trn_numerics *n, int first_row, i
     plan.flushed_products = n->flush_products ? 0x1p-126 : 0;
     plan.first_row = first_row;
     plan.rows = rows;
+    plan.chains = trni_chains_of(n, first_row, rows);
+    trni_lane_plan_single(&plan);
     for (int p = 0; p < rows; p++) plan.chain[p] = (uint8_t)trni_chain_of_row(n, first_row + p);
     return plan;
 }
@@ -378,8 +477,8 @@ TRNI_FN float trni_lane_define(const trni_lane_plan *plan, const trni_lanes *t, 
     return nan ? trni_float(TRNI_F32_NAN) : trni_tile_of(&one, &plan->numerics);
 }
 
-/* sum[strip][TRNI_LANES]: what trni_tile_of says of each row and column, bit for bit, but for the bits of a NaN. */
-TRNI_FN void trni_lanes_sum(const trni_lane_plan *plan, const trni_lanes *t, float *sum)
+/* In doubles. */
+TRNI_FN void trni_lanes_sum_double(const trni_lane_plan *plan, const trni_lanes *t, float *sum)
 {
     trni_lane_work work;
     const int cells = t->strip * TRNI_LANES, stretch = TRNI_LANE_STRETCH / t->group;
@@ -394,6 +493,34 @@ TRNI_FN void trni_lanes_sum(const trni_lane_plan *plan, const trni_lanes *t, flo
                                      : work.sum[i];
         sum[i] = work.bad[i] ? trni_lane_define(plan, t, i / TRNI_LANES, i % TRNI_LANES) : (float)s;
     }
+}
+
+/* In binary32. An operand that has no halves makes NaN of its sums, which therefore go to the definition. */
+TRNI_FN void trni_lanes_sum_single(const trni_lane_plan *plan, const trni_lanes *t, float *sum)
+{
+    float s[TRNI_MAX_CHAINS * TRNI_LANE_CELLS] __attribute__((aligned(64))), half[4][TRNI_ARRAY_ROWS * TRNI_LANE_STRIP];
+    const trni_chains *c = &plan->chains;
+    const int cells = t->strip * TRNI_LANES, passes = plan->split ? 4 : 1, x_step = plan->split ? (int)TRNI_LANE_STRIP : t->x_step;
+    for (int p = 0; p < t->rows && plan->split; p++)
+        for (int i = 0; i < 4 * t->strip; i++)
+            half[i & 3][p * TRNI_LANE_STRIP + i / 4] = trni_lane_part(t->x[p * t->x_step + i / 4], i & 2 ? TRNI_LANE_HIGH : TRNI_LANE_LOW);
+    memset(s, 0, sizeof(float) * (size_t)(cells * c->count));
+    for (int chain = 0, slot = 0; chain < c->count; slot += c->length[chain++])
+        for (int pass = 0; pass < passes; pass++)
+            plan->single[pass](s + chain * cells, c->row + slot, c->length[chain], plan->split ? half[pass] : t->x, x_step, t->w, t->strip);
+    const bool ascending = plan->numerics.merge == TRN_MERGE_ASCENDING, flush = plan->numerics.flush_sums;
+    for (int i = 1; i < c->count && ascending; i++) plan->single_add(s, s + i * cells, flush, (size_t)cells);
+    for (int apart = 1; apart < c->count && !ascending; apart *= 2)
+        for (int i = 0; i < c->count; i += 2 * apart) plan->single_add(s + i * cells, s + (i + apart) * cells, flush, (size_t)cells);
+    for (int i = 0; i < cells; i++)
+        sum[i] = plan->split && !trni_finite(s[i]) ? trni_lane_define(plan, t, i / TRNI_LANES, i % TRNI_LANES) : s[i];
+}
+
+/* sum[strip][TRNI_LANES]: what trni_tile_of says of each row and column, bit for bit, but for the bits of a NaN. */
+TRNI_FN void trni_lanes_sum(const trni_lane_plan *plan, const trni_lanes *t, float *sum)
+{
+    if (plan->single[0] && t->group == 1 && !t->x_scale) trni_lanes_sum_single(plan, t, sum);
+    else trni_lanes_sum_double(plan, t, sum);
 }
 
 TRNI_FN void trni_lanes_of(const trni_lanes *t, const trn_numerics *n, trn_isa isa, float *sum)
