@@ -5,21 +5,22 @@
 
 #include <string.h>
 
-/* Of the adders that align a block of products, those of the units that trn_numerics has presets for: nv_ada and
- * nv_turing stand behind nv_ampere (they differ at most below 2^-140), nv_blackwell behind nv_hopper. */
+/* Of the adders that align a block of products, those of the units that trn_numerics has presets for. nv_ampere stands
+ * for nv_ada, too, and for nv_turing, which differs only where all products of a block are below 2^-124; nv_hopper stands
+ * for nv_blackwell. */
 static const char *const accumulator[] = { "nearest_even", "toward_zero", "exact",         "nv_volta",
                                            "nv_ampere",    "nv_ada_fp8",  "nv_hopper",     "nv_hopper_fp8",
                                            "amd_cdna2",    "amd_cdna3",   "amd_cdna3_fp8", NULL };
+#define ALIGNED(settings) ("accumulator=aligned," settings ",aligned_rounding=toward_zero")
 static const char *const accumulator_text[] = {
     "accumulator=nearest_even",
     "accumulator=toward_zero",
     "accumulator=exact",
-    "accumulator=aligned,aligned_bytes=8,aligned_bits=23,aligned_rounding=toward_zero",
-    "accumulator=aligned,aligned_floor=132,aligned_rounding=toward_zero",
-    "accumulator=aligned,aligned_bits=13,aligned_result_bits=14,aligned_floor=132,aligned_rounding=toward_zero",
-    "accumulator=aligned,aligned_bytes=32,aligned_bits=25,aligned_floor=133,aligned_rounding=toward_zero",
-    "accumulator=aligned,aligned_bytes=32,aligned_bits=13,aligned_result_bits=14,aligned_floor=133,aligned_rounding="
-    "toward_zero",
+    ALIGNED("aligned_bytes=8,aligned_bits=23"),
+    ALIGNED("aligned_floor=132"),
+    ALIGNED("aligned_bits=13,aligned_result_bits=14,aligned_floor=132"),
+    ALIGNED("aligned_bytes=32,aligned_bits=25,aligned_floor=133"),
+    ALIGNED("aligned_bytes=32,aligned_bits=13,aligned_result_bits=14,aligned_floor=133"),
     "accumulator=pairwise,aligned_bytes=8",
     "accumulator=aligned_late",
     "accumulator=aligned_halves",
@@ -60,7 +61,7 @@ const char *const probe_not_probed[][2] = {
     { "aligned_bytes", "tried as the units behind `accumulator` set it, not one value after the other" },
     { "aligned_bits", "the same" },
     { "aligned_result_bits", "the same" },
-    { "aligned_floor", "the same; it shows in outputs below 2^-140 only" },
+    { "aligned_floor", "the same; it shows only where all products of a block are below 2^-124" },
     { "aligned_rounding", "the same" },
     { "k_tile", "how many rows an instruction takes is the kernel's choice, not the chip's" },
     { "mx_scale_rule", "a rule of quantize_mx, which is not a matmul" },

@@ -116,14 +116,14 @@ static int list(void)
     for (int i = 0; i < probe_rule_count; i++) {
         const probe_rule *r = &probe_rules[i];
         int first = 0, last = 0;
-        for (int v = probe_values(r->when) - 1; v >= 0; v--)
+        for (int v = probe_values((int)r->when) - 1; v >= 0; v--)
             if (r->when_values >> v & 1u) {
                 last = last > v ? last : v;
                 first = v;
             }
         printf("  %-22s where %s=%s", probe_hypotheses[r->field].name, probe_hypotheses[r->when].name,
-               probe_value_name(r->when, first, number));
-        if (last > first) printf(" to %s", probe_value_name(r->when, last, number));
+               probe_value_name((int)r->when, first, number));
+        if (last > first) printf(" to %s", probe_value_name((int)r->when, last, number));
         printf(": %s\n", r->reason);
     }
     puts("\nother fields");

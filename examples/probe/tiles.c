@@ -145,7 +145,7 @@ static void fill_subnormal_sum(const probe_tile *t, probe_inputs *in)
     static const double x[4] = { 1.5 * 0x1p-63, -0x1p-63, 0x1p-63, 0 };
     for (int k = 0; k < 4; k++) {
         put_both_signs(t, in, k, 0, x[k]);
-        put_row_b(t, in, k, 0, x[k] ? 0x1p-63 : 0);
+        put_row_b(t, in, k, 0, k < 3 ? 0x1p-63 : 0);
     }
 }
 
