@@ -397,13 +397,13 @@ typedef struct trni_row_tile {
     const trni_map *map;
     const float *x; /* of a, as packed lines, a's scales multiplied in */
     float *sums;    /* [chain][step] */
-    float *scale;   /* [columns], of the present block; MX only */
+    uint8_t (*scale)[TRNI_SLAB_COLUMNS]; /* [block of 32 along K][columns]; MX only */
     int64_t k, n, columns;
     int64_t step; /* from one chain's sums to the next's: columns, or whole blocks of woven ones */
 } trni_row_tile;
 
 /* Rows [first, first + count) of the array, in memory order, chain by chain. */
-TRNI_FN void trni_stream_group(const trni_worker *w, const trni_row_tile *t, int first, int count)
+TRNI_FN void trni_stream_group(const trni_worker *w, const trni_row_tile *t, int first, int count, const uint8_t *scale)
 {
     const trn_numerics *rules = &w->p->numerics;
     const trni_feed *feed = &w->feed_b;
@@ -417,7 +417,7 @@ TRNI_FN void trni_stream_group(const trni_worker *w, const trni_row_tile *t, int
         const float *x = t->x + t->map->chains.slot[p] * group;
         const unsigned char *src = trni_operand_at(&w->p->b, t->n, t->k) + p * row;
         if (group == 1) feed->stream(feed, sum, x, src, step * row, rows, ahead, (size_t)t->columns);
-        else (group == 2 ? feed->pairs : feed->quads)(feed, sum, x, src, step * row, slot, rows, t->scale, ahead, (size_t)t->columns);
+        else (group == 2 ? feed->pairs : feed->quads)(feed, sum, x, src, step * row, slot, rows, scale, ahead, (size_t)t->columns);
     }
 }
 
@@ -440,44 +440,72 @@ TRNI_FN void trni_merge_lines(const trni_worker *w, float *sums, int64_t columns
         for (int c = 0; c < chains; c += 2 * distance) add(sums + c * columns, sums + (c + distance) * columns, (size_t)columns);
 }
 
-/* The scales of b's columns at this row of the array. */
-TRNI_FN void trni_row_scales(const trni_worker *w, const trni_row_tile *t, int p)
+/* Eight rows of eight bytes, turned: pairs of bytes, of pairs, of quads change places. */
+TRNI_FN void trni_turn_bytes(uint64_t x[8])
 {
-    const trni_scales *s = &w->p->b_scale;
-    const int64_t block = (t->k / 4 + p) / (TRNI_SCALE_BLOCK / 4);
-    for (int64_t j = 0; j < t->columns; j++)
-        t->scale[w->feed_b.woven ? trni_woven((size_t)j) : (size_t)j] = trni_scale_value(trni_scale_at(s, t->n + j, block));
+    static const uint64_t keep[3] = { 0x00ff00ff00ff00ffu, 0x0000ffff0000ffffu, 0x00000000ffffffffu };
+    for (int step = 0; step < 3; step++)
+        for (int i = 0; i < 8; i++) {
+            const int apart = 1 << step, other = i + apart, bits = 8 << step;
+            if (i & apart) continue;
+            const uint64_t a = x[i], b = x[other];
+            x[i] = (a & keep[step]) | (b & keep[step]) << bits;
+            x[other] = (a >> bits & keep[step]) | (b & ~keep[step]);
+        }
 }
 
-/* The first `columns` sums, in order; `other` takes them meanwhile. */
-TRNI_FN void trni_unweave(float *sums, int64_t columns, float *other)
+/* The scales of b's columns, blocks [block, block + blocks), a line for each block. */
+TRNI_FN void trni_row_scales(const trni_worker *w, const trni_row_tile *t, int64_t block, int blocks)
 {
-    for (int64_t j = 0; j < columns; j++) other[j] = sums[trni_woven((size_t)j)];
-    memcpy(sums, other, sizeof(float) * (size_t)columns);
+    const trni_scales *s = &w->p->b_scale;
+    int64_t j = 0;
+    for (; s->block_stride == 1 && blocks % 8 == 0 && j + 8 <= t->columns; j += 8)
+        for (int b = 0; b < blocks; b += 8) {
+            uint64_t x[8];
+            for (int i = 0; i < 8; i++) memcpy(&x[i], s->data + (t->n + j + i) * s->lane_stride + block + b, sizeof x[i]);
+            trni_turn_bytes(x);
+            for (int i = 0; i < 8; i++) memcpy(&t->scale[b + i][j], &x[i], sizeof x[i]);
+        }
+    for (; j < t->columns; j++)
+        for (int b = 0; b < blocks; b++) t->scale[b][j] = (uint8_t)trni_scale_at(s, t->n + j, block + b);
+}
+
+/* All rows of the array that have all their numbers, a few at a time; of MX, never of two blocks at a time. */
+TRNI_FN void trni_stream_rows(const trni_worker *w, const trni_row_tile *t, int rows)
+{
+    enum { rows_of_a_block = TRNI_SCALE_BLOCK / 4 };
+    const bool scaled = t->map->group == 4, bytes = t->map->group == 1 && w->p->b.bytes == 1;
+    const int64_t row = t->k / 4, begin = row / rows_of_a_block;
+    const int most = bytes ? TRNI_STREAM_BYTES_MOST : TRNI_STREAM_ROWS_MOST;
+    if (scaled) trni_row_scales(w, t, begin, (int)((row + rows - 1) / rows_of_a_block - begin) + 1);
+    for (int first = 0, count; first < rows; first += count) {
+        const int block = (int)((row + first) / rows_of_a_block - begin), room = scaled ? (int)(rows_of_a_block - (row + first) % rows_of_a_block) : most;
+        count = rows - first < room ? rows - first : room;
+        trni_stream_group(w, t, first, count, scaled ? t->scale[block] : NULL);
+    }
 }
 
 TRNI_FN void trni_stream_tile(const trni_worker *w, int64_t k, int depth, int64_t n, int64_t columns, float *psum)
 {
+    enum { most_blocks = TRNI_MAX_DEPTH / TRNI_SCALE_BLOCK + 1 };
     const trni_product *p = w->p;
     const trni_map *map = trni_tile_map(w, depth);
-    float scale[TRNI_SLAB_COLUMNS] = { 0 };
+    uint8_t scale[most_blocks][TRNI_SLAB_COLUMNS];
+    float straight[TRNI_SLAB_COLUMNS], *sums = w->b;
     const int64_t step = w->feed_b.woven ? trni_round_up(columns, TRNI_WEAVE) : columns;
-    const trni_row_tile t = { map, w->a, w->b, scale, k, n, columns, step };
+    const trni_row_tile t = { map, w->a, sums, scale, k, n, columns, step };
     const bool odd = map->group == 2 && depth % 2;
-    const int most = map->group == 1 && p->b.bytes == 1 ? TRNI_STREAM_BYTES_MOST : TRNI_STREAM_ROWS_MOST;
     trni_worker_pack_rows(w, 0, 1, k, depth, w->a); /* a strip of one */
-    memset(w->b, 0, sizeof(float) * (size_t)(p->numerics.chains * step));
-    for (int first = 0, count; first < map->rows - odd; first += count) {
-        const int block = map->group == 4 ? (int)(8 - (k / 4 + first) % 8) : most, left = map->rows - odd - first;
-        count = left < block ? left : block;
-        if (map->group == 4) trni_row_scales(w, &t, first);
-        trni_stream_group(w, &t, first, count);
-    }
+    memset(sums, 0, sizeof(float) * (size_t)(p->numerics.chains * step));
+    trni_stream_rows(w, &t, map->rows - odd);
     if (odd) trni_stream_single(w, &t, map->rows - 1);
-    trni_merge_lines(w, w->b, step);
-    if (w->feed_b.woven) trni_unweave(w->b, columns, scale);
-    if (k == 0 && !p->accumulate) memcpy(psum, w->b, sizeof(float) * (size_t)columns);
-    else trni_add_line_for(p->isa)(psum, w->b, (size_t)columns);
+    trni_merge_lines(w, sums, step);
+    if (w->feed_b.woven) {
+        w->feed_b.unweave(straight, sums, (size_t)step);
+        sums = straight;
+    }
+    if (k == 0 && !p->accumulate) memcpy(psum, sums, sizeof(float) * (size_t)columns);
+    else trni_add_line_for(p->isa)(psum, sums, (size_t)columns);
     trni_worker_round(w, psum, 0, 1, columns, 0, n, k);
 }
 

@@ -229,7 +229,7 @@ TRNI_FN int trni_low_exponent(const trn_format_info *f) { return 1 - f->bias - f
 TRNI_FN int trni_high_exponent(const trn_format_info *f) { return (1 << f->exponent_bits) - f->bias; } /* above every number */
 
 /* Scales between these powers of two leave the range of no pair of operands: 2^(-58-58-32) and 2^(46+46+2+32). */
-enum { TRNI_TAME_LEAST = 127 - 58, TRNI_TAME_MOST = 127 + 46, TRNI_SCALE_BYTE_NAN = 0xff, TRNI_SCALE_BLOCK = 32 };
+enum { TRNI_TAME_LEAST = 127 - 58, TRNI_TAME_MOST = 127 + 46, TRNI_SCALE_BLOCK = 32 };
 
 /* Is every number of this block a zero? Its scale does not matter then (+-0 times 2^x is +-0). */
 TRNI_FN bool trni_block_is_zero(const trni_operand *o, int64_t lane, int64_t block)
@@ -242,15 +242,31 @@ TRNI_FN bool trni_block_is_zero(const trni_operand *o, int64_t lane, int64_t blo
     return true;
 }
 
-TRNI_FN bool trni_scales_are_tame(const trni_scales *s, const trni_operand *o)
+TRNI_INLINE bool trni_scale_is_usual(unsigned byte)
+{
+    return (byte >= TRNI_TAME_LEAST && byte <= TRNI_TAME_MOST) || byte == TRNI_SCALE_BYTE_NAN;
+}
+
+/* How many of n bytes are not usual scales: a whole lane is looked at before its blocks are. */
+TRNI_INLINE void trni_unusual_body(const uint8_t *byte, size_t n, uint32_t *found)
+{
+    uint32_t count = 0;
+    for (size_t i = 0; i < n; i++) count += !((byte[i] >= TRNI_TAME_LEAST) & (byte[i] <= TRNI_TAME_MOST)) & (byte[i] != TRNI_SCALE_BYTE_NAN);
+    *found = count;
+}
+TRNI_STAMP(trni_unusual, (const uint8_t *byte, size_t n, uint32_t *found), (byte, n, found))
+
+TRNI_FN bool trni_scales_are_tame(const trni_scales *s, const trni_operand *o, trn_isa isa)
 {
     const int64_t blocks = o->depth * o->slots / TRNI_SCALE_BLOCK;
-    for (int64_t lane = 0; lane < o->lanes; lane++)
-        for (int64_t block = 0; block < blocks; block++) {
-            const unsigned byte = trni_scale_at(s, lane, block);
-            const bool usual = (byte >= TRNI_TAME_LEAST && byte <= TRNI_TAME_MOST) || byte == TRNI_SCALE_BYTE_NAN;
-            if (!usual && !trni_block_is_zero(o, lane, block)) return false;
-        }
+    const bool packed = s->block_stride == 1 && s->lane_stride == blocks; /* all lanes in one run */
+    for (int64_t lane = 0; lane < o->lanes; lane++) {
+        uint32_t unusual = 1;
+        if (s->block_stride == 1) trni_unusual_for(isa)(s->data + lane * s->lane_stride, (size_t)(packed && lane == 0 ? blocks * o->lanes : blocks), &unusual);
+        if (packed && lane == 0 && !unusual) return true;
+        for (int64_t block = 0; block < blocks && unusual; block++)
+            if (!trni_scale_is_usual(trni_scale_at(s, lane, block)) && !trni_block_is_zero(o, lane, block)) return false;
+    }
     return true;
 }
 
@@ -260,7 +276,7 @@ TRNI_FN bool trni_product_is_tame(const trni_product *p)
     const int high = trni_high_exponent(&p->a.info) + trni_high_exponent(&p->b.info);
     if (p->spread == TRNI_SINGLE) return true;
     if (low < -149 || high > 125) return false;
-    return p->spread != TRNI_QUADS || (trni_scales_are_tame(&p->a_scale, &p->a) && trni_scales_are_tame(&p->b_scale, &p->b));
+    return p->spread != TRNI_QUADS || (trni_scales_are_tame(&p->a_scale, &p->a, p->isa) && trni_scales_are_tame(&p->b_scale, &p->b, p->isa));
 }
 
 /* ---- settling ---- */
@@ -338,8 +354,9 @@ TRNI_FN trn_status trni_product_settle(trni_product *p, const trni_ask *question
     p->seed = ask.seed;
     p->stream = ask.stream;
     p->isa = ask.isa;
+    if ((status = trni_isa_resolve(&p->isa, ask.error)) != TRN_OK) return status;
     p->tame = trni_product_is_tame(p);
-    return trni_isa_resolve(&p->isa, ask.error);
+    return TRN_OK;
 }
 
 /* ---- reading and writing dst ---- */
@@ -495,12 +512,6 @@ TRNI_FN bool trni_kernels_apply(const trni_product *p)
 
 /* ---- MX scales, multiplied into packed panels ---- */
 
-/* Tame scales only: a power of two that is exact, or times zero; ff makes NaN of what it touches. */
-TRNI_INLINE float trni_scale_value(unsigned byte)
-{
-    return trni_float(byte == TRNI_SCALE_BYTE_NAN ? TRNI_F32_NAN : byte == 0 ? 0x00400000u : byte << 23);
-}
-
 /* The four lines of a row of the array, [4][width], times the scales of its lanes. */
 TRNI_INLINE void trni_scale_lines_body(float *__restrict line, const float *__restrict scale, size_t width)
 {
@@ -517,7 +528,7 @@ TRNI_FN void trni_scale_panel(const trni_scales *s, const trni_map *map, int64_t
     for (int p = 0; p < map->rows; p++) {
         const int64_t row = k / 4 + p;
         for (int i = 0; i < lanes && (p == 0 || row % rows_of_a_block == 0); i++)
-            scale[i] = trni_scale_value(trni_scale_at(s, lane + i, row / rows_of_a_block));
+            scale[i] = trni_float(trni_scale_bits(trni_scale_at(s, lane + i, row / rows_of_a_block)));
         trni_scale_lines_for(isa)(panel + (size_t)map->chains.slot[p] * 4 * (size_t)width, scale, (size_t)width);
     }
 }

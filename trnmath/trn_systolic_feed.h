@@ -148,10 +148,10 @@ struct trni_feed;
 typedef void trni_lines_fn(const struct trni_feed *feed, float *dst, size_t panel_step, const uint16_t *slot, const unsigned char *src,
                            int64_t row_step, int rows, int64_t panels);
 
-/* The same for groups of two or four lines, slot_step bytes apart, whose products are summed before they join, times a
- * scale (quads only). */
+/* The same for groups of two or four lines, slot_step bytes apart, whose products are summed before they join, times
+ * their column's scale (quads only; E8M0). */
 typedef void trni_groups_fn(const struct trni_feed *feed, float *sum, const float *x, const unsigned char *src, int64_t row_step,
-                            int64_t slot_step, int rows, const float *scale, int64_t ahead, size_t n);
+                            int64_t slot_step, int rows, const uint8_t *scale, int64_t ahead, size_t n);
 
 typedef void trni_stream_fn(const struct trni_feed *feed, float *sum, const float *x, const unsigned char *src, int64_t row_step, int rows,
                             int64_t ahead, size_t n);
@@ -185,7 +185,7 @@ typedef void trni_stream_fn(const struct trni_feed *feed, float *sum, const floa
         int64_t ahead, size_t n
 #define TRNI_GROUPS_PARAMS                                                                                            \
     const struct trni_feed *feed, float *sum, const float *x, const unsigned char *src, int64_t row_step,             \
-        int64_t slot_step, int rows, const float *scale, int64_t ahead, size_t n
+        int64_t slot_step, int rows, const uint8_t *scale, int64_t ahead, size_t n
 #define TRNI_DECODER(name, code_t)                                                                                    \
     TRNI_INLINE void trni_line_##name(float *dst, const unsigned char *src, size_t n)                                 \
     {                                                                                                                 \
@@ -233,7 +233,8 @@ typedef struct trni_feed {
     trni_stream_fn *stream;
     trni_groups_fn *pairs, *quads; /* of codes of a byte */
     int width;  /* of a panel */
-    bool woven; /* stream, pairs and quads keep blocks of 64 sums in the order of trni_woven */
+    bool woven; /* stream, pairs and quads keep blocks of 64 sums in the order of trni_woven; unweave mends that */
+    void (*unweave)(float *dst, const float *src, size_t n);
     trni_decoder decoder;
 } trni_feed;
 
@@ -284,6 +285,24 @@ TRNI_INLINE void trni_stream_bytes_body(trn_isa isa, TRNI_STREAM_PARAMS)
 }
 TRNI_STAMP_ISA(trni_stream_bytes, (TRNI_STREAM_PARAMS), feed, sum, x, src, row_step, rows, ahead, n)
 
+/* An MX scale as a factor: exact for what is tame (trn_product.h), and ff is NaN. */
+enum { TRNI_SCALE_BYTE_NAN = 0xff };
+TRNI_INLINE uint32_t trni_scale_bits(uint32_t byte)
+{
+    return byte == TRNI_SCALE_BYTE_NAN ? TRNI_F32_NAN : byte == 0 ? 0x00400000u : byte << 23;
+}
+TRNI_INLINE void trni_scale_values_body(float *__restrict factor, const uint8_t *__restrict scale, size_t n)
+{
+    for (size_t i = 0; i < n; i++) factor[i] = trni_float(trni_scale_bits(scale[i]));
+}
+TRNI_STAMP(trni_scale_values, (float *factor, const uint8_t *scale, size_t n), (factor, scale, n))
+
+/* Columns [0, n) of sums in place j from their woven places; `n` in whole blocks of TRNI_WEAVE. */
+TRNI_FN void trni_unweave(float *dst, const float *src, size_t n)
+{
+    for (size_t j = 0; j < n; j++) dst[j] = src[trni_woven(j)];
+}
+
 /* `group` lines of codes at src, decoded, times x; their sums joined to sum, times scale if there is one. */
 TRNI_INLINE void trni_add_group_body(int group, float *__restrict sum, const float *x, const float (*line)[TRNI_FEED_STRETCH], const float *scale,
                                      size_t n)
@@ -307,17 +326,18 @@ TRNI_STAMP(trni_add_quad, (float *sum, const float *x, const float (*line)[TRNI_
 
 TRNI_INLINE void trni_stream_groups_body(trn_isa isa, int group, TRNI_GROUPS_PARAMS)
 {
-    float line[4][TRNI_FEED_STRETCH];
+    float line[4][TRNI_FEED_STRETCH], factor[TRNI_FEED_STRETCH];
     for (int r = 0; r < rows; r++, src += row_step)
         for (size_t j = 0; j < n; j += TRNI_FEED_STRETCH) {
             const size_t count = n - j < TRNI_FEED_STRETCH ? n - j : (size_t)TRNI_FEED_STRETCH;
+            if (group == 4) trni_scale_values_for(isa)(factor, scale + j, count);
             for (int g = 0; g < group; g++) {
                 const unsigned char *at = src + g * slot_step + j;
                 __builtin_prefetch((const void *)((uintptr_t)at + (uintptr_t)ahead));
                 trni_feed_line(feed, line[g], at, count);
             }
             (group == 4 ? trni_add_quad_for(isa) : trni_add_pair_for(isa))(sum + j, x + r * group, (const float(*)[TRNI_FEED_STRETCH])line,
-                                                                           scale ? scale + j : NULL, count);
+                                                                           factor, count);
         }
 }
 TRNI_INLINE void trni_stream_pairs_body(trn_isa isa, TRNI_GROUPS_PARAMS)
@@ -348,6 +368,7 @@ TRNI_FN void trni_feed_init(trni_feed *f, const trni_operand *o, trn_isa isa)
     f->quads = trni_stream_quads_for(isa);
     f->width = trni_panel_width(isa);
     f->woven = false;
+    f->unweave = trni_unweave;
     trni_decoder_init(&f->decoder, &o->info, isa);
     switch (o->format) {
     case TRN_F32: f->lines = trni_lines_f32_for(isa), f->stream = trni_stream_f32_for(isa); break;
@@ -363,6 +384,7 @@ TRNI_FN void trni_feed_init(trni_feed *f, const trni_operand *o, trn_isa isa)
 #if TRNI_INTRINSICS && TRNI_X86
     if (f->decoder.lookup && !f->line && o->bytes == 1) { /* AVX-512 */
         f->woven = true;
+        f->unweave = trni_guest_unweave_avx512;
         f->lines = trni_guest_lines_bytes_avx512;
         f->stream = trni_guest_stream_bytes_avx512;
         f->pairs = trni_guest_stream_pairs_avx512;

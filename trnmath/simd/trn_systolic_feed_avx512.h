@@ -87,6 +87,18 @@ TRNI_FEED512 void trni_woven_512(const trni_magnitudes512 *t, __m512i codes, __m
     v[3] = _mm512_castsi512_ps(_mm512_and_si512(odd, upper));
 }
 
+/* 64 scales as factors, woven. (0 belongs to blocks of zeros here: any finite factor does.) */
+TRNI_FEED512 void trni_factors_512(__m512i scale, __m512 v[4])
+{
+    const __m512i top = _mm512_set1_epi32(0x7f800000);
+    const __m512i place[4] = { _mm512_slli_epi32(scale, 23), _mm512_slli_epi32(scale, 15), _mm512_slli_epi32(scale, 7), _mm512_srli_epi32(scale, 1) };
+    TRNI_FEED512_UNROLL for (int i = 0; i < 4; i++)
+    {
+        const __m512i power = _mm512_and_si512(place[i], top);
+        v[i] = _mm512_castsi512_ps(_mm512_mask_mov_epi32(power, _mm512_cmpeq_epi32_mask(power, top), _mm512_set1_epi32(TRNI_F32_NAN)));
+    }
+}
+
 /* sum[j] += the group's sum of x[g] * line g [j], times a scale, for `rows` rows in order; a group of one is fused. Sums
  * and scales are woven, and hold whole blocks of 64. */
 TRNI_FEED512 void trni_stream_codes_512(const int group, const bool scaled, TRNI_GROUPS_PARAMS)
@@ -95,8 +107,8 @@ TRNI_FEED512 void trni_stream_codes_512(const int group, const bool scaled, TRNI
     for (size_t i = 0; i < n; i += TRNI_WEAVE) {
         const __mmask64 there = n - i < TRNI_WEAVE ? ((__mmask64)1 << (n - i)) - 1 : ~(__mmask64)0;
         __m512 s[4], c[4];
+        if (scaled) trni_factors_512(_mm512_maskz_loadu_epi8(there, scale + i), c);
         TRNI_FEED512_EACH s[v] = _mm512_loadu_ps(sum + i + 16 * v);
-        if (scaled) TRNI_FEED512_EACH c[v] = _mm512_loadu_ps(scale + i + 16 * v);
         for (int r = 0; r < rows; r++) {
             __m512 q[4], b[4];
             TRNI_FEED512_UNROLL for (int g = 0; g < group; g++) {
@@ -127,6 +139,23 @@ TRNI_KERNEL TRNI_TARGET_AVX512 static void trni_guest_stream_pairs_avx512(TRNI_G
 TRNI_KERNEL TRNI_TARGET_AVX512 static void trni_guest_stream_quads_avx512(TRNI_GROUPS_PARAMS)
 {
     trni_stream_codes_512(4, true, feed, sum, x, src, row_step, slot_step, rows, scale, ahead, n);
+}
+
+/* Pairs of v[0], v[1] and of v[2], v[3], then pairs of pairs. */
+TRNI_KERNEL TRNI_TARGET_AVX512 static void trni_guest_unweave_avx512(float *dst, const float *src, size_t n)
+{
+    const __m512i low = _mm512_setr_epi32(0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23);
+    const __m512i high = _mm512_setr_epi32(8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31);
+    const __m512i low2 = _mm512_setr_epi64(0, 8, 1, 9, 2, 10, 3, 11), high2 = _mm512_setr_epi64(4, 12, 5, 13, 6, 14, 7, 15);
+    for (size_t j = 0; j < n; j += TRNI_WEAVE, src += TRNI_WEAVE, dst += TRNI_WEAVE) {
+        const __m512 v0 = _mm512_loadu_ps(src), v1 = _mm512_loadu_ps(src + 16), v2 = _mm512_loadu_ps(src + 32), v3 = _mm512_loadu_ps(src + 48);
+        const __m512d a = _mm512_castps_pd(_mm512_permutex2var_ps(v0, low, v1)), b = _mm512_castps_pd(_mm512_permutex2var_ps(v2, low, v3));
+        const __m512d c = _mm512_castps_pd(_mm512_permutex2var_ps(v0, high, v1)), d = _mm512_castps_pd(_mm512_permutex2var_ps(v2, high, v3));
+        _mm512_storeu_ps(dst, _mm512_castpd_ps(_mm512_permutex2var_pd(a, low2, b)));
+        _mm512_storeu_ps(dst + 16, _mm512_castpd_ps(_mm512_permutex2var_pd(a, high2, b)));
+        _mm512_storeu_ps(dst + 32, _mm512_castpd_ps(_mm512_permutex2var_pd(c, low2, d)));
+        _mm512_storeu_ps(dst + 48, _mm512_castpd_ps(_mm512_permutex2var_pd(c, high2, d)));
+    }
 }
 #undef TRNI_FEED512
 #undef TRNI_FEED512_EACH
