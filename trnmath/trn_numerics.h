@@ -192,7 +192,8 @@ TRNI_FN const trni_field *trni_numerics_fields(int *count)
                    "output cast explains as well"),
         TRNI_FIELD(group, group, 0, 0, 0, "assumed: only 'two (four) products and their sum per cycle' is public"),
         TRNI_FIELD(accumulator, accumulator, 0, 0, 0,
-                   "assumed: truncating adders are contradicted by the published figures (24 units against 4), one exact sum too (2)"),
+                   "assumed: truncating adders are contradicted by the published figures (24 units against 4), one exact sum too (2); "
+                   "aligned sums and pairwise ones are other makers'"),
         TRNI_FIELD(accumulator_bits, NULL, 24, 53, 24, "assumed: FP32 is documented; a 26-bit single chain fits some published figures"),
         TRNI_FIELD(aligned_bytes, bytes, 0, 0, 16,
                    "measured: 8 bytes on V100, 16 on A100, Ada and MI300, 32 on H100 and B200 (Khattak and Mikaitis 2025, MMA-Sim 2025)"),
