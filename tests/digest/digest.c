@@ -7,6 +7,7 @@
  * Inputs are integers turned into codes: this file does no floating-point arithmetic of its own, so that contraction
  * and the like can only show through the library. It is C11 and C++17. matrix.sh builds and runs it in every way.
  */
+#include <tests/digest/modes.h>
 #include <tests/digest/numbers.h>
 #include <tests/digest/products.h>
 
@@ -28,6 +29,12 @@ static const section sections[] = {
     { "random-words", random_words },
     { "block-scaling", block_scaling },
     { "stochastic-xorwow", stochastic_xorwow },
+    { "f8-pairs", f8_pairs },
+    { "double-rows", double_rows },
+    { "block-scaled-products", block_scaled_products },
+    { "bf16-psum", bf16_psum },
+    { "int8-products", int8_products },
+    { "transposes", transposes },
 };
 enum { SECTIONS = sizeof sections / sizeof sections[0] };
 
