@@ -39,6 +39,12 @@ void tb_fill_random(float *x, int64_t n, uint64_t seed, uint64_t stream)
     }
 }
 
+void tb_fill_wide(float *x, int64_t n, uint64_t seed, uint64_t stream)
+{
+    tb_fill_random(x, n, seed, stream);
+    for (int64_t i = 0; i < n; i++) x[i] = ldexpf(x[i], (int)(((uint64_t)i * 0x9e3779b97f4a7c15u >> 32) % 12) - 8);
+}
+
 static void *room_for(int64_t rows, int64_t columns, size_t bytes)
 {
     const size_t size = (size_t)rows * (size_t)columns * bytes;

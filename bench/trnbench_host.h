@@ -94,6 +94,9 @@ double tb_host_pilot(const tb_format *format, const tb_host_options *options);
 
 /* Uniform numbers in [-1, 1), a function of seed, stream and index alone. */
 void tb_fill_random(float *x, int64_t n, uint64_t seed, uint64_t stream);
+/* The same, each times a power of two from 2^-8 to 2^3: for formats so narrow that sums of the others would be exact,
+ * and would not show their order. */
+void tb_fill_wide(float *x, int64_t n, uint64_t seed, uint64_t stream);
 
 /* Of n numbers each, n <= 1000: the median of over[i] / under[i], and the largest. */
 double tb_median_ratio(const double *over, const double *under, int n);

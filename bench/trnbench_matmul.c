@@ -365,15 +365,15 @@ typedef struct operands {
     float *drawn_a, *drawn_b;
 } operands;
 
-static bool draw(float **x, trn_tensor *t, int64_t rows, int64_t columns, uint64_t seed, uint64_t stream)
+static bool draw(float **x, trn_tensor *t, int64_t rows, int64_t columns, bool wide, uint64_t seed, uint64_t stream)
 {
     *x = malloc(sizeof **x * (size_t)rows * (size_t)columns);
-    if (*x) tb_fill_random(*x, rows * columns, seed, stream);
+    if (*x) (wide ? tb_fill_wide : tb_fill_random)(*x, rows * columns, seed, stream);
     *t = trn_tensor_2d(TRN_F32, *x, rows, columns);
     return *x != NULL;
 }
 
-static bool find_operands(const tb_job *job, const tb_work *w, tb_slice s, operands *x)
+static bool find_operands(const tb_job *job, const tb_work *w, const tb_format *format, tb_slice s, operands *x)
 {
     memset(x, 0, sizeof *x);
     if (w->a.data) {
@@ -381,8 +381,9 @@ static bool find_operands(const tb_job *job, const tb_work *w, tb_slice s, opera
         x->b = corner(file_view(&w->b), s.k, s.n);
         return true;
     }
-    return draw(&x->drawn_a, &x->a, s.m, s.k, job->host.seed, 1) &&
-           draw(&x->drawn_b, &x->b, s.k, s.n, job->host.seed, 2);
+    const bool wide = trn_format_bits(format->b) <= 8 && format->mode != TRN_MODE_INT8;
+    return draw(&x->drawn_a, &x->a, s.m, s.k, wide, job->host.seed, 1) &&
+           draw(&x->drawn_b, &x->b, s.k, s.n, wide, job->host.seed, 2);
 }
 
 static void release_operands(operands *x)
@@ -476,7 +477,7 @@ static void measure_item(const options *o, tb_item *item)
     host.label = label;
     host.beside_bf16 = bf16_is_asked_too(job, item->format);
     tb_progress("%s", label);
-    tb_host *h = find_operands(job, w, s, &x) ? measure(&x, item->format, &host) : NULL;
+    tb_host *h = find_operands(job, w, item->format, s, &x) ? measure(&x, item->format, &host) : NULL;
     if (h && h->ran && w->a.data && (part || o->out)) whole_product(job, w, item->format, o->out, h);
     release_operands(&x);
     item->host = h;

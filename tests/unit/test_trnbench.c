@@ -241,8 +241,8 @@ static tb_check run_and_check(const char *format, const char *numerics, bool spo
     trn_numerics user, n;
     trn_error error;
     tb_operands made;
-    tb_fill_random(x, M * k, 5, 1);
-    tb_fill_random(y, k * N, 5, 2);
+    tb_fill_wide(x, M * k, 5, 1);
+    tb_fill_wide(y, k * N, 5, 2);
     const trn_tensor a = trn_tensor_2d(TRN_F32, x, M, k), b = trn_tensor_transposed(trn_tensor_2d(TRN_F32, y, N, k));
     assert_int_equal(trn_numerics_parse(&user, numerics), TRN_OK);
     assert_int_equal(tb_format_numerics(format_named(format), &user, &n), TRN_OK);
