@@ -16,6 +16,8 @@ static const struct {
       tb_main_matmul },
     { "convert", "number formats into each other: speed beside memory and peers, and everybody's wrong answers",
       tb_main_convert },
+    { "sparse", "structured sparsity: checked bit for bit, timed beside the dense product, and on the chips",
+      tb_main_sparse },
     { "spec", "the ten machines, every number with its source", tb_main_spec },
 };
 enum { COMMANDS = sizeof commands / sizeof commands[0] };

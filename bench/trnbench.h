@@ -6,6 +6,7 @@
  *     trnbench.c            main: finds the subcommand
  *     trnbench_matmul.c     subcommand matmul: options, jobs, one row per product x system x format
  *     trnbench_spec.c       subcommand spec: the machines
+ *     trnbench_sparse.c     subcommand sparse: structured sparsity beside the dense product
  *     trnbench_modes.c      what each mode of their tensor engines costs
  *     trnbench_formats.c    what --format names, and matrices in each of them
  *     trnbench_models.c     the linear layers of six language models
@@ -131,6 +132,7 @@ int tb_write_file(const char *flag, const char *path, void (*write)(FILE *out, c
 int tb_main_matmul(int argc, char **argv);
 int tb_main_convert(int argc, char **argv);
 int tb_main_spec(int argc, char **argv);
+int tb_main_sparse(int argc, char **argv);
 
 void tb_mode_rows(tb_table *table); /* starts it, too */
 const char *tb_isa_used(trn_isa isa); /* the name of what kernels run when asked for this one */

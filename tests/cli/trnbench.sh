@@ -169,6 +169,30 @@ else
     echo "skipped: parsing one.json with python3, which is not installed (test_trnbench parses with cJSON)"
 fi
 
+# ---- sparse ----
+
+refuses "--pattern 3:4: no such pattern; there are 4:16, 4:12, 4:8, 2:8, 2:4, 1:4 and 1:2" sparse --pattern 3:4
+refuses "--shape 10x20: expected MxNxK, three whole numbers from 1 to 65536, such as 512x512x4096" sparse --shape 10x20
+refuses "--format e8m0: expected bf16, f16, tf32, f32, e4m3 or e5m2, at most eight times" sparse --format e8m0
+refuses "--rounds 0: expected a whole number from 1 to 1000" sparse --rounds 0
+refuses "--frob is not an option of trnbench sparse; trnbench sparse --help lists them" sparse --frob
+for words in "sparse --help" "sparse --version" "sparse --schema"; do
+    # shellcheck disable=SC2086
+    works $words
+    [ -s out ] || fail "trnbench $words prints nothing"
+done
+for isa in auto portable; do
+    works sparse --check --isa $isa --shape 20x40x300 --format bf16 --format f16 --format e4m3 --csv sparse.csv --json sparse.json
+    # 7 patterns x 3 formats
+    awk -F, 'NR == 1 { for (i = 1; i <= NF; i++) c[$i] = i; next }
+        $c["checked"] < 200 || $c["wrong"] != 0 || $c["k"] % 48 || $c["speed_up"] != "" { exit 1 } { n++ } END { exit n != 21 }' sparse.csv ||
+        fail "sparse --check --isa $isa: $(cat sparse.csv)"
+done
+works sparse --pattern 4:16 --shape 16x32x480 --rounds 3 --csv -
+awk -F, 'NR == 1 { for (i = 1; i <= NF; i++) c[$i] = i; next }
+    { d = $c["equivalent"] / $c["stored"]; if (d < 3.9 || d > 4.1 || $c["speed_up"] <= 0 || $c["trn2_us"] <= 0) exit 1 } END { exit NR != 2 }' out ||
+    fail "sparse: $(cat out)"
+
 # ---- convert ----
 
 refuses "--from fp12: no such format; there are f32, tf32, bf16, f16, e4m3, e4m3fn, e5m2, e3m4, e8m0, e2m3, e3m2, e2m1, cfp8, i8, u8, i16, u16, i32, u32, mxfp8_e4m3fn, mxfp8_e5m2, mxfp6_e2m3, mxfp6_e3m2, mxfp4, mxint8" convert --from fp12
