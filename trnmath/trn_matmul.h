@@ -67,6 +67,7 @@ enum {
     TRNI_SLAB_COLUMNS = 1024,
     TRNI_SLAB_DEPTH = 1024,
     TRNI_SLAB_ROWS = 96,
+    TRNI_ROW_COLUMNS = 4096, /* of a single row: a page of memory and more from each line of b */
     TRNI_FEW_ROWS = 192,
     TRNI_PSUM_ROWS = 384, /* rows of dst whose PSUM is kept in scratch when dst itself cannot hold it */
     TRNI_SCRATCH_ALIGN = 64
@@ -77,6 +78,8 @@ typedef struct trni_cut {
     int64_t rows, columns; /* of one thread's block, at most */
     bool direct;           /* dst is F32, aligned, with unit column stride: PSUM lives in it */
     bool few, thin;
+    bool single;           /* one row of a, and rows of b in memory order: b is not packed */
+    int64_t slab_columns;
     size_t a_floats, b_floats, local_floats, psum_floats, thread_bytes;
 } trni_cut;
 
@@ -117,7 +120,9 @@ TRNI_FN trni_cut trni_cut_of(const trni_product *p, const trni_array *array)
 {
     trni_cut cut;
     trni_cut_threads(&cut, p->a.lanes, p->b.lanes, p->a.depth, array);
-    const size_t columns = (size_t)trni_round_up(trni_min64(cut.columns, TRNI_SLAB_COLUMNS), TRNI_WEAVE);
+    cut.single = p->a.lanes == 1 && p->b.lane_stride == 1;
+    cut.slab_columns = cut.single ? TRNI_ROW_COLUMNS : TRNI_SLAB_COLUMNS;
+    const size_t columns = (size_t)trni_round_up(trni_min64(cut.columns, cut.slab_columns), TRNI_WEAVE);
     cut.few = cut.rows <= TRNI_FEW_ROWS;
     cut.thin = cut.few && p->b.bytes <= 2;
     const int64_t lines = trni_round_up(p->a.depth, trni_spread_group(p->spread)); /* a last, odd pair has two */
@@ -125,7 +130,7 @@ TRNI_FN trni_cut trni_cut_of(const trni_product *p, const trni_array *array)
     const size_t align = TRNI_SCRATCH_ALIGN / sizeof(float);
     cut.direct = p->dst.format == TRN_F32 && p->dst.stride[1] == 1 && (uintptr_t)p->dst.data % sizeof(float) == 0;
     cut.a_floats = (size_t)trni_round_up((int64_t)(depth * rows), (int64_t)align);
-    cut.b_floats = (depth > (size_t)TRNI_MAX_CHAINS ? depth : (size_t)TRNI_MAX_CHAINS) * columns;
+    cut.b_floats = (cut.single ? (size_t)p->numerics.chains : depth) * columns;
     cut.local_floats = rows * (size_t)array->width;
     cut.psum_floats = cut.direct ? 0 : columns * (size_t)trni_min64(cut.rows, TRNI_PSUM_ROWS);
     cut.thread_bytes = (size_t)trni_round_up((int64_t)((cut.a_floats + cut.b_floats + cut.local_floats + cut.psum_floats) * sizeof(float)),
@@ -192,8 +197,8 @@ TRNI_FN void trni_worker_pack_columns(const trni_worker *w, int64_t n, int64_t c
  * begins in dst. */
 TRNI_FN void trni_worker_round(const trni_worker *w, float *at, int64_t step, int rows, int64_t columns, int64_t m, int64_t n, int64_t k)
 {
-    uint32_t field[TRNI_SLAB_COLUMNS];
-    uint16_t code[TRNI_SLAB_COLUMNS];
+    uint32_t field[TRNI_ROW_COLUMNS];
+    uint16_t code[TRNI_ROW_COLUMNS];
     const trni_product *p = w->p;
     const bool stochastic = p->numerics.psum_rounding == TRN_STOCHASTIC;
     if (p->numerics.psum_format != TRN_BF16) return;
@@ -397,7 +402,7 @@ typedef struct trni_row_tile {
     const trni_map *map;
     const float *x; /* of a, as packed lines, a's scales multiplied in */
     float *sums;    /* [chain][step] */
-    uint8_t (*scale)[TRNI_SLAB_COLUMNS]; /* [block of 32 along K][columns]; MX only */
+    uint8_t (*scale)[TRNI_ROW_COLUMNS]; /* [block of 32 along K][columns]; MX only */
     int64_t k, n, columns;
     int64_t step; /* from one chain's sums to the next's: columns, or whole blocks of woven ones */
 } trni_row_tile;
@@ -490,8 +495,8 @@ TRNI_FN void trni_stream_tile(const trni_worker *w, int64_t k, int depth, int64_
     enum { most_blocks = TRNI_MAX_DEPTH / TRNI_SCALE_BLOCK + 1 };
     const trni_product *p = w->p;
     const trni_map *map = trni_tile_map(w, depth);
-    uint8_t scale[most_blocks][TRNI_SLAB_COLUMNS];
-    float straight[TRNI_SLAB_COLUMNS], *sums = w->b;
+    uint8_t scale[most_blocks][TRNI_ROW_COLUMNS];
+    float straight[TRNI_ROW_COLUMNS], *sums = w->b;
     const int64_t step = w->feed_b.woven ? trni_round_up(columns, TRNI_WEAVE) : columns;
     const trni_row_tile t = { map, w->a, sums, scale, k, n, columns, step };
     const bool odd = map->group == 2 && depth % 2;
@@ -537,9 +542,9 @@ TRNI_FN void trni_block_multiply(const trni_product *p, const trni_cut *cut, int
     w.b = w.a + cut->a_floats;
     w.local = w.b + cut->b_floats;
     w.psum = w.local + cut->local_floats;
-    for (int64_t j = 0; j < columns; j += TRNI_SLAB_COLUMNS) {
-        const int64_t count = trni_min64(columns - j, TRNI_SLAB_COLUMNS);
-        if (p->a.lanes == 1 && p->b.lane_stride == 1) trni_region_stream(&w, n + j, count);
+    for (int64_t j = 0; j < columns; j += cut->slab_columns) {
+        const int64_t count = trni_min64(columns - j, cut->slab_columns);
+        if (cut->single) trni_region_stream(&w, n + j, count);
         else if (cut->direct) trni_region_direct(&w, m, rows, n + j, count);
         else trni_region_cast(&w, m, rows, n + j, count);
     }

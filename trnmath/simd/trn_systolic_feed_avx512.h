@@ -114,7 +114,7 @@ TRNI_FEED512 void trni_stream_codes_512(const int group, const bool scaled, TRNI
             TRNI_FEED512_UNROLL for (int g = 0; g < group; g++) {
                 const unsigned char *at = src + r * row_step + g * slot_step + i;
                 const __m512 w = _mm512_set1_ps(x[r * group + g]);
-                _mm_prefetch((const char *)((uintptr_t)at + (uintptr_t)ahead), _MM_HINT_T0);
+                _mm_prefetch((const char *)((uintptr_t)at + (uintptr_t)ahead), _MM_HINT_T1);
                 trni_woven_512(&t, _mm512_maskz_loadu_epi8(there, at), b);
                 TRNI_FEED512_EACH
                     q[v] = group == 1 ? _mm512_fmadd_ps(w, b[v], s[v]) : g == 0 ? _mm512_mul_ps(w, b[v]) : _mm512_fmadd_ps(w, b[v], q[v]);
