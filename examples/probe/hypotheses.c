@@ -6,8 +6,8 @@
 #include <string.h>
 
 /* Of the adders that align a block of products, those of the units that trn_numerics has presets for. nv_ampere stands
- * for nv_ada, too, and for nv_turing, which differs only where all products of a block are below 2^-124; nv_hopper stands
- * for nv_blackwell. */
+ * for nv_ada, too, and for nv_turing, which differs only where all products of a block are below 2^-124; nv_hopper
+ * stands for nv_blackwell. */
 static const char *const accumulator[] = { "nearest_even", "toward_zero", "exact",         "nv_volta",
                                            "nv_ampere",    "nv_ada_fp8",  "nv_hopper",     "nv_hopper_fp8",
                                            "amd_cdna2",    "amd_cdna3",   "amd_cdna3_fp8", NULL };

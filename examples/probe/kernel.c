@@ -3,7 +3,7 @@
  *
  * The kernel's text follows the documented signatures of NKI 0.6 (nki.isa.nc_matmul, nc_matmul_mx, dma_copy,
  * tensor_copy, memset; views of another dtype by NkiTensor.ap; the quadrants of MX scales from the quantize_mx page).
- * Nobody has run it here: lines that call NKI or PyTorch say so.
+ * It has not met hardware, only stand-ins for NKI and PyTorch that add exactly, so lines that call those say so.
  */
 #include "probe.h"
 
@@ -33,9 +33,11 @@ static const char head[] =
     "#\n"
     "# NOT TESTED ON HARDWARE. Written from the documented signatures of NKI; lines marked \"# untested\" call NKI or "
     "PyTorch\n"
-    "# and have never been run. What matters: one instruction per call, nothing between the operands and the engine "
-    "but a\n"
-    "# view of their codes as numbers, and no cast of what PSUM holds but bfloat16 to float32, which is exact.\n"
+    "# and have met stand-ins for them only, which add exactly. What matters: one instruction per call, nothing "
+    "between the\n"
+    "# operands and the engine but a view of their codes as numbers, and no cast of what PSUM holds but bfloat16 to "
+    "float32,\n"
+    "# which is exact.\n"
     "import os\n"
     "import sys\n"
     "\n"
@@ -80,10 +82,12 @@ static const char host[] =
     "    return [words(array, mode) for array in pair]\n"
     "\n"
     "\n"
-    "def make_kernels():\n"
+    "if \"--dry-run\" not in sys.argv[1:]:\n"
     "    import nki  # untested\n"
     "    import nki.isa as nisa  # untested\n"
     "    import nki.language as nl  # untested\n"
+    "    import torch  # untested\n"
+    "    import torch_xla  # untested\n"
     "\n"
     "    def evict(psum, shape, dtype):\n"
     "        copy = nl.ndarray(shape, dtype=dtype, buffer=nl.sbuf)  # untested\n"
@@ -98,7 +102,8 @@ static const char host[] =
 static const char rows_kernel[] =
     "    @nki.jit%s  # untested\n"
     "    def rows(stationary, moving, dtype, psum_dtype, step, repeat):\n"
-    "        (k, m), n = stationary.shape, moving.shape[1]\n"
+    "        k, m = stationary.shape\n"
+    "        n = moving.shape[1]\n"
     "        psum = nl.ndarray((m, n), dtype=psum_dtype, buffer=nl.psum)  # untested\n"
     "        for i in range(repeat):\n"
     "            for first in range(0, k, step):\n"
@@ -114,7 +119,8 @@ static const char rows_kernel[] =
 
 static const char pairs_kernel[] = "    @nki.jit%s  # untested\n"
                                    "    def pairs(stationary, moving, dtype):\n"
-                                   "        (k, _, m), n = stationary.shape, moving.shape[2]\n"
+                                   "        k, _, m = stationary.shape\n"
+                                   "        n = moving.shape[2]\n"
                                    "        psum = nl.ndarray((m, n), dtype=nl.float32, buffer=nl.psum)  # untested\n"
                                    "        s = nl.ndarray((k, 2, m), dtype=dtype, buffer=nl.sbuf)  # untested\n"
                                    "        x = nl.ndarray((k, 2, n), dtype=dtype, buffer=nl.sbuf)  # untested\n"
@@ -139,7 +145,8 @@ static const char mx_kernel[] =
     "\n"
     "    @nki.jit%s  # untested\n"
     "    def quads(stationary, moving, stationary_scale, moving_scale, dtype):\n"
-    "        (k, m), n = stationary.shape, moving.shape[1]\n"
+    "        k, m = stationary.shape\n"
+    "        n = moving.shape[1]\n"
     "        psum = nl.ndarray((m, n), dtype=nl.float32, buffer=nl.psum)  # untested\n"
     "        s = nl.ndarray((k, m), dtype=dtype, buffer=nl.sbuf)  # untested\n"
     "        x = nl.ndarray((k, n), dtype=dtype, buffer=nl.sbuf)  # untested\n"
@@ -151,17 +158,19 @@ static const char mx_kernel[] =
     "        return evict(psum, (m, n), nl.float32)  # untested\n"
     "\n";
 
+/* %s: the calls that only some generations have */
 static const char dispatch[] =
-    "    def run(tile, send):\n"
-    "        name, mode, dtype, k, m, n, step, repeat = tile\n"
-    "        stationary, moving = (send(array) for array in operands(tile))\n"
-    "        dtype = getattr(nl, dtype)  # untested\n"
-    "%s"
-    "        psum_dtype = nl.bfloat16 if mode == \"psum_bf16\" else nl.int32 if name == \"int32_overflow\" else "
-    "nl.float32  # untested\n"
-    "        return rows(stationary, moving, dtype, psum_dtype, step, repeat)\n"
     "\n"
-    "    return run\n"
+    "def run(tile, device):\n"
+    "    name, mode, dtype, k, m, n, step, repeat = tile\n"
+    "    send = lambda array: torch.from_numpy(np.ascontiguousarray(array)).to(device)  # untested\n"
+    "    stationary, moving = (send(array) for array in operands(tile))\n"
+    "    dtype = getattr(nl, dtype)  # untested\n"
+    "%s"
+    "    if mode == \"psum_bf16\":\n"
+    "        return rows(stationary, moving, dtype, nl.bfloat16, step, repeat)  # untested\n"
+    "    return rows(stationary, moving, dtype, nl.int32 if name == \"int32_overflow\" else nl.float32, step, repeat)  "
+    "# untested\n"
     "\n"
     "\n"
     "def main():\n"
@@ -172,15 +181,10 @@ static const char dispatch[] =
     "    if \"--dry-run\" in sys.argv[1:]:\n"
     "        print(f\"{len(tiles)} tiles are complete\")\n"
     "        return\n"
-    "    import torch  # untested\n"
-    "    import torch_xla  # untested\n"
-    "\n"
     "    device = torch_xla.device()  # untested\n"
-    "    run = make_kernels()\n"
     "    for tile in tiles:\n"
     "        try:\n"
-    "            result = run(tile, lambda array: torch.from_numpy(np.ascontiguousarray(array)).to(device)).cpu()  # "
-    "untested\n"
+    "            result = run(tile, device).cpu()  # untested\n"
     "        except Exception as trouble:  # a tile that this chip or SDK refuses leaves its question open\n"
     "            print(f\"{tile[0]}: {trouble}\", file=sys.stderr)\n"
     "            continue\n"
@@ -205,10 +209,11 @@ void probe_kernel_text(FILE *out, trn_generation generation)
     if (!trn1) fprintf(out, pairs_kernel, target);
     if (trn3) fprintf(out, mx_kernel, target);
     snprintf(modes, sizeof modes, "%s%s",
-             trn1 ? "" : "        if mode == \"double_row\":\n            return pairs(stationary, moving, dtype)\n",
-             trn3 ? "        if mode == \"mx\":\n"
-                    "            both = send(load(name, \"stationary_scale\")), send(load(name, \"moving_scale\"))\n"
-                    "            return quads(stationary, moving, *both, dtype)\n"
+             trn1 ? ""
+                  : "    if mode == \"double_row\":\n        return pairs(stationary, moving, dtype)  # untested\n",
+             trn3 ? "    if mode == \"mx\":\n"
+                    "        both = send(load(name, \"stationary_scale\")), send(load(name, \"moving_scale\"))\n"
+                    "        return quads(stationary, moving, both[0], both[1], dtype)  # untested\n"
                   : "");
     fprintf(out, dispatch, modes);
 }
@@ -250,8 +255,10 @@ static const char readme_bf16[] = "\n`psum_bf16` is one tile for two ways of rou
                                   "when the runtime says so (`NEURON_RT_STOCHASTIC_ROUNDING_EN=1`). Run it both ways, "
                                   "in two copies of this directory.\n";
 
-static const char readme_int8[] = "\n`int32_overflow`: AWS lists INT8 for Trainium1, but NKI's nc_matmul does not take "
-                                  "it. The tile is here for whoever finds a way.\n";
+static const char readme_int8[] =
+    "\nThe newest pages of NKI name Trn2 and Trn3 only: an older release may spell `accumulate` in its own way.\n"
+    "`int32_overflow`: AWS lists INT8 for Trainium1, but NKI's nc_matmul does not take it. The tile is here for whoever finds "
+    "a way.\n";
 
 void probe_readme_text(FILE *out, trn_generation generation)
 {
