@@ -257,8 +257,8 @@ static const char readme_bf16[] = "\n`psum_bf16` is one tile for two ways of rou
 
 static const char readme_int8[] =
     "\nThe newest pages of NKI name Trn2 and Trn3 only: an older release may spell `accumulate` in its own way.\n"
-    "`int32_overflow`: AWS lists INT8 for Trainium1, but NKI's nc_matmul does not take it. The tile is here for whoever "
-    "finds a way.\n";
+    "`int32_overflow`: AWS lists INT8 for Trainium1, but NKI's nc_matmul does not take it. The tile is here for "
+    "whoever finds a way.\n";
 
 void probe_readme_text(FILE *out, trn_generation generation)
 {
