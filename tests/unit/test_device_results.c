@@ -184,7 +184,7 @@ static void bf16_operands(void **state)
  *
  * A third party's measurement on Trn1: operands torch.randn after torch.manual_seed(0), one tile, the largest error over
  * the largest result: 1.6e-7. That shows that all 24 bits of both operands take part, and that partial sums are spread
- * over several chains: one chain makes 4.0e-7. */
+ * over several chains: one chain makes 4.0e-7, two 2.4e-7. */
 
 enum { TWISTER = 624, SIDE = 128 };
 
@@ -238,14 +238,14 @@ static double error_of(const float *a, const float *b, const char *rules)
     assert_int_equal(TRN_OK, trn_numerics_parse(&n, rules));
     args.generation = TRN_TRAINIUM1;
     args.dst = trn_tensor_2d(TRN_F32, out, SIDE, SIDE);
-    args.stationary = trn_tensor_transposed(trn_tensor_2d(TRN_F32, (void *)(uintptr_t)a, SIDE, SIDE));
+    args.stationary = trn_tensor_2d(TRN_F32, (void *)(uintptr_t)a, SIDE, SIDE); /* [K, M] */
     args.moving = trn_tensor_2d(TRN_F32, (void *)(uintptr_t)b, SIDE, SIDE);
     args.numerics = &n;
     assert_int_equal(TRN_OK, trn_nc_matmul(&args));
     for (int i = 0; i < SIDE; i++)
         for (int j = 0; j < SIDE; j++) {
             double sum = 0;
-            for (int k = 0; k < SIDE; k++) sum += (double)a[i * SIDE + k] * (double)b[k * SIDE + j];
+            for (int k = 0; k < SIDE; k++) sum += (double)a[k * SIDE + i] * (double)b[k * SIDE + j];
             worst = fmax(worst, fabs(sum - (double)out[i * SIDE + j]));
             largest = fmax(largest, fabs(sum));
         }
@@ -270,8 +270,8 @@ static void the_error_of_128_cubed(void **state)
     for (int i = 0; i < 8; i++) assert_true(fabsf(a[i] - first[i]) < 1e-4f); /* as PyTorch prints them */
     expect_error(a, b, "", 1.4e-7, 1.8e-7);
     expect_error(a, b, "fp32_mode=split", 1.4e-7, 1.8e-7);
-    expect_error(a, b, "single_chain", 3.0e-7, 5.0e-7);
-    expect_error(a, b, "chains=2", 1.9e-7, 3.0e-7);
+    expect_error(a, b, "single_chain", 3.8e-7, 4.2e-7);
+    expect_error(a, b, "chains=2", 2.2e-7, 2.6e-7);
     expect_error(a, b, "fp32_mode=fp32r", 5e-5, 1e-3); /* eleven bits of 24 */
 }
 
