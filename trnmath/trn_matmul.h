@@ -200,12 +200,16 @@ TRNI_FN void trni_worker_round(const trni_worker *w, float *at, int64_t step, in
     uint32_t field[TRNI_ROW_COLUMNS];
     uint16_t code[TRNI_ROW_COLUMNS];
     const trni_product *p = w->p;
-    const bool stochastic = p->numerics.psum_rounding == TRN_STOCHASTIC;
+    const uint64_t tile = (uint64_t)(k / trni_tile_depth(p));
     if (p->numerics.psum_format != TRN_BF16) return;
+    if (p->numerics.psum_rounding == TRN_NEAREST_EVEN) {
+        trni_round_bf16_for(p->isa)(at, step, rows, (size_t)columns);
+        return;
+    }
     for (int i = 0; i < rows; i++, at += step) {
-        const uint64_t index = (uint64_t)(m + i) * (uint64_t)p->b.lanes + (uint64_t)n, tile = (uint64_t)(k / trni_tile_depth(p));
-        if (stochastic) trn_random_fields(field, (size_t)columns, p->numerics.sr_bits, p->seed, p->stream + tile, index, p->isa);
-        trni_encoder_run(&w->psum_encoder, code, at, stochastic ? field : NULL, (size_t)columns);
+        const uint64_t index = (uint64_t)(m + i) * (uint64_t)p->b.lanes + (uint64_t)n;
+        trn_random_fields(field, (size_t)columns, p->numerics.sr_bits, p->seed, p->stream + tile, index, p->isa);
+        trni_encoder_run(&w->psum_encoder, code, at, field, (size_t)columns);
         for (int64_t j = 0; j < columns; j++) at[j] = trn_bf16_to_f32(code[j]);
     }
 }

@@ -162,6 +162,13 @@ TRNI_MICROS(4)
 #include "simd/trn_systolic_panels_avx512.h"
 #endif
 
+/* x[i] = x[i] + y[i]: merging chains, adding to PSUM. */
+TRNI_INLINE void trni_add_line_body(float *__restrict x, const float *__restrict y, size_t n)
+{
+    for (size_t i = 0; i < n; i++) x[i] = x[i] + y[i];
+}
+TRNI_STAMP(trni_add_line, (float *x, const float *y, size_t n), (x, y, n))
+
 /* The shape of the work on one instruction set: strips of the listed row counts (falling; the last is 1) and the
  * kernel for each, panels of `width` columns. */
 enum { TRNI_KERNELS = 5 };
@@ -171,6 +178,7 @@ typedef struct trni_array {
     int rows[TRNI_KERNELS];
     trni_micro_fn *micro[TRNI_KERNELS];
     trni_transpose_fn *transpose;
+    trni_add_line_fn *add;
 } trni_array;
 
 /* Registers are wide enough for eight rows of 32 sums, or for two. */
@@ -187,8 +195,9 @@ TRNI_FN trni_array trni_plain_array(int group, trn_isa isa)
 {
     const int width = trni_panel_width(isa), which = group / 2; /* 1, 2, 4 */
     trni_transpose_fn *const turn = trni_transpose_for(isa);
-    const trni_array tall[3] = { { width, TRNI_PLAIN_TALL(1), turn }, { width, TRNI_PLAIN_TALL(2), turn }, { width, TRNI_PLAIN_TALL(4), turn } };
-    const trni_array low[3] = { { width, TRNI_PLAIN_LOW(1), turn }, { width, TRNI_PLAIN_LOW(2), turn }, { width, TRNI_PLAIN_LOW(4), turn } };
+    trni_add_line_fn *const add = trni_add_line_for(isa);
+    const trni_array tall[3] = { { width, TRNI_PLAIN_TALL(1), turn, add }, { width, TRNI_PLAIN_TALL(2), turn, add }, { width, TRNI_PLAIN_TALL(4), turn, add } };
+    const trni_array low[3] = { { width, TRNI_PLAIN_LOW(1), turn, add }, { width, TRNI_PLAIN_LOW(2), turn, add }, { width, TRNI_PLAIN_LOW(4), turn, add } };
     return isa == TRN_ISA_AVX512 ? tall[which] : low[which];
 }
 #undef TRNI_PLAIN_TALL
@@ -200,14 +209,17 @@ TRNI_FN trni_array trni_array_of(int group, trn_isa isa)
 #define TRNI_GUEST(rows, group, isa) trni_guest_micro_##rows##x##group##_##isa
 #define TRNI_SMALL(group, isa) TRNI_GUEST(4, group, isa), TRNI_GUEST(2, group, isa), TRNI_GUEST(1, group, isa)
     static const trni_array avx512[3] = {
-        { 32, { 12, 8, 4, 2, 1 }, { TRNI_GUEST(12, 1, avx512), TRNI_GUEST(8, 1, avx512), TRNI_SMALL(1, avx512) }, trni_guest_transpose_avx512 },
-        { 32, { 12, 8, 4, 2, 1 }, { TRNI_GUEST(12, 2, avx512), TRNI_GUEST(8, 2, avx512), TRNI_SMALL(2, avx512) }, trni_guest_transpose_avx512 },
-        { 32, { 8, 4, 2, 1, 1 }, { TRNI_GUEST(8, 4, avx512), TRNI_SMALL(4, avx512), NULL }, trni_guest_transpose_avx512 },
+        { 32, { 12, 8, 4, 2, 1 }, { TRNI_GUEST(12, 1, avx512), TRNI_GUEST(8, 1, avx512), TRNI_SMALL(1, avx512) }, trni_guest_transpose_avx512,
+          trni_add_line_avx512 },
+        { 32, { 12, 8, 4, 2, 1 }, { TRNI_GUEST(12, 2, avx512), TRNI_GUEST(8, 2, avx512), TRNI_SMALL(2, avx512) }, trni_guest_transpose_avx512,
+          trni_add_line_avx512 },
+        { 32, { 8, 4, 2, 1, 1 }, { TRNI_GUEST(8, 4, avx512), TRNI_SMALL(4, avx512), NULL }, trni_guest_transpose_avx512,
+          trni_add_line_avx512 },
     };
     static const trni_array avx2[3] = {
-        { 16, { 6, 4, 2, 1, 1 }, { TRNI_GUEST(6, 1, avx2), TRNI_SMALL(1, avx2), NULL }, trni_transpose_avx2 },
-        { 16, { 4, 2, 1, 1, 1 }, { TRNI_SMALL(2, avx2), NULL, NULL }, trni_transpose_avx2 },
-        { 16, { 4, 2, 1, 1, 1 }, { TRNI_SMALL(4, avx2), NULL, NULL }, trni_transpose_avx2 },
+        { 16, { 6, 4, 2, 1, 1 }, { TRNI_GUEST(6, 1, avx2), TRNI_SMALL(1, avx2), NULL }, trni_transpose_avx2, trni_add_line_avx2 },
+        { 16, { 4, 2, 1, 1, 1 }, { TRNI_SMALL(2, avx2), NULL, NULL }, trni_transpose_avx2, trni_add_line_avx2 },
+        { 16, { 4, 2, 1, 1, 1 }, { TRNI_SMALL(4, avx2), NULL, NULL }, trni_transpose_avx2, trni_add_line_avx2 },
     };
 #undef TRNI_SMALL
 #undef TRNI_GUEST
@@ -310,22 +322,27 @@ TRNI_FN void trni_strip_times_panel(const trni_array *array, int kernel, const f
         a += lines * strip;
         b += lines * width;
     }
-    for (int half = c->count / 2; half >= 1; half /= 2)
-        for (int i = 0; i < half; i++)
-            for (int j = 0; j < size; j++) s[i][j] = s[2 * i][j] + s[2 * i + 1][j];
-    for (int i = 0; i < strip; i++)
-        for (int j = 0; j < width; j++)
-            out[i * out_step + j] = in ? in[i * in_step + j] + s[0][i * width + j] : s[0][i * width + j];
+    for (int apart = 1; apart < c->count; apart *= 2)
+        for (int i = 0; i < c->count; i += 2 * apart) array->add(s[i], s[i + apart], (size_t)size);
+    for (int i = 0; i < strip; i++, in += in ? in_step : 0) {
+        float *line = s[0] + i * width;
+        if (in) array->add(line, in, (size_t)width); /* addition does not mind the order of two */
+        memcpy(out + i * out_step, line, sizeof(float) * (size_t)width);
+    }
 }
 
 /* ---- the way out ---- */
 
-/* x[i] = x[i] + y[i]: merging chains, adding to PSUM. */
-TRNI_INLINE void trni_add_line_body(float *__restrict x, const float *__restrict y, size_t n)
+/* BF16 PSUM, nearest even: rows of sums, `step` floats apart, become BF16 numbers. */
+TRNI_INLINE void trni_round_bf16_body(float *at, ptrdiff_t step, int rows, size_t n)
 {
-    for (size_t i = 0; i < n; i++) x[i] = x[i] + y[i];
+    for (int r = 0; r < rows; r++, at += step)
+        for (size_t i = 0; i < n; i++) {
+            const uint32_t u = trni_bits(at[i]), even = u + 0x7fffu + (u >> 16 & 1u);
+            at[i] = trni_float((trni_is_nan_bits(u) ? u | 0x00400000u : even) & 0xffff0000u);
+        }
 }
-TRNI_STAMP(trni_add_line, (float *x, const float *y, size_t n), (x, y, n))
+TRNI_STAMP(trni_round_bf16, (float *at, ptrdiff_t step, int rows, size_t n), (at, step, rows, n))
 
 /* Every NaN that an engine computes is 7fc00000, whatever operand or instruction it came from. NaNs are rare: look
  * first, write only then. */
