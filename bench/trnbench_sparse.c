@@ -1,4 +1,4 @@
-/* trnbench_sparse.c - subcommand sparse: structured sparsity on this host beside its own dense product, and on the chips.
+/* trnbench_sparse.c - subcommand sparse: structured sparsity on this host beside its dense product, and on chips.
  * SPDX-License-Identifier: MIT
  *
  * Each row is one pattern, format and shape. Random matrices are pruned and packed; a sample of the outputs is compared
@@ -231,7 +231,7 @@ static bool prepare(bench *b, trn_format format)
     return trn_sparse_pack(&pack) == TRN_OK && trn_sparse_matmul(&b->sparse) == TRN_OK;
 }
 
-/* Output [i, j] by the definition of the dense product: the stored elements are all of K, and each meets its row of b. */
+/* Output [i, j] by the dense definition: the stored elements are all of K, and each meets its own row of b. */
 static bool define(const bench *b, int64_t i, int64_t j, unsigned char *column, uint32_t *bits)
 {
     const size_t bytes = trn_format_bytes(b->b.format);

@@ -9,10 +9,13 @@
  *         static float c[64 * 256];
  *         const trn_sparse_pattern pattern = { 4, 16 };
  *         trn_error error;
- *         trn_sparse_pack_args pack = { .src = trn_tensor_2d(TRN_BF16, a, 64, 512), .values = trn_tensor_2d(TRN_BF16, values, 64, 128),
- *                                       .tags = trn_tensor_2d(TRN_U8, tags, 64, 128), .pattern = pattern, .prune = true, .error = &error };
- *         trn_sparse_matmul_args args = { .dst = trn_tensor_2d(TRN_F32, c, 64, 256), .values = pack.values, .tags = pack.tags,
- *                                         .pattern = pattern, .b = trn_tensor_2d(TRN_BF16, b, 512, 256), .error = &error };
+ *         trn_sparse_pack_args pack = { .src = trn_tensor_2d(TRN_BF16, a, 64, 512),
+ *                                       .values = trn_tensor_2d(TRN_BF16, values, 64, 128),
+ *                                       .tags = trn_tensor_2d(TRN_U8, tags, 64, 128),
+ *                                       .pattern = pattern, .prune = true, .error = &error };
+ *         trn_sparse_matmul_args args = { .dst = trn_tensor_2d(TRN_F32, c, 64, 256), .values = pack.values,
+ *                                         .tags = pack.tags, .pattern = pattern,
+ *                                         .b = trn_tensor_2d(TRN_BF16, b, 512, 256), .error = &error };
  *         if (trn_sparse_pack(&pack) || trn_sparse_matmul(&args)) return fprintf(stderr, "%s\n", error.text), 1;
  *         return 0;
  *     }
@@ -32,15 +35,16 @@
  *
  *     sums       PSUM takes a sum after 128 stored elements instead of 128 of K, and an element belongs to chain
  *                (stored index mod chains) instead of (k mod chains): the same terms, rounded in another order
- *     0 · inf    what is not stored is not multiplied: an infinity or NaN in b makes the dense sum NaN, but not this one
+ *     0 · inf    what is not stored is not multiplied: an infinity or NaN in b makes the dense sum NaN, not this one
  *     -0         nor does its +0 turn a sum of -0, which only underflow leaves, into +0
  *
  * Exact sums, such as those of small integers, are the same. tests/unit/test_sparse.c shows each of these.
  *
- * KNOWN FROM: ratios and rate (4x BF16 at 4:16): NeuronCore-v3 and -v4 pages (documented for FP8, BF16, F16 and TF32; no
- *     rate is published for F32, which is taken like any other here: assumed). Patents 11803736 and 12130885: a tag makes each
- *     PE choose among several moving busses, so a product is the dense one of the chosen element. That 128 stored
- *     elements are a tile, and the generations' N limits, follow from the unreleased NKI section (assumed).
+ * KNOWN FROM: ratios and rate (4x BF16 at 4:16): NeuronCore-v3 and -v4 pages (documented for FP8, BF16, F16 and TF32;
+ *     no rate is published for F32, which is taken like any other here, assumed, and which trn_cost.h therefore has no
+ *     sparse cost for). Patents 11803736 and 12130885: a tag makes each PE choose among several moving busses, so a
+ *     product is the dense one of the chosen element. That 128 stored elements are a tile follows from an unreleased
+ *     section of the NKI Trainium2 guide (assumed); the limits of N are those of nc_matmul (assumed).
  */
 #ifndef TRN_SPARSE_H
 #define TRN_SPARSE_H
@@ -359,7 +363,7 @@ TRNI_FN trn_status trn_nc_matmul_sparse(const trn_nc_matmul_sparse_args *args)
 
 /* ---- any size: how the work is cut ----
  *
- * Each thread owns a block of dst and runs alone: for each slab of TRNI_SPARSE_COLUMNS columns and each tile, the strips
+ * Each thread owns a block of dst and runs alone: for each slab of TRNI_SPARSE_COLUMNS columns and each tile, strips
  * of b are made once (for the second-level cache); for each TRNI_SPARSE_ROWS rows, the lists of a; then every strip
  * stays in the first-level cache while the lists pass by. The cuts do not touch the order of sums: only tile boundaries
  * do, and they are the definition's. */
@@ -507,7 +511,7 @@ TRNI_FN void trni_sparse_psum_read(const trni_sparse_worker *w, int64_t m, int64
     (void)trn_convert(&args); /* the views have been checked */
 }
 
-/* Casts finished PSUM to dst. Stochastic rounding counts the elements of all of dst, so there each row says where it is. */
+/* Casts finished PSUM to dst. Stochastic rounding counts the elements of all of dst, so rows go one by one. */
 TRNI_FN void trni_sparse_psum_write(const trni_sparse_worker *w, int64_t m, int64_t rows, int64_t n, int64_t columns)
 {
     const trni_product *p = &w->s->of;
@@ -640,11 +644,11 @@ TRNI_FN void trni_sparse_matmul_by_definition(const trni_sparse_product *s)
     for (int64_t m = 0; m < s->of.a.lanes; m++) trni_sparse_define_row(s, m);
 }
 
-/* dst[m, n] = (accumulate ? dst[m, n] + : ) sum over s of values[m, s] * b[k(m, s), n] with k(m, s) = floor(s / pattern.m)
- * * pattern.n + tags[m, s], in tiles of 128 stored elements. TRN_EFORMAT for operands that cannot meet, TRN_ESHAPE for
- * sizes that do not fit (K must be a multiple of pattern.n), TRN_EINVAL for a tag outside its window or not ascending,
- * null data, overlap and illegal values, TRN_ENOSPC when memory or scratch is short, TRN_EUNSUPPORTED for what the
- * generation (Trainium1: all of it) or this host lacks. On failure nothing is written. */
+/* dst[m, n] = (accumulate ? dst[m, n] + : ) sum over s of values[m, s] * b[k(m, s), n], where k(m, s) is
+ * floor(s / pattern.m) * pattern.n + tags[m, s], in tiles of 128 stored elements. TRN_EFORMAT for operands that cannot
+ * meet, TRN_ESHAPE for sizes that do not fit (K must be a multiple of pattern.n), TRN_EINVAL for a tag outside its
+ * window or not ascending, null data, overlap and illegal values, TRN_ENOSPC when memory or scratch is short,
+ * TRN_EUNSUPPORTED for what the generation (Trainium1: all of it) or this host lacks. On failure nothing is written. */
 TRNI_FN trn_status trn_sparse_matmul(const trn_sparse_matmul_args *args)
 {
     trni_sparse_product s;

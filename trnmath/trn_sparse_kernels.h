@@ -4,7 +4,8 @@
  *     #include <trnmath/trn_sparse_kernels.h>
  *     int main(void) {
  *         const trn_numerics n = trn_numerics_default(TRN_TRAINIUM2);
- *         const trni_sparse_tile t = trni_sparse_tile_of(&n, (trn_sparse_pattern){ 4, 16 }, 128, 200);      // the last 72
+ *         const trn_sparse_pattern p = { 4, 16 };
+ *         const trni_sparse_tile t = trni_sparse_tile_of(&n, p, 128, 200);      // the last 72 of 200 stored elements
  *         return t.order.rows == 72 && t.k == 512 && t.depth == 288 ? 0 : 1;
  *     }
  *
@@ -194,7 +195,7 @@ TRNI_FN bool trni_sparse_halves(const trni_operand *b)
 }
 TRNI_FN int64_t trni_sparse_row_bytes(bool halves) { return halves ? TRNI_SPARSE_LINE : 2 * TRNI_SPARSE_LINE; }
 
-/* One row of b, cut into strips `step` bytes apart: from floats to halves, from BF16 to halves, from floats to floats. */
+/* One row of b, cut into strips `step` bytes apart: floats to halves, BF16 to halves, or floats to floats. */
 typedef void trni_sparse_cutter(unsigned char *dst, int64_t step, const void *line, int64_t strips);
 
 TRNI_INLINE void trni_sparse_cut_halves_body(unsigned char *dst, int64_t step, const void *line, int64_t strips)
@@ -275,7 +276,8 @@ TRNI_FN void trni_sparse_strips_along(const trni_sparse_cutting *c, int64_t n, i
     }
 }
 
-/* `lanes` columns of `rows` <= TRNI_ARRAY_ROWS rows of b, whose lines do not run along the columns, as floats [rows][width]. */
+/* `lanes` columns of `rows` <= TRNI_ARRAY_ROWS rows of b, whose lines do not run along the columns, as floats
+ * [rows][width]. */
 TRNI_FN void trni_sparse_turned(const trni_sparse_cutting *c, int64_t n, int lanes, int64_t k, int rows, float *panel)
 {
     enum { group = 16, width = TRNI_SPARSE_WIDTH };

@@ -7,8 +7,10 @@
  *         float a[8] = { 0, 3, 0, -5, 0, 0, 7, 0 }, values[4];              // [1, 8], two of four
  *         uint8_t tags[4];
  *         trn_error error;
- *         trn_sparse_pack_args args = { .src = trn_tensor_2d(TRN_F32, a, 1, 8), .values = trn_tensor_2d(TRN_F32, values, 1, 4),
- *                                       .tags = trn_tensor_2d(TRN_U8, tags, 1, 4), .pattern = { 2, 4 }, .error = &error };
+ *         trn_sparse_pack_args args = { .src = trn_tensor_2d(TRN_F32, a, 1, 8),
+ *                                       .values = trn_tensor_2d(TRN_F32, values, 1, 4),
+ *                                       .tags = trn_tensor_2d(TRN_U8, tags, 1, 4),
+ *                                       .pattern = { 2, 4 }, .error = &error };
  *         if (trn_sparse_pack(&args)) return fprintf(stderr, "%s\n", error.text), 1;
  *         return tags[0] == 1 && tags[1] == 3 && tags[2] == 0 && tags[3] == 2 ? 0 : 1;   // 3 -5 | 0 7
  *     }
@@ -23,7 +25,7 @@
  *     trn_sparse_stored           stored elements of a row of K
  *     trn_sparse_pack_args, trn_sparse_pack       a matrix to values and tags
  *     trn_sparse_unpack_args, trn_sparse_unpack   the inverse; what was not stored is +0
- *     trn_sparse_tags_pack_args, trn_sparse_tags_pack, trn_sparse_tags_unpack   tags of one byte to four in a 16-bit word, and back
+ *     trn_sparse_tags_pack_args, trn_sparse_tags_pack, trn_sparse_tags_unpack   bytes to 16-bit words of four, and back
  *
  * A row is cut into windows of n elements, and m of each are stored, in ascending order of k. A tag is the logical
  * position of a stored element inside its window, 0 … n - 1:
@@ -35,10 +37,10 @@
  * K is a multiple of n: a window that is cut off has no documented form, so it is refused (pad the matrix with zeros).
  * A zero of either sign counts as zero; NaN is a magnitude above infinity. What is dropped loses the sign of its zero.
  *
- * KNOWN FROM: the seven ratios: NeuronCore-v3 and -v4 pages (documented). Tags of 4 bits, four in a uint16, name positions
- *     in a window: an unreleased section of the NKI Trainium2 guide; that the first tag is in the low nibble is `assumed`.
- *     The hardware remaps such logical tags to physical ones by a helper that is not public: the words made here are
- *     logical, and a real chip would not take them.
+ * KNOWN FROM: the seven ratios: NeuronCore-v3 and -v4 pages (documented). Tags of 4 bits, four in a uint16, name
+ *     positions in a window: an unreleased section of the NKI Trainium2 guide; that the first is in the low nibble is
+ *     `assumed`. The hardware remaps such logical tags to physical ones by a helper that is not public: the words made
+ *     here are logical, and a real chip would not take them.
  */
 #ifndef TRN_SPARSE_PACK_H
 #define TRN_SPARSE_PACK_H
@@ -129,7 +131,7 @@ TRNI_FN trn_status trni_sparse_check_tags_view(const trn_tensor *tags, const trn
 
 enum { TRNI_SPARSE_STRETCH = 512 }; /* tags that are looked at together: whole windows */
 
-/* Nonzero if one of `count` tags from the start of a window is wrong. follows[i]: it has a predecessor in its window. */
+/* Nonzero if one of `count` tags from the start of a window is wrong. follows[i]: it is not the first of its window. */
 TRNI_INLINE void trni_tags_wrong_body(unsigned char *wrong, const unsigned char *tag, const unsigned char *follows,
                                       unsigned char n, size_t count)
 {
@@ -334,8 +336,8 @@ TRNI_FN void trni_sparse_unpack_row(const trn_sparse_unpack_args *args, int64_t 
         trni_sparse_put(&dst, s / p.m * p.n + trni_sparse_get(&tags, s), trni_sparse_get(&values, s));
 }
 
-/* dst [M, K] = the stored values where their tags say, and +0 elsewhere. TRN_EINVAL names a tag outside its window or not
- * above the one before; the rest as trn_sparse_pack. On failure nothing is written. */
+/* dst [M, K] = the stored values where their tags say, and +0 elsewhere. TRN_EINVAL names a tag outside its window or
+ * not above the one before; the rest as trn_sparse_pack. On failure nothing is written. */
 TRNI_FN trn_status trn_sparse_unpack(const trn_sparse_unpack_args *args)
 {
     trn_isa isa = TRN_ISA_AUTO;

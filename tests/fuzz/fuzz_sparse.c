@@ -1,4 +1,4 @@
-/* fuzz_sparse.c - random argument structs into structured sparsity: packing, tags, the instruction, products of any size.
+/* fuzz_sparse.c - random argument structs into structured sparsity: packing, tags, and products of both levels.
  * SPDX-License-Identifier: MIT
  *
  *     fuzz_sparse [count] [seed]        default: 20000 calls, 1000000 with TRN_TEST_LEVEL=2; seed 1

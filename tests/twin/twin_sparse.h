@@ -2,8 +2,8 @@
  * SPDX-License-Identifier: MIT
  *
  * A row of a is cut into windows of n; m elements of each are stored, with their positions, both ascending. The product
- * of a row: the array sees the stored elements as if they were all of K, 128 of them in a tile, and each meets the row of
- * b that it met before packing. Nothing here is shared with trnmath/.
+ * of a row: the array sees the stored elements as if they were all of K, 128 of them in a tile, and each meets the row
+ * of b that it met before packing. Nothing here is shared with trnmath/.
  */
 #ifndef TWIN_SPARSE_H
 #define TWIN_SPARSE_H

@@ -321,8 +321,8 @@ typedef struct product {
     unsigned char *before, *expected;
 } product;
 
-/* Shape, pattern, formats, numerics and modes are there; memory is made here. For an instruction the values and tags are
- * [S, M], which a transposed layout shows. */
+/* Shape, pattern, formats, numerics and modes are there; memory is made here. For an instruction the values
+ * and tags are [S, M], which a transposed view shows. */
 static void product_build(product *p, bridge_values values, bool plain, uint64_t *rng)
 {
     twin_problem *t = &p->twin.product;
@@ -517,14 +517,14 @@ static void product_size(product *p, int m, int n, int windows)
     p->twin.product.k = windows * p->twin.pattern_m;
 }
 
-/* Shapes around every width that a gang, a strip, a window or a tile has; all formats, layouts, values, full-speed orders. */
+/* Shapes around every width that a gang, a strip, a window or a tile has; all formats, layouts, values, fast orders. */
 static void random_products_equal_the_twins(void **state)
 {
     (void)state;
     static const int m[] = { 0, 1, 2, 3, 7, 8, 9, 11, 16, 17 }, n[] = { 0, 1, 2, 15, 16, 17, 31, 32, 33, 40 };
     static const int windows[] = { 0, 1, 2, 3, 5, 8, 31, 32, 33, 40, 65 };
     uint64_t rng = 44;
-    for (int round = 0; round < cases_rounds(700, 20000);) {
+    for (int round = 0; round < cases_rounds(500, 20000);) {
         product p;
         product_choose(&p, &rng);
         product_size(&p, m[cases_below(&rng, COUNT(m))], n[cases_below(&rng, COUNT(n))],
@@ -633,7 +633,7 @@ static void every_pattern_and_order(void **state)
         p.numerics.chain_layout = (trn_chain_layout)(left % 2), left /= 2;
         p.numerics.merge = (trn_merge)(left % 2), left /= 2;
         if (left) p.twin.product.a_format = p.twin.product.b_format = TWIN_BF16;
-        for (int round = 0; round < 2; round++) {
+        for (int round = 0; round < cases_rounds(2, 4); round++) {
             product_size(&p, 9 + cases_below(&rng, 9), 40,
                          128 / p.twin.pattern_m + 1 + cases_below(&rng, 120 / p.twin.pattern_m));
             product_build(&p, cases_one_in(&rng, 2) ? BRIDGE_WIDE : BRIDGE_TINY, round > 0, &rng);
@@ -871,8 +871,8 @@ static void where_the_dense_product_differs(void **state)
     both(a, b, &sparse, &dense, NULL);
     CASES_EQUAL(dense, sparse, "exact sums");
 
-    /* PSUM: 1 in the first 128 of K, 2^-24 in each of the next three. One tile of stored elements adds them to each other
-     * first, in chains of their own; dense PSUM has 1 already, and each of them is lost to it. */
+    /* PSUM: 1 in the first 128 of K, 2^-24 in each of the next three. One tile of stored elements adds them to each
+     * other first, in a chain of their own; dense PSUM has 1 already, and each of them is lost to it. */
     memset(a, 0, sizeof a);
     for (int k = 0; k < ROW; k++) b[k] = 1.0f;
     a[0] = 1.0f;                         /* stored element 0, chain 0 */
@@ -881,8 +881,8 @@ static void where_the_dense_product_differs(void **state)
     CASES_EQUAL(0x3f800000, dense, "dense: three ties to even");
     CASES_EQUAL(0x3f800002, sparse, "sparse: 3 * 2^-24 rounds up");
 
-    /* Chains: k = 1 and k = 5 are chain 1 of the dense tile. Stored, they are elements 1 and 2 after k = 0 (the fourth is a
-     * filling zero): chains 1 and 2. */
+    /* Chains: k = 1 and k = 5 are chain 1 of the dense tile. Stored, they are elements 1 and 2 after k = 0 (the fourth
+     * is a filling zero): chains 1 and 2. */
     memset(a, 0, sizeof a);
     a[0] = 1.0f;
     a[1] = a[5] = 0x1p-24f;

@@ -1,7 +1,7 @@
 /* trn_sparse_kernels_avx2.h - the micro-kernels of trn_sparse_kernels.h in AVX2 and FMA: eight vectors of sums.
  * SPDX-License-Identifier: MIT
  *
- * A guest: same bits as the plain C body. Included by trn_sparse_kernels.h only, and not at all under TRN_NO_INTRINSICS.
+ * A guest: same bits as the plain C body. Included by trn_sparse_kernels.h only, not at all under TRN_NO_INTRINSICS.
  */
 #ifndef TRN_SPARSE_KERNELS_AVX2_H
 #define TRN_SPARSE_KERNELS_AVX2_H
