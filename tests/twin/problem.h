@@ -94,13 +94,16 @@ static inline void problem_legal_case(problem_mode *mode, trn_generation *genera
     } while (!problem_legal(*mode, *generation, *a, *b));
 }
 
-/* Half of the configurable formats are what the name alone means, the others anything that the codec takes. */
+/* Half of the configurable formats are what the name alone means, the others anything that the codec takes: biases
+ * around the middle, and those at which the smallest code is 2^-126 and the largest 2^127. */
 static inline twin_format problem_cfp8(uint64_t *rng)
 {
     const twin_format unset = { NULL, TWIN_SORT_FLOAT, 0, 0, 0, TWIN_HAS_INFINITY, 0, 0, false };
     if (cases_one_in(rng, 2)) return unset;
-    const int e = 2 + cases_below(rng, 4);
-    return bridge_cfp8(e, (1 << (e - 1)) - 9 + cases_below(rng, 18), cases_one_in(rng, 2));
+    const int e = 2 + cases_below(rng, 4), most = 127 - (7 - e), least = (1 << e) - 2 - 127 + 1;
+    int bias = (1 << (e - 1)) - 9 + cases_below(rng, 18);
+    if (cases_one_in(rng, 3)) bias = cases_one_in(rng, 2) ? most - cases_below(rng, 3) : least + cases_below(rng, 3);
+    return bridge_cfp8(e, bias, cases_one_in(rng, 2));
 }
 
 /* F32 and TF32 go together, BF16 and F16 go together. */
