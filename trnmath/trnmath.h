@@ -17,7 +17,7 @@
  *     data       trn_tensor.h trn_cast_kernels.h trn_cast.h trn_convert.h trn_pack.h trn_mx.h trn_sparse_pack.h
  *     engines    trn_systolic_aligned.h trn_systolic.h trn_systolic_feed.h trn_systolic_panels.h trn_product.h
  *                trn_tensor_engine.h trn_sparse_kernels.h trn_sparse.h
- *     one core   trn_matmul.h trn_core.h
+ *     one core   trn_matmul.h (trn_matmul_worker.h trn_matmul_slabs.h trn_matmul_row.h) trn_core.h
  *     ground     trn_base.h trn_cpu.h trn_share.h
  *
  * KNOWN FROM: each header's own lines.
@@ -34,6 +34,9 @@
 #include "trn_cpu.h"
 #include "trn_format.h"
 #include "trn_matmul.h"
+#include "trn_matmul_row.h"
+#include "trn_matmul_slabs.h"
+#include "trn_matmul_worker.h"
 #include "trn_mx.h"
 #include "trn_mx_layout.h"
 #include "trn_numerics.h"
