@@ -17,7 +17,8 @@
 
 typedef enum operands { BF16, F32, E4M3, DOUBLE_E4M3, DOUBLE_E5M2, MX_E4M3FN, MX_E2M1, OPERANDS } operands;
 
-static const char *const operands_name[OPERANDS] = { "bf16", "f32", "e4m3", "e4m3 double", "e5m2 double", "mxfp8", "mxfp4" };
+static const char *const operands_name[OPERANDS] = { "bf16",        "f32",   "e4m3", "e4m3 double",
+                                                     "e5m2 double", "mxfp8", "mxfp4" };
 
 typedef struct setting {
     const char *text;
@@ -150,7 +151,10 @@ static double run(const bench *b, const setting *s, trn_isa isa)
     return (double)(b->m * b->n * b->k) / (cpu_now() - start);
 }
 
-static bool wanted(const bench *b, int isa) { return trn_isa_supported((trn_isa)isa) && (!b->only || b->only == (trn_isa)isa); }
+static bool wanted(const bench *b, int isa)
+{
+    return trn_isa_supported((trn_isa)isa) && (!b->only || b->only == (trn_isa)isa);
+}
 
 static void measure(bench *b)
 {
@@ -165,7 +169,8 @@ static void measure(bench *b)
 
 static void print(const bench *b)
 {
-    printf("%lldx%lldx%lld, one thread, GMAC/s\n%-12s %-50s", (long long)b->m, (long long)b->n, (long long)b->k, "operands", "order");
+    printf("%lldx%lldx%lld, one thread, GMAC/s\n%-12s %-50s", (long long)b->m, (long long)b->n, (long long)b->k,
+           "operands", "order");
     for (int isa = TRN_ISA_PORTABLE; isa < TRN_ISA_COUNT; isa++)
         if (wanted(b, isa)) printf(" %9s", trn_isa_text((trn_isa)isa));
     printf("\n");
@@ -183,7 +188,8 @@ static void read_arguments(bench *b, int argc, char **argv)
         const char *value = i + 1 < argc ? argv[i + 1] : "";
         long long m, n, k;
         if (strcmp(argv[i], "--shape") == 0) {
-            if (sscanf(value, "%lldx%lldx%lld", &m, &n, &k) != 3 || m < 1 || n < 1 || k < 32 || k % 32) quit("--shape MxNxK, K a multiple of 32");
+            if (sscanf(value, "%lldx%lldx%lld", &m, &n, &k) != 3 || m < 1 || n < 1 || k < 32 || k % 32)
+                quit("--shape MxNxK, K a multiple of 32");
             b->m = m, b->n = n, b->k = k, i++;
         } else if (strcmp(argv[i], "--rounds") == 0) {
             b->rounds = atoi(value), i++;
@@ -191,9 +197,11 @@ static void read_arguments(bench *b, int argc, char **argv)
             b->only = trn_isa_from_name(value), i++;
             if (!trn_isa_supported(b->only)) quit("--isa names none that this host has");
         } else {
-            if (argv[i][0] == '-') quit("usage: numerics_speed [--shape MxNxK] [--rounds N] [--isa NAME] [SETTINGS...]");
+            if (argv[i][0] == '-')
+                quit("usage: numerics_speed [--shape MxNxK] [--rounds N] [--isa NAME] [SETTINGS...]");
             if (b->rows + 2 > SETTINGS_MOST) quit("too many settings");
-            for (int of = BF16; of <= F32; of++, b->rows++) b->row[b->rows].text = argv[i], b->row[b->rows].of = (operands)of;
+            for (int of = BF16; of <= F32; of++, b->rows++)
+                b->row[b->rows].text = argv[i], b->row[b->rows].of = (operands)of;
         }
     }
     if (b->rows) return;

@@ -1,4 +1,4 @@
-/* trn_product_lanes.h - products in the orders that the packed kernels do not know: regions of dst, 32 columns at a time.
+/* trn_product_lanes.h - products in orders that the packed kernels do not know: regions of dst, 32 columns at a time.
  * SPDX-License-Identifier: MIT
  *
  *     #include <trnmath/trn_product_lanes.h>
@@ -44,10 +44,10 @@ typedef struct trni_region {
     trni_encoder psum_encoder;
     trni_lane_plan whole, tail; /* of a full tile, and of the last one */
     int64_t m, rows, n, columns;
-    float a[TRNI_MAX_DEPTH * TRNI_REGION_ROWS] __attribute__((aligned(64)));          /* [row][slot][TRNI_REGION_ROWS] */
-    float b[TRNI_MAX_DEPTH * TRNI_LANES] __attribute__((aligned(64)));                /* [row][slot][TRNI_LANES] */
+    float a[TRNI_MAX_DEPTH * TRNI_REGION_ROWS] __attribute__((aligned(64))); /* [row][slot][TRNI_REGION_ROWS] */
+    float b[TRNI_MAX_DEPTH * TRNI_LANES] __attribute__((aligned(64)));       /* [row][slot][TRNI_LANES] */
     double a_scale[TRNI_ARRAY_ROWS * TRNI_REGION_ROWS], b_scale[TRNI_ARRAY_ROWS * TRNI_LANES]; /* [row][…] */
-    float psum[TRNI_REGION_ROWS * TRNI_REGION_COLUMNS];                               /* [rows][columns] */
+    float psum[TRNI_REGION_ROWS * TRNI_REGION_COLUMNS];                                        /* [rows][columns] */
 } trni_region;
 
 /* ---- operands ---- */
@@ -70,11 +70,12 @@ TRNI_INLINE void trni_flush_line_body(float *x, double smallest, size_t n)
 TRNI_STAMP(trni_flush_line, (float *x, double smallest, size_t n), (x, smallest, n))
 
 /* The tile at k, `depth` numbers deep, of `lanes` lanes: out[row][slot][width]. What is not there is zero. */
-TRNI_FN void trni_region_pack(const trni_region *r, const trni_feed *feed, const trni_operand *o, int64_t lane, int lanes, int width, int64_t k,
-                              int depth, float *out)
+TRNI_FN void trni_region_pack(const trni_region *r, const trni_feed *feed, const trni_operand *o, int64_t lane,
+                              int lanes, int width, int64_t k, int depth, float *out)
 {
     const trni_spread spread = r->p->spread;
-    const int group = trni_spread_group(spread), rows = trni_rows_of_depth(r->p, depth), count = o->slots > 1 ? rows : depth;
+    const int group = trni_spread_group(spread), rows = trni_rows_of_depth(r->p, depth),
+              count = o->slots > 1 ? rows : depth;
     uint16_t line[TRNI_MAX_DEPTH];
     const size_t size = (size_t)(rows * group * width);
     if (lanes < width || depth < rows * group) memset(out, 0, sizeof(float) * size);
@@ -92,7 +93,8 @@ TRNI_FN void trni_region_pack(const trni_region *r, const trni_feed *feed, const
 }
 
 /* Scales of the tile at k: out[row][width]. */
-TRNI_FN void trni_region_scales(const trni_scales *s, int64_t lane, int lanes, int width, int64_t k, int rows, double *out)
+TRNI_FN void trni_region_scales(const trni_scales *s, int64_t lane, int lanes, int width, int64_t k, int rows,
+                                double *out)
 {
     enum { rows_of_a_block = TRNI_SCALE_BLOCK / 4 };
     for (int p = 0; p < rows; p++)
@@ -100,7 +102,7 @@ TRNI_FN void trni_region_scales(const trni_scales *s, int64_t lane, int lanes, i
             const int64_t row = k / 4 + p;
             const unsigned byte = i < lanes ? trni_scale_at(s, lane + i, row / rows_of_a_block) : 127u;
             const bool known = p > 0 && row % rows_of_a_block;
-            out[p * width + i] = known                          ? out[(p - 1) * width + i]
+            out[p * width + i] = known                         ? out[(p - 1) * width + i]
                                  : byte == TRNI_SCALE_BYTE_NAN ? (double)trni_float(TRNI_F32_NAN)
                                                                : trni_double((uint64_t)(byte + 1023 - 127) << 52);
         }
@@ -117,19 +119,24 @@ TRNI_FN void trni_region_round(const trni_region *r, float *psum, int64_t m, int
     const uint64_t index = (uint64_t)m * (uint64_t)p->b.lanes + (uint64_t)n;
     const bool stochastic = p->numerics.psum_rounding == TRN_STOCHASTIC;
     if (p->numerics.psum_format != TRN_BF16) return;
-    if (stochastic) trn_random_fields(field, (size_t)columns, p->numerics.sr_bits, p->seed, p->stream + (uint64_t)tile, index, p->isa);
+    if (stochastic)
+        trn_random_fields(field, (size_t)columns, p->numerics.sr_bits, p->seed, p->stream + (uint64_t)tile, index,
+                          p->isa);
     trni_encoder_run(&r->psum_encoder, code, psum, stochastic ? field : NULL, (size_t)columns);
     for (int j = 0; j < columns; j++) psum[j] = trn_bf16_to_f32(code[j]);
 }
 
 /* A strip's sums into PSUM: rows from `row` and columns from `column` of the region. */
-TRNI_FN void trni_region_add(trni_region *r, const float *sum, int row, int strip, int64_t column, int columns, int64_t tile)
+TRNI_FN void trni_region_add(trni_region *r, const float *sum, int row, int strip, int64_t column, int columns,
+                             int64_t tile)
 {
     const bool fresh = tile == 0 && !r->p->accumulate;
     for (int i = 0; i < strip; i++, sum += TRNI_LANES) {
         float *psum = r->psum + (row + i) * r->columns + column;
-        if (fresh) memcpy(psum, sum, sizeof(float) * (size_t)columns);
-        else trni_lane_add_line_for(r->p->isa)(psum, sum, r->p->numerics.flush_sums, (size_t)columns);
+        if (fresh)
+            memcpy(psum, sum, sizeof(float) * (size_t)columns);
+        else
+            trni_lane_add_line_for(r->p->isa)(psum, sum, r->p->numerics.flush_sums, (size_t)columns);
         trni_region_round(r, psum, r->m + row + i, r->n + column, columns, tile);
     }
 }
@@ -171,14 +178,17 @@ TRNI_FN void trni_region_multiply_lanes(trni_region *r)
     r->array = trni_array_of(trni_spread_group(p->spread), p->isa);
     trni_feed_init(&r->feed_a, &p->a, p->isa);
     trni_feed_init(&r->feed_b, &p->b, p->isa);
-    const trni_encoding psum_how = { { p->numerics.psum_rounding, 0, p->numerics.sr_bits }, TRN_OVERFLOW_DEFAULT, false };
+    const trni_encoding psum_how = { { p->numerics.psum_rounding, 0, p->numerics.sr_bits },
+                                     TRN_OVERFLOW_DEFAULT,
+                                     false };
     trni_encoder_init(&r->psum_encoder, trn_format_info_of(TRN_BF16), psum_how, p->isa);
     r->whole = trni_lane_plan_of(&p->numerics, p->first_row, p->numerics.k_tile, p->f32, p->isa);
     r->tail = trni_lane_plan_of(&p->numerics, p->first_row, trni_rows_of_depth(p, all % deep), p->f32, p->isa);
     for (int64_t k = 0; k < all; k += deep) {
         const int depth = (int)trni_min64(all - k, deep);
         trni_region_pack(r, &r->feed_a, &p->a, r->m, rows, TRNI_REGION_ROWS, k, depth, r->a);
-        if (p->a_scale.data) trni_region_scales(&p->a_scale, r->m, rows, TRNI_REGION_ROWS, k, trni_rows_of_depth(p, depth), r->a_scale);
+        if (p->a_scale.data)
+            trni_region_scales(&p->a_scale, r->m, rows, TRNI_REGION_ROWS, k, trni_rows_of_depth(p, depth), r->a_scale);
         for (int64_t column = 0; column < r->columns; column += TRNI_LANES) trni_region_panel(r, column, k, depth);
     }
 }
@@ -187,7 +197,8 @@ TRNI_FN void trni_region_multiply_lanes(trni_region *r)
 TRNI_FN void trni_region_define(const trni_region *r)
 {
     for (int64_t i = 0; i < r->rows; i++)
-        if (r->p->integer && r->n == 0) trni_int8_row(r->p, r->m + i);
+        if (r->p->integer && r->n == 0)
+            trni_int8_row(r->p, r->m + i);
         else
             for (int64_t j = 0; j < r->columns && !r->p->integer; j++) trni_define_element(r->p, r->m + i, r->n + j);
 }

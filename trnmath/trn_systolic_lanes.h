@@ -12,8 +12,8 @@
  *         return sum[0] == 1.0f ? 0 : 1;
  *     }
  *
- * DOES: accumulators of 24 to 53 bits, to nearest even or toward zero, and exact ones; rounded products, flushing, pairs,
- *     quads, block scales, FP32 in halves; any chains, layout and merge.
+ * DOES: accumulators of 24 to 53 bits, to nearest even or toward zero, and exact ones; rounded products, flushing,
+ *     pairs, quads, block scales, FP32 in halves; any chains, layout and merge.
  * DOES NOT: decode operands, or know PSUM. The plain orders run faster in trn_systolic_panels.h.
  *
  * CONTENTS
@@ -25,7 +25,8 @@
  * All names are the library's own (trni_). Each lane computes in doubles. A product of two binary32 numbers is exact
  * there (48 bits), a sum is a double and its exact error (Knuth's TwoSum), and both are rounded once, as integers, to
  * the accumulator's bits. That leaves out what lies at the ends of binary32's range, infinities and NaN: such a lane is
- * marked, and trni_tile_of computes it again. Which lanes are marked decides about time, never about bits.
+ * marked, and trni_tile_of computes it again. Which lanes are marked decides about time, never about bits. Orders whose
+ * steps one instruction does (a fused multiply-add, to nearest even or, on AVX-512, toward zero) stay in binary32.
  *
  * KNOWN FROM: trn_systolic.h, whose bits these are; TwoSum after Knuth, TAOCP 2, 4.2.2.
  */
@@ -84,9 +85,9 @@ TRNI_INLINE double trni_double(uint64_t u)
 
 #define TRNI_F64_SIGN ((uint64_t)1 << 63)
 
-/* t + e rounded once, where t is their sum in double and e what that left out. *bad is set where this arithmetic does not
- * hold: beyond 2^127, for a sum that is not zero at or below 2^-126, where the last place no longer shrinks with the
- * number, and for NaN.
+/* t + e rounded once, where t is their sum in double and e what that left out. *bad is set where this arithmetic does
+ * not hold: beyond 2^127, for a sum that is not zero at or below 2^-126, where the last place no longer shrinks with
+ * the number, and for NaN.
  *
  * To nearest even, e decides when the bits that go are exactly half, and only then: |e| is at most half a unit of the
  * last of them. Down, an e of the other sign takes the number below t. Carries and borrows may cross binades. */
@@ -96,7 +97,8 @@ TRNI_INLINE double trni_lane_round(double t, double e, const trni_lane_rounding 
     const double magnitude = trni_double(u & ~TRNI_F64_SIGN);
     const uint64_t exact = e == 0 ? ~(uint64_t)0 : 0, zero = magnitude < r->flushed ? ~(uint64_t)0 : 0;
     const uint64_t tiny = magnitude > 0x1p-126 ? 0 : ~zero, huge = magnitude < 0x1p127 ? 0 : ~(uint64_t)0;
-    const uint64_t kept = down ? u - (against & ~exact) : u + r->add + ((((u >> r->cut) & exact) | (~against & ~exact)) & r->one);
+    const uint64_t kept =
+        down ? u - (against & ~exact) : u + r->add + ((((u >> r->cut) & exact) | (~against & ~exact)) & r->one);
     *bad |= tiny | huge;
     return trni_double((kept & r->keep & ~zero) | (u & TRNI_F64_SIGN));
 }
@@ -130,7 +132,8 @@ TRNI_INLINE void trni_lane_add_exact(double *high, double *mid, double *low, dou
 
 /* Their sum, to nearest even: first as a number and an error that is smaller than half of the number's last place or,
  * where it is just that half, has the right sign. */
-TRNI_INLINE double trni_lane_round_exact(double high, double mid, double low, const trni_lane_rounding *r, uint64_t *bad)
+TRNI_INLINE double trni_lane_round_exact(double high, double mid, double low, const trni_lane_rounding *r,
+                                         uint64_t *bad)
 {
     mid = trni_two_sum(mid, low, &low);
     high = trni_two_sum(high, mid, &mid);
@@ -144,8 +147,8 @@ TRNI_INLINE double trni_lane_round_exact(double high, double mid, double low, co
  * `cells` = strip * TRNI_LANES of them stand side by side; bad[cells] is theirs. Steps are from row to row. */
 
 /* term = x * w, exactly. */
-TRNI_INLINE void trni_lane_products_body(double *__restrict term, const float *__restrict x, int x_step, const float *__restrict w, int w_step,
-                                         int strip, int count)
+TRNI_INLINE void trni_lane_products_body(double *__restrict term, const float *__restrict x, int x_step,
+                                         const float *__restrict w, int w_step, int strip, int count)
 {
     for (int p = 0; p < count; p++, x += x_step, w += w_step)
         for (int i = 0; i < strip; i++, term += TRNI_LANES) {
@@ -153,10 +156,11 @@ TRNI_INLINE void trni_lane_products_body(double *__restrict term, const float *_
             for (int j = 0; j < TRNI_LANES; j++) term[j] = one * (double)w[j];
         }
 }
-TRNI_STAMP(trni_lane_products, (double *term, const float *x, int x_step, const float *w, int w_step, int strip, int count),
+TRNI_STAMP(trni_lane_products,
+           (double *term, const float *x, int x_step, const float *w, int w_step, int strip, int count),
            (term, x, x_step, w, w_step, strip, count))
 
-/* A half of each number, as trni_split takes it. Of infinities and NaN at least one half is NaN, so their lanes are marked. */
+/* A half of each number, as trni_split takes it. Of infinities and NaN at least one half is NaN: their lanes are marked. */
 TRNI_INLINE void trni_lane_halves_body(float *__restrict half, const float *__restrict x, bool high, size_t n)
 {
     const uint32_t taken = high ? 0 : ~(uint32_t)0;
@@ -168,29 +172,33 @@ TRNI_INLINE void trni_lane_halves_body(float *__restrict half, const float *__re
 TRNI_STAMP(trni_lane_halves, (float *half, const float *x, bool high, size_t n), (half, x, high, n))
 
 /* Products flushed and rounded. */
-TRNI_INLINE void trni_lane_shorten_body(double *__restrict term, int count, int cells, double flushed, const trni_lane_rounding *r,
-                                        uint64_t *__restrict bad)
+TRNI_INLINE void trni_lane_shorten_body(double *__restrict term, int count, int cells, double flushed,
+                                        const trni_lane_rounding *r, uint64_t *__restrict bad)
 {
     const trni_lane_rounding how = *r;
     for (int p = 0; p < count; p++, term += cells)
         for (int i = 0; i < cells; i++) {
-            const uint64_t u = trni_bits64(term[i]), kept = trni_double(u & ~TRNI_F64_SIGN) < flushed ? TRNI_F64_SIGN : ~(uint64_t)0;
+            const uint64_t u = trni_bits64(term[i]),
+                           kept = trni_double(u & ~TRNI_F64_SIGN) < flushed ? TRNI_F64_SIGN : ~(uint64_t)0;
             term[i] = trni_lane_round(trni_double(u & kept), 0, &how, false, &bad[i]);
         }
 }
-TRNI_STAMP(trni_lane_shorten, (double *term, int count, int cells, double flushed, const trni_lane_rounding *r, uint64_t *bad),
+TRNI_STAMP(trni_lane_shorten,
+           (double *term, int count, int cells, double flushed, const trni_lane_rounding *r, uint64_t *bad),
            (term, count, cells, flushed, r, bad))
 
 /* a = the exact sum of four, rounded once. */
-TRNI_INLINE void trni_lane_quads_body(double *__restrict a, const double *__restrict b, const double *__restrict c, const double *__restrict d,
-                                      int rows, int cells, const trni_lane_rounding *r, uint64_t *__restrict bad)
+TRNI_INLINE void trni_lane_quads_body(double *__restrict a, const double *__restrict b, const double *__restrict c,
+                                      const double *__restrict d, int rows, int cells, const trni_lane_rounding *r,
+                                      uint64_t *__restrict bad)
 {
     const trni_lane_rounding how = *r;
     for (int p = 0; p < rows; p++, a += cells, b += cells, c += cells, d += cells)
         for (int i = 0; i < cells; i++) {
             double high = 0, mid = 0, low = 0;
             uint64_t mark = 0;
-            const uint64_t minus_zero = trni_bits64(a[i] + b[i] + c[i] + d[i]) == TRNI_F64_SIGN ? TRNI_F64_SIGN : 0; /* all are -0 */
+            const uint64_t minus_zero =
+                trni_bits64(a[i] + b[i] + c[i] + d[i]) == TRNI_F64_SIGN ? TRNI_F64_SIGN : 0; /* all are -0 */
             trni_lane_add_exact(&high, &mid, &low, a[i], &mark);
             trni_lane_add_exact(&high, &mid, &low, b[i], &mark);
             trni_lane_add_exact(&high, &mid, &low, c[i], &mark);
@@ -200,12 +208,13 @@ TRNI_INLINE void trni_lane_quads_body(double *__restrict a, const double *__rest
         }
 }
 TRNI_STAMP(trni_lane_quads,
-           (double *a, const double *b, const double *c, const double *d, int rows, int cells, const trni_lane_rounding *r, uint64_t *bad),
+           (double *a, const double *b, const double *c, const double *d, int rows, int cells,
+            const trni_lane_rounding *r, uint64_t *bad),
            (a, b, c, d, rows, cells, r, bad))
 
 /* Powers of two times powers of two: exact, and a NaN makes NaN. */
-TRNI_INLINE void trni_lane_scales_body(double *__restrict term, const double *__restrict x, int x_step, const double *__restrict w, int strip,
-                                       int count)
+TRNI_INLINE void trni_lane_scales_body(double *__restrict term, const double *__restrict x, int x_step,
+                                       const double *__restrict w, int strip, int count)
 {
     for (int p = 0; p < count; p++, x += x_step, w += TRNI_LANES)
         for (int i = 0; i < strip; i++, term += TRNI_LANES) {
@@ -213,12 +222,14 @@ TRNI_INLINE void trni_lane_scales_body(double *__restrict term, const double *__
             for (int j = 0; j < TRNI_LANES; j++) term[j] *= one * w[j];
         }
 }
-TRNI_STAMP(trni_lane_scales, (double *term, const double *x, int x_step, const double *w, int strip, int count), (term, x, x_step, w, strip, count))
+TRNI_STAMP(trni_lane_scales, (double *term, const double *x, int x_step, const double *w, int strip, int count),
+           (term, x, x_step, w, strip, count))
 
 /* ---- the passes that add terms up: sum[chain][cells] += term[row][cells], row after row ---- */
 
 #define TRNI_LANE_STEPS_PARAMS                                                                                         \
-    double *sum, const uint8_t *chain, const double *term, int rows, int cells, const trni_lane_rounding *r, uint64_t *bad
+    double *sum, const uint8_t *chain, const double *term, int rows, int cells, const trni_lane_rounding *r,           \
+        uint64_t *bad
 #define TRNI_LANE_STEPS_ARGS sum, chain, term, rows, cells, r, bad
 
 TRNI_INLINE void trni_lane_steps_body(bool down, TRNI_LANE_STEPS_PARAMS)
@@ -252,17 +263,22 @@ TRNI_STAMP(trni_lane_exact, (TRNI_LANE_STEPS_PARAMS), (TRNI_LANE_STEPS_ARGS))
 
 /* ---- chains in binary32: steps that are fused multiply-adds there ----
  *
- * sum[strip][TRNI_LANES] = x * w + sum for each of the listed rows, in registers. Nothing is marked: binary32 itself does
- * what the definition says, at both ends of the range. Not for hosts without such an instruction. */
+ * sum[strip][TRNI_LANES] = x * w + sum for each of the listed rows, in registers. Nothing is marked: binary32 itself
+ * does what the definition says, at both ends of the range. Not for hosts without such an instruction. */
 
-#define TRNI_LANE_SINGLE_PARAMS float *sum, const uint8_t *row, int rows, const float *x, int x_step, const float *w, int strip
+#define TRNI_LANE_SINGLE_PARAMS                                                                                        \
+    float *sum, const uint8_t *row, int rows, const float *x, int x_step, const float *w, int strip
 #define TRNI_LANE_SINGLE_ARGS sum, row, rows, x, x_step, w, strip
 
 typedef void trni_lane_single_fn(TRNI_LANE_SINGLE_PARAMS);
 
-TRNI_INLINE float trni_flushed_single(float x) { return trni_float(trni_bits(x) & (fabsf(x) < 0x1p-126f ? TRNI_F32_SIGN : ~(uint32_t)0)); }
+TRNI_INLINE float trni_flushed_single(float x)
+{
+    return trni_float(trni_bits(x) & (fabsf(x) < 0x1p-126f ? TRNI_F32_SIGN : ~(uint32_t)0));
+}
 
-typedef enum trni_lane_half { TRNI_LANE_WHOLE, TRNI_LANE_HIGH, TRNI_LANE_LOW } trni_lane_half; /* of w, as trni_split takes it */
+/* Which part of w a pass takes: trni_split's. */
+typedef enum trni_lane_half { TRNI_LANE_WHOLE, TRNI_LANE_HIGH, TRNI_LANE_LOW } trni_lane_half;
 
 TRNI_INLINE float trni_lane_part(float w, trni_lane_half half)
 {
@@ -292,7 +308,7 @@ TRNI_INLINE void trni_lane_single_of(trni_lane_half half, bool flush, TRNI_LANE_
     else trni_lane_single_strip(half, flush, sum, row, rows, x, x_step, w, 1);
 }
 
-#define TRNI_LANE_SINGLE(name, half, flush)                                                                             \
+#define TRNI_LANE_SINGLE(name, half, flush)                                                                            \
     TRNI_INLINE void name##_body(TRNI_LANE_SINGLE_PARAMS) { trni_lane_single_of(half, flush, TRNI_LANE_SINGLE_ARGS); } \
     TRNI_STAMP(name, (TRNI_LANE_SINGLE_PARAMS), (TRNI_LANE_SINGLE_ARGS))
 TRNI_LANE_SINGLE(trni_lane_single, TRNI_LANE_WHOLE, false)
@@ -323,16 +339,18 @@ TRNI_STAMP(trni_lane_add_line, (float *x, const float *y, bool flush, size_t n),
 typedef struct trni_lane_plan {
     trn_numerics numerics;
     trn_isa isa;
-    trni_lane_nearest_fn *steps;
-    bool exact, split;
-    trni_lane_single_fn *single[4]; /* by pass: chain steps in binary32; null: there are none in this order, or on this host */
-    trni_lane_add_line_fn *single_add;
-    bool shorten;                            /* are products flushed or rounded? */
-    trni_lane_rounding product, group, sum;  /* what rounds them, the sum of a row's products, and a chain's or an exact one */
-    double flushed_products;                 /* those below become zeros of their sign */
-    uint8_t chain[TRNI_ARRAY_ROWS];          /* of each row */
-    trni_chains chains;                      /* the other way round */
     int first_row, rows;
+    uint8_t chain[TRNI_ARRAY_ROWS]; /* of each row */
+    trni_chains chains;             /* the other way round */
+    /* in binary32: chains, by pass, and their merge; null where this order or this host has no such steps */
+    trni_lane_single_fn *single[4];
+    trni_lane_add_line_fn *single_add;
+    /* in doubles */
+    bool exact, split, shorten;        /* shorten: products are flushed or rounded */
+    trni_lane_rounding product, group; /* what rounds a product, and the sum of a row's products */
+    trni_lane_rounding sum;            /* a chain's sum, or the exact one */
+    double flushed_products;           /* those below become zeros of their sign */
+    trni_lane_nearest_fn *steps;
 } trni_lane_plan;
 
 /* For tiles of `rows` rows from row `first_row` of the array on. The aligned accumulators have no lanes. */
@@ -343,7 +361,8 @@ TRNI_FN void trni_lane_plan_single(trni_lane_plan *plan)
 {
     const trn_numerics *n = &plan->numerics;
     const bool fused = TRNI_AARCH64 || plan->isa == TRN_ISA_AVX2 || plan->isa == TRN_ISA_AVX512;
-    const bool plain = !plan->shorten && n->accumulator_bits == 24, nearest = n->accumulator == TRN_ACCUMULATOR_NEAREST_EVEN;
+    const bool plain = !plan->shorten && n->accumulator_bits == 24,
+               nearest = n->accumulator == TRN_ACCUMULATOR_NEAREST_EVEN;
     plan->single_add = trni_lane_add_line_for(plan->isa);
     memset(plan->single, 0, sizeof plan->single);
     if (fused && plain && nearest && !plan->split)
@@ -351,7 +370,8 @@ TRNI_FN void trni_lane_plan_single(trni_lane_plan *plan)
     for (int pass = 0; pass < 4 && fused && plain && nearest && plan->split && !n->flush_sums; pass++)
         plan->single[pass] = pass & 1 ? trni_lane_single_high_for(plan->isa) : trni_lane_single_low_for(plan->isa);
 #if TRNI_INTRINSICS && TRNI_X86
-    if (plan->isa == TRN_ISA_AVX512 && plain && n->accumulator == TRN_ACCUMULATOR_TOWARD_ZERO && !plan->split && !n->flush_sums) {
+    if (plan->isa == TRN_ISA_AVX512 && plain && n->accumulator == TRN_ACCUMULATOR_TOWARD_ZERO && !plan->split &&
+        !n->flush_sums) {
         plan->single[0] = trni_guest_lane_single_down;
         plan->single_add = trni_guest_lane_add_down;
     }
@@ -390,7 +410,8 @@ typedef struct trni_lane_work {
 } trni_lane_work;
 
 /* Products of rows [first, first + rows), rounded as the plan says; in the split mode, those of one pass. */
-TRNI_FN void trni_lane_products_of(const trni_lane_plan *plan, const trni_lanes *t, int first, int rows, int pass, trni_lane_work *work)
+TRNI_FN void trni_lane_products_of(const trni_lane_plan *plan, const trni_lanes *t, int first, int rows, int pass,
+                                   trni_lane_work *work)
 {
     const int cells = t->strip * TRNI_LANES, w_step = t->group * TRNI_LANES;
     const float *x = t->x + first * t->group * t->x_step, *w = t->w + first * w_step;
@@ -404,10 +425,11 @@ TRNI_FN void trni_lane_products_of(const trni_lane_plan *plan, const trni_lanes 
         x_step = TRNI_LANE_STRIP;
     }
     for (int slot = 0; slot < t->group; slot++)
-        trni_lane_products_for(plan->isa)(work->term + slot * rows * cells, x + slot * t->x_step, x_step, w + slot * TRNI_LANES, w_step, t->strip,
-                                          rows);
+        trni_lane_products_for(plan->isa)(work->term + slot * rows * cells, x + slot * t->x_step, x_step,
+                                          w + slot * TRNI_LANES, w_step, t->strip, rows);
     if (plan->shorten)
-        trni_lane_shorten_for(plan->isa)(work->term, t->group * rows, cells, plan->flushed_products, &plan->product, work->bad);
+        trni_lane_shorten_for(plan->isa)(work->term, t->group * rows, cells, plan->flushed_products, &plan->product,
+                                         work->bad);
 }
 
 /* The sum of each row's products, in place of the first of them. */
@@ -419,19 +441,21 @@ TRNI_FN void trni_lane_groups(const trni_lane_plan *plan, int group, int rows, i
     if (plan->numerics.group == TRN_GROUP_EXACT && group == TRNI_MAX_GROUP) { /* an exact pair is a sequential one */
         trni_lane_quads_for(plan->isa)(slot[0], slot[1], slot[2], slot[3], rows, cells, &plan->group, work->bad);
     } else {
-        for (int i = 1; i < group; i++) trni_lane_nearest_for(plan->isa)(slot[0], row, slot[i], rows, cells, &plan->group, work->bad);
+        for (int i = 1; i < group; i++)
+            trni_lane_nearest_for(plan->isa)(slot[0], row, slot[i], rows, cells, &plan->group, work->bad);
     }
 }
 
 /* What these rows add to their chains or, product by product, to an exact sum. */
-TRNI_FN void trni_lane_rows_of(const trni_lane_plan *plan, const trni_lanes *t, int first, int rows, int pass, trni_lane_work *work)
+TRNI_FN void trni_lane_rows_of(const trni_lane_plan *plan, const trni_lanes *t, int first, int rows, int pass,
+                               trni_lane_work *work)
 {
     const int cells = t->strip * TRNI_LANES, terms = plan->exact ? t->group : 1; /* of a row */
     trni_lane_products_of(plan, t, first, rows, pass, work);
     if (t->group > 1 && !plan->exact) trni_lane_groups(plan, t->group, rows, cells, work);
     for (int i = 0; i < terms && t->x_scale; i++)
-        trni_lane_scales_for(plan->isa)(work->term + i * rows * cells, t->x_scale + first * t->x_step, t->x_step, t->w_scale + first * TRNI_LANES,
-                                        t->strip, rows);
+        trni_lane_scales_for(plan->isa)(work->term + i * rows * cells, t->x_scale + first * t->x_step, t->x_step,
+                                        t->w_scale + first * TRNI_LANES, t->strip, rows);
     plan->steps(work->sum, plan->chain + first, work->term, terms * rows, cells, &plan->sum, work->bad);
 }
 
@@ -446,7 +470,8 @@ TRNI_FN void trni_lane_merge(const trni_lane_plan *plan, int cells, trni_lane_wo
         return;
     }
     for (int apart = 1; apart < n->chains; apart *= 2)
-        for (int c = 0; c < n->chains; c += 2 * apart) plan->steps(s + c * cells, first, s + (c + apart) * cells, 1, cells, &plan->sum, work->bad);
+        for (int c = 0; c < n->chains; c += 2 * apart)
+            plan->steps(s + c * cells, first, s + (c + apart) * cells, 1, cells, &plan->sum, work->bad);
 }
 
 /* One cell by definition. A NaN among the operands decides at once. */
@@ -489,7 +514,8 @@ TRNI_FN void trni_lanes_sum_double(const trni_lane_plan *plan, const trni_lanes 
             trni_lane_rows_of(plan, t, first, t->rows - first < stretch ? t->rows - first : stretch, pass, &work);
     if (!plan->exact) trni_lane_merge(plan, cells, &work);
     for (int i = 0; i < cells; i++) {
-        const double s = plan->exact ? trni_lane_round_exact(work.sum[i], work.sum[cells + i], work.sum[2 * cells + i], &plan->sum, &work.bad[i])
+        const double s = plan->exact ? trni_lane_round_exact(work.sum[i], work.sum[cells + i], work.sum[2 * cells + i],
+                                                             &plan->sum, &work.bad[i])
                                      : work.sum[i];
         sum[i] = work.bad[i] ? trni_lane_define(plan, t, i / TRNI_LANES, i % TRNI_LANES) : (float)s;
     }
@@ -500,18 +526,22 @@ TRNI_FN void trni_lanes_sum_single(const trni_lane_plan *plan, const trni_lanes 
 {
     float s[TRNI_MAX_CHAINS * TRNI_LANE_CELLS] __attribute__((aligned(64))), half[4][TRNI_ARRAY_ROWS * TRNI_LANE_STRIP];
     const trni_chains *c = &plan->chains;
-    const int cells = t->strip * TRNI_LANES, passes = plan->split ? 4 : 1, x_step = plan->split ? (int)TRNI_LANE_STRIP : t->x_step;
+    const int cells = t->strip * TRNI_LANES, passes = plan->split ? 4 : 1,
+              x_step = plan->split ? (int)TRNI_LANE_STRIP : t->x_step;
     for (int p = 0; p < t->rows && plan->split; p++)
         for (int i = 0; i < 4 * t->strip; i++)
-            half[i & 3][p * TRNI_LANE_STRIP + i / 4] = trni_lane_part(t->x[p * t->x_step + i / 4], i & 2 ? TRNI_LANE_HIGH : TRNI_LANE_LOW);
+            half[i & 3][p * TRNI_LANE_STRIP + i / 4] =
+                trni_lane_part(t->x[p * t->x_step + i / 4], i & 2 ? TRNI_LANE_HIGH : TRNI_LANE_LOW);
     memset(s, 0, sizeof(float) * (size_t)(cells * c->count));
     for (int chain = 0, slot = 0; chain < c->count; slot += c->length[chain++])
         for (int pass = 0; pass < passes; pass++)
-            plan->single[pass](s + chain * cells, c->row + slot, c->length[chain], plan->split ? half[pass] : t->x, x_step, t->w, t->strip);
+            plan->single[pass](s + chain * cells, c->row + slot, c->length[chain], plan->split ? half[pass] : t->x,
+                               x_step, t->w, t->strip);
     const bool ascending = plan->numerics.merge == TRN_MERGE_ASCENDING, flush = plan->numerics.flush_sums;
     for (int i = 1; i < c->count && ascending; i++) plan->single_add(s, s + i * cells, flush, (size_t)cells);
     for (int apart = 1; apart < c->count && !ascending; apart *= 2)
-        for (int i = 0; i < c->count; i += 2 * apart) plan->single_add(s + i * cells, s + (i + apart) * cells, flush, (size_t)cells);
+        for (int i = 0; i < c->count; i += 2 * apart)
+            plan->single_add(s + i * cells, s + (i + apart) * cells, flush, (size_t)cells);
     for (int i = 0; i < cells; i++)
         sum[i] = plan->split && !trni_finite(s[i]) ? trni_lane_define(plan, t, i / TRNI_LANES, i % TRNI_LANES) : s[i];
 }
@@ -519,8 +549,10 @@ TRNI_FN void trni_lanes_sum_single(const trni_lane_plan *plan, const trni_lanes 
 /* sum[strip][TRNI_LANES]: what trni_tile_of says of each row and column, bit for bit, but for the bits of a NaN. */
 TRNI_FN void trni_lanes_sum(const trni_lane_plan *plan, const trni_lanes *t, float *sum)
 {
-    if (plan->single[0] && t->group == 1 && !t->x_scale) trni_lanes_sum_single(plan, t, sum);
-    else trni_lanes_sum_double(plan, t, sum);
+    if (plan->single[0] && t->group == 1 && !t->x_scale)
+        trni_lanes_sum_single(plan, t, sum);
+    else
+        trni_lanes_sum_double(plan, t, sum);
 }
 
 TRNI_FN void trni_lanes_of(const trni_lanes *t, const trn_numerics *n, trn_isa isa, float *sum)

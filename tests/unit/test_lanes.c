@@ -37,7 +37,8 @@ static void expect(tile *t, const trn_numerics *n)
             w[p] = l->w[p * TRNI_LANES + i % TRNI_LANES];
         }
         for (int p = 0; l->x_scale && p < l->rows; p++) {
-            const int a = exponent_of(l->x_scale[p * l->x_step + i / TRNI_LANES]), b = exponent_of(l->w_scale[p * TRNI_LANES + i % TRNI_LANES]);
+            const int a = exponent_of(l->x_scale[p * l->x_step + i / TRNI_LANES]),
+                      b = exponent_of(l->w_scale[p * TRNI_LANES + i % TRNI_LANES]);
             scale[p] = (int16_t)(a == TRNI_SCALE_NAN || b == TRNI_SCALE_NAN ? TRNI_SCALE_NAN : a + b);
         }
         one.x = x;
@@ -64,9 +65,10 @@ static void ask(tile *t, const trn_numerics *n, const char *what)
         for (int i = 0; i < t->lanes.strip * TRNI_LANES; i++) {
             if (canonical(t->expected[i]) == canonical(sum[i])) continue;
             trn_numerics_format(n, text, sizeof text);
-            CASES_EQUAL(canonical(t->expected[i]), canonical(sum[i]), "%s, %s: cell %d of %d rows, group %d%s%s, first row %d, %s", what, text, i,
-                        t->lanes.rows, t->lanes.group, t->lanes.x_scale ? ", scaled" : "", t->lanes.f32 ? ", F32" : "", t->lanes.first_row,
-                        trn_isa_text((trn_isa)isa));
+            CASES_EQUAL(canonical(t->expected[i]), canonical(sum[i]),
+                        "%s, %s: cell %d of %d rows, group %d%s%s, first row %d, %s", what, text, i, t->lanes.rows,
+                        t->lanes.group, t->lanes.x_scale ? ", scaled" : "", t->lanes.f32 ? ", F32" : "",
+                        t->lanes.first_row, trn_isa_text((trn_isa)isa));
         }
     }
 }
@@ -176,7 +178,8 @@ static void ties_at_every_width(void **state)
                 const int shift = -60 + cases_below(&rng, 120); /* nowhere near the ends of the range */
                 for (int p = 0; p < t.lanes.rows; p++) {
                     t.x[p] = ldexpf(1.0f, shift);
-                    for (int j = 0; j < TRNI_LANES; j++) t.w[p * TRNI_LANES + j] = (float)ldexp(edge(bits, &rng), -shift / 2);
+                    for (int j = 0; j < TRNI_LANES; j++)
+                        t.w[p * TRNI_LANES + j] = (float)ldexp(edge(bits, &rng), -shift / 2);
                 }
                 ask(&t, &n, "ties");
             }
@@ -201,15 +204,17 @@ static void carries(void **state)
         for (int p = 0; p < 4; p++) {
             t.x[p] = cases_float_of(0x3fffffffu - (uint32_t)cases_below(&rng, 3));
             for (int j = 0; j < TRNI_LANES; j++) {
-                const uint32_t sign = cases_u32(&rng) & 0x80000000u, exponent = (uint32_t)(127 - 8 * p - cases_below(&rng, 24)) << 23;
-                t.w[p * TRNI_LANES + j] = cases_float_of(sign | exponent | (0x7fffffu - (uint32_t)cases_below(&rng, 3)));
+                const uint32_t sign = cases_u32(&rng) & 0x80000000u,
+                               exponent = (uint32_t)(127 - 8 * p - cases_below(&rng, 24)) << 23;
+                t.w[p * TRNI_LANES + j] =
+                    cases_float_of(sign | exponent | (0x7fffffu - (uint32_t)cases_below(&rng, 3)));
             }
         }
         ask(&t, &n, "carries");
     }
 }
 
-/* Sums at both ends of the range: 2^-126 and a little less or more, 2^127 to 2^128, and terms that pull back from there. */
+/* Sums at both ends of the range: 2^-126 and a little less or more, 2^127 to 2^128, and terms that pull back. */
 static void ends_of_the_range(void **state)
 {
     (void)state;
@@ -227,7 +232,8 @@ static void ends_of_the_range(void **state)
         for (int p = 0; p < t.lanes.rows; p++) {
             t.x[p] = small ? 0x1p-70f : 0x1p70f;
             for (int j = 0; j < TRNI_LANES; j++) {
-                static const double near[] = { 1, 0.5, 2, 1 - 0x1p-24, 1 - 0x1p-23, 1 + 0x1p-23, 0x1p-23, 0x1p-24, 0x1p-25, 0x1.8p-24, 0x1.8p-2 };
+                static const double near[] = { 1,       0.5,     2,       1 - 0x1p-24, 1 - 0x1p-23, 1 + 0x1p-23,
+                                               0x1p-23, 0x1p-24, 0x1p-25, 0x1.8p-24,   0x1.8p-2 };
                 const double x = near[cases_below(&rng, (int)(sizeof near / sizeof near[0]))];
                 t.w[p * TRNI_LANES + j] = (float)ldexp(cases_one_in(&rng, 2) ? -x : x, small ? -56 : 57);
             }
@@ -268,6 +274,73 @@ static void minus_zeros(void **state)
     }
 }
 
+/* Steps that one instruction does: fused multiply-adds to nearest even and toward zero, flushed sums, halves. */
+static void steps_of_one_instruction(void **state)
+{
+    (void)state;
+    static tile t;
+    uint64_t rng = 4005;
+    for (int i = cases_rounds(250, 10000); i > 0; i--) {
+        trn_numerics n = trn_numerics_default(TRN_TRAINIUM3);
+        n.chains = 1 << cases_below(&rng, 5);
+        n.chain_layout = (trn_chain_layout)cases_below(&rng, 2);
+        n.merge = (trn_merge)cases_below(&rng, 2);
+        n.accumulator = cases_one_in(&rng, 2) ? TRN_ACCUMULATOR_TOWARD_ZERO : TRN_ACCUMULATOR_NEAREST_EVEN;
+        n.fp32_mode = cases_one_in(&rng, 2) ? TRN_FP32_SPLIT : TRN_FP32_NATIVE;
+        n.flush_sums = cases_one_in(&rng, 4);
+        lay(&t, &rng);
+        t.lanes.group = 1;
+        t.lanes.f32 = cases_one_in(&rng, 2);
+        fill(&t, (bridge_values)cases_below(&rng, BRIDGE_VALUES), &rng);
+        ask(&t, &n, "one instruction");
+    }
+}
+
+/* Whole products: more rows and columns than a strip, a panel and a region have, in every mode, against the twin. */
+static void products_equal_the_twin(void **state)
+{
+    (void)state;
+    static const int most[] = { 1, 3, 35, 70, 300 };
+    uint64_t rng = 4006;
+    for (int i = cases_rounds(250, 6000); i > 0; i--) {
+        problem p;
+        problem_mode mode;
+        trn_generation generation;
+        memset(&p, 0, sizeof p);
+        do problem_legal_case(&mode, &generation, &p.twin.a_format, &p.twin.b_format, &rng);
+        while (p.twin.a_format == TWIN_I8);
+        p.twin.group = mode == PROBLEM_MX ? 4 : mode == PROBLEM_DOUBLE_ROW ? 2 : 0;
+        do {
+            p.twin.m = 1 + cases_below(&rng, most[cases_below(&rng, 4)]);
+            p.twin.n = 1 + cases_below(&rng, most[cases_below(&rng, 5)]);
+            p.twin.k = 1 + cases_below(&rng, most[1 + cases_below(&rng, 4)]);
+            if (mode == PROBLEM_MX) p.twin.k = (p.twin.k + 31) / 32 * 32;
+        } while (p.twin.m * p.twin.n * p.twin.k > 60000);
+        p.twin.dst_format = generation == TRN_TRAINIUM3
+                                ? (int[]){ TWIN_F32, TWIN_BF16, TWIN_F16, TWIN_E5M2 }[cases_below(&rng, 4)]
+                                : TWIN_F32;
+        p.twin.cfp8[TWIN_A] = problem_cfp8(&rng);
+        p.twin.cfp8[TWIN_B] = problem_cfp8(&rng);
+        p.twin.accumulate = cases_one_in(&rng, 2);
+        p.twin.rounding = cases_one_in(&rng, 2) ? TWIN_NEAREST_EVEN : (twin_mode)cases_below(&rng, TWIN_MODES);
+        p.twin.seed = cases_next(&rng);
+        p.twin.stream = cases_next(&rng);
+        p.numerics = any_order(&rng);
+        p.numerics.flush_inputs = cases_one_in(&rng, 3);
+        if (cases_one_in(&rng, 3)) p.numerics.k_tile = 1 + cases_below(&rng, 128);
+        if (cases_one_in(&rng, 3)) p.numerics.psum_format = TRN_BF16;
+        p.numerics.psum_rounding = cases_one_in(&rng, 2) ? TRN_STOCHASTIC : TRN_NEAREST_EVEN;
+        p.numerics.sr_bits = 1 + cases_below(&rng, 32);
+        const bridge_layout layout[3] = { (bridge_layout)cases_below(&rng, BRIDGE_LAYOUTS),
+                                          (bridge_layout)cases_below(&rng, BRIDGE_LAYOUTS),
+                                          (bridge_layout)cases_below(&rng, BRIDGE_OUTPUTS) };
+        problem_build(&p, layout, (bridge_values)cases_below(&rng, BRIDGE_VALUES), &rng);
+        problem_expect(&p, twin_matmul);
+        problem_ask_all(&p, &rng);
+        problem_free(&p);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -276,6 +349,8 @@ int main(void)
         cmocka_unit_test(carries),
         cmocka_unit_test(ends_of_the_range),
         cmocka_unit_test(minus_zeros),
+        cmocka_unit_test(steps_of_one_instruction),
+        cmocka_unit_test(products_equal_the_twin),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

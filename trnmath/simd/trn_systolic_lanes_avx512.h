@@ -1,8 +1,8 @@
 /* trn_systolic_lanes_avx512.h - truncating accumulators of 24 bits by the rounding in the instruction.
  * SPDX-License-Identifier: MIT
  *
- * A guest (it is here because it is ten times as fast as the plain doubles, 35 against 3.3 GMAC/s, measured): same bits,
- * since a fused multiply-add toward zero is the definition of such a step, at both ends of the range, too.
+ * A guest (it is here because it is ten times as fast as the plain doubles, 35 against 3.3 GMAC/s, measured): same
+ * bits, since a fused multiply-add toward zero is the definition of such a step, at both ends of the range, too.
  * Included by trn_systolic_lanes.h only, and not at all under TRN_NO_INTRINSICS.
  */
 #ifndef TRN_SYSTOLIC_LANES_AVX512_H
@@ -16,7 +16,8 @@
 #define TRNI_DOWN (_MM_FROUND_TO_ZERO | _MM_FROUND_NO_EXC)
 
 __attribute__((unused, always_inline)) TRNI_TARGET_AVX512 static inline void
-trni_guest_lane_strip_down(const int strip, float *sum, const uint8_t *row, int rows, const float *x, int x_step, const float *w)
+trni_guest_lane_strip_down(const int strip, float *sum, const uint8_t *row, int rows, const float *x, int x_step,
+                           const float *w)
 {
     __m512 s[2][2];
     for (int i = 0; i < strip; i++)
@@ -33,13 +34,16 @@ trni_guest_lane_strip_down(const int strip, float *sum, const uint8_t *row, int 
 
 /* sum[strip][32] = x * w + sum, toward zero, for each of the listed rows. */
 TRNI_KERNEL TRNI_TARGET_AVX512 static void trni_guest_lane_single_down(float *sum, const uint8_t *row, int rows,
-                                                                       const float *x, int x_step, const float *w, int strip)
+                                                                       const float *x, int x_step, const float *w,
+                                                                       int strip)
 {
-    if (strip == 2) trni_guest_lane_strip_down(2, sum, row, rows, x, x_step, w);
-    else trni_guest_lane_strip_down(1, sum, row, rows, x, x_step, w);
+    if (strip == 2)
+        trni_guest_lane_strip_down(2, sum, row, rows, x, x_step, w);
+    else
+        trni_guest_lane_strip_down(1, sum, row, rows, x, x_step, w);
 }
 
-/* x[i] = x[i] + y[i], toward zero, as 1 * x + y; n is a multiple of 16. Truncating orders that flush sums do not come here. */
+/* x[i] = x[i] + y[i], toward zero, as 1 * x + y; n is a multiple of 16. Orders that flush sums do not come here. */
 TRNI_KERNEL TRNI_TARGET_AVX512 static void trni_guest_lane_add_down(float *x, const float *y, bool flush, size_t n)
 {
     const __m512 one = _mm512_set1_ps(1.0f);
