@@ -28,6 +28,7 @@ typedef struct trni_slab {
     bool last_rows; /* the next slab needs another part of b */
     bool thin;      /* panels of b are packed when their turn comes */
 } trni_slab;
+
 TRNI_FN void trni_copy_tile(float *dst, int64_t dst_step, const float *src, int64_t src_step, int rows, int64_t columns)
 {
     for (int i = 0; i < rows; i++) memcpy(dst + i * dst_step, src + i * src_step, sizeof(float) * (size_t)columns);
@@ -155,6 +156,7 @@ TRNI_FN void trni_region_direct(const trni_worker *w, int64_t m, int64_t rows, i
     const trni_psum psum = { (float *)(void *)trni_dst_at(w->p, m, n), w->p->dst.stride[0] };
     trni_region_multiply(w, m, rows, n, columns, psum);
 }
+
 /* PSUM in scratch, cast to dst when it is complete. */
 TRNI_FN void trni_region_cast(const trni_worker *w, int64_t m, int64_t rows, int64_t n, int64_t columns)
 {

@@ -194,6 +194,7 @@ TRNI_FN void trni_worker_round(const trni_worker *w, float *at, int64_t step, in
         for (int64_t j = 0; j < columns; j++) at[j] = trn_bf16_to_f32(code[j]);
     }
 }
+
 /* The part of dst at [m, n], and a view of PSUM in scratch of the same shape. */
 TRNI_FN trn_tensor trni_dst_part(const trni_product *p, int64_t m, int64_t rows, int64_t n, int64_t columns)
 {
