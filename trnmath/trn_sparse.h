@@ -192,7 +192,7 @@ TRNI_FN void trni_sparse_worker_init(trni_sparse_worker *w, const trni_sparse_pr
 {
     const trni_product *p = &s->of;
     w->s = s;
-    w->micro = trni_sparse_micro_of(trni_sparse_halves(&p->b), p->isa);
+    w->micro = trni_sparse_micro_of(trni_sparse_halves(&p->b, p->isa), p->isa);
     trni_feed_init(&w->feed_a, &p->a, p->isa);
     trni_feed_init(&w->feed_b, &p->b, p->isa);
     w->stored.values = &p->a;
@@ -412,7 +412,7 @@ TRNI_FN size_t trni_sparse_aligned(size_t bytes)
 /* Columns of a slab, so that its strips fit the second-level cache. */
 TRNI_FN int64_t trni_sparse_slab_columns(const trni_sparse_product *s)
 {
-    return trni_sparse_halves(&s->of.b) ? TRNI_SPARSE_COLUMNS : TRNI_SPARSE_COLUMNS / 2;
+    return trni_sparse_halves(&s->of.b, s->of.isa) ? TRNI_SPARSE_COLUMNS : TRNI_SPARSE_COLUMNS / 2;
 }
 
 TRNI_FN trni_sparse_cut trni_sparse_cut_of(const trni_sparse_product *s)
@@ -424,7 +424,7 @@ TRNI_FN trni_sparse_cut trni_sparse_cut_of(const trni_sparse_product *s)
         (size_t)trni_ceil_div(trni_min64(cut.columns, trni_sparse_slab_columns(s)), TRNI_SPARSE_WIDTH);
     const size_t gangs = (size_t)trni_ceil_div(trni_min64(cut.rows, TRNI_SPARSE_ROWS), TRNI_SPARSE_GANG);
     const size_t strip_bytes =
-        TRNI_SPARSE_DEPTH * (size_t)trni_sparse_row_bytes(trni_sparse_halves(&p->b)) + TRNI_SPARSE_LINE;
+        TRNI_SPARSE_DEPTH * (size_t)trni_sparse_row_bytes(trni_sparse_halves(&p->b, p->isa)) + TRNI_SPARSE_LINE;
     cut.direct = p->dst.format == TRN_F32 && p->dst.stride[1] == 1 && (uintptr_t)p->dst.data % sizeof(float) == 0;
     cut.list_bytes = gangs * sizeof(trni_sparse_list);
     cut.strip_bytes = strips * strip_bytes;

@@ -26,7 +26,7 @@
  *
  *     halves   BF16 and FP8: two columns to a word of 32 bits, column j low, j + 16 high. A load of 64 bytes feeds two
  *              vectors of sums, through a shift and a mask that cost no load; the whole strip of a 4:16 tile is 32 KiB.
- *     floats   all others: twice as large, twice as many loads
+ *     floats   all others, and everything in plain C: twice as large, twice as many loads
  *
  * and the list of a gang: for each of eight rows the 128 values as floats, and where in a strip each of them finds its
  * row of b. It is made once for all strips; chains are interleaved in it, as they are in memory by default.
@@ -188,11 +188,13 @@ TRNI_FN void trni_sparse_want_list(const trni_sparse_stored *a, const trni_spars
 
 /* ---- strips of b ---- */
 
-/* Do 16 bits hold every number of this operand that reaches the array? */
-TRNI_FN bool trni_sparse_halves(const trni_operand *b)
+/* Are there kernels that take halves, and do 16 bits hold every number of this operand that reaches the array? */
+TRNI_FN bool trni_sparse_halves(const trni_operand *b, trn_isa isa)
 {
-    return b->info.kind == TRNI_CLASS_FLOAT && b->info.mantissa_bits <= 7;
+    const bool guests = TRNI_INTRINSICS && TRNI_X86 && (isa == TRN_ISA_AVX512 || isa == TRN_ISA_AVX2);
+    return guests && b->info.kind == TRNI_CLASS_FLOAT && b->info.mantissa_bits <= 7;
 }
+
 TRNI_FN int64_t trni_sparse_row_bytes(bool halves) { return halves ? TRNI_SPARSE_LINE : 2 * TRNI_SPARSE_LINE; }
 
 /* One row of b, cut into strips `step` bytes apart: floats to halves, BF16 to halves, or floats to floats. */
@@ -239,14 +241,14 @@ typedef struct trni_sparse_cutting {
 
 TRNI_FN trni_sparse_cutting trni_sparse_cutting_of(const trni_operand *b, const trni_feed *feed, trn_isa isa)
 {
-    const bool halves = trni_sparse_halves(b);
+    const bool halves = trni_sparse_halves(b, isa);
     const trni_sparse_cutting c = { b,
                                     feed,
                                     trni_array_of(1, isa).transpose,
                                     halves ? trni_sparse_cut_halves_for(isa) : trni_sparse_cut_floats,
-                                    b->format == TRN_BF16  ? trni_sparse_cut_bf16_for(isa)
-                                    : b->format == TRN_F32 ? trni_sparse_cut_floats
-                                                           : NULL,
+                                    halves && b->format == TRN_BF16 ? trni_sparse_cut_bf16_for(isa)
+                                    : b->format == TRN_F32          ? trni_sparse_cut_floats
+                                                                    : NULL,
                                     trni_sparse_row_bytes(halves) };
     return c;
 }
@@ -326,22 +328,20 @@ TRNI_FN void trni_sparse_strips(const trni_sparse_cutting *c, int64_t n, int64_t
 
 typedef void trni_sparse_micro(TRNI_SPARSE_PARAMS);
 
-/* One row, one chain after the other. */
-TRNI_INLINE void trni_sparse_row_times_strip(bool halves, const float *value, const uint16_t *where,
-                                             const unsigned char *strip, const trni_sparse_order *order,
+/* One row, one chain after the other. In plain C strips are floats: gcc 12 would not vectorise loops of 16 words. */
+TRNI_INLINE void trni_sparse_row_times_strip(const float *value, const uint16_t *where, const unsigned char *strip,
+                                             const trni_sparse_order *order,
                                              float t[TRNI_MAX_CHAINS][TRNI_SPARSE_WIDTH])
 {
-    enum { width = TRNI_SPARSE_WIDTH, half = width / 2 };
     for (int c = 0; c < order->chains; c++) {
-        float s[width] = { 0 };
+        float s[TRNI_SPARSE_WIDTH]; /* in registers: no memset, no memcpy */
+        for (int j = 0; j < TRNI_SPARSE_WIDTH; j++) s[j] = 0;
         for (int i = 0, e = c; i < order->length[c]; i++, e += order->chains) {
-            const trni_any32 *x = (const trni_any32 *)(const void *)(strip + (halves ? 1 : 2) * (size_t)where[e]);
-            for (int j = 0; j < half && halves; j++) s[j] = __builtin_fmaf(value[e], trni_float(x[j] << 16), s[j]);
-            for (int j = 0; j < half && halves; j++)
-                s[half + j] = __builtin_fmaf(value[e], trni_float(x[j] & 0xffff0000u), s[half + j]);
-            for (int j = 0; j < width && !halves; j++) s[j] = __builtin_fmaf(value[e], trni_float(x[j]), s[j]);
+            const float *x = (const float *)(const void *)(strip + 2 * (size_t)where[e]);
+            __asm__ volatile(""); /* or gcc 12 joins two elements into one scalar loop: a twentieth of the speed */
+            for (int j = 0; j < TRNI_SPARSE_WIDTH; j++) s[j] = __builtin_fmaf(value[e], x[j], s[j]);
         }
-        memcpy(t[c], s, sizeof s);
+        for (int j = 0; j < TRNI_SPARSE_WIDTH; j++) t[c][j] = s[j];
     }
 }
 
@@ -355,21 +355,17 @@ TRNI_INLINE void trni_sparse_merge(float t[TRNI_MAX_CHAINS][TRNI_SPARSE_WIDTH], 
             for (int j = 0; j < TRNI_SPARSE_WIDTH; j++) t[c][j] = t[c][j] + t[c + apart][j];
 }
 
-TRNI_INLINE void trni_sparse_micro_body(bool halves, TRNI_SPARSE_PARAMS)
+TRNI_INLINE void trni_sparse_plain_body(TRNI_SPARSE_PARAMS)
 {
     for (int r = 0; r < TRNI_SPARSE_GANG; r++) {
         float t[TRNI_MAX_CHAINS][TRNI_SPARSE_WIDTH];
-        trni_sparse_row_times_strip(halves, list->value[r], list->where[r], strip, order, t);
+        trni_sparse_row_times_strip(list->value[r], list->where[r], strip, order, t);
         trni_sparse_merge(t, order->chains, order->pairwise);
         for (int j = 0; j < TRNI_SPARSE_WIDTH; j++)
             out[r * out_step + j] = in ? in[r * in_step + j] + t[0][j] : t[0][j];
     }
 }
-
-TRNI_INLINE void trni_sparse_micro_halves_body(TRNI_SPARSE_PARAMS) { trni_sparse_micro_body(true, TRNI_SPARSE_ARGS); }
-TRNI_INLINE void trni_sparse_micro_floats_body(TRNI_SPARSE_PARAMS) { trni_sparse_micro_body(false, TRNI_SPARSE_ARGS); }
-TRNI_STAMP(trni_sparse_micro_halves, (TRNI_SPARSE_PARAMS), (TRNI_SPARSE_ARGS))
-TRNI_STAMP(trni_sparse_micro_floats, (TRNI_SPARSE_PARAMS), (TRNI_SPARSE_ARGS))
+TRNI_STAMP(trni_sparse_plain, (TRNI_SPARSE_PARAMS), (TRNI_SPARSE_ARGS))
 
 #if TRNI_INTRINSICS && TRNI_X86
 #include "simd/trn_sparse_kernels_avx2.h"
@@ -382,7 +378,8 @@ TRNI_FN trni_sparse_micro *trni_sparse_micro_of(bool halves, trn_isa isa)
     if (isa == TRN_ISA_AVX512) return halves ? trni_guest_sparse_halves_avx512 : trni_guest_sparse_floats_avx512;
     if (isa == TRN_ISA_AVX2) return halves ? trni_guest_sparse_halves_avx2 : trni_guest_sparse_floats_avx2;
 #endif
-    return halves ? trni_sparse_micro_halves_for(isa) : trni_sparse_micro_floats_for(isa);
+    (void)halves;
+    return trni_sparse_plain_for(isa);
 }
 
 #endif /* TRN_SPARSE_KERNELS_H */
