@@ -564,32 +564,37 @@ TRNI_FN int32_t trni_int32_sum(const trni_product *p, int64_t sum)
     return wrapped;
 }
 
-/* One row of dst, all columns. A tile's sum fits 22 bits; PSUM wraps or saturates when it is added. */
-TRNI_FN void trni_int8_row(const trni_product *p, int64_t m)
+/* sum[i] += x * w[i] */
+TRNI_INLINE void trni_int8_line_body(int32_t *__restrict sum, int32_t x, const signed char *__restrict w, size_t n)
 {
-    const int64_t deep = p->numerics.k_tile;
-    for (int64_t n = 0; n < p->b.lanes; n++) {
-        int32_t psum = 0;
-        if (p->accumulate) memcpy(&psum, trni_dst_at(p, m, n), sizeof psum);
-        for (int64_t k = 0; k < p->a.depth; k += deep) {
-            int32_t sum = 0;
-            for (int64_t i = k; i < p->a.depth && i < k + deep; i++)
-                sum += (int32_t)(int8_t)*trni_operand_at(&p->a, m, i) * (int32_t)(int8_t)*trni_operand_at(&p->b, n, i);
-            psum = trni_int32_sum(p, (int64_t)psum + sum);
-        }
-        memcpy(trni_dst_at(p, m, n), &psum, sizeof psum);
-    }
+    for (size_t i = 0; i < n; i++) sum[i] += x * w[i];
+}
+TRNI_STAMP(trni_int8_line, (int32_t *sum, int32_t x, const signed char *w, size_t n), (sum, x, w, n))
+
+/* `count` numbers of b at [k, n], in a row: where they stand, or copied to `other`. */
+TRNI_FN const signed char *trni_int8_numbers(const trni_product *p, int64_t n, int64_t k, int count, signed char *other)
+{
+    if (p->b.lane_stride == 1) return (const signed char *)trni_operand_at(&p->b, n, k);
+    for (int i = 0; i < count; i++) other[i] = (signed char)*trni_operand_at(&p->b, n + i, k);
+    return other;
 }
 
-/* ---- a row of dst in any order ---- */
+enum { TRNI_INT8_COLUMNS = 1024 };
 
-TRNI_FN void trni_define_row(const trni_product *p, int64_t m)
+/* Columns [n, n + count) of a row of dst, at most TRNI_INT8_COLUMNS. A tile's sum fits 22 bits; PSUM wraps or saturates when it is added. */
+TRNI_FN void trni_int8_part(const trni_product *p, int64_t m, int64_t n, int count)
 {
-    if (p->integer) {
-        trni_int8_row(p, m);
-        return;
+    int32_t psum[TRNI_INT8_COLUMNS] = { 0 }, sum[TRNI_INT8_COLUMNS];
+    signed char other[TRNI_INT8_COLUMNS];
+    const int64_t deep = p->numerics.k_tile;
+    for (int i = 0; i < count && p->accumulate; i++) memcpy(&psum[i], trni_dst_at(p, m, n + i), sizeof psum[i]);
+    for (int64_t k = 0; k < p->a.depth; k += deep) {
+        memset(sum, 0, sizeof sum[0] * (size_t)count);
+        for (int64_t i = k; i < p->a.depth && i < k + deep; i++)
+            trni_int8_line_for(p->isa)(sum, (signed char)*trni_operand_at(&p->a, m, i), trni_int8_numbers(p, n, i, count, other), (size_t)count);
+        for (int i = 0; i < count; i++) psum[i] = trni_int32_sum(p, (int64_t)psum[i] + sum[i]);
     }
-    for (int64_t n = 0; n < p->b.lanes; n++) trni_define_element(p, m, n);
+    for (int i = 0; i < count; i++) memcpy(trni_dst_at(p, m, n + i), &psum[i], sizeof psum[i]);
 }
 
 #endif /* TRN_PRODUCT_H */

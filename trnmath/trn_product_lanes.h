@@ -193,14 +193,14 @@ TRNI_FN void trni_region_multiply_lanes(trni_region *r)
     }
 }
 
-/* Element by element; int8 in whole rows, which the first region of each takes. */
+/* Element by element; int8 row by row. */
 TRNI_FN void trni_region_define(const trni_region *r)
 {
     for (int64_t i = 0; i < r->rows; i++)
-        if (r->p->integer && r->n == 0)
-            trni_int8_row(r->p, r->m + i);
+        if (r->p->integer)
+            trni_int8_part(r->p, r->m + i, r->n, (int)r->columns);
         else
-            for (int64_t j = 0; j < r->columns && !r->p->integer; j++) trni_define_element(r->p, r->m + i, r->n + j);
+            for (int64_t j = 0; j < r->columns; j++) trni_define_element(r->p, r->m + i, r->n + j);
 }
 
 TRNI_FN int64_t trni_regions(const trni_product *p)
