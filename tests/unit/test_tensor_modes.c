@@ -399,6 +399,18 @@ static void scales_by_hand(void **state)
         h.k = 32;
         CASES_EQUAL(0x00000000, hand_ask(&h), "but not of another block");
     }
+    for (int rules = 0; rules < 8; rules++) { /* under rules of every speed: scales far apart, and one of them ff */
+        h = hand_start(PROBLEM_MX, TWIN_E5M2, 96);
+        for (int i = 0; i < 64; i++) h.a[i] = h.b[i] = (uint32_t)(1 + i);
+        h.a_scale[0] = h.b_scale[0] = 254;
+        h.a_scale[1] = h.b_scale[1] = 0;
+        h.numerics.accumulator = rules & 1 ? TRN_ACCUMULATOR_EXACT : TRN_ACCUMULATOR_NEAREST_EVEN;
+        h.numerics.group = rules & 2 ? TRN_GROUP_EXACT : TRN_GROUP_SEQUENTIAL;
+        h.numerics.accumulator_bits = rules & 4 ? 53 : 24;
+        CASES_EQUAL(0x7f800000, hand_ask(&h), "2^254 and 2^-254, rules %d", rules);
+        h.a_scale[2] = 0xff;
+        CASES_EQUAL(0x7fc00000, hand_ask(&h), "and zeros under ff, rules %d", rules);
+    }
     h = scaled_by(0, 0); /* a quantised block of zeros: scale byte 00 */
     for (int i = 0; i < 32; i++) h.a[i] = i & 1 ? MINUS : 0, h.b[i] = 0x7e;
     CASES_EQUAL(0x00000000, hand_ask(&h), "a zero block with its tiny scale");
