@@ -102,14 +102,15 @@ TRNI_FN trn_status trni_matmul_check(const trn_matmul_args *args, trni_product *
     ask.error = args->error;
     if (ask.mx && args->double_row) return trni_fail(args->error, TRN_EINVAL, "double_row and MX scales are two modes; a product has one");
     const trn_status status = trni_product_settle(p, &ask);
-    if (status == TRN_OK && !trni_is_result(args->dst.format))
+    if (status != TRN_OK) return status;
+    if (!trni_is_result(args->dst.format))
         return trni_fail(args->error, TRN_EFORMAT, "dst is %s; results are float32, bfloat16, float16, an FP8, or int32 of int8",
                          trn_format_name(args->dst.format));
     const bool bf16_psum = args->generation == TRN_GENERATION_DEFAULT || trn_core_spec_of(p->generation)->bf16_psum;
-    if (status == TRN_OK && p->numerics.psum_format == TRN_BF16 && !bf16_psum)
+    if (p->numerics.psum_format == TRN_BF16 && !bf16_psum)
         return trni_fail(args->error, TRN_EUNSUPPORTED, "numerics.psum_format = bfloat16, which %s's PSUM does not hold",
                          trn_generation_name(p->generation));
-    return status;
+    return TRN_OK;
 }
 
 TRNI_FN bool trni_matmul_is_packed(const trni_product *p)
