@@ -3,12 +3,11 @@
  *
  * A guest: same bits as the plain C body. Included by trn_sparse_kernels.h only, not at all under TRN_NO_INTRINSICS.
  */
-#ifndef TRN_SPARSE_KERNELS_AVX2_H
+#ifndef TRN_SPARSE_KERNELS_H
+#include "../trn_sparse_kernels.h" /* which includes this file where it belongs */
+#elif !defined(TRN_SPARSE_KERNELS_AVX2_H)
 #define TRN_SPARSE_KERNELS_AVX2_H
 
-#include "../trn_cpu.h"
-
-#if TRNI_X86
 #include "trn_vector_avx2.h"
 
 #define TRNI_V_SUMS 8
@@ -16,5 +15,4 @@
 #define TRNI_V_HIGH(x)                                                                                                 \
     _mm256_castsi256_ps(_mm256_and_si256(_mm256_castps_si256(x), _mm256_set1_epi32((int)0xffff0000u)))
 #include "trn_sparse_kernels_vector.h"
-#endif
 #endif /* TRN_SPARSE_KERNELS_AVX2_H */

@@ -3,12 +3,11 @@
  *
  * A guest: same bits as the plain C body. Included by trn_sparse_kernels.h only, not at all under TRN_NO_INTRINSICS.
  */
-#ifndef TRN_SPARSE_KERNELS_AVX512_H
+#ifndef TRN_SPARSE_KERNELS_H
+#include "../trn_sparse_kernels.h" /* which includes this file where it belongs */
+#elif !defined(TRN_SPARSE_KERNELS_AVX512_H)
 #define TRN_SPARSE_KERNELS_AVX512_H
 
-#include "../trn_cpu.h"
-
-#if TRNI_X86
 #include "trn_vector_avx512.h"
 
 /* The plain form of the shift makes g++ 12 warn of an uninitialised operand (its bug 105593); with a mask of ones the
@@ -18,5 +17,4 @@
 #define TRNI_V_HIGH(x)                                                                                                 \
     _mm512_castsi512_ps(_mm512_and_si512(_mm512_castps_si512(x), _mm512_set1_epi32((int)0xffff0000u)))
 #include "trn_sparse_kernels_vector.h"
-#endif
 #endif /* TRN_SPARSE_KERNELS_AVX512_H */
