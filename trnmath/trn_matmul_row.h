@@ -149,10 +149,10 @@ TRNI_FN void trni_region_stream(const trni_worker *w, int64_t n, int64_t columns
 {
     const trni_product *p = w->p;
     float *psum = w->cut->direct ? (float *)(void *)trni_dst_at(p, 0, n) : w->psum;
-    if (p->accumulate && !w->cut->direct) trni_psum_read(w, 0, 1, n, columns);
+    if (p->accumulate && !w->cut->direct) trni_psum_from_dst(w->p, w->psum, 0, 1, n, columns);
     for (int64_t k = 0; k < p->a.depth; k += trni_tile_depth(p)) trni_stream_tile(w, k, trni_tile_deep(w, k, p->a.depth), n, columns, psum);
     if (w->cut->direct) trni_canonical_nans_for(p->isa)(psum, (size_t)columns);
-    else trni_psum_write(w, 0, 1, n, columns);
+    else trni_psum_to_dst(w->p, w->psum, 0, 1, n, columns);
 }
 
 #endif /* TRN_MATMUL_ROW_H */

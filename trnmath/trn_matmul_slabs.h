@@ -163,9 +163,9 @@ TRNI_FN void trni_region_cast(const trni_worker *w, int64_t m, int64_t rows, int
     for (int64_t i = 0; i < rows; i += TRNI_PSUM_ROWS) {
         const trni_psum psum = { w->psum, columns };
         const int64_t count = trni_min64(rows - i, TRNI_PSUM_ROWS);
-        if (w->p->accumulate) trni_psum_read(w, m + i, count, n, columns);
+        if (w->p->accumulate) trni_psum_from_dst(w->p, w->psum, m + i, count, n, columns);
         trni_region_multiply(w, m + i, count, n, columns, psum);
-        trni_psum_write(w, m + i, count, n, columns);
+        trni_psum_to_dst(w->p, w->psum, m + i, count, n, columns);
     }
 }
 

@@ -4,14 +4,14 @@
  *     #include <trnmath/trn_matmul_worker.h>
  *     int main(void) { return TRNI_SLAB_DEPTH % TRNI_ARRAY_ROWS; }
  *
- * DOES: the shape of the cuts, the scratch they take, a thread's packed operands and PSUM, and PSUM's ways to and from dst.
+ * DOES: the shape of the cuts, the scratch they take, a thread's packed operands and PSUM.
  * DOES NOT: multiply: trn_matmul_slabs.h and trn_matmul_row.h do.
  *
  * CONTENTS
  *     trni_cut, trni_cut_of, trni_cut_bytes   how the work is cut, and the scratch of it
  *     trni_worker, trni_worker_init           one thread's own
  *     trni_worker_pack_rows, trni_worker_pack_columns, trni_worker_round   one tile's operands; BF16 PSUM
- *     trni_psum, trni_psum_read, trni_psum_write   PSUM of a region, from and to dst
+ *     trni_psum                               PSUM of a region
  *
  * All names are the library's own (trni_): programs call trn_matmul.
  *
@@ -192,48 +192,6 @@ TRNI_FN void trni_worker_round(const trni_worker *w, float *at, int64_t step, in
         trn_random_fields(field, (size_t)columns, p->numerics.sr_bits, p->seed, p->stream + tile, index, p->isa);
         trni_encoder_run(&w->psum_encoder, code, at, field, (size_t)columns);
         for (int64_t j = 0; j < columns; j++) at[j] = trn_bf16_to_f32(code[j]);
-    }
-}
-
-/* The part of dst at [m, n], and a view of PSUM in scratch of the same shape. */
-TRNI_FN trn_tensor trni_dst_part(const trni_product *p, int64_t m, int64_t rows, int64_t n, int64_t columns)
-{
-    trn_tensor part = p->dst;
-    part.data = trni_dst_at(p, m, n);
-    part.shape[0] = rows;
-    part.shape[1] = columns;
-    return part;
-}
-
-TRNI_FN void trni_psum_read(const trni_worker *w, int64_t m, int64_t rows, int64_t n, int64_t columns)
-{
-    trn_convert_args args;
-    memset(&args, 0, sizeof args);
-    args.dst = trn_tensor_2d(TRN_F32, w->psum, rows, columns);
-    args.src = trni_dst_part(w->p, m, rows, n, columns);
-    args.isa = w->p->isa;
-    (void)trn_convert(&args); /* the views have been checked */
-}
-
-/* Casts finished PSUM to dst. Stochastic rounding counts the elements of all of dst, so there each row says where it is. */
-TRNI_FN void trni_psum_write(const trni_worker *w, int64_t m, int64_t rows, int64_t n, int64_t columns)
-{
-    const trni_product *p = w->p;
-    const int64_t step = p->rounding == TRN_STOCHASTIC ? 1 : rows;
-    trn_convert_args args;
-    memset(&args, 0, sizeof args);
-    args.rounding = p->rounding;
-    args.overflow = p->overflow;
-    args.sr_bits = p->numerics.sr_bits;
-    args.seed = p->seed;
-    args.stream = p->stream;
-    args.isa = p->isa;
-    trni_canonical_nans_for(p->isa)(w->psum, (size_t)(rows * columns));
-    for (int64_t i = 0; i < rows; i += step) {
-        args.dst = trni_dst_part(p, m + i, step, n, columns);
-        args.src = trn_tensor_2d(TRN_F32, w->psum + i * columns, step, columns);
-        args.index = (uint64_t)(m + i) * (uint64_t)p->b.lanes + (uint64_t)n;
-        (void)trn_convert(&args);
     }
 }
 
