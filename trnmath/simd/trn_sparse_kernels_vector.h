@@ -9,7 +9,7 @@
  */
 #include "../trn_cpu.h"
 
-#if defined(TRNI_V)
+#if defined(TRNI_V_SUMS)
 
 #if TRNI_CLANG
 #define TRNI_V_EACH(i, n) _Pragma("clang loop unroll(full)") for (int i = 0; i < n; i++)

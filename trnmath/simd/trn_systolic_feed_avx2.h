@@ -3,13 +3,12 @@
  *
  * A guest: same bits as the plain C bodies. Included by trn_systolic_feed.h only, and not at all under TRN_NO_INTRINSICS.
  */
-#ifndef TRN_SYSTOLIC_FEED_AVX2_H
+#ifndef TRN_SYSTOLIC_FEED_H
+#include "../trn_systolic_feed.h" /* which includes this file where it belongs */
+#elif !defined(TRN_SYSTOLIC_FEED_AVX2_H)
 #define TRN_SYSTOLIC_FEED_AVX2_H
 
-#include "../trn_cpu.h"
-
-#if TRNI_X86
 #include "trn_vector_avx2.h"
+#define TRNI_V_FEED 1
 #include "trn_systolic_feed_vector.h"
-#endif
 #endif /* TRN_SYSTOLIC_FEED_AVX2_H */

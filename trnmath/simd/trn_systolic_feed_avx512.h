@@ -3,19 +3,20 @@
  *
  * Guests: same bits as the plain C bodies. Included by trn_systolic_feed.h only, and not at all under TRN_NO_INTRINSICS.
  */
-#ifndef TRN_SYSTOLIC_FEED_AVX512_H
+#ifndef TRN_SYSTOLIC_FEED_H
+#include "../trn_systolic_feed.h" /* which includes this file where it belongs */
+#elif !defined(TRN_SYSTOLIC_FEED_AVX512_H)
 #define TRN_SYSTOLIC_FEED_AVX512_H
 
-#include "../trn_cpu.h"
-
-#if TRNI_X86
 #include "trn_vector_avx512.h"
+#define TRNI_V_FEED 1
 #include "trn_systolic_feed_vector.h"
 
 /* ---- codes of a byte ----
  *
  * All of them are BF16 numbers and mirror each other in the sign bit, so a table of 128 magnitudes does, four registers:
- * two look up 64 entries at once, by the low six bits of a code. (Lanes are all named for g++ 12, see trn_cpu.h.) */
+ * two look up 64 entries at once, by the low six bits of a code. (Lanes are all named for g++ 12, see trn_cpu.h.) The sign
+ * of a shorter code is within the table, and what lies above it is nobody's. */
 
 #if TRNI_CLANG
 #define TRNI_FEED512_UNROLL _Pragma("clang loop unroll(full)")
@@ -26,14 +27,15 @@
 #define TRNI_FEED512 __attribute__((unused, always_inline)) TRNI_TARGET_AVX512 static inline
 
 typedef struct trni_magnitudes512 {
-    __m512i part[4];
+    __m512i part[4], sign; /* where bit 7 of a code is its sign */
     __m256i groups;
 } trni_magnitudes512;
 
-TRNI_FEED512 trni_magnitudes512 trni_magnitudes512_load(const uint16_t *high)
+TRNI_FEED512 trni_magnitudes512 trni_magnitudes512_load(const trni_decoder *decoder)
 {
     trni_magnitudes512 t;
-    for (int i = 0; i < 4; i++) t.part[i] = _mm512_loadu_si512(high + 32 * i);
+    for (int i = 0; i < 4; i++) t.part[i] = _mm512_loadu_si512(decoder->high + 32 * i);
+    t.sign = _mm512_set1_epi16((short)(decoder->from.bits == 8 ? 0x8000 : 0));
     t.groups = _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7);
     return t;
 }
@@ -46,7 +48,7 @@ TRNI_FEED512 void trni_codes_512(const trni_magnitudes512 *t, __m256i codes, __m
     const __mmask32 bit6 = _mm512_test_epi16_mask(code, _mm512_set1_epi16(0x40));
     const __m512i low = _mm512_permutex2var_epi16(t->part[0], code, t->part[1]);
     const __m512i high = _mm512_permutex2var_epi16(t->part[2], code, t->part[3]);
-    const __m512i sign = _mm512_slli_epi16(_mm512_and_si512(code, _mm512_set1_epi16(0x80)), 8);
+    const __m512i sign = _mm512_and_si512(_mm512_slli_epi16(code, 8), t->sign);
     const __m512i v = _mm512_or_si512(_mm512_mask_mov_epi16(low, bit6, high), sign), zero = _mm512_setzero_si512();
     *first = _mm512_castsi512_ps(_mm512_maskz_unpacklo_epi16((__mmask32)-1, zero, v));
     *second = _mm512_castsi512_ps(_mm512_maskz_unpackhi_epi16((__mmask32)-1, zero, v));
@@ -55,7 +57,7 @@ TRNI_FEED512 void trni_codes_512(const trni_magnitudes512 *t, __m256i codes, __m
 TRNI_KERNEL TRNI_TARGET_AVX512 static void trni_guest_lines_bytes_avx512(TRNI_LINES_PARAMS)
 {
     enum { width = 32 };
-    const trni_magnitudes512 t = trni_magnitudes512_load(feed->decoder.high);
+    const trni_magnitudes512 t = trni_magnitudes512_load(&feed->decoder);
     for (int64_t p = 0; p < panels; p++)
         for (int r = 0; r < rows; r++) {
             float *to = dst + (size_t)p * panel_step + slot[r] * width;
@@ -71,7 +73,7 @@ TRNI_KERNEL TRNI_TARGET_AVX512 static void trni_guest_lines_bytes_avx512(TRNI_LI
  * but the lookups themselves crosses lanes (1.9 times the speed of unwoven codes, measured). */
 TRNI_FEED512 void trni_woven_512(const trni_magnitudes512 *t, __m512i codes, __m512 v[4])
 {
-    const __m512i odd_code = _mm512_srli_epi16(codes, 8), sign = _mm512_set1_epi16((short)0x8000), upper = _mm512_set1_epi32((int)0xffff0000u);
+    const __m512i odd_code = _mm512_srli_epi16(codes, 8), sign = t->sign, upper = _mm512_set1_epi32((int)0xffff0000u);
     const __mmask32 even_bit6 = _mm512_test_epi16_mask(codes, _mm512_set1_epi16(0x40));
     const __mmask32 odd_bit6 = _mm512_test_epi16_mask(codes, _mm512_set1_epi16(0x4000));
     const __m512i even_low = _mm512_permutex2var_epi16(t->part[0], codes, t->part[1]);
@@ -103,7 +105,7 @@ TRNI_FEED512 void trni_factors_512(__m512i scale, __m512 v[4])
  * and scales are woven, and hold whole blocks of 64. */
 TRNI_FEED512 void trni_stream_codes_512(const int group, const bool scaled, TRNI_GROUPS_PARAMS)
 {
-    const trni_magnitudes512 t = trni_magnitudes512_load(feed->decoder.high);
+    const trni_magnitudes512 t = trni_magnitudes512_load(&feed->decoder);
     for (size_t i = 0; i < n; i += TRNI_WEAVE) {
         const __mmask64 there = n - i < TRNI_WEAVE ? ((__mmask64)1 << (n - i)) - 1 : ~(__mmask64)0;
         __m512 s[4], c[4];
@@ -161,5 +163,4 @@ TRNI_KERNEL TRNI_TARGET_AVX512 static void trni_guest_unweave_avx512(float *dst,
 #undef TRNI_FEED512_EACH
 #undef TRNI_FEED512_UNROLL
 
-#endif
 #endif /* TRN_SYSTOLIC_FEED_AVX512_H */

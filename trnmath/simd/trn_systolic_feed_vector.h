@@ -6,7 +6,7 @@
  */
 #include "../trn_cpu.h"
 
-#if defined(TRNI_V)
+#if defined(TRNI_V_FEED)
 
 /* The last, incomplete vector of a line goes through memory. */
 TRNI_V_INLINE TRNI_V TRNI_V_NAME(trni_guest_f16_rest)(const unsigned char *src, size_t n)

@@ -4,17 +4,13 @@
  * A guest: plain C reaches 0.3 to 0.6 of it (gcc 12 and clang 14, whole products, measured). Included by trn_systolic_panels.h
  * only, and not at all under TRN_NO_INTRINSICS.
  */
-#ifndef TRN_SYSTOLIC_PANELS_AVX2_H
+#ifndef TRN_SYSTOLIC_PANELS_H
+#include "../trn_systolic_panels.h" /* which includes this file where it belongs */
+#elif !defined(TRN_SYSTOLIC_PANELS_AVX2_H)
 #define TRN_SYSTOLIC_PANELS_AVX2_H
-
-#include "../trn_cpu.h"
-
-#if TRNI_X86
-#include <immintrin.h>
 
 #include "trn_vector_avx2.h"
 #define TRNI_V_ROWS 6
 #include "trn_systolic_panels_vector.h"
 
-#endif
 #endif /* TRN_SYSTOLIC_PANELS_AVX2_H */

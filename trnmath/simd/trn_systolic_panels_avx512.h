@@ -5,13 +5,10 @@
  * chains, data in L1, measured): same bits, since every step is an explicit fused multiply-add or a lone addition.
  * Included by trn_systolic_panels.h only, and not at all under TRN_NO_INTRINSICS.
  */
-#ifndef TRN_SYSTOLIC_PANELS_AVX512_H
+#ifndef TRN_SYSTOLIC_PANELS_H
+#include "../trn_systolic_panels.h" /* which includes this file where it belongs */
+#elif !defined(TRN_SYSTOLIC_PANELS_AVX512_H)
 #define TRN_SYSTOLIC_PANELS_AVX512_H
-
-#include "../trn_cpu.h"
-
-#if TRNI_X86
-#include <immintrin.h>
 
 /* The plain forms of these intrinsics make g++ 12 warn of an uninitialised operand (its bug 105593); with a mask of
  * ones the instruction is the same. */
@@ -65,5 +62,4 @@ TRNI_KERNEL TRNI_TARGET_AVX512 static void trni_guest_transpose_avx512(float *ds
 
 #undef TRNI_ALL16
 #undef TRNI_ALL8
-#endif
 #endif /* TRN_SYSTOLIC_PANELS_AVX512_H */

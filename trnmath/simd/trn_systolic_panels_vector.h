@@ -9,7 +9,7 @@
  */
 #include "../trn_cpu.h"
 
-#if defined(TRNI_V)
+#if defined(TRNI_V_ROWS)
 
 #if TRNI_CLANG
 #define TRNI_V_EACH_ROW _Pragma("clang loop unroll(full)") for (int i = 0; i < rows; i++)

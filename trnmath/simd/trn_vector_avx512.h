@@ -13,6 +13,7 @@
 #if TRNI_X86
 #include <immintrin.h>
 
+#include "trn_vector_end.h" /* of another one before */
 #define TRNI_V __m512
 #define TRNI_V_LANES 16
 #define TRNI_V_TARGET TRNI_TARGET_AVX512
