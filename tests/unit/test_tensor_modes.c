@@ -258,6 +258,12 @@ static uint32_t hand_ask(const hand *h)
         args.error = &error;
         if (trn_matmul(&args) != TRN_OK) fail_msg("%s", error.text);
         CASES_EQUAL(expected, out, "trn_matmul by hand, isa %d", isa);
+        if (h->dst_format == TWIN_I32 || h->k == 0) continue;
+        trni_product product; /* the definition that kernels fall back on */
+        out = h->before;
+        assert_int_equal(TRN_OK, trni_matmul_check(&args, &product));
+        trni_define_element(&product, 0, 0);
+        CASES_EQUAL(expected, out, "the definition by hand");
     }
     return expected;
 }
@@ -581,6 +587,16 @@ static void one_instruction(problem_mode mode, trn_generation generation, int a,
     instruction_free(&q);
 }
 
+/* The definition that the library's kernels are held to, and fall back on, is held to the twin as well. */
+static void ask_the_definition(problem *p)
+{
+    trni_product product;
+    memcpy(p->dst.memory, p->before, p->dst.bytes);
+    assert_int_equal(TRN_OK, trni_matmul_check(&p->args, &product));
+    for (int e = 0; e < p->twin.m * p->twin.n; e++) trni_define_element(&product, e / p->twin.n, e % p->twin.n);
+    problem_compare(p, "trni_define_element");
+}
+
 static void one_operation(problem_mode mode, trn_generation generation, int a, int b, uint64_t *rng)
 {
     static const int lanes[] = { 1, 1, 2, 3, 7, 13, 17, 33 };
@@ -610,6 +626,7 @@ static void one_operation(problem_mode mode, trn_generation generation, int a, i
     p.args.generation = generation;
     problem_expect(&p, twin_matmul);
     problem_ask_all(&p, rng);
+    if (a != TWIN_I8) ask_the_definition(&p);
     problem_free(&p);
 }
 
