@@ -68,7 +68,6 @@ typedef struct trni_product {
     trni_spread spread;
     int first_row;
     bool accumulate, f32, integer;
-    bool tame; /* pairs and quads: no product, scale or sum leaves the range in which binary32 is exact */
     trn_rounding rounding;
     trn_overflow overflow;
     uint64_t seed, stream;
@@ -270,6 +269,7 @@ TRNI_FN bool trni_scales_are_tame(const trni_scales *s, const trni_operand *o, t
     return true;
 }
 
+/* Reads all scales: asked last, of a product that has been checked and is not empty. */
 TRNI_FN bool trni_product_is_tame(const trni_product *p)
 {
     const int low = trni_low_exponent(&p->a.info) + trni_low_exponent(&p->b.info);
@@ -354,9 +354,7 @@ TRNI_FN trn_status trni_product_settle(trni_product *p, const trni_ask *question
     p->seed = ask.seed;
     p->stream = ask.stream;
     p->isa = ask.isa;
-    if ((status = trni_isa_resolve(&p->isa, ask.error)) != TRN_OK) return status;
-    p->tame = trni_product_is_tame(p);
-    return TRN_OK;
+    return trni_isa_resolve(&p->isa, ask.error);
 }
 
 /* ---- reading and writing dst ---- */
@@ -507,7 +505,8 @@ TRNI_FN bool trni_kernels_apply(const trni_product *p)
 {
     const trn_numerics *n = &p->numerics;
     const bool groups = p->spread != TRNI_QUADS || n->group == TRN_GROUP_SEQUENTIAL; /* an exact pair is a sequential one */
-    return !p->integer && p->tame && groups && trni_steps_are_fmaf(n) && !n->flush_inputs && !(p->f32 && n->fp32_mode == TRN_FP32_SPLIT);
+    const bool split = p->f32 && n->fp32_mode == TRN_FP32_SPLIT;
+    return !p->integer && groups && !split && trni_steps_are_fmaf(n) && !n->flush_inputs && trni_product_is_tame(p);
 }
 
 /* ---- MX scales, multiplied into packed panels ---- */

@@ -232,7 +232,7 @@ TRNI_FN void trni_nc_matmul_packed(const trni_product *p)
 
 TRNI_FN void trni_nc_run(const trni_product *p, bool *psum_written)
 {
-    if (trni_product_depth(p) == 0) trni_dst_clear(p);
+    if (trni_product_depth(p) == 0 || p->a.lanes == 0 || p->b.lanes == 0) trni_dst_clear(p);
     else if (trni_kernels_apply(p)) trni_nc_matmul_packed(p);
     else
         for (int64_t i = 0; i < trni_regions(p); i++) trni_region_run(p, i);
@@ -317,9 +317,9 @@ TRNI_FN trn_status trni_nc_matmul_check(const trn_nc_matmul_args *args, trni_pro
 
     const trn_core_spec *core = trn_core_spec_of(p->generation);
     *moves = args->is_transpose && core->transpose_mode; /* else a product by the identity, as any other */
+    if ((status = trni_check_limits(core, p, args->error)) != TRN_OK) return status; /* before anything that takes time */
     if (*moves && (status = trni_transpose_check(args, p)) != TRN_OK) return status;
     if (!*moves && (status = trni_check_psum_format(core, args->dst.format, args->error)) != TRN_OK) return status;
-    if ((status = trni_check_limits(core, p, args->error)) != TRN_OK) return status;
     const bool column_tiles = !args->double_row && !args->is_transpose;
     if ((status = trni_check_tile(core, args->tile_position, args->tile_size, column_tiles, p, args->error)) != TRN_OK) return status;
     if ((status = trni_check_psum_written(args->accumulate, args->psum_written, args->error)) != TRN_OK) return status;
