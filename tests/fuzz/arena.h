@@ -17,6 +17,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "trnmath/trn_numerics.h"
 #include "trnmath/trn_tensor.h"
 #include "twin/cases.h"
 
@@ -155,6 +156,81 @@ static inline void mutate_view(trn_tensor *t, const trn_tensor *other)
     default: *t = *other; break;
     }
 }
+
+/* An empty product may be as long as it likes in another direction: nothing is to do, and that must not take time. */
+static inline void empty_but_huge(int64_t *m, int64_t *n, int64_t *k)
+{
+    int64_t *const size[3] = { m, n, k };
+    const int zero = below(3), huge = (zero + 1 + below(2)) % 3;
+    *size[zero] = 0;
+    *size[huge] = HUGE_SIZE;
+}
+
+static inline void plausible_cfp8(trn_tensor *t)
+{
+    if (t->format != TRN_CFP8 || one_in(3)) return;
+    t->cfp8.exponent_bits = 2 + below(4);
+    t->cfp8.bias = one_in(2) ? below(20) : below(300) - 150;
+    t->cfp8.no_infinity = one_in(2);
+}
+
+/* ---- numerics ---- */
+
+static inline int some_choice(const trni_choice *choice)
+{
+    int count = 0;
+    while (choice[count].name) count++;
+    return choice[below(count)].value;
+}
+
+static inline void mutate_numerics(trn_numerics *n)
+{
+    int count;
+    const trni_field *f = trni_numerics_fields(&count);
+    f += below(count);
+    const int value = one_in(8)   ? absurd_int()
+                      : f->choice ? some_choice(f->choice)
+                                  : f->low + below(f->high - f->low + 1);
+    memcpy((char *)n + f->offset, &value, f->size); /* a bool may become neither true nor false */
+}
+
+static inline trn_numerics plausible_numerics(void)
+{
+    trn_numerics n;
+    memset(&n, 0, sizeof n);
+    if (one_in(2)) n = trn_numerics_default(TRN_TRAINIUM2);
+    for (int i = one_in(2) ? below(3) : 0; i > 0; i--) mutate_numerics(&n);
+    return n;
+}
+
+/* ---- memory that a call may touch ----
+ *
+ * Under AddressSanitizer all of the arena but the span of these views is closed during the call: what is read beside
+ * them shows, too. */
+
+#if defined(__SANITIZE_ADDRESS__)
+#include <sanitizer/asan_interface.h>
+
+static inline void close_arena(const trn_tensor *const *view, int views)
+{
+    __asan_poison_memory_region(arena, ARENA);
+    for (int i = 0; i < views; i++) {
+        const int64_t bytes = claimed(view[i]);
+        const uintptr_t at = (uintptr_t)view[i]->data, start = (uintptr_t)arena;
+        if (bytes > 0 && at >= start && at <= start + ARENA && (int64_t)(start + ARENA - at) >= bytes)
+            __asan_unpoison_memory_region(view[i]->data, (size_t)bytes);
+    }
+}
+
+static inline void open_arena(void) { __asan_unpoison_memory_region(arena, ARENA); }
+
+/* Called by the sanitizer before its report. */
+void __asan_on_error(void);
+void __asan_on_error(void) { fprintf(stderr, "call %ld:\n", call_number); }
+#else
+static inline void close_arena(const trn_tensor *const *view, int views) { (void)view, (void)views; }
+static inline void open_arena(void) {}
+#endif
 
 /* ---- after the call ---- */
 
