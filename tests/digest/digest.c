@@ -10,6 +10,7 @@
 #include <tests/digest/modes.h>
 #include <tests/digest/numbers.h>
 #include <tests/digest/products.h>
+#include <tests/digest/sparse.h>
 
 typedef struct section {
     const char *name;
@@ -35,6 +36,7 @@ static const section sections[] = {
     { "bf16-psum", bf16_psum },
     { "int8-products", int8_products },
     { "transposes", transposes },
+    { "sparse-products", sparse_products },
 };
 enum { SECTIONS = sizeof sections / sizeof sections[0] };
 
