@@ -106,16 +106,26 @@ TRNI_FN void trni_row_scales(const trni_worker *w, const trni_row_tile *t, int64
         for (int b = 0; b < blocks; b++) t->scale[b][j] = (uint8_t)trni_scale_at(s, t->n + j, block + b);
 }
 
-/* All rows of the array that have all their numbers, a few at a time; of MX, never of two blocks at a time. */
+/* How many rows from `first` on may be taken together: of MX none of two blocks, and of blocked chains none of two. */
+TRNI_FN int trni_stream_room(const trni_worker *w, const trni_row_tile *t, int first)
+{
+    enum { rows_of_a_block = TRNI_SCALE_BLOCK / 4 };
+    const trn_numerics *n = &w->p->numerics;
+    int room = t->map->group == 1 && w->p->b.bytes == 1 ? TRNI_STREAM_BYTES_MOST : TRNI_STREAM_ROWS_MOST;
+    if (t->map->group == 4) room = (int)(rows_of_a_block - (t->k / 4 + first) % rows_of_a_block);
+    const int of_a_chain = TRNI_ARRAY_ROWS / n->chains, left = of_a_chain - first % of_a_chain;
+    return n->chain_layout == TRN_CHAINS_BLOCKED && left < room ? left : room;
+}
+
+/* All rows of the array that have all their numbers, a few at a time. */
 TRNI_FN void trni_stream_rows(const trni_worker *w, const trni_row_tile *t, int rows)
 {
     enum { rows_of_a_block = TRNI_SCALE_BLOCK / 4 };
-    const bool scaled = t->map->group == 4, bytes = t->map->group == 1 && w->p->b.bytes == 1;
+    const bool scaled = t->map->group == 4;
     const int64_t row = t->k / 4, begin = row / rows_of_a_block;
-    const int most = bytes ? TRNI_STREAM_BYTES_MOST : TRNI_STREAM_ROWS_MOST;
     if (scaled) trni_row_scales(w, t, begin, (int)((row + rows - 1) / rows_of_a_block - begin) + 1);
     for (int first = 0, count; first < rows; first += count) {
-        const int block = (int)((row + first) / rows_of_a_block - begin), room = scaled ? (int)(rows_of_a_block - (row + first) % rows_of_a_block) : most;
+        const int room = trni_stream_room(w, t, first), block = (int)((row + first) / rows_of_a_block - begin);
         count = rows - first < room ? rows - first : room;
         trni_stream_group(w, t, first, count, scaled ? t->scale[block] : NULL);
     }
