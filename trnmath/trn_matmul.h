@@ -71,18 +71,10 @@ TRNI_FN void trni_block_multiply(const trni_product *p, const trni_cut *cut, int
 
 /* ---- the call ---- */
 
-/* Formats that dst may have: PSUM's own, and what it is cast to. */
-TRNI_FN bool trni_is_result(trn_format f)
-{
-    return f == TRN_F32 || f == TRN_BF16 || f == TRN_F16 || f == TRN_I32 || trni_is_fp8(f);
-}
-
 TRNI_FN trn_status trni_matmul_check(const trn_matmul_args *args, trni_product *p)
 {
     trni_ask ask;
-    memset(&ask, 0, sizeof ask);
-    ask.generation = args->generation;
-    ask.dst = args->dst;
+    TRNI_ASK(ask, args);
     ask.a = args->a;
     ask.b = args->b;
     ask.a_name = "a";
@@ -92,20 +84,11 @@ TRNI_FN trn_status trni_matmul_check(const trn_matmul_args *args, trni_product *
     ask.b_scale = args->b_scale;
     ask.mx = args->a_scale.rank || args->b_scale.rank;
     ask.double_row = args->double_row;
-    ask.accumulate = args->accumulate;
-    ask.rounding = args->rounding;
     ask.overflow = args->overflow;
-    ask.seed = args->seed;
-    ask.stream = args->stream;
-    ask.numerics = args->numerics;
-    ask.isa = args->isa;
-    ask.error = args->error;
     if (ask.mx && args->double_row) return trni_fail(args->error, TRN_EINVAL, "double_row and MX scales are two modes; a product has one");
-    const trn_status status = trni_product_settle(p, &ask);
+    trn_status status = trni_product_settle(p, &ask);
+    if (status == TRN_OK) status = trni_check_result(p, args->error);
     if (status != TRN_OK) return status;
-    if (!trni_is_result(args->dst.format))
-        return trni_fail(args->error, TRN_EFORMAT, "dst is %s; results are float32, bfloat16, float16, an FP8, or int32 of int8",
-                         trn_format_name(args->dst.format));
     const bool bf16_psum = args->generation == TRN_GENERATION_DEFAULT || trn_core_spec_of(p->generation)->bf16_psum;
     if (p->numerics.psum_format == TRN_BF16 && !bf16_psum)
         return trni_fail(args->error, TRN_EUNSUPPORTED, "numerics.psum_format = bfloat16, which %s's PSUM does not hold",

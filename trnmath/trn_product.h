@@ -53,6 +53,13 @@ typedef struct trni_ask {
     trn_error *error;
 } trni_ask;
 
+/* What the args of every call have in common. */
+#define TRNI_ASK(ask, args)                                                                                           \
+    (memset(&(ask), 0, sizeof(ask)), (ask).generation = (args)->generation, (ask).dst = (args)->dst,                  \
+     (ask).accumulate = (args)->accumulate, (ask).rounding = (args)->rounding, (ask).seed = (args)->seed,             \
+     (ask).stream = (args)->stream, (ask).numerics = (args)->numerics, (ask).isa = (args)->isa,                       \
+     (ask).error = (args)->error)
+
 /* MX scales of an operand: one byte for 32 numbers along K, that is for eight rows of the array. */
 typedef struct trni_scales {
     const unsigned char *data; /* null: none */
@@ -355,6 +362,30 @@ TRNI_FN trn_status trni_product_settle(trni_product *p, const trni_ask *question
     p->stream = ask.stream;
     p->isa = ask.isa;
     return trni_isa_resolve(&p->isa, ask.error);
+}
+
+/* Formats that a product of any size may be cast to: PSUM's own and narrower ones. */
+TRNI_FN trn_status trni_check_result(const trni_product *p, trn_error *error)
+{
+    const trn_format f = p->dst.format;
+    if (f == TRN_F32 || f == TRN_BF16 || f == TRN_F16 || f == TRN_I32 || trni_is_fp8(f)) return TRN_OK;
+    return trni_fail(error, TRN_EFORMAT, "dst is %s; results are float32, bfloat16, float16, an FP8, or int32 of int8", trn_format_name(f));
+}
+
+/* What PSUM itself may hold. */
+TRNI_FN trn_status trni_check_psum_format(const trn_core_spec *core, trn_format format, trn_error *error)
+{
+    if (format != TRN_F32 && format != TRN_BF16 && format != TRN_I32)
+        return trni_fail(error, TRN_EFORMAT, "dst is %s; PSUM holds float32, or bfloat16 on Trainium3", trn_format_name(format));
+    if (format == TRN_BF16 && !core->bf16_psum)
+        return trni_fail(error, TRN_EUNSUPPORTED, "dst is bfloat16, which %s's PSUM does not hold", trn_generation_name(core->generation));
+    return TRN_OK;
+}
+
+TRNI_FN trn_status trni_check_psum_written(bool accumulate, const bool *written, trn_error *error)
+{
+    if (!accumulate || !written || *written) return TRN_OK;
+    return trni_fail(error, TRN_EINVAL, "accumulate: no matmul has written this PSUM since it was allocated, what it adds to is undefined");
 }
 
 /* ---- reading and writing dst ---- */

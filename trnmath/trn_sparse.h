@@ -252,32 +252,20 @@ TRNI_FN trn_status trni_nc_matmul_sparse_check(const trn_nc_matmul_sparse_args *
 {
     trn_error *error = args->error;
     trni_ask ask;
-    memset(&ask, 0, sizeof ask);
-    ask.generation = args->generation;
-    ask.dst = args->dst;
+    TRNI_ASK(ask, args);
     ask.a = args->stationary;
     ask.b = args->moving;
     ask.a_name = "stationary";
     ask.b_name = "moving";
     ask.a_lane_axis = 1;
-    ask.accumulate = args->accumulate;
-    ask.rounding = args->rounding;
-    ask.seed = args->seed;
-    ask.stream = args->stream;
-    ask.numerics = args->numerics;
-    ask.isa = args->isa;
-    ask.error = error;
     const trn_status status = trni_sparse_settle(s, &ask, &args->tags, args->pattern);
     if (status != TRN_OK) return status;
 
     const trn_core_spec *core = trn_core_spec_of(s->of.generation);
     const char *chip = trn_generation_name(s->of.generation);
     const bool bf16 = args->dst.format == TRN_BF16;
-    if (args->dst.format != TRN_F32 && !bf16)
-        return trni_fail(error, TRN_EFORMAT, "dst is %s; PSUM holds float32, or bfloat16 on Trainium3",
-                         trn_format_name(args->dst.format));
-    if (bf16 && !core->bf16_psum)
-        return trni_fail(error, TRN_EUNSUPPORTED, "dst is bfloat16, which %s's PSUM does not hold", chip);
+    const trn_status format = trni_check_psum_format(core, args->dst.format, error);
+    if (format != TRN_OK) return format;
     const struct {
         int64_t size;
         int limit;
@@ -291,9 +279,8 @@ TRNI_FN trn_status trni_nc_matmul_sparse_check(const trn_nc_matmul_sparse_args *
         if (limit[i].size > limit[i].limit)
             return trni_fail(error, TRN_ELIMIT, "%s %lld exceeds %d (%s, %s dst)", limit[i].what,
                              (long long)limit[i].size, limit[i].limit, chip, trn_format_name(args->dst.format));
-    if (args->accumulate && args->psum_written && !*args->psum_written)
-        return trni_fail(error, TRN_EINVAL,
-                         "accumulate onto PSUM that no matmul has written is undefined; the first one must overwrite");
+    const trn_status written = trni_check_psum_written(args->accumulate, args->psum_written, error);
+    if (written != TRN_OK) return written;
     s->of.numerics.psum_format = TRN_F32; /* dst is PSUM: its format rounds, once, on the way out */
     s->of.numerics.k_tile = TRNI_ARRAY_ROWS;
     return TRN_OK;
@@ -491,48 +478,6 @@ TRNI_FN void trni_sparse_region(const trni_sparse_worker *w, int64_t m, int64_t 
     }
 }
 
-/* The part of dst at [m, n] as a view. */
-TRNI_FN trn_tensor trni_sparse_dst_part(const trni_product *p, int64_t m, int64_t rows, int64_t n, int64_t columns)
-{
-    trn_tensor part = p->dst;
-    part.data = trni_dst_at(p, m, n);
-    part.shape[0] = rows;
-    part.shape[1] = columns;
-    return part;
-}
-
-TRNI_FN void trni_sparse_psum_read(const trni_sparse_worker *w, int64_t m, int64_t rows, int64_t n, int64_t columns)
-{
-    trn_convert_args args;
-    memset(&args, 0, sizeof args);
-    args.dst = trn_tensor_2d(TRN_F32, w->psum, rows, columns);
-    args.src = trni_sparse_dst_part(&w->s->of, m, rows, n, columns);
-    args.isa = w->s->of.isa;
-    (void)trn_convert(&args); /* the views have been checked */
-}
-
-/* Casts finished PSUM to dst. Stochastic rounding counts the elements of all of dst, so rows go one by one. */
-TRNI_FN void trni_sparse_psum_write(const trni_sparse_worker *w, int64_t m, int64_t rows, int64_t n, int64_t columns)
-{
-    const trni_product *p = &w->s->of;
-    const int64_t step = p->rounding == TRN_STOCHASTIC ? 1 : rows;
-    trn_convert_args args;
-    memset(&args, 0, sizeof args);
-    args.rounding = p->rounding;
-    args.overflow = p->overflow;
-    args.sr_bits = p->numerics.sr_bits;
-    args.seed = p->seed;
-    args.stream = p->stream;
-    args.isa = p->isa;
-    trni_canonical_nans_for(p->isa)(w->psum, (size_t)(rows * columns));
-    for (int64_t i = 0; i < rows; i += step) {
-        args.dst = trni_sparse_dst_part(p, m + i, step, n, columns);
-        args.src = trn_tensor_2d(TRN_F32, w->psum + i * columns, step, columns);
-        args.index = (uint64_t)(m + i) * (uint64_t)p->b.lanes + (uint64_t)n;
-        (void)trn_convert(&args);
-    }
-}
-
 /* One thread's block of dst, a slab of columns at a time. */
 TRNI_FN void trni_sparse_slab(const trni_sparse_worker *w, int64_t m, int64_t rows, int64_t n, int64_t columns)
 {
@@ -545,9 +490,9 @@ TRNI_FN void trni_sparse_slab(const trni_sparse_worker *w, int64_t m, int64_t ro
     for (int64_t i = 0; i < rows; i += TRNI_SPARSE_PSUM_ROWS) {
         const trni_sparse_psum psum = { w->psum, columns };
         const int64_t count = trni_min64(rows - i, TRNI_SPARSE_PSUM_ROWS);
-        if (p->accumulate) trni_sparse_psum_read(w, m + i, count, n, columns);
+        if (p->accumulate) trni_psum_from_dst(p, w->psum, m + i, count, n, columns);
         trni_sparse_region(w, m + i, count, n, columns, psum);
-        trni_sparse_psum_write(w, m + i, count, n, columns);
+        trni_psum_to_dst(p, w->psum, m + i, count, n, columns);
     }
 }
 
@@ -572,31 +517,17 @@ TRNI_FN void trni_sparse_part(const trni_sparse_product *s, const trni_sparse_cu
 
 TRNI_FN trn_status trni_sparse_matmul_check(const trn_sparse_matmul_args *args, trni_sparse_product *s)
 {
-    static const trn_format result[] = { TRN_F32,       TRN_BF16,    TRN_F16,     TRN_F8_E4M3,
-                                         TRN_F8_E4M3FN, TRN_F8_E5M2, TRN_F8_E3M4, TRN_CFP8 };
     trni_ask ask;
-    memset(&ask, 0, sizeof ask);
-    ask.generation = args->generation;
-    ask.dst = args->dst;
+    TRNI_ASK(ask, args);
     ask.a = args->values;
     ask.b = args->b;
     ask.a_name = "values";
     ask.b_name = "b";
     ask.a_depth_axis = 1;
-    ask.accumulate = args->accumulate;
-    ask.rounding = args->rounding;
     ask.overflow = args->overflow;
-    ask.seed = args->seed;
-    ask.stream = args->stream;
-    ask.numerics = args->numerics;
-    ask.isa = args->isa;
-    ask.error = args->error;
     const trn_status status = trni_sparse_settle(s, &ask, &args->tags, args->pattern);
     if (status != TRN_OK) return status;
-    for (size_t i = 0; i < sizeof result / sizeof result[0]; i++)
-        if (args->dst.format == result[i]) return TRN_OK;
-    return trni_fail(args->error, TRN_EFORMAT, "dst is %s; results are float32, bfloat16, float16 or FP8",
-                     trn_format_name(args->dst.format));
+    return trni_check_result(&s->of, args->error);
 }
 
 TRNI_FN bool trni_sparse_matmul_is_cut(const trni_sparse_product *s)

@@ -141,21 +141,6 @@ TRNI_FN trn_status trni_check_limits(const trn_core_spec *core, const trni_produ
     return TRN_OK;
 }
 
-TRNI_FN trn_status trni_check_psum_written(bool accumulate, const bool *written, trn_error *error)
-{
-    if (!accumulate || !written || *written) return TRN_OK;
-    return trni_fail(error, TRN_EINVAL, "accumulate: no matmul has written this PSUM since it was allocated, what it adds to is undefined");
-}
-
-TRNI_FN trn_status trni_check_psum_format(const trn_core_spec *core, trn_format format, trn_error *error)
-{
-    if (format != TRN_F32 && format != TRN_BF16 && format != TRN_I32)
-        return trni_fail(error, TRN_EFORMAT, "dst is %s; PSUM holds float32, or bfloat16 on Trainium3", trn_format_name(format));
-    if (format == TRN_BF16 && !core->bf16_psum)
-        return trni_fail(error, TRN_EUNSUPPORTED, "dst is bfloat16, which %s's PSUM does not hold", trn_generation_name(core->generation));
-    return TRN_OK;
-}
-
 /* A hint that is not true would be silent on the chip; here it is refused. */
 TRNI_FN trn_status trni_check_onezero(const trni_operand *o, bool hint, const char *name, trn_error *error)
 {
@@ -295,9 +280,7 @@ TRNI_FN trn_status trni_nc_matmul_check(const trn_nc_matmul_args *args, trni_pro
 {
     trni_ask ask;
     trn_status status;
-    memset(&ask, 0, sizeof ask);
-    ask.generation = args->generation;
-    ask.dst = args->dst;
+    TRNI_ASK(ask, args);
     ask.a = args->stationary;
     ask.b = args->moving;
     ask.a_name = "stationary";
@@ -305,14 +288,7 @@ TRNI_FN trn_status trni_nc_matmul_check(const trn_nc_matmul_args *args, trni_pro
     ask.slots = args->double_row ? 2 : 0;
     ask.a_lane_axis = ask.b_lane_axis = args->double_row ? 2 : 1;
     ask.double_row = args->double_row;
-    ask.accumulate = args->accumulate;
     ask.first_row = args->tile_position.row;
-    ask.rounding = args->rounding;
-    ask.seed = args->seed;
-    ask.stream = args->stream;
-    ask.numerics = args->numerics;
-    ask.isa = args->isa;
-    ask.error = args->error;
     if ((status = trni_product_settle(p, &ask)) != TRN_OK) return status;
 
     const trn_core_spec *core = trn_core_spec_of(p->generation);
@@ -355,9 +331,7 @@ TRNI_FN trn_status trni_nc_matmul_mx_check(const trn_nc_matmul_mx_args *args, tr
 {
     trni_ask ask;
     trn_status status;
-    memset(&ask, 0, sizeof ask);
-    ask.generation = args->generation;
-    ask.dst = args->dst;
+    TRNI_ASK(ask, args);
     ask.a = args->stationary;
     ask.b = args->moving;
     ask.a_name = "stationary";
@@ -367,14 +341,7 @@ TRNI_FN trn_status trni_nc_matmul_mx_check(const trn_nc_matmul_mx_args *args, tr
     ask.slots = 4;
     ask.a_lane_axis = ask.b_lane_axis = ask.a_scale_lane_axis = ask.b_scale_lane_axis = 1;
     ask.mx = true;
-    ask.accumulate = args->accumulate;
     ask.first_row = args->tile_position.row;
-    ask.rounding = args->rounding;
-    ask.seed = args->seed;
-    ask.stream = args->stream;
-    ask.numerics = args->numerics;
-    ask.isa = args->isa;
-    ask.error = args->error;
     if ((status = trni_product_settle(p, &ask)) != TRN_OK) return status;
 
     const trn_core_spec *core = trn_core_spec_of(p->generation);
