@@ -31,7 +31,7 @@
 #ifndef TRN_PRODUCT_LANES_H
 #define TRN_PRODUCT_LANES_H
 
-#include "trn_product.h"
+#include "trn_product_define.h"
 #include "trn_systolic_lanes.h"
 
 enum { TRNI_REGION_ROWS = 32, TRNI_REGION_COLUMNS = 256 };

@@ -51,7 +51,7 @@
 
 #include <stdlib.h>
 
-#include "trn_product.h"
+#include "trn_product_define.h"
 #include "trn_sparse_kernels.h"
 
 typedef struct trn_nc_matmul_sparse_args {

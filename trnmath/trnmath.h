@@ -16,7 +16,7 @@
  *     machines   trn_spec.h trn_tensor_cycles.h trn_cost.h
  *     data       trn_tensor.h trn_cast_kernels.h trn_cast.h trn_convert.h trn_pack.h trn_mx.h trn_sparse_pack.h
  *     engines    trn_systolic_aligned.h trn_systolic.h trn_systolic_feed.h trn_systolic_panels.h trn_product.h
- *                trn_tensor_engine.h trn_sparse_kernels.h trn_sparse.h
+ *                trn_product_define.h trn_product_lanes.h trn_tensor_engine.h trn_sparse_kernels.h trn_sparse.h
  *     one core   trn_matmul.h (trn_matmul_worker.h trn_matmul_slabs.h trn_matmul_row.h) trn_core.h
  *     ground     trn_base.h trn_cpu.h trn_share.h
  *
@@ -42,6 +42,7 @@
 #include "trn_numerics.h"
 #include "trn_pack.h"
 #include "trn_product.h"
+#include "trn_product_define.h"
 #include "trn_product_lanes.h"
 #include "trn_random.h"
 #include "trn_round.h"
