@@ -116,6 +116,25 @@ static inline void problem_formats(twin_problem *t, uint64_t *rng)
     t->dst_format = dst[cases_below(rng, 3)];
 }
 
+/* Any mode and pair of the default generation, which is Trainium3 where that is the only one to have it. Block scales
+ * want K in 32s. */
+static inline void problem_mode_formats(twin_problem *t, uint64_t *rng)
+{
+    static const int dst[] = { TWIN_F32, TWIN_F32, TWIN_BF16, TWIN_F16, TWIN_E4M3, TWIN_E5M2 };
+    const problem_mode mode = (problem_mode)cases_below(rng, PROBLEM_MODES);
+    trn_generation generation;
+    do {
+        t->a_format = cases_below(rng, TWIN_FORMATS + 1);
+        t->b_format = cases_below(rng, TWIN_FORMATS + 1);
+        const bool newest = mode == PROBLEM_MX || t->a_format == TWIN_E4M3FN || t->b_format == TWIN_E4M3FN;
+        generation = newest ? TRN_TRAINIUM3 : TRN_TRAINIUM2;
+    } while (!problem_legal(mode, generation, t->a_format, t->b_format));
+    t->group = mode == PROBLEM_MX ? 4 : mode == PROBLEM_DOUBLE_ROW ? 2 : 1;
+    if (mode == PROBLEM_MX) t->k = (t->k + 31) / 32 * 32;
+    t->dst_format = dst[cases_below(rng, 6)];
+    t->saturate = cases_one_in(rng, 4);
+}
+
 /* A random order among those that run at full speed. */
 static inline trn_numerics problem_fast_order(uint64_t *rng)
 {
@@ -186,7 +205,9 @@ static inline void problem_build(problem *p, const bridge_layout layout[3], brid
     p->args.numerics = &p->numerics;
 }
 
-static inline void problem_random(problem *p, const problem_choice *choice, uint64_t *rng)
+typedef void problem_draw(twin_problem *t, uint64_t *rng);
+
+static inline void problem_random_of(problem *p, const problem_choice *choice, problem_draw *formats, uint64_t *rng)
 {
     twin_problem *t = &p->twin;
     memset(p, 0, sizeof *p);
@@ -195,7 +216,7 @@ static inline void problem_random(problem *p, const problem_choice *choice, uint
         t->n = problem_size(choice->n, choice->n_count, rng);
         t->k = problem_size(choice->k, choice->k_count, rng);
     } while ((int64_t)t->m * t->n * t->k > choice->volume);
-    problem_formats(t, rng);
+    formats(t, rng);
     t->accumulate = cases_one_in(rng, 2);
     t->rounding = cases_one_in(rng, 2) ? TWIN_NEAREST_EVEN : (twin_mode)cases_below(rng, TWIN_MODES);
     t->seed = cases_next(rng);
@@ -206,6 +227,11 @@ static inline void problem_random(problem *p, const problem_choice *choice, uint
                                       (bridge_layout)cases_below(rng, BRIDGE_LAYOUTS),
                                       (bridge_layout)cases_below(rng, BRIDGE_OUTPUTS) };
     problem_build(p, layout, (bridge_values)cases_below(rng, BRIDGE_VALUES), rng);
+}
+
+static inline void problem_random(problem *p, const problem_choice *choice, uint64_t *rng)
+{
+    problem_random_of(p, choice, problem_formats, rng);
 }
 
 static inline void problem_free(problem *p)
