@@ -14,6 +14,8 @@
 
 #include <immintrin.h>
 
+TRNI_GUESTS_BEGIN
+
 #define TRNI_GUEST512(name, params) TRNI_KERNEL TRNI_TARGET_AVX512 static void name params
 #define TRNI_CAST512(name) TRNI_GUEST512(name, (void *__restrict dst, const void *__restrict src, size_t n))
 #define TRNI_INLINE512 static inline __attribute__((unused, always_inline)) TRNI_TARGET_AVX512
@@ -488,4 +490,5 @@ TRNI_GUEST512(trni_guest_fence, (void)) { _mm_sfence(); }
 #undef TRNI_GUEST512
 #undef TRNI_CAST512
 #undef TRNI_INLINE512
+TRNI_GUESTS_END
 #endif /* TRN_CAST_AVX512_H */

@@ -12,6 +12,8 @@
 
 #include <immintrin.h>
 
+TRNI_GUESTS_BEGIN
+
 enum { TRNI_MX512_BLOCKS = 16 };
 
 #define TRNI_INLINE512 static inline __attribute__((unused, always_inline)) TRNI_TARGET_AVX512
@@ -105,4 +107,5 @@ TRNI_KERNEL TRNI_TARGET_AVX512 static void trni_mx_guest_blocks(const trni_rule 
 }
 
 #undef TRNI_INLINE512
+TRNI_GUESTS_END
 #endif /* TRN_MX_AVX512_H */

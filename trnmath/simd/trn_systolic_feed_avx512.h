@@ -12,6 +12,8 @@
 #define TRNI_V_FEED 1
 #include "trn_systolic_feed_vector.h"
 
+TRNI_GUESTS_BEGIN
+
 /* ---- codes of a byte ----
  *
  * All of them are BF16 numbers and mirror each other in the sign bit, so a table of 128 magnitudes does, four registers:
@@ -163,4 +165,5 @@ TRNI_KERNEL TRNI_TARGET_AVX512 static void trni_guest_unweave_avx512(float *dst,
 #undef TRNI_FEED512_EACH
 #undef TRNI_FEED512_UNROLL
 
+TRNI_GUESTS_END
 #endif /* TRN_SYSTOLIC_FEED_AVX512_H */
