@@ -125,7 +125,8 @@ typedef struct trn_numerics {
     trn_format psum_format;        /* TRN_F32 or TRN_BF16 (Trainium3): PSUM after every tile; 0 = TRN_F32 */
     trn_rounding psum_rounding;    /* TRN_NEAREST_EVEN or TRN_STOCHASTIC, for TRN_BF16 */
     trn_mx_scale mx_scale_rule;
-    int fp8_bias;                  /* exponent bias of FP8 operands; 0 = the format's own */
+    int fp8_bias;                  /* exponent bias of FP8 operands, double rows too; 0 = the format's own. Not of MX
+                                      elements, and not of a cFP8, whose view has its own */
     int sr_bits;                   /* random bits that stochastic rounding compares, 1..32; 0 = 32 */
     trn_sr_where sr_where;
     bool activation_fused;         /* x*scale + bias with one rounding instead of two */
