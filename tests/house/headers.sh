@@ -93,6 +93,12 @@ cat >"$scratch/one.c" <<'END'
 #include <trnmath/trnmath.h>
 unsigned one(void);
 unsigned one(void) { return trn_fp_check() + trn_bf16_from_f32(1.0f); }
+int calls(void);
+int calls(void) /* everything that has kernels, as code: warnings that declarations alone do not draw */
+{
+    return trn_convert(NULL) && trn_matmul(NULL) && trn_nc_matmul(NULL) && trn_nc_matmul_mx(NULL) && trn_mx_quantize(NULL) &&
+           trn_sparse_matmul(NULL);
+}
 END
 cat >"$scratch/two.c" <<'END'
 #include <stdio.h>
@@ -123,6 +129,9 @@ done
 
 # ---- level 2: every body as code ----
 
+if [ "$level" -ge 2 ]; then
+    for language in $languages; do try "$language" -O2 one.c 'calls of everything that has kernels draw a warning'; done
+fi
 if [ "$level" -ge 2 ] && [ "$family" = gcc ]; then
     for header in $(headers); do
         at_home "$header" || continue
