@@ -376,12 +376,16 @@ TRNI_FN trn_status trn_nc_transpose(const trn_nc_transpose_args *args)
     unsigned char identity[4 * TRNI_ARRAY_ROWS * TRNI_ARRAY_ROWS] = { 0 };
     trn_nc_matmul_args matmul;
     if (!args) return TRN_EINVAL;
-    const int64_t rows = args->data.rank == 2 ? args->data.shape[0] : 0;
+    const trn_status status = trn_tensor_check(&args->data, "data", TRNI_INPUT, 2, args->error);
+    if (status != TRN_OK) return status;
+    const int64_t rows = args->data.shape[0];
     const trn_format_info info = trn_tensor_format_info(&args->data);
     if (rows > TRNI_ARRAY_ROWS)
         return trni_fail(args->error, TRN_ELIMIT, "data has %lld partitions, more than %d", (long long)rows, (int)TRNI_ARRAY_ROWS);
     const trni_encoding how = { { TRN_NEAREST_EVEN, 0, 32 }, TRN_OVERFLOW_DEFAULT, false };
     const uint32_t one = trni_encode_row(&info, trni_bits(1.0f), how);
+    if (trni_decode_row(&info, one) != trni_bits(1.0f))
+        return trni_fail(args->error, TRN_EFORMAT, "data is %s, which has no 1 to make an identity of", trn_format_name(args->data.format));
     const size_t bytes = ((size_t)info.bits + 7) / 8;
     for (int64_t i = 0; i < rows; i++) memcpy(identity + (size_t)(i * rows + i) * bytes, &one, bytes);
     memset(&matmul, 0, sizeof matmul);
