@@ -143,19 +143,37 @@ TRNI_INLINE void trni_micro_body(trn_isa isa, int strip, int group, TRNI_MICRO_P
         for (int j = 0; j < width; j++) out[i * out_step + j] = in ? in[i * in_step + j] + t[i][j] : t[i][j];
 }
 
+/* Where guests are, plain C is for the narrow registers alone: strips of two rows and one. (Every kernel costs who
+ * compiles it a tenth of a second.) */
+#define TRNI_PANEL_GUESTS (TRNI_INTRINSICS && TRNI_X86)
+#if TRNI_PANEL_GUESTS
+#define TRNI_MICRO_STAMP(name)                                                                                        \
+    TRNI_KERNEL static void name##_portable(TRNI_MICRO_PARAMS) { name##_body(TRN_ISA_PORTABLE, TRNI_MICRO_ARGS); }    \
+    TRNI_FN trni_micro_fn *name##_for(trn_isa isa) { return (void)isa, name##_portable; }
+#else
+#define TRNI_MICRO_STAMP(name) TRNI_STAMP_ISA(name, (TRNI_MICRO_PARAMS), TRNI_MICRO_ARGS)
+#endif
 #define TRNI_MICRO(rows, group)                                                                                       \
     TRNI_INLINE void trni_micro_##rows##x##group##_body(trn_isa isa, TRNI_MICRO_PARAMS)                               \
     {                                                                                                                 \
         trni_micro_body(isa, rows, group, TRNI_MICRO_ARGS);                                                           \
     }                                                                                                                 \
-    TRNI_STAMP_ISA(trni_micro_##rows##x##group, (TRNI_MICRO_PARAMS), TRNI_MICRO_ARGS)
-#define TRNI_MICROS(group) TRNI_MICRO(8, group) TRNI_MICRO(4, group) TRNI_MICRO(2, group) TRNI_MICRO(1, group)
+    TRNI_MICRO_STAMP(trni_micro_##rows##x##group)
+#define TRNI_MICROS(group) TRNI_MICRO(2, group) TRNI_MICRO(1, group)
 
 TRNI_MICROS(1)
 TRNI_MICROS(2)
 TRNI_MICROS(4)
 #undef TRNI_MICROS
+#if !TRNI_PANEL_GUESTS
+#define TRNI_MICROS(group) TRNI_MICRO(8, group) TRNI_MICRO(4, group)
+TRNI_MICROS(1)
+TRNI_MICROS(2)
+TRNI_MICROS(4)
+#undef TRNI_MICROS
+#endif
 #undef TRNI_MICRO
+#undef TRNI_MICRO_STAMP
 
 #if TRNI_INTRINSICS && TRNI_X86
 #include "simd/trn_systolic_panels_avx2.h"
@@ -183,22 +201,30 @@ typedef struct trni_array {
 
 /* Registers are wide enough for eight rows of 32 sums, or for two. */
 #define TRNI_PLAIN_TALL(group)                                                                                        \
-    { 8, 4, 2, 1, 1 },                                                                                                \
-    {                                                                                                                 \
-        trni_micro_8x##group##_for(isa), trni_micro_4x##group##_for(isa), trni_micro_2x##group##_for(isa),            \
-            trni_micro_1x##group##_for(isa), NULL                                                                     \
-    }
+    { width,                                                                                                          \
+      { 8, 4, 2, 1, 1 },                                                                                              \
+      { trni_micro_8x##group##_for(isa), trni_micro_4x##group##_for(isa), trni_micro_2x##group##_for(isa),            \
+        trni_micro_1x##group##_for(isa), NULL },                                                                      \
+      turn,                                                                                                           \
+      add }
 #define TRNI_PLAIN_LOW(group)                                                                                         \
-    { 2, 1, 1, 1, 1 }, { trni_micro_2x##group##_for(isa), trni_micro_1x##group##_for(isa), NULL, NULL, NULL }
+    { width,                                                                                                          \
+      { 2, 1, 1, 1, 1 },                                                                                              \
+      { trni_micro_2x##group##_for(isa), trni_micro_1x##group##_for(isa), NULL, NULL, NULL },                         \
+      turn,                                                                                                           \
+      add }
 
 TRNI_FN trni_array trni_plain_array(int group, trn_isa isa)
 {
     const int width = trni_panel_width(isa), which = group / 2; /* 1, 2, 4 */
     trni_transpose_fn *const turn = trni_transpose_for(isa);
     trni_add_line_fn *const add = trni_add_line_for(isa);
-    const trni_array tall[3] = { { width, TRNI_PLAIN_TALL(1), turn, add }, { width, TRNI_PLAIN_TALL(2), turn, add }, { width, TRNI_PLAIN_TALL(4), turn, add } };
-    const trni_array low[3] = { { width, TRNI_PLAIN_LOW(1), turn, add }, { width, TRNI_PLAIN_LOW(2), turn, add }, { width, TRNI_PLAIN_LOW(4), turn, add } };
-    return isa == TRN_ISA_AVX512 ? tall[which] : low[which];
+    const trni_array low[3] = { TRNI_PLAIN_LOW(1), TRNI_PLAIN_LOW(2), TRNI_PLAIN_LOW(4) };
+#if !TRNI_PANEL_GUESTS
+    const trni_array tall[3] = { TRNI_PLAIN_TALL(1), TRNI_PLAIN_TALL(2), TRNI_PLAIN_TALL(4) };
+    if (isa == TRN_ISA_AVX512) return tall[which];
+#endif
+    return low[which];
 }
 #undef TRNI_PLAIN_TALL
 #undef TRNI_PLAIN_LOW
