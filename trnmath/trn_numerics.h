@@ -123,7 +123,8 @@ typedef struct trn_numerics {
     bool flush_products;           /* an exact product below 2^-126 becomes a zero of its sign */
     bool flush_sums;               /* a sum below 2^-126 becomes a zero of its sign */
     trn_format psum_format;        /* TRN_F32 or TRN_BF16 (Trainium3): PSUM after every tile; 0 = TRN_F32 */
-    trn_rounding psum_rounding;    /* TRN_NEAREST_EVEN or TRN_STOCHASTIC, for TRN_BF16 */
+    trn_rounding psum_rounding;    /* TRN_NEAREST_EVEN or TRN_STOCHASTIC, for TRN_BF16: tile t of a product draws from
+                                      stream + t, element [m, n] takes index m * N + n */
     trn_mx_scale mx_scale_rule;
     int fp8_bias;                  /* exponent bias of FP8 operands, double rows too; 0 = the format's own. Not of MX
                                       elements, and not of a cFP8, whose view has its own */

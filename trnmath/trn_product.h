@@ -195,6 +195,7 @@ TRNI_FN trn_status trni_ask_check_scale(const trni_ask *ask, const trn_tensor *s
 {
     char name[32];
     snprintf(name, sizeof name, "%s_scale", of);
+    if (scale->rank == 0) return trni_fail(ask->error, TRN_ESHAPE, "%s is missing: under MX both operands have scales", name);
     const trn_status status = trn_tensor_check(scale, name, TRNI_INPUT, 2, ask->error);
     if (status != TRN_OK) return status;
     if (scale->format != TRN_F8_E8M0)
