@@ -3,33 +3,8 @@
 # over outputs to the setting that made them.
 # Usage: tests/cli/probe.sh DIRECTORY-OF-PROGRAMS, from tests/.
 set -u
-probe=$1/probe
-scratch=$(mktemp -d) || exit 1
-trap 'rm -rf "$scratch"' EXIT
-cd "$scratch" || exit 1
-unset TRN_ISA NO_COLOR
-failed=0
-
-fail() {
-    echo "FAILED: $*"
-    failed=1
-}
-
-# refuses "SENTENCE" ARGUMENTS...: exit 2, nothing on stdout, exactly that one line on stderr
-refuses() {
-    sentence=$1
-    shift
-    "$probe" "$@" >out 2>err
-    status=$?
-    [ $status = 2 ] || fail "probe $*: exit $status, expected 2"
-    [ ! -s out ] || fail "probe $*: it wrote to standard output"
-    [ "$(cat err)" = "probe: $sentence" ] || fail "probe $*: it said: $(cat err)"
-}
-
-# works ARGUMENTS...: exit 0; stdout in the file out
-works() {
-    "$probe" "$@" >out 2>err || fail "probe $*: exit $?: $(cat err)"
-}
+probe=$1/probe program=$1/probe
+. "$(dirname -- "$0")/lib/program.sh"
 
 # says "TEXT": a line of out has it
 says() {

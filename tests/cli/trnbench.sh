@@ -2,34 +2,9 @@
 # The program trnbench as a user meets it: exit codes, one sentence for each mistake, files, determinism.
 # Usage: tests/cli/trnbench.sh DIRECTORY-OF-PROGRAMS, from tests/.
 set -u
-trnbench=$1/trnbench
+trnbench=$1/trnbench program=$1/trnbench
 data=$(pwd)/data
-scratch=$(mktemp -d) || exit 1
-trap 'rm -rf "$scratch"' EXIT
-cd "$scratch" || exit 1
-unset TRN_ISA NO_COLOR
-failed=0
-
-fail() {
-    echo "FAILED: $*"
-    failed=1
-}
-
-# refuses "SENTENCE" ARGUMENTS...: exit 2, nothing on stdout, exactly that one line on stderr
-refuses() {
-    sentence=$1
-    shift
-    "$trnbench" "$@" >out 2>err
-    status=$?
-    [ $status = 2 ] || fail "trnbench $*: exit $status, expected 2"
-    [ ! -s out ] || fail "trnbench $*: it wrote to standard output"
-    [ "$(cat err)" = "trnbench: $sentence" ] || fail "trnbench $*: it said: $(cat err)"
-}
-
-# works ARGUMENTS...: exit 0; stdout in the file out
-works() {
-    "$trnbench" "$@" >out 2>err || fail "trnbench $*: exit $?: $(cat err)"
-}
+. "$(dirname -- "$0")/lib/program.sh"
 
 quick="--seconds 0 --peers none"
 
