@@ -294,11 +294,6 @@ TRNI_FN void trni_pack_panel(const trni_packer *p, int64_t lane, int lanes, int 
     }
 }
 
-TRNI_FN void trni_pack_clear(const trni_packer *p, int width, float *dst)
-{
-    memset(dst, 0, sizeof(float) * (size_t)p->lines * (size_t)width);
-}
-
 /* Packs columns [column, column + columns) of one tile of b: panel after panel, [panel][line][width]. */
 TRNI_FN void trni_pack_columns(const trni_packer *p, int64_t column, int64_t columns, int64_t k, int depth, float *dst)
 {

@@ -370,7 +370,7 @@ TRNI_FN trn_status trn_nc_matmul_mx(const trn_nc_matmul_mx_args *args)
 /* ---- nc_transpose ---- */
 
 /* dst = data^T. On Trainium2 and 3 bit for bit; on Trainium1 a product by the identity, in which an infinity or a NaN
- * makes NaN of its whole column of dst (documented). */
+ * makes NaN of all that its column of the array writes: a row of dst (documented). */
 TRNI_FN trn_status trn_nc_transpose(const trn_nc_transpose_args *args)
 {
     unsigned char identity[4 * TRNI_ARRAY_ROWS * TRNI_ARRAY_ROWS] = { 0 };
