@@ -15,7 +15,7 @@
  *     numbers    trn_format.h trn_round.h trn_random.h trn_numerics.h
  *     machines   trn_spec.h trn_tensor_cycles.h trn_cost.h
  *     data       trn_tensor.h trn_cast_kernels.h trn_cast.h trn_convert.h trn_pack.h trn_mx.h trn_sparse_pack.h
- *     engines    trn_systolic_aligned.h trn_systolic.h trn_systolic_feed.h trn_systolic_panels.h trn_product.h
+ *     engines    trn_span.h trn_alu.h trn_systolic_aligned.h trn_systolic.h trn_systolic_feed.h trn_systolic_panels.h trn_product.h
  *                trn_product_define.h trn_product_lanes.h trn_tensor_engine.h trn_sparse_kernels.h trn_sparse.h
  *     one core   trn_matmul.h (trn_matmul_worker.h trn_matmul_slabs.h trn_matmul_row.h) trn_core.h
  *     ground     trn_base.h trn_cpu.h trn_share.h
@@ -25,6 +25,7 @@
 #ifndef TRN_TRNMATH_H
 #define TRN_TRNMATH_H
 
+#include "trn_alu.h"
 #include "trn_base.h"
 #include "trn_cast.h"
 #include "trn_cast_kernels.h"
@@ -33,6 +34,7 @@
 #include "trn_cost.h"
 #include "trn_cpu.h"
 #include "trn_format.h"
+#include "trn_span.h"
 #include "trn_matmul.h"
 #include "trn_matmul_row.h"
 #include "trn_matmul_slabs.h"
