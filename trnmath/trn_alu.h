@@ -5,8 +5,8 @@
  *     #include <string.h>
  *     int main(void) { return strcmp(trn_alu_name(TRN_ALU_ABS_MAX), "abs_max") == 0 ? 0 : 1; }
  *
- * DOES: names the operators of NKI's table and says of each whether it works on numbers or on bits, takes one operand or
- *     two, and may reduce.
+ * DOES: names the operators of NKI's table and says of each whether it works on numbers or on bits, takes one operand
+ *     or two, and may reduce.
  * DOES NOT: know instructions.
  *
  * CONTENTS

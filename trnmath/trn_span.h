@@ -1,4 +1,4 @@
-/* trn_span.h - partitions of any format as runs of binary32: the ground under the Vector, Scalar, GpSimd engines and DMA.
+/* trn_span.h - partitions of any format as runs of binary32: what Vector, Scalar, GpSimd engines and DMA stand on.
  * SPDX-License-Identifier: MIT
  *
  *     #include <trnmath/trn_span.h>
@@ -30,9 +30,9 @@
  *     trni_frame and trni_frame_...      the checks: generation, limits, formats, shapes, overlap
  *     trni_span_each                    chunk after chunk, on all threads
  *
- * KNOWN FROM: NKI's instruction pages (documented): inputs are cast to float32, results to dst's type; tiles have at most
- *     128 partitions and no more elements than a partition of SBUF holds. The random bits of an output cast: assumed,
- *     as in trn_convert.h.
+ * KNOWN FROM: NKI's instruction pages (documented): inputs are cast to float32, results to dst's type; tiles have at
+ *     most 128 partitions and no more elements than a partition of SBUF holds. The random bits of an output cast:
+ *     assumed, as in trn_convert.h.
  */
 #ifndef TRN_SPAN_H
 #define TRN_SPAN_H
@@ -121,7 +121,7 @@ typedef struct trni_span {
 
 TRNI_FN void trni_span_axes(trni_span *v, const trn_tensor *t)
 {
-    int64_t stride[TRN_MAX_RANK];
+    int64_t stride[TRN_MAX_RANK] = { 0 };
     trni_strides(t, stride);
     v->partition_step = stride[0] * (int64_t)v->bytes;
     v->rank = 0;
@@ -173,8 +173,8 @@ TRNI_FN void trni_span_round(trni_span *v, const trn_tensor *t, const trn_instru
     v->seed = how->seed;
     v->stream_number = how->stream;
     v->sr_bits = sr_bits;
-    v->stream = how->unlimited && v->rank == 1 && v->axis[0].step == (int64_t)v->bytes && trni_stream_available(v->isa) &&
-                v->partitions * v->elements >= TRNI_SPAN_STREAM / (int64_t)v->bytes;
+    v->stream = how->unlimited && v->rank == 1 && v->axis[0].step == (int64_t)v->bytes &&
+                trni_stream_available(v->isa) && v->partitions * v->elements >= TRNI_SPAN_STREAM / (int64_t)v->bytes;
 }
 
 /* Where element f of partition p is, and how many follow it at a constant step. */
@@ -283,8 +283,8 @@ TRNI_FN float trni_column_at(const trni_column *c, int64_t p)
 
 /* ---- the checks that all instructions make ---- */
 
-/* An instruction as it is checked: begin with trni_frame_begin, then each operand under its own name; the first thing that
- * is wrong stays in .status, and later checks do nothing. */
+/* An instruction as it is checked: begin with trni_frame_begin, then each operand under its own name; the first thing
+ * that is wrong stays in .status, and later checks do nothing. */
 typedef struct trni_frame {
     trn_instruction how;
     const trn_core_spec *core;
@@ -305,7 +305,8 @@ TRNI_FN trn_status trni_frame_begin(trni_frame *f, const trn_instruction *how, t
     f->partitions = f->elements = 0;
     f->core = trn_core_spec_of(how->generation == TRN_GENERATION_DEFAULT ? fallback : how->generation);
     if (!f->core)
-        return f->status = trni_fail(how->error, TRN_EINVAL, "generation is %d, not a generation", (int)how->generation);
+        return f->status = trni_fail(how->error, TRN_EINVAL, "generation is %d, not a generation",
+                                     (int)how->generation);
     if (f->core->generation < since)
         return f->status = trni_fail(how->error, TRN_EUNSUPPORTED, "%s is not available on %s", what,
                                      trn_generation_name(f->core->generation));
@@ -347,7 +348,8 @@ TRNI_FN void trni_frame_dst(trni_frame *f, const trn_tensor *dst)
 TRNI_FN bool trni_same_place(const trn_tensor *a, const trn_tensor *b)
 {
     int64_t x[TRN_MAX_RANK], y[TRN_MAX_RANK];
-    if (a->data != b->data || trn_format_bytes(a->format) != trn_format_bytes(b->format) || a->rank != b->rank) return false;
+    if (a->data != b->data || a->rank != b->rank || trn_format_bytes(a->format) != trn_format_bytes(b->format))
+        return false;
     trni_strides(a, x);
     trni_strides(b, y);
     for (int i = 0; i < a->rank; i++)
@@ -356,7 +358,8 @@ TRNI_FN bool trni_same_place(const trn_tensor *a, const trn_tensor *b)
 }
 
 /* `what` names the output that `t` may not meet. */
-TRNI_FN void trni_frame_apart(trni_frame *f, const trn_tensor *out, const char *what, const trn_tensor *t, const char *name)
+TRNI_FN void trni_frame_apart(trni_frame *f, const trn_tensor *out, const char *what, const trn_tensor *t,
+                              const char *name)
 {
     if (!f->status && trn_tensor_overlap(*out, *t))
         f->status = trni_fail(f->how.error, TRN_EINVAL, "%s overlaps %s", what, name);
@@ -369,8 +372,9 @@ TRNI_FN void trni_frame_src(trni_frame *f, const trn_tensor *t, const char *name
     if (f->status) return;
     const int64_t elements = t->shape[0] ? trn_tensor_elements(*t) / t->shape[0] : 0;
     if (t->shape[0] != f->partitions || (f->partitions && elements != f->elements))
-        f->status = trni_fail(f->how.error, TRN_ESHAPE, "%s has %lld partitions of %lld elements but dst has %lld of %lld",
-                              name, (long long)t->shape[0], (long long)elements, (long long)f->partitions,
+        f->status = trni_fail(f->how.error, TRN_ESHAPE,
+                              "%s has %lld partitions of %lld elements but dst has %lld of %lld", name,
+                              (long long)t->shape[0], (long long)elements, (long long)f->partitions,
                               (long long)f->elements);
     else if (!trni_same_place(f->dst, t)) trni_frame_apart(f, f->dst, "dst", t, name);
 }
@@ -381,8 +385,9 @@ TRNI_FN void trni_frame_column(trni_frame *f, const trn_tensor *tile, const char
     if (f->status || tile->rank == 0) return;
     trni_frame_view(f, tile, name, TRNI_INPUT);
     if (!f->status && (tile->shape[0] != partitions || trn_tensor_elements(*tile) != partitions))
-        f->status = trni_fail(f->how.error, TRN_ESHAPE, "%s has %lld partitions of %lld elements; it takes one for each of %lld",
-                              name, (long long)tile->shape[0],
+        f->status = trni_fail(f->how.error, TRN_ESHAPE,
+                              "%s has %lld partitions of %lld elements; it takes one for each of %lld", name,
+                              (long long)tile->shape[0],
                               (long long)(tile->shape[0] ? trn_tensor_elements(*tile) / tile->shape[0] : 0),
                               (long long)partitions);
 }
