@@ -89,6 +89,14 @@ typedef struct trn_instruction {
     TRN_INSTRUCTION_FIELDS;
 } trn_instruction;
 
+/* From the args of any instruction, which lie in memory as these fields do to begin with. */
+TRNI_FN trn_instruction trni_instruction_of(const void *args)
+{
+    trn_instruction how;
+    memcpy(&how, args, sizeof how);
+    return how;
+}
+
 /* ---- a view, opened ---- */
 
 enum {
@@ -318,6 +326,17 @@ TRNI_FN trn_status trni_frame_begin(trni_frame *f, const trn_instruction *how, t
     return f->status;
 }
 
+/* Who executes: `own`, also by default, or `other`; TRN_ENGINE_UNKNOWN there: nobody else. */
+TRNI_FN trn_engine trni_frame_engine(trni_frame *f, trn_engine own, trn_engine other, const char *what)
+{
+    const trn_engine asked = f->how.engine;
+    if (asked == TRN_ENGINE_UNKNOWN || asked == own) return own;
+    if (asked != other && !f->status)
+        f->status = trni_fail(f->how.error, TRN_EINVAL, "engine is %s, which does not execute %s", trn_engine_name(asked),
+                              what);
+    return asked;
+}
+
 /* Every view: valid, of a format that the generation has, and within a tile's limits. */
 TRNI_FN void trni_frame_view(trni_frame *f, const trn_tensor *t, const char *name, trni_use use)
 {
@@ -377,6 +396,18 @@ TRNI_FN void trni_frame_src(trni_frame *f, const trn_tensor *t, const char *name
                               (long long)t->shape[0], (long long)elements, (long long)f->partitions,
                               (long long)f->elements);
     else if (!trni_same_place(f->dst, t)) trni_frame_apart(f, f->dst, "dst", t, name);
+}
+
+/* A view with its own number of elements in each of `partitions`. */
+TRNI_FN void trni_frame_tile(trni_frame *f, const trn_tensor *t, const char *name, trni_use use, int64_t partitions,
+                             int64_t elements)
+{
+    trni_frame_view(f, t, name, use);
+    if (f->status) return;
+    const int64_t has = t->shape[0] ? trn_tensor_elements(*t) / t->shape[0] : elements;
+    if (t->shape[0] != partitions || has != elements)
+        f->status = trni_fail(f->how.error, TRN_ESHAPE, "%s has %lld partitions of %lld elements; it takes %lld of %lld", name,
+                              (long long)t->shape[0], (long long)has, (long long)partitions, (long long)elements);
 }
 
 /* One number per partition of dst, in a tile or for all; the tile has P partitions of one element. */
