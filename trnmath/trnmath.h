@@ -34,6 +34,8 @@
 #include "trn_cost.h"
 #include "trn_cpu.h"
 #include "trn_format.h"
+#include "trn_gpsimd_math.h"
+#include "trn_gpsimd_state.h"
 #include "trn_span.h"
 #include "trn_matmul.h"
 #include "trn_matmul_row.h"
