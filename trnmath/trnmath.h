@@ -17,6 +17,7 @@
  *     data       trn_tensor.h trn_cast_kernels.h trn_cast.h trn_convert.h trn_pack.h trn_mx.h trn_sparse_pack.h
  *     engines    trn_span.h trn_alu.h trn_systolic_aligned.h trn_systolic.h trn_systolic_feed.h trn_systolic_panels.h trn_product.h
  *                trn_product_define.h trn_product_lanes.h trn_tensor_engine.h trn_sparse_kernels.h trn_sparse.h
+ *     GpSimd, DMA   trn_gpsimd_math.h trn_gpsimd_state.h trn_gpsimd_custom.h trn_gpsimd_engine.h trn_dma.h
  *     one core   trn_matmul.h (trn_matmul_worker.h trn_matmul_slabs.h trn_matmul_row.h) trn_core.h
  *     ground     trn_base.h trn_cpu.h trn_share.h
  *
@@ -33,7 +34,10 @@
 #include "trn_core.h"
 #include "trn_cost.h"
 #include "trn_cpu.h"
+#include "trn_dma.h"
 #include "trn_format.h"
+#include "trn_gpsimd_custom.h"
+#include "trn_gpsimd_engine.h"
 #include "trn_gpsimd_math.h"
 #include "trn_gpsimd_state.h"
 #include "trn_span.h"
