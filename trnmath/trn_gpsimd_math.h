@@ -29,7 +29,7 @@
 
 #include <math.h>
 
-#include "trn_base.h"
+#include "trn_format.h"
 
 /* rSqrt(+-0) is an infinity with the sign of the zero. */
 TRNI_FN float trni_rsqrt(float x)
@@ -41,14 +41,6 @@ TRNI_FN float trni_rsqrt(float x)
 }
 
 /* ---- power, in binary64 ---- */
-
-TRNI_INLINE double trni_power_of_two(int n) /* normal binary64 numbers only */
-{
-    const uint64_t bits = (uint64_t)(n + 1023) << 52;
-    double x;
-    memcpy(&x, &bits, sizeof x);
-    return x;
-}
 
 /* |x| = m 2^e with 1 <= m < 2, subnormals included; m has 24 bits. */
 typedef struct trni_scaled {
