@@ -43,27 +43,27 @@ TRNI_FN float trni_rsqrt(float x)
 /* ---- power, in binary64 ---- */
 
 /* |x| = m 2^e with 1 <= m < 2, subnormals included; m has 24 bits. */
-typedef struct trni_scaled {
+typedef struct trni_power_number {
     uint32_t fraction; /* 2^23 m */
     int e;
-} trni_scaled;
+} trni_power_number;
 
-TRNI_FN trni_scaled trni_scale(uint32_t bits)
+TRNI_FN trni_power_number trni_power_read(uint32_t bits)
 {
     const uint32_t magnitude = bits & ~TRNI_F32_SIGN;
     if (magnitude >> 23) {
-        const trni_scaled normal = { (magnitude & 0x7fffffu) | 0x800000u, (int)(magnitude >> 23) - 127 };
+        const trni_power_number normal = { (magnitude & 0x7fffffu) | 0x800000u, (int)(magnitude >> 23) - 127 };
         return normal;
     }
     const int shift = __builtin_clz(magnitude) - 8;
-    const trni_scaled subnormal = { magnitude << shift, -126 - shift };
+    const trni_power_number subnormal = { magnitude << shift, -126 - shift };
     return subnormal;
 }
 
 /* log2 of m 2^e. With c = 1 + i / 32 next to m, r = m / c' - 1 is exact (c' is near c and 1 / c' has nine bits),
  * |r| < 2^-5.9, and log2 m = log2 c' + log2(1 + r); above sqrt 2 the logarithm counts from 2, so that nothing cancels
  * near x = 1. The series' remainder is below 2^-53 |r|, the sum's relative error below 2^-51. */
-TRNI_FN double trni_log2(trni_scaled x)
+TRNI_FN double trni_power_log2(trni_power_number x)
 {
     static const struct {
         double inverse, log;
@@ -117,7 +117,7 @@ TRNI_FN double trni_log2(trni_scaled x)
 }
 
 /* 2^z for |z| < 200: z = k + j / 32 + g, |g| <= 1/64; relative error below 2^-50. */
-TRNI_FN double trni_exp2(double z)
+TRNI_FN double trni_power_exp2(double z)
 {
     static const double table[32] = {
         0x1.0000000000000p+0, 0x1.059b0d3158574p+0, 0x1.0b5586cf9890fp+0, 0x1.11301d0125b51p+0, 0x1.172b83c7d517bp+0,
@@ -144,78 +144,78 @@ TRNI_FN double trni_exp2(double z)
  *
  * Numbers of 192 bits behind the point, in limbs of 32 bits, lowest first. */
 
-enum { TRNI_LIMBS = 6, TRNI_WIDE_LIMBS = TRNI_LIMBS + 4 };
+enum { TRNI_POWER_LIMBS = 6, TRNI_POWER_WIDE = TRNI_POWER_LIMBS + 4 };
 
 /* a = a b, both in [0, 4) with one limb before the point, cut. */
-TRNI_FN void trni_limbs_multiply(uint32_t a[TRNI_LIMBS + 1], const uint32_t b[TRNI_LIMBS + 1])
+TRNI_FN void trni_power_limbs_multiply(uint32_t a[TRNI_POWER_LIMBS + 1], const uint32_t b[TRNI_POWER_LIMBS + 1])
 {
-    uint32_t product[2 * TRNI_LIMBS + 2] = { 0 };
-    for (int i = 0; i <= TRNI_LIMBS; i++) {
+    uint32_t product[2 * TRNI_POWER_LIMBS + 2] = { 0 };
+    for (int i = 0; i <= TRNI_POWER_LIMBS; i++) {
         uint64_t carry = 0;
-        for (int j = 0; j <= TRNI_LIMBS; j++) {
+        for (int j = 0; j <= TRNI_POWER_LIMBS; j++) {
             carry += (uint64_t)a[i] * b[j] + product[i + j];
             product[i + j] = (uint32_t)carry;
             carry >>= 32;
         }
-        product[i + TRNI_LIMBS + 1] = (uint32_t)carry;
+        product[i + TRNI_POWER_LIMBS + 1] = (uint32_t)carry;
     }
-    memcpy(a, product + TRNI_LIMBS, sizeof(uint32_t) * (TRNI_LIMBS + 1));
+    memcpy(a, product + TRNI_POWER_LIMBS, sizeof(uint32_t) * (TRNI_POWER_LIMBS + 1));
 }
 
-TRNI_FN void trni_limbs_halve(uint32_t *a, int limbs)
+TRNI_FN void trni_power_limbs_halve(uint32_t *a, int limbs)
 {
     for (int i = 0; i < limbs; i++) a[i] = a[i] >> 1 | (i + 1 < limbs ? a[i + 1] << 31 : 0u);
 }
 
 /* log2 m for 1 <= m < 2, bit after bit: m becomes m^2, and where that reaches 2 the bit is 1 and m is halved. What each
  * cut loses counts half as much as the one before: all together less than 2^-190. */
-TRNI_FN void trni_limbs_log2(uint32_t log[TRNI_LIMBS], uint32_t fraction)
+TRNI_FN void trni_power_limbs_log2(uint32_t log[TRNI_POWER_LIMBS], uint32_t fraction)
 {
-    uint32_t m[TRNI_LIMBS + 1] = { 0 };
-    m[TRNI_LIMBS] = 1;
-    m[TRNI_LIMBS - 1] = fraction << 9;
-    for (int i = TRNI_LIMBS - 1; i >= 0; i--) {
+    uint32_t m[TRNI_POWER_LIMBS + 1] = { 0 };
+    m[TRNI_POWER_LIMBS] = 1;
+    m[TRNI_POWER_LIMBS - 1] = fraction << 9;
+    for (int i = TRNI_POWER_LIMBS - 1; i >= 0; i--) {
         log[i] = 0;
         for (int bit = 31; bit >= 0; bit--) {
-            trni_limbs_multiply(m, m);
-            if (m[TRNI_LIMBS] < 2) continue;
+            trni_power_limbs_multiply(m, m);
+            if (m[TRNI_POWER_LIMBS] < 2) continue;
             log[i] |= 1u << bit;
-            trni_limbs_halve(m, TRNI_LIMBS + 1);
+            trni_power_limbs_halve(m, TRNI_POWER_LIMBS + 1);
         }
     }
 }
 
 /* 2^f for 0 <= f < 1 behind the point: e^t by its series at t = f ln 2 / 256, then squared eight times. */
-TRNI_FN void trni_limbs_exp2(uint32_t power[TRNI_LIMBS + 1], const uint32_t f[TRNI_LIMBS])
+TRNI_FN void trni_power_limbs_exp2(uint32_t power[TRNI_POWER_LIMBS + 1], const uint32_t f[TRNI_POWER_LIMBS])
 {
-    static const uint32_t ln2[TRNI_LIMBS + 1] = { 0x7298b62du, 0x40f34326u, 0x03f2f6afu, 0xc9e3b398u, 0xd1cf79abu,
+    static const uint32_t ln2[TRNI_POWER_LIMBS + 1] = { 0x7298b62du, 0x40f34326u, 0x03f2f6afu, 0xc9e3b398u, 0xd1cf79abu,
                                                   0xb17217f7u, 0 };
     enum { SQUARINGS = 8, TERMS = 20 }; /* 2^(-8 * 20) / 20! < 2^-220 */
-    uint32_t t[TRNI_LIMBS + 1], sum[TRNI_LIMBS + 1] = { 0 };
-    memcpy(t, f, sizeof(uint32_t) * TRNI_LIMBS);
-    t[TRNI_LIMBS] = 0;
-    trni_limbs_multiply(t, ln2);
-    for (int i = 0; i < SQUARINGS; i++) trni_limbs_halve(t, TRNI_LIMBS + 1);
-    sum[TRNI_LIMBS] = 1;
+    uint32_t t[TRNI_POWER_LIMBS + 1], sum[TRNI_POWER_LIMBS + 1] = { 0 };
+    memcpy(t, f, sizeof(uint32_t) * TRNI_POWER_LIMBS);
+    t[TRNI_POWER_LIMBS] = 0;
+    trni_power_limbs_multiply(t, ln2);
+    for (int i = 0; i < SQUARINGS; i++) trni_power_limbs_halve(t, TRNI_POWER_LIMBS + 1);
+    sum[TRNI_POWER_LIMBS] = 1;
     for (int n = TERMS; n > 0; n--) { /* 1 + t / n (1 + t / (n + 1) (...)) */
-        trni_limbs_multiply(sum, t);
+        trni_power_limbs_multiply(sum, t);
         uint64_t rest = 0;
-        for (int i = TRNI_LIMBS; i >= 0; i--) {
+        for (int i = TRNI_POWER_LIMBS; i >= 0; i--) {
             rest = rest << 32 | sum[i];
             sum[i] = (uint32_t)(rest / (uint64_t)n);
             rest %= (uint64_t)n;
         }
-        sum[TRNI_LIMBS]++;
+        sum[TRNI_POWER_LIMBS]++;
     }
-    for (int i = 0; i < SQUARINGS; i++) trni_limbs_multiply(sum, sum);
+    for (int i = 0; i < SQUARINGS; i++) trni_power_limbs_multiply(sum, sum);
     memcpy(power, sum, sizeof sum);
 }
 
 /* A number that is exactly half way between two has at most 25 bits, so an exact power: x = a 2^e with a odd, and either
  * a = 1, or y = n / 2^s with a and e fit for s square roots, and the root to the power n < 17, for 3^16 > 2^25. */
-TRNI_FN bool trni_power_exact(trni_scaled x, float y, double *exact)
+TRNI_FN bool trni_power_exact(trni_power_number x, float y, double *exact)
 {
-    const trni_scaled by = trni_scale(trni_bits(y));
+    const trni_power_number by = trni_power_read(trni_bits(y));
     const int low = __builtin_ctz(x.fraction), y_low = __builtin_ctz(by.fraction);
     uint32_t a = x.fraction >> low, n = by.fraction >> y_low;
     int e = x.e - 23 + low, scale = by.e - 23 + y_low;
@@ -242,26 +242,26 @@ TRNI_FN bool trni_power_exact(trni_scaled x, float y, double *exact)
 }
 
 /* |y| times the magnitude of log2 x, which is whole . log: an integer part, and 192 bits behind the point. */
-TRNI_FN uint32_t trni_power_exponent(uint32_t f[TRNI_LIMBS], const uint32_t log[TRNI_LIMBS + 1], float y)
+TRNI_FN uint32_t trni_power_exponent(uint32_t f[TRNI_POWER_LIMBS], const uint32_t log[TRNI_POWER_LIMBS + 1], float y)
 {
-    const trni_scaled by = trni_scale(trni_bits(y));
-    uint32_t z[TRNI_WIDE_LIMBS] = { 0 }; /* from 2^-256 on: the two lowest limbs are there for shifts */
+    const trni_power_number by = trni_power_read(trni_bits(y));
+    uint32_t z[TRNI_POWER_WIDE] = { 0 }; /* from 2^-256 on: the two lowest limbs are there for shifts */
     uint64_t carry = 0;
-    for (int i = 0; i <= TRNI_LIMBS; i++) {
+    for (int i = 0; i <= TRNI_POWER_LIMBS; i++) {
         carry += (uint64_t)log[i] * by.fraction;
         z[i + 2] = (uint32_t)carry;
         carry >>= 32;
     }
-    z[TRNI_LIMBS + 3] = (uint32_t)carry;
-    for (int shift = 23 - by.e; shift > 0; shift--) trni_limbs_halve(z, TRNI_WIDE_LIMBS);
+    z[TRNI_POWER_LIMBS + 3] = (uint32_t)carry;
+    for (int shift = 23 - by.e; shift > 0; shift--) trni_power_limbs_halve(z, TRNI_POWER_WIDE);
     for (int shift = by.e - 23; shift > 0; shift--)
-        for (int i = TRNI_WIDE_LIMBS - 1; i >= 0; i--) z[i] = z[i] << 1 | (i ? z[i - 1] >> 31 : 0u);
-    memcpy(f, z + 2, sizeof(uint32_t) * TRNI_LIMBS);
-    return z[TRNI_LIMBS + 2];
+        for (int i = TRNI_POWER_WIDE - 1; i >= 0; i--) z[i] = z[i] << 1 | (i ? z[i - 1] >> 31 : 0u);
+    memcpy(f, z + 2, sizeof(uint32_t) * TRNI_POWER_LIMBS);
+    return z[TRNI_POWER_LIMBS + 2];
 }
 
 /* a = -a, as an integer of that many limbs. */
-TRNI_FN void trni_limbs_negate(uint32_t *a, int limbs)
+TRNI_FN void trni_power_limbs_negate(uint32_t *a, int limbs)
 {
     uint64_t carry = 1;
     for (int i = 0; i < limbs; i++) {
@@ -272,28 +272,28 @@ TRNI_FN void trni_limbs_negate(uint32_t *a, int limbs)
 }
 
 /* 2^k power, 1 <= power < 2 and no number half way, rounded to nearest. */
-TRNI_FN float trni_limbs_round(const uint32_t power[TRNI_LIMBS + 1], int k)
+TRNI_FN float trni_power_limbs_round(const uint32_t power[TRNI_POWER_LIMBS + 1], int k)
 {
     const int bits = k >= -126 ? 24 : 150 + k; /* of the result's significand */
     if (bits < 0) return 0.0f;
-    const uint64_t top = (uint64_t)1 << 32 | power[TRNI_LIMBS - 1]; /* 33 bits of it */
+    const uint64_t top = (uint64_t)1 << 32 | power[TRNI_POWER_LIMBS - 1]; /* 33 bits of it */
     const uint64_t rounded = (top >> (33 - bits)) + (bits < 33 ? top >> (32 - bits) & 1u : 0u);
     return (float)((double)rounded * trni_power_of_two(k + 1 - bits));
 }
 
-TRNI_FN float trni_power_slow(trni_scaled x, float y)
+TRNI_FN float trni_power_slow(trni_power_number x, float y)
 {
     double exact;
     if (trni_power_exact(x, y, &exact)) return (float)exact;
-    uint32_t log[TRNI_LIMBS + 1], f[TRNI_LIMBS + 1], power[TRNI_LIMBS + 1];
-    trni_limbs_log2(log, x.fraction);
-    log[TRNI_LIMBS] = (uint32_t)x.e;
+    uint32_t log[TRNI_POWER_LIMBS + 1], f[TRNI_POWER_LIMBS + 1], power[TRNI_POWER_LIMBS + 1];
+    trni_power_limbs_log2(log, x.fraction);
+    log[TRNI_POWER_LIMBS] = (uint32_t)x.e;
     const bool below = x.e < 0, negative = below != (trni_bits(y) >> 31 != 0);
-    if (below) trni_limbs_negate(log, TRNI_LIMBS + 1);
-    f[TRNI_LIMBS] = trni_power_exponent(f, log, y);
-    if (negative) trni_limbs_negate(f, TRNI_LIMBS + 1);
-    trni_limbs_exp2(power, f);
-    return trni_limbs_round(power, (int)f[TRNI_LIMBS]);
+    if (below) trni_power_limbs_negate(log, TRNI_POWER_LIMBS + 1);
+    f[TRNI_POWER_LIMBS] = trni_power_exponent(f, log, y);
+    if (negative) trni_power_limbs_negate(f, TRNI_POWER_LIMBS + 1);
+    trni_power_limbs_exp2(power, f);
+    return trni_power_limbs_round(power, (int)f[TRNI_POWER_LIMBS]);
 }
 
 /* x > 0 and finite, y finite. z = y log2 x is known to 2^-51 of itself, so to 2^-43.7 where the result is no infinity
@@ -301,11 +301,11 @@ TRNI_FN float trni_power_slow(trni_scaled x, float y)
  * rounded to one number, it is the one. */
 TRNI_FN float trni_power_positive(float x, float y)
 {
-    const trni_scaled scaled = trni_scale(trni_bits(x));
-    const double z = (double)y * trni_log2(scaled);
+    const trni_power_number scaled = trni_power_read(trni_bits(x));
+    const double z = (double)y * trni_power_log2(scaled);
     if (z >= 129.0) return trni_float(TRNI_F32_INF);
     if (z <= -151.0) return 0.0f;
-    const double power = trni_exp2(z), error = power * 0x1p-43;
+    const double power = trni_power_exp2(z), error = power * 0x1p-43;
     const float low = (float)(power - error), high = (float)(power + error);
     return trni_bits(low) == trni_bits(high) ? low : trni_power_slow(scaled, y);
 }
@@ -313,9 +313,9 @@ TRNI_FN float trni_power_positive(float x, float y)
 /* ---- power ---- */
 
 /* How often 2 divides y, as far as signs of powers care: 0 = odd, 1 = even, -1 = not an integer. y is finite, not 0. */
-TRNI_FN int trni_evenness(float y)
+TRNI_FN int trni_power_evenness(float y)
 {
-    const trni_scaled s = trni_scale(trni_bits(y));
+    const trni_power_number s = trni_power_read(trni_bits(y));
     const int lowest = s.e - 23 + __builtin_ctz(s.fraction);
     return lowest < 0 ? -1 : lowest > 0;
 }
@@ -336,7 +336,7 @@ TRNI_FN float trni_power(float x, float y)
         if (magnitude == one) return 1.0f; /* IEEE 754: (-1) to an infinite power */
         return trni_float((magnitude > one) == !(b >> 31) ? TRNI_F32_INF : 0u);
     }
-    const int even = trni_evenness(y);
+    const int even = trni_power_evenness(y);
     if (magnitude == 0 || magnitude == TRNI_F32_INF) return trni_power_end(a, b, even == 0);
     if (!(a >> 31)) return trni_power_positive(x, y);
     if (even < 0) return trni_float(TRNI_F32_NAN);
