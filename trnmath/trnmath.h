@@ -18,6 +18,7 @@
  *     engines    trn_span.h trn_alu.h trn_systolic_aligned.h trn_systolic.h trn_systolic_feed.h trn_systolic_panels.h trn_product.h
  *                trn_product_define.h trn_product_lanes.h trn_tensor_engine.h trn_sparse_kernels.h trn_sparse.h
  *     GpSimd, DMA   trn_gpsimd_math.h trn_gpsimd_state.h trn_gpsimd_custom.h trn_gpsimd_engine.h trn_dma.h
+ *     VectorE    trn_vector_engine.h: trn_vector_statistics.h trn_vector_search.h trn_vector_move.h trn_vector_random.h
  *     one core   trn_matmul.h (trn_matmul_worker.h trn_matmul_slabs.h trn_matmul_row.h) trn_core.h
  *     ground     trn_base.h trn_cpu.h trn_share.h
  *
@@ -67,6 +68,11 @@
 #include "trn_tensor.h"
 #include "trn_tensor_cycles.h"
 #include "trn_tensor_engine.h"
+#include "trn_vector_engine.h"
+#include "trn_vector_move.h"
+#include "trn_vector_random.h"
+#include "trn_vector_search.h"
+#include "trn_vector_statistics.h"
 #include "trn_walk.h"
 
 #endif /* TRN_TRNMATH_H */
