@@ -15,7 +15,7 @@
  *     numbers    trn_format.h trn_round.h trn_random.h trn_numerics.h
  *     machines   trn_spec.h trn_tensor_cycles.h trn_cost.h
  *     data       trn_tensor.h trn_cast_kernels.h trn_cast.h trn_convert.h trn_pack.h trn_mx.h trn_sparse_pack.h
- *     engines    trn_span.h trn_alu.h trn_systolic_aligned.h trn_systolic.h trn_systolic_feed.h trn_systolic_panels.h trn_product.h
+ *     engines    trn_span.h trn_alu.h trn_act_data.h trn_act.h trn_systolic_aligned.h trn_systolic.h trn_systolic_feed.h trn_systolic_panels.h trn_product.h
  *                trn_product_define.h trn_product_lanes.h trn_tensor_engine.h trn_sparse_kernels.h trn_sparse.h
  *     GpSimd, DMA   trn_gpsimd_math.h trn_gpsimd_state.h trn_gpsimd_custom.h trn_gpsimd_engine.h trn_dma.h
  *     VectorE    trn_vector_engine.h: trn_vector_statistics.h trn_vector_search.h trn_vector_move.h trn_vector_random.h
@@ -27,6 +27,8 @@
 #ifndef TRN_TRNMATH_H
 #define TRN_TRNMATH_H
 
+#include "trn_act.h"
+#include "trn_act_data.h"
 #include "trn_alu.h"
 #include "trn_base.h"
 #include "trn_cast.h"
