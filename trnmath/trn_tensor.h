@@ -17,6 +17,9 @@
  *     trn_tensor                the view
  *     trn_tensor_1d, trn_tensor_2d, trn_tensor_nd   packed views
  *     trn_tensor_transposed     last two axes swapped
+ *     trn_tensor_slice          a range of one axis
+ *     trn_tensor_split, trn_tensor_merge   one axis as two, two as one
+ *     trn_tensor_broadcast      an axis of size 1 as many
  *     trn_tensor_elements       product of the shape
  *     trn_tensor_format_info    the row of its format, a configurable FP8 included
  *     trn_tensor_check          is this view usable as an input, or as an output?
@@ -94,6 +97,74 @@ TRNI_FN trn_tensor trn_tensor_transposed(trn_tensor t)
     t.shape[j] = shape;
     t.stride[j] = stride;
     return t;
+}
+
+/* What a view becomes when it is cut in a way that has no meaning: no tensor, which every call refuses by name. */
+TRNI_FN trn_tensor trni_no_tensor(void) { return trn_tensor_nd(TRN_FORMAT_UNSET, NULL, 0, NULL); }
+
+/* Its strides written out. */
+TRNI_FN trn_tensor trni_strided(trn_tensor t)
+{
+    int64_t stride[TRN_MAX_RANK];
+    trni_strides(&t, stride);
+    for (int i = 0; i < t.rank; i++) t.stride[i] = stride[i];
+    return t;
+}
+
+/* No copy: elements [first, first + count) of an axis; a range outside of it gives no tensor (rank 0). */
+TRNI_FN trn_tensor trn_tensor_slice(trn_tensor t, int axis, int64_t first, int64_t count)
+{
+    if (axis < 0 || axis >= t.rank || t.rank > TRN_MAX_RANK || first < 0 || count < 0 || first > t.shape[axis] - count)
+        return trni_no_tensor();
+    t = trni_strided(t);
+    t.shape[axis] = count;
+    if (t.data && first) t.data = (char *)t.data + first * t.stride[axis] * (int64_t)trn_format_bytes(t.format);
+    return t;
+}
+
+/* No copy: an axis of n elements becomes two, [n / inner, inner]. inner must divide n, else no tensor. */
+TRNI_FN trn_tensor trn_tensor_split(trn_tensor t, int axis, int64_t inner)
+{
+    if (axis < 0 || axis >= t.rank || t.rank >= TRN_MAX_RANK || inner < 1 || t.shape[axis] % inner) return trni_no_tensor();
+    t = trni_strided(t);
+    for (int i = t.rank; i > axis; i--) {
+        t.shape[i] = t.shape[i - 1];
+        t.stride[i] = t.stride[i - 1];
+    }
+    t.rank++;
+    t.shape[axis] /= inner;
+    t.stride[axis] *= inner;
+    t.shape[axis + 1] = inner;
+    return t;
+}
+
+/* No copy: axis and axis + 1 become one; no tensor when their elements do not follow each other at one step. */
+TRNI_FN trn_tensor trn_tensor_merge(trn_tensor t, int axis)
+{
+    if (axis < 0 || axis >= t.rank - 1 || t.rank > TRN_MAX_RANK) return trni_no_tensor();
+    t = trni_strided(t);
+    const int64_t outer = t.shape[axis], inner = t.shape[axis + 1];
+    if (outer > 1 && inner > 1 && t.stride[axis] != t.stride[axis + 1] * inner) return trni_no_tensor();
+    if (inner > 1 || outer <= 1) t.stride[axis] = t.stride[axis + 1];
+    t.shape[axis] = outer * inner;
+    for (int i = axis + 1; i < t.rank - 1; i++) {
+        t.shape[i] = t.shape[i + 1];
+        t.stride[i] = t.stride[i + 1];
+    }
+    t.rank--;
+    t.shape[t.rank] = t.stride[t.rank] = 0;
+    return t;
+}
+
+/* No copy: an axis of size 1 is seen n times (stride 0: inputs only). No tensor when it is larger, or when no other
+ * axis has a stride, since strides that are all 0 mean packed rows. */
+TRNI_FN trn_tensor trn_tensor_broadcast(trn_tensor t, int axis, int64_t n)
+{
+    if (axis < 0 || axis >= t.rank || t.rank > TRN_MAX_RANK || n < 0 || t.shape[axis] != 1) return trni_no_tensor();
+    t = trni_strided(t);
+    t.shape[axis] = n;
+    t.stride[axis] = 0;
+    return n > 1 && trni_strides_packed(&t) ? trni_no_tensor() : t;
 }
 
 TRNI_FN int64_t trn_tensor_elements(trn_tensor t)

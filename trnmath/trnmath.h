@@ -13,13 +13,16 @@
  *
  * CONTENTS
  *     numbers    trn_format.h trn_round.h trn_random.h trn_numerics.h
- *     machines   trn_spec.h trn_tensor_cycles.h trn_cost.h
+ *     machines   trn_spec.h trn_tensor_cycles.h trn_tensor_cost.h trn_cost.h trn_trace.h
  *     data       trn_tensor.h trn_cast_kernels.h trn_cast.h trn_convert.h trn_pack.h trn_mx.h trn_sparse_pack.h
  *     engines    trn_span.h trn_alu.h trn_act_data.h trn_act.h trn_systolic_aligned.h trn_systolic.h trn_systolic_feed.h trn_systolic_panels.h trn_product.h
  *                trn_product_define.h trn_product_lanes.h trn_tensor_engine.h trn_sparse_kernels.h trn_sparse.h
  *     GpSimd, DMA   trn_gpsimd_math.h trn_gpsimd_state.h trn_gpsimd_custom.h trn_gpsimd_engine.h trn_dma.h
- *     VectorE    trn_vector_engine.h: trn_vector_statistics.h trn_vector_search.h trn_vector_move.h trn_vector_random.h
- *     one core   trn_matmul.h (trn_matmul_worker.h trn_matmul_slabs.h trn_matmul_row.h) trn_core.h
+ *                trn_vector_state.h trn_vector_elementwise.h trn_vector_reduce.h
+ *     VectorE    trn_vector_engine.h (trn_vector_state.h trn_vector_statistics.h trn_vector_search.h trn_vector_move.h
+ *                trn_vector_random.h trn_gpsimd_state.h)
+ *     one core   trn_matmul.h (trn_matmul_worker.h trn_matmul_slabs.h trn_matmul_row.h)
+ *                trn_core.h (trn_core_memory.h trn_core_run.h)
  *     ground     trn_base.h trn_cpu.h trn_share.h
  *
  * KNOWN FROM: each header's own lines.
@@ -30,11 +33,14 @@
 #include "trn_act.h"
 #include "trn_act_data.h"
 #include "trn_alu.h"
+#include "trn_alu_kernels.h"
 #include "trn_base.h"
 #include "trn_cast.h"
 #include "trn_cast_kernels.h"
 #include "trn_convert.h"
 #include "trn_core.h"
+#include "trn_core_memory.h"
+#include "trn_core_run.h"
 #include "trn_cost.h"
 #include "trn_cpu.h"
 #include "trn_dma.h"
@@ -42,8 +48,8 @@
 #include "trn_gpsimd_custom.h"
 #include "trn_gpsimd_engine.h"
 #include "trn_gpsimd_math.h"
-#include "trn_gpsimd_state.h"
 #include "trn_span.h"
+#include "trn_gpsimd_state.h"
 #include "trn_matmul.h"
 #include "trn_matmul_row.h"
 #include "trn_matmul_slabs.h"
@@ -68,8 +74,13 @@
 #include "trn_systolic_lanes.h"
 #include "trn_systolic_panels.h"
 #include "trn_tensor.h"
+#include "trn_tensor_cost.h"
 #include "trn_tensor_cycles.h"
 #include "trn_tensor_engine.h"
+#include "trn_trace.h"
+#include "trn_vector_elementwise.h"
+#include "trn_vector_reduce.h"
+#include "trn_vector_state.h"
 #include "trn_vector_engine.h"
 #include "trn_vector_move.h"
 #include "trn_vector_random.h"

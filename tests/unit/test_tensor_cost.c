@@ -1,4 +1,4 @@
-/* test_core_cost.c - instructions of the Tensor engine by hand, by their documented peaks, and walked step by step.
+/* test_tensor_cost.c - instructions of the Tensor engine by hand, by their documented peaks, and walked step by step.
  * SPDX-License-Identifier: MIT
  *
  * Numbers in the tables come from the vendor's pages, whose lines are named beside them. The walks share no formula
@@ -13,7 +13,7 @@
 #include <math.h>
 #include <stdio.h>
 
-#include "trnmath/trn_core.h"
+#include "trnmath/trn_tensor_cost.h"
 #include "trnmath/trn_cost.h"
 #include "twin/cases.h"
 
