@@ -332,8 +332,8 @@ TRNI_FN trn_engine trni_frame_engine(trni_frame *f, trn_engine own, trn_engine o
     const trn_engine asked = f->how.engine;
     if (asked == TRN_ENGINE_UNKNOWN || asked == own) return own;
     if (asked != other && !f->status)
-        f->status = trni_fail(f->how.error, TRN_EINVAL, "engine is %s, which does not execute %s", trn_engine_name(asked),
-                              what);
+        f->status = trni_fail(f->how.error, TRN_EINVAL, "engine is %s, which does not execute %s",
+                              trn_engine_name(asked), what);
     return asked;
 }
 
@@ -406,8 +406,8 @@ TRNI_FN void trni_frame_tile(trni_frame *f, const trn_tensor *t, const char *nam
     if (f->status) return;
     const int64_t has = t->shape[0] ? trn_tensor_elements(*t) / t->shape[0] : elements;
     if (t->shape[0] != partitions || has != elements)
-        f->status = trni_fail(f->how.error, TRN_ESHAPE, "%s has %lld partitions of %lld elements; it takes %lld of %lld", name,
-                              (long long)t->shape[0], (long long)has, (long long)partitions, (long long)elements);
+        f->status = trni_fail(f->how.error, TRN_ESHAPE, "%s has %lld partitions of %lld elements; it takes %lld of %lld",
+                              name, (long long)t->shape[0], (long long)has, (long long)partitions, (long long)elements);
 }
 
 /* One number per partition of dst, in a tile or for all; the tile has P partitions of one element. */

@@ -1,34 +1,52 @@
-/* trn_vector_statistics.h - count, mean and squared deviations of partitions: bn_stats, bn_aggr.
+/* trn_vector_statistics.h - count, mean and variance of partitions on the Vector engine: bn_stats, bn_aggr.
  * SPDX-License-Identifier: MIT
  *
  *     #include <trnmath/trn_vector_statistics.h>
- *     int main(void) { return trn_bn_stats(NULL) == TRN_EINVAL ? 0 : 1; }
+ *     int main(void) {
+ *         static float x[2 * 4] = { 1, 2, 3, 4, 5, 5, 5, 5 }, stats[2 * 6], moments[2 * 2];
+ *         trn_bn_stats_args one = { .dst = trn_tensor_2d(TRN_F32, stats, 2, 6),
+ *                                   .data = trn_tensor_2d(TRN_F32, x, 2, 4) };
+ *         trn_bn_aggr_args all = { .dst = trn_tensor_2d(TRN_F32, moments, 2, 2), .data = one.dst };
+ *         if (trn_bn_stats(&one) || trn_bn_aggr(&all)) return 1;
+ *         return moments[0] == 2.5f && moments[1] == 1.25f && moments[3] == 0.0f ? 0 : 1;
+ *     }
  *
- * DOES: the args and the names of these instructions.
- * DOES NOT: execute them yet.
+ * DOES: both instructions, any formats in and out, binary32 inside; all generations.
+ * DOES NOT: choose other orders (numerics.reduce_order) or flush subnormals (numerics.flush_*): these fields do not
+ *     apply here.
  *
  * CONTENTS
- *     trn_bn_stats_args, trn_bn_stats
- *     trn_bn_aggr_args, trn_bn_aggr
+ *     trn_bn_stats_args, trn_bn_stats   count, mean, variance * count of the even elements and of the odd ones
+ *     trn_bn_aggr_args, trn_bn_aggr     such triples to mean and variance
  *
- * KNOWN FROM: NKI's pages of these instructions.
+ * bn_stats, for the even and the odd elements of a partition by themselves, every operation rounded to binary32:
+ *     sum    = (((0 + x0) + x2) + x4) ...            in ascending order
+ *     mean   = sum / count
+ *     square = (((0 + d0 d0) + d2 d2) + ...),  d = x - mean; each product is rounded before it is added
+ * and 0, 0, 0 where there are no elements. Results that are NaN are 7fc00000.
+ *
+ * bn_aggr, over triples (c, m, s) in ascending order; the first one with c != 0 is taken as it is, those with c = 0 are
+ * passed over, and another (c', m', s') joins (c, m, s) by
+ *     total = c + c',  delta = m' - m,  share = c' / total
+ *     s = (s + s') + (delta delta) (c share)
+ *     m = m + delta share
+ *     c = total
+ * with every operation rounded. dst gets m and s / c, or 0 and 0 when nothing was counted.
+ *
+ * KNOWN FROM: NKI, bn_stats, bn_aggr (documented: the six and the two results, float32, at most 512 elements, triples);
+ *     two passes, their order, Chan's update and division by the count: assumed (models of the instructions' results
+ *     that a device may refine).
  */
 #ifndef TRN_VECTOR_STATISTICS_H
 #define TRN_VECTOR_STATISTICS_H
 
-#include "trn_span.h"
+#include "trn_vector_side.h"
 
 typedef struct trn_bn_stats_args {
     TRN_INSTRUCTION_FIELDS;
-    trn_tensor dst;  /* [P, 6] */
-    trn_tensor data; /* [P, F <= 512] */
+    trn_tensor dst;  /* [P, 6]: count, mean, variance * count; even elements, then odd ones */
+    trn_tensor data; /* [P, F], F <= 512 */
 } trn_bn_stats_args;
-
-TRNI_FN trn_status trn_bn_stats(const trn_bn_stats_args *args)
-{
-    if (!args) return TRN_EINVAL;
-    return trni_fail(args->error, TRN_EUNSUPPORTED, "bn_stats is not built yet");
-}
 
 typedef struct trn_bn_aggr_args {
     TRN_INSTRUCTION_FIELDS;
@@ -36,10 +54,162 @@ typedef struct trn_bn_aggr_args {
     trn_tensor data; /* [P, 3 n]: count, mean, variance * count */
 } trn_bn_aggr_args;
 
+enum { TRN_BN_STATS_MAX = 512 }; /* elements per partition */
+
+/* ---- bn_stats ---- */
+
+/* sum[i mod 2] += tile[i], in ascending order. */
+TRNI_INLINE void trni_bn_sum_body(float (*sum)[TRNI_SIDE], const float *__restrict tile, size_t n)
+{
+    float even[TRNI_SIDE], odd[TRNI_SIDE];
+    memcpy(even, sum[0], sizeof even);
+    memcpy(odd, sum[1], sizeof odd);
+    for (; n > 1; n -= 2, tile += 2 * TRNI_SIDE)
+        for (int lane = 0; lane < TRNI_SIDE; lane++) {
+            even[lane] += tile[lane];
+            odd[lane] += tile[TRNI_SIDE + lane];
+        }
+    for (int lane = 0; n && lane < TRNI_SIDE; lane++) even[lane] += tile[lane];
+    memcpy(sum[0], even, sizeof even);
+    memcpy(sum[1], odd, sizeof odd);
+}
+TRNI_STAMP(trni_bn_sum, (float (*sum)[TRNI_SIDE], const float *__restrict tile, size_t n), (sum, tile, n))
+
+/* tile[i] = (tile[i] - mean[i mod 2])^2. Apart from the sum, so that no compiler fuses the two. */
+TRNI_INLINE void trni_bn_square_body(float *__restrict tile, const float (*mean)[TRNI_SIDE], size_t n)
+{
+    for (size_t i = 0; i < n; i++, tile += TRNI_SIDE)
+        for (int lane = 0; lane < TRNI_SIDE; lane++) {
+            const float d = tile[lane] - mean[i & 1][lane];
+            tile[lane] = d * d;
+        }
+}
+TRNI_STAMP(trni_bn_square, (float *__restrict tile, const float (*mean)[TRNI_SIDE], size_t n), (tile, mean, n))
+
+typedef struct trni_bn_plan {
+    trni_span dst, data;
+} trni_bn_plan;
+
+TRNI_FN void trni_bn_stats_work(const void *plan, int64_t p, int64_t lanes)
+{
+    const trni_bn_plan *b = (const trni_bn_plan *)plan;
+    float tile[TRNI_SIDE_TILE];
+    float sum[2][TRNI_SIDE] = { { 0 } }, mean[2][TRNI_SIDE] = { { 0 } }, square[2][TRNI_SIDE] = { { 0 } };
+    const int64_t all = b->data.elements, chunk = TRNI_SIDE_CHUNK;
+    const float count[2] = { (float)(all - all / 2), (float)(all / 2) };
+    for (int64_t f = 0; f < all; f += chunk) {
+        const int64_t n = trni_min64(chunk, all - f);
+        trni_side_read(&b->data, p, lanes, f, n, tile);
+        trni_bn_sum_for(b->data.isa)(sum, tile, (size_t)n);
+    }
+    for (int i = 0; i < 2 * TRNI_SIDE && all > i / TRNI_SIDE; i++)
+        mean[i / TRNI_SIDE][i % TRNI_SIDE] = sum[i / TRNI_SIDE][i % TRNI_SIDE] / count[i / TRNI_SIDE];
+    for (int64_t f = 0; f < all; f += chunk) {
+        const int64_t n = trni_min64(chunk, all - f);
+        if (all > chunk) trni_side_read(&b->data, p, lanes, f, n, tile); /* else it is there still */
+        trni_bn_square_for(b->data.isa)(tile, (const float (*)[TRNI_SIDE])mean, (size_t)n);
+        trni_bn_sum_for(b->data.isa)(square, tile, (size_t)n);
+    }
+    for (int lane = 0; lane < lanes; lane++) {
+        const float result[6] = { count[0], trni_side_nan(mean[0][lane]), trni_side_nan(square[0][lane]),
+                                  count[1], trni_side_nan(mean[1][lane]), trni_side_nan(square[1][lane]) };
+        trni_span_write(&b->dst, p + lane, 0, 6, result);
+    }
+}
+
+TRNI_FN trn_status trni_bn_begin(trni_frame *f, const void *args, const trn_tensor *data, const char *what)
+{
+    const trn_instruction how = trni_instruction_of(args);
+    (void)trni_frame_begin(f, &how, TRN_TRAINIUM2, TRN_TRAINIUM1, what);
+    (void)trni_frame_engine(f, TRN_ENGINE_VECTOR, TRN_ENGINE_UNKNOWN, what);
+    trni_frame_view(f, data, "data", TRNI_INPUT);
+    if (f->status) return f->status;
+    f->partitions = data->shape[0];
+    f->elements = f->partitions ? trn_tensor_elements(*data) / f->partitions : 0;
+    return f->status;
+}
+
+TRNI_FN void trni_bn_run(const trni_frame *f, const trn_tensor *dst, const trn_tensor *data, trni_partitions_work *work)
+{
+    trni_bn_plan plan;
+    if (f->partitions == 0) return;
+    trni_span_init(&plan.data, data, f->isa);
+    trni_span_init(&plan.dst, dst, f->isa);
+    trni_span_round(&plan.dst, dst, &f->how, f->numerics.sr_bits);
+    trni_partitions_each(f->partitions, f->elements, TRNI_SIDE, work, &plan);
+}
+
+/* TRN_ELIMIT: more than 512 elements per partition, unless .unlimited; TRN_ESHAPE: dst is not [P, 6]; TRN_EINVAL:
+ * overlap. */
+TRNI_FN trn_status trn_bn_stats(const trn_bn_stats_args *args)
+{
+    trni_frame f;
+    if (!args) return TRN_EINVAL;
+    if (trni_bn_begin(&f, args, &args->data, "bn_stats")) return f.status;
+    if (!args->unlimited && f.elements > TRN_BN_STATS_MAX)
+        return trni_fail(args->error, TRN_ELIMIT, "data has %lld elements per partition; bn_stats takes at most %d",
+                         (long long)f.elements, (int)TRN_BN_STATS_MAX);
+    trni_frame_tile(&f, &args->dst, "dst", TRNI_OUTPUT, f.partitions, 6);
+    trni_frame_apart(&f, &args->dst, "dst", &args->data, "data");
+    if (!f.status) trni_bn_run(&f, &args->dst, &args->data, trni_bn_stats_work);
+    return f.status;
+}
+
+/* ---- bn_aggr ---- */
+
+/* A product that is rounded before anything is added to it. */
+TRNI_FN float trni_bn_product(float a, float b)
+{
+    volatile float product = a * b;
+    return product;
+}
+
+/* c, m, s and another triple. */
+TRNI_FN void trni_bn_join(float *all, const float *other)
+{
+    if (other[0] == 0.0f) return;
+    if (all[0] == 0.0f) {
+        memcpy(all, other, 3 * sizeof all[0]);
+        return;
+    }
+    const float total = all[0] + other[0], delta = other[1] - all[1], share = other[0] / total;
+    const float apart = trni_bn_product(trni_bn_product(delta, delta), trni_bn_product(all[0], share));
+    all[2] = (all[2] + other[2]) + apart;
+    all[1] = all[1] + trni_bn_product(delta, share);
+    all[0] = total;
+}
+
+TRNI_FN void trni_bn_aggr_work(const void *plan, int64_t p, int64_t lanes)
+{
+    enum { most = TRNI_SPAN_CHUNK / 3 * 3 };
+    const trni_bn_plan *b = (const trni_bn_plan *)plan;
+    float buffer[TRNI_SPAN_CHUNK];
+    for (; lanes > 0; lanes--, p++) {
+        float all[3] = { 0, 0, 0 };
+        for (int64_t f = 0; f < b->data.elements; f += most) {
+            const int64_t n = trni_min64(most, b->data.elements - f);
+            const float *triple = trni_span_read(&b->data, p, f, n, buffer);
+            for (int64_t i = 0; i < n; i += 3) trni_bn_join(all, triple + i);
+        }
+        const float variance = all[0] == 0.0f ? 0.0f : all[2] / all[0];
+        const float result[2] = { trni_side_nan(all[1]), trni_side_nan(variance) };
+        trni_span_write(&b->dst, p, 0, 2, result);
+    }
+}
+
+/* TRN_ESHAPE: data does not hold triples, or dst is not [P, 2]; TRN_EINVAL: overlap. */
 TRNI_FN trn_status trn_bn_aggr(const trn_bn_aggr_args *args)
 {
+    trni_frame f;
     if (!args) return TRN_EINVAL;
-    return trni_fail(args->error, TRN_EUNSUPPORTED, "bn_aggr is not built yet");
+    if (trni_bn_begin(&f, args, &args->data, "bn_aggr")) return f.status;
+    if (f.elements % 3)
+        return trni_fail(args->error, TRN_ESHAPE, "data has %lld elements per partition; bn_aggr takes triples",
+                         (long long)f.elements);
+    trni_frame_tile(&f, &args->dst, "dst", TRNI_OUTPUT, f.partitions, 2);
+    trni_frame_apart(&f, &args->dst, "dst", &args->data, "data");
+    if (!f.status) trni_bn_run(&f, &args->dst, &args->data, trni_bn_aggr_work);
+    return f.status;
 }
 
 #endif /* TRN_VECTOR_STATISTICS_H */
