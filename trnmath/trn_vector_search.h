@@ -287,8 +287,8 @@ TRNI_FN trn_status trni_match_replace_check(trni_frame *f, const trn_nc_match_re
     const bool indexes = args->dst_idx.rank != 0;
     if (trni_search_begin(f, args, &args->data, "data", "nc_match_replace8")) return f->status;
     if (indexes && f->core->generation == TRN_TRAINIUM1)
-        return trni_fail(args->error, TRN_EUNSUPPORTED, "dst_idx of nc_match_replace8 is not available on %s",
-                         trn_generation_name(TRN_TRAINIUM1));
+        return f->status = trni_fail(args->error, TRN_EUNSUPPORTED, "dst_idx of nc_match_replace8 is not available on %s",
+                                     trn_generation_name(TRN_TRAINIUM1));
     trni_frame_tile(f, &args->vals, "vals", TRNI_INPUT, f->partitions, TRNI_TOP);
     trni_frame_dst(f, &args->dst);
     trni_frame_src(f, &args->data, "data");
