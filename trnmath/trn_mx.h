@@ -133,6 +133,12 @@ TRNI_FN uint32_t trn_mx_scale_code(trn_format format, trn_mx_scale scale, float 
  * neither can stochastic rounding nor rounding toward zero when least = 64. The others can, and go the exact way. */
 enum { TRNI_MX_LEAST_NEAREST = 32, TRNI_MX_LEAST_STOCHASTIC = 64, TRNI_MX_LEAST_NEVER = 256 };
 
+TRNI_FN int32_t trni_mx_least(trn_rounding rounding)
+{
+    if (rounding == TRN_NEAREST_EVEN) return TRNI_MX_LEAST_NEAREST;
+    return rounding == TRN_STOCHASTIC || rounding == TRN_TOWARD_ZERO ? TRNI_MX_LEAST_STOCHASTIC : TRNI_MX_LEAST_NEVER;
+}
+
 typedef struct trni_mx_step {
     uint32_t code;   /* of X */
     uint32_t factor; /* the usual way: binary32 bits of 2^unit / X */
@@ -689,9 +695,7 @@ TRNI_FN trn_status trn_mx_quantize(const trn_mx_quantize_args *args)
     plan.stream = args->stream;
     plan.index = args->index;
     plan.rule = trni_mx_rule_of(args->dst.format, args->scale);
-    plan.least = args->rounding == TRN_NEAREST_EVEN                     ? TRNI_MX_LEAST_NEAREST
-                 : plan.stochastic || args->rounding == TRN_TOWARD_ZERO ? TRNI_MX_LEAST_STOCHASTIC
-                                                                        : TRNI_MX_LEAST_NEVER;
+    plan.least = trni_mx_least(args->rounding);
     const trni_encoding how = { { args->rounding, 0, plan.bits }, TRN_SATURATE, false };
     trni_encoder_init(&plan.encode, trn_format_info_of(args->dst.format), how, plan.isa);
     trni_decoder_init(&plan.decode, trn_format_info_of(args->src.format), plan.isa);

@@ -25,7 +25,7 @@
  *     trn_instruction                    a struct of these alone
  *     trni_span, trni_span_init        a view, opened
  *     trni_span_read, trni_span_room, trni_span_write   chunks as binary32
- *     trni_span_bits, trni_span_put    chunks as codes
+ *     trni_span_bits, trni_span_put, trni_span_encode, trni_span_store   chunks as codes
  *     trni_column, trni_column_at        an operand with one number per partition, or one for all
  *     trni_frame and trni_frame_...      the checks: generation, limits, formats, shapes, overlap
  *     trni_span_each                    chunk after chunk, on all threads
@@ -251,27 +251,38 @@ TRNI_FN float *trni_span_room(const trni_span *v, int64_t p, int64_t f, float *b
     return (float *)(void *)(v->data + p * v->partition_step + f * (int64_t)sizeof(float));
 }
 
-/* The output cast of n results. A memory line at a time goes past the caches where that pays. */
-TRNI_FN void trni_span_write(const trni_span *v, int64_t p, int64_t f, int64_t n, const float *value)
+/* The codes of n results, in the buffer: n elements of v->bytes. */
+TRNI_FN void trni_span_encode(const trni_span *v, int64_t p, int64_t f, int64_t n, const float *value, void *codes)
 {
-    uint32_t field[TRNI_SPAN_CHUNK], codes[TRNI_SPAN_CHUNK];
-    if (v->direct && !v->stream) {
-        char *at = v->data + p * v->partition_step + f * (int64_t)sizeof(float);
-        if (at != (const char *)value) memmove(at, value, (size_t)n * sizeof(float));
-        return;
-    }
+    uint32_t field[TRNI_SPAN_CHUNK];
     const bool stochastic = v->rounding == TRN_STOCHASTIC && v->format != TRN_F32;
     const uint64_t index = (uint64_t)p * (uint64_t)v->elements + (uint64_t)f;
     if (stochastic)
         trn_random_fields(field, (size_t)n, v->sr_bits ? v->sr_bits : 32, v->seed, v->stream_number, index, v->isa);
+    trni_encoder_run(&v->encoder, codes, value, stochastic ? field : NULL, (size_t)n);
+}
+
+/* n codes to where they belong, a memory line at a time past the caches where that pays. */
+TRNI_FN void trni_span_store(const trni_span *v, int64_t p, int64_t f, int64_t n, const void *codes)
+{
+    char *at = v->data + p * v->partition_step + f * (int64_t)v->bytes;
+    if (v->stream) trni_stream(at, codes, (size_t)n * v->bytes, at, 0);
+    else trni_span_put(v, p, f, n, codes);
+}
+
+/* The output cast of n results. */
+TRNI_FN void trni_span_write(const trni_span *v, int64_t p, int64_t f, int64_t n, const float *value)
+{
+    uint32_t codes[TRNI_SPAN_CHUNK];
     const bool straight = v->rank == 1 && v->axis[0].step == (int64_t)v->bytes;
-    char *at = straight ? v->data + p * v->partition_step + f * (int64_t)v->bytes : NULL;
-    if (v->format != TRN_F32)
-        trni_encoder_run(&v->encoder, straight && !v->stream ? (void *)at : (void *)codes, value,
-                         stochastic ? field : NULL, (size_t)n);
-    const void *made = v->format == TRN_F32 ? (const void *)value : (const void *)codes;
-    if (v->stream) trni_stream(at, made, (size_t)n * v->bytes, at, 0);
-    else if (!straight || v->format == TRN_F32) trni_span_put(v, p, f, n, made);
+    if (v->format == TRN_F32) {
+        trni_span_store(v, p, f, n, value);
+    } else if (straight && !v->stream) {
+        trni_span_encode(v, p, f, n, value, v->data + p * v->partition_step + f * (int64_t)v->bytes);
+    } else {
+        trni_span_encode(v, p, f, n, value, codes);
+        trni_span_store(v, p, f, n, codes);
+    }
 }
 
 /* ---- one number per partition ---- */
@@ -376,6 +387,14 @@ TRNI_FN bool trni_same_place(const trn_tensor *a, const trn_tensor *b)
     return true;
 }
 
+/* Codes of one mean what they mean in the other: they may be moved bit for bit. */
+TRNI_FN bool trni_same_format(const trn_tensor *a, const trn_tensor *b)
+{
+    if (a->format != b->format || a->format != TRN_CFP8) return a->format == b->format;
+    const trn_format_info x = trn_cfp8_info(a->cfp8), y = trn_cfp8_info(b->cfp8);
+    return x.exponent_bits == y.exponent_bits && x.bias == y.bias && x.overflow_code == y.overflow_code;
+}
+
 /* `what` names the output that `t` may not meet. */
 TRNI_FN void trni_frame_apart(trni_frame *f, const trn_tensor *out, const char *what, const trn_tensor *t,
                               const char *name)
@@ -442,11 +461,17 @@ TRNI_FN void trni_span_each(int64_t partitions, int64_t elements, trni_span_work
     const int64_t chunks = trni_ceil_div(elements, TRNI_SPAN_CHUNK), all = partitions * chunks;
 #if defined(_OPENMP)
     const bool parallel = trni_threads() > 1 && partitions * elements >= TRNI_SPAN_PARALLEL;
-#pragma omp parallel for schedule(static) if (parallel)
+#pragma omp parallel if (parallel)
 #endif
-    for (int64_t i = 0; i < all; i++) {
-        const int64_t p = i / chunks, f = i % chunks * TRNI_SPAN_CHUNK;
-        work(plan, p, f, trni_min64(TRNI_SPAN_CHUNK, elements - f));
+    {
+#if defined(_OPENMP)
+#pragma omp for schedule(static)
+#endif
+        for (int64_t i = 0; i < all; i++) {
+            const int64_t p = i / chunks, f = i % chunks * TRNI_SPAN_CHUNK;
+            work(plan, p, f, trni_min64(TRNI_SPAN_CHUNK, elements - f));
+        }
+        trni_stream_end(); /* by each thread, for what it sent past the caches */
     }
 }
 

@@ -287,7 +287,8 @@ TRNI_FN trn_status trni_match_replace_check(trni_frame *f, const trn_nc_match_re
     const bool indexes = args->dst_idx.rank != 0;
     if (trni_search_begin(f, args, &args->data, "data", "nc_match_replace8")) return f->status;
     if (indexes && f->core->generation == TRN_TRAINIUM1)
-        return f->status = trni_fail(args->error, TRN_EUNSUPPORTED, "dst_idx of nc_match_replace8 is not available on %s",
+        return f->status = trni_fail(args->error, TRN_EUNSUPPORTED,
+                                     "dst_idx of nc_match_replace8 is not available on %s",
                                      trn_generation_name(TRN_TRAINIUM1));
     trni_frame_tile(f, &args->vals, "vals", TRNI_INPUT, f->partitions, TRNI_TOP);
     trni_frame_dst(f, &args->dst);
@@ -312,7 +313,7 @@ TRNI_FN trn_status trn_nc_match_replace8(const trn_nc_match_replace8_args *args)
     plan.descending = plan.replaces = true;
     plan.indexes = args->dst_idx.rank != 0;
     plan.imm = args->imm;
-    plan.same = args->dst.format == args->data.format && args->dst.format != TRN_CFP8;
+    plan.same = trni_same_format(&args->dst, &args->data);
     trni_span_init(&plan.data, &args->data, f.isa);
     trni_span_init(&plan.vals, &args->vals, f.isa);
     trni_span_init(&plan.dst, &args->dst, f.isa);
