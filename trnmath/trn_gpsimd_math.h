@@ -7,8 +7,8 @@
  *     }
  *
  * DOES: the functions that GpSimd computes for the operators power and rsqrt, with every special case of IEEE 754
- *     (pow, rSqrt); subnormals as they are; every NaN is 7fc00000. Correct rounding makes the bits a fact: compilers may
- *     contract what they like, and no mathematical library decides anything.
+ *     (pow, rSqrt); subnormals as they are; every NaN is 7fc00000. Correct rounding makes the bits a fact: compilers
+ *     may contract what they like, and no mathematical library decides anything.
  * DOES NOT: know operators or tensors, or raise floating-point flags on purpose.
  *
  * CONTENTS
@@ -188,8 +188,9 @@ TRNI_FN void trni_power_limbs_log2(uint32_t log[TRNI_POWER_LIMBS], uint32_t frac
 /* 2^f for 0 <= f < 1 behind the point: e^t by its series at t = f ln 2 / 256, then squared eight times. */
 TRNI_FN void trni_power_limbs_exp2(uint32_t power[TRNI_POWER_LIMBS + 1], const uint32_t f[TRNI_POWER_LIMBS])
 {
-    static const uint32_t ln2[TRNI_POWER_LIMBS + 1] = { 0x7298b62du, 0x40f34326u, 0x03f2f6afu, 0xc9e3b398u, 0xd1cf79abu,
-                                                  0xb17217f7u, 0 };
+    static const uint32_t ln2[TRNI_POWER_LIMBS + 1] = {
+        0x7298b62du, 0x40f34326u, 0x03f2f6afu, 0xc9e3b398u, 0xd1cf79abu, 0xb17217f7u, 0
+    };
     enum { SQUARINGS = 8, TERMS = 20 }; /* 2^(-8 * 20) / 20! < 2^-220 */
     uint32_t t[TRNI_POWER_LIMBS + 1], sum[TRNI_POWER_LIMBS + 1] = { 0 };
     memcpy(t, f, sizeof(uint32_t) * TRNI_POWER_LIMBS);
@@ -211,7 +212,7 @@ TRNI_FN void trni_power_limbs_exp2(uint32_t power[TRNI_POWER_LIMBS + 1], const u
     memcpy(power, sum, sizeof sum);
 }
 
-/* A number that is exactly half way between two has at most 25 bits, so an exact power: x = a 2^e with a odd, and either
+/* A number exactly half way between two has at most 25 bits, which leaves few exact powers: x = a 2^e with a odd; either
  * a = 1, or y = n / 2^s with a and e fit for s square roots, and the root to the power n < 17, for 3^16 > 2^25. */
 TRNI_FN bool trni_power_exact(trni_power_number x, float y, double *exact)
 {
