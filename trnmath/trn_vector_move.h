@@ -38,7 +38,7 @@
 typedef struct trn_nc_stream_shuffle_args {
     TRN_INSTRUCTION_FIELDS;
     trn_tensor dst, src;  /* one format, and as many elements per partition; dst may be src */
-    int shuffle_mask[32]; /* partition i of dst's quadrants comes from partition shuffle_mask[i] of src's; 255: it stays */
+    int shuffle_mask[32]; /* partition i of dst's quadrants comes from shuffle_mask[i] of src's; 255: it stays */
 } trn_nc_stream_shuffle_args;
 
 typedef struct trn_vector_transpose_args {
@@ -54,7 +54,7 @@ typedef struct trn_quantize_mx_args {
     trn_tensor dst_scale; /* [P/8, F/4] F8_E8M0 or U8, one for each group, as trn_nc_matmul_mx takes them */
 } trn_quantize_mx_args;
 
-enum { TRNI_QUADRANT = 32, TRNI_SHUFFLE_LEAVE = 255, TRNI_SHUFFLE_CHUNK = 256 };
+enum { TRNI_MOVE_ROWS = 32, TRNI_SHUFFLE_LEAVE = 255, TRNI_SHUFFLE_CHUNK = 256 };
 
 /* dst and a source of the same format. */
 TRNI_FN void trni_move_begin(trni_frame *f, const void *args, const trn_tensor *dst, const trn_tensor *src,
@@ -81,10 +81,10 @@ typedef struct trni_move_plan {
 TRNI_FN void trni_shuffle_work(const void *plan, int64_t first, int64_t partitions)
 {
     const trni_move_plan *m = (const trni_move_plan *)plan;
-    char quadrant[TRNI_QUADRANT][TRNI_SHUFFLE_CHUNK * sizeof(uint32_t)];
+    char quadrant[TRNI_MOVE_ROWS][TRNI_SHUFFLE_CHUNK * sizeof(uint32_t)];
     for (int64_t f = 0; f < m->dst.elements; f += TRNI_SHUFFLE_CHUNK) {
         const int64_t n = trni_min64(TRNI_SHUFFLE_CHUNK, m->dst.elements - f);
-        const void *line[TRNI_QUADRANT];
+        const void *line[TRNI_MOVE_ROWS];
         for (int i = 0; i < partitions; i++) {
             if (m->mask[i] == TRNI_SHUFFLE_LEAVE) continue;
             line[i] = trni_span_bits(&m->src, first + m->mask[i], f, n, quadrant[i]);
@@ -98,12 +98,12 @@ TRNI_FN void trni_shuffle_work(const void *plan, int64_t first, int64_t partitio
 TRNI_FN void trni_shuffle_check_mask(trni_frame *f, const trn_nc_stream_shuffle_args *args)
 {
     const int64_t has = args->src.shape[0];
-    for (int i = 0; i < TRNI_QUADRANT && !f->status; i++) {
+    for (int i = 0; i < TRNI_MOVE_ROWS && !f->status; i++) {
         const int from = args->shuffle_mask[i];
-        const int64_t quadrants = trni_ceil_div(f->partitions - i, TRNI_QUADRANT); /* whose partition i dst has */
-        const int64_t last = TRNI_QUADRANT * (quadrants - 1) + from;
+        const int64_t quadrants = trni_ceil_div(f->partitions - i, TRNI_MOVE_ROWS); /* whose partition i dst has */
+        const int64_t last = TRNI_MOVE_ROWS * (quadrants - 1) + from;
         if (from == TRNI_SHUFFLE_LEAVE) continue;
-        if (from < 0 || from >= TRNI_QUADRANT)
+        if (from < 0 || from >= TRNI_MOVE_ROWS)
             f->status = trni_fail(args->error, TRN_EINVAL,
                                   "shuffle_mask[%d] is %d; it is 0 to 31, or 255 for a partition that stays", i, from);
         else if (f->partitions > i && last >= has)
@@ -134,7 +134,7 @@ TRNI_FN trn_status trn_nc_stream_shuffle(const trn_nc_stream_shuffle_args *args)
     plan.mask = args->shuffle_mask;
     trni_span_init(&plan.dst, &args->dst, f.isa);
     trni_span_init(&plan.src, &args->src, f.isa);
-    trni_partitions_each(f.partitions, f.elements, TRNI_QUADRANT, trni_shuffle_work, &plan);
+    trni_partitions_each(f.partitions, f.elements, TRNI_MOVE_ROWS, trni_shuffle_work, &plan);
     return TRN_OK;
 }
 
@@ -144,16 +144,16 @@ TRNI_FN void trni_vector_transpose_work(const void *plan, int64_t p, int64_t par
 {
     const trni_move_plan *m = (const trni_move_plan *)plan;
     const int64_t bytes = (int64_t)m->src.bytes;
-    uint32_t block[TRNI_QUADRANT * TRNI_QUADRANT], line[TRNI_QUADRANT];
-    for (int64_t f = 0; f < m->src.elements; f += TRNI_QUADRANT) {
-        const int64_t n = trni_min64(TRNI_QUADRANT, m->src.elements - f);
+    uint32_t block[TRNI_MOVE_ROWS * TRNI_MOVE_ROWS], line[TRNI_MOVE_ROWS];
+    for (int64_t f = 0; f < m->src.elements; f += TRNI_MOVE_ROWS) {
+        const int64_t n = trni_min64(TRNI_MOVE_ROWS, m->src.elements - f);
         for (int64_t i = 0; i < partitions; i++) {
-            char *row = (char *)block + i * TRNI_QUADRANT * bytes;
+            char *row = (char *)block + i * TRNI_MOVE_ROWS * bytes;
             const void *bits = trni_span_bits(&m->src, p + i, f, n, row);
             if (bits != row) memcpy(row, bits, (size_t)(n * bytes));
         }
         for (int64_t i = 0; i < n; i++) {
-            trni_move((char *)line, bytes, (const char *)block + i * bytes, TRNI_QUADRANT * bytes, m->src.bytes,
+            trni_move((char *)line, bytes, (const char *)block + i * bytes, TRNI_MOVE_ROWS * bytes, m->src.bytes,
                       (size_t)partitions);
             trni_span_put(&m->dst, f + i, p, partitions, line);
         }
@@ -170,10 +170,10 @@ TRNI_FN trn_status trn_vector_transpose(const trn_vector_transpose_args *args)
     trni_move_begin(&f, args, &args->dst, &args->data, "data", "nc_transpose on the Vector engine");
     if (f.status) return f.status;
     const int64_t p = args->data.shape[0], n = p ? trn_tensor_elements(args->data) / p : f.partitions;
-    if (!args->unlimited && (p > TRNI_QUADRANT || n > TRNI_QUADRANT))
+    if (!args->unlimited && (p > TRNI_MOVE_ROWS || n > TRNI_MOVE_ROWS))
         return trni_fail(args->error, TRN_ELIMIT,
                          "data has %lld partitions of %lld elements; the Vector engine transposes %d by %d",
-                         (long long)p, (long long)n, (int)TRNI_QUADRANT, (int)TRNI_QUADRANT);
+                         (long long)p, (long long)n, (int)TRNI_MOVE_ROWS, (int)TRNI_MOVE_ROWS);
     if (f.partitions != n || (n && f.elements != p))
         return trni_fail(args->error, TRN_ESHAPE,
                          "dst has %lld partitions of %lld elements; the transpose has %lld of %lld",
@@ -182,7 +182,7 @@ TRNI_FN trn_status trn_vector_transpose(const trn_vector_transpose_args *args)
     if (f.status || n * p == 0) return f.status;
     trni_span_init(&plan.dst, &args->dst, f.isa);
     trni_span_init(&plan.src, &args->data, f.isa);
-    trni_partitions_each(p, n, TRNI_QUADRANT, trni_vector_transpose_work, &plan);
+    trni_partitions_each(p, n, TRNI_MOVE_ROWS, trni_vector_transpose_work, &plan);
     return TRN_OK;
 }
 
@@ -272,7 +272,7 @@ TRNI_FN trn_status trni_quantize_check(trni_frame *f, const trn_quantize_mx_args
     const int64_t p = args->src.shape[0], n = p ? trn_tensor_elements(args->src) / p : 0;
     f->partitions = p;
     f->elements = n;
-    if (p % TRNI_QUADRANT || n % TRNI_GROUP_SLOTS)
+    if (p % TRNI_MOVE_ROWS || n % TRNI_GROUP_SLOTS)
         return trni_fail(args->error, TRN_ESHAPE,
                          "src has %lld partitions of %lld elements; quantize_mx takes multiples of 32 and of 4",
                          (long long)p, (long long)n);
