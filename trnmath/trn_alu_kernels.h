@@ -1,4 +1,4 @@
-/* trn_alu_kernels.h - what each operator of the engines' arithmetic units computes: one definition, a kernel per instruction set.
+/* trn_alu_kernels.h - what each operator of the engines' arithmetic units computes, and a kernel for it.
  * SPDX-License-Identifier: MIT
  *
  *     #include <trnmath/trn_alu_kernels.h>
@@ -9,8 +9,9 @@
  *         return r[1] == -10.0f && trni_alu_apply(TRN_ALU_ABS_MAX, 1.0f, -1.0f) == -1.0f ? 0 : 1;
  *     }
  *
- * DOES: r = x op y over runs: on binary32 numbers with one rounding per operation; on raw bits of 8, 16 and 32; on 32-bit
- *     integers exactly, modulo 2^32. r may be x or y. Folds of a run to one number.
+ * DOES: r = x op y over runs: on binary32 numbers with one rounding per operation; on raw bits of 8, 16 and 32; on
+ *     32-bit integers exactly, modulo 2^32. r may be x or y. Folds of a run to one number. Each operator is defined
+ *     once and compiled for every instruction set.
  * DOES NOT: know formats, instructions or which operators are legal where; decode or cast.
  *
  * CONTENTS
@@ -31,9 +32,10 @@
  * Bits: shifts by the width or more give 0. Integers: I32 and U32 may mix; each counts as the number that it is.
  * Nothing contracts: two operations are two passes over memory.
  *
- * KNOWN FROM: NKI, "Supported Math Operators for NKI ISA" (operators: documented), nki.language abs_max and abs_min (ties:
- *     documented); NaN in maximum, minimum and comparisons, counts beyond the width, relu of NaN: assumed. Integers that
- *     wrap: assumed (documented is that GpSimd's arithmetic is exact). The correctly rounded reciprocal: assumed.
+ * KNOWN FROM: NKI, "Supported Math Operators for NKI ISA" (operators: documented), nki.language abs_max and abs_min
+ *     (ties: documented); NaN in maximum, minimum and comparisons, counts beyond the width, relu of NaN: assumed.
+ *     Integers that wrap: assumed (documented is that GpSimd's arithmetic is exact). The correctly rounded reciprocal:
+ *     assumed.
  */
 #ifndef TRN_ALU_KERNELS_H
 #define TRN_ALU_KERNELS_H
@@ -51,31 +53,31 @@
 
 /* ---- numbers ----
  *
- * A row is X(operator, name, result): x, y are the operands, a, b their bits. The rows stand in the order of trn_alu. */
+ * A row is X(operator, name, result): x, y are the operands, a, b their bits. */
 
 #define TRNI_ALU_TRUTH(condition) trni_float(trni_either(condition, 0x3f800000u, 0u))
 
-#define TRNI_ALU_NUMBERS(X)                                                                          \
-    X(ADD, add, trni_alu_number(x + y))                                                              \
-    X(SUBTRACT, subtract, trni_alu_number(x - y))                                                    \
-    X(MULTIPLY, multiply, trni_alu_number(x * y))                                                    \
-    X(MAXIMUM, maximum, trni_alu_pick((x > y) | (y != y), (x == y) & (a != b), x, y, a & b))         \
-    X(MINIMUM, minimum, trni_alu_pick((x < y) | (y != y), (x == y) & (a != b), x, y, a | b))         \
-    X(EQUAL, equal, TRNI_ALU_TRUTH(x == y))                                                          \
-    X(NOT_EQUAL, not_equal, TRNI_ALU_TRUTH(x != y))                                                  \
-    X(GREATER_EQUAL, greater_equal, TRNI_ALU_TRUTH(x >= y))                                          \
-    X(GREATER, greater, TRNI_ALU_TRUTH(x > y))                                                       \
-    X(LESS_EQUAL, less_equal, TRNI_ALU_TRUTH(x <= y))                                                \
-    X(LESS, less, TRNI_ALU_TRUTH(x < y))                                                             \
-    X(LOGICAL_AND, logical_and, TRNI_ALU_TRUTH((x != 0.0f) & (y != 0.0f)))                           \
-    X(LOGICAL_OR, logical_or, TRNI_ALU_TRUTH((x != 0.0f) | (y != 0.0f)))                             \
-    X(LOGICAL_XOR, logical_xor, TRNI_ALU_TRUTH((x != 0.0f) ^ (y != 0.0f)))                           \
-    X(ABS_MAX, abs_max, trni_alu_pick((trni_alu_abs(a) > trni_alu_abs(b)) | (y != y), false, x, y, a)) \
-    X(ABS_MIN, abs_min, trni_alu_pick((trni_alu_abs(a) < trni_alu_abs(b)) | (y != y), false, x, y, a)) \
-    X(ABS, abs, trni_alu_number(trni_alu_abs(a)))                                                    \
-    X(SQUARE, square, trni_alu_number(x * x))                                                        \
-    X(RELU, relu, trni_alu_number(trni_float(trni_either(x <= 0.0f, 0u, a))))                        \
-    X(RECIPROCAL, reciprocal, trni_alu_number(1.0f / x))                                             \
+#define TRNI_ALU_NUMBERS(X)                                                                                            \
+    X(ADD, add, trni_alu_number(x + y))                                                                                \
+    X(SUBTRACT, subtract, trni_alu_number(x - y))                                                                      \
+    X(MULTIPLY, multiply, trni_alu_number((x) * (y)))                                                                  \
+    X(MAXIMUM, maximum, trni_alu_pick((x > y) | (y != y), (x == y) & (a != b), x, y, a & b))                           \
+    X(MINIMUM, minimum, trni_alu_pick((x < y) | (y != y), (x == y) & (a != b), x, y, a | b))                           \
+    X(EQUAL, equal, TRNI_ALU_TRUTH(x == y))                                                                            \
+    X(NOT_EQUAL, not_equal, TRNI_ALU_TRUTH(x != y))                                                                    \
+    X(GREATER_EQUAL, greater_equal, TRNI_ALU_TRUTH(x >= y))                                                            \
+    X(GREATER, greater, TRNI_ALU_TRUTH(x > y))                                                                         \
+    X(LESS_EQUAL, less_equal, TRNI_ALU_TRUTH(x <= y))                                                                  \
+    X(LESS, less, TRNI_ALU_TRUTH(x < y))                                                                               \
+    X(LOGICAL_AND, logical_and, TRNI_ALU_TRUTH((x != 0.0f) & (y != 0.0f)))                                             \
+    X(LOGICAL_OR, logical_or, TRNI_ALU_TRUTH((x != 0.0f) | (y != 0.0f)))                                               \
+    X(LOGICAL_XOR, logical_xor, TRNI_ALU_TRUTH((x != 0.0f) ^ (y != 0.0f)))                                             \
+    X(ABS_MAX, abs_max, trni_alu_pick((trni_alu_abs(a) > trni_alu_abs(b)) | (y != y), false, x, y, a))                 \
+    X(ABS_MIN, abs_min, trni_alu_pick((trni_alu_abs(a) < trni_alu_abs(b)) | (y != y), false, x, y, a))                 \
+    X(ABS, abs, trni_alu_number(trni_alu_abs(a)))                                                                      \
+    X(SQUARE, square, trni_alu_number((x) * (x)))                                                                      \
+    X(RELU, relu, trni_alu_number(trni_float(trni_either(x <= 0.0f, 0u, a))))                                          \
+    X(RECIPROCAL, reciprocal, trni_alu_number(1.0f / x))                                                               \
     X(LOGICAL_NOT, logical_not, TRNI_ALU_TRUTH(x == 0.0f))
 
 TRNI_INLINE float trni_alu_number(float r)
@@ -94,18 +96,18 @@ TRNI_INLINE float trni_alu_pick(bool wins, bool tie, float x, float y, uint32_t 
 
 typedef void trni_alu_kernel(float *r, const float *x, const float *y, size_t n);
 
-#define TRNI_ALU_ROW(op, name, result)                                                              \
-    TRNI_INLINE float trni_alu_one_##name(float x, float y)                                         \
-    {                                                                                               \
-        const uint32_t a = trni_bits(x), b = trni_bits(y);                                          \
-        (void)a, (void)b;                                                                           \
-        return result;                                                                              \
-    }                                                                                               \
-    TRNI_INLINE void trni_alu_##name##_body(float *r, const float *x, const float *y, size_t n)     \
-    {                                                                                               \
-        TRNI_ELEMENTWISE                                                                            \
-        for (size_t i = 0; i < n; i++) r[i] = trni_alu_one_##name(x[i], y[i]);                      \
-    }                                                                                               \
+#define TRNI_ALU_ROW(op, name, result)                                                                                 \
+    TRNI_INLINE float trni_alu_one_##name(float x, float y)                                                            \
+    {                                                                                                                  \
+        const uint32_t a = trni_bits(x), b = trni_bits(y);                                                             \
+        (void)a, (void)b;                                                                                              \
+        return result;                                                                                                 \
+    }                                                                                                                  \
+    TRNI_INLINE void trni_alu_##name##_body(float *r, const float *x, const float *y, size_t n)                        \
+    {                                                                                                                  \
+        TRNI_ELEMENTWISE                                                                                               \
+        for (size_t i = 0; i < n; i++) r[i] = trni_alu_one_##name(x[i], y[i]);                                         \
+    }                                                                                                                  \
     TRNI_STAMP(trni_alu_##name, (float *r, const float *x, const float *y, size_t n), (r, x, y, n))
 TRNI_ALU_NUMBERS(TRNI_ALU_ROW)
 #undef TRNI_ALU_ROW
@@ -135,7 +137,7 @@ TRNI_FN trni_alu_kernel *trni_alu_kernel_of(trn_alu op, trn_isa isa)
         trni_alu_kernel *(*kernel)(trn_isa isa);
     } row;
 #define TRNI_ALU_ROW(op, name, result) { TRN_ALU_##op, trni_alu_##name##_for },
-    static const row table[] = { TRNI_ALU_NUMBERS(TRNI_ALU_ROW) { TRN_ALU_AVERAGE, trni_alu_add_for } };
+    static const row table[] = { TRNI_ALU_NUMBERS(TRNI_ALU_ROW){ TRN_ALU_AVERAGE, trni_alu_add_for } };
 #undef TRNI_ALU_ROW
     if (op == TRN_ALU_BYPASS) return trni_alu_bypass;
     if (op == TRN_ALU_POWER) return trni_alu_power;
@@ -157,26 +159,26 @@ TRNI_FN float trni_alu_apply(trn_alu op, float x, float y)
 
 typedef void trni_bits_kernel(void *r, const void *x, const void *y, size_t n);
 
-#define TRNI_BITS_ROW(name, type, result)                                                        \
-    TRNI_INLINE void trni_bits_##name##_body(void *r, const void *x, const void *y, size_t n)    \
-    {                                                                                            \
-        type *const to = (type *)r;                                                              \
-        const type *const p = (const type *)x, *const q = (const type *)y;                       \
-        TRNI_ELEMENTWISE                                                                         \
-        for (size_t i = 0; i < n; i++) {                                                         \
-            const uint32_t a = p[i], b = q[i], width = 8 * sizeof(type);                         \
-            (void)b, (void)width;                                                                \
-            to[i] = (type)(result);                                                              \
-        }                                                                                        \
-    }                                                                                            \
+#define TRNI_BITS_ROW(name, type, result)                                                                              \
+    TRNI_INLINE void trni_bits_##name##_body(void *r, const void *x, const void *y, size_t n)                          \
+    {                                                                                                                  \
+        type *const to = (type *)r;                                                                                    \
+        const type *const p = (const type *)x, *const q = (const type *)y;                                             \
+        TRNI_ELEMENTWISE                                                                                               \
+        for (size_t i = 0; i < n; i++) {                                                                               \
+            const uint32_t a = p[i], b = q[i], width = 8 * sizeof(type);                                               \
+            (void)b, (void)width;                                                                                      \
+            to[i] = (type)(result);                                                                                    \
+        }                                                                                                              \
+    }                                                                                                                  \
     TRNI_STAMP(trni_bits_##name, (void *r, const void *x, const void *y, size_t n), (r, x, y, n))
 TRNI_BITS_ROW(invert, uint8_t, ~a)
-TRNI_BITS_ROW(and, uint8_t, a & b)
+TRNI_BITS_ROW(and, uint8_t, a &b)
 TRNI_BITS_ROW(or, uint8_t, a | b)
 TRNI_BITS_ROW(xor, uint8_t, a ^ b)
 /* A count within the width is its low bits; a longer one shifts nothing in. */
-#define TRNI_SHIFT_ROWS(bits)                                                              \
-    TRNI_BITS_ROW(left_##bits, uint##bits##_t, trni_either(b < width, a << (b & 31u), 0u)) \
+#define TRNI_SHIFT_ROWS(bits)                                                                                          \
+    TRNI_BITS_ROW(left_##bits, uint##bits##_t, trni_either(b < width, a << (b & 31u), 0u))                             \
     TRNI_BITS_ROW(right_##bits, uint##bits##_t, trni_either(b < width, a >> (b & 31u), 0u))
 TRNI_SHIFT_ROWS(8)
 TRNI_SHIFT_ROWS(16)
@@ -196,11 +198,16 @@ typedef struct trni_bits_row {
 TRNI_FN const trni_bits_row *trni_bits_kernel_of(trn_alu op, size_t bytes)
 {
     static const trni_bits_row table[] = {
-        { TRN_ALU_INVERT, 0, true, trni_bits_invert_for },          { TRN_ALU_BITWISE_AND, 0, true, trni_bits_and_for },
-        { TRN_ALU_BITWISE_OR, 0, true, trni_bits_or_for },          { TRN_ALU_BITWISE_XOR, 0, true, trni_bits_xor_for },
-        { TRN_ALU_LEFT_SHIFT, 1, false, trni_bits_left_8_for },     { TRN_ALU_LEFT_SHIFT, 2, false, trni_bits_left_16_for },
-        { TRN_ALU_LEFT_SHIFT, 4, false, trni_bits_left_32_for },    { TRN_ALU_RIGHT_SHIFT, 1, false, trni_bits_right_8_for },
-        { TRN_ALU_RIGHT_SHIFT, 2, false, trni_bits_right_16_for },  { TRN_ALU_RIGHT_SHIFT, 4, false, trni_bits_right_32_for },
+        { TRN_ALU_INVERT, 0, true, trni_bits_invert_for },
+        { TRN_ALU_BITWISE_AND, 0, true, trni_bits_and_for },
+        { TRN_ALU_BITWISE_OR, 0, true, trni_bits_or_for },
+        { TRN_ALU_BITWISE_XOR, 0, true, trni_bits_xor_for },
+        { TRN_ALU_LEFT_SHIFT, 1, false, trni_bits_left_8_for },
+        { TRN_ALU_LEFT_SHIFT, 2, false, trni_bits_left_16_for },
+        { TRN_ALU_LEFT_SHIFT, 4, false, trni_bits_left_32_for },
+        { TRN_ALU_RIGHT_SHIFT, 1, false, trni_bits_right_8_for },
+        { TRN_ALU_RIGHT_SHIFT, 2, false, trni_bits_right_16_for },
+        { TRN_ALU_RIGHT_SHIFT, 4, false, trni_bits_right_32_for },
     };
     for (size_t i = 0; i < sizeof table / sizeof table[0]; i++)
         if (table[i].op == op && (table[i].counts_bytes || table[i].bytes == bytes)) return &table[i];
@@ -208,7 +215,8 @@ TRNI_FN const trni_bits_row *trni_bits_kernel_of(trn_alu op, size_t bytes)
 }
 
 /* n elements of `bytes` bytes. */
-TRNI_FN void trni_bits_run(const trni_bits_row *row, trn_isa isa, size_t bytes, void *r, const void *x, const void *y, size_t n)
+TRNI_FN void trni_bits_run(const trni_bits_row *row, trn_isa isa, size_t bytes, void *r, const void *x, const void *y,
+                           size_t n)
 {
     row->kernel(isa)(r, x, y, row->counts_bytes ? n * bytes : n);
 }
@@ -224,25 +232,25 @@ TRNI_FN uint32_t trni_alu_bits(trn_alu op, uint32_t x, uint32_t y, int width)
 
 /* ---- exact integers ----
  *
- * A row is X(operator, name, result): a, b are the operands as 64-bit numbers, p, q their magnitudes. `signs` has bit 31
- * set where codes are I32. */
+ * A row is X(operator, name, result): a, b are the operands as 64-bit numbers, p, q their magnitudes. `signs` has bit
+ * 31 set where codes are I32. */
 
-#define TRNI_ALU_INTEGERS(X)                          \
-    X(ADD, add, a + b)                                \
-    X(SUBTRACT, subtract, a - b)                      \
-    X(MULTIPLY, multiply, (uint64_t)a * (uint64_t)b)  \
-    X(MAXIMUM, maximum, a > b ? a : b)                \
-    X(MINIMUM, minimum, a < b ? a : b)                \
-    X(EQUAL, equal, a == b)                           \
-    X(NOT_EQUAL, not_equal, a != b)                   \
-    X(GREATER_EQUAL, greater_equal, a >= b)           \
-    X(GREATER, greater, a > b)                        \
-    X(LESS_EQUAL, less_equal, a <= b)                 \
-    X(LESS, less, a < b)                              \
-    X(LOGICAL_AND, logical_and, (a != 0) & (b != 0))  \
-    X(LOGICAL_OR, logical_or, (a != 0) | (b != 0))    \
-    X(LOGICAL_XOR, logical_xor, (a != 0) ^ (b != 0))  \
-    X(ABS_MAX, abs_max, p > q ? a : b)                \
+#define TRNI_ALU_INTEGERS(X)                                                                                           \
+    X(ADD, add, a + b)                                                                                                 \
+    X(SUBTRACT, subtract, a - b)                                                                                       \
+    X(MULTIPLY, multiply, (uint64_t)a *(uint64_t)b)                                                                    \
+    X(MAXIMUM, maximum, a > b ? a : b)                                                                                 \
+    X(MINIMUM, minimum, a < b ? a : b)                                                                                 \
+    X(EQUAL, equal, a == b)                                                                                            \
+    X(NOT_EQUAL, not_equal, a != b)                                                                                    \
+    X(GREATER_EQUAL, greater_equal, a >= b)                                                                            \
+    X(GREATER, greater, a > b)                                                                                         \
+    X(LESS_EQUAL, less_equal, a <= b)                                                                                  \
+    X(LESS, less, a < b)                                                                                               \
+    X(LOGICAL_AND, logical_and, (a != 0) & (b != 0))                                                                   \
+    X(LOGICAL_OR, logical_or, (a != 0) | (b != 0))                                                                     \
+    X(LOGICAL_XOR, logical_xor, (a != 0) ^ (b != 0))                                                                   \
+    X(ABS_MAX, abs_max, p > q ? a : b)                                                                                 \
     X(ABS_MIN, abs_min, p < q ? a : b)
 
 typedef struct trni_signs {
@@ -256,19 +264,19 @@ TRNI_INLINE int64_t trni_exact_of(uint32_t code, uint32_t sign)
 
 typedef void trni_exact_kernel(uint32_t *r, const uint32_t *x, const uint32_t *y, trni_signs signs, size_t n);
 
-#define TRNI_ALU_ROW(op, name, result)                                                                            \
-    TRNI_INLINE void trni_exact_##name##_body(uint32_t *r, const uint32_t *x, const uint32_t *y, trni_signs s,     \
-                                              size_t n)                                                           \
-    {                                                                                                             \
-        TRNI_ELEMENTWISE                                                                                          \
-        for (size_t i = 0; i < n; i++) {                                                                          \
-            const int64_t a = trni_exact_of(x[i], s.x), b = trni_exact_of(y[i], s.y);                             \
-            const int64_t p = a < 0 ? -a : a, q = b < 0 ? -b : b;                                                 \
-            (void)p, (void)q;                                                                                     \
-            r[i] = (uint32_t)(result);                                                                            \
-        }                                                                                                         \
-    }                                                                                                             \
-    TRNI_STAMP(trni_exact_##name, (uint32_t * r, const uint32_t *x, const uint32_t *y, trni_signs s, size_t n),    \
+#define TRNI_ALU_ROW(op, name, result)                                                                                 \
+    TRNI_INLINE void trni_exact_##name##_body(uint32_t *r, const uint32_t *x, const uint32_t *y, trni_signs s,         \
+                                              size_t n)                                                                \
+    {                                                                                                                  \
+        TRNI_ELEMENTWISE                                                                                               \
+        for (size_t i = 0; i < n; i++) {                                                                               \
+            const int64_t a = trni_exact_of(x[i], s.x), b = trni_exact_of(y[i], s.y);                                  \
+            const int64_t p = a < 0 ? -a : a, q = b < 0 ? -b : b;                                                      \
+            (void)p, (void)q;                                                                                          \
+            r[i] = (uint32_t)(result);                                                                                 \
+        }                                                                                                              \
+    }                                                                                                                  \
+    TRNI_STAMP(trni_exact_##name, (uint32_t * r, const uint32_t *x, const uint32_t *y, trni_signs s, size_t n),        \
                (r, x, y, s, n))
 TRNI_ALU_INTEGERS(TRNI_ALU_ROW)
 #undef TRNI_ALU_ROW
@@ -305,7 +313,8 @@ TRNI_FN bool trni_alu_folds(trn_alu op)
            op == TRN_ALU_LOGICAL_XOR;
 }
 
-/* start op x[0] op ... op x[n - 1] for these; n <= TRNI_SPAN_CHUNK. The upper half joins the lower one until one is left. */
+/* start op x[0] op ... op x[n - 1] for these; n <= TRNI_SPAN_CHUNK. The upper half joins the lower one until one is
+ * left. */
 TRNI_FN float trni_fold(trni_alu_kernel *kernel, float start, const float *x, size_t n)
 {
     float half[TRNI_SPAN_CHUNK / 2 + 1], r;

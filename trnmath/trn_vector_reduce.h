@@ -22,6 +22,7 @@
 #define TRN_VECTOR_REDUCE_H
 
 #include "trn_vector_elementwise.h"
+#include "trn_vector_state.h"
 
 typedef struct trn_tensor_reduce_args {
     TRN_INSTRUCTION_FIELDS;

@@ -18,8 +18,9 @@
  *     trni_registers_load                       what the registers hold before an instruction
  *     trni_registers_keep                       and what they hold after it
  *
- * KNOWN FROM: NKI, exponential, range_select, select_reduce, tensor_scalar_reduce, tensor_scalar_cumulative (documented:
- *     the registers are shared, idle may change them). That `reduce` on registers nobody set is refused: ours.
+ * KNOWN FROM: NKI, exponential, range_select, select_reduce, tensor_scalar_reduce, tensor_scalar_cumulative
+ *     (documented: the registers are shared, idle may change them). That `reduce` on registers nobody set is refused:
+ *     ours.
  */
 #ifndef TRN_VECTOR_STATE_H
 #define TRN_VECTOR_STATE_H
@@ -43,12 +44,12 @@ TRNI_FN void trn_vector_state_init(trn_vector_state *state, uint64_t seed)
     state->seeded = true;
 }
 
-/* A reduce command, its default replaced: legal ones are bits 1 << command. Without a state only commands that begin anew
- * can run, and nothing is kept. More partitions than registers take no state. */
+/* A reduce command, its default replaced: legal ones are bits 1 << command. Without a state only commands that begin
+ * anew can run, and nothing is kept. More partitions than registers take no state. */
 TRNI_FN void trni_registers_check(trni_frame *f, trn_reduce_cmd cmd, unsigned legal, const trn_vector_state *state)
 {
-    static const char *const name[TRN_REDUCE_CMD_COUNT] = { "default",     "idle",       "reset", "reduce",
-                                                            "reset_reduce", "load_reduce" };
+    static const char *const name[TRN_REDUCE_CMD_COUNT] = { "default", "idle",         "reset",
+                                                            "reduce",  "reset_reduce", "load_reduce" };
     if (f->status) return;
     if ((unsigned)cmd >= TRN_REDUCE_CMD_COUNT)
         f->status = trni_fail(f->how.error, TRN_EINVAL, "reduce_cmd is %d, not a command", (int)cmd);
@@ -56,7 +57,8 @@ TRNI_FN void trni_registers_check(trni_frame *f, trn_reduce_cmd cmd, unsigned le
         f->status = trni_fail(f->how.error, TRN_EINVAL, "reduce_cmd is %s, which this instruction does not take",
                               name[(unsigned)cmd]);
     else if (cmd == TRN_REDUCE_CMD_REDUCE && !state)
-        f->status = trni_fail(f->how.error, TRN_EINVAL, "reduce_cmd is reduce, but state, which holds the registers, is null");
+        f->status =
+            trni_fail(f->how.error, TRN_EINVAL, "reduce_cmd is reduce, but state, which holds the registers, is null");
     else if (cmd == TRN_REDUCE_CMD_REDUCE && !state->accumulator_known)
         f->status = trni_fail(f->how.error, TRN_EINVAL,
                               "reduce_cmd is reduce, but the accumulator registers are undefined: nothing has set them "
