@@ -212,7 +212,7 @@ TRNI_FN void trni_power_limbs_exp2(uint32_t power[TRNI_POWER_LIMBS + 1], const u
     memcpy(power, sum, sizeof sum);
 }
 
-/* A number exactly half way between two has at most 25 bits, which leaves few exact powers: x = a 2^e with a odd; either
+/* A number exactly half way between two has at most 25 bits: that leaves few exact powers. x = a 2^e with a odd; either
  * a = 1, or y = n / 2^s with a and e fit for s square roots, and the root to the power n < 17, for 3^16 > 2^25. */
 TRNI_FN bool trni_power_exact(trni_power_number x, float y, double *exact)
 {
