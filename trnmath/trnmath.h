@@ -15,8 +15,9 @@
  *     numbers    trn_format.h trn_round.h trn_random.h trn_numerics.h
  *     machines   trn_spec.h trn_tensor_cycles.h trn_tensor_cost.h trn_cost.h trn_trace.h
  *     data       trn_tensor.h trn_cast_kernels.h trn_cast.h trn_convert.h trn_pack.h trn_mx.h trn_sparse_pack.h
- *     engines    trn_span.h trn_alu.h trn_act_data.h trn_act.h trn_systolic_aligned.h trn_systolic.h trn_systolic_feed.h trn_systolic_panels.h trn_product.h
+ *     engines    trn_span.h trn_alu.h trn_systolic_aligned.h trn_systolic.h trn_systolic_feed.h trn_systolic_panels.h trn_product.h
  *                trn_product_define.h trn_product_lanes.h trn_tensor_engine.h trn_sparse_kernels.h trn_sparse.h
+ *     ScalarE    trn_scalar_engine.h (trn_act.h trn_act_data.h)
  *     GpSimd, DMA   trn_gpsimd_math.h trn_gpsimd_state.h trn_gpsimd_custom.h trn_gpsimd_engine.h trn_dma.h
  *                trn_vector_state.h trn_vector_elementwise.h trn_vector_reduce.h
  *     VectorE    trn_vector_engine.h (trn_vector_state.h trn_vector_statistics.h trn_vector_search.h trn_vector_move.h
@@ -63,6 +64,7 @@
 #include "trn_product_lanes.h"
 #include "trn_random.h"
 #include "trn_round.h"
+#include "trn_scalar_engine.h"
 #include "trn_share.h"
 #include "trn_sparse.h"
 #include "trn_sparse_kernels.h"

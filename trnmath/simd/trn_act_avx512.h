@@ -233,7 +233,7 @@ TRNI_INLINE512 __m512 trni_act_scalings16(const trni_act_plan *p, const trni_act
 TRNI_INLINE512 void trni_act_blocks512(const trni_act_plan *p, float *dst, const float *src, size_t n, trni_act_shape is)
 {
     for (size_t i = 0; i < n; i += TRNI_ACT_BLOCK)
-        trni_act_block512(p, dst + i, src + i, n - i < TRNI_ACT_BLOCK ? n - i : TRNI_ACT_BLOCK, is);
+        trni_act_block512(p, dst + i, src + i, n - i < TRNI_ACT_BLOCK ? n - i : (size_t)TRNI_ACT_BLOCK, is);
 }
 
 TRNI_KERNEL TRNI_TARGET_AVX512 static void trni_guest_act_buckets_avx512(const trni_act_plan *p, float *dst,
