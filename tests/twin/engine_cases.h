@@ -50,6 +50,19 @@ static inline trn_alu engine_op(twin_op op)
     return found;
 }
 
+/* Some operators came with Trainium3. */
+static inline trn_generation engine_generation(const engine_case *c, twin_op op0, twin_op op1)
+{
+    const bool late0 = op0 == TWIN_ABS_MAX || op0 == TWIN_ABS_MIN || op0 == TWIN_SQUARE || op0 == TWIN_RELU;
+    const bool late1 = op1 == TWIN_ABS_MAX || op1 == TWIN_ABS_MIN || op1 == TWIN_SQUARE || op1 == TWIN_RELU;
+    return c->generation != TRN_GENERATION_DEFAULT && (late0 || late1) ? TRN_TRAINIUM3 : c->generation;
+}
+
+static inline bool engine_one_operand(twin_op op)
+{
+    return op == TWIN_BYPASS || op == TWIN_INVERT || op == TWIN_RSQRT || (op >= TWIN_ABS && op <= TWIN_LOGICAL_NOT);
+}
+
 /* ---- formats ---- */
 
 static inline int engine_integer(engine_case *c) { return TWIN_I8 + cases_below(c->rng, 6); }
@@ -150,8 +163,8 @@ static inline void engine_free(int n, ...)
 static inline void engine_many(void (*one)(engine_case *), int rounds)
 {
     static engine_case c;
-    static const char *only; /* TRN_TEST_SEED: one case alone */
-    only = getenv("TRN_TEST_SEED");
+    static const trn_generation generation[] = { TRN_GENERATION_DEFAULT, TRN_TRAINIUM1, TRN_TRAINIUM2, TRN_TRAINIUM3 };
+    const char *only = getenv("TRN_TEST_SEED"); /* one case alone */
     for (int i = 0; i < rounds; i++) {
         uint64_t rng = only ? strtoull(only, NULL, 0) : (uint64_t)i + 1;
         memset(&c, 0, sizeof c);
@@ -160,7 +173,7 @@ static inline void engine_many(void (*one)(engine_case *), int rounds)
         c.s = tiles_begin(&rng);
         tiles_sizes(&rng, &c.partitions, &c.elements);
         c.how = tiles_rounding(&rng);
-        c.generation = (trn_generation)cases_below(&rng, 4);
+        c.generation = generation[cases_below(&rng, 4)];
         if (cases_one_in(&rng, 4)) { /* fewer random bits */
             c.numerics.sr_bits = c.how.cast.bits = 1 + cases_below(&rng, 31);
         }

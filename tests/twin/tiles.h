@@ -113,13 +113,10 @@ static inline void tiles_place(tiles *s, trn_tensor *t, bool input)
     tiles_memory *m = &s->memory[s->count++];
     const int format = tiles_format_of(t);
     const size_t size = bridge_bytes(format);
-    const bool packed = cases_one_in(s->rng, 3);
     int64_t span = 1;
     for (int i = 0; i < t->rank; i++) span *= t->shape[i];
-    if (!packed) span = random_strides(t, input, false, s->rng);
-    for (int i = 0; i < t->rank; i++)
-        if (t->shape[i] == 0) span = 0;
-    bool zero = true; /* strides that are all zero would mean packed rows, and so would those of an empty view */
+    if (span && !cases_one_in(s->rng, 3)) span = random_strides(t, input, false, s->rng);
+    bool zero = true; /* strides that are all zero mean packed rows */
     for (int i = 0; i < t->rank; i++) zero = zero && t->stride[i] == 0;
     if (zero) span = (int64_t)t->shape[0] * tiles_elements(t);
     const size_t shift = (size_t)cases_below(s->rng, 8) * size;

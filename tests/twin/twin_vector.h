@@ -48,7 +48,7 @@ static inline bool twin_is_f32(const twin_format *f)
 
 static inline bool twin_same_format(const twin_format *a, const twin_format *b)
 {
-    return a->sort == b->sort && a->e == b->e && a->m == b->m && a->bias == b->bias && a->beyond == b->beyond &&
+    return strcmp(a->name, b->name) == 0 && a->e == b->e && a->m == b->m && a->bias == b->bias && a->beyond == b->beyond &&
            a->low_zeros == b->low_zeros && a->bits == b->bits && a->is_signed == b->is_signed;
 }
 
