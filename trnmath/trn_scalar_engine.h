@@ -167,11 +167,11 @@ TRNI_STAMP(trni_reduce_rows, (trn_alu op, float *accumulator, const float *const
 /* ---- a call, settled ---- */
 
 /* One operation with a number per partition, or one for all. */
-typedef struct trni_stage {
+typedef struct trni_activation_stage {
     trn_alu op; /* bypass, multiply, add or subtract */
     bool reverse;
     trni_column operand;
-} trni_stage;
+} trni_activation_stage;
 
 typedef struct trni_activation {
     trni_frame frame;
@@ -185,7 +185,7 @@ typedef struct trni_activation {
     trn_scalar_state *state;
     void *codes; /* table of results, by the code of the source; or null */
     trni_act_plan act;
-    trni_stage stage[2];
+    trni_activation_stage stage[2];
     trni_column param;
     trni_span dst, src, result;
 } trni_activation;
@@ -193,7 +193,7 @@ typedef struct trni_activation {
 /* f(…) of n numbers of partition p. y may be x. */
 TRNI_FN void trni_activation_values(const trni_activation *a, int64_t p, float *y, const float *x, size_t n)
 {
-    const trni_stage *first = &a->stage[0], *second = &a->stage[1];
+    const trni_activation_stage *first = &a->stage[0], *second = &a->stage[1];
     const trn_isa isa = a->frame.isa;
     float s = first->op == TRN_ALU_BYPASS ? 0.0f : trni_column_at(&first->operand, p);
     float b = second->op == TRN_ALU_BYPASS ? 0.0f : trni_column_at(&second->operand, p), sign = 1.0f;
