@@ -43,16 +43,19 @@ enum { TRNI_SIDE = 16, TRNI_SIDE_CHUNK = 512, TRNI_SIDE_TILE = TRNI_SIDE * TRNI_
 #if TRNI_SIDE_SHUFFLES
 typedef float trni_side_four __attribute__((vector_size(16), may_alias, aligned(4)));
 
-TRNI_INLINE void trni_side_square(float *__restrict y, const float *a, const float *b, const float *c, const float *d)
+/* Four words from each of four places, to four places `step` words apart. */
+TRNI_INLINE void trni_side_square(void *__restrict to, int64_t step, const void *a, const void *b, const void *c,
+                                  const void *d)
 {
+    float *__restrict y = (float *)to;
     const trni_side_four p = *(const trni_side_four *)a, q = *(const trni_side_four *)b,
                          r = *(const trni_side_four *)c, s = *(const trni_side_four *)d;
     const trni_side_four pq = __builtin_shufflevector(p, q, 0, 4, 1, 5), rs = __builtin_shufflevector(r, s, 0, 4, 1, 5);
     const trni_side_four qp = __builtin_shufflevector(p, q, 2, 6, 3, 7), sr = __builtin_shufflevector(r, s, 2, 6, 3, 7);
     *(trni_side_four *)y = __builtin_shufflevector(pq, rs, 0, 1, 4, 5);
-    *(trni_side_four *)(y + TRNI_SIDE) = __builtin_shufflevector(pq, rs, 2, 3, 6, 7);
-    *(trni_side_four *)(y + 2 * TRNI_SIDE) = __builtin_shufflevector(qp, sr, 0, 1, 4, 5);
-    *(trni_side_four *)(y + 3 * TRNI_SIDE) = __builtin_shufflevector(qp, sr, 2, 3, 6, 7);
+    *(trni_side_four *)(y + step) = __builtin_shufflevector(pq, rs, 2, 3, 6, 7);
+    *(trni_side_four *)(y + 2 * step) = __builtin_shufflevector(qp, sr, 0, 1, 4, 5);
+    *(trni_side_four *)(y + 3 * step) = __builtin_shufflevector(qp, sr, 2, 3, 6, 7);
 }
 #endif
 
@@ -63,7 +66,7 @@ TRNI_INLINE void trni_side_turn_body(float *__restrict tile, const float *const 
         float *__restrict y = tile + lane;
         size_t i = 0;
 #if TRNI_SIDE_SHUFFLES
-        for (; i + 4 <= n; i += 4, y += 4 * TRNI_SIDE) trni_side_square(y, a + i, b + i, c + i, d + i);
+        for (; i + 4 <= n; i += 4, y += 4 * TRNI_SIDE) trni_side_square(y, TRNI_SIDE, a + i, b + i, c + i, d + i);
 #endif
         for (; i < n; i++, y += TRNI_SIDE) y[0] = a[i], y[1] = b[i], y[2] = c[i], y[3] = d[i];
     }
