@@ -1,24 +1,45 @@
-/* trn_dma.h - what the DMA engines do with numbers: copies, casts, gathers, scatters, transposes, sums.
+/* trn_dma.h - what the DMA engines do with numbers: copies, casts, gathers, scatters, sums, transposes.
  * SPDX-License-Identifier: MIT
  *
  *     #include <trnmath/trn_dma.h>
- *     int main(void) { return trn_dma_copy(NULL) == TRN_EINVAL ? 0 : 1; }
+ *     int main(void) {
+ *         float table[4 * 2] = { 0, 1, 10, 11, 20, 21, 30, 31 };
+ *         uint32_t row[2] = { 3, 1 };
+ *         uint16_t dst[2 * 2];                                          // rows 3 and 1 of the table, as bfloat16
+ *         trn_dma_copy_args args = { .dst = trn_tensor_2d(TRN_BF16, dst, 2, 2) };
+ *         args.src = trn_tensor_2d(TRN_F32, table, 4, 2);
+ *         args.src_index = trn_tensor_1d(TRN_U32, row, 2);
+ *         return trn_dma_copy(&args) == TRN_OK && dst[0] == trn_bf16_from_f32(30) ? 0 : 1;
+ *     }
  *
- * DOES: the args and the names of these instructions.
- * DOES NOT: execute them yet.
+ * DOES: dma_copy, dma_transpose and dma_compute on any views of the caller's memory. Views meet element by element in
+ *     row-major order, so that shapes may differ where a comment says so. Within one format bits move; between formats
+ *     numbers go through binary32 (nearest even unless .rounding says otherwise), large ones at trn_convert's speed.
+ *     Sums are binary32 sums, each rounded to nearest even, and NaN of theirs is 7fc00000.
+ * DOES NOT: know SBUF, HBM or PSUM, descriptors or queues: tiles have no limits here, and what a transfer costs is
+ *     trn_core.h's. It does not compress either: no format is public.
  *
  * CONTENTS
- *     trn_oob_mode, trn_dge_mode
- *     trn_dma_copy_args, trn_dma_copy
- *     trn_dma_transpose_args, trn_dma_transpose
- *     trn_dma_compute_args, trn_dma_compute
+ *     trn_oob_mode, trn_dge_mode                     indices out of bounds; who makes descriptors
+ *     trn_dma_copy_args, trn_dma_copy                copies, casts, gathers, scatters, read-add-write
+ *     trn_dma_transpose_args, trn_dma_transpose      axes reversed (of four: the outer two inside), rows gathered first
+ *     trn_dma_compute_args, trn_dma_compute          sums of up to 16 tensors, read-modify-write of rows
  *
- * KNOWN FROM: NKI's pages of these instructions.
+ * Stochastic rounding applies where numerics.sr_where is TRN_SR_ALL_WRITES; else a DMA rounds to nearest even where
+ * .rounding says stochastic. Element i of dst, in row-major order, takes random field i of (seed, stream).
+ *
+ * All of them: .unlimited is always on; .engine is 0 or TRN_ENGINE_DMA, or TRN_ENGINE_SCALAR for HWDGE's queue. Nothing
+ * is written on failure: TRN_ESHAPE, TRN_EFORMAT, TRN_EINVAL, and TRN_EUNSUPPORTED for what the generation lacks. dst
+ * may be a source in place; it may not meet one otherwise.
+ *
+ * KNOWN FROM: NKI, dma_copy, dma_transpose, dma_compute (documented); the Trainium2 guide (transposes of 2 and 4 bytes)
+ *     and the Trainium3 guide (read-add-write of BF16 and F32). Rounding, and that sources are added in their order:
+ *     assumed.
  */
 #ifndef TRN_DMA_H
 #define TRN_DMA_H
 
-#include "trn_alu.h"
+#include "trn_alu_kernels.h"
 #include "trn_convert.h"
 
 typedef enum trn_oob_mode {
@@ -28,60 +49,629 @@ typedef enum trn_oob_mode {
 
 /* Who makes the descriptors. */
 typedef enum trn_dge_mode {
-    TRN_DGE_UNKNOWN = 0, /* whatever can do it */
-    TRN_DGE_SWDGE,       /* GpSimd's software */
-    TRN_DGE_HWDGE,       /* hardware: Trainium2 and later */
-    TRN_DGE_NONE         /* the runtime, beforehand */
+    TRN_DGE_UNKNOWN = 0, /* whoever can */
+    TRN_DGE_SWDGE,       /* GpSimd's software: casts, gathers, scatters */
+    TRN_DGE_HWDGE,       /* hardware, from Trainium2 on: no casts, no indices */
+    TRN_DGE_NONE,        /* the runtime, beforehand: no indices */
+    TRN_DGE_COUNT
 } trn_dge_mode;
+
+/* ---- what they share ---- */
+
+TRNI_FN const char *trni_dge_name(trn_dge_mode mode)
+{
+    static const char *const name[TRN_DGE_COUNT] = { "unknown", "swdge", "hwdge", "none" };
+    return (unsigned)mode < TRN_DGE_COUNT ? name[(unsigned)mode] : "no mode";
+}
+
+TRNI_FN void trni_dma_begin(trni_frame *f, const void *args, trn_generation since, const char *what)
+{
+    trn_instruction how = trni_instruction_of(args);
+    how.unlimited = true;
+    if (trni_frame_begin(f, &how, TRN_TRAINIUM2, since, what)) return;
+    if (f->how.rounding == TRN_STOCHASTIC && f->numerics.sr_where != TRN_SR_ALL_WRITES)
+        f->how.rounding = TRN_NEAREST_EVEN;
+}
+
+TRNI_FN void trni_dma_modes(trni_frame *f, trn_dge_mode dge, trn_oob_mode oob, const char *what)
+{
+    if (f->status) return;
+    if ((unsigned)dge >= TRN_DGE_COUNT)
+        f->status = trni_fail(f->how.error, TRN_EINVAL, "dge_mode is %d, not a mode", (int)dge);
+    else if ((unsigned)oob > TRN_OOB_SKIP)
+        f->status = trni_fail(f->how.error, TRN_EINVAL, "oob_mode is %d, not a mode", (int)oob);
+    else if (dge == TRN_DGE_HWDGE && f->core->generation < TRN_TRAINIUM2)
+        f->status = trni_fail(f->how.error, TRN_EUNSUPPORTED, "dge_mode hwdge is not available on %s",
+                              trn_generation_name(f->core->generation));
+    else
+        trni_frame_engine(f, TRN_ENGINE_DMA, dge == TRN_DGE_HWDGE ? TRN_ENGINE_SCALAR : TRN_ENGINE_DMA, what);
+}
+
+TRNI_FN bool trni_dma_same_format(const trn_tensor *a, const trn_tensor *b)
+{
+    const trn_format_info x = trn_tensor_format_info(a), y = trn_tensor_format_info(b);
+    return a->format == b->format && x.exponent_bits == y.exponent_bits && x.bias == y.bias && x.max_code == y.max_code;
+}
+
+/* All axes of a view as one run of elements, in row-major order. */
+TRNI_FN void trni_dma_flat_span(trni_span *v, const trn_tensor *t, trn_isa isa)
+{
+    int64_t stride[TRN_MAX_RANK];
+    trni_span_init(v, t, isa);
+    trni_strides(t, stride);
+    v->partitions = 1;
+    v->partition_step = 0;
+    v->elements = trn_tensor_elements(*t);
+    v->rank = 0;
+    for (int i = 0; i < t->rank; i++) {
+        const trni_span_axis one = { t->shape[i], stride[i] * (int64_t)v->bytes };
+        trni_span_axis *outer = v->rank ? &v->axis[v->rank - 1] : NULL;
+        if (one.size == 1) continue;
+        if (outer && outer->step == one.step * one.size) {
+            outer->size *= one.size;
+            outer->step = one.step;
+        } else {
+            v->axis[v->rank++] = one;
+        }
+    }
+    if (v->rank == 0) {
+        v->axis[0].size = 1;
+        v->axis[0].step = (int64_t)v->bytes;
+        v->rank = 1;
+    }
+    v->direct = v->format == TRN_F32 && (uintptr_t)v->data % sizeof(float) == 0 && trni_span_flat(v);
+}
+
+/* ---- rows by index ---- */
+
+typedef struct trni_dma_index {
+    const trn_tensor *index; /* NULL: none */
+    int64_t rows;            /* of the tensor that it points into */
+    trni_span span;
+} trni_dma_index;
+
+/* Which row is number i? -1: none. */
+TRNI_FN int64_t trni_dma_row(const trni_dma_index *x, int64_t i)
+{
+    uint32_t code;
+    memcpy(&code, trni_span_run(&x->span, 0, i).at, sizeof code);
+    const int64_t row = x->span.format == TRN_I32 ? (int64_t)(int32_t)code : (int64_t)code;
+    return row >= 0 && row < x->rows ? row : -1;
+}
+
+/* One index for each of `count` rows, in bounds of the tensor `into` or to be skipped. */
+TRNI_FN void trni_dma_index_init(trni_frame *f, trni_dma_index *x, const trn_tensor *index, const char *name,
+                                 int64_t count, const trn_tensor *into, const char *into_name, trn_oob_mode oob)
+{
+    x->index = index;
+    x->rows = into->shape[0];
+    trni_frame_view(f, index, name, TRNI_INPUT);
+    if (f->status) return;
+    if (index->format != TRN_U32 && index->format != TRN_I32) {
+        f->status = trni_fail(f->how.error, TRN_EFORMAT, "%s is %s; it takes uint32 and int32", name,
+                              trn_format_name(index->format));
+        return;
+    }
+    if (trn_tensor_elements(*index) != count) {
+        f->status = trni_fail(f->how.error, TRN_ESHAPE, "%s has %lld elements for %lld rows", name,
+                              (long long)trn_tensor_elements(*index), (long long)count);
+        return;
+    }
+    if (count == 0) return;
+    trni_dma_flat_span(&x->span, index, f->isa);
+    for (int64_t i = 0; i < count && oob == TRN_OOB_ERROR; i++)
+        if (trni_dma_row(x, i) < 0) {
+            uint32_t code;
+            memcpy(&code, trni_span_run(&x->span, 0, i).at, sizeof code);
+            const long long row = index->format == TRN_I32 ? (long long)(int32_t)code : (long long)code;
+            f->status = trni_fail(f->how.error, TRN_EINVAL, "%s[%lld] is %lld but %s has %lld rows", name, (long long)i,
+                                  row, into_name, (long long)x->rows);
+            return;
+        }
+}
+
+/* ---- moving elements ---- */
+
+typedef struct trni_dma_plan {
+    trni_span dst, src;
+    trni_dma_index index;
+    bool scatter;         /* the index is dst's */
+    bool copies;          /* one format: bits move */
+    trni_alu_kernel *add; /* dst += src; or NULL */
+} trni_dma_plan;
+
+/* Elements [f, f + n) of row `from` of src to row `to` of dst. */
+TRNI_FN void trni_dma_move(const trni_dma_plan *my, int64_t to, int64_t from, int64_t f, int64_t n)
+{
+    float a[TRNI_SPAN_CHUNK], b[TRNI_SPAN_CHUNK];
+    if (my->copies && !my->add) {
+        trni_span_put(&my->dst, to, f, n, trni_span_bits(&my->src, from, f, n, a));
+        return;
+    }
+    const float *x = trni_span_read(&my->src, from, f, n, a);
+    if (!my->add) {
+        trni_span_write(&my->dst, to, f, n, x);
+        return;
+    }
+    float *sum = trni_span_room(&my->dst, to, f, b);
+    my->add(sum, trni_span_read(&my->dst, to, f, n, b), x, (size_t)n);
+    trni_span_write(&my->dst, to, f, n, sum);
+}
+
+TRNI_FN void trni_dma_work(const void *plan, int64_t row, int64_t f, int64_t n)
+{
+    const trni_dma_plan *const my = (const trni_dma_plan *)plan;
+    const int64_t other = my->index.index ? trni_dma_row(&my->index, row) : row;
+    if (other >= 0) trni_dma_move(my, my->scatter ? other : row, my->scatter ? row : other, f, n);
+}
+
+/* Rows to rows. Two rows may be scattered to one place, so that these go one after the other. */
+TRNI_FN void trni_dma_run(const trni_dma_plan *my, int64_t rows)
+{
+    const int64_t elements = my->dst.elements;
+    if (!my->scatter) {
+        trni_span_each(rows, elements, trni_dma_work, my);
+        return;
+    }
+    for (int64_t i = 0; i < rows; i++)
+        for (int64_t f = 0; f < elements; f += TRNI_SPAN_CHUNK)
+            trni_dma_work(my, i, f, trni_min64(TRNI_SPAN_CHUNK, elements - f));
+}
+
+TRNI_FN int64_t trni_dma_row_elements(const trn_tensor *t)
+{
+    return t->shape[0] ? trn_tensor_elements(*t) / t->shape[0] : 0;
+}
+
+/* Rows of dst and of src have as many elements, where both have rows at all. */
+TRNI_FN void trni_dma_check_rows(trni_frame *f, const trn_tensor *dst, const trn_tensor *src, const char *src_name)
+{
+    if (!f->status && dst->shape[0] && src->shape[0] && trni_dma_row_elements(dst) != trni_dma_row_elements(src))
+        f->status = trni_fail(f->how.error, TRN_ESHAPE, "a row of %s has %lld elements but one of dst has %lld",
+                              src_name, (long long)trni_dma_row_elements(src), (long long)trni_dma_row_elements(dst));
+}
+
+TRNI_FN void trni_dma_check_elements(trni_frame *f, const trn_tensor *dst, const trn_tensor *src, const char *src_name)
+{
+    if (!f->status && trn_tensor_elements(*dst) != trn_tensor_elements(*src))
+        f->status = trni_fail(f->how.error, TRN_ESHAPE, "%s has %lld elements but dst has %lld", src_name,
+                              (long long)trn_tensor_elements(*src), (long long)trn_tensor_elements(*dst));
+}
+
+/* The spans of a gather or scatter (rows), or of everything in a row. */
+TRNI_FN void trni_dma_plan_init(trni_dma_plan *p, const trni_frame *f, const trn_tensor *dst, const trn_tensor *src,
+                                bool rows)
+{
+    if (rows) {
+        trni_span_init(&p->dst, dst, f->isa);
+        trni_span_init(&p->src, src, f->isa);
+    } else {
+        trni_dma_flat_span(&p->dst, dst, f->isa);
+        trni_dma_flat_span(&p->src, src, f->isa);
+    }
+    trni_span_round(&p->dst, dst, &f->how, f->numerics.sr_bits);
+    p->dst.stream = false;
+    p->copies = trni_dma_same_format(dst, src);
+}
+
+/* ---- dma_copy ---- */
 
 typedef struct trn_dma_copy_args {
     TRN_INSTRUCTION_FIELDS;
-    trn_tensor dst, src;             /* as many elements, in any shapes: row-major order */
-    trn_tensor src_index, dst_index; /* [P] or [P, 1], U32 or I32: gather or scatter rows of axis 0 */
+    trn_tensor dst, src;  /* as many elements, in any shapes */
+    trn_tensor src_index; /* [P] or [P, 1], U32 or I32: dst row i = src row src_index[i], rows being axis 0; or */
+    trn_tensor dst_index; /* dst row dst_index[i] = src row i, ascending: of two the later one stays. Rank 0: none */
     trn_oob_mode oob_mode;
     trn_dge_mode dge_mode;
-    int priority;       /* 0..3, 0 is the highest; Trainium3 */
-    bool accumulate;    /* dst += src, both BF16 or both F32 */
-    double compression; /* Trainium1: bytes on the wire / bytes; 0 = off */
+    int priority;       /* 0..3, 0 is the highest; Trainium3 has them */
+    bool accumulate;    /* dst += src, both BF16 or both F32, one rounding */
+    double compression; /* Trainium1: bytes on the wire per byte, 0 = off. Cost alone; whether and how: unknown */
 } trn_dma_copy_args;
 
+/* A view that is one run of memory, as a tensor of one axis. */
+TRNI_FN bool trni_dma_run_of(const trn_tensor *t, trn_tensor *run)
+{
+    int64_t stride[TRN_MAX_RANK], next = 1;
+    trni_strides(t, stride);
+    for (int i = t->rank - 1; i >= 0; i--) {
+        if (t->shape[i] == 1) continue;
+        if (stride[i] != next) return false;
+        next *= t->shape[i];
+    }
+    *run = *t;
+    run->rank = 1;
+    run->shape[0] = trn_tensor_elements(*t);
+    memset(run->stride, 0, sizeof run->stride);
+    return true;
+}
+
+/* One shape, or two runs: trn_convert. False where it cannot be asked. */
+TRNI_FN bool trni_dma_convert(trni_frame *f, const trn_tensor *dst, const trn_tensor *src)
+{
+    trn_convert_args args;
+    memset(&args, 0, sizeof args);
+    args.dst = *dst;
+    args.src = *src;
+    if (trni_check_same_shape(dst, "dst", src, "src", NULL) &&
+        !(trni_dma_run_of(dst, &args.dst) && trni_dma_run_of(src, &args.src)))
+        return false;
+    args.rounding = f->how.rounding;
+    args.seed = f->how.seed;
+    args.stream = f->how.stream;
+    args.sr_bits = f->numerics.sr_bits;
+    args.isa = f->isa;
+    args.error = f->how.error;
+    f->status = trn_convert(&args);
+    return true;
+}
+
+TRNI_FN void trni_dma_copy_modes(trni_frame *f, const trn_dma_copy_args *a)
+{
+    trn_error *const error = f->how.error;
+    const char *const chip = f->status ? "" : trn_generation_name(f->core->generation);
+    const bool indexed = a->src_index.rank || a->dst_index.rank;
+    trni_dma_modes(f, a->dge_mode, a->oob_mode, "dma_copy");
+    if (f->status) return;
+    if (a->priority < 0 || a->priority > 3)
+        f->status = trni_fail(error, TRN_EINVAL, "priority is %d, not 0 to 3", a->priority);
+    else if (a->priority && f->core->generation < TRN_TRAINIUM3)
+        f->status = trni_fail(error, TRN_EUNSUPPORTED, "priority %d: %s has one class of DMA", a->priority, chip);
+    else if (!(a->compression >= 0 && a->compression <= 1))
+        f->status = trni_fail(error, TRN_EINVAL, "compression is %g, not 0 to 1", a->compression);
+    else if (a->compression > 0 && f->core->generation != TRN_TRAINIUM1)
+        f->status = trni_fail(error, TRN_EUNSUPPORTED, "compression is not available on %s", chip);
+    else if (a->src_index.rank && a->dst_index.rank)
+        f->status = trni_fail(error, TRN_EINVAL, "src_index and dst_index are both given");
+    else if (indexed && a->dge_mode != TRN_DGE_UNKNOWN && a->dge_mode != TRN_DGE_SWDGE)
+        f->status = trni_fail(error, TRN_EINVAL, "dge_mode is %s, which takes no indices", trni_dge_name(a->dge_mode));
+}
+
+TRNI_FN void trni_dma_copy_formats(trni_frame *f, const trn_dma_copy_args *a)
+{
+    trn_error *const error = f->how.error;
+    if (f->status) return;
+    const char *const to = trn_format_name(a->dst.format), *const from = trn_format_name(a->src.format);
+    const bool same = trni_dma_same_format(&a->dst, &a->src);
+    if (a->accumulate && (!same || (a->dst.format != TRN_BF16 && a->dst.format != TRN_F32)))
+        f->status = trni_fail(error, TRN_EFORMAT,
+                              "dst is %s and src is %s; accumulate takes bfloat16 or float32 for both", to, from);
+    else if (!same && a->dge_mode == TRN_DGE_HWDGE)
+        f->status = trni_fail(error, TRN_EFORMAT, "dst is %s and src is %s; dge_mode hwdge does not cast", to, from);
+    else if (!same && (a->dst.format == TRN_F4_E2M1 || a->src.format == TRN_F4_E2M1))
+        f->status =
+            trni_fail(error, TRN_EFORMAT, "dst is %s and src is %s; a DMA does not cast MX's numbers", to, from);
+}
+
+TRNI_FN void trni_dma_copy_shapes(trni_frame *f, const trn_dma_copy_args *a, trni_dma_plan *plan)
+{
+    plan->scatter = a->dst_index.rank != 0;
+    plan->index.index = NULL;
+    if (a->src_index.rank == 0 && a->dst_index.rank == 0) {
+        trni_dma_check_elements(f, &a->dst, &a->src, "src");
+        if (!f->status && !trni_same_place(&a->dst, &a->src)) trni_frame_apart(f, &a->dst, "dst", &a->src, "src");
+        return;
+    }
+    const trn_tensor *const index = plan->scatter ? &a->dst_index : &a->src_index;
+    const char *const name = plan->scatter ? "dst_index" : "src_index";
+    trni_dma_check_rows(f, &a->dst, &a->src, "src");
+    trni_frame_apart(f, &a->dst, "dst", &a->src, "src");
+    if (f->status) return;
+    trni_dma_index_init(f, &plan->index, index, name, (plan->scatter ? &a->src : &a->dst)->shape[0],
+                        plan->scatter ? &a->dst : &a->src, plan->scatter ? "dst" : "src", a->oob_mode);
+    trni_frame_apart(f, &a->dst, "dst", index, name);
+}
+
+/* dst = src, or dst += src, element by element or row by row. */
 TRNI_FN trn_status trn_dma_copy(const trn_dma_copy_args *args)
 {
     if (!args) return TRN_EINVAL;
-    return trni_fail(args->error, TRN_EUNSUPPORTED, "dma_copy is not built yet");
+    trni_frame f;
+    trni_dma_plan plan;
+    trni_dma_begin(&f, args, TRN_TRAINIUM1, "dma_copy");
+    trni_dma_copy_modes(&f, args);
+    trni_frame_view(&f, &args->dst, "dst", TRNI_OUTPUT);
+    trni_frame_view(&f, &args->src, "src", TRNI_INPUT);
+    trni_dma_copy_formats(&f, args);
+    trni_dma_copy_shapes(&f, args, &plan);
+    if (f.status || trn_tensor_elements(args->dst) == 0 || trn_tensor_elements(args->src) == 0) return f.status;
+    const bool rows = plan.index.index != NULL;
+    if (!rows && !args->accumulate && trni_dma_convert(&f, &args->dst, &args->src)) return f.status;
+    trni_dma_plan_init(&plan, &f, &args->dst, &args->src, rows);
+    plan.add = args->accumulate ? trni_alu_kernel_of(TRN_ALU_ADD, f.isa) : NULL;
+    trni_dma_run(&plan, !rows ? 1 : plan.scatter ? plan.src.partitions : plan.dst.partitions);
+    return TRN_OK;
 }
+
+/* ---- dma_transpose ---- */
 
 typedef struct trn_dma_transpose_args {
     TRN_INSTRUCTION_FIELDS;
-    trn_tensor dst, src;
-    int axes[4];      /* all 0 = the rank's own */
-    trn_tensor index; /* [I, N], U32: gathers rows of src first */
-    trn_oob_mode oob_mode;
-    trn_dge_mode dge_mode;
+    trn_tensor dst; /* axis k is axis axes[k] of src */
+    trn_tensor src; /* 2 to 4 axes, 2 or 4 bytes, dst's format */
+    int axes[4];    /* 1 0; 2 1 0; 3 1 2 0. All 0 = the rank's own */
+    trn_tensor
+        index; /* [I, N], U32: the rows of src that are taken, column by column, as many as dst's last axis has */
+    trn_oob_mode oob_mode; /* skip goes with an index */
+    trn_dge_mode dge_mode; /* hwdge: 2 bytes and more rules, see below; swdge goes with an index */
 } trn_dma_transpose_args;
 
+TRNI_FN const int *trni_dma_axes(int rank)
+{
+    static const int axes[3][4] = { { 1, 0, 0, 0 }, { 2, 1, 0, 0 }, { 3, 1, 2, 0 } };
+    return axes[rank - 2];
+}
+
+/* src's axes in dst's order. */
+TRNI_FN trn_tensor trni_dma_permuted(const trn_tensor *src)
+{
+    const int *const axes = trni_dma_axes(src->rank);
+    int64_t stride[TRN_MAX_RANK];
+    trn_tensor t = *src;
+    trni_strides(src, stride);
+    for (int k = 0; k < src->rank; k++) {
+        t.shape[k] = src->shape[axes[k]];
+        t.stride[k] = stride[axes[k]];
+    }
+    return t;
+}
+
+TRNI_FN void trni_dma_transpose_views(trni_frame *f, const trn_dma_transpose_args *a)
+{
+    trn_error *const error = f->how.error;
+    if (f->status) return;
+    const size_t bytes = trn_format_bytes(a->src.format);
+    if (a->src.rank < 2 || a->src.rank > 4) {
+        f->status = trni_fail(error, TRN_ESHAPE, "src has rank %d; a DMA transposes 2 to 4 axes", a->src.rank);
+        return;
+    }
+    const int *const axes = trni_dma_axes(a->src.rank);
+    bool given = false, right = true;
+    for (int k = 0; k < 4; k++) {
+        given = given || a->axes[k] != 0;
+        right = right && a->axes[k] == axes[k];
+    }
+    if (given && !right)
+        f->status =
+            trni_fail(error, TRN_EINVAL, "axes are not those of rank %d: (1, 0), (2, 1, 0), (3, 1, 2, 0)", a->src.rank);
+    else if (!trni_dma_same_format(&a->dst, &a->src))
+        f->status = trni_fail(error, TRN_EFORMAT, "dst is %s and src is %s; a transpose does not cast",
+                              trn_format_name(a->dst.format), trn_format_name(a->src.format));
+    else if (bytes != 2 && bytes != 4)
+        f->status = trni_fail(error, TRN_EFORMAT, "src is %s; a DMA transposes elements of 2 and 4 bytes",
+                              trn_format_name(a->src.format));
+    if (f->status) return;
+    trn_tensor expected = trni_dma_permuted(&a->src);
+    if (a->index.rank && a->dst.rank == a->src.rank) expected.shape[a->src.rank - 1] = a->dst.shape[a->dst.rank - 1];
+    f->status = trni_check_same_shape(&a->dst, "dst", &expected, "src, transposed,", error);
+}
+
+/* The rules of a hardware DGE, and of the software one's gather. */
+TRNI_FN void trni_dma_transpose_hwdge(trni_frame *f, const trn_tensor *src)
+{
+    trn_error *const error = f->how.error;
+    const long long rows = (long long)src->shape[0], columns = (long long)src->shape[src->rank - 1];
+    const long long next = (long long)src->shape[src->rank - 2];
+    if (src->rank == 2 && rows != 16)
+        f->status = trni_fail(error, TRN_EINVAL, "src has %lld rows; dge_mode hwdge transposes 16", rows);
+    else if (src->rank > 2 && rows != 1 && rows != 2 && rows != 4 && rows != 8 && rows != 16)
+        f->status = trni_fail(error, TRN_EINVAL, "src has %lld rows; dge_mode hwdge transposes 1, 2, 4, 8 or 16", rows);
+    else if (src->rank > 2 && rows * next % 16)
+        f->status = trni_fail(error, TRN_EINVAL,
+                              "src has %lld rows of %lld; dge_mode hwdge needs a multiple of 16 in all", rows, next);
+    else if (columns > 128)
+        f->status =
+            trni_fail(error, TRN_EINVAL, "src has a last axis of %lld; dge_mode hwdge transposes at most 128", columns);
+    else if (trn_format_bytes(src->format) != 2)
+        f->status = trni_fail(error, TRN_EFORMAT, "src is %s; dge_mode hwdge transposes elements of 2 bytes",
+                              trn_format_name(src->format));
+}
+
+TRNI_FN void trni_dma_transpose_swdge(trni_frame *f, const trn_dma_transpose_args *a)
+{
+    trn_error *const error = f->how.error;
+    const trn_tensor *const src = &a->src, *const index = &a->index;
+    trni_frame_view(f, index, "index", TRNI_INPUT);
+    if (f->status) return;
+    const long long taken = (long long)a->dst.shape[a->dst.rank - 1], rows = (long long)index->shape[0];
+    const long long columns = index->rank == 2 ? (long long)index->shape[1] : 0,
+                    last = (long long)src->shape[src->rank - 1];
+    if (index->rank != 2)
+        f->status = trni_fail(error, TRN_ESHAPE, "index has rank %d, not 2", index->rank);
+    else if (index->format != TRN_U32)
+        f->status = trni_fail(error, TRN_EFORMAT, "index is %s; it takes uint32", trn_format_name(index->format));
+    else if (rows < 16 || rows > 128 || rows % 16)
+        f->status = trni_fail(error, TRN_EINVAL, "index has %lld rows, not a multiple of 16 up to 128", rows);
+    else if (columns > 1 && rows != 128)
+        f->status =
+            trni_fail(error, TRN_EINVAL, "index has %lld rows and %lld columns; more than one column needs 128 rows",
+                      rows, columns);
+    else if (taken % 16 || rows * columns < taken)
+        f->status =
+            trni_fail(error, TRN_EINVAL, "dst takes %lld rows: not a multiple of 16, or more than the %lld of index",
+                      taken, rows * columns);
+    else if (src->rank == 4 && src->shape[1] != 1 && src->shape[2] != 1)
+        f->status = trni_fail(error, TRN_EINVAL, "src has %lld by %lld inner axes; with an index one of them is 1",
+                              (long long)src->shape[1], (long long)src->shape[2]);
+    else if (last > 128)
+        f->status = trni_fail(error, TRN_EINVAL, "src has a last axis of %lld; with an index it is at most 128", last);
+    else if (trn_format_bytes(src->format) != 2)
+        f->status = trni_fail(error, TRN_EFORMAT, "src is %s; with an index elements have 2 bytes",
+                              trn_format_name(src->format));
+}
+
+TRNI_FN void trni_dma_transpose_modes(trni_frame *f, const trn_dma_transpose_args *a)
+{
+    const bool indexed = a->index.rank != 0;
+    if (f->status) return;
+    if (a->dge_mode != TRN_DGE_UNKNOWN && a->dge_mode != (indexed ? TRN_DGE_SWDGE : TRN_DGE_HWDGE))
+        f->status = trni_fail(f->how.error, TRN_EINVAL, "dge_mode is %s; a transpose %s takes unknown and %s",
+                              trni_dge_name(a->dge_mode), indexed ? "with an index" : "without an index",
+                              indexed ? "swdge" : "hwdge");
+    else if (!indexed && a->oob_mode == TRN_OOB_SKIP)
+        f->status = trni_fail(f->how.error, TRN_EINVAL, "oob_mode is skip, but there is no index");
+    else if (indexed)
+        trni_dma_transpose_swdge(f, a);
+    else if (a->dge_mode == TRN_DGE_HWDGE)
+        trni_dma_transpose_hwdge(f, &a->src);
+}
+
+/* dst's last axis, element i, is row index.T[i] of src. */
+TRNI_FN void trni_dma_gather_transpose(trni_frame *f, const trn_dma_transpose_args *a)
+{
+    const int last = a->dst.rank - 1;
+    const int64_t taken = a->dst.shape[last];
+    const trn_tensor transposed = trn_tensor_transposed(a->index); /* column by column */
+    trni_dma_index index;
+    trni_dma_flat_span(&index.span, &transposed, f->isa);
+    index.rows = a->src.shape[0];
+    for (int64_t i = 0; i < taken && a->oob_mode == TRN_OOB_ERROR; i++)
+        if (trni_dma_row(&index, i) < 0) {
+            uint32_t code;
+            memcpy(&code, trni_span_run(&index.span, 0, i).at, sizeof code);
+            f->status = trni_fail(f->how.error, TRN_EINVAL, "index[%lld, %lld] is %u but src has %lld rows",
+                                  (long long)(i % a->index.shape[0]), (long long)(i / a->index.shape[0]),
+                                  (unsigned)code, (long long)index.rows);
+            return;
+        }
+    const trn_tensor src = trni_dma_permuted(&a->src);
+    for (int64_t i = 0; i < taken && !f->status; i++) {
+        const int64_t row = trni_dma_row(&index, i);
+        if (row < 0) continue;
+        const trn_tensor to = trn_tensor_slice(a->dst, last, i, 1), from = trn_tensor_slice(src, last, row, 1);
+        trni_dma_convert(f, &to, &from);
+    }
+}
+
+/* dst = src with its axes in the order of `axes`, bit for bit. With an index, rows of src (axis 0) are gathered first:
+ * src may have more of them than dst takes. From Trainium2 on. The rules of hwdge and of an index are the page's. */
 TRNI_FN trn_status trn_dma_transpose(const trn_dma_transpose_args *args)
 {
     if (!args) return TRN_EINVAL;
-    return trni_fail(args->error, TRN_EUNSUPPORTED, "dma_transpose is not built yet");
+    trni_frame f;
+    trni_dma_begin(&f, args, TRN_TRAINIUM2, "dma_transpose");
+    trni_dma_modes(&f, args->dge_mode, args->oob_mode, "dma_transpose");
+    trni_frame_view(&f, &args->dst, "dst", TRNI_OUTPUT);
+    trni_frame_view(&f, &args->src, "src", TRNI_INPUT);
+    trni_dma_transpose_views(&f, args);
+    trni_dma_transpose_modes(&f, args);
+    trni_frame_apart(&f, &args->dst, "dst", &args->src, "src");
+    if (!f.status && args->index.rank) trni_frame_apart(&f, &args->dst, "dst", &args->index, "index");
+    if (f.status || trn_tensor_elements(args->dst) == 0) return f.status;
+    if (args->index.rank) {
+        trni_dma_gather_transpose(&f, args);
+        return f.status;
+    }
+    const trn_tensor src = trni_dma_permuted(&args->src);
+    trni_dma_convert(&f, &args->dst, &src);
+    return f.status;
 }
+
+/* ---- dma_compute ---- */
 
 typedef struct trn_dma_compute_args {
     TRN_INSTRUCTION_FIELDS;
     trn_tensor dst;
-    const trn_tensor *srcs;
-    int count;           /* 1..16 */
-    const float *scales; /* null, or all 1 */
-    trn_alu reduce_op;   /* add; 0 = add */
-    trn_tensor index;    /* read-modify-write of rows */
-    bool scatter;        /* index belongs to dst; else to srcs[0] */
+    const trn_tensor *srcs; /* as many elements as dst, in any shapes */
+    int count;              /* 1..16; 2 with an index */
+    const float *scales;    /* null, or all 1 */
+    trn_alu reduce_op;      /* add, also what 0 means */
+    trn_tensor index;       /* [P] or [P, 1], U32 or I32: read-modify-write of rows. Rank 0: none */
+    bool scatter; /* dst row index[i] += row i of a source; else dst row i += row index[i] of a source. The other */
+                  /* source is dst itself */
     trn_oob_mode oob_mode;
 } trn_dma_compute_args;
 
+enum { TRNI_DMA_SOURCES = 16 };
+
+typedef struct trni_dma_sum {
+    trni_span dst, src[TRNI_DMA_SOURCES];
+    int count;
+    trni_alu_kernel *add;
+} trni_dma_sum;
+
+/* -0 + x is x, whatever x is, so that the first source is added like the others. */
+TRNI_FN void trni_dma_sum_work(const void *plan, int64_t zero, int64_t f, int64_t n)
+{
+    const trni_dma_sum *const my = (const trni_dma_sum *)plan;
+    float sum[TRNI_SPAN_CHUNK], buffer[TRNI_SPAN_CHUNK];
+    for (int64_t i = 0; i < n; i++) sum[i] = -0.0f;
+    for (int s = 0; s < my->count; s++) my->add(sum, sum, trni_span_read(&my->src[s], zero, f, n, buffer), (size_t)n);
+    trni_span_write(&my->dst, zero, f, n, sum);
+}
+
+TRNI_FN void trni_dma_compute_modes(trni_frame *f, const trn_dma_compute_args *a)
+{
+    trn_error *const error = f->how.error;
+    trni_dma_modes(f, TRN_DGE_UNKNOWN, a->oob_mode, "dma_compute");
+    if (f->status) return;
+    if (a->count < 1 || a->count > TRNI_DMA_SOURCES || !a->srcs)
+        f->status = trni_fail(error, TRN_EINVAL, "count is %d and srcs is %s; dma_compute takes 1 to %d sources",
+                              a->count, a->srcs ? "there" : "null", TRNI_DMA_SOURCES);
+    else if (a->reduce_op != TRN_ALU_BYPASS && a->reduce_op != TRN_ALU_ADD)
+        f->status = trni_fail(error, TRN_EINVAL, "reduce_op is %s; DMA engines only add", trn_alu_name(a->reduce_op));
+    else if (a->index.rank && a->count != 2)
+        f->status = trni_fail(error, TRN_EINVAL, "count is %d; with an index there are 2 sources", a->count);
+    else if (!a->index.rank && a->scatter)
+        f->status = trni_fail(error, TRN_EINVAL, "scatter is set, but there is no index");
+    for (int i = 0; !f->status && a->scales && i < a->count; i++)
+        if (a->scales[i] != 1.0f)
+            f->status =
+                trni_fail(error, TRN_EINVAL, "scales[%d] is %g; DMA engines scale by 1 only", i, (double)a->scales[i]);
+}
+
+/* One of the two sources is dst, and the other is not. */
+TRNI_FN trn_status trni_dma_modify(trni_frame *f, const trn_dma_compute_args *a)
+{
+    trni_dma_plan plan;
+    const int own = trni_same_place(&a->dst, &a->srcs[0]) && trni_dma_same_format(&a->dst, &a->srcs[0]) ? 0 : 1;
+    const trn_tensor *const data = &a->srcs[1 - own];
+    const char *const name = own ? "srcs[0]" : "srcs[1]";
+    if (!trni_same_place(&a->dst, &a->srcs[own]) || !trni_dma_same_format(&a->dst, &a->srcs[own]))
+        return trni_fail(f->how.error, TRN_EINVAL, "neither of the 2 sources is dst; with an index one of them is");
+    trni_frame_apart(f, &a->dst, "dst", data, name);
+    trni_dma_check_rows(f, &a->dst, data, name);
+    if (f->status) return f->status;
+    trni_dma_index_init(f, &plan.index, &a->index, "index", (a->scatter ? data : &a->dst)->shape[0],
+                        a->scatter ? &a->dst : data, a->scatter ? "dst" : name, a->oob_mode);
+    trni_frame_apart(f, &a->dst, "dst", &a->index, "index");
+    if (f->status || trn_tensor_elements(a->dst) == 0 || trn_tensor_elements(*data) == 0) return f->status;
+    trni_dma_plan_init(&plan, f, &a->dst, data, true);
+    plan.scatter = a->scatter;
+    plan.add = trni_alu_kernel_of(TRN_ALU_ADD, f->isa);
+    trni_dma_run(&plan, a->scatter ? plan.src.partitions : plan.dst.partitions);
+    return TRN_OK;
+}
+
+/* dst = srcs[0] + srcs[1] + ..., in binary32, in that order, each sum rounded, and one cast at the end. With an index
+ * rows are read, modified and written, ascending: an index that comes twice (the chip wants unique ones) adds twice. */
 TRNI_FN trn_status trn_dma_compute(const trn_dma_compute_args *args)
 {
     if (!args) return TRN_EINVAL;
-    return trni_fail(args->error, TRN_EUNSUPPORTED, "dma_compute is not built yet");
+    trni_frame f;
+    trni_dma_sum plan;
+    char name[16];
+    trni_dma_begin(&f, args, TRN_TRAINIUM1, "dma_compute");
+    trni_dma_compute_modes(&f, args);
+    trni_frame_view(&f, &args->dst, "dst", TRNI_OUTPUT);
+    for (int i = 0; !f.status && i < args->count; i++) {
+        snprintf(name, sizeof name, "srcs[%d]", i);
+        trni_frame_view(&f, &args->srcs[i], name, TRNI_INPUT);
+        if (args->index.rank) continue;
+        trni_dma_check_elements(&f, &args->dst, &args->srcs[i], name);
+        if (!f.status && !trni_same_place(&args->dst, &args->srcs[i]))
+            trni_frame_apart(&f, &args->dst, "dst", &args->srcs[i], name);
+    }
+    if (f.status) return f.status;
+    if (args->index.rank) return trni_dma_modify(&f, args);
+    if (trn_tensor_elements(args->dst) == 0) return TRN_OK;
+    trni_dma_flat_span(&plan.dst, &args->dst, f.isa);
+    trni_span_round(&plan.dst, &args->dst, &f.how, f.numerics.sr_bits);
+    plan.dst.stream = false;
+    for (int i = 0; i < args->count; i++) trni_dma_flat_span(&plan.src[i], &args->srcs[i], f.isa);
+    plan.count = args->count;
+    plan.add = trni_alu_kernel_of(TRN_ALU_ADD, f.isa);
+    trni_span_each(1, plan.dst.elements, trni_dma_sum_work, &plan);
+    return TRN_OK;
 }
 
 #endif /* TRN_DMA_H */
