@@ -97,18 +97,18 @@ typedef struct trn_rand_get_state_args {
 
 enum { TRNI_DRAW_CHUNK = 64, TRNI_DRAW_WORDS = TRN_VECTOR_LANES * TRNI_DRAW_CHUNK }; /* elements per lane at a time */
 
-typedef struct trni_lanes {
+typedef struct trni_draw_lanes {
     trn_lfsr_vector *lfsr; /* one of the three is not null */
     trn_xorwow_vector *xorwow;
     trn_gpsimd_state *gpsimd;
     int64_t each; /* words of a lane and step */
     trn_isa isa;
-} trni_lanes;
+} trni_draw_lanes;
 
 /* The generators that draw, or what is wrong with them. */
-TRNI_FN trni_lanes trni_lanes_of(trni_frame *f, trn_engine engine, trn_vector_state *state, trn_gpsimd_state *gpsimd)
+TRNI_FN trni_draw_lanes trni_draw_lanes_of(trni_frame *f, trn_engine engine, trn_vector_state *state, trn_gpsimd_state *gpsimd)
 {
-    trni_lanes l = { NULL, NULL, NULL, 1, f->isa };
+    trni_draw_lanes l = { NULL, NULL, NULL, 1, f->isa };
     const bool vector = engine == TRN_ENGINE_VECTOR;
     const char *name = vector ? "state" : "gpsimd";
     if (f->status) return l;
@@ -124,7 +124,7 @@ TRNI_FN trni_lanes trni_lanes_of(trni_frame *f, trn_engine engine, trn_vector_st
 }
 
 /* A generator without a single bit set: nobody seeded it, and nothing would come of it. */
-TRNI_FN bool trni_lane_dead(const trni_lanes *l, int lane)
+TRNI_FN bool trni_lane_dead(const trni_draw_lanes *l, int lane)
 {
     uint32_t any[TRN_XORWOW_STATES] = { 0, 0, 0, 0 };
     if (l->gpsimd) return trni_all_zero(l->gpsimd->lane[lane].state, 5);
@@ -135,7 +135,7 @@ TRNI_FN bool trni_lane_dead(const trni_lanes *l, int lane)
     return !any[0] || !any[1] || !any[2] || !any[3];
 }
 
-TRNI_FN void trni_lanes_check(trni_frame *f, const trni_lanes *l, int64_t partitions)
+TRNI_FN void trni_draw_lanes_check(trni_frame *f, const trni_draw_lanes *l, int64_t partitions)
 {
     for (int lane = 0; !f->status && lane < trni_min64(partitions, TRN_VECTOR_LANES); lane++)
         if (trni_lane_dead(l, lane))
@@ -159,7 +159,7 @@ TRNI_INLINE void trni_gpsimd_words_body(trn_xorwow *lane, uint32_t *word, size_t
 TRNI_STAMP(trni_gpsimd_words, (trn_xorwow *lane, uint32_t *word, size_t steps), (lane, word, steps))
 
 /* The next steps of all lanes: [steps, 128, each]. */
-TRNI_FN void trni_lanes_words(const trni_lanes *l, uint32_t *word, int64_t steps)
+TRNI_FN void trni_draw_lanes_words(const trni_draw_lanes *l, uint32_t *word, int64_t steps)
 {
     const size_t n = (size_t)(steps * l->each * TRN_VECTOR_LANES);
     if (l->gpsimd) trni_gpsimd_words_for(l->isa)(l->gpsimd->lane, word, (size_t)steps);
@@ -168,7 +168,7 @@ TRNI_FN void trni_lanes_words(const trni_lanes *l, uint32_t *word, int64_t steps
 }
 
 /* A step that somebody began by himself is brought to its end. */
-TRNI_FN void trni_lanes_begin(const trni_lanes *l)
+TRNI_FN void trni_draw_lanes_begin(const trni_draw_lanes *l)
 {
     uint32_t rest[TRNI_XORWOW_ALL];
     if (l->lfsr && l->lfsr->next % TRN_VECTOR_LANES)
@@ -203,16 +203,16 @@ TRNI_STAMP(trni_draw_turn, (uint32_t *__restrict line, const uint32_t *__restric
 /* Use of n words by elements [f, f + n) of partition p. */
 typedef void trni_draw_work(const void *plan, int64_t p, int64_t f, int64_t n, uint32_t *word);
 
-TRNI_FN void trni_draw(const trni_lanes *l, const trni_frame *f, trni_draw_work *work, const void *plan)
+TRNI_FN void trni_draw(const trni_draw_lanes *l, const trni_frame *f, trni_draw_work *work, const void *plan)
 {
     uint32_t word[TRNI_DRAW_WORDS] __attribute__((aligned(64)));
     uint32_t line[TRNI_DRAW_LANES * TRNI_DRAW_CHUNK] __attribute__((aligned(64)));
-    trni_lanes_begin(l);
+    trni_draw_lanes_begin(l);
     for (int64_t tile = 0; tile < f->partitions; tile += TRN_VECTOR_LANES)
         for (int64_t at = 0; at < f->elements; at += TRNI_DRAW_CHUNK) {
             const int64_t n = trni_min64(TRNI_DRAW_CHUNK, f->elements - at), steps = trni_ceil_div(n, l->each);
             const int64_t lanes = trni_min64(TRN_VECTOR_LANES, f->partitions - tile);
-            trni_lanes_words(l, word, steps);
+            trni_draw_lanes_words(l, word, steps);
             for (int64_t lane = 0; lane < lanes; lane++) {
                 const int64_t in_turn = lane % TRNI_DRAW_LANES;
                 if (in_turn == 0)
@@ -255,8 +255,8 @@ TRNI_FN trn_status trn_rng(const trn_rng_args *args)
     trni_frame_dst(&f, &args->dst);
     if (!f.status && !trni_integer_format(args->dst.format))
         return trni_fail(args->error, TRN_EFORMAT, "dst is %s; rng writes integers", trn_format_name(args->dst.format));
-    const trni_lanes lanes = trni_lanes_of(&f, engine, args->state, args->gpsimd);
-    trni_lanes_check(&f, &lanes, f.partitions);
+    const trni_draw_lanes lanes = trni_draw_lanes_of(&f, engine, args->state, args->gpsimd);
+    trni_draw_lanes_check(&f, &lanes, f.partitions);
     if (f.status || f.partitions * f.elements == 0) return f.status;
     trni_span_init(&dst, &args->dst, f.isa);
     trni_draw(&lanes, &f, trni_rng_work, &dst);
@@ -338,8 +338,8 @@ TRNI_FN trn_status trn_rand2(const trn_rand2_args *args)
     trni_frame_column(&f, &args->max_tile, "max_tile", f.partitions);
     if (args->min_tile.rank) trni_frame_apart(&f, &args->dst, "dst", &args->min_tile, "min_tile");
     if (args->max_tile.rank) trni_frame_apart(&f, &args->dst, "dst", &args->max_tile, "max_tile");
-    const trni_lanes lanes = trni_lanes_of(&f, TRN_ENGINE_VECTOR, args->state, NULL);
-    trni_lanes_check(&f, &lanes, f.partitions);
+    const trni_draw_lanes lanes = trni_draw_lanes_of(&f, TRN_ENGINE_VECTOR, args->state, NULL);
+    trni_draw_lanes_check(&f, &lanes, f.partitions);
     if (f.status) return f.status;
     trni_column_init(&plan.min, &args->min_tile, args->min, f.isa);
     trni_column_init(&plan.max, &args->max_tile, args->max, f.isa);
@@ -439,8 +439,8 @@ TRNI_FN trn_status trn_dropout(const trn_dropout_args *args)
     trni_frame_column(&f, &args->prob_tile, "prob_tile", f.partitions);
     trni_drop_check_formats(&f, args);
     if (args->prob_tile.rank) trni_frame_apart(&f, &args->dst, "dst", &args->prob_tile, "prob_tile");
-    const trni_lanes lanes = trni_lanes_of(&f, TRN_ENGINE_VECTOR, args->state, NULL);
-    trni_lanes_check(&f, &lanes, f.partitions);
+    const trni_draw_lanes lanes = trni_draw_lanes_of(&f, TRN_ENGINE_VECTOR, args->state, NULL);
+    trni_draw_lanes_check(&f, &lanes, f.partitions);
     if (f.status) return f.status;
     trni_column_init(&plan.prob, &args->prob_tile, args->prob, f.isa);
     if (trni_drop_check_prob(&plan, &f)) return TRN_EINVAL;
@@ -513,10 +513,10 @@ TRNI_FN void trni_state_words(const trni_span *v, int64_t p, int state, uint32_t
 TRNI_FN void trni_state_set_vector(trn_vector_state *to, const trni_span *v)
 {
     trn_xorwow_vector *g = &to->xorwow;
-    const trni_lanes lanes = { NULL, g, NULL, TRN_XORWOW_STATES, TRN_ISA_PORTABLE };
+    const trni_draw_lanes lanes = { NULL, g, NULL, TRN_XORWOW_STATES, TRN_ISA_PORTABLE };
     uint32_t word[6];
     if (!to->seeded) memset(g, 0, sizeof *g), memset(&to->lfsr, 0, sizeof to->lfsr);
-    trni_lanes_begin(&lanes);
+    trni_draw_lanes_begin(&lanes);
     g->first %= 5;
     for (int64_t i = 0; i < v->partitions * TRN_XORWOW_STATES; i++) {
         trni_state_words(v, i / TRN_XORWOW_STATES, (int)(i % TRN_XORWOW_STATES), word);
@@ -562,7 +562,7 @@ TRNI_FN trn_status trn_rand_get_state(const trn_rand_get_state_args *args)
     trni_span v;
     if (!args) return TRN_EINVAL;
     const trn_engine engine = trni_state_check(&f, args, &args->dst, TRNI_OUTPUT, args->state, args->gpsimd);
-    (void)trni_lanes_of(&f, engine, args->state, args->gpsimd);
+    (void)trni_draw_lanes_of(&f, engine, args->state, args->gpsimd);
     if (f.status || f.partitions == 0) return f.status;
     trni_span_init(&v, &args->dst, f.isa);
     if (engine == TRN_ENGINE_VECTOR) {
