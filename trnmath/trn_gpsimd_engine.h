@@ -777,7 +777,7 @@ TRNI_FN char *trni_snake(const trni_span *v, int64_t p, int64_t i)
 TRNI_FN uint32_t trni_topk_key(uint32_t code, uint32_t index)
 {
     const uint32_t magnitude = code & 0x7fffu;
-    const uint32_t order = magnitude > 0x7f80u ? 0u : code & 0x8000u ? 0x7fffu - magnitude + 1u : 0x8000u + magnitude;
+    const uint32_t order = magnitude > 0x7f80u ? 0u : code & 0x8000u ? 0x7fffu - magnitude : 0x8000u + magnitude;
     return order << 16 | (0xffffu - index);
 }
 
