@@ -422,8 +422,8 @@ TRNI_FN trn_status trn_tensor_tensor(const trn_tensor_tensor_args *args)
  * [P] or [P, 1] F32 tile with one per partition; for operators on bits it is bits0 or bits1 (their low bits, as many as
  * data has), or a tile of integers of data's width. op1 = 0: there is none; op0 = 0 passes data on. Both operators
  * work on numbers, or both on bits. Operators with one operand take data, whatever reverse says.
- * Engines: VECTOR; SCALAR (numbers): on Trainium2 multiply and add, multiply, or add, on Trainium3 all; GPSIMD: power
- * and rsqrt are somewhere, and run there by default. */
+ * Engines: VECTOR; SCALAR (numbers): on Trainium2 multiply and add, multiply, or add, on Trainium3 all; GPSIMD (numbers):
+ * all (assumed: the page says that engines differ, and not how); power and rsqrt run there alone. */
 typedef struct trn_tensor_scalar_args {
     TRN_INSTRUCTION_FIELDS;
     trn_tensor dst, data;
@@ -455,7 +455,8 @@ TRNI_FN void trni_tensor_scalar_engine(trni_frame *f, const trn_tensor_scalar_ar
 {
     if (f->status) return;
     const bool gpsimd = trni_op_on_gpsimd(args->op0) || trni_op_on_gpsimd(args->op1);
-    const trn_engine own = gpsimd ? TRN_ENGINE_GPSIMD : TRN_ENGINE_VECTOR;
+    const bool asked = !bits && args->engine == TRN_ENGINE_GPSIMD;
+    const trn_engine own = gpsimd || asked ? TRN_ENGINE_GPSIMD : TRN_ENGINE_VECTOR;
     const trn_engine used = trni_frame_engine(f, own, gpsimd ? TRN_ENGINE_UNKNOWN : TRN_ENGINE_SCALAR,
                                               "tensor_scalar with these operators");
     if (!f->status && used == TRN_ENGINE_SCALAR) trni_tensor_scalar_on_scalar(f, args, bits);
