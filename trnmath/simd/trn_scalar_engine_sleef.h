@@ -71,6 +71,7 @@ TRNI_GUESTS_BEGIN
 #define TRNI_I_STORE(p, x) _mm512_storeu_ps(p, x)
 #define TRNI_I_CANONICAL(x) \
     _mm512_mask_mov_ps(x, _mm512_cmp_ps_mask(x, x, _CMP_UNORD_Q), _mm512_castsi512_ps(_mm512_set1_epi32((int)TRNI_F32_NAN)))
+#define TRNI_I_NAN(x, y) (_mm512_cmp_ps_mask(x, y, _CMP_UNORD_Q) != 0)
 #define TRNI_I_SQRT(x) _mm512_maskz_sqrt_ps((__mmask16)0xffff, x)
 #define TRNI_I_INVERSE(x) _mm512_div_ps(_mm512_set1_ps(1.0f), x)
 #define TRNI_I_WIDE(f, x) \
@@ -94,6 +95,7 @@ TRNI_GUESTS_BEGIN
 #define TRNI_I_STORE(p, x) _mm256_storeu_ps(p, x)
 #define TRNI_I_CANONICAL(x) \
     _mm256_blendv_ps(x, _mm256_castsi256_ps(_mm256_set1_epi32((int)TRNI_F32_NAN)), _mm256_cmp_ps(x, x, _CMP_UNORD_Q))
+#define TRNI_I_NAN(x, y) (_mm256_movemask_ps(_mm256_cmp_ps(x, y, _CMP_UNORD_Q)) != 0)
 #define TRNI_I_SQRT(x) _mm256_sqrt_ps(x)
 #define TRNI_I_INVERSE(x) _mm256_div_ps(_mm256_set1_ps(1.0f), x)
 #define TRNI_I_WIDE(f, x) \
@@ -121,6 +123,7 @@ TRNI_INLINE double trni_ideal_div(double a, double b) { return a / b; }
 #define TRNI_I_LOAD(p) (*(p))
 #define TRNI_I_STORE(p, x) (*(p) = (x))
 #define TRNI_I_CANONICAL(x) trni_act_canonical(x)
+#define TRNI_I_NAN(x, y) ((x) != (x) || (y) != (y))
 #define TRNI_I_SQRT(x) __builtin_sqrtf(x)
 #define TRNI_I_INVERSE(x) (1.0f / (x))
 #define TRNI_I_WIDE(f, x) ((float)f((double)(x)))
