@@ -62,17 +62,10 @@ TRNI_FN void trni_gpsimd_format(trni_frame *f, const trn_tensor *t, const char *
     if (!f->status && t->format != one && t->format != two) trni_gpsimd_fail_format(f, name, t->format, takes);
 }
 
-TRNI_FN bool trni_gpsimd_same_format(const trn_tensor *a, const trn_tensor *b)
-{
-    return a->format == b->format &&
-           (a->format != TRN_CFP8 || (a->cfp8.exponent_bits == b->cfp8.exponent_bits && a->cfp8.bias == b->cfp8.bias &&
-                                      a->cfp8.no_infinity == b->cfp8.no_infinity));
-}
-
 /* What is gathered keeps its bits, so that dst and source have one format. */
 TRNI_FN void trni_gpsimd_moves(trni_frame *f, const trn_tensor *dst, const trn_tensor *src, const char *name)
 {
-    if (!f->status && !trni_gpsimd_same_format(dst, src))
+    if (!f->status && !trni_same_format(dst, src))
         f->status = trni_fail(f->how.error, TRN_EFORMAT, "dst is %s and %s is %s; a gather does not cast",
                               trn_format_name(dst->format), name, trn_format_name(src->format));
 }
@@ -331,7 +324,7 @@ TRNI_FN trn_status trn_affine_select(const trn_affine_select_args *args)
     trni_span_round(&plan.dst, &args->dst, &f.how, f.numerics.sr_bits);
     trni_span_init(&plan.on_true, &args->on_true_tile, f.isa);
     plan.on_false = args->on_false_value;
-    plan.copies = trni_gpsimd_same_format(&args->dst, &args->on_true_tile);
+    plan.copies = trni_same_format(&args->dst, &args->on_true_tile);
     if (plan.copies && (plan.dst.rounding != TRN_STOCHASTIC || plan.dst.format == TRN_F32)) {
         float value[TRNI_SPAN_CHUNK];
         for (int i = 0; i < TRNI_SPAN_CHUNK; i++) value[i] = plan.on_false;

@@ -186,4 +186,35 @@ static inline void twin_sequence_bounds(const twin_grid *dst, const twin_grid *i
     }
 }
 
+/* ---- the K largest ---- */
+
+/* Element i of the snake of 16 partitions that begins at p. */
+static inline uint32_t *twin_snake(const twin_grid *t, int p, int i) { return twin_at(t, p + i % 16, i / 16); }
+
+/* BF16 codes: does a stand before b? Larger values first, +0 before -0, NaN last, then the lower place. */
+static inline bool twin_ahead(uint32_t a, int place_a, uint32_t b, int place_b)
+{
+    const uint32_t x = a << 16, y = b << 16;
+    if (twin_isnan(x) != twin_isnan(y)) return twin_isnan(y);
+    if (!twin_isnan(x) && x != y) return twin_extreme(x, y, 1) == x;
+    return place_a < place_b;
+}
+
+/* The first K of the snake's first n, in reverse, to the first K places of the snakes of values and places. */
+static inline void twin_topk(const twin_grid *values, const twin_grid *places, const twin_grid *src, int n, int k)
+{
+    for (int p = 0; p < src->partitions; p += 16) {
+        uint32_t *taken = twin_words(n);
+        for (int i = 0; i < k; i++) {
+            int best = -1;
+            for (int j = 0; j < n; j++)
+                if (!taken[j] && (best < 0 || twin_ahead(*twin_snake(src, p, j), j, *twin_snake(src, p, best), best))) best = j;
+            taken[best] = 1;
+            *twin_snake(values, p, k - 1 - i) = *twin_snake(src, p, best);
+            *twin_snake(places, p, k - 1 - i) = (uint32_t)best;
+        }
+        free(taken);
+    }
+}
+
 #endif /* TWIN_GPSIMD_H */
