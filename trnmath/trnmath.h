@@ -82,6 +82,7 @@
 #include "trn_trace.h"
 #include "trn_vector_elementwise.h"
 #include "trn_vector_reduce.h"
+#include "trn_vector_rows.h"
 #include "trn_vector_state.h"
 #include "trn_vector_engine.h"
 #include "trn_vector_move.h"
