@@ -649,7 +649,7 @@ TRNI_FN trn_status trn_dma_compute(const trn_dma_compute_args *args)
     if (!args) return TRN_EINVAL;
     trni_frame f;
     trni_dma_sum plan;
-    char name[16];
+    char name[24]; /* gcc counts the digits of any int */
     trni_dma_begin(&f, args, TRN_TRAINIUM1, "dma_compute");
     trni_dma_compute_modes(&f, args);
     trni_frame_view(&f, &args->dst, "dst", TRNI_OUTPUT);
