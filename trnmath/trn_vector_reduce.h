@@ -283,10 +283,15 @@ TRNI_FN void trni_registers_frame(trni_frame *f, const trni_registers *r, unsign
     trni_frame_operand(f, r->init_tile, "reduce_init_tile");
     if (r->res->rank == 0) return;
     trni_frame_tile(f, r->res, "reduce_res", TRNI_OUTPUT, f->partitions, 1);
-    if (!f->status && !trni_is_float(r->res->format))
-        f->status = trni_fail(f->how.error, TRN_EFORMAT, "reduce_res is %s; it takes a floating-point format",
-                              trn_format_name(r->res->format));
     trni_frame_apart(f, r->res, "reduce_res", f->dst, "dst");
+}
+
+/* Where the page has it as a number of a floating-point format. */
+TRNI_FN void trni_registers_float(trni_frame *f, const trni_registers *r)
+{
+    if (f->status || r->res->rank == 0 || !trni_is_integer(r->res->format)) return;
+    f->status = trni_fail(f->how.error, TRN_EFORMAT, "reduce_res is %s; it takes a floating-point format",
+                          trn_format_name(r->res->format));
 }
 
 /* reduce_res also keeps away from a source. */
@@ -325,9 +330,10 @@ TRNI_FN void trni_accumulation_end(const trni_accumulation *a, int64_t p, float 
     trni_span_write(&a->res, p, 0, 1, &sum);
 }
 
-TRNI_FN void trni_accumulation_known(const trni_accumulation *a)
+/* Without a partition nothing ran. */
+TRNI_FN void trni_accumulation_known(const trni_accumulation *a, int64_t partitions)
 {
-    if (a->state) a->state->accumulator_known = a->cmd != TRN_REDUCE_CMD_IDLE;
+    if (a->state && partitions) a->state->accumulator_known = a->cmd != TRN_REDUCE_CMD_IDLE;
 }
 
 /* Writes elements [f, f + n) of partition p of dst, n <= TRNI_ROWS_CHUNK, and returns what is accumulated of them: a
@@ -364,7 +370,7 @@ TRNI_FN trn_status trni_produce_all(trni_produce *produce, const void *plan, con
 {
     const trni_producer from = { produce, plan, f->elements, a };
     trni_partitions_each(f->partitions, f->elements, TRNI_ROWS, trni_producer_rows, &from);
-    trni_accumulation_known(a);
+    trni_accumulation_known(a, f->partitions);
     return TRN_OK;
 }
 
@@ -580,7 +586,7 @@ TRNI_FN trn_status trn_tensor_scalar_cumulative(const trn_tensor_scalar_cumulati
     c.kernel = trni_alu_kernel_of(args->op1, f.isa);
     c.elements = f.elements;
     trni_partitions_each(f.partitions, f.elements, TRNI_SCAN_ROWS, trni_cumulative_rows, &c);
-    trni_accumulation_known(&c.sum);
+    trni_accumulation_known(&c.sum, f.partitions);
     return TRN_OK;
 }
 
@@ -724,6 +730,7 @@ TRNI_FN trn_status trn_exponential(const trn_exponential_args *args)
     trni_frame_src(&f, &args->src, "src");
     trni_frame_operand(&f, &args->max_value_tile, "max_value_tile");
     trni_registers_frame(&f, &r, TRNI_CMD_SUMS | TRNI_CMD_IDLE);
+    trni_registers_float(&f, &r);
     trni_registers_apart(&f, &r, &args->src, "src");
     trni_registers_apart(&f, &r, &args->max_value_tile, "max_value_tile");
     if (f.status) return f.status;
@@ -959,6 +966,7 @@ TRNI_FN trn_status trni_select_check(trni_frame *f, const trn_select_reduce_args
     if (!f->status && args->on_false_tile.rank && !trni_same_place(&args->dst, &args->on_false_tile))
         trni_frame_apart(f, &args->dst, "dst", &args->on_false_tile, "on_false_tile");
     trni_registers_frame(f, r, TRNI_CMD_IDLE | TRNI_CMD_REDUCE | TRNI_CMD_RESET_REDUCE);
+    trni_registers_float(f, r);
     trni_registers_apart(f, r, &args->predicate, "predicate");
     trni_registers_apart(f, r, &args->on_true, "on_true");
     trni_registers_apart(f, r, &args->on_false_tile, "on_false_tile");

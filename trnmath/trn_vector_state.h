@@ -16,7 +16,6 @@
  *     trn_vector_state, trn_vector_state_init   the state
  *     trni_registers_check                      may this command run on this state?
  *     trni_registers_load                       what the registers hold before an instruction
- *     trni_registers_keep                       and what they hold after it
  *
  * KNOWN FROM: NKI, exponential, range_select, select_reduce, tensor_scalar_reduce, tensor_scalar_cumulative
  *     (documented: the registers are shared, idle may change them). That `reduce` on registers nobody set is refused:
@@ -72,14 +71,6 @@ TRNI_FN void trni_registers_check(trni_frame *f, trn_reduce_cmd cmd, unsigned le
 TRNI_FN float trni_registers_load(trn_reduce_cmd cmd, const trn_vector_state *state, int64_t p, float start)
 {
     return cmd == TRN_REDUCE_CMD_REDUCE ? state->accumulator[p] : start;
-}
-
-/* After an instruction: `result` of P partitions, or null after idle. */
-TRNI_FN void trni_registers_keep(trn_vector_state *state, const float *result, int64_t partitions)
-{
-    if (!state) return;
-    state->accumulator_known = result != NULL;
-    if (result) memcpy(state->accumulator, result, (size_t)partitions * sizeof(float));
 }
 
 #endif /* TRN_VECTOR_STATE_H */
