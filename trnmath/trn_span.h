@@ -274,11 +274,13 @@ TRNI_FN void trni_span_store(const trni_span *v, int64_t p, int64_t f, int64_t n
 TRNI_FN void trni_span_write(const trni_span *v, int64_t p, int64_t f, int64_t n, const float *value)
 {
     uint32_t codes[TRNI_SPAN_CHUNK];
+    char *const at = v->data + p * v->partition_step + f * (int64_t)v->bytes;
     const bool straight = v->rank == 1 && v->axis[0].step == (int64_t)v->bytes;
+    const bool in_place = at == (const char *)value; /* a source of four bytes, read where it is; kernels do not alias */
     if (v->format == TRN_F32) {
         trni_span_store(v, p, f, n, value);
-    } else if (straight && !v->stream) {
-        trni_span_encode(v, p, f, n, value, v->data + p * v->partition_step + f * (int64_t)v->bytes);
+    } else if (straight && !v->stream && !in_place) {
+        trni_span_encode(v, p, f, n, value, at);
     } else {
         trni_span_encode(v, p, f, n, value, codes);
         trni_span_store(v, p, f, n, codes);
