@@ -31,7 +31,7 @@
  *     trni_memory_ask, trni_memory_take, trni_memory_give   allocate, free
  *     trni_memory_find                whose byte is this?
  *     trni_cells                      the bytes of a view: a set of partitions x a pattern of bits
- *     trni_cells_missing, trni_cells_write   were they written? now they are
+ *     trni_cells_missing, trni_cells_write, trni_cells_mark   were they written? now they are
  *
  * KNOWN FROM: NKI's architecture guides: sizes, banks, start partitions 0, 32, 64, 96 (documented). Tiles begin at
  *     multiples of 64 bytes, and take their quadrants' bytes even where they use fewer partitions: choices of this
@@ -100,7 +100,7 @@ typedef struct trni_memory {
     trn_space space;
     char *base;
     uint64_t *written;     /* a bit per byte, rows as in base */
-    uint64_t *by_matmul;   /* PSUM: the same for what the Tensor engine wrote last; else null */
+    uint64_t *by_matmul;   /* PSUM before Trainium3: the same for what a matmul wrote last; else null */
     int64_t pitch;         /* bytes from a partition to the next */
     int64_t partition_bytes, bank_bytes;
     bool poison;
@@ -142,8 +142,10 @@ TRNI_FN void trni_memory_begin(trni_memory *m, const trn_core_spec *spec, trn_sp
     at += cells;
     m->written = (uint64_t *)(void *)at;
     at += cells / 8;
-    m->by_matmul = space == TRN_SPACE_PSUM ? (uint64_t *)(void *)at : NULL;
-    if (m->by_matmul) at += cells / 8;
+    if (space == TRN_SPACE_PSUM) {
+        m->by_matmul = spec->generation < TRN_TRAINIUM3 ? (uint64_t *)(void *)at : NULL;
+        at += cells / 8;
+    }
     m->tile = (trni_tenant *)(void *)at;
     at += TRNI_TILES * sizeof(trni_tenant);
     for (int q = 0; q < TRNI_QUADRANTS; q++, at += TRNI_SEGMENTS * sizeof(trni_segment))
@@ -493,15 +495,26 @@ TRNI_FN bool trni_cells_missing(const trni_cells *c, const trni_memory *m, const
     return false;
 }
 
+/* Returns how many of them are new. Whole words are the rule, and counting bits is slow without an instruction for it. */
 TRNI_FN int64_t trni_cells_fill(const trni_cells *c, const trni_memory *m, uint64_t *bits, int64_t partition)
 {
     uint64_t *row = bits + partition * m->pitch / 64 + c->word;
     int64_t fresh = 0;
     for (int64_t w = 0; w < c->words; w++) {
-        fresh += __builtin_popcountll(c->mask[w] & ~row[w]);
+        const uint64_t new_bits = c->mask[w] & ~row[w];
+        fresh += new_bits == ~(uint64_t)0 ? 64 : new_bits ? __builtin_popcountll(new_bits) : 0;
         row[w] |= c->mask[w];
     }
     return fresh;
+}
+
+TRNI_FN void trni_cells_mark(const trni_cells *c, const trni_memory *m, uint64_t *bits, bool value)
+{
+    for (int64_t p = c->at.p; p < c->at.p_end; p++) {
+        uint64_t *row = bits + p * m->pitch / 64 + c->word;
+        if (!c->partition[p]) continue;
+        for (int64_t w = 0; w < c->words; w++) row[w] = value ? row[w] | c->mask[w] : row[w] & ~c->mask[w];
+    }
 }
 
 TRNI_FN void trni_cells_write(const trni_cells *c, const trni_memory *m, trni_tenant *tile)

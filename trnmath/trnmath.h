@@ -13,7 +13,7 @@
  *
  * CONTENTS
  *     numbers    trn_format.h trn_round.h trn_random.h trn_numerics.h
- *     machines   trn_spec.h trn_tensor_cycles.h trn_tensor_cost.h trn_cost.h trn_trace.h
+ *     machines   trn_spec.h trn_tensor_cycles.h trn_tensor_cost.h trn_engine_cycles.h trn_cost.h trn_trace.h
  *     data       trn_tensor.h trn_cast_kernels.h trn_cast.h trn_convert.h trn_pack.h trn_mx.h trn_sparse_pack.h
  *     engines    trn_span.h trn_alu.h trn_systolic_aligned.h trn_systolic.h trn_systolic_feed.h trn_systolic_panels.h trn_product.h
  *                trn_product_define.h trn_product_lanes.h trn_tensor_engine.h trn_sparse_kernels.h trn_sparse.h
@@ -23,7 +23,8 @@
  *     VectorE    trn_vector_engine.h (trn_vector_state.h trn_vector_statistics.h trn_vector_search.h trn_vector_move.h
  *                trn_vector_random.h trn_gpsimd_state.h)
  *     one core   trn_matmul.h (trn_matmul_worker.h trn_matmul_slabs.h trn_matmul_row.h)
- *                trn_core.h (trn_core_memory.h trn_core_run.h)
+ *                trn_core.h (trn_core_memory.h trn_core_clock.h trn_core_state.h trn_core_operand.h trn_core_table.h
+ *                trn_core_run.h)
  *     ground     trn_base.h trn_cpu.h trn_share.h
  *
  * KNOWN FROM: each header's own lines.
@@ -40,11 +41,16 @@
 #include "trn_cast_kernels.h"
 #include "trn_convert.h"
 #include "trn_core.h"
+#include "trn_core_clock.h"
 #include "trn_core_memory.h"
+#include "trn_core_operand.h"
 #include "trn_core_run.h"
+#include "trn_core_state.h"
+#include "trn_core_table.h"
 #include "trn_cost.h"
 #include "trn_cpu.h"
 #include "trn_dma.h"
+#include "trn_engine_cycles.h"
 #include "trn_format.h"
 #include "trn_gpsimd_custom.h"
 #include "trn_gpsimd_engine.h"
