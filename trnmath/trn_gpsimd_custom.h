@@ -30,8 +30,8 @@
  *     trn_gpsimd_custom         runs it
  *
  * KNOWN FROM: Neuron's guide to custom C++ operators (documented: float, bf16, half, int, char, short and byte tensors;
- *     arithmetic is the compiler's); NKI's architecture guides (documented: eight processors of 16 partitions, 64 KiB of
- *     local memory each). How a tensor is cut: assumed to be as the processors are connected.
+ *     arithmetic is the compiler's); NKI's architecture guides (documented: eight processors of 16 partitions with
+ *     64 KiB of local memory each). How a tensor is cut: assumed to be as the processors are connected.
  */
 #ifndef TRN_GPSIMD_CUSTOM_H
 #define TRN_GPSIMD_CUSTOM_H
