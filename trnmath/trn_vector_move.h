@@ -273,14 +273,16 @@ TRNI_FN trn_status trni_quantize_check(trni_frame *f, const trn_quantize_mx_args
     f->partitions = p;
     f->elements = n;
     if (p % TRNI_MOVE_ROWS || n % TRNI_GROUP_SLOTS)
-        return trni_fail(args->error, TRN_ESHAPE,
-                         "src has %lld partitions of %lld elements; quantize_mx takes multiples of 32 and of 4",
-                         (long long)p, (long long)n);
+        return f->status = trni_fail(args->error, TRN_ESHAPE,
+                                     "src has %lld partitions of %lld elements; quantize_mx takes multiples of 32 and "
+                                     "of 4",
+                                     (long long)p, (long long)n);
     if (args->dst.rank != 3 || args->dst.shape[0] != p || (p && args->dst.shape[1] != n / 4) || args->dst.shape[2] != 4)
-        return trni_fail(args->error, TRN_ESHAPE,
-                         "dst has %lld by %lld by %lld elements; [P, F/4, 4] is %lld by %lld by 4",
-                         (long long)args->dst.shape[0], (long long)args->dst.shape[1],
-                         (long long)(args->dst.rank == 3 ? args->dst.shape[2] : 0), (long long)p, (long long)n / 4);
+        return f->status = trni_fail(args->error, TRN_ESHAPE,
+                                     "dst has %lld by %lld by %lld elements; [P, F/4, 4] is %lld by %lld by 4",
+                                     (long long)args->dst.shape[0], (long long)args->dst.shape[1],
+                                     (long long)(args->dst.rank == 3 ? args->dst.shape[2] : 0), (long long)p,
+                                     (long long)n / 4);
     trni_frame_tile(f, &args->dst_scale, "dst_scale", TRNI_OUTPUT, p / TRNI_GROUP_ROWS, n / TRNI_GROUP_SLOTS);
     trni_frame_apart(f, &args->dst, "dst", &args->src, "src");
     trni_frame_apart(f, &args->dst_scale, "dst_scale", &args->src, "src");
