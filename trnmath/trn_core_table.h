@@ -127,7 +127,7 @@ TRNI_FN void trni_more_dma_compute(trni_issue *issue)
     trn_dma_compute_args *a = (trn_dma_compute_args *)issue->args;
     const unsigned gathered = TRNI_ROLE_READ | (a->index.rank && !a->scatter ? (unsigned)TRNI_ROLE_GATHERED : 0u);
     for (int i = 0; a->srcs && i < a->count && i < 16; i++)
-        trni_issue_add(issue, "srcs[i]", &a->srcs[i], i == 0 ? gathered : TRNI_ROLE_READ);
+        trni_issue_add(issue, "srcs[i]", &a->srcs[i], i == 0 ? gathered : (unsigned)TRNI_ROLE_READ);
     for (int i = 0; i < issue->count; i++)
         if (issue->seen[i].view == &a->dst && a->index.rank && a->scatter) issue->seen[i].role |= TRNI_ROLE_SCATTERED;
 }

@@ -21,6 +21,7 @@
  *     trn_trace_event                what happened, where, when, how long
  *     trn_trace, trn_trace_add       the events, and one more of them
  *     trn_trace_write                where text goes
+ *     trn_trace_sort                 in place, by time
  *     trn_trace_json                 ui.perfetto.dev and chrome://tracing open it
  *     trn_trace_svg_args, trn_trace_svg   a picture; events narrower than a pixel become one
  *
@@ -68,21 +69,348 @@ TRNI_FN void trn_trace_add(trn_trace *trace, int track, const char *name, double
 /* Takes the next piece of the text. */
 typedef void trn_trace_write(void *user, const char *text, size_t bytes);
 
-TRNI_FN void trn_trace_json(const trn_trace *trace, trn_trace_write *write, void *user)
+/* ---- text, in pieces ---- */
+
+typedef struct trni_text {
+    trn_trace_write *write;
+    void *user;
+    size_t used;
+    char room[4096];
+} trni_text;
+
+TRNI_FN void trni_text_flush(trni_text *t)
 {
-    (void)trace;
-    (void)write;
-    (void)user;
+    if (t->used) t->write(t->user, t->room, t->used);
+    t->used = 0;
 }
 
+/* Up to 1 KiB at a time. */
+__attribute__((unused, format(printf, 2, 3))) static void trni_text_put(trni_text *t, const char *format, ...)
+{
+    va_list list;
+    if (sizeof t->room - t->used < 1024) trni_text_flush(t);
+    va_start(list, format);
+    const int n = vsnprintf(t->room + t->used, sizeof t->room - t->used, format, list);
+    va_end(list);
+    if (n > 0) t->used += (size_t)n < sizeof t->room - t->used ? (size_t)n : sizeof t->room - t->used - 1;
+}
+
+/* The bytes of one character of UTF-8 at s; 0 when it is none. */
+TRNI_FN int trni_utf8(const unsigned char *s)
+{
+    const int n = s[0] < 0x80 ? 1 : s[0] >> 5 == 6 && s[0] >= 0xc2 ? 2 : s[0] >> 4 == 14 ? 3 : s[0] >> 3 == 30 ? 4 : 0;
+    for (int i = 1; i < n; i++)
+        if (s[i] >> 6 != 2) return 0;
+    return n;
+}
+
+/* A string inside quotes of JSON, or as text of XML. What is no UTF-8 (a name cut short) becomes '?'. */
+TRNI_FN void trni_text_escaped(trni_text *t, const char *text, bool xml)
+{
+    static const struct { char c; const char *json, *xml; } row[] = {
+        { '"', "\\\"", "&quot;" }, { '\\', "\\\\", "\\" }, { '&', "&", "&amp;" }, { '<', "<", "&lt;" }, { '>', ">", "&gt;" },
+    };
+    const unsigned char *s = (const unsigned char *)text;
+    for (int n; *s; s += n ? n : 1) {
+        const char *as = NULL;
+        n = trni_utf8(s);
+        for (unsigned i = 0; i < sizeof row / sizeof row[0]; i++)
+            if (*s == (unsigned char)row[i].c) as = xml ? row[i].xml : row[i].json;
+        if (as) trni_text_put(t, "%s", as);
+        else if (n == 1 && (*s < 0x20 || *s == 0x7f) && xml) trni_text_put(t, " ");
+        else if (n == 1 && (*s < 0x20 || *s == 0x7f)) trni_text_put(t, "\\u%04x", (unsigned)*s);
+        else if (n) trni_text_put(t, "%.*s", n, (const char *)s);
+        else trni_text_put(t, "?");
+    }
+}
+
+/* ---- the order of time ---- */
+
+TRNI_FN bool trni_event_before(const trn_trace_event *a, const trn_trace_event *b)
+{
+    if (a->start_s < b->start_s || b->start_s < a->start_s) return a->start_s < b->start_s;
+    if (a->track != b->track) return a->track < b->track;
+    return a->duration_s < b->duration_s;
+}
+
+TRNI_FN void trni_event_sift(trn_trace_event *e, int64_t root, int64_t count)
+{
+    for (int64_t child; (child = 2 * root + 1) < count; root = child) {
+        if (child + 1 < count && trni_event_before(&e[child], &e[child + 1])) child++;
+        if (!trni_event_before(&e[root], &e[child])) return;
+        const trn_trace_event swap = e[root];
+        e[root] = e[child];
+        e[child] = swap;
+    }
+}
+
+/* By start, then track. In place, without memory of its own. */
+TRNI_FN void trn_trace_sort(trn_trace *trace)
+{
+    trn_trace_event *e = trace->event;
+    bool sorted = true;
+    for (int64_t i = 1; i < trace->count && sorted; i++) sorted = !trni_event_before(&e[i], &e[i - 1]);
+    if (sorted) return;
+    for (int64_t i = trace->count / 2; i-- > 0;) trni_event_sift(e, i, trace->count);
+    for (int64_t n = trace->count - 1; n > 0; n--) {
+        const trn_trace_event swap = e[0];
+        e[0] = e[n];
+        e[n] = swap;
+        trni_event_sift(e, 0, n);
+    }
+}
+
+/* ---- JSON ---- */
+
+/* Sorts the trace. Times are microseconds, as the format has it, to the picosecond. */
+TRNI_FN void trn_trace_json(trn_trace *trace, trn_trace_write *write, void *user)
+{
+    trni_text t;
+    t.write = write;
+    t.user = user;
+    t.used = 0;
+    trn_trace_sort(trace);
+    trni_text_put(&t, "{\"displayTimeUnit\":\"ns\",\"traceEvents\":[\n"
+                      "{\"ph\":\"M\",\"name\":\"process_name\",\"pid\":1,\"tid\":0,\"args\":{\"name\":\"");
+    trni_text_escaped(&t, trace->title ? trace->title : "NeuronCore", false);
+    trni_text_put(&t, "\"}}");
+    for (int i = 0; i < trace->tracks; i++) {
+        trni_text_put(&t, ",\n{\"ph\":\"M\",\"name\":\"thread_name\",\"pid\":1,\"tid\":%d,\"args\":{\"name\":\"", i + 1);
+        trni_text_escaped(&t, trace->track[i], false);
+        trni_text_put(&t, "\"}},\n{\"ph\":\"M\",\"name\":\"thread_sort_index\",\"pid\":1,\"tid\":%d,\"args\":{\"sort_index\":%d}}",
+                      i + 1, i + 1);
+    }
+    for (int64_t i = 0; i < trace->count; i++) {
+        const trn_trace_event *e = &trace->event[i];
+        trni_text_put(&t, ",\n{\"ph\":\"X\",\"name\":\"");
+        trni_text_escaped(&t, e->name, false);
+        trni_text_put(&t, "\",\"pid\":1,\"tid\":%d,\"ts\":%.6f,\"dur\":%.6f,\"args\":{\"text\":\"", e->track + 1,
+                      1e6 * e->start_s, 1e6 * e->duration_s);
+        trni_text_escaped(&t, e->text, false);
+        trni_text_put(&t, "\"}}");
+    }
+    trni_text_put(&t, "\n]}\n");
+    trni_text_flush(&t);
+}
+
+/* ---- the picture ---- */
+
 typedef struct trn_trace_svg_args {
-    const trn_trace *trace;
+    trn_trace *trace;
     trn_trace_write *write;
     void *user;
     double start_s, end_s; /* what is shown; 0, 0 = all */
     int width;             /* pixels; 0 = 1200 */
 } trn_trace_svg_args;
 
-TRNI_FN void trn_trace_svg(const trn_trace_svg_args *args) { (void)args; }
+enum {
+    TRNI_SVG_LEFT = 150,
+    TRNI_SVG_RIGHT = 24,
+    TRNI_SVG_TOP = 64,
+    TRNI_SVG_LANE = 40,
+    TRNI_SVG_BAR = 28,
+    TRNI_SVG_COLOURS = 10,
+    TRNI_SVG_KINDS = 32 /* names with a colour of their own in the legend; the others share the last */
+};
+
+typedef struct trni_picture {
+    trni_text text;
+    const trn_trace *trace;
+    double start_s, end_s, scale; /* pixels per second */
+    int width, height;
+    int kinds;
+    const char *kind[TRNI_SVG_KINDS];
+    double kind_s[TRNI_SVG_KINDS];
+    double busy_s[TRN_TRACE_TRACKS];
+} trni_picture;
+
+TRNI_FN int trni_picture_kind(trni_picture *p, const char *name)
+{
+    int i = 0;
+    while (i < p->kinds && strcmp(p->kind[i], name) != 0) i++;
+    if (i < p->kinds) return i;
+    if (p->kinds == TRNI_SVG_KINDS) return TRNI_SVG_KINDS - 1;
+    p->kind[p->kinds] = name;
+    return p->kinds++;
+}
+
+/* The part of an event that is shown; false when there is none. */
+TRNI_FN bool trni_picture_part(const trni_picture *p, const trn_trace_event *e, double *from_s, double *to_s)
+{
+    *from_s = e->start_s > p->start_s ? e->start_s : p->start_s;
+    *to_s = e->start_s + e->duration_s < p->end_s ? e->start_s + e->duration_s : p->end_s;
+    return e->track >= 0 && e->track < p->trace->tracks && e->track < TRN_TRACE_TRACKS && *to_s > *from_s;
+}
+
+TRNI_FN void trni_picture_measure(trni_picture *p, const trn_trace_svg_args *args)
+{
+    memset(p, 0, sizeof *p);
+    p->trace = args->trace;
+    p->text.write = args->write;
+    p->text.user = args->user;
+    p->width = args->width > 400 ? args->width : args->width ? 400 : 1200;
+    p->start_s = args->start_s;
+    p->end_s = args->end_s;
+    for (int64_t i = 0; args->end_s <= args->start_s && i < p->trace->count; i++) {
+        const trn_trace_event *e = &p->trace->event[i];
+        if (i == 0 || e->start_s + e->duration_s > p->end_s) p->end_s = e->start_s + e->duration_s;
+    }
+    if (!(p->end_s > p->start_s)) p->end_s = p->start_s + 1e-6;
+    p->scale = (p->width - TRNI_SVG_LEFT - TRNI_SVG_RIGHT) / (p->end_s - p->start_s);
+    for (int64_t i = 0; i < p->trace->count; i++) {
+        const trn_trace_event *e = &p->trace->event[i];
+        double from_s, to_s;
+        if (!trni_picture_part(p, e, &from_s, &to_s)) continue;
+        p->busy_s[e->track] += to_s - from_s;
+        p->kind_s[trni_picture_kind(p, e->name)] += to_s - from_s;
+    }
+    const int legend_rows = (p->kinds + 4) / 5;
+    p->height = TRNI_SVG_TOP + p->trace->tracks * TRNI_SVG_LANE + 50 + 22 * legend_rows;
+}
+
+TRNI_FN double trni_picture_x(const trni_picture *p, double s) { return TRNI_SVG_LEFT + (s - p->start_s) * p->scale; }
+TRNI_FN double trni_picture_y(int track) { return TRNI_SVG_TOP + TRNI_SVG_LANE * track; }
+
+/* Colours that differ for most eyes, on white and on black. */
+TRNI_FN void trni_picture_head(trni_picture *p)
+{
+    static const char *const colour[TRNI_SVG_COLOURS] = { "#4e79a7", "#f28e2b", "#59a14f", "#e15759", "#76b7b2",
+                                                          "#b07aa1", "#c79a1b", "#9c755f", "#d37295", "#8f99a3" };
+    trni_text *t = &p->text;
+    trni_text_put(t, "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%d\" height=\"%d\" viewBox=\"0 0 %d %d\" "
+                     "font-family=\"system-ui, sans-serif\" font-size=\"12\">\n<title>", p->width, p->height, p->width, p->height);
+    trni_text_escaped(t, p->trace->title ? p->trace->title : "NeuronCore", true);
+    trni_text_put(t, "</title>\n<style>\n.paper { fill: #ffffff } .lane { fill: #f2f4f7 } .ink { fill: #1f2933 } .faint { fill: "
+                     "#5f6b7a }\n.grid { stroke: #d5dae1; stroke-width: 1 }\n@media (prefers-color-scheme: dark) {\n.paper { fill: "
+                     "#14181d } .lane { fill: #1e242b } .ink { fill: #e6e9ed } .faint { fill: #9aa5b1 }\n.grid { stroke: #343c46 "
+                     "}\n}\n");
+    for (int i = 0; i < TRNI_SVG_COLOURS; i++) trni_text_put(t, ".c%d { fill: %s }\n", i, colour[i]);
+    trni_text_put(t, ".on { fill: #ffffff; font-size: 10px; pointer-events: none }\n</style>\n"
+                     "<rect class=\"paper\" width=\"%d\" height=\"%d\"/>\n<text class=\"ink\" x=\"16\" y=\"26\" font-size=\"16\" "
+                     "font-weight=\"600\">", p->width, p->height);
+    trni_text_escaped(t, p->trace->title ? p->trace->title : "NeuronCore", true);
+    trni_text_put(t, "</text>\n");
+}
+
+/* A step of 1, 2 or 5 times a power of ten that leaves at least 80 pixels between ticks. */
+TRNI_FN double trni_picture_step(const trni_picture *p)
+{
+    static const double mantissa[] = { 1, 2, 5 };
+    for (double power = 1e-12; power < 1e6; power *= 10)
+        for (int i = 0; i < 3; i++)
+            if (mantissa[i] * power * p->scale >= 80) return mantissa[i] * power;
+    return p->end_s - p->start_s;
+}
+
+TRNI_FN void trni_picture_axis(trni_picture *p)
+{
+    static const struct { double from_s, unit_s; const char *name; } unit[] = {
+        { 1, 1, "s" }, { 1e-3, 1e-3, "ms" }, { 1e-6, 1e-6, "us" }, { 0, 1e-9, "ns" },
+    };
+    const double step = trni_picture_step(p), bottom = trni_picture_y(p->trace->tracks);
+    int u = 0;
+    while (u < 3 && p->end_s - p->start_s < unit[u].from_s) u++;
+    const double first = (double)(int64_t)(p->start_s / step);
+    for (int i = 0; i < 200; i++) {
+        const double s = (first + i) * step;
+        if (s > p->end_s + step * 1e-6) break;
+        if (s < p->start_s - step * 1e-6) continue;
+        trni_text_put(&p->text, "<line class=\"grid\" x1=\"%.1f\" x2=\"%.1f\" y1=\"%d\" y2=\"%.1f\"/>"
+                                "<text class=\"faint\" x=\"%.1f\" y=\"%.1f\" text-anchor=\"middle\">%.6g %s</text>\n",
+                      trni_picture_x(p, s), trni_picture_x(p, s), TRNI_SVG_TOP - 6, bottom, trni_picture_x(p, s), bottom + 16,
+                      s / unit[u].unit_s, unit[u].name);
+    }
+}
+
+TRNI_FN void trni_picture_lanes(trni_picture *p)
+{
+    const double all = p->end_s - p->start_s;
+    for (int i = 0; i < p->trace->tracks && i < TRN_TRACE_TRACKS; i++) {
+        const double y = trni_picture_y(i);
+        trni_text_put(&p->text, "<rect class=\"lane\" x=\"%d\" y=\"%.1f\" width=\"%d\" height=\"%d\" rx=\"3\"/>\n"
+                                "<text class=\"ink\" x=\"16\" y=\"%.1f\" font-weight=\"600\">", TRNI_SVG_LEFT, y,
+                      p->width - TRNI_SVG_LEFT - TRNI_SVG_RIGHT, TRNI_SVG_BAR, y + 18);
+        trni_text_escaped(&p->text, p->trace->track[i], true);
+        trni_text_put(&p->text, "</text><text class=\"faint\" x=\"%d\" y=\"%.1f\" text-anchor=\"end\">%.0f %%</text>\n",
+                      TRNI_SVG_LEFT - 12, y + 18, 100 * p->busy_s[i] / all);
+    }
+}
+
+/* One bar; its words when there is room for them. count > 1: so many events that are narrower than a pixel. */
+TRNI_FN void trni_picture_bar(trni_picture *p, const trn_trace_event *e, double from_s, double to_s, int64_t count)
+{
+    const double x = trni_picture_x(p, from_s), y = trni_picture_y(e->track);
+    const double wide = (to_s - from_s) * p->scale, drawn = wide < 0.7 ? 0.7 : wide;
+    const int colour = trni_picture_kind(p, e->name) % TRNI_SVG_COLOURS;
+    trni_text_put(&p->text, "<rect class=\"c%d\" x=\"%.2f\" y=\"%.1f\" width=\"%.2f\" height=\"%d\"%s><title>", colour, x, y,
+                  drawn > 3 ? drawn - 0.4 : drawn, TRNI_SVG_BAR, wide > 6 ? " rx=\"2\"" : "");
+    if (count > 1) trni_text_put(&p->text, "%lld instructions, ", (long long)count);
+    trni_text_escaped(&p->text, e->name, true);
+    trni_text_put(&p->text, ", %.0f ns from %.0f ns", 1e9 * (to_s - from_s), 1e9 * from_s);
+    if (count == 1 && e->text[0]) {
+        trni_text_put(&p->text, "; ");
+        trni_text_escaped(&p->text, e->text, true);
+    }
+    trni_text_put(&p->text, "</title></rect>");
+    if (wide > 6.2 * (double)strlen(e->name) + 8 && count == 1) {
+        trni_text_put(&p->text, "<text class=\"on\" x=\"%.1f\" y=\"%.1f\" text-anchor=\"middle\">", x + wide / 2, y + 18);
+        trni_text_escaped(&p->text, e->name, true);
+        trni_text_put(&p->text, "</text>");
+    }
+    trni_text_put(&p->text, "\n");
+}
+
+/* Events of a track in the order of time: what falls into the pixel of the one before joins it. */
+TRNI_FN void trni_picture_track(trni_picture *p, int track)
+{
+    const trn_trace_event *open = NULL; /* the longest of those that share a pixel */
+    double open_from = 0, open_to = 0, from_s, to_s, pixel_s = 1 / p->scale;
+    int64_t joined = 0;
+    for (int64_t i = 0; i < p->trace->count; i++) {
+        const trn_trace_event *e = &p->trace->event[i];
+        if (e->track != track || !trni_picture_part(p, e, &from_s, &to_s)) continue;
+        if (open && to_s - open_from <= pixel_s) {
+            joined++;
+            if (e->duration_s > open->duration_s) open = e;
+            open_to = to_s;
+            continue;
+        }
+        if (open) trni_picture_bar(p, open, open_from, open_to, joined);
+        open = e;
+        open_from = from_s;
+        open_to = to_s;
+        joined = 1;
+    }
+    if (open) trni_picture_bar(p, open, open_from, open_to, joined);
+}
+
+TRNI_FN void trni_picture_legend(trni_picture *p)
+{
+    const double top = trni_picture_y(p->trace->tracks) + 44, column = (p->width - 32) / 5.0;
+    for (int i = 0; i < p->kinds; i++) {
+        const double x = 16 + column * (i % 5), y = top + 22 * (i / 5);
+        trni_text_put(&p->text, "<rect class=\"c%d\" x=\"%.1f\" y=\"%.1f\" width=\"12\" height=\"12\" rx=\"2\"/>"
+                                "<text class=\"ink\" x=\"%.1f\" y=\"%.1f\">", i % TRNI_SVG_COLOURS, x, y - 10, x + 18, y);
+        trni_text_escaped(&p->text, i == TRNI_SVG_KINDS - 1 ? "others" : p->kind[i], true);
+        trni_text_put(&p->text, " <tspan class=\"faint\">%.2f us</tspan></text>\n", 1e6 * p->kind_s[i]);
+    }
+}
+
+/* Sorts the trace. A file for light and dark backgrounds, whose bars tell what they are under the mouse. */
+TRNI_FN void trn_trace_svg(const trn_trace_svg_args *args)
+{
+    trni_picture p;
+    trn_trace_sort(args->trace);
+    trni_picture_measure(&p, args);
+    trni_picture_head(&p);
+    trni_text_put(&p.text, "<text class=\"faint\" x=\"16\" y=\"46\">%.2f us, %lld instructions%s</text>\n",
+                  1e6 * (p.end_s - p.start_s), (long long)p.trace->count, p.trace->lost ? " (and more than the trace held)" : "");
+    trni_picture_lanes(&p);
+    trni_picture_axis(&p);
+    for (int i = 0; i < p.trace->tracks; i++) trni_picture_track(&p, i);
+    trni_picture_legend(&p);
+    trni_text_put(&p.text, "</svg>\n");
+    trni_text_flush(&p.text);
+}
 
 #endif /* TRN_TRACE_H */
