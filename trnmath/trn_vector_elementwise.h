@@ -625,12 +625,6 @@ TRNI_FN void trni_copy_chunk(const void *plan, int64_t p, int64_t f, int64_t n)
     trni_span_write(&c->dst, p, f, n, trni_span_read(&c->src, p, f, n, in));
 }
 
-TRNI_FN bool trni_one_format(const trn_tensor *a, const trn_tensor *b)
-{
-    const trn_format_info x = trn_tensor_format_info(a), y = trn_tensor_format_info(b);
-    return a->format == b->format && x.bias == y.bias && x.mantissa_bits == y.mantissa_bits;
-}
-
 TRNI_FN trn_status trni_tensor_copy_check(const trn_tensor_copy_args *args, trni_frame *f)
 {
     const trn_instruction how = trni_instruction_of(args);
@@ -658,7 +652,7 @@ TRNI_FN trn_status trn_tensor_copy(const trn_tensor_copy_args *args)
         trni_span_flatten(&c.src);
     }
     trni_span_each(c.dst.partitions, c.dst.elements,
-                   trni_one_format(&args->dst, &args->src) ? trni_copy_bits_chunk : trni_copy_chunk, &c);
+                   trni_same_format(&args->dst, &args->src) ? trni_copy_bits_chunk : trni_copy_chunk, &c);
     return TRN_OK;
 }
 
@@ -751,7 +745,7 @@ TRNI_FN trn_status trni_predicated_check(const trn_tensor_copy_predicated_args *
     if (!f->status && format != TRN_U8 && format != TRN_U16 && format != TRN_U32)
         f->status = trni_fail(f->how.error, TRN_EFORMAT, "predicate is %s; it takes uint8, uint16 or uint32",
                               trn_format_name(format));
-    if (!f->status && args->src.rank && !trni_one_format(&args->dst, &args->src))
+    if (!f->status && args->src.rank && !trni_same_format(&args->dst, &args->src))
         f->status = trni_fail(f->how.error, TRN_EFORMAT, "src is %s and dst %s; they share one format",
                               trn_format_name(args->src.format), trn_format_name(args->dst.format));
     return f->status;

@@ -760,7 +760,7 @@ TRNI_FN void trni_select_init(trni_select_plan *s, const trni_frame *f, const tr
     trni_span_init(&s->dst, f->dst, f->isa);
     trni_span_round(&s->dst, f->dst, &f->how, f->numerics.sr_bits);
     trni_span_init(&s->yes, yes, f->isa);
-    s->yes_moves = trni_one_format(f->dst, yes);
+    s->yes_moves = trni_same_format(f->dst, yes);
     s->no_moves = false;
 }
 
@@ -989,7 +989,7 @@ TRNI_FN trn_status trn_select_reduce(const trn_select_reduce_args *args)
     if (trni_select_check(&f, args, &r)) return f.status;
     trni_select_init(&s, &f, &args->on_true);
     trni_column_init(&s.no, &args->on_false_tile, args->on_false, f.isa);
-    s.no_moves = args->on_false_tile.rank != 0 && trni_one_format(&args->dst, &args->on_false_tile);
+    s.no_moves = args->on_false_tile.rank != 0 && trni_same_format(&args->dst, &args->on_false_tile);
     trni_span_init(&s.predicate, &args->predicate, f.isa);
     s.reverse = args->reverse_pred;
     trni_accumulation_init(&a, &r, &f);
