@@ -21,6 +21,9 @@
  *     trnbench_convert_streams.c  loops that only move bytes
  *     trnbench_convert_measure.c  everybody in turn, round by round
  *     trnbench_convert_rows.c, trnbench_convert_report.c   tables; the HTML page
+ *     trnbench_activation.c       subcommand activation: options, one row per function x format x size
+ *     trnbench_activation_speed.c, trnbench_activation_sleef.c   everybody in turn; SLEEF's own loops
+ *     trnbench_activation_error.c, trnbench_activation_report.c  errors (by activation_error.c); the HTML page
  *     trnbench_table.c      tables as text, CSV and JSON
  *     trnbench_report.c     the HTML page of matmul
  *     trnbench_page.c       what HTML pages share
@@ -131,6 +134,7 @@ int tb_write_file(const char *flag, const char *path, void (*write)(FILE *out, c
 
 int tb_main_matmul(int argc, char **argv);
 int tb_main_convert(int argc, char **argv);
+int tb_main_activation(int argc, char **argv);
 int tb_main_spec(int argc, char **argv);
 int tb_main_sparse(int argc, char **argv);
 

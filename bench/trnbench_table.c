@@ -91,7 +91,7 @@ const char *tb_human(char *text, size_t size, double value)
 {
     const double magnitude = fabs(value);
     const int decimals = magnitude >= 100 || magnitude == 0 ? 0 : magnitude >= 10 ? 1 : magnitude >= 1 ? 2 : 3;
-    if (magnitude != 0 && magnitude < 0.001)
+    if ((magnitude != 0 && magnitude < 0.001) || magnitude >= 1e15)
         snprintf(text, size, "%.1e", value);
     else
         snprintf(text, size, "%.*f", decimals, value);

@@ -21,7 +21,7 @@ END
     ;;
 esac
 
-need gcc clang cmake make pkgconf libopenblas-dev libdnnl-dev libxsmm-dev libcjson-dev
+need gcc clang cmake make pkgconf libopenblas-dev libdnnl-dev libxsmm-dev libcjson-dev libmpfr-dev libsleef-dev
 
 build=$root/.build/bench
 if [ -n "${TRN_PEERS:-}" ]; then need g++; fi
