@@ -31,7 +31,8 @@ static bool take_function(void *options_, const char *value, char *why)
 {
     options *o = options_;
     const trn_act op = trn_act_from_name(value);
-    if (op == TRN_ACT_COUNT) return refuse(why, "no such function; NKI's names are meant, such as exp or gelu_apprx_tanh");
+    if (op == TRN_ACT_COUNT)
+        return refuse(why, "no such function; NKI's names are meant, such as exp or gelu_apprx_tanh");
     return o->wanted[op] = o->any = true;
 }
 
@@ -40,8 +41,9 @@ static bool take_format(void *options_, const char *value, char *why)
     static const struct {
         const char *name;
         trn_format format;
-    } known[] = { { "f32", TRN_F32 },     { "bf16", TRN_BF16 },   { "f16", TRN_F16 },
-                  { "e4m3", TRN_F8_E4M3 }, { "e5m2", TRN_F8_E5M2 } };
+    } known[] = {
+        { "f32", TRN_F32 }, { "bf16", TRN_BF16 }, { "f16", TRN_F16 }, { "e4m3", TRN_F8_E4M3 }, { "e5m2", TRN_F8_E5M2 }
+    };
     options *o = options_;
     for (size_t i = 0; i < sizeof known / sizeof known[0]; i++)
         if (strcmp(value, known[i].name) == 0 && o->formats < MAX_FORMATS)
@@ -115,7 +117,8 @@ static const tb_command activation_command = {
     "and the largest errors of both within the range that NKI documents, against MPFR.",
     activation_options,
     sizeof activation_options / sizeof activation_options[0],
-    "The engine model is what the chip computes: its errors belong to it. Ratios are medians over the rounds of ratios\n"
+    "The engine model is what the chip computes: its errors belong to it. Ratios are medians over the rounds of "
+    "ratios\n"
     "to SLEEF's own loops within a round; rates are those of the best round.",
 };
 
@@ -253,8 +256,10 @@ int tb_main_activation(int argc, char **argv)
         return TB_USAGE;
     fill_defaults(&o);
     tb_table_start(&table, columns, (int)(sizeof columns / sizeof columns[0]));
-    if (o.schema) tb_print_schema(stdout, "trnbench.activation", &table);
-    else status = run_all(&table, &o);
+    if (o.schema)
+        tb_print_schema(stdout, "trnbench.activation", &table);
+    else
+        status = run_all(&table, &o);
     tb_table_free(&table);
     return status;
 }

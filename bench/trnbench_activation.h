@@ -12,8 +12,8 @@
 
 typedef void tb_race(float *dst, const float *src, int64_t n); /* n a multiple of 16 */
 
-tb_race *tb_sleef_race(trn_act op);  /* NULL: SLEEF was not there when this was built, or the host has no AVX-512 */
-const char *tb_sleef_version(void);  /* NULL: as above */
+tb_race *tb_sleef_race(trn_act op); /* NULL: SLEEF was not there when this was built, or the host has no AVX-512 */
+const char *tb_sleef_version(void); /* NULL: as above */
 
 /* ---- trnbench_activation_speed.c ---- */
 
@@ -41,9 +41,10 @@ enum { TB_ACT_BINS = 320 };
 typedef struct tb_act_error {
     bool there;
     int64_t compared;
-    double max_ulp, max_relative, max_absolute; /* within the valid range; relative: where the truth is a normal number */
+    double max_ulp, max_relative,
+        max_absolute; /* within the valid range; relative: where the truth is a normal number */
     float at_ulp, at_relative;
-    double worst[TB_ACT_BINS];         /* max_relative of each part of [from, to], for a picture; < 0: none */
+    double worst[TB_ACT_BINS]; /* max_relative of each part of [from, to], for a picture; < 0: none */
     double from, to;
 } tb_act_error;
 

@@ -28,8 +28,10 @@ static void draw_axes(FILE *out, const tb_act_result *r)
         fprintf(out, "<text class=tick x='%d' y='%.1f' text-anchor=end>%s</text>\n", LEFT - 5, y + 4, power[i]);
     }
     const double ulp = height_of(0x1p-24);
-    fprintf(out, "<line x1='%d' x2='%d' y1='%.1f' y2='%.1f' stroke='var(--hbm)' stroke-dasharray='3 3'><title>half a unit "
-                 "in the last place of binary32</title></line>\n", LEFT, LEFT + PLOT_W, ulp, ulp);
+    fprintf(out,
+            "<line x1='%d' x2='%d' y1='%.1f' y2='%.1f' stroke='var(--hbm)' stroke-dasharray='3 3'><title>half a unit "
+            "in the last place of binary32</title></line>\n",
+            LEFT, LEFT + PLOT_W, ulp, ulp);
     fprintf(out, "<text class=tick x='%d' y='%d'>%.4g</text>", LEFT, TOP + PLOT_H + 15,
             fabs(r->engine.from) < 1e-6 ? 0.0 : r->engine.from);
     fprintf(out, "<text class=tick x='%d' y='%d' text-anchor=end>%.4g</text>\n", LEFT + PLOT_W, TOP + PLOT_H + 15,
@@ -73,11 +75,13 @@ void tb_print_activation_report(FILE *out, const void *context)
     tb_page_open(out, "trnbench activation");
     fputs("<h1>The Scalar engine's functions</h1>\n<p class=lead>How far the engine's tables, and the ideal functions, "
           "are from the truth: the largest relative error in each part of the valid range, binary32, against "
-          "MPFR.</p>\n", out);
+          "MPFR.</p>\n",
+          out);
     if (page->results && page->result[0].engine.there) {
         fputs("<div class=legend><span><i style='background:var(--f0)'></i>engine model</span><span><i "
               "style='background:var(--peer)'></i>ideal function</span><span><i style='background:var(--hbm)'></i>half "
-              "a unit in the last place</span></div>\n<div class=card>", out);
+              "a unit in the last place</span></div>\n<div class=card>",
+              out);
         draw_all(out, page);
         fputs("</div>\n", out);
     }
@@ -85,7 +89,9 @@ void tb_print_activation_report(FILE *out, const void *context)
     tb_html_table(out, page->table);
     fputs("</div>\n<footer><p>", out);
     tb_escape(out, tb_host_processor());
-    fprintf(out, ", %s kernels, compiled by %s, one thread. trnbench %s &#183; Trainium is a trademark of its owner; this "
-                 "page is not affiliated with them.</p></footer>\n", page->isa, TB_COMPILER, TRN_VERSION);
+    fprintf(out,
+            ", %s kernels, compiled by %s, one thread. trnbench %s &#183; Trainium is a trademark of its owner; this "
+            "page is not affiliated with them.</p></footer>\n",
+            page->isa, TB_COMPILER, TRN_VERSION);
     tb_page_close(out);
 }

@@ -47,35 +47,35 @@ static inline __m512 gelu_sigmoid_dx(__m512 x)
     return MUL(s, ADD(IS(1), MUL(y, SUB(IS(1), s))));
 }
 
-#define RACERS(X)                                                  \
-    X(EXP, EXP(x))                                                 \
-    X(LOG, Sleef_logf16_u10(x))                                    \
-    X(TANH, Sleef_tanhf16_u10(x))                                  \
-    X(ERF, Sleef_erff16_u10(x))                                    \
-    X(SIN, Sleef_sinf16_u10(x))                                    \
-    X(ARCTAN, Sleef_atanf16_u10(x))                                \
-    X(SIGMOID, sigmoid(x))                                         \
-    X(SILU, MUL(x, sigmoid(x)))                                    \
-    X(SILU_DX, silu_dx(x))                                         \
-    X(GELU, MUL(x, normal_below(x)))                               \
-    X(GELU_DX, ADD(normal_below(x), MUL(x, normal(x))))            \
-    X(GELU_APPRX_TANH, gelu_tanh(x))                               \
-    X(GELU_APPRX_SIGMOID, MUL(x, sigmoid(MUL(IS(1.702f), x))))     \
-    X(GELU_APPRX_SIGMOID_DX, gelu_sigmoid_dx(x))                   \
-    X(SOFTPLUS, softplus(x))                                       \
-    X(MISH, MUL(x, Sleef_tanhf16_u10(softplus(x))))                \
-    X(ERF_DX, MUL(IS(1.1283792f), EXP(SUB(IS(0), MUL(x, x)))))     \
-    X(SQRT, Sleef_sqrtf16(x))                                      \
-    X(RSQRT, DIV(IS(1), Sleef_sqrtf16(x)))                         \
+#define RACERS(X)                                                                                                      \
+    X(EXP, EXP(x))                                                                                                     \
+    X(LOG, Sleef_logf16_u10(x))                                                                                        \
+    X(TANH, Sleef_tanhf16_u10(x))                                                                                      \
+    X(ERF, Sleef_erff16_u10(x))                                                                                        \
+    X(SIN, Sleef_sinf16_u10(x))                                                                                        \
+    X(ARCTAN, Sleef_atanf16_u10(x))                                                                                    \
+    X(SIGMOID, sigmoid(x))                                                                                             \
+    X(SILU, MUL(x, sigmoid(x)))                                                                                        \
+    X(SILU_DX, silu_dx(x))                                                                                             \
+    X(GELU, MUL(x, normal_below(x)))                                                                                   \
+    X(GELU_DX, ADD(normal_below(x), MUL(x, normal(x))))                                                                \
+    X(GELU_APPRX_TANH, gelu_tanh(x))                                                                                   \
+    X(GELU_APPRX_SIGMOID, MUL(x, sigmoid(MUL(IS(1.702f), x))))                                                         \
+    X(GELU_APPRX_SIGMOID_DX, gelu_sigmoid_dx(x))                                                                       \
+    X(SOFTPLUS, softplus(x))                                                                                           \
+    X(MISH, MUL(x, Sleef_tanhf16_u10(softplus(x))))                                                                    \
+    X(ERF_DX, MUL(IS(1.1283792f), EXP(SUB(IS(0), MUL(x, x)))))                                                         \
+    X(SQRT, Sleef_sqrtf16(x))                                                                                          \
+    X(RSQRT, DIV(IS(1), Sleef_sqrtf16(x)))                                                                             \
     X(RECIPROCAL, DIV(IS(1), x))
 
-#define RACER(op, formula)                                              \
-    static void race_##op(float *dst, const float *src, int64_t n)      \
-    {                                                                   \
-        for (int64_t i = 0; i + 16 <= n; i += 16) {                     \
-            const __m512 x = _mm512_loadu_ps(src + i);                  \
-            _mm512_storeu_ps(dst + i, formula);                         \
-        }                                                               \
+#define RACER(op, formula)                                                                                             \
+    static void race_##op(float *dst, const float *src, int64_t n)                                                     \
+    {                                                                                                                  \
+        for (int64_t i = 0; i + 16 <= n; i += 16) {                                                                    \
+            const __m512 x = _mm512_loadu_ps(src + i);                                                                 \
+            _mm512_storeu_ps(dst + i, formula);                                                                        \
+        }                                                                                                              \
     }
 RACERS(RACER)
 
