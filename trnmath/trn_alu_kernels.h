@@ -21,9 +21,8 @@
  *     trni_alu_kernel_of      the kernel of an operator on numbers, or null
  *     trni_bits_kernel_of     the kernel of an operator on elements of 1, 2 or 4 bytes, or null
  *     trni_exact_kernel_of    the kernel of an operator on exact integers, or null
- *     trni_alu_folds          does the order of a reduction leave its bits alone?
- *     trni_fold               a run reduced to one number in any order, where that leaves the bits alone
- *     trni_fold_ascending     a run reduced in ascending order
+ *     trni_repeat, trni_count  the same number n times, and consecutive ones
+ *     trni_fold_kernel_of     a run reduced to one number, for operators whose order leaves the bits alone, or null
  *
  * Numbers: every NaN that is computed is 7fc00000; bypass passes NaN on as it is. maximum and minimum: a NaN loses
  * against a number, +0 is above -0. Comparisons and logical operators give 1 or 0; NaN equals nothing and is true.
@@ -111,6 +110,19 @@ typedef void trni_alu_kernel(float *r, const float *x, const float *y, size_t n)
     TRNI_STAMP(trni_alu_##name, (float *r, const float *x, const float *y, size_t n), (r, x, y, n))
 TRNI_ALU_NUMBERS(TRNI_ALU_ROW)
 #undef TRNI_ALU_ROW
+
+/* The same number n times; and n numbers from `first` on, none beyond 2^24. */
+TRNI_INLINE void trni_repeat_body(float *r, float value, size_t n)
+{
+    for (size_t i = 0; i < n; i++) r[i] = value;
+}
+TRNI_STAMP(trni_repeat, (float *r, float value, size_t n), (r, value, n))
+
+TRNI_INLINE void trni_count_body(float *r, int32_t first, size_t n)
+{
+    for (int32_t i = 0; i < (int32_t)n; i++) r[i] = (float)(first + i);
+}
+TRNI_STAMP(trni_count, (float *r, int32_t first, size_t n), (r, first, n))
 
 TRNI_FN void trni_alu_bypass(float *r, const float *x, const float *y, size_t n)
 {
@@ -304,37 +316,56 @@ TRNI_FN uint32_t trni_alu_integer(trn_alu op, uint32_t x, uint32_t y, trni_signs
     return r;
 }
 
-/* ---- folds: a run becomes one number ---- */
+/* ---- folds: a run becomes one number ----
+ *
+ * sum = sum op x[0] op ... op x[n - 1], for the operators where any order gives the same bits: nothing is rounded, and
+ * no operand is more than its value. */
 
-/* Where any order gives the same bits: no rounding, no operand that is more than its value. */
-TRNI_FN bool trni_alu_folds(trn_alu op)
+/* A number as an integer of the same order, and back; `nan` stands for every NaN. */
+TRNI_INLINE int32_t trni_fold_key(float x, int32_t nan)
 {
-    return op == TRN_ALU_MAXIMUM || op == TRN_ALU_MINIMUM || op == TRN_ALU_LOGICAL_AND || op == TRN_ALU_LOGICAL_OR ||
-           op == TRN_ALU_LOGICAL_XOR;
+    const uint32_t u = trni_bits(x), key = u ^ ((0u - (u >> 31)) >> 1);
+    return (int32_t)trni_either(trni_is_nan_bits(u), (uint32_t)nan, key);
 }
 
-/* start op x[0] op ... op x[n - 1] for these; n <= TRNI_SPAN_CHUNK. The upper half joins the lower one until one is
- * left. */
-TRNI_FN float trni_fold(trni_alu_kernel *kernel, float start, const float *x, size_t n)
+TRNI_INLINE float trni_fold_number(int32_t key, int32_t nan)
 {
-    float half[TRNI_SPAN_CHUNK / 2 + 1], r;
-    if (n == 0) return start;
-    while (n > 1) {
-        const size_t rest = n / 2, kept = n - rest;
-        kernel(half, x, x + kept, rest);
-        if (kept > rest) half[rest] = x[rest];
-        x = half;
-        n = kept;
-    }
-    kernel(&r, &start, x, 1);
-    return r;
+    const uint32_t u = (uint32_t)key ^ ((0u - ((uint32_t)key >> 31)) >> 1);
+    return trni_float(key == nan ? TRNI_F32_NAN : u);
 }
 
-/* start op x[0] op ... op x[n - 1], ascending. */
-TRNI_FN float trni_fold_ascending(trni_alu_kernel *kernel, float start, const float *x, size_t n)
+typedef void trni_fold_kernel(float *sum, const float *x, size_t n);
+
+/* Integers that compilers know how to fold: what x counts as, how two join, and the number that comes out. */
+#define TRNI_FOLD_ROW(name, key, join, number)                                                                         \
+    TRNI_INLINE void trni_fold_##name##_body(float *sum, const float *v, size_t n)                                     \
+    {                                                                                                                  \
+        float x = *sum;                                                                                                \
+        int32_t m = key;                                                                                               \
+        for (size_t i = 0; i < n; i++) {                                                                               \
+            x = v[i];                                                                                                  \
+            const int32_t k = key;                                                                                     \
+            m = join;                                                                                                  \
+        }                                                                                                              \
+        *sum = number;                                                                                                 \
+    }                                                                                                                  \
+    TRNI_STAMP(trni_fold_##name, (float *sum, const float *v, size_t n), (sum, v, n))
+TRNI_FOLD_ROW(maximum, trni_fold_key(x, INT32_MIN), m > k ? m : k, trni_fold_number(m, INT32_MIN))
+TRNI_FOLD_ROW(minimum, trni_fold_key(x, INT32_MAX), m < k ? m : k, trni_fold_number(m, INT32_MAX))
+TRNI_FOLD_ROW(logical_and, x != 0.0f, m &k, (float)m)
+TRNI_FOLD_ROW(logical_or, x != 0.0f, m | k, (float)m)
+TRNI_FOLD_ROW(logical_xor, x != 0.0f, m ^ k, (float)m)
+#undef TRNI_FOLD_ROW
+
+/* NULL for the other operators. */
+TRNI_FN trni_fold_kernel *trni_fold_kernel_of(trn_alu op, trn_isa isa)
 {
-    for (size_t i = 0; i < n; i++) kernel(&start, &start, x + i, 1);
-    return start;
+    return op == TRN_ALU_MAXIMUM       ? trni_fold_maximum_for(isa)
+           : op == TRN_ALU_MINIMUM     ? trni_fold_minimum_for(isa)
+           : op == TRN_ALU_LOGICAL_AND ? trni_fold_logical_and_for(isa)
+           : op == TRN_ALU_LOGICAL_OR  ? trni_fold_logical_or_for(isa)
+           : op == TRN_ALU_LOGICAL_XOR ? trni_fold_logical_xor_for(isa)
+                                       : NULL;
 }
 
 #endif /* TRN_ALU_KERNELS_H */

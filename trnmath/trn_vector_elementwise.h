@@ -178,7 +178,7 @@ TRNI_FN void trni_stage_column(trni_stage *s, trn_alu op, bool reverse, const tr
 {
     trni_stage_op(s, op, reverse, isa);
     trni_column_init(&s->column, tile, value, isa);
-    for (int64_t i = 0; i < trni_min64(most, TRNI_SPAN_CHUNK) && !s->column.varies; i++) s->wide[i] = value;
+    if (!s->column.varies) trni_repeat_for(isa)(s->wide, value, (size_t)trni_min64(most, TRNI_SPAN_CHUNK));
 }
 
 /* The second operand of n elements. */
@@ -186,8 +186,7 @@ TRNI_FN const float *trni_stage_operand(const trni_stage *s, int64_t p, int64_t 
 {
     if (s->tensor) return trni_span_read(&s->span, p, f, n, buffer);
     if (!s->column.varies) return s->wide;
-    const float value = trni_column_at(&s->column, p);
-    for (int64_t i = 0; i < n; i++) buffer[i] = value;
+    trni_repeat_for(s->column.lanes.isa)(buffer, trni_column_at(&s->column, p), (size_t)n);
     return buffer;
 }
 
@@ -762,7 +761,7 @@ TRNI_FN trn_status trn_tensor_copy_predicated(const trn_tensor_copy_predicated_a
     c.constant = args->src.rank == 0;
     c.reverse = args->reverse_pred;
     if (!c.constant) trni_span_init(&c.src, &args->src, f.isa);
-    for (int i = 0; i < TRNI_SPAN_CHUNK && c.constant; i++) c.value[i] = args->value;
+    if (c.constant) trni_repeat_for(f.isa)(c.value, args->value, TRNI_SPAN_CHUNK);
     trni_span_each(c.dst.partitions, c.dst.elements, trni_predicated_chunk, &c);
     return TRN_OK;
 }
@@ -804,7 +803,7 @@ TRNI_FN trn_status trn_memset(const trn_memset_args *args)
     trni_span_init(&m.dst, &args->dst, f.isa);
     trni_span_round(&m.dst, &args->dst, &f.how, f.numerics.sr_bits);
     if (trni_span_flat(&m.dst)) trni_span_flatten(&m.dst);
-    for (int i = 0; i < TRNI_SPAN_CHUNK; i++) m.value[i] = args->value;
+    trni_repeat_for(f.isa)(m.value, args->value, TRNI_SPAN_CHUNK);
     m.same = args->rounding != TRN_STOCHASTIC;
     if (m.same) trni_span_encode(&m.dst, 0, 0, TRNI_SPAN_CHUNK, m.value, m.codes);
     trni_span_each(m.dst.partitions, m.dst.elements, trni_memset_chunk, &m);

@@ -43,7 +43,10 @@
 #include "trn_vector_rows.h"
 #include "trn_vector_state.h"
 
-TRNI_FN float trni_identity(trn_alu op) { return trni_float(trn_alu_info_of(op)->identity); }
+TRNI_FN float trni_identity(trn_alu op)
+{
+    return trni_float(trn_alu_info_of(op)->identity);
+}
 
 TRNI_FN void trni_frame_order(trni_frame *f, const char *what)
 {
@@ -64,12 +67,12 @@ typedef struct trni_rows {
 /* How a reduction goes: one kernel for rows where the order shows, folds elsewhere. */
 typedef struct trni_reduction {
     trni_rows_kernel *rows;
-    trni_alu_kernel *fold;
+    trni_fold_kernel *fold;
 } trni_reduction;
 
 TRNI_FN trni_reduction trni_reduction_of(trn_alu op, trn_isa isa)
 {
-    const trni_reduction r = { trni_rows_kernel_of(op, isa), trni_alu_kernel_of(op, isa) };
+    const trni_reduction r = { trni_rows_kernel_of(op, isa), trni_fold_kernel_of(op, isa) };
     return r;
 }
 
@@ -77,7 +80,7 @@ TRNI_FN trni_reduction trni_reduction_of(trn_alu op, trn_isa isa)
 TRNI_FN void trni_reduction_run(const trni_reduction *how, trni_rows *r, int64_t n)
 {
     if (!how->rows) {
-        for (int64_t i = 0; i < r->count; i++) r->sum[i] = trni_fold(how->fold, r->sum[i], r->line[i], (size_t)n);
+        for (int64_t i = 0; i < r->count; i++) how->fold(&r->sum[i], r->line[i], (size_t)n);
         return;
     }
     for (int64_t i = r->count; i < TRNI_ROWS; i++) r->line[i] = r->line[r->count - 1], r->sum[i] = 0;
@@ -202,10 +205,9 @@ TRNI_FN trn_status trni_tensor_reduce_check(const trn_tensor_reduce_args *args, 
     trni_frame_order(f, "tensor_reduce");
     trni_frame_view(f, &args->data, "data", TRNI_INPUT);
     if (f->status) return f->status;
-    if (args->axes < 0 || args->axes >= args->data.rank)
-        if (args->axes != 0 || args->data.rank == 0)
-            return f->status = trni_fail(f->how.error, TRN_EINVAL, "axes is %d; data has %d free axes", args->axes,
-                                         args->data.rank - 1);
+    if (args->axes < 0 || (args->axes > 0 && args->axes >= args->data.rank))
+        return f->status = trni_fail(f->how.error, TRN_EINVAL, "axes is %d; data has %d free axes", args->axes,
+                                     args->data.rank - 1);
     trni_frame_dst(f, &args->dst);
     const int64_t outer = trni_reduce_outer(args);
     if (!f->status && (f->partitions != args->data.shape[0] || (f->partitions && f->elements != outer)))
@@ -783,8 +785,8 @@ TRNI_FN const float *trni_select_chunk(const trni_select_plan *s, int64_t p, int
     float value[TRNI_ROWS_CHUNK], no[TRNI_ROWS_CHUNK];
     uint32_t x[TRNI_SPAN_CHUNK], y[TRNI_SPAN_CHUNK];
     const size_t bytes = s->dst.bytes;
-    const float *yes = trni_span_read(&s->yes, p, f, n, value), out = trni_column_at(&s->no, p);
-    for (int64_t i = 0; i < n; i++) no[i] = out;
+    const float *yes = trni_span_read(&s->yes, p, f, n, value);
+    trni_repeat_for(s->dst.isa)(no, trni_column_at(&s->no, p), (size_t)n);
     trni_choose_for(s->dst.isa)(buffer, mask, yes, no, sizeof(float), (size_t)n);
     const void *moved = x;
     if (s->yes_moves)
@@ -825,10 +827,9 @@ TRNI_FN const float *trni_range_produce(const void *plan, int64_t p, int64_t f, 
     const trni_select_plan *s = (const trni_select_plan *)plan;
     float index[TRNI_ROWS_CHUNK], bound[TRNI_ROWS_CHUNK], holds[2][TRNI_ROWS_CHUNK];
     uint32_t mask[TRNI_ROWS_CHUNK];
-    for (int64_t i = 0; i < n; i++) index[i] = (float)(int32_t)(s->start + f + i);
+    trni_count_for(s->dst.isa)(index, (int32_t)(s->start + f), (size_t)n);
     for (int k = 0; k < 2; k++) {
-        const float value = trni_column_at(&s->bound[k], p);
-        for (int64_t i = 0; i < n; i++) bound[i] = value;
+        trni_repeat_for(s->dst.isa)(bound, trni_column_at(&s->bound[k], p), (size_t)n);
         s->compare[k](holds[k], index, bound, (size_t)n);
     }
     s->both(holds[0], holds[0], holds[1], (size_t)n);
