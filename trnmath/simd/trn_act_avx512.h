@@ -159,7 +159,7 @@ typedef struct trni_act_held512 {
 TRNI_INLINE512 trni_act_held512 trni_act_hold512(const trni_act_plan *p)
 {
     trni_act_held512 h;
-    const int32_t rows = (int32_t)(2u << p->period_mask) << (22 - p->shift[0]);
+    const int32_t rows = 1 << ((uint32_t)p->period_mask + 23 - p->shift[0]);
     int32_t at[16];
     for (int i = 0; i < 16; i++) at[i] = 16 * (p->first[0] + (i < rows ? i : 0));
     const trni_act_cubic512 f = trni_act_rows512(p->bucket, at);

@@ -132,6 +132,12 @@ TRNI_I_DEFINE(rsqrt) { return TRNI_I_DIV(TRNI_I_SET(1.0), TRNI_I_ROOT(x)); }
         }                                                                                  \
         return;                                                                            \
     }
+/* SLEEF's erf loses its last bits where its intermediate results are subnormal: 2 / sqrt(pi) x in two parts, there. */
+TRNI_I_INLINE TRNI_I_FLOATS TRNI_I_NAME(trni_whole_erf)(TRNI_I_FLOATS x)
+{
+    return TRNI_I_TINY(x, 0x1p-100f, TRNI_I_LINE(x, 0x1.20dd76p+0f, -0x1.f7ac92p-25f), TRNI_I_NAME(trni_sleef_erf)(x));
+}
+
 #define TRNI_I_WIDENED(f)                                                                  \
     TRNI_I_INLINE TRNI_I_FLOATS TRNI_I_NAME(trni_whole_##f)(TRNI_I_FLOATS x)               \
     {                                                                                      \
@@ -161,7 +167,7 @@ TRNI_KERNEL TRNI_I_TARGET static void TRNI_I_NAME(trni_ideal)(trn_act op, float 
     case TRN_ACT_SIN: TRNI_I_NARROW(sin)
     case TRN_ACT_ARCTAN: TRNI_I_NARROW(atan)
     case TRN_ACT_TANH: TRNI_I_NARROW(tanh)
-    case TRN_ACT_ERF: TRNI_I_NARROW(erf)
+    case TRN_ACT_ERF: TRNI_I_EACH(TRNI_I_NAME(trni_whole_erf))
     case TRN_ACT_SQRT: TRNI_I_EACH(TRNI_I_SQRT)
     case TRN_ACT_RECIPROCAL: TRNI_I_EACH(TRNI_I_INVERSE)
     case TRN_ACT_RSQRT: TRNI_I_COMPOSED(rsqrt)
@@ -189,6 +195,8 @@ TRNI_KERNEL TRNI_I_TARGET static void TRNI_I_NAME(trni_ideal)(trn_act op, float 
 #undef TRNI_I_STORE
 #undef TRNI_I_CANONICAL
 #undef TRNI_I_NAN
+#undef TRNI_I_TINY
+#undef TRNI_I_LINE
 #undef TRNI_I_WIDENED
 #undef TRNI_I_SQRT
 #undef TRNI_I_INVERSE

@@ -72,6 +72,9 @@ TRNI_GUESTS_BEGIN
 #define TRNI_I_CANONICAL(x) \
     _mm512_mask_mov_ps(x, _mm512_cmp_ps_mask(x, x, _CMP_UNORD_Q), _mm512_castsi512_ps(_mm512_set1_epi32((int)TRNI_F32_NAN)))
 #define TRNI_I_NAN(x, y) (_mm512_cmp_ps_mask(x, y, _CMP_UNORD_Q) != 0)
+#define TRNI_I_TINY(x, k, y, z) \
+    _mm512_mask_mov_ps(z, _mm512_cmp_ps_mask(_mm512_abs_ps(x), _mm512_set1_ps(k), _CMP_LT_OQ), y)
+#define TRNI_I_LINE(x, high, low) _mm512_fmadd_ps(x, _mm512_set1_ps(high), _mm512_mul_ps(x, _mm512_set1_ps(low)))
 #define TRNI_I_SQRT(x) _mm512_maskz_sqrt_ps((__mmask16)0xffff, x)
 #define TRNI_I_INVERSE(x) _mm512_div_ps(_mm512_set1_ps(1.0f), x)
 #define TRNI_I_WIDE(f, x) \
@@ -96,6 +99,9 @@ TRNI_GUESTS_BEGIN
 #define TRNI_I_CANONICAL(x) \
     _mm256_blendv_ps(x, _mm256_castsi256_ps(_mm256_set1_epi32((int)TRNI_F32_NAN)), _mm256_cmp_ps(x, x, _CMP_UNORD_Q))
 #define TRNI_I_NAN(x, y) (_mm256_movemask_ps(_mm256_cmp_ps(x, y, _CMP_UNORD_Q)) != 0)
+#define TRNI_I_TINY(x, k, y, z)                                                                                  \
+    _mm256_blendv_ps(z, y, _mm256_cmp_ps(_mm256_andnot_ps(_mm256_set1_ps(-0.0f), x), _mm256_set1_ps(k), _CMP_LT_OQ))
+#define TRNI_I_LINE(x, high, low) _mm256_fmadd_ps(x, _mm256_set1_ps(high), _mm256_mul_ps(x, _mm256_set1_ps(low)))
 #define TRNI_I_SQRT(x) _mm256_sqrt_ps(x)
 #define TRNI_I_INVERSE(x) _mm256_div_ps(_mm256_set1_ps(1.0f), x)
 #define TRNI_I_WIDE(f, x) \
@@ -124,6 +130,8 @@ TRNI_INLINE double trni_ideal_div(double a, double b) { return a / b; }
 #define TRNI_I_STORE(p, x) (*(p) = (x))
 #define TRNI_I_CANONICAL(x) trni_act_canonical(x)
 #define TRNI_I_NAN(x, y) ((x) != (x) || (y) != (y))
+#define TRNI_I_TINY(x, k, y, z) (__builtin_fabsf(x) < (k) ? (y) : (z))
+#define TRNI_I_LINE(x, high, low) __builtin_fmaf(x, high, (x) * (low))
 #define TRNI_I_SQRT(x) __builtin_sqrtf(x)
 #define TRNI_I_INVERSE(x) (1.0f / (x))
 #define TRNI_I_WIDE(f, x) ((float)f((double)(x)))
