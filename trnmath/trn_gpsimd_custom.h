@@ -95,7 +95,7 @@ TRNI_FN void trni_custom_view(trni_frame *f, const trn_tensor *t, const char *na
 /* An output may be an input, in one place; it may not meet anything else. */
 TRNI_FN void trni_custom_apart(trni_frame *f, const trn_gpsimd_custom_args *a, int dst)
 {
-    char name[16], other[16];
+    char name[24], other[24];
     snprintf(name, sizeof name, "dst[%d]", dst);
     for (int i = 0; i < dst && !f->status; i++) {
         snprintf(other, sizeof other, "dst[%d]", i);
@@ -109,7 +109,7 @@ TRNI_FN void trni_custom_apart(trni_frame *f, const trn_gpsimd_custom_args *a, i
 
 TRNI_FN void trni_custom_check(trni_frame *f, const trn_gpsimd_custom_args *a)
 {
-    char name[16];
+    char name[24];
     trn_error *const error = f->how.error;
     if (f->status) return;
     if (!a->op)

@@ -238,7 +238,7 @@ typedef struct trni_affine_plan {
     float on_false;
     unsigned want;
     bool copies;                                             /* one format: bits move */
-    unsigned char codes[TRNI_SPAN_CHUNK * sizeof(uint32_t)]; /* of on_false, where no random bits decide about it */
+    uint32_t codes[TRNI_SPAN_CHUNK]; /* of on_false, where no random bits decide about it */
 } trni_affine_plan;
 
 /* on_false, cast to dst's format: n codes, element f of partition p first. */
