@@ -7,6 +7,7 @@
  * Inputs are integers turned into codes: this file does no floating-point arithmetic of its own, so that contraction
  * and the like can only show through the library. It is C11 and C++17. matrix.sh builds and runs it in every way.
  */
+#include <tests/digest/engines.h>
 #include <tests/digest/modes.h>
 #include <tests/digest/numbers.h>
 #include <tests/digest/products.h>
@@ -37,6 +38,14 @@ static const section sections[] = {
     { "int8-products", int8_products },
     { "transposes", transposes },
     { "sparse-products", sparse_products },
+    { "activations", activations },
+    { "elementwise", elementwise },
+    { "two-operators", two_operators },
+    { "reductions-scans", reductions },
+    { "statistics", statistics },
+    { "searches", searches },
+    { "gpsimd", gpsimd },
+    { "transfers", transfers },
 };
 enum { SECTIONS = sizeof sections / sizeof sections[0] };
 
