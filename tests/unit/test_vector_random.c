@@ -268,6 +268,44 @@ static void drops_follow_the_words(void **unused)
     }
 }
 
+/* ---- the ends of the range: words that no seed is known for ---- */
+
+/* Lane 0's next word of the LFSR is 0: it drops what can be dropped at all. */
+static void the_least_word(void **unused)
+{
+    static float one[1] = { 3 }, out[1];
+    static const float probs[3] = { 0, 1e-45f, 0.25f };
+    (void)unused;
+    for (int k = 0; k < 3; k++) {
+        seed_all(2);
+        state.lfsr.row[state.lfsr.first][0] = state.lfsr.row[(state.lfsr.first + 1) % 4][0] = 0;
+        trn_dropout_args a = { .dst = trn_tensor_2d(TRN_F32, out, 1, 1), .data = trn_tensor_2d(TRN_F32, one, 1, 1),
+                               .prob = probs[k], .state = &state };
+        assert_int_equal(trn_dropout(&a), TRN_OK);
+        assert_true(out[0] == (k ? 0.0f : 3.0f));
+    }
+}
+
+/* Lane 0's next word of XORWOW is the largest: as a binary32 number it is 2^32, and the result is max, not the sum that
+ * rounding has put above it. */
+static void the_largest_word(void **unused)
+{
+    static float out[1];
+    (void)unused;
+    seed_all(2);
+    trn_xorwow_vector *g = &state.xorwow;
+    for (uint32_t j = 0; j < 5; j++) g->row[(g->first + j) % 5][0] = j > 0; /* the new v is 1 ^ 1 << 4 */
+    g->d[0] = 0xffffffffu - 0x11u - 362437u;
+    const trn_vector_state kept = state;
+    trn_rng_args word_args = rng_of(3, TRN_U32, 1, 1);
+    assert_int_equal(trn_rng(&word_args), TRN_OK);
+    CASES_EQUAL(0xffffffff, word[0], "the word");
+    state = kept;
+    trn_rand2_args a = { .dst = trn_tensor_2d(TRN_F32, out, 1, 1), .min = -1, .max = 0x1.8p-24f, .state = &state };
+    assert_int_equal(trn_rand2(&a), TRN_OK);
+    CASES_EQUAL(cases_bits_of(0x1.8p-24f), cases_bits_of(out[0]), "max");
+}
+
 /* ---- seeds and states ---- */
 
 static void seeds(void **unused)
@@ -485,7 +523,8 @@ int main(void)
         cmocka_unit_test(words_go_by_lanes),   cmocka_unit_test(low_bits),
         cmocka_unit_test(more_than_the_lanes), cmocka_unit_test(a_step_begins_anew),
         cmocka_unit_test(numbers_follow_the_definition), cmocka_unit_test(numbers_are_uniform),
-        cmocka_unit_test(drops_follow_the_words), cmocka_unit_test(seeds),
+        cmocka_unit_test(drops_follow_the_words), cmocka_unit_test(the_least_word),
+        cmocka_unit_test(the_largest_word),    cmocka_unit_test(seeds),
         cmocka_unit_test(states_come_back),    cmocka_unit_test(few_lanes),
         cmocka_unit_test(refusals),
     };
