@@ -216,6 +216,7 @@ TRNI_FN trn_status trni_issue_cost_tensor(trni_issue *issue)
     trn_tensor_instruction i;
     trn_tensor_cost cost;
     memset(&i, 0, sizeof i);
+    memset(&cost, 0, sizeof cost);
     i.generation = core->spec->generation;
     i.before_cycles = core->multiply_cycles + waited_s * core->spec->tensor_clock_hz;
     i.error = &core->failure;
@@ -373,8 +374,9 @@ TRNI_FN trn_status trni_issue_failed(const trni_issue *issue, trn_status status,
     return status;
 }
 
-/* args: a copy that may be changed, whose error is the core's. */
-TRNI_FN trn_status trni_core_issue(trn_core *core, int order, void *args, trn_error *error)
+/* run: the instruction itself. args: a copy that may be changed, whose error is the core's. */
+TRNI_FN trn_status trni_core_issue(trn_core *core, int order, trn_status (*run)(const void *args), void *args,
+                                   trn_error *error)
 {
     trni_issue issue;
     issue.core = core;
@@ -387,7 +389,7 @@ TRNI_FN trn_status trni_core_issue(trn_core *core, int order, void *args, trn_er
         trni_issue_engine(&issue);
         status = trni_issue_check(&issue);
     }
-    if (!status) status = issue.order->run(args);
+    if (!status) status = run(args);
     if (status) return trni_issue_failed(&issue, status, error);
     trni_issue_wrote(&issue);
     status = issue.engine == TRN_ENGINE_DMA ? trni_issue_time_dma(&issue) : trni_issue_time_engine(&issue);
@@ -417,9 +419,13 @@ TRNI_FN trn_status trni_core_generation(trn_core *core, const char *name, trn_ge
     if (copy.isa == TRN_ISA_AUTO) copy.isa = core->args.isa;                                              \
     copy.error = &core->failure
 
+#define TRNI_CORE_RUN(name) \
+    TRNI_FN trn_status trni_run_##name(const void *args) { return trn_##name((const trn_##name##_args *)args); }
+
 /* What the args leave open is the core's: generation, numerics, rounding, random stream, registers. The first failure is
  * kept (trn_core_status), and nothing happens after it. */
 #define TRNI_CORE_INSTRUCTION(name)                                                                       \
+    TRNI_CORE_RUN(name)                                                                                   \
     TRNI_FN trn_status trn_core_##name(trn_core *core, const trn_##name##_args *args)                     \
     {                                                                                                     \
         TRNI_CORE_COMMON(name);                                                                           \
@@ -429,7 +435,7 @@ TRNI_FN trn_status trni_core_generation(trn_core *core, const char *name, trn_ge
             copy.seed = core->args.seed;                                                                  \
             copy.stream = (uint64_t)core->instructions;                                                   \
         }                                                                                                 \
-        return trni_core_issue(core, TRNI_ORDER_##name, &copy, args->error);                              \
+        return trni_core_issue(core, TRNI_ORDER_##name, trni_run_##name, &copy, args->error);                              \
     }
 
 TRNI_CORE_INSTRUCTION(nc_matmul)
@@ -478,11 +484,13 @@ TRNI_CORE_INSTRUCTION(dma_copy)
 TRNI_CORE_INSTRUCTION(dma_transpose)
 TRNI_CORE_INSTRUCTION(dma_compute)
 
+TRNI_CORE_RUN(nc_transpose)
+
 /* TensorE's; VectorE's is trn_core_vector_transpose. */
 TRNI_FN trn_status trn_core_nc_transpose(trn_core *core, const trn_nc_transpose_args *args)
 {
     TRNI_CORE_COMMON(nc_transpose);
-    return trni_core_issue(core, TRNI_ORDER_nc_transpose, &copy, args->error);
+    return trni_core_issue(core, TRNI_ORDER_nc_transpose, trni_run_nc_transpose, &copy, args->error);
 }
 
 /* ---- the report ---- */

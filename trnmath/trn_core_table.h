@@ -13,7 +13,7 @@
  *         return 0;
  *     }
  *
- * DOES: holds the rows, and the few functions that rows need: which engine, by operators and memories; what is special
+ * DOES: holds the rows (but not the functions: a program compiles only the instructions that it calls), and the few functions that rows need: which engine, by operators and memories; what is special
  *     about cost; which elements are written where data decide that.
  * DOES NOT: check, run or time (trn_core_run.h does, the same way for all rows).
  *
@@ -65,7 +65,6 @@ typedef struct trni_part {
 struct trni_order {
     const char *name;
     trn_engine engine;                  /* by default */
-    trn_status (*run)(const void *args);
     trn_rule rule[3];                   /* on VectorE, ScalarE, GpSimdE; TRN_RULE_COUNT = not there */
     void (*more)(trni_issue *issue);    /* optional: operands that no part names; reads that depend on flags */
     trn_engine (*choose)(const trni_issue *issue);                     /* optional: where the args leave it open */
@@ -575,15 +574,10 @@ enum {
     TRNI_ORDERS
 };
 
-#define TRNI_X(name, ...) \
-    TRNI_FN trn_status trni_run_##name(const void *args) { return trn_##name((const trn_##name##_args *)args); }
-TRNI_ORDER_LIST(TRNI_X)
-#undef TRNI_X
-
 TRNI_FN const trni_order *trni_order_of(int order)
 {
 #define TRNI_X(name, engine, cost, hooks, state, ...) \
-    { #name, TRN_ENGINE_##engine, trni_run_##name, cost, hooks, state, { __VA_ARGS__ } },
+    { #name, TRN_ENGINE_##engine, cost, hooks, state, { __VA_ARGS__ } },
     static const trni_order table[TRNI_ORDERS] = { TRNI_ORDER_LIST(TRNI_X) };
 #undef TRNI_X
     return &table[order];
