@@ -1,7 +1,7 @@
 /* activation_error.c - how far the Scalar engine's functions are from the exact ones.
  * SPDX-License-Identifier: MIT
  */
-#if defined(HAVE_SLEEF) && HAVE_SLEEF
+#if defined(HAVE_SLEEF) && HAVE_SLEEF && !defined(TRN_USE_SLEEF)
 #define TRN_USE_SLEEF
 #endif
 #include "activation_error.h"
