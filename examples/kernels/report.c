@@ -1,0 +1,248 @@
+/* report.c - what a run found, for people and as JSON and CSV.
+ * SPDX-License-Identifier: MIT
+ */
+#include "kernel.h"
+
+#include <math.h>
+#include <string.h>
+
+static const struct {
+    trn_generation generation;
+    const char *name;
+    int bit;
+} generations[KERNEL_GENERATIONS] = { { TRN_TRAINIUM1, "trn1", KERNEL_TRN1 },
+                                      { TRN_TRAINIUM2, "trn2", KERNEL_TRN2 },
+                                      { TRN_TRAINIUM3, "trn3", KERNEL_TRN3 } };
+
+const char *kernel_generation_name(trn_generation generation)
+{
+    for (int i = 0; i < KERNEL_GENERATIONS; i++)
+        if (generations[i].generation == generation) return generations[i].name;
+    return "trn2";
+}
+
+int kernel_generation_bit(trn_generation generation)
+{
+    for (int i = 0; i < KERNEL_GENERATIONS; i++)
+        if (generations[i].generation == generation) return generations[i].bit;
+    return 0;
+}
+
+static bool expected_legal(const kernel_run *r)
+{
+    return r->kernel->generations & kernel_generation_bit(r->generation);
+}
+
+static double decibels(double signal, double noise) { return 10 * log10(signal / noise); }
+
+static double expected_noise(const kernel_run *r)
+{
+    double sum = 0;
+    for (int s = 0; s < NUM_SOURCES; s++) sum += r->result.expected[s];
+    return sum;
+}
+
+/* Roundings of random numbers are random, so the noise is known too: there it may be twice what is expected (3 dB),
+ * which a mistake hides in less easily than in the sum of all that could happen. */
+static bool noisy(const kernel_run *r)
+{
+    return !r->input && r->result.elements >= 1000 && r->result.noise > 2 * expected_noise(r);
+}
+
+bool kernel_passed(const kernel_run *r)
+{
+    return r->result.legal == expected_legal(r) && (!r->result.legal || (r->result.worst <= 1 && !noisy(r)));
+}
+
+/* ---- the line that explains ---- */
+
+/* The next smaller share than `below`, as a source; -1 when none is left that counts. */
+static int next_source(const kernel_run *r, const bool *named)
+{
+    int best = -1;
+    for (int s = 0; s < NUM_SOURCES; s++)
+        if (!named[s] && (best < 0 || r->result.expected[s] > r->result.expected[best])) best = s;
+    return best;
+}
+
+static void explain(char *text, size_t size, const kernel_run *r)
+{
+    const double all = expected_noise(r);
+    bool named[NUM_SOURCES] = { false };
+    size_t used = 0;
+    text[0] = '\0';
+    for (int i = 0; i < NUM_SOURCES; i++) {
+        const int s = next_source(r, named);
+        const double share = all > 0 ? r->result.expected[s] / all : 0;
+        if (used >= size || share < 0.0005 || (i && share < 0.01 && i > 2)) break;
+        named[s] = true;
+        used += (size_t)snprintf(text + used, size - used, "%s%.*f %% %s", i ? ", " : "", share < 0.0995 ? 1 : 0,
+                                 100 * share, r->kernel->source[s] ? r->kernel->source[s] : "other roundings");
+    }
+    if (!used)
+        snprintf(text, size, "none: every operation is exact");
+    else if (r->result.max_ulp > 100 && used < size) /* ulps of a number near zero say little of the kernel */
+        snprintf(text + used, size - used, "; most ulps where the result is %.2g", r->result.max_ulp_at);
+}
+
+/* ---- the table ---- */
+
+static void size_text(char *text, size_t size, const kernel_run *r)
+{
+    size_t used = 0;
+    for (int i = 0; i < KERNEL_SIZES && r->kernel->size[i].name; i++)
+        used += (size_t)snprintf(text + used, size - used, i ? "x%lld" : "%lld", (long long)r->size[i]);
+}
+
+static void table_head(FILE *out)
+{
+    fprintf(out, "%-15s  %-4s  %-11s  %7s  %7s  %8s  %9s  %8s  %8s  %7s  %7s  %7s  %7s  %7s  %8s  %s\n", "kernel", "on",
+            "size", "max ulp", "SQNR dB", "expected", "max error", "of bound", "SBUF KiB", "PSUM", "TensorE", "VectorE",
+            "ScalarE", "GpSimdE", "time us", "bound");
+}
+
+static void table_run(FILE *out, const kernel_run *r)
+{
+    const kernel_result *k = &r->result;
+    char size[64], why[512];
+    size_text(size, sizeof size, r);
+    fprintf(out, "%-15s  %-4s  %-11s  ", r->kernel->name, kernel_generation_name(r->generation), size);
+    if (!k->legal) {
+        fprintf(out, "%s: %s\n", expected_legal(r) ? "FAILED" : "not legal", k->why);
+        return;
+    }
+    const trn_core_engine_report *e = k->report.engine;
+    fprintf(out, "%7.3g  %7.2f  %8.2f  %9.2e  %8.3f  ", k->max_ulp, decibels(k->signal, k->noise),
+            decibels(k->signal, expected_noise(r)), k->max_error, k->worst);
+    fprintf(out, "%8.0f  %7.0f  %7.0f  %7.0f  %7.0f  %7.0f  %8.2f  %s\n", (double)k->report.sbuf_high_water / 1024,
+            (double)k->report.psum_high_water / 1024, e[TRN_ENGINE_TENSOR].cycles, e[TRN_ENGINE_VECTOR].cycles,
+            e[TRN_ENGINE_SCALAR].cycles, e[TRN_ENGINE_GPSIMD].cycles, 1e6 * k->report.time_s, k->report.bound_text);
+    explain(why, sizeof why, r);
+    fprintf(out, "%-15s  %-4s  error: %s%s\n", "", "", why,
+            k->worst > 1 ? "; FAILED: it is beyond its bound"
+            : noisy(r)   ? "; FAILED: more noise than roundings make"
+                         : "");
+    if (!expected_legal(r)) fprintf(out, "%-15s  %-4s  FAILED: this generation should have refused it\n", "", "");
+}
+
+/* ---- JSON and CSV ---- */
+
+static void json_string(FILE *out, const char *text)
+{
+    fputc('"', out);
+    for (; *text; text++) {
+        if (*text == '"' || *text == '\\') fputc('\\', out);
+        if ((unsigned char)*text >= ' ') fputc(*text, out);
+    }
+    fputc('"', out);
+}
+
+static void json_number(FILE *out, const char *name, double value)
+{
+    if (isfinite(value))
+        fprintf(out, ", \"%s\": %.9g", name, value);
+    else
+        fprintf(out, ", \"%s\": null", name);
+}
+
+static void json_engines(FILE *out, const kernel_run *r)
+{
+    fputs(", \"engines\": [", out);
+    for (int e = TRN_ENGINE_TENSOR; e < TRN_ENGINE_COUNT; e++) {
+        const trn_core_engine_report *one = &r->result.report.engine[e];
+        fprintf(out, "%s{\"name\": \"%s\", \"instructions\": %lld", e > TRN_ENGINE_TENSOR ? ", " : "",
+                trn_engine_name((trn_engine)e), (long long)one->instructions);
+        json_number(out, "cycles", one->cycles);
+        json_number(out, "busy_s", one->busy_s);
+        json_number(out, "share", one->share);
+        fputc('}', out);
+    }
+    fputc(']', out);
+}
+
+static void json_errors(FILE *out, const kernel_run *r)
+{
+    const kernel_result *k = &r->result;
+    char why[512];
+    json_number(out, "max_ulp", k->max_ulp);
+    json_number(out, "sqnr_db", decibels(k->signal, k->noise));
+    json_number(out, "expected_sqnr_db", decibels(k->signal, expected_noise(r)));
+    json_number(out, "max_error", k->max_error);
+    json_number(out, "share_of_bound", k->worst);
+    explain(why, sizeof why, r);
+    fputs(", \"error\": ", out);
+    json_string(out, why);
+}
+
+static void json_run(FILE *out, const kernel_run *r, bool first)
+{
+    const kernel_result *k = &r->result;
+    fprintf(out, "%s\n  {\"kernel\": \"%s\", \"generation\": \"%s\"", first ? "" : ",", r->kernel->name,
+            kernel_generation_name(r->generation));
+    for (int i = 0; i < KERNEL_SIZES && r->kernel->size[i].name; i++)
+        fprintf(out, ", \"%s\": %lld", r->kernel->size[i].name, (long long)r->size[i]);
+    fprintf(out, ", \"legal\": %s, \"passed\": %s", k->legal ? "true" : "false", kernel_passed(r) ? "true" : "false");
+    if (k->legal) {
+        json_errors(out, r);
+        fprintf(out, ", \"sbuf_bytes\": %lld, \"psum_bytes\": %lld", (long long)k->report.sbuf_high_water,
+                (long long)k->report.psum_high_water);
+        json_number(out, "time_s", k->report.time_s);
+        json_number(out, "dma_bytes", k->report.dma_bytes);
+        fprintf(out, ", \"bound\": \"%s\"", trn_engine_name(k->report.bound));
+        json_engines(out, r);
+    } else {
+        fputs(", \"why\": ", out);
+        json_string(out, k->why);
+    }
+    fputc('}', out);
+}
+
+static void csv_run(FILE *out, const kernel_run *r)
+{
+    const kernel_result *k = &r->result;
+    char size[64];
+    size_text(size, sizeof size, r);
+    fprintf(out, "%s,%s,%s,%s", r->kernel->name, kernel_generation_name(r->generation), size,
+            kernel_passed(r) ? "yes" : "no");
+    if (k->legal) {
+        fprintf(out, ",%.6g,%.4f,%.4f,%.6g,%.6g,%lld,%lld", k->max_ulp, decibels(k->signal, k->noise),
+                decibels(k->signal, expected_noise(r)), k->max_error, k->worst, (long long)k->report.sbuf_high_water,
+                (long long)k->report.psum_high_water);
+        for (int e = TRN_ENGINE_TENSOR; e < TRN_ENGINE_COUNT; e++) fprintf(out, ",%.9g", k->report.engine[e].cycles);
+        fprintf(out, ",%.9g,%s,\n", k->report.time_s, trn_engine_name(k->report.bound));
+    } else {
+        fprintf(out, ",,,,,,,,,,,,,,,\"%s\"\n", k->why);
+    }
+}
+
+/* ---- all of them ---- */
+
+void report_begin(const kernel_files *f)
+{
+    if (f->table) table_head(f->table);
+    if (f->json) fputs("{\"program\": \"kernels\", \"version\": \"" TRN_VERSION "\", \"runs\": [", f->json);
+    if (f->csv)
+        fputs("kernel,generation,size,passed,max_ulp,sqnr_db,expected_sqnr_db,max_error,share_of_bound,sbuf_bytes,psum_"
+              "bytes,"
+              "tensor_cycles,vector_cycles,scalar_cycles,gpsimd_cycles,dma_cycles,time_s,bound,why\n",
+              f->csv);
+}
+
+void report_run(kernel_files *f, const kernel_run *r)
+{
+    if (f->table) table_run(f->table, r), fflush(f->table);
+    if (f->json) json_run(f->json, r, f->runs == 0);
+    if (f->csv) csv_run(f->csv, r);
+    f->runs++;
+}
+
+void report_end(const kernel_files *f, bool passed)
+{
+    if (f->json) fprintf(f->json, "\n], \"passed\": %s}\n", passed ? "true" : "false");
+    if (f->table)
+        fputs("\nSQNR of the output against binary64; expected: as if every rounding were random; 3 dB less fails "
+              "(random inputs).\n"
+              "of bound: the largest error over what its roundings can make of it; above 1 fails. Engines: cycles at "
+              "work. Modelled, not measured on a chip.\n",
+              f->table);
+}
