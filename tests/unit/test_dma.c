@@ -279,6 +279,33 @@ static void large_copies(void **unused)
     }
 }
 
+/* Many rows to few: the last one stays, on any number of threads. */
+static void large_scatters(void **unused)
+{
+    enum { ROWS = 3000, WIDTH = 100, TO = 3 };
+    static float src[ROWS * WIDTH], dst[TO * WIDTH];
+    static uint32_t index[ROWS];
+    (void)unused;
+    for (int i = 0; i < ROWS; i++) index[i] = (uint32_t)(i * 7 % TO);
+    for (int i = 0; i < ROWS * WIDTH; i++) src[i] = (float)(i / WIDTH);
+    for (int threads = 1; threads < 5; threads++) {
+        with_threads(threads);
+        trn_dma_copy_args a;
+        memset(&a, 0, sizeof a);
+        a.dst = trn_tensor_2d(TRN_F32, dst, TO, WIDTH);
+        a.src = trn_tensor_2d(TRN_F32, src, ROWS, WIDTH);
+        a.dst_index = trn_tensor_1d(TRN_U32, index, ROWS);
+        memset(dst, 0, sizeof dst);
+        assert_int_equal(trn_dma_copy(&a), TRN_OK);
+        for (int i = 0; i < TO * WIDTH; i++) assert_true(dst[i] == (float)(ROWS - TO + i / WIDTH));
+        a.accumulate = true;
+        for (int i = 0; i < TO * WIDTH; i++) dst[i] = 0;
+        assert_int_equal(trn_dma_copy(&a), TRN_OK);
+        for (int i = 0; i < TO * WIDTH; i++)
+            assert_true(dst[i] == (float)(ROWS / TO * (ROWS - TO) / 2 + ROWS / TO * (i / WIDTH)));
+    }
+}
+
 /* -FP32_MIN overflows into an infinity (documented: casts do not saturate); to integers it saturates. */
 static void published_casts(void **unused)
 {
@@ -736,6 +763,7 @@ int main(void)
         cmocka_unit_test(copies_are_row_major),
         cmocka_unit_test(rows_by_index),
         cmocka_unit_test(large_copies),
+        cmocka_unit_test(large_scatters),
         cmocka_unit_test(published_casts),
         cmocka_unit_test(copies_that_are_refused),
         cmocka_unit_test(transposes_permute),

@@ -345,6 +345,48 @@ static void binary64_is_near_enough(void **unused)
     print_message("largest relative error %a\n", worst);
     assert_true(worst < 0x1p-43);
 }
+/* limbs behind the point, and one before it, as a number */
+static void mp_limbs(mpfr_t r, const uint32_t *limb, int limbs)
+{
+    mpfr_set_ui(r, 0, MPFR_RNDN);
+    for (int i = limbs - 1; i >= 0; i--) {
+        mpfr_mul_2ui(r, r, 32, MPFR_RNDN);
+        mpfr_add_ui(r, r, limb[i], MPFR_RNDN);
+    }
+    mpfr_div_2ui(r, r, 32 * TRNI_POWER_LIMBS, MPFR_RNDN);
+}
+
+/* What a power within 2^-150 stands on: log2 to 2^-190, 2^f to 2^-180. */
+static void limbs_are_near_enough(void **unused)
+{
+    uint64_t rng = 75;
+    mpfr_t exact, made;
+    (void)unused;
+    mpfr_set_emin(mpfr_get_emin_min());
+    mpfr_set_emax(mpfr_get_emax_max());
+    mpfr_inits2(400, exact, made, (mpfr_ptr)0);
+    for (int i = 0, n = cases_rounds(300, 10000); i < n; i++) {
+        uint32_t log[TRNI_POWER_LIMBS], f[TRNI_POWER_LIMBS], power[TRNI_POWER_LIMBS + 1];
+        const uint32_t fraction =
+            i < 4 ? (uint32_t)(i & 1) * 0x7ffffeu + (uint32_t)(i >> 1) : cases_u32(&rng) & 0x7fffffu;
+        trni_power_limbs_log2(log, 0x800000u | fraction);
+        mpfr_set_ui(exact, 0x800000u | fraction, MPFR_RNDN);
+        mpfr_div_2ui(exact, exact, 23, MPFR_RNDN);
+        mpfr_log2(exact, exact, MPFR_RNDN);
+        mp_limbs(made, log, TRNI_POWER_LIMBS);
+        mpfr_sub(made, made, exact, MPFR_RNDN);
+        assert_true(mpfr_cmp_si_2exp(made, 1, -190) < 0 && mpfr_cmp_si_2exp(made, -1, -190) > 0);
+        for (int k = 0; k < TRNI_POWER_LIMBS; k++) f[k] = i < 4 ? 0u - (uint32_t)(i & 1) : cases_u32(&rng);
+        trni_power_limbs_exp2(power, f);
+        mp_limbs(exact, f, TRNI_POWER_LIMBS);
+        mpfr_exp2(exact, exact, MPFR_RNDN);
+        mp_limbs(made, power, TRNI_POWER_LIMBS + 1);
+        mpfr_sub(made, made, exact, MPFR_RNDN);
+        assert_true(mpfr_cmp_si_2exp(made, 1, -180) < 0 && mpfr_cmp_si_2exp(made, -1, -180) > 0);
+    }
+    mpfr_clears(exact, made, (mpfr_ptr)0);
+    mpfr_free_cache();
+}
 #endif
 
 int main(void)
@@ -359,6 +401,7 @@ int main(void)
         cmocka_unit_test(power_is_what_mpfr_gives),
         cmocka_unit_test(the_long_way_is_what_mpfr_gives),
         cmocka_unit_test(binary64_is_near_enough),
+        cmocka_unit_test(limbs_are_near_enough),
 #endif
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
