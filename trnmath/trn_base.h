@@ -133,6 +133,15 @@ __attribute__((unused, format(printf, 3, 4))) static trn_status trni_fail(trn_er
     return status;
 }
 
+/* A name, cut to the room that there is (snprintf would draw a warning wherever a compiler sees that it is cut). */
+TRNI_FN void trni_copy_text(char *to, size_t room, const char *from)
+{
+    size_t n = 0;
+    while (n + 1 < room && from[n]) n++;
+    memcpy(to, from, n);
+    to[n] = 0;
+}
+
 /* ---- bits of floats: memcpy, so that no compiler may reason about the value ---- */
 
 TRNI_INLINE uint32_t trni_bits(float x)
