@@ -106,7 +106,8 @@ typedef struct trni_draw_lanes {
 } trni_draw_lanes;
 
 /* The generators that draw, or what is wrong with them. */
-TRNI_FN trni_draw_lanes trni_draw_lanes_of(trni_frame *f, trn_engine engine, trn_vector_state *state, trn_gpsimd_state *gpsimd)
+TRNI_FN trni_draw_lanes trni_draw_lanes_of(trni_frame *f, trn_engine engine, trn_vector_state *state,
+                                           trn_gpsimd_state *gpsimd)
 {
     trni_draw_lanes l = { NULL, NULL, NULL, 1, f->isa };
     const bool vector = engine == TRN_ENGINE_VECTOR;

@@ -192,7 +192,8 @@ TRNI_FN void trni_bn_aggr_work(const void *plan, int64_t p, int64_t lanes)
             for (int64_t i = 0; i < n; i += 3) trni_bn_join(all, triple + i);
         }
         const bool nothing = all[0] == 0.0f; /* or counts of both signs that cancel */
-        const float result[2] = { nothing ? 0.0f : trni_side_nan(all[1]), nothing ? 0.0f : trni_side_nan(all[2] / all[0]) };
+        const float result[2] = { nothing ? 0.0f : trni_side_nan(all[1]),
+                                 nothing ? 0.0f : trni_side_nan(all[2] / all[0]) };
         trni_span_write(&b->dst, p, 0, 2, result);
     }
 }
