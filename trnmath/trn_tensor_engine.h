@@ -174,12 +174,26 @@ TRNI_FN void trni_nc_pack(const trni_packer *packer, const trni_map *map, int64_
     }
 }
 
+/* May kernels add to and write dst itself, panels of full width apart from others? */
+TRNI_FN bool trni_nc_direct(const trni_product *p)
+{
+    const bool aligned = (uintptr_t)p->dst.data % sizeof(float) == 0;
+    return p->dst.format == TRN_F32 && aligned && p->dst.stride[1] == 1;
+}
+
 /* Rows [m, m + strip) times columns [n, n + columns) of a single tile, from packed operands. */
 TRNI_FN void trni_nc_block(const trni_product *p, const trni_array *array, int kernel, const float *a, const float *b, const trni_map *map, int64_t m,
                            int64_t n, int64_t columns)
 {
     float psum[16 * TRNI_MAX_WIDTH];
     const int strip = array->rows[kernel], width = array->width;
+    if (trni_nc_direct(p) && columns == width) {
+        float *out = (float *)(void *)trni_dst_at(p, m, n);
+        const ptrdiff_t step = (ptrdiff_t)p->dst.stride[0];
+        trni_strip_times_panel(array, kernel, a, b, map, p->numerics.merge, p->accumulate ? out : NULL, step, out, step, (uintptr_t)b, 0);
+        for (int i = 0; i < strip; i++) trni_canonical_nans_for(p->isa)(out + i * step, (size_t)width);
+        return;
+    }
     if (p->accumulate) {
         memset(psum, 0, sizeof psum);
         for (int i = 0; i < strip; i++)
