@@ -18,10 +18,9 @@
  *     engines    trn_span.h trn_alu.h trn_systolic_aligned.h trn_systolic.h trn_systolic_feed.h trn_systolic_panels.h trn_product.h
  *                trn_product_define.h trn_product_lanes.h trn_tensor_engine.h trn_sparse_kernels.h trn_sparse.h
  *     ScalarE    trn_scalar_engine.h (trn_act.h trn_act_data.h)
+ *     VectorE    trn_vector_engine.h (trn_vector_elementwise.h trn_vector_reduce.h trn_vector_statistics.h
+ *                trn_vector_search.h trn_vector_move.h trn_vector_random.h; trn_vector_state.h trn_vector_side.h)
  *     GpSimd, DMA   trn_gpsimd_math.h trn_gpsimd_state.h trn_gpsimd_custom.h trn_gpsimd_engine.h trn_dma.h
- *                trn_vector_state.h trn_vector_elementwise.h trn_vector_reduce.h
- *     VectorE    trn_vector_engine.h (trn_vector_state.h trn_vector_statistics.h trn_vector_search.h trn_vector_move.h
- *                trn_vector_random.h trn_gpsimd_state.h)
  *     one core   trn_matmul.h (trn_matmul_worker.h trn_matmul_slabs.h trn_matmul_row.h)
  *                trn_core.h (trn_core_memory.h trn_core_clock.h trn_core_state.h trn_core_operand.h trn_core_table.h
  *                trn_core_run.h)
