@@ -60,8 +60,8 @@ TRNI_FN void trn_trace_add(trn_trace *trace, int track, const char *name, double
     }
     trn_trace_event *e = &trace->event[trace->count++];
     e->track = track;
-    snprintf(e->name, sizeof e->name, "%s", name);
-    snprintf(e->text, sizeof e->text, "%s", text);
+    trni_copy_text(e->name, sizeof e->name, name);
+    trni_copy_text(e->text, sizeof e->text, text);
     e->start_s = start_s;
     e->duration_s = duration_s;
 }
@@ -162,6 +162,9 @@ TRNI_FN void trn_trace_sort(trn_trace *trace)
 
 /* ---- JSON ---- */
 
+/* Both ends are rounded, and the duration is what lies between: events that follow each other do not overlap in text. */
+TRNI_FN double trni_picoseconds(double seconds) { return (double)(int64_t)(1e12 * seconds + 0.5); }
+
 /* Sorts the trace. Times are microseconds, as the format has it, to the picosecond. */
 TRNI_FN void trn_trace_json(trn_trace *trace, trn_trace_write *write, void *user)
 {
@@ -182,10 +185,11 @@ TRNI_FN void trn_trace_json(trn_trace *trace, trn_trace_write *write, void *user
     }
     for (int64_t i = 0; i < trace->count; i++) {
         const trn_trace_event *e = &trace->event[i];
+        const double start_us = trni_picoseconds(e->start_s) / 1e6, end_us = trni_picoseconds(e->start_s + e->duration_s) / 1e6;
         trni_text_put(&t, ",\n{\"ph\":\"X\",\"name\":\"");
         trni_text_escaped(&t, e->name, false);
         trni_text_put(&t, "\",\"pid\":1,\"tid\":%d,\"ts\":%.6f,\"dur\":%.6f,\"args\":{\"text\":\"", e->track + 1,
-                      1e6 * e->start_s, 1e6 * e->duration_s);
+                      start_us, end_us - start_us);
         trni_text_escaped(&t, e->text, false);
         trni_text_put(&t, "\"}}");
     }
