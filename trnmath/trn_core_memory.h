@@ -358,7 +358,7 @@ TRNI_FN trn_status trni_memory_take(trni_memory *m, const trni_memory_ask *ask, 
                          trn_space_name(m->space));
     trni_tenant *t = &m->tile[slot];
     memset(t, 0, sizeof *t);
-    snprintf(t->name, sizeof t->name, "%s", ask->name);
+    trni_copy_text(t->name, sizeof t->name, ask->name);
     t->at.p = ask->start;
     t->at.p_end = ask->start + ask->partitions;
     t->at.b = b;

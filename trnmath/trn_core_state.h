@@ -402,7 +402,7 @@ TRNI_FN trn_tensor trn_core_hbm(trn_core *core, const char *name, trn_tensor vie
     if (!bytes) return view;
     trni_hbm *h = &core->hbm[core->hbm_tensors++];
     memset(h, 0, sizeof *h);
-    snprintf(h->tensor.name, sizeof h->tensor.name, "%s", name);
+    trni_copy_text(h->tensor.name, sizeof h->tensor.name, name);
     h->base = (char *)view.data;
     h->bytes = (int64_t)bytes;
     h->pitch = trni_hbm_pitch(&view, h->bytes);
