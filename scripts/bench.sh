@@ -13,6 +13,7 @@ usage: scripts/bench.sh                      trnbench matmul; the results also g
        scripts/bench.sh convert --report .build/bench/convert.html
        scripts/bench.sh matmul --a A.npy --b B.npy
        scripts/bench.sh matmul --help
+       scripts/bench.sh kernels [...]        the kernels of examples/kernels on a simulated core; kernels --help tells more
 
 TRN_PEERS   a directory with checkouts of ml_dtypes, eigen and cpfloat (with deps/pcg-c): peers of trnbench convert
             that are not in Debian; see tests/convert_peers.cmake
@@ -24,6 +25,11 @@ esac
 need gcc clang cmake make pkgconf libopenblas-dev libdnnl-dev libxsmm-dev libcjson-dev libmpfr-dev libsleef-dev
 
 build=$root/.build/bench
+if [ "${1:-}" = kernels ]; then
+    shift
+    build_in "$build" "-DCMAKE_C_COMPILER=${CC:-gcc}" -DTRN_UNIT=OFF -DTRN_HOUSE=OFF -- kernels_run
+    exec "$build/kernels/run" "$@"
+fi
 if [ -n "${TRN_PEERS:-}" ]; then need g++; fi
 build_in "$build" "-DCMAKE_C_COMPILER=${CC:-gcc}" "-DTRN_PEERS=${TRN_PEERS:-}" -DTRN_UNIT=OFF -DTRN_HOUSE=OFF -- trnbench
 
