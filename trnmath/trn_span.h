@@ -131,14 +131,14 @@ TRNI_FN void trni_span_axes(trni_span *v, const trn_tensor *t)
 {
     int64_t stride[TRN_MAX_RANK] = { 0 };
     trni_strides(t, stride);
-    v->partition_step = stride[0] * (int64_t)v->bytes;
+    v->partition_step = t->shape[0] > 1 ? stride[0] * (int64_t)v->bytes : 0; /* a stride never taken may be absurd */
     v->rank = 0;
     v->elements = 1;
     for (int i = 1; i < t->rank; i++) {
+        v->elements *= t->shape[i];
+        if (t->shape[i] <= 1) continue;
         const trni_span_axis one = { t->shape[i], stride[i] * (int64_t)v->bytes };
         trni_span_axis *outer = v->rank ? &v->axis[v->rank - 1] : NULL;
-        v->elements *= one.size;
-        if (one.size == 1) continue;
         if (outer && outer->step == one.step * one.size) {
             outer->size *= one.size;
             outer->step = one.step;
