@@ -587,15 +587,15 @@ typedef struct trni_dma_sum {
     trni_span dst, src[TRNI_DMA_SOURCES];
     int count;
     trni_alu_kernel *add;
+    float nothing[TRNI_SPAN_CHUNK]; /* -0: what is added to it stays what it is */
 } trni_dma_sum;
 
-/* -0 + x is x, whatever x is, so that the first source is added like the others. */
 TRNI_FN void trni_dma_sum_work(const void *plan, int64_t zero, int64_t f, int64_t n)
 {
     const trni_dma_sum *const my = (const trni_dma_sum *)plan;
     float sum[TRNI_SPAN_CHUNK], buffer[TRNI_SPAN_CHUNK];
-    for (int64_t i = 0; i < n; i++) sum[i] = -0.0f;
-    for (int s = 0; s < my->count; s++) my->add(sum, sum, trni_span_read(&my->src[s], zero, f, n, buffer), (size_t)n);
+    for (int s = 0; s < my->count; s++)
+        my->add(sum, s ? sum : my->nothing, trni_span_read(&my->src[s], zero, f, n, buffer), (size_t)n);
     trni_span_write(&my->dst, zero, f, n, sum);
 }
 
@@ -668,6 +668,7 @@ TRNI_FN trn_status trn_dma_compute(const trn_dma_compute_args *args)
     trni_span_round(&plan.dst, &args->dst, &f.how, f.numerics.sr_bits);
     plan.dst.stream = false;
     for (int i = 0; i < args->count; i++) trni_dma_flat_span(&plan.src[i], &args->srcs[i], f.isa);
+    for (int i = 0; i < TRNI_SPAN_CHUNK; i++) plan.nothing[i] = -0.0f;
     plan.count = args->count;
     plan.add = trni_alu_kernel_of(TRN_ALU_ADD, f.isa);
     trni_span_each(1, plan.dst.elements, trni_dma_sum_work, &plan);

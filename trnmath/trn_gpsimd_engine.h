@@ -211,10 +211,11 @@ typedef struct trn_affine_select_args {
     trn_alu cmp_op; /* equal (also what 0 means), not_equal, greater, greater_equal, less, less_equal */
 } trn_affine_select_args;
 
-/* The sign of a value, -1, 0 or 1, picks a bit of `want`: 1, 2, 4. */
+/* The sign of a value, -1, 0 or 1, picks a bit of `want`: 1, 2, 4. The bits may be those of floats. */
 #define TRNI_AFFINE_PICK(bits)                                                                                         \
-    TRNI_INLINE void trni_affine_pick##bits##_body(uint##bits##_t *r, const uint##bits##_t *a,                         \
-                                                   const uint##bits##_t *b, const uint32_t *value, unsigned want,      \
+    typedef uint##bits##_t __attribute__((may_alias)) trni_any##bits;                                                  \
+    TRNI_INLINE void trni_affine_pick##bits##_body(trni_any##bits *r, const trni_any##bits *a,                         \
+                                                   const trni_any##bits *b, const uint32_t *value, unsigned want,      \
                                                    size_t n)                                                           \
     {                                                                                                                  \
         for (size_t i = 0; i < n; i++) {                                                                               \
@@ -224,7 +225,7 @@ typedef struct trn_affine_select_args {
         }                                                                                                              \
     }                                                                                                                  \
     TRNI_STAMP(trni_affine_pick##bits,                                                                                 \
-               (uint##bits##_t * r, const uint##bits##_t *a, const uint##bits##_t *b, const uint32_t *value,           \
+               (trni_any##bits * r, const trni_any##bits *a, const trni_any##bits *b, const uint32_t *value,           \
                 unsigned want, size_t n),                                                                              \
                (r, a, b, value, want, n))
 TRNI_AFFINE_PICK(8)
@@ -237,8 +238,8 @@ typedef struct trni_affine_plan {
     trni_span dst, on_true;
     float on_false;
     unsigned want;
-    bool copies;                                             /* one format: bits move */
-    uint32_t codes[TRNI_SPAN_CHUNK]; /* of on_false, where no random bits decide about it */
+    bool copies;                     /* one format: bits move */
+    uint32_t codes[TRNI_SPAN_CHUNK]; /* of on_false, where no random bits decide about it; or its binary32 bits */
 } trni_affine_plan;
 
 /* on_false, cast to dst's format: n codes, element f of partition p first. */
@@ -263,13 +264,14 @@ TRNI_FN void trni_affine_move(const trni_affine_plan *my, const uint32_t *value,
     if ((uintptr_t)x % my->dst.bytes) x = memcpy(a, x, (size_t)n * my->dst.bytes);
     switch (my->dst.bytes) {
     case 1:
-        trni_affine_pick8_for(isa)((uint8_t *)r, (const uint8_t *)x, (const uint8_t *)y, value, my->want, (size_t)n);
+        trni_affine_pick8_for(isa)((trni_any8 *)r, (const trni_any8 *)x, (const trni_any8 *)y, value, my->want,
+                                   (size_t)n);
         break;
     case 2:
-        trni_affine_pick16_for(isa)((uint16_t *)r, (const uint16_t *)x, (const uint16_t *)y, value, my->want,
+        trni_affine_pick16_for(isa)((trni_any16 *)r, (const trni_any16 *)x, (const trni_any16 *)y, value, my->want,
                                     (size_t)n);
         break;
-    default: trni_affine_pick32_for(isa)(r, (const uint32_t *)x, (const uint32_t *)y, value, my->want, (size_t)n);
+    default: trni_affine_pick32_for(isa)(r, (const trni_any32 *)x, (const trni_any32 *)y, value, my->want, (size_t)n);
     }
     trni_span_put(&my->dst, p, f, n, r);
 }
@@ -278,17 +280,26 @@ TRNI_FN void trni_affine_work(const void *plan, int64_t p, int64_t f, int64_t n)
 {
     const trni_affine_plan *const my = (const trni_affine_plan *)plan;
     uint32_t value[TRNI_SPAN_CHUNK];
-    float a[TRNI_SPAN_CHUNK], b[TRNI_SPAN_CHUNK], r[TRNI_SPAN_CHUNK];
+    float a[TRNI_SPAN_CHUNK], r[TRNI_SPAN_CHUNK];
     trni_affine_values(&my->affine, value, p, f, n, my->dst.isa);
     if (my->copies) {
         trni_affine_move(my, value, p, f, n);
         return;
     }
     const float *x = trni_span_read(&my->on_true, p, f, n, a);
-    for (int64_t i = 0; i < n; i++) b[i] = my->on_false;
-    trni_affine_pick32_for(my->dst.isa)((uint32_t *)(void *)r, (const uint32_t *)(const void *)x,
-                                        (const uint32_t *)(const void *)b, value, my->want, (size_t)n);
+    trni_affine_pick32_for(my->dst.isa)((trni_any32 *)r, (const trni_any32 *)x, my->codes, value, my->want, (size_t)n);
     trni_span_write(&my->dst, p, f, n, r);
+}
+
+/* A chunk of on_false_value, where it is the same everywhere. */
+TRNI_FN void trni_affine_constant(trni_affine_plan *my)
+{
+    float value[TRNI_SPAN_CHUNK];
+    for (int i = 0; i < TRNI_SPAN_CHUNK; i++) value[i] = my->on_false;
+    if (!my->copies || my->dst.format == TRN_F32)
+        memcpy(my->codes, value, sizeof value);
+    else if (my->dst.rounding != TRN_STOCHASTIC)
+        trni_encoder_run(&my->dst.encoder, my->codes, value, NULL, TRNI_SPAN_CHUNK);
 }
 
 TRNI_FN unsigned trni_affine_want(trni_frame *f, trn_alu op)
@@ -325,11 +336,7 @@ TRNI_FN trn_status trn_affine_select(const trn_affine_select_args *args)
     trni_span_init(&plan.on_true, &args->on_true_tile, f.isa);
     plan.on_false = args->on_false_value;
     plan.copies = trni_same_format(&args->dst, &args->on_true_tile);
-    if (plan.copies && (plan.dst.rounding != TRN_STOCHASTIC || plan.dst.format == TRN_F32)) {
-        float value[TRNI_SPAN_CHUNK];
-        for (int i = 0; i < TRNI_SPAN_CHUNK; i++) value[i] = plan.on_false;
-        trni_encoder_run(&plan.dst.encoder, plan.codes, value, NULL, TRNI_SPAN_CHUNK);
-    }
+    trni_affine_constant(&plan);
     trni_span_each(f.partitions, f.elements, trni_affine_work, &plan);
     return TRN_OK;
 }
@@ -364,25 +371,31 @@ typedef struct trni_gather_plan {
     int64_t valid; /* indices per processor */
 } trni_gather_plan;
 
+/* Elements index[0 .. n - 1] of partition p of src: codes one after the other. */
+TRNI_FN void trni_gather_pick(const trni_span *src, int64_t p, const uint32_t *index, int64_t n, void *codes)
+{
+    const trni_span_piece row = trni_span_run(src, p, 0);
+    char *const to = (char *)codes;
+#define TRNI_PICK(size)                                                                                                \
+    for (int64_t i = 0; i < n; i++) memcpy(to + i * size, row.at + index[i] * row.step, size)
+    if (src->rank > 1)
+        for (int64_t i = 0; i < n; i++)
+            memcpy(to + i * (int64_t)src->bytes, trni_span_run(src, p, index[i]).at, src->bytes);
+    else if (src->bytes == 4)
+        TRNI_PICK(4);
+    else if (src->bytes == 2)
+        TRNI_PICK(2);
+    else
+        TRNI_PICK(1);
+#undef TRNI_PICK
+}
+
 TRNI_FN void trni_n_gather_work(const void *plan, int64_t p, int64_t f, int64_t n)
 {
     const trni_gather_plan *const my = (const trni_gather_plan *)plan;
-    uint32_t buffer[TRNI_SPAN_CHUNK], codes[TRNI_SPAN_CHUNK];
-    const char *const index = (const char *)trni_span_bits(&my->index, p, f, n, buffer);
-    const bool straight = my->src.rank == 1;
-    const trni_span_piece row = trni_span_run(&my->src, p, 0);
-    for (int64_t i = 0; i < n; i++) {
-        uint32_t at;
-        memcpy(&at, index + i * 4, sizeof at);
-        const char *from = straight ? row.at + at * row.step : trni_span_run(&my->src, p, at).at;
-        char *to = (char *)codes + i * (int64_t)my->src.bytes;
-        if (my->src.bytes == 4)
-            memcpy(to, from, 4);
-        else if (my->src.bytes == 2)
-            memcpy(to, from, 2);
-        else
-            *to = *from;
-    }
+    uint32_t index[TRNI_SPAN_CHUNK], codes[TRNI_SPAN_CHUNK];
+    trni_gather_run(&my->index, p, f, n, (char *)index);
+    trni_gather_pick(&my->src, p, index, n, codes);
     trni_span_put(&my->dst, p, f, n, codes);
 }
 
@@ -451,13 +464,14 @@ TRNI_FN uint32_t trni_local_index(const trni_gather_plan *my, int64_t p, int64_t
 TRNI_FN void trni_local_gather_work(const void *plan, int64_t first, int64_t partitions)
 {
     const trni_gather_plan *const my = (const trni_gather_plan *)plan;
-    enum { MOST = 32 }; /* elements per index; as many indices at a time fill a chunk */
-    uint32_t index[TRNI_SPAN_CHUNK / MOST], codes[TRNI_SPAN_CHUNK];
+    const int64_t most = TRNI_SPAN_CHUNK / my->run; /* indices whose elements fill a chunk */
+    uint32_t index[TRNI_SPAN_CHUNK], codes[TRNI_SPAN_CHUNK];
     for (int64_t at = 0, n; at < my->valid; at += n) {
-        n = trni_min64(TRNI_SPAN_CHUNK / MOST, my->valid - at);
+        n = trni_min64(most, my->valid - at);
         for (int64_t i = 0; i < n; i++) index[i] = trni_local_index(my, first, at + i);
         for (int64_t p = first; p < first + partitions; p++) {
-            for (int64_t i = 0; i < n; i++)
+            if (my->run == 1) trni_gather_pick(&my->src, p, index, n, codes);
+            for (int64_t i = 0; i < n && my->run > 1; i++)
                 trni_gather_run(&my->src, p, index[i], my->run, (char *)codes + i * my->run * (int64_t)my->src.bytes);
             trni_span_put(&my->dst, p, at * my->run, n * my->run, codes);
         }
