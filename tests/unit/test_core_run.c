@@ -1,0 +1,721 @@
+/* test_core_run.c - kernels on a core: what it refuses, in which words, when each instruction begins, and what adds up.
+ * SPDX-License-Identifier: MIT
+ *
+ * Random programs are timed a second time by a simulator that shares nothing with trnmath/ but the durations: it keeps a
+ * list of all instructions and looks through all of it, byte by byte of what they touch.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "trnmath/trn_core.h"
+#include "twin/cases.h"
+
+static trn_core core;
+static void *room;
+
+static void begin(trn_generation generation)
+{
+    trn_core_args args;
+    memset(&args, 0, sizeof args);
+    args.generation = generation;
+    args.memory_bytes = trn_core_memory_bytes(generation);
+    args.memory = room = realloc(room, args.memory_bytes);
+    assert_int_equal(trn_core_begin(&core, &args), TRN_OK);
+}
+
+static void expect(const char *sentence)
+{
+    const char *text;
+    if (trn_core_status(&core, &text) == TRN_OK) fail_msg("nothing failed; expected: %s", sentence);
+    assert_string_equal(text, sentence);
+}
+
+static void fine(void)
+{
+    const char *text;
+    if (trn_core_status(&core, &text) != TRN_OK) fail_msg("%s", text);
+}
+
+static void set(trn_tensor t, float value)
+{
+    const trn_memset_args args = { .dst = t, .value = value };
+    trn_core_memset(&core, &args);
+}
+
+static void copy(trn_tensor dst, trn_tensor src, trn_engine engine)
+{
+    const trn_tensor_copy_args args = { .dst = dst, .src = src, .engine = engine };
+    trn_core_tensor_copy(&core, &args);
+}
+
+static void move(trn_tensor dst, trn_tensor src)
+{
+    const trn_dma_copy_args args = { .dst = dst, .src = src };
+    trn_core_dma_copy(&core, &args);
+}
+
+static trn_tensor tile(const char *name, int64_t p, int64_t f) { return trn_core_sbuf(&core, name, TRN_F32, p, f); }
+
+/* ---- begin, end ---- */
+
+static void a_core_takes_the_memory_that_it_asks_for(void **state)
+{
+    (void)state;
+    trn_error error;
+    char small[64];
+    trn_core_args args = { .generation = TRN_TRAINIUM1, .memory = small, .memory_bytes = sizeof small, .error = &error };
+    assert_int_equal(trn_core_begin(&core, &args), TRN_ENOSPC);
+    assert_non_null(strstr(error.text, "memory_bytes is 64; a core of Trainium1 takes "));
+    args.memory = NULL;
+    assert_int_equal(trn_core_begin(&core, &args), TRN_OK);
+    trn_core_end(&core);
+    args.generation = (trn_generation)9;
+    assert_int_equal(trn_core_begin(&core, &args), TRN_EINVAL);
+    assert_string_equal(error.text, "generation is 9, not a generation");
+    assert_int_equal(trn_core_memory_bytes((trn_generation)9), 0);
+    args.generation = TRN_GENERATION_DEFAULT;
+    args.rounding = (trn_rounding)77;
+    assert_int_equal(trn_core_begin(&core, &args), TRN_EINVAL);
+}
+
+/* ---- what it refuses ---- */
+
+static void tiles_that_no_machine_has_are_refused(void **state)
+{
+    (void)state;
+    static const struct { trn_core_tile_args args; const char *sentence; } row[] = {
+        { { .name = "x", .format = TRN_F32, .rank = 2, .shape = { 129, 4 } }, "tile 'x' has 129 partitions; there are 128" },
+        { { .name = "x", .format = TRN_F32, .rank = 2, .shape = { 1, 65536 } },
+          "tile 'x' has 262144 bytes per partition; SBUF of Trainium2 has 229376" },
+        { { .name = "x", .format = TRN_F32, .rank = 2, .shape = { 128, 4097 }, .space = TRN_SPACE_PSUM },
+          "tile 'x' has 16388 bytes per partition; PSUM of Trainium2 has 16384" },
+        { { .name = "x", .format = TRN_F32, .rank = 2, .shape = { 8, 4 }, .start_partition = 8 },
+          "tile 'x' would take 8 partitions from 8; tiles begin at partition 0, 32, 64 or 96" },
+        { { .name = "x", .format = TRN_F32, .rank = 2, .shape = { 33, 4 }, .start_partition = 32 },
+          "tile 'x' would take 33 partitions from 32; more than 32 partitions begin at 0 or 64" },
+        { { .name = "x", .format = TRN_F32, .rank = 2, .shape = { 65, 4 }, .start_partition = 64 },
+          "tile 'x' would take 65 partitions from 64; more than 64 partitions begin at 0" },
+        { { .name = "x", .format = TRN_F32, .rank = 2, .shape = { 1, 4 }, .start_partition = -32 },
+          "tile 'x' would take 1 partitions from -32; partitions count from 0" },
+        { { .name = "x", .format = TRN_F32, .rank = 2, .shape = { 1, 4 }, .start_partition = 128 },
+          "tile 'x' would take 1 partitions from 128; there are 128" },
+        { { .name = "x", .format = TRN_F32, .rank = 6, .shape = { 1, 1, 1, 1, 1, 1 } },
+          "tile 'x' has rank 6; tiles have partitions and up to four more axes" },
+        { { .name = "x", .format = TRN_F32, .rank = 2, .shape = { 1, -1 } }, "tile 'x' has size -1 on axis 1" },
+        { { .name = "x", .rank = 1, .shape = { 1 } }, "tile 'x' has no valid format (0)" },
+        { { .name = "x", .format = TRN_F32, .rank = 1, .shape = { 1 }, .space = TRN_SPACE_HBM },
+          "tile 'x': space is neither SBUF nor PSUM" },
+    };
+    for (unsigned i = 0; i < sizeof row / sizeof row[0]; i++) {
+        begin(TRN_TRAINIUM2);
+        assert_int_equal(trn_core_tile(&core, &row[i].args).rank, 0);
+        expect(row[i].sentence);
+    }
+}
+
+static void failures_stick(void **state)
+{
+    (void)state;
+    begin(TRN_TRAINIUM2);
+    trn_error mine = { TRN_OK, "" };
+    trn_tensor x = tile("x", 128, 8), y = tile("y", 128, 8);
+    const trn_tensor_copy_args bad = { .dst = x, .src = y, .error = &mine };
+    set(x, 1);
+    assert_int_equal(trn_core_tensor_copy(&core, &bad), TRN_EINVAL);
+    assert_string_equal(mine.text, "instruction 1, tensor_copy: src reads partition 0, element 0 of 'y', which nothing has "
+                                   "written");
+    set(y, 1);
+    copy(x, y, TRN_ENGINE_UNKNOWN);
+    assert_int_equal(tile("z", 1, 1).rank, 0);
+    expect(mine.text);
+    assert_int_equal(core.instructions, 1);
+    const trn_memset_args other = { .dst = x, .generation = TRN_TRAINIUM3 };
+    begin(TRN_TRAINIUM2);
+    trn_core_memset(&core, &other);
+    expect("instruction 0, memset: it is for generation Trainium3, the core is Trainium2");
+}
+
+static void reads_of_what_nothing_has_written_are_told(void **state)
+{
+    (void)state;
+    begin(TRN_TRAINIUM2);
+    trn_tensor x = tile("x", 128, 64), y = tile("y", 128, 64);
+    set(trn_tensor_slice(x, 1, 0, 32), 1);
+    set(trn_tensor_slice(trn_tensor_slice(x, 0, 0, 32), 1, 32, 32), 2);
+    copy(trn_tensor_slice(y, 1, 0, 32), trn_tensor_slice(x, 1, 0, 32), TRN_ENGINE_UNKNOWN); /* no false alarm */
+    fine();
+    copy(y, x, TRN_ENGINE_UNKNOWN);
+    expect("instruction 3, tensor_copy: src reads partition 32, element 32 of 'x', which nothing has written");
+
+    begin(TRN_TRAINIUM2); /* even elements only, then odd ones */
+    x = tile("x", 128, 64), y = tile("y", 128, 32);
+    trn_tensor pairs = trn_tensor_split(x, 1, 2);
+    set(trn_tensor_slice(pairs, 2, 0, 1), 1);
+    copy(trn_tensor_split(y, 1, 1), trn_tensor_slice(pairs, 2, 0, 1), TRN_ENGINE_UNKNOWN);
+    fine();
+    copy(trn_tensor_split(y, 1, 1), trn_tensor_slice(pairs, 2, 1, 1), TRN_ENGINE_UNKNOWN);
+    expect("instruction 2, tensor_copy: src reads partition 0, element 1 of 'x', which nothing has written");
+
+    begin(TRN_TRAINIUM2); /* what the caller writes himself */
+    x = tile("x", 2, 2);
+    ((float *)x.data)[0] = 1;
+    assert_int_equal(trn_core_written(&core, trn_tensor_slice(trn_tensor_slice(x, 0, 0, 1), 1, 0, 1)), TRN_OK);
+    copy(trn_tensor_slice(x, 1, 1, 1), trn_tensor_slice(x, 1, 0, 1), TRN_ENGINE_UNKNOWN);
+    expect("instruction 0, tensor_copy: src reads partition 1, element 0 of 'x', which nothing has written");
+
+    begin(TRN_TRAINIUM2); /* a predicate writes where it holds */
+    x = tile("x", 1, 4);
+    y = tile("y", 1, 4);
+    set(y, 0);
+    trn_tensor holds = trn_core_sbuf(&core, "holds", TRN_U8, 1, 4);
+    set(holds, 0);
+    set(trn_tensor_slice(holds, 1, 1, 2), 1);
+    const trn_tensor_copy_predicated_args where = { .dst = x, .src = y, .predicate = holds };
+    trn_core_tensor_copy_predicated(&core, &where);
+    copy(trn_tensor_slice(y, 1, 0, 2), trn_tensor_slice(x, 1, 1, 2), TRN_ENGINE_UNKNOWN);
+    fine();
+    copy(y, x, TRN_ENGINE_UNKNOWN);
+    expect("instruction 5, tensor_copy: src reads partition 0, element 0 of 'x', which nothing has written");
+}
+
+static void scattered_rows_are_written_and_others_are_not(void **state)
+{
+    (void)state;
+    begin(TRN_TRAINIUM2);
+    static float in[2 * 8];
+    static uint32_t rows[2] = { 5, 3 };
+    trn_tensor x = tile("x", 8, 8), y = tile("y", 8, 8), index = trn_core_sbuf(&core, "rows", TRN_U32, 2, 1);
+    move(index, trn_core_hbm(&core, "rows", trn_tensor_2d(TRN_U32, rows, 2, 1)));
+    const trn_dma_copy_args scatter = { .dst = x, .src = trn_core_hbm(&core, "in", trn_tensor_2d(TRN_F32, in, 2, 8)),
+                                        .dst_index = index };
+    trn_core_dma_copy(&core, &scatter);
+    fine();
+    move(trn_tensor_slice(y, 0, 3, 1), trn_tensor_slice(x, 0, 3, 1));
+    move(trn_tensor_slice(y, 0, 5, 1), trn_tensor_slice(x, 0, 5, 1));
+    fine();
+    move(trn_tensor_slice(y, 0, 3, 3), trn_tensor_slice(x, 0, 3, 3));
+    expect("instruction 4, dma_copy: src reads partition 4, element 0 of 'x', which nothing has written");
+}
+
+static void memory_that_is_not_there_is_told_by_name(void **state)
+{
+    (void)state;
+    static float host[256];
+    begin(TRN_TRAINIUM2);
+    trn_tensor x = tile("x", 4, 4), y = tile("y", 4, 4);
+    set(y, 1);
+    trn_core_free(&core, x);
+    copy(x, y, TRN_ENGINE_UNKNOWN);
+    expect("instruction 1, tensor_copy: dst writes 'x', which was freed");
+
+    begin(TRN_TRAINIUM2);
+    x = tile("x", 4, 4);
+    trn_core_free(&core, x);
+    trn_core_free(&core, x);
+    expect("trn_core_free: 'x' was freed before");
+
+    begin(TRN_TRAINIUM2);
+    x = tile("x", 4, 4);
+    trn_core_free(&core, trn_tensor_slice(x, 0, 1, 1));
+    expect("trn_core_free: this is not a tile");
+
+    begin(TRN_TRAINIUM2);
+    y = tile("y", 4, 4);
+    set(y, 1);
+    copy(y, trn_tensor_2d(TRN_F32, host, 4, 4), TRN_ENGINE_UNKNOWN);
+    expect("instruction 1, tensor_copy: src is not in SBUF or PSUM; only DMA reaches other memory");
+
+    begin(TRN_TRAINIUM2);
+    y = tile("y", 4, 4);
+    move(y, trn_tensor_2d(TRN_F32, host, 4, 4));
+    expect("instruction 0, dma_copy: src lies neither in a tile nor in a tensor that trn_core_hbm has registered");
+
+    begin(TRN_TRAINIUM2);
+    y = tile("y", 4, 4);
+    y.shape[1] = 5;
+    set(y, 1);
+    expect("instruction 0, memset: dst leaves tile 'y': partitions 0 to 3, bytes 0 to 19 of a tile of 4 x 16");
+
+    begin(TRN_TRAINIUM2);
+    y = tile("y", 4, 4);
+    y.data = (char *)y.data + 4096;
+    set(y, 1);
+    expect("instruction 0, memset: dst lies in SBUF, partition 0, byte 4096, where there is no tile");
+
+    begin(TRN_TRAINIUM2);
+    trn_core_hbm(&core, "a", trn_tensor_1d(TRN_F32, host, 100));
+    trn_core_hbm(&core, "part of a", trn_tensor_1d(TRN_F32, host + 10, 20));
+    fine();
+    assert_int_equal(core.hbm_tensors, 1);
+    trn_core_hbm(&core, "b", trn_tensor_1d(TRN_F32, host + 90, 20));
+    expect("HBM tensor 'b' overlaps 'a'; register all of it, once");
+
+    begin(TRN_TRAINIUM2);
+    trn_core_hbm(&core, "b", tile("y", 4, 4));
+    expect("HBM tensor 'b' lies in SBUF");
+}
+
+static void patterns_that_no_engine_follows_are_refused(void **state)
+{
+    (void)state;
+    begin(TRN_TRAINIUM2);
+    trn_tensor x = tile("x", 128, 256);
+    set(trn_tensor_slice(x, 0, 32, 32), 1);
+    set(trn_tensor_slice(x, 0, 64, 64), 1);
+    fine();
+    set(trn_tensor_slice(x, 0, 8, 8), 1);
+    expect("instruction 2, memset: dst takes 8 partitions of 'x' from partition 8; tiles begin at partition 0, 32, 64 or 96");
+
+    begin(TRN_TRAINIUM2);
+    x = tile("x", 128, 256);
+    set(trn_tensor_slice(x, 0, 32, 64), 1);
+    expect("instruction 0, memset: dst takes 64 partitions of 'x' from partition 32; more than 32 partitions begin at 0 or 64");
+
+    begin(TRN_TRAINIUM2);
+    x = tile("x", 128, 256);
+    set(trn_tensor_transposed(trn_tensor_slice(x, 1, 0, 128)), 1);
+    expect("instruction 0, memset: dst: axis 0 steps by 4 bytes; an engine reads one partition after the other");
+
+    begin(TRN_TRAINIUM2);
+    x = tile("x", 1, 64);
+    set(x, 1);
+    trn_tensor y = tile("y", 128, 64);
+    copy(y, trn_tensor_broadcast(x, 0, 128), TRN_ENGINE_UNKNOWN);
+    expect("instruction 1, tensor_copy: src: axis 0 steps by 0 bytes; an engine reads one partition after the other, and cannot "
+           "broadcast along them");
+
+    begin(TRN_TRAINIUM2);
+    x = tile("x", 128, 4 * 4 * 4 * 4 * 4);
+    trn_tensor five = trn_tensor_split(trn_tensor_split(trn_tensor_split(trn_tensor_split(x, 1, 256), 2, 64), 3, 16), 4, 4);
+    assert_int_equal(five.rank, 6);
+    set(five, 1); /* six axes that merge into two */
+    for (int i = 1; i < 6; i++) five = trn_tensor_slice(five, i, 0, 3);
+    fine();
+    set(five, 1);
+    expect("instruction 1, memset: dst has 5 axes within a partition that do not merge; access patterns have 4");
+}
+
+static void engines_reach_what_they_reach(void **state)
+{
+    (void)state;
+    trn_tensor x, y, z;
+    begin(TRN_TRAINIUM2);
+    x = trn_core_psum(&core, "x", TRN_F32, 128, 8);
+    const trn_iota_args iota = { .dst = x };
+    trn_core_iota(&core, &iota);
+    expect("instruction 0, iota: dst 'x' lies in PSUM, which GpSimdE does not reach");
+
+    begin(TRN_TRAINIUM2);
+    x = trn_core_psum(&core, "x", TRN_F32, 128, 8);
+    y = tile("y", 128, 8);
+    set(x, 1);
+    move(y, x);
+    expect("instruction 1, dma_copy: src 'x' lies in PSUM, which DMA does not reach");
+
+    begin(TRN_TRAINIUM2);
+    x = trn_core_psum(&core, "x", TRN_F32, 128, 8);
+    y = trn_core_psum(&core, "y", TRN_F32, 128, 8);
+    z = tile("z", 128, 8);
+    set(x, 1);
+    set(y, 1);
+    const trn_tensor_tensor_args both = { .dst = z, .data1 = x, .data2 = y, .op = TRN_ALU_ADD };
+    trn_core_tensor_tensor(&core, &both);
+    expect("instruction 2, tensor_tensor: data1 'x' and data2 'y' both lie in PSUM; one of them may");
+
+    begin(TRN_TRAINIUM2);
+    x = tile("x", 128, 128);
+    set(x, 1);
+    y = tile("y", 128, 128);
+    const trn_nc_matmul_args to_sbuf = { .dst = y, .stationary = x, .moving = x };
+    trn_core_nc_matmul(&core, &to_sbuf);
+    expect("instruction 1, nc_matmul: dst 'y' lies in SBUF; TensorE writes to PSUM only");
+
+    begin(TRN_TRAINIUM2);
+    x = trn_core_psum(&core, "x", TRN_F32, 128, 128);
+    y = trn_core_psum(&core, "y", TRN_F32, 128, 128);
+    set(x, 1);
+    const trn_nc_matmul_args from_psum = { .dst = y, .stationary = x, .moving = x };
+    trn_core_nc_matmul(&core, &from_psum);
+    expect("instruction 1, nc_matmul: stationary 'x' lies in PSUM; it has to be in SBUF");
+
+    begin(TRN_TRAINIUM2);
+    x = tile("x", 128, 512);
+    set(x, 1);
+    y = trn_core_psum(&core, "y", TRN_F32, 128, 1024);
+    const trn_nc_matmul_args across = { .dst = trn_tensor_slice(y, 1, 256, 512), .stationary = trn_tensor_slice(x, 1, 0, 128),
+                                        .moving = x };
+    trn_core_nc_matmul(&core, &across);
+    expect("instruction 1, nc_matmul: dst takes bytes 1024 to 3071 of a partition; on Trainium2 it stays in one bank of 2048");
+}
+
+static void a_matmul_adds_to_what_a_matmul_wrote(void **state)
+{
+    (void)state;
+    for (trn_generation g = TRN_TRAINIUM2; g <= TRN_TRAINIUM3; g = (trn_generation)(g + 1)) {
+        begin(g);
+        trn_tensor x = tile("x", 128, 64), acc = trn_core_psum(&core, "acc", TRN_F32, 64, 64);
+        trn_nc_matmul_args add = { .dst = acc, .stationary = x, .moving = x };
+        set(x, 1);
+        trn_core_nc_matmul(&core, &add);
+        add.accumulate = true;
+        trn_core_nc_matmul(&core, &add);
+        fine();
+        assert_true(((float *)acc.data)[0] == 256.0f);
+        set(trn_tensor_slice(trn_tensor_slice(acc, 0, 32, 32), 1, 7, 2), 0);
+        trn_core_nc_matmul(&core, &add);
+        if (g == TRN_TRAINIUM3) fine();
+        else
+            expect("instruction 4, nc_matmul: dst adds to partition 32, element 7 of 'acc', which no matmul has written: begin "
+                   "with one that overwrites");
+    }
+    begin(TRN_TRAINIUM3);
+    trn_tensor x = tile("x", 128, 64), acc = trn_core_psum(&core, "acc", TRN_F32, 64, 64);
+    set(x, 1);
+    const trn_nc_matmul_args first = { .dst = acc, .stationary = x, .moving = x, .accumulate = true };
+    trn_core_nc_matmul(&core, &first);
+    expect("instruction 1, nc_matmul: dst reads partition 0, element 0 of 'acc', which nothing has written");
+}
+
+/* ---- numbers ---- */
+
+static void a_core_computes_what_the_engines_compute(void **state)
+{
+    (void)state;
+    static float x[128 * 96], y[128 * 96], sums[128], direct[128 * 96], direct_sums[128];
+    for (int i = 0; i < 128 * 96; i++) x[i] = (float)(i % 977) / 300.0f - 1.5f;
+    begin(TRN_TRAINIUM2);
+    trn_tensor t = tile("t", 128, 96), s = tile("sum", 128, 1), b = trn_core_sbuf(&core, "b", TRN_BF16, 128, 96);
+    move(t, trn_core_hbm(&core, "x", trn_tensor_2d(TRN_F32, x, 128, 96)));
+    const trn_activation_args act = { .dst = b, .src = t, .op = TRN_ACT_EXP, .reduce_res = s };
+    trn_core_activation(&core, &act);
+    copy(t, b, TRN_ENGINE_SCALAR);
+    move(trn_core_hbm(&core, "y", trn_tensor_2d(TRN_F32, y, 128, 96)), t);
+    move(trn_core_hbm(&core, "sums", trn_tensor_2d(TRN_F32, sums, 128, 1)), s);
+    fine();
+    static uint16_t narrow[128 * 96];
+    const trn_activation_args alone = { .generation = TRN_TRAINIUM2, .dst = trn_tensor_2d(TRN_BF16, narrow, 128, 96),
+                                        .src = trn_tensor_2d(TRN_F32, x, 128, 96), .op = TRN_ACT_EXP, .reduce = direct_sums };
+    assert_int_equal(trn_activation(&alone), TRN_OK);
+    for (int i = 0; i < 128 * 96; i++) direct[i] = trn_bf16_to_f32(narrow[i]);
+    assert_memory_equal(y, direct, sizeof y);
+    assert_memory_equal(sums, direct_sums, sizeof sums);
+    float host[128];
+    begin(TRN_TRAINIUM2);
+    t = tile("t", 128, 4);
+    set(t, 1);
+    const trn_activation_args wrong = { .dst = t, .src = t, .op = TRN_ACT_EXP, .reduce = host };
+    trn_core_activation(&core, &wrong);
+    expect("instruction 1, activation: reduce is an array of the host; engines read tiles: see scale_tile, bias_tile, "
+           "reduce_res");
+}
+
+/* ---- time ---- */
+
+enum { STEPS = 400, TOUCHES = 4 };
+
+typedef struct touch {
+    int place; /* a tile, or 100 + a tensor in HBM */
+    int64_t p, p_end, b, b_end;
+    bool write;
+} touch;
+
+typedef struct step {
+    int track; /* as in the trace */
+    touch part[TOUCHES];
+    int parts;
+    bool sbuf, psum;
+    double start, end, issued; /* issued: DMA waits for this, and its latency */
+} step;
+
+static step all[STEPS];
+
+static bool same_bytes(const touch *x, const touch *y)
+{
+    return x->place == y->place && x->p < y->p_end && y->p < x->p_end && x->b < y->b_end && y->b < x->b_end &&
+           (x->write || y->write);
+}
+
+static bool conflict(const step *x, const step *y)
+{
+    for (int i = 0; i < x->parts; i++)
+        for (int k = 0; k < y->parts; k++)
+            if (same_bytes(&x->part[i], &y->part[k])) return true;
+    return false;
+}
+
+/* When step n starts, from all those before it. */
+static double start_of(const step *all_steps, int n, trn_generation generation, double length)
+{
+    const step *s = &all_steps[n];
+    double from = 0;
+    for (int i = 0; i < n; i++) {
+        const step *o = &all_steps[i];
+        const bool in_order = s->track != 4 && o->track == s->track;
+        const bool port = generation == TRN_TRAINIUM1 &&
+                          ((s->sbuf && o->sbuf && s->track + o->track == 1 + 3 && s->track != o->track && s->track % 2 == 1) ||
+                           (s->psum && o->psum && s->track + o->track == 1 + 2 && s->track != o->track && s->track > 0));
+        if (in_order || port || conflict(s, o)) from = fmax(from, o->end);
+    }
+    if (s->track != 4) return from;
+    from += 1.3e-6;
+    for (bool moved = true; moved;) {
+        moved = false;
+        for (int i = 0; i < n; i++)
+            if (all_steps[i].track == 4 && all_steps[i].start < from + length && from < all_steps[i].end) {
+                from = all_steps[i].end;
+                moved = true;
+            }
+    }
+    return from;
+}
+
+static trn_tensor places[12];
+
+static void touched(step *s, int place, int64_t p, int64_t p_end, int64_t b, int64_t b_end, bool write)
+{
+    const touch t = { place, p, p_end, b, b_end, write };
+    s->part[s->parts++] = t;
+}
+
+/* A random part of a tile: partitions that engines may take, and a run of elements. */
+static trn_tensor random_part(step *s, int place, int64_t p, int64_t n, int64_t f, uint64_t *seed, bool write)
+{
+    const int64_t first = cases_below(seed, (int)(64 - f + 1));
+    touched(s, place, p, p + n, first * 4, (first + f) * 4, write);
+    if (place < 8) s->sbuf = true;
+    else if (place < 100) s->psum = true;
+    return trn_tensor_slice(trn_tensor_slice(places[place], 0, p, n), 1, first, f);
+}
+
+static float hbm[2][128 * 64];
+
+static void random_step(step *s, uint64_t *seed)
+{
+    static const int64_t start[] = { 0, 32, 64, 96, 0, 64, 0 }, count[] = { 32, 32, 32, 32, 64, 64, 128 };
+    const int kind = cases_below(seed, 7), what = cases_below(seed, 5);
+    const int64_t p = start[kind], n = count[kind] - cases_below(seed, 20), f = 1 + cases_below(seed, 64);
+    memset(s, 0, sizeof *s);
+    const int from = cases_below(seed, 12), to = cases_below(seed, 12);
+    if (what == 0) { /* DMA, to or from HBM */
+        const int h = cases_below(seed, 2), t = cases_below(seed, 8);
+        const int64_t row = cases_below(seed, (int)(128 - n + 1)), column = cases_below(seed, (int)(64 - f + 1));
+        const bool load = cases_one_in(seed, 2);
+        const trn_tensor outside = trn_tensor_slice(trn_tensor_slice(trn_tensor_2d(TRN_F32, hbm[h], 128, 64), 0, row, n), 1,
+                                                    column, f);
+        const trn_tensor inside = random_part(s, t, p, n, f, seed, load);
+        touched(s, 100 + h, row, row + n, column * 4, (column + f) * 4, !load);
+        s->track = 4;
+        move(load ? inside : outside, load ? outside : inside);
+        return;
+    }
+    if (what == 4) { /* GpSimd, SBUF only */
+        s->track = 3;
+        copy(random_part(s, to % 8, p, n, f, seed, true), random_part(s, (to + 1) % 8, p, n, f, seed, false), TRN_ENGINE_GPSIMD);
+        return;
+    }
+    if (what == 3) {
+        s->track = 1;
+        set(random_part(s, to, p, n, f, seed, true), 1);
+        return;
+    }
+    const int other = to == from ? (to + 1) % 12 : to;
+    s->track = what == 1 ? 1 : 2;
+    const trn_tensor dst = random_part(s, other, p, n, f, seed, true);
+    copy(dst, random_part(s, from, p, n, f, seed, false), what == 1 ? TRN_ENGINE_VECTOR : TRN_ENGINE_SCALAR);
+}
+
+static void random_program(trn_generation generation, uint64_t seed)
+{
+    static trn_trace_event event[STEPS];
+    trn_trace trace;
+    memset(&trace, 0, sizeof trace);
+    trace.event = event;
+    trace.capacity = STEPS;
+    const trn_core_args args = { .generation = generation, .memory = room = realloc(room, trn_core_memory_bytes(generation)),
+                                 .memory_bytes = trn_core_memory_bytes(generation), .trace = &trace, .no_poison = true };
+    assert_int_equal(trn_core_begin(&core, &args), TRN_OK);
+    for (int i = 0; i < 12; i++) {
+        places[i] = i < 8 ? tile("s", 128, 64) : trn_core_psum(&core, "p", TRN_F32, 128, 64);
+        for (int p = 0; p < 128; p++) memset((char *)places[i].data + p * places[i].stride[0] * 4, 0, 256);
+    }
+    trn_core_hbm(&core, "h0", trn_tensor_2d(TRN_F32, hbm[0], 128, 64));
+    trn_core_hbm(&core, "h1", trn_tensor_2d(TRN_F32, hbm[1], 128, 64));
+    double busy[5] = { 0 }, last = 0;
+    int64_t counts[5] = { 0 };
+    int steps = 0;
+    while (steps < STEPS) {
+        step *s = &all[steps];
+        random_step(s, &seed);
+        if (generation == TRN_TRAINIUM1 && core.failure.status == TRN_EUNSUPPORTED) { /* no copies on ScalarE there */
+            memset(&core.failure, 0, sizeof core.failure);
+            continue;
+        }
+        fine();
+        const trn_trace_event *e = &event[steps];
+        assert_int_equal(trace.count, steps + 1);
+        assert_int_equal(e->track, s->track);
+        const double expected = start_of(all, steps, generation, e->duration_s);
+        if (fabs(e->start_s - expected) > 1e-15)
+            fail_msg("step %d of track %d starts at %.6f us, expected %.6f us", steps, s->track, 1e6 * e->start_s, 1e6 * expected);
+        s->start = e->start_s;
+        s->end = e->start_s + e->duration_s;
+        busy[s->track] += e->duration_s;
+        counts[s->track]++;
+        last = fmax(last, s->end);
+        steps++;
+    }
+    trn_core_report report;
+    trn_core_report_of(&core, &report);
+    assert_true(fabs(report.time_s - last) < 1e-15);
+    assert_int_equal(report.instructions, STEPS);
+    for (int i = 0; i < 5; i++) {
+        assert_true(fabs(report.engine[i + 1].busy_s - busy[i]) < 1e-12);
+        assert_int_equal(report.engine[i + 1].instructions, counts[i]);
+        assert_true(report.engine[i + 1].busy_s <= report.engine[report.bound].busy_s);
+        assert_true(fabs(report.engine[i + 1].share * report.time_s - busy[i]) < 1e-12);
+    }
+    trn_trace_sort(&trace);
+    double end[5] = { 0 };
+    for (int i = 0; i < STEPS; i++) { /* no two at once on one track */
+        assert_true(event[i].start_s >= end[event[i].track] - 1e-15);
+        end[event[i].track] = event[i].start_s + event[i].duration_s;
+    }
+}
+
+static void random_programs_start_when_a_slow_simulator_says(void **state)
+{
+    (void)state;
+    for (int i = 0; i < cases_rounds(6, 200); i++)
+        random_program((trn_generation)(TRN_TRAINIUM1 + i % 3), (uint64_t)i + 1);
+}
+
+static void memory_of_a_freed_tile_is_ready_when_its_users_are_done(void **state)
+{
+    (void)state;
+    static trn_trace_event event[8];
+    trn_trace trace;
+    memset(&trace, 0, sizeof trace);
+    trace.event = event;
+    trace.capacity = 8;
+    const trn_core_args args = { .generation = TRN_TRAINIUM2, .trace = &trace };
+    assert_int_equal(trn_core_begin(&core, &args), TRN_OK);
+    const size_t mark = trn_core_mark(&core);
+    set(tile("a", 128, 512), 1); /* VectorE */
+    trn_core_release(&core, mark);
+    trn_tensor b = tile("b", 128, 512), c = tile("c", 128, 512);
+    const trn_memset_args on_gpsimd = { .dst = c, .value = 1, .engine = TRN_ENGINE_GPSIMD };
+    const trn_memset_args same_memory = { .dst = b, .value = 1, .engine = TRN_ENGINE_GPSIMD };
+    trn_core_memset(&core, &on_gpsimd);
+    trn_core_memset(&core, &same_memory);
+    fine();
+    assert_true(event[1].start_s == 0);
+    assert_true(event[2].start_s == event[1].duration_s && event[2].start_s >= event[0].duration_s);
+    trn_core_release(&core, mark);
+    b = tile("b", 128, 512);
+    const trn_activation_args act = { .dst = b, .src = b, .op = TRN_ACT_EXP };
+    assert_int_equal(trn_core_written(&core, b), TRN_OK);
+    trn_core_activation(&core, &act);
+    fine();
+    assert_true(event[3].start_s == event[2].start_s + event[2].duration_s);
+    trn_core_report report;
+    trn_core_report_of(&core, &report);
+    assert_int_equal(report.sbuf_high_water, 2 * 128 * 2048);
+    assert_int_equal(report.sbuf_high_water_partition, 2 * 2048);
+    assert_int_equal(report.sbuf_bytes, 128 * 224 * 1024);
+    assert_int_equal(report.psum_high_water, 0);
+    trn_core_end(&core);
+}
+
+static void cycles_add_up_by_hand(void **state)
+{
+    (void)state;
+    begin(TRN_TRAINIUM2);
+    trn_tensor x = trn_core_sbuf(&core, "x", TRN_BF16, 128, 512), y = tile("y", 128, 512);
+    trn_tensor acc = trn_core_psum(&core, "acc", TRN_F32, 128, 512);
+    set(x, 0); /* 256: zeros in a 16-bit format */
+    set(y, 0); /* 512 */
+    const trn_nc_matmul_args mm = { .dst = acc, .stationary = trn_tensor_slice(x, 1, 0, 128), .moving = x };
+    trn_core_nc_matmul(&core, &mm); /* 512; the load hides behind the wait */
+    trn_core_nc_matmul(&core, &mm); /* 512 */
+    copy(y, acc, TRN_ENGINE_VECTOR);   /* 512 */
+    copy(y, y, TRN_ENGINE_VECTOR);     /* 512 + 100: it reads what the one before wrote */
+    const trn_tensor_tensor_args ints = { .dst = trn_core_sbuf(&core, "i", TRN_I32, 128, 8),
+                                          .data1 = trn_core_sbuf(&core, "j", TRN_I32, 128, 8),
+                                          .data2 = trn_core_sbuf(&core, "k", TRN_I32, 128, 8), .op = TRN_ALU_ADD };
+    trn_core_written(&core, ints.data1);
+    trn_core_written(&core, ints.data2);
+    trn_core_tensor_tensor(&core, &ints); /* GpSimdE: 150 + 2 x 8 */
+    const trn_activation_args act = { .dst = y, .src = y, .op = TRN_ACT_EXP, .reduce_res = tile("s", 128, 1) };
+    trn_core_activation(&core, &act); /* 512 + 64 */
+    fine();
+    trn_core_report r;
+    trn_core_report_of(&core, &r);
+    assert_true(r.engine[TRN_ENGINE_TENSOR].cycles == 1024);
+    assert_true(r.engine[TRN_ENGINE_VECTOR].cycles == 256 + 512 + 512 + 612);
+    assert_true(r.engine[TRN_ENGINE_GPSIMD].cycles == 166);
+    assert_true(r.engine[TRN_ENGINE_SCALAR].cycles == 576);
+    assert_int_equal(r.bound, TRN_ENGINE_VECTOR);
+    assert_true(fabs(r.engine[TRN_ENGINE_TENSOR].busy_s - 1024 / 2.4e9) < 1e-15);
+    char text[96];
+    snprintf(text, sizeof text, "VectorE is busy %.0f %% of %.1f us", 100 * r.engine[TRN_ENGINE_VECTOR].share, 1e6 * r.time_s);
+    assert_string_equal(r.bound_text, text);
+    begin(TRN_TRAINIUM2);
+    trn_core_report_of(&core, &r);
+    assert_string_equal(r.bound_text, "nothing has run");
+}
+
+/* Casts need software descriptors, which take GpSimd's time; hardware ones only delay. */
+static void descriptors_take_the_time_of_whoever_makes_them(void **state)
+{
+    (void)state;
+    static const struct { trn_dge_mode mode; trn_format format; double start_ns, gpsimd_ns; } row[] = {
+        { TRN_DGE_UNKNOWN, TRN_F32, 1300, 0 }, { TRN_DGE_UNKNOWN, TRN_BF16, 1900, 600 },
+        { TRN_DGE_HWDGE, TRN_F32, 1900, 0 },   { TRN_DGE_SWDGE, TRN_F32, 1900, 600 },
+        { TRN_DGE_NONE, TRN_F32, 1300, 0 },
+    };
+    for (unsigned i = 0; i < sizeof row / sizeof row[0]; i++) {
+        begin(TRN_TRAINIUM2);
+        const trn_dma_copy_args load = { .dst = trn_core_sbuf(&core, "x", row[i].format, 128, 64), .dge_mode = row[i].mode,
+                                         .src = trn_core_hbm(&core, "h", trn_tensor_2d(TRN_F32, hbm[0], 128, 64)) };
+        trn_core_dma_copy(&core, &load);
+        fine();
+        trn_core_report r;
+        trn_core_report_of(&core, &r);
+        const double transfer_s = r.engine[TRN_ENGINE_DMA].busy_s; /* 128 descriptors of 256 bytes, as dear as 512 */
+        assert_true(fabs(transfer_s - 8 * 512 / 23e9) < 1e-15);
+        assert_true(fabs(r.time_s - transfer_s - 1e-9 * row[i].start_ns) < 1e-15);
+        assert_true(fabs(r.engine[TRN_ENGINE_GPSIMD].busy_s - 1e-9 * row[i].gpsimd_ns) < 1e-15);
+        assert_true(r.dma_bytes == 128 * 64 * 4);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_core_takes_the_memory_that_it_asks_for),
+        cmocka_unit_test(tiles_that_no_machine_has_are_refused),
+        cmocka_unit_test(failures_stick),
+        cmocka_unit_test(reads_of_what_nothing_has_written_are_told),
+        cmocka_unit_test(scattered_rows_are_written_and_others_are_not),
+        cmocka_unit_test(memory_that_is_not_there_is_told_by_name),
+        cmocka_unit_test(patterns_that_no_engine_follows_are_refused),
+        cmocka_unit_test(engines_reach_what_they_reach),
+        cmocka_unit_test(a_matmul_adds_to_what_a_matmul_wrote),
+        cmocka_unit_test(a_core_computes_what_the_engines_compute),
+        cmocka_unit_test(random_programs_start_when_a_slow_simulator_says),
+        cmocka_unit_test(memory_of_a_freed_tile_is_ready_when_its_users_are_done),
+        cmocka_unit_test(cycles_add_up_by_hand),
+        cmocka_unit_test(descriptors_take_the_time_of_whoever_makes_them),
+    };
+    const int failed = cmocka_run_group_tests(tests, NULL, NULL);
+    free(room);
+    return failed;
+}
