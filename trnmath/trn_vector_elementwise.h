@@ -41,6 +41,7 @@
 #ifndef TRN_VECTOR_ELEMENTWISE_H
 #define TRN_VECTOR_ELEMENTWISE_H
 
+#include "trn_alu_chain.h"
 #include "trn_alu_kernels.h"
 
 /* ---- operators, checked ---- */
@@ -205,6 +206,8 @@ typedef struct trni_elementwise {
     trni_span dst, data;
     int stages;
     trni_stage stage[2];
+    bool chained; /* all in one pass */
+    trni_chain chain;
 } trni_elementwise;
 
 /* Results between two operators stay out of dst, which may be an operand of the second one. */
@@ -219,6 +222,68 @@ TRNI_FN void trni_elementwise_chunk(const void *plan, int64_t p, int64_t f, int6
         x = r;
     }
     trni_span_write(&e->dst, p, f, n, x);
+}
+
+/* ---- the same in one pass, where the formats are binary32 and bfloat16 ---- */
+
+TRNI_FN bool trni_chain_reads(const trni_span *v)
+{
+    const bool whole = v->rank == 1 && v->axis[0].step == (int64_t)v->bytes;
+    const bool aligned = ((uintptr_t)v->data | (uintptr_t)v->partition_step) % v->bytes == 0;
+    return whole && aligned && (v->format == TRN_F32 || v->format == TRN_BF16);
+}
+
+/* After the stages are known. */
+TRNI_FN void trni_elementwise_chain(trni_elementwise *e)
+{
+    trni_chain *c = &e->chain;
+    bool takes = e->stages > 0 && trni_chain_reads(&e->dst) && trni_chain_reads(&e->data) &&
+                 (e->dst.format == TRN_F32 || e->dst.rounding == TRN_NEAREST_EVEN);
+    c->from_half = e->data.format == TRN_BF16;
+    c->to_half = e->dst.format == TRN_BF16;
+    c->other_half = false;
+    c->steps = e->stages;
+    c->past = false;
+    c->value[0] = c->value[1] = 0;
+    c->step[1].op = TRN_ALU_BYPASS;
+    c->step[1].reverse = c->step[1].tensor = false;
+    for (int i = 0; i < e->stages; i++) {
+        const trni_stage *s = &e->stage[i];
+        c->step[i].op = s->op;
+        c->step[i].reverse = s->reverse;
+        c->step[i].tensor = s->tensor;
+        takes = takes && trni_chain_takes(s->op) && (!s->tensor || trni_chain_reads(&s->span));
+        if (s->tensor)
+            c->other_half = s->span.format == TRN_BF16;
+        else if (!s->column.varies)
+            c->value[i] = s->column.value;
+    }
+    e->chained = takes;
+}
+
+TRNI_FN char *trni_span_at(const trni_span *v, int64_t p, int64_t f)
+{
+    return v->data + p * v->partition_step + f * (int64_t)v->bytes;
+}
+
+/* Results leave for memory straight from registers where lines begin with a chunk, else from a buffer. */
+TRNI_FN void trni_chained_chunk(const void *plan, int64_t p, int64_t f, int64_t n)
+{
+    const trni_elementwise *e = (const trni_elementwise *)plan;
+    const void *y = NULL;
+    trni_chain c = e->chain;
+    float out[TRNI_SPAN_CHUNK];
+    char *to = trni_span_at(&e->dst, p, f);
+    for (int i = 0; i < e->stages; i++) {
+        if (e->stage[i].tensor)
+            y = trni_span_at(&e->stage[i].span, p, f);
+        else if (e->stage[i].column.varies)
+            c.value[i] = trni_column_at(&e->stage[i].column, p);
+    }
+    c.past = e->dst.stream && (uintptr_t)to % 64 == 0;
+    const bool buffered = e->dst.stream && !c.past;
+    trni_chain_run(&c, e->dst.isa, buffered ? (void *)out : to, trni_span_at(&e->data, p, f), y, (size_t)n);
+    if (buffered) trni_span_store(&e->dst, p, f, n, out);
 }
 
 /* Partitions that follow each other in memory are one, unless an operand goes by partition. */
@@ -246,7 +311,8 @@ TRNI_FN void trni_elementwise_open(trni_elementwise *e, const trni_frame *f, con
 TRNI_FN trn_status trni_elementwise_run(trni_elementwise *e)
 {
     trni_elementwise_flatten(e);
-    trni_span_each(e->dst.partitions, e->dst.elements, trni_elementwise_chunk, e);
+    trni_elementwise_chain(e);
+    trni_span_each(e->dst.partitions, e->dst.elements, e->chained ? trni_chained_chunk : trni_elementwise_chunk, e);
     return TRN_OK;
 }
 
@@ -421,8 +487,8 @@ TRNI_FN trn_status trn_tensor_tensor(const trn_tensor_tensor_args *args)
  * [P] or [P, 1] F32 tile with one per partition; for operators on bits it is bits0 or bits1 (their low bits, as many as
  * data has), or a tile of integers of data's width. op1 = 0: there is none; op0 = 0 passes data on. Both operators
  * work on numbers, or both on bits. Operators with one operand take data, whatever reverse says.
- * Engines: VECTOR; SCALAR (numbers): on Trainium2 multiply and add, multiply, or add, on Trainium3 all; GPSIMD (numbers):
- * all (assumed: the page says that engines differ, and not how); power and rsqrt run there alone. */
+ * Engines: VECTOR; SCALAR (numbers): on Trainium2 multiply and add, multiply, or add, on Trainium3 all; GPSIMD
+ * (numbers): all (assumed: the page says that engines differ, and not how); power and rsqrt run there alone. */
 typedef struct trn_tensor_scalar_args {
     TRN_INSTRUCTION_FIELDS;
     trn_tensor dst, data;
