@@ -373,6 +373,102 @@ static void unused_numbers_do_no_harm(void **state)
     assert_int_equal(trn_tensor_transposed(trn_tensor_nd(TRN_F32, NULL, 3, wide)).shape[1], 0);
 }
 
+/* ---- cutting: every element of the new view is where the old one has it ---- */
+
+static trn_tensor any_view(unsigned char *arena)
+{
+    int64_t shape[MOST];
+    const int rank = 1 + (int)draw(MOST);
+    for (int i = 0; i < rank; i++) shape[i] = 1 + (int64_t)draw(5);
+    trn_tensor t = trn_tensor_nd(draw(2) ? TRN_BF16 : TRN_F32, arena, rank, shape);
+    if (draw(2) && rank > 1) t = trn_tensor_transposed(t);
+    return t;
+}
+
+static const unsigned char *place(const trn_tensor *t, const int64_t *index)
+{
+    return (const unsigned char *)t->data + offset_of(t, index) * (int64_t)trn_format_bytes(t->format);
+}
+
+static void slices_are_ranges_of_an_axis(void **state)
+{
+    (void)state;
+    static unsigned char arena[ARENA];
+    for (int round = 0; round < 2000; round++) {
+        const trn_tensor t = any_view(arena);
+        const int axis = (int)draw((uint32_t)t.rank);
+        const int64_t first = draw((uint32_t)t.shape[axis]), count = 1 + draw((uint32_t)(t.shape[axis] - first));
+        const trn_tensor s = trn_tensor_slice(t, axis, first, count);
+        int64_t index[TRN_MAX_RANK] = { 0 };
+        assert_int_equal(s.rank, t.rank);
+        assert_int_equal(s.shape[axis], count);
+        do {
+            int64_t of[TRN_MAX_RANK];
+            memcpy(of, index, sizeof of);
+            of[axis] += first;
+            assert_ptr_equal(place(&s, index), place(&t, of));
+        } while (next_index(&s, index));
+    }
+    const trn_tensor t = trn_tensor_2d(TRN_F32, arena, 4, 6);
+    assert_int_equal(trn_tensor_elements(trn_tensor_slice(t, 1, 6, 0)), 0);
+    assert_int_equal(trn_tensor_slice(t, 1, 2, 5).rank, 0);
+    assert_int_equal(trn_tensor_slice(t, 1, -1, 2).rank, 0);
+    assert_int_equal(trn_tensor_slice(t, 1, 1, INT64_MAX).rank, 0);
+    assert_int_equal(trn_tensor_slice(t, 2, 0, 1).rank, 0);
+    assert_int_equal(trn_tensor_slice(t, -1, 0, 1).rank, 0);
+    assert_null(trn_tensor_slice(trn_tensor_2d(TRN_F32, NULL, 0, 6), 1, 2, 2).data);
+}
+
+static void split_axes_merge_again(void **state)
+{
+    (void)state;
+    static unsigned char arena[ARENA];
+    for (int round = 0; round < 2000; round++) {
+        const trn_tensor t = any_view(arena);
+        const int axis = (int)draw((uint32_t)t.rank);
+        const int64_t inner = 1 + draw((uint32_t)t.shape[axis]);
+        const trn_tensor s = trn_tensor_split(t, axis, inner);
+        if (t.shape[axis] % inner) {
+            assert_int_equal(s.rank, 0);
+            continue;
+        }
+        int64_t index[TRN_MAX_RANK] = { 0 };
+        assert_int_equal(s.rank, t.rank + 1);
+        do {
+            int64_t of[TRN_MAX_RANK] = { 0 };
+            for (int i = 0; i < t.rank; i++) of[i] = index[i < axis ? i : i + 1];
+            of[axis] += index[axis] * inner;
+            assert_ptr_equal(place(&s, index), place(&t, of));
+        } while (next_index(&s, index));
+        const trn_tensor back = trn_tensor_merge(s, axis);
+        assert_int_equal(back.rank, t.rank);
+        memset(index, 0, sizeof index);
+        do assert_ptr_equal(place(&back, index), place(&t, index));
+        while (next_index(&t, index));
+    }
+    const trn_tensor t = trn_tensor_2d(TRN_F32, arena, 4, 6);
+    assert_int_equal(trn_tensor_merge(trn_tensor_slice(t, 1, 0, 5), 0).rank, 0); /* rows do not touch */
+    assert_int_equal(trn_tensor_merge(trn_tensor_slice(t, 1, 0, 1), 0).shape[0], 4);
+    assert_int_equal(trn_tensor_merge(t, 1).rank, 0);
+    assert_int_equal(trn_tensor_split(t, 1, 0).rank, 0);
+    const int64_t six[] = { 1, 1, 1, 1, 1, 2 };
+    assert_int_equal(trn_tensor_split(trn_tensor_nd(TRN_F32, arena, 6, six), 5, 1).rank, 0);
+}
+
+static void broadcasts_repeat_one_element(void **state)
+{
+    (void)state;
+    static unsigned char arena[ARENA];
+    const trn_tensor column = trn_tensor_2d(TRN_F32, arena, 4, 1), row = trn_tensor_broadcast(column, 1, 7);
+    int64_t index[TRN_MAX_RANK] = { 3, 5 }, of[TRN_MAX_RANK] = { 3, 0 };
+    assert_int_equal(row.shape[1], 7);
+    assert_ptr_equal(place(&row, index), place(&column, of));
+    assert_int_equal(trn_tensor_broadcast(column, 0, 7).rank, 0);                        /* 4 elements */
+    assert_int_equal(trn_tensor_broadcast(trn_tensor_1d(TRN_F32, arena, 1), 0, 7).rank, 0); /* would mean packed */
+    assert_int_equal(trn_tensor_broadcast(column, 1, 0).shape[1], 0);
+    assert_int_equal(trn_tensor_broadcast(column, 1, -1).rank, 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -388,6 +484,9 @@ int main(void)
         cmocka_unit_test(absurd_sizes_are_refused_without_overflow),
         cmocka_unit_test(views_may_not_run_past_memory),
         cmocka_unit_test(unused_numbers_do_no_harm),
+        cmocka_unit_test(slices_are_ranges_of_an_axis),
+        cmocka_unit_test(split_axes_merge_again),
+        cmocka_unit_test(broadcasts_repeat_one_element),
     };
     return cmocka_run_group_tests_name("tensor", tests, NULL, NULL);
 }
