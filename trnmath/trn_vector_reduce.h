@@ -26,14 +26,13 @@
  *     trn_tensor_scalar_cumulative, trn_tensor_scalar_cumulative_args   running reductions of data op0 s
  *     trn_tensor_tensor_scan, trn_tensor_tensor_scan_args               r = (a op0 r) op1 b, every r
  *     trn_exponential, trn_exponential_args                             dst = exp(src - m), and its sum
- *     trn_range_select, trn_range_select_args                           elements with an index in a range, and the
- *     maximum trn_select_reduce, trn_select_reduce_args                         elements where a predicate holds, and
- *     the maximum
+ *     trn_range_select, trn_range_select_args                           elements of a range of indices, their maximum
+ *     trn_select_reduce, trn_select_reduce_args                         elements that a predicate selects, their
+ *     maximum
  *
  * KNOWN FROM: NKI's pages of these instructions (documented: operators, commands, identities, generations, formats).
- * The
- *     order: measured (numerics.reduce_order). tensor_reduce beginning with an identity: assumed. Sums of exponential
- *     before the cast: assumed. exp: the Scalar engine's table (assumed).
+ *     The order: measured (numerics.reduce_order). tensor_reduce beginning with an identity: assumed. Sums of
+ *     exponential before the cast: assumed. exp: the Scalar engine's table (assumed).
  */
 #ifndef TRN_VECTOR_REDUCE_H
 #define TRN_VECTOR_REDUCE_H
@@ -43,10 +42,7 @@
 #include "trn_vector_rows.h"
 #include "trn_vector_state.h"
 
-TRNI_FN float trni_identity(trn_alu op)
-{
-    return trni_float(trn_alu_info_of(op)->identity);
-}
+TRNI_FN float trni_identity(trn_alu op) { return trni_float(trn_alu_info_of(op)->identity); }
 
 TRNI_FN void trni_frame_order(trni_frame *f, const char *what)
 {
@@ -61,7 +57,7 @@ TRNI_FN void trni_frame_order(trni_frame *f, const char *what)
 typedef struct trni_rows {
     int64_t count;
     float sum[TRNI_ROWS];
-    const float *line[TRNI_ROWS];
+    const void *line[TRNI_ROWS];
 } trni_rows;
 
 /* How a reduction goes: one kernel for rows where the order shows, folds elsewhere. */
@@ -72,7 +68,7 @@ typedef struct trni_reduction {
 
 TRNI_FN trni_reduction trni_reduction_of(trn_alu op, trn_isa isa)
 {
-    const trni_reduction r = { trni_rows_kernel_of(op, isa), trni_fold_kernel_of(op, isa) };
+    const trni_reduction r = { trni_rows_kernel_of(op, false, isa), trni_fold_kernel_of(op, isa) };
     return r;
 }
 
@@ -80,7 +76,7 @@ TRNI_FN trni_reduction trni_reduction_of(trn_alu op, trn_isa isa)
 TRNI_FN void trni_reduction_run(const trni_reduction *how, trni_rows *r, int64_t n)
 {
     if (!how->rows) {
-        for (int64_t i = 0; i < r->count; i++) how->fold(&r->sum[i], r->line[i], (size_t)n);
+        for (int64_t i = 0; i < r->count; i++) how->fold(&r->sum[i], (const float *)r->line[i], (size_t)n);
         return;
     }
     for (int64_t i = r->count; i < TRNI_ROWS; i++) r->line[i] = r->line[r->count - 1], r->sum[i] = 0;
@@ -106,7 +102,7 @@ typedef struct trni_reduce_plan {
     trni_span dst, data;
     int64_t outer, length;
     trn_alu op;
-    bool negate;
+    bool negate, lines; /* lines: kernels read data where it is */
     trni_reduction how;
     const trni_bits_row *bits;
 } trni_reduce_plan;
@@ -120,20 +116,36 @@ TRNI_FN void trni_reduce_put(const trni_reduce_plan *r, int64_t row, int64_t n, 
     for (int64_t i = 0; i < n; i++) trni_span_write(&r->dst, (row + i) / r->outer, (row + i) % r->outer, 1, value + i);
 }
 
+/* Rows whose elements the kernels read where they are. */
+TRNI_FN void trni_reduce_lines(const trni_reduce_plan *r, trni_rows *rows, int64_t row)
+{
+    for (int64_t i = 0; i < rows->count; i++)
+        rows->line[i] = trni_span_at(&r->data, (row + i) / r->outer, (row + i) % r->outer * r->length);
+    trni_reduction_run(&r->how, rows, r->length);
+}
+
+TRNI_FN void trni_reduce_chunks(const trni_reduce_plan *r, trni_rows *rows, int64_t row)
+{
+    float buffer[TRNI_ROWS][TRNI_ROWS_CHUNK];
+    for (int64_t f = 0, take; f < r->length; f += take) {
+        take = trni_min64(TRNI_ROWS_CHUNK, r->length - f);
+        for (int64_t i = 0; i < rows->count; i++)
+            rows->line[i] =
+                trni_span_read(&r->data, (row + i) / r->outer, (row + i) % r->outer * r->length + f, take, buffer[i]);
+        trni_reduction_run(&r->how, rows, take);
+    }
+}
+
 TRNI_FN void trni_reduce_rows(const void *plan, int64_t row, int64_t n)
 {
     const trni_reduce_plan *r = (const trni_reduce_plan *)plan;
-    float buffer[TRNI_ROWS][TRNI_ROWS_CHUNK];
     trni_rows rows;
     rows.count = n;
     for (int64_t i = 0; i < n; i++) rows.sum[i] = trni_identity(r->op);
-    for (int64_t f = 0, take; f < r->length; f += take) {
-        take = trni_min64(TRNI_ROWS_CHUNK, r->length - f);
-        for (int64_t i = 0; i < n; i++)
-            rows.line[i] =
-                trni_span_read(&r->data, (row + i) / r->outer, (row + i) % r->outer * r->length + f, take, buffer[i]);
-        trni_reduction_run(&r->how, &rows, take);
-    }
+    if (r->lines && r->length > 0)
+        trni_reduce_lines(r, &rows, row);
+    else
+        trni_reduce_chunks(r, &rows, row);
     for (int64_t i = 0; i < n && r->negate; i++) rows.sum[i] = trni_alu_one_multiply(rows.sum[i], -1.0f);
     trni_reduce_put(r, row, n, rows.sum);
 }
@@ -239,6 +251,8 @@ TRNI_FN trn_status trn_tensor_reduce(const trn_tensor_reduce_args *args)
         return TRN_OK;
     }
     r.how = trni_reduction_of(args->op, f.isa);
+    r.lines = trni_chain_reads(&r.data) && (r.data.format == TRN_F32 || r.how.rows);
+    if (r.lines && r.data.format == TRN_BF16) r.how.rows = trni_rows_kernel_of(r.op, true, f.isa);
     if (trni_span_flat(&r.dst)) trni_span_flatten(&r.dst);
     trni_partitions_each(f.partitions * r.outer, r.length, TRNI_ROWS, trni_reduce_rows, &r);
     return TRN_OK;

@@ -3,7 +3,8 @@
  *
  *     #include <trnmath/trn_vector_rows.h>
  *     int main(void) {
- *         const float x[5] = { 1, 2, 3, 4, 5 }, *line[TRNI_ROWS];
+ *         const float x[5] = { 1, 2, 3, 4, 5 };
+ *         const void *line[TRNI_ROWS];
  *         float sum[TRNI_ROWS] = { 10 };
  *         for (int i = 0; i < TRNI_ROWS; i++) line[i] = x;
  *         trni_rows_add_for(TRN_ISA_PORTABLE)(sum, line, 5);
@@ -57,51 +58,80 @@ typedef int32_t trni_four_index __attribute__((vector_size(16)));
     const trni_four c0 = TRNI_FOUR_MIX(pr, qs, 0, 4, 1, 5), c1 = TRNI_FOUR_MIX(pr, qs, 2, 6, 3, 7);                    \
     const trni_four c2 = TRNI_FOUR_MIX(rp, sq, 0, 4, 1, 5), c3 = TRNI_FOUR_MIX(rp, sq, 2, 6, 3, 7)
 
-/* ---- sums ---- */
+/* ---- sums ----
+ *
+ * Lines are of binary32 numbers, or of bfloat16: then a word holds two, the lower half first. */
 
-typedef void trni_rows_kernel(float *sum, const float *const *line, size_t n);
+typedef void trni_rows_kernel(float *sum, const void *const *line, size_t n);
 
-#define TRNI_ROWS_LOAD(row) (*(const trni_four *)(const void *)(line[row] + i))
-#define TRNI_ROWS_GROUP(g, op)                                                                                         \
+typedef float trni_four_any __attribute__((vector_size(16), may_alias, aligned(1)));
+typedef uint32_t trni_four_bits __attribute__((vector_size(16)));
+
+/* Fetched so many bytes before its use: sixteen rows at once are more than prefetchers follow. */
+enum { TRNI_ROWS_AHEAD = 1024 };
+
+#define TRNI_ROWS_WORDS(s, op, c) s = s op(c)
+#define TRNI_ROWS_HALVES(s, op, c)                                                                                     \
+    s = s op(trni_four)((trni_four_bits)(c) << 16) op(trni_four)((trni_four_bits)(c)&0xffff0000u)
+#define TRNI_ROWS_LOAD(row) (*(const trni_four_any *)((const char *)line[row] + i))
+#define TRNI_ROWS_GROUP(g, op, add)                                                                                    \
     do {                                                                                                               \
         TRNI_FOUR_TURN(TRNI_ROWS_LOAD(4 * g), TRNI_ROWS_LOAD(4 * g + 1), TRNI_ROWS_LOAD(4 * g + 2),                    \
                        TRNI_ROWS_LOAD(4 * g + 3));                                                                     \
-        s##g = s##g op c0 op c1 op c2 op c3;                                                                           \
+        add(s##g, op, c0);                                                                                             \
+        add(s##g, op, c1);                                                                                             \
+        add(s##g, op, c2);                                                                                             \
+        add(s##g, op, c3);                                                                                             \
     } while (0)
 
+TRNI_INLINE float trni_rows_one(const void *line, bool half, size_t i)
+{
+    float x;
+    uint16_t h;
+    if (!half) return memcpy(&x, (const float *)line + i, sizeof x), x;
+    return memcpy(&h, (const char *)line + 2 * i, sizeof h), trni_float((uint32_t)h << 16);
+}
+
 /* NaN stays NaN, so that one look at the end is enough. */
-#define TRNI_ROWS_SUM(name, op)                                                                                        \
-    TRNI_INLINE void trni_rows_##name##_body(float *sum, const float *const *line, size_t n)                           \
+#define TRNI_ROWS_SUM(name, op, add, half)                                                                             \
+    TRNI_INLINE void trni_rows_##name##_body(float *sum, const void *const *line, size_t n)                            \
     {                                                                                                                  \
-        trni_four *const at = (trni_four *)(void *)sum;                                                                \
+        trni_four_any *const at = (trni_four_any *)(void *)sum;                                                        \
         trni_four s0 = at[0], s1 = at[1], s2 = at[2], s3 = at[3];                                                      \
-        size_t i = 0;                                                                                                  \
-        for (; i < n / 4 * 4; i += 4) {                                                                                \
-            TRNI_ROWS_GROUP(0, op);                                                                                    \
-            TRNI_ROWS_GROUP(1, op);                                                                                    \
-            TRNI_ROWS_GROUP(2, op);                                                                                    \
-            TRNI_ROWS_GROUP(3, op);                                                                                    \
+        const size_t bytes = n * (half ? 2 : 4) / 16 * 16;                                                             \
+        for (size_t i = 0; i < bytes; i += 16) {                                                                       \
+            if (i % 64 == 0)                                                                                           \
+                for (int r = 0; r < TRNI_ROWS; r++) __builtin_prefetch((const char *)line[r] + i + TRNI_ROWS_AHEAD);   \
+            TRNI_ROWS_GROUP(0, op, add);                                                                               \
+            TRNI_ROWS_GROUP(1, op, add);                                                                               \
+            TRNI_ROWS_GROUP(2, op, add);                                                                               \
+            TRNI_ROWS_GROUP(3, op, add);                                                                               \
         }                                                                                                              \
         at[0] = s0, at[1] = s1, at[2] = s2, at[3] = s3;                                                                \
-        for (; i < n; i++)                                                                                             \
-            for (int r = 0; r < TRNI_ROWS; r++) sum[r] = sum[r] op line[r][i];                                         \
+        for (size_t i = bytes / (half ? 2 : 4); i < n; i++)                                                            \
+            for (int r = 0; r < TRNI_ROWS; r++) sum[r] = sum[r] op trni_rows_one(line[r], half, i);                    \
         for (int r = 0; r < TRNI_ROWS; r++) sum[r] = trni_alu_number(sum[r]);                                          \
     }                                                                                                                  \
-    TRNI_STAMP(trni_rows_##name, (float *sum, const float *const *line, size_t n), (sum, line, n))
-TRNI_ROWS_SUM(add, +)
-TRNI_ROWS_SUM(subtract, -)
-TRNI_ROWS_SUM(multiply, *)
+    TRNI_STAMP(trni_rows_##name, (float *sum, const void *const *line, size_t n), (sum, line, n))
+TRNI_ROWS_SUM(add, +, TRNI_ROWS_WORDS, false)
+TRNI_ROWS_SUM(subtract, -, TRNI_ROWS_WORDS, false)
+TRNI_ROWS_SUM(multiply, *, TRNI_ROWS_WORDS, false)
+TRNI_ROWS_SUM(add_half, +, TRNI_ROWS_HALVES, true)
+TRNI_ROWS_SUM(subtract_half, -, TRNI_ROWS_HALVES, true)
+TRNI_ROWS_SUM(multiply_half, *, TRNI_ROWS_HALVES, true)
 #undef TRNI_ROWS_SUM
 #undef TRNI_ROWS_GROUP
 #undef TRNI_ROWS_LOAD
+#undef TRNI_ROWS_HALVES
+#undef TRNI_ROWS_WORDS
 
 /* NULL for other operators. */
-TRNI_FN trni_rows_kernel *trni_rows_kernel_of(trn_alu op, trn_isa isa)
+TRNI_FN trni_rows_kernel *trni_rows_kernel_of(trn_alu op, bool half, trn_isa isa)
 {
-    return op == TRN_ALU_ADD        ? trni_rows_add_for(isa)
-           : op == TRN_ALU_SUBTRACT ? trni_rows_subtract_for(isa)
-           : op == TRN_ALU_MULTIPLY ? trni_rows_multiply_for(isa)
-                                    : NULL;
+    if (op == TRN_ALU_ADD) return half ? trni_rows_add_half_for(isa) : trni_rows_add_for(isa);
+    if (op == TRN_ALU_SUBTRACT) return half ? trni_rows_subtract_half_for(isa) : trni_rows_subtract_for(isa);
+    if (op == TRN_ALU_MULTIPLY) return half ? trni_rows_multiply_half_for(isa) : trni_rows_multiply_for(isa);
+    return NULL;
 }
 
 /* ---- scans: rows turned into runs ---- */
