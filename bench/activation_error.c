@@ -334,7 +334,8 @@ void activation_error_add(activation_error *e, const float *x, size_t n, trn_isa
             continue;
         }
         for (size_t j = 0; j < take; j++)
-            if (activation_valid(e->op, x[i + j])) add_one(e, x[i + j], y[j], activation_reference(e->op, slope, x[i + j]));
+            if (activation_valid(e->op, x[i + j]))
+                add_one(e, x[i + j], y[j], activation_reference(e->op, slope, x[i + j]));
     }
 }
 

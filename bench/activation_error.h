@@ -1,9 +1,10 @@
-/* activation_error.h - how far the Scalar engine's functions are from the exact ones: by tables, and by the ideal functions.
+/* activation_error.h - how far the Scalar engine's functions, and the ideal ones, are from the exact functions.
  * SPDX-License-Identifier: MIT
  *
- * The tests and trnbench activation share this. Errors are those of binary32 results before any output cast. In ulp: |y -
- * f(x)| in units of the last place of f(x), 2^(max(e, -126) - 23) where 2^e <= |f(x)| < 2^(e+1). Relative: to |f(x)|, where
- * that is a normal number. Only arguments in the function's valid range count, and only where f(x) rounds to a finite one.
+ * The tests and trnbench activation share this. Errors are those of binary32 results before any output cast. In
+ * ulp: |y - f(x)| in units of the last place of f(x), 2^(max(e, -126) - 23) where 2^e <= |f(x)| < 2^(e+1). Relative: to
+ * |f(x)|, where that is a normal number. Only arguments in the function's valid range count, and only where f(x) rounds
+ * to a finite number.
  *
  * The sums run over binary64 references (the C library's functions, whose error is a few 2^-53); what was found to be
  * worst is then settled by MPFR, where a program is compiled with it.
@@ -31,7 +32,8 @@ typedef struct activation_error {
 bool activation_has_ideal(void);
 bool activation_has_mpfr(void);
 
-/* f(x) by the C library in binary64, and by MPFR rounded to binary64 (the former where there is no MPFR). prelu: param. */
+/* f(x) by the C library in binary64, and by MPFR rounded to binary64 (the former where there is no MPFR). prelu: param.
+ * */
 double activation_reference(trn_act op, float param, float x);
 double activation_exact(trn_act op, float param, float x);
 

@@ -3,12 +3,12 @@
 
     python3 scripts/act_tables.py > trnmath/trn_act_data.h
 
-tests/unit/test_activation_data.c checks that the committed file is what this makes. Only the standard library is
-used, and every number follows from a definition: the function's Taylor coefficients about the centre of the bucket, in
-decimal arithmetic of far more digits than binary32 has, each rounded to nearest even once. The output does not depend on
-the machine.
+tests/unit/test_activation_data.c checks that the committed file is what this makes. Only the standard
+library is used, and every number follows from a definition: the function's Taylor coefficients about the centre of the
+bucket, in decimal arithmetic of far more digits than binary32 has, each rounded to nearest even once. The output does
+not depend on the machine.
 
-A function f is four lines: its jet (f, f', f''/2, f'''/6 as a truncated power series), and what it is beyond its buckets.
+A function is one line: its jet (f, f', f''/2, f'''/6, a truncated power series), and what it is beyond its buckets.
 """
 from decimal import Decimal as D, getcontext, localcontext
 from fractions import Fraction
@@ -339,12 +339,12 @@ HEAD = """\
  *     trni_act_words      the coefficients
  *
  * Uniform layouts have buckets of 0.25 from 0.25 on and one an octave below that. They end where the function, in
- * binary32, is its limit: within 2^-25 of it, or, where that is 0, below half the least subnormal. Arguments count up from
- * zero on each side.
+ * binary32, is its limit: within 2^-25 of it, or, where that is 0, below half the least subnormal. Arguments count up
+ * from zero on each side.
  *
- * KNOWN FROM: the functions' definitions. That the engine's coefficients are Taylor's about a bucket's centre: `measured`
- *     for exp and reciprocal (errors published for Trainium1 and 2), `documented` for sin beyond its range (NKI, supported
- *     activation functions); `assumed` for the others, and the ends are `assumed` for all.
+ * KNOWN FROM: the functions' definitions. That the engine's coefficients are Taylor's about a bucket's centre:
+ *     `measured` for exp and reciprocal (errors published for Trainium1 and 2), `documented` for sin beyond its range
+ *     (NKI, supported activation functions); `assumed` for the others, and the ends are `assumed` for all.
  */
 #ifndef TRN_ACT_DATA_H
 #define TRN_ACT_DATA_H

@@ -26,8 +26,8 @@
  *     trni_act_plan, trni_act_plan_init, trni_act_run   any of them, over an array
  *
  * KNOWN FROM: NKI, "Supported Activation Functions" (documented: the list, valid ranges, sin(9.0) = 27.65); patents
- *     10740432 and 11423313 (buckets of Taylor coefficients). `measured`: exp over [-64, 0] has an error of 1.1348e-5 on
- *     Trainium2 (here 1.13479e-5), reciprocal over [1, 4] 1.1984e-5 (here 1.2004e-5); fused and separate rounding of
+ *     10740432 and 11423313 (buckets of Taylor coefficients). `measured`: exp over [-64, 0] has an error of 1.1348e-5
+ *     on Trainium2 (here 1.13479e-5), reciprocal over [1, 4] 1.1984e-5 (here 1.2004e-5); fused and separate rounding of
  *     the steps give the same maxima, so that the fused one is `assumed`. The rest: each function's row.
  */
 #ifndef TRN_ACT_H
@@ -87,8 +87,8 @@ typedef enum trn_act {
     TRN_ACT_COUNT
 } trn_act;
 
-/* Of every function: NaN gives 7fc00000, and so does whatever else is NaN. Subnormal arguments count as the numbers that
- * they are, and results may be subnormal (assumed). */
+/* Of every function: NaN gives 7fc00000, and so does whatever else is NaN. Subnormal arguments count as the numbers
+ * that they are, and results may be subnormal (assumed). */
 typedef struct trn_act_info {
     trn_act op;
     const char *name;         /* NKI's */
@@ -104,12 +104,14 @@ TRNI_FN const trn_act_info *trn_act_info_of(trn_act op)
 {
     static const char EXACT[] = "assumed: one exact operation, no table";
     static const char UNIFORM[] = "assumed: buckets as those of exp, up to where the function is its limit in binary32";
-    static const char MEASURED[] = "measured: buckets of 0.25 give the error published for Trainium2; documented: exp(0) is "
-                                   "1, exp(-infinity) 0, nothing above 1 for x <= 0; assumed: one bucket an octave below 0.25";
+    static const char MEASURED[] =
+        "measured: buckets of 0.25 give the error published for Trainium2; documented: exp(0) is "
+        "1, exp(-infinity) 0, nothing above 1 for x <= 0; assumed: one bucket an octave below 0.25";
     static const char EXTENDED[] = "documented: no reduction, no clamping; the width is that of exp's buckets";
-    static const char POWER[] = "measured for reciprocal: eight buckets an octave give the error published for Trainium2; "
-                                "assumed for others, and that octaves are scaled exactly (binary32 coefficients of x itself "
-                                "would overflow inside the documented ranges)";
+    static const char POWER[] =
+        "measured for reciprocal: eight buckets an octave give the error published for Trainium2; "
+        "assumed for others, and that octaves are scaled exactly (binary32 coefficients of x itself "
+        "would overflow inside the documented ranges)";
 #define TRNI_X(op, name, formula, low, high, minus_zero, inf, minus_inf, outside, source) \
     { TRN_ACT_##op, name, formula, low, high, minus_zero, inf, minus_inf, outside, source },
     static const trn_act_info table[TRN_ACT_COUNT] = { TRNI_ACT_LIST(TRNI_X) };
@@ -271,24 +273,28 @@ TRNI_FN int64_t trni_act_position(const trn_act_table *t, uint32_t magnitude)
     return position + ((magnitude & 0x7fffff) >> (23 - t->log2_buckets[exponent]));
 }
 
-TRNI_FN trn_status trni_act_check_side(const trn_act_table *t, const trn_act_side *side, const char *name, trn_error *error)
+TRNI_FN trn_status trni_act_check_side(const trn_act_table *t, const trn_act_side *side, const char *name,
+                                       trn_error *error)
 {
     const uint32_t end = trni_bits(side->end);
     const int top = t->lowest_exponent + t->octaves; /* buckets end at 2^top at the latest */
     if (end == 0 || end > TRNI_F32_INF)
-        return trni_fail(error, TRN_EINVAL, "table: the %s side ends at %g; it takes a number above 0", name, (double)side->end);
+        return trni_fail(error, TRN_EINVAL, "table: the %s side ends at %g; it takes a number above 0", name,
+                         (double)side->end);
     if (top <= 127 && end > (uint32_t)(127 + top) << 23)
         return trni_fail(error, TRN_EINVAL, "table: the %s side ends at %g but its %d octaves end at 2^%d", name,
                          (double)side->end, t->octaves, top);
     if ((unsigned)side->beyond > TRN_ACT_BEYOND_ARGUMENT)
-        return trni_fail(error, TRN_EINVAL, "table: beyond the %s side is %d, not one of trn_act_beyond", name, (int)side->beyond);
-    const int64_t count = trni_act_position(t, end - 1) + 1, own = side->joint > 0 && side->joint < count ? side->joint : count;
+        return trni_fail(error, TRN_EINVAL, "table: beyond the %s side is %d, not one of trn_act_beyond", name,
+                         (int)side->beyond);
+    const int64_t count = trni_act_position(t, end - 1) + 1,
+                  own = side->joint > 0 && side->joint < count ? side->joint : count;
     if (side->joint < 0 || side->first < 0 || side->first > t->buckets - own)
-        return trni_fail(error, TRN_EINVAL, "table: the %s side needs %lld buckets from %d on (joint %d), there are %d", name,
-                         (long long)own, side->first, side->joint, t->buckets);
+        return trni_fail(error, TRN_EINVAL, "table: the %s side needs %lld buckets from %d on (joint %d), there are %d",
+                         name, (long long)own, side->first, side->joint, t->buckets);
     if (own < count && (side->at < 0 || side->at > t->buckets - (count - own)))
-        return trni_fail(error, TRN_EINVAL, "table: the %s side's last %lld buckets stand from %d on, there are %d", name,
-                         (long long)(count - own), side->at, t->buckets);
+        return trni_fail(error, TRN_EINVAL, "table: the %s side's last %lld buckets stand from %d on, there are %d",
+                         name, (long long)(count - own), side->at, t->buckets);
     return TRN_OK;
 }
 
@@ -297,10 +303,11 @@ TRNI_FN trn_status trni_act_check_scaling(const trn_act_table *t, trn_error *err
     const bool root = t->scaling == TRN_ACT_SCALING_SQRT || t->scaling == TRN_ACT_SCALING_RSQRT;
     const int octaves = root ? 2 : 1, count = octaves << t->log2_buckets[0];
     if (t->octaves != octaves || t->lowest_exponent != 0)
-        return trni_fail(error, TRN_EINVAL, "table: %d octaves from 2^%d on; with scaling %d it takes %d from 2^0 on", t->octaves,
-                         t->lowest_exponent, (int)t->scaling, octaves);
+        return trni_fail(error, TRN_EINVAL, "table: %d octaves from 2^%d on; with scaling %d it takes %d from 2^0 on",
+                         t->octaves, t->lowest_exponent, (int)t->scaling, octaves);
     if (t->positive.first < 0 || t->positive.first > t->buckets - count)
-        return trni_fail(error, TRN_EINVAL, "table: %d buckets from %d on, there are %d", count, t->positive.first, t->buckets);
+        return trni_fail(error, TRN_EINVAL, "table: %d buckets from %d on, there are %d", count, t->positive.first,
+                         t->buckets);
     if (t->symmetry == TRN_ACT_SYMMETRY_EVEN)
         return trni_fail(error, TRN_EINVAL, "table: an even function has no scaling here");
     return TRN_OK;
@@ -325,7 +332,8 @@ TRNI_FN trn_status trn_act_table_check(const trn_act_table *t, trn_error *error)
                              (int)t->log2_buckets[i], (int)TRN_ACT_MOST_LOG2_BUCKETS);
     if (t->scaling != TRN_ACT_SCALING_NONE) return trni_act_check_scaling(t, error);
     trn_status status = trni_act_check_side(t, &t->positive, "positive", error);
-    if (!status && t->symmetry == TRN_ACT_SYMMETRY_NONE) status = trni_act_check_side(t, &t->negative, "negative", error);
+    if (!status && t->symmetry == TRN_ACT_SYMMETRY_NONE)
+        status = trni_act_check_side(t, &t->negative, "negative", error);
     return status;
 }
 
@@ -438,7 +446,8 @@ TRNI_INLINE float trni_act_bucketed(const trni_act_plan *p, float argument)
     float c[4];
     memcpy(c, &p->bucket[row], sizeof c);
     uint32_t y = trni_bits(trni_act_cubic(c, c[0], trni_float(x) - trni_float(centre)));
-    if (magnitude >= p->end[sign] && magnitude <= TRNI_F32_INF) y = (x & p->beyond_argument[sign]) | p->beyond_value[sign];
+    if (magnitude >= p->end[sign] && magnitude <= TRNI_F32_INF)
+        y = (x & p->beyond_argument[sign]) | p->beyond_value[sign];
     return trni_act_canonical(trni_float(y ^ (u & p->flip)));
 }
 
@@ -466,7 +475,8 @@ TRNI_INLINE float trni_act_scaled(const trni_act_plan *p, float argument)
     const float d = trni_float(m) - trni_float((m >> shift << shift) + p->half[0]);
     const float base = p->scale_sign ? c[0] : (float)((double)k * TRNI_ACT_LOG2 + (double)c[0]);
     const int32_t scale = (k >> p->scale_shift) * p->scale_sign, most = scale >> 1; /* in two steps: it may be 2^149 */
-    uint32_t y = trni_bits(trni_act_cubic(c, base, d) * trni_act_octave((uint32_t)most) * trni_act_octave((uint32_t)(scale - most)));
+    uint32_t y = trni_bits(trni_act_cubic(c, base, d) * trni_act_octave((uint32_t)most) *
+                           trni_act_octave((uint32_t)(scale - most)));
     if (magnitude == TRNI_F32_INF) y = p->at_infinity;
     if (u >> 31) y |= p->at_negative;
     if (magnitude == 0) y = p->at_zero;
@@ -486,7 +496,10 @@ TRNI_INLINE float trni_act_simple(trn_act op, float param, float x)
     switch (op) {
     case TRN_ACT_SQUARE: return trni_act_canonical(x * x);
     case TRN_ACT_RELU: return trni_act_canonical(x <= 0.0f ? 0.0f : x);
-    case TRN_ACT_PRELU: return trni_act_canonical(x < 0.0f ? x * param : x);
+    case TRN_ACT_PRELU: {
+        const float sloped = x * param; /* always, or loops are not vectors */
+        return trni_act_canonical(x < 0.0f ? sloped : x);
+    }
     case TRN_ACT_SIGN: return trni_act_canonical(x > 0.0f ? 1.0f : x < 0.0f ? -1.0f : x == 0.0f ? 0.0f : x);
     case TRN_ACT_ABS: return trni_act_canonical(trni_float(trni_bits(x) & ~TRNI_F32_SIGN));
     case TRN_ACT_COPY:
@@ -496,8 +509,10 @@ TRNI_INLINE float trni_act_simple(trn_act op, float param, float x)
 
 TRNI_INLINE void trni_act_exact_body(trn_act op, float param, float *dst, const float *src, size_t n)
 {
-#define TRNI_ACT_LOOP(name) \
-    if (op == TRN_ACT_##name) { for (size_t i = 0; i < n; i++) dst[i] = trni_act_simple(TRN_ACT_##name, param, src[i]); }
+#define TRNI_ACT_LOOP(name)                                                                                            \
+    if (op == TRN_ACT_##name) {                                                                                        \
+        for (size_t i = 0; i < n; i++) dst[i] = trni_act_simple(TRN_ACT_##name, param, src[i]);                        \
+    }
     TRNI_ACT_LOOP(COPY)
     TRNI_ACT_LOOP(SQUARE)
     TRNI_ACT_LOOP(RELU)
@@ -523,7 +538,8 @@ TRNI_FN void trni_act_run(const trni_act_plan *p, float *dst, const float *src, 
     }
     const bool scaled = p->scaling != TRN_ACT_SCALING_NONE;
 #if TRNI_X86 && TRNI_INTRINSICS
-    if (p->isa == TRN_ISA_AVX512) (scaled ? trni_guest_act_scalings_avx512 : trni_guest_act_buckets_avx512)(p, dst, src, n);
+    if (p->isa == TRN_ISA_AVX512)
+        (scaled ? trni_guest_act_scalings_avx512 : trni_guest_act_buckets_avx512)(p, dst, src, n);
     else
 #endif
         (scaled ? trni_act_scalings_for(p->isa) : trni_act_buckets_for(p->isa))(p, dst, src, n);

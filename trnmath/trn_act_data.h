@@ -17,12 +17,12 @@
  *     trni_act_words      the coefficients
  *
  * Uniform layouts have buckets of 0.25 from 0.25 on and one an octave below that. They end where the function, in
- * binary32, is its limit: within 2^-25 of it, or, where that is 0, below half the least subnormal. Arguments count up from
- * zero on each side.
+ * binary32, is its limit: within 2^-25 of it, or, where that is 0, below half the least subnormal. Arguments count up
+ * from zero on each side.
  *
- * KNOWN FROM: the functions' definitions. That the engine's coefficients are Taylor's about a bucket's centre: `measured`
- *     for exp and reciprocal (errors published for Trainium1 and 2), `documented` for sin beyond its range (NKI, supported
- *     activation functions); `assumed` for the others, and the ends are `assumed` for all.
+ * KNOWN FROM: the functions' definitions. That the engine's coefficients are Taylor's about a bucket's centre:
+ *     `measured` for exp and reciprocal (errors published for Trainium1 and 2), `documented` for sin beyond its range
+ *     (NKI, supported activation functions); `assumed` for the others, and the ends are `assumed` for all.
  */
 #ifndef TRN_ACT_DATA_H
 #define TRN_ACT_DATA_H

@@ -17,7 +17,13 @@
 typedef void twin_function(int op, mpfr_t y, const mpfr_t x);
 
 enum { TWIN_ACT_POSITIONS = 8 + 4 * 128, TWIN_ACT_BITS = 900, TWIN_ACT_STEP = 100 };
-typedef enum twin_act_family { TWIN_ACT_UNIFORM, TWIN_ACT_RECIPROCAL, TWIN_ACT_SQRT, TWIN_ACT_RSQRT, TWIN_ACT_LOG } twin_act_family;
+typedef enum twin_act_family {
+    TWIN_ACT_UNIFORM,
+    TWIN_ACT_RECIPROCAL,
+    TWIN_ACT_SQRT,
+    TWIN_ACT_RSQRT,
+    TWIN_ACT_LOG
+} twin_act_family;
 typedef enum twin_act_limit { TWIN_ACT_NO_LIMIT, TWIN_ACT_TO_NUMBER, TWIN_ACT_TO_X } twin_act_limit;
 
 typedef struct twin_act {
@@ -45,7 +51,9 @@ static inline void twin_act_taylor(const twin_act *t, double centre, float c[4])
         t->f(t->op, at[i], x);
     }
     for (int k = 0; k < 4; k++) {
-        static const int weight[4][5] = { { 0, 0, 2, 0, 0 }, { 0, -1, 0, 1, 0 }, { 0, 2, -4, 2, 0 }, { -1, 2, 0, -2, 1 } };
+        static const int weight[4][5] = {
+            { 0, 0, 2, 0, 0 }, { 0, -1, 0, 1, 0 }, { 0, 2, -4, 2, 0 }, { -1, 2, 0, -2, 1 }
+        };
         static const unsigned long over[4] = { 2, 2, 4, 12 }; /* times h^k and k! */
         mpfr_set_ui(d, 0, MPFR_RNDN);
         for (int i = 0; i < 5; i++) {
@@ -149,7 +157,8 @@ static inline float twin_act_uniform(twin_act *t, float x)
     }
     const int sign = signbit(x) ? 1 : 0;
     const double size = fabs((double)x), end = t->end[sign];
-    if (t->limit[sign] != TWIN_ACT_NO_LIMIT && size >= end) return t->limit[sign] == TWIN_ACT_TO_X ? x : t->number[sign];
+    if (t->limit[sign] != TWIN_ACT_NO_LIMIT && size >= end)
+        return t->limit[sign] == TWIN_ACT_TO_X ? x : t->number[sign];
     const double inside = size < end ? size : nextafter(end, 0); /* the last cubic goes on */
     int position = 0, e = 0;
     double centre = 0;
@@ -187,10 +196,13 @@ static inline float twin_act_power(twin_act *t, float x)
     const double centre = base + (bucket + 0.5) * width;
     const float *c = twin_act_row(t, 0, 8 * half + bucket, centre);
     float c0 = c[0];
-    if (t->family == TWIN_ACT_LOG) c0 = (float)((long double)octave * 0.693147180559945309417232121458L + (long double)c[0]);
+    if (t->family == TWIN_ACT_LOG)
+        c0 = (float)((long double)octave * 0.693147180559945309417232121458L + (long double)c[0]);
     const float y = twin_act_cubic(c, c0, (float)m - (float)centre);
     if (t->family == TWIN_ACT_LOG) return y;
-    return ldexpf(y, t->family == TWIN_ACT_RECIPROCAL ? -octave : t->family == TWIN_ACT_SQRT ? octave / 2 : -octave / 2);
+    return ldexpf(y, t->family == TWIN_ACT_RECIPROCAL ? -octave
+                     : t->family == TWIN_ACT_SQRT     ? octave / 2
+                                                      : -octave / 2);
 }
 
 static inline float twin_act_value(twin_act *t, float x)

@@ -1,5 +1,5 @@
-/* test_activation.c - the Scalar engine's functions: every bfloat16 number against the twin on every instruction set, the
- * published vectors, what happens at the edges, errors of engine and ideal, and tables of a user's own.
+/* test_activation.c - the Scalar engine's functions: every bfloat16 number against the twin on every instruction set,
+ * the published vectors, what happens at the edges, errors of engine and ideal, and tables of a user's own.
  * SPDX-License-Identifier: MIT
  *
  * Level 2: every binary32 number against the twin, and errors over one number in 61.
@@ -91,12 +91,14 @@ static void against_twin(twin_act *t, trn_act op, uint32_t first, uint32_t step,
     }
     for (size_t k = 0; k < sizeof all_isas / sizeof *all_isas; k++) {
         if (!trn_isa_supported(all_isas[k])) continue;
-        if (cases_level() == 2 && step == 1 && all_isas[k] != TRN_ISA_AVX512 && all_isas[k] != trn_isa_from_name(trn_isa_name())) continue;
+        if (cases_level() == 2 && step == 1 && all_isas[k] != TRN_ISA_AVX512 &&
+            all_isas[k] != trn_isa_from_name(trn_isa_name()))
+            continue;
         evaluate(op, NULL, all_isas[k], y, x, n);
         for (size_t i = 0; i < n; i++)
             if (cases_bits_of(y[i]) != cases_bits_of(want[i]))
-                fail_msg("%s(%08x = %g) is %08x (%s), the twin has %08x", trn_act_name(op), cases_bits_of(x[i]), (double)x[i],
-                         cases_bits_of(y[i]), trn_isa_text(all_isas[k]), cases_bits_of(want[i]));
+                fail_msg("%s(%08x = %g) is %08x (%s), the twin has %08x", trn_act_name(op), cases_bits_of(x[i]),
+                         (double)x[i], cases_bits_of(y[i]), trn_isa_text(all_isas[k]), cases_bits_of(want[i]));
     }
 }
 
@@ -162,8 +164,8 @@ static void published(void **state)
                                cases_level() == 2 ? 1 : 3),
     };
     const double worst = e[0].max_relative > e[1].max_relative ? e[0].max_relative : e[1].max_relative;
-    print_message("exp on [-64, 0]: %.5e (Trainium2 1.1348e-5); reciprocal on [1, 4]: %.5e (Trainium2 1.1984e-5)\n", worst,
-                  e[2].max_relative);
+    print_message("exp on [-64, 0]: %.5e (Trainium2 1.1348e-5); reciprocal on [1, 4]: %.5e (Trainium2 1.1984e-5)\n",
+                  worst, e[2].max_relative);
     assert_true(worst > 1.12e-5 && worst < 1.15e-5);
     assert_true(e[2].max_relative > 1.18e-5 && e[2].max_relative < 1.21e-5);
 }
@@ -223,13 +225,14 @@ static void edges(void **state)
             trni_act_run(&plan, y, x, 3);
             if (cases_bits_of(y[0]) != info->at_minus_zero || cases_bits_of(y[1]) != info->at_infinity ||
                 cases_bits_of(y[2]) != info->at_minus_infinity)
-                fail_msg("%s at -0, inf, -inf: %08x %08x %08x, its row says %08x %08x %08x", info->name, cases_bits_of(y[0]),
-                         cases_bits_of(y[1]), cases_bits_of(y[2]), info->at_minus_zero, info->at_infinity,
-                         info->at_minus_infinity);
+                fail_msg("%s at -0, inf, -inf: %08x %08x %08x, its row says %08x %08x %08x", info->name,
+                         cases_bits_of(y[0]), cases_bits_of(y[1]), cases_bits_of(y[2]), info->at_minus_zero,
+                         info->at_infinity, info->at_minus_infinity);
             for (size_t j = 0; j < sizeof nan / sizeof *nan; j++) {
                 const float not = cases_float_of(nan[j]);
                 trni_act_run(&plan, y, &not, 1);
-                if (cases_bits_of(y[0]) != 0x7fc00000u) fail_msg("%s(NaN %08x) is %08x", info->name, nan[j], cases_bits_of(y[0]));
+                if (cases_bits_of(y[0]) != 0x7fc00000u)
+                    fail_msg("%s(NaN %08x) is %08x", info->name, nan[j], cases_bits_of(y[0]));
             }
         }
     }
@@ -266,16 +269,19 @@ static void errors(void **state)
         trn_act op;
         double relative; /* upper bound */
     } bound[] = {
-        { TRN_ACT_EXP, 1.15e-5 },  { TRN_ACT_SIGMOID, 1.15e-5 }, { TRN_ACT_SOFTPLUS, 1.15e-5 }, { TRN_ACT_TANH, 1.7e-4 },
-        { TRN_ACT_ERF, 1.5e-4 },   { TRN_ACT_SILU, 4e-5 },       { TRN_ACT_MISH, 6.5e-5 },      { TRN_ACT_SIN, 1.5e-5 },
-        { TRN_ACT_ARCTAN, 2e-4 },  { TRN_ACT_SQRT, 5e-7 },       { TRN_ACT_RSQRT, 3.5e-6 },     { TRN_ACT_RECIPROCAL, 1.21e-5 },
-        { TRN_ACT_COPY, 0 },       { TRN_ACT_ABS, 0 },           { TRN_ACT_RELU, 0 },           { TRN_ACT_SIGN, 0 },
+        { TRN_ACT_EXP, 1.15e-5 }, { TRN_ACT_SIGMOID, 1.15e-5 }, { TRN_ACT_SOFTPLUS, 1.15e-5 },
+        { TRN_ACT_TANH, 1.7e-4 }, { TRN_ACT_ERF, 1.5e-4 },      { TRN_ACT_SILU, 4e-5 },
+        { TRN_ACT_MISH, 6.5e-5 }, { TRN_ACT_SIN, 1.5e-5 },      { TRN_ACT_ARCTAN, 2e-4 },
+        { TRN_ACT_SQRT, 5e-7 },   { TRN_ACT_RSQRT, 3.5e-6 },    { TRN_ACT_RECIPROCAL, 1.21e-5 },
+        { TRN_ACT_COPY, 0 },      { TRN_ACT_ABS, 0 },           { TRN_ACT_RELU, 0 },
+        { TRN_ACT_SIGN, 0 },
     };
     const uint32_t step = cases_level() == 2 ? 61 : 65536;
     print_message("%-22s %12s %12s %12s | %s\n", "function", "engine: ulp", "relative", "absolute", "ideal: ulp");
     for (int k = 0; k < TRN_ACT_COUNT; k++) {
         const activation_error e = activation_error_sweep((trn_act)k, TRN_ACT_MATH_ENGINE, 0, 0xffffffffu, step);
-        print_message("%-22s %12.4g %12.4g %12.4g |", trn_act_name((trn_act)k), e.max_ulp, e.max_relative, e.max_absolute);
+        print_message("%-22s %12.4g %12.4g %12.4g |", trn_act_name((trn_act)k), e.max_ulp, e.max_relative,
+                      e.max_absolute);
         assert_int_equal(e.wrong, 0);
         for (size_t i = 0; i < sizeof bound / sizeof *bound; i++)
             if (bound[i].op == (trn_act)k && e.max_relative > bound[i].relative)
@@ -299,7 +305,8 @@ static trn_act_table any_table(uint64_t *rng, trn_act_bucket *bucket, int bucket
     trn_act_table t;
     memset(&t, 0, sizeof t);
     for (int i = 0; i < buckets; i++)
-        for (int j = 0; j < 4; j++) bucket[i].c[j] = cases_float_of(cases_u32(rng) & (cases_one_in(rng, 50) ? ~0u : 0xbfffffffu));
+        for (int j = 0; j < 4; j++)
+            bucket[i].c[j] = cases_float_of(cases_u32(rng) & (cases_one_in(rng, 50) ? ~0u : 0xbfffffffu));
     t.bucket = bucket;
     t.buckets = buckets;
     t.symmetry = (trn_act_symmetry)cases_below(rng, 3);
@@ -318,7 +325,8 @@ static trn_act_table any_table(uint64_t *rng, trn_act_bucket *bucket, int bucket
     for (int i = 0; i < 2; i++) {
         side[i]->beyond = (trn_act_beyond)cases_below(rng, 3);
         side[i]->value = (float)cases_below(rng, 9) - 4;
-        side[i]->end = ldexpf(1.0f + (float)cases_below(rng, 1000) / 1000, t.lowest_exponent + cases_below(rng, t.octaves));
+        side[i]->end =
+            ldexpf(1.0f + (float)cases_below(rng, 1000) / 1000, t.lowest_exponent + cases_below(rng, t.octaves));
         side[i]->first = cases_below(rng, 8);
         side[i]->joint = cases_one_in(rng, 2) ? 1 + cases_below(rng, 9) : 0;
         side[i]->at = cases_below(rng, 8);
@@ -372,8 +380,9 @@ static void own_tables(void **state)
         }
         legal++;
         for (int i = 0; i < N; i++)
-            x[i] = cases_one_in(&rng, 2) ? cases_float_of(cases_u32(&rng))
-                                         : ldexpf((float)(int32_t)cases_u32(&rng), t.lowest_exponent - 24 - cases_below(&rng, 9));
+            x[i] = cases_one_in(&rng, 2)
+                       ? cases_float_of(cases_u32(&rng))
+                       : ldexpf((float)(int32_t)cases_u32(&rng), t.lowest_exponent - 24 - cases_below(&rng, 9));
         evaluate(TRN_ACT_EXP, &t, TRN_ISA_PORTABLE, want, x, N);
         for (int i = 0; i < N && !t.scaling; i++)
             if (cases_bits_of(want[i]) != cases_bits_of(by_definition(&t, x[i])))
@@ -385,7 +394,8 @@ static void own_tables(void **state)
             for (int i = 0; i < N; i++)
                 if (cases_bits_of(y[i]) != cases_bits_of(want[i]))
                     fail_msg("round %d, scaling %d: f(%08x) is %08x (%s), not %08x", round, (int)t.scaling,
-                             cases_bits_of(x[i]), cases_bits_of(y[i]), trn_isa_text(all_isas[k]), cases_bits_of(want[i]));
+                             cases_bits_of(x[i]), cases_bits_of(y[i]), trn_isa_text(all_isas[k]),
+                             cases_bits_of(want[i]));
         }
         free(bucket);
     }
@@ -452,8 +462,10 @@ static void same_bits(void **state)
                 if (!trn_isa_supported(all_isas[j])) continue;
                 memcpy(y, x, sizeof y);
                 evaluate((trn_act)k, NULL, all_isas[j], y, y, n); /* in place */
-                if (memcmp(y, want, n * sizeof *y)) fail_msg("%s: bits differ (%s)", trn_act_name((trn_act)k), trn_isa_text(all_isas[j]));
-                if (memcmp(y + n, x + n, (BLOCK - n) * sizeof *y)) fail_msg("%s writes past its end", trn_act_name((trn_act)k));
+                if (memcmp(y, want, n * sizeof *y))
+                    fail_msg("%s: bits differ (%s)", trn_act_name((trn_act)k), trn_isa_text(all_isas[j]));
+                if (memcmp(y + n, x + n, (BLOCK - n) * sizeof *y))
+                    fail_msg("%s writes past its end", trn_act_name((trn_act)k));
             }
         }
 }

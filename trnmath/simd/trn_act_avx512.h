@@ -29,8 +29,8 @@ TRNI_INLINE512 __m512 trni_act_line512(const char *a, const char *b, const char 
 #undef TRNI_ACT_ROW
 }
 
-/* The rows of sixteen arguments, `at` bytes into the list. Two places are loaded at a time, because loads are what there
- * are most of. */
+/* The rows of sixteen arguments, `at` bytes into the list. Two places are loaded at a time, because loads are what
+ * there are most of. */
 TRNI_INLINE512 trni_act_cubic512 trni_act_rows512(const trn_act_bucket *bucket, const int32_t at[16])
 {
     const char *list = (const char *)bucket;
@@ -108,7 +108,8 @@ TRNI_INLINE512 void trni_act_find512(const trni_act_plan *p, trni_act_found512 *
     __m512i row = _mm512_add_epi32(position, _mm512_set1_epi32(p->first[0]));
     if (is.two_sided) row = _mm512_mask_add_epi32(row, negative, position, _mm512_set1_epi32(p->first[1]));
     if (is.joined) {
-        const __mmask16 past0 = _mm512_mask_cmpge_epi32_mask((__mmask16)~negative, position, _mm512_set1_epi32(p->joint[0]));
+        const __mmask16 past0 =
+            _mm512_mask_cmpge_epi32_mask((__mmask16)~negative, position, _mm512_set1_epi32(p->joint[0]));
         const __mmask16 past1 = _mm512_mask_cmpge_epi32_mask(negative, position, _mm512_set1_epi32(p->joint[1]));
         row = _mm512_mask_add_epi32(row, past0, row, _mm512_set1_epi32(p->jump[0]));
         row = _mm512_mask_add_epi32(row, past1, row, _mm512_set1_epi32(p->jump[1]));
@@ -129,8 +130,10 @@ TRNI_INLINE512 __m512 trni_act_evaluate512(const trni_act_plan *p, const trni_ac
     const trni_act_cubic512 f = trni_act_rows512(p->bucket, from->at + i);
     __m512i y = trni_act_floats512(trni_act_horner512(&f, f.c[0], _mm512_loadu_ps(from->d + i)));
     const __m512 end = _mm512_castsi512_ps(trni_act_sides512(p->end, negative));
-    const __mmask16 beyond = _mm512_cmp_ps_mask(_mm512_castsi512_ps(magnitude), end, _CMP_GE_OQ); /* false where NaN is */
-    const __m512i keep = trni_act_sides512(p->beyond_argument, negative), value = trni_act_sides512(p->beyond_value, negative);
+    const __mmask16 beyond =
+        _mm512_cmp_ps_mask(_mm512_castsi512_ps(magnitude), end, _CMP_GE_OQ); /* false where NaN is */
+    const __m512i keep = trni_act_sides512(p->beyond_argument, negative),
+                  value = trni_act_sides512(p->beyond_value, negative);
     y = _mm512_mask_mov_epi32(y, beyond, _mm512_ternarylogic_epi32(x, keep, value, 0xea)); /* x & keep | value */
     if (!is.two_sided) y = _mm512_xor_si512(y, _mm512_and_si512(u, trni_act_set512(p->flip)));
     return trni_act_canonical512(y);
@@ -230,7 +233,8 @@ TRNI_INLINE512 __m512 trni_act_scalings16(const trni_act_plan *p, const trni_act
     return trni_act_canonical512(_mm512_mask_mov_epi32(y, nan, trni_act_set512(TRNI_F32_NAN)));
 }
 
-TRNI_INLINE512 void trni_act_blocks512(const trni_act_plan *p, float *dst, const float *src, size_t n, trni_act_shape is)
+TRNI_INLINE512 void trni_act_blocks512(const trni_act_plan *p, float *dst, const float *src, size_t n,
+                                       trni_act_shape is)
 {
     for (size_t i = 0; i < n; i += TRNI_ACT_BLOCK)
         trni_act_block512(p, dst + i, src + i, n - i < TRNI_ACT_BLOCK ? n - i : (size_t)TRNI_ACT_BLOCK, is);

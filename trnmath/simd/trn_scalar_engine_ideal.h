@@ -20,7 +20,10 @@
 #define TRNI_I_AT_LEAST(k) x = TRNI_I_MAX(TRNI_I_SET(k), x)
 #define TRNI_I_AT_MOST(k) x = TRNI_I_MIN(TRNI_I_SET(k), x)
 
-TRNI_I_DEFINE(sigmoid) { return TRNI_I_DIV(TRNI_I_SET(1.0), TRNI_I_ADD(TRNI_I_SET(1.0), TRNI_I_EXP(TRNI_I_MUL(x, TRNI_I_SET(-1.0))))); }
+TRNI_I_DEFINE(sigmoid)
+{
+    return TRNI_I_DIV(TRNI_I_SET(1.0), TRNI_I_ADD(TRNI_I_SET(1.0), TRNI_I_EXP(TRNI_I_MUL(x, TRNI_I_SET(-1.0)))));
+}
 
 TRNI_I_DEFINE(silu)
 {
@@ -138,6 +141,12 @@ TRNI_I_INLINE TRNI_I_FLOATS TRNI_I_NAME(trni_whole_erf)(TRNI_I_FLOATS x)
     return TRNI_I_TINY(x, 0x1p-100f, TRNI_I_LINE(x, 0x1.20dd76p+0f, -0x1.f7ac92p-25f), TRNI_I_NAME(trni_sleef_erf)(x));
 }
 
+/* And its tanh is sometimes off by one place where tanh(x) is x. */
+TRNI_I_INLINE TRNI_I_FLOATS TRNI_I_NAME(trni_whole_tanh)(TRNI_I_FLOATS x)
+{
+    return TRNI_I_TINY(x, 0x1p-12f, x, TRNI_I_NAME(trni_sleef_tanh)(x));
+}
+
 #define TRNI_I_WIDENED(f)                                                                  \
     TRNI_I_INLINE TRNI_I_FLOATS TRNI_I_NAME(trni_whole_##f)(TRNI_I_FLOATS x)               \
     {                                                                                      \
@@ -166,7 +175,7 @@ TRNI_KERNEL TRNI_I_TARGET static void TRNI_I_NAME(trni_ideal)(trn_act op, float 
     case TRN_ACT_LOG: TRNI_I_NARROW(log)
     case TRN_ACT_SIN: TRNI_I_NARROW(sin)
     case TRN_ACT_ARCTAN: TRNI_I_NARROW(atan)
-    case TRN_ACT_TANH: TRNI_I_NARROW(tanh)
+    case TRN_ACT_TANH: TRNI_I_EACH(TRNI_I_NAME(trni_whole_tanh))
     case TRN_ACT_ERF: TRNI_I_EACH(TRNI_I_NAME(trni_whole_erf))
     case TRN_ACT_SQRT: TRNI_I_EACH(TRNI_I_SQRT)
     case TRN_ACT_RECIPROCAL: TRNI_I_EACH(TRNI_I_INVERSE)

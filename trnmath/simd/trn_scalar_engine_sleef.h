@@ -8,8 +8,8 @@
  * binary32 once. Products that a sum takes are fused by name, so that no compiler decides about it; finz_ and purecfma
  * entry points return the same bits, so that no instruction set does.
  *
- * SLEEF declares an instruction set's functions only to files that are compiled for it; so they are declared here, under
- * names of our own.
+ * SLEEF declares an instruction set's functions only to files that are compiled for it; so they are declared here,
+ * under names of our own.
  */
 #ifndef TRN_SCALAR_ENGINE_H
 #include "../trn_scalar_engine.h" /* which includes this file where it belongs */
@@ -69,18 +69,21 @@ TRNI_GUESTS_BEGIN
 #define TRNI_I_NAME(x) x##_avx512
 #define TRNI_I_LOAD(p) _mm512_loadu_ps(p)
 #define TRNI_I_STORE(p, x) _mm512_storeu_ps(p, x)
-#define TRNI_I_CANONICAL(x) \
-    _mm512_mask_mov_ps(x, _mm512_cmp_ps_mask(x, x, _CMP_UNORD_Q), _mm512_castsi512_ps(_mm512_set1_epi32((int)TRNI_F32_NAN)))
+#define TRNI_I_CANONICAL(x)                                                                                            \
+    _mm512_mask_mov_ps(x, _mm512_cmp_ps_mask(x, x, _CMP_UNORD_Q),                                                      \
+                       _mm512_castsi512_ps(_mm512_set1_epi32((int)TRNI_F32_NAN)))
 #define TRNI_I_NAN(x, y) (_mm512_cmp_ps_mask(x, y, _CMP_UNORD_Q) != 0)
 #define TRNI_I_TINY(x, k, y, z) \
     _mm512_mask_mov_ps(z, _mm512_cmp_ps_mask(_mm512_abs_ps(x), _mm512_set1_ps(k), _CMP_LT_OQ), y)
 #define TRNI_I_LINE(x, high, low) _mm512_fmadd_ps(x, _mm512_set1_ps(high), _mm512_mul_ps(x, _mm512_set1_ps(low)))
 #define TRNI_I_SQRT(x) _mm512_maskz_sqrt_ps((__mmask16)0xffff, x)
 #define TRNI_I_INVERSE(x) _mm512_div_ps(_mm512_set1_ps(1.0f), x)
-#define TRNI_I_WIDE(f, x) \
-    _mm512_insertf32x8( \
-        _mm512_castps256_ps512(_mm512_maskz_cvtpd_ps((__mmask8)0xff, f(_mm512_maskz_cvtps_pd((__mmask8)0xff, _mm512_castps512_ps256(x))))), \
-        _mm512_maskz_cvtpd_ps((__mmask8)0xff, f(_mm512_maskz_cvtps_pd((__mmask8)0xff, _mm512_extractf32x8_ps(x, 1)))), 1)
+#define TRNI_I_WIDE(f, x)                                                                                              \
+    _mm512_insertf32x8(                                                                                                \
+        _mm512_castps256_ps512(_mm512_maskz_cvtpd_ps(                                                                  \
+            (__mmask8)0xff, f(_mm512_maskz_cvtps_pd((__mmask8)0xff, _mm512_castps512_ps256(x))))),                     \
+        _mm512_maskz_cvtpd_ps((__mmask8)0xff, f(_mm512_maskz_cvtps_pd((__mmask8)0xff, _mm512_extractf32x8_ps(x, 1)))), \
+        1)
 #define TRNI_I_SET(k) _mm512_set1_pd(k)
 #define TRNI_I_OP(op, a, b) _mm512_##op##_pd(a, b)
 #define TRNI_I_MAX(a, b) _mm512_maskz_max_pd((__mmask8)0xff, a, b)
