@@ -116,7 +116,7 @@ trn_tensor kernel_normal(kernel_run *r, const char *name, trn_format format, int
 
 double kernel_sigma(int64_t n) { return 1 / sqrt((double)n); }
 
-static double npy_value(const npy_array *a, int64_t row, int64_t column)
+double kernel_npy_value(const npy_array *a, int64_t row, int64_t column)
 {
     const char *at = (const char *)a->data + (row * a->stride[0] + column * a->stride[1]) * a->item_bytes;
     float f;
@@ -133,7 +133,7 @@ trn_tensor kernel_input(kernel_run *r, trn_format format)
     const trn_tensor t = kernel_room(r, "x", format, rows, columns);
     double *value = (double *)kernel_memory(r, (size_t)(rows * columns) * sizeof(double));
     for (int64_t i = 0; i < rows; i++)
-        for (int64_t j = 0; j < columns; j++) value[i * columns + j] = npy_value(r->input, i, j);
+        for (int64_t j = 0; j < columns; j++) value[i * columns + j] = kernel_npy_value(r->input, i, j);
     kernel_store(t, value);
     return t;
 }

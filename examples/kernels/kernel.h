@@ -27,9 +27,10 @@
 #define KERNEL_INSTRUCTIONS(X)                                                                                         \
     X(activation)                                                                                                      \
     X(affine_select)                                                                                                   \
-    X(bn_aggr) X(bn_stats) X(dma_copy) X(exponential) X(max8) X(memset) X(nc_find_index8) X(nc_match_replace8)         \
-        X(nc_matmul) X(nc_matmul_mx) X(nc_transpose) X(quantize_mx) X(reciprocal) X(scalar_tensor_tensor)              \
-            X(tensor_copy) X(tensor_reduce) X(tensor_scalar) X(tensor_tensor) X(tensor_tensor_scan)
+    X(bn_aggr)                                                                                                         \
+    X(bn_stats) X(dma_copy) X(exponential) X(max8) X(memset) X(nc_find_index8) X(nc_match_replace8) X(nc_matmul)       \
+        X(nc_matmul_mx) X(nc_transpose) X(quantize_mx) X(reciprocal) X(scalar_tensor_tensor) X(tensor_copy)            \
+            X(tensor_reduce) X(tensor_scalar) X(tensor_tensor) X(tensor_tensor_scan)
 #define KERNEL_DECLARE(name) void kernel_##name(trn_core *c, const trn_##name##_args *args);
 KERNEL_INSTRUCTIONS(KERNEL_DECLARE)
 
@@ -56,7 +57,8 @@ typedef struct kernel {
 
 typedef struct kernel_result {
     bool legal;
-    char why[256]; /* what the core said */
+    trn_status status; /* the core's */
+    char why[256];     /* what the core said */
     int64_t elements;
     double max_ulp, max_ulp_at, max_error, worst; /* _at: of which number; worst: error over its bound */
     double signal, noise, expected[NUM_SOURCES];
@@ -108,6 +110,7 @@ void kernel_compare(kernel_run *r, trn_tensor got, const num *want);
 /* Indices have no errors: they are equal or wrong. */
 void kernel_compare_exactly(kernel_run *r, trn_tensor got, const int64_t *want);
 void kernel_free(kernel_run *r);
+double kernel_npy_value(const npy_array *a, int64_t row, int64_t column); /* of <f4 or <f2 */
 
 static inline int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
 

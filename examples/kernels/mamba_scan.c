@@ -129,7 +129,7 @@ static void run(kernel_run *r)
 const kernel kernel_mamba_scan = {
     .name = "mamba_scan",
     .about = "a selective scan over columns (time), one channel per row, several states",
-    .size = { { "rows", 128, 1, 4096 }, { "columns", 512, 1, 2048 }, { "states", 8, 1, 16 } },
+    .size = { { "rows", 128, 1, 4096 }, { "columns", 512, 1, 1024 }, { "states", 8, 1, 16 } },
     .generations = KERNEL_ALL,
     .source = { [NUM_ARITHMETIC] = "binary32 recurrences",
                 [NUM_TABLE] = "the tables of exp and softplus",

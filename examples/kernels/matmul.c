@@ -70,7 +70,7 @@ static void run(kernel_run *r)
 const kernel kernel_matmul = {
     .name = "matmul",
     .about = "x^T w: x [rows, columns] is stationary, rows are the contraction",
-    .size = { { "rows", 512, 1, 1 << 14 }, { "columns", 256, 1, 1 << 14 }, { "n", 512, 1, 1 << 14 } },
+    .size = { { "rows", 512, 1, 8192 }, { "columns", 256, 1, 1 << 14 }, { "n", 512, 1, 1 << 14 } },
     .generations = KERNEL_ALL,
     .source = { [NUM_SUM] = "TensorE's binary32 sums" },
     .run = run,

@@ -187,10 +187,9 @@ void num_dots(num *out, const num *a, const num_matrix *b, int64_t k, int64_t n,
                 o->bound[b->source] += fabs(a[i].v) * d;
                 o->variance[b->source] += a[i].v * a[i].v * b->variance[i * n + j];
             }
-            for (int s = 0; e > 0 && s < NUM_SOURCES; s++) {
-                o->bound[s] += a[i].bound[s] * (fabs(w) + d);
-                o->variance[s] += a[i].variance[s] * w * w;
-            }
+            if (e == 0) continue;
+            for (int s = 0; s < NUM_SOURCES; s++) o->bound[s] += a[i].bound[s] * (fabs(w) + d);
+            for (int s = 0; s < NUM_SOURCES; s++) o->variance[s] += a[i].variance[s] * w * w;
         }
     }
 }

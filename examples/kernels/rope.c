@@ -73,7 +73,7 @@ static void run(kernel_run *r)
 const kernel kernel_rope = {
     .name = "rope",
     .about = "rotary positions: row t turns columns (i, i + half) by t 10000^(-i / half)",
-    .size = { { "rows", 512, 1, 1 << 16 }, { "columns", 128, 2, 8192 } },
+    .size = { { "rows", 512, 1, 1 << 16 }, { "columns", 128, 2, 4096 } },
     .generations = KERNEL_ALL,
     .source = { [NUM_INPUT] = "sine and cosine in binary32",
                 [NUM_ARITHMETIC] = "binary32 products and sums",

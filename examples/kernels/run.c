@@ -4,6 +4,7 @@
 #include "kernel.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdarg.h>
 #include <string.h>
 
@@ -45,7 +46,8 @@ static const char help_text[] =
     "  KERNEL             one or more of those that --list names (default: all)\n"
     "  --generation NAME  default all\n"
     "  --seed N           of random inputs (default 1)\n"
-    "  --input X.npy      the main input: a float32 or float16 matrix, rows and columns as the kernel needs them\n"
+    "  --input X.npy      the main input: a float32 or float16 matrix, rounded to what the kernel reads (bfloat16\n"
+    "                     but for topk_router), rows and columns as it needs them\n"
     "  --size NAME=N,...  other sizes than the default ones: rows, columns, and those that --list names\n"
     "  --json FILE        the same as JSON; --csv FILE: as CSV (- for standard output, in place of the table)\n"
     "  --trace FILE       the timeline of one kernel on one generation, for ui.perfetto.dev\n"
@@ -186,6 +188,10 @@ static int take_input(const options *o, npy_array *a, int64_t size[][KERNEL_SIZE
     if (strcmp(a->type, "<f4") != 0 && strcmp(a->type, "<f2") != 0)
         return complain("%s: its type is %s; float32 (<f4) and float16 (<f2) are read", o->input, a->type);
     if (a->rank != 2) return complain("%s: it has %d axes; a kernel's input is a matrix", o->input, a->rank);
+    for (int64_t i = 0; i < a->shape[0] * a->shape[1]; i++)
+        if (!isfinite(kernel_npy_value(a, i / a->shape[1], i % a->shape[1])))
+            return complain("%s: element [%lld, %lld] is not finite", o->input, (long long)(i / a->shape[1]),
+                            (long long)(i % a->shape[1]));
     for (int k = 0; k < o->count; k++) size[k][ROWS] = a->shape[0], size[k][COLUMNS] = a->shape[1];
     return KERNEL_OK;
 }
@@ -204,7 +210,8 @@ static void run_one(kernel_run *r, trn_trace *trace)
     r->core = &core;
     if (trn_core_begin(&core, &args) == TRN_OK) {
         r->kernel->run(r);
-        r->result.legal = trn_core_status(&core, &text) == TRN_OK;
+        r->result.status = trn_core_status(&core, &text);
+        r->result.legal = r->result.status == TRN_OK;
         trn_core_report_of(&core, &r->result.report);
         snprintf(r->result.why, sizeof r->result.why, "%s", text);
         trn_core_end(&core);

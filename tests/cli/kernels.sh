@@ -112,6 +112,9 @@ works softmax --input "$data/b_f4_fortran.npy" --csv two.csv
 cmp -s one.csv two.csv || fail "the order of an input's axes matters"
 refuses "missing.npy: it cannot be opened (No such file or directory)" softmax --input missing.npy
 refuses "$data/a_bf16.npy: its type is <u2; float32 (<f4) and float16 (<f2) are read" softmax --input "$data/a_bf16.npy"
+cp "$data/a_f4.npy" infinite.npy
+printf '\000\000\200\177' | dd of=infinite.npy bs=1 seek=$((128 + 4 * 142)) conv=notrunc 2>dd.log
+refuses "infinite.npy: element [1, 2] is not finite" softmax --input infinite.npy
 refuses "$data/rank3.npy: it has 3 axes; a kernel's input is a matrix" softmax --input "$data/rank3.npy"
 refuses "--size: rows and columns are those of $data/a_f4.npy" softmax --input "$data/a_f4.npy" --size rows=4
 
