@@ -131,12 +131,14 @@ TRNI_FN void trni_span_axes(trni_span *v, const trn_tensor *t)
 {
     int64_t stride[TRN_MAX_RANK] = { 0 };
     trni_strides(t, stride);
-    v->partition_step = t->shape[0] > 1 ? stride[0] * (int64_t)v->bytes : 0; /* a stride never taken may be absurd */
+    v->partition_step = 0;
     v->rank = 0;
     v->elements = 1;
-    for (int i = 1; i < t->rank; i++) {
+    for (int i = 0; i < t->rank; i++)
+        if (t->shape[i] == 0) v->elements = 0; /* sizes and strides of what is empty may be absurd, too */
+    for (int i = 1; i < t->rank && v->elements; i++) {
         v->elements *= t->shape[i];
-        if (t->shape[i] <= 1) continue;
+        if (t->shape[i] == 1) continue;
         const trni_span_axis one = { t->shape[i], stride[i] * (int64_t)v->bytes };
         trni_span_axis *outer = v->rank ? &v->axis[v->rank - 1] : NULL;
         if (outer && outer->step == one.step * one.size) {
@@ -146,6 +148,7 @@ TRNI_FN void trni_span_axes(trni_span *v, const trn_tensor *t)
             v->axis[v->rank++] = one;
         }
     }
+    if (t->shape[0] > 1 && v->elements) v->partition_step = stride[0] * (int64_t)v->bytes; /* others are never taken */
     if (v->rank) return;
     v->axis[0].size = 1;
     v->axis[0].step = (int64_t)v->bytes;
