@@ -334,38 +334,61 @@ TRNI_INLINE float trni_fold_number(int32_t key, int32_t nan)
     return trni_float(key == nan ? TRNI_F32_NAN : u);
 }
 
-typedef void trni_fold_kernel(float *sum, const float *x, size_t n);
+/* The same of a bfloat16 number's 16 bits. */
+TRNI_INLINE int16_t trni_fold_half_key(uint16_t u, int16_t nan)
+{
+    const uint16_t key = (uint16_t)(u ^ ((0u - (u >> 15 & 1u)) & 0x7fffu));
+    const uint16_t mask = (uint16_t)(0u - (uint32_t)((u & 0x7fffu) > 0x7f80u));
+    return (int16_t)(uint16_t)((key & (uint16_t)~mask) | ((uint16_t)nan & mask));
+}
 
-/* Integers that compilers know how to fold: what x counts as, how two join, and the number that comes out. */
-#define TRNI_FOLD_ROW(name, key, join, number)                                                                         \
-    TRNI_INLINE void trni_fold_##name##_body(float *sum, const float *v, size_t n)                                     \
+TRNI_INLINE float trni_fold_half_number(int16_t key, int16_t nan)
+{
+    const uint16_t k = (uint16_t)key;
+    const uint32_t u = (k ^ ((0u - (k >> 15 & 1u)) & 0x7fffu)) << 16;
+    return trni_float(key == nan ? TRNI_F32_NAN : u);
+}
+
+typedef void trni_fold_kernel(float *sum, const void *v, size_t n);
+
+/* Integers that compilers know how to fold: what x counts as, how two join, the number that comes out; at last this
+ * joins what there was. */
+#define TRNI_FOLD_ROW(name, op, source, integer, key, first, join, number)                                             \
+    TRNI_INLINE void trni_fold_##name##_body(float *sum, const void *v, size_t n)                                      \
     {                                                                                                                  \
-        float x = *sum;                                                                                                \
-        int32_t m = key;                                                                                               \
+        const source *at = (const source *)v;                                                                          \
+        integer m = first;                                                                                             \
         for (size_t i = 0; i < n; i++) {                                                                               \
-            x = v[i];                                                                                                  \
-            const int32_t k = key;                                                                                     \
-            m = join;                                                                                                  \
+            const source x = at[i];                                                                                    \
+            const integer k = (integer)(key);                                                                          \
+            m = (integer)(join);                                                                                       \
         }                                                                                                              \
-        *sum = number;                                                                                                 \
+        *sum = trni_alu_one_##op(*sum, number);                                                                        \
     }                                                                                                                  \
-    TRNI_STAMP(trni_fold_##name, (float *sum, const float *v, size_t n), (sum, v, n))
-TRNI_FOLD_ROW(maximum, trni_fold_key(x, INT32_MIN), m > k ? m : k, trni_fold_number(m, INT32_MIN))
-TRNI_FOLD_ROW(minimum, trni_fold_key(x, INT32_MAX), m < k ? m : k, trni_fold_number(m, INT32_MAX))
-TRNI_FOLD_ROW(logical_and, x != 0.0f, m &k, (float)m)
-TRNI_FOLD_ROW(logical_or, x != 0.0f, m | k, (float)m)
-TRNI_FOLD_ROW(logical_xor, x != 0.0f, m ^ k, (float)m)
+    TRNI_STAMP(trni_fold_##name, (float *sum, const void *v, size_t n), (sum, v, n))
+#define TRNI_FOLD_ROWS(of, source, integer, key, number, least, most, yes)                                             \
+    TRNI_FOLD_ROW(maximum##of, maximum, source, integer, key(x, least), least, m > k ? m : k, number(m, least))        \
+    TRNI_FOLD_ROW(minimum##of, minimum, source, integer, key(x, most), most, m < k ? m : k, number(m, most))           \
+    TRNI_FOLD_ROW(logical_and##of, logical_and, source, integer, yes, 1, m &k, (float)m)                               \
+    TRNI_FOLD_ROW(logical_or##of, logical_or, source, integer, yes, 0, m | k, (float)m)                                \
+    TRNI_FOLD_ROW(logical_xor##of, logical_xor, source, integer, yes, 0, m ^ k, (float)m)
+TRNI_FOLD_ROWS(, float, int32_t, trni_fold_key, trni_fold_number, INT32_MIN, INT32_MAX, x != 0.0f)
+TRNI_FOLD_ROWS(_half, uint16_t, int16_t, trni_fold_half_key, trni_fold_half_number, INT16_MIN, INT16_MAX,
+               (x & 0x7fffu) != 0)
+#undef TRNI_FOLD_ROWS
 #undef TRNI_FOLD_ROW
 
-/* NULL for the other operators. */
-TRNI_FN trni_fold_kernel *trni_fold_kernel_of(trn_alu op, trn_isa isa)
+/* NULL for the other operators. half: v is of bfloat16, else of binary32. */
+TRNI_FN trni_fold_kernel *trni_fold_kernel_of(trn_alu op, bool half, trn_isa isa)
 {
-    return op == TRN_ALU_MAXIMUM       ? trni_fold_maximum_for(isa)
-           : op == TRN_ALU_MINIMUM     ? trni_fold_minimum_for(isa)
-           : op == TRN_ALU_LOGICAL_AND ? trni_fold_logical_and_for(isa)
-           : op == TRN_ALU_LOGICAL_OR  ? trni_fold_logical_or_for(isa)
-           : op == TRN_ALU_LOGICAL_XOR ? trni_fold_logical_xor_for(isa)
-                                       : NULL;
+#define TRNI_FOLD_CASE(name) return half ? trni_fold_##name##_half_for(isa) : trni_fold_##name##_for(isa)
+    if (op == TRN_ALU_MAXIMUM) TRNI_FOLD_CASE(maximum);
+    if (op == TRN_ALU_MINIMUM) TRNI_FOLD_CASE(minimum);
+    if (op == TRN_ALU_LOGICAL_AND) TRNI_FOLD_CASE(logical_and);
+    if (op == TRN_ALU_LOGICAL_OR) TRNI_FOLD_CASE(logical_or);
+    if (op == TRN_ALU_LOGICAL_XOR) TRNI_FOLD_CASE(logical_xor);
+    return NULL;
+#undef TRNI_FOLD_CASE
 }
 
 #endif /* TRN_ALU_KERNELS_H */

@@ -53,34 +53,30 @@ TRNI_FN void trni_frame_order(trni_frame *f, const char *what)
 
 /* ---- sums of many rows ---- */
 
-/* Up to 16 rows, each with its accumulator. */
+/* Up to 32 rows, each with its accumulator. */
 typedef struct trni_rows {
     int64_t count;
-    float sum[TRNI_ROWS];
-    const void *line[TRNI_ROWS];
+    float sum[TRNI_ROWS_MOST];
+    const void *line[TRNI_ROWS_MOST];
 } trni_rows;
 
-/* How a reduction goes: one kernel for rows where the order shows, folds elsewhere. */
+/* How a reduction goes: together where the order shows, row after row elsewhere. half: lines are of bfloat16. */
 typedef struct trni_reduction {
-    trni_rows_kernel *rows;
+    trni_rows_how rows;
     trni_fold_kernel *fold;
 } trni_reduction;
 
-TRNI_FN trni_reduction trni_reduction_of(trn_alu op, trn_isa isa)
+TRNI_FN trni_reduction trni_reduction_of(trn_alu op, bool half, trn_isa isa)
 {
-    const trni_reduction r = { trni_rows_kernel_of(op, false, isa), trni_fold_kernel_of(op, isa) };
+    const trni_reduction r = { trni_rows_how_of(op, half, isa), trni_fold_kernel_of(op, half, isa) };
     return r;
 }
 
-/* n > 0 elements of each row. Rows that are not there repeat the last one. */
+/* n > 0 elements of each row. */
 TRNI_FN void trni_reduction_run(const trni_reduction *how, trni_rows *r, int64_t n)
 {
-    if (!how->rows) {
-        for (int64_t i = 0; i < r->count; i++) how->fold(&r->sum[i], (const float *)r->line[i], (size_t)n);
-        return;
-    }
-    for (int64_t i = r->count; i < TRNI_ROWS; i++) r->line[i] = r->line[r->count - 1], r->sum[i] = 0;
-    how->rows(r->sum, r->line, (size_t)n);
+    if (how->rows.kernel) trni_rows_run(&how->rows, r->sum, r->line, r->count, (size_t)n);
+    for (int64_t i = 0; i < r->count && !how->rows.kernel; i++) how->fold(&r->sum[i], r->line[i], (size_t)n);
 }
 
 /* ---- tensor_reduce ---- */
@@ -250,11 +246,10 @@ TRNI_FN trn_status trn_tensor_reduce(const trn_tensor_reduce_args *args)
         trni_partitions_each(f.partitions * r.outer, r.length, TRNI_ROWS, trni_reduce_bits, &r);
         return TRN_OK;
     }
-    r.how = trni_reduction_of(args->op, f.isa);
-    r.lines = trni_chain_reads(&r.data) && (r.data.format == TRN_F32 || r.how.rows);
-    if (r.lines && r.data.format == TRN_BF16) r.how.rows = trni_rows_kernel_of(r.op, true, f.isa);
+    r.lines = trni_chain_reads(&r.data);
+    r.how = trni_reduction_of(args->op, r.lines && r.data.format == TRN_BF16, f.isa);
     if (trni_span_flat(&r.dst)) trni_span_flatten(&r.dst);
-    trni_partitions_each(f.partitions * r.outer, r.length, TRNI_ROWS, trni_reduce_rows, &r);
+    trni_partitions_each(f.partitions * r.outer, r.length, r.lines ? TRNI_ROWS_MOST : TRNI_ROWS, trni_reduce_rows, &r);
     return TRN_OK;
 }
 
@@ -320,7 +315,7 @@ TRNI_FN void trni_accumulation_init(trni_accumulation *a, const trni_registers *
 {
     a->cmd = r->cmd;
     a->op = r->op;
-    a->how = trni_reduction_of(r->op, f->isa);
+    a->how = trni_reduction_of(r->op, false, f->isa);
     a->negate = r->negate;
     a->state = r->state;
     trni_column_init(&a->init, r->init_tile, r->init, f->isa);

@@ -17,8 +17,8 @@
  * DOES NOT: know formats or instructions.
  *
  * CONTENTS
- *     TRNI_ROWS, TRNI_ROWS_CHUNK       rows of a sum, elements of each at a time
- *     trni_rows_kernel, trni_rows_kernel_of   the sums
+ *     TRNI_ROWS, TRNI_ROWS_MOST, TRNI_ROWS_CHUNK   rows that are summed together, elements of each at a time
+ *     trni_rows_how, trni_rows_how_of, trni_rows_run   the sums
  *     TRNI_SCAN_ROWS, TRNI_SCAN_CHUNK  rows of a scan, elements of each at a time
  *     trni_rows_turn, trni_rows_turn_back     rows to runs, and back
  *
@@ -29,7 +29,7 @@
 
 #include "trn_alu_kernels.h"
 
-enum { TRNI_ROWS = 16, TRNI_ROWS_CHUNK = 256, TRNI_SCAN_ROWS = 64, TRNI_SCAN_CHUNK = 128 };
+enum { TRNI_ROWS = 16, TRNI_ROWS_MOST = 32, TRNI_ROWS_CHUNK = 256, TRNI_SCAN_ROWS = 64, TRNI_SCAN_CHUNK = 128 };
 
 /* ---- squares of four by four ---- */
 
@@ -125,13 +125,48 @@ TRNI_ROWS_SUM(multiply_half, *, TRNI_ROWS_HALVES, true)
 #undef TRNI_ROWS_HALVES
 #undef TRNI_ROWS_WORDS
 
-/* NULL for other operators. */
-TRNI_FN trni_rows_kernel *trni_rows_kernel_of(trn_alu op, bool half, trn_isa isa)
+#if TRNI_X86 && TRNI_INTRINSICS
+#define TRNI_ROWS_GUEST(name) name
+#include "simd/trn_vector_rows_avx512.h"
+#else
+#define TRNI_ROWS_GUEST(name) NULL
+#endif
+
+/* How the rows of one operator and format are summed; kernel is null for other operators. */
+typedef struct trni_rows_how {
+    trni_rows_kernel *kernel;                                       /* 16 rows */
+    size_t (*guest)(float *sum, const void *const *line, size_t n); /* 32 rows, as far as it goes; or null */
+    size_t bytes;                                                   /* of an element */
+} trni_rows_how;
+
+TRNI_FN trni_rows_how trni_rows_how_of(trn_alu op, bool half, trn_isa isa)
 {
-    if (op == TRN_ALU_ADD) return half ? trni_rows_add_half_for(isa) : trni_rows_add_for(isa);
-    if (op == TRN_ALU_SUBTRACT) return half ? trni_rows_subtract_half_for(isa) : trni_rows_subtract_for(isa);
-    if (op == TRN_ALU_MULTIPLY) return half ? trni_rows_multiply_half_for(isa) : trni_rows_multiply_for(isa);
-    return NULL;
+    trni_rows_how h = { NULL, NULL, half ? 2 : 4 };
+    const bool guest = isa == TRN_ISA_AVX512;
+    if (op == TRN_ALU_ADD) {
+        h.kernel = half ? trni_rows_add_half_for(isa) : trni_rows_add_for(isa);
+        if (guest) h.guest = half ? TRNI_ROWS_GUEST(trni_guest_rows_add_half) : TRNI_ROWS_GUEST(trni_guest_rows_add);
+    } else if (op == TRN_ALU_SUBTRACT) {
+        h.kernel = half ? trni_rows_subtract_half_for(isa) : trni_rows_subtract_for(isa);
+        if (guest)
+            h.guest = half ? TRNI_ROWS_GUEST(trni_guest_rows_subtract_half) : TRNI_ROWS_GUEST(trni_guest_rows_subtract);
+    } else if (op == TRN_ALU_MULTIPLY) {
+        h.kernel = half ? trni_rows_multiply_half_for(isa) : trni_rows_multiply_for(isa);
+        if (guest)
+            h.guest = half ? TRNI_ROWS_GUEST(trni_guest_rows_multiply_half) : TRNI_ROWS_GUEST(trni_guest_rows_multiply);
+    }
+    return h;
+}
+#undef TRNI_ROWS_GUEST
+
+/* n > 0 elements of each of `count` rows, up to 32. Lines that are not there repeat the last one; they may be moved. */
+TRNI_FN void trni_rows_run(const trni_rows_how *how, float *sum, const void **line, int64_t count, size_t n)
+{
+    const int64_t all = count <= TRNI_ROWS ? TRNI_ROWS : TRNI_ROWS_MOST;
+    for (int64_t i = count; i < all; i++) line[i] = line[count - 1], sum[i] = 0;
+    const size_t done = how->guest && all == TRNI_ROWS_MOST ? how->guest(sum, line, n) : 0;
+    for (int64_t i = 0; i < all && done; i++) line[i] = (const char *)line[i] + done * how->bytes;
+    for (int64_t i = 0; i < all; i += TRNI_ROWS) how->kernel(sum + i, line + i, n - done);
 }
 
 /* ---- scans: rows turned into runs ---- */
