@@ -3,49 +3,55 @@
  */
 #include "kernel.h"
 
-enum { WIDTH = 512 }; /* columns of a bank of PSUM */
+enum { WIDTH = 512 }; /* columns of a bank of PSUM, and of a block: descriptors of 1 KiB */
 
-/* x [K, M] is stationary, w [K, N] moves: K is on partitions in both, as the array wants it; nothing is transposed. */
-static void load_stripe(trn_core *c, trn_tensor stripe, trn_tensor x, int64_t m, int64_t columns)
+/* Columns [first, first + WIDTH) of t [K, columns], K on partitions: block [128, K / 128 * WIDTH], tile beside tile. */
+static void load(trn_core *c, trn_tensor block, trn_tensor t, int64_t first)
 {
-    for (int64_t k = 0; k < x.shape[0]; k += 128) { /* stripe [128, K / 128 * 128]: one tile of K beside the other */
-        const int64_t p = least(128, x.shape[0] - k);
-        nisa(dma_copy, .dst = columns_of(rows_of(stripe, 0, p), k, columns),
-             .src = columns_of(rows_of(x, k, p), m, columns));
+    const int64_t columns = least(WIDTH, t.shape[1] - first);
+    for (int64_t k = 0; k < t.shape[0]; k += 128) {
+        const int64_t p = least(128, t.shape[0] - k);
+        nisa(dma_copy, .dst = columns_of(rows_of(block, 0, p), k / 128 * WIDTH, columns),
+             .src = columns_of(rows_of(t, k, p), first, columns));
     }
 }
 
+/* sum [rows, columns] = x[:, m .. m + rows]^T w, from their blocks. */
+static void multiply(trn_core *c, trn_tensor sum, trn_tensor x, int64_t m, trn_tensor w, int64_t depth)
+{
+    for (int64_t k = 0; k < depth; k += 128) {
+        const int64_t p = least(128, depth - k), tile = k / 128 * WIDTH;
+        nisa(nc_matmul, .dst = sum, .stationary = columns_of(rows_of(x, 0, p), tile + m, sum.shape[0]),
+             .moving = columns_of(rows_of(w, 0, p), tile, sum.shape[1]), .accumulate = k > 0);
+    }
+}
+
+/* x [K, M] is stationary, w [K, N] moves: K is on partitions in both, as the array wants it; nothing is transposed.
+ * A pass is a block of x against a block of w; the blocks of the next pass are on their way before this one begins, and
+ * before its results queue up behind them. */
 static void program(trn_core *c, trn_tensor out, trn_tensor x, trn_tensor w)
 {
-    const int64_t depth = x.shape[0], m_all = x.shape[1], n_all = w.shape[1], tiles = (depth + 127) / 128;
-    pool stripes = sbuf_pool(c, "x", TRN_BF16, 128, 128 * tiles, 2);
-    pool blocks = sbuf_pool(c, "w", TRN_BF16, 128, WIDTH * tiles, 2);
-    pool sums = psum_pool(c, "sums", TRN_F32, 128, WIDTH, 2), results = sbuf_pool(c, "result", TRN_F32, 128, WIDTH, 2);
-    trn_tensor stripe = turn(&stripes, 128), block = turn(&blocks, 128);
-    load_stripe(c, stripe, x, 0, least(128, m_all));
-    for (int64_t n = 0; n < n_all; n += WIDTH) {
-        const int64_t columns = least(WIDTH, n_all - n);
-        for (int64_t k = 0; k < depth; k += 128) {
-            const int64_t p = least(128, depth - k);
-            nisa(dma_copy, .dst = columns_of(rows_of(block, 0, p), k / 128 * WIDTH, columns),
-                 .src = columns_of(rows_of(w, k, p), n, columns));
-        }
-        for (int64_t m = 0; m < m_all; m += 128) {
-            const int64_t rows = least(128, m_all - m), next = m + 128 < m_all ? m + 128 : 0;
-            const trn_tensor now = stripe, result = columns_of(turn(&results, rows), 0, columns);
+    const int64_t depth = x.shape[0], all = x.shape[1], tiles = (depth + 127) / 128;
+    const int64_t blocks = (all + WIDTH - 1) / WIDTH, passes = (w.shape[1] + WIDTH - 1) / WIDTH * blocks;
+    pool xs = sbuf_pool(c, "x", TRN_BF16, 128, WIDTH * tiles, 2),
+         ws = sbuf_pool(c, "w", TRN_BF16, 128, WIDTH * tiles, 2);
+    pool sums = psum_pool(c, "sums", TRN_F32, 128, WIDTH, 4), results = sbuf_pool(c, "result", TRN_F32, 128, WIDTH, 4);
+    trn_tensor next_x = turn(&xs, 128), next_w = turn(&ws, 128);
+    load(c, next_x, x, 0);
+    load(c, next_w, w, 0);
+    for (int64_t pass = 0; pass < passes; pass++) {
+        const trn_tensor now_x = next_x, now_w = next_w;
+        const int64_t n = pass / blocks * WIDTH, first = pass % blocks * WIDTH, columns = least(WIDTH, w.shape[1] - n);
+        if (pass + 1 < passes) load(c, next_x = turn(&xs, 128), x, (pass + 1) % blocks * WIDTH);
+        if (pass + 1 < passes && (pass + 1) % blocks == 0) load(c, next_w = turn(&ws, 128), w, n + WIDTH);
+        for (int64_t m = first; m < least(first + WIDTH, all); m += 128) {
+            const int64_t rows = least(128, all - m);
             const trn_tensor sum = columns_of(turn(&sums, rows), 0, columns);
-            /* The next stripe is on its way before this one is used, and before results queue up behind it. */
-            stripe = turn(&stripes, 128);
-            if (next || n + WIDTH < n_all) load_stripe(c, stripe, x, next, least(128, m_all - next));
-            for (int64_t k = 0; k < depth; k += 128) {
-                const int64_t p = least(128, depth - k);
-                nisa(nc_matmul, .dst = sum, .stationary = columns_of(rows_of(now, 0, p), k, rows),
-                     .moving = columns_of(rows_of(block, 0, p), k / 128 * WIDTH, columns), .accumulate = k > 0);
-            }
+            const trn_tensor result = columns_of(turn(&results, rows), 0, columns);
+            multiply(c, sum, now_x, m - first, now_w, depth);
             nisa(tensor_copy, .dst = result, .src = sum); /* DMA cannot read PSUM */
             nisa(dma_copy, .dst = columns_of(rows_of(out, m, rows), n, columns), .src = result);
         }
-        block = turn(&blocks, 128);
     }
 }
 
@@ -70,7 +76,7 @@ static void run(kernel_run *r)
 const kernel kernel_matmul = {
     .name = "matmul",
     .about = "x^T w: x [rows, columns] is stationary, rows are the contraction",
-    .size = { { "rows", 512, 1, 8192 }, { "columns", 256, 1, 1 << 14 }, { "n", 512, 1, 1 << 14 } },
+    .size = { { "rows", 512, 1, 4096 }, { "columns", 256, 1, 1 << 14 }, { "n", 512, 1, 1 << 14 } },
     .generations = KERNEL_ALL,
     .source = { [NUM_SUM] = "TensorE's binary32 sums" },
     .run = run,

@@ -46,7 +46,7 @@ works flash_attention --size rows=256,columns=64
 cat out >>table
 grep -q FAILED table && fail "a kernel is beyond its bound: $(grep FAILED table)"
 [ "$(grep -c '  not legal: ' table)" = 4 ] || fail "not four refusals: $(cat table)"
-[ "$(grep -c '  error: ' table)" = 35 ] || fail "not every run explains its error: $(cat table)"
+[ "$(grep -c '; error: ' table)" = 35 ] || fail "not every run explains its error: $(cat table)"
 grep -q "$(printf '\033')" table && fail "colours in a file"
 json all.json
 [ "$(grep -c '^  {"kernel": ' all.json)" = 36 ] || fail "all.json has not 36 runs"
