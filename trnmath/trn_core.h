@@ -26,17 +26,20 @@
  * DOES: lets a kernel be written as it is in NKI, tile by tile and instruction by instruction, and says three things of
  *     it: the numbers, as the engines round them; whether it is legal and fits; how long each engine is busy.
  *     Memory      trn_core_sbuf, trn_core_psum, trn_core_tile give views [P, F ...]; trn_tensor_slice, _split, _merge,
- *                 _broadcast and _transposed cut them without copies. Tiles begin full of NaN, and what reads a byte that
- *                 nothing has written is told so. trn_core_hbm makes the caller's memory HBM, which only DMA reaches.
+ *                 _broadcast and _transposed cut them without copies. Tiles begin full of NaN, and what reads a byte
+ *                 that nothing has written is told so. trn_core_hbm makes the caller's memory HBM, which only DMA
+ *                 reaches.
  *     Instructions  trn_core_<instruction>(&core, &args), the same args as without a core, of which generation,
  *                 numerics, random streams and registers may stay empty.
- *     Failures    stick: the first one is kept with the number and the name of its instruction; afterwards nothing happens.
- *     Time        engines run side by side, each in its own order; an instruction begins when its engine is free and what
- *                 it reads and overwrites is ready. To let DMA and engines overlap in a loop, let tiles take turns (two of
- *                 each), as on the machine. A trace (trn_trace.h) shows it.
+ *     Failures    stick: the first one is kept with the number and the name of its instruction; after it nothing
+ *                 happens.
+ *     Time        engines run side by side, each in its own order; an instruction begins when its engine is free and
+ *                 what it reads and overwrites is ready. To let DMA and engines overlap in a loop, let tiles take turns
+ *                 (two of each), as on the machine. A trace (trn_trace.h) shows it.
  * DOES NOT: define anything, or schedule: instructions run in the order in which they are given.
  *
  * CONTENTS
+ *     trn_core_<instruction>   and everything else, in its rooms:
  *     rooms      trn_core_run.h (instructions, the report) trn_core_state.h (begin, end, tiles, HBM, failures)
  *                trn_core_operand.h trn_core_table.h trn_core_memory.h trn_core_clock.h
  *     costs      trn_engine_cycles.h trn_tensor_cost.h

@@ -1,4 +1,4 @@
-/* trn_core_memory.h - the memories of one NeuronCore: tiles in SBUF and PSUM, tensors in HBM, and which bytes were written.
+/* trn_core_memory.h - the memories of one NeuronCore: tiles in SBUF and PSUM, and which of their bytes were written.
  * SPDX-License-Identifier: MIT
  *
  *     #include <trnmath/trn_core_memory.h>
@@ -35,7 +35,7 @@
  *
  * KNOWN FROM: NKI's architecture guides: sizes, banks, start partitions 0, 32, 64, 96 (documented). Tiles begin at
  *     multiples of 64 bytes, and take their quadrants' bytes even where they use fewer partitions: choices of this
- *     allocator (assumed). Rows lie a little further apart in the host's memory than in the machine's (it suits caches).
+ *     allocator (assumed). Rows lie a little further apart in the host's memory than in the machine's: it suits caches.
  */
 #ifndef TRN_CORE_MEMORY_H
 #define TRN_CORE_MEMORY_H
@@ -175,7 +175,8 @@ TRNI_FN void trni_bits_fill(uint64_t *bits, int64_t first, int64_t end, bool val
 
 /* The first run from *b on that is free in quadrants [q, q_end): where it begins and ends; false at the end of the
  * partition. cursor: per quadrant, where the search is. */
-TRNI_FN bool trni_memory_run(const trni_memory *m, int q, int q_end, int cursor[TRNI_QUADRANTS], int64_t *b, int64_t *b_end)
+TRNI_FN bool trni_memory_run(const trni_memory *m, int q, int q_end, int cursor[TRNI_QUADRANTS], int64_t *b,
+                             int64_t *b_end)
 {
     int64_t end = m->partition_bytes;
     for (int i = q, settled = 0; settled < q_end - q && *b < m->partition_bytes; i = i + 1 < q_end ? i + 1 : q) {
@@ -209,7 +210,8 @@ TRNI_FN int64_t trni_memory_place(const trni_memory *m, const trni_memory_ask *a
     int64_t b = 0, b_end;
     for (; trni_memory_run(m, q, q_end, cursor, &b, &b_end); b = b_end) {
         int64_t at = b;
-        if (bank && (bytes > bank ? at % bank != 0 : at / bank != (at + bytes - 1) / bank)) at = trni_align_up(at, bank);
+        if (bank && (bytes > bank ? at % bank != 0 : at / bank != (at + bytes - 1) / bank))
+            at = trni_align_up(at, bank);
         if (at + bytes <= b_end) return at;
     }
     return -1;
@@ -225,7 +227,8 @@ TRNI_FN void trni_memory_largest(const trni_memory *m, int q, int q_end, int lar
         if (!t->live || t->at.p >= q_end * TRNI_QUADRANT || t->at.p_end <= q * TRNI_QUADRANT) continue;
         for (int k = 0, now = i; k < 3 && now >= 0; k++) {
             const int other = largest[k];
-            if (other >= 0 && m->tile[other].at.b_end - m->tile[other].at.b >= m->tile[now].at.b_end - m->tile[now].at.b)
+            if (other >= 0 &&
+                m->tile[other].at.b_end - m->tile[other].at.b >= m->tile[now].at.b_end - m->tile[now].at.b)
                 continue;
             largest[k] = now;
             now = other;
@@ -246,10 +249,11 @@ TRNI_FN trn_status trni_memory_full(const trni_memory *m, const trni_memory_ask 
     trni_memory_largest(m, q, q_end, largest);
     for (int k = 0, used = 0; k < 3 && largest[k] >= 0; k++) {
         const trni_tenant *t = &m->tile[largest[k]];
-        used += snprintf(tiles + used, sizeof tiles - (size_t)used, "%s'%.20s' %lld", k ? ", " : "; the largest tiles are ",
-                         t->name, (long long)(t->at.b_end - t->at.b));
+        used += snprintf(tiles + used, sizeof tiles - (size_t)used, "%s'%.20s' %lld",
+                         k ? ", " : "; the largest tiles are ", t->name, (long long)(t->at.b_end - t->at.b));
     }
-    return trni_fail(error, TRN_ELIMIT, "%s has no room for '%.20s', %lld bytes per partition: %lld of %lld are free, %lld in a row%s%s",
+    return trni_fail(error, TRN_ELIMIT,
+                     "%s has no room for '%.20s', %lld bytes per partition: %lld of %lld are free, %lld in a row%s%s",
                      trn_space_name(m->space), ask->name, (long long)ask->bytes, (long long)all,
                      (long long)m->partition_bytes, (long long)longest,
                      m->bank_bytes && ask->bytes <= m->bank_bytes ? " (a tile stays in its bank)" : "", tiles);
@@ -495,7 +499,7 @@ TRNI_FN bool trni_cells_missing(const trni_cells *c, const trni_memory *m, const
     return false;
 }
 
-/* Returns how many of them are new. Whole words are the rule, and counting bits is slow without an instruction for it. */
+/* Returns how many are new. Whole words are the rule, and counting bits is slow without an instruction for it. */
 TRNI_FN int64_t trni_cells_fill(const trni_cells *c, const trni_memory *m, uint64_t *bits, int64_t partition)
 {
     uint64_t *row = bits + partition * m->pitch / 64 + c->word;

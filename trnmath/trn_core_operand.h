@@ -15,8 +15,9 @@
  *         return there && early ? 0 : 1;
  *     }
  *
- * DOES: finds the tile of a view and the rectangle of it; refuses what leaves its tile, was freed, starts at a partition
- *     or follows a pattern that an engine cannot; tells reads of what nothing has written; keeps the bits of writes.
+ * DOES: finds the tile of a view and the rectangle of it; refuses what leaves its tile, was freed, starts at a
+ *     partition or follows a pattern that an engine cannot; tells reads of what nothing has written; keeps the
+ *     bits of writes.
  * DOES NOT: look at 16-bit limits of sizes and strides in access patterns (compilers cut instructions to them).
  *
  * CONTENTS
@@ -121,11 +122,12 @@ TRNI_FN trn_status trni_seen_tenant(trn_core *core, trni_seen *s)
     if (!segment || !trni_rect_holds(&m->tile[segment->tile].at, &s->at)) {
         const trni_tenant *t = segment ? &m->tile[segment->tile] : NULL;
         if (!t || s->at.b >= t->at.b_end || s->at.p >= t->at.p_end)
-            return trni_fail(&core->failure, TRN_EINVAL, "%s lies in %s, partition %lld, byte %lld, where there is no tile",
-                             s->name, where, (long long)s->at.p, (long long)s->at.b);
+            return trni_fail(&core->failure, TRN_EINVAL,
+                             "%s lies in %s, partition %lld, byte %lld, where there is no tile", s->name, where,
+                             (long long)s->at.p, (long long)s->at.b);
         return trni_fail(&core->failure, TRN_EINVAL,
-                         "%s leaves tile '%s': partitions %lld to %lld, bytes %lld to %lld of a tile of %lld x %lld", s->name,
-                         t->name, (long long)(s->at.p - t->at.p), (long long)(s->at.p_end - t->at.p - 1),
+                         "%s leaves tile '%s': partitions %lld to %lld, bytes %lld to %lld of a tile of %lld x %lld",
+                         s->name, t->name, (long long)(s->at.p - t->at.p), (long long)(s->at.p_end - t->at.p - 1),
                          (long long)(s->at.b - t->at.b), (long long)(s->at.b_end - t->at.b - 1),
                          (long long)(t->at.p_end - t->at.p), (long long)(t->at.b_end - t->at.b));
     }
@@ -162,15 +164,15 @@ TRNI_FN trn_status trni_seen_lanes(trn_core *core, trni_seen *s, const int64_t s
     const int64_t bytes = (int64_t)trn_format_bytes(t->format), pitch = s->memory->pitch;
     trn_error *error = &core->failure;
     if (t->shape[0] > 1 && stride[0] * bytes != pitch)
-        return trni_fail(error, TRN_ELIMIT, "%s: axis 0 steps by %lld bytes; an engine reads one partition after the other%s",
-                         s->name, (long long)(stride[0] * bytes),
-                         stride[0] == 0 ? ", and cannot broadcast along them" : "");
+        return trni_fail(error, TRN_ELIMIT,
+                         "%s: axis 0 steps by %lld bytes; an engine reads one partition after the other%s", s->name,
+                         (long long)(stride[0] * bytes), stride[0] == 0 ? ", and cannot broadcast along them" : "");
     for (int i = 1; i < t->rank; i++)
         if (t->shape[i] > 1 && stride[i] && stride[i] * bytes % pitch == 0)
             return trni_fail(error, TRN_ELIMIT, "%s: axis %d runs across partitions; only axis 0 can", s->name, i);
     if (axes > 4)
-        return trni_fail(error, TRN_ELIMIT, "%s has %d axes within a partition that do not merge; access patterns have 4",
-                         s->name, axes);
+        return trni_fail(error, TRN_ELIMIT,
+                         "%s has %d axes within a partition that do not merge; access patterns have 4", s->name, axes);
     const char *rule = trni_partition_rule(s->at.p, s->at.p_end - s->at.p);
     if (rule)
         return trni_fail(error, TRN_ELIMIT, "%s takes %lld partitions of '%s' from partition %lld; %s", s->name,
@@ -197,7 +199,8 @@ TRNI_FN trn_status trni_seen_locate(trn_core *core, trni_seen *s, bool lanes)
         }
     if (!s->memory) {
         if (!lanes) return trni_seen_hbm(core, s, stride);
-        return trni_fail(&core->failure, TRN_EINVAL, "%s is not in SBUF or PSUM; only DMA reaches other memory", s->name);
+        return trni_fail(&core->failure, TRN_EINVAL, "%s is not in SBUF or PSUM; only DMA reaches other memory",
+                         s->name);
     }
     trni_seen_reach(s, stride, s->memory->base, s->memory->pitch);
     const trn_status found = trni_seen_tenant(core, s);
@@ -211,7 +214,8 @@ TRNI_FN trn_status trni_seen_unwritten(trn_core *core, const trni_seen *s, int64
 {
     const int64_t bytes = (int64_t)trn_format_bytes(s->view->format);
     return trni_fail(&core->failure, TRN_EINVAL, "%s %s partition %lld, element %lld of '%s', %s", s->name, verb,
-                     (long long)(p - s->tenant->at.p), (long long)((b - s->tenant->at.b) / bytes), s->tenant->name, rest);
+                     (long long)(p - s->tenant->at.p), (long long)((b - s->tenant->at.b) / bytes), s->tenant->name,
+                     rest);
 }
 
 /* The bytes that matter of this view are in core->cells. */

@@ -29,9 +29,9 @@
  *     trn_core_<instruction>         all of nki.isa that exists here, with the same args
  *     trn_core_engine_report, trn_core_report, trn_core_report_of   how long, how full, what bounds it
  *
- * KNOWN FROM: engines run in parallel and wait for each other's results; VectorE and GpSimdE of Trainium1 cannot use SBUF
- *     at the same time, nor VectorE and ScalarE PSUM; DMA's latency and rates (documented). That transfers overlap their
- *     latencies and use all DMA engines, and that semaphores cost nothing: assumed.
+ * KNOWN FROM: engines run in parallel and wait for each other's results; VectorE and GpSimdE of Trainium1 cannot use
+ *     SBUF at the same time, nor VectorE and ScalarE PSUM; DMA's latency and rates (documented). That transfers overlap
+ *     their latencies and use all DMA engines, and that semaphores cost nothing: assumed.
  */
 #ifndef TRN_CORE_RUN_H
 #define TRN_CORE_RUN_H
@@ -96,8 +96,9 @@ TRNI_FN trn_status trni_issue_check_place(const trni_issue *issue, const trni_se
         return trni_fail(error, TRN_ELIMIT, "%s '%s' lies in %s; TensorE writes to PSUM only", s->name, s->tenant->name,
                          trn_space_name(s->space));
     if (issue->core->spec->generation < TRN_TRAINIUM3 && s->at.b / bank != (s->at.b_end - 1) / bank)
-        return trni_fail(error, TRN_ELIMIT, "%s takes bytes %lld to %lld of a partition; on %s it stays in one bank of %lld",
-                         s->name, (long long)s->at.b, (long long)(s->at.b_end - 1),
+        return trni_fail(error, TRN_ELIMIT,
+                         "%s takes bytes %lld to %lld of a partition; on %s it stays in one bank of %lld", s->name,
+                         (long long)s->at.b, (long long)(s->at.b_end - 1),
                          trn_generation_name(issue->core->spec->generation), (long long)bank);
     return TRN_OK;
 }
@@ -201,7 +202,8 @@ TRNI_FN trn_status trni_issue_cost_engine(trni_issue *issue)
     trni_issue_work(issue, &work);
     work.dependent = trni_issue_dependent(issue, &work);
     if (trn_engine_cycles(&work, &cost))
-        return trni_fail(&issue->core->failure, TRN_EINVAL, "it has no cost on engine %s", trn_engine_name(issue->engine));
+        return trni_fail(&issue->core->failure, TRN_EINVAL, "it has no cost on engine %s",
+                         trn_engine_name(issue->engine));
     lane->brief = work.elements < trni_fact(TRN_FACT_SHORT);
     issue->cycles = cost.cycles;
     issue->seconds = cost.seconds;
@@ -258,7 +260,8 @@ TRNI_FN void trni_issue_note(const trni_issue *issue)
     core->time_s = fmax(core->time_s, issue->end_s);
 }
 
-TRNI_FN void trni_issue_event(const trni_issue *issue, trn_engine engine, const char *name, double start_s, double seconds)
+TRNI_FN void trni_issue_event(const trni_issue *issue, trn_engine engine, const char *name, double start_s,
+                              double seconds)
 {
     char text[TRN_TRACE_TEXT] = "";
     trn_trace *trace = issue->core->args.trace;
@@ -368,7 +371,8 @@ TRNI_FN trn_status trni_issue_failed(const trni_issue *issue, trn_status status,
     char why[sizeof core->failure.text];
     memcpy(why, core->failure.text, sizeof why);
     why[sizeof why - 1] = 0;
-    trni_fail(&core->failure, status, "instruction %lld, %s: %.200s", (long long)core->instructions, issue->order->name, why);
+    trni_fail(&core->failure, status, "instruction %lld, %s: %.200s", (long long)core->instructions, issue->order->name,
+              why);
     trni_core_fail(core, status);
     if (error) *error = core->failure;
     return status;
@@ -422,8 +426,8 @@ TRNI_FN trn_status trni_core_generation(trn_core *core, const char *name, trn_ge
 #define TRNI_CORE_RUN(name) \
     TRNI_FN trn_status trni_run_##name(const void *args) { return trn_##name((const trn_##name##_args *)args); }
 
-/* What the args leave open is the core's: generation, numerics, rounding, random stream, registers. The first failure is
- * kept (trn_core_status), and nothing happens after it. */
+/* What the args leave open is the core's: generation, numerics, rounding, random stream, registers. The first failure
+ * is kept (trn_core_status), and nothing happens after it. */
 #define TRNI_CORE_INSTRUCTION(name)                                                                       \
     TRNI_CORE_RUN(name)                                                                                   \
     TRNI_FN trn_status trn_core_##name(trn_core *core, const trn_##name##_args *args)                     \
@@ -435,7 +439,7 @@ TRNI_FN trn_status trni_core_generation(trn_core *core, const char *name, trn_ge
             copy.seed = core->args.seed;                                                                  \
             copy.stream = (uint64_t)core->instructions;                                                   \
         }                                                                                                 \
-        return trni_core_issue(core, TRNI_ORDER_##name, trni_run_##name, &copy, args->error);                              \
+        return trni_core_issue(core, TRNI_ORDER_##name, trni_run_##name, &copy, args->error);         \
     }
 
 TRNI_CORE_INSTRUCTION(nc_matmul)

@@ -18,8 +18,8 @@
  *         return core.failure.status;
  *     }
  *
- * DOES: begins and ends a core in the caller's memory (or its own), allocates and frees tiles, registers tensors in HBM.
- *     Failures stick: after the first one nothing more happens, and trn_core_status tells it.
+ * DOES: begins and ends a core in the caller's memory (or its own), allocates and frees tiles, registers tensors in
+ *     HBM. Failures stick: after the first one nothing more happens, and trn_core_status tells it.
  * DOES NOT: run instructions (trn_core_run.h).
  *
  * CONTENTS
@@ -47,7 +47,7 @@
 
 typedef struct trn_core_args {
     trn_generation generation;
-    void *memory;        /* trn_core_memory_bytes(generation) of them; null = allocated here, and freed by trn_core_end */
+    void *memory; /* trn_core_memory_bytes(generation) of them; null = allocated here, and freed by trn_core_end */
     size_t memory_bytes;
     const trn_numerics *numerics; /* of instructions that name none; null = the generation's default */
     trn_rounding rounding;        /* of instructions that name none (nearest even counts as none) */
@@ -102,7 +102,7 @@ TRNI_FN trn_status trni_core_fail(trn_core *core, trn_status status)
     return status;
 }
 
-/* TRN_OK, or the first failure, after which nothing more happens: a kernel need not look at every line. text: optional. */
+/* TRN_OK, or the first failure, after which nothing more happens: a kernel need not look at every line. */
 TRNI_FN trn_status trn_core_status(const trn_core *core, const char **text)
 {
     if (text) *text = core->failure.status ? core->failure.text : "ok";
@@ -214,7 +214,8 @@ TRNI_FN trn_status trni_tile_check(const trn_core *core, const trn_core_tile_arg
     int64_t elements = 1;
     for (int i = 0; i < a->rank; i++) {
         if (a->shape[i] < 0 || a->shape[i] > (1 << 20))
-            return trni_fail(error, TRN_ESHAPE, "tile '%.40s' has size %lld on axis %d", name, (long long)a->shape[i], i);
+            return trni_fail(error, TRN_ESHAPE, "tile '%.40s' has size %lld on axis %d", name, (long long)a->shape[i],
+                             i);
         if (i) elements = trni_min64(elements * a->shape[i], (int64_t)1 << 40);
     }
     const int64_t bytes = elements * (int64_t)trn_format_bytes(a->format);
@@ -387,8 +388,8 @@ TRNI_FN trn_status trni_hbm_check(trn_core *core, const char *name, const trn_te
 }
 
 /* Makes the caller's memory known as a tensor in HBM, by name (copied): DMA reads and writes it, and transfers wait for
- * each other where they touch the same part. Part of a tensor that is known needs no registration. Returns the view; one
- * of rank 0 after a failure. */
+ * each other where they touch the same part. Part of a tensor that is known needs no registration. Returns the view;
+ * one of rank 0 after a failure. */
 TRNI_FN trn_tensor trn_core_hbm(trn_core *core, const char *name, trn_tensor view)
 {
     size_t bytes = 0;

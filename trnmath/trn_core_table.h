@@ -1,4 +1,4 @@
-/* trn_core_table.h - every instruction of a NeuronCore as one row: who runs it, what it reads and writes, what it costs.
+/* trn_core_table.h - every instruction of a NeuronCore as one row: who runs it, what it reads, writes, and costs.
  * SPDX-License-Identifier: MIT
  *
  *     #include <trnmath/trn_core_table.h>
@@ -13,8 +13,9 @@
  *         return 0;
  *     }
  *
- * DOES: holds the rows (but not the functions: a program compiles only the instructions that it calls), and the few functions that rows need: which engine, by operators and memories; what is special
- *     about cost; which elements are written where data decide that.
+ * DOES: holds the rows (but not the instructions: a program compiles only those that it calls), and the few functions
+ *     that rows need: which engine, by operators and memories; what is special about cost; which elements
+ *     are written where data decide that.
  * DOES NOT: check, run or time (trn_core_run.h does, the same way for all rows).
  *
  * CONTENTS
@@ -96,8 +97,8 @@ TRNI_FN void trni_more_reads(trni_issue *issue, const trn_tensor *view, bool rea
 #define TRNI_MORE_ACCUMULATE(name)                                        \
     TRNI_FN void trni_more_##name(trni_issue *issue)                      \
     {                                                                     \
-        trn_##name##_args *a = (trn_##name##_args *)issue->args;          \
-        trni_more_reads(issue, &a->dst, a->accumulate);                   \
+        trn_##name##_args *a = (trn_##name##_args *)issue->args;                                                       \
+        trni_more_reads(issue, &a->dst, a->accumulate);                                                                \
     }
 TRNI_MORE_ACCUMULATE(nc_matmul)
 TRNI_MORE_ACCUMULATE(nc_matmul_mx)
@@ -170,7 +171,8 @@ TRNI_FN trn_engine trni_choose_tensor_tensor(const trni_issue *issue)
     const trn_tensor_tensor_args *a = (const trn_tensor_tensor_args *)issue->args;
     if (trni_op_on_gpsimd(a->op)) return TRN_ENGINE_GPSIMD;
     for (int i = 0; i < issue->count; i++)
-        if (!trni_is_word(issue->seen[i].view->format) || (issue->seen[i].tenant && issue->seen[i].space == TRN_SPACE_PSUM))
+        if (!trni_is_word(issue->seen[i].view->format) ||
+            (issue->seen[i].tenant && issue->seen[i].space == TRN_SPACE_PSUM))
             return TRN_ENGINE_VECTOR;
     return TRN_ENGINE_GPSIMD;
 }
@@ -384,7 +386,8 @@ TRNI_FN double trni_move_run(const trni_seen *s, bool by_rows)
     return fmin(rows, (double)s->run / (double)trn_format_bytes(s->view->format));
 }
 
-TRNI_FN void trni_move_between(const trni_seen *dst, const trni_seen *src, bool dst_rows, bool src_rows, trn_dma_work *work)
+TRNI_FN void trni_move_between(const trni_seen *dst, const trni_seen *src, bool dst_rows, bool src_rows,
+                               trn_dma_work *work)
 {
     const double wide = fmax((double)trn_format_bytes(dst->view->format), (double)trn_format_bytes(src->view->format));
     work->bytes = fmin(dst->elements, src->elements) * wide;
@@ -459,17 +462,19 @@ TRNI_FN void trni_move_dma_compute(const trni_issue *issue, trn_dma_work *work)
 #define TRNI_STATE_VG(args) offsetof(trn_##args##_args, state), 0, offsetof(trn_##args##_args, gpsimd)
 
 /* X(name, engine, cost, hooks, state, operands) */
-#define TRNI_ORDER_LIST(X)                                                                                             \
-    X(nc_matmul, TENSOR, TRNI_OWN, TRNI_TENSOR(trni_more_nc_matmul, trni_ask_nc_matmul), TRNI_NO_STATE, TRNI_OUT(nc_matmul, dst),            \
-      TRNI_IN(nc_matmul, stationary), TRNI_IN(nc_matmul, moving))                                                      \
-    X(nc_matmul_mx, TENSOR, TRNI_OWN, TRNI_TENSOR(trni_more_nc_matmul_mx, trni_ask_nc_matmul_mx), TRNI_NO_STATE, TRNI_OUT(nc_matmul_mx, dst),   \
-      TRNI_IN(nc_matmul_mx, stationary), TRNI_IN(nc_matmul_mx, moving), TRNI_IN(nc_matmul_mx, stationary_scale),       \
+#define TRNI_ORDER_LIST(X)                                                                                            \
+    X(nc_matmul, TENSOR, TRNI_OWN, TRNI_TENSOR(trni_more_nc_matmul, trni_ask_nc_matmul), TRNI_NO_STATE,                \
+      TRNI_OUT(nc_matmul, dst), TRNI_IN(nc_matmul, stationary), TRNI_IN(nc_matmul, moving))                            \
+    X(nc_matmul_mx, TENSOR, TRNI_OWN, TRNI_TENSOR(trni_more_nc_matmul_mx, trni_ask_nc_matmul_mx), TRNI_NO_STATE,       \
+      TRNI_OUT(nc_matmul_mx, dst), TRNI_IN(nc_matmul_mx, stationary), TRNI_IN(nc_matmul_mx, moving),                   \
+      TRNI_IN(nc_matmul_mx, stationary_scale),                                                                         \
       TRNI_IN(nc_matmul_mx, moving_scale))                                                                             \
-    X(nc_matmul_sparse, TENSOR, TRNI_OWN, TRNI_TENSOR(trni_more_nc_matmul_sparse, trni_ask_nc_matmul_sparse), TRNI_NO_STATE,                        \
-      TRNI_OUT(nc_matmul_sparse, dst), TRNI_IN(nc_matmul_sparse, stationary), TRNI_IN(nc_matmul_sparse, tags),         \
+    X(nc_matmul_sparse, TENSOR, TRNI_OWN, TRNI_TENSOR(trni_more_nc_matmul_sparse, trni_ask_nc_matmul_sparse),          \
+      TRNI_NO_STATE, TRNI_OUT(nc_matmul_sparse, dst), TRNI_IN(nc_matmul_sparse, stationary),                           \
+      TRNI_IN(nc_matmul_sparse, tags),                                                                                 \
       TRNI_IN(nc_matmul_sparse, moving))                                                                               \
-    X(nc_transpose, TENSOR, TRNI_OWN, TRNI_TENSOR(NULL, trni_ask_nc_transpose), TRNI_NO_STATE, TRNI_OUT(nc_transpose, dst),                       \
-      TRNI_IN(nc_transpose, data))                                                                                     \
+    X(nc_transpose, TENSOR, TRNI_OWN, TRNI_TENSOR(NULL, trni_ask_nc_transpose), TRNI_NO_STATE,                         \
+      TRNI_OUT(nc_transpose, dst), TRNI_IN(nc_transpose, data))                                                        \
     X(tensor_tensor, VECTOR, TRNI_COST(TENSOR_TENSOR, NONE, GPSIMD_TENSOR_TENSOR),                                     \
       TRNI_HOOKS(NULL, trni_choose_tensor_tensor, trni_tune_tensor_tensor, NULL), TRNI_NO_STATE,                       \
       TRNI_W(tensor_tensor, dst), TRNI_E(tensor_tensor, data1), TRNI_E(tensor_tensor, data2))                          \
@@ -537,10 +542,12 @@ TRNI_FN void trni_move_dma_compute(const trni_issue *issue, trn_dma_work *work)
       TRNI_R(rand_set_state, src_seeds))                                                                               \
     X(rand_get_state, GPSIMD, TRNI_COST(RAND_STATE, NONE, GPSIMD_RNG), TRNI_NO_HOOKS, TRNI_STATE_VG(rand_get_state),   \
       TRNI_W(rand_get_state, dst))                                                                                     \
-    X(activation, SCALAR, TRNI_COST(NONE, ACTIVATION, NONE), TRNI_HOOKS(trni_more_activation, NULL, trni_tune_activation, NULL),                          \
-      TRNI_STATE_S(activation), TRNI_W(activation, dst), TRNI_R(activation, src), TRNI_C(activation, scale_tile),      \
+    X(activation, SCALAR, TRNI_COST(NONE, ACTIVATION, NONE),                                                           \
+      TRNI_HOOKS(trni_more_activation, NULL, trni_tune_activation, NULL), TRNI_STATE_S(activation),                    \
+      TRNI_W(activation, dst), TRNI_R(activation, src), TRNI_C(activation, scale_tile),                                \
       TRNI_C(activation, bias_tile), TRNI_C(activation, param_tile), TRNI_O(activation, reduce_res))                   \
-    X(activate2, SCALAR, TRNI_COST(NONE, ACTIVATE2, NONE), TRNI_HOOKS(trni_more_activate2, NULL, trni_tune_activate2, NULL), TRNI_STATE_S(activate2),    \
+    X(activate2, SCALAR, TRNI_COST(NONE, ACTIVATE2, NONE),                                                             \
+      TRNI_HOOKS(trni_more_activate2, NULL, trni_tune_activate2, NULL), TRNI_STATE_S(activate2),                       \
       TRNI_W(activate2, dst), TRNI_R(activate2, src), TRNI_C(activate2, imm0_tile), TRNI_C(activate2, imm1_tile),      \
       TRNI_C(activate2, relu_param_tile), TRNI_O(activate2, reduce_res))                                               \
     X(iota, GPSIMD, TRNI_ON_G(IOTA), TRNI_NO_HOOKS, TRNI_NO_STATE, TRNI_W(iota, dst))                                  \
@@ -559,12 +566,12 @@ TRNI_FN void trni_move_dma_compute(const trni_issue *issue, trn_dma_work *work)
     X(topk, GPSIMD, TRNI_ON_G(TOPK), TRNI_TUNE(trni_tune_topk), TRNI_NO_STATE, TRNI_W(topk, val_dst),                  \
       TRNI_W(topk, idx_dst), TRNI_G(topk, src))                                                                        \
     X(gpsimd_custom, GPSIMD, TRNI_ON_G(GPSIMD_CUSTOM),                                                                 \
-      TRNI_HOOKS(trni_more_gpsimd_custom, NULL, trni_tune_gpsimd_custom, NULL), TRNI_NO_STATE, TRNI_NO_PART)                       \
-    X(dma_copy, DMA, TRNI_OWN, TRNI_DMA(trni_more_dma_copy, trni_scatter_dma_copy, trni_move_dma_copy), TRNI_NO_STATE,       \
+      TRNI_HOOKS(trni_more_gpsimd_custom, NULL, trni_tune_gpsimd_custom, NULL), TRNI_NO_STATE, TRNI_NO_PART)           \
+    X(dma_copy, DMA, TRNI_OWN, TRNI_DMA(trni_more_dma_copy, trni_scatter_dma_copy, trni_move_dma_copy), TRNI_NO_STATE, \
       TRNI_W(dma_copy, dst), TRNI_R(dma_copy, src), TRNI_C(dma_copy, src_index), TRNI_C(dma_copy, dst_index))          \
-    X(dma_transpose, DMA, TRNI_OWN, TRNI_DMA(trni_more_dma_transpose, NULL, trni_move_dma_transpose), TRNI_NO_STATE, TRNI_W(dma_transpose, dst),     \
-      TRNI_R(dma_transpose, src), TRNI_C(dma_transpose, index))                                                        \
-    X(dma_compute, DMA, TRNI_OWN, TRNI_DMA(trni_more_dma_compute, trni_scatter_dma_compute, trni_move_dma_compute),             \
+    X(dma_transpose, DMA, TRNI_OWN, TRNI_DMA(trni_more_dma_transpose, NULL, trni_move_dma_transpose), TRNI_NO_STATE,   \
+      TRNI_W(dma_transpose, dst), TRNI_R(dma_transpose, src), TRNI_C(dma_transpose, index))                            \
+    X(dma_compute, DMA, TRNI_OWN, TRNI_DMA(trni_more_dma_compute, trni_scatter_dma_compute, trni_move_dma_compute),    \
       TRNI_NO_STATE, TRNI_W(dma_compute, dst), TRNI_C(dma_compute, index))
 
 enum {

@@ -18,7 +18,7 @@
  *     engine, with the documented cost of the instructions, the blocking that SBUF and PSUM allow, and the operand that
  *     is cheaper to keep stationary. On request: the ramp of a cold TensorE, and row and column tiling.
  * DOES NOT: model communication between chips, the copy from PSUM to SBUF (Vector and Scalar engines, assumed to
- *     overlap), DMA descriptors below 4 KiB (slower, documented), or power. Single instructions are in trn_tensor_cost.h.
+ *     overlap), DMA descriptors below 4 KiB (slower, documented), or power. For single instructions: trn_tensor_cost.h.
  *
  * CONTENTS
  *     trn_operand, trn_operand_name           which operand is stationary; zero = the cheaper one

@@ -1,4 +1,4 @@
-/* trn_engine_cycles.h - what instructions of the Vector, Scalar and GpSimd engines cost, and DMA: one row each, with its source.
+/* trn_engine_cycles.h - what instructions of the Vector, Scalar and GpSimd engines and DMA cost, each with its source.
  * SPDX-License-Identifier: MIT
  *
  *     #include <trnmath/trn_engine_cycles.h>
@@ -24,8 +24,9 @@
  *     trn_dma_work, trn_dma_cost, trn_dma_seconds      the same for DMA
  *     trn_fact, trn_engine_fact, trn_engine_fact_of    the numbers that are no instruction's own
  *
- * KNOWN FROM: NKI's architecture guides, its pages on DMA, and the instruction pages of release 2.25, the last ones with
- *     costs (documented); where a row says assumed, nothing is published, and it says why the number is what it is.
+ * KNOWN FROM: NKI's architecture guides, its pages on DMA, and the instruction pages of release 2.25, the last ones
+ *     with costs (documented); where a row says assumed, nothing is published, and it says why the number is what it
+ *     is.
  */
 #ifndef TRN_ENGINE_CYCLES_H
 #define TRN_ENGINE_CYCLES_H
@@ -34,10 +35,10 @@
 
 /* ---- numbers that are no instruction's own ---- */
 
-#define TRNI_FACTS(X)                                                                                                  \
-    X(DEPENDENT, 100, "cycles", DOCUMENTED, TRNI_NKI1 " (Vector engine, cost model): a short instruction, or one that "  \
-      "reads what the one right before it wrote")                                                                      \
-    X(SHORT, 64, "elements", ASSUMED, "far fewer than 128: the guide gives no bound; this is the shortest instruction") \
+#define TRNI_FACTS(X)                                                                                                 \
+    X(DEPENDENT, 100, "cycles", DOCUMENTED, TRNI_NKI1 " (Vector engine, cost model): a short instruction, or one "     \
+      "that reads what the one right before it wrote")                                                                 \
+    X(SHORT, 64, "elements", ASSUMED, "far fewer than 128: the guide has no bound; this is the shortest instruction")  \
     X(REGISTERS, 64, "cycles", DOCUMENTED, TRNI_NKI1 " (pipelined reduction): to write the registers out")             \
     X(FAR_STRIDE, 16, "bytes", DOCUMENTED, TRNI_NKI1 " (access pattern): beyond it half the bandwidth")                \
     X(SEMAPHORE, 0, "cycles", ASSUMED, "between engines: no number is published")                                      \
@@ -84,11 +85,10 @@ typedef struct trn_engine_work trn_engine_work;
 /* ---- every instruction's row ----
  * X(id, name, engine, per_element, fixed, minimum, speed-up, known, where) */
 
-#define TRNI_OLD_PAGE TRNI_OLD
 #define TRNI_AS_OTHERS "no cost is published: as other instructions with as many inputs (" TRNI_NKI1 ", cost model)"
 #define TRNI_GPSIMD_OTHERS "no cost is published: the start of iota, an element per partition and cycle"
 
-#define TRNI_RULES(X)                                                                                                  \
+#define TRNI_RULES(X)                                                                                                 \
     X(TENSOR_SCALAR, "tensor_scalar", VECTOR, 1, 0, 64, copy, DOCUMENTED, TRNI_OLD "; faster modes: " TRNI_NKI2)       \
     X(TENSOR_COPY, "tensor_copy", VECTOR, 1, 0, 64, copy, DOCUMENTED, TRNI_OLD "; faster modes: " TRNI_NKI2)           \
     X(TENSOR_TENSOR, "tensor_tensor", VECTOR, 2, 0, 64, pair, DOCUMENTED, TRNI_OLD "; faster modes: " TRNI_NKI2)       \
@@ -122,19 +122,19 @@ typedef struct trn_engine_work trn_engine_work;
     X(SCALAR_COPY, "tensor_copy on ScalarE", SCALAR, 1, 0, 64, scalar, DOCUMENTED, TRNI_OLD "; twice as fast: "        \
       TRNI_NKI3)                                                                                                       \
     X(SCALAR_TENSOR_SCALAR, "tensor_scalar on ScalarE", SCALAR, 1, 0, 64, scalar, DOCUMENTED, TRNI_NKI3)               \
-    X(GPSIMD_TENSOR_TENSOR, "tensor_tensor on GpSimdE", GPSIMD, 2, 150, 0, none, ASSUMED, "no cost is published: the "  \
+    X(GPSIMD_TENSOR_TENSOR, "tensor_tensor on GpSimdE", GPSIMD, 2, 150, 0, none, ASSUMED, "no cost is published: the " \
       "start of iota, and two inputs through a port of one element per partition and cycle")                           \
     X(GPSIMD_TENSOR_SCALAR, "tensor_scalar on GpSimdE", GPSIMD, 1, 150, 0, none, ASSUMED, TRNI_GPSIMD_OTHERS)          \
     X(GPSIMD_COPY, "tensor_copy, memset on GpSimdE", GPSIMD, 1, 150, 0, none, ASSUMED, TRNI_GPSIMD_OTHERS)             \
-    X(GPSIMD_POWER, "power, rsqrt", GPSIMD, 4, 150, 0, none, DOCUMENTED, "Neuron SDK, nki.api.shared.rst: rsqrt has a " \
-      "quarter of ScalarE's throughput (power: assumed)")                                                              \
+    X(GPSIMD_POWER, "power, rsqrt", GPSIMD, 4, 150, 0, none, DOCUMENTED, "Neuron SDK, nki.api.shared.rst: rsqrt has "  \
+      "a quarter of ScalarE's throughput (power: assumed)")                                                            \
     X(IOTA, "iota", GPSIMD, 1, 150, 0, none, DOCUMENTED, TRNI_OLD)                                                     \
     X(AFFINE_SELECT, "affine_select", GPSIMD, 1, 150, 0, none, DOCUMENTED, TRNI_OLD)                                   \
-    X(LOCAL_GATHER, "local_gather", GPSIMD, 1, 150, 0, none, DOCUMENTED, TRNI_OLD " (the constant of each dtype: "      \
+    X(LOCAL_GATHER, "local_gather", GPSIMD, 1, 150, 0, none, DOCUMENTED, TRNI_OLD " (the constant of each dtype: "     \
       "assumed to be 1)")                                                                                              \
     X(NC_N_GATHER, "nc_n_gather", GPSIMD, 1, 150, 0, none, ASSUMED, TRNI_GPSIMD_OTHERS)                                \
-    X(TENSOR_PARTITION_REDUCE, "tensor_partition_reduce", GPSIMD, 8, 150, 0, none, ASSUMED, "no cost is published: 16 " \
-      "partitions in each of 8 processors, then those 8: four and three steps of halving, and a store")                \
+    X(TENSOR_PARTITION_REDUCE, "tensor_partition_reduce", GPSIMD, 8, 150, 0, none, ASSUMED, "no cost is published: "   \
+      "16 partitions in each of 8 processors, then those 8: four and three steps of halving, and a store")             \
     X(NONZERO_WITH_COUNT, "nonzero_with_count", GPSIMD, 1, 150, 0, none, ASSUMED, TRNI_GPSIMD_OTHERS)                  \
     X(SEQUENCE_BOUNDS, "sequence_bounds", GPSIMD, 1, 150, 0, none, ASSUMED, TRNI_GPSIMD_OTHERS)                        \
     X(TOPK, "topk", GPSIMD, 4, 0, 0, none, DOCUMENTED, "Neuron SDK, nki.isa reference, topk: 4 n + K")                 \
@@ -229,7 +229,8 @@ TRNI_FN double trni_speed_scalar(const trn_engine_work *w)
 
 #define TRNI_SPEEDS_none "none"
 #define TRNI_SPEEDS_copy "Trainium2 on, 16-bit floats: 4 within SBUF, 2 if scattered or one side is in PSUM"
-#define TRNI_SPEEDS_pair "2 if one input is in PSUM, or for BF16 add, subtract, multiply; Trainium2 on: for 16-bit floats in SBUF"
+#define TRNI_SPEEDS_pair \
+    "2 if one input is in PSUM, or for BF16 add, subtract, multiply; Trainium2 on: for 16-bit floats in SBUF"
 #define TRNI_SPEEDS_psum "2 if one operand is in PSUM"
 #define TRNI_SPEEDS_fused "2 for BF16, subtract then multiply, an even number of elements"
 #define TRNI_SPEEDS_narrow "2 for BF16 add and maximum"
@@ -243,8 +244,8 @@ TRNI_FN const trn_engine_rule *trn_engine_rule_of(trn_rule rule)
 #define TRNI_NAME_SCALAR "ScalarE"
 #define TRNI_NAME_GPSIMD "GpSimdE"
 #define TRNI_X(id, name, engine, per_element, fixed, minimum, speed, known, where)                               \
-    { name, TRNI_NAME_##engine, TRNI_CLOCK_##engine, per_element, fixed, minimum, trni_speed_##speed, TRNI_SPEEDS_##speed, \
-      TRN_##known, where },
+    { name, TRNI_NAME_##engine, TRNI_CLOCK_##engine, per_element, fixed, minimum, trni_speed_##speed, \
+      TRNI_SPEEDS_##speed, TRN_##known, where },
     static const trn_engine_rule table[TRN_RULE_COUNT] = { TRNI_RULES(TRNI_X) };
 #undef TRNI_X
 #undef TRNI_NAME_VECTOR
@@ -320,9 +321,9 @@ TRNI_FN trn_status trn_dma_seconds(const trn_dma_work *work, trn_dma_cost *cost)
     const double run = fmax(1, fmin(work->transpose ? most : work->run_bytes, most));
     const double rate = core->dma_engine_bytes_per_s * trni_dma_share(work);
     cost->descriptors = ceil(work->bytes / run);
-    const double each = fmin(work->bytes, fmax(run, trni_fact(TRN_FACT_SMALLEST)));
+    const double each = fmax(run, trni_fact(TRN_FACT_SMALLEST));
     cost->latency_s = core->dma_latency_s;
-    cost->transfer_s = ceil(cost->descriptors / core->dma_engines) * fmax(each, trni_fact(TRN_FACT_SMALLEST)) * wire / rate;
+    cost->transfer_s = ceil(cost->descriptors / core->dma_engines) * each * wire / rate;
     if (work->hardware) cost->issue_s = trni_fact(TRN_FACT_DGE);
     if (work->software) cost->gpsimd_s = trni_fact(TRN_FACT_SOFTWARE_DGE);
     return TRN_OK;

@@ -125,7 +125,8 @@ TRNI_FN trn_tensor trn_tensor_slice(trn_tensor t, int axis, int64_t first, int64
 /* No copy: an axis of n elements becomes two, [n / inner, inner]. inner must divide n, else no tensor. */
 TRNI_FN trn_tensor trn_tensor_split(trn_tensor t, int axis, int64_t inner)
 {
-    if (axis < 0 || axis >= t.rank || t.rank >= TRN_MAX_RANK || inner < 1 || t.shape[axis] % inner) return trni_no_tensor();
+    if (axis < 0 || axis >= t.rank || t.rank >= TRN_MAX_RANK || inner < 1 || t.shape[axis] % inner)
+        return trni_no_tensor();
     t = trni_strided(t);
     for (int i = t.rank; i > axis; i--) {
         t.shape[i] = t.shape[i - 1];

@@ -18,8 +18,8 @@
  * DOES: says for one instruction of any mode, or several that share the array, how many cycles LoadStationary and
  *     MultiplyMoving take, what of the load is exposed, how full the PEs are, and how each number is known; and adds a
  *     sequence up, loads hidden behind the multiplication before, on an engine that may begin cold.
- * DOES NOT: know memory or the other engines (trn_core.h does), but for the transposes of VectorE. Products of any size on
- *     cores, chips and systems, with HBM and DMA, are in trn_cost.h.
+ * DOES NOT: know memory or the other engines (trn_core.h does), but for the transposes of VectorE. Products of any size
+ *     on cores, chips and systems, with HBM and DMA, are in trn_cost.h.
  *
  * CONTENTS
  *     trn_tensor_instruction           what is asked: mode, sizes, formats, hints, tiling

@@ -15,9 +15,9 @@
  * DOES: settles what a mode and two formats come to (cycles for a column, products of a PE), and turns them into cycles
  *     of MultiplyMoving, LoadStationary and transposes, into instructions that share the array, and into seconds of an
  *     engine that starts cold. Every number is a field of trn_spec.h, where its source stands.
- * DOES NOT: know sizes of whole products, or memory. trn_cost.h asks it for products of any size, trn_tensor_cost.h for single
- *     instructions, so that neither writes a number down a second time. It lies down here, beside the facts, because
- *     a cost needs nothing else: whoever plans can ask without an engine, and without values.
+ * DOES NOT: know sizes of whole products, or memory. trn_cost.h asks it for products of any size, trn_tensor_cost.h
+ *     for single instructions, so that neither writes a number down a second time. It lies down here, beside the facts,
+ *     because a cost needs nothing else: whoever plans can ask without an engine, and without values.
  *
  * CONTENTS
  *     trn_matmul_mode, trn_matmul_mode_name   plain, double_row (FP8), MX, sparse, transpose, INT8; zero = the fastest

@@ -107,8 +107,10 @@ TRNI_FN int trni_utf8(const unsigned char *s)
 /* A string inside quotes of JSON, or as text of XML. What is no UTF-8 (a name cut short) becomes '?'. */
 TRNI_FN void trni_text_escaped(trni_text *t, const char *text, bool xml)
 {
-    static const struct { char c; const char *json, *xml; } row[] = {
-        { '"', "\\\"", "&quot;" }, { '\\', "\\\\", "\\" }, { '&', "&", "&amp;" }, { '<', "<", "&lt;" }, { '>', ">", "&gt;" },
+    static const struct { char c; const char *json, *xml;
+    } row[] = {
+        { '"', "\\\"", "&quot;" }, { '\\', "\\\\", "\\" }, { '&', "&", "&amp;" },
+        { '<', "<", "&lt;" },      { '>', ">", "&gt;" },
     };
     const unsigned char *s = (const unsigned char *)text;
     for (int n; *s; s += n ? n : 1) {
@@ -162,7 +164,8 @@ TRNI_FN void trn_trace_sort(trn_trace *trace)
 
 /* ---- JSON ---- */
 
-/* Both ends are rounded, and the duration is what lies between: events that follow each other do not overlap in text. */
+/* Both ends are rounded, and the duration is what lies between: events that follow each other do not overlap in text.
+ */
 TRNI_FN double trni_picoseconds(double seconds) { return (double)(int64_t)(1e12 * seconds + 0.5); }
 
 /* Sorts the trace. Times are microseconds, as the format has it, to the picosecond. */
@@ -178,14 +181,18 @@ TRNI_FN void trn_trace_json(trn_trace *trace, trn_trace_write *write, void *user
     trni_text_escaped(&t, trace->title ? trace->title : "NeuronCore", false);
     trni_text_put(&t, "\"}}");
     for (int i = 0; i < trace->tracks; i++) {
-        trni_text_put(&t, ",\n{\"ph\":\"M\",\"name\":\"thread_name\",\"pid\":1,\"tid\":%d,\"args\":{\"name\":\"", i + 1);
+        trni_text_put(&t, ",\n{\"ph\":\"M\",\"name\":\"thread_name\",\"pid\":1,\"tid\":%d,\"args\":{\"name\":\"",
+                      i + 1);
         trni_text_escaped(&t, trace->track[i], false);
-        trni_text_put(&t, "\"}},\n{\"ph\":\"M\",\"name\":\"thread_sort_index\",\"pid\":1,\"tid\":%d,\"args\":{\"sort_index\":%d}}",
-                      i + 1, i + 1);
+        trni_text_put(
+            &t,
+            "\"}},\n{\"ph\":\"M\",\"name\":\"thread_sort_index\",\"pid\":1,\"tid\":%d,\"args\":{\"sort_index\":%d}}",
+            i + 1, i + 1);
     }
     for (int64_t i = 0; i < trace->count; i++) {
         const trn_trace_event *e = &trace->event[i];
-        const double start_us = trni_picoseconds(e->start_s) / 1e6, end_us = trni_picoseconds(e->start_s + e->duration_s) / 1e6;
+        const double start_us = trni_picoseconds(e->start_s) / 1e6,
+                     end_us = trni_picoseconds(e->start_s + e->duration_s) / 1e6;
         trni_text_put(&t, ",\n{\"ph\":\"X\",\"name\":\"");
         trni_text_escaped(&t, e->name, false);
         trni_text_put(&t, "\",\"pid\":1,\"tid\":%d,\"ts\":%.6f,\"dur\":%.6f,\"args\":{\"text\":\"", e->track + 1,
@@ -281,17 +288,24 @@ TRNI_FN void trni_picture_head(trni_picture *p)
     static const char *const colour[TRNI_SVG_COLOURS] = { "#4e79a7", "#f28e2b", "#59a14f", "#e15759", "#76b7b2",
                                                           "#b07aa1", "#c79a1b", "#9c755f", "#d37295", "#8f99a3" };
     trni_text *t = &p->text;
-    trni_text_put(t, "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%d\" height=\"%d\" viewBox=\"0 0 %d %d\" "
-                     "font-family=\"system-ui, sans-serif\" font-size=\"12\">\n<title>", p->width, p->height, p->width, p->height);
+    trni_text_put(t,
+                  "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%d\" height=\"%d\" viewBox=\"0 0 %d %d\" "
+                  "font-family=\"system-ui, sans-serif\" font-size=\"12\">\n<title>",
+                  p->width, p->height, p->width, p->height);
     trni_text_escaped(t, p->trace->title ? p->trace->title : "NeuronCore", true);
-    trni_text_put(t, "</title>\n<style>\n.paper { fill: #ffffff } .lane { fill: #f2f4f7 } .ink { fill: #1f2933 } .faint { fill: "
-                     "#5f6b7a }\n.grid { stroke: #d5dae1; stroke-width: 1 }\n@media (prefers-color-scheme: dark) {\n.paper { fill: "
-                     "#14181d } .lane { fill: #1e242b } .ink { fill: #e6e9ed } .faint { fill: #9aa5b1 }\n.grid { stroke: #343c46 "
-                     "}\n}\n");
+    trni_text_put(
+        t,
+        "</title>\n<style>\n.paper { fill: #ffffff } .lane { fill: #f2f4f7 } .ink { fill: #1f2933 } .faint { fill: "
+        "#5f6b7a }\n.grid { stroke: #d5dae1; stroke-width: 1 }\n@media (prefers-color-scheme: dark) {\n.paper { fill: "
+        "#14181d } .lane { fill: #1e242b } .ink { fill: #e6e9ed } .faint { fill: #9aa5b1 }\n.grid { stroke: #343c46 "
+        "}\n}\n");
     for (int i = 0; i < TRNI_SVG_COLOURS; i++) trni_text_put(t, ".c%d { fill: %s }\n", i, colour[i]);
-    trni_text_put(t, ".on { fill: #ffffff; font-size: 10px; pointer-events: none }\n</style>\n"
-                     "<rect class=\"paper\" width=\"%d\" height=\"%d\"/>\n<text class=\"ink\" x=\"16\" y=\"26\" font-size=\"16\" "
-                     "font-weight=\"600\">", p->width, p->height);
+    trni_text_put(
+        t,
+        ".on { fill: #ffffff; font-size: 10px; pointer-events: none }\n</style>\n"
+        "<rect class=\"paper\" width=\"%d\" height=\"%d\"/>\n<text class=\"ink\" x=\"16\" y=\"26\" font-size=\"16\" "
+        "font-weight=\"600\">",
+        p->width, p->height);
     trni_text_escaped(t, p->trace->title ? p->trace->title : "NeuronCore", true);
     trni_text_put(t, "</text>\n");
 }
@@ -319,10 +333,11 @@ TRNI_FN void trni_picture_axis(trni_picture *p)
         const double s = (first + i) * step;
         if (s > p->end_s + step * 1e-6) break;
         if (s < p->start_s - step * 1e-6) continue;
-        trni_text_put(&p->text, "<line class=\"grid\" x1=\"%.1f\" x2=\"%.1f\" y1=\"%d\" y2=\"%.1f\"/>"
-                                "<text class=\"faint\" x=\"%.1f\" y=\"%.1f\" text-anchor=\"middle\">%.6g %s</text>\n",
-                      trni_picture_x(p, s), trni_picture_x(p, s), TRNI_SVG_TOP - 6, bottom, trni_picture_x(p, s), bottom + 16,
-                      s / unit[u].unit_s, unit[u].name);
+        trni_text_put(&p->text,
+                      "<line class=\"grid\" x1=\"%.1f\" x2=\"%.1f\" y1=\"%d\" y2=\"%.1f\"/>"
+                      "<text class=\"faint\" x=\"%.1f\" y=\"%.1f\" text-anchor=\"middle\">%.6g %s</text>\n",
+                      trni_picture_x(p, s), trni_picture_x(p, s), TRNI_SVG_TOP - 6, bottom, trni_picture_x(p, s),
+                      bottom + 16, s / unit[u].unit_s, unit[u].name);
     }
 }
 
@@ -346,8 +361,8 @@ TRNI_FN void trni_picture_bar(trni_picture *p, const trn_trace_event *e, double 
     const double x = trni_picture_x(p, from_s), y = trni_picture_y(e->track);
     const double wide = (to_s - from_s) * p->scale, drawn = wide < 0.7 ? 0.7 : wide;
     const int colour = trni_picture_kind(p, e->name) % TRNI_SVG_COLOURS;
-    trni_text_put(&p->text, "<rect class=\"c%d\" x=\"%.2f\" y=\"%.1f\" width=\"%.2f\" height=\"%d\"%s><title>", colour, x, y,
-                  drawn > 3 ? drawn - 0.4 : drawn, TRNI_SVG_BAR, wide > 6 ? " rx=\"2\"" : "");
+    trni_text_put(&p->text, "<rect class=\"c%d\" x=\"%.2f\" y=\"%.1f\" width=\"%.2f\" height=\"%d\"%s><title>", colour,
+                  x, y, drawn > 3 ? drawn - 0.4 : drawn, TRNI_SVG_BAR, wide > 6 ? " rx=\"2\"" : "");
     if (count > 1) trni_text_put(&p->text, "%lld instructions, ", (long long)count);
     trni_text_escaped(&p->text, e->name, true);
     trni_text_put(&p->text, ", %.0f ns from %.0f ns", 1e9 * (to_s - from_s), 1e9 * from_s);
@@ -357,7 +372,8 @@ TRNI_FN void trni_picture_bar(trni_picture *p, const trn_trace_event *e, double 
     }
     trni_text_put(&p->text, "</title></rect>");
     if (wide > 6.2 * (double)strlen(e->name) + 8 && count == 1) {
-        trni_text_put(&p->text, "<text class=\"on\" x=\"%.1f\" y=\"%.1f\" text-anchor=\"middle\">", x + wide / 2, y + 18);
+        trni_text_put(&p->text, "<text class=\"on\" x=\"%.1f\" y=\"%.1f\" text-anchor=\"middle\">", x + wide / 2,
+                      y + 18);
         trni_text_escaped(&p->text, e->name, true);
         trni_text_put(&p->text, "</text>");
     }
@@ -393,8 +409,10 @@ TRNI_FN void trni_picture_legend(trni_picture *p)
     const double top = trni_picture_y(p->trace->tracks) + 44, column = (p->width - 32) / 5.0;
     for (int i = 0; i < p->kinds; i++) {
         const double x = 16 + column * (i % 5), y = top + 22 * (i / 5);
-        trni_text_put(&p->text, "<rect class=\"c%d\" x=\"%.1f\" y=\"%.1f\" width=\"12\" height=\"12\" rx=\"2\"/>"
-                                "<text class=\"ink\" x=\"%.1f\" y=\"%.1f\">", i % TRNI_SVG_COLOURS, x, y - 10, x + 18, y);
+        trni_text_put(&p->text,
+                      "<rect class=\"c%d\" x=\"%.1f\" y=\"%.1f\" width=\"12\" height=\"12\" rx=\"2\"/>"
+                      "<text class=\"ink\" x=\"%.1f\" y=\"%.1f\">",
+                      i % TRNI_SVG_COLOURS, x, y - 10, x + 18, y);
         trni_text_escaped(&p->text, i == TRNI_SVG_KINDS - 1 ? "others" : p->kind[i], true);
         trni_text_put(&p->text, " <tspan class=\"faint\">%.2f us</tspan></text>\n", 1e6 * p->kind_s[i]);
     }
@@ -408,7 +426,8 @@ TRNI_FN void trn_trace_svg(const trn_trace_svg_args *args)
     trni_picture_measure(&p, args);
     trni_picture_head(&p);
     trni_text_put(&p.text, "<text class=\"faint\" x=\"16\" y=\"46\">%.2f us, %lld instructions%s</text>\n",
-                  1e6 * (p.end_s - p.start_s), (long long)p.trace->count, p.trace->lost ? " (and more than the trace held)" : "");
+                  1e6 * (p.end_s - p.start_s), (long long)p.trace->count,
+                  p.trace->lost ? " (and more than the trace held)" : "");
     trni_picture_lanes(&p);
     trni_picture_axis(&p);
     for (int i = 0; i < p.trace->tracks; i++) trni_picture_track(&p, i);

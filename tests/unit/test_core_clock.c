@@ -1,4 +1,4 @@
-/* test_core_clock.c - who waits for whom, against remembering everything; transfers in gaps; what instructions cost, by hand.
+/* test_core_clock.c - who waits for whom, against remembering everything; transfers in gaps; costs, by hand.
  * SPDX-License-Identifier: MIT
  */
 #include <setjmp.h>
@@ -238,11 +238,14 @@ static void every_rule_and_fact_has_a_source(void **state)
 static void transfers_take_the_published_time(void **state)
 {
     (void)state;
-    static const struct { trn_dma_work work; double descriptors, transfer_ns; } row[] = {
+    static const struct { trn_dma_work work; double descriptors, transfer_ns;
+    } row[] = {
         { { .generation = TRN_TRAINIUM2, .bytes = 262144, .run_bytes = 2048 }, 128, 8 * 2048 / 23.0 },
         { { .generation = TRN_TRAINIUM1, .bytes = 262144, .run_bytes = 262144 }, 64, 4 * 4096 / 17.0 },
         { { .generation = TRN_TRAINIUM3, .bytes = 65536, .run_bytes = 4096 }, 16, 4096 / 33.0 },
-        { { .generation = TRN_TRAINIUM2, .bytes = 512, .run_bytes = 4 }, 128, 8 * 512 / 23.0 }, /* as dear as 512 each */
+        { { .generation = TRN_TRAINIUM2, .bytes = 512, .run_bytes = 4 },
+          128,
+          8 * 512 / 23.0 }, /* as dear as 512 each */
         { { .generation = TRN_TRAINIUM2, .bytes = 4, .run_bytes = 4 }, 1, 512 / 23.0 },
         { { .generation = TRN_TRAINIUM2, .bytes = 65536, .run_bytes = 2, .transpose = true }, 16, 4096 / (23 * 0.9) },
         { { .generation = TRN_TRAINIUM2, .bytes = 65536, .transpose = true, .from_sbuf = true }, 16, 4096 / 11.5 },
@@ -256,7 +259,8 @@ static void transfers_take_the_published_time(void **state)
             fail_msg("row %u: %g descriptors, %g ns", i, cost.descriptors, 1e9 * cost.transfer_s);
         assert_true(cost.latency_s == 1.3e-6 && cost.issue_s == 0 && cost.gpsimd_s == 0);
     }
-    const trn_dma_work soft = { .bytes = 4, .run_bytes = 4, .software = true }, hard = { .bytes = 4, .run_bytes = 4, .hardware = true };
+    const trn_dma_work soft = { .bytes = 4, .run_bytes = 4, .software = true },
+                       hard = { .bytes = 4, .run_bytes = 4, .hardware = true };
     trn_dma_cost cost;
     assert_int_equal(trn_dma_seconds(&soft, &cost), TRN_OK);
     assert_true(cost.gpsimd_s == 600e-9 && cost.issue_s == 0);

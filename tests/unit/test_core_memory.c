@@ -1,4 +1,4 @@
-/* test_core_memory.c - tiles against a map of bytes: first fit, banks, quadrants, who owns what, and which bytes were written.
+/* test_core_memory.c - tiles against a map of bytes: first fit, banks, quadrants, owners, and which were written.
  * SPDX-License-Identifier: MIT
  *
  * The slow side keeps one number per byte of every quadrant and visits every element of every view.
@@ -204,15 +204,17 @@ static void a_full_memory_says_what_is_free_and_who_is_large(void **state)
     const trni_memory_ask ask = { "scores", 0, 128, 65536 };
     int tile = -1;
     assert_int_equal(trni_memory_take(&m, &ask, &tile, &failure), TRN_ELIMIT);
-    assert_string_equal(failure.text, "SBUF has no room for 'scores', 65536 bytes per partition: 49152 of 196608 are free, "
-                                      "28672 in a row; the largest tiles are 'weights' 98304, 'x' 32768, 'y' 16384");
+    assert_string_equal(failure.text,
+                        "SBUF has no room for 'scores', 65536 bytes per partition: 49152 of 196608 are free, "
+                        "28672 in a row; the largest tiles are 'weights' 98304, 'x' 32768, 'y' 16384");
     assert_int_equal(tile, -1);
     m = fresh(TRN_TRAINIUM1, TRN_SPACE_PSUM);
     for (int i = 0; i < 8; i++) take(&m, "bank", 0, 128, 1088);
     const trni_memory_ask more = { "s", 0, 128, 1024 };
     assert_int_equal(trni_memory_take(&m, &more, &tile, &failure), TRN_ELIMIT);
-    assert_string_equal(failure.text, "PSUM has no room for 's', 1024 bytes per partition: 7680 of 16384 are free, 960 in a row "
-                                      "(a tile stays in its bank); the largest tiles are 'bank' 1088, 'bank' 1088, 'bank' 1088");
+    assert_string_equal(failure.text,
+                        "PSUM has no room for 's', 1024 bytes per partition: 7680 of 16384 are free, 960 in a row "
+                        "(a tile stays in its bank); the largest tiles are 'bank' 1088, 'bank' 1088, 'bank' 1088");
 }
 
 /* ---- written bytes, against visiting every element ---- */
@@ -242,7 +244,8 @@ static trn_tensor random_view(const trni_memory *m, const trni_rect *at, uint64_
 }
 
 /* Every byte of a view, by an odometer; -1 for one of the partition row's gap never happens. */
-static void visit(const trni_memory *m, const trn_tensor *t, unsigned char *map, int64_t *lost_p, int64_t *lost_b, bool set)
+static void visit(const trni_memory *m, const trn_tensor *t, unsigned char *map, int64_t *lost_p, int64_t *lost_b,
+                  bool set)
 {
     int64_t index[TRN_MAX_RANK] = { 0 };
     const int64_t bytes = (int64_t)trn_format_bytes(t->format);
@@ -282,7 +285,8 @@ static void written_bytes_are_those_that_were_visited(void **state)
         trni_tenant *t = &m.tile[tile];
         memset(map, 0, (size_t)(128 * m.pitch));
         for (int64_t p = t->at.p; p < t->at.p_end; p++)
-            for (int64_t b = t->at.b; b < t->at.b_end; b++) assert_int_equal((unsigned char)m.base[p * m.pitch + b], 0xff);
+            for (int64_t b = t->at.b; b < t->at.b_end; b++)
+                assert_int_equal((unsigned char)m.base[p * m.pitch + b], 0xff);
         for (int i = 0; i < 20; i++) {
             if (t->at.b_end - t->at.b < 4) break;
             const trn_tensor view = random_view(&m, &t->at, &seed);

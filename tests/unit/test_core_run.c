@@ -1,8 +1,8 @@
 /* test_core_run.c - kernels on a core: what it refuses, in which words, when each instruction begins, and what adds up.
  * SPDX-License-Identifier: MIT
  *
- * Random programs are timed a second time by a simulator that shares nothing with trnmath/ but the durations: it keeps a
- * list of all instructions and looks through all of it, byte by byte of what they touch.
+ * Random programs are timed a second time by a simulator that shares nothing with trnmath/ but the durations: it keeps
+ * a list of all instructions and looks through all of it, byte by byte of what they touch.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -71,7 +71,9 @@ static void a_core_takes_the_memory_that_it_asks_for(void **state)
     (void)state;
     trn_error error;
     char small[64];
-    trn_core_args args = { .generation = TRN_TRAINIUM1, .memory = small, .memory_bytes = sizeof small, .error = &error };
+    trn_core_args args = {
+        .generation = TRN_TRAINIUM1, .memory = small, .memory_bytes = sizeof small, .error = &error
+    };
     assert_int_equal(trn_core_begin(&core, &args), TRN_ENOSPC);
     assert_non_null(strstr(error.text, "memory_bytes is 64; a core of Trainium1 takes "));
     args.memory = NULL;
@@ -91,8 +93,10 @@ static void a_core_takes_the_memory_that_it_asks_for(void **state)
 static void tiles_that_no_machine_has_are_refused(void **state)
 {
     (void)state;
-    static const struct { trn_core_tile_args args; const char *sentence; } row[] = {
-        { { .name = "x", .format = TRN_F32, .rank = 2, .shape = { 129, 4 } }, "tile 'x' has 129 partitions; there are 128" },
+    static const struct { trn_core_tile_args args; const char *sentence;
+    } row[] = {
+        { { .name = "x", .format = TRN_F32, .rank = 2, .shape = { 129, 4 } },
+          "tile 'x' has 129 partitions; there are 128" },
         { { .name = "x", .format = TRN_F32, .rank = 2, .shape = { 1, 65536 } },
           "tile 'x' has 262144 bytes per partition; SBUF of Trainium2 has 229376" },
         { { .name = "x", .format = TRN_F32, .rank = 2, .shape = { 128, 4097 }, .space = TRN_SPACE_PSUM },
@@ -130,8 +134,9 @@ static void failures_stick(void **state)
     const trn_tensor_copy_args bad = { .dst = x, .src = y, .error = &mine };
     set(x, 1);
     assert_int_equal(trn_core_tensor_copy(&core, &bad), TRN_EINVAL);
-    assert_string_equal(mine.text, "instruction 1, tensor_copy: src reads partition 0, element 0 of 'y', which nothing has "
-                                   "written");
+    assert_string_equal(mine.text,
+                        "instruction 1, tensor_copy: src reads partition 0, element 0 of 'y', which nothing has "
+                        "written");
     set(y, 1);
     copy(x, y, TRN_ENGINE_UNKNOWN);
     assert_int_equal(tile("z", 1, 1).rank, 0);
@@ -272,12 +277,14 @@ static void patterns_that_no_engine_follows_are_refused(void **state)
     set(trn_tensor_slice(x, 0, 64, 64), 1);
     fine();
     set(trn_tensor_slice(x, 0, 8, 8), 1);
-    expect("instruction 2, memset: dst takes 8 partitions of 'x' from partition 8; tiles begin at partition 0, 32, 64 or 96");
+    expect("instruction 2, memset: dst takes 8 partitions of 'x' from partition 8; tiles begin at partition 0, 32, 64 "
+           "or 96");
 
     begin(TRN_TRAINIUM2);
     x = tile("x", 128, 256);
     set(trn_tensor_slice(x, 0, 32, 64), 1);
-    expect("instruction 0, memset: dst takes 64 partitions of 'x' from partition 32; more than 32 partitions begin at 0 or 64");
+    expect("instruction 0, memset: dst takes 64 partitions of 'x' from partition 32; more than 32 partitions begin at "
+           "0 or 64");
 
     begin(TRN_TRAINIUM2);
     x = tile("x", 128, 256);
@@ -289,12 +296,14 @@ static void patterns_that_no_engine_follows_are_refused(void **state)
     set(x, 1);
     trn_tensor y = tile("y", 128, 64);
     copy(y, trn_tensor_broadcast(x, 0, 128), TRN_ENGINE_UNKNOWN);
-    expect("instruction 1, tensor_copy: src: axis 0 steps by 0 bytes; an engine reads one partition after the other, and cannot "
+    expect("instruction 1, tensor_copy: src: axis 0 steps by 0 bytes; an engine reads one partition after the other, "
+           "and cannot "
            "broadcast along them");
 
     begin(TRN_TRAINIUM2);
     x = tile("x", 128, 4 * 4 * 4 * 4 * 4);
-    trn_tensor five = trn_tensor_split(trn_tensor_split(trn_tensor_split(trn_tensor_split(x, 1, 256), 2, 64), 3, 16), 4, 4);
+    trn_tensor five =
+        trn_tensor_split(trn_tensor_split(trn_tensor_split(trn_tensor_split(x, 1, 256), 2, 64), 3, 16), 4, 4);
     assert_int_equal(five.rank, 6);
     set(five, 1); /* six axes that merge into two */
     for (int i = 1; i < 6; i++) five = trn_tensor_slice(five, i, 0, 3);
@@ -350,10 +359,12 @@ static void engines_reach_what_they_reach(void **state)
     x = tile("x", 128, 512);
     set(x, 1);
     y = trn_core_psum(&core, "y", TRN_F32, 128, 1024);
-    const trn_nc_matmul_args across = { .dst = trn_tensor_slice(y, 1, 256, 512), .stationary = trn_tensor_slice(x, 1, 0, 128),
+    const trn_nc_matmul_args across = { .dst = trn_tensor_slice(y, 1, 256, 512),
+                                        .stationary = trn_tensor_slice(x, 1, 0, 128),
                                         .moving = x };
     trn_core_nc_matmul(&core, &across);
-    expect("instruction 1, nc_matmul: dst takes bytes 1024 to 3071 of a partition; on Trainium2 it stays in one bank of 2048");
+    expect("instruction 1, nc_matmul: dst takes bytes 1024 to 3071 of a partition; on Trainium2 it stays in one bank "
+           "of 2048");
 }
 
 static void a_matmul_adds_to_what_a_matmul_wrote(void **state)
@@ -373,7 +384,8 @@ static void a_matmul_adds_to_what_a_matmul_wrote(void **state)
         trn_core_nc_matmul(&core, &add);
         if (g == TRN_TRAINIUM3) fine();
         else
-            expect("instruction 4, nc_matmul: dst adds to partition 32, element 7 of 'acc', which no matmul has written: begin "
+            expect("instruction 4, nc_matmul: dst adds to partition 32, element 7 of 'acc', which no matmul has "
+                   "written: begin "
                    "with one that overwrites");
     }
     begin(TRN_TRAINIUM3);
@@ -401,8 +413,11 @@ static void a_core_computes_what_the_engines_compute(void **state)
     move(trn_core_hbm(&core, "sums", trn_tensor_2d(TRN_F32, sums, 128, 1)), s);
     fine();
     static uint16_t narrow[128 * 96];
-    const trn_activation_args alone = { .generation = TRN_TRAINIUM2, .dst = trn_tensor_2d(TRN_BF16, narrow, 128, 96),
-                                        .src = trn_tensor_2d(TRN_F32, x, 128, 96), .op = TRN_ACT_EXP, .reduce = direct_sums };
+    const trn_activation_args alone = { .generation = TRN_TRAINIUM2,
+                                        .dst = trn_tensor_2d(TRN_BF16, narrow, 128, 96),
+                                        .src = trn_tensor_2d(TRN_F32, x, 128, 96),
+                                        .op = TRN_ACT_EXP,
+                                        .reduce = direct_sums };
     assert_int_equal(trn_activation(&alone), TRN_OK);
     for (int i = 0; i < 128 * 96; i++) direct[i] = trn_bf16_to_f32(narrow[i]);
     assert_memory_equal(y, direct, sizeof y);
@@ -459,9 +474,10 @@ static double start_of(const step *all_steps, int n, trn_generation generation, 
     for (int i = 0; i < n; i++) {
         const step *o = &all_steps[i];
         const bool in_order = s->track != 4 && o->track == s->track;
-        const bool port = generation == TRN_TRAINIUM1 &&
-                          ((s->sbuf && o->sbuf && s->track + o->track == 1 + 3 && s->track != o->track && s->track % 2 == 1) ||
-                           (s->psum && o->psum && s->track + o->track == 1 + 2 && s->track != o->track && s->track > 0));
+        const bool port =
+            generation == TRN_TRAINIUM1 &&
+            ((s->sbuf && o->sbuf && s->track + o->track == 1 + 3 && s->track != o->track && s->track % 2 == 1) ||
+             (s->psum && o->psum && s->track + o->track == 1 + 2 && s->track != o->track && s->track > 0));
         if (in_order || port || conflict(s, o)) from = fmax(from, o->end);
     }
     if (s->track != 4) return from;
@@ -508,8 +524,8 @@ static void random_step(step *s, uint64_t *seed)
         const int h = cases_below(seed, 2), t = cases_below(seed, 8);
         const int64_t row = cases_below(seed, (int)(128 - n + 1)), column = cases_below(seed, (int)(64 - f + 1));
         const bool load = cases_one_in(seed, 2);
-        const trn_tensor outside = trn_tensor_slice(trn_tensor_slice(trn_tensor_2d(TRN_F32, hbm[h], 128, 64), 0, row, n), 1,
-                                                    column, f);
+        const trn_tensor outside =
+            trn_tensor_slice(trn_tensor_slice(trn_tensor_2d(TRN_F32, hbm[h], 128, 64), 0, row, n), 1, column, f);
         const trn_tensor inside = random_part(s, t, p, n, f, seed, load);
         touched(s, 100 + h, row, row + n, column * 4, (column + f) * 4, !load);
         s->track = 4;
@@ -518,7 +534,8 @@ static void random_step(step *s, uint64_t *seed)
     }
     if (what == 4) { /* GpSimd, SBUF only */
         s->track = 3;
-        copy(random_part(s, to % 8, p, n, f, seed, true), random_part(s, (to + 1) % 8, p, n, f, seed, false), TRN_ENGINE_GPSIMD);
+        copy(random_part(s, to % 8, p, n, f, seed, true), random_part(s, (to + 1) % 8, p, n, f, seed, false),
+             TRN_ENGINE_GPSIMD);
         return;
     }
     if (what == 3) {
@@ -539,8 +556,11 @@ static void random_program(trn_generation generation, uint64_t seed)
     memset(&trace, 0, sizeof trace);
     trace.event = event;
     trace.capacity = STEPS;
-    const trn_core_args args = { .generation = generation, .memory = room = realloc(room, trn_core_memory_bytes(generation)),
-                                 .memory_bytes = trn_core_memory_bytes(generation), .trace = &trace, .no_poison = true };
+    const trn_core_args args = { .generation = generation,
+                                 .memory = room = realloc(room, trn_core_memory_bytes(generation)),
+                                 .memory_bytes = trn_core_memory_bytes(generation),
+                                 .trace = &trace,
+                                 .no_poison = true };
     assert_int_equal(trn_core_begin(&core, &args), TRN_OK);
     for (int i = 0; i < 12; i++) {
         places[i] = i < 8 ? tile("s", 128, 64) : trn_core_psum(&core, "p", TRN_F32, 128, 64);
@@ -564,7 +584,8 @@ static void random_program(trn_generation generation, uint64_t seed)
         assert_int_equal(e->track, s->track);
         const double expected = start_of(all, steps, generation, e->duration_s);
         if (fabs(e->start_s - expected) > 1e-15)
-            fail_msg("step %d of track %d starts at %.6f us, expected %.6f us", steps, s->track, 1e6 * e->start_s, 1e6 * expected);
+            fail_msg("step %d of track %d starts at %.6f us, expected %.6f us", steps, s->track, 1e6 * e->start_s,
+                     1e6 * expected);
         s->start = e->start_s;
         s->end = e->start_s + e->duration_s;
         busy[s->track] += e->duration_s;
@@ -664,9 +685,24 @@ static void cycles_add_up_by_hand(void **state)
     assert_true(r.engine[TRN_ENGINE_SCALAR].cycles == 576);
     assert_int_equal(r.bound, TRN_ENGINE_VECTOR);
     assert_true(fabs(r.engine[TRN_ENGINE_TENSOR].busy_s - 1024 / 2.4e9) < 1e-15);
+    const trn_tensor pairs = trn_tensor_split(x, 1, 2);
+    const double before = core.lane[TRN_ENGINE_VECTOR].cycles;
+    copy(trn_tensor_slice(pairs, 2, 0, 1), trn_tensor_slice(pairs, 2, 1, 1), TRN_ENGINE_VECTOR); /* 256 at 2x */
+    assert_true(core.lane[TRN_ENGINE_VECTOR].cycles - before == 128);
+    fine();
     char text[96];
-    snprintf(text, sizeof text, "VectorE is busy %.0f %% of %.1f us", 100 * r.engine[TRN_ENGINE_VECTOR].share, 1e6 * r.time_s);
+    snprintf(text, sizeof text, "VectorE is busy %.0f %% of %.1f us", 100 * r.engine[TRN_ENGINE_VECTOR].share,
+             1e6 * r.time_s);
     assert_string_equal(r.bound_text, text);
+    begin(TRN_TRAINIUM2); /* a tile in the place of a freed one is another tile: no pipeline shows */
+    x = tile("x", 128, 512), y = tile("y", 128, 512);
+    set(x, 1);
+    trn_core_free(&core, x);
+    x = tile("new", 128, 512);
+    trn_core_written(&core, x);
+    copy(y, x, TRN_ENGINE_VECTOR);
+    fine();
+    assert_true(core.lane[TRN_ENGINE_VECTOR].cycles == 512 + 512);
     begin(TRN_TRAINIUM2);
     trn_core_report_of(&core, &r);
     assert_string_equal(r.bound_text, "nothing has run");
@@ -683,7 +719,8 @@ static void descriptors_take_the_time_of_whoever_makes_them(void **state)
     };
     for (unsigned i = 0; i < sizeof row / sizeof row[0]; i++) {
         begin(TRN_TRAINIUM2);
-        const trn_dma_copy_args load = { .dst = trn_core_sbuf(&core, "x", row[i].format, 128, 64), .dge_mode = row[i].mode,
+        const trn_dma_copy_args load = { .dst = trn_core_sbuf(&core, "x", row[i].format, 128, 64),
+                                         .dge_mode = row[i].mode,
                                          .src = trn_core_hbm(&core, "h", trn_tensor_2d(TRN_F32, hbm[0], 128, 64)) };
         trn_core_dma_copy(&core, &load);
         fine();

@@ -38,7 +38,8 @@ static void keep(void *user, const char *text, size_t bytes)
     p->text[p->used] = 0;
 }
 
-static const char *const names[] = { "nc_matmul", "tensor_tensor", "activation", "iota", "dma_copy", "a \"name\" <&> \\ \t" };
+static const char *const names[] = { "nc_matmul", "tensor_tensor", "activation",
+                                     "iota",      "dma_copy",      "a \"name\" <&> \\ \t" };
 
 /* Five tracks, each without overlaps, given in any order. */
 static trn_trace made(int64_t count, uint64_t seed)
@@ -58,7 +59,8 @@ static trn_trace made(int64_t count, uint64_t seed)
     for (int64_t i = 0; i < count; i++) {
         const int k = cases_below(&seed, 5);
         const double gap = 1e-9 * cases_below(&seed, 300), length = 1e-9 * (1 + cases_below(&seed, 900));
-        trn_trace_add(&t, k, names[cases_below(&seed, 6)], at[k] + gap, length, i % 3 ? "dst: x, 128 x 512 float32" : "");
+        trn_trace_add(&t, k, names[cases_below(&seed, 6)], at[k] + gap, length,
+                      i % 3 ? "dst: x, 128 x 512 float32" : "");
         at[k] += gap + length;
     }
     return t;
@@ -81,14 +83,17 @@ static void json_is_what_perfetto_opens(void **state)
         assert_non_null(json);
         cJSON *one;
         cJSON_ArrayForEach(one, cJSON_GetObjectItem(json, "traceEvents")) {
-            const char *kind = cJSON_GetObjectItem(one, "ph")->valuestring, *name = cJSON_GetObjectItem(one, "name")->valuestring;
+            const char *kind = cJSON_GetObjectItem(one, "ph")->valuestring,
+                       *name = cJSON_GetObjectItem(one, "name")->valuestring;
             const int tid = cJSON_GetObjectItem(one, "tid")->valueint;
             if (strcmp(name, "thread_name") == 0) {
-                assert_string_equal(cJSON_GetObjectItem(cJSON_GetObjectItem(one, "args"), "name")->valuestring, t.track[tracks]);
+                assert_string_equal(cJSON_GetObjectItem(cJSON_GetObjectItem(one, "args"), "name")->valuestring,
+                                    t.track[tracks]);
                 assert_int_equal(tid, ++tracks);
             }
             if (strcmp(kind, "X") != 0) continue;
-            const double ts = cJSON_GetObjectItem(one, "ts")->valuedouble, dur = cJSON_GetObjectItem(one, "dur")->valuedouble;
+            const double ts = cJSON_GetObjectItem(one, "ts")->valuedouble,
+                         dur = cJSON_GetObjectItem(one, "dur")->valuedouble;
             const trn_trace_event *e = &t.event[events++];
             assert_string_equal(name, e->name);
             assert_string_equal(cJSON_GetObjectItem(cJSON_GetObjectItem(one, "args"), "text")->valuestring, e->text);
@@ -178,7 +183,8 @@ static void read_svg(const char *s, tags *t)
     memset(t, 0, sizeof *t);
     for (; *s; s++) {
         if (*s == '&') {
-            assert_true(!strncmp(s, "&amp;", 5) || !strncmp(s, "&lt;", 4) || !strncmp(s, "&gt;", 4) || !strncmp(s, "&quot;", 6));
+            assert_true(!strncmp(s, "&amp;", 5) || !strncmp(s, "&lt;", 4) || !strncmp(s, "&gt;", 4) ||
+                        !strncmp(s, "&quot;", 6));
             continue;
         }
         if (*s != '<') {
@@ -243,12 +249,14 @@ static void thin_events_join_and_shares_are_right(void **state)
     t.track[0] = "VectorE";
     t.track[1] = "DMA";
     t.tracks = 2;
-    for (int i = 0; i < 100; i++) trn_trace_add(&t, 0, i == 50 ? "long" : "short", 1e-10 * i, i == 50 ? 9e-11 : 5e-11, "");
+    for (int i = 0; i < 100; i++)
+        trn_trace_add(&t, 0, i == 50 ? "long" : "short", 1e-10 * i, i == 50 ? 9e-11 : 5e-11, "");
     trn_trace_add(&t, 1, "dma_copy", 50e-6, 50e-6, "");
     const trn_trace_svg_args args = { .trace = &t, .write = keep, .user = &p };
     trn_trace_svg(&args);
     assert_non_null(strstr(p.text, "<title>100 instructions, long, "));
-    assert_non_null(strstr(p.text, ">DMA</text><text class=\"faint\" x=\"138\" y=\"122.0\" text-anchor=\"end\">50 %</text>"));
+    assert_non_null(
+        strstr(p.text, ">DMA</text><text class=\"faint\" x=\"138\" y=\"122.0\" text-anchor=\"end\">50 %</text>"));
     assert_non_null(strstr(p.text, ">100 us</text>"));
     assert_non_null(strstr(p.text, "dma_copy <tspan class=\"faint\">50.00 us"));
     free(p.text);
