@@ -27,8 +27,8 @@
  *
  * TRN_USE_SLEEF. Affects: TRN_ACT_MATH_SLEEF only. Issue: it takes <sleef.h>, and linking with -lsleef. Default: not
  * defined; that math is TRN_EUNSUPPORTED. Defined: functions within 1 ulp of the exact ones, the same bits on every
- * instruction set (SLEEF's finz_ and purecfma entry points). Their errors, `measured` over one float in 37: exp 0.98 ulp,
- * log 0.63, sin 0.80, arctan 0.92, tanh 1.00, erf 1.00; all others, over one in 199, at most 0.501.
+ * instruction set (SLEEF's finz_ and purecfma entry points). Their errors, `measured` over one float in 37: exp 0.98
+ * ulp, log 0.63, sin 0.80, arctan 0.92, tanh 1.00, erf 1.00; all others, over one in 199, at most 0.501.
  *
  * KNOWN FROM: NKI, activation, activation_reduce, activate2 (documented: arithmetic in float32, registers and commands,
  *     Trainium1's limits, the six pairs); two roundings of scale and bias: `measured` (an error published for
