@@ -42,7 +42,12 @@
 #include "trn_vector_rows.h"
 #include "trn_vector_state.h"
 
-TRNI_FN float trni_identity(trn_alu op) { return trni_float(trn_alu_info_of(op)->identity); }
+/* Where a reduction begins. */
+TRNI_FN float trni_identity(trn_alu op)
+{
+    const trn_alu_info *info = trn_alu_info_of(op);
+    return trni_float(info->identity);
+}
 
 TRNI_FN void trni_frame_order(trni_frame *f, const char *what)
 {

@@ -125,37 +125,39 @@ TRNI_ROWS_SUM(multiply_half, *, TRNI_ROWS_HALVES, true)
 #undef TRNI_ROWS_HALVES
 #undef TRNI_ROWS_WORDS
 
+/* 32 rows at a time, whole squares of them: how many elements that was. */
+typedef size_t trni_rows_guest(float *sum, const void *const *line, size_t n);
+
 #if TRNI_X86 && TRNI_INTRINSICS
-#define TRNI_ROWS_GUEST(name) name
 #include "simd/trn_vector_rows_avx512.h"
+#define TRNI_ROWS_GUEST(name) (isa == TRN_ISA_AVX512 ? trni_guest_rows_##name : (trni_rows_guest *)0)
 #else
-#define TRNI_ROWS_GUEST(name) NULL
+#define TRNI_ROWS_GUEST(name) ((trni_rows_guest *)0)
 #endif
 
 /* How the rows of one operator and format are summed; kernel is null for other operators. */
 typedef struct trni_rows_how {
-    trni_rows_kernel *kernel;                                       /* 16 rows */
-    size_t (*guest)(float *sum, const void *const *line, size_t n); /* 32 rows, as far as it goes; or null */
-    size_t bytes;                                                   /* of an element */
+    trni_rows_kernel *kernel; /* 16 rows */
+    trni_rows_guest *guest;   /* or null */
+    size_t bytes;             /* of an element */
 } trni_rows_how;
 
 TRNI_FN trni_rows_how trni_rows_how_of(trn_alu op, bool half, trn_isa isa)
 {
-    trni_rows_how h = { NULL, NULL, half ? 2 : 4 };
-    const bool guest = isa == TRN_ISA_AVX512;
-    if (op == TRN_ALU_ADD) {
-        h.kernel = half ? trni_rows_add_half_for(isa) : trni_rows_add_for(isa);
-        if (guest) h.guest = half ? TRNI_ROWS_GUEST(trni_guest_rows_add_half) : TRNI_ROWS_GUEST(trni_guest_rows_add);
-    } else if (op == TRN_ALU_SUBTRACT) {
-        h.kernel = half ? trni_rows_subtract_half_for(isa) : trni_rows_subtract_for(isa);
-        if (guest)
-            h.guest = half ? TRNI_ROWS_GUEST(trni_guest_rows_subtract_half) : TRNI_ROWS_GUEST(trni_guest_rows_subtract);
-    } else if (op == TRN_ALU_MULTIPLY) {
-        h.kernel = half ? trni_rows_multiply_half_for(isa) : trni_rows_multiply_for(isa);
-        if (guest)
-            h.guest = half ? TRNI_ROWS_GUEST(trni_guest_rows_multiply_half) : TRNI_ROWS_GUEST(trni_guest_rows_multiply);
+#define TRNI_ROWS_HOW(name)                                                                                            \
+    {                                                                                                                  \
+        h.kernel = half ? trni_rows_##name##_half_for(isa) : trni_rows_##name##_for(isa);                              \
+        h.guest = half ? TRNI_ROWS_GUEST(name##_half) : TRNI_ROWS_GUEST(name);                                         \
     }
+    trni_rows_how h = { NULL, NULL, (size_t)(half ? 2 : 4) };
+    if (op == TRN_ALU_ADD)
+        TRNI_ROWS_HOW(add)
+    else if (op == TRN_ALU_SUBTRACT)
+        TRNI_ROWS_HOW(subtract)
+    else if (op == TRN_ALU_MULTIPLY)
+        TRNI_ROWS_HOW(multiply)
     return h;
+#undef TRNI_ROWS_HOW
 }
 #undef TRNI_ROWS_GUEST
 
