@@ -65,24 +65,30 @@ static int next_source(const kernel_run *r, const bool *named)
     return best;
 }
 
+static const char *source_name(const kernel_run *r, int s)
+{
+    return r->kernel->source[s] ? r->kernel->source[s] : "other roundings";
+}
+
+/* Whose share is 1 % or more, and how far below the output the next one is. */
 static void explain(char *text, size_t size, const kernel_run *r)
 {
+    const kernel_result *k = &r->result;
     const double all = expected_noise(r);
     bool named[NUM_SOURCES] = { false };
     size_t used = 0;
-    text[0] = '\0';
-    for (int i = 0; i < NUM_SOURCES; i++) {
-        const int s = next_source(r, named);
-        const double share = all > 0 ? r->result.expected[s] / all : 0;
-        if (used >= size || share < 0.0005 || (i && share < 0.01 && i > 2)) break;
+    int s = next_source(r, named);
+    snprintf(text, size, "none: every operation is exact");
+    for (; s >= 0 && k->expected[s] > 0 && k->expected[s] >= 0.01 * all && used < size; s = next_source(r, named)) {
         named[s] = true;
-        used += (size_t)snprintf(text + used, size - used, "%s%.*f %% %s", i ? ", " : "", share < 0.0995 ? 1 : 0,
-                                 100 * share, r->kernel->source[s] ? r->kernel->source[s] : "other roundings");
+        used += (size_t)snprintf(text + used, size - used, "%s%.0f %% %s", used ? ", " : "", 100 * k->expected[s] / all,
+                                 source_name(r, s));
     }
-    if (!used)
-        snprintf(text, size, "none: every operation is exact");
-    else if (r->result.max_ulp > 100 && used < size) /* ulps of a number near zero say little of the kernel */
-        snprintf(text + used, size - used, "; most ulps where the result is %.2g", r->result.max_ulp_at);
+    if (s >= 0 && k->expected[s] > 0 && used < size)
+        used += (size_t)snprintf(text + used, size - used, " (next: %s, at %.0f dB)", source_name(r, s),
+                                 decibels(k->signal, k->expected[s]));
+    if (k->max_ulp > 100 && used < size) /* ulps of a number near zero say little of the kernel */
+        snprintf(text + used, size - used, "; most ulps where the result is %.2g", k->max_ulp_at);
 }
 
 /* ---- the table ---- */
