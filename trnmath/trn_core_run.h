@@ -79,6 +79,8 @@ TRNI_FN void trni_issue_engine(trni_issue *issue)
 
 /* ---- legality ---- */
 
+enum { TRNI_SCALAR_SBUF = 65536, TRNI_SCALAR_PSUM = 4096 }; /* elements of a partition (documented, Trainium1's guide) */
+
 TRNI_FN trn_status trni_issue_check_place(const trni_issue *issue, const trni_seen *s)
 {
     trn_error *error = &issue->core->failure;
@@ -88,6 +90,10 @@ TRNI_FN trn_status trni_issue_check_place(const trni_issue *issue, const trni_se
     if (psum && (e == TRN_ENGINE_GPSIMD || e == TRN_ENGINE_DMA))
         return trni_fail(error, TRN_ELIMIT, "%s '%s' lies in PSUM, which %s does not reach", s->name, s->tenant->name,
                          e == TRN_ENGINE_DMA ? "DMA" : "GpSimdE");
+    const double longest = psum ? TRNI_SCALAR_PSUM : TRNI_SCALAR_SBUF;
+    if (e == TRN_ENGINE_SCALAR && s->elements > longest)
+        return trni_fail(error, TRN_ELIMIT, "%s has %.0f elements per partition; ScalarE takes %.0f from %s", s->name,
+                         s->elements, longest, trn_space_name(s->space));
     if ((s->role & TRNI_ROLE_SBUF) && s->space != TRN_SPACE_SBUF)
         return trni_fail(error, TRN_ELIMIT, "%s '%s' lies in %s; it has to be in SBUF", s->name, s->tenant->name,
                          trn_space_name(s->space));

@@ -124,19 +124,24 @@ TRNI_FN void trni_more_dma_transpose(trni_issue *issue)
 
 TRNI_FN void trni_more_dma_compute(trni_issue *issue)
 {
+    static const char *const name[] = { "srcs[0]", "srcs[1]", "srcs[2]",  "srcs[3]",  "srcs[4]",  "srcs[5]",  "srcs[6]",
+                                        "srcs[7]", "srcs[8]", "srcs[9]",  "srcs[10]", "srcs[11]", "srcs[12]", "srcs[13]",
+                                        "srcs[14]", "srcs[15]" };
     trn_dma_compute_args *a = (trn_dma_compute_args *)issue->args;
     const unsigned gathered = TRNI_ROLE_READ | (a->index.rank && !a->scatter ? (unsigned)TRNI_ROLE_GATHERED : 0u);
     for (int i = 0; a->srcs && i < a->count && i < 16; i++)
-        trni_issue_add(issue, "srcs[i]", &a->srcs[i], i == 0 ? gathered : (unsigned)TRNI_ROLE_READ);
+        trni_issue_add(issue, name[i], &a->srcs[i], i == 0 ? gathered : (unsigned)TRNI_ROLE_READ);
     for (int i = 0; i < issue->count; i++)
         if (issue->seen[i].view == &a->dst && a->index.rank && a->scatter) issue->seen[i].role |= TRNI_ROLE_SCATTERED;
 }
 
 TRNI_FN void trni_more_gpsimd_custom(trni_issue *issue)
 {
+    static const char *const dst[] = { "dst[0]", "dst[1]", "dst[2]", "dst[3]" };
+    static const char *const src[] = { "src[0]", "src[1]", "src[2]", "src[3]", "src[4]", "src[5]", "src[6]", "src[7]" };
     trn_gpsimd_custom_args *a = (trn_gpsimd_custom_args *)issue->args;
-    for (int i = 0; i < a->dsts && i < 4; i++) trni_issue_add(issue, "dst[i]", &a->dst[i], TRNI_ROLE_WRITE);
-    for (int i = 0; i < a->srcs && i < 8; i++) trni_issue_add(issue, "src[i]", &a->src[i], TRNI_ROLE_READ);
+    for (int i = 0; i < a->dsts && i < 4; i++) trni_issue_add(issue, dst[i], &a->dst[i], TRNI_ROLE_WRITE);
+    for (int i = 0; i < a->srcs && i < 8; i++) trni_issue_add(issue, src[i], &a->src[i], TRNI_ROLE_READ);
 }
 
 /* The host's arrays are no place that an engine reads, and the registers of a core outlive an instruction. */

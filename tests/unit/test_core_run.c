@@ -356,6 +356,23 @@ static void engines_reach_what_they_reach(void **state)
     expect("instruction 1, nc_matmul: stationary 'x' lies in PSUM; it has to be in SBUF");
 
     begin(TRN_TRAINIUM2);
+    x = trn_core_psum(&core, "x", TRN_BF16, 128, 8192);
+    set(x, 1);
+    const trn_activation_args longer = { .dst = x, .src = x, .op = TRN_ACT_COPY };
+    trn_core_activation(&core, &longer);
+    expect("instruction 1, activation: dst has 8192 elements per partition; ScalarE takes 4096 from PSUM");
+
+    begin(TRN_TRAINIUM2);
+    static const trn_tensor none[2];
+    trn_tensor list[2] = { none[0], none[1] };
+    x = tile("x", 128, 8);
+    list[0] = list[1] = tile("y", 128, 8);
+    set(trn_tensor_slice(list[0], 1, 0, 4), 1);
+    const trn_dma_compute_args sums = { .dst = x, .srcs = list, .count = 2 };
+    trn_core_dma_compute(&core, &sums);
+    expect("instruction 1, dma_compute: srcs[0] reads partition 0, element 4 of 'y', which nothing has written");
+
+    begin(TRN_TRAINIUM2);
     x = tile("x", 128, 512);
     set(x, 1);
     y = trn_core_psum(&core, "y", TRN_F32, 128, 1024);
