@@ -79,7 +79,8 @@ TRNI_FN void trni_issue_engine(trni_issue *issue)
 
 /* ---- legality ---- */
 
-enum { TRNI_SCALAR_SBUF = 65536, TRNI_SCALAR_PSUM = 4096 }; /* elements of a partition (documented, Trainium1's guide) */
+/* Elements of a partition that ScalarE takes at once: documented, Trainium1's guide. */
+enum { TRNI_SCALAR_SBUF = 65536, TRNI_SCALAR_PSUM = 4096 };
 
 TRNI_FN trn_status trni_issue_check_place(const trni_issue *issue, const trni_seen *s)
 {

@@ -124,9 +124,9 @@ TRNI_FN void trni_more_dma_transpose(trni_issue *issue)
 
 TRNI_FN void trni_more_dma_compute(trni_issue *issue)
 {
-    static const char *const name[] = { "srcs[0]", "srcs[1]", "srcs[2]",  "srcs[3]",  "srcs[4]",  "srcs[5]",  "srcs[6]",
-                                        "srcs[7]", "srcs[8]", "srcs[9]",  "srcs[10]", "srcs[11]", "srcs[12]", "srcs[13]",
-                                        "srcs[14]", "srcs[15]" };
+    static const char *const name[] = { "srcs[0]",  "srcs[1]",  "srcs[2]",  "srcs[3]",  "srcs[4]",  "srcs[5]",
+                                        "srcs[6]",  "srcs[7]",  "srcs[8]",  "srcs[9]",  "srcs[10]", "srcs[11]",
+                                        "srcs[12]", "srcs[13]", "srcs[14]", "srcs[15]" };
     trn_dma_compute_args *a = (trn_dma_compute_args *)issue->args;
     const unsigned gathered = TRNI_ROLE_READ | (a->index.rank && !a->scatter ? (unsigned)TRNI_ROLE_GATHERED : 0u);
     for (int i = 0; a->srcs && i < a->count && i < 16; i++)
