@@ -101,6 +101,11 @@ for spans in tracks.values():
 END
 fi
 
+# The picture that the README shows is what the program draws.
+works flash_attention --generation trn2 --svg flash_attention.svg
+cmp -s flash_attention.svg "$data/../../examples/flash_attention.svg" ||
+    fail "examples/flash_attention.svg is old: run flash_attention --generation trn2 --svg examples/flash_attention.svg"
+
 # ---- real inputs ----
 
 works softmax rope --input "$data/a_f4.npy" --csv one.csv # the same numbers, twice
