@@ -471,6 +471,7 @@ TRNI_FN trn_status trni_tensor_tensor_check(const trn_tensor_tensor_args *args, 
 
 TRNI_FN trn_status trn_tensor_tensor(const trn_tensor_tensor_args *args)
 {
+    if (!args) return TRN_EINVAL;
     trni_frame f;
     trni_elementwise e;
     if (trni_tensor_tensor_check(args, &f) || trni_frame_empty(&f)) return f.status;
@@ -578,6 +579,7 @@ TRNI_FN trn_status trni_tensor_scalar_bits(const trn_tensor_scalar_args *args, c
 
 TRNI_FN trn_status trn_tensor_scalar(const trn_tensor_scalar_args *args)
 {
+    if (!args) return TRN_EINVAL;
     trni_frame f;
     trni_elementwise e;
     bool bits;
@@ -627,6 +629,7 @@ TRNI_FN trn_status trni_scalar_tensor_tensor_check(const trn_scalar_tensor_tenso
 
 TRNI_FN trn_status trn_scalar_tensor_tensor(const trn_scalar_tensor_tensor_args *args)
 {
+    if (!args) return TRN_EINVAL;
     trni_frame f;
     trni_elementwise e;
     if (trni_scalar_tensor_tensor_check(args, &f) || trni_frame_empty(&f)) return f.status;
@@ -649,6 +652,7 @@ typedef struct trn_reciprocal_args {
 
 TRNI_FN trn_status trn_reciprocal(const trn_reciprocal_args *args)
 {
+    if (!args) return TRN_EINVAL;
     const trn_instruction how = trni_instruction_of(args);
     const trn_tensor none = trn_tensor_nd(TRN_F32, NULL, 0, NULL);
     trni_frame f;
@@ -706,6 +710,7 @@ TRNI_FN trn_status trni_tensor_copy_check(const trn_tensor_copy_args *args, trni
 
 TRNI_FN trn_status trn_tensor_copy(const trn_tensor_copy_args *args)
 {
+    if (!args) return TRN_EINVAL;
     trni_frame f;
     trni_copy_plan c;
     if (trni_tensor_copy_check(args, &f) || trni_frame_empty(&f)) return f.status;
@@ -818,6 +823,7 @@ TRNI_FN trn_status trni_predicated_check(const trn_tensor_copy_predicated_args *
 
 TRNI_FN trn_status trn_tensor_copy_predicated(const trn_tensor_copy_predicated_args *args)
 {
+    if (!args) return TRN_EINVAL;
     trni_frame f;
     trni_predicated_plan c;
     if (trni_predicated_check(args, &f) || trni_frame_empty(&f)) return f.status;
@@ -859,6 +865,7 @@ TRNI_FN void trni_memset_chunk(const void *plan, int64_t p, int64_t f, int64_t n
 
 TRNI_FN trn_status trn_memset(const trn_memset_args *args)
 {
+    if (!args) return TRN_EINVAL;
     const trn_instruction how = trni_instruction_of(args);
     trni_frame f;
     trni_memset_plan m;

@@ -235,6 +235,7 @@ TRNI_FN trn_status trni_tensor_reduce_check(const trn_tensor_reduce_args *args, 
 
 TRNI_FN trn_status trn_tensor_reduce(const trn_tensor_reduce_args *args)
 {
+    if (!args) return TRN_EINVAL;
     trni_frame f;
     trni_reduce_plan r;
     if (trni_tensor_reduce_check(args, &f) || trni_frame_empty(&f)) return f.status;
@@ -459,6 +460,7 @@ TRNI_FN void trni_frame_accumulates(trni_frame *f, trn_alu op, const char *name,
 
 TRNI_FN trn_status trn_tensor_scalar_reduce(const trn_tensor_scalar_reduce_args *args)
 {
+    if (!args) return TRN_EINVAL;
     const trn_instruction how = trni_instruction_of(args);
     const trni_registers r = { trni_cmd_or(args->reduce_cmd, TRN_REDUCE_CMD_RESET_REDUCE),
                                args->reduce_op,
@@ -572,6 +574,7 @@ TRNI_FN void trni_frame_narrow(trni_frame *f, const trn_tensor *t, const char *n
 
 TRNI_FN trn_status trn_tensor_scalar_cumulative(const trn_tensor_scalar_cumulative_args *args)
 {
+    if (!args) return TRN_EINVAL;
     const trn_instruction how = trni_instruction_of(args);
     const trn_tensor none = trn_tensor_nd(TRN_F32, NULL, 0, NULL);
     const trni_registers r = { trni_cmd_or(args->reduce_cmd, TRN_REDUCE_CMD_RESET_REDUCE),
@@ -662,6 +665,7 @@ TRNI_FN void trni_scan_rows_all(const void *plan, int64_t p, int64_t n)
 
 TRNI_FN trn_status trn_tensor_tensor_scan(const trn_tensor_tensor_scan_args *args)
 {
+    if (!args) return TRN_EINVAL;
     const trn_instruction how = trni_instruction_of(args);
     trni_frame f;
     trni_scan_plan c;
@@ -726,6 +730,7 @@ TRNI_FN const float *trni_exponential_produce(const void *plan, int64_t p, int64
 
 TRNI_FN trn_status trn_exponential(const trn_exponential_args *args)
 {
+    if (!args) return TRN_EINVAL;
     const trn_instruction how = trni_instruction_of(args);
     const trni_registers r = { trni_cmd_or(args->reduce_cmd, TRN_REDUCE_CMD_IDLE),
                                TRN_ALU_ADD,
@@ -892,6 +897,7 @@ TRNI_FN void trni_range_bounds(trni_frame *f, const trn_range_select_args *args)
 
 TRNI_FN trn_status trn_range_select(const trn_range_select_args *args)
 {
+    if (!args) return TRN_EINVAL;
     const trn_instruction how = trni_instruction_of(args);
     const trn_tensor none = trn_tensor_nd(TRN_F32, NULL, 0, NULL);
     const trni_registers r = { trni_cmd_or(args->reduce_cmd, TRN_REDUCE_CMD_RESET_REDUCE),
@@ -990,6 +996,7 @@ TRNI_FN trn_status trni_select_check(trni_frame *f, const trn_select_reduce_args
 
 TRNI_FN trn_status trn_select_reduce(const trn_select_reduce_args *args)
 {
+    if (!args) return TRN_EINVAL;
     const trn_tensor none = trn_tensor_nd(TRN_F32, NULL, 0, NULL);
     const trni_registers r = { trni_cmd_or(args->reduce_cmd, TRN_REDUCE_CMD_IDLE),
                                TRN_ALU_MAXIMUM,
