@@ -353,12 +353,27 @@ TRNI_FN trn_engine trni_frame_engine(trni_frame *f, trn_engine own, trn_engine o
     return asked;
 }
 
+/* Is it a format that the generation has? Where none is asked for, one that only Trainium3 has selects that. */
+TRNI_FN void trni_frame_format(trni_frame *f, trn_format format, const char *name)
+{
+    trn_generation first, last;
+    trni_format_span(format, &first, &last);
+    if (f->how.generation == TRN_GENERATION_DEFAULT && first == TRN_TRAINIUM3) f->core = trn_core_spec_of(first);
+    if (last == TRN_GENERATION_DEFAULT)
+        f->status = trni_fail(f->how.error, TRN_EUNSUPPORTED, "%s is %s, which the engines of no generation hold", name,
+                              trn_format_name(format));
+    else if (f->core->generation < first || f->core->generation > last)
+        f->status = trni_fail(f->how.error, TRN_EUNSUPPORTED, "%s is %s, which %s does not have", name,
+                              trn_format_name(format), trn_generation_name(f->core->generation));
+}
+
 /* Every view: valid, of a format that the generation has, and within a tile's limits. */
 TRNI_FN void trni_frame_view(trni_frame *f, const trn_tensor *t, const char *name, trni_use use)
 {
     if (f->status) return;
     if (t->rank == 0) f->status = trni_fail(f->how.error, TRN_ESHAPE, "%s is missing", name);
     else f->status = trn_tensor_check(t, name, use, 0, f->how.error);
+    if (!f->status) trni_frame_format(f, t->format, name);
     if (f->status || f->how.unlimited) return;
     const int64_t partition = t->shape[0] ? trn_tensor_elements(*t) / t->shape[0] : 0;
     if (t->shape[0] > TRN_PARTITIONS)

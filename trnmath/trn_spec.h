@@ -438,6 +438,25 @@ typedef enum trni_rate {
     TRNI_RATE_COUNT
 } trni_rate;
 
+/* The generations whose engines hold numbers of this format; both 0 where none does. Documented, but for E3M4 and
+ * configurable FP8 of Trainium3, of which its pages say nothing. */
+TRNI_FN void trni_format_span(trn_format format, trn_generation *first, trn_generation *last)
+{
+    static const struct { trn_format format; trn_generation first, last; } row[] = {
+        { TRN_F8_E4M3FN, TRN_TRAINIUM3, TRN_TRAINIUM3 },
+        { TRN_F8_E8M0, TRN_TRAINIUM3, TRN_TRAINIUM3 },
+        { TRN_F4_E2M1, TRN_TRAINIUM3, TRN_TRAINIUM3 },
+        { TRN_F8_E3M4, TRN_TRAINIUM1, TRN_TRAINIUM2 },
+        { TRN_CFP8, TRN_TRAINIUM1, TRN_TRAINIUM2 },
+        { TRN_F6_E2M3, TRN_GENERATION_DEFAULT, TRN_GENERATION_DEFAULT },
+        { TRN_F6_E3M2, TRN_GENERATION_DEFAULT, TRN_GENERATION_DEFAULT },
+    };
+    *first = TRN_TRAINIUM1;
+    *last = TRN_TRAINIUM3;
+    for (unsigned i = 0; i < sizeof row / sizeof row[0]; i++)
+        if (row[i].format == format) *first = row[i].first, *last = row[i].last;
+}
+
 TRNI_FN trni_rate trni_rate_of(trn_generation generation, trn_format format)
 {
     static const struct { trn_format format; trni_rate rate[3]; } row[] = { /* Trainium1, Trainium2, Trainium3 */

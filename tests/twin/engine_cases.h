@@ -51,11 +51,23 @@ static inline trn_alu engine_op(twin_op op)
 }
 
 /* Some operators came with Trainium3. */
+static inline bool engine_late(twin_op op)
+{
+    return op == TWIN_ABS_MAX || op == TWIN_ABS_MIN || op == TWIN_SQUARE || op == TWIN_RELU;
+}
+
+/* One of the first `count` operators on numbers; of those that the formats' generations have. */
+static inline twin_op engine_number_op(engine_case *c, int count)
+{
+    for (;;) {
+        const twin_op op = (twin_op)(TWIN_ADD + cases_below(c->rng, count));
+        if (tiles_now != TILES_OLD || !engine_late(op)) return op;
+    }
+}
+
 static inline trn_generation engine_generation(const engine_case *c, twin_op op0, twin_op op1)
 {
-    const bool late0 = op0 == TWIN_ABS_MAX || op0 == TWIN_ABS_MIN || op0 == TWIN_SQUARE || op0 == TWIN_RELU;
-    const bool late1 = op1 == TWIN_ABS_MAX || op1 == TWIN_ABS_MIN || op1 == TWIN_SQUARE || op1 == TWIN_RELU;
-    return c->generation != TRN_GENERATION_DEFAULT && (late0 || late1) ? TRN_TRAINIUM3 : c->generation;
+    return c->generation != TRN_GENERATION_DEFAULT && (engine_late(op0) || engine_late(op1)) ? TRN_TRAINIUM3 : c->generation;
 }
 
 static inline bool engine_one_operand(twin_op op)
@@ -174,6 +186,9 @@ static inline void engine_many(void (*one)(engine_case *), int rounds)
         tiles_sizes(&rng, &c.partitions, &c.elements);
         c.how = tiles_rounding(&rng);
         c.generation = generation[cases_below(&rng, 4)];
+        tiles_now = c.generation == TRN_TRAINIUM3            ? TILES_NEW
+                    : c.generation == TRN_GENERATION_DEFAULT ? TILES_COMMON
+                                                             : TILES_OLD;
         if (cases_one_in(&rng, 4)) { /* fewer random bits */
             c.numerics.sr_bits = c.how.cast.bits = 1 + cases_below(&rng, 31);
         }

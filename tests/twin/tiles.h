@@ -323,10 +323,42 @@ static inline void tiles_sizes(uint64_t *rng, int *partitions, int *elements)
     while (*partitions * *elements > 3000 && *partitions > 1) *partitions /= 2;
 }
 
+/* Which formats may be drawn beside those that all generations have. */
+typedef enum tiles_era {
+    TILES_COMMON,
+    TILES_OLD, /* E3M4 and configurable FP8: Trainium1 and 2 */
+    TILES_NEW  /* E4M3FN, E8M0, E2M1: Trainium3 */
+} tiles_era;
+static tiles_era tiles_now;
+
+static inline bool tiles_held(int format)
+{
+    if (format == TWIN_E2M3 || format == TWIN_E3M2) return false; /* by no engine */
+    if (format == TWIN_E3M4 || format == TWIN_CFP8) return tiles_now == TILES_OLD;
+    if (format == TWIN_E4M3FN || format == TWIN_E8M0 || format == TWIN_E2M1) return tiles_now == TILES_NEW;
+    return true;
+}
+
+static inline int tiles_any_format(uint64_t *rng)
+{
+    for (;;) {
+        const int format = cases_below(rng, TWIN_FORMATS + 1);
+        if (tiles_held(format)) return format;
+    }
+}
+
+static inline int tiles_float_format(uint64_t *rng)
+{
+    for (;;) {
+        const int format = cases_below(rng, TWIN_I8);
+        if (tiles_held(format)) return format;
+    }
+}
+
 static inline int tiles_format(uint64_t *rng)
 {
     static const int usual[] = { TWIN_F32, TWIN_F32, TWIN_BF16, TWIN_F16 };
-    return cases_one_in(rng, 2) ? usual[cases_below(rng, 4)] : cases_below(rng, TWIN_FORMATS + 1);
+    return cases_one_in(rng, 2) ? usual[cases_below(rng, 4)] : tiles_any_format(rng);
 }
 
 #endif /* TILES_H */

@@ -29,7 +29,7 @@ static void one_tensor_tensor(engine_case *c)
     const int dst_format = bits ? engine_integer(c) : tiles_format(c->rng);
     trn_tensor_tensor_args a;
     ENGINE_ARGS(c, a);
-    const twin_op op = bits ? (twin_op)(TWIN_AND + cases_below(c->rng, 5)) : (twin_op)(TWIN_ADD + cases_below(c->rng, 16));
+    const twin_op op = bits ? (twin_op)(TWIN_AND + cases_below(c->rng, 5)) : engine_number_op(c, 16);
     a.op = engine_op(op);
     a.generation = engine_generation(c, op, op);
     a.engine = bits ? TRN_ENGINE_UNKNOWN : TRN_ENGINE_VECTOR; /* through binary32, 32-bit integers as well */
@@ -75,7 +75,7 @@ static void one_tensor_scalar(engine_case *c)
     twin_step step[2];
     memset(step, 0, sizeof step);
     for (int i = 0; i < 2; i++) {
-        step[i].op = bits ? (twin_op)(TWIN_INVERT + cases_below(c->rng, 6)) : (twin_op)(TWIN_ADD + cases_below(c->rng, TWIN_NUMBERS - 1));
+        step[i].op = bits ? (twin_op)(TWIN_INVERT + cases_below(c->rng, 6)) : engine_number_op(c, TWIN_NUMBERS - 1);
         step[i].reverse = cases_one_in(c->rng, 2);
     }
     if (cases_one_in(c->rng, 3)) step[1].op = TWIN_BYPASS;
@@ -109,9 +109,9 @@ static void one_scalar_tensor_tensor(engine_case *c)
     trn_scalar_tensor_tensor_args a;
     ENGINE_ARGS(c, a);
     twin_step step;
-    step.op = (twin_op)(TWIN_ADD + cases_below(c->rng, 16));
+    step.op = engine_number_op(c, 16);
     step.reverse = a.reverse0 = cases_one_in(c->rng, 2);
-    const twin_op op1 = (twin_op)(TWIN_ADD + cases_below(c->rng, 16));
+    const twin_op op1 = engine_number_op(c, 16);
     a.dst = tiles_output(&c->s, tiles_format(c->rng), c->partitions, c->elements);
     a.data = tiles_input(&c->s, tiles_format(c->rng), c->partitions, c->elements);
     a.operand1 = tiles_input(&c->s, tiles_format(c->rng), c->partitions, c->elements);
@@ -203,7 +203,7 @@ ENGINE_CALL(tensor_tensor_scan)
 ENGINE_CALL(range_select)
 ENGINE_CALL(select_reduce)
 
-static twin_op draw_binary(engine_case *c) { return (twin_op)(TWIN_ADD + cases_below(c->rng, 16)); }
+static twin_op draw_binary(engine_case *c) { return engine_number_op(c, 16); }
 
 /* The trailing axes of data, and dst with what remains of its shape. */
 static trn_tensor reduced_shape(engine_case *c, const trn_tensor *data, int axes, bool keepdims, int format)
@@ -233,7 +233,7 @@ static void one_tensor_reduce(engine_case *c)
     a.axes = axes == a.data.rank - 1 && cases_one_in(c->rng, 2) ? 0 : axes;
     a.negate = !twin_is_bitvec(which) && cases_one_in(c->rng, 3);
     a.keepdims = cases_one_in(c->rng, 2);
-    a.dst = reduced_shape(c, &a.data, axes, a.keepdims, twin_is_bitvec(which) ? format : cases_below(c->rng, TWIN_FORMATS));
+    a.dst = reduced_shape(c, &a.data, axes, a.keepdims, twin_is_bitvec(which) ? format : tiles_any_format(c->rng));
     const twin_grid dst = tiles_load(&c->s, &a.dst), x = tiles_load(&c->s, &a.data);
     twin_tensor_reduce(&dst, &x, which, a.negate, &c->how.cast);
     engine_check(c, call_tensor_reduce, &a, &a.dst, &dst, twin_op_name[which]);
@@ -258,7 +258,7 @@ static void one_tensor_scalar_reduce(engine_case *c)
     a.reduce_op = engine_op(sum.op);
     a.reduce_cmd = engine_command(c, sum.command, TWIN_RESET_REDUCE);
     a.reduce_res_negate = sum.negate = cases_one_in(c->rng, 3);
-    if (cases_one_in(c->rng, 2)) a.reduce_res = tiles_output(&c->s, cases_below(c->rng, TWIN_FORMATS), c->partitions, 1);
+    if (cases_one_in(c->rng, 2)) a.reduce_res = tiles_output(&c->s, tiles_any_format(c->rng), c->partitions, 1);
     if (sum.command == TWIN_LOAD_REDUCE) sum.init = draw_operand(c, &a.reduce_init_tile, &a.reduce_init);
     sum.res = tiles_load(&c->s, &a.reduce_res);
     a.state = &c->state;
@@ -349,7 +349,7 @@ static void one_range_select(engine_case *c)
     if (cases_one_in(c->rng, 2)) a.reduce_op = TRN_ALU_MAXIMUM;
     twin_accumulation sum = engine_accumulation(c, TWIN_MAXIMUM, 1u << TWIN_REDUCE | 1u << TWIN_RESET_REDUCE);
     a.reduce_cmd = engine_command(c, sum.command, TWIN_RESET_REDUCE);
-    if (cases_one_in(c->rng, 2)) a.reduce_res = tiles_output(&c->s, cases_below(c->rng, TWIN_FORMATS), c->partitions, 1);
+    if (cases_one_in(c->rng, 2)) a.reduce_res = tiles_output(&c->s, tiles_any_format(c->rng), c->partitions, 1);
     sum.res = tiles_load(&c->s, &a.reduce_res);
     a.state = &c->state;
 
@@ -377,7 +377,7 @@ static void one_select_reduce(engine_case *c)
     if (cases_one_in(c->rng, 2)) a.reduce_op = TRN_ALU_MAXIMUM;
     twin_accumulation sum = engine_accumulation(c, TWIN_MAXIMUM, 1u << TWIN_IDLE | 1u << TWIN_REDUCE | 1u << TWIN_RESET_REDUCE);
     a.reduce_cmd = engine_command(c, sum.command, TWIN_IDLE);
-    if (sum.command != TWIN_IDLE && cases_one_in(c->rng, 2)) a.reduce_res = tiles_output(&c->s, cases_below(c->rng, TWIN_I8), c->partitions, 1);
+    if (sum.command != TWIN_IDLE && cases_one_in(c->rng, 2)) a.reduce_res = tiles_output(&c->s, tiles_float_format(c->rng), c->partitions, 1);
     sum.res = tiles_load(&c->s, &a.reduce_res);
     a.state = &c->state;
 

@@ -150,6 +150,7 @@ static void each_check_has_its_sentence(void **unused)
     const trn_tensor good = trn_tensor_2d(TRN_F32, x, 4, 8), src = trn_tensor_2d(TRN_F32, y, 4, 8);
     const trn_tensor column = trn_tensor_2d(TRN_F32, y, 4, 1);
     trn_tensor none = good, tall = good, long_one = good, other = src, meets = src, wide = column;
+    trn_tensor fp8 = src, e3m4 = src, f6 = src;
     (void)unused;
     none.rank = 0;
     tall.shape[0] = 129;
@@ -157,6 +158,9 @@ static void each_check_has_its_sentence(void **unused)
     other.shape[1] = 7;
     meets.data = x + 1;
     wide.shape[1] = 2;
+    fp8.format = TRN_F8_E4M3FN;
+    e3m4.format = TRN_F8_E3M4;
+    f6.format = TRN_F6_E2M3;
     const wrong list[] = {
         { { .generation = (trn_generation)9 }, good, src, column, TRN_EINVAL, "generation is 9" },
         { { .generation = TRN_TRAINIUM1 }, good, src, column, TRN_EUNSUPPORTED, "it is not available on Trainium1" },
@@ -170,6 +174,12 @@ static void each_check_has_its_sentence(void **unused)
         { { 0 }, good, meets, column, TRN_EINVAL, "dst overlaps src" },
         { { 0 }, good, src, wide, TRN_ESHAPE, "column has 4 partitions of 2 elements; it takes one for each of 4" },
         { { 0 }, good, good, column, TRN_OK, "" }, /* in place */
+        { { .generation = TRN_TRAINIUM2 }, good, fp8, column, TRN_EUNSUPPORTED,
+          "src is float8_e4m3fn, which Trainium2 does" },
+        { { 0 }, good, fp8, column, TRN_OK, "" }, /* selects Trainium3 */
+        { { .generation = TRN_TRAINIUM3 }, good, e3m4, column, TRN_EUNSUPPORTED,
+          "src is float8_e3m4, which Trainium3 does" },
+        { { 0 }, good, f6, column, TRN_EUNSUPPORTED, "src is float6_e2m3fn, which the engines of no generation hold" },
     };
     for (size_t i = 0; i < sizeof list / sizeof list[0]; i++) {
         wrong w = list[i];
