@@ -22,6 +22,7 @@
  *     trn_act_math                        the engine's tables, or ideal functions
  *     trn_scalar_state                    the engine's registers, in the caller's hands
  *     trn_activation, trn_activation_args
+ *     trn_activation_reduce, trn_activation_reduce_args   the same with a reduction that is written out
  *     trn_activation_scratch_bytes        what .scratch must hold; 0 when nothing is tabulated
  *     trn_activate2, trn_activate2_args   Trainium3: two operations first, more reductions
  *
@@ -69,6 +70,7 @@ typedef struct trn_activation_args {
     void *scratch;                                      /* null = allocated and freed here, where any is needed */
     size_t scratch_bytes;
 } trn_activation_args;
+typedef trn_activation_args trn_activation_reduce_args;
 
 typedef struct trn_activate2_args {
     TRN_INSTRUCTION_FIELDS;
@@ -586,6 +588,18 @@ TRNI_FN trn_status trn_activation(const trn_activation_args *args)
     trni_activation_settle(&a, args);
     if (a.frame.status) return a.frame.status;
     return trni_activation_run(&a, &args->dst, &args->src, args->table, args->scratch, args->scratch_bytes);
+}
+
+/* activation whose registers begin at zero and are written out: reduce or reduce_res must be there, and .reduce_cmd is
+ * not looked at. */
+TRNI_FN trn_status trn_activation_reduce(const trn_activation_reduce_args *args)
+{
+    if (!args) return TRN_EINVAL;
+    trn_activation_args a = *args;
+    a.reduce_cmd = TRN_REDUCE_CMD_RESET_REDUCE;
+    if (!a.reduce && a.reduce_res.rank == 0)
+        return trni_fail(a.error, TRN_EINVAL, "activation_reduce: reduce_res is missing");
+    return trn_activation(&a);
 }
 
 /* Bytes that .scratch must hold for this call; 0 when nothing is tabulated, or the arguments are refused. */
