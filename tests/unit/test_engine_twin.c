@@ -388,6 +388,88 @@ static void one_select_reduce(engine_case *c)
     engine_free(5, &dst, &x, &yes, &on_false.tile, &sum.res);
 }
 
+/* ---- exponential: the Scalar engine's function, which has tests of its own, between a difference and a sum ---- */
+
+ENGINE_CALL(exponential)
+
+static uint32_t exponential_of(const trni_act_plan *exp_plan, uint32_t x)
+{
+    float in = twin_value(x), out;
+    trni_act_run(exp_plan, &out, &in, 1);
+    return twin_bits(out);
+}
+
+static void one_exponential(engine_case *c)
+{
+    static const int to[] = { TWIN_E4M3, TWIN_E5M2, TWIN_F16, TWIN_BF16, TWIN_F32, TWIN_TF32, TWIN_I8, TWIN_I16, TWIN_I32, TWIN_U8, TWIN_U16 };
+    static const int from[] = { TWIN_E4M3, TWIN_E5M2, TWIN_F16, TWIN_BF16, TWIN_F32, TWIN_I8, TWIN_I16, TWIN_I32, TWIN_U8, TWIN_U16, TWIN_U32 };
+    trni_act_plan exp_plan;
+    trn_exponential_args a;
+    ENGINE_ARGS(c, a);
+    a.generation = cases_one_in(c->rng, 2) ? TRN_TRAINIUM3 : TRN_GENERATION_DEFAULT;
+    a.dst = tiles_output(&c->s, to[cases_below(c->rng, 11)], c->partitions, c->elements);
+    a.src = tiles_input(&c->s, from[cases_below(c->rng, 11)], c->partitions, c->elements);
+    if (cases_one_in(c->rng, 4) && bridge_bytes(tiles_format_of(&a.dst)) == bridge_bytes(tiles_format_of(&a.src)) && a.src.format != TRN_TF32)
+        tiles_in_place(&c->s, &a.src, &a.dst);
+    const twin_column most = draw_operand(c, &a.max_value_tile, &a.max_value);
+    twin_accumulation sum = engine_accumulation(c, TWIN_ADD, 1u << TWIN_IDLE | 1u << TWIN_REDUCE | 1u << TWIN_RESET_REDUCE | 1u << TWIN_LOAD_REDUCE);
+    a.reduce_cmd = engine_command(c, sum.command, TWIN_IDLE);
+    if (sum.command == TWIN_LOAD_REDUCE) sum.init = draw_operand(c, &a.reduce_init_tile, &a.reduce_init);
+    if (sum.command != TWIN_IDLE && cases_one_in(c->rng, 2)) a.reduce_res = tiles_output(&c->s, to[cases_below(c->rng, 6)], c->partitions, 1);
+    sum.res = tiles_load(&c->s, &a.reduce_res);
+    a.state = &c->state;
+
+    const twin_grid dst = tiles_load(&c->s, &a.dst), x = tiles_load(&c->s, &a.src);
+    uint32_t *y = twin_words(c->elements);
+    trni_act_plan_init(&exp_plan, TRN_ACT_EXP, 0.0f, NULL, TRN_ISA_PORTABLE);
+    for (int p = 0; p < c->partitions; p++) {
+        for (int f = 0; f < c->elements; f++) {
+            y[f] = exponential_of(&exp_plan, twin_f32_difference(twin_load(&x, p, f), twin_column_at(&most, p)));
+            twin_store(&dst, p, f, y[f], &c->how.cast);
+        }
+        twin_accumulate(&sum, y, c->elements, p, &c->how.cast);
+    }
+    free(y);
+    tiles_want(&c->s, &a.reduce_res, &sum.res);
+    engine_check(c, call_exponential, &a, &a.dst, &dst, "exponential");
+    engine_free(5, &dst, &x, &most.tile, &sum.init.tile, &sum.res);
+}
+
+/* ---- operation level: more partitions than the chip has, threads ---- */
+
+static void one_large(engine_case *c)
+{
+    static const int format[] = { TWIN_F32, TWIN_F32, TWIN_BF16 };
+    trn_tensor_scalar_args a;
+    trn_tensor_reduce_args r;
+    ENGINE_ARGS(c, a);
+    ENGINE_ARGS(c, r);
+    c->partitions = 130 + cases_below(c->rng, 100);
+    c->elements = 1000 + cases_below(c->rng, 200);
+    a.unlimited = r.unlimited = true;
+    a.dst = tiles_output(&c->s, TWIN_F32, c->partitions, c->elements);
+    a.data = tiles_input(&c->s, format[cases_below(c->rng, 3)], c->partitions, c->elements);
+    r.dst = tiles_output(&c->s, TWIN_F32, c->partitions, 1);
+    r.data = a.data;
+    twin_step step[2];
+    memset(step, 0, sizeof step);
+    step[0].op = TWIN_MULTIPLY;
+    step[1].op = TWIN_ADD;
+    a.op0 = TRN_ALU_MULTIPLY;
+    a.op1 = r.op = TRN_ALU_ADD;
+    step[0].operand = draw_operand(c, &a.operand0_tile, &a.operand0);
+    step[1].operand = draw_operand(c, &a.operand1_tile, &a.operand1);
+    const twin_grid dst = tiles_load(&c->s, &a.dst), x = tiles_load(&c->s, &a.data), sum = tiles_load(&c->s, &r.dst);
+    twin_tensor_scalar(&dst, &x, step, &c->how.cast);
+    with_threads(2);
+    engine_check(c, call_tensor_scalar, &a, &a.dst, &dst, "large, elementwise");
+    for (int i = 0; i < c->s.count; i++) memcpy(c->s.memory[i].want, c->s.memory[i].before, c->s.memory[i].bytes);
+    twin_tensor_reduce(&sum, &x, TWIN_ADD, false, &c->how.cast);
+    engine_check(c, call_tensor_reduce, &r, &r.dst, &sum, "large, reduced");
+    with_threads(1);
+    engine_free(5, &dst, &x, &sum, &step[0].operand.tile, &step[1].operand.tile);
+}
+
 /* ---- the twin itself ---- */
 
 /* The volatile floats are what 768 bits say. */
@@ -409,19 +491,21 @@ static void operations_of_the_twin_are_exact(void **unused)
     }
 }
 
-ENGINE_TEST(tensor_tensor, 4000, 60000)
-ENGINE_TEST(tensor_scalar, 4000, 60000)
-ENGINE_TEST(scalar_tensor_tensor, 3000, 40000)
-ENGINE_TEST(tensor_copy, 3000, 40000)
-ENGINE_TEST(tensor_copy_predicated, 2000, 30000)
-ENGINE_TEST(memset, 1000, 10000)
-ENGINE_TEST(reciprocal, 1500, 20000)
-ENGINE_TEST(tensor_reduce, 3000, 40000)
-ENGINE_TEST(tensor_scalar_reduce, 3000, 40000)
-ENGINE_TEST(tensor_scalar_cumulative, 3000, 40000)
-ENGINE_TEST(tensor_tensor_scan, 3000, 40000)
-ENGINE_TEST(range_select, 3000, 40000)
-ENGINE_TEST(select_reduce, 3000, 40000)
+ENGINE_TEST(tensor_tensor, 2000, 60000)
+ENGINE_TEST(tensor_scalar, 2000, 60000)
+ENGINE_TEST(scalar_tensor_tensor, 1500, 40000)
+ENGINE_TEST(tensor_copy, 1500, 40000)
+ENGINE_TEST(tensor_copy_predicated, 1000, 30000)
+ENGINE_TEST(memset, 500, 10000)
+ENGINE_TEST(reciprocal, 750, 20000)
+ENGINE_TEST(tensor_reduce, 1500, 40000)
+ENGINE_TEST(tensor_scalar_reduce, 1500, 40000)
+ENGINE_TEST(tensor_scalar_cumulative, 1500, 40000)
+ENGINE_TEST(tensor_tensor_scan, 1500, 40000)
+ENGINE_TEST(range_select, 1500, 40000)
+ENGINE_TEST(exponential, 750, 30000)
+ENGINE_TEST(large, 2, 40)
+ENGINE_TEST(select_reduce, 1500, 40000)
 
 int main(void)
 {
@@ -440,6 +524,8 @@ int main(void)
         cmocka_unit_test(test_tensor_tensor_scan),
         cmocka_unit_test(test_range_select),
         cmocka_unit_test(test_select_reduce),
+        cmocka_unit_test(test_exponential),
+        cmocka_unit_test(test_large),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
