@@ -318,11 +318,17 @@ TRNI_FN int trni_axis_size(const trn_tensor *t, int from_last)
 TRNI_FN void trni_ask_nc_matmul(const trni_issue *issue, trn_tensor_instruction *i)
 {
     const trn_nc_matmul_args *a = (const trn_nc_matmul_args *)issue->args;
-    i->mode = a->double_row ? TRN_MODE_DOUBLE_ROW : a->is_transpose ? TRN_MODE_TRANSPOSE
-              : a->stationary.format == TRN_I8 ? TRN_MODE_INT8 : TRN_MODE_PLAIN;
-    i->k = (int)a->stationary.shape[0] * (a->double_row ? 2 : 1);
+    const bool slow_rows = a->stationary.format == TRN_F8_E3M4 || a->moving.format == TRN_F8_E3M4;
+    i->mode = a->stationary.format == TRN_I8 ? TRN_MODE_INT8 : a->is_transpose ? TRN_MODE_TRANSPOSE : TRN_MODE_PLAIN;
+    i->k = (int)a->stationary.shape[0];
+    if (a->double_row && slow_rows) { /* legal, but only E4M3 and E5M2 gain by it: two passes (assumed) */
+        i->pack = 2;
+    } else if (a->double_row) {
+        i->mode = TRN_MODE_DOUBLE_ROW;
+        i->k *= 2;
+    }
     i->m = trni_axis_size(&a->stationary, 0);
-    i->n = a->is_transpose ? 0 : trni_axis_size(&a->moving, 0);
+    i->n = i->mode == TRN_MODE_TRANSPOSE ? 0 : trni_axis_size(&a->moving, 0);
     i->stationary_format = a->stationary.format;
     i->moving_format = a->moving.format;
     i->bf16_psum = a->dst.format == TRN_BF16 && trn_core_spec_of(a->generation)->bf16_psum;
@@ -356,6 +362,10 @@ TRNI_FN void trni_ask_nc_matmul_sparse(const trni_issue *issue, trn_tensor_instr
     i->stationary_format = a->stationary.format;
     i->moving_format = a->moving.format;
     i->bf16_psum = a->dst.format == TRN_BF16;
+    if (a->stationary.format == TRN_F32 || a->moving.format == TRN_F32) { /* no rate is published: 4 passes (assumed) */
+        i->stationary_format = i->moving_format = TRN_TF32;
+        i->pack = 4;
+    }
     i->sparse_m = a->pattern.m;
     i->sparse_n = a->pattern.n;
 }

@@ -631,7 +631,7 @@ static void random_program(trn_generation generation, uint64_t seed)
 static void random_programs_start_when_a_slow_simulator_says(void **state)
 {
     (void)state;
-    for (int i = 0; i < cases_rounds(6, 200); i++)
+    for (int i = 0; i < cases_rounds(24, 400); i++)
         random_program((trn_generation)(TRN_TRAINIUM1 + i % 3), (uint64_t)i + 1);
 }
 
@@ -725,6 +725,73 @@ static void cycles_add_up_by_hand(void **state)
     assert_string_equal(r.bound_text, "nothing has run");
 }
 
+/* A tile of 32 partitions that holds ones on its diagonal, or zeros. */
+static trn_tensor diagonal(const char *name, trn_format format, int64_t f, bool ones)
+{
+    const trn_tensor t = trn_core_sbuf(&core, name, format, 32, f);
+    const uint32_t one = trn_encode(format, 1.0f, TRN_NEAREST_EVEN, TRN_OVERFLOW_DEFAULT, 0);
+    const size_t bytes = trn_format_bytes(format);
+    for (int64_t p = 0; p < 32; p++) {
+        char *row = (char *)t.data + p * t.stride[0] * (int64_t)bytes;
+        memset(row, 0, (size_t)f * bytes);
+        if (ones) memcpy(row + p * (int64_t)bytes, &one, bytes);
+    }
+    trn_core_written(&core, t);
+    return t;
+}
+
+static void matmul_both_ways(trn_generation g, trn_format a, trn_format b, int mode)
+{
+    const size_t mark = trn_core_mark(&core);
+    const int64_t f = mode == 1 ? 64 : 32;
+    trn_tensor x = diagonal("x", a, f, false), y = diagonal("y", b, f, mode == 2);
+    const trn_tensor dst = trn_core_psum(&core, "dst",
+                                         mode == 2 && g != TRN_TRAINIUM1 ? a
+                                         : a == TRN_I8                   ? TRN_I32
+                                                                         : TRN_F32,
+                                         32, 32);
+    trn_status alone, here;
+    if (mode == 1) x = trn_tensor_split(x, 1, 32), y = trn_tensor_split(y, 1, 32);
+    if (mode == 3) { /* 4 of 16: 32 stored rows of 128 */
+        const trn_tensor tags = diagonal("tags", TRN_U8, 32, false), all = trn_core_sbuf(&core, "all", b, 128, 32);
+        for (int64_t p = 0; p < 128; p++)
+            memset((char *)all.data + p * core.memory[0].pitch, 0, 32 * trn_format_bytes(b));
+        for (int64_t p = 0; p < 32; p++) memset((char *)tags.data + p * core.memory[0].pitch, (int)p % 4, 32);
+        trn_core_written(&core, all);
+        const trn_nc_matmul_sparse_args args = {
+            .generation = g, .dst = dst, .stationary = x, .tags = tags, .moving = all, .pattern = { 4, 16 }
+        };
+        alone = trn_nc_matmul_sparse(&args);
+        here = trn_core_nc_matmul_sparse(&core, &args);
+    } else {
+        const trn_nc_matmul_args args = { .generation = g,
+                                          .dst = dst,
+                                          .stationary = x,
+                                          .moving = y,
+                                          .double_row = mode == 1,
+                                          .is_transpose = mode == 2 };
+        alone = trn_nc_matmul(&args);
+        here = trn_core_nc_matmul(&core, &args);
+    }
+    if (alone != here) fail_msg("%s x %s, mode %d: %d alone, %s", trn_format_name(a), trn_format_name(b), mode, alone,
+                                core.failure.text);
+    memset(&core.failure, 0, sizeof core.failure);
+    trn_core_release(&core, mark);
+}
+
+/* Whatever runs has a cost: the table of costs and the engine agree about formats and modes. */
+static void every_matmul_that_runs_has_a_cost(void **state)
+{
+    (void)state;
+    for (trn_generation g = TRN_TRAINIUM1; g <= TRN_TRAINIUM3; g = (trn_generation)(g + 1)) {
+        begin(g);
+        for (int a = TRN_F32; a < TRN_CFP8; a++)
+            for (int b = TRN_F32; b < TRN_CFP8; b++)
+                for (int mode = 0; mode < 4; mode++) matmul_both_ways(g, (trn_format)a, (trn_format)b, mode);
+        assert_true(core.instructions > 40);
+    }
+}
+
 /* Casts need software descriptors, which take GpSimd's time; hardware ones only delay. */
 static void descriptors_take_the_time_of_whoever_makes_them(void **state)
 {
@@ -767,6 +834,7 @@ int main(void)
         cmocka_unit_test(random_programs_start_when_a_slow_simulator_says),
         cmocka_unit_test(memory_of_a_freed_tile_is_ready_when_its_users_are_done),
         cmocka_unit_test(cycles_add_up_by_hand),
+        cmocka_unit_test(every_matmul_that_runs_has_a_cost),
         cmocka_unit_test(descriptors_take_the_time_of_whoever_makes_them),
     };
     const int failed = cmocka_run_group_tests(tests, NULL, NULL);
