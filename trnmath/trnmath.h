@@ -19,7 +19,7 @@
  *                trn_product_define.h trn_product_lanes.h trn_tensor_engine.h trn_sparse_kernels.h trn_sparse.h
  *     ScalarE    trn_scalar_engine.h (trn_act.h trn_act_data.h)
  *     VectorE    trn_vector_engine.h (trn_vector_elementwise.h trn_vector_reduce.h trn_vector_statistics.h
- *                trn_alu_kernels.h trn_alu_chain.h trn_vector_rows.h
+ *                trn_alu_kernels.h trn_alu_chain.h trn_vector_rows.h trn_vector_registers.h
  *                trn_vector_search.h trn_vector_move.h trn_vector_random.h; trn_vector_state.h trn_vector_side.h)
  *     GpSimd, DMA   trn_gpsimd_math.h trn_gpsimd_state.h trn_gpsimd_custom.h trn_gpsimd_engine.h trn_dma.h
  *     one core   trn_matmul.h (trn_matmul_worker.h trn_matmul_slabs.h trn_matmul_row.h)
@@ -89,6 +89,7 @@
 #include "trn_trace.h"
 #include "trn_vector_elementwise.h"
 #include "trn_vector_reduce.h"
+#include "trn_vector_registers.h"
 #include "trn_vector_rows.h"
 #include "trn_vector_state.h"
 #include "trn_vector_engine.h"
