@@ -74,7 +74,8 @@ TRNI_FN void trni_issue_engine(trni_issue *issue)
     if (order->engine == TRN_ENGINE_TENSOR || order->engine == TRN_ENGINE_DMA) return;
     trn_instruction *how = trni_issue_how(issue);
     if (how->engine == TRN_ENGINE_UNKNOWN && order->choose) how->engine = order->choose(issue);
-    if (how->engine != TRN_ENGINE_UNKNOWN) issue->engine = how->engine;
+    const bool computes = how->engine >= TRN_ENGINE_VECTOR && how->engine <= TRN_ENGINE_GPSIMD;
+    if (computes) issue->engine = how->engine; /* of others the instruction itself will speak */
 }
 
 /* ---- legality ---- */

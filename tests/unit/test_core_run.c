@@ -355,6 +355,14 @@ static void engines_reach_what_they_reach(void **state)
     trn_core_nc_matmul(&core, &from_psum);
     expect("instruction 1, nc_matmul: stationary 'x' lies in PSUM; it has to be in SBUF");
 
+    static const int strange[] = { TRN_ENGINE_TENSOR, TRN_ENGINE_DMA, TRN_ENGINE_COUNT, 1000, -1 };
+    for (unsigned i = 0; i < sizeof strange / sizeof strange[0]; i++) {
+        begin(TRN_TRAINIUM2);
+        x = tile("x", 128, 8);
+        const trn_memset_args odd = { .dst = x, .engine = (trn_engine)strange[i] };
+        assert_int_equal(trn_core_memset(&core, &odd), TRN_EINVAL);
+    }
+
     begin(TRN_TRAINIUM2);
     x = trn_core_psum(&core, "x", TRN_BF16, 128, 8192);
     set(x, 1);
