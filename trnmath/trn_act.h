@@ -525,6 +525,7 @@ TRNI_STAMP(trni_act_exact, (trn_act op, float param, float *dst, const float *sr
 
 #if TRNI_X86 && TRNI_INTRINSICS
 TRNI_GUESTS_BEGIN
+#include "simd/trn_act_avx2.h"
 #include "simd/trn_act_avx512.h"
 TRNI_GUESTS_END
 #endif
@@ -540,6 +541,8 @@ TRNI_FN void trni_act_run(const trni_act_plan *p, float *dst, const float *src, 
 #if TRNI_X86 && TRNI_INTRINSICS
     if (p->isa == TRN_ISA_AVX512)
         (scaled ? trni_guest_act_scalings_avx512 : trni_guest_act_buckets_avx512)(p, dst, src, n);
+    else if (p->isa == TRN_ISA_AVX2)
+        (scaled ? trni_guest_act_scalings_avx2 : trni_guest_act_buckets_avx2)(p, dst, src, n);
     else
 #endif
         (scaled ? trni_act_scalings_for(p->isa) : trni_act_buckets_for(p->isa))(p, dst, src, n);
