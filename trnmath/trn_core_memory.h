@@ -471,8 +471,8 @@ TRNI_FN void trni_cells_of(trni_cells *c, const trni_memory *m, const trn_tensor
     int rank = 0, ranks = 0;
     trni_strides(t, stride);
     for (int i = 0; i < t->rank; i++) {
+        if (t->shape[i] < 2 || stride[i] == 0) continue;
         const trni_step step = { t->shape[i], stride[i] * bytes };
-        if (step.size < 2 || step.bytes == 0) continue;
         if (step.bytes % m->pitch == 0) across[ranks++] = step;
         else along[rank++] = step;
     }

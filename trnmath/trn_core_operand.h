@@ -78,8 +78,9 @@ TRNI_FN int trni_seen_axes(trni_seen *s, const int64_t stride[TRN_MAX_RANK], int
     s->run = bytes;
     s->step = 0;
     for (int i = s->view->rank - 1; i >= first; i--) {
-        const int64_t size = s->view->shape[i], step = stride[i] * bytes;
-        if (size == 1) continue;
+        const int64_t size = s->view->shape[i];
+        if (size == 1) continue; /* a stride that is never taken may be any number */
+        const int64_t step = stride[i] * bytes;
         if (rank && step == outer_step * outer_size) {
             outer_size *= size;
         } else {
@@ -103,7 +104,7 @@ TRNI_FN void trni_seen_reach(trni_seen *s, const int64_t stride[TRN_MAX_RANK], c
     s->at.p_end = s->at.p + 1;
     s->at.b_end = s->at.b + bytes;
     for (int i = 0; i < s->view->rank; i++) {
-        const int64_t step = stride[i] * bytes, more = s->view->shape[i] - 1;
+        const int64_t more = s->view->shape[i] - 1, step = more ? stride[i] * bytes : 0;
         if (step % pitch == 0) s->at.p_end += more * (step / pitch);
         else s->at.b_end += more * step;
     }

@@ -347,9 +347,9 @@ TRNI_FN int64_t trni_hbm_pitch(const trn_tensor *t, int64_t bytes)
     int64_t stride[TRN_MAX_RANK];
     trni_strides(t, stride);
     const int64_t size = (int64_t)trn_format_bytes(t->format);
-    if (t->rank < 2) return bytes;
+    if (t->rank < 2 || t->shape[t->rank - 2] == 1) return bytes; /* a stride that is never taken may be any number */
     const int64_t row = stride[t->rank - 2] * size;
-    if (row < t->shape[t->rank - 1] * stride[t->rank - 1] * size) return bytes;
+    if (row < ((t->shape[t->rank - 1] - 1) * stride[t->rank - 1] + 1) * size) return bytes;
     for (int i = 0; i < t->rank - 2; i++)
         if (t->shape[i] > 1 && (stride[i] * size) % row) return bytes;
     return row;
