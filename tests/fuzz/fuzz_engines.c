@@ -134,7 +134,10 @@ static trn_format any_format(void)
 }
 
 static trn_format any_integer(void) { return (trn_format)(TRN_I8 + below(6)); }
-static trn_format like(trn_format integer_format) { return (trn_format)(TRN_I8 + ((int)integer_format - TRN_I8) / 2 * 2 + below(2)); }
+static trn_format like(trn_format integer_format)
+{
+    return (trn_format)(TRN_I8 + ((int)integer_format - TRN_I8) / 2 * 2 + below(2));
+}
 static trn_alu any_op(void) { return (trn_alu)below(TRN_ALU_COUNT); }
 static trn_alu arithmetic(void) { return (trn_alu)(TRN_ALU_ADD + below(TRN_ALU_ABS_MIN)); }
 static trn_alu bitvec(void) { return (trn_alu)(TRN_ALU_INVERT + below(6)); }
@@ -224,8 +227,10 @@ static void make_tensor_copy_predicated(void)
     trn_tensor_copy_predicated_args *a = &args.tensor_copy_predicated;
     const trn_format format = any_format();
     output(&a->dst, format, P, F);
-    if (one_in(2)) input(&a->src, format, P, F);
-    else seen(&a->src);
+    if (one_in(2))
+        input(&a->src, format, P, F);
+    else
+        seen(&a->src);
     input(&a->predicate, predicate[below(3)], P, F);
     a->src.cfp8 = a->dst.cfp8;
     a->value = any_float();
@@ -562,7 +567,8 @@ static void make_nc_n_gather(void)
 
 static void make_tensor_partition_reduce(void)
 {
-    static const trn_alu op[] = { TRN_ALU_ADD, TRN_ALU_AVERAGE, TRN_ALU_MAXIMUM, TRN_ALU_BITWISE_OR, TRN_ALU_BITWISE_AND };
+    static const trn_alu op[] = { TRN_ALU_ADD, TRN_ALU_AVERAGE, TRN_ALU_MAXIMUM, TRN_ALU_BITWISE_OR,
+                                  TRN_ALU_BITWISE_AND };
     trn_tensor_partition_reduce_args *a = &args.tensor_partition_reduce;
     a->op = op[below(5)];
     const bool bits = a->op == TRN_ALU_BITWISE_OR || a->op == TRN_ALU_BITWISE_AND;
@@ -720,10 +726,11 @@ static void make_activation(void)
 
 static void make_activate2(void)
 {
-    static const trn_alu pair[6][2] = { { TRN_ALU_MULTIPLY, TRN_ALU_ADD },  { TRN_ALU_MULTIPLY, TRN_ALU_SUBTRACT },
+    static const trn_alu pair[6][2] = { { TRN_ALU_MULTIPLY, TRN_ALU_ADD },    { TRN_ALU_MULTIPLY, TRN_ALU_SUBTRACT },
                                         { TRN_ALU_MULTIPLY, TRN_ALU_BYPASS }, { TRN_ALU_ADD, TRN_ALU_BYPASS },
                                         { TRN_ALU_SUBTRACT, TRN_ALU_BYPASS }, { TRN_ALU_BYPASS, TRN_ALU_BYPASS } };
-    static const trn_alu reduction[] = { TRN_ALU_BYPASS, TRN_ALU_ADD, TRN_ALU_MAXIMUM, TRN_ALU_MINIMUM, TRN_ALU_ABS_MAX, TRN_ALU_ABS_MIN };
+    static const trn_alu reduction[] = { TRN_ALU_BYPASS,  TRN_ALU_ADD,     TRN_ALU_MAXIMUM,
+                                         TRN_ALU_MINIMUM, TRN_ALU_ABS_MAX, TRN_ALU_ABS_MIN };
     trn_activate2_args *a = &args.activate2;
     const int which = below(6);
     args.head.generation = one_in(2) ? TRN_TRAINIUM3 : TRN_GENERATION_DEFAULT;
@@ -760,16 +767,17 @@ typedef struct kind {
     trn_status (*run)(void);
 } kind;
 
-#define RUN(name) \
+#define RUN(name)                                                                                                      \
     static trn_status run_##name(void) { return trn_##name(&args.name); }
-#define EVERY(X)                                                                                                    \
-    X(tensor_tensor) X(tensor_scalar) X(scalar_tensor_tensor) X(tensor_copy) X(tensor_copy_predicated) X(memset)    \
-    X(reciprocal) X(tensor_reduce) X(tensor_scalar_reduce) X(tensor_scalar_cumulative) X(tensor_tensor_scan)        \
-    X(exponential) X(range_select) X(select_reduce) X(bn_stats) X(bn_aggr) X(max8) X(nc_find_index8)                \
-    X(nc_match_replace8) X(nc_stream_shuffle) X(vector_transpose) X(quantize_mx) X(rng) X(rand2) X(dropout)         \
-    X(set_rng_seed) X(rand_set_state) X(rand_get_state) X(iota) X(affine_select) X(local_gather) X(nc_n_gather)     \
-    X(tensor_partition_reduce) X(nonzero_with_count) X(sequence_bounds) X(topk) X(gpsimd_custom) X(dma_copy)        \
-    X(dma_transpose) X(dma_compute) X(activation) X(activate2)
+#define EVERY(X)                                                                                                       \
+    X(tensor_tensor)                                                                                                   \
+    X(tensor_scalar) X(scalar_tensor_tensor) X(tensor_copy) X(tensor_copy_predicated) X(memset) X(reciprocal)          \
+        X(tensor_reduce) X(tensor_scalar_reduce) X(tensor_scalar_cumulative) X(tensor_tensor_scan) X(exponential)      \
+            X(range_select) X(select_reduce) X(bn_stats) X(bn_aggr) X(max8) X(nc_find_index8) X(nc_match_replace8)     \
+                X(nc_stream_shuffle) X(vector_transpose) X(quantize_mx) X(rng) X(rand2) X(dropout) X(set_rng_seed)     \
+                    X(rand_set_state) X(rand_get_state) X(iota) X(affine_select) X(local_gather) X(nc_n_gather)        \
+                        X(tensor_partition_reduce) X(nonzero_with_count) X(sequence_bounds) X(topk) X(gpsimd_custom)   \
+                            X(dma_copy) X(dma_transpose) X(dma_compute) X(activation) X(activate2)
 EVERY(RUN)
 #define ROW(name) { #name, make_##name, run_##name },
 static const kind kinds[] = { EVERY(ROW) };
@@ -814,8 +822,10 @@ static void bound_work(void)
 
 static bool states_changed(void)
 {
-    return memcmp(&vector_state, &vector_before, sizeof vector_state) != 0 || memcmp(&gpsimd_state, &gpsimd_before, sizeof gpsimd_state) != 0 ||
-           memcmp(&scalar_state, &scalar_before, sizeof scalar_state) != 0 || memcmp(registers, registers_before, sizeof registers) != 0;
+    return memcmp(&vector_state, &vector_before, sizeof vector_state) != 0 ||
+           memcmp(&gpsimd_state, &gpsimd_before, sizeof gpsimd_state) != 0 ||
+           memcmp(&scalar_state, &scalar_before, sizeof scalar_state) != 0 ||
+           memcmp(registers, registers_before, sizeof registers) != 0;
 }
 
 static void restore_states(void)
@@ -829,7 +839,8 @@ static void restore_states(void)
 static void prepare_states(void)
 {
     vector_state.accumulator_known = one_in(2);
-    for (int p = 0; p < TRN_PARTITIONS; p++) vector_state.accumulator[p] = scalar_state.registers[p] = lanes[p] = (float)(below(9) - 4);
+    for (int p = 0; p < TRN_PARTITIONS; p++)
+        vector_state.accumulator[p] = scalar_state.registers[p] = lanes[p] = (float)(below(9) - 4);
     memcpy(&vector_before, &vector_state, sizeof vector_state);
     memcpy(&gpsimd_before, &gpsimd_state, sizeof gpsimd_state);
     memcpy(&scalar_before, &scalar_state, sizeof scalar_state);
@@ -847,7 +858,8 @@ static void ask_again(const kind *k)
     args.head.isa = TRN_ISA_PORTABLE;
     if (k->run() != TRN_OK) say("the portable kernels refuse what others accept");
     if (memcmp(after, arena, ARENA) != 0) say("the portable kernels wrote other bits");
-    if (memcmp(vector_after.accumulator, vector_state.accumulator, sizeof vector_after.accumulator) != 0) say("the portable kernels left other registers");
+    if (memcmp(vector_after.accumulator, vector_state.accumulator, sizeof vector_after.accumulator) != 0)
+        say("the portable kernels left other registers");
 }
 
 static bool inside(const trn_tensor *t)
@@ -873,7 +885,8 @@ static void fuzz_one(const kind *k)
     for (int i = one_in(2) ? 0 : below(5); i > 0; i--) spoil();
     bound_work();
     args.head.error = one_in(3) ? NULL : &error;
-    if (k->run == run_activation && args.activation.dst.shape[0] > ARENA) /* an array of the caller's is as long as it says */
+    if (k->run == run_activation &&
+        args.activation.dst.shape[0] > ARENA) /* an array of the caller's is as long as it says */
         args.activation.scale_per_partition = args.activation.bias_per_partition = args.activation.reduce = NULL;
     if (k->run == run_activate2 && args.activate2.dst.shape[0] > ARENA) args.activate2.reduce = NULL;
 
@@ -888,7 +901,8 @@ static void fuzz_one(const kind *k)
     if (status != TRN_OK && states_changed()) say("a state was changed on failure");
     if (status == TRN_OK && one_in(3)) ask_again(k);
     for (int i = 0; i < outputs && status == TRN_OK; i++)
-        if (claimed(view[i]) > 0 && inside(view[i])) forgive(view[i]); /* (some are not looked at: a count says how many) */
+        if (claimed(view[i]) > 0 && inside(view[i]))
+            forgive(view[i]); /* (some are not looked at: a count says how many) */
     compare_arena(status);
     restore_states();
 }

@@ -18,29 +18,29 @@ typedef struct engine_case {
     tiles_how how;
     trn_generation generation;
     trn_numerics numerics;
-    trn_vector_state state; /* before the call */
+    trn_vector_state state;   /* before the call */
     twin_registers registers; /* after it */
     bool stateful;
     trn_error error;
 } engine_case;
 
-#define ENGINE_CALL(name) \
+#define ENGINE_CALL(name)                                                                                              \
     static trn_status call_##name(const void *args) { return trn_##name((const trn_##name##_args *)args); }
 
-#define ENGINE_ARGS(c, a)                                                       \
-    do {                                                                        \
-        memset(&(a), 0, sizeof(a));                                             \
-        TILES_HOW(a, (c)->how);                                                 \
-        (a).generation = (c)->generation;                                       \
-        (a).error = &(c)->error;                                                \
-        (a).numerics = (c)->how.cast.bits == 32 ? NULL : &(c)->numerics;        \
+#define ENGINE_ARGS(c, a)                                                                                              \
+    do {                                                                                                               \
+        memset(&(a), 0, sizeof(a));                                                                                    \
+        TILES_HOW(a, (c)->how);                                                                                        \
+        (a).generation = (c)->generation;                                                                              \
+        (a).error = &(c)->error;                                                                                       \
+        (a).numerics = (c)->how.cast.bits == 32 ? NULL : &(c)->numerics;                                               \
     } while (0)
 
-#define ENGINE_TEST(name, level1, level2)                                       \
-    static void test_##name(void **unused)                                      \
-    {                                                                           \
-        (void)unused;                                                           \
-        engine_many(one_##name, cases_rounds(level1, level2));                  \
+#define ENGINE_TEST(name, level1, level2)                                                                              \
+    static void test_##name(void **unused)                                                                             \
+    {                                                                                                                  \
+        (void)unused;                                                                                                  \
+        engine_many(one_##name, cases_rounds(level1, level2));                                                         \
     }
 
 static inline trn_alu engine_op(twin_op op)
@@ -67,7 +67,8 @@ static inline twin_op engine_number_op(engine_case *c, int count)
 
 static inline trn_generation engine_generation(const engine_case *c, twin_op op0, twin_op op1)
 {
-    return c->generation != TRN_GENERATION_DEFAULT && (engine_late(op0) || engine_late(op1)) ? TRN_TRAINIUM3 : c->generation;
+    return c->generation != TRN_GENERATION_DEFAULT && (engine_late(op0) || engine_late(op1)) ? TRN_TRAINIUM3
+                                                                                             : c->generation;
 }
 
 static inline bool engine_one_operand(twin_op op)
@@ -80,7 +81,10 @@ static inline bool engine_one_operand(twin_op op)
 static inline int engine_integer(engine_case *c) { return TWIN_I8 + cases_below(c->rng, 6); }
 
 /* Of the same width, with or without sign. */
-static inline int engine_integer_like(engine_case *c, int format) { return TWIN_I8 + (format - TWIN_I8) / 2 * 2 + cases_below(c->rng, 2); }
+static inline int engine_integer_like(engine_case *c, int format)
+{
+    return TWIN_I8 + (format - TWIN_I8) / 2 * 2 + cases_below(c->rng, 2);
+}
 
 /* Shift counts below, at and above the width. */
 static inline void engine_small_counts(engine_case *c, twin_op op, const trn_tensor *t)
@@ -101,8 +105,9 @@ static inline void engine_half_zero(engine_case *c, const trn_tensor *t)
 
 static inline trn_reduce_cmd engine_command(engine_case *c, twin_command command, twin_command fallback)
 {
-    static const trn_reduce_cmd name[TWIN_COMMANDS] = { TRN_REDUCE_CMD_IDLE, TRN_REDUCE_CMD_RESET, TRN_REDUCE_CMD_REDUCE,
-                                                        TRN_REDUCE_CMD_RESET_REDUCE, TRN_REDUCE_CMD_LOAD_REDUCE };
+    static const trn_reduce_cmd name[TWIN_COMMANDS] = { TRN_REDUCE_CMD_IDLE, TRN_REDUCE_CMD_RESET,
+                                                        TRN_REDUCE_CMD_REDUCE, TRN_REDUCE_CMD_RESET_REDUCE,
+                                                        TRN_REDUCE_CMD_LOAD_REDUCE };
     return command == fallback && cases_one_in(c->rng, 2) ? TRN_REDUCE_CMD_DEFAULT : name[command];
 }
 
@@ -129,7 +134,8 @@ static inline twin_accumulation engine_accumulation(engine_case *c, twin_op op, 
 static inline void engine_check_registers(const engine_case *c, const trn_vector_state *after, const char *what)
 {
     if (after->accumulator_known != c->registers.known)
-        fail_msg("%s (seed %llu): registers are %sknown", what, (unsigned long long)c->seed, after->accumulator_known ? "" : "not ");
+        fail_msg("%s (seed %llu): registers are %sknown", what, (unsigned long long)c->seed,
+                 after->accumulator_known ? "" : "not ");
     for (int p = 0; p < 128 && c->registers.known; p++)
         if (twin_bits(after->accumulator[p]) != c->registers.bits[p])
             fail_msg("%s (seed %llu): register %d is %08x, expected %08x", what, (unsigned long long)c->seed, p,
@@ -139,7 +145,8 @@ static inline void engine_check_registers(const engine_case *c, const trn_vector
 /* ---- ask ---- */
 
 /* Every instruction's args begin with a trn_instruction. */
-static inline void engine_ask(engine_case *c, trn_status (*call)(const void *), void *args, const trn_tensor *dst, const char *what)
+static inline void engine_ask(engine_case *c, trn_status (*call)(const void *), void *args, const trn_tensor *dst,
+                              const char *what)
 {
     trn_instruction head;
     const trn_vector_state before = c->state;
@@ -149,7 +156,9 @@ static inline void engine_ask(engine_case *c, trn_status (*call)(const void *), 
         head.isa = all_isas[i];
         memcpy(args, &head, sizeof head);
         const trn_status status = call(args);
-        if (status != TRN_OK) fail_msg("%s (seed %llu): %s: %s", what, (unsigned long long)c->seed, trn_status_text(status), c->error.text);
+        if (status != TRN_OK)
+            fail_msg("%s (seed %llu): %s: %s", what, (unsigned long long)c->seed, trn_status_text(status),
+                     c->error.text);
         tiles_check(&c->s, dst, what, all_isas[i], c->seed);
         if (c->stateful) engine_check_registers(c, &c->state, what);
         c->state = before;
@@ -157,8 +166,8 @@ static inline void engine_ask(engine_case *c, trn_status (*call)(const void *), 
     }
 }
 
-static inline void engine_check(engine_case *c, trn_status (*call)(const void *), void *args, const trn_tensor *dst, const twin_grid *tile,
-                                const char *what)
+static inline void engine_check(engine_case *c, trn_status (*call)(const void *), void *args, const trn_tensor *dst,
+                                const twin_grid *tile, const char *what)
 {
     tiles_want(&c->s, dst, tile);
     engine_ask(c, call, args, dst, what);

@@ -100,7 +100,8 @@ static inline uint32_t tiles_code(const tiles *s, int format)
     if (format == TWIN_CFP8) return cases_u32(s->rng) & 0xff;
     if (!cases_one_in(s->rng, 6)) return bridge_code(format, s->values, s->rng);
     const twin_format *f = &twin_formats[format];
-    if (f->sort == TWIN_SORT_INTEGER || cases_one_in(s->rng, 4)) return cases_u32(s->rng) >> (32 - f->bits) << f->low_zeros;
+    if (f->sort == TWIN_SORT_INTEGER || cases_one_in(s->rng, 4))
+        return cases_u32(s->rng) >> (32 - f->bits) << f->low_zeros;
     const uint32_t any = cases_float(s->rng);
     const twin_number x = twin_from_f32(any);
     return twin_is_f32(f) ? any : twin_encode(f, &x, twin_plain(TWIN_NEAREST_EVEN));
@@ -272,9 +273,10 @@ static inline void tiles_check(tiles *s, const trn_tensor *dst, const char *what
         memcpy(&got, at, bridge_bytes(tiles_format_of(dst)));
         memcpy(&expected, s->memory[wrong].want + (at - s->memory[wrong].at), bridge_bytes(tiles_format_of(dst)));
     }
-    fail_msg("%s (seed %llu, isa %d): memory %d byte %zu, dst[%d, %d] of [%d, %d] %s: expected %08x, got %08x", what, (unsigned long long)seed,
-             (int)isa, wrong, byte, p, f, dst ? (int)dst->shape[0] : -1, dst ? tiles_elements(dst) : -1,
-             dst ? trn_format_name(dst->format) : "", (unsigned)expected, (unsigned)got);
+    fail_msg("%s (seed %llu, isa %d): memory %d byte %zu, dst[%d, %d] of [%d, %d] %s: expected %08x, got %08x", what,
+             (unsigned long long)seed, (int)isa, wrong, byte, p, f, dst ? (int)dst->shape[0] : -1,
+             dst ? tiles_elements(dst) : -1, dst ? trn_format_name(dst->format) : "", (unsigned)expected,
+             (unsigned)got);
 }
 
 /* ---- the fields that every instruction has ---- */
@@ -295,11 +297,11 @@ static inline tiles_how tiles_rounding(uint64_t *rng)
     return how;
 }
 
-#define TILES_HOW(args, how)                 \
-    do {                                     \
-        (args).rounding = (how).rounding;    \
-        (args).seed = (how).cast.seed;       \
-        (args).stream = (how).cast.stream;   \
+#define TILES_HOW(args, how)                                                                                           \
+    do {                                                                                                               \
+        (args).rounding = (how).rounding;                                                                              \
+        (args).seed = (how).cast.seed;                                                                                 \
+        (args).stream = (how).cast.stream;                                                                             \
     } while (0)
 
 /* Sizes at which something changes: vectors, chunks, tiles. */

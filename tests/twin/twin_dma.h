@@ -12,7 +12,8 @@
 /* Code i of an array in row-major order. */
 static inline uint32_t *twin_flat(const twin_grid *t, int i) { return &t->code[i]; }
 
-static inline void twin_carry_flat(const twin_grid *to, int i, const twin_grid *from, int j, bool accumulate, const twin_cast *how)
+static inline void twin_carry_flat(const twin_grid *to, int i, const twin_grid *from, int j, bool accumulate,
+                                   const twin_cast *how)
 {
     const uint32_t code = *twin_flat(from, j);
     uint32_t x = twin_widen(&from->format, code);
@@ -36,7 +37,8 @@ static inline int64_t twin_index(const twin_grid *index, int i)
 }
 
 /* dst row i = src row index[i]; what lies outside is left out. */
-static inline void twin_dma_gather(const twin_grid *dst, const twin_grid *src, const twin_grid *index, bool accumulate, const twin_cast *how)
+static inline void twin_dma_gather(const twin_grid *dst, const twin_grid *src, const twin_grid *index, bool accumulate,
+                                   const twin_cast *how)
 {
     for (int i = 0; i < dst->partitions; i++) {
         const int64_t row = twin_index(index, i);
@@ -46,7 +48,8 @@ static inline void twin_dma_gather(const twin_grid *dst, const twin_grid *src, c
 }
 
 /* dst row index[i] = src row i, in ascending order of i. */
-static inline void twin_dma_scatter(const twin_grid *dst, const twin_grid *src, const twin_grid *index, bool accumulate, const twin_cast *how)
+static inline void twin_dma_scatter(const twin_grid *dst, const twin_grid *src, const twin_grid *index, bool accumulate,
+                                    const twin_cast *how)
 {
     for (int i = 0; i < src->partitions; i++) {
         const int64_t row = twin_index(index, i);

@@ -54,7 +54,8 @@ static inline uint32_t twin_whole(twin_op op, int64_t x, int64_t y)
 static inline void twin_whole_tensor_tensor(const twin_grid *dst, const twin_grid *a, const twin_grid *b, twin_op op)
 {
     for (int p = 0; p < dst->partitions; p++)
-        for (int f = 0; f < dst->elements; f++) *twin_at(dst, p, f) = twin_whole(op, twin_integer(a, p, f), twin_integer(b, p, f));
+        for (int f = 0; f < dst->elements; f++)
+            *twin_at(dst, p, f) = twin_whole(op, twin_integer(a, p, f), twin_integer(b, p, f));
 }
 
 /* ---- patterns ---- */
@@ -71,8 +72,8 @@ static inline void twin_pattern_row(const twin_pattern *a, int p, int32_t *value
         for (int z = 0; z < a->num[1]; z++)
             for (int y = 0; y < a->num[2]; y++)
                 for (int x = 0; x < a->num[3]; x++) {
-                    const int64_t sum = a->offset + (int64_t)p * a->channel + (int64_t)w * a->step[0] + (int64_t)z * a->step[1] +
-                                        (int64_t)y * a->step[2] + (int64_t)x * a->step[3];
+                    const int64_t sum = a->offset + (int64_t)p * a->channel + (int64_t)w * a->step[0] +
+                                        (int64_t)z * a->step[1] + (int64_t)y * a->step[2] + (int64_t)x * a->step[3];
                     const int64_t low = sum & 0xffffffff;
                     *value++ = (int32_t)(low >= 0x80000000 ? low - 0x100000000 : low);
                 }
@@ -98,20 +99,19 @@ static inline void twin_iota(const twin_grid *dst, const twin_pattern *pattern, 
     free(value);
 }
 
-static inline bool twin_compare_whole(twin_op op, int64_t x, int64_t y)
-{
-    return twin_whole(op, x, y) != 0;
-}
+static inline bool twin_compare_whole(twin_op op, int64_t x, int64_t y) { return twin_whole(op, x, y) != 0; }
 
-static inline void twin_affine_select(const twin_grid *dst, const twin_pattern *pattern, const twin_grid *on_true, uint32_t on_false, twin_op op,
-                                      const twin_cast *how)
+static inline void twin_affine_select(const twin_grid *dst, const twin_pattern *pattern, const twin_grid *on_true,
+                                      uint32_t on_false, twin_op op, const twin_cast *how)
 {
     int32_t *value = (int32_t *)twin_words(dst->elements);
     for (int p = 0; p < dst->partitions; p++) {
         twin_pattern_row(pattern, p, value);
         for (int f = 0; f < dst->elements; f++) {
-            if (twin_compare_whole(op, value[f], 0)) twin_carry(dst, p, f, on_true, p, f, how);
-            else twin_store(dst, p, f, on_false, how);
+            if (twin_compare_whole(op, value[f], 0))
+                twin_carry(dst, p, f, on_true, p, f, how);
+            else
+                twin_store(dst, p, f, on_false, how);
         }
     }
     free(value);
@@ -120,7 +120,8 @@ static inline void twin_affine_select(const twin_grid *dst, const twin_pattern *
 /* ---- gathers ---- */
 
 /* Each processor reads the indices of its 16 partitions column after column. */
-static inline void twin_local_gather(const twin_grid *dst, const twin_grid *src, const twin_grid *index, int run, int valid)
+static inline void twin_local_gather(const twin_grid *dst, const twin_grid *src, const twin_grid *index, int run,
+                                     int valid)
 {
     for (int first = 0; first < src->partitions; first += 16)
         for (int i = 0; i < valid; i++) {
@@ -138,19 +139,30 @@ static inline void twin_n_gather(const twin_grid *dst, const twin_grid *data, co
 
 /* ---- over partitions ---- */
 
-typedef enum twin_over { TWIN_OVER_ADD, TWIN_OVER_AVERAGE, TWIN_OVER_MAXIMUM, TWIN_OVER_OR, TWIN_OVER_AND, TWIN_OVERS } twin_over;
+typedef enum twin_over {
+    TWIN_OVER_ADD,
+    TWIN_OVER_AVERAGE,
+    TWIN_OVER_MAXIMUM,
+    TWIN_OVER_OR,
+    TWIN_OVER_AND,
+    TWIN_OVERS
+} twin_over;
 
-static inline void twin_partition_reduce(const twin_grid *dst, const twin_grid *data, twin_over op, const twin_cast *how)
+static inline void twin_partition_reduce(const twin_grid *dst, const twin_grid *data, twin_over op,
+                                         const twin_cast *how)
 {
     static const twin_op step[TWIN_OVERS] = { TWIN_ADD, TWIN_ADD, TWIN_MAXIMUM, TWIN_OR, TWIN_AND };
     const bool bits = op >= TWIN_OVER_OR;
     for (int f = 0; f < dst->elements; f++) {
         uint32_t sum = op == TWIN_OVER_AND ? 0xffffffffu : bits ? 0 : twin_identity(step[op]);
         for (int p = 0; p < data->partitions; p++)
-            sum = bits ? twin_bitvec(step[op], sum, *twin_at(data, p, f), data->format.bits) : twin_alu(step[op], sum, twin_load(data, p, f));
+            sum = bits ? twin_bitvec(step[op], sum, *twin_at(data, p, f), data->format.bits)
+                       : twin_alu(step[op], sum, twin_load(data, p, f));
         if (op == TWIN_OVER_AVERAGE) sum = twin_f32_quotient(sum, twin_bits((float)data->partitions));
-        if (bits) *twin_at(dst, 0, f) = sum & twin_ones(dst->format.bits);
-        else twin_store(dst, 0, f, sum, how);
+        if (bits)
+            *twin_at(dst, 0, f) = sum & twin_ones(dst->format.bits);
+        else
+            twin_store(dst, 0, f, sum, how);
     }
 }
 
@@ -208,7 +220,8 @@ static inline void twin_topk(const twin_grid *values, const twin_grid *places, c
         for (int i = 0; i < k; i++) {
             int best = -1;
             for (int j = 0; j < n; j++)
-                if (!taken[j] && (best < 0 || twin_ahead(*twin_snake(src, p, j), j, *twin_snake(src, p, best), best))) best = j;
+                if (!taken[j] && (best < 0 || twin_ahead(*twin_snake(src, p, j), j, *twin_snake(src, p, best), best)))
+                    best = j;
             taken[best] = 1;
             *twin_snake(values, p, k - 1 - i) = *twin_snake(src, p, best);
             *twin_snake(places, p, k - 1 - i) = (uint32_t)best;

@@ -18,23 +18,24 @@ enum { TWIN_WIDE = 10, TWIN_COLUMNS = 4 };
 
 /* Tiles by number: TWIN_WIDE of [P, F], then these. */
 typedef enum twin_place {
-    TWIN_PREDICATE = TWIN_WIDE, /* [P, F] U8 */
-    TWIN_INDEX,                 /* [P, F] U32, below F */
-    TWIN_COLUMN,                /* TWIN_COLUMNS of [P, 1] F32 */
+    TWIN_PREDICATE = TWIN_WIDE,            /* [P, F] U8 */
+    TWIN_INDEX,                            /* [P, F] U32, below F */
+    TWIN_COLUMN,                           /* TWIN_COLUMNS of [P, 1] F32 */
     TWIN_SIX = TWIN_COLUMN + TWIN_COLUMNS, /* [P, 6] F32 */
-    TWIN_TWO,                   /* [P, 2] F32 */
-    TWIN_EIGHT,                 /* [P, 8] BF16 */
-    TWIN_EIGHT_PLACES,          /* [P, 8] U32 */
-    TWIN_ONE_ROW,               /* [1, F] F32 */
-    TWIN_COUNTED,               /* [P, F + 1] I32 */
+    TWIN_TWO,                              /* [P, 2] F32 */
+    TWIN_EIGHT,                            /* [P, 8] BF16 */
+    TWIN_EIGHT_PLACES,                     /* [P, 8] U32 */
+    TWIN_ONE_ROW,                          /* [1, F] F32 */
+    TWIN_COUNTED,                          /* [P, F + 1] I32 */
     TWIN_PLACES
 } twin_place;
 
 static inline int twin_place_format(int place)
 {
-    static const int format[TWIN_PLACES] = { TWIN_F32, TWIN_F32, TWIN_F32, TWIN_BF16, TWIN_BF16, TWIN_F16, TWIN_E4M3, TWIN_I32,
-                                             TWIN_I16, TWIN_TF32, TWIN_U8, TWIN_U32,  TWIN_F32,  TWIN_F32, TWIN_F32,  TWIN_F32,
-                                             TWIN_F32, TWIN_F32,  TWIN_BF16, TWIN_U32, TWIN_F32, TWIN_I32 };
+    static const int format[TWIN_PLACES] = { TWIN_F32,  TWIN_F32, TWIN_F32, TWIN_BF16, TWIN_BF16, TWIN_F16,
+                                             TWIN_E4M3, TWIN_I32, TWIN_I16, TWIN_TF32, TWIN_U8,   TWIN_U32,
+                                             TWIN_F32,  TWIN_F32, TWIN_F32, TWIN_F32,  TWIN_F32,  TWIN_F32,
+                                             TWIN_BF16, TWIN_U32, TWIN_F32, TWIN_I32 };
     return format[place];
 }
 
@@ -54,14 +55,22 @@ typedef struct twin_machine {
     int partitions, elements;
     twin_grid tile[TWIN_PLACES];
     twin_registers vector;
-    uint32_t scalar[128];   /* the Scalar engine's registers, binary32 */
-    uint32_t lfsr[128][4];  /* the Vector engine's generators (before Trainium3) */
+    uint32_t scalar[128];    /* the Scalar engine's registers, binary32 */
+    uint32_t lfsr[128][4];   /* the Vector engine's generators (before Trainium3) */
     uint32_t xorwow[128][6]; /* GpSimd's */
 } twin_machine;
 
 /* ---- the Scalar engine's exact functions ---- */
 
-typedef enum twin_function { TWIN_ACT_COPY, TWIN_ACT_SQUARE, TWIN_ACT_RELU, TWIN_ACT_PRELU, TWIN_ACT_ABS, TWIN_ACT_SIGN, TWIN_FUNCTIONS } twin_function;
+typedef enum twin_function {
+    TWIN_ACT_COPY,
+    TWIN_ACT_SQUARE,
+    TWIN_ACT_RELU,
+    TWIN_ACT_PRELU,
+    TWIN_ACT_ABS,
+    TWIN_ACT_SIGN,
+    TWIN_FUNCTIONS
+} twin_function;
 
 static const char *const twin_function_name[TWIN_FUNCTIONS] = { "copy", "square", "relu", "prelu", "abs", "sign" };
 
@@ -115,18 +124,42 @@ typedef enum twin_instruction {
 } twin_instruction;
 
 static const char *const twin_instruction_name[TWIN_DO_COUNT] = {
-    "tensor_tensor", "tensor_scalar",  "scalar_tensor_tensor", "tensor_copy",   "tensor_copy_predicated",  "memset",
-    "reciprocal",    "tensor_reduce",  "tensor_scalar_reduce", "tensor_scalar_cumulative", "tensor_tensor_scan", "range_select",
-    "select_reduce", "bn_stats",       "bn_aggr",              "max8",          "nc_find_index8",          "nc_match_replace8",
-    "nc_stream_shuffle", "rng",        "dropout",              "activation",    "iota",                    "affine_select",
-    "nc_n_gather",   "tensor_partition_reduce", "nonzero_with_count", "dma_copy", "dma_compute",
+    "tensor_tensor",
+    "tensor_scalar",
+    "scalar_tensor_tensor",
+    "tensor_copy",
+    "tensor_copy_predicated",
+    "memset",
+    "reciprocal",
+    "tensor_reduce",
+    "tensor_scalar_reduce",
+    "tensor_scalar_cumulative",
+    "tensor_tensor_scan",
+    "range_select",
+    "select_reduce",
+    "bn_stats",
+    "bn_aggr",
+    "max8",
+    "nc_find_index8",
+    "nc_match_replace8",
+    "nc_stream_shuffle",
+    "rng",
+    "dropout",
+    "activation",
+    "iota",
+    "affine_select",
+    "nc_n_gather",
+    "tensor_partition_reduce",
+    "nonzero_with_count",
+    "dma_copy",
+    "dma_compute",
 };
 
 typedef struct twin_program_step {
     twin_instruction what;
-    int dst, a, b;           /* tiles */
-    int column0, column1;    /* tiles of one column, or -1: the number below */
-    int result;              /* a column that receives registers, or -1 */
+    int dst, a, b;        /* tiles */
+    int column0, column1; /* tiles of one column, or -1: the number below */
+    int result;           /* a column that receives registers, or -1 */
     uint32_t number0, number1;
     twin_op op0, op1;
     bool reverse0, reverse1, negate, gpsimd;
@@ -162,7 +195,8 @@ static inline twin_accumulation twin_registers_of(twin_machine *m, const twin_pr
 static inline void twin_activation(twin_machine *m, const twin_program_step *s)
 {
     const twin_grid *dst = &m->tile[s->dst], *src = &m->tile[s->a];
-    const twin_column scale = twin_column_of(m, s->column0, s->number0), bias = twin_column_of(m, s->column1, s->number1);
+    const twin_column scale = twin_column_of(m, s->column0, s->number0),
+                      bias = twin_column_of(m, s->column1, s->number1);
     for (int p = 0; p < m->partitions; p++) {
         uint32_t sum = s->command == TWIN_REDUCE ? m->scalar[p] : 0;
         for (int f = 0; f < m->elements; f++) {
@@ -205,8 +239,10 @@ static inline void twin_do_selection(twin_machine *m, const twin_program_step *s
     const twin_grid *dst = &m->tile[s->dst], *a = &m->tile[s->a], *b = &m->tile[s->b];
     const twin_accumulation sum = twin_registers_of(m, s, TWIN_MAXIMUM);
     const twin_column on_false = twin_column_of(m, s->column0, s->number0);
-    if (s->what == TWIN_DO_SELECT_REDUCE) twin_select_reduce(dst, b, s->reverse0, a, &on_false, &sum, &s->how);
-    else twin_range_select(dst, a, s->op0, s->op1, &m->tile[s->column0], &m->tile[s->b], s->start, &sum, &s->how);
+    if (s->what == TWIN_DO_SELECT_REDUCE)
+        twin_select_reduce(dst, b, s->reverse0, a, &on_false, &sum, &s->how);
+    else
+        twin_range_select(dst, a, s->op0, s->op1, &m->tile[s->column0], &m->tile[s->b], s->start, &sum, &s->how);
 }
 
 static inline void twin_do_along(twin_machine *m, const twin_program_step *s)
@@ -228,9 +264,13 @@ static inline void twin_do_elementwise(twin_machine *m, const twin_program_step 
     switch (s->what) {
     case TWIN_DO_TENSOR_TENSOR: twin_tensor_tensor(dst, a, b, s->op0, &s->how); break;
     case TWIN_DO_TENSOR_SCALAR: twin_tensor_scalar(dst, a, step, &s->how); break;
-    case TWIN_DO_SCALAR_TENSOR_TENSOR: twin_scalar_tensor_tensor(dst, a, &step[0], b, s->op1, s->reverse1, &s->how); break;
+    case TWIN_DO_SCALAR_TENSOR_TENSOR:
+        twin_scalar_tensor_tensor(dst, a, &step[0], b, s->op1, s->reverse1, &s->how);
+        break;
     case TWIN_DO_COPY: twin_tensor_copy(dst, a, &s->how); break;
-    case TWIN_DO_COPY_PREDICATED: twin_copy_predicated(dst, s->negate ? a : &none, s->number0, b, s->reverse0, &s->how); break;
+    case TWIN_DO_COPY_PREDICATED:
+        twin_copy_predicated(dst, s->negate ? a : &none, s->number0, b, s->reverse0, &s->how);
+        break;
     case TWIN_DO_MEMSET: twin_memset(dst, s->number0, &s->how); break;
     default: twin_reciprocal(dst, a, &s->how); break;
     }
@@ -250,7 +290,9 @@ static inline void twin_execute(twin_machine *m, const twin_program_step *s)
     case TWIN_DO_BN_AGGR: twin_bn_aggr(dst, a, &s->how); break;
     case TWIN_DO_MAX8: twin_max8(dst, a, &s->how); break;
     case TWIN_DO_FIND_INDEX8: twin_find_index8(dst, a, b); break;
-    case TWIN_DO_MATCH_REPLACE8: twin_match_replace8(dst, a, b, s->number0, &m->tile[TWIN_EIGHT_PLACES], &s->how); break;
+    case TWIN_DO_MATCH_REPLACE8:
+        twin_match_replace8(dst, a, b, s->number0, &m->tile[TWIN_EIGHT_PLACES], &s->how);
+        break;
     case TWIN_DO_SHUFFLE: twin_stream_shuffle(dst, a, s->mask); break;
     case TWIN_DO_RNG:
     case TWIN_DO_DROPOUT: twin_do_random(m, s); break;

@@ -43,7 +43,8 @@ static inline void twin_bn_aggr(const twin_grid *dst, const twin_grid *data, con
                 c = c1, m = m1, s = s1;
                 continue;
             }
-            const uint32_t total = twin_f32_sum(c, c1), delta = twin_f32_difference(m1, m), share = twin_f32_quotient(c1, total);
+            const uint32_t total = twin_f32_sum(c, c1), delta = twin_f32_difference(m1, m),
+                           share = twin_f32_quotient(c1, total);
             const uint32_t far = twin_f32_product(twin_f32_product(delta, delta), twin_f32_product(c, share));
             s = twin_f32_sum(twin_f32_sum(s, s1), far);
             m = twin_f32_sum(m, twin_f32_product(delta, share));
@@ -100,14 +101,16 @@ static inline void twin_find_index8(const twin_grid *dst, const twin_grid *data,
 {
     for (int p = 0; p < dst->partitions; p++) {
         uint32_t *taken = twin_words(data->elements);
-        for (int i = 0; i < 8; i++) *twin_at(dst, p, i) = (uint32_t)twin_seek(data, p, twin_load(vals, p, i), taken) & twin_ones(dst->format.bits);
+        for (int i = 0; i < 8; i++)
+            *twin_at(dst, p, i) =
+                (uint32_t)twin_seek(data, p, twin_load(vals, p, i), taken) & twin_ones(dst->format.bits);
         free(taken);
     }
 }
 
 /* From the last value to the first. index without codes: not asked for. */
-static inline void twin_match_replace8(const twin_grid *dst, const twin_grid *data, const twin_grid *vals, uint32_t value, const twin_grid *index,
-                                       const twin_cast *how)
+static inline void twin_match_replace8(const twin_grid *dst, const twin_grid *data, const twin_grid *vals,
+                                       uint32_t value, const twin_grid *index, const twin_cast *how)
 {
     for (int p = 0; p < dst->partitions; p++) {
         uint32_t *taken = twin_words(data->elements);
@@ -116,8 +119,10 @@ static inline void twin_match_replace8(const twin_grid *dst, const twin_grid *da
             if (index->code) *twin_at(index, p, i) = (uint32_t)at & twin_ones(index->format.bits);
         }
         for (int f = 0; f < data->elements; f++) {
-            if (taken[f]) twin_store(dst, p, f, value, how);
-            else twin_carry(dst, p, f, data, p, f, how);
+            if (taken[f])
+                twin_store(dst, p, f, value, how);
+            else
+                twin_carry(dst, p, f, data, p, f, how);
         }
         free(taken);
     }
@@ -140,13 +145,14 @@ static inline void twin_vector_transpose(const twin_grid *dst, const twin_grid *
 }
 
 /* A group is 8 partitions of 4 elements; element (p, f) draws random field p F + f. */
-static inline void twin_quantize_mx(const twin_grid *dst, const twin_grid *scale, const twin_grid *src, const twin_mx_element *e, twin_mx_rule rule,
-                                    const twin_cast *how)
+static inline void twin_quantize_mx(const twin_grid *dst, const twin_grid *scale, const twin_grid *src,
+                                    const twin_mx_element *e, twin_mx_rule rule, const twin_cast *how)
 {
     for (int p0 = 0; p0 < src->partitions; p0 += 8)
         for (int f0 = 0; f0 < src->elements; f0 += 4) {
             twin_number block[TWIN_MX_BLOCK];
-            for (int i = 0; i < TWIN_MX_BLOCK; i++) block[i] = twin_decode(&src->format, *twin_at(src, p0 + i / 4, f0 + i % 4));
+            for (int i = 0; i < TWIN_MX_BLOCK; i++)
+                block[i] = twin_decode(&src->format, *twin_at(src, p0 + i / 4, f0 + i % 4));
             const uint32_t x = twin_mx_scale(e, rule, block);
             *twin_at(scale, p0 / 8, f0 / 4) = x;
             for (int i = 0; i < TWIN_MX_BLOCK; i++) {
@@ -154,7 +160,8 @@ static inline void twin_quantize_mx(const twin_grid *dst, const twin_grid *scale
                 twin_way way = twin_plain(how->mode);
                 way.random_bits = how->bits;
                 if (how->mode == TWIN_STOCHASTIC)
-                    way.random = twin_random_bits(how->seed, how->stream, (uint64_t)p * (uint64_t)src->elements + (uint64_t)f, how->bits);
+                    way.random = twin_random_bits(how->seed, how->stream,
+                                                  (uint64_t)p * (uint64_t)src->elements + (uint64_t)f, how->bits);
                 *twin_at(dst, p, f) = twin_mx_encode(e, x, &block[i], way);
             }
         }

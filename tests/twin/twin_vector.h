@@ -41,15 +41,12 @@ static inline uint32_t *twin_at(const twin_grid *t, int p, int f)
     return &t->code[(size_t)p * (size_t)t->elements + (size_t)f];
 }
 
-static inline bool twin_is_f32(const twin_format *f)
-{
-    return f->sort == TWIN_SORT_FLOAT && f->e == 8 && f->m == 23;
-}
+static inline bool twin_is_f32(const twin_format *f) { return f->sort == TWIN_SORT_FLOAT && f->e == 8 && f->m == 23; }
 
 static inline bool twin_same_format(const twin_format *a, const twin_format *b)
 {
-    return strcmp(a->name, b->name) == 0 && a->e == b->e && a->m == b->m && a->bias == b->bias && a->beyond == b->beyond &&
-           a->low_zeros == b->low_zeros && a->bits == b->bits && a->is_signed == b->is_signed;
+    return strcmp(a->name, b->name) == 0 && a->e == b->e && a->m == b->m && a->bias == b->bias &&
+           a->beyond == b->beyond && a->low_zeros == b->low_zeros && a->bits == b->bits && a->is_signed == b->is_signed;
 }
 
 /* A code as the bits of a binary32 number. Only 32-bit integers can need rounding. */
@@ -86,10 +83,13 @@ static inline void twin_store(const twin_grid *t, int p, int f, uint32_t bits, c
 }
 
 /* What a move does: bits within a format, the cast between two. */
-static inline void twin_carry(const twin_grid *to, int p, int f, const twin_grid *from, int p0, int f0, const twin_cast *how)
+static inline void twin_carry(const twin_grid *to, int p, int f, const twin_grid *from, int p0, int f0,
+                              const twin_cast *how)
 {
-    if (twin_same_format(&to->format, &from->format)) *twin_at(to, p, f) = *twin_at(from, p0, f0);
-    else twin_store(to, p, f, twin_load(from, p0, f0), how);
+    if (twin_same_format(&to->format, &from->format))
+        *twin_at(to, p, f) = *twin_at(from, p0, f0);
+    else
+        twin_store(to, p, f, twin_load(from, p0, f0), how);
 }
 
 /* ---- binary32 by its bits ---- */
@@ -240,11 +240,11 @@ typedef enum twin_op {
 } twin_op;
 
 static const char *const twin_op_name[TWIN_OPS] = {
-    "bypass",     "add",        "subtract",    "multiply",   "maximum",    "minimum",     "equal",
-    "not_equal",  "greater_equal", "greater",  "less_equal", "less",       "logical_and", "logical_or",
-    "logical_xor", "abs_max",   "abs_min",     "abs",        "square",     "relu",        "reciprocal",
-    "logical_not", "invert",    "bitwise_and", "bitwise_or", "bitwise_xor", "left_shift", "right_shift",
-    "rsqrt",      "power",
+    "bypass",      "add",         "subtract",      "multiply",    "maximum",    "minimum",
+    "equal",       "not_equal",   "greater_equal", "greater",     "less_equal", "less",
+    "logical_and", "logical_or",  "logical_xor",   "abs_max",     "abs_min",    "abs",
+    "square",      "relu",        "reciprocal",    "logical_not", "invert",     "bitwise_and",
+    "bitwise_or",  "bitwise_xor", "left_shift",    "right_shift", "rsqrt",      "power",
 };
 
 static inline uint32_t twin_compare(twin_op op, uint32_t a, uint32_t b)
@@ -320,7 +320,8 @@ static inline uint32_t twin_bitvec(twin_op op, uint32_t a, uint32_t b, int width
 
 static inline uint32_t twin_bitvec_either(twin_op op, uint32_t a, uint32_t b, int width, bool reverse)
 {
-    return reverse && op != TWIN_INVERT && op != TWIN_BYPASS ? twin_bitvec(op, b, a, width) : twin_bitvec(op, a, b, width);
+    return reverse && op != TWIN_INVERT && op != TWIN_BYPASS ? twin_bitvec(op, b, a, width)
+                                                             : twin_bitvec(op, a, b, width);
 }
 
 /* Where a reduction begins. */
@@ -342,18 +343,26 @@ typedef struct twin_column {
     twin_grid tile; /* [P, 1] */
 } twin_column;
 
-static inline uint32_t twin_column_at(const twin_column *c, int p) { return c->tile.code ? twin_load(&c->tile, p, 0) : c->bits; }
-static inline uint32_t twin_column_raw(const twin_column *c, int p) { return c->tile.code ? *twin_at(&c->tile, p, 0) : c->bits; }
+static inline uint32_t twin_column_at(const twin_column *c, int p)
+{
+    return c->tile.code ? twin_load(&c->tile, p, 0) : c->bits;
+}
+static inline uint32_t twin_column_raw(const twin_column *c, int p)
+{
+    return c->tile.code ? *twin_at(&c->tile, p, 0) : c->bits;
+}
 
 /* ---- elementwise ---- */
 
-static inline void twin_tensor_tensor(const twin_grid *dst, const twin_grid *a, const twin_grid *b, twin_op op, const twin_cast *how)
+static inline void twin_tensor_tensor(const twin_grid *dst, const twin_grid *a, const twin_grid *b, twin_op op,
+                                      const twin_cast *how)
 {
     for (int p = 0; p < dst->partitions; p++)
         for (int f = 0; f < dst->elements; f++) {
             if (op >= TWIN_NUMBERS && op < TWIN_VECTOR_OPS)
                 *twin_at(dst, p, f) = twin_bitvec(op, *twin_at(a, p, f), *twin_at(b, p, f), dst->format.bits);
-            else twin_store(dst, p, f, twin_alu(op, twin_load(a, p, f), twin_load(b, p, f)), how);
+            else
+                twin_store(dst, p, f, twin_alu(op, twin_load(a, p, f), twin_load(b, p, f)), how);
         }
 }
 
@@ -365,7 +374,8 @@ typedef struct twin_step {
 
 static inline bool twin_is_bitvec(twin_op op) { return op >= TWIN_NUMBERS && op < TWIN_VECTOR_OPS; }
 
-static inline void twin_tensor_scalar(const twin_grid *dst, const twin_grid *data, const twin_step step[2], const twin_cast *how)
+static inline void twin_tensor_scalar(const twin_grid *dst, const twin_grid *data, const twin_step step[2],
+                                      const twin_cast *how)
 {
     const bool bits = twin_is_bitvec(step[0].op) || twin_is_bitvec(step[1].op);
     for (int p = 0; p < dst->partitions; p++)
@@ -376,17 +386,20 @@ static inline void twin_tensor_scalar(const twin_grid *dst, const twin_grid *dat
                 x = bits ? twin_bitvec_either(s->op, x, twin_column_raw(&s->operand, p), dst->format.bits, s->reverse)
                          : twin_alu_either(s->op, x, twin_column_at(&s->operand, p), s->reverse);
             }
-            if (bits) *twin_at(dst, p, f) = x;
-            else twin_store(dst, p, f, x, how);
+            if (bits)
+                *twin_at(dst, p, f) = x;
+            else
+                twin_store(dst, p, f, x, how);
         }
 }
 
-static inline void twin_scalar_tensor_tensor(const twin_grid *dst, const twin_grid *data, const twin_step *first, const twin_grid *other,
-                                             twin_op op1, bool reverse1, const twin_cast *how)
+static inline void twin_scalar_tensor_tensor(const twin_grid *dst, const twin_grid *data, const twin_step *first,
+                                             const twin_grid *other, twin_op op1, bool reverse1, const twin_cast *how)
 {
     for (int p = 0; p < dst->partitions; p++)
         for (int f = 0; f < dst->elements; f++) {
-            const uint32_t x = twin_alu_either(first->op, twin_load(data, p, f), twin_column_at(&first->operand, p), first->reverse);
+            const uint32_t x =
+                twin_alu_either(first->op, twin_load(data, p, f), twin_column_at(&first->operand, p), first->reverse);
             twin_store(dst, p, f, twin_alu_either(op1, x, twin_load(other, p, f), reverse1), how);
         }
 }
@@ -398,14 +411,16 @@ static inline void twin_tensor_copy(const twin_grid *dst, const twin_grid *src, 
 }
 
 /* src without codes: `value` is copied. dst holds what it was. */
-static inline void twin_copy_predicated(const twin_grid *dst, const twin_grid *src, uint32_t value, const twin_grid *predicate, bool reverse,
-                                        const twin_cast *how)
+static inline void twin_copy_predicated(const twin_grid *dst, const twin_grid *src, uint32_t value,
+                                        const twin_grid *predicate, bool reverse, const twin_cast *how)
 {
     for (int p = 0; p < dst->partitions; p++)
         for (int f = 0; f < dst->elements; f++) {
             if ((*twin_at(predicate, p, f) != 0) == reverse) continue;
-            if (src->code) twin_carry(dst, p, f, src, p, f, how);
-            else twin_store(dst, p, f, value, how);
+            if (src->code)
+                twin_carry(dst, p, f, src, p, f, how);
+            else
+                twin_store(dst, p, f, value, how);
         }
 }
 
@@ -418,28 +433,40 @@ static inline void twin_memset(const twin_grid *dst, uint32_t value, const twin_
 static inline void twin_reciprocal(const twin_grid *dst, const twin_grid *data, const twin_cast *how)
 {
     for (int p = 0; p < dst->partitions; p++)
-        for (int f = 0; f < dst->elements; f++) twin_store(dst, p, f, twin_f32_quotient(TWIN_ONE, twin_load(data, p, f)), how);
+        for (int f = 0; f < dst->elements; f++)
+            twin_store(dst, p, f, twin_f32_quotient(TWIN_ONE, twin_load(data, p, f)), how);
 }
 
 /* ---- reductions and scans ---- */
 
 /* Runs of data's elements, as many as dst has, each to one number. */
-static inline void twin_tensor_reduce(const twin_grid *dst, const twin_grid *data, twin_op op, bool negate, const twin_cast *how)
+static inline void twin_tensor_reduce(const twin_grid *dst, const twin_grid *data, twin_op op, bool negate,
+                                      const twin_cast *how)
 {
     const int run = dst->elements ? data->elements / dst->elements : 0;
     for (int p = 0; p < dst->partitions; p++)
         for (int i = 0; i < dst->elements; i++) {
             uint32_t sum = op == TWIN_AND ? 0xffffffffu : twin_identity(op);
             for (int f = i * run; f < (i + 1) * run; f++)
-                sum = twin_is_bitvec(op) ? twin_bitvec(op, sum, *twin_at(data, p, f), data->format.bits) : twin_alu(op, sum, twin_load(data, p, f));
+                sum = twin_is_bitvec(op) ? twin_bitvec(op, sum, *twin_at(data, p, f), data->format.bits)
+                                         : twin_alu(op, sum, twin_load(data, p, f));
             if (negate) sum = twin_f32_product(sum, twin_bits(-1.0f));
-            if (twin_is_bitvec(op)) *twin_at(dst, p, i) = sum & twin_ones(dst->format.bits);
-            else twin_store(dst, p, i, sum, how);
+            if (twin_is_bitvec(op))
+                *twin_at(dst, p, i) = sum & twin_ones(dst->format.bits);
+            else
+                twin_store(dst, p, i, sum, how);
         }
 }
 
 /* The engine's registers, and what an instruction does with them. */
-typedef enum twin_command { TWIN_IDLE, TWIN_RESET, TWIN_REDUCE, TWIN_RESET_REDUCE, TWIN_LOAD_REDUCE, TWIN_COMMANDS } twin_command;
+typedef enum twin_command {
+    TWIN_IDLE,
+    TWIN_RESET,
+    TWIN_REDUCE,
+    TWIN_RESET_REDUCE,
+    TWIN_LOAD_REDUCE,
+    TWIN_COMMANDS
+} twin_command;
 
 typedef struct twin_registers {
     uint32_t bits[128];
@@ -447,7 +474,8 @@ typedef struct twin_registers {
 } twin_registers;
 
 /* What accumulation of partition p starts with. */
-static inline uint32_t twin_begin(const twin_registers *r, twin_command command, twin_op op, const twin_column *init, int p)
+static inline uint32_t twin_begin(const twin_registers *r, twin_command command, twin_op op, const twin_column *init,
+                                  int p)
 {
     if (command == TWIN_REDUCE) return r->bits[p];
     return command == TWIN_LOAD_REDUCE ? twin_column_at(init, p) : twin_identity(op);
@@ -485,8 +513,8 @@ static inline uint32_t *twin_words(int n)
     return x;
 }
 
-static inline void twin_tensor_scalar_reduce(const twin_grid *dst, const twin_grid *data, const twin_step *step, const twin_accumulation *a,
-                                             const twin_cast *how)
+static inline void twin_tensor_scalar_reduce(const twin_grid *dst, const twin_grid *data, const twin_step *step,
+                                             const twin_accumulation *a, const twin_cast *how)
 {
     uint32_t *x = twin_words(dst->elements);
     for (int p = 0; p < dst->partitions; p++) {
@@ -500,13 +528,14 @@ static inline void twin_tensor_scalar_reduce(const twin_grid *dst, const twin_gr
 }
 
 /* reg = op1(op0(x), reg), written after every element. */
-static inline void twin_tensor_scalar_cumulative(const twin_grid *dst, const twin_grid *src, const twin_step *step, const twin_accumulation *a,
-                                                 const twin_cast *how)
+static inline void twin_tensor_scalar_cumulative(const twin_grid *dst, const twin_grid *src, const twin_step *step,
+                                                 const twin_accumulation *a, const twin_cast *how)
 {
     for (int p = 0; p < dst->partitions; p++) {
         uint32_t reg = twin_begin(a->registers, a->command, a->op, &a->init, p);
         for (int f = 0; f < dst->elements; f++) {
-            const uint32_t x = twin_alu_either(step->op, twin_load(src, p, f), twin_column_at(&step->operand, p), step->reverse);
+            const uint32_t x =
+                twin_alu_either(step->op, twin_load(src, p, f), twin_column_at(&step->operand, p), step->reverse);
             reg = twin_alu(a->op, x, reg);
             twin_store(dst, p, f, reg, how);
         }
@@ -515,8 +544,9 @@ static inline void twin_tensor_scalar_cumulative(const twin_grid *dst, const twi
     }
 }
 
-static inline void twin_scan(const twin_grid *dst, const twin_grid *data0, const twin_grid *data1, const twin_column *initial, twin_op op0,
-                             bool reverse0, twin_op op1, bool reverse1, const twin_cast *how)
+static inline void twin_scan(const twin_grid *dst, const twin_grid *data0, const twin_grid *data1,
+                             const twin_column *initial, twin_op op0, bool reverse0, twin_op op1, bool reverse1,
+                             const twin_cast *how)
 {
     for (int p = 0; p < dst->partitions; p++) {
         uint32_t state = twin_column_at(initial, p);
@@ -530,34 +560,42 @@ static inline void twin_scan(const twin_grid *dst, const twin_grid *data0, const
 
 /* ---- selections: moves, whose maximum is taken of the binary32 values ---- */
 
-static inline void twin_range_select(const twin_grid *dst, const twin_grid *data, twin_op compare0, twin_op compare1, const twin_grid *bound0,
-                                     const twin_grid *bound1, int64_t start, const twin_accumulation *a, const twin_cast *how)
+static inline void twin_range_select(const twin_grid *dst, const twin_grid *data, twin_op compare0, twin_op compare1,
+                                     const twin_grid *bound0, const twin_grid *bound1, int64_t start,
+                                     const twin_accumulation *a, const twin_cast *how)
 {
     uint32_t *x = twin_words(dst->elements);
     for (int p = 0; p < dst->partitions; p++) {
         for (int f = 0; f < dst->elements; f++) {
             const uint32_t index = twin_bits((float)(start + f));
-            const bool keep = twin_compare(compare0, index, twin_load(bound0, p, 0)) && twin_compare(compare1, index, twin_load(bound1, p, 0));
+            const bool keep = twin_compare(compare0, index, twin_load(bound0, p, 0)) &&
+                              twin_compare(compare1, index, twin_load(bound1, p, 0));
             x[f] = keep ? twin_load(data, p, f) : TWIN_LOWEST;
-            if (keep) twin_carry(dst, p, f, data, p, f, how);
-            else twin_store(dst, p, f, TWIN_LOWEST, how);
+            if (keep)
+                twin_carry(dst, p, f, data, p, f, how);
+            else
+                twin_store(dst, p, f, TWIN_LOWEST, how);
         }
         twin_accumulate(a, x, dst->elements, p, how);
     }
     free(x);
 }
 
-static inline void twin_select_reduce(const twin_grid *dst, const twin_grid *predicate, bool reverse, const twin_grid *on_true,
-                                      const twin_column *on_false, const twin_accumulation *a, const twin_cast *how)
+static inline void twin_select_reduce(const twin_grid *dst, const twin_grid *predicate, bool reverse,
+                                      const twin_grid *on_true, const twin_column *on_false, const twin_accumulation *a,
+                                      const twin_cast *how)
 {
     uint32_t *x = twin_words(dst->elements);
     for (int p = 0; p < dst->partitions; p++) {
         for (int f = 0; f < dst->elements; f++) {
             const bool yes = (*twin_at(predicate, p, f) != 0) != reverse;
             x[f] = yes ? twin_load(on_true, p, f) : twin_column_at(on_false, p);
-            if (yes) twin_carry(dst, p, f, on_true, p, f, how);
-            else if (on_false->tile.code) twin_carry(dst, p, f, &on_false->tile, p, 0, how);
-            else twin_store(dst, p, f, x[f], how);
+            if (yes)
+                twin_carry(dst, p, f, on_true, p, f, how);
+            else if (on_false->tile.code)
+                twin_carry(dst, p, f, &on_false->tile, p, 0, how);
+            else
+                twin_store(dst, p, f, x[f], how);
         }
         twin_accumulate(a, x, dst->elements, p, how);
     }

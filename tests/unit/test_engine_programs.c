@@ -46,7 +46,10 @@ static uint32_t a_number(program *q)
     return twin_bits((float)(pick(q, 33) - 16) / 4.0f);
 }
 
-static twin_op an_op(program *q) { return chance(q, 2) ? (twin_op)(TWIN_ADD + pick(q, 5)) : (twin_op)(TWIN_ADD + pick(q, 16)); }
+static twin_op an_op(program *q)
+{
+    return chance(q, 2) ? (twin_op)(TWIN_ADD + pick(q, 5)) : (twin_op)(TWIN_ADD + pick(q, 16));
+}
 
 /* Two different wide tiles of one format. */
 static void two_alike(program *q, twin_program_step *s)
@@ -60,7 +63,8 @@ static void two_alike(program *q, twin_program_step *s)
 static void draw_command(program *q, twin_program_step *s, unsigned legal)
 {
     do s->command = (twin_command)pick(q, TWIN_COMMANDS);
-    while (!(legal >> s->command & 1u) || (s->command == TWIN_REDUCE && s->what != TWIN_DO_ACTIVATION && !q->twin.vector.known));
+    while (!(legal >> s->command & 1u) ||
+           (s->command == TWIN_REDUCE && s->what != TWIN_DO_ACTIVATION && !q->twin.vector.known));
     s->result = s->command != TWIN_IDLE && chance(q, 2) ? a_column(q) : -1;
 }
 
@@ -93,7 +97,8 @@ static void draw_selection(program *q, twin_program_step *s)
     static const twin_op compare[] = { TWIN_EQUAL, TWIN_LESS, TWIN_LESS_EQUAL, TWIN_GREATER, TWIN_GREATER_EQUAL };
     static const int floats[] = { 0, 1, 2, 3, 4, 5, 6 };
     s->a = floats[pick(q, 7)];
-    draw_command(q, s, 1u << TWIN_REDUCE | 1u << TWIN_RESET_REDUCE | (s->what == TWIN_DO_SELECT_REDUCE ? 1u << TWIN_IDLE : 0u));
+    draw_command(
+        q, s, 1u << TWIN_REDUCE | 1u << TWIN_RESET_REDUCE | (s->what == TWIN_DO_SELECT_REDUCE ? 1u << TWIN_IDLE : 0u));
     s->op0 = compare[pick(q, 5)];
     s->op1 = compare[pick(q, 5)];
     s->start = pick(q, 9) - 4;
@@ -110,8 +115,11 @@ static void draw_selection(program *q, twin_program_step *s)
 
 static void draw_pattern(program *q, twin_program_step *s)
 {
-    const twin_pattern flat = { { 0, 0, 0, pick(q, 9) - 4 }, { 1, 1, 1, q->elements }, pick(q, 21) - 10, pick(q, 9) - 4 };
-    static const twin_op compare[] = { TWIN_EQUAL, TWIN_NOT_EQUAL, TWIN_LESS, TWIN_LESS_EQUAL, TWIN_GREATER, TWIN_GREATER_EQUAL };
+    const twin_pattern flat = {
+        { 0, 0, 0, pick(q, 9) - 4 }, { 1, 1, 1, q->elements }, pick(q, 21) - 10, pick(q, 9) - 4
+    };
+    static const twin_op compare[] = { TWIN_EQUAL,      TWIN_NOT_EQUAL, TWIN_LESS,
+                                       TWIN_LESS_EQUAL, TWIN_GREATER,   TWIN_GREATER_EQUAL };
     s->pattern = flat;
     s->op0 = compare[pick(q, 6)];
 }
@@ -188,19 +196,22 @@ static void draw_step(program *q, twin_program_step *s)
     s->how = tiles_rounding(q->rng).cast;
     const bool dma = s->what == TWIN_DO_DMA_COPY || s->what == TWIN_DO_DMA_COMPUTE;
     if (dma && s->how.mode == TWIN_STOCHASTIC) s->how.mode = TWIN_NEAREST_EVEN; /* not the engines' */
-    if (s->what == TWIN_DO_REDUCE || s->what == TWIN_DO_SCALAR_REDUCE || s->what == TWIN_DO_CUMULATIVE) draw_along(q, s);
-    else if (s->what == TWIN_DO_RANGE_SELECT || s->what == TWIN_DO_SELECT_REDUCE) draw_selection(q, s);
-    else draw_rest(q, s);
+    if (s->what == TWIN_DO_REDUCE || s->what == TWIN_DO_SCALAR_REDUCE || s->what == TWIN_DO_CUMULATIVE)
+        draw_along(q, s);
+    else if (s->what == TWIN_DO_RANGE_SELECT || s->what == TWIN_DO_SELECT_REDUCE)
+        draw_selection(q, s);
+    else
+        draw_rest(q, s);
 }
 
 /* ---- the same step in trnmath ---- */
 
-#define COMMON(args)                                                     \
-    memset(&(args), 0, sizeof(args));                                    \
-    (args).isa = isa;                                                    \
-    (args).error = error;                                                \
-    (args).rounding = bridge_rounding(s->how.mode);                      \
-    (args).seed = s->how.seed;                                           \
+#define COMMON(args)                                                                                                   \
+    memset(&(args), 0, sizeof(args));                                                                                  \
+    (args).isa = isa;                                                                                                  \
+    (args).error = error;                                                                                              \
+    (args).rounding = bridge_rounding(s->how.mode);                                                                    \
+    (args).seed = s->how.seed;                                                                                         \
     (args).stream = s->how.stream
 
 static trn_tensor optional(const program *q, int place)
@@ -212,8 +223,9 @@ static trn_tensor optional(const program *q, int place)
 
 static trn_reduce_cmd command_of(const twin_program_step *s)
 {
-    static const trn_reduce_cmd name[TWIN_COMMANDS] = { TRN_REDUCE_CMD_IDLE, TRN_REDUCE_CMD_RESET, TRN_REDUCE_CMD_REDUCE,
-                                                        TRN_REDUCE_CMD_RESET_REDUCE, TRN_REDUCE_CMD_LOAD_REDUCE };
+    static const trn_reduce_cmd name[TWIN_COMMANDS] = { TRN_REDUCE_CMD_IDLE, TRN_REDUCE_CMD_RESET,
+                                                        TRN_REDUCE_CMD_REDUCE, TRN_REDUCE_CMD_RESET_REDUCE,
+                                                        TRN_REDUCE_CMD_LOAD_REDUCE };
     return name[s->command];
 }
 
@@ -295,13 +307,16 @@ static trn_status run_along(program *q, const twin_program_step *s, trn_isa isa,
         COMMON(x);
         x.dst = q->tile[s->dst], x.src = q->tile[s->a], x.op0 = engine_op(s->op0), x.op1 = engine_op(s->op1);
         x.imm0 = twin_value(s->number0), x.imm0_tile = optional(q, s->column0), x.reverse0 = s->reverse0;
-        x.imm1 = twin_value(s->number1), x.imm1_tile = optional(q, s->column1), x.reduce_cmd = command_of(s), x.state = &q->vector;
+        x.imm1 = twin_value(s->number1), x.imm1_tile = optional(q, s->column1), x.reduce_cmd = command_of(s),
+        x.state = &q->vector;
         return trn_tensor_scalar_cumulative(&x);
     }
     trn_tensor_tensor_scan_args x;
     COMMON(x);
-    x.dst = q->tile[s->dst], x.data0 = q->tile[s->a], x.data1 = q->tile[s->b], x.op0 = engine_op(s->op0), x.op1 = engine_op(s->op1);
-    x.initial = twin_value(s->number0), x.initial_tile = optional(q, s->column0), x.reverse0 = s->reverse0, x.reverse1 = s->reverse1;
+    x.dst = q->tile[s->dst], x.data0 = q->tile[s->a], x.data1 = q->tile[s->b], x.op0 = engine_op(s->op0),
+    x.op1 = engine_op(s->op1);
+    x.initial = twin_value(s->number0), x.initial_tile = optional(q, s->column0), x.reverse0 = s->reverse0,
+    x.reverse1 = s->reverse1;
     return trn_tensor_tensor_scan(&x);
 }
 
@@ -317,7 +332,8 @@ static trn_status run_selection(program *q, const twin_program_step *s, trn_isa 
     }
     trn_range_select_args x;
     COMMON(x);
-    x.dst = q->tile[s->dst], x.on_true_tile = q->tile[s->a], x.comp_op0 = engine_op(s->op0), x.comp_op1 = engine_op(s->op1);
+    x.dst = q->tile[s->dst], x.on_true_tile = q->tile[s->a], x.comp_op0 = engine_op(s->op0),
+    x.comp_op1 = engine_op(s->op1);
     x.bound0 = q->tile[s->column0], x.bound1 = q->tile[s->b], x.range_start = s->start, x.reduce_cmd = command_of(s);
     x.reduce_res = optional(q, s->result), x.state = &q->vector;
     return trn_range_select(&x);
@@ -382,21 +398,25 @@ static trn_status run_other_engines(program *q, const twin_program_step *s, trn_
     if (s->what == TWIN_DO_ACTIVATION) {
         trn_activation_args x;
         COMMON(x);
-        x.dst = q->tile[s->dst], x.src = q->tile[s->a], x.op = trn_act_from_name(twin_function_name[s->function]), x.param = 0.25f;
+        x.dst = q->tile[s->dst], x.src = q->tile[s->a], x.op = trn_act_from_name(twin_function_name[s->function]),
+        x.param = 0.25f;
         x.scale = twin_value(s->number0), x.scale_tile = optional(q, s->column0), x.bias = twin_value(s->number1);
-        x.bias_tile = optional(q, s->column1), x.reduce_res = optional(q, s->result), x.reduce_cmd = command_of(s), x.state = &q->scalar;
+        x.bias_tile = optional(q, s->column1), x.reduce_res = optional(q, s->result), x.reduce_cmd = command_of(s),
+        x.state = &q->scalar;
         return trn_activation(&x);
     }
     if (s->what == TWIN_DO_IOTA) {
         trn_iota_args x;
         COMMON(x);
-        x.dst = q->tile[s->dst], x.pattern = pattern_of(s), x.offset = s->pattern.offset, x.channel_multiplier = s->pattern.channel;
+        x.dst = q->tile[s->dst], x.pattern = pattern_of(s), x.offset = s->pattern.offset,
+        x.channel_multiplier = s->pattern.channel;
         return trn_iota(&x);
     }
     if (s->what == TWIN_DO_AFFINE_SELECT) {
         trn_affine_select_args x;
         COMMON(x);
-        x.dst = q->tile[s->dst], x.pattern = pattern_of(s), x.offset = s->pattern.offset, x.channel_multiplier = s->pattern.channel;
+        x.dst = q->tile[s->dst], x.pattern = pattern_of(s), x.offset = s->pattern.offset,
+        x.channel_multiplier = s->pattern.channel;
         x.on_true_tile = q->tile[s->a], x.on_false_value = twin_value(s->number0), x.cmp_op = engine_op(s->op0);
         return trn_affine_select(&x);
     }
@@ -520,8 +540,9 @@ static void blame(program *q, trn_isa isa)
         (void)run_step(q, &q->step[i], isa, &error);
         const int wrong = tiles_wrong(&q->s, &byte);
         if (wrong < 0 && states_agree(q)) continue;
-        fail_msg("program %llu, isa %d: step %d of %d, %s: %s differs (dst is tile %d, a %d, b %d)", (unsigned long long)q->seed, (int)isa, i,
-                 q->steps, twin_instruction_name[q->step[i].what], wrong < 0 ? "a state" : "memory", q->step[i].dst, q->step[i].a, q->step[i].b);
+        fail_msg("program %llu, isa %d: step %d of %d, %s: %s differs (dst is tile %d, a %d, b %d)",
+                 (unsigned long long)q->seed, (int)isa, i, q->steps, twin_instruction_name[q->step[i].what],
+                 wrong < 0 ? "a state" : "memory", q->step[i].dst, q->step[i].a, q->step[i].b);
     }
     fail_msg("program %llu, isa %d: differs, but not step by step", (unsigned long long)q->seed, (int)isa);
 }
@@ -547,7 +568,8 @@ static void one_program(program *q, int steps)
         for (int i = 0; i < steps; i++) {
             const trn_status status = run_step(q, &q->step[i], all_isas[k], &error);
             if (status != TRN_OK)
-                fail_msg("program %llu: step %d, %s: %s", (unsigned long long)q->seed, i, twin_instruction_name[q->step[i].what], error.text);
+                fail_msg("program %llu: step %d, %s: %s", (unsigned long long)q->seed, i,
+                         twin_instruction_name[q->step[i].what], error.text);
         }
         const bool same = tiles_wrong(&q->s, &byte) < 0 && states_agree(q);
         q->vector = vector, q->gpsimd = gpsimd, q->scalar = scalar;

@@ -34,8 +34,10 @@ static void one_tensor_tensor(engine_case *c)
     a.generation = engine_generation(c, op, op);
     a.engine = bits ? TRN_ENGINE_UNKNOWN : TRN_ENGINE_VECTOR; /* through binary32, 32-bit integers as well */
     a.dst = tiles_output(&c->s, dst_format, c->partitions, c->elements);
-    a.data1 = tiles_input(&c->s, bits ? engine_integer_like(c, dst_format) : tiles_format(c->rng), c->partitions, c->elements);
-    a.data2 = tiles_input(&c->s, bits ? engine_integer_like(c, dst_format) : tiles_format(c->rng), c->partitions, c->elements);
+    a.data1 = tiles_input(&c->s, bits ? engine_integer_like(c, dst_format) : tiles_format(c->rng), c->partitions,
+                          c->elements);
+    a.data2 = tiles_input(&c->s, bits ? engine_integer_like(c, dst_format) : tiles_format(c->rng), c->partitions,
+                          c->elements);
     if (cases_one_in(c->rng, 4)) tiles_in_place(&c->s, cases_one_in(c->rng, 2) ? &a.data1 : &a.data2, &a.dst);
     if (cases_one_in(c->rng, 8)) a.data2 = a.data1;
     if (bits) engine_small_counts(c, op, &a.data2);
@@ -81,7 +83,8 @@ static void one_tensor_scalar(engine_case *c)
     if (cases_one_in(c->rng, 3)) step[1].op = TWIN_BYPASS;
     a.generation = engine_generation(c, step[0].op, step[1].op);
     a.dst = tiles_output(&c->s, dst_format, c->partitions, c->elements);
-    a.data = tiles_input(&c->s, bits ? engine_integer_like(c, dst_format) : tiles_format(c->rng), c->partitions, c->elements);
+    a.data = tiles_input(&c->s, bits ? engine_integer_like(c, dst_format) : tiles_format(c->rng), c->partitions,
+                         c->elements);
     if (cases_one_in(c->rng, 4)) tiles_in_place(&c->s, &a.data, &a.dst);
     if (bits) {
         if (!engine_one_operand(step[0].op)) step[0].operand.bits = a.bits0 = draw_bits(c, dst_format);
@@ -97,8 +100,8 @@ static void one_tensor_scalar(engine_case *c)
 
     const twin_grid dst = tiles_load(&c->s, &a.dst), x = tiles_load(&c->s, &a.data);
     char what[80];
-    snprintf(what, sizeof what, "%s%s, %s%s", twin_op_name[step[0].op], step[0].reverse ? " reversed" : "", twin_op_name[step[1].op],
-             step[1].reverse ? " reversed" : "");
+    snprintf(what, sizeof what, "%s%s, %s%s", twin_op_name[step[0].op], step[0].reverse ? " reversed" : "",
+             twin_op_name[step[1].op], step[1].reverse ? " reversed" : "");
     twin_tensor_scalar(&dst, &x, step, &c->how.cast);
     engine_check(c, call_tensor_scalar, &a, &a.dst, &dst, what);
     engine_free(4, &dst, &x, &step[0].operand.tile, &step[1].operand.tile);
@@ -162,7 +165,8 @@ static void one_tensor_copy_predicated(engine_case *c)
     engine_half_zero(c, &a.predicate);
     if (tile && cases_one_in(c->rng, 8)) tiles_in_place(&c->s, &a.src, &a.dst);
 
-    const twin_grid dst = tiles_load(&c->s, &a.dst), x = tiles_load(&c->s, &a.src), yes = tiles_load(&c->s, &a.predicate);
+    const twin_grid dst = tiles_load(&c->s, &a.dst), x = tiles_load(&c->s, &a.src),
+                    yes = tiles_load(&c->s, &a.predicate);
     twin_copy_predicated(&dst, &x, twin_bits(a.value), &yes, a.reverse_pred, &c->how.cast);
     engine_check(c, call_tensor_copy_predicated, &a, &a.dst, &dst, tile ? "a tile" : "a number");
     engine_free(3, &dst, &x, &yes);
@@ -211,8 +215,10 @@ static trn_tensor reduced_shape(engine_case *c, const trn_tensor *data, int axes
     int64_t shape[TRN_MAX_RANK];
     int rank = data->rank - axes;
     for (int i = 0; i < data->rank; i++) shape[i] = i < rank ? data->shape[i] : 1;
-    if (keepdims) rank = data->rank;
-    else if (rank == 1) shape[rank++] = 1;
+    if (keepdims)
+        rank = data->rank;
+    else if (rank == 1)
+        shape[rank++] = 1;
     trn_tensor t = trn_tensor_nd(bridge_format(format), NULL, rank, shape);
     tiles_place(&c->s, &t, false);
     return t;
@@ -220,8 +226,9 @@ static trn_tensor reduced_shape(engine_case *c, const trn_tensor *data, int axes
 
 static void one_tensor_reduce(engine_case *c)
 {
-    static const twin_op op[] = { TWIN_ADD,         TWIN_ADD,        TWIN_SUBTRACT,    TWIN_MULTIPLY, TWIN_MAXIMUM, TWIN_MINIMUM,
-                                  TWIN_LOGICAL_AND, TWIN_LOGICAL_OR, TWIN_LOGICAL_XOR, TWIN_AND,      TWIN_OR,      TWIN_XOR };
+    static const twin_op op[] = { TWIN_ADD,         TWIN_ADD,     TWIN_SUBTRACT,    TWIN_MULTIPLY,
+                                  TWIN_MAXIMUM,     TWIN_MINIMUM, TWIN_LOGICAL_AND, TWIN_LOGICAL_OR,
+                                  TWIN_LOGICAL_XOR, TWIN_AND,     TWIN_OR,          TWIN_XOR };
     trn_tensor_reduce_args a;
     ENGINE_ARGS(c, a);
     const twin_op which = op[cases_below(c->rng, 12)];
@@ -254,7 +261,8 @@ static void one_tensor_scalar_reduce(engine_case *c)
     step.operand = draw_operand(c, &a.operand0_tile, &a.operand0);
     a.op0 = engine_op(step.op);
     a.generation = engine_generation(c, step.op, step.op);
-    twin_accumulation sum = engine_accumulation(c, op[cases_below(c->rng, 4)], 1u << TWIN_REDUCE | 1u << TWIN_RESET_REDUCE | 1u << TWIN_LOAD_REDUCE);
+    twin_accumulation sum = engine_accumulation(c, op[cases_below(c->rng, 4)],
+                                                1u << TWIN_REDUCE | 1u << TWIN_RESET_REDUCE | 1u << TWIN_LOAD_REDUCE);
     a.reduce_op = engine_op(sum.op);
     a.reduce_cmd = engine_command(c, sum.command, TWIN_RESET_REDUCE);
     a.reduce_res_negate = sum.negate = cases_one_in(c->rng, 3);
@@ -273,7 +281,8 @@ static void one_tensor_scalar_reduce(engine_case *c)
 static void one_tensor_scalar_cumulative(engine_case *c)
 {
     static const twin_op op[] = { TWIN_ADD, TWIN_SUBTRACT, TWIN_MULTIPLY, TWIN_MAXIMUM, TWIN_MINIMUM };
-    static const int format[] = { TWIN_F32, TWIN_BF16, TWIN_F16, TWIN_E4M3, TWIN_E5M2, TWIN_I8, TWIN_U8, TWIN_I16, TWIN_U16 };
+    static const int format[] = { TWIN_F32, TWIN_BF16, TWIN_F16, TWIN_E4M3, TWIN_E5M2,
+                                  TWIN_I8,  TWIN_U8,   TWIN_I16, TWIN_U16 };
     trn_tensor_scalar_cumulative_args a;
     ENGINE_ARGS(c, a);
     twin_step step;
@@ -285,7 +294,8 @@ static void one_tensor_scalar_cumulative(engine_case *c)
     step.operand = draw_operand(c, &a.imm0_tile, &a.imm0);
     a.op0 = engine_op(step.op);
     a.generation = engine_generation(c, step.op, step.op);
-    twin_accumulation sum = engine_accumulation(c, op[cases_below(c->rng, 5)], 1u << TWIN_REDUCE | 1u << TWIN_RESET_REDUCE | 1u << TWIN_LOAD_REDUCE);
+    twin_accumulation sum = engine_accumulation(c, op[cases_below(c->rng, 5)],
+                                                1u << TWIN_REDUCE | 1u << TWIN_RESET_REDUCE | 1u << TWIN_LOAD_REDUCE);
     a.op1 = engine_op(sum.op);
     a.reduce_cmd = engine_command(c, sum.command, TWIN_RESET_REDUCE);
     if (sum.command == TWIN_LOAD_REDUCE) sum.init = draw_operand(c, &a.imm1_tile, &a.imm1);
@@ -339,7 +349,8 @@ static void one_range_select(engine_case *c)
     a.bound1 = tiles_input(&c->s, TWIN_F32, c->partitions, 1);
     a.range_start = cases_one_in(c->rng, 2) ? cases_below(c->rng, 1000) : 0;
     for (int p = 0; p < c->partitions; p++) { /* bounds that divide the range, mostly */
-        const float low = (float)(a.range_start + cases_below(c->rng, c->elements + 2) - 1), high = (float)(a.range_start + cases_below(c->rng, c->elements + 2));
+        const float low = (float)(a.range_start + cases_below(c->rng, c->elements + 2) - 1),
+                    high = (float)(a.range_start + cases_below(c->rng, c->elements + 2));
         if (!cases_one_in(c->rng, 10)) tiles_put(&c->s, &a.bound0, p, 0, twin_bits(low));
         if (!cases_one_in(c->rng, 10)) tiles_put(&c->s, &a.bound1, p, 0, twin_bits(high));
     }
@@ -347,14 +358,16 @@ static void one_range_select(engine_case *c)
     a.comp_op1 = engine_op(op1);
     if (cases_one_in(c->rng, 2)) a.on_false_value = twin_value(TWIN_LOWEST);
     if (cases_one_in(c->rng, 2)) a.reduce_op = TRN_ALU_MAXIMUM;
-    twin_accumulation sum = engine_accumulation(c, TWIN_MAXIMUM, 1u << TWIN_REDUCE | 1u << TWIN_RESET_REDUCE);
+    const unsigned legal = 1u << TWIN_IDLE | 1u << TWIN_RESET | 1u << TWIN_REDUCE | 1u << TWIN_RESET_REDUCE;
+    twin_accumulation sum = engine_accumulation(c, TWIN_MAXIMUM, legal);
     a.reduce_cmd = engine_command(c, sum.command, TWIN_RESET_REDUCE);
-    if (cases_one_in(c->rng, 2)) a.reduce_res = tiles_output(&c->s, tiles_any_format(c->rng), c->partitions, 1);
+    if (sum.command != TWIN_IDLE && cases_one_in(c->rng, 2))
+        a.reduce_res = tiles_output(&c->s, tiles_any_format(c->rng), c->partitions, 1);
     sum.res = tiles_load(&c->s, &a.reduce_res);
     a.state = &c->state;
 
-    const twin_grid dst = tiles_load(&c->s, &a.dst), x = tiles_load(&c->s, &a.on_true_tile), b0 = tiles_load(&c->s, &a.bound0),
-                    b1 = tiles_load(&c->s, &a.bound1);
+    const twin_grid dst = tiles_load(&c->s, &a.dst), x = tiles_load(&c->s, &a.on_true_tile),
+                    b0 = tiles_load(&c->s, &a.bound0), b1 = tiles_load(&c->s, &a.bound1);
     twin_range_select(&dst, &x, op0, op1, &b0, &b1, a.range_start, &sum, &c->how.cast);
     tiles_want(&c->s, &a.reduce_res, &sum.res);
     engine_check(c, call_range_select, &a, &a.dst, &dst, twin_op_name[op0]);
@@ -375,13 +388,16 @@ static void one_select_reduce(engine_case *c)
     const twin_column on_false = draw_operand(c, &a.on_false_tile, &a.on_false);
     a.reverse_pred = cases_one_in(c->rng, 2);
     if (cases_one_in(c->rng, 2)) a.reduce_op = TRN_ALU_MAXIMUM;
-    twin_accumulation sum = engine_accumulation(c, TWIN_MAXIMUM, 1u << TWIN_IDLE | 1u << TWIN_REDUCE | 1u << TWIN_RESET_REDUCE);
+    twin_accumulation sum =
+        engine_accumulation(c, TWIN_MAXIMUM, 1u << TWIN_IDLE | 1u << TWIN_REDUCE | 1u << TWIN_RESET_REDUCE);
     a.reduce_cmd = engine_command(c, sum.command, TWIN_IDLE);
-    if (sum.command != TWIN_IDLE && cases_one_in(c->rng, 2)) a.reduce_res = tiles_output(&c->s, tiles_float_format(c->rng), c->partitions, 1);
+    if (sum.command != TWIN_IDLE && cases_one_in(c->rng, 2))
+        a.reduce_res = tiles_output(&c->s, tiles_float_format(c->rng), c->partitions, 1);
     sum.res = tiles_load(&c->s, &a.reduce_res);
     a.state = &c->state;
 
-    const twin_grid dst = tiles_load(&c->s, &a.dst), x = tiles_load(&c->s, &a.on_true), yes = tiles_load(&c->s, &a.predicate);
+    const twin_grid dst = tiles_load(&c->s, &a.dst), x = tiles_load(&c->s, &a.on_true),
+                    yes = tiles_load(&c->s, &a.predicate);
     twin_select_reduce(&dst, &yes, a.reverse_pred, &x, &on_false, &sum, &c->how.cast);
     tiles_want(&c->s, &a.reduce_res, &sum.res);
     engine_check(c, call_select_reduce, &a, &a.dst, &dst, sum.command == TWIN_IDLE ? "idle" : "reduced");
@@ -401,21 +417,26 @@ static uint32_t exponential_of(const trni_act_plan *exp_plan, uint32_t x)
 
 static void one_exponential(engine_case *c)
 {
-    static const int to[] = { TWIN_E4M3, TWIN_E5M2, TWIN_F16, TWIN_BF16, TWIN_F32, TWIN_TF32, TWIN_I8, TWIN_I16, TWIN_I32, TWIN_U8, TWIN_U16 };
-    static const int from[] = { TWIN_E4M3, TWIN_E5M2, TWIN_F16, TWIN_BF16, TWIN_F32, TWIN_I8, TWIN_I16, TWIN_I32, TWIN_U8, TWIN_U16, TWIN_U32 };
+    static const int to[] = { TWIN_E4M3, TWIN_E5M2, TWIN_F16, TWIN_BF16, TWIN_F32, TWIN_TF32,
+                              TWIN_I8,   TWIN_I16,  TWIN_I32, TWIN_U8,   TWIN_U16 };
+    static const int from[] = { TWIN_E4M3, TWIN_E5M2, TWIN_F16, TWIN_BF16, TWIN_F32, TWIN_I8,
+                                TWIN_I16,  TWIN_I32,  TWIN_U8,  TWIN_U16,  TWIN_U32 };
     trni_act_plan exp_plan;
     trn_exponential_args a;
     ENGINE_ARGS(c, a);
     a.generation = cases_one_in(c->rng, 2) ? TRN_TRAINIUM3 : TRN_GENERATION_DEFAULT;
     a.dst = tiles_output(&c->s, to[cases_below(c->rng, 11)], c->partitions, c->elements);
     a.src = tiles_input(&c->s, from[cases_below(c->rng, 11)], c->partitions, c->elements);
-    if (cases_one_in(c->rng, 4) && bridge_bytes(tiles_format_of(&a.dst)) == bridge_bytes(tiles_format_of(&a.src)) && a.src.format != TRN_TF32)
+    if (cases_one_in(c->rng, 4) && bridge_bytes(tiles_format_of(&a.dst)) == bridge_bytes(tiles_format_of(&a.src)) &&
+        a.src.format != TRN_TF32)
         tiles_in_place(&c->s, &a.src, &a.dst);
     const twin_column most = draw_operand(c, &a.max_value_tile, &a.max_value);
-    twin_accumulation sum = engine_accumulation(c, TWIN_ADD, 1u << TWIN_IDLE | 1u << TWIN_REDUCE | 1u << TWIN_RESET_REDUCE | 1u << TWIN_LOAD_REDUCE);
+    twin_accumulation sum = engine_accumulation(
+        c, TWIN_ADD, 1u << TWIN_IDLE | 1u << TWIN_REDUCE | 1u << TWIN_RESET_REDUCE | 1u << TWIN_LOAD_REDUCE);
     a.reduce_cmd = engine_command(c, sum.command, TWIN_IDLE);
     if (sum.command == TWIN_LOAD_REDUCE) sum.init = draw_operand(c, &a.reduce_init_tile, &a.reduce_init);
-    if (sum.command != TWIN_IDLE && cases_one_in(c->rng, 2)) a.reduce_res = tiles_output(&c->s, to[cases_below(c->rng, 6)], c->partitions, 1);
+    if (sum.command != TWIN_IDLE && cases_one_in(c->rng, 2))
+        a.reduce_res = tiles_output(&c->s, to[cases_below(c->rng, 6)], c->partitions, 1);
     sum.res = tiles_load(&c->s, &a.reduce_res);
     a.state = &c->state;
 
@@ -479,12 +500,15 @@ static void operations_of_the_twin_are_exact(void **unused)
     uint64_t rng = 5;
     for (int i = 0; i < cases_rounds(20000, 2000000); i++) {
         const uint32_t a = cases_float(&rng), b = cases_float(&rng);
-        const twin_number x = twin_from_f32(a), y = twin_from_f32(b), sum = twin_add(&x, &y), product = twin_multiply(&x, &y);
+        const twin_number x = twin_from_f32(a), y = twin_from_f32(b), sum = twin_add(&x, &y),
+                          product = twin_multiply(&x, &y);
         CASES_EQUAL(twin_to_f32(&sum), twin_f32_sum(a, b), "%08x + %08x", (unsigned)a, (unsigned)b);
         CASES_EQUAL(twin_to_f32(&product), twin_f32_product(a, b), "%08x * %08x", (unsigned)a, (unsigned)b);
-        const uint32_t q = twin_f32_quotient(TWIN_ONE, a) & 0x7fffffffu; /* r is 1/x when (r - ulp/2) x <= 1 <= (r + ulp/2) x */
+        const uint32_t q =
+            twin_f32_quotient(TWIN_ONE, a) & 0x7fffffffu; /* r is 1/x when (r - ulp/2) x <= 1 <= (r + ulp/2) x */
         if (x.kind != TWIN_FINITE || twin_is_zero(&x) || q >= 0x7f7fffffu || q < 2) continue;
-        const twin_number low = twin_from_f32(q - 1), middle = twin_from_f32(q), high = twin_from_f32(q + 1), two = twin_make(false, 2, 0);
+        const twin_number low = twin_from_f32(q - 1), middle = twin_from_f32(q), high = twin_from_f32(q + 1),
+                          two = twin_make(false, 2, 0);
         const twin_number below = twin_add(&low, &middle), above = twin_add(&middle, &high);
         const twin_number under = twin_multiply(&below, &x), over = twin_multiply(&above, &x);
         assert_true(twin_compare_magnitude(&under, &two) <= 0 && twin_compare_magnitude(&over, &two) >= 0);

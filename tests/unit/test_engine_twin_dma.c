@@ -21,7 +21,8 @@ static void draw_rounding(engine_case *c, const trn_numerics **numerics)
     if (cases_one_in(c->rng, 2)) {
         c->numerics.sr_where = TRN_SR_ALL_WRITES;
         *numerics = &c->numerics;
-    } else if (c->how.cast.mode == TWIN_STOCHASTIC) c->how.cast.mode = TWIN_NEAREST_EVEN;
+    } else if (c->how.cast.mode == TWIN_STOCHASTIC)
+        c->how.cast.mode = TWIN_NEAREST_EVEN;
 }
 
 /* The same number of elements in another shape. */
@@ -37,7 +38,8 @@ static void put_indices(engine_case *c, const trn_tensor *index, int rows, bool 
 {
     for (int p = 0; p < index->shape[0]; p++) {
         uint32_t code = (uint32_t)cases_below(c->rng, rows > 0 ? rows : 1);
-        if (rows == 0 || (outside && cases_one_in(c->rng, 4))) code = cases_one_in(c->rng, 2) ? (uint32_t)rows : 0xfffffff0u + cases_u32(c->rng) % 16u;
+        if (rows == 0 || (outside && cases_one_in(c->rng, 4)))
+            code = cases_one_in(c->rng, 2) ? (uint32_t)rows : 0xfffffff0u + cases_u32(c->rng) % 16u;
         tiles_put(&c->s, index, p, 0, code);
     }
 }
@@ -66,11 +68,14 @@ static void one_dma_copy(engine_case *c)
         put_indices(c, index, other, outside);
         a.oob_mode = outside ? TRN_OOB_SKIP : TRN_OOB_ERROR;
     }
-    const twin_grid dst = tiles_load(&c->s, &a.dst), x = tiles_load(&c->s, &a.src), from = tiles_load(&c->s, &a.src_index),
-                    to = tiles_load(&c->s, &a.dst_index);
-    if (!rows) twin_dma_copy(&dst, &x, a.accumulate, &c->how.cast);
-    else if (gathers) twin_dma_gather(&dst, &x, &from, a.accumulate, &c->how.cast);
-    else twin_dma_scatter(&dst, &x, &to, a.accumulate, &c->how.cast);
+    const twin_grid dst = tiles_load(&c->s, &a.dst), x = tiles_load(&c->s, &a.src),
+                    from = tiles_load(&c->s, &a.src_index), to = tiles_load(&c->s, &a.dst_index);
+    if (!rows)
+        twin_dma_copy(&dst, &x, a.accumulate, &c->how.cast);
+    else if (gathers)
+        twin_dma_gather(&dst, &x, &from, a.accumulate, &c->how.cast);
+    else
+        twin_dma_scatter(&dst, &x, &to, a.accumulate, &c->how.cast);
     engine_check(c, call_dma_copy, &a, &a.dst, &dst, !rows ? "copy" : gathers ? "gather" : "scatter");
     engine_free(4, &dst, &x, &from, &to);
 }
@@ -123,7 +128,8 @@ static void one_gathered_transpose(engine_case *c)
     const twin_grid dst = tiles_load(&c->s, &a.dst), x = tiles_load(&c->s, &a.src), index = tiles_load(&c->s, &a.index),
                     gathered = tiles_load(&c->s, &a.src);
     for (int i = 0; i < rows; i++)
-        for (int f = 0; f < width; f++) *twin_at(&gathered, i, f) = *twin_at(&x, (int)*twin_at(&index, i % lines, i / lines), f);
+        for (int f = 0; f < width; f++)
+            *twin_at(&gathered, i, f) = *twin_at(&x, (int)*twin_at(&index, i % lines, i / lines), f);
     twin_dma_transpose(dst.code, gathered.code, 2, shape, axes);
     engine_check(c, call_dma_transpose, &a, &a.dst, &dst, "gathered");
     engine_free(4, &dst, &x, &index, &gathered);
@@ -172,9 +178,12 @@ static void one_read_modify_write(engine_case *c)
     a.index = tiles_input(&c->s, cases_one_in(c->rng, 2) ? TWIN_U32 : TWIN_I32, c->partitions, 1);
     put_indices(c, &a.index, other, outside);
     a.oob_mode = outside ? TRN_OOB_SKIP : TRN_OOB_ERROR;
-    const twin_grid dst = tiles_load(&c->s, &a.dst), x = tiles_load(&c->s, &source[1 - own]), index = tiles_load(&c->s, &a.index);
-    if (a.scatter) twin_dma_scatter(&dst, &x, &index, true, &c->how.cast);
-    else twin_dma_gather(&dst, &x, &index, true, &c->how.cast);
+    const twin_grid dst = tiles_load(&c->s, &a.dst), x = tiles_load(&c->s, &source[1 - own]),
+                    index = tiles_load(&c->s, &a.index);
+    if (a.scatter)
+        twin_dma_scatter(&dst, &x, &index, true, &c->how.cast);
+    else
+        twin_dma_gather(&dst, &x, &index, true, &c->how.cast);
     engine_check(c, call_dma_compute, &a, &a.dst, &dst, a.scatter ? "scatter" : "gather");
     engine_free(3, &dst, &x, &index);
 }
@@ -188,8 +197,9 @@ ENGINE_TEST(read_modify_write, 800, 20000)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_dma_copy),    cmocka_unit_test(test_dma_transpose),     cmocka_unit_test(test_gathered_transpose),
-        cmocka_unit_test(test_dma_compute), cmocka_unit_test(test_read_modify_write),
+        cmocka_unit_test(test_dma_copy),           cmocka_unit_test(test_dma_transpose),
+        cmocka_unit_test(test_gathered_transpose), cmocka_unit_test(test_dma_compute),
+        cmocka_unit_test(test_read_modify_write),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -68,7 +68,8 @@ static void one_power(engine_case *c)
     mpfr_set_emin(-148);
     mpfr_set_emax(128);
     for (int p = 0; p < c->partitions; p++)
-        for (int f = 0; f < c->elements; f++) twin_store(&dst, p, f, power_of(twin_load(&x, p, f), twin_load(&y, p, f)), &c->how.cast);
+        for (int f = 0; f < c->elements; f++)
+            twin_store(&dst, p, f, power_of(twin_load(&x, p, f), twin_load(&y, p, f)), &c->how.cast);
     engine_check(c, call_tensor_tensor, &a, &a.dst, &dst, "power");
     engine_free(3, &dst, &x, &y);
 }
@@ -136,7 +137,8 @@ static void one_iota(engine_case *c)
 
 static void one_affine_select(engine_case *c)
 {
-    static const twin_op compare[] = { TWIN_EQUAL, TWIN_NOT_EQUAL, TWIN_LESS, TWIN_LESS_EQUAL, TWIN_GREATER, TWIN_GREATER_EQUAL };
+    static const twin_op compare[] = { TWIN_EQUAL,      TWIN_NOT_EQUAL, TWIN_LESS,
+                                       TWIN_LESS_EQUAL, TWIN_GREATER,   TWIN_GREATER_EQUAL };
     trn_affine_select_args a;
     ENGINE_ARGS(c, a);
     const twin_pattern pattern = draw_pattern(c, &a.pattern, &a.offset, &a.channel_multiplier);
@@ -145,7 +147,8 @@ static void one_affine_select(engine_case *c)
     a.cmp_op = op == TWIN_EQUAL && cases_one_in(c->rng, 2) ? TRN_ALU_BYPASS : engine_op(op);
     a.on_false_value = twin_value(cases_float(c->rng));
     a.dst = tiles_output(&c->s, format, c->partitions, c->elements);
-    a.on_true_tile = tiles_input(&c->s, cases_one_in(c->rng, 2) ? format : tiles_format(c->rng), c->partitions, c->elements);
+    a.on_true_tile =
+        tiles_input(&c->s, cases_one_in(c->rng, 2) ? format : tiles_format(c->rng), c->partitions, c->elements);
     if (cases_one_in(c->rng, 4)) tiles_in_place(&c->s, &a.on_true_tile, &a.dst);
     const twin_grid dst = tiles_load(&c->s, &a.dst), x = tiles_load(&c->s, &a.on_true_tile);
     twin_affine_select(&dst, &pattern, &x, twin_bits(a.on_false_value), op, &c->how.cast);
@@ -161,7 +164,8 @@ ENGINE_CALL(nc_n_gather)
 static void put_indices(engine_case *c, const trn_tensor *index, int below)
 {
     for (int p = 0; p < index->shape[0]; p++)
-        for (int f = 0; f < tiles_elements(index); f++) tiles_put(&c->s, index, p, f, (uint32_t)cases_below(c->rng, below));
+        for (int f = 0; f < tiles_elements(index); f++)
+            tiles_put(&c->s, index, p, f, (uint32_t)cases_below(c->rng, below));
 }
 
 static void one_local_gather(engine_case *c)
@@ -178,7 +182,8 @@ static void one_local_gather(engine_case *c)
     a.src_buffer.cfp8 = a.dst.cfp8;
     a.index = tiles_input(&c->s, TWIN_U16, partitions, columns);
     put_indices(c, &a.index, c->elements + 1);
-    const twin_grid dst = tiles_load(&c->s, &a.dst), x = tiles_load(&c->s, &a.src_buffer), index = tiles_load(&c->s, &a.index);
+    const twin_grid dst = tiles_load(&c->s, &a.dst), x = tiles_load(&c->s, &a.src_buffer),
+                    index = tiles_load(&c->s, &a.index);
     twin_local_gather(&dst, &x, &index, run, valid);
     engine_check(c, call_local_gather, &a, &a.dst, &dst, "local_gather");
     engine_free(3, &dst, &x, &index);
@@ -195,7 +200,8 @@ static void one_nc_n_gather(engine_case *c)
     a.data.cfp8 = a.dst.cfp8;
     a.indices = tiles_input(&c->s, TWIN_U32, c->partitions, c->elements);
     put_indices(c, &a.indices, width);
-    const twin_grid dst = tiles_load(&c->s, &a.dst), x = tiles_load(&c->s, &a.data), index = tiles_load(&c->s, &a.indices);
+    const twin_grid dst = tiles_load(&c->s, &a.dst), x = tiles_load(&c->s, &a.data),
+                    index = tiles_load(&c->s, &a.indices);
     twin_n_gather(&dst, &x, &index);
     engine_check(c, call_nc_n_gather, &a, &a.dst, &dst, "nc_n_gather");
     engine_free(3, &dst, &x, &index);
@@ -210,7 +216,8 @@ ENGINE_CALL(topk)
 
 static void one_tensor_partition_reduce(engine_case *c)
 {
-    static const trn_alu name[TWIN_OVERS] = { TRN_ALU_ADD, TRN_ALU_AVERAGE, TRN_ALU_MAXIMUM, TRN_ALU_BITWISE_OR, TRN_ALU_BITWISE_AND };
+    static const trn_alu name[TWIN_OVERS] = { TRN_ALU_ADD, TRN_ALU_AVERAGE, TRN_ALU_MAXIMUM, TRN_ALU_BITWISE_OR,
+                                              TRN_ALU_BITWISE_AND };
     trn_tensor_partition_reduce_args a;
     ENGINE_ARGS(c, a);
     const twin_over op = (twin_over)cases_below(c->rng, TWIN_OVERS);
@@ -267,7 +274,8 @@ static void one_topk(engine_case *c)
     trn_topk_args a;
     ENGINE_ARGS(c, a);
     const int partitions = 16 * (1 + cases_below(c->rng, 3)), columns = 1 + cases_below(c->rng, 9);
-    const int n = cases_one_in(c->rng, 3) || 16 * columns < 9 ? 16 * columns : 8 + cases_below(c->rng, 16 * columns - 7);
+    const int n =
+        cases_one_in(c->rng, 3) || 16 * columns < 9 ? 16 * columns : 8 + cases_below(c->rng, 16 * columns - 7);
     const int k = 1 + cases_below(c->rng, n);
     a.n = n;
     a.val_dst = tiles_output(&c->s, TWIN_BF16, partitions, k);
@@ -276,7 +284,8 @@ static void one_topk(engine_case *c)
     for (int p = 0; p < partitions; p++)
         for (int f = 0; f < tiles_elements(&a.src); f++)
             if (cases_one_in(c->rng, 2)) tiles_put(&c->s, &a.src, p, f, 0x3f80u + (uint32_t)cases_below(c->rng, 3));
-    const twin_grid values = tiles_load(&c->s, &a.val_dst), places = tiles_load(&c->s, &a.idx_dst), x = tiles_load(&c->s, &a.src);
+    const twin_grid values = tiles_load(&c->s, &a.val_dst), places = tiles_load(&c->s, &a.idx_dst),
+                    x = tiles_load(&c->s, &a.src);
     twin_topk(&values, &places, &x, n, k);
     tiles_want(&c->s, &a.idx_dst, &places);
     engine_check(c, call_topk, &a, &a.val_dst, &values, "topk");
@@ -294,7 +303,8 @@ static trn_status number_elements(void *user, const trn_gpsimd_part *part, trn_e
     const size_t size = trn_format_bytes(dst->format);
     (void)error;
     memset(part->local, part->processor, part->local_bytes);
-    if (part->dsts != 1 || part->srcs != 1 || part->first_partition != 16 * part->processor || part->partitions != dst->shape[0])
+    if (part->dsts != 1 || part->srcs != 1 || part->first_partition != 16 * part->processor ||
+        part->partitions != dst->shape[0])
         *(bool *)user = true; /* (an assertion of cmocka's may not leave from here) */
     for (int p = 0; p < dst->shape[0]; p++)
         for (int f = 0; f < tiles_elements(dst); f++) {
@@ -342,12 +352,18 @@ ENGINE_TEST(custom, 500, 10000)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_whole_numbers), cmocka_unit_test(test_power),
-        cmocka_unit_test(test_rsqrt),         cmocka_unit_test(test_iota),
-        cmocka_unit_test(test_affine_select), cmocka_unit_test(test_local_gather),
-        cmocka_unit_test(test_nc_n_gather),   cmocka_unit_test(test_tensor_partition_reduce),
-        cmocka_unit_test(test_nonzero_with_count), cmocka_unit_test(test_sequence_bounds),
-        cmocka_unit_test(test_topk),          cmocka_unit_test(test_custom),
+        cmocka_unit_test(test_whole_numbers),
+        cmocka_unit_test(test_power),
+        cmocka_unit_test(test_rsqrt),
+        cmocka_unit_test(test_iota),
+        cmocka_unit_test(test_affine_select),
+        cmocka_unit_test(test_local_gather),
+        cmocka_unit_test(test_nc_n_gather),
+        cmocka_unit_test(test_tensor_partition_reduce),
+        cmocka_unit_test(test_nonzero_with_count),
+        cmocka_unit_test(test_sequence_bounds),
+        cmocka_unit_test(test_topk),
+        cmocka_unit_test(test_custom),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -121,7 +121,8 @@ static void one_nc_match_replace8(engine_case *c)
     if (a.generation != TRN_TRAINIUM1 && cases_one_in(c->rng, 2))
         a.dst_idx = tiles_output(&c->s, cases_one_in(c->rng, 2) ? TWIN_U16 : TWIN_U32, c->partitions, 8);
     a.imm = twin_value(cases_float(c->rng));
-    if (cases_one_in(c->rng, 4) && c->partitions && c->elements) a.imm = twin_value(twin_widen(&twin_formats[TWIN_BF16], cases_u32(c->rng)));
+    if (cases_one_in(c->rng, 4) && c->partitions && c->elements)
+        a.imm = twin_value(twin_widen(&twin_formats[TWIN_BF16], cases_u32(c->rng)));
     const twin_grid dst = tiles_load(&c->s, &a.dst), x = tiles_load(&c->s, &a.data), v = tiles_load(&c->s, &a.vals),
                     index = tiles_load(&c->s, &a.dst_idx);
     twin_match_replace8(&dst, &x, &v, twin_bits(a.imm), &index, &c->how.cast);
@@ -184,9 +185,11 @@ static void one_quantize_mx(engine_case *c)
     const int64_t shape[3] = { c->partitions, c->elements / 4, 4 };
     a.dst = trn_tensor_nd(bridge_format(twin_mx_elements[which].format), NULL, 3, shape);
     tiles_place(&c->s, &a.dst, false);
-    a.dst_scale = tiles_output(&c->s, cases_one_in(c->rng, 2) ? TWIN_E8M0 : TWIN_U8, c->partitions / 8, c->elements / 4);
+    a.dst_scale =
+        tiles_output(&c->s, cases_one_in(c->rng, 2) ? TWIN_E8M0 : TWIN_U8, c->partitions / 8, c->elements / 4);
     a.src = tiles_input(&c->s, source, c->partitions, c->elements);
-    const twin_grid dst = tiles_load(&c->s, &a.dst), scale = tiles_load(&c->s, &a.dst_scale), x = tiles_load(&c->s, &a.src);
+    const twin_grid dst = tiles_load(&c->s, &a.dst), scale = tiles_load(&c->s, &a.dst_scale),
+                    x = tiles_load(&c->s, &a.src);
     twin_quantize_mx(&dst, &scale, &x, &twin_mx_elements[which], chosen, &c->how.cast);
     tiles_want(&c->s, &a.dst_scale, &scale);
     engine_check(c, call_quantize_mx, &a, &a.dst, &dst, "quantize_mx");
@@ -258,7 +261,8 @@ static generators want_words(engine_case *c, int kind, uint32_t *word, int parti
 static uint32_t *some_words(int n) { return twin_words(n); }
 
 /* The call on every instruction set, generators included. */
-static void ask_generators(engine_case *c, trn_status (*call)(const void *), void *args, const trn_tensor *dst, const generators *want, const char *what)
+static void ask_generators(engine_case *c, trn_status (*call)(const void *), void *args, const trn_tensor *dst,
+                           const generators *want, const char *what)
 {
     const trn_vector_state before = c->state;
     gpsimd_before = gpsimd;
@@ -269,7 +273,9 @@ static void ask_generators(engine_case *c, trn_status (*call)(const void *), voi
         head.isa = all_isas[i];
         memcpy(args, &head, sizeof head);
         const trn_status status = call(args);
-        if (status != TRN_OK) fail_msg("%s (seed %llu): %s: %s", what, (unsigned long long)c->seed, trn_status_text(status), c->error.text);
+        if (status != TRN_OK)
+            fail_msg("%s (seed %llu): %s: %s", what, (unsigned long long)c->seed, trn_status_text(status),
+                     c->error.text);
         tiles_check(&c->s, dst, what, all_isas[i], c->seed);
         generators after;
         uint32_t next;
@@ -277,7 +283,8 @@ static void ask_generators(engine_case *c, trn_status (*call)(const void *), voi
         look(&after, c, &next);
         const size_t words = (size_t)(128 * states_of_lane[want->kind] * state_words[want->kind]);
         if (memcmp(after.state, want->state, words * sizeof(uint32_t)) != 0)
-            fail_msg("%s (seed %llu): the generators (kind %d) are in another state", what, (unsigned long long)c->seed, want->kind);
+            fail_msg("%s (seed %llu): the generators (kind %d) are in another state", what, (unsigned long long)c->seed,
+                     want->kind);
         c->state = before;
         gpsimd = gpsimd_before;
         tiles_restore(&c->s);
@@ -312,7 +319,8 @@ static void one_rng(engine_case *c)
 
 static void one_rand2(engine_case *c)
 {
-    static const int format[] = { TWIN_F32, TWIN_TF32, TWIN_BF16, TWIN_F16, TWIN_E4M3, TWIN_E5M2, TWIN_I8, TWIN_U16, TWIN_I32 };
+    static const int format[] = { TWIN_F32,  TWIN_TF32, TWIN_BF16, TWIN_F16, TWIN_E4M3,
+                                  TWIN_E5M2, TWIN_I8,   TWIN_U16,  TWIN_I32 };
     trn_rand2_args a;
     ENGINE_ARGS(c, a);
     c->generation = a.generation = TRN_TRAINIUM3;
@@ -323,7 +331,8 @@ static void one_rand2(engine_case *c)
     twin_column low = { twin_bits(a.min), twin_no_grid() }, high = { twin_bits(a.max), twin_no_grid() };
     if (cases_one_in(c->rng, 3)) {
         a.max_tile = tiles_input(&c->s, TWIN_F32, c->partitions, 1);
-        for (int p = 0; p < c->partitions; p++) tiles_put(&c->s, &a.max_tile, p, 0, twin_bits(a.min + 1.0f + (float)(p % 7)));
+        for (int p = 0; p < c->partitions; p++)
+            tiles_put(&c->s, &a.max_tile, p, 0, twin_bits(a.min + 1.0f + (float)(p % 7)));
         high.tile = tiles_load(&c->s, &a.max_tile);
     }
     uint32_t *word = some_words(c->partitions * c->elements);
@@ -331,7 +340,8 @@ static void one_rand2(engine_case *c)
     const twin_grid dst = tiles_load(&c->s, &a.dst);
     for (int p = 0; p < c->partitions; p++)
         for (int f = 0; f < c->elements; f++) {
-            const uint32_t u = twin_f32_product(twin_widen(&twin_formats[TWIN_U32], word[p * c->elements + f]), twin_bits(0x1p-32f));
+            const uint32_t u =
+                twin_f32_product(twin_widen(&twin_formats[TWIN_U32], word[p * c->elements + f]), twin_bits(0x1p-32f));
             const uint32_t least = twin_column_at(&low, p), most = twin_column_at(&high, p);
             const uint32_t x = twin_f32_sum(least, twin_f32_product(u, twin_f32_difference(most, least)));
             twin_store(&dst, p, f, twin_order(x, most) > 0 ? most : x, &c->how.cast);
@@ -367,10 +377,16 @@ static void one_dropout(engine_case *c)
     }
     uint32_t *word = some_words(c->partitions * c->elements);
     const generators g = want_words(c, vector_kind(c), word, c->partitions, c->elements);
+    for (int i = 0; i < c->partitions * c->elements && !prob.tile.code; i++)
+        if (word[i] < 1u << 24) { /* at and just above a word: kept, and dropped */
+            a.prob = twin_value(twin_f32_product(twin_bits((float)(word[i] + (i & 1))), twin_bits(0x1p-32f)));
+            prob.bits = twin_bits(a.prob);
+        }
     const twin_grid dst = tiles_load(&c->s, &a.dst), x = tiles_load(&c->s, &a.data);
     for (int p = 0; p < c->partitions; p++)
         for (int f = 0; f < c->elements; f++) {
-            const bool drops = (double)word[p * c->elements + f] < (double)twin_value(twin_column_at(&prob, p)) * 4294967296.0;
+            const bool drops =
+                (double)word[p * c->elements + f] < (double)twin_value(twin_column_at(&prob, p)) * 4294967296.0;
             *twin_at(&dst, p, f) = drops ? 0 : *twin_at(&x, p, f);
         }
     tiles_want(&c->s, &a.dst, &dst);
@@ -393,7 +409,8 @@ static void one_set_rng_seed(engine_case *c)
     for (int i = 0; i < 128 * states_of_lane[g.kind]; i++) /* as trn_random.h says that a seed becomes states */
         for (int j = 0; j < state_words[g.kind]; j++)
             g.state[i * state_words[g.kind] + j] =
-                g.kind ? twin_random_word(seed.code[0], 0x574f57524f58u, 8 * (((uint64_t)1 << 32) + (uint64_t)i) + (uint64_t)j)
+                g.kind ? twin_random_word(seed.code[0], 0x574f57524f58u,
+                                          8 * (((uint64_t)1 << 32) + (uint64_t)i) + (uint64_t)j)
                        : twin_random_word(seed.code[0], 0x5253464cu, 4 * (uint64_t)i + (uint64_t)j);
     ask_generators(c, call_set_rng_seed, &a, NULL, &g, "set_rng_seed");
     engine_free(1, &seed);
@@ -408,8 +425,12 @@ static void one_rand_state(engine_case *c)
     ENGINE_ARGS(c, get);
     const bool vector = cases_one_in(c->rng, 2);
     const int width = vector ? 24 : 6;
-    set.generation = get.generation = vector ? TRN_TRAINIUM3 : c->generation == TRN_TRAINIUM1 ? TRN_TRAINIUM2 : c->generation;
-    set.engine = get.engine = vector ? TRN_ENGINE_VECTOR : cases_one_in(c->rng, 2) ? TRN_ENGINE_GPSIMD : TRN_ENGINE_UNKNOWN;
+    set.generation = get.generation = vector                           ? TRN_TRAINIUM3
+                                      : c->generation == TRN_TRAINIUM1 ? TRN_TRAINIUM2
+                                                                       : c->generation;
+    set.engine = get.engine = vector                    ? TRN_ENGINE_VECTOR
+                              : cases_one_in(c->rng, 2) ? TRN_ENGINE_GPSIMD
+                                                        : TRN_ENGINE_UNKNOWN;
     set.src_seeds = tiles_output(&c->s, TWIN_U32, c->partitions, width); /* (no broadcast: states are put into it) */
     get.dst = tiles_output(&c->s, TWIN_U32, c->partitions, width);
     set.state = get.state = &c->state;
@@ -451,11 +472,19 @@ ENGINE_TEST(nc_match_replace8, 2000, 20000)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_bn_stats),       cmocka_unit_test(test_bn_aggr),          cmocka_unit_test(test_max8),
-        cmocka_unit_test(test_nc_find_index8), cmocka_unit_test(test_nc_match_replace8),
-        cmocka_unit_test(test_nc_stream_shuffle), cmocka_unit_test(test_vector_transpose), cmocka_unit_test(test_quantize_mx),
-        cmocka_unit_test(test_rng), cmocka_unit_test(test_rand2), cmocka_unit_test(test_dropout),
-        cmocka_unit_test(test_set_rng_seed), cmocka_unit_test(test_rand_state),
+        cmocka_unit_test(test_bn_stats),
+        cmocka_unit_test(test_bn_aggr),
+        cmocka_unit_test(test_max8),
+        cmocka_unit_test(test_nc_find_index8),
+        cmocka_unit_test(test_nc_match_replace8),
+        cmocka_unit_test(test_nc_stream_shuffle),
+        cmocka_unit_test(test_vector_transpose),
+        cmocka_unit_test(test_quantize_mx),
+        cmocka_unit_test(test_rng),
+        cmocka_unit_test(test_rand2),
+        cmocka_unit_test(test_dropout),
+        cmocka_unit_test(test_set_rng_seed),
+        cmocka_unit_test(test_rand_state),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -51,8 +51,8 @@ static void half_steps_stay_or_wander(void **unused)
         sum += value;
         squares += (value - 2048) * (value - 2048);
     }
-    assert_true(sum / LANES > 2048 - 3 && sum / LANES < 2048 + 3);         /* the mean's deviation is 0.7 */
-    assert_true(squares / LANES > 400 && squares / LANES < 640);           /* 22.6 squared is 511; one run printed 2056 */
+    assert_true(sum / LANES > 2048 - 3 && sum / LANES < 2048 + 3); /* the mean's deviation is 0.7 */
+    assert_true(squares / LANES > 400 && squares / LANES < 640);   /* 22.6 squared is 511; one run printed 2056 */
 }
 
 /* NKI, range_select: FP32_MIN becomes -inf in narrower formats; whoever casts. */
@@ -70,7 +70,10 @@ static void lowest_becomes_infinity(void **unused)
             const trn_memset_args fill = { .dst = dst, .value = lowest };
             const trn_activation_args act = { .dst = dst, .src = src, .op = TRN_ACT_COPY };
             const trn_dma_copy_args dma = { .dst = dst, .src = src };
-            const trn_status status = who == 0 ? trn_tensor_copy(&copy) : who == 1 ? trn_memset(&fill) : who == 2 ? trn_activation(&act) : trn_dma_copy(&dma);
+            const trn_status status = who == 0   ? trn_tensor_copy(&copy)
+                                      : who == 1 ? trn_memset(&fill)
+                                      : who == 2 ? trn_activation(&act)
+                                                 : trn_dma_copy(&dma);
             assert_int_equal(status, TRN_OK);
             CASES_EQUAL(minus_infinity[i], code, "%s, %d", trn_format_name(format[i]), who);
         }
@@ -94,7 +97,9 @@ static void e4m3_has_infinities(void **unused)
     uint8_t code[3] = { 0x77, 0x78, 0x79 };
     float x[3];
     (void)unused;
-    const trn_tensor_copy_args a = { .generation = TRN_TRAINIUM2, .dst = ROW(TRN_F32, x, 3), .src = ROW(TRN_F8_E4M3, code, 3) };
+    const trn_tensor_copy_args a = { .generation = TRN_TRAINIUM2,
+                                     .dst = ROW(TRN_F32, x, 3),
+                                     .src = ROW(TRN_F8_E4M3, code, 3) };
     assert_int_equal(trn_tensor_copy(&a), TRN_OK);
     assert_true(x[0] == 240.0f);
     CASES_EQUAL(0x7f800000, BITS(x[1]), "infinity");
@@ -106,7 +111,9 @@ static void e4m3_has_infinities(void **unused)
 static float difference(float a, float b)
 {
     float x[1] = { a }, y[1] = { b }, r[1];
-    const trn_tensor_tensor_args args = { .dst = ROW(TRN_F32, r, 1), .data1 = ROW(TRN_F32, x, 1), .data2 = ROW(TRN_F32, y, 1), .op = TRN_ALU_SUBTRACT };
+    const trn_tensor_tensor_args args = {
+        .dst = ROW(TRN_F32, r, 1), .data1 = ROW(TRN_F32, x, 1), .data2 = ROW(TRN_F32, y, 1), .op = TRN_ALU_SUBTRACT
+    };
     assert_int_equal(trn_tensor_tensor(&args), TRN_OK);
     return r[0];
 }
@@ -120,7 +127,8 @@ static void masked_rows_are_stable(void **unused)
     CASES_EQUAL(0, BITS(difference(FP32_MIN, FP32_MIN)), "FP32_MIN - FP32_MIN");
     CASES_EQUAL(0xff800000, BITS(difference(-INFINITY, FP32_MIN)), "-inf - FP32_MIN");
     for (int half = 0; half < 2; half++) {
-        trn_range_select_args mask = { .dst = half ? ROW(TRN_F16, narrow, 4) : ROW(TRN_F32, selected, 4), .on_true_tile = ROW(TRN_F32, x, 4) };
+        trn_range_select_args mask = { .dst = half ? ROW(TRN_F16, narrow, 4) : ROW(TRN_F32, selected, 4),
+                                       .on_true_tile = ROW(TRN_F32, x, 4) };
         mask.comp_op0 = mask.comp_op1 = TRN_ALU_LESS; /* no index is below -1 */
         mask.bound0 = mask.bound1 = ROW(TRN_F32, &none, 1);
         mask.reduce_res = ROW(TRN_F32, &most, 1);
@@ -128,7 +136,9 @@ static void masked_rows_are_stable(void **unused)
         CASES_EQUAL(BITS(FP32_MIN), BITS(most), "the maximum of a masked row");
         for (int i = 0; i < 4 && half; i++) CASES_EQUAL(0xfc00, narrow[i], "half %d", i);
         negated = -most;
-        trn_activation_args softmax = { .dst = ROW(TRN_F32, result, 4), .src = mask.dst, .op = TRN_ACT_EXP, .bias_tile = ROW(TRN_F32, &negated, 1) };
+        trn_activation_args softmax = {
+            .dst = ROW(TRN_F32, result, 4), .src = mask.dst, .op = TRN_ACT_EXP, .bias_tile = ROW(TRN_F32, &negated, 1)
+        };
         assert_int_equal(trn_activation(&softmax), TRN_OK);
         for (int i = 0; i < 4; i++) CASES_EQUAL(half ? 0 : 0x3f800000, BITS(result[i]), "half %d, %d", half, i);
     }
@@ -169,7 +179,8 @@ static void exp_errs_as_measured(void **unused)
         for (int i = 0; i < BATCH / 64; i++)
             for (int near = -32; near < 32; near++) {
                 const uint32_t bits = BITS((float)(edge + i) / -256.0f);
-                x[n++] = cases_float_of((bits & 0x7fffffffu) > 64u ? bits + (uint32_t)near : 0x80000000u + (uint32_t)(near + 32));
+                x[n++] = cases_float_of((bits & 0x7fffffffu) > 64u ? bits + (uint32_t)near
+                                                                   : 0x80000000u + (uint32_t)(near + 32));
             }
         activate(TRN_ACT_EXP, y, x, n);
         for (int i = 0; i < n; i++) {
@@ -207,7 +218,9 @@ static void abs_max_keeps_signs(void **unused)
 {
     float x[3] = { 1, -5, 2 }, y[3] = { -1, 3, -7 }, r[3];
     (void)unused;
-    const trn_tensor_tensor_args a = { .dst = ROW(TRN_F32, r, 3), .data1 = ROW(TRN_F32, x, 3), .data2 = ROW(TRN_F32, y, 3), .op = TRN_ALU_ABS_MAX };
+    const trn_tensor_tensor_args a = {
+        .dst = ROW(TRN_F32, r, 3), .data1 = ROW(TRN_F32, x, 3), .data2 = ROW(TRN_F32, y, 3), .op = TRN_ALU_ABS_MAX
+    };
     assert_int_equal(trn_tensor_tensor(&a), TRN_OK);
     assert_true(r[0] == -1 && r[1] == -5 && r[2] == -7);
 }
@@ -217,7 +230,9 @@ static void integers_are_exact_on_gpsimd(void **unused)
 {
     int32_t x[2] = { 16777217, INT32_MAX }, y[2] = { 1, 1 }, r[2];
     (void)unused;
-    trn_tensor_tensor_args a = { .dst = ROW(TRN_I32, r, 2), .data1 = ROW(TRN_I32, x, 2), .data2 = ROW(TRN_I32, y, 2), .op = TRN_ALU_ADD };
+    trn_tensor_tensor_args a = {
+        .dst = ROW(TRN_I32, r, 2), .data1 = ROW(TRN_I32, x, 2), .data2 = ROW(TRN_I32, y, 2), .op = TRN_ALU_ADD
+    };
     assert_int_equal(trn_tensor_tensor(&a), TRN_OK);
     assert_int_equal(r[0], 16777218);
     a.engine = TRN_ENGINE_VECTOR;
@@ -236,7 +251,9 @@ static void searches_as_the_page_has_them(void **unused)
     uint32_t index[8];
     uint16_t small[8];
     (void)unused;
-    trn_nc_match_replace8_args replace = { .dst = ROW(TRN_F32, replaced, 11), .data = ROW(TRN_F32, data, 11), .vals = ROW(TRN_F32, vals, 8), .imm = -1 };
+    trn_nc_match_replace8_args replace = {
+        .dst = ROW(TRN_F32, replaced, 11), .data = ROW(TRN_F32, data, 11), .vals = ROW(TRN_F32, vals, 8), .imm = -1
+    };
     replace.dst_idx = ROW(TRN_U32, index, 8);
     assert_int_equal(trn_nc_match_replace8(&replace), TRN_OK);
     for (int i = 0; i < 8; i++) assert_int_equal(index[i], backwards[i]);
@@ -279,7 +296,8 @@ static void quantized_groups(void **unused)
     const int64_t shape[3] = { 32, 1, 4 };
     (void)unused;
     for (int i = 0; i < 32 * 4; i++) x[i] = i / 32 == 1 ? 0x3f80 : 0; /* partitions 8..15: 1.0, all else zero */
-    const trn_quantize_mx_args a = { .dst = trn_tensor_nd(TRN_F8_E4M3FN, code, 3, shape), .src = trn_tensor_2d(TRN_BF16, x, 32, 4),
+    const trn_quantize_mx_args a = { .dst = trn_tensor_nd(TRN_F8_E4M3FN, code, 3, shape),
+                                     .src = trn_tensor_2d(TRN_BF16, x, 32, 4),
                                      .dst_scale = trn_tensor_2d(TRN_F8_E8M0, scale, 4, 1) };
     assert_int_equal(trn_quantize_mx(&a), TRN_OK);
     assert_true(scale[0] == 0 && scale[1] == 120 && scale[2] == 0 && scale[3] == 0);
@@ -294,7 +312,9 @@ static void positions_as_the_page_has_them(void **unused)
     int32_t x[8] = { 0, 1, 1, 0, 0, 1, 0, 0 }, y[9];
     static const int32_t expected[9] = { 17, 18, 21, -1, -1, -1, -1, -1, 3 };
     (void)unused;
-    const trn_nonzero_with_count_args a = { .dst = ROW(TRN_I32, y, 9), .src = ROW(TRN_I32, x, 8), .index_offset = 16, .padding_val = -1 };
+    const trn_nonzero_with_count_args a = {
+        .dst = ROW(TRN_I32, y, 9), .src = ROW(TRN_I32, x, 8), .index_offset = 16, .padding_val = -1
+    };
     assert_int_equal(trn_nonzero_with_count(&a), TRN_OK);
     for (int i = 0; i < 9; i++) assert_int_equal(y[i], expected[i]);
 }
@@ -306,7 +326,8 @@ static void segments(void **unused)
     static const int32_t expected[16] = { 0, 0, 2, 2, 2, 8, 6, 8, 2, 2, 5, 5, 5, -1, 7, -1 };
     const int64_t shape[3] = { 1, 2, 8 };
     (void)unused;
-    const trn_sequence_bounds_args a = { .dst = trn_tensor_nd(TRN_I32, bound, 3, shape), .segment_ids = ROW(TRN_I32, id, 8) };
+    const trn_sequence_bounds_args a = { .dst = trn_tensor_nd(TRN_I32, bound, 3, shape),
+                                         .segment_ids = ROW(TRN_I32, id, 8) };
     assert_int_equal(trn_sequence_bounds(&a), TRN_OK);
     for (int i = 0; i < 16; i++) assert_int_equal(bound[i], expected[i]);
 }
@@ -322,7 +343,9 @@ static void dropout_at_its_ends(void **unused)
     trn_vector_state_init(&state, 3);
     for (int i = 0; i < 64; i++) x[i] = (float)(i + 1);
     for (int all = 0; all < 2; all++) {
-        const trn_dropout_args a = { .dst = ROW(TRN_F32, y, 64), .data = ROW(TRN_F32, x, 64), .prob = (float)all, .state = &state };
+        const trn_dropout_args a = {
+            .dst = ROW(TRN_F32, y, 64), .data = ROW(TRN_F32, x, 64), .prob = (float)all, .state = &state
+        };
         assert_int_equal(trn_dropout(&a), TRN_OK);
         for (int i = 0; i < 64; i++) assert_true(y[i] == (all ? 0.0f : x[i]));
     }
@@ -331,14 +354,22 @@ static void dropout_at_its_ends(void **unused)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(half_steps_stay_or_wander),    cmocka_unit_test(lowest_becomes_infinity),
-        cmocka_unit_test(integers_round_and_saturate),  cmocka_unit_test(e4m3_has_infinities),
-        cmocka_unit_test(masked_rows_are_stable),       cmocka_unit_test(functions_at_points),
-        cmocka_unit_test(exp_errs_as_measured),         cmocka_unit_test(reciprocal_errs_as_measured),
-        cmocka_unit_test(abs_max_keeps_signs),          cmocka_unit_test(integers_are_exact_on_gpsimd),
-        cmocka_unit_test(searches_as_the_page_has_them), cmocka_unit_test(statistics_of_512_values),
-        cmocka_unit_test(quantized_groups),             cmocka_unit_test(positions_as_the_page_has_them),
-        cmocka_unit_test(segments),                     cmocka_unit_test(dropout_at_its_ends),
+        cmocka_unit_test(half_steps_stay_or_wander),
+        cmocka_unit_test(lowest_becomes_infinity),
+        cmocka_unit_test(integers_round_and_saturate),
+        cmocka_unit_test(e4m3_has_infinities),
+        cmocka_unit_test(masked_rows_are_stable),
+        cmocka_unit_test(functions_at_points),
+        cmocka_unit_test(exp_errs_as_measured),
+        cmocka_unit_test(reciprocal_errs_as_measured),
+        cmocka_unit_test(abs_max_keeps_signs),
+        cmocka_unit_test(integers_are_exact_on_gpsimd),
+        cmocka_unit_test(searches_as_the_page_has_them),
+        cmocka_unit_test(statistics_of_512_values),
+        cmocka_unit_test(quantized_groups),
+        cmocka_unit_test(positions_as_the_page_has_them),
+        cmocka_unit_test(segments),
+        cmocka_unit_test(dropout_at_its_ends),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
