@@ -70,9 +70,9 @@ TRNI_FN uint32_t trni_saved_state(void)
 
 TRNI_FN bool trni_host_has(trn_isa isa)
 {
-    enum { fma = 1u << 12, osxsave = 1u << 27, avx = 1u << 28, f16c = 1u << 29, avx2 = 1u << 5 };
+    enum { has_fma = 1u << 12, osxsave = 1u << 27, avx = 1u << 28, f16c = 1u << 29, avx2 = 1u << 5 };
     enum { ymm_saved = 0x06, zmm_saved = 0xe6 };
-    const uint32_t leaf1 = fma | (uint32_t)osxsave | avx | f16c;
+    const uint32_t leaf1 = has_fma | (uint32_t)osxsave | avx | f16c;
     const uint32_t avx512 = 1u << 16 | 1u << 17 | 1u << 30 | 1u << 31; /* F, DQ, BW, VL */
     uint32_t r[4];
 

@@ -23,6 +23,9 @@ if ! have "$c"; then
     finish
 fi
 
+# A user's own warnings, too.
+strict="$strict -Wshadow"
+
 # try C-OR-C++ FLAGS FILE TEXT: one compilation, thrown away.
 try() {
     checked
@@ -97,7 +100,7 @@ int calls(void);
 int calls(void) /* everything that has kernels, as code: warnings that declarations alone do not draw */
 {
     return trn_convert(NULL) && trn_matmul(NULL) && trn_nc_matmul(NULL) && trn_nc_matmul_mx(NULL) && trn_mx_quantize(NULL) &&
-           trn_sparse_matmul(NULL);
+           trn_sparse_matmul(NULL) && trn_tensor_tensor(NULL) && trn_activation(NULL) && trn_dma_copy(NULL);
 }
 END
 cat >"$scratch/two.c" <<'END'
@@ -131,6 +134,7 @@ done
 
 if [ "$level" -ge 2 ]; then
     for language in $languages; do try "$language" -O2 one.c 'calls of everything that has kernels draw a warning'; done
+    [ "$family" != clang ] || try c11 '-O1 -fsanitize=address,undefined' one.c 'under sanitizers kernels draw a warning'
 fi
 if [ "$level" -ge 2 ] && [ "$family" = gcc ]; then
     for header in $(headers); do
