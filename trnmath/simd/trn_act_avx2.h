@@ -68,6 +68,14 @@ TRNI_INLINE256 __m256 trni_act_horner256(const trni_act_cubic256 *f, __m256 c0, 
     return _mm256_fmadd_ps(_mm256_fmadd_ps(_mm256_fmadd_ps(f->c[3], d, f->c[2]), d, f->c[1]), d, c0);
 }
 
+/* Eight numbers, loaded once: gcc loads them again for each use otherwise. */
+TRNI_INLINE256 __m256 trni_act_once256(const float *src)
+{
+    __m256 x = _mm256_loadu_ps(src);
+    __asm__("" : "+x"(x));
+    return x;
+}
+
 TRNI_INLINE256 __m256 trni_act_canonical256(__m256i y)
 {
     const __m256 z = trni_act_floats256(y);
@@ -157,7 +165,7 @@ TRNI_INLINE256 __m256 trni_act_evaluate256(const trni_act_plan *p, const trni_ac
     const __m256i u = trni_act_bits256(argument), magnitude = _mm256_andnot_si256(trni_act_set256(TRNI_F32_SIGN), u);
     const __m256i x = is.two_sided ? u : magnitude;
     const trni_act_cubic256 f = trni_act_rows256(p->bucket, from->at + i);
-    __m256i y = trni_act_bits256(trni_act_horner256(&f, f.c[0], _mm256_loadu_ps(from->d + i)));
+    __m256i y = trni_act_bits256(trni_act_horner256(&f, f.c[0], trni_act_once256(from->d + i)));
     const __m256 end = trni_act_floats256(trni_act_sides256(p->end, x, is));
     const __m256 beyond = _mm256_cmp_ps(trni_act_floats256(magnitude), end, _CMP_GE_OQ); /* false where NaN is */
     const __m256i kept = _mm256_and_si256(x, trni_act_sides256(p->beyond_argument, x, is));
@@ -190,7 +198,7 @@ TRNI_INLINE256 void trni_act_block256(const trni_act_plan *p, const trni_act_slo
     for (size_t i = 0; i < whole; i += 8) trni_act_find256(p, s, &found, i, _mm256_loadu_ps(src + i), is);
     if (rest) trni_act_find256(p, s, &found, whole, trni_act_rest256(src + whole, rest), is);
     for (size_t i = 0; i < whole; i += 8)
-        _mm256_storeu_ps(dst + i, trni_act_evaluate256(p, &found, i, _mm256_loadu_ps(src + i), is));
+        _mm256_storeu_ps(dst + i, trni_act_evaluate256(p, &found, i, trni_act_once256(src + i), is));
     if (!rest) return;
     const __m256 last = trni_act_rest256(src + whole, rest);
     trni_act_put256(dst + whole, rest, trni_act_evaluate256(p, &found, whole, last, is));
