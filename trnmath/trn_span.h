@@ -28,7 +28,7 @@
  *     trni_span_bits, trni_span_put, trni_span_encode, trni_span_store   chunks as codes
  *     trni_column, trni_column_at        an operand with one number per partition, or one for all
  *     trni_frame and trni_frame_...      the checks: generation, limits, formats, shapes, overlap
- *     trni_span_each                    chunk after chunk, on all threads
+ *     trni_span_each, trni_span_each_of   chunk after chunk, on all threads
  *
  * KNOWN FROM: NKI's instruction pages (documented): inputs are cast to float32, results to dst's type; tiles have at
  *     most 128 partitions and no more elements than a partition of SBUF holds. The random bits of an output cast:
@@ -471,28 +471,52 @@ TRNI_FN void trni_column_init(trni_column *c, const trn_tensor *tile, float valu
 
 /* ---- chunk after chunk ---- */
 
-/* Work on elements [f, f + n) of partition p, n <= TRNI_SPAN_CHUNK. */
+/* Work on elements [f, f + n) of partition p, n <= TRNI_SPAN_CHUNK, or what was asked for. */
 typedef void trni_span_work(const void *plan, int64_t p, int64_t f, int64_t n);
 
-/* All chunks of P partitions of F elements, shared out among threads where there is enough of it. Every chunk has its
- * own place, so that threads change nothing. */
-TRNI_FN void trni_span_each(int64_t partitions, int64_t elements, trni_span_work *work, const void *plan)
+/* Do threads pay? Where they do not, no region is opened: one of a single thread takes 0.4 us (measured), more than all
+ * else of a small call. */
+TRNI_FN bool trni_span_parallel(int64_t partitions, int64_t elements)
 {
-    const int64_t chunks = trni_ceil_div(elements, TRNI_SPAN_CHUNK), all = partitions * chunks;
 #if defined(_OPENMP)
-    const bool parallel = trni_threads() > 1 && partitions * elements >= TRNI_SPAN_PARALLEL;
-#pragma omp parallel if (parallel)
+    return partitions * elements >= TRNI_SPAN_PARALLEL && trni_threads() > 1;
+#else
+    (void)partitions, (void)elements;
+    return false;
 #endif
+}
+
+/* Chunk i of all. */
+TRNI_FN void trni_span_nth(int64_t i, int64_t elements, int64_t chunk, trni_span_work *work, const void *plan)
+{
+    const int64_t chunks = trni_ceil_div(elements, chunk), p = i / chunks, f = i % chunks * chunk;
+    work(plan, p, f, trni_min64(chunk, elements - f));
+}
+
+/* All chunks of P partitions of F elements, shared out among threads where there is enough of it. Every chunk has its
+ * own place, so that threads change nothing. Work that needs no buffers may ask for larger chunks. */
+TRNI_FN void trni_span_each_of(int64_t partitions, int64_t elements, int64_t chunk, trni_span_work *work,
+                               const void *plan)
+{
+    const int64_t all = partitions * trni_ceil_div(elements, chunk);
+    if (!trni_span_parallel(partitions, elements)) {
+        for (int64_t i = 0; i < all; i++) trni_span_nth(i, elements, chunk, work, plan);
+        trni_stream_end();
+        return;
+    }
+#if defined(_OPENMP)
+#pragma omp parallel
     {
-#if defined(_OPENMP)
 #pragma omp for schedule(static)
-#endif
-        for (int64_t i = 0; i < all; i++) {
-            const int64_t p = i / chunks, f = i % chunks * TRNI_SPAN_CHUNK;
-            work(plan, p, f, trni_min64(TRNI_SPAN_CHUNK, elements - f));
-        }
+        for (int64_t i = 0; i < all; i++) trni_span_nth(i, elements, chunk, work, plan);
         trni_stream_end(); /* by each thread, for what it sent past the caches */
     }
+#endif
+}
+
+TRNI_FN void trni_span_each(int64_t partitions, int64_t elements, trni_span_work *work, const void *plan)
+{
+    trni_span_each_of(partitions, elements, TRNI_SPAN_CHUNK, work, plan);
 }
 
 /* The same for work that goes along whole partitions: [p, p + n) at a time, in ascending order within each. */
@@ -502,12 +526,14 @@ TRNI_FN void trni_partitions_each(int64_t partitions, int64_t elements, int64_t 
                                   const void *plan)
 {
     const int64_t all = trni_ceil_div(partitions, group);
-    (void)elements;
+    if (!trni_span_parallel(partitions, elements)) {
+        for (int64_t i = 0; i < all; i++) work(plan, i * group, trni_min64(group, partitions - i * group));
+        return;
+    }
 #if defined(_OPENMP)
-    const bool parallel = trni_threads() > 1 && partitions * elements >= TRNI_SPAN_PARALLEL;
-#pragma omp parallel for schedule(static) if (parallel)
-#endif
+#pragma omp parallel for schedule(static)
     for (int64_t i = 0; i < all; i++) work(plan, i * group, trni_min64(group, partitions - i * group));
+#endif
 }
 
 /* Views whose partitions follow each other in memory are one partition of P F elements: fewer, longer chunks. Random
