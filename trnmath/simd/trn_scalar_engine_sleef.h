@@ -146,16 +146,16 @@ TRNI_INLINE double trni_ideal_div(double a, double b) { return a / b; }
 #define TRNI_I_FMA(a, b, c) __builtin_fma(a, b, c)
 #include "trn_scalar_engine_ideal.h"
 
-/* dst[i] = the ideal f(src[i]), i < n. dst may be src. */
-TRNI_FN void trni_ideal_run(trn_act op, float param, float *dst, const float *src, size_t n, trn_isa isa)
+/* dst[i] = the ideal f(src[i]), i < n, of a function that has a table. dst may be src. */
+TRNI_FN void trni_ideal_run(trn_act op, float *dst, const float *src, size_t n, trn_isa isa)
 {
-    const trn_act_table own = trn_act_table_of(op);
-    if (!own.buckets) trni_act_exact_for(isa)(op, param, dst, src, n);
 #if TRNI_X86
-    else if (isa == TRN_ISA_AVX512) trni_ideal_avx512(op, dst, src, n);
+    if (isa == TRN_ISA_AVX512) trni_ideal_avx512(op, dst, src, n);
     else if (isa == TRN_ISA_AVX2) trni_ideal_avx2(op, dst, src, n);
+    else
 #endif
-    else trni_ideal_portable(op, dst, src, n);
+        trni_ideal_portable(op, dst, src, n);
+    (void)isa;
 }
 
 #endif /* TRN_SCALAR_ENGINE_SLEEF_H */
