@@ -119,6 +119,9 @@ typedef struct tb_command {
 /* TB_OK; TB_USAGE after one sentence on stderr; -1 after --help or --version has been answered. */
 int tb_parse_options(const tb_command *command, void *options, int argc, char **argv);
 bool tb_parse_int(const char *text, int64_t low, int64_t high, int64_t *value, char *why);
+bool tb_parse_number(const char *text, int64_t low, int64_t high, int *value, char *why);
+bool tb_parse_isa(const char *name, trn_isa *isa, char *why); /* one that this host has */
+bool tb_refuse(char *why, const char *text);                  /* false */
 
 /* ---- messages, files, time ---- */
 

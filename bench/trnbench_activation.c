@@ -25,14 +25,12 @@ typedef struct options {
 
 /* ---- options ---- */
 
-static bool refuse(char *why, const char *text) { return snprintf(why, TB_WHY, "%s", text), false; }
-
 static bool take_function(void *options_, const char *value, char *why)
 {
     options *o = options_;
     const trn_act op = trn_act_from_name(value);
     if (op == TRN_ACT_COUNT)
-        return refuse(why, "no such function; NKI's names are meant, such as exp or gelu_apprx_tanh");
+        return tb_refuse(why, "no such function; NKI's names are meant, such as exp or gelu_apprx_tanh");
     return o->wanted[op] = o->any = true;
 }
 
@@ -48,7 +46,7 @@ static bool take_format(void *options_, const char *value, char *why)
     for (size_t i = 0; i < sizeof known / sizeof known[0]; i++)
         if (strcmp(value, known[i].name) == 0 && o->formats < MAX_FORMATS)
             return o->format[o->formats++] = known[i].format, true;
-    return refuse(why, "expected f32, bf16, f16, e4m3 or e5m2, at most eight times");
+    return tb_refuse(why, "expected f32, bf16, f16, e4m3 or e5m2, at most eight times");
 }
 
 static bool take_size(void *options_, const char *value, char *why)
@@ -56,35 +54,23 @@ static bool take_size(void *options_, const char *value, char *why)
     options *o = options_;
     int64_t size;
     if (!tb_parse_int(value, 16, (int64_t)1 << 28, &size, why)) return false;
-    if (o->sizes == MAX_SIZES) return refuse(why, "more than eight sizes");
+    if (o->sizes == MAX_SIZES) return tb_refuse(why, "more than eight sizes");
     return o->size[o->sizes++] = size, true;
-}
-
-static bool take_number(const char *value, int64_t low, int64_t high, int *into, char *why)
-{
-    int64_t number;
-    if (!tb_parse_int(value, low, high, &number, why)) return false;
-    *into = (int)number;
-    return true;
 }
 
 static bool take_rounds(void *o, const char *value, char *why)
 {
-    return take_number(value, 1, MAX_ROUNDS, &((options *)o)->rounds, why);
+    return tb_parse_number(value, 1, MAX_ROUNDS, &((options *)o)->rounds, why);
 }
 
 static bool take_between(void *o, const char *value, char *why)
 {
-    return take_number(value, 0, 65535, &((options *)o)->between, why);
+    return tb_parse_number(value, 0, 65535, &((options *)o)->between, why);
 }
 
 static bool take_isa(void *o, const char *value, char *why)
 {
-    const trn_isa isa = trn_isa_from_name(value);
-    if (isa == TRN_ISA_COUNT) return refuse(why, "expected portable, avx2, avx512, neon or auto");
-    if (isa != TRN_ISA_AUTO && !trn_isa_supported(isa)) return refuse(why, "this host does not have it");
-    ((options *)o)->isa = isa;
-    return true;
+    return tb_parse_isa(value, &((options *)o)->isa, why);
 }
 
 TB_TAKE(take_check, options, check_only, true)

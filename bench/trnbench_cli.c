@@ -134,6 +134,25 @@ bool tb_parse_int(const char *text, int64_t low, int64_t high, int64_t *value, c
     return false;
 }
 
+bool tb_parse_number(const char *text, int64_t low, int64_t high, int *value, char *why)
+{
+    int64_t number;
+    if (!tb_parse_int(text, low, high, &number, why)) return false;
+    *value = (int)number;
+    return true;
+}
+
+bool tb_refuse(char *why, const char *text) { return snprintf(why, TB_WHY, "%s", text), false; }
+
+bool tb_parse_isa(const char *name, trn_isa *isa, char *why)
+{
+    const trn_isa found = trn_isa_from_name(name);
+    if (found == TRN_ISA_COUNT) return tb_refuse(why, "expected portable, avx2, avx512, neon or auto");
+    if (found != TRN_ISA_AUTO && !trn_isa_supported(found)) return tb_refuse(why, "this host does not have it");
+    *isa = found;
+    return true;
+}
+
 /* Asked before the work: a path that is wrong should not cost minutes. */
 int tb_can_write(const char *flag, const char *path)
 {

@@ -24,8 +24,6 @@ typedef struct options {
 
 /* ---- options ---- */
 
-static bool refuse(char *why, const char *text) { return snprintf(why, TB_WHY, "%s", text), false; }
-
 TB_TAKE(take_json, options, json, value)
 TB_TAKE(take_csv, options, csv, value)
 TB_TAKE(take_report, options, report, value)
@@ -60,13 +58,13 @@ static bool take_rounding(void *o, const char *value, char *why)
     for (int i = 0; i < TRNI_ROUNDING_COUNT; i++)
         if (strcmp(value, trn_round_text((trn_rounding)i)) == 0)
             return ((options *)o)->filter.rounding |= 1u << i, true;
-    return refuse(why, "expected nearest_even, stochastic, toward_zero, toward_positive, toward_negative or to_odd");
+    return tb_refuse(why, "expected nearest_even, stochastic, toward_zero, toward_positive, toward_negative or to_odd");
 }
 
 static bool take_overflow(void *o, const char *value, char *why)
 {
     const bool saturate = strcmp(value, "saturate") == 0;
-    if (!saturate && strcmp(value, "default") != 0) return refuse(why, "expected default or saturate");
+    if (!saturate && strcmp(value, "default") != 0) return tb_refuse(why, "expected default or saturate");
     ((options *)o)->filter.overflow |= 1u << (saturate ? TRN_SATURATE : TRN_OVERFLOW_DEFAULT);
     return true;
 }
@@ -85,8 +83,8 @@ static bool take_size(void *o, const char *value, char *why)
     for (size_t i = 0; i < sizeof unit / sizeof unit[0]; i++)
         if (end != value && strcmp(end, unit[i].name) == 0 && n > 0 && n <= 1 << 28) elements = n * unit[i].scale;
     if (elements < TB_STREAM_GRAIN || elements > 1 << 28 || elements % TB_STREAM_GRAIN)
-        return refuse(why, "expected a multiple of 4096 up to 256Mi, such as 32768, 32Ki or 16Mi");
-    if (job->sizes == TB_CONVERT_SIZES) return refuse(why, "more than four sizes");
+        return tb_refuse(why, "expected a multiple of 4096 up to 256Mi, such as 32768, 32Ki or 16Mi");
+    if (job->sizes == TB_CONVERT_SIZES) return tb_refuse(why, "more than four sizes");
     job->size[job->sizes++] = (size_t)elements;
     return true;
 }
@@ -99,9 +97,9 @@ static bool take_threads(void *o, const char *value, char *why)
     if (!tb_parse_int(value, 1, 1024, &n, why)) return false;
 #else
     if (!tb_parse_int(value, 1, 1, &n, why))
-        return refuse(why, "this program was built without OpenMP and runs one thread");
+        return tb_refuse(why, "this program was built without OpenMP and runs one thread");
 #endif
-    if (job->thread_counts == TB_CONVERT_THREADS) return refuse(why, "more than eight numbers of threads");
+    if (job->thread_counts == TB_CONVERT_THREADS) return tb_refuse(why, "more than eight numbers of threads");
     job->threads[job->thread_counts++] = (int)n;
     return true;
 }
@@ -115,16 +113,13 @@ static bool take_rounds(void *o, const char *value, char *why)
 
 static bool take_isa(void *o, const char *value, char *why)
 {
-    const trn_isa isa = trn_isa_from_name(value);
-    if (isa == TRN_ISA_COUNT) return refuse(why, "expected portable, avx2, avx512, neon or auto");
-    if (isa != TRN_ISA_AUTO && !trn_isa_supported(isa)) return refuse(why, "this host does not have it");
-    return ((options *)o)->job.measure.isa = isa, true;
+    return tb_parse_isa(value, &((options *)o)->job.measure.isa, why);
 }
 
 static bool take_peers(void *o, const char *value, char *why)
 {
     const bool none = strcmp(value, "none") == 0;
-    if (!none && strcmp(value, "all") != 0) return refuse(why, "expected none or all");
+    if (!none && strcmp(value, "all") != 0) return tb_refuse(why, "expected none or all");
     return ((options *)o)->no_peers = none, true;
 }
 

@@ -19,8 +19,6 @@ typedef struct options {
 
 /* ---- options ---- */
 
-static bool refuse(char *why, const char *text) { return snprintf(why, TB_WHY, "%s", text), false; }
-
 TB_TAKE(take_a, options, a, value)
 TB_TAKE(take_b, options, b, value)
 TB_TAKE(take_out, options, out, value)
@@ -36,9 +34,9 @@ static bool take_shape(void *options_, const char *value, char *why)
     long long m, n, k;
     char rest;
     if (sscanf(value, "%lldx%lldx%lld%c", &m, &n, &k, &rest) != 3 || m < 1 || n < 1 || k < 1)
-        return refuse(why, "expected MxNxK, three whole numbers from 1, such as 4096x4096x4096");
-    if (m > INT32_MAX || n > INT32_MAX || k > INT32_MAX) return refuse(why, "a size is above 2147483647");
-    if (o->shapes == TB_MAX_WORKS) return refuse(why, "more than 32 shapes");
+        return tb_refuse(why, "expected MxNxK, three whole numbers from 1, such as 4096x4096x4096");
+    if (m > INT32_MAX || n > INT32_MAX || k > INT32_MAX) return tb_refuse(why, "a size is above 2147483647");
+    if (o->shapes == TB_MAX_WORKS) return tb_refuse(why, "more than 32 shapes");
     o->shape[o->shapes++] = (tb_slice){ m, n, k };
     return true;
 }
@@ -53,7 +51,7 @@ static bool take_model(void *options_, const char *value, char *why)
             n += snprintf(why + n, (size_t)(TB_WHY - n), "%s %s", i ? "," : "", tb_model_at(i)->name);
         return false;
     }
-    if (o->models == TB_MAX_WORKS / TB_PHASES) return refuse(why, "more than 16 models");
+    if (o->models == TB_MAX_WORKS / TB_PHASES) return tb_refuse(why, "more than 16 models");
     o->model[o->models++] = model;
     return true;
 }
@@ -62,7 +60,7 @@ static bool add_format(tb_job *job, const tb_format *format, char *why)
 {
     for (int i = 0; i < job->formats; i++)
         if (job->format[i] == format) return true;
-    if (job->formats == TB_MAX_FORMATS) return refuse(why, "too many formats");
+    if (job->formats == TB_MAX_FORMATS) return tb_refuse(why, "too many formats");
     job->format[job->formats++] = format;
     return true;
 }
@@ -85,7 +83,7 @@ static bool take_system(void *options_, const char *value, char *why)
 {
     options *o = options_;
     const trn_system system = trn_system_from_name(value);
-    if (system == TRN_SYSTEM_COUNT) return refuse(why, "no such system; trnbench spec lists them");
+    if (system == TRN_SYSTEM_COUNT) return tb_refuse(why, "no such system; trnbench spec lists them");
     o->job.system[system] = o->any_system = true;
     return true;
 }
@@ -94,7 +92,7 @@ static bool take_share(void *options_, const char *value, char *why)
 {
     for (int i = 0; i < TB_SHARES; i++)
         if (strcmp(value, tb_share_name((tb_share)i)) == 0) return ((options *)options_)->job.share = (tb_share)i, true;
-    return refuse(why, "expected core, chip, domain or system");
+    return tb_refuse(why, "expected core, chip, domain or system");
 }
 
 static bool take_phase(void *options_, const char *value, char *why)
@@ -102,7 +100,7 @@ static bool take_phase(void *options_, const char *value, char *why)
     options *o = options_;
     if (strcmp(value, "prefill") == 0) return o->prefill = true;
     if (strcmp(value, "decode") == 0) return o->decode = true;
-    return refuse(why, "expected prefill or decode");
+    return tb_refuse(why, "expected prefill or decode");
 }
 
 static bool take_int(const char *value, int64_t low, int64_t high, int *result, char *why)
@@ -129,7 +127,7 @@ static bool take_threads(void *o, const char *value, char *why)
     return take_int(value, 1, 1024, &((options *)o)->job.host.threads, why);
 #else
     return take_int(value, 1, 1, &((options *)o)->job.host.threads, why) ||
-           refuse(why, "this program was built without OpenMP and runs one thread");
+           tb_refuse(why, "this program was built without OpenMP and runs one thread");
 #endif
 }
 
@@ -146,25 +144,21 @@ static bool take_seconds(void *o, const char *value, char *why)
     char *end;
     const double seconds = strtod(value, &end);
     if (!*value || *end || !(seconds >= 0 && seconds <= 3600))
-        return refuse(why, "expected a number of seconds from 0 to 3600");
+        return tb_refuse(why, "expected a number of seconds from 0 to 3600");
     ((options *)o)->job.host.seconds = seconds;
     return true;
 }
 
 static bool take_isa(void *o, const char *value, char *why)
 {
-    const trn_isa isa = trn_isa_from_name(value);
-    if (isa == TRN_ISA_COUNT) return refuse(why, "expected portable, avx2, avx512, neon or auto");
-    if (isa != TRN_ISA_AUTO && !trn_isa_supported(isa)) return refuse(why, "this host does not have it");
-    ((options *)o)->job.host.isa = isa;
-    return true;
+    return tb_parse_isa(value, &((options *)o)->job.host.isa, why);
 }
 
 static bool take_numerics(void *options_, const char *value, char *why)
 {
     options *o = options_;
     if (trn_numerics_parse(&o->numerics, value) != TRN_OK)
-        return refuse(why, "expected field=value or preset names with commas between, such as chains=1,merge=pairwise "
+        return tb_refuse(why, "expected field=value or preset names with commas between, such as chains=1,merge=pairwise "
                            "or single_chain");
     o->job.numerics_text = value;
     return true;
@@ -174,7 +168,7 @@ static bool take_peers(void *options_, const char *value, char *why)
 {
     bool *peer = ((options *)options_)->job.host.peer;
     const bool all = strcmp(value, "all") == 0, openblas = strcmp(value, "openblas") == 0;
-    if (!all && !openblas && strcmp(value, "none") != 0) return refuse(why, "expected none, openblas or all");
+    if (!all && !openblas && strcmp(value, "none") != 0) return tb_refuse(why, "expected none, openblas or all");
     for (int i = 0; i < TB_PEERS; i++) peer[i] = all || (openblas && i == TB_OPENBLAS);
     return true;
 }

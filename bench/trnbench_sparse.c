@@ -32,8 +32,6 @@ typedef struct options {
 
 /* ---- options ---- */
 
-static bool refuse(char *why, const char *text) { return snprintf(why, TB_WHY, "%s", text), false; }
-
 static bool take_pattern(void *options_, const char *value, char *why)
 {
     options *o = options_;
@@ -42,7 +40,7 @@ static bool take_pattern(void *options_, const char *value, char *why)
         snprintf(name, sizeof name, "%d:%d", patterns[i].m, patterns[i].n);
         if (strcmp(value, name) == 0) return o->wanted[i] = o->any = true;
     }
-    return refuse(why, "no such pattern; there are 4:16, 4:12, 4:8, 2:8, 2:4, 1:4 and 1:2");
+    return tb_refuse(why, "no such pattern; there are 4:16, 4:12, 4:8, 2:8, 2:4, 1:4 and 1:2");
 }
 
 static bool take_shape(void *options_, const char *value, char *why)
@@ -52,8 +50,8 @@ static bool take_shape(void *options_, const char *value, char *why)
     char rest;
     if (sscanf(value, "%lldx%lldx%lld%c", &m, &n, &k, &rest) != 3 || m < 1 || n < 1 || k < 1 || m > 65536 ||
         n > 65536 || k > 65536)
-        return refuse(why, "expected MxNxK, three whole numbers from 1 to 65536, such as 512x512x4096");
-    if (o->shapes == MAX_SHAPES) return refuse(why, "more than 32 shapes");
+        return tb_refuse(why, "expected MxNxK, three whole numbers from 1 to 65536, such as 512x512x4096");
+    if (o->shapes == MAX_SHAPES) return tb_refuse(why, "more than 32 shapes");
     o->shape[o->shapes++] = (tb_slice){ m, n, k };
     return true;
 }
@@ -69,29 +67,21 @@ static bool take_format(void *options_, const char *value, char *why)
     for (size_t i = 0; i < sizeof known / sizeof known[0]; i++)
         if (strcmp(value, known[i].name) == 0 && o->formats < MAX_FORMATS)
             return o->format[o->formats++] = known[i].format, true;
-    return refuse(why, "expected bf16, f16, tf32, f32, e4m3 or e5m2, at most eight times");
-}
-
-static bool take_number(const char *value, int64_t low, int64_t high, int *into, char *why)
-{
-    int64_t number;
-    if (!tb_parse_int(value, low, high, &number, why)) return false;
-    *into = (int)number;
-    return true;
+    return tb_refuse(why, "expected bf16, f16, tf32, f32, e4m3 or e5m2, at most eight times");
 }
 
 static bool take_rounds(void *o, const char *value, char *why)
 {
-    return take_number(value, 1, MAX_ROUNDS, &((options *)o)->rounds, why);
+    return tb_parse_number(value, 1, MAX_ROUNDS, &((options *)o)->rounds, why);
 }
 
 static bool take_threads(void *o, const char *value, char *why)
 {
 #if defined(_OPENMP)
-    return take_number(value, 1, 1024, &((options *)o)->threads, why);
+    return tb_parse_number(value, 1, 1024, &((options *)o)->threads, why);
 #else
-    return take_number(value, 1, 1, &((options *)o)->threads, why) ||
-           refuse(why, "this program was built without OpenMP and runs one thread");
+    return tb_parse_number(value, 1, 1, &((options *)o)->threads, why) ||
+           tb_refuse(why, "this program was built without OpenMP and runs one thread");
 #endif
 }
 
@@ -105,11 +95,7 @@ static bool take_seed(void *o, const char *value, char *why)
 
 static bool take_isa(void *o, const char *value, char *why)
 {
-    const trn_isa isa = trn_isa_from_name(value);
-    if (isa == TRN_ISA_COUNT) return refuse(why, "expected portable, avx2, avx512, neon or auto");
-    if (isa != TRN_ISA_AUTO && !trn_isa_supported(isa)) return refuse(why, "this host does not have it");
-    ((options *)o)->isa = isa;
-    return true;
+    return tb_parse_isa(value, &((options *)o)->isa, why);
 }
 
 TB_TAKE(take_check, options, check_only, true)

@@ -168,6 +168,28 @@ awk -F, 'NR == 1 { for (i = 1; i <= NF; i++) c[$i] = i; next }
     { d = $c["equivalent"] / $c["stored"]; if (d < 3.9 || d > 4.1 || $c["speed_up"] <= 0 || $c["trn2_us"] <= 0) exit 1 } END { exit NR != 2 }' out ||
     fail "sparse: $(cat out)"
 
+# ---- activation ----
+
+refuses "--function foo: no such function; NKI's names are meant, such as exp or gelu_apprx_tanh" activation --function foo
+refuses "--format e8m0: expected f32, bf16, f16, e4m3 or e5m2, at most eight times" activation --format e8m0
+refuses "--size 15: expected a whole number from 16 to 268435456" activation --size 15
+refuses "--check and --speed exclude each other" activation --check --speed
+refuses "--frob is not an option of trnbench activation; trnbench activation --help lists them" activation --frob
+for words in "activation --help" "activation --version" "activation --schema"; do
+    # shellcheck disable=SC2086
+    works $words
+    [ -s out ] || fail "trnbench $words prints nothing"
+done
+works activation --check --between 0 --format f32 --csv act.csv --json act.json --report act.html
+awk -F, 'NR == 1 { for (i = 1; i <= NF; i++) c[$i] = i; next }
+    { n++; if ($c["engine"] != "") exit 1 }
+    $c["function"] == "exp" && $c["engine_relative"] != "" && ($c["engine_relative"] < 1.1e-5 || $c["engine_relative"] > 1.2e-5) { exit 1 }
+    END { exit n != 26 }' act.csv || fail "activation --check: $(cat act.csv)"
+[ "$(grep -c '<svg' act.html)" -le 1 ] && grep -q '</html>' act.html || fail "activation: the report is not whole"
+works activation --speed --function tanh --function abs --format bf16 --size 4096 --rounds 3 --csv -
+awk -F, 'NR == 1 { for (i = 1; i <= NF; i++) c[$i] = i; next } $c["engine"] <= 0 { exit 1 } END { exit NR != 3 }' out ||
+    fail "activation --speed: $(cat out)"
+
 # ---- convert ----
 
 refuses "--from fp12: no such format; there are f32, tf32, bf16, f16, e4m3, e4m3fn, e5m2, e3m4, e8m0, e2m3, e3m2, e2m1, cfp8, i8, u8, i16, u16, i32, u32, mxfp8_e4m3fn, mxfp8_e5m2, mxfp6_e2m3, mxfp6_e3m2, mxfp4, mxint8" convert --from fp12
