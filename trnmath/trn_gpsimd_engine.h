@@ -193,8 +193,7 @@ TRNI_FN trn_status trn_iota(const trn_iota_args *args)
     trni_frame_dst(&f, &args->dst);
     trni_affine_init(&plan.affine, &f, &args->pattern, args->offset, args->channel_multiplier);
     if (f.status || f.partitions * f.elements == 0) return f.status;
-    trni_span_init(&plan.dst, &args->dst, f.isa);
-    trni_span_round(&plan.dst, &args->dst, &f.how, f.numerics.sr_bits);
+    trni_span_output(&plan.dst, &args->dst, &f);
     trni_span_each(f.partitions, f.elements, trni_iota_work, &plan);
     return TRN_OK;
 }
@@ -331,8 +330,7 @@ TRNI_FN trn_status trn_affine_select(const trn_affine_select_args *args)
     trni_frame_src(&f, &args->on_true_tile, "on_true_tile");
     plan.want = trni_affine_want(&f, args->cmp_op);
     if (f.status || f.partitions * f.elements == 0) return f.status;
-    trni_span_init(&plan.dst, &args->dst, f.isa);
-    trni_span_round(&plan.dst, &args->dst, &f.how, f.numerics.sr_bits);
+    trni_span_output(&plan.dst, &args->dst, &f);
     trni_span_init(&plan.on_true, &args->on_true_tile, f.isa);
     plan.on_false = args->on_false_value;
     plan.copies = trni_same_format(&args->dst, &args->on_true_tile);
@@ -642,8 +640,7 @@ TRNI_FN trn_status trn_tensor_partition_reduce(const trn_tensor_partition_reduce
     trni_partition_reduce_op(&f, args, &plan);
     trni_frame_apart(&f, &args->dst, "dst", &args->data, "data");
     if (f.status || trn_tensor_elements(args->dst) == 0) return f.status;
-    trni_span_init(&plan.dst, &args->dst, f.isa);
-    trni_span_round(&plan.dst, &args->dst, &f.how, f.numerics.sr_bits);
+    trni_span_output(&plan.dst, &args->dst, &f);
     trni_span_init(&plan.data, &args->data, f.isa);
     trni_span_each(1, plan.dst.elements, trni_partition_reduce_work, &plan);
     return TRN_OK;

@@ -23,7 +23,7 @@
  *     trn_reduce_cmd                     what an instruction does with its engine's accumulator registers
  *     TRN_INSTRUCTION_FIELDS             the fields that the args of every instruction begin with
  *     trn_instruction                    a struct of these alone
- *     trni_span, trni_span_init        a view, opened
+ *     trni_span, trni_span_init, trni_span_output   a view, opened; one to be written
  *     trni_span_read, trni_span_room, trni_span_write   chunks as binary32
  *     trni_span_bits, trni_span_put, trni_span_encode, trni_span_store   chunks as codes
  *     trni_column, trni_column_at        an operand with one number per partition, or one for all
@@ -467,6 +467,13 @@ TRNI_FN void trni_column_init(trni_column *c, const trn_tensor *tile, float valu
     c->varies = tile->rank != 0;
     c->value = value;
     if (c->varies && trn_tensor_elements(*tile)) trni_span_init(&c->lanes, tile, isa);
+}
+
+/* An output of a frame, with the cast that its args ask for. */
+TRNI_FN void trni_span_output(trni_span *v, const trn_tensor *t, const trni_frame *f)
+{
+    trni_span_init(v, t, f->isa);
+    trni_span_round(v, t, &f->how, f->numerics.sr_bits);
 }
 
 /* ---- chunk after chunk ---- */

@@ -721,8 +721,7 @@ TRNI_FN trn_status trn_tensor_copy(const trn_tensor_copy_args *args)
     trni_frame f;
     trni_copy_plan c;
     if (trni_tensor_copy_check(args, &f) || trni_frame_empty(&f)) return f.status;
-    trni_span_init(&c.dst, &args->dst, f.isa);
-    trni_span_round(&c.dst, &args->dst, &f.how, f.numerics.sr_bits);
+    trni_span_output(&c.dst, &args->dst, &f);
     trni_span_init(&c.src, &args->src, f.isa);
     if (trni_span_flat(&c.dst) && trni_span_flat(&c.src)) {
         trni_span_flatten(&c.dst);
@@ -834,8 +833,7 @@ TRNI_FN trn_status trn_tensor_copy_predicated(const trn_tensor_copy_predicated_a
     trni_frame f;
     trni_predicated_plan c;
     if (trni_predicated_check(args, &f) || trni_frame_empty(&f)) return f.status;
-    trni_span_init(&c.dst, &args->dst, f.isa);
-    trni_span_round(&c.dst, &args->dst, &f.how, f.numerics.sr_bits);
+    trni_span_output(&c.dst, &args->dst, &f);
     trni_span_init(&c.predicate, &args->predicate, f.isa);
     c.constant = args->src.rank == 0;
     c.reverse = args->reverse_pred;
@@ -880,8 +878,7 @@ TRNI_FN trn_status trn_memset(const trn_memset_args *args)
     trni_frame_engine(&f, TRN_ENGINE_VECTOR, TRN_ENGINE_GPSIMD, "memset");
     trni_frame_dst(&f, &args->dst);
     if (f.status || trni_frame_empty(&f)) return f.status;
-    trni_span_init(&m.dst, &args->dst, f.isa);
-    trni_span_round(&m.dst, &args->dst, &f.how, f.numerics.sr_bits);
+    trni_span_output(&m.dst, &args->dst, &f);
     if (trni_span_flat(&m.dst)) trni_span_flatten(&m.dst);
     trni_repeat_for(f.isa)(m.value, args->value, TRNI_SPAN_CHUNK);
     m.same = args->rounding != TRN_STOCHASTIC;

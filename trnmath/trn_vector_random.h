@@ -345,8 +345,7 @@ TRNI_FN trn_status trn_rand2(const trn_rand2_args *args)
     trni_column_init(&plan.max, &args->max_tile, args->max, f.isa);
     if (trni_rand_check_range(&plan, &f)) return TRN_EINVAL;
     if (f.partitions * f.elements == 0) return TRN_OK;
-    trni_span_init(&plan.dst, &args->dst, f.isa);
-    trni_span_round(&plan.dst, &args->dst, &f.how, f.numerics.sr_bits);
+    trni_span_output(&plan.dst, &args->dst, &f);
     trni_draw(&lanes, &f, trni_rand_work, &plan);
     return TRN_OK;
 }

@@ -195,8 +195,7 @@ TRNI_FN trn_status trn_tensor_reduce(const trn_tensor_reduce_args *args)
     trni_frame f;
     trni_reduce_plan r;
     if (trni_tensor_reduce_check(args, &f) || trni_frame_empty(&f)) return f.status;
-    trni_span_init(&r.dst, &args->dst, f.isa);
-    trni_span_round(&r.dst, &args->dst, &f.how, f.numerics.sr_bits);
+    trni_span_output(&r.dst, &args->dst, &f);
     trni_span_init(&r.data, &args->data, f.isa);
     r.dst.stream = false;
     r.outer = trni_reduce_outer(args);
@@ -491,8 +490,7 @@ TRNI_FN trn_status trn_tensor_tensor_scan(const trn_tensor_tensor_scan_args *arg
     if (!f.status && args->initial_tile.rank && !trni_same_place(&args->dst, &args->initial_tile))
         trni_frame_apart(&f, &args->dst, "dst", &args->initial_tile, "initial_tile");
     if (f.status || trni_frame_empty(&f)) return f.status;
-    trni_span_init(&c.dst, &args->dst, f.isa);
-    trni_span_round(&c.dst, &args->dst, &f.how, f.numerics.sr_bits);
+    trni_span_output(&c.dst, &args->dst, &f);
     trni_span_init(&c.data0, &args->data0, f.isa);
     trni_span_init(&c.data1, &args->data1, f.isa);
     trni_column_init(&c.initial, &args->initial_tile, args->initial, f.isa);

@@ -199,8 +199,7 @@ TRNI_FN trn_status trn_max8(const trn_max8_args *args)
     trni_frame_apart(&f, &args->dst, "dst", &args->src, "src");
     if (f.status || f.partitions == 0) return f.status;
     trni_span_init(&plan.data, &args->src, f.isa);
-    trni_span_init(&plan.dst, &args->dst, f.isa);
-    trni_span_round(&plan.dst, &args->dst, &f.how, f.numerics.sr_bits);
+    trni_span_output(&plan.dst, &args->dst, &f);
     trni_partitions_each(f.partitions, f.elements, TRNI_SIDE, trni_max8_work, &plan);
     return TRN_OK;
 }
@@ -316,8 +315,7 @@ TRNI_FN trn_status trn_nc_match_replace8(const trn_nc_match_replace8_args *args)
     plan.same = trni_same_format(&args->dst, &args->data);
     trni_span_init(&plan.data, &args->data, f.isa);
     trni_span_init(&plan.vals, &args->vals, f.isa);
-    trni_span_init(&plan.dst, &args->dst, f.isa);
-    trni_span_round(&plan.dst, &args->dst, &f.how, f.numerics.sr_bits);
+    trni_span_output(&plan.dst, &args->dst, &f);
     if (plan.indexes) trni_span_init(&plan.index, &args->dst_idx, f.isa);
     trni_partitions_each(f.partitions, f.elements, TRNI_SIDE, trni_match_work, &plan);
     return TRN_OK;

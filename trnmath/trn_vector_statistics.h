@@ -134,8 +134,7 @@ TRNI_FN void trni_bn_run(const trni_frame *f, const trn_tensor *dst, const trn_t
     trni_bn_plan plan;
     if (f->partitions == 0) return;
     trni_span_init(&plan.data, data, f->isa);
-    trni_span_init(&plan.dst, dst, f->isa);
-    trni_span_round(&plan.dst, dst, &f->how, f->numerics.sr_bits);
+    trni_span_output(&plan.dst, dst, f);
     trni_partitions_each(f->partitions, f->elements, TRNI_SIDE, work, &plan);
 }
 
