@@ -693,7 +693,7 @@ enum { TRNI_COPY_PIECE = 256 };
 TRNI_FN void trni_copy_chunk(const void *plan, int64_t p, int64_t f, int64_t n)
 {
     const trni_copy_plan *c = (const trni_copy_plan *)plan;
-    const int64_t piece = c->dst.stream ? TRNI_COPY_PIECE : n;
+    const int64_t piece = c->dst.stream ? (int64_t)TRNI_COPY_PIECE : n;
     float in[TRNI_SPAN_CHUNK];
     for (int64_t take; n > 0; f += take, n -= take) {
         take = trni_min64(piece, n);
