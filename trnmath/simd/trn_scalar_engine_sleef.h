@@ -13,7 +13,7 @@
  */
 #ifndef TRN_SCALAR_ENGINE_H
 #include "../trn_scalar_engine.h" /* which includes this file where it belongs */
-#elif !defined(TRN_SCALAR_ENGINE_SLEEF_H)
+#elif defined(TRN_USE_SLEEF) && !defined(TRN_SCALAR_ENGINE_SLEEF_H)
 #define TRN_SCALAR_ENGINE_SLEEF_H
 
 #if TRNI_X86
