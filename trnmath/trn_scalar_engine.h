@@ -443,7 +443,7 @@ TRNI_FN void trni_activation_check_reduce(trni_activation *a, trn_reduce_cmd cmd
 
 /* Chunks, where results are made in dst from what stands in src: a function of 1024 numbers takes 200 ns, and what is
  * about it 40 (measured). */
-enum { TRNI_ACTIVATION_IN_PLACE = 4 }; /* times TRNI_SPAN_CHUNK */
+enum { TRNI_ACTIVATION_IN_PLACE = 8 }; /* times TRNI_SPAN_CHUNK */
 
 TRNI_FN int64_t trni_activation_pass(const trni_activation *a)
 {
