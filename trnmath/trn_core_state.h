@@ -310,7 +310,10 @@ TRNI_FN void trni_core_give(trn_core *core, trni_memory *m, int tile)
 /* Whoever takes this memory next waits until all instructions are done that use the tile. */
 TRNI_FN void trn_core_free(trn_core *core, trn_tensor tile)
 {
-    if (core->failure.status || trn_tensor_elements(tile) == 0) return;
+    if (core->failure.status || tile.rank == 0) return;
+    const trn_status status = trn_tensor_check(&tile, "trn_core_free: the tile", TRNI_INPUT, 0, &core->failure);
+    if (status) trni_core_fail(core, status);
+    if (status || trn_tensor_elements(tile) == 0) return;
     for (int i = 0; i < 2; i++) {
         trni_memory *m = &core->memory[i];
         if (!trni_memory_owns(m, tile.data)) continue;

@@ -81,11 +81,34 @@ static void broadcasts_are_tensors_of_hbm(void **unused)
     end(&core);
 }
 
+static void what_is_no_view_is_not_freed(void **unused)
+{
+    trn_core core;
+    const char *text;
+    (void)unused;
+    begin(&core);
+    trn_core_free(&core, trn_tensor_nd(TRN_F32, NULL, 0, NULL)); /* what an allocation returns that failed */
+    trn_tensor tile = trn_core_sbuf(&core, "tile", TRN_F32, 4, 6);
+    tile.rank = 99;
+    trn_core_free(&core, tile);
+    assert_int_equal(trn_core_status(&core, &text), TRN_ESHAPE);
+    assert_string_equal(text, "trn_core_free: the tile has rank 99, expected 1 to 6");
+    trn_core_end(&core);
+
+    begin(&core);
+    tile = trn_core_sbuf(&core, "tile", TRN_F32, 4, 6);
+    tile.shape[1] = INT64_MAX;
+    trn_core_free(&core, tile);
+    assert_int_equal(trn_core_status(&core, NULL), TRN_ESHAPE);
+    trn_core_end(&core);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(strides_that_are_never_taken_may_be_any_number),
         cmocka_unit_test(broadcasts_are_tensors_of_hbm),
+        cmocka_unit_test(what_is_no_view_is_not_freed),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
