@@ -33,7 +33,7 @@ static bool expected_legal(const kernel_run *r)
     return r->kernel->generations & kernel_generation_bit(r->generation);
 }
 
-static double decibels(double signal, double noise) { return 10 * log10(signal / noise); }
+static double decibels(double signal, double noise) { return noise > 0 ? 10 * log10(signal / noise) : HUGE_VAL; }
 
 static double expected_noise(const kernel_run *r)
 {

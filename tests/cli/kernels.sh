@@ -115,6 +115,11 @@ cmp -s one.csv two.csv || fail "float32 and float16 inputs differ"
 works softmax --input "$data/b_f4.npy" --csv one.csv
 works softmax --input "$data/b_f4_fortran.npy" --csv two.csv
 cmp -s one.csv two.csv || fail "the order of an input's axes matters"
+cp "$data/a_f4.npy" zeros.npy # no signal, and no noise
+dd if=/dev/zero of=zeros.npy bs=4 seek=32 count=1260 conv=notrunc 2>dd.log
+works rmsnorm --generation trn2 --input zeros.npy
+says " inf "
+! grep -q nan out || fail "what has neither signal nor noise has no ratio: $(cat out)"
 refuses "missing.npy: it cannot be opened (No such file or directory)" softmax --input missing.npy
 refuses "$data/a_bf16.npy: its type is <u2; float32 (<f4) and float16 (<f2) are read" softmax --input "$data/a_bf16.npy"
 cp "$data/a_f4.npy" infinite.npy
