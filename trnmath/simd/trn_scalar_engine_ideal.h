@@ -117,10 +117,10 @@ TRNI_I_DEFINE(rsqrt) { return TRNI_I_DIV(TRNI_I_SET(1.0), TRNI_I_ROOT(x)); }
     {                                                                                      \
         size_t i = 0;                                                                      \
         for (; i + 2 * TRNI_I_LANES <= n; i += 2 * TRNI_I_LANES) {                         \
-            const TRNI_I_FLOATS y = f(TRNI_I_LOAD(src + i));                                   \
-            TRNI_I_STORE(dst + i, y);                                                          \
-            const TRNI_I_FLOATS z = f(TRNI_I_LOAD(src + i + TRNI_I_LANES));                    \
-            TRNI_I_STORE(dst + i + TRNI_I_LANES, z);                                           \
+            const TRNI_I_FLOATS y = f(TRNI_I_LOAD(src + i));                               \
+            TRNI_I_STORE(dst + i, y);                                                      \
+            const TRNI_I_FLOATS z = f(TRNI_I_LOAD(src + i + TRNI_I_LANES));                \
+            TRNI_I_STORE(dst + i + TRNI_I_LANES, z);                                       \
             if (TRNI_I_NAN(y, z)) {                                                        \
                 TRNI_I_STORE(dst + i, TRNI_I_CANONICAL(y));                                \
                 TRNI_I_STORE(dst + i + TRNI_I_LANES, TRNI_I_CANONICAL(z));                 \
