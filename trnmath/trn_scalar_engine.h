@@ -54,7 +54,10 @@ typedef struct trn_scalar_state {
 
 typedef struct trn_activation_args {
     TRN_INSTRUCTION_FIELDS;
-    trn_tensor dst, src;                                /* [P, free axes …] */
+    trn_tensor dst;                                     /* [P, free axes …] */
+    union {
+        trn_tensor src, data;                           /* two names of one: data is NKI's */
+    };
     trn_act op;
     const float *scale_per_partition, *bias_per_partition; /* [P], or null */
     float scale, bias;                                  /* for all partitions; scale 0 means 1; bias 0 adds nothing */
@@ -74,7 +77,10 @@ typedef trn_activation_args trn_activation_reduce_args;
 
 typedef struct trn_activate2_args {
     TRN_INSTRUCTION_FIELDS;
-    trn_tensor dst, src;                                /* [P, free axes …] */
+    trn_tensor dst;                                     /* [P, free axes …] */
+    union {
+        trn_tensor src, data;                           /* two names of one: data is NKI's */
+    };
     trn_act op;
     trn_alu op0, op1; /* (x op0 imm0) op1 imm1: multiply, add or subtract, or bypass */
     bool reverse0, reverse1;                            /* the immediate comes first */

@@ -139,7 +139,7 @@ static void refuse(call *function, void *args, trn_status status, const char *te
 
 /* ---- what a number becomes ---- */
 
-static const trn_format formats[] = { TRN_F32, TRN_BF16, TRN_F16, TRN_F8_E4M3, TRN_F8_E5M2, TRN_F8_E3M4, TRN_I8,
+static const trn_format formats[] = { TRN_F32, TRN_BF16, TRN_F16, TRN_F8_E4M3, TRN_F8_E5M2, TRN_TF32, TRN_I8,
                                       TRN_U8,  TRN_I16,  TRN_U16, TRN_I32,     TRN_U32,     TRN_TF32 };
 
 static trn_format any_format(void) { return formats[cases_below(&rng, COUNT(formats))]; }
