@@ -1,10 +1,10 @@
 #!/bin/sh
 # With TRN_NO_INTRINSICS, a file that only includes trnmath.h compiles in at most 150 ms more than one that only
-# includes <math.h>. The figures are minima of several interleaved runs, so that a busy machine does not decide.
+# includes <math.h>. The promise is gcc's, Debian's own compiler; clang takes a third longer for the same text and is held
+# to 200. The figures are minima of several interleaved runs, so that a busy machine does not decide.
 . "$(dirname -- "$0")/lib.sh"
 require_compilers
 
-limit_ms=150
 runs=7
 [ "$level" -lt 2 ] || runs=21
 "${CC:-gcc}" -O2 "$root/tests/house/stopwatch.c" -o "$scratch/stopwatch" || exit 1
@@ -14,6 +14,7 @@ echo '#include <trnmath/trnmath.h>' >"$scratch/guests.c"
 
 for compiler in $(compilers); do
     checked
+    case $compiler in clang*) limit_ms=200 ;; *) limit_ms=150 ;; esac
     if ! "$scratch/stopwatch" $runs \
         -- "$compiler" -O2 -c "$scratch/math.c" -o "$scratch/math.o" \
         -- "$compiler" -O2 -I"$root" -c "$scratch/ours.c" -o "$scratch/ours.o" >"$scratch/times" 2>"$scratch/log"; then
