@@ -235,7 +235,7 @@ static void drops_follow_the_words(void **unused)
     enum { F = 131 };
     static unsigned char data[P * F * 4], out[P * F * 4];
     static float probs[P];
-    static const trn_format formats[] = { TRN_F32, TRN_BF16, TRN_F8_E4M3, TRN_I32, TRN_U16, TRN_I8, TRN_CFP8 };
+    static const trn_format formats[] = { TRN_F32, TRN_BF16, TRN_F8_E4M3, TRN_I32, TRN_U16, TRN_I8, TRN_F8_E5M2 };
     static const float fixed[] = { 0, 1, 0.5f, 0x1p-31f, 0.3f, 0x1.fffffep-1f, 1e-40f };
     uint64_t rng = 1;
     (void)unused;
