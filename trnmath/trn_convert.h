@@ -310,13 +310,6 @@ TRNI_FN void trni_convert_count_tiles(trni_convert_plan *p)
     for (int i = 0; i < p->rank - 2; i++) p->tiles *= p->axis[i].size;
 }
 
-/* One format on both sides: bits move. Two cFP8 descriptors are one format when all their codes mean the same. */
-TRNI_FN bool trni_convert_copies(const trn_convert_args *a, const trn_format_info *to, const trn_format_info *from)
-{
-    return a->dst.format == a->src.format && to->exponent_bits == from->exponent_bits && to->bias == from->bias &&
-           to->max_code == from->max_code;
-}
-
 /* From a byte to at most two, all codes are converted beforehand: it pays from as many elements as there are codes. */
 TRNI_FN void trni_convert_tabulate(trni_convert_plan *p)
 {
@@ -335,7 +328,7 @@ TRNI_FN void trni_convert_kernels(trni_convert_plan *p, const trn_format_info *t
 {
     const trn_convert_args *a = p->args;
     const trni_encoding how = { { a->rounding, 0, a->sr_bits }, a->overflow, a->sr_carry_to_inf };
-    p->copy = trni_convert_copies(a, to, from);
+    p->copy = trni_same_format(&a->dst, &a->src); /* bits move */
     p->stochastic = a->rounding == TRN_STOCHASTIC;
     p->encodes = a->src.format == TRN_F32 && !p->stochastic;
     p->decodes = a->dst.format == TRN_F32;
@@ -343,16 +336,6 @@ TRNI_FN void trni_convert_kernels(trni_convert_plan *p, const trn_format_info *t
     if (!p->decodes) trni_encoder_init(&p->encoder, to, how, p->isa);
     if (!p->encodes) trni_decoder_init(&p->decoder, from, p->isa);
     if (p->src_bytes == 1 && p->dst_bytes <= 2 && !p->stochastic && p->elements >= 256) trni_convert_tabulate(p);
-}
-
-TRNI_FN bool trni_same_steps(const trn_tensor *a, const trn_tensor *b)
-{
-    int64_t x[TRN_MAX_RANK], y[TRN_MAX_RANK];
-    trni_strides(a, x);
-    trni_strides(b, y);
-    for (int i = 0; i < a->rank; i++)
-        if (a->shape[i] > 1 && x[i] != y[i]) return false;
-    return true;
 }
 
 TRNI_FN trn_status trni_convert_check_views(const trn_convert_args *a)
@@ -397,7 +380,7 @@ TRNI_FN trn_status trn_convert(const trn_convert_args *args)
     p->elements = trn_tensor_elements(args->dst);
     p->dst_bytes = trn_format_bytes(args->dst.format);
     p->src_bytes = trn_format_bytes(args->src.format);
-    p->in_place = p->dst == p->src && p->dst_bytes == p->src_bytes && trni_same_steps(&args->dst, &args->src);
+    p->in_place = trni_same_place(&args->dst, &args->src);
     if (!p->in_place && trn_tensor_overlap(args->dst, args->src))
         return trni_fail(args->error, TRN_EINVAL,
                          "dst overlaps src; in place needs the same data, element size and strides");

@@ -87,12 +87,6 @@ TRNI_FN void trni_dma_modes(trni_frame *f, trn_dge_mode dge, trn_oob_mode oob, c
         trni_frame_engine(f, TRN_ENGINE_DMA, dge == TRN_DGE_HWDGE ? TRN_ENGINE_SCALAR : TRN_ENGINE_DMA, what);
 }
 
-TRNI_FN bool trni_dma_same_format(const trn_tensor *a, const trn_tensor *b)
-{
-    const trn_format_info x = trn_tensor_format_info(a), y = trn_tensor_format_info(b);
-    return a->format == b->format && x.exponent_bits == y.exponent_bits && x.bias == y.bias && x.max_code == y.max_code;
-}
-
 /* All axes of a view as one run of elements, in row-major order. */
 TRNI_FN void trni_dma_flat_span(trni_span *v, const trn_tensor *t, trn_isa isa)
 {
@@ -103,22 +97,8 @@ TRNI_FN void trni_dma_flat_span(trni_span *v, const trn_tensor *t, trn_isa isa)
     v->partition_step = 0;
     v->elements = trn_tensor_elements(*t);
     v->rank = 0;
-    for (int i = 0; i < t->rank; i++) {
-        if (t->shape[i] == 1) continue; /* a stride that is never taken may be any number */
-        const trni_span_axis one = { t->shape[i], stride[i] * (int64_t)v->bytes };
-        trni_span_axis *outer = v->rank ? &v->axis[v->rank - 1] : NULL;
-        if (outer && outer->step == one.step * one.size) {
-            outer->size *= one.size;
-            outer->step = one.step;
-        } else {
-            v->axis[v->rank++] = one;
-        }
-    }
-    if (v->rank == 0) {
-        v->axis[0].size = 1;
-        v->axis[0].step = (int64_t)v->bytes;
-        v->rank = 1;
-    }
+    for (int i = 0; i < t->rank; i++) trni_span_axis_add(v, t->shape[i], stride[i]);
+    trni_span_axes_end(v);
     v->direct = v->format == TRN_F32 && (uintptr_t)v->data % sizeof(float) == 0 && trni_span_flat(v);
 }
 
@@ -218,17 +198,12 @@ TRNI_FN void trni_dma_run(const trni_dma_plan *my, int64_t rows)
             trni_dma_work(my, i, f, trni_min64(TRNI_SPAN_CHUNK, elements - f));
 }
 
-TRNI_FN int64_t trni_dma_row_elements(const trn_tensor *t)
-{
-    return t->shape[0] ? trn_tensor_elements(*t) / t->shape[0] : 0;
-}
-
 /* Rows of dst and of src have as many elements, where both have rows at all. */
 TRNI_FN void trni_dma_check_rows(trni_frame *f, const trn_tensor *dst, const trn_tensor *src, const char *src_name)
 {
-    if (!f->status && dst->shape[0] && src->shape[0] && trni_dma_row_elements(dst) != trni_dma_row_elements(src))
+    if (!f->status && dst->shape[0] && src->shape[0] && trni_partition_elements(dst, 0) != trni_partition_elements(src, 0))
         f->status = trni_fail(f->how.error, TRN_ESHAPE, "a row of %s has %lld elements but one of dst has %lld",
-                              src_name, (long long)trni_dma_row_elements(src), (long long)trni_dma_row_elements(dst));
+                              src_name, (long long)trni_partition_elements(src, 0), (long long)trni_partition_elements(dst, 0));
 }
 
 TRNI_FN void trni_dma_check_elements(trni_frame *f, const trn_tensor *dst, const trn_tensor *src, const char *src_name)
@@ -251,7 +226,7 @@ TRNI_FN void trni_dma_plan_init(trni_dma_plan *p, const trni_frame *f, const trn
     }
     trni_span_round(&p->dst, dst, &f->how, f->numerics.sr_bits);
     p->dst.stream = false;
-    p->copies = trni_dma_same_format(dst, src);
+    p->copies = trni_same_format(dst, src);
 }
 
 /* ---- dma_copy ---- */
@@ -331,7 +306,7 @@ TRNI_FN void trni_dma_copy_formats(trni_frame *f, const trn_dma_copy_args *a)
     trn_error *const error = f->how.error;
     if (f->status) return;
     const char *const to = trn_format_name(a->dst.format), *const from = trn_format_name(a->src.format);
-    const bool same = trni_dma_same_format(&a->dst, &a->src);
+    const bool same = trni_same_format(&a->dst, &a->src);
     if (a->accumulate && (!same || (a->dst.format != TRN_BF16 && a->dst.format != TRN_F32)))
         f->status = trni_fail(error, TRN_EFORMAT,
                               "dst is %s and src is %s; accumulate takes bfloat16 or float32 for both", to, from);
@@ -433,7 +408,7 @@ TRNI_FN void trni_dma_transpose_views(trni_frame *f, const trn_dma_transpose_arg
     if (given && !right)
         f->status =
             trni_fail(error, TRN_EINVAL, "axes are not those of rank %d: (1, 0), (2, 1, 0), (3, 1, 2, 0)", a->src.rank);
-    else if (!trni_dma_same_format(&a->dst, &a->src))
+    else if (!trni_same_format(&a->dst, &a->src))
         f->status = trni_fail(error, TRN_EFORMAT, "dst is %s and src is %s; a transpose does not cast",
                               trn_format_name(a->dst.format), trn_format_name(a->src.format));
     else if (bytes != 2 && bytes != 4)
@@ -623,10 +598,10 @@ TRNI_FN void trni_dma_compute_modes(trni_frame *f, const trn_dma_compute_args *a
 TRNI_FN trn_status trni_dma_modify(trni_frame *f, const trn_dma_compute_args *a)
 {
     trni_dma_plan plan;
-    const int own = trni_same_place(&a->dst, &a->srcs[0]) && trni_dma_same_format(&a->dst, &a->srcs[0]) ? 0 : 1;
+    const int own = trni_same_place(&a->dst, &a->srcs[0]) && trni_same_format(&a->dst, &a->srcs[0]) ? 0 : 1;
     const trn_tensor *const data = &a->srcs[1 - own];
     const char *const name = own ? "srcs[0]" : "srcs[1]";
-    if (!trni_same_place(&a->dst, &a->srcs[own]) || !trni_dma_same_format(&a->dst, &a->srcs[own]))
+    if (!trni_same_place(&a->dst, &a->srcs[own]) || !trni_same_format(&a->dst, &a->srcs[own]))
         return trni_fail(f->how.error, TRN_EINVAL, "neither of the 2 sources is dst; with an index one of them is");
     trni_frame_apart(f, &a->dst, "dst", data, name);
     trni_dma_check_rows(f, &a->dst, data, name);

@@ -133,6 +133,14 @@ TRNI_FN int trn_format_bits(trn_format format) { return trn_format_info_of(forma
 TRNI_FN size_t trn_format_bytes(trn_format format) { return ((size_t)trn_format_bits(format) + 7) / 8; }
 TRNI_FN bool trni_format_valid(trn_format format) { return trn_format_info_of(format)->kind != TRNI_CLASS_NONE; }
 
+TRNI_FN bool trni_is_float(trn_format format) { return trn_format_info_of(format)->kind == TRNI_CLASS_FLOAT; }
+
+TRNI_FN bool trni_is_integer(trn_format format)
+{
+    const trni_class kind = trn_format_info_of(format)->kind;
+    return kind == TRNI_CLASS_SIGNED || kind == TRNI_CLASS_UNSIGNED;
+}
+
 /* Exact case. Beware of one false friend: NKI's and ml_dtypes' "float8_e4m3" is the format that ends at 240, while
  * safetensors' "F8_E4M3" is OCP's, which ends at 448. TRN_FORMAT_UNSET when unknown. */
 TRNI_FN trn_format trn_format_from_name(const char *name)

@@ -74,7 +74,7 @@ TRNI_FN void trni_gpsimd_moves(trni_frame *f, const trn_tensor *dst, const trn_t
 TRNI_FN int64_t trni_gpsimd_width(trni_frame *f, const trn_tensor *t, const char *name, trni_use use)
 {
     trni_frame_view(f, t, name, use);
-    return f->status || t->shape[0] == 0 ? 0 : trn_tensor_elements(*t) / t->shape[0];
+    return f->status ? 0 : trni_partition_elements(t, 0);
 }
 
 /* ---- patterns ---- */
@@ -192,7 +192,7 @@ TRNI_FN trn_status trn_iota(const trn_iota_args *args)
     trni_gpsimd_begin(&f, args, TRN_TRAINIUM1, "iota");
     trni_frame_dst(&f, &args->dst);
     trni_affine_init(&plan.affine, &f, &args->pattern, args->offset, args->channel_multiplier);
-    if (f.status || f.partitions * f.elements == 0) return f.status;
+    if (f.status || trni_frame_empty(&f)) return f.status;
     trni_span_output(&plan.dst, &args->dst, &f);
     trni_span_each(f.partitions, f.elements, trni_iota_work, &plan);
     return TRN_OK;
@@ -235,30 +235,15 @@ TRNI_AFFINE_PICK(32)
 typedef struct trni_affine_plan {
     trni_affine affine;
     trni_span dst, on_true;
-    float on_false;
+    trni_constant on_false;
     unsigned want;
-    bool copies;                     /* one format: bits move */
-    uint32_t codes[TRNI_SPAN_CHUNK]; /* of on_false, where no random bits decide about it; or its binary32 bits */
+    bool copies; /* one format: bits move */
 } trni_affine_plan;
-
-/* on_false, cast to dst's format: n codes, element f of partition p first. */
-TRNI_FN const void *trni_affine_false(const trni_affine_plan *my, uint32_t *buffer, int64_t p, int64_t f, int64_t n)
-{
-    const trni_span *const dst = &my->dst;
-    float value[TRNI_SPAN_CHUNK];
-    uint32_t field[TRNI_SPAN_CHUNK];
-    if (dst->rounding != TRN_STOCHASTIC || dst->format == TRN_F32) return my->codes;
-    for (int64_t i = 0; i < n; i++) value[i] = my->on_false;
-    trn_random_fields(field, (size_t)n, dst->sr_bits ? dst->sr_bits : 32, dst->seed, dst->stream_number,
-                      (uint64_t)p * (uint64_t)dst->elements + (uint64_t)f, dst->isa);
-    trni_encoder_run(&dst->encoder, buffer, value, field, (size_t)n);
-    return buffer;
-}
 
 TRNI_FN void trni_affine_move(const trni_affine_plan *my, const uint32_t *value, int64_t p, int64_t f, int64_t n)
 {
     uint32_t a[TRNI_SPAN_CHUNK], b[TRNI_SPAN_CHUNK], r[TRNI_SPAN_CHUNK];
-    const void *x = trni_span_bits(&my->on_true, p, f, n, a), *y = trni_affine_false(my, b, p, f, n);
+    const void *x = trni_span_bits(&my->on_true, p, f, n, a), *y = trni_constant_codes(&my->on_false, &my->dst, p, f, n, b);
     const trn_isa isa = my->dst.isa;
     if ((uintptr_t)x % my->dst.bytes) x = memcpy(a, x, (size_t)n * my->dst.bytes);
     switch (my->dst.bytes) {
@@ -286,19 +271,9 @@ TRNI_FN void trni_affine_work(const void *plan, int64_t p, int64_t f, int64_t n)
         return;
     }
     const float *x = trni_span_read(&my->on_true, p, f, n, a);
-    trni_affine_pick32_for(my->dst.isa)((trni_any32 *)r, (const trni_any32 *)x, my->codes, value, my->want, (size_t)n);
+    trni_affine_pick32_for(my->dst.isa)((trni_any32 *)r, (const trni_any32 *)x,
+                                        (const trni_any32 *)my->on_false.value, value, my->want, (size_t)n);
     trni_span_write(&my->dst, p, f, n, r);
-}
-
-/* A chunk of on_false_value, where it is the same everywhere. */
-TRNI_FN void trni_affine_constant(trni_affine_plan *my)
-{
-    float value[TRNI_SPAN_CHUNK];
-    for (int i = 0; i < TRNI_SPAN_CHUNK; i++) value[i] = my->on_false;
-    if (!my->copies || my->dst.format == TRN_F32)
-        memcpy(my->codes, value, sizeof value);
-    else if (my->dst.rounding != TRN_STOCHASTIC)
-        trni_encoder_run(&my->dst.encoder, my->codes, value, NULL, TRNI_SPAN_CHUNK);
 }
 
 TRNI_FN unsigned trni_affine_want(trni_frame *f, trn_alu op)
@@ -329,12 +304,11 @@ TRNI_FN trn_status trn_affine_select(const trn_affine_select_args *args)
     trni_affine_init(&plan.affine, &f, &args->pattern, args->offset, args->channel_multiplier);
     trni_frame_src(&f, &args->on_true_tile, "on_true_tile");
     plan.want = trni_affine_want(&f, args->cmp_op);
-    if (f.status || f.partitions * f.elements == 0) return f.status;
+    if (f.status || trni_frame_empty(&f)) return f.status;
     trni_span_output(&plan.dst, &args->dst, &f);
     trni_span_init(&plan.on_true, &args->on_true_tile, f.isa);
-    plan.on_false = args->on_false_value;
+    trni_constant_init(&plan.on_false, &plan.dst, args->on_false_value);
     plan.copies = trni_same_format(&args->dst, &args->on_true_tile);
-    trni_affine_constant(&plan);
     trni_span_each(f.partitions, f.elements, trni_affine_work, &plan);
     return TRN_OK;
 }
@@ -432,7 +406,7 @@ TRNI_FN trn_status trn_nc_n_gather(const trn_nc_n_gather_args *args)
     trni_gpsimd_moves(&f, &args->dst, &args->data, "data");
     trni_frame_apart(&f, &args->dst, "dst", &args->data, "data");
     trni_frame_apart(&f, &args->dst, "dst", &args->indices, "indices");
-    if (f.status || f.partitions * f.elements == 0) return f.status;
+    if (f.status || trni_frame_empty(&f)) return f.status;
     trni_span_init(&plan.dst, &args->dst, f.isa);
     trni_span_init(&plan.src, &args->data, f.isa);
     trni_span_init(&plan.index, &args->indices, f.isa);
@@ -590,12 +564,6 @@ TRNI_FN void trni_partition_reduce_work(const void *plan, int64_t zero, int64_t 
     trni_span_write(&my->dst, zero, f, n, sum);
 }
 
-TRNI_FN bool trni_gpsimd_integer(trn_format format)
-{
-    const trni_class kind = trn_format_info_of(format)->kind;
-    return kind == TRNI_CLASS_SIGNED || kind == TRNI_CLASS_UNSIGNED;
-}
-
 TRNI_FN void trni_partition_reduce_op(trni_frame *f, const trn_tensor_partition_reduce_args *args,
                                       trni_partition_reduce_plan *plan)
 {
@@ -615,7 +583,7 @@ TRNI_FN void trni_partition_reduce_op(trni_frame *f, const trn_tensor_partition_
     if (!bits) return;
     const trn_tensor *const both[2] = { &args->data, &args->dst };
     for (int i = 0; i < 2; i++)
-        if (!trni_gpsimd_integer(both[i]->format)) {
+        if (!trni_is_integer(both[i]->format)) {
             trni_gpsimd_fail_format(f, i ? "dst" : "data", both[i]->format,
                                     "integers where the operator works on bits");
             return;

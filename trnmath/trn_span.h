@@ -26,6 +26,7 @@
  *     trni_span, trni_span_init, trni_span_output   a view, opened; one to be written
  *     trni_span_read, trni_span_room, trni_span_write   chunks as binary32
  *     trni_span_bits, trni_span_put, trni_span_encode, trni_span_store   chunks as codes
+ *     trni_constant, trni_constant_codes   one number for all elements of an output
  *     trni_column, trni_column_at        an operand with one number per partition, or one for all
  *     trni_frame and trni_frame_...      the checks: generation, limits, formats, shapes, overlap
  *     trni_span_each, trni_span_each_of   chunk after chunk, on all threads
@@ -127,6 +128,30 @@ typedef struct trni_span {
     int sr_bits;
 } trni_span;
 
+/* One more axis within the others; one that continues its neighbour joins it. A stride that is never taken may be any
+ * number. */
+TRNI_FN void trni_span_axis_add(trni_span *v, int64_t size, int64_t stride)
+{
+    if (size == 1) return;
+    const trni_span_axis one = { size, stride * (int64_t)v->bytes };
+    trni_span_axis *outer = v->rank ? &v->axis[v->rank - 1] : NULL;
+    if (outer && outer->step == one.step * one.size) {
+        outer->size *= one.size;
+        outer->step = one.step;
+    } else {
+        v->axis[v->rank++] = one;
+    }
+}
+
+/* A single element is an axis, too. */
+TRNI_FN void trni_span_axes_end(trni_span *v)
+{
+    if (v->rank) return;
+    v->axis[0].size = 1;
+    v->axis[0].step = (int64_t)v->bytes;
+    v->rank = 1;
+}
+
 TRNI_FN void trni_span_axes(trni_span *v, const trn_tensor *t)
 {
     int64_t stride[TRN_MAX_RANK] = { 0 };
@@ -138,21 +163,10 @@ TRNI_FN void trni_span_axes(trni_span *v, const trn_tensor *t)
         if (t->shape[i] == 0) v->elements = 0; /* sizes and strides of what is empty may be absurd, too */
     for (int i = 1; i < t->rank && v->elements; i++) {
         v->elements *= t->shape[i];
-        if (t->shape[i] == 1) continue;
-        const trni_span_axis one = { t->shape[i], stride[i] * (int64_t)v->bytes };
-        trni_span_axis *outer = v->rank ? &v->axis[v->rank - 1] : NULL;
-        if (outer && outer->step == one.step * one.size) {
-            outer->size *= one.size;
-            outer->step = one.step;
-        } else {
-            v->axis[v->rank++] = one;
-        }
+        trni_span_axis_add(v, t->shape[i], stride[i]);
     }
     if (t->shape[0] > 1 && v->elements) v->partition_step = stride[0] * (int64_t)v->bytes; /* others are never taken */
-    if (v->rank) return;
-    v->axis[0].size = 1;
-    v->axis[0].step = (int64_t)v->bytes;
-    v->rank = 1;
+    trni_span_axes_end(v);
 }
 
 /* A checked view. Elements of one partition that follow each other in memory are one axis. */
@@ -290,6 +304,31 @@ TRNI_FN void trni_span_write(const trni_span *v, int64_t p, int64_t f, int64_t n
     }
 }
 
+/* ---- one number for all elements of an output ---- */
+
+typedef struct trni_constant {
+    bool same; /* all codes are equal: no random bits */
+    float value[TRNI_SPAN_CHUNK];
+    uint32_t codes[TRNI_SPAN_CHUNK];
+} trni_constant;
+
+/* `dst` knows its rounding. */
+TRNI_FN void trni_constant_init(trni_constant *c, const trni_span *dst, float value)
+{
+    for (int i = 0; i < TRNI_SPAN_CHUNK; i++) c->value[i] = value;
+    c->same = dst->rounding != TRN_STOCHASTIC || dst->format == TRN_F32;
+    if (c->same) trni_span_encode(dst, 0, 0, TRNI_SPAN_CHUNK, c->value, c->codes);
+}
+
+/* The codes of elements [f, f + n) of partition p: made once, or in the buffer. */
+TRNI_FN const void *trni_constant_codes(const trni_constant *c, const trni_span *dst, int64_t p, int64_t f, int64_t n,
+                                        void *buffer)
+{
+    if (c->same) return c->codes;
+    trni_span_encode(dst, p, f, n, c->value, buffer);
+    return buffer;
+}
+
 /* ---- one number per partition ---- */
 
 /* An operand that is a tile [P] or [P, 1 ...], or one number for all. */
@@ -353,6 +392,12 @@ TRNI_FN trn_engine trni_frame_engine(trni_frame *f, trn_engine own, trn_engine o
     return asked;
 }
 
+/* F of a view [P, free axes ...]; `fallback` where there is no partition. */
+TRNI_FN int64_t trni_partition_elements(const trn_tensor *t, int64_t fallback)
+{
+    return t->shape[0] ? trn_tensor_elements(*t) / t->shape[0] : fallback;
+}
+
 /* Is it a format that the generation has? Where none is asked for, one that only Trainium3 has selects that. */
 TRNI_FN void trni_frame_format(trni_frame *f, trn_format format, const char *name)
 {
@@ -375,7 +420,7 @@ TRNI_FN void trni_frame_view(trni_frame *f, const trn_tensor *t, const char *nam
     else f->status = trn_tensor_check(t, name, use, 0, f->how.error);
     if (!f->status) trni_frame_format(f, t->format, name);
     if (f->status || f->how.unlimited) return;
-    const int64_t partition = t->shape[0] ? trn_tensor_elements(*t) / t->shape[0] : 0;
+    const int64_t partition = trni_partition_elements(t, 0);
     if (t->shape[0] > TRN_PARTITIONS)
         f->status = trni_fail(f->how.error, TRN_ELIMIT, "%s has %lld partitions; a tile has at most %d", name,
                               (long long)t->shape[0], TRN_PARTITIONS);
@@ -392,27 +437,7 @@ TRNI_FN void trni_frame_dst(trni_frame *f, const trn_tensor *dst)
     if (f->status) return;
     f->dst = dst;
     f->partitions = dst->shape[0];
-    f->elements = dst->shape[0] ? trn_tensor_elements(*dst) / dst->shape[0] : 0;
-}
-
-TRNI_FN bool trni_same_place(const trn_tensor *a, const trn_tensor *b)
-{
-    int64_t x[TRN_MAX_RANK], y[TRN_MAX_RANK];
-    if (a->data != b->data || a->rank != b->rank || trn_format_bytes(a->format) != trn_format_bytes(b->format))
-        return false;
-    trni_strides(a, x);
-    trni_strides(b, y);
-    for (int i = 0; i < a->rank; i++)
-        if (a->shape[i] != b->shape[i] || (a->shape[i] > 1 && x[i] != y[i])) return false;
-    return true;
-}
-
-/* Codes of one mean what they mean in the other: they may be moved bit for bit. */
-TRNI_FN bool trni_same_format(const trn_tensor *a, const trn_tensor *b)
-{
-    if (a->format != b->format || a->format != TRN_CFP8) return a->format == b->format;
-    const trn_format_info x = trn_cfp8_info(a->cfp8), y = trn_cfp8_info(b->cfp8);
-    return x.exponent_bits == y.exponent_bits && x.bias == y.bias && x.overflow_code == y.overflow_code;
+    f->elements = trni_partition_elements(dst, 0);
 }
 
 /* `what` names the output that `t` may not meet. */
@@ -423,18 +448,24 @@ TRNI_FN void trni_frame_apart(trni_frame *f, const trn_tensor *out, const char *
         f->status = trni_fail(f->how.error, TRN_EINVAL, "%s overlaps %s", what, name);
 }
 
+/* An input that may be dst itself, but share no other part of it. */
+TRNI_FN void trni_frame_beside(trni_frame *f, const trn_tensor *t, const char *name)
+{
+    if (!f->status && t->rank && !trni_same_place(f->dst, t)) trni_frame_apart(f, f->dst, "dst", t, name);
+}
+
 /* A source with dst's P and F (the free axes may be cut differently); in place is legal, other overlaps are not. */
 TRNI_FN void trni_frame_src(trni_frame *f, const trn_tensor *t, const char *name)
 {
     trni_frame_view(f, t, name, TRNI_INPUT);
     if (f->status) return;
-    const int64_t elements = t->shape[0] ? trn_tensor_elements(*t) / t->shape[0] : 0;
+    const int64_t elements = trni_partition_elements(t, 0);
     if (t->shape[0] != f->partitions || (f->partitions && elements != f->elements))
         f->status = trni_fail(f->how.error, TRN_ESHAPE,
                               "%s has %lld partitions of %lld elements but dst has %lld of %lld", name,
                               (long long)t->shape[0], (long long)elements, (long long)f->partitions,
                               (long long)f->elements);
-    else if (!trni_same_place(f->dst, t)) trni_frame_apart(f, f->dst, "dst", t, name);
+    trni_frame_beside(f, t, name);
 }
 
 /* A view with its own number of elements in each of `partitions`. */
@@ -443,7 +474,7 @@ TRNI_FN void trni_frame_tile(trni_frame *f, const trn_tensor *t, const char *nam
 {
     trni_frame_view(f, t, name, use);
     if (f->status) return;
-    const int64_t has = t->shape[0] ? trn_tensor_elements(*t) / t->shape[0] : elements;
+    const int64_t has = trni_partition_elements(t, elements);
     if (t->shape[0] != partitions || has != elements)
         f->status = trni_fail(f->how.error, TRN_ESHAPE, "%s has %lld partitions of %lld elements; it takes %lld of %lld",
                               name, (long long)t->shape[0], (long long)has, (long long)partitions, (long long)elements);
@@ -457,8 +488,7 @@ TRNI_FN void trni_frame_column(trni_frame *f, const trn_tensor *tile, const char
     if (!f->status && (tile->shape[0] != partitions || trn_tensor_elements(*tile) != partitions))
         f->status = trni_fail(f->how.error, TRN_ESHAPE,
                               "%s has %lld partitions of %lld elements; it takes one for each of %lld", name,
-                              (long long)tile->shape[0],
-                              (long long)(tile->shape[0] ? trn_tensor_elements(*tile) / tile->shape[0] : 0),
+                              (long long)tile->shape[0], (long long)trni_partition_elements(tile, 0),
                               (long long)partitions);
 }
 
@@ -475,6 +505,8 @@ TRNI_FN void trni_span_output(trni_span *v, const trn_tensor *t, const trni_fram
     trni_span_init(v, t, f->isa);
     trni_span_round(v, t, &f->how, f->numerics.sr_bits);
 }
+
+TRNI_FN bool trni_frame_empty(const trni_frame *f) { return f->partitions == 0 || f->elements == 0; }
 
 /* ---- chunk after chunk ---- */
 
@@ -535,11 +567,16 @@ TRNI_FN void trni_partitions_each(int64_t partitions, int64_t elements, int64_t 
     const int64_t all = trni_ceil_div(partitions, group);
     if (!trni_span_parallel(partitions, elements)) {
         for (int64_t i = 0; i < all; i++) work(plan, i * group, trni_min64(group, partitions - i * group));
+        trni_stream_end();
         return;
     }
 #if defined(_OPENMP)
-#pragma omp parallel for schedule(static)
-    for (int64_t i = 0; i < all; i++) work(plan, i * group, trni_min64(group, partitions - i * group));
+#pragma omp parallel
+    {
+#pragma omp for schedule(static)
+        for (int64_t i = 0; i < all; i++) work(plan, i * group, trni_min64(group, partitions - i * group));
+        trni_stream_end(); /* by each thread, as above */
+    }
 #endif
 }
 

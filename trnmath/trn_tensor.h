@@ -182,6 +182,29 @@ TRNI_FN trn_format_info trn_tensor_format_info(const trn_tensor *t)
     return t->format == TRN_CFP8 ? trn_cfp8_info(t->cfp8) : *trn_format_info_of(t->format);
 }
 
+/* ---- two views as one ---- */
+
+/* Codes of one mean what they mean in the other: they may be moved bit for bit. */
+TRNI_FN bool trni_same_format(const trn_tensor *a, const trn_tensor *b)
+{
+    if (a->format != b->format || a->format != TRN_CFP8) return a->format == b->format;
+    const trn_format_info x = trn_cfp8_info(a->cfp8), y = trn_cfp8_info(b->cfp8);
+    return x.exponent_bits == y.exponent_bits && x.bias == y.bias && x.overflow_code == y.overflow_code;
+}
+
+/* One format aside, the same elements in the same memory: what may be worked on in place. */
+TRNI_FN bool trni_same_place(const trn_tensor *a, const trn_tensor *b)
+{
+    int64_t x[TRN_MAX_RANK], y[TRN_MAX_RANK];
+    if (a->data != b->data || a->rank != b->rank || trn_format_bytes(a->format) != trn_format_bytes(b->format))
+        return false;
+    trni_strides(a, x);
+    trni_strides(b, y);
+    for (int i = 0; i < a->rank; i++)
+        if (a->shape[i] != b->shape[i] || (a->shape[i] > 1 && x[i] != y[i])) return false;
+    return true;
+}
+
 /* ---- moving elements ---- */
 
 /* Copies n elements between two constant steps. */

@@ -123,14 +123,7 @@ TRNI_FN void trni_frame_operand(trni_frame *f, const trn_tensor *tile, const cha
     if (tile->format != TRN_F32)
         f->status =
             trni_fail(f->how.error, TRN_EFORMAT, "%s is %s; it takes float32", name, trn_format_name(tile->format));
-    else if (!trni_same_place(f->dst, tile))
-        trni_frame_apart(f, f->dst, "dst", tile, name);
-}
-
-TRNI_FN bool trni_is_integer(trn_format format)
-{
-    const trn_format_info *info = trn_format_info_of(format);
-    return info && (info->kind == TRNI_CLASS_SIGNED || info->kind == TRNI_CLASS_UNSIGNED);
+    trni_frame_beside(f, tile, name);
 }
 
 /* Operators on bits: integers of dst's width. */
@@ -302,8 +295,7 @@ TRNI_FN void trni_elementwise_flatten(trni_elementwise *e)
 /* After all checks: opens dst and the first operand. */
 TRNI_FN void trni_elementwise_open(trni_elementwise *e, const trni_frame *f, const trn_tensor *data)
 {
-    trni_span_init(&e->dst, f->dst, f->isa);
-    trni_span_round(&e->dst, f->dst, &f->how, f->numerics.sr_bits);
+    trni_span_output(&e->dst, f->dst, f);
     trni_span_init(&e->data, data, f->isa);
     e->stages = 0;
 }
@@ -315,8 +307,6 @@ TRNI_FN trn_status trni_elementwise_run(trni_elementwise *e)
     trni_span_each(e->dst.partitions, e->dst.elements, e->chained ? trni_chained_chunk : trni_elementwise_chunk, e);
     return TRN_OK;
 }
-
-TRNI_FN bool trni_frame_empty(const trni_frame *f) { return f->partitions == 0 || f->elements == 0; }
 
 /* ---- bits: up to two operators in a row ---- */
 
@@ -547,8 +537,8 @@ TRNI_FN void trni_tensor_scalar_operands(trni_frame *f, const trn_tensor_scalar_
     trni_frame_bits(f, tile0, "operand0_tile");
     trni_frame_column(f, tile1, "operand1_tile", f->partitions);
     trni_frame_bits(f, tile1, "operand1_tile");
-    if (tile0->rank && !trni_same_place(f->dst, tile0)) trni_frame_apart(f, f->dst, "dst", tile0, "operand0_tile");
-    if (tile1->rank && !trni_same_place(f->dst, tile1)) trni_frame_apart(f, f->dst, "dst", tile1, "operand1_tile");
+    trni_frame_beside(f, tile0, "operand0_tile");
+    trni_frame_beside(f, tile1, "operand1_tile");
 }
 
 TRNI_FN trn_status trni_tensor_scalar_check(const trn_tensor_scalar_args *args, trni_frame *f, bool *bits)
@@ -782,8 +772,8 @@ TRNI_STAMP(trni_choose, (void *r, const uint32_t *mask, const void *x, const voi
 
 typedef struct trni_predicated_plan {
     trni_span dst, src, predicate;
-    bool constant, reverse;
-    float value[TRNI_SPAN_CHUNK];
+    bool moves, reverse; /* moves: src is there */
+    trni_constant constant;
 } trni_predicated_plan;
 
 /* A predicate's mask of a chunk. */
@@ -800,11 +790,9 @@ TRNI_FN void trni_predicated_chunk(const void *plan, int64_t p, int64_t f, int64
     const size_t bytes = c->dst.bytes;
     uint32_t mask[TRNI_SPAN_CHUNK], fresh[TRNI_SPAN_CHUNK], old[TRNI_SPAN_CHUNK];
     trni_mask_read(&c->predicate, c->reverse, p, f, n, mask);
-    const void *y = trni_bits_aligned(trni_span_bits(&c->dst, p, f, n, old), bytes, n, old), *x = fresh;
-    if (c->constant)
-        trni_span_encode(&c->dst, p, f, n, c->value, fresh);
-    else
-        x = trni_bits_aligned(trni_span_bits(&c->src, p, f, n, fresh), bytes, n, fresh);
+    const void *y = trni_bits_aligned(trni_span_bits(&c->dst, p, f, n, old), bytes, n, old);
+    const void *x = c->moves ? trni_bits_aligned(trni_span_bits(&c->src, p, f, n, fresh), bytes, n, fresh)
+                             : trni_constant_codes(&c->constant, &c->dst, p, f, n, fresh);
     trni_choose_for(c->dst.isa)(fresh, mask, x, y, bytes, (size_t)n);
     trni_span_put(&c->dst, p, f, n, fresh);
 }
@@ -835,10 +823,10 @@ TRNI_FN trn_status trn_tensor_copy_predicated(const trn_tensor_copy_predicated_a
     if (trni_predicated_check(args, &f) || trni_frame_empty(&f)) return f.status;
     trni_span_output(&c.dst, &args->dst, &f);
     trni_span_init(&c.predicate, &args->predicate, f.isa);
-    c.constant = args->src.rank == 0;
+    c.moves = args->src.rank != 0;
     c.reverse = args->reverse_pred;
-    if (!c.constant) trni_span_init(&c.src, &args->src, f.isa);
-    if (c.constant) trni_repeat_for(f.isa)(c.value, args->value, TRNI_SPAN_CHUNK);
+    if (c.moves) trni_span_init(&c.src, &args->src, f.isa);
+    else trni_constant_init(&c.constant, &c.dst, args->value);
     trni_span_each(c.dst.partitions, c.dst.elements, trni_predicated_chunk, &c);
     return TRN_OK;
 }
@@ -854,18 +842,14 @@ typedef struct trn_memset_args {
 
 typedef struct trni_memset_plan {
     trni_span dst;
-    bool same; /* all codes are equal: no random bits */
-    float value[TRNI_SPAN_CHUNK];
-    uint32_t codes[TRNI_SPAN_CHUNK];
+    trni_constant constant;
 } trni_memset_plan;
 
 TRNI_FN void trni_memset_chunk(const void *plan, int64_t p, int64_t f, int64_t n)
 {
     const trni_memset_plan *m = (const trni_memset_plan *)plan;
-    if (m->same)
-        trni_span_store(&m->dst, p, f, n, m->codes);
-    else
-        trni_span_write(&m->dst, p, f, n, m->value);
+    uint32_t codes[TRNI_SPAN_CHUNK];
+    trni_span_store(&m->dst, p, f, n, trni_constant_codes(&m->constant, &m->dst, p, f, n, codes));
 }
 
 TRNI_FN trn_status trn_memset(const trn_memset_args *args)
@@ -880,9 +864,7 @@ TRNI_FN trn_status trn_memset(const trn_memset_args *args)
     if (f.status || trni_frame_empty(&f)) return f.status;
     trni_span_output(&m.dst, &args->dst, &f);
     if (trni_span_flat(&m.dst)) trni_span_flatten(&m.dst);
-    trni_repeat_for(f.isa)(m.value, args->value, TRNI_SPAN_CHUNK);
-    m.same = args->rounding != TRN_STOCHASTIC;
-    if (m.same) trni_span_encode(&m.dst, 0, 0, TRNI_SPAN_CHUNK, m.value, m.codes);
+    trni_constant_init(&m.constant, &m.dst, args->value);
     trni_span_each(m.dst.partitions, m.dst.elements, trni_memset_chunk, &m);
     return TRN_OK;
 }

@@ -123,14 +123,14 @@ TRNI_FN trn_status trn_nc_stream_shuffle(const trn_nc_stream_shuffle_args *args)
     trni_move_begin(&f, args, &args->dst, &args->src, "src", "nc_stream_shuffle");
     if (f.status) return f.status;
     const int64_t partitions = args->src.shape[0];
-    const int64_t elements = partitions ? trn_tensor_elements(args->src) / partitions : 0;
+    const int64_t elements = trni_partition_elements(&args->src, 0);
     if (partitions && f.partitions && elements != f.elements)
         return trni_fail(args->error, TRN_ESHAPE, "src has %lld elements per partition but dst has %lld",
                          (long long)elements, (long long)f.elements);
     trni_shuffle_check_mask(&f, args);
     plan.in_place = !f.status && trni_same_place(&args->dst, &args->src);
     if (!plan.in_place) trni_frame_apart(&f, &args->dst, "dst", &args->src, "src");
-    if (f.status || f.partitions * f.elements == 0) return f.status;
+    if (f.status || trni_frame_empty(&f)) return f.status;
     plan.mask = args->shuffle_mask;
     trni_span_init(&plan.dst, &args->dst, f.isa);
     trni_span_init(&plan.src, &args->src, f.isa);
@@ -169,7 +169,7 @@ TRNI_FN trn_status trn_vector_transpose(const trn_vector_transpose_args *args)
     if (!args) return TRN_EINVAL;
     trni_move_begin(&f, args, &args->dst, &args->data, "data", "nc_transpose on the Vector engine");
     if (f.status) return f.status;
-    const int64_t p = args->data.shape[0], n = p ? trn_tensor_elements(args->data) / p : f.partitions;
+    const int64_t p = args->data.shape[0], n = trni_partition_elements(&args->data, f.partitions);
     if (!args->unlimited && (p > TRNI_MOVE_ROWS || n > TRNI_MOVE_ROWS))
         return trni_fail(args->error, TRN_ELIMIT,
                          "data has %lld partitions of %lld elements; the Vector engine transposes %d by %d",
@@ -269,7 +269,7 @@ TRNI_FN trn_status trni_quantize_check(trni_frame *f, const trn_quantize_mx_args
     trni_frame_view(f, &args->dst_scale, "dst_scale", TRNI_OUTPUT);
     if (!f->status) f->status = trni_quantize_check_formats(args);
     if (f->status) return f->status;
-    const int64_t p = args->src.shape[0], n = p ? trn_tensor_elements(args->src) / p : 0;
+    const int64_t p = args->src.shape[0], n = trni_partition_elements(&args->src, 0);
     f->partitions = p;
     f->elements = n;
     if (p % TRNI_MOVE_ROWS || n % TRNI_GROUP_SLOTS)
@@ -297,7 +297,7 @@ TRNI_FN trn_status trn_quantize_mx(const trn_quantize_mx_args *args)
     trni_frame f;
     trni_quantize_plan q;
     if (!args) return TRN_EINVAL;
-    if (trni_quantize_check(&f, args) || f.partitions * f.elements == 0) return f.status;
+    if (trni_quantize_check(&f, args) || trni_frame_empty(&f)) return f.status;
     const trni_encoding how = { { args->rounding, 0, f.numerics.sr_bits }, TRN_SATURATE, false };
     trni_span_init(&q.src, &args->src, f.isa);
     trni_span_init(&q.dst, &args->dst, f.isa);

@@ -46,7 +46,7 @@
 #define TRN_VECTOR_RANDOM_H
 
 #include "trn_gpsimd_state.h"
-#include "trn_vector_side.h"
+#include "trn_vector_rows.h"
 #include "trn_vector_state.h"
 
 typedef struct trn_rng_args {
@@ -189,11 +189,9 @@ TRNI_INLINE void trni_draw_turn_body(uint32_t *__restrict line, const uint32_t *
             for (s = 0; s < steps; s++) memcpy(line + 4 * s, word + TRNI_XORWOW_ALL * s, 4 * sizeof word[0]);
         return;
     }
-#if TRNI_SIDE_SHUFFLES
     for (; s + 4 <= steps; s += 4, word += 4 * TRN_VECTOR_LANES)
-        trni_side_square(line + s, TRNI_DRAW_CHUNK, word, word + TRN_VECTOR_LANES, word + 2 * TRN_VECTOR_LANES,
-                         word + 3 * TRN_VECTOR_LANES);
-#endif
+        trni_square(line + s, TRNI_DRAW_CHUNK, word, word + TRN_VECTOR_LANES, word + 2 * TRN_VECTOR_LANES,
+                    word + 3 * TRN_VECTOR_LANES);
     for (; s < steps; s++, word += TRN_VECTOR_LANES)
         for (size_t lane = 0; lane < TRNI_DRAW_LANES; lane++) line[lane * TRNI_DRAW_CHUNK + s] = word[lane];
 }
@@ -220,15 +218,10 @@ TRNI_FN void trni_draw(const trni_draw_lanes *l, const trni_frame *f, trni_draw_
                 work(plan, tile + lane, at, n, line + in_turn * TRNI_DRAW_CHUNK);
             }
         }
+    trni_stream_end();
 }
 
 /* ---- rng ---- */
-
-TRNI_FN bool trni_integer_format(trn_format format)
-{
-    const trni_class kind = trn_format_info_of(format)->kind;
-    return kind == TRNI_CLASS_SIGNED || kind == TRNI_CLASS_UNSIGNED;
-}
 
 TRNI_FN void trni_rng_work(const void *plan, int64_t p, int64_t f, int64_t n, uint32_t *word)
 {
@@ -253,11 +246,11 @@ TRNI_FN trn_status trn_rng(const trn_rng_args *args)
         return trni_fail(args->error, TRN_EUNSUPPORTED, "rng on the gpsimd engine is not available on %s",
                          trn_generation_name(f.core->generation));
     trni_frame_dst(&f, &args->dst);
-    if (!f.status && !trni_integer_format(args->dst.format))
+    if (!f.status && !trni_is_integer(args->dst.format))
         return trni_fail(args->error, TRN_EFORMAT, "dst is %s; rng writes integers", trn_format_name(args->dst.format));
     const trni_draw_lanes lanes = trni_draw_lanes_of(&f, engine, args->state, args->gpsimd);
     trni_draw_lanes_check(&f, &lanes, f.partitions);
-    if (f.status || f.partitions * f.elements == 0) return f.status;
+    if (f.status || trni_frame_empty(&f)) return f.status;
     trni_span_init(&dst, &args->dst, f.isa);
     trni_draw(&lanes, &f, trni_rng_work, &dst);
     return TRN_OK;
@@ -317,7 +310,7 @@ TRNI_FN bool trni_rand_format(trn_format format)
     static const trn_format can[] = { TRN_F8_E4M3, TRN_F8_E5M2, TRN_F16, TRN_BF16, TRN_F32, TRN_TF32 };
     for (size_t i = 0; i < sizeof can / sizeof can[0]; i++)
         if (can[i] == format) return true;
-    return trni_integer_format(format);
+    return trni_is_integer(format);
 }
 
 /* TRN_EUNSUPPORTED: not Trainium3; TRN_EFORMAT: a dst that rand2 does not write; TRN_EINVAL: an empty or infinite
@@ -344,7 +337,7 @@ TRNI_FN trn_status trn_rand2(const trn_rand2_args *args)
     trni_column_init(&plan.min, &args->min_tile, args->min, f.isa);
     trni_column_init(&plan.max, &args->max_tile, args->max, f.isa);
     if (trni_rand_check_range(&plan, &f)) return TRN_EINVAL;
-    if (f.partitions * f.elements == 0) return TRN_OK;
+    if (trni_frame_empty(&f)) return TRN_OK;
     trni_span_output(&plan.dst, &args->dst, &f);
     trni_draw(&lanes, &f, trni_rand_work, &plan);
     return TRN_OK;
@@ -415,10 +408,10 @@ TRNI_FN void trni_drop_check_formats(trni_frame *f, const trn_dropout_args *args
                               trn_format_name(args->dst.format), trn_format_name(args->data.format));
     else if (args->data.format == TRN_F8_E8M0)
         f->status = trni_fail(args->error, TRN_EFORMAT, "data is %s, which has no zero", trn_format_name(TRN_F8_E8M0));
-    else if (args->prob_tile.rank && trni_integer_format(args->data.format) && args->prob_tile.format != TRN_F32)
+    else if (args->prob_tile.rank && trni_is_integer(args->data.format) && args->prob_tile.format != TRN_F32)
         f->status = trni_fail(args->error, TRN_EFORMAT, "prob_tile is %s; for data of %s it is float32",
                               trn_format_name(args->prob_tile.format), trn_format_name(args->data.format));
-    else if (args->prob_tile.rank && trni_integer_format(args->prob_tile.format))
+    else if (args->prob_tile.rank && trni_is_integer(args->prob_tile.format))
         f->status = trni_fail(args->error, TRN_EFORMAT, "prob_tile is %s; probabilities are floats",
                               trn_format_name(args->prob_tile.format));
 }
@@ -443,7 +436,7 @@ TRNI_FN trn_status trn_dropout(const trn_dropout_args *args)
     if (f.status) return f.status;
     trni_column_init(&plan.prob, &args->prob_tile, args->prob, f.isa);
     if (trni_drop_check_prob(&plan, &f)) return TRN_EINVAL;
-    if (f.partitions * f.elements == 0) return TRN_OK;
+    if (trni_frame_empty(&f)) return TRN_OK;
     trni_span_init(&plan.dst, &args->dst, f.isa);
     trni_span_init(&plan.data, &args->data, f.isa);
     trni_draw(&lanes, &f, trni_drop_work, &plan);

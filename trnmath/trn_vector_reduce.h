@@ -371,7 +371,6 @@ TRNI_FN void trni_cumulative_rows(const void *plan, int64_t p, int64_t n)
         trni_scan_write(&s, &c->e.dst, p, n, f, take, run);
     }
     for (int64_t i = 0; i < n; i++) trni_accumulation_end(&c->sum, p + i, last[i]);
-    trni_stream_end();
 }
 
 TRNI_FN void trni_frame_narrow(trni_frame *f, const trn_tensor *t, const char *name)
@@ -469,7 +468,6 @@ TRNI_FN void trni_scan_rows_all(const void *plan, int64_t p, int64_t n)
         trni_scan_steps(c, run0, run1, last, s.rows, take);
         trni_scan_write(&s, &c->dst, p, n, f, take, run0);
     }
-    trni_stream_end();
 }
 
 TRNI_FN trn_status trn_tensor_tensor_scan(const trn_tensor_tensor_scan_args *args)
@@ -487,8 +485,7 @@ TRNI_FN trn_status trn_tensor_tensor_scan(const trn_tensor_tensor_scan_args *arg
     trni_frame_src(&f, &args->data0, "data0");
     trni_frame_src(&f, &args->data1, "data1");
     trni_frame_column(&f, &args->initial_tile, "initial_tile", f.partitions);
-    if (!f.status && args->initial_tile.rank && !trni_same_place(&args->dst, &args->initial_tile))
-        trni_frame_apart(&f, &args->dst, "dst", &args->initial_tile, "initial_tile");
+    trni_frame_beside(&f, &args->initial_tile, "initial_tile");
     if (f.status || trni_frame_empty(&f)) return f.status;
     trni_span_output(&c.dst, &args->dst, &f);
     trni_span_init(&c.data0, &args->data0, f.isa);
@@ -586,8 +583,7 @@ typedef struct trni_select_plan {
 
 TRNI_FN void trni_select_init(trni_select_plan *s, const trni_frame *f, const trn_tensor *yes)
 {
-    trni_span_init(&s->dst, f->dst, f->isa);
-    trni_span_round(&s->dst, f->dst, &f->how, f->numerics.sr_bits);
+    trni_span_output(&s->dst, f->dst, f);
     trni_span_init(&s->yes, yes, f->isa);
     s->yes_moves = trni_same_format(f->dst, yes);
     s->no_moves = false;
@@ -792,8 +788,7 @@ TRNI_FN trn_status trni_select_check(trni_frame *f, const trn_select_reduce_args
     trni_frame_src(f, &args->on_true, "on_true");
     trni_select_formats(f, args);
     trni_frame_column(f, &args->on_false_tile, "on_false_tile", f->partitions);
-    if (!f->status && args->on_false_tile.rank && !trni_same_place(&args->dst, &args->on_false_tile))
-        trni_frame_apart(f, &args->dst, "dst", &args->on_false_tile, "on_false_tile");
+    trni_frame_beside(f, &args->on_false_tile, "on_false_tile");
     trni_registers_frame(f, r, TRNI_CMD_IDLE | TRNI_CMD_REDUCE | TRNI_CMD_RESET_REDUCE);
     trni_registers_float(f, r);
     trni_registers_apart(f, r, &args->predicate, "predicate");

@@ -109,12 +109,6 @@ typedef struct trni_registers {
     trn_vector_state *state;
 } trni_registers;
 
-TRNI_FN bool trni_is_float(trn_format format)
-{
-    const trn_format_info *info = trn_format_info_of(format);
-    return info && info->kind == TRNI_CLASS_FLOAT;
-}
-
 /* legal: commands as bits. After dst and the sources. */
 TRNI_FN void trni_registers_frame(trni_frame *f, const trni_registers *r, unsigned legal)
 {
@@ -155,8 +149,7 @@ TRNI_FN void trni_accumulation_init(trni_accumulation *a, const trni_registers *
     trni_column_init(&a->init, r->init_tile, r->init, f->isa);
     a->written = r->res->rank != 0 && f->partitions > 0;
     if (!a->written) return;
-    trni_span_init(&a->res, r->res, f->isa);
-    trni_span_round(&a->res, r->res, &f->how, f->numerics.sr_bits);
+    trni_span_output(&a->res, r->res, f);
     a->res.stream = false;
 }
 
@@ -207,7 +200,6 @@ TRNI_FN void trni_producer_rows(const void *plan, int64_t p, int64_t n)
         if (sums) trni_reduction_run(&a->how, &rows, take);
     }
     for (int64_t i = 0; i < n && kept; i++) trni_accumulation_end(a, p + i, rows.sum[i]);
-    trni_stream_end();
 }
 
 TRNI_FN trn_status trni_produce_all(trni_produce *produce, const void *plan, const trni_frame *f,

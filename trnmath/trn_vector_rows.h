@@ -20,7 +20,7 @@
  *     TRNI_ROWS, TRNI_ROWS_MOST, TRNI_ROWS_CHUNK   rows that are summed together, elements of each at a time
  *     trni_rows_how, trni_rows_how_of, trni_rows_run   the sums
  *     TRNI_SCAN_ROWS, TRNI_SCAN_CHUNK  rows of a scan, elements of each at a time
- *     trni_rows_turn, trni_rows_turn_back     rows to runs, and back
+ *     trni_rows_turn, trni_rows_turn_back, trni_square   rows to runs, and back; four by four words
  *
  * KNOWN FROM: measurements; the order is the instructions' own.
  */
@@ -173,24 +173,23 @@ TRNI_FN void trni_rows_run(const trni_rows_how *how, float *sum, const void **li
 
 /* ---- scans: rows turned into runs ---- */
 
-#define TRNI_ROWS_SQUARE(from, to)                                                                                     \
-    do {                                                                                                               \
-        TRNI_FOUR_TURN(*(const trni_four *)(const void *)(from(0)), *(const trni_four *)(const void *)(from(1)),       \
-                       *(const trni_four *)(const void *)(from(2)), *(const trni_four *)(const void *)(from(3)));      \
-        *(trni_four *)(void *)(to(0)) = c0, *(trni_four *)(void *)(to(1)) = c1;                                        \
-        *(trni_four *)(void *)(to(2)) = c2, *(trni_four *)(void *)(to(3)) = c3;                                        \
-    } while (0)
+/* Four words from each of four places, to four places `step` words apart. */
+TRNI_INLINE void trni_square(void *__restrict to, size_t step, const void *a, const void *b, const void *c,
+                             const void *d)
+{
+    float *__restrict y = (float *)to;
+    TRNI_FOUR_TURN(*(const trni_four *)a, *(const trni_four *)b, *(const trni_four *)c, *(const trni_four *)d);
+    *(trni_four *)(void *)y = c0, *(trni_four *)(void *)(y + step) = c1;
+    *(trni_four *)(void *)(y + 2 * step) = c2, *(trni_four *)(void *)(y + 3 * step) = c3;
+}
 
 /* run[i, r] = line[r][i]; rows is a multiple of 4, a run has `rows` numbers. */
 TRNI_INLINE void trni_rows_turn_body(float *__restrict run, const float *const *line, size_t rows, size_t n)
 {
     for (size_t r = 0; r < rows; r += 4) {
         size_t i = 0;
-#define TRNI_ROWS_FROM(k) (line[r + k] + i)
-#define TRNI_ROWS_TO(k) (run + (i + k) * rows + r)
-        for (; i < n / 4 * 4; i += 4) TRNI_ROWS_SQUARE(TRNI_ROWS_FROM, TRNI_ROWS_TO);
-#undef TRNI_ROWS_FROM
-#undef TRNI_ROWS_TO
+        for (; i < n / 4 * 4; i += 4)
+            trni_square(run + i * rows + r, rows, line[r] + i, line[r + 1] + i, line[r + 2] + i, line[r + 3] + i);
         for (; i < n; i++)
             for (size_t k = 0; k < 4; k++) run[i * rows + r + k] = line[r + k][i];
     }
@@ -203,18 +202,18 @@ TRNI_INLINE void trni_rows_turn_back_body(float *const *line, const float *__res
 {
     for (size_t r = 0; r < rows; r += 4) {
         size_t i = 0;
-#define TRNI_ROWS_FROM(k) (run + (i + k) * rows + r)
-#define TRNI_ROWS_TO(k) (line[r + k] + i)
-        for (; i < n / 4 * 4; i += 4) TRNI_ROWS_SQUARE(TRNI_ROWS_FROM, TRNI_ROWS_TO);
-#undef TRNI_ROWS_FROM
-#undef TRNI_ROWS_TO
+        for (; i < n / 4 * 4; i += 4) {
+            const trni_four *const from = (const trni_four *)(const void *)(run + i * rows + r);
+            TRNI_FOUR_TURN(from[0], from[rows / 4], from[rows / 2], from[3 * rows / 4]);
+            *(trni_four *)(void *)(line[r] + i) = c0, *(trni_four *)(void *)(line[r + 1] + i) = c1;
+            *(trni_four *)(void *)(line[r + 2] + i) = c2, *(trni_four *)(void *)(line[r + 3] + i) = c3;
+        }
         for (; i < n; i++)
             for (size_t k = 0; k < 4; k++) line[r + k][i] = run[i * rows + r + k];
     }
 }
 TRNI_STAMP(trni_rows_turn_back, (float *const *line, const float *__restrict run, size_t rows, size_t n),
            (line, run, rows, n))
-#undef TRNI_ROWS_SQUARE
 #undef TRNI_FOUR_TURN
 #undef TRNI_FOUR_MIX
 

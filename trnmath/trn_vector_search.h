@@ -140,7 +140,7 @@ TRNI_FN trn_status trni_search_begin(trni_frame *f, const void *args, const trn_
     trni_frame_view(f, data, name, TRNI_INPUT);
     if (f->status) return f->status;
     f->partitions = data->shape[0];
-    f->elements = f->partitions ? trn_tensor_elements(*data) / f->partitions : (int64_t)TRNI_TOP;
+    f->elements = trni_partition_elements(data, TRNI_TOP);
     const int most = f->how.unlimited ? INT32_MAX : (int)TRNI_SEARCH_MAX;
     if (f->elements < TRNI_TOP || f->elements > most)
         f->status = trni_fail(f->how.error, TRN_ELIMIT, "%s has %lld elements per partition; %s takes %d to %d", name,

@@ -111,8 +111,8 @@ TRNI_FN void trni_bn_stats_work(const void *plan, int64_t p, int64_t lanes)
         trni_bn_sum_for(b->data.isa)(square, tile, (size_t)n);
     }
     for (int lane = 0; lane < lanes; lane++) {
-        const float result[6] = { count[0], trni_side_nan(mean[0][lane]), trni_side_nan(square[0][lane]),
-                                  count[1], trni_side_nan(mean[1][lane]), trni_side_nan(square[1][lane]) };
+        const float result[6] = { count[0], trni_alu_number(mean[0][lane]), trni_alu_number(square[0][lane]),
+                                  count[1], trni_alu_number(mean[1][lane]), trni_alu_number(square[1][lane]) };
         trni_span_write(&b->dst, p + lane, 0, 6, result);
     }
 }
@@ -125,7 +125,7 @@ TRNI_FN trn_status trni_bn_begin(trni_frame *f, const void *args, const trn_tens
     trni_frame_view(f, data, "data", TRNI_INPUT);
     if (f->status) return f->status;
     f->partitions = data->shape[0];
-    f->elements = f->partitions ? trn_tensor_elements(*data) / f->partitions : 0;
+    f->elements = trni_partition_elements(data, 0);
     return f->status;
 }
 
@@ -191,8 +191,8 @@ TRNI_FN void trni_bn_aggr_work(const void *plan, int64_t p, int64_t lanes)
             for (int64_t i = 0; i < n; i += 3) trni_bn_join(all, triple + i);
         }
         const bool nothing = all[0] == 0.0f; /* or counts of both signs that cancel */
-        const float result[2] = { nothing ? 0.0f : trni_side_nan(all[1]),
-                                 nothing ? 0.0f : trni_side_nan(all[2] / all[0]) };
+        const float result[2] = { nothing ? 0.0f : trni_alu_number(all[1]),
+                                 nothing ? 0.0f : trni_alu_number(all[2] / all[0]) };
         trni_span_write(&b->dst, p, 0, 2, result);
     }
 }
