@@ -39,7 +39,7 @@
 #define TRN_SCALAR_ENGINE_H
 
 #include "trn_act.h"
-#include "trn_alu.h"
+#include "trn_alu_kernels.h"
 
 typedef enum trn_act_math {
     TRN_ACT_MATH_ENGINE = 0,
@@ -141,18 +141,14 @@ TRNI_STAMP(trni_times_plus, (float *y, const float *x, float s, float b, size_t 
 
 enum { TRNI_ACTIVATION_GANG = 8 };
 
-/* NaN loses; +0 is more than -0; of equal magnitudes the later one stays. */
+/* The operators as the arithmetic units have them; a sum's NaN is made canonical at the end. */
 TRNI_INLINE float trni_reduce_step(trn_alu op, float a, float x)
 {
-    const uint32_t u = trni_bits(a), v = trni_bits(x);
-    if (op == TRN_ALU_ADD) return a + x;
-    if (trni_is_nan_bits(v)) return a;
-    if (trni_is_nan_bits(u)) return x;
-    const uint32_t p = u & ~TRNI_F32_SIGN, q = v & ~TRNI_F32_SIGN;
-    if (op == TRN_ALU_ABS_MAX) return p > q ? a : x;
-    if (op == TRN_ALU_ABS_MIN) return p < q ? a : x;
-    const bool a_is_less = a < x || (a == x && u > v); /* equal, and not the same: zeros */
-    return (op == TRN_ALU_MAXIMUM) == a_is_less ? x : a;
+    return op == TRN_ALU_ADD       ? a + x
+           : op == TRN_ALU_MAXIMUM ? trni_alu_one_maximum(a, x)
+           : op == TRN_ALU_MINIMUM ? trni_alu_one_minimum(a, x)
+           : op == TRN_ALU_ABS_MAX ? trni_alu_one_abs_max(a, x)
+                                   : trni_alu_one_abs_min(a, x);
 }
 
 /* The i-th of `gang` rows of n numbers each, into accumulator[i]. */
