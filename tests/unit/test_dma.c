@@ -20,25 +20,9 @@
 #define COUNT(list) ((int)(sizeof(list) / sizeof((list)[0])))
 
 enum { ROOM = 1 << 15, EDGE = 64, ARENAS = 20 };
-
-static unsigned char arena[ARENAS][ROOM], before[ROOM], want[ROOM];
 static uint64_t rng = 91;
 
-static size_t bytes_of(trn_format f) { return (size_t)trn_format_bits(f) / 8; }
-
-static trn_tensor view_of(int k, trn_format format, int rank, const int64_t *shape, bool input)
-{
-    trn_tensor t =
-        trn_tensor_nd(format, arena[k] + EDGE + (size_t)cases_below(&rng, 3) * bytes_of(format), rank, shape);
-    if (trn_tensor_elements(t) && cases_one_in(&rng, 2)) random_strides(&t, input, false, &rng);
-    size_t span;
-    assert_true(trni_extent(&t, &span) && span + 2 * EDGE < ROOM);
-    for (int i = 0; i < ROOM; i += 8) {
-        const uint64_t word = cases_next(&rng);
-        memcpy(arena[k] + i, &word, sizeof word);
-    }
-    return t;
-}
+#include "twin/arena.h"
 
 /* Rows of `elements`, cut into up to three axes. */
 static trn_tensor view(int k, trn_format format, int64_t rows, int64_t elements, bool input)
@@ -51,7 +35,7 @@ static trn_tensor view(int k, trn_format format, int64_t rows, int64_t elements,
         shape[rank] = inner;
         shape[rank - 1] /= inner;
     }
-    return view_of(k, format, rank, shape, input);
+    return arena_view(k, format, rank, shape, input);
 }
 
 /* Element i in row-major order. */
@@ -86,56 +70,9 @@ static uint32_t expected(const trn_tensor *t, int64_t i)
     return code;
 }
 
-typedef trn_status call(const void *args);
-
-#define CALL(name)                                                                                                     \
-    static trn_status call_##name(const void *args) { return trn_##name((const trn_##name##_args *)args); }
 CALL(dma_copy)
 CALL(dma_transpose)
 CALL(dma_compute)
-
-typedef union any_args {
-    trn_instruction how;
-    char bytes[2048];
-} any_args;
-
-static void check(call *function, const void *args, size_t size, trn_generation since)
-{
-    static const trn_generation generation[] = { TRN_GENERATION_DEFAULT, TRN_TRAINIUM1, TRN_TRAINIUM2, TRN_TRAINIUM3 };
-    any_args copy;
-    trn_error error;
-    assert_true(size <= sizeof copy);
-    memcpy(before, arena[0], ROOM);
-    for (int i = 0; i < COUNT(all_isas) * COUNT(generation); i++) {
-        memcpy(&copy, args, size);
-        copy.how.isa = all_isas[i / COUNT(generation)];
-        copy.how.generation = generation[i % COUNT(generation)];
-        copy.how.error = &error;
-        if (!trn_isa_supported(copy.how.isa)) continue;
-        memcpy(arena[0], before, ROOM);
-        const trn_status status = function(&copy);
-        if (copy.how.generation && copy.how.generation < since) {
-            assert_int_equal(status, TRN_EUNSUPPORTED);
-            assert_memory_equal(arena[0], before, ROOM);
-            continue;
-        }
-        if (status) fail_msg("%s", error.text);
-        assert_memory_equal(arena[0], want, ROOM);
-    }
-}
-
-static void refuse(call *function, void *args, trn_status status, const char *text)
-{
-    trn_error error;
-    ((trn_instruction *)args)->error = &error;
-    memcpy(before, arena[0], ROOM);
-    const trn_status got = function(args);
-    if (got != status || strcmp(error.text, text))
-        fail_msg("%d: %s\nnot %d: %s", (int)got, error.text, (int)status, text);
-    assert_memory_equal(arena[0], before, ROOM);
-    ((trn_instruction *)args)->error = NULL;
-    assert_int_equal(function(args), status);
-}
 
 /* ---- what a number becomes ---- */
 
@@ -430,8 +367,8 @@ static void transposes_permute(void **unused)
         memset(&a, 0, sizeof a);
         for (int k = 0; k < rank; k++) from[k] = 1 + cases_below(&rng, rank == 2 ? 40 : 8);
         for (int k = 0; k < rank; k++) to[k] = from[order[rank][k]];
-        a.dst = view_of(0, format, rank, to, false);
-        a.src = view_of(1, format, rank, from, true);
+        a.dst = arena_view(0, format, rank, to, false);
+        a.src = arena_view(1, format, rank, from, true);
         if (cases_one_in(&rng, 2)) memcpy(a.axes, order[rank], sizeof a.axes);
         memcpy(want, arena[0], ROOM);
         for (int64_t i = 0, n = trn_tensor_elements(a.dst); i < n; i++) {
@@ -466,9 +403,9 @@ static void gathered_rows_are_transposed(void **unused)
         memset(&a, 0, sizeof a);
         a.oob_mode = cases_one_in(&rng, 2) ? TRN_OOB_SKIP : TRN_OOB_ERROR;
         a.dge_mode = cases_one_in(&rng, 2) ? TRN_DGE_SWDGE : TRN_DGE_UNKNOWN;
-        a.dst = view_of(0, TRN_BF16, rank, to, false);
-        a.src = view_of(1, TRN_BF16, rank, from, true);
-        a.index = view_of(2, TRN_U32, 2, shape, false);
+        a.dst = arena_view(0, TRN_BF16, rank, to, false);
+        a.src = arena_view(1, TRN_BF16, rank, from, true);
+        a.index = arena_view(2, TRN_U32, 2, shape, false);
         memcpy(want, arena[0], ROOM);
         for (int64_t g = 0; g < index_rows * columns; g++) { /* column by column */
             uint32_t row = (uint32_t)cases_below(&rng, (int)from[0]);

@@ -19,22 +19,10 @@
 
 #define COUNT(list) ((int)(sizeof(list) / sizeof((list)[0])))
 
-enum { ROOM = 1 << 16, EDGE = 64 };
-
-/* ---- memory ---- */
-
-static unsigned char arena[3][ROOM], before[ROOM], want[ROOM];
+enum { ROOM = 1 << 16, EDGE = 64, ARENAS = 3 };
 static uint64_t rng = 81;
 
-static size_t bytes_of(trn_format f) { return (size_t)trn_format_bits(f) / 8; }
-
-static void scramble(int k)
-{
-    for (int i = 0; i < ROOM; i += 8) {
-        const uint64_t word = cases_next(&rng);
-        memcpy(arena[k] + i, &word, sizeof word);
-    }
-}
+#include "twin/arena.h"
 
 /* A view [p, f] or [p, a, b] in arena `k`, filled with random bits. */
 static trn_tensor view(int k, trn_format format, int64_t p, int64_t f, bool input)
@@ -46,13 +34,7 @@ static trn_tensor view(int k, trn_format format, int64_t p, int64_t f, bool inpu
         shape[2] = inner;
         rank = 3;
     }
-    trn_tensor t =
-        trn_tensor_nd(format, arena[k] + EDGE + (size_t)cases_below(&rng, 3) * bytes_of(format), rank, shape);
-    if (p > 0 && f > 0 && cases_one_in(&rng, 2)) random_strides(&t, input, false, &rng);
-    size_t span;
-    assert_true(trni_extent(&t, &span) && span + 2 * EDGE < ROOM);
-    scramble(k);
-    return t;
+    return arena_view(k, format, rank, shape, input);
 }
 
 /* Where element f of partition p is. */
@@ -85,10 +67,6 @@ static void expect(const trn_tensor *t, int64_t p, int64_t f, uint32_t code)
     memcpy(want + (place(t, p, f) - arena[0]), &code, bytes_of(t->format));
 }
 
-typedef trn_status call(const void *args);
-
-#define CALL(name)                                                                                                     \
-    static trn_status call_##name(const void *args) { return trn_##name((const trn_##name##_args *)args); }
 CALL(iota)
 CALL(affine_select)
 CALL(local_gather)
@@ -98,50 +76,6 @@ CALL(nonzero_with_count)
 CALL(sequence_bounds)
 CALL(topk)
 CALL(gpsimd_custom)
-
-/* Runs it everywhere; arena 0 must become `want`. args begin with a trn_instruction. */
-static void check(call *function, const void *args, size_t size, trn_generation since)
-{
-    static const trn_generation generation[] = { TRN_GENERATION_DEFAULT, TRN_TRAINIUM1, TRN_TRAINIUM2, TRN_TRAINIUM3 };
-    union {
-        trn_instruction how;
-        char bytes[2048];
-    } copy;
-    trn_error error;
-    assert_true(size <= sizeof copy);
-    memcpy(before, arena[0], ROOM);
-    for (int i = 0; i < COUNT(all_isas) * COUNT(generation); i++) {
-        memcpy(&copy, args, size);
-        copy.how.isa = all_isas[i / COUNT(generation)];
-        copy.how.generation = generation[i % COUNT(generation)];
-        copy.how.error = &error;
-        if (!trn_isa_supported(copy.how.isa)) continue;
-        memcpy(arena[0], before, ROOM);
-        const trn_status status = function(&copy);
-        if (copy.how.generation && copy.how.generation < since) {
-            assert_int_equal(status, TRN_EUNSUPPORTED);
-            assert_memory_equal(arena[0], before, ROOM);
-            continue;
-        }
-        if (status) fail_msg("%s", error.text);
-        assert_memory_equal(arena[0], want, ROOM);
-    }
-}
-
-/* It is refused with this sentence, and nothing is written. */
-static void refuse(call *function, void *args, trn_status status, const char *text)
-{
-    trn_error error;
-    ((trn_instruction *)args)->error = &error;
-    memcpy(before, arena[0], ROOM);
-    const trn_status got = function(args);
-    if (got != status || strcmp(error.text, text))
-        fail_msg("%d: %s\nnot %d: %s", (int)got, error.text, (int)status, text);
-    assert_int_equal(error.status, status);
-    assert_memory_equal(arena[0], before, ROOM);
-    ((trn_instruction *)args)->error = NULL;
-    assert_int_equal(function(args), status);
-}
 
 /* ---- patterns ---- */
 
