@@ -21,6 +21,8 @@ static const struct {
       tb_main_activation },
     { "sparse", "structured sparsity: checked bit for bit, timed beside the dense product, and on the chips",
       tb_main_sparse },
+    { "collective", "collective operations: algorithm, time and bandwidth on every system, and their values checked",
+      tb_main_collective },
     { "spec", "the ten machines, every number with its source", tb_main_spec },
 };
 enum { COMMANDS = sizeof commands / sizeof commands[0] };

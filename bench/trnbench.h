@@ -7,7 +7,12 @@
  *     trnbench_matmul.c     subcommand matmul: options, jobs, one row per product x system x format
  *     trnbench_spec.c       subcommand spec: the machines
  *     trnbench_sparse.c     subcommand sparse: structured sparsity beside the dense product
+ *     trnbench_collective.c       subcommand collective: options, tables
+ *     trnbench_collective_rows.c  one row per system x operation x algorithm x size
+ *     trnbench_collective_check.c the values of every rank, by definition
+ *     trnbench_groups.c     replica groups and sizes as people write them
  *     trnbench_modes.c      what each mode of their tensor engines costs
+ *     trnbench_links.c      how their chips are wired: rates, times, and who says so
  *     trnbench_formats.c    what --format names, and matrices in each of them
  *     trnbench_models.c     the linear layers of six language models
  *     trnbench_host.c       runs a product on this host, times it beside its peers
@@ -140,8 +145,12 @@ int tb_main_convert(int argc, char **argv);
 int tb_main_activation(int argc, char **argv);
 int tb_main_spec(int argc, char **argv);
 int tb_main_sparse(int argc, char **argv);
+int tb_main_collective(int argc, char **argv);
 
-void tb_mode_rows(tb_table *table); /* starts it, too */
+void tb_mode_rows(tb_table *table);                     /* starts it, too */
+void tb_link_rows(tb_table *table, const bool *wanted); /* wanted: by trn_system; starts it, too */
+void tb_print_links(const tb_table *links, const char *system);
+void tb_quantity(tb_table *table, double value, const char *unit); /* a cell for people: "190 Tflop/s" */
 const char *tb_isa_used(trn_isa isa); /* the name of what kernels run when asked for this one */
 
 #endif /* TRNBENCH_H */

@@ -10,7 +10,7 @@
 
 typedef struct options {
     bool wanted[TRN_SYSTEM_COUNT], any;
-    bool sources, alternatives, modes, schema;
+    bool sources, alternatives, modes, links, schema;
     const char *json, *csv;
 } options;
 
@@ -120,7 +120,7 @@ static void alternative_rows(tb_table *table, const bool *wanted)
 
 /* ---- the same for people: 190 Tflop/s instead of 190000000000000 and a unit ---- */
 
-static void quantity(tb_table *table, double value, const char *unit)
+void tb_quantity(tb_table *table, double value, const char *unit)
 {
     static const struct {
         double size;
@@ -140,6 +140,10 @@ static void quantity(tb_table *table, double value, const char *unit)
             tb_text(table, "%.10g %s%s", value / decimal[i].size, decimal[i].name, unit);
             return;
         }
+    if (strcmp(unit, "s") == 0 && value > 0 && value < 1e-3) {
+        tb_text(table, "%.10g us", 1e6 * value);
+        return;
+    }
     tb_text(table, *unit ? "%.10g %s" : "%.10g", value, unit);
 }
 
@@ -157,7 +161,7 @@ static void print_sources(const trn_system_spec *spec)
         tb_row(&table);
         tb_text(&table, "%s", strcmp(f.level, "total") == 0 ? "all of it" : f.owner);
         tb_text(&table, "%s", f.field);
-        quantity(&table, f.value, f.unit);
+        tb_quantity(&table, f.value, f.unit);
         tb_text(&table, "%s", trn_provenance_text(f.known));
         tb_text(&table, "%s", f.where);
     }
@@ -180,8 +184,8 @@ static void print_alternatives(const bool *wanted)
         tb_row(&table);
         tb_text(&table, "%s", a.chosen.owner);
         tb_text(&table, "%s", a.chosen.field);
-        quantity(&table, a.chosen.value, a.chosen.unit);
-        quantity(&table, a.value, a.chosen.unit);
+        tb_quantity(&table, a.chosen.value, a.chosen.unit);
+        tb_quantity(&table, a.value, a.chosen.unit);
         tb_text(&table, "%s", a.where);
         tb_text(&table, "%s", a.why);
     }
@@ -203,6 +207,7 @@ static bool take_system(void *options_, const char *value, char *why)
 TB_TAKE(take_sources, options, sources, true)
 TB_TAKE(take_alternatives, options, alternatives, true)
 TB_TAKE(take_modes, options, modes, true)
+TB_TAKE(take_links, options, links, true)
 TB_TAKE(take_schema, options, schema, true)
 TB_TAKE(take_json, options, json, value)
 TB_TAKE(take_csv, options, csv, value)
@@ -214,10 +219,12 @@ static const tb_option spec_options[] = {
       take_alternatives },
     { "--modes", NULL, "every mode of the tensor engines: cycles, and TFLOPS by clock beside those published",
       take_modes },
+    { "--links", NULL,
+      "how the chips are wired: every rate, time and factor that costs between chips rest on, by preset", take_links },
     { "--json", "FILE", "all of it as JSON (- for standard output)", take_json },
     { "--csv", "FILE",
       "every number, one row per system x field (with --alternatives: every contradiction;\n"
-      "with --modes: every mode)",
+      "with --modes: every mode; with --links: every link)",
       take_csv },
     { "--schema", NULL, "the columns of the CSV", take_schema },
 };
@@ -236,7 +243,7 @@ static const tb_command spec_command = {
 /* ---- output ---- */
 
 typedef struct tables {
-    tb_table overview, field, alternative, mode;
+    tb_table overview, field, alternative, mode, link;
 } tables;
 
 static void write_csv(FILE *out, const void *context) { tb_print_csv(out, context); }
@@ -245,7 +252,7 @@ static void write_json(FILE *out, const void *context)
 {
     const tables *t = context;
     fprintf(out,
-            "{\n  \"schema\": \"trnbench.spec\",\n  \"schema_version\": \"1.1.0\",\n  \"version\": \"%s\",\n  "
+            "{\n  \"schema\": \"trnbench.spec\",\n  \"schema_version\": \"1.2.0\",\n  \"version\": \"%s\",\n  "
             "\"results\": ",
             TRN_VERSION);
     tb_print_json_rows(out, &t->field, 2);
@@ -253,6 +260,8 @@ static void write_json(FILE *out, const void *context)
     tb_print_json_rows(out, &t->alternative, 2);
     fputs(",\n  \"modes\": ", out);
     tb_print_json_rows(out, &t->mode, 2);
+    fputs(",\n  \"links\": ", out);
+    tb_print_json_rows(out, &t->link, 2);
     fputs("\n}\n", out);
 }
 
@@ -266,11 +275,14 @@ static void print_text(const options *o, const tables *t)
         puts("\n  One full instruction, its load hidden. TFLOPS of one core; chip page: the chip's figure over its "
              "cores.");
     }
-    if (o->alternatives || o->sources || o->modes) return;
+    for (int i = 0; i < TRN_SYSTEM_COUNT; i++)
+        if (o->links && o->wanted[i]) tb_print_links(&t->link, trn_system_name((trn_system)i));
+    if (o->links) tb_print_links(&t->link, "all systems");
+    if (o->alternatives || o->sources || o->modes || o->links) return;
     tb_print_table(stdout, &t->overview);
     printf("\n  TFLOPS of the whole system, dense unless sparse; NeuronLink of one chip, one way.\n"
            "  Sources: trnbench spec --sources. Contradictions: trnbench spec --alternatives.\n"
-           "  Modes of the tensor engine: trnbench spec --modes.\n");
+           "  Modes of the tensor engine: trnbench spec --modes. Links: trnbench spec --links.\n");
 }
 
 #define COLUMNS(array) array, (int)(sizeof array / sizeof array[0])
@@ -287,6 +299,7 @@ static void fill(tables *t, const bool *wanted)
     }
     alternative_rows(&t->alternative, wanted);
     tb_mode_rows(&t->mode);
+    tb_link_rows(&t->link, wanted);
 }
 
 int tb_main_spec(int argc, char **argv)
@@ -300,7 +313,7 @@ int tb_main_spec(int argc, char **argv)
     if (tb_can_write("--csv", o.csv) || tb_can_write("--json", o.json)) return TB_USAGE;
     fill(&t, o.wanted);
 
-    const tb_table *csv = o.modes ? &t.mode : o.alternatives ? &t.alternative : &t.field;
+    const tb_table *csv = o.links ? &t.link : o.modes ? &t.mode : o.alternatives ? &t.alternative : &t.field;
     const bool stdout_taken = (o.json && !strcmp(o.json, "-")) || (o.csv && !strcmp(o.csv, "-"));
     if (o.schema)
         tb_print_schema(stdout, "trnbench.spec", csv);
@@ -312,5 +325,6 @@ int tb_main_spec(int argc, char **argv)
     tb_table_free(&t.field);
     tb_table_free(&t.alternative);
     tb_table_free(&t.mode);
+    tb_table_free(&t.link);
     return status;
 }

@@ -12,6 +12,8 @@ usage: scripts/bench.sh                      trnbench matmul; the results also g
        scripts/bench.sh spec
        scripts/bench.sh convert --report .build/bench/convert.html
        scripts/bench.sh matmul --a A.npy --b B.npy
+       scripts/bench.sh collective allr --system all --minbytes 64MB
+       scripts/bench.sh collective --simgrid [...]   the model's times beside those of SimGrid, an independent simulator
        scripts/bench.sh matmul --help
        scripts/bench.sh kernels [...]        the kernels of examples/kernels on a simulated core; kernels --help tells more
 
@@ -29,6 +31,12 @@ if [ "${1:-}" = kernels ]; then
     shift
     build_in "$build" "-DCMAKE_C_COMPILER=${CC:-gcc}" -DTRN_UNIT=OFF -DTRN_HOUSE=OFF -- kernels_run
     exec "$build/kernels/run" "$@"
+fi
+if [ "${1:-}" = collective ] && [ "${2:-}" = --simgrid ]; then
+    shift 2
+    need g++ libsimgrid-dev
+    build_in "$build" "-DCMAKE_C_COMPILER=${CC:-gcc}" -DTRN_UNIT=OFF -DTRN_HOUSE=OFF -- collective_simgrid
+    exec "$build/collective_simgrid" "$@"
 fi
 if [ -n "${TRN_PEERS:-}" ]; then need g++; fi
 build_in "$build" "-DCMAKE_C_COMPILER=${CC:-gcc}" "-DTRN_PEERS=${TRN_PEERS:-}" -DTRN_UNIT=OFF -DTRN_HOUSE=OFF -- trnbench

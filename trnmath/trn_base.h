@@ -95,7 +95,7 @@
     X(TRN_ELIMIT, "a limit of the hardware is exceeded")          \
     X(TRN_ENOSPC, "not enough memory")                            \
     X(TRN_EUNSUPPORTED, "not available on this generation or host") \
-    X(TRN_EIO, "a file could not be read or written")
+    X(TRN_EIO, "a file or message could not be read or written")
 
 typedef enum trn_status {
 #define TRNI_X(name, text) name,

@@ -25,6 +25,10 @@
  *     one core   trn_matmul.h (trn_matmul_worker.h trn_matmul_slabs.h trn_matmul_row.h)
  *                trn_core.h (trn_core_memory.h trn_core_clock.h trn_core_state.h trn_core_operand.h trn_core_table.h
  *                trn_core_run.h)
+ *     placement  trn_topology.h (trn_topology_graph.h trn_topology_cycles.h) trn_topology_svg.h (trn_topology_paper.h)
+ *     many chips trn_collective.h (trn_schedule.h trn_collective_group.h trn_collective_layout.h trn_collective_load.h
+ *                trn_collective_time.h trn_collective_cost.h trn_collective_values.h trn_collective_views.h)
+ *     a whole job    trn_mpi.h when TRN_USE_MPI is defined
  *     ground     trn_base.h trn_cpu.h trn_share.h
  *
  * KNOWN FROM: each header's own lines.
@@ -40,6 +44,14 @@
 #include "trn_base.h"
 #include "trn_cast.h"
 #include "trn_cast_kernels.h"
+#include "trn_collective.h"
+#include "trn_collective_cost.h"
+#include "trn_collective_group.h"
+#include "trn_collective_layout.h"
+#include "trn_collective_load.h"
+#include "trn_collective_time.h"
+#include "trn_collective_values.h"
+#include "trn_collective_views.h"
 #include "trn_convert.h"
 #include "trn_core.h"
 #include "trn_core_clock.h"
@@ -56,7 +68,6 @@
 #include "trn_gpsimd_custom.h"
 #include "trn_gpsimd_engine.h"
 #include "trn_gpsimd_math.h"
-#include "trn_span.h"
 #include "trn_gpsimd_state.h"
 #include "trn_matmul.h"
 #include "trn_matmul_row.h"
@@ -72,7 +83,9 @@
 #include "trn_random.h"
 #include "trn_round.h"
 #include "trn_scalar_engine.h"
+#include "trn_schedule.h"
 #include "trn_share.h"
+#include "trn_span.h"
 #include "trn_sparse.h"
 #include "trn_sparse_kernels.h"
 #include "trn_sparse_pack.h"
@@ -86,18 +99,26 @@
 #include "trn_tensor_cost.h"
 #include "trn_tensor_cycles.h"
 #include "trn_tensor_engine.h"
+#include "trn_topology.h"
+#include "trn_topology_cycles.h"
+#include "trn_topology_graph.h"
+#include "trn_topology_paper.h"
+#include "trn_topology_svg.h"
 #include "trn_trace.h"
 #include "trn_vector_elementwise.h"
-#include "trn_vector_reduce.h"
-#include "trn_vector_registers.h"
-#include "trn_vector_rows.h"
-#include "trn_vector_state.h"
 #include "trn_vector_engine.h"
 #include "trn_vector_move.h"
 #include "trn_vector_random.h"
+#include "trn_vector_reduce.h"
+#include "trn_vector_registers.h"
+#include "trn_vector_rows.h"
 #include "trn_vector_search.h"
 #include "trn_vector_side.h"
+#include "trn_vector_state.h"
 #include "trn_vector_statistics.h"
 #include "trn_walk.h"
+#if defined(TRN_USE_MPI) && TRN_USE_MPI + 0
+#include "trn_mpi.h"
+#endif
 
 #endif /* TRN_TRNMATH_H */

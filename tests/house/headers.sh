@@ -55,6 +55,8 @@ at_home() {
 for header in $(headers); do
     at_home "$header" || continue
     echo "#include <trnmath/$header>" >"$scratch/alone.c"
+    needs=$(flags_of "$header")
+    if [ -n "$needs" ] && [ "$family" != aarch64 ]; then try c11 "$needs" alone.c "$header does not compile alone"; fi
     for language in $languages; do
         for flags in '' '-DTRN_NO_INTRINSICS' '-fopenmp' '-fopenmp -DTRN_NO_INTRINSICS'; do
             # Level 1 saves the time that <immintrin.h> costs: all combinations for the umbrella, which sees every

@@ -96,8 +96,15 @@ foreign_includes() {
 available() {
     case $1 in
     trn_mpi.h)
-        echo '#include <mpi.h>' >"$scratch/mpi.c"
-        gcc -fsyntax-only "$scratch/mpi.c" 2>/dev/null || { skip mpi "trn_mpi.h needs <mpi.h>"; return 1; }
+        pkg-config --exists ompi-c 2>/dev/null || { skip mpi "trn_mpi.h needs Open MPI"; return 1; }
         ;;
     esac
+}
+
+# What a header needs to be all there, as flags of the compiler.
+flags_of() {
+    case $1 in trn_mpi.h) echo "-DTRN_USE_MPI $(pkg-config --cflags ompi-c | sed 's/-I/-isystem /g')" ;; esac
+}
+libraries_of() {
+    case $1 in trn_mpi.h) pkg-config --libs ompi-c ;; esac
 }

@@ -27,7 +27,9 @@ for header in $(headers); do
         case $level$compiler$header in 1clangtrn_*) continue ;; esac
         # gcc as a user would call it; clang without optimising, for its other eyes and for the time it saves.
         case $compiler in gcc) optimise=-O2 ;; *) optimise=-O0 ;; esac
-        if ! "$compiler" -std=c11 $optimise -Wall -Wextra -Werror -I"$root" "$scratch/usage.c" -o "$scratch/usage" -lm 2>"$scratch/log"; then
+        # shellcheck disable=SC2046
+        if ! "$compiler" -std=c11 $optimise -Wall -Wextra -Werror $(flags_of "$header") -I"$root" "$scratch/usage.c" -o "$scratch/usage" \
+            -lm $(libraries_of "$header") 2>"$scratch/log"; then
             fail_log "$scratch/log" "$header: its usage block does not compile ($compiler -std=c11 $optimise -Wall -Wextra -Werror)"
             continue
         fi

@@ -816,7 +816,7 @@ static void custom_operators_that_fail(void **unused)
     assert_int_equal(r.calls, 5); /* what the five before it wrote stays */
     a.op = silent;
     assert_int_equal(trn_gpsimd_custom(&a), TRN_EIO);
-    assert_string_equal(error.text, "processor 0: a file could not be read or written");
+    assert_string_equal(error.text, "processor 0: a file or message could not be read or written");
     a.op = negated;
     a.threads = true;
     a.dsts = 2;

@@ -1,0 +1,37 @@
+#!/bin/sh
+# run.sh PROGRAM N...: the program by itself in 1, 2, ... processes, which must all print the same digest; then one process
+# that misbehaves, where the others have to say so and write nothing.
+set -u
+program=${1:?usage: run.sh PROGRAM N...}
+shift
+OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 # containers run as root; mpirun asks twice
+export OMPI_ALLOW_RUN_AS_ROOT OMPI_ALLOW_RUN_AS_ROOT_CONFIRM
+passed=0
+failed=0
+result() {
+    if [ "$1" -eq 0 ]; then passed=$((passed + 1)); else failed=$((failed + 1)) && echo "FAIL $2"; fi
+}
+start() { mpirun --oversubscribe --mca mpi_yield_when_idle 1 --mca btl_vader_single_copy_mechanism none -n "$@"; }
+
+first=
+for n; do
+    said=$(start "$n" "$program" 2>&1)
+    result $? "$n processes: $said"
+    digest=$(echo "$said" | sed -n 's/.*digest //p')
+    echo "$n processes: digest $digest"
+    [ -n "$first" ] || first=$digest
+    [ -n "$digest" ] && [ "$digest" = "$first" ]
+    result $? "$n processes: digest $digest, expected $first"
+done
+for how in $("$program" --misbehaviours 2>/dev/null); do
+    said=$(start 3 "$program" "$how" 2>/dev/null)
+    case $said in
+    *WRITTEN*) status=1 ;;
+    *"nothing written"*) status=0 ;;
+    *) status=1 ;;
+    esac
+    echo "$said"
+    result $status "$how: a destination was written, or nobody complained"
+done
+echo "$passed passed, $failed failed"
+[ "$failed" -eq 0 ]
