@@ -34,8 +34,10 @@
  *
  * KNOWN FROM: trn_collective_values.h. AUTO takes the algorithm that trn_collective_cost finds cheapest for the size.
  *
- * Stochastic rounding: the source of rank r draws its words from stream + r, the sum that rank r writes in step s of the
- * reduction from stream + ranks (s + 1) + r, each at the element's number in the buffer; group g adds g 2^32.
+ * Stochastic rounding: the source of rank r draws its words from stream + r, at the element's number in its view; the sum
+ * that rank r writes in step s of the reduction from stream + ranks (s + 1) + r, at the element's number in the buffer (of
+ * more than 16 sources: partial sum i adds (i + 1) 2^48); destinations of another format than the wire's all draw from
+ * stream + 2^32 - 1, at the element's number in the view. Group g adds g 2^32.
  */
 #ifndef TRN_COLLECTIVE_H
 #define TRN_COLLECTIVE_H

@@ -157,6 +157,9 @@ TRNI_FN trn_status trni_group_check_numbers(const trn_collective_args *a)
         return trni_fail(a->error, TRN_EINVAL, "op = %d is not a collective", (int)a->op);
     if ((unsigned)a->algorithm >= TRN_ALGORITHM_COUNT)
         return trni_fail(a->error, TRN_EINVAL, "algorithm = %d is not one", (int)a->algorithm);
+    if (a->single_step && (a->op != TRN_ALL_REDUCE || (a->algorithm != TRN_MESH && a->algorithm != TRN_ALGORITHM_AUTO)))
+        return trni_fail(a->error, TRN_EINVAL, "single_step is a way of all_reduce by mesh, not of %s by %s",
+                         trn_collective_name(a->op), trn_algorithm_name(a->algorithm));
     if (a->bytes < 0) return trni_fail(a->error, TRN_EINVAL, "bytes = %lld is negative", (long long)a->bytes);
     if (a->ranks_per_chip < 0 || a->ranks_per_chip > 64)
         return trni_fail(a->error, TRN_EINVAL, "ranks_per_chip = %d, expected 1 to 64", a->ranks_per_chip);
@@ -189,6 +192,17 @@ TRNI_FN trn_status trni_group_check_roles(const trn_collective_args *a)
     return TRN_OK;
 }
 
+TRNI_FN trn_status trni_group_check_calibration(const trn_collective_args *a)
+{
+    const double most = 1e6;
+#define TRNI_X(name, value, where)                                                                                       \
+    if (a->calibration && !(a->calibration->name >= 0 && a->calibration->name <= most))                                \
+        return trni_fail(a->error, TRN_EINVAL, "calibration: " #name " = %g, expected 0 to %g", a->calibration->name, most);
+    TRNI_CALIBRATION_LIST(TRNI_X)
+#undef TRNI_X
+    return TRN_OK;
+}
+
 /* Every chip exists, and works for one group only. */
 TRNI_FN trn_status trni_group_check_chips(const trn_collective_args *a)
 {
@@ -218,6 +232,7 @@ TRNI_FN trn_status trni_collective_check(const trn_collective_args *a)
     if (!a->net) return trni_fail(a->error, TRN_EINVAL, "net is null: a collective needs a topology");
     trn_status status = trn_topology_check(a->net, a->error);
     if (status == TRN_OK) status = trni_group_check_numbers(a);
+    if (status == TRN_OK) status = trni_group_check_calibration(a);
     if (status == TRN_OK) status = trni_group_check_chips(a);
     return status == TRN_OK ? trni_group_check_roles(a) : status;
 }
@@ -369,8 +384,8 @@ TRNI_FN trn_status trni_group_check_trn2(const trn_collective_args *a, int group
 TRNI_FN trn_status trni_group_check_trn1(const trn_collective_args *a, int group, const trni_box *box)
 {
     const int count = trni_group_chips(a);
-    const int *chip = a->chips + (int64_t)group * count;
     if (!a->chips || count == 1) return TRN_OK;
+    const int *chip = a->chips + (int64_t)group * count;
     if (count == 4 && box->dims == 1 && box->level[0] == 1) return TRN_OK;
     for (int i = 0; i < count; i++)
         if (chip[i] != chip[0] + i || chip[0] % count)

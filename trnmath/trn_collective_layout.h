@@ -54,10 +54,10 @@ typedef struct trni_layout {
     bool boxed;                  /* dimensions are the topology's */
     int dims;
     trni_dim dim[TRN_MAX_LEVELS];
-    int top_level;               /* outermost level in which chips of a group differ; -1 = one chip */
+    int top_level;               /* outermost level that joins chips of a group; -1 = one chip */
 } trni_layout;
 
-/* Levels that nothing wires belong to the switch above them that spans them. */
+/* Levels that nothing wires belong to the switch above them that spans them, and to its own dimension if the group has one. */
 TRNI_FN void trni_layout_dims(trni_layout *l, const trni_box *box)
 {
     const trn_topology *net = l->ask->net;
@@ -65,30 +65,32 @@ TRNI_FN void trni_layout_dims(trni_layout *l, const trni_box *box)
     bool whole = true;
     l->dims = 0;
     for (int i = 0; i < box->dims; i++) {
-        const trn_level *level = &net->level[box->level[i]];
+        const int by = trni_wired_by(net, box->level[i]);
         whole = whole && box->whole[i];
-        if (level->wiring == TRN_WIRING_NONE && i + 1 < box->dims) {
+        if (i + 1 < box->dims && by != box->level[i] && by == trni_wired_by(net, box->level[i + 1])) {
             waiting *= box->size[i];
             continue;
         }
         trni_dim *d = &l->dim[l->dims++];
         d->size = box->size[i] * waiting;
-        d->wiring = level->wiring;
+        d->wiring = net->level[by].wiring;
         d->whole = whole;
-        d->bytes_per_s = level->bytes_per_s;
-        d->level = box->level[i];
+        d->bytes_per_s = net->level[by].bytes_per_s;
+        d->level = by;
         waiting = 1;
         whole = true;
     }
 }
 
+/* The outermost level that joins chips of a group, of any of the groups. */
 TRNI_FN int trni_layout_top(const trn_collective_args *a)
 {
+    const int64_t count = trni_group_chips(a), all = count * trni_group_count(a);
     int top = -1;
-    for (int i = 0; i < trni_group_chips(a); i++)
+    for (int64_t i = 0; i < all; i++)
         for (int l = a->net->levels - 1; l > top; l--)
-            if (trn_topology_digit(a->net, a->chips[i], l) != trn_topology_digit(a->net, a->chips[0], l)) top = l;
-    return top;
+            if (trn_topology_digit(a->net, a->chips[i], l) != trn_topology_digit(a->net, a->chips[i - i % count], l)) top = l;
+    return top < 0 ? -1 : trni_wired_by(a->net, top);
 }
 
 TRNI_FN trn_calibration trni_calibration_of(const trn_collective_args *a)
@@ -114,7 +116,7 @@ TRNI_FN trn_status trni_layout_init(trni_layout *l, const trn_collective_args *a
     l->boxed = trni_box_of(args, &box);
     if (l->boxed) {
         trni_layout_dims(l, &box);
-        l->top_level = box.dims ? box.level[box.dims - 1] : -1;
+        l->top_level = l->dims ? l->dim[l->dims - 1].level : -1;
         return TRN_OK;
     }
     l->dims = 1;
@@ -400,9 +402,7 @@ TRNI_FN trn_status trni_layout_fits(const trni_layout *l, trn_algorithm algorith
     if (algorithm == TRN_HIERARCHICAL && l->dims < 2)
         return trni_fail(error, TRN_EUNSUPPORTED, "hierarchical needs a group with an inner and an outer level; this one has %d "
                          "dimension%s", l->dims, l->dims == 1 ? "" : "s");
-    if (l->ask->single_step && (algorithm != TRN_MESH || l->ask->op != TRN_ALL_REDUCE))
-        return trni_fail(error, TRN_EINVAL, "single_step is a way of all_reduce by mesh, not of %s by %s",
-                         trn_collective_name(l->ask->op), name);
+    if (l->ask->single_step && algorithm != TRN_MESH) return trni_fail(error, TRN_EINVAL, "single_step is a way of mesh, not of %s", name);
     if ((unsigned)algorithm >= TRN_ALGORITHM_COUNT || algorithm == TRN_ALGORITHM_AUTO || algorithm == TRN_POINT_TO_POINT)
         return trni_fail(error, TRN_EUNSUPPORTED, "%s is not a way of %s", name, trn_collective_name(l->ask->op));
     return TRN_OK;

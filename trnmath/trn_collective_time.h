@@ -438,26 +438,40 @@ TRNI_FN void trni_bound_at_least(trni_bounds *b, double bytes, double rate)
     if (rate > 0 && bytes / rate > b->slope_s) b->slope_s = bytes / rate;
 }
 
-/* One-way rate out of a chip over the levels from `level` outwards. */
-TRNI_FN double trni_rate_beyond(const trn_topology *net, int level)
+/* Does what goes over this level stay among the chips of the first `dims` dimensions, all of whose digits the group has? */
+TRNI_FN bool trni_level_stays(const trni_layout *l, int dims, int level)
 {
+    const trn_topology *net = l->ask->net;
+    for (int d = 0; d < dims; d++)
+        if (l->dim[d].level == level) /* a switch joins everything below it, too */
+            return l->dim[d].wiring != TRN_WIRING_SWITCH ||
+                   trni_layout_chips(l, d + 1) == trn_topology_stride(net, level) * net->level[level].size;
+    return false;
+}
+
+/* One-way rate out of a chip to other chips than those of the first `dims` dimensions. */
+TRNI_FN double trni_rate_leaving(const trni_layout *l, int dims)
+{
+    const trn_topology *net = l->ask->net;
     double rate = 0;
     for (int i = 0; i < trn_topology_slots(net); i++) {
         trn_link link;
-        if (!trn_topology_link(net, i, &link) || link.level < level) continue;
+        if (!trn_topology_link(net, i, &link) || trni_level_stays(l, dims, link.level)) continue;
         if (link.wiring != TRN_WIRING_SWITCH || link.from < net->chips) rate += link.bytes_per_s;
     }
     return rate;
 }
 
-/* Farthest chip of the group, in latency; messages take the shortest routes. */
+/* Farthest chip of the group, from the root or, where all have something to say, from the first; messages take the
+ * shortest routes. */
 TRNI_FN double trni_bound_latency(const trni_layout *l)
 {
     const trn_collective_args *a = l->ask;
     double most = 0;
     const int chips = trni_group_chips(a) < 1024 ? trni_group_chips(a) : 1024;
-    for (int i = 1; i < chips; i++) {
-        const double s = trn_topology_route_latency(a->net, a->chips ? a->chips[0] : 0, a->chips ? a->chips[i] : i);
+    const int from = trni_chip_of_rank(a, 0, a->op == TRN_BROADCAST ? a->root : 0);
+    for (int i = 0; i < chips; i++) {
+        const double s = trn_topology_route_latency(a->net, from, a->chips ? a->chips[i] : i);
         if (s > most) most = s;
     }
     return a->net->start_s + most;
@@ -491,7 +505,7 @@ TRNI_FN trni_bounds trni_load_bounds(const trni_layout *l)
     for (int d = 0; whole && d < l->dims; d++) {
         const double inner = trni_layout_chips(l, d);
         if (d) trni_bound_at_least(&b, trni_bound_bytes(l, chips / inner, inner * l->ranks_per_chip),
-                                   inner * trni_rate_beyond(net, l->dim[d - 1].level + 1));
+                                   inner * trni_rate_leaving(l, d));
         if (!l->ask->chips && l->dim[d].size % 2 == 0)
             trni_bound_at_least(&b, trni_bound_bytes(l, 2, l->ranks / 2.0), trn_topology_cut_bytes_per_s(net, l->dim[d].level));
         whole = l->dim[d].whole;

@@ -151,6 +151,32 @@ TRNI_FN void trni_mail_clear(trni_mail *m, bool finished)
     m->count = 0;
 }
 
+/* ---- a call ---- */
+
+typedef struct trni_mpi_call {
+    MPI_Errhandler handler; /* the caller's: errors come back as values while a call runs */
+} trni_mpi_call;
+
+TRNI_FN void trni_mpi_enter(trni_mpi_call *call, trni_mail *m, const trn_mpi *mpi, const char *what, trn_error *error)
+{
+    memset(m, 0, sizeof *m);
+    MPI_Comm_get_errhandler(mpi->comm, &call->handler);
+    MPI_Comm_set_errhandler(mpi->comm, MPI_ERRORS_RETURN);
+    MPI_Comm_size(mpi->comm, &m->processes);
+    MPI_Comm_rank(mpi->comm, &m->me);
+    m->mpi = mpi;
+    m->error = error;
+    m->what = what;
+}
+
+TRNI_FN void trni_mpi_leave(const trni_mpi_call *call, trni_mail *m)
+{
+    MPI_Comm_set_errhandler(m->mpi->comm, call->handler);
+    free(m->request);
+    free(m->buffer);
+    free(m->peer);
+}
+
 /* ---- agreement ---- */
 
 /* What a process was asked, and how it fared. */
@@ -180,7 +206,9 @@ TRNI_FN trn_status trni_mpi_read_ballots(trni_mail *m, const trni_mpi_ballot *mi
         same.status = mine->status;
         if (same.elements < 0 || mine->elements < 0) trni_mpi_abstain(&same, mine);
         if (memcmp(&same, mine, sizeof same))
-            return trni_fail(m->error, TRN_EINVAL, "%s: process %d was asked for %s by %s of %lld elements in %lld ranks, this one for %s by %s of "
+            return same.op == TRN_COLLECTIVE_COUNT
+                       ? trni_fail(m->error, TRN_EINVAL, "%s: process %d was asked for another product or sharding", m->what, p)
+                       : trni_fail(m->error, TRN_EINVAL, "%s: process %d was asked for %s by %s of %lld elements in %lld ranks, this one for %s by %s of "
                              "%lld in %lld", m->what, p, trn_collective_name((trn_collective)same.op), trn_algorithm_name((trn_algorithm)same.algorithm),
                              (long long)same.elements, (long long)same.ranks, trn_collective_name((trn_collective)mine->op),
                              trn_algorithm_name((trn_algorithm)mine->algorithm), (long long)mine->elements, (long long)mine->ranks);
@@ -685,27 +713,18 @@ TRNI_FN trn_status trn_mpi_collective_run(const trn_mpi *mpi, const trn_collecti
     if (!mpi || !args->net) return trni_fail(args->error, TRN_EINVAL, "%s is null", mpi ? "net" : "mpi");
     j = (trni_mpi_job *)calloc(1, sizeof *j);
     if (!j) return trni_fail(args->error, TRN_ENOSPC, "no memory for a job");
-    MPI_Errhandler handler; /* errors come back as values while this runs */
-    MPI_Comm_get_errhandler(mpi->comm, &handler);
-    MPI_Comm_set_errhandler(mpi->comm, MPI_ERRORS_RETURN);
-    MPI_Comm_size(mpi->comm, &j->mail.processes);
-    MPI_Comm_rank(mpi->comm, &j->mail.me);
-    j->mail.mpi = mpi;
-    j->mail.error = args->error;
-    j->mail.what = trn_collective_name(args->op);
+    trni_mpi_call call;
+    trni_mpi_enter(&call, &j->mail, mpi, trn_collective_name(args->op), args->error);
     j->job.a = args;
     memset(&ballot, 0, sizeof ballot);
     const trn_status status = trni_mpi_run(j, &ballot);
-    MPI_Comm_set_errhandler(mpi->comm, handler);
+    trni_mpi_leave(&call, &j->mail);
     if (status != TRN_EIO) { /* else messages may still arrive in these */
         free(j->job.views.memory);
         free(j->memory);
     }
     free(j->away);
     trni_schedule_free(&j->job.schedule);
-    free(j->mail.request);
-    free(j->mail.buffer);
-    free(j->mail.peer);
     free(j);
     return status;
 }

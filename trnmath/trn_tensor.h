@@ -139,7 +139,8 @@ TRNI_FN trn_tensor trn_tensor_split(trn_tensor t, int axis, int64_t inner)
     return t;
 }
 
-/* No copy: axis and axis + 1 become one; no tensor when their elements do not follow each other at one step. */
+/* No copy: axis and axis + 1 become one; no tensor when their elements do not follow each other at one step, or when no
+ * axis would have a stride but those of size 1 had (strides that are all 0 mean packed rows). */
 TRNI_FN trn_tensor trn_tensor_merge(trn_tensor t, int axis)
 {
     if (axis < 0 || axis >= t.rank - 1 || t.rank > TRN_MAX_RANK) return trni_no_tensor();
@@ -154,6 +155,8 @@ TRNI_FN trn_tensor trn_tensor_merge(trn_tensor t, int axis)
     }
     t.rank--;
     t.shape[t.rank] = t.stride[t.rank] = 0;
+    for (int i = 0; i < t.rank; i++)
+        if (t.shape[i] > 1 && trni_strides_packed(&t)) return trni_no_tensor();
     return t;
 }
 

@@ -26,9 +26,13 @@
  *                trn_core.h (trn_core_memory.h trn_core_clock.h trn_core_state.h trn_core_operand.h trn_core_table.h
  *                trn_core_run.h)
  *     placement  trn_topology.h (trn_topology_graph.h trn_topology_cycles.h) trn_topology_svg.h (trn_topology_paper.h)
+ *                trn_shard.h (trn_mesh.h trn_pspec.h trn_words.h)
  *     many chips trn_collective.h (trn_schedule.h trn_collective_group.h trn_collective_layout.h trn_collective_load.h
  *                trn_collective_time.h trn_collective_cost.h trn_collective_values.h trn_collective_views.h)
- *     a whole job    trn_mpi.h when TRN_USE_MPI is defined
+ *     sharded work   trn_reshard.h (trn_reshard_moves.h trn_reshard_search.h trn_reshard_plan.h trn_reshard_values.h
+ *                trn_sharded_plan.h trn_sharded_fold.h trn_sharded_matmul.h)
+ *     a whole job    trn_plan.h (trn_plan_args.h trn_plan_model.h trn_plan_place.h trn_plan_memory.h trn_plan_cost.h
+ *                trn_plan_time.h trn_plan_trace.h); trn_mpi.h and trn_mpi_sharded.h when TRN_USE_MPI is defined
  *     ground     trn_base.h trn_cpu.h trn_share.h
  *
  * KNOWN FROM: each header's own lines.
@@ -73,17 +77,36 @@
 #include "trn_matmul_row.h"
 #include "trn_matmul_slabs.h"
 #include "trn_matmul_worker.h"
+#include "trn_mesh.h"
 #include "trn_mx.h"
 #include "trn_mx_layout.h"
 #include "trn_numerics.h"
 #include "trn_pack.h"
+#include "trn_plan.h"
+#include "trn_plan_args.h"
+#include "trn_plan_cost.h"
+#include "trn_plan_memory.h"
+#include "trn_plan_model.h"
+#include "trn_plan_place.h"
+#include "trn_plan_time.h"
+#include "trn_plan_trace.h"
 #include "trn_product.h"
 #include "trn_product_define.h"
 #include "trn_product_lanes.h"
+#include "trn_pspec.h"
 #include "trn_random.h"
+#include "trn_reshard.h"
+#include "trn_reshard_moves.h"
+#include "trn_reshard_plan.h"
+#include "trn_reshard_search.h"
+#include "trn_reshard_values.h"
 #include "trn_round.h"
 #include "trn_scalar_engine.h"
 #include "trn_schedule.h"
+#include "trn_shard.h"
+#include "trn_sharded_fold.h"
+#include "trn_sharded_matmul.h"
+#include "trn_sharded_plan.h"
 #include "trn_share.h"
 #include "trn_span.h"
 #include "trn_sparse.h"
@@ -117,8 +140,9 @@
 #include "trn_vector_state.h"
 #include "trn_vector_statistics.h"
 #include "trn_walk.h"
+#include "trn_words.h"
 #if defined(TRN_USE_MPI) && TRN_USE_MPI + 0
-#include "trn_mpi.h"
+#include "trn_mpi_sharded.h"
 #endif
 
 #endif /* TRN_TRNMATH_H */

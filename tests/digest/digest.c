@@ -7,6 +7,7 @@
  * Inputs are integers turned into codes: this file does no floating-point arithmetic of its own, so that contraction
  * and the like can only show through the library. It is C11 and C++17. matrix.sh builds and runs it in every way.
  */
+#include <tests/digest/collectives.h>
 #include <tests/digest/engines.h>
 #include <tests/digest/modes.h>
 #include <tests/digest/numbers.h>
@@ -46,6 +47,7 @@ static const section sections[] = {
     { "searches", searches },
     { "gpsimd", gpsimd },
     { "transfers", transfers },
+    { "collectives", collectives },
 };
 enum { SECTIONS = sizeof sections / sizeof sections[0] };
 

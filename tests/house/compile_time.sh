@@ -1,7 +1,7 @@
 #!/bin/sh
-# With TRN_NO_INTRINSICS, a file that only includes trnmath.h compiles in at most 150 ms more than one that only
-# includes <math.h>. The promise is gcc's, Debian's own compiler; clang takes a third longer for the same text and is held
-# to 200. The figures are minima of several interleaved runs, so that a busy machine does not decide.
+# With TRN_NO_INTRINSICS, a file that only includes trnmath.h, all 130 headers of it, compiles in at most 200 ms more than
+# one that only includes <math.h>. The promise is gcc's, Debian's own compiler; clang takes a third longer for the same
+# text and is held to 260. The figures are minima of several interleaved runs, so that a busy machine does not decide.
 . "$(dirname -- "$0")/lib.sh"
 require_compilers
 
@@ -14,7 +14,7 @@ echo '#include <trnmath/trnmath.h>' >"$scratch/guests.c"
 
 for compiler in $(compilers); do
     checked
-    case $compiler in clang*) limit_ms=200 ;; *) limit_ms=150 ;; esac
+    case $compiler in clang*) limit_ms=260 ;; *) limit_ms=200 ;; esac
     if ! "$scratch/stopwatch" $runs \
         -- "$compiler" -O2 -c "$scratch/math.c" -o "$scratch/math.o" \
         -- "$compiler" -O2 -I"$root" -c "$scratch/ours.c" -o "$scratch/ours.o" >"$scratch/times" 2>"$scratch/log"; then

@@ -95,7 +95,7 @@ foreign_includes() {
 # Headers that exist only where another library is installed: say so and leave them out when it is not.
 available() {
     case $1 in
-    trn_mpi.h)
+    trn_mpi*.h)
         pkg-config --exists ompi-c 2>/dev/null || { skip mpi "trn_mpi.h needs Open MPI"; return 1; }
         ;;
     esac
@@ -103,8 +103,8 @@ available() {
 
 # What a header needs to be all there, as flags of the compiler.
 flags_of() {
-    case $1 in trn_mpi.h) echo "-DTRN_USE_MPI $(pkg-config --cflags ompi-c | sed 's/-I/-isystem /g')" ;; esac
+    case $1 in trn_mpi*.h) echo "-DTRN_USE_MPI $(pkg-config --cflags ompi-c | sed 's/-I/-isystem /g')" ;; esac
 }
 libraries_of() {
-    case $1 in trn_mpi.h) pkg-config --libs ompi-c ;; esac
+    case $1 in trn_mpi*.h) pkg-config --libs ompi-c ;; esac
 }

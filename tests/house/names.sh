@@ -8,7 +8,8 @@ require_compilers
 
 # Depth 0 of the tree is file scope; enum constants, one level down, are in the same scope.
 declared() {
-    clang -std=c11 -I"$root" -fsyntax-only -Xclang -ast-dump "$1" 2>"$scratch/log" | awk '
+    # shellcheck disable=SC2086
+    clang -std=c11 $2 -I"$root" -fsyntax-only -Xclang -ast-dump "$1" 2>"$scratch/log" | awk '
         /^[|`]-(Function|Var|Typedef|Enum|Record)Decl / || /^[| ] [|`]-EnumConstantDecl / {
             if ($0 ~ / implicit /) next # a compiler builtin that somebody called
             tag = /^[|`]-(Enum|Record)Decl /
@@ -25,13 +26,13 @@ declared() {
 
 if have clang; then
     foreign_includes >"$scratch/before.c"
-    declared "$scratch/before.c" >"$scratch/before"
     # The umbrella shows the names of all headers at once (layers.sh sees to it that it includes them all).
-    for header in trnmath.h trn_mpi.h; do
-        [ -f "$root/trnmath/$header" ] && available "$header" || continue
+    for header in trnmath.h trn_mpi_sharded.h; do
+        available "$header" || continue
+        declared "$scratch/before.c" "$(flags_of "$header")" >"$scratch/before"
         cp "$scratch/before.c" "$scratch/after.c"
         echo "#include <trnmath/$header>" >>"$scratch/after.c"
-        declared "$scratch/after.c" >"$scratch/after"
+        declared "$scratch/after.c" "$(flags_of "$header")" >"$scratch/after"
         if [ -s "$scratch/log" ]; then fail_log "$scratch/log" "$header: clang cannot parse it"; fi
         comm -13 "$scratch/before" "$scratch/after" >"$scratch/ours"
         checks=$((checks + $(wc -l <"$scratch/ours")))

@@ -1,0 +1,377 @@
+/* hf_config.h - reads the config.json that Hugging Face models ship into a trn_model.
+ * SPDX-License-Identifier: MIT
+ *
+ *     #include "hf_config.h"
+ *     int main(int argc, char **argv) {
+ *         trn_model model;
+ *         char why[HF_WHY];
+ *         if (argc < 2 || !hf_config_read(argv[1], &model, why)) return fprintf(stderr, "%s\n", why), 2;
+ *         printf("%s: %lld layers\n", model.name, (long long)model.layers);
+ *         return 0;
+ *     }
+ *
+ * DOES: the decoder families of the table below, by model_type; a text_config inside a multi-modal configuration; every
+ *     failure is one sentence that names the file, the field and what is wrong with it.
+ * DOES NOT: guess an architecture that it does not know, read weights, or count multi-token prediction heads, vision
+ *     towers and quantisation scales.
+ *
+ * CONTENTS
+ *     hf_config_parse   a file's text in memory
+ *     hf_config_read    a file, or standard input when its name is "-"
+ *     hf_family_at      the names that are known
+ *
+ * KNOWN FROM: the configuration classes of transformers 4.57 (which fields there are, and their defaults) and the
+ *     modelling code beside them (which projections have biases). Needs cJSON (libcjson-dev).
+ */
+#ifndef HF_CONFIG_H
+#define HF_CONFIG_H
+
+#include <cjson/cJSON.h>
+#include <errno.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <trnmath/trn_plan_model.h>
+
+#define HF_FN static inline __attribute__((unused))
+
+enum { HF_WHY = 512, HF_MAX_FILE = 4 * 1024 * 1024 };
+
+/* ---- what the families differ in ---- */
+
+enum {
+    HF_QKV_BIAS = 1,       /* always */
+    HF_O_BIAS = 2,
+    HF_MLP_BIAS = 4,
+    HF_NORM_BIAS = 8,
+    HF_QK_NORM = 16,
+    HF_PLAIN_MLP = 32,
+    HF_TIED = 64,          /* unless the file says otherwise */
+    HF_SINKS = 128,
+    HF_ROUTER_BIAS = 256,
+    HF_LATENT = 512,
+    HF_SHARED_GATE = 1024,
+    HF_GPT2 = 2048,        /* its own names for everything */
+    HF_ALL_SPARSE = 4096,  /* every layer has experts, of intermediate_size */
+    HF_EXPERT_LAYERS = 8192, /* decoder_sparse_step, mlp_only_layers */
+    HF_WINDOW = 16384,     /* sliding_window holds for every layer */
+    HF_WINDOW_ASKED = 32768 /* only with use_sliding_window */
+};
+
+typedef struct hf_family {
+    const char *type;
+    int flags;
+    int norms;        /* of [hidden] in a layer */
+    int full_every;   /* one layer in so many sees everything, the others a window; 0 = see flags */
+    const char *experts; /* the field with their number; NULL = dense */
+} hf_family;
+
+/* The row number index; NULL after the last one. */
+HF_FN const hf_family *hf_family_at(int index)
+{
+    static const hf_family row[] = {
+        { "llama", 0, 2, 0, NULL },
+        { "granite", 0, 2, 0, NULL },
+        { "phi3", 0, 2, 0, NULL },
+        { "mistral", HF_WINDOW, 2, 0, NULL },
+        { "mixtral", HF_ALL_SPARSE | HF_WINDOW, 2, 0, "num_local_experts" },
+        { "qwen2", HF_QKV_BIAS | HF_WINDOW_ASKED, 2, 0, NULL },
+        { "qwen2_moe", HF_QKV_BIAS | HF_EXPERT_LAYERS | HF_SHARED_GATE | HF_WINDOW_ASKED, 2, 0, "num_experts" },
+        { "qwen3", HF_QK_NORM | HF_WINDOW_ASKED, 2, 0, NULL },
+        { "qwen3_moe", HF_QK_NORM | HF_EXPERT_LAYERS | HF_WINDOW_ASKED, 2, 0, "num_experts" },
+        { "deepseek_v2", HF_LATENT, 2, 0, "n_routed_experts" },
+        { "deepseek_v3", HF_LATENT | HF_ROUTER_BIAS, 2, 0, "n_routed_experts" },
+        { "kimi_k2", HF_LATENT | HF_ROUTER_BIAS, 2, 0, "n_routed_experts" },
+        { "gemma", HF_TIED, 2, 0, NULL },
+        { "gemma2", HF_TIED, 4, 2, NULL },
+        { "gemma3_text", HF_TIED | HF_QK_NORM, 4, 6, NULL },
+        { "gpt_oss", HF_QKV_BIAS | HF_O_BIAS | HF_MLP_BIAS | HF_ROUTER_BIAS | HF_SINKS | HF_ALL_SPARSE, 2, 2,
+          "num_local_experts" },
+        { "gpt_neox", HF_QKV_BIAS | HF_O_BIAS | HF_MLP_BIAS | HF_NORM_BIAS | HF_PLAIN_MLP, 2, 0, NULL },
+        { "gpt2", HF_QKV_BIAS | HF_O_BIAS | HF_MLP_BIAS | HF_NORM_BIAS | HF_PLAIN_MLP | HF_TIED | HF_GPT2, 2, 0, NULL },
+    };
+    return index >= 0 && index < (int)(sizeof row / sizeof row[0]) ? &row[index] : NULL;
+}
+
+/* ---- fields ---- */
+
+typedef struct hf_reader {
+    const char *name;
+    const cJSON *root;
+    const hf_family *family;
+    char *why; /* [HF_WHY]; empty until something is wrong */
+} hf_reader;
+
+__attribute__((unused, format(printf, 2, 3))) static bool hf_fail(hf_reader *r, const char *format, ...)
+{
+    va_list list;
+    if (r->why[0]) return false; /* the first thing wrong is told */
+    const int n = snprintf(r->why, HF_WHY, "%.200s: ", r->name);
+    va_start(list, format);
+    vsnprintf(r->why + n, (size_t)(HF_WHY - n), format, list);
+    va_end(list);
+    return false;
+}
+
+/* NULL for a field that is missing or null. */
+HF_FN const cJSON *hf_field(const hf_reader *r, const char *field)
+{
+    const cJSON *item = cJSON_GetObjectItemCaseSensitive(r->root, field);
+    return item && !cJSON_IsNull(item) ? item : NULL;
+}
+
+enum { HF_NEEDED = -1 };
+
+/* A whole number from low to high; `missing` when there is none (HF_NEEDED: that is an error). */
+HF_FN int64_t hf_number(hf_reader *r, const char *field, int64_t low, int64_t high, int64_t missing)
+{
+    const cJSON *item = hf_field(r, field);
+    if (!item) {
+        if (missing == HF_NEEDED) hf_fail(r, "it has no '%s', which %s needs", field, r->family->type);
+        return missing;
+    }
+    const double x = item->valuedouble;
+    if (!cJSON_IsNumber(item)) hf_fail(r, "its '%s' is not a number", field);
+    else if (!(x >= (double)low && x <= (double)high))
+        hf_fail(r, "its '%s' is %.17g; expected %lld to %lld", field, x, (long long)low, (long long)high);
+    else if (x != (double)(int64_t)x) hf_fail(r, "its '%s' is %.17g, not a whole number", field, x);
+    else return (int64_t)x;
+    return low;
+}
+
+HF_FN bool hf_flag(hf_reader *r, const char *field, bool missing)
+{
+    const cJSON *item = hf_field(r, field);
+    if (!item) return missing;
+    if (!cJSON_IsBool(item)) hf_fail(r, "its '%s' is neither true nor false", field);
+    return cJSON_IsTrue(item);
+}
+
+HF_FN bool hf_has(const hf_reader *r, int flag) { return (r->family->flags & flag) != 0; }
+
+/* ---- parts of a model ---- */
+
+/* Sizes that every model has; gpt2 has other names for them. */
+HF_FN void hf_read_sizes(hf_reader *r, trn_model *m)
+{
+    const bool gpt2 = hf_has(r, HF_GPT2);
+    m->layers = hf_number(r, gpt2 ? "n_layer" : "num_hidden_layers", 1, 4096, HF_NEEDED);
+    m->hidden = hf_number(r, gpt2 ? "n_embd" : "hidden_size", 1, 1 << 20, HF_NEEDED);
+    m->heads = hf_number(r, gpt2 ? "n_head" : "num_attention_heads", 1, 1 << 14, HF_NEEDED);
+    m->vocab = hf_number(r, "vocab_size", 1, 1 << 24, HF_NEEDED);
+    m->intermediate =
+        hf_number(r, gpt2 ? "n_inner" : "intermediate_size", 1, 1 << 22, gpt2 ? 4 * m->hidden : HF_NEEDED);
+    m->kv_heads = gpt2 ? 0 : hf_number(r, "num_key_value_heads", 1, 1 << 14, 0);
+    m->head_dim = gpt2 ? 0 : hf_number(r, "head_dim", 1, 1 << 14, 0);
+    if (gpt2) m->positions = hf_number(r, "n_positions", 1, 1 << 24, 1024);
+    m->tied_embeddings = hf_flag(r, "tie_word_embeddings", hf_has(r, HF_TIED));
+}
+
+HF_FN void hf_read_biases(hf_reader *r, trn_model *m)
+{
+    const bool attention = hf_flag(r, "attention_bias", false);
+    m->qkv_bias = hf_has(r, HF_QKV_BIAS) || attention;
+    m->o_bias = hf_has(r, HF_O_BIAS) || (attention && !hf_has(r, HF_QKV_BIAS));
+    m->mlp_bias = hf_has(r, HF_MLP_BIAS) || hf_flag(r, "mlp_bias", false);
+    m->norm_bias = hf_has(r, HF_NORM_BIAS);
+    m->router_bias = hf_has(r, HF_ROUTER_BIAS);
+    m->qk_norm = hf_has(r, HF_QK_NORM);
+    m->plain_mlp = hf_has(r, HF_PLAIN_MLP);
+    m->sinks = hf_has(r, HF_SINKS);
+    m->norms = r->family->norms;
+}
+
+HF_FN void hf_read_latent(hf_reader *r, trn_model *m)
+{
+    if (!hf_has(r, HF_LATENT)) return;
+    m->kv_rank = hf_number(r, "kv_lora_rank", 1, 1 << 20, HF_NEEDED);
+    m->q_rank = hf_number(r, "q_lora_rank", 1, 1 << 20, 0);
+    m->head_dim = hf_number(r, "qk_nope_head_dim", 1, 1 << 14, HF_NEEDED);
+    m->rope_dim = hf_number(r, "qk_rope_head_dim", 1, 1 << 14, HF_NEEDED);
+    m->v_dim = hf_number(r, "v_head_dim", 1, 1 << 14, HF_NEEDED);
+    m->kv_heads = 0;
+}
+
+/* Whole numbers of a list that lie below `limit`, each counted once; -1 when it is no such list. */
+HF_FN int64_t hf_count_below(hf_reader *r, const char *field, int64_t limit)
+{
+    const cJSON *list = hf_field(r, field), *item;
+    int64_t count = 0;
+    bool seen[4096] = { false };
+    if (!list) return 0;
+    if (!cJSON_IsArray(list)) return hf_fail(r, "its '%s' is not a list", field), 0;
+    cJSON_ArrayForEach(item, list)
+    {
+        const double x = item->valuedouble;
+        if (!cJSON_IsNumber(item) || !(x >= 0 && x < 4096))
+            return hf_fail(r, "its '%s' is not a list of numbers of layers", field), 0;
+        if (x < (double)limit && !seen[(int)x]) count++;
+        seen[(int)x] = true;
+    }
+    return count;
+}
+
+/* Layers without experts: deepseek's first ones, qwen's every so many or by name. */
+HF_FN void hf_read_dense_layers(hf_reader *r, trn_model *m)
+{
+    if (hf_has(r, HF_LATENT)) {
+        const int64_t first = hf_number(r, "first_k_dense_replace", 0, 4096, 0);
+        const int64_t every = hf_number(r, "moe_layer_freq", 1, 4096, 1);
+        for (int64_t i = 0; i < m->layers; i++) m->dense_layers += i < first || i % every;
+    }
+    if (hf_has(r, HF_EXPERT_LAYERS)) {
+        const int64_t step = hf_number(r, "decoder_sparse_step", 1, 4096, 1);
+        const int64_t named = hf_count_below(r, "mlp_only_layers", m->layers);
+        m->dense_layers = m->layers - m->layers / step;
+        if (named && step > 1)
+            hf_fail(r, "it has both 'mlp_only_layers' and a 'decoder_sparse_step' of %lld", (long long)step);
+        if (named) m->dense_layers = named;
+    }
+}
+
+HF_FN void hf_read_experts(hf_reader *r, trn_model *m)
+{
+    const char *field = r->family->experts;
+    const int64_t experts = field ? hf_number(r, field, 0, 1 << 14, hf_has(r, HF_LATENT) ? 0 : HF_NEEDED) : 0;
+    if (experts < 1) return;
+    m->experts = experts;
+    m->experts_per_token = hf_number(r, "num_experts_per_tok", 1, experts, HF_NEEDED);
+    if (hf_has(r, HF_ALL_SPARSE)) {
+        m->moe_intermediate = m->intermediate;
+        m->intermediate = 0;
+    } else m->moe_intermediate = hf_number(r, "moe_intermediate_size", 1, 1 << 22, HF_NEEDED);
+    if (hf_has(r, HF_LATENT)) {
+        const int64_t shared = hf_number(r, "n_shared_experts", 0, 4096, 0);
+        if (shared * m->moe_intermediate > 1 << 22) hf_fail(r, "its 'n_shared_experts' is %lld", (long long)shared);
+        else m->shared_intermediate = shared * m->moe_intermediate;
+    }
+    if (hf_has(r, HF_SHARED_GATE)) {
+        m->shared_intermediate = hf_number(r, "shared_expert_intermediate_size", 0, 1 << 22, 0);
+        m->shared_gate = m->shared_intermediate > 0;
+    }
+    hf_read_dense_layers(r, m);
+}
+
+/* "layer_types" names each layer; without it a family has its own pattern. */
+HF_FN int64_t hf_window_layers(hf_reader *r, const trn_model *m)
+{
+    const cJSON *types = hf_field(r, "layer_types"), *item;
+    const int every = r->family->full_every;
+    int64_t count = 0, sliding = 0;
+    if (!types) return every ? m->layers - m->layers / every : m->layers;
+    if (!cJSON_IsArray(types)) return hf_fail(r, "its 'layer_types' is not a list"), 0;
+    cJSON_ArrayForEach(item, types)
+    {
+        if (!cJSON_IsString(item)) return hf_fail(r, "its 'layer_types' is not a list of names"), 0;
+        sliding += strcmp(item->valuestring, "sliding_attention") == 0;
+        count++;
+    }
+    if (count != m->layers)
+        hf_fail(r, "its 'layer_types' names %lld layers, not %lld", (long long)count, (long long)m->layers);
+    return sliding;
+}
+
+HF_FN void hf_read_window(hf_reader *r, trn_model *m)
+{
+    const bool asked = hf_has(r, HF_WINDOW_ASKED) && hf_flag(r, "use_sliding_window", false);
+    if (!r->family->full_every && !hf_has(r, HF_WINDOW) && !asked) return;
+    m->window = hf_number(r, "sliding_window", 1, INT64_C(1) << 40, 0);
+    if (m->window) m->window_layers = hf_window_layers(r, m);
+    if (!m->window_layers) m->window = 0;
+}
+
+/* ---- a whole file ---- */
+
+/* The part that describes the language model, and its family. */
+HF_FN bool hf_find_family(hf_reader *r)
+{
+    char known[320] = "";
+    size_t used = 0;
+    const cJSON *inner = cJSON_GetObjectItemCaseSensitive(r->root, "text_config");
+    if (cJSON_IsObject(inner)) r->root = inner;
+    const cJSON *type = hf_field(r, "model_type");
+    if (!type) return hf_fail(r, "it has no 'model_type'");
+    if (!cJSON_IsString(type)) return hf_fail(r, "its 'model_type' is not a name");
+    for (int i = 0; (r->family = hf_family_at(i)) != NULL; i++) {
+        if (strcmp(r->family->type, type->valuestring) == 0) return true;
+        used += (size_t)snprintf(known + used, sizeof known - used, "%s%s", i ? ", " : "", r->family->type);
+    }
+    return hf_fail(r, "its 'model_type' is '%.64s'; known are %s", type->valuestring, known);
+}
+
+/* models/llama-3-8b.json is llama-3-8b, llama-3-8b/config.json too. */
+HF_FN void hf_name_of(const char *path, char *name, size_t room)
+{
+    const char *base = strrchr(path, '/'), *from = base ? base + 1 : path, *end = strrchr(from, '.');
+    if (strcmp(from, "config.json") == 0 && base) {
+        end = base;
+        for (from = base; from > path && from[-1] != '/';) from--;
+    }
+    const size_t n = end && end > from ? (size_t)(end - from) : strlen(from);
+    snprintf(name, room, "%.*s", (int)(n < room ? n : room - 1), from);
+    for (char *c = name; *c; c++)
+        if ((unsigned char)*c < 0x20 || *c == 0x7f) *c = '?';
+}
+
+HF_FN bool hf_read_model(hf_reader *r, trn_model *m)
+{
+    trn_error error;
+    memset(m, 0, sizeof *m);
+    if (!cJSON_IsObject(r->root)) return hf_fail(r, "it is not a JSON object");
+    if (!hf_find_family(r)) return false;
+    hf_read_sizes(r, m);
+    hf_read_biases(r, m);
+    hf_read_latent(r, m);
+    if (!r->why[0]) hf_read_experts(r, m);
+    if (!r->why[0]) hf_read_window(r, m);
+    if (r->why[0]) return false;
+    if (trn_model_check(m, &error) != TRN_OK)
+        return hf_fail(r, "as a model of type %s: %s", r->family->type, error.text);
+    hf_name_of(r->name, m->name, sizeof m->name);
+    return true;
+}
+
+/* The model of a file whose text lies in memory. `name` is for the model's name and for the sentence. */
+HF_FN bool hf_config_parse(const char *text, size_t size, const char *name, trn_model *model, char *why)
+{
+    const char *end = NULL;
+    hf_reader r = { name, NULL, NULL, why };
+    why[0] = 0;
+    memset(model, 0, sizeof *model);
+    if (size > HF_MAX_FILE) return hf_fail(&r, "it has %zu bytes, more than any configuration", size);
+    cJSON *root = cJSON_ParseWithLengthOpts(text, size, &end, false);
+    if (!root) {
+        int line = 1;
+        for (const char *c = text; c < text + size && end && c < end; c++) line += *c == '\n';
+        return hf_fail(&r, "it is not JSON (line %d)", line);
+    }
+    r.root = root;
+    const bool ok = hf_read_model(&r, model);
+    cJSON_Delete(root);
+    if (!ok) memset(model, 0, sizeof *model);
+    return ok;
+}
+
+HF_FN bool hf_config_read(const char *path, trn_model *model, char *why)
+{
+    const bool standard = strcmp(path, "-") == 0;
+    hf_reader r = { path, NULL, NULL, why };
+    why[0] = 0;
+    memset(model, 0, sizeof *model);
+    FILE *stream = standard ? stdin : fopen(path, "rb");
+    if (!stream) return hf_fail(&r, "it cannot be opened (%s)", strerror(errno));
+    char *text = (char *)malloc(HF_MAX_FILE + 1);
+    errno = 0;
+    const size_t size = text ? fread(text, 1, HF_MAX_FILE + 1, stream) : 0;
+    const int trouble = ferror(stream) ? errno : 0;
+    if (!standard) fclose(stream);
+    bool ok = false;
+    if (!text) hf_fail(&r, "there is not enough memory to read it");
+    else if (trouble) hf_fail(&r, "it cannot be read (%s)", strerror(trouble));
+    else ok = hf_config_parse(text, size, path, model, why);
+    free(text);
+    return ok;
+}
+
+#endif /* HF_CONFIG_H */

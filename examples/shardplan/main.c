@@ -1,0 +1,124 @@
+/* main.c - which way to spread a model over a machine? One search, and everybody who writes its answer.
+ * SPDX-License-Identifier: MIT
+ */
+#include "shardplan.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "io/hf_config.h"
+
+enum { ROOM = 20000 }; /* plans that are kept; no system has so many */
+
+static int read_model(sp_job *job)
+{
+    char why[HF_WHY];
+    if (!hf_config_read(job->options.config, &job->model, why)) return sp_complain(SP_USAGE, "%s", why);
+    if (trn_model_size_of(&job->model, &job->size, &job->error) != TRN_OK)
+        return sp_complain(SP_USAGE, "%s: %s", job->options.config, job->error.text);
+    return SP_OK;
+}
+
+static int build_network(sp_job *job)
+{
+    const sp_options *o = &job->options;
+    const trn_topology all = trn_topology_preset(o->system, o->preset);
+    job->net = all;
+    if (all.chips == 0)
+        return sp_complain(SP_USAGE, "--preset %s: %s has no such preset", o->preset, trn_system_name(o->system));
+    if (o->chips && !sp_cut(&all, o->chips, &job->net))
+        return sp_complain(SP_USAGE, "--chips %lld: no part of %s (%d chips)", (long long)o->chips, all.name,
+                           all.chips);
+    return SP_OK;
+}
+
+static int search(sp_job *job)
+{
+    job->args = job->options.args;
+    job->args.model = &job->model;
+    job->args.net = &job->net;
+    job->args.error = &job->error;
+    if (job->args.batch == 0) job->args.batch = (int64_t)job->net.chips * (job->args.job == TRN_JOB_TRAIN ? 4 : 1);
+    job->plan = malloc(ROOM * sizeof *job->plan);
+    if (!job->plan) return sp_complain(SP_USAGE, "there is not enough memory for %d plans", ROOM);
+    if (trn_plan_search(&job->args, job->plan, ROOM, &job->list) != TRN_OK)
+        return sp_complain(SP_USAGE, "%s", job->error.text);
+    return job->options.scaling ? sp_scaling(job) : SP_OK;
+}
+
+/* ---- files ---- */
+
+typedef void writer(const sp_job *job, FILE *out);
+
+static const struct {
+    const char *flag;
+    size_t path;
+    writer *write;
+} writers[] = {
+    { "--csv", offsetof(sp_options, csv), sp_print_csv },
+    { "--json", offsetof(sp_options, json), sp_print_json },
+    { "--html", offsetof(sp_options, html), sp_print_report },
+    { "--trace", offsetof(sp_options, trace), sp_print_trace },
+};
+enum { WRITERS = sizeof writers / sizeof writers[0] };
+
+static const char *path_of(const sp_job *job, int i)
+{
+    const char *path;
+    memcpy(&path, (const char *)&job->options + writers[i].path, sizeof path);
+    return path;
+}
+
+/* Before the work: a path that is wrong should cost nothing. */
+static int check_paths(const sp_job *job)
+{
+    for (int i = 0; i < WRITERS; i++) {
+        const char *path = path_of(job, i);
+        if (!path || strcmp(path, "-") == 0) continue;
+        FILE *out = fopen(path, "a");
+        if (!out)
+            return sp_complain(SP_USAGE, "%s %s: it cannot be created (%s)", writers[i].flag, path, strerror(errno));
+        fclose(out);
+    }
+    return SP_OK;
+}
+
+static int write_file(const sp_job *job, int i, const char *path)
+{
+    FILE *out = fopen(path, "w");
+    if (!out) return sp_complain(SP_USAGE, "%s %s: it cannot be created (%s)", writers[i].flag, path, strerror(errno));
+    writers[i].write(job, out);
+    const bool failed = ferror(out) != 0;
+    if (fclose(out) != 0 || failed) return sp_complain(SP_USAGE, "%s %s: it cannot be written", writers[i].flag, path);
+    fprintf(stderr, "%s\n", path);
+    return SP_OK;
+}
+
+static int write_all(const sp_job *job)
+{
+    bool taken = false;
+    for (int i = 0; i < WRITERS; i++) {
+        const char *path = path_of(job, i);
+        if (!path) continue;
+        if (strcmp(path, "-") == 0) taken = true, writers[i].write(job, stdout);
+        else if (write_file(job, i, path) != SP_OK) return SP_USAGE;
+    }
+    if (!taken) sp_print_text(job, stdout);
+    if (fflush(stdout) != 0) return sp_complain(SP_USAGE, "standard output cannot be written");
+    return job->list.legal ? SP_OK : SP_FAILED;
+}
+
+int main(int argc, char **argv)
+{
+    static sp_job job;
+    int status = sp_parse(argc, argv, &job.options);
+    if (status != SP_OK) return status < 0 ? SP_OK : status;
+    status = check_paths(&job);
+    if (status == SP_OK) status = read_model(&job);
+    if (status == SP_OK) status = build_network(&job);
+    if (status == SP_OK) status = search(&job);
+    if (status == SP_OK) status = write_all(&job);
+    free(job.plan);
+    return status;
+}

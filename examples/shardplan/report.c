@@ -1,0 +1,264 @@
+/* report.c - the HTML page.
+ * SPDX-License-Identifier: MIT
+ */
+#include "shardplan.h"
+
+#include <stdarg.h>
+#include <string.h>
+
+enum { SHOWN = 20, REASONS_SHOWN = 60 };
+
+void sp_escape(FILE *out, const char *text)
+{
+    static const struct {
+        char c;
+        const char *entity;
+    } row[] = { { '&', "&amp;" }, { '<', "&lt;" }, { '>', "&gt;" }, { '"', "&quot;" } };
+    for (; *text; text++) {
+        const char *entity = NULL;
+        for (size_t i = 0; i < sizeof row / sizeof row[0]; i++)
+            if (*text == row[i].c) entity = row[i].entity;
+        if (entity) fputs(entity, out);
+        else fputc(*text, out);
+    }
+}
+
+static void fact(FILE *out, const char *number, const char *text)
+{
+    fputs("<div class=fact><b>", out);
+    sp_escape(out, number);
+    fputs("</b><span>", out);
+    sp_escape(out, text);
+    fputs("</span></div>", out);
+}
+
+static void print_facts(const sp_job *job, FILE *out)
+{
+    char text[128];
+    const trn_plan *p = &job->plan[0];
+    snprintf(text, sizeof text, "parameters%s%s", job->size.active < job->size.total ? ", at work on a token: " : "",
+             job->size.active < job->size.total ? sp_si(job->size.active).text : "");
+    fputs("<div class=facts>", out);
+    fact(out, sp_si(job->size.total).text, text);
+    fact(out, sp_count(job->net.chips).text, "chips");
+    snprintf(text, sizeof text, "of %s sets of degrees are legal", sp_count(job->list.found).text);
+    fact(out, sp_count(job->list.legal).text, text);
+    if (job->list.legal) {
+        snprintf(text, sizeof text, "a %s with %s", sp_unit_of_work(job), sp_degrees(p).text);
+        fact(out, sp_time(p->time_s).text, text);
+        if (job->args.job != TRN_JOB_TRAIN) fact(out, sp_time(p->ttft_s).text, "to the first token of one prompt");
+        fact(out, sp_si(p->tokens_per_s).text, "tokens a second, whole machine");
+        fact(out, sp_percent(p->mfu).text, "of the published flop/s");
+        snprintf(text, sizeof text, "of %s of HBM on the fullest chip", sp_bytes(p->memory.capacity).text);
+        fact(out, sp_bytes(p->memory.total).text, text);
+    }
+    fputs("</div>\n", out);
+}
+
+/* ---- the plans ---- */
+
+static void print_cells(const sp_job *job, const trn_plan *p, int64_t rank, double longest, FILE *out)
+{
+    const bool train = job->args.job == TRN_JOB_TRAIN;
+    fprintf(out, "<tr%s><td class=r>%lld<td class=r>%d<td class=r>%d<td class=r>%d<td class=r>%s",
+            rank == 1 ? " class=best" : "", (long long)rank, p->tp, p->cp, p->ep, sp_count(p->dp).text);
+    fprintf(out, "<td class=r>%d<td>%s<td>%s<td class=r>%lld x %lld", p->pp,
+            p->dp == 1 || p->pp == 1 ? "" : p->order == TRN_ORDER_DP_PP ? "pp" : "dp", p->sp ? "sp" : "",
+            (long long)p->microbatches, (long long)p->microbatch);
+    if (train) fprintf(out, "<td>%s<td>%s", trn_zero_name(p->zero), trn_recompute_name(p->recompute));
+    fprintf(out, "<td class=r>%s", sp_time(p->time_s).text);
+    if (!train) fprintf(out, "<td class=r>%s", sp_time(p->ttft_s).text);
+    fprintf(out, "<td class=r>%s<td class=r>%s<td style='min-width:240px'>", sp_si(p->tokens_per_s).text,
+            sp_percent(p->mfu).text);
+    sp_time_bar(out, p, longest);
+    fprintf(out, "<td>%s</tr>\n", trn_plan_part_name(p->bottleneck));
+}
+
+static int64_t shown(const sp_job *job) { return job->list.legal < SHOWN ? job->list.legal : SHOWN; }
+
+static void print_plans(const sp_job *job, FILE *out)
+{
+    const bool train = job->args.job == TRN_JOB_TRAIN;
+    fputs("<h2>The plans</h2><p>Each row is the fastest variant of its degrees: microbatch, sequence parallelism, what "
+          "data "
+          "parallelism shares out and what is computed again are chosen to fit and to be fast. The bars show what "
+          "fills the "
+          "time.</p>",
+          out);
+    sp_legend_time(out);
+    fputs("<div class=card><table><tr><th class=r>rank<th class=r>tp<th class=r>cp<th class=r>ep<th class=r>dp<th "
+          "class=r>pp"
+          "<th>outer<th><th class=r>microbatches",
+          out);
+    fprintf(out, "%s<th class=r>tokens/s<th class=r>MFU<th><th>most of it</tr>\n",
+            train ? "<th>shared out<th>again<th class=r>time" : "<th class=r>time<th class=r>first token");
+    const int64_t count = shown(job);
+    for (int64_t i = 0; i < count; i++) print_cells(job, &job->plan[i], i + 1, job->plan[count - 1].time_s, out);
+    fputs("</table></div>\n", out);
+}
+
+static void print_memory(const sp_job *job, FILE *out)
+{
+    fputs("<h2>Memory</h2><p>HBM of the fullest chip; the track is all there is.</p>", out);
+    sp_legend_memory(out);
+    fputs("<div class=card><table>", out);
+    for (int64_t i = 0; i < shown(job) && i < 10; i++) {
+        const trn_plan *p = &job->plan[i];
+        fprintf(out, "<tr><td style='width:1%%'>%s<td style='width:70%%'>", sp_degrees(p).text);
+        sp_memory_bar(out, &p->memory);
+        fprintf(out, "<td class=r>%s<td class=r>of %s</tr>\n", sp_bytes(p->memory.total).text,
+                sp_bytes(p->memory.capacity).text);
+    }
+    fputs("</table></div>\n", out);
+}
+
+/* ---- the machine ---- */
+
+static void print_levels(const sp_job *job, FILE *out)
+{
+    static const char *const wiring[] = { "none of its own", "ring", "each to each", "switch" };
+    char text[96];
+    fputs(
+        "<div class=card><h3>Levels</h3><table><tr><th>level<th class=r>chips<th>wired as<th class=r>GB/s one way<th>",
+        out);
+    if (job->list.legal) fputs("best plan", out);
+    fputs("</tr>\n", out);
+    for (int l = 0; l < job->net.levels; l++) {
+        const trn_level *at = &job->net.level[l];
+        text[0] = 0;
+        if (job->list.legal) trn_plan_level_text(&job->net, &job->plan[0], l, text, sizeof text);
+        fprintf(out, "<tr><td>%s<td class=r>%s<td>%s<td class=r>", at->name, sp_count(at->size).text,
+                wiring[at->wiring]);
+        if (at->bytes_per_s > 0) fprintf(out, "%.4g", at->bytes_per_s / 1e9);
+        fprintf(out, "<td>%s</tr>\n", text);
+    }
+    fputs("</table></div>\n", out);
+}
+
+static void print_machine(const sp_job *job, FILE *out)
+{
+    fputs(
+        "<h2>The machine</h2><p>Axes of the best plan lie on its levels from the inside: first tp, then cp, ep, and dp "
+        "and pp in the order that is faster.</p><div class=two><div class=card>",
+        out);
+    sp_topology_picture(out, job);
+    fputs("</div>", out);
+    print_levels(job, out);
+    fputs("</div>\n", out);
+}
+
+/* ---- time ---- */
+
+static void print_parts(const sp_job *job, FILE *out)
+{
+    const trn_plan *p = &job->plan[0];
+    fputs("<div class=card><table>", out);
+    for (int i = 0; i < TRN_PART_COUNT; i++) {
+        const double s = trni_plan_part_s(&p->time, (trn_plan_part)i);
+        if (s > 0)
+            fprintf(out, "<tr><td>%s<td class=r>%s<td class=r>%s</tr>", trn_plan_part_name((trn_plan_part)i),
+                    sp_time(s).text, sp_percent(s / p->time_s).text);
+    }
+    if (p->time.hidden_s > 0)
+        fprintf(out,
+                "<tr><td>communication beside work<td class=r>- %s<td></tr><tr><td>contention<td class=r>%s<td></tr>",
+                sp_time(p->time.hidden_s).text, sp_time(p->time.contention_s).text);
+    fprintf(out, "<tr class=best><td>a %s<td class=r>%s<td class=r>100 %%</tr></table></div>\n", sp_unit_of_work(job),
+            sp_time(p->time_s).text);
+}
+
+static void print_timelines(const sp_job *job, FILE *out)
+{
+    fprintf(out, "<h2>The best plan in time</h2><p>%s. One chip stands for all of its stage.</p>",
+            sp_degrees(&job->plan[0]).text);
+    print_parts(job, out);
+    if (job->args.job == TRN_JOB_TRAIN || job->plan[0].pp > 1 || job->plan[0].microbatches > 1) {
+        fputs("<div class=card>", out);
+        sp_step_picture(out, job);
+        fputs("</div>", out);
+    }
+    fputs("<div class=card>", out);
+    sp_layer_picture(out, job);
+    fputs("</div>\n", out);
+}
+
+static void print_scaling(const sp_job *job, FILE *out)
+{
+    if (!job->scales) return;
+    fputs("<h2>Scaling</h2><p>Parts of the same system, each with as many sequences per chip.</p>", out);
+    sp_curves(out, job);
+}
+
+/* ---- why not ---- */
+
+static void print_reasons(const sp_job *job, FILE *out)
+{
+    int64_t told = 0;
+    if (job->list.legal == job->list.found) return;
+    fprintf(out, "<h2>Why not</h2><p>%s sets of degrees cannot be.</p><div class=card><table>",
+            sp_count(job->list.found - job->list.legal).text);
+    for (int i = 1; i < TRN_PLAN_REASON_COUNT; i++)
+        if (job->list.reason[i])
+            fprintf(out, "<tr><td class=r style='width:1%%'>%s<td>%s</tr>", sp_count(job->list.reason[i]).text,
+                    trn_plan_reason_name((trn_plan_reason)i));
+    fputs("</table></div><details><summary>sentence by sentence</summary><table>", out);
+    for (int64_t i = job->list.legal; i < job->list.kept && told < REASONS_SHOWN; i++) {
+        const int64_t count = sp_told_by(job, i);
+        if (!count) continue;
+        fprintf(out, "<tr><td class=r>%s<td class=wrap>", sp_count(count).text);
+        sp_escape(out, job->plan[i].why);
+        fprintf(out, "<td>%s</tr>", count == 1 ? sp_degrees(&job->plan[i]).text : "");
+        told++;
+    }
+    fputs("</table></details>\n", out);
+}
+
+static void print_assumptions(const sp_job *job, FILE *out)
+{
+    const trn_plan_assumptions a = trn_plan_assumptions_default(&job->args.assumptions);
+#define TRNI_X(field, usual, unit, why) a.field,
+    const double value[] = { TRNI_PLAN_ASSUMPTIONS(TRNI_X) };
+#undef TRNI_X
+    trn_spec_field field;
+    fputs("<h2>What is assumed</h2><p>Rates and sizes of the chips are those of their published tables; these numbers "
+          "are "
+          "published nowhere, and can be set.</p><details><summary>coefficients</summary><table>",
+          out);
+    for (int i = 0; trn_plan_assumption_at(i, &field); i++)
+        fprintf(out, "<tr><td>%s<td class=r>%g<td>%s<td class=wrap>%s</tr>", field.field, value[i], field.unit,
+                field.where);
+    fputs("</table></details>\n", out);
+}
+
+static void print_nearest(const sp_job *job, FILE *out)
+{
+    fprintf(out, "<h2>No plan is legal</h2><p class=bad>The nearest, %s: ", sp_degrees(&job->plan[0]).text);
+    sp_escape(out, job->plan[0].why);
+    fputs(".</p>", out);
+}
+
+void sp_print_report(const sp_job *job, FILE *out)
+{
+    char text[128];
+    sp_describe_job(job, text, sizeof text);
+    fputs("<!doctype html>\n<html lang=en><head><meta charset=utf-8><meta name=viewport "
+          "content='width=device-width,initial-scale=1'><title>", out);
+    sp_escape(out, job->model.name);
+    fprintf(out, " on %s</title><style>%s</style></head><body><main>\n<h1>", job->net.name, sp_style);
+    sp_escape(out, job->model.name);
+    fprintf(out, " on %s</h1><p class=lead>How to spread it: %s.</p>\n", job->net.name, text);
+    print_facts(job, out);
+    if (job->list.legal) print_plans(job, out);
+    else print_nearest(job, out);
+    if (job->list.legal) print_memory(job, out);
+    if (job->list.legal) print_timelines(job, out);
+    print_machine(job, out);
+    print_scaling(job, out);
+    print_reasons(job, out);
+    print_assumptions(job, out);
+    fprintf(
+        out,
+        "<footer><p>trnmath %s. Every time on this page is a result of a model of the hardware, never a measurement "
+        "of it.</p></footer></main></body></html>\n",
+        TRN_VERSION);
+}

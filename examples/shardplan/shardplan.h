@@ -1,0 +1,120 @@
+/* shardplan.h - what the files of the program share: options, the job, its answers, and how numbers are told.
+ * SPDX-License-Identifier: MIT
+ *
+ * The program in one picture:
+ *
+ *     main.c        reads the model, searches, hands the answer to everybody who was asked to write it
+ *     options.c     the command line
+ *     number.c      numbers as people read them
+ *     text.c        the answer on a terminal
+ *     data.c        the same as CSV and JSON
+ *     scaling.c     the same job on one chip, one server, ... the whole system
+ *     report.c      the HTML page
+ *     picture.c     its pictures: bars, curves, SVG of the library
+ *     style.c       its style
+ *
+ * Data goes to standard output, everything else to standard error.
+ */
+#ifndef SHARDPLAN_H
+#define SHARDPLAN_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include <trnmath/trn_plan.h>
+
+enum { SP_OK = 0, SP_FAILED = 1, SP_USAGE = 2 };
+enum { SP_WHY = 512, SP_SCALES = 40 };
+
+/* One sentence on standard error; returns status. */
+int sp_complain(int status, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* ---- options ---- */
+
+typedef struct sp_options {
+    const char *config, *preset;
+    const char *json, *csv, *html, *trace; /* NULL, a file, or "-" (json, csv) */
+    trn_system system;
+    int64_t chips;          /* 0 = all */
+    int64_t top;
+    bool why, scaling;
+    trn_plan_args args;     /* all that the command line says about the job */
+} sp_options;
+
+/* SP_OK; SP_USAGE after one sentence; -1 after --help or --version has been answered. */
+int sp_parse(int argc, char **argv, sp_options *options);
+
+/* ---- the job and its answer ---- */
+
+typedef struct sp_scale {
+    int chips;
+    int64_t batch;
+    double all_reduce_s;    /* of SP_BUFFER bytes over all chips */
+    trn_algorithm algorithm;
+    bool legal;
+    trn_plan plan;          /* the fastest */
+} sp_scale;
+
+#define SP_BUFFER 1073741824.0 /* 1 GiB */
+
+typedef struct sp_job {
+    sp_options options;
+    trn_model model;
+    trn_model_size size;
+    trn_topology net;
+    trn_plan_args args;
+    trn_plan *plan;         /* [list.kept], ranked */
+    trn_plan_list list;
+    sp_scale scale[SP_SCALES];
+    int scales;
+    trn_error error;
+} sp_job;
+
+/* The same network with fewer chips: whole inner levels, part of the next; false when these chips are no part of it. */
+bool sp_cut(const trn_topology *net, int64_t chips, trn_topology *part);
+int sp_scaling(sp_job *job);
+
+/* ---- numbers ---- */
+
+typedef struct sp_text {
+    char text[64];
+} sp_text;
+
+sp_text sp_time(double seconds);      /* "26.4 ms" */
+sp_text sp_bytes(double bytes);       /* "91.5 GiB" */
+sp_text sp_si(double value);          /* "70.6 G" */
+sp_text sp_count(int64_t value);      /* "400,000" */
+sp_text sp_percent(double share);     /* "86.5 %" */
+sp_text sp_degrees(const trn_plan *plan); /* "tp 8, dp 4, pp 2": those above 1 */
+const char *sp_unit_of_work(const sp_job *job); /* "step", "batch of prompts", "token" */
+/* "train, 64 sequences of 8,192 tokens" */
+void sp_describe_job(const sp_job *job, char *text, size_t room);
+/* How many illegal plans fell for the sentence of plan i; 0 when an earlier one has told it. */
+int64_t sp_told_by(const sp_job *job, int64_t i);
+
+/* ---- writers ---- */
+
+void sp_print_text(const sp_job *job, FILE *out);
+void sp_print_csv(const sp_job *job, FILE *out);
+void sp_print_json(const sp_job *job, FILE *out);
+void sp_print_report(const sp_job *job, FILE *out);
+void sp_print_trace(const sp_job *job, FILE *out);
+
+void sp_escape(FILE *out, const char *text);      /* for HTML */
+void sp_json_string(FILE *out, const char *text);
+void sp_json_number(FILE *out, double value);
+
+/* ---- pieces of the page ---- */
+
+extern const char sp_style[];
+void sp_memory_bar(FILE *out, const trn_plan_memory *memory);
+void sp_time_bar(FILE *out, const trn_plan *plan, double longest_s);
+void sp_legend_memory(FILE *out);
+void sp_legend_time(FILE *out);
+void sp_curves(FILE *out, const sp_job *job);
+void sp_topology_picture(FILE *out, const sp_job *job);
+void sp_step_picture(FILE *out, const sp_job *job);
+void sp_layer_picture(FILE *out, const sp_job *job);
+
+#endif /* SHARDPLAN_H */

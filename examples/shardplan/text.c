@@ -1,0 +1,160 @@
+/* text.c - the answer on a terminal.
+ * SPDX-License-Identifier: MIT
+ */
+#define _POSIX_C_SOURCE 200809L
+
+#include "shardplan.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static const char *bold = "", *faint = "", *plain = "";
+
+static void choose_colours(FILE *out)
+{
+    const char *no = getenv("NO_COLOR"), *term = getenv("TERM");
+    const bool colour = !(no && *no) && term && strcmp(term, "dumb") != 0 && isatty(fileno(out));
+    bold = colour ? "\033[1m" : "";
+    faint = colour ? "\033[2m" : "";
+    plain = colour ? "\033[0m" : "";
+}
+
+static void print_head(const sp_job *job, FILE *out)
+{
+    char text[128];
+    const trn_model_size *s = &job->size;
+    sp_describe_job(job, text, sizeof text);
+    fprintf(out, "%s%s%s: %s parameters", bold, job->model.name, plain, sp_si(s->total).text);
+    if (s->active < s->total) fprintf(out, ", %s of them for a token", sp_si(s->active).text);
+    fprintf(out, ", %s KV elements a token\n", sp_count((int64_t)s->kv_elements).text);
+    fprintf(out, "%s: %s chips; %s\n", job->net.name, sp_count(job->net.chips).text, text);
+    fprintf(out, "%s sets of degrees, %s legal; %s variants\n", sp_count(job->list.found).text,
+            sp_count(job->list.legal).text, sp_count(job->list.tried).text);
+}
+
+static void print_row(const sp_job *job, const trn_plan *p, int64_t rank, FILE *out)
+{
+    const bool train = job->args.job == TRN_JOB_TRAIN;
+    char micro[48], order[8];
+    snprintf(micro, sizeof micro, "%lld x %lld", (long long)p->microbatches, (long long)p->microbatch);
+    snprintf(order, sizeof order, "%s", p->dp > 1 && p->pp > 1 ? (p->order == TRN_ORDER_DP_PP ? "pp" : "dp") : "");
+    fprintf(out, "  %4lld %4d %4d %4d %6d %4d  %-5s  %-2s  %9s", (long long)rank, p->tp, p->cp, p->ep, p->dp, p->pp,
+            order, p->sp ? "sp" : "", micro);
+    if (train) fprintf(out, "  %-9s  %-9s", trn_zero_name(p->zero), trn_recompute_name(p->recompute));
+    fprintf(out, "  %8s", sp_time(p->time_s).text);
+    if (!train) fprintf(out, "  %8s", sp_time(p->ttft_s).text);
+    fprintf(out, "  %8s  %6s  %9s  %s\n", sp_si(p->tokens_per_s).text, sp_percent(p->mfu).text,
+            sp_bytes(p->memory.total).text, trn_plan_part_name(p->bottleneck));
+}
+
+static void print_table(const sp_job *job, FILE *out)
+{
+    const bool train = job->args.job == TRN_JOB_TRAIN;
+    if (!job->list.legal) {
+        fprintf(out, "\nno plan is legal; the nearest, %s: %s\n", sp_degrees(&job->plan[0]).text, job->plan[0].why);
+        return;
+    }
+    fprintf(out, "\n%s  rank   tp   cp   ep     dp   pp  outer  sp  microbat.", bold);
+    fprintf(out, train ? "  zero       recompute       time" : "      time     first");
+    fprintf(out, "  tokens/s     MFU        HBM  most of it%s\n", plain);
+    for (int64_t i = 0; i < job->list.kept && i < job->options.top && job->plan[i].legal; i++)
+        print_row(job, &job->plan[i], i + 1, out);
+}
+
+/* ---- the best one ---- */
+
+static void print_share(FILE *out, const char *name, double seconds, double all)
+{
+    if (seconds > 0)
+        fprintf(out, "  %-22s %9s  %5.1f %%\n", name, sp_time(seconds).text, 100 * seconds / all);
+}
+
+static void print_levels(const sp_job *job, const trn_plan *p, FILE *out)
+{
+    char text[96];
+    for (int l = 0; l < job->net.levels; l++) {
+        trn_plan_level_text(&job->net, p, l, text, sizeof text);
+        if (job->net.level[l].size > 1)
+            fprintf(out, "  %-8s %6d  %s\n", job->net.level[l].name, job->net.level[l].size, text);
+    }
+}
+
+static void print_memory(const trn_plan_memory *b, FILE *out)
+{
+    const struct {
+        const char *name;
+        double bytes;
+    } row[] = { { "weights", b->weights },         { "gradients", b->gradients }, { "optimizer states", b->optimizer },
+                { "activations", b->activations }, { "KV cache", b->kv },         { "buffers", b->buffers } };
+    for (size_t i = 0; i < sizeof row / sizeof row[0]; i++)
+        if (row[i].bytes > 0)
+            fprintf(out, "  %-22s %9s  %5.1f %% of HBM\n", row[i].name, sp_bytes(row[i].bytes).text,
+                    100 * row[i].bytes / b->capacity);
+}
+
+static void print_best(const sp_job *job, FILE *out)
+{
+    const trn_plan *p = &job->plan[0];
+    if (!job->list.legal) return;
+    fprintf(out, "\n%sthe first: %s; a %s in %s%s\n", bold, sp_degrees(p).text, sp_unit_of_work(job),
+            sp_time(p->time_s).text, plain);
+    for (int i = 0; i < TRN_PART_COUNT; i++)
+        print_share(out, trn_plan_part_name((trn_plan_part)i), trni_plan_part_s(&p->time, (trn_plan_part)i), p->time_s);
+    print_share(out, "+ contention", p->time.contention_s, p->time_s);
+    print_share(out, "- at the same time", p->time.hidden_s, p->time_s);
+    fprintf(out, "%sHBM of a chip%s\n", bold, plain);
+    print_memory(&p->memory, out);
+    fprintf(out, "%swhere the axes lie, from the inside%s\n", bold, plain);
+    print_levels(job, p, out);
+}
+
+/* ---- the others ---- */
+
+static void print_why(const sp_job *job, FILE *out)
+{
+    const int64_t most = job->options.top > 40 ? job->options.top : 40;
+    int64_t shown = 0;
+    fprintf(out, "\n%swhy not%s\n", bold, plain);
+    for (int64_t i = job->list.legal; i < job->list.kept; i++) {
+        const trn_plan *p = &job->plan[i];
+        const int64_t count = sp_told_by(job, i);
+        if (count && shown++ == most) {
+            fprintf(out, "          and more; --csv has all\n");
+            return;
+        }
+        if (count == 1) fprintf(out, "  %6d  %s  %s(%s)%s\n", 1, p->why, faint, sp_degrees(p).text, plain);
+        else if (count) fprintf(out, "  %6lld  %s\n", (long long)count, p->why);
+    }
+}
+
+static void print_scaling(const sp_job *job, FILE *out)
+{
+    const sp_scale *first = NULL;
+    fprintf(out, "\n%s    chips     batch  all_reduce of 1 GiB       time  tokens/s  per chip  plan%s\n", bold, plain);
+    for (int i = 0; i < job->scales; i++) {
+        const sp_scale *s = &job->scale[i];
+        fprintf(out, "  %7s  %8s  %9s %-10s", sp_count(s->chips).text, sp_count(s->batch).text,
+                s->chips > 1 ? sp_time(s->all_reduce_s).text : "-",
+                s->chips > 1 ? trn_algorithm_name(s->algorithm) : "");
+        if (!s->legal) {
+            fprintf(out, "  no plan: %s\n", s->plan.why);
+            continue;
+        }
+        if (!first) first = s;
+        fprintf(out, "  %8s  %8s  %8s  %s\n", sp_time(s->plan.time_s).text, sp_si(s->plan.tokens_per_s).text,
+                sp_percent(s->plan.tokens_per_s / s->chips / (first->plan.tokens_per_s / first->chips)).text,
+                sp_degrees(&s->plan).text);
+    }
+}
+
+void sp_print_text(const sp_job *job, FILE *out)
+{
+    choose_colours(out);
+    print_head(job, out);
+    print_table(job, out);
+    print_best(job, out);
+    if (job->options.why) print_why(job, out);
+    if (job->options.scaling) print_scaling(job, out);
+    fprintf(out, "\n%sResults of a model, never measurements. outer: the axis that lies outermost.%s\n", faint, plain);
+}

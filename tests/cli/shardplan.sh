@@ -1,0 +1,112 @@
+#!/bin/sh
+# The program shardplan as a user meets it: a ranked table, reasons, the files it writes, and one sentence for each mistake.
+# Usage: tests/cli/shardplan.sh DIRECTORY-OF-PROGRAMS, from tests/.
+set -u
+models=$(CDPATH= cd -- "$(dirname -- "$0")/../../examples/shardplan/models" && pwd)
+program=$1/shardplan
+[ -x "$program" ] || { echo "SKIP shardplan: it was not built (cJSON is not installed)"; exit 0; }
+. "$(dirname -- "$0")/lib/program.sh"
+
+# says "TEXT": a line of out has it
+says() {
+    grep -qF -- "$1" out || fail "it does not say '$1': $(cat out)"
+}
+
+json() {
+    if command -v python3 >/dev/null; then python3 -m json.tool "$1" >/dev/null || fail "$1 is not JSON"; fi
+}
+
+small=$models/llama-3-8b.json
+large=$models/llama-3-70b.json
+
+# ---- usage ----
+
+refuses "which model? give a config.json; shardplan --help tells more"
+refuses "--frob is not an option; shardplan --help lists them" --frob
+refuses "--seq needs a value" "$small" --seq
+refuses "--seq x: expected a whole number from 1 to 4294967296" "$small" --seq x
+refuses "--batch 0: expected a whole number from 1 to 4294967296" "$small" --batch 0
+refuses "--why takes no value" "$small" --why=1
+refuses "--system trn9: no such system; --help lists them" "$small" --system trn9
+refuses "--job sleep: expected train, prefill or decode" "$small" --job sleep
+refuses "--zero 3: expected auto, none, optimizer, gradients or weights" "$small" --zero 3
+refuses "--recompute some: expected auto, none, selective or full" "$small" --recompute some
+refuses "--format kv: expected NAME=VALUE with commas between" "$small" --format kv
+refuses "--format kv: fp3 is not a format" "$small" --format kv=fp3
+refuses "--format cache: expected weights, activations, gradients, optimizer, kv, wire or compute" "$small" --format cache=bfloat16
+refuses "--assume contention=x: expected a number, 0 or more" "$small" --assume contention=x
+refuses "--assume luck: no such assumption; --assumptions lists them" "$small" --assume luck=1
+refuses "--preset new: trn3-gen2-ultraserver has no such preset" "$small" --system trn3-gen2-ultraserver --preset new
+refuses "--chips 48: no part of trn2-ultraserver (64 chips)" "$small" --chips 48
+refuses "no plan of 64 chips has these degrees (0 = any): tp 3, cp 0, ep 0, dp 0, pp 0" "$small" --tp 3
+refuses "$large: one model at a time, and $small is one" "$small" "$large"
+refuses "--json - and --csv - exclude each other" "$small" --json - --csv -
+refuses "--html /nonexistent/x.html: it cannot be created (No such file or directory)" "$small" --html /nonexistent/x.html
+refuses "missing.json: it cannot be opened (No such file or directory)" missing.json
+echo '{"model_type": "llama"}' >poor.json
+refuses "poor.json: it has no 'num_hidden_layers', which llama needs" poor.json
+sed 's/"num_key_value_heads": 8/"num_key_value_heads": -8/' "$small" >negative.json
+refuses "negative.json: its 'num_key_value_heads' is -8; expected 1 to 16384" negative.json
+for word in --help --version --assumptions; do
+    works $word
+    [ -s out ] && [ ! -s err ] || fail "shardplan $word: nothing on standard output, or something on standard error"
+done
+
+# ---- answers ----
+
+works "$large" --batch 256 --seq 8192 --why
+says "llama-3-70b: 70.6 G parameters, 163,840 KV elements a token"
+says "119 sets of degrees, 103 legal"
+says "8 KV heads do not divide by tp 16, unless they are copied (replicate_kv)"
+says "80 layers do not divide by pp 64, unless the last stage may have fewer (uneven_stages)"
+says "where the axes lie, from the inside"
+says "Results of a model, never measurements."
+grep -q "$(printf '\033')" out && fail "colours in a file"
+
+works - --tp 8 --top 2 <"$large"
+[ "$(grep -c '^     [12]    8 ' out)" = 2 ] || fail "not two plans of tp 8: $(cat out)"
+
+# No plan fits: status 1, and the nearest one.
+"$program" "$models/llama-3.1-405b.json" --system trn1.32xlarge >out 2>err
+[ $? = 1 ] || fail "405b on trn1.32xlarge: not status 1"
+says "no plan is legal; the nearest,"
+says "HBM short by"
+
+works "$models/deepseek-v3.json" --system trn3-gen2-ultraserver --job decode --batch 288 --seq 8192 --csv all.csv --json all.json \
+    --html page.html --trace trace.json
+json all.json
+json trace.json
+[ "$(wc -l <all.csv)" = 1485 ] || fail "all.csv has not a head and 1,484 rows"
+[ "$(grep -c '^    {"rank": ' all.json)" = 1484 ] || fail "all.json has not 1,484 plans"
+[ "$(head -n 1 all.csv | tr ',' '\n' | wc -l)" = 43 ] || fail "all.csv: not 43 columns"
+awk -F, 'NR > 1 && $13 == "yes" && $2 * $3 * $4 * $5 * $6 != 144 { exit 1 }' all.csv || fail "all.csv: degrees are not 144"
+grep -q '</html>' page.html || fail "page.html does not end"
+[ "$(grep -c 'data:image/svg+xml;base64,' page.html)" = 2 ] || fail "page.html has not two pictures"
+grep -q 'href=\|src=\|<script' page.html && fail "page.html loads something"
+works "$small" --csv -
+cp out one.csv
+works "$small" --csv two.csv
+cmp -s one.csv two.csv || fail "--csv - is not what --csv FILE writes"
+works "$small" --json -
+cp out one.json
+json one.json
+
+works "$small" --system trn3-gen2-ultraserver --preset doc --top 1 --csv doc.csv
+works "$small" --system trn3-gen2-ultraserver --top 1 --csv sa.csv
+cmp -s doc.csv sa.csv && fail "slower links, the same plans"
+
+# Formats, assumptions, parts of a system.
+works "$small" --system trn2.48xlarge --job decode --format weights=float8_e4m3,compute=float8_e4m3,kv=float8_e4m3 --csv f8.csv
+works "$small" --system trn2.48xlarge --job decode --csv bf16.csv
+awk -F, 'FNR == 2 { time[FILENAME] = $16 } END { exit !(time["f8.csv"] < time["bf16.csv"]) }' f8.csv bf16.csv || fail "FP8 is no faster"
+works "$small" --assume contention=0,reserve_bytes=0 --chips 16 --ranks-per-chip 4 --replicate-kv --no-sp --overlap --zero optimizer
+says "trn2-ultraserver: 16 chips"
+
+# The whole of the largest system.
+works "$small" --system trn1-ultracluster --batch 30000 --scaling --top 1 --html page.html
+says "   30,000    30,000 "
+[ "$(grep -c '<svg class=curve' page.html)" = 3 ] || fail "page.html has not three curves"
+works "$large" --system project-rainier --batch 400000 --seq 8192 --top 1
+says "project-rainier: 400,000 chips"
+
+exit $failed

@@ -1,0 +1,495 @@
+/* test_plan_model.c - parameters, flops and KV cache of models against published totals and against matrices written
+ * out one by one; configurations as publishers ship them, and as they should not be.
+ * SPDX-License-Identifier: MIT
+ *
+ * Published totals are the sums over the tensors of the safetensors files that each publisher ships, as their pages
+ * show them; of deepseek-v3 without the multi-token-prediction block (671 of 685 billion, DeepSeek-V3 report).
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <math.h>
+#include <stdio.h>
+
+#include "trnmath/trn_plan_model.h"
+#include "twin/cases.h"
+
+#if defined(HAVE_CJSON)
+#include "io/hf_config.h"
+#endif
+
+/* ---- the slow way: every tensor of the model by its shape ---- */
+
+typedef struct tally {
+    double all, routed; /* parameters; of them, of experts that a token may not meet */
+    double multiplied;  /* elements of matrices that one token is multiplied with */
+} tally;
+
+static void tensor(tally *t, double rows, double columns) { t->all += rows * columns; }
+
+static void matrix(tally *t, double rows, double columns)
+{
+    tensor(t, rows, columns);
+    t->multiplied += rows * columns;
+}
+
+static void norm(tally *t, const trn_model *m, double size)
+{
+    tensor(t, 1, size);
+    if (m->norm_bias) tensor(t, 1, size);
+}
+
+static void twin_attention(tally *t, const trn_model *m)
+{
+    const double h = (double)m->hidden, heads = (double)m->heads, kv = m->kv_heads ? (double)m->kv_heads : heads;
+    const double size = m->head_dim ? (double)m->head_dim : h / heads;
+    if (m->kv_rank) {
+        const double rope = (double)m->rope_dim, value = (double)m->v_dim, rank = (double)m->kv_rank;
+        if (m->q_rank) {
+            matrix(t, h, (double)m->q_rank);
+            tensor(t, 1, (double)m->q_rank);
+            matrix(t, (double)m->q_rank, heads * (size + rope));
+        } else matrix(t, h, heads * (size + rope));
+        matrix(t, h, rank + rope);
+        tensor(t, 1, rank);
+        matrix(t, rank, heads * (size + value));
+        matrix(t, heads * value, h);
+        return;
+    }
+    matrix(t, h, heads * size);
+    matrix(t, h, kv * size);
+    matrix(t, h, kv * size);
+    if (m->qkv_bias) tensor(t, 1, (heads + 2 * kv) * size);
+    matrix(t, heads * size, h);
+    if (m->o_bias) tensor(t, 1, h);
+    if (m->qk_norm) tensor(t, 2, size);
+    if (m->sinks) tensor(t, 1, heads);
+}
+
+static void twin_mlp(tally *t, const trn_model *m, double inner)
+{
+    const double h = (double)m->hidden;
+    for (int i = 0; i < (m->plain_mlp ? 1 : 2); i++) {
+        matrix(t, h, inner);
+        if (m->mlp_bias) tensor(t, 1, inner);
+    }
+    matrix(t, inner, h);
+    if (m->mlp_bias) tensor(t, 1, h);
+}
+
+static tally twin(const trn_model *m)
+{
+    tally t = { 0, 0, 0 };
+    tensor(&t, (double)m->vocab, (double)m->hidden);
+    if (m->positions) tensor(&t, (double)m->positions, (double)m->hidden);
+    for (int64_t layer = 0; layer < m->layers; layer++) {
+        for (int64_t i = 0; i < (m->norms ? m->norms : 2); i++) norm(&t, m, (double)m->hidden);
+        twin_attention(&t, m);
+        if (m->experts == 0 || layer < m->dense_layers) {
+            twin_mlp(&t, m, (double)m->intermediate);
+            continue;
+        }
+        matrix(&t, (double)m->hidden, (double)m->experts);
+        if (m->router_bias) tensor(&t, 1, (double)m->experts);
+        if (m->shared_intermediate) twin_mlp(&t, m, (double)m->shared_intermediate);
+        if (m->shared_gate) matrix(&t, 1, (double)m->hidden);
+        for (int64_t e = 0; e < m->experts; e++) {
+            tally one = { 0, 0, 0 };
+            twin_mlp(&one, m, (double)m->moe_intermediate);
+            t.all += one.all;
+            if (e < m->experts_per_token) t.multiplied += one.multiplied;
+            else t.routed += one.all;
+        }
+    }
+    norm(&t, m, (double)m->hidden);
+    if (!m->tied_embeddings) tensor(&t, (double)m->vocab, (double)m->hidden);
+    return t;
+}
+
+/* Queries meet keys one by one. */
+static double twin_flops(const trn_model *m, int64_t sequence)
+{
+    const double heads = (double)m->heads, size = m->head_dim ? (double)m->head_dim : (double)m->hidden / heads;
+    const double wide = size + (m->kv_rank ? (double)m->rope_dim : 0), value = m->kv_rank ? (double)m->v_dim : size;
+    double flops = 0;
+    for (int64_t q = 0; q < sequence; q++) {
+        flops += 2 * twin(m).multiplied + 2 * (double)m->vocab * (double)m->hidden;
+        for (int64_t layer = 0; layer < m->layers; layer++)
+            for (int64_t k = 0; k <= q; k++)
+                if (layer >= m->window_layers || q - k < m->window) flops += 2 * heads * (wide + value);
+    }
+    return flops;
+}
+
+static void near(double found, double expected, double relative, const char *what)
+{
+    if (fabs(found - expected) <= relative * fabs(expected)) return;
+    fail_msg("%s: %.17g, expected %.17g", what, found, expected);
+}
+
+/* ---- models ---- */
+
+static const struct {
+    double total;  /* published */
+    double active; /* published, in billions; 0 = dense */
+    trn_model model;
+} published[] = {
+    { 8030261248.0, 0, { .name = "llama-3-8b", .layers = 32, .hidden = 4096, .heads = 32, .kv_heads = 8,
+                         .intermediate = 14336, .vocab = 128256 } },
+    { 70553706496.0, 0, { .name = "llama-3-70b", .layers = 80, .hidden = 8192, .heads = 64, .kv_heads = 8,
+                          .intermediate = 28672, .vocab = 128256 } },
+    { 405853388800.0, 0, { .name = "llama-3.1-405b", .layers = 126, .hidden = 16384, .heads = 128, .kv_heads = 8,
+                           .intermediate = 53248, .vocab = 128256 } },
+    { 46702792704.0, 12.9, { .name = "mixtral-8x7b", .layers = 32, .hidden = 4096, .heads = 32, .kv_heads = 8,
+                             .experts = 8, .experts_per_token = 2, .moe_intermediate = 14336, .vocab = 32000 } },
+    { 30532122624.0, 3.35, { .name = "qwen3-30b-a3b", .layers = 48, .hidden = 2048, .heads = 32, .kv_heads = 4,
+                             .head_dim = 128, .experts = 128, .experts_per_token = 8, .moe_intermediate = 768,
+                             .vocab = 151936, .qk_norm = true } },
+    { 671026419200.0, 37.6, { .name = "deepseek-v3", .layers = 61, .hidden = 7168, .heads = 128, .head_dim = 128,
+                              .rope_dim = 64, .v_dim = 128, .q_rank = 1536, .kv_rank = 512, .intermediate = 18432,
+                              .dense_layers = 3, .experts = 256, .experts_per_token = 8, .moe_intermediate = 2048,
+                              .shared_intermediate = 2048, .router_bias = true, .vocab = 129280 } },
+    /* OpenAI's card: 116.83 billion, 5.13 active without the embedding's 0.58 */
+    { 116829156672.0, 5.71, { .name = "gpt-oss-120b", .layers = 36, .hidden = 2880, .heads = 64, .kv_heads = 8,
+                              .head_dim = 64, .experts = 128, .experts_per_token = 4, .moe_intermediate = 2880,
+                              .vocab = 201088, .qkv_bias = true, .o_bias = true, .mlp_bias = true, .router_bias = true,
+                              .sinks = true, .window = 128, .window_layers = 18 } },
+    { 20554567680.0, 0, { .name = "gpt-neox-20b", .layers = 44, .hidden = 6144, .heads = 64, .intermediate = 24576,
+                          .vocab = 50432, .plain_mlp = true, .qkv_bias = true, .o_bias = true, .mlp_bias = true,
+                          .norm_bias = true } },
+    { 124439808.0, 0, { .name = "gpt2", .layers = 12, .hidden = 768, .heads = 12, .intermediate = 3072, .vocab = 50257,
+                        .positions = 1024, .plain_mlp = true, .qkv_bias = true, .o_bias = true, .mlp_bias = true,
+                        .norm_bias = true, .tied_embeddings = true } },
+    { 9241705984.0, 0, { .name = "gemma-2-9b", .layers = 42, .hidden = 3584, .heads = 16, .kv_heads = 8,
+                         .head_dim = 256, .intermediate = 14336, .vocab = 256000, .norms = 4, .tied_embeddings = true,
+                         .window = 4096, .window_layers = 21 } },
+    { 7615616512.0, 0, { .name = "qwen2-7b", .layers = 28, .hidden = 3584, .heads = 28, .kv_heads = 4,
+                         .intermediate = 18944, .vocab = 152064, .qkv_bias = true } },
+};
+enum { PUBLISHED = sizeof published / sizeof published[0] };
+
+static void published_totals(void **state)
+{
+    (void)state;
+    for (int i = 0; i < PUBLISHED; i++) {
+        const trn_model *m = &published[i].model;
+        const tally t = twin(m);
+        trn_model_size size;
+        assert_int_equal(trn_model_size_of(m, &size, NULL), TRN_OK);
+        near(size.total, published[i].total, 0, m->name);
+        near(t.all, published[i].total, 0, m->name);
+        near(size.active, t.all - t.routed, 0, m->name);
+        if (published[i].active > 0) near(size.active, 1e9 * published[i].active, 0.005, m->name);
+        near(size.attention + size.dense_mlp + size.experts + size.shared + size.embeddings + size.norms, size.total, 0,
+             "sum of parts");
+    }
+}
+
+static void kv_cache(void **state)
+{
+    (void)state;
+    trn_model_size size;
+    assert_int_equal(trn_model_size_of(&published[0].model, &size, NULL), TRN_OK);
+    near(size.kv_elements, 32 * 2 * 8 * 128, 0, "llama-3-8b"); /* 128 KiB a token in BF16 */
+    assert_int_equal(trn_model_size_of(&published[5].model, &size, NULL), TRN_OK);
+    near(size.kv_elements, 61 * 576, 0, "deepseek-v3"); /* 70 KB a token (DeepSeek-V3 report: 70.272) */
+}
+
+/* 6 N D, the usual estimate, is a little less than what the model counts, which has attention. */
+static void flops_of_llama(void **state)
+{
+    (void)state;
+    const trn_model *m = &published[0].model;
+    const double per_token = trn_model_forward_flops(m, 1, 4096.5, 1);
+    near(per_token, 2 * (8030261248.0 - 128256.0 * 4096) + 4.0 * 32 * 4096 * 4096.5, 1e-4, "llama-3-8b");
+    near(trn_model_context(m, 8192), 4096.5, 0, "causal");
+}
+
+static trn_model random_model(uint64_t *rng)
+{
+    trn_model m;
+    memset(&m, 0, sizeof m);
+    m.layers = 1 + cases_below(rng, 6);
+    m.heads = 1 << cases_below(rng, 4);
+    m.hidden = m.heads * (1 + cases_below(rng, 9));
+    m.kv_heads = cases_one_in(rng, 3) ? 0 : m.heads >> cases_below(rng, 2);
+    if (m.kv_heads && m.heads % m.kv_heads) m.kv_heads = 1;
+    m.head_dim = cases_one_in(rng, 2) ? 0 : 1 + cases_below(rng, 9);
+    m.vocab = 1 + cases_below(rng, 50);
+    m.intermediate = 1 + cases_below(rng, 30);
+    m.norms = cases_below(rng, 5);
+    m.positions = cases_one_in(rng, 3) ? 7 : 0;
+    if (cases_one_in(rng, 3)) {
+        m.kv_rank = 1 + cases_below(rng, 8);
+        m.q_rank = cases_below(rng, 5);
+        m.head_dim = 1 + cases_below(rng, 8);
+        m.rope_dim = cases_below(rng, 4);
+        m.v_dim = 1 + cases_below(rng, 5);
+        m.kv_heads = 0;
+    } else {
+        m.qk_norm = cases_one_in(rng, 2);
+        m.sinks = cases_one_in(rng, 2);
+        m.qkv_bias = cases_one_in(rng, 2);
+        m.o_bias = cases_one_in(rng, 2);
+    }
+    if (cases_one_in(rng, 2)) {
+        m.experts = 1 + cases_below(rng, 6);
+        m.experts_per_token = 1 + cases_below(rng, (int)m.experts);
+        m.moe_intermediate = 1 + cases_below(rng, 9);
+        m.shared_intermediate = cases_below(rng, 4);
+        m.shared_gate = m.shared_intermediate && cases_one_in(rng, 2);
+        m.dense_layers = cases_below(rng, (int)m.layers + 1);
+        m.router_bias = cases_one_in(rng, 2);
+    }
+    m.mlp_bias = cases_one_in(rng, 2);
+    m.norm_bias = cases_one_in(rng, 2);
+    m.plain_mlp = cases_one_in(rng, 3);
+    m.tied_embeddings = cases_one_in(rng, 2);
+    m.window = cases_one_in(rng, 2) ? 1 + cases_below(rng, 12) : 0;
+    m.window_layers = m.window ? cases_below(rng, (int)m.layers + 1) : 0;
+    return m;
+}
+
+static void random_models(void **state)
+{
+    (void)state;
+    uint64_t rng = 20261;
+    for (int i = 0; i < cases_rounds(2000, 50000); i++) {
+        const trn_model m = random_model(&rng);
+        const tally t = twin(&m);
+        const int sequence = 1 + cases_below(&rng, 20);
+        trn_model_size size;
+        trn_error error;
+        if (trn_model_size_of(&m, &size, &error) != TRN_OK) fail_msg("round %d: %s", i, error.text);
+        near(size.total, t.all, 0, "parameters");
+        near(size.active, t.all - t.routed, 0, "active parameters");
+        const double context = trn_model_context(&m, sequence);
+        near(trn_model_forward_flops(&m, sequence, context, sequence), twin_flops(&m, sequence), 1e-12, "flops");
+    }
+}
+
+static void refusals(void **state)
+{
+    (void)state;
+    const struct {
+        const char *says;
+        trn_model model;
+    } row[] = {
+        { "layers is 0; a model has 1 to 4096", { .hidden = 8, .heads = 2, .intermediate = 8, .vocab = 8 } },
+        { "hidden is -8", { .layers = 1, .hidden = -8, .heads = 2, .intermediate = 8, .vocab = 8 } },
+        { "vocab is 1099511627776", { .layers = 1, .hidden = 8, .heads = 2, .vocab = INT64_C(1) << 40 } },
+        { "intermediate is 0, but 1 layers have no experts", { .layers = 1, .hidden = 8, .heads = 2, .vocab = 8 } },
+        { "hidden 9 does not divide by heads 2",
+          { .layers = 1, .hidden = 9, .heads = 2, .intermediate = 8, .vocab = 8 } },
+        { "heads 6 does not divide by kv_heads 4",
+          { .layers = 1, .hidden = 12, .heads = 6, .kv_heads = 4, .intermediate = 8, .vocab = 8 } },
+        { "experts_per_token is 9, but there are 8 experts",
+          { .layers = 1,
+            .hidden = 8,
+            .heads = 2,
+            .experts = 8,
+            .experts_per_token = 9,
+            .moe_intermediate = 4,
+            .vocab = 8 } },
+        { "moe_intermediate is 0, but there are 8 experts",
+          { .layers = 1, .hidden = 8, .heads = 2, .experts = 8, .experts_per_token = 2, .vocab = 8 } },
+        { "experts is 0, but sizes of experts are given",
+          { .layers = 1, .hidden = 8, .heads = 2, .intermediate = 8, .experts_per_token = 2, .vocab = 8 } },
+        { "dense_layers is 2, more than the 1 layers",
+          { .layers = 1, .hidden = 8, .heads = 2, .intermediate = 8, .dense_layers = 2, .vocab = 8 } },
+        { "q_rank is 4, but kv_rank is 0",
+          { .layers = 1, .hidden = 8, .heads = 2, .intermediate = 8, .q_rank = 4, .vocab = 8 } },
+        { "window_layers is 3, more than the 1 layers",
+          { .layers = 1, .hidden = 8, .heads = 2, .intermediate = 8, .window_layers = 3, .vocab = 8 } },
+    };
+    trn_model_size size;
+    for (unsigned i = 0; i < sizeof row / sizeof row[0]; i++) {
+        trn_error error = { TRN_OK, "" };
+        assert_int_equal(trn_model_size_of(&row[i].model, &size, &error), TRN_EINVAL);
+        if (!strstr(error.text, row[i].says)) fail_msg("it says '%s', not '%s'", error.text, row[i].says);
+    }
+    assert_int_equal(trn_model_check(NULL, NULL), TRN_EINVAL);
+    assert_int_equal(trn_model_size_of(&published[0].model, NULL, NULL), TRN_EINVAL);
+    assert_true(trn_model_forward_flops(&row[0].model, 1, 1, 1) <= 0);
+}
+
+/* ---- configurations ---- */
+
+#if defined(HAVE_CJSON)
+
+static void shipped_configurations(void **state)
+{
+    (void)state;
+    static const char *const name[] = { "llama-3-8b",    "llama-3-70b", "llama-3.1-405b", "mixtral-8x7b",
+                                        "qwen3-30b-a3b", "deepseek-v3", "gpt-oss-120b" };
+    for (unsigned i = 0; i < sizeof name / sizeof name[0]; i++) {
+        char path[512], why[HF_WHY];
+        trn_model model;
+        trn_model_size size;
+        snprintf(path, sizeof path, "%s/examples/shardplan/models/%s.json", TRN_SOURCE_DIR, name[i]);
+        if (!hf_config_read(path, &model, why)) fail_msg("%s", why);
+        assert_string_equal(model.name, name[i]);
+        assert_int_equal(trn_model_size_of(&model, &size, NULL), TRN_OK);
+        near(size.total, published[i].total, 0, name[i]);
+    }
+}
+
+static bool parse(const char *text, trn_model *model, char *why)
+{
+    return hf_config_parse(text, strlen(text), "some/model/config.json", model, why);
+}
+
+static void families(void **state)
+{
+    (void)state;
+    static const struct {
+        double total;
+        const char *text;
+    } row[] = {
+        { 124439808.0,
+          "{\"model_type\": \"gpt2\", \"n_layer\": 12, \"n_embd\": 768, \"n_head\": 12, \"n_positions\": 1024, "
+          "\"n_inner\": null, \"vocab_size\": 50257}" },
+        { 20554567680.0, "{\"model_type\": \"gpt_neox\", \"num_hidden_layers\": 44, \"hidden_size\": 6144, "
+                         "\"num_attention_heads\": 64, \"intermediate_size\": 24576, \"vocab_size\": 50432, "
+                         "\"tie_word_embeddings\": false}" },
+        { 9241705984.0,
+          "{\"model_type\": \"gemma2\", \"num_hidden_layers\": 42, \"hidden_size\": 3584, "
+          "\"num_attention_heads\": 16, \"num_key_value_heads\": 8, \"head_dim\": 256, \"intermediate_size\": "
+          "14336, \"vocab_size\": 256000, \"sliding_window\": 4096}" },
+        { 7615616512.0,
+          "{\"model_type\": \"qwen2\", \"num_hidden_layers\": 28, \"hidden_size\": 3584, "
+          "\"num_attention_heads\": 28, \"num_key_value_heads\": 4, \"intermediate_size\": 18944, \"vocab_size\": "
+          "152064, \"use_sliding_window\": false, \"sliding_window\": 131072}" },
+        { 7241732096.0,
+          "{\"model_type\": \"mistral\", \"num_hidden_layers\": 32, \"hidden_size\": 4096, "
+          "\"num_attention_heads\": 32, \"num_key_value_heads\": 8, \"intermediate_size\": 14336, \"vocab_size\": "
+          "32000, \"sliding_window\": 4096}" },
+        /* deepseek-v2-lite: no low rank for queries, two shared experts; 15,706,484,224 in its files */
+        { 15706484224.0,
+          "{\"model_type\": \"deepseek_v2\", \"num_hidden_layers\": 27, \"hidden_size\": 2048, "
+          "\"num_attention_heads\": 16, \"num_key_value_heads\": 16, \"kv_lora_rank\": 512, \"q_lora_rank\": null, "
+          "\"qk_nope_head_dim\": 128, \"qk_rope_head_dim\": 64, \"v_head_dim\": 128, \"intermediate_size\": 10944, "
+          "\"first_k_dense_replace\": 1, \"n_routed_experts\": 64, \"n_shared_experts\": 2, "
+          "\"num_experts_per_tok\": 6, \"moe_intermediate_size\": 1408, \"vocab_size\": 102400}" },
+        /* the language model of a multi-modal file */
+        { 7241732096.0,
+          "{\"model_type\": \"other\", \"text_config\": {\"model_type\": \"mistral\", \"num_hidden_layers\": 32, "
+          "\"hidden_size\": 4096, \"num_attention_heads\": 32, \"num_key_value_heads\": 8, \"intermediate_size\": "
+          "14336, \"vocab_size\": 32000}}" },
+    };
+    for (unsigned i = 0; i < sizeof row / sizeof row[0]; i++) {
+        trn_model model;
+        trn_model_size size;
+        char why[HF_WHY];
+        if (!parse(row[i].text, &model, why)) fail_msg("%s", why);
+        assert_int_equal(trn_model_size_of(&model, &size, NULL), TRN_OK);
+        near(size.total, row[i].total, 0, row[i].text);
+        assert_string_equal(model.name, "model");
+    }
+}
+
+#define SIZES "\"model_type\": \"llama\", \"num_hidden_layers\": 2, \"hidden_size\": 8, \"num_attention_heads\": 2"
+#define REST ", \"intermediate_size\": 16, \"vocab_size\": 32"
+#define MOE                                                                                                            \
+    "\"model_type\": \"qwen3_moe\", \"num_hidden_layers\": 4, \"hidden_size\": 8, \"num_attention_heads\": 2" REST
+
+static void bad_configurations(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text, *says;
+    } row[] = {
+        { "", "it is not JSON (line 1)" },
+        { "{\n\"a\": 1,\n}", "it is not JSON (line 3)" },
+        { "[]", "it is not a JSON object" },
+        { "{}", "it has no 'model_type'" },
+        { "{\"model_type\": 3}", "its 'model_type' is not a name" },
+        { "{\"model_type\": \"mamba\"}", "its 'model_type' is 'mamba'; known are llama, granite" },
+        { "{\"model_type\": \"llama\"}", "it has no 'num_hidden_layers', which llama needs" },
+        { "{\"model_type\": \"gpt2\"}", "it has no 'n_layer', which gpt2 needs" },
+        { "{" SIZES "}", "it has no 'vocab_size', which llama needs" },
+        { "{" SIZES REST ", \"num_key_value_heads\": -1}", "its 'num_key_value_heads' is -1; expected 1 to 16384" },
+        { "{" SIZES REST ", \"num_key_value_heads\": 1e99}", "its 'num_key_value_heads' is 9.99" },
+        { "{" SIZES REST ", \"num_key_value_heads\": 1.5}", "its 'num_key_value_heads' is 1.5, not a whole number" },
+        { "{" SIZES REST ", \"num_key_value_heads\": \"8\"}", "its 'num_key_value_heads' is not a number" },
+        { "{" SIZES REST ", \"num_key_value_heads\": 3}", "heads 2 does not divide by kv_heads 3" },
+        { "{" SIZES REST ", \"tie_word_embeddings\": 1}", "its 'tie_word_embeddings' is neither true nor false" },
+        { "{" MOE "}", "it has no 'num_experts', which qwen3_moe needs" },
+        { "{" MOE ", \"num_experts\": 4, \"num_experts_per_tok\": 5}",
+          "its 'num_experts_per_tok' is 5; expected 1 to 4" },
+        { "{" MOE
+          ", \"num_experts\": 4, \"num_experts_per_tok\": 2, \"moe_intermediate_size\": 4, \"mlp_only_layers\": 3}",
+          "its 'mlp_only_layers' is not a list" },
+        { "{" MOE
+          ", \"num_experts\": 4, \"num_experts_per_tok\": 2, \"moe_intermediate_size\": 4, \"mlp_only_layers\": [-1]}",
+          "its 'mlp_only_layers' is not a list of numbers of layers" },
+        { "{" MOE ", \"use_sliding_window\": true, \"sliding_window\": 8, \"layer_types\": [\"full_attention\"], "
+          "\"num_experts\": 0}",
+          "its 'layer_types' names 1 layers, not 4" },
+    };
+    for (unsigned i = 0; i < sizeof row / sizeof row[0]; i++) {
+        trn_model model;
+        char why[HF_WHY];
+        memset(&model, 0x55, sizeof model);
+        assert_false(parse(row[i].text, &model, why));
+        assert_int_equal(model.layers, 0);
+        if (strncmp(why, "some/model/config.json: ", 24) != 0 || !strstr(why, row[i].says))
+            fail_msg("it says '%s', not '%s'", why, row[i].says);
+    }
+    char why[HF_WHY];
+    trn_model model;
+    assert_false(hf_config_read("/nonexistent/config.json", &model, why));
+    assert_string_equal(why, "/nonexistent/config.json: it cannot be opened (No such file or directory)");
+}
+
+static void layers_of_each_kind(void **state)
+{
+    (void)state;
+    trn_model model;
+    char why[HF_WHY];
+    const char *const experts = ", \"num_experts\": 4, \"num_experts_per_tok\": 2, \"moe_intermediate_size\": 4";
+    char text[1024];
+    snprintf(text, sizeof text, "{" MOE "%s, \"mlp_only_layers\": [0, 2, 2, 9]}", experts);
+    assert_true(parse(text, &model, why));
+    assert_int_equal(model.dense_layers, 2);
+    snprintf(text, sizeof text, "{" MOE "%s, \"decoder_sparse_step\": 3}", experts);
+    assert_true(parse(text, &model, why));
+    assert_int_equal(model.dense_layers, 3);
+    snprintf(text, sizeof text, "{" MOE "%s, \"use_sliding_window\": true, \"sliding_window\": 8, \"layer_types\": "
+             "[\"sliding_attention\", \"full_attention\", \"sliding_attention\", \"sliding_attention\"]}", experts);
+    assert_true(parse(text, &model, why));
+    assert_int_equal(model.window, 8);
+    assert_int_equal(model.window_layers, 3);
+}
+
+#else
+static void without_cjson(void **state)
+{
+    (void)state;
+    print_message("cJSON is not installed: configurations are not read\n");
+    skip();
+}
+#endif
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(published_totals),
+        cmocka_unit_test(kv_cache),
+        cmocka_unit_test(flops_of_llama),
+        cmocka_unit_test(random_models),
+        cmocka_unit_test(refusals),
+#if defined(HAVE_CJSON)
+        cmocka_unit_test(shipped_configurations),
+        cmocka_unit_test(families),
+        cmocka_unit_test(bad_configurations),
+        cmocka_unit_test(layers_of_each_kind),
+#else
+        cmocka_unit_test(without_cjson),
+#endif
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,322 @@
+/* trn_plan_args.h - what the planner is asked, what it assumes, and what a plan is.
+ * SPDX-License-Identifier: MIT
+ *
+ *     #include <trnmath/trn_plan_args.h>
+ *     #include <stdio.h>
+ *     int main(void) {
+ *         trn_spec_field field; // every coefficient that no page gives
+ *         for (int i = 0; trn_plan_assumption_at(i, &field); i++)
+ *             printf("%-18s %-8g %-6s %s\n", field.field, field.value, field.unit, field.where);
+ *         return 0;
+ *     }
+ *
+ * DOES: names the jobs, the choices, the answer's parts; holds the defaults of formats and of everything assumed.
+ * DOES NOT: compute anything (trn_plan.h does).
+ *
+ * CONTENTS
+ *     trn_job, trn_job_name, trn_job_from_name   training, prefill, decode
+ *     trn_recompute, trn_recompute_name          what the backward pass computes again
+ *     trn_zero, trn_zero_name                    what data parallelism shares out
+ *     trn_plan_axis, trn_plan_axis_name          the five kinds of parallelism
+ *     trn_plan_order                             which axes lie inside which
+ *     trn_plan_formats                           how each class of numbers is stored
+ *     trn_plan_assumptions, trn_plan_assumptions_default, trn_plan_assumption_at
+ *     trn_plan_args                              the question
+ *     trn_plan_reason, trn_plan_reason_name      why a plan is illegal
+ *     trn_plan_part, trn_plan_part_name          where the time goes
+ *     trn_plan_memory, trn_plan_time, trn_plan   one answer
+ *
+ * KNOWN FROM: Megatron-LM (Shoeybi 2019, Narayanan 2021, Korthikanti 2022), ZeRO (Rajbhandari 2020), ring attention
+ *     (Liu 2023) for what each axis does. What is assumed is marked so, and a field.
+ *
+ * Degrees are counted in chips, and their product is the number of chips of the topology:
+ *     tp   matrices are cut by columns, then by rows; heads, KV heads and the vocabulary with them
+ *     cp   sequences are cut; weights are repeated; keys and values go round (decode: partial results are combined)
+ *     ep   experts are spread; for everything else it is data parallelism
+ *     dp   the batch is cut; weights are repeated, or shared out by trn_zero
+ *     pp   layers are cut into stages
+ * sp is no axis: it is tp whose norms and residuals are cut along the sequence (all_reduce becomes reduce_scatter and
+ * all_gather). The batch is cut by dp x ep. Inside a chip its cores share each product and its HBM; with
+ * ranks_per_chip > 1 the logical cores are ranks of tp themselves, as the Neuron runtime counts them.
+ */
+#ifndef TRN_PLAN_ARGS_H
+#define TRN_PLAN_ARGS_H
+
+#include "trn_plan_model.h"
+#include "trn_schedule.h"
+#include "trn_topology.h"
+
+typedef enum trn_job { TRN_JOB_TRAIN = 0, TRN_JOB_PREFILL, TRN_JOB_DECODE, TRN_JOB_COUNT } trn_job;
+
+TRNI_FN const char *trn_job_name(trn_job job)
+{
+    static const char *const name[] = { "train", "prefill", "decode" };
+    return (unsigned)job < TRN_JOB_COUNT ? name[(unsigned)job] : "unknown";
+}
+
+/* TRN_JOB_COUNT when unknown. */
+TRNI_FN trn_job trn_job_from_name(const char *name)
+{
+    int i = 0;
+    while (i < TRN_JOB_COUNT && (!name || strcmp(name, trn_job_name((trn_job)i)) != 0)) i++;
+    return (trn_job)i;
+}
+
+typedef enum trn_recompute {
+    TRN_RECOMPUTE_AUTO = 0,  /* the least that fits */
+    TRN_RECOMPUTE_NONE,
+    TRN_RECOMPUTE_SELECTIVE, /* norms, rotations, activation functions, attention: all but products with weights */
+    TRN_RECOMPUTE_FULL,      /* every layer from its input, tp's collectives included */
+    TRN_RECOMPUTE_COUNT
+} trn_recompute;
+
+TRNI_FN const char *trn_recompute_name(trn_recompute recompute)
+{
+    static const char *const name[] = { "auto", "none", "selective", "full" };
+    return (unsigned)recompute < TRN_RECOMPUTE_COUNT ? name[(unsigned)recompute] : "unknown";
+}
+
+typedef enum trn_zero {
+    TRN_ZERO_AUTO = 0,  /* the faster of optimizer and weights that fits */
+    TRN_ZERO_NONE,      /* gradients are all_reduced */
+    TRN_ZERO_OPTIMIZER, /* ZeRO-1: gradients are reduce_scattered, new weights all_gathered */
+    TRN_ZERO_GRADIENTS, /* ZeRO-2: after every microbatch */
+    TRN_ZERO_WEIGHTS,   /* ZeRO-3, FSDP: weights are gathered layer by layer, forward and backward */
+    TRN_ZERO_COUNT
+} trn_zero;
+
+TRNI_FN const char *trn_zero_name(trn_zero zero)
+{
+    static const char *const name[] = { "auto", "none", "optimizer", "gradients", "weights" };
+    return (unsigned)zero < TRN_ZERO_COUNT ? name[(unsigned)zero] : "unknown";
+}
+
+typedef enum trn_plan_axis {
+    TRN_AXIS_TP = 0,
+    TRN_AXIS_CP,
+    TRN_AXIS_EP,
+    TRN_AXIS_DP,
+    TRN_AXIS_PP,
+    TRN_AXIS_COUNT
+} trn_plan_axis;
+
+TRNI_FN const char *trn_plan_axis_name(trn_plan_axis axis)
+{
+    static const char *const name[] = { "tp", "cp", "ep", "dp", "pp" };
+    return (unsigned)axis < TRN_AXIS_COUNT ? name[(unsigned)axis] : "unknown";
+}
+
+/* From the innermost level of the topology outward: tp, cp, ep, then these. */
+typedef enum trn_plan_order { TRN_ORDER_DP_PP = 0, TRN_ORDER_PP_DP } trn_plan_order;
+
+/* ---- what is stored how ---- */
+
+typedef struct trn_plan_formats {
+    trn_format weights;     /* unset = BF16 */
+    trn_format activations; /* unset = BF16 */
+    trn_format gradients;   /* unset = F32: where microbatches are summed up */
+    trn_format optimizer;   /* unset = F32: two moments, and the weights once more if theirs is narrower */
+    trn_format kv;          /* unset = activations */
+    trn_format wire;        /* of all collectives; unset = the format of what travels */
+    trn_format compute;     /* operands of products beside the weights; unset = activations */
+} trn_plan_formats;
+
+/* ---- what nobody publishes ---- */
+
+/* field, value, unit, why. Zero in a caller's struct means this value; a negative number means zero. */
+#define TRNI_PLAN_ASSUMPTIONS(X)                                                                                     \
+    X(contention, 0.1, "share", "of the shorter of work and communication when both run: they share DMA and HBM")     \
+    X(expert_imbalance, 1, "ratio", "tokens of the busiest expert rank over the mean; 1 = perfect routing")          \
+    X(hidden_passes, 8, "passes", "of [tokens, hidden] over HBM in a layer: two norms fused with residual sums")     \
+    X(inner_passes, 3, "passes", "of [tokens, intermediate] over HBM: gate and up read, their product written")      \
+    X(scalar_passes, 1, "passes", "of ScalarE over every attention score: the exponential")                          \
+    X(vector_passes, 1, "passes", "of VectorE over every attention score: maxima and sums")                          \
+    X(reserve_bytes, 1073741824.0, "B", "HBM of a chip that runtime, instructions and DMA rings take")               \
+    X(bucket_bytes, 160e6, "B", "that one collective of dp takes: 40 million F32 gradients, as Megatron-LM has")       \
+    X(bucket_rank_bytes, 4e6, "B", "or, if that is more, so many a rank: a million gradients, as Megatron-LM has")     \
+    X(product_start_s, 0, "s", "per product with weights: 0 = DMA of the next begins during the last")               \
+    X(optimizer_states, 2, "states", "per parameter: Adam's two moments")
+
+typedef struct trn_plan_assumptions {
+#define TRNI_X(field, value, unit, why) double field;
+    TRNI_PLAN_ASSUMPTIONS(TRNI_X)
+#undef TRNI_X
+} trn_plan_assumptions;
+
+TRNI_FN double trni_plan_assumed(double asked, double usual) { return asked < 0 ? 0 : asked > 0 ? asked : usual; }
+
+/* Every zero replaced by what is assumed. */
+TRNI_FN trn_plan_assumptions trn_plan_assumptions_default(const trn_plan_assumptions *asked)
+{
+    trn_plan_assumptions a;
+    memset(&a, 0, sizeof a);
+    if (asked) a = *asked;
+#define TRNI_X(field, value, unit, why) a.field = trni_plan_assumed(a.field, value);
+    TRNI_PLAN_ASSUMPTIONS(TRNI_X)
+#undef TRNI_X
+    return a;
+}
+
+/* Assumption number index; false when there is none, so that a loop from 0 sees them all. */
+TRNI_FN bool trn_plan_assumption_at(int index, trn_spec_field *out)
+{
+    static const struct { const char *field; double value; const char *unit, *why; } row[] = {
+#define TRNI_X(field, value, unit, why) { #field, value, unit, why },
+        TRNI_PLAN_ASSUMPTIONS(TRNI_X)
+#undef TRNI_X
+    };
+    if (index < 0 || index >= (int)(sizeof row / sizeof row[0])) return false;
+    out->level = "plan";
+    out->owner = "planner";
+    out->field = row[index].field;
+    out->unit = row[index].unit;
+    out->value = row[index].value;
+    out->known = TRN_ASSUMED;
+    out->where = row[index].why;
+    return true;
+}
+
+/* ---- why not ---- */
+
+#define TRNI_PLAN_REASONS(X)                                   \
+    X(TRN_PLAN_LEGAL, "legal")                                \
+    X(TRN_PLAN_HEADS, "heads by tp")                          \
+    X(TRN_PLAN_KV_HEADS, "KV heads by tp")                    \
+    X(TRN_PLAN_WIDTH, "width by tp")                          \
+    X(TRN_PLAN_EXPERTS, "experts by ep")                      \
+    X(TRN_PLAN_LAYERS, "layers by pp")                        \
+    X(TRN_PLAN_SEQUENCE, "sequence by cp or sp")              \
+    X(TRN_PLAN_BATCH, "batch by dp x ep")                     \
+    X(TRN_PLAN_MICROBATCH, "batch by microbatch")             \
+    X(TRN_PLAN_DOMAIN, "beyond NeuronLink")                   \
+    X(TRN_PLAN_GROUP, "replica group")                        \
+    X(TRN_PLAN_HBM, "HBM")
+
+typedef enum trn_plan_reason {
+#define TRNI_X(name, text) name,
+    TRNI_PLAN_REASONS(TRNI_X)
+#undef TRNI_X
+    TRN_PLAN_REASON_COUNT
+} trn_plan_reason;
+
+TRNI_FN const char *trn_plan_reason_name(trn_plan_reason reason)
+{
+    static const char *const text[] = {
+#define TRNI_X(name, phrase) phrase,
+        TRNI_PLAN_REASONS(TRNI_X)
+#undef TRNI_X
+    };
+    return (unsigned)reason < TRN_PLAN_REASON_COUNT ? text[(unsigned)reason] : "unknown";
+}
+
+/* ---- the answer ---- */
+
+/* Bytes on the fullest chip. */
+typedef struct trn_plan_memory {
+    double weights, gradients, optimizer, activations, kv, buffers;
+    double total, capacity;
+} trn_plan_memory;
+
+#define TRNI_PLAN_PARTS(X)                                                                          \
+    X(PRODUCTS, products_s, "products, TensorE")        /* with weights, where TensorE sets the time */ \
+    X(READS, reads_s, "products, HBM")                  /* with weights, where HBM or DMA does */  \
+    X(ATTENTION, attention_s, "attention")              /* scores, softmax, values; KV reads */    \
+    X(ELEMENTWISE, elementwise_s, "elementwise")        /* norms, residuals, activation functions */ \
+    X(UPDATE, update_s, "optimizer")                                                               \
+    X(TP, tp_s, "tp collectives")                                                                  \
+    X(CP, cp_s, "cp collectives")                                                                  \
+    X(EP, ep_s, "ep all_to_all")                                                                   \
+    X(DP, dp_s, "dp collectives")                                                                  \
+    X(PP, pp_s, "pp transfers")                                                                    \
+    X(BUBBLE, bubble_s, "pipeline bubble")
+
+typedef enum trn_plan_part {
+#define TRNI_X(name, field, text) TRN_PART_##name,
+    TRNI_PLAN_PARTS(TRNI_X)
+#undef TRNI_X
+    TRN_PART_COUNT
+} trn_plan_part;
+
+TRNI_FN const char *trn_plan_part_name(trn_plan_part part)
+{
+    static const char *const name[] = {
+#define TRNI_X(id, field, text) text,
+        TRNI_PLAN_PARTS(TRNI_X)
+#undef TRNI_X
+    };
+    return (unsigned)part < TRN_PART_COUNT ? name[(unsigned)part] : "unknown";
+}
+
+/* Seconds of a step on a chip of the stage that sets the pace. The parts, less what runs at the same time and plus
+ * contention, are the step: sum of parts - hidden_s + contention_s = time_s. */
+typedef struct trn_plan_time {
+#define TRNI_X(name, field, text) double field;
+    TRNI_PLAN_PARTS(TRNI_X)
+#undef TRNI_X
+    double hidden_s;     /* communication beside computation */
+    double contention_s; /* what that costs */
+    double recompute_s;  /* of the parts above: forward work done again */
+    double forward_s, backward_s; /* of one microbatch on one stage */
+} trn_plan_time;
+
+TRNI_FN double trni_plan_part_s(const trn_plan_time *t, trn_plan_part part)
+{
+    const double value[] = {
+#define TRNI_X(name, field, text) t->field,
+        TRNI_PLAN_PARTS(TRNI_X)
+#undef TRNI_X
+    };
+    return value[(unsigned)part];
+}
+
+typedef struct trn_plan {
+    int tp, cp, ep, dp, pp; /* product = chips of the topology */
+    bool sp;
+    trn_plan_order order;
+    trn_zero zero;           /* training: what AUTO came to */
+    trn_recompute recompute; /* training: what AUTO came to */
+    int64_t microbatch;      /* sequences that one replica works on at once */
+    int64_t microbatches;    /* in a step */
+
+    bool legal;
+    trn_plan_reason reason;
+    char why[200];           /* of an illegal plan: one sentence */
+    trn_plan_memory memory;  /* 0 where the plan fell before it was counted */
+    trn_plan_time time;
+    double time_s;           /* of a training step, a batch of prompts, or one token of every sequence */
+    double ttft_s;           /* inference: one prompt in each replica */
+    double tokens_per_s;
+    double flops;            /* of the model in a step, nothing twice */
+    double mfu;              /* flops over time x chips x published rate; NaN when there is none */
+    trn_plan_part bottleneck; /* the largest part */
+    trn_algorithm tp_algorithm, dp_algorithm; /* of the largest collective; AUTO when there is none */
+} trn_plan;
+
+/* ---- the question ---- */
+
+typedef struct trn_plan_args {
+    const trn_model *model;
+    const trn_topology *net;       /* the chips; any part of a system is a topology, too */
+    const trn_system_spec *system; /* whose chips they are; NULL = net->system */
+    trn_job job;
+    int64_t batch;       /* sequences in a step of the whole machine */
+    int64_t sequence;    /* tokens of each: decode: that the cache holds */
+    int64_t prompt;      /* decode: tokens of a prompt, for the time to the first token; 0 = sequence */
+    trn_plan_formats formats;
+    trn_plan_assumptions assumptions;
+    trn_recompute recompute;
+    trn_zero zero;
+    int ranks_per_chip;      /* 0 = 1: chips are the ranks of tp; 4 on Trainium2: logical cores are */
+    bool replicate_kv;       /* tp may be a multiple of the KV heads: they are copied */
+    bool uneven_stages;      /* layers need not divide by pp: the last stage has fewer */
+    bool across_domains;     /* tp, cp and ep may leave the chips that NeuronLink joins */
+    bool ignore_groups;      /* do not ask trn_replica_group_check */
+    bool overlap_dependent;  /* tp and ep run beside products, too (collective matmul) */
+    int degree[TRN_AXIS_COUNT]; /* by trn_plan_axis: only plans with this degree; 0 = search */
+    int64_t microbatch;      /* only this; 0 = search powers of two up to 16 */
+    int max_pp;              /* 0 = 64 */
+    bool no_sp;              /* leave sequence parallelism out */
+    trn_error *error;
+} trn_plan_args;
+
+#endif /* TRN_PLAN_ARGS_H */

@@ -1,0 +1,42 @@
+/* trn_reshard.h - sharded work: tensors from one sharding to another, products of sharded matrices; values and time.
+ * SPDX-License-Identifier: MIT
+ *
+ *     #include <trnmath/trn_reshard.h>
+ *     #include <stdio.h>
+ *     int main(void) { // rows over `data` become columns over `tensor`: which collectives, and how long?
+ *         const trn_topology net = trn_topology_of(TRN_TRN2_ULTRASERVER);
+ *         trn_mesh mesh;
+ *         trn_reshard_plan plan;
+ *         trn_redistribute_args args = { .mesh = &mesh };
+ *         args.global = trn_tensor_2d(TRN_BF16, NULL, 8192, 8192); // its shape; plans look at no data
+ *         if (trn_mesh_init(&mesh, &net, "data=4,tensor=16")) return 1;
+ *         trn_pspec_parse(&args.from, &mesh, "(data, *)");
+ *         trn_pspec_parse(&args.to, &mesh, "(*, tensor)");
+ *         if (trn_redistribute_plan(&args, &plan)) return 1;
+ *         printf("%d steps, %.0f us\n", plan.steps, 1e6 * plan.time_s);
+ *         return plan.steps > 0 ? 0 : 1;
+ *     }
+ *
+ * DOES: includes what its CONTENTS name.
+ * DOES NOT: define anything.
+ *
+ * CONTENTS
+ *     trn_reshard_plan.h      trn_redistribute_plan: the cheapest list of collectives (trn_reshard_moves.h _search.h)
+ *     trn_reshard_values.h    trn_redistribute: the values on every device
+ *     trn_sharded_plan.h      trn_sharded_matmul_plan_of: what moves, what is multiplied, what is summed
+ *     trn_sharded_matmul.h    trn_sharded_matmul: the values, and the cost (trn_sharded_fold.h)
+ *
+ * KNOWN FROM: each header's own lines.
+ */
+#ifndef TRN_RESHARD_H
+#define TRN_RESHARD_H
+
+#include "trn_reshard_moves.h"
+#include "trn_reshard_plan.h"
+#include "trn_reshard_search.h"
+#include "trn_reshard_values.h"
+#include "trn_sharded_fold.h"
+#include "trn_sharded_matmul.h"
+#include "trn_sharded_plan.h"
+
+#endif /* TRN_RESHARD_H */
