@@ -488,6 +488,18 @@ TRNI_FN void trni_plan_work_end(trni_plan_work *w)
     w->chips = NULL;
 }
 
+/* Formats that cannot meet are told once, before the search. */
+TRNI_FN trn_status trni_plan_check_products(trni_plan_work *w)
+{
+    trn_matmul_cost_args args = trni_plan_product_args(w, 128, 128, 128);
+    trn_system_cost cost;
+    trn_error told;
+    args.error = &told;
+    const trn_status status = trn_matmul_system_cost(&args, &cost);
+    if (status == TRN_OK) return TRN_OK;
+    return trni_fail(w->a.error, status, "formats.compute and formats.weights: %.200s", told.text);
+}
+
 /* `shapes`: how many products may be remembered. After a failure nothing is held. */
 TRNI_FN trn_status trni_plan_work_begin(trni_plan_work *w, const trn_plan_args *args, int64_t shapes)
 {
@@ -500,10 +512,7 @@ TRNI_FN trn_status trni_plan_work_begin(trni_plan_work *w, const trn_plan_args *
     w->chips = (int *)calloc((size_t)(trni_plan_place_room(w->a.net) + w->a.net->chips), sizeof *w->chips);
     if (!w->product || !w->collective || !w->chips)
         status = trni_fail(w->a.error, TRN_ENOSPC, "no memory for a search over %d chips", w->a.net->chips);
-    if (status == TRN_OK) { /* formats that cannot meet are told once, here */
-        trni_plan_work_product(w, 128, 128, 128, false);
-        status = w->status;
-    }
+    if (status == TRN_OK) status = trni_plan_check_products(w);
     if (status != TRN_OK) trni_plan_work_end(w);
     return status;
 }

@@ -17,14 +17,14 @@
  *         return plan.steps > 0 ? 0 : 1;
  *     }
  *
- * DOES: includes what its CONTENTS name.
+ * DOES: includes the headers that its CONTENTS name.
  * DOES NOT: define anything.
  *
  * CONTENTS
- *     trn_reshard_plan.h      trn_redistribute_plan: the cheapest list of collectives (trn_reshard_moves.h _search.h)
- *     trn_reshard_values.h    trn_redistribute: the values on every device
- *     trn_sharded_plan.h      trn_sharded_matmul_plan_of: what moves, what is multiplied, what is summed
- *     trn_sharded_matmul.h    trn_sharded_matmul: the values, and the cost (trn_sharded_fold.h)
+ *     trn_reshard_plan.h      redistribute_plan: the cheapest list of collectives (trn_reshard_moves.h _search.h)
+ *     trn_reshard_values.h    redistribute: the values on every device
+ *     trn_sharded_plan.h      sharded_matmul_plan_of: what moves, what is multiplied, what is summed
+ *     trn_sharded_matmul.h    sharded_matmul: the values, and the cost (trn_sharded_fold.h)
  *
  * KNOWN FROM: each header's own lines.
  */

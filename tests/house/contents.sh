@@ -87,7 +87,7 @@ for header in $(headers); do
             }
             n = 0
             for (name in listed) n++
-            if (contents && !n && header != "trnmath.h") tell("CONTENTS lists no name that this check understands")
+            if (contents && !n && header !~ /^(trnmath|trn_reshard)\.h$/) tell("CONTENTS lists no name that this check understands")
         }' "$root/trnmath/$header" | sort >"$scratch/found"
     cat "$scratch/found"
     failures=$((failures + $(wc -l <"$scratch/found")))
