@@ -108,20 +108,7 @@ int LLVMFuzzerTestOneInput(const unsigned char *data, size_t size)
 
 enum { ROOM = 120 };
 
-static uint64_t rng;
-static int below(int n) { return cases_below(&rng, n); }
-static bool one_in(int n) { return cases_one_in(&rng, n); }
-
-typedef struct line {
-    char text[ROOM + 1];
-    size_t length;
-} line;
-
-static void put(line *l, const char *text)
-{
-    for (; *text && l->length < ROOM; text++) l->text[l->length++] = *text;
-    l->text[l->length] = 0;
-}
+#include "fuzz/line.h"
 
 static void put_number(line *l, int below_this)
 {

@@ -14,27 +14,9 @@
 
 #include "trnmath/trn_topology_svg.h"
 #include "twin/cases.h"
+#include "twin/paper.h"
 
 enum { MOST_TEXTS = 1200 };
-
-typedef struct page {
-    char *text;
-    size_t used, room;
-} page;
-
-static void keep(void *user, const char *text, size_t bytes)
-{
-    page *p = (page *)user;
-    assert_true(bytes > 0);
-    if (p->used + bytes + 1 > p->room) {
-        p->room = 2 * (p->used + bytes) + 1;
-        p->text = (char *)realloc(p->text, p->room);
-        assert_non_null(p->text);
-    }
-    memcpy(p->text + p->used, text, bytes);
-    p->used += bytes;
-    p->text[p->used] = 0;
-}
 
 /* ---- a reader of what is written: elements in order, each with its attributes and its own text ---- */
 
@@ -197,7 +179,7 @@ static void read_picture(const char *s, picture *p)
 static picture drawn(const trn_topology *net, const char *title, const double *load, size_t most_bytes)
 {
     static picture found;
-    page p = { NULL, 0, 0 }, again = { NULL, 0, 0 };
+    paper p = { NULL, 0, 0 }, again = { NULL, 0, 0 };
     trn_error error;
     trn_topology_svg_args args;
     memset(&error, 0, sizeof error);
@@ -359,7 +341,7 @@ static void names_may_be_missing(void **state)
 
 static void what_is_no_picture_is_refused(void **state)
 {
-    page p = { NULL, 0, 0 };
+    paper p = { NULL, 0, 0 };
     trn_error error;
     trn_topology_svg_args args;
     const trn_topology good = trn_topology_of(TRN_TRN2_48XLARGE), none = trn_topology_of(TRN_SYSTEM_COUNT);

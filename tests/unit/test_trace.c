@@ -18,25 +18,7 @@
 
 #include "trnmath/trn_trace.h"
 #include "twin/cases.h"
-
-typedef struct paper {
-    char *text;
-    size_t used, room;
-} paper;
-
-static void keep(void *user, const char *text, size_t bytes)
-{
-    paper *p = (paper *)user;
-    assert_true(bytes > 0);
-    if (p->used + bytes + 1 > p->room) {
-        p->room = 2 * (p->used + bytes) + 1;
-        p->text = (char *)realloc(p->text, p->room);
-        assert_non_null(p->text);
-    }
-    memcpy(p->text + p->used, text, bytes);
-    p->used += bytes;
-    p->text[p->used] = 0;
-}
+#include "twin/paper.h"
 
 static const char *const names[] = { "nc_matmul", "tensor_tensor", "activation",
                                      "iota",      "dma_copy",      "a \"name\" <&> \\ \t" };
