@@ -5,10 +5,11 @@ set -u
 
 usage() {
     cat <<'END'
-usage: scripts/test.sh [--level 1|2] [--sanitized] [CTEST OPTIONS...]
+usage: scripts/test.sh [--level 1|2] [--sanitized | --sanitized-fuzzers] [CTEST OPTIONS...]
 
   --level 1     the default: everything that fits into a minute
   --level 2     also the long sweeps: all 2^32 floats, the whole digest matrix, every configuration
+  --sanitized-fuzzers   the fuzzers a second time under AddressSanitizer and UBSan
   --sanitized   each unit test a second time under AddressSanitizer and UBSan (level 2 does so anyway)
 
 Anything else goes to ctest:  scripts/test.sh -R format   runs the tests whose names contain "format",
@@ -43,6 +44,7 @@ while [ "$count" -gt 0 ]; do # every argument goes once round: ours are taken ou
         ;;
     --level=*) level=${argument#--level=} ;;
     --sanitized) sanitized=ON ;;
+    --sanitized-fuzzers) sanitized=FUZZERS ;;
     *) set -- "$@" "$argument" ;;
     esac
 done

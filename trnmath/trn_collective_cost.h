@@ -18,7 +18,8 @@
  *     }
  *
  * DOES: costs one algorithm, or the cheapest of those that the system's runtime is documented to use (on a custom
- *     topology: of all that fit). For a fixed algorithm the time is exactly latency_s + bytes * seconds per byte.
+ *     topology: of all that fit). For a fixed algorithm the time is exactly latency_s + bytes * seconds per byte; where it
+ *     has several ways (hierarchies, and broadcasts whole or dealt out), the least of several such lines.
  * DOES NOT: include software overheads before the first DMA, other traffic, or waiting for slow ranks. Absolute times
  *     are results of this model, never measurements.
  *

@@ -37,6 +37,8 @@
 #include "trn_reshard_values.h"
 #include "trn_sharded_fold.h"
 #include "trn_sharded_matmul.h"
+#include "trn_sharded_pack.h"
 #include "trn_sharded_plan.h"
+#include "trn_sharded_sums.h"
 
 #endif /* TRN_RESHARD_H */

@@ -338,6 +338,12 @@ TRNI_FN void trni_shard_zero(const trn_shard_args *args, trn_tensor dst)
     }
 }
 
+/* Do threads take a device each? Else they share each copy, if it is large. */
+TRNI_FN bool trni_goes_by_device(const trn_shard_args *args)
+{
+    return trn_tensor_elements(args->global) >= TRNI_CONVERT_PARALLEL && args->mesh->devices >= 4 * trni_threads();
+}
+
 /* parts[i] = the part of global that device i holds. TRN_ESHAPE: a part has another shape, or even_only and uneven;
  * TRN_EFORMAT: a sum in a format without a zero; TRN_EINVAL: the sharding does not suit, or memory is shared. */
 TRNI_FN trn_status trn_shard(const trn_shard_args *args)
@@ -345,11 +351,14 @@ TRNI_FN trn_status trn_shard(const trn_shard_args *args)
     if (!args) return TRN_EINVAL;
     const trn_status status = trni_shard_check(args, TRNI_OUTPUT);
     if (status) return status;
+    const bool apart = trni_goes_by_device(args);
+    (void)apart;
+#if defined(_OPENMP)
+#pragma omp parallel for schedule(dynamic, 1) if (apart)
+#endif
     for (int i = 0; i < args->mesh->devices; i++) {
-        if (trni_first_along(args->mesh, args->spec.sum, i) != i)
-            trni_shard_zero(args, args->parts[i]);
-        else
-            trni_shard_copy(args, args->parts[i], trn_shard_part(args->mesh, &args->spec, &args->global, i));
+        if (trni_first_along(args->mesh, args->spec.sum, i) != i) trni_shard_zero(args, args->parts[i]);
+        else trni_shard_copy(args, args->parts[i], trn_shard_part(args->mesh, &args->spec, &args->global, i));
     }
     return TRN_OK;
 }
@@ -395,13 +404,16 @@ TRNI_FN trn_status trn_unshard(const trn_shard_args *args)
     for (int a = 0; a < mesh->axes; a++)
         if (trn_pspec_is_sum(&args->spec, a)) sum[sums++] = a;
     if (!trni_split_of(&split, mesh, sum, sums)) return TRN_EINVAL; /* the check was there before */
+    const bool apart = split.members == 1 && trni_goes_by_device(args);
+    (void)apart;
+#if defined(_OPENMP)
+#pragma omp parallel for schedule(dynamic, 1) if (apart)
+#endif
     for (int g = 0; g < split.groups; g++) {
         const int device = trni_split_device(&split, g, 0);
         if (trni_first_along(mesh, same, device) != device) continue;
-        if (split.members > 1)
-            trni_unshard_sum(args, &split, g);
-        else
-            trni_shard_copy(args, trn_shard_part(mesh, &args->spec, &args->global, device), args->parts[device]);
+        if (split.members > 1) trni_unshard_sum(args, &split, g);
+        else trni_shard_copy(args, trn_shard_part(mesh, &args->spec, &args->global, device), args->parts[device]);
     }
     return TRN_OK;
 }

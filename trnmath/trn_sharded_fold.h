@@ -2,485 +2,491 @@
  * SPDX-License-Identifier: MIT
  *
  *     #include <trnmath/trn_sharded_fold.h>
- *     int main(void) { // four members, added in one step, ascending: take 0, add 1, add 2, add 3, round
- *         trni_cc_channel one;
+ *     int main(void) { // the elements of one line that two channels sum: two entries, in two classes
  *         trni_schedule s;
- *         trni_fold_op op[16];
+ *         trni_partial_job job;
+ *         trni_partial_region region = { 0, 1, 0, 8, 1, 0, 0 };
  *         memset(&s, 0, sizeof s);
- *         s.ranks = s.block = 4;
- *         s.channels = 1;
- *         trni_add_stage(&s.channel[0], TRNI_DIRECT, 4, 1, 1);
- *         one = s.channel[0];
- *         trni_fold_list list = { op, 0, 0, &s, &one };
- *         return trni_fold_is_uniform(&s) && trni_fold_compile(&list) == 5 && list.buffers == 1 ? 0 : 1;
+ *         memset(&job, 0, sizeof job);
+ *         s.ranks = s.block = 2;
+ *         s.channels = 2;
+ *         for (int c = 0; c < 2; c++) s.channel[c].share = 0.5, trni_add_stage(&s.channel[c], TRNI_DIRECT, 2, 1, 1);
+ *         job.s = &s, job.region = &region, job.regions = 1, job.agree = true, job.most_lines = 4;
+ *         const trn_status status = trni_partial_classify(&job);
+ *         const bool good = job.entries == 2 && job.tasks == 2;
+ *         free(job.entry);
+ *         free(job.task);
+ *         return status == TRN_OK && good ? 0 : 1;
  *     }
  *
- * DOES: what local products, each rounded to the wire, and then trn_collective_run would give, tile by tile: partial
- *     products stay in the caches and only sums are stored. Where all elements are summed in one order (direct exchange
- *     in one or more stages), a partial product is added as soon as it is made; else those of all members are made and
- *     summed in the order of each element's chunk.
+ * DOES: what local products, each rounded to the wire, and then trn_collective_run would give, without ever storing a
+ *     partial product: lines whose elements are summed alike are taken together, and each member's part is multiplied
+ *     when its turn in the sum comes. With stochastic rounding, whose words depend on the member and the place, all
+ *     members' parts of a small tile are made first.
  * DOES NOT: check anything, or know who holds what (trn_sharded_matmul.h).
  *
  * CONTENTS (private to the product)
- *     trni_partial, trni_partial_tile     a tile of what one member multiplies
- *     trni_fold_op, trni_fold_compile     a uniform sum as a list
- *     trni_fold_uniform, trni_fold_chunks the two ways
+ *     trni_partial_region          the part of the product that one group sums
+ *     trni_partial_job, trni_partial_classify   all of them, and which lines go together
+ *     trni_partial_run             the sums
  *
  * KNOWN FROM: trn_collective_values.h (the sums); tests/unit/test_sharded_matmul.c, where whole partial products go
  *     through trn_collective_run.
+ *
+ * Lines are what a group's buffer runs along: rows of the product, or its columns where the columns are scattered; then
+ * the operands change places, (a b)' = b' a', which changes no bit.
  */
 #ifndef TRN_SHARDED_FOLD_H
 #define TRN_SHARDED_FOLD_H
 
-#include "trn_matmul.h"
-#include "trn_reshard_values.h"
+#include "trn_sharded_pack.h"
+#include "trn_sharded_sums.h"
 
-/* ---- what one member multiplies ---- */
+/* Lines [line, line + lines), places [from, from + n) of each. */
+typedef struct trni_partial_region {
+    int64_t line, lines, from, n;
+    int64_t granule;
+    uint64_t stream;
+    int band; /* regions of one band have the same places */
+} trni_partial_region;
 
-typedef struct trni_partial {
-    trn_tensor a, b;             /* the wholes: [m, k], [k, n] */
-    trn_tensor a_scale, b_scale; /* MX: [m, k/32], [n, k/32]; rank 0 = none */
-    const trn_matmul_args *options;
-    int parts;       /* of K */
-    const int *part; /* [members] which of them each member multiplies */
-} trni_partial;
+/* Consecutive lines of a region with elements of one class; they are between the places from and end. */
+typedef struct trni_partial_entry {
+    int64_t band, key, line, lines, from, end;
+    int region;
+} trni_partial_entry;
 
-/* Rows [first[0], + count[0]) and columns [first[1], + count[1]) of the product. */
-typedef struct trni_patch {
-    int64_t first[2], count[2];
-} trni_patch;
+/* Entries that are multiplied together. */
+typedef struct trni_partial_task {
+    int64_t first, count, lines;
+} trni_partial_task;
 
-/* What a thread keeps between products. */
-typedef struct trni_workbench {
-    void *scratch;
-    size_t bytes;
-} trni_workbench;
-
-TRNI_FN trn_tensor trni_rows_and_columns(trn_tensor t, int64_t row, int64_t rows, int64_t column, int64_t columns)
-{
-    return trn_tensor_slice(trn_tensor_slice(t, 0, row, rows), 1, column, columns);
-}
-
-/* dst, of the tile's shape, = rows of a times columns of b over part `part` of K. */
-TRNI_FN trn_matmul_args trni_partial_args(const trni_partial *p, int part, const trni_patch *tile, trn_tensor dst)
-{
-    trn_matmul_args m = *p->options;
-    int64_t k;
-    const int64_t depth = trni_part_of(p->a.shape[1], p->parts, part, &k);
-    m.a = trni_rows_and_columns(p->a, tile->first[0], tile->count[0], k, depth);
-    m.b = trni_rows_and_columns(p->b, k, depth, tile->first[1], tile->count[1]);
-    m.a_scale = m.b_scale = trni_no_tensor();
-    if (p->a_scale.rank)
-        m.a_scale = trni_rows_and_columns(p->a_scale, tile->first[0], tile->count[0], k / 32, depth / 32);
-    if (p->b_scale.rank)
-        m.b_scale = trni_rows_and_columns(p->b_scale, tile->first[1], tile->count[1], k / 32, depth / 32);
-    m.dst = dst;
-    m.accumulate = false;
-    m.scratch = NULL;
-    m.scratch_bytes = 0;
-    return m;
-}
-
-/* The product as binary32, not rounded to anything; dst is F32. */
-TRNI_FN trn_status trni_partial_tile(const trni_partial *p, int part, const trni_patch *tile, trn_tensor dst,
-                                     trni_workbench *bench)
-{
-    const bool whole = p->a.format == TRN_I8; /* int8 gives int32, which becomes binary32 where it is */
-    trn_tensor out = dst;
-    if (whole) out.format = TRN_I32;
-    trn_matmul_args m = trni_partial_args(p, part, tile, out);
-    m.rounding = TRN_NEAREST_EVEN;
-    const size_t bytes = trn_matmul_scratch_bytes(&m);
-    if (bytes > bench->bytes) {
-        free(bench->scratch);
-        bench->scratch = malloc(bytes);
-        bench->bytes = bench->scratch ? bytes : 0;
-        if (!bench->scratch) return trni_fail(m.error, TRN_ENOSPC, "could not allocate %zu bytes of scratch", bytes);
-    }
-    m.scratch = bench->scratch;
-    m.scratch_bytes = bench->bytes;
-    const trn_status status = trn_matmul(&m);
-    if (status || !whole) return status;
-    trn_convert_args c;
-    memset(&c, 0, sizeof c);
-    c.dst = dst;
-    c.src = out;
-    c.isa = m.isa;
-    return trn_convert(&c);
-}
-
-/* ---- a sum that is the same for all elements, as a list ---- */
-
-typedef enum trni_fold_what {
-    TRNI_FOLD_TAKE = 0, /* buffer = what member `from` has, rounded */
-    TRNI_FOLD_TAKE_ADD, /* buffer += what member `from` has, rounded */
-    TRNI_FOLD_ADD,      /* buffer += buffer `from` */
-    TRNI_FOLD_ROUND
-} trni_fold_what;
-
-typedef struct trni_fold_op {
-    trni_fold_what what;
-    int buffer, from;
-} trni_fold_op;
-
-typedef struct trni_fold_list {
-    trni_fold_op *op; /* room for 4 members + 4 */
-    int ops, buffers;
+typedef struct trni_partial_job {
+    const trni_cut_product *p;
+    const int *part; /* [members] of K */
+    const trni_sum_arith *f;
     const trni_schedule *s;
-    const trni_cc_channel *c;
-} trni_fold_list;
+    trni_partial_region *region;
+    int regions, bands;
+    bool agree;                      /* all chunks of a channel are summed alike */
+    trn_tensor out;                  /* in the wire's format */
+    int64_t line_step, place_step;   /* elements of out */
+    int64_t most_lines, block, tile; /* lines of a task, places that are packed together, multiplied together */
+    trni_partial_entry *entry;
+    int64_t entries, entry_room;
+    trni_partial_task *task;
+    int64_t tasks, task_room;
+    trni_packed_columns_of shared;
+} trni_partial_job;
 
-/* One channel whose stages add all members at once: whose chunk an element is does not matter then. */
-TRNI_FN bool trni_fold_is_uniform(const trni_schedule *s)
+/* What a thread works with. */
+typedef struct trni_partial_bench {
+    trni_packed packed;
+    trni_sum_list list;
+    trni_arith arith; /* stochastic: with the stream of a region */
+    trni_fold fold;
+    void *fold_memory;
+    float *buffer;         /* [buffers][room] */
+    int64_t buffers, room; /* most_lines * tile */
+    int64_t at;            /* in a member's buffer, where a run is */
+    char *lines, *scales;  /* gathered */
+} trni_partial_bench;
+
+/* ---- which lines go together ---- */
+
+TRNI_FN bool trni_partial_grow(void **array, int64_t used, int64_t *room, size_t size)
 {
-    int64_t members = 1;
-    if (s->channels != 1) return false;
-    for (int i = 0; i < s->channel[0].stages; i++) {
-        if (s->channel[0].stage[i].how != TRNI_DIRECT) return false;
-        members *= s->channel[0].stage[i].size;
-    }
-    return s->single_step || members == s->ranks;
+    if (used < *room) return true;
+    const int64_t more = *room ? 2 * *room : 256;
+    void *grown = realloc(*array, (size_t)more * size);
+    if (!grown) return false;
+    *array = grown;
+    *room = more;
+    return true;
 }
 
-TRNI_FN void trni_fold_put(trni_fold_list *l, trni_fold_what what, int buffer, int from)
-{
-    const trni_fold_op op = { what, buffer, from };
-    l->op[l->ops++] = op;
-    if (buffer >= l->buffers) l->buffers = buffer + 1;
-}
+enum { TRNI_PARTIAL_LOOK_BACK = 64, TRNI_PARTIAL_MOST = 96 /* lines of a task */ };
 
-TRNI_FN void trni_fold_stage_list(trni_fold_list *l, int stage, int base, int buffer);
-
-/* Members [first, first + 16^level) of a stage, `all` in all, 16 at a time; the result in a buffer. */
-TRNI_FN void trni_fold_node(trni_fold_list *l, int stage, int base, int level, int first, int buffer)
+/* A run of a line; lines that follow each other join, and so do runs of one line. */
+TRNI_FN trn_status trni_partial_note(trni_partial_job *j, int region, int64_t key, int64_t line, int64_t from,
+                                     int64_t end)
 {
-    const int size = l->s->single_step ? l->s->ranks : l->c->stage[stage].size;
-    const int stride = l->s->single_step ? 1 : l->c->stage[stage].stride;
-    int span = 1, sources = 0; /* members of one source */
-    for (int i = 1; i < level; i++) span *= TRNI_SUM_SOURCES;
-    for (int i = first; i < size && sources < TRNI_SUM_SOURCES; i += span, sources++) {
-        const int to = sources ? buffer + 1 : buffer;
-        if (level > 1)
-            trni_fold_node(l, stage, base, level - 1, i, to);
-        else if (stage > 0 && !l->s->single_step)
-            trni_fold_stage_list(l, stage - 1, base + i * stride, to);
-        else {
-            trni_fold_put(l, sources ? TRNI_FOLD_TAKE_ADD : TRNI_FOLD_TAKE, buffer,
-                          trni_rank_at(l->s, l->c, base + i * stride));
-            continue;
+    for (int64_t i = j->entries - 1; i >= 0 && i >= j->entries - TRNI_PARTIAL_LOOK_BACK; i--) {
+        trni_partial_entry *e = &j->entry[i];
+        if (e->key != key || e->region != region) continue;
+        if (e->line == line && e->lines == 1) {
+            e->end = end;
+            return TRN_OK;
         }
-        if (sources) trni_fold_put(l, TRNI_FOLD_ADD, buffer, to);
+        if (e->line + e->lines != line || e->from != from || e->end != end || e->lines == j->most_lines) continue;
+        e->lines++;
+        return TRN_OK;
     }
-    if (sources > 1) trni_fold_put(l, TRNI_FOLD_ROUND, buffer, 0);
-}
-
-/* Stage `stage` and all before it, over the members whose later digits are those of `base`. */
-TRNI_FN void trni_fold_stage_list(trni_fold_list *l, int stage, int base, int buffer)
-{
-    const int size = l->s->single_step ? l->s->ranks : l->c->stage[stage].size;
-    int level = 1;
-    for (int64_t span = TRNI_SUM_SOURCES; span < size; span *= TRNI_SUM_SOURCES) level++;
-    trni_fold_node(l, stage, base, level, 0, buffer);
-}
-
-/* The whole sum, in buffer 0. Returns the number of entries. */
-TRNI_FN int trni_fold_compile(trni_fold_list *l)
-{
-    const int stages = l->c->stages;
-    if (l->s->single_step || stages)
-        trni_fold_stage_list(l, stages - 1, 0, 0);
-    else
-        trni_fold_put(l, TRNI_FOLD_TAKE, 0, 0);
-    return l->ops;
-}
-
-/* ---- arithmetic on tiles ---- */
-
-/* sum += x, x rounded to BF16 first. */
-TRNI_INLINE void trni_add_bf16_body(float *sum, const float *x, size_t n)
-{
-    for (size_t i = 0; i < n; i++) {
-        const uint32_t u = trni_bits(x[i]), even = u + 0x7fffu + (u >> 16 & 1u);
-        const float r = sum[i] + trni_float((trni_is_nan_bits(u) ? TRNI_F32_NAN : even) & 0xffff0000u);
-        sum[i] = trni_float(trni_is_nan_bits(trni_bits(r)) ? TRNI_F32_NAN : trni_bits(r));
-    }
-}
-TRNI_STAMP(trni_add_bf16, (float *sum, const float *x, size_t n), (sum, x, n))
-
-TRNI_FN bool trni_is_plain_bf16(trn_format wire, const trn_matmul_args *how)
-{
-    return wire == TRN_BF16 && how->rounding == TRN_NEAREST_EVEN && how->overflow == TRN_OVERFLOW_DEFAULT;
-}
-
-typedef struct trni_fold_arith {
-    trni_arith arith;
-    bool bf16; /* nearest even: the fast way */
-} trni_fold_arith;
-
-TRNI_FN void trni_patch_round(const trni_fold_arith *f, float *x, int64_t n)
-{
-    if (f->bf16) {
-        trni_round_bf16_for(f->arith.isa)(x, 0, 1, (size_t)n);
-        return;
-    }
-    for (int64_t i = 0; i < n && !f->arith.wire.exact; i += TRNI_FOLD_TILE)
-        trni_round_in_place(&f->arith, &f->arith.wire, x + i, trni_min64(n - i, TRNI_FOLD_TILE), 0, 0);
-}
-
-TRNI_FN void trni_patch_add(const trni_fold_arith *f, float *sum, float *x, int64_t n)
-{
-    if (f->bf16) {
-        trni_add_bf16_for(f->arith.isa)(sum, x, (size_t)n);
-        return;
-    }
-    trni_patch_round(f, x, n);
-    f->arith.add(sum, sum, x, (size_t)n);
-}
-
-/* ---- one order for all ---- */
-
-typedef struct trni_fold_task {
-    const trni_partial *p;
-    const trni_fold_arith *f;
-    const trni_fold_list *list;
-    trn_tensor out;        /* [m, n] in the wire's format, packed */
-    int64_t rows, columns; /* of a tile */
-} trni_fold_task;
-
-TRNI_FN int64_t trni_task_tiles(const trni_fold_task *t)
-{
-    return trni_ceil_div(t->out.shape[0], t->rows) * trni_ceil_div(t->out.shape[1], t->columns);
-}
-
-TRNI_FN trni_patch trni_task_tile(const trni_fold_task *t, int64_t i)
-{
-    const int64_t across = trni_ceil_div(t->out.shape[1], t->columns);
-    trni_patch tile;
-    tile.first[0] = i / across * t->rows;
-    tile.first[1] = i % across * t->columns;
-    tile.count[0] = trni_min64(t->rows, t->out.shape[0] - tile.first[0]);
-    tile.count[1] = trni_min64(t->columns, t->out.shape[1] - tile.first[1]);
-    return tile;
-}
-
-/* buffer: [list->buffers + 1][rows * columns] */
-TRNI_FN trn_status trni_fold_one_tile(const trni_fold_task *t, const trni_patch *tile, float *buffer,
-                                      trni_workbench *bench)
-{
-    const int64_t n = tile->count[0] * tile->count[1], room = t->rows * t->columns;
-    float *const next = buffer + t->list->buffers * room;
-    for (int i = 0; i < t->list->ops; i++) {
-        const trni_fold_op *op = &t->list->op[i];
-        float *const to = buffer + op->buffer * room;
-        float *const made = op->what == TRNI_FOLD_TAKE ? to : next;
-        if (op->what <= TRNI_FOLD_TAKE_ADD) {
-            const trn_tensor dst = trn_tensor_2d(TRN_F32, made, tile->count[0], tile->count[1]);
-            const trn_status status = trni_partial_tile(t->p, t->p->part[op->from], tile, dst, bench);
-            if (status) return status;
-        }
-        if (op->what == TRNI_FOLD_TAKE || op->what == TRNI_FOLD_ROUND)
-            trni_patch_round(t->f, to, n);
-        else if (op->what == TRNI_FOLD_TAKE_ADD)
-            trni_patch_add(t->f, to, next, n);
-        else
-            t->f->arith.add(to, to, buffer + op->from * room, (size_t)n);
-    }
-    const int64_t bytes = (int64_t)trn_format_bytes(t->out.format);
-    for (int64_t r = 0; r < tile->count[0]; r++)
-        trni_encoder_run(&t->f->arith.exact.encoder,
-                         (char *)t->out.data + ((tile->first[0] + r) * t->out.shape[1] + tile->first[1]) * bytes,
-                         buffer + r * tile->count[1], NULL, (size_t)tile->count[1]);
+    if (!trni_partial_grow((void **)&j->entry, j->entries, &j->entry_room, sizeof *j->entry)) return TRN_ENOSPC;
+    const trni_partial_entry e = { j->region[region].band, key, line, 1, from, end, region };
+    j->entry[j->entries++] = e;
     return TRN_OK;
 }
 
-enum {
-    TRNI_FOLD_ROWS = 384,       /* as many as keep packing cheap (measured) */
-    TRNI_FOLD_FLOATS = 1 << 17, /* of all buffers of a tile: half of a second-level cache */
-    TRNI_FOLD_COLUMNS = 1024,
-    TRNI_FOLD_LEAST = 128
-};
-
-TRNI_FN trn_status trni_fold_uniform(trni_fold_task *t)
+/* The class of the run that begins at a place of a line, and its length, up to n. */
+TRNI_FN int64_t trni_partial_class(const trni_partial_job *j, const trni_partial_region *g, int64_t line, int64_t place,
+                                   int64_t n, int64_t *key)
 {
-    int found = TRN_OK;
-    const int64_t room = TRNI_FOLD_FLOATS / (t->list->buffers + 1);
-    t->rows = trni_min64(TRNI_FOLD_ROWS, t->out.shape[0]);
-    t->columns = room / t->rows / 64 * 64;
-    if (t->columns < TRNI_FOLD_LEAST) t->columns = TRNI_FOLD_LEAST;
-    t->columns = trni_min64(trni_min64(t->columns, TRNI_FOLD_COLUMNS), t->out.shape[1]);
-    const int64_t tiles = trni_task_tiles(t);
-    const size_t floats = (size_t)((t->list->buffers + 1) * t->rows * t->columns);
-#if defined(_OPENMP)
-#pragma omp parallel reduction(max : found) if (tiles > 1)
-#endif
-    {
-        trni_workbench bench = { NULL, 0 };
-        float *buffer = (float *)malloc(floats * sizeof(float));
-        trn_status mine = buffer ? TRN_OK : TRN_ENOSPC;
-#if defined(_OPENMP)
-#pragma omp for schedule(dynamic, 1)
-#endif
-        for (int64_t i = 0; i < tiles; i++) {
-            const trni_patch tile = trni_task_tile(t, i);
-            if (!mine) mine = trni_fold_one_tile(t, &tile, buffer, &bench);
-        }
-        free(buffer);
-        free(bench.scratch);
-        found = (int)mine;
-    }
-    return (trn_status)found;
+    int owner, channel, part;
+    *key = 0;
+    if (j->agree && j->s->channels == 1) return n;
+    const int64_t first = (line - g->line) * g->n + place - g->from;
+    n = trni_sum_locate(j->s, g->lines * g->n, g->granule, first, n, &owner, &channel, &part);
+    *key = trni_sum_key(j->s, j->agree, owner, channel, part);
+    return n;
 }
 
-/* ---- an order for each chunk ---- */
-
-/* The part of the product that one group sums: in the order of its buffer, lines of one length, which are rows, or the
- * columns of a product that is cut along its columns. */
-typedef struct trni_fold_region {
-    trni_patch box;
-    bool by_columns;
-    int64_t granule;
-    uint64_t stream;
-} trni_fold_region;
-
-typedef struct trni_chunks_task {
-    const trni_partial *p;
-    const trni_fold_arith *f;
-    const trni_schedule *s;
-    const trni_fold_region *region;
-    int regions;
-    trn_tensor out;
-    int64_t lines, width, tiles; /* of a tile, in the order of the buffer; tiles of the largest region */
-} trni_chunks_task;
-
-/* What a thread works with. */
-typedef struct trni_chunks_bench {
-    trni_workbench bench;
-    trni_arith arith; /* with the stream of the region */
-    trni_fold fold;
-    float *value;     /* [members][lines * width] */
-    int64_t room, at; /* lines * width; where in it the run is */
-} trni_chunks_bench;
-
-TRNI_FN void trni_fold_from_patch(void *user, int rank, int64_t first, int64_t n, float *value)
+TRNI_FN trn_status trni_partial_note_line(trni_partial_job *j, int region, int64_t line)
 {
-    const trni_chunks_bench *my = (const trni_chunks_bench *)user;
-    memcpy(value, my->value + rank * my->room + my->at, sizeof(float) * (size_t)n);
+    const trni_partial_region *g = &j->region[region];
+    const int64_t end = g->from + g->n;
+    if (j->f && j->f->arith.stochastic) return trni_partial_note(j, region, region, line, g->from, end);
+    for (int64_t at = g->from, n; at < end; at += n) {
+        int64_t key;
+        n = trni_partial_class(j, g, line, at, end - at, &key);
+        const trn_status status = trni_partial_note(j, region, key, line, at, at + n);
+        if (status) return status;
+    }
+    return TRN_OK;
+}
+
+TRNI_FN int trni_partial_order(const void *a, const void *b)
+{
+    const trni_partial_entry *x = (const trni_partial_entry *)a, *y = (const trni_partial_entry *)b;
+    if (x->band != y->band) return x->band < y->band ? -1 : 1;
+    if (x->key != y->key) return x->key < y->key ? -1 : 1;
+    return x->line < y->line ? -1 : x->line > y->line;
+}
+
+TRNI_FN void trni_partial_bands(trni_partial_job *j)
+{
+    j->bands = 0;
+    for (int i = 0; i < j->regions; i++) {
+        int k = 0;
+        while (k < i && (j->region[k].from != j->region[i].from || j->region[k].n != j->region[i].n)) k++;
+        j->region[i].band = k < i ? j->region[k].band : j->bands++;
+    }
+}
+
+/* Entries in order, and tasks of entries of one class. What is allocated is the caller's to free. */
+TRNI_FN trn_status trni_partial_classify(trni_partial_job *j)
+{
+    trni_partial_bands(j);
+    for (int i = 0; i < j->regions; i++)
+        for (int64_t line = j->region[i].line; line < j->region[i].line + j->region[i].lines; line++) {
+            const trn_status status = trni_partial_note_line(j, i, line);
+            if (status) return status;
+        }
+    if (j->entries) qsort(j->entry, (size_t)j->entries, sizeof *j->entry, trni_partial_order);
+    for (int64_t i = 0; i < j->entries; i++) {
+        const trni_partial_entry *e = &j->entry[i], *of = j->tasks ? &j->entry[j->task[j->tasks - 1].first] : NULL;
+        const bool joins =
+            of && of->band == e->band && of->key == e->key && j->task[j->tasks - 1].lines + e->lines <= j->most_lines;
+        if (!joins) {
+            if (!trni_partial_grow((void **)&j->task, j->tasks, &j->task_room, sizeof *j->task)) return TRN_ENOSPC;
+            memset(&j->task[j->tasks], 0, sizeof *j->task);
+            j->task[j->tasks++].first = i;
+        }
+        j->task[j->tasks - 1].count++;
+        j->task[j->tasks - 1].lines += e->lines;
+    }
+    return TRN_OK;
+}
+
+/* ---- one task ---- */
+
+TRNI_FN void trni_partial_copy(char *to, trn_tensor from)
+{
+    trn_convert_args c;
+    memset(&c, 0, sizeof c);
+    c.src = from;
+    c.dst = trn_tensor_nd(from.format, to, from.rank, from.shape);
+    c.dst.cfp8 = from.cfp8;
+    (void)trn_convert(&c); /* a copy within one format cannot fail */
+}
+
+/* The lines of a task as one view: where they lie when they follow each other, else a copy. */
+TRNI_FN trn_tensor trni_partial_gather(const trni_partial_job *j, const trni_partial_task *t, trn_tensor whole,
+                                       char *room)
+{
+    const trni_partial_entry *e = &j->entry[t->first];
+    if (!whole.rank) return whole;
+    if (t->count == 1) return trn_tensor_slice(whole, 0, e->line, e->lines);
+    const int64_t bytes = whole.shape[1] * (int64_t)trn_format_bytes(whole.format);
+    char *to = room;
+    for (int64_t i = 0; i < t->count; i++, e++) {
+        trni_partial_copy(to, trn_tensor_slice(whole, 0, e->line, e->lines));
+        to += e->lines * bytes;
+    }
+    trn_tensor all = trn_tensor_2d(whole.format, room, t->lines, whole.shape[1]);
+    all.cfp8 = whole.cfp8;
+    return all;
+}
+
+TRNI_FN void trni_partial_store(const trni_partial_job *j, int64_t line, int64_t place, const float *x, int64_t n)
+{
+    const int64_t bytes = (int64_t)trn_format_bytes(j->out.format);
+    char *to = (char *)j->out.data + (line * j->line_step + place * j->place_step) * bytes;
+    uint32_t code[TRNI_FOLD_TILE];
+    if (j->place_step == 1) {
+        trni_encoder_run(&j->f->arith.exact.encoder, to, x, NULL, (size_t)n);
+        return;
+    }
+    trni_encoder_run(&j->f->arith.exact.encoder, code, x, NULL, (size_t)n);
+    trni_move(to, j->place_step * bytes, (const char *)code, bytes, (size_t)bytes, (size_t)n);
+}
+
+/* A block of lines, [lines][n], all of it, into columns of out: a row of `lines` codes at a time. */
+TRNI_FN void trni_partial_store_turned(const trni_partial_job *j, const trni_partial_entry *e, int64_t place,
+                                       const float *x, int64_t n)
+{
+    enum { SOME = 16 };
+    const int64_t bytes = (int64_t)trn_format_bytes(j->out.format), step = SOME * bytes;
+    unsigned char code[SOME * TRNI_PARTIAL_MOST * 4];
+    for (int64_t at = 0; at < n; at += SOME) {
+        const int64_t count = trni_min64(SOME, n - at);
+        for (int64_t l = 0; l < e->lines; l++)
+            trni_encoder_run(&j->f->arith.exact.encoder, code + l * step, x + l * n + at, NULL, (size_t)count);
+        for (int64_t i = 0; i < count; i++)
+            trni_move((char *)j->out.data + (e->line + (place + at + i) * j->place_step) * bytes, bytes,
+                      (const char *)code + i * bytes, step, (size_t)bytes, (size_t)e->lines);
+    }
+}
+
+/* Are all elements of a line, in this tile, of the entry's class? */
+TRNI_FN bool trni_partial_is_full(const trni_partial_job *j, const trni_partial_entry *e, int64_t line, int64_t place,
+                                  int64_t n)
+{
+    int64_t key;
+    return trni_partial_class(j, &j->region[e->region], line, place, n, &key) == n && key == e->key;
+}
+
+/* The runs of the task's class, of a tile [lines][n] that begins at a place. */
+TRNI_FN void trni_partial_deliver(const trni_partial_job *j, const trni_partial_task *t, int64_t place, int64_t n,
+                                  const float *x)
+{
+    for (int64_t i = 0; i < t->count; i++) {
+        const trni_partial_entry *e = &j->entry[t->first + i];
+        bool full = j->line_step == 1;
+        for (int64_t l = 0; l < e->lines && full; l++) full = trni_partial_is_full(j, e, e->line + l, place, n);
+        if (full) trni_partial_store_turned(j, e, place, x, n);
+        for (int64_t l = 0; l < e->lines && !full; l++)
+            for (int64_t at = 0, take; at < n; at += take) {
+                int64_t key;
+                take = trni_partial_class(j, &j->region[e->region], e->line + l, place + at, n - at, &key);
+                if (key == e->key) trni_partial_store(j, e->line + l, place + at, x + l * n + at, take);
+            }
+        x += e->lines * n;
+    }
+}
+
+TRNI_FN trn_status trni_partial_buffers(const trni_partial_job *j, trni_partial_bench *my, int64_t buffers)
+{
+    if (buffers <= my->buffers) return TRN_OK;
+    free(my->buffer);
+    my->buffer = (float *)malloc(sizeof(float) * (size_t)(buffers * j->most_lines * j->tile));
+    my->buffers = my->buffer ? buffers : 0;
+    return my->buffer ? TRN_OK : TRN_ENOSPC;
+}
+
+/* The list of sums over one tile: lines of the task, places [column, column + n) of the packed block. */
+TRNI_FN trn_status trni_partial_tile_sums(const trni_partial_job *j, trni_partial_bench *my, int64_t column, int64_t n)
+{
+    const int64_t size = my->packed.lines * n, room = my->room;
+    float *const next = my->buffer + my->list.buffers * room;
+    trn_status status = TRN_OK;
+    for (int i = 0; i < my->list.ops && !status; i++) {
+        const trni_sum_op *op = &my->list.op[i];
+        float *const to = my->buffer + op->buffer * room;
+        if (op->what <= TRNI_SUM_TAKE_ADD)
+            status =
+                trni_packed_multiply(&my->packed, j->part[op->from], column, n, op->what == TRNI_SUM_TAKE ? to : next);
+        if (op->what == TRNI_SUM_TAKE_ADD)
+            trni_sum_add(j->f, to, next, size);
+        else if (op->what == TRNI_SUM_ADD)
+            j->f->arith.add(to, to, my->buffer + op->from * room, (size_t)size);
+        else
+            trni_sum_round(j->f, to, size);
+    }
+    return status;
+}
+
+/* ---- stochastic rounding: the words depend on the member and the place ---- */
+
+TRNI_FN void trni_partial_from_buffer(void *user, int rank, int64_t first, int64_t n, float *value)
+{
+    const trni_partial_bench *my = (const trni_partial_bench *)user;
+    memcpy(value, my->buffer + rank * my->room + my->at, sizeof(float) * (size_t)n);
     trni_round_in_place(&my->arith, &my->arith.wire, value, n, my->arith.stream + (uint64_t)rank, (uint64_t)first);
 }
 
-/* Of elements [first, first + n) of a buffer of `elements`: how many belong together, and to what. */
-TRNI_FN int64_t trni_fold_locate(const trni_schedule *s, int64_t elements, int64_t granule, int64_t first, int64_t n,
-                                 int *owner, int *channel, int *part)
+/* One line of a tile. */
+TRNI_FN void trni_partial_drawn_line(const trni_partial_job *j, trni_partial_bench *my, const trni_partial_region *g,
+                                     int64_t line, int64_t place, int64_t n)
 {
-    int64_t chunk, count, low = 0, high = 0;
-    trn_collective_chunk(elements, granule, s->ranks, 0, &chunk, &count);
-    *owner = (int)(first / count);
-    trn_collective_chunk(elements, granule, s->ranks, *owner, &chunk, &count);
-    for (*channel = 0; *channel < s->channels; ++*channel) {
-        trni_channel_range(s, *channel, count, &low, &high);
-        if (first - chunk < high) break;
-    }
-    const int64_t middle = trni_channel_halves(&s->channel[*channel]) ? low + (high - low) / 2 : high;
-    *part = first - chunk < middle ? 1 : 2;
-    return trni_min64(n, chunk + (*part == 1 ? middle : high) - first);
-}
-
-/* The run of a line, summed piece by piece, into its place. */
-TRNI_FN void trni_chunks_line(const trni_chunks_task *t, const trni_fold_region *g, trni_chunks_bench *my, int64_t line,
-                              int64_t from, int64_t n)
-{
-    const int64_t length = g->box.count[g->by_columns ? 0 : 1], elements = g->box.count[0] * g->box.count[1];
-    const int64_t bytes = (int64_t)trn_format_bytes(t->out.format), across = t->out.shape[1];
-    const int64_t step = g->by_columns ? across : 1, line_step = g->by_columns ? 1 : across;
-    for (int64_t done = 0, take; done < n; done += take, my->at += take) {
-        uint32_t code[TRNI_FOLD_TILE];
-        const int64_t first = line * length + from + done;
-        int owner, channel, part;
-        take = trni_min64(n - done, TRNI_FOLD_TILE);
-        take = trni_fold_locate(t->s, elements, g->granule, first, take, &owner, &channel, &part);
-        trni_fold_aim(&my->fold, channel, owner);
-        const float *sum = trni_fold_tile(&my->fold, part, first, take);
-        trni_encoder_run(&my->arith.exact.encoder, code, sum, NULL, (size_t)take);
-        char *to = (char *)t->out.data +
-                   (g->box.first[0] * across + g->box.first[1] + line * line_step + (from + done) * step) * bytes;
-        trni_move(to, step * bytes, (const char *)code, bytes, (size_t)bytes, (size_t)take);
-    }
-}
-
-TRNI_FN trn_status trni_chunks_tile(const trni_chunks_task *t, const trni_fold_region *g, trni_chunks_bench *my,
-                                    int64_t tile)
-{
-    const int along = g->by_columns ? 0 : 1; /* the dimension that a line runs along */
-    const int64_t across = trni_ceil_div(g->box.count[along], t->width);
-    const int64_t line = tile / across * t->lines, from = tile % across * t->width;
-    if (line >= g->box.count[1 - along]) return TRN_OK; /* a smaller region than the largest */
-    trni_patch patch;
-    patch.first[1 - along] = g->box.first[1 - along] + line;
-    patch.count[1 - along] = trni_min64(t->lines, g->box.count[1 - along] - line);
-    patch.first[along] = g->box.first[along] + from;
-    patch.count[along] = trni_min64(t->width, g->box.count[along] - from);
-    const int64_t lines = patch.count[1 - along], n = patch.count[along];
-    for (int r = 0; r < t->s->ranks; r++) {
-        trn_tensor dst = trn_tensor_2d(TRN_F32, my->value + r * my->room, lines, n);
-        if (g->by_columns) dst = trn_tensor_transposed(dst);
-        const trn_status status = trni_partial_tile(t->p, t->p->part[r], &patch, dst, &my->bench);
-        if (status) return status;
-    }
     my->arith.stream = g->stream;
+    for (int64_t done = 0, take; done < n; done += take, my->at += take) {
+        const int64_t first = (line - g->line) * g->n + place + done - g->from;
+        int owner, channel, part;
+        take = trni_sum_locate(j->s, g->lines * g->n, g->granule, first, n - done, &owner, &channel, &part);
+        trni_fold_aim(&my->fold, channel, owner);
+        trni_partial_store(j, line, place + done, trni_fold_tile(&my->fold, part, first, take), take);
+    }
+}
+
+TRNI_FN trn_status trni_partial_drawn(const trni_partial_job *j, trni_partial_bench *my, const trni_partial_task *t,
+                                      int64_t place, int64_t n)
+{
+    trn_status status = trni_partial_buffers(j, my, j->s->ranks);
+    for (int r = 0; r < j->s->ranks && !status; r++)
+        status = trni_packed_multiply(&my->packed, j->part[r], place - my->packed.column, n, my->buffer + r * my->room);
+    if (status) return status;
     my->at = 0;
-    for (int64_t i = 0; i < lines; i++) trni_chunks_line(t, g, my, line + i, from, n);
+    for (int64_t i = 0; i < t->count; i++) {
+        const trni_partial_entry *e = &j->entry[t->first + i];
+        for (int64_t line = e->line; line < e->line + e->lines; line++)
+            trni_partial_drawn_line(j, my, &j->region[e->region], line, place, n);
+    }
     return TRN_OK;
 }
 
-enum { TRNI_CHUNKS_FLOATS = 1 << 19, TRNI_CHUNKS_LEAST = 4096, TRNI_CHUNKS_WIDTH = 256 };
+/* ---- all tasks ---- */
 
-/* Tiles small enough that all members' parts of one fit a cache, not so small that packing costs more than products. */
-TRNI_FN void trni_chunks_cut(trni_chunks_task *t)
+TRNI_FN trn_status trni_partial_tile_run(const trni_partial_job *j, trni_partial_bench *my, const trni_partial_task *t,
+                                         int64_t place, int64_t n)
 {
-    int64_t floats = TRNI_CHUNKS_FLOATS / t->s->ranks;
-    if (floats < TRNI_CHUNKS_LEAST) floats = TRNI_CHUNKS_LEAST;
-    t->width = TRNI_CHUNKS_WIDTH;
-    t->lines = floats / t->width;
-    for (int i = 0; i < t->regions; i++) {
-        const trni_fold_region *g = &t->region[i];
-        const int along = g->by_columns ? 0 : 1;
-        const int64_t tiles =
-            trni_ceil_div(g->box.count[along], t->width) * trni_ceil_div(g->box.count[1 - along], t->lines);
-        if (tiles > t->tiles) t->tiles = tiles;
-    }
+    if (j->f->arith.stochastic) return trni_partial_drawn(j, my, t, place, n);
+    trn_status status = trni_partial_buffers(j, my, my->list.buffers + 1);
+    if (!status) status = trni_partial_tile_sums(j, my, place - my->packed.column, n);
+    if (!status) trni_partial_deliver(j, t, place, n, my->buffer);
+    return status;
 }
 
-TRNI_FN trn_status trni_fold_chunks(trni_chunks_task *t)
+/* The task's lines, over the block of places that is packed. */
+TRNI_FN trn_status trni_partial_task_run(const trni_partial_job *j, trni_partial_bench *my, const trni_partial_task *t)
 {
-    int found = TRN_OK;
-    t->tiles = 0;
-    trni_chunks_cut(t);
-    const int64_t room = t->lines * t->width, tasks = t->tiles * t->regions;
-#if defined(_OPENMP)
-#pragma omp parallel reduction(max : found) if (tasks > 1)
-#endif
-    {
-        void *memory = malloc(trni_fold_bytes(t->s->ranks));
-        trni_chunks_bench my;
-        memset(&my.bench, 0, sizeof my.bench);
-        my.arith = t->f->arith;
-        my.room = room;
-        my.value = (float *)malloc(sizeof(float) * (size_t)(room * t->s->ranks));
-        trn_status mine = memory && my.value ? TRN_OK : TRN_ENOSPC;
-        if (memory) trni_fold_init(&my.fold, t->s, &my.arith, memory);
-        my.fold.load = trni_fold_from_patch;
-        my.fold.user = &my;
+    const trni_partial_entry *e = &j->entry[t->first];
+    const int64_t low = my->packed.column, high = low + my->packed.columns;
+    int64_t from = high, end = low;
+    for (int64_t i = 0; i < t->count; i++) {
+        from = trni_min64(from, e[i].from);
+        end = e[i].end > end ? e[i].end : end;
+    }
+    if (end > high) end = high;
+    if (from >= end) return TRN_OK;
+    from = from < low ? low : from - (from - low) % TRNI_WEAVE; /* whole panels */
+    if (!j->f->arith.stochastic) {
+        const int channel = (int)(j->agree ? e->key : e->key / 2 % j->s->channels);
+        const int owner = (int)(j->agree ? 0 : e->key / 2 / j->s->channels),
+                  part = j->agree ? 1 : (int)(e->key % 2) + 1;
+        trni_sum_compile(&my->list, j->s, channel, owner, part);
+    }
+    trni_packed_lines(&my->packed, trni_partial_gather(j, t, j->p->x, my->lines),
+                      trni_partial_gather(j, t, j->p->x_scale, my->scales));
+    trn_status status = TRN_OK;
+    for (int64_t place = from; place < end && !status; place += j->tile)
+        status = trni_partial_tile_run(j, my, t, place, trni_min64(j->tile, end - place));
+    return status;
+}
+
+TRNI_FN trn_status trni_partial_bench_init(const trni_partial_job *j, trni_partial_bench *my)
+{
+    const trn_tensor *x = &j->p->x, *scale = &j->p->x_scale;
+    memset(my, 0, sizeof *my);
+    my->arith = j->f->arith;
+    my->room = j->most_lines * j->tile;
+    trn_status status = trni_packed_init(&my->packed, &j->shared, j->most_lines);
+    if (!status) status = trni_sum_list_init(&my->list, j->s->ranks);
+    my->lines = (char *)malloc((size_t)(j->most_lines * x->shape[1]) * trn_format_bytes(x->format) + 1);
+    my->scales = (char *)malloc(scale->rank ? (size_t)(j->most_lines * scale->shape[1]) + 1 : 1);
+    my->fold_memory = malloc(trni_fold_bytes(j->s->ranks));
+    if (status || !my->lines || !my->scales || !my->fold_memory) return TRN_ENOSPC;
+    trni_fold_init(&my->fold, j->s, &my->arith, my->fold_memory);
+    my->fold.load = trni_partial_from_buffer;
+    my->fold.user = my;
+    return TRN_OK;
+}
+
+TRNI_FN void trni_partial_bench_free(trni_partial_bench *my)
+{
+    trni_packed_free(&my->packed);
+    trni_sum_list_free(&my->list);
+    free(my->lines);
+    free(my->scales);
+    free(my->fold_memory);
+    free(my->buffer);
+}
+
+/* One block of places of a band, by all threads of a team: they pack it, then take the band's tasks. */
+TRNI_FN trn_status trni_partial_block(const trni_partial_job *j, trni_partial_bench *my, int band, int64_t place,
+                                      int64_t n, trn_status status)
+{
+    trni_packed_aim(&my->packed, place, n);
 #if defined(_OPENMP)
 #pragma omp for schedule(dynamic, 1)
 #endif
-        for (int64_t i = 0; i < tasks; i++)
-            if (!mine) mine = trni_chunks_tile(t, &t->region[i / t->tiles], &my, i % t->tiles);
-        free(memory);
-        free(my.value);
-        free(my.bench.scratch);
+    for (int i = 0; i < j->p->parts; i++)
+        if (!status) trni_packed_columns(&my->packed, i);
+#if defined(_OPENMP)
+#pragma omp for schedule(dynamic, 1)
+#endif
+    for (int64_t i = 0; i < j->tasks; i++)
+        if (!status && j->entry[j->task[i].first].band == band) status = trni_partial_task_run(j, my, &j->task[i]);
+    return status;
+}
+
+TRNI_FN trn_status trni_partial_team(const trni_partial_job *j)
+{
+    int found = TRN_OK;
+#if defined(_OPENMP)
+#pragma omp parallel reduction(max : found) if (j->tasks > 1)
+#endif
+    {
+        trni_partial_bench my;
+        trn_status mine = trni_partial_bench_init(j, &my);
+        for (int r = 0, band = 0; r < j->regions; r++) {
+            const trni_partial_region *g = &j->region[r]; /* the first of its band says where the band is */
+            if (g->band != band) continue;
+            for (int64_t at = 0; at < g->n; at += j->block)
+                mine = trni_partial_block(j, &my, band, g->from + at, trni_min64(j->block, g->n - at), mine);
+            band++;
+        }
+        trni_partial_bench_free(&my);
         found = (int)mine;
     }
     return (trn_status)found;
+}
+
+enum {
+    TRNI_PARTIAL_LINES = TRNI_PARTIAL_MOST, /* with TILE places: a few such tiles fit a second-level cache */
+    TRNI_PARTIAL_PLACES = 256,
+    TRNI_PARTIAL_BLOCK = 1024,     /* places packed together, */
+    TRNI_PARTIAL_PACKED = 4 << 20, /* but no more floats than a third-level cache holds */
+    TRNI_PARTIAL_PACKED_LINES = 1 << 19
+};
+
+/* j's operands, sums, regions and out are set, and nothing else. */
+TRNI_FN trn_status trni_partial_run(trni_partial_job *j)
+{
+    const int64_t deep = j->p->x.shape[1] ? j->p->x.shape[1] : 1;
+    j->agree = trni_sums_agree(j->s);
+    j->tile = TRNI_PARTIAL_PLACES;
+    j->block = trni_min64(TRNI_PARTIAL_BLOCK, TRNI_PARTIAL_PACKED / deep / TRNI_PARTIAL_PLACES * TRNI_PARTIAL_PLACES);
+    if (j->block < TRNI_PARTIAL_PLACES) j->block = TRNI_PARTIAL_PLACES;
+    j->most_lines = trni_min64(TRNI_PARTIAL_LINES, TRNI_PARTIAL_PACKED_LINES / deep);
+    if (j->most_lines < 1) j->most_lines = 1;
+    trn_status status = trni_partial_classify(j);
+    if (!status) status = trni_packed_share(&j->shared, j->p, j->block);
+    if (!status) status = trni_partial_team(j);
+    free(j->entry);
+    free(j->task);
+    free(j->shared.b);
+    return status;
 }
 
 #endif /* TRN_SHARDED_FOLD_H */

@@ -22,10 +22,9 @@
  *     }
  *
  * DOES: dst = a b, by the rules of trn_sharded_plan.h. Each device's product has the bits of trn_matmul on what it
- *     holds; where K is cut it is rounded to the wire and summed as trn_collective_run sums it; then, where dst's format
- *     is not the wire's, rounded once more. Without a cut K, that is the bits of one trn_matmul of the wholes,
- *     stochastic rounding included. Of several copies of an operand the first is read. The number of threads plays no
- *     part.
+ *     holds; where K is cut it is rounded to the wire and summed as trn_collective_run sums it; then rounded once more,
+ *     if dst's format is not the wire's. Without a cut K, that is the bits of one trn_matmul of the wholes, stochastic
+ *     rounding included. Of several copies of an operand the first is read. The number of threads plays no part.
  * DOES NOT: multiply what all devices of a group multiply alike more than once: it is done once for all of them.
  *
  * CONTENTS
@@ -36,6 +35,7 @@
 #ifndef TRN_SHARDED_MATMUL_H
 #define TRN_SHARDED_MATMUL_H
 
+#include "trn_reshard_values.h"
 #include "trn_sharded_fold.h"
 #include "trn_sharded_plan.h"
 
@@ -92,10 +92,10 @@ typedef struct trni_sharded_run {
     trni_sharded s;
     trn_matmul_args options; /* without views, scratch and error */
     trni_whole a, b, a_scale, b_scale;
-    trn_tensor out;           /* the product, [m, n] */
-    int *part;                /* [members] */
-    int *chip;                /* [devices] */
-    trni_fold_region *region; /* [groups] */
+    trn_tensor out;              /* the product, [m, n] */
+    int *part;                   /* [members] */
+    int *chip;                   /* [devices] */
+    trni_partial_region *region; /* [groups] */
     trni_schedule schedule;
 } trni_sharded_run;
 
@@ -262,8 +262,12 @@ TRNI_FN trn_status trni_sharded_multiply(trni_sharded_run *r)
 
 /* ---- K is cut, and one collective sums it all ---- */
 
+/* The step that sums, if it is one and sums over all of K. Not where PSUM draws words of its own for each place in a
+ * device's part. */
 TRNI_FN const trn_reshard_step *trni_sharded_sum_step(const trni_sharded *s)
 {
+    const trn_numerics *numerics = s->ask->matmul.numerics;
+    if (numerics && numerics->psum_format == TRN_BF16 && numerics->psum_rounding == TRN_STOCHASTIC) return NULL;
     const trn_reshard_plan *plan = &s->plan.result;
     const trn_reshard_step *found = NULL;
     int closed = 0;
@@ -282,39 +286,48 @@ TRNI_FN const trn_reshard_step *trni_sharded_sum_step(const trni_sharded *s)
     return found;
 }
 
-TRNI_FN trni_partial trni_sharded_partial(const trni_sharded_run *r)
+/* The operands as lines times places: b' a' where columns are scattered. */
+TRNI_FN trni_cut_product trni_sharded_operands(const trni_sharded_run *r, bool by_columns)
 {
-    const trni_partial p = { r->a.view,       r->b.view,   r->a_scale.view,
-                             r->b_scale.view, &r->options, trn_pspec_parts(&r->s.plan.a_at, r->s.mesh, 1),
-                             r->part };
-    return p;
+    const int parts = trn_pspec_parts(&r->s.plan.a_at, r->s.mesh, 1);
+    const trni_cut_product rows = { r->a.view, r->b.view, r->a_scale.view, r->b_scale.view, &r->options, parts };
+    const trni_cut_product columns = { trn_tensor_transposed(r->b.view),
+                                       trn_tensor_transposed(r->a.view),
+                                       r->b_scale.view,
+                                       r->a_scale.view,
+                                       &r->options,
+                                       parts };
+    return by_columns ? columns : rows;
 }
 
-/* The part of the product that each group sums, once for those that sum the same. */
+/* The part of the product that each group sums, once for those that sum the same. Where all elements are summed alike,
+ * that is all of it. */
 TRNI_FN int trni_sharded_regions(const trni_sharded_run *r, const trni_mesh_split *split, const trn_reshard_step *step,
-                                 const trn_pspec *before)
+                                 const trn_pspec *before, bool alike)
 {
     const trni_sharded *s = &r->s;
-    unsigned same = trni_replicated(before, s->mesh);
+    const unsigned same = trni_replicated(before, s->mesh);
+    const int cut = step->to_dim, line = cut == 1 && !alike;
     int regions = 0;
-    for (int g = 0; g < split->groups; g++) {
+    for (int g = 0; g < (alike ? 1 : split->groups); g++) {
         const int device = trni_split_device(split, g, 0);
+        trn_box box = trn_shard_box(s->mesh, before, &s->product, device);
         if (trni_first_along(s->mesh, same, device) != device) continue;
-        const trn_box box = trn_shard_box(s->mesh, before, &s->product, device);
-        trni_fold_region *region = &r->region[regions];
-        for (int d = 0; d < 2; d++) {
-            region->box.first[d] = box.first[d];
-            region->box.count[d] = box.count[d];
+        for (int d = 0; d < 2 && alike; d++) {
+            box.first[d] = 0;
+            box.count[d] = s->product.shape[d];
         }
         if (!box.count[0] || !box.count[1]) continue;
-        const int cut = step->to_dim;
-        region->by_columns = cut == 1;
-        region->granule =
-            cut < 0 ? 1
-                    : trni_ceil_div(cut ? s->ask->n : s->ask->m, trn_pspec_parts(&step->after, s->mesh, cut)) *
-                          box.count[1 - cut];
-        region->stream = s->ask->matmul.stream + ((uint64_t)g << 32);
-        regions++;
+        const int64_t parts = cut < 0 ? 1 : trn_pspec_parts(&step->after, s->mesh, cut);
+        const int64_t granule = cut < 0 ? 1 : trni_ceil_div(s->product.shape[cut], parts) * box.count[1 - cut];
+        const trni_partial_region region = { box.first[line],
+                                             box.count[line],
+                                             box.first[1 - line],
+                                             box.count[1 - line],
+                                             granule,
+                                             s->ask->matmul.stream + ((uint64_t)g << 32),
+                                             0 };
+        r->region[regions++] = region;
     }
     return regions;
 }
@@ -342,27 +355,30 @@ TRNI_FN trn_collective_args trni_sharded_question(const trni_sharded_run *r, con
     return a;
 }
 
-TRNI_FN trn_status trni_sharded_fold(trni_sharded_run *r, const trn_collective_args *question, int regions)
+TRNI_FN trn_status trni_sharded_fold(trni_sharded_run *r, const trn_collective_args *question,
+                                     const trni_mesh_split *split, const trn_reshard_step *step,
+                                     const trn_pspec *before)
 {
-    trni_fold_arith f;
-    const trni_partial partial = trni_sharded_partial(r);
+    trni_sum_arith arith;
+    trni_partial_job job;
     trn_isa isa = r->options.isa;
-    trn_status status = trni_isa_resolve(&isa, question->error);
+    const trn_status status = trni_isa_resolve(&isa, question->error);
     if (status) return status;
-    trni_arith_init(&f.arith, question, r->s.wire, isa);
-    f.bf16 = trni_is_plain_bf16(r->s.wire, &r->options);
-    if (f.arith.stochastic || !trni_fold_is_uniform(&r->schedule)) {
-        trni_chunks_task t = { &partial, &f, &r->schedule, r->region, regions, r->out, 0, 0, 0 };
-        return trni_fold_chunks(&t);
-    }
-    trni_fold_list list = { NULL, 0, 0, &r->schedule, &r->schedule.channel[0] };
-    list.op = (trni_fold_op *)malloc(sizeof(trni_fold_op) * (4 * (size_t)r->schedule.ranks + 4));
-    if (!list.op) return TRN_ENOSPC;
-    trni_fold_compile(&list);
-    trni_fold_task t = { &partial, &f, &list, r->out, 0, 0 };
-    status = trni_fold_uniform(&t);
-    free(list.op);
-    return status;
+    trni_sum_arith_init(&arith, question, r->s.wire, isa);
+    const bool alike = !arith.arith.stochastic && r->schedule.channels == 1 && trni_sums_agree(&r->schedule);
+    const bool by_columns = step->to_dim == 1 && !alike;
+    const trni_cut_product operands = trni_sharded_operands(r, by_columns);
+    memset(&job, 0, sizeof job);
+    job.p = &operands;
+    job.part = r->part;
+    job.f = &arith;
+    job.s = &r->schedule;
+    job.region = r->region;
+    job.regions = trni_sharded_regions(r, split, step, before, alike);
+    job.out = r->out;
+    job.line_step = by_columns ? 1 : r->out.shape[1];
+    job.place_step = by_columns ? r->out.shape[1] : 1;
+    return trni_partial_run(&job);
 }
 
 TRNI_FN trn_status trni_sharded_sum(trni_sharded_run *r, const trn_reshard_step *step)
@@ -383,7 +399,7 @@ TRNI_FN trn_status trni_sharded_sum(trni_sharded_run *r, const trn_reshard_step 
     if (!status) status = trni_choose(&layout, (double)step->bytes, &pick);
     if (!status) status = trni_layout_schedule(&layout, pick.algorithm, pick.variant, &r->schedule);
     if (status) return status;
-    status = trni_sharded_fold(r, &question, trni_sharded_regions(r, &split, step, before));
+    status = trni_sharded_fold(r, &question, &split, step, before);
     trni_schedule_free(&r->schedule);
     return status == TRN_ENOSPC ? trni_fail(s->ask->error, status, "could not allocate memory for the sums") : status;
 }
@@ -428,15 +444,16 @@ TRNI_FN void trni_sharded_deliver(const trni_sharded_run *r)
 TRNI_FN trn_status trni_sharded_local(trni_sharded_run *r, const trn_tensor *parts)
 {
     const trni_sharded *s = &r->s;
-    const trni_partial partial = trni_sharded_partial(r);
-    trni_workbench bench = { NULL, 0 };
+    const trni_cut_product p = trni_sharded_operands(r, false);
     trn_status status = TRN_OK;
     for (int i = 0; i < s->mesh->devices && !status; i++) {
         const trn_box box = trn_shard_box(s->mesh, &s->plan.product, &s->product, i);
-        const trni_patch patch = { { box.first[0], box.first[1] }, { box.count[0], box.count[1] } };
-        status = trni_partial_tile(&partial, trni_part_index(&s->plan.a_at, s->mesh, 1, i), &patch, parts[i], &bench);
+        const trn_tensor lines = trn_tensor_slice(p.x, 0, box.first[0], box.count[0]);
+        trn_tensor scales = p.x_scale;
+        if (scales.rank) scales = trn_tensor_slice(scales, 0, box.first[0], box.count[0]);
+        const trni_line_product one = { &p, lines, scales, box.first[1], box.count[1] };
+        status = trni_line_multiply(&one, trni_part_index(&s->plan.a_at, s->mesh, 1, i), (float *)parts[i].data);
     }
-    free(bench.scratch);
     return status == TRN_ENOSPC ? trni_fail(s->ask->error, status, "could not allocate memory for the products")
                                 : status;
 }
@@ -478,7 +495,7 @@ TRNI_FN trn_status trni_sharded_memory(trni_sharded_run *r)
     const int64_t bytes = s->ask->m * s->ask->n * (int64_t)trn_format_bytes(s->product.format);
     r->part = (int *)malloc(2 * sizeof(int) * devices);
     r->chip = r->part ? r->part + devices : NULL;
-    r->region = (trni_fold_region *)malloc(sizeof(trni_fold_region) * devices);
+    r->region = (trni_partial_region *)malloc(sizeof(trni_partial_region) * devices);
     r->out = s->product;
     r->out.data = malloc((size_t)bytes + 64);
     if (r->part && r->region && r->out.data) return TRN_OK;

@@ -138,7 +138,7 @@ static inline void any_host(trn_collective_args *a)
     static const int threads[] = { 1, 2, 3, 7 };
     do a->isa = one_in(3) ? TRN_ISA_AUTO : all_isas[below(COUNT(all_isas))];
     while (a->isa != TRN_ISA_AUTO && !trn_isa_supported(a->isa));
-    with_threads(threads[below(COUNT(threads))]);
+    with_threads(one_in(4) ? threads[below(COUNT(threads))] : 1);
 }
 
 /* How the arguments' wire is rounded, in the twin's words. */

@@ -219,6 +219,15 @@ static void test_threads(void **state)
     }
     with_threads(2);
     assert_memory_equal(out, out + N * M, sizeof(uint16_t) * N * M);
+    trn_shard_args args = { .mesh = &mesh, .parts = part }; /* threads take a device each */
+    args.global = trn_tensor_2d(TRN_BF16, out, N, M);
+    assert_int_equal(trn_pspec_parse(&args.spec, &mesh, "(*, a)"), TRN_OK);
+    for (int i = 0; i < 8; i++) part[i] = trn_tensor_2d(TRN_BF16, big + (size_t)i * N * M, N, M / 8);
+    assert_int_equal(trn_shard(&args), TRN_OK);
+    args.global.data = out + N * M;
+    memset(out + N * M, 0, sizeof(uint16_t) * N * M);
+    assert_int_equal(trn_unshard(&args), TRN_OK);
+    assert_memory_equal(out, out + N * M, sizeof(uint16_t) * N * M);
     free(big);
     free(out);
 }

@@ -22,6 +22,8 @@ static unsigned char memory[3][DEVICES][ROOM], before[DEVICES][ROOM];
 static trn_tensor part[3][DEVICES];
 static unsigned char whole[2][4 * MOST * MOST]; /* a, b */
 
+static int wild = 1 << 20; /* one number in so many is any number */
+
 /* ---- random products ---- */
 
 typedef struct product {
@@ -36,7 +38,8 @@ typedef struct product {
 static float value_of(trn_format format, bool small)
 {
     if (small) return (float)(below(5) - 2);
-    const uint32_t u = cases_u32(&rng) % 0x02000000u + 0x3e800000u + (one_in(2) ? 0x80000000u : 0);
+    const uint32_t tame = cases_u32(&rng) % 0x02000000u + 0x3e800000u + (one_in(2) ? 0x80000000u : 0);
+    const uint32_t u = one_in(wild) ? cases_float(&rng) : tame;
     return trn_decode(format, trn_encode(format, cases_float_of(u), TRN_NEAREST_EVEN, TRN_OVERFLOW_DEFAULT, 0));
 }
 
@@ -156,7 +159,7 @@ static void test_whole_numbers(void **state)
     (void)state;
     static product p;
     rng = 21;
-    for (int round = cases_rounds(600, 10000); round > 0; round--) {
+    for (int round = cases_rounds(300, 10000); round > 0; round--) {
         random_product(&p, true, true);
         run(&p);
         int64_t index[TWIN_DIMS] = { 0 };
@@ -306,17 +309,24 @@ static void check_bits(const product *p)
 static void test_bits(void **state)
 {
     (void)state;
+    static const char *const texts[] = { "chains=1", "k_tile=16,chains=2", "exact" };
     static const trn_algorithm ways[] = { TRN_ALGORITHM_AUTO, TRN_ALGORITHM_AUTO, TRN_RING, TRN_MESH,
                                           TRN_BIDIRECTIONAL_RING };
     static product p;
     int one = 0, summed = 0;
     rng = 22;
-    for (int round = cases_rounds(800, 15000); round > 0; round--) {
+    for (int round = cases_rounds(500, 15000); round > 0; round--) {
+        wild = one_in(3) ? 200 : 1 << 20;
         random_product(&p, false, one_in(4));
         p.args.algorithm = ways[below(5)];
         p.args.matmul.overflow = one_in(4) ? TRN_SATURATE : TRN_OVERFLOW_DEFAULT;
         p.args.matmul.rounding = one_in(4) ? TRN_TOWARD_ZERO : TRN_NEAREST_EVEN;
         if (p.args.matmul.rounding && p.wire && p.wire != p.format[2]) p.wire = p.args.wire = TRN_FORMAT_UNSET;
+        trn_numerics numerics = trn_numerics_default(TRN_TRAINIUM2);
+        if (one_in(5)) { /* orders that kernels know, and one that they do not */
+            assert_int_equal(trn_numerics_parse(&numerics, texts[below(3)]), TRN_OK);
+            p.args.matmul.numerics = &numerics;
+        }
         run(&p);
         if (!expected_product(&p)) continue;
         check_bits(&p);
@@ -332,7 +342,7 @@ static void test_stochastic(void **state)
     (void)state;
     static product p;
     rng = 23;
-    for (int round = cases_rounds(200, 5000); round > 0; round--) {
+    for (int round = cases_rounds(120, 5000); round > 0; round--) {
         random_product(&p, false, false);
         p.wire = p.args.wire = TRN_FORMAT_UNSET;
         p.args.matmul.rounding = TRN_STOCHASTIC;
@@ -340,6 +350,59 @@ static void test_stochastic(void **state)
         p.args.matmul.stream = cases_next(&rng);
         run(&p);
         if (expected_product(&p)) check_bits(&p);
+    }
+}
+
+/* ---- products of several tiles, blocks and tasks ---- */
+
+static void test_large(void **state)
+{
+    (void)state;
+    enum { M = 210, N = 1100, K = 900, D = 6 };
+    static const trn_algorithm ways[] = { TRN_SWITCH_DIRECT, TRN_RING, TRN_BIDIRECTIONAL_RING, TRN_MESH };
+    static const char *const specs[] = { "()", "(x, *)", "(*, x)" };
+    static uint16_t a[M * K], b[K * N], c[D][M * N], want[D][M * N];
+    static float all[D][M * N];
+    rng = 26;
+    for (int i = 0; i < M * K; i++) a[i] = (uint16_t)(0x3f00 + below(0x100) + (one_in(2) ? 0x8000 : 0));
+    for (int i = 0; i < K * N; i++) b[i] = (uint16_t)(0x3f00 + below(0x100) + (one_in(2) ? 0x8000 : 0));
+    net = trn_topology_switch(D, 1e9, 1e-6);
+    assert_int_equal(trn_mesh_init(&mesh, &net, "x=6"), TRN_OK);
+    const trn_tensor wa = trn_tensor_2d(TRN_BF16, a, M, K), wb = trn_tensor_2d(TRN_BF16, b, K, N);
+    for (int i = 0; i < 4 * 3; i++) {
+        trn_tensor v[3][D], src[D], dst[D];
+        trn_sharded_matmul_args s = { .mesh = &mesh, .m = M, .n = N, .k = K, .a = v[0], .b = v[1], .dst = v[2] };
+        trn_collective_args sum = { .net = &net, .op = TRN_ALL_REDUCE, .src = src, .dst = dst, .wire = TRN_BF16 };
+        const int cut = i % 3 - 1;
+        s.algorithm = sum.algorithm = ways[i / 3];
+        assert_int_equal(trn_pspec_parse(&s.a_spec, &mesh, "(*, x)"), TRN_OK);
+        assert_int_equal(trn_pspec_parse(&s.b_spec, &mesh, "(x, *)"), TRN_OK);
+        assert_int_equal(trn_pspec_parse(&s.dst_spec, &mesh, specs[i % 3]), TRN_OK);
+        const trn_tensor wc = trn_tensor_2d(TRN_BF16, NULL, M, N);
+        for (int d = 0; d < D; d++) {
+            const trn_box box = trn_shard_box(&mesh, &s.dst_spec, &wc, d);
+            v[0][d] = trn_shard_part(&mesh, &s.a_spec, &wa, d);
+            v[1][d] = trn_shard_part(&mesh, &s.b_spec, &wb, d);
+            v[2][d] = trn_tensor_nd(TRN_BF16, c[d], 2, box.count);
+            const trn_matmul_args m = { .dst = trn_tensor_2d(TRN_F32, all[d], M, N), .a = v[0][d], .b = v[1][d] };
+            assert_int_equal(trn_matmul(&m), TRN_OK);
+            src[d] = m.dst;
+            dst[d] = trn_tensor_2d(TRN_BF16, want[d], M, N);
+            if (cut == 1) src[d] = trn_tensor_transposed(src[d]), dst[d] = trn_tensor_transposed(dst[d]);
+        }
+        sum.granule = cut < 0 ? 0 : cut ? (N + D - 1) / D * M : (M + D - 1) / D * N;
+        assert_int_equal(trn_collective_run(&sum), TRN_OK);
+        assert_int_equal(trn_sharded_matmul(&s), TRN_OK);
+        const trn_tensor done = trn_tensor_2d(TRN_BF16, want[0], M, N);
+        for (int d = 0; d < D; d++) {
+            const trn_tensor part_of = trn_shard_part(&mesh, &s.dst_spec, &done, d);
+            int64_t index[TWIN_DIMS] = { 0 };
+            do
+                if (code_at(&v[2][d], index) != code_at(&part_of, index))
+                    fail_msg("%s to %s: device %d, element %d %d", trn_algorithm_name(s.algorithm), specs[i % 3], d,
+                             (int)index[0], (int)index[1]);
+            while (twin_next(2, v[2][d].shape, index));
+        }
     }
 }
 
@@ -622,10 +685,9 @@ static void test_refusals(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_whole_numbers), cmocka_unit_test(test_bits),
-        cmocka_unit_test(test_stochastic),    cmocka_unit_test(test_mx),
-        cmocka_unit_test(test_rules),         cmocka_unit_test(test_compute_time),
-        cmocka_unit_test(test_threads),       cmocka_unit_test(test_refusals),
+        cmocka_unit_test(test_whole_numbers), cmocka_unit_test(test_bits),    cmocka_unit_test(test_stochastic),
+        cmocka_unit_test(test_large),         cmocka_unit_test(test_mx),      cmocka_unit_test(test_rules),
+        cmocka_unit_test(test_compute_time),  cmocka_unit_test(test_threads), cmocka_unit_test(test_refusals),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
