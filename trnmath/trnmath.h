@@ -30,7 +30,7 @@
  *     many chips trn_collective.h (trn_schedule.h trn_collective_group.h trn_collective_layout.h trn_collective_load.h
  *                trn_collective_time.h trn_collective_cost.h trn_collective_values.h trn_collective_views.h)
  *     sharded work   trn_reshard.h (trn_reshard_moves.h trn_reshard_search.h trn_reshard_plan.h trn_reshard_values.h
- *                trn_sharded_plan.h trn_sharded_fold.h trn_sharded_matmul.h)
+ *                trn_sharded_plan.h trn_sharded_pack.h trn_sharded_sums.h trn_sharded_fold.h trn_sharded_matmul.h)
  *     a whole job    trn_plan.h (trn_plan_args.h trn_plan_model.h trn_plan_place.h trn_plan_memory.h trn_plan_cost.h
  *                trn_plan_time.h trn_plan_trace.h); trn_mpi.h and trn_mpi_sharded.h when TRN_USE_MPI is defined
  *     ground     trn_base.h trn_cpu.h trn_share.h
