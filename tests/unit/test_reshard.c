@@ -46,6 +46,25 @@ static trn_redistribute_args args_of(const twin_sharding *from, const twin_shard
     return args;
 }
 
+static trn_reshard_plan plan_of(trn_redistribute_args *args)
+{
+    trn_reshard_plan plan;
+    trn_error error;
+    args->error = &error;
+    memset(&plan, 0, sizeof plan);
+    if (trn_redistribute_plan(args, &plan)) fail_msg("%s", error.text);
+    args->error = NULL;
+    return plan;
+}
+
+/* Axes of more than one device. */
+static unsigned big_axes(void)
+{
+    unsigned axes = 0;
+    for (int a = 0; a < mesh.axes; a++) axes |= (mesh.axis[a].size > 1 ? 1u : 0u) << a;
+    return axes;
+}
+
 static void write_code(unsigned char *at, trn_format format, uint32_t code) { memcpy(at, &code, bytes_of(format)); }
 
 /* ---- moves: every bit arrives, and nothing else is touched ---- */
@@ -162,6 +181,9 @@ static void test_sums(void **state)
             }
         while (twin_next(from.rank, from.shape, index));
         if (trn_redistribute(&args)) fail_msg("%s", error.text);
+        const trn_reshard_plan plan = plan_of(&args); /* a sum that stays open is not closed on the way */
+        for (int k = 0; k < plan.steps; k++)
+            assert_int_equal(args.from.sum & args.to.sum & ~plan.step[k].after.sum & big_axes(), 0);
         do
             if (held(&to, index, format) != (float)total(&from, index))
                 fail_msg("an element is %g, not %d", (double)held(&to, index, format), total(&from, index));
@@ -232,17 +254,6 @@ static void test_ring(void **state)
 
 /* ---- plans ---- */
 
-static trn_reshard_plan plan_of(trn_redistribute_args *args)
-{
-    trn_reshard_plan plan;
-    trn_error error;
-    args->error = &error;
-    memset(&plan, 0, sizeof plan);
-    if (trn_redistribute_plan(args, &plan)) fail_msg("%s", error.text);
-    args->error = NULL;
-    return plan;
-}
-
 /* Steps that a reader of the scaling book would write down, as text, on a switch of 16 chips. */
 static void test_textbook(void **state)
 {
@@ -288,6 +299,66 @@ static void test_textbook(void **state)
         assert_true(plan.time_s == time_s && plan.lower_bound_s <= time_s);
         if (steps) assert_true(trn_pspec_same(&plan.step[steps - 1].after, &args.to));
     }
+}
+
+/* 5 rows in 2 parts are 3 and 2, in 4 parts 2, 2, 1 and 0: no half can be gathered from two of the quarters. */
+static void test_parts_that_do_not_nest(void **state)
+{
+    (void)state;
+    static const char *const row[][3] = { { "((a, b))", "(a)", NULL },
+                                          { "(a)", "((a, b))", NULL },
+                                          { "(a) + sum(b)", "((a, b))", NULL } };
+    net = trn_topology_switch(4, 1e9, 1e-6);
+    assert_int_equal(trn_mesh_init(&mesh, &net, "a=2,b=2"), TRN_OK);
+    for (int64_t n = 5; n <= 8; n += 3)
+        for (size_t i = 0; i < sizeof row / sizeof row[0]; i++) {
+            trn_redistribute_args args = { .mesh = &mesh, .global = trn_tensor_1d(TRN_F32, NULL, n) };
+            assert_int_equal(trn_pspec_parse(&args.from, &mesh, row[i][0]), TRN_OK);
+            assert_int_equal(trn_pspec_parse(&args.to, &mesh, row[i][1]), TRN_OK);
+            const trn_reshard_plan plan = plan_of(&args);
+            if (n == 5 ? plan.steps < 2 : plan.steps != 1)
+                fail_msg("%d elements, %s to %s: %d steps", (int)n, row[i][0], row[i][1], plan.steps);
+        }
+}
+
+/* Every device's part goes to one device that wants it, and each gets one. */
+static void test_permutations(void **state)
+{
+    (void)state;
+    int looked = 0;
+    rng = 16;
+    for (int round = cases_rounds(20000, 200000); round > 0; round--) {
+        twin_sharding from, to;
+        int target[DEVICES], seen[DEVICES] = { 0 };
+        random_pair(&from, &to, true);
+        bool same = true, moves = false;
+        for (int d = 0; d < from.rank; d++) {
+            int old_parts, new_parts;
+            twin_part(&from, d, 0, &old_parts);
+            twin_part(&to, d, 0, &new_parts);
+            same = same && old_parts == new_parts;
+        }
+        for (int a = 0; a < from.axes; a++) {
+            same = same && (from.role[a] == TWIN_SUM) == (to.role[a] == TWIN_SUM);
+            moves = moves || from.role[a] != to.role[a] || from.depth[a] != to.depth[a];
+        }
+        if (!same || !moves) continue;
+        const trn_pspec x = spec_of(&from), y = spec_of(&to);
+        trni_permute_targets(&mesh, &x, &y, target);
+        looked++;
+        for (int i = 0; i < mesh.devices; i++) {
+            const int to_whom = target[i] < 0 ? i : target[i];
+            assert_int_equal(seen[to_whom]++, 0);
+            for (int d = 0; d < from.rank; d++) {
+                int parts;
+                assert_int_equal(twin_part(&from, d, i, &parts), twin_part(&to, d, to_whom, &parts));
+            }
+            for (int a = 0; a < from.axes; a++)
+                if (from.role[a] == TWIN_SUM)
+                    assert_int_equal(twin_coordinate(&from, i, a), twin_coordinate(&to, to_whom, a));
+        }
+    }
+    assert_true(looked > 100);
 }
 
 /* Each step by itself costs what the collective costs that it names, and no step is longer than a plan for it. */
@@ -472,8 +543,10 @@ static void test_refusals(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_moves),    cmocka_unit_test(test_sums),      cmocka_unit_test(test_ring),
-        cmocka_unit_test(test_textbook), cmocka_unit_test(test_triangles), cmocka_unit_test(test_threads),
+        cmocka_unit_test(test_moves),        cmocka_unit_test(test_sums),
+        cmocka_unit_test(test_ring),         cmocka_unit_test(test_textbook),
+        cmocka_unit_test(test_triangles),    cmocka_unit_test(test_parts_that_do_not_nest),
+        cmocka_unit_test(test_permutations), cmocka_unit_test(test_threads),
         cmocka_unit_test(test_refusals),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
