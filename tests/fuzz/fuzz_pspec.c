@@ -1,5 +1,5 @@
-/* fuzz_pspec.c - random and spoilt texts of meshes and shardings: no crash, no read beyond the text, a sentence for each
- * refusal, nothing written then; and what is accepted is written back and read again as the same.
+/* fuzz_pspec.c - random and spoilt texts of meshes and shardings: no crash, no read beyond the text, a sentence for
+ * each refusal, nothing written then; and what is accepted is written back and read again as the same.
  * SPDX-License-Identifier: MIT
  *
  *     fuzz_pspec [count] [seed]        default: 200000 texts, 5000000 with TRN_TEST_LEVEL=2; seed 1

@@ -1,8 +1,8 @@
 /* twin_shard.h - who holds which element of a sharded tensor, one element and one device at a time.
  * SPDX-License-Identifier: MIT
  *
- * Nothing here comes from trnmath/. A sharding is described by plain numbers: for each axis of the mesh the dimension it
- * cuts and how many axes cut that dimension outside of it.
+ * Nothing here comes from trnmath/. A sharding is described by plain numbers: for each axis of the mesh the dimension
+ * it cuts and how many axes cut that dimension outside of it.
  */
 #ifndef TWIN_SHARD_H
 #define TWIN_SHARD_H

@@ -1,5 +1,5 @@
-/* test_reshard.c - redistribution: every element followed by a twin, sums in the collectives' order, plans that no detour
- * beats, and every refusal.
+/* test_reshard.c - redistribution: every element followed by a twin, sums in the collectives' order, plans that no
+ * detour beats, and every refusal.
  * SPDX-License-Identifier: MIT
  */
 #include <setjmp.h>

@@ -1,5 +1,5 @@
-/* test_sharded_matmul.c - products of sharded matrices, device by device: every element against the product of the wholes,
- * or against local products that go through trn_collective_run whole; the rules of what moves; times; every refusal.
+/* test_sharded_matmul.c - products of sharded matrices, device by device: every element against the product of the
+ * wholes, or against local products that go through trn_collective_run whole; what moves; times; every refusal.
  * SPDX-License-Identifier: MIT
  */
 #include <setjmp.h>
@@ -406,6 +406,44 @@ static void test_large(void **state)
     }
 }
 
+/* More members than the DMA engines add at once, and parts of K that end in half a pair of double rows. */
+static void test_many_members(void **state)
+{
+    (void)state;
+    enum { M = 97, N = 1030, K = 20 * 7, D = 20 };
+    static unsigned char a[M * K], b[K * N];
+    static float all[D][M * N];
+    static uint16_t want[D][M * N], c[D][M * N];
+    rng = 27;
+    for (int i = 0; i < M * K; i++) a[i] = (unsigned char)(cases_u32(&rng) & 0xbf);
+    for (int i = 0; i < K * N; i++) b[i] = (unsigned char)(cases_u32(&rng) & 0xbf);
+    net = trn_topology_switch(D, 1e9, 1e-6);
+    assert_int_equal(trn_mesh_init(&mesh, &net, "x=20"), TRN_OK);
+    const trn_tensor wa = trn_tensor_2d(TRN_F8_E4M3, a, M, K), wb = trn_tensor_2d(TRN_F8_E4M3, b, K, N);
+    for (int pairs = 0; pairs < 2; pairs++) {
+        trn_tensor v[3][D], src[D], dst[D];
+        trn_sharded_matmul_args s = { .mesh = &mesh, .m = M, .n = N, .k = K, .a = v[0], .b = v[1], .dst = v[2] };
+        trn_collective_args sum = { .net = &net, .op = TRN_ALL_REDUCE, .src = src, .dst = dst, .wire = TRN_BF16 };
+        s.algorithm = sum.algorithm = TRN_SWITCH_DIRECT;
+        s.matmul.double_row = pairs;
+        assert_int_equal(trn_pspec_parse(&s.a_spec, &mesh, "(*, x)"), TRN_OK);
+        assert_int_equal(trn_pspec_parse(&s.b_spec, &mesh, "(x, *)"), TRN_OK);
+        for (int d = 0; d < D; d++) {
+            v[0][d] = trn_shard_part(&mesh, &s.a_spec, &wa, d);
+            v[1][d] = trn_shard_part(&mesh, &s.b_spec, &wb, d);
+            v[2][d] = trn_tensor_2d(TRN_BF16, c[d], M, N);
+            trn_matmul_args m = { .dst = trn_tensor_2d(TRN_F32, all[d], M, N), .a = v[0][d], .b = v[1][d] };
+            m.double_row = pairs;
+            assert_int_equal(trn_matmul(&m), TRN_OK);
+            src[d] = m.dst;
+            dst[d] = trn_tensor_2d(TRN_BF16, want[d], M, N);
+        }
+        assert_int_equal(trn_collective_run(&sum), TRN_OK);
+        assert_int_equal(trn_sharded_matmul(&s), TRN_OK);
+        for (int d = 0; d < D; d++) assert_memory_equal(c[d], want[d], sizeof c[d]);
+    }
+}
+
 /* ---- MX ---- */
 
 static void test_mx(void **state)
@@ -531,6 +569,39 @@ static void test_rules(void **state)
         s.plan = &plan;
         assert_int_equal(trn_sharded_matmul(&s), TRN_OK); /* the same, without views */
         assert_true(cost.time_s == plan.time_s);
+    }
+}
+
+/* What the rules leave to sizes: the smaller operand gives way unless dst says; parts that do not nest are not cut. */
+static void test_rules_of_sizes(void **state)
+{
+    (void)state;
+    static const struct {
+        int64_t m, n;
+        const char *a, *b, *dst, *a_at, *b_at;
+    } row[] = {
+        { 64, 512, "(x, *)", "(*, x)", "(*, *)", "(*, *)", "(*, x)" },
+        { 512, 64, "(x, *)", "(*, x)", "(*, *)", "(x, *)", "(*, *)" },
+        { 512, 64, "(x, *)", "(*, x)", "(*, x)", "(*, *)", "(*, x)" },
+        { 64, 512, "(x, *)", "(*, x)", "(x, *)", "(x, *)", "(*, *)" },
+        { 8, 64, "(x, *)", "(*, *)", "((x, y), *)", "((x, y), *)", "(*, *)" },
+        { 5, 64, "(x, *)", "(*, *)", "((x, y), *)", "(x, *)", "(*, *)" },
+    };
+    net = trn_topology_switch(4, 1e9, 1e-6);
+    assert_int_equal(trn_mesh_init(&mesh, &net, "x=2,y=2"), TRN_OK);
+    for (size_t i = 0; i < sizeof row / sizeof row[0]; i++) {
+        static trn_sharded_matmul_plan plan;
+        char text[64];
+        trn_sharded_matmul_args s = { .mesh = &mesh, .m = row[i].m, .n = row[i].n, .k = 256 };
+        s.matmul.a.format = s.matmul.b.format = s.matmul.dst.format = TRN_BF16;
+        assert_int_equal(trn_pspec_parse(&s.a_spec, &mesh, row[i].a), TRN_OK);
+        assert_int_equal(trn_pspec_parse(&s.b_spec, &mesh, row[i].b), TRN_OK);
+        assert_int_equal(trn_pspec_parse(&s.dst_spec, &mesh, row[i].dst), TRN_OK);
+        assert_int_equal(trn_sharded_matmul_plan_of(&s, &plan), TRN_OK);
+        trn_pspec_format(&plan.a_at, &mesh, text, sizeof text);
+        assert_string_equal(text, row[i].a_at);
+        trn_pspec_format(&plan.b_at, &mesh, text, sizeof text);
+        assert_string_equal(text, row[i].b_at);
     }
 }
 
@@ -685,9 +756,17 @@ static void test_refusals(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_whole_numbers), cmocka_unit_test(test_bits),    cmocka_unit_test(test_stochastic),
-        cmocka_unit_test(test_large),         cmocka_unit_test(test_mx),      cmocka_unit_test(test_rules),
-        cmocka_unit_test(test_compute_time),  cmocka_unit_test(test_threads), cmocka_unit_test(test_refusals),
+        cmocka_unit_test(test_whole_numbers),
+        cmocka_unit_test(test_bits),
+        cmocka_unit_test(test_stochastic),
+        cmocka_unit_test(test_large),
+        cmocka_unit_test(test_many_members),
+        cmocka_unit_test(test_rules_of_sizes),
+        cmocka_unit_test(test_mx),
+        cmocka_unit_test(test_rules),
+        cmocka_unit_test(test_compute_time),
+        cmocka_unit_test(test_threads),
+        cmocka_unit_test(test_refusals),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
