@@ -18,6 +18,8 @@
 
 #include "trnbench_host.h"
 
+const char app_name[] = "matmul_speed";
+
 typedef struct shape {
     int64_t m, n, k;
     bool quick;
@@ -114,7 +116,7 @@ static double read_rate(const void *data, size_t bytes, int threads, trn_isa isa
 {
     static volatile uint64_t sink;
     const size_t words = bytes / sizeof(uint64_t) / (size_t)threads;
-    const double start = tb_now();
+    const double start = app_now();
 #if defined(_OPENMP)
 #pragma omp parallel for num_threads(threads)
 #endif
@@ -124,7 +126,7 @@ static double read_rate(const void *data, size_t bytes, int threads, trn_isa isa
         sink = result;
     }
     (void)sink;
-    return (double)bytes / (tb_now() - start);
+    return (double)bytes / (app_now() - start);
 }
 
 static void run_ours(const bench *b, int which, trn_isa isa)
@@ -154,9 +156,9 @@ static void run_candidate(const bench *b, int which, trn_isa isa)
 
 static double timed(const bench *b, int which, trn_isa isa)
 {
-    const double start = tb_now();
+    const double start = app_now();
     for (int i = 0; i < b->repeats; i++) run_candidate(b, which, isa);
-    return 2.0 * (double)b->s.m * (double)b->s.n * (double)b->s.k * b->repeats / (tb_now() - start);
+    return 2.0 * (double)b->s.m * (double)b->s.n * (double)b->s.k * b->repeats / (app_now() - start);
 }
 
 static void set_threads(int threads)

@@ -7,6 +7,8 @@
 
 #include <trnmath/trn_base.h>
 
+const char app_name[] = "trnbench";
+
 static const struct {
     const char *name, *summary;
     int (*run)(int argc, char **argv);
@@ -33,16 +35,16 @@ static int help(void)
     for (int i = 0; i < COMMANDS; i++) printf("  %-10s %s\n", commands[i].name, commands[i].summary);
     puts("\ntrnbench COMMAND --help tells the options. Data goes to standard output, progress to standard error.\n"
          "Exit status: 0 ok, 1 a check failed, 2 bad usage or input.");
-    return TB_OK;
+    return APP_OK;
 }
 
 int main(int argc, char **argv)
 {
     const char *word = argc > 1 ? argv[1] : "";
     if (strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0) return help();
-    if (strcmp(word, "--version") == 0) return printf("trnbench %s\n", TRN_VERSION), TB_OK;
+    if (strcmp(word, "--version") == 0) return printf("trnbench %s\n", TRN_VERSION), APP_OK;
     for (int i = 0; i < COMMANDS; i++)
         if (strcmp(word, commands[i].name) == 0) return commands[i].run(argc - 2, argv + 2);
-    if (!*word) return tb_complain(TB_USAGE, "a command is missing; trnbench --help lists them");
-    return tb_complain(TB_USAGE, "%s is not a command; trnbench --help lists them", word);
+    if (!*word) return app_complain(APP_USAGE, "a command is missing; trnbench --help lists them");
+    return app_complain(APP_USAGE, "%s is not a command; trnbench --help lists them", word);
 }

@@ -30,7 +30,7 @@ static bool take_function(void *options_, const char *value, char *why)
     options *o = options_;
     const trn_act op = trn_act_from_name(value);
     if (op == TRN_ACT_COUNT)
-        return tb_refuse(why, "no such function; NKI's names are meant, such as exp or gelu_apprx_tanh");
+        return app_refuse(why, "no such function; NKI's names are meant, such as exp or gelu_apprx_tanh");
     return o->wanted[op] = o->any = true;
 }
 
@@ -46,41 +46,41 @@ static bool take_format(void *options_, const char *value, char *why)
     for (size_t i = 0; i < sizeof known / sizeof known[0]; i++)
         if (strcmp(value, known[i].name) == 0 && o->formats < MAX_FORMATS)
             return o->format[o->formats++] = known[i].format, true;
-    return tb_refuse(why, "expected f32, bf16, f16, e4m3 or e5m2, at most eight times");
+    return app_refuse(why, "expected f32, bf16, f16, e4m3 or e5m2, at most eight times");
 }
 
 static bool take_size(void *options_, const char *value, char *why)
 {
     options *o = options_;
     int64_t size;
-    if (!tb_parse_int(value, 16, (int64_t)1 << 28, &size, why)) return false;
-    if (o->sizes == MAX_SIZES) return tb_refuse(why, "more than eight sizes");
+    if (!app_parse_int(value, 16, (int64_t)1 << 28, &size, why)) return false;
+    if (o->sizes == MAX_SIZES) return app_refuse(why, "more than eight sizes");
     return o->size[o->sizes++] = size, true;
 }
 
 static bool take_rounds(void *o, const char *value, char *why)
 {
-    return tb_parse_number(value, 1, MAX_ROUNDS, &((options *)o)->rounds, why);
+    return app_parse_number(value, 1, MAX_ROUNDS, &((options *)o)->rounds, why);
 }
 
 static bool take_between(void *o, const char *value, char *why)
 {
-    return tb_parse_number(value, 0, 65535, &((options *)o)->between, why);
+    return app_parse_number(value, 0, 65535, &((options *)o)->between, why);
 }
 
 static bool take_isa(void *o, const char *value, char *why)
 {
-    return tb_parse_isa(value, &((options *)o)->isa, why);
+    return app_parse_isa(value, &((options *)o)->isa, why);
 }
 
-TB_TAKE(take_check, options, check_only, true)
-TB_TAKE(take_speed, options, speed_only, true)
-TB_TAKE(take_schema, options, schema, true)
-TB_TAKE(take_json, options, json, value)
-TB_TAKE(take_csv, options, csv, value)
-TB_TAKE(take_report, options, report, value)
+APP_TAKE(take_check, options, check_only, true)
+APP_TAKE(take_speed, options, speed_only, true)
+APP_TAKE(take_schema, options, schema, true)
+APP_TAKE(take_json, options, json, value)
+APP_TAKE(take_csv, options, csv, value)
+APP_TAKE(take_report, options, report, value)
 
-static const tb_option activation_options[] = {
+static const app_option activation_options[] = {
     { "--function", "NAME", "only this one, by NKI's name (repeatable; default: all)", take_function },
     { "--format", "NAME", "of the numbers: f32, bf16, f16, e4m3, e5m2 (repeatable; default: f32, bf16)", take_format },
     { "--size", "N", "elements (repeatable; default: 65536, in the caches)", take_size },
@@ -96,7 +96,7 @@ static const tb_option activation_options[] = {
     { "--schema", NULL, "the columns of the CSV", take_schema },
 };
 
-static const tb_command activation_command = {
+static const app_command activation_command = {
     "trnbench activation",
     "usage: trnbench activation [options]",
     "The Scalar engine's functions on this host, one thread: trnmath's engine model and ideal function beside SLEEF,\n"
@@ -106,64 +106,65 @@ static const tb_command activation_command = {
     "The engine model is what the chip computes: its errors belong to it. Ratios are medians over the rounds of "
     "ratios\n"
     "to SLEEF's own loops within a round; rates are those of the best round.",
+    NULL,
 };
 
 /* ---- rows ---- */
 
-static const tb_column columns[] = {
-    { "function", TB_TEXT, "", "NKI's name" },
-    { "format", TB_TEXT, "", "of the numbers, in and out" },
-    { "elements", TB_INTEGER, "", "of one call" },
-    { "engine", TB_REAL, "Gelem/s", "the engine model" },
-    { "ideal", TB_REAL, "Gelem/s", "the ideal function (finz_ entry points of SLEEF)" },
-    { "sleef", TB_REAL, "Gelem/s", "SLEEF u10, AVX-512, loops without anything else" },
-    { "engine_ratio", TB_REAL, "", "engine model over SLEEF" },
-    { "ideal_ratio", TB_REAL, "", "ideal function over SLEEF" },
-    { "engine_relative", TB_REAL, "", "largest relative error of the engine model, binary32" },
-    { "engine_at", TB_REAL, "", "there" },
-    { "engine_absolute", TB_REAL, "", "its largest absolute error" },
-    { "engine_ulp", TB_REAL, "ulp", "its largest error in units of the last place" },
-    { "ideal_ulp", TB_REAL, "ulp", "largest error of the ideal function" },
-    { "ideal_at", TB_REAL, "", "there" },
-    { "compared", TB_INTEGER, "", "binary32 numbers behind the errors" },
+static const app_column columns[] = {
+    { "function", APP_TEXT, "", "NKI's name" },
+    { "format", APP_TEXT, "", "of the numbers, in and out" },
+    { "elements", APP_INTEGER, "", "of one call" },
+    { "engine", APP_REAL, "Gelem/s", "the engine model" },
+    { "ideal", APP_REAL, "Gelem/s", "the ideal function (finz_ entry points of SLEEF)" },
+    { "sleef", APP_REAL, "Gelem/s", "SLEEF u10, AVX-512, loops without anything else" },
+    { "engine_ratio", APP_REAL, "", "engine model over SLEEF" },
+    { "ideal_ratio", APP_REAL, "", "ideal function over SLEEF" },
+    { "engine_relative", APP_REAL, "", "largest relative error of the engine model, binary32" },
+    { "engine_at", APP_REAL, "", "there" },
+    { "engine_absolute", APP_REAL, "", "its largest absolute error" },
+    { "engine_ulp", APP_REAL, "ulp", "its largest error in units of the last place" },
+    { "ideal_ulp", APP_REAL, "ulp", "largest error of the ideal function" },
+    { "ideal_at", APP_REAL, "", "there" },
+    { "compared", APP_INTEGER, "", "binary32 numbers behind the errors" },
 };
 
-static void error_cells(tb_table *table, const tb_act_result *r)
+static void error_cells(app_table *table, const tb_act_result *r)
 {
     const double none = (double)NAN;
-    tb_real(table, r->engine.there ? r->engine.max_relative : none);
-    tb_real(table, r->engine.there ? (double)r->engine.at_relative : none);
-    tb_real(table, r->engine.there ? r->engine.max_absolute : none);
-    tb_real(table, r->engine.there ? r->engine.max_ulp : none);
-    tb_real(table, r->ideal.there ? r->ideal.max_ulp : none);
-    tb_real(table, r->ideal.there ? (double)r->ideal.at_ulp : none);
-    tb_integer(table, r->engine.compared);
+    app_real(table, r->engine.there ? r->engine.max_relative : none);
+    app_real(table, r->engine.there ? (double)r->engine.at_relative : none);
+    app_real(table, r->engine.there ? r->engine.max_absolute : none);
+    app_real(table, r->engine.there ? r->engine.max_ulp : none);
+    app_real(table, r->ideal.there ? r->ideal.max_ulp : none);
+    app_real(table, r->ideal.there ? (double)r->ideal.at_ulp : none);
+    app_integer(table, r->engine.compared);
 }
 
-static int row(tb_table *table, const tb_act_job *job, bool timed, const tb_act_result *result)
+static int row(app_table *table, const tb_act_job *job, bool timed, const tb_act_result *result)
 {
     const double none = (double)NAN;
     tb_act_speed s = { none, none, none, none, none };
-    const int status = timed ? tb_act_race(job, &s) : TB_OK;
-    if (status != TB_OK) return status;
-    tb_row(table);
-    tb_text(table, "%s", trn_act_name(job->op));
-    tb_text(table, "%s", trn_format_name(job->format));
-    tb_integer(table, job->elements);
-    tb_real(table, 1e-9 * s.engine);
-    tb_real(table, 1e-9 * s.ideal);
-    tb_real(table, 1e-9 * s.sleef);
-    tb_real(table, s.engine_ratio);
-    tb_real(table, s.ideal_ratio);
+    const int status = timed ? tb_act_race(job, &s) : APP_OK;
+    if (status != APP_OK) return status;
+    app_row(table);
+    app_text(table, "%s", trn_act_name(job->op));
+    app_text(table, "%s", trn_format_name(job->format));
+    app_integer(table, job->elements);
+    app_real(table, 1e-9 * s.engine);
+    app_real(table, 1e-9 * s.ideal);
+    app_real(table, 1e-9 * s.sleef);
+    app_real(table, s.engine_ratio);
+    app_real(table, s.ideal_ratio);
     error_cells(table, result);
-    return TB_OK;
+    return APP_OK;
 }
 
-static int run(tb_table *table, const options *o, trn_act op, tb_act_result *result)
+static int run(app_table *table, const options *o, trn_act op, tb_act_result *result)
 {
     memset(result, 0, sizeof *result);
     result->op = op;
-    tb_progress("%s", trn_act_name(op));
+    app_progress("%s", trn_act_name(op));
     if (!o->speed_only) {
         tb_act_judge(op, TRN_ACT_MATH_ENGINE, o->isa, o->between, &result->engine);
         tb_act_judge(op, TRN_ACT_MATH_SLEEF, o->isa, o->between, &result->ideal);
@@ -172,24 +173,24 @@ static int run(tb_table *table, const options *o, trn_act op, tb_act_result *res
         for (int s = 0; s < o->sizes; s++) {
             const tb_act_job job = { op, o->format[f], o->size[s], o->isa, o->rounds };
             const int status = row(table, &job, !o->check_only, result);
-            if (status != TB_OK) return status;
+            if (status != APP_OK) return status;
         }
-    return TB_OK;
+    return APP_OK;
 }
 
 /* ---- output ---- */
 
-static void write_csv(FILE *out, const void *context) { tb_print_csv(out, context); }
+static void write_csv(FILE *out, const void *context) { app_print_csv(out, context); }
 
 static void write_json(FILE *out, const void *context)
 {
     fprintf(out, "{\n  \"schema\": \"trnbench.activation\",\n  \"schema_version\": \"1.0.0\",\n");
-    tb_print_json_pair(out, "version", TRN_VERSION);
-    tb_print_json_pair(out, "processor", tb_host_processor());
-    tb_print_json_pair(out, "compiler", TB_COMPILER);
-    tb_print_json_pair(out, "peer", tb_sleef_version());
+    app_print_json_pair(out, "version", TRN_VERSION);
+    app_print_json_pair(out, "processor", tb_host_processor());
+    app_print_json_pair(out, "compiler", TB_COMPILER);
+    app_print_json_pair(out, "peer", tb_sleef_version());
     fputs("  \"results\": ", out);
-    tb_print_json_rows(out, context, 2);
+    app_print_json_rows(out, context, 2);
     fputs("\n}\n", out);
 }
 
@@ -203,49 +204,49 @@ static void fill_defaults(options *o)
 #endif
 }
 
-static int write_all(const options *o, const tb_table *table, const tb_act_result *result, int results)
+static int write_all(const options *o, const app_table *table, const tb_act_result *result, int results)
 {
-    const tb_act_page page = { table, result, results, tb_isa_used(o->isa) };
-    int status = TB_OK;
-    if (o->csv) status = tb_write_file("--csv", o->csv, write_csv, table) ? TB_USAGE : status;
-    if (o->json) status = tb_write_file("--json", o->json, write_json, table) ? TB_USAGE : status;
-    if (o->report) status = tb_write_file("--report", o->report, tb_print_activation_report, &page) ? TB_USAGE : status;
+    const tb_act_page page = { table, result, results, app_isa_used(o->isa) };
+    int status = APP_OK;
+    if (o->csv) status = app_write_file("--csv", o->csv, write_csv, table) ? APP_USAGE : status;
+    if (o->json) status = app_write_file("--json", o->json, write_json, table) ? APP_USAGE : status;
+    if (o->report) status = app_write_file("--report", o->report, tb_print_activation_report, &page) ? APP_USAGE : status;
     return status;
 }
 
-static int run_all(tb_table *table, const options *o)
+static int run_all(app_table *table, const options *o)
 {
     static tb_act_result result[TRN_ACT_COUNT];
-    int status = TB_OK, results = 0;
-    for (int op = 0; op < TRN_ACT_COUNT && status == TB_OK; op++)
+    int status = APP_OK, results = 0;
+    for (int op = 0; op < TRN_ACT_COUNT && status == APP_OK; op++)
         if (o->wanted[op]) status = run(table, o, (trn_act)op, &result[results++]);
-    tb_progress_done();
-    if (status != TB_OK) return status;
+    app_progress_done();
+    if (status != APP_OK) return status;
     const bool stdout_taken = (o->json && !strcmp(o->json, "-")) || (o->csv && !strcmp(o->csv, "-"));
-    if (!stdout_taken) tb_print_table(stdout, table);
+    if (!stdout_taken) app_print_table(stdout, table);
     return write_all(o, table, result, results);
 }
 
 int tb_main_activation(int argc, char **argv)
 {
     options o;
-    tb_table table;
+    app_table table;
     memset(&o, 0, sizeof o);
     o.rounds = 9;
     o.between = 3;
-    int status = tb_parse_options(&activation_command, &o, argc, argv);
-    if (status != TB_OK) return status < 0 ? TB_OK : status;
+    int status = app_parse_options(&activation_command, &o, argc, argv);
+    if (status != APP_OK) return status < 0 ? APP_OK : status;
     if (trni_isa_default() == TRN_ISA_COUNT)
-        return tb_complain(TB_USAGE, "TRN_ISA=%s is unknown or not available on this host", getenv("TRN_ISA"));
-    if (o.check_only && o.speed_only) return tb_complain(TB_USAGE, "--check and --speed exclude each other");
-    if (tb_can_write("--csv", o.csv) || tb_can_write("--json", o.json) || tb_can_write("--report", o.report))
-        return TB_USAGE;
+        return app_complain(APP_USAGE, "TRN_ISA=%s is unknown or not available on this host", getenv("TRN_ISA"));
+    if (o.check_only && o.speed_only) return app_complain(APP_USAGE, "--check and --speed exclude each other");
+    if (app_can_write("--csv", o.csv) || app_can_write("--json", o.json) || app_can_write("--report", o.report))
+        return APP_USAGE;
     fill_defaults(&o);
-    tb_table_start(&table, columns, (int)(sizeof columns / sizeof columns[0]));
+    app_table_start(&table, columns, (int)(sizeof columns / sizeof columns[0]));
     if (o.schema)
-        tb_print_schema(stdout, "trnbench.activation", &table);
+        app_print_schema(stdout, "trnbench.activation", &table);
     else
         status = run_all(&table, &o);
-    tb_table_free(&table);
+    app_table_free(&table);
     return status;
 }

@@ -60,7 +60,7 @@ typedef struct tb_act_result {
 } tb_act_result;
 
 typedef struct tb_act_page {
-    const tb_table *table;
+    const app_table *table;
     const tb_act_result *result;
     int results;
     const char *isa;

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "trnbench_host.h"
-#include "trnbench_page.h"
+#include "app/page.h"
 
 /* A small picture: its plot is PLOT_W x PLOT_H; the error goes from 1e-9 at the bottom to 1 at the top. */
 enum { LEFT = 46, TOP = 26, PLOT_W = 230, PLOT_H = 120, CELL_W = 300, CELL_H = 188, ACROSS = 3, DECADES = 9 };
@@ -72,7 +72,7 @@ static void draw_all(FILE *out, const tb_act_page *page)
 void tb_print_activation_report(FILE *out, const void *context)
 {
     const tb_act_page *page = context;
-    tb_page_open(out, "trnbench activation");
+    app_page_open(out, "trnbench activation");
     fputs("<h1>The Scalar engine's functions</h1>\n<p class=lead>How far the engine's tables, and the ideal functions, "
           "are from the truth: the largest relative error in each part of the valid range, binary32, against "
           "MPFR.</p>\n",
@@ -86,12 +86,12 @@ void tb_print_activation_report(FILE *out, const void *context)
         fputs("</div>\n", out);
     }
     fputs("<h2>Speed and errors</h2><div class=card>", out);
-    tb_html_table(out, page->table);
+    app_html_table(out, page->table);
     fputs("</div>\n<footer><p>", out);
-    tb_escape(out, tb_host_processor());
+    app_escape(out, tb_host_processor());
     fprintf(out,
             ", %s kernels, compiled by %s, one thread. trnbench %s &#183; Trainium is a trademark of its owner; this "
             "page is not affiliated with them.</p></footer>\n",
             page->isa, TB_COMPILER, TRN_VERSION);
-    tb_page_close(out);
+    app_page_close(out);
 }

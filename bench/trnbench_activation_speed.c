@@ -111,14 +111,14 @@ int tb_act_race(const tb_act_job *job, tb_act_speed *speed)
     int calls[RUNNERS] = { 0 };
     lane l;
     trn_error error = { TRN_OK, "" };
-    if (!prepare(&l, job)) return release(&l), tb_complain(TB_USAGE, "not enough memory for the arrays");
+    if (!prepare(&l, job)) return release(&l), app_complain(APP_USAGE, "not enough memory for the arrays");
     l.args[0].error = &error;
     for (int i = 0; i < RUNNERS; i++) {
         there[i] = run_once(&l, i);
         const double first = there[i] ? rate(&l, i, 1) : 1;
         calls[i] = 1 + (int)(0.004 * first / (double)job->elements); /* about 4 ms a turn */
     }
-    if (!there[ENGINE]) return release(&l), tb_complain(TB_USAGE, "%s", error.text);
+    if (!there[ENGINE]) return release(&l), app_complain(APP_USAGE, "%s", error.text);
     for (int r = 0; r < job->rounds; r++)
         for (int i = 0; i < RUNNERS; i++)
             if (there[i]) got[i][r] = rate(&l, i, calls[i]);
@@ -128,5 +128,5 @@ int tb_act_race(const tb_act_job *job, tb_act_speed *speed)
     speed->engine_ratio = ratio(got[ENGINE], got[SLEEF], there[SLEEF], job->rounds);
     speed->ideal_ratio = ratio(got[IDEAL], got[SLEEF], there[IDEAL] && there[SLEEF], job->rounds);
     release(&l);
-    return TB_OK;
+    return APP_OK;
 }

@@ -16,7 +16,7 @@ static bool take_system(void *options, const char *value, char *why)
     const trn_system system = trn_system_from_name(value);
     const bool all = strcmp(value, "all") == 0;
     if (system == TRN_SYSTEM_COUNT && !all)
-        return tb_refuse(why, "no such system; trnbench spec lists them, and there is all");
+        return app_refuse(why, "no such system; trnbench spec lists them, and there is all");
     for (int i = 0; i < TRN_SYSTEM_COUNT; i++) o->system[i] = o->system[i] || all || i == (int)system;
     return true;
 }
@@ -40,7 +40,7 @@ static bool take_op(void *options, const char *value, char *why)
     const trn_collective op = op_named(value);
     const bool all = strcmp(value, "all") == 0;
     if (op == TRN_COLLECTIVE_COUNT && !all)
-        return tb_refuse(why,
+        return app_refuse(why,
                          "no such operation; there are all_gather, reduce_scatter, all_reduce, all_to_all, broadcast, "
                          "permute, send_recv and all");
     for (int i = 0; i < TRN_COLLECTIVE_COUNT; i++) o->op[i] = o->op[i] || all || i == (int)op;
@@ -53,7 +53,7 @@ static bool take_algorithm(void *options, const char *value, char *why)
     o->every_algorithm = strcmp(value, "all") == 0;
     o->algorithm = o->every_algorithm ? TRN_ALGORITHM_AUTO : trn_algorithm_from_name(value);
     if (o->algorithm < TRN_POINT_TO_POINT) return true;
-    return tb_refuse(
+    return app_refuse(
         why, "no such algorithm; there are auto, all, ring, bidirectional, multi_ring, dimension_wise, rdh, mesh, "
              "kangaring, switch_direct and hierarchical");
 }
@@ -71,7 +71,7 @@ static bool take_wire(void *options, const char *value, char *why)
     for (size_t i = 0; i < sizeof known / sizeof known[0]; i++)
         if (strcmp(value, known[i].name) == 0) format = known[i].format;
     if (format == TRN_FORMAT_UNSET || format == TRN_CFP8 || format == TRN_F8_E8M0)
-        return tb_refuse(
+        return app_refuse(
             why, "no such format; there are bf16, f32, f16, tf32, e4m3, e4m3fn, e5m2, e3m4, and NKI's names, such "
                  "as int32");
     ((tb_cc_options *)options)->wire = format;
@@ -81,7 +81,7 @@ static bool take_wire(void *options, const char *value, char *why)
 static bool take_preset(void *options, const char *value, char *why)
 {
     if (!trn_topology_preset(TRN_TRN3_GEN2_ULTRASERVER, value).chips)
-        return tb_refuse(why, "expected sa, doc or spec, and perhaps /planes=2 or /planes=4 after it");
+        return app_refuse(why, "expected sa, doc or spec, and perhaps /planes=2 or /planes=4 after it");
     ((tb_cc_options *)options)->preset = value;
     return true;
 }
@@ -95,7 +95,7 @@ static bool take_groups(void *options, const char *value, char *why)
 
 static bool take_chips(void *options, const char *value, char *why)
 {
-    if (strchr(value, ';')) return tb_refuse(why, "one list is expected here; --groups takes several");
+    if (strchr(value, ';')) return app_refuse(why, "one list is expected here; --groups takes several");
     return take_groups(options, value, why);
 }
 
@@ -110,36 +110,36 @@ static bool take_to(void *o, const char *value, char *why)
 
 static bool take_factor(void *o, const char *value, char *why)
 {
-    return tb_parse_number(value, 2, 1 << 20, &((tb_cc_options *)o)->factor, why);
+    return app_parse_number(value, 2, 1 << 20, &((tb_cc_options *)o)->factor, why);
 }
 
 static bool take_ranks(void *o, const char *value, char *why)
 {
-    return tb_parse_number(value, 1, 1 << 24, &((tb_cc_options *)o)->ranks, why);
+    return app_parse_number(value, 1, 1 << 24, &((tb_cc_options *)o)->ranks, why);
 }
 
 static bool take_ranks_per_chip(void *o, const char *value, char *why)
 {
-    return tb_parse_number(value, 1, 64, &((tb_cc_options *)o)->ranks_per_chip, why);
+    return app_parse_number(value, 1, 64, &((tb_cc_options *)o)->ranks_per_chip, why);
 }
 
 static bool take_seed(void *o, const char *value, char *why)
 {
     int64_t seed;
-    if (!tb_parse_int(value, 0, INT64_MAX, &seed, why)) return false;
+    if (!app_parse_int(value, 0, INT64_MAX, &seed, why)) return false;
     ((tb_cc_options *)o)->seed = (uint64_t)seed;
     return true;
 }
 
-TB_TAKE(take_gib, tb_cc_options, gib, true)
-TB_TAKE(take_uncalibrated, tb_cc_options, uncalibrated, true)
-TB_TAKE(take_rules, tb_cc_options, rules, true)
-TB_TAKE(take_check, tb_cc_options, check, true)
-TB_TAKE(take_schema, tb_cc_options, schema, true)
-TB_TAKE(take_json, tb_cc_options, json, value)
-TB_TAKE(take_csv, tb_cc_options, csv, value)
+APP_TAKE(take_gib, tb_cc_options, gib, true)
+APP_TAKE(take_uncalibrated, tb_cc_options, uncalibrated, true)
+APP_TAKE(take_rules, tb_cc_options, rules, true)
+APP_TAKE(take_check, tb_cc_options, check, true)
+APP_TAKE(take_schema, tb_cc_options, schema, true)
+APP_TAKE(take_json, tb_cc_options, json, value)
+APP_TAKE(take_csv, tb_cc_options, csv, value)
 
-static const tb_option collective_options[] = {
+static const app_option collective_options[] = {
     { "--op", "NAME",
       "all_gather, reduce_scatter, all_reduce (the default), all_to_all, broadcast, permute,\n"
       "send_recv, nccom-test's short names such as allr, or all (repeatable)",
@@ -176,7 +176,7 @@ static const tb_option collective_options[] = {
     { "--schema", NULL, "the columns of the CSV", take_schema },
 };
 
-static const tb_command collective_command = {
+static const app_command collective_command = {
     "trnbench collective",
     "usage: trnbench collective [OPERATION] [options] [OPERATION]",
     "What a collective takes on every system: time, bandwidth, algorithm, and what nothing could beat. All times are\n"
@@ -198,94 +198,95 @@ static const tb_command collective_command = {
     "does\n"
     "not fit or is refused by --rules. scripts/bench.sh collective --simgrid compares the model with another "
     "simulator.",
+    NULL,
 };
 
 /* ---- what people read ---- */
 
-static void start_section(tb_table *shown, const tb_cc_options *o)
+static void start_section(app_table *shown, const tb_cc_options *o)
 {
-    static tb_column column[] = {
-        { "size(B)", TB_INTEGER, "", "" }, { "count(elems)", TB_INTEGER, "", "" }, { "type", TB_TEXT, "", "" },
-        { "time(us)", TB_REAL, "", "" },   { "algbw", TB_REAL, "", "" },           { "busbw", TB_REAL, "", "" },
-        { "algorithm", TB_TEXT, "", "" },  { "steps", TB_INTEGER, "", "" },        { "bound(us)", TB_REAL, "", "" },
-        { "bound by", TB_TEXT, "", "" },   { "source", TB_TEXT, "", "" },          { "checked", TB_INTEGER, "", "" },
-        { "wrong", TB_INTEGER, "", "" },
+    static app_column column[] = {
+        { "size(B)", APP_INTEGER, "", "" }, { "count(elems)", APP_INTEGER, "", "" }, { "type", APP_TEXT, "", "" },
+        { "time(us)", APP_REAL, "", "" },   { "algbw", APP_REAL, "", "" },           { "busbw", APP_REAL, "", "" },
+        { "algorithm", APP_TEXT, "", "" },  { "steps", APP_INTEGER, "", "" },        { "bound(us)", APP_REAL, "", "" },
+        { "bound by", APP_TEXT, "", "" },   { "source", APP_TEXT, "", "" },          { "checked", APP_INTEGER, "", "" },
+        { "wrong", APP_INTEGER, "", "" },
     };
     column[4].name = o->gib ? "algbw(GiB/s)" : "algbw(GB/s)";
     column[5].name = o->gib ? "busbw(GiB/s)" : "busbw(GB/s)";
-    tb_table_start(shown, column, SHOWN + (o->check ? CHECKED : 0));
+    app_table_start(shown, column, SHOWN + (o->check ? CHECKED : 0));
 }
 
-static void show_row(tb_table *shown, const tb_table *table, int row, const tb_cc_options *o)
+static void show_row(app_table *shown, const app_table *table, int row, const tb_cc_options *o)
 {
     static const char *const from[] = { "size_b", "count",    "type",     "time_us", NULL,      NULL,   "algorithm",
                                         "steps",  "bound_us", "bound_by", "source",  "checked", "wrong" };
-    tb_row(shown);
+    app_row(shown);
     for (int c = 0; c < shown->columns; c++) {
         const char *name = c == 4   ? o->gib ? "algbw_gib_per_s" : "algbw_gb_per_s"
                            : c == 5 ? o->gib ? "busbw_gib_per_s" : "busbw_gb_per_s"
                                     : from[c];
-        const tb_value *v = tb_at(table, row, name);
+        const app_value *v = app_at(table, row, name);
         const char *mark = c != 6                                                     ? ""
-                           : tb_at(table, row, "single_step")->integer                ? " (1 step)"
-                           : o->every_algorithm && tb_at(table, row, "auto")->integer ? " *"
+                           : app_at(table, row, "single_step")->integer                ? " (1 step)"
+                           : o->every_algorithm && app_at(table, row, "auto")->integer ? " *"
                                                                                       : "";
         if (v->missing)
-            tb_missing(shown);
-        else if (shown->column[c].kind == TB_TEXT)
-            tb_text(shown, "%s%s", v->text, mark);
-        else if (shown->column[c].kind == TB_REAL)
-            tb_real(shown, v->real);
+            app_missing(shown);
+        else if (shown->column[c].kind == APP_TEXT)
+            app_text(shown, "%s%s", v->text, mark);
+        else if (shown->column[c].kind == APP_REAL)
+            app_real(shown, v->real);
         else
-            tb_integer(shown, v->integer);
+            app_integer(shown, v->integer);
     }
 }
 
-static void section_title(const tb_table *table, int row)
+static void section_title(const app_table *table, int row)
 {
-    const tb_value *ranks = tb_at(table, row, "ranks");
-    const int64_t groups = tb_at(table, row, "groups")->integer, cores = tb_at(table, row, "ranks_per_chip")->integer;
-    const char *system = tb_at(table, row, "system")->text, *chips = tb_at(table, row, "chips")->text;
+    const app_value *ranks = app_at(table, row, "ranks");
+    const int64_t groups = app_at(table, row, "groups")->integer, cores = app_at(table, row, "ranks_per_chip")->integer;
+    const char *system = app_at(table, row, "system")->text, *chips = app_at(table, row, "chips")->text;
     char count[32];
-    printf("%s  %s", system, tb_at(table, row, "op")->text);
+    printf("%s  %s", system, app_at(table, row, "op")->text);
     if (!ranks->missing) {
-        printf("  %s ranks", tb_count(count, sizeof count, ranks->integer));
-        printf(": %s chip%s x %lld", tb_count(count, sizeof count, ranks->integer / cores),
+        printf("  %s ranks", app_count(count, sizeof count, ranks->integer));
+        printf(": %s chip%s x %lld", app_count(count, sizeof count, ranks->integer / cores),
                ranks->integer == cores ? "" : "s", (long long)cores);
         if (groups > 1) printf(" in each of %lld groups", (long long)groups);
     }
     if (strcmp(chips, "all") != 0) printf("  chips %s", chips);
-    if (strncmp(system, "trn3", 4) == 0) printf("  links as in %s", tb_at(table, row, "preset")->text);
+    if (strncmp(system, "trn3", 4) == 0) printf("  links as in %s", app_at(table, row, "preset")->text);
     putchar('\n');
 }
 
-static bool same_section(const tb_table *table, int a, int b)
+static bool same_section(const app_table *table, int a, int b)
 {
-    return strcmp(tb_at(table, a, "system")->text, tb_at(table, b, "system")->text) == 0 &&
-           strcmp(tb_at(table, a, "op")->text, tb_at(table, b, "op")->text) == 0;
+    return strcmp(app_at(table, a, "system")->text, app_at(table, b, "system")->text) == 0 &&
+           strcmp(app_at(table, a, "op")->text, app_at(table, b, "op")->text) == 0;
 }
 
 /* Prints the rows from `first` that belong together; returns the first that does not. */
-static int print_section(const tb_table *table, int first, const tb_cc_options *o)
+static int print_section(const app_table *table, int first, const tb_cc_options *o)
 {
-    tb_table shown;
+    app_table shown;
     int end = first, titled = first;
     start_section(&shown, o);
     for (; end < table->rows && same_section(table, first, end); end++) {
-        if (tb_at(table, end, "size_b")->missing) continue;
+        if (app_at(table, end, "size_b")->missing) continue;
         if (!shown.rows) titled = end;
         show_row(&shown, table, end, o);
     }
     section_title(table, titled);
-    if (shown.rows) tb_print_table(stdout, &shown);
+    if (shown.rows) app_print_table(stdout, &shown);
     for (int r = first; r < end; r++)
-        if (tb_at(table, r, "size_b")->missing) printf("  not here: %s\n", tb_at(table, r, "note")->text);
+        if (app_at(table, r, "size_b")->missing) printf("  not here: %s\n", app_at(table, r, "note")->text);
     putchar('\n');
-    tb_table_free(&shown);
+    app_table_free(&shown);
     return end;
 }
 
-static void print_text(const tb_table *table, const tb_cc_options *o)
+static void print_text(const app_table *table, const tb_cc_options *o)
 {
     for (int row = 0; row < table->rows;) row = print_section(table, row, o);
     printf("  %s; bound: no schedule is faster; source model: computed%s, none of it measured.\n",
@@ -297,11 +298,11 @@ static void print_text(const tb_table *table, const tb_cc_options *o)
 /* ---- files ---- */
 
 typedef struct outputs {
-    const tb_table *table;
+    const app_table *table;
     const tb_cc_options *o;
 } outputs;
 
-static void write_csv(FILE *out, const void *context) { tb_print_csv(out, ((const outputs *)context)->table); }
+static void write_csv(FILE *out, const void *context) { app_print_csv(out, ((const outputs *)context)->table); }
 
 static void write_json(FILE *out, const void *context)
 {
@@ -313,13 +314,13 @@ static void write_json(FILE *out, const void *context)
             TRN_VERSION, all->o->gib ? "GiB/s" : "GB/s");
     for (int i = 0; !all->o->uncalibrated && trn_calibration_field_at(i, &f); i++) {
         fprintf(out, "%s\n    {\"field\": \"%s\", \"value\": ", i ? "," : "", f.field);
-        tb_print_json_number(out, f.value);
+        app_print_json_number(out, f.value);
         fprintf(out, ", \"known\": \"%s\", \"source\": ", trn_provenance_text(f.known));
-        tb_print_json_string(out, f.where);
+        app_print_json_string(out, f.where);
         fputs("}", out);
     }
     fputs("\n  ],\n  \"results\": ", out);
-    tb_print_json_rows(out, all->table, 2);
+    app_print_json_rows(out, all->table, 2);
     fputs("\n}\n", out);
 }
 
@@ -348,25 +349,25 @@ static void fill_defaults(tb_cc_options *o)
 static int check_options(const tb_cc_options *o)
 {
     if (o->from > o->to)
-        return tb_complain(TB_USAGE, "--minbytes %lld is more than --maxbytes %lld", (long long)o->from,
+        return app_complain(APP_USAGE, "--minbytes %lld is more than --maxbytes %lld", (long long)o->from,
                            (long long)o->to);
     if (o->ranks && o->groups.groups)
-        return tb_complain(TB_USAGE, "--ranks excludes --chips and --groups, which say it themselves");
-    return tb_can_write("--csv", o->csv) || tb_can_write("--json", o->json) ? TB_USAGE : TB_OK;
+        return app_complain(APP_USAGE, "--ranks excludes --chips and --groups, which say it themselves");
+    return app_can_write("--csv", o->csv) || app_can_write("--json", o->json) ? APP_USAGE : APP_OK;
 }
 
-static int report(const tb_table *table, const tb_cc_options *o, int status)
+static int report(const app_table *table, const tb_cc_options *o, int status)
 {
     const outputs all = { table, o };
     const bool stdout_taken = (o->json && !strcmp(o->json, "-")) || (o->csv && !strcmp(o->csv, "-"));
-    int written = TB_OK;
+    int written = APP_OK;
     if (o->schema)
-        tb_print_schema(stdout, "trnbench.collective", table);
+        app_print_schema(stdout, "trnbench.collective", table);
     else if (!stdout_taken)
         print_text(table, o);
-    if (o->csv) written = tb_write_file("--csv", o->csv, write_csv, &all);
-    if (o->json && written == TB_OK) written = tb_write_file("--json", o->json, write_json, &all);
-    return written == TB_OK ? status : written;
+    if (o->csv) written = app_write_file("--csv", o->csv, write_csv, &all);
+    if (o->json && written == APP_OK) written = app_write_file("--json", o->json, write_json, &all);
+    return written == APP_OK ? status : written;
 }
 
 /* Is the word an option that takes the next one? */
@@ -380,27 +381,27 @@ static bool wants_value(const char *word)
 /* An operation may stand first, or last as nccom-test wants it. */
 static int parse(tb_cc_options *o, int argc, char **argv)
 {
-    char why[TB_WHY] = "";
+    char why[APP_WHY] = "";
     const bool first = argc > 0 && argv[0][0] != '-';
     const bool last = argc > 1 && op_named(argv[argc - 1]) != TRN_COLLECTIVE_COUNT && !wants_value(argv[argc - 2]);
-    if (first && !take_op(o, argv[0], why)) return tb_complain(TB_USAGE, "%s: %s", argv[0], why);
+    if (first && !take_op(o, argv[0], why)) return app_complain(APP_USAGE, "%s: %s", argv[0], why);
     if (last) take_op(o, argv[argc - 1], why);
-    return tb_parse_options(&collective_command, o, argc - first - last, argv + first);
+    return app_parse_options(&collective_command, o, argc - first - last, argv + first);
 }
 
 static int collective(tb_cc_options *o, int argc, char **argv)
 {
-    tb_table table;
+    app_table table;
     int status = parse(o, argc, argv);
-    if (status != TB_OK) return status < 0 ? TB_OK : status;
+    if (status != APP_OK) return status < 0 ? APP_OK : status;
     if (trni_isa_default() == TRN_ISA_COUNT)
-        return tb_complain(TB_USAGE, "TRN_ISA=%s is unknown or not available on this host", getenv("TRN_ISA"));
+        return app_complain(APP_USAGE, "TRN_ISA=%s is unknown or not available on this host", getenv("TRN_ISA"));
     fill_defaults(o);
-    if (check_options(o) != TB_OK) return TB_USAGE;
+    if (check_options(o) != APP_OK) return APP_USAGE;
     tb_cc_start(&table, o->gib);
     if (!o->schema) status = tb_cc_rows(&table, o);
-    if (status != TB_USAGE) status = report(&table, o, status);
-    tb_table_free(&table);
+    if (status != APP_USAGE) status = report(&table, o, status);
+    app_table_free(&table);
     return status;
 }
 

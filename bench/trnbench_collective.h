@@ -28,10 +28,10 @@ typedef struct tb_cc_options {
 /* ---- trnbench_collective_rows.c ---- */
 
 /* The columns, whose names say GB/s or, with gib, GiB/s. */
-void tb_cc_start(tb_table *table, bool gib);
+void tb_cc_start(app_table *table, bool gib);
 /* One row per system x operation x algorithm x size, and one without numbers for what does not fit, which says why.
- * TB_FAILED when a value is wrong; TB_USAGE with a sentence on stderr when nothing fits or --rules refuses a group. */
-int tb_cc_rows(tb_table *table, const tb_cc_options *o);
+ * APP_FAILED when a value is wrong; APP_USAGE with a sentence on stderr when nothing fits or --rules refuses a group. */
+int tb_cc_rows(app_table *table, const tb_cc_options *o);
 
 /* ---- trnbench_collective_check.c ---- */
 

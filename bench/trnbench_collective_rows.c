@@ -9,41 +9,41 @@
 
 /* ---- columns ---- */
 
-static const tb_column decimal_columns[] = {
-    { "system", TB_TEXT, "", "name of the system" },
-    { "preset", TB_TEXT, "", "which source the rates of Trainium3's links are from" },
-    { "op", TB_TEXT, "", "collective operation" },
-    { "chips", TB_TEXT, "", "of each group: a list as --groups takes it, or all" },
-    { "groups", TB_INTEGER, "", "that work at the same time" },
-    { "ranks_per_chip", TB_INTEGER, "", "ranks on each chip" },
-    { "ranks", TB_INTEGER, "", "of one group" },
-    { "size_b", TB_INTEGER, "B", "buffer of a rank; of all_gather: the gathered result" },
-    { "count", TB_INTEGER, "", "the same in elements" },
-    { "type", TB_TEXT, "", "what travels, and what sums are rounded to" },
-    { "time_us", TB_REAL, "us", "by the model" },
-    { "algbw_gb_per_s", TB_REAL, "GB/s", "size over time; 1 GB = 1e9 bytes" },
-    { "busbw_gb_per_s", TB_REAL, "GB/s", "traffic of a rank over time, as nccom-test defines it" },
-    { "algorithm", TB_TEXT, "", "how it is done" },
-    { "auto", TB_INTEGER, "", "1: the library's own choice for this size" },
-    { "single_step", TB_INTEGER, "", "1: a mesh's all_reduce in one step" },
-    { "steps", TB_INTEGER, "", "that cost latency" },
-    { "latency_us", TB_REAL, "us", "what no bytes at all would take" },
-    { "link_us", TB_REAL, "us", "the fullest links, summed over the steps" },
-    { "hbm_us", TB_REAL, "us", "HBM of the busiest chip" },
-    { "dma_us", TB_REAL, "us", "DMA engines of the busiest chip" },
-    { "bound_us", TB_REAL, "us", "no schedule is faster: injection, cuts, distance" },
-    { "bound_by", TB_TEXT, "", "what takes longest" },
-    { "calibrated", TB_INTEGER, "", "1: with the factors that the vendor's switch-over sizes imply" },
-    { "source", TB_TEXT, "", "how the times are known: model" },
-    { "checked", TB_INTEGER, "", "elements whose values were compared (--check)" },
-    { "wrong", TB_INTEGER, "", "of these" },
-    { "note", TB_TEXT, "", "why there are no numbers" },
+static const app_column decimal_columns[] = {
+    { "system", APP_TEXT, "", "name of the system" },
+    { "preset", APP_TEXT, "", "which source the rates of Trainium3's links are from" },
+    { "op", APP_TEXT, "", "collective operation" },
+    { "chips", APP_TEXT, "", "of each group: a list as --groups takes it, or all" },
+    { "groups", APP_INTEGER, "", "that work at the same time" },
+    { "ranks_per_chip", APP_INTEGER, "", "ranks on each chip" },
+    { "ranks", APP_INTEGER, "", "of one group" },
+    { "size_b", APP_INTEGER, "B", "buffer of a rank; of all_gather: the gathered result" },
+    { "count", APP_INTEGER, "", "the same in elements" },
+    { "type", APP_TEXT, "", "what travels, and what sums are rounded to" },
+    { "time_us", APP_REAL, "us", "by the model" },
+    { "algbw_gb_per_s", APP_REAL, "GB/s", "size over time; 1 GB = 1e9 bytes" },
+    { "busbw_gb_per_s", APP_REAL, "GB/s", "traffic of a rank over time, as nccom-test defines it" },
+    { "algorithm", APP_TEXT, "", "how it is done" },
+    { "auto", APP_INTEGER, "", "1: the library's own choice for this size" },
+    { "single_step", APP_INTEGER, "", "1: a mesh's all_reduce in one step" },
+    { "steps", APP_INTEGER, "", "that cost latency" },
+    { "latency_us", APP_REAL, "us", "what no bytes at all would take" },
+    { "link_us", APP_REAL, "us", "the fullest links, summed over the steps" },
+    { "hbm_us", APP_REAL, "us", "HBM of the busiest chip" },
+    { "dma_us", APP_REAL, "us", "DMA engines of the busiest chip" },
+    { "bound_us", APP_REAL, "us", "no schedule is faster: injection, cuts, distance" },
+    { "bound_by", APP_TEXT, "", "what takes longest" },
+    { "calibrated", APP_INTEGER, "", "1: with the factors that the vendor's switch-over sizes imply" },
+    { "source", APP_TEXT, "", "how the times are known: model" },
+    { "checked", APP_INTEGER, "", "elements whose values were compared (--check)" },
+    { "wrong", APP_INTEGER, "", "of these" },
+    { "note", APP_TEXT, "", "why there are no numbers" },
 };
 enum { COLUMNS = sizeof decimal_columns / sizeof decimal_columns[0] };
 
-void tb_cc_start(tb_table *table, bool gib)
+void tb_cc_start(app_table *table, bool gib)
 {
-    static tb_column binary[COLUMNS];
+    static app_column binary[COLUMNS];
     memcpy(binary, decimal_columns, sizeof binary);
     for (int i = 0; i < COLUMNS; i++) {
         if (strcmp(binary[i].unit, "GB/s") != 0) continue;
@@ -52,7 +52,7 @@ void tb_cc_start(tb_table *table, bool gib)
         binary[i].unit = "GiB/s";
         binary[i].meaning = algbw ? "size over time; 1 GiB = 2^30 bytes" : binary[i].meaning;
     }
-    tb_table_start(table, gib ? binary : decimal_columns, COLUMNS);
+    app_table_start(table, gib ? binary : decimal_columns, COLUMNS);
 }
 
 /* ---- a group on a system ---- */
@@ -134,18 +134,18 @@ static bool start(job *j, trn_system system)
 
 /* ---- rows ---- */
 
-static void row_head(tb_table *table, const job *j)
+static void row_head(app_table *table, const job *j)
 {
-    tb_row(table);
-    tb_text(table, "%s", trn_system_name(j->system));
-    tb_text(table, "%s", j->o->preset);
-    tb_text(table, "%s", trn_collective_name(j->args.op));
-    tb_text(table, "%s", j->chips);
-    tb_integer(table, j->args.groups ? j->args.groups : 1);
-    tb_integer(table, j->args.ranks_per_chip);
+    app_row(table);
+    app_text(table, "%s", trn_system_name(j->system));
+    app_text(table, "%s", j->o->preset);
+    app_text(table, "%s", trn_collective_name(j->args.op));
+    app_text(table, "%s", j->chips);
+    app_integer(table, j->args.groups ? j->args.groups : 1);
+    app_integer(table, j->args.ranks_per_chip);
 }
 
-static void row_of_refusal(tb_table *table, job *j)
+static void row_of_refusal(app_table *table, job *j)
 {
     static const char *const known[] = { "type", "algorithm", "source", "note" };
     if (!j->refusal[0]) memcpy(j->refusal, j->error.text, sizeof j->refusal);
@@ -155,43 +155,43 @@ static void row_of_refusal(tb_table *table, job *j)
         int i = 0;
         while (i < 4 && strcmp(name, known[i]) != 0) i++;
         if (i == 0)
-            tb_text(table, "%s", trn_format_name(j->o->wire));
+            app_text(table, "%s", trn_format_name(j->o->wire));
         else if (i == 1)
-            tb_text(table, "%s", trn_algorithm_name(j->args.algorithm));
+            app_text(table, "%s", trn_algorithm_name(j->args.algorithm));
         else if (i == 2)
-            tb_text(table, "model");
+            app_text(table, "model");
         else if (i == 3)
-            tb_text(table, "%s", j->error.text);
+            app_text(table, "%s", j->error.text);
         else
-            tb_missing(table);
+            app_missing(table);
     }
 }
 
-static void row_of_cost(tb_table *table, const job *j, const trn_cost *c, bool automatic, const tb_cc_check *check)
+static void row_of_cost(app_table *table, const job *j, const trn_cost *c, bool automatic, const tb_cc_check *check)
 {
     const double unit = j->o->gib ? 0x1p30 : 1e9;
     row_head(table, j);
-    tb_integer(table, trn_collective_ranks(&j->args));
-    tb_integer(table, j->args.bytes);
-    tb_integer(table, j->args.bytes / (int64_t)trn_format_bytes(j->o->wire));
-    tb_text(table, "%s", trn_format_name(j->o->wire));
-    tb_real(table, 1e6 * c->time_s);
-    tb_real(table, c->time_s > 0 ? c->bytes_per_s / unit : (double)NAN);
-    tb_real(table, c->time_s > 0 ? c->bus_bytes_per_s / unit : (double)NAN);
-    tb_text(table, "%s", trn_algorithm_name(c->algorithm));
-    tb_integer(table, automatic);
-    tb_integer(table, c->single_step);
-    tb_integer(table, c->steps);
+    app_integer(table, trn_collective_ranks(&j->args));
+    app_integer(table, j->args.bytes);
+    app_integer(table, j->args.bytes / (int64_t)trn_format_bytes(j->o->wire));
+    app_text(table, "%s", trn_format_name(j->o->wire));
+    app_real(table, 1e6 * c->time_s);
+    app_real(table, c->time_s > 0 ? c->bytes_per_s / unit : (double)NAN);
+    app_real(table, c->time_s > 0 ? c->bus_bytes_per_s / unit : (double)NAN);
+    app_text(table, "%s", trn_algorithm_name(c->algorithm));
+    app_integer(table, automatic);
+    app_integer(table, c->single_step);
+    app_integer(table, c->steps);
     const double seconds[] = { c->latency_s, c->link_s, c->hbm_s, c->dma_s, c->lower_bound_s };
-    for (int i = 0; i < 5; i++) tb_real(table, 1e6 * seconds[i]);
-    tb_text(table, "%s", c->bottleneck);
-    tb_integer(table, !j->o->uncalibrated);
-    tb_text(table, "model");
+    for (int i = 0; i < 5; i++) app_real(table, 1e6 * seconds[i]);
+    app_text(table, "%s", c->bottleneck);
+    app_integer(table, !j->o->uncalibrated);
+    app_text(table, "model");
     if (check)
-        tb_integer(table, check->compared), tb_integer(table, check->wrong);
+        app_integer(table, check->compared), app_integer(table, check->wrong);
     else
-        tb_missing(table), tb_missing(table);
-    tb_text(table, "%s", "");
+        app_missing(table), app_missing(table);
+    app_text(table, "%s", "");
 }
 
 /* ---- values ---- */
@@ -231,7 +231,7 @@ static const tb_cc_check *check_values(job *j, tb_cc_check *check)
     if (!ran) return NULL;
     if (check->wrong)
         j->status =
-            tb_complain(TB_FAILED, "%s: %s by %s of %lld bytes: %lld of %lld values are wrong; %s",
+            app_complain(APP_FAILED, "%s: %s by %s of %lld bytes: %lld of %lld values are wrong; %s",
                         trn_system_name(j->system), trn_collective_name(args.op), trn_algorithm_name(args.algorithm),
                         (long long)args.bytes, (long long)check->wrong, (long long)check->compared, check->first);
     return check;
@@ -240,16 +240,16 @@ static const tb_cc_check *check_values(job *j, tb_cc_check *check)
 /* ---- the sweep ---- */
 
 /* All sizes by one algorithm. */
-static void sweep(tb_table *table, job *j)
+static void sweep(app_table *table, job *j)
 {
     const tb_cc_options *o = j->o;
     const int64_t element = (int64_t)trn_format_bytes(o->wire);
-    for (int64_t size = o->from; size <= o->to && j->status != TB_USAGE; size *= o->factor) {
+    for (int64_t size = o->from; size <= o->to && j->status != APP_USAGE; size *= o->factor) {
         trn_cost cost, best;
         tb_cc_check check;
         bool automatic = j->args.algorithm == TRN_ALGORITHM_AUTO;
         j->args.bytes = (size + element - 1) / element * element;
-        tb_progress("%s %s %lld B", trn_system_name(j->system), trn_collective_name(j->args.op), (long long)size);
+        app_progress("%s %s %lld B", trn_system_name(j->system), trn_collective_name(j->args.op), (long long)size);
         if (trn_collective_cost(&j->args, &cost) != TRN_OK) {
             row_of_refusal(table, j);
             return;
@@ -264,7 +264,7 @@ static void sweep(tb_table *table, job *j)
     }
 }
 
-static void every_algorithm(tb_table *table, job *j)
+static void every_algorithm(app_table *table, job *j)
 {
     const bool pairs = j->args.op == TRN_PERMUTE || j->args.op == TRN_SEND_RECV;
     for (int a = TRN_ALGORITHM_AUTO + 1; a < TRN_POINT_TO_POINT; a++) {
@@ -275,7 +275,7 @@ static void every_algorithm(tb_table *table, job *j)
 }
 
 /* False when --rules refuses the group. */
-static bool system_rows(tb_table *table, job *j, trn_system system)
+static bool system_rows(app_table *table, job *j, trn_system system)
 {
     const bool ready = start(j, system);
     if (ready && j->o->rules && trn_replica_group_check(&j->args) != TRN_OK) return false;
@@ -293,7 +293,7 @@ static bool system_rows(tb_table *table, job *j, trn_system system)
     return true;
 }
 
-int tb_cc_rows(tb_table *table, const tb_cc_options *o)
+int tb_cc_rows(app_table *table, const tb_cc_options *o)
 {
     job j;
     memset(&j, 0, sizeof j);
@@ -302,8 +302,8 @@ int tb_cc_rows(tb_table *table, const tb_cc_options *o)
         if (!o->system[s]) continue;
         const bool ok = system_rows(table, &j, (trn_system)s);
         release(&j);
-        if (!ok) return tb_complain(TB_USAGE, "%s: %s", trn_system_name((trn_system)s), j.error.text);
+        if (!ok) return app_complain(APP_USAGE, "%s: %s", trn_system_name((trn_system)s), j.error.text);
     }
-    tb_progress_done();
-    return j.rows ? j.status : tb_complain(TB_USAGE, "%s", j.refusal);
+    app_progress_done();
+    return j.rows ? j.status : app_complain(APP_USAGE, "%s", j.refusal);
 }

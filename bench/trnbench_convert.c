@@ -24,22 +24,22 @@ typedef struct options {
 
 /* ---- options ---- */
 
-TB_TAKE(take_json, options, json, value)
-TB_TAKE(take_csv, options, csv, value)
-TB_TAKE(take_report, options, report, value)
-TB_TAKE(take_schema, options, schema, true)
-TB_TAKE(take_quick, options, quick, true)
-TB_TAKE(take_all, options, filter.all, true)
-TB_TAKE(take_check_only, options, job.timed, false)
-TB_TAKE(take_golden, options, job.golden, value)
+APP_TAKE(take_json, options, json, value)
+APP_TAKE(take_csv, options, csv, value)
+APP_TAKE(take_report, options, report, value)
+APP_TAKE(take_schema, options, schema, true)
+APP_TAKE(take_quick, options, quick, true)
+APP_TAKE(take_all, options, filter.all, true)
+APP_TAKE(take_check_only, options, job.timed, false)
+APP_TAKE(take_golden, options, job.golden, value)
 
 static bool take_number(const char *name, uint32_t *set, char *why)
 {
     const tb_number *number = tb_number_find(name);
     if (number) return *set |= tb_number_bit(number), true;
-    int n = snprintf(why, TB_WHY, "no such format; there are");
+    int n = snprintf(why, APP_WHY, "no such format; there are");
     for (int i = 0; tb_number_at(i); i++)
-        n += snprintf(why + n, (size_t)(TB_WHY - n), "%s %s", i ? "," : "", tb_number_at(i)->name);
+        n += snprintf(why + n, (size_t)(APP_WHY - n), "%s %s", i ? "," : "", tb_number_at(i)->name);
     return false;
 }
 
@@ -58,13 +58,13 @@ static bool take_rounding(void *o, const char *value, char *why)
     for (int i = 0; i < TRNI_ROUNDING_COUNT; i++)
         if (strcmp(value, trn_round_text((trn_rounding)i)) == 0)
             return ((options *)o)->filter.rounding |= 1u << i, true;
-    return tb_refuse(why, "expected nearest_even, stochastic, toward_zero, toward_positive, toward_negative or to_odd");
+    return app_refuse(why, "expected nearest_even, stochastic, toward_zero, toward_positive, toward_negative or to_odd");
 }
 
 static bool take_overflow(void *o, const char *value, char *why)
 {
     const bool saturate = strcmp(value, "saturate") == 0;
-    if (!saturate && strcmp(value, "default") != 0) return tb_refuse(why, "expected default or saturate");
+    if (!saturate && strcmp(value, "default") != 0) return app_refuse(why, "expected default or saturate");
     ((options *)o)->filter.overflow |= 1u << (saturate ? TRN_SATURATE : TRN_OVERFLOW_DEFAULT);
     return true;
 }
@@ -83,8 +83,8 @@ static bool take_size(void *o, const char *value, char *why)
     for (size_t i = 0; i < sizeof unit / sizeof unit[0]; i++)
         if (end != value && strcmp(end, unit[i].name) == 0 && n > 0 && n <= 1 << 28) elements = n * unit[i].scale;
     if (elements < TB_STREAM_GRAIN || elements > 1 << 28 || elements % TB_STREAM_GRAIN)
-        return tb_refuse(why, "expected a multiple of 4096 up to 256Mi, such as 32768, 32Ki or 16Mi");
-    if (job->sizes == TB_CONVERT_SIZES) return tb_refuse(why, "more than four sizes");
+        return app_refuse(why, "expected a multiple of 4096 up to 256Mi, such as 32768, 32Ki or 16Mi");
+    if (job->sizes == TB_CONVERT_SIZES) return app_refuse(why, "more than four sizes");
     job->size[job->sizes++] = (size_t)elements;
     return true;
 }
@@ -94,12 +94,12 @@ static bool take_threads(void *o, const char *value, char *why)
     tb_convert_job *job = &((options *)o)->job;
     int64_t n;
 #if defined(_OPENMP)
-    if (!tb_parse_int(value, 1, 1024, &n, why)) return false;
+    if (!app_parse_int(value, 1, 1024, &n, why)) return false;
 #else
-    if (!tb_parse_int(value, 1, 1, &n, why))
-        return tb_refuse(why, "this program was built without OpenMP and runs one thread");
+    if (!app_parse_int(value, 1, 1, &n, why))
+        return app_refuse(why, "this program was built without OpenMP and runs one thread");
 #endif
-    if (job->thread_counts == TB_CONVERT_THREADS) return tb_refuse(why, "more than eight numbers of threads");
+    if (job->thread_counts == TB_CONVERT_THREADS) return app_refuse(why, "more than eight numbers of threads");
     job->threads[job->thread_counts++] = (int)n;
     return true;
 }
@@ -107,23 +107,23 @@ static bool take_threads(void *o, const char *value, char *why)
 static bool take_rounds(void *o, const char *value, char *why)
 {
     int64_t n;
-    if (!tb_parse_int(value, 1, TB_CONVERT_ROUNDS, &n, why)) return false;
+    if (!app_parse_int(value, 1, TB_CONVERT_ROUNDS, &n, why)) return false;
     return ((options *)o)->rounds = (int)n, true;
 }
 
 static bool take_isa(void *o, const char *value, char *why)
 {
-    return tb_parse_isa(value, &((options *)o)->job.measure.isa, why);
+    return app_parse_isa(value, &((options *)o)->job.measure.isa, why);
 }
 
 static bool take_peers(void *o, const char *value, char *why)
 {
     const bool none = strcmp(value, "none") == 0;
-    if (!none && strcmp(value, "all") != 0) return tb_refuse(why, "expected none or all");
+    if (!none && strcmp(value, "all") != 0) return app_refuse(why, "expected none or all");
     return ((options *)o)->no_peers = none, true;
 }
 
-static const tb_option convert_options[] = {
+static const app_option convert_options[] = {
     { "--from", "NAME",
       "source format (repeatable): f32, tf32, bf16, f16, e4m3, e4m3fn, e5m2, e3m4, e8m0,\n"
       "e2m3, e3m2, e2m1, cfp8, i8 ... u32, mxfp8_e4m3fn, mxfp8_e5m2, mxfp6_e2m3,\n"
@@ -148,7 +148,7 @@ static const tb_option convert_options[] = {
     { "--schema", NULL, "the columns of the CSV", take_schema },
 };
 
-static const tb_command convert_command = {
+static const app_command convert_command = {
     "trnbench convert",
     "usage: trnbench convert [--from NAME] [--to NAME] [--rounding NAME] [options]",
     "Converts arrays between number formats: how fast, beside memcpy, loops that only move as many bytes, and other\n"
@@ -157,7 +157,8 @@ static const tb_command convert_command = {
     convert_options,
     sizeof convert_options / sizeof convert_options[0],
     "Exit status 1 when an answer of trnmath is wrong. Peers: plain C, oneDNN 2 and libxsmm where they are installed;\n"
-    "ml_dtypes and CPFloat when the program is built with TRN_PEERS=DIR. Environment: TRN_ISA, NO_COLOR."
+    "ml_dtypes and CPFloat when the program is built with TRN_PEERS=DIR. Environment: TRN_ISA, NO_COLOR.",
+    NULL,
 };
 
 /* ---- running ---- */
@@ -170,13 +171,13 @@ static int wanted(const tb_convert_job *job, int id)
 static int check_item(const tb_convert_job *job, tb_convert_item *item)
 {
     const tb_answers *ours = &item->answers[TB_TRNMATH];
-    tb_progress("answers of %s", item->conversion->name);
+    app_progress("answers of %s", item->conversion->name);
     for (int id = 0; id < TB_MAKERS; id++)
         if (wanted(job, id))
             item->answers[id] =
                 tb_check_conversion(item->conversion, (tb_maker_id)id, job->measure.isa, job->golden, job->draws);
-    if (ours->wrong == 0) return TB_OK;
-    return tb_complain(TB_FAILED, "%s: %lld of %lld answers are wrong; %s", item->conversion->name,
+    if (ours->wrong == 0) return APP_OK;
+    return app_complain(APP_FAILED, "%s: %lld of %lld answers are wrong; %s", item->conversion->name,
                        (long long)ours->wrong, (long long)ours->cases, ours->first);
 }
 
@@ -192,21 +193,21 @@ static int measure_all(tb_convert_job *job)
         }
     if (!tb_buffers_get(&b, most)) {
         tb_buffers_free(&b);
-        return tb_complain(TB_FAILED, "there is not enough memory for arrays of %zu elements", most);
+        return app_complain(APP_FAILED, "there is not enough memory for arrays of %zu elements", most);
     }
     for (int i = 0; i < job->items; i++) {
         tb_convert_item *item = &job->item[i];
         if (item->conversion->from != filled) tb_fill_source(&b, filled = item->conversion->from);
         for (int n = 0; n < job->thread_counts; n++)
             for (int s = 0; s < job->sizes; s++) {
-                tb_progress("%s, %d of %d, %d thread%s", item->conversion->name, i + 1, job->items, job->threads[n],
+                app_progress("%s, %d of %d, %d thread%s", item->conversion->name, i + 1, job->items, job->threads[n],
                             job->threads[n] == 1 ? "" : "s");
                 tb_measure(item->conversion, &b, job->size[s], job->threads[n], &job->measure, &item->speed[n][s]);
             }
     }
     job->attention = b.wall_s > 0 ? b.busy_s / b.wall_s : 1;
     tb_buffers_free(&b);
-    return TB_OK;
+    return APP_OK;
 }
 
 static void defaults(options *o)
@@ -234,54 +235,54 @@ static void defaults(options *o)
 static int write_outputs(const options *o)
 {
     const bool stdout_taken = (o->json && !strcmp(o->json, "-")) || (o->csv && !strcmp(o->csv, "-"));
-    int status = TB_OK;
+    int status = APP_OK;
     if (!stdout_taken) tb_print_convert_text(&o->job);
-    if (o->csv) status = tb_write_file("--csv", o->csv, tb_print_convert_csv, &o->job);
-    if (o->json && status == TB_OK) status = tb_write_file("--json", o->json, tb_print_convert_json, &o->job);
-    if (o->report && status == TB_OK) status = tb_write_file("--report", o->report, tb_print_convert_report, &o->job);
+    if (o->csv) status = app_write_file("--csv", o->csv, tb_print_convert_csv, &o->job);
+    if (o->json && status == APP_OK) status = app_write_file("--json", o->json, tb_print_convert_json, &o->job);
+    if (o->report && status == APP_OK) status = app_write_file("--report", o->report, tb_print_convert_report, &o->job);
     return status;
 }
 
 static int find_golden(tb_convert_job *job)
 {
-    char why[TB_WHY] = "";
+    char why[APP_WHY] = "";
     const int files = tb_find_golden(job->golden, why);
-    if (*why) return tb_complain(TB_USAGE, "--golden %s: %s", job->golden, why);
+    if (*why) return app_complain(APP_USAGE, "--golden %s: %s", job->golden, why);
     job->golden_there = files > 0;
-    if (files == 0) tb_complain(TB_OK, "%s has no reference vectors; wrong answers are not counted", job->golden);
-    return TB_OK;
+    if (files == 0) app_complain(APP_OK, "%s has no reference vectors; wrong answers are not counted", job->golden);
+    return APP_OK;
 }
 
 static int run(options *o)
 {
     tb_convert_job *job = &o->job;
-    int checked = TB_OK;
+    int checked = APP_OK;
     if (job->measure.isa == TRN_ISA_AUTO && strcmp(trn_isa_name(), "unsupported") == 0)
-        return tb_complain(TB_USAGE, "TRN_ISA=%s is unknown or not available on this host", getenv("TRN_ISA"));
-    if (find_golden(job) || tb_can_write("--csv", o->csv) || tb_can_write("--json", o->json) ||
-        tb_can_write("--report", o->report))
-        return TB_USAGE;
+        return app_complain(APP_USAGE, "TRN_ISA=%s is unknown or not available on this host", getenv("TRN_ISA"));
+    if (find_golden(job) || app_can_write("--csv", o->csv) || app_can_write("--json", o->json) ||
+        app_can_write("--report", o->report))
+        return APP_USAGE;
     job->conversion = tb_conversions(&o->filter, &job->items);
-    if (job->conversion && job->items == 0) return tb_complain(TB_USAGE, "no conversion is left by these filters");
+    if (job->conversion && job->items == 0) return app_complain(APP_USAGE, "no conversion is left by these filters");
     job->item = calloc((size_t)job->items + 1, sizeof *job->item);
-    if (!job->conversion || !job->item) return tb_complain(TB_FAILED, "there is not enough memory");
+    if (!job->conversion || !job->item) return app_complain(APP_FAILED, "there is not enough memory");
     tb_makers_load();
     for (int i = 0; i < job->items; i++) {
         job->item[i].conversion = &job->conversion[i];
-        if (job->golden_there && check_item(job, &job->item[i]) != TB_OK) checked = TB_FAILED;
+        if (job->golden_there && check_item(job, &job->item[i]) != APP_OK) checked = APP_FAILED;
     }
-    if (job->timed && measure_all(job) != TB_OK) return TB_FAILED;
-    tb_progress_done();
+    if (job->timed && measure_all(job) != APP_OK) return APP_FAILED;
+    app_progress_done();
     const int status = write_outputs(o);
-    return status != TB_OK ? status : checked;
+    return status != APP_OK ? status : checked;
 }
 
 static void print_schema(void)
 {
-    tb_table table;
+    app_table table;
     tb_convert_columns(&table);
-    tb_print_schema(stdout, "trnbench.convert", &table);
-    tb_table_free(&table);
+    app_print_schema(stdout, "trnbench.convert", &table);
+    app_table_free(&table);
 }
 
 int tb_main_convert(int argc, char **argv)
@@ -289,9 +290,9 @@ int tb_main_convert(int argc, char **argv)
     static options o; /* large; zeroed once */
     o.job.timed = true;
     o.job.golden = TRN_GOLDEN_DIR;
-    int status = tb_parse_options(&convert_command, &o, argc, argv);
-    if (status != TB_OK) return status < 0 ? TB_OK : status;
-    if (o.schema) return print_schema(), TB_OK;
+    int status = app_parse_options(&convert_command, &o, argc, argv);
+    if (status != APP_OK) return status < 0 ? APP_OK : status;
+    if (o.schema) return print_schema(), APP_OK;
     defaults(&o);
     status = run(&o);
     free(o.job.conversion);

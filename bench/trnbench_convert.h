@@ -174,10 +174,10 @@ typedef struct tb_convert_job {
 
 /* ---- trnbench_convert_rows.c ---- */
 
-void tb_convert_columns(tb_table *table); /* an empty tidy table */
-void tb_convert_rows(tb_table *table, const tb_convert_job *job);
-void tb_convert_overview(tb_table *table, const tb_convert_job *job);
-void tb_convert_makers(tb_table *table, const tb_convert_job *job);
+void tb_convert_columns(app_table *table); /* an empty tidy table */
+void tb_convert_rows(app_table *table, const tb_convert_job *job);
+void tb_convert_overview(app_table *table, const tb_convert_job *job);
+void tb_convert_makers(app_table *table, const tb_convert_job *job);
 void tb_convert_notes(FILE *out, const tb_convert_job *job);
 void tb_print_convert_text(const tb_convert_job *job);
 void tb_print_convert_csv(FILE *out, const void *job);

@@ -63,7 +63,7 @@ static bool exact_code(trn_format format, uint32_t f32, uint32_t *code)
 
 static bool load(const char *directory, const char *kind, trn_format format, int columns, tb_golden *g)
 {
-    char file[64], why[TB_WHY];
+    char file[64], why[APP_WHY];
     snprintf(file, sizeof file, "%s_%s.txt", kind, file_name(format));
     return tb_golden_read(directory, file, columns, g, why);
 }
@@ -363,7 +363,7 @@ static void check_blocks(const tb_conversion *c, tb_maker_id id, trn_isa isa, co
                          tb_answers *answers)
 {
     const trn_format element = c->to->mx ? c->to->format : c->from->format;
-    char file[64], why[TB_WHY];
+    char file[64], why[APP_WHY];
     tb_golden inputs;
     tb_golden_block *block = NULL;
     const char *name = trn_format_name(element), *plain = strchr(name, '_');

@@ -130,7 +130,7 @@ static void ours_run(void *prepared)
 {
     const ours *job = prepared;
     set_threads(job->threads);
-    if (job->run(job) != TRN_OK) exit(tb_complain(TB_FAILED, "a conversion was refused: %s", job->error.text));
+    if (job->run(job) != TRN_OK) exit(app_complain(APP_FAILED, "a conversion was refused: %s", job->error.text));
 }
 
 /* As trn_random_field cuts words into fields, from Philox or from the generator. */

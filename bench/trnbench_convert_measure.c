@@ -229,12 +229,12 @@ static void rest(void)
 /* Elements per second. A thread that works alone is timed by its own processor time. */
 static double rate_of(const candidate *c, int64_t calls, tb_buffers *b)
 {
-    const double elements = (double)c->lane[0].arrays.n * (double)calls, begin = tb_now();
+    const double elements = (double)c->lane[0].arrays.n * (double)calls, begin = app_now();
     double rate = 0;
     if (c->lane[0].arrays.threads > 1) return elements / time_lane(c, &c->lane[0], calls, CLOCK_MONOTONIC);
     if (c->lanes == 1) {
         const double took = time_lane(c, &c->lane[0], calls, CLOCK_THREAD_CPUTIME_ID);
-        b->busy_s += took, b->wall_s += tb_now() - begin;
+        b->busy_s += took, b->wall_s += app_now() - begin;
         return elements / took;
     }
 #if defined(_OPENMP)

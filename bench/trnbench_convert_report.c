@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "trnbench_page.h"
+#include "app/page.h"
 
 enum { NAME = 210, LEFT = 226, FULL = 600, RATE = 810, NOTE = 830, WIDTH = 1120, BAR = 17, GAP = 12, TOP = 30 };
 #define MOST                                                                                                           \
@@ -29,18 +29,18 @@ static void draw_bar(FILE *out, double y, int bar, const tb_speed *s, const tb_a
     fprintf(out, "<text class=small x='%d' y='%.1f' text-anchor=end>%s</text>", NAME, y + 11, bar_name(bar));
     fprintf(out, "<rect x='%d' y='%.1f' width='%.1f' height='%d' rx='3' fill='var(%s)'><title>%s of the stream", LEFT,
             y + 2, fmax((FULL - LEFT) * fmin(s->stream, MOST), 2), BAR - 5, bar_colour(bar),
-            tb_percent(share, sizeof share, s->stream));
+            app_percent(share, sizeof share, s->stream));
     fprintf(out, "</title></rect><text class='num small' x='%d' y='%.1f' text-anchor=end>%.3g</text>", RATE, y + 11,
             s->rate / 1e9);
     fprintf(out, "<text class=small x='%d' y='%.1f'>", NOTE, y + 11);
     if (bar == TRNMATH_BAR)
         fprintf(out, "%s", share);
     else
-        fprintf(out, "trnmath %s &#215;", tb_human(ratio, sizeof ratio, s->ratio));
+        fprintf(out, "trnmath %s &#215;", app_human(ratio, sizeof ratio, s->ratio));
     if (answers && answers->wrong)
         fprintf(out, "<tspan fill='var(--f3)'>, %lld of %lld wrong<title>", (long long)answers->wrong,
                 (long long)answers->cases),
-            tb_escape(out, answers->first), fputs("</title></tspan>", out);
+            app_escape(out, answers->first), fputs("</title></tspan>", out);
     fputs("</text>\n", out);
 }
 
@@ -55,7 +55,7 @@ static double draw_conversion(FILE *out, const tb_convert_item *item, const tb_m
 {
     const double top = y;
     fprintf(out, "<text class=name x='0' y='%.1f'>", y + 12);
-    tb_escape(out, item->conversion->name);
+    app_escape(out, item->conversion->name);
     fputs("</text>", out);
     for (int bar = 0; bar < BARS; bar++) {
         if (speed_at(m, bar)->rate <= 0) continue;
@@ -98,24 +98,24 @@ static void print_facts(FILE *out, const tb_convert_job *job)
         }
     fputs("<div class=facts>", out);
     snprintf(number, sizeof number, "%lld wrong", (long long)wrong);
-    snprintf(text, sizeof text, "of %s answers of trnmath; %lld of its peers'", tb_count((char[32]){ 0 }, 32, cases),
+    snprintf(text, sizeof text, "of %s answers of trnmath; %lld of its peers'", app_count((char[32]){ 0 }, 32, cases),
              (long long)theirs);
-    if (cases) tb_fact(out, number, text);
+    if (cases) app_fact(out, number, text);
     for (int s = 0; s < job->sizes && job->timed; s++) {
         double log_share = 0;
         for (int i = 0; i < job->items; i++) log_share += log(job->item[i].speed[0][s].maker[TB_TRNMATH].stream);
-        tb_percent(number, sizeof number, exp(log_share / job->items));
+        app_percent(number, sizeof number, exp(log_share / job->items));
         snprintf(text, sizeof text, "of what memory can do in %s, geometric mean of %d conversions",
                  tb_memory_name(5.0 * (double)job->size[s]), job->items);
-        tb_fact(out, number, text);
+        app_fact(out, number, text);
     }
     fputs("</div>\n", out);
 }
 
-static void print_table(FILE *out, const char *title, const tb_table *t)
+static void print_table(FILE *out, const char *title, const app_table *t)
 {
     fprintf(out, "<details class=card><summary>%s</summary>", title);
-    tb_html_table(out, t);
+    app_html_table(out, t);
     fputs("</details>\n", out);
 }
 
@@ -128,7 +128,7 @@ static void print_notes(FILE *out, const tb_convert_job *job)
     tb_convert_notes(notes, job);
     fclose(notes);
     fputs("<footer><p>", out);
-    tb_escape(out, text);
+    app_escape(out, text);
     fprintf(out,
             "</p><p>trnbench %s &#183; Trainium is a trademark of its owner; this page is not affiliated with "
             "them.</p></footer>\n",
@@ -139,16 +139,16 @@ static void print_notes(FILE *out, const tb_convert_job *job)
 void tb_print_convert_report(FILE *out, const void *context)
 {
     const tb_convert_job *job = context;
-    tb_table t;
-    tb_page_open(out, "trnbench convert");
+    app_table t;
+    app_page_open(out, "trnbench convert");
     fputs("<h1>Number formats into each other</h1>\n<p class=lead>How fast trnmath converts on this host, beside loops "
           "that only move as many bytes, and beside its peers; and whose answers are wrong.</p>\n",
           out);
     print_facts(out, job);
     fputs("<h2>Who</h2><div class=card>", out);
     tb_convert_makers(&t, job);
-    tb_html_table(out, &t);
-    tb_table_free(&t);
+    app_html_table(out, &t);
+    app_table_free(&t);
     fputs("</div>\n", out);
     if (job->timed)
         fputs(
@@ -160,7 +160,7 @@ void tb_print_convert_report(FILE *out, const void *context)
         for (int s = 0; s < job->sizes; s++) draw_size(out, job, n, s);
     tb_convert_overview(&t, job);
     print_table(out, "trnmath as a table", &t);
-    tb_table_free(&t);
+    app_table_free(&t);
     print_notes(out, job);
-    tb_page_close(out);
+    app_page_close(out);
 }

@@ -50,64 +50,64 @@ static bool anyone(const tb_convert_item *item, tb_maker_id id)
 
 /* ---- for programs ---- */
 
-static const tb_column tidy_columns[] = {
-    { "conversion", TB_TEXT, "", "as the table names it" },
-    { "from", TB_TEXT, "", "format of the source" },
-    { "to", TB_TEXT, "", "format of the result; mx...: codes and E8M0 scales" },
-    { "rounding", TB_TEXT, "", "nearest_even, stochastic, ..." },
-    { "overflow", TB_TEXT, "", "default or saturate" },
-    { "sr_bits", TB_INTEGER, "", "random bits per element; stochastic only" },
-    { "random", TB_TEXT, "", "trnmath's generator: philox or xorwow; stochastic only" },
-    { "threads", TB_INTEGER, "", "on this host" },
-    { "elements", TB_INTEGER, "", "of the array" },
-    { "memory", TB_TEXT, "", "the smallest that holds array and result, at five bytes per element" },
-    { "who", TB_TEXT, "",
+static const app_column tidy_columns[] = {
+    { "conversion", APP_TEXT, "", "as the table names it" },
+    { "from", APP_TEXT, "", "format of the source" },
+    { "to", APP_TEXT, "", "format of the result; mx...: codes and E8M0 scales" },
+    { "rounding", APP_TEXT, "", "nearest_even, stochastic, ..." },
+    { "overflow", APP_TEXT, "", "default or saturate" },
+    { "sr_bits", APP_INTEGER, "", "random bits per element; stochastic only" },
+    { "random", APP_TEXT, "", "trnmath's generator: philox or xorwow; stochastic only" },
+    { "threads", APP_INTEGER, "", "on this host" },
+    { "elements", APP_INTEGER, "", "of the array" },
+    { "memory", APP_TEXT, "", "the smallest that holds array and result, at five bytes per element" },
+    { "who", APP_TEXT, "",
       "trnmath, a peer, memcpy of as many bytes, or stream: the fastest loop that only moves them" },
-    { "gelem_per_s", TB_REAL, "1e9/s", "elements, best round" },
-    { "gb_per_s", TB_REAL, "1e9 B/s", "bytes read and written, best round" },
-    { "percent_of_stream", TB_REAL, "%", "of the stream's elements per second, median of the ratios within a round" },
-    { "trnmath_ratio", TB_REAL, "", "trnmath's speed over this one's, median of the ratios within a round" },
-    { "cases", TB_INTEGER, "", "reference vectors that were compared" },
-    { "wrong", TB_INTEGER, "", "answers that differ from them" },
-    { "first_wrong", TB_TEXT, "", "the first of those" },
-    { "detail", TB_TEXT, "", "of a stream: which stores" },
+    { "gelem_per_s", APP_REAL, "1e9/s", "elements, best round" },
+    { "gb_per_s", APP_REAL, "1e9 B/s", "bytes read and written, best round" },
+    { "percent_of_stream", APP_REAL, "%", "of the stream's elements per second, median of the ratios within a round" },
+    { "trnmath_ratio", APP_REAL, "", "trnmath's speed over this one's, median of the ratios within a round" },
+    { "cases", APP_INTEGER, "", "reference vectors that were compared" },
+    { "wrong", APP_INTEGER, "", "answers that differ from them" },
+    { "first_wrong", APP_TEXT, "", "the first of those" },
+    { "detail", APP_TEXT, "", "of a stream: which stores" },
 };
 
-void tb_convert_columns(tb_table *table) { tb_table_start(table, COLUMNS(tidy_columns)); }
+void tb_convert_columns(app_table *table) { app_table_start(table, COLUMNS(tidy_columns)); }
 
-static void conversion_cells(tb_table *t, const tb_conversion *c)
+static void conversion_cells(app_table *t, const tb_conversion *c)
 {
-    tb_text(t, "%s", c->name);
-    tb_text(t, "%s", c->from->name);
-    tb_text(t, "%s", c->to->name);
-    tb_text(t, "%s", trn_round_text(c->rounding));
-    tb_text(t, "%s", c->overflow == TRN_SATURATE ? "saturate" : "default");
+    app_text(t, "%s", c->name);
+    app_text(t, "%s", c->from->name);
+    app_text(t, "%s", c->to->name);
+    app_text(t, "%s", trn_round_text(c->rounding));
+    app_text(t, "%s", c->overflow == TRN_SATURATE ? "saturate" : "default");
     if (c->rounding == TRN_STOCHASTIC)
-        tb_integer(t, c->sr_bits);
+        app_integer(t, c->sr_bits);
     else
-        tb_missing(t);
-    tb_text(t, "%s", random_of(c));
+        app_missing(t);
+    app_text(t, "%s", random_of(c));
 }
 
 static double or_nothing(double value) { return value > 0 ? value : NAN; }
 
-static void speed_cells(tb_table *t, const tb_speed *s, double bytes)
+static void speed_cells(app_table *t, const tb_speed *s, double bytes)
 {
-    tb_real(t, or_nothing(s->rate / 1e9));
-    tb_real(t, or_nothing(s->rate * bytes / 1e9));
-    tb_real(t, or_nothing(100 * s->stream));
-    tb_real(t, or_nothing(s->ratio));
+    app_real(t, or_nothing(s->rate / 1e9));
+    app_real(t, or_nothing(s->rate * bytes / 1e9));
+    app_real(t, or_nothing(100 * s->stream));
+    app_real(t, or_nothing(s->ratio));
 }
 
-static void answer_cells(tb_table *t, const tb_answers *a)
+static void answer_cells(app_table *t, const tb_answers *a)
 {
     if (!a || a->cases == 0) {
-        tb_missing(t), tb_missing(t), tb_text(t, "%s", "");
+        app_missing(t), app_missing(t), app_text(t, "%s", "");
         return;
     }
-    tb_integer(t, a->cases);
-    tb_integer(t, a->wrong);
-    tb_text(t, "%s", a->first);
+    app_integer(t, a->cases);
+    app_integer(t, a->wrong);
+    app_text(t, "%s", a->first);
 }
 
 typedef struct place {
@@ -116,21 +116,21 @@ typedef struct place {
     int threads, size;
 } place;
 
-static void tidy_row(tb_table *t, const place *p, const char *who, const tb_speed *s, double bytes,
+static void tidy_row(app_table *t, const place *p, const char *who, const tb_speed *s, double bytes,
                      const tb_answers *answers, const char *detail)
 {
-    tb_row(t);
+    app_row(t);
     conversion_cells(t, p->item->conversion);
-    tb_integer(t, p->job->threads[p->threads]);
-    tb_integer(t, (int64_t)p->job->size[p->size]);
-    tb_text(t, "%s", memory_of(p->job, p->size));
-    tb_text(t, "%s", who);
+    app_integer(t, p->job->threads[p->threads]);
+    app_integer(t, (int64_t)p->job->size[p->size]);
+    app_text(t, "%s", memory_of(p->job, p->size));
+    app_text(t, "%s", who);
     speed_cells(t, s, bytes);
     answer_cells(t, answers);
-    tb_text(t, "%s", detail ? detail : "");
+    app_text(t, "%s", detail ? detail : "");
 }
 
-static void tidy_place(tb_table *t, const place *p)
+static void tidy_place(app_table *t, const place *p)
 {
     const tb_conversion *c = p->item->conversion;
     const tb_measured *m = &p->item->speed[p->threads][p->size];
@@ -144,7 +144,7 @@ static void tidy_place(tb_table *t, const place *p)
     tidy_row(t, p, "stream", &m->stream, bytes, NULL, m->stream_name);
 }
 
-void tb_convert_rows(tb_table *t, const tb_convert_job *job)
+void tb_convert_rows(app_table *t, const tb_convert_job *job)
 {
     for (int i = 0; i < job->items; i++)
         for (int n = 0; n < job->thread_counts; n++)
@@ -153,49 +153,49 @@ void tb_convert_rows(tb_table *t, const tb_convert_job *job)
 
 void tb_print_convert_csv(FILE *out, const void *job)
 {
-    tb_table rows;
+    app_table rows;
     tb_convert_columns(&rows);
     tb_convert_rows(&rows, job);
-    tb_print_csv(out, &rows);
-    tb_table_free(&rows);
+    app_print_csv(out, &rows);
+    app_table_free(&rows);
 }
 
 void tb_print_convert_json(FILE *out, const void *context)
 {
     const tb_convert_job *job = context;
-    tb_table rows, makers;
+    app_table rows, makers;
     tb_convert_columns(&rows);
     tb_convert_rows(&rows, job);
     tb_convert_makers(&makers, job);
     fputs("{\n  \"schema\": \"trnbench.convert\",\n  \"schema_version\": \"1.0.0\",\n  \"context\": {\n", out);
-    tb_print_json_pair(out, "version", TRN_VERSION);
-    tb_print_json_pair(out, "compiler", TB_COMPILER);
-    tb_print_json_pair(out, "processor", tb_host_processor());
-    tb_print_json_pair(out, "isa", tb_isa_used(job->measure.isa));
+    app_print_json_pair(out, "version", TRN_VERSION);
+    app_print_json_pair(out, "compiler", TB_COMPILER);
+    app_print_json_pair(out, "processor", tb_host_processor());
+    app_print_json_pair(out, "isa", app_isa_used(job->measure.isa));
     fprintf(out, "    \"rounds\": %d\n  },\n  \"results\": ", job->timed ? job->measure.rounds : 0);
-    tb_print_json_rows(out, &rows, 2);
+    app_print_json_rows(out, &rows, 2);
     fputs(",\n  \"makers\": ", out);
-    tb_print_json_rows(out, &makers, 2);
+    app_print_json_rows(out, &makers, 2);
     fputs("\n}\n", out);
-    tb_table_free(&rows);
-    tb_table_free(&makers);
+    app_table_free(&rows);
+    app_table_free(&makers);
 }
 
 /* ---- for people ---- */
 
 /* Columns whose names depend on the sizes; the table keeps pointers to them. */
 typedef struct headings {
-    tb_column column[8 + 6 * TB_CONVERT_SIZES];
+    app_column column[8 + 6 * TB_CONVERT_SIZES];
     char name[6 * TB_CONVERT_SIZES][32];
     int columns, names;
 } headings;
 
-static void head(headings *h, tb_kind kind, const char *name)
+static void head(headings *h, app_kind kind, const char *name)
 {
-    h->column[h->columns++] = (tb_column){ name, kind, "", "" };
+    h->column[h->columns++] = (app_column){ name, kind, "", "" };
 }
 
-static void head_size(headings *h, tb_kind kind, const tb_convert_job *job, int size, const char *what)
+static void head_size(headings *h, app_kind kind, const tb_convert_job *job, int size, const char *what)
 {
     char text[16], *name = h->name[h->names++];
     snprintf(name, sizeof h->name[0], "%s %s", size_name(job, size, text, sizeof text), what);
@@ -210,96 +210,96 @@ static int fastest_peer(const tb_measured *m)
     return best;
 }
 
-static void wrong_cell(tb_table *t, const tb_answers *a)
+static void wrong_cell(app_table *t, const tb_answers *a)
 {
     char wrong[32], cases[32];
     if (a->cases == 0)
-        tb_missing(t);
+        app_missing(t);
     else
-        tb_text(t, "%s of %s", tb_count(wrong, sizeof wrong, a->wrong), tb_count(cases, sizeof cases, a->cases));
+        app_text(t, "%s of %s", app_count(wrong, sizeof wrong, a->wrong), app_count(cases, sizeof cases, a->cases));
 }
 
-static void overview_row(tb_table *t, const tb_convert_job *job, const tb_convert_item *item, int threads)
+static void overview_row(app_table *t, const tb_convert_job *job, const tb_convert_item *item, int threads)
 {
     const tb_conversion *c = item->conversion;
     char text[32];
-    tb_row(t);
-    tb_text(t, "%s", c->name);
-    tb_integer(t, job->threads[threads]);
+    app_row(t);
+    app_text(t, "%s", c->name);
+    app_integer(t, job->threads[threads]);
     for (int s = 0; s < job->sizes; s++) {
         const tb_measured *m = &item->speed[threads][s];
-        tb_real(t, or_nothing(m->maker[TB_TRNMATH].rate / 1e9));
-        tb_real(t, or_nothing(m->maker[TB_TRNMATH].rate * (tb_bytes_read(c) + tb_bytes_written(c)) / 1e9));
-        tb_real(t, or_nothing(100 * m->maker[TB_TRNMATH].stream));
-        tb_real(t, or_nothing(100 * m->copy.ratio));
+        app_real(t, or_nothing(m->maker[TB_TRNMATH].rate / 1e9));
+        app_real(t, or_nothing(m->maker[TB_TRNMATH].rate * (tb_bytes_read(c) + tb_bytes_written(c)) / 1e9));
+        app_real(t, or_nothing(100 * m->maker[TB_TRNMATH].stream));
+        app_real(t, or_nothing(100 * m->copy.ratio));
     }
     wrong_cell(t, &item->answers[TB_TRNMATH]);
     for (int s = 0; s < job->sizes; s++) {
         const tb_measured *m = &item->speed[threads][s];
         const int peer = fastest_peer(m);
         if (peer == 0)
-            tb_missing(t);
+            app_missing(t);
         else
-            tb_text(t, "%s x %s", tb_human(text, sizeof text, m->maker[peer].ratio), tb_maker_name((tb_maker_id)peer));
+            app_text(t, "%s x %s", app_human(text, sizeof text, m->maker[peer].ratio), tb_maker_name((tb_maker_id)peer));
     }
 }
 
 /* trnmath: one row per conversion and number of threads. */
-void tb_convert_overview(tb_table *t, const tb_convert_job *job)
+void tb_convert_overview(app_table *t, const tb_convert_job *job)
 {
     static headings h;
     memset(&h, 0, sizeof h);
-    head(&h, TB_TEXT, "conversion");
-    head(&h, TB_INTEGER, "threads");
+    head(&h, APP_TEXT, "conversion");
+    head(&h, APP_INTEGER, "threads");
     for (int s = 0; s < job->sizes; s++) {
-        head_size(&h, TB_REAL, job, s, "Gelem/s");
-        head(&h, TB_REAL, "GB/s");
-        head(&h, TB_REAL, "% of stream");
-        head(&h, TB_REAL, "% of memcpy");
+        head_size(&h, APP_REAL, job, s, "Gelem/s");
+        head(&h, APP_REAL, "GB/s");
+        head(&h, APP_REAL, "% of stream");
+        head(&h, APP_REAL, "% of memcpy");
     }
-    head(&h, TB_TEXT, "wrong answers");
-    for (int s = 0; s < job->sizes; s++) head_size(&h, TB_TEXT, job, s, "fastest peer");
-    tb_table_start(t, h.column, h.columns);
+    head(&h, APP_TEXT, "wrong answers");
+    for (int s = 0; s < job->sizes; s++) head_size(&h, APP_TEXT, job, s, "fastest peer");
+    app_table_start(t, h.column, h.columns);
     for (int i = 0; i < job->items; i++)
         for (int n = 0; n < job->thread_counts; n++) overview_row(t, job, &job->item[i], n);
 }
 
-static void peer_row(tb_table *t, const tb_convert_job *job, const tb_convert_item *item, int threads, tb_maker_id id)
+static void peer_row(app_table *t, const tb_convert_job *job, const tb_convert_item *item, int threads, tb_maker_id id)
 {
-    tb_row(t);
-    tb_text(t, "%s", item->conversion->name);
-    tb_integer(t, job->threads[threads]);
-    tb_text(t, "%s", tb_maker_name(id));
+    app_row(t);
+    app_text(t, "%s", item->conversion->name);
+    app_integer(t, job->threads[threads]);
+    app_text(t, "%s", tb_maker_name(id));
     for (int s = 0; s < job->sizes; s++) {
         const tb_speed *speed = &item->speed[threads][s].maker[id];
-        tb_real(t, or_nothing(speed->rate / 1e9));
-        tb_real(t, or_nothing(speed->ratio));
+        app_real(t, or_nothing(speed->rate / 1e9));
+        app_real(t, or_nothing(speed->ratio));
     }
     wrong_cell(t, &item->answers[id]);
-    tb_text(t, "%s", item->answers[id].first);
+    app_text(t, "%s", item->answers[id].first);
 }
 
 static void print_peers(const tb_convert_job *job)
 {
     static headings h;
-    tb_table t;
+    app_table t;
     memset(&h, 0, sizeof h);
-    head(&h, TB_TEXT, "conversion");
-    head(&h, TB_INTEGER, "threads");
-    head(&h, TB_TEXT, "peer");
+    head(&h, APP_TEXT, "conversion");
+    head(&h, APP_INTEGER, "threads");
+    head(&h, APP_TEXT, "peer");
     for (int s = 0; s < job->sizes; s++) {
-        head_size(&h, TB_REAL, job, s, "Gelem/s");
-        head(&h, TB_REAL, "trnmath x");
+        head_size(&h, APP_REAL, job, s, "Gelem/s");
+        head(&h, APP_REAL, "trnmath x");
     }
-    head(&h, TB_TEXT, "wrong answers");
-    head(&h, TB_TEXT, "the first of them");
-    tb_table_start(&t, h.column, h.columns);
+    head(&h, APP_TEXT, "wrong answers");
+    head(&h, APP_TEXT, "the first of them");
+    app_table_start(&t, h.column, h.columns);
     for (int i = 0; i < job->items; i++)
         for (int n = 0; n < job->thread_counts; n++)
             for (int id = 1; id < TB_MAKERS; id++)
                 if (anyone(&job->item[i], (tb_maker_id)id)) peer_row(&t, job, &job->item[i], n, (tb_maker_id)id);
-    if (t.rows) putchar('\n'), tb_print_table(stdout, &t);
-    tb_table_free(&t);
+    if (t.rows) putchar('\n'), app_print_table(stdout, &t);
+    app_table_free(&t);
 }
 
 static double mean_ratio(const tb_convert_job *job, int size, tb_maker_id id)
@@ -317,38 +317,38 @@ static double mean_ratio(const tb_convert_job *job, int size, tb_maker_id id)
 static void print_answers(const tb_convert_job *job)
 {
     static headings h;
-    tb_table t;
+    app_table t;
     bool there[TB_MAKERS] = { false };
     memset(&h, 0, sizeof h);
-    head(&h, TB_TEXT, "wrong answers");
+    head(&h, APP_TEXT, "wrong answers");
     for (int id = 0; id < TB_MAKERS; id++) {
         for (int i = 0; i < job->items; i++) there[id] = there[id] || job->item[i].answers[id].cases > 0;
-        if (there[id]) head(&h, TB_TEXT, tb_maker_name((tb_maker_id)id));
+        if (there[id]) head(&h, APP_TEXT, tb_maker_name((tb_maker_id)id));
     }
-    tb_table_start(&t, h.column, h.columns);
+    app_table_start(&t, h.column, h.columns);
     for (int i = 0; i < job->items; i++) {
-        tb_row(&t);
-        tb_text(&t, "%s", job->item[i].conversion->name);
+        app_row(&t);
+        app_text(&t, "%s", job->item[i].conversion->name);
         for (int id = 0; id < TB_MAKERS; id++)
             if (there[id]) wrong_cell(&t, &job->item[i].answers[id]);
     }
-    tb_print_table(stdout, &t);
-    tb_table_free(&t);
+    app_print_table(stdout, &t);
+    app_table_free(&t);
 }
 
 /* One row per maker: everything about it in one line. */
-void tb_convert_makers(tb_table *t, const tb_convert_job *job)
+void tb_convert_makers(app_table *t, const tb_convert_job *job)
 {
     static headings h;
     memset(&h, 0, sizeof h);
-    head(&h, TB_TEXT, "who");
-    head(&h, TB_INTEGER, "conversions");
-    head(&h, TB_INTEGER, "cases");
-    head(&h, TB_INTEGER, "wrong");
-    head(&h, TB_INTEGER, "wrong in");
-    for (int s = 0; s < job->sizes && job->timed; s++) head_size(&h, TB_REAL, job, s, "trnmath x");
-    head(&h, TB_TEXT, "version");
-    tb_table_start(t, h.column, h.columns);
+    head(&h, APP_TEXT, "who");
+    head(&h, APP_INTEGER, "conversions");
+    head(&h, APP_INTEGER, "cases");
+    head(&h, APP_INTEGER, "wrong");
+    head(&h, APP_INTEGER, "wrong in");
+    for (int s = 0; s < job->sizes && job->timed; s++) head_size(&h, APP_REAL, job, s, "trnmath x");
+    head(&h, APP_TEXT, "version");
+    app_table_start(t, h.column, h.columns);
     for (int id = 0; id < TB_MAKERS; id++) {
         int64_t conversions = 0, cases = 0, wrong = 0, wrong_in = 0;
         for (int i = 0; i < job->items; i++) {
@@ -357,14 +357,14 @@ void tb_convert_makers(tb_table *t, const tb_convert_job *job)
             cases += a->cases, wrong += a->wrong, wrong_in += a->wrong > 0;
         }
         if (conversions == 0) continue;
-        tb_row(t);
-        tb_text(t, "%s", tb_maker_name((tb_maker_id)id));
-        tb_integer(t, conversions);
-        tb_integer(t, cases);
-        tb_integer(t, wrong);
-        tb_integer(t, wrong_in);
-        for (int s = 0; s < job->sizes && job->timed; s++) tb_real(t, id ? mean_ratio(job, s, (tb_maker_id)id) : NAN);
-        tb_text(t, "%s", tb_maker_version((tb_maker_id)id));
+        app_row(t);
+        app_text(t, "%s", tb_maker_name((tb_maker_id)id));
+        app_integer(t, conversions);
+        app_integer(t, cases);
+        app_integer(t, wrong);
+        app_integer(t, wrong_in);
+        for (int s = 0; s < job->sizes && job->timed; s++) app_real(t, id ? mean_ratio(job, s, (tb_maker_id)id) : NAN);
+        app_text(t, "%s", tb_maker_version((tb_maker_id)id));
     }
 }
 
@@ -380,7 +380,7 @@ static bool any_part(const tb_convert_job *job)
 void tb_convert_notes(FILE *out, const tb_convert_job *job)
 {
     char text[32];
-    fprintf(out, "%s, %s kernels, compiled by %s.", tb_host_processor(), tb_isa_used(job->measure.isa), TB_COMPILER);
+    fprintf(out, "%s, %s kernels, compiled by %s.", tb_host_processor(), app_isa_used(job->measure.isa), TB_COMPILER);
     for (int s = 0; s < job->sizes && job->timed; s++)
         fprintf(out, "%s %s: %s elements", s ? "," : " Arrays:", memory_of(job, s),
                 short_size(text, sizeof text, job->size[s]));
@@ -411,19 +411,19 @@ void tb_convert_notes(FILE *out, const tb_convert_job *job)
 
 void tb_print_convert_text(const tb_convert_job *job)
 {
-    tb_table t;
+    app_table t;
     if (job->timed) {
         tb_convert_overview(&t, job);
-        tb_print_table(stdout, &t);
-        tb_table_free(&t);
+        app_print_table(stdout, &t);
+        app_table_free(&t);
         print_peers(job);
     } else {
         print_answers(job);
     }
     putchar('\n');
     tb_convert_makers(&t, job);
-    tb_print_table(stdout, &t);
-    tb_table_free(&t);
+    app_print_table(stdout, &t);
+    app_table_free(&t);
     putchar('\n');
     tb_convert_notes(stdout, job);
 }

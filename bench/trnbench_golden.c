@@ -15,13 +15,13 @@ static FILE *open_in(const char *directory, const char *file, char *why)
     FILE *in = NULL;
     errno = ENAMETOOLONG;
     if (snprintf(path, sizeof path, "%s/%s", directory, file) < PATH) in = fopen(path, "r");
-    if (!in) snprintf(why, TB_WHY, "%s: it cannot be opened (%s)", file, strerror(errno));
+    if (!in) snprintf(why, APP_WHY, "%s: it cannot be opened (%s)", file, strerror(errno));
     return in;
 }
 
 bool tb_golden_there(const char *directory, const char *file)
 {
-    char why[TB_WHY];
+    char why[APP_WHY];
     FILE *in = open_in(directory, file, why);
     if (in) fclose(in);
     return in != NULL;
@@ -68,7 +68,7 @@ bool tb_golden_read(const char *directory, const char *file, int columns, tb_gol
             golden->cell = cell;
         }
         good = parse_line(line, golden->cell + golden->rows * (size_t)columns, columns);
-        if (!good) snprintf(why, TB_WHY, "%s: line %zu is not %d hexadecimal words", file, golden->rows + 1, columns);
+        if (!good) snprintf(why, APP_WHY, "%s: line %zu is not %d hexadecimal words", file, golden->rows + 1, columns);
         golden->rows++;
     }
     if (in) fclose(in);
@@ -101,7 +101,7 @@ static bool parse_block(const char *line, int digits, tb_golden_block *block)
 
 size_t tb_golden_blocks(const char *directory, const char *file, int digits, tb_golden_block **block)
 {
-    char line[LINE], why[TB_WHY];
+    char line[LINE], why[APP_WHY];
     size_t count = 0, room = 0;
     FILE *in = open_in(directory, file, why);
     *block = NULL;

@@ -33,11 +33,11 @@ static bool unexpected(const reader *r, const char *what)
 {
     const int position = (int)(r->at - r->text) + 1;
     if (!*r->at)
-        snprintf(r->why, TB_WHY, "expected %s, such as 0-3,12-15, but the text ends", what);
+        snprintf(r->why, APP_WHY, "expected %s, such as 0-3,12-15, but the text ends", what);
     else if (isprint((unsigned char)*r->at))
-        snprintf(r->why, TB_WHY, "expected %s, such as 0-3,12-15, but character %d is '%c'", what, position, *r->at);
+        snprintf(r->why, APP_WHY, "expected %s, such as 0-3,12-15, but character %d is '%c'", what, position, *r->at);
     else
-        snprintf(r->why, TB_WHY, "expected %s, such as 0-3,12-15, but character %d is no letter", what, position);
+        snprintf(r->why, APP_WHY, "expected %s, such as 0-3,12-15, but character %d is no letter", what, position);
     return false;
 }
 
@@ -48,18 +48,18 @@ static bool read_number(reader *r, int *number)
     int64_t n = 0;
     for (; isdigit((unsigned char)*r->at); r->at++)
         if ((n = 10 * n + (*r->at - '0')) > MOST_NUMBER)
-            return snprintf(r->why, TB_WHY, "a number is larger than %d", (int)MOST_NUMBER), false;
+            return snprintf(r->why, APP_WHY, "a number is larger than %d", (int)MOST_NUMBER), false;
     *number = (int)n;
     return true;
 }
 
 static bool add(reader *r, int chip)
 {
-    if (r->chips == TB_GROUPS_CHIPS) return snprintf(r->why, TB_WHY, "more than %d chips", (int)TB_GROUPS_CHIPS), false;
+    if (r->chips == TB_GROUPS_CHIPS) return snprintf(r->why, APP_WHY, "more than %d chips", (int)TB_GROUPS_CHIPS), false;
     if (r->chips == r->room) {
         const int room = r->room ? 2 * r->room : 64;
         int *more = realloc(r->chip, sizeof *more * (size_t)room);
-        if (!more) return tb_refuse(r->why, "not enough memory for the groups");
+        if (!more) return app_refuse(r->why, "not enough memory for the groups");
         r->chip = more;
         r->room = room;
     }
@@ -75,7 +75,7 @@ static bool read_item(reader *r)
     if (!taken(r, '-')) return add(r, first);
     if (!read_number(r, &last)) return false;
     if (taken(r, ':') && (!read_number(r, &step) || step < 1))
-        return step < 1 ? tb_refuse(r->why, "a step must be 1 or more") : false;
+        return step < 1 ? app_refuse(r->why, "a step must be 1 or more") : false;
     const int way = last < first ? -1 : 1, count = (last - first) * way / step + 1;
     for (int i = 0; i < count; i++)
         if (!add(r, first + i * way * step)) return false;
@@ -92,7 +92,7 @@ static bool read_groups(reader *r, tb_groups *found)
         const int count = r->chips - before;
         if (found->groups++ == 0) found->count = count;
         if (count != found->count)
-            return snprintf(r->why, TB_WHY, "group %d has %d chip%s and group 0 has %d: all must be of the same size",
+            return snprintf(r->why, APP_WHY, "group %d has %d chip%s and group 0 has %d: all must be of the same size",
                             found->groups - 1, count, count == 1 ? "" : "s", found->count),
                    false;
     } while (taken(r, ';'));
@@ -163,16 +163,16 @@ bool tb_size_parse(const char *text, int64_t *bytes, char *why)
     int shift = 0;
     const char *at = text;
     for (; isdigit((unsigned char)*at); at++)
-        if ((n = 10 * n + (*at - '0')) > most) return tb_refuse(why, wrong);
+        if ((n = 10 * n + (*at - '0')) > most) return app_refuse(why, wrong);
     const char *letter = *at ? strchr(letters, tolower((unsigned char)*at)) : NULL;
-    if (at == text) return tb_refuse(why, wrong);
+    if (at == text) return app_refuse(why, wrong);
     if (letter) {
         shift = 10 * (int)(letter - letters + 1);
         at++;
         if (*at == 'i' || *at == 'I') at++;
     }
     if (*at == 'b' || *at == 'B') at++;
-    if (*at || n < 1 || n > most >> shift) return tb_refuse(why, wrong);
+    if (*at || n < 1 || n > most >> shift) return app_refuse(why, wrong);
     *bytes = n << shift;
     return true;
 }

@@ -15,7 +15,7 @@ typedef struct tb_groups {
 
 /* Groups with ';' between them, each a list of chips with ',' between them: 7, 0-3 (up), 3-0 (down), 0-12:4 (0 4 8 12).
  * Blanks may stand around numbers and signs. All groups have the same number of chips. False with a sentence in
- * why[TB_WHY], and *groups as it was. Whether there are such chips, and each once, is for others to say. */
+ * why[APP_WHY], and *groups as it was. Whether there are such chips, and each once, is for others to say. */
 bool tb_groups_parse(tb_groups *groups, const char *text, char *why);
 void tb_groups_free(tb_groups *groups);
 /* The same text again, as short as it can be, cut to fit; returns the characters of the whole. */

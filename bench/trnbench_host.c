@@ -95,9 +95,9 @@ typedef struct candidate {
 
 static double time_calls(const candidate *c, int64_t calls)
 {
-    const double start = tb_now();
+    const double start = app_now();
     for (int64_t i = 0; i < calls; i++) c->run(c->context);
-    return tb_now() - start;
+    return app_now() - start;
 }
 
 /* The first call pays for page faults and thread creation; the second says how many make a measurement. `known`: what
@@ -249,13 +249,13 @@ static void summarise(const bench *bench, tb_host *r)
 static void time_all(bench *bench, const tb_host_options *options, double flops, tb_host *r)
 {
     const trn_isa isa = options->isa == TRN_ISA_AUTO ? trn_isa_from_name(trn_isa_name()) : options->isa;
-    const double start = tb_now();
+    const double start = app_now();
     const int most = options->rounds ? options->rounds : TB_AUTO_ROUNDS;
     do {
-        tb_progress("%s, round %d", options->label, r->rounds + 1);
+        app_progress("%s, round %d", options->label, r->rounds + 1);
         one_round(bench, options, isa, r->rounds, flops);
         r->rounds++;
-    } while (r->rounds < most && r->rounds < MAX_ROUNDS && (options->rounds || tb_now() - start < options->seconds));
+    } while (r->rounds < most && r->rounds < MAX_ROUNDS && (options->rounds || app_now() - start < options->seconds));
 }
 
 /* What has to be there before the first call; false with the reason in *error. */
@@ -286,11 +286,11 @@ void tb_host_measure(const trn_tensor *a, const trn_tensor *b, const tb_format *
         result->error.status = TRN_ENOSPC;
         return;
     }
-    tb_progress("%s", options->label);
+    app_progress("%s", options->label);
     const bool ready = prepare(bench, a, b, format, options, &result->error);
-    const double start = tb_now();
+    const double start = app_now();
     result->ran = ready && trn_matmul(&bench->product) == TRN_OK;
-    const double took = tb_now() - start;
+    const double took = app_now() - start;
     if (result->ran) {
         result->check = tb_check_product(&bench->product, options->seed, TB_SAMPLES);
         result->digest = tb_digest(&bench->product.dst);
@@ -311,12 +311,12 @@ void tb_host_measure(const trn_tensor *a, const trn_tensor *b, const tb_format *
 static double pilot(const trn_matmul_args *args)
 {
     const double flops = 2.0 * (double)args->a.shape[0] * (double)args->b.shape[1] * (double)args->a.shape[1];
-    const double begin = tb_now();
+    const double begin = app_now();
     double most = 0;
-    for (int i = 0; i < 8 && tb_now() - begin < 0.1; i++) {
-        const double start = tb_now();
+    for (int i = 0; i < 8 && app_now() - begin < 0.1; i++) {
+        const double start = app_now();
         if (trn_matmul(args) != TRN_OK) return HUGE_VAL;
-        most = fmax(most, flops / (tb_now() - start));
+        most = fmax(most, flops / (app_now() - start));
     }
     return most;
 }

@@ -7,45 +7,45 @@
 
 #include <trnmath/trn_collective_group.h>
 
-static const tb_column columns[] = {
-    { "system", TB_TEXT, "", "name, as --system takes it" },
-    { "preset", TB_TEXT, "",
+static const app_column columns[] = {
+    { "system", APP_TEXT, "", "name, as --system takes it" },
+    { "preset", APP_TEXT, "",
       "whose figures: sa (the default), doc, spec, perhaps /planes=n; \"also said\": of no preset" },
-    { "of", TB_TEXT, "", "a level of the network from the innermost; step, chip, or all: the whole network" },
-    { "wiring", TB_TEXT, "", "how its chips are joined: ring, all to all, switch" },
-    { "size", TB_INTEGER, "", "values of the level's digit" },
-    { "field", TB_TEXT, "", "rates are one way: of one link, or of the port of a chip" },
-    { "value", TB_REAL, "see unit", "of the field" },
-    { "unit", TB_TEXT, "", "unit of value" },
-    { "known", TB_TEXT, "", "documented, measured, third party, derived or assumed" },
-    { "source", TB_TEXT, "", "where it stands, what it was derived from, or why it was assumed" },
+    { "of", APP_TEXT, "", "a level of the network from the innermost; step, chip, or all: the whole network" },
+    { "wiring", APP_TEXT, "", "how its chips are joined: ring, all to all, switch" },
+    { "size", APP_INTEGER, "", "values of the level's digit" },
+    { "field", APP_TEXT, "", "rates are one way: of one link, or of the port of a chip" },
+    { "value", APP_REAL, "see unit", "of the field" },
+    { "unit", APP_TEXT, "", "unit of value" },
+    { "known", APP_TEXT, "", "documented, measured, third party, derived or assumed" },
+    { "source", APP_TEXT, "", "where it stands, what it was derived from, or why it was assumed" },
 };
 
 /* What a row says of one number; wiring and size only for a level. */
-static void row(tb_table *table, const trn_topology *net, const char *preset, const char *of, const trn_level *level,
+static void row(app_table *table, const trn_topology *net, const char *preset, const char *of, const trn_level *level,
                 const char *field, double value, const char *unit, trn_source source)
 {
     static const char *const wiring[] = { "none", "ring", "all to all", "switch" };
-    tb_row(table);
-    tb_text(table, "%s", net ? trn_system_name(net->system) : "all systems");
-    tb_text(table, "%s", preset);
-    tb_text(table, "%s", of);
+    app_row(table);
+    app_text(table, "%s", net ? trn_system_name(net->system) : "all systems");
+    app_text(table, "%s", preset);
+    app_text(table, "%s", of);
     if (level) {
-        tb_text(table, "%s", wiring[level->wiring]);
-        tb_integer(table, level->size);
+        app_text(table, "%s", wiring[level->wiring]);
+        app_integer(table, level->size);
     } else {
-        tb_missing(table);
-        tb_missing(table);
+        app_missing(table);
+        app_missing(table);
     }
-    tb_text(table, "%s", field);
-    tb_real(table, value);
-    tb_text(table, "%s", unit);
-    tb_text(table, "%s", trn_provenance_text(source.known));
-    tb_text(table, "%s", source.where);
+    app_text(table, "%s", field);
+    app_real(table, value);
+    app_text(table, "%s", unit);
+    app_text(table, "%s", trn_provenance_text(source.known));
+    app_text(table, "%s", source.where);
 }
 
 /* All of it for the default preset; for another one what differs from that. */
-static void level_rows(tb_table *table, const trn_topology *net, const char *preset, const trn_topology *base)
+static void level_rows(app_table *table, const trn_topology *net, const char *preset, const trn_topology *base)
 {
     static const trn_source planes = { "planes", TRN_THIRD_PARTY, TRNI_SA3 " (the first racks; later ones have one)" };
     for (int l = 0; l < net->levels; l++) {
@@ -59,7 +59,7 @@ static void level_rows(tb_table *table, const trn_topology *net, const char *pre
 }
 
 /* What links, distances and halves add up to. */
-static void sum_rows(tb_table *table, const trn_topology *net, const char *preset)
+static void sum_rows(app_table *table, const trn_topology *net, const char *preset)
 {
     static const trn_source links = { "", TRN_DERIVED, "the links above, added up" };
     static const trn_source routes = { "", TRN_DERIVED, "routes between all pairs; a switch is two links" };
@@ -73,7 +73,7 @@ static void sum_rows(tb_table *table, const trn_topology *net, const char *prese
     row(table, net, preset, "all", NULL, "mean_hops", trn_topology_mean_hops(net), "links", routes);
 }
 
-static void chip_rows(tb_table *table, const trn_topology *net, const char *preset)
+static void chip_rows(app_table *table, const trn_topology *net, const char *preset)
 {
     row(table, net, preset, "step", NULL, "start_s", net->start_s, "s", net->start);
     row(table, net, preset, "step", NULL, "local_latency_s", net->local_latency_s, "s", net->local);
@@ -84,7 +84,7 @@ static void chip_rows(tb_table *table, const trn_topology *net, const char *pres
 }
 
 /* Rates of links that another source gives and no preset has, and why. */
-static void said_rows(tb_table *table, const trn_topology *net)
+static void said_rows(app_table *table, const trn_topology *net)
 {
     trn_spec_alternative a;
     for (int i = 0; trn_spec_alternative_at(i, &a); i++) {
@@ -98,7 +98,7 @@ static void said_rows(tb_table *table, const trn_topology *net)
 }
 
 /* The factors by which the costs of collectives are calibrated, of no one system. */
-static void calibration_rows(tb_table *table)
+static void calibration_rows(app_table *table)
 {
     trn_spec_field factor;
     for (int i = 0; trn_calibration_field_at(i, &factor); i++) {
@@ -107,10 +107,10 @@ static void calibration_rows(tb_table *table)
     }
 }
 
-void tb_link_rows(tb_table *table, const bool *wanted)
+void tb_link_rows(app_table *table, const bool *wanted)
 {
     static const char *const other[] = { "doc", "spec", "sa/planes=2", "sa/planes=4" };
-    tb_table_start(table, columns, sizeof columns / sizeof columns[0]);
+    app_table_start(table, columns, sizeof columns / sizeof columns[0]);
     for (int i = 0; i < TRN_SYSTEM_COUNT; i++) {
         const trn_topology net = trn_topology_of((trn_system)i);
         if (!wanted[i]) continue;
@@ -130,37 +130,37 @@ void tb_link_rows(tb_table *table, const bool *wanted)
 
 /* ---- the same for people ---- */
 
-static const char *text_at(const tb_table *table, int at, const char *column)
+static const char *text_at(const app_table *table, int at, const char *column)
 {
-    const tb_value *value = tb_at(table, at, column);
+    const app_value *value = app_at(table, at, column);
     return value->missing ? "-" : value->text;
 }
 
-void tb_print_links(const tb_table *links, const char *system)
+void tb_print_links(const app_table *links, const char *system)
 {
-    static const tb_column column[] = { { "preset", TB_TEXT, "", "" }, { "of", TB_TEXT, "", "" },
-                                        { "wiring", TB_TEXT, "", "" }, { "field", TB_TEXT, "", "" },
-                                        { "value", TB_TEXT, "", "" },  { "known", TB_TEXT, "", "" },
-                                        { "source", TB_TEXT, "", "" } };
-    tb_table table;
-    tb_table_start(&table, column, 7);
+    static const app_column column[] = { { "preset", APP_TEXT, "", "" }, { "of", APP_TEXT, "", "" },
+                                        { "wiring", APP_TEXT, "", "" }, { "field", APP_TEXT, "", "" },
+                                        { "value", APP_TEXT, "", "" },  { "known", APP_TEXT, "", "" },
+                                        { "source", APP_TEXT, "", "" } };
+    app_table table;
+    app_table_start(&table, column, 7);
     for (int i = 0; i < links->rows; i++) {
         if (strcmp(text_at(links, i, "system"), system) != 0) continue;
-        const tb_value *size = tb_at(links, i, "size");
-        tb_row(&table);
-        tb_text(&table, "%s", text_at(links, i, "preset"));
-        tb_text(&table, "%s", text_at(links, i, "of"));
+        const app_value *size = app_at(links, i, "size");
+        app_row(&table);
+        app_text(&table, "%s", text_at(links, i, "preset"));
+        app_text(&table, "%s", text_at(links, i, "of"));
         if (size->missing)
-            tb_missing(&table);
+            app_missing(&table);
         else
-            tb_text(&table, "%s of %d", text_at(links, i, "wiring"), (int)size->integer);
-        tb_text(&table, "%s", text_at(links, i, "field"));
-        tb_quantity(&table, tb_at(links, i, "value")->real, text_at(links, i, "unit"));
-        tb_text(&table, "%s", text_at(links, i, "known"));
-        tb_text(&table, "%s", text_at(links, i, "source"));
+            app_text(&table, "%s of %d", text_at(links, i, "wiring"), (int)size->integer);
+        app_text(&table, "%s", text_at(links, i, "field"));
+        tb_quantity(&table, app_at(links, i, "value")->real, text_at(links, i, "unit"));
+        app_text(&table, "%s", text_at(links, i, "known"));
+        app_text(&table, "%s", text_at(links, i, "source"));
     }
     printf("%s\n", system);
-    tb_print_table(stdout, &table);
+    app_print_table(stdout, &table);
     putchar('\n');
-    tb_table_free(&table);
+    app_table_free(&table);
 }

@@ -19,14 +19,14 @@ typedef struct options {
 
 /* ---- options ---- */
 
-TB_TAKE(take_a, options, a, value)
-TB_TAKE(take_b, options, b, value)
-TB_TAKE(take_out, options, out, value)
-TB_TAKE(take_json, options, json, value)
-TB_TAKE(take_csv, options, csv, value)
-TB_TAKE(take_report, options, report, value)
-TB_TAKE(take_schema, options, schema, true)
-TB_TAKE(take_no_host, options, job.run_host, false)
+APP_TAKE(take_a, options, a, value)
+APP_TAKE(take_b, options, b, value)
+APP_TAKE(take_out, options, out, value)
+APP_TAKE(take_json, options, json, value)
+APP_TAKE(take_csv, options, csv, value)
+APP_TAKE(take_report, options, report, value)
+APP_TAKE(take_schema, options, schema, true)
+APP_TAKE(take_no_host, options, job.run_host, false)
 
 static bool take_shape(void *options_, const char *value, char *why)
 {
@@ -34,9 +34,9 @@ static bool take_shape(void *options_, const char *value, char *why)
     long long m, n, k;
     char rest;
     if (sscanf(value, "%lldx%lldx%lld%c", &m, &n, &k, &rest) != 3 || m < 1 || n < 1 || k < 1)
-        return tb_refuse(why, "expected MxNxK, three whole numbers from 1, such as 4096x4096x4096");
-    if (m > INT32_MAX || n > INT32_MAX || k > INT32_MAX) return tb_refuse(why, "a size is above 2147483647");
-    if (o->shapes == TB_MAX_WORKS) return tb_refuse(why, "more than 32 shapes");
+        return app_refuse(why, "expected MxNxK, three whole numbers from 1, such as 4096x4096x4096");
+    if (m > INT32_MAX || n > INT32_MAX || k > INT32_MAX) return app_refuse(why, "a size is above 2147483647");
+    if (o->shapes == TB_MAX_WORKS) return app_refuse(why, "more than 32 shapes");
     o->shape[o->shapes++] = (tb_slice){ m, n, k };
     return true;
 }
@@ -46,12 +46,12 @@ static bool take_model(void *options_, const char *value, char *why)
     options *o = options_;
     const tb_model *model = tb_model_find(value);
     if (!model) {
-        int n = snprintf(why, TB_WHY, "no such model; there are");
+        int n = snprintf(why, APP_WHY, "no such model; there are");
         for (int i = 0; tb_model_at(i); i++)
-            n += snprintf(why + n, (size_t)(TB_WHY - n), "%s %s", i ? "," : "", tb_model_at(i)->name);
+            n += snprintf(why + n, (size_t)(APP_WHY - n), "%s %s", i ? "," : "", tb_model_at(i)->name);
         return false;
     }
-    if (o->models == TB_MAX_WORKS / TB_PHASES) return tb_refuse(why, "more than 16 models");
+    if (o->models == TB_MAX_WORKS / TB_PHASES) return app_refuse(why, "more than 16 models");
     o->model[o->models++] = model;
     return true;
 }
@@ -60,7 +60,7 @@ static bool add_format(tb_job *job, const tb_format *format, char *why)
 {
     for (int i = 0; i < job->formats; i++)
         if (job->format[i] == format) return true;
-    if (job->formats == TB_MAX_FORMATS) return tb_refuse(why, "too many formats");
+    if (job->formats == TB_MAX_FORMATS) return app_refuse(why, "too many formats");
     job->format[job->formats++] = format;
     return true;
 }
@@ -74,8 +74,8 @@ static bool take_format(void *options_, const char *value, char *why)
         for (int i = 0; tb_format_at(i); i++) add_format(job, tb_format_at(i), why);
         return true;
     }
-    int n = snprintf(why, TB_WHY, "no such format; there are all");
-    for (int i = 0; tb_format_at(i); i++) n += snprintf(why + n, (size_t)(TB_WHY - n), ", %s", tb_format_at(i)->name);
+    int n = snprintf(why, APP_WHY, "no such format; there are all");
+    for (int i = 0; tb_format_at(i); i++) n += snprintf(why + n, (size_t)(APP_WHY - n), ", %s", tb_format_at(i)->name);
     return false;
 }
 
@@ -83,7 +83,7 @@ static bool take_system(void *options_, const char *value, char *why)
 {
     options *o = options_;
     const trn_system system = trn_system_from_name(value);
-    if (system == TRN_SYSTEM_COUNT) return tb_refuse(why, "no such system; trnbench spec lists them");
+    if (system == TRN_SYSTEM_COUNT) return app_refuse(why, "no such system; trnbench spec lists them");
     o->job.system[system] = o->any_system = true;
     return true;
 }
@@ -92,7 +92,7 @@ static bool take_share(void *options_, const char *value, char *why)
 {
     for (int i = 0; i < TB_SHARES; i++)
         if (strcmp(value, tb_share_name((tb_share)i)) == 0) return ((options *)options_)->job.share = (tb_share)i, true;
-    return tb_refuse(why, "expected core, chip, domain or system");
+    return app_refuse(why, "expected core, chip, domain or system");
 }
 
 static bool take_phase(void *options_, const char *value, char *why)
@@ -100,20 +100,20 @@ static bool take_phase(void *options_, const char *value, char *why)
     options *o = options_;
     if (strcmp(value, "prefill") == 0) return o->prefill = true;
     if (strcmp(value, "decode") == 0) return o->decode = true;
-    return tb_refuse(why, "expected prefill or decode");
+    return app_refuse(why, "expected prefill or decode");
 }
 
 static bool take_int(const char *value, int64_t low, int64_t high, int *result, char *why)
 {
     int64_t number;
-    if (!tb_parse_int(value, low, high, &number, why)) return false;
+    if (!app_parse_int(value, low, high, &number, why)) return false;
     *result = (int)number;
     return true;
 }
 
 static bool take_tokens(void *o, const char *value, char *why)
 {
-    return tb_parse_int(value, 1, 1 << 24, &((options *)o)->tokens, why);
+    return app_parse_int(value, 1, 1 << 24, &((options *)o)->tokens, why);
 }
 
 static bool take_rounds(void *o, const char *value, char *why)
@@ -127,14 +127,14 @@ static bool take_threads(void *o, const char *value, char *why)
     return take_int(value, 1, 1024, &((options *)o)->job.host.threads, why);
 #else
     return take_int(value, 1, 1, &((options *)o)->job.host.threads, why) ||
-           tb_refuse(why, "this program was built without OpenMP and runs one thread");
+           app_refuse(why, "this program was built without OpenMP and runs one thread");
 #endif
 }
 
 static bool take_seed(void *o, const char *value, char *why)
 {
     int64_t seed;
-    if (!tb_parse_int(value, 0, INT64_MAX, &seed, why)) return false;
+    if (!app_parse_int(value, 0, INT64_MAX, &seed, why)) return false;
     ((options *)o)->job.host.seed = (uint64_t)seed;
     return true;
 }
@@ -144,21 +144,21 @@ static bool take_seconds(void *o, const char *value, char *why)
     char *end;
     const double seconds = strtod(value, &end);
     if (!*value || *end || !(seconds >= 0 && seconds <= 3600))
-        return tb_refuse(why, "expected a number of seconds from 0 to 3600");
+        return app_refuse(why, "expected a number of seconds from 0 to 3600");
     ((options *)o)->job.host.seconds = seconds;
     return true;
 }
 
 static bool take_isa(void *o, const char *value, char *why)
 {
-    return tb_parse_isa(value, &((options *)o)->job.host.isa, why);
+    return app_parse_isa(value, &((options *)o)->job.host.isa, why);
 }
 
 static bool take_numerics(void *options_, const char *value, char *why)
 {
     options *o = options_;
     if (trn_numerics_parse(&o->numerics, value) != TRN_OK)
-        return tb_refuse(why, "expected field=value or preset names with commas between, such as chains=1,merge=pairwise "
+        return app_refuse(why, "expected field=value or preset names with commas between, such as chains=1,merge=pairwise "
                            "or single_chain");
     o->job.numerics_text = value;
     return true;
@@ -168,12 +168,12 @@ static bool take_peers(void *options_, const char *value, char *why)
 {
     bool *peer = ((options *)options_)->job.host.peer;
     const bool all = strcmp(value, "all") == 0, openblas = strcmp(value, "openblas") == 0;
-    if (!all && !openblas && strcmp(value, "none") != 0) return tb_refuse(why, "expected none, openblas or all");
+    if (!all && !openblas && strcmp(value, "none") != 0) return app_refuse(why, "expected none, openblas or all");
     for (int i = 0; i < TB_PEERS; i++) peer[i] = all || (openblas && i == TB_OPENBLAS);
     return true;
 }
 
-static const tb_option matmul_options[] = {
+static const app_option matmul_options[] = {
     { "--a", "FILE.npy", "left matrix [M, K], written by NumPy: float32, float16, or uint16 holding bfloat16 codes",
       take_a },
     { "--b", "FILE.npy", "right matrix [K, N]", take_b },
@@ -208,7 +208,7 @@ static const tb_option matmul_options[] = {
     { "--schema", NULL, "the columns of the CSV", take_schema },
 };
 
-static const tb_command matmul_command = {
+static const app_command matmul_command = {
     "trnbench matmul",
     "usage: trnbench matmul [--a A.npy --b B.npy | --shape MxNxK | --model NAME] [options]",
     "Runs matrix products through the engine model on this host, compares a sample of the outputs bit for bit with\n"
@@ -222,7 +222,8 @@ static const tb_command matmul_command = {
     "Formats, of both operands or of a and b: f32 tf32 bf16 f16; fp32r (F32 read as TF32), f32-split (as two halves);\n"
     "bf16-psum (BF16 sums between tiles); bf16-f16 bf16-e4m3 (mixed); e4m3 e5m2 e3m4 cfp8 e4m3-e5m2 e4m3fn (FP8);\n"
     "e4m3-double e5m2-double e4m3-e5m2-double e4m3fn-double (double rows); mxfp8 mxfp8-e5m2 mxfp8-mixed mxfp8-mxfp4\n"
-    "mxfp4 (block-scaled; K a multiple of 32); int8 (Trainium1). Sparse products: trnbench sparse."
+    "mxfp4 (block-scaled; K a multiple of 32); int8 (Trainium1). Sparse products: trnbench sparse.",
+    NULL,
 };
 
 /* ---- works ---- */
@@ -246,17 +247,17 @@ static void one_product(tb_work *w, int64_t m, int64_t n, int64_t k)
 static int check_matrix(const npy_array *x, const char *path, bool bf16_asked)
 {
     const bool known = !strcmp(x->type, "<f4") || !strcmp(x->type, "<f2");
-    if (x->rank != 2) return tb_complain(TB_USAGE, "%s: it has %d axes, a matrix has 2", path, x->rank);
+    if (x->rank != 2) return app_complain(APP_USAGE, "%s: it has %d axes, a matrix has 2", path, x->rank);
     if (!strcmp(x->type, "<u2") && !bf16_asked)
-        return tb_complain(TB_USAGE, "%s: it holds 16-bit words (<u2); say --format bf16 if they are bfloat16 codes",
+        return app_complain(APP_USAGE, "%s: it holds 16-bit words (<u2); say --format bf16 if they are bfloat16 codes",
                            path);
     if (!known && strcmp(x->type, "<u2"))
-        return tb_complain(TB_USAGE, "%s: its numbers are %s; <f4, <f2 and <u2 (bfloat16 codes) are read", path,
+        return app_complain(APP_USAGE, "%s: its numbers are %s; <f4, <f2 and <u2 (bfloat16 codes) are read", path,
                            x->type);
     if (x->elements == 0)
-        return tb_complain(TB_USAGE, "%s: its shape %lld x %lld has no elements", path, (long long)x->shape[0],
+        return app_complain(APP_USAGE, "%s: its shape %lld x %lld has no elements", path, (long long)x->shape[0],
                            (long long)x->shape[1]);
-    return TB_OK;
+    return APP_OK;
 }
 
 static const char *base_name(const char *path)
@@ -268,7 +269,7 @@ static const char *base_name(const char *path)
 static int load_matrix(const char *path, npy_array *x, bool bf16_asked)
 {
     char why[NPY_WHY];
-    if (!npy_read(path, x, why)) return tb_complain(TB_USAGE, "%s", why);
+    if (!npy_read(path, x, why)) return app_complain(APP_USAGE, "%s", why);
     return check_matrix(x, path, bf16_asked);
 }
 
@@ -276,20 +277,20 @@ static int add_files(options *o)
 {
     bool bf16 = false;
     if (!o->a || !o->b)
-        return tb_complain(TB_USAGE, "%s is given without %s", o->a ? "--a" : "--b", o->a ? "--b" : "--a");
+        return app_complain(APP_USAGE, "%s is given without %s", o->a ? "--a" : "--b", o->a ? "--b" : "--a");
     for (int i = 0; i < o->job.formats; i++) bf16 = bf16 || o->job.format[i]->a == TRN_BF16;
     tb_work *w = add_work(&o->job);
     w->a_path = o->a;
     w->b_path = o->b;
     int status = load_matrix(o->a, &w->a, bf16);
-    if (status == TB_OK) status = load_matrix(o->b, &w->b, bf16);
-    if (status != TB_OK) return status;
+    if (status == APP_OK) status = load_matrix(o->b, &w->b, bf16);
+    if (status != APP_OK) return status;
     if (w->a.shape[1] != w->b.shape[0])
-        return tb_complain(TB_USAGE, "%s has %lld columns but %s has %lld rows", o->a, (long long)w->a.shape[1], o->b,
+        return app_complain(APP_USAGE, "%s has %lld columns but %s has %lld rows", o->a, (long long)w->a.shape[1], o->b,
                            (long long)w->b.shape[0]);
     snprintf(w->name, sizeof w->name, "%.70s x %.70s", base_name(o->a), base_name(o->b));
     one_product(w, w->a.shape[0], w->b.shape[1], w->a.shape[1]);
-    return TB_OK;
+    return APP_OK;
 }
 
 static void add_model(options *o, const tb_model *model, tb_phase phase)
@@ -306,9 +307,9 @@ static int add_works(options *o)
 {
     const bool both = o->prefill == o->decode;
     if (!o->a && !o->b && !o->shapes && !o->models) o->model[o->models++] = tb_model_find("llama3-8b");
-    if ((o->a || o->b) && add_files(o) != TB_OK) return TB_USAGE;
+    if ((o->a || o->b) && add_files(o) != APP_OK) return APP_USAGE;
     if (o->job.works + o->shapes + o->models * TB_PHASES > TB_MAX_WORKS)
-        return tb_complain(TB_USAGE, "more than %d files, shapes and models in one run", TB_MAX_WORKS);
+        return app_complain(APP_USAGE, "more than %d files, shapes and models in one run", TB_MAX_WORKS);
     for (int i = 0; i < o->shapes; i++) {
         const tb_slice s = o->shape[i];
         tb_work *w = add_work(&o->job);
@@ -319,7 +320,7 @@ static int add_works(options *o)
         if (both || o->prefill) add_model(o, o->model[i], TB_PREFILL);
         if (both || o->decode) add_model(o, o->model[i], TB_DECODE);
     }
-    return TB_OK;
+    return APP_OK;
 }
 
 /* Without --format: 16-bit files have one, everything else is run in four. */
@@ -327,7 +328,7 @@ static void default_formats(options *o)
 {
     static const char *const common[] = { "f32", "tf32", "bf16", "f16" };
     const tb_work *w = &o->job.work[0];
-    char why[TB_WHY];
+    char why[APP_WHY];
     if (o->job.formats) return;
     if (o->a && !strcmp(w->a.type, "<f2") && !strcmp(w->b.type, "<f2"))
         add_format(&o->job, tb_format_find("f16"), why);
@@ -391,7 +392,7 @@ static bool write_product(const char *path, const trn_tensor *dst, trn_error *er
     char why[NPY_WHY];
     const char *const type = dst->format == TRN_I32 ? "<i4" : "<f4";
     if (!path || npy_write(path, type, 2, dst->shape, dst->data, why)) return true;
-    tb_complain(TB_USAGE, "%s", why);
+    app_complain(APP_USAGE, "%s", why);
     error->status = TRN_EIO;
     return false;
 }
@@ -470,7 +471,7 @@ static void measure_item(const options *o, tb_item *item)
              item->format->name, (int)(item - job->item) + 1, job->items);
     host.label = label;
     host.beside_bf16 = bf16_is_asked_too(job, item->format);
-    tb_progress("%s", label);
+    app_progress("%s", label);
     tb_host *h = find_operands(job, w, item->format, s, &x) ? measure(&x, item->format, &host) : NULL;
     if (h && h->ran && w->a.data && (part || o->out)) whole_product(job, w, item->format, o->out, h);
     release_operands(&x);
@@ -482,19 +483,19 @@ static int complain_of_host(const tb_job *job, const tb_item *item)
     const tb_work *w = &job->work[item->work];
     const tb_host *h = item->host;
     const char *layer = w->model ? w->product[item->product].layer : w->name, *format = item->format->name;
-    if (!h) return tb_complain(TB_FAILED, "%s in %s: there is not enough memory to run it here", layer, format);
+    if (!h) return app_complain(APP_FAILED, "%s in %s: there is not enough memory to run it here", layer, format);
     if (!h->ran &&
         (h->error.status == TRN_EFORMAT || h->error.status == TRN_EUNSUPPORTED || h->error.status == TRN_ESHAPE))
-        return tb_complain(TB_OK, "%s is modelled but not run here: %s", format, h->error.text);
-    if (!h->ran && h->error.status == TRN_EIO) return TB_USAGE; /* has been said */
-    if (!h->ran) return tb_complain(TB_FAILED, "%s in %s was not run: %s", layer, format, h->error.text);
+        return app_complain(APP_OK, "%s is modelled but not run here: %s", format, h->error.text);
+    if (!h->ran && h->error.status == TRN_EIO) return APP_USAGE; /* has been said */
+    if (!h->ran) return app_complain(APP_FAILED, "%s in %s was not run: %s", layer, format, h->error.text);
     if (!h->check.defined)
-        return tb_complain(TB_OK,
+        return app_complain(APP_OK,
                            "%s in %s: these numerics are not covered by the slow definition; no output was checked",
                            layer, format);
-    if (h->check.wrong == 0) return TB_OK;
-    return tb_complain(
-        TB_FAILED, "%s in %s: %lld of %lld outputs differ from the definition; [%lld, %lld] is %08x and should be %08x",
+    if (h->check.wrong == 0) return APP_OK;
+    return app_complain(
+        APP_FAILED, "%s in %s: %lld of %lld outputs differ from the definition; [%lld, %lld] is %08x and should be %08x",
         layer, format, (long long)h->check.wrong, (long long)h->check.compared, (long long)h->check.row,
         (long long)h->check.column, (unsigned)h->check.got, (unsigned)h->check.expected);
 }
@@ -502,7 +503,7 @@ static int complain_of_host(const tb_job *job, const tb_item *item)
 static int run_host(const options *o)
 {
     const tb_job *job = &o->job;
-    int status = TB_OK;
+    int status = APP_OK;
     for (int i = 0; i < job->items; i++) {
         tb_item *item = &job->item[i];
         const tb_item *same = same_measurement(job, item);
@@ -515,9 +516,9 @@ static int run_host(const options *o)
         const int worse = complain_of_host(job, item);
         status = worse > status ? worse : status;
     }
-    tb_progress_done();
+    app_progress_done();
     if (tb_attention(job) < TB_BUSY)
-        tb_complain(TB_OK, "other programs had the processors for %.0f %% of the time; this host can do more than that",
+        app_complain(APP_OK, "other programs had the processors for %.0f %% of the time; this host can do more than that",
                     100 * (1 - tb_attention(job)));
     return status;
 }
@@ -568,27 +569,27 @@ static void start_host(options *o)
     if (!o->job.run_host || !h->peer[TB_OPENBLAS]) return;
     tb_peers_load(isa, onednn);
     if (!tb_peer_version(TB_OPENBLAS))
-        tb_complain(TB_OK, "OpenBLAS is not installed (libopenblas.so.0); there is nothing to compare with");
+        app_complain(APP_OK, "OpenBLAS is not installed (libopenblas.so.0); there is nothing to compare with");
     if (onednn && !tb_peer_version(TB_ONEDNN_F32))
-        tb_complain(TB_OK, "oneDNN 2 is not installed (libdnnl.so.2), or was not when this program was built");
+        app_complain(APP_OK, "oneDNN 2 is not installed (libdnnl.so.2), or was not when this program was built");
 }
 
 static void print_schema(void)
 {
-    tb_table table;
+    app_table table;
     tb_tidy_columns(&table);
-    tb_print_schema(stdout, "trnbench.matmul", &table);
-    tb_table_free(&table);
+    app_print_schema(stdout, "trnbench.matmul", &table);
+    app_table_free(&table);
 }
 
 static int write_outputs(const options *o)
 {
     const bool stdout_taken = (o->json && !strcmp(o->json, "-")) || (o->csv && !strcmp(o->csv, "-"));
-    int status = TB_OK;
+    int status = APP_OK;
     if (!stdout_taken) tb_print_text(&o->job);
-    if (o->csv) status = tb_write_file("--csv", o->csv, tb_print_matmul_csv, &o->job);
-    if (o->json && status == TB_OK) status = tb_write_file("--json", o->json, tb_print_matmul_json, &o->job);
-    if (o->report && status == TB_OK) status = tb_write_file("--report", o->report, tb_print_report, &o->job);
+    if (o->csv) status = app_write_file("--csv", o->csv, tb_print_matmul_csv, &o->job);
+    if (o->json && status == APP_OK) status = app_write_file("--json", o->json, tb_print_matmul_json, &o->job);
+    if (o->report && status == APP_OK) status = app_write_file("--report", o->report, tb_print_report, &o->job);
     return status;
 }
 
@@ -596,21 +597,21 @@ static int run(options *o)
 {
     tb_job *job = &o->job;
     int status = add_works(o);
-    if (status != TB_OK) return status;
+    if (status != APP_OK) return status;
     default_formats(o);
     for (int i = 0; i < TRN_SYSTEM_COUNT; i++) job->system[i] = job->system[i] || !o->any_system;
     if (o->out && (!o->a || job->formats != 1 || !job->run_host))
-        return tb_complain(TB_USAGE, "--out needs --a, --b, one --format and a run on this host");
+        return app_complain(APP_USAGE, "--out needs --a, --b, one --format and a run on this host");
     if (job->run_host && job->host.isa == TRN_ISA_AUTO && strcmp(trn_isa_name(), "unsupported") == 0)
-        return tb_complain(TB_USAGE, "TRN_ISA=%s is unknown or not available on this host", getenv("TRN_ISA"));
-    if (tb_can_write("--out", o->out) || tb_can_write("--csv", o->csv) || tb_can_write("--json", o->json) ||
-        tb_can_write("--report", o->report))
-        return TB_USAGE;
-    if (!list_items(job)) return tb_complain(TB_FAILED, "there is not enough memory");
+        return app_complain(APP_USAGE, "TRN_ISA=%s is unknown or not available on this host", getenv("TRN_ISA"));
+    if (app_can_write("--out", o->out) || app_can_write("--csv", o->csv) || app_can_write("--json", o->json) ||
+        app_can_write("--report", o->report))
+        return APP_USAGE;
+    if (!list_items(job)) return app_complain(APP_FAILED, "there is not enough memory");
     start_host(o);
-    const int checked = job->run_host ? run_host(o) : TB_OK;
-    status = checked == TB_USAGE ? checked : write_outputs(o);
-    return status != TB_OK ? status : checked;
+    const int checked = job->run_host ? run_host(o) : APP_OK;
+    status = checked == APP_USAGE ? checked : write_outputs(o);
+    return status != APP_OK ? status : checked;
 }
 
 int tb_main_matmul(int argc, char **argv)
@@ -620,10 +621,10 @@ int tb_main_matmul(int argc, char **argv)
     o.job.host.seconds = 0.7;
     o.job.host.seed = 1;
     o.job.host.peer[TB_OPENBLAS] = true;
-    int status = tb_parse_options(&matmul_command, &o, argc, argv);
-    if (status != TB_OK) return status < 0 ? TB_OK : status;
+    int status = app_parse_options(&matmul_command, &o, argc, argv);
+    if (status != APP_OK) return status < 0 ? APP_OK : status;
     if (o.job.numerics_text) o.job.host.numerics = &o.numerics;
-    if (o.schema) return print_schema(), TB_OK;
+    if (o.schema) return print_schema(), APP_OK;
     status = run(&o);
     release_job(&o.job);
     return status;

@@ -85,9 +85,9 @@ typedef struct tb_job {
 #define TB_BUSY 0.85
 double tb_attention(const tb_job *job);
 tb_cost tb_work_total(const tb_job *job, int work, const tb_format *format, trn_system system);
-void tb_tidy_columns(tb_table *table); /* an empty tidy table */
-void tb_tidy_rows(tb_table *table, const tb_job *job);
-void tb_total_rows(tb_table *table, const tb_job *job);
+void tb_tidy_columns(app_table *table); /* an empty tidy table */
+void tb_tidy_rows(app_table *table, const tb_job *job);
+void tb_total_rows(app_table *table, const tb_job *job);
 void tb_print_text(const tb_job *job);
 void tb_print_matmul_json(FILE *out, const void *job);
 void tb_print_matmul_csv(FILE *out, const void *job);

@@ -44,21 +44,21 @@ static const struct {
 };
 enum { MODES = sizeof modes / sizeof modes[0] };
 
-static const tb_column columns[] = {
-    { "chip", TB_TEXT, "", "generation" },
-    { "mode", TB_TEXT, "", "formats and mode of the tensor engine" },
-    { "K", TB_INTEGER, "rows", "that one instruction covers, at most" },
-    { "M", TB_INTEGER, "columns", "of the stationary operand" },
-    { "N", TB_INTEGER, "columns", "of the moving operand, at most" },
-    { "at once", TB_INTEGER, "", "instructions that share the array" },
-    { "load", TB_REAL, "cycles", "LoadStationary, hidden behind the multiplication before" },
-    { "multiply", TB_REAL, "cycles", "MultiplyMoving" },
-    { "by clock", TB_REAL, "TFLOPS", "of one core; those that sparsity skips count" },
-    { "core page", TB_REAL, "TFLOPS", "as printed for one core" },
-    { "differs", TB_REAL, "%", "by clock, from the core's page" },
-    { "chip page", TB_REAL, "TFLOPS", "as printed for the chip, over its cores" },
-    { "known", TB_TEXT, "", "how the multiplication's speed is known" },
-    { "source", TB_TEXT, "", "where" },
+static const app_column columns[] = {
+    { "chip", APP_TEXT, "", "generation" },
+    { "mode", APP_TEXT, "", "formats and mode of the tensor engine" },
+    { "K", APP_INTEGER, "rows", "that one instruction covers, at most" },
+    { "M", APP_INTEGER, "columns", "of the stationary operand" },
+    { "N", APP_INTEGER, "columns", "of the moving operand, at most" },
+    { "at once", APP_INTEGER, "", "instructions that share the array" },
+    { "load", APP_REAL, "cycles", "LoadStationary, hidden behind the multiplication before" },
+    { "multiply", APP_REAL, "cycles", "MultiplyMoving" },
+    { "by clock", APP_REAL, "TFLOPS", "of one core; those that sparsity skips count" },
+    { "core page", APP_REAL, "TFLOPS", "as printed for one core" },
+    { "differs", APP_REAL, "%", "by clock, from the core's page" },
+    { "chip page", APP_REAL, "TFLOPS", "as printed for the chip, over its cores" },
+    { "known", APP_TEXT, "", "how the multiplication's speed is known" },
+    { "source", APP_TEXT, "", "where" },
 };
 
 /* Of one core, in flop/s; 0 when it is not printed. */
@@ -103,33 +103,33 @@ static bool largest(trn_tensor_instruction *i, trn_tensor_cost *cost)
     return trn_tensor_instruction_cost(i, cost) == TRN_OK;
 }
 
-static void mode_row(tb_table *t, const trn_chip_spec *chip, int mode)
+static void mode_row(app_table *t, const trn_chip_spec *chip, int mode)
 {
     trn_tensor_instruction i = modes[mode].i;
     trn_tensor_cost cost;
     i.generation = chip->core->generation;
     if (!largest(&i, &cost)) return;
     const double core = core_figure(chip->core, modes[mode].figure);
-    tb_row(t);
-    tb_text(t, "%s", chip->name);
-    tb_text(t, "%s", modes[mode].name);
-    tb_integer(t, i.k);
-    tb_integer(t, i.m);
-    tb_integer(t, i.n ? i.n : i.k);
-    tb_integer(t, cost.at_once);
-    tb_real(t, cost.load_cycles);
-    tb_real(t, cost.multiply_cycles);
-    tb_real(t, or_nothing(cost.tflops * 1e12));
-    tb_real(t, or_nothing(core));
-    tb_real(t, core > 0 ? 100 * (cost.tflops * 1e12 / core - 1) : NAN);
-    tb_real(t, or_nothing(chip_figure(chip, modes[mode].figure)));
-    tb_text(t, "%s", trn_provenance_text(cost.multiply_known.known));
-    tb_text(t, "%s", cost.multiply_known.where);
+    app_row(t);
+    app_text(t, "%s", chip->name);
+    app_text(t, "%s", modes[mode].name);
+    app_integer(t, i.k);
+    app_integer(t, i.m);
+    app_integer(t, i.n ? i.n : i.k);
+    app_integer(t, cost.at_once);
+    app_real(t, cost.load_cycles);
+    app_real(t, cost.multiply_cycles);
+    app_real(t, or_nothing(cost.tflops * 1e12));
+    app_real(t, or_nothing(core));
+    app_real(t, core > 0 ? 100 * (cost.tflops * 1e12 / core - 1) : NAN);
+    app_real(t, or_nothing(chip_figure(chip, modes[mode].figure)));
+    app_text(t, "%s", trn_provenance_text(cost.multiply_known.known));
+    app_text(t, "%s", cost.multiply_known.where);
 }
 
-void tb_mode_rows(tb_table *table)
+void tb_mode_rows(app_table *table)
 {
-    tb_table_start(table, columns, (int)(sizeof columns / sizeof columns[0]));
+    app_table_start(table, columns, (int)(sizeof columns / sizeof columns[0]));
     for (int g = TRN_TRAINIUM1; g <= TRN_TRAINIUM3; g++)
         for (int m = 0; m < MODES; m++) mode_row(table, trn_chip_spec_of((trn_generation)g), m);
 }

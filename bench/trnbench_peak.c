@@ -111,9 +111,9 @@ tb_peak tb_peak_burst(trn_isa isa, int threads, double seconds)
 #pragma omp parallel num_threads(threads) reduction(+ : rate, attention)
 #endif
     {
-        const double start = tb_now();
+        const double start = app_now();
         rate += burst(kernel, seconds);
-        attention += seconds / (tb_now() - start);
+        attention += seconds / (app_now() - start);
     }
     peak.flops_per_s = rate;
     peak.attention = attention / threads < 1 ? attention / threads : 1;

@@ -5,7 +5,7 @@
  * scheme. Every mark carries a <title> with its numbers. Nothing is loaded from anywhere.
  */
 #include "trnbench_matmul.h"
-#include "trnbench_page.h"
+#include "app/page.h"
 
 #include <math.h>
 #include <string.h>
@@ -66,10 +66,10 @@ static void spec_cell(FILE *out, const tb_cost *c, const tb_format *format, doub
         return;
     }
     const double filled = c->share_of_spec > 1 ? width : width * c->share_of_spec;
-    tb_percent(share, sizeof share, c->share_of_spec);
+    app_percent(share, sizeof share, c->share_of_spec);
     fprintf(out, "<g><title>%s: %s of %s (%s), %s a pass; %s for %.0f %% of the time</title>", format->name,
-            tb_si(achieved, sizeof achieved, c->tflops * 1e12, "flop/s"),
-            tb_si(spec, sizeof spec, c->spec_tflops * 1e12, "flop/s"), share, seconds(time, sizeof time, c->time_s),
+            app_si(achieved, sizeof achieved, c->tflops * 1e12, "flop/s"),
+            app_si(spec, sizeof spec, c->spec_tflops * 1e12, "flop/s"), share, seconds(time, sizeof time, c->time_s),
             trn_limit_name(c->limit), 100 * c->limit_share);
     fprintf(out, "<rect x='%.1f' y='%.1f' width='%.1f' height='%d' rx='3' fill='var(--track)'/>", x, y - 4.0, width,
             BAR_HEIGHT);
@@ -77,7 +77,7 @@ static void spec_cell(FILE *out, const tb_cost *c, const tb_format *format, doub
             fmax(filled, 2), BAR_HEIGHT, limit_colour(c->limit));
     fprintf(out, "<text class='num small' x='%.1f' y='%.1f'>%s</text>", x + width + 7, y + 5, share);
     fprintf(out, "<text class=tick x='%.1f' y='%.1f'>%s of %s, %s</text></g>\n", x, y + 19,
-            tb_si(achieved, sizeof achieved, c->tflops * 1e12, ""), tb_si(spec, sizeof spec, c->spec_tflops * 1e12, ""),
+            app_si(achieved, sizeof achieved, c->tflops * 1e12, ""), app_si(spec, sizeof spec, c->spec_tflops * 1e12, ""),
             time);
 }
 
@@ -99,7 +99,7 @@ static void print_spec_bars(FILE *out, const tb_job *job, int work)
     int rows = 0;
     for (int s = 0; s < TRN_SYSTEM_COUNT; s++) rows += job->system[s];
     fputs("<div class=card><h3>", out);
-    tb_escape(out, w->name);
+    app_escape(out, w->name);
     fprintf(out, "%s%s</h3><div class=sub>", *w->phase ? ", " : "", w->phase);
     if (w->model)
         fprintf(out, "%lld token%s through %d linear layers", (long long)w->tokens, w->tokens == 1 ? "" : "s",
@@ -173,14 +173,14 @@ static void draw_axes(FILE *out, const axes *a)
         const double x = at_x(a, pow(10, e));
         fprintf(out, "<line x1='%.1f' x2='%.1f' y1='%.1f' y2='%.1f' stroke='var(--line)'/>", x, x, a->top, a->bottom);
         fprintf(out, "<text class=tick x='%.1f' y='%.1f' text-anchor=middle>%s</text>", x, a->bottom + 15,
-                tb_si(text, sizeof text, pow(10, e), ""));
+                app_si(text, sizeof text, pow(10, e), ""));
     }
     const double every = a->y1 - a->y0 > 5 ? 2 : 1;
     for (double e = a->y0; e <= a->y1; e += every) {
         const double y = at_y(a, pow(10, e));
         fprintf(out, "<line x1='%.1f' x2='%.1f' y1='%.1f' y2='%.1f' stroke='var(--line)'/>", a->left, a->right, y, y);
         fprintf(out, "<text class=tick x='%.1f' y='%.1f' text-anchor=end>%s</text>", a->left - 6, y + 4,
-                tb_si(text, sizeof text, pow(10, e), ""));
+                app_si(text, sizeof text, pow(10, e), ""));
     }
     fprintf(out, "<text class=tick x='%.1f' y='%.1f' text-anchor=end>flop/s</text>", a->left - 6, a->top - 4);
     fprintf(out, "<text class=tick x='%.1f' y='%.1f' text-anchor=middle>flop per byte of HBM traffic</text>\n",
@@ -198,7 +198,7 @@ static void draw_slope(FILE *out, const axes *a, double bytes_per_s, double peak
     fprintf(out, "<line x1='%.1f' y1='%.1f' x2='%.1f' y2='%.1f' stroke='var(--soft)'%s/>", a->right - 112, y - 4,
             a->right - 94, y - 4, dashed);
     fprintf(out, "<text class=tick x='%.1f' y='%.1f'>%s %s</text>\n", a->right - 88, y, name,
-            tb_si(rate, sizeof rate, bytes_per_s, "B/s"));
+            app_si(rate, sizeof rate, bytes_per_s, "B/s"));
 }
 
 /* Formats with the same published rate share one line. */
@@ -220,7 +220,7 @@ static void draw_roofs(FILE *out, const tb_job *job, const axes *a, const trn_sy
         fprintf(out, "<line x1='%.1f' x2='%.1f' y1='%.1f' y2='%.1f' stroke='var(--soft)' stroke-width='1.6'/>",
                 at_x(a, rate / slope), a->right, y, y);
         fprintf(out, "<text class=tick x='%.1f' y='%.1f' text-anchor=end>%s %s</text>\n", a->right, y - 5, names,
-                tb_si(text, sizeof text, rate, "flop/s"));
+                app_si(text, sizeof text, rate, "flop/s"));
     }
     draw_slope(out, a, slope, r->peak, r->hbm <= r->dma ? "HBM" : "DMA", 0);
     draw_slope(out, a, fmax(r->hbm, r->dma), r->peak, r->hbm <= r->dma ? "DMA" : "HBM", 1);
@@ -239,12 +239,12 @@ static void draw_point(FILE *out, const tb_job *job, const axes *a, const tb_ite
             at_x(a, c->core.flops / c->core.bytes), at_y(a, c->tflops * 1e12),
             fmax(5.2 - 0.9 * format_index(job, item->format), 1.6), ring ? "stroke" : "fill",
             format_colour(job, item->format), ring ? " stroke-width='1.5' fill='var(--card)'" : "");
-    tb_escape(out, w->name);
+    app_escape(out, w->name);
     fprintf(out, " %s %s, %s, %lld × %lld × %lld: %s", w->phase, w->model ? p->layer : "", item->format->name,
             (long long)p->m, (long long)p->n, (long long)p->k,
-            tb_si(achieved, sizeof achieved, c->tflops * 1e12, "flop/s"));
+            app_si(achieved, sizeof achieved, c->tflops * 1e12, "flop/s"));
     fprintf(out, " (%s of spec) at %.3g flop/B, limited by %s</title></circle>\n",
-            tb_percent(share, sizeof share, c->share_of_spec), c->core.flops / c->core.bytes, trn_limit_name(c->limit));
+            app_percent(share, sizeof share, c->share_of_spec), c->core.flops / c->core.bytes, trn_limit_name(c->limit));
 }
 
 static void print_roofline(FILE *out, const tb_job *job, trn_system system)
@@ -257,8 +257,8 @@ static void print_roofline(FILE *out, const tb_job *job, trn_system system)
     fprintf(out,
             "<div class=panel><h3>%s</h3><div class=sub>%s chip%s, %s GiB of HBM</div><svg viewBox='0 0 356 246' "
             "role=img>\n",
-            spec->title, tb_count(chips, sizeof chips, trn_spec_chips(spec)), trn_spec_chips(spec) == 1 ? "" : "s",
-            tb_count(hbm, sizeof hbm, (int64_t)(trn_spec_totals_of(spec).hbm_bytes / 0x1p30)));
+            spec->title, app_count(chips, sizeof chips, trn_spec_chips(spec)), trn_spec_chips(spec) == 1 ? "" : "s",
+            app_count(hbm, sizeof hbm, (int64_t)(trn_spec_totals_of(spec).hbm_bytes / 0x1p30)));
     draw_axes(out, &a);
     draw_roofs(out, job, &a, spec, &r);
     for (int i = 0; i < job->items; i++) draw_point(out, job, &a, &job->item[i], system);
@@ -349,7 +349,7 @@ static double host_group(FILE *out, const tb_job *job, const host_scale *s, int 
         if (!shown(item, head->work)) continue;
         const tb_host_peer *peer = &item->host->peer[TB_OPENBLAS];
         const int n =
-            snprintf(text, sizeof text, "%s of peak", tb_percent(share, sizeof share, item->host->share_of_peak));
+            snprintf(text, sizeof text, "%s of peak", app_percent(share, sizeof share, item->host->share_of_peak));
         if (peer->there) snprintf(text + n, sizeof text - (size_t)n, ", %.2f × OpenBLAS", peer->ratio);
         snprintf(colour, sizeof colour, "--f%d", format_colour(job, item->format));
         host_bar(out, s, y, item->host->flops_per_s, item->format->name, colour, text);
@@ -391,7 +391,7 @@ static void print_host_bars(FILE *out, const tb_job *job, int work)
     double y = 24;
     if (height <= 0) return;
     fputs("<div class=card><h3>", out);
-    tb_escape(out, w->name);
+    app_escape(out, w->name);
     fprintf(out,
             "%s%s</h3><div class=sub>GF/s on %d thread%s, best round; sizes are those that were run</div><svg "
             "class=wide viewBox='0 0 %d %.0f' role=img>\n",
@@ -445,11 +445,11 @@ static void best_of_systems(FILE *out, const tb_job *job)
                 if (job->system[s] && c.there && c.share_of_spec > best.share_of_spec)
                     best = c, system = s, work = w, format = f;
             }
-    tb_percent(number, sizeof number, best.share_of_spec);
+    app_percent(number, sizeof number, best.share_of_spec);
     snprintf(text, sizeof text, "of spec at best: %s, %s, %s of %s", trn_system_spec_of((trn_system)system)->title,
-             job->format[format]->name, tb_si(rate, sizeof rate, best.tflops * 1e12, "flop/s"),
+             job->format[format]->name, app_si(rate, sizeof rate, best.tflops * 1e12, "flop/s"),
              *job->work[work].phase ? job->work[work].phase : "this product");
-    tb_fact(out, number, text);
+    app_fact(out, number, text);
 }
 
 static void print_facts(FILE *out, const tb_job *job)
@@ -461,18 +461,18 @@ static void print_facts(FILE *out, const tb_job *job)
     if (s.best_rate > 0) {
         snprintf(number, sizeof number, "%.0f GF/s", s.best_rate / 1e9);
         snprintf(text, sizeof text, "best product on this host, %s of its multiply-add peak",
-                 tb_percent(share, sizeof share, s.best_share));
-        tb_fact(out, number, text);
+                 app_percent(share, sizeof share, s.best_share));
+        app_fact(out, number, text);
     }
     if (s.ratios) {
         snprintf(number, sizeof number, "%.2f ×", exp(s.log_ratio / s.ratios));
         snprintf(text, sizeof text, "OpenBLAS sgemm, geometric mean of %d measurements", s.ratios);
-        tb_fact(out, number, text);
+        app_fact(out, number, text);
     }
     if (s.compared) {
         snprintf(number, sizeof number, s.wrong ? "%lld wrong" : "%lld equal",
                  (long long)(s.wrong ? s.wrong : s.compared));
-        tb_fact(out, number,
+        app_fact(out, number,
                 s.wrong ? "outputs differ from the definition"
                         : "outputs compared bit for bit with the definition, none differs");
     }
@@ -481,23 +481,23 @@ static void print_facts(FILE *out, const tb_job *job)
 
 static void print_tables(FILE *out, const tb_job *job)
 {
-    tb_table totals;
+    app_table totals;
     tb_total_rows(&totals, job);
     fprintf(out, "<details class=card><summary>All %d totals as a table</summary>", totals.rows);
-    tb_html_table(out, &totals);
+    app_html_table(out, &totals);
     fputs("</details>\n", out);
-    tb_table_free(&totals);
+    app_table_free(&totals);
 }
 
 static void print_host_note(FILE *out, const tb_job *job)
 {
-    const char *isa = tb_isa_used(job->host.isa);
+    const char *isa = app_isa_used(job->host.isa);
     const char *openblas = tb_peer_version(TB_OPENBLAS);
     const double attention = tb_attention(job);
     fputs("<p><b>This host.</b> ", out);
-    tb_escape(out, tb_host_processor());
+    app_escape(out, tb_host_processor());
     fprintf(out, ", %s kernels, %d thread%s, compiled by ", isa, job->host.threads, job->host.threads == 1 ? "" : "s");
-    tb_escape(out, TB_COMPILER);
+    app_escape(out, TB_COMPILER);
     fprintf(out, "; peer: %s. All candidates run in turn within each round; bars are the best round, ratios the ",
             openblas ? openblas : "none");
     fputs("median over rounds. Large products are timed on a part: all of K, fewer rows and columns.", out);
@@ -515,7 +515,7 @@ static void print_notes(FILE *out, const tb_job *job)
     fputs("A model, not a measurement on a device.</p>\n", out);
     if (job->run_host) print_host_note(out, job);
     fprintf(out, "<p>trnbench %s · numerics ", TRN_VERSION);
-    tb_escape(out, job->numerics_text ? job->numerics_text : "default");
+    app_escape(out, job->numerics_text ? job->numerics_text : "default");
     fprintf(out, " · seed %llu · ", (unsigned long long)job->host.seed);
     fputs("Trainium is a trademark of its owner; this page is not affiliated with them.</p></footer>\n", out);
 }
@@ -523,12 +523,12 @@ static void print_notes(FILE *out, const tb_job *job)
 void tb_print_report(FILE *out, const void *context)
 {
     const tb_job *job = context;
-    tb_page_open(out, "trnbench matmul");
+    app_page_open(out, "trnbench matmul");
     fputs("<h1>Matrix products on Trainium: achieved against spec</h1>\n<p class=lead>", out);
     for (int w = 0; w < job->works; w++) {
         if (w && !strcmp(job->work[w].name, job->work[w - 1].name)) continue;
         fputs(w ? ", " : "", out);
-        tb_escape(out, job->work[w].name);
+        app_escape(out, job->work[w].name);
     }
     fputs(" on every system, by the documented costs of the engines", out);
     if (job->run_host)
@@ -551,5 +551,5 @@ void tb_print_report(FILE *out, const void *context)
     for (int w = 0; w < job->works; w++) print_host_bars(out, job, w);
     print_tables(out, job);
     print_notes(out, job);
-    tb_page_close(out);
+    app_page_close(out);
 }

@@ -40,7 +40,7 @@ static bool take_pattern(void *options_, const char *value, char *why)
         snprintf(name, sizeof name, "%d:%d", patterns[i].m, patterns[i].n);
         if (strcmp(value, name) == 0) return o->wanted[i] = o->any = true;
     }
-    return tb_refuse(why, "no such pattern; there are 4:16, 4:12, 4:8, 2:8, 2:4, 1:4 and 1:2");
+    return app_refuse(why, "no such pattern; there are 4:16, 4:12, 4:8, 2:8, 2:4, 1:4 and 1:2");
 }
 
 static bool take_shape(void *options_, const char *value, char *why)
@@ -50,8 +50,8 @@ static bool take_shape(void *options_, const char *value, char *why)
     char rest;
     if (sscanf(value, "%lldx%lldx%lld%c", &m, &n, &k, &rest) != 3 || m < 1 || n < 1 || k < 1 || m > 65536 ||
         n > 65536 || k > 65536)
-        return tb_refuse(why, "expected MxNxK, three whole numbers from 1 to 65536, such as 512x512x4096");
-    if (o->shapes == MAX_SHAPES) return tb_refuse(why, "more than 32 shapes");
+        return app_refuse(why, "expected MxNxK, three whole numbers from 1 to 65536, such as 512x512x4096");
+    if (o->shapes == MAX_SHAPES) return app_refuse(why, "more than 32 shapes");
     o->shape[o->shapes++] = (tb_slice){ m, n, k };
     return true;
 }
@@ -67,43 +67,43 @@ static bool take_format(void *options_, const char *value, char *why)
     for (size_t i = 0; i < sizeof known / sizeof known[0]; i++)
         if (strcmp(value, known[i].name) == 0 && o->formats < MAX_FORMATS)
             return o->format[o->formats++] = known[i].format, true;
-    return tb_refuse(why, "expected bf16, f16, tf32, f32, e4m3 or e5m2, at most eight times");
+    return app_refuse(why, "expected bf16, f16, tf32, f32, e4m3 or e5m2, at most eight times");
 }
 
 static bool take_rounds(void *o, const char *value, char *why)
 {
-    return tb_parse_number(value, 1, MAX_ROUNDS, &((options *)o)->rounds, why);
+    return app_parse_number(value, 1, MAX_ROUNDS, &((options *)o)->rounds, why);
 }
 
 static bool take_threads(void *o, const char *value, char *why)
 {
 #if defined(_OPENMP)
-    return tb_parse_number(value, 1, 1024, &((options *)o)->threads, why);
+    return app_parse_number(value, 1, 1024, &((options *)o)->threads, why);
 #else
-    return tb_parse_number(value, 1, 1, &((options *)o)->threads, why) ||
-           tb_refuse(why, "this program was built without OpenMP and runs one thread");
+    return app_parse_number(value, 1, 1, &((options *)o)->threads, why) ||
+           app_refuse(why, "this program was built without OpenMP and runs one thread");
 #endif
 }
 
 static bool take_seed(void *o, const char *value, char *why)
 {
     int64_t seed;
-    if (!tb_parse_int(value, 0, INT64_MAX, &seed, why)) return false;
+    if (!app_parse_int(value, 0, INT64_MAX, &seed, why)) return false;
     ((options *)o)->seed = (uint64_t)seed;
     return true;
 }
 
 static bool take_isa(void *o, const char *value, char *why)
 {
-    return tb_parse_isa(value, &((options *)o)->isa, why);
+    return app_parse_isa(value, &((options *)o)->isa, why);
 }
 
-TB_TAKE(take_check, options, check_only, true)
-TB_TAKE(take_schema, options, schema, true)
-TB_TAKE(take_json, options, json, value)
-TB_TAKE(take_csv, options, csv, value)
+APP_TAKE(take_check, options, check_only, true)
+APP_TAKE(take_schema, options, schema, true)
+APP_TAKE(take_json, options, json, value)
+APP_TAKE(take_csv, options, csv, value)
 
-static const tb_option sparse_options[] = {
+static const app_option sparse_options[] = {
     { "--pattern", "M:N", "only this one (repeatable; default: all seven)", take_pattern },
     { "--shape", "MxNxK", "of the dense product (repeatable; default: 512x512x4096, 2048x512x4096)", take_shape },
     { "--format", "NAME", "of both operands: bf16, f16, tf32, f32, e4m3, e5m2 (repeatable; default: bf16)",
@@ -118,7 +118,7 @@ static const tb_option sparse_options[] = {
     { "--schema", NULL, "the columns of the CSV", take_schema },
 };
 
-static const tb_command sparse_command = {
+static const app_command sparse_command = {
     "trnbench sparse",
     "usage: trnbench sparse [options]",
     "Products with structured sparsity: checked bit for bit with the definition, timed here beside trnmath's own "
@@ -128,26 +128,27 @@ static const tb_command sparse_command = {
     sizeof sparse_options / sizeof sparse_options[0],
     "K is rounded up to a multiple of 48, which suits every pattern. Speed-ups are medians over the rounds of ratios\n"
     "within a round; rates are those of the best round. Exit status: 0 ok, 1 an output differs from the definition.",
+    NULL,
 };
 
 /* ---- one product ---- */
 
-static const tb_column columns[] = {
-    { "pattern", TB_TEXT, "", "m of n elements of a along K are stored" },
-    { "format", TB_TEXT, "", "of a and b; results are float32" },
-    { "m", TB_INTEGER, "", "rows of a" },
-    { "n", TB_INTEGER, "", "columns of b" },
-    { "k", TB_INTEGER, "", "depth, a multiple of 48" },
-    { "stored", TB_REAL, "GFLOP/s", "on this host, only products of stored elements counted" },
-    { "equivalent", TB_REAL, "GFLOP/s", "the same, counted as the dense product" },
-    { "dense", TB_REAL, "GFLOP/s", "trnmath's dense product" },
-    { "speed_up", TB_REAL, "", "of sparse over dense on this host" },
-    { "checked", TB_INTEGER, "", "outputs compared with the definition" },
-    { "wrong", TB_INTEGER, "", "of these" },
-    { "trn2_us", TB_REAL, "us", "one core of Trainium2, sparse" },
-    { "trn2_speed_up", TB_REAL, "", "over its dense product" },
-    { "trn3_us", TB_REAL, "us", "one core of Trainium3, sparse" },
-    { "trn3_speed_up", TB_REAL, "", "over its dense product" },
+static const app_column columns[] = {
+    { "pattern", APP_TEXT, "", "m of n elements of a along K are stored" },
+    { "format", APP_TEXT, "", "of a and b; results are float32" },
+    { "m", APP_INTEGER, "", "rows of a" },
+    { "n", APP_INTEGER, "", "columns of b" },
+    { "k", APP_INTEGER, "", "depth, a multiple of 48" },
+    { "stored", APP_REAL, "GFLOP/s", "on this host, only products of stored elements counted" },
+    { "equivalent", APP_REAL, "GFLOP/s", "the same, counted as the dense product" },
+    { "dense", APP_REAL, "GFLOP/s", "trnmath's dense product" },
+    { "speed_up", APP_REAL, "", "of sparse over dense on this host" },
+    { "checked", APP_INTEGER, "", "outputs compared with the definition" },
+    { "wrong", APP_INTEGER, "", "of these" },
+    { "trn2_us", APP_REAL, "us", "one core of Trainium2, sparse" },
+    { "trn2_speed_up", APP_REAL, "", "over its dense product" },
+    { "trn3_us", APP_REAL, "us", "one core of Trainium3, sparse" },
+    { "trn3_speed_up", APP_REAL, "", "over its dense product" },
 };
 
 typedef struct bench {
@@ -263,9 +264,9 @@ static tb_check check(const bench *b)
 /* Seconds for one call of one of the two, of as many as fill 20 ms or of one. */
 static double time_of(bench *b, bool sparse, int *calls)
 {
-    const double start = tb_now();
+    const double start = app_now();
     for (int i = 0; i < *calls; i++) (void)(sparse ? trn_sparse_matmul(&b->sparse) : trn_matmul(&b->dense));
-    const double once = (tb_now() - start) / *calls;
+    const double once = (app_now() - start) / *calls;
     if (*calls == 1 && once < 0.01) *calls = (int)(0.02 / (once > 1e-7 ? once : 1e-7)) + 1;
     return once;
 }
@@ -297,65 +298,65 @@ static double core_seconds(const bench *b, trn_generation generation, bool spars
     return trn_matmul_cost(&args, &cost) == TRN_OK ? cost.time_s : (double)NAN;
 }
 
-static void chip_cells(tb_table *table, const bench *b)
+static void chip_cells(app_table *table, const bench *b)
 {
     static const trn_generation generation[] = { TRN_TRAINIUM2, TRN_TRAINIUM3 };
     for (int g = 0; g < 2; g++) {
         const double seconds = core_seconds(b, generation[g], true);
-        tb_real(table, 1e6 * seconds);
-        tb_real(table, core_seconds(b, generation[g], false) / seconds);
+        app_real(table, 1e6 * seconds);
+        app_real(table, core_seconds(b, generation[g], false) / seconds);
     }
 }
 
 /* ---- rows and output ---- */
 
-static void row(tb_table *table, const bench *b, const tb_check *c)
+static void row(app_table *table, const bench *b, const tb_check *c)
 {
     const bool timed = !b->o->check_only;
     const double equivalent = timed ? tb_best(b->sparse_rate, b->o->rounds) : (double)NAN;
-    tb_row(table);
-    tb_text(table, "%d:%d", b->pattern.m, b->pattern.n);
-    tb_text(table, "%s", trn_format_name(b->a.format));
-    tb_integer(table, b->s.m);
-    tb_integer(table, b->s.n);
-    tb_integer(table, b->s.k);
-    tb_real(table, 1e-9 * equivalent * b->pattern.m / b->pattern.n);
-    tb_real(table, 1e-9 * equivalent);
-    tb_real(table, timed ? 1e-9 * tb_best(b->dense_rate, b->o->rounds) : (double)NAN);
-    tb_real(table, timed ? tb_median_ratio(b->sparse_rate, b->dense_rate, b->o->rounds) : (double)NAN);
-    tb_integer(table, c->compared);
-    tb_integer(table, c->wrong);
+    app_row(table);
+    app_text(table, "%d:%d", b->pattern.m, b->pattern.n);
+    app_text(table, "%s", trn_format_name(b->a.format));
+    app_integer(table, b->s.m);
+    app_integer(table, b->s.n);
+    app_integer(table, b->s.k);
+    app_real(table, 1e-9 * equivalent * b->pattern.m / b->pattern.n);
+    app_real(table, 1e-9 * equivalent);
+    app_real(table, timed ? 1e-9 * tb_best(b->dense_rate, b->o->rounds) : (double)NAN);
+    app_real(table, timed ? tb_median_ratio(b->sparse_rate, b->dense_rate, b->o->rounds) : (double)NAN);
+    app_integer(table, c->compared);
+    app_integer(table, c->wrong);
     chip_cells(table, b);
 }
 
-static int run(tb_table *table, const options *o, trn_sparse_pattern pattern, trn_format format, tb_slice shape)
+static int run(app_table *table, const options *o, trn_sparse_pattern pattern, trn_format format, tb_slice shape)
 {
     static bench b;
-    int status = TB_OK;
+    int status = APP_OK;
     memset(&b, 0, sizeof b);
     b.o = o;
     b.pattern = pattern;
     b.s = shape;
     b.s.k = (shape.k + 47) / 48 * 48;
-    tb_progress("%d:%d %s %lldx%lldx%lld", pattern.m, pattern.n, trn_format_name(format), (long long)b.s.m,
+    app_progress("%d:%d %s %lldx%lldx%lld", pattern.m, pattern.n, trn_format_name(format), (long long)b.s.m,
                 (long long)b.s.n, (long long)b.s.k);
     if (!prepare(&b, format)) {
         release(&b);
-        return tb_complain(TB_USAGE, "%s", b.error.text);
+        return app_complain(APP_USAGE, "%s", b.error.text);
     }
     const tb_check c = check(&b);
     if (!o->check_only) measure(&b);
     row(table, &b, &c);
     if (c.wrong)
         status =
-            tb_complain(TB_FAILED, "%d:%d %s: %lld of %lld outputs are wrong; [%lld, %lld] is %08x and should be %08x",
+            app_complain(APP_FAILED, "%d:%d %s: %lld of %lld outputs are wrong; [%lld, %lld] is %08x and should be %08x",
                         pattern.m, pattern.n, trn_format_name(format), (long long)c.wrong, (long long)c.compared,
                         (long long)c.row, (long long)c.column, (unsigned)c.got, (unsigned)c.expected);
     release(&b);
     return status;
 }
 
-static void write_csv(FILE *out, const void *context) { tb_print_csv(out, context); }
+static void write_csv(FILE *out, const void *context) { app_print_csv(out, context); }
 
 static void write_json(FILE *out, const void *context)
 {
@@ -363,9 +364,9 @@ static void write_json(FILE *out, const void *context)
             "{\n  \"schema\": \"trnbench.sparse\",\n  \"schema_version\": \"1.0.0\",\n  \"version\": \"%s\",\n  "
             "\"processor\": ",
             TRN_VERSION);
-    tb_print_json_string(out, tb_host_processor());
+    app_print_json_string(out, tb_host_processor());
     fputs(",\n  \"results\": ", out);
-    tb_print_json_rows(out, context, 2);
+    app_print_json_rows(out, context, 2);
     fputs("\n}\n", out);
 }
 
@@ -387,41 +388,41 @@ static void fill_defaults(options *o)
 #endif
 }
 
-static int run_all(tb_table *table, const options *o)
+static int run_all(app_table *table, const options *o)
 {
-    int status = TB_OK;
+    int status = APP_OK;
     for (int p = 0; p < PATTERNS; p++)
         for (int f = 0; f < o->formats; f++)
             for (int s = 0; s < o->shapes; s++) {
-                const int one = o->wanted[p] ? run(table, o, patterns[p], o->format[f], o->shape[s]) : TB_OK;
-                if (one == TB_USAGE) return one;
-                if (one != TB_OK) status = one;
+                const int one = o->wanted[p] ? run(table, o, patterns[p], o->format[f], o->shape[s]) : APP_OK;
+                if (one == APP_USAGE) return one;
+                if (one != APP_OK) status = one;
             }
-    tb_progress_done();
+    app_progress_done();
     return status;
 }
 
 int tb_main_sparse(int argc, char **argv)
 {
     options o;
-    tb_table table;
+    app_table table;
     defaults(&o);
-    int status = tb_parse_options(&sparse_command, &o, argc, argv);
-    if (status != TB_OK) return status < 0 ? TB_OK : status;
+    int status = app_parse_options(&sparse_command, &o, argc, argv);
+    if (status != APP_OK) return status < 0 ? APP_OK : status;
     if (trni_isa_default() == TRN_ISA_COUNT)
-        return tb_complain(TB_USAGE, "TRN_ISA=%s is unknown or not available on this host", getenv("TRN_ISA"));
-    if (tb_can_write("--csv", o.csv) || tb_can_write("--json", o.json)) return TB_USAGE;
+        return app_complain(APP_USAGE, "TRN_ISA=%s is unknown or not available on this host", getenv("TRN_ISA"));
+    if (app_can_write("--csv", o.csv) || app_can_write("--json", o.json)) return APP_USAGE;
     fill_defaults(&o);
-    tb_table_start(&table, columns, (int)(sizeof columns / sizeof columns[0]));
+    app_table_start(&table, columns, (int)(sizeof columns / sizeof columns[0]));
     if (!o.schema) status = run_all(&table, &o);
-    if (status == TB_USAGE) return tb_table_free(&table), status;
+    if (status == APP_USAGE) return app_table_free(&table), status;
     const bool stdout_taken = (o.json && !strcmp(o.json, "-")) || (o.csv && !strcmp(o.csv, "-"));
     if (o.schema)
-        tb_print_schema(stdout, "trnbench.sparse", &table);
+        app_print_schema(stdout, "trnbench.sparse", &table);
     else if (!stdout_taken)
-        tb_print_table(stdout, &table);
-    if (o.csv && !o.schema) status = tb_write_file("--csv", o.csv, write_csv, &table) ? TB_USAGE : status;
-    if (o.json && !o.schema) status = tb_write_file("--json", o.json, write_json, &table) ? TB_USAGE : status;
-    tb_table_free(&table);
+        app_print_table(stdout, &table);
+    if (o.csv && !o.schema) status = app_write_file("--csv", o.csv, write_csv, &table) ? APP_USAGE : status;
+    if (o.json && !o.schema) status = app_write_file("--json", o.json, write_json, &table) ? APP_USAGE : status;
+    app_table_free(&table);
     return status;
 }

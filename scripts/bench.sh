@@ -24,7 +24,7 @@ END
     ;;
 esac
 
-need gcc clang cmake make pkgconf libopenblas-dev libdnnl-dev libxsmm-dev libcjson-dev libmpfr-dev libsleef-dev
+need gcc clang cmake make pkgconf libopenblas-dev libdnnl-dev libxsmm-dev libcjson-dev zlib1g-dev libmpfr-dev libsleef-dev
 
 build=$root/.build/bench
 if [ "${1:-}" = kernels ]; then

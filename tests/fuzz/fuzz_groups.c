@@ -12,8 +12,8 @@
 #include "bench/trnbench_groups.c"
 #include "twin/cases.h"
 
-/* The one thing of trnbench_cli.c that a refusal needs. */
-bool tb_refuse(char *why, const char *text) { return snprintf(why, TB_WHY, "%s", text), false; }
+/* The one thing of cli.c that a refusal needs. */
+bool app_refuse(char *why, const char *text) { return snprintf(why, APP_WHY, "%s", text), false; }
 
 /* A text in a block of its own, so that a sanitizer sees one byte too many. */
 static char *own(const char *text, size_t length)
@@ -25,7 +25,7 @@ static char *own(const char *text, size_t length)
     return copy;
 }
 
-static void check_refusal(const char *why) { assert(memchr(why, 0, TB_WHY) && strlen(why) > 12); }
+static void check_refusal(const char *why) { assert(memchr(why, 0, APP_WHY) && strlen(why) > 12); }
 
 /* The number of chips in a text that has been accepted, counted another way: every item by itself, with sscanf. */
 static int64_t count_chips(const char *text)
@@ -47,7 +47,7 @@ static int64_t count_chips(const char *text)
 static bool try_groups(const char *bytes, size_t length)
 {
     tb_groups groups = { 7, 7, NULL }, back;
-    char why[TB_WHY] = "", small[9];
+    char why[APP_WHY] = "", small[9];
     char *text = own(bytes, length);
     if (!tb_groups_parse(&groups, text, why)) {
         check_refusal(why);
@@ -74,7 +74,7 @@ static bool try_groups(const char *bytes, size_t length)
 
 static bool try_size(const char *bytes, size_t length)
 {
-    char why[TB_WHY] = "";
+    char why[APP_WHY] = "";
     int64_t size = -7;
     char *text = own(bytes, length);
     const bool ok = tb_size_parse(text, &size, why);

@@ -11,8 +11,9 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include "app/cli.c"
+#include "app/table.c"
 #include "bench/trnbench_check.c"
-#include "bench/trnbench_cli.c"
 #include "bench/trnbench_cost.c"
 #include "bench/trnbench_formats.c"
 #include "bench/trnbench_host.c"
@@ -20,10 +21,11 @@
 #include "bench/trnbench_peak.c"
 #include "bench/trnbench_peers.c"
 #include "bench/trnbench_rows.c"
-#include "bench/trnbench_table.c"
 
 #if HAVE_CJSON
 #include <cjson/cJSON.h>
+
+const char app_name[] = "trnbench";
 #endif
 
 /* ---- the models' shapes ---- */
@@ -462,32 +464,32 @@ static char *printed(void (*print)(FILE *, const void *), const void *context)
     return text;
 }
 
-static const tb_column some_columns[] = { { "name", TB_TEXT, "", "" },
-                                          { "count", TB_INTEGER, "", "" },
-                                          { "rate", TB_REAL, "", "" } };
+static const app_column some_columns[] = { { "name", APP_TEXT, "", "" },
+                                          { "count", APP_INTEGER, "", "" },
+                                          { "rate", APP_REAL, "", "" } };
 
-static void fill_some(tb_table *t)
+static void fill_some(app_table *t)
 {
-    tb_table_start(t, some_columns, 3);
-    tb_row(t), tb_text(t, "plain"), tb_integer(t, -7), tb_real(t, 0.1);
-    tb_row(t), tb_text(t, "a \"quoted\", one\n\t\x01"), tb_integer(t, INT64_MAX), tb_real(t, 1e300);
-    tb_row(t), tb_text(t, "%s", ""), tb_missing(t), tb_real(t, NAN);
-    tb_row(t), tb_text(t, "third"), tb_integer(t, 0), tb_real(t, 1.0 / 3);
+    app_table_start(t, some_columns, 3);
+    app_row(t), app_text(t, "plain"), app_integer(t, -7), app_real(t, 0.1);
+    app_row(t), app_text(t, "a \"quoted\", one\n\t\x01"), app_integer(t, INT64_MAX), app_real(t, 1e300);
+    app_row(t), app_text(t, "%s", ""), app_missing(t), app_real(t, NAN);
+    app_row(t), app_text(t, "third"), app_integer(t, 0), app_real(t, 1.0 / 3);
 }
 
 static void csv_is_quoted(void **state)
 {
-    tb_table t;
+    app_table t;
     (void)state;
     fill_some(&t);
-    char *text = printed((void (*)(FILE *, const void *))(void (*)(void))tb_print_csv, &t);
+    char *text = printed((void (*)(FILE *, const void *))(void (*)(void))app_print_csv, &t);
     assert_string_equal(text, "name,count,rate\n"
                               "plain,-7,0.1\n"
                               "\"a \"\"quoted\"\", one\n\t\x01\",9223372036854775807,1e+300\n"
                               ",,\n"
                               "third,0,0.3333333333333333\n");
     free(text);
-    tb_table_free(&t);
+    app_table_free(&t);
 }
 
 static void people_read_numbers(void **state)
@@ -510,7 +512,7 @@ static void people_read_numbers(void **state)
     char text[64];
     (void)state;
     for (size_t i = 0; i < sizeof row / sizeof row[0]; i++)
-        assert_string_equal(tb_human(text, sizeof text, row[i].value), row[i].text);
+        assert_string_equal(app_human(text, sizeof text, row[i].value), row[i].text);
 }
 
 /* Two products, two formats, every system, nothing run on the host. */
@@ -553,11 +555,11 @@ static void csv_has_one_row_a_tuple(void **state)
 }
 
 #if HAVE_CJSON
-static void print_some_json(FILE *out, const void *table) { tb_print_json_rows(out, table, 0); }
+static void print_some_json(FILE *out, const void *table) { app_print_json_rows(out, table, 0); }
 
 static void json_reads_back(void **state)
 {
-    tb_table t;
+    app_table t;
     (void)state;
     fill_some(&t);
     char *text = printed(print_some_json, &t);
@@ -572,7 +574,7 @@ static void json_reads_back(void **state)
     assert_true(cJSON_GetObjectItem(fourth, "rate")->valuedouble == 1.0 / 3);
     cJSON_Delete(rows);
     free(text);
-    tb_table_free(&t);
+    app_table_free(&t);
 }
 
 static void the_whole_json_reads_back(void **state)

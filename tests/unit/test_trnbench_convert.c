@@ -12,7 +12,8 @@
 #include <cmocka.h>
 #include <unistd.h>
 
-#include "bench/trnbench_cli.c"
+#include "app/cli.c"
+#include "app/table.c"
 #include "bench/trnbench_convert_golden.c"
 #include "bench/trnbench_convert_list.c"
 #include "bench/trnbench_convert_makers.c"
@@ -20,10 +21,11 @@
 #include "bench/trnbench_convert_streams.c"
 #include "bench/trnbench_golden.c"
 #include "bench/trnbench_peers.c"
-#include "bench/trnbench_table.c"
 
 #if HAVE_CJSON
 #include <cjson/cJSON.h>
+
+const char app_name[] = "trnbench";
 #endif
 
 /* What the rows ask about this host. */
@@ -112,7 +114,7 @@ static void write_text(const char *file, const char *text)
 static void lines_are_words(void **state)
 {
     tb_golden g;
-    char why[TB_WHY];
+    char why[APP_WHY];
     (void)state;
     write_text("good.txt", "0 ffffffff\n3f800000 38\n7 8");
     assert_true(tb_golden_read(directory, "good.txt", 2, &g, why));
@@ -275,24 +277,24 @@ static void rows_hold_the_numbers(void **state)
     static tb_convert_job job;
     static tb_convert_item item;
     tb_conversion c;
-    tb_table t;
+    app_table t;
     (void)state;
     plan_job(&job, &c, &item);
     tb_convert_overview(&t, &job);
     assert_int_equal(t.rows, 1);
-    assert_true(tb_at(&t, 0, "L2 Gelem/s")->real == 4);
-    assert_true(tb_at(&t, 0, "GB/s")->real == 20); /* four bytes in, one out */
-    assert_true(tb_at(&t, 0, "% of stream")->real == 80);
-    assert_true(tb_at(&t, 0, "% of memcpy")->real == 200);
-    assert_string_equal(tb_at(&t, 0, "wrong answers")->text, "0 of 4,808");
-    assert_true(tb_at(&t, 0, "L2 fastest peer")->missing);
-    tb_table_free(&t);
+    assert_true(app_at(&t, 0, "L2 Gelem/s")->real == 4);
+    assert_true(app_at(&t, 0, "GB/s")->real == 20); /* four bytes in, one out */
+    assert_true(app_at(&t, 0, "% of stream")->real == 80);
+    assert_true(app_at(&t, 0, "% of memcpy")->real == 200);
+    assert_string_equal(app_at(&t, 0, "wrong answers")->text, "0 of 4,808");
+    assert_true(app_at(&t, 0, "L2 fastest peer")->missing);
+    app_table_free(&t);
     tb_convert_columns(&t);
     tb_convert_rows(&t, &job);
     assert_int_equal(t.rows, 2 * 4); /* trnmath, plain C, memcpy, stream */
-    assert_true(tb_at(&t, 1, "wrong")->integer == 2 && tb_at(&t, 1, "gelem_per_s")->missing);
-    assert_string_equal(tb_at(&t, 7, "detail")->text, "ordinary stores");
-    tb_table_free(&t);
+    assert_true(app_at(&t, 1, "wrong")->integer == 2 && app_at(&t, 1, "gelem_per_s")->missing);
+    assert_string_equal(app_at(&t, 7, "detail")->text, "ordinary stores");
+    app_table_free(&t);
     char *csv = printed(tb_print_convert_csv, &job);
     int lines = 0;
     for (const char *at = csv; *at; at++) lines += *at == '\n';

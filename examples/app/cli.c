@@ -1,9 +1,9 @@
-/* trnbench_cli.c - options, messages, progress, files, time.
+/* cli.c - options, messages, progress, files, time.
  * SPDX-License-Identifier: MIT
  */
 #define _POSIX_C_SOURCE 200809L
 
-#include "trnbench.h"
+#include "app.h"
 
 #include <errno.h>
 #include <stdarg.h>
@@ -18,11 +18,11 @@
 
 static bool progress_shown; /* a line without its newline stands on the terminal */
 
-int tb_complain(int status, const char *format, ...)
+int app_complain(int status, const char *format, ...)
 {
     va_list list;
-    tb_progress_done();
-    fputs("trnbench: ", stderr);
+    app_progress_done();
+    fprintf(stderr, "%s: ", app_name);
     va_start(list, format);
     vfprintf(stderr, format, list);
     va_end(list);
@@ -30,23 +30,23 @@ int tb_complain(int status, const char *format, ...)
     return status;
 }
 
-bool tb_colour(FILE *stream)
+bool app_colour(FILE *stream)
 {
     const char *no = getenv("NO_COLOR"), *term = getenv("TERM");
     return !(no && *no) && term && strcmp(term, "dumb") != 0 && isatty(fileno(stream));
 }
 
-double tb_now(void)
+double app_now(void)
 {
     struct timespec t;
     clock_gettime(CLOCK_MONOTONIC, &t);
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-void tb_progress(const char *format, ...)
+void app_progress(const char *format, ...)
 {
     static double start, last;
-    const double now = tb_now();
+    const double now = app_now();
     if (start == 0) start = last = now;
     if (now - last < 1.0) return;
     last = now;
@@ -61,7 +61,7 @@ void tb_progress(const char *format, ...)
     fflush(stderr);
 }
 
-void tb_progress_done(void)
+void app_progress_done(void)
 {
     if (progress_shown) fputs("\r\033[K", stderr);
     progress_shown = false;
@@ -81,7 +81,7 @@ static void print_option(const char *name, const char *argument, const char *hel
     putchar('\n');
 }
 
-static void print_help(const tb_command *command)
+static void print_help(const app_command *command)
 {
     printf("%s\n\n%s\n\noptions:\n", command->usage, command->summary);
     for (int i = 0; i < command->options; i++)
@@ -91,7 +91,7 @@ static void print_help(const tb_command *command)
     if (command->notes) printf("\n%s\n", command->notes);
 }
 
-static const tb_option *find_option(const tb_command *command, const char *word, size_t length)
+static const app_option *find_option(const app_command *command, const char *word, size_t length)
 {
     for (int i = 0; i < command->options; i++)
         if (strlen(command->option[i].name) == length && memcmp(command->option[i].name, word, length) == 0)
@@ -99,29 +99,33 @@ static const tb_option *find_option(const tb_command *command, const char *word,
     return NULL;
 }
 
-/* Both "--flag value" and "--flag=value". */
-int tb_parse_options(const tb_command *command, void *options, int argc, char **argv)
+/* Both "--flag value" and "--flag=value"; what does not begin with a dash, and "-" itself, is an operand. */
+int app_parse_options(const app_command *command, void *options, int argc, char **argv)
 {
     for (int i = 0; i < argc; i++) {
         const char *word = argv[i], *equals = strchr(word, '=');
         const size_t length = equals ? (size_t)(equals - word) : strlen(word);
-        char why[TB_WHY] = "";
+        char why[APP_WHY] = "";
         if (strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0) return print_help(command), -1;
-        if (strcmp(word, "--version") == 0) return printf("trnbench %s\n", TRN_VERSION), -1;
-        const tb_option *option = find_option(command, word, length);
+        if (strcmp(word, "--version") == 0) return printf("%s %s\n", app_name, TRN_VERSION), -1;
+        if (command->operand && (word[0] != '-' || !word[1])) {
+            if (!command->operand(options, word, why)) return app_complain(APP_USAGE, "%s: %s", word, why);
+            continue;
+        }
+        const app_option *option = find_option(command, word, length);
         if (!option)
-            return tb_complain(TB_USAGE, "%s is not an option of %s; %s --help lists them", word, command->name,
+            return app_complain(APP_USAGE, "%s is not an option of %s; %s --help lists them", word, command->name,
                                command->name);
-        if (!option->argument && equals) return tb_complain(TB_USAGE, "%s takes no value", option->name);
+        if (!option->argument && equals) return app_complain(APP_USAGE, "%s takes no value", option->name);
         if (option->argument && !equals && i + 1 == argc)
-            return tb_complain(TB_USAGE, "%s needs a value: %s", option->name, option->argument);
+            return app_complain(APP_USAGE, "%s needs a value: %s", option->name, option->argument);
         const char *value = !option->argument ? "" : equals ? equals + 1 : argv[++i];
-        if (!option->apply(options, value, why)) return tb_complain(TB_USAGE, "%s %s: %s", option->name, value, why);
+        if (!option->apply(options, value, why)) return app_complain(APP_USAGE, "%s %s: %s", option->name, value, why);
     }
-    return TB_OK;
+    return APP_OK;
 }
 
-bool tb_parse_int(const char *text, int64_t low, int64_t high, int64_t *value, char *why)
+bool app_parse_int(const char *text, int64_t low, int64_t high, int64_t *value, char *why)
 {
     char *end;
     errno = 0;
@@ -130,49 +134,49 @@ bool tb_parse_int(const char *text, int64_t low, int64_t high, int64_t *value, c
         *value = n;
         return true;
     }
-    snprintf(why, TB_WHY, "expected a whole number from %lld to %lld", (long long)low, (long long)high);
+    snprintf(why, APP_WHY, "expected a whole number from %lld to %lld", (long long)low, (long long)high);
     return false;
 }
 
-bool tb_parse_number(const char *text, int64_t low, int64_t high, int *value, char *why)
+bool app_parse_number(const char *text, int64_t low, int64_t high, int *value, char *why)
 {
     int64_t number;
-    if (!tb_parse_int(text, low, high, &number, why)) return false;
+    if (!app_parse_int(text, low, high, &number, why)) return false;
     *value = (int)number;
     return true;
 }
 
-bool tb_refuse(char *why, const char *text) { return snprintf(why, TB_WHY, "%s", text), false; }
+bool app_refuse(char *why, const char *text) { return snprintf(why, APP_WHY, "%s", text), false; }
 
-bool tb_parse_isa(const char *name, trn_isa *isa, char *why)
+bool app_parse_isa(const char *name, trn_isa *isa, char *why)
 {
     const trn_isa found = trn_isa_from_name(name);
-    if (found == TRN_ISA_COUNT) return tb_refuse(why, "expected portable, avx2, avx512, neon or auto");
-    if (found != TRN_ISA_AUTO && !trn_isa_supported(found)) return tb_refuse(why, "this host does not have it");
+    if (found == TRN_ISA_COUNT) return app_refuse(why, "expected portable, avx2, avx512, neon or auto");
+    if (found != TRN_ISA_AUTO && !trn_isa_supported(found)) return app_refuse(why, "this host does not have it");
     *isa = found;
     return true;
 }
 
 /* Asked before the work: a path that is wrong should not cost minutes. */
-int tb_can_write(const char *flag, const char *path)
+int app_can_write(const char *flag, const char *path)
 {
     FILE *out = path && strcmp(path, "-") != 0 ? fopen(path, "a") : NULL;
     if (path && strcmp(path, "-") != 0 && !out)
-        return tb_complain(TB_USAGE, "%s %s: it cannot be created (%s)", flag, path, strerror(errno));
+        return app_complain(APP_USAGE, "%s %s: it cannot be created (%s)", flag, path, strerror(errno));
     if (out) fclose(out);
-    return TB_OK;
+    return APP_OK;
 }
 
-int tb_write_file(const char *flag, const char *path, void (*write)(FILE *out, const void *context),
+int app_write_file(const char *flag, const char *path, void (*write)(FILE *out, const void *context),
                   const void *context)
 {
     const bool standard = strcmp(path, "-") == 0;
     FILE *out = standard ? stdout : fopen(path, "w");
-    if (!out) return tb_complain(TB_USAGE, "%s %s: it cannot be created (%s)", flag, path, strerror(errno));
+    if (!out) return app_complain(APP_USAGE, "%s %s: it cannot be created (%s)", flag, path, strerror(errno));
     write(out, context);
     const bool failed = fflush(out) != 0 || ferror(out);
-    if (!standard && fclose(out) != 0) return tb_complain(TB_USAGE, "%s %s: it cannot be written", flag, path);
-    return failed ? tb_complain(TB_USAGE, "%s %s: it cannot be written", flag, path) : TB_OK;
+    if (!standard && fclose(out) != 0) return app_complain(APP_USAGE, "%s %s: it cannot be written", flag, path);
+    return failed ? app_complain(APP_USAGE, "%s %s: it cannot be written", flag, path) : APP_OK;
 }
 
-const char *tb_isa_used(trn_isa isa) { return isa == TRN_ISA_AUTO ? trn_isa_name() : trn_isa_text(isa); }
+const char *app_isa_used(trn_isa isa) { return isa == TRN_ISA_AUTO ? trn_isa_name() : trn_isa_text(isa); }

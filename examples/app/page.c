@@ -1,13 +1,13 @@
-/* trnbench_page.c - the shell of an HTML report: its style, its text, its tables.
+/* page.c - the shell of an HTML report: its style, its text, its tables.
  * SPDX-License-Identifier: MIT
  */
-#include "trnbench_page.h"
+#include "page.h"
 
 #include <stddef.h>
 
 /* ---- text ---- */
 
-void tb_escape(FILE *out, const char *text)
+void app_escape(FILE *out, const char *text)
 {
     static const struct {
         char c;
@@ -25,7 +25,7 @@ void tb_escape(FILE *out, const char *text)
 }
 
 /* 1.07e13 -> "10.7 P" with unit "flop/s" -> "10.7 Pflop/s" */
-const char *tb_si(char *text, size_t size, double value, const char *unit)
+const char *app_si(char *text, size_t size, double value, const char *unit)
 {
     static const struct {
         double size;
@@ -40,7 +40,7 @@ const char *tb_si(char *text, size_t size, double value, const char *unit)
     return text;
 }
 
-const char *tb_percent(char *text, size_t size, double share)
+const char *app_percent(char *text, size_t size, double share)
 {
     const double p = 100 * share;
     snprintf(text, size, p >= 99.95 ? "%.0f %%" : p >= 0.095 ? "%.1f %%" : p >= 0.0095 ? "%.2f %%" : "%.0e %%", p);
@@ -97,34 +97,34 @@ static const char style[] =
     "footer p{font-size:13px}";
 /* clang-format on */
 
-void tb_page_open(FILE *out, const char *title)
+void app_page_open(FILE *out, const char *title)
 {
     fputs("<!doctype html>\n<html lang=en><head><meta charset=utf-8><meta name=viewport "
           "content='width=device-width,initial-scale=1'><title>",
           out);
-    tb_escape(out, title);
+    app_escape(out, title);
     fprintf(out, "</title><style>%s</style></head><body><main>\n", style);
 }
 
-void tb_page_close(FILE *out) { fputs("</main></body></html>\n", out); }
+void app_page_close(FILE *out) { fputs("</main></body></html>\n", out); }
 
-void tb_fact(FILE *out, const char *number, const char *text)
+void app_fact(FILE *out, const char *number, const char *text)
 {
     fprintf(out, "<div class=fact><b>%s</b><span>%s</span></div>", number, text);
 }
 
-void tb_html_table(FILE *out, const tb_table *t)
+void app_html_table(FILE *out, const app_table *t)
 {
     char text[64];
     fputs("<table><tr>", out);
     for (int c = 0; c < t->columns; c++)
-        fprintf(out, "<th%s>%s</th>", t->column[c].kind == TB_TEXT ? "" : " class=r", t->column[c].name);
+        fprintf(out, "<th%s>%s</th>", t->column[c].kind == APP_TEXT ? "" : " class=r", t->column[c].name);
     fputs("</tr>\n", out);
     for (int r = 0; r < t->rows; r++) {
         fputs("<tr>", out);
         for (int c = 0; c < t->columns; c++) {
-            fputs(t->column[c].kind == TB_TEXT ? "<td>" : "<td class=r>", out);
-            tb_escape(out, tb_cell_text(t, r, c, text, sizeof text));
+            fputs(t->column[c].kind == APP_TEXT ? "<td>" : "<td class=r>", out);
+            app_escape(out, app_cell_text(t, r, c, text, sizeof text));
             fputs("</td>", out);
         }
         fputs("</tr>\n", out);

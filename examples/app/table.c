@@ -1,7 +1,7 @@
-/* trnbench_table.c - one kind of table, printed as text, CSV or JSON.
+/* table.c - one kind of table, printed as text, CSV or JSON.
  * SPDX-License-Identifier: MIT
  */
-#include "trnbench.h"
+#include "app.h"
 
 #include <math.h>
 #include <stdarg.h>
@@ -11,42 +11,42 @@
 static void *need(void *memory)
 {
     if (memory) return memory;
-    fprintf(stderr, "trnbench: out of memory\n");
-    exit(TB_FAILED);
+    fprintf(stderr, "%s: out of memory\n", app_name);
+    exit(APP_FAILED);
 }
 
-void tb_table_start(tb_table *table, const tb_column *column, int columns)
+void app_table_start(app_table *table, const app_column *column, int columns)
 {
     memset(table, 0, sizeof *table);
     table->column = column;
     table->columns = columns;
 }
 
-void tb_table_free(tb_table *table)
+void app_table_free(app_table *table)
 {
     for (int i = 0; i < table->rows * table->columns; i++) free((void *)(uintptr_t)table->cell[i].text);
     free(table->cell);
     memset(table, 0, sizeof *table);
 }
 
-void tb_row(tb_table *table)
+void app_row(app_table *table)
 {
     if (table->rows == table->room) {
         table->room = table->room ? 2 * table->room : 64;
-        table->cell = need(realloc(table->cell, sizeof(tb_value) * (size_t)table->room * (size_t)table->columns));
+        table->cell = need(realloc(table->cell, sizeof(app_value) * (size_t)table->room * (size_t)table->columns));
     }
-    memset(table->cell + table->rows++ * table->columns, 0, sizeof(tb_value) * (size_t)table->columns);
+    memset(table->cell + table->rows++ * table->columns, 0, sizeof(app_value) * (size_t)table->columns);
     table->filled = 0;
 }
 
-static tb_value *next_cell(tb_table *table)
+static app_value *next_cell(app_table *table)
 {
     if (table->filled < table->columns) return &table->cell[(table->rows - 1) * table->columns + table->filled++];
-    fprintf(stderr, "trnbench: a row of a table has more than %d values\n", table->columns);
+    fprintf(stderr, "%s: a row of a table has more than %d values\n", app_name, table->columns);
     abort();
 }
 
-void tb_text(tb_table *table, const char *format, ...)
+void app_text(app_table *table, const char *format, ...)
 {
     char text[512];
     va_list list;
@@ -57,21 +57,21 @@ void tb_text(tb_table *table, const char *format, ...)
     next_cell(table)->text = strcpy(copy, text);
 }
 
-void tb_integer(tb_table *table, int64_t value) { next_cell(table)->integer = value; }
-void tb_missing(tb_table *table) { next_cell(table)->missing = true; }
+void app_integer(app_table *table, int64_t value) { next_cell(table)->integer = value; }
+void app_missing(app_table *table) { next_cell(table)->missing = true; }
 
-void tb_real(tb_table *table, double value)
+void app_real(app_table *table, double value)
 {
-    tb_value *cell = next_cell(table);
+    app_value *cell = next_cell(table);
     cell->real = value;
     cell->missing = !isfinite(value);
 }
 
-const tb_value *tb_at(const tb_table *table, int row, const char *column)
+const app_value *app_at(const app_table *table, int row, const char *column)
 {
     for (int i = 0; i < table->columns; i++)
         if (strcmp(table->column[i].name, column) == 0) return &table->cell[row * table->columns + i];
-    fprintf(stderr, "trnbench: no column is called %s\n", column);
+    fprintf(stderr, "%s: no column is called %s\n", app_name, column);
     abort();
 }
 
@@ -87,7 +87,7 @@ static void add_commas(char *digits, size_t size)
     }
 }
 
-const char *tb_human(char *text, size_t size, double value)
+const char *app_human(char *text, size_t size, double value)
 {
     const double magnitude = fabs(value);
     const int decimals = magnitude >= 100 || magnitude == 0 ? 0 : magnitude >= 10 ? 1 : magnitude >= 1 ? 2 : 3;
@@ -99,22 +99,22 @@ const char *tb_human(char *text, size_t size, double value)
     return text;
 }
 
-const char *tb_count(char *text, size_t size, int64_t value)
+const char *app_count(char *text, size_t size, int64_t value)
 {
     snprintf(text, size, "%lld", (long long)value);
     add_commas(text, size);
     return text;
 }
 
-static const char *cell_text(const tb_column *column, const tb_value *value, char *text, size_t size)
+static const char *cell_text(const app_column *column, const app_value *value, char *text, size_t size)
 {
     if (value->missing) return "-";
-    if (column->kind == TB_TEXT) return value->text ? value->text : "";
-    if (column->kind == TB_REAL) return tb_human(text, size, value->real);
-    return tb_count(text, size, value->integer);
+    if (column->kind == APP_TEXT) return value->text ? value->text : "";
+    if (column->kind == APP_REAL) return app_human(text, size, value->real);
+    return app_count(text, size, value->integer);
 }
 
-const char *tb_cell_text(const tb_table *table, int row, int column, char *text, size_t size)
+const char *app_cell_text(const app_table *table, int row, int column, char *text, size_t size)
 {
     return cell_text(&table->column[column], &table->cell[row * table->columns + column], text, size);
 }
@@ -135,15 +135,15 @@ static void print_padded(FILE *out, const char *text, int width, bool left, bool
     if (left && !last) fprintf(out, "%*s", space, "");
 }
 
-void tb_print_table(FILE *out, const tb_table *table)
+void app_print_table(FILE *out, const app_table *table)
 {
-    const bool colour = tb_colour(out);
+    const bool colour = app_colour(out);
     char text[64];
     int *width = need(calloc((size_t)table->columns, sizeof *width));
     for (int c = 0; c < table->columns; c++) {
         width[c] = shown_width(table->column[c].name);
         for (int r = 0; r < table->rows; r++) {
-            const tb_value *v = &table->cell[r * table->columns + c];
+            const app_value *v = &table->cell[r * table->columns + c];
             const int w = shown_width(cell_text(&table->column[c], v, text, sizeof text));
             if (w > width[c]) width[c] = w;
         }
@@ -151,10 +151,10 @@ void tb_print_table(FILE *out, const tb_table *table)
     for (int r = -1; r < table->rows; r++) {
         fputs(r < 0 && colour ? "  \033[1m" : "  ", out);
         for (int c = 0; c < table->columns; c++) {
-            const tb_column *column = &table->column[c];
-            const tb_value *v = &table->cell[r * table->columns + c];
+            const app_column *column = &table->column[c];
+            const app_value *v = &table->cell[r * table->columns + c];
             const char *shown = r < 0 ? column->name : cell_text(column, v, text, sizeof text);
-            print_padded(out, shown, width[c], column->kind == TB_TEXT, c + 1 == table->columns);
+            print_padded(out, shown, width[c], column->kind == APP_TEXT, c + 1 == table->columns);
             if (c + 1 < table->columns) fputs("  ", out);
         }
         fputs(r < 0 && colour ? "\033[0m\n" : "\n", out);
@@ -178,19 +178,19 @@ static void print_csv_text(FILE *out, const char *text)
     fputc('"', out);
 }
 
-void tb_print_csv(FILE *out, const tb_table *table)
+void app_print_csv(FILE *out, const app_table *table)
 {
     for (int c = 0; c < table->columns; c++) fprintf(out, "%s%s", c ? "," : "", table->column[c].name);
     fputc('\n', out);
     for (int r = 0; r < table->rows; r++) {
         for (int c = 0; c < table->columns; c++) {
-            const tb_value *v = &table->cell[r * table->columns + c];
+            const app_value *v = &table->cell[r * table->columns + c];
             if (c) fputc(',', out);
             if (v->missing) continue;
-            if (table->column[c].kind == TB_TEXT)
+            if (table->column[c].kind == APP_TEXT)
                 print_csv_text(out, v->text ? v->text : "");
-            else if (table->column[c].kind == TB_REAL)
-                tb_print_json_number(out, v->real);
+            else if (table->column[c].kind == APP_REAL)
+                app_print_json_number(out, v->real);
             else
                 fprintf(out, "%lld", (long long)v->integer);
         }
@@ -200,7 +200,7 @@ void tb_print_csv(FILE *out, const tb_table *table)
 
 /* ---- JSON ---- */
 
-void tb_print_json_string(FILE *out, const char *text)
+void app_print_json_string(FILE *out, const char *text)
 {
     fputc('"', out);
     for (; *text; text++) {
@@ -215,16 +215,16 @@ void tb_print_json_string(FILE *out, const char *text)
     fputc('"', out);
 }
 
-void tb_print_json_pair(FILE *out, const char *key, const char *text)
+void app_print_json_pair(FILE *out, const char *key, const char *text)
 {
     fprintf(out, "    \"%s\": ", key);
-    if (text) tb_print_json_string(out, text);
+    if (text) app_print_json_string(out, text);
     else fputs("null", out);
     fputs(",\n", out);
 }
 
 /* The shortest decimal that reads back as the same double. */
-void tb_print_json_number(FILE *out, double value)
+void app_print_json_number(FILE *out, double value)
 {
     char text[40];
     if (!isfinite(value)) {
@@ -238,22 +238,22 @@ void tb_print_json_number(FILE *out, double value)
     fputs(text, out);
 }
 
-void tb_print_json_rows(FILE *out, const tb_table *table, int indent)
+void app_print_json_rows(FILE *out, const app_table *table, int indent)
 {
     fputs("[", out);
     for (int r = 0; r < table->rows; r++) {
         fprintf(out, "%s\n%*s{", r ? "," : "", indent + 2, "");
         for (int c = 0; c < table->columns; c++) {
-            const tb_value *v = &table->cell[r * table->columns + c];
+            const app_value *v = &table->cell[r * table->columns + c];
             if (c) fputs(", ", out);
-            tb_print_json_string(out, table->column[c].name);
+            app_print_json_string(out, table->column[c].name);
             fputs(": ", out);
             if (v->missing)
                 fputs("null", out);
-            else if (table->column[c].kind == TB_TEXT)
-                tb_print_json_string(out, v->text ? v->text : "");
-            else if (table->column[c].kind == TB_REAL)
-                tb_print_json_number(out, v->real);
+            else if (table->column[c].kind == APP_TEXT)
+                app_print_json_string(out, v->text ? v->text : "");
+            else if (table->column[c].kind == APP_REAL)
+                app_print_json_number(out, v->real);
             else
                 fprintf(out, "%lld", (long long)v->integer);
         }
@@ -262,23 +262,23 @@ void tb_print_json_rows(FILE *out, const tb_table *table, int indent)
     fprintf(out, "\n%*s]", indent, "");
 }
 
-void tb_print_schema(FILE *out, const char *name, const tb_table *table)
+void app_print_schema(FILE *out, const char *name, const app_table *table)
 {
     static const char *const kind[] = { "text", "integer", "number" };
-    static const tb_column column[] = { { "column", TB_TEXT, "", "" },
-                                        { "type", TB_TEXT, "", "" },
-                                        { "unit", TB_TEXT, "", "" },
-                                        { "meaning", TB_TEXT, "", "" } };
-    tb_table schema;
-    tb_table_start(&schema, column, 4);
+    static const app_column column[] = { { "column", APP_TEXT, "", "" },
+                                        { "type", APP_TEXT, "", "" },
+                                        { "unit", APP_TEXT, "", "" },
+                                        { "meaning", APP_TEXT, "", "" } };
+    app_table schema;
+    app_table_start(&schema, column, 4);
     for (int c = 0; c < table->columns; c++) {
-        tb_row(&schema);
-        tb_text(&schema, "%s", table->column[c].name);
-        tb_text(&schema, "%s", kind[table->column[c].kind]);
-        tb_text(&schema, "%s", table->column[c].unit);
-        tb_text(&schema, "%s", table->column[c].meaning);
+        app_row(&schema);
+        app_text(&schema, "%s", table->column[c].name);
+        app_text(&schema, "%s", kind[table->column[c].kind]);
+        app_text(&schema, "%s", table->column[c].unit);
+        app_text(&schema, "%s", table->column[c].meaning);
     }
     fprintf(out, "%s, schema 1.0.0: one row per tuple\n", name);
-    tb_print_table(out, &schema);
-    tb_table_free(&schema);
+    app_print_table(out, &schema);
+    app_table_free(&schema);
 }

@@ -1,0 +1,123 @@
+/* app.h - what all programs here do alike: tables, options, messages, files, time.
+ * SPDX-License-Identifier: MIT
+ *
+ *     const char app_name[] = "mxq";
+ *     int main(int argc, char **argv) { ... app_parse_options(&command, &options, argc - 1, argv + 1) ... }
+ *
+ * Data goes to stdout, everything else to stderr. Exit status: APP_OK, APP_FAILED (a check failed), APP_USAGE (bad
+ * usage or input, after one sentence).
+ *
+ *     table.c    one kind of table, printed as text, CSV, JSON or its own description
+ *     cli.c      options, --help, --version, messages, progress, files, time
+ *     page.h     the shell of an HTML page
+ */
+#ifndef APP_H
+#define APP_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include <trnmath/trn_cpu.h>
+
+enum { APP_OK = 0, APP_FAILED = 1, APP_USAGE = 2 };
+extern const char app_name[]; /* each program defines its own: messages begin with it */
+
+enum { APP_WHY = 512 }; /* room for one sentence */
+
+/* ---- tables ---- */
+
+typedef enum app_kind { APP_TEXT, APP_INTEGER, APP_REAL } app_kind;
+
+typedef struct app_column {
+    const char *name; /* the key in CSV and JSON; the heading in text */
+    app_kind kind;
+    const char *unit;    /* "" when there is none */
+    const char *meaning; /* one phrase for --schema */
+} app_column;
+
+typedef struct app_value {
+    bool missing; /* an empty CSV field, null in JSON, "-" in text */
+    const char *text;
+    int64_t integer;
+    double real;
+} app_value;
+
+typedef struct app_table {
+    const app_column *column;
+    int columns, rows, room, filled;
+    app_value *cell; /* [rows, columns]; texts are copies */
+} app_table;
+
+void app_table_start(app_table *table, const app_column *column, int columns);
+void app_table_free(app_table *table);
+/* Fill a row from left to right: app_row, then one call per column. */
+void app_row(app_table *table);
+void app_text(app_table *table, const char *format, ...) __attribute__((format(printf, 2, 3)));
+void app_integer(app_table *table, int64_t value);
+void app_real(app_table *table, double value); /* NaN and infinity count as missing */
+void app_missing(app_table *table);
+const app_value *app_at(const app_table *table, int row, const char *column);
+/* What people read of a cell; `text` is room for a number. */
+const char *app_cell_text(const app_table *table, int row, int column, char *text, size_t size);
+
+void app_print_table(FILE *out, const app_table *table);
+void app_print_csv(FILE *out, const app_table *table);
+void app_print_json_rows(FILE *out, const app_table *table, int indent);
+void app_print_json_string(FILE *out, const char *text);
+void app_print_json_pair(FILE *out, const char *key, const char *text); /* one line of an object; NULL is null */
+void app_print_json_number(FILE *out, double value);
+void app_print_schema(FILE *out, const char *name, const app_table *table);
+/* Three significant digits or more, without exponents where people read: "0.042", "12.3", "1,299". */
+const char *app_human(char *text, size_t size, double value);
+const char *app_count(char *text, size_t size, int64_t value); /* "400,000" */
+
+/* ---- options ---- */
+
+typedef struct app_option {
+    const char *name;     /* with its dashes */
+    const char *argument; /* how --help calls it; NULL: a flag */
+    const char *help;
+    bool (*apply)(void *options, const char *value, char *why); /* why: what is wrong with value */
+} app_option;
+
+typedef struct app_command {
+    const char *name, *usage, *summary;
+    const app_option *option;
+    int options;
+    const char *notes; /* closes --help */
+    bool (*operand)(void *options, const char *word, char *why); /* NULL: there are none */
+} app_command;
+
+/* An option that only stores something: `what` may use `value`. */
+#define APP_TAKE(function, type, field, what)                                                                           \
+    static bool function(void *into, const char *value, char *why)                                                     \
+    {                                                                                                                  \
+        (void)value;                                                                                                   \
+        (void)why;                                                                                                     \
+        ((type *)into)->field = (what);                                                                                \
+        return true;                                                                                                   \
+    }
+
+/* Reads both "--flag value" and "--flag=value"; what does not begin with a dash, and "-", is an operand. argv without
+ * the program's name. APP_OK; APP_USAGE after one sentence on stderr; -1 after --help or --version has been answered. */
+int app_parse_options(const app_command *command, void *options, int argc, char **argv);
+bool app_parse_int(const char *text, int64_t low, int64_t high, int64_t *value, char *why);
+bool app_parse_number(const char *text, int64_t low, int64_t high, int *value, char *why);
+bool app_parse_isa(const char *name, trn_isa *isa, char *why); /* one that this host has */
+const char *app_isa_used(trn_isa isa); /* the name of what kernels run when asked for this one */
+bool app_refuse(char *why, const char *text);                  /* false */
+
+/* ---- messages, files, time ---- */
+
+int app_complain(int status, const char *format, ...) __attribute__((format(printf, 2, 3))); /* returns status */
+bool app_colour(FILE *stream);
+void app_progress(const char *format, ...) __attribute__((format(printf, 1, 2))); /* shown at most once a second */
+void app_progress_done(void);
+double app_now(void);                                  /* seconds of a clock that never jumps */
+int app_can_write(const char *flag, const char *path); /* APP_OK for no path, too */
+/* Runs write(out, context) on a new file, or on stdout for "-"; APP_USAGE with a sentence when that fails. */
+int app_write_file(const char *flag, const char *path, void (*write)(FILE *out, const void *context),
+                  const void *context);
+
+#endif /* APP_H */
