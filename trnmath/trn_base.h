@@ -15,6 +15,7 @@
  *
  * CONTENTS
  *     TRN_VERSION                 the library's version, as text and as three numbers
+ *     trn_version                 the same, of the copy that a program was compiled with
  *     trn_status                  what every call returns
  *     trn_status_text             one phrase for a status
  *     trn_error                   optional: one sentence with the field and the numbers
@@ -33,6 +34,9 @@
 #include <stdio.h>
 #include <string.h>
 
+/* What the three numbers promise. PATCH: the same names and the same bits; repairs and speed. MINOR: more names and fields
+ * (zero is their default); where a default or a result changes its bits, CHANGELOG.md says which and why. MAJOR: a name or a
+ * meaning is gone. While MAJOR is 0, MINOR may do that, too. Programs that keep results should keep the version with them. */
 #define TRN_VERSION_MAJOR 0
 #define TRN_VERSION_MINOR 1
 #define TRN_VERSION_PATCH 0
@@ -67,6 +71,9 @@
 #define TRNI_FN static inline __attribute__((unused))
 #define TRNI_INLINE static inline __attribute__((unused, always_inline))
 #define TRNI_DATA static const __attribute__((unused))
+
+/* "MAJOR.MINOR.PATCH". Each file of a program holds its own copy of trnmath, so this is the copy of the calling file. */
+TRNI_FN const char *trn_version(void) { return TRN_VERSION; }
 
 /* ---- the float guard, first half: what the preprocessor shows ----
  * Affects: every result. Issue: fast math may reorder sums, drop NaN tests and flush subnormals.

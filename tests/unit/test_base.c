@@ -22,6 +22,17 @@
 
 static char self[4096]; /* this program's file */
 
+/* ---- version ---- */
+
+static void the_version_is_its_three_numbers(void **state)
+{
+    (void)state;
+    char text[32];
+    snprintf(text, sizeof text, "%d.%d.%d", TRN_VERSION_MAJOR, TRN_VERSION_MINOR, TRN_VERSION_PATCH);
+    assert_string_equal(trn_version(), text);
+    assert_string_equal(trn_version(), TRN_VERSION);
+}
+
 /* ---- statuses and errors ---- */
 
 static void statuses_have_the_documented_order(void **state)
@@ -309,6 +320,7 @@ int main(int argc, char **argv)
     }
     unsetenv("TRN_ISA"); /* before the first call: what follows is about this host, not about who runs the test */
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_version_is_its_three_numbers),
         cmocka_unit_test(statuses_have_the_documented_order),
         cmocka_unit_test(every_status_has_its_own_text),
         cmocka_unit_test(a_failure_fills_the_error),
