@@ -91,14 +91,10 @@ TRNI_FN void trni_fold_chunk(trni_fold_job *my, int group, int owner, int channe
 {
     const trni_collective_job *job = my->job;
     const trni_schedule *s = &job->schedule;
-    const bool halves = trni_channel_halves(&s->channel[channel]);
-    int64_t chunk, count, first, end;
-    if (part == 2 && !halves) return;
-    trn_collective_chunk(job->views.elements, job->a->granule, s->ranks, owner, &chunk, &count);
-    trni_channel_range(s, channel, count, &first, &end);
-    const int64_t middle = halves ? first + (end - first) / 2 : end;
-    const int64_t from = chunk + (part == 1 ? first : middle), to = chunk + (part == 1 ? middle : end);
+    int64_t chunk, count, from, to;
+    trni_part_range(s, job->views.elements, job->a->granule, owner, channel, part, &from, &to);
     if (from >= to) return;
+    trn_collective_chunk(job->views.elements, job->a->granule, s->ranks, owner, &chunk, &count);
     my->group = group;
     my->arith.stream = trni_group_stream(job->a, group);
     trni_fold_aim(&my->fold, channel, owner);
@@ -195,9 +191,7 @@ TRNI_FN void trni_run_exchange(const trni_collective_job *job, int group, int ra
 TRNI_FN void trni_run_receive(const trni_collective_job *job, int group, int rank)
 {
     const trni_views *v = &job->views;
-    int from = job->a->op == TRN_BROADCAST ? job->a->root : -1;
-    for (int r = 0; job->a->op != TRN_BROADCAST && r < v->ranks; r++)
-        if (trni_target_of(job->a, r) == rank) from = r;
+    const int from = trni_source_of(job->a, rank);
     if (from >= 0)
         trni_copy_codes(v->out[trni_view_index(v, group, rank)], v->in[trni_view_index(v, group, from)], v->elements * job->code_bytes);
 }

@@ -147,6 +147,23 @@ TRNI_FN void trn_collective_chunk(int64_t n, int64_t granule, int ranks, int ran
     *count = trni_min64(each, n - *first);
 }
 
+/* To whom a rank sends in permute and send_recv; -1 = to nobody. */
+TRNI_FN int trni_target_of(const trn_collective_args *a, int rank)
+{
+    const int ranks = trn_collective_ranks(a);
+    if (a->op == TRN_SEND_RECV) return rank != a->root ? -1 : a->target != a->root ? a->target : ranks - 1;
+    return a->targets ? a->targets[rank] : (rank + 1) % ranks;
+}
+
+/* From whom a rank receives in broadcast, permute and send_recv; -1 = from nobody. */
+TRNI_FN int trni_source_of(const trn_collective_args *a, int rank)
+{
+    if (a->op == TRN_BROADCAST) return a->root;
+    for (int r = 0; r < trn_collective_ranks(a); r++)
+        if (trni_target_of(a, r) == rank) return r;
+    return -1;
+}
+
 /* ---- checks ---- */
 
 enum { TRNI_MAX_RANKS = 1 << 24 };
@@ -315,7 +332,7 @@ TRNI_FN bool trni_box_of(const trn_collective_args *a, trni_box *box)
 
 /* ---- the vendor's rules ---- */
 
-/* Ranks a group may have; the last of Trainium1 may be repeated. */
+/* Ranks that a group may have. */
 typedef struct trni_group_rule {
     trn_generation generation;
     int ranks_per_chip;

@@ -25,7 +25,8 @@
  * DOES: walks the moves of trn_schedule.h over the routes of trn_topology.h and adds up, per byte of the payload.
  *     A whole topology is folded: chips that look alike from everywhere (each server behind one switch; in dimensions
  *     that the schedule treats alike, every chip of a switch and every second of a ring, whose ties depend on parity)
- *     stand for each other. That is exact, and lets 400,000 chips cost what a few cost.
+ *     stand for each other. So do groups that each have all digits of their levels, and with them links of their own. That
+ *     is exact, and lets 400,000 chips cost what a few cost.
  * DOES NOT: turn loads into time (trn_collective_time.h).
  *
  * CONTENTS (private to the collectives)
@@ -41,15 +42,16 @@
 
 #include "trn_collective_layout.h"
 
-typedef enum trni_phase { TRNI_REDUCE, TRNI_GATHER, TRNI_EXCHANGE, TRNI_SPREAD } trni_phase;
+typedef enum trni_phase { TRNI_REDUCE, TRNI_GATHER, TRNI_EXCHANGE } trni_phase;
 
 typedef struct trni_load {
     const trni_layout *l;
     const trn_topology *net;
     const trni_schedule *s;
+    int group, groups;       /* those that are followed: [group, groups) of all */
     int sample;              /* chips whose links are watched */
     int block;               /* chips after which the topology repeats itself */
-    int *cell;               /* [block] which of the watched ones stands for a chip */
+    int *cell;               /* [block] which of the watched ones stands for a chip; -1 = none, it is never touched */
     int *owner;              /* [owners] the positions whose sub-blocks are followed */
     int owners;
     int slots;
@@ -84,7 +86,7 @@ TRNI_FN void trni_load_route(trni_load *w, int from, int to, double bytes)
     if (latency > w->step_latency_s) w->step_latency_s = latency;
 }
 
-/* One copy of `bytes` from rank to rank, `times` times over; the read is counted here, the write by the receiver. */
+/* One copy of `bytes` from rank to rank: the read is counted here, the write by trni_load_write. */
 TRNI_FN void trni_load_read(trni_load *w, int group, int from, int to, double bytes, double factor)
 {
     const int chip = trni_chip_of_rank(w->l->ask, group, from);
@@ -95,8 +97,10 @@ TRNI_FN void trni_load_read(trni_load *w, int group, int from, int to, double by
 TRNI_FN void trni_load_write(trni_load *w, int group, int to, double bytes, double sources, int copies)
 {
     const int chip = trni_load_chip(w, group, to);
-    const double passes = sources > 1 ? sources * w->net->reduce_pass : 1, extra = sources > 16 ? sources / 16 : 0;
-    w->hbm[chip] += bytes * (copies + 2 * extra); /* a sum of more than 16 goes through partial sums */
+    const double at_once = (double)TRNI_SUM_SOURCES; /* (C++ compares a double with no enumeration) */
+    const double passes = sources > 1 ? sources * w->net->reduce_pass : 1;
+    const double extra = sources > at_once ? sources / at_once : 0;
+    w->hbm[chip] += bytes * (copies + 2 * extra); /* larger sums go through partial sums */
     w->dma[chip] += bytes * (passes > 1 ? passes : 1);
 }
 
@@ -169,7 +173,7 @@ TRNI_FN void trni_load_stage(trni_load *w, const trni_cc_channel *c, int stage, 
     const trni_cc_stage *st = &c->stage[stage];
     const bool folded = w->folded && st->stride >= w->block * w->l->ranks_per_chip;
     trni_scene e = { w, c, st, 0, 0, trni_stage_bytes(c, stage, phase), folded };
-    for (e.group = 0; e.group < trni_group_count(w->l->ask); e.group++)
+    for (e.group = w->group; e.group < w->groups; e.group++)
         for (int i = 0; i < w->owners; i++) {
             trni_hop move[TRNI_HOPS];
             const int v = trni_stage_digit(st, w->owner[i]);
@@ -225,12 +229,38 @@ TRNI_FN int trni_load_like(const trn_topology *net, int chip, bool turns)
     return like;
 }
 
+/* Do groups load links of their own, each as the next? So where each is a box that has all digits of its levels: routes
+ * then stay inside it, unless a plane of a switch is reached through digits that are not the group's. */
+TRNI_FN bool trni_groups_apart(const trni_layout *l)
+{
+    const trn_topology *net = l->ask->net;
+    if (!l->ask->chips || !l->boxed) return false;
+    for (int d = 0; d < l->dims; d++)
+        if (!l->dim[d].whole || net->level[l->dim[d].level].planes > 1) return false;
+    return true;
+}
+
+/* The first of the groups stands for the others, and only its chips are watched. */
+TRNI_FN void trni_load_one_group(trni_load *w)
+{
+    const trn_collective_args *a = w->l->ask;
+    const int count = trni_group_chips(a);
+    for (int g = 1; g < trni_group_count(a); g++)
+        if (a->chips[(int64_t)g * count] < a->chips[(int64_t)w->group * count]) w->group = g;
+    w->groups = w->group + 1;
+    memset(w->cell, -1, sizeof(int) * (size_t)w->block);
+    for (int i = 0; i < count; i++) w->cell[a->chips[(int64_t)w->group * count + i]] = w->sample++;
+}
+
 /* Numbers the watched chips, and lists the positions whose sub-blocks are followed. */
 TRNI_FN void trni_load_cells(trni_load *w, bool turns)
 {
     const int cores = w->l->ranks_per_chip, positions = w->folded || turns ? w->block * cores : w->l->ranks;
+    const bool apart = trni_groups_apart(w->l);
+    w->groups = trni_group_count(w->l->ask);
     w->sample = w->owners = 0;
-    for (int chip = 0; chip < w->block; chip++) {
+    if (apart) trni_load_one_group(w);
+    for (int chip = 0; chip < w->block && !apart; chip++) {
         const int like = trni_load_like(w->net, chip, turns);
         w->cell[chip] = like == chip ? w->sample++ : w->cell[like];
     }

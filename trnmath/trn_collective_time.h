@@ -179,6 +179,23 @@ TRNI_FN void trni_load_fullest(const trni_load *w, trni_run *run)
     }
 }
 
+/* DMA start and the longest of the messages; nothing where nobody sends. */
+TRNI_FN double trni_step_latency(const trni_load *w) { return w->step_latency_s < 0 ? 0 : w->net->start_s + w->step_latency_s; }
+
+/* What has been loaded is a run by itself: so many steps of latency, and `fill` times the fullest link. */
+TRNI_FN void trni_step_end(trni_load *w, trni_times *t, int steps, double fill, double *longest)
+{
+    trni_run run;
+    memset(&run, 0, sizeof run);
+    trni_load_fullest(w, &run);
+    run.link_s *= fill;
+    run.latency_s = trni_step_latency(w);
+    run.steps = steps;
+    run.weight = 1;
+    run.any = true;
+    trni_run_end(w, &run, t, longest);
+}
+
 TRNI_FN void trni_run_begin(trni_load *w, trni_run *run, const trni_place *place, trni_phase phase)
 {
     bool free_step = true;
@@ -192,7 +209,7 @@ TRNI_FN void trni_run_begin(trni_load *w, trni_run *run, const trni_place *place
         free_step = free_step && trni_step_is_free(st->how, st->size, place[k].step, phase == TRNI_REDUCE);
     }
     trni_load_fullest(w, run);
-    run->latency_s = free_step || w->step_latency_s < 0 ? 0 : w->net->start_s + w->step_latency_s;
+    run->latency_s = free_step ? 0 : trni_step_latency(w);
     run->any = true;
     run->weight = 0;
     run->steps = 0;
@@ -249,23 +266,16 @@ TRNI_FN void trni_load_phase(trni_load *w, trni_phase phase, trni_times *t)
 TRNI_FN void trni_load_single_step(trni_load *w, trni_times *t)
 {
     const trni_cc_channel all = { 1, NULL, 1, { { TRNI_DIRECT, w->s->ranks, 1, w->l->calibration.mesh } } };
-    trni_run run;
     double longest = 0;
-    memset(&run, 0, sizeof run);
     trni_load_clear(w);
     trni_scene e = { w, &all, &all.stage[0], 0, 0, 1, false };
-    for (e.group = 0; e.group < trni_group_count(w->l->ask); e.group++)
+    for (e.group = w->group; e.group < w->groups; e.group++)
         for (int v = 0; v < w->s->ranks; v++) {
             trni_hop move[TRNI_HOPS];
             trni_reduce_moves(TRNI_DIRECT, w->s->ranks, 0, v, move);
             trni_scene_move(&e, &move[0]);
         }
-    trni_load_fullest(w, &run);
-    run.any = true;
-    run.latency_s = w->net->start_s + w->step_latency_s;
-    run.steps = 1;
-    run.weight = 1;
-    trni_run_end(w, &run, t, &longest);
+    trni_step_end(w, t, 1, 1, &longest);
     trni_phase_end(w, t, 0);
 }
 
@@ -308,7 +318,7 @@ TRNI_FN void trni_spread_stage(trni_load *w, const trni_cc_channel *c, int stage
     trni_cc_stage direct = *st;
     if (scattered) direct.how = TRNI_DIRECT;
     trni_scene e = { w, c, &direct, 0, 0, scattered ? trni_stage_bytes(c, stage, TRNI_REDUCE) : c->share, w->folded && st->stride >= unit };
-    for (e.group = 0; e.group < trni_group_count(w->l->ask); e.group++)
+    for (e.group = w->group; e.group < w->groups; e.group++)
         for (int p = 0; p < positions; p++) {
             bool active = trni_stage_digit(st, p) == 0;
             for (int i = scattered ? stage + 1 : 0; i < (scattered ? c->stages : stage) && active; i++)
@@ -334,9 +344,7 @@ TRNI_FN void trni_load_spread(trni_load *w, trni_times *t)
     for (int k = 0; k < w->s->channels; k++)
         if (w->s->channel[k].stages > stages) stages = w->s->channel[k].stages;
     for (int i = 0; i < stages; i++) {
-        trni_run run;
         int hops = 1;
-        memset(&run, 0, sizeof run);
         trni_load_clear(w);
         for (int k = 0; k < w->s->channels; k++) {
             const trni_cc_channel *c = &w->s->channel[k];
@@ -345,47 +353,26 @@ TRNI_FN void trni_load_spread(trni_load *w, trni_times *t)
             trni_spread_stage(w, c, stage);
             hops = trni_spread_steps(w, c, stage, hops);
         }
-        trni_load_fullest(w, &run);
-        run.any = true;
-        run.steps = hops;
-        run.latency_s = w->net->start_s + w->step_latency_s;
-        run.weight = 1;
-        run.link_s *= 1 + (double)(hops - 1) / (double)TRNI_CC_SEGMENTS;
-        trni_run_end(w, &run, t, &longest);
+        trni_step_end(w, t, hops, 1 + (double)(hops - 1) / (double)TRNI_CC_SEGMENTS, &longest);
     }
     trni_phase_end(w, t, 0);
     if (w->s->scattered) trni_load_phase(w, TRNI_GATHER, t);
 }
 
-/* To whom a rank sends in permute and send_recv; -1 = to nobody. */
-TRNI_FN int trni_target_of(const trn_collective_args *a, int rank)
-{
-    const int ranks = trn_collective_ranks(a);
-    if (a->op == TRN_SEND_RECV) return rank != a->root ? -1 : a->target != a->root ? a->target : ranks - 1;
-    return a->targets ? a->targets[rank] : (rank + 1) % ranks;
-}
-
 TRNI_FN void trni_load_pairs(trni_load *w, trni_times *t)
 {
-    trni_run run;
     double longest = 0;
-    memset(&run, 0, sizeof run);
     trni_load_clear(w);
     const bool one = w->l->ask->op == TRN_SEND_RECV;
     const int first = one ? w->l->ask->root : 0, end = one ? first + 1 : w->l->ranks;
-    for (int g = 0; g < trni_group_count(w->l->ask); g++)
+    for (int g = w->group; g < w->groups; g++)
         for (int r = first; r < end; r++) {
             const int to = trni_target_of(w->l->ask, r);
             if (to < 0 || to == r) continue;
             trni_load_read(w, g, r, to, 1, 1);
             trni_load_write(w, g, to, 1, 1, 1);
         }
-    trni_load_fullest(w, &run);
-    run.any = true;
-    run.steps = 1;
-    run.latency_s = w->step_latency_s < 0 ? 0 : w->net->start_s + w->step_latency_s;
-    run.weight = 1;
-    trni_run_end(w, &run, t, &longest);
+    trni_step_end(w, t, 1, 1, &longest);
     trni_phase_end(w, t, 0);
 }
 

@@ -40,8 +40,6 @@
 #include "trn_collective_layout.h"
 #include "trn_random.h"
 
-enum { TRNI_SUM_SOURCES = 16 };
-
 /* ---- arithmetic ---- */
 
 /* Binary32 numbers rounded to a format, and back. */
@@ -192,6 +190,26 @@ TRNI_FN void trni_channel_range(const trni_schedule *s, int channel, int64_t n, 
     *end = channel + 1 == s->channels ? n : (int64_t)((before + s->channel[channel].share) * (double)n + 0.5);
     if (*first > n) *first = n;
     if (*end > n) *end = n;
+}
+
+/* Where the second half of a channel's elements [first, end) begins: at the end, where both go one way. */
+TRNI_FN int64_t trni_channel_middle(const trni_cc_channel *c, int64_t first, int64_t end)
+{
+    return trni_channel_halves(c) ? first + (end - first) / 2 : end;
+}
+
+/* Elements [first, end) of a buffer that are half `part` (1, 2; 0 = both) of a channel of the chunk of rank `owner`. */
+TRNI_FN void trni_part_range(const trni_schedule *s, int64_t elements, int64_t granule, int owner, int channel, int part,
+                             int64_t *first, int64_t *end)
+{
+    int64_t chunk, count;
+    trn_collective_chunk(elements, granule, s->ranks, owner, &chunk, &count);
+    trni_channel_range(s, channel, count, first, end);
+    const int64_t middle = trni_channel_middle(&s->channel[channel], *first, *end);
+    if (part == 1) *end = middle;
+    if (part == 2) *first = middle;
+    *first += chunk;
+    *end += chunk;
 }
 
 /* ---- the sums, computed ---- */

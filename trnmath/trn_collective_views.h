@@ -56,10 +56,7 @@ TRNI_FN int64_t trni_view_elements(const trni_views *v, int rank, bool output)
     case TRN_BROADCAST: return output || rank == a->root ? v->elements : -1;
     case TRN_SEND_RECV:
     case TRN_PERMUTE:
-        if (!output) return trni_target_of(a, rank) >= 0 ? v->elements : -1;
-        for (int r = 0; r < v->ranks; r++)
-            if (trni_target_of(a, r) == rank) return v->elements;
-        return -1;
+        return (output ? trni_source_of(a, rank) : trni_target_of(a, rank)) >= 0 ? v->elements : -1;
     case TRN_ALL_TO_ALL:
         for (int r = 0; a->counts && r < v->ranks; r++) n += a->counts[output ? (int64_t)r * v->ranks + rank : (int64_t)rank * v->ranks + r];
         if (count > INT64_MAX / v->ranks) count = INT64_MAX / v->ranks; /* no view has so many */
@@ -195,9 +192,8 @@ TRNI_FN trn_status trni_views_check(trni_views *v, const trn_collective_args *a)
     v->groups = trni_group_count(a);
     v->isa = a->isa;
     if (a->granule < 0) return trni_fail(a->error, TRN_EINVAL, "granule = %lld is negative", (long long)a->granule);
-    if ((unsigned)a->overflow > TRN_SATURATE)
-        return trni_fail(a->error, TRN_EINVAL, "overflow %d is neither TRN_OVERFLOW_DEFAULT nor TRN_SATURATE", (int)a->overflow);
-    trn_status status = trni_views_measure(v);
+    trn_status status = trni_check_overflow(a->overflow, a->error);
+    if (status == TRN_OK) status = trni_views_measure(v);
     if (status == TRN_OK) status = trni_views_check_pairs(v);
     if (status == TRN_OK) status = trni_check_rounding(a->rounding, a->sr_bits, a->error);
     if (status == TRN_OK) status = trni_isa_resolve(&v->isa, a->error);

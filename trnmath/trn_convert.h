@@ -348,12 +348,11 @@ TRNI_FN trn_status trni_convert_check_views(const trn_convert_args *a)
 
 TRNI_FN trn_status trni_convert_check_modes(const trn_convert_args *a)
 {
-    if ((unsigned)a->overflow > TRN_SATURATE)
-        return trni_fail(a->error, TRN_EINVAL, "overflow %d is neither TRN_OVERFLOW_DEFAULT nor TRN_SATURATE",
-                         (int)a->overflow);
+    trn_status status = trni_check_overflow(a->overflow, a->error);
+    if (status) return status;
     if (a->xorwow && trn_tensor_overlap(a->dst, trn_tensor_1d(TRN_U8, a->xorwow, (int64_t)sizeof *a->xorwow)))
         return trni_fail(a->error, TRN_EINVAL, "dst overlaps the generator that xorwow points to");
-    const trn_status status = a->xorwow ? trni_check_xorwow(a->xorwow, "xorwow", a->error) : TRN_OK;
+    if (a->xorwow) status = trni_check_xorwow(a->xorwow, "xorwow", a->error);
     return status ? status : trni_check_rounding(a->rounding, a->sr_bits, a->error);
 }
 

@@ -63,11 +63,17 @@ TRNI_FN trn_mpi trn_mpi_world(void)
     return m;
 }
 
+/* Among so many processes, which the loops below ask for once. */
+TRNI_FN int trni_mpi_owner(const trn_mpi *mpi, int processes, const trn_topology *net, int chip)
+{
+    return mpi->owner ? mpi->owner[chip] : (int)((int64_t)chip * processes / net->chips);
+}
+
 TRNI_FN int trn_mpi_owner(const trn_mpi *mpi, const trn_topology *net, int chip)
 {
     int processes = 1;
     MPI_Comm_size(mpi->comm, &processes);
-    return mpi->owner ? mpi->owner[chip] : (int)((int64_t)chip * processes / net->chips);
+    return trni_mpi_owner(mpi, processes, net, chip);
 }
 
 TRNI_FN int trn_mpi_first_chip(const trn_mpi *mpi, const trn_topology *net)
@@ -122,20 +128,16 @@ TRNI_FN trn_status trni_mail_post(trni_mail *m, bool send, int peer, char *buffe
     return TRN_OK;
 }
 
-/* Waits for everything posted since `first`. Late or failed: the sentence names the process. */
-TRNI_FN trn_status trni_mail_wait(trni_mail *m, int first, const char *where)
+/* Waits for everything that was posted. Late or failed: the sentence names the process. */
+TRNI_FN trn_status trni_mail_wait(trni_mail *m, const char *where)
 {
     const double wait_s = m->mpi->timeout_s > 0 ? m->mpi->timeout_s : 60, until = MPI_Wtime() + wait_s;
-    for (int i = first; i < m->count;) {
+    for (int i = 0; i < m->count;) {
         int done = 0;
-        if (MPI_Test(&m->request[i], &done, MPI_STATUS_IGNORE) != MPI_SUCCESS) {
+        if (MPI_Test(&m->request[i], &done, MPI_STATUS_IGNORE) != MPI_SUCCESS)
             return trni_fail(m->error, TRN_EIO, "%s, %s: the message with process %d failed; nothing is written", m->what, where, m->peer[i]);
-        }
-        if (done) {
-            i++;
-            continue;
-        }
-        if (MPI_Wtime() < until) continue;
+        i += done;
+        if (done || MPI_Wtime() < until) continue;
         return trni_fail(m->error, TRN_EIO, "%s, %s: process %d has not answered for %g s; nothing is written", m->what, where, m->peer[i], wait_s);
     }
     return TRN_OK;
@@ -230,7 +232,7 @@ TRNI_FN trn_status trni_mpi_agree(trni_mail *m, const trni_mpi_ballot *mine, con
         status = trni_mail_post(m, false, p, (char *)&ballot[p], sizeof *ballot, false);
         if (status == TRN_OK) status = trni_mail_post(m, true, p, (char *)&ballot[m->processes], sizeof *ballot, false);
     }
-    if (status == TRN_OK) status = trni_mail_wait(m, 0, where);
+    if (status == TRN_OK) status = trni_mail_wait(m, where);
     const bool finished = status == TRN_OK;
     if (finished) status = trni_mpi_read_ballots(m, mine, ballot);
     trni_mail_clear(m, finished);
@@ -249,7 +251,6 @@ typedef struct trni_mpi_job {
     char **work;     /* [groups * ranks] buffers of the ranks that are here; each has all elements */
     char *memory;
     trni_fold fold;
-    void *fold_memory;
     int group;            /* of the present move */
     char **arrived;       /* [ranks] what came for the present move, by the rank it is from; NULL = it is here */
     int64_t *offset;      /* of the present range in what came: see trni_mpi_fold_load */
@@ -258,7 +259,7 @@ typedef struct trni_mpi_job {
 
 TRNI_FN int trni_mpi_process(const trni_mpi_job *j, int group, int rank)
 {
-    return trn_mpi_owner(j->mail.mpi, j->job.a->net, trni_chip_of_rank(j->job.a, group, rank));
+    return trni_mpi_owner(j->mail.mpi, j->mail.processes, j->job.a->net, trni_chip_of_rank(j->job.a, group, rank));
 }
 
 /* ---- what a sub-block is ---- */
@@ -280,11 +281,9 @@ TRNI_FN trni_mpi_range trni_mpi_range_of(const trni_mpi_job *j, int channel, int
         position += ((int)(nth % later->size) - trni_stage_digit(later, owner)) * later->stride;
         nth /= later->size;
     }
-    int64_t chunk, count, first, end;
-    trn_collective_chunk(j->job.views.elements, j->job.a->granule, s->ranks, trni_rank_at(s, c, position), &chunk, &count);
-    trni_channel_range(s, channel, count, &first, &end);
-    const int64_t middle = trni_channel_halves(c) ? first + (end - first) / 2 : end;
-    const trni_mpi_range r = { chunk + (part == 2 ? middle : first), (part == 1 ? middle : end) - (part == 2 ? middle : first) };
+    int64_t first, end;
+    trni_part_range(s, j->job.views.elements, j->job.a->granule, trni_rank_at(s, c, position), channel, part, &first, &end);
+    const trni_mpi_range r = { first, end - first };
     return r;
 }
 
@@ -484,7 +483,7 @@ TRNI_FN trn_status trni_mpi_phase(trni_mpi_job *j, trni_phase phase)
         snprintf(where, sizeof where, "step %d of %d", step + 1, steps);
         j->taken = 0;
         status = trni_mpi_moves(j, phase, step, trni_mpi_send_pass);
-        if (status == TRN_OK) status = trni_mail_wait(&j->mail, 0, where);
+        if (status == TRN_OK) status = trni_mail_wait(&j->mail, where);
         if (status == TRN_OK) status = trni_mpi_moves(j, phase, step, trni_mpi_use_pass);
         trni_mail_clear(&j->mail, status == TRN_OK);
     }
@@ -516,7 +515,7 @@ TRNI_FN trn_status trni_mpi_share(trni_mpi_job *j, int group)
             status = trni_mail_post(&j->mail, send, send ? p : here, buffer, bytes, !send);
         }
     }
-    return status == TRN_OK ? trni_mail_wait(&j->mail, 0, "the single step") : status;
+    return status == TRN_OK ? trni_mail_wait(&j->mail, "the single step") : status;
 }
 
 /* One sum, which all ranks that are here get. */
@@ -584,7 +583,7 @@ TRNI_FN trn_status trni_mpi_deliveries(trni_mpi_job *j)
     for (int g = 0; g < j->job.views.groups; g++)
         for (int from = 0; from < j->job.views.ranks; from++)
             for (int to = 0; to < j->job.views.ranks && status == TRN_OK; to++) status = trni_mpi_deliver(j, g, from, to);
-    if (status == TRN_OK) status = trni_mail_wait(&j->mail, 0, "delivering");
+    if (status == TRN_OK) status = trni_mail_wait(&j->mail, "delivering");
     trni_mail_clear(&j->mail, status == TRN_OK);
     return status;
 }

@@ -57,7 +57,7 @@ typedef struct trni_mpi_product {
 
 TRNI_FN int trni_mpi_device_process(const trni_mpi_product *p, int device)
 {
-    return trn_mpi_owner(p->mpi, p->args.mesh->net, trn_mesh_chip(p->args.mesh, device));
+    return trni_mpi_owner(p->mpi, p->mail.processes, p->args.mesh->net, trn_mesh_chip(p->args.mesh, device));
 }
 
 TRNI_FN bool trni_mpi_device_here(const trni_mpi_product *p, int device) { return trni_mpi_device_process(p, device) == p->mail.me; }
@@ -108,7 +108,7 @@ TRNI_FN trn_status trni_mpi_relay(void *user, const trni_relay *relay)
     both.piece = trni_mpi_piece_post;
     p->taken = 0;
     for (int i = 0; i < relay->mesh->devices && status == TRN_OK; i++) status = trni_relay_device(&both, i);
-    if (status == TRN_OK) status = trni_mail_wait(&p->mail, 0, "moving operands");
+    if (status == TRN_OK) status = trni_mail_wait(&p->mail, "moving operands");
     both.piece = trni_mpi_piece_take;
     for (int i = 0; i < relay->mesh->devices && status == TRN_OK; i++) status = trni_relay_device(&both, i);
     trni_mail_clear(&p->mail, status == TRN_OK);

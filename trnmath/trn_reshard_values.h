@@ -392,9 +392,7 @@ TRNI_FN trn_status trni_redistribute_check_run(const trn_redistribute_args *args
     if (!status) status = trni_redistribute_check_views(args, &args->to, args->dst, TRNI_OUTPUT);
     if (!status) status = trni_redistribute_check_apart(args);
     if (!status) status = trni_check_rounding(args->rounding, args->sr_bits, args->error);
-    if (!status && (unsigned)args->overflow > TRN_SATURATE)
-        status = trni_fail(args->error, TRN_EINVAL, "overflow %d is neither TRN_OVERFLOW_DEFAULT nor TRN_SATURATE",
-                           (int)args->overflow);
+    if (!status) status = trni_check_overflow(args->overflow, args->error);
     if (!status && args->ranks_per_chip > 1)
         status = trni_fail(args->error, TRN_EUNSUPPORTED,
                            "ranks_per_chip = %d is for costs; values are computed with one rank per chip",

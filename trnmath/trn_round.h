@@ -93,4 +93,10 @@ TRNI_FN trn_status trni_check_rounding(trn_rounding rounding, int sr_bits, trn_e
     return TRN_OK;
 }
 
+TRNI_FN trn_status trni_check_overflow(trn_overflow overflow, trn_error *error)
+{
+    if ((unsigned)overflow <= TRN_SATURATE) return TRN_OK;
+    return trni_fail(error, TRN_EINVAL, "overflow %d is neither TRN_OVERFLOW_DEFAULT nor TRN_SATURATE", (int)overflow);
+}
+
 #endif /* TRN_ROUND_H */

@@ -105,6 +105,7 @@ typedef enum trni_pattern {
 } trni_pattern;
 
 enum { TRNI_ALL_MEMBERS = 0, TRNI_NOBODY = -1, TRNI_HOPS = 4 };
+enum { TRNI_SUM_SOURCES = 16 }; /* that one DMA operation adds (documented) */
 
 /* At `to`, the sub-block becomes the sum of what the members `from` hold of it; one source is a copy. */
 typedef struct trni_hop {
@@ -215,14 +216,10 @@ TRNI_FN int trni_both_ways_gather(int n, int step, int v, trni_hop *move)
 /* KangaRing: members 2i and 2i + 1 are a pair; the partial goes from first to first, and ends at v itself. */
 TRNI_FN int trni_pairs_reduce(int way, int n, int step, int v, trni_hop *move)
 {
-    const int pairs = n / 2, pair = trni_wrap(v / 2 + way * (step + 1), pairs);
-    *move = trni_hop_of(step == pairs - 1 ? v : 2 * pair, 2 * pair, n);
-    if (step > 0) move->from[move->sources++] = 2 * trni_wrap(pair - way, pairs);
+    const int pairs = n / 2, pair = trni_wrap(v / 2 + way * (step + 1), pairs), before = 2 * trni_wrap(pair - way, pairs);
+    *move = trni_hop_of(step == pairs - 1 ? v : 2 * pair, step ? before : 2 * pair, n); /* the partial first, then the pair */
+    if (step) move->from[move->sources++] = 2 * pair;
     move->from[move->sources++] = 2 * pair + 1;
-    if (step > 0) { /* the partial first, then the pair */
-        move->from[0] = 2 * trni_wrap(pair - way, pairs);
-        move->from[1] = 2 * pair;
-    }
     return 1;
 }
 
@@ -269,13 +266,11 @@ TRNI_FN int trni_gather_moves(trni_pattern how, int n, int step, int v, trni_hop
  * travel together. */
 TRNI_FN int trni_exchange_moves(trni_pattern how, int n, int step, int v, trni_hop move[TRNI_HOPS])
 {
-    const int way = trni_pattern_way(how);
     if (how != TRNI_BOTH_WAYS) {
         const int count = trni_gather_moves(how, n, step, v, move);
         move[0].weight = how == TRNI_DIRECT ? 1 : n - 1 - step;
         return count;
     }
-    (void)way;
     const double far = (n - 1) / 2 - step + (n % 2 ? 0.0 : 0.5); /* half of the opposite member's block each way */
     move[0] = trni_hop_of(v + step + 1, v + step, n);
     move[1] = trni_hop_of(v - step - 1, v - step, n);

@@ -299,9 +299,7 @@ TRNI_FN trn_status trni_shard_check(const trn_shard_args *args, trni_use parts)
     if (!status) status = trni_check_parts(args, "parts", parts);
     if (!status) status = trni_check_apart(args);
     if (!status && parts == TRNI_OUTPUT) status = trni_check_outputs_apart(args);
-    if (!status && (unsigned)args->overflow > TRN_SATURATE)
-        status = trni_fail(args->error, TRN_EINVAL, "overflow %d is neither TRN_OVERFLOW_DEFAULT nor TRN_SATURATE",
-                           (int)args->overflow);
+    if (!status) status = trni_check_overflow(args->overflow, args->error);
     trn_isa isa = args->isa;
     return status ? status : trni_isa_resolve(&isa, args->error);
 }

@@ -195,7 +195,7 @@ TRNI_FN int64_t trni_sum_locate(const trni_schedule *s, int64_t elements, int64_
         trni_channel_range(s, *channel, count, &low, &high);
         if (first - chunk < high) break;
     }
-    const int64_t middle = trni_channel_halves(&s->channel[*channel]) ? low + (high - low) / 2 : high;
+    const int64_t middle = trni_channel_middle(&s->channel[*channel], low, high);
     *part = first - chunk < middle ? 1 : 2;
     return trni_min64(n, chunk + (*part == 1 ? middle : high) - first);
 }
