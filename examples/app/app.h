@@ -64,6 +64,7 @@ const char *app_cell_text(const app_table *table, int row, int column, char *tex
 void app_print_table(FILE *out, const app_table *table);
 void app_print_csv(FILE *out, const app_table *table);
 void app_print_json_rows(FILE *out, const app_table *table, int indent);
+int app_utf8(const char *text); /* the bytes of the character of UTF-8 that text begins with; 0: it is none */
 void app_print_json_string(FILE *out, const char *text);
 void app_print_json_pair(FILE *out, const char *key, const char *text); /* one line of an object; NULL is null */
 void app_print_json_number(FILE *out, double value);

@@ -4,23 +4,28 @@
 #include "page.h"
 
 #include <stddef.h>
+#include <string.h>
 
 /* ---- text ---- */
 
+/* What XML cannot hold (control characters, what is no UTF-8) becomes a space or '?'. */
 void app_escape(FILE *out, const char *text)
 {
     static const struct {
         char c;
         const char *entity;
-    } row[] = { { '&', "&amp;" }, { '<', "&lt;" }, { '>', "&gt;" }, { '"', "&quot;" } };
-    for (; *text; text++) {
+    } row[] = { { '&', "&amp;" }, { '<', "&lt;" }, { '>', "&gt;" }, { '"', "&quot;" }, { '\'', "&#39;" } };
+    for (int n; *text; text += n ? n : 1) {
         const char *entity = NULL;
+        n = app_utf8(text);
         for (size_t i = 0; i < sizeof row / sizeof row[0]; i++)
             if (*text == row[i].c) entity = row[i].entity;
         if (entity)
             fputs(entity, out);
+        else if (n == 1 && (*text < ' ' || *text == 0x7f))
+            fputc(*text == '\n' ? '\n' : ' ', out);
         else
-            fputc(*text, out);
+            fprintf(out, "%.*s", n ? n : 1, n ? text : "?");
     }
 }
 
@@ -49,16 +54,29 @@ const char *app_percent(char *text, size_t size, double share)
 
 /* ---- the page ---- */
 
-/* clang-format off: one rule a line */
+/* clang-format off: one colour a line */
+static const app_colour_pair colour[] = {
+    { "bg", "#fbfbfa", "#111317" },
+    { "card", "#ffffff", "#181b21" },
+    { "ink", "#1b1d22", "#eceef2" },
+    { "soft", "#5b6270", "#a7aebb" },
+    { "faint", "#8a909c", "#757d8b" },
+    { "line", "#e3e4e8", "#2a2e37" },
+    { "track", "#eceef2", "#262a33" },
+    { "tensor", "#2563c9", "#6ea3ff" },
+    { "hbm", "#d9730d", "#f5a04a" },
+    { "dma", "#a03fb5", "#d68be6" },
+    { "startup", "#7d8796", "#8f98a8" },
+    { "peer", "#a3a9b5", "#6a7282" },
+    { "f0", "#0f8a7e", "#45c8ba" },
+    { "f1", "#c2820a", "#e8b13f" },
+    { "f2", "#2563c9", "#6ea3ff" },
+    { "f3", "#c43d72", "#f27aa6" },
+    { "f4", "#6d5bd0", "#a99bff" },
+    { "f5", "#4b8b1f", "#8fd05a" },
+};
+
 static const char style[] =
-    ":root{color-scheme:light dark;"
-    "--bg:#fbfbfa;--card:#ffffff;--ink:#1b1d22;--soft:#5b6270;--faint:#8a909c;--line:#e3e4e8;--track:#eceef2;"
-    "--tensor:#2563c9;--hbm:#d9730d;--dma:#a03fb5;--startup:#7d8796;--peer:#a3a9b5;"
-    "--f0:#0f8a7e;--f1:#c2820a;--f2:#2563c9;--f3:#c43d72;--f4:#6d5bd0;--f5:#4b8b1f}"
-    "@media(prefers-color-scheme:dark){:root{"
-    "--bg:#111317;--card:#181b21;--ink:#eceef2;--soft:#a7aebb;--faint:#757d8b;--line:#2a2e37;--track:#262a33;"
-    "--tensor:#6ea3ff;--hbm:#f5a04a;--dma:#d68be6;--startup:#8f98a8;--peer:#6a7282;"
-    "--f0:#45c8ba;--f1:#e8b13f;--f2:#6ea3ff;--f3:#f27aa6;--f4:#a99bff;--f5:#8fd05a}}"
     "*{box-sizing:border-box}"
     "body{margin:0;background:var(--bg);color:var(--ink);font-variant-numeric:tabular-nums;"
     "font:15px/1.55 system-ui,-apple-system,'Segoe UI',Roboto,'Helvetica Neue',Arial,sans-serif}"
@@ -97,13 +115,30 @@ static const char style[] =
     "footer p{font-size:13px}";
 /* clang-format on */
 
+const app_colour_pair *app_colour_named(const char *name)
+{
+    for (size_t i = 0; i < sizeof colour / sizeof colour[0]; i++)
+        if (!strcmp(colour[i].name, name)) return &colour[i];
+    return &colour[0];
+}
+
+static void print_colours(FILE *out, bool dark)
+{
+    for (size_t i = 0; i < sizeof colour / sizeof colour[0]; i++)
+        fprintf(out, "%s--%s:%s", i ? ";" : "", colour[i].name, dark ? colour[i].dark : colour[i].light);
+}
+
 void app_page_open(FILE *out, const char *title)
 {
     fputs("<!doctype html>\n<html lang=en><head><meta charset=utf-8><meta name=viewport "
           "content='width=device-width,initial-scale=1'><title>",
           out);
     app_escape(out, title);
-    fprintf(out, "</title><style>%s</style></head><body><main>\n", style);
+    fputs("</title><style>:root{color-scheme:light dark;", out);
+    print_colours(out, false);
+    fputs("}@media(prefers-color-scheme:dark){:root{", out);
+    print_colours(out, true);
+    fprintf(out, "}}%s</style></head><body><main>\n", style);
 }
 
 void app_page_close(FILE *out) { fputs("</main></body></html>\n", out); }

@@ -200,17 +200,37 @@ void app_print_csv(FILE *out, const app_table *table)
 
 /* ---- JSON ---- */
 
+int app_utf8(const char *text)
+{
+    static const struct {
+        uint32_t least, lead, mask; /* a shorter form would do below least */
+    } row[] = { { 0, 0x00, 0x80 }, { 0x80, 0xc0, 0xe0 }, { 0x800, 0xe0, 0xf0 }, { 0x10000, 0xf0, 0xf8 } };
+    const unsigned char *s = (const unsigned char *)text;
+    for (int extra = 0; extra < 4; extra++) {
+        if ((s[0] & row[extra].mask) != row[extra].lead) continue;
+        uint32_t code = s[0] & ~row[extra].mask & 0xff;
+        for (int i = 1; i <= extra; i++) {
+            if (s[i] >> 6 != 2) return 0;
+            code = code << 6 | (s[i] & 0x3f);
+        }
+        const bool surrogate = code >= 0xd800 && code < 0xe000, none = code == 0xfffe || code == 0xffff;
+        return code < row[extra].least || code > 0x10ffff || surrogate || none ? 0 : extra + 1;
+    }
+    return 0;
+}
+
+/* What is no UTF-8 becomes '?': no reader of JSON would take it. */
 void app_print_json_string(FILE *out, const char *text)
 {
     fputc('"', out);
-    for (; *text; text++) {
-        const unsigned char c = (unsigned char)*text;
-        if (c == '"' || c == '\\')
-            fprintf(out, "\\%c", c);
-        else if (c < 0x20)
-            fprintf(out, "\\u%04x", c);
+    for (int n; *text; text += n ? n : 1) {
+        n = app_utf8(text);
+        if (*text == '"' || *text == '\\')
+            fprintf(out, "\\%c", *text);
+        else if (n == 1 && *text < ' ')
+            fprintf(out, "\\u%04x", (unsigned)*text);
         else
-            fputc(c, out);
+            fprintf(out, "%.*s", n ? n : 1, n ? text : "?");
     }
     fputc('"', out);
 }
