@@ -70,12 +70,12 @@ static void draw_frame(FILE *out, const chart *c, frame *f, double top)
 {
     paper_ticks x, y;
     double wide = 0;
-    f->y.from = HEIGHT - 46, f->y.to = top + 24;
+    f->y.from = HEIGHT - 46, f->y.to = top + 26;
     paper_mark(&f->y, 6, !(c->y_low < c->y_high), &y);
     for (int i = 0; i < y.count; i++) wide = fmax(wide, paper_text_width(y.text[i]));
     f->x.from = PAPER_MARGIN + wide + 8, f->x.to = RIGHT;
     paper_mark(&f->x, 8, false, &x);
-    paper_text(out, "", PAPER_MARGIN, top + 8, PAPER_START, PAPER_WIDTH - 2 * PAPER_MARGIN, text_of(c->y_title));
+    paper_text(out, "", PAPER_MARGIN, top + 10, PAPER_START, PAPER_WIDTH - 2 * PAPER_MARGIN, text_of(c->y_title));
     paper_text(out, "", (f->x.from + f->x.to) / 2, HEIGHT - 10, PAPER_MIDDLE, f->x.to - f->x.from, text_of(c->x_title));
     draw_y(out, f, &y);
     draw_x(out, f, &x);
@@ -222,10 +222,13 @@ void chart_lines(FILE *out, const chart *c)
     frame f;
     const bool any = fit(c, &f);
     paper_open(out, c->title, HEIGHT, c->alone);
-    draw_frame(out, c, &f, draw_legend(out, c, c->title ? PAPER_TOP + 4 : PAPER_MARGIN));
+    const double top = draw_legend(out, c, c->title ? PAPER_TOP + 4 : PAPER_MARGIN);
+    if (any)
+        draw_frame(out, c, &f, top);
+    else
+        paper_text(out, "", PAPER_WIDTH / 2.0, HEIGHT / 2.0, PAPER_MIDDLE, 200, "nothing to show");
     for (int i = 0; i < c->lines; i++) draw_path(out, &f, &c->line[i]);
     for (int i = 0; i < c->lines; i++)
         if (c->line[i].dots) draw_dots(out, &f, &c->line[i]);
-    if (!any) paper_text(out, "", PAPER_WIDTH / 2.0, HEIGHT / 2.0, PAPER_MIDDLE, 200, "nothing to show");
     paper_close(out);
 }

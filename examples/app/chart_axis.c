@@ -40,8 +40,9 @@ double paper_at(const paper_axis *a, double value)
 /* "10" and the exponent raised: 10⁻⁵. */
 static void power_text(char *text, size_t size, int exponent)
 {
-    static const char *const raised[] = { "\xe2\x81\xb0", "\xc2\xb9",     "\xc2\xb2",     "\xc2\xb3",     "\xe2\x81\xb4",
-                                          "\xe2\x81\xb5", "\xe2\x81\xb6", "\xe2\x81\xb7", "\xe2\x81\xb8", "\xe2\x81\xb9" };
+    static const char *const raised[] = { "\xe2\x81\xb0", "\xc2\xb9",     "\xc2\xb2",     "\xc2\xb3",
+                                          "\xe2\x81\xb4", "\xe2\x81\xb5", "\xe2\x81\xb6", "\xe2\x81\xb7",
+                                          "\xe2\x81\xb8", "\xe2\x81\xb9" };
     char digits[16];
     snprintf(digits, sizeof digits, "%d", exponent < 0 ? -exponent : exponent);
     snprintf(text, size, "10%s", exponent < 0 ? "\xe2\x81\xbb" : "");
@@ -151,6 +152,8 @@ static void mark_log(paper_axis *a, int most, bool round, paper_ticks *t)
 void paper_mark(paper_axis *axis, int most, bool round, paper_ticks *ticks)
 {
     memset(ticks, 0, sizeof *ticks);
-    if (axis->log) mark_log(axis, most, round, ticks);
-    else mark_linear(axis, most, round, ticks);
+    if (axis->log)
+        mark_log(axis, most, round, ticks);
+    else
+        mark_linear(axis, most, round, ticks);
 }

@@ -19,7 +19,7 @@ typedef struct bars_frame {
     double names; /* where they end */
 } bars_frame;
 
-static bars_frame measure(const chart_bar *bar, int bars)
+static bars_frame measure_bars(const chart_bar *bar, int bars)
 {
     bars_frame f = { .axis = { .low = 0, .high = 0 } };
     double name = 40, label = 20;
@@ -39,7 +39,7 @@ static bars_frame measure(const chart_bar *bar, int bars)
     return f;
 }
 
-static void draw(FILE *out, const bars_frame *f, const chart_bar *b, double y)
+static void draw_bar(FILE *out, const bars_frame *f, const chart_bar *b, double y)
 {
     char room[64];
     const bool shown = paper_shows(&f->axis, b->value), left = shown && b->value < 0;
@@ -56,10 +56,10 @@ static void draw(FILE *out, const bars_frame *f, const chart_bar *b, double y)
 void chart_bars(FILE *out, const char *title, const chart_bar *bar, int bars, bool alone)
 {
     const double top = title ? PAPER_TOP + 4 : PAPER_MARGIN;
-    const bars_frame f = measure(bar, bars);
+    const bars_frame f = measure_bars(bar, bars);
     paper_open(out, title, (int)top + EACH * bars + 12, alone);
     const double zero = paper_at(&f.axis, 0);
-    for (int i = 0; i < bars; i++) draw(out, &f, &bar[i], top + EACH * i);
+    for (int i = 0; i < bars; i++) draw_bar(out, &f, &bar[i], top + EACH * i);
     fprintf(out, "<line class=\"axis\" x1=\"%.1f\" x2=\"%.1f\" y1=\"%.1f\" y2=\"%.1f\"/>\n", zero, zero, top - 4,
             top + EACH * bars - 4);
     paper_close(out);

@@ -38,7 +38,7 @@ static double cell_value(const heat *h, int row, int column)
     return v;
 }
 
-static void measure(heat *h)
+static void measure_heat(heat *h)
 {
     h->down = h->rows < CELLS ? h->rows : CELLS;
     h->across = h->columns < CELLS ? h->columns : CELLS;
@@ -51,10 +51,13 @@ static void measure(heat *h)
     }
 }
 
+enum { EMPTY = SHADES + 1, END }; /* what is no shade */
+
 /* -SHADES ... SHADES; 0 is the background. What is not 0 is at least one shade away from it. */
 static int shade_of(const heat *h, double v)
 {
-    if (isnan(v) || !(fabs(v) > 0)) return 0;
+    if (isnan(v)) return EMPTY;
+    if (!(fabs(v) > 0)) return 0;
     const double share = h->most > 0 ? fmin(fabs(v) / h->most, 1) : 1;
     const int shade = (int)fmax(1, rint(SHADES * share));
     return v < 0 ? -shade : shade;
@@ -62,7 +65,13 @@ static int shade_of(const heat *h, double v)
 
 static void shade(FILE *out, int n, double x, double y, double wide, double high)
 {
-    fprintf(out, "<rect class=\"k%d\" x=\"%.2f\" y=\"%.2f\" width=\"%.2f\" height=\"%.2f\" fill-opacity=\"%.2f\"/>\n",
+    if (n == EMPTY) {
+        fprintf(out, "<rect class=\"cell paper\" x=\"%.2f\" y=\"%.2f\" width=\"%.2f\" height=\"%.2f\"/>\n", x, y, wide,
+                high);
+        return;
+    }
+    fprintf(out,
+            "<rect class=\"cell k%d\" x=\"%.2f\" y=\"%.2f\" width=\"%.2f\" height=\"%.2f\" fill-opacity=\"%.2f\"/>\n",
             n < 0 ? BELOW : ABOVE, x, y, wide, high, fmin(0.03 + 0.97 * (n < 0 ? -n : n) / SHADES, 1));
 }
 
@@ -70,7 +79,7 @@ static void shade(FILE *out, int n, double x, double y, double wide, double high
 static void draw_row(FILE *out, const heat *h, int row)
 {
     for (int c = 0, from = 0, now = 0; c <= h->across; c++) {
-        const int next = c < h->across ? shade_of(h, cell_value(h, row, c)) : SHADES + 1;
+        const int next = c < h->across ? shade_of(h, cell_value(h, row, c)) : END;
         if (next == now) continue;
         if (now)
             shade(out, now, LEFT + from * h->cell_wide, h->top + row * h->cell_high, (c - from) * h->cell_wide,
@@ -80,7 +89,7 @@ static void draw_row(FILE *out, const heat *h, int row)
     }
 }
 
-/* Strokes of about 8 indices along each side. */
+/* About 8 indices along each side. */
 static void draw_indices(FILE *out, const heat *h, bool rows)
 {
     const int count = rows ? h->rows : h->columns;
@@ -91,10 +100,12 @@ static void draw_indices(FILE *out, const heat *h, bool rows)
     for (int i = 0; i < ticks.count; i++) {
         if (fabs(ticks.at[i] - rint(ticks.at[i])) > 1e-6 || ticks.at[i] > count - 1) continue;
         const double at = (ticks.at[i] + 0.5) * step;
+        char text[24];
+        snprintf(text, sizeof text, "%.0f", ticks.at[i]);
         if (rows)
-            paper_text(out, "tick", LEFT - 8, h->top + at + 4, PAPER_END, LEFT, ticks.text[i]);
+            paper_text(out, "tick", LEFT - 8, h->top + at + 4, PAPER_END, LEFT, text);
         else
-            paper_text(out, "tick", LEFT + at, h->top + h->down * h->cell_high + 16, PAPER_MIDDLE, 80, ticks.text[i]);
+            paper_text(out, "tick", LEFT + at, h->top + h->down * h->cell_high + 16, PAPER_MIDDLE, 80, text);
     }
 }
 
@@ -103,7 +114,7 @@ static void draw_key(FILE *out, const heat *h, double x)
     const double high = fmax(h->down * h->cell_high, 60);
     const int low = h->negative ? -SHADES : 0, shades = SHADES - low;
     char text[64];
-    fprintf(out, "<rect class=\"track\" x=\"%.1f\" y=\"%.1f\" width=\"12\" height=\"%.1f\"/>\n", x, h->top, high);
+    fprintf(out, "<rect class=\"cell track\" x=\"%.1f\" y=\"%.1f\" width=\"12\" height=\"%.1f\"/>\n", x, h->top, high);
     for (int s = low; s < SHADES; s++)
         shade(out, s < 0 ? s : s + 1, x, h->top + high * (SHADES - 1 - s) / shades, 12, high / shades);
     const double end[] = { h->most, 0, -h->most };
@@ -116,10 +127,10 @@ void chart_heat(FILE *out, const char *title, const double *value, int rows, int
 {
     heat h = { .value = value, .rows = rows, .columns = columns, .top = title ? PAPER_TOP + 4 : PAPER_MARGIN };
     const bool any = rows > 0 && columns > 0;
-    if (any) measure(&h);
+    if (any) measure_heat(&h);
     paper_open(out, title, (int)(h.top + fmax(h.down * h.cell_high, 60) + 32), alone);
     if (any) {
-        fprintf(out, "<rect class=\"track\" x=\"%d\" y=\"%.1f\" width=\"%.2f\" height=\"%.2f\"/>\n", LEFT, h.top,
+        fprintf(out, "<rect class=\"cell track\" x=\"%d\" y=\"%.1f\" width=\"%.2f\" height=\"%.2f\"/>\n", LEFT, h.top,
                 h.across * h.cell_wide, h.down * h.cell_high);
         for (int r = 0; r < h.down; r++) draw_row(out, &h, r);
         draw_indices(out, &h, true);

@@ -14,17 +14,18 @@
 static const struct {
     const char *selector, *property, *colour;
 } rule[] = {
-    { "text", "fill", "soft" },    { ".name", "fill", "ink" },  { ".title", "fill", "ink" },
-    { ".tick", "fill", "faint" },  { ".grid", "stroke", "line" }, { ".axis", "stroke", "faint" },
-    { ".paper", "fill", "card" },  { ".track", "fill", "track" }, { ".dot", "stroke", "card" },
-    { ".k0", "fill", "f0" },       { ".k1", "fill", "f1" },     { ".k2", "fill", "f2" },
-    { ".k3", "fill", "f3" },       { ".k4", "fill", "f4" },     { ".k5", "fill", "f5" },
-    { ".s0", "stroke", "f0" },     { ".s1", "stroke", "f1" },   { ".s2", "stroke", "f2" },
-    { ".s3", "stroke", "f3" },     { ".s4", "stroke", "f4" },   { ".s5", "stroke", "f5" },
+    { "text", "fill", "soft" },   { ".name", "fill", "ink" },    { ".title", "fill", "ink" },
+    { ".tick", "fill", "faint" }, { ".grid", "stroke", "line" }, { ".axis", "stroke", "faint" },
+    { ".paper", "fill", "card" }, { ".track", "fill", "track" }, { ".dot", "stroke", "card" },
+    { ".k0", "fill", "f0" },      { ".k1", "fill", "f1" },       { ".k2", "fill", "f2" },
+    { ".k3", "fill", "f3" },      { ".k4", "fill", "f4" },       { ".k5", "fill", "f5" },
+    { ".s0", "stroke", "f0" },    { ".s1", "stroke", "f1" },     { ".s2", "stroke", "f2" },
+    { ".s3", "stroke", "f3" },    { ".s4", "stroke", "f4" },     { ".s5", "stroke", "f5" },
 };
 
 static const char shapes[] =
     "svg.chart text{font-size:12px}svg.chart .title{font-size:15px;font-weight:600}svg.chart .tick{font-size:11px}"
+    "svg.chart .name{font-weight:400}svg.chart .cell{shape-rendering:crispEdges}"
     "svg.chart .axis,svg.chart .grid{stroke-width:1;shape-rendering:crispEdges}"
     "svg.chart .line{fill:none;stroke-width:2;stroke-linejoin:round;stroke-linecap:round}"
     "svg.chart .dash{stroke-dasharray:6 6}svg.chart .dot{stroke-width:1}";
@@ -63,23 +64,22 @@ int paper_colour(int colour) { return (colour % PAPER_COLOURS + PAPER_COLOURS) %
 
 void paper_open(FILE *out, const char *title, int height, bool alone)
 {
-    fprintf(out, "<svg class=\"chart\" xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %d %d\"", PAPER_WIDTH, height);
+    fprintf(out, "<svg class=\"chart\" xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %d %d\"", PAPER_WIDTH,
+            height);
     if (alone) fprintf(out, " width=\"%d\" height=\"%d\"", PAPER_WIDTH, height);
     fputs(" role=\"img\"><title>", out);
     app_escape(out, title ? title : "");
     fputs("</title>\n", out);
     styles(out, alone);
-    if (alone)
-        fprintf(out, "<rect class=\"paper\" width=\"%d\" height=\"%d\" rx=\"10\"/>\n", PAPER_WIDTH, height);
-    if (title)
-        paper_text(out, "title", PAPER_MARGIN, 30, PAPER_START, (PAPER_WIDTH - 2 * PAPER_MARGIN) / 1.3, title);
+    if (alone) fprintf(out, "<rect class=\"paper\" width=\"%d\" height=\"%d\" rx=\"10\"/>\n", PAPER_WIDTH, height);
+    if (title) paper_text(out, "title", PAPER_MARGIN, 30, PAPER_START, (PAPER_WIDTH - 2 * PAPER_MARGIN) / 1.3, title);
 }
 
 void paper_close(FILE *out) { fputs("</svg>\n", out); }
 
 /* ---- text ---- */
 
-#define EACH 6.7 /* pixels of a character at 12 px, on average and on the safe side */
+#define CHARACTER 7.1 /* pixels of a character at 12 px, on average and on the safe side */
 
 static int characters(const char *text)
 {
@@ -88,7 +88,7 @@ static int characters(const char *text)
     return n;
 }
 
-double paper_text_width(const char *text) { return EACH * characters(text); }
+double paper_text_width(const char *text) { return CHARACTER * characters(text); }
 
 /* The first `most` characters, the last of which is an ellipsis where there are more. */
 static void cut_text(char *part, size_t size, const char *text, int most)
@@ -109,7 +109,7 @@ void paper_text(FILE *out, const char *style, double x, double y, paper_anchor a
 {
     static const char *const how[] = { "", " text-anchor=\"middle\"", " text-anchor=\"end\"" };
     char part[512];
-    cut_text(part, sizeof part, text, room > 3 * EACH ? (int)(room / EACH) : 3);
+    cut_text(part, sizeof part, text, room > 3 * CHARACTER ? (int)(room / CHARACTER) : 3);
     fprintf(out, "<text class=\"%s\" x=\"%.1f\" y=\"%.1f\"%s>", style, x, y, how[anchor]);
     app_escape(out, part);
     fputs("</text>\n", out);
