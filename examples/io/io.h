@@ -1,0 +1,87 @@
+/* io.h - what all readers and writers here say and check alike: one sentence that names the file.
+ * SPDX-License-Identifier: MIT
+ *
+ * CONTENTS
+ *     io_fail                   the sentence; false
+ *     io_multiply               sizes of hostile files multiply beyond all bounds: not here
+ *     io_utf8                   is this text what it says it is?
+ *     io_little16, 32, 64       little-endian numbers at any address
+ */
+#ifndef IO_H
+#define IO_H
+
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#define IO_FN static inline __attribute__((unused))
+
+enum {
+    IO_WHY = 512, /* room for one sentence */
+    IO_MAX_RANK = 8
+};
+
+/* Names come from files: what a terminal would obey is shown as '?'. */
+IO_FN void io_tame(char *text)
+{
+    for (; *text; text++)
+        if ((unsigned char)*text < 0x20 || *text == 0x7f) *text = '?';
+}
+
+/* why = "name: sentence" in IO_WHY bytes; returns false. */
+__attribute__((unused, format(printf, 3, 4))) static bool io_fail(char *why, const char *name, const char *format, ...)
+{
+    va_list list;
+    const int n = snprintf(why, IO_WHY, "%.200s: ", name);
+    va_start(list, format);
+    vsnprintf(why + n, (size_t)(IO_WHY - n), format, list);
+    va_end(list);
+    io_tame(why);
+    return false;
+}
+
+/* *product = a * b; false when that leaves the numbers of 62 bits that all sizes here keep to. */
+IO_FN bool io_multiply(uint64_t a, uint64_t b, uint64_t *product)
+{
+    *product = a * b;
+    return a == 0 || b == 0 || (a <= (UINT64_C(1) << 62) / b);
+}
+
+/* Bytes of the character that begins at `at`; 0 when it is none (RFC 3629: no surrogates, no detours, no more than
+ * 10ffff). */
+IO_FN size_t io_utf8_length(const unsigned char *at, size_t size)
+{
+    static const unsigned char low[] = { 0x80, 0xa0, 0x80, 0x80, 0x90, 0x80 };
+    static const unsigned char high[] = { 0xbf, 0xbf, 0x9f, 0xbf, 0xbf, 0x8f };
+    const unsigned char c = at[0];
+    if (c < 0x80) return 1;
+    const size_t n = c >= 0xc2 && c <= 0xdf ? 2 : (c & 0xf0) == 0xe0 ? 3 : c >= 0xf0 && c <= 0xf4 ? 4 : 0;
+    const int row = c == 0xe0 ? 1 : c == 0xed ? 2 : c == 0xf0 ? 4 : c == 0xf4 ? 5 : 0;
+    if (n == 0 || n > size || at[1] < low[row] || at[1] > high[row]) return 0;
+    for (size_t i = 2; i < n; i++)
+        if ((at[i] & 0xc0) != 0x80) return 0;
+    return n;
+}
+
+IO_FN bool io_utf8(const void *text, size_t size)
+{
+    const unsigned char *at = (const unsigned char *)text;
+    for (size_t i = 0, n; i < size; i += n)
+        if ((n = io_utf8_length(at + i, size - i)) == 0) return false;
+    return true;
+}
+
+IO_FN uint64_t io_little(const unsigned char *at, int bytes)
+{
+    uint64_t x = 0;
+    for (int i = bytes - 1; i >= 0; i--) x = x << 8 | at[i];
+    return x;
+}
+
+IO_FN uint16_t io_little16(const unsigned char *at) { return (uint16_t)io_little(at, 2); }
+IO_FN uint32_t io_little32(const unsigned char *at) { return (uint32_t)io_little(at, 4); }
+IO_FN uint64_t io_little64(const unsigned char *at) { return io_little(at, 8); }
+
+#endif /* IO_H */

@@ -1,0 +1,196 @@
+/* json.h - walks the members of a JSON object one at a time, so that a file of any size is read in the memory of one.
+ * SPDX-License-Identifier: MIT
+ *
+ *     #include "io/json.h"
+ *     io_json j = io_json_start(text, size);
+ *     char *name;
+ *     cJSON *value;
+ *     while (io_json_next(&j) && io_json_name(&j, &name)) { ...; free(name); }
+ *     if (j.wrong) fprintf(stderr, "it is not a JSON object: %s\n", j.wrong);
+ *
+ * cJSON reads names and values. This file only finds where each ends, because cJSON alone would build a tree of twenty
+ * times the size of a header that may have 100 MB, takes the first of two equal names without a word, and cuts a name
+ * at a NUL.
+ *
+ * CONTENTS
+ *     io_json, io_json_start, io_json_next   the walk; .wrong says why it ended early
+ *     io_json_name, io_json_text             a name, a text: memory of its own, free() it
+ *     io_json_value                          any other value, through cJSON; cJSON_Delete it
+ *     io_json_members                        a value that is an object itself
+ *     io_json_whole                          a number that is exactly a size
+ */
+#ifndef IO_JSON_H
+#define IO_JSON_H
+
+#include <cjson/cJSON.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "io.h"
+
+enum { IO_JSON_DEPTH = 64 };
+
+typedef struct io_json {
+    const char *at, *end; /* what comes after the member */
+    const char *key, *value;
+    size_t key_size, value_size; /* the member, quotes and brackets included */
+    int members;
+    bool done;
+    const char *wrong; /* NULL: nothing yet */
+} io_json;
+
+IO_FN bool io_json_stop(io_json *j, const char *wrong)
+{
+    j->done = true;
+    j->wrong = wrong;
+    return false;
+}
+
+IO_FN void io_json_blank(io_json *j)
+{
+    while (j->at < j->end && (*j->at == ' ' || *j->at == '\t' || *j->at == '\n' || *j->at == '\r')) j->at++;
+}
+
+IO_FN bool io_json_take(io_json *j, char c)
+{
+    io_json_blank(j);
+    if (j->at >= j->end || *j->at != c) return false;
+    j->at++;
+    return true;
+}
+
+/* Over a text in quotes. */
+IO_FN bool io_json_skip_text(io_json *j)
+{
+    if (!io_json_take(j, '"')) return io_json_stop(j, "a name or a text lacks its quotes");
+    for (; j->at < j->end && *j->at != '"'; j->at++) {
+        if ((unsigned char)*j->at < 0x20) return io_json_stop(j, "a text holds a control character");
+        if (*j->at != '\\') continue;
+        if (j->end - j->at > 5 && memcmp(j->at, "\\u0000", 6) == 0) return io_json_stop(j, "a text holds a NUL");
+        j->at++;
+        if (j->at >= j->end) break;
+    }
+    return io_json_take(j, '"') || io_json_stop(j, "a text does not end");
+}
+
+/* Over any value: brackets are counted, and what is between them is left to cJSON. */
+IO_FN bool io_json_skip_value(io_json *j)
+{
+    int depth = 0;
+    io_json_blank(j);
+    for (const char *start = j->at; j->at < j->end;) {
+        const char c = *j->at;
+        if (c == '"') {
+            if (!io_json_skip_text(j)) return false;
+        } else if (c == '{' || c == '[') {
+            if (++depth > IO_JSON_DEPTH) return io_json_stop(j, "it is nested too deeply");
+            j->at++;
+        } else if (c == '}' || c == ']') {
+            if (depth == 0) return j->at > start || io_json_stop(j, "a value is missing");
+            depth--;
+            j->at++;
+        } else if (c == ',' && depth == 0) {
+            return j->at > start || io_json_stop(j, "a value is missing");
+        } else {
+            j->at++;
+        }
+        if (depth == 0 && (c == '"' || c == '}' || c == ']')) return true;
+    }
+    return io_json_stop(j, "it breaks off");
+}
+
+/* The first member is reached by io_json_next. */
+IO_FN io_json io_json_start(const char *text, size_t size)
+{
+    io_json j;
+    memset(&j, 0, sizeof j);
+    j.at = text;
+    j.end = text + size;
+    if (!io_json_take(&j, '{')) io_json_stop(&j, "it does not begin with '{'");
+    return j;
+}
+
+/* The next member; false at the end and when something is wrong. After the end of the whole nothing but blanks may
+ * follow. */
+IO_FN bool io_json_next(io_json *j)
+{
+    if (j->done) return false;
+    if (io_json_take(j, '}')) {
+        io_json_blank(j);
+        return j->at == j->end ? io_json_stop(j, NULL) : io_json_stop(j, "it goes on after the closing '}'");
+    }
+    if (j->members > 0 && !io_json_take(j, ','))
+        return io_json_stop(j, j->at == j->end ? "it breaks off" : "a comma is missing");
+    io_json_blank(j);
+    if (j->at == j->end) return io_json_stop(j, "it breaks off");
+    j->key = j->at;
+    if (!io_json_skip_text(j)) return false;
+    j->key_size = (size_t)(j->at - j->key);
+    if (!io_json_take(j, ':')) return io_json_stop(j, "a colon is missing");
+    io_json_blank(j);
+    j->value = j->at;
+    if (!io_json_skip_value(j)) return false;
+    j->value_size = (size_t)(j->at - j->value);
+    j->members++;
+    return true;
+}
+
+/* Text of a span with its quotes; NULL when it is none. */
+IO_FN char *io_json_unquote(const char *span, size_t size)
+{
+    cJSON *item = size && span[0] == '"' ? cJSON_ParseWithLength(span, size) : NULL;
+    char *text = NULL;
+    if (cJSON_IsString(item) && io_utf8(item->valuestring, strlen(item->valuestring))) text = strdup(item->valuestring);
+    cJSON_Delete(item);
+    return text;
+}
+
+/* NULL, and the walk ends, for escapes that mean nothing. */
+IO_FN char *io_json_name(io_json *j)
+{
+    char *text = io_json_unquote(j->key, j->key_size);
+    if (!text) io_json_stop(j, "a name is not UTF-8, or has an escape that means nothing");
+    return text;
+}
+
+/* NULL when the value is no text. */
+IO_FN char *io_json_text(const io_json *j) { return io_json_unquote(j->value, j->value_size); }
+
+/* NULL when the value is not JSON, or longer than `most` bytes. */
+IO_FN cJSON *io_json_value(const io_json *j, size_t most)
+{
+    const char *end = NULL;
+    cJSON *item = j->value_size <= most ? cJSON_ParseWithLengthOpts(j->value, j->value_size, &end, 0) : NULL;
+    io_json rest = *j;
+    rest.at = end;
+    rest.end = j->value + j->value_size;
+    if (item) io_json_blank(&rest);
+    if (item && rest.at == rest.end) return item;
+    cJSON_Delete(item);
+    return NULL;
+}
+
+/* The walk through a value that is an object itself. */
+IO_FN io_json io_json_members(const io_json *j) { return io_json_start(j->value, j->value_size); }
+
+/* JSON numbers are doubles here: whole numbers are themselves up to 2^53. */
+IO_FN bool io_json_whole(const cJSON *item, uint64_t *number)
+{
+    const double x = cJSON_IsNumber(item) ? item->valuedouble : -1;
+    if (!(x >= 0 && x < 9007199254740992.0) || x != (double)(uint64_t)x) return false;
+    *number = (uint64_t)x;
+    return true;
+}
+
+/* Writes text in quotes, with the escapes it needs; false without memory, or when it is not UTF-8. */
+IO_FN bool io_json_quote(FILE *out, const char *text)
+{
+    cJSON *item = io_utf8(text, strlen(text)) ? cJSON_CreateStringReference(text) : NULL;
+    char *quoted = item ? cJSON_PrintUnformatted(item) : NULL;
+    const bool ok = quoted && fputs(quoted, out) >= 0;
+    cJSON_free(quoted);
+    cJSON_Delete(item);
+    return ok;
+}
+
+#endif /* IO_JSON_H */

@@ -1,0 +1,234 @@
+/* output.h - a file that is either all there or not there: written beside its target, renamed when it is complete.
+ * SPDX-License-Identifier: MIT
+ *
+ *     #define _POSIX_C_SOURCE 200809L
+ *     #include "io/output.h"
+ *     io_output out;
+ *     char why[IO_WHY];
+ *     if (!io_output_open("C.npy", &out, why) || !io_output_write(&out, bytes, size, why) || !io_output_commit(&out, why))
+ *         return fprintf(stderr, "%s\n", why), 2;
+ *
+ * DOES: the temporary file has its target's name, ".", the process and ".part"; it is removed when a write fails, on
+ *     exit(), and on the signals that people and shells send. The target keeps its permissions, and a link its place.
+ *     Pipes, devices and "-" (standard output) are written as they are.
+ * DOES NOT: survive SIGKILL without leaving the .part; more than IO_OUTPUTS unfinished files at a time.
+ *
+ * CONTENTS
+ *     io_output                             the file; .file may be written with stdio as well
+ *     io_output_open, io_output_write       after a failure nothing is open, and nothing is left behind
+ *     io_output_commit                      flush, fsync, rename
+ *     io_output_discard                     as if it had never been opened
+ */
+#ifndef IO_OUTPUT_H
+#define IO_OUTPUT_H
+
+#include "mapped.h"
+
+enum { IO_OUTPUTS = 64 };
+
+typedef struct io_output {
+    FILE *file;      /* NULL: not open */
+    char *path;      /* as the user named it, for sentences */
+    char *target;    /* where links lead */
+    char *temporary; /* NULL: written as it is */
+    bool standard;
+} io_output;
+
+/* ---- what must not be left behind: one list for the whole program ---- */
+
+__attribute__((weak)) char *volatile io_unfinished[IO_OUTPUTS];
+__attribute__((weak)) volatile pid_t io_unfinished_owner; /* a forked child has no business here */
+
+IO_FN void io_remove_unfinished(void)
+{
+    if (io_unfinished_owner != getpid()) return;
+    for (int i = 0; i < IO_OUTPUTS; i++)
+        if (io_unfinished[i]) unlink(io_unfinished[i]);
+}
+
+/* Dies of the signal, as whoever started us expects. */
+IO_FN void io_output_signal(int number)
+{
+    io_remove_unfinished();
+    signal(number, SIG_DFL);
+    raise(number);
+}
+
+IO_FN void io_output_guard(void)
+{
+    static const int fatal[] = { SIGHUP, SIGINT, SIGQUIT, SIGPIPE, SIGTERM, SIGXCPU, SIGXFSZ, SIGABRT };
+    if (io_unfinished_owner == getpid()) return;
+    if (!io_before_death) atexit(io_remove_unfinished);
+    io_before_death = io_remove_unfinished;
+    for (int i = 0; i < IO_OUTPUTS; i++) io_unfinished[i] = NULL; /* a parent's are its own */
+    io_unfinished_owner = getpid();
+    for (size_t i = 0; i < sizeof fatal / sizeof fatal[0]; i++) {
+        struct sigaction now, ours;
+        if (sigaction(fatal[i], NULL, &now) != 0 || now.sa_handler != SIG_DFL) continue; /* nohup's wish is kept */
+        memset(&ours, 0, sizeof ours);
+        ours.sa_handler = io_output_signal;
+        sigfillset(&ours.sa_mask);
+        sigaction(fatal[i], &ours, NULL);
+    }
+}
+
+IO_FN bool io_unfinished_add(char *path)
+{
+    for (int i = 0; i < IO_OUTPUTS; i++)
+        if (!io_unfinished[i]) return io_unfinished[i] = path, true;
+    return false;
+}
+
+IO_FN void io_unfinished_drop(const char *path)
+{
+    for (int i = 0; i < IO_OUTPUTS; i++)
+        if (io_unfinished[i] == path) io_unfinished[i] = NULL;
+}
+
+/* ---- opening ---- */
+
+IO_FN void io_output_forget(io_output *out)
+{
+    if (out->temporary) io_unfinished_drop(out->temporary);
+    free(out->temporary);
+    free(out->target);
+    free(out->path);
+    memset(out, 0, sizeof *out);
+}
+
+/* As if it had never been opened. For one that is not open, nothing. */
+IO_FN void io_output_discard(io_output *out)
+{
+    if (out->file && !out->standard) fclose(out->file);
+    if (out->temporary) unlink(out->temporary);
+    io_output_forget(out);
+}
+
+__attribute__((unused, format(printf, 3, 4))) static bool io_output_fail(io_output *out, char *why, const char *format,
+                                                                         ...)
+{
+    char sentence[IO_WHY];
+    va_list list;
+    va_start(list, format);
+    vsnprintf(sentence, sizeof sentence, format, list);
+    va_end(list);
+    io_fail(why, out->path ? out->path : "output", "%s", sentence);
+    io_output_discard(out);
+    return false;
+}
+
+/* A new file that nobody has, registered before a signal can come between. Descriptor, or -1 with errno. */
+IO_FN int io_output_create(io_output *out)
+{
+    const size_t room = strlen(out->target) + 48;
+    int descriptor = -1;
+    sigset_t all, before;
+    out->temporary = (char *)malloc(room);
+    if (!out->temporary) return errno = ENOMEM, -1;
+    sigfillset(&all);
+    sigprocmask(SIG_BLOCK, &all, &before);
+    for (int i = 0; i < 1000 && descriptor < 0; i++) {
+        snprintf(out->temporary, room, "%s.%ld-%d.part", out->target, (long)getpid(), i);
+        descriptor = open(out->temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+        if (descriptor < 0 && errno != EEXIST) break;
+    }
+    if (descriptor >= 0 && !io_unfinished_add(out->temporary)) {
+        close(descriptor);
+        unlink(out->temporary);
+        descriptor = -1;
+        errno = EMFILE;
+    }
+    sigprocmask(SIG_SETMASK, &before, NULL);
+    if (descriptor < 0) {
+        free(out->temporary);
+        out->temporary = NULL;
+    }
+    return descriptor;
+}
+
+/* Where a chain of links leads; memory of its own, NULL without any. */
+IO_FN char *io_output_follow(const char *path)
+{
+    char link[4096], *target = strdup(path);
+    for (int i = 0; target && i < 40; i++) {
+        const ssize_t n = readlink(target, link, sizeof link);
+        if (n < 0 || (size_t)n == sizeof link) break;
+        const char *slash = link[0] == '/' ? NULL : strrchr(target, '/');
+        const size_t folder = slash ? (size_t)(slash - target) + 1 : 0;
+        char *next = (char *)malloc(folder + (size_t)n + 1);
+        if (next) {
+            memcpy(next, target, folder);
+            memcpy(next + folder, link, (size_t)n);
+            next[folder + (size_t)n] = '\0';
+        }
+        free(target);
+        target = next;
+    }
+    return target;
+}
+
+/* A regular file's new contents go beside it; anything else that exists is written as it is. */
+IO_FN int io_output_descriptor(io_output *out)
+{
+    struct stat s;
+    const bool exists = stat(out->target, &s) == 0;
+    if (exists && S_ISDIR(s.st_mode)) return errno = EISDIR, -1;
+    if (exists && !S_ISREG(s.st_mode)) return open(out->target, O_WRONLY | O_CLOEXEC);
+    if (exists && access(out->target, W_OK) != 0) return -1; /* a file that is read-only is meant to stay */
+    const int descriptor = io_output_create(out);
+    if (descriptor >= 0 && exists && fchmod(descriptor, s.st_mode & 0777) != 0) errno = 0; /* then with our own */
+    return descriptor;
+}
+
+/* Nothing is left open, or behind, when this fails. */
+IO_FN bool io_output_open(const char *path, io_output *out, char *why)
+{
+    memset(out, 0, sizeof *out);
+    out->path = strdup(path);
+    if (!out->path) return io_fail(why, path, "there is not enough memory to write it");
+    if (strcmp(path, "-") == 0) {
+        out->file = stdout;
+        return out->standard = true;
+    }
+    io_output_guard();
+    out->target = io_output_follow(path); /* a link stays a link */
+    const int descriptor = out->target ? io_output_descriptor(out) : -1;
+    if (descriptor < 0) return io_output_fail(out, why, "it cannot be created (%s)", strerror(errno));
+    out->file = fdopen(descriptor, "wb");
+    if (out->file) return true;
+    close(descriptor);
+    return io_output_fail(out, why, "it cannot be created (%s)", strerror(errno));
+}
+
+/* ---- writing ---- */
+
+IO_FN bool io_output_broke(io_output *out, char *why)
+{
+    return io_output_fail(out, why, "it cannot be written (%s)", strerror(errno ? errno : EIO));
+}
+
+IO_FN bool io_output_write(io_output *out, const void *bytes, size_t size, char *why)
+{
+    if (!out->file) return io_fail(why, out->path ? out->path : "output", "it is not open");
+    errno = 0;
+    if (size == 0 || fwrite(bytes, 1, size, out->file) == size) return true;
+    return io_output_broke(out, why);
+}
+
+IO_FN bool io_output_commit(io_output *out, char *why)
+{
+    if (!out->file) return io_fail(why, out->path ? out->path : "output", "it is not open");
+    errno = 0;
+    bool ok = fflush(out->file) == 0 && !ferror(out->file);
+    if (ok && out->temporary) ok = fsync(fileno(out->file)) == 0;
+    if (!ok) return io_output_broke(out, why);
+    FILE *file = out->standard ? NULL : out->file;
+    out->file = NULL;
+    if (file && fclose(file) != 0) return io_output_broke(out, why);
+    if (out->temporary && rename(out->temporary, out->target) != 0)
+        return io_output_fail(out, why, "it cannot be replaced (%s)", strerror(errno));
+    io_output_forget(out);
+    return true;
+}
+
+#endif /* IO_OUTPUT_H */
