@@ -13,6 +13,7 @@
 
 #include "trnmath/trn_core_clock.h"
 #include "trnmath/trn_engine_cycles.h"
+#include "published/cycles.h"
 #include "twin/cases.h"
 
 /* ---- parts of a tile ---- */
@@ -170,47 +171,9 @@ static double cycles(trn_engine_work work)
 static void cycles_are_the_published_ones(void **state)
 {
     (void)state;
-#define WORK(id, n, ...) { .rule = TRN_RULE_##id, .elements = n, __VA_ARGS__ } /* Trainium2 where none is named */
-    static const struct { trn_engine_work work; double expected; } row[] = {
-        { WORK(TENSOR_SCALAR, 512, .zero = false), 512 },
-        { WORK(TENSOR_SCALAR, 1, .zero = false), 64 },
-        { WORK(TENSOR_SCALAR, 512, .all_16bit = true), 128 },                      /* 4x within SBUF */
-        { WORK(TENSOR_SCALAR, 512, .all_16bit = true, .scattered = true), 256 },
-        { WORK(TENSOR_SCALAR, 512, .all_16bit = true, .psum_inputs = 1), 256 },
-        { WORK(TENSOR_SCALAR, 512, .all_16bit = true, .psum_inputs = 1, .scattered = true), 512 },
-        { WORK(TENSOR_SCALAR, 512, .all_fast = true), 512 },                       /* FP8: Trainium3 */
-        { WORK(TENSOR_SCALAR, 512, .all_fast = true, .generation = TRN_TRAINIUM3), 128 },
-        { WORK(TENSOR_SCALAR, 512, .all_16bit = true, .generation = TRN_TRAINIUM1), 512 },
-        { WORK(TENSOR_TENSOR, 512, .zero = false), 1024 },
-        { WORK(TENSOR_TENSOR, 512, .psum_inputs = 1), 512 },
-        { WORK(TENSOR_TENSOR, 512, .all_16bit = true), 512 },
-        { WORK(TENSOR_TENSOR, 512, .all_16bit = true, .generation = TRN_TRAINIUM1), 1024 },
-        { WORK(TENSOR_TENSOR, 512, .all_bf16 = true, .simple = true, .generation = TRN_TRAINIUM1), 512 },
-        { WORK(SCALAR_TENSOR_TENSOR, 512, .all_bf16 = true, .simple = true), 512 },
-        { WORK(SCALAR_TENSOR_TENSOR, 511, .all_bf16 = true, .simple = true), 1022 },
-        { WORK(TENSOR_REDUCE, 512, .all_bf16 = true, .simple = true), 256 },
-        { WORK(TENSOR_REDUCE, 512, .simple = true), 512 },
-        { WORK(TENSOR_SCALAR_REDUCE, 512, .zero = false), 576 },
-        { WORK(TENSOR_TENSOR_SCAN, 512, .zero = false), 1024 },
-        { WORK(RECIPROCAL, 512, .zero = false), 4096 },
-        { WORK(RECIPROCAL, 4, .zero = false), 64 },
-        { WORK(BN_AGGR, 30, .zero = false), 130 },
-        { WORK(EXPONENTIAL, 512, .generation = TRN_TRAINIUM3), 128 },
-        { WORK(QUANTIZE_MX, 512, .generation = TRN_TRAINIUM3), 128 },
-        { WORK(ACTIVATION, 512, .registers = true), 576 },
-        { WORK(SCALAR_COPY, 512, .all_16bit = true), 512 },
-        { WORK(SCALAR_COPY, 512, .all_16bit = true, .generation = TRN_TRAINIUM3), 256 },
-        { WORK(MEMSET, 512, .zero = true, .all_16bit = true), 256 },
-        { WORK(IOTA, 512, .zero = false), 662 },
-        { WORK(TOPK, 1024, .more_cycles = 8), 4104 },
-        { WORK(TENSOR_SCALAR, 512, .far_stride = true), 1024 },
-        { WORK(TENSOR_SCALAR, 512, .dependent = true), 612 },
-        { WORK(GPSIMD_CUSTOM, 512, .more_cycles = 77), 77 },
-    };
-#undef WORK
-    for (unsigned i = 0; i < sizeof row / sizeof row[0]; i++)
-        if (cycles(row[i].work) != row[i].expected)
-            fail_msg("row %u: %g cycles, expected %g", i, cycles(row[i].work), row[i].expected);
+    for (unsigned i = 0; i < PUBLISHED_CYCLES; i++)
+        if (cycles(published_cycles[i].work) != published_cycles[i].expected)
+            fail_msg("row %u: %g cycles, expected %g", i, cycles(published_cycles[i].work), published_cycles[i].expected);
 }
 
 static void every_rule_and_fact_has_a_source(void **state)
@@ -238,24 +201,11 @@ static void every_rule_and_fact_has_a_source(void **state)
 static void transfers_take_the_published_time(void **state)
 {
     (void)state;
-    static const struct { trn_dma_work work; double descriptors, transfer_ns;
-    } row[] = {
-        { { .generation = TRN_TRAINIUM2, .bytes = 262144, .run_bytes = 2048 }, 128, 8 * 2048 / 23.0 },
-        { { .generation = TRN_TRAINIUM1, .bytes = 262144, .run_bytes = 262144 }, 64, 4 * 4096 / 17.0 },
-        { { .generation = TRN_TRAINIUM3, .bytes = 65536, .run_bytes = 4096 }, 16, 4096 / 33.0 },
-        { { .generation = TRN_TRAINIUM2, .bytes = 512, .run_bytes = 4 },
-          128,
-          8 * 512 / 23.0 }, /* as dear as 512 each */
-        { { .generation = TRN_TRAINIUM2, .bytes = 4, .run_bytes = 4 }, 1, 512 / 23.0 },
-        { { .generation = TRN_TRAINIUM2, .bytes = 65536, .run_bytes = 2, .transpose = true }, 16, 4096 / (23 * 0.9) },
-        { { .generation = TRN_TRAINIUM2, .bytes = 65536, .transpose = true, .from_sbuf = true }, 16, 4096 / 11.5 },
-        { { .generation = TRN_TRAINIUM2, .bytes = 65536, .run_bytes = 4096, .compute = true }, 16, 4096 / 11.5 },
-        { { .generation = TRN_TRAINIUM1, .bytes = 65536, .run_bytes = 4096, .wire = 0.5 }, 16, 2048 / 17.0 },
-    };
-    for (unsigned i = 0; i < sizeof row / sizeof row[0]; i++) {
+    for (unsigned i = 0; i < PUBLISHED_TRANSFERS; i++) {
+        const struct published_transfer *t = &published_transfers[i];
         trn_dma_cost cost;
-        assert_int_equal(trn_dma_seconds(&row[i].work, &cost), TRN_OK);
-        if (cost.descriptors != row[i].descriptors || fabs(1e9 * cost.transfer_s - row[i].transfer_ns) > 1e-6)
+        assert_int_equal(trn_dma_seconds(&t->work, &cost), TRN_OK);
+        if (cost.descriptors != t->descriptors || fabs(1e9 * cost.transfer_s - t->transfer_ns) > 1e-6)
             fail_msg("row %u: %g descriptors, %g ns", i, cost.descriptors, 1e9 * cost.transfer_s);
         assert_true(cost.latency_s == 1.3e-6 && cost.issue_s == 0 && cost.gpsimd_s == 0);
     }
