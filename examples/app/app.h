@@ -76,7 +76,7 @@ const char *app_count(char *text, size_t size, int64_t value); /* "400,000" */
 /* ---- options ---- */
 
 typedef struct app_option {
-    const char *name;     /* with its dashes */
+    const char *name;     /* with its dashes; NULL: the row is a heading of --help, its text in help */
     const char *argument; /* how --help calls it; NULL: a flag */
     const char *help;
     bool (*apply)(void *options, const char *value, char *why); /* why: what is wrong with value */

@@ -85,7 +85,9 @@ static void print_help(const app_command *command)
 {
     printf("%s\n\n%s\n\noptions:\n", command->usage, command->summary);
     for (int i = 0; i < command->options; i++)
-        print_option(command->option[i].name, command->option[i].argument, command->option[i].help);
+        if (command->option[i].name)
+            print_option(command->option[i].name, command->option[i].argument, command->option[i].help);
+        else printf("%s\n", command->option[i].help);
     print_option("--help", NULL, "this text");
     print_option("--version", NULL, "the version");
     if (command->notes) printf("\n%s\n", command->notes);
@@ -94,7 +96,8 @@ static void print_help(const app_command *command)
 static const app_option *find_option(const app_command *command, const char *word, size_t length)
 {
     for (int i = 0; i < command->options; i++)
-        if (strlen(command->option[i].name) == length && memcmp(command->option[i].name, word, length) == 0)
+        if (command->option[i].name && strlen(command->option[i].name) == length &&
+            memcmp(command->option[i].name, word, length) == 0)
             return &command->option[i];
     return NULL;
 }

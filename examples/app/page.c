@@ -145,7 +145,11 @@ void app_page_close(FILE *out) { fputs("</main></body></html>\n", out); }
 
 void app_fact(FILE *out, const char *number, const char *text)
 {
-    fprintf(out, "<div class=fact><b>%s</b><span>%s</span></div>", number, text);
+    fputs("<div class=fact><b>", out);
+    app_escape(out, number);
+    fputs("</b><span>", out);
+    app_escape(out, text);
+    fputs("</span></div>", out);
 }
 
 void app_html_table(FILE *out, const app_table *t)

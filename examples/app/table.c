@@ -251,6 +251,10 @@ void app_print_json_number(FILE *out, double value)
         fputs("null", out);
         return;
     }
+    if (value == floor(value) && fabs(value) < 1e15) {
+        fprintf(out, "%.0f", value);
+        return;
+    }
     for (int digits = 6; digits <= 17; digits++) {
         snprintf(text, sizeof text, "%.*g", digits, value);
         if (strtod(text, NULL) == value) break;

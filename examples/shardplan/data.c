@@ -3,173 +3,139 @@
  */
 #include "shardplan.h"
 
-#include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include <trnmath/trn_plan_trace.h>
 
-void sp_json_string(FILE *out, const char *text)
+/* ---- one row: what CSV and JSON share ---- */
+
+#define TRNI_X(id, field, text) { #field, APP_REAL, "s", text },
+static const app_column column[] = {
+    { "rank", APP_INTEGER, "", "place among the legal plans; missing: this one is not legal" },
+    { "tp", APP_INTEGER, "chips", "tensor parallelism" },
+    { "cp", APP_INTEGER, "chips", "context parallelism" },
+    { "ep", APP_INTEGER, "chips", "expert parallelism" },
+    { "dp", APP_INTEGER, "chips", "data parallelism" },
+    { "pp", APP_INTEGER, "chips", "pipeline parallelism" },
+    { "outermost", APP_TEXT, "", "the axis that lies outermost, dp or pp" },
+    { "sp", APP_TEXT, "", "sequence parallelism, yes or no" },
+    { "microbatch", APP_INTEGER, "sequences", "in a microbatch" },
+    { "microbatches", APP_INTEGER, "", "in a step" },
+    { "zero", APP_TEXT, "", "what data parallelism shares out" },
+    { "recompute", APP_TEXT, "", "what is computed again in the backward pass" },
+    { "legal", APP_TEXT, "", "yes or no" },
+    { "reason", APP_TEXT, "", "why not, one word of a fixed list" },
+    { "why", APP_TEXT, "", "why not, a sentence" },
+    { "time_s", APP_REAL, "s", "of a step, a batch of prompts, or a token" },
+    { "ttft_s", APP_REAL, "s", "to the first token of one prompt" },
+    { "tokens_per_s", APP_REAL, "1/s", "of the whole machine" },
+    { "mfu", APP_REAL, "share", "of the published flop/s" },
+    { "bottleneck", APP_TEXT, "", "the part that takes most of the time" },
+    { "tp_algorithm", APP_TEXT, "", "of tp's collectives" },
+    { "dp_algorithm", APP_TEXT, "", "of dp's collectives" },
+    TRNI_PLAN_PARTS(TRNI_X) /* the times of the parts */
+    { "hidden_s", APP_REAL, "s", "communication beside work" },
+    { "contention_s", APP_REAL, "s", "what both lose by that" },
+    { "weights_bytes", APP_REAL, "B", "of the fullest chip, and so the next five" },
+    { "gradients_bytes", APP_REAL, "B", "" },
+    { "optimizer_bytes", APP_REAL, "B", "" },
+    { "activations_bytes", APP_REAL, "B", "" },
+    { "kv_bytes", APP_REAL, "B", "" },
+    { "buffers_bytes", APP_REAL, "B", "" },
+    { "hbm_bytes", APP_REAL, "B", "all of these" },
+    { "hbm_capacity_bytes", APP_REAL, "B", "HBM of a chip" },
+};
+#undef TRNI_X
+
+/* A number that a plan has only when `there`. */
+static void add(app_table *t, double value, bool there) { app_real(t, there ? value : TRNI_NAN); }
+
+static void add_count(app_table *t, int64_t value, bool there)
 {
-    fputc('"', out);
-    for (; *text; text++) {
-        const unsigned char c = (unsigned char)*text;
-        if (c == '"' || c == '\\') fprintf(out, "\\%c", c);
-        else if (c < 0x20) fprintf(out, "\\u%04x", c);
-        else fputc(c, out);
-    }
-    fputc('"', out);
+    if (there) app_integer(t, value);
+    else app_missing(t);
 }
 
-/* The shortest decimal that reads back as the same double. */
-void sp_json_number(FILE *out, double value)
+static void add_degrees(app_table *t, const trn_plan *p)
 {
-    char text[40];
-    if (!isfinite(value)) {
-        fputs("null", out);
-        return;
-    }
-    if (value == floor(value) && fabs(value) < 1e15) {
-        fprintf(out, "%.0f", value);
-        return;
-    }
-    for (int digits = 6; digits <= 17; digits++) {
-        snprintf(text, sizeof text, "%.*g", digits, value);
-        if (strtod(text, NULL) == value) break;
-    }
-    fputs(text, out);
+    const int degree[] = { p->tp, p->cp, p->ep, p->dp, p->pp };
+    for (size_t i = 0; i < sizeof degree / sizeof degree[0]; i++) app_integer(t, degree[i]);
 }
 
-/* ---- one row: fields that CSV and JSON share ---- */
-
-enum { FIELDS = 43 };
-
-typedef struct sp_field {
-    const char *name, *text; /* a text, or a number; missing: NaN */
-    double number;
-} sp_field;
-
-typedef struct sp_row {
-    sp_field field[FIELDS];
-    int fields;
-} sp_row;
-
-static void add_text(sp_row *r, const char *name, const char *text)
+static void add_variant(app_table *t, const sp_job *job, const trn_plan *p)
 {
-    r->field[r->fields].name = name;
-    r->field[r->fields++].text = text;
+    const bool train = job->args.job == TRN_JOB_TRAIN && p->legal;
+    app_text(t, "%s", p->order == TRN_ORDER_DP_PP ? "pp" : "dp");
+    app_text(t, "%s", p->sp ? "yes" : "no");
+    add_count(t, p->microbatch, p->microbatch > 0);
+    add_count(t, p->microbatches, p->microbatches > 0);
+    app_text(t, "%s", train ? trn_zero_name(p->zero) : "");
+    app_text(t, "%s", train ? trn_recompute_name(p->recompute) : "");
 }
 
-static void add_number(sp_row *r, const char *name, double number)
+static void add_verdict(app_table *t, const sp_job *job, const trn_plan *p)
 {
-    r->field[r->fields].name = name;
-    r->field[r->fields++].number = number;
+    app_text(t, "%s", p->legal ? "yes" : "no");
+    app_text(t, "%s", p->legal ? "" : trn_plan_reason_name(p->reason));
+    app_text(t, "%s", p->why);
+    add(t, p->time_s, p->legal);
+    add(t, p->ttft_s, p->legal && job->args.job != TRN_JOB_TRAIN);
+    add(t, p->tokens_per_s, p->legal);
+    add(t, p->mfu, p->legal);
+    app_text(t, "%s", p->legal ? trn_plan_part_name(p->bottleneck) : "");
+    app_text(t, "%s", p->legal && p->tp_algorithm ? trn_algorithm_name(p->tp_algorithm) : "");
+    app_text(t, "%s", p->legal && p->dp_algorithm ? trn_algorithm_name(p->dp_algorithm) : "");
 }
 
-static void add_time(sp_row *r, const trn_plan *p)
+static void add_time(app_table *t, const trn_plan *p)
 {
-#define TRNI_X(id, field, text) add_number(r, #field, p->legal ? p->time.field : TRNI_NAN);
+#define TRNI_X(id, field, text) add(t, p->time.field, p->legal);
     TRNI_PLAN_PARTS(TRNI_X)
 #undef TRNI_X
-    add_number(r, "hidden_s", p->legal ? p->time.hidden_s : TRNI_NAN);
-    add_number(r, "contention_s", p->legal ? p->time.contention_s : TRNI_NAN);
+    add(t, p->time.hidden_s, p->legal);
+    add(t, p->time.contention_s, p->legal);
 }
 
-static void add_memory(sp_row *r, const trn_plan *p)
+static void add_memory(app_table *t, const trn_plan_memory *b)
 {
-    const bool counted = p->memory.capacity > 0;
-    const trn_plan_memory *b = &p->memory;
-    const struct {
-        const char *name;
-        double bytes;
-    } row[] = {
-        { "weights_bytes", b->weights }, { "gradients_bytes", b->gradients }, { "optimizer_bytes", b->optimizer },
-        { "activations_bytes", b->activations }, { "kv_bytes", b->kv }, { "buffers_bytes", b->buffers },
-        { "hbm_bytes", b->total }, { "hbm_capacity_bytes", b->capacity },
-    };
-    for (size_t i = 0; i < sizeof row / sizeof row[0]; i++)
-        add_number(r, row[i].name, counted ? row[i].bytes : TRNI_NAN);
+    const double bytes[] = { b->weights, b->gradients, b->optimizer, b->activations,
+                             b->kv,      b->buffers,   b->total,     b->capacity };
+    for (size_t i = 0; i < sizeof bytes / sizeof bytes[0]; i++) add(t, bytes[i], b->capacity > 0);
 }
 
-static sp_row row_of(const sp_job *job, const trn_plan *p, int64_t rank)
+static app_table rows_of(const sp_job *job)
 {
-    sp_row r;
-    memset(&r, 0, sizeof r);
-    add_number(&r, "rank", p->legal ? (double)rank : TRNI_NAN);
-    add_number(&r, "tp", p->tp);
-    add_number(&r, "cp", p->cp);
-    add_number(&r, "ep", p->ep);
-    add_number(&r, "dp", p->dp);
-    add_number(&r, "pp", p->pp);
-    add_text(&r, "outermost", p->order == TRN_ORDER_DP_PP ? "pp" : "dp");
-    add_text(&r, "sp", p->sp ? "yes" : "no");
-    add_number(&r, "microbatch", p->microbatch ? (double)p->microbatch : TRNI_NAN);
-    add_number(&r, "microbatches", p->microbatches ? (double)p->microbatches : TRNI_NAN);
-    add_text(&r, "zero", job->args.job == TRN_JOB_TRAIN && p->legal ? trn_zero_name(p->zero) : "");
-    add_text(&r, "recompute", job->args.job == TRN_JOB_TRAIN && p->legal ? trn_recompute_name(p->recompute) : "");
-    add_text(&r, "legal", p->legal ? "yes" : "no");
-    add_text(&r, "reason", p->legal ? "" : trn_plan_reason_name(p->reason));
-    add_text(&r, "why", p->why);
-    add_number(&r, "time_s", p->legal ? p->time_s : TRNI_NAN);
-    add_number(&r, "ttft_s", p->legal && job->args.job != TRN_JOB_TRAIN ? p->ttft_s : TRNI_NAN);
-    add_number(&r, "tokens_per_s", p->legal ? p->tokens_per_s : TRNI_NAN);
-    add_number(&r, "mfu", p->legal ? p->mfu : TRNI_NAN);
-    add_text(&r, "bottleneck", p->legal ? trn_plan_part_name(p->bottleneck) : "");
-    add_text(&r, "tp_algorithm", p->legal && p->tp_algorithm ? trn_algorithm_name(p->tp_algorithm) : "");
-    add_text(&r, "dp_algorithm", p->legal && p->dp_algorithm ? trn_algorithm_name(p->dp_algorithm) : "");
-    add_time(&r, p);
-    add_memory(&r, p);
-    return r;
-}
-
-/* ---- CSV (RFC 4180) ---- */
-
-static void csv_text(FILE *out, const char *text)
-{
-    if (!strpbrk(text, ",\"\r\n")) {
-        fputs(text, out);
-        return;
+    app_table t;
+    app_table_start(&t, column, sizeof column / sizeof column[0]);
+    for (int64_t i = 0; i < job->list.kept; i++) {
+        const trn_plan *p = &job->plan[i];
+        app_row(&t);
+        add_count(&t, i + 1, p->legal);
+        add_degrees(&t, p);
+        add_variant(&t, job, p);
+        add_verdict(&t, job, p);
+        add_time(&t, p);
+        add_memory(&t, &p->memory);
     }
-    fputc('"', out);
-    for (; *text; text++) {
-        if (*text == '"') fputc('"', out);
-        fputc(*text, out);
-    }
-    fputc('"', out);
-}
-
-static void csv_row(FILE *out, const sp_row *r)
-{
-    for (int i = 0; i < r->fields; i++) {
-        if (i) fputc(',', out);
-        if (r->field[i].text) csv_text(out, r->field[i].text);
-        else if (isfinite(r->field[i].number)) sp_json_number(out, r->field[i].number);
-    }
-    fputc('\n', out);
+    return t;
 }
 
 void sp_print_csv(const sp_job *job, FILE *out)
 {
-    for (int64_t i = 0; i < job->list.kept; i++) {
-        const sp_row r = row_of(job, &job->plan[i], i + 1);
-        for (int f = 0; i == 0 && f < r.fields; f++) fprintf(out, "%s%s", f ? "," : "", r.field[f].name);
-        if (i == 0) fputc('\n', out);
-        csv_row(out, &r);
-    }
+    app_table t = rows_of(job);
+    app_print_csv(out, &t);
+    app_table_free(&t);
+}
+
+void sp_print_schema(void)
+{
+    app_table t;
+    app_table_start(&t, column, sizeof column / sizeof column[0]);
+    app_print_schema(stdout, "shardplan", &t);
+    app_table_free(&t);
 }
 
 /* ---- JSON ---- */
-
-static void json_row(FILE *out, const sp_row *r)
-{
-    fputs("    {", out);
-    for (int i = 0; i < r->fields; i++) {
-        fprintf(out, "%s\"%s\": ", i ? ", " : "", r->field[i].name);
-        if (r->field[i].text) sp_json_string(out, r->field[i].text);
-        else sp_json_number(out, r->field[i].number);
-    }
-    fputc('}', out);
-}
 
 static void json_scaling(const sp_job *job, FILE *out)
 {
@@ -179,11 +145,11 @@ static void json_scaling(const sp_job *job, FILE *out)
         fprintf(out,
                 "%s\n    {\"chips\": %d, \"batch\": %lld, \"all_reduce_bytes\": %.0f, \"all_reduce_s\": ", i ? "," : "",
                 s->chips, (long long)s->batch, SP_BUFFER);
-        sp_json_number(out, s->all_reduce_s);
+        app_print_json_number(out, s->all_reduce_s);
         fputs(", \"time_s\": ", out);
-        sp_json_number(out, s->legal ? s->plan.time_s : TRNI_NAN);
+        app_print_json_number(out, s->legal ? s->plan.time_s : TRNI_NAN);
         fputs(", \"tokens_per_s\": ", out);
-        sp_json_number(out, s->legal ? s->plan.tokens_per_s : TRNI_NAN);
+        app_print_json_number(out, s->legal ? s->plan.tokens_per_s : TRNI_NAN);
         fprintf(out, ", \"tp\": %d, \"cp\": %d, \"ep\": %d, \"dp\": %d, \"pp\": %d}", s->plan.tp, s->plan.cp,
                 s->plan.ep, s->plan.dp, s->plan.pp);
     }
@@ -193,10 +159,10 @@ static void json_scaling(const sp_job *job, FILE *out)
 void sp_print_json(const sp_job *job, FILE *out)
 {
     fputs("{\n  \"note\": \"results of a model, never measurements\",\n  \"model\": ", out);
-    sp_json_string(out, job->model.name);
+    app_print_json_string(out, job->model.name);
     fprintf(out, ",\n  \"parameters\": %.0f,\n  \"active_parameters\": %.0f,\n  \"system\": ", job->size.total,
             job->size.active);
-    sp_json_string(out, job->net.name);
+    app_print_json_string(out, job->net.name);
     fprintf(out,
             ",\n  \"chips\": %d,\n  \"job\": \"%s\",\n  \"batch\": %lld,\n  \"sequence\": %lld,\n  \"found\": %lld,\n"
             "  \"legal\": %lld,\n  \"variants\": %lld,\n  \"reasons\": {",
@@ -205,13 +171,10 @@ void sp_print_json(const sp_job *job, FILE *out)
     for (int i = 1; i < TRN_PLAN_REASON_COUNT; i++)
         fprintf(out, "%s\"%s\": %lld", i > 1 ? ", " : "", trn_plan_reason_name((trn_plan_reason)i),
                 (long long)job->list.reason[i]);
-    fputs("},\n  \"plans\": [\n", out);
-    for (int64_t i = 0; i < job->list.kept; i++) {
-        const sp_row r = row_of(job, &job->plan[i], i + 1);
-        json_row(out, &r);
-        fputs(i + 1 < job->list.kept ? ",\n" : "\n", out);
-    }
-    fputs("  ]", out);
+    fputs("},\n  \"plans\": ", out);
+    app_table t = rows_of(job);
+    app_print_json_rows(out, &t, 2);
+    app_table_free(&t);
     if (job->scales) json_scaling(job, out);
     fputs("\n}\n", out);
 }
@@ -229,7 +192,7 @@ void sp_print_trace(const sp_job *job, FILE *out)
     snprintf(title, sizeof title, "%s on %s, %s", job->model.name, job->net.name,
              job->list.legal ? sp_degrees(&job->plan[0]).text : "no legal plan");
     if (job->list.legal) trn_plan_trace_step(&job->args, &job->plan[0], &trace);
-    if (trace.lost) fprintf(stderr, "shardplan: --trace: %lld events had no room\n", (long long)trace.lost);
+    if (trace.lost) app_complain(APP_OK, "--trace: %lld events had no room", (long long)trace.lost);
     trn_trace_json(&trace, keep, out);
     free(event);
 }

@@ -47,11 +47,7 @@ sp_text sp_si(double value)
 sp_text sp_count(int64_t value)
 {
     sp_text t;
-    snprintf(t.text, sizeof t.text, "%lld", (long long)value);
-    for (int at = (int)strlen(t.text) - 3; at > (value < 0); at -= 3) {
-        memmove(t.text + at + 1, t.text + at, strlen(t.text + at) + 1);
-        t.text[at] = ',';
-    }
+    app_count(t.text, sizeof t.text, value);
     return t;
 }
 

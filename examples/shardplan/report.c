@@ -3,34 +3,9 @@
  */
 #include "shardplan.h"
 
-#include <stdarg.h>
-#include <string.h>
+#include "app/page.h"
 
 enum { SHOWN = 20, REASONS_SHOWN = 60 };
-
-void sp_escape(FILE *out, const char *text)
-{
-    static const struct {
-        char c;
-        const char *entity;
-    } row[] = { { '&', "&amp;" }, { '<', "&lt;" }, { '>', "&gt;" }, { '"', "&quot;" } };
-    for (; *text; text++) {
-        const char *entity = NULL;
-        for (size_t i = 0; i < sizeof row / sizeof row[0]; i++)
-            if (*text == row[i].c) entity = row[i].entity;
-        if (entity) fputs(entity, out);
-        else fputc(*text, out);
-    }
-}
-
-static void fact(FILE *out, const char *number, const char *text)
-{
-    fputs("<div class=fact><b>", out);
-    sp_escape(out, number);
-    fputs("</b><span>", out);
-    sp_escape(out, text);
-    fputs("</span></div>", out);
-}
 
 static void print_facts(const sp_job *job, FILE *out)
 {
@@ -39,18 +14,18 @@ static void print_facts(const sp_job *job, FILE *out)
     snprintf(text, sizeof text, "parameters%s%s", job->size.active < job->size.total ? ", at work on a token: " : "",
              job->size.active < job->size.total ? sp_si(job->size.active).text : "");
     fputs("<div class=facts>", out);
-    fact(out, sp_si(job->size.total).text, text);
-    fact(out, sp_count(job->net.chips).text, "chips");
+    app_fact(out, sp_si(job->size.total).text, text);
+    app_fact(out, sp_count(job->net.chips).text, "chips");
     snprintf(text, sizeof text, "of %s sets of degrees are legal", sp_count(job->list.found).text);
-    fact(out, sp_count(job->list.legal).text, text);
+    app_fact(out, sp_count(job->list.legal).text, text);
     if (job->list.legal) {
         snprintf(text, sizeof text, "a %s with %s", sp_unit_of_work(job), sp_degrees(p).text);
-        fact(out, sp_time(p->time_s).text, text);
-        if (job->args.job != TRN_JOB_TRAIN) fact(out, sp_time(p->ttft_s).text, "to the first token of one prompt");
-        fact(out, sp_si(p->tokens_per_s).text, "tokens a second, whole machine");
-        fact(out, sp_percent(p->mfu).text, "of the published flop/s");
+        app_fact(out, sp_time(p->time_s).text, text);
+        if (job->args.job != TRN_JOB_TRAIN) app_fact(out, sp_time(p->ttft_s).text, "to the first token of one prompt");
+        app_fact(out, sp_si(p->tokens_per_s).text, "tokens a second, whole machine");
+        app_fact(out, sp_percent(p->mfu).text, "of the published flop/s");
         snprintf(text, sizeof text, "of %s of HBM on the fullest chip", sp_bytes(p->memory.capacity).text);
-        fact(out, sp_bytes(p->memory.total).text, text);
+        app_fact(out, sp_bytes(p->memory.total).text, text);
     }
     fputs("</div>\n", out);
 }
@@ -206,7 +181,7 @@ static void print_reasons(const sp_job *job, FILE *out)
         const int64_t count = sp_told_by(job, i);
         if (!count) continue;
         fprintf(out, "<tr><td class=r>%s<td class=wrap>", sp_count(count).text);
-        sp_escape(out, job->plan[i].why);
+        app_escape(out, job->plan[i].why);
         fprintf(out, "<td>%s</tr>", count == 1 ? sp_degrees(&job->plan[i]).text : "");
         told++;
     }
@@ -233,7 +208,7 @@ static void print_assumptions(const sp_job *job, FILE *out)
 static void print_nearest(const sp_job *job, FILE *out)
 {
     fprintf(out, "<h2>No plan is legal</h2><p class=bad>The nearest, %s: ", sp_degrees(&job->plan[0]).text);
-    sp_escape(out, job->plan[0].why);
+    app_escape(out, job->plan[0].why);
     fputs(".</p>", out);
 }
 
@@ -241,12 +216,12 @@ void sp_print_report(const sp_job *job, FILE *out)
 {
     char text[128];
     sp_describe_job(job, text, sizeof text);
-    fputs("<!doctype html>\n<html lang=en><head><meta charset=utf-8><meta name=viewport "
-          "content='width=device-width,initial-scale=1'><title>", out);
-    sp_escape(out, job->model.name);
-    fprintf(out, " on %s</title><style>%s</style></head><body><main>\n<h1>", job->net.name, sp_style);
-    sp_escape(out, job->model.name);
-    fprintf(out, " on %s</h1><p class=lead>How to spread it: %s.</p>\n", job->net.name, text);
+    char title[256];
+    snprintf(title, sizeof title, "%s on %s", job->model.name, job->net.name);
+    app_page_open(out, title);
+    fprintf(out, "<style>%s</style><h1>", sp_style);
+    app_escape(out, title);
+    fprintf(out, "</h1><p class=lead>How to spread it: %s.</p>\n", text);
     print_facts(job, out);
     if (job->list.legal) print_plans(job, out);
     else print_nearest(job, out);
@@ -259,6 +234,7 @@ void sp_print_report(const sp_job *job, FILE *out)
     fprintf(
         out,
         "<footer><p>trnmath %s. Every time on this page is a result of a model of the hardware, never a measurement "
-        "of it.</p></footer></main></body></html>\n",
+        "of it.</p></footer>",
         TRN_VERSION);
+    app_page_close(out);
 }

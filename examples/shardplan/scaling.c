@@ -39,9 +39,9 @@ static int one_size(sp_job *job, const trn_topology *net, sp_scale *s)
     if (trn_plan_search(&args, &s->plan, 1, &list) != TRN_OK ||
         trn_plan_collective(&args, &everywhere, 1u << TRN_AXIS_DP, TRN_ALL_REDUCE, SP_BUFFER, &s->all_reduce_s,
                             &s->algorithm) != TRN_OK)
-        return sp_complain(SP_USAGE, "--scaling: on %d chips: %s", net->chips, job->error.text);
+        return app_complain(APP_USAGE, "--scaling: on %d chips: %s", net->chips, job->error.text);
     s->legal = list.legal > 0;
-    return SP_OK;
+    return APP_OK;
 }
 
 /* Powers of two that are a part of the system, and all of it. */
@@ -56,9 +56,9 @@ int sp_scaling(sp_job *job)
             if (chips < whole || !sp_cut(&job->net, chips / whole * whole, &part)) continue;
             if (job->scales && job->scale[job->scales - 1].chips == part.chips) continue;
         }
-        if (one_size(job, &part, &job->scale[job->scales]) != SP_OK) return SP_USAGE;
+        if (one_size(job, &part, &job->scale[job->scales]) != APP_OK) return APP_USAGE;
         job->scales++;
         if (last) break;
     }
-    return SP_OK;
+    return APP_OK;
 }

@@ -18,17 +18,11 @@
 #ifndef SHARDPLAN_H
 #define SHARDPLAN_H
 
-#include <stdbool.h>
-#include <stdint.h>
-#include <stdio.h>
+#include "app/app.h"
 
 #include <trnmath/trn_plan.h>
 
-enum { SP_OK = 0, SP_FAILED = 1, SP_USAGE = 2 };
-enum { SP_WHY = 512, SP_SCALES = 40 };
-
-/* One sentence on standard error; returns status. */
-int sp_complain(int status, const char *format, ...) __attribute__((format(printf, 2, 3)));
+enum { SP_SCALES = 40 };
 
 /* ---- options ---- */
 
@@ -38,11 +32,11 @@ typedef struct sp_options {
     trn_system system;
     int64_t chips;          /* 0 = all */
     int64_t top;
-    bool why, scaling;
+    bool why, scaling, assumptions, schema;
     trn_plan_args args;     /* all that the command line says about the job */
 } sp_options;
 
-/* SP_OK; SP_USAGE after one sentence; -1 after --help or --version has been answered. */
+/* APP_OK; APP_USAGE after one sentence; -1 after --help and its like have been answered. */
 int sp_parse(int argc, char **argv, sp_options *options);
 
 /* ---- the job and its answer ---- */
@@ -100,10 +94,7 @@ void sp_print_csv(const sp_job *job, FILE *out);
 void sp_print_json(const sp_job *job, FILE *out);
 void sp_print_report(const sp_job *job, FILE *out);
 void sp_print_trace(const sp_job *job, FILE *out);
-
-void sp_escape(FILE *out, const char *text);      /* for HTML */
-void sp_json_string(FILE *out, const char *text);
-void sp_json_number(FILE *out, double value);
+void sp_print_schema(void); /* the columns of CSV and JSON */
 
 /* ---- pieces of the page ---- */
 

@@ -1,20 +1,15 @@
 /* text.c - the answer on a terminal.
  * SPDX-License-Identifier: MIT
  */
-#define _POSIX_C_SOURCE 200809L
-
 #include "shardplan.h"
 
-#include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 static const char *bold = "", *faint = "", *plain = "";
 
 static void choose_colours(FILE *out)
 {
-    const char *no = getenv("NO_COLOR"), *term = getenv("TERM");
-    const bool colour = !(no && *no) && term && strcmp(term, "dumb") != 0 && isatty(fileno(out));
+    const bool colour = app_colour(out);
     bold = colour ? "\033[1m" : "";
     faint = colour ? "\033[2m" : "";
     plain = colour ? "\033[0m" : "";

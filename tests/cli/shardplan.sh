@@ -22,8 +22,8 @@ large=$models/llama-3-70b.json
 # ---- usage ----
 
 refuses "which model? give a config.json; shardplan --help tells more"
-refuses "--frob is not an option; shardplan --help lists them" --frob
-refuses "--seq needs a value" "$small" --seq
+refuses "--frob is not an option of shardplan; shardplan --help lists them" --frob
+refuses "--seq needs a value: N" "$small" --seq
 refuses "--seq x: expected a whole number from 1 to 4294967296" "$small" --seq x
 refuses "--batch 0: expected a whole number from 1 to 4294967296" "$small" --batch 0
 refuses "--why takes no value" "$small" --why=1
@@ -32,10 +32,10 @@ refuses "--job sleep: expected train, prefill or decode" "$small" --job sleep
 refuses "--zero 3: expected auto, none, optimizer, gradients or weights" "$small" --zero 3
 refuses "--recompute some: expected auto, none, selective or full" "$small" --recompute some
 refuses "--format kv: expected NAME=VALUE with commas between" "$small" --format kv
-refuses "--format kv: fp3 is not a format" "$small" --format kv=fp3
-refuses "--format cache: expected weights, activations, gradients, optimizer, kv, wire or compute" "$small" --format cache=bfloat16
+refuses "--format kv=fp3: fp3 is not a format" "$small" --format kv=fp3
+refuses "--format cache=bfloat16: expected weights, activations, gradients, optimizer, kv, wire or compute" "$small" --format cache=bfloat16
 refuses "--assume contention=x: expected a number, 0 or more" "$small" --assume contention=x
-refuses "--assume luck: no such assumption; --assumptions lists them" "$small" --assume luck=1
+refuses "--assume luck=1: no such assumption; --assumptions lists them" "$small" --assume luck=1
 refuses "--preset new: trn3-gen2-ultraserver has no such preset" "$small" --system trn3-gen2-ultraserver --preset new
 refuses "--chips 48: no part of trn2-ultraserver (64 chips)" "$small" --chips 48
 refuses "no plan of 64 chips has these degrees (0 = any): tp 3, cp 0, ep 0, dp 0, pp 0" "$small" --tp 3
@@ -49,7 +49,7 @@ echo '{"model_type": "llama"}' >poor.json
 refuses "poor.json: it has no 'num_hidden_layers', which llama needs" poor.json
 sed 's/"num_key_value_heads": 8/"num_key_value_heads": -8/' "$small" >negative.json
 refuses "negative.json: its 'num_key_value_heads' is -8; expected 1 to 16384" negative.json
-for word in --help --version --assumptions; do
+for word in --help --version --assumptions --schema; do
     works $word
     [ -s out ] && [ ! -s err ] || fail "shardplan $word: nothing on standard output, or something on standard error"
 done
