@@ -13,6 +13,7 @@
 #include <math.h>
 #include <stdio.h>
 
+#include "published/bounds.h"
 #include "twin/collective_ask.h"
 
 static const double W = 1e9, A = 1e-6;
@@ -171,27 +172,17 @@ static void test_touches(void **state)
 static void test_bounds_of_systems(void **state)
 {
     (void)state;
-    static const struct {
-        trn_system system;
-        double gather[3], all_reduce[3], exchange[3]; /* of 1 MiB, 64 MiB, 1 GiB */
-    } row[] = {
-        { TRN_TRN1_32XLARGE, { 5.12, 327.7, 5242.9 }, { 10.24, 655.4, 10485.8 }, { 10.92, 699.1, 11184.8 } },
-        { TRN_TRN1N_32XLARGE, { 2.56, 163.8, 2621.4 }, { 5.12, 327.7, 5242.9 }, { 5.46, 349.5, 5592.4 } },
-        { TRN_TRN2_48XLARGE, { 1.92, 122.9, 1966.1 }, { 3.84, 245.8, 3932.2 }, { 4.10, 262.1, 4194.3 } },
-        { TRN_TRN2_ULTRASERVER, { 1.61, 103.2, 1651.5 }, { 3.23, 206.4, 3303.0 }, { 8.19, 524.3, 8388.6 } },
-    };
-    static const int64_t bytes[] = { 1 << 20, 64 << 20, 1 << 30 };
     static const trn_collective op[] = { TRN_ALL_GATHER, TRN_REDUCE_SCATTER, TRN_ALL_REDUCE, TRN_ALL_TO_ALL };
-    for (int i = 0; i < COUNT(row); i++)
+    for (int i = 0; i < PUBLISHED_BOUNDS; i++)
         for (int o = 0; o < 4; o++)
             for (int b = 0; b < 3; b++) {
-                trn_topology net = trn_topology_of(row[i].system);
+                trn_topology net = trn_topology_of(published_bounds[i].system);
                 net.start_s = 0;
                 for (int l = 0; l < net.levels; l++) net.level[l].latency_s = 0;
                 trn_collective_args a = args_of(&net, TRN_ALGORITHM_AUTO, op[o], 1);
-                a.bytes = bytes[b];
+                a.bytes = published_bound_bytes[b];
                 const double us = 1e6 * cost_of(&a).lower_bound_s;
-                const double listed = o < 2 ? row[i].gather[b] : o == 2 ? row[i].all_reduce[b] : row[i].exchange[b];
+                const double listed = o < 2 ? published_bounds[i].gather[b] : o == 2 ? published_bounds[i].all_reduce[b] : published_bounds[i].exchange[b];
                 if (fabs(us - listed) > (b ? 0.0501 : 0.00501))
                     fail_msg("%s %s: %g us, not %g", net.name, trn_collective_name(op[o]), us, listed);
             }

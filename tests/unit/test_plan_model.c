@@ -15,6 +15,7 @@
 #include <stdio.h>
 
 #include "trnmath/trn_plan_model.h"
+#include "published/models.h"
 #include "twin/cases.h"
 
 #if defined(HAVE_CJSON)
@@ -132,57 +133,18 @@ static void near(double found, double expected, double relative, const char *wha
 
 /* ---- models ---- */
 
-static const struct {
-    double total;  /* published */
-    double active; /* published, in billions; 0 = dense */
-    trn_model model;
-} published[] = {
-    { 8030261248.0, 0, { .name = "llama-3-8b", .layers = 32, .hidden = 4096, .heads = 32, .kv_heads = 8,
-                         .intermediate = 14336, .vocab = 128256 } },
-    { 70553706496.0, 0, { .name = "llama-3-70b", .layers = 80, .hidden = 8192, .heads = 64, .kv_heads = 8,
-                          .intermediate = 28672, .vocab = 128256 } },
-    { 405853388800.0, 0, { .name = "llama-3.1-405b", .layers = 126, .hidden = 16384, .heads = 128, .kv_heads = 8,
-                           .intermediate = 53248, .vocab = 128256 } },
-    { 46702792704.0, 12.9, { .name = "mixtral-8x7b", .layers = 32, .hidden = 4096, .heads = 32, .kv_heads = 8,
-                             .experts = 8, .experts_per_token = 2, .moe_intermediate = 14336, .vocab = 32000 } },
-    { 30532122624.0, 3.35, { .name = "qwen3-30b-a3b", .layers = 48, .hidden = 2048, .heads = 32, .kv_heads = 4,
-                             .head_dim = 128, .experts = 128, .experts_per_token = 8, .moe_intermediate = 768,
-                             .vocab = 151936, .qk_norm = true } },
-    { 671026419200.0, 37.6, { .name = "deepseek-v3", .layers = 61, .hidden = 7168, .heads = 128, .head_dim = 128,
-                              .rope_dim = 64, .v_dim = 128, .q_rank = 1536, .kv_rank = 512, .intermediate = 18432,
-                              .dense_layers = 3, .experts = 256, .experts_per_token = 8, .moe_intermediate = 2048,
-                              .shared_intermediate = 2048, .router_bias = true, .vocab = 129280 } },
-    /* OpenAI's card: 116.83 billion, 5.13 active without the embedding's 0.58 */
-    { 116829156672.0, 5.71, { .name = "gpt-oss-120b", .layers = 36, .hidden = 2880, .heads = 64, .kv_heads = 8,
-                              .head_dim = 64, .experts = 128, .experts_per_token = 4, .moe_intermediate = 2880,
-                              .vocab = 201088, .qkv_bias = true, .o_bias = true, .mlp_bias = true, .router_bias = true,
-                              .sinks = true, .window = 128, .window_layers = 18 } },
-    { 20554567680.0, 0, { .name = "gpt-neox-20b", .layers = 44, .hidden = 6144, .heads = 64, .intermediate = 24576,
-                          .vocab = 50432, .plain_mlp = true, .qkv_bias = true, .o_bias = true, .mlp_bias = true,
-                          .norm_bias = true } },
-    { 124439808.0, 0, { .name = "gpt2", .layers = 12, .hidden = 768, .heads = 12, .intermediate = 3072, .vocab = 50257,
-                        .positions = 1024, .plain_mlp = true, .qkv_bias = true, .o_bias = true, .mlp_bias = true,
-                        .norm_bias = true, .tied_embeddings = true } },
-    { 9241705984.0, 0, { .name = "gemma-2-9b", .layers = 42, .hidden = 3584, .heads = 16, .kv_heads = 8,
-                         .head_dim = 256, .intermediate = 14336, .vocab = 256000, .norms = 4, .tied_embeddings = true,
-                         .window = 4096, .window_layers = 21 } },
-    { 7615616512.0, 0, { .name = "qwen2-7b", .layers = 28, .hidden = 3584, .heads = 28, .kv_heads = 4,
-                         .intermediate = 18944, .vocab = 152064, .qkv_bias = true } },
-};
-enum { PUBLISHED = sizeof published / sizeof published[0] };
-
 static void published_totals(void **state)
 {
     (void)state;
-    for (int i = 0; i < PUBLISHED; i++) {
-        const trn_model *m = &published[i].model;
+    for (int i = 0; i < PUBLISHED_MODELS; i++) {
+        const trn_model *m = &published_models[i].model;
         const tally t = twin(m);
         trn_model_size size;
         assert_int_equal(trn_model_size_of(m, &size, NULL), TRN_OK);
-        near(size.total, published[i].total, 0, m->name);
-        near(t.all, published[i].total, 0, m->name);
+        near(size.total, published_models[i].total, 0, m->name);
+        near(t.all, published_models[i].total, 0, m->name);
         near(size.active, t.all - t.routed, 0, m->name);
-        if (published[i].active > 0) near(size.active, 1e9 * published[i].active, 0.005, m->name);
+        if (published_models[i].active > 0) near(size.active, 1e9 * published_models[i].active, 0.005, m->name);
         near(size.attention + size.dense_mlp + size.experts + size.shared + size.embeddings + size.norms, size.total, 0,
              "sum of parts");
     }
@@ -192,9 +154,9 @@ static void kv_cache(void **state)
 {
     (void)state;
     trn_model_size size;
-    assert_int_equal(trn_model_size_of(&published[0].model, &size, NULL), TRN_OK);
+    assert_int_equal(trn_model_size_of(&published_models[0].model, &size, NULL), TRN_OK);
     near(size.kv_elements, 32 * 2 * 8 * 128, 0, "llama-3-8b"); /* 128 KiB a token in BF16 */
-    assert_int_equal(trn_model_size_of(&published[5].model, &size, NULL), TRN_OK);
+    assert_int_equal(trn_model_size_of(&published_models[5].model, &size, NULL), TRN_OK);
     near(size.kv_elements, 61 * 576, 0, "deepseek-v3"); /* 70 KB a token (DeepSeek-V3 report: 70.272) */
 }
 
@@ -202,7 +164,7 @@ static void kv_cache(void **state)
 static void flops_of_llama(void **state)
 {
     (void)state;
-    const trn_model *m = &published[0].model;
+    const trn_model *m = &published_models[0].model;
     const double per_token = trn_model_forward_flops(m, 1, 4096.5, 1);
     near(per_token, 2 * (8030261248.0 - 128256.0 * 4096) + 4.0 * 32 * 4096 * 4096.5, 1e-4, "llama-3-8b");
     near(trn_model_context(m, 8192), 4096.5, 0, "causal");
@@ -312,7 +274,7 @@ static void refusals(void **state)
         if (!strstr(error.text, row[i].says)) fail_msg("it says '%s', not '%s'", error.text, row[i].says);
     }
     assert_int_equal(trn_model_check(NULL, NULL), TRN_EINVAL);
-    assert_int_equal(trn_model_size_of(&published[0].model, NULL, NULL), TRN_EINVAL);
+    assert_int_equal(trn_model_size_of(&published_models[0].model, NULL, NULL), TRN_EINVAL);
     assert_true(trn_model_forward_flops(&row[0].model, 1, 1, 1) <= 0);
 }
 
@@ -333,7 +295,7 @@ static void shipped_configurations(void **state)
         if (!hf_config_read(path, &model, why)) fail_msg("%s", why);
         assert_string_equal(model.name, name[i]);
         assert_int_equal(trn_model_size_of(&model, &size, NULL), TRN_OK);
-        near(size.total, published[i].total, 0, name[i]);
+        near(size.total, published_models[i].total, 0, name[i]);
     }
 }
 

@@ -8,32 +8,20 @@
 #include <cmocka.h>
 
 #include "trnmath/trn_random.h"
+#include "published/random.h"
 #include "twin/cases.h"
 #include "twin/twin_random.h"
-
-/* The three philox4x32-10 lines of Random123's kat_vectors: counter, key, answer. The last one is digits of pi. */
-static const struct {
-    uint32_t counter[4], key[2], answer[4];
-} known[3] = {
-    { { 0, 0, 0, 0 }, { 0, 0 }, { 0x6627e8d5, 0xe169c58d, 0xbc57ac4c, 0x9b00dbd8 } },
-    { { 0xffffffff, 0xffffffff, 0xffffffff, 0xffffffff },
-      { 0xffffffff, 0xffffffff },
-      { 0x408f276d, 0x41c83b0e, 0xa20bc7c6, 0x6d5451fd } },
-    { { 0x243f6a88, 0x85a308d3, 0x13198a2e, 0x03707344 },
-      { 0xa4093822, 0x299f31d0 },
-      { 0xd16cfe09, 0x94fdcceb, 0x5001e420, 0x24126ea1 } },
-};
 
 static void published_answers(void **state)
 {
     (void)state;
     for (int v = 0; v < 3; v++) {
         uint32_t out[4], twin[4];
-        trn_philox4x32_10(known[v].counter, known[v].key, out);
-        twin_philox(known[v].counter, known[v].key, twin);
+        trn_philox4x32_10(philox_known[v].counter, philox_known[v].key, out);
+        twin_philox(philox_known[v].counter, philox_known[v].key, twin);
         for (int i = 0; i < 4; i++) {
-            CASES_EQUAL(known[v].answer[i], out[i], "vector %d word %d", v, i);
-            CASES_EQUAL(known[v].answer[i], twin[i], "the twin's vector %d word %d", v, i);
+            CASES_EQUAL(philox_known[v].answer[i], out[i], "vector %d word %d", v, i);
+            CASES_EQUAL(philox_known[v].answer[i], twin[i], "the twin's vector %d word %d", v, i);
         }
     }
 }
@@ -152,16 +140,15 @@ static void filled_fields_are_the_single_ones(void **state)
 
 /* ---- XORWOW and LFSR: one generator ---- */
 
-/* Marsaglia's own starting values, and what his code prints from them (also in the tests of D's std.random). */
 static void published_xorwow(void **state)
 {
     (void)state;
-    static const uint32_t answer[10] = { 246875399,  3690007200, 1264581005, 3906711041, 1866187943,
-                                         2481925219, 2464530826, 1604040631, 3653403911, 3578085384 };
-    trn_xorwow g = { { 123456789, 362436069, 521288629, 88675123, 5783321, 6615241 } }, twin = g;
+    trn_xorwow g, twin;
+    memcpy(g.state, xorwow_start, sizeof g.state);
+    twin = g;
     for (int i = 0; i < 10; i++) {
-        CASES_EQUAL(answer[i], trn_xorwow_next(&g), "word %d", i);
-        CASES_EQUAL(answer[i], twin_xorwow(twin.state), "the twin's word %d", i);
+        CASES_EQUAL(xorwow_known[i], trn_xorwow_next(&g), "word %d", i);
+        CASES_EQUAL(xorwow_known[i], twin_xorwow(twin.state), "the twin's word %d", i);
     }
 }
 

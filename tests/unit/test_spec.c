@@ -12,7 +12,7 @@
 
 #include <math.h>
 
-#include "trnmath/trn_spec.h"
+#include "published/machines.h"
 
 /* Equal to the digits that were printed: half a unit of the last one is the tolerance. */
 static void same(double found, double published, double unit, const char *name, const char *what)
@@ -200,111 +200,67 @@ static void core_rounded_figures(void **state)
 static void chips(void **state)
 {
     (void)state;
-    static const struct {
-        trn_generation generation;
-        int cores, dma_engines, cc_cores;
-        double sbuf_mib, hbm_gib, hbm_tb_per_s, dma_tb_per_s, f32, bf16, f8, mx, int8, sparse;
-    } row[] = {
-        { TRN_TRAINIUM1, 2, 32, 6, 48, 32, 0.82, 0.87, 47.5, 190, 190, 0, 380, 0 },
-        { TRN_TRAINIUM2, 8, 128, 16, 224, 96, 2.9, 3.48, 181, 667, 1299, 0, 0, 2563 },
-        { TRN_TRAINIUM3, 8, 128, 16, 256, 144, 4.9, 4.92, 183, 671, 0, 2517, 0, 2517 },
-    };
-    for (unsigned i = 0; i < sizeof row / sizeof row[0]; i++) {
-        const trn_chip_spec *chip = trn_chip_spec_of(row[i].generation);
+    for (unsigned i = 0; i < PUBLISHED_CHIPS; i++) {
+        const trn_chip_spec *chip = trn_chip_spec_of(published_chips[i].generation);
         const trn_core_spec *core = chip->core;
-        assert_int_equal(chip->cores, row[i].cores);
-        assert_int_equal(chip->cores * core->dma_engines, row[i].dma_engines);
-        assert_int_equal(chip->cc_cores, row[i].cc_cores);
-        same(chip->cores * trn_core_sbuf_bytes(core) / 1048576, row[i].sbuf_mib, 0, chip->name, "SBUF");
-        same(chip->hbm_bytes / 1073741824, row[i].hbm_gib, 0, chip->name, "HBM");
-        same(chip->hbm_bytes_per_s / 1e12, row[i].hbm_tb_per_s, 1e-9, chip->name, "HBM rate");
-        same(row[i].dma_engines * core->dma_engine_peak_bytes_per_s / 1e12, row[i].dma_tb_per_s, 0.01, chip->name,
+        assert_int_equal(chip->cores, published_chips[i].cores);
+        assert_int_equal(chip->cores * core->dma_engines, published_chips[i].dma_engines);
+        assert_int_equal(chip->cc_cores, published_chips[i].cc_cores);
+        same(chip->cores * trn_core_sbuf_bytes(core) / 1048576, published_chips[i].sbuf_mib, 0, chip->name, "SBUF");
+        same(chip->hbm_bytes / 1073741824, published_chips[i].hbm_gib, 0, chip->name, "HBM");
+        same(chip->hbm_bytes_per_s / 1e12, published_chips[i].hbm_tb_per_s, 1e-9, chip->name, "HBM rate");
+        same(published_chips[i].dma_engines * core->dma_engine_peak_bytes_per_s / 1e12, published_chips[i].dma_tb_per_s, 0.01, chip->name,
              "all DMA engines");
-        same(chip->f32_flops_per_s, row[i].f32 * 1e12, 0, chip->name, "F32");
-        same(chip->bf16_flops_per_s, row[i].bf16 * 1e12, 0, chip->name, "BF16");
-        same(chip->f8_flops_per_s, row[i].f8 * 1e12, 0, chip->name, "FP8");
-        same(chip->mx_flops_per_s, row[i].mx * 1e12, 0, chip->name, "MX");
-        same(chip->int8_ops_per_s, row[i].int8 * 1e12, 0, chip->name, "INT8");
-        same(chip->sparse_bf16_flops_per_s, row[i].sparse * 1e12, 0, chip->name, "sparse");
+        same(chip->f32_flops_per_s, published_chips[i].f32 * 1e12, 0, chip->name, "F32");
+        same(chip->bf16_flops_per_s, published_chips[i].bf16 * 1e12, 0, chip->name, "BF16");
+        same(chip->f8_flops_per_s, published_chips[i].f8 * 1e12, 0, chip->name, "FP8");
+        same(chip->mx_flops_per_s, published_chips[i].mx * 1e12, 0, chip->name, "MX");
+        same(chip->int8_ops_per_s, published_chips[i].int8 * 1e12, 0, chip->name, "INT8");
+        same(chip->sparse_bf16_flops_per_s, published_chips[i].sparse * 1e12, 0, chip->name, "sparse");
     }
 }
 
 /* ---- systems ---- */
 
-/* As printed, with the unit of the last digit; 0 units = exact, a negative value = not printed. */
-typedef struct printed {
-    double value, unit;
-} printed;
-
 static void published_totals(void **state)
 {
     (void)state;
-    static const struct {
-        trn_system system;
-        int chips;
-        double cores, ranks;
-        printed bf16_pf, f8_pf, f32_pf, sparse_pf, hbm_gib, hbm_tb_per_s, efa_gbit_per_s, vcpus, host_gib;
-    } row[] = {
-        /* Trainium1's HBM rate: the pages print the digits of 13,120 with GiB/s and with GB/s; see the alternatives. */
-        { TRN_TRN1_2XLARGE, 1, 2, 2, { 0.190, 0.001 }, { 0.190, 0.001 }, { 0.0475, 0.0001 }, { -1, 0 }, { 32, 0 },
-          { 0.82, 0.001 }, { 25, 0 }, { 8, 0 }, { 32, 0 } },
-        { TRN_TRN1_32XLARGE, 16, 32, 32, { 3.04, 0.01 }, { 3.04, 0.01 }, { 0.76, 0.01 }, { -1, 0 }, { 512, 0 },
-          { 13.12, 0.01 }, { 800, 0 }, { 128, 0 }, { 512, 0 } },
-        { TRN_TRN1N_32XLARGE, 16, 32, 32, { 3.04, 0.01 }, { 3.04, 0.01 }, { 0.76, 0.01 }, { -1, 0 }, { 512, 0 },
-          { 13.12, 0.01 }, { 1600, 0 }, { 128, 0 }, { 512, 0 } },
-        { TRN_TRN2_48XLARGE, 16, 128, 64, { 10.7, 0.1 }, { 20.8, 0.1 }, { 2.9, 0.1 }, { 41, 1 }, { 1536, 0 },
-          { 46.4, 0.1 }, { 3200, 0 }, { 192, 0 }, { 2048, 0 } },
-        { TRN_TRN2U_48XLARGE, 16, 128, 64, { 10.7, 0.1 }, { 20.8, 0.1 }, { 2.9, 0.1 }, { 41, 1 }, { 1536, 0 },
-          { 46.4, 0.1 }, { 3200, 0 }, { 192, 0 }, { 2048, 0 } },
-        /* The page multiplies rounded figures here: 4 x 10.7 and 4 x 20.8. */
-        { TRN_TRN2_ULTRASERVER, 64, 512, 256, { 42.8, 0.4 }, { 83.2, 0.4 }, { 11.6, 0.1 }, { 164, 1 }, { 6144, 0 },
-          { 185.6, 0.1 }, { 12800, 0 }, { 768, 0 }, { 8192, 0 } },
-        { TRN_TRN3_GEN1_ULTRASERVER, 64, 512, 256, { 42.944, 0.001 }, { 161.088, 0.001 }, { 11.712, 0.001 },
-          { 161, 1 }, { 9216, 0 }, { 313.6, 0.1 }, { 12800, 0 }, { 768, 0 }, { 8192, 0 } },
-        { TRN_TRN3_GEN2_ULTRASERVER, 144, 1152, 576, { 96.624, 0.001 }, { 362.448, 0.001 }, { 26.352, 0.001 },
-          { 362, 1 }, { 20736, 0 }, { 705.6, 0.1 }, { 28800, 0 }, { 2304, 0 }, { 27648, 0 } },
-        { TRN_TRN1_ULTRACLUSTER, 30000, 60000, 60000, { 5700, 100 }, { -1, 0 }, { -1, 0 }, { -1, 0 }, { -1, 0 },
-          { -1, 0 }, { -1, 0 }, { -1, 0 }, { -1, 0 } },
-        { TRN_PROJECT_RAINIER, 400000, 3200000, 1600000, { 267000, 1000 }, { 520000, 1000 }, { -1, 0 },
-          { 1025000, 1000 }, { -1, 0 }, { -1, 0 }, { 80e6, 0 }, { -1, 0 }, { -1, 0 } }, /* EFA: 200 Gbit/s per chip */
-    };
-    assert_int_equal(sizeof row / sizeof row[0], TRN_SYSTEM_COUNT);
-    for (unsigned i = 0; i < sizeof row / sizeof row[0]; i++) {
-        const trn_system_spec *spec = trn_system_spec_of(row[i].system);
+    assert_int_equal(PUBLISHED_SYSTEMS, TRN_SYSTEM_COUNT);
+    for (unsigned i = 0; i < PUBLISHED_SYSTEMS; i++) {
+        const trn_system_spec *spec = trn_system_spec_of(published_systems[i].system);
         const trn_spec_totals t = trn_spec_totals_of(spec);
         const struct {
             printed published;
             double found;
             const char *what;
         } pair[] = {
-            { row[i].bf16_pf, t.bf16_flops_per_s / 1e15, "BF16 PFLOPS" },
-            { row[i].f8_pf, (t.f8_flops_per_s + t.mx_flops_per_s) / 1e15, "FP8 PFLOPS" },
-            { row[i].f32_pf, t.f32_flops_per_s / 1e15, "F32 PFLOPS" },
-            { row[i].sparse_pf, t.sparse_bf16_flops_per_s / 1e15, "sparse PFLOPS" },
-            { row[i].hbm_gib, t.hbm_bytes / 1073741824, "HBM GiB" },
-            { row[i].hbm_tb_per_s, t.hbm_bytes_per_s / 1e12, "HBM TB/s" },
-            { row[i].efa_gbit_per_s, t.efa_bits_per_s / 1e9, "EFA Gbit/s" },
-            { row[i].vcpus, t.vcpus, "vCPUs" },
-            { row[i].host_gib, t.host_bytes / 1073741824, "host GiB" },
+            { published_systems[i].bf16_pf, t.bf16_flops_per_s / 1e15, "BF16 PFLOPS" },
+            { published_systems[i].f8_pf, (t.f8_flops_per_s + t.mx_flops_per_s) / 1e15, "FP8 PFLOPS" },
+            { published_systems[i].f32_pf, t.f32_flops_per_s / 1e15, "F32 PFLOPS" },
+            { published_systems[i].sparse_pf, t.sparse_bf16_flops_per_s / 1e15, "sparse PFLOPS" },
+            { published_systems[i].hbm_gib, t.hbm_bytes / 1073741824, "HBM GiB" },
+            { published_systems[i].hbm_tb_per_s, t.hbm_bytes_per_s / 1e12, "HBM TB/s" },
+            { published_systems[i].efa_gbit_per_s, t.efa_bits_per_s / 1e9, "EFA Gbit/s" },
+            { published_systems[i].vcpus, t.vcpus, "vCPUs" },
+            { published_systems[i].host_gib, t.host_bytes / 1073741824, "host GiB" },
         };
-        assert_int_equal(trn_spec_chips(spec), row[i].chips);
-        same(t.chips, row[i].chips, 0, spec->name, "chips");
-        same(t.cores, row[i].cores, 0, spec->name, "cores");
-        same(t.logical_cores, row[i].ranks, 0, spec->name, "logical cores");
+        assert_int_equal(trn_spec_chips(spec), published_systems[i].chips);
+        same(t.chips, published_systems[i].chips, 0, spec->name, "chips");
+        same(t.cores, published_systems[i].cores, 0, spec->name, "cores");
+        same(t.logical_cores, published_systems[i].ranks, 0, spec->name, "logical cores");
         for (unsigned j = 0; j < sizeof pair / sizeof pair[0]; j++)
             if (pair[j].published.value >= 0)
                 same(pair[j].found, pair[j].published.value, pair[j].published.unit, spec->name, pair[j].what);
     }
 }
 
-/* The vendor's NeuronLink figure counts both directions. An unconnected port leads nowhere. */
+/* An unconnected port leads nowhere. */
 static void neuronlink(void **state)
 {
     (void)state;
-    static const double both_ways_gb_per_s[] = { 0, 384, 768, 1024, 1024, 1280, 2304, 2304, 384, 1280 };
     for (int i = 0; i < TRN_SYSTEM_COUNT; i++) {
         const trn_system_spec *spec = trn_system_spec_of((trn_system)i);
-        same(2 * trn_spec_totals_of(spec).neuronlink_chip_bytes_per_s / 1e9, both_ways_gb_per_s[i], 0, spec->name,
+        same(2 * trn_spec_totals_of(spec).neuronlink_chip_bytes_per_s / 1e9, published_both_ways_gb_per_s[i], 0, spec->name,
              "NeuronLink, both ways");
         assert_int_equal(spec->servers % spec->servers_per_domain, 0);
     }

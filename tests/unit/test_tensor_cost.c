@@ -15,6 +15,7 @@
 
 #include "trnmath/trn_tensor_cost.h"
 #include "trnmath/trn_cost.h"
+#include "published/peaks.h"
 #include "twin/cases.h"
 
 static trn_error failure;
@@ -390,81 +391,19 @@ static void refused(void **state)
 static void peaks_agree_with_the_published_figures(void **state)
 {
     (void)state;
-    static const struct {
-        const char *name, *source;
-        trn_tensor_instruction i;
-        double published;
-    } row[] = {
-        { "BF16",
-          "trainium_inferentia2_arch.rst, 92 TFLOPS",
-          { .generation = TRN_TRAINIUM1, .k = 128, .stationary_format = TRN_BF16 },
-          92 },
-        { "cFP8",
-          "trainium_inferentia2_arch.rst, cFP8 at the BF16 rate",
-          { .generation = TRN_TRAINIUM1, .k = 128, .stationary_format = TRN_CFP8 },
-          92 },
-        { "FP32",
-          "trainium_inferentia2_arch.rst, 23 TFLOPS",
-          { .generation = TRN_TRAINIUM1, .k = 128, .stationary_format = TRN_F32 },
-          23 },
-        { "BF16",
-          "trainium2_arch.rst, 79 TFLOPS",
-          { .generation = TRN_TRAINIUM2, .k = 128, .stationary_format = TRN_BF16 },
-          79 },
-        { "TF32",
-          "trainium2_arch.rst, 79 TFLOPS",
-          { .generation = TRN_TRAINIUM2, .k = 128, .stationary_format = TRN_TF32 },
-          79 },
-        { "FP32",
-          "trainium2_arch.rst, 20 TFLOPS",
-          { .generation = TRN_TRAINIUM2, .k = 128, .stationary_format = TRN_F32 },
-          20 },
-        { "FP8 double_row",
-          "trainium2_arch.rst, 158 TFLOPS",
-          { .generation = TRN_TRAINIUM2, .k = 256, .stationary_format = TRN_F8_E4M3 },
-          158 },
-        { "BF16 4:16",
-          "trainium2_arch.rst, 316 TFLOPS",
-          { .generation = TRN_TRAINIUM2, .k = 512, .stationary_format = TRN_BF16, .sparse_m = 4, .sparse_n = 16 },
-          316 },
-        { "FP8 4:16",
-          "trainium2_arch.rst, 316 TFLOPS",
-          { .generation = TRN_TRAINIUM2, .k = 512, .stationary_format = TRN_F8_E5M2, .sparse_m = 4, .sparse_n = 16 },
-          316 },
-        { "BF16",
-          "trainium3_arch.rst, 79 TFLOPS",
-          { .generation = TRN_TRAINIUM3, .k = 128, .stationary_format = TRN_BF16 },
-          79 },
-        { "FP32",
-          "trainium3_arch.rst, 20 TFLOPS",
-          { .generation = TRN_TRAINIUM3, .k = 128, .stationary_format = TRN_F32 },
-          20 },
-        { "MXFP8",
-          "trainium3_arch.rst, 315 TFLOPS",
-          { .generation = TRN_TRAINIUM3, .k = 512, .stationary_format = TRN_F8_E4M3FN },
-          315 },
-        { "MXFP4",
-          "trainium3_arch.rst, 315 TFLOPS",
-          { .generation = TRN_TRAINIUM3, .k = 512, .stationary_format = TRN_F4_E2M1 },
-          315 },
-        { "BF16 4:16",
-          "trainium3_arch.rst, 315 TFLOPS",
-          { .generation = TRN_TRAINIUM3, .k = 512, .stationary_format = TRN_BF16, .sparse_m = 4, .sparse_n = 16 },
-          315 },
-    };
     printf("%-10s %-15s %9s %9s %8s  %s\n", "", "", "published", "by clock", "", "source");
-    for (unsigned r = 0; r < sizeof row / sizeof row[0]; r++) {
-        trn_tensor_instruction i = row[r].i;
+    for (unsigned r = 0; r < CORE_PEAKS; r++) {
+        trn_tensor_instruction i = core_peaks[r].i;
         i.m = 128;
         i.n = trn_core_spec_of(i.generation)->max_n;
         i.before_cycles = i.n;
         const trn_tensor_cost c = ask(i);
-        printf("%-10s %-15s %9.0f %9.1f %+7.1f%%  %s\n", trn_generation_name(i.generation), row[r].name,
-               row[r].published, c.tflops, 100 * (c.tflops / row[r].published - 1), row[r].source);
-        near(c.tflops, row[r].published, 0.02, row[r].name);
-        near(c.peak_tflops, c.tflops, 1e-12, row[r].name);
-        near(c.utilisation, 1, 1e-12, row[r].name);
-        near(c.exposed_cycles, 0, 0, row[r].name);
+        printf("%-10s %-15s %9.0f %9.1f %+7.1f%%  %s\n", trn_generation_name(i.generation), core_peaks[r].name,
+               core_peaks[r].published, c.tflops, 100 * (c.tflops / core_peaks[r].published - 1), core_peaks[r].source);
+        near(c.tflops, core_peaks[r].published, 0.02, core_peaks[r].name);
+        near(c.peak_tflops, c.tflops, 1e-12, core_peaks[r].name);
+        near(c.utilisation, 1, 1e-12, core_peaks[r].name);
+        near(c.exposed_cycles, 0, 0, core_peaks[r].name);
     }
 }
 
@@ -473,26 +412,16 @@ static void peaks_agree_with_the_published_figures(void **state)
 static void chips_are_published_above_their_clocks(void **state)
 {
     (void)state;
-    static const struct {
-        trn_generation generation;
-        trn_format format;
-        int k;
-        double chip_tflops, cores, above; /* above: published over clock */
-    } row[] = {
-        { TRN_TRAINIUM1, TRN_BF16, 128, 190, 2, 1.035 },       { TRN_TRAINIUM1, TRN_I8, 128, 380, 2, 1.035 },
-        { TRN_TRAINIUM2, TRN_BF16, 128, 667, 8, 1.060 },       { TRN_TRAINIUM2, TRN_F8_E4M3, 256, 1299, 8, 1.032 },
-        { TRN_TRAINIUM3, TRN_F8_E4M3FN, 512, 2517, 8, 1.000 },
-    };
-    for (unsigned r = 0; r < sizeof row / sizeof row[0]; r++) {
-        const trn_tensor_cost c = ask((trn_tensor_instruction){ .generation = row[r].generation,
-                                                                .k = row[r].k,
+    for (unsigned r = 0; r < CHIP_PEAKS; r++) {
+        const trn_tensor_cost c = ask((trn_tensor_instruction){ .generation = chip_peaks[r].generation,
+                                                                .k = chip_peaks[r].k,
                                                                 .m = 128,
                                                                 .n = 512,
                                                                 .before_cycles = 512,
-                                                                .stationary_format = row[r].format });
-        near(row[r].chip_tflops / row[r].cores / c.tflops, row[r].above, 1e-3, trn_format_name(row[r].format));
-        near(row[r].chip_tflops * 1e12,
-             trni_chip_flops_per_s(trn_chip_spec_of(row[r].generation), row[r].format, false), 0, "the table");
+                                                                .stationary_format = chip_peaks[r].format });
+        near(chip_peaks[r].chip_tflops / chip_peaks[r].cores / c.tflops, chip_peaks[r].above, 1e-3, trn_format_name(chip_peaks[r].format));
+        near(chip_peaks[r].chip_tflops * 1e12,
+             trni_chip_flops_per_s(trn_chip_spec_of(chip_peaks[r].generation), chip_peaks[r].format, false), 0, "the table");
     }
 }
 

@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "trnmath/trn_topology.h"
+#include "published/wiring.h"
 #include "twin/cases.h"
 
 enum { MOST_NODES = 600 };
@@ -96,36 +97,6 @@ static int needed(const trn_topology *net, int a, int b)
 
 /* ---- systems ---- */
 
-typedef struct variant {
-    trn_system system;
-    const char *preset;
-    int chips, links, diameter;
-    double mean, bisection_gb;
-} variant;
-
-/* Distances and directed links of the published graphs: Gen2, say, has 1, 71 and 71 chips at 1, 2 and 3 links. */
-static const variant small[] = {
-    { TRN_TRN1_2XLARGE, "sa", 1, 0, 0, 0, 0 },
-    { TRN_TRN1_32XLARGE, "sa", 16, 64, 4, 32.0 / 15, 8 * 48 },
-    { TRN_TRN1N_32XLARGE, "sa", 16, 64, 4, 32.0 / 15, 8 * 96 },
-    { TRN_TRN2_48XLARGE, "sa", 16, 64, 4, 32.0 / 15, 8 * 128 },
-    { TRN_TRN2U_48XLARGE, "sa", 16, 64, 4, 32.0 / 15, 8 * 128 },
-    { TRN_TRN2_ULTRASERVER, "sa", 64, 384, 6, 192.0 / 63, 32 * 64 },
-    { TRN_TRN3_GEN1_ULTRASERVER, "sa", 64, 256, 3, 154.0 / 63, 32 * 128 },
-    { TRN_TRN3_GEN1_ULTRASERVER, "doc", 64, 256, 3, 154.0 / 63, 32 * 128 },
-    { TRN_TRN3_GEN1_ULTRASERVER, "spec", 64, 256, 3, 154.0 / 63, 32 * 128 },
-    { TRN_TRN3_GEN1_ULTRASERVER, "sa/planes=2", 64, 256, 4, 184.0 / 63, 32 * 128 },
-    { TRN_TRN3_GEN1_ULTRASERVER, "doc/planes=2", 64, 256, 4, 184.0 / 63, 32 * 128 },
-    { TRN_TRN3_GEN2_ULTRASERVER, "sa", 144, 720, 3, 356.0 / 143, 72 * 128 },
-    { TRN_TRN3_GEN2_ULTRASERVER, "doc", 144, 720, 3, 356.0 / 143, 72 * 128 },
-    { TRN_TRN3_GEN2_ULTRASERVER, "spec", 144, 720, 3, 356.0 / 143, 72 * 128 },
-    { TRN_TRN3_GEN2_ULTRASERVER, "sa/planes=2", 144, 720, 5, 492.0 / 143, 72 * 128 },
-    { TRN_TRN3_GEN2_ULTRASERVER, "sa/planes=4", 144, 720, 5, 560.0 / 143, 72 * 128 },
-    { TRN_TRN3_GEN2_ULTRASERVER, "spec/planes=4", 144, 720, 5, 560.0 / 143, 72 * 128 },
-};
-
-enum { SMALL = sizeof small / sizeof small[0] };
-
 static void near(double got, double wanted)
 {
     if (!(fabs(got - wanted) <= 1e-12 * fabs(wanted))) fail_msg("%.17g is not %.17g", got, wanted);
@@ -134,15 +105,15 @@ static void near(double got, double wanted)
 static void systems_have_the_published_distances(void **state)
 {
     (void)state;
-    for (int i = 0; i < SMALL; i++) {
-        const trn_topology net = trn_topology_preset(small[i].system, small[i].preset);
+    for (int i = 0; i < PUBLISHED_WIRINGS; i++) {
+        const trn_topology net = trn_topology_preset(published_wirings[i].system, published_wirings[i].preset);
         assert_int_equal(trn_topology_check(&net, NULL), TRN_OK);
-        assert_int_equal(net.chips, small[i].chips);
-        assert_int_equal(net.system, small[i].system);
-        assert_int_equal(trn_topology_diameter(&net), small[i].diameter);
-        near(trn_topology_mean_hops(&net), small[i].mean);
-        near(trn_topology_bisection_bytes_per_s(&net), 1e9 * small[i].bisection_gb);
-        assert_int_equal(trn_topology_link_count(&net), small[i].links);
+        assert_int_equal(net.chips, published_wirings[i].chips);
+        assert_int_equal(net.system, published_wirings[i].system);
+        assert_int_equal(trn_topology_diameter(&net), published_wirings[i].diameter);
+        near(trn_topology_mean_hops(&net), published_wirings[i].mean);
+        near(trn_topology_bisection_bytes_per_s(&net), 1e9 * published_wirings[i].bisection_gb);
+        assert_int_equal(trn_topology_link_count(&net), published_wirings[i].links);
     }
     assert_string_equal(trn_topology_of(TRN_TRN3_GEN2_ULTRASERVER).name, "trn3-gen2-ultraserver");
     assert_string_equal(trn_topology_preset(TRN_TRN3_GEN2_ULTRASERVER, "doc").name, "trn3-gen2-ultraserver doc");
@@ -151,12 +122,6 @@ static void systems_have_the_published_distances(void **state)
 /* The driver's neighbour tables, each row in ascending order. Trainium1's and Trainium2's are the same. */
 static void torus_is_the_drivers(void **state)
 {
-    static const int neighbour[16][4] = {
-        { 1, 3, 4, 12 },  { 0, 2, 5, 13 },  { 1, 3, 6, 14 },   { 0, 2, 7, 15 },   { 0, 5, 7, 8 },   { 1, 4, 6, 9 },
-        { 2, 5, 7, 10 },  { 3, 4, 6, 11 },  { 4, 9, 11, 12 },  { 5, 8, 10, 13 },  { 6, 9, 11, 14 }, { 7, 8, 10, 15 },
-        { 0, 8, 13, 15 }, { 1, 9, 12, 14 }, { 2, 10, 13, 15 }, { 3, 11, 12, 14 },
-    };
-    static const int at_distance[5] = { 1, 4, 6, 4, 1 };
     static const int gray[4] = { 0, 1, 3, 2 };
     (void)state;
     const trn_topology net = trn_topology_of(TRN_TRN2_48XLARGE);
@@ -164,7 +129,7 @@ static void torus_is_the_drivers(void **state)
         int count[5] = { 0 };
         for (int b = 0; b < 16; b++) {
             bool listed = false;
-            for (int k = 0; k < 4; k++) listed |= neighbour[a][k] == b;
+            for (int k = 0; k < 4; k++) listed |= published_neighbours[a][k] == b;
             const int hops = trn_topology_hops(&net, a, b);
             assert_int_equal(hops == 1, listed);
             assert_in_range(hops, 0, 4);
@@ -174,7 +139,7 @@ static void torus_is_the_drivers(void **state)
             for (; bits; bits &= bits - 1) ones++;
             assert_int_equal(ones, hops);
         }
-        assert_memory_equal(count, at_distance, sizeof count);
+        assert_memory_equal(count, published_distances, sizeof count);
     }
 }
 
@@ -348,8 +313,8 @@ static void routes_are_shortest(const trn_topology *net, bool strict)
 static void routes_of_systems(void **state)
 {
     (void)state;
-    for (int i = 0; i < SMALL; i++) {
-        const trn_topology net = trn_topology_preset(small[i].system, small[i].preset);
+    for (int i = 0; i < PUBLISHED_WIRINGS; i++) {
+        const trn_topology net = trn_topology_preset(published_wirings[i].system, published_wirings[i].preset);
         links_are_the_wires(&net);
         routes_are_shortest(&net, true);
     }
@@ -616,9 +581,9 @@ static void cycles_share_no_link(void **state)
         const trn_topology net = trn_topology_torus(torus[i].dims, torus[i].size, 1e9, 0);
         cycles_hold(&net, torus[i].wanted);
     }
-    for (int i = 0; i < SMALL; i++) {
-        const trn_topology net = trn_topology_preset(small[i].system, small[i].preset);
-        cycles_hold(&net, net.chips == 16 ? 2 : small[i].system == TRN_TRN2_ULTRASERVER ? 3 : 0);
+    for (int i = 0; i < PUBLISHED_WIRINGS; i++) {
+        const trn_topology net = trn_topology_preset(published_wirings[i].system, published_wirings[i].preset);
+        cycles_hold(&net, net.chips == 16 ? 2 : published_wirings[i].system == TRN_TRN2_ULTRASERVER ? 3 : 0);
     }
     const trn_topology full = trn_topology_fully_connected(5, 1e9, 0), one = trn_topology_switch(5, 1e9, 0);
     cycles_hold(&full, 0);
