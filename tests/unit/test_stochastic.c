@@ -16,6 +16,7 @@
 
 #include "trnmath/trn_cast.h"
 #include "trnmath/trn_random.h"
+#include "published/sums.h"
 #include "twin/cases.h"
 
 enum { FEWEST = 8, MOST = 16, CHUNK = 1 << 12 };
@@ -228,26 +229,7 @@ static void counts_equal_exact_fractions(void **state)
             }
 }
 
-/* ---- FP16: 1024 + 2048 times 0.5 ----
- *
- * AWS's sample for stochastic rounding. To nearest even the sum never leaves 1024; the exact sum is 2048; the device's
- * run with stochastic rounding printed 2056. Up to 2048 each step is a fair coin worth 1, from there a coin of 1/4 that
- * is worth 2, so the sum spreads by some 22.6 around 2048: 2056 is an everyday value. */
-
-enum { ADDENDS = 2048 };
-
-typedef struct spread {
-    double mean, deviation;
-} spread;
-
-static spread spread_of(const float *sum, int n)
-{
-    spread s = { 0, 0 };
-    for (int i = 0; i < n; i++) s.mean += (double)sum[i] / n;
-    for (int i = 0; i < n; i++) s.deviation += ((double)sum[i] - s.mean) * ((double)sum[i] - s.mean) / (n - 1);
-    s.deviation = sqrt(s.deviation);
-    return s;
-}
+/* ---- FP16: 1024 + 2048 times 0.5 (published/sums.h) ---- */
 
 static void check_spread(const char *what, const float *sum, int n)
 {
@@ -256,19 +238,6 @@ static void check_spread(const char *what, const float *sum, int n)
     assert_true(s.mean > 2047 && s.mean < 2049);
     assert_true(s.deviation > 22 && s.deviation < 24);
     assert_true(fabs(2056 - s.mean) < s.deviation);
-}
-
-/* One sum after the other: each has its own seed, and step i the word i of it. */
-static void sum_by_codec(float *sum, int n)
-{
-    uint32_t word[ADDENDS];
-    for (int seed = 0; seed < n; seed++) {
-        float s = 1024;
-        trn_random_fields(word, ADDENDS, 32, (uint64_t)seed, 0, 0, TRN_ISA_AUTO);
-        for (int i = 0; i < ADDENDS; i++)
-            s = trn_f16_to_f32((uint16_t)trn_encode(TRN_F16, s + 0.5f, TRN_STOCHASTIC, TRN_OVERFLOW_DEFAULT, word[i]));
-        sum[seed] = s;
-    }
 }
 
 /* All sums side by side, in arrays, with words of the engines' own kinds of generator. */
@@ -284,7 +253,7 @@ static void sum_by_kernels(float *sum, int n, int bits, void (*words)(void *g, u
     trni_encoder_init(&to, trn_format_info_of(TRN_F16), stochastic(0, bits, false), isa);
     trni_decoder_init(&from, trn_format_info_of(TRN_F16), isa);
     for (int k = 0; k < n; k++) sum[k] = 1024;
-    for (int i = 0; i < ADDENDS; i++) {
+    for (int i = 0; i < HALVES; i++) {
         words(g, field, (size_t)n);
         for (int k = 0; k < n; k++) {
             field[k] >>= 32 - bits;
@@ -313,11 +282,9 @@ static void sums_of_halves_in_fp16(void **state)
     float *sum = (float *)malloc((size_t)n * sizeof *sum);
     if (!sum) fail_msg("no memory");
 
-    float stuck = 1024;
-    for (int i = 0; i < ADDENDS; i++) stuck = trn_f16_to_f32(trn_f16_from_f32(stuck + 0.5f));
-    assert_true(stuck == 1024);
+    assert_true(halves_of(TRN_F16, TRN_NEAREST_EVEN, 0) == 1024);
 
-    sum_by_codec(sum, n);
+    for (int seed = 0; seed < n; seed++) sum[seed] = halves_of(TRN_F16, TRN_STOCHASTIC, (uint64_t)seed);
     check_spread("Philox, 32 bits", sum, n);
     trn_xorwow_vector xorwow;
     trn_xorwow_vector_seed(&xorwow, 1);
@@ -332,32 +299,14 @@ static void sums_of_halves_in_fp16(void **state)
 
 /* ---- what rounding to nearest does to sums that stochastic rounding saves ---- */
 
-static float nearest(trn_format f, float x)
-{
-    return trn_decode(f, trn_encode(f, x, TRN_NEAREST_EVEN, TRN_OVERFLOW_DEFAULT, 0));
-}
-
-/* 1 + 1/2 + 1/3 + ... until a term changes nothing (Higham, "What is ..." series; Blanchard, Higham, Mary 2020). */
 static void harmonic_sums_stagnate(void **state)
 {
     (void)state;
-    static const struct {
-        trn_format format;
-        uint32_t term; /* the first that changes nothing */
-        float sum;
-    } known[] = { { TRN_BF16, 65, 5.0625f }, { TRN_F16, 513, 7.0859375f }, { TRN_F32, 2097152, 15.403683f } };
-    for (int i = 0; i < 3; i++)
+    for (int i = 0; i < HARMONIC_KNOWN; i++)
         for (int rounded_terms = 0; rounded_terms < 2; rounded_terms++) {
-            const trn_format f = known[i].format;
-            float sum = 0, before = -1;
-            uint32_t k = 0;
-            while (sum != before) {
-                const float term = 1.0f / (float)++k;
-                before = sum;
-                sum = nearest(f, sum + (rounded_terms ? nearest(f, term) : term));
-            }
-            assert_int_equal(k, known[i].term);
-            assert_true(sum == known[i].sum);
+            const harmonic_sum h = harmonic_of(harmonic_known[i].format, rounded_terms);
+            assert_int_equal(h.term, harmonic_known[i].term);
+            assert_true((float)h.sum == (float)harmonic_known[i].sum);
         }
 }
 
