@@ -15,6 +15,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include "published/matrix_units.h"
 #include "twin/host.h"
 #include "twin/instruction.h"
 #include "twin/twin_aligned.h"
@@ -26,289 +27,94 @@ static trn_numerics parsed(const char *text)
     return n;
 }
 
-/* ---- vectors from files ---- */
+/* ---- vectors from files (published/matrix_units.h) ---- */
 
-enum { LINE = 1024, BATCH = 4, MOST = 16, DEEPEST = 128 };
+enum { MOST = 16 };
 
-typedef struct vector {
-    char preset[32], format[2][24], code[2][LINE];
-    unsigned c, d;
-} vector;
-
-static bool next_vector(FILE *file, vector *v)
+static void must_be(void *user, const char *what, const units_vector *v, uint32_t expected, uint32_t got)
 {
-    char line[LINE];
-    while (fgets(line, sizeof line, file)) {
-        if (line[0] == '#') continue;
-        const int found = sscanf(line, "%31s %23s %23s %1023s %1023s %x %x", v->preset, v->format[0], v->format[1],
-                                 v->code[0], v->code[1], &v->c, &v->d);
-        if (found != 7) fail_msg("not a vector: %s", line);
-        return true;
-    }
-    return false;
+    (void)user;
+    if (got == expected) return;
+    fail_msg("%s: %s %s %s %s %s %08x: expected %08x, got %08x", what, v->preset, v->format[0], v->format[1], v->code[0],
+             v->code[1], v->c, (unsigned)expected, (unsigned)got);
 }
 
-static bool of_one_kind(const vector *v, const vector *w)
+static bool check_batch(units_batch *t, void *user)
 {
-    return strcmp(v->preset, w->preset) == 0 && strcmp(v->format[0], w->format[0]) == 0 &&
-           strcmp(v->format[1], w->format[1]) == 0 && strlen(v->code[0]) == strlen(w->code[0]);
-}
-
-/* Up to BATCH vectors of one kind: row i of a and column i of b are vector i, so that the diagonal of the product holds
- * the answers. */
-typedef struct batch {
-    vector v[BATCH];
-    int count, k;
-    trn_format format[2];
-    uint32_t a[BATCH * DEEPEST], b[DEEPEST * BATCH], a_down[DEEPEST * BATCH]; /* memory for elements of any size */
-    float dst[BATCH * BATCH];
-} batch;
-
-static void put_code(uint32_t *memory, trn_format format, int at, uint32_t code)
-{
-    const size_t bytes = trn_format_bytes(format);
-    memcpy((unsigned char *)memory + (size_t)at * bytes, &code, bytes); /* little endian */
-}
-
-static uint32_t code_at(const vector *v, int which, int k, size_t bytes)
-{
-    char digits[9] = "";
-    memcpy(digits, v->code[which] + (size_t)k * 2 * bytes, 2 * bytes);
-    return (uint32_t)strtoul(digits, NULL, 16);
-}
-
-static void batch_fill(batch *t)
-{
-    const int n = t->count;
-    for (int which = 0; which < 2; which++) {
-        t->format[which] = trn_format_from_name(t->v[0].format[which]);
-        if (!t->format[which]) fail_msg("no format: %s", t->v[0].format[which]);
-    }
-    t->k = (int)(strlen(t->v[0].code[0]) / 2 / trn_format_bytes(t->format[0]));
-    assert_true(t->k <= DEEPEST);
-    for (int i = 0; i < n; i++)
-        for (int k = 0; k < t->k; k++) {
-            const uint32_t x = code_at(&t->v[i], 0, k, trn_format_bytes(t->format[0]));
-            put_code(t->a, t->format[0], i * t->k + k, x);
-            put_code(t->a_down, t->format[0], k * n + i, x);
-            put_code(t->b, t->format[1], k * n + i, code_at(&t->v[i], 1, k, trn_format_bytes(t->format[1])));
-        }
-}
-
-static void batch_compare(const batch *t, const char *what, const uint32_t *expected)
-{
-    for (int i = 0; i < t->count; i++) {
-        const uint32_t got = cases_bits_of(t->dst[i * t->count + i]);
-        if (got == expected[i]) continue;
-        fail_msg("%s: %s %s %s %s %s %08x: expected %08x, got %08x", what, t->v[i].preset, t->v[i].format[0],
-                 t->v[i].format[1], t->v[i].code[0], t->v[i].code[1], t->v[i].c, (unsigned)expected[i], (unsigned)got);
-    }
-}
-
-static void batch_start(batch *t, bool accumulate)
-{
-    for (int i = 0; i < t->count * t->count; i++) t->dst[i] = 1.0f;
-    for (int i = 0; accumulate && i < t->count; i++) t->dst[i * t->count + i] = cases_float_of(t->v[i].c);
-}
-
-static void batch_ask(batch *t, const trn_numerics *n, bool accumulate, const uint32_t *expected)
-{
-    const int m = t->count;
-    trn_error error = { 0 };
-    trn_nc_matmul_args nc;
-    memset(&nc, 0, sizeof nc);
-    nc.generation = TRN_TRAINIUM3;
-    nc.dst = trn_tensor_2d(TRN_F32, t->dst, m, m);
-    nc.stationary = trn_tensor_2d(t->format[0], t->a_down, t->k, m);
-    nc.moving = trn_tensor_2d(t->format[1], t->b, t->k, m);
-    nc.accumulate = accumulate;
-    nc.numerics = n;
-    nc.error = &error;
-    batch_start(t, accumulate);
-    if (trn_nc_matmul(&nc) != TRN_OK) fail_msg("nc_matmul: %s", error.text);
-    batch_compare(t, "nc_matmul", expected);
-
-    trn_matmul_args any;
-    memset(&any, 0, sizeof any);
-    any.generation = TRN_TRAINIUM3;
-    any.dst = nc.dst;
-    any.a = trn_tensor_2d(t->format[0], t->a, m, t->k);
-    any.b = nc.moving;
-    any.accumulate = accumulate;
-    any.numerics = n;
-    any.error = &error;
-    for (unsigned i = 0; i < sizeof all_isas / sizeof all_isas[0]; i++) {
+    const struct units_file *f = (const struct units_file *)user;
+    const trn_numerics n = parsed(t->v[0].preset);
+    bool fresh = f->how == UNITS_PLAIN, good = true;
+    for (int i = 0; i < t->count; i++) fresh = fresh && t->v[i].c == 0;
+    if (f->how == UNITS_PLAIN) good = units_instruction(t, &n, true) && (!fresh || units_instruction(t, &n, false));
+    if (f->how == UNITS_MMA_FP8) return units_mma_fp8(t, &n, TRN_ISA_AUTO);
+    for (unsigned i = 0; good && i < sizeof all_isas / sizeof all_isas[0]; i++) {
         if (!trn_isa_supported(all_isas[i])) continue;
-        any.isa = all_isas[i];
-        batch_start(t, accumulate);
-        if (trn_matmul(&any) != TRN_OK) fail_msg("matmul: %s", error.text);
-        batch_compare(t, "matmul", expected);
+        good = f->how == UNITS_SCALED ? units_scaled(t, &n, all_isas[i]) : units_matmul(t, &n, all_isas[i], true);
+        if (fresh) good = good && units_matmul(t, &n, all_isas[i], false);
     }
+    return good;
 }
 
-static void batch_check(batch *t)
+static const struct units_file *file_named(const char *name)
 {
-    const trn_numerics n = parsed(t->v[0].preset);
-    uint32_t expected[BATCH] = { 0 };
-    bool fresh = true;
-    batch_fill(t);
-    for (int i = 0; i < t->count; i++) {
-        expected[i] = t->v[i].d;
-        fresh = fresh && t->v[i].c == 0;
-    }
-    batch_ask(t, &n, true, expected);
-    if (fresh) batch_ask(t, &n, false, expected);
+    for (int i = 0; i < UNITS_FILES; i++)
+        if (strcmp(units_files[i].name, name) == 0) return &units_files[i];
+    fail_msg("no file %s", name);
+    return NULL;
 }
 
-typedef void batch_fn(batch *t);
-
-static void check_file(const char *name, int lines, batch_fn *check)
+static void check_file(const char *name)
 {
-    static batch t;
-    static vector v;
-    char path[512];
-    snprintf(path, sizeof path, "%s/tensor_core_%s.txt", TRN_GOLDEN_DIR, name);
-    FILE *file = fopen(path, "r");
-    if (!file) fail_msg("%s cannot be read", path);
+    static units_batch t;
+    const struct units_file *f = file_named(name);
     with_threads(1); /* tiny products: teams of threads would cost more than the work */
-    t.count = 0;
-    int seen = 0;
-    for (; next_vector(file, &v); seen++) {
-        if (t.count && (t.count == BATCH || !of_one_kind(&t.v[0], &v))) {
-            check(&t);
-            t.count = 0;
-        }
-        t.v[t.count++] = v;
-    }
-    fclose(file);
-    if (t.count) check(&t);
-    assert_int_equal(lines, seen);
+    t.compared = must_be;
+    const int seen = units_read(TRN_GOLDEN_DIR, f, &t, check_batch, (void *)(uintptr_t)f);
+    if (seen != f->vectors) fail_msg("%s: %d vectors, expected %d. %s", name, seen, f->vectors, t.error.text);
 }
 
-static void results_of_v100(void **state) { (void)state, check_file("v100", 100, batch_check); }
-static void results_of_a100(void **state) { (void)state, check_file("a100", 300, batch_check); }
-static void results_of_a2(void **state) { (void)state, check_file("a2", 300, batch_check); }
-static void results_of_ada(void **state) { (void)state, check_file("ada", 500, batch_check); }
-static void results_of_h100(void **state) { (void)state, check_file("h100", 500, batch_check); }
-static void results_of_h200(void **state) { (void)state, check_file("h200", 300, batch_check); }
-static void results_of_b200(void **state) { (void)state, check_file("b200", 300, batch_check); }
-
-/* FP8 through mma.sync on a B200: F16 tensor cores from zero, then C is added (the file says how that was found). */
-static void batch_check_mma_fp8(batch *t)
-{
-    const trn_numerics n = parsed(t->v[0].preset);
-    const size_t most = BATCH * DEEPEST;
-    uint32_t expected[BATCH] = { 0 };
-    batch_fill(t);
-    assert_int_equal(1, trn_format_bytes(t->format[0]));
-    uint16_t half[3][BATCH * DEEPEST];
-    uint32_t *const memory[3] = { t->a, t->b, t->a_down };
-    for (int which = 0; which < 3; which++) {
-        const unsigned char *code = (const unsigned char *)memory[which];
-        for (size_t i = 0; i < most; i++) {
-            const float x = trn_decode(t->format[which == 1], code[i]);
-            half[which][i] = trn_f16_from_f32(x);
-        }
-        memcpy(memory[which], half[which], sizeof half[which]);
-    }
-    t->format[0] = t->format[1] = TRN_F16;
-    trn_matmul_args args;
-    memset(&args, 0, sizeof args);
-    args.dst = trn_tensor_2d(TRN_F32, t->dst, t->count, t->count);
-    args.a = trn_tensor_2d(TRN_F16, t->a, t->count, t->k);
-    args.b = trn_tensor_2d(TRN_F16, t->b, t->k, t->count);
-    args.numerics = &n;
-    assert_int_equal(TRN_OK, trn_matmul(&args));
-    for (int i = 0; i < t->count; i++) {
-        t->dst[i * t->count + i] += cases_float_of(t->v[i].c);
-        expected[i] = t->v[i].d;
-    }
-    batch_compare(t, "mma.sync", expected);
-}
-
-static void results_of_b200_for_fp8(void **state) { (void)state, check_file("b200_mma_fp8", 200, batch_check_mma_fp8); }
-
-static void results_of_mma_sim(void **state)
-{
-    (void)state;
-    check_file("mma_sim_nv", 648, batch_check);
-    check_file("mma_sim_amd", 634, batch_check);
-}
-
-/* Block scales: two blocks of 32, each with a scale of its own. */
-static void results_of_mma_sim_with_scales(void **state)
-{
-    (void)state;
-    static vector v;
-    char line[LINE], scale[2][8];
-    FILE *file = fopen(TRN_GOLDEN_DIR "/tensor_core_mma_sim_mx.txt", "r");
-    if (!file) fail_msg("no vectors");
-    int seen = 0;
-    while (fgets(line, sizeof line, file)) {
-        uint8_t a[64], b[64], exponent[2][2];
-        float dst;
-        if (line[0] == '#') continue;
-        const int found = sscanf(line, "%31s %23s %23s %1023s %1023s %7s %7s %x %x", v.preset, v.format[0], v.format[1],
-                                 v.code[0], v.code[1], scale[0], scale[1], &v.c, &v.d);
-        assert_int_equal(9, found);
-        for (int k = 0; k < 64; k++) a[k] = (uint8_t)code_at(&v, 0, k, 1), b[k] = (uint8_t)code_at(&v, 1, k, 1);
-        for (int which = 0; which < 2; which++) {
-            const unsigned long both = strtoul(scale[which], NULL, 16);
-            exponent[which][0] = (uint8_t)(both >> 8);
-            exponent[which][1] = (uint8_t)both;
-        }
-        const trn_numerics n = parsed(v.preset);
-        trn_error error = { 0 };
-        trn_matmul_args args;
-        memset(&args, 0, sizeof args);
-        args.dst = trn_tensor_2d(TRN_F32, &dst, 1, 1);
-        args.a = trn_tensor_2d(trn_format_from_name(v.format[0]), a, 1, 64);
-        args.b = trn_tensor_2d(trn_format_from_name(v.format[1]), b, 64, 1);
-        args.a_scale = trn_tensor_2d(TRN_F8_E8M0, exponent[0], 1, 2);
-        args.b_scale = trn_tensor_2d(TRN_F8_E8M0, exponent[1], 1, 2);
-        args.accumulate = true;
-        args.numerics = &n;
-        args.error = &error;
-        dst = cases_float_of(v.c);
-        if (trn_matmul(&args) != TRN_OK) fail_msg("%s", error.text);
-        CASES_EQUAL(v.d, cases_bits_of(dst), "%s", line);
-        seen++;
-    }
-    fclose(file);
-    assert_int_equal(108, seen);
-}
+static void results_of_v100(void **state) { (void)state, check_file("v100"); }
+static void results_of_a100(void **state) { (void)state, check_file("a100"); }
+static void results_of_a2(void **state) { (void)state, check_file("a2"); }
+static void results_of_ada(void **state) { (void)state, check_file("ada"); }
+static void results_of_h100(void **state) { (void)state, check_file("h100"); }
+static void results_of_h200(void **state) { (void)state, check_file("h200"); }
+static void results_of_b200(void **state) { (void)state, check_file("b200"); }
+static void results_of_b200_for_fp8(void **state) { (void)state, check_file("b200_mma_fp8"); }
+static void results_of_mma_sim(void **state) { (void)state, check_file("mma_sim_nv"), check_file("mma_sim_amd"); }
+static void results_of_mma_sim_with_scales(void **state) { (void)state, check_file("mma_sim_mx"); }
 
 /* A file that is read but not understood would pass: with a neighbour's numerics most results are others. */
-static int wrong;
+static void may_differ(void *user, const char *what, const units_vector *v, uint32_t expected, uint32_t got)
+{
+    (void)what, (void)v;
+    *(int *)user += got != expected;
+}
 
-static void batch_count_wrong(batch *t)
+static bool ask_turing(units_batch *t, void *user)
 {
     const trn_numerics n = parsed("nv_turing");
-    batch_fill(t);
-    batch_start(t, true);
-    trn_matmul_args args;
-    memset(&args, 0, sizeof args);
-    args.dst = trn_tensor_2d(TRN_F32, t->dst, t->count, t->count);
-    args.a = trn_tensor_2d(t->format[0], t->a, t->count, t->k);
-    args.b = trn_tensor_2d(t->format[1], t->b, t->k, t->count);
-    args.accumulate = true;
-    args.numerics = &n;
-    assert_int_equal(TRN_OK, trn_matmul(&args));
-    for (int i = 0; i < t->count; i++) wrong += cases_bits_of(t->dst[i * t->count + i]) != t->v[i].d;
+    (void)user;
+    return units_matmul(t, &n, TRN_ISA_AUTO, true);
+}
+
+static int wrong_for_turing(const char *name)
+{
+    static units_batch t;
+    int wrong = 0;
+    with_threads(1);
+    t.compared = may_differ;
+    t.user = &wrong;
+    assert_int_equal(units_read(TRN_GOLDEN_DIR, file_named(name), &t, ask_turing, NULL), file_named(name)->vectors);
+    return wrong;
 }
 
 static void the_vectors_tell_devices_apart(void **state)
 {
     (void)state;
-    wrong = 0;
-    check_file("v100", 100, batch_count_wrong);
-    assert_true(wrong >= 80);
-    wrong = 0;
-    check_file("a100", 300, batch_count_wrong); /* Turing's rules are Ampere's, for ordinary numbers */
-    assert_int_equal(0, wrong);
-    wrong = 0;
-    check_file("b200", 300, batch_count_wrong);
-    assert_true(wrong >= 200);
+    assert_true(wrong_for_turing("v100") >= 80);
+    assert_int_equal(wrong_for_turing("a100"), 0); /* Turing's rules are Ampere's, for ordinary numbers */
+    assert_true(wrong_for_turing("b200") >= 200);
 }
 
 /* ---- the probes of Fasi, Higham, Mikaitis and Pranesh ---- */
@@ -321,8 +127,8 @@ static float probe(const char *numerics, trn_format format, int count, const flo
     float dst = c;
     with_threads(1);
     for (int i = 0; i < count; i++) {
-        put_code(x, format, i, trn_encode(format, a[i], TRN_NEAREST_EVEN, TRN_OVERFLOW_DEFAULT, 0));
-        put_code(w, format, i, trn_encode(format, b[i], TRN_NEAREST_EVEN, TRN_OVERFLOW_DEFAULT, 0));
+        units_put(x, format, i, trn_encode(format, a[i], TRN_NEAREST_EVEN, TRN_OVERFLOW_DEFAULT, 0));
+        units_put(w, format, i, trn_encode(format, b[i], TRN_NEAREST_EVEN, TRN_OVERFLOW_DEFAULT, 0));
     }
     trn_matmul_args args;
     memset(&args, 0, sizeof args);
