@@ -11,6 +11,7 @@
 #include <cmocka.h>
 
 #include "bench/activation_error.h"
+#include "published/activation.h"
 #include "twin/cases.h"
 #include "twin/host.h"
 
@@ -155,40 +156,19 @@ static void published(void **state)
     const float nine = one(TRN_ACT_SIN, 9.0f);
     if (!(nine > 27.645f && nine < 27.655f)) fail_msg("sin(9.0) is %g; NKI says 27.65", (double)nine);
 
-    const uint32_t every = cases_level() == 2 ? 1 : 257;
-    const activation_error e[] = {
-        activation_error_sweep(TRN_ACT_EXP, TRN_ACT_MATH_ENGINE, 0x80000000u, cases_bits_of(-64.0f), every),
-        /* the worst of all lies here, at the lower end of the bucket [-27, -26.75) */
-        activation_error_sweep(TRN_ACT_EXP, TRN_ACT_MATH_ENGINE, cases_bits_of(-26.999f), cases_bits_of(-27.0f), 1),
-        activation_error_sweep(TRN_ACT_RECIPROCAL, TRN_ACT_MATH_ENGINE, cases_bits_of(1.0f), cases_bits_of(4.0f),
-                               cases_level() == 2 ? 1 : 3),
-    };
-    const double worst = e[0].max_relative > e[1].max_relative ? e[0].max_relative : e[1].max_relative;
+    const double worst = published_exp_error(cases_level() == 2 ? 1 : 257);
+    const double reciprocal = published_reciprocal_error(cases_level() == 2 ? 1 : 3);
     print_message("exp on [-64, 0]: %.5e (Trainium2 1.1348e-5); reciprocal on [1, 4]: %.5e (Trainium2 1.1984e-5)\n",
-                  worst, e[2].max_relative);
+                  worst, reciprocal);
     assert_true(worst > 1.12e-5 && worst < 1.15e-5);
-    assert_true(e[2].max_relative > 1.18e-5 && e[2].max_relative < 1.21e-5);
+    assert_true(reciprocal > 1.18e-5 && reciprocal < 1.21e-5);
 }
 
 /* Trainium1's figure includes x + bias rounded before the table: x in U(-85, 85), bias in [-1, 1]. */
 static void published_with_bias(void **state)
 {
     (void)state;
-    uint64_t rng = 502;
-    double worst = 0;
-    for (int i = 0; i < 200000; i++) {
-        float x = (float)(170 * ((double)cases_u32(&rng) / 4294967296.0) - 85), y;
-        const float bias = (float)(2 * ((double)cases_u32(&rng) / 4294967296.0) - 1);
-        trn_activation_args a;
-        memset(&a, 0, sizeof a);
-        a.src = trn_tensor_2d(TRN_F32, &x, 1, 1);
-        a.dst = trn_tensor_2d(TRN_F32, &y, 1, 1);
-        a.op = TRN_ACT_EXP;
-        a.bias = bias;
-        assert_int_equal(trn_activation(&a), TRN_OK);
-        const double exactly = exp((double)x + (double)bias), off = fabs((double)y - exactly) / exactly;
-        if (exactly > 0x1p-120 && off > worst) worst = off;
-    }
+    const double worst = published_exp_bias_error(200000);
     print_message("exp(x + bias), x in [-85, 85]: %.4e (Trainium1 1.5e-5)\n", worst);
     assert_true(worst > 1.42e-5 && worst < 1.52e-5);
 }
