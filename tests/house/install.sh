@@ -1,6 +1,6 @@
 #!/bin/sh
-# The three ways to use a copy: an installed prefix through find_package and through pkg-config, and the sources through
-# add_subdirectory. Each builds a program and runs it.
+# What cmake --install leaves: all headers, found by find_package and by pkg-config wherever the tree is moved, with the
+# version of trn_base.h. (Programs that are built in all ways: ways.sh.)
 . "$(dirname -- "$0")/lib.sh"
 
 cat >"$scratch/app.c" <<'END'
@@ -50,7 +50,7 @@ fail_each "$scratch/list" 'cmake --install: installs %s, which is no header of t
 
 # ---- find_package ----
 
-mkdir "$scratch/found" "$scratch/sub"
+mkdir "$scratch/found"
 fma_flag=
 expected=
 if [ "$(uname -m)" = x86_64 ] && grep -q -w fma /proc/cpuinfo; then fma_flag=-march=haswell expected=00; fi
@@ -98,17 +98,4 @@ else
     skip pkg-config 'pkg-config is not installed'
 fi
 
-# ---- add_subdirectory ----
-
-cat >"$scratch/sub/CMakeLists.txt" <<END
-cmake_minimum_required(VERSION 3.20)
-project(consumer LANGUAGES C)
-add_subdirectory("$root/trnmath" trnmath)
-add_executable(app ../app.c)
-target_link_libraries(app PRIVATE trnmath::trnmath)
-END
-if step 'add_subdirectory(trnmath): cmake fails' cmake -S "$scratch/sub" -B "$scratch/sub/b" &&
-    step 'add_subdirectory(trnmath): the program does not build' cmake --build "$scratch/sub/b"; then
-    runs "$scratch/sub/b/app" 'add_subdirectory(trnmath)'
-fi
 finish
