@@ -12,15 +12,17 @@
  *     }
  *
  * DOES: format versions 1.0, 2.0 and 3.0; C and Fortran order (as strides in elements); little-endian and single-byte
- *     numbers of 1 to 16 bytes; every failure is one sentence that names the file and what is wrong with it.
- * DOES NOT: records, strings, objects, big-endian data (it says so), .npz, or more than NPY_MAX_RANK axes. It never
- *     guesses what 16-bit words mean: BF16 arrives as '<u2' and the caller must know.
+ *     numbers of 1 to 16 bytes, and the 'V1' and 'V2' that NumPy makes of FP8 and BF16; every failure is one sentence
+ *     that names the file and what is wrong with it.
+ * DOES NOT: records, strings, objects, big-endian data (it says so), .npz (npz.h), or more than NPY_MAX_RANK axes. It
+ *     never guesses what words mean: BF16 arrives as '<u2' or '<V2', FP8 as '|u1' or '|V1', and the caller must know.
  *
  * CONTENTS
  *     npy_array   the array: type, shape, strides, data
  *     npy_parse   a file's bytes in memory; the array's data points into them
  *     npy_read    a file, or standard input when its name is "-"
  *     npy_write   a packed C-order array
+ *     npy_header  what comes before its data
  *     npy_free    the memory that npy_read took
  *
  * KNOWN FROM: NumPy's numpy.lib.format documentation (NEP 1); files written by NumPy 1.24 in tests/data.
@@ -30,18 +32,14 @@
 
 #include <ctype.h>
 #include <errno.h>
-#include <stdarg.h>
-#include <stdbool.h>
-#include <stdint.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define NPY_FN static inline __attribute__((unused))
+#include "io.h"
 
 enum {
-    NPY_MAX_RANK = 8,
-    NPY_WHY = 512,                /* room for one sentence */
+    NPY_MAX_RANK = IO_MAX_RANK,
+    NPY_WHY = IO_WHY,             /* room for one sentence */
     NPY_MAX_HEADER = 1024 * 1024, /* NumPy itself writes less than a kilobyte */
     NPY_MAX_ITEM = 16
 };
@@ -58,29 +56,19 @@ typedef struct npy_array {
     void *block; /* what npy_free gives back; NULL after npy_parse */
 } npy_array;
 
-__attribute__((unused, format(printf, 3, 4))) static bool npy_fail(char *why, const char *name, const char *format, ...)
-{
-    va_list list;
-    int n = snprintf(why, NPY_WHY, "%.200s: ", name);
-    va_start(list, format);
-    vsnprintf(why + n, (size_t)(NPY_WHY - n), format, list);
-    va_end(list);
-    return false;
-}
-
 /* ---- the header: a Python dictionary of three entries ---- */
 
 typedef struct npy_text { /* a cursor; `end` is never read */
     const char *at, *end;
 } npy_text;
 
-NPY_FN void npy_skip_spaces(npy_text *t)
+IO_FN void npy_skip_spaces(npy_text *t)
 {
     while (t->at < t->end && (*t->at == ' ' || *t->at == '\t' || *t->at == '\n' || *t->at == '\r')) t->at++;
 }
 
 /* Takes the character c, after spaces, if it comes next. */
-NPY_FN bool npy_take(npy_text *t, char c)
+IO_FN bool npy_take(npy_text *t, char c)
 {
     npy_skip_spaces(t);
     if (t->at >= t->end || *t->at != c) return false;
@@ -88,7 +76,7 @@ NPY_FN bool npy_take(npy_text *t, char c)
     return true;
 }
 
-NPY_FN bool npy_take_word(npy_text *t, const char *word)
+IO_FN bool npy_take_word(npy_text *t, const char *word)
 {
     const size_t n = strlen(word);
     npy_skip_spaces(t);
@@ -98,7 +86,7 @@ NPY_FN bool npy_take_word(npy_text *t, const char *word)
 }
 
 /* 'text' or "text", without escapes. False also when it does not fit in `out`. */
-NPY_FN bool npy_take_string(npy_text *t, char *out, size_t size)
+IO_FN bool npy_take_string(npy_text *t, char *out, size_t size)
 {
     npy_skip_spaces(t);
     if (t->at >= t->end || (*t->at != '\'' && *t->at != '"')) return false;
@@ -112,7 +100,7 @@ NPY_FN bool npy_take_string(npy_text *t, char *out, size_t size)
     return npy_take(t, quote);
 }
 
-NPY_FN bool npy_take_number(npy_text *t, int64_t *number)
+IO_FN bool npy_take_number(npy_text *t, int64_t *number)
 {
     int64_t n = 0;
     npy_skip_spaces(t);
@@ -127,7 +115,7 @@ NPY_FN bool npy_take_number(npy_text *t, int64_t *number)
     return true;
 }
 
-NPY_FN bool npy_take_shape(npy_text *t, npy_array *a)
+IO_FN bool npy_take_shape(npy_text *t, npy_array *a)
 {
     if (!npy_take(t, '(')) return false;
     for (a->rank = 0; !npy_take(t, ')'); a->rank++) {
@@ -140,56 +128,56 @@ NPY_FN bool npy_take_shape(npy_text *t, npy_array *a)
     return true;
 }
 
-/* '<f4' and its like: byte order, kind, bytes. */
-NPY_FN bool npy_check_type(npy_array *a, const char *name, char *why)
+/* '<f4' and its like: byte order, kind, bytes. Numbers that NumPy does not know itself arrive as '|V1' and '<V2'. */
+IO_FN bool npy_check_type(npy_array *a, const char *name, char *why)
 {
     const char *d = a->type;
     char *rest = NULL;
     const long bytes = d[0] && d[1] ? strtol(d + 2, &rest, 10) : 0;
-    if (!rest || *rest || !strchr("<>|=", d[0]) || !strchr("biufc", d[1]) || !isdigit((unsigned char)d[2]) ||
-        bytes < 1 || bytes > NPY_MAX_ITEM)
-        return npy_fail(why, name, "its type '%s' is not a plain number", d);
-    if (d[0] == '>') return npy_fail(why, name, "its type '%s' is big-endian; store it with .astype('<%s')", d, d + 1);
+    if (!rest || *rest || !strchr("<>|=", d[0]) || !strchr("biufcV", d[1]) || !isdigit((unsigned char)d[2]) ||
+        bytes < 1 || bytes > (d[1] == 'V' ? 2 : NPY_MAX_ITEM))
+        return io_fail(why, name, "its type '%s' is not a plain number", d);
+    if (d[0] == '>') return io_fail(why, name, "its type '%s' is big-endian; store it with .astype('<%s')", d, d + 1);
     a->item_bytes = (int)bytes;
     return true;
 }
 
 enum { NPY_HAS_TYPE = 1, NPY_HAS_ORDER = 2, NPY_HAS_SHAPE = 4, NPY_HAS_ALL = 7 };
 
-NPY_FN bool npy_take_entry(npy_text *t, npy_array *a, int *have, const char *name, char *why)
+IO_FN bool npy_take_entry(npy_text *t, npy_array *a, int *have, const char *name, char *why)
 {
     char key[32];
     if (!npy_take_string(t, key, sizeof key) || !npy_take(t, ':'))
-        return npy_fail(why, name, "its header is not a dictionary of 'descr', 'fortran_order' and 'shape'");
+        return io_fail(why, name, "its header is not a dictionary of 'descr', 'fortran_order' and 'shape'");
     const int bit = !strcmp(key, "descr")           ? NPY_HAS_TYPE
                     : !strcmp(key, "fortran_order") ? NPY_HAS_ORDER
                     : !strcmp(key, "shape")         ? NPY_HAS_SHAPE
                                                     : 0;
     if (!bit || (*have & bit))
-        return npy_fail(why, name, "its header has %s entry '%s'", bit ? "a second" : "an unknown", key);
+        return io_fail(why, name, "its header has %s entry '%s'", bit ? "a second" : "an unknown", key);
     *have |= bit;
     if (bit == NPY_HAS_TYPE && !npy_take_string(t, a->type, sizeof a->type))
-        return npy_fail(why, name, "its 'descr' is not the name of a plain number type such as '<f4'");
+        return io_fail(why, name, "its 'descr' is not the name of a plain number type such as '<f4'");
     if (bit == NPY_HAS_ORDER && !(a->fortran_order = npy_take_word(t, "True")) && !npy_take_word(t, "False"))
-        return npy_fail(why, name, "its 'fortran_order' is neither True nor False");
+        return io_fail(why, name, "its 'fortran_order' is neither True nor False");
     if (bit == NPY_HAS_SHAPE && !npy_take_shape(t, a))
-        return npy_fail(why, name, "its 'shape' is not a tuple of at most %d sizes", NPY_MAX_RANK);
+        return io_fail(why, name, "its 'shape' is not a tuple of at most %d sizes", NPY_MAX_RANK);
     return true;
 }
 
-NPY_FN bool npy_parse_dictionary(npy_text t, npy_array *a, const char *name, char *why)
+IO_FN bool npy_parse_dictionary(npy_text t, npy_array *a, const char *name, char *why)
 {
     int have = 0;
-    if (!npy_take(&t, '{')) return npy_fail(why, name, "its header does not begin with '{'");
+    if (!npy_take(&t, '{')) return io_fail(why, name, "its header does not begin with '{'");
     while (!npy_take(&t, '}')) {
         if (!npy_take_entry(&t, a, &have, name, why)) return false;
         if (!npy_take(&t, ',') && (npy_skip_spaces(&t), t.at >= t.end || *t.at != '}'))
-            return npy_fail(why, name, "its header breaks off or lacks a comma");
+            return io_fail(why, name, "its header breaks off or lacks a comma");
     }
     npy_skip_spaces(&t);
-    if (t.at != t.end) return npy_fail(why, name, "its header goes on after the closing '}'");
+    if (t.at != t.end) return io_fail(why, name, "its header goes on after the closing '}'");
     if (have != NPY_HAS_ALL)
-        return npy_fail(why, name, "its header lacks '%s'",
+        return io_fail(why, name, "its header lacks '%s'",
                         !(have & NPY_HAS_TYPE)    ? "descr"
                         : !(have & NPY_HAS_ORDER) ? "fortran_order"
                                                   : "shape");
@@ -197,7 +185,7 @@ NPY_FN bool npy_parse_dictionary(npy_text t, npy_array *a, const char *name, cha
 }
 
 /* Strides in elements and the number of elements; false when the sizes multiply beyond 2^62 bytes. */
-NPY_FN bool npy_lay_out(npy_array *a)
+IO_FN bool npy_lay_out(npy_array *a)
 {
     const int64_t limit = ((int64_t)1 << 62) / a->item_bytes;
     int64_t step = 1;
@@ -218,25 +206,25 @@ NPY_FN bool npy_lay_out(npy_array *a)
 /* ---- a whole file ---- */
 
 /* Where the dictionary begins and how long it is. */
-NPY_FN bool npy_parse_preamble(const unsigned char *bytes, size_t size, size_t *start, size_t *length, const char *name,
+IO_FN bool npy_parse_preamble(const unsigned char *bytes, size_t size, size_t *start, size_t *length, const char *name,
                                char *why)
 {
-    if (size < 6 || memcmp(bytes, "\x93NUMPY", 6) != 0) return npy_fail(why, name, "it is not a .npy file");
-    if (size < 12) return npy_fail(why, name, "it ends inside the header, after %zu bytes", size);
+    if (size < 6 || memcmp(bytes, "\x93NUMPY", 6) != 0) return io_fail(why, name, "it is not a .npy file");
+    if (size < 12) return io_fail(why, name, "it ends inside the header, after %zu bytes", size);
     const int major = bytes[6];
     if (major < 1 || major > 3)
-        return npy_fail(why, name, "its format version %d.%d is unknown (1.0, 2.0 and 3.0 are read)", major, bytes[7]);
+        return io_fail(why, name, "its format version %d.%d is unknown (1.0, 2.0 and 3.0 are read)", major, bytes[7]);
     *length = (size_t)bytes[8] | (size_t)bytes[9] << 8;
     if (major > 1) *length |= (size_t)bytes[10] << 16 | (size_t)bytes[11] << 24;
     *start = major > 1 ? 12 : 10;
-    if (*length > NPY_MAX_HEADER) return npy_fail(why, name, "its header claims %zu bytes, more than 1 MiB", *length);
+    if (*length > NPY_MAX_HEADER) return io_fail(why, name, "its header claims %zu bytes, more than 1 MiB", *length);
     if (*length > size - *start)
-        return npy_fail(why, name, "its header claims %zu bytes but the file ends after %zu", *length, size - *start);
+        return io_fail(why, name, "its header claims %zu bytes but the file ends after %zu", *length, size - *start);
     return true;
 }
 
 /* The array of a file that lies in memory. `name` is for the sentence only. */
-NPY_FN bool npy_parse(const void *file, size_t size, const char *name, npy_array *a, char *why)
+IO_FN bool npy_parse(const void *file, size_t size, const char *name, npy_array *a, char *why)
 {
     const unsigned char *bytes = (const unsigned char *)file;
     size_t start = 0, length = 0;
@@ -244,24 +232,24 @@ NPY_FN bool npy_parse(const void *file, size_t size, const char *name, npy_array
     if (!npy_parse_preamble(bytes, size, &start, &length, name, why)) return false;
     const npy_text text = { (const char *)bytes + start, (const char *)bytes + start + length };
     if (!npy_parse_dictionary(text, a, name, why) || !npy_check_type(a, name, why)) return false;
-    if (!npy_lay_out(a)) return npy_fail(why, name, "its shape describes more than 2^62 bytes");
+    if (!npy_lay_out(a)) return io_fail(why, name, "its shape describes more than 2^62 bytes");
 
     const uint64_t have = size - start - length, need = (uint64_t)a->elements * (uint64_t)a->item_bytes;
     if (have != need)
-        return npy_fail(why, name, "its shape needs %llu bytes of data but the file holds %llu",
+        return io_fail(why, name, "its shape needs %llu bytes of data but the file holds %llu",
                         (unsigned long long)need, (unsigned long long)have);
     a->data = (unsigned char *)(uintptr_t)(bytes + start + length);
     return true;
 }
 
-NPY_FN void npy_free(npy_array *a)
+IO_FN void npy_free(npy_array *a)
 {
     free(a->block);
     memset(a, 0, sizeof *a);
 }
 
 /* All bytes of a stream, in memory that doubles as it fills, so that a pipe works like a file. */
-NPY_FN unsigned char *npy_read_all(FILE *stream, size_t *size)
+IO_FN unsigned char *npy_read_all(FILE *stream, size_t *size)
 {
     size_t room = 1 << 16, n = 0;
     unsigned char *bytes = (unsigned char *)malloc(room);
@@ -276,56 +264,75 @@ NPY_FN unsigned char *npy_read_all(FILE *stream, size_t *size)
     return bytes;
 }
 
-NPY_FN bool npy_read(const char *path, npy_array *a, char *why)
+/* Makes `bytes`, which npy_parse has read, the array's own. NumPy aligns the data to 64 bytes; whoever else wrote the
+ * file may not have. */
+IO_FN void npy_settle(npy_array *a, unsigned char *bytes)
+{
+    const size_t size = (size_t)a->elements * (size_t)a->item_bytes;
+    if ((uintptr_t)a->data % NPY_MAX_ITEM && size) {
+        memmove(bytes, a->data, size);
+        a->data = bytes;
+    }
+    a->block = bytes;
+}
+
+IO_FN bool npy_read(const char *path, npy_array *a, char *why)
 {
     const bool standard = strcmp(path, "-") == 0;
     size_t size;
     memset(a, 0, sizeof *a);
     FILE *stream = standard ? stdin : fopen(path, "rb");
-    if (!stream) return npy_fail(why, path, "it cannot be opened (%s)", strerror(errno));
+    if (!stream) return io_fail(why, path, "it cannot be opened (%s)", strerror(errno));
     errno = 0;
     unsigned char *bytes = npy_read_all(stream, &size);
     const int trouble = ferror(stream) ? errno : 0;
     if (!standard) fclose(stream);
-    if (!bytes) return npy_fail(why, path, "there is not enough memory to read it");
+    if (!bytes) return io_fail(why, path, "there is not enough memory to read it");
     if (trouble || !npy_parse(bytes, size, path, a, why)) {
         free(bytes);
-        return trouble ? npy_fail(why, path, "it cannot be read (%s)", strerror(trouble)) : false;
+        return trouble ? io_fail(why, path, "it cannot be read (%s)", strerror(trouble)) : false;
     }
-    /* NumPy aligns the data to 64 bytes; whoever else wrote this file may not have. */
-    const size_t bytes_of_data = (size_t)a->elements * (size_t)a->item_bytes;
-    if ((uintptr_t)a->data % NPY_MAX_ITEM && bytes_of_data) {
-        memmove(bytes, a->data, bytes_of_data);
-        a->data = bytes;
-    }
-    a->block = bytes;
+    npy_settle(a, bytes);
     return true;
 }
 
-/* A packed C-order array; type such as "<f4", whose digits give the size of an element. */
-NPY_FN bool npy_write(const char *path, const char *type, int rank, const int64_t *shape, const void *data, char *why)
+enum { NPY_HEADER = 10 + 512 };
+
+/* What comes before the data of a packed C-order array; returns its size, a multiple of 64 bytes. */
+IO_FN size_t npy_header(char header[NPY_HEADER], const char *type, int rank, const int64_t *shape)
 {
-    char header[10 + 512], tuple[NPY_MAX_RANK * 24] = "";
-    size_t used = 0, count = (size_t)strtol(type + 2, NULL, 10);
-    for (int i = 0; i < rank && i < NPY_MAX_RANK; i++) {
+    char tuple[NPY_MAX_RANK * 24] = "";
+    size_t used = 0;
+    for (int i = 0; i < rank && i < NPY_MAX_RANK; i++)
         used += (size_t)snprintf(tuple + used, sizeof tuple - used, i ? ", %lld" : "%lld", (long long)shape[i]);
-        count *= (size_t)shape[i];
-    }
     memcpy(header, "\x93NUMPY\x01\x00", 8);
-    int n = snprintf(header + 10, sizeof header - 10, "{'descr': '%s', 'fortran_order': False, 'shape': (%s%s), }",
-                     type, tuple, rank == 1 ? "," : "");
-    const int padded = (10 + n + 1 + 63) / 64 * 64 - 10; /* the data begins on a multiple of 64 */
+    const int n = snprintf(header + 10, NPY_HEADER - 10, "{'descr': '%.7s', 'fortran_order': False, 'shape': (%s%s), }",
+                           type, tuple, rank == 1 ? "," : "");
+    const int padded = (10 + n + 1 + 63) / 64 * 64 - 10;
     memset(header + 10 + n, ' ', (size_t)(padded - n));
     header[10 + padded - 1] = '\n';
     header[8] = (char)(padded & 0xff);
     header[9] = (char)(padded >> 8);
+    return (size_t)(10 + padded);
+}
 
+/* Of a packed array; type such as "<f4", whose digits give the size of an element. */
+IO_FN size_t npy_bytes(const char *type, int rank, const int64_t *shape)
+{
+    size_t bytes = (size_t)strtol(type + 2, NULL, 10);
+    for (int i = 0; i < rank; i++) bytes *= (size_t)shape[i];
+    return bytes;
+}
+
+IO_FN bool npy_write(const char *path, const char *type, int rank, const int64_t *shape, const void *data, char *why)
+{
+    char header[NPY_HEADER];
+    const size_t start = npy_header(header, type, rank, shape), bytes = npy_bytes(type, rank, shape);
     FILE *stream = fopen(path, "wb");
-    if (!stream) return npy_fail(why, path, "it cannot be created (%s)", strerror(errno));
-    bool ok = fwrite(header, 1, (size_t)(10 + padded), stream) == (size_t)(10 + padded) &&
-              fwrite(data, 1, count, stream) == count;
+    if (!stream) return io_fail(why, path, "it cannot be created (%s)", strerror(errno));
+    bool ok = fwrite(header, 1, start, stream) == start && fwrite(data, 1, bytes, stream) == bytes;
     ok = fclose(stream) == 0 && ok;
-    return ok || npy_fail(why, path, "it cannot be written (%s)", strerror(errno));
+    return ok || io_fail(why, path, "it cannot be written (%s)", strerror(errno));
 }
 
 #endif /* NPY_H */

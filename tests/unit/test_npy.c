@@ -145,6 +145,8 @@ static void bad_headers(void **state)
           "X.npy: its type '>f4' is big-endian; store it with .astype('<f4')" },
         { "{'descr': '<U5', 'fortran_order': False, 'shape': (1,)}", 20,
           "X.npy: its type '<U5' is not a plain number" },
+        { "{'descr': '|V4', 'fortran_order': False, 'shape': (1,)}", 4,
+          "X.npy: its type '|V4' is not a plain number" },
         { "{'descr': '<f', 'fortran_order': False, 'shape': (1,)}", 4, "X.npy: its type '<f' is not a plain number" },
         { "{'descr': '<f99', 'fortran_order': False, 'shape': (1,)}", 4,
           "X.npy: its type '<f99' is not a plain number" },
@@ -180,6 +182,10 @@ static void good_headers_of_other_writers(void **state)
     assert_int_equal(a.stride[1], 2);
     assert_true(parse(1, "{ 'descr' : '|i1' , 'fortran_order' : False , 'shape' : ( ) , }   \n", 1, &a, why));
     assert_int_equal(a.elements, 1);
+    assert_true(parse(1, "{'descr': '<V2', 'fortran_order': False, 'shape': (3,), }\n", 6, &a, why)); /* bfloat16 */
+    assert_int_equal(a.item_bytes, 2);
+    assert_true(parse(1, "{'descr': '|V1', 'fortran_order': False, 'shape': (3,), }\n", 3, &a, why)); /* float8 */
+    assert_int_equal(a.item_bytes, 1);
 }
 
 static void files_that_are_none(void **state)

@@ -1,0 +1,355 @@
+/* checkpoint.h - a model's weights, in one .safetensors file or in many shards with an index.
+ * SPDX-License-Identifier: MIT
+ *
+ *     #define _POSIX_C_SOURCE 200809L
+ *     #include "io/checkpoint.h"
+ *     ckpt c;
+ *     st_file shard;
+ *     char why[IO_WHY];
+ *     if (!ckpt_open("Llama-3-8B", &c, why)) return fprintf(stderr, "%s\n", why), 2;
+ *     for (int i = 0; i < c.shards; i++) {
+ *         if (!ckpt_shard(&c, i, &shard, why)) return fprintf(stderr, "%s\n", why), 2;
+ *         ...
+ *         st_close(&shard);
+ *     }
+ *     ckpt_close(&c);
+ *
+ * DOES: a .safetensors file, a model.safetensors.index.json, or a directory that holds either. All headers are read and
+ *     compared when it is opened, so that what is wrong with the last shard is known before the first one is converted:
+ *     every tensor of the index is in its shard, no name is in two shards. Data is mapped one shard at a time.
+ * DOES NOT: leave the index's directory: shards are plain file names.
+ *
+ * CONTENTS
+ *     ckpt, ckpt_tensor               the shards; every tensor's name and shard
+ *     ckpt_open, ckpt_close
+ *     ckpt_shard                      one shard, opened: st_close it
+ *     ckpt_find                       which shard holds a tensor
+ *     ckpt_write_index                a new index
+ *     ckpt_path                       a file beside another
+ *
+ * KNOWN FROM: the index that Hugging Face's libraries write: weight_map, and metadata with total_size.
+ */
+#ifndef IO_CHECKPOINT_H
+#define IO_CHECKPOINT_H
+
+#include <dirent.h>
+
+#include "safetensors.h"
+
+typedef struct ckpt_tensor {
+    char *name;
+    int shard;
+} ckpt_tensor;
+
+typedef struct ckpt {
+    int shards;
+    char **path;          /* of each, as it is opened */
+    char **file;          /* of each, without its directory: as the index names it */
+    uint64_t total_bytes; /* of all tensors' data */
+    int64_t tensors;
+    ckpt_tensor *tensor; /* in the order of names */
+    char *index;         /* path of the index.json; NULL for a single file */
+    int room;
+} ckpt;
+
+enum { CKPT_MAX_INDEX = 1 << 30 };
+
+/* ---- paths ---- */
+
+/* `file` in the directory of `beside` ("a/b.json" and "c" make "a/c"); memory of its own. */
+IO_FN char *ckpt_path(const char *beside, const char *file)
+{
+    const char *slash = strrchr(beside, '/');
+    const size_t folder = slash ? (size_t)(slash - beside) + 1 : 0;
+    char *path = (char *)malloc(folder + strlen(file) + 1);
+    if (!path) return NULL;
+    memcpy(path, beside, folder);
+    strcpy(path + folder, file);
+    return path;
+}
+
+IO_FN bool ckpt_ends(const char *name, const char *end)
+{
+    const size_t n = strlen(name), m = strlen(end);
+    return n >= m && strcmp(name + n - m, end) == 0;
+}
+
+/* An index names files, never places: what could lead out of its directory is refused. */
+IO_FN bool ckpt_plain(const char *file)
+{
+    return file[0] && !strchr(file, '/') && !strchr(file, '\\') && strcmp(file, ".") != 0 && strcmp(file, "..") != 0;
+}
+
+/* ---- the index ---- */
+
+typedef struct ckpt_link { /* a line of the weight_map */
+    char *tensor, *file;
+} ckpt_link;
+
+typedef struct ckpt_index {
+    ckpt_link *link;
+    int count, room;
+} ckpt_index;
+
+IO_FN void ckpt_index_free(ckpt_index *index)
+{
+    for (int i = 0; i < index->count; i++) {
+        free(index->link[i].tensor);
+        free(index->link[i].file);
+    }
+    free(index->link);
+    memset(index, 0, sizeof *index);
+}
+
+IO_FN bool ckpt_index_links(const io_json *map, ckpt_index *index, const char *name, char *why)
+{
+    io_json j = io_json_members(map);
+    while (io_json_next(&j)) {
+        if (!st_grow((void **)&index->link, sizeof *index->link, index->count, &index->room))
+            return io_fail(why, name, "there is not enough memory for its weight_map");
+        ckpt_link *l = &index->link[index->count++];
+        l->tensor = io_json_name(&j);
+        l->file = io_json_text(&j);
+        if (!l->tensor) break;
+        if (!l->file) return io_fail(why, name, "its weight_map gives tensor '%.128s' no file name", l->tensor);
+        if (!ckpt_plain(l->file))
+            return io_fail(why, name, "its weight_map looks for tensor '%.128s' outside of its directory, in '%.128s'",
+                           l->tensor, l->file);
+    }
+    return !j.wrong || io_fail(why, name, "its weight_map is not a JSON object of file names: %s", j.wrong);
+}
+
+IO_FN int ckpt_by_tensor(const void *left, const void *right)
+{
+    return strcmp(((const ckpt_link *)left)->tensor, ((const ckpt_link *)right)->tensor);
+}
+
+/* What is in an index.json that lies in memory, sorted by tensor: ckpt_index_free it, also after a failure. */
+IO_FN bool ckpt_index_parse(const void *text, size_t size, const char *name, ckpt_index *index, char *why)
+{
+    io_json j = io_json_start((const char *)text, size);
+    bool found = false;
+    memset(index, 0, sizeof *index);
+    if (size > CKPT_MAX_INDEX || !io_utf8(text, size)) return io_fail(why, name, "it is not an index in UTF-8");
+    while (io_json_next(&j)) {
+        char *key = io_json_name(&j);
+        const bool map = key && strcmp(key, "weight_map") == 0;
+        free(key);
+        if (!map) continue;
+        if (found) return io_fail(why, name, "it has a second weight_map");
+        found = true;
+        if (!ckpt_index_links(&j, index, name, why)) return false;
+    }
+    if (j.wrong) return io_fail(why, name, "it is not a JSON object: %s", j.wrong);
+    if (!found) return io_fail(why, name, "it has no weight_map: it is not the index of a checkpoint");
+    if (index->count == 0) return io_fail(why, name, "its weight_map is empty");
+    qsort(index->link, (size_t)index->count, sizeof *index->link, ckpt_by_tensor);
+    for (int i = 1; i < index->count; i++)
+        if (strcmp(index->link[i - 1].tensor, index->link[i].tensor) == 0)
+            return io_fail(why, name, "its weight_map names tensor '%.128s' twice", index->link[i].tensor);
+    return true;
+}
+
+/* ---- the shards and what is in them ---- */
+
+IO_FN void ckpt_close(ckpt *c)
+{
+    for (int i = 0; i < c->shards; i++) {
+        free(c->path[i]);
+        free(c->file[i]);
+    }
+    for (int64_t i = 0; i < c->tensors; i++) free(c->tensor[i].name);
+    free(c->path);
+    free(c->file);
+    free(c->tensor);
+    free(c->index);
+    memset(c, 0, sizeof *c);
+}
+
+IO_FN int ckpt_by_text(const void *left, const void *right)
+{
+    return strcmp(*(const char *const *)left, *(const char *const *)right);
+}
+
+/* The different files of an index, in the order of their names. */
+IO_FN bool ckpt_list_shards(ckpt *c, const ckpt_index *index, const char *path, char *why)
+{
+    const char **file = (const char **)malloc((size_t)index->count * sizeof *file);
+    c->path = (char **)calloc((size_t)index->count, sizeof *c->path);
+    c->file = (char **)calloc((size_t)index->count, sizeof *c->file);
+    bool ok = file && c->path && c->file;
+    for (int i = 0; i < index->count && ok; i++) file[i] = index->link[i].file;
+    if (ok) qsort(file, (size_t)index->count, sizeof *file, ckpt_by_text);
+    for (int i = 0; i < index->count && ok; i++) {
+        if (i && strcmp(file[i - 1], file[i]) == 0) continue;
+        c->file[c->shards] = strdup(file[i]);
+        c->path[c->shards] = ckpt_path(path, file[i]);
+        ok = c->file[c->shards] && c->path[c->shards];
+        c->shards++;
+    }
+    free(file);
+    return ok || io_fail(why, path, "there is not enough memory for its list of shards");
+}
+
+IO_FN bool ckpt_one_shard(ckpt *c, const char *path, char *why)
+{
+    const char *slash = strrchr(path, '/');
+    c->path = (char **)calloc(1, sizeof *c->path);
+    c->file = (char **)calloc(1, sizeof *c->file);
+    if (c->path && c->file) {
+        c->shards = 1;
+        c->path[0] = strdup(path);
+        c->file[0] = strdup(slash ? slash + 1 : path);
+        if (c->path[0] && c->file[0]) return true;
+    }
+    return io_fail(why, path, "there is not enough memory to read it");
+}
+
+IO_FN int ckpt_by_name(const void *left, const void *right)
+{
+    const ckpt_tensor *a = (const ckpt_tensor *)left, *b = (const ckpt_tensor *)right;
+    const int by_name = strcmp(a->name, b->name);
+    return by_name ? by_name : a->shard - b->shard;
+}
+
+/* Names of all tensors, from all headers. */
+IO_FN bool ckpt_survey(ckpt *c, char *why)
+{
+    for (int s = 0; s < c->shards; s++) {
+        st_file f;
+        bool ok = true;
+        if (!st_open(c->path[s], &f, why)) return false;
+        for (int i = 0; i < f.count && ok; i++) {
+            char *name = f.tensor[i].name;
+            ok = st_grow((void **)&c->tensor, sizeof *c->tensor, (int)c->tensors, &c->room) ||
+                 io_fail(why, c->path[s], "there is not enough memory for its names");
+            if (!ok) break;
+            c->tensor[c->tensors++] = (ckpt_tensor){ name, s };
+            f.tensor[i].name = NULL; /* it is ours now */
+        }
+        c->total_bytes += f.data_size;
+        st_close(&f);
+        if (!ok) return false;
+    }
+    if (c->tensors > 1) qsort(c->tensor, (size_t)c->tensors, sizeof *c->tensor, ckpt_by_name);
+    for (int64_t i = 1; i < c->tensors; i++)
+        if (strcmp(c->tensor[i - 1].name, c->tensor[i].name) == 0)
+            return io_fail(why, c->index ? c->index : c->path[0], "tensor '%.128s' is in both %.100s and %.100s",
+                           c->tensor[i].name, c->file[c->tensor[i - 1].shard], c->file[c->tensor[i].shard]);
+    return true;
+}
+
+/* The shard that holds a tensor; -1 when none does. */
+IO_FN int ckpt_find(const ckpt *c, const char *name)
+{
+    for (int64_t low = 0, high = c->tensors; low < high;) {
+        const int64_t middle = low + (high - low) / 2;
+        const int side = strcmp(name, c->tensor[middle].name);
+        if (side == 0) return c->tensor[middle].shard;
+        if (side < 0) high = middle;
+        else low = middle + 1;
+    }
+    return -1;
+}
+
+/* Tensors that the index forgets are tolerated, as everywhere; those that it promises must be there. */
+IO_FN bool ckpt_check_index(const ckpt *c, const ckpt_index *index, char *why)
+{
+    for (int i = 0; i < index->count; i++) {
+        const ckpt_link *l = &index->link[i];
+        const int shard = ckpt_find(c, l->tensor);
+        if (shard < 0 || strcmp(c->file[shard], l->file) != 0)
+            return io_fail(why, c->index, "tensor '%.128s' is not in %.100s, where the weight_map says it is", l->tensor,
+                           l->file);
+    }
+    return true;
+}
+
+IO_FN bool ckpt_open_index(ckpt *c, const char *path, char *why)
+{
+    io_map map;
+    ckpt_index index;
+    if (!io_map_open(path, &map, why)) return false;
+    bool ok = ckpt_index_parse(map.bytes, map.size, path, &index, why);
+    io_map_close(&map);
+    c->index = strdup(path);
+    if (ok && !c->index) ok = io_fail(why, path, "there is not enough memory to read it");
+    ok = ok && ckpt_list_shards(c, &index, path, why) && ckpt_survey(c, why) && ckpt_check_index(c, &index, why);
+    ckpt_index_free(&index);
+    return ok;
+}
+
+/* ---- opening ---- */
+
+/* What to open in a directory: its index, or else its only .safetensors file. Memory of its own. */
+IO_FN char *ckpt_look(const char *path, char *why)
+{
+    char found[256] = "";
+    int files = 0, indices = 0;
+    DIR *folder = opendir(path);
+    if (!folder) return io_fail(why, path, "it cannot be opened (%s)", strerror(errno)), NULL;
+    for (const struct dirent *e; (e = readdir(folder)) != NULL;) {
+        const bool index = ckpt_ends(e->d_name, ".safetensors.index.json");
+        if (!index && (!ckpt_ends(e->d_name, ".safetensors") || indices)) continue;
+        snprintf(found, sizeof found, "%s", e->d_name);
+        files += !index;
+        indices += index;
+    }
+    closedir(folder);
+    if (indices > 1) return io_fail(why, path, "it holds %d indices; name one of them", indices), NULL;
+    if (indices == 0 && files != 1)
+        return io_fail(why, path, files ? "it holds %d .safetensors files and no index (*.safetensors.index.json)"
+                                        : "it holds no .safetensors file", files), NULL;
+    char *inside = (char *)malloc(strlen(path) + sizeof found + 1);
+    if (!inside) return io_fail(why, path, "there is not enough memory to read it"), NULL;
+    sprintf(inside, "%s%s%s", path, ckpt_ends(path, "/") ? "" : "/", found);
+    return inside;
+}
+
+IO_FN bool ckpt_open_file(const char *path, ckpt *c, char *why)
+{
+    const bool ok = ckpt_ends(path, ".json") ? ckpt_open_index(c, path, why)
+                                             : ckpt_one_shard(c, path, why) && ckpt_survey(c, why);
+    if (!ok) ckpt_close(c);
+    return ok;
+}
+
+/* After a failure there is nothing to close, and closing does nothing. */
+IO_FN bool ckpt_open(const char *path, ckpt *c, char *why)
+{
+    struct stat s;
+    memset(c, 0, sizeof *c);
+    if (stat(path, &s) != 0 || !S_ISDIR(s.st_mode)) return ckpt_open_file(path, c, why);
+    char *inside = ckpt_look(path, why);
+    const bool ok = inside && ckpt_open_file(inside, c, why);
+    free(inside);
+    return ok;
+}
+
+IO_FN bool ckpt_shard(const ckpt *c, int index, st_file *file, char *why) { return st_open(c->path[index], file, why); }
+
+/* ---- writing an index ---- */
+
+typedef struct ckpt_entry {
+    const char *tensor, *file;
+} ckpt_entry;
+
+/* weight_map in the order given, which is by name where Hugging Face writes it; total_size is the bytes of all data. */
+IO_FN bool ckpt_write_index(const char *path, const ckpt_entry *entry, int64_t count, uint64_t total_size, char *why)
+{
+    io_output out;
+    if (!io_output_open(path, &out, why)) return false;
+    fprintf(out.file, "{\n  \"metadata\": {\n    \"total_size\": %llu\n  },\n  \"weight_map\": {",
+            (unsigned long long)total_size);
+    bool ok = true;
+    for (int64_t i = 0; i < count && ok; i++) {
+        fputs(i ? ",\n    " : "\n    ", out.file);
+        ok = io_json_quote(out.file, entry[i].tensor) && fputs(": ", out.file) >= 0 &&
+             io_json_quote(out.file, entry[i].file);
+    }
+    if (!ok) return io_output_fail(&out, why, "it cannot be written: a name is not UTF-8, or the disk is full");
+    fputs("\n  }\n}\n", out.file);
+    return io_output_commit(&out, why);
+}
+
+#endif /* IO_CHECKPOINT_H */
