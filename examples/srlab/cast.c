@@ -1,0 +1,164 @@
+/* cast.c - operands of products: cast to narrow formats, with a scale for FP8, and multiplied.
+ * SPDX-License-Identifier: MIT
+ */
+#include "srlab.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <trnmath/trn_matmul.h>
+
+void *sr_room(size_t count, size_t size)
+{
+    void *memory = calloc(count ? count : 1, size);
+    if (memory) return memory;
+    exit(app_complain(APP_FAILED, "out of memory"));
+}
+
+void sr_must(trn_status status, const trn_error *error)
+{
+    if (status != TRN_OK) exit(app_complain(APP_FAILED, "%s", error->text));
+}
+
+void sr_bench_free(sr_bench *bench)
+{
+    free(bench->scratch);
+    free(bench->scaled);
+}
+
+void sr_operand_free(sr_operand *o)
+{
+    free(o->view.data);
+    o->view.data = NULL;
+}
+
+/* ---- per-tensor scales ---- */
+
+static float largest(const float *x, int64_t count)
+{
+    float most = 0;
+    for (int64_t i = 0; i < count; i++) {
+        const float magnitude = fabsf(x[i]);
+        if (magnitude > most && magnitude < INFINITY) most = magnitude;
+    }
+    return most;
+}
+
+/* The largest power of two that keeps all of x within the format: scaling and its undoing are exact. */
+static float scale_for(const float *x, int64_t count, trn_format format)
+{
+    const float most = largest(x, count), limit = format == TRN_F8_E5M2 ? 57344.0f : 240.0f;
+    int exponent;
+    if (most == 0) return 1;
+    (void)frexpf(limit / most, &exponent);
+    exponent = exponent - 1 > 100 ? 100 : exponent - 1 < -100 ? -100 : exponent - 1;
+    return ldexpf(1.0f, exponent);
+}
+
+static const float *scaled(sr_bench *bench, const float *x, int64_t count, float scale)
+{
+    if (bench->scaled_room < (size_t)count) {
+        free(bench->scaled);
+        bench->scaled_room = (size_t)count;
+        bench->scaled = sr_room(bench->scaled_room, sizeof *bench->scaled);
+    }
+    for (int64_t i = 0; i < count; i++) bench->scaled[i] = x[i] * scale;
+    return bench->scaled;
+}
+
+static void make_room(sr_operand *o, int64_t elements)
+{
+    if (o->view.data && o->room >= elements) return;
+    free(o->view.data);
+    o->room = elements;
+    o->view.data = sr_room((size_t)elements, sizeof(float));
+}
+
+void sr_cast(sr_bench *bench, sr_operand *o, const float *x, int64_t rows, int64_t columns, sr_rule rule)
+{
+    trn_error error;
+    trn_convert_args args;
+    make_room(o, rows * columns);
+    o->view = trn_tensor_2d(rule.format, o->view.data, rows, columns);
+    o->undo = 1;
+    if (trn_format_bits(rule.format) == 8) {
+        const float scale = scale_for(x, rows * columns, rule.format);
+        x = scaled(bench, x, rows * columns, scale);
+        o->undo = 1 / scale;
+    }
+    memset(&args, 0, sizeof args);
+    args.dst = o->view;
+    args.src = sr_matrix((float *)(uintptr_t)x, rows, columns, columns);
+    args.rounding = rule.rounding;
+    args.overflow = TRN_SATURATE;
+    args.seed = bench->seed;
+    args.stream = bench->stream++;
+    args.error = &error;
+    sr_must(trn_convert(&args), &error);
+}
+
+/* ---- views and products ---- */
+
+trn_tensor sr_matrix(float *x, int64_t rows, int64_t columns, int64_t stride)
+{
+    trn_tensor t = trn_tensor_2d(TRN_F32, x, rows, columns);
+    t.stride[0] = stride;
+    t.stride[1] = 1;
+    return t;
+}
+
+sr_operand sr_transposed(const sr_operand *o)
+{
+    sr_operand t = *o;
+    t.view = trn_tensor_transposed(o->view);
+    return t;
+}
+
+/* Of a packed operand. */
+sr_operand sr_part(const sr_operand *o, int64_t row, int64_t rows, int64_t column, int64_t columns)
+{
+    sr_operand p = *o;
+    const int64_t stride = o->view.shape[1];
+    const size_t bytes = (size_t)trn_format_bits(o->view.format) / 8;
+    p.view = trn_tensor_2d(o->view.format, (char *)o->view.data + (size_t)(row * stride + column) * bytes, rows,
+                           columns);
+    p.view.stride[0] = stride;
+    p.view.stride[1] = 1;
+    return p;
+}
+
+static void need_scratch(sr_bench *bench, trn_matmul_args *args)
+{
+    const size_t bytes = trn_matmul_scratch_bytes(args);
+    if (bytes > bench->scratch_bytes) {
+        free(bench->scratch);
+        bench->scratch = sr_room(bytes, 1);
+        bench->scratch_bytes = bytes;
+    }
+    args->scratch = bench->scratch;
+    args->scratch_bytes = bench->scratch_bytes;
+}
+
+static void undo_scales(trn_tensor dst, float by)
+{
+    for (int64_t i = 0; i < dst.shape[0]; i++) {
+        float *row = (float *)dst.data + i * dst.stride[0];
+        for (int64_t j = 0; j < dst.shape[1]; j++) row[j] *= by;
+    }
+}
+
+void sr_product(sr_bench *bench, trn_tensor dst, const sr_operand *a, const sr_operand *b)
+{
+    trn_error error;
+    trn_matmul_args args;
+    memset(&args, 0, sizeof args);
+    args.dst = dst;
+    args.a = a->view;
+    args.b = b->view;
+    args.error = &error;
+    need_scratch(bench, &args);
+    sr_must(trn_matmul(&args), &error);
+    const float undo = a->undo * b->undo;
+    if (undo != 1) undo_scales(dst, undo);
+}

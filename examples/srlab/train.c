@@ -1,0 +1,146 @@
+/* train.c - one run: an arm, a rate, a seed.
+ * SPDX-License-Identifier: MIT
+ */
+#include "srlab.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#define STREAM_JUDGE (UINT64_C(7) << 60)
+
+typedef struct training {
+    const sr_kind *kind;
+    const sr_settings *s;
+    sr_model *model;
+    sr_weights *weights;
+    sr_bench *bench[SR_SHARDS];
+    sr_run *run;
+    sr_motion all;
+    double loss; /* sum since the last point */
+    int64_t count;
+} training;
+
+static sr_score add(sr_score a, sr_score b)
+{
+    const sr_score sum = { a.loss + b.loss, a.right + b.right, a.count + b.count };
+    return sum;
+}
+
+/* ---- a step ---- */
+
+static sr_score all_shards(training *t, int64_t step)
+{
+    sr_score part[SR_SHARDS], sum = { 0, 0, 0 };
+#if defined(_OPENMP)
+#pragma omp parallel for schedule(dynamic, 1)
+#endif
+    for (int i = 0; i < SR_SHARDS; i++) part[i] = t->kind->step(t->model, i, step);
+    for (int i = 0; i < SR_SHARDS; i++) sum = add(sum, part[i]);
+    return sum;
+}
+
+static void step(training *t, int64_t number)
+{
+    const sr_update how = { sr_rate_at(t->s, t->run->rate, number), t->s->weight_decay, t->s->clip, number };
+    sr_weights_cast(t->weights, t->bench, number);
+    const sr_score score = all_shards(t, number);
+    t->loss += score.loss;
+    t->count += score.count;
+    sr_adamw(t->weights, &how);
+}
+
+/* ---- validation ---- */
+
+static void judge_group(training *t, int shard, int group, int64_t step_, sr_score *score)
+{
+    t->bench[shard]->stream = STREAM_JUDGE | (uint64_t)step_ << 28 | (uint64_t)group << 12;
+    score[group] = t->kind->judge(t->model, shard, group);
+}
+
+static sr_score validate(training *t, int64_t step_)
+{
+    const int groups = t->kind->groups(t->model);
+    sr_score *score = sr_room((size_t)groups, sizeof *score), sum = { 0, 0, 0 };
+    sr_weights_cast(t->weights, t->bench, step_ + 1);
+#if defined(_OPENMP)
+#pragma omp parallel for schedule(dynamic, 1)
+#endif
+    for (int shard = 0; shard < SR_SHARDS; shard++)
+        for (int group = shard; group < groups; group += SR_SHARDS) judge_group(t, shard, group, step_, score);
+    for (int i = 0; i < groups; i++) sum = add(sum, score[i]);
+    free(score);
+    return sum;
+}
+
+/* ---- points ---- */
+
+static double share(double part, double whole) { return whole > 0 ? part / whole : (double)NAN; }
+
+static void take_point(training *t, int64_t number)
+{
+    sr_run *run = t->run;
+    const sr_score score = validate(t, number);
+    const sr_motion motion = sr_take_motion(t->weights);
+    sr_point *p = &run->point[run->points++];
+    p->step = number;
+    p->rate = number ? sr_rate_at(t->s, run->rate, number) : 0;
+    p->train = share(t->loss, (double)t->count);
+    p->valid = run->valid = share(score.loss, (double)score.count);
+    p->unmoved = share(motion.unmoved, motion.asked);
+    p->arrived = share(motion.along, motion.square);
+    run->right = share((double)score.right, (double)score.count);
+    t->all.asked += motion.asked, t->all.unmoved += motion.unmoved;
+    t->all.along += motion.along, t->all.square += motion.square;
+    t->loss = 0;
+    t->count = 0;
+}
+
+static void start(training *t, const sr_kind *kind, const sr_settings *s, const void *data, sr_run *run)
+{
+    memset(t, 0, sizeof *t);
+    t->kind = kind;
+    t->s = s;
+    t->run = run;
+    t->model = kind->make(s, run->arm, run->seed, data);
+    t->weights = kind->weights(t->model);
+    for (int i = 0; i < SR_SHARDS; i++) t->bench[i] = kind->bench(t->model, i);
+    run->parameters = t->weights->count;
+    run->point = sr_room((size_t)(s->steps / s->every + 2), sizeof *run->point);
+}
+
+static void finish(training *t)
+{
+    sr_run *run = t->run;
+    run->unmoved = share(t->all.unmoved, t->all.asked);
+    run->arrived = share(t->all.along, t->all.square);
+    run->digest = sr_weights_digest(t->weights);
+    t->bench[0]->stream = STREAM_JUDGE | (uint64_t)1 << 59;
+    if (t->kind->sample && t->s->words) run->sample = t->kind->sample(t->model, t->s->words);
+    t->kind->free(t->model);
+}
+
+void sr_train(const sr_kind *kind, const sr_settings *s, const void *data, sr_run *run)
+{
+    static training t;
+    const double began = app_now();
+    const clock_t cpu = clock();
+    start(&t, kind, s, data, run);
+    take_point(&t, 0);
+    for (int64_t i = 1; i <= s->steps; i++) {
+        step(&t, i);
+        if (i % s->every == 0 || i == s->steps) take_point(&t, i);
+        app_progress("%s %s, rate %.3g, seed %llu: step %lld of %lld, loss %.4f", kind->name, run->arm->name, run->rate,
+                     (unsigned long long)run->seed, (long long)i, (long long)s->steps, run->valid);
+    }
+    finish(&t);
+    run->seconds = app_now() - began;
+    run->cpu_seconds = (double)(clock() - cpu) / CLOCKS_PER_SEC;
+}
+
+void sr_run_free(sr_run *run)
+{
+    free(run->point);
+    free(run->sample);
+}
