@@ -35,6 +35,7 @@
 
 typedef struct io_array {
     const char *name;  /* "" for .npy */
+    const char *path;  /* of its file, for sentences */
     char type[16];     /* safetensors' spelling: F32 BF16 F8_E4M3 I8 F64 BOOL ...; "V1" and "V2" are bytes without one */
     trn_format format; /* UNSET: F64 I64 U64 BOOL C64 ... */
     int bits;          /* of an element as it is stored: 4 means two to the byte */
@@ -47,6 +48,7 @@ typedef struct io_array {
 typedef struct io_arrays {
     int count;
     io_array *item;
+    int *by_name; /* their numbers in the order of names */
     char *path;
     /* what they live in */
     st_file *shard;
@@ -57,6 +59,19 @@ typedef struct io_arrays {
     void **copy; /* of what lay askew in its file */
     int copies;
 } io_arrays;
+
+/* "file: array 'name' sentence", or "file: it sentence" where the array has no name. */
+__attribute__((unused, format(printf, 3, 4))) static bool io_array_fail(const io_array *a, char *why,
+                                                                        const char *format, ...)
+{
+    char sentence[IO_WHY];
+    va_list list;
+    va_start(list, format);
+    vsnprintf(sentence, sizeof sentence, format, list);
+    va_end(list);
+    return a->name[0] ? io_fail(why, a->path, "array '%.128s' %s", a->name, sentence)
+                      : io_fail(why, a->path, "it %s", sentence);
+}
 
 /* ---- what the arrays of each kind of file are ---- */
 
@@ -86,9 +101,10 @@ IO_FN bool io_array_of_npy(const npy_array *npy, const char *name, const char *p
 {
     const char *type = io_type_of_npy(npy->type);
     memset(a, 0, sizeof *a);
-    if (!type) return io_fail(why, path, "%s%sits type '%s' is not one that is read here", name, *name ? ": " : "", npy->type);
-    snprintf(a->type, sizeof a->type, "%s", type);
     a->name = name;
+    a->path = path;
+    if (!type) return io_array_fail(a, why, "has the type '%s', which is not read here", npy->type);
+    snprintf(a->type, sizeof a->type, "%s", type);
     a->format = trn_format_from_name(type);
     a->bits = 8 * npy->item_bytes;
     a->rank = npy->rank;
@@ -99,11 +115,12 @@ IO_FN bool io_array_of_npy(const npy_array *npy, const char *name, const char *p
     return true;
 }
 
-IO_FN void io_array_of_st(const st_tensor *t, io_array *a)
+IO_FN void io_array_of_st(const st_tensor *t, const char *path, io_array *a)
 {
     memset(a, 0, sizeof *a);
     snprintf(a->type, sizeof a->type, "%s", t->type);
     a->name = t->name;
+    a->path = path;
     a->format = t->format;
     a->bits = t->bits;
     a->rank = t->rank;
@@ -124,6 +141,7 @@ IO_FN void io_arrays_close(io_arrays *a)
     free(a->loaded);
     free(a->copy);
     free(a->item);
+    free(a->by_name);
     free(a->path);
     npz_close(&a->npz);
     io_map_close(&a->map);
@@ -143,7 +161,7 @@ IO_FN bool io_arrays_align(io_arrays *a, io_array *array, char *why)
     const size_t item = (size_t)array->bits / 8, size = (size_t)array->elements * item;
     if (item < 2 || size == 0 || (uintptr_t)array->data % item == 0) return true;
     void *copy = malloc(size);
-    if (!copy) return io_fail(why, a->path, "there is not enough memory for array '%.128s'", array->name);
+    if (!copy) return io_array_fail(array, why, "is not aligned, and there is not enough memory for a copy");
     memcpy(copy, array->data, size);
     a->copy[a->copies++] = copy;
     array->data = copy;
@@ -180,7 +198,7 @@ IO_FN bool io_arrays_of_shards(io_arrays *a, char *why)
     if (!io_arrays_room(a, count, why)) return false;
     for (int s = 0; s < a->shards; s++)
         for (int i = 0; i < a->shard[s].count; i++) {
-            io_array_of_st(&a->shard[s].tensor[i], &a->item[a->count]);
+            io_array_of_st(&a->shard[s].tensor[i], a->path, &a->item[a->count]);
             if (!io_arrays_align(a, &a->item[a->count++], why)) return false;
         }
     return true;
@@ -227,20 +245,40 @@ IO_FN bool io_arrays_take(io_arrays *a, char *why)
     return io_arrays_of_st(a, why);
 }
 
+IO_FN bool io_arrays_sort(io_arrays *a, char *why)
+{
+    st_name *list = (st_name *)malloc(((size_t)a->count + 1) * sizeof *list);
+    a->by_name = (int *)malloc(((size_t)a->count + 1) * sizeof *a->by_name);
+    const bool ok = list && a->by_name;
+    for (int i = 0; i < a->count && ok; i++) list[i] = (st_name){ a->item[i].name, i };
+    if (ok) st_repeated(list, a->count);
+    for (int i = 0; i < a->count && ok; i++) a->by_name[i] = list[i].number;
+    free(list);
+    return ok || io_fail(why, a->path, "there is not enough memory for its names");
+}
+
 /* After a failure there is nothing to close, and closing does nothing. */
 IO_FN bool io_arrays_open(const char *path, io_arrays *a, char *why)
 {
     memset(a, 0, sizeof *a);
     a->path = strdup(path);
-    const bool ok = a->path ? io_arrays_take(a, why) : io_fail(why, path, "there is not enough memory to read it");
+    const bool ok = a->path ? io_arrays_take(a, why) && io_arrays_sort(a, why)
+                            : io_fail(why, path, "there is not enough memory to read it");
     if (!ok) io_arrays_close(a);
     return ok;
 }
 
+/* NULL when there is none of that name. */
 IO_FN const io_array *io_arrays_find(const io_arrays *a, const char *name)
 {
-    for (int i = 0; i < a->count; i++)
-        if (strcmp(a->item[i].name, name) == 0) return &a->item[i];
+    for (int low = 0, high = a->count; low < high;) {
+        const int middle = low + (high - low) / 2;
+        const io_array *item = &a->item[a->by_name[middle]];
+        const int side = strcmp(name, item->name);
+        if (side == 0) return item;
+        if (side < 0) high = middle;
+        else low = middle + 1;
+    }
     return NULL;
 }
 
@@ -250,11 +288,11 @@ IO_FN const io_array *io_arrays_find(const io_arrays *a, const char *name)
  * u2 or V2, FP4 and FP6 one to the byte. */
 IO_FN bool io_array_as(io_array *a, trn_format format, char *why)
 {
-    const char *name = a->name[0] ? a->name : "array";
-    if (format == TRN_FORMAT_UNSET) return io_fail(why, name, "its format is not one of ours");
-    if (a->bits != 8 * (int)trn_format_bytes(format))
-        return io_fail(why, name, "its elements are %s of %d bits, %s has %d", a->type, a->bits, trn_format_name(format),
-                       8 * (int)trn_format_bytes(format));
+    const int bits = 8 * (int)trn_format_bytes(format);
+    if (format == TRN_FORMAT_UNSET) return io_array_fail(a, why, "cannot have a format that does not exist");
+    if (a->bits != bits)
+        return io_array_fail(a, why, "holds %s, elements of %d bits; those of %s have %d", a->type, a->bits,
+                             trn_format_name(format), bits);
     a->format = format;
     const char *type = trn_format_info_of(format)->safetensors;
     snprintf(a->type, sizeof a->type, "%s", *type ? type : trn_format_name(format));
@@ -316,17 +354,17 @@ IO_FN bool io_codes_f32(const io_array *a, const void *data, int64_t count, floa
     trn_convert_args convert = { .dst = trn_tensor_1d(TRN_F32, out, count), .error = &error };
     if (a->format == TRN_FORMAT_UNSET)
         return io_wide_f32(a->type, data, count, out) ||
-               io_fail(why, a->name[0] ? a->name : "array", "elements of type %s have no values here", a->type);
+               io_array_fail(a, why, "holds %s, which has no values here", a->type);
     if (a->bits < 8) {
         const int64_t bytes = trn_packed_bytes(a->format, TRN_U8, count);
         const trn_unpack_args unpack = { .dst = trn_tensor_1d(a->format, code, count),
                                          .src = trn_tensor_1d(TRN_U8, (void *)(uintptr_t)data, bytes),
                                          .pad = true, .error = &error };
-        if (trn_unpack(&unpack)) return io_fail(why, a->name, "%s", error.text);
+        if (trn_unpack(&unpack)) return io_array_fail(a, why, "cannot be unpacked: %s", error.text);
         data = code;
     }
     convert.src = trn_tensor_1d(a->format, (void *)(uintptr_t)data, count);
-    return trn_convert(&convert) == TRN_OK || io_fail(why, a->name[0] ? a->name : "array", "%s", error.text);
+    return trn_convert(&convert) == TRN_OK || io_array_fail(a, why, "cannot be converted: %s", error.text);
 }
 
 /* Element number i in row-major order, counted from the first. */
@@ -343,12 +381,11 @@ IO_FN int64_t io_array_place(const io_array *a, int64_t i)
 /* Elements first .. first + count of the row-major order, as binary32: one rounding for those that are wider. */
 IO_FN bool io_array_f32(const io_array *a, int64_t first, int64_t count, float *out, char *why)
 {
-    const char *name = a->name[0] ? a->name : "array";
     const bool packed = io_array_packed(a);
     const int64_t item = a->bits / 8, lead = a->bits < 8 ? first % 4 : 0; /* codes before `first` in its bytes */
     if (first < 0 || count < 0 || first > a->elements - count)
-        return io_fail(why, name, "elements %lld to %lld were asked for, but it has %lld", (long long)first,
-                       (long long)first + (long long)count, (long long)a->elements);
+        return io_array_fail(a, why, "has %lld elements; %lld from number %lld on were asked for",
+                             (long long)a->elements, (long long)count, (long long)first);
     if (lead) { /* from the byte's beginning on */
         float head[4];
         const int64_t whole = lead + count < 4 ? lead + count : 4;

@@ -281,25 +281,33 @@ IO_FN bool ckpt_open_index(ckpt *c, const char *path, char *why)
 
 /* ---- opening ---- */
 
-/* What to open in a directory: its index, or else its only .safetensors file. Memory of its own. */
+/* Which of a directory's files is meant: an index before a single file, the usual name before others. */
+IO_FN int ckpt_rank(const char *file)
+{
+    if (strcmp(file, "model.safetensors.index.json") == 0) return 4;
+    if (ckpt_ends(file, ".safetensors.index.json")) return 3;
+    if (strcmp(file, "model.safetensors") == 0) return 2;
+    return ckpt_ends(file, ".safetensors") ? 1 : 0;
+}
+
+/* What to open in a directory. Memory of its own; NULL with a sentence. */
 IO_FN char *ckpt_look(const char *path, char *why)
 {
     char found[256] = "";
-    int files = 0, indices = 0;
+    int best = 0, ties = 0;
     DIR *folder = opendir(path);
     if (!folder) return io_fail(why, path, "it cannot be opened (%s)", strerror(errno)), NULL;
     for (const struct dirent *e; (e = readdir(folder)) != NULL;) {
-        const bool index = ckpt_ends(e->d_name, ".safetensors.index.json");
-        if (!index && (!ckpt_ends(e->d_name, ".safetensors") || indices)) continue;
-        snprintf(found, sizeof found, "%s", e->d_name);
-        files += !index;
-        indices += index;
+        const int rank = ckpt_rank(e->d_name);
+        ties = rank > best ? 1 : ties + (rank == best && rank);
+        if (rank > best) snprintf(found, sizeof found, "%s", e->d_name);
+        if (rank > best) best = rank;
     }
     closedir(folder);
-    if (indices > 1) return io_fail(why, path, "it holds %d indices; name one of them", indices), NULL;
-    if (indices == 0 && files != 1)
-        return io_fail(why, path, files ? "it holds %d .safetensors files and no index (*.safetensors.index.json)"
-                                        : "it holds no .safetensors file", files), NULL;
+    if (!best) return io_fail(why, path, "it holds no .safetensors file"), NULL;
+    if (ties > 1)
+        return io_fail(why, path, best == 3 ? "it holds %d indices; name one of them"
+                                            : "it holds %d .safetensors files and no index; name one of them", ties), NULL;
     char *inside = (char *)malloc(strlen(path) + sizeof found + 1);
     if (!inside) return io_fail(why, path, "there is not enough memory to read it"), NULL;
     sprintf(inside, "%s%s%s", path, ckpt_ends(path, "/") ? "" : "/", found);
@@ -319,6 +327,7 @@ IO_FN bool ckpt_open(const char *path, ckpt *c, char *why)
 {
     struct stat s;
     memset(c, 0, sizeof *c);
+    if (strcmp(path, "-") == 0) return io_fail(why, path, "a checkpoint is read twice, which standard input cannot be");
     if (stat(path, &s) != 0 || !S_ISDIR(s.st_mode)) return ckpt_open_file(path, c, why);
     char *inside = ckpt_look(path, why);
     const bool ok = inside && ckpt_open_file(inside, c, why);

@@ -12,7 +12,7 @@
  * DOES: files of any size in constant memory, when io_map_done says what will not be needed again; "-", pipes and
  *     whatever else cannot be mapped are read whole.
  * DOES NOT: write, or follow a file that changes. One that becomes shorter while it is read ends the program with a
- *     sentence and status 2, if the program has no SIGBUS handler of its own.
+ *     sentence and status 2, unless the program has a SIGBUS handler of its own.
  *
  * CONTENTS
  *     io_map                      the bytes
@@ -44,27 +44,55 @@ typedef struct io_map {
     bool mapped;
 } io_map;
 
-/* ---- a mapped file that becomes shorter ---- */
+/* ---- a mapped file that becomes shorter: the system kills whoever reads on ---- */
+
+enum { IO_MAPS = 64, IO_MAP_NAME = 256 };
+
+typedef struct io_map_range {
+    const unsigned char *begin, *end; /* NULL: free */
+    char name[IO_MAP_NAME];
+} io_map_range;
 
 /* One for the whole program, whichever of its files include this. */
+__attribute__((weak)) io_map_range io_maps[IO_MAPS];
 __attribute__((weak)) void (*io_before_death)(void); /* removes unfinished outputs, where there are any */
 
-IO_FN void io_map_died(int number)
+IO_FN void io_map_died(int number, siginfo_t *info, void *context)
 {
-    static const char sentence[] = "a file became shorter while it was being read\n";
-    const ssize_t said = write(STDERR_FILENO, sentence, sizeof sentence - 1);
-    (void)number;
+    static const char what[] = ": it became shorter while it was being read\n";
+    const char *name = "a file";
+    (void)context;
+    for (int i = 0; i < IO_MAPS; i++)
+        if ((const unsigned char *)info->si_addr >= io_maps[i].begin &&
+            (const unsigned char *)info->si_addr < io_maps[i].end)
+            name = io_maps[i].name;
+    if (write(STDERR_FILENO, name, strlen(name)) < 0 || write(STDERR_FILENO, what, sizeof what - 1) < 0) number = 0;
     if (io_before_death) io_before_death();
-    _exit(said < 0 ? 3 : 2);
+    _exit(number ? 2 : 3);
 }
 
-IO_FN void io_map_guard(void)
+IO_FN void io_map_guard(const unsigned char *bytes, size_t size, const char *name)
 {
     struct sigaction now, ours;
+    for (int i = 0; i < IO_MAPS; i++) {
+        if (io_maps[i].begin) continue;
+        snprintf(io_maps[i].name, IO_MAP_NAME, "%s", name);
+        io_tame(io_maps[i].name);
+        io_maps[i].end = bytes + size;
+        io_maps[i].begin = bytes;
+        break;
+    }
     if (sigaction(SIGBUS, NULL, &now) != 0 || now.sa_handler != SIG_DFL) return;
     memset(&ours, 0, sizeof ours);
-    ours.sa_handler = io_map_died;
+    ours.sa_sigaction = io_map_died;
+    ours.sa_flags = SA_SIGINFO;
     sigaction(SIGBUS, &ours, NULL);
+}
+
+IO_FN void io_map_unguard(const unsigned char *bytes)
+{
+    for (int i = 0; i < IO_MAPS; i++)
+        if (io_maps[i].begin == bytes) io_maps[i].begin = io_maps[i].end = NULL;
 }
 
 /* ---- opening ---- */
@@ -98,7 +126,7 @@ IO_FN bool io_map_take(int descriptor, const char *name, io_map *map, char *why)
         void *bytes = mmap(NULL, (size_t)s.st_size, PROT_READ, MAP_PRIVATE, descriptor, 0);
         if (bytes != MAP_FAILED) {
             posix_madvise(bytes, (size_t)s.st_size, POSIX_MADV_SEQUENTIAL);
-            io_map_guard();
+            io_map_guard((const unsigned char *)bytes, (size_t)s.st_size, name);
             map->bytes = (const unsigned char *)bytes;
             map->size = (size_t)s.st_size;
             map->mapped = true;
@@ -124,6 +152,7 @@ IO_FN bool io_map_open(const char *path, io_map *map, char *why)
 IO_FN void io_map_close(io_map *map)
 {
     void *bytes = (void *)(uintptr_t)map->bytes;
+    if (map->mapped) io_map_unguard(map->bytes);
     if (map->mapped) munmap(bytes, map->size);
     else free(bytes);
     memset(map, 0, sizeof *map);

@@ -30,6 +30,7 @@
  *     st_find, st_metadata              a tensor by name; a text of __metadata__
  *     st_bytes                          of a tensor
  *     st_writer, st_create, st_write, st_finish, st_abandon   writing
+ *     st_arrange                        an order for writing in which all tensors are aligned
  *
  * KNOWN FROM: the format's description and reader (huggingface/safetensors): its limit of 100 MB, order by offsets,
  *     whole bytes, padding with spaces; files made by other writers in tests/data. Needs cJSON (libcjson-dev).
@@ -437,6 +438,21 @@ typedef struct st_writer {
     uint64_t size, written; /* of the data area */
 } st_writer;
 
+IO_FN int st_by_alignment(const void *left, const void *right)
+{
+    const st_tensor *a = (const st_tensor *)left, *b = (const st_tensor *)right;
+    const st_type *x = st_type_of(a->type), *y = st_type_of(b->type);
+    const int bits = (y ? y->bits : 0) - (x ? x->bits : 0);
+    return bits ? bits : strcmp(a->name, b->name);
+}
+
+/* The order in which every tensor begins at a multiple of its elements' size, which PyTorch's reader needs: widest
+ * elements first, then by name. */
+IO_FN void st_arrange(st_tensor *tensor, int count)
+{
+    if (count > 1) qsort(tensor, (size_t)count, sizeof *tensor, st_by_alignment);
+}
+
 /* The header as text; its length is what follows the 8 bytes. Metadata is pairs of texts. */
 IO_FN bool st_print_header(FILE *out, const st_tensor *tensor, int count, const char *const *metadata, int pairs)
 {
@@ -474,6 +490,9 @@ IO_FN bool st_check_tensor(const char *path, const st_tensor *tensor, uint64_t *
     if (t.rank < 0 || t.rank > IO_MAX_RANK)
         return io_fail(why, path, "tensor '%.128s' has %d axes; 0 to %d can be written", t.name, t.rank, IO_MAX_RANK);
     if (!st_measure(&t, &bytes, &wrong)) return io_fail(why, path, "tensor '%.128s' %s", t.name, wrong);
+    if (t.bits >= 8 && *size % (unsigned)(t.bits / 8))
+        return io_fail(why, path, "tensor '%.128s' would begin at byte %llu, no multiple of its elements' %d; readers "
+                       "need that (st_arrange)", t.name, (unsigned long long)*size, t.bits / 8);
     *size += bytes;
     return *size < UINT64_C(1) << 53 || io_fail(why, path, "its tensors have more than 2^53 bytes");
 }
@@ -504,7 +523,8 @@ IO_FN bool st_write_header(st_writer *w, char *text, size_t length, char *why)
     return io_output_write(&w->out, size, sizeof size, why) && io_output_write(&w->out, text, length, why);
 }
 
-/* Opens the file and writes its header: name, type, rank and shape of each tensor are asked for. */
+/* Opens the file and writes its header: name, type, rank and shape of each tensor are asked for, in the order of the
+ * data. Every tensor must begin at a multiple of its elements' size: st_arrange sees to that. */
 IO_FN bool st_create(const char *path, const st_tensor *tensor, int count, const char *const *metadata, int pairs,
                      st_writer *w, char *why)
 {
