@@ -24,6 +24,7 @@
 #include <string.h>
 
 #include "trnmath/trn_matmul.h"
+#include "twin/cases.h"
 
 enum { KTILE_K = 512, KTILE_N = 512, KTILE_M = 256, KTILE_ROWS = 128 };
 
@@ -190,6 +191,102 @@ static inline double randn_error(const float *a, const float *b, const char *rul
             largest = fmax(largest, fabs(sum));
         }
     return worst / largest;
+}
+
+/* ---- E4M3 above 240 ----
+ *
+ * neuronx-distributed, quantization/README_rescaling_fp8_for_neuron.md: weights made for 448 are rescaled by 240/448,
+ * because codes beyond 240 turn into NaN; a third party's porting guide for Trn2 has it by code: with seven low bits of
+ * 78 and above, a byte comes back as infinity or NaN, and 77 is the largest that does not. */
+static const struct {
+    uint8_t code;
+    uint32_t bits; /* of its product with 1 */
+} e4m3_on_trn2[] = { { 0x77, 0x43700000 }, { 0x78, 0x7f800000 }, { 0x79, 0x7fc00000 } };
+enum { E4M3_ON_TRN2 = sizeof e4m3_on_trn2 / sizeof e4m3_on_trn2[0] };
+
+/* NaN of another sign after a refusal. */
+static inline uint32_t e4m3_times_one(uint8_t code)
+{
+    unsigned char one = 0x38;
+    uint32_t bits;
+    float out = 0;
+    trn_nc_matmul_args args;
+    memset(&args, 0, sizeof args);
+    args.generation = TRN_TRAINIUM2;
+    args.dst = trn_tensor_2d(TRN_F32, &out, 1, 1);
+    args.stationary = trn_tensor_2d(TRN_F8_E4M3, &code, 1, 1);
+    args.moving = trn_tensor_2d(TRN_F8_E4M3, &one, 1, 1);
+    if (trn_nc_matmul(&args) != TRN_OK) return 0xffc00000u;
+    memcpy(&bits, &out, sizeof bits);
+    return bits;
+}
+
+/* ---- transposes ----
+ *
+ * Third parties: an identity matmul on Trn1 returns finite FP32 bit for bit; the transpose mode of Trn2 returns BF16 and
+ * FP32 with exponents of +-100 bit for bit. Trainium2 guide for NKI, on the transpose mode: 8-bit data arrives in 16-bit
+ * elements, the upper byte zero. (test_transpose.c has every code.) */
+static const struct device_transpose {
+    const char *name;
+    trn_generation generation;
+    trn_format data, dst;
+} device_transposes[] = { { "trn1.float32", TRN_TRAINIUM1, TRN_F32, TRN_F32 },
+                          { "trn2.float32", TRN_TRAINIUM2, TRN_F32, TRN_F32 },
+                          { "trn2.bfloat16", TRN_TRAINIUM2, TRN_BF16, TRN_BF16 },
+                          { "trn2.float8_e4m3", TRN_TRAINIUM2, TRN_F8_E4M3, TRN_U16 } };
+enum { DEVICE_TRANSPOSES = sizeof device_transposes / sizeof device_transposes[0] };
+
+/* How many of 128 x 128 elements are another code afterwards; -1 after a refusal. */
+static inline int device_transpose_wrong(const struct device_transpose *d)
+{
+    static unsigned char data[RANDN_SIDE * RANDN_SIDE * 4], out[RANDN_SIDE * RANDN_SIDE * 4];
+    const size_t size = trn_format_bytes(d->data), to = trn_format_bytes(d->dst), side = RANDN_SIDE;
+    uint64_t rng = 151;
+    int wrong = 0;
+    for (size_t e = 0; e < side * side; e++) {
+        const uint32_t u = (cases_u32(&rng) & 0x807fffffu) | (uint32_t)(27 + cases_below(&rng, 201)) << 23;
+        memcpy(data + e * size, (const char *)&u + (4 - size), size); /* the upper bytes: BF16 is the upper half */
+    }
+    trn_nc_transpose_args args;
+    memset(&args, 0, sizeof args);
+    args.generation = d->generation;
+    args.data = trn_tensor_2d(d->data, data, RANDN_SIDE, RANDN_SIDE);
+    args.dst = trn_tensor_2d(d->dst, out, RANDN_SIDE, RANDN_SIDE);
+    if (trn_nc_transpose(&args) != TRN_OK) return -1;
+    for (size_t p = 0; p < side; p++)
+        for (size_t f = 0; f < side; f++) {
+            uint32_t code = 0, got = 0;
+            memcpy(&code, data + (p * side + f) * size, size);
+            memcpy(&got, out + (f * side + p) * to, to);
+            wrong += code != got;
+        }
+    return wrong;
+}
+
+/* ---- 1024 + 2048 times 0.5 in FP16 ----
+ *
+ * Neuron's guide to rounding modes: to nearest even the sum stays at 1024; one stochastic run printed 2056, the exact sum
+ * being 2048. (published/sums.h has the casts; here the sum is the tensor engine's own.) False after a refusal. */
+static inline bool device_halves(trn_rounding rounding, uint16_t *sum, int runs)
+{
+    uint16_t one = 0x3c00, half = 0x3800;
+    bool good = true;
+    trn_matmul_args args;
+    memset(&args, 0, sizeof args);
+    for (int i = 0; i < runs; i++) sum[i] = 0x6400;
+    args.dst = trn_tensor_2d(TRN_F16, sum, 1, runs);
+    args.a = trn_tensor_2d(TRN_F16, &one, 1, 1);
+    args.b = trn_tensor_2d(TRN_F16, &half, 1, runs);
+    args.b.stride[0] = 1;
+    args.b.stride[1] = 0; /* one half for all */
+    args.accumulate = true;
+    args.rounding = rounding;
+    args.seed = 20;
+    for (int step = 0; step < 2048 && good; step++) {
+        args.stream = (uint64_t)step;
+        good = trn_matmul(&args) == TRN_OK;
+    }
+    return good;
 }
 
 #endif /* PUBLISHED_DEVICES_H */

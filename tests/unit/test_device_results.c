@@ -101,104 +101,36 @@ static void the_error_of_128_cubed(void **state)
     expect_error(a, b, "fp32_mode=fp32r", 5e-5, 1e-3); /* eleven bits of 24 */
 }
 
-/* ---- E4M3 above 240 ----
- *
- * neuronx-distributed, quantization/README_rescaling_fp8_for_neuron.md: weights made for 448 are rescaled by 240/448,
- * because codes beyond 240 turn into NaN; a third party's porting guide for Trn2 has it by code: with seven low bits of
- * 78 and above, a byte comes back as infinity or NaN, and 77 is the largest that does not. */
 static void e4m3_ends_at_240(void **state)
 {
     (void)state;
-    static const uint32_t expected[3] = { 0x43700000, 0x7f800000, 0x7fc00000 };
-    for (uint32_t i = 0; i < 3; i++) {
-        unsigned char code = (unsigned char)(0x77 + i), one = 0x38;
-        float out = 0;
-        trn_nc_matmul_args args;
-        memset(&args, 0, sizeof args);
-        args.generation = TRN_TRAINIUM2;
-        args.dst = trn_tensor_2d(TRN_F32, &out, 1, 1);
-        args.stationary = trn_tensor_2d(TRN_F8_E4M3, &code, 1, 1);
-        args.moving = trn_tensor_2d(TRN_F8_E4M3, &one, 1, 1);
-        assert_int_equal(TRN_OK, trn_nc_matmul(&args));
-        CASES_EQUAL(expected[i], cases_bits_of(out), "code %02x", code);
-    }
+    for (int i = 0; i < E4M3_ON_TRN2; i++)
+        CASES_EQUAL(e4m3_on_trn2[i].bits, e4m3_times_one(e4m3_on_trn2[i].code), "code %02x", e4m3_on_trn2[i].code);
 }
 
-/* ---- transposes ----
- *
- * Third parties: an identity matmul on Trn1 returns finite FP32 bit for bit; the transpose mode of Trn2 returns BF16 and
- * FP32 with exponents of +-100 bit for bit. Trainium2 guide for NKI, on the transpose mode: 8-bit data arrives in 16-bit
- * elements, the upper byte zero. (test_transpose.c has every code.) */
 static void transposes_are_exact(void **state)
 {
     (void)state;
-    static const struct {
-        trn_generation generation;
-        trn_format data, dst;
-    } known[] = { { TRN_TRAINIUM1, TRN_F32, TRN_F32 },
-                  { TRN_TRAINIUM2, TRN_F32, TRN_F32 },
-                  { TRN_TRAINIUM2, TRN_BF16, TRN_BF16 },
-                  { TRN_TRAINIUM2, TRN_F8_E4M3, TRN_U16 } };
-    static unsigned char data[SIDE * SIDE * 4], out[SIDE * SIDE * 4];
-    uint64_t rng = 151;
-    for (int i = 0; i < 4; i++) {
-        const size_t size = trn_format_bytes(known[i].data), to = trn_format_bytes(known[i].dst);
-        for (size_t e = 0; e < SIDE * SIDE; e++) {
-            const uint32_t u = (cases_u32(&rng) & 0x807fffffu) | (uint32_t)(27 + cases_below(&rng, 201)) << 23;
-            memcpy(data + e * size, (const char *)&u + (4 - size), size); /* the upper bytes: BF16 is the upper half */
-        }
-        trn_nc_transpose_args args;
-        memset(&args, 0, sizeof args);
-        args.generation = known[i].generation;
-        args.data = trn_tensor_2d(known[i].data, data, SIDE, SIDE);
-        args.dst = trn_tensor_2d(known[i].dst, out, SIDE, SIDE);
-        assert_int_equal(TRN_OK, trn_nc_transpose(&args));
-        for (size_t p = 0; p < SIDE; p++)
-            for (size_t f = 0; f < SIDE; f++) {
-                uint32_t code = 0, got = 0;
-                memcpy(&code, data + (p * SIDE + f) * size, size);
-                memcpy(&got, out + (f * SIDE + p) * to, to);
-                CASES_EQUAL(code, got, "case %d, [%d, %d]", i, (int)p, (int)f);
-            }
-    }
+    for (int i = 0; i < DEVICE_TRANSPOSES; i++) assert_int_equal(device_transpose_wrong(&device_transposes[i]), 0);
 }
 
-/* ---- 1024 + 2048 times 0.5 in FP16 ----
- *
- * Neuron's guide to rounding modes: to nearest even the sum stays at 1024; one stochastic run printed 2056, the exact sum
- * being 2048. (test_stochastic.c has the distribution of casts; here the sum is the tensor engine's own.) */
 static void a_sum_in_fp16(void **state)
 {
     (void)state;
-    enum { RUNS = 256, STEPS = 2048 };
-    for (int mode = 0; mode < 2; mode++) {
-        static uint16_t sum[RUNS], half[RUNS];
-        uint16_t one = 0x3c00;
-        double total = 0, squares = 0;
-        trn_matmul_args args;
-        memset(&args, 0, sizeof args);
-        for (int i = 0; i < RUNS; i++) sum[i] = 0x6400, half[i] = 0x3800;
-        args.dst = trn_tensor_2d(TRN_F16, sum, 1, RUNS);
-        args.a = trn_tensor_2d(TRN_F16, &one, 1, 1);
-        args.b = trn_tensor_2d(TRN_F16, half, 1, RUNS);
-        args.accumulate = true;
-        args.rounding = mode ? TRN_STOCHASTIC : TRN_NEAREST_EVEN;
-        args.seed = 20;
-        for (int step = 0; step < STEPS; step++) {
-            args.stream = (uint64_t)step;
-            assert_int_equal(TRN_OK, trn_matmul(&args));
-        }
-        for (int i = 0; i < RUNS; i++) {
-            const double x = (double)trn_f16_to_f32(sum[i]);
-            if (!mode) assert_true(x == 1024);
-            total += x;
-            squares += (x - 2048) * (x - 2048);
-        }
-        if (!mode) continue;
-        const double deviation = sqrt(squares / RUNS); /* about 22.6 */
-        assert_true(fabs(total / RUNS - 2048) < 6);
-        assert_true(deviation > 18 && deviation < 28);
+    enum { RUNS = 256 };
+    static uint16_t sum[RUNS];
+    double total = 0, squares = 0;
+    assert_true(device_halves(TRN_NEAREST_EVEN, sum, RUNS));
+    for (int i = 0; i < RUNS; i++) assert_true(trn_f16_to_f32(sum[i]) == 1024);
+    assert_true(device_halves(TRN_STOCHASTIC, sum, RUNS));
+    for (int i = 0; i < RUNS; i++) {
+        const double x = (double)trn_f16_to_f32(sum[i]);
+        total += x;
+        squares += (x - 2048) * (x - 2048);
     }
+    const double deviation = sqrt(squares / RUNS); /* about 22.6 */
+    assert_true(fabs(total / RUNS - 2048) < 6);
+    assert_true(deviation > 18 && deviation < 28);
 }
 
 int main(void)
