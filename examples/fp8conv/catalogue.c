@@ -1,0 +1,160 @@
+/* catalogue.c - all tensors of all shards, and where their bytes are: headers stay in memory, data does not.
+ * SPDX-License-Identifier: MIT
+ */
+#include "fp8conv.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+int64_t fc_elements(const st_tensor *t)
+{
+    int64_t n = 1;
+    for (int i = 0; i < t->rank; i++) n *= t->shape[i];
+    return n;
+}
+
+uint64_t fc_size(const st_tensor *t)
+{
+    const st_type *type = st_type_of(t->type);
+    return (uint64_t)fc_elements(t) * (uint64_t)(type ? type->bits : 0) / 8;
+}
+
+int fc_add(fc_catalogue *c, const fc_item *item)
+{
+    if (c->items == c->room) {
+        const int room = c->room ? 2 * c->room : 256;
+        fc_item *more = realloc(c->item, (size_t)room * sizeof *more);
+        if (!more) return -1;
+        c->item = more;
+        c->room = room;
+    }
+    c->item[c->items] = *item;
+    return c->items++;
+}
+
+/* ---- names ---- */
+
+static const fc_item *sorting; /* qsort has no argument for it */
+
+static int compare_names(const void *a, const void *b)
+{
+    return strcmp(sorting[*(const int *)a].tensor.name, sorting[*(const int *)b].tensor.name);
+}
+
+static bool sort_names(fc_catalogue *c, char *why)
+{
+    c->by_name = malloc(((size_t)c->items + 1) * sizeof *c->by_name);
+    if (!c->by_name) return io_fail(why, c->options->in, "there is not enough memory for its names");
+    for (int i = 0; i < c->items; i++) c->by_name[i] = i;
+    sorting = c->item;
+    qsort(c->by_name, (size_t)c->items, sizeof *c->by_name, compare_names);
+    c->named = c->items;
+    for (int i = 1; i < c->items; i++) {
+        const st_tensor *t = &c->item[c->by_name[i]].tensor;
+        if (strcmp(c->item[c->by_name[i - 1]].tensor.name, t->name) == 0)
+            return io_fail(why, c->options->in, "two of its shards have a tensor '%.128s'", t->name);
+    }
+    return true;
+}
+
+int fc_find(const fc_catalogue *c, const char *name)
+{
+    for (int low = 0, high = c->named; low < high;) {
+        const int middle = low + (high - low) / 2;
+        const int order = strcmp(name, c->item[c->by_name[middle]].tensor.name);
+        if (order == 0) return c->by_name[middle];
+        if (order < 0) high = middle;
+        else low = middle + 1;
+    }
+    return -1;
+}
+
+/* ---- shards: a few are open at a time ---- */
+
+const st_file *fc_shard(fc_catalogue *c, int shard, char *why)
+{
+    int oldest = 0;
+    for (int i = 0; i < FC_OPEN; i++) {
+        if (c->open[i].shard == shard) return c->open[i].used = ++c->clock, &c->open[i].file;
+        if (c->open[i].used < c->open[oldest].used) oldest = i;
+    }
+    if (c->open[oldest].shard >= 0) st_close(&c->open[oldest].file);
+    c->open[oldest].shard = -1;
+    if (!ckpt_shard(&c->input, shard, &c->open[oldest].file, why)) return NULL;
+    c->open[oldest].shard = shard;
+    c->open[oldest].used = ++c->clock;
+    return &c->open[oldest].file;
+}
+
+static const st_tensor *tensor_of(fc_catalogue *c, const fc_item *item, char *why)
+{
+    const st_file *file = fc_shard(c, item->shard, why);
+    if (!file) return NULL;
+    const st_tensor *t = item->index < file->count ? &file->tensor[item->index] : NULL;
+    if (t && strcmp(t->name, item->tensor.name) == 0 && t->end - t->begin == fc_size(&item->tensor)) return t;
+    io_fail(why, c->input.path[item->shard], "it changed while it was being read");
+    return NULL;
+}
+
+const unsigned char *fc_bytes(fc_catalogue *c, const fc_item *item, char *why)
+{
+    const st_tensor *t = tensor_of(c, item, why);
+    return t ? (const unsigned char *)t->data : NULL;
+}
+
+void fc_done(fc_catalogue *c, const fc_item *item, uint64_t from, uint64_t bytes)
+{
+    for (int i = 0; i < FC_OPEN; i++) {
+        st_file *file = &c->open[i].file;
+        if (c->open[i].shard != item->shard || item->index >= file->count) continue;
+        io_map_done(&file->map, (size_t)(file->data_start + file->tensor[item->index].begin + from), (size_t)bytes);
+    }
+}
+
+static fc_side side_of(const fc_catalogue *c, const st_file *file)
+{
+    const char *mark = st_metadata(file, "fp8_format");
+    if (c->options->from != FC_BY_MARK) return c->options->from;
+    return mark && trn_format_from_name(mark) == TRN_F8_E4M3 ? FC_NEURON : FC_OCP;
+}
+
+static bool add_shard(fc_catalogue *c, int shard, char *why)
+{
+    const st_file *file = fc_shard(c, shard, why);
+    for (int i = 0; file && i < file->count; i++) {
+        fc_item item = { .tensor = file->tensor[i], .shard = shard, .index = i, .old_scale = -1, .scale = -1 };
+        item.side = side_of(c, file);
+        item.tensor.data = NULL;
+        item.tensor.name = strdup(file->tensor[i].name);
+        item.result = item.tensor;
+        if (!item.tensor.name || fc_add(c, &item) < 0)
+            return io_fail(why, c->options->in, "there is not enough memory for its tensors");
+    }
+    return file != NULL;
+}
+
+bool fc_catalogue_open(const fc_options *o, fc_catalogue *c, char *why)
+{
+    memset(c, 0, sizeof *c);
+    c->options = o;
+    for (int i = 0; i < FC_OPEN; i++) c->open[i].shard = -1;
+    if (!ckpt_open(o->in, &c->input, why)) return false;
+    for (int i = 0; i < c->input.shards; i++)
+        if (!add_shard(c, i, why)) return false;
+    return sort_names(c, why);
+}
+
+void fc_catalogue_close(fc_catalogue *c)
+{
+    for (int i = 0; i < FC_OPEN; i++)
+        if (c->open[i].shard >= 0) st_close(&c->open[i].file);
+    for (int i = 0; i < c->items; i++) {
+        if (c->item[i].result.name != c->item[i].tensor.name) free(c->item[i].result.name);
+        free(c->item[i].tensor.name);
+        free(c->item[i].in_scale);
+        free(c->item[i].out_scale);
+    }
+    free(c->item);
+    free(c->by_name);
+    ckpt_close(&c->input);
+}

@@ -1,0 +1,243 @@
+/* fp8conv.h - one checkpoint, two FP8 formats: what is converted, how, and what it cost.
+ * SPDX-License-Identifier: MIT
+ *
+ * OCP's E4M3 ends at 448 and has no infinity (safetensors' F8_E4M3, TRN_F8_E4M3FN); Trainium's ends at 240 and has one
+ * (TRN_F8_E4M3). A weight is code times scale, and what must survive is the product.
+ *
+ * Everything that is reported about FP8 follows from how often each of the 256 codes stands under each scale: codes are
+ * counted, tables of 256 entries convert them, and sums of 256 terms are the errors, exactly and without sampling.
+ *
+ *     options.c    the command line
+ *     catalogue.c  all tensors of all shards, and where their bytes are
+ *     names.c      which tensor is whose scale; which tensors are quantised
+ *     grid.c       groups of elements that share a scale
+ *     codes.c      values, and the tables that convert codes
+ *     tally.c      counts of codes, and the errors that follow from them
+ *     plan.c       the scales that go in and come out
+ *     quantise.c   numbers to codes
+ *     pieces.c     a tensor in pieces: several threads convert while one writes
+ *     shards.c     the files that are written
+ *     verify.c     what was written, read back and compared with the definition
+ *     report.c     the table
+ *     about.c      --codes
+ */
+#ifndef FP8CONV_H
+#define FP8CONV_H
+
+#define _POSIX_C_SOURCE 200809L /* so this comes first in every file */
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <trnmath/trn_format.h>
+
+#include "app/app.h"
+#include "io/checkpoint.h"
+
+/* ---- options ---- */
+
+typedef enum fc_side { FC_OCP, FC_NEURON, FC_BY_MARK } fc_side;
+typedef enum fc_mode { FC_HALVE, FC_RATIO, FC_REQUANT, FC_RELABEL, FC_MODES } fc_mode;
+typedef enum fc_grain { FC_GRAIN_KEPT, FC_PER_TENSOR, FC_PER_CHANNEL, FC_PER_BLOCK } fc_grain;
+
+enum { FC_GLOBS = 32 };
+
+typedef struct fc_globs {
+    const char *glob[FC_GLOBS];
+    int count;
+} fc_globs;
+
+typedef struct fc_options {
+    const char *in, *out;
+    fc_side from, to;
+    fc_mode mode;
+    fc_grain grain;
+    int64_t block[2];
+    bool power_of_two, quantise, no_new_scales, keep_run_scales, check, verify, each, about, schema;
+    fc_globs include, exclude, scale_names, run_scales;
+    const char *json, *csv;
+} fc_options;
+
+int fc_parse(fc_options *o, int argc, char **argv); /* as app_parse_options */
+trn_format fc_format_of(fc_side side);
+const char *fc_side_text(fc_side side);
+const char *fc_mode_text(fc_mode mode);
+
+/* ---- groups of elements that share a scale ---- */
+
+typedef struct fc_grid { /* a tensor as [batches, rows, columns], cut into blocks */
+    int64_t batches, rows, columns;
+    int64_t block_batches, block_rows, block_columns;
+    int64_t scale_rows, scale_columns, scales;
+} fc_grid;
+
+/* The grid of a tensor whose scale has this shape; false when the one does not fit the other. `block` is tried first. */
+bool fc_grid_of_scale(const st_tensor *tensor, const st_tensor *scale, const int64_t block[2], fc_grid *grid);
+fc_grid fc_grid_of_grain(const st_tensor *tensor, fc_grain grain, const int64_t block[2]);
+void fc_grid_describe(const fc_grid *grid, char *text, size_t size);
+/* The group of element (row, column), rows counted over all batches, and how far it reaches from there. A grid of one
+ * group takes any row and column. */
+int64_t fc_grid_group(const fc_grid *grid, int64_t row, int64_t column);
+int64_t fc_grid_rows_left(const fc_grid *grid, int64_t row);
+int64_t fc_grid_columns_left(const fc_grid *grid, int64_t column);
+
+/* ---- codes ---- */
+
+typedef struct fc_table {
+    uint16_t to[256]; /* the code that each code becomes */
+} fc_table;
+
+const float *fc_values(trn_format format); /* of its 256 codes */
+float fc_limit(fc_side side);              /* 448 or 240 */
+/* What a code's value is divided by and its scale multiplied by: up / down, as whole numbers. */
+typedef struct fc_factor {
+    int up, down;
+} fc_factor;
+fc_factor fc_factor_of(fc_mode mode, fc_side to);
+void fc_table_of_mode(fc_mode mode, fc_side from, fc_side to, fc_table *table);
+void fc_table_of_scales(fc_side from, fc_side to, float in_scale, float out_scale, fc_table *table);
+void fc_convert_codes(const fc_table *table, void *out, const void *in, size_t n);
+int fc_about(const fc_options *o); /* --codes */
+
+/* ---- what it cost ---- */
+
+enum { FC_LANES = 8 };
+
+typedef struct fc_counts {
+    uint32_t lane[FC_LANES][256]; /* neighbouring elements count apart, so that no counter waits for itself */
+} fc_counts;
+
+typedef struct fc_tally {
+    int64_t elements;
+    int64_t over_240;      /* finite, beyond Trainium's range */
+    int64_t to_inf, to_nan; /* finite codes that would mean infinity or NaN under the other format */
+    int64_t was_not_finite;
+    int64_t not_finite;     /* finite once, and infinity or NaN in the output */
+    int64_t inexact, inexact_large;
+    double worst, worst_large; /* relative error; large: codes of 2^-5 and more */
+    double signal, noise;      /* sums of squares, in units of the weights */
+} fc_tally;
+
+typedef struct fc_judge { /* how codes that were converted are judged */
+    const float *in, *out; /* values of codes */
+    const float *other;    /* values of the same codes in the other format */
+    fc_factor factor;      /* exact: out * up == in * down; up = 0: exact when the products with the scales are equal */
+} fc_judge;
+
+void fc_count(const unsigned char *codes, int64_t stride, int64_t rows, int64_t columns, uint64_t count[256]);
+void fc_tally_codes(fc_tally *tally, const fc_judge *judge, const uint64_t count[256], const fc_table *table,
+                    double in_scale, double out_scale);
+void fc_tally_numbers(fc_tally *tally, const float *x, const unsigned char *code, const float *value, float scale,
+                      int64_t n);
+void fc_tally_add(fc_tally *sum, const fc_tally *part);
+double fc_sqnr_db(const fc_tally *tally); /* infinity when nothing was lost */
+
+/* ---- the catalogue ---- */
+
+typedef enum fc_role { FC_COPIED, FC_CODES, FC_NUMBERS, FC_WEIGHT_SCALE, FC_RUN_SCALE, FC_NEW_SCALE, FC_DROPPED } fc_role;
+
+typedef struct fc_item {
+    st_tensor tensor; /* as it is read; .data only while its shard is open: use fc_bytes */
+    st_tensor result; /* as it is written: name, type, shape */
+    int shard, index; /* where it is read; index < 0: it is new */
+    fc_side side;     /* of the FP8 in its file */
+    fc_role role;
+    int old_scale, scale; /* of a weight: the one that is read, the one that is written; -1: none */
+    int weight;           /* of a scale */
+    fc_grid in, out;  /* of codes and numbers */
+    float *in_scale, *out_scale; /* in_scale NULL: 1. There while the plan is needed */
+    int uses;                    /* how often the plan will still be asked for */
+    bool planned;
+    fc_tally tally;
+    double scale_error; /* largest relative error of a stored scale against what the mode asks for */
+} fc_item;
+
+enum { FC_OPEN = 3 };
+
+typedef struct fc_catalogue {
+    const fc_options *options;
+    ckpt input;
+    fc_item *item; /* in the order of shards and files; new ones at the end */
+    int items, room;
+    int *by_name, named; /* the first `named` items, sorted */
+    struct {
+        int shard;
+        uint64_t used;
+        st_file file;
+    } open[FC_OPEN];
+    uint64_t clock;
+    uint64_t work, worked; /* bytes, for the progress bar */
+    double started;
+} fc_catalogue;
+
+bool fc_catalogue_open(const fc_options *o, fc_catalogue *c, char *why);
+void fc_catalogue_close(fc_catalogue *c);
+int fc_find(const fc_catalogue *c, const char *name); /* as it is read; -1: there is none */
+int fc_add(fc_catalogue *c, const fc_item *item);     /* its number */
+const st_file *fc_shard(fc_catalogue *c, int shard, char *why);
+const unsigned char *fc_bytes(fc_catalogue *c, const fc_item *item, char *why);
+void fc_done(fc_catalogue *c, const fc_item *item, uint64_t from, uint64_t bytes); /* these will not be read again */
+uint64_t fc_size(const st_tensor *tensor);                                         /* bytes */
+int64_t fc_elements(const st_tensor *tensor);
+
+/* Roles, partners, results: everything but values. */
+bool fc_assign(fc_catalogue *c, char *why);
+
+/* ---- work ---- */
+
+bool fc_plan(fc_catalogue *c, int item, char *why);    /* its scales; nothing when they are there */
+void fc_plan_release(fc_catalogue *c, int item);       /* one use less */
+bool fc_scale_bytes(fc_catalogue *c, int item, void *out, char *why); /* of a scale that is written */
+bool fc_scale_read(fc_catalogue *c, const fc_item *scale, float **values, char *why);
+
+typedef bool fc_sink(void *user, const void *bytes, size_t size, char *why);
+typedef struct fc_stream { /* what is converted waits here until the next is being converted */
+    fc_sink *sink; /* NULL: nothing is written */
+    void *user;
+    unsigned char *buffer[2];
+    size_t room, waiting;
+    int turn;
+} fc_stream;
+bool fc_stream_open(fc_stream *s, fc_sink *sink, void *user);
+bool fc_stream_flush(fc_stream *s, char *why);
+void fc_stream_close(fc_stream *s);
+
+typedef struct fc_piece { /* whole rows, or a part of one */
+    int64_t row, rows, column, columns;
+    int64_t first; /* element */
+} fc_piece;
+typedef struct fc_work {
+    fc_catalogue *catalogue;
+    fc_item *item;
+    const unsigned char *bytes;
+    void *user;
+    /* One piece; `out` has a byte per element. Pieces run side by side. */
+    void (*run)(const struct fc_work *work, const fc_piece *piece, unsigned char *out, fc_tally *tally);
+    const fc_table *table; /* of codes, when it is the same everywhere; or NULL */
+    int64_t elements, rows, columns;
+} fc_work;
+typedef struct fc_tile { /* elements of a piece that share both scales */
+    int64_t row, rows, column, columns;
+    int64_t first;  /* element, from the piece's first */
+    int64_t in, out; /* groups */
+} fc_tile;
+bool fc_next_tile(const fc_work *work, const fc_piece *piece, fc_tile *tile); /* begin with all zeros */
+/* Tallies are added to the item's in order. No stream: nothing comes out. */
+bool fc_run_pieces(fc_catalogue *c, fc_work *work, fc_stream *stream, char *why);
+bool fc_convert(fc_catalogue *c, int item, fc_stream *stream, char *why);
+bool fc_find_amax(fc_catalogue *c, int item, float *amax, char *why); /* the largest finite magnitude of each group */
+
+/* false with an empty sentence: a finite number would have become infinity or NaN, and nothing is left behind. */
+bool fc_write_all(fc_catalogue *c, char *why);
+bool fc_tally_all(fc_catalogue *c, char *why); /* without writing */
+char *fc_written(const fc_catalogue *c);       /* what fc_write_all made: a file, or an index; memory of its own */
+int fc_verify(fc_catalogue *c);
+void fc_progress(fc_catalogue *c, uint64_t more);
+
+/* ---- the report ---- */
+
+fc_tally fc_total(const fc_catalogue *c);
+int fc_report(const fc_catalogue *c);
+void fc_report_schema(void);
+
+#endif /* FP8CONV_H */

@@ -1,0 +1,273 @@
+/* report.c - what was converted and what was lost: for people, for CSV and for JSON.
+ * SPDX-License-Identifier: MIT
+ */
+#include "fp8conv.h"
+
+#include <ctype.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const app_column columns[] = {
+    { "tensor", APP_TEXT, "", "its name" },
+    { "from", APP_TEXT, "", "type and side it had: ocp, neuron, or none for numbers that are not FP8" },
+    { "to", APP_TEXT, "", "the FP8 it has now: ocp or neuron" },
+    { "shape", APP_TEXT, "", "outermost axis first" },
+    { "scales", APP_TEXT, "", "what shares a scale in the output: tensor, matrix, channel, or blocks of rows x columns" },
+    { "scale", APP_TEXT, "", "name of the scale in the output" },
+    { "elements", APP_INTEGER, "", "codes" },
+    { "over_240", APP_INTEGER, "", "finite codes beyond Trainium's range" },
+    { "relabelled_inf", APP_INTEGER, "", "codes that would be infinity if only the label were changed" },
+    { "relabelled_nan", APP_INTEGER, "", "codes that would be NaN if only the label were changed" },
+    { "was_not_finite", APP_INTEGER, "", "infinities and NaNs in the input; they stay what they are" },
+    { "not_finite", APP_INTEGER, "", "finite in the input, infinity or NaN in the output" },
+    { "inexact", APP_INTEGER, "", "elements whose code times scale is another number now" },
+    { "inexact_large", APP_INTEGER, "", "those of them whose code is 2^-5 or more" },
+    { "worst", APP_REAL, "", "largest relative error" },
+    { "worst_large", APP_REAL, "", "the same among codes of 2^-5 and more" },
+    { "scale_error", APP_REAL, "", "largest relative error of a stored scale against the mode's" },
+    { "sqnr_db", APP_REAL, "dB", "sum of squares over sum of squared errors; missing when nothing was lost" },
+};
+enum { COLUMNS = sizeof columns / sizeof columns[0] };
+
+static bool is_weight(const fc_item *item) { return item->role == FC_CODES || item->role == FC_NUMBERS; }
+
+fc_tally fc_total(const fc_catalogue *c)
+{
+    fc_tally total = { 0 };
+    for (int i = 0; i < c->items; i++)
+        if (is_weight(&c->item[i])) fc_tally_add(&total, &c->item[i].tally);
+    return total;
+}
+
+/* ---- a row per tensor ---- */
+
+static void shape_text(const st_tensor *t, char *text, size_t size)
+{
+    size_t n = (size_t)snprintf(text, size, "[");
+    for (int i = 0; i < t->rank && n < size; i++)
+        n += (size_t)snprintf(text + n, size - n, i ? ", %lld" : "%lld", (long long)t->shape[i]);
+    if (n < size) snprintf(text + n, size - n, "]");
+}
+
+static void fill_row(const fc_catalogue *c, const fc_item *item, app_table *table)
+{
+    const fc_tally *t = &item->tally;
+    char shape[128], scales[64];
+    const bool codes = item->role == FC_CODES;
+    shape_text(&item->tensor, shape, sizeof shape);
+    fc_grid_describe(&item->out, scales, sizeof scales);
+    app_row(table);
+    app_text(table, "%s", item->tensor.name);
+    app_text(table, "%s%s%s", item->tensor.type, codes ? " " : "", codes ? fc_side_text(item->side) : "");
+    app_text(table, "%s", fc_side_text(c->options->to));
+    app_text(table, "%s", shape);
+    app_text(table, "%s", scales);
+    if (item->scale >= 0) app_text(table, "%s", c->item[item->scale].result.name);
+    else app_missing(table);
+    app_integer(table, t->elements);
+    app_integer(table, t->over_240);
+    app_integer(table, t->to_inf);
+    app_integer(table, t->to_nan);
+    app_integer(table, t->was_not_finite);
+    app_integer(table, t->not_finite);
+    app_integer(table, t->inexact);
+    app_integer(table, t->inexact_large);
+    app_real(table, t->worst);
+    app_real(table, t->worst_large);
+    app_real(table, item->scale_error);
+    app_real(table, fc_sqnr_db(t));
+}
+
+static void print_schema(app_table *table) { app_print_schema(stdout, "fp8conv", table); }
+
+void fc_report_schema(void)
+{
+    app_table table;
+    app_table_start(&table, columns, COLUMNS);
+    print_schema(&table);
+    app_table_free(&table);
+}
+
+/* ---- for people: tensors that differ by a number alone are one line ---- */
+
+typedef struct kind {
+    char *name; /* "model.layers.*.mlp.up_proj.weight" */
+    int tensors;
+    char what[48], scales[32];
+    fc_tally tally;
+} kind;
+
+static char *kind_name(const char *name, bool each)
+{
+    char *text = malloc(strlen(name) + 1);
+    size_t n = 0;
+    for (const char *at = name; text && *at; at++) {
+        const bool starts = at == name || at[-1] == '.', digit = isdigit((unsigned char)*at) != 0;
+        size_t digits = strspn(at, "0123456789");
+        const bool number = !each && starts && digit && (at[digits] == '.' || !at[digits]);
+        text[n++] = number ? '*' : *at;
+        if (number) at += digits - 1;
+    }
+    if (text) text[n] = '\0';
+    return text;
+}
+
+static void sqnr_text(const fc_tally *t, char *text, size_t size)
+{
+    if (t->not_finite) snprintf(text, size, "none");
+    else if (t->noise == 0) snprintf(text, size, "exact");
+    else snprintf(text, size, "%.1f dB", fc_sqnr_db(t));
+}
+
+static void worst_text(const fc_tally *t, double worst, char *text, size_t size)
+{
+    if (t->not_finite) snprintf(text, size, "infinite");
+    else if (worst == 0) snprintf(text, size, "0");
+    else if (worst < 1e-4) snprintf(text, size, "%.0e", worst);
+    else snprintf(text, size, "%.1f %%", 100 * worst);
+}
+
+static const app_column short_columns[] = {
+    { "tensor", APP_TEXT, "", "" },    { "from", APP_TEXT, "", "" },     { "scales", APP_TEXT, "", "" },
+    { "codes", APP_INTEGER, "", "" },  { "> 240", APP_INTEGER, "", "" }, { "inf/NaN", APP_INTEGER, "", "" },
+    { "inexact", APP_INTEGER, "", "" }, { "worst", APP_TEXT, "", "" },   { "from 2^-5", APP_TEXT, "", "" },
+    { "SQNR", APP_TEXT, "", "" },
+};
+
+static void short_row(app_table *table, const kind *k)
+{
+    char text[32];
+    app_row(table);
+    if (k->tensors > 1) app_text(table, "%s  (%d)", k->name, k->tensors);
+    else app_text(table, "%s", k->name);
+    app_text(table, "%s", k->what);
+    app_text(table, "%s", k->scales);
+    app_integer(table, k->tally.elements);
+    app_integer(table, k->tally.over_240);
+    app_integer(table, k->tally.not_finite);
+    app_integer(table, k->tally.inexact);
+    worst_text(&k->tally, k->tally.worst, text, sizeof text);
+    app_text(table, "%s", text);
+    worst_text(&k->tally, k->tally.worst_large, text, sizeof text);
+    app_text(table, "%s", text);
+    sqnr_text(&k->tally, text, sizeof text);
+    app_text(table, "%s", text);
+}
+
+static kind *find_kind(kind *list, int kinds, const kind *like)
+{
+    for (int i = kinds - 1; i >= 0; i--)
+        if (strcmp(list[i].name, like->name) == 0 && strcmp(list[i].what, like->what) == 0 &&
+            strcmp(list[i].scales, like->scales) == 0)
+            return &list[i];
+    return NULL;
+}
+
+static int gather(const fc_catalogue *c, kind *list)
+{
+    int kinds = 0;
+    for (int i = 0; i < c->items; i++) {
+        const fc_item *item = &c->item[i];
+        if (!is_weight(item)) continue;
+        kind one = { .name = kind_name(item->tensor.name, c->options->each) };
+        if (!one.name) break;
+        snprintf(one.what, sizeof one.what, "%s", item->role == FC_CODES ? fc_side_text(item->side) : item->tensor.type);
+        fc_grid_describe(&item->out, one.scales, sizeof one.scales);
+        kind *same = c->options->each ? NULL : find_kind(list, kinds, &one);
+        if (same) free(one.name);
+        else *(same = &list[kinds++]) = one;
+        same->tensors++;
+        fc_tally_add(&same->tally, &item->tally);
+    }
+    return kinds;
+}
+
+static void print_totals(const fc_catalogue *c)
+{
+    const fc_tally t = fc_total(c);
+    char a[32], b[32], d[32], e[32], g[32];
+    const double share = t.elements ? 100.0 * (double)(t.elements - t.inexact - t.not_finite) / (double)t.elements : 100;
+    sqnr_text(&t, e, sizeof e);
+    printf("\n%s codes, %s beyond 240 (relabelled: %s infinities, %s NaNs); %.*f %% exact, SQNR %s.\n",
+           app_count(a, sizeof a, t.elements), app_count(b, sizeof b, t.over_240), app_count(d, sizeof d, t.to_inf),
+           app_count(g, sizeof g, t.to_nan), share > 99 && share < 100 ? 4 : 1, share, e);
+    if (t.was_not_finite)
+        printf("%s infinities or NaNs of the input stay what they are.\n", app_count(a, sizeof a, t.was_not_finite));
+}
+
+static void print_text(const fc_catalogue *c)
+{
+    app_table table;
+    kind *list = calloc((size_t)c->items + 1, sizeof *list);
+    const int kinds = list ? gather(c, list) : 0;
+    const fc_options *o = c->options;
+    printf("%s: %s to %s%s\n\n", o->in, fc_mode_text(o->mode), fc_side_text(o->to),
+           o->check ? ", nothing written" : "");
+    app_table_start(&table, short_columns, sizeof short_columns / sizeof short_columns[0]);
+    for (int i = 0; i < kinds; i++) short_row(&table, &list[i]);
+    app_print_table(stdout, &table);
+    app_table_free(&table);
+    for (int i = 0; i < kinds; i++) free(list[i].name);
+    free(list);
+    print_totals(c);
+}
+
+/* ---- files ---- */
+
+typedef struct document {
+    const fc_catalogue *catalogue;
+    const app_table *table;
+} document;
+
+static void write_csv(FILE *out, const void *d) { app_print_csv(out, ((const document *)d)->table); }
+
+static void print_integer(FILE *out, const char *key, int64_t value)
+{
+    fprintf(out, "    \"%s\": %lld,\n", key, (long long)value);
+}
+
+static void write_json(FILE *out, const void *context)
+{
+    const document *d = context;
+    const fc_catalogue *c = d->catalogue;
+    const fc_tally t = fc_total(c);
+    fputs("{\n  \"total\": {\n", out);
+    app_print_json_pair(out, "input", c->options->in);
+    app_print_json_pair(out, "output", c->options->out);
+    app_print_json_pair(out, "mode", fc_mode_text(c->options->mode));
+    app_print_json_pair(out, "to", fc_side_text(c->options->to));
+    print_integer(out, "elements", t.elements);
+    print_integer(out, "over_240", t.over_240);
+    print_integer(out, "relabelled_inf", t.to_inf);
+    print_integer(out, "relabelled_nan", t.to_nan);
+    print_integer(out, "was_not_finite", t.was_not_finite);
+    print_integer(out, "not_finite", t.not_finite);
+    print_integer(out, "inexact", t.inexact);
+    print_integer(out, "inexact_large", t.inexact_large);
+    fputs("    \"worst\": ", out);
+    app_print_json_number(out, t.worst);
+    fputs(",\n    \"worst_large\": ", out);
+    app_print_json_number(out, t.worst_large);
+    fputs(",\n    \"sqnr_db\": ", out);
+    app_print_json_number(out, fc_sqnr_db(&t));
+    fputs("\n  },\n  \"tensors\": ", out);
+    app_print_json_rows(out, d->table, 2);
+    fputs("\n}\n", out);
+}
+
+int fc_report(const fc_catalogue *c)
+{
+    const fc_options *o = c->options;
+    app_table table;
+    const document d = { c, &table };
+    app_table_start(&table, columns, COLUMNS);
+    for (int i = 0; i < c->items; i++)
+        if (is_weight(&c->item[i])) fill_row(c, &c->item[i], &table);
+    int status = o->csv ? app_write_file("--csv", o->csv, write_csv, &d) : APP_OK;
+    if (status == APP_OK && o->json) status = app_write_file("--json", o->json, write_json, &d);
+    const bool taken = (o->csv && strcmp(o->csv, "-") == 0) || (o->json && strcmp(o->json, "-") == 0);
+    if (status == APP_OK && !taken) print_text(c);
+    app_table_free(&table);
+    return status;
+}

@@ -1,0 +1,306 @@
+/* shards.c - the files that are written: each shard whole or not at all, then the index, then what else a model needs.
+ * SPDX-License-Identifier: MIT
+ */
+#include "fp8conv.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { SLICE = 8 << 20, NEW_MODE = 0777, PAIRS = 64 };
+
+/* ---- where to ---- */
+
+static bool is_folder(const char *path)
+{
+    struct stat s;
+    return stat(path, &s) == 0 && S_ISDIR(s.st_mode);
+}
+
+/* A directory goes to a directory; a file to a file, or into a directory; an index to an index beside its shards. */
+static bool into_folder(const fc_catalogue *c)
+{
+    const char *out = c->options->out;
+    if (c->input.index) return !ckpt_ends(out, ".json");
+    return is_folder(c->options->in) || is_folder(out) || ckpt_ends(out, "/");
+}
+
+static char *inside(const char *folder, const char *file)
+{
+    char *path = malloc(strlen(folder) + strlen(file) + 2);
+    if (path) sprintf(path, "%s%s%s", folder, ckpt_ends(folder, "/") ? "" : "/", file);
+    return path;
+}
+
+static const char *plain_name(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash ? slash + 1 : path;
+}
+
+static char *shard_path(const fc_catalogue *c, int shard)
+{
+    const char *out = c->options->out, *file = c->input.file[shard];
+    if (into_folder(c)) return inside(out, file);
+    return c->input.index ? ckpt_path(out, file) : strdup(out);
+}
+
+char *fc_written(const fc_catalogue *c)
+{
+    if (!c->input.index) return shard_path(c, 0);
+    return into_folder(c) ? inside(c->options->out, plain_name(c->input.index)) : strdup(c->options->out);
+}
+
+static bool same_file(const char *a, const char *b)
+{
+    struct stat s, t;
+    return stat(a, &s) == 0 && stat(b, &t) == 0 && s.st_dev == t.st_dev && s.st_ino == t.st_ino;
+}
+
+/* ---- one shard ---- */
+
+typedef struct order {
+    int item, bits, place;
+} order;
+
+/* Wide numbers first, as the official writer has it: so everything is aligned. */
+static int compare_order(const void *a, const void *b)
+{
+    const order *x = a, *y = b;
+    return x->bits != y->bits ? y->bits - x->bits : x->place - y->place;
+}
+
+static order *order_of_shard(const fc_catalogue *c, int shard, int *count)
+{
+    order *list = malloc(((size_t)c->items + 1) * sizeof *list);
+    *count = 0;
+    for (int i = 0; list && i < c->items; i++) {
+        const fc_item *item = &c->item[i];
+        if (item->shard != shard || item->role == FC_DROPPED) continue;
+        list[*count] = (order){ i, st_type_of(item->result.type)->bits, *count };
+        ++*count;
+    }
+    if (list) qsort(list, (size_t)*count, sizeof *list, compare_order);
+    return list;
+}
+
+static bool sink(void *writer, const void *bytes, size_t size, char *why) { return st_write(writer, bytes, size, why); }
+
+static bool write_copy(fc_catalogue *c, const fc_item *item, st_writer *w, char *why)
+{
+    const uint64_t size = fc_size(&item->tensor);
+    const unsigned char *bytes = fc_bytes(c, item, why);
+    for (uint64_t at = 0; bytes && at < size; at += SLICE) {
+        const uint64_t n = size - at < SLICE ? size - at : SLICE;
+        if (!st_write(w, bytes + at, (size_t)n, why)) return false;
+        fc_done(c, item, at, n);
+        fc_progress(c, n);
+    }
+    return bytes != NULL;
+}
+
+static bool write_scale(fc_catalogue *c, int item, st_writer *w, char *why)
+{
+    const size_t size = (size_t)fc_size(&c->item[item].result);
+    void *bytes = malloc(size + 1);
+    bool ok = bytes || io_fail(why, c->item[item].tensor.name, "there is not enough memory for its scales");
+    ok = ok && fc_scale_bytes(c, item, bytes, why) && st_write(w, bytes, size, why);
+    free(bytes);
+    return ok;
+}
+
+static bool write_item(fc_catalogue *c, int i, st_writer *w, fc_stream *stream, char *why)
+{
+    const fc_item *item = &c->item[i];
+    if (item->role == FC_CODES || item->role == FC_NUMBERS) return fc_convert(c, i, stream, why);
+    if (!fc_stream_flush(stream, why)) return false;
+    return item->role == FC_COPIED ? write_copy(c, item, w, why) : write_scale(c, i, w, why);
+}
+
+/* The file's own texts, and the mark of what its F8_E4M3 now means. */
+static int metadata_of(const fc_catalogue *c, const st_file *file, const char **pair)
+{
+    int n = 0;
+    for (int i = 0; i < file->metadata_count && n < PAIRS - 1; i++) {
+        if (strcmp(file->metadata[2 * i], "fp8_format") == 0) continue;
+        pair[2 * n] = file->metadata[2 * i];
+        pair[2 * n++ + 1] = file->metadata[2 * i + 1];
+    }
+    if (c->options->to == FC_NEURON) {
+        pair[2 * n] = "fp8_format";
+        pair[2 * n++ + 1] = trn_format_name(fc_format_of(FC_NEURON));
+    }
+    return n;
+}
+
+static bool create_shard(fc_catalogue *c, int shard, const char *path, const order *list, int count, st_writer *w,
+                         char *why)
+{
+    const char *pair[2 * PAIRS];
+    const st_file *file = fc_shard(c, shard, why);
+    st_tensor *tensor = malloc(((size_t)count + 1) * sizeof *tensor);
+    bool ok = file && (tensor || io_fail(why, path, "there is not enough memory for its header"));
+    for (int i = 0; ok && i < count; i++) tensor[i] = c->item[list[i].item].result;
+    ok = ok && st_create(path, tensor, count, pair, metadata_of(c, file, pair), w, why);
+    free(tensor);
+    return ok;
+}
+
+static bool finite_so_far(const fc_catalogue *c)
+{
+    for (int i = 0; i < c->items; i++)
+        if (c->item[i].tally.not_finite) return false;
+    return true;
+}
+
+static bool write_shard(fc_catalogue *c, int shard, const char *path, char *why)
+{
+    st_writer w;
+    fc_stream stream;
+    int count;
+    order *list = order_of_shard(c, shard, &count);
+    bool ok = fc_stream_open(&stream, sink, &w) && list;
+    if (!ok) io_fail(why, path, "there is not enough memory to write it");
+    if (ok && create_shard(c, shard, path, list, count, &w, why)) {
+        for (int i = 0; ok && i < count; i++) ok = write_item(c, list[i].item, &w, &stream, why);
+        ok = ok && fc_stream_flush(&stream, why);
+        if (ok && !finite_so_far(c)) why[0] = '\0', ok = false;
+        if (ok) ok = st_finish(&w, why);
+        else st_abandon(&w);
+    } else {
+        ok = false;
+    }
+    fc_stream_close(&stream);
+    free(list);
+    return ok;
+}
+
+/* ---- the index ---- */
+
+static int compare_entries(const void *a, const void *b)
+{
+    return strcmp(((const ckpt_entry *)a)->tensor, ((const ckpt_entry *)b)->tensor);
+}
+
+static bool write_index(const fc_catalogue *c, char *why)
+{
+    ckpt_entry *entry = malloc(((size_t)c->items + 1) * sizeof *entry);
+    char *path = fc_written(c);
+    int64_t n = 0;
+    uint64_t total = 0;
+    bool ok = (entry && path) || io_fail(why, c->options->out, "there is not enough memory for its index");
+    for (int i = 0; ok && i < c->items; i++) {
+        const fc_item *item = &c->item[i];
+        if (item->role == FC_DROPPED) continue;
+        entry[n++] = (ckpt_entry){ item->result.name, c->input.file[item->shard] };
+        total += fc_size(&item->result);
+    }
+    if (ok) qsort(entry, (size_t)n, sizeof *entry, compare_entries);
+    ok = ok && ckpt_write_index(path, entry, n, total, why);
+    free(path);
+    free(entry);
+    return ok;
+}
+
+/* ---- what else is in the directory ---- */
+
+static bool holds_weights(const char *file)
+{
+    static const char *const end[] = { ".safetensors", ".safetensors.index.json", ".bin", ".bin.index.json", ".pt", ".pth",
+                                       ".gguf", ".h5", ".msgpack", ".onnx", ".part" };
+    for (size_t i = 0; i < sizeof end / sizeof end[0]; i++)
+        if (ckpt_ends(file, end[i])) return true;
+    return false;
+}
+
+static bool copy_file(const char *from, const char *to, char *why)
+{
+    io_map map;
+    io_output out;
+    if (!io_map_open(from, &map, why)) return false;
+    const bool ok = io_output_open(to, &out, why) && io_output_write(&out, map.bytes, map.size, why) &&
+                    io_output_commit(&out, why);
+    io_map_close(&map);
+    return ok;
+}
+
+static bool copy_entry(const fc_catalogue *c, const char *file, bool *config, char *why)
+{
+    char *from = inside(c->options->in, file), *to = inside(c->options->out, file);
+    struct stat s;
+    bool ok = from && to;
+    if (ok && stat(from, &s) == 0 && S_ISREG(s.st_mode) && !holds_weights(file)) {
+        ok = copy_file(from, to, why);
+        *config = *config || strcmp(file, "config.json") == 0;
+    } else if (ok && !ckpt_ends(file, ".safetensors") && !ckpt_ends(file, ".safetensors.index.json")) {
+        app_complain(0, "%s: not copied", from);
+    }
+    free(from);
+    free(to);
+    return ok;
+}
+
+static bool copy_others(const fc_catalogue *c, char *why)
+{
+    bool ok = true, config = false;
+    if (!is_folder(c->options->in) || !into_folder(c)) return true;
+    DIR *folder = opendir(c->options->in);
+    if (!folder) return io_fail(why, c->options->in, "it cannot be opened (%s)", strerror(errno));
+    for (const struct dirent *e; ok && (e = readdir(folder)) != NULL;)
+        if (e->d_name[0] != '.') ok = copy_entry(c, e->d_name, &config, why);
+    closedir(folder);
+    if (config) app_complain(0, "config.json was copied as it is: what it says of quantisation is yours to check");
+    return ok;
+}
+
+/* ---- all ---- */
+
+static void remove_shards(const fc_catalogue *c, int shards)
+{
+    for (int i = 0; i < shards; i++) {
+        char *path = shard_path(c, i);
+        if (path) unlink(path);
+        free(path);
+    }
+}
+
+static bool check_places(const fc_catalogue *c, char *why)
+{
+    for (int i = 0; i < c->input.shards; i++) {
+        char *path = shard_path(c, i);
+        const bool same = !path || same_file(path, c->input.path[i]);
+        free(path);
+        if (same) return io_fail(why, c->options->out, "it would replace the input");
+    }
+    return true;
+}
+
+bool fc_write_all(fc_catalogue *c, char *why)
+{
+    const bool folder = into_folder(c);
+    bool ok = check_places(c, why);
+    if (!ok) return false;
+    const bool made = folder && mkdir(c->options->out, NEW_MODE) == 0;
+    if (folder && !is_folder(c->options->out))
+        return io_fail(why, c->options->out, "a directory of this name cannot be made (%s)", strerror(errno));
+    int done = 0;
+    for (; ok && done < c->input.shards; done += ok) {
+        char *path = shard_path(c, done);
+        ok = path ? write_shard(c, done, path, why) : io_fail(why, c->options->out, "there is not enough memory");
+        free(path);
+    }
+    if (ok && c->input.index) ok = write_index(c, why);
+    if (ok) ok = copy_others(c, why);
+    if (!ok) remove_shards(c, done);
+    if (!ok && made) rmdir(c->options->out);
+    return ok;
+}
+
+bool fc_tally_all(fc_catalogue *c, char *why)
+{
+    fc_stream nowhere;
+    bool ok = fc_stream_open(&nowhere, NULL, NULL) || io_fail(why, c->options->in, "there is not enough memory to read it");
+    for (int i = 0; ok && i < c->items; i++)
+        if (c->item[i].role == FC_CODES || c->item[i].role == FC_NUMBERS) ok = fc_convert(c, i, &nowhere, why);
+    fc_stream_close(&nowhere);
+    return ok;
+}

@@ -1,0 +1,229 @@
+/* verify.c - what was written, read back and compared with the definition, element by element.
+ * SPDX-License-Identifier: MIT
+ *
+ * Nothing here uses the tables that converted: the code that an element must have is searched among all codes of its
+ * sign, the one nearest to value / factor, in exact arithmetic, ties to the even code. Fresh scales multiply and divide
+ * in binary32, two roundings: there a neighbour may stand that is as near to within 2^-22 of the number.
+ */
+#include "fp8conv.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <trnmath/trn_convert.h>
+
+static const double slack = 0x1p-22; /* of a number */
+
+typedef struct proof {
+    const unsigned char *written;
+    const float *in_scale, *out_scale; /* as they stand in the two files; NULL: 1 */
+    fc_factor factor;                  /* up 0: fresh scales */
+} proof;
+
+typedef struct nearest { /* for one pair of scales */
+    double in, out;
+    unsigned char code[256];
+} nearest;
+
+static double scale_at(const float *scale, int64_t group) { return scale ? (double)scale[group] : 1; }
+
+static double distance(const float *to, int code, double out, double target) { return fabs((double)to[code] * out - target); }
+
+/* Among 0 .. 7f, what does not mean a finite number left out. */
+static int nearest_magnitude(const float *to, double out, double target)
+{
+    int best = 0;
+    for (int code = 1; code < 128; code++) {
+        if (!isfinite(to[code])) break;
+        const double d = distance(to, code, out, target), least = distance(to, best, out, target);
+        if (d < least || (d == least && code % 2 == 0)) best = code;
+    }
+    return best;
+}
+
+static void find_nearest(nearest *n, const float *from, const float *to, double in, double out)
+{
+    n->in = in;
+    n->out = out;
+    for (int code = 0; code < 128; code++) {
+        const bool finite = isfinite(from[code]);
+        const int magnitude = finite ? nearest_magnitude(to, out, (double)from[code] * in) : 0;
+        for (int sign = 0; sign < 256; sign += 128) n->code[code + sign] = (unsigned char)(magnitude + sign);
+    }
+}
+
+static bool same_meaning(float a, float b) { return isnan(a) ? isnan(b) : a == b; }
+
+/* Infinity may have become NaN where there is none. */
+static bool stays_not_finite(float before, float after) { return isnan(after) || (isinf(before) && same_meaning(before, after)); }
+
+static bool element_is_right(const proof *p, const nearest *n, const float *from, const float *to, int in, int out)
+{
+    if (!isfinite(from[in])) return stays_not_finite(from[in], to[out]);
+    if (out == n->code[in]) return true;
+    if (p->factor.up || (in & 128) != (out & 128) || !isfinite(to[out])) return false;
+    const double target = fabs((double)from[in]) * n->in;
+    return distance(to, out & 127, n->out, target) <= distance(to, n->code[in] & 127, n->out, target) + slack * target;
+}
+
+static void prove_codes(const fc_work *w, const fc_piece *piece, unsigned char *unused, fc_tally *tally)
+{
+    const proof *p = w->user;
+    const fc_options *o = w->catalogue->options;
+    const float *from = fc_values(fc_format_of(w->item->side)), *to = fc_values(fc_format_of(o->to));
+    nearest n = { .out = -1 };
+    (void)unused;
+    for (fc_tile t = { 0 }; fc_next_tile(w, piece, &t);) {
+        const double in_scale = scale_at(p->in_scale, t.in), out_scale = scale_at(p->out_scale, t.out);
+        const double in = p->factor.up ? p->factor.down : in_scale, out = p->factor.up ? p->factor.up : out_scale;
+        if (n.in != in || n.out != out) find_nearest(&n, from, to, in, out);
+        for (int64_t r = 0; r < t.rows; r++) {
+            const int64_t at = piece->first + t.first + r * piece->columns;
+            for (int64_t i = at; i < at + t.columns; i++) {
+                const int x = w->bytes[i], y = p->written[i];
+                tally->not_finite += !element_is_right(p, &n, from, to, x, y);
+                tally->inexact += (double)from[x] * in_scale != (double)to[y] * out_scale;
+            }
+        }
+        tally->elements += t.rows * t.columns;
+    }
+}
+
+/* ---- numbers ---- */
+
+static bool number_is_right(const float *to, float x, int code, double scale)
+{
+    const int magnitude = code & 127;
+    if (!isfinite(x)) return stays_not_finite(x, to[code]);
+    if (!isfinite(to[code]) || (x != 0 && signbit(x) != (code >= 128))) return false;
+    const double target = fabs((double)x), here = distance(to, magnitude, scale, target) - slack * target;
+    if (magnitude > 0 && here > distance(to, magnitude - 1, scale, target)) return false;
+    return magnitude == 127 || !isfinite(to[magnitude + 1]) || here <= distance(to, magnitude + 1, scale, target);
+}
+
+static void prove_numbers(const fc_work *w, const fc_piece *piece, unsigned char *unused, fc_tally *tally)
+{
+    const proof *p = w->user;
+    const float *to = fc_values(fc_format_of(w->catalogue->options->to));
+    const int bytes = w->item->tensor.bits / 8;
+    (void)unused;
+    for (fc_tile t = { 0 }; fc_next_tile(w, piece, &t);)
+        for (int64_t r = 0; r < t.rows; r++) {
+            const int64_t at = piece->first + t.first + r * piece->columns;
+            const double scale = scale_at(p->out_scale, t.out);
+            for (int64_t i = at; i < at + t.columns; i++) {
+                const uint32_t bits = (uint32_t)io_little(w->bytes + i * bytes, bytes);
+                const float x = trn_decode(w->item->tensor.format, bits);
+                tally->not_finite += !number_is_right(to, x, p->written[i], scale);
+                tally->inexact += (double)x != (double)to[p->written[i]] * scale;
+            }
+            tally->elements += t.columns;
+        }
+}
+
+/* ---- tensors ---- */
+
+typedef struct verdict {
+    int64_t elements, exact, copied;
+} verdict;
+
+static const fc_item *written_as(const fc_catalogue *out, const st_tensor *t, char *why)
+{
+    const int i = fc_find(out, t->name);
+    const fc_item *item = i < 0 ? NULL : &out->item[i];
+    bool same = item && item->tensor.rank == t->rank && strcmp(item->tensor.type, t->type) == 0;
+    for (int k = 0; same && k < t->rank; k++) same = item->tensor.shape[k] == t->shape[k];
+    if (same) return item;
+    io_fail(why, t->name, "it is not in the output with its type and shape");
+    return NULL;
+}
+
+static bool prove_scales(const fc_item *w, const proof *p, char *why)
+{
+    for (int64_t i = 0; p->factor.up && w->scale >= 0 && i < w->out.scales; i++) {
+        const double in = scale_at(p->in_scale, i), out = scale_at(p->out_scale, i);
+        const double error = in * p->factor.up - out * p->factor.down;
+        if (fabs(error) > (1 + slack) * w->scale_error * in * p->factor.up)
+            return io_fail(why, w->tensor.name, "scale %lld is %.9g", (long long)i, out);
+    }
+    return true;
+}
+
+static bool prove_weight(fc_catalogue *c, fc_catalogue *out, fc_item *w, verdict *v, char *why)
+{
+    const fc_item *written = written_as(out, &w->result, why);
+    const fc_item *scale = w->scale >= 0 && written ? written_as(out, &c->item[w->scale].result, why) : NULL;
+    const bool fresh = c->options->mode == FC_REQUANT || w->role == FC_NUMBERS;
+    float *in_scale = NULL, *out_scale = NULL;
+    fc_stream nowhere = { 0 };
+    const fc_tally kept = w->tally;
+    bool ok = written && (w->scale < 0 || scale);
+    if (ok && w->old_scale >= 0) ok = fc_scale_read(c, &c->item[w->old_scale], &in_scale, why);
+    if (ok && scale) ok = fc_scale_read(out, scale, &out_scale, why);
+    const unsigned char *bytes = ok ? fc_bytes(out, written, why) : NULL;
+    proof p = { bytes, in_scale, out_scale, fresh ? (fc_factor){ 0, 0 } : fc_factor_of(c->options->mode, c->options->to) };
+    fc_work work = { .item = w, .user = &p, .run = w->role == FC_CODES ? prove_codes : prove_numbers };
+    memset(&w->tally, 0, sizeof w->tally);
+    ok = bytes && prove_scales(w, &p, why) && fc_run_pieces(c, &work, &nowhere, why);
+    if (ok && w->tally.not_finite)
+        ok = io_fail(why, w->tensor.name, "%lld of its codes are not the nearest", (long long)w->tally.not_finite);
+    v->elements += w->tally.elements;
+    v->exact += w->tally.elements - w->tally.inexact;
+    w->tally = kept;
+    free(in_scale);
+    free(out_scale);
+    return ok;
+}
+
+static bool prove_copy(fc_catalogue *c, fc_catalogue *out, const fc_item *item, verdict *v, char *why)
+{
+    const fc_item *written = written_as(out, &item->result, why);
+    const size_t size = (size_t)fc_size(&item->tensor), slice = 8 << 20;
+    const unsigned char *a = written ? fc_bytes(c, item, why) : NULL, *b = a ? fc_bytes(out, written, why) : NULL;
+    for (size_t at = 0, n; b && at < size; at += n) {
+        n = size - at < slice ? size - at : slice;
+        if (memcmp(a + at, b + at, n) != 0) return io_fail(why, item->tensor.name, "it is not what it was");
+        fc_done(c, item, at, n);
+        fc_done(out, written, at, n);
+    }
+    v->copied += b != NULL;
+    return b != NULL;
+}
+
+static bool prove_all(fc_catalogue *c, fc_catalogue *out, verdict *v, char *why)
+{
+    for (int i = 0; i < c->items; i++) {
+        fc_item *item = &c->item[i];
+        const bool weight = item->role == FC_CODES || item->role == FC_NUMBERS;
+        if (weight && !prove_weight(c, out, item, v, why)) return false;
+        if (item->role == FC_COPIED && !prove_copy(c, out, item, v, why)) return false;
+    }
+    for (int i = 0; i < out->items; i++)
+        if (out->item[i].side != c->options->to)
+            return io_fail(why, out->item[i].tensor.name, "its file is not marked as %s", fc_side_text(c->options->to));
+    return true;
+}
+
+int fc_verify(fc_catalogue *c)
+{
+    fc_options o = *c->options;
+    fc_catalogue out;
+    verdict v = { 0, 0, 0 };
+    char why[IO_WHY] = "", a[32], b[32];
+    char *path = fc_written(c);
+    o.in = path;
+    o.from = FC_BY_MARK;
+    bool ok = path && fc_catalogue_open(&o, &out, why);
+    if (ok) {
+        ok = prove_all(c, &out, &v, why);
+        fc_catalogue_close(&out);
+    }
+    free(path);
+    app_progress_done();
+    if (!ok) return app_complain(APP_FAILED, "--verify: %s", why);
+    printf("Verified, read back: %s codes, each the nearest to what it was; %s products of code and scale are the same\n"
+           "number; %lld other tensors are the same bytes.\n",
+           app_count(a, sizeof a, v.elements), app_count(b, sizeof b, v.exact), (long long)v.copied);
+    return APP_OK;
+}
