@@ -1,0 +1,167 @@
+/* explain_cast.c - hypotheses about a cast: rounding, overflow, flushed subnormals, a format in between.
+ * SPDX-License-Identifier: MIT
+ */
+#include "ulpdiff.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { OUTPUT, ROUNDING, OVERFLOW_, FLUSH, VIA };
+static const char *const aspects[] = { "output", "rounding", "overflow", "flush", "via", NULL };
+
+enum { KEY_FORMAT, KEY_ROUNDING, KEY_FLUSH, KEY_VIA }; /* saturation is added to the rounding's key */
+enum { SAMPLE = 1 << 16, SATURATE = 16 };
+
+typedef enum cast_flush { FLUSH_NONE, FLUSH_INPUTS, FLUSH_OUTPUTS } cast_flush;
+
+/* The library's modes, and two that it has no cast for: made of its directed ones. */
+enum { AWAY = TRNI_ROUNDING_COUNT, NEIGHBOUR };
+static const struct {
+    int mode;
+    const char *name;
+    int surprise;
+} modes[] = { { TRN_NEAREST_EVEN, "nearest even", 0 },
+              { TRN_TOWARD_ZERO, "toward zero", 1 },
+              { AWAY, "nearest, ties away", 2 },
+              { TRN_TOWARD_NEGATIVE, "down", 3 },
+              { TRN_TOWARD_POSITIVE, "up", 3 },
+              { TRN_TO_ODD, "to odd", 4 },
+              { NEIGHBOUR, "stochastic (either neighbour)", 50 } };
+
+typedef struct cast_context {
+    ud_explanation *e;
+    float *x;
+    int64_t n, sampled, *index;
+    trn_format own;
+} cast_context;
+
+static double least_normal(trn_format format)
+{
+    return trn_format_limits_of(format).min_normal;
+}
+
+static void flush(float *x, int64_t n, double least)
+{
+    for (int64_t i = 0; i < n; i++)
+        if (fabs((double)x[i]) < least) x[i] = copysignf(0, x[i]);
+}
+
+/* Of the two neighbours, the nearer; of two that are equally near, the one away from zero. */
+static void round_away(trn_format format, trn_overflow overflow, float *x, int64_t n)
+{
+    float *down = ud_need((size_t)n, sizeof *down), *up = ud_need((size_t)n, sizeof *up);
+    memcpy(down, x, sizeof *x * (size_t)n);
+    memcpy(up, x, sizeof *x * (size_t)n);
+    ud_round_values(format, TRN_TOWARD_NEGATIVE, overflow, down, n);
+    ud_round_values(format, TRN_TOWARD_POSITIVE, overflow, up, n);
+    for (int64_t i = 0; i < n; i++) {
+        const float inner = x[i] < 0 ? up[i] : down[i], outer = x[i] < 0 ? down[i] : up[i];
+        const double far = fabs((double)outer) - fabs((double)x[i]), near = fabs((double)x[i]) - fabs((double)inner);
+        x[i] = far <= near ? outer : inner; /* infinity is far from everything but itself */
+    }
+    free(down);
+    free(up);
+}
+
+/* Whatever B has, where it is one of the two neighbours. */
+static void round_either(const cast_context *c, trn_format format, trn_overflow overflow, float *x, int64_t n)
+{
+    float *down = ud_need((size_t)n, sizeof *down), *up = ud_need((size_t)n, sizeof *up);
+    memcpy(down, x, sizeof *x * (size_t)n);
+    memcpy(up, x, sizeof *x * (size_t)n);
+    ud_round_values(format, TRN_TOWARD_NEGATIVE, overflow, down, n);
+    ud_round_values(format, TRN_TOWARD_POSITIVE, overflow, up, n);
+    ud_round_values(format, TRN_NEAREST_EVEN, overflow, x, n);
+    for (int64_t i = 0; i < n; i++) {
+        const double is = c->e->source.target[1][i];
+        if (is == (double)down[i] || is == (double)up[i]) x[i] = (float)is;
+    }
+    free(down);
+    free(up);
+}
+
+static bool run(void *context, const ud_hypothesis *h, bool whole, float *value)
+{
+    const cast_context *c = context;
+    const trn_format format = (trn_format)h->key[KEY_FORMAT];
+    const int64_t n = whole ? c->n : c->sampled;
+    const trn_overflow overflow = h->key[KEY_ROUNDING] & SATURATE ? TRN_SATURATE : TRN_OVERFLOW_DEFAULT;
+    const int mode = h->key[KEY_ROUNDING] & (SATURATE - 1);
+    for (int64_t i = 0; i < n; i++) value[i] = c->x[whole ? i : c->index[i]];
+    if (h->key[KEY_FLUSH] == FLUSH_INPUTS) flush(value, n, least_normal(c->own));
+    if (h->key[KEY_VIA]) ud_round_values((trn_format)h->key[KEY_VIA], TRN_NEAREST_EVEN, overflow, value, n);
+    if (mode == AWAY) round_away(format, overflow, value, n);
+    else if (mode == NEIGHBOUR) round_either(c, format, overflow, value, n);
+    else ud_round_values(format, (trn_rounding)mode, overflow, value, n);
+    if (h->key[KEY_FLUSH] == FLUSH_OUTPUTS) flush(value, n, least_normal(format));
+    return true;
+}
+
+static void suppose(ud_explanation *e, trn_format format, size_t mode, bool saturate, cast_flush flush_, trn_format via, int surprise)
+{
+    static const char *const flush_name[] = { "none", "subnormal inputs", "subnormal results" };
+    ud_hypothesis *h = ud_suppose(e);
+    const char *name = trn_format_name(format), *way = via ? trn_format_name(via) : "nothing";
+    snprintf(h->text, sizeof h->text, "to %s, %s%s%s%s%s%s", name, modes[mode].name, saturate ? ", saturating" : "", flush_ ? ", flushing " : "",
+             flush_ ? flush_name[flush_] : "", via ? ", by way of " : "", via ? way : "");
+    ud_say(h, OUTPUT, "%s", name);
+    ud_say(h, ROUNDING, "%s", modes[mode].name);
+    ud_say(h, OVERFLOW_, "%s", saturate ? "saturates" : "default");
+    ud_say(h, FLUSH, "%s", flush_name[flush_]);
+    ud_say(h, VIA, "%s", way);
+    h->key[KEY_FORMAT] = (int)format;
+    h->key[KEY_ROUNDING] = modes[mode].mode + (saturate ? SATURATE : 0);
+    h->key[KEY_FLUSH] = (int)flush_;
+    h->key[KEY_VIA] = (int)via;
+    h->surprise = surprise + modes[mode].surprise + saturate + 2 * (flush_ != FLUSH_NONE) + 3 * (via != TRN_FORMAT_UNSET);
+}
+
+static void suppose_format(ud_explanation *e, const cast_context *c, trn_format format, int surprise)
+{
+    static const trn_format vias[] = { TRN_FORMAT_UNSET, TRN_BF16, TRN_F16, TRN_TF32 };
+    for (size_t v = 0; v < sizeof vias / sizeof vias[0]; v++) {
+        const bool between = ud_significand(vias[v]) > ud_significand(format) && ud_significand(vias[v]) < ud_significand(c->own);
+        if (vias[v] != TRN_FORMAT_UNSET && !between) continue;
+        for (size_t m = 0; m < sizeof modes / sizeof modes[0]; m++)
+            for (int s = 0; s < 2; s++)
+                for (int f = 0; f < 3; f++) {
+                    if (f && m > 1) continue; /* flushing engines round to nearest, or cut */
+                    suppose(e, format, m, s == 1, (cast_flush)f, vias[v], surprise);
+                }
+    }
+}
+
+static void close_context(void *context)
+{
+    cast_context *c = context;
+    free(c->x);
+    free(c);
+}
+
+int ud_open_cast(ud_job *job, ud_explanation *e)
+{
+    static const trn_format formats[] = { TRN_F32, TRN_TF32, TRN_BF16, TRN_F16, TRN_F8_E4M3, TRN_F8_E4M3FN, TRN_F8_E5M2, TRN_F8_E3M4 };
+    const ud_array *x = &job->operand[0], *b = &job->pair[0].b, *a = &job->pair[0].a;
+    char shape[128];
+    if (job->operands != 1 || x->elements != b->elements)
+        return app_complain(APP_USAGE, "--inputs: a cast has one operand with as many elements as its result, %lld", (long long)b->elements);
+    cast_context *c = ud_need(1, sizeof *c);
+    c->e = e;
+    c->x = ud_read_floats(x);
+    c->n = e->source.outputs = e->source.total = x->elements;
+    c->sampled = e->source.sampled = c->n < SAMPLE ? c->n : SAMPLE;
+    c->index = e->source.index = ud_spread(c->n, c->sampled);
+    c->own = x->kind == UD_CODES && trni_is_float(x->format) ? x->format : TRN_F32;
+    e->source.context = c;
+    e->source.close = close_context;
+    e->source.run = run;
+    e->source.aspect = aspects;
+    snprintf(e->source.inputs, sizeof e->source.inputs, "a cast of %.200s %s %s", x->name, x->type, ud_shape(x, shape, sizeof shape));
+    for (size_t i = 0; i < sizeof formats / sizeof formats[0]; i++) {
+        const bool of_b = b->format == formats[i], of_a = a->format == formats[i];
+        const bool inside = ud_can_be(&job->pair[0], formats[i]) && ud_significand(formats[i]) < ud_significand(c->own);
+        if (of_b || of_a || inside) suppose_format(e, c, formats[i], of_b ? 0 : 2);
+    }
+    return APP_OK;
+}

@@ -1,0 +1,513 @@
+/* explain_matmul.c - hypotheses about a product: how the array sums, what its inputs and outputs were rounded to.
+ * SPDX-License-Identifier: MIT
+ */
+#include "ulpdiff.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <trnmath/trn_matmul.h>
+
+enum { INPUTS, OUTPUT, SUMS, CHAINS, LAYOUT, MERGE, K_TILE, PRODUCT, PSUM };
+static const char *const aspects[] = { "inputs", "output", "sums", "chains", "chain_layout", "merge", "k_tile", "product", "psum_format", NULL };
+
+/* key[] of a hypothesis */
+enum { KEY_INPUTS, KEY_SUMS, KEY_OUTPUT };
+
+#define SAMPLE_MACS (INT64_C(1) << 20) /* per hypothesis in the first round */
+#define WHOLE_MACS (INT64_C(1) << 31)  /* a larger product stays a sample */
+enum { LEAST_OUTPUTS = 256, MOST_OUTPUTS = 4096, SUMS_ROOM = 400, CASTS = 8, OUTPUTS = 12 };
+
+/* ---- orders of sums ---- */
+
+typedef enum mm_reference { NO_REFERENCE, FMA_CHAIN, FLOAT64 } mm_reference;
+
+typedef struct mm_sums {
+    char text[96];      /* for trn_numerics_parse, or a name */
+    char value[UD_ASPECTS][32];
+    mm_reference reference;
+    int64_t block;      /* FMA_CHAIN: so many of K in a chain; 0: all */
+    bool core, double_row;
+    int surprise;
+} mm_sums;
+
+typedef struct mm_rounding {
+    trn_format format;
+    trn_rounding rounding;
+} mm_rounding;
+
+/* ---- the operands that take part: some rows of a, some columns of b ---- */
+
+typedef struct mm_operands {
+    int64_t m, n, k;
+    float *a, *b;            /* [m, k], [k, n] */
+    void *code_a, *code_b;   /* the same in the formats of a hypothesis */
+} mm_operands;
+
+typedef struct mm_context {
+    const ud_job *job;
+    float *a, *b;            /* [m, k], [k, n]: as the product takes them */
+    int64_t m, n, k;
+    trn_format format_a, format_b;
+    trn_format cast[CASTS];  /* [0] unset: as they are */
+    int casts, sums, outputs;
+    mm_sums sum[SUMS_ROOM];
+    mm_rounding output[OUTPUTS];
+    int64_t *row, *column, rows, columns; /* the sample */
+    mm_operands part[2];     /* sample, whole */
+    float *result;           /* of the last product in binary32, before its output cast */
+    int key[3];              /* which that was: inputs, sums, whole; -1: none */
+    bool refused;
+} mm_context;
+
+/* ---- which product it is ---- */
+
+static const char *const placements[] = { "A = x w", "A = x w^T", "A = x^T w", "A = x^T w^T", "A = w x", "A = w^T x", "A = w x^T", "A = w^T x^T" };
+
+typedef struct mm_matrix {
+    const float *data;
+    int64_t rows, columns;
+    bool transposed;
+} mm_matrix;
+
+static float *take_matrix(mm_matrix t)
+{
+    float *out = ud_need((size_t)(t.rows * t.columns), sizeof *out);
+    for (int64_t r = 0; r < t.rows; r++)
+        for (int64_t c = 0; c < t.columns; c++) out[r * t.columns + c] = t.transposed ? t.data[c * t.rows + r] : t.data[r * t.columns + c];
+    return out;
+}
+
+static mm_matrix matrix_of(const ud_array *x, const float *data, bool transposed)
+{
+    const int64_t columns = x->rank ? x->shape[x->rank - 1] : 1, rows = columns ? x->elements / columns : 0;
+    return transposed ? (mm_matrix){ data, columns, rows, true } : (mm_matrix){ data, rows, columns, false };
+}
+
+static bool fits(mm_matrix a, mm_matrix b, int64_t m, int64_t n) { return a.columns == b.rows && a.rows == m && b.columns == n && a.columns > 0; }
+
+/* How far the product so placed is from the outputs: a few of them, in binary64. */
+static double distance_of(const mm_context *c, mm_matrix a, mm_matrix b)
+{
+    const ud_array *out = &c->job->pair[0].a;
+    const int64_t count = out->elements < 64 ? out->elements : 64;
+    int64_t *index = ud_spread(out->elements, count);
+    double error = 0, energy = 0;
+    for (int64_t i = 0; i < count; i++) {
+        const int64_t r = index[i] / b.columns, s = index[i] % b.columns;
+        double sum = 0, is;
+        for (int64_t k = 0; k < a.columns; k++)
+            sum += (double)(a.transposed ? a.data[k * a.rows + r] : a.data[r * a.columns + k]) *
+                   (double)(b.transposed ? b.data[s * b.rows + k] : b.data[k * b.columns + s]);
+        ud_values(out, index[i], 1, &is);
+        if (!isfinite(is) || !isfinite(sum)) continue;
+        error += (is - sum) * (is - sum);
+        energy += is * is;
+    }
+    free(index);
+    return energy > 0 ? error / energy : error;
+}
+
+static int place(mm_context *c, const ud_array *x, const ud_array *w, const char **placement)
+{
+    float *data[2] = { ud_read_floats(x), ud_read_floats(w) };
+    const int64_t n = c->job->pair[0].a.rank ? c->job->pair[0].a.shape[c->job->pair[0].a.rank - 1] : 1, m = c->job->pair[0].a.elements / n;
+    double best = INFINITY;
+    mm_matrix chosen[2];
+    *placement = NULL;
+    for (int i = 0; i < 8; i++) {
+        const bool swapped = i >= 4;
+        const mm_matrix a = matrix_of(swapped ? w : x, data[swapped], i & (swapped ? 1 : 2)), b = matrix_of(swapped ? x : w, data[!swapped], i & (swapped ? 2 : 1));
+        if (!fits(a, b, m, n)) continue;
+        const double far = distance_of(c, a, b);
+        if (*placement && !(far < 0.5 * best)) continue; /* the plainer one, unless another is clearly nearer */
+        best = far;
+        chosen[0] = a;
+        chosen[1] = b;
+        *placement = placements[i];
+        c->format_a = swapped ? w->format : x->format;
+        c->format_b = swapped ? x->format : w->format;
+    }
+    if (*placement) {
+        c->a = take_matrix(chosen[0]);
+        c->b = take_matrix(chosen[1]);
+        c->m = m;
+        c->n = n;
+        c->k = chosen[0].columns;
+    }
+    free(data[0]);
+    free(data[1]);
+    char p[128], q[128], r[128];
+    if (*placement) return APP_OK;
+    return app_complain(APP_USAGE, "--inputs: no product of %s and %s is %s", ud_shape(x, p, sizeof p), ud_shape(w, q, sizeof q),
+                        ud_shape(&c->job->pair[0].a, r, sizeof r));
+}
+
+/* ---- the hypotheses ---- */
+
+static mm_sums *new_sums(mm_context *c, const char *text, int surprise)
+{
+    mm_sums *s = &c->sum[c->sums < SUMS_ROOM - 1 ? c->sums++ : c->sums];
+    memset(s, 0, sizeof *s);
+    snprintf(s->text, sizeof s->text, "%s", text);
+    s->surprise = surprise;
+    return s;
+}
+
+static void note(mm_sums *s, int aspect, const char *value) { snprintf(s->value[aspect], sizeof s->value[0], "%s", value); }
+
+static void add_setting(char *text, size_t size, const char *setting)
+{
+    const size_t at = strlen(text);
+    if (setting[0]) snprintf(text + at, size - at, "%s%s", at ? "," : "", setting);
+}
+
+typedef struct mm_choice {
+    const char *value, *setting;
+} mm_choice;
+
+static const mm_choice chain_choices[] = { { "4", "" }, { "1", "chains=1" }, { "2", "chains=2" }, { "8", "chains=8" }, { "16", "chains=16" } };
+static const mm_choice layout_choices[] = { { "interleaved", "" }, { "blocked", "chain_layout=blocked" } };
+static const mm_choice merge_choices[] = { { "ascending", "" }, { "pairwise", "merge=pairwise" } };
+static const mm_choice tile_choices[] = { { "128", "" }, { "64", "k_tile=64" }, { "32", "k_tile=32" } };
+static const mm_choice product_choices[] = { { "exact", "" }, { "bf16", "product=bf16" } };
+static const mm_choice psum_choices[] = { { "float32", "" }, { "bfloat16", "psum_format=bfloat16" } };
+
+/* The fields that the record leaves open, each with each. digit[]: chains, layout, merge, tile, product, psum. */
+static void core_sums(mm_context *c, const int digit[6])
+{
+    static const struct {
+        int aspect;
+        const mm_choice *choice;
+    } row[6] = { { CHAINS, chain_choices }, { LAYOUT, layout_choices },   { MERGE, merge_choices },
+                 { K_TILE, tile_choices },  { PRODUCT, product_choices }, { PSUM, psum_choices } };
+    char text[96] = "";
+    int surprise = 0;
+    for (int i = 0; i < 6; i++) {
+        add_setting(text, sizeof text, row[i].choice[digit[i]].setting);
+        surprise += digit[i] != 0;
+    }
+    mm_sums *s = new_sums(c, text, surprise);
+    for (int i = 0; i < 6; i++) note(s, row[i].aspect, row[i].choice[digit[i]].value);
+    note(s, SUMS, "float32");
+    s->core = true;
+    if (digit[0] == 1) s->value[LAYOUT][0] = '\0';                      /* one chain takes every row, */
+    if (digit[0] == 1 || digit[0] == 2) s->value[MERGE][0] = '\0';      /* and two are added in one way only */
+}
+
+static void all_core_sums(mm_context *c)
+{
+    int d[6];
+    for (int i = 0; i < 5 * 2 * 2 * 3 * 2 * 2; i++) {
+        d[0] = i % 5;
+        d[1] = i / 5 % 2;
+        d[2] = i / 10 % 2;
+        d[3] = i / 20 % 3;
+        d[4] = i / 60 % 2;
+        d[5] = i / 120;
+        if ((d[0] == 1 && d[1]) || ((d[0] == 1 || d[0] == 2) && d[2])) continue;
+        if (d[3] && c->k <= 32) continue; /* one tile anyway */
+        core_sums(c, d);
+    }
+}
+
+static void other_sums(mm_context *c)
+{
+    static const char *const more[] = {
+        "accumulator=exact", "accumulator=toward_zero", "chains=1,accumulator=toward_zero", "flush_inputs=on", "flush_products=on", "flush_sums=on",
+        "accumulator_bits=25", "accumulator_bits=26", "accumulator_bits=32", "accumulator_bits=53", "chains=1,accumulator_bits=25",
+        "chains=1,accumulator_bits=26", "chains=1,accumulator_bits=32", "chains=1,accumulator_bits=53", "fp32_mode=split", "chains=1,fp32_mode=split",
+        "fp32_mode=fp32r", "chains=1,fp32_mode=fp32r", "tf32_input=truncate", "k_tile=1", "k_tile=16", "accumulator=exact,k_tile=64",
+    };
+    for (size_t i = 0; i < sizeof more / sizeof more[0]; i++) note(new_sums(c, more[i], 4), SUMS, more[i]);
+    const char *name, *setting;
+    for (int i = 0; (name = trn_numerics_preset(i, &setting, NULL)) != NULL; i++)
+        if (strncmp(name, "nv_", 3) == 0 || strncmp(name, "amd_", 4) == 0) note(new_sums(c, name, 8), SUMS, name);
+    if (c->job->options.numerics) note(new_sums(c, c->job->options.numerics, 0), SUMS, "--numerics");
+}
+
+static void double_row_sums(mm_context *c)
+{
+    static const char *const text[] = { "", "group=exact", "chains=1", "product=bf16" };
+    if (c->format_a == TRN_FORMAT_UNSET || c->format_b == TRN_FORMAT_UNSET) return;
+    if (trn_format_bits(c->format_a) != 8 || trn_format_bits(c->format_b) != 8) return;
+    for (size_t i = 0; i < sizeof text / sizeof text[0]; i++) {
+        mm_sums *s = new_sums(c, text[i], 2);
+        s->double_row = true;
+        note(s, SUMS, "double rows");
+    }
+}
+
+/* What a host's library may do: one fused chain over K or parts of it, or binary64 throughout. */
+static void reference_sums(mm_context *c)
+{
+    static const int block[] = { 0, 192, 256, 320, 352, 384, 448, 512, 768, 1024 };
+    for (size_t i = 0; i < sizeof block / sizeof block[0]; i++) {
+        char text[64];
+        if (block[i] >= c->k) continue;
+        snprintf(text, sizeof text, block[i] ? "host: fused float32 chains of %d" : "host: one fused float32 chain over K", block[i]);
+        mm_sums *s = new_sums(c, text, 6);
+        s->reference = FMA_CHAIN;
+        s->block = block[i];
+        note(s, SUMS, block[i] ? "host chains" : "host chain");
+    }
+    mm_sums *s = new_sums(c, "host: float64 sums", 5);
+    s->reference = FLOAT64;
+    note(s, SUMS, "float64");
+}
+
+static void list_casts(mm_context *c)
+{
+    static const trn_format narrower[] = { TRN_BF16, TRN_TF32, TRN_F16, TRN_F8_E4M3, TRN_F8_E4M3FN, TRN_F8_E5M2 };
+    const int own_a = ud_significand(c->format_a), own_b = ud_significand(c->format_b), own = own_a > own_b ? own_a : own_b;
+    c->cast[c->casts++] = TRN_FORMAT_UNSET;
+    for (size_t i = 0; i < sizeof narrower / sizeof narrower[0]; i++)
+        if (ud_significand(narrower[i]) < own) c->cast[c->casts++] = narrower[i];
+}
+
+static void add_output(mm_context *c, trn_format format, trn_rounding rounding)
+{
+    for (int i = 0; i < c->outputs; i++)
+        if (c->output[i].format == format && c->output[i].rounding == rounding) return;
+    if (c->outputs < OUTPUTS && ud_can_be(&c->job->pair[0], format)) c->output[c->outputs++] = (mm_rounding){ format, rounding };
+}
+
+static void list_outputs(mm_context *c)
+{
+    const ud_array *side[2] = { &c->job->pair[0].b, &c->job->pair[0].a };
+    add_output(c, TRN_F32, TRN_NEAREST_EVEN);
+    for (int k = 0; k < 2; k++)
+        if (side[k]->kind == UD_CODES && trni_is_float(side[k]->format)) add_output(c, side[k]->format, TRN_NEAREST_EVEN);
+    add_output(c, TRN_BF16, TRN_NEAREST_EVEN);
+    add_output(c, TRN_F16, TRN_NEAREST_EVEN);
+    add_output(c, TRN_BF16, TRN_TOWARD_ZERO);
+    for (int k = 0; k < 2; k++)
+        if (side[k]->kind == UD_CODES && trni_is_float(side[k]->format) && side[k]->format != TRN_F32)
+            add_output(c, side[k]->format, TRN_TOWARD_ZERO);
+}
+
+static void describe(ud_hypothesis *h, const mm_sums *s, const char *inputs, const mm_rounding *output, bool own)
+{
+    char out[64];
+    snprintf(out, sizeof out, "%s%s", trn_format_name(output->format), output->rounding == TRN_TOWARD_ZERO ? " toward zero" : "");
+    snprintf(h->text, sizeof h->text, "%s%s%s%s; output %s", s->text[0] ? s->text : "trn2 (the default)", s->double_row ? " (double rows)" : "",
+             own ? "" : "; inputs ", own ? "" : inputs, out);
+    memcpy(h->value, s->value, sizeof h->value);
+    ud_say(h, INPUTS, "%s", inputs);
+    ud_say(h, OUTPUT, "%s", out);
+}
+
+static void suppose_all(mm_context *c, ud_explanation *e)
+{
+    for (int i = 0; i < c->casts; i++)
+        for (int s = 0; s < c->sums; s++) {
+            const mm_sums *sum = &c->sum[s];
+            if (i > 1 && !(sum->core && sum->surprise <= 1)) continue; /* unusual inputs: only what is usual otherwise */
+            for (int o = 0; o < c->outputs; o++) {
+                ud_hypothesis *h = ud_suppose(e);
+                describe(h, sum, i ? trn_format_name(c->cast[i]) : "as they are", &c->output[o], i == 0);
+                h->key[KEY_INPUTS] = i;
+                h->key[KEY_SUMS] = s;
+                h->key[KEY_OUTPUT] = o;
+                h->surprise = sum->surprise + 2 * (i > 0) + (i > 1) + 2 * (c->output[o].rounding != TRN_NEAREST_EVEN) + (o > 1);
+            }
+        }
+}
+
+/* ---- computing ---- */
+
+static trn_format format_for(const mm_context *c, int cast, bool b)
+{
+    const bool wide = trn_format_bits(c->format_a) == 32 || trn_format_bits(c->format_b) == 32; /* these meet only their own kind */
+    const trn_format own = b ? c->format_b : c->format_a;
+    if (c->cast[cast] == TRN_FORMAT_UNSET) return wide && trn_format_bits(own) != 32 ? TRN_F32 : own;
+    return ud_significand(c->cast[cast]) < ud_significand(own) || wide ? c->cast[cast] : own;
+}
+
+static trn_tensor encode(trn_format format, const float *value, void *code, int64_t rows, int64_t columns)
+{
+    const trn_tensor to = trn_tensor_2d(format, code, rows, columns);
+    trn_convert_args args = { .dst = to, .src = trn_tensor_2d(TRN_F32, (void *)(uintptr_t)value, rows, columns) };
+    if (trn_convert(&args) != TRN_OK) abort();
+    return to;
+}
+
+static void decode(trn_tensor t, float *value)
+{
+    trn_convert_args args = { .dst = trn_tensor_2d(TRN_F32, value, t.shape[0], t.shape[1]), .src = t };
+    if (trn_convert(&args) != TRN_OK) abort();
+}
+
+static void fma_chains(const mm_operands *p, const float *a, const float *b, int64_t block, float *out)
+{
+    float *chain = ud_need((size_t)p->n, sizeof *chain);
+    for (int64_t m = 0; m < p->m; m++) {
+        float *row = out + m * p->n;
+        for (int64_t k0 = 0; k0 < p->k; k0 += block) {
+            const int64_t end = k0 + block < p->k ? k0 + block : p->k;
+            for (int64_t n = 0; n < p->n; n++) chain[n] = 0;
+            for (int64_t k = k0; k < end; k++)
+                for (int64_t n = 0; n < p->n; n++) chain[n] = fmaf(a[m * p->k + k], b[k * p->n + n], chain[n]);
+            for (int64_t n = 0; n < p->n; n++) row[n] = k0 ? row[n] + chain[n] : chain[n];
+        }
+    }
+    free(chain);
+}
+
+static void double_sums(const mm_operands *p, const float *a, const float *b, float *out)
+{
+    double *sum = ud_need((size_t)p->n, sizeof *sum);
+    for (int64_t m = 0; m < p->m; m++) {
+        memset(sum, 0, sizeof *sum * (size_t)p->n);
+        for (int64_t k = 0; k < p->k; k++)
+            for (int64_t n = 0; n < p->n; n++) sum[n] += (double)a[m * p->k + k] * (double)b[k * p->n + n];
+        for (int64_t n = 0; n < p->n; n++) out[m * p->n + n] = (float)sum[n];
+    }
+    free(sum);
+}
+
+static bool by_reference(const mm_operands *p, const mm_sums *s, trn_tensor a, trn_tensor b, float *out)
+{
+    float *x = ud_need((size_t)(p->m * p->k), sizeof *x), *y = ud_need((size_t)(p->k * p->n), sizeof *y);
+    decode(a, x);
+    decode(b, y);
+    if (s->reference == FLOAT64) double_sums(p, x, y, out);
+    else fma_chains(p, x, y, s->block ? s->block : p->k, out);
+    free(x);
+    free(y);
+    return true;
+}
+
+static bool by_library(const mm_operands *p, const mm_sums *s, trn_tensor a, trn_tensor b, float *out)
+{
+    trn_numerics n;
+    if (trn_numerics_parse(&n, s->text) != TRN_OK) return false;
+    trn_matmul_args args = { .dst = trn_tensor_2d(TRN_F32, out, p->m, p->n), .a = a, .b = b, .numerics = &n, .double_row = s->double_row };
+    return trn_matmul(&args) == TRN_OK;
+}
+
+static bool multiply(mm_context *c, const ud_hypothesis *h, bool whole)
+{
+    mm_operands *p = &c->part[whole];
+    const mm_sums *s = &c->sum[h->key[KEY_SUMS]];
+    const int key[3] = { h->key[KEY_INPUTS], h->key[KEY_SUMS], whole };
+    if (memcmp(key, c->key, sizeof key) == 0) return !c->refused;
+    memcpy(c->key, key, sizeof key);
+    const trn_tensor a = encode(format_for(c, key[0], false), p->a, p->code_a, p->m, p->k);
+    const trn_tensor b = encode(format_for(c, key[0], true), p->b, p->code_b, p->k, p->n);
+    c->refused = !(s->reference ? by_reference : by_library)(p, s, a, b, c->result);
+    return !c->refused;
+}
+
+static bool run(void *context, const ud_hypothesis *h, bool whole, float *value)
+{
+    mm_context *c = context;
+    const mm_rounding *to = &c->output[h->key[KEY_OUTPUT]];
+    const int64_t n = c->part[whole].m * c->part[whole].n;
+    if (!multiply(c, h, whole)) return false;
+    memcpy(value, c->result, sizeof *value * (size_t)n);
+    ud_round_values(to->format, to->rounding, TRN_OVERFLOW_DEFAULT, value, n);
+    return true;
+}
+
+/* ---- opening, closing ---- */
+
+static void make_part(mm_context *c, mm_operands *p, bool whole)
+{
+    p->m = whole ? c->m : c->rows;
+    p->n = whole ? c->n : c->columns;
+    p->k = c->k;
+    p->code_a = ud_need((size_t)(p->m * p->k), 4);
+    p->code_b = ud_need((size_t)(p->k * p->n), 4);
+    if (whole) {
+        p->a = c->a;
+        p->b = c->b;
+        return;
+    }
+    p->a = ud_need((size_t)(p->m * p->k), sizeof(float));
+    p->b = ud_need((size_t)(p->k * p->n), sizeof(float));
+    for (int64_t m = 0; m < p->m; m++) memcpy(p->a + m * p->k, c->a + c->row[m] * c->k, sizeof(float) * (size_t)c->k);
+    for (int64_t k = 0; k < p->k; k++)
+        for (int64_t n = 0; n < p->n; n++) p->b[k * p->n + n] = c->b[k * c->n + c->column[n]];
+}
+
+static void choose_sample(mm_context *c, ud_source *s)
+{
+    int64_t outputs = SAMPLE_MACS / c->k;
+    if (outputs < LEAST_OUTPUTS) outputs = LEAST_OUTPUTS;
+    if (outputs > MOST_OUTPUTS) outputs = MOST_OUTPUTS;
+    c->columns = c->n < 64 ? c->n : 64;
+    c->rows = outputs / c->columns < c->m ? outputs / c->columns : c->m;
+    if (c->rows * c->columns < outputs) c->columns = outputs / c->rows < c->n ? outputs / c->rows : c->n;
+    c->row = ud_spread(c->m, c->rows);
+    c->column = ud_spread(c->n, c->columns);
+    s->sampled = c->rows * c->columns;
+    s->index = ud_need((size_t)s->sampled, sizeof *s->index);
+    for (int64_t i = 0; i < s->sampled; i++) s->index[i] = c->row[i / c->columns] * c->n + c->column[i % c->columns];
+}
+
+static void close_context(void *context)
+{
+    mm_context *c = context;
+    for (int i = 0; i < 2; i++) {
+        free(c->part[i].code_a);
+        free(c->part[i].code_b);
+    }
+    free(c->part[0].a);
+    free(c->part[0].b);
+    free(c->a);
+    free(c->b);
+    free(c->row);
+    free(c->column);
+    free(c->result);
+    free(c);
+}
+
+static int check(const ud_job *job)
+{
+    if (job->operands != 2)
+        return app_complain(APP_USAGE, "--inputs: a product has two operands, and here %s %d", job->operands == 1 ? "is" : "are", job->operands);
+    for (int i = 0; i < 2; i++) {
+        const ud_array *x = &job->operand[i];
+        if (x->rank < 1 || x->elements == 0) return app_complain(APP_USAGE, "%s: an operand of a product has rows and columns", x->name);
+        if (x->kind != UD_CODES && x->kind != UD_F64) return app_complain(APP_USAGE, "%s: its type %s is not multiplied", x->name, x->type);
+    }
+    return APP_OK;
+}
+
+int ud_open_matmul(ud_job *job, ud_explanation *e)
+{
+    const char *placement;
+    char p[128], q[128];
+    if (check(job) != APP_OK) return APP_USAGE;
+    mm_context *c = ud_need(1, sizeof *c);
+    c->job = job;
+    c->key[0] = -1;
+    e->source.context = c;
+    e->source.close = close_context;
+    e->source.run = run;
+    e->source.aspect = aspects;
+    const ud_array *x = &job->operand[0], *w = &job->operand[1];
+    if (place(c, x, w, &placement) != APP_OK) return APP_USAGE;
+    if (c->format_a == TRN_FORMAT_UNSET || trni_is_integer(c->format_a)) c->format_a = TRN_F32;
+    if (c->format_b == TRN_FORMAT_UNSET || trni_is_integer(c->format_b)) c->format_b = TRN_F32;
+    snprintf(e->source.inputs, sizeof e->source.inputs, "%s, x = %.100s %s %s, w = %.100s %s %s; K = %" PRId64, placement, x->name, x->type,
+             ud_shape(x, p, sizeof p), w->name, w->type, ud_shape(w, q, sizeof q), c->k);
+    choose_sample(c, &e->source);
+    e->source.outputs = e->source.total = c->m * c->n;
+    if (e->source.outputs > WHOLE_MACS / c->k) e->source.outputs = e->source.sampled; /* too much to compute for all */
+    const bool second = e->source.sampled < e->source.outputs;
+    c->result = ud_need((size_t)e->source.outputs, sizeof *c->result);
+    make_part(c, &c->part[0], false);
+    if (second) make_part(c, &c->part[1], true);
+    all_core_sums(c);
+    other_sums(c);
+    double_row_sums(c);
+    reference_sums(c);
+    list_casts(c);
+    list_outputs(c);
+    suppose_all(c, e);
+    return APP_OK;
+}

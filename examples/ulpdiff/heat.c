@@ -1,0 +1,71 @@
+/* heat.c - where the differences lie, as a map in a terminal.
+ * SPDX-License-Identifier: MIT
+ */
+#include "ulpdiff.h"
+
+#include <math.h>
+
+enum { LEVELS = UD_BUCKETS + 1 }; /* the buckets, and mismatches */
+
+static const struct {
+    const char *name;
+    char mark;
+    int colour; /* of the 256 */
+} level[LEVELS] = { { "0", '.', 236 },     { "1", '1', 24 },       { "2", '2', 37 },      { "3-10", '+', 150 },
+                    { "11-100", '#', 221 }, { ">100", '@', 202 }, { "NaN, inf", '!', 199 } };
+
+static int level_of(double u)
+{
+    if (isinf(u)) return LEVELS - 1;
+    return (u > 0) + (u > 1) + (u > 2) + (u > 10) + (u > 100);
+}
+
+static int level_at(const ud_pair *p, int row, int column)
+{
+    return row < p->heat_rows ? level_of(p->sums.heat[row * UD_HEAT_COLUMNS + column]) : -1;
+}
+
+/* Two rows of cells in one line of text: the upper half is ink, the lower one paper. */
+static void print_blocks(FILE *out, const ud_pair *p)
+{
+    for (int row = 0; row < p->heat_rows; row += 2) {
+        fputs("  ", out);
+        for (int c = 0; c < p->heat_columns; c++) {
+            const int low = level_at(p, row + 1, c);
+            fprintf(out, "\033[38;5;%dm", level[level_at(p, row, c)].colour);
+            if (low >= 0) fprintf(out, "\033[48;5;%dm", level[low].colour);
+            fputs("\xe2\x96\x80", out);
+        }
+        fputs("\033[0m\n", out);
+    }
+}
+
+static void print_marks(FILE *out, const ud_pair *p)
+{
+    for (int row = 0; row < p->heat_rows; row++) {
+        fputs("  ", out);
+        for (int c = 0; c < p->heat_columns; c++) fputc(level[level_at(p, row, c)].mark, out);
+        fputc('\n', out);
+    }
+}
+
+static void print_legend(FILE *out, const ud_pair *p, bool colour)
+{
+    bool seen[LEVELS] = { false };
+    for (int row = 0; row < p->heat_rows; row++)
+        for (int c = 0; c < p->heat_columns; c++) seen[level_at(p, row, c)] = true;
+    fputs("  ", out);
+    for (int i = 0; i < LEVELS; i++) {
+        if (!seen[i]) continue;
+        if (colour) fprintf(out, "\033[48;5;%dm  \033[0m %s   ", level[i].colour, level[i].name);
+        else fprintf(out, "%c %s   ", level[i].mark, level[i].name);
+    }
+    fputc('\n', out);
+}
+
+void ud_print_heat(FILE *out, const ud_pair *p, bool colour)
+{
+    fprintf(out, "\n  the most ulps in each part of %lld rows x %lld columns\n", (long long)p->a.rows, (long long)p->a.columns);
+    (colour ? print_blocks : print_marks)(out, p);
+    print_legend(out, p, colour);
+}

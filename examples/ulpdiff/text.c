@@ -1,0 +1,217 @@
+/* text.c - the answer on a terminal.
+ * SPDX-License-Identifier: MIT
+ */
+#include "ulpdiff.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+enum { BAR = 40, SMALL = 64 }; /* SMALL: elements that need no map */
+
+static bool fancy(FILE *out, const ud_job *job) { return job->options.colour || app_colour(out); }
+
+static const char *count(int64_t n)
+{
+    static char text[8][32];
+    static int turn;
+    turn = (turn + 1) % 8;
+    return app_count(text[turn], sizeof text[0], n);
+}
+
+static const char *percent(int64_t part, int64_t whole, char *text, size_t size)
+{
+    const double p = 100 * ud_share(part, whole);
+    snprintf(text, size, p > 99.99 && part < whole ? ">99.99 %%" : p < 0.01 && part ? "<0.01 %%" : "%.2f %%", p);
+    return text;
+}
+
+/* ---- one pair ---- */
+
+static void print_head(FILE *out, const ud_pair *p)
+{
+    const ud_array *side[] = { &p->a, &p->b };
+    char shape[128];
+    for (int k = 0; k < 2; k++)
+        fprintf(out, "  %c  %s  %s %s\n", "AB"[k], side[k]->name,
+                side[k]->kind == UD_CODES || side[k]->kind == UD_SUB_BYTE ? trn_format_name(side[k]->format) : side[k]->type,
+                ud_shape(side[k], shape, sizeof shape));
+    fprintf(out, "\n  %s pairs: %s equal, %s differ; bytes %s", count(p->sums.pairs),
+            count(p->sums.pairs - p->sums.mismatches - (p->sums.numbers - p->sums.bucket[0])),
+            count(p->sums.mismatches + p->sums.numbers - p->sums.bucket[0]), p->bytes_equal ? "equal" : "differ");
+    if (p->sums.zero_signs) fprintf(out, "; %s zeros of other sign", count(p->sums.zero_signs));
+    fputc('\n', out);
+}
+
+static void print_bar(FILE *out, double share, bool colour)
+{
+    static const char *const eighth[] = { "", "\xe2\x96\x8f", "\xe2\x96\x8e", "\xe2\x96\x8d", "\xe2\x96\x8c", "\xe2\x96\x8b", "\xe2\x96\x8a", "\xe2\x96\x89" };
+    const int parts = (int)ceil(share * BAR * 8);
+    for (int i = 0; i < parts / 8; i++) fputs(colour ? "\xe2\x96\x88" : "#", out);
+    if (colour) fputs(eighth[parts % 8], out);
+    else if (parts % 8) fputc('#', out);
+}
+
+static void print_histogram(FILE *out, const ud_pair *p, bool colour)
+{
+    const ud_sums *s = &p->sums;
+    fprintf(out, "\n  ulps of %s (%s)\n", ud_unit_name(&p->unit), p->unit.places ? "units in the last place of A" : "steps along the codes");
+    int last = UD_BUCKETS - 1;
+    while (last > 0 && !s->bucket[last]) last--;
+    for (int i = 0; i <= last; i++) {
+        char share[32];
+        fprintf(out, "  %7s  %15s  %9s  ", ud_bucket_name[i], count(s->bucket[i]), percent(s->bucket[i], s->numbers, share, sizeof share));
+        print_bar(out, ud_share(s->bucket[i], s->numbers), colour);
+        fputc('\n', out);
+    }
+}
+
+static void print_error(FILE *out, const char *name, double max, double mean)
+{
+    fprintf(out, "  %-10s  max %-12.6g mean %.6g\n", name, max, mean);
+}
+
+static void print_decibels(FILE *out, double db)
+{
+    if (isinf(db)) fputs("infinite", out);
+    else fprintf(out, "%.2f dB", db);
+}
+
+static void print_measures(FILE *out, const ud_pair *p)
+{
+    const ud_sums *s = &p->sums;
+    const double n = s->numbers ? (double)s->numbers : 1;
+    fputc('\n', out);
+    print_error(out, "ulps", s->ulp_max, s->ulp_sum / n);
+    print_error(out, "absolute", s->abs_max, s->abs_sum / n);
+    print_error(out, "relative", s->rel_max, s->relatives ? s->rel_sum / (double)s->relatives : 0);
+    fputs("  SQNR ", out);
+    print_decibels(out, ud_sqnr(s));
+    fprintf(out, "   cosine %.9g   PCC %.9g (blind to factors and biases)\n", ud_cosine(s), ud_pcc(s));
+    if (s->nan[0] || s->nan[1] || s->infinite[0] || s->infinite[1])
+        fprintf(out, "  NaN: %s in A, %s in B; infinite: %s in A, %s in B\n", count(s->nan[0]), count(s->nan[1]),
+                count(s->infinite[0]), count(s->infinite[1]));
+}
+
+/* ---- around an element: A, B and the distances side by side ---- */
+
+enum { AROUND_ROWS = 2, AROUND_COLUMNS = 1, ZOOM = 2 * AROUND_COLUMNS + 1 };
+
+static void print_cells(FILE *out, const ud_pair *p, int64_t row, int64_t low, int64_t high, int what)
+{
+    for (int64_t c = low; c <= high; c++) {
+        const int64_t i = row * p->a.columns + c;
+        double x[2], u;
+        if (i >= p->a.elements) {
+            fprintf(out, "%*s", what == 2 ? 9 : 13, "");
+            continue;
+        }
+        u = ud_distance(p, i, &x[0], &x[1]);
+        if (what < 2) fprintf(out, " %12.6g", x[what]);
+        else if (u == floor(u) && u < 1e6) fprintf(out, " %8.0f", u);
+        else fprintf(out, " %8.3g", u);
+    }
+}
+
+static void print_around(FILE *out, const ud_pair *p, const char *name, int64_t i)
+{
+    const int64_t row = i / p->a.columns, column = i % p->a.columns;
+    const int64_t low = column > AROUND_COLUMNS ? column - AROUND_COLUMNS : 0;
+    const int64_t high = low + ZOOM > p->a.columns ? p->a.columns - 1 : low + ZOOM - 1;
+    const int64_t top = row > AROUND_ROWS ? row - AROUND_ROWS : 0;
+    char index[128];
+    const int width = (int)(high - low + 1);
+    fprintf(out, "\n  %s: %s\n", name, ud_index(&p->a, i, index, sizeof index));
+    fprintf(out, "  %10s %*s |%*s |%*s\n", "row", 13 * width - 1, "A", 13 * width, "B", 9 * width, "ulps");
+    for (int64_t r = top; r <= row + AROUND_ROWS && r < p->a.rows; r++) {
+        fprintf(out, "%c %10" PRId64, r == row ? '>' : ' ', r);
+        for (int what = 0; what < 3; what++) {
+            fputs(what ? " |" : "", out);
+            print_cells(out, p, r, low, high, what);
+        }
+        fputc('\n', out);
+    }
+    fprintf(out, "  %10s columns %" PRId64 " to %" PRId64 "\n", "", low, high);
+}
+
+/* Where most differ, the first difference tells nothing. */
+static void print_places(FILE *out, const ud_pair *p)
+{
+    const bool most = p->sums.numbers - p->sums.bucket[0] > p->sums.numbers / 2, one = p->sums.worst == p->sums.first;
+    if (!one && !most) print_around(out, p, "the first difference", p->sums.first);
+    print_around(out, p, one ? "the first and worst difference" : "the worst difference", p->sums.worst);
+}
+
+static void print_pair(FILE *out, const ud_job *job, const ud_pair *p)
+{
+    const bool colour = fancy(out, job);
+    const ud_suspicion found = ud_suspect(p);
+    print_head(out, p);
+    if (!p->a.elements) return;
+    print_histogram(out, p, colour);
+    print_measures(out, p);
+    for (int i = 0; i < found.count; i++) fprintf(out, "  ! %s\n", found.text[i]);
+    if (p->sums.first < 0) return;
+    if (!job->options.no_map && p->a.elements > SMALL) ud_print_heat(out, p, colour);
+    print_places(out, p);
+}
+
+/* ---- many ---- */
+
+static const app_column short_columns[] = {
+    { "tensor", APP_TEXT, "", "" }, { "type", APP_TEXT, "", "" },    { "elements", APP_INTEGER, "", "" },
+    { "equal", APP_TEXT, "", "" },  { "1", APP_INTEGER, "", "" },    { "2", APP_INTEGER, "", "" },
+    { "3-10", APP_INTEGER, "", "" }, { "11-100", APP_INTEGER, "", "" }, { ">100", APP_INTEGER, "", "" },
+    { "max ulp", APP_REAL, "", "" }, { "max rel", APP_REAL, "", "" }, { "SQNR dB", APP_REAL, "", "" }, { "bytes", APP_TEXT, "", "" },
+};
+
+static void print_list(FILE *out, const ud_job *job)
+{
+    app_table t;
+    app_table_start(&t, short_columns, sizeof short_columns / sizeof short_columns[0]);
+    for (int i = 0; i < job->pairs; i++) {
+        const ud_pair *p = &job->pair[i];
+        char share[32];
+        app_row(&t);
+        app_text(&t, "%s", p->name);
+        app_text(&t, strcmp(p->a.type, p->b.type) == 0 ? "%s" : "%s, %s", p->a.type, p->b.type);
+        app_integer(&t, p->sums.pairs);
+        app_text(&t, "%s", percent(p->sums.bucket[0], p->sums.numbers, share, sizeof share));
+        for (int k = 1; k < UD_BUCKETS; k++) app_integer(&t, p->sums.bucket[k]);
+        app_real(&t, p->sums.ulp_max);
+        app_real(&t, p->sums.rel_max);
+        app_real(&t, ud_sqnr(&p->sums));
+        app_text(&t, p->bytes_equal ? "equal" : "differ");
+    }
+    app_print_table(out, &t);
+    app_table_free(&t);
+}
+
+static const ud_pair *worst_pair(const ud_job *job)
+{
+    const ud_pair *worst = NULL;
+    for (int i = 0; i < job->pairs; i++)
+        if (job->pair[i].sums.first >= 0 && (!worst || job->pair[i].sums.ulp_max > worst->sums.ulp_max)) worst = &job->pair[i];
+    return worst;
+}
+
+static void print_many(FILE *out, const ud_job *job)
+{
+    const ud_pair *worst = worst_pair(job);
+    int equal = 0;
+    print_list(out, job);
+    for (int i = 0; i < job->pairs; i++) equal += job->pair[i].sums.first < 0;
+    fprintf(out, "\n  %d tensors: %d without a difference, %d with\n", job->pairs, equal, job->pairs - equal);
+    for (int i = 0; i < job->pairs; i++) {
+        if (job->options.all ? false : &job->pair[i] != worst) continue;
+        fputc('\n', out);
+        print_pair(out, job, &job->pair[i]);
+    }
+}
+
+void ud_print_text(FILE *out, const ud_job *job)
+{
+    if (job->pairs == 1) print_pair(out, job, &job->pair[0]);
+    else if (job->pairs) print_many(out, job);
+    if (job->explained) ud_print_explanation(out, job);
+}
