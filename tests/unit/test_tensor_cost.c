@@ -40,162 +40,23 @@ static void near(double found, double expected, double relative, const char *wha
 static void cycles_by_hand(void **state)
 {
     (void)state;
-    static const struct {
-        trn_tensor_instruction i;
-        trn_matmul_mode mode;
-        double load, multiply;
-        trn_provenance known; /* of the multiplication */
-    } row[] = {
-        { { .generation = TRN_TRAINIUM1, .k = 128, .m = 128, .n = 512, .stationary_format = TRN_BF16 },
-          TRN_MODE_PLAIN,
-          32,
-          512,
-          TRN_DOCUMENTED },
-        { { .k = 128, .m = 128, .n = 64, .stationary_format = TRN_F16 }, TRN_MODE_PLAIN, 32, 64, TRN_DOCUMENTED },
-        { { .k = 1, .m = 1, .n = 1, .stationary_format = TRN_TF32 }, TRN_MODE_PLAIN, 32, 64, TRN_DOCUMENTED },
-        { { .k = 128, .m = 128, .n = 65, .stationary_format = TRN_F8_E4M3, .moving_format = TRN_BF16 },
-          TRN_MODE_PLAIN,
-          32,
-          65,
-          TRN_DOCUMENTED },
-        /* F32: four times, twice with a hint on an F32 operand, once as FP32R */
-        { { .k = 128, .m = 128, .n = 512, .stationary_format = TRN_F32 }, TRN_MODE_PLAIN, 128, 2048, TRN_DOCUMENTED },
-        { { .k = 128, .m = 128, .n = 512, .stationary_format = TRN_F32, .is_moving_onezero = true },
-          TRN_MODE_PLAIN,
-          64,
-          1024,
-          TRN_DOCUMENTED },
-        { { .k = 128, .m = 128, .n = 512, .stationary_format = TRN_F32, .is_stationary_onezero = true },
-          TRN_MODE_PLAIN,
-          64,
-          1024,
-          TRN_DOCUMENTED },
-        { { .k = 128,
-            .m = 128,
-            .n = 512,
-            .stationary_format = TRN_TF32,
-            .moving_format = TRN_F32,
-            .is_stationary_onezero = true },
-          TRN_MODE_PLAIN,
-          128,
-          2048,
-          TRN_DOCUMENTED },
-        { { .k = 128, .m = 128, .n = 512, .stationary_format = TRN_BF16, .is_stationary_onezero = true },
-          TRN_MODE_PLAIN,
-          32,
-          512,
-          TRN_DOCUMENTED },
-        { { .k = 128, .m = 128, .n = 512, .stationary_format = TRN_F32, .fp32r = true },
-          TRN_MODE_PLAIN,
-          32,
-          512,
-          TRN_ASSUMED },
-        { { .k = 1, .m = 1, .n = 1, .stationary_format = TRN_F32 }, TRN_MODE_PLAIN, 128, 256, TRN_DOCUMENTED },
-        /* pairs, quads, patterns */
-        { { .k = 256, .m = 128, .n = 512, .stationary_format = TRN_F8_E4M3, .moving_format = TRN_F8_E5M2 },
-          TRN_MODE_DOUBLE_ROW,
-          32,
-          512,
-          TRN_DOCUMENTED },
-        { { .generation = TRN_TRAINIUM3, .k = 256, .m = 128, .n = 4096, .stationary_format = TRN_F8_E4M3 },
-          TRN_MODE_DOUBLE_ROW,
-          32,
-          4096,
-          TRN_ASSUMED },
-        { { .k = 512, .m = 128, .n = 512, .stationary_format = TRN_F8_E4M3FN, .moving_format = TRN_F4_E2M1 },
-          TRN_MODE_MX,
-          32,
-          512,
-          TRN_DOCUMENTED },
-        { { .generation = TRN_TRAINIUM3,
-            .k = 128,
-            .m = 128,
-            .n = 8192,
-            .stationary_format = TRN_BF16,
-            .bf16_psum = true },
-          TRN_MODE_PLAIN,
-          32,
-          8192,
-          TRN_DOCUMENTED },
-        { { .k = 512, .m = 128, .n = 512, .stationary_format = TRN_BF16, .sparse_m = 4, .sparse_n = 16 },
-          TRN_MODE_SPARSE,
-          32,
-          512,
-          TRN_DOCUMENTED },
-        { { .k = 384, .m = 128, .n = 512, .stationary_format = TRN_BF16, .sparse_m = 4, .sparse_n = 12 },
-          TRN_MODE_SPARSE,
-          32,
-          512,
-          TRN_ASSUMED },
-        { { .k = 256, .m = 128, .n = 512, .stationary_format = TRN_F8_E4M3, .sparse_m = 1, .sparse_n = 2 },
-          TRN_MODE_SPARSE,
-          32,
-          512,
-          TRN_ASSUMED },
-        { { .generation = TRN_TRAINIUM1, .k = 128, .m = 128, .n = 512, .stationary_format = TRN_I8 },
-          TRN_MODE_INT8,
-          32,
-          256,
-          TRN_DERIVED },
-        { { .generation = TRN_TRAINIUM1, .k = 128, .m = 128, .n = 100, .stationary_format = TRN_I8 },
-          TRN_MODE_INT8,
-          32,
-          64,
-          TRN_DERIVED },
-        /* transposes: max(P, min(64, F)) */
-        { { .mode = TRN_MODE_TRANSPOSE, .k = 128, .m = 128, .stationary_format = TRN_BF16 },
-          TRN_MODE_TRANSPOSE,
-          32,
-          128,
-          TRN_DOCUMENTED },
-        { { .mode = TRN_MODE_TRANSPOSE, .k = 32, .m = 128, .n = 32, .stationary_format = TRN_BF16 },
-          TRN_MODE_TRANSPOSE,
-          32,
-          64,
-          TRN_DOCUMENTED },
-        { { .mode = TRN_MODE_TRANSPOSE, .k = 32, .m = 40, .stationary_format = TRN_F8_E4M3 },
-          TRN_MODE_TRANSPOSE,
-          32,
-          40,
-          TRN_DOCUMENTED },
-        { { .mode = TRN_MODE_TRANSPOSE, .k = 100, .m = 8, .stationary_format = TRN_F32 },
-          TRN_MODE_TRANSPOSE,
-          64,
-          200,
-          TRN_DOCUMENTED },
-        { { .generation = TRN_TRAINIUM1,
-            .mode = TRN_MODE_TRANSPOSE,
-            .k = 100,
-            .m = 8,
-            .stationary_format = TRN_F32,
-            .is_moving_onezero = true },
-          TRN_MODE_TRANSPOSE,
-          64,
-          200,
-          TRN_DOCUMENTED },
-        { { .generation = TRN_TRAINIUM1, .mode = TRN_MODE_TRANSPOSE, .k = 100, .m = 8, .stationary_format = TRN_F32 },
-          TRN_MODE_TRANSPOSE,
-          128,
-          400,
-          TRN_DOCUMENTED },
-    };
-    for (unsigned r = 0; r < sizeof row / sizeof row[0]; r++) {
-        const trn_tensor_cost c = ask(row[r].i);
+    for (unsigned r = 0; r < TENSOR_CYCLES; r++) {
+        const trn_tensor_cost c = ask(tensor_cycles[r].i);
         char what[32];
         snprintf(what, sizeof what, "row %u", r);
-        assert_int_equal(c.mode, row[r].mode);
-        near(c.load_cycles, row[r].load, 0, what);
-        near(c.multiply_cycles, row[r].multiply, 0, what);
-        near(c.exposed_cycles, row[r].load, 0, what); /* nothing before it */
-        near(c.cycles, row[r].load + row[r].multiply, 0, what);
-        near(c.seconds, c.cycles / (row[r].i.generation == TRN_TRAINIUM1 ? 2.8e9 : 2.4e9), 1e-12, what);
-        if (c.multiply_known.known != row[r].known)
+        assert_int_equal(c.mode, tensor_cycles[r].mode);
+        near(c.load_cycles, tensor_cycles[r].load, 0, what);
+        near(c.multiply_cycles, tensor_cycles[r].multiply, 0, what);
+        near(c.exposed_cycles, tensor_cycles[r].load, 0, what); /* nothing before it */
+        near(c.cycles, tensor_cycles[r].load + tensor_cycles[r].multiply, 0, what);
+        near(c.seconds, c.cycles / (tensor_cycles[r].i.generation == TRN_TRAINIUM1 ? 2.8e9 : 2.4e9), 1e-12, what);
+        if (c.multiply_known.known != tensor_cycles[r].known)
             fail_msg("%s is %s: %s", what, trn_provenance_text(c.multiply_known.known), c.multiply_known.where);
         assert_true(strlen(c.load_known.where) > 8 && strlen(c.multiply_known.where) > 8);
         assert_true(strlen(c.exposed_known.where) > 8 && strlen(c.at_once_known.where) > 8);
         assert_true(c.utilisation > 0 && c.utilisation <= 1);
-        if (row[r].mode != TRN_MODE_TRANSPOSE) {
-            near(c.flops, 2.0 * row[r].i.k * row[r].i.m * row[r].i.n, 0, what);
+        if (tensor_cycles[r].mode != TRN_MODE_TRANSPOSE) {
+            near(c.flops, 2.0 * tensor_cycles[r].i.k * tensor_cycles[r].i.m * tensor_cycles[r].i.n, 0, what);
             assert_true(c.tflops < c.peak_tflops);
         }
     }
