@@ -1,0 +1,391 @@
+/* main.c - mxq: what quantising real tensors, or values of a distribution, to 8, 6 and 4 bits costs.
+ * SPDX-License-Identifier: MIT
+ */
+#define _POSIX_C_SOURCE 200809L
+
+#include "mxq.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#ifdef _OPENMP
+#include <omp.h>
+#endif
+
+#include "io/output.h"
+
+const char app_name[] = "mxq";
+
+enum { MAX_FILES = 64, MAX_DRAWN = 16, MAX_THREADS = 256 };
+
+typedef struct options {
+    const char *file[MAX_FILES];
+    mxq_synthetic drawn[MAX_DRAWN];
+    int files, drawings, threads, sr_bits, plot;
+    double sigma, freedom, outlier_share, outlier_factor, budget[MXQ_BUDGETS];
+    int budgets;
+    int64_t columns;
+    uint64_t seed;
+    mxq_choice choice;
+    trn_format dtype;
+    const char *tensor, *json, *csv, *report, *svg;
+    bool each, time, schema, theory, list;
+} options;
+
+/* ---- options ---- */
+
+static bool parse_real(const char *text, double low, double high, double *value, char *why)
+{
+    char *end;
+    *value = strtod(text, &end);
+    if (*text && !*end && *value >= low && *value <= high) return true;
+    snprintf(why, APP_WHY, "expected a number from %g to %g", low, high);
+    return false;
+}
+
+static bool take_file(void *options_, const char *word, char *why)
+{
+    options *o = options_;
+    if (o->files == MAX_FILES) return app_refuse(why, "more than 64 files");
+    o->file[o->files++] = word;
+    return true;
+}
+
+static bool take_law(options *o, mxq_law law, const char *value, char *why)
+{
+    mxq_synthetic *s = &o->drawn[o->drawings];
+    if (o->drawings == MAX_DRAWN) return app_refuse(why, "more than 16 distributions");
+    if (!app_parse_int(value, 1, INT64_C(1) << 32, &s->count, why)) return false;
+    s->law = law;
+    o->drawings++;
+    return true;
+}
+
+static bool take_gaussian(void *o, const char *value, char *why) { return take_law(o, MXQ_GAUSSIAN, value, why); }
+static bool take_laplace(void *o, const char *value, char *why) { return take_law(o, MXQ_LAPLACE, value, why); }
+static bool take_uniform(void *o, const char *value, char *why) { return take_law(o, MXQ_UNIFORM, value, why); }
+static bool take_student(void *o, const char *value, char *why) { return take_law(o, MXQ_STUDENT_T, value, why); }
+
+static bool take_sigma(void *o, const char *value, char *why)
+{
+    return parse_real(value, 1e-30, 1e30, &((options *)o)->sigma, why);
+}
+
+static bool take_freedom(void *o, const char *value, char *why)
+{
+    return parse_real(value, 0.5, 1e6, &((options *)o)->freedom, why);
+}
+
+static bool take_outliers(void *options_, const char *value, char *why)
+{
+    options *o = options_;
+    char *end;
+    o->outlier_share = strtod(value, &end);
+    if (end == value || *end != ':' || !(o->outlier_share > 0 && o->outlier_share <= 1))
+        return app_refuse(why, "expected SHARE:FACTOR, such as 0.001:30");
+    return parse_real(end + 1, 1e-6, 1e6, &o->outlier_factor, why);
+}
+
+static bool take_columns(void *o, const char *value, char *why)
+{
+    return app_parse_int(value, 1, INT64_C(1) << 32, &((options *)o)->columns, why);
+}
+
+static bool take_seed(void *o, const char *value, char *why)
+{
+    int64_t seed;
+    if (!app_parse_int(value, 0, INT64_MAX, &seed, why)) return false;
+    ((options *)o)->seed = (uint64_t)seed;
+    return true;
+}
+
+/* One of some words; -1 after a sentence that lists them. */
+static int one_of(const char *value, const char *const *word, int words, char *why)
+{
+    size_t used = (size_t)snprintf(why, APP_WHY, "expected ");
+    for (int i = 0; i < words; i++) {
+        if (!strcmp(value, word[i])) return i;
+        used += (size_t)snprintf(why + used, APP_WHY - used, "%s%s", i == 0 ? "" : i + 1 < words ? ", " : " or ", word[i]);
+    }
+    return -1;
+}
+
+static bool take_format(void *options_, const char *value, char *why)
+{
+    mxq_choice *c = &((options *)options_)->choice;
+    if (!mxq_format_known(value)) return app_refuse(why, "no such format; --list names them");
+    if (c->format_count == 32) return app_refuse(why, "more than 32 formats");
+    c->formats[c->format_count++] = value;
+    return true;
+}
+
+static bool take_cfp8(void *options_, const char *value, char *why)
+{
+    mxq_choice *c = &((options *)options_)->choice;
+    trn_cfp8 *f = &c->cfp8[c->cfp8_count];
+    char rest;
+    if (c->cfp8_count == 8) return app_refuse(why, "more than 8 of them");
+    if (sscanf(value, "%d,%d%c", &f->exponent_bits, &f->bias, &rest) != 2 || f->exponent_bits < 2 ||
+        f->exponent_bits > 5 || f->bias < -60 || f->bias > 60 || !trn_cfp8_valid(*f))
+        return app_refuse(why, "expected EXPONENT-BITS,BIAS: 2 to 5 and -60 to 60, such as 4,7");
+    c->cfp8_count++;
+    return true;
+}
+
+static bool take_rule(void *options_, const char *value, char *why)
+{
+    mxq_choice *c = &((options *)options_)->choice;
+    const int rule = one_of(value, mxq_rule_name, 3, why);
+    if (rule >= 0) c->rule[rule] = c->any_rule = true;
+    return rule >= 0;
+}
+
+static bool take_grain(void *options_, const char *value, char *why)
+{
+    mxq_choice *c = &((options *)options_)->choice;
+    const int grain = one_of(value, mxq_grain_name, MXQ_GRAINS, why);
+    if (grain >= 0) c->grain[grain] = c->any_grain = true;
+    return grain >= 0;
+}
+
+static bool take_rounding(void *options_, const char *value, char *why)
+{
+    static const char *const word[] = { "rne", "sr", "both" };
+    mxq_choice *c = &((options *)options_)->choice;
+    const int which = one_of(value, word, 3, why);
+    c->nearest = which != 1;
+    c->stochastic = which > 0;
+    return which >= 0;
+}
+
+static bool take_sr_bits(void *o, const char *value, char *why)
+{
+    return app_parse_number(value, 1, 32, &((options *)o)->sr_bits, why);
+}
+
+static bool take_budgets(void *options_, const char *value, char *why)
+{
+    options *o = options_;
+    for (o->budgets = 0; *value; o->budgets++) {
+        char *end;
+        if (o->budgets == MXQ_BUDGETS) return app_refuse(why, "more than 8 budgets");
+        const double bits = o->budget[o->budgets] = strtod(value, &end);
+        if (end == value || (*end && *end != ',') || !(bits > 0 && bits <= 64)) break;
+        value = *end ? end + 1 : end;
+    }
+    return *value || o->budgets == 0 ? app_refuse(why, "expected bits with commas between, such as 4.5,8.5") : true;
+}
+
+static bool take_dtype(void *o, const char *value, char *why)
+{
+    return (((options *)o)->dtype = trn_format_from_name(value)) != TRN_FORMAT_UNSET ||
+           app_refuse(why, "no such format; one of NKI's, ml_dtypes' or safetensors' names, such as bfloat16");
+}
+
+static bool take_threads(void *o, const char *value, char *why)
+{
+    return app_parse_number(value, 1, MAX_THREADS, &((options *)o)->threads, why);
+}
+
+static bool take_plot(void *o, const char *value, char *why)
+{
+    return (((options *)o)->plot = one_of(value, mxq_plot_name, MXQ_PLOTS, why)) >= 0;
+}
+
+APP_TAKE(take_tensor, options, tensor, value)
+APP_TAKE(take_json, options, json, value)
+APP_TAKE(take_csv, options, csv, value)
+APP_TAKE(take_report, options, report, value)
+APP_TAKE(take_svg, options, svg, value)
+APP_TAKE(take_each, options, each, true)
+APP_TAKE(take_time, options, time, true)
+APP_TAKE(take_schema, options, schema, true)
+APP_TAKE(take_theory, options, theory, true)
+APP_TAKE(take_list, options, list, true)
+
+static const app_option option[] = {
+    { NULL, NULL, " what is quantised, besides FILEs", NULL },
+    { "--gaussian", "N", "N values of the normal distribution", take_gaussian },
+    { "--laplace", "N", "of Laplace's", take_laplace },
+    { "--uniform", "N", "of the uniform one", take_uniform },
+    { "--student-t", "N", "of Student's t, with long tails", take_student },
+    { "--freedom", "NU", "its degrees of freedom (4)", take_freedom },
+    { "--sigma", "S", "standard deviation, of Student's t the scale (1)", take_sigma },
+    { "--outliers", "SHARE:FACTOR", "that share of the values is so many times as large", take_outliers },
+    { "--columns", "K", "values in a row, where K divides their number (4096)", take_columns },
+    { "--seed", "N", "of the values and of stochastic rounding (1)", take_seed },
+    { "--tensor", "GLOB", "only the arrays of such names", take_tensor },
+    { "--dtype", "FORMAT", "what bytes and words of .npy are: float8_e4m3fn, bfloat16, ...", take_dtype },
+    { NULL, NULL, " how", NULL },
+    { "--format", "NAME", "one of --list; may be repeated (all but cFP8)", take_format },
+    { "--cfp8", "BITS,BIAS", "the configurable FP8 of Trainium1, besides", take_cfp8 },
+    { "--rule", "RULE", "of MX scales: NEURON, OCP_FLOOR or ROUND_UP; may be repeated (all)", take_rule },
+    { "--scales", "GRAIN", "of FP8 and INT8: none, tensor, channel or 128x128; may be repeated (tensor)", take_grain },
+    { "--rounding", "WHICH", "rne, sr or both (rne)", take_rounding },
+    { "--sr-bits", "N", "random bits of an element, 1 to 32 (32)", take_sr_bits },
+    { "--threads", "N", "(all); the numbers do not depend on it", take_threads },
+    { NULL, NULL, " what is shown", NULL },
+    { "--each", NULL, "the whole table of each tensor, also of more than three", take_each },
+    { "--budgets", "LIST", "bits per element that the best ways are named for (4.5,6.5,8.5,16)", take_budgets },
+    { "--time", NULL, "how fast each way was", take_time },
+    { "--json", "FILE", "everything as JSON (- for standard output, without the table)", take_json },
+    { "--csv", "FILE", "the rows as CSV (- likewise)", take_csv },
+    { "--report", "FILE", "a page of HTML with pictures", take_report },
+    { "--svg", "FILE", "one picture", take_svg },
+    { "--plot", "NAME", "which: bars, histogram, crest or sigma (bars)", take_plot },
+    { "--theory", NULL, "ceilings, and where integers and floats meet, beside published figures", take_theory },
+    { "--list", NULL, "the formats", take_list },
+    { "--schema", NULL, "the columns of JSON and CSV", take_schema },
+};
+
+static const app_command command = {
+    .name = "mxq",
+    .usage = "usage: mxq [FILE...] [options]",
+    .summary = "Quantises tensors to every format of 19 to 4 bits and back, and says what is lost: the\n"
+               "signal-to-quantisation-noise ratio beside what theory expects, relative errors, values that become\n"
+               "zero or saturate, and which format is best within how many bits. A FILE is .npy, .npz, .safetensors,\n"
+               "an index of shards or a directory with one; - is standard input. Blocks and channels are cut along\n"
+               "the last axis.",
+    .option = option,
+    .options = sizeof option / sizeof option[0],
+    .notes = "examples:\n"
+             "  mxq --gaussian 4194304\n"
+             "  mxq model.safetensors --tensor '*.mlp.*' --report report.html\n"
+             "  mxq weights.npy --format mxfp4 --format fp8_e4m3 --scales channel --rounding both\n"
+             "  mxq --student-t 1048576 --outliers 0.001:30 --svg crest.svg --plot crest\n\n"
+             "exit status: 0 all is done, 2 bad usage or bad input, after one sentence.",
+    .operand = take_file,
+};
+
+/* ---- the work ---- */
+
+static bool gather(const options *o, mxq_sources *s, char *why)
+{
+    for (int i = 0; i < o->drawings; i++) {
+        mxq_synthetic what = o->drawn[i];
+        what.sigma = o->sigma, what.freedom = o->freedom, what.seed = o->seed;
+        what.outlier_share = o->outlier_share, what.outlier_factor = o->outlier_factor;
+        if (!mxq_add_synthetic(s, &what, o->columns, why)) return false;
+    }
+    for (int i = 0; i < o->files; i++)
+        if (!mxq_add_file(s, o->file[i], o->dtype, o->tensor, why)) return false;
+    return true;
+}
+
+static int default_threads(void)
+{
+#ifdef _OPENMP
+    const int n = omp_get_max_threads();
+    return n < MAX_THREADS ? n : MAX_THREADS;
+#else
+    return 1;
+#endif
+}
+
+typedef struct picture {
+    const mxq_all *all;
+    int plot;
+} picture;
+
+static void write_svg(FILE *out, const void *context)
+{
+    const picture *p = context;
+    mxq_plot(out, p->all, p->plot, true);
+}
+
+/* A file is complete or it is not there. */
+static int deliver(const char *flag, const char *path, void (*write)(FILE *out, const void *context), const void *context)
+{
+    io_output out;
+    char why[IO_WHY];
+    if (!path) return APP_OK;
+    if (!io_output_open(path, &out, why)) return app_complain(APP_USAGE, "%s %s", flag, why);
+    write(out.file, context);
+    if (!io_output_commit(&out, why)) return app_complain(APP_USAGE, "%s %s", flag, why);
+    return APP_OK;
+}
+
+/* Asked before the work: a path that is wrong should not cost minutes. */
+static bool writable(const char *flag, const char *path)
+{
+    io_output out;
+    char why[IO_WHY];
+    if (!path || !strcmp(path, "-")) return true;
+    if (!io_output_open(path, &out, why)) return app_complain(APP_USAGE, "%s %s", flag, why), false;
+    io_output_discard(&out);
+    return true;
+}
+
+static int show(const options *o, const mxq_all *all)
+{
+    const bool taken = (o->json && !strcmp(o->json, "-")) || (o->csv && !strcmp(o->csv, "-")) ||
+                       (o->report && !strcmp(o->report, "-")) || (o->svg && !strcmp(o->svg, "-"));
+    if (!taken) mxq_print_text(stdout, all, o->each);
+    const int status = deliver("--json", o->json, mxq_write_json, all) | deliver("--csv", o->csv, mxq_write_csv, all) |
+                       deliver("--report", o->report, mxq_write_html, all) |
+                       deliver("--svg", o->svg, write_svg, &(picture){ all, o->plot });
+    return status ? APP_USAGE : fflush(stdout) == 0 ? APP_OK : app_complain(APP_USAGE, "standard output cannot be written");
+}
+
+static int run(const options *o, const mxq_sources *s)
+{
+    static mxq_sweep sweep;
+    char why[APP_WHY] = "";
+    mxq_job *job = calloc(1, sizeof *job);
+    mxq_result *result = calloc((size_t)s->count, sizeof *result);
+    int status = job && result ? APP_OK : app_complain(APP_USAGE, "out of memory");
+    if (!status) {
+        job->ways = mxq_ways(&o->choice, job->way);
+        job->threads = o->threads ? o->threads : default_threads();
+        job->sr_bits = o->sr_bits, job->seed = o->seed;
+        job->histogram = o->report || (o->svg && o->plot == MXQ_HISTOGRAM);
+    }
+    for (int i = 0; !status && i < s->count; i++)
+        if (!mxq_run(job, &s->item[i], &result[i], why)) status = app_complain(APP_USAGE, "%s", why);
+    const bool sweeps = o->report || (o->svg && o->plot == MXQ_SIGMA);
+    if (!status && sweeps && !mxq_sweep_run(&s->item[0], &sweep, why)) status = app_complain(APP_USAGE, "%s", why);
+    app_progress_done();
+    if (!status) {
+        mxq_all all = { .job = job, .result = result, .results = s->count, .budgets = o->budgets, .time = o->time,
+                        .sweep = sweeps ? &sweep : NULL };
+        memcpy(all.budget, o->budget, sizeof all.budget);
+        status = show(o, &all);
+    }
+    for (int i = 0; result && i < s->count; i++) mxq_result_free(&result[i]);
+    free(result);
+    free(job);
+    return status;
+}
+
+/* What needs no tensor. */
+static bool answered(const options *o)
+{
+    app_table t;
+    if (o->theory && !o->files && !o->drawings) return mxq_print_theory(stdout), true;
+    if (o->list) return mxq_list_formats(stdout), true;
+    if (!o->schema) return false;
+    mxq_empty_table(&t);
+    app_print_schema(stdout, "mxq", &t);
+    app_table_free(&t);
+    return true;
+}
+
+int main(int argc, char **argv)
+{
+    options o = { .sigma = 1, .freedom = 4, .outlier_factor = 1, .columns = 4096, .seed = 1,
+                  .budget = { 4.5, 6.5, 8.5, 16 }, .budgets = 4 };
+    mxq_sources s = { 0 };
+    char why[APP_WHY] = "";
+    const int parsed = app_parse_options(&command, &o, argc - 1, argv + 1);
+    if (parsed) return parsed < 0 ? APP_OK : parsed;
+    if (answered(&o)) return APP_OK;
+    if (!o.files && !o.drawings)
+        return app_complain(APP_USAGE, "what shall be quantised? give a FILE or --gaussian N; mxq --help tells more");
+    if (!writable("--json", o.json) || !writable("--csv", o.csv) || !writable("--report", o.report) ||
+        !writable("--svg", o.svg))
+        return APP_USAGE;
+    const int status = gather(&o, &s, why) ? run(&o, &s) : app_complain(APP_USAGE, "%s", why);
+    if (o.theory && !status) fputc('\n', stdout), mxq_print_theory(stdout);
+    mxq_close(&s);
+    return status;
+}

@@ -1,0 +1,163 @@
+/* measure.c - what is lost in blocks of 32: squares, relative errors, zeros, saturation.
+ * SPDX-License-Identifier: MIT
+ *
+ * A block is brought to the size of 1 by a power of two first, so that squares of binary32 neither overflow nor vanish;
+ * its sums are trees of 16, 8, 4, 2, 1 additions and do not depend on anything but its values.
+ */
+#include "mxq.h"
+
+#include <math.h>
+#include <string.h>
+
+enum { B = TRN_MX_BLOCK };
+
+static uint32_t bits_of(float x)
+{
+    uint32_t bits;
+    memcpy(&bits, &x, sizeof bits);
+    return bits;
+}
+
+static float float_of(uint32_t bits)
+{
+    float x;
+    memcpy(&x, &bits, sizeof x);
+    return x;
+}
+
+static float sum(float *restrict v)
+{
+    for (int i = 0; i < 16; i++) v[i] += v[i + 16];
+    for (int i = 0; i < 8; i++) v[i] += v[i + 8];
+    for (int i = 0; i < 4; i++) v[i] += v[i + 4];
+    return (v[0] + v[2]) + (v[1] + v[3]);
+}
+
+static int32_t count(int32_t *restrict v)
+{
+    for (int i = 0; i < 16; i++) v[i] += v[i + 16];
+    for (int i = 0; i < 8; i++) v[i] += v[i + 8];
+    for (int i = 0; i < 4; i++) v[i] += v[i + 4];
+    return (v[0] + v[2]) + (v[1] + v[3]);
+}
+
+static float most(float *restrict v)
+{
+    for (int i = 0; i < 16; i++) v[i] = v[i] > v[i + 16] ? v[i] : v[i + 16];
+    for (int i = 0; i < 8; i++) v[i] = v[i] > v[i + 8] ? v[i] : v[i + 8];
+    for (int i = 1; i < 8; i++) v[0] = v[0] > v[i] ? v[0] : v[i];
+    return v[0];
+}
+
+/* ---- the values themselves ---- */
+
+/* 1 over the power of two at amax, a normal number itself. */
+static float unit_of(float amax)
+{
+    const uint32_t exponent = bits_of(amax) >> 23;
+    return float_of((254 - (exponent < 1 ? 1 : exponent > 253 ? 253 : exponent)) << 23);
+}
+
+static int crest_bin(float crest)
+{
+    const float share = (crest - 1) / (sqrtf(B) - 1);
+    return share < 0 ? 0 : share >= 1 ? MXQ_CRESTS - 1 : (int)(share * MXQ_CRESTS);
+}
+
+double mxq_crest_of_bin(double bin) { return 1 + bin * (sqrt(B) - 1) / MXQ_CRESTS; }
+
+void mxq_look(mxq_piece *p, int64_t *nonzero, double *energy, double *total)
+{
+    for (int64_t b = 0; b < p->n / B; b++) {
+        const float *restrict x = p->x + b * B;
+        float magnitude[B], square[B], value[B];
+        int32_t some[B];
+        for (int i = 0; i < B; i++) {
+            magnitude[i] = fabsf(x[i]);
+            some[i] = magnitude[i] > 0;
+        }
+        p->amax[b] = most(magnitude);
+        const float unit = p->unit[b] = unit_of(p->amax[b]);
+        for (int i = 0; i < B; i++) {
+            value[i] = x[i] * unit;
+            square[i] = value[i] * value[i];
+        }
+        p->energy[b] = sum(square);
+        p->nonzero[b] = count(some);
+        p->crest[b] = p->nonzero[b] ? crest_bin(p->amax[b] * unit / sqrtf(p->energy[b] / B)) : -1;
+        *nonzero += p->nonzero[b];
+        *energy += (double)p->energy[b] / ((double)unit * (double)unit);
+        *total += (double)sum(value) / (double)unit;
+    }
+}
+
+/* ---- errors ---- */
+
+/* Of a format in units of a block. */
+typedef struct limits {
+    float max, normal, lost, back; /* back: to the format's own units */
+} limits;
+
+typedef struct parts { /* of one block */
+    float noise, binades, lost, relative, relative_max, absolute_max; /* binades: squares of powers of two below values */
+    int32_t below, to_zero, saturated;
+} parts;
+
+static parts compare(const float *restrict x, const float *restrict y, float unit, limits l)
+{
+    float noise[B], binade[B], lost[B], relative[B], most_relative[B], absolute[B];
+    int32_t below[B], to_zero[B], saturated[B];
+    for (int i = 0; i < B; i++) {
+        const float v = x[i] * unit, w = y[i] * unit, size = fabsf(v), error = fabsf(w - v);
+        const float square = v * v, ratio = error / (size > 0 ? size : 1);
+        const float power = float_of(bits_of(size * l.back) & 0x7f800000u);
+        noise[i] = error * error;
+        binade[i] = size >= l.normal ? power * power : 0;
+        lost[i] = size < l.lost ? square : 0;
+        below[i] = (size < l.normal) & (size >= l.lost) & (size > 0);
+        relative[i] = most_relative[i] = size > 0 ? ratio : 0;
+        absolute[i] = error;
+        to_zero[i] = (size > 0) & !(fabsf(w) > 0);
+        saturated[i] = size > l.max;
+    }
+    return (parts){ sum(noise), sum(binade), sum(lost), sum(relative), most(most_relative), most(absolute),
+                    count(below), count(to_zero), count(saturated) };
+}
+
+/* Bins begin at powers of two and half way between: 1 and 1.5 times 2^k. The last ones hold what is 1 and more, 1.5 and
+ * more; the first one what is exact, or nearly so. */
+static void add_errors(const float *x, const float *y, int64_t *errors)
+{
+    for (int i = 0; i < B; i++) {
+        const float size = fabsf(x[i]);
+        if (!(size > 0)) continue;
+        const int bin = (int)(bits_of(fabsf(y[i] - x[i]) / size) >> 22) - 2 * 127 + MXQ_ERRORS - 2;
+        errors[bin < 0 ? 0 : bin >= MXQ_ERRORS ? MXQ_ERRORS - 1 : bin]++;
+    }
+}
+
+void mxq_measure(const mxq_way *way, const mxq_piece *p, bool histogram, mxq_sums *s)
+{
+    const mxq_model *m = &way->model;
+    for (int64_t b = 0; b < p->n / B; b++) {
+        if (!p->nonzero[b]) continue;
+        const float *x = p->x + b * B, *y = p->y + b * B, unit = p->unit[b];
+        const double scale = (double)p->scale[b] * (double)unit, back = 1 / ((double)unit * (double)unit);
+        const double edge = m->max * scale * (1 + 0x1p-20); /* a scale that was rounded saturates nothing */
+        const limits l = { (float)edge, (float)(m->normal * scale), (float)(m->lost * scale),
+                           (float)(1 / scale) };
+        const parts e = compare(x, y, unit, l);
+        const double coarse = 2 * m->alpha * (double)e.binades * scale * scale, step = m->step * scale;
+        const double best = (double)p->best_amax[b] / 127;
+        s->noise += back * (double)e.noise;
+        s->crest_noise[p->crest[b]] += back * (double)e.noise;
+        s->theory += back * (m->twice * (coarse + e.below * step * step / 12) + (double)e.lost);
+        s->ideal += m->twice * p->nonzero[b] * best * best / 12;
+        s->relative += (double)e.relative;
+        s->relative_max = fmaxf(s->relative_max, e.relative_max);
+        s->absolute_max = fmaxf(s->absolute_max, e.absolute_max / unit);
+        s->to_zero += e.to_zero;
+        s->saturated += e.saturated;
+        if (histogram) add_errors(x, y, s->errors);
+    }
+}

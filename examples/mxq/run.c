@@ -1,0 +1,276 @@
+/* run.c - all pieces of a tensor through all ways, in threads whose number the results do not depend on.
+ * SPDX-License-Identifier: MIT
+ *
+ * Pieces are taken in waves; what a piece yields is added to the rest in the order of the pieces.
+ */
+#define _POSIX_C_SOURCE 200809L
+
+#include "mxq.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#ifdef _OPENMP
+#include <omp.h>
+#endif
+
+enum { WAVE = 32 };
+
+typedef struct piece_facts {
+    int64_t nonzero, not_finite, blocks;
+    double energy, sum;
+    float amax[MXQ_BLOCKS];
+    int64_t crest_blocks[MXQ_CRESTS];
+    double crest_energy[MXQ_CRESTS], block_crest;
+} piece_facts;
+
+/* One wave: `count` pieces from `first` on. Everything a thread needs is allocated once. */
+typedef struct wave {
+    const mxq_job *job;
+    const mxq_source *source;
+    mxq_facts *facts;
+    mxq_piece *piece;      /* one per thread */
+    piece_facts *looked;   /* [WAVE] */
+    mxq_sums *measured;    /* [WAVE, ways] */
+    int64_t first, count;
+    char (*why)[APP_WHY];  /* [WAVE] */
+    bool *failed;          /* [WAVE] */
+} wave;
+
+/* ---- pieces ---- */
+
+static bool load(const wave *w, int64_t i, mxq_piece *p, piece_facts *f)
+{
+    const mxq_place at = mxq_place_of(w->source, w->first + i);
+    p->n = at.rows * at.columns;
+    p->index = (uint64_t)(at.row * mxq_padded(w->source) + at.column);
+    if (!mxq_read(w->source, &at, p->x, &f->not_finite, w->why[i])) return !(w->failed[i] = true);
+    mxq_look(p, &f->nonzero, &f->energy, &f->sum);
+    return true;
+}
+
+static void look(const wave *w, int64_t i, mxq_piece *p)
+{
+    piece_facts *f = &w->looked[i];
+    memset(f, 0, sizeof *f);
+    if (!load(w, i, p, f)) return;
+    memcpy(f->amax, p->amax, sizeof f->amax);
+    for (int64_t b = 0; b < p->n / TRN_MX_BLOCK; b++) {
+        if (p->crest[b] < 0) continue;
+        const double unit = (double)p->unit[b], energy = (double)p->energy[b];
+        f->blocks++;
+        f->block_crest += (double)p->amax[b] * unit / sqrt(energy / TRN_MX_BLOCK);
+        f->crest_blocks[p->crest[b]]++;
+        f->crest_energy[p->crest[b]] += energy / (unit * unit);
+    }
+}
+
+/* Of this thread alone: what else the machine does plays no part. */
+static double thread_seconds(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+static void quantise(const wave *w, int64_t i, mxq_piece *p)
+{
+    const mxq_job *job = w->job;
+    const mxq_place at = mxq_place_of(w->source, w->first + i);
+    piece_facts ignored = { 0 };
+    mxq_sums *sums = &w->measured[i * job->ways];
+    memset(sums, 0, sizeof *sums * (size_t)job->ways);
+    if (!load(w, i, p, &ignored)) return;
+    double now = thread_seconds();
+    for (int k = 0; k < job->ways; k++) {
+        mxq_scales(&job->way[k], w->source, &at, w->facts, p);
+        mxq_quantise(&job->way[k], job, p);
+        mxq_measure(&job->way[k], p, job->histogram, &sums[k]);
+        const double then = thread_seconds();
+        sums[k].seconds = then - now;
+        now = then;
+    }
+}
+
+static void run_wave(const wave *w, void (*step)(const wave *, int64_t, mxq_piece *))
+{
+#ifdef _OPENMP
+#pragma omp parallel num_threads(w->job->threads)
+#endif
+    {
+        mxq_piece *own = w->piece;
+#ifdef _OPENMP
+        own += omp_get_thread_num();
+#pragma omp for schedule(dynamic)
+#endif
+        for (int64_t i = 0; i < w->count; i++) step(w, i, own);
+    }
+}
+
+/* ---- sums ---- */
+
+static void fold_amax(mxq_facts *f, const mxq_source *s, const mxq_place *at, const float *amax)
+{
+    const int64_t across = (s->columns + MXQ_SQUARE - 1) / MXQ_SQUARE;
+    for (int64_t r = 0; r < at->rows; r++)
+        for (int64_t c = 0; c < at->columns; c += TRN_MX_BLOCK, amax++) {
+            float *row = &f->row_amax[at->row + r];
+            float *grid = &f->grid_amax[(at->row + r) / MXQ_SQUARE * across + (at->column + c) / MXQ_SQUARE];
+            *row = fmaxf(*row, *amax);
+            *grid = fmaxf(*grid, *amax);
+            f->amax = fmax(f->amax, (double)*amax);
+        }
+}
+
+static void fold_facts(const wave *w)
+{
+    mxq_facts *f = w->facts;
+    for (int64_t i = 0; i < w->count; i++) {
+        const piece_facts *p = &w->looked[i];
+        const mxq_place at = mxq_place_of(w->source, w->first + i);
+        fold_amax(f, w->source, &at, p->amax);
+        f->nonzero += p->nonzero, f->not_finite += p->not_finite, f->blocks += p->blocks;
+        f->energy += p->energy, f->sum += p->sum, f->block_crest += p->block_crest;
+        for (int b = 0; b < MXQ_CRESTS; b++) {
+            f->crest_blocks[b] += p->crest_blocks[b];
+            f->crest_energy[b] += p->crest_energy[b];
+        }
+    }
+}
+
+static void add_sums(mxq_sums *to, const mxq_sums *s)
+{
+    to->noise += s->noise, to->theory += s->theory, to->ideal += s->ideal;
+    to->relative += s->relative;
+    to->relative_max = fmaxf(to->relative_max, s->relative_max);
+    to->absolute_max = fmaxf(to->absolute_max, s->absolute_max);
+    to->to_zero += s->to_zero, to->saturated += s->saturated;
+    for (int b = 0; b < MXQ_CRESTS; b++) to->crest_noise[b] += s->crest_noise[b];
+    for (int b = 0; b < MXQ_ERRORS; b++) to->errors[b] += s->errors[b];
+    to->seconds += s->seconds;
+}
+
+/* ---- a tensor ---- */
+
+static bool wave_open(wave *w, const mxq_job *job, const mxq_source *s, mxq_result *r)
+{
+    const int64_t down = (s->rows + MXQ_SQUARE - 1) / MXQ_SQUARE, across = (s->columns + MXQ_SQUARE - 1) / MXQ_SQUARE;
+    *w = (wave){ .job = job, .source = s, .facts = &r->facts };
+    w->piece = calloc((size_t)job->threads, sizeof *w->piece);
+    w->looked = calloc(WAVE, sizeof *w->looked);
+    w->measured = calloc((size_t)WAVE * (size_t)job->ways, sizeof *w->measured);
+    w->why = calloc(WAVE, sizeof *w->why);
+    w->failed = calloc(WAVE, sizeof *w->failed);
+    r->facts.row_amax = calloc((size_t)s->rows + 1, sizeof(float));
+    r->facts.grid_amax = calloc((size_t)(down * across) + 1, sizeof(float));
+    return w->piece && w->looked && w->measured && w->why && w->failed && r->facts.row_amax && r->facts.grid_amax;
+}
+
+static void wave_close(wave *w)
+{
+    free(w->piece);
+    free(w->looked);
+    free(w->measured);
+    free(w->why);
+    free(w->failed);
+}
+
+static bool next_wave(wave *w, void (*step)(const wave *, int64_t, mxq_piece *), char *why)
+{
+    const int64_t left = mxq_pieces(w->source) - w->first;
+    w->count = left < WAVE ? left : WAVE;
+    run_wave(w, step);
+    for (int64_t i = 0; i < w->count; i++)
+        if (w->failed[i]) return app_refuse(why, w->why[i]);
+    return true;
+}
+
+static bool all_waves(wave *w, mxq_result *r, char *why)
+{
+    const int64_t pieces = mxq_pieces(w->source);
+    for (w->first = 0; w->first < pieces; w->first += WAVE) {
+        if (!next_wave(w, look, why)) return false;
+        fold_facts(w);
+    }
+    for (w->first = 0; w->first < pieces; w->first += WAVE) {
+        app_progress("%s: %.0f %%", w->source->name, 100.0 * (double)w->first / (double)pieces);
+        if (!next_wave(w, quantise, why)) return false;
+        for (int64_t i = 0; i < w->count; i++)
+            for (int k = 0; k < w->job->ways; k++) add_sums(&r->sums[k], &w->measured[i * w->job->ways + k]);
+    }
+    return true;
+}
+
+bool mxq_run(const mxq_job *job, const mxq_source *s, mxq_result *r, char *why)
+{
+    wave w;
+    memset(r, 0, sizeof *r);
+    r->source = s;
+    r->facts.elements = mxq_elements(s);
+    const double start = app_now();
+    const bool ok = wave_open(&w, job, s, r) ? all_waves(&w, r, why) : app_refuse(why, "out of memory");
+    r->wall_s = app_now() - start;
+    wave_close(&w);
+    if (!ok) mxq_result_free(r);
+    return ok;
+}
+
+void mxq_result_free(mxq_result *r)
+{
+    free(r->facts.row_amax);
+    free(r->facts.grid_amax);
+    r->facts.row_amax = r->facts.grid_amax = NULL;
+}
+
+/* ---- what it means ---- */
+
+double mxq_db(double signal, double noise)
+{
+    if (!(signal > 0)) return NAN;
+    return noise > 0 ? 10 * log10(signal / noise) : INFINITY;
+}
+
+double mxq_sqnr(const mxq_result *r, int way) { return mxq_db(r->facts.energy, r->sums[way].noise); }
+double mxq_theory(const mxq_result *r, int way) { return mxq_db(r->facts.energy, r->sums[way].theory); }
+
+double mxq_ceiling(const mxq_job *job, const mxq_result *r, int way)
+{
+    const mxq_model *m = &job->way[way].model;
+    if (m->integer) return mxq_db(r->facts.energy, r->sums[way].ideal);
+    return r->facts.energy > 0 ? mxq_db(1, m->twice * m->alpha) : NAN;
+}
+
+double mxq_sigma(const mxq_facts *f)
+{
+    const double n = (double)f->elements, mean = f->sum / n;
+    return sqrt(fmax(0, f->energy / n - mean * mean));
+}
+
+double mxq_crest(const mxq_facts *f) { return f->amax / sqrt(f->energy / (double)f->elements); }
+
+double mxq_crest_quantile(const mxq_facts *f, double share)
+{
+    double below = 0;
+    const double wanted = share * (double)f->blocks;
+    for (int b = 0; b < MXQ_CRESTS; b++) {
+        const double here = (double)f->crest_blocks[b];
+        if (below + here >= wanted && here > 0) return mxq_crest_of_bin(b + (wanted - below) / here);
+        below += here;
+    }
+    return NAN;
+}
+
+/* Fewer bits win a tie, then the earlier way. */
+int mxq_best(const mxq_job *job, const mxq_result *r, double budget)
+{
+    int best = -1;
+    for (int k = 0; k < job->ways; k++) {
+        const double bits = mxq_bits(&job->way[k], r->source), sqnr = mxq_sqnr(r, k);
+        if (bits > budget + 1e-9 || isnan(sqnr)) continue;
+        if (best < 0 || sqnr > mxq_sqnr(r, best) ||
+            (sqnr >= mxq_sqnr(r, best) && bits < mxq_bits(&job->way[best], r->source)))
+            best = k;
+    }
+    return best;
+}

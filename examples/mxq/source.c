@@ -1,0 +1,172 @@
+/* source.c - tensors, from files or drawn, as rows that are read in pieces.
+ * SPDX-License-Identifier: MIT
+ */
+#define _POSIX_C_SOURCE 200809L
+
+#include "mxq.h"
+
+#include <fnmatch.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "io/arrays.h"
+
+/* ---- pieces ---- */
+
+int64_t mxq_elements(const mxq_source *s) { return s->rows * s->columns; }
+
+int64_t mxq_padded(const mxq_source *s)
+{
+    return (s->columns + TRN_MX_BLOCK - 1) / TRN_MX_BLOCK * TRN_MX_BLOCK;
+}
+
+static int64_t rows_at_once(const mxq_source *s)
+{
+    const int64_t padded = mxq_padded(s);
+    return padded > 0 && padded < MXQ_PIECE ? MXQ_PIECE / padded : 1;
+}
+
+static int64_t parts_of_row(const mxq_source *s) { return (mxq_padded(s) + MXQ_PIECE - 1) / MXQ_PIECE; }
+
+int64_t mxq_pieces(const mxq_source *s)
+{
+    const int64_t at_once = rows_at_once(s);
+    return (s->rows + at_once - 1) / at_once * parts_of_row(s);
+}
+
+mxq_place mxq_place_of(const mxq_source *s, int64_t piece)
+{
+    const int64_t parts = parts_of_row(s), padded = mxq_padded(s);
+    mxq_place p = { .row = piece / parts * rows_at_once(s), .column = piece % parts * MXQ_PIECE };
+    p.rows = s->rows - p.row < rows_at_once(s) ? s->rows - p.row : rows_at_once(s);
+    p.columns = padded - p.column < MXQ_PIECE ? padded - p.column : MXQ_PIECE;
+    return p;
+}
+
+static bool fetch(const mxq_source *s, int64_t first, int64_t count, float *x, char *why)
+{
+    if (s->array) return io_array_f32(s->array, first, count, x, why);
+    memcpy(x, s->values + first, sizeof(float) * (size_t)count);
+    return true;
+}
+
+/* An exponent of ones. */
+static int64_t tame(float *x, int64_t n)
+{
+    int64_t found = 0;
+    for (int64_t i = 0; i < n; i++) {
+        uint32_t bits;
+        memcpy(&bits, &x[i], sizeof bits);
+        if ((bits & 0x7f800000u) == 0x7f800000u) x[i] = 0, found++;
+    }
+    return found;
+}
+
+bool mxq_read(const mxq_source *s, const mxq_place *at, float *x, int64_t *not_finite, char *why)
+{
+    const int64_t end = at->column + at->columns, real = (end < s->columns ? end : s->columns) - at->column;
+    if (real == at->columns && (at->rows == 1 || at->columns == s->columns)) {
+        if (!fetch(s, at->row * s->columns + at->column, at->rows * at->columns, x, why)) return false;
+    } else {
+        for (int64_t r = 0; r < at->rows; r++) {
+            float *row = x + r * at->columns;
+            if (!fetch(s, (at->row + r) * s->columns + at->column, real, row, why)) return false;
+            memset(row + real, 0, sizeof(float) * (size_t)(at->columns - real));
+        }
+    }
+    *not_finite += tame(x, at->rows * at->columns);
+    return true;
+}
+
+/* ---- where they come from ---- */
+
+static mxq_source *new_source(mxq_sources *s)
+{
+    if (s->count == s->room) {
+        s->room = s->room ? 2 * s->room : 16;
+        s->item = realloc(s->item, sizeof *s->item * (size_t)s->room);
+        if (!s->item) abort();
+    }
+    return memset(&s->item[s->count++], 0, sizeof *s->item);
+}
+
+static const char *base_of(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash && slash[1] ? slash + 1 : path;
+}
+
+/* Whole numbers and truth values in a checkpoint are indices and masks: nobody quantises them. */
+static bool is_quantised(const io_array *a, const char *pattern)
+{
+    static const char *const floats[] = { "F64", "F32", "F16", "BF16" };
+    if (pattern) return fnmatch(pattern, a->name, 0) == 0;
+    if (!a->name[0]) return true;
+    for (size_t i = 0; i < sizeof floats / sizeof floats[0]; i++)
+        if (!strcmp(a->type, floats[i])) return true;
+    return trn_format_info_of(a->format)->exponent_bits > 0 && a->format != TRN_F8_E8M0;
+}
+
+static void add_array(mxq_sources *s, const io_array *a, const char *path)
+{
+    mxq_source *t = new_source(s);
+    t->columns = a->rank ? a->shape[a->rank - 1] : 1;
+    t->rows = a->elements && t->columns ? a->elements / t->columns : 0;
+    t->array = a;
+    snprintf(t->name, sizeof t->name, "%s", a->name[0] ? a->name : base_of(path));
+    snprintf(t->type, sizeof t->type, "%s",
+             a->type[0] == 'V' || a->format != TRN_FORMAT_UNSET ? trn_format_name(a->format) : a->type);
+}
+
+bool mxq_add_file(mxq_sources *s, const char *path, trn_format format, const char *tensor, char *why)
+{
+    io_arrays *file = calloc(1, sizeof *file), **grown = realloc(s->file, sizeof *grown * (size_t)(s->files + 1));
+    if (!file || !grown) abort();
+    s->file = grown;
+    if (!io_arrays_open(path, file, why)) return free(file), false;
+    grown[s->files++] = file;
+    const int before = s->count;
+    for (int i = 0; i < file->count; i++) {
+        io_array *a = &file->item[i];
+        const bool bytes = a->type[0] == 'V' || !strcmp(a->type, "U8") || !strcmp(a->type, "U16");
+        if (!is_quantised(a, tensor)) continue;
+        if (format != TRN_FORMAT_UNSET && bytes && !io_array_as(a, format, why)) return false;
+        add_array(s, a, path);
+    }
+    if (s->count > before) return true;
+    return io_fail(why, path, tensor ? "none of its %d arrays is called %s" : "none of its %d arrays holds floating-point numbers%s",
+                   file->count, tensor ? tensor : "");
+}
+
+/* As wide as a matrix where the count allows, so that scales of channels mean something. */
+bool mxq_add_synthetic(mxq_sources *s, const mxq_synthetic *what, int64_t columns, char *why)
+{
+    enum { AT_ONCE = 1 << 14 };
+    float *values = malloc(sizeof(float) * (size_t)(what->count ? what->count : 1));
+    if (!values) return app_refuse(why, "there is no memory for so many values");
+    const int64_t parts = (what->count + AT_ONCE - 1) / AT_ONCE;
+#ifdef _OPENMP
+#pragma omp parallel for schedule(static)
+#endif
+    for (int64_t p = 0; p < parts; p++) {
+        const int64_t first = p * AT_ONCE, left = what->count - first;
+        mxq_draw(what, first, left < AT_ONCE ? left : AT_ONCE, values + first);
+    }
+    mxq_source *t = new_source(s);
+    const bool matrix = columns > 0 && what->count % columns == 0;
+    t->columns = matrix ? columns : what->count;
+    t->rows = what->count / (t->columns ? t->columns : 1);
+    t->values = values;
+    snprintf(t->name, sizeof t->name, "%s", mxq_law_name(what->law));
+    snprintf(t->type, sizeof t->type, "%s", "F32");
+    return true;
+}
+
+void mxq_close(mxq_sources *s)
+{
+    io_arrays **file = s->file;
+    for (int i = 0; i < s->count; i++) free((void *)(uintptr_t)s->item[i].values);
+    for (int i = 0; i < s->files; i++) io_arrays_close(file[i]), free(file[i]);
+    free(file);
+    free(s->item);
+}

@@ -1,0 +1,167 @@
+/* ways.c - every way to quantise: formats, scales, rounding, and what each is expected to cost.
+ * SPDX-License-Identifier: MIT
+ */
+#include "mxq.h"
+
+#include <math.h>
+#include <string.h>
+
+const char *const mxq_grain_name[MXQ_GRAINS] = { "none", "tensor", "channel", "128x128" };
+const char *const mxq_rule_name[3] = { "NEURON", "OCP_FLOOR", "ROUND_UP" };
+
+/* `word` is what --format calls it. */
+static const struct {
+    const char *word, *name, *meaning;
+    mxq_kind kind;
+    trn_format format;
+} format_row[] = {
+    { "tf32", "TF32", "a reference: 10 mantissa bits", MXQ_CAST, TRN_TF32 },
+    { "float16", "FP16", "a reference: 10 mantissa bits, up to 65504", MXQ_CAST, TRN_F16 },
+    { "bfloat16", "BF16", "a reference: 7 mantissa bits", MXQ_CAST, TRN_BF16 },
+    { "mxint8", "MXINT8", "8-bit integers in 64ths, blocks of 32", MXQ_MX, TRN_I8 },
+    { "mxfp8_e4m3", "MXFP8 E4M3", "elements up to 448, blocks of 32", MXQ_MX, TRN_F8_E4M3FN },
+    { "mxfp8_e5m2", "MXFP8 E5M2", "elements up to 57344, blocks of 32", MXQ_MX, TRN_F8_E5M2 },
+    { "int8", "INT8", "-127 ... 127 with float32 scales", MXQ_SCALED, TRN_I8 },
+    { "fp8_e3m4", "FP8 E3M4", "up to 15.5, with float32 scales", MXQ_SCALED, TRN_F8_E3M4 },
+    { "fp8_e4m3", "FP8 E4M3", "Trainium's, up to 240, with float32 scales", MXQ_SCALED, TRN_F8_E4M3 },
+    { "fp8_e4m3fn", "FP8 E4M3FN", "OCP's, up to 448, with float32 scales", MXQ_SCALED, TRN_F8_E4M3FN },
+    { "fp8_e5m2", "FP8 E5M2", "up to 57344, with float32 scales", MXQ_SCALED, TRN_F8_E5M2 },
+    { "mxfp6_e2m3", "MXFP6 E2M3", "elements up to 7.5, blocks of 32", MXQ_MX, TRN_F6_E2M3 },
+    { "mxfp6_e3m2", "MXFP6 E3M2", "elements up to 28, blocks of 32", MXQ_MX, TRN_F6_E3M2 },
+    { "mxfp4", "MXFP4", "E2M1, elements up to 6, blocks of 32", MXQ_MX, TRN_F4_E2M1 },
+};
+enum { FORMATS = sizeof format_row / sizeof format_row[0] };
+
+bool mxq_format_known(const char *word)
+{
+    for (int i = 0; i < FORMATS; i++)
+        if (!strcmp(word, format_row[i].word)) return true;
+    return false;
+}
+
+void mxq_list_formats(FILE *out)
+{
+    for (int i = 0; i < FORMATS; i++)
+        fprintf(out, "  %-12s  %-10s  %s\n", format_row[i].word, format_row[i].name, format_row[i].meaning);
+}
+
+/* ---- one way ---- */
+
+static mxq_model float_model(const trn_format_info *f, double max)
+{
+    const int M = f->mantissa_bits;
+    const double normal = ldexp(1, 1 - f->bias);
+    return (mxq_model){ .max = max, .normal = normal, .lost = ldexp(normal, -M - 1), .step = ldexp(normal, -M),
+                        .alpha = ldexp(1, -2 * M) / 24, .twice = 1 };
+}
+
+/* MXINT8 counts in 64ths. */
+static mxq_model integer_model(bool mx)
+{
+    const double step = mx ? 1.0 / 64 : 1;
+    return (mxq_model){ .max = 127 * step, .normal = INFINITY, .step = step, .twice = 1, .integer = true };
+}
+
+static double largest(const trn_format_info *f, const mxq_way *way)
+{
+    if (way->format == TRN_CFP8) return (double)trn_cfp8_decode(way->cfp8, f->max_code);
+    return trn_format_limits_of(way->format).max;
+}
+
+static void complete(mxq_way *way)
+{
+    const trn_format_info f = way->format == TRN_CFP8 ? trn_cfp8_info(way->cfp8) : *trn_format_info_of(way->format);
+    way->bits = way->format == TRN_TF32 ? 19 : f.bits;
+    way->model = way->format == TRN_I8 ? integer_model(way->kind == MXQ_MX) : float_model(&f, largest(&f, way));
+    if (way->rounding == TRN_STOCHASTIC) way->model.twice = 2, way->model.lost = 0;
+}
+
+const char *mxq_scale_of(const mxq_way *way)
+{
+    if (way->kind == MXQ_MX) return mxq_rule_name[way->rule];
+    return way->kind == MXQ_SCALED ? mxq_grain_name[way->grain] : "-";
+}
+
+mxq_way mxq_way_of(const char *name, mxq_kind kind, trn_format format)
+{
+    mxq_way w = { .kind = kind, .format = format, .rule = TRN_MX_SCALE_ROUND_UP, .grain = MXQ_TENSOR };
+    snprintf(w.name, sizeof w.name, "%s", name);
+    complete(&w);
+    return w;
+}
+
+static double per_element(double count, const mxq_source *s) { return 32 * count / (double)mxq_elements(s); }
+static double no_bits(const mxq_source *s) { return 0 * (double)s->rows; }
+static double tensor_bits(const mxq_source *s) { return per_element(1, s); }
+static double channel_bits(const mxq_source *s) { return per_element((double)s->rows, s); }
+
+static double grid_bits(const mxq_source *s)
+{
+    return per_element(ceil((double)s->rows / MXQ_SQUARE) * ceil((double)s->columns / MXQ_SQUARE), s);
+}
+
+double mxq_bits(const mxq_way *way, const mxq_source *s)
+{
+    static double (*const grain[MXQ_GRAINS])(const mxq_source *) = { no_bits, tensor_bits, channel_bits, grid_bits };
+    if (way->kind == MXQ_MX)
+        return way->bits + 8 * (double)(mxq_padded(s) / TRN_MX_BLOCK) / (double)(s->columns ? s->columns : 1);
+    return way->bits + (way->kind == MXQ_SCALED && mxq_elements(s) ? grain[way->grain](s) : 0);
+}
+
+/* ---- all ways that were asked for ---- */
+
+typedef struct list {
+    const mxq_choice *choice;
+    mxq_way *way;
+    int ways;
+} list;
+
+/* Once for each kind of rounding. */
+static void add(list *l, mxq_way way)
+{
+    const bool stochastic = l->choice->stochastic, nearest = l->choice->nearest || !stochastic;
+    for (int sr = 0; sr < 2; sr++) {
+        if (!(sr ? stochastic : nearest) || l->ways == MXQ_WAYS) continue;
+        way.rounding = sr ? TRN_STOCHASTIC : TRN_NEAREST_EVEN;
+        complete(&way);
+        l->way[l->ways++] = way;
+    }
+}
+
+/* Once for each scale. */
+static void add_scales(list *l, mxq_way way)
+{
+    const mxq_choice *c = l->choice;
+    if (way.kind == MXQ_CAST) add(l, way);
+    for (int r = 0; way.kind == MXQ_MX && r < 3; r++) {
+        way.rule = (trn_mx_scale)r;
+        if (c->rule[r] || !c->any_rule) add(l, way);
+    }
+    for (int g = 0; way.kind == MXQ_SCALED && g < MXQ_GRAINS; g++) {
+        way.grain = (mxq_grain)g;
+        if (c->any_grain ? c->grain[g] : g == MXQ_TENSOR) add(l, way);
+    }
+}
+
+static bool wanted(const mxq_choice *c, const char *word)
+{
+    bool found = c->format_count == 0;
+    for (int i = 0; i < c->format_count; i++) found = found || !strcmp(c->formats[i], word);
+    return found;
+}
+
+int mxq_ways(const mxq_choice *choice, mxq_way *way)
+{
+    list l = { choice, way, 0 };
+    for (int i = 0; i < FORMATS; i++) {
+        if (wanted(choice, format_row[i].word))
+            add_scales(&l, mxq_way_of(format_row[i].name, format_row[i].kind, format_row[i].format));
+    }
+    for (int i = 0; i < choice->cfp8_count; i++) {
+        mxq_way w = { .kind = MXQ_SCALED, .format = TRN_CFP8, .cfp8 = choice->cfp8[i] };
+        snprintf(w.name, sizeof w.name, "cFP8 E%dM%d bias %d", w.cfp8.exponent_bits, 7 - w.cfp8.exponent_bits,
+                 w.cfp8.bias);
+        add_scales(&l, w);
+    }
+    return l.ways;
+}
