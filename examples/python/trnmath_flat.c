@@ -1,0 +1,395 @@
+/* trnmath_flat.c - the functions of trnmath_flat.h: names become numbers, views tensors, and trnmath does the rest.
+ * SPDX-License-Identifier: MIT
+ */
+#include "trnmath_flat.h"
+
+#include <trnmath/trnmath.h>
+
+/* ---- the small change ---- */
+
+static int told(char *why, trn_status status, const char *text)
+{
+    if (why) trni_copy_text(why, TRNMATH_WHY, text);
+    return (int)status;
+}
+
+static int done(char *why, trn_status status, const trn_error *error)
+{
+    if (status == TRN_OK) return TRN_OK;
+    return told(why, status, error->text[0] ? error->text : trn_status_text(status));
+}
+
+static trn_tensor tensor(const trnmath_view *view)
+{
+    if (!view || view->rank < 0 || view->rank > TRN_MAX_RANK) return trn_tensor_nd(TRN_FORMAT_UNSET, NULL, 0, NULL);
+    const bool known = view->format > 0 && view->format < TRN_CFP8; /* a cFP8 view would need more than a number */
+    trn_tensor t =
+        trn_tensor_nd(known ? (trn_format)view->format : TRN_FORMAT_UNSET, view->data, (int)view->rank, view->shape);
+    for (int i = 0; i < t.rank; i++) t.stride[i] = view->stride[i];
+    return t;
+}
+
+/* The place of a name in a list that ends with NULL; none is the first. -1, with a sentence, if it is not there. */
+static int place(const char *what, const char *name, const char *const *list, trn_error *error)
+{
+    if (!name) return 0;
+    for (int i = 0; list[i]; i++)
+        if (strcmp(name, list[i]) == 0) return i;
+    trni_fail(error, TRN_EINVAL, "%s \"%.60s\" is unknown", what, name);
+    return -1;
+}
+
+/* ---- options ---- */
+
+typedef struct resolved {
+    trnmath_options given;
+    trn_rounding rounding;
+    trn_overflow overflow;
+    trn_generation generation;
+    trn_numerics numbers;
+    const trn_numerics *numerics; /* numbers, or NULL */
+} resolved;
+
+static trn_status resolve(const trnmath_options *options, resolved *r, trn_error *error)
+{
+    static const char *const rounding[] = { "nearest_even",    "stochastic", "toward_zero", "toward_positive",
+                                            "toward_negative", "to_odd",     NULL };
+    static const trn_generation generation[] = { TRN_GENERATION_DEFAULT, TRN_TRAINIUM1, TRN_TRAINIUM2, TRN_TRAINIUM3 };
+    memset(r, 0, sizeof *r);
+    memset(error, 0, sizeof *error);
+    if (!options) return TRN_OK;
+    r->given = *options;
+    const int mode = place("rounding", options->rounding, rounding, error);
+    if (mode < 0) return TRN_EINVAL;
+    r->rounding = (trn_rounding)mode;
+    r->overflow = options->saturate ? TRN_SATURATE : TRN_OVERFLOW_DEFAULT;
+    if (options->generation < 0 || options->generation > 3)
+        return trni_fail(error, TRN_EINVAL, "generation is %lld, expected 1, 2 or 3", (long long)options->generation);
+    r->generation = generation[options->generation];
+    if (options->sr_bits < 0 || options->sr_bits > 32)
+        return trni_fail(error, TRN_EINVAL, "sr_bits is %lld, expected 1 to 32", (long long)options->sr_bits);
+    if (!options->numerics || !*options->numerics) return TRN_OK;
+    if (trn_numerics_parse(&r->numbers, options->numerics) != TRN_OK)
+        return trni_fail(error, TRN_EINVAL, "numerics \"%.100s\": no such setting or preset", options->numerics);
+    r->numerics = &r->numbers;
+    return TRN_OK;
+}
+
+/* ---- facts ---- */
+
+const char *trnmath_version(void) { return trn_version(); }
+const char *trnmath_isa(void) { return trn_isa_name(); }
+int64_t trnmath_format(const char *name) { return name ? (int64_t)trn_format_from_name(name) : 0; }
+
+const char *trnmath_format_name(int64_t format)
+{
+    return trn_format_name(format > 0 && format <= TRN_CFP8 ? (trn_format)format : TRN_FORMAT_UNSET);
+}
+
+int64_t trnmath_format_bytes(int64_t format)
+{
+    return format > 0 && format <= TRN_CFP8 ? (int64_t)trn_format_bytes((trn_format)format) : 0;
+}
+
+/* ---- arrays ---- */
+
+int trnmath_convert(const trnmath_view *dst, const trnmath_view *src, const trnmath_options *options, char *why)
+{
+    trn_error error;
+    resolved r;
+    trn_status status = resolve(options, &r, &error);
+    if (status == TRN_OK)
+        status = trn_convert(&(trn_convert_args){ .dst = tensor(dst),
+                                                  .src = tensor(src),
+                                                  .rounding = r.rounding,
+                                                  .overflow = r.overflow,
+                                                  .seed = r.given.seed,
+                                                  .stream = r.given.stream,
+                                                  .sr_bits = (int)r.given.sr_bits,
+                                                  .error = &error });
+    return done(why, status, &error);
+}
+
+int trnmath_matmul(const trnmath_view *dst, const trnmath_view *a, const trnmath_view *b, const trnmath_view *a_scale,
+                   const trnmath_view *b_scale, const trnmath_options *options, char *why)
+{
+    trn_error error;
+    resolved r;
+    trn_status status = resolve(options, &r, &error);
+    if (status == TRN_OK)
+        status = trn_matmul(&(trn_matmul_args){ .generation = r.generation,
+                                                .dst = tensor(dst),
+                                                .a = tensor(a),
+                                                .b = tensor(b),
+                                                .a_scale = tensor(a_scale),
+                                                .b_scale = tensor(b_scale),
+                                                .accumulate = r.given.accumulate != 0,
+                                                .double_row = r.given.double_row != 0,
+                                                .rounding = r.rounding,
+                                                .overflow = r.overflow,
+                                                .seed = r.given.seed,
+                                                .stream = r.given.stream,
+                                                .numerics = r.numerics,
+                                                .error = &error });
+    return done(why, status, &error);
+}
+
+int trnmath_activation(const trnmath_view *dst, const trnmath_view *src, const char *f, float scale, float bias,
+                       const trnmath_options *options, char *why)
+{
+    trn_error error;
+    resolved r;
+    trn_status status = resolve(options, &r, &error);
+    const trn_act op = f ? trn_act_from_name(f) : TRN_ACT_COUNT;
+    if (status == TRN_OK && op == TRN_ACT_COUNT)
+        status = trni_fail(&error, TRN_EINVAL, "the Scalar engine has no function \"%.60s\"", f ? f : "");
+    if (status == TRN_OK && scale == 0) /* which trn_activation takes for 1 */
+        status = trni_fail(&error, TRN_EINVAL, "scale is 0, so that no element of the source would count");
+    if (status == TRN_OK)
+        status = trn_activation(&(trn_activation_args){ .generation = r.generation,
+                                                        .unlimited = true,
+                                                        .rounding = r.rounding,
+                                                        .seed = r.given.seed,
+                                                        .stream = r.given.stream,
+                                                        .numerics = r.numerics,
+                                                        .error = &error,
+                                                        .dst = tensor(dst),
+                                                        .src = tensor(src),
+                                                        .op = op,
+                                                        .scale = scale,
+                                                        .bias = bias });
+    return done(why, status, &error);
+}
+
+/* ---- blocks with scales ---- */
+
+int trnmath_mx_quantize(const trnmath_view *dst, const trnmath_view *dst_scale, const trnmath_view *src,
+                        const char *rule, int64_t axis, const trnmath_options *options, char *why)
+{
+    static const char *const rules[] = { "neuron", "ocp_floor", "round_up", NULL };
+    static const trn_mx_scale scale[] = { TRN_MX_SCALE_NEURON, TRN_MX_SCALE_OCP_FLOOR, TRN_MX_SCALE_ROUND_UP };
+    trn_error error;
+    resolved r;
+    trn_status status = resolve(options, &r, &error);
+    const int chosen = status == TRN_OK ? place("rule", rule, rules, &error) : 0;
+    if (chosen < 0) status = TRN_EINVAL;
+    if (status == TRN_OK)
+        status = trn_mx_quantize(&(trn_mx_quantize_args){ .dst = tensor(dst),
+                                                          .dst_scale = tensor(dst_scale),
+                                                          .src = tensor(src),
+                                                          .scale = scale[chosen],
+                                                          .axis = (int)axis,
+                                                          .rounding = r.rounding,
+                                                          .seed = r.given.seed,
+                                                          .stream = r.given.stream,
+                                                          .sr_bits = (int)r.given.sr_bits,
+                                                          .error = &error });
+    return done(why, status, &error);
+}
+
+int trnmath_mx_dequantize(const trnmath_view *dst, const trnmath_view *src, const trnmath_view *src_scale, int64_t axis,
+                          char *why)
+{
+    trn_error error = { TRN_OK, "" };
+    const trn_status status = trn_mx_dequantize(&(trn_mx_dequantize_args){
+        .dst = tensor(dst), .src = tensor(src), .src_scale = tensor(src_scale), .axis = (int)axis, .error = &error });
+    return done(why, status, &error);
+}
+
+/* ---- sparse ---- */
+
+/* What does not fit into an int is no pattern either. */
+static trn_sparse_pattern pattern(int64_t m, int64_t n)
+{
+    const bool fits = m > 0 && n > 0 && m <= 16 && n <= 16;
+    const trn_sparse_pattern p = { fits ? (int)m : 0, fits ? (int)n : 0 };
+    return p;
+}
+
+int trnmath_sparse_pack(const trnmath_view *values, const trnmath_view *tags, const trnmath_view *src, int64_t m,
+                        int64_t n, int64_t prune, char *why)
+{
+    trn_error error = { TRN_OK, "" };
+    const trn_status status = trn_sparse_pack(&(trn_sparse_pack_args){ .values = tensor(values),
+                                                                       .tags = tensor(tags),
+                                                                       .src = tensor(src),
+                                                                       .pattern = pattern(m, n),
+                                                                       .prune = prune != 0,
+                                                                       .error = &error });
+    return done(why, status, &error);
+}
+
+int trnmath_sparse_matmul(const trnmath_view *dst, const trnmath_view *values, const trnmath_view *tags,
+                          const trnmath_view *b, int64_t m, int64_t n, const trnmath_options *options, char *why)
+{
+    trn_error error;
+    resolved r;
+    trn_status status = resolve(options, &r, &error);
+    if (status == TRN_OK)
+        status = trn_sparse_matmul(&(trn_sparse_matmul_args){ .generation = r.generation,
+                                                              .dst = tensor(dst),
+                                                              .values = tensor(values),
+                                                              .tags = tensor(tags),
+                                                              .pattern = pattern(m, n),
+                                                              .b = tensor(b),
+                                                              .accumulate = r.given.accumulate != 0,
+                                                              .rounding = r.rounding,
+                                                              .overflow = r.overflow,
+                                                              .seed = r.given.seed,
+                                                              .stream = r.given.stream,
+                                                              .numerics = r.numerics,
+                                                              .error = &error });
+    return done(why, status, &error);
+}
+
+/* ---- many chips ---- */
+
+static trn_status find_system(const char *name, trn_topology *net, trn_error *error)
+{
+    const trn_system system = trn_system_from_name(name);
+    if (system == TRN_SYSTEM_COUNT)
+        return trni_fail(error, TRN_EINVAL, "system \"%.60s\" is unknown", name ? name : "");
+    *net = trn_topology_of(system);
+    return TRN_OK;
+}
+
+/* chips: room for the group when the caller named none of its chips but a count. */
+static trn_status find_collective(const trnmath_collective_ask *ask, trn_topology *net, int *chips,
+                                  trn_collective_args *args, trn_error *error)
+{
+    const trn_status status = find_system(ask->system, net, error);
+    if (status != TRN_OK) return status;
+    args->net = net;
+    args->op = trn_collective_from_name(ask->op);
+    if (args->op == TRN_COLLECTIVE_COUNT)
+        return trni_fail(error, TRN_EINVAL, "collective \"%.60s\" is unknown", ask->op ? ask->op : "");
+    args->algorithm = ask->algorithm ? trn_algorithm_from_name(ask->algorithm) : TRN_ALGORITHM_AUTO;
+    if (args->algorithm == TRN_ALGORITHM_COUNT)
+        return trni_fail(error, TRN_EINVAL, "algorithm \"%.60s\" is unknown", ask->algorithm);
+    args->wire = ask->wire ? trn_format_from_name(ask->wire) : TRN_FORMAT_UNSET;
+    if (ask->wire && !args->wire) return trni_fail(error, TRN_EFORMAT, "wire \"%.60s\" is no format", ask->wire);
+    if (ask->count < 0 || ask->count > net->chips)
+        return trni_fail(error, TRN_EINVAL, "count is %lld; %s has %d chips", (long long)ask->count, net->name,
+                         net->chips);
+    if (ask->ranks_per_chip < 0 || ask->ranks_per_chip > 1024)
+        return trni_fail(error, TRN_EINVAL, "ranks_per_chip is %lld", (long long)ask->ranks_per_chip);
+    for (int i = 0; i < ask->count; i++) chips[i] = ask->chips ? ask->chips[i] : i;
+    args->chips = ask->count ? chips : NULL;
+    args->count = (int)ask->count;
+    args->ranks_per_chip = (int)ask->ranks_per_chip;
+    args->bytes = ask->bytes;
+    args->error = error;
+    return TRN_OK;
+}
+
+static int *chips_room(const trnmath_collective_ask *ask)
+{
+    const int64_t count = ask && ask->count > 0 && ask->count < 1 << 20 ? ask->count : 1;
+    return (int *)malloc(sizeof(int) * (size_t)count);
+}
+
+int trnmath_collective_cost(const trnmath_collective_ask *ask, trnmath_collective_answer *answer, char *why)
+{
+    trn_topology net;
+    trn_cost cost;
+    trn_error error = { TRN_OK, "" };
+    trn_collective_args args = { 0 };
+    if (!ask || !answer) return told(why, TRN_EINVAL, "ask or answer is null");
+    int *chips = chips_room(ask);
+    if (!chips) return told(why, TRN_ENOSPC, "no memory for the group");
+    trn_status status = find_collective(ask, &net, chips, &args, &error);
+    if (status == TRN_OK) status = trn_collective_cost(&args, &cost);
+    free(chips);
+    if (status != TRN_OK) return done(why, status, &error);
+    memset(answer, 0, sizeof *answer);
+    answer->time_s = cost.time_s;
+    answer->lower_bound_s = cost.lower_bound_s;
+    answer->latency_s = cost.latency_s;
+    answer->bytes_per_s = cost.bytes_per_s;
+    answer->bus_bytes_per_s = cost.bus_bytes_per_s;
+    answer->steps = cost.steps;
+    trni_copy_text(answer->algorithm, sizeof answer->algorithm, trn_algorithm_name(cost.algorithm));
+    trni_copy_text(answer->bottleneck, sizeof answer->bottleneck, cost.bottleneck);
+    return TRN_OK;
+}
+
+static trn_status run_collective(trn_collective_args *args, const trnmath_view *dst, const trnmath_view *src,
+                                 int64_t ranks)
+{
+    trn_tensor *views = (trn_tensor *)malloc(sizeof(trn_tensor) * (size_t)ranks * 2);
+    if (!views) return trni_fail(args->error, TRN_ENOSPC, "no memory for %lld views", (long long)ranks * 2);
+    for (int64_t i = 0; i < ranks; i++) {
+        views[i] = tensor(&src[i]);
+        views[ranks + i] = tensor(&dst[i]);
+    }
+    args->src = views;
+    args->dst = views + ranks;
+    const trn_status status = trn_collective_run(args);
+    free(views);
+    return status;
+}
+
+int trnmath_collective(const trnmath_collective_ask *ask, const trnmath_view *dst, const trnmath_view *src,
+                       int64_t ranks, const trnmath_options *options, char *why)
+{
+    trn_topology net;
+    trn_error error;
+    resolved r;
+    trn_collective_args args = { 0 };
+    if (!ask || !dst || !src) return told(why, TRN_EINVAL, "ask, dst or src is null");
+    trn_status status = resolve(options, &r, &error);
+    int *chips = chips_room(ask);
+    if (!chips) return told(why, TRN_ENOSPC, "no memory for the group");
+    if (status == TRN_OK) status = find_collective(ask, &net, chips, &args, &error);
+    if (status == TRN_OK && trn_collective_ranks(&args) != ranks)
+        status = trni_fail(&error, TRN_ESHAPE, "%lld arrays are given, but the group has %d ranks", (long long)ranks,
+                           trn_collective_ranks(&args));
+    if (status == TRN_OK) {
+        args.rounding = r.rounding;
+        args.overflow = r.overflow;
+        args.seed = r.given.seed;
+        args.stream = r.given.stream;
+        args.sr_bits = (int)r.given.sr_bits;
+        status = run_collective(&args, dst, src, ranks);
+    }
+    free(chips);
+    return done(why, status, &error);
+}
+
+/* One line per step; what does not fit is cut off. */
+static void write_steps(const trn_reshard_plan *plan, const trn_mesh *mesh, char *text, size_t room)
+{
+    size_t at = 0;
+    if (room) text[0] = 0;
+    for (int i = 0; i < plan->steps && at + 1 < room; i++) {
+        char line[256];
+        trn_reshard_step_format(&plan->step[i], mesh, line, sizeof line);
+        const int n = snprintf(text + at, room - at, "%s, %.3g s\n", line, plan->step[i].cost.time_s);
+        at += (size_t)n < room - at ? (size_t)n : room - at;
+    }
+}
+
+int trnmath_redistribute_cost(const char *system, const char *mesh, const char *from, const char *to,
+                              const char *format, const int64_t *shape, int64_t rank, double time_s[2], char *steps,
+                              size_t steps_room, char *why)
+{
+    trn_topology net;
+    trn_mesh devices;
+    trn_reshard_plan plan;
+    trn_error error = { TRN_OK, "" };
+    trn_redistribute_args args = { .mesh = &devices, .error = &error };
+    if (!mesh || !from || !to || !shape || !time_s || rank < 1 || rank > TRN_MAX_RANK)
+        return told(why, TRN_EINVAL, "an argument is null, or the rank is not 1 to 6");
+    args.global = trn_tensor_nd(format ? trn_format_from_name(format) : TRN_FORMAT_UNSET, NULL, (int)rank, shape);
+    trn_status status = find_system(system, &net, &error);
+    if (status == TRN_OK)
+        status = trn_mesh_make(&(trn_mesh_args){ .mesh = &devices, .net = &net, .axes = mesh, .error = &error });
+    if (status == TRN_OK) status = trn_pspec_read(&args.from, &devices, from, &error);
+    if (status == TRN_OK) status = trn_pspec_read(&args.to, &devices, to, &error);
+    if (status == TRN_OK) status = trn_redistribute_plan(&args, &plan);
+    if (status != TRN_OK) return done(why, status, &error);
+    time_s[0] = plan.time_s;
+    time_s[1] = plan.lower_bound_s;
+    if (steps) write_steps(&plan, &devices, steps, steps_room);
+    return TRN_OK;
+}
