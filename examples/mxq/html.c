@@ -31,8 +31,9 @@ static void lead(FILE *out, const mxq_all *all)
     fputs("<h1>What quantisation costs</h1><p class=lead>", out);
     app_escape(out, all->result[0].source->name);
     if (all->results > 1) fprintf(out, " and %d more", all->results - 1);
-    fprintf(out, ": %s values through %d ways to quantise them. SQNR is the energy of the values over the energy of the "
-                 "errors.</p>",
+    fprintf(out,
+            ": %s values through %d ways to quantise them. SQNR is the energy of the values over the energy of the "
+            "errors.</p>",
             app_count(count, sizeof count, elements), all->job->ways);
     fputs("<div class=facts>", out);
     for (int b = 0; b < all->budgets; b++) tile(out, all, all->budget[b]);
@@ -47,8 +48,10 @@ static void best_cell(FILE *out, const mxq_all *all, const mxq_result *r, double
     if (k >= 0) {
         mxq_label(label, sizeof label, &all->job->way[k]);
         app_escape(out, label);
-        if (isinf(mxq_sqnr(r, k))) fputs(", exact", out);
-        else fprintf(out, ", %.2f dB", mxq_sqnr(r, k));
+        if (isinf(mxq_sqnr(r, k)))
+            fputs(", exact", out);
+        else
+            fprintf(out, ", %.2f dB", mxq_sqnr(r, k));
     }
     fputs("</td>", out);
 }
@@ -76,21 +79,31 @@ static void best(FILE *out, const mxq_all *all)
 
 void mxq_write_html(FILE *out, const void *context)
 {
-    static const char *const heading[MXQ_PLOTS] = { "Each way", "The errors", "Blocks with outliers", "Range" };
     const mxq_all *all = context;
     app_table t;
     app_page_open(out, "mxq: what quantisation costs");
     lead(out, all);
     best(out, all);
-    for (int plot = 0; plot < MXQ_PLOTS; plot++) {
-        fprintf(out, "<h2>%s</h2><div class=card>\n", heading[plot]);
+    fputs("<h2>Each way</h2><div class=card><div class=legend><span><i style='background:var(--f0)'></i>MX: a power of "
+          "two "
+          "for 32 values</span><span><i style='background:var(--f1)'></i>float32 scales</span><span><i "
+          "style='background:var(--f2)'></i>as they are</span></div>\n",
+          out);
+    mxq_plot(out, all, MXQ_BARS, false);
+    fputs("</div>\n<h2>Errors, outliers, range</h2><div class=grid "
+          "style='grid-template-columns:repeat(auto-fit,minmax(min(100%,480px),1fr))'>\n",
+          out);
+    for (int plot = MXQ_BARS + 1; plot < MXQ_PLOTS; plot++) {
+        fputs("<div class=panel>\n", out);
         mxq_plot(out, all, plot, false);
         fputs("</div>\n", out);
     }
+    fputs("</div>\n", out);
     mxq_table(all, &t);
     fputs("<h2>All numbers</h2><details class=card><summary>the table</summary>", out);
     app_html_table(out, &t);
-    fprintf(out, "</details><footer><p>mxq %s of trnmath, seed %llu. The theory is that of arXiv:2510.25602.</p></footer>\n",
+    fprintf(out,
+            "</details><footer><p>mxq %s of trnmath, seed %llu. The theory is that of arXiv:2510.25602.</p></footer>\n",
             TRN_VERSION, (unsigned long long)all->job->seed);
     app_page_close(out);
     app_table_free(&t);

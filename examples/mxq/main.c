@@ -105,7 +105,11 @@ static int one_of(const char *value, const char *const *word, int words, char *w
     size_t used = (size_t)snprintf(why, APP_WHY, "expected ");
     for (int i = 0; i < words; i++) {
         if (!strcmp(value, word[i])) return i;
-        used += (size_t)snprintf(why + used, APP_WHY - used, "%s%s", i == 0 ? "" : i + 1 < words ? ", " : " or ", word[i]);
+        used += (size_t)snprintf(why + used, APP_WHY - used, "%s%s",
+                                 i == 0          ? ""
+                                 : i + 1 < words ? ", "
+                                                 : " or ",
+                                 word[i]);
     }
     return -1;
 }
@@ -294,7 +298,8 @@ static void write_svg(FILE *out, const void *context)
 }
 
 /* A file is complete or it is not there. */
-static int deliver(const char *flag, const char *path, void (*write)(FILE *out, const void *context), const void *context)
+static int deliver(const char *flag, const char *path, void (*write)(FILE *out, const void *context),
+                   const void *context)
 {
     io_output out;
     char why[IO_WHY];
@@ -324,7 +329,9 @@ static int show(const options *o, const mxq_all *all)
     const int status = deliver("--json", o->json, mxq_write_json, all) | deliver("--csv", o->csv, mxq_write_csv, all) |
                        deliver("--report", o->report, mxq_write_html, all) |
                        deliver("--svg", o->svg, write_svg, &(picture){ all, o->plot });
-    return status ? APP_USAGE : fflush(stdout) == 0 ? APP_OK : app_complain(APP_USAGE, "standard output cannot be written");
+    return status                ? APP_USAGE
+           : fflush(stdout) == 0 ? APP_OK
+                                 : app_complain(APP_USAGE, "standard output cannot be written");
 }
 
 static int run(const options *o, const mxq_sources *s)
@@ -346,7 +353,11 @@ static int run(const options *o, const mxq_sources *s)
     if (!status && sweeps && !mxq_sweep_run(&s->item[0], &sweep, why)) status = app_complain(APP_USAGE, "%s", why);
     app_progress_done();
     if (!status) {
-        mxq_all all = { .job = job, .result = result, .results = s->count, .budgets = o->budgets, .time = o->time,
+        mxq_all all = { .job = job,
+                        .result = result,
+                        .results = s->count,
+                        .budgets = o->budgets,
+                        .time = o->time,
                         .sweep = sweeps ? &sweep : NULL };
         memcpy(all.budget, o->budget, sizeof all.budget);
         status = show(o, &all);
@@ -372,8 +383,13 @@ static bool answered(const options *o)
 
 int main(int argc, char **argv)
 {
-    options o = { .sigma = 1, .freedom = 4, .outlier_factor = 1, .columns = 4096, .seed = 1,
-                  .budget = { 4.5, 6.5, 8.5, 16 }, .budgets = 4 };
+    options o = { .sigma = 1,
+                  .freedom = 4,
+                  .outlier_factor = 1,
+                  .columns = 4096,
+                  .seed = 1,
+                  .budget = { 4.5, 6.5, 8.5, 16 },
+                  .budgets = 4 };
     mxq_sources s = { 0 };
     char why[APP_WHY] = "";
     const int parsed = app_parse_options(&command, &o, argc - 1, argv + 1);

@@ -45,8 +45,9 @@ static float most(float *restrict v)
 {
     for (int i = 0; i < 16; i++) v[i] = v[i] > v[i + 16] ? v[i] : v[i + 16];
     for (int i = 0; i < 8; i++) v[i] = v[i] > v[i + 8] ? v[i] : v[i + 8];
-    for (int i = 1; i < 8; i++) v[0] = v[0] > v[i] ? v[0] : v[i];
-    return v[0];
+    for (int i = 0; i < 4; i++) v[i] = v[i] > v[i + 4] ? v[i] : v[i + 4];
+    const float a = v[0] > v[2] ? v[0] : v[2], b = v[1] > v[3] ? v[1] : v[3];
+    return a > b ? a : b;
 }
 
 /* ---- the values themselves ---- */
@@ -84,7 +85,7 @@ void mxq_look(mxq_piece *p, int64_t *nonzero, double *energy, double *total)
         }
         p->energy[b] = sum(square);
         p->nonzero[b] = count(some);
-        p->crest[b] = p->nonzero[b] ? crest_bin(p->amax[b] * unit / sqrtf(p->energy[b] / B)) : -1;
+        p->crest[b] = p->nonzero[b] ? crest_bin(p->amax[b] * unit / sqrtf(p->energy[b] / (float)p->real[b])) : -1;
         *nonzero += p->nonzero[b];
         *energy += (double)p->energy[b] / ((double)unit * (double)unit);
         *total += (double)sum(value) / (double)unit;
@@ -99,29 +100,38 @@ typedef struct limits {
 } limits;
 
 typedef struct parts { /* of one block */
-    float noise, binades, lost, relative, relative_max, absolute_max; /* binades: squares of powers of two below values */
+    float noise, binades, lost, relative, relative_max,
+        absolute_max; /* binades: squares of powers of two below values */
     int32_t below, to_zero, saturated;
 } parts;
+
+/* x where the condition holds, else +0. Not a branch, nor what a compiler could make one of: the loop below is one of
+ * vectors. Magnitudes are compared as integers for the same reason. */
+static float where(bool condition, float x) { return float_of(bits_of(x) & (0u - (uint32_t)condition)); }
+
+static int32_t magnitude_of(float x) { return (int32_t)(bits_of(x) & 0x7fffffffu); }
 
 static parts compare(const float *restrict x, const float *restrict y, float unit, limits l)
 {
     float noise[B], binade[B], lost[B], relative[B], most_relative[B], absolute[B];
     int32_t below[B], to_zero[B], saturated[B];
+    const int32_t normal_from = magnitude_of(l.normal), lost_from = magnitude_of(l.lost), most_at = magnitude_of(l.max);
     for (int i = 0; i < B; i++) {
-        const float v = x[i] * unit, w = y[i] * unit, size = fabsf(v), error = fabsf(w - v);
-        const float square = v * v, ratio = error / (size > 0 ? size : 1);
-        const float power = float_of(bits_of(size * l.back) & 0x7f800000u);
+        const float v = x[i] * unit, w = y[i] * unit, error = fabsf(w - v);
+        const int32_t size = magnitude_of(v);
+        const float power = float_of(bits_of(fabsf(v) * l.back) & 0x7f800000u);
+        const float ratio = error / float_of((uint32_t)(size + (size == 0) * 0x3f800000)); /* 0 becomes 0 */
         noise[i] = error * error;
-        binade[i] = size >= l.normal ? power * power : 0;
-        lost[i] = size < l.lost ? square : 0;
-        below[i] = (size < l.normal) & (size >= l.lost) & (size > 0);
-        relative[i] = most_relative[i] = size > 0 ? ratio : 0;
+        binade[i] = where(size >= normal_from, power * power);
+        lost[i] = where(size < lost_from, v * v);
+        below[i] = (size < normal_from) & (size >= lost_from) & (size > 0);
+        relative[i] = most_relative[i] = ratio;
         absolute[i] = error;
-        to_zero[i] = (size > 0) & !(fabsf(w) > 0);
-        saturated[i] = size > l.max;
+        to_zero[i] = (size > 0) & (magnitude_of(w) == 0);
+        saturated[i] = size > most_at;
     }
-    return (parts){ sum(noise), sum(binade), sum(lost), sum(relative), most(most_relative), most(absolute),
-                    count(below), count(to_zero), count(saturated) };
+    return (parts){ sum(noise),     sum(binade),  sum(lost),      sum(relative),   most(most_relative),
+                    most(absolute), count(below), count(to_zero), count(saturated) };
 }
 
 /* Bins begin at powers of two and half way between: 1 and 1.5 times 2^k. The last ones hold what is 1 and more, 1.5 and
@@ -144,8 +154,7 @@ void mxq_measure(const mxq_way *way, const mxq_piece *p, bool histogram, mxq_sum
         const float *x = p->x + b * B, *y = p->y + b * B, unit = p->unit[b];
         const double scale = (double)p->scale[b] * (double)unit, back = 1 / ((double)unit * (double)unit);
         const double edge = m->max * scale * (1 + 0x1p-20); /* a scale that was rounded saturates nothing */
-        const limits l = { (float)edge, (float)(m->normal * scale), (float)(m->lost * scale),
-                           (float)(1 / scale) };
+        const limits l = { (float)edge, (float)(m->normal * scale), (float)(m->lost * scale), (float)(1 / scale) };
         const parts e = compare(x, y, unit, l);
         const double coarse = 2 * m->alpha * (double)e.binades * scale * scale, step = m->step * scale;
         const double best = (double)p->best_amax[b] / 127;

@@ -36,8 +36,8 @@ typedef enum mxq_law { MXQ_GAUSSIAN, MXQ_LAPLACE, MXQ_UNIFORM, MXQ_STUDENT_T, MX
 typedef struct mxq_synthetic {
     mxq_law law;
     int64_t count;
-    double sigma, freedom;                 /* freedom: degrees of, Student's t */
-    double outlier_share, outlier_factor;  /* so many values are so many times as large */
+    double sigma, freedom;                /* freedom: degrees of, Student's t */
+    double outlier_share, outlier_factor; /* so many values are so many times as large */
     uint64_t seed;
 } mxq_synthetic;
 
@@ -84,28 +84,28 @@ extern const char *const mxq_rule_name[3];
 
 /* What the noise of a format is expected to be, for a scale of 1. */
 typedef struct mxq_model {
-    double max;      /* beyond it values saturate */
-    double normal;   /* below it steps no longer shrink; integers: infinity */
-    double lost;     /* below it nothing is left; 0 where rounding is stochastic, and for integers */
-    double step;     /* there */
-    double alpha;    /* noise over signal of normal numbers, whose significands' squares are taken as 2 */
-    double twice;    /* 2 where rounding is stochastic, else 1 */
+    double max;    /* beyond it values saturate */
+    double normal; /* below it steps no longer shrink; integers: infinity */
+    double lost;   /* below it nothing is left; 0 where rounding is stochastic, and for integers */
+    double step;   /* there */
+    double alpha;  /* noise over signal of normal numbers, whose significands' squares are taken as 2 */
+    double twice;  /* 2 where rounding is stochastic, else 1 */
     bool integer;
 } mxq_model;
 
 typedef struct mxq_way {
-    char name[32];  /* "MXFP8 E4M3" */
+    char name[32]; /* "MXFP8 E4M3" */
     mxq_kind kind;
     trn_format format;
     trn_cfp8 cfp8;
-    mxq_grain grain;     /* MXQ_SCALED */
-    trn_mx_scale rule;   /* MXQ_MX */
+    mxq_grain grain;   /* MXQ_SCALED */
+    trn_mx_scale rule; /* MXQ_MX */
     trn_rounding rounding;
-    int bits;            /* of an element */
+    int bits; /* of an element */
     mxq_model model;
 } mxq_way;
 
-const char *mxq_scale_of(const mxq_way *way); /* "ROUND_UP", "tensor", "-" */
+const char *mxq_scale_of(const mxq_way *way);             /* "ROUND_UP", "tensor", "-" */
 double mxq_bits(const mxq_way *way, const mxq_source *s); /* per element, scales included */
 
 typedef struct mxq_choice { /* what the user asked for; nothing: the usual */
@@ -115,7 +115,7 @@ typedef struct mxq_choice { /* what the user asked for; nothing: the usual */
     trn_cfp8 cfp8[8];
     int cfp8_count;
 } mxq_choice;
-int mxq_ways(const mxq_choice *choice, mxq_way *way); /* how many, at most MXQ_WAYS */
+int mxq_ways(const mxq_choice *choice, mxq_way *way);                   /* how many, at most MXQ_WAYS */
 mxq_way mxq_way_of(const char *name, mxq_kind kind, trn_format format); /* round-up or per tensor, to nearest */
 bool mxq_format_known(const char *word);
 void mxq_list_formats(FILE *out);
@@ -125,15 +125,16 @@ void mxq_list_formats(FILE *out);
 typedef struct mxq_facts { /* of a tensor, before anything is quantised */
     int64_t elements, nonzero, not_finite, blocks;
     double energy, amax, sum;
-    double block_crest;                /* sum over blocks */
-    int64_t crest_blocks[MXQ_CRESTS];  /* how many blocks have it */
+    double block_crest;               /* sum over blocks */
+    int64_t crest_blocks[MXQ_CRESTS]; /* how many blocks have it */
     double crest_energy[MXQ_CRESTS];
-    float *row_amax, *grid_amax;       /* [rows]; [rows / 128, columns / 128], rounded up */
+    float *row_amax, *grid_amax; /* [rows]; [rows / 128, columns / 128], rounded up */
 } mxq_facts;
 
 typedef struct mxq_sums { /* of a tensor or a piece, in one way */
-    double noise, theory, ideal; /* energies of the error: measured, expected, expected with the best scale (integers) */
-    double relative;             /* sum over elements that are not 0 */
+    double noise, theory,
+        ideal;       /* energies of the error: measured, expected, expected with the best scale (integers) */
+    double relative; /* sum over elements that are not 0 */
     float relative_max, absolute_max;
     int64_t to_zero, saturated;
     double crest_noise[MXQ_CRESTS];
@@ -157,13 +158,13 @@ typedef struct mxq_job {
 
 /* A piece and what measuring it needs. */
 typedef struct mxq_piece {
-    int64_t n;                             /* elements, a multiple of 32 */
-    uint64_t index;                        /* of the first, in the padded tensor */
+    int64_t n;      /* elements, a multiple of 32 */
+    uint64_t index; /* of the first, in the padded tensor */
     float x[MXQ_PIECE], y[MXQ_PIECE];
     float scale[MXQ_BLOCKS], amax[MXQ_BLOCKS], energy[MXQ_BLOCKS]; /* of each 32; energy in units of unit^2 */
-    float best_amax[MXQ_BLOCKS];           /* the largest magnitude that shares the scale */
-    float unit[MXQ_BLOCKS];                /* 1 over the power of two at amax */
-    int crest[MXQ_BLOCKS], nonzero[MXQ_BLOCKS];
+    float best_amax[MXQ_BLOCKS];                                   /* the largest magnitude that shares the scale */
+    float unit[MXQ_BLOCKS];                                        /* 1 over the power of two at amax */
+    int crest[MXQ_BLOCKS], nonzero[MXQ_BLOCKS], real[MXQ_BLOCKS];  /* real: not filling */
     uint32_t code[MXQ_PIECE];
     unsigned char scale_code[MXQ_BLOCKS];
 } mxq_piece;
@@ -181,7 +182,7 @@ double mxq_sqnr(const mxq_result *r, int way);
 double mxq_theory(const mxq_result *r, int way);
 double mxq_ceiling(const mxq_job *job, const mxq_result *r, int way);
 double mxq_sigma(const mxq_facts *f);
-double mxq_crest(const mxq_facts *f);                       /* of the tensor */
+double mxq_crest(const mxq_facts *f);                        /* of the tensor */
 double mxq_crest_quantile(const mxq_facts *f, double share); /* of its blocks */
 /* The best way with at most so many bits; -1: none. */
 int mxq_best(const mxq_job *job, const mxq_result *r, double budget);

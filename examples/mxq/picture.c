@@ -45,9 +45,14 @@ static void bars(FILE *out, const mxq_all *all, bool alone)
         const mxq_way *way = &all->job->way[k];
         const double sqnr = mxq_mean_sqnr(all, k);
         mxq_label(text[k][0], sizeof text[k][0], way);
-        if (isfinite(sqnr)) snprintf(text[k][1], sizeof text[k][1], "%.2f dB", sqnr);
-        else snprintf(text[k][1], sizeof text[k][1], "-");
-        bar[k] = (chart_bar){ text[k][0], text[k][1], sqnr, way->kind == MXQ_CAST ? 2 : way->kind == MXQ_SCALED ? 1 : 0 };
+        if (isfinite(sqnr))
+            snprintf(text[k][1], sizeof text[k][1], "%.2f dB", sqnr);
+        else
+            snprintf(text[k][1], sizeof text[k][1], "-");
+        bar[k] = (chart_bar){ text[k][0], text[k][1], sqnr,
+                              way->kind == MXQ_CAST     ? 2
+                              : way->kind == MXQ_SCALED ? 1
+                                                        : 0 };
     }
     chart_bars(out, all->results == 1 ? "SQNR" : "SQNR, mean over all tensors", bar, bar && text ? ways : 0, alone);
     free(text);
@@ -59,26 +64,29 @@ static void bars(FILE *out, const mxq_all *all, bool alone)
 /* Shares of values per octave of relative error. */
 static void histogram(FILE *out, const mxq_all *all, bool alone)
 {
-    enum { BINS = MXQ_ERRORS - 1 };
+    enum { FIRST = MXQ_ERRORS - 2 - 32, BINS = MXQ_ERRORS - 1 - FIRST }; /* from 2^-16 on */
     static double x[BINS], y[LINES][BINS];
     chart_line line[LINES];
     int way[LINES];
+    double nonzero = 0;
     const int lines = lines_of(all, usual, LINES, way);
+    for (int i = 0; i < all->results; i++) nonzero += (double)all->result[i].facts.nonzero;
     for (int l = 0; l < lines; l++) {
-        double nonzero = 0;
-        for (int i = 0; i < all->results; i++) nonzero += (double)all->result[i].facts.nonzero;
         for (int b = 0; b < BINS; b++) {
-            const int half = b + 1 - (MXQ_ERRORS - 2), low = half >> 1;
-            const double from = ldexp(half & 1 ? 1.5 : 1, low), to = half & 1 ? ldexp(2, low) : 1.5 * from;
+            const double from = ldexp(b & 1 ? 1.5 : 1, (b >> 1) - 16), to = from * (b & 1 ? 4.0 / 3 : 1.5);
             double count = 0;
-            for (int i = 0; i < all->results; i++) count += (double)all->result[i].sums[way[l]].errors[b + 1];
+            for (int i = 0; i < all->results; i++) count += (double)all->result[i].sums[way[l]].errors[FIRST + b];
             x[b] = sqrt(from * to);
             y[l][b] = count > 0 ? 100 * count / nonzero / log2(to / from) : NAN;
         }
         line[l] = (chart_line){ .name = all->job->way[way[l]].name, .x = x, .y = y[l], .count = BINS, .colour = l };
     }
-    chart_lines(out, &(chart){ .title = "How large the errors are", .x_title = "relative error of a value",
-                               .y_title = "% of the values, per octave", .line = line, .lines = lines, .x_log = true,
+    chart_lines(out, &(chart){ .title = "How large the errors are",
+                               .x_title = "relative error of a value",
+                               .y_title = "% of the values, per octave",
+                               .line = line,
+                               .lines = lines,
+                               .x_log = true,
                                .alone = alone });
 }
 
@@ -122,9 +130,11 @@ static void crests(FILE *out, const mxq_all *all, bool alone)
         line[lines + l] = (chart_line){ .x = x, .y = y[LINES + l], .count = MXQ_CRESTS, .colour = l, .dashed = true };
     }
     chart_lines(out, &(chart){ .title = "QSNR against crest factor",
-                               .x_title = "crest factor of a block of 32 (dashed: expected of Gaussian values, scale 1.5 "
-                                          "times the best)",
-                               .y_title = "QSNR, dB", .line = line, .lines = 2 * lines, .alone = alone });
+                               .x_title = "crest factor of a block of 32; dashed: theory of Gaussian values",
+                               .y_title = "QSNR, dB",
+                               .line = line,
+                               .lines = 2 * lines,
+                               .alone = alone });
 }
 
 /* ---- sigma ---- */
@@ -134,11 +144,16 @@ static void sigmas(FILE *out, const mxq_all *all, bool alone)
     chart_line line[MXQ_SWEEP_WAYS];
     const mxq_sweep *s = all->sweep;
     for (int k = 0; s && k < MXQ_SWEEP_WAYS; k++)
-        line[k] = (chart_line){ .name = s->way[k].name, .x = s->sigma, .y = s->sqnr[k], .count = MXQ_SWEEP, .colour = k };
+        line[k] =
+            (chart_line){ .name = s->way[k].name, .x = s->sigma, .y = s->sqnr[k], .count = MXQ_SWEEP, .colour = k };
     chart_lines(out, &(chart){ .title = "QSNR against sigma",
                                .x_title = "root mean square of the values, which FP8 and FP16 take as they are",
-                               .y_title = "QSNR, dB", .line = line, .lines = s ? MXQ_SWEEP_WAYS : 0, .x_log = true,
-                               .y_high = 80, .alone = alone });
+                               .y_title = "QSNR, dB",
+                               .line = line,
+                               .lines = s ? MXQ_SWEEP_WAYS : 0,
+                               .x_log = true,
+                               .y_high = 80,
+                               .alone = alone });
 }
 
 void mxq_plot(FILE *out, const mxq_all *all, int plot, bool alone)

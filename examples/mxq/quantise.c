@@ -58,9 +58,14 @@ static void convert(const mxq_way *way, const mxq_job *job, mxq_piece *p, float 
 {
     trn_error error;
     const trn_tensor codes = codes_of(way, p);
-    expect(trn_convert(&(trn_convert_args){ .dst = codes, .src = trn_tensor_1d(TRN_F32, from, p->n),
-                                            .rounding = way->rounding, .overflow = TRN_SATURATE, .seed = job->seed,
-                                            .stream = 2, .index = p->index, .sr_bits = job->sr_bits,
+    expect(trn_convert(&(trn_convert_args){ .dst = codes,
+                                            .src = trn_tensor_1d(TRN_F32, from, p->n),
+                                            .rounding = way->rounding,
+                                            .overflow = TRN_SATURATE,
+                                            .seed = job->seed,
+                                            .stream = 2,
+                                            .index = p->index,
+                                            .sr_bits = job->sr_bits,
                                             .error = &error }),
            &error);
     expect(trn_convert(&(trn_convert_args){ .dst = trn_tensor_1d(TRN_F32, p->y, p->n), .src = codes, .error = &error }),
@@ -98,13 +103,19 @@ static void mx(const mxq_way *way, const mxq_job *job, mxq_piece *p)
 {
     trn_error error;
     const trn_tensor codes = codes_of(way, p), scales = trn_tensor_1d(TRN_F8_E8M0, p->scale_code, p->n / TRN_MX_BLOCK);
-    expect(trn_mx_quantize(&(trn_mx_quantize_args){ .dst = codes, .dst_scale = scales,
-                                                    .src = trn_tensor_1d(TRN_F32, p->x, p->n), .scale = way->rule,
-                                                    .rounding = way->rounding, .seed = job->seed, .stream = 2,
-                                                    .index = p->index, .sr_bits = job->sr_bits, .error = &error }),
+    expect(trn_mx_quantize(&(trn_mx_quantize_args){ .dst = codes,
+                                                    .dst_scale = scales,
+                                                    .src = trn_tensor_1d(TRN_F32, p->x, p->n),
+                                                    .scale = way->rule,
+                                                    .rounding = way->rounding,
+                                                    .seed = job->seed,
+                                                    .stream = 2,
+                                                    .index = p->index,
+                                                    .sr_bits = job->sr_bits,
+                                                    .error = &error }),
            &error);
-    expect(trn_mx_dequantize(&(trn_mx_dequantize_args){ .dst = trn_tensor_1d(TRN_F32, p->y, p->n), .src = codes,
-                                                        .src_scale = scales, .error = &error }),
+    expect(trn_mx_dequantize(&(trn_mx_dequantize_args){
+               .dst = trn_tensor_1d(TRN_F32, p->y, p->n), .src = codes, .src_scale = scales, .error = &error }),
            &error);
     for (int64_t b = 0; b < p->n / TRN_MX_BLOCK; b++) p->scale[b] = power_of(p->scale_code[b]);
 }

@@ -30,15 +30,25 @@ typedef struct wave {
     const mxq_job *job;
     const mxq_source *source;
     mxq_facts *facts;
-    mxq_piece *piece;      /* one per thread */
-    piece_facts *looked;   /* [WAVE] */
-    mxq_sums *measured;    /* [WAVE, ways] */
+    mxq_piece *piece;    /* one per thread */
+    piece_facts *looked; /* [WAVE] */
+    mxq_sums *measured;  /* [WAVE, ways] */
     int64_t first, count;
-    char (*why)[APP_WHY];  /* [WAVE] */
-    bool *failed;          /* [WAVE] */
+    char (*why)[APP_WHY]; /* [WAVE] */
+    bool *failed;         /* [WAVE] */
 } wave;
 
 /* ---- pieces ---- */
+
+/* How much of each block is not what rows were filled up with. */
+static void count_real(const mxq_source *s, const mxq_place *at, int *real)
+{
+    for (int64_t r = 0; r < at->rows; r++)
+        for (int64_t c = 0; c < at->columns; c += TRN_MX_BLOCK) {
+            const int64_t left = s->columns - at->column - c;
+            *real++ = left < TRN_MX_BLOCK ? (int)left : TRN_MX_BLOCK;
+        }
+}
 
 static bool load(const wave *w, int64_t i, mxq_piece *p, piece_facts *f)
 {
@@ -46,6 +56,7 @@ static bool load(const wave *w, int64_t i, mxq_piece *p, piece_facts *f)
     p->n = at.rows * at.columns;
     p->index = (uint64_t)(at.row * mxq_padded(w->source) + at.column);
     if (!mxq_read(w->source, &at, p->x, &f->not_finite, w->why[i])) return !(w->failed[i] = true);
+    count_real(w->source, &at, p->real);
     mxq_look(p, &f->nonzero, &f->energy, &f->sum);
     return true;
 }
@@ -60,7 +71,7 @@ static void look(const wave *w, int64_t i, mxq_piece *p)
         if (p->crest[b] < 0) continue;
         const double unit = (double)p->unit[b], energy = (double)p->energy[b];
         f->blocks++;
-        f->block_crest += (double)p->amax[b] * unit / sqrt(energy / TRN_MX_BLOCK);
+        f->block_crest += (double)p->amax[b] * unit / sqrt(energy / p->real[b]);
         f->crest_blocks[p->crest[b]]++;
         f->crest_energy[p->crest[b]] += energy / (unit * unit);
     }

@@ -15,10 +15,7 @@
 
 int64_t mxq_elements(const mxq_source *s) { return s->rows * s->columns; }
 
-int64_t mxq_padded(const mxq_source *s)
-{
-    return (s->columns + TRN_MX_BLOCK - 1) / TRN_MX_BLOCK * TRN_MX_BLOCK;
-}
+int64_t mxq_padded(const mxq_source *s) { return (s->columns + TRN_MX_BLOCK - 1) / TRN_MX_BLOCK * TRN_MX_BLOCK; }
 
 static int64_t rows_at_once(const mxq_source *s)
 {
@@ -114,8 +111,7 @@ static void add_array(mxq_sources *s, const io_array *a, const char *path)
     t->rows = a->elements && t->columns ? a->elements / t->columns : 0;
     t->array = a;
     snprintf(t->name, sizeof t->name, "%s", a->name[0] ? a->name : base_of(path));
-    snprintf(t->type, sizeof t->type, "%s",
-             a->type[0] == 'V' || a->format != TRN_FORMAT_UNSET ? trn_format_name(a->format) : a->type);
+    snprintf(t->type, sizeof t->type, "%s", a->format != TRN_FORMAT_UNSET ? trn_format_name(a->format) : a->type);
 }
 
 bool mxq_add_file(mxq_sources *s, const char *path, trn_format format, const char *tensor, char *why)
@@ -134,7 +130,9 @@ bool mxq_add_file(mxq_sources *s, const char *path, trn_format format, const cha
         add_array(s, a, path);
     }
     if (s->count > before) return true;
-    return io_fail(why, path, tensor ? "none of its %d arrays is called %s" : "none of its %d arrays holds floating-point numbers%s",
+    return io_fail(why, path,
+                   tensor ? "none of its %d arrays is called %s"
+                          : "none of its %d arrays holds floating-point numbers%s",
                    file->count, tensor ? tensor : "");
 }
 
@@ -158,7 +156,7 @@ bool mxq_add_synthetic(mxq_sources *s, const mxq_synthetic *what, int64_t column
     t->rows = what->count / (t->columns ? t->columns : 1);
     t->values = values;
     snprintf(t->name, sizeof t->name, "%s", mxq_law_name(what->law));
-    snprintf(t->type, sizeof t->type, "%s", "F32");
+    snprintf(t->type, sizeof t->type, "%s", trn_format_name(TRN_F32));
     return true;
 }
 

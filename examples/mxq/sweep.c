@@ -14,12 +14,9 @@ static const struct {
     mxq_kind kind;
     trn_format format;
 } swept[MXQ_SWEEP_WAYS] = {
-    { "MXFP8 E4M3", MXQ_MX, TRN_F8_E4M3FN },
-    { "FP8 E4M3FN", MXQ_CAST, TRN_F8_E4M3FN },
-    { "FP8 E4M3", MXQ_CAST, TRN_F8_E4M3 },
-    { "FP8 E5M2", MXQ_CAST, TRN_F8_E5M2 },
-    { "FP8 E3M4", MXQ_CAST, TRN_F8_E3M4 },
-    { "FP16", MXQ_CAST, TRN_F16 },
+    { "MXFP8 E4M3", MXQ_MX, TRN_F8_E4M3FN }, { "FP8 E4M3FN", MXQ_CAST, TRN_F8_E4M3FN },
+    { "FP8 E4M3", MXQ_CAST, TRN_F8_E4M3 },   { "FP8 E5M2", MXQ_CAST, TRN_F8_E5M2 },
+    { "FP8 E3M4", MXQ_CAST, TRN_F8_E3M4 },   { "FP16", MXQ_CAST, TRN_F16 },
 };
 
 /* What the tensor begins with, brought to sigma 1. */

@@ -14,7 +14,8 @@ static const app_column column[] = {
     { "rounding", APP_TEXT, "", "RNE, to nearest even; SR, stochastic" },
     { "bits", APP_REAL, "bit", "per element, scales included" },
     { "sqnr_db", APP_REAL, "dB", "energy of the values over energy of the errors; null: no errors, or no values" },
-    { "theory_db", APP_REAL, "dB", "expected: errors spread evenly over the format's steps at these values, nothing saturated" },
+    { "theory_db", APP_REAL, "dB",
+      "expected: errors spread evenly over the format's steps at these values, nothing saturated" },
     { "ceiling_db", APP_REAL, "dB", "floats: 13.80 + 6.02 M; integers: theory with the best scale" },
     { "mean_relative", APP_REAL, "", "error over value, mean over values that are not 0" },
     { "max_relative", APP_REAL, "", "its largest" },
@@ -22,7 +23,8 @@ static const app_column column[] = {
     { "to_zero", APP_REAL, "", "share of values not 0 that become 0" },
     { "saturated", APP_REAL, "", "share of values beyond the largest number of the format" },
     { "best_within", APP_REAL, "bit", "the smallest budget that this is the best way for; null: none" },
-    { "gb_per_s", APP_REAL, "1e9 B/s", "float32 bytes quantised, restored and measured in a second of a thread's time; with --time" },
+    { "gb_per_s", APP_REAL, "1e9 B/s",
+      "float32 bytes quantised, restored and measured in a second of a thread's time; with --time" },
 };
 
 void mxq_empty_table(app_table *t) { app_table_start(t, column, sizeof column / sizeof column[0]); }

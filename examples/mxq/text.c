@@ -32,16 +32,21 @@ double mxq_mean_sqnr(const mxq_all *all, int way)
 
 static void decibels(FILE *out, double value, int width)
 {
-    if (isnan(value)) fprintf(out, "%*s", width, "-");
-    else if (isinf(value)) fprintf(out, "%*s", width, "exact");
-    else fprintf(out, "%*.2f", width, value);
+    if (isnan(value))
+        fprintf(out, "%*s", width, "-");
+    else if (isinf(value))
+        fprintf(out, "%*s", width, value > 0 ? "exact" : "-inf");
+    else
+        fprintf(out, "%*.2f", width, value);
 }
 
 static void percent(FILE *out, double part, double whole, int width)
 {
     const double p = whole > 0 ? 100 * part / whole : 0;
-    if (!(part > 0)) fprintf(out, "%*s", width, "0");
-    else fprintf(out, p >= 9.995 ? "%*.1f%%" : p >= 0.005 ? "%*.2f%%" : "%*.0e%%", width - 1, p);
+    if (!(part > 0))
+        fprintf(out, "%*s", width, "0");
+    else
+        fprintf(out, p >= 9.995 ? "%*.1f%%" : p >= 0.005 ? "%*.2f%%" : "%*.0e%%", width - 1, p);
 }
 
 /* Eighths of a cell. */
@@ -70,9 +75,9 @@ static void facts(FILE *out, const mxq_result *r)
         fputs("nothing but zeros\n", out);
         return;
     }
-    fprintf(out, "sigma %s, crest factor %.2f; of %s blocks of 32: %.2f on average, three of four below %.2f\n",
-            app_human(sigma, sizeof sigma, mxq_sigma(f)), mxq_crest(f), blocks, f->block_crest / (double)f->blocks,
-            mxq_crest_quantile(f, 0.75));
+    fprintf(out, "sigma %s, crest factor %.2f; of %s block%s of 32: %.2f on average, three of four below %.2f\n",
+            app_human(sigma, sizeof sigma, mxq_sigma(f)), mxq_crest(f), blocks, f->blocks == 1 ? "" : "s",
+            f->block_crest / (double)f->blocks, mxq_crest_quantile(f, 0.75));
     if (f->not_finite)
         fprintf(out, "%lld of its values are NaN or infinite: here they count as 0\n", (long long)f->not_finite);
     if (f->nonzero < f->elements)
@@ -111,11 +116,13 @@ static void row(FILE *out, const mxq_all *all, const mxq_result *r, int k, int n
     fputs(best && colour ? "\033[1m" : "", out);
     fprintf(out, "%c %5.2f  %-*s  %-9s  ", best ? '*' : ' ', mxq_bits(way, r->source), name, way->name,
             mxq_scale_of(way));
-    if (all->job->ways > 0 && way->rounding == TRN_STOCHASTIC) fputs("SR ", out);
-    else fputs("   ", out);
+    if (all->job->ways > 0 && way->rounding == TRN_STOCHASTIC)
+        fputs("SR ", out);
+    else
+        fputs("   ", out);
     decibels(out, sqnr, 6);
     fputs("  ", out);
-    bar(out, isinf(sqnr) ? 1 : sqnr / 60);
+    bar(out, sqnr / 60);
     fputs(best && colour ? "\033[0m" : "", out);
     decibels(out, mxq_theory(r, k), 8);
     decibels(out, mxq_ceiling(all->job, r, k), 9);
@@ -139,8 +146,10 @@ static void one_tensor(FILE *out, const mxq_all *all, const mxq_result *r)
         if ((int)strlen(all->job->way[k].name) > name) name = (int)strlen(all->job->way[k].name);
     }
     qsort(list, (size_t)all->job->ways, sizeof *list, by_bits);
-    fprintf(out, "\n%s   bits  %-*s  scale         SQNR dB  %*s  theory  ceiling  mean rel  max rel   to zero  saturated%s%s\n",
-            colour ? "\033[1m" : "", name, "format", BAR - 2, "", all->time ? "    GB/s" : "", colour ? "\033[0m" : "");
+    fprintf(
+        out,
+        "\n%s   bits  %-*s  scale         SQNR dB  %*s  theory  ceiling  mean rel  max rel   to zero  saturated%s%s\n",
+        colour ? "\033[1m" : "", name, "format", BAR - 2, "", all->time ? "    GB/s" : "", colour ? "\033[0m" : "");
     for (int k = 0; k < all->job->ways; k++) row(out, all, r, list[k].way, name, colour);
     fputc('\n', out);
 }
@@ -164,9 +173,12 @@ static void best_of(FILE *out, const mxq_all *all, const mxq_result *r, int widt
         const int k = mxq_best(all->job, r, all->budget[b]);
         char label[80] = "-", cell[100];
         if (k >= 0) mxq_label(label, sizeof label, &all->job->way[k]);
-        if (k >= 0 && isinf(mxq_sqnr(r, k))) snprintf(cell, sizeof cell, "%s, exact", label);
-        else if (k >= 0) snprintf(cell, sizeof cell, "%s, %.2f", label, mxq_sqnr(r, k));
-        else snprintf(cell, sizeof cell, "-");
+        if (k >= 0 && isinf(mxq_sqnr(r, k)))
+            snprintf(cell, sizeof cell, "%s, exact", label);
+        else if (k >= 0)
+            snprintf(cell, sizeof cell, "%s, %.2f", label, mxq_sqnr(r, k));
+        else
+            snprintf(cell, sizeof cell, "-");
         fprintf(out, b + 1 < all->budgets ? "  %-28s" : "  %s", cell);
     }
     fputc('\n', out);

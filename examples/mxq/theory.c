@@ -12,8 +12,8 @@
 #define PI 3.14159265358979323846
 
 static double density(double z) { return exp(-0.5 * z * z) / sqrt(2 * PI); }
-static double below(double z) { return erf(z / sqrt(2)); }                               /* P(|x| < z) */
-static double energy_below(double z) { return below(z) - 2 * z * density(z); }           /* E(x^2; |x| < z) */
+static double below(double z) { return erf(z / sqrt(2)); }                     /* P(|x| < z) */
+static double energy_below(double z) { return below(z) - 2 * z * density(z); } /* E(x^2; |x| < z) */
 
 double mxq_theory_float(double crest, const mxq_model *m, double overhead)
 {
@@ -51,8 +51,12 @@ static mxq_model model_of(trn_format format)
 {
     const trn_format_limits l = trn_format_limits_of(format);
     const double mantissa = l.min_normal / l.min_subnormal;
-    return (mxq_model){ .max = l.max, .normal = l.min_normal, .lost = l.min_subnormal / 2, .step = l.min_subnormal,
-                        .alpha = 1 / (24 * mantissa * mantissa), .twice = 1 };
+    return (mxq_model){ .max = l.max,
+                        .normal = l.min_normal,
+                        .lost = l.min_subnormal / 2,
+                        .step = l.min_subnormal,
+                        .alpha = 1 / (24 * mantissa * mantissa),
+                        .twice = 1 };
 }
 
 /* Of both, at a crest factor. */
@@ -73,8 +77,10 @@ static double crossover(const meeting *m, double *qsnr)
     for (int i = 0; i < 60; i++) {
         const double middle = (low + high) / 2;
         both(m, middle, qsnr, &floating);
-        if (*qsnr > floating) low = middle;
-        else high = middle;
+        if (*qsnr > floating)
+            low = middle;
+        else
+            high = middle;
     }
     return low;
 }
@@ -84,8 +90,9 @@ void mxq_print_theory(FILE *out)
     fputs("Ceiling of a float with M mantissa bits, 10 log10(24) + 20 M log10(2) = 13.80 + 6.02 M dB:\n\n"
           "  M  formats                              dB\n",
           out);
-    static const char *const with[] = { "", "FP4 E2M1", "FP8 E5M2, FP6 E3M2", "FP8 E4M3, FP6 E2M3", "FP8 E3M4", "",
-                                        "", "BF16", "", "", "FP16, TF32" };
+    static const char *const with[] = {
+        "", "FP4 E2M1", "FP8 E5M2, FP6 E3M2", "FP8 E4M3, FP6 E2M3", "FP8 E3M4", "", "", "BF16", "", "", "FP16, TF32"
+    };
     for (int m = 0; m <= 10; m++)
         if (*with[m]) fprintf(out, " %2d  %-34s  %5.2f\n", m, with[m], mxq_db(1, ldexp(1, -2 * m) / 24));
     fputs("\nGaussian values: an integer is better than the float of its size below this crest factor\n\n"

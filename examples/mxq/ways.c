@@ -51,8 +51,12 @@ static mxq_model float_model(const trn_format_info *f, double max)
 {
     const int M = f->mantissa_bits;
     const double normal = ldexp(1, 1 - f->bias);
-    return (mxq_model){ .max = max, .normal = normal, .lost = ldexp(normal, -M - 1), .step = ldexp(normal, -M),
-                        .alpha = ldexp(1, -2 * M) / 24, .twice = 1 };
+    return (mxq_model){ .max = max,
+                        .normal = normal,
+                        .lost = ldexp(normal, -M - 1),
+                        .step = ldexp(normal, -M),
+                        .alpha = ldexp(1, -2 * M) / 24,
+                        .twice = 1 };
 }
 
 /* MXINT8 counts in 64ths. */
