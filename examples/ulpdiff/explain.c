@@ -237,21 +237,27 @@ int ud_explain(ud_job *job)
 
 /* ---- telling ---- */
 
-static void list_values(const ud_explanation *e, int aspect, int side, bool exact, char *text, size_t size, int *values)
+enum { TOLD = 6 }; /* values of an aspect that are named */
+
+static bool counts(const ud_hypothesis *h, int aspect, int side, bool exact)
 {
+    return h->value[aspect][0] && (!exact || ud_exact(h, side));
+}
+
+/* The values that an aspect has in all hypotheses, or in those that are exact. */
+static int list_values(const ud_explanation *e, int aspect, int side, bool exact, char *text, size_t size)
+{
+    int values = 0;
     size_t at = 0;
-    *values = 0;
     text[0] = '\0';
     for (int i = 0; i < e->count; i++) {
         const char *v = e->list[i].value[aspect];
-        if (!v[0] || (exact && !ud_exact(&e->list[i], side))) continue;
-        bool seen = false;
-        for (int k = 0; k < i && !seen; k++)
-            seen = (!exact || ud_exact(&e->list[k], side)) && strcmp(e->list[k].value[aspect], v) == 0;
-        if (seen) continue;
-        ++*values;
-        if (at + 1 < size) at += (size_t)snprintf(text + at, size - at, "%s%s", at ? " | " : "", v);
+        bool seen = !counts(&e->list[i], aspect, side, exact);
+        for (int k = 0; k < i && !seen; k++) seen = counts(&e->list[k], aspect, side, exact) && strcmp(e->list[k].value[aspect], v) == 0;
+        if (!seen && values++ < TOLD) at += (size_t)snprintf(text + at, size - at, "%s%s", at ? " | " : "", v);
     }
+    if (values > TOLD) snprintf(text + at, size - at, " | %d more", values - TOLD);
+    return values;
 }
 
 /* What all exact hypotheses have in common, and what they do not agree on. */
@@ -259,10 +265,8 @@ static void print_common(FILE *out, const ud_explanation *e, int side, bool open
 {
     int told = 0;
     for (int a = 0; e->source.aspect[a]; a++) {
-        char text[240], all[240];
-        int values, tried;
-        list_values(e, a, side, true, text, sizeof text, &values);
-        list_values(e, a, side, false, all, sizeof all, &tried);
+        char text[TOLD * 56], all[TOLD * 56];
+        const int values = list_values(e, a, side, true, text, sizeof text), tried = list_values(e, a, side, false, all, sizeof all);
         if (open ? values < 2 : values != 1 || tried < 2) continue;
         fprintf(out, "%s%s %s", told++ ? "; " : open ? "      these data cannot tell: " : "      all of them need: ", e->source.aspect[a], text);
     }

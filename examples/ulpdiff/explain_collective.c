@@ -24,7 +24,7 @@ static const char *const scale_name[SCALES] = { "sum", "mean, divided at the end
 
 typedef struct co_net {
     trn_topology net;
-    char name[64];
+    char name[40];
     int ranks_per_chip;
 } co_net;
 
@@ -145,8 +145,8 @@ static void suppose(co_context *c, ud_explanation *e, int sum, int net, int wire
     const char *travels = trn_format_name(c->wire[wire]), *ends = cast ? trn_format_name(c->output[output]) : travels;
     snprintf(h->text, sizeof h->text, "%s%s%s; wire %s%s%s%s%s%s", algorithm, host ? "" : " on ", host ? "" : c->net[net].name, travels,
              adds ? ", added in it" : "", cast ? "; output " : "", cast ? ends : "", scale ? "; " : "", scale ? scale_name[scale] : "");
-    ud_say(h, ALGORITHM, "%.31s", host ? "host's" : algorithm);
-    if (!host) ud_say(h, LINKS, "%.31s", c->net[net].name);
+    ud_say(h, ALGORITHM, "%s", host ? "host's" : algorithm);
+    if (!host) ud_say(h, LINKS, "%s", c->net[net].name);
     ud_say(h, WIRE, "%s", travels);
     if (!once) ud_say(h, ADDS, "%s", adds ? "in the wire's format" : "in float32");
     ud_say(h, OUTPUT, "%s", cast ? ends : "as it travels");

@@ -10,8 +10,9 @@
 
 #include <trnmath/trn_matmul.h>
 
-enum { INPUTS, OUTPUT, SUMS, CHAINS, LAYOUT, MERGE, K_TILE, PRODUCT, PSUM };
-static const char *const aspects[] = { "inputs", "output", "sums", "chains", "chain_layout", "merge", "k_tile", "product", "psum_format", NULL };
+enum { INPUTS, OUTPUT, CHAINS, LAYOUT, MERGE, K_TILE, PRODUCT, PSUM, SUMS };
+static const char *const aspects[] = { "inputs", "output", "chains", "chain_layout", "merge", "k_tile",
+                                       "product", "psum_format", "sums", NULL };
 
 /* key[] of a hypothesis */
 enum { KEY_INPUTS, KEY_SUMS, KEY_OUTPUT };
@@ -26,7 +27,7 @@ typedef enum mm_reference { NO_REFERENCE, FMA_CHAIN, FLOAT64 } mm_reference;
 
 typedef struct mm_sums {
     char text[96];      /* for trn_numerics_parse, or a name */
-    char value[UD_ASPECTS][32];
+    char value[UD_ASPECTS][48];
     mm_reference reference;
     int64_t block;      /* FMA_CHAIN: so many of K in a chain; 0: all */
     bool core, double_row;

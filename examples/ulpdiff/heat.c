@@ -25,15 +25,18 @@ static int level_at(const ud_pair *p, int row, int column)
     return row < p->heat_rows ? level_of(p->sums.heat[row * UD_HEAT_COLUMNS + column]) : -1;
 }
 
-/* Two rows of cells in one line of text: the upper half is ink, the lower one paper. */
+/* Two rows of cells in one line of text: the upper half is ink, the lower one paper. Only what changes is said. */
 static void print_blocks(FILE *out, const ud_pair *p)
 {
     for (int row = 0; row < p->heat_rows; row += 2) {
+        int ink = -1, paper = -1;
         fputs("  ", out);
         for (int c = 0; c < p->heat_columns; c++) {
-            const int low = level_at(p, row + 1, c);
-            fprintf(out, "\033[38;5;%dm", level[level_at(p, row, c)].colour);
-            if (low >= 0) fprintf(out, "\033[48;5;%dm", level[low].colour);
+            const int high = level_at(p, row, c), low = level_at(p, row + 1, c);
+            if (high != ink) fprintf(out, "\033[38;5;%dm", level[high].colour);
+            if (low != paper) fprintf(out, "\033[48;5;%dm", level[low].colour);
+            ink = high;
+            paper = low;
             fputs("\xe2\x96\x80", out);
         }
         fputs("\033[0m\n", out);
@@ -49,11 +52,18 @@ static void print_marks(FILE *out, const ud_pair *p)
     }
 }
 
-static void print_legend(FILE *out, const ud_pair *p, bool colour)
+/* How many levels there are. */
+static int look(const ud_pair *p, bool seen[LEVELS])
 {
-    bool seen[LEVELS] = { false };
+    int levels = 0;
     for (int row = 0; row < p->heat_rows; row++)
         for (int c = 0; c < p->heat_columns; c++) seen[level_at(p, row, c)] = true;
+    for (int i = 0; i < LEVELS; i++) levels += seen[i];
+    return levels;
+}
+
+static void print_legend(FILE *out, const bool seen[LEVELS], bool colour)
+{
     fputs("  ", out);
     for (int i = 0; i < LEVELS; i++) {
         if (!seen[i]) continue;
@@ -65,7 +75,12 @@ static void print_legend(FILE *out, const ud_pair *p, bool colour)
 
 void ud_print_heat(FILE *out, const ud_pair *p, bool colour)
 {
+    bool seen[LEVELS] = { false };
+    if (look(p, seen) < 2) {
+        fprintf(out, "\n  they lie everywhere: a map of %d x %d parts shows one level\n", p->heat_rows, p->heat_columns);
+        return;
+    }
     fprintf(out, "\n  the most ulps in each part of %lld rows x %lld columns\n", (long long)p->a.rows, (long long)p->a.columns);
     (colour ? print_blocks : print_marks)(out, p);
-    print_legend(out, p, colour);
+    print_legend(out, seen, colour);
 }

@@ -155,7 +155,7 @@ typedef struct ud_score {
 
 typedef struct ud_hypothesis {
     char text[UD_TEXT];            /* in the words of the flags: "chains=1,product=bf16; output bfloat16" */
-    char value[UD_ASPECTS][32];    /* of each aspect of its source; empty: it plays no part */
+    char value[UD_ASPECTS][48];    /* of each aspect of its source; empty: it plays no part */
     int surprise;                  /* how far from the default: the less, the better an explanation */
     int key[4];                    /* the source's own */
     ud_score score[2];             /* against A, against B */
