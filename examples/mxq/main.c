@@ -321,11 +321,17 @@ static bool writable(const char *flag, const char *path)
     return true;
 }
 
+static int on_stdout(const options *o)
+{
+    const char *const path[] = { o->json, o->csv, o->report, o->svg };
+    int n = 0;
+    for (size_t i = 0; i < sizeof path / sizeof path[0]; i++) n += path[i] && !strcmp(path[i], "-");
+    return n;
+}
+
 static int show(const options *o, const mxq_all *all)
 {
-    const bool taken = (o->json && !strcmp(o->json, "-")) || (o->csv && !strcmp(o->csv, "-")) ||
-                       (o->report && !strcmp(o->report, "-")) || (o->svg && !strcmp(o->svg, "-"));
-    if (!taken) mxq_print_text(stdout, all, o->each);
+    if (!on_stdout(o)) mxq_print_text(stdout, all, o->each);
     const int status = deliver("--json", o->json, mxq_write_json, all) | deliver("--csv", o->csv, mxq_write_csv, all) |
                        deliver("--report", o->report, mxq_write_html, all) |
                        deliver("--svg", o->svg, write_svg, &(picture){ all, o->plot });
@@ -343,6 +349,7 @@ static int run(const options *o, const mxq_sources *s)
     int status = job && result ? APP_OK : app_complain(APP_USAGE, "out of memory");
     if (!status) {
         job->ways = mxq_ways(&o->choice, job->way);
+        if (job->ways == 0) status = app_complain(APP_USAGE, "--scales none: integers need a scale");
         job->threads = o->threads ? o->threads : default_threads();
         job->sr_bits = o->sr_bits, job->seed = o->seed;
         job->histogram = o->report || (o->svg && o->plot == MXQ_HISTOGRAM);
@@ -397,6 +404,8 @@ int main(int argc, char **argv)
     if (answered(&o)) return APP_OK;
     if (!o.files && !o.drawings)
         return app_complain(APP_USAGE, "what shall be quantised? give a FILE or --gaussian N; mxq --help tells more");
+    if (on_stdout(&o) > 1)
+        return app_complain(APP_USAGE, "only one of --json, --csv, --report and --svg can have standard output");
     if (!writable("--json", o.json) || !writable("--csv", o.csv) || !writable("--report", o.report) ||
         !writable("--svg", o.svg))
         return APP_USAGE;

@@ -87,14 +87,19 @@ static double crossover(const meeting *m, double *qsnr)
 
 void mxq_print_theory(FILE *out)
 {
-    fputs("Ceiling of a float with M mantissa bits, 10 log10(24) + 20 M log10(2) = 13.80 + 6.02 M dB:\n\n"
-          "  M  formats                              dB\n",
-          out);
     static const char *const with[] = {
         "", "FP4 E2M1", "FP8 E5M2, FP6 E3M2", "FP8 E4M3, FP6 E2M3", "FP8 E3M4", "", "", "BF16", "", "", "FP16, TF32"
     };
+    fputs(
+        "SQNR of a float with M mantissa bits that saturates and loses nothing, in dB. Published, with 2 for the mean\n"
+        "square of significands: 10 log10(24) + 20 M log10(2) = 13.80 + 6.02 M. Values of many binades, wherever\n"
+        "their scale lies: 10 log10(32 ln 2) = 13.46 instead.\n\n"
+        "   M  formats              published  many binades\n",
+        out);
     for (int m = 0; m <= 10; m++)
-        if (*with[m]) fprintf(out, " %2d  %-34s  %5.2f\n", m, with[m], mxq_db(1, ldexp(1, -2 * m) / 24));
+        if (*with[m])
+            fprintf(out, "  %2d  %-20s  %8.2f  %12.2f\n", m, with[m], mxq_db(1, ldexp(1, -2 * m) / 24),
+                    mxq_db(1, ldexp(1, -2 * m) / (32 * log(2))));
     fputs("\nGaussian values: an integer is better than the float of its size below this crest factor\n\n"
           "  integer  float        crest factor  published  at dB\n",
           out);

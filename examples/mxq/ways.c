@@ -143,6 +143,7 @@ static void add_scales(list *l, mxq_way way)
     }
     for (int g = 0; way.kind == MXQ_SCALED && g < MXQ_GRAINS; g++) {
         way.grain = (mxq_grain)g;
+        if (g == MXQ_NO_SCALE && way.format == TRN_I8) continue; /* whole numbers have no range of their own */
         if (c->any_grain ? c->grain[g] : g == MXQ_TENSOR) add(l, way);
     }
 }
