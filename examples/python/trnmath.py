@@ -122,7 +122,8 @@ def _view(what, argument, write=False):
     number = _format(name or own)
     spelled, size = _lib.trnmath_format_name(number).decode(), _lib.trnmath_format_bytes(number)
     if array.itemsize != size:
-        raise Error(f"{what}: {own} has {array.itemsize} bytes an element, {spelled} has {size}")
+        bits = 8 * array.itemsize
+        raise Error(f"{what}: elements of {own} have {bits} bits, those of {spelled} are stored in {8 * size}")
     if array.dtype.kind not in "uV" and own != spelled and (own, spelled) != ("float32", "tfloat32"):
         raise Error(f"{what}: an array of {own} holds no codes of {spelled}; pass them as uint{8 * size}")
     if not array.dtype.isnative:
