@@ -184,9 +184,11 @@ IO_FN bool io_arrays_of_npz(io_arrays *a, char *why)
     a->loaded = (npy_array *)calloc((size_t)a->npz.count + 1, sizeof *a->loaded);
     if (!a->loaded) return io_fail(why, a->path, "there is not enough memory for its arrays");
     for (int i = 0; i < a->npz.count; i++) {
-        if (!npz_load(&a->npz, i, &a->loaded[i], why)) return false;
+        if (!a->npz.member[i].array) continue; /* a note or a picture, which NumPy would show as bytes */
+        const int n = a->count;
+        if (!npz_load(&a->npz, i, &a->loaded[n], why)) return false;
         a->count++;
-        if (!io_array_of_npy(&a->loaded[i], a->npz.member[i].name, a->path, &a->item[i], why)) return false;
+        if (!io_array_of_npy(&a->loaded[n], a->npz.member[i].name, a->path, &a->item[n], why)) return false;
     }
     return true;
 }

@@ -10,7 +10,7 @@
  *
  * cJSON reads names and values. This file only finds where each ends, because cJSON alone would build a tree of twenty
  * times the size of a header that may have 100 MB, takes the first of two equal names without a word, and cuts a name
- * at a NUL.
+ * at a NUL, written so or as an escape that is none.
  *
  * CONTENTS
  *     io_json, io_json_start, io_json_next   the walk; .wrong says why it ended early
@@ -59,18 +59,42 @@ IO_FN bool io_json_take(io_json *j, char c)
     return true;
 }
 
+/* Over an escape, to its last character. cJSON takes hexadecimal digits that are none for 0, so they are checked here. */
+IO_FN bool io_json_skip_escape(io_json *j)
+{
+    static const char hex[] = "0123456789abcdefABCDEF";
+    int zeros = 0;
+    j->at++;
+    if (j->at >= j->end) return io_json_stop(j, "a text does not end");
+    if (*j->at == '\0' || !strchr("\"\\/bfnrtu", *j->at)) return io_json_stop(j, "an escape means nothing");
+    if (*j->at != 'u') return true;
+    for (int i = 0; i < 4; i++) {
+        if (j->end - j->at < 2 || j->at[1] == '\0' || !strchr(hex, j->at[1]))
+            return io_json_stop(j, "an escape means nothing");
+        zeros += *++j->at == '0';
+    }
+    return zeros < 4 || io_json_stop(j, "a text holds a NUL");
+}
+
 /* Over a text in quotes. */
 IO_FN bool io_json_skip_text(io_json *j)
 {
     if (!io_json_take(j, '"')) return io_json_stop(j, "a name or a text lacks its quotes");
     for (; j->at < j->end && *j->at != '"'; j->at++) {
         if ((unsigned char)*j->at < 0x20) return io_json_stop(j, "a text holds a control character");
-        if (*j->at != '\\') continue;
-        if (j->end - j->at > 5 && memcmp(j->at, "\\u0000", 6) == 0) return io_json_stop(j, "a text holds a NUL");
-        j->at++;
-        if (j->at >= j->end) break;
+        if (*j->at == '\\' && !io_json_skip_escape(j)) return false;
     }
     return io_json_take(j, '"') || io_json_stop(j, "a text does not end");
+}
+
+/* cJSON takes every control character for a blank. */
+IO_FN bool io_json_odd(char c) { return (unsigned char)c < 0x20 && c != '\t' && c != '\n' && c != '\r'; }
+
+/* 08 is no number of JSON's, though cJSON takes it for one. */
+IO_FN bool io_json_leading_zero(const io_json *j, const char *start)
+{
+    const bool inside = j->at > start && j->at[-1] && strchr("0123456789.eE+", j->at[-1]);
+    return *j->at == '0' && j->end - j->at > 1 && j->at[1] >= '0' && j->at[1] <= '9' && !inside;
 }
 
 /* Over any value: brackets are counted, and what is between them is left to cJSON. */
@@ -92,6 +116,8 @@ IO_FN bool io_json_skip_value(io_json *j)
         } else if (c == ',' && depth == 0) {
             return j->at > start || io_json_stop(j, "a value is missing");
         } else {
+            if (io_json_leading_zero(j, start)) return io_json_stop(j, "a number begins with a zero too many");
+            if (io_json_odd(c)) return io_json_stop(j, "it holds a control character");
             j->at++;
         }
         if (depth == 0 && (c == '"' || c == '}' || c == ']')) return true;

@@ -37,6 +37,7 @@
 
 typedef struct npz_member {
     char *name;          /* without its ".npy" */
+    bool array;          /* its name ended in ".npy" */
     uint64_t at;         /* of its local header */
     uint64_t start, end; /* of its data */
     uint64_t size;       /* once inflated */
@@ -143,9 +144,10 @@ IO_FN bool npz_read_extra(const unsigned char *extra, size_t length, uint64_t *f
 }
 
 /* NumPy adds ".npy" to the names of arrays. */
-IO_FN char *npz_name(const unsigned char *text, size_t length)
+IO_FN char *npz_name(const unsigned char *text, size_t length, bool *array)
 {
-    if (length > 4 && memcmp(text + length - 4, ".npy", 4) == 0) length -= 4;
+    *array = length >= 4 && memcmp(text + length - 4, ".npy", 4) == 0;
+    if (*array) length -= 4;
     char *name = memchr(text, '\0', length) || !io_utf8(text, length) ? NULL : (char *)malloc(length + 1);
     if (!name) return NULL;
     memcpy(name, text, length);
@@ -174,7 +176,7 @@ IO_FN bool npz_read_entry(npz_span z, uint64_t limit, const unsigned char *entry
     m->at = io_little32(entry + 42);
     m->crc = io_little32(entry + 16);
     m->method = io_little16(entry + 10);
-    m->name = npz_name(entry + NPZ_ENTRY_SIZE, length);
+    m->name = npz_name(entry + NPZ_ENTRY_SIZE, length, &m->array);
     uint64_t *large[] = { &m->size, &packed, &m->at };
     if (!m->name) return io_fail(why, name, "a member's name is not UTF-8, or memory is short");
     if (!npz_read_extra(entry + NPZ_ENTRY_SIZE + length, extra, large, 3))
