@@ -14,8 +14,8 @@
  *     codes.c      values, and the tables that convert codes
  *     tally.c      counts of codes, and the errors that follow from them
  *     plan.c       the scales that go in and come out
- *     quantise.c   numbers to codes
- *     pieces.c     a tensor in pieces: several threads convert while one writes
+ *     convert.c    codes to codes, numbers to codes
+ *     pieces.c     a tensor in pieces: while one is written, others are converted
  *     shards.c     the files that are written
  *     verify.c     what was written, read back and compared with the definition
  *     report.c     the table
@@ -54,6 +54,7 @@ typedef struct fc_options {
     fc_grain grain;
     int64_t block[2];
     bool power_of_two, quantise, no_new_scales, keep_run_scales, check, verify, each, about, schema;
+    int threads;
     fc_globs include, exclude, scale_names, run_scales;
     const char *json, *csv;
 } fc_options;
@@ -69,6 +70,7 @@ typedef struct fc_grid { /* a tensor as [batches, rows, columns], cut into block
     int64_t batches, rows, columns;
     int64_t block_batches, block_rows, block_columns;
     int64_t scale_rows, scale_columns, scales;
+    int64_t whole; /* 1: one scale for the tensor, whatever its shape */
 } fc_grid;
 
 /* The grid of a tensor whose scale has this shape; false when the one does not fit the other. `block` is tried first. */
@@ -190,17 +192,10 @@ void fc_plan_release(fc_catalogue *c, int item);       /* one use less */
 bool fc_scale_bytes(fc_catalogue *c, int item, void *out, char *why); /* of a scale that is written */
 bool fc_scale_read(fc_catalogue *c, const fc_item *scale, float **values, char *why);
 
-typedef bool fc_sink(void *user, const void *bytes, size_t size, char *why);
-typedef struct fc_stream { /* what is converted waits here until the next is being converted */
-    fc_sink *sink; /* NULL: nothing is written */
+typedef struct fc_sink { /* where codes go, in order */
+    bool (*write)(void *user, const void *bytes, size_t size, char *why);
     void *user;
-    unsigned char *buffer[2];
-    size_t room, waiting;
-    int turn;
-} fc_stream;
-bool fc_stream_open(fc_stream *s, fc_sink *sink, void *user);
-bool fc_stream_flush(fc_stream *s, char *why);
-void fc_stream_close(fc_stream *s);
+} fc_sink;
 
 typedef struct fc_piece { /* whole rows, or a part of one */
     int64_t row, rows, column, columns;
@@ -210,11 +205,12 @@ typedef struct fc_work {
     fc_catalogue *catalogue;
     fc_item *item;
     const unsigned char *bytes;
+    const fc_sink *sink; /* NULL: nothing is written */
     void *user;
-    /* One piece; `out` has a byte per element. Pieces run side by side. */
+    /* One piece; `out` has room for a byte per element. Pieces run side by side. */
     void (*run)(const struct fc_work *work, const fc_piece *piece, unsigned char *out, fc_tally *tally);
     const fc_table *table; /* of codes, when it is the same everywhere; or NULL */
-    int64_t elements, rows, columns;
+    int64_t elements, rows, columns, piece_rows, piece_columns, pieces;
 } fc_work;
 typedef struct fc_tile { /* elements of a piece that share both scales */
     int64_t row, rows, column, columns;
@@ -222,9 +218,9 @@ typedef struct fc_tile { /* elements of a piece that share both scales */
     int64_t in, out; /* groups */
 } fc_tile;
 bool fc_next_tile(const fc_work *work, const fc_piece *piece, fc_tile *tile); /* begin with all zeros */
-/* Tallies are added to the item's in order. No stream: nothing comes out. */
-bool fc_run_pieces(fc_catalogue *c, fc_work *work, fc_stream *stream, char *why);
-bool fc_convert(fc_catalogue *c, int item, fc_stream *stream, char *why);
+void fc_no_memory(const fc_work *work); /* ends the program */
+bool fc_run_pieces(fc_catalogue *c, fc_work *work, char *why); /* tallies are added to the item's, in order */
+bool fc_convert(fc_catalogue *c, int item, const fc_sink *sink, char *why);
 bool fc_find_amax(fc_catalogue *c, int item, float *amax, char *why); /* the largest finite magnitude of each group */
 
 /* false with an empty sentence: a finite number would have become infinity or NaN, and nothing is left behind. */

@@ -12,13 +12,13 @@ static int64_t at_least_1(int64_t n) { return n > 0 ? n : 1; }
 static fc_grid whole(const st_tensor *t)
 {
     const int64_t n = fc_elements(t);
-    return (fc_grid){ 1, 1, n, 1, 1, at_least_1(n), 1, 1, 1 };
+    return (fc_grid){ 1, 1, n, 1, 1, at_least_1(n), 1, 1, 1, 1 };
 }
 
 /* The last two axes are a matrix, all before them count matrices. */
 static fc_grid matrices(const st_tensor *t)
 {
-    fc_grid g = { 1, 1, 1, 1, 1, 1, 1, 1, 1 };
+    fc_grid g = { 1, 1, 1, 1, 1, 1, 1, 1, 1, 0 };
     for (int i = 0; i < t->rank - 2; i++) g.batches *= t->shape[i];
     if (t->rank >= 2) g.rows = t->shape[t->rank - 2];
     if (t->rank >= 1) g.columns = t->shape[t->rank - 1];
@@ -81,7 +81,7 @@ fc_grid fc_grid_of_grain(const st_tensor *tensor, fc_grain grain, const int64_t 
 void fc_grid_describe(const fc_grid *g, char *text, size_t size)
 {
     const bool all_columns = g->block_columns >= g->columns;
-    if (g->scales == 1) snprintf(text, size, "tensor");
+    if (g->whole) snprintf(text, size, "tensor");
     else if (g->block_rows == 1 && all_columns) snprintf(text, size, "channel");
     else if (g->block_rows >= g->rows && all_columns) snprintf(text, size, "matrix");
     else snprintf(text, size, "%lldx%lld", (long long)g->block_rows, (long long)g->block_columns);

@@ -109,7 +109,7 @@ static bool add_scale(fc_catalogue *c, int weight, char *why)
     const st_tensor *w = &c->item[weight].tensor;
     const fc_grid *g = &c->item[weight].out;
     char name[NAME];
-    const bool block = g->scale_columns > 1;
+    const bool block = !g->whole && g->block_rows > 1;
     if (c->options->no_new_scales)
         return io_fail(why, w->name, "it has no scale, and --no-new-scales forbids a new one");
     if (!fill_pattern(block ? "{name}_scale_inv" : "{name}_scale", w->name, name, sizeof name))
@@ -120,7 +120,7 @@ static bool add_scale(fc_catalogue *c, int weight, char *why)
     scale.tensor.name = strdup(name);
     set_type(&scale.tensor, "F32");
     int64_t *const shape = scale.tensor.shape;
-    if (g->scales == 1) {
+    if (g->whole) {
         shape[scale.tensor.rank++] = 1;
     } else {
         for (int i = 0; i < w->rank - 2; i++) shape[scale.tensor.rank++] = w->shape[i];

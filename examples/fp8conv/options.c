@@ -65,6 +65,11 @@ static bool take_run_scale(void *o, const char *value, char *why)
     return take_glob(&((fc_options *)o)->run_scales, value, why);
 }
 
+static bool take_threads(void *o, const char *value, char *why)
+{
+    return app_parse_number(value, 1, 64, &((fc_options *)o)->threads, why);
+}
+
 APP_TAKE(take_pow2, fc_options, power_of_two, true)
 APP_TAKE(take_quantise, fc_options, quantise, true)
 APP_TAKE(take_no_new, fc_options, no_new_scales, true)
@@ -107,6 +112,7 @@ static const app_option option[] = {
     { "--verify", NULL, "read back what was written, and compare each element with the definition", take_verify },
     { "--each", NULL, "a line per tensor, instead of one for all that differ by a number", take_each },
     { "--codes", NULL, "what each mode does to the 254 finite codes", take_codes },
+    { "--threads", "N", "1 to 64; by default as many as there are processors, up to 8", take_threads },
     { "--csv", "FILE", "the report, a row per tensor", take_csv },
     { "--json", "FILE", "the same with totals", take_json },
     { "--schema", NULL, "the report's columns", take_schema },
@@ -153,9 +159,15 @@ static int check(fc_options *o)
     return status;
 }
 
+static int usual_threads(void)
+{
+    const long n = sysconf(_SC_NPROCESSORS_ONLN);
+    return n < 1 ? 1 : n > 8 ? 8 : (int)n;
+}
+
 int fc_parse(fc_options *o, int argc, char **argv)
 {
-    *o = (fc_options){ .from = FC_BY_MARK, .to = FC_NEURON, .block = { 128, 128 } };
+    *o = (fc_options){ .from = FC_BY_MARK, .to = FC_NEURON, .block = { 128, 128 }, .threads = usual_threads() };
     const int status = app_parse_options(&command, o, argc, argv);
     return status == APP_OK ? check(o) : status;
 }

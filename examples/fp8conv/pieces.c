@@ -1,23 +1,20 @@
-/* pieces.c - a tensor in pieces: several threads convert while one writes what was converted before.
+/* pieces.c - a tensor in pieces: while one is written, others are converted.
  * SPDX-License-Identifier: MIT
  *
  * The pieces do not depend on how many threads there are, and their tallies are added in order: nor does the report.
  */
 #include "fp8conv.h"
 
-#include <math.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <trnmath/trn_convert.h>
 
 enum {
     PIECE = 1 << 19,      /* codes */
     LONGEST = 4 * PIECE,  /* where whole blocks fit, a piece holds whole blocks */
     NUMBERS = 1 << 16,    /* numbers in a piece: below what trn_convert itself would share out */
-    ROOM = 8 << 20,       /* bytes that are converted before they are written */
-    ABREAST = ROOM / NUMBERS,
-    SMALL = 1 << 17       /* elements that are not worth waking a thread */
+    SLOTS = 8,
+    MOST_THREADS = 64
 };
 
 /* ---- geometry ---- */
@@ -34,23 +31,26 @@ static void measure(fc_work *w)
     w->columns = flat ? w->elements : g->columns;
 }
 
-static int64_t rows_of_piece(const fc_work *w)
+static int64_t parts(int64_t size, int64_t part) { return size / part + (size % part != 0); }
+
+/* Whole rows, or parts of one. */
+static void cut(fc_work *w)
 {
-    const int64_t most = w->item->role == FC_NUMBERS ? NUMBERS : PIECE;
+    const bool numbers = w->item->role == FC_NUMBERS;
+    const int64_t most = numbers ? NUMBERS : PIECE;
     const int64_t block = w->item->in.scales > 1 ? w->item->in.block_rows : w->item->out.block_rows;
-    const int64_t rows = most / w->columns > 0 ? most / w->columns : 1;
-    if (w->item->role == FC_NUMBERS || block <= rows || block > LONGEST / w->columns) return rows;
-    return block;
+    w->piece_columns = least(most, w->columns);
+    w->piece_rows = w->columns <= most ? most / w->columns : 1;
+    if (!numbers && w->columns <= most && block > w->piece_rows && block <= LONGEST / w->columns) w->piece_rows = block;
+    w->pieces = parts(w->rows, w->piece_rows) * parts(w->columns, w->piece_columns);
 }
 
-/* The piece that begins at this element. */
-static fc_piece piece_at(const fc_work *w, int64_t first)
+static fc_piece piece_at(const fc_work *w, int64_t number)
 {
-    const int64_t most = w->item->role == FC_NUMBERS ? NUMBERS : PIECE;
-    fc_piece p = { first / w->columns, 1, first % w->columns, w->columns, first };
-    if (w->columns > most) p.columns = least(most, w->columns - p.column);
-    else p.rows = least(rows_of_piece(w), w->rows - p.row);
-    return p;
+    const int64_t abreast = parts(w->columns, w->piece_columns);
+    const int64_t row = number / abreast * w->piece_rows, column = number % abreast * w->piece_columns;
+    return (fc_piece){ row, least(w->piece_rows, w->rows - row), column, least(w->piece_columns, w->columns - column),
+                       row * w->columns + column };
 }
 
 bool fc_next_tile(const fc_work *w, const fc_piece *p, fc_tile *t)
@@ -72,222 +72,124 @@ bool fc_next_tile(const fc_work *w, const fc_piece *p, fc_tile *t)
     return true;
 }
 
-/* ---- the stream ---- */
+/* ---- one piece ---- */
 
-bool fc_stream_open(fc_stream *s, fc_sink *sink, void *user)
+void fc_no_memory(const fc_work *w)
 {
-    memset(s, 0, sizeof *s);
-    s->sink = sink;
-    s->user = user;
-    s->room = ROOM;
-    s->buffer[0] = malloc(ROOM);
-    s->buffer[1] = malloc(ROOM);
-    return s->buffer[0] && s->buffer[1];
+    exit(app_complain(APP_USAGE, "%s: there is not enough memory for a piece of it", w->item->tensor.name));
 }
 
-bool fc_stream_flush(fc_stream *s, char *why)
+typedef struct slot { /* a piece on its way from conversion to the file */
+    unsigned char *out;
+    fc_piece piece;
+    fc_tally tally;
+    bool ready;
+} slot;
+
+static void convert_piece(const fc_work *w, int64_t number, slot *s)
 {
-    const size_t n = s->waiting;
-    s->waiting = 0;
-    return n == 0 || !s->sink || s->sink(s->user, s->buffer[!s->turn], n, why);
+    s->piece = piece_at(w, number);
+    memset(&s->tally, 0, sizeof s->tally);
+    w->run(w, &s->piece, s->out, &s->tally);
 }
 
-void fc_stream_close(fc_stream *s)
+/* In order, by the thread that called. */
+static bool finish_piece(fc_work *w, const slot *s, char *why)
 {
-    free(s->buffer[0]);
-    free(s->buffer[1]);
+    const uint64_t n = (uint64_t)(s->piece.rows * s->piece.columns), bytes = (uint64_t)w->item->tensor.bits / 8;
+    fc_tally_add(&w->item->tally, &s->tally);
+    if (w->sink && !w->sink->write(w->sink->user, s->out, (size_t)n, why)) return false;
+    fc_done(w->catalogue, w->item, (uint64_t)s->piece.first * bytes, n * bytes);
+    fc_progress(w->catalogue, n * bytes);
+    return true;
 }
 
-/* Some pieces side by side, and what waits is written meanwhile. */
-static bool run_chunk(const fc_work *w, const fc_piece *piece, int pieces, fc_stream *s, char *why)
+/* ---- all pieces: the caller writes what is ready, and converts when nothing is ---- */
+
+typedef struct line {
+    fc_work *work;
+    slot slot[SLOTS]; /* piece i passes through slot i % SLOTS */
+    int64_t taken, written, end;
+    pthread_mutex_t lock;
+    pthread_cond_t moved;
+} line;
+
+/* With the lock held: converts the next piece, the lock let go meanwhile; false when there is none, or no room. */
+static bool take_piece(line *l)
 {
-    fc_tally tally[ABREAST];
-    const int64_t first = piece[0].first, last = piece[pieces - 1].first;
-    const int64_t n = last - first + piece[pieces - 1].rows * piece[pieces - 1].columns;
-    unsigned char *const buffer = s->buffer[s->turn];
+    if (l->taken == l->end || l->taken == l->written + SLOTS) return false;
+    const int64_t number = l->taken++;
+    slot *s = &l->slot[number % SLOTS];
+    pthread_mutex_unlock(&l->lock);
+    convert_piece(l->work, number, s);
+    pthread_mutex_lock(&l->lock);
+    s->ready = true;
+    pthread_cond_broadcast(&l->moved);
+    return true;
+}
+
+static void *work_along(void *user)
+{
+    line *l = user;
+    pthread_mutex_lock(&l->lock);
+    while (l->taken < l->end)
+        if (!take_piece(l)) pthread_cond_wait(&l->moved, &l->lock);
+    pthread_mutex_unlock(&l->lock);
+    return NULL;
+}
+
+static bool write_in_order(line *l, char *why)
+{
     bool ok = true;
-    memset(tally, 0, (size_t)pieces * sizeof *tally);
-#if defined(_OPENMP)
-#pragma omp parallel if (pieces > 1 || n + (int64_t)s->waiting > SMALL)
-#endif
-    {
-#if defined(_OPENMP)
-#pragma omp single nowait
-#endif
-        ok = fc_stream_flush(s, why);
-#if defined(_OPENMP)
-#pragma omp for schedule(dynamic)
-#endif
-        for (int i = 0; i < pieces; i++) {
-            unsigned char *out = buffer ? buffer + (piece[i].first - first) : NULL;
-            w->run(w, &piece[i], out, &tally[i]);
+    pthread_mutex_lock(&l->lock);
+    while (l->written < l->end) {
+        slot *s = &l->slot[l->written % SLOTS];
+        if (!s->ready) {
+            if (!take_piece(l)) pthread_cond_wait(&l->moved, &l->lock);
+            continue;
         }
+        pthread_mutex_unlock(&l->lock);
+        if (ok) ok = finish_piece(l->work, s, why);
+        pthread_mutex_lock(&l->lock);
+        s->ready = false;
+        l->written++;
+        if (!ok) l->end = l->taken; /* those under way are waited for */
+        pthread_cond_broadcast(&l->moved);
     }
-    for (int i = 0; i < pieces; i++) fc_tally_add(&w->item->tally, &tally[i]);
-    s->waiting = (size_t)n;
-    s->turn = !s->turn;
+    pthread_mutex_unlock(&l->lock);
     return ok;
 }
 
-bool fc_run_pieces(fc_catalogue *c, fc_work *w, fc_stream *stream, char *why)
+static bool run_line(line *l, int helpers, char *why)
 {
-    fc_piece piece[ABREAST];
-    const int64_t item_bytes = (int64_t)st_type_of(w->item->tensor.type)->bits / 8;
+    pthread_t thread[MOST_THREADS];
+    int started = 0;
+    pthread_mutex_init(&l->lock, NULL);
+    pthread_cond_init(&l->moved, NULL);
+    while (started < helpers && pthread_create(&thread[started], NULL, work_along, l) == 0) started++;
+    const bool ok = write_in_order(l, why);
+    for (int i = 0; i < started; i++) pthread_join(thread[i], NULL);
+    pthread_cond_destroy(&l->moved);
+    pthread_mutex_destroy(&l->lock);
+    return ok;
+}
+
+bool fc_run_pieces(fc_catalogue *c, fc_work *w, char *why)
+{
     w->catalogue = c;
     w->bytes = fc_bytes(c, w->item, why);
     if (!w->bytes) return false;
     measure(w);
-    for (int64_t at = 0, from = 0; at < w->elements; from = at) {
-        int pieces = 0;
-        for (; at < w->elements && pieces < ABREAST; pieces++) {
-            piece[pieces] = piece_at(w, at);
-            const int64_t n = piece[pieces].rows * piece[pieces].columns;
-            if (at + n - from > ROOM) break;
-            at += n;
-        }
-        if (!run_chunk(w, piece, pieces, stream, why)) return false;
-        fc_done(c, w->item, (uint64_t)(from * item_bytes), (uint64_t)((at - from) * item_bytes));
-        fc_progress(c, (uint64_t)((at - from) * item_bytes));
-    }
-    return true;
-}
-
-/* ---- codes to codes ---- */
-
-static float scale_at(const float *scale, int64_t group) { return scale ? scale[group] : 1; }
-
-static void convert_codes(const fc_work *w, const fc_piece *p, unsigned char *out, fc_tally *tally)
-{
-    const fc_item *item = w->item;
-    const fc_options *o = w->catalogue->options;
-    const fc_judge judge = { fc_values(fc_format_of(item->side)), fc_values(fc_format_of(o->to)),
-                             fc_values(fc_format_of(item->side == FC_OCP ? FC_NEURON : FC_OCP)),
-                             w->table ? fc_factor_of(o->mode, o->to) : (fc_factor){ 0, 0 } };
-    const unsigned char *in = w->bytes + p->first;
-    fc_table own;
-    uint64_t count[256];
-    for (fc_tile t = { 0 }; fc_next_tile(w, p, &t);) {
-        const float in_scale = scale_at(item->in_scale, t.in), out_scale = item->out_scale[t.out];
-        if (!w->table) fc_table_of_scales(item->side, o->to, in_scale, out_scale, &own);
-        fc_count(in + t.first, p->columns, t.rows, t.columns, count);
-        fc_tally_codes(tally, &judge, count, w->table ? w->table : &own, (double)in_scale, (double)out_scale);
-        for (int64_t r = 0; r < t.rows && !w->table; r++)
-            fc_convert_codes(&own, out + t.first + r * p->columns, in + t.first + r * p->columns, (size_t)t.columns);
-    }
-    if (w->table) fc_convert_codes(w->table, out, in, (size_t)(p->rows * p->columns));
-}
-
-/* ---- numbers to codes ---- */
-
-/* A piece of numbers as binary32, in memory of its own. */
-static float *numbers(const fc_work *w, const fc_piece *p, size_t extra)
-{
-    const size_t n = (size_t)(p->rows * p->columns), bytes = (size_t)w->item->tensor.bits / 8;
-    float *x = malloc((n + extra + 1) * sizeof *x + n * bytes);
-    if (!x) exit(app_complain(APP_USAGE, "%s: there is not enough memory for a piece of it", w->item->tensor.name));
-    unsigned char *aligned = (unsigned char *)(x + n + extra);
-    memcpy(aligned, w->bytes + p->first * (int64_t)bytes, n * bytes); /* a file need not align it */
-    trn_convert(&(trn_convert_args){ .dst = trn_tensor_1d(TRN_F32, x, (int64_t)n),
-                                     .src = trn_tensor_1d(w->item->tensor.format, aligned, (int64_t)n) });
-    return x;
-}
-
-static void quantise(const fc_work *w, const fc_piece *p, unsigned char *out, fc_tally *tally)
-{
-    const trn_format format = fc_format_of(w->catalogue->options->to);
-    const int64_t n = p->rows * p->columns;
-    float *x = numbers(w, p, (size_t)n), *y = x + n;
-    for (fc_tile t = { 0 }; fc_next_tile(w, p, &t);)
-        for (int64_t r = 0; r < t.rows; r++) {
-            const int64_t at = t.first + r * p->columns;
-            const float scale = w->item->out_scale[t.out];
-            for (int64_t i = at; i < at + t.columns; i++) y[i] = x[i] / scale;
-        }
-    trn_convert(&(trn_convert_args){ .dst = trn_tensor_1d(format, out, n), .src = trn_tensor_1d(TRN_F32, y, n),
-                                     .overflow = TRN_SATURATE });
-    for (fc_tile t = { 0 }; fc_next_tile(w, p, &t);)
-        for (int64_t r = 0; r < t.rows; r++) {
-            const int64_t at = t.first + r * p->columns;
-            fc_tally_numbers(tally, x + at, out + at, fc_values(format), w->item->out_scale[t.out], t.columns);
-        }
-    free(x);
-}
-
-/* ---- the largest magnitude of each group ---- */
-
-/* Several threads may meet in a group. */
-static void raise_amax(float *amax, float value)
-{
-#if defined(_OPENMP)
-#pragma omp critical(fc_amax)
-#endif
-    if (value > *amax) *amax = value;
-}
-
-static void amax_of_codes(const fc_work *w, const fc_piece *p, unsigned char *out, fc_tally *tally)
-{
-    const float *value = fc_values(fc_format_of(w->item->side));
-    uint64_t count[256];
-    (void)out;
-    (void)tally;
-    for (fc_tile t = { 0 }; fc_next_tile(w, p, &t);) {
-        float largest = 0;
-        fc_count(w->bytes + p->first + t.first, p->columns, t.rows, t.columns, count);
-        for (int i = 0; i < 256; i++)
-            if (count[i] && isfinite(value[i]) && fabsf(value[i]) > largest) largest = fabsf(value[i]);
-        raise_amax((float *)w->user + t.out, largest * scale_at(w->item->in_scale, t.in));
-    }
-}
-
-/* Magnitudes of binary32 numbers are in the order of their bits. */
-static float largest_number(const float *x, int64_t n)
-{
-    int32_t largest = 0;
-    for (int64_t i = 0; i < n; i++) {
-        int32_t bits;
-        memcpy(&bits, x + i, sizeof bits);
-        bits &= INT32_MAX;
-        if (bits < 0x7f800000 && bits > largest) largest = bits;
-    }
-    float amax;
-    memcpy(&amax, &largest, sizeof amax);
-    return amax;
-}
-
-static void amax_of_numbers(const fc_work *w, const fc_piece *p, unsigned char *out, fc_tally *tally)
-{
-    float *x = numbers(w, p, 0);
-    (void)out;
-    (void)tally;
-    for (fc_tile t = { 0 }; fc_next_tile(w, p, &t);) {
-        float largest = 0;
-        for (int64_t r = 0; r < t.rows; r++) largest = fmaxf(largest, largest_number(x + t.first + r * p->columns, t.columns));
-        raise_amax((float *)w->user + t.out, largest);
-    }
-    free(x);
-}
-
-bool fc_find_amax(fc_catalogue *c, int item, float *amax, char *why)
-{
-    fc_stream nowhere = { 0 };
-    fc_work work = { .item = &c->item[item], .user = amax };
-    work.run = work.item->role == FC_NUMBERS ? amax_of_numbers : amax_of_codes;
-    return fc_run_pieces(c, &work, &nowhere, why);
-}
-
-bool fc_convert(fc_catalogue *c, int item, fc_stream *stream, char *why)
-{
-    const fc_options *o = c->options;
-    fc_work work = { .item = &c->item[item] };
-    fc_table table;
-    if (!fc_plan(c, item, why)) return false;
-    memset(&work.item->tally, 0, sizeof work.item->tally);
-    work.run = work.item->role == FC_NUMBERS ? quantise : convert_codes;
-    if (o->mode != FC_REQUANT) {
-        fc_table_of_mode(o->mode, work.item->side, o->to, &table);
-        work.table = &table;
-    }
-    const bool ok = fc_run_pieces(c, &work, stream, why);
-    fc_plan_release(c, item);
+    if (w->elements == 0) return true;
+    cut(w);
+    line l = { .work = w, .end = w->pieces };
+    const int slots = w->pieces < SLOTS ? (int)w->pieces : SLOTS;
+    const size_t room = (size_t)(w->piece_rows * w->piece_columns);
+    unsigned char *buffers = malloc(room * (size_t)slots);
+    if (!buffers) fc_no_memory(w);
+    for (int i = 0; i < slots; i++) l.slot[i].out = buffers + room * (size_t)i;
+    const int helpers = c->options->threads - 1;
+    const bool ok = run_line(&l, w->pieces - 1 < helpers ? (int)w->pieces - 1 : helpers, why);
+    free(buffers);
     return ok;
 }

@@ -83,7 +83,7 @@ static order *order_of_shard(const fc_catalogue *c, int shard, int *count)
     return list;
 }
 
-static bool sink(void *writer, const void *bytes, size_t size, char *why) { return st_write(writer, bytes, size, why); }
+static bool write_codes(void *writer, const void *bytes, size_t size, char *why) { return st_write(writer, bytes, size, why); }
 
 static bool write_copy(fc_catalogue *c, const fc_item *item, st_writer *w, char *why)
 {
@@ -108,11 +108,11 @@ static bool write_scale(fc_catalogue *c, int item, st_writer *w, char *why)
     return ok;
 }
 
-static bool write_item(fc_catalogue *c, int i, st_writer *w, fc_stream *stream, char *why)
+static bool write_item(fc_catalogue *c, int i, st_writer *w, char *why)
 {
     const fc_item *item = &c->item[i];
-    if (item->role == FC_CODES || item->role == FC_NUMBERS) return fc_convert(c, i, stream, why);
-    if (!fc_stream_flush(stream, why)) return false;
+    const fc_sink sink = { write_codes, w };
+    if (item->role == FC_CODES || item->role == FC_NUMBERS) return fc_convert(c, i, &sink, why);
     return item->role == FC_COPIED ? write_copy(c, item, w, why) : write_scale(c, i, w, why);
 }
 
@@ -155,21 +155,17 @@ static bool finite_so_far(const fc_catalogue *c)
 static bool write_shard(fc_catalogue *c, int shard, const char *path, char *why)
 {
     st_writer w;
-    fc_stream stream;
     int count;
     order *list = order_of_shard(c, shard, &count);
-    bool ok = fc_stream_open(&stream, sink, &w) && list;
-    if (!ok) io_fail(why, path, "there is not enough memory to write it");
+    bool ok = list || io_fail(why, path, "there is not enough memory to write it");
     if (ok && create_shard(c, shard, path, list, count, &w, why)) {
-        for (int i = 0; ok && i < count; i++) ok = write_item(c, list[i].item, &w, &stream, why);
-        ok = ok && fc_stream_flush(&stream, why);
+        for (int i = 0; ok && i < count; i++) ok = write_item(c, list[i].item, &w, why);
         if (ok && !finite_so_far(c)) why[0] = '\0', ok = false;
         if (ok) ok = st_finish(&w, why);
         else st_abandon(&w);
     } else {
         ok = false;
     }
-    fc_stream_close(&stream);
     free(list);
     return ok;
 }
@@ -297,10 +293,8 @@ bool fc_write_all(fc_catalogue *c, char *why)
 
 bool fc_tally_all(fc_catalogue *c, char *why)
 {
-    fc_stream nowhere;
-    bool ok = fc_stream_open(&nowhere, NULL, NULL) || io_fail(why, c->options->in, "there is not enough memory to read it");
+    bool ok = true;
     for (int i = 0; ok && i < c->items; i++)
-        if (c->item[i].role == FC_CODES || c->item[i].role == FC_NUMBERS) ok = fc_convert(c, i, &nowhere, why);
-    fc_stream_close(&nowhere);
+        if (c->item[i].role == FC_CODES || c->item[i].role == FC_NUMBERS) ok = fc_convert(c, i, NULL, why);
     return ok;
 }

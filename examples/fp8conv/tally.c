@@ -12,12 +12,14 @@ static const double large = 0x1p-5; /* from here on, halving a code loses nothin
 
 static void count_row(fc_counts *c, const unsigned char *x, int64_t n)
 {
+#define ONE(k) c->lane[k][word >> (8 * (k)) & 255]++ /* written out: gcc -O2 leaves a loop, at half the speed */
     int64_t i = 0;
     for (; i + FC_LANES <= n; i += FC_LANES) {
         uint64_t word;
         memcpy(&word, x + i, sizeof word);
-        for (int k = 0; k < FC_LANES; k++) c->lane[k][word >> (8 * k) & 255]++;
+        ONE(0), ONE(1), ONE(2), ONE(3), ONE(4), ONE(5), ONE(6), ONE(7);
     }
+#undef ONE
     for (; i < n; i++) c->lane[0][x[i]]++;
 }
 

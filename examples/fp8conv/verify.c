@@ -96,7 +96,7 @@ static bool number_is_right(const float *to, float x, int code, double scale)
 {
     const int magnitude = code & 127;
     if (!isfinite(x)) return stays_not_finite(x, to[code]);
-    if (!isfinite(to[code]) || (x != 0 && signbit(x) != (code >= 128))) return false;
+    if (!isfinite(to[code]) || (x != 0 && (signbit(x) != 0) != (code >= 128))) return false;
     const double target = fabs((double)x), here = distance(to, magnitude, scale, target) - slack * target;
     if (magnitude > 0 && here > distance(to, magnitude - 1, scale, target)) return false;
     return magnitude == 127 || !isfinite(to[magnitude + 1]) || here <= distance(to, magnitude + 1, scale, target);
@@ -156,7 +156,6 @@ static bool prove_weight(fc_catalogue *c, fc_catalogue *out, fc_item *w, verdict
     const fc_item *scale = w->scale >= 0 && written ? written_as(out, &c->item[w->scale].result, why) : NULL;
     const bool fresh = c->options->mode == FC_REQUANT || w->role == FC_NUMBERS;
     float *in_scale = NULL, *out_scale = NULL;
-    fc_stream nowhere = { 0 };
     const fc_tally kept = w->tally;
     bool ok = written && (w->scale < 0 || scale);
     if (ok && w->old_scale >= 0) ok = fc_scale_read(c, &c->item[w->old_scale], &in_scale, why);
@@ -165,7 +164,7 @@ static bool prove_weight(fc_catalogue *c, fc_catalogue *out, fc_item *w, verdict
     proof p = { bytes, in_scale, out_scale, fresh ? (fc_factor){ 0, 0 } : fc_factor_of(c->options->mode, c->options->to) };
     fc_work work = { .item = w, .user = &p, .run = w->role == FC_CODES ? prove_codes : prove_numbers };
     memset(&w->tally, 0, sizeof w->tally);
-    ok = bytes && prove_scales(w, &p, why) && fc_run_pieces(c, &work, &nowhere, why);
+    ok = bytes && prove_scales(w, &p, why) && fc_run_pieces(c, &work, why);
     if (ok && w->tally.not_finite)
         ok = io_fail(why, w->tensor.name, "%lld of its codes are not the nearest", (long long)w->tally.not_finite);
     v->elements += w->tally.elements;
