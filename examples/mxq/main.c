@@ -343,6 +343,7 @@ static int show(const options *o, const mxq_all *all)
 static int run(const options *o, const mxq_sources *s)
 {
     static mxq_sweep sweep;
+    static mxq_pool pool;
     char why[APP_WHY] = "";
     mxq_job *job = calloc(1, sizeof *job);
     mxq_result *result = calloc((size_t)s->count, sizeof *result);
@@ -355,7 +356,7 @@ static int run(const options *o, const mxq_sources *s)
         job->histogram = o->report || (o->svg && o->plot == MXQ_HISTOGRAM);
     }
     for (int i = 0; !status && i < s->count; i++)
-        if (!mxq_run(job, &s->item[i], &result[i], why)) status = app_complain(APP_USAGE, "%s", why);
+        if (!mxq_run(job, &s->item[i], &result[i], &pool, why)) status = app_complain(APP_USAGE, "%s", why);
     const bool sweeps = o->report || (o->svg && o->plot == MXQ_SIGMA);
     if (!status && sweeps && !mxq_sweep_run(&s->item[0], &sweep, why)) status = app_complain(APP_USAGE, "%s", why);
     app_progress_done();
@@ -365,6 +366,7 @@ static int run(const options *o, const mxq_sources *s)
                         .results = s->count,
                         .budgets = o->budgets,
                         .time = o->time,
+                        .pool = &pool,
                         .sweep = sweeps ? &sweep : NULL };
         memcpy(all.budget, o->budget, sizeof all.budget);
         status = show(o, &all);

@@ -146,7 +146,7 @@ static void add_errors(const float *x, const float *y, int64_t *errors)
     }
 }
 
-void mxq_measure(const mxq_way *way, const mxq_piece *p, bool histogram, mxq_sums *s)
+void mxq_measure(const mxq_way *way, const mxq_piece *p, bool histogram, mxq_sums *s, mxq_bins *bins)
 {
     const mxq_model *m = &way->model;
     for (int64_t b = 0; b < p->n / B; b++) {
@@ -159,7 +159,7 @@ void mxq_measure(const mxq_way *way, const mxq_piece *p, bool histogram, mxq_sum
         const double coarse = 2 * m->alpha * (double)e.binades * scale * scale, step = m->step * scale;
         const double best = (double)p->best_amax[b] / 127;
         s->noise += back * (double)e.noise;
-        s->crest_noise[p->crest[b]] += back * (double)e.noise;
+        bins->crest_noise[p->crest[b]] += back * (double)e.noise;
         s->theory += back * (m->twice * (coarse + e.below * step * step / 12) + (double)e.lost);
         s->ideal += m->twice * p->nonzero[b] * best * best / 12;
         s->relative += (double)e.relative;
@@ -167,6 +167,6 @@ void mxq_measure(const mxq_way *way, const mxq_piece *p, bool histogram, mxq_sum
         s->absolute_max = fmaxf(s->absolute_max, e.absolute_max / unit);
         s->to_zero += e.to_zero;
         s->saturated += e.saturated;
-        if (histogram) add_errors(x, y, s->errors);
+        if (histogram) add_errors(x, y, bins->errors);
     }
 }

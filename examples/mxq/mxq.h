@@ -137,17 +137,26 @@ typedef struct mxq_sums { /* of a tensor or a piece, in one way */
     double relative; /* sum over elements that are not 0 */
     float relative_max, absolute_max;
     int64_t to_zero, saturated;
-    double crest_noise[MXQ_CRESTS];
-    int64_t errors[MXQ_ERRORS];
     double seconds; /* of processor time, of all threads together */
 } mxq_sums;
 
 typedef struct mxq_result {
     const mxq_source *source;
     mxq_facts facts;
-    mxq_sums sums[MXQ_WAYS];
-    double wall_s;
+    mxq_sums *sums; /* [ways] */
 } mxq_result;
+
+/* What pictures are drawn from: all tensors together, each as if its energy were 1. */
+typedef struct mxq_bins { /* of a way */
+    double crest_noise[MXQ_CRESTS];
+    int64_t errors[MXQ_ERRORS];
+} mxq_bins;
+
+typedef struct mxq_pool {
+    double crest_energy[MXQ_CRESTS];
+    int64_t crest_blocks[MXQ_CRESTS], nonzero;
+    mxq_bins way[MXQ_WAYS];
+} mxq_pool;
 
 typedef struct mxq_job {
     mxq_way way[MXQ_WAYS];
@@ -173,8 +182,8 @@ void mxq_look(mxq_piece *p, int64_t *nonzero, double *energy, double *sum); /* f
 double mxq_crest_of_bin(double bin);
 void mxq_scales(const mxq_way *way, const mxq_source *s, const mxq_place *at, const mxq_facts *facts, mxq_piece *p);
 void mxq_quantise(const mxq_way *way, const mxq_job *job, mxq_piece *p); /* y, scale */
-void mxq_measure(const mxq_way *way, const mxq_piece *p, bool histogram, mxq_sums *sums);
-bool mxq_run(const mxq_job *job, const mxq_source *s, mxq_result *result, char *why);
+void mxq_measure(const mxq_way *way, const mxq_piece *p, bool histogram, mxq_sums *sums, mxq_bins *bins);
+bool mxq_run(const mxq_job *job, const mxq_source *s, mxq_result *result, mxq_pool *pool, char *why);
 void mxq_result_free(mxq_result *r);
 
 double mxq_db(double signal, double noise); /* infinity when there is no noise, NaN when there is no signal */
@@ -211,7 +220,8 @@ typedef struct mxq_all {
     double budget[MXQ_BUDGETS];
     int budgets;
     bool time;
-    const mxq_sweep *sweep;
+    const mxq_pool *pool;
+    const mxq_sweep *sweep; /* or NULL */
 } mxq_all;
 
 void mxq_table(const mxq_all *all, app_table *table);

@@ -68,14 +68,12 @@ static void histogram(FILE *out, const mxq_all *all, bool alone)
     static double x[BINS], y[LINES][BINS];
     chart_line line[LINES];
     int way[LINES];
-    double nonzero = 0;
+    const double nonzero = (double)all->pool->nonzero;
     const int lines = lines_of(all, usual, LINES, way);
-    for (int i = 0; i < all->results; i++) nonzero += (double)all->result[i].facts.nonzero;
     for (int l = 0; l < lines; l++) {
         for (int b = 0; b < BINS; b++) {
             const double from = ldexp(b & 1 ? 1.5 : 1, (b >> 1) - 16), to = from * (b & 1 ? 4.0 / 3 : 1.5);
-            double count = 0;
-            for (int i = 0; i < all->results; i++) count += (double)all->result[i].sums[way[l]].errors[FIRST + b];
+            const double count = (double)all->pool->way[way[l]].errors[FIRST + b];
             x[b] = sqrt(from * to);
             y[l][b] = count > 0 ? 100 * count / nonzero / log2(to / from) : NAN;
         }
@@ -92,18 +90,10 @@ static void histogram(FILE *out, const mxq_all *all, bool alone)
 
 /* ---- crest factors ---- */
 
-static double qsnr_of_bin(const mxq_all *all, int way, int bin)
+static double qsnr_of_bin(const mxq_pool *pool, int way, int bin)
 {
-    double energy = 0, noise = 0;
-    int64_t blocks = 0;
-    for (int i = 0; i < all->results; i++) {
-        const double scale = all->result[i].facts.energy; /* tensors count alike, however large their values */
-        if (!(scale > 0)) continue;
-        blocks += all->result[i].facts.crest_blocks[bin];
-        energy += all->result[i].facts.crest_energy[bin] / scale;
-        noise += all->result[i].sums[way].crest_noise[bin] / scale;
-    }
-    return blocks < FEWEST ? NAN : mxq_db(energy, noise);
+    if (pool->crest_blocks[bin] < FEWEST) return NAN;
+    return mxq_db(pool->crest_energy[bin], pool->way[way].crest_noise[bin]);
 }
 
 /* What theorems 1 and 2 expect of Gaussian values at this crest factor. */
@@ -123,7 +113,7 @@ static void crests(FILE *out, const mxq_all *all, bool alone)
     for (int l = 0; l < lines; l++) {
         const mxq_way *w = &all->job->way[way[l]];
         for (int b = 0; b < MXQ_CRESTS; b++) {
-            y[l][b] = qsnr_of_bin(all, way[l], b);
+            y[l][b] = qsnr_of_bin(all->pool, way[l], b);
             y[LINES + l][b] = isnan(y[l][b]) || w->kind != MXQ_MX ? NAN : expected(w, x[b]);
         }
         line[l] = (chart_line){ .name = w->name, .x = x, .y = y[l], .count = MXQ_CRESTS, .colour = l };

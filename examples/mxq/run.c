@@ -33,6 +33,7 @@ typedef struct wave {
     mxq_piece *piece;    /* one per thread */
     piece_facts *looked; /* [WAVE] */
     mxq_sums *measured;  /* [WAVE, ways] */
+    mxq_bins *binned;    /* the same */
     int64_t first, count;
     char (*why)[APP_WHY]; /* [WAVE] */
     bool *failed;         /* [WAVE] */
@@ -91,13 +92,15 @@ static void quantise(const wave *w, int64_t i, mxq_piece *p)
     const mxq_place at = mxq_place_of(w->source, w->first + i);
     piece_facts ignored = { 0 };
     mxq_sums *sums = &w->measured[i * job->ways];
+    mxq_bins *bins = &w->binned[i * job->ways];
     memset(sums, 0, sizeof *sums * (size_t)job->ways);
+    memset(bins, 0, sizeof *bins * (size_t)job->ways);
     if (!load(w, i, p, &ignored)) return;
     double now = thread_seconds();
     for (int k = 0; k < job->ways; k++) {
         mxq_scales(&job->way[k], w->source, &at, w->facts, p);
         mxq_quantise(&job->way[k], job, p);
-        mxq_measure(&job->way[k], p, job->histogram, &sums[k]);
+        mxq_measure(&job->way[k], p, job->histogram, &sums[k], &bins[k]);
         const double then = thread_seconds();
         sums[k].seconds = then - now;
         now = then;
@@ -157,9 +160,22 @@ static void add_sums(mxq_sums *to, const mxq_sums *s)
     to->relative_max = fmaxf(to->relative_max, s->relative_max);
     to->absolute_max = fmaxf(to->absolute_max, s->absolute_max);
     to->to_zero += s->to_zero, to->saturated += s->saturated;
-    for (int b = 0; b < MXQ_CRESTS; b++) to->crest_noise[b] += s->crest_noise[b];
-    for (int b = 0; b < MXQ_ERRORS; b++) to->errors[b] += s->errors[b];
     to->seconds += s->seconds;
+}
+
+static void add_bins(mxq_bins *to, const mxq_bins *s, double scale)
+{
+    for (int b = 0; b < MXQ_CRESTS; b++) to->crest_noise[b] += scale * s->crest_noise[b];
+    for (int b = 0; b < MXQ_ERRORS; b++) to->errors[b] += s->errors[b];
+}
+
+static void add_facts(mxq_pool *to, const mxq_facts *f, double scale)
+{
+    to->nonzero += f->nonzero;
+    for (int b = 0; b < MXQ_CRESTS; b++) {
+        to->crest_blocks[b] += f->crest_blocks[b];
+        to->crest_energy[b] += scale * f->crest_energy[b];
+    }
 }
 
 /* ---- a tensor ---- */
@@ -171,11 +187,14 @@ static bool wave_open(wave *w, const mxq_job *job, const mxq_source *s, mxq_resu
     w->piece = calloc((size_t)job->threads, sizeof *w->piece);
     w->looked = calloc(WAVE, sizeof *w->looked);
     w->measured = calloc((size_t)WAVE * (size_t)job->ways, sizeof *w->measured);
+    w->binned = calloc((size_t)WAVE * (size_t)job->ways, sizeof *w->binned);
     w->why = calloc(WAVE, sizeof *w->why);
     w->failed = calloc(WAVE, sizeof *w->failed);
     r->facts.row_amax = calloc((size_t)s->rows + 1, sizeof(float));
     r->facts.grid_amax = calloc((size_t)(down * across) + 1, sizeof(float));
-    return w->piece && w->looked && w->measured && w->why && w->failed && r->facts.row_amax && r->facts.grid_amax;
+    r->sums = calloc((size_t)job->ways, sizeof *r->sums);
+    return w->piece && w->looked && w->measured && w->binned && w->why && w->failed && r->facts.row_amax &&
+           r->facts.grid_amax && r->sums;
 }
 
 static void wave_close(wave *w)
@@ -183,8 +202,12 @@ static void wave_close(wave *w)
     free(w->piece);
     free(w->looked);
     free(w->measured);
+    free(w->binned);
     free(w->why);
     free(w->failed);
+    free(w->facts->row_amax);
+    free(w->facts->grid_amax);
+    w->facts->row_amax = w->facts->grid_amax = NULL;
 }
 
 static bool next_wave(wave *w, void (*step)(const wave *, int64_t, mxq_piece *), char *why)
@@ -197,31 +220,38 @@ static bool next_wave(wave *w, void (*step)(const wave *, int64_t, mxq_piece *),
     return true;
 }
 
-static bool all_waves(wave *w, mxq_result *r, char *why)
+static void fold_sums(const wave *w, mxq_result *r, mxq_pool *pool)
+{
+    const double scale = r->facts.energy > 0 ? 1 / r->facts.energy : 0;
+    for (int64_t i = 0; i < w->count * w->job->ways; i++) {
+        add_sums(&r->sums[i % w->job->ways], &w->measured[i]);
+        add_bins(&pool->way[i % w->job->ways], &w->binned[i], scale);
+    }
+}
+
+static bool all_waves(wave *w, mxq_result *r, mxq_pool *pool, char *why)
 {
     const int64_t pieces = mxq_pieces(w->source);
     for (w->first = 0; w->first < pieces; w->first += WAVE) {
         if (!next_wave(w, look, why)) return false;
         fold_facts(w);
     }
+    add_facts(pool, &r->facts, r->facts.energy > 0 ? 1 / r->facts.energy : 0);
     for (w->first = 0; w->first < pieces; w->first += WAVE) {
         app_progress("%s: %.0f %%", w->source->name, 100.0 * (double)w->first / (double)pieces);
         if (!next_wave(w, quantise, why)) return false;
-        for (int64_t i = 0; i < w->count; i++)
-            for (int k = 0; k < w->job->ways; k++) add_sums(&r->sums[k], &w->measured[i * w->job->ways + k]);
+        fold_sums(w, r, pool);
     }
     return true;
 }
 
-bool mxq_run(const mxq_job *job, const mxq_source *s, mxq_result *r, char *why)
+bool mxq_run(const mxq_job *job, const mxq_source *s, mxq_result *r, mxq_pool *pool, char *why)
 {
     wave w;
     memset(r, 0, sizeof *r);
     r->source = s;
     r->facts.elements = mxq_elements(s);
-    const double start = app_now();
-    const bool ok = wave_open(&w, job, s, r) ? all_waves(&w, r, why) : app_refuse(why, "out of memory");
-    r->wall_s = app_now() - start;
+    const bool ok = wave_open(&w, job, s, r) ? all_waves(&w, r, pool, why) : app_refuse(why, "out of memory");
     wave_close(&w);
     if (!ok) mxq_result_free(r);
     return ok;
@@ -229,9 +259,8 @@ bool mxq_run(const mxq_job *job, const mxq_source *s, mxq_result *r, char *why)
 
 void mxq_result_free(mxq_result *r)
 {
-    free(r->facts.row_amax);
-    free(r->facts.grid_amax);
-    r->facts.row_amax = r->facts.grid_amax = NULL;
+    free(r->sums);
+    r->sums = NULL;
 }
 
 /* ---- what it means ---- */

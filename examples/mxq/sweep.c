@@ -41,9 +41,10 @@ bool mxq_sweep_run(const mxq_source *s, mxq_sweep *sweep, char *why)
 {
     mxq_job *job = calloc(1, sizeof *job);
     mxq_result *r = calloc(1, sizeof *r);
+    mxq_pool *pool = calloc(1, sizeof *pool);
     float *x = malloc(sizeof(float) * SAMPLE), *y = malloc(sizeof(float) * SAMPLE);
     int64_t n = 0;
-    bool ok = job && r && x && y ? sample_of(s, x, &n, why) : app_refuse(why, "out of memory");
+    bool ok = job && r && pool && x && y ? sample_of(s, x, &n, why) : app_refuse(why, "out of memory");
     if (ok) job->threads = 1, job->ways = MXQ_SWEEP_WAYS;
     for (int k = 0; ok && k < MXQ_SWEEP_WAYS; k++)
         sweep->way[k] = job->way[k] = mxq_way_of(swept[k].name, swept[k].kind, swept[k].format);
@@ -51,12 +52,13 @@ bool mxq_sweep_run(const mxq_source *s, mxq_sweep *sweep, char *why)
         sweep->sigma[i] = ldexp(1, i - MXQ_SWEEP / 2);
         for (int64_t j = 0; j < n; j++) y[j] = (float)((double)x[j] * sweep->sigma[i]);
         const mxq_source line = { .name = "sweep", .rows = 1, .columns = n, .values = y };
-        ok = mxq_run(job, &line, r, why);
+        ok = mxq_run(job, &line, r, pool, why);
         for (int k = 0; ok && k < MXQ_SWEEP_WAYS; k++) sweep->sqnr[k][i] = mxq_sqnr(r, k);
         if (ok) mxq_result_free(r);
     }
     free(job);
     free(r);
+    free(pool);
     free(x);
     free(y);
     return ok;
