@@ -1,0 +1,108 @@
+/* list.c - vectors in a list, and the verdict on an answer.
+ * SPDX-License-Identifier: MIT
+ */
+#include "conformance.h"
+
+#include <stdarg.h>
+#include <stdlib.h>
+
+const char *const cf_kind_names[CF_KINDS] = { "documented", "measured", "paper", "calculated" };
+const char *const cf_status_names[CF_STATUSES] = { "pass", "FAIL", "known difference", "skipped" };
+
+static void *need(void *memory)
+{
+    if (memory) return memory;
+    fprintf(stderr, "%s: out of memory\n", app_name);
+    exit(APP_FAILED);
+}
+
+void cf_add(cf_list *list, cf_vector v)
+{
+    if (list->count == list->room) {
+        list->room = list->room ? 2 * list->room : 256;
+        list->vector = need(realloc(list->vector, (size_t)list->room * sizeof *list->vector));
+    }
+    v.chapter = list->chapter;
+    if (!v.unit) v.unit = "";
+    list->vector[list->count++] = v;
+}
+
+void cf_add_all(cf_list *list, const cf_vector *v, size_t count)
+{
+    for (size_t i = 0; i < count; i++) cf_add(list, v[i]);
+}
+
+const char *cf_text(cf_list *list, const char *format, ...)
+{
+    char text[512];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(text, sizeof text, format, arguments);
+    va_end(arguments);
+    if (list->texts == list->text_room) {
+        list->text_room = list->text_room ? 2 * list->text_room : 256;
+        list->text = need(realloc(list->text, (size_t)list->text_room * sizeof *list->text));
+    }
+    char *copy = need(malloc(strlen(text) + 1));
+    list->text[list->texts++] = copy;
+    return strcpy(copy, text);
+}
+
+void cf_list_free(cf_list *list)
+{
+    for (int i = 0; i < list->texts; i++) free(list->text[i]);
+    free(list->text);
+    free(list->vector);
+}
+
+/* ---- answers ---- */
+
+void cf_count(cf_answer *a, bool right, const char *format, ...)
+{
+    va_list arguments;
+    a->cases++;
+    if (right) return;
+    a->got += 1;
+    if (a->note[0]) return;
+    va_start(arguments, format);
+    vsnprintf(a->note, sizeof a->note, format, arguments);
+    va_end(arguments);
+}
+
+void cf_fail(cf_answer *a, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(a->note, sizeof a->note, format, arguments);
+    va_end(arguments);
+    a->got = (double)NAN;
+}
+
+void cf_skip(cf_answer *a, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(a->note, sizeof a->note, format, arguments);
+    va_end(arguments);
+    a->skipped = true;
+    a->got = (double)NAN;
+}
+
+/* A known difference has to stay what it is: neither the published figure nor ours is a failure, too. */
+cf_status cf_judge(const cf_vector *v, const cf_answer *a)
+{
+    if (a->skipped) return CF_SKIPPED;
+    if (a->got >= v->low && a->got <= v->high) return CF_PASS;
+    if (v->known && fabs(a->got - v->ours) <= v->slack * fabs(v->ours)) return CF_KNOWN;
+    return CF_FAIL;
+}
+
+/* Which kernels there can be at all; whether this host has them is another matter. */
+bool cf_of_this_architecture(trn_isa isa)
+{
+#if defined(__x86_64__)
+    return isa != TRN_ISA_NEON;
+#else
+    return isa == TRN_ISA_PORTABLE || isa == TRN_ISA_NEON;
+#endif
+}

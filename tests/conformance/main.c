@@ -1,0 +1,232 @@
+/* main.c - the conformance kit: every published figure we know, beside ours.
+ * SPDX-License-Identifier: MIT
+ */
+#include "conformance.h"
+
+#include <stdlib.h>
+
+#include "twin/host.h"
+
+const char app_name[] = "conformance";
+
+const cf_chapter cf_chapters[CF_COUNT_OF_CHAPTERS] = {
+    { "Number formats",
+      "Codes and values of every format, against vectors that other codecs and MPFR agree on, on each instruction set; "
+      "limits as the standards print them; the two FP8 formats that share a name.",
+      cf_fill_formats },
+    { "Rounding and random numbers",
+      "Sums that stagnate under nearest even and move under stochastic rounding; generators by their published "
+      "answers.",
+      cf_fill_rounding },
+    { "The tensor engine, by devices",
+      "What Trainium and Inferentia devices printed, with trnmath's default numerics; what was concluded from such "
+      "prints.",
+      cf_fill_devices },
+    { "Other makers' matrix units",
+      "The same tiles and casts with other makers' adders return what their chips returned, bit for bit.",
+      cf_fill_matrix_units },
+    { "Vector, Scalar, GpSimd and DMA engines", "Examples of instruction pages, and errors measured on devices.",
+      cf_fill_engines },
+    { "Block scaling (MX)", "Blocks against two other quantisers; signal to quantisation noise as published.",
+      cf_fill_mx },
+    { "Clocks and cycles", "Peaks by clock beside those printed, instructions by the documented formulas, transfers.",
+      cf_fill_cost },
+    { "Machines and their wiring", "Chips and systems: totals as their pages print them; distances and cuts.",
+      cf_fill_machines },
+    { "Collectives", "Bounds, steps, switch-over sizes, bus bandwidths; what rounding at every hop does to a gradient.",
+      cf_fill_collectives },
+    { "Models", "Parameters counted from a configuration, against the published checkpoints.", cf_fill_models },
+};
+
+/* ---- options ---- */
+
+APP_TAKE(take_golden, cf_options, golden, value)
+APP_TAKE(take_only, cf_options, only, value)
+APP_TAKE(take_json, cf_options, json, value)
+APP_TAKE(take_csv, cf_options, csv, value)
+APP_TAKE(take_html, cf_options, html, value)
+APP_TAKE(take_all, cf_options, all, true)
+APP_TAKE(take_list, cf_options, list, true)
+APP_TAKE(take_schema, cf_options, schema, true)
+APP_TAKE(take_long, cf_options, longer, true)
+
+static const app_option option_list[] = {
+    { "--only", "PATTERN", "vectors whose name holds PATTERN; * stands for anything: 'format.*.avx2'", take_only },
+    { "--list", NULL, "the names, and run nothing", take_list },
+    { "--all", NULL, "print every vector, not only what fails", take_all },
+    { "--long", NULL, "also the sweeps that take minutes", take_long },
+    { "--json", "FILE", "everything as JSON (- for standard output, without the tables)", take_json },
+    { "--csv", "FILE", "one row per vector, one header row (- as above)", take_csv },
+    { "--html", "FILE", "one page, with nothing loaded from anywhere (- as above)", take_html },
+    { "--golden", "DIR", "reference vectors of codecs and matrix units (default: tests/golden)", take_golden },
+    { "--schema", NULL, "the columns of the CSV", take_schema },
+};
+
+static const app_command command = {
+    "conformance",
+    "usage: conformance [options]",
+    "Computes every published figure we know of and prints it beside the published one: codecs, rounding, what "
+    "devices\n"
+    "and other makers' matrix units returned, errors of functions, cycles, rates, totals, collectives, models.",
+    option_list,
+    sizeof option_list / sizeof option_list[0],
+    "A figure passes when ours is as near as the figure was rounded, or as a statistic wanders. A known difference is\n"
+    "a published figure that we do not meet, with the reason; ours has to stay what it is. Kinds of figures: "
+    "documented\n"
+    "(the vendor's pages and code), measured (printed after a run on a device), paper, calculated (from definitions).\n"
+    "\n"
+    "  conformance --html page.html          the page a sceptic reads first\n"
+    "  conformance --only sr --all           stochastic rounding, each vector\n"
+    "\n"
+    "Exit status: 0 all pass, 1 a failure, 2 bad usage or bad input.",
+    NULL,
+};
+
+static int check_options(const cf_options *o)
+{
+    const char *const path[] = { o->json, o->csv, o->html };
+    static const char *const flag[] = { "--json", "--csv", "--html" };
+    int standard = 0;
+    for (int i = 0; i < 3; i++) standard += path[i] && strcmp(path[i], "-") == 0;
+    if (standard > 1) return app_complain(APP_USAGE, "only one of --json, --csv and --html can be -");
+    for (int i = 0; i < 3; i++)
+        if (app_can_write(flag[i], path[i]) != APP_OK) return APP_USAGE;
+    return APP_OK;
+}
+
+/* '*' is any text; the pattern may stand anywhere in the name. */
+static bool matches(const char *pattern, const char *name)
+{
+    if (!*pattern) return true;
+    if (*pattern == '*') {
+        while (*pattern == '*') pattern++;
+        for (; *name; name++)
+            if (matches(pattern, name)) return true;
+        return !*pattern;
+    }
+    return *pattern == *name && matches(pattern + 1, name + 1);
+}
+
+static bool wanted(const cf_options *o, const cf_vector *v)
+{
+    if (v->slow && !o->longer) return false;
+    if (!o->only) return true;
+    for (const char *at = v->id; *at; at++)
+        if (matches(o->only, at)) return true;
+    return false;
+}
+
+/* ---- running ---- */
+
+static cf_result run(const cf_vector *v, const cf_options *o)
+{
+    cf_result r;
+    memset(&r, 0, sizeof r);
+    r.vector = v;
+    const double start = app_now();
+    v->test(v, o, &r.answer);
+    r.seconds = app_now() - start;
+    r.status = cf_judge(v, &r.answer);
+    return r;
+}
+
+static void write_json(FILE *out, const void *context)
+{
+    const cf_report *report = context;
+    int count[CF_STATUSES] = { 0 };
+    app_table table;
+    cf_table(&table, report);
+    for (int i = 0; i < report->count; i++) count[report->result[i].status]++;
+    fprintf(out, "{\n  \"context\": {\n");
+    app_print_json_pair(out, "program", app_name);
+    app_print_json_pair(out, "version", TRN_VERSION);
+    app_print_json_pair(out, "isa", trn_isa_name());
+    fprintf(out, "    \"pass\": %d,\n    \"fail\": %d,\n    \"known_difference\": %d,\n    \"skipped\": %d\n  },\n",
+            count[CF_PASS], count[CF_FAIL], count[CF_KNOWN], count[CF_SKIPPED]);
+    fprintf(out, "  \"vectors\": ");
+    app_print_json_rows(out, &table, 2);
+    fprintf(out, "\n}\n");
+    app_table_free(&table);
+}
+
+static void write_csv(FILE *out, const void *context)
+{
+    app_table table;
+    cf_table(&table, context);
+    app_print_csv(out, &table);
+    app_table_free(&table);
+}
+
+static void write_html(FILE *out, const void *context) { cf_write_page(out, context); }
+
+static int write_files(const cf_report *report)
+{
+    const cf_options *o = report->options;
+    const struct {
+        const char *flag, *path;
+        void (*write)(FILE *out, const void *context);
+    } file[] = { { "--json", o->json, write_json }, { "--csv", o->csv, write_csv }, { "--html", o->html, write_html } };
+    bool standard = false;
+    for (int i = 0; i < 3; i++) {
+        if (!file[i].path) continue;
+        standard = standard || strcmp(file[i].path, "-") == 0;
+        if (app_write_file(file[i].flag, file[i].path, file[i].write, report) != APP_OK) return APP_USAGE;
+    }
+    if (!standard) cf_print(stdout, report);
+    return APP_OK;
+}
+
+static int run_all(const cf_list *list, const cf_options *o)
+{
+    cf_result *result = malloc(((size_t)list->count + 1) * sizeof *result);
+    if (!result) return app_complain(APP_FAILED, "out of memory");
+    cf_report report = { o, result, 0, 0 };
+    const double start = app_now();
+    int failed = 0;
+    for (int i = 0; i < list->count; i++) {
+        if (!wanted(o, &list->vector[i])) continue;
+        app_progress("%s", list->vector[i].id);
+        result[report.count] = run(&list->vector[i], o);
+        failed += result[report.count++].status == CF_FAIL;
+    }
+    app_progress_done();
+    report.seconds = app_now() - start;
+    int status = write_files(&report);
+    free(result);
+    return status != APP_OK ? status : failed ? APP_FAILED : APP_OK;
+}
+
+static int print_schema(const cf_options *o)
+{
+    const cf_report nothing = { o, NULL, 0, 0 };
+    app_table table;
+    cf_table(&table, &nothing);
+    app_print_schema(stdout, app_name, &table);
+    app_table_free(&table);
+    return APP_OK;
+}
+
+int main(int argc, char **argv)
+{
+    cf_options options = { .golden = TRN_GOLDEN_DIR };
+    cf_list list;
+    memset(&list, 0, sizeof list);
+    int status = app_parse_options(&command, &options, argc - 1, argv + 1);
+    if (status != APP_OK) return status < 0 ? APP_OK : status;
+    if (options.schema) return print_schema(&options);
+    if (check_options(&options) != APP_OK) return APP_USAGE;
+    with_threads(1); /* small products: teams of threads would cost more than the work */
+    for (list.chapter = 0; list.chapter < CF_COUNT_OF_CHAPTERS; list.chapter++) cf_chapters[list.chapter].fill(&list);
+    int chosen = 0;
+    for (int i = 0; i < list.count; i++) {
+        if (!wanted(&options, &list.vector[i])) continue;
+        chosen++;
+        if (options.list) puts(list.vector[i].id);
+    }
+    if (!chosen)
+        status = app_complain(APP_USAGE, "--only %s: no vector has such a name; --list prints them", options.only);
+    else if (!options.list)
+        status = run_all(&list, &options);
+    cf_list_free(&list);
+    return status;
+}
