@@ -40,9 +40,9 @@ static summary summarise(fc_mode mode)
     double signal = 0, noise = 0;
     fc_table_of_mode(mode, FC_OCP, FC_NEURON, &table);
     for (uint32_t code = 0; code < 256; code++) {
-        uint64_t count[256] = { 0 };
+        uint64_t count[FC_MAGNITUDES] = { 0 };
         const double after = (double)out[table.to[code]] * f.up / f.down, before = (double)in[code];
-        count[code] = 1;
+        count[code % FC_MAGNITUDES] = 1; /* each magnitude twice */
         fc_tally_codes(&s.all, &judge, count, &table, 1, (double)f.up / f.down);
         if (!isfinite(before)) continue;
         signal += chance(code) * before * before;

@@ -23,7 +23,7 @@ static void convert_codes(const fc_work *w, const fc_piece *p, unsigned char *ou
                              w->table ? fc_factor_of(o->mode, o->to) : (fc_factor){ 0, 0 } };
     const unsigned char *in = w->bytes + p->first;
     fc_table own;
-    uint64_t count[256];
+    uint64_t count[FC_MAGNITUDES];
     for (fc_tile t = { 0 }; fc_next_tile(w, p, &t);) {
         const float in_scale = scale_at(item->in_scale, t.in), out_scale = item->out_scale[t.out];
         if (!w->table) fc_table_of_scales(item->side, o->to, in_scale, out_scale, &own);
@@ -85,14 +85,14 @@ static void raise_amax(float *amax, float value)
 static void amax_of_codes(const fc_work *w, const fc_piece *p, unsigned char *out, fc_tally *tally)
 {
     const float *value = fc_values(fc_format_of(w->item->side));
-    uint64_t count[256];
+    uint64_t count[FC_MAGNITUDES];
     (void)out;
     (void)tally;
     for (fc_tile t = { 0 }; fc_next_tile(w, p, &t);) {
         float largest = 0;
         fc_count(w->bytes + p->first + t.first, p->columns, t.rows, t.columns, count);
-        for (int i = 0; i < 256; i++)
-            if (count[i] && isfinite(value[i]) && fabsf(value[i]) > largest) largest = fabsf(value[i]);
+        for (int i = 0; i < FC_MAGNITUDES; i++)
+            if (count[i] && isfinite(value[i]) && value[i] > largest) largest = value[i];
         raise_amax((float *)w->user + t.out, largest * scale_at(w->item->in_scale, t.in));
     }
 }

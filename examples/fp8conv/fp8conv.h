@@ -4,8 +4,8 @@
  * OCP's E4M3 ends at 448 and has no infinity (safetensors' F8_E4M3, TRN_F8_E4M3FN); Trainium's ends at 240 and has one
  * (TRN_F8_E4M3). A weight is code times scale, and what must survive is the product.
  *
- * Everything that is reported about FP8 follows from how often each of the 256 codes stands under each scale: codes are
- * counted, tables of 256 entries convert them, and sums of 256 terms are the errors, exactly and without sampling.
+ * Everything that is reported about FP8 follows from how often each of the 128 magnitudes stands under each scale: they
+ * are counted, tables of 256 entries convert them, and sums of 128 terms are the errors, exactly and without sampling.
  *
  *     options.c    the command line
  *     catalogue.c  all tensors of all shards, and where their bytes are
@@ -103,11 +103,7 @@ int fc_about(const fc_options *o); /* --codes */
 
 /* ---- what it cost ---- */
 
-enum { FC_LANES = 8 };
-
-typedef struct fc_counts {
-    uint32_t lane[FC_LANES][256]; /* neighbouring elements count apart, so that no counter waits for itself */
-} fc_counts;
+enum { FC_MAGNITUDES = 128 }; /* a code without its sign, on which no error depends */
 
 typedef struct fc_tally {
     int64_t elements;
@@ -126,8 +122,9 @@ typedef struct fc_judge { /* how codes that were converted are judged */
     fc_factor factor;      /* exact: out * up == in * down; up = 0: exact when the products with the scales are equal */
 } fc_judge;
 
-void fc_count(const unsigned char *codes, int64_t stride, int64_t rows, int64_t columns, uint64_t count[256]);
-void fc_tally_codes(fc_tally *tally, const fc_judge *judge, const uint64_t count[256], const fc_table *table,
+void fc_count(const unsigned char *codes, int64_t stride, int64_t rows, int64_t columns,
+              uint64_t count[FC_MAGNITUDES]);
+void fc_tally_codes(fc_tally *tally, const fc_judge *judge, const uint64_t count[FC_MAGNITUDES], const fc_table *table,
                     double in_scale, double out_scale);
 void fc_tally_numbers(fc_tally *tally, const float *x, const unsigned char *code, const float *value, float scale,
                       int64_t n);

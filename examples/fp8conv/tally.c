@@ -10,36 +10,43 @@ static const double large = 0x1p-5; /* from here on, halving a code loses nothin
 
 /* ---- counting ---- */
 
-static void count_row(fc_counts *c, const unsigned char *x, int64_t n)
+enum { LANES = 8 };
+
+typedef struct counts {
+    uint32_t lane[LANES][FC_MAGNITUDES]; /* neighbouring elements count apart, so that no counter waits for itself */
+} counts;
+
+static void count_row(counts *c, const unsigned char *x, int64_t n)
 {
 #define ONE(k) c->lane[k][word >> (8 * (k)) & 255]++ /* written out: gcc -O2 leaves a loop, at half the speed */
     int64_t i = 0;
-    for (; i + FC_LANES <= n; i += FC_LANES) {
+    for (; i + LANES <= n; i += LANES) {
         uint64_t word;
         memcpy(&word, x + i, sizeof word);
+        word &= UINT64_C(0x7f7f7f7f7f7f7f7f);
         ONE(0), ONE(1), ONE(2), ONE(3), ONE(4), ONE(5), ONE(6), ONE(7);
     }
 #undef ONE
-    for (; i < n; i++) c->lane[0][x[i]]++;
+    for (; i < n; i++) c->lane[0][x[i] & 127]++;
 }
 
 /* Adds what the lanes hold, and empties them: before any of 32 bits can overflow. */
-static void collect(fc_counts *c, uint64_t count[256])
+static void collect(counts *c, uint64_t count[FC_MAGNITUDES])
 {
-    for (int i = 0; i < 256; i++) {
+    for (int i = 0; i < FC_MAGNITUDES; i++) {
         uint64_t sum = 0;
-        for (int k = 0; k < FC_LANES; k++) sum += c->lane[k][i];
+        for (int k = 0; k < LANES; k++) sum += c->lane[k][i];
         count[i] += sum;
     }
     memset(c, 0, sizeof *c);
 }
 
-void fc_count(const unsigned char *codes, int64_t stride, int64_t rows, int64_t columns, uint64_t count[256])
+void fc_count(const unsigned char *codes, int64_t stride, int64_t rows, int64_t columns, uint64_t count[FC_MAGNITUDES])
 {
-    fc_counts c;
+    counts c;
     int64_t held = 0;
     memset(&c, 0, sizeof c);
-    memset(count, 0, 256 * sizeof *count);
+    memset(count, 0, FC_MAGNITUDES * sizeof *count);
     for (int64_t r = 0; r < rows; r++)
         for (int64_t from = 0, n; from < columns; from += n, held += n) {
             n = columns - from < (INT64_C(1) << 30) ? columns - from : INT64_C(1) << 30;
@@ -69,10 +76,10 @@ static void tally_loss(fc_tally *t, double before, double after, double value, b
 }
 
 /* A product of a code and a binary32 scale has at most 28 bits: exact in a double. */
-void fc_tally_codes(fc_tally *t, const fc_judge *j, const uint64_t count[256], const fc_table *table, double in_scale,
-                    double out_scale)
+void fc_tally_codes(fc_tally *t, const fc_judge *j, const uint64_t count[FC_MAGNITUDES], const fc_table *table,
+                    double in_scale, double out_scale)
 {
-    for (int code = 0; code < 256; code++) {
+    for (int code = 0; code < FC_MAGNITUDES; code++) {
         if (!count[code]) continue;
         const int64_t n = (int64_t)count[code];
         const double in = (double)j->in[code], out = (double)j->out[table->to[code]], other = (double)j->other[code];

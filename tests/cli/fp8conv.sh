@@ -101,6 +101,8 @@ for how in "halve kept" "ratio kept" "requant kept" "requant tensor" "requant ch
     done
 done
 refuses "b.mx.weight: its scale b.mx.weight_scale holds powers of two; --mode ratio needs others" made/one.safetensors y --mode ratio
+rm -rf x
+works made/many x/
 cmp -s made/many/config.json x/config.json || fail "config.json was not copied"
 mkdir z && works made/many/model.safetensors.index.json z/model.safetensors.index.json
 "$program" made/one.safetensors one.1 --threads 1 --json - >json.1
