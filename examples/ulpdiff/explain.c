@@ -11,7 +11,7 @@
 
 #include <trnmath/trn_convert.h>
 
-#define PATIENCE_S 20.0 /* for the second round, on all outputs */
+#define PATIENCE_S 8.0 /* for the second round, on all outputs */
 
 /* ---- what sources use ---- */
 
@@ -147,6 +147,7 @@ static int compare_scores(const ud_score *x, const ud_score *y)
 static int compare_hypotheses(const ud_hypothesis *x, const ud_hypothesis *y, int side)
 {
     const int by_score = compare_scores(&x->score[side], &y->score[side]);
+    if (!by_score && x->whole != y->whole) return x->whole ? -1 : 1;
     return by_score ? by_score : x->surprise != y->surprise ? x->surprise - y->surprise : strcmp(x->text, y->text);
 }
 
@@ -237,7 +238,7 @@ int ud_explain(ud_job *job)
 
 /* ---- telling ---- */
 
-enum { TOLD = 6 }; /* values of an aspect that are named */
+enum { TOLD = 5, WIDTH = 100 }; /* values of an aspect that are named */
 
 static bool counts(const ud_hypothesis *h, int aspect, int side, bool exact)
 {
@@ -261,44 +262,66 @@ static int list_values(const ud_explanation *e, int aspect, int side, bool exact
 }
 
 /* What all exact hypotheses have in common, and what they do not agree on. */
-static void print_common(FILE *out, const ud_explanation *e, int side, bool open)
+static void print_needs(FILE *out, const ud_explanation *e, int side)
 {
-    int told = 0;
+    int at = 0;
     for (int a = 0; e->source.aspect[a]; a++) {
         char text[TOLD * 56], all[TOLD * 56];
         const int values = list_values(e, a, side, true, text, sizeof text), tried = list_values(e, a, side, false, all, sizeof all);
-        if (open ? values < 2 : values != 1 || tried < 2) continue;
-        fprintf(out, "%s%s %s", told++ ? "; " : open ? "      these data cannot tell: " : "      all of them need: ", e->source.aspect[a], text);
+        if (values != 1 || tried < 2) continue;
+        const int more = (int)(strlen(e->source.aspect[a]) + strlen(text)) + 3;
+        if (!at) at = fprintf(out, "     all of them need: ");
+        else if (at + more > WIDTH) at = fprintf(out, ";\n       ") - 2;
+        else at += fprintf(out, "; ");
+        at += fprintf(out, "%s %s", e->source.aspect[a], text);
     }
-    if (told) fputc('\n', out);
+    if (at) fputc('\n', out);
 }
 
-static int64_t exact_count(const ud_explanation *e, int side)
+static void print_open(FILE *out, const ud_explanation *e, int side)
 {
-    int64_t n = 0;
-    for (int i = 0; i < e->count; i++) n += ud_exact(&e->list[i], side);
+    int told = 0;
+    for (int a = 0; e->source.aspect[a]; a++) {
+        char text[TOLD * 56];
+        if (list_values(e, a, side, true, text, sizeof text) < 2) continue;
+        if (!told++) fputs("     these data cannot tell:\n", out);
+        fprintf(out, "       %-13s %s\n", e->source.aspect[a], text);
+    }
+}
+
+static int exact_count(const ud_explanation *e, int side, bool whole)
+{
+    int n = 0;
+    for (int i = 0; i < e->count; i++) n += ud_exact(&e->list[i], side) && (!whole || e->list[i].whole);
     return n;
+}
+
+static void print_others(FILE *out, const ud_explanation *e, int side)
+{
+    const int exact = exact_count(e, side, false), whole = exact_count(e, side, true);
+    if (exact == 1) fprintf(out, "; no other of %d hypotheses does it\n", e->count);
+    else fprintf(out, "; so are those of %d other%s of %d hypotheses", exact - 1, exact == 2 ? "" : "s", e->count);
+    if (exact == 1) return;
+    if (whole && whole < exact) fprintf(out, " (%d on the sample alone)", exact - whole);
+    fputc('\n', out);
+    print_needs(out, e, side);
+    print_open(out, e, side);
 }
 
 static void print_verdict(FILE *out, const ud_explanation *e, int side)
 {
     const ud_hypothesis *h = ud_best(e, side);
-    const int64_t exact = exact_count(e, side);
     char n[32], of[32];
     if (!h) return;
     const ud_score *s = &h->score[side];
-    if (!exact) {
-        fprintf(out, "\n  %c: none of %d hypotheses explains it. The nearest, %.2f %% equal, at most %.6g ulps:\n      %s\n", "AB"[side], e->count,
+    if (!ud_exact(h, side)) {
+        fprintf(out, "\n  %c: none of %d hypotheses explains it. The nearest, %.2f %% equal, at most %.6g ulps:\n     %s\n", "AB"[side], e->count,
                 100 * ud_share(s->equal, s->outputs), s->worst, h->text);
         return;
     }
-    fprintf(out, "\n  %c: explained by %s\n      %s of %s outputs computed, all equal", "AB"[side], h->text,
-            app_count(n, sizeof n, s->outputs), app_count(of, sizeof of, e->source.total));
-    if (exact == 1) fprintf(out, "; no other of %d hypotheses does it\n", e->count);
-    else fprintf(out, "; so are those of %s other%s of %d hypotheses\n", app_count(n, sizeof n, exact - 1), exact == 2 ? "" : "s", e->count);
-    if (exact < 2) return;
-    print_common(out, e, side, false);
-    print_common(out, e, side, true);
+    fprintf(out, "\n  %c: explained by %s\n     %s of %s outputs computed, all equal", "AB"[side], h->text, app_count(n, sizeof n, s->outputs),
+            app_count(of, sizeof of, e->source.total));
+    print_others(out, e, side);
 }
 
 static const app_column columns[] = {

@@ -23,13 +23,13 @@ enum { LEAST_OUTPUTS = 256, MOST_OUTPUTS = 4096, SUMS_ROOM = 400, CASTS = 8, OUT
 
 /* ---- orders of sums ---- */
 
-typedef enum mm_reference { NO_REFERENCE, FMA_CHAIN, FLOAT64 } mm_reference;
+typedef enum mm_reference { NO_REFERENCE, FMA_CHAIN, FLOAT64, PARTS } mm_reference;
 
 typedef struct mm_sums {
     char text[96];      /* for trn_numerics_parse, or a name */
     char value[UD_ASPECTS][48];
     mm_reference reference;
-    int64_t block;      /* FMA_CHAIN: so many of K in a chain; 0: all */
+    int64_t block;      /* FMA_CHAIN: so many of K in a chain; 0: all. PARTS: of how many bfloat16 numbers a number is the sum */
     bool core, double_row;
     int surprise;
 } mm_sums;
@@ -254,9 +254,26 @@ static void reference_sums(mm_context *c)
         s->block = block[i];
         note(s, SUMS, block[i] ? "host chains" : "host chain");
     }
-    mm_sums *s = new_sums(c, "host: float64 sums", 5);
+    mm_sums *s = new_sums(c, "host: float64 sums", 3);
     s->reference = FLOAT64;
     note(s, SUMS, "float64");
+}
+
+/* binary32 numbers as sums of bfloat16 ones, by the engine's products: what remains where products are rounded? */
+static void parts_sums(mm_context *c)
+{
+    static const struct {
+        const char *text;
+        int parts;
+    } row[] = { { "", 2 }, { "", 3 }, { "product=bf16", 2 }, { "product=bf16", 3 }, { "chains=1", 2 }, { "chains=1", 3 } };
+    if (c->format_a != TRN_F32 || c->format_b != TRN_F32) return;
+    for (size_t i = 0; i < sizeof row / sizeof row[0]; i++) {
+        mm_sums *s = new_sums(c, row[i].text, 6);
+        s->reference = PARTS;
+        s->block = row[i].parts;
+        note(s, SUMS, row[i].parts == 2 ? "2 bfloat16 parts" : "3 bfloat16 parts");
+        note(s, PRODUCT, strncmp(row[i].text, "product", 7) == 0 ? "bf16" : "exact");
+    }
 }
 
 static void list_casts(mm_context *c)
@@ -293,7 +310,11 @@ static void describe(ud_hypothesis *h, const mm_sums *s, const char *inputs, con
 {
     char out[64];
     snprintf(out, sizeof out, "%s%s", trn_format_name(output->format), output->rounding == TRN_TOWARD_ZERO ? " toward zero" : "");
-    snprintf(h->text, sizeof h->text, "%s%s%s%s; output %s", s->text[0] ? s->text : "trn2 (the default)", s->double_row ? " (double rows)" : "",
+    snprintf(h->text, sizeof h->text, "%s%s%s%s; output %s", s->text[0] ? s->text : "trn2 (the default)",
+             s->double_row               ? " (double rows)"
+             : s->reference != PARTS     ? ""
+             : s->block == 2             ? ", of 2 bfloat16 parts (3 products)"
+                                         : ", of 3 bfloat16 parts (6 products)",
              own ? "" : "; inputs ", own ? "" : inputs, out);
     memcpy(h->value, s->value, sizeof h->value);
     ud_say(h, INPUTS, "%s", inputs);
@@ -306,6 +327,7 @@ static void suppose_all(mm_context *c, ud_explanation *e)
         for (int s = 0; s < c->sums; s++) {
             const mm_sums *sum = &c->sum[s];
             if (i > 1 && !(sum->core && sum->surprise <= 1)) continue; /* unusual inputs: only what is usual otherwise */
+            if (i && sum->reference == PARTS) continue;
             for (int o = 0; o < c->outputs; o++) {
                 ud_hypothesis *h = ud_suppose(e);
                 describe(h, sum, i ? trn_format_name(c->cast[i]) : "as they are", &c->output[o], i == 0);
@@ -389,6 +411,42 @@ static bool by_library(const mm_operands *p, const mm_sums *s, trn_tensor a, trn
     return trn_matmul(&args) == TRN_OK;
 }
 
+static void cut_parts(float *rest, uint16_t *code, int64_t n, int parts)
+{
+    for (int part = 0; part < parts; part++)
+        for (int64_t i = 0; i < n; i++) {
+            code[part * n + i] = trn_bf16_from_f32(rest[i]);
+            rest[i] -= trn_bf16_to_f32(code[part * n + i]);
+        }
+}
+
+/* The smallest products first; those below the last part are left out. */
+static bool by_parts(const mm_operands *p, const mm_sums *s, trn_tensor a, trn_tensor b, float *out)
+{
+    const int parts = (int)s->block;
+    const int64_t na = p->m * p->k, nb = p->k * p->n;
+    float *x = ud_need((size_t)na, sizeof *x), *y = ud_need((size_t)nb, sizeof *y);
+    uint16_t *u = ud_need((size_t)(na * parts), sizeof *u), *v = ud_need((size_t)(nb * parts), sizeof *v);
+    trn_numerics n;
+    bool good = trn_numerics_parse(&n, s->text) == TRN_OK;
+    decode(a, x);
+    decode(b, y);
+    cut_parts(x, u, na, parts);
+    cut_parts(y, v, nb, parts);
+    for (int sum = parts - 1; sum >= 0; sum--)
+        for (int i = 0; i <= sum && good; i++) {
+            trn_matmul_args args = { .dst = trn_tensor_2d(TRN_F32, out, p->m, p->n), .a = trn_tensor_2d(TRN_BF16, u + i * na, p->m, p->k),
+                                     .b = trn_tensor_2d(TRN_BF16, v + (sum - i) * nb, p->k, p->n), .numerics = &n };
+            args.accumulate = sum < parts - 1 || i > 0;
+            good = trn_matmul(&args) == TRN_OK;
+        }
+    free(x);
+    free(y);
+    free(u);
+    free(v);
+    return good;
+}
+
 static bool multiply(mm_context *c, const ud_hypothesis *h, bool whole)
 {
     mm_operands *p = &c->part[whole];
@@ -398,7 +456,7 @@ static bool multiply(mm_context *c, const ud_hypothesis *h, bool whole)
     memcpy(c->key, key, sizeof key);
     const trn_tensor a = encode(format_for(c, key[0], false), p->a, p->code_a, p->m, p->k);
     const trn_tensor b = encode(format_for(c, key[0], true), p->b, p->code_b, p->k, p->n);
-    c->refused = !(s->reference ? by_reference : by_library)(p, s, a, b, c->result);
+    c->refused = !(s->reference == PARTS ? by_parts : s->reference ? by_reference : by_library)(p, s, a, b, c->result);
     return !c->refused;
 }
 
@@ -507,6 +565,7 @@ int ud_open_matmul(ud_job *job, ud_explanation *e)
     other_sums(c);
     double_row_sums(c);
     reference_sums(c);
+    parts_sums(c);
     list_casts(c);
     list_outputs(c);
     suppose_all(c, e);

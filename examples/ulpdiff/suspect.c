@@ -9,6 +9,7 @@
 #include <string.h>
 
 enum { ENOUGH = 16 }; /* pairs from which a pattern means something */
+#define ALIKE 6.0     /* dB that must remain between A and what the fit leaves */
 #define MUCH 0.2      /* of the error's energy: n pairs of plain noise give about 1/n */
 
 __attribute__((format(printf, 2, 3))) static void say(ud_suspicion *found, const char *format, ...)
@@ -41,7 +42,7 @@ static void fit(const ud_sums *s, ud_suspicion *found)
     found->bias = model[best].bias;
     found->explained = fmin(model[best].explained, 1);
     found->sqnr_without = found->explained < 1 ? 10 * log10(aa / (all * (1 - found->explained))) : INFINITY;
-    if (found->explained < MUCH) return;
+    if (found->explained < MUCH || found->sqnr_without < ALIKE) return; /* of what has nothing to do with A, a factor removes half */
     char bias[48] = "", factor[48] = "A", rest[64];
     if (found->factor != 1) snprintf(factor, sizeof factor, "%.9g A", found->factor);
     if (found->bias != 0) snprintf(bias, sizeof bias, " %c %.6g", found->bias < 0 ? '-' : '+', fabs(found->bias));
@@ -103,6 +104,21 @@ static void box(const ud_pair *p, ud_suspicion *found)
         s->row[0], s->row[1], s->column[0], s->column[1], p->a.rows, p->a.columns);
 }
 
+/* A square whose rows came as columns. */
+static void transposed(const ud_pair *p, ud_suspicion *found)
+{
+    const int64_t n = p->a.columns, most = n * n < 4096 ? n * n : 4096;
+    if (p->a.rank != 2 || p->a.rows != n || n < 2 || p->sums.first < 0) return;
+    for (int64_t k = 0; k < most; k++) {
+        const int64_t i = (int64_t)((double)k * (double)(n * n) / (double)most);
+        double a, b;
+        ud_values(&p->a, i, 1, &a);
+        ud_values(&p->b, i % n * n + i / n, 1, &b);
+        if (a != b && !(isnan(a) && isnan(b))) return;
+    }
+    say(found, "B is A transposed%s", n * n > most ? ", as far as 4,096 elements tell" : "");
+}
+
 ud_suspicion ud_suspect(const ud_pair *p)
 {
     ud_suspicion found;
@@ -115,6 +131,7 @@ ud_suspicion ud_suspect(const ud_pair *p)
     narrower(p, 0, &found);
     narrower(p, 1, &found);
     box(p, &found);
+    transposed(p, &found);
     if (p->sums.mismatches)
         say(&found, "NaN or infinity stands against something else %" PRId64 " times", p->sums.mismatches);
     return found;

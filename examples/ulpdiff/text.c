@@ -60,7 +60,8 @@ static void print_histogram(FILE *out, const ud_pair *p, bool colour)
     while (last > 0 && !s->bucket[last]) last--;
     for (int i = 0; i <= last; i++) {
         char share[32];
-        fprintf(out, "  %7s  %15s  %9s  ", ud_bucket_name[i], count(s->bucket[i]), percent(s->bucket[i], s->numbers, share, sizeof share));
+        fprintf(out, "  %7s  %15s  %9s%s", ud_bucket_name[i], count(s->bucket[i]), percent(s->bucket[i], s->numbers, share, sizeof share),
+                s->bucket[i] ? "  " : "");
         print_bar(out, ud_share(s->bucket[i], s->numbers), colour);
         fputc('\n', out);
     }
@@ -84,10 +85,14 @@ static void print_measures(FILE *out, const ud_pair *p)
     fputc('\n', out);
     print_error(out, "ulps", s->ulp_max, s->ulp_sum / n);
     print_error(out, "absolute", s->abs_max, s->abs_sum / n);
+    const double rms = sqrt(s->aa / n + s->mean_a * s->mean_a); /* ulps of sums that cancel are many, and mean little */
+    if (s->abs_max > 0 && rms > 0) fprintf(out, "  %-10s  max %-12.6g ulps of A's root mean square, %.6g\n", "", s->abs_max / ud_last_place(&p->unit, rms), rms);
     print_error(out, "relative", s->rel_max, s->relatives ? s->rel_sum / (double)s->relatives : 0);
     fputs("  SQNR ", out);
     print_decibels(out, ud_sqnr(s));
-    fprintf(out, "   cosine %.9g   PCC %.9g (blind to factors and biases)\n", ud_cosine(s), ud_pcc(s));
+    fprintf(out, "   cosine %.9g", ud_cosine(s));
+    if (isnan(ud_pcc(s))) fputs("   PCC undefined: a side is constant\n", out);
+    else fprintf(out, "   PCC %.9g (blind to factors and biases)\n", ud_pcc(s));
     if (s->nan[0] || s->nan[1] || s->infinite[0] || s->infinite[1])
         fprintf(out, "  NaN: %s in A, %s in B; infinite: %s in A, %s in B\n", count(s->nan[0]), count(s->nan[1]),
                 count(s->infinite[0]), count(s->infinite[1]));

@@ -196,6 +196,8 @@ z = rng.standard_normal((64, 48)).astype(f32)
 np.save("z.npy", z)
 np.save("factor.npy", (z * f32(1.0712)).astype(f32))
 np.save("bias.npy", (z + f32(0.125)).astype(f32))
+np.save("square.npy", z[:48])
+np.save("turned.npy", z[:48].T.copy())
 box = z.copy()
 box[10:20, 5:9] += 1
 np.save("box.npy", box)

@@ -126,6 +126,9 @@ says "explains 100 % of the error's energy"
 works z.npy bias.npy
 says "! systematic: B = A + 0.125"
 says "! every B that differs is above its A"
+works square.npy turned.npy
+says "! B is A transposed"
+grep -q systematic out && fail "a factor between unrelated numbers: $(cat out)"
 works z.npy box.npy
 says "! all differences lie in rows 10 to 19, columns 5 to 8, of 64 x 48"
 grep -q '^  \.\.*@@@@\.*$' out || fail "the map does not show the box: $(cat out)"
@@ -167,7 +170,8 @@ says "B: explained by k_tile=64; output float32"
 works p_default.npy p_bf16.npy --dtype-b bfloat16 $product
 says "output bfloat16"
 says "all of them need: inputs as they are; output bfloat16; product exact"
-says "these data cannot tell: chains 4 | "
+says "these data cannot tell:"
+says "  chains        4 | "
 works p_default.npy p_none.npy $product
 says "B: none of "
 works p_default.npy p_single.npy --dtype-inputs bfloat16 --op matmul --inputs x.npy wt.npy
