@@ -172,6 +172,7 @@ IO_FN int io_output_descriptor(io_output *out)
 {
     struct stat s;
     const bool exists = stat(out->target, &s) == 0;
+    if (!*out->target) return errno = ENOENT, -1;
     if (exists && S_ISDIR(s.st_mode)) return errno = EISDIR, -1;
     if (exists && !S_ISREG(s.st_mode)) return open(out->target, O_WRONLY | O_CLOEXEC);
     if (exists && access(out->target, W_OK) != 0) return -1; /* a file that is read-only is meant to stay */
