@@ -50,6 +50,7 @@ typedef struct mxq_source {
     char type[16];
     int64_t rows, columns;
     const void *array;   /* an io_array, or NULL */
+    void *file;          /* its io_arrays */
     const float *values; /* or all of them */
 } mxq_source;
 
@@ -64,6 +65,9 @@ int64_t mxq_pieces(const mxq_source *s);
 mxq_place mxq_place_of(const mxq_source *s, int64_t piece);
 /* Padded elements; NaN and infinity become 0 and are counted. */
 bool mxq_read(const mxq_source *s, const mxq_place *at, float *x, int64_t *not_finite, char *why);
+
+/* Pieces [first, first + count) will not be needed again soon: a file of any size passes through little memory. */
+void mxq_release(const mxq_source *s, int64_t first, int64_t count);
 
 /* Opens files and draws distributions; frees both. */
 typedef struct mxq_sources {

@@ -110,7 +110,7 @@ static void quantise(const wave *w, int64_t i, mxq_piece *p)
 static void run_wave(const wave *w, void (*step)(const wave *, int64_t, mxq_piece *))
 {
 #ifdef _OPENMP
-#pragma omp parallel num_threads(w->job->threads)
+#pragma omp parallel num_threads((int)(w->count < w->job->threads ? w->count : w->job->threads))
 #endif
     {
         mxq_piece *own = w->piece;
@@ -215,6 +215,7 @@ static bool next_wave(wave *w, void (*step)(const wave *, int64_t, mxq_piece *),
     const int64_t left = mxq_pieces(w->source) - w->first;
     w->count = left < WAVE ? left : WAVE;
     run_wave(w, step);
+    mxq_release(w->source, w->first, w->count);
     for (int64_t i = 0; i < w->count; i++)
         if (w->failed[i]) return app_refuse(why, w->why[i]);
     return true;
@@ -233,12 +234,13 @@ static bool all_waves(wave *w, mxq_result *r, mxq_pool *pool, char *why)
 {
     const int64_t pieces = mxq_pieces(w->source);
     for (w->first = 0; w->first < pieces; w->first += WAVE) {
+        app_progress("%s: looked at %.0f %%", w->source->name, 100.0 * (double)w->first / (double)pieces);
         if (!next_wave(w, look, why)) return false;
         fold_facts(w);
     }
     add_facts(pool, &r->facts, r->facts.energy > 0 ? 1 / r->facts.energy : 0);
     for (w->first = 0; w->first < pieces; w->first += WAVE) {
-        app_progress("%s: %.0f %%", w->source->name, 100.0 * (double)w->first / (double)pieces);
+        app_progress("%s: quantised %.0f %%", w->source->name, 100.0 * (double)w->first / (double)pieces);
         if (!next_wave(w, quantise, why)) return false;
         fold_sums(w, r, pool);
     }

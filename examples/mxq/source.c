@@ -75,6 +75,28 @@ bool mxq_read(const mxq_source *s, const mxq_place *at, float *x, int64_t *not_f
     return true;
 }
 
+/* Where a piece begins, in elements that are no filling. */
+static int64_t start_of(const mxq_source *s, int64_t piece)
+{
+    if (piece >= mxq_pieces(s)) return mxq_elements(s);
+    const mxq_place at = mxq_place_of(s, piece);
+    return at.row * s->columns + at.column;
+}
+
+void mxq_release(const mxq_source *s, int64_t first, int64_t count)
+{
+    const io_array *a = s->array;
+    io_arrays *file = s->file;
+    if (!a || !io_array_packed(a)) return;
+    const int64_t from = start_of(s, first) * a->bits / 8, to = start_of(s, first + count) * a->bits / 8;
+    const uintptr_t at = (uintptr_t)a->data + (uintptr_t)from;
+    for (int i = 0; i <= file->shards; i++) { /* what has been copied lies in none of them */
+        io_map *map = i < file->shards ? &file->shard[i].map : &file->map;
+        const uintptr_t begin = (uintptr_t)map->bytes;
+        if (map->bytes && at >= begin && at - begin < map->size) io_map_done(map, at - begin, (size_t)(to - from));
+    }
+}
+
 /* ---- where they come from ---- */
 
 static mxq_source *new_source(mxq_sources *s)
@@ -104,12 +126,13 @@ static bool is_quantised(const io_array *a, const char *pattern)
     return trn_format_info_of(a->format)->exponent_bits > 0 && a->format != TRN_F8_E8M0;
 }
 
-static void add_array(mxq_sources *s, const io_array *a, const char *path)
+static void add_array(mxq_sources *s, io_arrays *file, const io_array *a, const char *path)
 {
     mxq_source *t = new_source(s);
     t->columns = a->rank ? a->shape[a->rank - 1] : 1;
     t->rows = a->elements && t->columns ? a->elements / t->columns : 0;
     t->array = a;
+    t->file = file;
     snprintf(t->name, sizeof t->name, "%s", a->name[0] ? a->name : base_of(path));
     snprintf(t->type, sizeof t->type, "%s", a->format != TRN_FORMAT_UNSET ? trn_format_name(a->format) : a->type);
 }
@@ -127,7 +150,7 @@ bool mxq_add_file(mxq_sources *s, const char *path, trn_format format, const cha
         const bool bytes = a->type[0] == 'V' || !strcmp(a->type, "U8") || !strcmp(a->type, "U16");
         if (!is_quantised(a, tensor)) continue;
         if (format != TRN_FORMAT_UNSET && bytes && !io_array_as(a, format, why)) return false;
-        add_array(s, a, path);
+        add_array(s, file, a, path);
     }
     if (s->count > before) return true;
     return io_fail(why, path,

@@ -199,7 +199,7 @@ static void best(FILE *out, const mxq_all *all)
 
 static void means(FILE *out, const mxq_all *all)
 {
-    fprintf(out, "Mean SQNR over %d tensors:\n\n", all->results);
+    fprintf(out, "Mean SQNR over %d tensors, but those that a way holds exactly:\n\n", all->results);
     for (int k = 0; k < all->job->ways; k++) {
         char label[80];
         mxq_label(label, sizeof label, &all->job->way[k]);

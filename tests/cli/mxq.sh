@@ -169,7 +169,7 @@ for file in columns.npy double.npy "several.npz --tensor normal"; do
     cmp -s first rows || fail "$file: not the numbers of normal.npy"
 done
 works several.npz
-says "Mean SQNR over 2 tensors:"
+says "Mean SQNR over 2 tensors, "
 works holes.npy
 says "2 of its values are NaN or infinite: here they count as 0"
 rows_of holes.npy
