@@ -93,7 +93,7 @@ static bool all_numbers(const ud_work *w)
 {
     uint64_t odd = 0;
     for (int i = 0; i < w->n; i++)
-        odd |= (uint64_t)((exponent_of(w->a[i]) == EXPONENT) | (exponent_of(w->b[i]) == EXPONENT));
+        odd += (uint64_t)(exponent_of(w->a[i]) == EXPONENT) + (uint64_t)(exponent_of(w->b[i]) == EXPONENT);
     return odd == 0;
 }
 
@@ -257,9 +257,19 @@ static bool same_bytes(const ud_pair *p, int64_t first, int64_t n)
     return item && memcmp(p->a.data + (size_t)first * item, p->b.data + (size_t)first * item, (size_t)n * item) == 0;
 }
 
+static bool same_kind(const ud_pair *p) { return strcmp(p->a.type, p->b.type) == 0 && p->a.format == p->b.format; }
+
+static bool all_bytes_equal(const ud_pair *p)
+{
+    const int64_t n = p->a.elements;
+    if (!same_kind(p)) return false;
+    if (p->a.kind == UD_SUB_BYTE) return memcmp(p->a.data, p->b.data, (size_t)((n * p->a.source.bits + 7) / 8)) == 0;
+    return n == 0 || same_bytes(p, 0, n);
+}
+
 static void run_block(const ud_pair *p, ud_sums *s, ud_work *w, int64_t first, int n)
 {
-    const bool same = p->bytes_equal || (strcmp(p->a.type, p->b.type) == 0 && p->a.format == p->b.format && same_bytes(p, first, n));
+    const bool same = p->bytes_equal || (same_kind(p) && same_bytes(p, first, n));
     w->first = first;
     w->n = w->numbers = n;
     w->differs = false;
@@ -351,7 +361,7 @@ void ud_compare(ud_pair *p)
     ud_sums *part = ud_need(GROUP, sizeof *part), *s = &p->sums;
     memset(s, 0, sizeof *s);
     s->first = s->worst = -1;
-    p->bytes_equal = strcmp(p->a.type, p->b.type) == 0 && p->a.format == p->b.format && p->a.item && n > 0 && same_bytes(p, 0, n);
+    p->bytes_equal = all_bytes_equal(p);
     p->heat_rows = p->a.rows < UD_HEAT_ROWS ? (int)p->a.rows : UD_HEAT_ROWS;
     p->heat_columns = p->a.columns < UD_HEAT_COLUMNS ? (int)p->a.columns : UD_HEAT_COLUMNS;
     for (int64_t at = 0; at < n; at += GROUP * chunk) {

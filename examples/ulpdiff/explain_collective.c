@@ -13,7 +13,7 @@
 enum { ALGORITHM, LINKS, WIRE, ADDS, OUTPUT, SCALE };
 static const char *const aspects[] = { "algorithm", "links", "wire", "additions", "output", "scale", NULL };
 enum { KEY_SUM, KEY_NET, KEY_FORMATS, KEY_SCALE }; /* KEY_SUM: a trn_algorithm, or BY_HOST + a host_sum */
-enum { BY_HOST = 100, NETS = 6, WIRES = 8, OUTPUTS = 4, PER_CHIP = 64 };
+enum { BY_HOST = 100, NETS = 6, WIRES = 8, OUTPUTS = 4, PER_CHIP = 64, MOST_RANKS = 1024 };
 
 typedef enum host_sum { HOST_FLOAT64, HOST_ASCENDING, HOST_DESCENDING, HOST_PAIRWISE, HOST_SUMS } host_sum;
 static const char *const host_name[HOST_SUMS] = { "float64 sums, rounded once", "ranks 0, 1, 2, ... one after the other", "the last rank first",
@@ -238,7 +238,8 @@ static int read_ranks(co_context *c)
 {
     const ud_job *job = c->job;
     const bool stacked = job->operands == 1 && job->operand[0].rank > 0;
-    c->ranks = stacked ? (int)(job->operand[0].shape[0] < 1 << 20 ? job->operand[0].shape[0] : 1 << 20) : job->operands;
+    c->ranks = !stacked ? job->operands : job->operand[0].shape[0] <= MOST_RANKS ? (int)job->operand[0].shape[0] : MOST_RANKS + 1;
+    if (c->ranks > MOST_RANKS) return app_complain(APP_USAGE, "--inputs: more than %d ranks", MOST_RANKS);
     if (c->ranks < 2) return app_complain(APP_USAGE, "--inputs: a sum over ranks needs two of them, as files, as arrays of one, or as its first axis");
     c->n = stacked ? job->operand[0].elements / c->ranks : job->operand[0].elements;
     for (int r = 0; r < job->operands; r++)

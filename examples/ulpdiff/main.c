@@ -19,7 +19,7 @@ static bool name_codes(io_arrays *file, trn_format format, char *why)
     if (format == TRN_FORMAT_UNSET) return true;
     for (int i = 0; i < file->count; i++) {
         io_array *a = &file->item[i];
-        const bool codes = strcmp(a->type, "U8") == 0 || strcmp(a->type, "U16") == 0 || a->type[0] == 'V' || a->format == TRN_FORMAT_UNSET;
+        const bool codes = strcmp(a->type, "U8") == 0 || strcmp(a->type, "U16") == 0 || a->type[0] == 'V';
         if (codes && !io_array_as(a, format, why)) return false;
     }
     return true;
