@@ -72,7 +72,9 @@ done
 library=$root/trnmath/trnmath.3
 page "$library"
 sed -n '/^\.SH EXAMPLES/,$p' "$library" | sed -n '/^#include/,/^\.fi/p' | sed '/^\.fi/d; s/\\e/\\/g' >example.c
-if "${CC:-cc}" -std=c11 -O0 -I"$root" example.c -o example -lm 2>log; then
+cc=${CC:-cc}
+command -v clang >/dev/null && cc=clang # four times as fast as gcc without optimising
+if "$cc" -std=c11 -O0 -I"$root" example.c -o example -lm 2>log; then
     ./example >out || fail "trnmath.3: its example exits with $?"
     while IFS= read -r line; do
         grep -qxF -- "$line" "$library" || fail "trnmath.3: its example prints '$line', which the page has not"
