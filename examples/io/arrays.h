@@ -34,9 +34,9 @@
 #include "npz.h"
 
 typedef struct io_array {
-    const char *name;  /* "" for .npy */
-    const char *path;  /* of its file, for sentences */
-    char type[16];     /* safetensors' spelling: F32 BF16 F8_E4M3 I8 F64 BOOL ...; "V1" and "V2" are bytes without one */
+    const char *name; /* "" for .npy */
+    const char *path; /* of its file, for sentences */
+    char type[16];    /* safetensors' spelling: F32 BF16 F8_E4M3 I8 F64 BOOL ...; "V1" and "V2" are bytes without one */
     trn_format format; /* UNSET: F64 I64 U64 BOOL C64 ... */
     int bits;          /* of an element as it is stored: 4 means two to the byte */
     int rank;
@@ -79,9 +79,9 @@ __attribute__((unused, format(printf, 3, 4))) static bool io_array_fail(const io
 IO_FN const char *io_type_of_npy(const char *npy)
 {
     static const char *const row[][2] = {
-        { "f8", "F64" }, { "f4", "F32" }, { "f2", "F16" }, { "i8", "I64" }, { "i4", "I32" }, { "i2", "I16" },
-        { "i1", "I8" },  { "u8", "U64" }, { "u4", "U32" }, { "u2", "U16" }, { "u1", "U8" },  { "b1", "BOOL" },
-        { "c8", "C64" }, { "V1", "V1" },  { "V2", "V2" },
+        { "f8", "F64" }, { "f4", "F32" },  { "f2", "F16" }, { "i8", "I64" }, { "i4", "I32" },
+        { "i2", "I16" }, { "i1", "I8" },   { "u8", "U64" }, { "u4", "U32" }, { "u2", "U16" },
+        { "u1", "U8" },  { "b1", "BOOL" }, { "c8", "C64" }, { "V1", "V1" },  { "V2", "V2" },
     };
     for (size_t i = 0; i < sizeof row / sizeof row[0]; i++)
         if (strcmp(npy + 1, row[i][0]) == 0) return row[i][1];
@@ -278,16 +278,18 @@ IO_FN const io_array *io_arrays_find(const io_arrays *a, const char *name)
         const io_array *item = &a->item[a->by_name[middle]];
         const int side = strcmp(name, item->name);
         if (side == 0) return item;
-        if (side < 0) high = middle;
-        else low = middle + 1;
+        if (side < 0)
+            high = middle;
+        else
+            low = middle + 1;
     }
     return NULL;
 }
 
 /* ---- what its bytes mean ---- */
 
-/* Takes its elements for codes of `format`, one to an element of the same size: FP8 that .npy holds as u1 or V1, BF16 as
- * u2 or V2, FP4 and FP6 one to the byte. */
+/* Takes its elements for codes of `format`, one to an element of the same size: FP8 that .npy holds as u1 or V1, BF16
+ * as u2 or V2, FP4 and FP6 one to the byte. */
 IO_FN bool io_array_as(io_array *a, trn_format format, char *why)
 {
     const int bits = 8 * (int)trn_format_bytes(format);
@@ -339,11 +341,16 @@ IO_FN bool io_wide_f32(const char *type, const void *data, int64_t count, float 
         const uint64_t word = wide ? io_little64(at) : 0;
         double number;
         memcpy(&number, &word, sizeof number);
-        if (!wide) out[i] = *at != 0;
-        else if (!strcmp(type, "F64")) out[i] = (float)number;
-        else if (!strcmp(type, "U64")) out[i] = (float)word;
-        else if (!strcmp(type, "I64")) out[i] = (float)(int64_t)word;
-        else return false;
+        if (!wide)
+            out[i] = *at != 0;
+        else if (!strcmp(type, "F64"))
+            out[i] = (float)number;
+        else if (!strcmp(type, "U64"))
+            out[i] = (float)word;
+        else if (!strcmp(type, "I64"))
+            out[i] = (float)(int64_t)word;
+        else
+            return false;
     }
     return true;
 }
@@ -361,7 +368,8 @@ IO_FN bool io_codes_f32(const io_array *a, const void *data, int64_t count, floa
         const int64_t bytes = trn_packed_bytes(a->format, TRN_U8, count);
         const trn_unpack_args unpack = { .dst = trn_tensor_1d(a->format, code, count),
                                          .src = trn_tensor_1d(TRN_U8, (void *)(uintptr_t)data, bytes),
-                                         .pad = true, .error = &error };
+                                         .pad = true,
+                                         .error = &error };
         if (trn_unpack(&unpack)) return io_array_fail(a, why, "cannot be unpacked: %s", error.text);
         data = code;
     }

@@ -246,8 +246,10 @@ IO_FN int ckpt_find(const ckpt *c, const char *name)
         const int64_t middle = low + (high - low) / 2;
         const int side = strcmp(name, c->tensor[middle].name);
         if (side == 0) return c->tensor[middle].shard;
-        if (side < 0) high = middle;
-        else low = middle + 1;
+        if (side < 0)
+            high = middle;
+        else
+            low = middle + 1;
     }
     return -1;
 }
@@ -259,8 +261,8 @@ IO_FN bool ckpt_check_index(const ckpt *c, const ckpt_index *index, char *why)
         const ckpt_link *l = &index->link[i];
         const int shard = ckpt_find(c, l->tensor);
         if (shard < 0 || strcmp(c->file[shard], l->file) != 0)
-            return io_fail(why, c->index, "tensor '%.128s' is not in %.100s, where the weight_map says it is", l->tensor,
-                           l->file);
+            return io_fail(why, c->index, "tensor '%.128s' is not in %.100s, where the weight_map says it is",
+                           l->tensor, l->file);
     }
     return true;
 }
@@ -306,8 +308,11 @@ IO_FN char *ckpt_look(const char *path, char *why)
     closedir(folder);
     if (!best) return io_fail(why, path, "it holds no .safetensors file"), NULL;
     if (ties > 1)
-        return io_fail(why, path, best == 3 ? "it holds %d indices; name one of them"
-                                            : "it holds %d .safetensors files and no index; name one of them", ties), NULL;
+        return io_fail(why, path,
+                       best == 3 ? "it holds %d indices; name one of them"
+                                 : "it holds %d .safetensors files and no index; name one of them",
+                       ties),
+               NULL;
     char *inside = (char *)malloc(strlen(path) + sizeof found + 1);
     if (!inside) return io_fail(why, path, "there is not enough memory to read it"), NULL;
     sprintf(inside, "%s%s%s", path, ckpt_ends(path, "/") ? "" : "/", found);
@@ -316,8 +321,8 @@ IO_FN char *ckpt_look(const char *path, char *why)
 
 IO_FN bool ckpt_open_file(const char *path, ckpt *c, char *why)
 {
-    const bool ok = ckpt_ends(path, ".json") ? ckpt_open_index(c, path, why)
-                                             : ckpt_one_shard(c, path, why) && ckpt_survey(c, why);
+    const bool ok =
+        ckpt_ends(path, ".json") ? ckpt_open_index(c, path, why) : ckpt_one_shard(c, path, why) && ckpt_survey(c, why);
     if (!ok) ckpt_close(c);
     return ok;
 }

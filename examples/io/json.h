@@ -59,7 +59,7 @@ IO_FN bool io_json_take(io_json *j, char c)
     return true;
 }
 
-/* Over an escape, to its last character. cJSON takes hexadecimal digits that are none for 0, so they are checked here. */
+/* Over an escape, to its last character. cJSON takes hexadecimal digits that are none for 0: they are checked here. */
 IO_FN bool io_json_skip_escape(io_json *j)
 {
     static const char hex[] = "0123456789abcdefABCDEF";

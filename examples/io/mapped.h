@@ -153,8 +153,10 @@ IO_FN void io_map_close(io_map *map)
 {
     void *bytes = (void *)(uintptr_t)map->bytes;
     if (map->mapped) io_map_unguard(map->bytes);
-    if (map->mapped) munmap(bytes, map->size);
-    else free(bytes);
+    if (map->mapped)
+        munmap(bytes, map->size);
+    else
+        free(bytes);
     memset(map, 0, sizeof *map);
 }
 

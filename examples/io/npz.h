@@ -11,9 +11,9 @@
  *     npy_free(&a);
  *     npz_close(&z);
  *
- * DOES: members stored (savez) and deflated (savez_compressed), zip64, sizes told before or after the data; every CRC is
- *     checked. Members that overlap, claim more than their bytes can hold, or that disagree with the archive's directory
- *     are refused. Writing: stored or deflated, zip64 where it must be, the same bytes for the same arrays.
+ * DOES: members stored (savez) and deflated (savez_compressed), zip64, sizes told before or after the data; every CRC
+ *     is checked. Members that overlap, claim more than their bytes can hold, or that disagree with the archive's
+ *     directory are refused. Writing: stored or deflated, sizes as zip64 has them, the same bytes for the same arrays.
  * DOES NOT: other compression, encryption, archives in several parts, or in the middle of a file.
  *
  * CONTENTS
@@ -23,8 +23,8 @@
  *     npz_entry, npz_write               an archive of packed arrays
  *     npy_replace                        npy_write through output.h: the file is there whole, or not there
  *
- * KNOWN FROM: PKWARE's APPNOTE 6.3 (the record layouts); files written by NumPy 1.24 and Python's zipfile in tests/data.
- *     Needs zlib.
+ * KNOWN FROM: PKWARE's APPNOTE 6.3 (the record layouts); files written by NumPy 1.24 and Python's zipfile in
+ *     tests/data. Needs zlib (zlib1g-dev).
  */
 #ifndef IO_NPZ_H
 #define IO_NPZ_H
@@ -53,12 +53,18 @@ typedef struct npz_file {
 } npz_file;
 
 enum {
-    NPZ_END = 0x06054b50, NPZ_END_SIZE = 22,
-    NPZ_END64 = 0x06064b50, NPZ_END64_SIZE = 56,
-    NPZ_LOCATOR = 0x07064b50, NPZ_LOCATOR_SIZE = 20,
-    NPZ_ENTRY = 0x02014b50, NPZ_ENTRY_SIZE = 46,
-    NPZ_LOCAL = 0x04034b50, NPZ_LOCAL_SIZE = 30,
-    NPZ_STORED = 0, NPZ_DEFLATED = 8,
+    NPZ_END = 0x06054b50,
+    NPZ_END_SIZE = 22,
+    NPZ_END64 = 0x06064b50,
+    NPZ_END64_SIZE = 56,
+    NPZ_LOCATOR = 0x07064b50,
+    NPZ_LOCATOR_SIZE = 20,
+    NPZ_ENTRY = 0x02014b50,
+    NPZ_ENTRY_SIZE = 46,
+    NPZ_LOCAL = 0x04034b50,
+    NPZ_LOCAL_SIZE = 30,
+    NPZ_STORED = 0,
+    NPZ_DEFLATED = 8,
     NPZ_ENCRYPTED = 1, /* a bit of the flags */
     NPZ_SIZES_IN_EXTRA = 1,
     NPZ_RATIO = 1032, /* deflate cannot do better */
@@ -183,8 +189,8 @@ IO_FN bool npz_read_entry(npz_span z, uint64_t limit, const unsigned char *entry
         return io_fail(why, name, "member '%.128s' has broken zip64 sizes", m->name);
     if (io_little16(entry + 8) & NPZ_ENCRYPTED) return io_fail(why, name, "member '%.128s' is encrypted", m->name);
     if (m->method != NPZ_STORED && m->method != NPZ_DEFLATED)
-        return io_fail(why, name, "member '%.128s' is compressed by method %d; stored and deflated ones are read", m->name,
-                       m->method);
+        return io_fail(why, name, "member '%.128s' is compressed by method %d; stored and deflated ones are read",
+                       m->name, m->method);
     if (!npz_read_local(z, limit, entry, m, packed))
         return io_fail(why, name, "member '%.128s' is not where the directory says, or does not fit", m->name);
     if (m->method == NPZ_STORED ? m->size != packed : m->size / NPZ_RATIO > packed)
@@ -237,8 +243,8 @@ IO_FN bool npz_read_directory(npz_span z, npz_file *file, const char *name, char
         const unsigned char *entry = z.bytes + at;
         if (!npz_within(at, NPZ_ENTRY_SIZE, end) || io_little32(entry) != NPZ_ENTRY)
             return io_fail(why, name, "its directory breaks off after %d members", file->count);
-        const uint64_t size = (uint64_t)NPZ_ENTRY_SIZE + io_little16(entry + 28) + io_little16(entry + 30) +
-                              io_little16(entry + 32);
+        const uint64_t size =
+            (uint64_t)NPZ_ENTRY_SIZE + io_little16(entry + 28) + io_little16(entry + 30) + io_little16(entry + 32);
         if (!npz_within(at, size, end))
             return io_fail(why, name, "its directory breaks off after %d members", file->count);
         if (!npz_read_entry(z, d.at, entry, &file->member[file->count++], name, why)) return false;
@@ -264,8 +270,8 @@ IO_FN bool npz_read(io_map map, const char *name, npz_file *z, char *why)
     memset(z, 0, sizeof *z);
     z->map = map;
     z->path = strdup(name);
-    const bool ok = z->path ? npz_read_directory(span, z, name, why)
-                            : io_fail(why, name, "there is not enough memory to read it");
+    const bool ok =
+        z->path ? npz_read_directory(span, z, name, why) : io_fail(why, name, "there is not enough memory to read it");
     if (!ok) npz_close(z);
     return ok;
 }
@@ -335,8 +341,10 @@ IO_FN bool npz_load(const npz_file *z, int index, npy_array *a, char *why)
     unsigned char *bytes = m->size < SIZE_MAX ? (unsigned char *)malloc((size_t)m->size + 1) : NULL;
     if (!bytes) return io_fail(why, name, "there is not enough memory for its %llu bytes", (unsigned long long)m->size);
     bool ok = true;
-    if (m->method == NPZ_STORED) memcpy(bytes, z->map.bytes + m->start, (size_t)m->size);
-    else ok = npz_inflate(z, m, bytes) || io_fail(why, name, "its compressed data is broken");
+    if (m->method == NPZ_STORED)
+        memcpy(bytes, z->map.bytes + m->start, (size_t)m->size);
+    else
+        ok = npz_inflate(z, m, bytes) || io_fail(why, name, "its compressed data is broken");
     if (ok && npz_crc(bytes, m->size) != m->crc) ok = io_fail(why, name, "its check sum is wrong: the file is damaged");
     if (ok && !npy_parse(bytes, (size_t)m->size, name, a, inner)) ok = (snprintf(why, IO_WHY, "%s", inner), false);
     if (!ok) return free(bytes), memset(a, 0, sizeof *a), false;

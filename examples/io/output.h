@@ -5,7 +5,8 @@
  *     #include "io/output.h"
  *     io_output out;
  *     char why[IO_WHY];
- *     if (!io_output_open("C.npy", &out, why) || !io_output_write(&out, bytes, size, why) || !io_output_commit(&out, why))
+ *     if (!io_output_open("C.npy", &out, why) || !io_output_write(&out, bytes, size, why) ||
+ *         !io_output_commit(&out, why))
  *         return fprintf(stderr, "%s\n", why), 2;
  *
  * DOES: the temporary file has its target's name, ".", the process and ".part"; it is removed when a write fails, on

@@ -82,11 +82,11 @@ typedef struct st_type {
 IO_FN const st_type *st_type_of(const char *name)
 {
     static const st_type row[] = {
-        { "F64", 64 },    { "F32", 32 },    { "F16", 16 },    { "BF16", 16 },       { "F8_E4M3", 8 },
-        { "F8_E5M2", 8 }, { "F8_E8M0", 8 }, { "F6_E2M3", 6 }, { "F6_E3M2", 6 },     { "F4", 4 },
-        { "I64", 64 },    { "I32", 32 },    { "I16", 16 },    { "I8", 8 },          { "U64", 64 },
-        { "U32", 32 },    { "U16", 16 },    { "U8", 8 },      { "BOOL", 8 },        { "C64", 64 },
-        { "F8_E4M3FNUZ", 8 },               { "F8_E5M2FNUZ", 8 },
+        { "F64", 64 },        { "F32", 32 },        { "F16", 16 },    { "BF16", 16 },   { "F8_E4M3", 8 },
+        { "F8_E5M2", 8 },     { "F8_E8M0", 8 },     { "F6_E2M3", 6 }, { "F6_E3M2", 6 }, { "F4", 4 },
+        { "I64", 64 },        { "I32", 32 },        { "I16", 16 },    { "I8", 8 },      { "U64", 64 },
+        { "U32", 32 },        { "U16", 16 },        { "U8", 8 },      { "BOOL", 8 },    { "C64", 64 },
+        { "F8_E4M3FNUZ", 8 }, { "F8_E5M2FNUZ", 8 },
     };
     for (size_t i = 0; i < sizeof row / sizeof row[0]; i++)
         if (strcmp(name, row[i].name) == 0) return &row[i];
@@ -179,7 +179,8 @@ IO_FN bool st_read_offsets(const st_reader *r, st_tensor *t, const cJSON *value)
 {
     if (!cJSON_IsArray(value) || cJSON_GetArraySize(value) != 2)
         return st_refuse(r, "tensor '%.128s' has data_offsets that are not a list of two", t->name);
-    if (!io_json_whole(cJSON_GetArrayItem(value, 0), &t->begin) || !io_json_whole(cJSON_GetArrayItem(value, 1), &t->end))
+    if (!io_json_whole(cJSON_GetArrayItem(value, 0), &t->begin) ||
+        !io_json_whole(cJSON_GetArrayItem(value, 1), &t->end))
         return st_refuse(r, "tensor '%.128s' has a data offset that is not a whole number below 2^53", t->name);
     return true;
 }
@@ -243,10 +244,13 @@ IO_FN bool st_read_tensor(const st_reader *r, char *name, const io_json *member)
     if (!st_read_fields(r, t, member, &have)) return false;
     if (have != ST_HAS_ALL)
         return st_refuse(r, "tensor '%.128s' has no %s", name,
-                         !(have & ST_HAS_TYPE) ? "dtype" : !(have & ST_HAS_SHAPE) ? "shape" : "data_offsets");
+                         !(have & ST_HAS_TYPE)    ? "dtype"
+                         : !(have & ST_HAS_SHAPE) ? "shape"
+                                                  : "data_offsets");
     if (!st_measure(t, &bytes, &wrong)) return st_refuse(r, "tensor '%.128s' %s", name, wrong);
     if (t->end < t->begin || t->end - t->begin != bytes)
-        return st_refuse(r, "tensor '%.128s' needs %llu bytes by shape and dtype, but its data_offsets are [%llu, %llu]",
+        return st_refuse(r,
+                         "tensor '%.128s' needs %llu bytes by shape and dtype, but its data_offsets are [%llu, %llu]",
                          name, (unsigned long long)bytes, (unsigned long long)t->begin, (unsigned long long)t->end);
     return true;
 }
@@ -289,7 +293,8 @@ IO_FN bool st_check_places(const st_reader *r)
         if (t->begin != at)
             return st_refuse(r, "tensor '%.128s' begins at byte %llu of the data, %s (at %llu)", t->name,
                              (unsigned long long)t->begin,
-                             t->begin < at ? "before the tensor ahead of it ends" : "leaving a gap", (unsigned long long)at);
+                             t->begin < at ? "before the tensor ahead of it ends" : "leaving a gap",
+                             (unsigned long long)at);
         at = t->end;
         if (at > f->data_size)
             return st_refuse(r, "tensor '%.128s' ends at byte %llu of the data, but the file holds only %llu", t->name,
@@ -354,8 +359,10 @@ IO_FN const st_tensor *st_find(const st_file *file, const char *name)
         const st_tensor *t = &file->tensor[file->by_name[middle]];
         const int side = strcmp(name, t->name);
         if (side == 0) return t;
-        if (side < 0) high = middle;
-        else low = middle + 1;
+        if (side < 0)
+            high = middle;
+        else
+            low = middle + 1;
     }
     return NULL;
 }
@@ -391,7 +398,8 @@ IO_FN bool st_read_header(const st_reader *r)
         return st_refuse(r, "it is not a .safetensors file, or its header of %llu bytes is longer than 100 MB",
                          (unsigned long long)header);
     if (header > size - 8)
-        return st_refuse(r, "its header claims %llu bytes but the file ends after %zu", (unsigned long long)header, size - 8);
+        return st_refuse(r, "its header claims %llu bytes but the file ends after %zu", (unsigned long long)header,
+                         size - 8);
     if (!io_utf8(bytes + 8, (size_t)header)) return st_refuse(r, "its header is not UTF-8");
     r->file->data_start = 8 + header;
     r->file->data_size = size - 8 - header;
@@ -419,8 +427,10 @@ IO_FN bool st_parse(const void *bytes, size_t size, const char *name, st_file *f
     file->map.size = size;
     const bool ok = st_read_header(&r);
     file->map = borrowed; /* nothing of ours to give back */
-    if (!ok) st_close(file);
-    else st_heed_mark(file);
+    if (!ok)
+        st_close(file);
+    else
+        st_heed_mark(file);
     return ok;
 }
 
@@ -461,7 +471,8 @@ IO_FN bool st_print_header(FILE *out, const st_tensor *tensor, int count, const 
     if (pairs) fputs("\"__metadata__\":{", out);
     for (int i = 0; i < pairs; i++) {
         if (i) fputc(',', out);
-        ok = ok && io_json_quote(out, metadata[2 * i]) && fputc(':', out) != EOF && io_json_quote(out, metadata[2 * i + 1]);
+        ok = ok && io_json_quote(out, metadata[2 * i]) && fputc(':', out) != EOF &&
+             io_json_quote(out, metadata[2 * i + 1]);
     }
     if (pairs) fputs("}", out);
     for (int i = 0; i < count; i++) {
@@ -491,15 +502,17 @@ IO_FN bool st_check_tensor(const char *path, const st_tensor *tensor, uint64_t *
         return io_fail(why, path, "tensor '%.128s' has %d axes; 0 to %d can be written", t.name, t.rank, IO_MAX_RANK);
     if (!st_measure(&t, &bytes, &wrong)) return io_fail(why, path, "tensor '%.128s' %s", t.name, wrong);
     if (t.bits >= 8 && *size % (unsigned)(t.bits / 8))
-        return io_fail(why, path, "tensor '%.128s' would begin at byte %llu, no multiple of its elements' %d; readers "
-                       "need that (st_arrange)", t.name, (unsigned long long)*size, t.bits / 8);
+        return io_fail(why, path,
+                       "tensor '%.128s' would begin at byte %llu, no multiple of its elements' %d; readers "
+                       "need that (st_arrange)",
+                       t.name, (unsigned long long)*size, t.bits / 8);
     *size += bytes;
     return *size < UINT64_C(1) << 53 || io_fail(why, path, "its tensors have more than 2^53 bytes");
 }
 
 /* Everything that could be wrong with a header is found before a file exists. */
-IO_FN bool st_check_tensors(const char *path, const st_tensor *tensor, int count, const char *const *metadata, int pairs,
-                            uint64_t *size, char *why)
+IO_FN bool st_check_tensors(const char *path, const st_tensor *tensor, int count, const char *const *metadata,
+                            int pairs, uint64_t *size, char *why)
 {
     st_name *list = (st_name *)malloc(((size_t)count + (size_t)pairs + 1) * sizeof *list);
     if (!list) return io_fail(why, path, "there is not enough memory for its header");
@@ -535,7 +548,8 @@ IO_FN bool st_create(const char *path, const st_tensor *tensor, int count, const
     FILE *memory = open_memstream(&text, &length);
     bool ok = memory && st_print_header(memory, tensor, count, metadata, pairs);
     if (memory && fclose(memory) != 0) ok = false;
-    if (!ok) io_fail(why, path, "its header cannot be written: a text of __metadata__ is not UTF-8, or memory is short");
+    if (!ok)
+        io_fail(why, path, "its header cannot be written: a text of __metadata__ is not UTF-8, or memory is short");
     ok = ok && io_output_open(path, &w->out, why) && st_write_header(w, text, length, why);
     free(text);
     return ok;

@@ -4,8 +4,8 @@
  *
  *     fuzz_npz [count] [seed]        default: 200000 files, 5000000 with TRN_TEST_LEVEL=2; seed 1
  *
- * With -DTRN_LIBFUZZER -fsanitize=fuzzer it is a libFuzzer target instead. On its own it takes archives that NumPy wrote
- * and one of our own, and spoils them: bytes flipped, ranges copied, cut short, fields exchanged for extreme ones.
+ * With -DTRN_LIBFUZZER -fsanitize=fuzzer it is a libFuzzer target instead. On its own it takes archives that NumPy
+ * wrote and one of our own, and spoils them: bytes flipped, ranges copied, cut short, fields exchanged for extreme ones.
  */
 #define _POSIX_C_SOURCE 200809L
 
@@ -100,7 +100,9 @@ static void make_seeds(seed_file *seed)
     unlink(path);
 }
 
-static const uint64_t extremes[] = { 0, 1, 8, 20, 22, 28, 0x7f, 0xff, 0x7fff, 0xffff, 0x7fffffff, 0xffffffff, 0xffffffffffffffff };
+static const uint64_t extremes[] = {
+    0, 1, 8, 20, 22, 28, 0x7f, 0xff, 0x7fff, 0xffff, 0x7fffffff, 0xffffffff, 0xffffffffffffffff
+};
 
 /* Half of the wounds hit records that begin with "PK": between them lie only check sums. */
 static size_t place(uint64_t *rng, const unsigned char *file, size_t size)

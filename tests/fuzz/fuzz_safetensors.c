@@ -112,19 +112,68 @@ int LLVMFuzzerTestOneInput(const unsigned char *data, size_t size)
 
 enum { ROOM = 4096 };
 
-static const char *const tokens[] = {
-    "{", "}", "[", "]", ",", ":", "\"", "\\", "\\u0000", "\\ud800", "\\n", "[0,8]", "[8,0]", "[0,0]", "[2,2]", "[]",
-    "-1", "0", "1", "2", "8", "9", "0.5", "1e3", "1e400", "-0", "00", "9007199254740992", "18446744073709551615",
-    "[99999999999,99999999999]", "[1,1,1,1,1,1,1,1,1]", "null", "true", "\"F32\"", "\"BF16\"", "\"F4\"", "\"F6_E2M3\"",
-    "\"BOOL\"", "\"F128\"", "\"w0\"", "\"w1\"", "\"dtype\"", "\"shape\"", "\"data_offsets\"", "\"__metadata__\"",
-    "{\"a\":1}", " ", "\n", "\t", "\xff", "\xc3\xa9", "\xed\xa0\x80", "../", "..", "[[[[[[[["
-};
+static const char *const tokens[] = { "{",
+                                      "}",
+                                      "[",
+                                      "]",
+                                      ",",
+                                      ":",
+                                      "\"",
+                                      "\\",
+                                      "\\u0000",
+                                      "\\ud800",
+                                      "\\n",
+                                      "[0,8]",
+                                      "[8,0]",
+                                      "[0,0]",
+                                      "[2,2]",
+                                      "[]",
+                                      "-1",
+                                      "0",
+                                      "1",
+                                      "2",
+                                      "8",
+                                      "9",
+                                      "0.5",
+                                      "1e3",
+                                      "1e400",
+                                      "-0",
+                                      "00",
+                                      "9007199254740992",
+                                      "18446744073709551615",
+                                      "[99999999999,99999999999]",
+                                      "[1,1,1,1,1,1,1,1,1]",
+                                      "null",
+                                      "true",
+                                      "\"F32\"",
+                                      "\"BF16\"",
+                                      "\"F4\"",
+                                      "\"F6_E2M3\"",
+                                      "\"BOOL\"",
+                                      "\"F128\"",
+                                      "\"w0\"",
+                                      "\"w1\"",
+                                      "\"dtype\"",
+                                      "\"shape\"",
+                                      "\"data_offsets\"",
+                                      "\"__metadata__\"",
+                                      "{\"a\":1}",
+                                      " ",
+                                      "\n",
+                                      "\t",
+                                      "\xff",
+                                      "\xc3\xa9",
+                                      "\xed\xa0\x80",
+                                      "../",
+                                      "..",
+                                      "[[[[[[[[" };
 
 #define PICK(rng, list) list[cases_below(rng, (int)(sizeof list / sizeof list[0]))]
 
 static size_t good_header(uint64_t *rng, char *text, size_t *data)
 {
-    static const char *const types[] = { "F64", "F32", "F16", "BF16", "F8_E4M3", "F8_E5M2", "F8_E8M0", "I8", "BOOL", "F4" };
+    static const char *const types[] = { "F64",     "F32",     "F16", "BF16", "F8_E4M3",
+                                         "F8_E5M2", "F8_E8M0", "I8",  "BOOL", "F4" };
     static const char *const shape[] = { "[2,4]", "[8]", "[1,8]", "[2,2,2]" };
     const int count = cases_below(rng, 5);
     int n = sprintf(text, "{");
@@ -139,8 +188,8 @@ static size_t good_header(uint64_t *rng, char *text, size_t *data)
     if (metadata) n += sprintf(text + n, "\"__metadata__\":{\"format\":\"pt\",\"fp8_format\":\"float8_e4m3\"}");
     for (int k = 0; k < count; k++) {
         const int i = backwards ? count - 1 - k : k;
-        n += sprintf(text + n, "%s\"w%d\":{\"dtype\":\"%s\",\"shape\":%s,\"data_offsets\":[%zu,%zu]}", k || metadata ? "," : "",
-                     i, type[i], PICK(rng, shape), begin[i], begin[i] + bytes[i]);
+        n += sprintf(text + n, "%s\"w%d\":{\"dtype\":\"%s\",\"shape\":%s,\"data_offsets\":[%zu,%zu]}",
+                     k || metadata ? "," : "", i, type[i], PICK(rng, shape), begin[i], begin[i] + bytes[i]);
     }
     n += sprintf(text + n, "}%*s", cases_below(rng, 9), "");
     *data = begin[count];
@@ -225,7 +274,8 @@ int main(int argc, char **argv)
         accepted += try_file(file, next_file(&rng, file, false));
         if (i % 4 == 0) indices += try_index(file, next_file(&rng, file, true));
     }
-    printf("%ld files, %ld of them accepted; %ld indices, %ld of them accepted\n", count, accepted, (count + 3) / 4, indices);
+    printf("%ld files, %ld of them accepted; %ld indices, %ld of them accepted\n", count, accepted, (count + 3) / 4,
+           indices);
     /* A parser that refuses everything, or nothing, is not being tested. */
     return accepted > count / 20 && accepted < count / 2 && indices > count / 40 && indices < count / 5 ? 0 : 1;
 }

@@ -148,7 +148,8 @@ static void mapped_files(void **state)
     put_file(scratch("empty"), "");
     assert_true(io_map_open(scratch("empty"), &map, why) && map.size == 0 && map.bytes);
     io_map_close(&map);
-    assert_true(io_map_open("/proc/self/stat", &map, why) && map.size > 10 && !map.mapped); /* its size is said to be 0 */
+    assert_true(io_map_open("/proc/self/stat", &map, why) && map.size > 10 &&
+                !map.mapped); /* its size is said to be 0 */
     io_map_close(&map);
     assert_false(io_map_open(folder, &map, why));
     assert_non_null(strstr(why, "it is a directory"));
@@ -296,7 +297,8 @@ static void fill_the_disk(const char *path)
     signal(SIGXFSZ, SIG_IGN); /* the write fails instead */
     if (setrlimit(RLIMIT_FSIZE, &limit) != 0 || !io_output_open(path, &out, why)) _exit(97);
     for (int i = 0; i < 100; i++)
-        if (!io_output_write(&out, block, sizeof block, why)) _exit(strstr(why, "it cannot be written (File too large)") ? 0 : 1);
+        if (!io_output_write(&out, block, sizeof block, why))
+            _exit(strstr(why, "it cannot be written (File too large)") ? 0 : 1);
 }
 
 static void a_full_disk(void **state)
@@ -307,7 +309,7 @@ static void a_full_disk(void **state)
     const int status = in_a_child(fill_the_disk, scratch("x"));
     assert_true(WIFEXITED(status));
     assert_int_equal(WEXITSTATUS(status), 0);
-    assert_int_equal(files_in(folder), 1); /* err */
+    assert_int_equal(files_in(folder), 1);               /* err */
     if (!io_output_open("/dev/full", &out, why)) return; /* not a Linux */
     assert_true(io_output_write(&out, "x", 1, why));
     assert_false(io_output_commit(&out, why));
@@ -352,7 +354,8 @@ static void fork_again(const char *unused)
     int status;
     const pid_t child = fork();
     if (child == 0) exit(0);
-    if (child > 0 && waitpid(child, &status, 0) == child && files_in(folder) == 3) exit(5); /* the child left them alone */
+    if (child > 0 && waitpid(child, &status, 0) == child && files_in(folder) == 3)
+        exit(5); /* the child left them alone */
 }
 
 static void interrupted(void **state)
@@ -380,7 +383,8 @@ static void npy_whole_or_not(void **state)
     npy_array a;
     char why[IO_WHY] = "";
     (void)state;
-    if (!npy_replace(scratch("x.npy"), "<f4", 2, shape, x, why) || !npy_read(scratch("x.npy"), &a, why)) fail_msg("%s", why);
+    if (!npy_replace(scratch("x.npy"), "<f4", 2, shape, x, why) || !npy_read(scratch("x.npy"), &a, why))
+        fail_msg("%s", why);
     assert_memory_equal(a.data, x, sizeof x);
     npy_free(&a);
     assert_false(npy_replace("/nonexistent/x.npy", "<f4", 2, shape, x, why));
@@ -408,9 +412,12 @@ static void one_matrix_in_many_files(void **state)
         const char *type;
         trn_format as;
     } row[] = {
-        { "a_f4.npy", "", 140, "F32", TRN_FORMAT_UNSET },    { "a_f2.npy", "", 140, "F16", TRN_FORMAT_UNSET },
-        { "a_bf16.npy", "", 140, "U16", TRN_BF16 },          { "version_3.npy", "", 140, "F32", TRN_FORMAT_UNSET },
-        { "stored.npz", "a", 140, "F32", TRN_FORMAT_UNSET }, { "deflated.npz", "columns", 6, "F32", TRN_FORMAT_UNSET },
+        { "a_f4.npy", "", 140, "F32", TRN_FORMAT_UNSET },
+        { "a_f2.npy", "", 140, "F16", TRN_FORMAT_UNSET },
+        { "a_bf16.npy", "", 140, "U16", TRN_BF16 },
+        { "version_3.npy", "", 140, "F32", TRN_FORMAT_UNSET },
+        { "stored.npz", "a", 140, "F32", TRN_FORMAT_UNSET },
+        { "deflated.npz", "columns", 6, "F32", TRN_FORMAT_UNSET },
         { "official.safetensors", "grid.f32", 4, "F32", TRN_FORMAT_UNSET },
         { "official.safetensors", "grid.bf16", 4, "BF16", TRN_FORMAT_UNSET },
     };
@@ -492,14 +499,20 @@ static void long_arrays(void **state)
     static int16_t number[ALL];
     static float value[ALL];
     char why[IO_WHY] = "";
-    io_array x = { .name = "x", .path = "X", .type = "I16", .format = TRN_I16, .bits = 16, .rank = 2,
-                   .shape = { ROWS, COLUMNS }, .elements = ALL, .data = number };
+    io_array x = { .name = "x",
+                   .path = "X",
+                   .type = "I16",
+                   .format = TRN_I16,
+                   .bits = 16,
+                   .rank = 2,
+                   .shape = { ROWS, COLUMNS },
+                   .elements = ALL,
+                   .data = number };
     (void)state;
     for (int fortran = 0; fortran < 2; fortran++) {
         x.stride[0] = fortran ? 1 : COLUMNS;
         x.stride[1] = fortran ? ROWS : 1;
-        for (int i = 0; i < ALL; i++)
-            number[fortran ? i / COLUMNS + ROWS * (i % COLUMNS) : i] = (int16_t)(i - 6000);
+        for (int i = 0; i < ALL; i++) number[fortran ? i / COLUMNS + ROWS * (i % COLUMNS) : i] = (int16_t)(i - 6000);
         for (int first = 0; first < ALL; first += 1237) {
             if (!io_array_f32(&x, first, ALL - first, value, why)) fail_msg("%s", why);
             for (int i = first; i < ALL; i++) assert_true(value[i - first] == (float)(i - 6000));
@@ -536,8 +549,9 @@ static void views(void **state)
 {
     int64_t shape[7] = { 2, 1, 3, 1, 2, 1, 2 };
     static float data[24];
-    io_array x = { .name = "", .path = "X", .type = "F32", .format = TRN_F32, .bits = 32, .rank = 7, .elements = 24,
-                   .data = data };
+    io_array x = {
+        .name = "", .path = "X", .type = "F32", .format = TRN_F32, .bits = 32, .rank = 7, .elements = 24, .data = data
+    };
     (void)state;
     memcpy(x.shape, shape, sizeof shape);
     io_array_pack_strides(&x);

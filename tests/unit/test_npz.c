@@ -137,8 +137,10 @@ static void archives_that_lie(void **state)
         uint64_t value;
         const char *sentence;
     } row[] = {
-        { "stored.npz", NPZ_END, 0, 4, 0, "X: it is not a .npz file, or breaks off: a zip archive's end record is missing" },
-        { "stored.npz", NPZ_END, 20, 2, 1, "X: it is not a .npz file, or breaks off: a zip archive's end record is missing" },
+        { "stored.npz", NPZ_END, 0, 4, 0,
+          "X: it is not a .npz file, or breaks off: a zip archive's end record is missing" },
+        { "stored.npz", NPZ_END, 20, 2, 1,
+          "X: it is not a .npz file, or breaks off: a zip archive's end record is missing" },
         { "stored.npz", NPZ_END, 4, 2, 1, "X: it is one part of a zip archive of several" },
         { "stored.npz", NPZ_END, 8, 2, 5, "X: it is one part of a zip archive of several" },
         { "stored.npz", NPZ_END, 8, 4, 0x00070007, "X: its directory breaks off after 6 members" },
@@ -148,19 +150,23 @@ static void archives_that_lie(void **state)
         { "stored.npz", NPZ_ENTRY, 0, 4, 0, "X: its directory breaks off after 0 members" },
         { "stored.npz", NPZ_ENTRY, 28, 2, 0xffff, "X: its directory breaks off after 0 members" },
         { "stored.npz", NPZ_ENTRY, 8, 2, 1, "X: member 'a' is encrypted" },
-        { "stored.npz", NPZ_ENTRY, 10, 2, 12, "X: member 'a' is compressed by method 12; stored and deflated ones are read" },
+        { "stored.npz", NPZ_ENTRY, 10, 2, 12,
+          "X: member 'a' is compressed by method 12; stored and deflated ones are read" },
         { "stored.npz", NPZ_ENTRY, 42, 4, 1, "X: member 'a' is not where the directory says, or does not fit" },
-        { "stored.npz", NPZ_ENTRY, 42, 4, 0xfffffffe, "X: member 'a' is not where the directory says, or does not fit" },
+        { "stored.npz", NPZ_ENTRY, 42, 4, 0xfffffffe,
+          "X: member 'a' is not where the directory says, or does not fit" },
         { "stored.npz", NPZ_ENTRY, 46, 1, 'b', "X: member 'b' is not where the directory says, or does not fit" },
         { "stored.npz", NPZ_ENTRY, 46, 1, 0, "X: a member's name is not UTF-8, or memory is short" },
         { "stored.npz", NPZ_ENTRY, 46, 1, 0xff, "X: a member's name is not UTF-8, or memory is short" },
         { "stored.npz", NPZ_ENTRY, 24, 4, 7, "X: member 'a' claims 7 bytes but has 1808 to hold them" },
-        { "stored.npz", NPZ_ENTRY, 20, 8, 0xfffffff0fffffff0, "X: member 'a' is not where the directory says, or does not fit" },
+        { "stored.npz", NPZ_ENTRY, 20, 8, 0xfffffff0fffffff0,
+          "X: member 'a' is not where the directory says, or does not fit" },
         { "stored.npz", NPZ_ENTRY, 16, 4, 1, "X:a: its check sum is wrong: the file is damaged" },
         { "stored.npz", NPZ_ENTRY, 20, 8, 0x0000071500000715, "X: members 'a' and 'columns' overlap" },
         { "stored.npz", NPZ_LOCAL, 0, 4, 0, "X: member 'a' is not where the directory says, or does not fit" },
         { "stored.npz", NPZ_LOCAL, 26, 2, 4, "X: member 'a' is not where the directory says, or does not fit" },
-        { "deflated.npz", NPZ_ENTRY, 24, 4, 0xfffffff0, "X: member 'a' claims 4294967280 bytes but has 142 to hold them" },
+        { "deflated.npz", NPZ_ENTRY, 24, 4, 0xfffffff0,
+          "X: member 'a' claims 4294967280 bytes but has 142 to hold them" },
         { "deflated.npz", NPZ_ENTRY, 24, 4, 1807, "X:a: its compressed data is broken" },
         { "deflated.npz", NPZ_ENTRY, 24, 4, 1809, "X:a: its compressed data is broken" },
         { "deflated.npz", NPZ_ENTRY, 20, 4, 141, "X:a: its compressed data is broken" },
@@ -192,7 +198,8 @@ static void archives_that_break_off(void **state)
     for (size_t size = 0; size < whole.size; size++) {
         archive a = whole;
         a.size = size;
-        assert_string_equal(sentence_of(&a), "X: it is not a .npz file, or breaks off: a zip archive's end record is missing");
+        assert_string_equal(sentence_of(&a),
+                            "X: it is not a .npz file, or breaks off: a zip archive's end record is missing");
     }
 }
 
@@ -212,8 +219,10 @@ static void round_trips(void **state)
 {
     static float x[300][40];
     static const int64_t shape[2] = { 300, 40 }, few[1] = { 3 }, no[2] = { 0, 5 };
-    const npz_entry entry[] = { { "x", "<f4", 2, shape, x }, { "codes", "|u1", 1, few, "abc" },
-                                { "layer.0/w\xc3\xa4", "<f4", 0, NULL, x }, { "none", "<i8", 2, no, x } };
+    const npz_entry entry[] = { { "x", "<f4", 2, shape, x },
+                                { "codes", "|u1", 1, few, "abc" },
+                                { "layer.0/w\xc3\xa4", "<f4", 0, NULL, x },
+                                { "none", "<i8", 2, no, x } };
     char path[64], why[IO_WHY] = "";
     (void)state;
     snprintf(path, sizeof path, "/tmp/trn_npz_%ld", (long)getpid());
