@@ -5,7 +5,7 @@
  *     fuzz_npz [count] [seed]        default: 200000 files, 5000000 with TRN_TEST_LEVEL=2; seed 1
  *
  * With -DTRN_LIBFUZZER -fsanitize=fuzzer it is a libFuzzer target instead. On its own it takes archives that NumPy
- * wrote and one of our own, and spoils them: bytes flipped, ranges copied, cut short, fields exchanged for extreme ones.
+ * wrote and one of our own, and spoils them: bytes flipped, ranges copied, cut short, fields exchanged for extremes.
  */
 #define _POSIX_C_SOURCE 200809L
 
