@@ -42,7 +42,7 @@ static void add_bounds(cf_list *list)
                               : op == 2 ? published_bounds[i].all_reduce[s]
                                         : published_bounds[i].exchange[s];
             cf_add(list,
-                   (cf_vector){ .id = cf_text(list, "collective.bound.%s.%s.%s", system, name, size[s]),
+                   (cf_vector){ .id = cf_id(list, "collective.bound.%s.%s.%s", system, name, size[s]),
                                 .what = cf_text(list, "%s of %s on %s: no schedule is faster", name, size[s], system),
                                 .unit = "us",
                                 CF_ABOUT(us, s ? 0.0501 : 0.00501),
@@ -200,7 +200,7 @@ static void add_prints(cf_list *list)
             const double figure = bus ? p->busbw : p->algbw;
             /* what is printed of algbw is a rounding of its own: the factor widens it */
             const double slack = 0.5 * p->last_digit * 1.001;
-            cf_add(list, (cf_vector){ .id = cf_text(list, "collective.nccom.%s.%s.%s", trn_collective_name(p->op),
+            cf_add(list, (cf_vector){ .id = cf_id(list, "collective.nccom.%s.%s.%s", trn_collective_name(p->op),
                                                     p->id, bus ? "busbw" : "algbw"),
                                       .what = cf_text(list, "%s: %s", p->what, bus ? "busbw" : "algbw"),
                                       .unit = p->gib ? "GiB/s" : "GB/s",

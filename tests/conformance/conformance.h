@@ -88,6 +88,8 @@ extern const cf_chapter cf_chapters[CF_COUNT_OF_CHAPTERS];
 void cf_add(cf_list *list, cf_vector v);
 void cf_add_all(cf_list *list, const cf_vector *v, size_t count);
 const char *cf_text(cf_list *list, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* The same in small letters, with _ for what does not belong into a name. */
+const char *cf_id(cf_list *list, const char *format, ...) __attribute__((format(printf, 2, 3)));
 void cf_list_free(cf_list *list);
 
 /* One case more, and whether it is wrong; the first one that is gets told. */

@@ -93,12 +93,9 @@ static const char *generation_name(trn_generation g)
 static void add_peaks(cf_list *list)
 {
     for (int i = 0; i < CORE_PEAKS; i++) {
-        char name[40];
-        snprintf(name, sizeof name, "%s", core_peaks[i].name);
-        for (char *c = name; *c; c++) *c = *c == ' ' ? '_' : *c >= 'A' && *c <= 'Z' ? (char)(*c + 32) : *c;
         const char *generation = generation_name(core_peaks[i].i.generation);
         cf_add(list,
-               (cf_vector){ .id = cf_text(list, "cost.core.%s.%s", generation, name),
+               (cf_vector){ .id = cf_id(list, "cost.core.%s.%s", generation, core_peaks[i].name),
                             .what = cf_text(list, "%s core, %s: by clock and cycles", generation, core_peaks[i].name),
                             .unit = "TFLOPS",
                             .kind = CF_DOCUMENTED,
@@ -111,7 +108,7 @@ static void add_peaks(cf_list *list)
         const char *format = trn_format_name(chip_peaks[i].format), *name = generation_name(chip_peaks[i].generation);
         const double printed = chip_peaks[i].chip_tflops;
         cf_add(list,
-               (cf_vector){ .id = cf_text(list, "cost.chip.%s.%s", name, format),
+               (cf_vector){ .id = cf_id(list, "cost.chip.%s.%s", name, format),
                             .what = cf_text(list, "%s chip, %s: its cores by clock and cycles", name, format),
                             .unit = "TFLOPS",
                             .kind = CF_DOCUMENTED,
@@ -138,7 +135,7 @@ static void add_tensor_cycles(cf_list *list)
                  trn_format_name(t->stationary_format), t->moving_format ? "x" : "",
                  t->moving_format ? trn_format_name(t->moving_format) : "", (int)t->k, (int)t->m, (int)t->n, more);
         for (int load = 0; load < 2; load++)
-            cf_add(list, (cf_vector){ .id = cf_text(list, "cost.%s.%s", load ? "load" : "multiply", id),
+            cf_add(list, (cf_vector){ .id = cf_id(list, "cost.%s.%s", load ? "load" : "multiply", id),
                                       .what = load ? "loading the stationary tile" : "multiplying the moving tile",
                                       .unit = "cycles",
                                       .kind = CF_DOCUMENTED,
@@ -156,12 +153,12 @@ static void add_engine_cycles(cf_list *list)
         const trn_engine_work *w = &published_cycles[i].work;
         const trn_engine_rule *rule = trn_engine_rule_of(w->rule);
         if (rule->known != TRN_DOCUMENTED) continue;
-        const char *id = cf_text(
-            list, "cost.cycles.%s.%.0f%s%s%s%s%s%s%s%s%s%s%s", rule->name, w->elements,
-            w->generation == TRN_TRAINIUM1 ? ".trainium1" : "", w->generation == TRN_TRAINIUM3 ? ".trainium3" : "",
-            w->all_16bit ? ".16bit" : "", w->all_bf16 ? ".bf16" : "", w->all_fast ? ".fp8" : "",
-            w->scattered ? ".scattered" : "", w->psum_inputs ? ".psum" : "", w->registers ? ".registers" : "",
-            w->zero ? ".zero" : "", w->far_stride ? ".far_stride" : "", w->dependent ? ".dependent" : "");
+        const char *id = cf_id(list, "cost.cycles.%s.%.0f%s%s%s%s%s%s%s%s%s%s%s", rule->name, w->elements,
+                               w->generation == TRN_TRAINIUM1 ? ".trainium1" : "",
+                               w->generation == TRN_TRAINIUM3 ? ".trainium3" : "", w->all_16bit ? ".16bit" : "",
+                               w->all_bf16 ? ".bf16" : "", w->all_fast ? ".fp8" : "", w->scattered ? ".scattered" : "",
+                               w->psum_inputs ? ".psum" : "", w->registers ? ".registers" : "", w->zero ? ".zero" : "",
+                               w->far_stride ? ".far_stride" : "", w->dependent ? ".dependent" : "");
         cf_add(list, (cf_vector){ .id = id,
                                   .what = cf_text(list, "%s on the %s engine", rule->name, rule->engine),
                                   .unit = "cycles",
@@ -179,11 +176,11 @@ static void add_transfers(cf_list *list)
         const trn_dma_work *w = &published_transfers[i].work;
         if (w->wire != 0) continue; /* compression: nobody has published a rate */
         const char *id =
-            cf_text(list, "cost.dma.%s.%.0f.run%.0f%s%s%s", generation_name(w->generation), w->bytes, w->run_bytes,
-                    w->transpose ? ".transpose" : "", w->from_sbuf ? ".sbuf" : "", w->compute ? ".compute" : "");
+            cf_id(list, "cost.dma.%s.%.0f.run%.0f%s%s%s", generation_name(w->generation), w->bytes, w->run_bytes,
+                  w->transpose ? ".transpose" : "", w->from_sbuf ? ".sbuf" : "", w->compute ? ".compute" : "");
         const struct published_transfer *t = &published_transfers[i];
         const char *source = "NKI, DMA bandwidth guide: 17, 23, 33 B/ns an engine, 16 engines, 512 B at least";
-        cf_add(list, (cf_vector){ .id = cf_text(list, "%s.time", id),
+        cf_add(list, (cf_vector){ .id = cf_id(list, "%s.time", id),
                                   .what = "a transfer, without its start",
                                   .unit = "ns",
                                   CF_ABOUT(t->transfer_ns, 1e-6),
@@ -191,7 +188,7 @@ static void add_transfers(cf_list *list)
                                   .source = source,
                                   .test = transfer,
                                   .at = i });
-        cf_add(list, (cf_vector){ .id = cf_text(list, "%s.descriptors", id),
+        cf_add(list, (cf_vector){ .id = cf_id(list, "%s.descriptors", id),
                                   .what = "its descriptors",
                                   CF_EXACTLY(t->descriptors),
                                   .kind = CF_DOCUMENTED,

@@ -264,7 +264,7 @@ void cf_fill_devices(cf_list *list)
 {
     cf_add_all(list, vectors, sizeof vectors / sizeof vectors[0]);
     for (int i = 0; i < DEVICE_TRANSPOSES; i++)
-        cf_add(list, (cf_vector){ .id = cf_text(list, "device.transpose.%s", device_transposes[i].name),
+        cf_add(list, (cf_vector){ .id = cf_id(list, "device.transpose.%s", device_transposes[i].name),
                                   .what = "128x128 transposed, exponents within 100 of 0: bits that change",
                                   CF_NONE_WRONG,
                                   .kind = CF_MEASURED,

@@ -155,7 +155,7 @@ static const cf_vector vectors[] = {
 void cf_fill_engines(cf_list *list)
 {
     for (int i = 0; i < ENGINE_VECTORS; i++)
-        cf_add(list, (cf_vector){ .id = cf_text(list, "page.%s", engine_vectors[i].id),
+        cf_add(list, (cf_vector){ .id = cf_id(list, "page.%s", engine_vectors[i].id),
                                   .what = engine_vectors[i].what,
                                   CF_NONE_WRONG,
                                   .kind = CF_DOCUMENTED,

@@ -171,7 +171,7 @@ static const uint32_t philox_word = 0x69288fa8, above_24_bits = 16777217;
 /* ---- the vectors ---- */
 
 /* clang-format off: a vector in two or three lines */
-static const char users_note[] = "exhaustive, from the two code tables", thread[] = "aws-neuron-sdk issue 1308",
+static const char users_note[] = "exhaustive, from the two code tables", thread[] = "github.com/aws-neuron/aws-neuron-sdk/issues/1308",
                   rescaling[] = "neuronx-distributed, README_rescaling_fp8_for_neuron.md; exhaustive",
                   native[] = "NKI, tensor_tensor: int32 goes through FP32 on VectorE, is exact on GpSimd";
 
@@ -293,7 +293,7 @@ static const cf_vector vectors[] = {
       .test = integer_sum,
       .about = &philox_word,
       .of = TRN_ENGINE_GPSIMD },
-    { .id = "integer.vector.2^24",
+    { .id = "integer.vector.2_24",
       .what = "16777217 + 1 on the Vector engine",
       CF_EXACTLY(16777216),
       .kind = CF_DOCUMENTED,
@@ -302,7 +302,7 @@ static const cf_vector vectors[] = {
       .about = &above_24_bits,
       .of = TRN_ENGINE_VECTOR,
       .at = 1 },
-    { .id = "integer.gpsimd.2^24",
+    { .id = "integer.gpsimd.2_24",
       .what = "16777217 + 1 on GpSimd",
       CF_EXACTLY(16777218),
       .kind = CF_DOCUMENTED,
@@ -316,7 +316,7 @@ static const cf_vector vectors[] = {
 void cf_fill_formats(cf_list *list)
 {
     for (int i = 0; i < FORMAT_KNOWN; i++)
-        cf_add(list, (cf_vector){ .id = cf_text(list, "format.limits.%s", trn_format_name(format_known[i].format)),
+        cf_add(list, (cf_vector){ .id = cf_id(list, "format.limits.%s", trn_format_name(format_known[i].format)),
                                   .what = cf_text(list, "%s: bits, range, steps, infinity, NaN codes",
                                                   trn_format_name(format_known[i].format)),
                                   .source = "IEEE 754, OCP OFP8, OCP MX 1.0, ml_dtypes, Neuron data types",

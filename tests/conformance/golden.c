@@ -271,7 +271,7 @@ void cf_fill_golden(cf_list *list)
         for (int k = 0; k < KINDS; k++)
             for (int i = 0; i < ISAS; i++) {
                 if (!exists((golden_kind)k, codecs[c].format) || !cf_of_this_architecture(all_isas[i])) continue;
-                cf_add(list, (cf_vector){ .id = cf_text(list, "format.%s.%s.%s", kinds[k].name, codecs[c].name,
+                cf_add(list, (cf_vector){ .id = cf_id(list, "format.%s.%s.%s", kinds[k].name, codecs[c].name,
                                                         trn_isa_text(all_isas[i])),
                                           .what = cf_text(list, "%s: %s, %s kernels", codecs[c].name, kinds[k].what,
                                                           trn_isa_text(all_isas[i])),
@@ -296,7 +296,7 @@ void cf_fill_golden_blocks(cf_list *list)
     for (int c = 0; c < 3; c++)
         for (int i = 0; i < ISAS; i++) {
             if (!cf_of_this_architecture(all_isas[i])) continue;
-            cf_add(list, (cf_vector){ .id = cf_text(list, "mx.blocks.%s.%s", blocks[c].name, trn_isa_text(all_isas[i])),
+            cf_add(list, (cf_vector){ .id = cf_id(list, "mx.blocks.%s.%s", blocks[c].name, trn_isa_text(all_isas[i])),
                                       .what = cf_text(list, "blocks of 32 as %s: scale and codes, %s kernels",
                                                       blocks[c].name, trn_isa_text(all_isas[i])),
                                       .source = "tests/golden/README.md: ml_dtypes, microxcaling, gfloat; all agree",

@@ -115,24 +115,24 @@ void cf_fill_gradients(cf_list *list)
         int ranks;
         double error;
     } ring[] = { { 16, 5.0e-3 }, { 64, 9.8e-3 }, { 144, 1.42e-2 } };
-    static const char drawn[] = "independent draws; issue: Megatron-LM 6199";
+    static const char drawn[] = "independent draws, for github.com/NVIDIA/Megatron-LM/issues/6199";
     for (size_t i = 0; i < sizeof ring / sizeof ring[0]; i++) {
         const int n = ring[i].ranks;
         cf_vector v = { .kind = CF_CALCULATED, .source = drawn, .at = n, .test = error_of_ring };
         cf_vector one = v, worse = v;
-        v.id = cf_text(list, "gradient.ring.bfloat16.%d", n);
+        v.id = cf_id(list, "gradient.ring.bfloat16.%d", n);
         v.what = cf_text(list, "ring reduce-scatter of N(0, 1), %d ranks, BF16 at every hop: relative RMS error", n);
         v.about = &nearest;
         v.expected = ring[i].error;
         v.low = 0.95 * ring[i].error;
         v.high = 1.05 * ring[i].error;
-        one.id = cf_text(list, "gradient.float32.%d", n);
+        one.id = cf_id(list, "gradient.float32.%d", n);
         one.what = cf_text(list, "the same summed in FP32, one rounding, %d ranks", n);
         one.about = &in_f32;
         one.expected = 1.67e-3;
         one.low = 1.62e-3;
         one.high = 1.72e-3;
-        worse.id = cf_text(list, "gradient.ring.stochastic.%d", n);
+        worse.id = cf_id(list, "gradient.ring.stochastic.%d", n);
         worse.what = cf_text(list, "stochastic rounding at every hop, %d ranks: its RMS over that of nearest even", n);
         worse.test = worse_than_nearest;
         worse.expected = 1.375;
@@ -146,6 +146,6 @@ void cf_fill_gradients(cf_list *list)
                               .what = "the error of a BF16 ring grows as a power of N",
                               CF_ABOUT(0.5, 0.06),
                               .kind = CF_DOCUMENTED,
-                              .source = "Megatron-LM issue 6199: about sqrt(N)",
+                              .source = "github.com/NVIDIA/Megatron-LM/issues/6199: about sqrt(N)",
                               .test = growth });
 }

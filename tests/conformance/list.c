@@ -32,13 +32,10 @@ void cf_add_all(cf_list *list, const cf_vector *v, size_t count)
     for (size_t i = 0; i < count; i++) cf_add(list, v[i]);
 }
 
-const char *cf_text(cf_list *list, const char *format, ...)
+static char *text_of(cf_list *list, const char *format, va_list arguments)
 {
     char text[512];
-    va_list arguments;
-    va_start(arguments, format);
     vsnprintf(text, sizeof text, format, arguments);
-    va_end(arguments);
     if (list->texts == list->text_room) {
         list->text_room = list->text_room ? 2 * list->text_room : 256;
         list->text = need(realloc(list->text, (size_t)list->text_room * sizeof *list->text));
@@ -46,6 +43,30 @@ const char *cf_text(cf_list *list, const char *format, ...)
     char *copy = need(malloc(strlen(text) + 1));
     list->text[list->texts++] = copy;
     return strcpy(copy, text);
+}
+
+const char *cf_text(cf_list *list, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    const char *text = text_of(list, format, arguments);
+    va_end(arguments);
+    return text;
+}
+
+const char *cf_id(cf_list *list, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    char *text = text_of(list, format, arguments);
+    va_end(arguments);
+    for (char *c = text; *c; c++) {
+        if (*c >= 'A' && *c <= 'Z')
+            *c = (char)(*c + ('a' - 'A'));
+        else if (strchr(" :/=", *c))
+            *c = '_';
+    }
+    return text;
 }
 
 void cf_list_free(cf_list *list)

@@ -86,7 +86,7 @@ static void add_figure(cf_list *list, const char *who, const figure *f, const ch
 {
     if (!(f->published >= 0)) return;
     const double slack = fmax(f->unit_of_last_digit / 2, 1e-9 * f->published);
-    v.id = cf_text(list, "machine.%s.%s", who, f->name);
+    v.id = cf_id(list, "machine.%s.%s", who, f->name);
     v.what = cf_text(list, "%s: %s", who, f->name);
     v.unit = f->unit;
     v.expected = f->published;
@@ -256,7 +256,7 @@ void cf_fill_machines(cf_list *list)
                        (cf_vector){ .test = system_, .at = i, .of = k });
     }
     for (int i = 0; i < PUBLISHED_WIRINGS; i++)
-        cf_add(list, (cf_vector){ .id = cf_text(list, "wiring.%s.%s", trn_system_name(published_wirings[i].system),
+        cf_add(list, (cf_vector){ .id = cf_id(list, "wiring.%s.%s", trn_system_name(published_wirings[i].system),
                                                 published_wirings[i].preset),
                                   .what = "chips, links, diameter, mean distance, cut",
                                   CF_NONE_WRONG,

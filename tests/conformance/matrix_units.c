@@ -61,7 +61,7 @@ static const char *source_of(const struct units_file *f)
 static void add(cf_list *list, const struct units_file *f, trn_isa isa, bool instruction)
 {
     const char *how = instruction ? "instruction" : trn_isa_text(isa);
-    cf_add(list, (cf_vector){ .id = cf_text(list, "matrix_unit.%s.%s", f->name, how),
+    cf_add(list, (cf_vector){ .id = cf_id(list, "matrix_unit.%s.%s", f->name, how),
                               .what = cf_text(list, "%s: D = A*B + C, %s%s", f->unit, instruction ? "one " : "",
                                               instruction ? "instruction" : cf_text(list, "%s kernels", how)),
                               .source = source_of(f),

@@ -22,7 +22,7 @@ void cf_fill_models(cf_list *list)
     for (int i = 0; i < PUBLISHED_MODELS; i++) {
         const char *name = published_models[i].model.name;
         const double active = published_models[i].active;
-        cf_add(list, (cf_vector){ .id = cf_text(list, "model.%s.parameters", name),
+        cf_add(list, (cf_vector){ .id = cf_id(list, "model.%s.parameters", name),
                                   .what = cf_text(list, "%s: all parameters", name),
                                   CF_EXACTLY(published_models[i].total),
                                   .kind = CF_DOCUMENTED,
@@ -31,7 +31,7 @@ void cf_fill_models(cf_list *list)
                                   .at = i,
                                   .of = TOTAL });
         if (active > 0)
-            cf_add(list, (cf_vector){ .id = cf_text(list, "model.%s.active", name),
+            cf_add(list, (cf_vector){ .id = cf_id(list, "model.%s.active", name),
                                       .what = cf_text(list, "%s: parameters at work for a token", name),
                                       .unit = "billion",
                                       CF_ABOUT(active, 0.005 * active),

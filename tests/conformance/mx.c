@@ -139,7 +139,7 @@ void cf_fill_mx(cf_list *list)
     cf_fill_golden_blocks(list);
     cf_add_all(list, vectors, sizeof vectors / sizeof vectors[0]);
     for (size_t i = 0; i < sizeof of / sizeof of[0]; i++)
-        cf_add(list, (cf_vector){ .id = cf_text(list, "qsnr.bound.%s", trn_format_name(of[i].format)),
+        cf_add(list, (cf_vector){ .id = cf_id(list, "qsnr.bound.%s", trn_format_name(of[i].format)),
                                   .what = cf_text(list, "%s, %d mantissa bits, uniform significands",
                                                   trn_format_name(of[i].format), of[i].mantissa),
                                   .unit = "dB",

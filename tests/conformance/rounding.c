@@ -218,12 +218,12 @@ static void add_harmonic(cf_list *list)
                         .test = harmonic,
                         .of = (int)h->format,
                         CF_ABOUT(h->sum, last_digit) };
-        v.id = cf_text(list, "sr.harmonic.%s.sum", name);
+        v.id = cf_id(list, "sr.harmonic.%s.sum", name);
         v.what = cf_text(list, "1 + 1/2 + 1/3 + ... in %s, nearest even: where it stops", name);
         cf_add(list, v);
         v.expected = v.low = v.high = h->term;
         v.at = 1;
-        v.id = cf_text(list, "sr.harmonic.%s.term", name);
+        v.id = cf_id(list, "sr.harmonic.%s.term", name);
         v.what = cf_text(list, "the first term that changes nothing in %s", name);
         cf_add(list, v);
     }
@@ -372,7 +372,7 @@ static void add_battery(cf_list *list)
     for (size_t t = 0; t < sizeof tests / sizeof tests[0]; t++)
         for (size_t f = 0; f < sizeof format / sizeof format[0]; f++)
             cf_add(list,
-                   (cf_vector){ .id = cf_text(list, "sr.battery.%s.%s", tests[t].id, trn_format_name(format[f])),
+                   (cf_vector){ .id = cf_id(list, "sr.battery.%s.%s", tests[t].id, trn_format_name(format[f])),
                                 .what = cf_text(list, "%s, stochastic: %s", trn_format_name(format[f]), tests[t].what),
                                 CF_ABOUT(tests[t].expected, tests[t].slack),
                                 .kind = CF_CALCULATED,
@@ -386,7 +386,7 @@ static void add_battery(cf_list *list)
 void cf_fill_rounding(cf_list *list)
 {
     for (int i = 0; i < 3; i++)
-        cf_add(list, (cf_vector){ .id = cf_text(list, "random.philox4x32_10.%d", i + 1),
+        cf_add(list, (cf_vector){ .id = cf_id(list, "random.philox4x32_10.%d", i + 1),
                                   .what = cf_text(list, "Philox4x32-10, known answer %d of 3", i + 1),
                                   CF_NONE_WRONG,
                                   .kind = CF_PAPER,
