@@ -22,8 +22,7 @@ void fc_progress(fc_catalogue *c, uint64_t more)
     static const char bar[] = "####################....................";
     char a[32], b[32], d[32];
     const double now = app_now();
-    if (c->started == 0) c->started = now;
-    c->worked += more;
+    c->worked = c->work - c->worked > more ? c->worked + more : c->work;
     const double share = c->work ? (double)c->worked / (double)c->work : 1, seconds = now - c->started;
     const int filled = share < 1 ? (int)(20 * share) : 20;
     const double rate = seconds > 0 ? (double)c->worked / seconds : 0;
@@ -33,14 +32,17 @@ void fc_progress(fc_catalogue *c, uint64_t more)
 }
 
 /* Bytes that will be read: fresh scales need the numbers twice. */
-static void measure_work(fc_catalogue *c)
+static void measure_work(fc_catalogue *c, bool once)
 {
     const bool fresh = c->options->mode == FC_REQUANT;
+    c->work = c->worked = 0;
+    c->started = app_now();
     for (int i = 0; i < c->items; i++) {
         const fc_item *item = &c->item[i];
         const bool weight = item->role == FC_CODES || item->role == FC_NUMBERS;
-        const int times = weight ? (item->role == FC_NUMBERS || fresh) + 1 : item->role == FC_COPIED && !c->options->check;
-        c->work += (uint64_t)times * fc_size(&item->tensor);
+        const int reads = weight && !once && (item->role == FC_NUMBERS || fresh) ? 2 : 1;
+        const bool read = weight || (item->role == FC_COPIED && !c->options->check && !once);
+        if (read) c->work += (uint64_t)reads * fc_size(&item->tensor);
     }
 }
 
@@ -49,9 +51,12 @@ static int run(fc_catalogue *c)
     const fc_options *o = c->options;
     char why[IO_WHY] = "";
     if (!fc_assign(c, why)) return app_complain(APP_USAGE, "%s", why);
-    measure_work(c);
+    measure_work(c, false);
     bool ok = o->check ? fc_tally_all(c, why) : fc_write_all(c, why);
-    if (!ok && !why[0]) ok = fc_tally_all(c, why); /* refused: nothing was written, and the report says why */
+    if (!ok && !why[0]) { /* refused: nothing was written, and the report says why */
+        measure_work(c, false);
+        ok = fc_tally_all(c, why);
+    }
     app_progress_done();
     if (!ok) return app_complain(APP_USAGE, "%s", why);
     const int status = fc_report(c);
@@ -61,7 +66,9 @@ static int run(fc_catalogue *c)
     if (lost)
         return app_complain(APP_FAILED, "%s: %lld finite numbers would become infinity or NaN%s", o->in, (long long)lost,
                             o->check ? "" : "; nothing was written");
-    return o->verify ? fc_verify(c) : APP_OK;
+    if (!o->verify) return APP_OK;
+    measure_work(c, true);
+    return fc_verify(c);
 }
 
 int main(int argc, char **argv)

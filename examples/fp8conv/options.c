@@ -148,6 +148,8 @@ static int check(fc_options *o)
     if (o->about || o->schema) return APP_OK;
     if (!o->in) return app_complain(APP_USAGE, "which checkpoint? give IN and OUT; fp8conv --help tells more");
     if (!o->out && !o->check) return app_complain(APP_USAGE, "where to? give OUT, or --check to write nothing");
+    if (strcmp(o->in, "-") == 0 || (o->out && strcmp(o->out, "-") == 0))
+        return app_complain(APP_USAGE, "-: checkpoints are files or directories, not streams");
     if (o->out && o->check) return app_complain(APP_USAGE, "%s: --check writes nothing", o->out);
     if (o->check && o->verify) return app_complain(APP_USAGE, "--verify reads what was written, and --check writes nothing");
     if (o->grain != FC_GRAIN_KEPT && o->mode == FC_RELABEL)

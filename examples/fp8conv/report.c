@@ -196,13 +196,33 @@ static void print_totals(const fc_catalogue *c)
         printf("%s infinities or NaNs of the input stay what they are.\n", app_count(a, sizeof a, t.was_not_finite));
 }
 
+static int count_role(const fc_catalogue *c, fc_role role)
+{
+    int n = 0;
+    for (int i = 0; i < c->items; i++) n += c->item[i].role == role;
+    return n;
+}
+
+static void print_scales(const fc_catalogue *c)
+{
+    const fc_options *o = c->options;
+    const fc_factor f = fc_factor_of(o->mode, o->to);
+    const int old = count_role(c, FC_WEIGHT_SCALE), new_ones = count_role(c, FC_NEW_SCALE), run = count_role(c, FC_RUN_SCALE);
+    char factor[32];
+    snprintf(factor, sizeof factor, f.down == 1 ? "x %d" : "x %d/%d", f.up, f.down);
+    if (old) printf("Scales of weights: %d %s. ", old, o->mode == FC_REQUANT ? "fresh" : factor);
+    if (new_ones) printf("New scales: %d. ", new_ones);
+    if (run) printf("Scales of activations and KV caches: %d %s.", run, factor);
+    if (old || new_ones || run) putchar('\n');
+}
+
 static void print_text(const fc_catalogue *c)
 {
     app_table table;
     kind *list = calloc((size_t)c->items + 1, sizeof *list);
     const int kinds = list ? gather(c, list) : 0;
     const fc_options *o = c->options;
-    printf("%s: %s to %s%s\n\n", o->in, fc_mode_text(o->mode), fc_side_text(o->to),
+    printf("%s: %s to %s%s\n\n", o->in, count_role(c, FC_CODES) ? fc_mode_text(o->mode) : "quantised", fc_side_text(o->to),
            o->check ? ", nothing written" : "");
     app_table_start(&table, short_columns, sizeof short_columns / sizeof short_columns[0]);
     for (int i = 0; i < kinds; i++) short_row(&table, &list[i]);
@@ -211,6 +231,7 @@ static void print_text(const fc_catalogue *c)
     for (int i = 0; i < kinds; i++) free(list[i].name);
     free(list);
     print_totals(c);
+    print_scales(c);
 }
 
 /* ---- files ---- */
