@@ -225,44 +225,44 @@ double ud_last_place(const ud_unit *unit, double x)
 /* Sign and magnitude in the low `bits` bits. */
 static int64_t order_signed_magnitude(uint64_t code, int bits)
 {
-    const int64_t magnitude = (int64_t)(code & ((UINT64_C(1) << (bits - 1)) - 1));
-    return code >> (bits - 1) & 1 ? -magnitude : magnitude;
+    const int64_t magnitude = (int64_t)(code & ((UINT64_C(1) << (bits - 1)) - 1)), negative = -(int64_t)(code >> (bits - 1) & 1);
+    return (magnitude ^ negative) - negative;
 }
 
-static void order_bytes(const unsigned char *at, const trn_format_info *f, int n, int64_t *out)
-{
-    for (int i = 0; i < n; i++) out[i] = f->kind == TRNI_CLASS_FLOAT    ? order_signed_magnitude(at[i], f->bits)
-                                         : f->kind == TRNI_CLASS_SIGNED ? (int8_t)at[i]
-                                                                        : at[i];
-}
-
-static void order_halves(const unsigned char *at, const trn_format_info *f, int n, int64_t *out)
-{
-    for (int i = 0; i < n; i++) {
-        uint16_t code;
-        memcpy(&code, at + 2 * i, sizeof code);
-        out[i] = f->kind == TRNI_CLASS_FLOAT    ? order_signed_magnitude(code, 16)
-                 : f->kind == TRNI_CLASS_SIGNED ? (int16_t)code
-                                                : code;
+/* One loop for each size and class of codes: what is decided once stays out of them. */
+#define ORDER(name, code_t, what)                                                                                     \
+    static void name(const unsigned char *at, int bits, int zeros, int n, int64_t *out)                               \
+    {                                                                                                                 \
+        (void)bits;                                                                                                   \
+        (void)zeros;                                                                                                  \
+        for (int i = 0; i < n; i++) {                                                                                 \
+            code_t code;                                                                                              \
+            memcpy(&code, at + sizeof code * (size_t)i, sizeof code);                                                 \
+            out[i] = what;                                                                                            \
+        }                                                                                                             \
     }
-}
-
-static void order_words(const unsigned char *at, const trn_format_info *f, int n, int64_t *out)
-{
-    for (int i = 0; i < n; i++) {
-        uint32_t code;
-        memcpy(&code, at + 4 * i, sizeof code);
-        out[i] = f->kind == TRNI_CLASS_FLOAT    ? order_signed_magnitude(code >> f->low_zeros, 32 - f->low_zeros)
-                 : f->kind == TRNI_CLASS_SIGNED ? (int64_t)(int32_t)code
-                                                : (int64_t)code;
-    }
-}
+ORDER(order_float1, uint8_t, order_signed_magnitude(code, bits))
+ORDER(order_float2, uint16_t, order_signed_magnitude(code, 16))
+ORDER(order_float4, uint32_t, order_signed_magnitude(code >> zeros, 32 - zeros))
+ORDER(order_signed1, int8_t, code)
+ORDER(order_signed2, int16_t, code)
+ORDER(order_signed4, int32_t, code)
+ORDER(order_unsigned1, uint8_t, code)
+ORDER(order_unsigned2, uint16_t, code)
+ORDER(order_unsigned4, uint32_t, code)
+#undef ORDER
 
 static void order_codes(const unsigned char *at, trn_format format, int n, int64_t *out)
 {
+    static void (*const order[3][3])(const unsigned char *, int, int, int, int64_t *) = {
+        { order_float1, order_signed1, order_unsigned1 },
+        { order_float2, order_signed2, order_unsigned2 },
+        { order_float4, order_signed4, order_unsigned4 },
+    };
     const trn_format_info *f = trn_format_info_of(format);
     const size_t bytes = trn_format_bytes(format);
-    (bytes == 1 ? order_bytes : bytes == 2 ? order_halves : order_words)(at, f, n, out);
+    const int size = bytes == 1 ? 0 : bytes == 2 ? 1 : 2, of = f->kind == TRNI_CLASS_FLOAT ? 0 : f->kind == TRNI_CLASS_SIGNED ? 1 : 2;
+    order[size][of](at, f->bits, f->low_zeros, n, out);
 }
 
 static void order_doubles(const double *value, int n, int64_t *out)

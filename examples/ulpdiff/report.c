@@ -98,11 +98,11 @@ static void print_pair(FILE *out, const ud_pair *p)
     fprintf(out, "<p>Counted in ulps of %s: %s.</p>\n", ud_unit_name(&p->unit), p->unit.places ? "units in the last place of A" : "steps along the codes");
     print_facts(out, p);
     for (int i = 0; i < found.count; i++) {
-        fputs("<p><b>!</b> ", out);
+        fputs("<p style='margin:14px 0 0'><b>!</b> ", out);
         app_escape(out, found.text[i]);
         fputs("</p>\n", out);
     }
-    fputs("<div class=grid>", out);
+    fputs("<div class=grid style='grid-template-columns:repeat(auto-fit,minmax(480px,1fr))'>\n", out);
     print_buckets(out, p);
     print_octaves(out, p);
     fputs("</div>\n", out);
