@@ -8,10 +8,9 @@ trap 'rm -rf "$folder"' EXIT INT TERM
 
 # Weights like real ones: Gaussian, the largest at 5.3 standard deviations, and that is 448. One MiB of them, repeated.
 python3 - "$folder/in" "$mib" <<'END'
-import json, random, struct, sys
-values = sorted((m * 2.0 ** -9 if e == 0 else (8 + m) * 2.0 ** (e - 10), e * 8 + m) for e in range(16) for m in range(8))[:127]
-middles = [(a[0] + b[0]) / 2 for a, b in zip(values, values[1:])]
-import bisect
+import bisect, json, random, struct, sys
+values = [m * 2.0 ** -9 if e == 0 else (8 + m) * 2.0 ** (e - 10) for e in range(16) for m in range(8)][:127]
+middles = [(a + b) / 2 for a, b in zip(values, values[1:])]
 random.seed(1)
 weights = (random.gauss(0, 448 / 5.3) for i in range(1 << 20))
 tile = bytes(bisect.bisect(middles, abs(w)) + (128 if w < 0 else 0) for w in weights)
@@ -36,7 +35,8 @@ import os, statistics, subprocess, sys, time
 program, folder, rounds = sys.argv[1], sys.argv[2], int(sys.argv[3])
 source, target = folder + '/in', folder + '/out'
 size = os.path.getsize(source)
-ways = {'cp': ['cp', source, target], 'halve': [program, source, target], 'ratio': [program, source, target, '--mode', 'ratio'],
+ways = {'cp': ['cp', source, target], 'halve': [program, source, target],
+        'ratio': [program, source, target, '--mode', 'ratio'],
         'halve, 1 thread': [program, source, target, '--threads', '1'],
         'requant': [program, source, target, '--mode', 'requant']}
 seconds = {name: [] for name in ways}
@@ -49,6 +49,7 @@ for i in range(rounds + 1):
 print(f'{size / 1e9:.2f} GB in {folder.rsplit("/", 1)[0]}, {rounds} rounds')
 for name, all_of in seconds.items():
     ratio = statistics.median(c / t for c, t in zip(seconds['cp'], all_of))
-    print(f'  {name:16s} best {size / min(all_of) / 1e9:5.2f} GB/s   median {size / statistics.median(all_of) / 1e9:5.2f} GB/s'
-          f'   {100 * ratio:4.0f} % of cp (best rounds: {100 * min(seconds["cp"]) / min(all_of):.0f} %)')
+    best, median = (size / f(all_of) / 1e9 for f in (min, statistics.median))
+    print(f'  {name:16s} best {best:5.2f} GB/s   median {median:5.2f} GB/s   {100 * ratio:4.0f} % of cp '
+          f'(best rounds: {100 * min(seconds["cp"]) / min(all_of):.0f} %)')
 END

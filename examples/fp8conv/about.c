@@ -55,9 +55,14 @@ static summary summarise(fc_mode mode)
 static void print_summary(void)
 {
     static const app_column column[] = {
-        { "mode", APP_TEXT, "", "" },       { "codes / by", APP_TEXT, "", "" },    { "exact of 254", APP_INTEGER, "", "" },
-        { "of 222 from 2^-5", APP_INTEGER, "", "" }, { "worst error from 2^-5", APP_TEXT, "", "" },
-        { "become inf", APP_INTEGER, "", "" }, { "become NaN", APP_INTEGER, "", "" }, { "SQNR, Gaussian", APP_TEXT, "", "" },
+        { "mode", APP_TEXT, "", "" },
+        { "codes / by", APP_TEXT, "", "" },
+        { "exact of 254", APP_INTEGER, "", "" },
+        { "of 222 from 2^-5", APP_INTEGER, "", "" },
+        { "worst error from 2^-5", APP_TEXT, "", "" },
+        { "become inf", APP_INTEGER, "", "" },
+        { "become NaN", APP_INTEGER, "", "" },
+        { "SQNR, Gaussian", APP_TEXT, "", "" },
     };
     app_table table;
     app_table_start(&table, column, sizeof column / sizeof column[0]);
@@ -130,9 +135,9 @@ int fc_about(const fc_options *o)
     if (status == APP_OK && o->json) status = app_write_file("--json", o->json, write_json, &table);
     app_table_free(&table);
     if (status != APP_OK || o->csv || o->json) return status;
-    fputs("OCP's E4M3 to Trainium's: the same bytes mean the same up to 240; 14 of the 254 finite codes lie beyond.\n\n", stdout);
+    puts("OCP's E4M3 to Trainium's: the same bytes mean the same up to 240; 14 of the 254 finite codes lie beyond.\n");
     print_summary();
-    fputs("\nInexact when halved: the odd multiples of 2^-9 below 2^-5, 8 of either sign. Gaussian: weights whose largest,\n"
-          "5.3 standard deviations, is 448. relabel keeps the bytes. --csv FILE lists all codes.\n", stdout);
+    puts("\nInexact when halved: the odd multiples of 2^-9 below 2^-5, 8 of either sign. Gaussian: weights whose\n"
+         "largest, 5.3 standard deviations, is 448. relabel keeps the bytes. --csv FILE lists all codes.");
     return APP_OK;
 }

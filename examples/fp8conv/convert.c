@@ -119,7 +119,8 @@ static void amax_of_numbers(const fc_work *w, const fc_piece *p, unsigned char *
     (void)tally;
     for (fc_tile t = { 0 }; fc_next_tile(w, p, &t);) {
         float largest = 0;
-        for (int64_t r = 0; r < t.rows; r++) largest = fmaxf(largest, largest_number(x + t.first + r * p->columns, t.columns));
+        for (int64_t r = 0; r < t.rows; r++)
+            largest = fmaxf(largest, largest_number(x + t.first + r * p->columns, t.columns));
         raise_amax((float *)w->user + t.out, largest);
     }
     free(x);

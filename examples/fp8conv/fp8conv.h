@@ -73,7 +73,7 @@ typedef struct fc_grid { /* a tensor as [batches, rows, columns], cut into block
     int64_t whole; /* 1: one scale for the tensor, whatever its shape */
 } fc_grid;
 
-/* The grid of a tensor whose scale has this shape; false when the one does not fit the other. `block` is tried first. */
+/* The grid of a tensor whose scale has this shape; false when the one does not fit the other. `block` comes first. */
 bool fc_grid_of_scale(const st_tensor *tensor, const st_tensor *scale, const int64_t block[2], fc_grid *grid);
 fc_grid fc_grid_of_grain(const st_tensor *tensor, fc_grain grain, const int64_t block[2]);
 void fc_grid_describe(const fc_grid *grid, char *text, size_t size);
@@ -133,7 +133,15 @@ double fc_sqnr_db(const fc_tally *tally); /* infinity when nothing was lost */
 
 /* ---- the catalogue ---- */
 
-typedef enum fc_role { FC_COPIED, FC_CODES, FC_NUMBERS, FC_WEIGHT_SCALE, FC_RUN_SCALE, FC_NEW_SCALE, FC_DROPPED } fc_role;
+typedef enum fc_role {
+    FC_COPIED,
+    FC_CODES,   /* FP8 to FP8 */
+    FC_NUMBERS, /* to FP8 */
+    FC_WEIGHT_SCALE,
+    FC_RUN_SCALE, /* of activations or a KV cache */
+    FC_NEW_SCALE,
+    FC_DROPPED /* a scale that another one replaces */
+} fc_role;
 
 typedef struct fc_item {
     st_tensor tensor; /* as it is read; .data only while its shard is open: use fc_bytes */

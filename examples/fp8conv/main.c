@@ -64,8 +64,8 @@ static int run(fc_catalogue *c)
     if (status != APP_OK) return status;
     if (fflush(stdout) != 0) return app_complain(APP_USAGE, "standard output cannot be written");
     if (lost)
-        return app_complain(APP_FAILED, "%s: %lld finite numbers would become infinity or NaN%s", o->in, (long long)lost,
-                            o->check ? "" : "; nothing was written");
+        return app_complain(APP_FAILED, "%s: %lld finite numbers would become infinity or NaN%s", o->in,
+                            (long long)lost, o->check ? "" : "; nothing was written");
     if (!o->verify) return APP_OK;
     measure_work(c, true);
     return fc_verify(c);

@@ -21,8 +21,9 @@ static const char *const run_scales[] = { "*input_scale",      "*act_scale",  "*
                                           "*prob_output_scale" };
 
 /* What published FP8 checkpoints leave alone, beside everything that is not a matrix. */
-static const char *const not_quantised[] = { "*embed*",   "*wte.*",     "*wpe.*",   "*norm*",  "*lm_head*", "output.weight",
-                                             "*router*",  "*.gate.weight", "*_gate.weight", "*conv*", "*patch*", "*_scale*" };
+static const char *const not_quantised[] = { "*embed*",       "*wte.*",   "*wpe.*",        "*norm*",
+                                             "*lm_head*",     "*router*", "output.weight", "*.gate.weight",
+                                             "*_gate.weight", "*conv*",   "*patch*",       "*_scale*" };
 
 enum { SCALE_NAMES = sizeof scale_names / sizeof scale_names[0], RUN_SCALES = sizeof run_scales / sizeof run_scales[0],
        NOT_QUANTISED = sizeof not_quantised / sizeof not_quantised[0], NAME = 4096 };
@@ -158,20 +159,21 @@ static bool assign_codes(fc_catalogue *c, int i, char *why)
     set_type(&w->result, "F8_E4M3");
     if (scale < 0) {
         w->in = fc_grid_of_grain(&w->tensor, FC_PER_TENSOR, o->block);
-        w->out = o->mode == FC_REQUANT && w->tensor.rank >= 2 ? fc_grid_of_grain(&w->tensor, o->grain, o->block) : w->in;
+        const bool fresh = o->mode == FC_REQUANT && w->tensor.rank >= 2;
+        w->out = fresh ? fc_grid_of_grain(&w->tensor, o->grain, o->block) : w->in;
         return o->mode == FC_RELABEL || add_scale(c, i, why);
     }
     fc_item *s = &c->item[scale];
     if (s->role != FC_COPIED) return io_fail(why, w->tensor.name, "its scale %.200s has another use", s->tensor.name);
     if (!is_scale_type(&s->tensor))
-        return io_fail(why, w->tensor.name, "its scale %.200s is %s; expected F32, BF16, F16 or F8_E8M0", s->tensor.name,
-                       s->tensor.type);
+        return io_fail(why, w->tensor.name, "its scale %.200s is %s; expected F32, BF16, F16 or F8_E8M0",
+                       s->tensor.name, s->tensor.type);
     if (o->mode == FC_RATIO && s->tensor.format == TRN_F8_E8M0)
         return io_fail(why, w->tensor.name, "its scale %.200s holds powers of two; --mode ratio needs others",
                        s->tensor.name);
     if (!fc_grid_of_scale(&w->tensor, &s->tensor, o->block, &w->in))
-        return io_fail(why, w->tensor.name, "the shape of its scale %.200s does not fit; --block says how long blocks are",
-                       s->tensor.name);
+        return io_fail(why, w->tensor.name,
+                       "the shape of its scale %.200s does not fit; --block says how long blocks are", s->tensor.name);
     w->out = w->in;
     w->old_scale = w->scale = scale;
     s->role = FC_WEIGHT_SCALE;

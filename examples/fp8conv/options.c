@@ -52,14 +52,23 @@ static bool take_glob(fc_globs *list, const char *value, char *why)
     return true;
 }
 
-static bool take_include(void *o, const char *value, char *why) { return take_glob(&((fc_options *)o)->include, value, why); }
-static bool take_exclude(void *o, const char *value, char *why) { return take_glob(&((fc_options *)o)->exclude, value, why); }
+static bool take_include(void *o, const char *value, char *why)
+{
+    return take_glob(&((fc_options *)o)->include, value, why);
+}
+
+static bool take_exclude(void *o, const char *value, char *why)
+{
+    return take_glob(&((fc_options *)o)->exclude, value, why);
+}
+
 static bool take_scale(void *o, const char *value, char *why)
 {
     if (!strstr(value, "{name}") && !strstr(value, "{base}"))
         return app_refuse(why, "expected a pattern with {name} or {base}, such as {name}_scale");
     return take_glob(&((fc_options *)o)->scale_names, value, why);
 }
+
 static bool take_run_scale(void *o, const char *value, char *why)
 {
     return take_glob(&((fc_options *)o)->run_scales, value, why);
@@ -98,13 +107,16 @@ static const app_option option[] = {
                         "ratio    codes / (448/240), scales x (448/240): the vendor's recipe\n"
                         "requant  dequantised, and quantised with fresh scales\n"
                         "relabel  the bytes as they are: unsafe towards neuron", take_mode },
-    { "--scales", "GROUPS", "fresh scales per tensor, channel or block; default: as before, new ones per tensor", take_grain },
+    { "--scales", "GROUPS", "fresh scales per tensor, channel or block; default: as before, new ones per tensor",
+      take_grain },
     { "--block", "RxC", "how large blocks are: 128x128", take_block },
     { "--power-of-two", NULL, "fresh scales are powers of two", take_pow2 },
-    { "--quantize", NULL, "quantise BF16, F16 and F32 matrices too, in a checkpoint that has FP8;\none without is always quantised", take_quantise },
+    { "--quantize", NULL, "quantise BF16, F16 and F32 matrices too, in a checkpoint that has FP8;\n"
+                          "one without is always quantised", take_quantise },
     { "--include", "GLOB", "quantise tensors of such names, and no others; may be repeated", take_include },
     { "--exclude", "GLOB", "do not quantise tensors of such names; may be repeated", take_exclude },
-    { "--scale-name", "PATTERN", "how a weight's scale may be called, with {name} for the weight's name and\n{base} for that without .weight; may be repeated", take_scale },
+    { "--scale-name", "PATTERN", "how a weight's scale may be called, with {name} for the weight's name and\n"
+                                 "{base} for that without .weight; may be repeated", take_scale },
     { "--run-scale", "GLOB", "further scales of activations or KV caches; may be repeated", take_run_scale },
     { "--keep-run-scales", NULL, "leave the scales of activations and KV caches alone", take_keep_run },
     { "--no-new-scales", NULL, "refuse tensors without a scale instead of writing one", take_no_new },
@@ -124,9 +136,9 @@ static const char usage[] = "usage: fp8conv IN OUT [options]\n"
 
 static const char summary[] =
     "Converts FP8 checkpoints between OCP's E4M3 (up to 448: what GPUs and safetensors call F8_E4M3) and Trainium's\n"
-    "(up to 240), or quantises BF16, F16 and F32 ones, and says for each tensor what was lost. A weight is code times\n"
-    "scale; the products are kept. IN is a .safetensors, a model.safetensors.index.json or a directory with either; OUT\n"
-    "is of the same kind, and appears only when it is complete.";
+    "(up to 240), or quantises BF16, F16 and F32 ones, and says for each tensor what was lost. A weight is code\n"
+    "times scale; the products are kept. IN is a .safetensors, a model.safetensors.index.json or a directory with\n"
+    "either; OUT is of the same kind, and appears only when it is complete.";
 
 static const char notes[] =
     "examples:\n"
@@ -151,7 +163,8 @@ static int check(fc_options *o)
     if (strcmp(o->in, "-") == 0 || (o->out && strcmp(o->out, "-") == 0))
         return app_complain(APP_USAGE, "-: checkpoints are files or directories, not streams");
     if (o->out && o->check) return app_complain(APP_USAGE, "%s: --check writes nothing", o->out);
-    if (o->check && o->verify) return app_complain(APP_USAGE, "--verify reads what was written, and --check writes nothing");
+    if (o->check && o->verify)
+        return app_complain(APP_USAGE, "--verify reads what was written, and --check writes nothing");
     if (o->grain != FC_GRAIN_KEPT && o->mode == FC_RELABEL)
         return app_complain(APP_USAGE, "--scales and --mode relabel exclude each other");
     if (o->json && o->csv && strcmp(o->json, "-") == 0 && strcmp(o->csv, "-") == 0)

@@ -13,7 +13,7 @@ static const app_column columns[] = {
     { "from", APP_TEXT, "", "type and side it had: ocp, neuron, or none for numbers that are not FP8" },
     { "to", APP_TEXT, "", "the FP8 it has now: ocp or neuron" },
     { "shape", APP_TEXT, "", "outermost axis first" },
-    { "scales", APP_TEXT, "", "what shares a scale in the output: tensor, matrix, channel, or blocks of rows x columns" },
+    { "scales", APP_TEXT, "", "what shares a scale in the output: tensor, matrix, channel, or rows x columns" },
     { "scale", APP_TEXT, "", "name of the scale in the output" },
     { "elements", APP_INTEGER, "", "codes" },
     { "over_240", APP_INTEGER, "", "finite codes beyond Trainium's range" },
@@ -172,7 +172,8 @@ static int gather(const fc_catalogue *c, kind *list)
         if (!is_weight(item)) continue;
         kind one = { .name = kind_name(item->tensor.name, c->options->each) };
         if (!one.name) break;
-        snprintf(one.what, sizeof one.what, "%s", item->role == FC_CODES ? fc_side_text(item->side) : item->tensor.type);
+        const char *what = item->role == FC_CODES ? fc_side_text(item->side) : item->tensor.type;
+        snprintf(one.what, sizeof one.what, "%s", what);
         fc_grid_describe(&item->out, one.scales, sizeof one.scales);
         kind *same = c->options->each ? NULL : find_kind(list, kinds, &one);
         if (same) free(one.name);
@@ -187,7 +188,8 @@ static void print_totals(const fc_catalogue *c)
 {
     const fc_tally t = fc_total(c);
     char a[32], b[32], d[32], e[32], g[32];
-    const double share = t.elements ? 100.0 * (double)(t.elements - t.inexact - t.not_finite) / (double)t.elements : 100;
+    const double exact = (double)(t.elements - t.inexact - t.not_finite);
+    const double share = t.elements ? 100 * exact / (double)t.elements : 100;
     sqnr_text(&t, e, sizeof e);
     printf("\n%s codes, %s beyond 240 (relabelled: %s infinities, %s NaNs); %.*f %% exact, SQNR %s.\n",
            app_count(a, sizeof a, t.elements), app_count(b, sizeof b, t.over_240), app_count(d, sizeof d, t.to_inf),
@@ -207,7 +209,8 @@ static void print_scales(const fc_catalogue *c)
 {
     const fc_options *o = c->options;
     const fc_factor f = fc_factor_of(o->mode, o->to);
-    const int old = count_role(c, FC_WEIGHT_SCALE), new_ones = count_role(c, FC_NEW_SCALE), run = count_role(c, FC_RUN_SCALE);
+    const int old = count_role(c, FC_WEIGHT_SCALE), new_ones = count_role(c, FC_NEW_SCALE);
+    const int run = count_role(c, FC_RUN_SCALE);
     char factor[32];
     snprintf(factor, sizeof factor, f.down == 1 ? "x %d" : "x %d/%d", f.up, f.down);
     if (old) printf("Scales of weights: %d %s. ", old, o->mode == FC_REQUANT ? "fresh" : factor);
@@ -222,8 +225,8 @@ static void print_text(const fc_catalogue *c)
     kind *list = calloc((size_t)c->items + 1, sizeof *list);
     const int kinds = list ? gather(c, list) : 0;
     const fc_options *o = c->options;
-    printf("%s: %s to %s%s\n\n", o->in, count_role(c, FC_CODES) ? fc_mode_text(o->mode) : "quantised", fc_side_text(o->to),
-           o->check ? ", nothing written" : "");
+    printf("%s: %s to %s%s\n\n", o->in, count_role(c, FC_CODES) ? fc_mode_text(o->mode) : "quantised",
+           fc_side_text(o->to), o->check ? ", nothing written" : "");
     app_table_start(&table, short_columns, sizeof short_columns / sizeof short_columns[0]);
     for (int i = 0; i < kinds; i++) short_row(&table, &list[i]);
     app_print_table(stdout, &table);

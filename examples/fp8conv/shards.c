@@ -83,7 +83,10 @@ static order *order_of_shard(const fc_catalogue *c, int shard, int *count)
     return list;
 }
 
-static bool write_codes(void *writer, const void *bytes, size_t size, char *why) { return st_write(writer, bytes, size, why); }
+static bool write_codes(void *writer, const void *bytes, size_t size, char *why)
+{
+    return st_write(writer, bytes, size, why);
+}
 
 static bool write_copy(fc_catalogue *c, const fc_item *item, st_writer *w, char *why)
 {
@@ -201,8 +204,9 @@ static bool write_index(const fc_catalogue *c, char *why)
 
 static bool holds_weights(const char *file)
 {
-    static const char *const end[] = { ".safetensors", ".safetensors.index.json", ".bin", ".bin.index.json", ".pt", ".pth",
-                                       ".gguf", ".h5", ".msgpack", ".onnx", ".part" };
+    static const char *const end[] = { ".safetensors", ".safetensors.index.json", ".bin", ".bin.index.json",
+                                       ".pt",          ".pth",                    ".h5",  ".msgpack",
+                                       ".gguf",        ".onnx",                   ".part" };
     for (size_t i = 0; i < sizeof end / sizeof end[0]; i++)
         if (ckpt_ends(file, end[i])) return true;
     return false;

@@ -101,7 +101,8 @@ void fc_tally_codes(fc_tally *t, const fc_judge *j, const uint64_t count[FC_MAGN
     }
 }
 
-void fc_tally_numbers(fc_tally *t, const float *x, const unsigned char *code, const float *value, float scale, int64_t n)
+void fc_tally_numbers(fc_tally *t, const float *x, const unsigned char *code, const float *value, float scale,
+                      int64_t n)
 {
     const double s = (double)scale;
     double signal = 0, noise = 0, worst = t->worst, worst_large = t->worst_large;

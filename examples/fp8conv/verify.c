@@ -28,7 +28,10 @@ typedef struct nearest { /* for one pair of scales */
 
 static double scale_at(const float *scale, int64_t group) { return scale ? (double)scale[group] : 1; }
 
-static double distance(const float *to, int code, double out, double target) { return fabs((double)to[code] * out - target); }
+static double distance(const float *to, int code, double out, double target)
+{
+    return fabs((double)to[code] * out - target);
+}
 
 /* Among 0 .. 7f, what does not mean a finite number left out. */
 static int nearest_magnitude(const float *to, double out, double target)
@@ -56,7 +59,10 @@ static void find_nearest(nearest *n, const float *from, const float *to, double 
 static bool same_meaning(float a, float b) { return isnan(a) ? isnan(b) : a == b; }
 
 /* Infinity may have become NaN where there is none. */
-static bool stays_not_finite(float before, float after) { return isnan(after) || (isinf(before) && same_meaning(before, after)); }
+static bool stays_not_finite(float before, float after)
+{
+    return isnan(after) || (isinf(before) && same_meaning(before, after));
+}
 
 static bool element_is_right(const proof *p, const nearest *n, const float *from, const float *to, int in, int out)
 {
@@ -161,7 +167,8 @@ static bool prove_weight(fc_catalogue *c, fc_catalogue *out, fc_item *w, verdict
     if (ok && w->old_scale >= 0) ok = fc_scale_read(c, &c->item[w->old_scale], &in_scale, why);
     if (ok && scale) ok = fc_scale_read(out, scale, &out_scale, why);
     const unsigned char *bytes = ok ? fc_bytes(out, written, why) : NULL;
-    proof p = { bytes, in_scale, out_scale, fresh ? (fc_factor){ 0, 0 } : fc_factor_of(c->options->mode, c->options->to) };
+    const fc_factor factor = fc_factor_of(c->options->mode, c->options->to);
+    proof p = { bytes, in_scale, out_scale, fresh ? (fc_factor){ 0, 0 } : factor };
     fc_work work = { .item = w, .user = &p, .run = w->role == FC_CODES ? prove_codes : prove_numbers };
     memset(&w->tally, 0, sizeof w->tally);
     ok = bytes && prove_scales(w, &p, why) && fc_run_pieces(c, &work, why);
@@ -221,8 +228,8 @@ int fc_verify(fc_catalogue *c)
     free(path);
     app_progress_done();
     if (!ok) return app_complain(APP_FAILED, "--verify: %s", why);
-    printf("Verified, read back: %s codes, each the nearest to what it was; %s products of code and scale are the same\n"
-           "number; %lld other tensors are the same bytes.\n",
+    printf("Verified, read back: %s codes, each the nearest to what it was; %s products of code and scale are\n"
+           "the same number; %lld other tensors are the same bytes.\n",
            app_count(a, sizeof a, v.elements), app_count(b, sizeof b, v.exact), (long long)v.copied);
     return APP_OK;
 }

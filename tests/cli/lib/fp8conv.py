@@ -1,4 +1,4 @@
-"""The definition of fp8conv a second time, in numpy and from the formats' definitions: makes checkpoints, checks results.
+"""What fp8conv does, a second time, in NumPy and from the formats' definitions: makes checkpoints, checks results.
 
     fp8conv.py make DIRECTORY                      checkpoints to convert
     fp8conv.py check MODE GROUPS POW2 IN OUT CSV   was IN converted to OUT as the mode says, and does the report agree?
@@ -267,11 +267,12 @@ def check(mode, kind, power_of_two, source, target, report):
         else:
             up, down = FACTOR[mode]
             want = s * (np.float32(up) / np.float32(down))
-            want = {'BF16': lambda w: numbers(('BF16', w.shape, to_bf16(w).tobytes())), 'F16': lambda w: w.astype('<f2')}.get(
-                after[new][0], lambda w: w)(want)
+            if after[new][0] == 'BF16': want = numbers(('BF16', want.shape, to_bf16(want).tobytes()))
+            if after[new][0] == 'F16': want = want.astype('<f2')
             q = OCP[x] * down / up
             if mode == 'ratio':
-                q = numbers(('BF16', x.shape, to_bf16(OCP[x].astype(np.float32) / (np.float32(28) / np.float32(15))).tobytes()))
+                q = OCP[x].astype(np.float32) / (np.float32(28) / np.float32(15))
+                q = numbers(('BF16', x.shape, to_bf16(q).tobytes()))
             right = encode(q.astype(np.float64), NEURON)
             exact = NEURON[right] * up == OCP[x] * down
         if old and s.ndim == 1 and z.shape == s.shape:  # the same groups keep the shape their scale had
@@ -299,7 +300,8 @@ def check(mode, kind, power_of_two, source, target, report):
         if not runs:
             assert after[name] == t, f'{name} changed'
         else:
-            assert (np.abs(numbers(after[name]) - numbers(t) * up / down) <= .004 * numbers(t) * (mode != 'halve')).all(), name
+            error = np.abs(numbers(after[name]) - numbers(t) * up / down)
+            assert (error <= .004 * numbers(t) * (mode != 'halve')).all(), name
     print(f'{mode} {kind}: {len(rows)} tensors')
 
 
