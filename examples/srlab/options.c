@@ -199,7 +199,7 @@ static const front fronts[] = {
         "Logistic regression on noisy examples that a hidden line divides, with the engines' numerics: an arm for each\n"
         "way to keep the weights.",
         logistic_options, COUNT(logistic_options), arms_text, NULL },
-      { .rate = { 1e-3 }, .rate_end = 1, .steps = 2000, .batch = 256, .features = 64, .examples = 4096 } },
+      { .rate = { 3e-4 }, .rate_end = 1, .steps = 4000, .batch = 256, .features = 64, .examples = 4096 } },
     { &sr_mlp,
       { "srlab mlp", "usage: srlab mlp [options]",
         "A small MLP that tells the arms of a spiral apart, with the engines' numerics: an arm for each way to keep the\n"

@@ -70,7 +70,9 @@ void sr_say_verdict(char *text, size_t size, const sr_lab *lab, int rate)
     if (isfinite(v.kahan)) snprintf(kahan, sizeof kahan, ", kahan %+.4f", v.kahan - v.f32);
     snprintf(text, size, "rate %g: over f32's %.4f: bf16-rne %+.4f, bf16-sr %+.4f%s: the published ordering %s",
              lab->settings->rate[rate], v.f32, v.rne - v.f32, v.sr - v.f32, kahan,
-             v.holds ? "holds" : "does not hold");
+             v.holds              ? "holds"
+             : v.rne - v.f32 <= 0 ? "does not hold, nearest even is not behind"
+                                  : "does not hold");
 }
 
 static void print_verdicts(FILE *out, const sr_lab *lab)

@@ -8,6 +8,12 @@
 #include <string.h>
 #include <time.h>
 
+#if defined(_OPENMP)
+#include <omp.h>
+#endif
+
+enum { WORTH_THREADS = 1 << 16 }; /* weights: a step of fewer is over before other threads are awake */
+
 #define STREAM_JUDGE (UINT64_C(7) << 60)
 
 typedef struct training {
@@ -121,12 +127,26 @@ static void finish(training *t)
     t->kind->free(t->model);
 }
 
+/* Returns how many there were. */
+static int set_threads(int threads)
+{
+#if defined(_OPENMP)
+    const int before = omp_get_max_threads();
+    omp_set_num_threads(threads);
+    return before;
+#else
+    return threads;
+#endif
+}
+
 void sr_train(const sr_kind *kind, const sr_settings *s, const void *data, sr_run *run)
 {
     static training t;
     const double began = app_now();
     const clock_t cpu = clock();
+    const int threads = set_threads(1);
     start(&t, kind, s, data, run);
+    if (t.weights->count >= WORTH_THREADS) set_threads(threads);
     take_point(&t, 0);
     for (int64_t i = 1; i <= s->steps; i++) {
         step(&t, i);
@@ -135,6 +155,7 @@ void sr_train(const sr_kind *kind, const sr_settings *s, const void *data, sr_ru
                      (unsigned long long)run->seed, (long long)i, (long long)s->steps, run->valid);
     }
     finish(&t);
+    set_threads(threads);
     run->seconds = app_now() - began;
     run->cpu_seconds = (double)(clock() - cpu) / CLOCKS_PER_SEC;
 }

@@ -420,7 +420,63 @@ static void rounding_takes_updates(void **state)
     assert_true(fabs(sr.mean_off) < 3e-4 && fabs(rne.mean_off) > 1e-2); /* unbiased, and not */
 }
 
-/* ---- rates, sums, text ---- */
+/* ---- no random bit is used twice ---- */
+
+/* Which of equal weights a step of equal updates moved. */
+static void moved_by(int steps, bool *moved)
+{
+    sr_weights w;
+    start_weights(&w, &sr_arms[2], 0);
+    for (int step = 1; step <= steps; step++) {
+        const sr_update how = { step == steps ? 2e-3 : 0, 0, 0, step };
+        for (int s = 0; s < SR_SHARDS; s++)
+            for (int64_t i = 0; i < w.count; i++) w.gradient[s][i] = 1;
+        sr_adamw(&w, &how);
+    }
+    for (int64_t i = 0; i < ROWS * COLUMNS; i++) moved[i] = w.value[i] != 1;
+    sr_weights_free(&w);
+}
+
+static int differences(const bool *a, const bool *b, int count)
+{
+    int n = 0;
+    for (int i = 0; i < count; i++) n += a[i] != b[i];
+    return n;
+}
+
+static void random_bits_are_fresh(void **state)
+{
+    (void)state;
+    static bool one[ROWS * COLUMNS], again[ROWS * COLUMNS], two[ROWS * COLUMNS];
+    moved_by(1, one);
+    moved_by(1, again);
+    moved_by(2, two);
+    assert_int_equal(differences(one, again, ROWS * COLUMNS), 0);
+    assert_true(differences(one, two, ROWS * COLUMNS) > ROWS * COLUMNS / 4);
+    for (int lag = 1024; lag < ROWS * COLUMNS; lag += 1024) /* chunks of the update among them */
+        assert_true(differences(one, one + lag, ROWS * COLUMNS - lag) > (ROWS * COLUMNS - lag) / 4);
+}
+
+/* Stochastic casts of the same weights in two steps, and of one step twice. */
+static void casts_are_fresh(void **state)
+{
+    (void)state;
+    const sr_settings s = tiny_settings(TRN_BF16);
+    sr_model *m = tf_make(&s, &sr_arms[5], 5, tiny_text());
+    sr_bench *bench[SR_SHARDS];
+    const sr_tensor *up = &m->weights.tensor[m->block[0].up];
+    uint8_t code[3][WIDTH * 4 * WIDTH];
+    for (int i = 0; i < SR_SHARDS; i++) bench[i] = &m->shard[i].s.bench;
+    for (int i = 0; i < 3; i++) {
+        sr_weights_cast(&m->weights, bench, i == 2 ? 1 : i + 1);
+        memcpy(code[i], up->operand.view.data, sizeof code[i]);
+    }
+    assert_memory_equal(code[0], code[2], sizeof code[0]);
+    assert_memory_not_equal(code[0], code[1], sizeof code[0]);
+    tf_free(m);
+}
+
+/* ---- rates, sums ---- */
 
 static void rates(void **state)
 {
@@ -464,7 +520,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(transformer_gradient), cmocka_unit_test(dense_gradients),
         cmocka_unit_test(narrow_gradients),     cmocka_unit_test(adamw_is_adamw),
-        cmocka_unit_test(rounding_takes_updates), cmocka_unit_test(rates), cmocka_unit_test(sums),
+        cmocka_unit_test(rounding_takes_updates), cmocka_unit_test(random_bits_are_fresh),
+        cmocka_unit_test(casts_are_fresh),      cmocka_unit_test(rates),
+        cmocka_unit_test(sums),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
