@@ -45,18 +45,29 @@ static void percent(FILE *out, double part, double whole, int width)
     const double p = whole > 0 ? 100 * part / whole : 0;
     if (!(part > 0))
         fprintf(out, "%*s", width, "0");
+    else if (p < 0.005)
+        fprintf(out, "%*s", width, "<0.01%");
     else
-        fprintf(out, p >= 9.995 ? "%*.1f%%" : p >= 0.005 ? "%*.2f%%" : "%*.0e%%", width - 1, p);
+        fprintf(out, p >= 9.995 ? "%*.1f%%" : "%*.2f%%", width - 1, p);
 }
 
-/* Eighths of a cell. */
+static bool speaks_utf8(void)
+{
+    static const char *const variable[] = { "LC_ALL", "LC_CTYPE", "LANG" };
+    const char *value = NULL;
+    for (size_t i = 0; i < sizeof variable / sizeof variable[0] && !(value && *value); i++) value = getenv(variable[i]);
+    return value && (strstr(value, "UTF-8") || strstr(value, "utf8") || strstr(value, "UTF8"));
+}
+
+/* Eighths of a cell where the terminal has them. */
 static void bar(FILE *out, double share)
 {
     static const char *const eighth[] = { " ", "▏", "▎", "▍", "▌", "▋", "▊", "▉", "█" };
+    const bool fine = speaks_utf8();
     const int filled = isnan(share) ? 0 : (int)lrint(8 * BAR * fmax(0, fmin(share, 1)));
     for (int i = 0; i < BAR; i++) {
-        const int here = filled - 8 * i;
-        fputs(eighth[here < 0 ? 0 : here > 8 ? 8 : here], out);
+        const int here = filled - 8 * i < 0 ? 0 : filled - 8 * i > 8 ? 8 : filled - 8 * i;
+        fputs(fine ? eighth[here] : here > 3 ? "#" : " ", out);
     }
 }
 
