@@ -213,10 +213,9 @@ static void print_scales(const fc_catalogue *c)
     const int run = count_role(c, FC_RUN_SCALE);
     char factor[32];
     snprintf(factor, sizeof factor, f.down == 1 ? "x %d" : "x %d/%d", f.up, f.down);
-    if (old) printf("Scales of weights: %d %s. ", old, o->mode == FC_REQUANT ? "fresh" : factor);
-    if (new_ones) printf("New scales: %d. ", new_ones);
-    if (run) printf("Scales of activations and KV caches: %d %s.", run, factor);
-    if (old || new_ones || run) putchar('\n');
+    if (old) printf("Scales of weights: %d %s.\n", old, o->mode == FC_REQUANT ? "fresh" : factor);
+    if (new_ones) printf("New scales: %d.\n", new_ones);
+    if (run) printf("Scales of activations and KV caches: %d %s.\n", run, factor);
 }
 
 static void print_text(const fc_catalogue *c)
