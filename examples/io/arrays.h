@@ -332,27 +332,35 @@ IO_FN trn_tensor io_array_view(const io_array *a)
 
 enum { IO_BLOCK = 4096 };
 
+IO_FN float io_f64_value(uint64_t word)
+{
+    double number;
+    memcpy(&number, &word, sizeof number);
+    return (float)number;
+}
+
+IO_FN float io_i64_value(uint64_t word) { return (float)(int64_t)word; }
+IO_FN float io_u64_value(uint64_t word) { return (float)word; }
+IO_FN float io_bool_value(uint64_t word) { return word != 0; }
+
 /* Types that trnmath does not compute with: one C conversion, to nearest. */
 IO_FN bool io_wide_f32(const char *type, const void *data, int64_t count, float *out)
 {
+    static const struct {
+        const char *type;
+        int bytes;
+        float (*value)(uint64_t word);
+    } row[] = { { "F64", 8, io_f64_value },
+                { "I64", 8, io_i64_value },
+                { "U64", 8, io_u64_value },
+                { "BOOL", 1, io_bool_value } };
     const unsigned char *at = (const unsigned char *)data;
-    const bool wide = strcmp(type, "BOOL") != 0;
-    for (int64_t i = 0; i < count; i++, at += wide ? 8 : 1) {
-        const uint64_t word = wide ? io_little64(at) : 0;
-        double number;
-        memcpy(&number, &word, sizeof number);
-        if (!wide)
-            out[i] = *at != 0;
-        else if (!strcmp(type, "F64"))
-            out[i] = (float)number;
-        else if (!strcmp(type, "U64"))
-            out[i] = (float)word;
-        else if (!strcmp(type, "I64"))
-            out[i] = (float)(int64_t)word;
-        else
-            return false;
+    for (size_t r = 0; r < sizeof row / sizeof row[0]; r++) {
+        if (strcmp(type, row[r].type) != 0) continue;
+        for (int64_t i = 0; i < count; i++) out[i] = row[r].value(io_little(at + i * row[r].bytes, row[r].bytes));
+        return true;
     }
-    return true;
+    return false;
 }
 
 /* Up to IO_BLOCK elements that follow each other, from the beginning of a byte on. */
