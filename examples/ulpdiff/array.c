@@ -130,7 +130,8 @@ static void values_of_codes(const ud_array *a, int64_t first, int n, double *out
 {
     float x[UD_BLOCK];
     trn_convert_args args = { .dst = trn_tensor_1d(TRN_F32, x, n),
-                              .src = trn_tensor_1d(a->format, (void *)(uintptr_t)(a->data + (size_t)first * a->item), n) };
+                              .src =
+                                  trn_tensor_1d(a->format, (void *)(uintptr_t)(a->data + (size_t)first * a->item), n) };
     if (trn_convert(&args) != TRN_OK) abort(); /* every format reads into binary32 */
     for (int i = 0; i < n; i++) out[i] = (double)x[i];
 }
@@ -157,14 +158,18 @@ static void values_of_words32(const ud_array *a, int64_t first, int n, double *o
 void ud_values(const ud_array *a, int64_t first, int n, double *out)
 {
     char why[IO_WHY];
-    if (a->kind == UD_F64) memcpy(out, a->data + 8 * (size_t)first, 8 * (size_t)n);
+    if (a->kind == UD_F64)
+        memcpy(out, a->data + 8 * (size_t)first, 8 * (size_t)n);
     else if (a->kind == UD_SUB_BYTE) {
         float x[UD_BLOCK] = { 0 };
         (void)io_array_f32(&a->source, first, n, x, why); /* every format reads */
         for (int i = 0; i < n; i++) out[i] = (double)x[i];
-    } else if (a->kind != UD_CODES) values_of_words(a, first, n, out);
-    else if (a->format == TRN_I32 || a->format == TRN_U32) values_of_words32(a, first, n, out);
-    else values_of_codes(a, first, n, out);
+    } else if (a->kind != UD_CODES)
+        values_of_words(a, first, n, out);
+    else if (a->format == TRN_I32 || a->format == TRN_U32)
+        values_of_words32(a, first, n, out);
+    else
+        values_of_codes(a, first, n, out);
 }
 
 float *ud_read_floats(const ud_array *a)
@@ -225,21 +230,22 @@ double ud_last_place(const ud_unit *unit, double x)
 /* Sign and magnitude in the low `bits` bits. */
 static int64_t order_signed_magnitude(uint64_t code, int bits)
 {
-    const int64_t magnitude = (int64_t)(code & ((UINT64_C(1) << (bits - 1)) - 1)), negative = -(int64_t)(code >> (bits - 1) & 1);
+    const int64_t magnitude = (int64_t)(code & ((UINT64_C(1) << (bits - 1)) - 1)),
+                  negative = -(int64_t)(code >> (bits - 1) & 1);
     return (magnitude ^ negative) - negative;
 }
 
 /* One loop for each size and class of codes: what is decided once stays out of them. */
-#define ORDER(name, code_t, what)                                                                                     \
-    static void name(const unsigned char *at, int bits, int zeros, int n, int64_t *out)                               \
-    {                                                                                                                 \
-        (void)bits;                                                                                                   \
-        (void)zeros;                                                                                                  \
-        for (int i = 0; i < n; i++) {                                                                                 \
-            code_t code;                                                                                              \
-            memcpy(&code, at + sizeof code * (size_t)i, sizeof code);                                                 \
-            out[i] = what;                                                                                            \
-        }                                                                                                             \
+#define ORDER(name, code_t, what)                                                                                      \
+    static void name(const unsigned char *at, int bits, int zeros, int n, int64_t *out)                                \
+    {                                                                                                                  \
+        (void)bits;                                                                                                    \
+        (void)zeros;                                                                                                   \
+        for (int i = 0; i < n; i++) {                                                                                  \
+            code_t code;                                                                                               \
+            memcpy(&code, at + sizeof code * (size_t)i, sizeof code);                                                  \
+            out[i] = what;                                                                                             \
+        }                                                                                                              \
     }
 ORDER(order_float1, uint8_t, order_signed_magnitude(code, bits))
 ORDER(order_float2, uint16_t, order_signed_magnitude(code, 16))
@@ -261,7 +267,12 @@ static void order_codes(const unsigned char *at, trn_format format, int n, int64
     };
     const trn_format_info *f = trn_format_info_of(format);
     const size_t bytes = trn_format_bytes(format);
-    const int size = bytes == 1 ? 0 : bytes == 2 ? 1 : 2, of = f->kind == TRNI_CLASS_FLOAT ? 0 : f->kind == TRNI_CLASS_SIGNED ? 1 : 2;
+    const int size = bytes == 1   ? 0
+                     : bytes == 2 ? 1
+                                  : 2,
+              of = f->kind == TRNI_CLASS_FLOAT    ? 0
+                   : f->kind == TRNI_CLASS_SIGNED ? 1
+                                                  : 2;
     order[size][of](at, f->bits, f->low_zeros, n, out);
 }
 
@@ -287,8 +298,10 @@ static void order_rounded(trn_format format, int n, const double *value, int64_t
 
 void ud_order_values(const ud_unit *unit, int n, const double *value, int64_t *out)
 {
-    if (unit->kind == UD_CODES) order_rounded(unit->format, n, value, out);
-    else order_doubles(value, n, out);
+    if (unit->kind == UD_CODES)
+        order_rounded(unit->format, n, value, out);
+    else
+        order_doubles(value, n, out);
 }
 
 static void order_long(const ud_array *a, int64_t first, int n, int64_t *out)
@@ -302,9 +315,12 @@ static void order_long(const ud_array *a, int64_t first, int n, int64_t *out)
 
 void ud_ordered(const ud_array *a, const ud_unit *unit, int64_t first, int n, const double *value, int64_t *out)
 {
-    if (unit->kind == UD_F64) order_doubles(value, n, out);
-    else if (unit->kind != UD_CODES) order_long(a, first, n, out);
+    if (unit->kind == UD_F64)
+        order_doubles(value, n, out);
+    else if (unit->kind != UD_CODES)
+        order_long(a, first, n, out);
     else if (a->kind == UD_CODES && a->format == unit->format)
         order_codes(a->data + (size_t)first * a->item, a->format, n, out);
-    else order_rounded(unit->format, n, value, out);
+    else
+        order_rounded(unit->format, n, value, out);
 }

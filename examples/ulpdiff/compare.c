@@ -136,8 +136,8 @@ static void add_moments(ud_sums *s, const ud_work *w)
         ad += x * y;
     }
     const double out = w->n - w->numbers; /* those taken out stand there as 0 */
-    join_moments(s, w->numbers, mean_a, mean_d, fmax(aa - out * mean_a * mean_a, 0), fmax(dd - out * mean_d * mean_d, 0),
-                 ad - out * mean_a * mean_d);
+    join_moments(s, w->numbers, mean_a, mean_d, fmax(aa - out * mean_a * mean_a, 0),
+                 fmax(dd - out * mean_d * mean_d, 0), ad - out * mean_a * mean_d);
 }
 
 /* What values look like, whatever the other side is: octaves, and the bits of significands that are in use. */
@@ -222,7 +222,8 @@ static void add_distances(ud_sums *s, const ud_pair *p, const ud_work *w)
             s->ulp_max = weight;
             s->worst = w->first + i;
         }
-        double *cell = &s->heat[(int)((double)row * rows_each) * UD_HEAT_COLUMNS + (int)((double)column * columns_each)];
+        double *cell =
+            &s->heat[(int)((double)row * rows_each) * UD_HEAT_COLUMNS + (int)((double)column * columns_each)];
         if (weight > *cell) *cell = weight;
     }
 }
@@ -291,8 +292,10 @@ static void run_block(const ud_pair *p, ud_sums *s, ud_work *w, int64_t first, i
     add_moments(s, w);
     add_side(s, 0, w->a, n);
     add_side(s, 1, w->b, n);
-    if (!same) add_errors(s, w);
-    else for (int i = 0; i < n; i++) s->relatives += w->a[i] != 0;
+    if (!same)
+        add_errors(s, w);
+    else
+        for (int i = 0; i < n; i++) s->relatives += w->a[i] != 0;
     if (!same) add_zeros(s, w, least_normal_of(&p->unit));
     if (differs) add_distances(s, p, w);
 }
@@ -302,7 +305,8 @@ static void run_chunk(const ud_pair *p, ud_sums *s, int64_t first, int64_t end)
     ud_work *w = ud_need(1, sizeof *w);
     memset(s, 0, sizeof *s);
     s->first = s->worst = -1;
-    for (int64_t at = first; at < end; at += UD_BLOCK) run_block(p, s, w, at, end - at < UD_BLOCK ? (int)(end - at) : UD_BLOCK);
+    for (int64_t at = first; at < end; at += UD_BLOCK)
+        run_block(p, s, w, at, end - at < UD_BLOCK ? (int)(end - at) : UD_BLOCK);
     free(w);
 }
 

@@ -73,7 +73,8 @@ int64_t *ud_spread(int64_t n, int64_t count)
 static double *take_targets(const ud_array *a, const int64_t *index, int64_t n)
 {
     double *out = ud_need((size_t)n, sizeof *out);
-    for (int64_t at = 0; !index && at < n; at += UD_BLOCK) ud_values(a, at, n - at < UD_BLOCK ? (int)(n - at) : UD_BLOCK, out + at);
+    for (int64_t at = 0; !index && at < n; at += UD_BLOCK)
+        ud_values(a, at, n - at < UD_BLOCK ? (int)(n - at) : UD_BLOCK, out + at);
     for (int64_t i = 0; index && i < n; i++) ud_values(a, index[i], 1, &out[i]);
     return out;
 }
@@ -93,7 +94,8 @@ static void score_block(const ud_unit *unit, const double *value, const double *
             if (!same) score->worst = INFINITY;
             continue;
         }
-        const double u = unit->places ? fabs(x - y) / ud_last_place(unit, y) : fabs((double)code[0][i] - (double)code[1][i]);
+        const double u =
+            unit->places ? fabs(x - y) / ud_last_place(unit, y) : fabs((double)code[0][i] - (double)code[1][i]);
         score->equal += x == y;
         score->energy += (x - y) * (x - y);
         score->mean += u;
@@ -179,7 +181,8 @@ static void set_targets(const ud_job *job, ud_explanation *e, bool whole)
     const ud_array *side[2] = { &job->pair[0].a, &job->pair[0].b };
     for (int k = 0; k < 2; k++) {
         free((void *)(uintptr_t)e->source.target[k]);
-        e->source.target[k] = take_targets(side[k], whole ? NULL : e->source.index, whole ? e->source.outputs : e->source.sampled);
+        e->source.target[k] =
+            take_targets(side[k], whole ? NULL : e->source.index, whole ? e->source.outputs : e->source.sampled);
     }
 }
 
@@ -205,21 +208,24 @@ static void second_round(const ud_job *job, ud_explanation *e)
     set_targets(job, e, true);
     for (int i = 0; i < e->count && app_now() - start < PATIENCE_S; i++) {
         ud_hypothesis *h = &e->list[i];
-        if (i < job->options.top || ud_exact(h, 0) || ud_exact(h, 1) || h == best_a) (void)try_one(job, e, h, true, value);
+        if (i < job->options.top || ud_exact(h, 0) || ud_exact(h, 1) || h == best_a)
+            (void)try_one(job, e, h, true, value);
         app_progress("all outputs: %d of %d", i + 1, e->count);
     }
     free(value);
     rank(e);
 }
 
-static ud_open *const opener[] = { NULL, ud_open_matmul, ud_open_collective, ud_open_collective, ud_open_cast, ud_open_activation };
+static ud_open *const opener[] = { NULL,         ud_open_matmul,    ud_open_collective, ud_open_collective,
+                                   ud_open_cast, ud_open_activation };
 
 int ud_explain(ud_job *job)
 {
     ud_explanation *e = &job->explanation;
     const double start = app_now();
     if (job->pairs != 1)
-        return app_complain(APP_USAGE, "--inputs explains one tensor at a time, and here are %d; choose with --tensor", job->pairs);
+        return app_complain(APP_USAGE, "--inputs explains one tensor at a time, and here are %d; choose with --tensor",
+                            job->pairs);
     if (!job->pair[0].a.elements) return app_complain(APP_USAGE, "%s has no elements to explain", job->pair[0].a.name);
     int status = opener[job->options.op](job, e);
     if (status == APP_OK) {
@@ -238,7 +244,7 @@ int ud_explain(ud_job *job)
 
 /* ---- telling ---- */
 
-enum { TOLD = 5, WIDTH = 100 }; /* values of an aspect that are named */
+enum { TEXT = 256, ROOM = 72, WIDTH = 100 }; /* ROOM: characters of the values that are named */
 
 static bool counts(const ud_hypothesis *h, int aspect, int side, bool exact)
 {
@@ -248,16 +254,22 @@ static bool counts(const ud_hypothesis *h, int aspect, int side, bool exact)
 /* The values that an aspect has in all hypotheses, or in those that are exact. */
 static int list_values(const ud_explanation *e, int aspect, int side, bool exact, char *text, size_t size)
 {
-    int values = 0;
+    int values = 0, more = 0;
     size_t at = 0;
     text[0] = '\0';
     for (int i = 0; i < e->count; i++) {
         const char *v = e->list[i].value[aspect];
         bool seen = !counts(&e->list[i], aspect, side, exact);
-        for (int k = 0; k < i && !seen; k++) seen = counts(&e->list[k], aspect, side, exact) && strcmp(e->list[k].value[aspect], v) == 0;
-        if (!seen && values++ < TOLD) at += (size_t)snprintf(text + at, size - at, "%s%s", at ? " | " : "", v);
+        for (int k = 0; k < i && !seen; k++)
+            seen = counts(&e->list[k], aspect, side, exact) && strcmp(e->list[k].value[aspect], v) == 0;
+        if (seen) continue;
+        values++;
+        if (at && at + strlen(v) > ROOM)
+            more++;
+        else
+            at += (size_t)snprintf(text + at, size - at, "%s%s", at ? " | " : "", v);
     }
-    if (values > TOLD) snprintf(text + at, size - at, " | %d more", values - TOLD);
+    if (more) snprintf(text + at, size - at, " | %d more", more);
     return values;
 }
 
@@ -266,13 +278,17 @@ static void print_needs(FILE *out, const ud_explanation *e, int side)
 {
     int at = 0;
     for (int a = 0; e->source.aspect[a]; a++) {
-        char text[TOLD * 56], all[TOLD * 56];
-        const int values = list_values(e, a, side, true, text, sizeof text), tried = list_values(e, a, side, false, all, sizeof all);
+        char text[TEXT], all[TEXT];
+        const int values = list_values(e, a, side, true, text, sizeof text),
+                  tried = list_values(e, a, side, false, all, sizeof all);
         if (values != 1 || tried < 2) continue;
         const int more = (int)(strlen(e->source.aspect[a]) + strlen(text)) + 3;
-        if (!at) at = fprintf(out, "     all of them need: ");
-        else if (at + more > WIDTH) at = fprintf(out, ";\n       ") - 2;
-        else at += fprintf(out, "; ");
+        if (!at)
+            at = fprintf(out, "     all of them need: ");
+        else if (at + more > WIDTH)
+            at = fprintf(out, ";\n       ") - 2;
+        else
+            at += fprintf(out, "; ");
         at += fprintf(out, "%s %s", e->source.aspect[a], text);
     }
     if (at) fputc('\n', out);
@@ -282,7 +298,7 @@ static void print_open(FILE *out, const ud_explanation *e, int side)
 {
     int told = 0;
     for (int a = 0; e->source.aspect[a]; a++) {
-        char text[TOLD * 56];
+        char text[TEXT];
         if (list_values(e, a, side, true, text, sizeof text) < 2) continue;
         if (!told++) fputs("     these data cannot tell:\n", out);
         fprintf(out, "       %-13s %s\n", e->source.aspect[a], text);
@@ -299,8 +315,10 @@ static int exact_count(const ud_explanation *e, int side, bool whole)
 static void print_others(FILE *out, const ud_explanation *e, int side)
 {
     const int exact = exact_count(e, side, false), whole = exact_count(e, side, true);
-    if (exact == 1) fprintf(out, "; no other of %d hypotheses does it\n", e->count);
-    else fprintf(out, "; so are those of %d other%s of %d hypotheses", exact - 1, exact == 2 ? "" : "s", e->count);
+    if (exact == 1)
+        fprintf(out, "; no other of %d hypotheses does it\n", e->count);
+    else
+        fprintf(out, "; so are those of %d other%s of %d hypotheses", exact - 1, exact == 2 ? "" : "s", e->count);
     if (exact == 1) return;
     if (whole && whole < exact) fprintf(out, " (%d on the sample alone)", exact - whole);
     fputc('\n', out);
@@ -315,17 +333,18 @@ static void print_verdict(FILE *out, const ud_explanation *e, int side)
     if (!h) return;
     const ud_score *s = &h->score[side];
     if (!ud_exact(h, side)) {
-        fprintf(out, "\n  %c: none of %d hypotheses explains it. The nearest, %.2f %% equal, at most %.6g ulps:\n     %s\n", "AB"[side], e->count,
-                100 * ud_share(s->equal, s->outputs), s->worst, h->text);
+        fprintf(out,
+                "\n  %c: none of %d hypotheses explains it. The nearest, %.2f %% equal, at most %.6g ulps:\n     %s\n",
+                "AB"[side], e -> count, 100 * ud_share(s->equal, s->outputs), s -> worst, h -> text);
         return;
     }
-    fprintf(out, "\n  %c: explained by %s\n     %s of %s outputs computed, all equal", "AB"[side], h->text, app_count(n, sizeof n, s->outputs),
-            app_count(of, sizeof of, e->source.total));
+    fprintf(out, "\n  %c: explained by %s\n     %s of %s outputs computed, all equal", "AB"[side], h -> text,
+            app_count(n, sizeof n, s->outputs), app_count(of, sizeof of, e->source.total));
     print_others(out, e, side);
 }
 
 static const app_column columns[] = {
-    { "equal to B", APP_TEXT, "", "" }, { "max ulp", APP_REAL, "", "" },    { "mean", APP_REAL, "", "" },
+    { "equal to B", APP_TEXT, "", "" }, { "max ulp", APP_REAL, "", "" }, { "mean", APP_REAL, "", "" },
     { "equal to A", APP_TEXT, "", "" }, { "max ulp", APP_REAL, "", "" }, { "hypothesis", APP_TEXT, "", "" },
 };
 
@@ -362,12 +381,14 @@ void ud_print_explanation(FILE *out, const ud_job *job)
     fprintf(out, "\n  why? %s\n", e->source.inputs);
     fprintf(out, "  %d hypotheses", e->count);
     if (e->source.sampled < e->source.total)
-        fprintf(out, ", on %s of %s outputs%s", app_count(n, sizeof n, e->source.sampled), app_count(of, sizeof of, e->source.total),
-                e->source.sampled < e->source.outputs ? " first" : "");
+        fprintf(out, ", on %s of %s outputs%s", app_count(n, sizeof n, e->source.sampled),
+                app_count(of, sizeof of, e->source.total), e->source.sampled < e->source.outputs ? " first" : "");
     if (e->refused) fprintf(out, "; %d more that do not take these formats", e->refused);
     fprintf(out, "; %.1f s\n", e->seconds);
     print_verdict(out, e, 1);
-    if (job->pair[0].sums.first < 0) fputs("\n  A has no other values\n", out);
-    else print_verdict(out, e, 0);
+    if (job->pair[0].sums.first < 0)
+        fputs("\n  A has no other values\n", out);
+    else
+        print_verdict(out, e, 0);
     if (e->count && job->options.top) print_ranking(out, job);
 }

@@ -1,4 +1,4 @@
-/* explain_activation.c - hypotheses about a function: the engine's table or an ideal one, and what was rounded around it.
+/* explain_activation.c - hypotheses about a function: the engine's table or an ideal one, and the roundings around it.
  * SPDX-License-Identifier: MIT
  */
 #include "ulpdiff.h"
@@ -48,13 +48,14 @@ static bool run(void *context, const ud_hypothesis *h, bool whole, float *value)
     return true;
 }
 
-static void suppose(ud_explanation *e, const char *function, trn_format input, bool cast, act_math math, trn_format output, trn_rounding rounding)
+static void suppose(ud_explanation *e, const char *function, trn_format input, bool cast, act_math math,
+                    trn_format output, trn_rounding rounding)
 {
     static const char *const name[] = { "the engine's table", "SLEEF", "the C library in binary64" };
     ud_hypothesis *h = ud_suppose(e);
     const char *cut = rounding == TRN_TOWARD_ZERO ? " toward zero" : "";
-    snprintf(h->text, sizeof h->text, "%s by %s%s%s; output %s%s", function, name[math], cast ? "; inputs " : "", cast ? trn_format_name(input) : "",
-             trn_format_name(output), cut);
+    snprintf(h->text, sizeof h->text, "%s by %s%s%s; output %s%s", function, name[math], cast ? "; inputs " : "",
+             cast ? trn_format_name(input) : "", trn_format_name(output), cut);
     ud_say(h, INPUTS, "%s", cast ? trn_format_name(input) : "as they are");
     ud_say(h, MATH, "%s", name[math]);
     ud_say(h, OUTPUT, "%s%s", trn_format_name(output), cut);
@@ -67,7 +68,9 @@ static void suppose(ud_explanation *e, const char *function, trn_format input, b
 
 static void suppose_all(const ud_job *job, ud_explanation *e, trn_format own)
 {
-    static const trn_format formats[] = { TRN_F32, TRN_TF32, TRN_BF16, TRN_F16, TRN_F8_E4M3, TRN_F8_E4M3FN, TRN_F8_E5M2 };
+    static const trn_format formats[] = {
+        TRN_F32, TRN_TF32, TRN_BF16, TRN_F16, TRN_F8_E4M3, TRN_F8_E4M3FN, TRN_F8_E5M2
+    };
     enum { FORMATS = sizeof formats / sizeof formats[0] };
     for (int i = -1; i < FORMATS; i++) {
         if (i >= 0 && ud_significand(formats[i]) >= ud_significand(own)) continue;
@@ -105,7 +108,8 @@ int ud_open_activation(ud_job *job, ud_explanation *e)
     e->source.close = close_context;
     e->source.run = run;
     e->source.aspect = aspects;
-    snprintf(e->source.inputs, sizeof e->source.inputs, "%s of %.200s %s %s", job->options.function, x->name, x->type, ud_shape(x, shape, sizeof shape));
+    snprintf(e->source.inputs, sizeof e->source.inputs, "%s of %.200s %s %s", job->options.function, x->name, x->type,
+             ud_shape(x, shape, sizeof shape));
     suppose_all(job, e, x->kind == UD_CODES && trni_is_float(x->format) ? x->format : TRN_F32);
     return APP_OK;
 }

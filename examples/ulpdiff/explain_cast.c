@@ -36,10 +36,7 @@ typedef struct cast_context {
     trn_format own;
 } cast_context;
 
-static double least_normal(trn_format format)
-{
-    return trn_format_limits_of(format).min_normal;
-}
+static double least_normal(trn_format format) { return trn_format_limits_of(format).min_normal; }
 
 static void flush(float *x, int64_t n, double least)
 {
@@ -91,20 +88,24 @@ static bool run(void *context, const ud_hypothesis *h, bool whole, float *value)
     for (int64_t i = 0; i < n; i++) value[i] = c->x[whole ? i : c->index[i]];
     if (h->key[KEY_FLUSH] == FLUSH_INPUTS) flush(value, n, least_normal(c->own));
     if (h->key[KEY_VIA]) ud_round_values((trn_format)h->key[KEY_VIA], TRN_NEAREST_EVEN, overflow, value, n);
-    if (mode == AWAY) round_away(format, overflow, value, n);
-    else if (mode == NEIGHBOUR) round_either(c, format, overflow, value, n);
-    else ud_round_values(format, (trn_rounding)mode, overflow, value, n);
+    if (mode == AWAY)
+        round_away(format, overflow, value, n);
+    else if (mode == NEIGHBOUR)
+        round_either(c, format, overflow, value, n);
+    else
+        ud_round_values(format, (trn_rounding)mode, overflow, value, n);
     if (h->key[KEY_FLUSH] == FLUSH_OUTPUTS) flush(value, n, least_normal(format));
     return true;
 }
 
-static void suppose(ud_explanation *e, trn_format format, size_t mode, bool saturate, cast_flush flush_, trn_format via, int surprise)
+static void suppose(ud_explanation *e, trn_format format, size_t mode, bool saturate, cast_flush flush_, trn_format via,
+                    int surprise)
 {
     static const char *const flush_name[] = { "none", "subnormal inputs", "subnormal results" };
     ud_hypothesis *h = ud_suppose(e);
     const char *name = trn_format_name(format), *way = via ? trn_format_name(via) : "nothing";
-    snprintf(h->text, sizeof h->text, "to %s, %s%s%s%s%s%s", name, modes[mode].name, saturate ? ", saturating" : "", flush_ ? ", flushing " : "",
-             flush_ ? flush_name[flush_] : "", via ? ", by way of " : "", via ? way : "");
+    snprintf(h->text, sizeof h->text, "to %s, %s%s%s%s%s%s", name, modes[mode].name, saturate ? ", saturating" : "",
+             flush_ ? ", flushing " : "", flush_ ? flush_name[flush_] : "", via ? ", by way of " : "", via ? way : "");
     ud_say(h, OUTPUT, "%s", name);
     ud_say(h, ROUNDING, "%s", modes[mode].name);
     ud_say(h, OVERFLOW_, "%s", saturate ? "saturates" : "default");
@@ -114,14 +115,16 @@ static void suppose(ud_explanation *e, trn_format format, size_t mode, bool satu
     h->key[KEY_ROUNDING] = modes[mode].mode + (saturate ? SATURATE : 0);
     h->key[KEY_FLUSH] = (int)flush_;
     h->key[KEY_VIA] = (int)via;
-    h->surprise = surprise + modes[mode].surprise + saturate + 2 * (flush_ != FLUSH_NONE) + 3 * (via != TRN_FORMAT_UNSET);
+    h->surprise =
+        surprise + modes[mode].surprise + saturate + 2 * (flush_ != FLUSH_NONE) + 3 * (via != TRN_FORMAT_UNSET);
 }
 
 static void suppose_format(ud_explanation *e, const cast_context *c, trn_format format, int surprise)
 {
     static const trn_format vias[] = { TRN_FORMAT_UNSET, TRN_BF16, TRN_F16, TRN_TF32 };
     for (size_t v = 0; v < sizeof vias / sizeof vias[0]; v++) {
-        const bool between = ud_significand(vias[v]) > ud_significand(format) && ud_significand(vias[v]) < ud_significand(c->own);
+        const bool between =
+            ud_significand(vias[v]) > ud_significand(format) && ud_significand(vias[v]) < ud_significand(c->own);
         if (vias[v] != TRN_FORMAT_UNSET && !between) continue;
         for (size_t m = 0; m < sizeof modes / sizeof modes[0]; m++)
             for (int s = 0; s < 2; s++)
@@ -141,11 +144,13 @@ static void close_context(void *context)
 
 int ud_open_cast(ud_job *job, ud_explanation *e)
 {
-    static const trn_format formats[] = { TRN_F32, TRN_TF32, TRN_BF16, TRN_F16, TRN_F8_E4M3, TRN_F8_E4M3FN, TRN_F8_E5M2, TRN_F8_E3M4 };
+    static const trn_format formats[] = { TRN_F32,     TRN_TF32,      TRN_BF16,    TRN_F16,
+                                          TRN_F8_E4M3, TRN_F8_E4M3FN, TRN_F8_E5M2, TRN_F8_E3M4 };
     const ud_array *x = &job->operand[0], *b = &job->pair[0].b, *a = &job->pair[0].a;
     char shape[128];
     if (job->operands != 1 || x->elements != b->elements)
-        return app_complain(APP_USAGE, "--inputs: a cast has one operand with as many elements as its result, %lld", (long long)b->elements);
+        return app_complain(APP_USAGE, "--inputs: a cast has one operand with as many elements as its result, %lld",
+                            (long long)b->elements);
     cast_context *c = ud_need(1, sizeof *c);
     c->e = e;
     c->x = ud_read_floats(x);
@@ -157,7 +162,8 @@ int ud_open_cast(ud_job *job, ud_explanation *e)
     e->source.close = close_context;
     e->source.run = run;
     e->source.aspect = aspects;
-    snprintf(e->source.inputs, sizeof e->source.inputs, "a cast of %.200s %s %s", x->name, x->type, ud_shape(x, shape, sizeof shape));
+    snprintf(e->source.inputs, sizeof e->source.inputs, "a cast of %.200s %s %s", x->name, x->type,
+             ud_shape(x, shape, sizeof shape));
     for (size_t i = 0; i < sizeof formats / sizeof formats[0]; i++) {
         const bool of_b = b->format == formats[i], of_a = a->format == formats[i];
         const bool inside = ud_can_be(&job->pair[0], formats[i]) && ud_significand(formats[i]) < ud_significand(c->own);

@@ -16,7 +16,8 @@ enum { KEY_SUM, KEY_NET, KEY_FORMATS, KEY_SCALE }; /* KEY_SUM: a trn_algorithm, 
 enum { BY_HOST = 100, NETS = 6, WIRES = 8, OUTPUTS = 4, PER_CHIP = 64, MOST_RANKS = 1024 };
 
 typedef enum host_sum { HOST_FLOAT64, HOST_ASCENDING, HOST_DESCENDING, HOST_PAIRWISE, HOST_SUMS } host_sum;
-static const char *const host_name[HOST_SUMS] = { "float64 sums, rounded once", "ranks 0, 1, 2, ... one after the other", "the last rank first",
+static const char *const host_name[HOST_SUMS] = { "float64 sums, rounded once",
+                                                  "ranks 0, 1, 2, ... one after the other", "the last rank first",
                                                   "neighbours in pairs, pairs of pairs" };
 
 typedef enum co_scale { SCALE_SUM, SCALE_AFTER, SCALE_BEFORE, SCALES } co_scale;
@@ -57,7 +58,8 @@ static void add_rounded(trn_format wire, float *sum, const float *x, int64_t n)
 static void add_pairs(const co_context *c, trn_format wire)
 {
     for (int step = 1; step < c->ranks; step *= 2)
-        for (int r = 0; r + step < c->ranks; r += 2 * step) add_rounded(wire, c->copy + r * c->n, c->copy + (r + step) * c->n, c->n);
+        for (int r = 0; r + step < c->ranks; r += 2 * step)
+            add_rounded(wire, c->copy + r * c->n, c->copy + (r + step) * c->n, c->n);
 }
 
 static void add_doubles(const co_context *c)
@@ -73,8 +75,10 @@ static void add_doubles(const co_context *c)
 static void by_host(const co_context *c, host_sum sum, trn_format wire)
 {
     ud_round_values(wire, TRN_NEAREST_EVEN, TRN_OVERFLOW_DEFAULT, c->copy, c->n * c->ranks);
-    if (sum == HOST_PAIRWISE) add_pairs(c, wire);
-    else if (sum == HOST_FLOAT64) add_doubles(c);
+    if (sum == HOST_PAIRWISE)
+        add_pairs(c, wire);
+    else if (sum == HOST_FLOAT64)
+        add_doubles(c);
     else if (sum == HOST_ASCENDING)
         for (int r = 1; r < c->ranks; r++) add_rounded(wire, c->copy, c->copy + r * c->n, c->n);
     else {
@@ -118,13 +122,16 @@ static bool by_library(const co_context *c, const ud_hypothesis *h, trn_format w
 static bool run(void *context, const ud_hypothesis *h, bool whole, float *value)
 {
     const co_context *c = context;
-    const trn_format wire = c->wire[h->key[KEY_FORMATS] % WIRES], output = c->output[h->key[KEY_FORMATS] / WIRES % OUTPUTS];
+    const trn_format wire = c->wire[h->key[KEY_FORMATS] % WIRES],
+                     output = c->output[h->key[KEY_FORMATS] / WIRES % OUTPUTS];
     const bool adds = h->key[KEY_FORMATS] / WIRES / OUTPUTS;
     (void)whole;
     memcpy(c->copy, c->x, sizeof *c->x * (size_t)(c->n * c->ranks));
     if (h->key[KEY_SCALE] == SCALE_BEFORE) divide(c->copy, c->n * c->ranks, c->ranks);
-    if (h->key[KEY_SUM] >= BY_HOST) by_host(c, (host_sum)(h->key[KEY_SUM] - BY_HOST), wire);
-    else if (!by_library(c, h, wire, adds)) return false;
+    if (h->key[KEY_SUM] >= BY_HOST)
+        by_host(c, (host_sum)(h->key[KEY_SUM] - BY_HOST), wire);
+    else if (!by_library(c, h, wire, adds))
+        return false;
     memcpy(value, c->out + c->first, sizeof *value * (size_t)c->count);
     if (h->key[KEY_SCALE] == SCALE_AFTER) {
         divide(value, c->count, c->ranks);
@@ -143,8 +150,9 @@ static void suppose(co_context *c, ud_explanation *e, int sum, int net, int wire
     const char *algorithm = host ? host_name[sum - BY_HOST] : trn_algorithm_name((trn_algorithm)sum);
     const bool cast = output > 0;
     const char *travels = trn_format_name(c->wire[wire]), *ends = cast ? trn_format_name(c->output[output]) : travels;
-    snprintf(h->text, sizeof h->text, "%s%s%s; wire %s%s%s%s%s%s", algorithm, host ? "" : " on ", host ? "" : c->net[net].name, travels,
-             adds ? ", added in it" : "", cast ? "; output " : "", cast ? ends : "", scale ? "; " : "", scale ? scale_name[scale] : "");
+    snprintf(h->text, sizeof h->text, "%s%s%s; wire %s%s%s%s%s%s", algorithm, host ? "" : " on ",
+             host ? "" : c->net[net].name, travels, adds ? ", added in it" : "", cast ? "; output " : "",
+             cast ? ends : "", scale ? "; " : "", scale ? scale_name[scale] : "");
     ud_say(h, ALGORITHM, "%s", host ? "host's" : algorithm);
     if (!host) ud_say(h, LINKS, "%s", c->net[net].name);
     ud_say(h, WIRE, "%s", travels);
@@ -176,7 +184,8 @@ static void suppose_all(co_context *c, ud_explanation *e)
     for (int w = 0; w < c->wires; w++)
         for (int o = 0; o < c->outputs; o++) {
             if (o && ud_significand(c->output[o]) >= ud_significand(c->wire[w])) continue; /* output[0]: no cast */
-            for (int s = c->mean ? SCALE_AFTER : SCALE_SUM; s < (c->mean ? SCALES : SCALE_AFTER); s++) suppose_sums(c, e, w, o, (co_scale)s);
+            for (int s = c->mean ? SCALE_AFTER : SCALE_SUM; s < (c->mean ? SCALES : SCALE_AFTER); s++)
+                suppose_sums(c, e, w, o, (co_scale)s);
         }
 }
 
@@ -218,11 +227,14 @@ static void list_nets(co_context *c)
 static void list_formats(co_context *c)
 {
     static const trn_format usual[] = { TRN_F32, TRN_BF16, TRN_F16, TRN_F8_E4M3, TRN_F8_E5M2 };
-    const trn_format own = c->job->operand[0].kind == UD_CODES && trni_is_float(c->job->operand[0].format) ? c->job->operand[0].format : TRN_F32;
+    const trn_format own = c->job->operand[0].kind == UD_CODES && trni_is_float(c->job->operand[0].format)
+                               ? c->job->operand[0].format
+                               : TRN_F32;
     const ud_array *side[2] = { &c->job->pair[0].b, &c->job->pair[0].a };
     c->output[c->outputs++] = TRN_F32;
     for (int k = 0; k < 2; k++)
-        if (side[k]->kind == UD_CODES && trni_is_float(side[k]->format) && side[k]->format != TRN_F32 && side[k]->format != c->output[c->outputs - 1])
+        if (side[k]->kind == UD_CODES && trni_is_float(side[k]->format) && side[k]->format != TRN_F32 &&
+            side[k]->format != c->output[c->outputs - 1])
             c->output[c->outputs++] = side[k]->format;
     if (c->job->options.wire) {
         c->wire[c->wires++] = c->job->options.wire;
@@ -238,14 +250,19 @@ static int read_ranks(co_context *c)
 {
     const ud_job *job = c->job;
     const bool stacked = job->operands == 1 && job->operand[0].rank > 0;
-    c->ranks = !stacked ? job->operands : job->operand[0].shape[0] <= MOST_RANKS ? (int)job->operand[0].shape[0] : MOST_RANKS + 1;
+    c->ranks = !stacked                                 ? job->operands
+               : job->operand[0].shape[0] <= MOST_RANKS ? (int)job->operand[0].shape[0]
+                                                        : MOST_RANKS + 1;
     if (c->ranks > MOST_RANKS) return app_complain(APP_USAGE, "--inputs: more than %d ranks", MOST_RANKS);
-    if (c->ranks < 2) return app_complain(APP_USAGE, "--inputs: a sum over ranks needs two of them, as files, as arrays of one, or as its first axis");
+    if (c->ranks < 2)
+        return app_complain(
+            APP_USAGE,
+            "--inputs: a sum over ranks needs two of them, as files, as arrays of one, or as its first axis");
     c->n = stacked ? job->operand[0].elements / c->ranks : job->operand[0].elements;
     for (int r = 0; r < job->operands; r++)
         if (!stacked && job->operand[r].elements != c->n)
-            return app_complain(APP_USAGE, "%s: it has %" PRId64 " elements and %s has %" PRId64, job->operand[r].name, job->operand[r].elements,
-                                job->operand[0].name, c->n);
+            return app_complain(APP_USAGE, "%s: it has %" PRId64 " elements and %s has %" PRId64, job->operand[r].name,
+                                job->operand[r].elements, job->operand[0].name, c->n);
     c->x = stacked ? ud_read_floats(&job->operand[0]) : ud_need((size_t)(c->n * c->ranks), sizeof *c->x);
     for (int r = 0; r < c->ranks && !stacked; r++) {
         float *one = ud_read_floats(&job->operand[r]);
@@ -265,8 +282,9 @@ static int find_part(co_context *c)
         trn_collective_chunk(c->n, 0, c->ranks, rank < 0 ? 0 : rank, &c->first, &c->count);
     }
     if (have == c->count) return APP_OK;
-    return app_complain(APP_USAGE, "--inputs: from %d ranks of %" PRId64 " elements come %" PRId64 ", and %s has %" PRId64, c->ranks, c->n, c->count,
-                        c->job->options.b, have);
+    return app_complain(APP_USAGE,
+                        "--inputs: from %d ranks of %" PRId64 " elements come %" PRId64 ", and %s has %" PRId64,
+                        c->ranks, c->n, c->count, c->job->options.b, have);
 }
 
 static void detect_mean(co_context *c)
@@ -305,12 +323,14 @@ int ud_open_collective(ud_job *job, ud_explanation *e)
     c->out = ud_need((size_t)(c->n * c->ranks), sizeof *c->out);
     list_nets(c);
     if (job->options.system && !c->nets)
-        return app_complain(APP_USAGE, "--system %s: its chips are not %d ranks, nor is a multiple of them", job->options.system, c->ranks);
+        return app_complain(APP_USAGE, "--system %s: its chips are not %d ranks, nor is a multiple of them",
+                            job->options.system, c->ranks);
     list_formats(c);
     detect_mean(c);
     e->source.outputs = e->source.sampled = e->source.total = c->count;
     snprintf(e->source.inputs, sizeof e->source.inputs, "%s of %d ranks, %" PRId64 " elements each, %s%s",
-             job->options.op == UD_OP_ALL_REDUCE ? "all_reduce" : "reduce_scatter", c->ranks, c->n, job->operand[0].type, c->mean ? "; B is a mean" : "");
+             job->options.op == UD_OP_ALL_REDUCE ? "all_reduce" : "reduce_scatter", c->ranks, c->n,
+             job->operand[0].type, c->mean ? "; B is a mean" : "");
     suppose_all(c, e);
     return APP_OK;
 }

@@ -10,9 +10,13 @@
 
 #include <trnmath/trn_matmul.h>
 
+#if defined(_OPENMP)
+#include <omp.h>
+#endif
+
 enum { INPUTS, OUTPUT, CHAINS, LAYOUT, MERGE, K_TILE, PRODUCT, PSUM, SUMS };
-static const char *const aspects[] = { "inputs", "output", "chains", "chain_layout", "merge", "k_tile",
-                                       "product", "psum_format", "sums", NULL };
+static const char *const aspects[] = { "inputs", "output",  "chains",      "chain_layout", "merge",
+                                       "k_tile", "product", "psum_format", "sums",         NULL };
 
 /* key[] of a hypothesis */
 enum { KEY_INPUTS, KEY_SUMS, KEY_OUTPUT };
@@ -26,10 +30,11 @@ enum { LEAST_OUTPUTS = 256, MOST_OUTPUTS = 4096, SUMS_ROOM = 400, CASTS = 8, OUT
 typedef enum mm_reference { NO_REFERENCE, FMA_CHAIN, FLOAT64, PARTS } mm_reference;
 
 typedef struct mm_sums {
-    char text[96];      /* for trn_numerics_parse, or a name */
+    char text[96]; /* for trn_numerics_parse, or a name */
     char value[UD_ASPECTS][48];
     mm_reference reference;
-    int64_t block;      /* FMA_CHAIN: so many of K in a chain; 0: all. PARTS: of how many bfloat16 numbers a number is the sum */
+    int64_t
+        block; /* FMA_CHAIN: so many of K in a chain; 0: all. PARTS: of how many bfloat16 numbers a number is the sum */
     bool core, double_row;
     int surprise;
 } mm_sums;
@@ -43,29 +48,30 @@ typedef struct mm_rounding {
 
 typedef struct mm_operands {
     int64_t m, n, k;
-    float *a, *b;            /* [m, k], [k, n] */
-    void *code_a, *code_b;   /* the same in the formats of a hypothesis */
+    float *a, *b;          /* [m, k], [k, n] */
+    void *code_a, *code_b; /* the same in the formats of a hypothesis */
 } mm_operands;
 
 typedef struct mm_context {
     const ud_job *job;
-    float *a, *b;            /* [m, k], [k, n]: as the product takes them */
+    float *a, *b; /* [m, k], [k, n]: as the product takes them */
     int64_t m, n, k;
     trn_format format_a, format_b;
-    trn_format cast[CASTS];  /* [0] unset: as they are */
+    trn_format cast[CASTS]; /* [0] unset: as they are */
     int casts, sums, outputs;
     mm_sums sum[SUMS_ROOM];
     mm_rounding output[OUTPUTS];
     int64_t *row, *column, rows, columns; /* the sample */
-    mm_operands part[2];     /* sample, whole */
-    float *result;           /* of the last product in binary32, before its output cast */
-    int key[3];              /* which that was: inputs, sums, whole; -1: none */
+    mm_operands part[2];                  /* sample, whole */
+    float *result;                        /* of the last product in binary32, before its output cast */
+    int key[3];                           /* which that was: inputs, sums, whole; -1: none */
     bool refused;
 } mm_context;
 
 /* ---- which product it is ---- */
 
-static const char *const placements[] = { "A = x w", "A = x w^T", "A = x^T w", "A = x^T w^T", "A = w x", "A = w^T x", "A = w x^T", "A = w^T x^T" };
+static const char *const placements[] = { "A = x w", "A = x w^T", "A = x^T w", "A = x^T w^T",
+                                          "A = w x", "A = w^T x", "A = w x^T", "A = w^T x^T" };
 
 typedef struct mm_matrix {
     const float *data;
@@ -77,7 +83,8 @@ static float *take_matrix(mm_matrix t)
 {
     float *out = ud_need((size_t)(t.rows * t.columns), sizeof *out);
     for (int64_t r = 0; r < t.rows; r++)
-        for (int64_t c = 0; c < t.columns; c++) out[r * t.columns + c] = t.transposed ? t.data[c * t.rows + r] : t.data[r * t.columns + c];
+        for (int64_t c = 0; c < t.columns; c++)
+            out[r * t.columns + c] = t.transposed ? t.data[c * t.rows + r] : t.data[r * t.columns + c];
     return out;
 }
 
@@ -87,7 +94,10 @@ static mm_matrix matrix_of(const ud_array *x, const float *data, bool transposed
     return transposed ? (mm_matrix){ data, columns, rows, true } : (mm_matrix){ data, rows, columns, false };
 }
 
-static bool fits(mm_matrix a, mm_matrix b, int64_t m, int64_t n) { return a.columns == b.rows && a.rows == m && b.columns == n && a.columns > 0; }
+static bool fits(mm_matrix a, mm_matrix b, int64_t m, int64_t n)
+{
+    return a.columns == b.rows && a.rows == m && b.columns == n && a.columns > 0;
+}
 
 /* How far the product so placed is from the outputs: a few of them, in binary64. */
 static double distance_of(const mm_context *c, mm_matrix a, mm_matrix b)
@@ -114,13 +124,15 @@ static double distance_of(const mm_context *c, mm_matrix a, mm_matrix b)
 static int place(mm_context *c, const ud_array *x, const ud_array *w, const char **placement)
 {
     float *data[2] = { ud_read_floats(x), ud_read_floats(w) };
-    const int64_t n = c->job->pair[0].a.rank ? c->job->pair[0].a.shape[c->job->pair[0].a.rank - 1] : 1, m = c->job->pair[0].a.elements / n;
+    const int64_t n = c->job->pair[0].a.rank ? c->job->pair[0].a.shape[c->job->pair[0].a.rank - 1] : 1,
+                  m = c->job->pair[0].a.elements / n;
     double best = INFINITY;
     mm_matrix chosen[2];
     *placement = NULL;
     for (int i = 0; i < 8; i++) {
         const bool swapped = i >= 4;
-        const mm_matrix a = matrix_of(swapped ? w : x, data[swapped], i & (swapped ? 1 : 2)), b = matrix_of(swapped ? x : w, data[!swapped], i & (swapped ? 2 : 1));
+        const mm_matrix a = matrix_of(swapped ? w : x, data[swapped], i & (swapped ? 1 : 2)),
+                        b = matrix_of(swapped ? x : w, data[!swapped], i & (swapped ? 2 : 1));
         if (!fits(a, b, m, n)) continue;
         const double far = distance_of(c, a, b);
         if (*placement && !(far < 0.5 * best)) continue; /* the plainer one, unless another is clearly nearer */
@@ -142,8 +154,8 @@ static int place(mm_context *c, const ud_array *x, const ud_array *w, const char
     free(data[1]);
     char p[128], q[128], r[128];
     if (*placement) return APP_OK;
-    return app_complain(APP_USAGE, "--inputs: no product of %s and %s is %s", ud_shape(x, p, sizeof p), ud_shape(w, q, sizeof q),
-                        ud_shape(&c->job->pair[0].a, r, sizeof r));
+    return app_complain(APP_USAGE, "--inputs: no product of %s and %s is %s", ud_shape(x, p, sizeof p),
+                        ud_shape(w, q, sizeof q), ud_shape(&c->job->pair[0].a, r, sizeof r));
 }
 
 /* ---- the hypotheses ---- */
@@ -157,7 +169,10 @@ static mm_sums *new_sums(mm_context *c, const char *text, int surprise)
     return s;
 }
 
-static void note(mm_sums *s, int aspect, const char *value) { snprintf(s->value[aspect], sizeof s->value[0], "%s", value); }
+static void note(mm_sums *s, int aspect, const char *value)
+{
+    snprintf(s->value[aspect], sizeof s->value[0], "%s", value);
+}
 
 static void add_setting(char *text, size_t size, const char *setting)
 {
@@ -169,7 +184,9 @@ typedef struct mm_choice {
     const char *value, *setting;
 } mm_choice;
 
-static const mm_choice chain_choices[] = { { "4", "" }, { "1", "chains=1" }, { "2", "chains=2" }, { "8", "chains=8" }, { "16", "chains=16" } };
+static const mm_choice chain_choices[] = {
+    { "4", "" }, { "1", "chains=1" }, { "2", "chains=2" }, { "8", "chains=8" }, { "16", "chains=16" }
+};
 static const mm_choice layout_choices[] = { { "interleaved", "" }, { "blocked", "chain_layout=blocked" } };
 static const mm_choice merge_choices[] = { { "ascending", "" }, { "pairwise", "merge=pairwise" } };
 static const mm_choice tile_choices[] = { { "128", "" }, { "64", "k_tile=64" }, { "32", "k_tile=32" } };
@@ -194,8 +211,8 @@ static void core_sums(mm_context *c, const int digit[6])
     for (int i = 0; i < 6; i++) note(s, row[i].aspect, row[i].choice[digit[i]].value);
     note(s, SUMS, "float32");
     s->core = true;
-    if (digit[0] == 1) s->value[LAYOUT][0] = '\0';                      /* one chain takes every row, */
-    if (digit[0] == 1 || digit[0] == 2) s->value[MERGE][0] = '\0';      /* and two are added in one way only */
+    if (digit[0] == 1) s->value[LAYOUT][0] = '\0';                 /* one chain takes every row, */
+    if (digit[0] == 1 || digit[0] == 2) s->value[MERGE][0] = '\0'; /* and two are added in one way only */
 }
 
 static void all_core_sums(mm_context *c)
@@ -217,10 +234,28 @@ static void all_core_sums(mm_context *c)
 static void other_sums(mm_context *c)
 {
     static const char *const more[] = {
-        "accumulator=exact", "accumulator=toward_zero", "chains=1,accumulator=toward_zero", "flush_inputs=on", "flush_products=on", "flush_sums=on",
-        "accumulator_bits=25", "accumulator_bits=26", "accumulator_bits=32", "accumulator_bits=53", "chains=1,accumulator_bits=25",
-        "chains=1,accumulator_bits=26", "chains=1,accumulator_bits=32", "chains=1,accumulator_bits=53", "fp32_mode=split", "chains=1,fp32_mode=split",
-        "fp32_mode=fp32r", "chains=1,fp32_mode=fp32r", "tf32_input=truncate", "k_tile=1", "k_tile=16", "accumulator=exact,k_tile=64",
+        "accumulator=exact",
+        "accumulator=toward_zero",
+        "chains=1,accumulator=toward_zero",
+        "flush_inputs=on",
+        "flush_products=on",
+        "flush_sums=on",
+        "accumulator_bits=25",
+        "accumulator_bits=26",
+        "accumulator_bits=32",
+        "accumulator_bits=53",
+        "chains=1,accumulator_bits=25",
+        "chains=1,accumulator_bits=26",
+        "chains=1,accumulator_bits=32",
+        "chains=1,accumulator_bits=53",
+        "fp32_mode=split",
+        "chains=1,fp32_mode=split",
+        "fp32_mode=fp32r",
+        "chains=1,fp32_mode=fp32r",
+        "tf32_input=truncate",
+        "k_tile=1",
+        "k_tile=16",
+        "accumulator=exact,k_tile=64",
     };
     for (size_t i = 0; i < sizeof more / sizeof more[0]; i++) note(new_sums(c, more[i], 4), SUMS, more[i]);
     const char *name, *setting;
@@ -248,7 +283,8 @@ static void reference_sums(mm_context *c)
     for (size_t i = 0; i < sizeof block / sizeof block[0]; i++) {
         char text[64];
         if (block[i] >= c->k) continue;
-        snprintf(text, sizeof text, block[i] ? "host: fused float32 chains of %d" : "host: one fused float32 chain over K", block[i]);
+        snprintf(text, sizeof text,
+                 block[i] ? "host: fused float32 chains of %d" : "host: one fused float32 chain over K", block[i]);
         mm_sums *s = new_sums(c, text, 6);
         s->reference = FMA_CHAIN;
         s->block = block[i];
@@ -265,7 +301,9 @@ static void parts_sums(mm_context *c)
     static const struct {
         const char *text;
         int parts;
-    } row[] = { { "", 2 }, { "", 3 }, { "product=bf16", 2 }, { "product=bf16", 3 }, { "chains=1", 2 }, { "chains=1", 3 } };
+    } row[] = {
+        { "", 2 }, { "", 3 }, { "product=bf16", 2 }, { "product=bf16", 3 }, { "chains=1", 2 }, { "chains=1", 3 }
+    };
     if (c->format_a != TRN_F32 || c->format_b != TRN_F32) return;
     for (size_t i = 0; i < sizeof row / sizeof row[0]; i++) {
         mm_sums *s = new_sums(c, row[i].text, 6);
@@ -279,7 +317,8 @@ static void parts_sums(mm_context *c)
 static void list_casts(mm_context *c)
 {
     static const trn_format narrower[] = { TRN_BF16, TRN_TF32, TRN_F16, TRN_F8_E4M3, TRN_F8_E4M3FN, TRN_F8_E5M2 };
-    const int own_a = ud_significand(c->format_a), own_b = ud_significand(c->format_b), own = own_a > own_b ? own_a : own_b;
+    const int own_a = ud_significand(c->format_a), own_b = ud_significand(c->format_b),
+              own = own_a > own_b ? own_a : own_b;
     c->cast[c->casts++] = TRN_FORMAT_UNSET;
     for (size_t i = 0; i < sizeof narrower / sizeof narrower[0]; i++)
         if (ud_significand(narrower[i]) < own) c->cast[c->casts++] = narrower[i];
@@ -289,7 +328,8 @@ static void add_output(mm_context *c, trn_format format, trn_rounding rounding)
 {
     for (int i = 0; i < c->outputs; i++)
         if (c->output[i].format == format && c->output[i].rounding == rounding) return;
-    if (c->outputs < OUTPUTS && ud_can_be(&c->job->pair[0], format)) c->output[c->outputs++] = (mm_rounding){ format, rounding };
+    if (c->outputs < OUTPUTS && ud_can_be(&c->job->pair[0], format))
+        c->output[c->outputs++] = (mm_rounding){ format, rounding };
 }
 
 static void list_outputs(mm_context *c)
@@ -297,7 +337,8 @@ static void list_outputs(mm_context *c)
     const ud_array *side[2] = { &c->job->pair[0].b, &c->job->pair[0].a };
     add_output(c, TRN_F32, TRN_NEAREST_EVEN);
     for (int k = 0; k < 2; k++)
-        if (side[k]->kind == UD_CODES && trni_is_float(side[k]->format)) add_output(c, side[k]->format, TRN_NEAREST_EVEN);
+        if (side[k]->kind == UD_CODES && trni_is_float(side[k]->format))
+            add_output(c, side[k]->format, TRN_NEAREST_EVEN);
     add_output(c, TRN_BF16, TRN_NEAREST_EVEN);
     add_output(c, TRN_F16, TRN_NEAREST_EVEN);
     add_output(c, TRN_BF16, TRN_TOWARD_ZERO);
@@ -309,12 +350,13 @@ static void list_outputs(mm_context *c)
 static void describe(ud_hypothesis *h, const mm_sums *s, const char *inputs, const mm_rounding *output, bool own)
 {
     char out[64];
-    snprintf(out, sizeof out, "%s%s", trn_format_name(output->format), output->rounding == TRN_TOWARD_ZERO ? " toward zero" : "");
+    snprintf(out, sizeof out, "%s%s", trn_format_name(output->format),
+             output->rounding == TRN_TOWARD_ZERO ? " toward zero" : "");
     snprintf(h->text, sizeof h->text, "%s%s%s%s; output %s", s->text[0] ? s->text : "trn2 (the default)",
-             s->double_row               ? " (double rows)"
-             : s->reference != PARTS     ? ""
-             : s->block == 2             ? ", of 2 bfloat16 parts (3 products)"
-                                         : ", of 3 bfloat16 parts (6 products)",
+             s->double_row           ? " (double rows)"
+             : s->reference != PARTS ? ""
+             : s->block == 2         ? ", of 2 bfloat16 parts (3 products)"
+                                     : ", of 3 bfloat16 parts (6 products)",
              own ? "" : "; inputs ", own ? "" : inputs, out);
     memcpy(h->value, s->value, sizeof h->value);
     ud_say(h, INPUTS, "%s", inputs);
@@ -326,7 +368,8 @@ static void suppose_all(mm_context *c, ud_explanation *e)
     for (int i = 0; i < c->casts; i++)
         for (int s = 0; s < c->sums; s++) {
             const mm_sums *sum = &c->sum[s];
-            if (i > 1 && !(sum->core && sum->surprise <= 1)) continue; /* unusual inputs: only what is usual otherwise */
+            if (i > 1 && !(sum->core && sum->surprise <= 1))
+                continue; /* unusual inputs: only what is usual otherwise */
             if (i && sum->reference == PARTS) continue;
             for (int o = 0; o < c->outputs; o++) {
                 ud_hypothesis *h = ud_suppose(e);
@@ -334,7 +377,8 @@ static void suppose_all(mm_context *c, ud_explanation *e)
                 h->key[KEY_INPUTS] = i;
                 h->key[KEY_SUMS] = s;
                 h->key[KEY_OUTPUT] = o;
-                h->surprise = sum->surprise + 2 * (i > 0) + (i > 1) + 2 * (c->output[o].rounding != TRN_NEAREST_EVEN) + (o > 1);
+                h->surprise =
+                    sum->surprise + 2 * (i > 0) + (i > 1) + 2 * (c->output[o].rounding != TRN_NEAREST_EVEN) + (o > 1);
             }
         }
 }
@@ -343,7 +387,8 @@ static void suppose_all(mm_context *c, ud_explanation *e)
 
 static trn_format format_for(const mm_context *c, int cast, bool b)
 {
-    const bool wide = trn_format_bits(c->format_a) == 32 || trn_format_bits(c->format_b) == 32; /* these meet only their own kind */
+    const bool wide =
+        trn_format_bits(c->format_a) == 32 || trn_format_bits(c->format_b) == 32; /* these meet only their own kind */
     const trn_format own = b ? c->format_b : c->format_a;
     if (c->cast[cast] == TRN_FORMAT_UNSET) return wide && trn_format_bits(own) != 32 ? TRN_F32 : own;
     return ud_significand(c->cast[cast]) < ud_significand(own) || wide ? c->cast[cast] : own;
@@ -396,8 +441,10 @@ static bool by_reference(const mm_operands *p, const mm_sums *s, trn_tensor a, t
     float *x = ud_need((size_t)(p->m * p->k), sizeof *x), *y = ud_need((size_t)(p->k * p->n), sizeof *y);
     decode(a, x);
     decode(b, y);
-    if (s->reference == FLOAT64) double_sums(p, x, y, out);
-    else fma_chains(p, x, y, s->block ? s->block : p->k, out);
+    if (s->reference == FLOAT64)
+        double_sums(p, x, y, out);
+    else
+        fma_chains(p, x, y, s->block ? s->block : p->k, out);
     free(x);
     free(y);
     return true;
@@ -407,7 +454,9 @@ static bool by_library(const mm_operands *p, const mm_sums *s, trn_tensor a, trn
 {
     trn_numerics n;
     if (trn_numerics_parse(&n, s->text) != TRN_OK) return false;
-    trn_matmul_args args = { .dst = trn_tensor_2d(TRN_F32, out, p->m, p->n), .a = a, .b = b, .numerics = &n, .double_row = s->double_row };
+    trn_matmul_args args = {
+        .dst = trn_tensor_2d(TRN_F32, out, p->m, p->n), .a = a, .b = b, .numerics = &n, .double_row = s->double_row
+    };
     return trn_matmul(&args) == TRN_OK;
 }
 
@@ -435,8 +484,10 @@ static bool by_parts(const mm_operands *p, const mm_sums *s, trn_tensor a, trn_t
     cut_parts(y, v, nb, parts);
     for (int sum = parts - 1; sum >= 0; sum--)
         for (int i = 0; i <= sum && good; i++) {
-            trn_matmul_args args = { .dst = trn_tensor_2d(TRN_F32, out, p->m, p->n), .a = trn_tensor_2d(TRN_BF16, u + i * na, p->m, p->k),
-                                     .b = trn_tensor_2d(TRN_BF16, v + (sum - i) * nb, p->k, p->n), .numerics = &n };
+            trn_matmul_args args = { .dst = trn_tensor_2d(TRN_F32, out, p->m, p->n),
+                                     .a = trn_tensor_2d(TRN_BF16, u + i * na, p->m, p->k),
+                                     .b = trn_tensor_2d(TRN_BF16, v + (sum - i) * nb, p->k, p->n),
+                                     .numerics = &n };
             args.accumulate = sum < parts - 1 || i > 0;
             good = trn_matmul(&args) == TRN_OK;
         }
@@ -445,6 +496,18 @@ static bool by_parts(const mm_operands *p, const mm_sums *s, trn_tensor a, trn_t
     free(u);
     free(v);
     return good;
+}
+
+/* Threads cost more than they bring where a product is small. */
+static void choose_threads(const mm_operands *p)
+{
+#if defined(_OPENMP)
+    static int all;
+    if (!all) all = omp_get_max_threads();
+    omp_set_num_threads(p->m * p->n < (SAMPLE_MACS << 2) / p->k ? 1 : all);
+#else
+    (void)p;
+#endif
 }
 
 static bool multiply(mm_context *c, const ud_hypothesis *h, bool whole)
@@ -456,6 +519,7 @@ static bool multiply(mm_context *c, const ud_hypothesis *h, bool whole)
     memcpy(c->key, key, sizeof key);
     const trn_tensor a = encode(format_for(c, key[0], false), p->a, p->code_a, p->m, p->k);
     const trn_tensor b = encode(format_for(c, key[0], true), p->b, p->code_b, p->k, p->n);
+    choose_threads(p);
     c->refused = !(s->reference == PARTS ? by_parts : s->reference ? by_reference : by_library)(p, s, a, b, c->result);
     return !c->refused;
 }
@@ -527,11 +591,14 @@ static void close_context(void *context)
 static int check(const ud_job *job)
 {
     if (job->operands != 2)
-        return app_complain(APP_USAGE, "--inputs: a product has two operands, and here %s %d", job->operands == 1 ? "is" : "are", job->operands);
+        return app_complain(APP_USAGE, "--inputs: a product has two operands, and here %s %d",
+                            job->operands == 1 ? "is" : "are", job->operands);
     for (int i = 0; i < 2; i++) {
         const ud_array *x = &job->operand[i];
-        if (x->rank < 1 || x->elements == 0) return app_complain(APP_USAGE, "%s: an operand of a product has rows and columns", x->name);
-        if (x->kind != UD_CODES && x->kind != UD_F64) return app_complain(APP_USAGE, "%s: its type %s is not multiplied", x->name, x->type);
+        if (x->rank < 1 || x->elements == 0)
+            return app_complain(APP_USAGE, "%s: an operand of a product has rows and columns", x->name);
+        if (x->kind != UD_CODES && x->kind != UD_F64)
+            return app_complain(APP_USAGE, "%s: its type %s is not multiplied", x->name, x->type);
     }
     return APP_OK;
 }
@@ -552,8 +619,8 @@ int ud_open_matmul(ud_job *job, ud_explanation *e)
     if (place(c, x, w, &placement) != APP_OK) return APP_USAGE;
     if (c->format_a == TRN_FORMAT_UNSET || trni_is_integer(c->format_a)) c->format_a = TRN_F32;
     if (c->format_b == TRN_FORMAT_UNSET || trni_is_integer(c->format_b)) c->format_b = TRN_F32;
-    snprintf(e->source.inputs, sizeof e->source.inputs, "%s, x = %.100s %s %s, w = %.100s %s %s; K = %" PRId64, placement, x->name, x->type,
-             ud_shape(x, p, sizeof p), w->name, w->type, ud_shape(w, q, sizeof q), c->k);
+    snprintf(e->source.inputs, sizeof e->source.inputs, "%s, x = %.100s %s %s, w = %.100s %s %s; K = %" PRId64,
+             placement, x->name, x->type, ud_shape(x, p, sizeof p), w->name, w->type, ud_shape(w, q, sizeof q), c->k);
     choose_sample(c, &e->source);
     e->source.outputs = e->source.total = c->m * c->n;
     if (e->source.outputs > WHOLE_MACS / c->k) e->source.outputs = e->source.sampled; /* too much to compute for all */

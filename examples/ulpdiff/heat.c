@@ -11,7 +11,7 @@ static const struct {
     const char *name;
     char mark;
     int colour; /* of the 256 */
-} level[LEVELS] = { { "0", '.', 236 },     { "1", '1', 24 },       { "2", '2', 37 },      { "3-10", '+', 150 },
+} level[LEVELS] = { { "0", '.', 236 },      { "1", '1', 24 },     { "2", '2', 37 },        { "3-10", '+', 150 },
                     { "11-100", '#', 221 }, { ">100", '@', 202 }, { "NaN, inf", '!', 199 } };
 
 static int level_of(double u)
@@ -67,8 +67,10 @@ static void print_legend(FILE *out, const bool seen[LEVELS], bool colour)
     fputs("  ", out);
     for (int i = 0; i < LEVELS; i++) {
         if (!seen[i]) continue;
-        if (colour) fprintf(out, "\033[48;5;%dm  \033[0m %s   ", level[i].colour, level[i].name);
-        else fprintf(out, "%c %s   ", level[i].mark, level[i].name);
+        if (colour)
+            fprintf(out, "\033[48;5;%dm  \033[0m %s   ", level[i].colour, level[i].name);
+        else
+            fprintf(out, "%c %s   ", level[i].mark, level[i].name);
     }
     fputc('\n', out);
 }
@@ -77,10 +79,12 @@ void ud_print_heat(FILE *out, const ud_pair *p, bool colour)
 {
     bool seen[LEVELS] = { false };
     if (look(p, seen) < 2) {
-        fprintf(out, "\n  they lie everywhere: a map of %d x %d parts shows one level\n", p->heat_rows, p->heat_columns);
+        fprintf(out, "\n  they lie everywhere: a map of %d x %d parts shows one level\n", p->heat_rows,
+                p->heat_columns);
         return;
     }
-    fprintf(out, "\n  the most ulps in each part of %lld rows x %lld columns\n", (long long)p->a.rows, (long long)p->a.columns);
+    fprintf(out, "\n  the most ulps in each part of %lld rows x %lld columns\n", (long long)p->a.rows,
+            (long long)p->a.columns);
     (colour ? print_blocks : print_marks)(out, p);
     print_legend(out, seen, colour);
 }

@@ -75,7 +75,8 @@ static ud_unit pick_unit(const ud_options *o, const ud_array *a, const ud_array 
     ud_unit unit = o->unit_given ? o->unit : ud_unit_significand(&y) < ud_unit_significand(&x) ? y : x;
     const bool own = x.kind == unit.kind && y.kind == unit.kind && x.format == unit.format && y.format == unit.format;
     unit.places = o->places || (!o->codes && !own);
-    if (!own && unit.kind != UD_CODES && unit.kind != UD_F64) unit.places = true; /* integers of 64 bits have no codes elsewhere */
+    if (!own && unit.kind != UD_CODES && unit.kind != UD_F64)
+        unit.places = true; /* integers of 64 bits have no codes elsewhere */
     return unit;
 }
 
@@ -88,7 +89,8 @@ static int pair_up(ud_job *job, const io_array *x, const io_array *y)
         return app_complain(APP_USAGE, "%s", why);
     if (!same_shape(x, y)) {
         char detail[300];
-        snprintf(detail, sizeof detail, "%s in A and %s in B", ud_shape(&p->a, left, sizeof left), ud_shape(&p->b, right, sizeof right));
+        snprintf(detail, sizeof detail, "%s in A and %s in B", ud_shape(&p->a, left, sizeof left),
+                 ud_shape(&p->b, right, sizeof right));
         miss(job, "%s: its shape is %s", x->name, detail);
         ud_array_close(&p->a);
         ud_array_close(&p->b);
@@ -114,13 +116,17 @@ static int pair_all(ud_job *job)
     for (int i = 0; i < a->count; i++) {
         const io_array *x = &a->item[i], *y = wanted(&job->options, x->name) ? io_arrays_find(b, x->name) : NULL;
         if (!wanted(&job->options, x->name)) continue;
-        if (!y) miss(job, "%s: only in A%s", x->name, "");
-        else if (pair_up(job, x, y) != APP_OK) return APP_USAGE;
+        if (!y)
+            miss(job, "%s: only in A%s", x->name, "");
+        else if (pair_up(job, x, y) != APP_OK)
+            return APP_USAGE;
     }
     for (int i = 0; i < b->count; i++)
         if (wanted(&job->options, b->item[i].name) && !io_arrays_find(a, b->item[i].name))
             miss(job, "%s: only in B%s", b->item[i].name, "");
-    if (!job->pairs && !job->unmatched) return app_complain(APP_USAGE, "--tensor %s: no tensor has such a name", job->options.tensor ? job->options.tensor : "*");
+    if (!job->pairs && !job->unmatched)
+        return app_complain(APP_USAGE, "--tensor %s: no tensor has such a name",
+                            job->options.tensor ? job->options.tensor : "*");
     return APP_OK;
 }
 
@@ -134,11 +140,14 @@ static void judge(ud_job *job, const ud_pair *p)
     if (!isnan(o->fail_above) && p->sums.mismatches)
         snprintf(job->failed, sizeof job->failed, "%.120s: NaN or infinity stands against something else", name);
     else if (!isnan(o->fail_above) && p->sums.ulp_max > o->fail_above)
-        snprintf(job->failed, sizeof job->failed, "%.120s: %.6g ulps, above %.6g", name, p->sums.ulp_max, o->fail_above);
+        snprintf(job->failed, sizeof job->failed, "%.120s: %.6g ulps, above %.6g", name, p->sums.ulp_max,
+                 o->fail_above);
     else if (!isnan(o->fail_above_rel) && !(p->sums.rel_max <= o->fail_above_rel && !p->sums.mismatches))
-        snprintf(job->failed, sizeof job->failed, "%.120s: a relative error of %.6g, above %.6g", name, p->sums.rel_max, o->fail_above_rel);
+        snprintf(job->failed, sizeof job->failed, "%.120s: a relative error of %.6g, above %.6g", name, p->sums.rel_max,
+                 o->fail_above_rel);
     else if (!isnan(o->fail_sqnr_below) && !(ud_sqnr(&p->sums) >= o->fail_sqnr_below && !p->sums.mismatches))
-        snprintf(job->failed, sizeof job->failed, "%.120s: SQNR is %.2f dB, below %.2f", name, ud_sqnr(&p->sums), o->fail_sqnr_below);
+        snprintf(job->failed, sizeof job->failed, "%.120s: SQNR is %.2f dB, below %.2f", name, ud_sqnr(&p->sums),
+                 o->fail_sqnr_below);
 }
 
 static int compare_all(ud_job *job)
@@ -180,7 +189,8 @@ static int verdict(const ud_job *job)
     for (int i = 0; i < job->unmatched && i < 20; i++) fprintf(stderr, "ulpdiff: %s\n", job->missing[i]);
     if (job->unmatched > 20) fprintf(stderr, "ulpdiff: and %d more without a partner\n", job->unmatched - 20);
     if (job->bytes > 50000000)
-        fprintf(stderr, "%.2f GB in %.2f s: %.2f GB/s\n", 1e-9 * (double)job->bytes, job->seconds, 1e-9 * (double)job->bytes / job->seconds);
+        fprintf(stderr, "%.2f GB in %.2f s: %.2f GB/s\n", 1e-9 * (double)job->bytes, job->seconds,
+                1e-9 * (double)job->bytes / job->seconds);
     if (job->failed[0]) return app_complain(APP_FAILED, "%s", job->failed);
     return job->unmatched ? APP_FAILED : APP_OK;
 }

@@ -20,9 +20,12 @@ static bool operand(void *into, const char *word, char *why)
     if (o->in_inputs) {
         if (o->inputs == UD_INPUTS) return app_refuse(why, "more inputs than there is room for");
         o->input[o->inputs++] = word;
-    } else if (!o->a) o->a = word;
-    else if (!o->b) o->b = word;
-    else return app_refuse(why, "two files are compared; files after --inputs are the operands");
+    } else if (!o->a)
+        o->a = word;
+    else if (!o->b)
+        o->b = word;
+    else
+        return app_refuse(why, "two files are compared; files after --inputs are the operands");
     return true;
 }
 
@@ -55,10 +58,22 @@ static bool take_dtype(void *into, const char *value, char *why)
     return true;
 }
 
-static bool take_dtype_a(void *o, const char *value, char *why) { return take_format(value, &((ud_options *)o)->dtype[0], why); }
-static bool take_dtype_b(void *o, const char *value, char *why) { return take_format(value, &((ud_options *)o)->dtype[1], why); }
-static bool take_dtype_in(void *o, const char *value, char *why) { return take_format(value, &((ud_options *)o)->dtype[2], why); }
-static bool take_wire(void *o, const char *value, char *why) { return take_format(value, &((ud_options *)o)->wire, why); }
+static bool take_dtype_a(void *o, const char *value, char *why)
+{
+    return take_format(value, &((ud_options *)o)->dtype[0], why);
+}
+static bool take_dtype_b(void *o, const char *value, char *why)
+{
+    return take_format(value, &((ud_options *)o)->dtype[1], why);
+}
+static bool take_dtype_in(void *o, const char *value, char *why)
+{
+    return take_format(value, &((ud_options *)o)->dtype[2], why);
+}
+static bool take_wire(void *o, const char *value, char *why)
+{
+    return take_format(value, &((ud_options *)o)->wire, why);
+}
 
 static bool take_limit(const char *value, double *limit, char *why)
 {
@@ -83,7 +98,10 @@ static bool take_above_rel(void *o, const char *value, char *why)
     return *limit >= 0 || app_refuse(why, "expected a number, 0 or more");
 }
 
-static bool take_below(void *o, const char *value, char *why) { return take_limit(value, &((ud_options *)o)->fail_sqnr_below, why); }
+static bool take_below(void *o, const char *value, char *why)
+{
+    return take_limit(value, &((ud_options *)o)->fail_sqnr_below, why);
+}
 
 static const struct {
     const char *name;
@@ -103,7 +121,8 @@ static bool take_op(void *o, const char *value, char *why)
 
 static bool take_function(void *o, const char *value, char *why)
 {
-    if (trn_act_from_name(value) == TRN_ACT_COUNT) return app_refuse(why, "the Scalar engine has no function of that name");
+    if (trn_act_from_name(value) == TRN_ACT_COUNT)
+        return app_refuse(why, "the Scalar engine has no function of that name");
     ((ud_options *)o)->function = value;
     return true;
 }
@@ -123,8 +142,14 @@ static bool take_numerics(void *o, const char *value, char *why)
     return true;
 }
 
-static bool take_rank(void *o, const char *value, char *why) { return app_parse_number(value, 0, 1 << 20, &((ud_options *)o)->rank, why); }
-static bool take_top(void *o, const char *value, char *why) { return app_parse_number(value, 0, 100000, &((ud_options *)o)->top, why); }
+static bool take_rank(void *o, const char *value, char *why)
+{
+    return app_parse_number(value, 0, 1 << 20, &((ud_options *)o)->rank, why);
+}
+static bool take_top(void *o, const char *value, char *why)
+{
+    return app_parse_number(value, 0, 100000, &((ud_options *)o)->top, why);
+}
 
 APP_TAKE(take_places, ud_options, places, true)
 APP_TAKE(take_codes, ud_options, codes, true)
@@ -140,10 +165,19 @@ APP_TAKE(take_schema, ud_options, schema, true)
 /* ---- the command ---- */
 
 static const app_option options[] = {
-    { "--ulp-format", "NAME", "count in ulps of this format (default: that of the data; of two, the one with fewer bits)", take_unit },
-    { "--codes", NULL, "an ulp is a step along the codes: A and B are rounded to the format first\n(default where both sides have it)", take_codes },
-    { "--places", NULL, "an ulp is the unit in the last place of A, |B - A| is a fraction of it\n(default where a side has another format)", take_places },
-    { "--dtype", "NAME", "what the codes of .npy files (u1, u2, V1, V2) are: float8_e4m3 (240), float8_e4m3fn\n(448), float8_e5m2, bfloat16, ...; --dtype-a, --dtype-b, --dtype-inputs for one alone", take_dtype },
+    { "--ulp-format", "NAME",
+      "count in ulps of this format (default: that of the data; of two, the one with fewer bits)", take_unit },
+    { "--codes", NULL,
+      "an ulp is a step along the codes: A and B are rounded to the format first\n(default where both sides have it)",
+      take_codes },
+    { "--places", NULL,
+      "an ulp is the unit in the last place of A, |B - A| is a fraction of it\n(default where a side has another "
+      "format)",
+      take_places },
+    { "--dtype", "NAME",
+      "what the codes of .npy files (u1, u2, V1, V2) are: float8_e4m3 (240), float8_e4m3fn\n(448), float8_e5m2, "
+      "bfloat16, ...; --dtype-a, --dtype-b, --dtype-inputs for one alone",
+      take_dtype },
     { "--dtype-a", "NAME", "of A", take_dtype_a },
     { "--dtype-b", "NAME", "of B", take_dtype_b },
     { "--dtype-inputs", "NAME", "of the inputs", take_dtype_in },
@@ -151,15 +185,18 @@ static const app_option options[] = {
     { "--all", NULL, "details of every tensor, not of the worst alone", take_all },
     { "--no-map", NULL, "without the map of the differences", take_no_map },
     { "--color", NULL, "colours and blocks even where standard output is no terminal", take_colour },
-    { "--inputs", "FILE ...", "what A and B were computed from; the last files on the line (.npy, .npz, safetensors)", take_inputs },
-    { "--op", "NAME", "how: matmul, all_reduce, reduce_scatter, cast, activation (default: matmul, of one\nfile cast)", take_op },
+    { "--inputs", "FILE ...", "what A and B were computed from; the last files on the line (.npy, .npz, safetensors)",
+      take_inputs },
+    { "--op", "NAME", "how: matmul, all_reduce, reduce_scatter, cast, activation (default: matmul, of one\nfile cast)",
+      take_op },
     { "--numerics", "TEXT", "matmul: one more hypothesis, FIELD=VALUE,...", take_numerics },
     { "--wire", "NAME", "collectives: only this format between ranks", take_wire },
     { "--system", "NAME", "collectives: its links, where its chips or cores are as many as the ranks", take_system },
     { "--rank", "N", "reduce_scatter: whose part A and B are (default: 0, or all of them joined)", take_rank },
     { "--function", "NAME", "activation: exp, tanh, gelu, ...", take_function },
     { "--top", "N", "hypotheses to show (default: 8)", take_top },
-    { "--fail-above", "N", "exit 1 if any distance is above N ulps, or NaN or infinity stands against a number", take_above },
+    { "--fail-above", "N", "exit 1 if any distance is above N ulps, or NaN or infinity stands against a number",
+      take_above },
     { "--fail-above-rel", "X", "exit 1 if any relative error is above X", take_above_rel },
     { "--fail-sqnr-below", "DB", "exit 1 if any tensor's SQNR is below", take_below },
     { "--json", "FILE", "everything as JSON (- for standard output, without the text)", take_json },
@@ -172,10 +209,12 @@ static const app_command command = {
     "ulpdiff",
     "usage: ulpdiff A B [options] [--op NAME --inputs FILE ...]",
     "What differs between two arrays or two checkpoints, in ulps, and, given what they were computed from, why.\n"
-    "A is what B is measured against. Files: .npy, .npz, safetensors (also sharded, or a directory); arrays meet by name.",
+    "A is what B is measured against. Files: .npy, .npz, safetensors (also sharded, or a directory); arrays meet by "
+    "name.",
     options,
     sizeof options / sizeof options[0],
-    "Two NaN are equal, whatever their bits; so are equal infinities. +0 and -0 are 0 ulps apart. Relative errors are to |A|;\n"
+    "Two NaN are equal, whatever their bits; so are equal infinities. +0 and -0 are 0 ulps apart. Relative errors are "
+    "to |A|;\n"
     "SQNR is the energy of A over that of B - A. --inputs comes last: every file after it is an operand.\n"
     "\n"
     "examples:\n"
@@ -194,14 +233,16 @@ static int check(ud_options *o)
     if (o->schema) return APP_OK;
     if (!o->a || !o->b) return app_complain(APP_USAGE, "which two files? ulpdiff --help tells more");
     if (o->places && o->codes) return app_complain(APP_USAGE, "--codes and --places exclude each other");
-    if (o->op != UD_OP_NONE && !o->inputs) return app_complain(APP_USAGE, "--op needs --inputs: what A and B were computed from");
+    if (o->op != UD_OP_NONE && !o->inputs)
+        return app_complain(APP_USAGE, "--op needs --inputs: what A and B were computed from");
     if (o->op == UD_OP_NONE && o->inputs) o->op = o->inputs == 1 ? UD_OP_CAST : UD_OP_MATMUL;
     if (o->op == UD_OP_ACTIVATION && !o->function) return app_complain(APP_USAGE, "--op activation needs --function");
     const char *standard[] = { o->json, o->csv, o->html };
     int taken = 0;
     for (int i = 0; i < 3; i++) taken += standard[i] && strcmp(standard[i], "-") == 0;
     if (taken > 1) return app_complain(APP_USAGE, "only one of --json, --csv and --html can have standard output");
-    if (app_can_write("--json", o->json) || app_can_write("--csv", o->csv) || app_can_write("--html", o->html)) return APP_USAGE;
+    if (app_can_write("--json", o->json) || app_can_write("--csv", o->csv) || app_can_write("--html", o->html))
+        return APP_USAGE;
     return APP_OK;
 }
 

@@ -36,7 +36,8 @@ static void print_buckets(FILE *out, const ud_pair *p)
     char label[UD_BUCKETS][64];
     for (int i = 0; i < UD_BUCKETS; i++) {
         char n[32];
-        snprintf(label[i], sizeof label[i], "%s, %.3g %%", app_count(n, sizeof n, p->sums.bucket[i]), 100 * ud_share(p->sums.bucket[i], p->sums.numbers));
+        snprintf(label[i], sizeof label[i], "%s, %.3g %%", app_count(n, sizeof n, p->sums.bucket[i]),
+                 100 * ud_share(p->sums.bucket[i], p->sums.numbers));
         bar[i] = (chart_bar){ ud_bucket_name[i], label[i], (double)p->sums.bucket[i], i % 6 };
     }
     fputs("<div class=panel>", out);
@@ -59,10 +60,17 @@ static void print_octaves(FILE *out, const ud_pair *p)
         for (int k = 0; k < 2; k++) y[k][n] = (double)p->sums.octave[k][i];
     }
     if (n < 2) return;
-    const chart_line line[] = { { .name = "A", .x = x, .y = y[0], .count = n, .colour = 0, .dots = n < 40 },
-                                { .name = "B", .x = x, .y = y[1], .count = n, .colour = 3, .dashed = true, .dots = n < 40 } };
+    const chart_line line[] = {
+        { .name = "A", .x = x, .y = y[0], .count = n, .colour = 0, .dots = n < 40 },
+        { .name = "B", .x = x, .y = y[1], .count = n, .colour = 3, .dashed = true, .dots = n < 40 }
+    };
     fputs("<div class=panel>", out);
-    chart_lines(out, &(chart){ .title = "Magnitudes", .x_title = "log2 of |x|, rounded down", .y_title = "numbers", .line = line, .lines = 2, .y_log = true });
+    chart_lines(out, &(chart){ .title = "Magnitudes",
+                               .x_title = "log2 of |x|, rounded down",
+                               .y_title = "numbers",
+                               .line = line,
+                               .lines = 2,
+                               .y_log = true });
     fputs("</div>\n", out);
 }
 
@@ -75,7 +83,8 @@ static void print_map(FILE *out, const ud_pair *p)
             cell[r * p->heat_columns + c] = isinf(u) ? NAN : log2(1 + u);
         }
     fputs("<div class=card>", out);
-    chart_heat(out, "Where: log2(1 + the most ulps) in each part; empty: NaN or infinity", cell, p->heat_rows, p->heat_columns, false);
+    chart_heat(out, "Where: log2(1 + the most ulps) in each part; empty: NaN or infinity", cell, p->heat_rows,
+               p->heat_columns, false);
     fputs("</div>\n", out);
 }
 
@@ -95,7 +104,8 @@ static void print_pair(FILE *out, const ud_pair *p)
     fputs("</h2>\n", out);
     print_side(out, "A", &p->a);
     print_side(out, "B", &p->b);
-    fprintf(out, "<p>Counted in ulps of %s: %s.</p>\n", ud_unit_name(&p->unit), p->unit.places ? "units in the last place of A" : "steps along the codes");
+    fprintf(out, "<p>Counted in ulps of %s: %s.</p>\n", ud_unit_name(&p->unit),
+            p->unit.places ? "units in the last place of A" : "steps along the codes");
     print_facts(out, p);
     for (int i = 0; i < found.count; i++) {
         fputs("<p style='margin:14px 0 0'><b>!</b> ", out);
@@ -110,9 +120,22 @@ static void print_pair(FILE *out, const ud_pair *p)
 }
 
 static const app_column columns[] = {
-    { "equal to B", APP_INTEGER, "", "" }, { "max ulp", APP_REAL, "", "" },    { "mean", APP_REAL, "", "" },
-    { "equal to A", APP_INTEGER, "", "" }, { "max ulp", APP_REAL, "", "" }, { "of", APP_INTEGER, "", "" }, { "hypothesis", APP_TEXT, "", "" },
+    { "equal to B", APP_INTEGER, "", "" }, { "max ulp", APP_REAL, "", "" }, { "mean", APP_REAL, "", "" },
+    { "equal to A", APP_INTEGER, "", "" }, { "max ulp", APP_REAL, "", "" }, { "of", APP_INTEGER, "", "" },
+    { "hypothesis", APP_TEXT, "", "" },
 };
+
+static void print_verdict(FILE *out, const ud_explanation *e, int side)
+{
+    const ud_hypothesis *h = ud_best(e, side);
+    if (!h) return;
+    const ud_score *s = &h->score[side];
+    char equal[32], all[32];
+    fprintf(out, "<p>%c: %s <b>", "AB"[side], ud_exact(h, side) ? "explained by" : "not explained; the nearest is");
+    app_escape(out, h->text);
+    fprintf(out, "</b>, %s of %s outputs equal</p>\n", app_count(equal, sizeof equal, s->equal),
+            app_count(all, sizeof all, s->outputs));
+}
 
 static void print_hypotheses(FILE *out, const ud_explanation *e)
 {
@@ -131,7 +154,10 @@ static void print_hypotheses(FILE *out, const ud_explanation *e)
     }
     fputs("<h2>Why</h2>\n<p>", out);
     app_escape(out, e->source.inputs);
-    fputs("</p>\n<div class=card>", out);
+    fputs("</p>\n", out);
+    print_verdict(out, e, 1);
+    print_verdict(out, e, 0);
+    fputs("<div class=card>", out);
     app_html_table(out, &t);
     fputs("</div>\n", out);
     app_table_free(&t);

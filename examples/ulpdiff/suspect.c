@@ -42,13 +42,17 @@ static void fit(const ud_sums *s, ud_suspicion *found)
     found->bias = model[best].bias;
     found->explained = fmin(model[best].explained, 1);
     found->sqnr_without = found->explained < 1 ? 10 * log10(aa / (all * (1 - found->explained))) : INFINITY;
-    if (found->explained < MUCH || found->sqnr_without < ALIKE) return; /* of what has nothing to do with A, a factor removes half */
+    if (found->explained < MUCH || found->sqnr_without < ALIKE)
+        return; /* of what has nothing to do with A, a factor removes half */
     char bias[48] = "", factor[48] = "A", rest[64];
     if (found->factor != 1) snprintf(factor, sizeof factor, "%.9g A", found->factor);
     if (found->bias != 0) snprintf(bias, sizeof bias, " %c %.6g", found->bias < 0 ? '-' : '+', fabs(found->bias));
-    if (found->sqnr_without < 300) snprintf(rest, sizeof rest, "; without it SQNR would be %.1f dB", found->sqnr_without);
-    else snprintf(rest, sizeof rest, "; nothing else is wrong");
-    say(found, "systematic: B = %s%s explains %.4g %% of the error's energy%s", factor, bias, 100 * found->explained, rest);
+    if (found->sqnr_without < 300)
+        snprintf(rest, sizeof rest, "; without it SQNR would be %.1f dB", found->sqnr_without);
+    else
+        snprintf(rest, sizeof rest, "; nothing else is wrong");
+    say(found, "systematic: B = %s%s explains %.4g %% of the error's energy%s", factor, bias, 100 * found->explained,
+        rest);
 }
 
 /* Significand bits that are in use, over all values. */
@@ -70,15 +74,19 @@ static void narrower(const ud_pair *p, int side, ud_suspicion *found)
     static const struct {
         int bits;
         const char *as;
-    } row[] = { { 2, "FP4's" }, { 3, "float8_e5m2's" }, { 4, "float8_e4m3's" }, { 8, "bfloat16's" },
-                { 11, "float16's or tfloat32's" }, { 24, "float32's" } };
+    } row[] = { { 2, "FP4's" },
+                { 3, "float8_e5m2's" },
+                { 4, "float8_e4m3's" },
+                { 8, "bfloat16's" },
+                { 11, "float16's or tfloat32's" },
+                { 24, "float32's" } };
     if (own.kind != UD_F64 && (own.kind != UD_CODES || ud_unit_significand(&own) < 11)) return;
     if (p->sums.numbers < ENOUGH || bits == 1) return;
     for (size_t i = 0; i < sizeof row / sizeof row[0]; i++) {
         if (bits > row[i].bits) continue;
         if (row[i].bits >= ud_unit_significand(&own) || other <= row[i].bits) return;
-        say(found, "%s uses %d bits of its significands and %s %d: it was rounded to a format like %s", side ? "B" : "A", bits,
-            side ? "A" : "B", other, row[i].as);
+        say(found, "%s uses %d bits of its significands and %s %d: it was rounded to a format like %s",
+            side ? "B" : "A", bits, side ? "A" : "B", other, row[i].as);
         return;
     }
 }
@@ -88,10 +96,14 @@ static void directions(const ud_pair *p, ud_suspicion *found)
     const ud_sums *s = &p->sums;
     const int64_t differ = s->numbers - s->bucket[0];
     if (differ < ENOUGH) return;
-    if (s->outward == 0) say(found, "no |B| is above its |A|: B is cut toward zero");
-    else if (s->outward == differ) say(found, "every |B| that differs is above its |A|: B is rounded away from zero, or sums more");
-    else if (s->above == 0) say(found, "no B is above its A: B is rounded down");
-    else if (s->above == differ) say(found, "every B that differs is above its A: B is rounded up, or has a bias");
+    if (s->outward == 0)
+        say(found, "no |B| is above its |A|: B is cut toward zero");
+    else if (s->outward == differ)
+        say(found, "every |B| that differs is above its |A|: B is rounded away from zero, or sums more");
+    else if (s->above == 0)
+        say(found, "no B is above its A: B is rounded down");
+    else if (s->above == differ)
+        say(found, "every B that differs is above its A: B is rounded up, or has a bias");
 }
 
 static void box(const ud_pair *p, ud_suspicion *found)
@@ -100,7 +112,9 @@ static void box(const ud_pair *p, ud_suspicion *found)
     const int64_t rows = s->row[1] - s->row[0] + 1, columns = s->column[1] - s->column[0] + 1;
     if (s->first < 0 || p->a.rank < 2) return;
     if ((double)rows * (double)columns > 0.75 * (double)p->a.rows * (double)p->a.columns) return;
-    say(found, "all differences lie in rows %" PRId64 " to %" PRId64 ", columns %" PRId64 " to %" PRId64 ", of %" PRId64 " x %" PRId64,
+    say(found,
+        "all differences lie in rows %" PRId64 " to %" PRId64 ", columns %" PRId64 " to %" PRId64 ", of %" PRId64
+        " x %" PRId64,
         s->row[0], s->row[1], s->column[0], s->column[1], p->a.rows, p->a.columns);
 }
 

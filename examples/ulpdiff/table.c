@@ -21,7 +21,8 @@ static const app_column columns[] = {
     { "ulp_3_10", APP_INTEGER, "", "up to 10" },
     { "ulp_11_100", APP_INTEGER, "", "up to 100" },
     { "ulp_over_100", APP_INTEGER, "", "more" },
-    { "ulp_max", APP_REAL, "ulp", "largest distance of two numbers; empty where a number stands against NaN or infinity" },
+    { "ulp_max", APP_REAL, "ulp",
+      "largest distance of two numbers; empty where a number stands against NaN or infinity" },
     { "ulp_mean", APP_REAL, "ulp", "over all pairs of numbers" },
     { "abs_max", APP_REAL, "", "largest |b - a|" },
     { "abs_mean", APP_REAL, "", "" },
@@ -70,8 +71,10 @@ static void fill_sums(app_table *t, const ud_pair *p)
 
 static void fill_place(app_table *t, int64_t i)
 {
-    if (i < 0) app_missing(t);
-    else app_integer(t, i);
+    if (i < 0)
+        app_missing(t);
+    else
+        app_integer(t, i);
 }
 
 void ud_fill_table(ud_job *job)
@@ -150,7 +153,8 @@ static void print_details(FILE *out, const ud_job *job)
 
 static void print_score(FILE *out, const char *side, const ud_score *s)
 {
-    fprintf(out, "\"equal_%s\": %" PRId64 ", \"outputs_%s\": %" PRId64 ", \"ulp_max_%s\": ", side, s->equal, side, s->outputs, side);
+    fprintf(out, "\"equal_%s\": %" PRId64 ", \"outputs_%s\": %" PRId64 ", \"ulp_max_%s\": ", side, s->equal, side,
+            s->outputs, side);
     app_print_json_number(out, s->worst);
     fprintf(out, ", \"ulp_mean_%s\": ", side);
     app_print_json_number(out, s->mean);

@@ -33,8 +33,9 @@ static void print_head(FILE *out, const ud_pair *p)
     const ud_array *side[] = { &p->a, &p->b };
     char shape[128];
     for (int k = 0; k < 2; k++)
-        fprintf(out, "  %c  %s  %s %s\n", "AB"[k], side[k]->name,
-                side[k]->kind == UD_CODES || side[k]->kind == UD_SUB_BYTE ? trn_format_name(side[k]->format) : side[k]->type,
+        fprintf(out, "  %c  %s  %s %s\n", "AB"[k], side[k] -> name,
+                side[k] -> kind == UD_CODES || side[k] -> kind == UD_SUB_BYTE ? trn_format_name(side[k]->format)
+                                                                              : side[k] -> type,
                 ud_shape(side[k], shape, sizeof shape));
     fprintf(out, "\n  %s pairs: %s equal, %s differ; bytes %s", count(p->sums.pairs),
             count(p->sums.pairs - p->sums.mismatches - (p->sums.numbers - p->sums.bucket[0])),
@@ -45,23 +46,33 @@ static void print_head(FILE *out, const ud_pair *p)
 
 static void print_bar(FILE *out, double share, bool colour)
 {
-    static const char *const eighth[] = { "", "\xe2\x96\x8f", "\xe2\x96\x8e", "\xe2\x96\x8d", "\xe2\x96\x8c", "\xe2\x96\x8b", "\xe2\x96\x8a", "\xe2\x96\x89" };
+    static const char *const eighth[] = { "",
+                                          "\xe2\x96\x8f",
+                                          "\xe2\x96\x8e",
+                                          "\xe2\x96\x8d",
+                                          "\xe2\x96\x8c",
+                                          "\xe2\x96\x8b",
+                                          "\xe2\x96\x8a",
+                                          "\xe2\x96\x89" };
     const int parts = (int)ceil(share * BAR * 8);
     for (int i = 0; i < parts / 8; i++) fputs(colour ? "\xe2\x96\x88" : "#", out);
-    if (colour) fputs(eighth[parts % 8], out);
-    else if (parts % 8) fputc('#', out);
+    if (colour)
+        fputs(eighth[parts % 8], out);
+    else if (parts % 8)
+        fputc('#', out);
 }
 
 static void print_histogram(FILE *out, const ud_pair *p, bool colour)
 {
     const ud_sums *s = &p->sums;
-    fprintf(out, "\n  ulps of %s (%s)\n", ud_unit_name(&p->unit), p->unit.places ? "units in the last place of A" : "steps along the codes");
+    fprintf(out, "\n  ulps of %s (%s)\n", ud_unit_name(&p->unit),
+            p->unit.places ? "units in the last place of A" : "steps along the codes");
     int last = UD_BUCKETS - 1;
     while (last > 0 && !s->bucket[last]) last--;
     for (int i = 0; i <= last; i++) {
         char share[32];
-        fprintf(out, "  %7s  %15s  %9s%s", ud_bucket_name[i], count(s->bucket[i]), percent(s->bucket[i], s->numbers, share, sizeof share),
-                s->bucket[i] ? "  " : "");
+        fprintf(out, "  %7s  %15s  %9s%s", ud_bucket_name[i], count(s->bucket[i]),
+                percent(s->bucket[i], s->numbers, share, sizeof share), s->bucket[i] ? "  " : "");
         print_bar(out, ud_share(s->bucket[i], s->numbers), colour);
         fputc('\n', out);
     }
@@ -74,8 +85,10 @@ static void print_error(FILE *out, const char *name, double max, double mean)
 
 static void print_decibels(FILE *out, double db)
 {
-    if (isinf(db)) fputs("infinite", out);
-    else fprintf(out, "%.2f dB", db);
+    if (isinf(db))
+        fputs("infinite", out);
+    else
+        fprintf(out, "%.2f dB", db);
 }
 
 static void print_measures(FILE *out, const ud_pair *p)
@@ -86,13 +99,17 @@ static void print_measures(FILE *out, const ud_pair *p)
     print_error(out, "ulps", s->ulp_max, s->ulp_sum / n);
     print_error(out, "absolute", s->abs_max, s->abs_sum / n);
     const double rms = sqrt(s->aa / n + s->mean_a * s->mean_a); /* ulps of sums that cancel are many, and mean little */
-    if (s->abs_max > 0 && rms > 0) fprintf(out, "  %-10s  max %-12.6g ulps of A's root mean square, %.6g\n", "", s->abs_max / ud_last_place(&p->unit, rms), rms);
+    if (s->abs_max > 0 && rms > 0)
+        fprintf(out, "  %-10s  max %-12.6g ulps of A's root mean square, %.6g\n", "",
+                s->abs_max / ud_last_place(&p->unit, rms), rms);
     print_error(out, "relative", s->rel_max, s->relatives ? s->rel_sum / (double)s->relatives : 0);
     fputs("  SQNR ", out);
     print_decibels(out, ud_sqnr(s));
     fprintf(out, "   cosine %.9g", ud_cosine(s));
-    if (isnan(ud_pcc(s))) fputs("   PCC undefined: a side is constant\n", out);
-    else fprintf(out, "   PCC %.9g (blind to factors and biases)\n", ud_pcc(s));
+    if (isnan(ud_pcc(s)))
+        fputs("   PCC undefined: a side is constant\n", out);
+    else
+        fprintf(out, "   PCC %.9g (blind to factors and biases)\n", ud_pcc(s));
     if (s->nan[0] || s->nan[1] || s->infinite[0] || s->infinite[1])
         fprintf(out, "  NaN: %s in A, %s in B; infinite: %s in A, %s in B\n", count(s->nan[0]), count(s->nan[1]),
                 count(s->infinite[0]), count(s->infinite[1]));
@@ -112,9 +129,12 @@ static void print_cells(FILE *out, const ud_pair *p, int64_t row, int64_t low, i
             continue;
         }
         u = ud_distance(p, i, &x[0], &x[1]);
-        if (what < 2) fprintf(out, " %12.6g", x[what]);
-        else if (u == floor(u) && u < 1e6) fprintf(out, " %8.0f", u);
-        else fprintf(out, " %8.3g", u);
+        if (what < 2)
+            fprintf(out, " %12.6g", x[what]);
+        else if (u == floor(u) && u < 1e6)
+            fprintf(out, " %8.0f", u);
+        else
+            fprintf(out, " %8.3g", u);
     }
 }
 
@@ -164,10 +184,11 @@ static void print_pair(FILE *out, const ud_job *job, const ud_pair *p)
 /* ---- many ---- */
 
 static const app_column short_columns[] = {
-    { "tensor", APP_TEXT, "", "" }, { "type", APP_TEXT, "", "" },    { "elements", APP_INTEGER, "", "" },
-    { "equal", APP_TEXT, "", "" },  { "1", APP_INTEGER, "", "" },    { "2", APP_INTEGER, "", "" },
+    { "tensor", APP_TEXT, "", "" },  { "type", APP_TEXT, "", "" },      { "elements", APP_INTEGER, "", "" },
+    { "equal", APP_TEXT, "", "" },   { "1", APP_INTEGER, "", "" },      { "2", APP_INTEGER, "", "" },
     { "3-10", APP_INTEGER, "", "" }, { "11-100", APP_INTEGER, "", "" }, { ">100", APP_INTEGER, "", "" },
-    { "max ulp", APP_REAL, "", "" }, { "max rel", APP_REAL, "", "" }, { "SQNR dB", APP_REAL, "", "" }, { "bytes", APP_TEXT, "", "" },
+    { "max ulp", APP_REAL, "", "" }, { "max rel", APP_REAL, "", "" },   { "SQNR dB", APP_REAL, "", "" },
+    { "bytes", APP_TEXT, "", "" },
 };
 
 static void print_list(FILE *out, const ud_job *job)
@@ -196,7 +217,8 @@ static const ud_pair *worst_pair(const ud_job *job)
 {
     const ud_pair *worst = NULL;
     for (int i = 0; i < job->pairs; i++)
-        if (job->pair[i].sums.first >= 0 && (!worst || job->pair[i].sums.ulp_max > worst->sums.ulp_max)) worst = &job->pair[i];
+        if (job->pair[i].sums.first >= 0 && (!worst || job->pair[i].sums.ulp_max > worst->sums.ulp_max))
+            worst = &job->pair[i];
     return worst;
 }
 
@@ -216,7 +238,9 @@ static void print_many(FILE *out, const ud_job *job)
 
 void ud_print_text(FILE *out, const ud_job *job)
 {
-    if (job->pairs == 1) print_pair(out, job, &job->pair[0]);
-    else if (job->pairs) print_many(out, job);
+    if (job->pairs == 1)
+        print_pair(out, job, &job->pair[0]);
+    else if (job->pairs)
+        print_many(out, job);
     if (job->explained) ud_print_explanation(out, job);
 }

@@ -47,7 +47,7 @@ typedef struct ud_array { /* always packed rows */
 
 bool ud_array_open(const char *file, const io_array *from, ud_array *to, char *why);
 void ud_array_close(ud_array *a);
-const char *ud_shape(const ud_array *a, char *text, size_t size);    /* "[128, 512]" */
+const char *ud_shape(const ud_array *a, char *text, size_t size);            /* "[128, 512]" */
 const char *ud_index(const ud_array *a, int64_t i, char *text, size_t size); /* row-major i as "[3, 17]" */
 /* n <= UD_BLOCK elements from `first` on, in row-major order. Exact, but for 64-bit integers beyond 2^53. */
 void ud_values(const ud_array *a, int64_t first, int n, double *out);
@@ -86,10 +86,10 @@ typedef struct ud_sums {
     int64_t subnormal;                       /* A subnormal */
     double mean_a, mean_d, aa, dd, ad;       /* d = b - a; sums of squares about the means */
     double abs_sum, abs_max, rel_sum, rel_max, ulp_sum, ulp_max;
-    int64_t first, worst; /* elements; -1: none */
-    int64_t row[2], column[2]; /* the box of the differences */
-    uint64_t significand[2];   /* the bits that any value of A, of B uses */
-    int64_t octave[2][UD_OCTAVES]; /* of |a|, |b|, by binary64's exponent field; [0] zeros */
+    int64_t first, worst;                        /* elements; -1: none */
+    int64_t row[2], column[2];                   /* the box of the differences */
+    uint64_t significand[2];                     /* the bits that any value of A, of B uses */
+    int64_t octave[2][UD_OCTAVES];               /* of |a|, |b|, by binary64's exponent field; [0] zeros */
     double heat[UD_HEAT_ROWS * UD_HEAT_COLUMNS]; /* largest distance in a cell */
 } ud_sums;
 
@@ -106,9 +106,9 @@ typedef struct ud_pair {
 void ud_compare(ud_pair *pair);
 /* One pair; in ulps, infinity for a mismatch. */
 double ud_distance(const ud_pair *pair, int64_t i, double *a, double *b);
-double ud_sqnr(const ud_sums *s);   /* dB; infinity without errors */
+double ud_sqnr(const ud_sums *s); /* dB; infinity without errors */
 double ud_cosine(const ud_sums *s);
-double ud_pcc(const ud_sums *s);    /* NaN where a side is constant */
+double ud_pcc(const ud_sums *s); /* NaN where a side is constant */
 double ud_share(int64_t part, int64_t whole);
 
 /* One sentence each about what rounding alone does not do. */
@@ -123,7 +123,14 @@ ud_suspicion ud_suspect(const ud_pair *pair);
 
 /* ---- options ---- */
 
-typedef enum ud_op { UD_OP_NONE, UD_OP_MATMUL, UD_OP_ALL_REDUCE, UD_OP_REDUCE_SCATTER, UD_OP_CAST, UD_OP_ACTIVATION } ud_op;
+typedef enum ud_op {
+    UD_OP_NONE,
+    UD_OP_MATMUL,
+    UD_OP_ALL_REDUCE,
+    UD_OP_REDUCE_SCATTER,
+    UD_OP_CAST,
+    UD_OP_ACTIVATION
+} ud_op;
 enum { UD_INPUTS = 512 };
 
 typedef struct ud_options {
@@ -154,30 +161,30 @@ typedef struct ud_score {
 } ud_score;
 
 typedef struct ud_hypothesis {
-    char text[UD_TEXT];            /* in the words of the flags: "chains=1,product=bf16; output bfloat16" */
-    char value[UD_ASPECTS][48];    /* of each aspect of its source; empty: it plays no part */
-    int surprise;                  /* how far from the default: the less, the better an explanation */
-    int key[4];                    /* the source's own */
-    ud_score score[2];             /* against A, against B */
-    bool whole, refused;           /* whole: all outputs were computed, not a sample */
+    char text[UD_TEXT];         /* in the words of the flags: "chains=1,product=bf16; output bfloat16" */
+    char value[UD_ASPECTS][48]; /* of each aspect of its source; empty: it plays no part */
+    int surprise;               /* how far from the default: the less, the better an explanation */
+    int key[4];                 /* the source's own */
+    ud_score score[2];          /* against A, against B */
+    bool whole, refused;        /* whole: all outputs were computed, not a sample */
 } ud_hypothesis;
 
 /* Where hypotheses come from, and who computes what they predict. */
 typedef struct ud_source {
-    const char *const *aspect;     /* names; NULL closes */
-    char inputs[512];              /* a phrase: what was computed, of what */
+    const char *const *aspect; /* names; NULL closes */
+    char inputs[512];          /* a phrase: what was computed, of what */
     void *context;
     /* What h predicts: `outputs` values, or the `sampled` ones of index[]. False: the library refuses. */
     bool (*run)(void *context, const ud_hypothesis *h, bool whole, float *value);
     void (*close)(void *context);
-    int64_t total;                 /* elements of B */
+    int64_t total;                    /* elements of B */
     int64_t outputs, sampled, *index; /* outputs: those of the second round, all or, of too many, the sample alone */
-    const double *target[2];       /* what A and B have there, of the run that goes on */
+    const double *target[2];          /* what A and B have there, of the run that goes on */
 } ud_source;
 
 typedef struct ud_explanation {
     ud_source source;
-    ud_hypothesis *list;           /* ranked for B; those that were refused are gone */
+    ud_hypothesis *list; /* ranked for B; those that were refused are gone */
     int count, room, refused;
     double seconds;
 } ud_explanation;
@@ -214,7 +221,7 @@ struct ud_job {
     int operands;
     ud_pair *pair;
     int pairs, unmatched;
-    const char **missing;      /* [unmatched] sentences */
+    const char **missing; /* [unmatched] sentences */
     bool explained;
     ud_explanation explanation;
     app_table table;
