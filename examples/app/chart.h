@@ -41,8 +41,8 @@ typedef struct chart_bar {
 
 void chart_bars(FILE *out, const char *title, const chart_bar *bar, int bars, bool alone);
 
-/* [rows, columns]; NaN is an empty cell. Values below 0 have a colour of their own. Where there are more rows or columns
- * than there is room for, a cell shows the one of largest magnitude of those it stands for. */
+/* [rows, columns]; NaN is an empty cell. Values below 0 have a colour of their own. Where there are more rows or
+ * columns than there is room for, a cell shows the one of largest magnitude of those it stands for. */
 void chart_heat(FILE *out, const char *title, const double *value, int rows, int columns, bool alone);
 
 #endif /* APP_CHART_H */

@@ -1,8 +1,8 @@
-/* theory.c - the expected QSNR of Gaussian values as a function of their crest factor, and where integers and floats meet.
+/* theory.c - the QSNR that is expected of Gaussian values, by crest factor, and where integers and floats meet.
  * SPDX-License-Identifier: MIT
  *
- * After "INT v.s. FP: A Comprehensive Study of Fine-Grained Low-bit Quantization Formats" (arXiv:2510.25602), theorems 1
- * and 2. The scale is `overhead` times the one that puts the largest value on the largest number; the crest factor is
+ * After "INT v.s. FP: A Comprehensive Study of Fine-Grained Low-bit Quantization Formats" (arXiv:2510.25602),
+ * theorems 1 and 2. The scale is `overhead` times the one that puts the largest value on the largest number; the crest factor is
  * the largest value over the root of the mean square.
  */
 #include "mxq.h"

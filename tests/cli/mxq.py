@@ -1,5 +1,5 @@
-# What tests/cli/mxq.sh compares: arrays, and what a twin in NumPy says of them. It knows nothing of trnmath: formats are
-# lists of their values, rounding is a search in them, random bits are Philox4x32-10 written out.
+# What tests/cli/mxq.sh compares: arrays, and what a twin in NumPy says of them. It knows nothing of trnmath: formats
+# are lists of their values, rounding is a search in them, random bits are Philox4x32-10 written out.
 # Usage: mxq.py make, in an empty directory; mxq.py check ARRAY.npy RESULT.json SR-BITS
 import json, math, sys
 import numpy as np

@@ -1,6 +1,6 @@
 #!/bin/sh
-# The program mxq as a user meets it: the published ceilings, numbers that a twin in NumPy finds too, the files it writes,
-# and one sentence for each mistake.
+# The program mxq as a user meets it: the published ceilings, numbers that a twin in NumPy finds too, the files it
+# writes, and one sentence for each mistake.
 # Usage: tests/cli/mxq.sh DIRECTORY-OF-PROGRAMS, from tests/.
 set -u
 here=$(CDPATH= cd -- "$(dirname -- "$0")" && pwd)
@@ -26,7 +26,8 @@ value() {
 
 # near FORMAT SCALE COLUMN EXPECTED: within 0.05
 near() {
-    value "$1" "$2" "$3" | awk -v want="$4" '{ n++; if ($1 < want - 0.05 || $1 > want + 0.05) bad = 1 } END { exit bad || n != 1 }' ||
+    value "$1" "$2" "$3" |
+        awk -v want="$4" '{ n++; bad = $1 < want - 0.05 || $1 > want + 0.05 } END { exit bad || n != 1 }' ||
         fail "$1 $2 $3 is $(value "$1" "$2" "$3"), expected $4"
 }
 
@@ -151,7 +152,8 @@ agrees() {
     bits=$2
     shift 2
     works "$array" $all --json result.json "$@"
-    "$python" "$here/mxq.py" check "$array" result.json "$bits" >said || fail "$array $*: $(head -n 5 said)"
+    "$python" "$here/mxq.py" check "$array" result.json "$bits" >said ||
+        fail "$array $*: $(head -n 5 said)"
 }
 agrees normal.npy 32
 agrees ties.npy 32 --scales none
