@@ -2,8 +2,8 @@
  * SPDX-License-Identifier: MIT
  *
  * After "INT v.s. FP: A Comprehensive Study of Fine-Grained Low-bit Quantization Formats" (arXiv:2510.25602),
- * theorems 1 and 2. The scale is `overhead` times the one that puts the largest value on the largest number; the crest factor is
- * the largest value over the root of the mean square.
+ * theorems 1 and 2. The scale is `overhead` times the one that puts the largest value on the largest number; the crest
+ * factor is the largest value over the root of the mean square.
  */
 #include "mxq.h"
 

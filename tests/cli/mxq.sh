@@ -143,7 +143,8 @@ fi
 
 "$python" "$here/mxq.py" make || { echo "FAILED: mxq.py"; exit 1; }
 all="--cfp8 2,-1 --scales tensor --scales channel --scales 128x128"
-for format in mxint8 mxfp8_e4m3 mxfp8_e5m2 mxfp6_e2m3 mxfp6_e3m2 mxfp4 fp8_e3m4 fp8_e4m3 fp8_e4m3fn fp8_e5m2 int8 float16; do
+for format in mxint8 mxfp8_e4m3 mxfp8_e5m2 mxfp6_e2m3 mxfp6_e3m2 mxfp4 fp8_e3m4 fp8_e4m3 fp8_e4m3fn fp8_e5m2 int8 \
+    float16; do
     all="$all --format $format"
 done
 # agrees ARRAY SR-BITS OPTIONS...
