@@ -320,7 +320,7 @@ static void print_others(FILE *out, const ud_explanation *e, int side)
     else
         fprintf(out, "; so are those of %d other%s of %d hypotheses", exact - 1, exact == 2 ? "" : "s", e->count);
     if (exact == 1) return;
-    if (whole && whole < exact) fprintf(out, " (%d on the sample alone)", exact - whole);
+    if (whole && whole < exact) fprintf(out, ", %d on the sample alone", exact - whole);
     fputc('\n', out);
     print_needs(out, e, side);
     print_open(out, e, side);
