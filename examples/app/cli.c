@@ -14,6 +14,8 @@
 
 #include <trnmath/trn_base.h>
 
+#include "io/output.h"
+
 /* ---- messages ---- */
 
 static bool progress_shown; /* a line without its newline stands on the terminal */
@@ -160,26 +162,26 @@ bool app_parse_isa(const char *name, trn_isa *isa, char *why)
     return true;
 }
 
-/* Asked before the work: a path that is wrong should not cost minutes. */
+/* Asked before the work: a path that is wrong should not cost minutes. Nothing is left there. */
 int app_can_write(const char *flag, const char *path)
 {
-    FILE *out = path && strcmp(path, "-") != 0 ? fopen(path, "a") : NULL;
-    if (path && strcmp(path, "-") != 0 && !out)
-        return app_complain(APP_USAGE, "%s %s: it cannot be created (%s)", flag, path, strerror(errno));
-    if (out) fclose(out);
+    io_output out;
+    char why[IO_WHY];
+    if (!path) return APP_OK;
+    if (!io_output_open(path, &out, why)) return app_complain(APP_USAGE, "%s %s", flag, why);
+    io_output_discard(&out);
     return APP_OK;
 }
 
 int app_write_file(const char *flag, const char *path, void (*write)(FILE *out, const void *context),
                   const void *context)
 {
-    const bool standard = strcmp(path, "-") == 0;
-    FILE *out = standard ? stdout : fopen(path, "w");
-    if (!out) return app_complain(APP_USAGE, "%s %s: it cannot be created (%s)", flag, path, strerror(errno));
-    write(out, context);
-    const bool failed = fflush(out) != 0 || ferror(out);
-    if (!standard && fclose(out) != 0) return app_complain(APP_USAGE, "%s %s: it cannot be written", flag, path);
-    return failed ? app_complain(APP_USAGE, "%s %s: it cannot be written", flag, path) : APP_OK;
+    io_output out;
+    char why[IO_WHY];
+    if (!path) return APP_OK;
+    if (!io_output_open(path, &out, why)) return app_complain(APP_USAGE, "%s %s", flag, why);
+    write(out.file, context);
+    return io_output_commit(&out, why) ? APP_OK : app_complain(APP_USAGE, "%s %s", flag, why);
 }
 
 const char *app_isa_used(trn_isa isa) { return isa == TRN_ISA_AUTO ? trn_isa_name() : trn_isa_text(isa); }

@@ -297,30 +297,6 @@ static void write_svg(FILE *out, const void *context)
     mxq_plot(out, p->all, p->plot, true);
 }
 
-/* A file is complete or it is not there. */
-static int deliver(const char *flag, const char *path, void (*write)(FILE *out, const void *context),
-                   const void *context)
-{
-    io_output out;
-    char why[IO_WHY];
-    if (!path) return APP_OK;
-    if (!io_output_open(path, &out, why)) return app_complain(APP_USAGE, "%s %s", flag, why);
-    write(out.file, context);
-    if (!io_output_commit(&out, why)) return app_complain(APP_USAGE, "%s %s", flag, why);
-    return APP_OK;
-}
-
-/* Asked before the work: a path that is wrong should not cost minutes. */
-static bool writable(const char *flag, const char *path)
-{
-    io_output out;
-    char why[IO_WHY];
-    if (!path || !strcmp(path, "-")) return true;
-    if (!io_output_open(path, &out, why)) return app_complain(APP_USAGE, "%s %s", flag, why), false;
-    io_output_discard(&out);
-    return true;
-}
-
 static int on_stdout(const options *o)
 {
     const char *const path[] = { o->json, o->csv, o->report, o->svg };
@@ -332,9 +308,10 @@ static int on_stdout(const options *o)
 static int show(const options *o, const mxq_all *all)
 {
     if (!on_stdout(o)) mxq_print_text(stdout, all, o->each);
-    const int status = deliver("--json", o->json, mxq_write_json, all) | deliver("--csv", o->csv, mxq_write_csv, all) |
-                       deliver("--report", o->report, mxq_write_html, all) |
-                       deliver("--svg", o->svg, write_svg, &(picture){ all, o->plot });
+    const int status = app_write_file("--json", o->json, mxq_write_json, all) |
+                       app_write_file("--csv", o->csv, mxq_write_csv, all) |
+                       app_write_file("--report", o->report, mxq_write_html, all) |
+                       app_write_file("--svg", o->svg, write_svg, &(picture){ all, o->plot });
     return status                ? APP_USAGE
            : fflush(stdout) == 0 ? APP_OK
                                  : app_complain(APP_USAGE, "standard output cannot be written");
@@ -408,8 +385,8 @@ int main(int argc, char **argv)
         return app_complain(APP_USAGE, "what shall be quantised? give a FILE or --gaussian N; mxq --help tells more");
     if (on_stdout(&o) > 1)
         return app_complain(APP_USAGE, "only one of --json, --csv, --report and --svg can have standard output");
-    if (!writable("--json", o.json) || !writable("--csv", o.csv) || !writable("--report", o.report) ||
-        !writable("--svg", o.svg))
+    if (app_can_write("--json", o.json) || app_can_write("--csv", o.csv) || app_can_write("--report", o.report) ||
+        app_can_write("--svg", o.svg))
         return APP_USAGE;
     const int status = gather(&o, &s, why) ? run(&o, &s) : app_complain(APP_USAGE, "%s", why);
     if (o.theory && !status) fputc('\n', stdout), mxq_print_theory(stdout);
