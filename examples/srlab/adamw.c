@@ -60,16 +60,16 @@ static float clip_scale(double square, double clip)
 
 /* ---- one chunk ---- */
 
-typedef struct step {
+typedef struct plan {
     float rate, decay, scale;      /* decay: rate x weight decay */
     float correct1, correct2;      /* 1 / (1 - beta^step) */
     uint64_t stream;
-} step;
+} plan;
 
 static const float BETA1 = 0.9f, BETA2 = 0.95f, EPSILON = 1e-8f;
 
 /* The update that AdamW wants, in binary32. */
-static void want(sr_weights *w, const chunk *c, const step *p, float *change)
+static void want(sr_weights *w, const chunk *c, const plan *p, float *change)
 {
     const float *g = w->gradient[0] + c->first, *value = w->value + c->first;
     float *m = w->first + c->first, *v = w->second + c->first;
@@ -114,7 +114,7 @@ static void count_motion(sr_weights *w, const chunk *c, const float *change, con
     }
 }
 
-static void update_chunk(sr_weights *w, const chunk *c, const step *p, int64_t tally[2])
+static void update_chunk(sr_weights *w, const chunk *c, const plan *p, int64_t tally[2])
 {
     float change[CHUNK], asked[CHUNK], next[CHUNK], old[CHUNK];
     char *stored = (char *)w->stored + (size_t)c->first * ((size_t)trn_format_bits(w->arm->weights) / 8);
@@ -132,19 +132,18 @@ static void update_chunk(sr_weights *w, const chunk *c, const step *p, int64_t t
 
 /* ---- the step ---- */
 
-static step plan_step(const sr_weights *w, const sr_update *how, double square)
+static plan plan_step(const sr_update *how, double square)
 {
     double power1 = 1, power2 = 1;
     for (int64_t i = 0; i < how->step && (power1 > 1e-30 || power2 > 1e-30); i++)
         power1 *= (double)BETA1, power2 *= (double)BETA2;
-    step p;
+    plan p;
     p.rate = (float)how->rate;
     p.decay = (float)(how->rate * how->weight_decay);
     p.scale = clip_scale(square, how->clip);
     p.correct1 = (float)(1 / (1 - power1));
     p.correct2 = (float)(1 / (1 - power2));
     p.stream = (uint64_t)UPDATE << 60 | (uint64_t)how->step << 24;
-    (void)w;
     return p;
 }
 
@@ -162,7 +161,7 @@ void sr_adamw(sr_weights *w, const sr_update *how)
     }
     for (int64_t i = 0; i < chunks; i++) all += square[i];
     free(square);
-    const step p = plan_step(w, how, all);
+    const plan p = plan_step(how, all);
 #if defined(_OPENMP)
 #pragma omp parallel for schedule(dynamic, 8) reduction(+ : asked, unmoved)
 #endif

@@ -42,10 +42,10 @@ static void free_lab(sr_lab *lab)
 int sr_lab_run(const sr_kind *kind, const sr_settings *s)
 {
     sr_output output[] = {
-        { "--csv", s->csv, sr_write_csv, { NULL } },
-        { "--json", s->json, sr_write_json, { NULL } },
-        { "--svg", s->svg, sr_write_svg, { NULL } },
-        { "--html", s->html, sr_write_html, { NULL } },
+        { .flag = "--csv", .path = s->csv, .write = sr_write_csv },
+        { .flag = "--json", .path = s->json, .write = sr_write_json },
+        { .flag = "--svg", .path = s->svg, .write = sr_write_svg },
+        { .flag = "--html", .path = s->html, .write = sr_write_html },
     };
     const int outputs = (int)(sizeof output / sizeof output[0]);
     sr_lab lab;

@@ -286,10 +286,10 @@ static int run(sums *a)
 {
     const settings *s = a->s;
     sr_output output[] = {
-        { "--csv", s->csv, write_csv, { NULL } },
-        { "--json", s->json, write_json, { NULL } },
-        { "--svg", s->svg, write_svg, { NULL } },
-        { "--html", s->html, write_html, { NULL } },
+        { .flag = "--csv", .path = s->csv, .write = write_csv },
+        { .flag = "--json", .path = s->json, .write = write_json },
+        { .flag = "--svg", .path = s->svg, .write = write_svg },
+        { .flag = "--html", .path = s->html, .write = write_html },
     };
     const int outputs = (int)(sizeof output / sizeof output[0]);
     int status = sr_open_outputs(output, outputs);
