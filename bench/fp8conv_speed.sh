@@ -15,19 +15,30 @@ random.seed(1)
 weights = (random.gauss(0, 448 / 5.3) for i in range(1 << 20))
 tile = bytes(bisect.bisect(middles, abs(w)) + (128 if w < 0 else 0) for w in weights)
 mib = int(sys.argv[2])
-head, at = {}, 0
-count = (mib + 63) // 64
-for i in range(count):
-    head[f'layers.{i}.weight_scale'] = {'dtype': 'F32', 'shape': [1], 'data_offsets': [at, at + 4]}
-    at += 4
-for i in range(count):
-    rows = min(64, mib - 64 * i) * 256
-    head[f'layers.{i}.weight'] = {'dtype': 'F8_E4M3', 'shape': [rows, 4096], 'data_offsets': [at, at + rows * 4096]}
-    at += rows * 4096
-text = json.dumps(head).encode()
-with open(sys.argv[1], 'wb') as f:
-    f.write(struct.pack('<Q', len(text)) + text + struct.pack('<f', 0.01) * count)
-    for i in range(mib): f.write(tile)
+
+
+def save(path, name, blocks):
+    """Weights of [rows, 4096], each of at most 64 MiB; one scale for each, or one for each block of 128x128."""
+    head, at, count = {}, 0, (mib + 63) // 64
+    for i in range(count):
+        rows = min(64, mib - 64 * i) * 256
+        shape = [rows // 128, 32] if blocks else [1]
+        size = 4 * shape[0] * shape[-1] if blocks else 4
+        head[f'layers.{i}.{name}'] = {'dtype': 'F32', 'shape': shape, 'data_offsets': [at, at + size]}
+        at += size
+    scales = at // 4
+    for i in range(count):
+        rows = min(64, mib - 64 * i) * 256
+        head[f'layers.{i}.weight'] = {'dtype': 'F8_E4M3', 'shape': [rows, 4096], 'data_offsets': [at, at + rows * 4096]}
+        at += rows * 4096
+    text = json.dumps(head).encode()
+    with open(path, 'wb') as f:
+        f.write(struct.pack('<Q', len(text)) + text + struct.pack('<f', 0.01) * scales)
+        for i in range(mib): f.write(tile)
+
+
+save(sys.argv[1], 'weight_scale', False)
+save(sys.argv[1] + '.blocks', 'weight_scale_inv', True)
 END
 
 python3 - "$program" "$folder" "$rounds" <<'END'
@@ -38,6 +49,7 @@ size = os.path.getsize(source)
 ways = {'cp': ['cp', source, target], 'halve': [program, source, target],
         'ratio': [program, source, target, '--mode', 'ratio'],
         'halve, 1 thread': [program, source, target, '--threads', '1'],
+        'halve, 128x128': [program, source + '.blocks', target],
         'requant': [program, source, target, '--mode', 'requant']}
 seconds = {name: [] for name in ways}
 for i in range(rounds + 1):

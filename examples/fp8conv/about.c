@@ -35,19 +35,22 @@ static summary summarise(fc_mode mode)
     const float *in = fc_values(TRN_F8_E4M3FN), *out = fc_values(TRN_F8_E4M3);
     const fc_factor f = fc_factor_of(mode, FC_NEURON);
     const fc_judge judge = { in, out, out, f };
+    fc_ledger ledger = { .judge = &judge };
     fc_table table;
     summary s = { 0 };
     double signal = 0, noise = 0;
+    ledger.tally = &s.all;
     fc_table_of_mode(mode, FC_OCP, FC_NEURON, &table);
     for (uint32_t code = 0; code < 256; code++) {
         uint64_t count[FC_MAGNITUDES] = { 0 };
         const double after = (double)out[table.to[code]] * f.up / f.down, before = (double)in[code];
         count[code % FC_MAGNITUDES] = 1; /* each magnitude twice */
-        fc_tally_codes(&s.all, &judge, count, &table, 1, (double)f.up / f.down);
+        fc_ledger_add(&ledger, count, &table, 1, (double)f.up / f.down);
         if (!isfinite(before)) continue;
         signal += chance(code) * before * before;
         noise += chance(code) * (after - before) * (after - before);
     }
+    fc_ledger_settle(&ledger);
     s.gaussian_db = 10 * log10(signal / noise);
     return s;
 }

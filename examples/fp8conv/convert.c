@@ -23,15 +23,21 @@ static void convert_codes(const fc_work *w, const fc_piece *p, unsigned char *ou
                              w->table ? fc_factor_of(o->mode, o->to) : (fc_factor){ 0, 0 } };
     const unsigned char *in = w->bytes + p->first;
     fc_table own;
+    fc_ledger ledger = { .tally = tally, .judge = &judge };
     uint64_t count[FC_MAGNITUDES];
     for (fc_tile t = { 0 }; fc_next_tile(w, p, &t);) {
         const float in_scale = scale_at(item->in_scale, t.in), out_scale = item->out_scale[t.out];
-        if (!w->table) fc_table_of_scales(item->side, o->to, in_scale, out_scale, &own);
+        if (!w->table) {
+            fc_ledger_settle(&ledger);
+            fc_table_of_scales(item->side, o->to, in_scale, out_scale, &own);
+            ledger.table = NULL;
+        }
         fc_count(in + t.first, p->columns, t.rows, t.columns, count);
-        fc_tally_codes(tally, &judge, count, w->table ? w->table : &own, (double)in_scale, (double)out_scale);
+        fc_ledger_add(&ledger, count, w->table ? w->table : &own, (double)in_scale, (double)out_scale);
         for (int64_t r = 0; r < t.rows && !w->table; r++)
             fc_convert_codes(&own, out + t.first + r * p->columns, in + t.first + r * p->columns, (size_t)t.columns);
     }
+    fc_ledger_settle(&ledger);
     if (w->table) fc_convert_codes(w->table, out, in, (size_t)(p->rows * p->columns));
 }
 

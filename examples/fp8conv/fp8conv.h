@@ -124,8 +124,18 @@ typedef struct fc_judge { /* how codes that were converted are judged */
 
 void fc_count(const unsigned char *codes, int64_t stride, int64_t rows, int64_t columns,
               uint64_t count[FC_MAGNITUDES]);
-void fc_tally_codes(fc_tally *tally, const fc_judge *judge, const uint64_t count[FC_MAGNITUDES], const fc_table *table,
-                    double in_scale, double out_scale);
+/* Counts of one tile after the other: what does not depend on the scale is reckoned once for all that convert alike. */
+typedef struct fc_ledger {
+    fc_tally *tally;
+    const fc_judge *judge;
+    const fc_table *table; /* NULL: another one comes */
+    double in_scale, out_scale, ratio;
+    uint64_t count[FC_MAGNITUDES];
+    double signal[FC_MAGNITUDES], noise[FC_MAGNITUDES];
+} fc_ledger;
+void fc_ledger_add(fc_ledger *ledger, const uint64_t count[FC_MAGNITUDES], const fc_table *table, double in_scale,
+                   double out_scale);
+void fc_ledger_settle(fc_ledger *ledger); /* before the table changes, and at the end */
 void fc_tally_numbers(fc_tally *tally, const float *x, const unsigned char *code, const float *value, float scale,
                       int64_t n);
 void fc_tally_add(fc_tally *sum, const fc_tally *part);

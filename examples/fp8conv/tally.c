@@ -10,7 +10,7 @@ static const double large = 0x1p-5; /* from here on, halving a code loses nothin
 
 /* ---- counting ---- */
 
-enum { LANES = 8 };
+enum { LANES = 8, SHORT = 1024, PACKED = 16384 };
 
 typedef struct counts {
     uint32_t lane[LANES][FC_MAGNITUDES]; /* neighbouring elements count apart, so that no counter waits for itself */
@@ -30,6 +30,8 @@ static void count_row(counts *c, const unsigned char *x, int64_t n)
     for (; i < n; i++) c->lane[0][x[i] & 127]++;
 }
 
+static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
+
 /* Adds what the lanes hold, and empties them: before any of 32 bits can overflow. */
 static void collect(counts *c, uint64_t count[FC_MAGNITUDES])
 {
@@ -41,18 +43,34 @@ static void collect(counts *c, uint64_t count[FC_MAGNITUDES])
     memset(c, 0, sizeof *c);
 }
 
+/* Rows of a block lie far apart, at the same place of their pages: beside counters that change all the time, reading
+ * them takes twice as long as moving them together first. Rows that were moved; their bytes are in `packed`. */
+static int64_t pack(unsigned char packed[PACKED], const unsigned char *codes, int64_t stride, int64_t rows,
+                    int64_t columns)
+{
+    int64_t r = 0;
+    for (; r < rows && (r + 1) * columns <= PACKED; r++)
+        memcpy(packed + r * columns, codes + r * stride, (size_t)columns);
+    return r;
+}
+
 void fc_count(const unsigned char *codes, int64_t stride, int64_t rows, int64_t columns, uint64_t count[FC_MAGNITUDES])
 {
     counts c;
     int64_t held = 0;
+    unsigned char packed[PACKED];
     memset(&c, 0, sizeof c);
     memset(count, 0, FC_MAGNITUDES * sizeof *count);
-    for (int64_t r = 0; r < rows; r++)
-        for (int64_t from = 0, n; from < columns; from += n, held += n) {
-            n = columns - from < (INT64_C(1) << 30) ? columns - from : INT64_C(1) << 30;
-            if (held + n > (INT64_C(1) << 31)) collect(&c, count), held = 0;
-            count_row(&c, codes + r * stride + from, n);
+    for (int64_t r = 0, taken; r < rows; r += taken) {
+        const unsigned char *row = codes + r * stride;
+        const bool short_row = columns < SHORT;
+        taken = short_row ? pack(packed, row, stride, rows - r, columns) : 1;
+        for (int64_t from = 0, n; from < taken * columns; from += n, held += n) {
+            n = least(taken * columns - from, INT64_C(1) << 30);
+            if (held + n > INT64_C(1) << 31) collect(&c, count), held = 0;
+            count_row(&c, (short_row ? packed : row) + from, n);
         }
+    }
     collect(&c, count);
 }
 
@@ -63,42 +81,74 @@ static void worse(double *worst, double relative)
     if (relative > *worst) *worst = relative;
 }
 
-static void tally_loss(fc_tally *t, double before, double after, double value, bool exact, double n)
+/* What counts the same under every scale: everything but the energies. A product of a code and a binary32 scale has at
+ * most 28 bits: exact in a double. */
+static void settle_code(fc_ledger *l, int code, int64_t n)
 {
-    const double error = after - before, relative = before != 0 ? fabs(error / before) : error != 0 ? INFINITY : 0;
-    const bool is_large = fabs(value) >= large;
-    t->signal += n * before * before;
-    t->noise += n * error * error;
-    t->inexact += exact ? 0 : (int64_t)n;
-    t->inexact_large += exact || !is_large ? 0 : (int64_t)n;
+    fc_tally *const t = l->tally;
+    const fc_judge *const j = l->judge;
+    const double in = (double)j->in[code], out = (double)j->out[l->table->to[code]], other = (double)j->other[code];
+    t->elements += n;
+    if (!isfinite(in)) {
+        t->was_not_finite += n;
+        return;
+    }
+    t->over_240 += in > 240 ? n : 0;
+    t->to_inf += isinf(other) ? n : 0;
+    t->to_nan += isnan(other) ? n : 0;
+    if (!isfinite(out)) {
+        t->not_finite += n;
+        return;
+    }
+    const double before = in * l->in_scale, after = out * l->out_scale, error = fabs(after - before);
+    const double relative = before != 0 ? error / before : error != 0 ? INFINITY : 0;
+    const bool exact = j->factor.up ? out * j->factor.up == in * j->factor.down : after == before;
+    t->inexact += exact ? 0 : n;
     worse(&t->worst, relative);
-    if (is_large) worse(&t->worst_large, relative);
+    if (in < large) return;
+    t->inexact_large += exact ? 0 : n;
+    worse(&t->worst_large, relative);
 }
 
-/* A product of a code and a binary32 scale has at most 28 bits: exact in a double. */
-void fc_tally_codes(fc_tally *t, const fc_judge *j, const uint64_t count[FC_MAGNITUDES], const fc_table *table,
-                    double in_scale, double out_scale)
+void fc_ledger_settle(fc_ledger *l)
 {
+    for (int code = 0; code < FC_MAGNITUDES; code++)
+        if (l->count[code]) settle_code(l, code, (int64_t)l->count[code]);
+    memset(l->count, 0, sizeof l->count);
+}
+
+/* Squares of values and of errors, for scales in this proportion; what is not finite has neither. */
+static void square(fc_ledger *l, double ratio)
+{
+    l->ratio = ratio;
     for (int code = 0; code < FC_MAGNITUDES; code++) {
-        if (!count[code]) continue;
-        const int64_t n = (int64_t)count[code];
-        const double in = (double)j->in[code], out = (double)j->out[table->to[code]], other = (double)j->other[code];
-        t->elements += n;
-        if (!isfinite(in)) {
-            t->was_not_finite += n;
-            continue;
-        }
-        t->over_240 += fabs(in) > 240 ? n : 0;
-        t->to_inf += isinf(other) ? n : 0;
-        t->to_nan += isnan(other) ? n : 0;
-        if (!isfinite(out) || !isfinite(out * out_scale)) {
-            t->not_finite += n;
-            continue;
-        }
-        const double before = in * in_scale, after = out * out_scale;
-        const bool exact = j->factor.up ? out * j->factor.up == in * j->factor.down : after == before;
-        tally_loss(t, before, after, in, exact, (double)n);
+        const double in = (double)l->judge->in[code], out = (double)l->judge->out[l->table->to[code]];
+        const double error = out * ratio - in;
+        const bool counts = isfinite(in) && isfinite(out);
+        l->signal[code] = counts ? in * in : 0;
+        l->noise[code] = counts ? error * error : 0;
     }
+}
+
+void fc_ledger_add(fc_ledger *l, const uint64_t count[FC_MAGNITUDES], const fc_table *table, double in_scale,
+                   double out_scale)
+{
+    const double ratio = in_scale > 0 ? out_scale / in_scale : 0;
+    if (!l->table || l->ratio != ratio) {
+        if (l->table) fc_ledger_settle(l);
+        l->table = table;
+        l->in_scale = in_scale;
+        l->out_scale = out_scale;
+        square(l, ratio);
+    }
+    double signal = 0, noise = 0;
+    for (int code = 0; code < FC_MAGNITUDES; code++) {
+        l->count[code] += count[code];
+        signal += (double)(int64_t)count[code] * l->signal[code];
+        noise += (double)(int64_t)count[code] * l->noise[code];
+    }
+    l->tally->signal += signal * in_scale * in_scale;
+    l->tally->noise += noise * in_scale * in_scale;
 }
 
 void fc_tally_numbers(fc_tally *t, const float *x, const unsigned char *code, const float *value, float scale,
