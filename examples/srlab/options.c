@@ -69,7 +69,8 @@ static bool take_products(void *into, const char *value, char *why)
 static bool take_batch(void *into, const char *value, char *why)
 {
     if (!app_parse_number(value, SR_SHARDS, 65536, &SETTINGS->batch, why)) return false;
-    return SETTINGS->batch % SR_SHARDS == 0 || app_refuse(why, "a batch is cut into 4 shards: expected a multiple of 4");
+    if (SETTINGS->batch % SR_SHARDS == 0) return true;
+    return app_refuse(why, "a batch is cut into 4 shards: expected a multiple of 4");
 }
 
 static bool take_threads(void *into, const char *value, char *why)
@@ -129,7 +130,8 @@ APP_TAKE(take_schema, sr_settings, schema, true)
 
 #define COMMON_OPTIONS                                                                                                 \
     { "--arms", "LIST", "of f32,bf16-rne,bf16-sr,bf16-kahan,fp8-rne,fp8-sr (default: all)", take_arms },               \
-        { "--steps", "N", "updates", take_steps }, { "--batch", "N", "examples in a step, a multiple of 4", take_batch }, \
+        { "--steps", "N", "updates", take_steps },                                                                     \
+        { "--batch", "N", "examples in a step, a multiple of 4", take_batch },                                         \
         { "--lr", "RATE", "the largest learning rate", take_rate },                                                    \
         { "--lr-end", "SHARE", "of --lr, at the last step, after half a cosine", take_rate_end },                      \
         { "--warmup", "N", "steps from 0 up to --lr", take_warmup },                                                   \
@@ -178,8 +180,8 @@ static const char arms_text[] =
     "  fp8-rne     bf16-sr, and linear layers multiply E4M3 (240), with E5M2 gradients, one power of two a tensor;\n"
     "              these casts are to nearest even\n"
     "  fp8-sr      fp8-rne with stochastic casts\n"
-    "All matrix products run as on the Tensor engine: bfloat16 operands (or FP8), binary32 sums in four chains. The same\n"
-    "seed gives the same bits, whatever the threads, the instruction set (TRN_ISA) or the compiler.\n\n"
+    "All matrix products run as on the Tensor engine: bfloat16 operands (or FP8), binary32 sums in four chains.\n"
+    "The same seed gives the same bits, whatever the threads, the instruction set (TRN_ISA) or the compiler.\n\n"
     "lost: updates that left the stored weight as it was. arrived: how much of the movement that AdamW asked for came\n"
     "about, <moved, wanted> / <wanted, wanted>; lost updates of nearest even are gone, those of stochastic rounding\n"
     "arrive in the mean.\n\n"
@@ -196,14 +198,14 @@ typedef struct front {
 static const front fronts[] = {
     { &sr_logistic,
       { "srlab logistic", "usage: srlab logistic [options]",
-        "Logistic regression on noisy examples that a hidden line divides, with the engines' numerics: an arm for each\n"
-        "way to keep the weights.",
+        "Logistic regression on noisy examples that a hidden line divides, with the engines' numerics: an arm for\n"
+        "each way to keep the weights.",
         logistic_options, COUNT(logistic_options), arms_text, NULL },
       { .rate = { 3e-4 }, .rate_end = 1, .steps = 4000, .batch = 256, .features = 64, .examples = 4096 } },
     { &sr_mlp,
       { "srlab mlp", "usage: srlab mlp [options]",
-        "A small MLP that tells the arms of a spiral apart, with the engines' numerics: an arm for each way to keep the\n"
-        "weights.",
+        "A small MLP that tells the arms of a spiral apart, with the engines' numerics: an arm for each way to keep\n"
+        "the weights.",
         mlp_options, COUNT(mlp_options), arms_text, NULL },
       { .rate = { 1e-3 }, .rate_end = 0.01, .steps = 2000, .batch = 256, .hidden = 64, .depth = 2, .classes = 3,
         .examples = 4096, .warmup = 50 } },

@@ -17,29 +17,45 @@ static double valid(const sr_point *p) { return p->valid; }
 static double arrived(const sr_point *p) { return 100 * p->arrived; }
 static double lost(const sr_point *p) { return 100 * p->unmoved; }
 
-static void fill_line(const sr_lab *lab, int arm, int rate, quantity *what, double *x, double *y)
+typedef struct picture {
+    const char *title, *y_title;
+    quantity *what;
+    bool over_f32; /* less that of arm f32 with the same seed */
+    bool late;     /* from a fifth of the steps on: before, all arms fall alike */
+} picture;
+
+static int f32_arm(const sr_lab *lab)
 {
-    const int seeds = lab->settings->seeds;
+    for (int i = 0; i < lab->settings->arms; i++)
+        if (lab->settings->arm[i] == &sr_arms[0]) return i;
+    return -1;
+}
+
+static void fill_line(const sr_lab *lab, int arm, int rate, const picture *p, double *x, double *y)
+{
+    const int seeds = lab->settings->seeds, less = p->over_f32 ? f32_arm(lab) : -1;
     for (int i = 0; i < lab->run[0].points; i++) {
         x[i] = (double)lab->run[0].point[i].step;
         y[i] = 0;
-        for (int s = 0; s < seeds; s++) y[i] += what(&sr_run_at(lab, arm, rate, s)->point[i]) / seeds;
+        for (int s = 0; s < seeds; s++) {
+            y[i] += p->what(&sr_run_at(lab, arm, rate, s)->point[i]) / seeds;
+            if (less >= 0) y[i] -= p->what(&sr_run_at(lab, less, rate, s)->point[i]) / seeds;
+        }
     }
 }
 
-static void draw_curves(FILE *out, const sr_lab *lab, int rate, const char *title, const char *y_title, quantity *what,
-                        bool alone)
+static void draw_curves(FILE *out, const sr_lab *lab, int rate, const picture *p, bool alone)
 {
-    const int arms = lab->settings->arms, points = lab->run[0].points;
+    const int arms = lab->settings->arms, points = lab->run[0].points, skip = p->late ? points / 5 : 0;
     chart_line line[SR_ARMS];
     double *room = sr_room(2 * (size_t)points * (size_t)arms, sizeof *room);
     for (int i = 0; i < arms; i++) {
         double *x = room + 2 * points * i, *y = x + points;
         const sr_arm *arm = lab->settings->arm[i];
-        fill_line(lab, i, rate, what, x, y);
-        line[i] = (chart_line){ arm->name, x, y, points, arm->colour, arm == &sr_arms[0], false };
+        fill_line(lab, i, rate, p, x, y);
+        line[i] = (chart_line){ arm->name, x + skip, y + skip, points - skip, arm->colour, arm == &sr_arms[0], false };
     }
-    const chart c = { title, "step", y_title, line, arms, false, false, 0, 0, alone };
+    const chart c = { p->title, "step", p->y_title, line, arms, false, false, 0, 0, alone };
     chart_lines(out, &c);
     free(room);
 }
@@ -65,7 +81,7 @@ void sr_write_svg(FILE *out, const void *context)
 {
     const sr_lab *lab = context;
     if (lab->settings->sweep) draw_sweep(out, lab, true);
-    else draw_curves(out, lab, 0, "Validation loss", lab->kind->unit, valid, true);
+    else draw_curves(out, lab, 0, &(picture){ "Validation loss", lab->kind->unit, valid, false, true }, true);
 }
 
 /* ---- the page ---- */
@@ -98,13 +114,19 @@ static void page_samples(FILE *out, const sr_lab *lab)
 
 static void page_rate(FILE *out, const sr_lab *lab, int rate)
 {
-    fprintf(out, "<h2>Learning rate %g</h2><div class=card>", lab->settings->rate[rate]);
-    draw_curves(out, lab, rate, "Validation loss", lab->kind->unit, valid, false);
-    fputs("</div><div class=card>", out);
-    draw_curves(out, lab, rate, "Movement that arrived, of what AdamW asked for", "percent", arrived, false);
-    fputs("</div><div class=card>", out);
-    draw_curves(out, lab, rate, "Updates that left the stored weight as it was", "percent", lost, false);
-    fputs("</div>\n", out);
+    const picture picture_of[] = {
+        { "Validation loss", lab->kind->unit, valid, false, false },
+        { "Validation loss, less that of f32", lab->kind->unit, valid, true, true },
+        { "Movement that arrived, of what AdamW asked for", "percent", arrived, false, false },
+        { "Updates that left the stored weight as it was", "percent", lost, false, false },
+    };
+    fprintf(out, "<h2>Learning rate %g</h2>\n", lab->settings->rate[rate]);
+    for (size_t i = 0; i < sizeof picture_of / sizeof picture_of[0]; i++) {
+        if (picture_of[i].over_f32 && f32_arm(lab) < 0) continue;
+        fputs("<div class=card>", out);
+        draw_curves(out, lab, rate, &picture_of[i], false);
+        fputs("</div>\n", out);
+    }
 }
 
 static void page_arms(FILE *out, const sr_lab *lab)

@@ -13,7 +13,8 @@ static void print_settings(FILE *out, const sr_lab *lab)
 {
     const sr_settings *s = lab->settings;
     char count[32];
-    fprintf(out, "%s: %s parameters, %lld steps of %d, AdamW 0.9 0.95, weight decay %g, clip %g, rate to %g of itself\n",
+    fprintf(out,
+            "%s: %s parameters, %lld steps of %d, AdamW 0.9 0.95, weight decay %g, clip %g, rate to %g of itself\n",
             lab->kind->title, app_count(count, sizeof count, lab->run[0].parameters), (long long)s->steps, s->batch,
             s->weight_decay, s->clip, s->rate_end);
 }
@@ -111,8 +112,8 @@ static void json_settings(FILE *out, const sr_settings *s)
                    { "beta1", 0.9 },                    { "beta2", 0.95 },           { "seeds", s->seeds },
                    { "width", s->width },               { "layers", s->layers },     { "heads", s->heads },
                    { "context", s->context },           { "features", s->features }, { "hidden", s->hidden },
-                   { "depth", s->depth },               { "classes", s->classes },   { "examples", (double)s->examples },
-                   { "shards", SR_SHARDS } };
+                   { "depth", s->depth },               { "classes", s->classes },
+                   { "examples", (double)s->examples }, { "shards", SR_SHARDS } };
     fputs("  \"settings\": {\n", out);
     for (size_t i = 0; i < sizeof number / sizeof number[0]; i++) {
         fprintf(out, "    \"%s\": ", number[i].name);

@@ -270,8 +270,8 @@ static const app_option options[] = {
 
 static const app_command command = {
     "srlab sums", "usage: srlab sums [options]",
-    "1024 + 2048 x 0.5, and the harmonic series, each addition rounded to a format: where the sums stop, beside what is\n"
-    "published of them.",
+    "1024 + 2048 x 0.5, and the harmonic series, each addition rounded to a format: where the sums stop, beside\n"
+    "what is published of them.",
     options, sizeof options / sizeof options[0],
     "Exit status: 0 ok, 1 a sum is not as published, 2 bad usage.", NULL,
 };

@@ -1,8 +1,8 @@
 /* test_srlab.c - srlab's models and its optimizer, held against twins in double that share nothing with them.
  * SPDX-License-Identifier: MIT
  *
- * Gradients: the twin computes only the loss, slowly and by definition; central differences of it are compared with what
- * the program's backward passes give with binary32 operands.
+ * Gradients: the twin computes only the loss, slowly and by definition; central differences of it are compared with
+ * what the program's backward passes give with binary32 operands.
  */
 #include <setjmp.h>
 #include <stdarg.h>
