@@ -8,8 +8,9 @@
 static const char style[] =
     "<style>"
     "td{white-space:normal;vertical-align:top}"
-    "td.id{font-family:ui-monospace,monospace;font-size:12px;white-space:nowrap}"
-    "td.n{white-space:nowrap;text-align:right}"
+    "td.id{font-family:ui-monospace,monospace;font-size:12px;overflow-wrap:anywhere;min-width:180px}"
+    "td.n{text-align:right;min-width:105px}"
+    "td.w{min-width:230px}"
     "td.s,td.src{color:var(--soft);font-size:12px}"
     ".pass{color:var(--f5)}.fail{color:#fff;background:#c02626;padding:1px 7px;border-radius:6px}"
     ".known{color:var(--f1)}.skipped{color:var(--faint)}"

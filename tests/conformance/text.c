@@ -25,10 +25,10 @@ void cf_expected(char *text, size_t size, const cf_vector *v)
     const double above = v->high - v->expected, below = v->expected - v->low;
     const char *space = *v->unit ? " " : "";
     cf_number(middle, sizeof middle, v->expected);
-    if (above == 0 && below == 0) {
+    if (above <= 1e-6 * fabs(v->expected) && below <= 1e-6 * fabs(v->expected)) { /* but for the last bits */
         snprintf(text, size, "%s%s%s", middle, space, v->unit);
     } else if (fabs(above - below) <= 1e-6 * above) {
-        snprintf(high, sizeof high, "%.3g", above);
+        snprintf(high, sizeof high, "%.2g", above);
         snprintf(text, size, "%s ± %s%s%s", middle, high, space, v->unit);
     } else {
         cf_number(low, sizeof low, v->low);
@@ -199,19 +199,29 @@ static void print_chapter(FILE *out, const cf_report *report, int chapter)
     app_table_free(&table);
 }
 
+/* The next known difference after i; -1 when there is none. */
+static int next_known(const cf_report *report, int i)
+{
+    for (i++; i < report->count; i++)
+        if (report->result[i].status == CF_KNOWN) return i;
+    return -1;
+}
+
+/* A reason is printed once for all that share it. */
 static void print_differences(FILE *out, const cf_report *report)
 {
-    bool any = false;
-    for (int i = 0; i < report->count; i++) {
+    int i = next_known(report, -1);
+    if (i >= 0) fprintf(out, "\nKnown differences\n");
+    for (int next; i >= 0; i = next) {
         const cf_result *r = &report->result[i];
         char expected[120], got[120];
-        if (r->status != CF_KNOWN) continue;
-        if (!any) fprintf(out, "\nKnown differences\n");
-        any = true;
         cf_expected(expected, sizeof expected, r->vector);
         cf_got(got, sizeof got, r);
-        fprintf(out, "  %s%s%s: published %s, ours %s\n      %s\n", colour(out, CF_KNOWN), r->vector->id, plain(out),
-                expected, got, r->vector->known);
+        fprintf(out, "  %s%s%s: published %s, ours %s\n", colour(out, CF_KNOWN), r->vector->id, plain(out), expected,
+                got);
+        next = next_known(report, i);
+        if (next < 0 || strcmp(report->result[next].vector->known, r->vector->known) != 0)
+            fprintf(out, "      %s\n", r->vector->known);
     }
 }
 
