@@ -8,7 +8,7 @@
 static const char style[] =
     "<style>"
     "td{white-space:normal;vertical-align:top}"
-    "td.id{font-family:ui-monospace,monospace;font-size:12px;overflow-wrap:anywhere;min-width:180px}"
+    "td.id{font-family:ui-monospace,monospace;font-size:12px;min-width:180px}"
     "td.n{text-align:right;min-width:105px}"
     "td.w{min-width:230px}"
     "td.s,td.src{color:var(--soft);font-size:12px}"
@@ -28,13 +28,24 @@ static void cell(FILE *out, const char *class, const char *text)
     fputs("</td>", out);
 }
 
+/* A name may be broken after its dots. */
+static void name_cell(FILE *out, const char *id)
+{
+    fputs("<td class=id>", out);
+    for (; *id; id++) {
+        fputc(*id, out);
+        if (*id == '.') fputs("<wbr>", out);
+    }
+    fputs("</td>", out);
+}
+
 static void row(FILE *out, const cf_result *r)
 {
     char expected[120], got[120];
     cf_expected(expected, sizeof expected, r->vector);
     cf_got(got, sizeof got, r);
     fprintf(out, "<tr id=\"%s\">", r->vector->id);
-    cell(out, "id", r->vector->id);
+    name_cell(out, r->vector->id);
     cell(out, "w", r->vector->what);
     cell(out, "n", expected);
     cell(out, "n", got);
@@ -81,7 +92,7 @@ static void reasons(FILE *out, const cf_report *report, cf_status status, const 
         cf_expected(expected, sizeof expected, r->vector);
         cf_got(got, sizeof got, r);
         fputs("<tr>", out);
-        cell(out, "id", r->vector->id);
+        name_cell(out, r->vector->id);
         cell(out, "n", expected);
         cell(out, "n", got);
         cell(out, "w", status == CF_KNOWN ? r->vector->known : r->answer.note);
