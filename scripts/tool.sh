@@ -3,7 +3,7 @@
 set -u
 . "$(dirname -- "$0")/setup.sh"
 
-tools='fp8conv ulpdiff srlab mxq shardplan probe'
+tools='fp8conv ulpdiff srlab mxq shardplan probe python3'
 
 case ${1:-} in
 '' | -h | --help)
@@ -16,6 +16,7 @@ usage: scripts/tool.sh TOOL [...]         builds TOOL and runs it with the argum
   mxq         tensors in every format: what FP8, MXFP8, MXFP6, MXFP4, MXINT8 and three scale rules lose
   shardplan   a transformer on a system: every legal sharding, ranked
   probe       experiments that tell which adder is in a chip
+  python3     Python with NumPy and the module trnmath
 
 Each TOOL --help tells more. scripts/package.sh makes Debian packages of all of them.
 END
@@ -34,7 +35,17 @@ case " $tools " in
 esac
 
 need gcc cmake make pkgconf libcjson-dev zlib1g-dev
-
 build=$root/.build/tools
-build_in "$build" "-DCMAKE_C_COMPILER=${CC:-gcc}" -DTRN_UNIT=OFF -DTRN_HOUSE=OFF -- "$tool"
-exec "$build/$tool" "$@"
+target=$tool
+program=$build/$tool
+
+if [ "$tool" = python3 ]; then
+    need python3-numpy
+    target=trnmath_flat
+    program=/usr/bin/python3 # the one that Debian's NumPy is for
+    TRNMATH_LIBRARY=$build/libtrnmath.so
+    PYTHONPATH=$root/examples/python${PYTHONPATH:+:$PYTHONPATH}
+    export TRNMATH_LIBRARY PYTHONPATH
+fi
+build_in "$build" "-DCMAKE_C_COMPILER=${CC:-gcc}" -DTRN_UNIT=OFF -DTRN_HOUSE=OFF -- "$target"
+exec "$program" "$@"

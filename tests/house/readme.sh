@@ -1,6 +1,7 @@
 #!/bin/sh
 # The C in README.md is real: every block marked c compiles as C11 against the checkout, and one with a main runs and
-# exits with 0. A block without main may be declarations, or the inside of a function.
+# exits with 0. A block without main may be declarations, or the inside of a function. Every file that README.md and the
+# pages below it point to is there.
 . "$(dirname -- "$0")/lib.sh"
 require_compilers
 
@@ -46,5 +47,17 @@ for block in "$scratch"/block*.c; do
             "$compiler" $flags -Wno-unused -I"$root" -c "$scratch/inside.c" -o "$scratch/out.o" 2>"$scratch/log" ||
             fail_log "$scratch/log" "$where: this fragment compiles neither at file scope nor in a function ($compiler)"
     done
+done
+
+for page in README.md trnmath/README.md bench/README.md examples/README.md; do
+    checked
+    if [ ! -f "$root/$page" ]; then
+        fail "$page is missing"
+        continue
+    fi
+    grep -o ']([^)#]*' "$root/$page" | sed 's/^](//' | grep -v '^https\?:' | sort -u | while read -r path; do
+        [ -e "$root/$(dirname "$page")/$path" ] || echo "$path"
+    done >"$scratch/dead"
+    fail_each "$scratch/dead" "$page points to %s, which is not there"
 done
 finish
