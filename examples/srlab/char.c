@@ -115,12 +115,12 @@ static char *sample(sr_model *m, int words)
     const int most = 16 * words, prompt = m->shape.context < 8 ? m->shape.context : 8;
     int *written = sr_room((size_t)(most + prompt), sizeof *written), count = prompt, lines = 0;
     char *said = sr_room((size_t)most + 1, 1);
-    bool begun = false; /* the end of the prompt's last word is not a word */
+    bool begun = !memchr(m->text->letter, '\n', (size_t)m->shape.symbols); /* else after the prompt's last word */
     for (int i = 0; i < prompt; i++) written[i] = m->text->symbol[m->text->train + i];
     for (int i = 0, out = 0; i < most && lines < words; i++, count++) {
         written[count] = next_symbol(m, written, count, i);
         const unsigned char letter = m->text->letter[written[count]];
-        if (begun) said[out++] = letter < 32 ? ' ' : (char)letter;
+        if (begun) said[out++] = letter < 32 ? ' ' : letter > 126 ? '?' : (char)letter;
         lines += begun && letter == '\n';
         begun = begun || letter == '\n';
     }
