@@ -9,7 +9,6 @@ program=$1/conformance
 . "$(dirname -- "$0")/lib/program.sh"
 
 # says "TEXT": a line of out has it
-says() { grep -qF -- "$1" out || fail "it does not say '$1': $(cat out)"; }
 
 # fails ARGUMENTS...: exit 1
 fails() {

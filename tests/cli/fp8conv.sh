@@ -8,10 +8,6 @@ program=$1/fp8conv
 [ -x "$program" ] || { echo "SKIP fp8conv: it was not built (cJSON or zlib is not installed)"; exit 0; }
 . "$lib/program.sh"
 
-says() {
-    grep -qF -- "$1" out || fail "it does not say '$1': $(cat out)"
-}
-
 # ---- usage ----
 
 refuses "which checkpoint? give IN and OUT; fp8conv --help tells more"
@@ -74,11 +70,7 @@ refuses "bare.safetensors: its FP8 is ocp's already; there is nothing to convert
 refuses "/nonexistent/x.safetensors: it cannot be created (No such file or directory)" bare.safetensors /nonexistent/x.safetensors
 ls | grep -q '^x' && fail "a refusal left a file: $(ls)"
 
-python=
-for candidate in python3 /usr/bin/python3; do
-    [ -z "$python" ] && $candidate -c 'import numpy' 2>/dev/null && python=$candidate
-done
-[ -n "$python" ] || { echo "SKIP fp8conv's twin: python3-numpy is not installed"; exit $failed; }
+. "$lib/numpy.sh"
 twin() {
     $python "$lib/fp8conv.py" "$@" >twin 2>&1 || fail "the twin disagrees, $*: $(tail -n 1 twin)"
 }

@@ -7,11 +7,6 @@ data=$(CDPATH= cd -- "$(dirname -- "$0")/../data" && pwd)
 program=$1/kernels/run
 . "$(dirname -- "$0")/lib/program.sh"
 
-# says "TEXT": a line of out has it
-says() {
-    grep -qF -- "$1" out || fail "it does not say '$1': $(cat out)"
-}
-
 json() {
     if command -v python3 >/dev/null; then python3 -m json.tool "$1" >/dev/null || fail "$1 is not JSON"; fi
 }

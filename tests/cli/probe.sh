@@ -6,11 +6,6 @@ set -u
 probe=$1/probe program=$1/probe
 . "$(dirname -- "$0")/lib/program.sh"
 
-# says "TEXT": a line of out has it
-says() {
-    grep -qF -- "$1" out || fail "it does not say '$1': $(cat out)"
-}
-
 # ---- usage ----
 
 refuses "one of --write, --run, --identify, --self-test, --list is needed; probe --help tells more"

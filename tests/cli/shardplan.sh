@@ -7,11 +7,6 @@ program=$1/shardplan
 [ -x "$program" ] || { echo "SKIP shardplan: it was not built (cJSON is not installed)"; exit 0; }
 . "$(dirname -- "$0")/lib/program.sh"
 
-# says "TEXT": a line of out has it
-says() {
-    grep -qF -- "$1" out || fail "it does not say '$1': $(cat out)"
-}
-
 json() {
     if command -v python3 >/dev/null; then python3 -m json.tool "$1" >/dev/null || fail "$1 is not JSON"; fi
 }

@@ -6,16 +6,7 @@ set -u
 here=$(CDPATH= cd -- "$(dirname -- "$0")" && pwd)
 program=$1/ulpdiff
 [ -x "$program" ] || { echo "SKIP ulpdiff: it was not built (cJSON or zlib is not installed)"; exit 0; }
-python=
-for candidate in python3 /usr/bin/python3; do
-    "$candidate" -c 'import numpy' 2>/dev/null && python=$candidate && break
-done
 . "$here/lib/program.sh"
-
-# says "TEXT": a line of out has it
-says() {
-    grep -qF -- "$1" out || fail "it does not say '$1': $(cat out)"
-}
 
 # fails "SENTENCE" ARGUMENTS...: exit 1 and that sentence last on stderr
 fails() {
@@ -60,10 +51,7 @@ for file in void.npy text.npy nothing; do
     [ "$(wc -l <err)" = 1 ] && grep -q "$file" err || fail "$file: it said: $(cat err)"
 done
 
-if [ -z "$python" ]; then
-    echo "skipped: everything that needs arrays, because python3 with numpy is not installed"
-    exit $failed
-fi
+. "$here/lib/numpy.sh" # the rest needs arrays
 "$python" "$here/ulpdiff.py" || { echo "FAILED: ulpdiff.py"; exit 1; }
 head -c 300 f32_a.npy >cut-off.npy
 "$program" cut-off.npy f32_a.npy >out 2>err

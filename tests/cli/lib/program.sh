@@ -27,3 +27,8 @@ refuses() {
 works() {
     "$program" "$@" >out 2>err || fail "$name $*: exit $?: $(cat err)"
 }
+
+# says "TEXT": a line of out has it
+says() {
+    grep -qF -- "$1" out || fail "it does not say '$1': $(cat out)"
+}
