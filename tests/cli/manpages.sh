@@ -4,7 +4,7 @@
 # Usage: tests/cli/manpages.sh DIRECTORY-OF-PROGRAMS, from tests/.
 set -u
 root=$(CDPATH= cd -- "$(dirname -- "$0")/../.." && pwd)
-programs=$1
+programs=$(CDPATH= cd -- "$1" && pwd) || exit 1
 scratch=$(mktemp -d) || exit 1
 trap 'rm -rf "$scratch"' EXIT
 cd "$scratch" || exit 1
@@ -17,15 +17,17 @@ fail() {
 
 version=$(sed -n 's/^#define TRN_VERSION "\(.*\)"$/\1/p' "$root/trnmath/trn_base.h")
 
-# options TEXT-FILE: every --word in it
+# options TEXT-FILE: every --word in it; "--fail-..." is none
 options() {
-    tr -c 'A-Za-z0-9-' '\n' <"$1" | grep -E '^--[a-z][a-z0-9-]*$' | sort -u
+    sed 's/--[a-z-]*[.][.][.]//g' "$1" | tr -c 'A-Za-z0-9-' '\n' | grep -E '^--[a-z][a-z0-9-]*$' | sort -u
 }
 
 # helped PROGRAM: --help, and that of each subcommand
 helped() {
     "$1" --help
-    "$1" --help | sed -n '/^commands:/,/^$/s/^  \([a-z]*\) .*/\1/p' >commands
+    "$1" --help >top
+    cat top
+    sed -n "s/^  ${1##*/} \([a-z]*\) .*/\1/p; /^commands:/,/^\$/s/^  \([a-z]*\) .*/\1/p" top | sort -u >commands
     while read -r command; do "$1" "$command" --help; done <commands
 }
 
@@ -83,5 +85,6 @@ if "$cc" -std=c11 -O0 -I"$root" example.c -o example -lm 2>log; then
 else
     fail "trnmath.3: its example does not compile: $(head -n 5 log)"
 fi
+[ $looked -gt 2 ] || fail "only $looked pages were looked at: no programs in $programs?"
 [ $failed = 0 ] && echo "manpages: $looked pages are as their programs are"
 exit $failed

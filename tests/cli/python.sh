@@ -4,7 +4,8 @@
 # Usage: tests/cli/python.sh DIRECTORY-OF-PROGRAMS, from tests/.
 set -u
 root=$(CDPATH= cd -- "$(dirname -- "$0")/../.." && pwd)
-library=$1/libtrnmath.so
+programs=$(CDPATH= cd -- "$1" && pwd) || exit 1
+library=$programs/libtrnmath.so
 scratch=$(mktemp -d) || exit 1
 trap 'rm -rf "$scratch"' EXIT
 unset TRN_ISA
@@ -76,7 +77,7 @@ for compile in "${CC:-cc} -std=c11" "${CXX:-c++} -std=c++17 -x c++"; do
     $compile -Wall -Wextra -Wpedantic -Wconversion -Werror -I"$root/examples/python" user.c -x none "$library" \
         -o user 2>log ||
         { fail "a user's file does not build ($compile): $(cat log)"; continue; }
-    said=$(LD_LIBRARY_PATH=$1 ./user) || fail "a user's program fails ($compile)"
+    said=$(LD_LIBRARY_PATH=$programs ./user) || fail "a user's program fails ($compile)"
     [ "$said" = "$version 38 c2 78 1d 1 1" ] || fail "a user's program says '$said' ($compile)"
 done
 
