@@ -7,13 +7,13 @@
  * whatever the number of threads, and their gradients are added in ascending order: so the bits depend on the seed
  * alone.
  *
- *     arms.c      the arms                                  curves.c    points, runs and their summaries
- *     cast.c      operands: casts, scales, products         ordering.c  does the published ordering hold?
- *     weights.c   the weights of a model                    train.c     one run
- *     adamw.c     the update and what rounding took of it   lab.c       all runs: arms x rates x seeds
- *     layers.c    linear, norm, GELU, softmax loss          options.c   the command lines
- *     attention.c, transformer.c, text.c, words.c           report.c    text, JSON, HTML, SVG
- *     dense.c, synthetic.c, dense.h                               sums.c      the two sums
+ *     arms.c      the arms                                  train.c     one run
+ *     cast.c      operands: casts, scales, products         lab.c       all runs: arms x rates x seeds
+ *     weights.c   the weights of a model                    curves.c    tables of points and of runs
+ *     adamw.c     the update, and what rounding took of it  ordering.c  does the published ordering hold?
+ *     layers.c    linear, norm, GELU, softmax, loss         report.c, pictures.c, outputs.c
+ *     attention.c, transformer.c, char.c, text.c            options.c   the command lines
+ *     dense.c, synthetic.c                                  series.c, sums.c   the two sums
  */
 #ifndef SRLAB_H
 #define SRLAB_H
