@@ -35,6 +35,7 @@ case " $tools " in
 esac
 
 need gcc cmake make pkgconf libcjson-dev zlib1g-dev
+if [ "$tool" = srlab ]; then need wamerican; fi # the word list that its transformer reads
 build=$root/.build/tools
 target=$tool
 program=$build/$tool
