@@ -19,41 +19,9 @@
 #include <sys/wait.h>
 
 #include "io/arrays.h"
+#include "scratch.h"
 
 static volatile unsigned sum;
-static char folder[64]; /* made anew for each test that writes */
-
-static const char *scratch(const char *name)
-{
-    static char path[4][256];
-    static int turn;
-    turn = (turn + 1) % 4;
-    snprintf(path[turn], sizeof path[turn], "%s/%s", folder, name);
-    return path[turn];
-}
-
-static int make_folder(void **state)
-{
-    (void)state;
-    strcpy(folder, "/tmp/trn_io_XXXXXX");
-    return mkdtemp(folder) ? 0 : -1;
-}
-
-static int remove_folder(void **state)
-{
-    char command[128];
-    (void)state;
-    snprintf(command, sizeof command, "rm -rf '%s'", folder);
-    return system(command);
-}
-
-static void put_file(const char *path, const char *text)
-{
-    FILE *f = fopen(path, "w");
-    assert_non_null(f);
-    assert_true(fputs(text, f) >= 0 && fclose(f) == 0);
-}
-
 static void assert_file(const char *path, const char *text)
 {
     char found[512] = "";
@@ -601,7 +569,6 @@ static void checkpoints_and_others(void **state)
 
 int main(void)
 {
-#define WRITES(test) cmocka_unit_test_setup_teardown(test, make_folder, remove_folder)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(sentences),
         cmocka_unit_test(sizes_that_multiply),

@@ -13,14 +13,8 @@
 #include <unistd.h>
 
 #include "io/npy.h"
+#include "scratch.h"
 #include "twin/cases.h"
-
-static const char *data_file(const char *name)
-{
-    static char path[512];
-    snprintf(path, sizeof path, "%s/%s", TRN_DATA_DIR, name);
-    return path;
-}
 
 /* The elements as tests/data/README.md defines them. */
 static double a_at(int64_t i, int64_t j) { return (double)((7 * i + 3 * j) % 17 - 8) / 8; }

@@ -14,13 +14,7 @@
 #if defined(HAVE_ZLIB)
 
 #include "io/npz.h"
-
-static const char *data_file(const char *name)
-{
-    static char path[512];
-    snprintf(path, sizeof path, "%s/%s", TRN_DATA_DIR, name);
-    return path;
-}
+#include "scratch.h"
 
 static npy_array load(const npz_file *z, const char *name)
 {

@@ -15,13 +15,7 @@
 #if defined(HAVE_CJSON)
 
 #include "io/checkpoint.h"
-
-static const char *data_file(const char *name)
-{
-    static char path[512];
-    snprintf(path, sizeof path, "%s/%s", TRN_DATA_DIR, name);
-    return path;
-}
+#include "scratch.h"
 
 static const st_tensor *tensor_of(const st_file *f, const char *name)
 {
@@ -321,39 +315,6 @@ static void files_that_are_none(void **state)
 
 /* ---- writing ---- */
 
-static char folder[64]; /* made anew for each test that writes */
-
-static const char *scratch(const char *name)
-{
-    static char path[4][256];
-    static int turn;
-    turn = (turn + 1) % 4;
-    snprintf(path[turn], sizeof path[turn], "%s/%s", folder, name);
-    return path[turn];
-}
-
-static int make_folder(void **state)
-{
-    (void)state;
-    strcpy(folder, "/tmp/trn_st_XXXXXX");
-    return mkdtemp(folder) ? 0 : -1;
-}
-
-static int remove_folder(void **state)
-{
-    char command[128];
-    (void)state;
-    snprintf(command, sizeof command, "rm -r '%s'", folder);
-    return system(command);
-}
-
-static void put_file(const char *name, const char *text)
-{
-    FILE *f = fopen(scratch(name), "w");
-    assert_non_null(f);
-    assert_true(fputs(text, f) >= 0 && fclose(f) == 0);
-}
-
 static st_tensor described(const char *name, const char *type, int rank, int64_t rows, int64_t columns)
 {
     st_tensor t = { .rank = rank, .shape = { rows, columns } };
@@ -437,7 +398,7 @@ static void data_that_does_not_fit(void **state)
     st_writer w;
     char why[IO_WHY];
     (void)state;
-    put_file("w", "the one before");
+    put_file(scratch("w"), "the one before");
     assert_true(st_create(scratch("w"), &tensor, 1, NULL, 0, &w, why) && st_write(&w, "1234567", 7, why));
     assert_false(st_finish(&w, why));
     assert_non_null(strstr(why, "only 7 of the 8 bytes that its header describes were written"));
@@ -541,16 +502,16 @@ static void indices_that_lie(void **state)
     (void)state;
     put_shards("a", "b");
     for (size_t r = 0; r < sizeof row / sizeof row[0]; r++) {
-        put_file(name, row[r].text);
+        put_file(scratch(name), row[r].text);
         if (ckpt_open(folder, &c, why)) fail_msg("accepted: %s", row[r].text);
         snprintf(expected, sizeof expected, "%s: %s", scratch(name), row[r].sentence);
         assert_string_equal(why, expected);
     }
     put_shards("a", "a");
-    put_file(name, "{\"weight_map\":{\"a\":\"1.safetensors\",\"b\":\"2.safetensors\"}}");
+    put_file(scratch(name), "{\"weight_map\":{\"a\":\"1.safetensors\",\"b\":\"2.safetensors\"}}");
     assert_false(ckpt_open(folder, &c, why));
     assert_non_null(strstr(why, "tensor 'a' is in both 1.safetensors and 2.safetensors"));
-    put_file(name, "{\"weight_map\":{\"a\":\"3.safetensors\"}}");
+    put_file(scratch(name), "{\"weight_map\":{\"a\":\"3.safetensors\"}}");
     assert_false(ckpt_open(folder, &c, why));
     assert_non_null(strstr(why, "3.safetensors: it cannot be opened (No such file or directory)"));
 }
@@ -572,8 +533,8 @@ static void what_a_directory_may_hold(void **state)
     assert_true(ckpt_open(scratch("1.safetensors"), &c, why));
     assert_null(c.index);
     ckpt_close(&c);
-    put_file("x.safetensors.index.json", "{}");
-    put_file("y.safetensors.index.json", "{}");
+    put_file(scratch("x.safetensors.index.json"), "{}");
+    put_file(scratch("y.safetensors.index.json"), "{}");
     assert_false(ckpt_open(folder, &c, why));
     assert_non_null(strstr(why, "it holds 2 indices; name one of them"));
     assert_false(ckpt_open("-", &c, why));
@@ -589,13 +550,13 @@ int main(void)
         cmocka_unit_test(headers_that_lie),
         cmocka_unit_test(headers_that_are_odd_but_true),
         cmocka_unit_test(files_that_are_none),
-        cmocka_unit_test_setup_teardown(round_trip, make_folder, remove_folder),
-        cmocka_unit_test_setup_teardown(what_is_not_written, make_folder, remove_folder),
-        cmocka_unit_test_setup_teardown(data_that_does_not_fit, make_folder, remove_folder),
+        WRITES(round_trip),
+        WRITES(what_is_not_written),
+        WRITES(data_that_does_not_fit),
         cmocka_unit_test(a_sharded_checkpoint),
-        cmocka_unit_test_setup_teardown(an_index_of_our_own, make_folder, remove_folder),
-        cmocka_unit_test_setup_teardown(indices_that_lie, make_folder, remove_folder),
-        cmocka_unit_test_setup_teardown(what_a_directory_may_hold, make_folder, remove_folder),
+        WRITES(an_index_of_our_own),
+        WRITES(indices_that_lie),
+        WRITES(what_a_directory_may_hold),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
