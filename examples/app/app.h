@@ -105,6 +105,11 @@ typedef struct app_command {
 int app_parse_options(const app_command *command, void *options, int argc, char **argv);
 bool app_parse_int(const char *text, int64_t low, int64_t high, int64_t *value, char *why);
 bool app_parse_number(const char *text, int64_t low, int64_t high, int *value, char *why);
+bool app_parse_real(const char *text, double low, double high, double *value, char *why); /* infinite: no bound */
+/* The number of one of these words; -1 after a sentence that lists them. */
+int app_parse_word(const char *text, const char *const *word, int words, char *why);
+/* Hands over each item between commas, until one is refused; an item does not outlive its call. */
+bool app_parse_list(const char *list, bool (*take)(void *into, const char *item, char *why), void *into, char *why);
 bool app_parse_isa(const char *name, trn_isa *isa, char *why); /* one that this host has */
 const char *app_isa_used(trn_isa isa); /* the name of what kernels run when asked for this one */
 bool app_refuse(char *why, const char *text);                  /* false */

@@ -6,6 +6,7 @@
 #include "app.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
@@ -148,6 +149,42 @@ bool app_parse_number(const char *text, int64_t low, int64_t high, int *value, c
     int64_t number;
     if (!app_parse_int(text, low, high, &number, why)) return false;
     *value = (int)number;
+    return true;
+}
+
+bool app_parse_real(const char *text, double low, double high, double *value, char *why)
+{
+    char *end;
+    errno = 0;
+    const double x = strtod(text, &end);
+    if (errno == 0 && *text && !*end && isfinite(x) && x >= low && x <= high) return *value = x, true;
+    if (isinf(low)) return app_refuse(why, "expected a number");
+    if (isinf(high)) snprintf(why, APP_WHY, "expected a number, %g or more", low);
+    else snprintf(why, APP_WHY, "expected a number from %g to %g", low, high);
+    return false;
+}
+
+int app_parse_word(const char *text, const char *const *word, int words, char *why)
+{
+    size_t used = (size_t)snprintf(why, APP_WHY, "expected ");
+    for (int i = 0; i < words; i++) {
+        const char *before = i == 0 ? "" : i + 1 < words ? ", " : " or ";
+        if (strcmp(text, word[i]) == 0) return i;
+        if (used < APP_WHY) used += (size_t)snprintf(why + used, APP_WHY - used, "%s%s", before, word[i]);
+    }
+    return -1;
+}
+
+bool app_parse_list(const char *list, bool (*take)(void *into, const char *item, char *why), void *into, char *why)
+{
+    char text[256];
+    if (strlen(list) >= sizeof text) return app_refuse(why, "the list is too long");
+    snprintf(text, sizeof text, "%s", list);
+    for (char *item = text, *next; item; item = next) {
+        next = strchr(item, ',');
+        if (next) *next++ = '\0';
+        if (!take(into, item, why)) return false;
+    }
     return true;
 }
 

@@ -18,17 +18,20 @@ static bool take_from(void *o, const char *value, char *why) { return take_side(
 
 static bool take_mode(void *o, const char *value, char *why)
 {
-    for (int i = 0; i < FC_MODES; i++)
-        if (strcmp(value, fc_mode_text((fc_mode)i)) == 0) return ((fc_options *)o)->mode = (fc_mode)i, true;
-    return app_refuse(why, "expected halve, ratio, requant or relabel");
+    const char *name[FC_MODES];
+    for (int i = 0; i < FC_MODES; i++) name[i] = fc_mode_text((fc_mode)i);
+    const int mode = app_parse_word(value, name, FC_MODES, why);
+    ((fc_options *)o)->mode = (fc_mode)mode;
+    return mode >= 0;
 }
 
 static bool take_grain(void *o, const char *value, char *why)
 {
-    static const char *const name[] = { "kept", "tensor", "channel", "block" };
-    for (int i = 0; i < 4; i++)
-        if (strcmp(value, name[i]) == 0) return ((fc_options *)o)->grain = (fc_grain)i, true;
-    return app_refuse(why, "expected tensor, channel, block or kept");
+    static const char *const name[] = { "tensor", "channel", "block", "kept" };
+    static const fc_grain grain[] = { FC_PER_TENSOR, FC_PER_CHANNEL, FC_PER_BLOCK, FC_GRAIN_KEPT };
+    const int i = app_parse_word(value, name, 4, why);
+    if (i >= 0) ((fc_options *)o)->grain = grain[i];
+    return i >= 0;
 }
 
 static bool take_block(void *options, const char *value, char *why)

@@ -34,15 +34,6 @@ typedef struct options {
 
 /* ---- options ---- */
 
-static bool parse_real(const char *text, double low, double high, double *value, char *why)
-{
-    char *end;
-    *value = strtod(text, &end);
-    if (*text && !*end && *value >= low && *value <= high) return true;
-    snprintf(why, APP_WHY, "expected a number from %g to %g", low, high);
-    return false;
-}
-
 static bool take_file(void *options_, const char *word, char *why)
 {
     options *o = options_;
@@ -68,12 +59,12 @@ static bool take_student(void *o, const char *value, char *why) { return take_la
 
 static bool take_sigma(void *o, const char *value, char *why)
 {
-    return parse_real(value, 1e-30, 1e30, &((options *)o)->sigma, why);
+    return app_parse_real(value, 1e-30, 1e30, &((options *)o)->sigma, why);
 }
 
 static bool take_freedom(void *o, const char *value, char *why)
 {
-    return parse_real(value, 0.5, 1e6, &((options *)o)->freedom, why);
+    return app_parse_real(value, 0.5, 1e6, &((options *)o)->freedom, why);
 }
 
 static bool take_outliers(void *options_, const char *value, char *why)
@@ -83,7 +74,7 @@ static bool take_outliers(void *options_, const char *value, char *why)
     o->outlier_share = strtod(value, &end);
     if (end == value || *end != ':' || !(o->outlier_share > 0 && o->outlier_share <= 1))
         return app_refuse(why, "expected SHARE:FACTOR, such as 0.001:30");
-    return parse_real(end + 1, 1e-6, 1e6, &o->outlier_factor, why);
+    return app_parse_real(end + 1, 1e-6, 1e6, &o->outlier_factor, why);
 }
 
 static bool take_columns(void *o, const char *value, char *why)
@@ -97,21 +88,6 @@ static bool take_seed(void *o, const char *value, char *why)
     if (!app_parse_int(value, 0, INT64_MAX, &seed, why)) return false;
     ((options *)o)->seed = (uint64_t)seed;
     return true;
-}
-
-/* One of some words; -1 after a sentence that lists them. */
-static int one_of(const char *value, const char *const *word, int words, char *why)
-{
-    size_t used = (size_t)snprintf(why, APP_WHY, "expected ");
-    for (int i = 0; i < words; i++) {
-        if (!strcmp(value, word[i])) return i;
-        used += (size_t)snprintf(why + used, APP_WHY - used, "%s%s",
-                                 i == 0          ? ""
-                                 : i + 1 < words ? ", "
-                                                 : " or ",
-                                 word[i]);
-    }
-    return -1;
 }
 
 static bool take_format(void *options_, const char *value, char *why)
@@ -139,7 +115,7 @@ static bool take_cfp8(void *options_, const char *value, char *why)
 static bool take_rule(void *options_, const char *value, char *why)
 {
     mxq_choice *c = &((options *)options_)->choice;
-    const int rule = one_of(value, mxq_rule_name, 3, why);
+    const int rule = app_parse_word(value, mxq_rule_name, 3, why);
     if (rule >= 0) c->rule[rule] = c->any_rule = true;
     return rule >= 0;
 }
@@ -147,7 +123,7 @@ static bool take_rule(void *options_, const char *value, char *why)
 static bool take_grain(void *options_, const char *value, char *why)
 {
     mxq_choice *c = &((options *)options_)->choice;
-    const int grain = one_of(value, mxq_grain_name, MXQ_GRAINS, why);
+    const int grain = app_parse_word(value, mxq_grain_name, MXQ_GRAINS, why);
     if (grain >= 0) c->grain[grain] = c->any_grain = true;
     return grain >= 0;
 }
@@ -156,7 +132,7 @@ static bool take_rounding(void *options_, const char *value, char *why)
 {
     static const char *const word[] = { "rne", "sr", "both" };
     mxq_choice *c = &((options *)options_)->choice;
-    const int which = one_of(value, word, 3, why);
+    const int which = app_parse_word(value, word, 3, why);
     c->nearest = which != 1;
     c->stochastic = which > 0;
     return which >= 0;
@@ -193,7 +169,7 @@ static bool take_threads(void *o, const char *value, char *why)
 
 static bool take_plot(void *o, const char *value, char *why)
 {
-    return (((options *)o)->plot = one_of(value, mxq_plot_name, MXQ_PLOTS, why)) >= 0;
+    return (((options *)o)->plot = app_parse_word(value, mxq_plot_name, MXQ_PLOTS, why)) >= 0;
 }
 
 APP_TAKE(take_tensor, options, tensor, value)

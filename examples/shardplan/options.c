@@ -4,7 +4,6 @@
 #include "shardplan.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 /* ---- values ---- */
@@ -68,18 +67,20 @@ static bool take_job(void *into, const char *value, char *why)
 
 static bool take_zero(void *into, const char *value, char *why)
 {
-    for (int i = 0; i < TRN_ZERO_COUNT; i++)
-        if (strcmp(trn_zero_name((trn_zero)i), value) == 0)
-            return ((sp_options *)into)->args.zero = (trn_zero)i, true;
-    return app_refuse(why, "expected auto, none, optimizer, gradients or weights");
+    const char *name[TRN_ZERO_COUNT];
+    for (int i = 0; i < TRN_ZERO_COUNT; i++) name[i] = trn_zero_name((trn_zero)i);
+    const int zero = app_parse_word(value, name, TRN_ZERO_COUNT, why);
+    ((sp_options *)into)->args.zero = (trn_zero)zero;
+    return zero >= 0;
 }
 
 static bool take_recompute(void *into, const char *value, char *why)
 {
-    for (int i = 0; i < TRN_RECOMPUTE_COUNT; i++)
-        if (strcmp(trn_recompute_name((trn_recompute)i), value) == 0)
-            return ((sp_options *)into)->args.recompute = (trn_recompute)i, true;
-    return app_refuse(why, "expected auto, none, selective or full");
+    const char *name[TRN_RECOMPUTE_COUNT];
+    for (int i = 0; i < TRN_RECOMPUTE_COUNT; i++) name[i] = trn_recompute_name((trn_recompute)i);
+    const int recompute = app_parse_word(value, name, TRN_RECOMPUTE_COUNT, why);
+    ((sp_options *)into)->args.recompute = (trn_recompute)recompute;
+    return recompute >= 0;
 }
 
 /* ---- lists of name=value ---- */
@@ -110,33 +111,37 @@ static bool set_assumption(sp_options *o, const char *name, const char *value, c
         double *value;
     } row[] = { TRNI_PLAN_ASSUMPTIONS(TRNI_X) };
 #undef TRNI_X
-    char *end;
-    const double x = strtod(value, &end);
-    if (!*value || *end || !isfinite(x) || x < 0) return app_refuse(why, "expected a number, 0 or more");
+    double x;
+    if (!app_parse_real(value, 0, HUGE_VAL, &x, why)) return false;
     for (size_t i = 0; i < sizeof row / sizeof row[0]; i++)
         if (strcmp(row[i].name, name) == 0) return *row[i].value = x > 0 ? x : -1, true;
     return app_refuse(why, "no such assumption; --assumptions lists them");
 }
 
-static bool take_list(sp_options *o, const char *list, char *why,
-                      bool (*set)(sp_options *, const char *name, const char *value, char *why))
+typedef struct setter {
+    sp_options *options;
+    bool (*set)(sp_options *, const char *name, const char *value, char *why);
+} setter;
+
+static bool take_pair(void *into, const char *item, char *why)
 {
-    char text[256];
-    if (strlen(list) >= sizeof text) return app_refuse(why, "the list is too long");
-    snprintf(text, sizeof text, "%s", list);
-    for (char *name = text, *next; name; name = next) {
-        next = strchr(name, ',');
-        if (next) *next++ = 0;
-        char *equals = strchr(name, '=');
-        if (!equals) return app_refuse(why, "expected NAME=VALUE with commas between");
-        *equals = 0;
-        if (!set(o, name, equals + 1, why)) return false;
-    }
-    return true;
+    const setter *s = into;
+    char name[64];
+    const size_t length = strcspn(item, "=");
+    if (!item[length]) return app_refuse(why, "expected NAME=VALUE with commas between");
+    snprintf(name, sizeof name, "%.*s", (int)length, item);
+    return s->set(s->options, name, item + length + 1, why);
 }
 
-static bool take_format(void *into, const char *value, char *why) { return take_list(into, value, why, set_format); }
-static bool take_assume(void *into, const char *value, char *why) { return take_list(into, value, why, set_assumption); }
+static bool take_format(void *into, const char *value, char *why)
+{
+    return app_parse_list(value, take_pair, &(setter){ into, set_format }, why);
+}
+
+static bool take_assume(void *into, const char *value, char *why)
+{
+    return app_parse_list(value, take_pair, &(setter){ into, set_assumption }, why);
+}
 
 /* ---- the line ---- */
 

@@ -3,7 +3,6 @@
  */
 #include "srlab.h"
 
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -30,33 +29,23 @@ static bool take_arms(void *into, const char *value, char *why)
     return SETTINGS->arms || app_refuse(why, "expected some of f32,bf16-rne,bf16-sr,bf16-kahan,fp8-rne,fp8-sr");
 }
 
-static bool take_real(const char *value, double low, double high, double *to, char *why)
+static bool add_rate(void *into, const char *item, char *why)
 {
-    char *end;
-    const double x = strtod(value, &end);
-    if (end != value && !*end && x >= low && x <= high) return *to = x, true;
-    snprintf(why, APP_WHY, "expected a number from %g to %g", low, high);
-    return false;
+    if (SETTINGS->rates == SR_RATES) return app_refuse(why, "expected at most 8 rates");
+    return app_parse_real(item, 1e-9, 10, &SETTINGS->rate[SETTINGS->rates++], why);
 }
 
 static bool take_sweep(void *into, const char *value, char *why)
 {
-    char text[256];
-    if (strlen(value) >= sizeof text) return app_refuse(why, "the list is too long");
-    strcpy(text, value);
     SETTINGS->rates = 0;
-    for (char *at = text, *next; at; at = next) {
-        if ((next = strchr(at, ','))) *next++ = '\0';
-        if (SETTINGS->rates == SR_RATES) return app_refuse(why, "expected at most 8 rates");
-        if (!take_real(at, 1e-9, 10, &SETTINGS->rate[SETTINGS->rates++], why)) return false;
-    }
-    return SETTINGS->sweep = true;
+    SETTINGS->sweep = true;
+    return app_parse_list(value, add_rate, into, why);
 }
 
 static bool take_rate(void *into, const char *value, char *why)
 {
     SETTINGS->rates = 1;
-    return take_real(value, 1e-9, 10, &SETTINGS->rate[0], why);
+    return app_parse_real(value, 1e-9, 10, &SETTINGS->rate[0], why);
 }
 
 static bool take_products(void *into, const char *value, char *why)
@@ -99,7 +88,7 @@ static bool take_seed(void *into, const char *value, char *why)
 #define REAL(function, low, high, field)                                                                               \
     static bool function(void *into, const char *value, char *why)                                                     \
     {                                                                                                                  \
-        return take_real(value, low, high, &SETTINGS->field, why);                                                     \
+        return app_parse_real(value, low, high, &SETTINGS->field, why);                                                     \
     }
 
 WIDE(take_steps, 1, 10000000, steps)

@@ -3,9 +3,7 @@
  */
 #include "ulpdiff.h"
 
-#include <errno.h>
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include <trnmath/trn_act.h>
@@ -75,48 +73,27 @@ static bool take_wire(void *o, const char *value, char *why)
     return take_format(value, &((ud_options *)o)->wire, why);
 }
 
-static bool take_limit(const char *value, double *limit, char *why)
-{
-    char *end;
-    errno = 0;
-    *limit = strtod(value, &end);
-    if (errno == 0 && end != value && !*end && isfinite(*limit)) return true;
-    return app_refuse(why, "expected a number");
-}
-
 static bool take_above(void *o, const char *value, char *why)
 {
-    double *limit = &((ud_options *)o)->fail_above;
-    if (!take_limit(value, limit, why)) return false;
-    return *limit >= 0 || app_refuse(why, "expected a number, 0 or more");
+    return app_parse_real(value, 0, HUGE_VAL, &((ud_options *)o)->fail_above, why);
 }
 
 static bool take_above_rel(void *o, const char *value, char *why)
 {
-    double *limit = &((ud_options *)o)->fail_above_rel;
-    if (!take_limit(value, limit, why)) return false;
-    return *limit >= 0 || app_refuse(why, "expected a number, 0 or more");
+    return app_parse_real(value, 0, HUGE_VAL, &((ud_options *)o)->fail_above_rel, why);
 }
 
 static bool take_below(void *o, const char *value, char *why)
 {
-    return take_limit(value, &((ud_options *)o)->fail_sqnr_below, why);
+    return app_parse_real(value, -HUGE_VAL, HUGE_VAL, &((ud_options *)o)->fail_sqnr_below, why);
 }
-
-static const struct {
-    const char *name;
-    ud_op op;
-} ops[] = { { "matmul", UD_OP_MATMUL },
-            { "all_reduce", UD_OP_ALL_REDUCE },
-            { "reduce_scatter", UD_OP_REDUCE_SCATTER },
-            { "cast", UD_OP_CAST },
-            { "activation", UD_OP_ACTIVATION } };
 
 static bool take_op(void *o, const char *value, char *why)
 {
-    for (size_t i = 0; i < sizeof ops / sizeof ops[0]; i++)
-        if (strcmp(value, ops[i].name) == 0) return ((ud_options *)o)->op = ops[i].op, true;
-    return app_refuse(why, "expected matmul, all_reduce, reduce_scatter, cast or activation");
+    static const char *const name[] = { "matmul", "all_reduce", "reduce_scatter", "cast", "activation" };
+    const int op = app_parse_word(value, name, sizeof name / sizeof name[0], why);
+    ((ud_options *)o)->op = (ud_op)(op + 1); /* UD_OP_NONE comes first */
+    return op >= 0;
 }
 
 static bool take_function(void *o, const char *value, char *why)

@@ -25,7 +25,7 @@ refuses "which two files? ulpdiff --help tells more" a.npy
 refuses "--frob is not an option of ulpdiff; ulpdiff --help lists them" --frob
 refuses "c.npy: two files are compared; files after --inputs are the operands" a.npy b.npy c.npy
 refuses "--ulp-format float9: it is not a number format" a.npy b.npy --ulp-format float9
-refuses "--fail-above x: expected a number" a.npy b.npy --fail-above x
+refuses "--fail-above x: expected a number, 0 or more" a.npy b.npy --fail-above x
 refuses "--fail-above -1: expected a number, 0 or more" a.npy b.npy --fail-above -1
 refuses "--op sort: expected matmul, all_reduce, reduce_scatter, cast or activation" a.npy b.npy --op sort
 refuses "--op needs --inputs: what A and B were computed from" a.npy b.npy --op matmul
