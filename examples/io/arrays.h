@@ -23,6 +23,8 @@
  *     io_array_as                      these bytes are numbers of that format
  *     io_array_view                    a trn_tensor of it
  *     io_array_f32                     some of its values, in row-major order
+ *     io_array_packed                  whether its elements lie one after the other in that order
+ *     io_array_done                    some of them will not be read again: memory stays constant
  */
 #ifndef IO_ARRAYS_H
 #define IO_ARRAYS_H
@@ -311,6 +313,19 @@ IO_FN bool io_array_packed(const io_array *a)
         if (a->shape[i] > 1) step *= a->shape[i];
     }
     return true;
+}
+
+/* Elements first .. end - 1 of a packed array will not be read again; an array that was copied is left as it is. */
+IO_FN void io_array_done(io_arrays *all, const io_array *a, int64_t first, int64_t end)
+{
+    if (!io_array_packed(a)) return;
+    const int64_t from = first * a->bits / 8, to = end * a->bits / 8;
+    const uintptr_t at = (uintptr_t)a->data + (uintptr_t)from;
+    for (int i = 0; i <= all->shards; i++) {
+        io_map *map = i < all->shards ? &all->shard[i].map : &all->map;
+        const uintptr_t begin = (uintptr_t)map->bytes;
+        if (map->bytes && at >= begin && at - begin < map->size) io_map_done(map, at - begin, (size_t)(to - from));
+    }
 }
 
 /* No copy. Rank 0, no tensor, where there is no view: no format, elements that share bytes, or more than TRN_MAX_RANK

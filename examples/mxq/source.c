@@ -85,16 +85,7 @@ static int64_t start_of(const mxq_source *s, int64_t piece)
 
 void mxq_release(const mxq_source *s, int64_t first, int64_t count)
 {
-    const io_array *a = s->array;
-    io_arrays *file = s->file;
-    if (!a || !io_array_packed(a)) return;
-    const int64_t from = start_of(s, first) * a->bits / 8, to = start_of(s, first + count) * a->bits / 8;
-    const uintptr_t at = (uintptr_t)a->data + (uintptr_t)from;
-    for (int i = 0; i <= file->shards; i++) { /* what has been copied lies in none of them */
-        io_map *map = i < file->shards ? &file->shard[i].map : &file->map;
-        const uintptr_t begin = (uintptr_t)map->bytes;
-        if (map->bytes && at >= begin && at - begin < map->size) io_map_done(map, at - begin, (size_t)(to - from));
-    }
+    if (s->array) io_array_done(s->file, s->array, start_of(s, first), start_of(s, first + count));
 }
 
 /* ---- where they come from ---- */

@@ -39,16 +39,6 @@ static bool take_kind(const io_array *from, ud_array *to)
     return true;
 }
 
-static bool is_packed(const io_array *a)
-{
-    int64_t step = 1;
-    for (int i = a->rank - 1; i >= 0; i--) {
-        if (a->shape[i] > 1 && a->stride[i] != step) return false;
-        step *= a->shape[i];
-    }
-    return true;
-}
-
 static void copy_strided(const io_array *from, size_t item, unsigned char *to)
 {
     int64_t at[IO_MAX_RANK] = { 0 };
@@ -88,7 +78,7 @@ bool ud_array_open(const char *file, const io_array *from, ud_array *to, char *w
     to->data = from->data;
     to->source = *from;
     lay_out(to);
-    if (to->kind == UD_SUB_BYTE || is_packed(from)) return true;
+    if (to->kind == UD_SUB_BYTE || io_array_packed(from)) return true;
     to->block = ud_need((size_t)from->elements, to->item);
     copy_strided(from, to->item, to->block);
     to->data = to->block;
