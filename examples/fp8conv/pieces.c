@@ -160,13 +160,13 @@ static bool write_in_order(line *l, char *why)
     return ok;
 }
 
-static bool run_line(line *l, int helpers, char *why)
+static bool run_line(line *l, int others, char *why)
 {
     pthread_t thread[MOST_THREADS];
     int started = 0;
     pthread_mutex_init(&l->lock, NULL);
     pthread_cond_init(&l->moved, NULL);
-    while (started < helpers && pthread_create(&thread[started], NULL, work_along, l) == 0) started++;
+    while (started < others && pthread_create(&thread[started], NULL, work_along, l) == 0) started++;
     const bool ok = write_in_order(l, why);
     for (int i = 0; i < started; i++) pthread_join(thread[i], NULL);
     pthread_cond_destroy(&l->moved);
@@ -188,8 +188,8 @@ bool fc_run_pieces(fc_catalogue *c, fc_work *w, char *why)
     unsigned char *buffers = malloc(room * (size_t)slots);
     if (!buffers) fc_no_memory(w);
     for (int i = 0; i < slots; i++) l.slot[i].out = buffers + room * (size_t)i;
-    const int helpers = c->options->threads - 1;
-    const bool ok = run_line(&l, w->pieces - 1 < helpers ? (int)w->pieces - 1 : helpers, why);
+    const int others = c->options->threads - 1;
+    const bool ok = run_line(&l, w->pieces - 1 < others ? (int)w->pieces - 1 : others, why);
     free(buffers);
     return ok;
 }
