@@ -75,6 +75,9 @@ static trn_status resolve(const trnmath_options *options, resolved *r, trn_error
     return TRN_OK;
 }
 
+/* These fields of a call's arguments. */
+#define ROUNDED_AS_IN(r) .rounding = (r).rounding, .seed = (r).given.seed, .stream = (r).given.stream
+
 /* ---- facts ---- */
 
 const char *trnmath_version(void) { return trn_version(); }
@@ -101,10 +104,8 @@ int trnmath_convert(const trnmath_view *dst, const trnmath_view *src, const trnm
     if (status == TRN_OK)
         status = trn_convert(&(trn_convert_args){ .dst = tensor(dst),
                                                   .src = tensor(src),
-                                                  .rounding = r.rounding,
+                                                  ROUNDED_AS_IN(r),
                                                   .overflow = r.overflow,
-                                                  .seed = r.given.seed,
-                                                  .stream = r.given.stream,
                                                   .sr_bits = (int)r.given.sr_bits,
                                                   .error = &error });
     return done(why, status, &error);
@@ -125,10 +126,8 @@ int trnmath_matmul(const trnmath_view *dst, const trnmath_view *a, const trnmath
                                                 .b_scale = tensor(b_scale),
                                                 .accumulate = r.given.accumulate != 0,
                                                 .double_row = r.given.double_row != 0,
-                                                .rounding = r.rounding,
+                                                ROUNDED_AS_IN(r),
                                                 .overflow = r.overflow,
-                                                .seed = r.given.seed,
-                                                .stream = r.given.stream,
                                                 .numerics = r.numerics,
                                                 .error = &error });
     return done(why, status, &error);
@@ -148,9 +147,7 @@ int trnmath_activation(const trnmath_view *dst, const trnmath_view *src, const c
     if (status == TRN_OK)
         status = trn_activation(&(trn_activation_args){ .generation = r.generation,
                                                         .unlimited = true,
-                                                        .rounding = r.rounding,
-                                                        .seed = r.given.seed,
-                                                        .stream = r.given.stream,
+                                                        ROUNDED_AS_IN(r),
                                                         .numerics = r.numerics,
                                                         .error = &error,
                                                         .dst = tensor(dst),
@@ -179,9 +176,7 @@ int trnmath_mx_quantize(const trnmath_view *dst, const trnmath_view *dst_scale, 
                                                           .src = tensor(src),
                                                           .scale = scale[chosen],
                                                           .axis = (int)axis,
-                                                          .rounding = r.rounding,
-                                                          .seed = r.given.seed,
-                                                          .stream = r.given.stream,
+                                                          ROUNDED_AS_IN(r),
                                                           .sr_bits = (int)r.given.sr_bits,
                                                           .error = &error });
     return done(why, status, &error);
@@ -233,10 +228,8 @@ int trnmath_sparse_matmul(const trnmath_view *dst, const trnmath_view *values, c
                                                               .pattern = pattern(m, n),
                                                               .b = tensor(b),
                                                               .accumulate = r.given.accumulate != 0,
-                                                              .rounding = r.rounding,
+                                                              ROUNDED_AS_IN(r),
                                                               .overflow = r.overflow,
-                                                              .seed = r.given.seed,
-                                                              .stream = r.given.stream,
                                                               .numerics = r.numerics,
                                                               .error = &error });
     return done(why, status, &error);
