@@ -14,14 +14,6 @@ int main(void)
 END
 version=$(sed -n 's/^#define TRN_VERSION "\(.*\)"$/\1/p' "$root/trnmath/trn_base.h")
 
-# step TEXT COMMAND...: runs it quietly; what it said is told only when it fails.
-step() {
-    text=$1
-    shift
-    checked
-    "$@" >"$scratch/log" 2>&1 || { fail_log "$scratch/log" "$text"; return 1; }
-}
-
 # runs PROGRAM TEXT [BITS]: it exits with 0 and prints our version (and what trn_fp_check found).
 runs() {
     checked

@@ -51,6 +51,14 @@ skip() {
 
 checked() { checks=$((checks + 1)); }
 
+# step TEXT COMMAND...: runs it quietly; what it said is told only when it fails.
+step() {
+    text=$1
+    shift
+    checked
+    "$@" >"$scratch/log" 2>&1 || { fail_log "$scratch/log" "$text"; return 1; }
+}
+
 finish() {
     printf '%s: %d checks, %d failed, %d paths skipped\n' "$(basename -- "$0" .sh)" "$checks" "$failures" "$skips"
     if [ "$checks" -eq 0 ]; then

@@ -13,14 +13,6 @@ aarch64) narrow=-march=armv8-a ;;
 esac
 wide=-march=native
 
-# step TEXT COMMAND...: runs it quietly; what it said is told only when it fails.
-step() {
-    text=$1
-    shift
-    checked
-    "$@" >"$scratch/log" 2>&1 || { fail_log "$scratch/log" "$text"; return 1; }
-}
-
 # agrees KIND PROGRAM TEXT: it exits with 0 and says our version and the number that every program of this kind says.
 agrees() {
     checked
