@@ -16,18 +16,6 @@ fail() {
     failed=1
 }
 
-# skip REASON: allowed where it is expected, as in tests/house/lib.sh
-skip() {
-    case " ${TRN_EXPECT_SKIPS:-} " in
-    *" python "*)
-        echo "SKIP python: $1 (expected)"
-        exit 0
-        ;;
-    esac
-    echo "FAILED: skipped python: $1; if this machine is meant to lack it, put python into TRN_EXPECT_SKIPS"
-    exit 1
-}
-
 if [ ! -f "$library" ]; then
     echo 'SKIP python: libtrnmath.so was not built (under the sanitizers it is not)'
     exit 0
@@ -83,11 +71,8 @@ done
 
 # ---- Python ----
 
-python=
-for candidate in python3 /usr/bin/python3; do
-    [ -n "$python" ] || ! "$candidate" -c 'import numpy' 2>/dev/null || python=$candidate
-done
-[ -n "$python" ] || skip 'no python3 here has NumPy (Debian: python3-numpy)'
+expected_as=python
+. "$root/tests/cli/lib/numpy.sh"
 PYTHONPATH=$root/examples/python
 PYTHONDONTWRITEBYTECODE=1
 TRNMATH_LIBRARY=$library
