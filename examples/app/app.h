@@ -10,6 +10,7 @@
  *     table.c    one kind of table, printed as text, CSV, JSON or its own description
  *     cli.c      options, --help, --version, messages, progress, files, time
  *     page.h     the shell of an HTML page
+ *     chart.h    pictures of numbers
  */
 #ifndef APP_H
 #define APP_H
@@ -91,7 +92,7 @@ typedef struct app_command {
 } app_command;
 
 /* An option that only stores something: `what` may use `value`. */
-#define APP_TAKE(function, type, field, what)                                                                           \
+#define APP_TAKE(function, type, field, what)                                                                          \
     static bool function(void *into, const char *value, char *why)                                                     \
     {                                                                                                                  \
         (void)value;                                                                                                   \
@@ -101,7 +102,7 @@ typedef struct app_command {
     }
 
 /* Reads both "--flag value" and "--flag=value"; what does not begin with a dash, and "-", is an operand. argv without
- * the program's name. APP_OK; APP_USAGE after one sentence on stderr; -1 after --help or --version has been answered. */
+ * the program's name. APP_OK; APP_USAGE after one sentence on stderr; -1 after --help or --version was answered. */
 int app_parse_options(const app_command *command, void *options, int argc, char **argv);
 bool app_parse_int(const char *text, int64_t low, int64_t high, int64_t *value, char *why);
 bool app_parse_number(const char *text, int64_t low, int64_t high, int *value, char *why);

@@ -7,6 +7,7 @@
  * Everything that is reported about FP8 follows from how often each of the 128 magnitudes stands under each scale: they
  * are counted, tables of 256 entries convert them, and sums of 128 terms are the errors, exactly and without sampling.
  *
+ *     main.c       from one checkpoint to the other
  *     options.c    the command line
  *     catalogue.c  all tensors of all shards, and where their bytes are
  *     names.c      which tensor is whose scale; which tensors are quantised

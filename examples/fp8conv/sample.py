@@ -43,7 +43,8 @@ def write(path, tensors, random):
         file.write(struct.pack("<Q", len(text)) + text)
         for shape in tensors.values():
             plain = len(shape) == 1  # a norm's weights are near 1
-            values = 1 + 0.01 * random.standard_normal(shape) if plain else random.standard_normal(shape) / shape[-1] ** 0.5
+            values = random.standard_normal(shape)
+            values = 1 + 0.01 * values if plain else values / shape[-1] ** 0.5
             file.write(bfloat16(values).tobytes())
     return at
 
@@ -51,7 +52,10 @@ def write(path, tensors, random):
 def main():
     directory, hidden = sys.argv[1], int(sys.argv[2]) if len(sys.argv) > 2 else 512
     random = np.random.default_rng(1)
-    ends = {"model.embed_tokens.weight": (4096, hidden)}, {"model.norm.weight": (hidden,), "lm_head.weight": (4096, hidden)}
+    ends = (
+        {"model.embed_tokens.weight": (4096, hidden)},
+        {"model.norm.weight": (hidden,), "lm_head.weight": (4096, hidden)},
+    )
     os.makedirs(directory, exist_ok=True)
     index, total = {}, 0
     for shard in 0, 1:

@@ -1,11 +1,12 @@
 /* mxq.h - the parts of mxq: what is quantised, how, what was lost, and how it is shown.
  * SPDX-License-Identifier: MIT
  *
+ *     main.c       the command line          text.c, picture.c, html.c   what people look at
  *     synthetic.c  distributions             source.c   tensors as rows that are cut into pieces
  *     ways.c       formats x scales x rounding          quantise.c  a piece there and back
  *     measure.c    errors of 32 elements     run.c      all pieces through all ways, in threads
  *     theory.c     what the QSNR should be   sweep.c    QSNR against the size of the values
- *     table.c      rows of the table         text.c, picture.c, html.c   what people look at
+ *     table.c      rows of the table
  */
 #ifndef MXQ_H
 #define MXQ_H

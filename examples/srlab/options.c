@@ -88,7 +88,7 @@ static bool take_seed(void *into, const char *value, char *why)
 #define REAL(function, low, high, field)                                                                               \
     static bool function(void *into, const char *value, char *why)                                                     \
     {                                                                                                                  \
-        return app_parse_real(value, low, high, &SETTINGS->field, why);                                                     \
+        return app_parse_real(value, low, high, &SETTINGS->field, why);                                                \
     }
 
 WIDE(take_steps, 1, 10000000, steps)
