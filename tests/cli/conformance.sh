@@ -37,8 +37,8 @@ works --list
 [ "$(grep -vc '^[a-z0-9_.-]*$' out)" = 0 ] || fail "names that are no names: $(grep -v '^[a-z0-9_.-]*$' out)"
 [ "$(wc -l <out)" -gt 700 ] || fail "only $(wc -l <out) vectors"
 for id in format.encode.float8_e4m3.portable sr.loop.float16.mean device.ktile.trn2.nc_matmul.float32 fp8.halve.exact \
-    matrix_unit.h100.portable scalar.exp.error random.philox4x32_10.1 gradient.ring.bfloat16.144 qsnr.gaussian.mxfp8.round_up \
-    collective.nccom.all_reduce.32mib.r2.busbw collective.switch_over.mesh; do
+    matrix_unit.h100.portable scalar.exp.error random.philox4x32_10.1 gradient.ring.bfloat16.144 \
+    qsnr.gaussian.mxfp8.round_up collective.nccom.all_reduce.32mib.r2.busbw collective.switch_over.mesh; do
     grep -qxF "$id" out || fail "no vector is called $id"
 done
 grep -q 'long$' out && fail "sweeps that take minutes are listed without --long"
@@ -66,7 +66,8 @@ if command -v python3 >/dev/null; then
     python3 -c 'import json, sys
 r = json.load(open("all.json"))
 assert r["context"]["fail"] == 0 and r["context"]["known_difference"] == 8 and len(r["vectors"]) == 9
-assert all(v["reason"] for v in r["vectors"] if v["status"] == "known difference")' || fail "all.json is not what it should be"
+assert all(v["reason"] for v in r["vectors"] if v["status"] == "known difference")' ||
+    fail "all.json is not what it should be"
 fi
 grep -q '</html>' page.html || fail "page.html does not end"
 grep -q 'href=\|src=\|<script' page.html && fail "page.html loads something"

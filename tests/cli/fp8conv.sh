@@ -53,21 +53,30 @@ checkpoint() {
     printf "\\$(printf %o ${#2})\\0\\0\\0\\0\\0\\0\\0%s%b" "$2" "$3" >"$1"
 }
 fp8='"dtype":"F8_E4M3","shape":[1,2],"data_offsets":[4,6]'
-checkpoint nan.safetensors "{\"w_scale\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[0,4]},\"w\":{$fp8}}" '\0000\0000\0300\0177\0001\0002'
+# scaled FILE DTYPE COUNT BYTES: w_scale, of four bytes, and w, of two codes
+scaled() {
+    checkpoint "$1" "{\"w_scale\":{\"dtype\":\"$2\",\"shape\":[$3],\"data_offsets\":[0,4]},\"w\":{$fp8}}" "$4"
+}
+scaled nan.safetensors F32 1 '\0000\0000\0300\0177\0001\0002'
 refuses "w_scale: scale 0 is nan; expected a number that is finite and not negative" nan.safetensors x.safetensors
-checkpoint shape.safetensors "{\"w_scale\":{\"dtype\":\"F16\",\"shape\":[2],\"data_offsets\":[0,4]},\"w\":{$fp8}}" '\0000\0074\0000\0074\0001\0002'
-refuses "w: the shape of its scale w_scale does not fit; --block says how long blocks are" shape.safetensors x.safetensors
-checkpoint type.safetensors "{\"w_scale\":{\"dtype\":\"I32\",\"shape\":[1],\"data_offsets\":[0,4]},\"w\":{$fp8}}" '\0000\0000\0000\0000\0001\0002'
+scaled shape.safetensors F16 2 '\0000\0074\0000\0074\0001\0002'
+refuses "w: the shape of its scale w_scale does not fit; --block says how long blocks are" \
+    shape.safetensors x.safetensors
+scaled type.safetensors I32 1 '\0000\0000\0000\0000\0001\0002'
 refuses "w: its scale w_scale is I32; expected F32, BF16, F16 or F8_E8M0" type.safetensors x.safetensors
-checkpoint huge.safetensors "{\"w_scale\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[0,4]},\"w\":{$fp8}}" '\0000\0000\0177\0177\0001\0002'
+scaled huge.safetensors F32 1 '\0000\0000\0177\0177\0001\0002'
 refuses "w_scale: its new scale inf cannot be held by F32" huge.safetensors x.safetensors
 checkpoint plain.safetensors '{"w":{"dtype":"I32","shape":[1],"data_offsets":[0,4]}}' '1234'
-refuses "plain.safetensors: it has no FP8, and no matrix that would be quantised (--include chooses)" plain.safetensors x.safetensors
-checkpoint bare.safetensors "{\"n\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[0,4]},\"w\":{$fp8}}" '\0000\0000\0200\0077\0001\0002'
+refuses "plain.safetensors: it has no FP8, and no matrix that would be quantised (--include chooses)" \
+    plain.safetensors x.safetensors
+checkpoint bare.safetensors "{\"n\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[0,4]},\"w\":{$fp8}}" \
+    '\0000\0000\0200\0077\0001\0002'
 refuses "w: it has no scale, and --no-new-scales forbids a new one" bare.safetensors x.safetensors --no-new-scales
 refuses "bare.safetensors: it would replace the input" bare.safetensors bare.safetensors
-refuses "bare.safetensors: its FP8 is ocp's already; there is nothing to convert" bare.safetensors x.safetensors --to ocp
-refuses "/nonexistent/x.safetensors: it cannot be created (No such file or directory)" bare.safetensors /nonexistent/x.safetensors
+refuses "bare.safetensors: its FP8 is ocp's already; there is nothing to convert" \
+    bare.safetensors x.safetensors --to ocp
+refuses "/nonexistent/x.safetensors: it cannot be created (No such file or directory)" \
+    bare.safetensors /nonexistent/x.safetensors
 ls | grep -q '^x' && fail "a refusal left a file: $(ls)"
 
 . "$lib/numpy.sh"
@@ -78,7 +87,8 @@ mkdir made && twin make made || exit 1
 
 # ---- every mode, one file and shards ----
 
-for how in "halve kept" "ratio kept" "requant kept" "requant tensor" "requant channel" "requant block" "requant block yes"; do
+for how in "halve kept" "ratio kept" "requant kept" "requant tensor" "requant channel" "requant block" \
+    "requant block yes"; do
     set -- $how
     mode=$1 groups=$2 pow2=${3:-no}
     for in in made/one.safetensors made/nomx.safetensors made/many; do
@@ -92,7 +102,8 @@ for how in "halve kept" "ratio kept" "requant kept" "requant tensor" "requant ch
         twin check $mode $groups $pow2 $in x report.csv
     done
 done
-refuses "b.mx.weight: its scale b.mx.weight_scale holds powers of two; --mode ratio needs others" made/one.safetensors y --mode ratio
+refuses "b.mx.weight: its scale b.mx.weight_scale holds powers of two; --mode ratio needs others" \
+    made/one.safetensors y --mode ratio
 rm -rf x
 works made/many x/
 cmp -s made/many/config.json x/config.json || fail "config.json was not copied"

@@ -1,6 +1,6 @@
 #!/bin/sh
-# The program shardplan as a user meets it: a ranked table, reasons, the files it writes, and one sentence for each mistake.
-# Usage: tests/cli/shardplan.sh DIRECTORY-OF-PROGRAMS, from tests/.
+# The program shardplan as a user meets it: a ranked table, reasons, the files it writes, and one sentence for each
+# mistake. Usage: tests/cli/shardplan.sh DIRECTORY-OF-PROGRAMS, from tests/.
 set -u
 models=$(CDPATH= cd -- "$(dirname -- "$0")/../../examples/shardplan/models" && pwd)
 program=$1/shardplan
@@ -28,7 +28,8 @@ refuses "--zero 3: expected auto, none, optimizer, gradients or weights" "$small
 refuses "--recompute some: expected auto, none, selective or full" "$small" --recompute some
 refuses "--format kv: expected NAME=VALUE with commas between" "$small" --format kv
 refuses "--format kv=fp3: fp3 is not a format" "$small" --format kv=fp3
-refuses "--format cache=bfloat16: expected weights, activations, gradients, optimizer, kv, wire or compute" "$small" --format cache=bfloat16
+refuses "--format cache=bfloat16: expected weights, activations, gradients, optimizer, kv, wire or compute" \
+    "$small" --format cache=bfloat16
 refuses "--assume contention=x: expected a number, 0 or more" "$small" --assume contention=x
 refuses "--assume luck=1: no such assumption; --assumptions lists them" "$small" --assume luck=1
 refuses "--preset new: trn3-gen2-ultraserver has no such preset" "$small" --system trn3-gen2-ultraserver --preset new
@@ -38,7 +39,8 @@ refuses "formats.compute and formats.weights: b_format: the matrix instructions 
     "$small" --format weights=float8_e4m3fn
 refuses "$large: one model at a time, and $small is one" "$small" "$large"
 refuses "--json - and --csv - exclude each other" "$small" --json - --csv -
-refuses "--html /nonexistent/x.html: it cannot be created (No such file or directory)" "$small" --html /nonexistent/x.html
+refuses "--html /nonexistent/x.html: it cannot be created (No such file or directory)" \
+    "$small" --html /nonexistent/x.html
 refuses "missing.json: it cannot be opened (No such file or directory)" missing.json
 echo '{"model_type": "llama"}' >poor.json
 refuses "poor.json: it has no 'num_hidden_layers', which llama needs" poor.json
@@ -69,14 +71,15 @@ works - --tp 8 --top 2 <"$large"
 says "no plan is legal; the nearest,"
 says "HBM short by"
 
-works "$models/deepseek-v3.json" --system trn3-gen2-ultraserver --job decode --batch 288 --seq 8192 --csv all.csv --json all.json \
-    --html page.html --trace trace.json
+works "$models/deepseek-v3.json" --system trn3-gen2-ultraserver --job decode --batch 288 --seq 8192 \
+    --csv all.csv --json all.json --html page.html --trace trace.json
 json all.json
 json trace.json
 [ "$(wc -l <all.csv)" = 1485 ] || fail "all.csv has not a head and 1,484 rows"
 [ "$(grep -c '^    {"rank": ' all.json)" = 1484 ] || fail "all.json has not 1,484 plans"
 [ "$(head -n 1 all.csv | tr ',' '\n' | wc -l)" = 43 ] || fail "all.csv: not 43 columns"
-awk -F, 'NR > 1 && $13 == "yes" && $2 * $3 * $4 * $5 * $6 != 144 { exit 1 }' all.csv || fail "all.csv: degrees are not 144"
+awk -F, 'NR > 1 && $13 == "yes" && $2 * $3 * $4 * $5 * $6 != 144 { exit 1 }' all.csv ||
+    fail "all.csv: degrees are not 144"
 grep -q '</html>' page.html || fail "page.html does not end"
 [ "$(grep -c 'data:image/svg+xml;base64,' page.html)" = 2 ] || fail "page.html has not two pictures"
 grep -q 'href=\|src=\|<script' page.html && fail "page.html loads something"
@@ -93,10 +96,13 @@ works "$small" --system trn3-gen2-ultraserver --top 1 --csv sa.csv
 cmp -s doc.csv sa.csv && fail "slower links, the same plans"
 
 # Formats, assumptions, parts of a system.
-works "$small" --system trn2.48xlarge --job decode --format weights=float8_e4m3,compute=float8_e4m3,kv=float8_e4m3 --csv f8.csv
+works "$small" --system trn2.48xlarge --job decode --csv f8.csv \
+    --format weights=float8_e4m3,compute=float8_e4m3,kv=float8_e4m3
 works "$small" --system trn2.48xlarge --job decode --csv bf16.csv
-awk -F, 'FNR == 2 { time[FILENAME] = $16 } END { exit !(time["f8.csv"] < time["bf16.csv"]) }' f8.csv bf16.csv || fail "FP8 is no faster"
-works "$small" --assume contention=0,reserve_bytes=0 --chips 16 --ranks-per-chip 4 --replicate-kv --no-sp --overlap --zero optimizer
+awk -F, 'FNR == 2 { time[FILENAME] = $16 } END { exit !(time["f8.csv"] < time["bf16.csv"]) }' f8.csv bf16.csv ||
+    fail "FP8 is no faster"
+works "$small" --assume contention=0,reserve_bytes=0 --chips 16 --ranks-per-chip 4 --replicate-kv \
+    --no-sp --overlap --zero optimizer
 says "trn2-ultraserver: 16 chips"
 
 # The whole of the largest system.

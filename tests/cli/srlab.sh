@@ -1,6 +1,6 @@
 #!/bin/sh
-# The program srlab as a user meets it: sums as published, training that stalls and training that does not, the same bits
-# whatever runs it, the files it writes, and one sentence for each mistake.
+# The program srlab as a user meets it: sums as published, training that stalls and training that does not, the same
+# bits whatever runs it, the files it writes, and one sentence for each mistake.
 # Usage: tests/cli/srlab.sh DIRECTORY-OF-PROGRAMS, from tests/.
 set -u
 program=$1/srlab
@@ -38,7 +38,8 @@ refuses "short.txt: 9 characters are too few; a context of 64 needs 1300" char -
 refuses "empty.txt: 0 characters are too few; a context of 64 needs 1300" char --text empty.txt
 refuses "--csv /nonexistent/x.csv: it cannot be created (No such file or directory)" mlp --csv /nonexistent/x.csv
 refuses "--json -: standard output takes one of them" mlp --csv - --json -
-for words in --help --version "sums --help" "logistic --help" "mlp --help" "char --help" "sums --schema" "char --schema"; do
+for words in --help --version "sums --help" "logistic --help" "mlp --help" "char --help" "sums --schema" \
+    "char --schema"; do
     works $words
     [ -s out ] && [ ! -s err ] || fail "srlab $words: nothing on standard output, or something on standard error"
 done
@@ -61,7 +62,8 @@ says "the published ordering holds"
 grep -q 'href=\|src=\|<script' mlp.html && fail "mlp.html loads something"
 grep -q '</html>' mlp.html || fail "mlp.html does not end"
 awk -v f="$(column mlp.json valid 1)" -v n="$(column mlp.json valid 2)" -v s="$(column mlp.json valid 3)" \
-    'BEGIN { exit !(n > f + 0.1 && s < f + 0.03) }' || fail "mlp: nearest even does not stall, or stochastic rounding does"
+    'BEGIN { exit !(n > f + 0.1 && s < f + 0.03) }' ||
+    fail "mlp: nearest even does not stall, or stochastic rounding does"
 awk -v n="$(column mlp.json arrived_pct 2)" -v s="$(column mlp.json arrived_pct 3)" \
     'BEGIN { exit !(n < 70 && s > 98 && s < 102) }' || fail "mlp: what arrives of the updates: $(cat out)"
 
@@ -85,15 +87,18 @@ grep -q 'bf16-sr' char.svg || fail "char.svg has no legend"
 # ---- the same bits ----
 
 head -n 80 text.txt >brief.txt # little to do: portable kernels have no instruction for fmaf
-wide="char --text brief.txt --width 64 --layers 2 --context 32 --batch 4 --steps 3 --every 3 --arms f32,bf16-sr,fp8-sr --words 1"
+wide="char --text brief.txt --width 64 --layers 2 --context 32 --batch 4 --steps 3 --every 3"
+wide="$wide --arms f32,bf16-sr,fp8-sr --words 1"
 works $wide --threads 1 --csv one.csv --json one.json
 works $wide --threads 3 --csv three.csv --json three.json
-TRN_ISA=portable OMP_NUM_THREADS=2 "$program" $wide --csv portable.csv --json portable.json >out 2>err || fail "portable: $(cat err)"
+TRN_ISA=portable OMP_NUM_THREADS=2 "$program" $wide --csv portable.csv --json portable.json >out 2>err ||
+    fail "portable: $(cat err)"
 cmp -s one.csv three.csv || fail "another number of threads, other points"
 cmp -s one.csv portable.csv || fail "another instruction set, other points"
 for run in 1 2 3; do
     digest=$(column one.json weights $run)
-    [ ${#digest} = 16 ] && [ "$digest" = "$(column three.json weights $run)" ] && [ "$digest" = "$(column portable.json weights $run)" ] ||
+    [ ${#digest} = 16 ] && [ "$digest" = "$(column three.json weights $run)" ] &&
+        [ "$digest" = "$(column portable.json weights $run)" ] ||
         fail "run $run: other weights"
 done
 works $wide --seed 2 --csv two.csv
