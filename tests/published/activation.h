@@ -1,8 +1,9 @@
 /* activation.h - errors of the Scalar engine's functions as devices showed them, and the same sweeps here.
  * SPDX-License-Identifier: MIT
  *
- * Third parties' measurements: exp on Trainium2, every binary32 number in [-64, 0]; reciprocal on Trainium2, every one in
- * [1, 4]; exp(x + bias) on Trainium1, x in U(-85, 85), which includes the rounding of the sum. Link bench/activation_error.c.
+ * Third parties' measurements: exp on Trainium2, every binary32 number in [-64, 0]; reciprocal on Trainium2, every one
+ * in [1, 4]; exp(x + bias) on Trainium1, x in U(-85, 85), which includes the rounding of the sum. Link
+ * bench/activation_error.c.
  */
 #ifndef PUBLISHED_ACTIVATION_H
 #define PUBLISHED_ACTIVATION_H
@@ -25,8 +26,8 @@ static inline double published_exp_error(uint32_t step)
 
 static inline double published_reciprocal_error(uint32_t step)
 {
-    return activation_error_sweep(TRN_ACT_RECIPROCAL, TRN_ACT_MATH_ENGINE, cases_bits_of(1.0f), cases_bits_of(4.0f), step)
-        .max_relative;
+    const uint32_t from = cases_bits_of(1.0f), to = cases_bits_of(4.0f);
+    return activation_error_sweep(TRN_ACT_RECIPROCAL, TRN_ACT_MATH_ENGINE, from, to, step).max_relative;
 }
 
 /* NaN after a refusal. */

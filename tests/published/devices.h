@@ -2,18 +2,19 @@
  * SPDX-License-Identifier: MIT
  *
  * Source: aws-neuron/nki-samples, contributed/batch_invariance (README.md at commit 0f0b6f94, EXPLAINER.md at 714ae77a,
- * test_determinism.ipynb at 832a4276). The authors multiply the same linspace(-1, 1) operands twice, with K-tiles of 128
- * rows and of 64, and print the largest difference of the two results. The order of additions inside the array decides
- * that number, so it is a fingerprint of the order:
+ * test_determinism.ipynb at 832a4276). The authors multiply the same linspace(-1, 1) operands twice, with K-tiles of
+ * 128 rows and of 64, and print the largest difference of the two results. The order of additions inside the array
+ * decides that number, so it is a fingerprint of the order:
  *
- *     (a) Inf2, nc_matmul, FP32, K = 512, operands laid out [K, 256] and [K, 512], rows 0-127: 6.103516e-05 = 4 * 2^-16
- *     (b) Inf2, nl.matmul, the same, but operand A laid out [256, K] row by row:               4.577637e-05 = 3 * 2^-16
- *     (c) Trn2, nc_matmul, FP32, M = N = K = 512:                                              6.103515625e-05 = 4 * 2^-16
+ *     (a) Inf2, nc_matmul, FP32, K = 512, operands [K, 256] and [K, 512], rows 0-127: 6.103516e-05 = 4 * 2^-16
+ *     (b) Inf2, nl.matmul, the same, but operand A laid out [256, K] row by row:      4.577637e-05 = 3 * 2^-16
+ *     (c) Trn2, nc_matmul, FP32, M = N = K = 512:                                     6.103515625e-05 = 4 * 2^-16
  *     (d) BF16 operands and results: 0 in the layouts of (a) and (c), 0.0078125 in that of (b)
  *
- * Four interleaved chains give 4, 3 to 3.25 and 4; one long chain gives 11, 5.25 and 12, which is why it was rejected as
- * the default. (b) moves by a quarter of a unit with the way linspace rounds its values: NumPy computes start + i*step in
- * double, PyTorch works from both ends in binary32. Both generators are tried. In (b), too, rows 0-127 are looked at.
+ * Four interleaved chains give 4, 3 to 3.25 and 4; one long chain gives 11, 5.25 and 12, which is why it was rejected
+ * as the default. (b) moves by a quarter of a unit with the way linspace rounds its values: NumPy computes start +
+ * i*step in double, PyTorch works from both ends in binary32. Both generators are tried. In (b), too, rows 0-127 are
+ * looked at.
  * (d) is no fingerprint (every order gives it), but it checks the layouts.
  */
 #ifndef PUBLISHED_DEVICES_H
@@ -58,7 +59,8 @@ typedef struct ktile_setup {
     bool k_first; /* A is [K, M] in memory; else [M, K] */
 } ktile_setup;
 
-static const ktile_setup ktile_a = { "(a)", KTILE_M, KTILE_ROWS, true }, ktile_b = { "(b)", KTILE_M, KTILE_ROWS, false },
+static const ktile_setup ktile_a = { "(a)", KTILE_M, KTILE_ROWS, true },
+                         ktile_b = { "(b)", KTILE_M, KTILE_ROWS, false },
                          ktile_c = { "(c)", 512, 512, true };
 
 static inline void *ktile_zeroed(size_t count, size_t size)
@@ -83,7 +85,8 @@ static inline trn_tensor ktile_operand(trn_format format, int rows, int columns,
 
 /* The largest difference between the results with K-tiles of 128 and of 64 rows; preset NULL: the default numerics.
  * NaN after a refusal. */
-static inline double ktile_difference(const ktile_setup *s, trn_format format, ktile_linspace *generate, const char *preset)
+static inline double ktile_difference(const ktile_setup *s, trn_format format, ktile_linspace *generate,
+                                      const char *preset)
 {
     const trn_tensor a = ktile_operand(format, s->k_first ? KTILE_K : s->m, s->k_first ? s->m : KTILE_K, generate);
     const trn_tensor b = ktile_operand(format, KTILE_K, KTILE_N, generate);
@@ -122,9 +125,9 @@ static inline double ktile_difference(const ktile_setup *s, trn_format format, k
 
 /* ---- the size of an error: 128 x 128 x 128 in FP32 ----
  *
- * A third party's measurement on Trn1: operands torch.randn after torch.manual_seed(0), one tile, the largest error over
- * the largest result: 1.6e-7. That shows that all 24 bits of both operands take part, and that partial sums are spread
- * over several chains: one chain makes 4.0e-7, two 2.4e-7. */
+ * A third party's measurement on Trn1: operands torch.randn after torch.manual_seed(0), one tile, the largest error
+ * over the largest result: 1.6e-7. That shows that all 24 bits of both operands take part, and that partial sums are
+ * spread over several chains: one chain makes 4.0e-7, two 2.4e-7. */
 
 enum { TWISTER = 624, RANDN_SIDE = 128 };
 
@@ -223,9 +226,9 @@ static inline uint32_t e4m3_times_one(uint8_t code)
 
 /* ---- transposes ----
  *
- * Third parties: an identity matmul on Trn1 returns finite FP32 bit for bit; the transpose mode of Trn2 returns BF16 and
- * FP32 with exponents of +-100 bit for bit. Trainium2 guide for NKI, on the transpose mode: 8-bit data arrives in 16-bit
- * elements, the upper byte zero. (test_transpose.c has every code.) */
+ * Third parties: an identity matmul on Trn1 returns finite FP32 bit for bit; the transpose mode of Trn2 returns BF16
+ * and FP32 with exponents of +-100 bit for bit. Trainium2 guide for NKI, on the transpose mode: 8-bit data arrives in
+ * 16-bit elements, the upper byte zero. (test_transpose.c has every code.) */
 static const struct device_transpose {
     const char *name;
     trn_generation generation;
@@ -265,8 +268,8 @@ static inline int device_transpose_wrong(const struct device_transpose *d)
 
 /* ---- 1024 + 2048 times 0.5 in FP16 ----
  *
- * Neuron's guide to rounding modes: to nearest even the sum stays at 1024; one stochastic run printed 2056, the exact sum
- * being 2048. (published/sums.h has the casts; here the sum is the tensor engine's own.) False after a refusal. */
+ * Neuron's guide to rounding modes: to nearest even the sum stays at 1024; one stochastic run printed 2056, the exact
+ * sum being 2048. (published/sums.h has the casts; here the sum is the tensor engine's own.) False after a refusal. */
 static inline bool device_halves(trn_rounding rounding, uint16_t *sum, int runs)
 {
     uint16_t one = 0x3c00, half = 0x3800;

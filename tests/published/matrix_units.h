@@ -1,8 +1,8 @@
 /* matrix_units.h - reads tests/golden/tensor_core_*.txt, results of other makers' matrix units, and asks the same here.
  * SPDX-License-Identifier: MIT
  *
- * Up to four vectors of one kind are one product: row i of a and column i of b are vector i, so that the diagonal of the
- * result holds the answers. Each answer goes to .compared.
+ * Up to four vectors of one kind are one product: row i of a and column i of b are vector i, so that the diagonal of
+ * the result holds the answers. Each answer goes to .compared.
  */
 #ifndef PUBLISHED_MATRIX_UNITS_H
 #define PUBLISHED_MATRIX_UNITS_H
@@ -235,8 +235,8 @@ static inline bool units_alike(const units_vector *v, const units_vector *w)
            strcmp(v->format[1], w->format[1]) == 0 && strlen(v->code[0]) == strlen(w->code[0]);
 }
 
-/* Hands all vectors of a file to check, in batches of one kind. How many there were; -1 when the file cannot be read, -2
- * when a line is no vector or check returns false. */
+/* Hands all vectors of a file to check, in batches of one kind. How many there were; -1 when the file cannot be read,
+ * -2 when a line is no vector or check returns false. */
 static inline int units_read(const char *directory, const struct units_file *f, units_batch *t,
                              bool (*check)(units_batch *t, void *user), void *user)
 {

@@ -71,8 +71,8 @@ static const struct {
 };
 enum { CORE_PEAKS = sizeof core_peaks / sizeof core_peaks[0] };
 
-/* Chips are published above their clocks, by what the vendor does not explain; here is by how much. INT8 has a figure for
- * the chip only: 380 TOPS over two cores (trainium.rst), and 0.5 in the profiler's multipliers. */
+/* Chips are published above their clocks, by what the vendor does not explain; here is by how much. INT8 has a figure
+ * for the chip only: 380 TOPS over two cores (trainium.rst), and 0.5 in the profiler's multipliers. */
 static const struct {
     trn_generation generation;
     trn_format format;

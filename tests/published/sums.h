@@ -49,9 +49,9 @@ static inline harmonic_sum harmonic_of(trn_format f, bool rounded_terms)
 
 /* ---- 1024 + 2048 times 0.5 ----
  *
- * AWS's sample for stochastic rounding. To nearest even an FP16 sum never leaves 1024; the exact sum is 2048; the device's
- * run with stochastic rounding printed 2056. Up to 2048 each step is a fair coin worth 1, from there a coin of 1/4 that
- * is worth 2, so the sum spreads by some 22.6 around 2048: 2056 is an everyday value. */
+ * AWS's sample for stochastic rounding. To nearest even an FP16 sum never leaves 1024; the exact sum is 2048; the
+ * device's run with stochastic rounding printed 2056. Up to 2048 each step is a fair coin worth 1, from there a coin of
+ * 1/4 that is worth 2, so the sum spreads by some 22.6 around 2048: 2056 is an everyday value. */
 
 enum { HALVES = 2048 };
 

@@ -1,8 +1,8 @@
 /* wiring.h - distances, links and cuts of the systems as their graphs are published.
  * SPDX-License-Identifier: MIT
  *
- * Sources: the architecture pages of Trn1, Trn2 and Trn3, the driver's neighbour tables, SemiAnalysis on Trainium2 (2024)
- * and Trainium3 (2025) for the switches' planes.
+ * Sources: the architecture pages of Trn1, Trn2 and Trn3, the driver's neighbour tables, SemiAnalysis on Trainium2
+ * (2024) and Trainium3 (2025) for the switches' planes.
  */
 #ifndef PUBLISHED_WIRING_H
 #define PUBLISHED_WIRING_H
