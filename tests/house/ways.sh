@@ -93,7 +93,8 @@ if ! have python3; then
 fi
 mkdir "$scratch/one"
 step 'amalgamate.py fails' python3 "$root/scripts/amalgamate.py" --output "$scratch/one/trnmath.h" || finish
-step 'amalgamate.py --marks fails' python3 "$root/scripts/amalgamate.py" --marks --output "$scratch/one/marks.h" || finish
+step 'amalgamate.py --marks fails' \
+    python3 "$root/scripts/amalgamate.py" --marks --output "$scratch/one/marks.h" || finish
 
 checked
 python3 "$root/scripts/amalgamate.py" --list | sort >"$scratch/got"
@@ -109,7 +110,8 @@ mkdir "$scratch/empty"
 tokens() {
     echo "#include <$1>" >"$scratch/tokens.c"
     # shellcheck disable=SC2086
-    "$some_cc" -std=c11 -E -P -isystem "$scratch/empty" -I"$scratch/one" -I"$root" $2 "$scratch/tokens.c" 2>"$scratch/log" |
+    "$some_cc" -std=c11 -E -P -isystem "$scratch/empty" -I"$scratch/one" -I"$root" $2 "$scratch/tokens.c" \
+        2>"$scratch/log" |
         tr -s ' \n' '\n\n'
 }
 same_tokens() { # HEADER ONE-FILE FLAGS
