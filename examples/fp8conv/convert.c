@@ -1,18 +1,14 @@
-/* convert.c - codes to codes, numbers to codes, and the largest magnitude of each group.
+/* convert.c - codes to codes, numbers to codes.
  * SPDX-License-Identifier: MIT
  */
 #include "fp8conv.h"
 
-#include <math.h>
-#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include <trnmath/trn_convert.h>
 
 /* ---- codes to codes ---- */
-
-static float scale_at(const float *scale, int64_t group) { return scale ? scale[group] : 1; }
 
 static void convert_codes(const fc_work *w, const fc_piece *p, unsigned char *out, fc_tally *tally)
 {
@@ -26,7 +22,7 @@ static void convert_codes(const fc_work *w, const fc_piece *p, unsigned char *ou
     fc_ledger ledger = { .tally = tally, .judge = &judge };
     uint64_t count[FC_MAGNITUDES];
     for (fc_tile t = { 0 }; fc_next_tile(w, p, &t);) {
-        const float in_scale = scale_at(item->in_scale, t.in), out_scale = item->out_scale[t.out];
+        const float in_scale = fc_scale_at(item->in_scale, t.in), out_scale = item->out_scale[t.out];
         if (!w->table) {
             fc_ledger_settle(&ledger);
             fc_table_of_scales(item->side, o->to, in_scale, out_scale, &own);
@@ -43,24 +39,11 @@ static void convert_codes(const fc_work *w, const fc_piece *p, unsigned char *ou
 
 /* ---- numbers to codes ---- */
 
-/* A piece of numbers as binary32, in memory of its own. */
-static float *numbers(const fc_work *w, const fc_piece *p, size_t extra)
-{
-    const size_t n = (size_t)(p->rows * p->columns), bytes = (size_t)w->item->tensor.bits / 8;
-    float *x = malloc((n + extra + 1) * sizeof *x + n * bytes);
-    if (!x) fc_no_memory(w);
-    unsigned char *aligned = (unsigned char *)(x + n + extra);
-    memcpy(aligned, w->bytes + p->first * (int64_t)bytes, n * bytes); /* a file need not align it */
-    trn_convert(&(trn_convert_args){ .dst = trn_tensor_1d(TRN_F32, x, (int64_t)n),
-                                     .src = trn_tensor_1d(w->item->tensor.format, aligned, (int64_t)n) });
-    return x;
-}
-
 static void quantise(const fc_work *w, const fc_piece *p, unsigned char *out, fc_tally *tally)
 {
     const trn_format format = fc_format_of(w->catalogue->options->to);
     const int64_t n = p->rows * p->columns;
-    float *x = numbers(w, p, (size_t)n), *y = x + n;
+    float *x = fc_numbers(w, p, (size_t)n), *y = x + n;
     for (fc_tile t = { 0 }; fc_next_tile(w, p, &t);)
         for (int64_t r = 0; r < t.rows; r++) {
             const int64_t at = t.first + r * p->columns;
@@ -75,68 +58,6 @@ static void quantise(const fc_work *w, const fc_piece *p, unsigned char *out, fc
             fc_tally_numbers(tally, x + at, out + at, fc_values(format), w->item->out_scale[t.out], t.columns);
         }
     free(x);
-}
-
-/* ---- the largest magnitude of each group ---- */
-
-/* Several threads may meet in a group. */
-static void raise_amax(float *amax, float value)
-{
-    static pthread_mutex_t one = PTHREAD_MUTEX_INITIALIZER;
-    pthread_mutex_lock(&one);
-    if (value > *amax) *amax = value;
-    pthread_mutex_unlock(&one);
-}
-
-static void amax_of_codes(const fc_work *w, const fc_piece *p, unsigned char *out, fc_tally *tally)
-{
-    const float *value = fc_values(fc_format_of(w->item->side));
-    uint64_t count[FC_MAGNITUDES];
-    (void)out;
-    (void)tally;
-    for (fc_tile t = { 0 }; fc_next_tile(w, p, &t);) {
-        float largest = 0;
-        fc_count(w->bytes + p->first + t.first, p->columns, t.rows, t.columns, count);
-        for (int i = 0; i < FC_MAGNITUDES; i++)
-            if (count[i] && isfinite(value[i]) && value[i] > largest) largest = value[i];
-        raise_amax((float *)w->user + t.out, largest * scale_at(w->item->in_scale, t.in));
-    }
-}
-
-/* Magnitudes of binary32 numbers are in the order of their bits. */
-static float largest_number(const float *x, int64_t n)
-{
-    int32_t largest = 0;
-    for (int64_t i = 0; i < n; i++) {
-        int32_t bits;
-        memcpy(&bits, x + i, sizeof bits);
-        bits &= INT32_MAX;
-        if (bits < 0x7f800000 && bits > largest) largest = bits;
-    }
-    float amax;
-    memcpy(&amax, &largest, sizeof amax);
-    return amax;
-}
-
-static void amax_of_numbers(const fc_work *w, const fc_piece *p, unsigned char *out, fc_tally *tally)
-{
-    float *x = numbers(w, p, 0);
-    (void)out;
-    (void)tally;
-    for (fc_tile t = { 0 }; fc_next_tile(w, p, &t);) {
-        float largest = 0;
-        for (int64_t r = 0; r < t.rows; r++)
-            largest = fmaxf(largest, largest_number(x + t.first + r * p->columns, t.columns));
-        raise_amax((float *)w->user + t.out, largest);
-    }
-    free(x);
-}
-
-bool fc_find_amax(fc_catalogue *c, int item, float *amax, char *why)
-{
-    fc_work work = { .item = &c->item[item], .user = amax };
-    work.run = work.item->role == FC_NUMBERS ? amax_of_numbers : amax_of_codes;
-    return fc_run_pieces(c, &work, why);
 }
 
 bool fc_convert(fc_catalogue *c, int item, const fc_sink *sink, char *why)

@@ -15,10 +15,12 @@
  *     codes.c      values, and the tables that convert codes
  *     tally.c      counts of codes, and the errors that follow from them
  *     plan.c       the scales that go in and come out
+ *     amax.c       the largest magnitude of each group
  *     convert.c    codes to codes, numbers to codes
  *     pieces.c     a tensor in pieces: while one is written, others are converted
  *     shards.c     the files that are written
  *     verify.c     what was written, read back and compared with the definition
+ *     progress.c   how far we are
  *     report.c     the table
  *     about.c      --codes
  */
@@ -235,6 +237,9 @@ typedef struct fc_tile { /* elements of a piece that share both scales */
 } fc_tile;
 bool fc_next_tile(const fc_work *work, const fc_piece *piece, fc_tile *tile); /* begin with all zeros */
 void fc_no_memory(const fc_work *work); /* ends the program */
+/* A piece of numbers as binary32, with room for so many more, in memory of its own. */
+float *fc_numbers(const fc_work *work, const fc_piece *piece, size_t extra);
+static inline float fc_scale_at(const float *scale, int64_t group) { return scale ? scale[group] : 1; }
 bool fc_run_pieces(fc_catalogue *c, fc_work *work, char *why); /* tallies are added to the item's, in order */
 bool fc_convert(fc_catalogue *c, int item, const fc_sink *sink, char *why);
 bool fc_find_amax(fc_catalogue *c, int item, float *amax, char *why); /* the largest finite magnitude of each group */
@@ -244,6 +249,7 @@ bool fc_write_all(fc_catalogue *c, char *why);
 bool fc_tally_all(fc_catalogue *c, char *why); /* without writing */
 char *fc_written(const fc_catalogue *c);       /* what fc_write_all made: a file, or an index; memory of its own */
 int fc_verify(fc_catalogue *c);
+void fc_measure_work(fc_catalogue *c, bool once); /* bytes that will be read */
 void fc_progress(fc_catalogue *c, uint64_t more);
 
 /* ---- the report ---- */

@@ -9,6 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <trnmath/trn_convert.h>
+
 enum {
     PIECE = 1 << 19,      /* codes */
     LONGEST = 4 * PIECE,  /* where whole blocks fit, a piece holds whole blocks */
@@ -77,6 +79,18 @@ bool fc_next_tile(const fc_work *w, const fc_piece *p, fc_tile *t)
 void fc_no_memory(const fc_work *w)
 {
     exit(app_complain(APP_USAGE, "%s: there is not enough memory for a piece of it", w->item->tensor.name));
+}
+
+float *fc_numbers(const fc_work *w, const fc_piece *p, size_t extra)
+{
+    const size_t n = (size_t)(p->rows * p->columns), bytes = (size_t)w->item->tensor.bits / 8;
+    float *x = malloc((n + extra + 1) * sizeof *x + n * bytes);
+    if (!x) fc_no_memory(w);
+    unsigned char *aligned = (unsigned char *)(x + n + extra);
+    memcpy(aligned, w->bytes + p->first * (int64_t)bytes, n * bytes); /* a file need not align it */
+    trn_convert(&(trn_convert_args){ .dst = trn_tensor_1d(TRN_F32, x, (int64_t)n),
+                                     .src = trn_tensor_1d(w->item->tensor.format, aligned, (int64_t)n) });
+    return x;
 }
 
 typedef struct slot { /* a piece on its way from conversion to the file */
