@@ -489,7 +489,8 @@ TRNI_FN void trni_activation_elements(trni_activation *a)
     if (a->codes) trni_activation_tabulate(a);
     trni_span_each_of(a->frame.partitions, a->frame.elements, trni_activation_pass(a),
                       a->codes ? trni_activation_tabulated_chunk : trni_activation_chunk, a);
-    for (int64_t p = 0; p < partitions; p++) trni_activation_finish(a, p, trni_activation_start(a, p));
+    const bool told = a->state || a->reduce || a->reduce_res->rank; /* else empty partitions may be any number */
+    for (int64_t p = 0; told && p < partitions; p++) trni_activation_finish(a, p, trni_activation_start(a, p));
 }
 
 /* A checked call. */

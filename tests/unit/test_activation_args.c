@@ -387,6 +387,17 @@ static void register_commands(void **state)
     assert_true(got[0] == 0 && got[1] == 0);
 }
 
+/* Nothing is to do, however often: that takes no time. */
+static void empty_partitions(void **state)
+{
+    (void)state;
+    trn_activation_args a;
+    memset(&a, 0, sizeof a);
+    a.unlimited = true;
+    a.dst = a.src = trn_tensor_2d(TRN_F32, NULL, (int64_t)1 << 50, 0);
+    assert_int_equal(trn_activation(&a), TRN_OK);
+}
+
 /* ---- tables of codes, in place, threads ---- */
 
 static void tabulated(void **state)
@@ -568,8 +579,9 @@ static void second_refusals(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(random_calls), cmocka_unit_test(register_commands), cmocka_unit_test(tabulated),
-        cmocka_unit_test(refusals),     cmocka_unit_test(second_refusals),
+        cmocka_unit_test(random_calls),     cmocka_unit_test(register_commands),
+        cmocka_unit_test(empty_partitions), cmocka_unit_test(tabulated),
+        cmocka_unit_test(refusals),         cmocka_unit_test(second_refusals),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
