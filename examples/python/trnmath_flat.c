@@ -3,13 +3,19 @@
  */
 #include "trnmath_flat.h"
 
+#include <limits.h>
+
 #include <trnmath/trnmath.h>
 
 /* ---- the small change ---- */
 
+/* One line, whatever names the sentence quotes. */
 static int told(char *why, trn_status status, const char *text)
 {
-    if (why) trni_copy_text(why, TRNMATH_WHY, text);
+    if (!why) return (int)status;
+    trni_copy_text(why, TRNMATH_WHY, text);
+    for (; *why; why++)
+        if ((unsigned char)*why < ' ') *why = '?';
     return (int)status;
 }
 
@@ -19,13 +25,16 @@ static int done(char *why, trn_status status, const trn_error *error)
     return told(why, status, error->text[0] ? error->text : trn_status_text(status));
 }
 
+/* What is too large for an int must not look like something that is not. */
+static int narrowed(int64_t n) { return n > INT_MAX ? INT_MAX : n < INT_MIN ? INT_MIN : (int)n; }
+
 static trn_tensor tensor(const trnmath_view *view)
 {
-    if (!view || view->rank < 0 || view->rank > TRN_MAX_RANK) return trn_tensor_nd(TRN_FORMAT_UNSET, NULL, 0, NULL);
+    if (!view) return trn_tensor_nd(TRN_FORMAT_UNSET, NULL, 0, NULL);
     const bool known = view->format > 0 && view->format < TRN_CFP8; /* a cFP8 view would need more than a number */
-    trn_tensor t =
-        trn_tensor_nd(known ? (trn_format)view->format : TRN_FORMAT_UNSET, view->data, (int)view->rank, view->shape);
-    for (int i = 0; i < t.rank; i++) t.stride[i] = view->stride[i];
+    const trn_format format = known ? (trn_format)view->format : TRN_FORMAT_UNSET;
+    trn_tensor t = trn_tensor_nd(format, view->data, narrowed(view->rank), view->shape);
+    for (int i = 0; i < t.rank && i < TRN_MAX_RANK; i++) t.stride[i] = view->stride[i];
     return t;
 }
 
@@ -175,7 +184,7 @@ int trnmath_mx_quantize(const trnmath_view *dst, const trnmath_view *dst_scale, 
                                                           .dst_scale = tensor(dst_scale),
                                                           .src = tensor(src),
                                                           .scale = scale[chosen],
-                                                          .axis = (int)axis,
+                                                          .axis = narrowed(axis),
                                                           ROUNDED_AS_IN(r),
                                                           .sr_bits = (int)r.given.sr_bits,
                                                           .error = &error });
@@ -186,8 +195,11 @@ int trnmath_mx_dequantize(const trnmath_view *dst, const trnmath_view *src, cons
                           char *why)
 {
     trn_error error = { TRN_OK, "" };
-    const trn_status status = trn_mx_dequantize(&(trn_mx_dequantize_args){
-        .dst = tensor(dst), .src = tensor(src), .src_scale = tensor(src_scale), .axis = (int)axis, .error = &error });
+    const trn_status status = trn_mx_dequantize(&(trn_mx_dequantize_args){ .dst = tensor(dst),
+                                                                           .src = tensor(src),
+                                                                           .src_scale = tensor(src_scale),
+                                                                           .axis = narrowed(axis),
+                                                                           .error = &error });
     return done(why, status, &error);
 }
 

@@ -30,8 +30,20 @@ static unsigned char snapshot[ARENA];
 static uint64_t rng;
 static volatile long call_number;
 
+#if defined(TRN_LIBFUZZER) /* decisions are the bytes of an input; when they are used up, all are 0 */
+static const unsigned char *decisions;
+static size_t decisions_left;
+
+static inline int below(int n)
+{
+    unsigned drawn = 0;
+    for (int most = n - 1; most > 0 && decisions_left; most >>= 8, decisions_left--) drawn = drawn << 8 | *decisions++;
+    return (int)(drawn % (unsigned)n);
+}
+#else
 static inline int below(int n) { return cases_below(&rng, n); }
-static inline bool one_in(int n) { return cases_one_in(&rng, n); }
+#endif
+static inline bool one_in(int n) { return below(n) == 0; }
 
 /* ---- when something goes wrong ---- */
 
@@ -208,6 +220,11 @@ static inline trn_numerics plausible_numerics(void)
  * Under AddressSanitizer all of the arena but the span of these views is closed during the call: what is read beside
  * them shows, too. */
 
+#if defined(__has_feature) && !defined(__SANITIZE_ADDRESS__) /* clang's way of saying it */
+#if __has_feature(address_sanitizer)
+#define __SANITIZE_ADDRESS__ 1
+#endif
+#endif
 #if defined(__SANITIZE_ADDRESS__)
 #include <sanitizer/asan_interface.h>
 
