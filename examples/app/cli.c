@@ -21,15 +21,18 @@
 
 static bool progress_shown; /* a line without its newline stands on the terminal */
 
+/* One line, whatever names it quotes: those of a file must not steer the terminal. */
 int app_complain(int status, const char *format, ...)
 {
+    char text[8192];
     va_list list;
     app_progress_done();
-    fprintf(stderr, "%s: ", app_name);
     va_start(list, format);
-    vfprintf(stderr, format, list);
+    vsnprintf(text, sizeof text, format, list);
     va_end(list);
-    fputc('\n', stderr);
+    for (char *c = text; *c; c++)
+        if ((unsigned char)*c < ' ' || *c == 127) *c = '?';
+    fprintf(stderr, "%s: %s\n", app_name, text);
     return status;
 }
 

@@ -10,14 +10,17 @@
 
 #include <trnmath/trn_base.h>
 
+/* One line, whatever names it quotes: they must not steer the terminal. */
 int probe_complain(int status, const char *format, ...)
 {
+    char text[8192];
     va_list list;
-    fputs("probe: ", stderr);
     va_start(list, format);
-    vfprintf(stderr, format, list);
+    vsnprintf(text, sizeof text, format, list);
     va_end(list);
-    fputc('\n', stderr);
+    for (char *c = text; *c; c++)
+        if ((unsigned char)*c < ' ' || *c == 127) *c = '?';
+    fprintf(stderr, "probe: %s\n", text);
     return status;
 }
 
