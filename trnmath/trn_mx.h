@@ -107,7 +107,8 @@ TRNI_FN trni_mx_rule trni_mx_rule_of(trn_format format, trn_mx_scale scale)
 TRNI_INLINE uint32_t trni_mx_code(trni_mx_rule r, int32_t amax)
 {
     const int32_t wide = amax >= 0x00800000 ? amax : 2 * (amax & 0x007fffff) - 0x00800000;
-    const int32_t code = ((wide + r.up) >> 23) + r.offset, low = code < 0 ? 0 : code, in_range = low > 254 ? 254 : low;
+    const int32_t raised = (int32_t)((uint32_t)wide + (uint32_t)r.up); /* a NaN's may leave int32; it is not used */
+    const int32_t code = (raised >> 23) + r.offset, low = code < 0 ? 0 : code, in_range = low > 254 ? 254 : low;
     return (uint32_t)(amax >= (int32_t)TRNI_F32_INF ? 0xff : in_range);
 }
 
