@@ -67,7 +67,9 @@ TRNI_FN bool trni_put_on(const trni_search *s, trn_pspec *spec, int dim, trni_tr
  * the time of the largest. */
 TRNI_FN int64_t trni_members_bytes(const trni_search *s, const trni_transit *m, const trn_pspec *part, int bits)
 {
-    return trn_mesh_group_size(s->mesh, m->axis, m->axes) * trni_state_bytes(s, part, bits);
+    const int64_t members = trn_mesh_group_size(s->mesh, m->axis, m->axes), bytes = trni_state_bytes(s, part, bits);
+    const int64_t most = (int64_t)1 << TRNI_ADDRESS_BITS; /* of a plan alone: no memory holds that much */
+    return bytes > most / members ? most : members * bytes;
 }
 
 TRNI_FN trn_status trni_try_gathers(trni_search *s, int at, const trn_pspec *spec)
