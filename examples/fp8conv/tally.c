@@ -124,9 +124,9 @@ static void square(fc_ledger *l, double ratio)
     for (int code = 0; code < FC_MAGNITUDES; code++) {
         const double in = (double)l->judge->in[code], out = (double)l->judge->out[l->table->to[code]];
         const double error = out * ratio - in;
-        const bool counts = isfinite(in) && isfinite(out);
-        l->signal[code] = counts ? in * in : 0;
-        l->noise[code] = counts ? error * error : 0;
+        const bool finite = isfinite(in) && isfinite(out);
+        l->signal[code] = finite ? in * in : 0;
+        l->noise[code] = finite ? error * error : 0;
     }
 }
 
