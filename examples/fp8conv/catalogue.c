@@ -6,19 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-int64_t fc_elements(const st_tensor *t)
-{
-    int64_t n = 1;
-    for (int i = 0; i < t->rank; i++) n *= t->shape[i];
-    return n;
-}
-
-uint64_t fc_size(const st_tensor *t)
-{
-    const st_type *type = st_type_of(t->type);
-    return (uint64_t)fc_elements(t) * (uint64_t)(type ? type->bits : 0) / 8;
-}
-
 int fc_add(fc_catalogue *c, const fc_item *item)
 {
     if (c->items == c->room) {

@@ -197,8 +197,8 @@ int fc_add(fc_catalogue *c, const fc_item *item);     /* its number */
 const st_file *fc_shard(fc_catalogue *c, int shard, char *why);
 const unsigned char *fc_bytes(fc_catalogue *c, const fc_item *item, char *why);
 void fc_done(fc_catalogue *c, const fc_item *item, uint64_t from, uint64_t bytes); /* these will not be read again */
-uint64_t fc_size(const st_tensor *tensor);                                         /* bytes */
-int64_t fc_elements(const st_tensor *tensor);
+/* Bytes; also of a tensor that is to be written, which has no place yet. */
+static inline uint64_t fc_size(const st_tensor *t) { return (uint64_t)t->elements * (uint64_t)t->bits / 8; }
 
 /* Roles, partners, results: everything but values. */
 bool fc_assign(fc_catalogue *c, char *why);

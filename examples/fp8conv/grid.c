@@ -11,7 +11,7 @@ static int64_t at_least_1(int64_t n) { return n > 0 ? n : 1; }
 
 static fc_grid whole(const st_tensor *t)
 {
-    const int64_t n = fc_elements(t);
+    const int64_t n = t->elements;
     return (fc_grid){ 1, 1, n, 1, 1, at_least_1(n), 1, 1, 1, 1 };
 }
 
@@ -50,7 +50,7 @@ bool fc_grid_of_scale(const st_tensor *tensor, const st_tensor *scale, const int
 {
     const int rank = tensor->rank;
     int64_t shape[IO_MAX_RANK] = { 0 }, length[3], batch_scales = 1;
-    if (fc_elements(scale) == 1) return *grid = whole(tensor), true;
+    if (scale->elements == 1) return *grid = whole(tensor), true;
     *grid = matrices(tensor);
     if (scale->rank == 1 && rank >= 2) { /* one number per row, without a second axis */
         if (rank != 2 || scale->shape[0] != tensor->shape[0]) return false;

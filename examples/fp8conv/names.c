@@ -88,7 +88,7 @@ static bool is_quantised(const fc_catalogue *c, const st_tensor *t)
     const fc_options *o = c->options;
     const char *const *exclude = o->exclude.glob;
     if (!is_numbers(t) || matches(exclude, o->exclude.count, t->name)) return false;
-    if (o->include.count) return matches(o->include.glob, o->include.count, t->name) && fc_elements(t) > 0;
+    if (o->include.count) return matches(o->include.glob, o->include.count, t->name) && t->elements > 0;
     return t->rank == 2 && t->name[base_length(t->name)] && !matches(not_quantised, NOT_QUANTISED, t->name);
 }
 
@@ -98,10 +98,13 @@ static bool is_converted(const fc_catalogue *c, const st_tensor *t, fc_side side
     return is_codes(t) && (side != c->options->to || c->options->mode == FC_REQUANT);
 }
 
+/* After its shape is known: format, bits and elements follow. */
 static void set_type(st_tensor *t, const char *type)
 {
+    uint64_t bytes;
+    const char *wrong;
     snprintf(t->type, sizeof t->type, "%s", type);
-    t->format = trn_format_from_name(type);
+    st_measure(t, &bytes, &wrong);
 }
 
 /* A scale that no file had: beside its weight, named as the loaders of its kind expect. */
@@ -119,7 +122,6 @@ static bool add_scale(fc_catalogue *c, int weight, char *why)
         return io_fail(why, w->name, "its new scale would be called %.200s, and that is another tensor", name);
     fc_item scale = { .shard = c->item[weight].shard, .index = -1, .role = FC_NEW_SCALE, .weight = weight };
     scale.tensor.name = strdup(name);
-    set_type(&scale.tensor, "F32");
     int64_t *const shape = scale.tensor.shape;
     if (g->whole) {
         shape[scale.tensor.rank++] = 1;
@@ -128,6 +130,7 @@ static bool add_scale(fc_catalogue *c, int weight, char *why)
         shape[scale.tensor.rank++] = g->scale_rows;
         shape[scale.tensor.rank++] = g->scale_columns;
     }
+    set_type(&scale.tensor, "F32");
     scale.result = scale.tensor;
     const int added = scale.tensor.name ? fc_add(c, &scale) : -1;
     if (added < 0) return io_fail(why, c->options->in, "there is not enough memory for its tensors");

@@ -28,7 +28,7 @@ static void measure(fc_work *w)
     const fc_item *item = w->item;
     const fc_grid *g = item->in.scales == 1 ? &item->out : &item->in;
     const bool flat = g->scales == 1;
-    w->elements = fc_elements(&item->tensor);
+    w->elements = item->tensor.elements;
     w->rows = flat ? 1 : g->batches * g->rows;
     w->columns = flat ? w->elements : g->columns;
 }

@@ -6,38 +6,30 @@
 #include <float.h>
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 /* ---- scales in files ---- */
 
-static float read_one(trn_format format, const unsigned char *at, int bytes)
+static float read_one(const st_tensor *t, const unsigned char *at)
 {
-    float x;
-    if (format != TRN_F32) return trn_decode(format, (uint32_t)io_little(at, bytes));
-    memcpy(&x, at, sizeof x);
-    return x;
+    return trn_decode(t->format, (uint32_t)io_little(at, t->bits / 8));
 }
 
-static void write_one(trn_format format, float x, unsigned char *at, int bytes)
+static void write_one(const st_tensor *t, float x, unsigned char *at)
 {
-    if (format == TRN_F32) {
-        memcpy(at, &x, sizeof x);
-        return;
-    }
-    const uint32_t code = trn_encode(format, x, TRN_NEAREST_EVEN, TRN_OVERFLOW_DEFAULT, 0);
-    for (int i = 0; i < bytes; i++) at[i] = (unsigned char)(code >> 8 * i);
+    const uint32_t code = trn_encode(t->format, x, TRN_NEAREST_EVEN, TRN_OVERFLOW_DEFAULT, 0);
+    for (int i = 0; i < t->bits / 8; i++) at[i] = (unsigned char)(code >> 8 * i);
 }
 
 bool fc_scale_read(fc_catalogue *c, const fc_item *scale, float **values, char *why)
 {
     const st_tensor *t = &scale->tensor;
-    const int64_t n = fc_elements(t);
+    const int64_t n = t->elements;
     const unsigned char *bytes = fc_bytes(c, scale, why);
     if (!bytes) return false;
     *values = malloc(((size_t)n + 1) * sizeof **values);
     if (!*values) return io_fail(why, t->name, "there is not enough memory for its %lld numbers", (long long)n);
     for (int64_t i = 0; i < n; i++) {
-        const float x = (*values)[i] = read_one(t->format, bytes + i * (t->bits / 8), t->bits / 8);
+        const float x = (*values)[i] = read_one(t, bytes + i * (t->bits / 8));
         if (!isfinite(x) || x < 0)
             return io_fail(why, t->name, "scale %lld is %g; expected a number that is finite and not negative",
                            (long long)i, (double)x);
@@ -48,9 +40,8 @@ bool fc_scale_read(fc_catalogue *c, const fc_item *scale, float **values, char *
 /* As it will be read again; false when its type cannot hold it. */
 static bool store(const st_tensor *t, float x, unsigned char *at, float *stored)
 {
-    const int bytes = st_type_of(t->type)->bits / 8;
-    write_one(t->format, x, at, bytes);
-    *stored = read_one(t->format, at, bytes);
+    write_one(t, x, at);
+    *stored = read_one(t, at);
     return isfinite(*stored);
 }
 
@@ -131,7 +122,7 @@ static bool run_scale_bytes(fc_catalogue *c, const fc_item *s, unsigned char *ou
     const int bytes = s->result.bits / 8;
     float *value = NULL, stored;
     bool ok = fc_scale_read(c, s, &value, why);
-    for (int64_t i = 0; ok && i < fc_elements(&s->tensor); i++)
+    for (int64_t i = 0; ok && i < s->tensor.elements; i++)
         ok = store(&s->result, times(value[i], f), out + i * bytes, &stored) || too_large(&s->result, value[i], why);
     free(value);
     return ok;
@@ -143,9 +134,8 @@ bool fc_scale_bytes(fc_catalogue *c, int item, void *out, char *why)
     if (s->role == FC_RUN_SCALE) return run_scale_bytes(c, s, out, why);
     if (!fc_plan(c, s->weight, why)) return false;
     const fc_item *w = &c->item[s->weight];
-    const int bytes = st_type_of(s->result.type)->bits / 8;
     for (int64_t i = 0; i < w->out.scales; i++)
-        write_one(s->result.format, w->out_scale[i], (unsigned char *)out + i * bytes, bytes);
+        write_one(&s->result, w->out_scale[i], (unsigned char *)out + i * (s->result.bits / 8));
     fc_plan_release(c, s->weight);
     return true;
 }

@@ -76,7 +76,7 @@ static order *order_of_shard(const fc_catalogue *c, int shard, int *count)
     for (int i = 0; list && i < c->items; i++) {
         const fc_item *item = &c->item[i];
         if (item->shard != shard || item->role == FC_DROPPED) continue;
-        list[*count] = (order){ i, st_type_of(item->result.type)->bits, *count };
+        list[*count] = (order){ i, item->result.bits, *count };
         ++*count;
     }
     if (list) qsort(list, (size_t)*count, sizeof *list, compare_order);
