@@ -21,27 +21,20 @@ int fc_add(fc_catalogue *c, const fc_item *item)
 
 /* ---- names ---- */
 
-static const fc_item *sorting; /* qsort has no argument for it */
-
-static int compare_names(const void *a, const void *b)
-{
-    return strcmp(sorting[*(const int *)a].tensor.name, sorting[*(const int *)b].tensor.name);
-}
-
 static bool sort_names(fc_catalogue *c, char *why)
 {
+    st_name *list = malloc(((size_t)c->items + 1) * sizeof *list);
     c->by_name = malloc(((size_t)c->items + 1) * sizeof *c->by_name);
-    if (!c->by_name) return io_fail(why, c->options->in, "there is not enough memory for its names");
-    for (int i = 0; i < c->items; i++) c->by_name[i] = i;
-    sorting = c->item;
-    qsort(c->by_name, (size_t)c->items, sizeof *c->by_name, compare_names);
-    c->named = c->items;
-    for (int i = 1; i < c->items; i++) {
-        const st_tensor *t = &c->item[c->by_name[i]].tensor;
-        if (strcmp(c->item[c->by_name[i - 1]].tensor.name, t->name) == 0)
-            return io_fail(why, c->options->in, "two of its shards have a tensor '%.128s'", t->name);
+    if (!list || !c->by_name) {
+        free(list);
+        return io_fail(why, c->options->in, "there is not enough memory for its names");
     }
-    return true;
+    for (int i = 0; i < c->items; i++) list[i] = (st_name){ c->item[i].tensor.name, i };
+    const char *twice = st_repeated(list, c->items);
+    for (int i = 0; i < c->items; i++) c->by_name[i] = list[i].number;
+    c->named = c->items;
+    free(list);
+    return !twice || io_fail(why, c->options->in, "two of its shards have a tensor '%.128s'", twice);
 }
 
 int fc_find(const fc_catalogue *c, const char *name)
