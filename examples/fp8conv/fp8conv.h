@@ -69,6 +69,8 @@ const char *fc_mode_text(fc_mode mode);
 
 /* ---- groups of elements that share a scale ---- */
 
+static inline int64_t fc_parts(int64_t size, int64_t part) { return size / part + (size % part != 0); }
+
 typedef struct fc_grid { /* a tensor as [batches, rows, columns], cut into blocks */
     int64_t batches, rows, columns;
     int64_t block_batches, block_rows, block_columns;
@@ -171,6 +173,8 @@ typedef struct fc_item {
     fc_tally tally;
     double scale_error; /* largest relative error of a stored scale against what the mode asks for */
 } fc_item;
+
+static inline bool fc_is_weight(const fc_item *item) { return item->role == FC_CODES || item->role == FC_NUMBERS; }
 
 enum { FC_OPEN = 3 };
 

@@ -5,8 +5,6 @@
 
 #include <stdio.h>
 
-static int64_t parts(int64_t size, int64_t block) { return size / block + (size % block != 0); }
-
 static int64_t at_least_1(int64_t n) { return n > 0 ? n : 1; }
 
 static fc_grid whole(const st_tensor *t)
@@ -30,9 +28,9 @@ static void cut(fc_grid *g, int64_t batches, int64_t rows, int64_t columns)
     g->block_batches = at_least_1(batches);
     g->block_rows = at_least_1(rows);
     g->block_columns = at_least_1(columns);
-    g->scale_rows = parts(g->rows, g->block_rows);
-    g->scale_columns = parts(g->columns, g->block_columns);
-    g->scales = parts(g->batches, g->block_batches) * g->scale_rows * g->scale_columns;
+    g->scale_rows = fc_parts(g->rows, g->block_rows);
+    g->scale_columns = fc_parts(g->columns, g->block_columns);
+    g->scales = fc_parts(g->batches, g->block_batches) * g->scale_rows * g->scale_columns;
 }
 
 /* How long a block is along an axis of `size` with `scales` scales: all of it, the usual length, or an equal part. */
@@ -41,7 +39,7 @@ static bool block_length(int64_t size, int64_t scales, int64_t usual, int64_t *l
     *length = at_least_1(size);
     if (scales == 1) return true;
     *length = usual;
-    if (scales > 0 && parts(size, usual) == scales) return true;
+    if (scales > 0 && fc_parts(size, usual) == scales) return true;
     *length = scales > 0 ? size / scales : 0;
     return *length > 0 && size % scales == 0;
 }

@@ -207,8 +207,7 @@ static bool stands_beside_fp8(const fc_catalogue *c, const char *name)
     memcpy(text, name, length);
     memcpy(text + length, ".weight", sizeof ".weight");
     const int weight = fc_find(c, text);
-    const fc_role role = weight < 0 ? FC_CODES : c->item[weight].role;
-    return role == FC_CODES || role == FC_NUMBERS || !strstr(name + length, "input");
+    return weight < 0 || fc_is_weight(&c->item[weight]) || !strstr(name + length, "input");
 }
 
 static void assign_run_scales(fc_catalogue *c)

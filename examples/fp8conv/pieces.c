@@ -33,8 +33,6 @@ static void measure(fc_work *w)
     w->columns = flat ? w->elements : g->columns;
 }
 
-static int64_t parts(int64_t size, int64_t part) { return size / part + (size % part != 0); }
-
 /* Whole rows, or parts of one. */
 static void cut(fc_work *w)
 {
@@ -44,12 +42,12 @@ static void cut(fc_work *w)
     w->piece_columns = least(most, w->columns);
     w->piece_rows = w->columns <= most ? most / w->columns : 1;
     if (!numbers && w->columns <= most && block > w->piece_rows && block <= LONGEST / w->columns) w->piece_rows = block;
-    w->pieces = parts(w->rows, w->piece_rows) * parts(w->columns, w->piece_columns);
+    w->pieces = fc_parts(w->rows, w->piece_rows) * fc_parts(w->columns, w->piece_columns);
 }
 
 static fc_piece piece_at(const fc_work *w, int64_t number)
 {
-    const int64_t abreast = parts(w->columns, w->piece_columns);
+    const int64_t abreast = fc_parts(w->columns, w->piece_columns);
     const int64_t row = number / abreast * w->piece_rows, column = number % abreast * w->piece_columns;
     return (fc_piece){ row, least(w->piece_rows, w->rows - row), column, least(w->piece_columns, w->columns - column),
                        row * w->columns + column };

@@ -34,7 +34,7 @@ void fc_measure_work(fc_catalogue *c, bool once)
     c->started = app_now();
     for (int i = 0; i < c->items; i++) {
         const fc_item *item = &c->item[i];
-        const bool weight = item->role == FC_CODES || item->role == FC_NUMBERS;
+        const bool weight = fc_is_weight(item);
         const int reads = weight && !once && (item->role == FC_NUMBERS || fresh) ? 2 : 1;
         const bool read = weight || (item->role == FC_COPIED && !c->options->check && !once);
         if (read) c->work += (uint64_t)reads * fc_size(&item->tensor);

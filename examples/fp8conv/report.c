@@ -30,13 +30,11 @@ static const app_column columns[] = {
 };
 enum { COLUMNS = sizeof columns / sizeof columns[0] };
 
-static bool is_weight(const fc_item *item) { return item->role == FC_CODES || item->role == FC_NUMBERS; }
-
 fc_tally fc_total(const fc_catalogue *c)
 {
     fc_tally total = { 0 };
     for (int i = 0; i < c->items; i++)
-        if (is_weight(&c->item[i])) fc_tally_add(&total, &c->item[i].tally);
+        if (fc_is_weight(&c->item[i])) fc_tally_add(&total, &c->item[i].tally);
     return total;
 }
 
@@ -79,13 +77,11 @@ static void fill_row(const fc_catalogue *c, const fc_item *item, app_table *tabl
     app_real(table, fc_sqnr_db(t));
 }
 
-static void print_schema(app_table *table) { app_print_schema(stdout, "fp8conv", table); }
-
 void fc_report_schema(void)
 {
     app_table table;
     app_table_start(&table, columns, COLUMNS);
-    print_schema(&table);
+    app_print_schema(stdout, "fp8conv", &table);
     app_table_free(&table);
 }
 
@@ -169,7 +165,7 @@ static int gather(const fc_catalogue *c, kind *list)
     int kinds = 0;
     for (int i = 0; i < c->items; i++) {
         const fc_item *item = &c->item[i];
-        if (!is_weight(item)) continue;
+        if (!fc_is_weight(item)) continue;
         kind one = { .name = kind_name(item->tensor.name, c->options->each) };
         if (!one.name) break;
         const char *what = item->role == FC_CODES ? fc_side_text(item->side) : item->tensor.type;
@@ -286,7 +282,7 @@ int fc_report(const fc_catalogue *c)
     const document d = { c, &table };
     app_table_start(&table, columns, COLUMNS);
     for (int i = 0; i < c->items; i++)
-        if (is_weight(&c->item[i])) fill_row(c, &c->item[i], &table);
+        if (fc_is_weight(&c->item[i])) fill_row(c, &c->item[i], &table);
     int status = o->csv ? app_write_file("--csv", o->csv, write_csv, &d) : APP_OK;
     if (status == APP_OK && o->json) status = app_write_file("--json", o->json, write_json, &d);
     const bool taken = (o->csv && strcmp(o->csv, "-") == 0) || (o->json && strcmp(o->json, "-") == 0);

@@ -115,7 +115,7 @@ static bool write_item(fc_catalogue *c, int i, st_writer *w, char *why)
 {
     const fc_item *item = &c->item[i];
     const fc_sink sink = { write_codes, w };
-    if (item->role == FC_CODES || item->role == FC_NUMBERS) return fc_convert(c, i, &sink, why);
+    if (fc_is_weight(item)) return fc_convert(c, i, &sink, why);
     return item->role == FC_COPIED ? write_copy(c, item, w, why) : write_scale(c, i, w, why);
 }
 
@@ -299,6 +299,6 @@ bool fc_tally_all(fc_catalogue *c, char *why)
 {
     bool ok = true;
     for (int i = 0; ok && i < c->items; i++)
-        if (c->item[i].role == FC_CODES || c->item[i].role == FC_NUMBERS) ok = fc_convert(c, i, NULL, why);
+        if (fc_is_weight(&c->item[i])) ok = fc_convert(c, i, NULL, why);
     return ok;
 }

@@ -201,8 +201,7 @@ static bool prove_all(fc_catalogue *c, fc_catalogue *out, verdict *v, char *why)
 {
     for (int i = 0; i < c->items; i++) {
         fc_item *item = &c->item[i];
-        const bool weight = item->role == FC_CODES || item->role == FC_NUMBERS;
-        if (weight && !prove_weight(c, out, item, v, why)) return false;
+        if (fc_is_weight(item) && !prove_weight(c, out, item, v, why)) return false;
         if (item->role == FC_COPIED && !prove_copy(c, out, item, v, why)) return false;
     }
     for (int i = 0; i < out->items; i++)
