@@ -55,9 +55,8 @@ static bool take_to(void *o, const char *value, char *why)
 
 static bool take_rounding(void *o, const char *value, char *why)
 {
-    for (int i = 0; i < TRNI_ROUNDING_COUNT; i++)
-        if (strcmp(value, trn_round_text((trn_rounding)i)) == 0)
-            return ((options *)o)->filter.rounding |= 1u << i, true;
+    const int mode = (int)trn_round_from_text(value);
+    if (mode < TRNI_ROUNDING_COUNT) return ((options *)o)->filter.rounding |= 1u << mode, true;
     return app_refuse(why, "expected nearest_even, stochastic, toward_zero, toward_positive, toward_negative or to_odd");
 }
 

@@ -15,6 +15,7 @@
  *     trn_overflow          what a finite value beyond the largest becomes
  *     trn_rounder           mode, random word and its number of bits
  *     trn_round_text        the name of a mode
+ *     trn_round_from_text   the mode of a name
  *     trn_round_magnitude   magnitude / 2^shift, rounded
  *
  * KNOWN FROM: IEEE 754-2019 §4.3; Boldo and Melquiond 2008 for rounding to odd; stochastic rounding as in design
@@ -51,6 +52,14 @@ TRNI_FN const char *trn_round_text(trn_rounding rounding)
     static const char *const name[] = { "nearest_even",    "stochastic",      "toward_zero",
                                         "toward_positive", "toward_negative", "to_odd" };
     return (unsigned)rounding < TRNI_ROUNDING_COUNT ? name[(unsigned)rounding] : "unknown";
+}
+
+/* One past the last mode if there is none of this name; exact case. */
+TRNI_FN trn_rounding trn_round_from_text(const char *name)
+{
+    int mode = 0;
+    while (mode < TRNI_ROUNDING_COUNT && strcmp(name, trn_round_text((trn_rounding)mode)) != 0) mode++;
+    return (trn_rounding)mode;
 }
 
 /* Rounds magnitude / 2^shift to an integer; shift >= 0. `negative` is the sign of the number whose

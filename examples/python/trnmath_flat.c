@@ -38,16 +38,6 @@ static trn_tensor tensor(const trnmath_view *view)
     return t;
 }
 
-/* The place of a name in a list that ends with NULL; none is the first. -1, with a sentence, if it is not there. */
-static int place(const char *what, const char *name, const char *const *list, trn_error *error)
-{
-    if (!name) return 0;
-    for (int i = 0; list[i]; i++)
-        if (strcmp(name, list[i]) == 0) return i;
-    trni_fail(error, TRN_EINVAL, "%s \"%.60s\" is unknown", what, name);
-    return -1;
-}
-
 /* ---- options ---- */
 
 typedef struct resolved {
@@ -61,16 +51,14 @@ typedef struct resolved {
 
 static trn_status resolve(const trnmath_options *options, resolved *r, trn_error *error)
 {
-    static const char *const rounding[] = { "nearest_even",    "stochastic", "toward_zero", "toward_positive",
-                                            "toward_negative", "to_odd",     NULL };
     static const trn_generation generation[] = { TRN_GENERATION_DEFAULT, TRN_TRAINIUM1, TRN_TRAINIUM2, TRN_TRAINIUM3 };
     memset(r, 0, sizeof *r);
     memset(error, 0, sizeof *error);
     if (!options) return TRN_OK;
     r->given = *options;
-    const int mode = place("rounding", options->rounding, rounding, error);
-    if (mode < 0) return TRN_EINVAL;
-    r->rounding = (trn_rounding)mode;
+    if (options->rounding) r->rounding = trn_round_from_text(options->rounding);
+    if ((int)r->rounding == TRNI_ROUNDING_COUNT)
+        return trni_fail(error, TRN_EINVAL, "rounding \"%.60s\" is unknown", options->rounding);
     r->overflow = options->saturate ? TRN_SATURATE : TRN_OVERFLOW_DEFAULT;
     if (options->generation < 0 || options->generation > 3)
         return trni_fail(error, TRN_EINVAL, "generation is %lld, expected 1, 2 or 3", (long long)options->generation);
@@ -169,21 +157,29 @@ int trnmath_activation(const trnmath_view *dst, const trnmath_view *src, const c
 
 /* ---- blocks with scales ---- */
 
+/* A trn_mx_scale; -1 if there is none of this name. */
+static int rule_from_name(const char *name)
+{
+    static const char *const rules[] = { "neuron", "ocp_floor", "round_up" };
+    int rule = 0;
+    while (name && rule < 3 && strcmp(name, rules[rule]) != 0) rule++;
+    return rule < 3 ? rule : -1;
+}
+
 int trnmath_mx_quantize(const trnmath_view *dst, const trnmath_view *dst_scale, const trnmath_view *src,
                         const char *rule, int64_t axis, const trnmath_options *options, char *why)
 {
-    static const char *const rules[] = { "neuron", "ocp_floor", "round_up", NULL };
-    static const trn_mx_scale scale[] = { TRN_MX_SCALE_NEURON, TRN_MX_SCALE_OCP_FLOOR, TRN_MX_SCALE_ROUND_UP };
     trn_error error;
     resolved r;
     trn_status status = resolve(options, &r, &error);
-    const int chosen = status == TRN_OK ? place("rule", rule, rules, &error) : 0;
-    if (chosen < 0) status = TRN_EINVAL;
+    const int chosen = rule_from_name(rule);
+    if (status == TRN_OK && chosen < 0)
+        status = trni_fail(&error, TRN_EINVAL, "rule \"%.60s\" is unknown", rule);
     if (status == TRN_OK)
         status = trn_mx_quantize(&(trn_mx_quantize_args){ .dst = tensor(dst),
                                                           .dst_scale = tensor(dst_scale),
                                                           .src = tensor(src),
-                                                          .scale = scale[chosen],
+                                                          .scale = (trn_mx_scale)chosen,
                                                           .axis = narrowed(axis),
                                                           ROUNDED_AS_IN(r),
                                                           .sr_bits = (int)r.given.sr_bits,
