@@ -9,6 +9,7 @@
  *
  *     table.c    one kind of table, printed as text, CSV, JSON or its own description
  *     cli.c      options, --help, --version, messages, progress, files, time
+ *     outputs.h  the files a command writes
  *     page.h     the shell of an HTML page
  *     chart.h    pictures of numbers
  */

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "outputs.h"
+#include "app/outputs.h"
 
 static void plan_runs(sr_lab *lab)
 {
@@ -41,7 +41,7 @@ static void free_lab(sr_lab *lab)
 
 int sr_lab_run(const sr_kind *kind, const sr_settings *s)
 {
-    sr_output output[] = {
+    app_output output[] = {
         { .flag = "--csv", .path = s->csv, .write = sr_write_csv },
         { .flag = "--json", .path = s->json, .write = sr_write_json },
         { .flag = "--svg", .path = s->svg, .write = sr_write_svg },
@@ -57,11 +57,11 @@ int sr_lab_run(const sr_kind *kind, const sr_settings *s)
     if (s->schema) return app_print_schema(stdout, "srlab", &lab.curves), APP_OK;
     const void *data = kind->data(s, why);
     if (!data) return app_complain(APP_USAGE, "%s", why);
-    int status = sr_open_outputs(output, outputs);
+    int status = app_open_outputs(output, outputs);
     if (status == APP_OK) {
         run_all(&lab, data);
-        if (!sr_output_taken(output, outputs)) sr_print_text(stdout, &lab);
-        status = sr_write_outputs(output, outputs, &lab);
+        if (!app_output_taken(output, outputs)) sr_print_text(stdout, &lab);
+        status = app_write_outputs(output, outputs, &lab);
     }
     free_lab(&lab);
     kind->free_data(data);

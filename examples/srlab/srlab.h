@@ -11,7 +11,7 @@
  *     cast.c      operands: casts, scales, products         lab.c       all runs: arms x rates x seeds
  *     weights.c   the weights of a model                    curves.c    tables of points and of runs
  *     adamw.c     the update, and what rounding took of it  ordering.c  does the published ordering hold?
- *     layers.c    linear, norm, GELU, softmax, loss         report.c, pictures.c, outputs.c
+ *     layers.c    linear, norm, GELU, softmax, loss         report.c, pictures.c
  *     attention.c, transformer.c, char.c, text.c            options.c   the command lines
  *     dense.c, synthetic.c                                  series.c, sums.c   the two sums
  */

@@ -11,7 +11,7 @@
 
 #include "app/chart.h"
 #include "app/page.h"
-#include "outputs.h"
+#include "app/outputs.h"
 
 typedef struct settings {
     int seeds;
@@ -285,18 +285,18 @@ static void add_all(sums *a)
 static int run(sums *a)
 {
     const settings *s = a->s;
-    sr_output output[] = {
+    app_output output[] = {
         { .flag = "--csv", .path = s->csv, .write = write_csv },
         { .flag = "--json", .path = s->json, .write = write_json },
         { .flag = "--svg", .path = s->svg, .write = write_svg },
         { .flag = "--html", .path = s->html, .write = write_html },
     };
     const int outputs = (int)(sizeof output / sizeof output[0]);
-    int status = sr_open_outputs(output, outputs);
+    int status = app_open_outputs(output, outputs);
     if (status != APP_OK) return status;
     add_all(a);
-    if (!sr_output_taken(output, outputs)) print_text(a);
-    status = sr_write_outputs(output, outputs, a);
+    if (!app_output_taken(output, outputs)) print_text(a);
+    status = app_write_outputs(output, outputs, a);
     if (status == APP_OK && a->wrong)
         status = app_complain(APP_FAILED, "%d of %d sums are not as published", a->wrong, a->table.rows);
     return status;

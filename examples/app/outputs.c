@@ -7,37 +7,37 @@
 
 #include <string.h>
 
-bool sr_output_taken(const sr_output *output, int count)
+bool app_output_taken(const app_output *output, int count)
 {
     for (int i = 0; i < count; i++)
         if (output[i].path && strcmp(output[i].path, "-") == 0) return true;
     return false;
 }
 
-void sr_discard_outputs(sr_output *output, int count)
+void app_discard_outputs(app_output *output, int count)
 {
     for (int i = 0; i < count; i++) io_output_discard(&output[i].file);
 }
 
-static int give_up(sr_output *output, int count, const char *flag, const char *why)
+static int give_up(app_output *output, int count, const char *flag, const char *why)
 {
-    sr_discard_outputs(output, count);
+    app_discard_outputs(output, count);
     return app_complain(APP_USAGE, "%s %s", flag, why);
 }
 
-int sr_open_outputs(sr_output *output, int count)
+int app_open_outputs(app_output *output, int count)
 {
     char why[IO_WHY];
     for (int i = 0; i < count; i++) {
         if (!output[i].path) continue;
-        if (strcmp(output[i].path, "-") == 0 && sr_output_taken(output, i))
+        if (strcmp(output[i].path, "-") == 0 && app_output_taken(output, i))
             return give_up(output, count, output[i].flag, "-: standard output takes one of them");
         if (!io_output_open(output[i].path, &output[i].file, why)) return give_up(output, count, output[i].flag, why);
     }
     return APP_OK;
 }
 
-int sr_write_outputs(sr_output *output, int count, const void *context)
+int app_write_outputs(app_output *output, int count, const void *context)
 {
     char why[IO_WHY];
     for (int i = 0; i < count; i++) {
