@@ -120,8 +120,9 @@ static app_table rows_of(const sp_job *job)
     return t;
 }
 
-void sp_print_csv(const sp_job *job, FILE *out)
+void sp_print_csv(FILE *out, const void *context)
 {
+    const sp_job *job = context;
     app_table t = rows_of(job);
     app_print_csv(out, &t);
     app_table_free(&t);
@@ -156,8 +157,9 @@ static void json_scaling(const sp_job *job, FILE *out)
     fputs("\n  ]", out);
 }
 
-void sp_print_json(const sp_job *job, FILE *out)
+void sp_print_json(FILE *out, const void *context)
 {
+    const sp_job *job = context;
     fputs("{\n  \"note\": \"results of a model, never measurements\",\n  \"model\": ", out);
     app_print_json_string(out, job->model.name);
     fprintf(out, ",\n  \"parameters\": %.0f,\n  \"active_parameters\": %.0f,\n  \"system\": ", job->size.total,
@@ -183,8 +185,9 @@ void sp_print_json(const sp_job *job, FILE *out)
 
 static void keep(void *user, const char *text, size_t bytes) { fwrite(text, 1, bytes, (FILE *)user); }
 
-void sp_print_trace(const sp_job *job, FILE *out)
+void sp_print_trace(FILE *out, const void *context)
 {
+    const sp_job *job = context;
     enum { EVENTS = 200000 };
     char title[200];
     trn_trace_event *event = malloc(EVENTS * sizeof *event);

@@ -1,11 +1,14 @@
 /* main.c - which way to spread a model over a machine? One search, and everybody who writes its answer.
  * SPDX-License-Identifier: MIT
  */
+#define _POSIX_C_SOURCE 200809L
+
 #include "shardplan.h"
 
 #include <stdlib.h>
 #include <string.h>
 
+#include "app/outputs.h"
 #include "io/hf_config.h"
 
 const char app_name[] = "shardplan";
@@ -50,58 +53,12 @@ static int search(sp_job *job)
 
 /* ---- files ---- */
 
-typedef void writer(const sp_job *job, FILE *out);
-
-static const struct {
-    const char *flag;
-    size_t path;
-    writer *write;
-} writers[] = {
-    { "--csv", offsetof(sp_options, csv), sp_print_csv },
-    { "--json", offsetof(sp_options, json), sp_print_json },
-    { "--html", offsetof(sp_options, html), sp_print_report },
-    { "--trace", offsetof(sp_options, trace), sp_print_trace },
-};
-enum { WRITERS = sizeof writers / sizeof writers[0] };
-
-static const char *path_of(const sp_job *job, int i)
+static int write_all(const sp_job *job, app_output *output, int outputs)
 {
-    const char *path;
-    memcpy(&path, (const char *)&job->options + writers[i].path, sizeof path);
-    return path;
-}
-
-/* Before the work: a path that is wrong should cost nothing. */
-static int check_paths(const sp_job *job)
-{
-    for (int i = 0; i < WRITERS; i++)
-        if (app_can_write(writers[i].flag, path_of(job, i)) != APP_OK) return APP_USAGE;
-    return APP_OK;
-}
-
-typedef struct sp_writing {
-    const sp_job *job;
-    writer *write;
-} sp_writing;
-
-static void write_one(FILE *out, const void *context)
-{
-    const sp_writing *w = context;
-    w->write(w->job, out);
-}
-
-static int write_all(const sp_job *job)
-{
-    bool taken = false;
-    for (int i = 0; i < WRITERS; i++) {
-        const char *path = path_of(job, i);
-        const sp_writing one = { job, writers[i].write };
-        if (!path) continue;
-        if (app_write_file(writers[i].flag, path, write_one, &one) != APP_OK) return APP_USAGE;
-        if (strcmp(path, "-") == 0) taken = true;
-        else fprintf(stderr, "%s\n", path);
-    }
-    if (!taken) sp_print_text(job, stdout);
+    if (app_write_outputs(output, outputs, job) != APP_OK) return APP_USAGE;
+    for (int i = 0; i < outputs; i++)
+        if (output[i].path && strcmp(output[i].path, "-") != 0) fprintf(stderr, "%s\n", output[i].path);
+    if (!app_output_taken(output, outputs)) sp_print_text(stdout, job);
     if (fflush(stdout) != 0) return app_complain(APP_USAGE, "standard output cannot be written");
     return job->list.legal ? APP_OK : APP_FAILED;
 }
@@ -109,13 +66,22 @@ static int write_all(const sp_job *job)
 int main(int argc, char **argv)
 {
     static sp_job job;
+    const sp_options *o = &job.options;
     int status = sp_parse(argc - 1, argv + 1, &job.options);
     if (status != APP_OK) return status < 0 ? APP_OK : status;
-    status = check_paths(&job);
+    app_output output[] = {
+        { .flag = "--csv", .path = o->csv, .write = sp_print_csv },
+        { .flag = "--json", .path = o->json, .write = sp_print_json },
+        { .flag = "--html", .path = o->html, .write = sp_print_report },
+        { .flag = "--trace", .path = o->trace, .write = sp_print_trace },
+    };
+    enum { OUTPUTS = sizeof output / sizeof output[0] };
+    status = app_open_outputs(output, OUTPUTS);
     if (status == APP_OK) status = read_model(&job);
     if (status == APP_OK) status = build_network(&job);
     if (status == APP_OK) status = search(&job);
-    if (status == APP_OK) status = write_all(&job);
+    if (status == APP_OK) status = write_all(&job, output, OUTPUTS);
+    app_discard_outputs(output, OUTPUTS);
     free(job.plan);
     return status;
 }

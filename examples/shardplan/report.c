@@ -212,8 +212,9 @@ static void print_nearest(const sp_job *job, FILE *out)
     fputs(".</p>", out);
 }
 
-void sp_print_report(const sp_job *job, FILE *out)
+void sp_print_report(FILE *out, const void *context)
 {
+    const sp_job *job = context;
     char text[128];
     sp_describe_job(job, text, sizeof text);
     char title[256];

@@ -89,11 +89,11 @@ int64_t sp_told_by(const sp_job *job, int64_t i);
 
 /* ---- writers ---- */
 
-void sp_print_text(const sp_job *job, FILE *out);
-void sp_print_csv(const sp_job *job, FILE *out);
-void sp_print_json(const sp_job *job, FILE *out);
-void sp_print_report(const sp_job *job, FILE *out);
-void sp_print_trace(const sp_job *job, FILE *out);
+void sp_print_text(FILE *out, const sp_job *job);
+void sp_print_csv(FILE *out, const void *job);
+void sp_print_json(FILE *out, const void *job);
+void sp_print_report(FILE *out, const void *job);
+void sp_print_trace(FILE *out, const void *job);
 void sp_print_schema(void); /* the columns of CSV and JSON */
 
 /* ---- pieces of the page ---- */

@@ -143,7 +143,7 @@ static void print_scaling(const sp_job *job, FILE *out)
     }
 }
 
-void sp_print_text(const sp_job *job, FILE *out)
+void sp_print_text(FILE *out, const sp_job *job)
 {
     choose_colours(out);
     print_head(job, out);

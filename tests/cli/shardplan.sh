@@ -89,6 +89,12 @@ works "$small" --csv -
 cp out one.csv
 works "$small" --csv two.csv
 cmp -s one.csv two.csv || fail "--csv - is not what --csv FILE writes"
+mkfifo pipe # opened once: its reader sees the rows and one end
+timeout 20 cat pipe >piped.csv &
+timeout 20 "$program" "$small" --csv pipe >out 2>err || fail "--csv PIPE: exit $?: $(cat err)"
+wait
+cmp -s one.csv piped.csv || fail "--csv PIPE is not what --csv FILE writes"
+refuses "--html -: standard output takes one of them" "$small" --csv - --html -
 works "$small" --json -
 cp out one.json
 json one.json
