@@ -5,7 +5,7 @@
  * was rounded, or as a statistic wanders), who says so, and the function that computes ours. The kit in one picture:
  *
  *     main.c             options; runs what is wanted
- *     list.c             vectors in a list, and the verdict on an answer
+ *     list.c             vectors in a list, the verdict on an answer, and how many there are of each
  *     text.c page.c      what people read: tables, the HTML page
  *     golden.c           the reference vectors of the codecs, each file on each instruction set
  *     formats.c          limits, names, the two FP8 formats, integers through binary32
@@ -57,7 +57,7 @@ struct cf_vector {
     cf_test *test;
     const void *about; /* what the test needs to know: */
     int of, at;
-    trn_isa isa;
+    trn_isa isa; /* whose kernels run; skipped where the host has none of it */
     int chapter; /* cf_add fills it */
 };
 
@@ -85,7 +85,7 @@ typedef struct cf_chapter {
 
 extern const cf_chapter cf_chapters[CF_COUNT_OF_CHAPTERS];
 
-void cf_add(cf_list *list, cf_vector v);
+void cf_add(cf_list *list, cf_vector v); /* unless this architecture can never have its instruction set */
 void cf_add_all(cf_list *list, const cf_vector *v, size_t count);
 const char *cf_text(cf_list *list, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* The same in small letters, with _ for what does not belong into a name. */
@@ -96,8 +96,6 @@ void cf_list_free(cf_list *list);
 void cf_count(cf_answer *a, bool right, const char *format, ...) __attribute__((format(printf, 3, 4)));
 void cf_fail(cf_answer *a, const char *format, ...) __attribute__((format(printf, 2, 3)));
 void cf_skip(cf_answer *a, const char *format, ...) __attribute__((format(printf, 2, 3)));
-
-bool cf_of_this_architecture(trn_isa isa);
 
 /* ---- verdicts ---- */
 
@@ -117,6 +115,13 @@ typedef struct cf_report {
 
 extern const char *const cf_kind_names[CF_KINDS], *const cf_status_names[CF_STATUSES];
 cf_status cf_judge(const cf_vector *v, const cf_answer *a);
+
+typedef struct cf_tally {
+    int64_t vectors, cases, status[CF_STATUSES]; /* a figure that is the only one counts as one case */
+    double seconds;
+} cf_tally;
+
+cf_tally cf_tally_of(const cf_report *report, int chapter); /* -1: all of them */
 
 /* ---- what people read ---- */
 

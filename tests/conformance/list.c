@@ -1,4 +1,4 @@
-/* list.c - vectors in a list, and the verdict on an answer.
+/* list.c - vectors in a list, the verdict on an answer, and how many there are of each.
  * SPDX-License-Identifier: MIT
  */
 #include "conformance.h"
@@ -16,8 +16,19 @@ static void *need(void *memory)
     exit(APP_FAILED);
 }
 
+/* Which kernels there can be at all; whether this host has them is another matter. */
+static bool of_this_architecture(trn_isa isa)
+{
+#if defined(__x86_64__)
+    return isa != TRN_ISA_NEON;
+#else
+    return isa == TRN_ISA_AUTO || isa == TRN_ISA_PORTABLE || isa == TRN_ISA_NEON;
+#endif
+}
+
 void cf_add(cf_list *list, cf_vector v)
 {
+    if (!of_this_architecture(v.isa)) return;
     if (list->count == list->room) {
         list->room = list->room ? 2 * list->room : 256;
         list->vector = need(realloc(list->vector, (size_t)list->room * sizeof *list->vector));
@@ -118,12 +129,17 @@ cf_status cf_judge(const cf_vector *v, const cf_answer *a)
     return CF_FAIL;
 }
 
-/* Which kernels there can be at all; whether this host has them is another matter. */
-bool cf_of_this_architecture(trn_isa isa)
+cf_tally cf_tally_of(const cf_report *report, int chapter)
 {
-#if defined(__x86_64__)
-    return isa != TRN_ISA_NEON;
-#else
-    return isa == TRN_ISA_PORTABLE || isa == TRN_ISA_NEON;
-#endif
+    cf_tally t;
+    memset(&t, 0, sizeof t);
+    for (int i = 0; i < report->count; i++) {
+        const cf_result *r = &report->result[i];
+        if (chapter >= 0 && r->vector->chapter != chapter) continue;
+        t.vectors++;
+        t.status[r->status]++;
+        t.cases += r->answer.cases ? r->answer.cases : 1;
+        t.seconds += r->seconds;
+    }
+    return t;
 }

@@ -60,17 +60,14 @@ static const char heading[] = "<table><tr><th>vector<th>what<th class=r>publishe
 
 static void chapter(FILE *out, const cf_report *report, int number)
 {
-    int count = 0, failed = 0;
-    for (int i = 0; i < report->count; i++) {
-        if (report->result[i].vector->chapter != number) continue;
-        count++;
-        failed += report->result[i].status == CF_FAIL;
-    }
-    if (!count) return;
+    const cf_tally t = cf_tally_of(report, number);
+    const long long vectors = t.vectors, failed = t.status[CF_FAIL];
+    if (!vectors) return;
     fprintf(out,
-            "<h2>%s</h2>\n<p>%s</p>\n<div class=card><details%s><summary><b>%d vectors</b>, %d failed</summary>\n%s",
-            cf_chapters[number].title, cf_chapters[number].about, failed || count <= 40 ? " open" : "", count, failed,
-            heading);
+            "<h2>%s</h2>\n<p>%s</p>\n<div class=card><details%s><summary><b>%lld vectors</b>, %lld failed</summary>\n"
+            "%s",
+            cf_chapters[number].title, cf_chapters[number].about, failed || vectors <= 40 ? " open" : "", vectors,
+            failed, heading);
     for (int i = 0; i < report->count; i++)
         if (report->result[i].vector->chapter == number) row(out, &report->result[i]);
     fputs("</table></details></div>\n", out);
@@ -104,20 +101,15 @@ static void reasons(FILE *out, const cf_report *report, cf_status status, const 
 
 static void facts(FILE *out, const cf_report *report)
 {
-    int count[CF_STATUSES] = { 0 };
-    int64_t cases = 0;
+    const cf_tally all = cf_tally_of(report, -1);
     char text[40];
-    for (int i = 0; i < report->count; i++) {
-        count[report->result[i].status]++;
-        cases += report->result[i].answer.cases ? report->result[i].answer.cases : 1;
-    }
     fputs("<div class=facts>", out);
-    app_fact(out, app_count(text, sizeof text, count[CF_PASS]), "published figures come out");
-    app_fact(out, app_count(text, sizeof text, count[CF_FAIL]), "fail");
-    app_fact(out, app_count(text, sizeof text, count[CF_KNOWN]), "known differences, each with its reason");
-    if (count[CF_SKIPPED])
-        app_fact(out, app_count(text, sizeof text, count[CF_SKIPPED]), "skipped: this host cannot run them");
-    app_fact(out, app_count(text, sizeof text, cases), "cases behind them");
+    app_fact(out, app_count(text, sizeof text, all.status[CF_PASS]), "published figures come out");
+    app_fact(out, app_count(text, sizeof text, all.status[CF_FAIL]), "fail");
+    app_fact(out, app_count(text, sizeof text, all.status[CF_KNOWN]), "known differences, each with its reason");
+    if (all.status[CF_SKIPPED])
+        app_fact(out, app_count(text, sizeof text, all.status[CF_SKIPPED]), "skipped: this host cannot run them");
+    app_fact(out, app_count(text, sizeof text, all.cases), "cases behind them");
     snprintf(text, sizeof text, "%.1f s", report->seconds);
     app_fact(out, text, "on one thread");
     fputs("</div>\n", out);

@@ -99,33 +99,12 @@ void cf_table(app_table *table, const cf_report *report)
 
 /* ---- the summary ---- */
 
-typedef struct tally {
-    int64_t status[CF_STATUSES], cases;
-    double seconds;
-} tally;
-
-static tally tally_of(const cf_report *report, int chapter)
+static void add_row(app_table *table, const char *title, const cf_tally *t)
 {
-    tally t;
-    memset(&t, 0, sizeof t);
-    for (int i = 0; i < report->count; i++) {
-        const cf_result *r = &report->result[i];
-        if (chapter >= 0 && r->vector->chapter != chapter) continue;
-        t.status[r->status]++;
-        t.cases += r->answer.cases ? r->answer.cases : 1;
-        t.seconds += r->seconds;
-    }
-    return t;
-}
-
-static void add_row(app_table *table, const char *title, const tally *t)
-{
-    int64_t vectors = 0;
-    for (int s = 0; s < CF_STATUSES; s++) vectors += t->status[s];
-    if (!vectors) return;
+    if (!t->vectors) return;
     app_row(table);
     app_text(table, "%s", title);
-    app_integer(table, vectors);
+    app_integer(table, t->vectors);
     app_integer(table, t->cases);
     for (int s = 0; s < CF_STATUSES; s++) {
         if (t->status[s])
@@ -147,10 +126,10 @@ static void print_summary(FILE *out, const cf_report *report)
     app_table table;
     app_table_start(&table, column, sizeof column / sizeof column[0]);
     for (int c = 0; c < CF_COUNT_OF_CHAPTERS; c++) {
-        const tally t = tally_of(report, c);
+        const cf_tally t = cf_tally_of(report, c);
         add_row(&table, cf_chapters[c].title, &t);
     }
-    const tally all = tally_of(report, -1);
+    const cf_tally all = cf_tally_of(report, -1);
     add_row(&table, "all", &all);
     app_print_table(out, &table);
     app_table_free(&table);
@@ -242,7 +221,7 @@ static void print_failures(FILE *out, const cf_report *report)
 
 void cf_print(FILE *out, const cf_report *report)
 {
-    const tally all = tally_of(report, -1);
+    const cf_tally all = cf_tally_of(report, -1);
     for (int c = 0; c < CF_COUNT_OF_CHAPTERS && report->options->all; c++) print_chapter(out, report, c);
     print_summary(out, report);
     print_differences(out, report);
