@@ -37,16 +37,16 @@ static bool sort_names(fc_catalogue *c, char *why)
     return !twice || io_fail(why, c->options->in, "two of its shards have a tensor '%.128s'", twice);
 }
 
+static const char *name_at(const void *catalogue, int place)
+{
+    const fc_catalogue *c = catalogue;
+    return c->item[c->by_name[place]].tensor.name;
+}
+
 int fc_find(const fc_catalogue *c, const char *name)
 {
-    for (int low = 0, high = c->named; low < high;) {
-        const int middle = low + (high - low) / 2;
-        const int order = strcmp(name, c->item[c->by_name[middle]].tensor.name);
-        if (order == 0) return c->by_name[middle];
-        if (order < 0) high = middle;
-        else low = middle + 1;
-    }
-    return -1;
+    const int place = io_find(c, c->named, name_at, name);
+    return place < 0 ? -1 : c->by_name[place];
 }
 
 /* ---- shards: a few are open at a time ---- */

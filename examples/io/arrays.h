@@ -272,20 +272,17 @@ IO_FN bool io_arrays_open(const char *path, io_arrays *a, char *why)
     return ok;
 }
 
+IO_FN const char *io_arrays_name_at(const void *arrays, int place)
+{
+    const io_arrays *a = (const io_arrays *)arrays;
+    return a->item[a->by_name[place]].name;
+}
+
 /* NULL when there is none of that name. */
 IO_FN const io_array *io_arrays_find(const io_arrays *a, const char *name)
 {
-    for (int low = 0, high = a->count; low < high;) {
-        const int middle = low + (high - low) / 2;
-        const io_array *item = &a->item[a->by_name[middle]];
-        const int side = strcmp(name, item->name);
-        if (side == 0) return item;
-        if (side < 0)
-            high = middle;
-        else
-            low = middle + 1;
-    }
-    return NULL;
+    const int place = io_find(a, a->count, io_arrays_name_at, name);
+    return place < 0 ? NULL : &a->item[a->by_name[place]];
 }
 
 /* ---- what its bytes mean ---- */

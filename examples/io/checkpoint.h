@@ -46,7 +46,7 @@ typedef struct ckpt {
     char **path;          /* of each, as it is opened */
     char **file;          /* of each, without its directory: as the index names it */
     uint64_t total_bytes; /* of all tensors' data */
-    int64_t tensors;
+    int tensors;
     ckpt_tensor *tensor; /* in the order of names */
     char *index;         /* path of the index.json; NULL for a single file */
     int room;
@@ -158,7 +158,7 @@ IO_FN void ckpt_close(ckpt *c)
         free(c->path[i]);
         free(c->file[i]);
     }
-    for (int64_t i = 0; i < c->tensors; i++) free(c->tensor[i].name);
+    for (int i = 0; i < c->tensors; i++) free(c->tensor[i].name);
     free(c->path);
     free(c->file);
     free(c->tensor);
@@ -221,7 +221,7 @@ IO_FN bool ckpt_survey(ckpt *c, char *why)
         if (!st_open(c->path[s], &f, why)) return false;
         for (int i = 0; i < f.count && ok; i++) {
             char *name = f.tensor[i].name;
-            ok = st_grow((void **)&c->tensor, sizeof *c->tensor, (int)c->tensors, &c->room) ||
+            ok = st_grow((void **)&c->tensor, sizeof *c->tensor, c->tensors, &c->room) ||
                  io_fail(why, c->path[s], "there is not enough memory for its names");
             if (!ok) break;
             c->tensor[c->tensors++] = (ckpt_tensor){ name, s };
@@ -232,26 +232,20 @@ IO_FN bool ckpt_survey(ckpt *c, char *why)
         if (!ok) return false;
     }
     if (c->tensors > 1) qsort(c->tensor, (size_t)c->tensors, sizeof *c->tensor, ckpt_by_name);
-    for (int64_t i = 1; i < c->tensors; i++)
+    for (int i = 1; i < c->tensors; i++)
         if (strcmp(c->tensor[i - 1].name, c->tensor[i].name) == 0)
             return io_fail(why, c->index ? c->index : c->path[0], "tensor '%.128s' is in both %.100s and %.100s",
                            c->tensor[i].name, c->file[c->tensor[i - 1].shard], c->file[c->tensor[i].shard]);
     return true;
 }
 
+IO_FN const char *ckpt_name_at(const void *tensor, int place) { return ((const ckpt_tensor *)tensor)[place].name; }
+
 /* The shard that holds a tensor; -1 when none does. */
 IO_FN int ckpt_find(const ckpt *c, const char *name)
 {
-    for (int64_t low = 0, high = c->tensors; low < high;) {
-        const int64_t middle = low + (high - low) / 2;
-        const int side = strcmp(name, c->tensor[middle].name);
-        if (side == 0) return c->tensor[middle].shard;
-        if (side < 0)
-            high = middle;
-        else
-            low = middle + 1;
-    }
-    return -1;
+    const int place = io_find(c->tensor, c->tensors, ckpt_name_at, name);
+    return place < 0 ? -1 : c->tensor[place].shard;
 }
 
 /* Tensors that the index forgets are tolerated, as everywhere; those that it promises must be there. */

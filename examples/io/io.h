@@ -6,6 +6,7 @@
  *     io_multiply               sizes of hostile files multiply beyond all bounds: not here
  *     io_utf8                   is this text what it says it is?
  *     io_little16, 32, 64       little-endian numbers at any address
+ *     io_find                   a name in a list that is in the order of names
  */
 #ifndef IO_H
 #define IO_H
@@ -15,6 +16,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <string.h>
 
 #define IO_FN static inline __attribute__((unused))
 
@@ -83,5 +85,19 @@ IO_FN uint64_t io_little(const unsigned char *at, int bytes)
 IO_FN uint16_t io_little16(const unsigned char *at) { return (uint16_t)io_little(at, 2); }
 IO_FN uint32_t io_little32(const unsigned char *at) { return (uint32_t)io_little(at, 4); }
 IO_FN uint64_t io_little64(const unsigned char *at) { return io_little(at, 8); }
+
+/* The place of a name in a list whose name_at(list, 0 .. count - 1) are in strcmp's order; -1 when it is not there. */
+IO_FN int io_find(const void *list, int count, const char *(*name_at)(const void *list, int place), const char *name)
+{
+    for (int low = 0, high = count; low < high;) {
+        const int middle = low + (high - low) / 2, side = strcmp(name, name_at(list, middle));
+        if (side == 0) return middle;
+        if (side < 0)
+            high = middle;
+        else
+            low = middle + 1;
+    }
+    return -1;
+}
 
 #endif /* IO_H */

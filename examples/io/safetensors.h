@@ -352,19 +352,16 @@ IO_FN const char *st_metadata(const st_file *file, const char *key)
     return NULL;
 }
 
+IO_FN const char *st_name_at(const void *file, int place)
+{
+    const st_file *f = (const st_file *)file;
+    return f->tensor[f->by_name[place]].name;
+}
+
 IO_FN const st_tensor *st_find(const st_file *file, const char *name)
 {
-    for (int low = 0, high = file->count; low < high;) {
-        const int middle = low + (high - low) / 2;
-        const st_tensor *t = &file->tensor[file->by_name[middle]];
-        const int side = strcmp(name, t->name);
-        if (side == 0) return t;
-        if (side < 0)
-            high = middle;
-        else
-            low = middle + 1;
-    }
-    return NULL;
+    const int place = io_find(file, file->count, st_name_at, name);
+    return place < 0 ? NULL : &file->tensor[file->by_name[place]];
 }
 
 /* Neuron's 240 in place of OCP's 448, where the file says so. */
