@@ -18,7 +18,7 @@
  *
  * CONTENTS
  *     npz_member, npz_file               the directory
- *     npz_parse, npz_open, npz_close     an archive in memory, or on disk
+ *     npz_read, npz_open, npz_close      an archive that is mapped, or on disk
  *     npz_find, npz_load                 a member by name; its array
  *     npz_entry, npz_write               an archive of packed arrays
  *     npy_replace                        npy_write through output.h: the file is there whole, or not there
@@ -293,22 +293,23 @@ IO_FN int npz_find(const npz_file *z, const char *name)
 
 /* ---- a member ---- */
 
-IO_FN uint32_t npz_crc(const unsigned char *bytes, uint64_t size)
-{
-    uLong crc = crc32(0, NULL, 0);
-    for (uint64_t at = 0, part; at < size; at += part) {
-        part = size - at < (1 << 30) ? size - at : 1 << 30;
-        crc = crc32(crc, bytes + at, (uInt)part);
-    }
-    return (uint32_t)crc;
-}
-
 /* zlib counts in 32 bits: the rest is handed over piece by piece. */
 IO_FN uInt npz_piece(uint64_t *left)
 {
     const uint64_t piece = *left < (1 << 30) ? *left : 1 << 30;
     *left -= piece;
     return (uInt)piece;
+}
+
+IO_FN uint32_t npz_crc(const unsigned char *bytes, uint64_t size)
+{
+    uLong crc = crc32(0, NULL, 0);
+    while (size > 0) {
+        const uInt piece = npz_piece(&size);
+        crc = crc32(crc, bytes, piece);
+        bytes += piece;
+    }
+    return (uint32_t)crc;
 }
 
 /* Exactly m->size bytes, or false. */
@@ -335,7 +336,7 @@ IO_FN bool npz_inflate(const npz_file *z, const npz_member *m, unsigned char *ou
 IO_FN bool npz_load(const npz_file *z, int index, npy_array *a, char *why)
 {
     const npz_member *m = &z->member[index];
-    char name[IO_WHY], inner[IO_WHY];
+    char name[IO_WHY];
     memset(a, 0, sizeof *a);
     snprintf(name, sizeof name, "%.120s:%.79s", z->path, m->name);
     unsigned char *bytes = m->size < SIZE_MAX ? (unsigned char *)malloc((size_t)m->size + 1) : NULL;
@@ -346,8 +347,7 @@ IO_FN bool npz_load(const npz_file *z, int index, npy_array *a, char *why)
     else
         ok = npz_inflate(z, m, bytes) || io_fail(why, name, "its compressed data is broken");
     if (ok && npz_crc(bytes, m->size) != m->crc) ok = io_fail(why, name, "its check sum is wrong: the file is damaged");
-    if (ok && !npy_parse(bytes, (size_t)m->size, name, a, inner)) ok = (snprintf(why, IO_WHY, "%s", inner), false);
-    if (!ok) return free(bytes), memset(a, 0, sizeof *a), false;
+    if (!ok || !npy_parse(bytes, (size_t)m->size, name, a, why)) return free(bytes), memset(a, 0, sizeof *a), false;
     npy_settle(a, bytes);
     return true;
 }
@@ -433,17 +433,15 @@ IO_FN bool npz_put_deflated(npz_writer *w, z_stream *s, const unsigned char *byt
 }
 
 /* Header and data of the .npy inside. */
-IO_FN bool npz_put_data(npz_writer *w, const npz_entry *e)
+IO_FN bool npz_put_data(npz_writer *w, const char *header, size_t start, const void *data, size_t bytes)
 {
-    char header[NPY_HEADER];
     z_stream s;
-    const size_t start = npy_header(header, e->type, e->rank, e->shape), bytes = npy_bytes(e->type, e->rank, e->shape);
-    if (!w->deflate) return npz_put(w, header, start) && npz_put(w, e->data, bytes);
+    if (!w->deflate) return npz_put(w, header, start) && npz_put(w, data, bytes);
     memset(&s, 0, sizeof s);
     if (deflateInit2(&s, Z_DEFAULT_COMPRESSION, Z_DEFLATED, -MAX_WBITS, 8, Z_DEFAULT_STRATEGY) != Z_OK)
         return io_output_fail(&w->out, w->why, "there is not enough memory to compress it");
     const bool ok = npz_put_deflated(w, &s, (const unsigned char *)header, start, false) &&
-                    npz_put_deflated(w, &s, (const unsigned char *)e->data, bytes, true);
+                    npz_put_deflated(w, &s, (const unsigned char *)data, bytes, true);
     deflateEnd(&s);
     return ok;
 }
@@ -460,7 +458,7 @@ IO_FN bool npz_put_member(npz_writer *w, const npz_entry *e, npz_record *r)
                                      npz_crc((const unsigned char *)e->data, bytes), (z_off_t)bytes);
     if (!npz_put_record(w, e, r, false)) return false;
     const uint64_t from = w->at;
-    if (!npz_put_data(w, e)) return false;
+    if (!npz_put_data(w, header, start, e->data, bytes)) return false;
     if (!w->deflate) return true;
     const uint64_t end = w->at;
     r->packed = end - from;
