@@ -9,6 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "app/outputs.h"
+
 const char app_name[] = "ulpdiff";
 
 /* ---- opening ---- */
@@ -150,7 +152,7 @@ static void judge(ud_job *job, const ud_pair *p)
                  o->fail_sqnr_below);
 }
 
-static int compare_all(ud_job *job)
+static void compare_all(ud_job *job)
 {
     const double start = app_now();
     for (int i = 0; i < job->pairs; i++) {
@@ -160,26 +162,14 @@ static int compare_all(ud_job *job)
     }
     app_progress_done();
     job->seconds = app_now() - start;
-    return APP_OK;
 }
 
 /* ---- writing ---- */
 
-static int write_all(ud_job *job)
+static int write_all(ud_job *job, app_output *output, int outputs)
 {
-    const struct {
-        const char *flag, *path;
-        void (*write)(FILE *out, const void *context);
-    } writer[] = { { "--json", job->options.json, ud_print_json },
-                   { "--csv", job->options.csv, ud_print_csv },
-                   { "--html", job->options.html, ud_print_html } };
-    bool taken = false;
-    for (int i = 0; i < 3; i++) {
-        if (!writer[i].path) continue;
-        taken |= strcmp(writer[i].path, "-") == 0;
-        if (app_write_file(writer[i].flag, writer[i].path, writer[i].write, job) != APP_OK) return APP_USAGE;
-    }
-    if (!taken) ud_print_text(stdout, job);
+    if (app_write_outputs(output, outputs, job) != APP_OK) return APP_USAGE;
+    if (!app_output_taken(output, outputs)) ud_print_text(stdout, job);
     if (fflush(stdout) != 0) return app_complain(APP_USAGE, "standard output cannot be written");
     return APP_OK;
 }
@@ -221,18 +211,33 @@ static int print_schema(ud_job *job)
     return APP_OK;
 }
 
-static int run(ud_job *job)
+static int answer(ud_job *job)
 {
     const ud_options *o = &job->options;
     int status = open_side(o->a, &job->side[0], o->dtype[0]);
     if (status == APP_OK) status = open_side(o->b, &job->side[1], o->dtype[1]);
     if (status == APP_OK && o->inputs) status = open_inputs(job);
     if (status == APP_OK) status = pair_all(job);
-    if (status == APP_OK) status = compare_all(job);
-    if (status == APP_OK && o->inputs) status = ud_explain(job);
     if (status != APP_OK) return status;
-    ud_fill_table(job);
-    status = write_all(job);
+    compare_all(job);
+    if (o->inputs) status = ud_explain(job);
+    if (status == APP_OK) ud_fill_table(job);
+    return status;
+}
+
+static int run(ud_job *job)
+{
+    const ud_options *o = &job->options;
+    app_output output[] = {
+        { .flag = "--json", .path = o->json, .write = ud_print_json },
+        { .flag = "--csv", .path = o->csv, .write = ud_print_csv },
+        { .flag = "--html", .path = o->html, .write = ud_print_html },
+    };
+    enum { OUTPUTS = sizeof output / sizeof output[0] };
+    int status = app_open_outputs(output, OUTPUTS);
+    if (status == APP_OK) status = answer(job);
+    if (status == APP_OK) status = write_all(job, output, OUTPUTS);
+    app_discard_outputs(output, OUTPUTS);
     return status == APP_OK ? verdict(job) : status;
 }
 

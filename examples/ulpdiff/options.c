@@ -218,8 +218,6 @@ static int check(ud_options *o)
     int taken = 0;
     for (int i = 0; i < 3; i++) taken += standard[i] && strcmp(standard[i], "-") == 0;
     if (taken > 1) return app_complain(APP_USAGE, "only one of --json, --csv and --html can have standard output");
-    if (app_can_write("--json", o->json) || app_can_write("--csv", o->csv) || app_can_write("--html", o->html))
-        return APP_USAGE;
     return APP_OK;
 }
 

@@ -100,7 +100,6 @@ typedef struct ud_pair {
     bool bytes_equal;
     int heat_rows, heat_columns;
     ud_sums sums;
-    double seconds;
 } ud_pair;
 
 void ud_compare(ud_pair *pair);
