@@ -427,9 +427,9 @@ IO_FN bool io_array_f32(const io_array *a, int64_t first, int64_t count, float *
     }
     for (int64_t part; count > 0; first += part, out += part, count -= part) {
         char gathered[IO_BLOCK * 2];
-        part = packed ? IO_BLOCK : (int64_t)sizeof gathered / 8 < count ? (int64_t)sizeof gathered / 8 : count;
+        part = packed ? IO_BLOCK : (int64_t)sizeof gathered / 8;
         if (part > count) part = count;
-        const char *data = (const char *)a->data + (a->bits < 8 ? first * a->bits / 8 : first * item);
+        const char *data = (const char *)a->data + first * a->bits / 8;
         for (int64_t i = 0; i < part && !packed; i++)
             memcpy(gathered + i * item, (const char *)a->data + io_array_place(a, first + i) * item, (size_t)item);
         if (!io_codes_f32(a, packed ? data : gathered, part, out, why)) return false;

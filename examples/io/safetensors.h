@@ -403,31 +403,29 @@ IO_FN bool st_read_header(const st_reader *r)
     return st_read_members(r, (const char *)bytes + 8, (size_t)header) && st_check_places(r) && st_check_names(r);
 }
 
-/* Takes over the map, also when it fails. */
-IO_FN bool st_read(io_map map, const char *name, st_file *file, char *why)
+IO_FN bool st_take(io_map map, const char *name, st_file *file, char *why)
 {
     const st_reader r = { file, name, why };
     memset(file, 0, sizeof *file);
     file->map = map;
-    if (!st_read_header(&r)) return st_close(file), false;
+    if (!st_read_header(&r)) return false;
     st_heed_mark(file);
     return true;
+}
+
+/* Takes over the map, also when it fails. */
+IO_FN bool st_read(io_map map, const char *name, st_file *file, char *why)
+{
+    return st_take(map, name, file, why) || (st_close(file), false);
 }
 
 /* A file that lies in memory, which the tensors point into. `name` is for the sentence. */
 IO_FN bool st_parse(const void *bytes, size_t size, const char *name, st_file *file, char *why)
 {
-    const io_map borrowed = { NULL, 0, false };
-    const st_reader r = { file, name, why };
-    memset(file, 0, sizeof *file);
-    file->map.bytes = (const unsigned char *)bytes;
-    file->map.size = size;
-    const bool ok = st_read_header(&r);
-    file->map = borrowed; /* nothing of ours to give back */
-    if (!ok)
-        st_close(file);
-    else
-        st_heed_mark(file);
+    const io_map theirs = { (const unsigned char *)bytes, size, false };
+    const bool ok = st_take(theirs, name, file, why);
+    memset(&file->map, 0, sizeof file->map); /* nothing of ours to give back */
+    if (!ok) st_close(file);
     return ok;
 }
 
