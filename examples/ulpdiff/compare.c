@@ -14,6 +14,8 @@ enum { CHUNKS = 64, CHUNK_LEAST = 1 << 18, GROUP = 8 }; /* GROUP: chunks that ar
 
 const char *const ud_bucket_name[UD_BUCKETS] = { "0", "1", "2", "3-10", "11-100", ">100" };
 
+int ud_bucket(double u) { return (u > 0) + (u > 1) + (u > 2) + (u > 10) + (u > 100); }
+
 double ud_fine_limit(int fine) { return fine == 0 ? 0 : ldexp(1, fine - 2); }
 
 typedef struct ud_work { /* one block: what the stages hand on */
@@ -180,7 +182,6 @@ static int fine_of(double u) /* the smallest limit that is not below u */
     return e < 1 ? 1 : e < UD_FINE ? e : UD_FINE - 1;
 }
 
-static int bucket_of(double u) { return (u > 0) + (u > 1) + (u > 2) + (u > 10) + (u > 100); }
 
 static void note_place(ud_sums *s, int64_t i, int64_t row, int64_t column)
 {
@@ -197,7 +198,7 @@ static void note_place(ud_sums *s, int64_t i, int64_t row, int64_t column)
 static void note_number(ud_sums *s, const ud_work *w, int i)
 {
     const double u = w->distance[i];
-    s->bucket[bucket_of(u)]++;
+    s->bucket[ud_bucket(u)]++;
     s->fine[fine_of(u)]++;
     s->ulp_sum += u;
     s->outward += fabs(w->b[i]) > fabs(w->a[i]);
@@ -384,6 +385,14 @@ void ud_compare(ud_pair *p)
 }
 
 /* ---- what the sums say ---- */
+
+const ud_pair *ud_worst_pair(const ud_job *job)
+{
+    const ud_pair *worst = &job->pair[0];
+    for (int i = 1; i < job->pairs; i++)
+        if (job->pair[i].sums.ulp_max > worst->sums.ulp_max) worst = &job->pair[i];
+    return worst;
+}
 
 static double energy_a(const ud_sums *s) { return s->aa + (double)s->numbers * s->mean_a * s->mean_a; }
 static double energy_d(const ud_sums *s) { return s->dd + (double)s->numbers * s->mean_d * s->mean_d; }

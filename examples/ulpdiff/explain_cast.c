@@ -45,34 +45,27 @@ static void flush(float *x, int64_t n, double least)
 }
 
 /* Of the two neighbours, the nearer; of two that are equally near, the one away from zero. */
-static void round_away(trn_format format, trn_overflow overflow, float *x, int64_t n)
+static float nearer(float x, float down, float up)
 {
-    float *down = ud_need((size_t)n, sizeof *down), *up = ud_need((size_t)n, sizeof *up);
-    memcpy(down, x, sizeof *x * (size_t)n);
-    memcpy(up, x, sizeof *x * (size_t)n);
-    ud_round_values(format, TRN_TOWARD_NEGATIVE, overflow, down, n);
-    ud_round_values(format, TRN_TOWARD_POSITIVE, overflow, up, n);
-    for (int64_t i = 0; i < n; i++) {
-        const float inner = x[i] < 0 ? up[i] : down[i], outer = x[i] < 0 ? down[i] : up[i];
-        const double far = fabs((double)outer) - fabs((double)x[i]), near = fabs((double)x[i]) - fabs((double)inner);
-        x[i] = far <= near ? outer : inner; /* infinity is far from everything but itself */
-    }
-    free(down);
-    free(up);
+    const float inner = x < 0 ? up : down, outer = x < 0 ? down : up;
+    const double far = fabs((double)outer) - fabs((double)x), near = fabs((double)x) - fabs((double)inner);
+    return far <= near ? outer : inner; /* infinity is far from everything but itself */
 }
 
-/* Whatever B has, where it is one of the two neighbours. */
-static void round_either(const cast_context *c, trn_format format, trn_overflow overflow, float *x, int64_t n)
+/* AWAY and NEIGHBOUR: the latter is whatever B has, where that is one of the two neighbours. */
+static void round_between(const cast_context *c, int mode, trn_format format, trn_overflow overflow, float *x,
+                          int64_t n)
 {
     float *down = ud_need((size_t)n, sizeof *down), *up = ud_need((size_t)n, sizeof *up);
     memcpy(down, x, sizeof *x * (size_t)n);
     memcpy(up, x, sizeof *x * (size_t)n);
     ud_round_values(format, TRN_TOWARD_NEGATIVE, overflow, down, n);
     ud_round_values(format, TRN_TOWARD_POSITIVE, overflow, up, n);
-    ud_round_values(format, TRN_NEAREST_EVEN, overflow, x, n);
+    if (mode == NEIGHBOUR) ud_round_values(format, TRN_NEAREST_EVEN, overflow, x, n);
     for (int64_t i = 0; i < n; i++) {
         const double is = c->e->source.target[1][i];
-        if (is == (double)down[i] || is == (double)up[i]) x[i] = (float)is;
+        if (mode == AWAY) x[i] = nearer(x[i], down[i], up[i]);
+        else if (is == (double)down[i] || is == (double)up[i]) x[i] = (float)is;
     }
     free(down);
     free(up);
@@ -88,10 +81,8 @@ static bool run(void *context, const ud_hypothesis *h, bool whole, float *value)
     for (int64_t i = 0; i < n; i++) value[i] = c->x[whole ? i : c->index[i]];
     if (h->key[KEY_FLUSH] == FLUSH_INPUTS) flush(value, n, least_normal(c->own));
     if (h->key[KEY_VIA]) ud_round_values((trn_format)h->key[KEY_VIA], TRN_NEAREST_EVEN, overflow, value, n);
-    if (mode == AWAY)
-        round_away(format, overflow, value, n);
-    else if (mode == NEIGHBOUR)
-        round_either(c, format, overflow, value, n);
+    if (mode >= AWAY)
+        round_between(c, mode, format, overflow, value, n);
     else
         ud_round_values(format, (trn_rounding)mode, overflow, value, n);
     if (h->key[KEY_FLUSH] == FLUSH_OUTPUTS) flush(value, n, least_normal(format));

@@ -8,17 +8,13 @@
 enum { LEVELS = UD_BUCKETS + 1 }; /* the buckets, and mismatches */
 
 static const struct {
-    const char *name;
     char mark;
     int colour; /* of the 256 */
-} level[LEVELS] = { { "0", '.', 236 },      { "1", '1', 24 },     { "2", '2', 37 },        { "3-10", '+', 150 },
-                    { "11-100", '#', 221 }, { ">100", '@', 202 }, { "NaN, inf", '!', 199 } };
+} level[LEVELS] = { { '.', 236 }, { '1', 24 }, { '2', 37 }, { '+', 150 }, { '#', 221 }, { '@', 202 }, { '!', 199 } };
 
-static int level_of(double u)
-{
-    if (isinf(u)) return LEVELS - 1;
-    return (u > 0) + (u > 1) + (u > 2) + (u > 10) + (u > 100);
-}
+static const char *name_of(int i) { return i < UD_BUCKETS ? ud_bucket_name[i] : "NaN, inf"; }
+
+static int level_of(double u) { return isinf(u) ? UD_BUCKETS : ud_bucket(u); }
 
 static int level_at(const ud_pair *p, int row, int column)
 {
@@ -68,9 +64,9 @@ static void print_legend(FILE *out, const bool seen[LEVELS], bool colour)
     for (int i = 0; i < LEVELS; i++) {
         if (!seen[i]) continue;
         if (colour)
-            fprintf(out, "\033[48;5;%dm  \033[0m %s   ", level[i].colour, level[i].name);
+            fprintf(out, "\033[48;5;%dm  \033[0m %s   ", level[i].colour, name_of(i));
         else
-            fprintf(out, "%c %s   ", level[i].mark, level[i].name);
+            fprintf(out, "%c %s   ", level[i].mark, name_of(i));
     }
     fputc('\n', out);
 }

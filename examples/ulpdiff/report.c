@@ -163,14 +163,6 @@ static void print_hypotheses(FILE *out, const ud_explanation *e)
     app_table_free(&t);
 }
 
-static const ud_pair *worst_pair(const ud_job *job)
-{
-    const ud_pair *worst = &job->pair[0];
-    for (int i = 1; i < job->pairs; i++)
-        if (job->pair[i].sums.ulp_max > worst->sums.ulp_max) worst = &job->pair[i];
-    return worst;
-}
-
 void ud_print_html(FILE *out, const void *context)
 {
     const ud_job *job = context;
@@ -182,7 +174,7 @@ void ud_print_html(FILE *out, const void *context)
     fputs("</p>\n", out);
     const bool all = job->options.all || job->pairs == 1;
     for (int i = 0; i < job->pairs; i++)
-        if (all || &job->pair[i] == worst_pair(job)) print_pair(out, &job->pair[i]);
+        if (all || &job->pair[i] == ud_worst_pair(job)) print_pair(out, &job->pair[i]);
     if (job->explained) print_hypotheses(out, &job->explanation);
     if (job->pairs > 1) {
         fputs("<h2>All tensors</h2>\n<div class=card>", out);

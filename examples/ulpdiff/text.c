@@ -213,24 +213,15 @@ static void print_list(FILE *out, const ud_job *job)
     app_table_free(&t);
 }
 
-static const ud_pair *worst_pair(const ud_job *job)
-{
-    const ud_pair *worst = NULL;
-    for (int i = 0; i < job->pairs; i++)
-        if (job->pair[i].sums.first >= 0 && (!worst || job->pair[i].sums.ulp_max > worst->sums.ulp_max))
-            worst = &job->pair[i];
-    return worst;
-}
-
 static void print_many(FILE *out, const ud_job *job)
 {
-    const ud_pair *worst = worst_pair(job);
+    const ud_pair *worst = ud_worst_pair(job);
     int equal = 0;
     print_list(out, job);
     for (int i = 0; i < job->pairs; i++) equal += job->pair[i].sums.first < 0;
     fprintf(out, "\n  %d tensors: %d without a difference, %d with\n", job->pairs, equal, job->pairs - equal);
     for (int i = 0; i < job->pairs; i++) {
-        if (job->options.all ? false : &job->pair[i] != worst) continue;
+        if (!job->options.all && (&job->pair[i] != worst || worst->sums.first < 0)) continue;
         fputc('\n', out);
         print_pair(out, job, &job->pair[i]);
     }

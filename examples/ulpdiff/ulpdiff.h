@@ -73,6 +73,7 @@ double ud_last_place(const ud_unit *unit, double x); /* the distance of numbers 
 
 enum { UD_BUCKETS = 6, UD_FINE = 67, UD_HEAT_ROWS = 24, UD_HEAT_COLUMNS = 64, UD_OCTAVES = 2048 };
 extern const char *const ud_bucket_name[UD_BUCKETS];
+int ud_bucket(double ulps);
 double ud_fine_limit(int fine); /* the largest distance that the finer bucket holds: 0, 1/2, 1, 2, 4, ... */
 
 typedef struct ud_sums {
@@ -229,6 +230,7 @@ struct ud_job {
     char failed[256]; /* the first --fail-... that struck */
 };
 
+const ud_pair *ud_worst_pair(const ud_job *job); /* the first of those with the largest distance, be it 0 */
 void ud_fill_table(ud_job *job);
 void ud_print_text(FILE *out, const ud_job *job);
 void ud_print_json(FILE *out, const void *job);
