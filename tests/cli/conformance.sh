@@ -8,8 +8,6 @@ program=$1/conformance
 [ -x "$program" ] || { echo "SKIP conformance: it was not built"; exit 0; }
 . "$(dirname -- "$0")/lib/program.sh"
 
-# says "TEXT": a line of out has it
-
 # fails ARGUMENTS...: exit 1
 fails() {
     "$program" "$@" >out 2>err

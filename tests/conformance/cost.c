@@ -63,7 +63,8 @@ static void transfer(const cf_vector *v, const cf_options *o, cf_answer *a)
         a->got = v->of ? cost.descriptors : 1e9 * cost.transfer_s;
 }
 
-/* 32 KiB on one engine of Trainium2, as a profile shows it; and what a transfer costs before its first byte. */
+/* 32 KiB on one engine of Trainium2, as a profile shows it; and what a transfer costs before its first byte, .of: 1 for
+ * descriptors by hardware. */
 static void one_engine(const cf_vector *v, const cf_options *o, cf_answer *a)
 {
     (void)v, (void)o;
@@ -72,28 +73,24 @@ static void one_engine(const cf_vector *v, const cf_options *o, cf_answer *a)
 
 static void overhead(const cf_vector *v, const cf_options *o, cf_answer *a)
 {
-    const trn_dma_work work = { .bytes = 4, .run_bytes = 4, .hardware = v->of == 1, .software = v->of == 2 };
+    const trn_dma_work work = { .bytes = 4, .run_bytes = 4, .hardware = v->of };
     trn_dma_cost cost;
     (void)o;
     if (trn_dma_seconds(&work, &cost) != TRN_OK)
         cf_fail(a, "the transfer is refused");
     else
-        a->got = 1e9 * (v->of == 0 ? cost.latency_s : v->of == 1 ? cost.issue_s : cost.gpsimd_s);
+        a->got = 1e9 * (v->of ? cost.issue_s : cost.latency_s);
 }
 
 /* ---- the vectors ---- */
 
 /* clang-format off: a vector in two or three lines */
-static const char *generation_name(trn_generation g)
-{
-    return g == TRN_TRAINIUM1 ? "trainium1" : g == TRN_TRAINIUM3 ? "trainium3" : "trainium2";
-}
 
 /* Printed in whole TFLOPS, and not all alike (315 and 316): half a unit, or half a per cent. */
 static void add_peaks(cf_list *list)
 {
     for (int i = 0; i < CORE_PEAKS; i++) {
-        const char *generation = generation_name(core_peaks[i].i.generation);
+        const char *generation = trn_generation_name(core_peaks[i].i.generation);
         cf_add(list,
                (cf_vector){ .id = cf_id(list, "cost.core.%s.%s", generation, core_peaks[i].name),
                             .what = cf_text(list, "%s core, %s: by clock and cycles", generation, core_peaks[i].name),
@@ -105,7 +102,8 @@ static void add_peaks(cf_list *list)
                             .at = i });
     }
     for (int i = 0; i < CHIP_PEAKS; i++) {
-        const char *format = trn_format_name(chip_peaks[i].format), *name = generation_name(chip_peaks[i].generation);
+        const char *format = trn_format_name(chip_peaks[i].format);
+        const char *name = trn_generation_name(chip_peaks[i].generation);
         const double printed = chip_peaks[i].chip_tflops;
         cf_add(list,
                (cf_vector){ .id = cf_id(list, "cost.chip.%s.%s", name, format),
@@ -131,7 +129,7 @@ static void add_tensor_cycles(cf_list *list)
         snprintf(more, sizeof more, "%s%s%s%s", tensor_cycles[i].mode == TRN_MODE_TRANSPOSE ? ".transpose" : "",
                  t->sparse_m ? ".sparse" : "", t->is_moving_onezero ? ".moving_onezero" : "",
                  t->is_stationary_onezero ? ".stationary_onezero" : "");
-        snprintf(id, sizeof id, "%s.%s%s%s.k%d.m%d.n%d%s", generation_name(t->generation),
+        snprintf(id, sizeof id, "%s.%s%s%s.k%d.m%d.n%d%s", trn_generation_name(t->generation),
                  trn_format_name(t->stationary_format), t->moving_format ? "x" : "",
                  t->moving_format ? trn_format_name(t->moving_format) : "", (int)t->k, (int)t->m, (int)t->n, more);
         for (int load = 0; load < 2; load++)
@@ -176,7 +174,7 @@ static void add_transfers(cf_list *list)
         const trn_dma_work *w = &published_transfers[i].work;
         if (w->wire != 0) continue; /* compression: nobody has published a rate */
         const char *id =
-            cf_id(list, "cost.dma.%s.%.0f.run%.0f%s%s%s", generation_name(w->generation), w->bytes, w->run_bytes,
+            cf_id(list, "cost.dma.%s.%.0f.run%.0f%s%s%s", trn_generation_name(w->generation), w->bytes, w->run_bytes,
                   w->transpose ? ".transpose" : "", w->from_sbuf ? ".sbuf" : "", w->compute ? ".compute" : "");
         const struct published_transfer *t = &published_transfers[i];
         const char *source = "NKI, DMA bandwidth guide: 17, 23, 33 B/ns an engine, 16 engines, 512 B at least";

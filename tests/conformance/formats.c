@@ -118,10 +118,10 @@ static void worst_by_ratio(const cf_vector *v, const cf_options *o, cf_answer *a
     }
 }
 
-/* What conversion adds: Gaussian weights, quantised so that the largest is 448, against the same after a round trip. */
-static void conversion_noise(const cf_vector *v, const cf_options *o, cf_answer *a)
+/* What the ratio adds: Gaussian weights, quantised so that the largest is 448, against the same after a round trip. */
+static void ratio_noise(const cf_vector *v, const cf_options *o, cf_answer *a)
 {
-    (void)o;
+    (void)v, (void)o;
     static float x[GAUSSIANS];
     double signal = 0, noise = 0, most = 0;
     cf_normal(x, GAUSSIANS, 11);
@@ -129,7 +129,7 @@ static void conversion_noise(const cf_vector *v, const cf_options *o, cf_answer 
     for (int i = 0; i < GAUSSIANS; i++) {
         const float scaled = (float)((double)x[i] * 448 / most);
         const float w = trn_decode(TRN_F8_E4M3FN, trn_encode(TRN_F8_E4M3FN, scaled, TRN_NEAREST_EVEN, TRN_SATURATE, 0));
-        const double off = (double)(v->of ? by_ratio(w) : halved(w)) - (double)w;
+        const double off = (double)by_ratio(w) - (double)w;
         signal += (double)w * (double)w;
         noise += off * off;
     }
@@ -270,8 +270,7 @@ static const cf_vector vectors[] = {
       CF_ABOUT(31.5, 0.5),
       .kind = CF_CALCULATED,
       .source = rescaling,
-      .test = conversion_noise,
-      .of = 1 },
+      .test = ratio_noise },
     { .id = "integer.binary32",
       .what = "integers around ties and edges, decoded through binary32",
       CF_NONE_WRONG,

@@ -239,12 +239,11 @@ void cf_fill_machines(cf_list *list)
 {
     for (int i = 0; i < PUBLISHED_CHIPS; i++) {
         figure f[CHIP_FIELDS];
-        static const char *const name[] = { "trainium1", "trainium2", "trainium3" };
         chip_figures(i, f);
         for (int k = 0; k < CHIP_FIELDS; k++)
             if (f[k].published > 0)
-                add_figure(list, name[i], &f[k], "chip pages and architecture guides",
-                           (cf_vector){ .test = chip, .at = i, .of = k });
+                add_figure(list, trn_generation_name(published_chips[i].generation), &f[k],
+                           "chip pages and architecture guides", (cf_vector){ .test = chip, .at = i, .of = k });
     }
     for (int i = 0; i < PUBLISHED_SYSTEMS; i++) {
         figure f[SYSTEM_FIELDS];

@@ -45,23 +45,18 @@ static void check_file(const cf_vector *v, const cf_options *o, cf_answer *a)
         cf_fail(a, "tensor_core_%s.txt: %d vectors, expected %d", f->name, seen, f->vectors);
 }
 
-/* The file's own second line of provenance begins with "# Source: ". */
-static const char *source_of(const struct units_file *f)
-{
-    return strncmp(f->name, "mma_sim", 7) == 0
-               ? "MMA-Sim, github.com/microsoft/MMA-Sim c785138, arXiv 2511.10909"
-               : "Khattak and Mikaitis, doi 10.1145/3830409, MATLAB-tensor-core b12b5a7";
-}
-
 /* clang-format off: a vector in two or three lines */
 static void add(cf_list *list, const struct units_file *f, trn_isa isa, bool instruction)
 {
     const char *how = instruction ? "instruction" : trn_isa_text(isa);
+    const bool simulated = strncmp(f->name, "mma_sim", 7) == 0;
     cf_add(list, (cf_vector){ .id = cf_id(list, "matrix_unit.%s.%s", f->name, how),
                               .what = cf_text(list, "%s: D = A*B + C, %s%s", f->unit, instruction ? "one " : "",
                                               instruction ? "instruction" : cf_text(list, "%s kernels", how)),
-                              .source = source_of(f),
-                              .kind = strncmp(f->name, "mma_sim", 7) == 0 ? CF_PAPER : CF_MEASURED,
+                              .source = simulated
+                                            ? "MMA-Sim, github.com/microsoft/MMA-Sim c785138, arXiv 2511.10909"
+                                            : "Khattak and Mikaitis, doi 10.1145/3830409, MATLAB-tensor-core b12b5a7",
+                              .kind = simulated ? CF_PAPER : CF_MEASURED,
                               CF_NONE_WRONG,
                               .test = check_file,
                               .about = f,

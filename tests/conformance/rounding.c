@@ -50,7 +50,7 @@ static void halves_nearest(const cf_vector *v, const cf_options *o, cf_answer *a
     a->got = (double)halves_of((trn_format)v->of, TRN_NEAREST_EVEN, 0);
 }
 
-typedef enum halves_part { MEAN, DEVIATION, LEAST, MOST, THE_DEVICE, OUTSIDE } halves_part;
+typedef enum halves_part { MEAN, DEVIATION, LEAST, MOST, THE_DEVICE } halves_part;
 
 static spread spread_over(trn_format f, int seeds)
 {
