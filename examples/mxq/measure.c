@@ -7,23 +7,8 @@
 #include "mxq.h"
 
 #include <math.h>
-#include <string.h>
 
 enum { B = TRN_MX_BLOCK };
-
-static uint32_t bits_of(float x)
-{
-    uint32_t bits;
-    memcpy(&bits, &x, sizeof bits);
-    return bits;
-}
-
-static float float_of(uint32_t bits)
-{
-    float x;
-    memcpy(&x, &bits, sizeof x);
-    return x;
-}
 
 static float sum(float *restrict v)
 {
@@ -55,8 +40,8 @@ static float most(float *restrict v)
 /* 1 over the power of two at amax, a normal number itself. */
 static float unit_of(float amax)
 {
-    const uint32_t exponent = bits_of(amax) >> 23;
-    return float_of((254 - (exponent < 1 ? 1 : exponent > 253 ? 253 : exponent)) << 23);
+    const uint32_t exponent = trni_bits(amax) >> 23;
+    return trni_float((254 - (exponent < 1 ? 1 : exponent > 253 ? 253 : exponent)) << 23);
 }
 
 static int crest_bin(float crest)
@@ -107,9 +92,9 @@ typedef struct parts { /* of one block */
 
 /* x where the condition holds, else +0. Not a branch, nor what a compiler could make one of: the loop below is one of
  * vectors. Magnitudes are compared as integers for the same reason. */
-static float where(bool condition, float x) { return float_of(bits_of(x) & (0u - (uint32_t)condition)); }
+static float where(bool condition, float x) { return trni_float(trni_bits(x) & (0u - (uint32_t)condition)); }
 
-static int32_t magnitude_of(float x) { return (int32_t)(bits_of(x) & 0x7fffffffu); }
+static int32_t magnitude_of(float x) { return (int32_t)(trni_bits(x) & 0x7fffffffu); }
 
 static parts compare(const float *restrict x, const float *restrict y, float unit, limits l)
 {
@@ -119,8 +104,8 @@ static parts compare(const float *restrict x, const float *restrict y, float uni
     for (int i = 0; i < B; i++) {
         const float v = x[i] * unit, w = y[i] * unit, error = fabsf(w - v);
         const int32_t size = magnitude_of(v);
-        const float power = float_of(bits_of(fabsf(v) * l.back) & 0x7f800000u);
-        const float ratio = error / float_of((uint32_t)(size + (size == 0) * 0x3f800000)); /* 0 becomes 0 */
+        const float power = trni_float(trni_bits(fabsf(v) * l.back) & 0x7f800000u);
+        const float ratio = error / trni_float((uint32_t)(size + (size == 0) * 0x3f800000)); /* 0 becomes 0 */
         noise[i] = error * error;
         binade[i] = where(size >= normal_from, power * power);
         lost[i] = where(size < lost_from, v * v);
@@ -141,7 +126,7 @@ static void add_errors(const float *x, const float *y, int64_t *errors)
     for (int i = 0; i < B; i++) {
         const float size = fabsf(x[i]);
         if (!(size > 0)) continue;
-        const int bin = (int)(bits_of(fabsf(y[i] - x[i]) / size) >> 22) - 2 * 127 + MXQ_ERRORS - 2;
+        const int bin = (int)(trni_bits(fabsf(y[i] - x[i]) / size) >> 22) - 2 * 127 + MXQ_ERRORS - 2;
         errors[bin < 0 ? 0 : bin >= MXQ_ERRORS ? MXQ_ERRORS - 1 : bin]++;
     }
 }

@@ -5,7 +5,6 @@
 
 #include <float.h>
 #include <stdlib.h>
-#include <string.h>
 
 /* ---- scales ---- */
 
@@ -90,15 +89,6 @@ static void scaled(const mxq_way *way, const mxq_job *job, mxq_piece *p)
     }
 }
 
-/* 2^(code - 127); code 0 is a subnormal number. */
-static float power_of(unsigned char code)
-{
-    const uint32_t bits = code ? (uint32_t)code << 23 : 0x00400000u;
-    float power;
-    memcpy(&power, &bits, sizeof power);
-    return power;
-}
-
 static void mx(const mxq_way *way, const mxq_job *job, mxq_piece *p)
 {
     trn_error error;
@@ -117,7 +107,7 @@ static void mx(const mxq_way *way, const mxq_job *job, mxq_piece *p)
     expect(trn_mx_dequantize(&(trn_mx_dequantize_args){
                .dst = trn_tensor_1d(TRN_F32, p->y, p->n), .src = codes, .src_scale = scales, .error = &error }),
            &error);
-    for (int64_t b = 0; b < p->n / TRN_MX_BLOCK; b++) p->scale[b] = power_of(p->scale_code[b]);
+    for (int64_t b = 0; b < p->n / TRN_MX_BLOCK; b++) p->scale[b] = trn_decode(TRN_F8_E8M0, p->scale_code[b]);
 }
 
 void mxq_quantise(const mxq_way *way, const mxq_job *job, mxq_piece *p)

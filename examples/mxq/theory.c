@@ -47,22 +47,10 @@ static const meeting meetings[] = {
     { "NVINT4", "NVFP4", 4, TRN_F4_E2M1, 1.05, 16, 2.39 },
 };
 
-static mxq_model model_of(trn_format format)
-{
-    const trn_format_limits l = trn_format_limits_of(format);
-    const double mantissa = l.min_normal / l.min_subnormal;
-    return (mxq_model){ .max = l.max,
-                        .normal = l.min_normal,
-                        .lost = l.min_subnormal / 2,
-                        .step = l.min_subnormal,
-                        .alpha = 1 / (24 * mantissa * mantissa),
-                        .twice = 1 };
-}
-
 /* Of both, at a crest factor. */
 static void both(const meeting *m, double crest, double *integer, double *floating)
 {
-    const mxq_model model = model_of(m->format);
+    const mxq_model model = mxq_way_of(m->floating, MXQ_MX, m->format).model;
     *integer = mxq_theory_integer(crest, m->bits, m->overhead);
     *floating = mxq_theory_float(crest, &model, m->overhead);
     if (!m->block) return;
