@@ -230,6 +230,7 @@ typedef struct mxq_all {
 } mxq_all;
 
 void mxq_table(const mxq_all *all, app_table *table);
+double mxq_budget(const mxq_all *all, const mxq_result *r, int way); /* the first that it is the best for; NaN: none */
 void mxq_empty_table(app_table *table);
 void mxq_print_text(FILE *out, const mxq_all *all, bool each);
 void mxq_write_json(FILE *out, const void *all);

@@ -35,8 +35,7 @@ typedef struct wave {
     mxq_sums *measured;  /* [WAVE, ways] */
     mxq_bins *binned;    /* the same */
     int64_t first, count;
-    char (*why)[APP_WHY]; /* [WAVE] */
-    bool *failed;         /* [WAVE] */
+    char (*why)[APP_WHY]; /* [WAVE]; empty: it went well */
 } wave;
 
 /* ---- pieces ---- */
@@ -56,7 +55,7 @@ static bool load(const wave *w, int64_t i, mxq_piece *p, piece_facts *f)
     const mxq_place at = mxq_place_of(w->source, w->first + i);
     p->n = at.rows * at.columns;
     p->index = (uint64_t)(at.row * mxq_padded(w->source) + at.column);
-    if (!mxq_read(w->source, &at, p->x, &f->not_finite, w->why[i])) return !(w->failed[i] = true);
+    if (!mxq_read(w->source, &at, p->x, &f->not_finite, w->why[i])) return false;
     count_real(w->source, &at, p->real);
     mxq_look(p, &f->nonzero, &f->energy, &f->sum);
     return true;
@@ -189,11 +188,10 @@ static bool wave_open(wave *w, const mxq_job *job, const mxq_source *s, mxq_resu
     w->measured = calloc((size_t)WAVE * (size_t)job->ways, sizeof *w->measured);
     w->binned = calloc((size_t)WAVE * (size_t)job->ways, sizeof *w->binned);
     w->why = calloc(WAVE, sizeof *w->why);
-    w->failed = calloc(WAVE, sizeof *w->failed);
     r->facts.row_amax = calloc((size_t)s->rows + 1, sizeof(float));
     r->facts.grid_amax = calloc((size_t)(down * across) + 1, sizeof(float));
     r->sums = calloc((size_t)job->ways, sizeof *r->sums);
-    return w->piece && w->looked && w->measured && w->binned && w->why && w->failed && r->facts.row_amax &&
+    return w->piece && w->looked && w->measured && w->binned && w->why && r->facts.row_amax &&
            r->facts.grid_amax && r->sums;
 }
 
@@ -204,7 +202,6 @@ static void wave_close(wave *w)
     free(w->measured);
     free(w->binned);
     free(w->why);
-    free(w->failed);
     free(w->facts->row_amax);
     free(w->facts->grid_amax);
     w->facts->row_amax = w->facts->grid_amax = NULL;
@@ -217,7 +214,7 @@ static bool next_wave(wave *w, void (*step)(const wave *, int64_t, mxq_piece *),
     run_wave(w, step);
     mxq_release(w->source, w->first, w->count);
     for (int64_t i = 0; i < w->count; i++)
-        if (w->failed[i]) return app_refuse(why, w->why[i]);
+        if (w->why[i][0]) return app_refuse(why, w->why[i]);
     return true;
 }
 

@@ -31,7 +31,7 @@ void mxq_empty_table(app_table *t) { app_table_start(t, column, sizeof column / 
 
 static double share(double part, int64_t whole) { return whole ? part / (double)whole : NAN; }
 
-static double budget_of(const mxq_all *all, const mxq_result *r, int way)
+double mxq_budget(const mxq_all *all, const mxq_result *r, int way)
 {
     for (int b = 0; b < all->budgets; b++)
         if (mxq_best(all->job, r, all->budget[b]) == way) return all->budget[b];
@@ -58,7 +58,7 @@ static void add_row(const mxq_all *all, const mxq_result *r, int k, app_table *t
     app_real(t, f->elements ? (double)s->absolute_max : NAN);
     app_real(t, share((double)s->to_zero, f->nonzero));
     app_real(t, share((double)s->saturated, f->elements));
-    app_real(t, budget_of(all, r, k));
+    app_real(t, mxq_budget(all, r, k));
     app_real(t, all->time && s->seconds > 0 ? 4e-9 * (double)f->elements / s->seconds : NAN);
 }
 

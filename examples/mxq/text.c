@@ -110,27 +110,17 @@ static int by_bits(const void *a_, const void *b_)
     return a->way - b->way;
 }
 
-static bool is_best(const mxq_all *all, const mxq_result *r, int way)
-{
-    for (int b = 0; b < all->budgets; b++)
-        if (mxq_best(all->job, r, all->budget[b]) == way) return true;
-    return false;
-}
-
 static void row(FILE *out, const mxq_all *all, const mxq_result *r, int k, int name, bool colour)
 {
     const mxq_way *way = &all->job->way[k];
     const mxq_sums *s = &r->sums[k];
     const double sqnr = mxq_sqnr(r, k), nonzero = (double)r->facts.nonzero;
-    const bool best = is_best(all, r, k);
+    const bool best = !isnan(mxq_budget(all, r, k));
     char mean[40], most[40];
     fputs(best && colour ? "\033[1m" : "", out);
     fprintf(out, "%c %5.2f  %-*s  %-9s  ", best ? '*' : ' ', mxq_bits(way, r->source), name, way->name,
             mxq_scale_of(way));
-    if (all->job->ways > 0 && way->rounding == TRN_STOCHASTIC)
-        fputs("SR ", out);
-    else
-        fputs("   ", out);
+    fputs(way->rounding == TRN_STOCHASTIC ? "SR " : "   ", out);
     decibels(out, sqnr, 6);
     fputs("  ", out);
     bar(out, sqnr / 60);
