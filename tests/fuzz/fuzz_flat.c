@@ -181,19 +181,11 @@ static void close_operands(void)
     close_arena(t, used);
 }
 
-static long status_of[CALLS][STATUSES];
-
-static void count_call(call which, int status)
-{
-    if ((unsigned)status >= STATUSES) say("a status that does not exist");
-    status_of[which][status]++;
-}
-
 /* The first operands are the results. */
 static void finish(call which, const answer *a, int results)
 {
     open_arena();
-    count_call(which, a->status);
+    count_status((int)which, (trn_status)a->status);
     check_why(a->status, a->why);
     for (int i = 0; i < used && a->status == TRN_OK; i++)
         if (!legal(&operands[i])) say("an illegal view was accepted");
@@ -475,7 +467,7 @@ static void fuzz_collective_cost(void)
     trnmath_collective_answer *to = one_in(100) ? NULL : &cost;
     answer a = { some_why(), 0 };
     a.status = trnmath_collective_cost(ask, to, a.why);
-    count_call(COLLECTIVE_COST, a.status);
+    count_status(COLLECTIVE_COST, (trn_status)a.status);
     check_why(a.status, a.why);
     check_answer(&cost, a.status);
 }
@@ -532,7 +524,7 @@ static void fuzz_collective(void)
     a.status = trnmath_collective(one_in(100) ? NULL : ask, one_in(100) ? NULL : t.dst, one_in(100) ? NULL : t.src,
                                   ranks, options, a.why);
     open_arena();
-    count_call(COLLECTIVE, a.status);
+    count_status(COLLECTIVE, (trn_status)a.status);
     check_why(a.status, a.why);
     check_options(options, a.status);
     for (int i = t.ranks; i < 2 * t.ranks && a.status == TRN_OK; i++) /* who receives nothing need not have a view */
@@ -561,7 +553,7 @@ static void fuzz_redistribute_cost(void)
     answer a = { some_why(), 0 };
     a.status = trnmath_redistribute_cost(system, SOME(meshes), SOME(shardings), SOME(shardings), SOME(formats), sizes,
                                          rank, to, text, room, a.why);
-    count_call(REDISTRIBUTE_COST, a.status);
+    count_status(REDISTRIBUTE_COST, (trn_status)a.status);
     check_why(a.status, a.why);
     if (a.status == TRN_OK) {
         if (!sound(time_s[0]) || !sound(time_s[1]) || time_s[0] < time_s[1] * (1 - 1e-9)) say("a cost is no time");
@@ -620,19 +612,10 @@ static const char *const call_name[CALLS] = { "trnmath_convert",       "trnmath_
                                               "trnmath_sparse_matmul", "trnmath_collective_cost",
                                               "trnmath_collective",    "trnmath_redistribute_cost" };
 
-/* In halves: arena.h tallies eight calls at most. */
-static void print_statuses(long count)
-{
-    for (int first = 0; first < CALLS; first += CALLS / 2) {
-        memcpy(tally, status_of + first, sizeof status_of / 2);
-        print_tally(call_name + first, CALLS / 2, count);
-    }
-}
-
 int main(int argc, char **argv)
 {
     static void (*const turn[])(void) = { take_turn };
-    print_statuses(fuzz(argc, argv, turn, 1));
+    print_tally(call_name, CALLS, fuzz(argc, argv, turn, 1));
     return 0;
 }
 
