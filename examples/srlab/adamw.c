@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { CHUNK = 4096, UPDATE = 3 };
+enum { CHUNK = 4096 };
 
 typedef struct chunk {
     int tensor;
@@ -143,7 +143,7 @@ static plan plan_step(const sr_update *how, double square)
     p.scale = clip_scale(square, how->clip);
     p.correct1 = (float)(1 / (1 - power1));
     p.correct2 = (float)(1 / (1 - power2));
-    p.stream = (uint64_t)UPDATE << 60 | (uint64_t)how->step << 24;
+    p.stream = SR_STREAM(SR_UPDATE) | (uint64_t)how->step << 24;
     return p;
 }
 

@@ -22,9 +22,16 @@ const sr_arm sr_arms[SR_ARMS] = {
       "fp8-rne, cast stochastically" },
 };
 
-const sr_arm *sr_find_arm(const char *name, size_t length)
+const sr_arm *sr_find_arm(const char *name)
 {
     for (int i = 0; i < SR_ARMS; i++)
-        if (strlen(sr_arms[i].name) == length && memcmp(sr_arms[i].name, name, length) == 0) return &sr_arms[i];
+        if (strcmp(sr_arms[i].name, name) == 0) return &sr_arms[i];
     return NULL;
+}
+
+int sr_place_of(const sr_settings *s, const sr_arm *arm)
+{
+    for (int i = 0; i < s->arms; i++)
+        if (s->arm[i] == arm) return i;
+    return -1;
 }

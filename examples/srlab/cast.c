@@ -48,7 +48,7 @@ static float largest(const float *x, int64_t count)
 /* The largest power of two that keeps all of x within the format: scaling and its undoing are exact. */
 static float scale_for(const float *x, int64_t count, trn_format format)
 {
-    const float most = largest(x, count), limit = format == TRN_F8_E5M2 ? 57344.0f : 240.0f;
+    const float most = largest(x, count), limit = (float)trn_format_limits_of(format).max;
     int exponent;
     if (most == 0) return 1;
     (void)frexpf(limit / most, &exponent);

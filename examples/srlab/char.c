@@ -7,8 +7,6 @@
 #include <string.h>
 
 enum { WINDOWS = 128 }; /* of held-out text, at most */
-#define STREAM_WINDOW (UINT64_C(4) << 60)
-#define STREAM_SAMPLE (UINT64_C(5) << 60)
 
 static const void *read_data(const sr_settings *s, char *why)
 {
@@ -54,7 +52,7 @@ static sr_score step(sr_model *m, int shard, int64_t number)
     const int sequences = m->shape.sequences;
     for (int i = 0; i < sequences; i++) {
         const uint64_t index = ((uint64_t)number * SR_SHARDS + (uint64_t)shard) * (uint64_t)sequences + (uint64_t)i;
-        const uint64_t word = trn_random_u32(m->weights.seed, STREAM_WINDOW, index);
+        const uint64_t word = trn_random_u32(m->weights.seed, SR_STREAM(SR_BATCH), index);
         take_window(m, h, i, (int64_t)(word * (uint64_t)(m->text->train - m->shape.context) >> 32));
     }
     tf_forward(m, h, sequences);
@@ -106,7 +104,7 @@ static int next_symbol(sr_model *m, const int *written, int count, int index)
     memcpy(h->symbol, written + count - known, (size_t)known * sizeof *written);
     tf_forward(m, h, 1);
     return draw_symbol(m, h->logits + (known - 1) * m->shape.symbols,
-                       trn_random_u32(m->weights.seed, STREAM_SAMPLE, (uint64_t)index));
+                       trn_random_u32(m->weights.seed, SR_STREAM(SR_SAMPLE), (uint64_t)index));
 }
 
 /* Words (or lines of another text) that follow the first held-out characters; newlines become spaces. */

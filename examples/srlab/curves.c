@@ -71,10 +71,9 @@ static double cpu_seconds(const sr_run *r) { return r->cpu_seconds; }
 
 static double over_f32(const sr_lab *lab, int arm, int rate)
 {
-    for (int i = 0; i < lab->settings->arms; i++)
-        if (lab->settings->arm[i] == &sr_arms[0])
-            return sr_spread_of(lab, arm, rate, sr_final_loss).mean - sr_spread_of(lab, i, rate, sr_final_loss).mean;
-    return (double)NAN;
+    const int f32 = sr_place_of(lab->settings, &sr_arms[0]);
+    if (f32 < 0) return (double)NAN;
+    return sr_spread_of(lab, arm, rate, sr_final_loss).mean - sr_spread_of(lab, f32, rate, sr_final_loss).mean;
 }
 
 /* ---- rows ---- */

@@ -8,7 +8,6 @@
 #include <string.h>
 
 enum { LAYERS = 9 };
-#define STREAM_BATCH (UINT64_C(4) << 60)
 
 typedef struct dense_shard {
     sr_shard s;
@@ -128,7 +127,7 @@ static sr_score step(sr_model *m, int shard, int64_t number)
     dense_shard *h = &m->shard[shard];
     for (int i = 0; i < m->rows; i++) {
         const uint64_t index = ((uint64_t)number * SR_SHARDS + (uint64_t)shard) * (uint64_t)m->rows + (uint64_t)i;
-        const uint64_t word = trn_random_u32(m->weights.seed, STREAM_BATCH, index);
+        const uint64_t word = trn_random_u32(m->weights.seed, SR_STREAM(SR_BATCH), index);
         take_example(m, h, i, (int64_t)(word * (uint64_t)m->data->train >> 32));
     }
     float *logits = forward(m, h, m->rows);

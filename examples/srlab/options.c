@@ -4,7 +4,6 @@
 #include "srlab.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #if defined(_OPENMP)
 #include <omp.h>
@@ -14,19 +13,21 @@
 
 /* ---- values ---- */
 
+#define ARMS "f32,bf16-rne,bf16-sr,bf16-kahan,fp8-rne,fp8-sr"
+
+static bool add_arm(void *into, const char *item, char *why)
+{
+    const sr_arm *arm = sr_find_arm(item);
+    if (!arm) return app_refuse(why, "expected some of " ARMS);
+    if (sr_place_of(SETTINGS, arm) >= 0) return app_refuse(why, "an arm is there twice");
+    SETTINGS->arm[SETTINGS->arms++] = arm;
+    return true;
+}
+
 static bool take_arms(void *into, const char *value, char *why)
 {
     SETTINGS->arms = 0;
-    for (const char *at = value; *at;) {
-        const size_t length = strcspn(at, ",");
-        const sr_arm *arm = sr_find_arm(at, length);
-        if (!arm) return app_refuse(why, "expected some of f32,bf16-rne,bf16-sr,bf16-kahan,fp8-rne,fp8-sr");
-        for (int i = 0; i < SETTINGS->arms; i++)
-            if (SETTINGS->arm[i] == arm) return app_refuse(why, "an arm is there twice");
-        SETTINGS->arm[SETTINGS->arms++] = arm;
-        at += length + (at[length] == ',');
-    }
-    return SETTINGS->arms || app_refuse(why, "expected some of f32,bf16-rne,bf16-sr,bf16-kahan,fp8-rne,fp8-sr");
+    return app_parse_list(value, add_arm, into, why);
 }
 
 static bool add_rate(void *into, const char *item, char *why)
@@ -118,7 +119,7 @@ APP_TAKE(take_schema, sr_settings, schema, true)
 /* ---- tables ---- */
 
 #define COMMON_OPTIONS                                                                                                 \
-    { "--arms", "LIST", "of f32,bf16-rne,bf16-sr,bf16-kahan,fp8-rne,fp8-sr (default: all)", take_arms },               \
+    { "--arms", "LIST", "of " ARMS " (default: all)", take_arms },                                                     \
         { "--steps", "N", "updates", take_steps },                                                                     \
         { "--batch", "N", "examples in a step, a multiple of 4", take_batch },                                         \
         { "--lr", "RATE", "the largest learning rate", take_rate },                                                    \

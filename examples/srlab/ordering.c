@@ -4,13 +4,11 @@
 #include "srlab.h"
 
 #include <math.h>
-#include <string.h>
 
-static double mean_of(const sr_lab *lab, const char *arm, int rate)
+static double mean_of(const sr_lab *lab, const char *name, int rate)
 {
-    for (int i = 0; i < lab->settings->arms; i++)
-        if (strcmp(lab->settings->arm[i]->name, arm) == 0) return sr_spread_of(lab, i, rate, sr_final_loss).mean;
-    return (double)NAN;
+    const int arm = sr_place_of(lab->settings, sr_find_arm(name));
+    return arm < 0 ? (double)NAN : sr_spread_of(lab, arm, rate, sr_final_loss).mean;
 }
 
 /* It holds when bf16-rne ends above f32, and bf16-sr and bf16-kahan differ from f32 by less than half as much. */

@@ -24,12 +24,7 @@ typedef struct picture {
     bool late;     /* from a fifth of the steps on: before, all arms fall alike */
 } picture;
 
-static int f32_arm(const sr_lab *lab)
-{
-    for (int i = 0; i < lab->settings->arms; i++)
-        if (lab->settings->arm[i] == &sr_arms[0]) return i;
-    return -1;
-}
+static int f32_arm(const sr_lab *lab) { return sr_place_of(lab->settings, &sr_arms[0]); }
 
 static void fill_line(const sr_lab *lab, int arm, int rate, const picture *p, double *x, double *y)
 {

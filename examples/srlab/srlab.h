@@ -45,8 +45,8 @@ typedef struct sr_arm {
     const char *meaning;
 } sr_arm;
 
-extern const sr_arm sr_arms[SR_ARMS];
-const sr_arm *sr_find_arm(const char *name, size_t length);
+extern const sr_arm sr_arms[SR_ARMS]; /* the first is f32, which the others are held against */
+const sr_arm *sr_find_arm(const char *name);
 
 /* ---- settings ---- */
 
@@ -74,10 +74,17 @@ typedef struct sr_settings {
     bool schema;
 } sr_settings;
 
+int sr_place_of(const sr_settings *s, const sr_arm *arm); /* in s->arm; -1: it is not there */
+
 /* ---- memory, failures ---- */
 
 void *sr_room(size_t count, size_t size); /* zeroed; one sentence and the end where there is none */
 void sr_must(trn_status status, const trn_error *error);
+
+/* ---- streams of random words: what a word is for, in the highest four bits ---- */
+
+typedef enum sr_purpose { SR_DRAW = 1, SR_CAST, SR_UPDATE, SR_BATCH, SR_SAMPLE, SR_DATA, SR_JUDGE } sr_purpose;
+#define SR_STREAM(purpose) ((uint64_t)(purpose) << 60)
 
 /* ---- cast.c ---- */
 

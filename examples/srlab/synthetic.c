@@ -6,11 +6,9 @@
 #include <math.h>
 #include <stdlib.h>
 
-#define STREAM_DATA (UINT64_C(6) << 60)
-
 static double uniform(const sr_settings *s, uint64_t stream, uint64_t index)
 {
-    return 0x1p-32 * trn_random_u32(s->seed, STREAM_DATA | stream, index);
+    return 0x1p-32 * trn_random_u32(s->seed, SR_STREAM(SR_DATA) | stream, index);
 }
 
 /* Nearly normal, and the same on every host: the sum of twelve uniform numbers, less six. */

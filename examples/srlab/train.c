@@ -14,8 +14,6 @@
 
 enum { WORTH_THREADS = 1 << 16 }; /* weights: a step of fewer is over before other threads are awake */
 
-#define STREAM_JUDGE (UINT64_C(7) << 60)
-
 typedef struct training {
     const sr_kind *kind;
     const sr_settings *s;
@@ -61,7 +59,7 @@ static void step(training *t, int64_t number)
 
 static void judge_group(training *t, int shard, int group, int64_t step_, sr_score *score)
 {
-    t->bench[shard]->stream = STREAM_JUDGE | (uint64_t)step_ << 28 | (uint64_t)group << 12;
+    t->bench[shard]->stream = SR_STREAM(SR_JUDGE) | (uint64_t)step_ << 28 | (uint64_t)group << 12;
     score[group] = t->kind->judge(t->model, shard, group);
 }
 
@@ -122,7 +120,7 @@ static void finish(training *t)
     run->unmoved = share(t->all.unmoved, t->all.asked);
     run->arrived = share(t->all.along, t->all.square);
     run->digest = sr_weights_digest(t->weights);
-    t->bench[0]->stream = STREAM_JUDGE | (uint64_t)1 << 59;
+    t->bench[0]->stream = SR_STREAM(SR_JUDGE) | (uint64_t)1 << 59;
     if (t->kind->sample && t->s->words) run->sample = t->kind->sample(t->model, t->s->words);
     t->kind->free(t->model);
 }

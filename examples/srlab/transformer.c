@@ -96,7 +96,6 @@ sr_model *tf_make(const sr_settings *s, const sr_arm *arm, uint64_t seed, const 
     const int sequences = s->batch / SR_SHARDS;
     const tf_shape shape = { s->width, s->layers, s->heads, s->context, text->symbols, sequences,
                              (int64_t)sequences * s->context };
-    m->settings = s;
     m->text = text;
     m->shape = shape;
     m->block = sr_room((size_t)s->layers, sizeof *m->block);

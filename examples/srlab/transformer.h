@@ -41,7 +41,6 @@ void tf_attention_back(tf_shard *h, tf_kept *k, const tf_shape *shape, sr_rule r
 
 /* The whole: symbols in h->symbol -> h->logits; and back, from their gradient. */
 struct sr_model {
-    const sr_settings *settings;
     const sr_text *text;
     tf_shape shape;
     sr_weights weights;

@@ -6,10 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Streams of random words: what they are for, the step, the shard or tensor. */
-enum { DRAW = 1, CAST = 2 };
-#define STREAM(purpose, step, part) ((uint64_t)(purpose) << 60 | (uint64_t)(step) << 24 | (uint64_t)(part) << 12)
-
 void sr_weights_start(sr_weights *w, const sr_arm *arm, trn_format products, uint64_t seed, int tensors)
 {
     memset(w, 0, sizeof *w);
@@ -70,7 +66,7 @@ void sr_weights_draw(sr_weights *w, int tensor, double bound)
 {
     const sr_tensor *t = &w->tensor[tensor];
     for (int64_t i = 0; i < t->rows * t->columns; i++) {
-        const double word = trn_random_u32(w->seed, STREAM(DRAW, 0, tensor), (uint64_t)i);
+        const double word = trn_random_u32(w->seed, SR_STREAM(SR_DRAW) | (uint64_t)tensor << 12, (uint64_t)i);
         w->value[t->first + i] = bound > 0 ? (float)(bound * (0x1p-31 * word - 1)) : bound < 0 ? 0 : 1;
     }
     store_first(w, t);
@@ -98,7 +94,7 @@ void sr_weights_cast(sr_weights *w, sr_bench *const *bench, int64_t step)
 #endif
     for (int s = 0; s < SR_SHARDS; s++) {
         bench[s]->seed = w->seed;
-        bench[s]->stream = STREAM(CAST, step, s);
+        bench[s]->stream = SR_STREAM(SR_CAST) | (uint64_t)step << 24 | (uint64_t)s << 12;
         for (int i = s; i < w->tensors; i += SR_SHARDS) {
             sr_tensor *t = &w->tensor[i];
             if (t->use == SR_MATRIX || t->use == SR_LINEAR)
