@@ -10,44 +10,25 @@ enum { SLICE = 8 << 20, NEW_MODE = 0777, PAIRS = 64 };
 
 /* ---- where to ---- */
 
-static bool is_folder(const char *path)
-{
-    struct stat s;
-    return stat(path, &s) == 0 && S_ISDIR(s.st_mode);
-}
-
 /* A directory goes to a directory; a file to a file, or into a directory; an index to an index beside its shards. */
 static bool into_folder(const fc_catalogue *c)
 {
     const char *out = c->options->out;
     if (c->input.index) return !ckpt_ends(out, ".json");
-    return is_folder(c->options->in) || is_folder(out) || ckpt_ends(out, "/");
-}
-
-static char *inside(const char *folder, const char *file)
-{
-    char *path = malloc(strlen(folder) + strlen(file) + 2);
-    if (path) sprintf(path, "%s%s%s", folder, ckpt_ends(folder, "/") ? "" : "/", file);
-    return path;
-}
-
-static const char *plain_name(const char *path)
-{
-    const char *slash = strrchr(path, '/');
-    return slash ? slash + 1 : path;
+    return ckpt_folder(c->options->in) || ckpt_folder(out) || ckpt_ends(out, "/");
 }
 
 static char *shard_path(const fc_catalogue *c, int shard)
 {
     const char *out = c->options->out, *file = c->input.file[shard];
-    if (into_folder(c)) return inside(out, file);
+    if (into_folder(c)) return ckpt_inside(out, file);
     return c->input.index ? ckpt_path(out, file) : strdup(out);
 }
 
 char *fc_written(const fc_catalogue *c)
 {
     if (!c->input.index) return shard_path(c, 0);
-    return into_folder(c) ? inside(c->options->out, plain_name(c->input.index)) : strdup(c->options->out);
+    return into_folder(c) ? ckpt_inside(c->options->out, ckpt_plain_name(c->input.index)) : strdup(c->options->out);
 }
 
 static bool same_file(const char *a, const char *b)
@@ -225,7 +206,7 @@ static bool copy_file(const char *from, const char *to, char *why)
 
 static bool copy_entry(const fc_catalogue *c, const char *file, bool *config, char *why)
 {
-    char *from = inside(c->options->in, file), *to = inside(c->options->out, file);
+    char *from = ckpt_inside(c->options->in, file), *to = ckpt_inside(c->options->out, file);
     struct stat s;
     bool ok = from && to;
     if (ok && stat(from, &s) == 0 && S_ISREG(s.st_mode) && !holds_weights(file)) {
@@ -242,7 +223,7 @@ static bool copy_entry(const fc_catalogue *c, const char *file, bool *config, ch
 static bool copy_others(const fc_catalogue *c, char *why)
 {
     bool ok = true, config = false;
-    if (!is_folder(c->options->in) || !into_folder(c)) return true;
+    if (!ckpt_folder(c->options->in) || !into_folder(c)) return true;
     DIR *folder = opendir(c->options->in);
     if (!folder) return io_fail(why, c->options->in, "it cannot be opened (%s)", strerror(errno));
     for (const struct dirent *e; ok && (e = readdir(folder)) != NULL;)
@@ -280,7 +261,7 @@ bool fc_write_all(fc_catalogue *c, char *why)
     bool ok = check_places(c, why);
     if (!ok) return false;
     const bool made = folder && mkdir(c->options->out, NEW_MODE) == 0;
-    if (folder && !is_folder(c->options->out))
+    if (folder && !ckpt_folder(c->options->out))
         return io_fail(why, c->options->out, "a directory of this name cannot be made (%s)", strerror(errno));
     int done = 0;
     for (; ok && done < c->input.shards; done += ok) {

@@ -240,8 +240,7 @@ IO_FN bool io_arrays_many(io_arrays *a, char *why)
 
 IO_FN bool io_arrays_take(io_arrays *a, char *why)
 {
-    struct stat s;
-    if (ckpt_ends(a->path, ".json") || (stat(a->path, &s) == 0 && S_ISDIR(s.st_mode))) return io_arrays_many(a, why);
+    if (ckpt_ends(a->path, ".json") || ckpt_folder(a->path)) return io_arrays_many(a, why);
     if (!io_map_open(a->path, &a->map, why)) return false;
     if (a->map.size >= 6 && memcmp(a->map.bytes, "\x93NUMPY", 6) == 0) return io_arrays_of_npy(a, why);
     if (a->map.size >= 4 && (memcmp(a->map.bytes, "PK\3\4", 4) == 0 || memcmp(a->map.bytes, "PK\5\6", 4) == 0))

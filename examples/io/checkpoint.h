@@ -25,7 +25,8 @@
  *     ckpt_shard                      one shard, opened: st_close it
  *     ckpt_find                       which shard holds a tensor
  *     ckpt_write_index                a new index
- *     ckpt_path                       a file beside another
+ *     ckpt_path, ckpt_inside          a file beside another; a file in a directory
+ *     ckpt_folder, ckpt_plain_name    is it a directory? a path without its directory
  *
  * KNOWN FROM: the index that Hugging Face's libraries write: weight_map, and metadata with total_size.
  */
@@ -72,6 +73,26 @@ IO_FN bool ckpt_ends(const char *name, const char *end)
 {
     const size_t n = strlen(name), m = strlen(end);
     return n >= m && strcmp(name + n - m, end) == 0;
+}
+
+/* "a" and "c", or "a/" and "c", make "a/c"; memory of its own. */
+IO_FN char *ckpt_inside(const char *folder, const char *file)
+{
+    char *path = (char *)malloc(strlen(folder) + strlen(file) + 2);
+    if (path) sprintf(path, "%s%s%s", folder, ckpt_ends(folder, "/") ? "" : "/", file);
+    return path;
+}
+
+IO_FN bool ckpt_folder(const char *path)
+{
+    struct stat s;
+    return stat(path, &s) == 0 && S_ISDIR(s.st_mode);
+}
+
+IO_FN const char *ckpt_plain_name(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash ? slash + 1 : path;
 }
 
 /* An index names files, never places: what could lead out of its directory is refused. */
@@ -193,13 +214,12 @@ IO_FN bool ckpt_list_shards(ckpt *c, const ckpt_index *index, const char *path, 
 
 IO_FN bool ckpt_one_shard(ckpt *c, const char *path, char *why)
 {
-    const char *slash = strrchr(path, '/');
     c->path = (char **)calloc(1, sizeof *c->path);
     c->file = (char **)calloc(1, sizeof *c->file);
     if (c->path && c->file) {
         c->shards = 1;
         c->path[0] = strdup(path);
-        c->file[0] = strdup(slash ? slash + 1 : path);
+        c->file[0] = strdup(ckpt_plain_name(path));
         if (c->path[0] && c->file[0]) return true;
     }
     return io_fail(why, path, "there is not enough memory to read it");
@@ -307,9 +327,8 @@ IO_FN char *ckpt_look(const char *path, char *why)
                                  : "it holds %d .safetensors files and no index; name one of them",
                        ties),
                NULL;
-    char *inside = (char *)malloc(strlen(path) + sizeof found + 1);
-    if (!inside) return io_fail(why, path, "there is not enough memory to read it"), NULL;
-    sprintf(inside, "%s%s%s", path, ckpt_ends(path, "/") ? "" : "/", found);
+    char *inside = ckpt_inside(path, found);
+    if (!inside) io_fail(why, path, "there is not enough memory to read it");
     return inside;
 }
 
@@ -324,10 +343,9 @@ IO_FN bool ckpt_open_file(const char *path, ckpt *c, char *why)
 /* After a failure there is nothing to close, and closing does nothing. */
 IO_FN bool ckpt_open(const char *path, ckpt *c, char *why)
 {
-    struct stat s;
     memset(c, 0, sizeof *c);
     if (strcmp(path, "-") == 0) return io_fail(why, path, "a checkpoint is read twice, which standard input cannot be");
-    if (stat(path, &s) != 0 || !S_ISDIR(s.st_mode)) return ckpt_open_file(path, c, why);
+    if (!ckpt_folder(path)) return ckpt_open_file(path, c, why);
     char *inside = ckpt_look(path, why);
     const bool ok = inside && ckpt_open_file(inside, c, why);
     free(inside);
