@@ -57,31 +57,20 @@ static bool take_system(void *into, const char *value, char *why)
     return true;
 }
 
-static bool take_job(void *into, const char *value, char *why)
-{
-    const trn_job job = trn_job_from_name(value);
-    if (job == TRN_JOB_COUNT) return app_refuse(why, "expected train, prefill or decode");
-    ((sp_options *)into)->args.job = job;
-    return true;
-}
+/* An option that stores one of the words that name_of gives. */
+#define WORD(function, type, field, words, name_of)                           \
+    static bool function(void *into, const char *value, char *why)            \
+    {                                                                         \
+        const char *name[words];                                              \
+        for (int i = 0; i < (words); i++) name[i] = name_of((type)i);         \
+        const int i = app_parse_word(value, name, words, why);                \
+        if (i >= 0) ((sp_options *)into)->field = (type)i;                    \
+        return i >= 0;                                                        \
+    }
 
-static bool take_zero(void *into, const char *value, char *why)
-{
-    const char *name[TRN_ZERO_COUNT];
-    for (int i = 0; i < TRN_ZERO_COUNT; i++) name[i] = trn_zero_name((trn_zero)i);
-    const int zero = app_parse_word(value, name, TRN_ZERO_COUNT, why);
-    ((sp_options *)into)->args.zero = (trn_zero)zero;
-    return zero >= 0;
-}
-
-static bool take_recompute(void *into, const char *value, char *why)
-{
-    const char *name[TRN_RECOMPUTE_COUNT];
-    for (int i = 0; i < TRN_RECOMPUTE_COUNT; i++) name[i] = trn_recompute_name((trn_recompute)i);
-    const int recompute = app_parse_word(value, name, TRN_RECOMPUTE_COUNT, why);
-    ((sp_options *)into)->args.recompute = (trn_recompute)recompute;
-    return recompute >= 0;
-}
+WORD(take_job, trn_job, args.job, TRN_JOB_COUNT, trn_job_name)
+WORD(take_zero, trn_zero, args.zero, TRN_ZERO_COUNT, trn_zero_name)
+WORD(take_recompute, trn_recompute, args.recompute, TRN_RECOMPUTE_COUNT, trn_recompute_name)
 
 /* ---- lists of name=value ---- */
 
