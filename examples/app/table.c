@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "io/io.h"
+
 static void *need(void *memory)
 {
     if (memory) return memory;
@@ -202,21 +204,10 @@ void app_print_csv(FILE *out, const app_table *table)
 
 int app_utf8(const char *text)
 {
-    static const struct {
-        uint32_t least, lead, mask; /* a shorter form would do below least */
-    } row[] = { { 0, 0x00, 0x80 }, { 0x80, 0xc0, 0xe0 }, { 0x800, 0xe0, 0xf0 }, { 0x10000, 0xf0, 0xf8 } };
     const unsigned char *s = (const unsigned char *)text;
-    for (int extra = 0; extra < 4; extra++) {
-        if ((s[0] & row[extra].mask) != row[extra].lead) continue;
-        uint32_t code = s[0] & ~row[extra].mask & 0xff;
-        for (int i = 1; i <= extra; i++) {
-            if (s[i] >> 6 != 2) return 0;
-            code = code << 6 | (s[i] & 0x3f);
-        }
-        const bool surrogate = code >= 0xd800 && code < 0xe000, none = code == 0xfffe || code == 0xffff;
-        return code < row[extra].least || code > 0x10ffff || surrogate || none ? 0 : extra + 1;
-    }
-    return 0;
+    const size_t n = io_utf8_length(s, 4); /* the NUL at the end continues no character: nothing behind it is read */
+    const bool none = n == 3 && s[0] == 0xef && s[1] == 0xbf && s[2] >= 0xbe; /* U+FFFE, U+FFFF */
+    return none ? 0 : (int)n;
 }
 
 /* What is no UTF-8 becomes '?': no reader of JSON would take it. */
