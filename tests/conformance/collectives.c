@@ -16,36 +16,30 @@ static trn_cost ask(trn_collective_args args)
 
 /* ---- bounds: .at the system, .of the operation and the size ---- */
 
-static const trn_collective bounded[] = { TRN_ALL_GATHER, TRN_REDUCE_SCATTER, TRN_ALL_REDUCE, TRN_ALL_TO_ALL };
-
 static void bound(const cf_vector *v, const cf_options *o, cf_answer *a)
 {
-    trn_topology net = trn_topology_of(published_bounds[v->at].system);
+    const trn_topology net = published_bound_net(v->at);
     (void)o;
-    net.start_s = 0;
-    for (int l = 0; l < net.levels; l++) net.level[l].latency_s = 0;
-    a->got =
-        1e6 *
-        ask((trn_collective_args){ .net = &net, .op = bounded[v->of / 3], .bytes = published_bound_bytes[v->of % 3] })
-            .lower_bound_s;
+    a->got = 1e6 * ask((trn_collective_args){ .net = &net,
+                                              .op = published_bound_ops[v->of / PUBLISHED_BOUND_SIZES],
+                                              .bytes = published_bound_bytes[v->of % PUBLISHED_BOUND_SIZES] })
+                       .lower_bound_s;
 }
 
 /* clang-format off: a vector in two or three lines */
 static void add_bounds(cf_list *list)
 {
-    static const char *const size[] = { "1MiB", "64MiB", "1GiB" };
+    static const char *const size[PUBLISHED_BOUND_SIZES] = { "1MiB", "64MiB", "1GiB" };
     for (int i = 0; i < PUBLISHED_BOUNDS; i++)
-        for (int k = 0; k < 12; k++) {
-            const int op = k / 3, s = k % 3;
-            const char *system = trn_system_name(published_bounds[i].system), *name = trn_collective_name(bounded[op]);
-            const double us = op < 2    ? published_bounds[i].gather[s]
-                              : op == 2 ? published_bounds[i].all_reduce[s]
-                                        : published_bounds[i].exchange[s];
+        for (int k = 0; k < PUBLISHED_BOUND_OPS * PUBLISHED_BOUND_SIZES; k++) {
+            const int op = k / PUBLISHED_BOUND_SIZES, s = k % PUBLISHED_BOUND_SIZES;
+            const char *system = trn_system_name(published_bounds[i].system);
+            const char *name = trn_collective_name(published_bound_ops[op]);
             cf_add(list,
                    (cf_vector){ .id = cf_id(list, "collective.bound.%s.%s.%s", system, name, size[s]),
                                 .what = cf_text(list, "%s of %s on %s: no schedule is faster", name, size[s], system),
                                 .unit = "us",
-                                CF_ABOUT(us, s ? 0.0501 : 0.00501),
+                                CF_ABOUT(published_bound_us(i, op, s), published_bound_slack(s)),
                                 .kind = CF_CALCULATED,
                                 .source = "rates of links as published; injection and bisection",
                                 .test = bound,

@@ -18,7 +18,31 @@ static const struct {
     { TRN_TRN2_ULTRASERVER, { 1.61, 103.2, 1651.5 }, { 3.23, 206.4, 3303.0 }, { 8.19, 524.3, 8388.6 } },
 };
 static const int64_t published_bound_bytes[] = { 1 << 20, 64 << 20, 1 << 30 };
+static const trn_collective published_bound_ops[] = { TRN_ALL_GATHER, TRN_REDUCE_SCATTER, TRN_ALL_REDUCE,
+                                                      TRN_ALL_TO_ALL };
 
-enum { PUBLISHED_BOUNDS = sizeof published_bounds / sizeof published_bounds[0] };
+enum {
+    PUBLISHED_BOUNDS = sizeof published_bounds / sizeof published_bounds[0],
+    PUBLISHED_BOUND_SIZES = sizeof published_bound_bytes / sizeof published_bound_bytes[0],
+    PUBLISHED_BOUND_OPS = sizeof published_bound_ops / sizeof published_bound_ops[0]
+};
+
+static inline double published_bound_us(int system, int op, int size)
+{
+    return op < 2    ? published_bounds[system].gather[size]
+           : op == 2 ? published_bounds[system].all_reduce[size]
+                     : published_bounds[system].exchange[size];
+}
+
+static inline double published_bound_slack(int size) { return size ? 0.0501 : 0.00501; } /* of the digits above */
+
+/* The system's links without what a message costs before its first byte. */
+static inline trn_topology published_bound_net(int system)
+{
+    trn_topology net = trn_topology_of(published_bounds[system].system);
+    net.start_s = 0;
+    for (int l = 0; l < net.levels; l++) net.level[l].latency_s = 0;
+    return net;
+}
 
 #endif /* PUBLISHED_BOUNDS_H */

@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "trnmath/trn_matmul.h"
+#include "twin/cases.h"
 
 enum { UNITS_LINE = 1024, UNITS_BATCH = 4, UNITS_DEEPEST = 128 };
 
@@ -54,20 +55,6 @@ typedef struct units_batch {
     void *user;
 } units_batch;
 
-static inline uint32_t units_bits(float x)
-{
-    uint32_t bits;
-    memcpy(&bits, &x, sizeof bits);
-    return bits;
-}
-
-static inline float units_float(uint32_t bits)
-{
-    float x;
-    memcpy(&x, &bits, sizeof x);
-    return x;
-}
-
 /* ---- operands ---- */
 
 static inline void units_put(uint32_t *memory, trn_format format, int at, uint32_t code)
@@ -107,29 +94,35 @@ static inline bool units_fill(units_batch *t)
 static inline void units_start(units_batch *t, bool accumulate)
 {
     for (int i = 0; i < t->count * t->count; i++) t->dst[i] = 1.0f;
-    for (int i = 0; accumulate && i < t->count; i++) t->dst[i * t->count + i] = units_float(t->v[i].c);
+    for (int i = 0; accumulate && i < t->count; i++) t->dst[i * t->count + i] = cases_float_of(t->v[i].c);
 }
 
 static inline void units_compare(const units_batch *t, const char *what)
 {
     for (int i = 0; i < t->count; i++)
-        t->compared(t->user, what, &t->v[i], t->v[i].d, units_bits(t->dst[i * t->count + i]));
+        t->compared(t->user, what, &t->v[i], t->v[i].d, cases_bits_of(t->dst[i * t->count + i]));
 }
 
 /* ---- one batch, in each of the ways ---- */
 
-static inline bool units_matmul(units_batch *t, const trn_numerics *n, trn_isa isa, bool accumulate)
+static inline trn_matmul_args units_product(units_batch *t, const trn_numerics *n, trn_isa isa)
 {
     trn_matmul_args args;
     memset(&args, 0, sizeof args);
-    args.generation = TRN_TRAINIUM3;
     args.dst = trn_tensor_2d(TRN_F32, t->dst, t->count, t->count);
     args.a = trn_tensor_2d(t->format[0], t->a, t->count, t->k);
     args.b = trn_tensor_2d(t->format[1], t->b, t->k, t->count);
-    args.accumulate = accumulate;
     args.numerics = n;
     args.isa = isa;
     args.error = &t->error;
+    return args;
+}
+
+static inline bool units_matmul(units_batch *t, const trn_numerics *n, trn_isa isa, bool accumulate)
+{
+    trn_matmul_args args = units_product(t, n, isa);
+    args.generation = TRN_TRAINIUM3;
+    args.accumulate = accumulate;
     units_start(t, accumulate);
     if (trn_matmul(&args) != TRN_OK) return false;
     units_compare(t, "matmul");
@@ -168,16 +161,10 @@ static inline bool units_mma_fp8(units_batch *t, const trn_numerics *n, trn_isa 
         }
         memcpy(memory[which], half[which], sizeof half[which]);
     }
-    trn_matmul_args args;
-    memset(&args, 0, sizeof args);
-    args.dst = trn_tensor_2d(TRN_F32, t->dst, t->count, t->count);
-    args.a = trn_tensor_2d(TRN_F16, t->a, t->count, t->k);
-    args.b = trn_tensor_2d(TRN_F16, t->b, t->k, t->count);
-    args.numerics = n;
-    args.isa = isa;
-    args.error = &t->error;
+    trn_matmul_args args = units_product(t, n, isa);
+    args.a.format = args.b.format = TRN_F16;
     if (trn_matmul(&args) != TRN_OK) return false;
-    for (int i = 0; i < t->count; i++) t->dst[i * t->count + i] += units_float(t->v[i].c);
+    for (int i = 0; i < t->count; i++) t->dst[i * t->count + i] += cases_float_of(t->v[i].c);
     units_compare(t, "mma.sync");
     return true;
 }
@@ -185,7 +172,7 @@ static inline bool units_mma_fp8(units_batch *t, const trn_numerics *n, trn_isa 
 /* Block scales: two blocks of 32 along K, each with a scale of its own. */
 static inline bool units_scaled(units_batch *t, const trn_numerics *n, trn_isa isa)
 {
-    trn_matmul_args args;
+    trn_matmul_args args = units_product(t, n, isa);
     if (t->k != 64) return false;
     for (int i = 0; i < t->count; i++)
         for (int which = 0; which < 2; which++) {
@@ -193,16 +180,9 @@ static inline bool units_scaled(units_batch *t, const trn_numerics *n, trn_isa i
             t->scale[which][i][0] = (uint8_t)(both >> 8);
             t->scale[which][i][1] = (uint8_t)both;
         }
-    memset(&args, 0, sizeof args);
-    args.dst = trn_tensor_2d(TRN_F32, t->dst, t->count, t->count);
-    args.a = trn_tensor_2d(t->format[0], t->a, t->count, t->k);
-    args.b = trn_tensor_2d(t->format[1], t->b, t->k, t->count);
     args.a_scale = trn_tensor_2d(TRN_F8_E8M0, t->scale[0], t->count, 2);
     args.b_scale = trn_tensor_2d(TRN_F8_E8M0, t->scale[1], t->count, 2);
     args.accumulate = true;
-    args.numerics = n;
-    args.isa = isa;
-    args.error = &t->error;
     units_start(t, true);
     if (trn_matmul(&args) != TRN_OK) return false;
     units_compare(t, "matmul with scales");

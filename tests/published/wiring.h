@@ -46,6 +46,21 @@ static const int published_neighbours[16][4] = {
     { 0, 8, 13, 15 }, { 1, 9, 12, 14 }, { 2, 10, 13, 15 }, { 3, 11, 12, 14 },
 };
 
+static inline bool published_neighbour(int a, int b)
+{
+    const int *to = published_neighbours[a];
+    return to[0] == b || to[1] == b || to[2] == b || to[3] == b;
+}
+
+/* Trn1's page: the torus is the hypercube of four dimensions, distances and all, with rows and columns in Gray code. */
+static inline int published_hypercube_hops(int a, int b)
+{
+    static const int gray[4] = { 0, 1, 3, 2 };
+    int bits = (gray[a / 4] << 2 | gray[a % 4]) ^ (gray[b / 4] << 2 | gray[b % 4]), ones = 0;
+    for (; bits; bits &= bits - 1) ones++;
+    return ones;
+}
+
 static const int published_distances[5] = { 1, 4, 6, 4, 1 }; /* how many chips are 0, 1, ... links away */
 
 #endif /* PUBLISHED_WIRING_H */
