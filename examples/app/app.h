@@ -123,7 +123,8 @@ bool app_colour(FILE *stream);
 void app_progress(const char *format, ...) __attribute__((format(printf, 1, 2))); /* shown at most once a second */
 void app_progress_done(void);
 double app_now(void);                                  /* seconds of a clock that never jumps */
-int app_can_write(const char *flag, const char *path); /* APP_OK for no path, too; leaves nothing there */
+/* Can it be written? APP_OK for no path, too; leaves nothing there. (outputs.h opens files early, and keeps them.) */
+int app_can_write(const char *flag, const char *path);
 /* Runs write(out, context) on a file that appears when it is complete, on stdout for "-", and not at all for no path;
  * APP_USAGE with a sentence when that fails. */
 int app_write_file(const char *flag, const char *path, void (*write)(FILE *out, const void *context),

@@ -30,8 +30,7 @@ int app_complain(int status, const char *format, ...)
     va_start(list, format);
     vsnprintf(text, sizeof text, format, list);
     va_end(list);
-    for (char *c = text; *c; c++)
-        if ((unsigned char)*c < ' ' || *c == 127) *c = '?';
+    io_tame(text);
     fprintf(stderr, "%s: %s\n", app_name, text);
     return status;
 }
@@ -202,12 +201,14 @@ bool app_parse_isa(const char *name, trn_isa *isa, char *why)
     return true;
 }
 
-/* Asked before the work: a path that is wrong should not cost minutes. Nothing is left there. */
+/* Asked before the work: a path that is wrong should not cost minutes. Nothing is left there. A named pipe is not
+ * opened: its reader would take the close for the end. */
 int app_can_write(const char *flag, const char *path)
 {
     io_output out;
     char why[IO_WHY];
-    if (!path) return APP_OK;
+    struct stat s;
+    if (!path || (stat(path, &s) == 0 && S_ISFIFO(s.st_mode) && access(path, W_OK) == 0)) return APP_OK;
     if (!io_output_open(path, &out, why)) return app_complain(APP_USAGE, "%s %s", flag, why);
     io_output_discard(&out);
     return APP_OK;

@@ -96,6 +96,12 @@ works --laplace 300001 --student-t 65536 --outliers 0.01:20 --rounding both --th
 works --laplace 300001 --student-t 65536 --outliers 0.01:20 --rounding both --threads 3 --csv three.csv
 works --laplace 300001 --student-t 65536 --outliers 0.01:20 --rounding both --seed 2 --csv seed.csv
 cmp -s one.csv three.csv || fail "threads change the numbers"
+mkfifo pipe # its reader sees the rows and one end
+timeout 20 cat pipe >piped.csv &
+timeout 20 "$program" --gaussian 4096 --csv pipe >out 2>err || fail "--csv PIPE: exit $?: $(cat err)"
+wait
+works --gaussian 4096 --csv plain.csv
+[ "$(wc -l <piped.csv)" = "$(wc -l <plain.csv)" ] || fail "--csv PIPE is not what --csv FILE writes"
 cmp -s one.csv seed.csv && fail "the seed does not matter"
 
 # ---- files ----
