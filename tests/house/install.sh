@@ -12,7 +12,7 @@ int main(void)
     return trn_bf16_from_f32(1.0f) == 0x3f80 ? 0 : 1;
 }
 END
-version=$(sed -n 's/^#define TRN_VERSION "\(.*\)"$/\1/p' "$root/trnmath/trn_base.h")
+version=$(version_of_headers)
 
 # runs PROGRAM TEXT [BITS]: it exits with 0 and prints our version (and what trn_fp_check found).
 runs() {

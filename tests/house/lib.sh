@@ -84,6 +84,9 @@ require_compilers() {
     done
 }
 
+# What trn_base.h says.
+version_of_headers() { sed -n 's/^#define TRN_VERSION "\(.*\)"$/\1/p' "$root/trnmath/trn_base.h"; }
+
 cxx_of() { case $1 in gcc) echo g++ ;; *) echo clang++ ;; esac; }
 
 # Every header, named as a program would include it: trn_base.h, simd/trn_matmul_avx512.h, ...

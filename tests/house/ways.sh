@@ -5,7 +5,7 @@
 . "$(dirname -- "$0")/lib.sh"
 
 project=$root/tests/house/ways
-version=$(sed -n 's/^#define TRN_VERSION "\(.*\)"$/\1/p' "$root/trnmath/trn_base.h")
+version=$(version_of_headers)
 case $(uname -m) in
 x86_64) narrow=-march=x86-64 ;;
 aarch64) narrow=-march=armv8-a ;;
@@ -81,10 +81,11 @@ fi
 
 mkdir "$scratch/copy"
 cp -R "$root/trnmath" "$scratch/copy/trnmath"
-warnings='-Wall -Wextra -Wpedantic -Wconversion -Wshadow -Wundef -Werror'
+warnings="$strict -Wshadow"
 if plain 'the copied folder' copied "$some_cc -std=c11" "$other_cc -std=c11" "-O1 $warnings -I$scratch/copy"; then
     agrees light "$scratch/copied" "the copied folder ($some_cc and $other_cc)"
 fi
+
 # ---- the one file ----
 
 if ! have python3; then
