@@ -6,21 +6,9 @@ set -u
 root=$(CDPATH= cd -- "$(dirname -- "$0")/../.." && pwd)
 programs=$(CDPATH= cd -- "$1" && pwd) || exit 1
 library=$programs/libtrnmath.so
-scratch=$(mktemp -d) || exit 1
-trap 'rm -rf "$scratch"' EXIT
-unset TRN_ISA
-failed=0
-
-fail() {
-    echo "FAILED: $*"
-    failed=1
-}
-
-if [ ! -f "$library" ]; then
-    echo 'SKIP python: libtrnmath.so was not built (under the sanitizers it is not)'
-    exit 0
-fi
-cd "$scratch" || exit 1
+program=$library
+[ -f "$program" ] || { echo 'SKIP python: libtrnmath.so was not built (under the sanitizers it is not)'; exit 0; }
+. "$root/tests/cli/lib/program.sh"
 
 # ---- the shared object: only what the header names, under a name with the version ----
 

@@ -254,8 +254,7 @@ def check(mode, kind, power_of_two, source, target, report):
         each, fresh_each = spread(s, x.shape), spread(z, x.shape)
         if mode == 'requant':
             amax = np.abs(np.where(finite, OCP[x], 0)).astype(np.float32) * each
-            own = {'kept': old and s.shape}.get(kind)
-            if own and s.size > 1:
+            if kind == 'kept' and s.size > 1:  # its own groups
                 want = np.zeros(s.shape, np.float32)
                 place = spread(np.arange(s.size).reshape(s.shape), x.shape)
                 np.maximum.at(want.reshape(-1), place.reshape(-1), amax.reshape(-1))
