@@ -18,14 +18,10 @@ typedef struct heat {
     bool negative;
 } heat;
 
+/* NaN only when both are. */
 static double larger(double a, double b) { return isnan(a) || fabs(b) > fabs(a) ? b : a; }
 
-/* Infinity is as much as there is. */
-static double value_at(const heat *h, int row, int column)
-{
-    const double v = h->value[(int64_t)row * h->columns + column];
-    return isinf(v) ? copysign(INFINITY, v) : v;
-}
+static double value_at(const heat *h, int row, int column) { return h->value[(int64_t)row * h->columns + column]; }
 
 static double cell_value(const heat *h, int row, int column)
 {
@@ -34,7 +30,7 @@ static double cell_value(const heat *h, int row, int column)
     double v = NAN;
     for (int r = (int)((int64_t)row * h->rows / h->down); r < row_end; r++)
         for (int c = (int)((int64_t)column * h->columns / h->across); c < column_end; c++)
-            if (!isnan(value_at(h, r, c))) v = larger(v, value_at(h, r, c));
+            v = larger(v, value_at(h, r, c));
     return v;
 }
 
