@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Makes trnmath/trn_act_data.h, the buckets of the Scalar engine's functions. Run by hand when a layout changes:
+"""Makes trnmath/engine/act_data.h, the buckets of the Scalar engine's functions. Run by hand when a layout changes:
 
-    python3 scripts/act_tables.py > trnmath/trn_act_data.h
+    python3 scripts/act_tables.py > trnmath/engine/act_data.h
 
 tests/unit/test_activation_data.c checks that the committed file is what this makes. Only the standard
 library is used, and every number follows from a definition: the function's Taylor coefficients about the centre of the
@@ -323,7 +323,7 @@ HEAD = """\
 /* trn_act_data.h - the buckets of the Scalar engine's functions: made by scripts/act_tables.py, not by hand.
  * SPDX-License-Identifier: MIT
  *
- *     #include <trnmath/trn_act_data.h>
+ *     #include <trnmath/engine/act_data.h>
  *     int main(void) { return trni_act_words[0] == 0x3f8000003f800000 ? 0 : 1; }     // exp about 0: 1 + x + ...
  *
  * DOES: holds, for each bucket, the four Taylor coefficients of its function about its centre, correctly rounded to

@@ -35,7 +35,7 @@
 
 #include <math.h>
 
-#include "trn_act_data.h"
+#include "engine/act_data.h"
 #include "trn_cpu.h"
 
 /* X(function, name, formula, low, high, at -0, at +inf, at -inf, what is outside, source); values as bits. */
@@ -525,8 +525,8 @@ TRNI_STAMP(trni_act_exact, (trn_act op, float param, float *dst, const float *sr
 
 #if TRNI_X86 && TRNI_INTRINSICS
 TRNI_GUESTS_BEGIN
-#include "simd/trn_act_avx2.h"
-#include "simd/trn_act_avx512.h"
+#include "simd/act_avx2.h"
+#include "simd/act_avx512.h"
 TRNI_GUESTS_END
 #endif
 

@@ -20,7 +20,7 @@
 #ifndef TRN_ALU_H
 #define TRN_ALU_H
 
-#include "trn_span.h"
+#include "engine/span.h"
 
 typedef enum trn_alu {
     TRN_ALU_BYPASS = 0, /* no operator: the first operand */

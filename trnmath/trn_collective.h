@@ -32,7 +32,7 @@
  * CONTENTS (arguments: trn_collective_group.h; time: trn_collective_cost.h, which this includes)
  *     trn_collective_run      the values; on failure nothing is written
  *
- * KNOWN FROM: trn_collective_values.h. AUTO takes the algorithm that trn_collective_cost finds cheapest for the size.
+ * KNOWN FROM: network/collective_values.h. AUTO takes the algorithm that trn_collective_cost finds cheapest for the size.
  *
  * Stochastic rounding: the source of rank r draws its words from stream + r, at the element's number in its view; the sum
  * that rank r writes in step s of the reduction from stream + ranks (s + 1) + r, at the element's number in the buffer (of
@@ -43,8 +43,8 @@
 #define TRN_COLLECTIVE_H
 
 #include "trn_collective_cost.h"
-#include "trn_collective_values.h"
-#include "trn_collective_views.h"
+#include "network/collective_values.h"
+#include "network/collective_views.h"
 
 typedef struct trni_collective_job {
     const trn_collective_args *a;

@@ -29,12 +29,12 @@
  *     trn_collective_candidates   the algorithms that AUTO compares
  *     trn_collective_busbw_factor bus bandwidth over bytes per second
  *
- * KNOWN FROM: trn_collective_time.h; bus bandwidth as nccom-test and nccl-tests define it.
+ * KNOWN FROM: network/collective_time.h; bus bandwidth as nccom-test and nccl-tests define it.
  */
 #ifndef TRN_COLLECTIVE_COST_H
 #define TRN_COLLECTIVE_COST_H
 
-#include "trn_collective_time.h"
+#include "network/collective_time.h"
 
 typedef struct trn_cost {
     double time_s;

@@ -38,7 +38,7 @@
 
 #include "trn_cpu.h"
 #include "trn_schedule.h"
-#include "trn_share.h"
+#include "base/threads.h"
 #include "trn_tensor.h"
 #include "trn_topology.h"
 

@@ -27,7 +27,7 @@
  *     trn_convert        does it, or says in one sentence why not; on failure nothing is written
  *
  * How it works: the axes are sorted and merged so that the innermost one is as long and as contiguous as can be, the
- * index space is cut into tiles, and each row of a tile runs through the straight-line kernels of trn_cast.h.
+ * index space is cut into tiles, and each row of a tile runs through the straight-line kernels of data/cast.h.
  *
  * KNOWN FROM: tests/unit/test_convert.c (every BF16 and F16 code, all 2^32 floats at level 2, the golden vectors);
  *     bench/trnbench convert for what each kernel is worth.
@@ -35,7 +35,7 @@
 #ifndef TRN_CONVERT_H
 #define TRN_CONVERT_H
 
-#include "trn_cast.h"
+#include "data/cast.h"
 #include "trn_random.h"
 #include "trn_tensor.h"
 

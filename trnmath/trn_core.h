@@ -40,8 +40,8 @@
  *
  * CONTENTS
  *     trn_core_<instruction>   and everything else, in its rooms:
- *     rooms      trn_core_run.h (instructions, the report) trn_core_state.h (begin, end, tiles, HBM, failures)
- *                trn_core_operand.h trn_core_table.h trn_core_memory.h trn_core_clock.h
+ *     rooms      core/core_run.h (instructions, the report) trn_core_state.h (begin, end, tiles, HBM, failures)
+ *                core/core_operand.h core/core_table.h core/core_memory.h core/core_clock.h
  *     costs      trn_engine_cycles.h trn_tensor_cost.h
  *
  * KNOWN FROM: each room's own lines. Costs, each with its source: trn_engine_cycles.h, trn_tensor_cost.h.
@@ -49,12 +49,12 @@
 #ifndef TRN_CORE_H
 #define TRN_CORE_H
 
-#include "trn_core_clock.h"
-#include "trn_core_memory.h"
-#include "trn_core_operand.h"
-#include "trn_core_run.h"
+#include "core/core_clock.h"
+#include "core/core_memory.h"
+#include "core/core_operand.h"
+#include "core/core_run.h"
 #include "trn_core_state.h"
-#include "trn_core_table.h"
+#include "core/core_table.h"
 #include "trn_engine_cycles.h"
 #include "trn_tensor_cost.h"
 

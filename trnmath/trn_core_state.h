@@ -20,7 +20,7 @@
  *
  * DOES: begins and ends a core in the caller's memory (or its own), allocates and frees tiles, registers tensors in
  *     HBM. Failures stick: after the first one nothing more happens, and trn_core_status tells it.
- * DOES NOT: run instructions (trn_core_run.h).
+ * DOES NOT: run instructions (core/core_run.h).
  *
  * CONTENTS
  *     trn_core, trn_core_args, trn_core_memory_bytes, trn_core_begin, trn_core_end
@@ -37,11 +37,11 @@
 
 #include <stdlib.h>
 
-#include "trn_core_clock.h"
+#include "core/core_clock.h"
 #include "trn_gpsimd_state.h"
 #include "trn_numerics.h"
 #include "trn_scalar_engine.h"
-#include "trn_span.h"
+#include "engine/span.h"
 #include "trn_trace.h"
 #include "trn_vector_state.h"
 

@@ -27,7 +27,7 @@
  *     trn_matmul_cost_args                    the question
  *     trn_matmul_cost, trn_core_cost          one core, and its answer
  *     trn_matmul_system_cost, trn_system_cost every core of a system at work on its own slice, and the answer
- * (trn_matmul_mode: plain, double_row, MX, sparse, transpose, INT8; zero = the fastest. It is in trn_tensor_cycles.h.)
+ * (trn_matmul_mode: plain, double_row, MX, sparse, transpose, INT8; zero = the fastest. It is in machine/tensor_cycles.h.)
  *
  * KNOWN FROM: the Neuron SDK's NKI architecture guides, nki-dma-overview.rst and nki-dma-bandwidth-guide.rst. Each
  *     number is a field of trn_spec.h, where its source stands; what is ours is marked assumed below.
@@ -42,7 +42,7 @@
  * Sparsity. a holds only its stored elements, m of every n along K, with a tag of 4 bits each, and is stationary; b is
  *     dense. flops are those of the dense product, as the published figures count them.
  * A transpose of data [K, M] into [M, K] through the array reads and writes each element once; n is K, b an identity
- *     that stays in SBUF. Its cycles are those of trn_tensor_cycles.h; it has no flops.
+ *     that stays in SBUF. Its cycles are those of machine/tensor_cycles.h; it has no flops.
  * Tiling (pack_tiles). A product with K of up to 64 rows of PEs, or up to 64 stationary columns, leaves room for one or
  *     three more tiles beside the first. Other stationary tiles take it, or other pieces of the moving operand, each in
  *     partitions of its own, so that up to 16 instructions (4 on Trainium1) take the time of one (documented: the
@@ -77,7 +77,7 @@
 #ifndef TRN_COST_H
 #define TRN_COST_H
 
-#include "trn_tensor_cycles.h"
+#include "machine/tensor_cycles.h"
 
 typedef enum trn_operand { TRN_OPERAND_CHEAPER = 0, TRN_OPERAND_A, TRN_OPERAND_B } trn_operand;
 

@@ -39,7 +39,7 @@
 #ifndef TRN_DMA_H
 #define TRN_DMA_H
 
-#include "trn_alu_kernels.h"
+#include "engine/alu_kernels.h"
 #include "trn_convert.h"
 
 typedef enum trn_oob_mode {

@@ -31,7 +31,7 @@
 #ifndef TRN_ENGINE_CYCLES_H
 #define TRN_ENGINE_CYCLES_H
 
-#include "trn_tensor_cycles.h"
+#include "machine/tensor_cycles.h"
 
 /* ---- numbers that are no instruction's own ---- */
 

@@ -36,7 +36,7 @@
 #ifndef TRN_GPSIMD_CUSTOM_H
 #define TRN_GPSIMD_CUSTOM_H
 
-#include "trn_span.h"
+#include "engine/span.h"
 
 enum {
     TRN_GPSIMD_PROCESSORS = 8,

@@ -35,9 +35,9 @@
 #ifndef TRN_GPSIMD_ENGINE_H
 #define TRN_GPSIMD_ENGINE_H
 
-#include "trn_alu_kernels.h"
+#include "engine/alu_kernels.h"
 #include "trn_gpsimd_custom.h"
-#include "trn_gpsimd_math.h"
+#include "engine/gpsimd_math.h"
 #include "trn_gpsimd_state.h"
 
 enum { TRNI_GPSIMD_GROUP = 16 /* partitions of one processor */ };

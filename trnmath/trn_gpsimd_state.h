@@ -21,7 +21,7 @@
 #define TRN_GPSIMD_STATE_H
 
 #include "trn_random.h"
-#include "trn_span.h"
+#include "engine/span.h"
 
 typedef struct trn_gpsimd_state {
     trn_xorwow lane[TRN_PARTITIONS];

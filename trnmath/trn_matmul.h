@@ -24,7 +24,7 @@
  *     trn_matmul                 computes, or says in one sentence why not; on failure nothing is written
  *     trn_matmul_scratch_bytes   how much .scratch must hold; a few MiB per thread, whatever the matrices' size
  *
- * KNOWN FROM: the order of sums as in trn_systolic.h; blocking and packing after Goto and van de Geijn, "Anatomy of
+ * KNOWN FROM: the order of sums as in array/systolic.h; blocking and packing after Goto and van de Geijn, "Anatomy of
  *     high-performance matrix multiplication", ACM TOMS 34(3), 2008.
  */
 #ifndef TRN_MATMUL_H
@@ -32,8 +32,8 @@
 
 #include <stdlib.h>
 
-#include "trn_matmul_row.h"
-#include "trn_matmul_slabs.h"
+#include "array/matmul_row.h"
+#include "array/matmul_slabs.h"
 
 typedef struct trn_matmul_args {
     trn_generation generation;   /* 0 = Trainium2, or Trainium3 for MX and E4M3FN */

@@ -37,7 +37,7 @@
 #define TRN_MESH_H
 
 #include "trn_topology.h"
-#include "trn_words.h"
+#include "base/parse.h"
 
 enum { TRN_MAX_AXES = 8, TRN_AXIS_NAME = 24 };
 

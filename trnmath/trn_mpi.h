@@ -25,7 +25,7 @@
  *     }
  *
  * DOES: runs the schedule of trn_schedule.h step by step; a process keeps the buffers of its own chips' ranks, and what a
- *     move takes from another process comes as one message. The sums are those of trn_collective_values.h, so the bits are
+ *     move takes from another process comes as one message. The sums are those of network/collective_values.h, so the bits are
  *     those of trn_collective_run in one process, for any number of processes. Everybody agrees before anybody writes:
  *     a process that is late, gone or was asked something else ends the call everywhere with a sentence, and no
  *     destination has been touched.

@@ -45,10 +45,10 @@
 #ifndef TRN_MX_H
 #define TRN_MX_H
 
-#include "trn_cast.h"
+#include "data/cast.h"
 #include "trn_numerics.h"
 #include "trn_random.h"
-#include "trn_walk.h"
+#include "data/iterate.h"
 
 enum { TRN_MX_BLOCK = 32 };
 
@@ -249,7 +249,7 @@ typedef void trni_mx_both(const trni_rule *rule, char *__restrict y, unsigned ch
                           const char *__restrict x, size_t n, trni_mx_rule r);
 
 #if TRNI_X86 && TRNI_INTRINSICS
-#include "simd/trn_mx_avx512.h"
+#include "simd/mx_avx512.h"
 #endif
 
 TRNI_FN trni_mx_both *trni_mx_both_pick(const trni_encoder *e)

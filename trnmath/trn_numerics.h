@@ -62,7 +62,7 @@ typedef enum trn_accumulator {
     TRN_ACCUMULATOR_NEAREST_EVEN = 0,
     TRN_ACCUMULATOR_TOWARD_ZERO, /* chain and merge additions truncate; the addition into PSUM does not */
     TRN_ACCUMULATOR_EXACT,       /* no chains: the exact sum of the tile, rounded once to binary32 */
-    /* The matrix units of other makers (trn_systolic_aligned.h): no chains, but blocks of products that enter PSUM one
+    /* The matrix units of other makers (array/systolic_aligned.h): no chains, but blocks of products that enter PSUM one
      * block after the other. Chains, merge, product, group, accumulator_bits and fp32_mode=split have no part in them. */
     TRN_ACCUMULATOR_ALIGNED,        /* products and PSUM cut at one place below the largest, summed, rounded once */
     TRN_ACCUMULATOR_ALIGNED_LATE,   /* the products alone; their sum meets PSUM in a second alignment, rounding down */

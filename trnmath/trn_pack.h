@@ -39,7 +39,7 @@
 #define TRN_PACK_H
 
 #include "trn_cpu.h"
-#include "trn_walk.h"
+#include "data/iterate.h"
 
 /* ---- the forms ---- */
 

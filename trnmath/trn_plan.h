@@ -20,7 +20,7 @@
  * DOES: enumerates all degrees of tensor, context, expert, data and pipeline parallelism whose product is the number
  *     of chips; refuses those that cannot be, with one sentence each; finds for each of the others the microbatch,
  *     sequence parallelism, ZeRO stage and recomputation that fit and are fastest; ranks them by the time of a step.
- * DOES NOT: measure. Every time is a result of the model in trn_plan_time.h; what that assumes is a field of the
+ * DOES NOT: measure. Every time is a result of the model in plan/plan_time.h; what that assumes is a field of the
  *     arguments. It does not search unequal stages, groups of different kinds, or orders of axes other than two.
  *
  * CONTENTS
@@ -29,7 +29,7 @@
  *     trn_plan_collective              what a collective over some axes of a plan takes, with all other groups at work
  *     trn_plan_level_text              which axes of a plan lie on a level of the topology
  *
- * KNOWN FROM: trn_plan_args.h, trn_plan_place.h, trn_plan_memory.h, trn_plan_time.h, each with its sources.
+ * KNOWN FROM: trn_plan_args.h, plan/plan_place.h, plan/plan_memory.h, plan/plan_time.h, each with its sources.
  *
  * Why a plan is refused, in this order: heads, KV heads, widths by tp (the vocabulary is padded instead); experts by
  * ep; layers by pp; the sequence by cp; the batch by dp x ep; tp, cp or ep beyond the chips that NeuronLink joins; a tp
@@ -39,7 +39,7 @@
 #ifndef TRN_PLAN_H
 #define TRN_PLAN_H
 
-#include "trn_plan_time.h"
+#include "plan/plan_time.h"
 
 /* ---- is it legal? ---- */
 

@@ -19,7 +19,7 @@
  *         return trace.count > 8 && !trace.lost ? 0 : 1;
  *     }
  *
- * DOES: lays out what trn_plan_time.h has added up: a lane for each stage of the pipeline with its microbatches, and a
+ * DOES: lays out what plan/plan_time.h has added up: a lane for each stage of the pipeline with its microbatches, and a
  *     lane for each kind of work in a layer, in the order in which they follow each other.
  * DOES NOT: draw (trn_trace_svg and trn_trace_json do), or know more than the sums do: a lane shows how long, the order
  *     inside a phase is the order of the model's own code.
@@ -28,7 +28,7 @@
  *     trn_plan_trace_step    one step: microbatches in the stages, then gradients and the optimizer
  *     trn_plan_trace_layer   one layer of one microbatch on one chip, forward and, in training, backward
  *
- * KNOWN FROM: trn_plan_time.h; the order of 1F1B: Narayanan et al. 2021.
+ * KNOWN FROM: plan/plan_time.h; the order of 1F1B: Narayanan et al. 2021.
  */
 #ifndef TRN_PLAN_TRACE_H
 #define TRN_PLAN_TRACE_H

@@ -176,8 +176,8 @@ TRNI_STAMP(trni_philox_blocks,
 
 #if TRNI_X86 && TRNI_INTRINSICS
 #define TRNI_RANDOM_GUESTS 1
-#include "simd/trn_random_avx2.h" /* the same words, faster */
-#include "simd/trn_random_avx512.h"
+#include "simd/random_avx2.h" /* the same words, faster */
+#include "simd/random_avx512.h"
 #else
 #define TRNI_RANDOM_GUESTS 0
 #endif

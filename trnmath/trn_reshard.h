@@ -21,24 +21,24 @@
  * DOES NOT: define anything.
  *
  * CONTENTS
- *     trn_reshard_plan.h      redistribute_plan: the cheapest list of collectives (trn_reshard_moves.h _search.h)
- *     trn_reshard_values.h    redistribute: the values on every device
+ *     trn_reshard_plan.h      redistribute_plan: the cheapest list of collectives (sharded/reshard_moves.h _search.h)
+ *     sharded/reshard_values.h    redistribute: the values on every device
  *     trn_sharded_plan.h      sharded_matmul_plan_of: what moves, what is multiplied, what is summed
- *     trn_sharded_matmul.h    sharded_matmul: the values, and the cost (trn_sharded_fold.h)
+ *     trn_sharded_matmul.h    sharded_matmul: the values, and the cost (sharded/sharded_fold.h)
  *
  * KNOWN FROM: each header's own lines.
  */
 #ifndef TRN_RESHARD_H
 #define TRN_RESHARD_H
 
-#include "trn_reshard_moves.h"
+#include "sharded/reshard_moves.h"
 #include "trn_reshard_plan.h"
-#include "trn_reshard_search.h"
-#include "trn_reshard_values.h"
-#include "trn_sharded_fold.h"
+#include "sharded/reshard_search.h"
+#include "sharded/reshard_values.h"
+#include "sharded/sharded_fold.h"
 #include "trn_sharded_matmul.h"
-#include "trn_sharded_pack.h"
+#include "sharded/sharded_pack.h"
 #include "trn_sharded_plan.h"
-#include "trn_sharded_sums.h"
+#include "sharded/sharded_sums.h"
 
 #endif /* TRN_RESHARD_H */

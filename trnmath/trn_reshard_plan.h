@@ -20,10 +20,10 @@
  *         return plan.steps == 1 && plan.step[0].op == TRN_REDUCE_SCATTER ? 0 : 1;
  *     }
  *
- * DOES: searches all sequences of the moves of trn_reshard_moves.h for the one that takes the least time, so that no
+ * DOES: searches all sequences of the moves of sharded/reshard_moves.h for the one that takes the least time, so that no
  *     detour is shorter than what it finds: the triangle inequality holds by construction, for detours that neither
  *     open nor close a sum without need. Shards may be uneven.
- * DOES NOT: overlap steps with each other, or move anything (trn_reshard_values.h).
+ * DOES NOT: overlap steps with each other, or move anything (sharded/reshard_values.h).
  *
  * CONTENTS
  *     trn_reshard_plan              steps, time, a bound
@@ -35,7 +35,7 @@
 #ifndef TRN_RESHARD_PLAN_H
 #define TRN_RESHARD_PLAN_H
 
-#include "trn_reshard_moves.h"
+#include "sharded/reshard_moves.h"
 
 typedef struct trn_reshard_step {
     trn_reshard_kind kind;

@@ -39,7 +39,7 @@
 #define TRN_SCALAR_ENGINE_H
 
 #include "trn_act.h"
-#include "trn_alu_kernels.h"
+#include "engine/alu_kernels.h"
 
 typedef enum trn_act_math {
     TRN_ACT_MATH_ENGINE = 0,
@@ -104,7 +104,7 @@ typedef struct trn_activate2_args {
 #if defined(TRN_USE_SLEEF)
 #include <sleef.h>
 
-#include "simd/trn_scalar_engine_sleef.h"
+#include "simd/scalar_engine_sleef.h"
 TRNI_FN bool trni_ideal_compiled(void) { return true; }
 #else
 TRNI_FN bool trni_ideal_compiled(void) { return false; }

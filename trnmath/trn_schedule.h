@@ -11,9 +11,9 @@
  * DOES: names the collectives and their algorithms, and holds the one schedule of each. A payload is cut into channels;
  *     a channel works through stages; a stage is a digit of the ranks' numbers and one of six patterns. Reduce-scatter
  *     takes the stages in order, all-gather backwards, all-reduce is the first and then the second; all-to-all takes
- *     them in order. From this description come the values (trn_collective_values.h), the time
- *     (trn_collective_time.h) and the messages between hosts (trn_mpi.h).
- * DOES NOT: know topologies, bytes, or which stages an algorithm has (trn_collective_layout.h).
+ *     them in order. From this description come the values (network/collective_values.h), the time
+ *     (network/collective_time.h) and the messages between hosts (trn_mpi.h).
+ * DOES NOT: know topologies, bytes, or which stages an algorithm has (network/collective_layout.h).
  *
  * CONTENTS
  *     trn_collective, trn_collective_name, trn_collective_from_name   the seven collectives

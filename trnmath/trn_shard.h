@@ -43,8 +43,8 @@
 
 #include "trn_convert.h"
 #include "trn_pspec.h"
-#include "trn_share.h"
-#include "trn_walk.h"
+#include "base/threads.h"
+#include "data/iterate.h"
 
 typedef struct trn_box {
     int rank; /* 0 = none: the sharding does not suit the tensor */

@@ -35,8 +35,8 @@
 #ifndef TRN_SHARDED_MATMUL_H
 #define TRN_SHARDED_MATMUL_H
 
-#include "trn_reshard_values.h"
-#include "trn_sharded_fold.h"
+#include "sharded/reshard_values.h"
+#include "sharded/sharded_fold.h"
 #include "trn_sharded_plan.h"
 
 /* ---- wholes of parts ---- */

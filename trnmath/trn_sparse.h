@@ -51,8 +51,8 @@
 
 #include <stdlib.h>
 
-#include "trn_product_define.h"
-#include "trn_sparse_kernels.h"
+#include "array/product_define.h"
+#include "array/sparse_kernels.h"
 
 typedef struct trn_nc_matmul_sparse_args {
     trn_generation generation;  /* whose limits hold; 0 = Trainium2 (Trainium3 for float8_e4m3fn) */

@@ -46,7 +46,7 @@
 #define TRN_SPARSE_PACK_H
 
 #include "trn_pack.h"
-#include "trn_share.h"
+#include "base/threads.h"
 
 typedef struct trn_sparse_pattern {
     int m, n; /* m of every n consecutive elements are stored */

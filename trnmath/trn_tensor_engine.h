@@ -38,12 +38,12 @@
  *     transposes    bit exact on Trainium2 and 3; a product by the identity on Trainium1: documented
  *     hints         one_zero operands are twice as fast in FP32: documented; no effect on bits
  *
- * KNOWN FROM: those pages; arithmetic as in trn_systolic.h.
+ * KNOWN FROM: those pages; arithmetic as in array/systolic.h.
  */
 #ifndef TRN_TENSOR_ENGINE_H
 #define TRN_TENSOR_ENGINE_H
 
-#include "trn_product_lanes.h"
+#include "array/product_lanes.h"
 
 /* Rows and columns of the array: where a tile begins, or how large it is. */
 typedef struct trn_pe_tile {

@@ -25,7 +25,7 @@
 
 #include <math.h>
 
-#include "trn_topology_paper.h"
+#include "network/draw.h"
 
 typedef struct trn_topology_svg_args {
     const trn_topology *net;

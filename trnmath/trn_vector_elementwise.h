@@ -36,13 +36,13 @@
  *     trni_frame_op, trni_stage, trni_elementwise                   what the other rooms share
  *
  * KNOWN FROM: NKI's pages of these instructions (documented: operands, formats, engines, generations, one cast in and
- *     one out). One rounding per operator, NaN and signed zeros: as trn_alu_kernels.h says (assumed).
+ *     one out). One rounding per operator, NaN and signed zeros: as engine/alu_kernels.h says (assumed).
  */
 #ifndef TRN_VECTOR_ELEMENTWISE_H
 #define TRN_VECTOR_ELEMENTWISE_H
 
-#include "trn_alu_chain.h"
-#include "trn_alu_kernels.h"
+#include "engine/alu_chain.h"
+#include "engine/alu_kernels.h"
 
 /* ---- operators, checked ---- */
 

@@ -33,7 +33,7 @@
 #define TRN_VECTOR_MOVE_H
 
 #include "trn_mx.h"
-#include "trn_span.h"
+#include "engine/span.h"
 
 typedef struct trn_nc_stream_shuffle_args {
     TRN_INSTRUCTION_FIELDS;

@@ -46,7 +46,7 @@
 #define TRN_VECTOR_RANDOM_H
 
 #include "trn_gpsimd_state.h"
-#include "trn_vector_rows.h"
+#include "engine/vector_rows.h"
 #include "trn_vector_state.h"
 
 typedef struct trn_rng_args {

@@ -38,7 +38,7 @@
 #define TRN_VECTOR_REDUCE_H
 
 #include "trn_act.h"
-#include "trn_vector_registers.h"
+#include "engine/vector_registers.h"
 
 /* ---- tensor_reduce ---- */
 

@@ -36,7 +36,7 @@
 #ifndef TRN_VECTOR_SEARCH_H
 #define TRN_VECTOR_SEARCH_H
 
-#include "trn_vector_side.h"
+#include "engine/vector_transpose.h"
 
 typedef struct trn_max8_args {
     TRN_INSTRUCTION_FIELDS;

@@ -40,7 +40,7 @@
 #ifndef TRN_VECTOR_STATISTICS_H
 #define TRN_VECTOR_STATISTICS_H
 
-#include "trn_vector_side.h"
+#include "engine/vector_transpose.h"
 
 typedef struct trn_bn_stats_args {
     TRN_INSTRUCTION_FIELDS;

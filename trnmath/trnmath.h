@@ -13,27 +13,27 @@
  *
  * CONTENTS
  *     numbers    trn_format.h trn_round.h trn_random.h trn_numerics.h
- *     machines   trn_spec.h trn_tensor_cycles.h trn_tensor_cost.h trn_engine_cycles.h trn_cost.h trn_trace.h
- *     data       trn_tensor.h trn_cast_kernels.h trn_cast.h trn_convert.h trn_pack.h trn_mx.h trn_sparse_pack.h
- *     engines    trn_span.h trn_alu.h trn_systolic_aligned.h trn_systolic.h trn_systolic_feed.h trn_systolic_panels.h trn_product.h
- *                trn_product_define.h trn_product_lanes.h trn_tensor_engine.h trn_sparse_kernels.h trn_sparse.h
- *     ScalarE    trn_scalar_engine.h (trn_act.h trn_act_data.h)
+ *     machines   trn_spec.h machine/tensor_cycles.h trn_tensor_cost.h trn_engine_cycles.h trn_cost.h trn_trace.h
+ *     data       trn_tensor.h data/cast_kernels.h data/cast.h trn_convert.h trn_pack.h trn_mx.h trn_sparse_pack.h
+ *     engines    engine/span.h trn_alu.h array/systolic_aligned.h array/systolic.h array/systolic_feed.h array/systolic_panels.h array/product.h
+ *                array/product_define.h array/product_lanes.h trn_tensor_engine.h array/sparse_kernels.h trn_sparse.h
+ *     ScalarE    trn_scalar_engine.h (trn_act.h engine/act_data.h)
  *     VectorE    trn_vector_engine.h (trn_vector_elementwise.h trn_vector_reduce.h trn_vector_statistics.h
- *                trn_alu_kernels.h trn_alu_chain.h trn_vector_rows.h trn_vector_registers.h
- *                trn_vector_search.h trn_vector_move.h trn_vector_random.h; trn_vector_state.h trn_vector_side.h)
- *     GpSimd, DMA   trn_gpsimd_math.h trn_gpsimd_state.h trn_gpsimd_custom.h trn_gpsimd_engine.h trn_dma.h
- *     one core   trn_matmul.h (trn_matmul_worker.h trn_matmul_slabs.h trn_matmul_row.h)
- *                trn_core.h (trn_core_memory.h trn_core_clock.h trn_core_state.h trn_core_operand.h trn_core_table.h
- *                trn_core_run.h)
- *     placement  trn_topology.h (trn_topology_graph.h trn_topology_cycles.h) trn_topology_svg.h (trn_topology_paper.h)
- *                trn_shard.h (trn_mesh.h trn_pspec.h trn_words.h)
- *     many chips trn_collective.h (trn_schedule.h trn_collective_group.h trn_collective_layout.h trn_collective_load.h
- *                trn_collective_time.h trn_collective_cost.h trn_collective_values.h trn_collective_views.h)
- *     sharded work   trn_reshard.h (trn_reshard_moves.h trn_reshard_search.h trn_reshard_plan.h trn_reshard_values.h
- *                trn_sharded_plan.h trn_sharded_pack.h trn_sharded_sums.h trn_sharded_fold.h trn_sharded_matmul.h)
- *     a whole job    trn_plan.h (trn_plan_args.h trn_plan_model.h trn_plan_place.h trn_plan_memory.h trn_plan_cost.h
- *                trn_plan_time.h trn_plan_trace.h); trn_mpi.h and trn_mpi_sharded.h when TRN_USE_MPI is defined
- *     ground     trn_base.h trn_cpu.h trn_share.h
+ *                engine/alu_kernels.h engine/alu_chain.h engine/vector_rows.h engine/vector_registers.h
+ *                trn_vector_search.h trn_vector_move.h trn_vector_random.h; trn_vector_state.h engine/vector_transpose.h)
+ *     GpSimd, DMA   engine/gpsimd_math.h trn_gpsimd_state.h trn_gpsimd_custom.h trn_gpsimd_engine.h trn_dma.h
+ *     one core   trn_matmul.h (array/matmul_worker.h array/matmul_slabs.h array/matmul_row.h)
+ *                trn_core.h (core/core_memory.h core/core_clock.h trn_core_state.h core/core_operand.h core/core_table.h
+ *                core/core_run.h)
+ *     placement  trn_topology.h (trn_topology_graph.h network/topology_cycles.h) trn_topology_svg.h (network/draw.h)
+ *                trn_shard.h (trn_mesh.h trn_pspec.h base/parse.h)
+ *     many chips trn_collective.h (trn_schedule.h trn_collective_group.h network/collective_layout.h network/collective_load.h
+ *                network/collective_time.h trn_collective_cost.h network/collective_values.h network/collective_views.h)
+ *     sharded work   trn_reshard.h (sharded/reshard_moves.h sharded/reshard_search.h trn_reshard_plan.h sharded/reshard_values.h
+ *                trn_sharded_plan.h sharded/sharded_pack.h sharded/sharded_sums.h sharded/sharded_fold.h trn_sharded_matmul.h)
+ *     a whole job    trn_plan.h (trn_plan_args.h trn_plan_model.h plan/plan_place.h plan/plan_memory.h plan/plan_cost.h
+ *                plan/plan_time.h trn_plan_trace.h); trn_mpi.h and trn_mpi_sharded.h when TRN_USE_MPI is defined
+ *     ground     trn_base.h trn_cpu.h base/threads.h
  *
  * KNOWN FROM: each header's own lines.
  */
@@ -41,29 +41,29 @@
 #define TRN_TRNMATH_H
 
 #include "trn_act.h"
-#include "trn_act_data.h"
+#include "engine/act_data.h"
 #include "trn_alu.h"
-#include "trn_alu_chain.h"
-#include "trn_alu_kernels.h"
+#include "engine/alu_chain.h"
+#include "engine/alu_kernels.h"
 #include "trn_base.h"
-#include "trn_cast.h"
-#include "trn_cast_kernels.h"
+#include "data/cast.h"
+#include "data/cast_kernels.h"
 #include "trn_collective.h"
 #include "trn_collective_cost.h"
 #include "trn_collective_group.h"
-#include "trn_collective_layout.h"
-#include "trn_collective_load.h"
-#include "trn_collective_time.h"
-#include "trn_collective_values.h"
-#include "trn_collective_views.h"
+#include "network/collective_layout.h"
+#include "network/collective_load.h"
+#include "network/collective_time.h"
+#include "network/collective_values.h"
+#include "network/collective_views.h"
 #include "trn_convert.h"
 #include "trn_core.h"
-#include "trn_core_clock.h"
-#include "trn_core_memory.h"
-#include "trn_core_operand.h"
-#include "trn_core_run.h"
+#include "core/core_clock.h"
+#include "core/core_memory.h"
+#include "core/core_operand.h"
+#include "core/core_run.h"
 #include "trn_core_state.h"
-#include "trn_core_table.h"
+#include "core/core_table.h"
 #include "trn_cost.h"
 #include "trn_cpu.h"
 #include "trn_dma.h"
@@ -71,12 +71,12 @@
 #include "trn_format.h"
 #include "trn_gpsimd_custom.h"
 #include "trn_gpsimd_engine.h"
-#include "trn_gpsimd_math.h"
+#include "engine/gpsimd_math.h"
 #include "trn_gpsimd_state.h"
 #include "trn_matmul.h"
-#include "trn_matmul_row.h"
-#include "trn_matmul_slabs.h"
-#include "trn_matmul_worker.h"
+#include "array/matmul_row.h"
+#include "array/matmul_slabs.h"
+#include "array/matmul_worker.h"
 #include "trn_mesh.h"
 #include "trn_mx.h"
 #include "trn_mx_layout.h"
@@ -84,50 +84,50 @@
 #include "trn_pack.h"
 #include "trn_plan.h"
 #include "trn_plan_args.h"
-#include "trn_plan_cost.h"
-#include "trn_plan_memory.h"
+#include "plan/plan_cost.h"
+#include "plan/plan_memory.h"
 #include "trn_plan_model.h"
-#include "trn_plan_place.h"
-#include "trn_plan_time.h"
+#include "plan/plan_place.h"
+#include "plan/plan_time.h"
 #include "trn_plan_trace.h"
-#include "trn_product.h"
-#include "trn_product_define.h"
-#include "trn_product_lanes.h"
+#include "array/product.h"
+#include "array/product_define.h"
+#include "array/product_lanes.h"
 #include "trn_pspec.h"
 #include "trn_random.h"
 #include "trn_reshard.h"
-#include "trn_reshard_moves.h"
+#include "sharded/reshard_moves.h"
 #include "trn_reshard_plan.h"
-#include "trn_reshard_search.h"
-#include "trn_reshard_values.h"
+#include "sharded/reshard_search.h"
+#include "sharded/reshard_values.h"
 #include "trn_round.h"
 #include "trn_scalar_engine.h"
 #include "trn_schedule.h"
 #include "trn_shard.h"
-#include "trn_sharded_fold.h"
+#include "sharded/sharded_fold.h"
 #include "trn_sharded_matmul.h"
-#include "trn_sharded_pack.h"
+#include "sharded/sharded_pack.h"
 #include "trn_sharded_plan.h"
-#include "trn_sharded_sums.h"
-#include "trn_share.h"
-#include "trn_span.h"
+#include "sharded/sharded_sums.h"
+#include "base/threads.h"
+#include "engine/span.h"
 #include "trn_sparse.h"
-#include "trn_sparse_kernels.h"
+#include "array/sparse_kernels.h"
 #include "trn_sparse_pack.h"
 #include "trn_spec.h"
-#include "trn_systolic.h"
-#include "trn_systolic_aligned.h"
-#include "trn_systolic_feed.h"
-#include "trn_systolic_lanes.h"
-#include "trn_systolic_panels.h"
+#include "array/systolic.h"
+#include "array/systolic_aligned.h"
+#include "array/systolic_feed.h"
+#include "array/systolic_lanes.h"
+#include "array/systolic_panels.h"
 #include "trn_tensor.h"
 #include "trn_tensor_cost.h"
-#include "trn_tensor_cycles.h"
+#include "machine/tensor_cycles.h"
 #include "trn_tensor_engine.h"
 #include "trn_topology.h"
-#include "trn_topology_cycles.h"
+#include "network/topology_cycles.h"
 #include "trn_topology_graph.h"
-#include "trn_topology_paper.h"
+#include "network/draw.h"
 #include "trn_topology_svg.h"
 #include "trn_trace.h"
 #include "trn_vector_elementwise.h"
@@ -135,14 +135,14 @@
 #include "trn_vector_move.h"
 #include "trn_vector_random.h"
 #include "trn_vector_reduce.h"
-#include "trn_vector_registers.h"
-#include "trn_vector_rows.h"
+#include "engine/vector_registers.h"
+#include "engine/vector_rows.h"
 #include "trn_vector_search.h"
-#include "trn_vector_side.h"
+#include "engine/vector_transpose.h"
 #include "trn_vector_state.h"
 #include "trn_vector_statistics.h"
-#include "trn_walk.h"
-#include "trn_words.h"
+#include "data/iterate.h"
+#include "base/parse.h"
 #if defined(TRN_USE_MPI) && TRN_USE_MPI + 0
 #include "trn_mpi_sharded.h"
 #endif

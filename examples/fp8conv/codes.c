@@ -5,7 +5,7 @@
 
 #include <math.h>
 
-#include <trnmath/trn_cast.h>
+#include <trnmath/data/cast.h>
 
 static const struct {
     const char *name;

@@ -8,8 +8,8 @@ table=$scratch/table
 sed -n '/^## Every instruction of nki.isa/,/^Not here, and why/p' "$readme" | grep '^| *`' | cut -d'|' -f2 >"$table"
 tr ',' '\n' <"$table" | sed -n 's/.*`\([a-z_0-9]*\)`.*/\1/p' | sort -u >"$scratch/named"
 {
-    grep -ho '^TRNI_CORE_INSTRUCTION([a-z_0-9]*)' "$root"/trnmath/trn_core_run.h | sed 's/.*(\(.*\))/\1/'
-    grep -ho 'trn_status trn_core_[a-z_0-9]*(trn_core' "$root"/trnmath/trn_core_run.h | sed 's/.*trn_core_\(.*\)(trn_core/\1/'
+    grep -ho '^TRNI_CORE_INSTRUCTION([a-z_0-9]*)' "$root"/trnmath/core/core_run.h | sed 's/.*(\(.*\))/\1/'
+    grep -ho 'trn_status trn_core_[a-z_0-9]*(trn_core' "$root"/trnmath/core/core_run.h | sed 's/.*trn_core_\(.*\)(trn_core/\1/'
 } | sort -u >"$scratch/core"
 grep -ho 'trn_status trn_[a-z_0-9]*(const trn_[a-z_0-9]*_args' "$root"/trnmath/trn_*.h |
     sed 's/trn_status trn_\([a-z_0-9]*\)(.*/\1/' | sort -u >"$scratch/functions"

@@ -7,7 +7,7 @@
 #ifndef TWIN_ARENA_H
 #define TWIN_ARENA_H
 
-#include "trnmath/trn_span.h"
+#include "trnmath/engine/span.h"
 #include "twin/host.h"
 #include "twin/views.h"
 

@@ -4,7 +4,7 @@
 #ifndef COLLECTIVE_NETS_H
 #define COLLECTIVE_NETS_H
 
-#include "trnmath/trn_collective_layout.h"
+#include "trnmath/network/collective_layout.h"
 
 #define COUNT(list) ((int)(sizeof(list) / sizeof((list)[0])))
 

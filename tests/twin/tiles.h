@@ -8,7 +8,7 @@
 #ifndef TILES_H
 #define TILES_H
 
-#include "trnmath/trn_span.h"
+#include "trnmath/engine/span.h"
 #include "twin/bridge.h"
 #include "twin/host.h"
 #include "twin/twin_vector.h"

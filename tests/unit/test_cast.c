@@ -11,7 +11,7 @@
 #include <cmocka.h>
 
 
-#include "trnmath/trn_cast.h"
+#include "trnmath/data/cast.h"
 #include "twin/cases.h"
 #include "twin/host.h"
 

@@ -14,7 +14,7 @@
 #include <math.h>
 #include <stdio.h>
 
-#include "trnmath/trn_collective_time.h"
+#include "trnmath/network/collective_time.h"
 #include "twin/cases.h"
 #include "twin/collective_nets.h"
 

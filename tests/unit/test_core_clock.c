@@ -11,7 +11,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "trnmath/trn_core_clock.h"
+#include "trnmath/core/core_clock.h"
 #include "trnmath/trn_engine_cycles.h"
 #include "published/cycles.h"
 #include "twin/cases.h"

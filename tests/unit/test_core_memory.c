@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "trnmath/trn_core_memory.h"
+#include "trnmath/core/core_memory.h"
 #include "twin/cases.h"
 
 static void *room;

@@ -12,7 +12,7 @@
 #include <mpfr.h>
 #endif
 
-#include "trnmath/trn_gpsimd_math.h"
+#include "trnmath/engine/gpsimd_math.h"
 #include "twin/cases.h"
 
 __extension__ typedef unsigned __int128 wide;

@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <cmocka.h>
 
-#include "trnmath/trn_reshard_values.h"
+#include "trnmath/sharded/reshard_values.h"
 #include "twin/cases.h"
 #include "twin/host.h"
 

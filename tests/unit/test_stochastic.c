@@ -14,7 +14,7 @@
 #include <math.h>
 #include <cmocka.h>
 
-#include "trnmath/trn_cast.h"
+#include "trnmath/data/cast.h"
 #include "trnmath/trn_random.h"
 #include "published/sums.h"
 #include "twin/cases.h"

@@ -14,7 +14,7 @@
 
 #include <stdio.h>
 
-#include "trnmath/trn_cast.h"
+#include "trnmath/data/cast.h"
 #include "twin/cases.h"
 #include "twin/host.h"
 #include "twin/twin_number.h"

@@ -1,0 +1,198 @@
+/* array/matmul_worker.h - how a product is cut into blocks, and what one thread has to work on its block.
+ * SPDX-License-Identifier: MIT
+ *
+ *     #include <trnmath/trn_matmul_worker.h>
+ *     int main(void) { return TRNI_SLAB_DEPTH % TRNI_ARRAY_ROWS; }
+ *
+ * DOES: the shape of the cuts, the scratch they take, a thread's packed operands and PSUM.
+ * DOES NOT: multiply: array/matmul_slabs.h and array/matmul_row.h do.
+ *
+ * CONTENTS
+ *     trni_cut, trni_cut_of, trni_cut_bytes   how the work is cut, and the scratch of it
+ *     trni_worker, trni_worker_init           one thread's own
+ *     trni_worker_pack_rows, trni_worker_pack_columns, trni_worker_round   one tile's operands; BF16 PSUM
+ *     trni_psum                               PSUM of a region
+ *
+ * All names are the library's own (trni_): programs call trn_matmul.
+ *
+ * KNOWN FROM: blocking after Goto and van de Geijn, "Anatomy of high-performance matrix multiplication", ACM TOMS 34(3), 2008;
+ *     the sizes are measured.
+ */
+#ifndef TRNI_ARRAY_MATMUL_WORKER_H
+#define TRNI_ARRAY_MATMUL_WORKER_H
+
+#include "../base/threads.h"
+#include "../trn_tensor_engine.h"
+
+/* ---- how the work is cut ----
+ *
+ * Each thread owns a block of dst and runs alone: for each slab of TRNI_SLAB_COLUMNS columns and each TRNI_SLAB_DEPTH of
+ * K, b is packed once (a few MiB, for the outer cache); for each TRNI_SLAB_ROWS rows, a is packed (for the second-level
+ * cache); then panels of b stay in the first-level cache while strips of a pass by. A product of at most TRNI_FEW_ROWS
+ * rows goes one tile deep at a time, so that its PSUM stays in the second-level cache, and uses each panel of b once:
+ * with 16-bit operands it packs panel by panel, just in time, and asks for the next panel meanwhile ("thin"). Rows of
+ * 32-bit operands are packed whole: fetched in pieces, they cost half the speed from memory (measured).
+ * The cuts do not touch the order of sums: only tile boundaries do, and they are the definition's. */
+
+enum {
+    TRNI_SLAB_COLUMNS = 1024,
+    TRNI_SLAB_DEPTH = 1024,
+    TRNI_SLAB_ROWS = 96,
+    TRNI_ROW_COLUMNS = 4096, /* of a single row: a page of memory and more from each line of b */
+    TRNI_FEW_ROWS = 192,
+    TRNI_PSUM_ROWS = 384, /* rows of dst whose PSUM is kept in scratch when dst itself cannot hold it */
+    TRNI_SCRATCH_ALIGN = 64
+};
+
+typedef struct trni_cut {
+    int threads_m, threads_n;
+    int64_t rows, columns; /* of one thread's block, at most */
+    bool direct;           /* dst is F32, aligned, with unit column stride: PSUM lives in it */
+    bool few, thin;
+    bool single;           /* one row of a, and rows of b in memory order: b is not packed */
+    int64_t slab_columns;
+    size_t a_floats, b_floats, local_floats, psum_floats, thread_bytes;
+} trni_cut;
+
+/* Threads along M and N so that blocks are as square as can be (least packing), and no thread is without work. */
+TRNI_FN void trni_cut_threads(trni_cut *cut, int64_t m, int64_t n, int64_t k, const trni_array *array)
+{
+    const double worth_a_thread = 1 << 18; /* multiply-adds; about what waking a thread costs */
+    int threads = trni_threads();
+    const double work = (double)m * (double)n * (double)k / worth_a_thread;
+    if (work < threads) threads = work < 1 ? 1 : (int)work;
+
+    const int64_t unit_m = array->rows[0], unit_n = array->width;
+    double best = 0;
+    cut->threads_m = cut->threads_n = 1;
+    cut->rows = m;
+    cut->columns = n;
+    for (int tm = 1; tm <= threads; tm++) {
+        const int tn = threads / tm;
+        const int64_t rows = trni_round_up(trni_ceil_div(m, tm), unit_m), columns = trni_round_up(trni_ceil_div(n, tn), unit_n);
+        const double time = (double)rows * (double)columns * (1 + 8.0 / (double)rows + 8.0 / (double)columns);
+        if (best == 0 || time < best) {
+            best = time;
+            cut->rows = trni_min64(rows, m);
+            cut->columns = trni_min64(columns, n);
+        }
+    }
+    cut->threads_m = (int)trni_ceil_div(m, cut->rows);
+    cut->threads_n = (int)trni_ceil_div(n, cut->columns);
+}
+
+TRNI_FN int64_t trni_slab_depth(const trni_product *p, bool few)
+{
+    const int64_t deep = trni_tile_depth(p);
+    return few || deep > TRNI_SLAB_DEPTH ? deep : TRNI_SLAB_DEPTH / deep * deep;
+}
+
+TRNI_FN trni_cut trni_cut_of(const trni_product *p, const trni_array *array)
+{
+    trni_cut cut;
+    trni_cut_threads(&cut, p->a.lanes, p->b.lanes, p->a.depth, array);
+    cut.single = p->a.lanes == 1 && p->b.lane_stride == 1;
+    cut.slab_columns = cut.single ? TRNI_ROW_COLUMNS : TRNI_SLAB_COLUMNS;
+    const size_t columns = (size_t)trni_round_up(trni_min64(cut.columns, cut.slab_columns), TRNI_WEAVE);
+    cut.few = cut.rows <= TRNI_FEW_ROWS;
+    cut.thin = cut.few && p->b.bytes <= 2;
+    const int64_t lines = trni_round_up(p->a.depth, trni_spread_group(p->spread)); /* a last, odd pair has two */
+    const size_t depth = (size_t)trni_min64(lines, trni_slab_depth(p, cut.few)), rows = (size_t)(cut.few ? cut.rows : (int64_t)TRNI_SLAB_ROWS);
+    const size_t align = TRNI_SCRATCH_ALIGN / sizeof(float);
+    cut.direct = p->dst.format == TRN_F32 && p->dst.stride[1] == 1 && (uintptr_t)p->dst.data % sizeof(float) == 0;
+    cut.a_floats = (size_t)trni_round_up((int64_t)(depth * rows), (int64_t)align);
+    cut.b_floats = (cut.single ? (size_t)p->numerics.chains : depth) * columns;
+    cut.local_floats = rows * (size_t)array->width;
+    cut.psum_floats = cut.direct ? 0 : columns * (size_t)trni_min64(cut.rows, TRNI_PSUM_ROWS);
+    cut.thread_bytes = (size_t)trni_round_up((int64_t)((cut.a_floats + cut.b_floats + cut.local_floats + cut.psum_floats) * sizeof(float)),
+                                             TRNI_SCRATCH_ALIGN);
+    return cut;
+}
+
+TRNI_FN size_t trni_cut_bytes(const trni_cut *cut)
+{
+    return cut->thread_bytes * (size_t)cut->threads_m * (size_t)cut->threads_n + TRNI_SCRATCH_ALIGN;
+}
+
+/* ---- one thread's work ---- */
+
+typedef struct trni_worker {
+    const trni_product *p;
+    const trni_cut *cut;
+    trni_array array;
+    trni_feed feed_a, feed_b;
+    trni_map whole, tail; /* of a full tile, and of the last one */
+    trni_encoder psum_encoder; /* BF16 PSUM */
+    float *a, *b, *local, *psum;
+} trni_worker;
+
+/* PSUM of a region of dst: [row][step] floats. */
+typedef struct trni_psum {
+    float *at;
+    int64_t step;
+} trni_psum;
+
+/* `scratch` is aligned and holds cut->thread_bytes. */
+TRNI_FN void trni_worker_init(trni_worker *w, const trni_product *p, const trni_cut *cut, unsigned char *scratch)
+{
+    w->p = p;
+    w->cut = cut;
+    w->array = trni_array_of(trni_spread_group(p->spread), p->isa);
+    trni_feed_init(&w->feed_a, &p->a, p->isa);
+    trni_feed_init(&w->feed_b, &p->b, p->isa);
+    w->whole = trni_map_of(&p->numerics, 0, (int)trni_tile_depth(p), p->spread);
+    w->tail = trni_map_of(&p->numerics, 0, (int)(p->a.depth % trni_tile_depth(p)), p->spread);
+    const trni_encoding psum_how = { { p->numerics.psum_rounding, 0, p->numerics.sr_bits }, TRN_OVERFLOW_DEFAULT, false };
+    trni_encoder_init(&w->psum_encoder, trn_format_info_of(TRN_BF16), psum_how, p->isa);
+    w->a = (float *)(void *)(scratch);
+    w->b = w->a + cut->a_floats;
+    w->local = w->b + cut->b_floats;
+    w->psum = w->local + cut->local_floats;
+}
+
+/* Numbers along K of the tile at k, in a slab that ends at `end`. */
+TRNI_FN int trni_tile_deep(const trni_worker *w, int64_t k, int64_t end) { return (int)trni_min64(end - k, trni_tile_depth(w->p)); }
+
+TRNI_FN const trni_map *trni_tile_map(const trni_worker *w, int depth) { return depth == w->whole.depth ? &w->whole : &w->tail; }
+
+TRNI_FN void trni_worker_pack_rows(const trni_worker *w, int64_t m, int64_t lanes, int64_t k, int depth, float *dst)
+{
+    const trni_map *map = trni_tile_map(w, depth);
+    const trni_packer packer = { &w->array, &w->feed_a, &w->p->a, map->line, map->lines };
+    if (map->lines > depth) memset(dst, 0, sizeof(float) * (size_t)(map->lines * lanes));
+    trni_pack_rows(&packer, m, lanes, k, depth, dst);
+    if (w->p->a_scale.data) trni_scale_rows(&w->array, &w->p->a_scale, map, m, lanes, k, dst, w->p->isa);
+}
+
+TRNI_FN void trni_worker_pack_columns(const trni_worker *w, int64_t n, int64_t columns, int64_t k, int depth, float *dst)
+{
+    const trni_map *map = trni_tile_map(w, depth);
+    const trni_packer packer = { &w->array, &w->feed_b, &w->p->b, map->line, map->lines };
+    const int64_t wide = trni_round_up(columns, w->array.width);
+    if (map->lines > depth || columns < wide) memset(dst, 0, sizeof(float) * (size_t)(map->lines * wide));
+    trni_pack_columns(&packer, n, columns, k, depth, dst);
+    if (w->p->b_scale.data) trni_scale_columns(&w->array, &w->p->b_scale, map, n, columns, k, dst, w->p->isa);
+}
+
+/* BF16 PSUM: each tile's sum is rounded, stochastically with words of the tile's own stream. [m, n] is where the part
+ * begins in dst. */
+TRNI_FN void trni_worker_round(const trni_worker *w, float *at, int64_t step, int rows, int64_t columns, int64_t m, int64_t n, int64_t k)
+{
+    uint32_t field[TRNI_ROW_COLUMNS];
+    uint16_t code[TRNI_ROW_COLUMNS];
+    const trni_product *p = w->p;
+    const uint64_t tile = (uint64_t)(k / trni_tile_depth(p));
+    if (p->numerics.psum_format != TRN_BF16) return;
+    if (p->numerics.psum_rounding == TRN_NEAREST_EVEN) {
+        trni_round_bf16_for(p->isa)(at, step, rows, (size_t)columns);
+        return;
+    }
+    for (int i = 0; i < rows; i++, at += step) {
+        const uint64_t index = (uint64_t)(m + i) * (uint64_t)p->b.lanes + (uint64_t)n;
+        trn_random_fields(field, (size_t)columns, p->numerics.sr_bits, p->seed, p->stream + tile, index, p->isa);
+        trni_encoder_run(&w->psum_encoder, code, at, field, (size_t)columns);
+        for (int64_t j = 0; j < columns; j++) at[j] = trn_bf16_to_f32(code[j]);
+    }
+}
+
+#endif /* TRNI_ARRAY_MATMUL_WORKER_H */

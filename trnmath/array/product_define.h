@@ -1,0 +1,266 @@
+/* array/product_define.h - a settled product by definition: its dst, its tiles, one output element; int8; scales of panels.
+ * SPDX-License-Identifier: MIT
+ *
+ *     #include <trnmath/trn_product_define.h>
+ *     int main(void) { return trni_scale_bits(127) == 0x3f800000u ? 0 : 1; }
+ *
+ * DOES: reads and writes of dst, with the random words of stochastic rounding; one output element in any order of
+ *     trn_numerics; int8 sums; MX scales multiplied into packed panels.
+ * DOES NOT: check anything (array/product.h has), or run fast but for int8.
+ *
+ * CONTENTS
+ *     trni_dst_at, trni_dst_read, trni_dst_write, trni_psum_from_dst, trni_psum_to_dst   dst
+ *     trni_tile_gather, trni_define_element   operands of a tile, and one output element
+ *     trni_kernels_apply                      do the packed kernels compute what these rules define?
+ *     trni_scale_rows, trni_scale_columns     MX scales of packed operands
+ *     trni_int8_part                          int8
+ *
+ * All names are the library's own (trni_): programs call trn_nc_matmul and trn_matmul.
+ *
+ * KNOWN FROM: design semantics; int8 in and int32 out on Trainium1 is documented, what overflows is not.
+ */
+#ifndef TRNI_ARRAY_PRODUCT_DEFINE_H
+#define TRNI_ARRAY_PRODUCT_DEFINE_H
+
+#include "product.h"
+
+/* ---- reading and writing dst ---- */
+
+TRNI_FN unsigned char *trni_dst_at(const trni_product *p, int64_t m, int64_t n)
+{
+    return (unsigned char *)p->dst.data + (m * p->dst.stride[0] + n * p->dst.stride[1]) * (int64_t)trn_format_bytes(p->dst.format);
+}
+
+TRNI_FN float trni_dst_read(const trni_product *p, int64_t m, int64_t n)
+{
+    uint32_t code = 0;
+    memcpy(&code, trni_dst_at(p, m, n), trn_format_bytes(p->dst.format)); /* little endian */
+    return trni_float(trni_decode_row(&p->dst_info, code));
+}
+
+TRNI_FN uint32_t trni_rounded_code(const trni_product *p, const trn_format_info *to, float x, trn_rounding rounding, uint64_t stream, int64_t m,
+                                   int64_t n)
+{
+    trni_encoding how = { { rounding, 0, p->numerics.sr_bits }, p->overflow, false };
+    const uint32_t u = trni_bits(x);
+    if (rounding == TRN_STOCHASTIC)
+        how.how.random = trn_random_field(p->seed, stream, (uint64_t)m * (uint64_t)p->b.lanes + (uint64_t)n, p->numerics.sr_bits);
+    return trni_encode_row(to, trni_is_nan_bits(u) ? TRNI_F32_NAN : u, how);
+}
+
+/* The last cast: canonical NaN, one rounding, one store. */
+TRNI_FN void trni_dst_write(const trni_product *p, int64_t m, int64_t n, float x)
+{
+    const uint32_t code = trni_rounded_code(p, &p->dst_info, x, p->rounding, p->stream, m, n);
+    memcpy(trni_dst_at(p, m, n), &code, trn_format_bytes(p->dst.format));
+}
+
+/* PSUM of rows [m, m + rows) and columns [n, n + columns) of dst: psum[rows][columns], from what dst holds now. */
+TRNI_FN trn_tensor trni_dst_region(const trni_product *p, int64_t m, int64_t rows, int64_t n, int64_t columns)
+{
+    trn_tensor part = p->dst;
+    part.data = trni_dst_at(p, m, n);
+    part.shape[0] = rows;
+    part.shape[1] = columns;
+    return part;
+}
+
+TRNI_FN void trni_psum_from_dst(const trni_product *p, float *psum, int64_t m, int64_t rows, int64_t n, int64_t columns)
+{
+    trn_convert_args args;
+    memset(&args, 0, sizeof args);
+    args.dst = trn_tensor_2d(TRN_F32, psum, rows, columns);
+    args.src = trni_dst_region(p, m, rows, n, columns);
+    args.isa = p->isa;
+    (void)trn_convert(&args); /* the views have been checked */
+}
+
+/* The cast of finished PSUM to dst; NaN in psum become canonical. Stochastic rounding counts the elements of all of dst,
+ * so there each row says where it is. */
+TRNI_FN void trni_psum_to_dst(const trni_product *p, float *psum, int64_t m, int64_t rows, int64_t n, int64_t columns)
+{
+    const int64_t step = p->rounding == TRN_STOCHASTIC ? 1 : rows;
+    trn_convert_args args;
+    memset(&args, 0, sizeof args);
+    args.rounding = p->rounding;
+    args.overflow = p->overflow;
+    args.sr_bits = p->numerics.sr_bits;
+    args.seed = p->seed;
+    args.stream = p->stream;
+    args.isa = p->isa;
+    trni_canonical_nans_for(p->isa)(psum, (size_t)(rows * columns));
+    for (int64_t i = 0; i < rows; i += step) {
+        args.dst = trni_dst_region(p, m + i, step, n, columns);
+        args.src = trn_tensor_2d(TRN_F32, psum + i * columns, step, columns);
+        args.index = (uint64_t)(m + i) * (uint64_t)p->b.lanes + (uint64_t)n;
+        (void)trn_convert(&args);
+    }
+}
+
+/* K = 0: nothing is added to what PSUM holds, and a fresh PSUM holds +0. */
+TRNI_FN void trni_dst_clear(const trni_product *p)
+{
+    for (int64_t m = 0; m < p->a.lanes && !p->accumulate; m++)
+        for (int64_t n = 0; n < p->b.lanes; n++) trni_dst_write(p, m, n, 0.0f); /* int32's zero, too */
+}
+
+/* ---- by definition: one output element after the other, any order of trn_numerics ---- */
+
+/* BF16 PSUM: rounded after every tile, each tile with random words of its own stream. */
+TRNI_FN float trni_psum_rounded(const trni_product *p, float psum, int64_t tile, int64_t m, int64_t n)
+{
+    trni_product plain = *p;
+    if (p->numerics.psum_format != TRN_BF16) return psum;
+    plain.overflow = TRN_OVERFLOW_DEFAULT;
+    return trn_bf16_to_f32((uint16_t)trni_rounded_code(&plain, trn_format_info_of(TRN_BF16), psum, p->numerics.psum_rounding,
+                                                       p->stream + (uint64_t)tile, m, n));
+}
+
+/* Numbers along K that one tile takes. */
+TRNI_FN int64_t trni_tile_depth(const trni_product *p) { return (int64_t)p->numerics.k_tile * trni_spread_group(p->spread); }
+
+/* The tile at k, `depth` numbers deep, of one lane: out[row][slot]; a pair's missing partner is a zero. */
+TRNI_FN void trni_tile_gather(const trni_product *p, const trni_operand *o, int64_t lane, int64_t k, int depth, float *out)
+{
+    const int group = trni_spread_group(p->spread), rows = (depth + group - 1) / group;
+    const bool flush = p->numerics.flush_inputs;
+    if (depth < rows * group) memset(out, 0, sizeof(float) * (size_t)(rows * group));
+    if (o->slots > 1) {
+        for (int i = 0; i < group; i++) {
+            const trni_operand slot = trni_operand_slot(o, i);
+            trni_operand_gather(&slot, lane, 0, 1, rows, flush, out + i, group);
+        }
+    } else if (p->spread == TRNI_PAIRS) {
+        trni_operand_gather(o, lane, k, 1, rows, flush, out, 2);
+        trni_operand_gather(o, lane, k + rows, 1, depth - rows, flush, out + 1, 2);
+    } else {
+        trni_operand_gather(o, lane, k, 1, depth, flush, out, 1);
+    }
+}
+
+/* The exponent of each row's scale, both operands together. */
+TRNI_FN void trni_tile_scales(const trni_product *p, int64_t m, int64_t n, int64_t k, int rows, int16_t *out)
+{
+    enum { rows_of_a_block = TRNI_SCALE_BLOCK / 4 };
+    for (int i = 0; i < rows; i++) {
+        const int64_t block = (k / 4 + i) / rows_of_a_block;
+        const unsigned x = trni_scale_at(&p->a_scale, m, block), w = trni_scale_at(&p->b_scale, n, block);
+        out[i] = (int16_t)(x == TRNI_SCALE_BYTE_NAN || w == TRNI_SCALE_BYTE_NAN ? TRNI_SCALE_NAN : (int)(x + w) - 254);
+    }
+}
+
+TRNI_FN void trni_define_element(const trni_product *p, int64_t m, int64_t n)
+{
+    const int64_t all = trni_product_depth(p), deep = trni_tile_depth(p);
+    float x[TRNI_MAX_DEPTH], w[TRNI_MAX_DEPTH], psum = p->accumulate ? trni_dst_read(p, m, n) : 0.0f;
+    int16_t scale[TRNI_ARRAY_ROWS];
+    bool fresh = !p->accumulate;
+    for (int64_t k = 0, tile = 0; k < all; k += deep, tile++) {
+        const int depth = (int)(all - k < deep ? all - k : deep), group = trni_spread_group(p->spread), rows = (depth + group - 1) / group;
+        trni_tile_gather(p, &p->a, m, k, depth, x);
+        trni_tile_gather(p, &p->b, n, k, depth, w);
+        if (p->a_scale.data) trni_tile_scales(p, m, n, k, rows, scale);
+        const trni_tile one = { x, w, p->a_scale.data ? scale : NULL, rows, group, p->first_row, p->f32, trni_formats_of(&p->a, &p->b) };
+        psum = trni_psum_rounded(p, trni_tile_onto(psum, fresh, &one, &p->numerics), tile, m, n);
+        fresh = false;
+    }
+    trni_dst_write(p, m, n, psum);
+}
+
+/* Do the packed kernels compute what these rules define? Any chains, layout and merge; everything else as it stands by default. */
+TRNI_FN bool trni_kernels_apply(const trni_product *p)
+{
+    const trn_numerics *n = &p->numerics;
+    const bool groups = p->spread != TRNI_QUADS || n->group == TRN_GROUP_SEQUENTIAL; /* an exact pair is a sequential one */
+    const bool split = p->f32 && n->fp32_mode == TRN_FP32_SPLIT;
+    return !p->integer && groups && !split && trni_steps_are_fmaf(n) && !n->flush_inputs && trni_product_is_tame(p);
+}
+
+/* ---- MX scales, multiplied into packed panels ---- */
+
+/* The four lines of a row of the array, [4][width], times the scales of its lanes. */
+TRNI_INLINE void trni_scale_lines_body(float *__restrict line, const float *__restrict scale, size_t width)
+{
+    for (size_t slot = 0; slot < 4; slot++)
+        for (size_t i = 0; i < width; i++) line[slot * width + i] *= scale[i];
+}
+TRNI_STAMP(trni_scale_lines, (float *line, const float *scale, size_t width), (line, scale, width))
+
+/* A panel of [line][width]: each row of the array has four lines, each scale eight rows. */
+TRNI_FN void trni_scale_panel(const trni_scales *s, const trni_map *map, int64_t lane, int lanes, int width, int64_t k, float *panel, trn_isa isa)
+{
+    enum { rows_of_a_block = TRNI_SCALE_BLOCK / 4 };
+    float scale[TRNI_MAX_WIDTH] = { 0 };
+    for (int p = 0; p < map->rows; p++) {
+        const int64_t row = k / 4 + p;
+        for (int i = 0; i < lanes && (p == 0 || row % rows_of_a_block == 0); i++)
+            scale[i] = trni_float(trni_scale_bits(trni_scale_at(s, lane + i, row / rows_of_a_block)));
+        trni_scale_lines_for(isa)(panel + (size_t)map->chains.slot[p] * 4 * (size_t)width, scale, (size_t)width);
+    }
+}
+
+/* Panels of columns, one after the other, as trni_pack_columns lays them. */
+TRNI_FN void trni_scale_columns(const trni_array *array, const trni_scales *s, const trni_map *map, int64_t lane, int64_t lanes, int64_t k, float *dst,
+                                trn_isa isa)
+{
+    const int width = array->width;
+    for (int64_t done = 0; done < lanes; done += width)
+        trni_scale_panel(s, map, lane + done, (int)trni_min64(lanes - done, width), width, k, dst + (size_t)(done * map->lines), isa);
+}
+
+/* Strips of rows, as trni_pack_rows lays them. */
+TRNI_FN void trni_scale_rows(const trni_array *array, const trni_scales *s, const trni_map *map, int64_t lane, int64_t lanes, int64_t k, float *dst,
+                             trn_isa isa)
+{
+    for (int64_t done = 0; done < lanes;) {
+        const int strip = array->rows[trni_strip_kernel(array, lanes - done)];
+        trni_scale_panel(s, map, lane + done, strip, strip, k, dst + (size_t)(done * map->lines), isa);
+        done += strip;
+    }
+}
+
+/* ---- int8: Trainium1 multiplies it and sums in int32 (documented); what a sum beyond int32 becomes is not public ---- */
+
+TRNI_FN int32_t trni_int32_sum(const trni_product *p, int64_t sum)
+{
+    if (p->numerics.int32_overflow == TRN_INT32_SATURATE) return (int32_t)(sum > INT32_MAX ? INT32_MAX : sum < INT32_MIN ? INT32_MIN : sum);
+    const uint32_t low = (uint32_t)(uint64_t)sum;
+    int32_t wrapped;
+    memcpy(&wrapped, &low, sizeof wrapped);
+    return wrapped;
+}
+
+/* sum[i] += x * w[i] */
+TRNI_INLINE void trni_int8_line_body(int32_t *__restrict sum, int32_t x, const signed char *__restrict w, size_t n)
+{
+    for (size_t i = 0; i < n; i++) sum[i] += x * w[i];
+}
+TRNI_STAMP(trni_int8_line, (int32_t *sum, int32_t x, const signed char *w, size_t n), (sum, x, w, n))
+
+/* `count` numbers of b at [k, n], in a row: where they stand, or copied to `other`. */
+TRNI_FN const signed char *trni_int8_numbers(const trni_product *p, int64_t n, int64_t k, int count, signed char *other)
+{
+    if (p->b.lane_stride == 1) return (const signed char *)trni_operand_at(&p->b, n, k);
+    for (int i = 0; i < count; i++) other[i] = (signed char)*trni_operand_at(&p->b, n + i, k);
+    return other;
+}
+
+enum { TRNI_INT8_COLUMNS = 1024 };
+
+/* Columns [n, n + count) of a row of dst, at most TRNI_INT8_COLUMNS. A tile's sum fits 22 bits; PSUM wraps or saturates when it is added. */
+TRNI_FN void trni_int8_part(const trni_product *p, int64_t m, int64_t n, int count)
+{
+    int32_t psum[TRNI_INT8_COLUMNS] = { 0 }, sum[TRNI_INT8_COLUMNS];
+    signed char other[TRNI_INT8_COLUMNS];
+    const int64_t deep = p->numerics.k_tile;
+    for (int i = 0; i < count && p->accumulate; i++) memcpy(&psum[i], trni_dst_at(p, m, n + i), sizeof psum[i]);
+    for (int64_t k = 0; k < p->a.depth; k += deep) {
+        memset(sum, 0, sizeof sum[0] * (size_t)count);
+        for (int64_t i = k; i < p->a.depth && i < k + deep; i++)
+            trni_int8_line_for(p->isa)(sum, (signed char)*trni_operand_at(&p->a, m, i), trni_int8_numbers(p, n, i, count, other), (size_t)count);
+        for (int i = 0; i < count; i++) psum[i] = trni_int32_sum(p, (int64_t)psum[i] + sum[i]);
+    }
+    for (int i = 0; i < count; i++) memcpy(trni_dst_at(p, m, n + i), &psum[i], sizeof psum[i]);
+}
+
+#endif /* TRNI_ARRAY_PRODUCT_DEFINE_H */

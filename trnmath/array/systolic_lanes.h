@@ -1,0 +1,564 @@
+/* array/systolic_lanes.h - every order of sums that is not plain binary32, 32 columns at a time: array/systolic.h's bits.
+ * SPDX-License-Identifier: MIT
+ *
+ *     #include <trnmath/trn_systolic_lanes.h>
+ *     int main(void) {
+ *         float x[2] = { 1.0f, 0x1p-24f }, w[2 * TRNI_LANES], sum[TRNI_LANES];
+ *         for (int i = 0; i < 2 * TRNI_LANES; i++) w[i] = 1.0f;
+ *         trn_numerics n = trn_numerics_default(TRN_TRAINIUM2);
+ *         n.accumulator = TRN_ACCUMULATOR_TOWARD_ZERO;
+ *         const trni_lanes t = { .x = x, .w = w, .strip = 1, .x_step = 1, .rows = 2, .group = 1 };
+ *         trni_lanes_of(&t, &n, TRN_ISA_PORTABLE, sum);
+ *         return sum[0] == 1.0f ? 0 : 1;
+ *     }
+ *
+ * DOES: accumulators of 24 to 53 bits, to nearest even or toward zero, and exact ones; rounded products, flushing,
+ *     pairs, quads, block scales, FP32 in halves; any chains, layout and merge.
+ * DOES NOT: decode operands, or know PSUM. The plain orders run faster in array/systolic_panels.h.
+ *
+ * CONTENTS
+ *     trni_lanes           some rows of a and 32 columns of b over one tile
+ *     trni_lane_plan_of    what all such tiles of a product share
+ *     trni_lanes_sum       what trni_tile_of returns for each row and column; any NaN for NaN
+ *     trni_lanes_of        the two in one
+ *
+ * All names are the library's own (trni_). Each lane computes in doubles. A product of two binary32 numbers is exact
+ * there (48 bits), a sum is a double and its exact error (Knuth's TwoSum), and both are rounded once, as integers, to
+ * the accumulator's bits. That leaves out what lies at the ends of binary32's range, infinities and NaN: such a lane is
+ * marked, and trni_tile_of computes it again. Which lanes are marked decides about time, never about bits. Orders whose
+ * steps one instruction does (a fused multiply-add, to nearest even or, on AVX-512, toward zero) stay in binary32.
+ *
+ * KNOWN FROM: array/systolic.h, whose bits these are; TwoSum after Knuth, TAOCP 2, 4.2.2.
+ */
+#ifndef TRNI_ARRAY_SYSTOLIC_LANES_H
+#define TRNI_ARRAY_SYSTOLIC_LANES_H
+
+#include "../trn_cpu.h"
+#include "systolic.h"
+
+#if TRNI_CLANG
+#define TRNI_LANE_UNROLL _Pragma("clang loop unroll(full)")
+#else
+#define TRNI_LANE_UNROLL _Pragma("GCC unroll 16")
+#endif
+
+/* 32 lanes: gcc 12 peels loops of up to 16 steps before it would vectorise them. Two rows of a hide the latency of a
+ * single chain; STRETCH rows of the array keep their terms in the first-level cache. */
+enum { TRNI_LANES = 32, TRNI_LANE_STRIP = 2, TRNI_LANE_CELLS = TRNI_LANES * TRNI_LANE_STRIP, TRNI_LANE_STRETCH = 32 };
+
+typedef struct trni_lanes {
+    const float *x;        /* [rows][group][x_step]: `strip` <= 2 rows of a, side by side, decoded */
+    const float *w;        /* [rows][group][TRNI_LANES]: columns of b, decoded */
+    const double *x_scale; /* [rows][x_step], powers of two or NaN: of those rows' MX blocks; null: none */
+    const double *w_scale; /* [rows][TRNI_LANES], likewise */
+    int strip, x_step, rows, group;
+    int first_row; /* of the array */
+    bool f32;      /* an operand is F32: fp32_mode applies */
+} trni_lanes;
+
+/* ---- one rounding ---- */
+
+/* To b = 24..53 significand bits: a double's last 53 - b bits go. */
+typedef struct trni_lane_rounding {
+    int cut;
+    uint64_t keep, add, one; /* the bits that stay; a unit less than half of the last that stays; what decides a tie */
+    double flushed;          /* sums below become zeros of their sign: 2^-126 less 2^-149, or nothing but zero itself */
+} trni_lane_rounding;
+
+TRNI_FN trni_lane_rounding trni_lane_rounding_of(int bits, bool down, bool flush)
+{
+    trni_lane_rounding r;
+    r.cut = 53 - bits;
+    r.keep = ~(uint64_t)0 << r.cut;
+    r.add = r.cut && !down ? ((uint64_t)1 << (r.cut - 1)) - 1 : 0;
+    r.one = r.cut > 0;
+    r.flushed = flush ? 0x1p-126 - 0x1p-149 : 0x1p-1022;
+    return r;
+}
+
+TRNI_INLINE double trni_double(uint64_t u)
+{
+    double x;
+    memcpy(&x, &u, sizeof x);
+    return x;
+}
+
+#define TRNI_F64_SIGN ((uint64_t)1 << 63)
+
+/* t + e rounded once, where t is their sum in double and e what that left out. *bad is set where this arithmetic does
+ * not hold: beyond 2^127, for a sum that is not zero at or below 2^-126, where the last place no longer shrinks with
+ * the number, and for NaN.
+ *
+ * To nearest even, e decides when the bits that go are exactly half, and only then: |e| is at most half a unit of the
+ * last of them. Down, an e of the other sign takes the number below t. Carries and borrows may cross binades. */
+TRNI_INLINE double trni_lane_round(double t, double e, const trni_lane_rounding *r, bool down, uint64_t *bad)
+{
+    const uint64_t u = trni_bits64(t), against = (u ^ trni_bits64(e)) >> 63; /* e leads toward zero */
+    const double magnitude = trni_double(u & ~TRNI_F64_SIGN);
+    const uint64_t exact = e == 0 ? ~(uint64_t)0 : 0, zero = magnitude < r->flushed ? ~(uint64_t)0 : 0;
+    const uint64_t tiny = magnitude > 0x1p-126 ? 0 : ~zero, huge = magnitude < 0x1p127 ? 0 : ~(uint64_t)0;
+    const uint64_t kept =
+        down ? u - (against & ~exact) : u + r->add + ((((u >> r->cut) & exact) | (~against & ~exact)) & r->one);
+    *bad |= tiny | huge;
+    return trni_double((kept & r->keep & ~zero) | (u & TRNI_F64_SIGN));
+}
+
+/* s + q = t + e, exactly. */
+TRNI_INLINE double trni_two_sum(double s, double q, double *e)
+{
+    const double t = s + q, b = t - s;
+    *e = (s - (t - b)) + (q - b);
+    return t;
+}
+
+TRNI_INLINE double trni_lane_add(double s, double q, const trni_lane_rounding *r, bool down, uint64_t *bad)
+{
+    double e;
+    const double t = trni_two_sum(s, q, &e);
+    return trni_lane_round(t, e, r, down, bad);
+}
+
+/* ---- an exact sum in three doubles ---- */
+
+/* (*high, *mid, *low) += q; *bad where that is not exact. */
+TRNI_INLINE void trni_lane_add_exact(double *high, double *mid, double *low, double q, uint64_t *bad)
+{
+    double e;
+    *high = trni_two_sum(*high, q, &e);
+    *mid = trni_two_sum(*mid, e, &e);
+    *low = trni_two_sum(*low, e, &e);
+    *bad |= e == 0 ? 0 : ~(uint64_t)0;
+}
+
+/* Their sum, to nearest even: first as a number and an error that is smaller than half of the number's last place or,
+ * where it is just that half, has the right sign. */
+TRNI_INLINE double trni_lane_round_exact(double high, double mid, double low, const trni_lane_rounding *r,
+                                         uint64_t *bad)
+{
+    mid = trni_two_sum(mid, low, &low);
+    high = trni_two_sum(high, mid, &mid);
+    mid = trni_two_sum(mid, low, &low); /* again, because the first two may have cancelled */
+    high = trni_two_sum(high, mid, &mid);
+    return trni_lane_round(high, mid == 0 ? low : mid, r, false, bad);
+}
+
+/* ---- the passes over a stretch of terms, [term][strip][TRNI_LANES] ----
+ *
+ * `cells` = strip * TRNI_LANES of them stand side by side; bad[cells] is theirs. Steps are from row to row. */
+
+/* term = x * w, exactly. */
+TRNI_INLINE void trni_lane_products_body(double *__restrict term, const float *__restrict x, int x_step,
+                                         const float *__restrict w, int w_step, int strip, int count)
+{
+    for (int p = 0; p < count; p++, x += x_step, w += w_step)
+        for (int i = 0; i < strip; i++, term += TRNI_LANES) {
+            const double one = (double)x[i];
+            for (int j = 0; j < TRNI_LANES; j++) term[j] = one * (double)w[j];
+        }
+}
+TRNI_STAMP(trni_lane_products,
+           (double *term, const float *x, int x_step, const float *w, int w_step, int strip, int count),
+           (term, x, x_step, w, w_step, strip, count))
+
+/* A half of each number, as trni_split takes it. Of infinities and NaN at least one half is NaN: their lanes are marked. */
+TRNI_INLINE void trni_lane_halves_body(float *__restrict half, const float *__restrict x, bool high, size_t n)
+{
+    const uint32_t taken = high ? 0 : ~(uint32_t)0;
+    for (size_t i = 0; i < n; i++) {
+        const float top = trni_high_part(x[i]), rest = x[i] - top;
+        half[i] = trni_float((trni_bits(rest) & taken) | (trni_bits(top) & ~taken));
+    }
+}
+TRNI_STAMP(trni_lane_halves, (float *half, const float *x, bool high, size_t n), (half, x, high, n))
+
+/* Products flushed and rounded. */
+TRNI_INLINE void trni_lane_shorten_body(double *__restrict term, int count, int cells, double flushed,
+                                        const trni_lane_rounding *r, uint64_t *__restrict bad)
+{
+    const trni_lane_rounding how = *r;
+    for (int p = 0; p < count; p++, term += cells)
+        for (int i = 0; i < cells; i++) {
+            const uint64_t u = trni_bits64(term[i]),
+                           kept = trni_double(u & ~TRNI_F64_SIGN) < flushed ? TRNI_F64_SIGN : ~(uint64_t)0;
+            term[i] = trni_lane_round(trni_double(u & kept), 0, &how, false, &bad[i]);
+        }
+}
+TRNI_STAMP(trni_lane_shorten,
+           (double *term, int count, int cells, double flushed, const trni_lane_rounding *r, uint64_t *bad),
+           (term, count, cells, flushed, r, bad))
+
+/* a = the exact sum of four, rounded once. */
+TRNI_INLINE void trni_lane_quads_body(double *__restrict a, const double *__restrict b, const double *__restrict c,
+                                      const double *__restrict d, int rows, int cells, const trni_lane_rounding *r,
+                                      uint64_t *__restrict bad)
+{
+    const trni_lane_rounding how = *r;
+    for (int p = 0; p < rows; p++, a += cells, b += cells, c += cells, d += cells)
+        for (int i = 0; i < cells; i++) {
+            double high = 0, mid = 0, low = 0;
+            uint64_t mark = 0;
+            const uint64_t minus_zero =
+                trni_bits64(a[i] + b[i] + c[i] + d[i]) == TRNI_F64_SIGN ? TRNI_F64_SIGN : 0; /* all are -0 */
+            trni_lane_add_exact(&high, &mid, &low, a[i], &mark);
+            trni_lane_add_exact(&high, &mid, &low, b[i], &mark);
+            trni_lane_add_exact(&high, &mid, &low, c[i], &mark);
+            trni_lane_add_exact(&high, &mid, &low, d[i], &mark);
+            a[i] = trni_double(trni_bits64(trni_lane_round_exact(high, mid, low, &how, &mark)) | minus_zero);
+            bad[i] |= mark;
+        }
+}
+TRNI_STAMP(trni_lane_quads,
+           (double *a, const double *b, const double *c, const double *d, int rows, int cells,
+            const trni_lane_rounding *r, uint64_t *bad),
+           (a, b, c, d, rows, cells, r, bad))
+
+/* Powers of two times powers of two: exact, and a NaN makes NaN. */
+TRNI_INLINE void trni_lane_scales_body(double *__restrict term, const double *__restrict x, int x_step,
+                                       const double *__restrict w, int strip, int count)
+{
+    for (int p = 0; p < count; p++, x += x_step, w += TRNI_LANES)
+        for (int i = 0; i < strip; i++, term += TRNI_LANES) {
+            const double one = x[i];
+            for (int j = 0; j < TRNI_LANES; j++) term[j] *= one * w[j];
+        }
+}
+TRNI_STAMP(trni_lane_scales, (double *term, const double *x, int x_step, const double *w, int strip, int count),
+           (term, x, x_step, w, strip, count))
+
+/* ---- the passes that add terms up: sum[chain][cells] += term[row][cells], row after row ---- */
+
+#define TRNI_LANE_STEPS_PARAMS                                                                                         \
+    double *sum, const uint8_t *chain, const double *term, int rows, int cells, const trni_lane_rounding *r,           \
+        uint64_t *bad
+#define TRNI_LANE_STEPS_ARGS sum, chain, term, rows, cells, r, bad
+
+TRNI_INLINE void trni_lane_steps_body(bool down, TRNI_LANE_STEPS_PARAMS)
+{
+    const trni_lane_rounding how = *r;
+    uint64_t *__restrict mark = bad;
+    const double *__restrict q = term;
+    for (int p = 0; p < rows; p++, q += cells) {
+        double *__restrict s = sum + chain[p] * cells;
+        for (int i = 0; i < cells; i++) s[i] = trni_lane_add(s[i], q[i], &how, down, &mark[i]);
+    }
+}
+TRNI_INLINE void trni_lane_nearest_body(TRNI_LANE_STEPS_PARAMS) { trni_lane_steps_body(false, TRNI_LANE_STEPS_ARGS); }
+TRNI_INLINE void trni_lane_down_body(TRNI_LANE_STEPS_PARAMS) { trni_lane_steps_body(true, TRNI_LANE_STEPS_ARGS); }
+TRNI_STAMP(trni_lane_nearest, (TRNI_LANE_STEPS_PARAMS), (TRNI_LANE_STEPS_ARGS))
+TRNI_STAMP(trni_lane_down, (TRNI_LANE_STEPS_PARAMS), (TRNI_LANE_STEPS_ARGS))
+
+/* The exact sum, in sum[3][cells]. */
+TRNI_INLINE void trni_lane_exact_body(TRNI_LANE_STEPS_PARAMS)
+{
+    double *__restrict high = sum, *__restrict mid = sum + cells, *__restrict low = sum + 2 * cells;
+    uint64_t *__restrict mark = bad;
+    const double *__restrict q = term;
+    (void)chain, (void)r;
+    for (int p = 0; p < rows; p++, q += cells)
+        for (int i = 0; i < cells; i++) trni_lane_add_exact(&high[i], &mid[i], &low[i], q[i], &mark[i]);
+}
+TRNI_STAMP(trni_lane_exact, (TRNI_LANE_STEPS_PARAMS), (TRNI_LANE_STEPS_ARGS))
+#undef TRNI_LANE_STEPS_ARGS
+#undef TRNI_LANE_STEPS_PARAMS
+
+/* ---- chains in binary32: steps that are fused multiply-adds there ----
+ *
+ * sum[strip][TRNI_LANES] = x * w + sum for each of the listed rows, in registers. Nothing is marked: binary32 itself
+ * does what the definition says, at both ends of the range. Not for hosts without such an instruction. */
+
+#define TRNI_LANE_SINGLE_PARAMS                                                                                        \
+    float *sum, const uint8_t *row, int rows, const float *x, int x_step, const float *w, int strip
+#define TRNI_LANE_SINGLE_ARGS sum, row, rows, x, x_step, w, strip
+
+typedef void trni_lane_single_fn(TRNI_LANE_SINGLE_PARAMS);
+
+TRNI_INLINE float trni_flushed_single(float x)
+{
+    return trni_float(trni_bits(x) & (fabsf(x) < 0x1p-126f ? TRNI_F32_SIGN : ~(uint32_t)0));
+}
+
+/* Which part of w a pass takes: trni_split's. */
+typedef enum trni_lane_half { TRNI_LANE_WHOLE, TRNI_LANE_HIGH, TRNI_LANE_LOW } trni_lane_half;
+
+TRNI_INLINE float trni_lane_part(float w, trni_lane_half half)
+{
+    return half == TRNI_LANE_WHOLE ? w : half == TRNI_LANE_HIGH ? trni_high_part(w) : w - trni_high_part(w);
+}
+
+TRNI_INLINE void trni_lane_single_strip(trni_lane_half half, bool flush, TRNI_LANE_SINGLE_PARAMS)
+{
+    float s[TRNI_LANE_STRIP][TRNI_LANES];
+    TRNI_LANE_UNROLL for (int i = 0; i < strip; i++)
+        for (int j = 0; j < TRNI_LANES; j++) s[i][j] = sum[i * TRNI_LANES + j];
+    for (int k = 0; k < rows; k++) {
+        const float *a = x + row[k] * x_step, *b = w + row[k] * TRNI_LANES;
+        TRNI_LANE_UNROLL for (int i = 0; i < strip; i++)
+            for (int j = 0; j < TRNI_LANES; j++) {
+                const float t = __builtin_fmaf(a[i], trni_lane_part(b[j], half), s[i][j]);
+                s[i][j] = flush ? trni_flushed_single(t) : t;
+            }
+    }
+    TRNI_LANE_UNROLL for (int i = 0; i < strip; i++)
+        for (int j = 0; j < TRNI_LANES; j++) sum[i * TRNI_LANES + j] = s[i][j];
+}
+
+TRNI_INLINE void trni_lane_single_of(trni_lane_half half, bool flush, TRNI_LANE_SINGLE_PARAMS)
+{
+    if (strip == TRNI_LANE_STRIP) trni_lane_single_strip(half, flush, sum, row, rows, x, x_step, w, TRNI_LANE_STRIP);
+    else trni_lane_single_strip(half, flush, sum, row, rows, x, x_step, w, 1);
+}
+
+#define TRNI_LANE_SINGLE(name, half, flush)                                                                            \
+    TRNI_INLINE void name##_body(TRNI_LANE_SINGLE_PARAMS) { trni_lane_single_of(half, flush, TRNI_LANE_SINGLE_ARGS); } \
+    TRNI_STAMP(name, (TRNI_LANE_SINGLE_PARAMS), (TRNI_LANE_SINGLE_ARGS))
+TRNI_LANE_SINGLE(trni_lane_single, TRNI_LANE_WHOLE, false)
+TRNI_LANE_SINGLE(trni_lane_single_flush, TRNI_LANE_WHOLE, true)
+TRNI_LANE_SINGLE(trni_lane_single_high, TRNI_LANE_HIGH, false)
+TRNI_LANE_SINGLE(trni_lane_single_low, TRNI_LANE_LOW, false)
+#undef TRNI_LANE_SINGLE
+#undef TRNI_LANE_SINGLE_ARGS
+#undef TRNI_LANE_SINGLE_PARAMS
+
+/* x = x + y, binary32, flushed or not. */
+TRNI_INLINE void trni_lane_add_line_body(float *__restrict x, const float *__restrict y, bool flush, size_t n)
+{
+    const float smallest = flush ? 0x1p-126f : 0;
+    for (size_t i = 0; i < n; i++) {
+        const float sum = x[i] + y[i];
+        x[i] = trni_float(trni_bits(sum) & (fabsf(sum) < smallest ? TRNI_F32_SIGN : ~(uint32_t)0));
+    }
+}
+TRNI_STAMP(trni_lane_add_line, (float *x, const float *y, bool flush, size_t n), (x, y, flush, n))
+
+#if TRNI_INTRINSICS && TRNI_X86
+#include "../simd/systolic_lanes_avx512.h"
+#endif
+
+/* ---- what all tiles of a product share ---- */
+
+typedef struct trni_lane_plan {
+    trn_numerics numerics;
+    trn_isa isa;
+    int first_row, rows;
+    uint8_t chain[TRNI_ARRAY_ROWS]; /* of each row */
+    trni_chains chains;             /* the other way round */
+    /* in binary32: chains, by pass, and their merge; null where this order or this host has no such steps */
+    trni_lane_single_fn *single[4];
+    trni_lane_add_line_fn *single_add;
+    /* in doubles */
+    bool exact, split, shorten;        /* shorten: products are flushed or rounded */
+    trni_lane_rounding product, group; /* what rounds a product, and the sum of a row's products */
+    trni_lane_rounding sum;            /* a chain's sum, or the exact one */
+    double flushed_products;           /* those below become zeros of their sign */
+    trni_lane_nearest_fn *steps;
+} trni_lane_plan;
+
+/* For tiles of `rows` rows from row `first_row` of the array on. The aligned accumulators have no lanes. */
+TRNI_FN bool trni_lanes_apply(const trn_numerics *n) { return n->accumulator <= TRN_ACCUMULATOR_EXACT; }
+
+/* Orders whose steps one instruction does. */
+TRNI_FN void trni_lane_plan_single(trni_lane_plan *plan)
+{
+    const trn_numerics *n = &plan->numerics;
+    const bool fused = TRNI_AARCH64 || plan->isa == TRN_ISA_AVX2 || plan->isa == TRN_ISA_AVX512;
+    const bool plain = !plan->shorten && n->accumulator_bits == 24,
+               nearest = n->accumulator == TRN_ACCUMULATOR_NEAREST_EVEN;
+    plan->single_add = trni_lane_add_line_for(plan->isa);
+    memset(plan->single, 0, sizeof plan->single);
+    if (fused && plain && nearest && !plan->split)
+        plan->single[0] = n->flush_sums ? trni_lane_single_flush_for(plan->isa) : trni_lane_single_for(plan->isa);
+    for (int pass = 0; pass < 4 && fused && plain && nearest && plan->split && !n->flush_sums; pass++)
+        plan->single[pass] = pass & 1 ? trni_lane_single_high_for(plan->isa) : trni_lane_single_low_for(plan->isa);
+#if TRNI_INTRINSICS && TRNI_X86
+    if (plan->isa == TRN_ISA_AVX512 && plain && n->accumulator == TRN_ACCUMULATOR_TOWARD_ZERO && !plan->split &&
+        !n->flush_sums) {
+        plan->single[0] = trni_guest_lane_single_down;
+        plan->single_add = trni_guest_lane_add_down;
+    }
+#endif
+}
+
+TRNI_FN trni_lane_plan trni_lane_plan_of(const trn_numerics *n, int first_row, int rows, bool f32, trn_isa isa)
+{
+    trni_lane_plan plan;
+    const bool down = n->accumulator == TRN_ACCUMULATOR_TOWARD_ZERO;
+    plan.numerics = *n;
+    plan.isa = isa;
+    plan.exact = n->accumulator == TRN_ACCUMULATOR_EXACT;
+    plan.split = f32 && !plan.exact && n->fp32_mode == TRN_FP32_SPLIT;
+    plan.steps = plan.exact ? trni_lane_exact_for(isa) : down ? trni_lane_down_for(isa) : trni_lane_nearest_for(isa);
+    plan.shorten = n->product == TRN_PRODUCT_BF16 || n->flush_products;
+    plan.product = trni_lane_rounding_of(n->product == TRN_PRODUCT_BF16 ? 8 : 53, false, false);
+    plan.group = trni_lane_rounding_of(24, false, n->flush_sums);
+    plan.sum = plan.exact ? plan.group : trni_lane_rounding_of(n->accumulator_bits, down, n->flush_sums);
+    plan.flushed_products = n->flush_products ? 0x1p-126 : 0;
+    plan.first_row = first_row;
+    plan.rows = rows;
+    plan.chains = trni_chains_of(n, first_row, rows);
+    trni_lane_plan_single(&plan);
+    for (int p = 0; p < rows; p++) plan.chain[p] = (uint8_t)trni_chain_of_row(n, first_row + p);
+    return plan;
+}
+
+/* ---- one tile ---- */
+
+typedef struct trni_lane_work {
+    double term[TRNI_LANE_STRETCH * TRNI_LANE_CELLS] __attribute__((aligned(64))); /* [slot of the group][row][cells] */
+    double sum[TRNI_MAX_CHAINS * TRNI_LANE_CELLS] __attribute__((aligned(64)));
+    uint64_t bad[TRNI_LANE_CELLS] __attribute__((aligned(64)));
+    float x[TRNI_LANE_STRETCH * TRNI_LANE_STRIP], w[TRNI_LANE_STRETCH * TRNI_LANES]; /* halves */
+} trni_lane_work;
+
+/* Products of rows [first, first + rows), rounded as the plan says; in the split mode, those of one pass. */
+TRNI_FN void trni_lane_products_of(const trni_lane_plan *plan, const trni_lanes *t, int first, int rows, int pass,
+                                   trni_lane_work *work)
+{
+    const int cells = t->strip * TRNI_LANES, w_step = t->group * TRNI_LANES;
+    const float *x = t->x + first * t->group * t->x_step, *w = t->w + first * w_step;
+    int x_step = t->group * t->x_step;
+    if (plan->split) { /* one number a row */
+        for (int p = 0; p < rows; p++)
+            trni_lane_halves_for(plan->isa)(work->x + p * TRNI_LANE_STRIP, x + p * x_step, pass & 2, (size_t)t->strip);
+        trni_lane_halves_for(plan->isa)(work->w, w, pass & 1, (size_t)(rows * w_step));
+        x = work->x;
+        w = work->w;
+        x_step = TRNI_LANE_STRIP;
+    }
+    for (int slot = 0; slot < t->group; slot++)
+        trni_lane_products_for(plan->isa)(work->term + slot * rows * cells, x + slot * t->x_step, x_step,
+                                          w + slot * TRNI_LANES, w_step, t->strip, rows);
+    if (plan->shorten)
+        trni_lane_shorten_for(plan->isa)(work->term, t->group * rows, cells, plan->flushed_products, &plan->product,
+                                         work->bad);
+}
+
+/* The sum of each row's products, in place of the first of them. */
+TRNI_FN void trni_lane_groups(const trni_lane_plan *plan, int group, int rows, int cells, trni_lane_work *work)
+{
+    static const uint8_t row[TRNI_LANE_STRETCH / 2] = { 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15 };
+    double *slot[TRNI_MAX_GROUP];
+    for (int i = 0; i < group; i++) slot[i] = work->term + i * rows * cells;
+    if (plan->numerics.group == TRN_GROUP_EXACT && group == TRNI_MAX_GROUP) { /* an exact pair is a sequential one */
+        trni_lane_quads_for(plan->isa)(slot[0], slot[1], slot[2], slot[3], rows, cells, &plan->group, work->bad);
+    } else {
+        for (int i = 1; i < group; i++)
+            trni_lane_nearest_for(plan->isa)(slot[0], row, slot[i], rows, cells, &plan->group, work->bad);
+    }
+}
+
+/* What these rows add to their chains or, product by product, to an exact sum. */
+TRNI_FN void trni_lane_rows_of(const trni_lane_plan *plan, const trni_lanes *t, int first, int rows, int pass,
+                               trni_lane_work *work)
+{
+    const int cells = t->strip * TRNI_LANES, terms = plan->exact ? t->group : 1; /* of a row */
+    trni_lane_products_of(plan, t, first, rows, pass, work);
+    if (t->group > 1 && !plan->exact) trni_lane_groups(plan, t->group, rows, cells, work);
+    for (int i = 0; i < terms && t->x_scale; i++)
+        trni_lane_scales_for(plan->isa)(work->term + i * rows * cells, t->x_scale + first * t->x_step, t->x_step,
+                                        t->w_scale + first * TRNI_LANES, t->strip, rows);
+    plan->steps(work->sum, plan->chain + first, work->term, terms * rows, cells, &plan->sum, work->bad);
+}
+
+/* All chains to one sum. */
+TRNI_FN void trni_lane_merge(const trni_lane_plan *plan, int cells, trni_lane_work *work)
+{
+    static const uint8_t first[TRNI_MAX_CHAINS] = { 0 };
+    const trn_numerics *n = &plan->numerics;
+    double *s = work->sum;
+    if (n->merge == TRN_MERGE_ASCENDING) {
+        plan->steps(s, first, s + cells, n->chains - 1, cells, &plan->sum, work->bad);
+        return;
+    }
+    for (int apart = 1; apart < n->chains; apart *= 2)
+        for (int c = 0; c < n->chains; c += 2 * apart)
+            plan->steps(s + c * cells, first, s + (c + apart) * cells, 1, cells, &plan->sum, work->bad);
+}
+
+/* One cell by definition. A NaN among the operands decides at once. */
+TRNI_FN float trni_lane_define(const trni_lane_plan *plan, const trni_lanes *t, int row, int lane)
+{
+    float x[TRNI_ARRAY_ROWS * TRNI_MAX_GROUP], w[TRNI_ARRAY_ROWS * TRNI_MAX_GROUP];
+    int16_t scale[TRNI_ARRAY_ROWS];
+    bool nan = false;
+    for (int p = 0; p < t->rows * t->group; p++) {
+        x[p] = t->x[p * t->x_step + row];
+        w[p] = t->w[p * TRNI_LANES + lane];
+        nan = nan || trni_is_nan_bits(trni_bits(x[p])) || trni_is_nan_bits(trni_bits(w[p]));
+    }
+    for (int p = 0; t->x_scale && p < t->rows; p++) {
+        const double both = t->x_scale[p * t->x_step + row] * t->w_scale[p * TRNI_LANES + lane];
+        nan = nan || !trni_finite64(both);
+        scale[p] = (int16_t)((int)(trni_bits64(both) >> 52) - 1023);
+    }
+    trni_tile one;
+    memset(&one, 0, sizeof one);
+    one.x = x;
+    one.w = w;
+    one.scale = t->x_scale ? scale : NULL;
+    one.rows = t->rows;
+    one.group = t->group;
+    one.first_row = t->first_row;
+    one.f32 = t->f32;
+    return nan ? trni_float(TRNI_F32_NAN) : trni_tile_of(&one, &plan->numerics);
+}
+
+/* In doubles. */
+TRNI_FN void trni_lanes_sum_double(const trni_lane_plan *plan, const trni_lanes *t, float *sum)
+{
+    trni_lane_work work;
+    const int cells = t->strip * TRNI_LANES, stretch = TRNI_LANE_STRETCH / t->group;
+    memset(work.sum, 0, sizeof(double) * (size_t)(cells * (plan->exact ? 3 : plan->numerics.chains)));
+    memset(work.bad, 0, sizeof work.bad);
+    for (int pass = 0; pass < (plan->split ? 4 : 1); pass++)
+        for (int first = 0; first < t->rows; first += stretch)
+            trni_lane_rows_of(plan, t, first, t->rows - first < stretch ? t->rows - first : stretch, pass, &work);
+    if (!plan->exact) trni_lane_merge(plan, cells, &work);
+    for (int i = 0; i < cells; i++) {
+        const double s = plan->exact ? trni_lane_round_exact(work.sum[i], work.sum[cells + i], work.sum[2 * cells + i],
+                                                             &plan->sum, &work.bad[i])
+                                     : work.sum[i];
+        sum[i] = work.bad[i] ? trni_lane_define(plan, t, i / TRNI_LANES, i % TRNI_LANES) : (float)s;
+    }
+}
+
+/* In binary32. An operand that has no halves makes NaN of its sums, which therefore go to the definition. */
+TRNI_FN void trni_lanes_sum_single(const trni_lane_plan *plan, const trni_lanes *t, float *sum)
+{
+    float s[TRNI_MAX_CHAINS * TRNI_LANE_CELLS] __attribute__((aligned(64))), half[4][TRNI_ARRAY_ROWS * TRNI_LANE_STRIP];
+    const trni_chains *c = &plan->chains;
+    const int cells = t->strip * TRNI_LANES, passes = plan->split ? 4 : 1,
+              x_step = plan->split ? (int)TRNI_LANE_STRIP : t->x_step;
+    for (int p = 0; p < t->rows && plan->split; p++)
+        for (int i = 0; i < 4 * t->strip; i++)
+            half[i & 3][p * TRNI_LANE_STRIP + i / 4] =
+                trni_lane_part(t->x[p * t->x_step + i / 4], i & 2 ? TRNI_LANE_HIGH : TRNI_LANE_LOW);
+    memset(s, 0, sizeof(float) * (size_t)(cells * c->count));
+    for (int chain = 0, slot = 0; chain < c->count; slot += c->length[chain++])
+        for (int pass = 0; pass < passes; pass++)
+            plan->single[pass](s + chain * cells, c->row + slot, c->length[chain], plan->split ? half[pass] : t->x,
+                               x_step, t->w, t->strip);
+    const bool ascending = plan->numerics.merge == TRN_MERGE_ASCENDING, flush = plan->numerics.flush_sums;
+    for (int i = 1; i < c->count && ascending; i++) plan->single_add(s, s + i * cells, flush, (size_t)cells);
+    for (int apart = 1; apart < c->count && !ascending; apart *= 2)
+        for (int i = 0; i < c->count; i += 2 * apart)
+            plan->single_add(s + i * cells, s + (i + apart) * cells, flush, (size_t)cells);
+    for (int i = 0; i < cells; i++)
+        sum[i] = plan->split && !trni_finite(s[i]) ? trni_lane_define(plan, t, i / TRNI_LANES, i % TRNI_LANES) : s[i];
+}
+
+/* sum[strip][TRNI_LANES]: what trni_tile_of says of each row and column, bit for bit, but for the bits of a NaN. */
+TRNI_FN void trni_lanes_sum(const trni_lane_plan *plan, const trni_lanes *t, float *sum)
+{
+    if (plan->single[0] && t->group == 1 && !t->x_scale)
+        trni_lanes_sum_single(plan, t, sum);
+    else
+        trni_lanes_sum_double(plan, t, sum);
+}
+
+TRNI_FN void trni_lanes_of(const trni_lanes *t, const trn_numerics *n, trn_isa isa, float *sum)
+{
+    const trni_lane_plan plan = trni_lane_plan_of(n, t->first_row, t->rows, t->f32, isa);
+    trni_lanes_sum(&plan, t, sum);
+}
+
+#endif /* TRNI_ARRAY_SYSTOLIC_LANES_H */

@@ -1,0 +1,379 @@
+/* array/systolic_panels.h - the systolic array at full speed: packed panels, and micro-kernels for any chains and merge.
+ * SPDX-License-Identifier: MIT
+ *
+ *     #include <trnmath/trn_systolic_panels.h>
+ *     int main(void) {
+ *         const trn_numerics n = trn_numerics_default(TRN_TRAINIUM2);
+ *         const trni_map map = trni_map_of(&n, 0, 255, TRNI_PAIRS);             // an odd tail of double rows
+ *         return map.rows == 128 && map.lines == 256 && map.line[128] == 1 ? 0 : 1;
+ *     }
+ *
+ * DOES: the orders whose chain steps are plain binary32 operations: any chain count, layout and merge, one product a
+ *     row, or the sum of two or four.
+ * DOES NOT: know what dst is, or split work: trn_tensor_engine.h and trn_matmul.h do.
+ *
+ * CONTENTS
+ *     trni_map, trni_map_of     where the numbers of one tile go in a packed panel
+ *     trni_array, trni_array_of the shape of the work on one instruction set
+ *     trni_pack_rows, trni_pack_columns   a's strips and b's panels
+ *     trni_strip_times_panel    one strip times one panel over one tile
+ *     trni_canonical_nans       the way out
+ *
+ * All names are the library's own (trni_). A packed panel, for a tile of P rows:
+ *
+ *     [ rows of chain 0 | rows of chain 1 | … ]   each row: 1, 2 or 4 lines of `width` lanes (rows of a, or columns of b)
+ *
+ * so that each chain is a plain rank-1-update loop over a sub-block, whatever the chain count or layout.
+ *
+ * KNOWN FROM: array/systolic.h, whose bits these are.
+ */
+#ifndef TRNI_ARRAY_SYSTOLIC_PANELS_H
+#define TRNI_ARRAY_SYSTOLIC_PANELS_H
+
+#include "systolic.h"
+#include "systolic_feed.h"
+
+/* ---- from places along K to lines of a panel ---- */
+
+enum { TRNI_MAX_DEPTH = TRNI_ARRAY_ROWS * TRNI_MAX_GROUP };
+
+/* How the depth of a tile is laid over the rows of the array. */
+typedef enum trni_spread {
+    TRNI_SINGLE, /* row p holds k0 + p */
+    TRNI_PAIRS,  /* double rows: k0 + p and k0 + half + p */
+    TRNI_QUADS   /* MX: k0 + 4 p … k0 + 4 p + 3 */
+} trni_spread;
+
+TRNI_FN int trni_spread_group(trni_spread s) { return s == TRNI_QUADS ? 4 : s == TRNI_PAIRS ? 2 : 1; }
+
+typedef struct trni_map {
+    trni_chains chains;
+    int depth, group, rows, lines; /* lines = rows * group >= depth: an odd depth leaves one line of zeros */
+    uint16_t line[TRNI_MAX_DEPTH]; /* of the t-th number along K */
+} trni_map;
+
+/* Row and slot of the t-th number of a tile. */
+TRNI_FN void trni_spread_place(trni_spread s, int rows, int t, int *row, int *slot)
+{
+    *row = s == TRNI_QUADS ? t / 4 : t % rows;
+    *slot = s == TRNI_QUADS ? t % 4 : t / rows;
+}
+
+TRNI_FN trni_map trni_map_of(const trn_numerics *n, int first_row, int depth, trni_spread spread)
+{
+    trni_map m;
+    m.depth = depth;
+    m.group = trni_spread_group(spread);
+    m.rows = (depth + m.group - 1) / m.group;
+    m.lines = m.rows * m.group;
+    m.chains = trni_chains_of(n, first_row, m.rows);
+    for (int t = 0; t < depth; t++) {
+        int row, slot;
+        trni_spread_place(spread, m.rows, t, &row, &slot);
+        m.line[t] = (uint16_t)(m.chains.slot[row] * m.group + slot);
+    }
+    return m;
+}
+
+/* ---- packing ---- */
+
+/* lines[lane][k] -> dst[slot[k]][lane]: `lanes` <= 16 lines of `rows` floats, `step` floats apart. */
+TRNI_INLINE void trni_transpose_body(float *dst, size_t width, const uint16_t *slot, const float *lines, int64_t step, int lanes, int rows)
+{
+    for (int k = 0; k < rows; k++)
+        for (int i = 0; i < lanes; i++) dst[slot[k] * width + (size_t)i] = lines[i * step + k];
+}
+TRNI_STAMP(trni_transpose,
+           (float *dst, size_t width, const uint16_t *slot, const float *lines, int64_t step, int lanes, int rows),
+           (dst, width, slot, lines, step, lanes, rows))
+
+/* ---- micro-kernels ----
+ *
+ * One strip of a times one panel of b over one tile: out[i][j] = (in ? in[i][j] + : ) merged chains, ascending merge.
+ * a is packed [line][strip rows], b is packed [line][panel width]; a row of the array is one, two or four lines. With
+ * every line the cache line at ahead is asked for, and ahead moves on by ahead_step: memory fetches the next tile while
+ * this one is multiplied. */
+
+#define TRNI_MICRO_PARAMS                                                                                             \
+    const float *a, const float *b, const int *length, int chains, const float *in, ptrdiff_t in_step, float *out,    \
+        ptrdiff_t out_step, uintptr_t ahead, uintptr_t ahead_step
+#define TRNI_MICRO_ARGS a, b, length, chains, in, in_step, out, out_step, ahead, ahead_step
+
+typedef void trni_micro_fn(TRNI_MICRO_PARAMS);
+
+#if TRNI_CLANG
+#define TRNI_UNROLL _Pragma("clang loop unroll(full)")
+#else
+#define TRNI_UNROLL _Pragma("GCC unroll 16")
+#endif
+
+TRNI_INLINE void trni_micro_body(trn_isa isa, int strip, int group, TRNI_MICRO_PARAMS)
+{
+    enum { most_rows = 8 };
+    const int width = trni_panel_width(isa);
+    float t[most_rows][TRNI_MAX_WIDTH] = { { 0 } }, s[most_rows][TRNI_MAX_WIDTH];
+    for (int c = 0; c < chains; c++) {
+        TRNI_UNROLL for (int i = 0; i < strip; i++)
+            for (int j = 0; j < width; j++) s[i][j] = 0;
+        for (int k = length[c]; k > 0; k--) {
+            TRNI_UNROLL for (int i = 0; i < strip; i++)
+                for (int j = 0; j < width; j++) {
+                    if (group == 1) {
+                        s[i][j] = __builtin_fmaf(a[i], b[j], s[i][j]);
+                    } else {
+                        float q = __builtin_fmaf(a[strip + i], b[width + j], a[i] * b[j]); /* the product is exact */
+                        if (group == 4) {
+                            q = __builtin_fmaf(a[2 * strip + i], b[2 * width + j], q);
+                            q = __builtin_fmaf(a[3 * strip + i], b[3 * width + j], q);
+                        }
+                        s[i][j] = s[i][j] + q;
+                    }
+                }
+            a += group * strip;
+            b += group * width;
+            for (int g = 0; g < group; g++) {
+                __builtin_prefetch((const void *)ahead, 0, 2);
+                ahead += ahead_step;
+            }
+        }
+        for (int i = 0; i < strip; i++)
+            for (int j = 0; j < width; j++) t[i][j] = c ? t[i][j] + s[i][j] : s[i][j];
+    }
+    for (int i = 0; i < strip; i++)
+        for (int j = 0; j < width; j++) out[i * out_step + j] = in ? in[i * in_step + j] + t[i][j] : t[i][j];
+}
+
+/* Where guests are, plain C is for the narrow registers alone: strips of two rows and one. (Every kernel costs who
+ * compiles it a tenth of a second.) */
+#define TRNI_PANEL_GUESTS (TRNI_INTRINSICS && TRNI_X86)
+#if TRNI_PANEL_GUESTS
+#define TRNI_MICRO_STAMP(name)                                                                                        \
+    TRNI_KERNEL static void name##_portable(TRNI_MICRO_PARAMS) { name##_body(TRN_ISA_PORTABLE, TRNI_MICRO_ARGS); }    \
+    TRNI_FN trni_micro_fn *name##_for(trn_isa isa) { return (void)isa, name##_portable; }
+#else
+#define TRNI_MICRO_STAMP(name) TRNI_STAMP_ISA(name, (TRNI_MICRO_PARAMS), TRNI_MICRO_ARGS)
+#endif
+#define TRNI_MICRO(rows, group)                                                                                       \
+    TRNI_INLINE void trni_micro_##rows##x##group##_body(trn_isa isa, TRNI_MICRO_PARAMS)                               \
+    {                                                                                                                 \
+        trni_micro_body(isa, rows, group, TRNI_MICRO_ARGS);                                                           \
+    }                                                                                                                 \
+    TRNI_MICRO_STAMP(trni_micro_##rows##x##group)
+#define TRNI_MICROS(group) TRNI_MICRO(2, group) TRNI_MICRO(1, group)
+
+TRNI_MICROS(1)
+TRNI_MICROS(2)
+TRNI_MICROS(4)
+#undef TRNI_MICROS
+#if !TRNI_PANEL_GUESTS
+#define TRNI_MICROS(group) TRNI_MICRO(8, group) TRNI_MICRO(4, group)
+TRNI_MICROS(1)
+TRNI_MICROS(2)
+TRNI_MICROS(4)
+#undef TRNI_MICROS
+#endif
+#undef TRNI_MICRO
+#undef TRNI_MICRO_STAMP
+
+#if TRNI_INTRINSICS && TRNI_X86
+#include "../simd/systolic_panels_avx2.h"
+#include "../simd/systolic_panels_avx512.h"
+#endif
+
+/* x[i] = x[i] + y[i]: merging chains, adding to PSUM. */
+TRNI_INLINE void trni_add_line_body(float *__restrict x, const float *__restrict y, size_t n)
+{
+    for (size_t i = 0; i < n; i++) x[i] = x[i] + y[i];
+}
+TRNI_STAMP(trni_add_line, (float *x, const float *y, size_t n), (x, y, n))
+
+/* The shape of the work on one instruction set: strips of the listed row counts (falling; the last is 1) and the
+ * kernel for each, panels of `width` columns. */
+enum { TRNI_KERNELS = 5 };
+
+typedef struct trni_array {
+    int width;
+    int rows[TRNI_KERNELS];
+    trni_micro_fn *micro[TRNI_KERNELS];
+    trni_transpose_fn *transpose;
+    trni_add_line_fn *add;
+} trni_array;
+
+/* Registers are wide enough for eight rows of 32 sums, or for two. */
+#define TRNI_PLAIN_TALL(group)                                                                                        \
+    { width,                                                                                                          \
+      { 8, 4, 2, 1, 1 },                                                                                              \
+      { trni_micro_8x##group##_for(isa), trni_micro_4x##group##_for(isa), trni_micro_2x##group##_for(isa),            \
+        trni_micro_1x##group##_for(isa), NULL },                                                                      \
+      turn,                                                                                                           \
+      add }
+#define TRNI_PLAIN_LOW(group)                                                                                         \
+    { width,                                                                                                          \
+      { 2, 1, 1, 1, 1 },                                                                                              \
+      { trni_micro_2x##group##_for(isa), trni_micro_1x##group##_for(isa), NULL, NULL, NULL },                         \
+      turn,                                                                                                           \
+      add }
+
+TRNI_FN trni_array trni_plain_array(int group, trn_isa isa)
+{
+    const int width = trni_panel_width(isa), which = group / 2; /* 1, 2, 4 */
+    trni_transpose_fn *const turn = trni_transpose_for(isa);
+    trni_add_line_fn *const add = trni_add_line_for(isa);
+    const trni_array low[3] = { TRNI_PLAIN_LOW(1), TRNI_PLAIN_LOW(2), TRNI_PLAIN_LOW(4) };
+#if !TRNI_PANEL_GUESTS
+    const trni_array tall[3] = { TRNI_PLAIN_TALL(1), TRNI_PLAIN_TALL(2), TRNI_PLAIN_TALL(4) };
+    if (isa == TRN_ISA_AVX512) return tall[which];
+#endif
+    return low[which];
+}
+#undef TRNI_PLAIN_TALL
+#undef TRNI_PLAIN_LOW
+
+TRNI_FN trni_array trni_array_of(int group, trn_isa isa)
+{
+#if TRNI_INTRINSICS && TRNI_X86
+#define TRNI_GUEST(rows, group, isa) trni_guest_micro_##rows##x##group##_##isa
+#define TRNI_SMALL(group, isa) TRNI_GUEST(4, group, isa), TRNI_GUEST(2, group, isa), TRNI_GUEST(1, group, isa)
+    static const trni_array avx512[3] = {
+        { 32, { 12, 8, 4, 2, 1 }, { TRNI_GUEST(12, 1, avx512), TRNI_GUEST(8, 1, avx512), TRNI_SMALL(1, avx512) }, trni_guest_transpose_avx512,
+          trni_add_line_avx512 },
+        { 32, { 12, 8, 4, 2, 1 }, { TRNI_GUEST(12, 2, avx512), TRNI_GUEST(8, 2, avx512), TRNI_SMALL(2, avx512) }, trni_guest_transpose_avx512,
+          trni_add_line_avx512 },
+        { 32, { 8, 4, 2, 1, 1 }, { TRNI_GUEST(8, 4, avx512), TRNI_SMALL(4, avx512), NULL }, trni_guest_transpose_avx512,
+          trni_add_line_avx512 },
+    };
+    static const trni_array avx2[3] = {
+        { 16, { 6, 4, 2, 1, 1 }, { TRNI_GUEST(6, 1, avx2), TRNI_SMALL(1, avx2), NULL }, trni_transpose_avx2, trni_add_line_avx2 },
+        { 16, { 4, 2, 1, 1, 1 }, { TRNI_SMALL(2, avx2), NULL, NULL }, trni_transpose_avx2, trni_add_line_avx2 },
+        { 16, { 4, 2, 1, 1, 1 }, { TRNI_SMALL(4, avx2), NULL, NULL }, trni_transpose_avx2, trni_add_line_avx2 },
+    };
+#undef TRNI_SMALL
+#undef TRNI_GUEST
+    if (isa == TRN_ISA_AVX512) return avx512[group / 2];
+    if (isa == TRN_ISA_AVX2) return avx2[group / 2];
+#endif
+    return trni_plain_array(group, isa);
+}
+
+/* The tallest kernel that `left` rows can fill. */
+TRNI_FN int trni_strip_kernel(const trni_array *array, int64_t left)
+{
+    int i = 0;
+    while (array->rows[i] > left) i++;
+    return i;
+}
+
+/* What is packed, and how: an operand, its feed and where the numbers of a tile go. */
+typedef struct trni_packer {
+    const trni_array *array;
+    const trni_feed *feed;
+    const trni_operand *o;
+    const uint16_t *line; /* of each number along K */
+    int lines;            /* of a panel */
+} trni_packer;
+
+/* Packs lanes [lane, lane + lanes) of `depth` numbers along K into one panel of `width` >= lanes; the rest is zero. */
+TRNI_FN void trni_pack_panel(const trni_packer *p, int64_t lane, int lanes, int width, int64_t k, int depth, float *dst)
+{
+    enum { group = 16 };
+    float line[group * TRNI_ARRAY_ROWS];
+    const trni_operand *o = p->o;
+    if (o->lane_stride == 1 && (lanes > 1 || o->depth_stride != 1)) {
+        for (int t = 0; t < depth; t++) trni_feed_line(p->feed, dst + p->line[t] * width, trni_operand_at(o, lane, k + t), (size_t)lanes);
+    } else if (o->depth_stride == 1) {
+        for (int first = 0; first < lanes; first += group)
+            for (int t = 0; t < depth; t += TRNI_ARRAY_ROWS) {
+                const int count = lanes - first < group ? lanes - first : group, part = depth - t < TRNI_ARRAY_ROWS ? depth - t : TRNI_ARRAY_ROWS;
+                for (int i = 0; i < count; i++)
+                    trni_feed_line(p->feed, line + i * TRNI_ARRAY_ROWS, trni_operand_at(o, lane + first + i, k + t), (size_t)part);
+                p->array->transpose(dst + first, (size_t)width, p->line + t, line, TRNI_ARRAY_ROWS, count, part);
+            }
+    } else {
+        for (int t = 0; t < depth; t++)
+            for (int i = 0; i < lanes; i++) dst[p->line[t] * width + i] = trni_float(trni_operand_bits(o, lane + i, k + t));
+    }
+}
+
+/* Packs columns [column, column + columns) of one tile of b: panel after panel, [panel][line][width]. */
+TRNI_FN void trni_pack_columns(const trni_packer *p, int64_t column, int64_t columns, int64_t k, int depth, float *dst)
+{
+    const int width = p->array->width;
+    const int group = columns > width ? 8 : depth; /* lines read together: as many streams as the prefetcher follows */
+    const int64_t whole = p->o->lane_stride == 1 ? columns / width : 0;
+    const size_t panel = (size_t)p->lines * (size_t)width;
+    if (whole) {
+        const int64_t row_step = trni_operand_at(p->o, 0, 1) - trni_operand_at(p->o, 0, 0);
+        for (int t = 0; t < depth; t += group)
+            p->feed->lines(p->feed, dst, panel, p->line + t, trni_operand_at(p->o, column, k + t), row_step, depth - t < group ? depth - t : group,
+                           whole);
+    }
+    for (int64_t i = whole; i * width < columns; i++) {
+        const int64_t left = columns - i * width;
+        trni_pack_panel(p, column + i * width, left < width ? (int)left : width, width, k, depth, dst + (size_t)i * panel);
+    }
+}
+
+/* Packs rows [lane, lane + lanes) of one tile of a, strip after strip; strip s of r rows is [line][r]. */
+TRNI_FN void trni_pack_rows(const trni_packer *p, int64_t lane, int64_t lanes, int64_t k, int depth, float *dst)
+{
+    for (int64_t done = 0; done < lanes;) {
+        const int strip = p->array->rows[trni_strip_kernel(p->array, lanes - done)];
+        trni_pack_panel(p, lane + done, strip, strip, k, depth, dst + (size_t)(done * p->lines));
+        done += strip;
+    }
+}
+
+/* ---- one strip times one panel over one tile, any merge ---- */
+
+TRNI_FN void trni_strip_times_panel(const trni_array *array, int kernel, const float *a, const float *b, const trni_map *map, trn_merge merge,
+                                    const float *in, ptrdiff_t in_step, float *out, ptrdiff_t out_step, uintptr_t ahead, uintptr_t ahead_step)
+{
+    const trni_chains *c = &map->chains;
+    if (merge == TRN_MERGE_ASCENDING || c->count < 4) { /* up to three sums the two merges are one */
+        array->micro[kernel](a, b, c->length, c->count, in, in_step, out, out_step, ahead, ahead_step);
+        return;
+    }
+    enum { most = 16 * TRNI_MAX_WIDTH };
+    const int strip = array->rows[kernel], width = array->width, size = strip * width;
+    float s[TRNI_MAX_CHAINS][most];
+    for (int chain = 0; chain < c->count; chain++) {
+        const int lines = c->length[chain] * map->group;
+        array->micro[kernel](a, b, &c->length[chain], 1, NULL, 0, s[chain], width, ahead, ahead_step);
+        ahead += ahead_step * (uintptr_t)lines;
+        a += lines * strip;
+        b += lines * width;
+    }
+    for (int apart = 1; apart < c->count; apart *= 2)
+        for (int i = 0; i < c->count; i += 2 * apart) array->add(s[i], s[i + apart], (size_t)size);
+    for (int i = 0; i < strip; i++, in += in ? in_step : 0) {
+        float *line = s[0] + i * width;
+        if (in) array->add(line, in, (size_t)width); /* addition does not mind the order of two */
+        memcpy(out + i * out_step, line, sizeof(float) * (size_t)width);
+    }
+}
+
+/* ---- the way out ---- */
+
+/* BF16 PSUM, nearest even: rows of sums, `step` floats apart, become BF16 numbers. */
+TRNI_INLINE void trni_round_bf16_body(float *at, ptrdiff_t step, int rows, size_t n)
+{
+    for (int r = 0; r < rows; r++, at += step)
+        for (size_t i = 0; i < n; i++) {
+            const uint32_t u = trni_bits(at[i]), even = u + 0x7fffu + (u >> 16 & 1u);
+            at[i] = trni_float((trni_is_nan_bits(u) ? u | 0x00400000u : even) & 0xffff0000u);
+        }
+}
+TRNI_STAMP(trni_round_bf16, (float *at, ptrdiff_t step, int rows, size_t n), (at, step, rows, n))
+
+/* Every NaN that an engine computes is 7fc00000, whatever operand or instruction it came from. NaNs are rare: look
+ * first, write only then. */
+TRNI_INLINE void trni_canonical_nans_body(float *x, size_t n)
+{
+    uint32_t found = 0;
+    for (size_t i = 0; i < n; i++) found |= trni_is_nan_bits(trni_bits(x[i]));
+    if (!found) return;
+    for (size_t i = 0; i < n; i++) x[i] = trni_float(trni_is_nan_bits(trni_bits(x[i])) ? TRNI_F32_NAN : trni_bits(x[i]));
+}
+TRNI_STAMP(trni_canonical_nans, (float *x, size_t n), (x, n))
+
+#endif /* TRNI_ARRAY_SYSTOLIC_PANELS_H */

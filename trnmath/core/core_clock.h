@@ -1,0 +1,203 @@
+/* core/core_clock.h - when an instruction may begin: engines with clocks of their own, and what waits for what.
+ * SPDX-License-Identifier: MIT
+ *
+ *     #include <trnmath/trn_core_clock.h>
+ *     int main(void) {
+ *         static trni_access room[TRNI_ACCESSES];
+ *         trni_history history;
+ *         trni_tenant tile = { .access = -1 };
+ *         const trni_rect left = { 0, 128, 0, 1024 }, right = { 0, 128, 1024, 2048 };
+ *         trni_history_begin(&history, room);
+ *         trni_history_note(&history, &tile, &left, true, 1e-6);                      // written until 1 us
+ *         const bool waits = trni_history_ready(&history, &tile, &left, false) == 1e-6;
+ *         return waits && trni_history_ready(&history, &tile, &right, false) == 0 ? 0 : 1;
+ *     }
+ *
+ * DOES: keeps for every tile which rectangles of it are read and written until when, and answers: a read waits for the
+ *     writes that it meets, a write for reads and writes. Keeps for every engine when it is free; for DMA, whose queues
+ *     do not wait for each other, which stretches of time are taken; for ports that engines share, the same.
+ * DOES NOT: know what instructions cost (trn_engine_cycles.h) or are (core/core_run.h). A view with gaps counts as the
+ *     rectangle around it, so that even and odd elements of a tile depend on each other.
+ *
+ * CONTENTS
+ *     trni_access, trni_history         who used which part of a tile until when
+ *     trni_history_begin, trni_history_ready, trni_history_note, trni_history_end
+ *     trni_lane                         one engine: instructions in order
+ *     trni_channel, trni_channel_place  the DMA engines: transfers in any order, one after the other
+ *
+ * KNOWN FROM: engines run in parallel, each in its own order, and wait for each other through semaphores (documented,
+ *     NKI's architecture guides); what a semaphore costs is not published.
+ */
+#ifndef TRNI_CORE_CORE_CLOCK_H
+#define TRNI_CORE_CORE_CLOCK_H
+
+#include "core_memory.h"
+
+/* ---- parts of tiles ---- */
+
+enum { TRNI_ACCESSES = 1 << 14, TRNI_ACCESSES_EACH = 512 };
+
+typedef struct trni_access {
+    trni_rect at;
+    double end_s;
+    int next; /* -1 = the last */
+    bool write;
+} trni_access;
+
+typedef struct trni_history {
+    trni_access *access; /* [TRNI_ACCESSES], the caller's */
+    int used, unused;    /* so many from the start were ever used; a list of those that are free again */
+} trni_history;
+
+TRNI_FN void trni_history_begin(trni_history *h, trni_access *room)
+{
+    h->access = room;
+    h->used = 0;
+    h->unused = -1;
+}
+
+/* When everything is done that a read or a write of `at` has to wait for. */
+TRNI_FN double trni_history_ready(const trni_history *h, const trni_tenant *t, const trni_rect *at, bool write)
+{
+    double ready_s = t->ready_s;
+    for (int i = t->access; i >= 0; i = h->access[i].next) {
+        const trni_access *a = &h->access[i];
+        if ((write || a->write) && a->end_s > ready_s && trni_rect_meet(&a->at, at)) ready_s = a->end_s;
+    }
+    return ready_s;
+}
+
+/* Forgets all; returns when the last of it is done. */
+TRNI_FN double trni_history_end(trni_history *h, trni_tenant *t)
+{
+    double end_s = t->ready_s;
+    for (int i = t->access, next; i >= 0; i = next) {
+        trni_access *a = &h->access[i];
+        next = a->next;
+        end_s = a->end_s > end_s ? a->end_s : end_s;
+        a->next = h->unused;
+        h->unused = i;
+    }
+    t->access = -1;
+    t->accesses = 0;
+    return end_s;
+}
+
+/* What lies inside of a new write, or reads inside of a new read, need not be remembered: whoever has to wait for them
+ * has to wait for the new one, which does not end earlier. */
+TRNI_FN void trni_history_replace(trni_history *h, trni_tenant *t, const trni_rect *at, bool write, double end_s)
+{
+    for (int *link = &t->access; *link >= 0;) {
+        const int i = *link;
+        trni_access *a = &h->access[i];
+        if (a->end_s > end_s || (a->write && !write) || !trni_rect_holds(at, &a->at)) {
+            link = &a->next;
+            continue;
+        }
+        *link = a->next;
+        a->next = h->unused;
+        h->unused = i;
+        t->accesses--;
+    }
+}
+
+/* Where there are too many parts, the tile as a whole is ready when all of them are: the careful answer. */
+TRNI_FN void trni_history_note(trni_history *h, trni_tenant *t, const trni_rect *at, bool write, double end_s)
+{
+    trni_history_replace(h, t, at, write, end_s);
+    if (t->accesses >= TRNI_ACCESSES_EACH || (h->unused < 0 && h->used >= TRNI_ACCESSES))
+        t->ready_s = trni_history_end(h, t);
+    if (h->unused < 0 && h->used >= TRNI_ACCESSES) {
+        t->ready_s = end_s > t->ready_s ? end_s : t->ready_s;
+        return;
+    }
+    const int i = h->unused >= 0 ? h->unused : h->used++;
+    trni_access *a = &h->access[i];
+    if (i == h->unused) h->unused = a->next;
+    a->at = *at;
+    a->end_s = end_s;
+    a->write = write;
+    a->next = t->access;
+    t->access = i;
+    t->accesses++;
+}
+
+/* ---- engines ---- */
+
+enum { TRNI_LANE_WRITES = 4 };
+
+/* One engine. Its instructions run in the order in which they are given. */
+typedef struct trni_lane {
+    int64_t instructions;
+    double free_s, busy_s, cycles;
+    bool brief;                                   /* the last instruction was short */
+    int writes;                                   /* what it wrote: */
+    const trni_tenant *written[TRNI_LANE_WRITES];
+    trni_rect at[TRNI_LANE_WRITES];
+} trni_lane;
+
+TRNI_FN void trni_lane_wrote(trni_lane *lane, const trni_tenant *t, const trni_rect *at)
+{
+    if (lane->writes >= TRNI_LANE_WRITES) return;
+    lane->written[lane->writes] = t;
+    lane->at[lane->writes++] = *at;
+}
+
+/* Is this what the last instruction of the engine wrote? */
+TRNI_FN bool trni_lane_follows(const trni_lane *lane, const trni_tenant *t, const trni_rect *at)
+{
+    for (int i = 0; i < lane->writes; i++)
+        if (lane->written[i] == t && trni_rect_meet(&lane->at[i], at)) return true;
+    return false;
+}
+
+/* ---- DMA ---- */
+
+enum { TRNI_CHANNEL_STRETCHES = 256 };
+
+typedef struct trni_stretch {
+    double from_s, to_s;
+} trni_stretch;
+
+/* All DMA engines of a core, which share every transfer. There are many queues, so that a transfer that waits does not
+ * hold up a later one: each takes the first gap that is long enough. Gaps far back are forgotten. */
+typedef struct trni_channel {
+    double floor_s;
+    int stretches;
+    trni_stretch taken[TRNI_CHANNEL_STRETCHES + 1]; /* ascending, apart */
+} trni_channel;
+
+TRNI_FN void trni_channel_insert(trni_channel *c, int i, double from_s, double to_s)
+{
+    trni_stretch *t = c->taken;
+    const bool before = i > 0 && t[i - 1].to_s == from_s, after = i < c->stretches && t[i].from_s == to_s;
+    if (before && after) {
+        t[i - 1].to_s = t[i].to_s;
+        memmove(t + i, t + i + 1, (size_t)(--c->stretches - i) * sizeof *t);
+    } else if (before) {
+        t[i - 1].to_s = to_s;
+    } else if (after) {
+        t[i].from_s = from_s;
+    } else {
+        memmove(t + i + 1, t + i, (size_t)(c->stretches++ - i) * sizeof *t);
+        t[i].from_s = from_s;
+        t[i].to_s = to_s;
+    }
+    if (c->stretches <= TRNI_CHANNEL_STRETCHES) return;
+    c->floor_s = t[0].to_s;
+    memmove(t, t + 1, (size_t)--c->stretches * sizeof *t);
+}
+
+/* When a transfer begins that could from ready_s on, and takes that long. */
+TRNI_FN double trni_channel_place(trni_channel *c, double ready_s, double duration_s)
+{
+    double from_s = ready_s > c->floor_s ? ready_s : c->floor_s;
+    int i = c->stretches;
+    if (duration_s <= 0) return from_s;
+    while (i > 0 && c->taken[i - 1].to_s > from_s) i--;
+    for (; i < c->stretches && c->taken[i].from_s < from_s + duration_s; i++) from_s = c->taken[i].to_s;
+    trni_channel_insert(c, i, from_s, from_s + duration_s);
+    return from_s;
+}
+
+#endif /* TRNI_CORE_CORE_CLOCK_H */

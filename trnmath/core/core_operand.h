@@ -1,0 +1,288 @@
+/* core/core_operand.h - what an instruction touches: whose memory it is, whether that is legal, whether it was written.
+ * SPDX-License-Identifier: MIT
+ *
+ *     #include <trnmath/trn_core_operand.h>
+ *     int main(void) {
+ *         trn_core core;
+ *         const trn_core_args args = { .generation = TRN_TRAINIUM2 };
+ *         if (trn_core_begin(&core, &args)) return 1;
+ *         trn_tensor tile = trn_core_sbuf(&core, "x", TRN_F32, 128, 64);
+ *         trni_seen seen;
+ *         trni_seen_begin(&seen, "data", &tile, TRNI_ROLE_READ);
+ *         const bool there = trni_seen_locate(&core, &seen, true) == TRN_OK;
+ *         const bool early = trni_seen_check_written(&core, &seen) != TRN_OK;     // nothing has written x
+ *         trn_core_end(&core);
+ *         return there && early ? 0 : 1;
+ *     }
+ *
+ * DOES: finds the tile of a view and the rectangle of it; refuses what leaves its tile, was freed, starts at a
+ *     partition or follows a pattern that an engine cannot; tells reads of what nothing has written; keeps the
+ *     bits of writes.
+ * DOES NOT: look at 16-bit limits of sizes and strides in access patterns (compilers cut instructions to them).
+ *
+ * CONTENTS
+ *     trni_role                   how an instruction uses an operand
+ *     trni_seen, trni_seen_begin, trni_seen_locate   an operand, found
+ *     trni_seen_check_written, trni_seen_check_matmul   were these bytes written, and by whom
+ *     trni_seen_write             now they are
+ *     trn_core_written            the caller has filled a tile himself
+ *
+ * KNOWN FROM: NKI's architecture guides: partitions follow each other, start partitions, four axes (documented).
+ */
+#ifndef TRNI_CORE_CORE_OPERAND_H
+#define TRNI_CORE_CORE_OPERAND_H
+
+#include "../trn_core_state.h"
+
+typedef enum trni_role {
+    TRNI_ROLE_READ = 1,
+    TRNI_ROLE_WRITE = 2,
+    TRNI_ROLE_COLUMN = 4,   /* one number per partition: does not count as data of the instruction's length */
+    TRNI_ROLE_GATHERED = 8, /* read in places that data decide: whether those were written is not looked at */
+    TRNI_ROLE_SCATTERED = 16, /* written in places that data decide */
+    TRNI_ROLE_SBUF = 32,    /* must lie there */
+    TRNI_ROLE_PSUM = 64,    /* must lie there, and (before Trainium3) in one bank */
+    TRNI_ROLE_EITHER = 128  /* at most one such input lies in PSUM */
+} trni_role;
+
+/* An operand, found. */
+typedef struct trni_seen {
+    const char *name;
+    const trn_tensor *view;
+    unsigned role;
+    trn_space space;
+    trni_memory *memory;  /* null: HBM */
+    trni_tenant *tenant;  /* null: nothing to touch (no elements) */
+    trni_rect at;
+    double elements;      /* of a partition (all of them in HBM) */
+    int64_t step;         /* bytes between innermost elements; 0 = there is one */
+    int64_t run;          /* bytes that follow each other */
+} trni_seen;
+
+TRNI_FN void trni_seen_begin(trni_seen *s, const char *name, const trn_tensor *view, unsigned role)
+{
+    memset(s, 0, sizeof *s);
+    s->name = name;
+    s->view = view;
+    s->role = role;
+}
+
+/* ---- shape ---- */
+
+/* The free axes, those that follow each other merged: how many are left, and how the innermost runs. */
+TRNI_FN int trni_seen_axes(trni_seen *s, const int64_t stride[TRN_MAX_RANK], int first)
+{
+    const int64_t bytes = (int64_t)trn_format_bytes(s->view->format);
+    int64_t outer_step = 0, outer_size = 0;
+    int rank = 0;
+    s->run = bytes;
+    s->step = 0;
+    for (int i = s->view->rank - 1; i >= first; i--) {
+        const int64_t size = s->view->shape[i];
+        if (size == 1) continue; /* a stride that is never taken may be any number */
+        const int64_t step = stride[i] * bytes;
+        if (rank && step == outer_step * outer_size) {
+            outer_size *= size;
+        } else {
+            if (rank == 1 && outer_step == bytes) s->run = outer_size * bytes;
+            if (!rank) s->step = step;
+            rank++;
+            outer_step = step;
+            outer_size = size;
+        }
+    }
+    if (rank == 1 && outer_step == bytes) s->run = outer_size * bytes;
+    return rank;
+}
+
+/* Where the view reaches, as partitions (rows) and bytes: axes that step by whole rows, and the others. */
+TRNI_FN void trni_seen_reach(trni_seen *s, const int64_t stride[TRN_MAX_RANK], const char *base, int64_t pitch)
+{
+    const int64_t bytes = (int64_t)trn_format_bytes(s->view->format), at = (int64_t)((char *)s->view->data - base);
+    s->at.p = at / pitch;
+    s->at.b = at % pitch;
+    s->at.p_end = s->at.p + 1;
+    s->at.b_end = s->at.b + bytes;
+    for (int i = 0; i < s->view->rank; i++) {
+        const int64_t more = s->view->shape[i] - 1, step = more ? stride[i] * bytes : 0;
+        if (step % pitch == 0) s->at.p_end += more * (step / pitch);
+        else s->at.b_end += more * step;
+    }
+}
+
+/* ---- whose ---- */
+
+TRNI_FN trn_status trni_seen_tenant(trn_core *core, trni_seen *s)
+{
+    trni_memory *m = s->memory;
+    const char *where = trn_space_name(s->space), *does = s->role & TRNI_ROLE_READ ? "reads" : "writes";
+    const trni_segment *segment = NULL;
+    if (s->at.p_end <= TRN_PARTITIONS && s->at.b < m->partition_bytes) segment = trni_memory_find(m, s->at.p, s->at.b);
+    if (segment && segment->tile < 0)
+        return trni_fail(&core->failure, TRN_EINVAL, "%s %s '%s', which was freed", s->name, does, segment->name);
+    if (!segment || !trni_rect_holds(&m->tile[segment->tile].at, &s->at)) {
+        const trni_tenant *t = segment ? &m->tile[segment->tile] : NULL;
+        if (!t || s->at.b >= t->at.b_end || s->at.p >= t->at.p_end)
+            return trni_fail(&core->failure, TRN_EINVAL,
+                             "%s lies in %s, partition %lld, byte %lld, where there is no tile", s->name, where,
+                             (long long)s->at.p, (long long)s->at.b);
+        return trni_fail(&core->failure, TRN_EINVAL,
+                         "%s leaves tile '%s': partitions %lld to %lld, bytes %lld to %lld of a tile of %lld x %lld",
+                         s->name, t->name, (long long)(s->at.p - t->at.p), (long long)(s->at.p_end - t->at.p - 1),
+                         (long long)(s->at.b - t->at.b), (long long)(s->at.b_end - t->at.b - 1),
+                         (long long)(t->at.p_end - t->at.p), (long long)(t->at.b_end - t->at.b));
+    }
+    s->tenant = &m->tile[segment->tile];
+    return TRN_OK;
+}
+
+TRNI_FN trn_status trni_seen_hbm(trn_core *core, trni_seen *s, const int64_t stride[TRN_MAX_RANK])
+{
+    size_t bytes = 0;
+    trni_extent(s->view, &bytes);
+    trni_hbm *h = trni_hbm_find(core, s->view->data, (int64_t)bytes);
+    if (!h)
+        return trni_fail(&core->failure, TRN_EINVAL,
+                         "%s lies neither in a tile nor in a tensor that trn_core_hbm has registered", s->name);
+    s->space = TRN_SPACE_HBM;
+    s->tenant = &h->tensor;
+    trni_seen_reach(s, stride, h->base, h->pitch);
+    if (s->at.b_end > h->pitch) { /* not a rectangle: whole rows */
+        const int64_t at = (int64_t)((char *)s->view->data - h->base);
+        s->at.p_end = (at + (int64_t)bytes - 1) / h->pitch + 1;
+        s->at.b = 0;
+        s->at.b_end = h->pitch;
+    }
+    return TRN_OK;
+}
+
+/* ---- what engines can follow ---- */
+
+/* Axis 0 is one partition after the other, the others stay within a partition. */
+TRNI_FN trn_status trni_seen_lanes(trn_core *core, trni_seen *s, const int64_t stride[TRN_MAX_RANK], int axes)
+{
+    const trn_tensor *t = s->view;
+    const int64_t bytes = (int64_t)trn_format_bytes(t->format), pitch = s->memory->pitch;
+    trn_error *error = &core->failure;
+    if (t->shape[0] > 1 && stride[0] * bytes != pitch)
+        return trni_fail(error, TRN_ELIMIT,
+                         "%s: axis 0 steps by %lld bytes; an engine reads one partition after the other%s", s->name,
+                         (long long)(stride[0] * bytes), stride[0] == 0 ? ", and cannot broadcast along them" : "");
+    for (int i = 1; i < t->rank; i++)
+        if (t->shape[i] > 1 && stride[i] && stride[i] * bytes % pitch == 0)
+            return trni_fail(error, TRN_ELIMIT, "%s: axis %d runs across partitions; only axis 0 can", s->name, i);
+    if (axes > 4)
+        return trni_fail(error, TRN_ELIMIT,
+                         "%s has %d axes within a partition that do not merge; access patterns have 4", s->name, axes);
+    const char *rule = trni_partition_rule(s->at.p, s->at.p_end - s->at.p);
+    if (rule)
+        return trni_fail(error, TRN_ELIMIT, "%s takes %lld partitions of '%s' from partition %lld; %s", s->name,
+                         (long long)(s->at.p_end - s->at.p), s->tenant->name, (long long)s->at.p, rule);
+    return TRN_OK;
+}
+
+/* `lanes`: a compute engine's operand, else DMA's. Absent or empty operands have no tenant. */
+TRNI_FN trn_status trni_seen_locate(trn_core *core, trni_seen *s, bool lanes)
+{
+    const trn_tensor *t = s->view;
+    int64_t stride[TRN_MAX_RANK];
+    const trn_status status = trn_tensor_check(t, s->name, TRNI_INPUT, 0, &core->failure);
+    if (status) return status;
+    const int64_t elements = trn_tensor_elements(*t);
+    if (elements == 0) return TRN_OK;
+    trni_strides(t, stride);
+    const int axes = trni_seen_axes(s, stride, lanes ? 1 : 0);
+    s->elements = (double)(lanes ? elements / t->shape[0] : elements);
+    for (int i = 0; i < 2; i++)
+        if (trni_memory_owns(&core->memory[i], t->data)) {
+            s->memory = &core->memory[i];
+            s->space = (trn_space)i;
+        }
+    if (!s->memory) {
+        if (!lanes) return trni_seen_hbm(core, s, stride);
+        return trni_fail(&core->failure, TRN_EINVAL, "%s is not in SBUF or PSUM; only DMA reaches other memory",
+                         s->name);
+    }
+    trni_seen_reach(s, stride, s->memory->base, s->memory->pitch);
+    const trn_status found = trni_seen_tenant(core, s);
+    return found || !lanes ? found : trni_seen_lanes(core, s, stride, axes);
+}
+
+/* ---- what was written ---- */
+
+TRNI_FN trn_status trni_seen_unwritten(trn_core *core, const trni_seen *s, int64_t p, int64_t b, const char *verb,
+                                       const char *rest)
+{
+    const int64_t bytes = (int64_t)trn_format_bytes(s->view->format);
+    return trni_fail(&core->failure, TRN_EINVAL, "%s %s partition %lld, element %lld of '%s', %s", s->name, verb,
+                     (long long)(p - s->tenant->at.p), (long long)((b - s->tenant->at.b) / bytes), s->tenant->name,
+                     rest);
+}
+
+/* The bytes that matter of this view are in core->cells. */
+TRNI_FN trn_status trni_seen_check_cells(trn_core *core, const trni_seen *s)
+{
+    int64_t p, b;
+    if (!trni_cells_missing(core->cells, s->memory, s->memory->written, &p, &b)) return TRN_OK;
+    return trni_seen_unwritten(core, s, p, b, "reads", "which nothing has written");
+}
+
+TRNI_FN bool trni_seen_unsure(const trni_seen *s) { return s->tenant && s->memory && s->tenant->unwritten > 0; }
+
+TRNI_FN trn_status trni_seen_check_written(trn_core *core, const trni_seen *s)
+{
+    if (!trni_seen_unsure(s)) return TRN_OK;
+    trni_cells_of(core->cells, s->memory, s->view, &s->at);
+    return trni_seen_check_cells(core, s);
+}
+
+/* Before Trainium3 a matmul adds only to what a matmul has written. */
+TRNI_FN trn_status trni_seen_check_matmul(trn_core *core, const trni_seen *s)
+{
+    int64_t p, b;
+    if (!s->tenant || !s->memory || !s->memory->poison || !s->memory->by_matmul) return TRN_OK;
+    trni_cells_of(core->cells, s->memory, s->view, &s->at);
+    if (!trni_cells_missing(core->cells, s->memory, s->memory->by_matmul, &p, &b)) return TRN_OK;
+    return trni_seen_unwritten(core, s, p, b, "adds to", "which no matmul has written: begin with one that overwrites");
+}
+
+/* The bytes in core->cells were written. */
+TRNI_FN void trni_seen_write_cells(trn_core *core, const trni_seen *s, bool by_matmul)
+{
+    trni_memory *m = s->memory;
+    if (s->tenant->unwritten > 0) trni_cells_write(core->cells, m, s->tenant);
+    if (m->by_matmul && m->poison) trni_cells_mark(core->cells, m, m->by_matmul, by_matmul);
+}
+
+TRNI_FN void trni_seen_write(trn_core *core, const trni_seen *s, bool by_matmul)
+{
+    if (!s->tenant || !s->memory || !s->memory->poison) return;
+    if (s->tenant->unwritten == 0 && !s->memory->by_matmul) return;
+    trni_cells_of(core->cells, s->memory, s->view, &s->at);
+    trni_seen_write_cells(core, s, by_matmul);
+}
+
+/* `bytes` of it, from byte `at` of the memory on: one element. */
+TRNI_FN void trni_seen_write_bytes(const trni_seen *s, int64_t at, int64_t bytes)
+{
+    uint64_t *written = s->memory->written;
+    for (int64_t i = at; i < at + bytes; i++) {
+        const uint64_t bit = (uint64_t)1 << (i % 64);
+        s->tenant->unwritten -= !(written[i / 64] & bit);
+        written[i / 64] |= bit;
+    }
+}
+
+/* The caller himself has written these elements of a tile, through its pointer. Takes no time. */
+TRNI_FN trn_status trn_core_written(trn_core *core, trn_tensor view)
+{
+    trni_seen s;
+    if (core->failure.status) return core->failure.status;
+    trni_seen_begin(&s, "trn_core_written: the view", &view, TRNI_ROLE_WRITE);
+    const trn_status status = trni_seen_locate(core, &s, false);
+    if (status) return trni_core_fail(core, status);
+    trni_seen_write(core, &s, false);
+    return TRN_OK;
+}
+
+#endif /* TRNI_CORE_CORE_OPERAND_H */

@@ -1,0 +1,612 @@
+/* core/core_table.h - every instruction of a NeuronCore as one row: who runs it, what it reads, writes, and costs.
+ * SPDX-License-Identifier: MIT
+ *
+ *     #include <trnmath/trn_core_table.h>
+ *     #include <stdio.h>
+ *     int main(void) {
+ *         for (int i = 0; i < TRNI_ORDERS; i++) {
+ *             const trni_order *order = trni_order_of(i);
+ *             printf("%s on %s:", order->name, trn_engine_name(order->engine));
+ *             for (int k = 0; k < TRNI_PARTS && order->part[k].name; k++) printf(" %s", order->part[k].name);
+ *             puts("");
+ *         }
+ *         return 0;
+ *     }
+ *
+ * DOES: holds the rows (but not the instructions: a program compiles only those that it calls), and the few functions
+ *     that rows need: which engine, by operators and memories; what is special about cost; which elements
+ *     are written where data decide that.
+ * DOES NOT: check, run or time (core/core_run.h does, the same way for all rows).
+ *
+ * CONTENTS
+ *     trni_issue              one instruction on its way
+ *     trni_part               an operand: where it is in the args, how it is used
+ *     trni_order              a row
+ *     trni_order_of           rows by number, TRNI_ORDER_<instruction>
+ *
+ * KNOWN FROM: NKI's instruction pages, for memories and engines (documented); trn_engine_cycles.h for costs.
+ */
+#ifndef TRNI_CORE_CORE_TABLE_H
+#define TRNI_CORE_CORE_TABLE_H
+
+#include "core_operand.h"
+#include "../trn_dma.h"
+#include "../trn_engine_cycles.h"
+#include "../trn_gpsimd_custom.h"
+#include "../trn_gpsimd_engine.h"
+#include "../trn_sparse.h"
+#include "../trn_tensor_cost.h"
+#include "../trn_tensor_engine.h"
+#include "../trn_vector_elementwise.h"
+#include "../trn_vector_engine.h"
+#include "../trn_vector_reduce.h"
+
+/* ---- a row ---- */
+
+enum { TRNI_PARTS = 7, TRNI_SEEN = 24 };
+
+typedef struct trni_order trni_order;
+
+typedef struct trni_issue {
+    trn_core *core;
+    const trni_order *order;
+    void *args;        /* the core's copy */
+    trn_engine engine;
+    int count;
+    trni_seen seen[TRNI_SEEN];
+    double start_s, end_s, cycles, seconds;
+} trni_issue;
+
+typedef struct trni_part {
+    const char *name;
+    size_t offset;     /* of a trn_tensor in the args */
+    unsigned role;
+} trni_part;
+
+struct trni_order {
+    const char *name;
+    trn_engine engine;                  /* by default */
+    trn_rule rule[3];                   /* on VectorE, ScalarE, GpSimdE; TRN_RULE_COUNT = not there */
+    void (*more)(trni_issue *issue);    /* optional: operands that no part names; reads that depend on flags */
+    trn_engine (*choose)(const trni_issue *issue);                     /* optional: where the args leave it open */
+    void (*tune)(const trni_issue *issue, trn_engine_work *work);      /* optional: what is special about its cost */
+    void (*scatter)(trni_issue *issue, const trni_seen *seen);         /* what it writes of TRNI_ROLE_SCATTERED */
+    void (*tensor)(const trni_issue *issue, trn_tensor_instruction *i); /* TensorE: what to ask trn_tensor_cost.h */
+    void (*dma)(const trni_issue *issue, trn_dma_work *work);          /* DMA: how much moves, and how */
+    size_t vector_state, scalar_state, gpsimd_state; /* offsets of pointers in the args; 0 = none */
+    trni_part part[TRNI_PARTS]; /* those with a name; outputs first */
+};
+
+/* Where a field of an instruction's args is that begin with TRN_INSTRUCTION_FIELDS. */
+TRNI_FN trn_instruction *trni_issue_how(const trni_issue *issue) { return (trn_instruction *)issue->args; }
+
+TRNI_FN void trni_issue_add(trni_issue *issue, const char *name, const trn_tensor *view, unsigned role)
+{
+    if (view->rank && issue->count < TRNI_SEEN) trni_seen_begin(&issue->seen[issue->count++], name, view, role);
+}
+
+/* ---- operands that no part names ---- */
+
+/* An output that is an input too. */
+TRNI_FN void trni_more_reads(trni_issue *issue, const trn_tensor *view, bool reads)
+{
+    for (int i = 0; i < issue->count; i++)
+        if (issue->seen[i].view == view && reads) issue->seen[i].role |= TRNI_ROLE_READ;
+}
+
+#define TRNI_MORE_ACCUMULATE(name)                                        \
+    TRNI_FN void trni_more_##name(trni_issue *issue)                      \
+    {                                                                     \
+        trn_##name##_args *a = (trn_##name##_args *)issue->args;                                                       \
+        trni_more_reads(issue, &a->dst, a->accumulate);                                                                \
+    }
+TRNI_MORE_ACCUMULATE(nc_matmul)
+TRNI_MORE_ACCUMULATE(nc_matmul_mx)
+TRNI_MORE_ACCUMULATE(nc_matmul_sparse)
+#undef TRNI_MORE_ACCUMULATE
+
+TRNI_FN void trni_more_dma_copy(trni_issue *issue)
+{
+    trn_dma_copy_args *a = (trn_dma_copy_args *)issue->args;
+    trni_more_reads(issue, &a->dst, a->accumulate);
+    for (int i = 0; i < issue->count; i++) {
+        if (issue->seen[i].view == &a->src && a->src_index.rank) issue->seen[i].role |= TRNI_ROLE_GATHERED;
+        if (issue->seen[i].view == &a->dst && a->dst_index.rank) issue->seen[i].role |= TRNI_ROLE_SCATTERED;
+    }
+}
+
+TRNI_FN void trni_more_dma_transpose(trni_issue *issue)
+{
+    trn_dma_transpose_args *a = (trn_dma_transpose_args *)issue->args;
+    for (int i = 0; i < issue->count; i++)
+        if (issue->seen[i].view == &a->src && a->index.rank) issue->seen[i].role |= TRNI_ROLE_GATHERED;
+}
+
+TRNI_FN void trni_more_dma_compute(trni_issue *issue)
+{
+    static const char *const name[] = { "srcs[0]",  "srcs[1]",  "srcs[2]",  "srcs[3]",  "srcs[4]",  "srcs[5]",
+                                        "srcs[6]",  "srcs[7]",  "srcs[8]",  "srcs[9]",  "srcs[10]", "srcs[11]",
+                                        "srcs[12]", "srcs[13]", "srcs[14]", "srcs[15]" };
+    trn_dma_compute_args *a = (trn_dma_compute_args *)issue->args;
+    const unsigned gathered = TRNI_ROLE_READ | (a->index.rank && !a->scatter ? (unsigned)TRNI_ROLE_GATHERED : 0u);
+    for (int i = 0; a->srcs && i < a->count && i < 16; i++)
+        trni_issue_add(issue, name[i], &a->srcs[i], i == 0 ? gathered : (unsigned)TRNI_ROLE_READ);
+    for (int i = 0; i < issue->count; i++)
+        if (issue->seen[i].view == &a->dst && a->index.rank && a->scatter) issue->seen[i].role |= TRNI_ROLE_SCATTERED;
+}
+
+TRNI_FN void trni_more_gpsimd_custom(trni_issue *issue)
+{
+    static const char *const dst[] = { "dst[0]", "dst[1]", "dst[2]", "dst[3]" };
+    static const char *const src[] = { "src[0]", "src[1]", "src[2]", "src[3]", "src[4]", "src[5]", "src[6]", "src[7]" };
+    trn_gpsimd_custom_args *a = (trn_gpsimd_custom_args *)issue->args;
+    for (int i = 0; i < a->dsts && i < 4; i++) trni_issue_add(issue, dst[i], &a->dst[i], TRNI_ROLE_WRITE);
+    for (int i = 0; i < a->srcs && i < 8; i++) trni_issue_add(issue, src[i], &a->src[i], TRNI_ROLE_READ);
+}
+
+/* The host's arrays are no place that an engine reads, and the registers of a core outlive an instruction. */
+TRNI_FN void trni_more_scalar(trni_issue *issue, const void *host, const char *field, bool reduces, bool own_registers,
+                              trn_reduce_cmd *cmd)
+{
+    if (host)
+        trni_fail(&issue->core->failure, TRN_EINVAL, "%s is an array of the host; engines read tiles: see %s", field,
+                  "scale_tile, bias_tile, reduce_res");
+    if (*cmd == TRN_REDUCE_CMD_DEFAULT && reduces && !own_registers) *cmd = TRN_REDUCE_CMD_RESET_REDUCE;
+}
+
+TRNI_FN void trni_more_activation(trni_issue *issue)
+{
+    trn_activation_args *a = (trn_activation_args *)issue->args;
+    const void *host = a->scale_per_partition ? (const void *)a->scale_per_partition
+                       : a->bias_per_partition ? (const void *)a->bias_per_partition : (const void *)a->reduce;
+    trni_more_scalar(issue, host, a->scale_per_partition ? "scale_per_partition" : a->bias_per_partition ?
+                     "bias_per_partition" : "reduce", a->reduce_res.rank > 0, a->state != NULL, &a->reduce_cmd);
+}
+
+TRNI_FN void trni_more_activate2(trni_issue *issue)
+{
+    trn_activate2_args *a = (trn_activate2_args *)issue->args;
+    trni_more_scalar(issue, a->reduce, "reduce", a->reduce_res.rank > 0, a->state != NULL, &a->reduce_cmd);
+}
+
+/* ---- who ---- */
+
+TRNI_FN trn_engine trni_choose_tensor_tensor(const trni_issue *issue)
+{
+    const trn_tensor_tensor_args *a = (const trn_tensor_tensor_args *)issue->args;
+    if (trni_op_on_gpsimd(a->op)) return TRN_ENGINE_GPSIMD;
+    for (int i = 0; i < issue->count; i++)
+        if (!trni_is_word(issue->seen[i].view->format) ||
+            (issue->seen[i].tenant && issue->seen[i].space == TRN_SPACE_PSUM))
+            return TRN_ENGINE_VECTOR;
+    return TRN_ENGINE_GPSIMD;
+}
+
+TRNI_FN trn_engine trni_choose_tensor_scalar(const trni_issue *issue)
+{
+    const trn_tensor_scalar_args *a = (const trn_tensor_scalar_args *)issue->args;
+    return trni_op_on_gpsimd(a->op0) || trni_op_on_gpsimd(a->op1) ? TRN_ENGINE_GPSIMD : TRN_ENGINE_VECTOR;
+}
+
+/* ---- what is special about cost ---- */
+
+TRNI_FN void trni_tune_tensor_tensor(const trni_issue *issue, trn_engine_work *work)
+{
+    const trn_tensor_tensor_args *a = (const trn_tensor_tensor_args *)issue->args;
+    work->simple = a->op == TRN_ALU_ADD || a->op == TRN_ALU_SUBTRACT || a->op == TRN_ALU_MULTIPLY;
+    if (trni_op_on_gpsimd(a->op)) work->rule = TRN_RULE_GPSIMD_POWER;
+}
+
+TRNI_FN void trni_tune_tensor_scalar(const trni_issue *issue, trn_engine_work *work)
+{
+    if (trni_choose_tensor_scalar(issue) == TRN_ENGINE_GPSIMD) work->rule = TRN_RULE_GPSIMD_POWER;
+}
+
+TRNI_FN void trni_tune_scalar_tensor_tensor(const trni_issue *issue, trn_engine_work *work)
+{
+    const trn_scalar_tensor_tensor_args *a = (const trn_scalar_tensor_tensor_args *)issue->args;
+    work->simple = a->op0 == TRN_ALU_SUBTRACT && a->op1 == TRN_ALU_MULTIPLY;
+}
+
+TRNI_FN void trni_tune_tensor_reduce(const trni_issue *issue, trn_engine_work *work)
+{
+    const trn_tensor_reduce_args *a = (const trn_tensor_reduce_args *)issue->args;
+    work->simple = a->op == TRN_ALU_ADD || a->op == TRN_ALU_MAXIMUM;
+}
+
+TRNI_FN void trni_tune_memset(const trni_issue *issue, trn_engine_work *work)
+{
+    work->zero = ((const trn_memset_args *)issue->args)->value == 0;
+}
+
+TRNI_FN void trni_tune_activation(const trni_issue *issue, trn_engine_work *work)
+{
+    work->registers = ((const trn_activation_args *)issue->args)->reduce_res.rank > 0;
+}
+
+TRNI_FN void trni_tune_activate2(const trni_issue *issue, trn_engine_work *work)
+{
+    work->registers = ((const trn_activate2_args *)issue->args)->reduce_res.rank > 0;
+}
+
+/* As many elements as are written. */
+TRNI_FN void trni_tune_output(const trni_issue *issue, trn_engine_work *work)
+{
+    work->elements = issue->seen[0].elements;
+}
+
+TRNI_FN void trni_tune_topk(const trni_issue *issue, trn_engine_work *work)
+{
+    work->elements = (double)((const trn_topk_args *)issue->args)->n;
+    work->more_cycles = issue->seen[0].elements;
+}
+
+TRNI_FN void trni_tune_gpsimd_custom(const trni_issue *issue, trn_engine_work *work)
+{
+    const double cycles = ((const trn_gpsimd_custom_args *)issue->args)->cycles;
+    work->more_cycles = cycles > 0 && cycles < HUGE_VAL ? cycles : 0;
+}
+
+/* ---- what is written, where data decide ---- */
+
+/* Elements where the predicate holds. */
+TRNI_FN void trni_scatter_predicated(trni_issue *issue, const trni_seen *seen)
+{
+    const trn_tensor_copy_predicated_args *a = (const trn_tensor_copy_predicated_args *)issue->args;
+    const trni_memory *m = seen->memory;
+    float buffer[TRNI_SPAN_CHUNK];
+    trni_span dst, predicate;
+    trni_span_init(&dst, &a->dst, TRN_ISA_PORTABLE);
+    trni_span_init(&predicate, &a->predicate, TRN_ISA_PORTABLE);
+    for (int64_t p = 0; p < dst.partitions; p++)
+        for (int64_t f = 0; f < dst.elements; f++) {
+            const bool holds = trni_span_read(&predicate, p, f, 1, buffer)[0] != 0.0f;
+            const int64_t at = (int64_t)(trni_span_run(&dst, p, f).at - m->base);
+            if (holds != a->reverse_pred) trni_seen_write_bytes(seen, at, (int64_t)dst.bytes);
+        }
+}
+
+/* Partitions that the mask does not leave alone. */
+TRNI_FN void trni_scatter_shuffled(trni_issue *issue, const trni_seen *seen)
+{
+    const trn_nc_stream_shuffle_args *a = (const trn_nc_stream_shuffle_args *)issue->args;
+    trni_cells *cells = issue->core->cells;
+    trni_cells_of(cells, seen->memory, seen->view, &seen->at);
+    for (int64_t p = seen->at.p; p < seen->at.p_end; p++)
+        if (a->shuffle_mask[(p - seen->at.p) % 32] == 255) cells->partition[p] = false;
+    trni_seen_write_cells(issue->core, seen, false);
+}
+
+/* Rows of dst's axis 0 that an index names. */
+TRNI_FN void trni_scatter_rows(trni_issue *issue, const trni_seen *seen, const trn_tensor *index)
+{
+    trni_span rows;
+    trni_span_init(&rows, index, TRN_ISA_PORTABLE);
+    for (int64_t i = 0; i < rows.partitions * rows.elements; i++) {
+        uint32_t row, code = 0;
+        const void *at = trni_span_bits(&rows, i / rows.elements, i % rows.elements, 1, &code);
+        memcpy(&row, at, sizeof row);
+        if ((int64_t)row >= seen->view->shape[0]) continue; /* skipped: out of bounds */
+        const trn_tensor one = trn_tensor_slice(*seen->view, 0, row, 1);
+        trni_seen part = *seen;
+        int64_t stride[TRN_MAX_RANK];
+        part.view = &one;
+        trni_strides(&one, stride);
+        trni_seen_reach(&part, stride, seen->memory->base, seen->memory->pitch);
+        trni_seen_write(issue->core, &part, false);
+    }
+}
+
+TRNI_FN void trni_scatter_dma_copy(trni_issue *issue, const trni_seen *seen)
+{
+    trni_scatter_rows(issue, seen, &((const trn_dma_copy_args *)issue->args)->dst_index);
+}
+
+TRNI_FN void trni_scatter_dma_compute(trni_issue *issue, const trni_seen *seen)
+{
+    trni_scatter_rows(issue, seen, &((const trn_dma_compute_args *)issue->args)->index);
+}
+
+/* ---- TensorE: the question for trn_tensor_cost.h ---- */
+
+TRNI_FN int trni_axis_size(const trn_tensor *t, int from_last)
+{
+    const int axis = t->rank - 1 - from_last;
+    return axis >= 0 && t->shape[axis] < 1 << 20 ? (int)t->shape[axis] : 0;
+}
+
+TRNI_FN void trni_ask_nc_matmul(const trni_issue *issue, trn_tensor_instruction *i)
+{
+    const trn_nc_matmul_args *a = (const trn_nc_matmul_args *)issue->args;
+    const bool slow_rows = a->stationary.format == TRN_F8_E3M4 || a->moving.format == TRN_F8_E3M4;
+    i->mode = a->stationary.format == TRN_I8 ? TRN_MODE_INT8 : a->is_transpose ? TRN_MODE_TRANSPOSE : TRN_MODE_PLAIN;
+    i->k = (int)a->stationary.shape[0];
+    if (a->double_row && slow_rows) { /* legal, but only E4M3 and E5M2 gain by it: two passes (assumed) */
+        i->pack = 2;
+    } else if (a->double_row) {
+        i->mode = TRN_MODE_DOUBLE_ROW;
+        i->k *= 2;
+    }
+    i->m = trni_axis_size(&a->stationary, 0);
+    i->n = i->mode == TRN_MODE_TRANSPOSE ? 0 : trni_axis_size(&a->moving, 0);
+    i->stationary_format = a->stationary.format;
+    i->moving_format = a->moving.format;
+    i->bf16_psum = a->dst.format == TRN_BF16 && trn_core_spec_of(a->generation)->bf16_psum;
+    i->is_stationary_onezero = a->is_stationary_onezero;
+    i->is_moving_onezero = a->is_moving_onezero;
+    i->fp32r = a->numerics && a->numerics->fp32_mode == TRN_FP32_R && a->stationary.format == TRN_F32;
+    i->tile_rows = a->tile_size.row;
+    i->tile_columns = a->tile_size.column;
+}
+
+TRNI_FN void trni_ask_nc_matmul_mx(const trni_issue *issue, trn_tensor_instruction *i)
+{
+    const trn_nc_matmul_mx_args *a = (const trn_nc_matmul_mx_args *)issue->args;
+    i->mode = TRN_MODE_MX;
+    i->k = (int)a->stationary.shape[0] * 4;
+    i->m = trni_axis_size(&a->stationary, 1);
+    i->n = trni_axis_size(&a->moving, 1);
+    i->stationary_format = a->stationary.format;
+    i->moving_format = a->moving.format;
+    i->bf16_psum = a->dst.format == TRN_BF16;
+    i->tile_rows = a->tile_size.row;
+}
+
+TRNI_FN void trni_ask_nc_matmul_sparse(const trni_issue *issue, trn_tensor_instruction *i)
+{
+    const trn_nc_matmul_sparse_args *a = (const trn_nc_matmul_sparse_args *)issue->args;
+    i->mode = TRN_MODE_SPARSE;
+    i->k = (int)a->moving.shape[0];
+    i->m = trni_axis_size(&a->stationary, 0);
+    i->n = trni_axis_size(&a->moving, 0);
+    i->stationary_format = a->stationary.format;
+    i->moving_format = a->moving.format;
+    i->bf16_psum = a->dst.format == TRN_BF16;
+    if (a->stationary.format == TRN_F32 || a->moving.format == TRN_F32) { /* no rate is published: 4 passes (assumed) */
+        i->stationary_format = i->moving_format = TRN_TF32;
+        i->pack = 4;
+    }
+    i->sparse_m = a->pattern.m;
+    i->sparse_n = a->pattern.n;
+}
+
+TRNI_FN void trni_ask_nc_transpose(const trni_issue *issue, trn_tensor_instruction *i)
+{
+    const trn_nc_transpose_args *a = (const trn_nc_transpose_args *)issue->args;
+    i->mode = TRN_MODE_TRANSPOSE;
+    i->k = (int)a->data.shape[0];
+    i->m = trni_axis_size(&a->data, 0);
+    i->stationary_format = a->data.format;
+}
+
+/* ---- DMA: how much moves, and how ---- */
+
+TRNI_FN const trni_seen *trni_issue_seen(const trni_issue *issue, const trn_tensor *view)
+{
+    for (int i = 0; i < issue->count; i++)
+        if (issue->seen[i].view == view) return &issue->seen[i];
+    return NULL;
+}
+
+TRNI_FN void trni_move_mode(trn_dma_work *work, trn_dge_mode mode, bool needs_software)
+{
+    work->software = mode == TRN_DGE_SWDGE || (mode == TRN_DGE_UNKNOWN && needs_software);
+    work->hardware = mode == TRN_DGE_HWDGE;
+}
+
+/* Elements that follow each other on both sides; an index takes row by row. */
+TRNI_FN double trni_move_run(const trni_seen *s, bool by_rows)
+{
+    const double rows = by_rows && s->view->shape[0] > 0 ? s->elements / (double)s->view->shape[0] : s->elements;
+    return fmin(rows, (double)s->run / (double)trn_format_bytes(s->view->format));
+}
+
+TRNI_FN void trni_move_between(const trni_seen *dst, const trni_seen *src, bool dst_rows, bool src_rows,
+                               trn_dma_work *work)
+{
+    const double wide = fmax((double)trn_format_bytes(dst->view->format), (double)trn_format_bytes(src->view->format));
+    work->bytes = fmin(dst->elements, src->elements) * wide;
+    work->run_bytes = fmin(trni_move_run(dst, dst_rows), trni_move_run(src, src_rows)) * wide;
+}
+
+TRNI_FN void trni_move_dma_copy(const trni_issue *issue, trn_dma_work *work)
+{
+    const trn_dma_copy_args *a = (const trn_dma_copy_args *)issue->args;
+    const trni_seen *dst = trni_issue_seen(issue, &a->dst), *src = trni_issue_seen(issue, &a->src);
+    trni_move_between(dst, src, a->dst_index.rank > 0, a->src_index.rank > 0, work);
+    work->compute = a->accumulate && issue->core->spec->generation < TRN_TRAINIUM3;
+    work->wire = a->compression;
+    trni_move_mode(work, a->dge_mode, a->dst.format != a->src.format || a->dst_index.rank || a->src_index.rank);
+}
+
+TRNI_FN void trni_move_dma_transpose(const trni_issue *issue, trn_dma_work *work)
+{
+    const trn_dma_transpose_args *a = (const trn_dma_transpose_args *)issue->args;
+    const trni_seen *dst = trni_issue_seen(issue, &a->dst), *src = trni_issue_seen(issue, &a->src);
+    trni_move_between(dst, src, false, false, work);
+    work->transpose = true;
+    work->from_sbuf = src->memory != NULL;
+    trni_move_mode(work, a->dge_mode, a->index.rank > 0);
+}
+
+TRNI_FN void trni_move_dma_compute(const trni_issue *issue, trn_dma_work *work)
+{
+    const trn_dma_compute_args *a = (const trn_dma_compute_args *)issue->args;
+    const trni_seen *dst = trni_issue_seen(issue, &a->dst);
+    for (int i = 0; i < a->count && i < 16; i++) {
+        const trni_seen *src = trni_issue_seen(issue, &a->srcs[i]);
+        trn_dma_work one = *work;
+        if (!src) continue;
+        trni_move_between(dst, src, a->index.rank && a->scatter, a->index.rank && !a->scatter, &one);
+        work->run_bytes = work->bytes > 0 ? fmin(work->run_bytes, one.run_bytes) : one.run_bytes;
+        work->bytes += one.bytes;
+    }
+    work->compute = true;
+    work->software = a->index.rank > 0;
+}
+
+/* ---- the rows ---- */
+
+#define TRNI_PART(args, field, role) { #field, offsetof(trn_##args##_args, field), role }
+#define TRNI_R(args, field) TRNI_PART(args, field, TRNI_ROLE_READ)
+#define TRNI_W(args, field) TRNI_PART(args, field, TRNI_ROLE_WRITE)
+#define TRNI_E(args, field) TRNI_PART(args, field, TRNI_ROLE_READ | TRNI_ROLE_EITHER)  /* not two of these in PSUM */
+#define TRNI_C(args, field) TRNI_PART(args, field, TRNI_ROLE_READ | TRNI_ROLE_COLUMN)
+#define TRNI_O(args, field) TRNI_PART(args, field, TRNI_ROLE_WRITE | TRNI_ROLE_COLUMN)
+#define TRNI_G(args, field) TRNI_PART(args, field, TRNI_ROLE_READ | TRNI_ROLE_GATHERED)
+#define TRNI_S(args, field) TRNI_PART(args, field, TRNI_ROLE_WRITE | TRNI_ROLE_SCATTERED)
+#define TRNI_IN(args, field) TRNI_PART(args, field, TRNI_ROLE_READ | TRNI_ROLE_SBUF)
+#define TRNI_OUT(args, field) TRNI_PART(args, field, TRNI_ROLE_WRITE | TRNI_ROLE_PSUM)
+
+#define TRNI_NO_PART { NULL, 0, 0 }
+
+#define TRNI_COST(vector, scalar, gpsimd) { TRN_RULE_##vector, TRN_RULE_##scalar, TRN_RULE_##gpsimd }
+#define TRNI_ON_V(rule) TRNI_COST(rule, NONE, NONE)
+#define TRNI_ON_G(rule) TRNI_COST(NONE, NONE, rule)
+#define TRNI_OWN TRNI_COST(NONE, NONE, NONE) /* TensorE and DMA have costs of another kind */
+
+#define TRNI_HOOKS(more, choose, tune, scatter) more, choose, tune, scatter, NULL, NULL
+#define TRNI_NO_HOOKS TRNI_HOOKS(NULL, NULL, NULL, NULL)
+#define TRNI_TUNE(tune) TRNI_HOOKS(NULL, NULL, tune, NULL)
+#define TRNI_TENSOR(more, tensor) more, NULL, NULL, NULL, tensor, NULL
+#define TRNI_DMA(more, scatter, dma) more, NULL, NULL, scatter, NULL, dma
+
+#define TRNI_NO_STATE 0, 0, 0
+#define TRNI_STATE_V(args) offsetof(trn_##args##_args, state), 0, 0
+#define TRNI_STATE_S(args) 0, offsetof(trn_##args##_args, state), 0
+#define TRNI_STATE_VG(args) offsetof(trn_##args##_args, state), 0, offsetof(trn_##args##_args, gpsimd)
+
+/* X(name, engine, cost, hooks, state, operands) */
+#define TRNI_ORDER_LIST(X)                                                                                            \
+    X(nc_matmul, TENSOR, TRNI_OWN, TRNI_TENSOR(trni_more_nc_matmul, trni_ask_nc_matmul), TRNI_NO_STATE,                \
+      TRNI_OUT(nc_matmul, dst), TRNI_IN(nc_matmul, stationary), TRNI_IN(nc_matmul, moving))                            \
+    X(nc_matmul_mx, TENSOR, TRNI_OWN, TRNI_TENSOR(trni_more_nc_matmul_mx, trni_ask_nc_matmul_mx), TRNI_NO_STATE,       \
+      TRNI_OUT(nc_matmul_mx, dst), TRNI_IN(nc_matmul_mx, stationary), TRNI_IN(nc_matmul_mx, moving),                   \
+      TRNI_IN(nc_matmul_mx, stationary_scale),                                                                         \
+      TRNI_IN(nc_matmul_mx, moving_scale))                                                                             \
+    X(nc_matmul_sparse, TENSOR, TRNI_OWN, TRNI_TENSOR(trni_more_nc_matmul_sparse, trni_ask_nc_matmul_sparse),          \
+      TRNI_NO_STATE, TRNI_OUT(nc_matmul_sparse, dst), TRNI_IN(nc_matmul_sparse, stationary),                           \
+      TRNI_IN(nc_matmul_sparse, tags),                                                                                 \
+      TRNI_IN(nc_matmul_sparse, moving))                                                                               \
+    X(nc_transpose, TENSOR, TRNI_OWN, TRNI_TENSOR(NULL, trni_ask_nc_transpose), TRNI_NO_STATE,                         \
+      TRNI_OUT(nc_transpose, dst), TRNI_IN(nc_transpose, data))                                                        \
+    X(tensor_tensor, VECTOR, TRNI_COST(TENSOR_TENSOR, NONE, GPSIMD_TENSOR_TENSOR),                                     \
+      TRNI_HOOKS(NULL, trni_choose_tensor_tensor, trni_tune_tensor_tensor, NULL), TRNI_NO_STATE,                       \
+      TRNI_W(tensor_tensor, dst), TRNI_E(tensor_tensor, data1), TRNI_E(tensor_tensor, data2))                          \
+    X(tensor_scalar, VECTOR, TRNI_COST(TENSOR_SCALAR, SCALAR_TENSOR_SCALAR, GPSIMD_TENSOR_SCALAR),                     \
+      TRNI_HOOKS(NULL, trni_choose_tensor_scalar, trni_tune_tensor_scalar, NULL), TRNI_NO_STATE,                       \
+      TRNI_W(tensor_scalar, dst), TRNI_R(tensor_scalar, data), TRNI_C(tensor_scalar, operand0_tile),                   \
+      TRNI_C(tensor_scalar, operand1_tile))                                                                            \
+    X(scalar_tensor_tensor, VECTOR, TRNI_ON_V(SCALAR_TENSOR_TENSOR), TRNI_TUNE(trni_tune_scalar_tensor_tensor),        \
+      TRNI_NO_STATE, TRNI_W(scalar_tensor_tensor, dst), TRNI_E(scalar_tensor_tensor, data),                            \
+      TRNI_C(scalar_tensor_tensor, operand0_tile), TRNI_E(scalar_tensor_tensor, operand1))                             \
+    X(tensor_copy, VECTOR, TRNI_COST(TENSOR_COPY, SCALAR_COPY, GPSIMD_COPY), TRNI_NO_HOOKS, TRNI_NO_STATE,             \
+      TRNI_W(tensor_copy, dst), TRNI_R(tensor_copy, src))                                                              \
+    X(tensor_copy_predicated, VECTOR, TRNI_ON_V(TENSOR_COPY_PREDICATED),                                               \
+      TRNI_HOOKS(NULL, NULL, NULL, trni_scatter_predicated), TRNI_NO_STATE, TRNI_S(tensor_copy_predicated, dst),       \
+      TRNI_E(tensor_copy_predicated, src), TRNI_E(tensor_copy_predicated, predicate))                                  \
+    X(memset, VECTOR, TRNI_COST(MEMSET, NONE, GPSIMD_COPY), TRNI_TUNE(trni_tune_memset), TRNI_NO_STATE,                \
+      TRNI_W(memset, dst))                                                                                             \
+    X(reciprocal, VECTOR, TRNI_ON_V(RECIPROCAL), TRNI_NO_HOOKS, TRNI_NO_STATE, TRNI_W(reciprocal, dst),                \
+      TRNI_R(reciprocal, data))                                                                                        \
+    X(tensor_reduce, VECTOR, TRNI_ON_V(TENSOR_REDUCE), TRNI_TUNE(trni_tune_tensor_reduce), TRNI_NO_STATE,              \
+      TRNI_W(tensor_reduce, dst), TRNI_R(tensor_reduce, data))                                                         \
+    X(tensor_scalar_reduce, VECTOR, TRNI_ON_V(TENSOR_SCALAR_REDUCE), TRNI_NO_HOOKS,                                    \
+      TRNI_STATE_V(tensor_scalar_reduce), TRNI_W(tensor_scalar_reduce, dst), TRNI_R(tensor_scalar_reduce, data),       \
+      TRNI_C(tensor_scalar_reduce, operand0_tile), TRNI_O(tensor_scalar_reduce, reduce_res),                           \
+      TRNI_C(tensor_scalar_reduce, reduce_init_tile))                                                                  \
+    X(tensor_scalar_cumulative, VECTOR, TRNI_ON_V(TENSOR_SCALAR_CUMULATIVE), TRNI_NO_HOOKS,                            \
+      TRNI_STATE_V(tensor_scalar_cumulative), TRNI_W(tensor_scalar_cumulative, dst),                                   \
+      TRNI_R(tensor_scalar_cumulative, src), TRNI_C(tensor_scalar_cumulative, imm0_tile),                              \
+      TRNI_C(tensor_scalar_cumulative, imm1_tile))                                                                     \
+    X(tensor_tensor_scan, VECTOR, TRNI_ON_V(TENSOR_TENSOR_SCAN), TRNI_NO_HOOKS, TRNI_NO_STATE,                         \
+      TRNI_W(tensor_tensor_scan, dst), TRNI_E(tensor_tensor_scan, data0), TRNI_E(tensor_tensor_scan, data1),           \
+      TRNI_C(tensor_tensor_scan, initial_tile))                                                                        \
+    X(exponential, VECTOR, TRNI_ON_V(EXPONENTIAL), TRNI_NO_HOOKS, TRNI_STATE_V(exponential),                           \
+      TRNI_W(exponential, dst), TRNI_R(exponential, src), TRNI_C(exponential, max_value_tile),                         \
+      TRNI_O(exponential, reduce_res), TRNI_C(exponential, reduce_init_tile))                                          \
+    X(range_select, VECTOR, TRNI_ON_V(RANGE_SELECT), TRNI_NO_HOOKS, TRNI_STATE_V(range_select),                        \
+      TRNI_W(range_select, dst), TRNI_R(range_select, on_true_tile), TRNI_C(range_select, bound0),                     \
+      TRNI_C(range_select, bound1), TRNI_O(range_select, reduce_res))                                                  \
+    X(select_reduce, VECTOR, TRNI_ON_V(SELECT_REDUCE), TRNI_NO_HOOKS, TRNI_STATE_V(select_reduce),                     \
+      TRNI_W(select_reduce, dst), TRNI_E(select_reduce, predicate), TRNI_E(select_reduce, on_true),                    \
+      TRNI_C(select_reduce, on_false_tile), TRNI_O(select_reduce, reduce_res))                                         \
+    X(bn_stats, VECTOR, TRNI_ON_V(BN_STATS), TRNI_NO_HOOKS, TRNI_NO_STATE, TRNI_W(bn_stats, dst),                      \
+      TRNI_R(bn_stats, data))                                                                                          \
+    X(bn_aggr, VECTOR, TRNI_ON_V(BN_AGGR), TRNI_NO_HOOKS, TRNI_NO_STATE, TRNI_W(bn_aggr, dst), TRNI_R(bn_aggr, data))  \
+    X(max8, VECTOR, TRNI_ON_V(MAX8), TRNI_NO_HOOKS, TRNI_NO_STATE, TRNI_W(max8, dst), TRNI_R(max8, src))               \
+    X(nc_find_index8, VECTOR, TRNI_ON_V(NC_FIND_INDEX8), TRNI_NO_HOOKS, TRNI_NO_STATE, TRNI_W(nc_find_index8, dst),    \
+      TRNI_R(nc_find_index8, data), TRNI_R(nc_find_index8, vals))                                                      \
+    X(nc_match_replace8, VECTOR, TRNI_ON_V(NC_MATCH_REPLACE8), TRNI_NO_HOOKS, TRNI_NO_STATE,                           \
+      TRNI_W(nc_match_replace8, dst), TRNI_R(nc_match_replace8, data), TRNI_R(nc_match_replace8, vals),                \
+      TRNI_O(nc_match_replace8, dst_idx))                                                                              \
+    X(nc_stream_shuffle, VECTOR, TRNI_ON_V(NC_STREAM_SHUFFLE), TRNI_HOOKS(NULL, NULL, NULL, trni_scatter_shuffled),    \
+      TRNI_NO_STATE, TRNI_S(nc_stream_shuffle, dst), TRNI_G(nc_stream_shuffle, src))                                   \
+    X(vector_transpose, VECTOR, TRNI_ON_V(VECTOR_TRANSPOSE), TRNI_NO_HOOKS, TRNI_NO_STATE,                             \
+      TRNI_W(vector_transpose, dst), TRNI_R(vector_transpose, data))                                                   \
+    X(quantize_mx, VECTOR, TRNI_ON_V(QUANTIZE_MX), TRNI_NO_HOOKS, TRNI_NO_STATE, TRNI_W(quantize_mx, dst),             \
+      TRNI_IN(quantize_mx, src), TRNI_O(quantize_mx, dst_scale))                                                       \
+    X(rng, VECTOR, TRNI_COST(RNG, NONE, GPSIMD_RNG), TRNI_NO_HOOKS, TRNI_STATE_VG(rng), TRNI_W(rng, dst))              \
+    X(rand2, VECTOR, TRNI_ON_V(RAND2), TRNI_NO_HOOKS, TRNI_STATE_V(rand2), TRNI_W(rand2, dst),                         \
+      TRNI_C(rand2, min_tile), TRNI_C(rand2, max_tile))                                                                \
+    X(dropout, VECTOR, TRNI_ON_V(DROPOUT), TRNI_NO_HOOKS, TRNI_STATE_V(dropout), TRNI_W(dropout, dst),                 \
+      TRNI_R(dropout, data), TRNI_C(dropout, prob_tile))                                                               \
+    X(set_rng_seed, VECTOR, TRNI_ON_V(SET_RNG_SEED), TRNI_NO_HOOKS, TRNI_STATE_V(set_rng_seed),                        \
+      TRNI_R(set_rng_seed, src_seeds))                                                                                 \
+    X(rand_set_state, GPSIMD, TRNI_COST(RAND_STATE, NONE, GPSIMD_RNG), TRNI_NO_HOOKS, TRNI_STATE_VG(rand_set_state),   \
+      TRNI_R(rand_set_state, src_seeds))                                                                               \
+    X(rand_get_state, GPSIMD, TRNI_COST(RAND_STATE, NONE, GPSIMD_RNG), TRNI_NO_HOOKS, TRNI_STATE_VG(rand_get_state),   \
+      TRNI_W(rand_get_state, dst))                                                                                     \
+    X(activation, SCALAR, TRNI_COST(NONE, ACTIVATION, NONE),                                                           \
+      TRNI_HOOKS(trni_more_activation, NULL, trni_tune_activation, NULL), TRNI_STATE_S(activation),                    \
+      TRNI_W(activation, dst), TRNI_R(activation, src), TRNI_C(activation, scale_tile),                                \
+      TRNI_C(activation, bias_tile), TRNI_C(activation, param_tile), TRNI_O(activation, reduce_res))                   \
+    X(activation_reduce, SCALAR, TRNI_COST(NONE, ACTIVATION, NONE),                                                    \
+      TRNI_HOOKS(trni_more_activation, NULL, trni_tune_activation, NULL), TRNI_STATE_S(activation_reduce),             \
+      TRNI_W(activation_reduce, dst), TRNI_R(activation_reduce, src), TRNI_C(activation_reduce, scale_tile),           \
+      TRNI_C(activation_reduce, bias_tile), TRNI_C(activation_reduce, param_tile), TRNI_O(activation_reduce, reduce_res))\
+    X(activate2, SCALAR, TRNI_COST(NONE, ACTIVATE2, NONE),                                                             \
+      TRNI_HOOKS(trni_more_activate2, NULL, trni_tune_activate2, NULL), TRNI_STATE_S(activate2),                       \
+      TRNI_W(activate2, dst), TRNI_R(activate2, src), TRNI_C(activate2, imm0_tile), TRNI_C(activate2, imm1_tile),      \
+      TRNI_C(activate2, relu_param_tile), TRNI_O(activate2, reduce_res))                                               \
+    X(iota, GPSIMD, TRNI_ON_G(IOTA), TRNI_NO_HOOKS, TRNI_NO_STATE, TRNI_W(iota, dst))                                  \
+    X(affine_select, GPSIMD, TRNI_ON_G(AFFINE_SELECT), TRNI_NO_HOOKS, TRNI_NO_STATE, TRNI_W(affine_select, dst),       \
+      TRNI_R(affine_select, on_true_tile))                                                                             \
+    X(local_gather, GPSIMD, TRNI_ON_G(LOCAL_GATHER), TRNI_TUNE(trni_tune_output), TRNI_NO_STATE,                       \
+      TRNI_W(local_gather, dst), TRNI_G(local_gather, src_buffer), TRNI_G(local_gather, index))                        \
+    X(nc_n_gather, GPSIMD, TRNI_ON_G(NC_N_GATHER), TRNI_TUNE(trni_tune_output), TRNI_NO_STATE,                         \
+      TRNI_W(nc_n_gather, dst), TRNI_G(nc_n_gather, data), TRNI_R(nc_n_gather, indices))                               \
+    X(tensor_partition_reduce, GPSIMD, TRNI_ON_G(TENSOR_PARTITION_REDUCE), TRNI_NO_HOOKS, TRNI_NO_STATE,               \
+      TRNI_W(tensor_partition_reduce, dst), TRNI_R(tensor_partition_reduce, data))                                     \
+    X(nonzero_with_count, GPSIMD, TRNI_ON_G(NONZERO_WITH_COUNT), TRNI_NO_HOOKS, TRNI_NO_STATE,                         \
+      TRNI_W(nonzero_with_count, dst), TRNI_R(nonzero_with_count, src))                                                \
+    X(sequence_bounds, GPSIMD, TRNI_ON_G(SEQUENCE_BOUNDS), TRNI_NO_HOOKS, TRNI_NO_STATE,                               \
+      TRNI_W(sequence_bounds, dst), TRNI_R(sequence_bounds, segment_ids))                                              \
+    X(topk, GPSIMD, TRNI_ON_G(TOPK), TRNI_TUNE(trni_tune_topk), TRNI_NO_STATE, TRNI_W(topk, val_dst),                  \
+      TRNI_W(topk, idx_dst), TRNI_G(topk, src))                                                                        \
+    X(gpsimd_custom, GPSIMD, TRNI_ON_G(GPSIMD_CUSTOM),                                                                 \
+      TRNI_HOOKS(trni_more_gpsimd_custom, NULL, trni_tune_gpsimd_custom, NULL), TRNI_NO_STATE, TRNI_NO_PART)           \
+    X(dma_copy, DMA, TRNI_OWN, TRNI_DMA(trni_more_dma_copy, trni_scatter_dma_copy, trni_move_dma_copy), TRNI_NO_STATE, \
+      TRNI_W(dma_copy, dst), TRNI_R(dma_copy, src), TRNI_C(dma_copy, src_index), TRNI_C(dma_copy, dst_index))          \
+    X(dma_transpose, DMA, TRNI_OWN, TRNI_DMA(trni_more_dma_transpose, NULL, trni_move_dma_transpose), TRNI_NO_STATE,   \
+      TRNI_W(dma_transpose, dst), TRNI_R(dma_transpose, src), TRNI_C(dma_transpose, index))                            \
+    X(dma_compute, DMA, TRNI_OWN, TRNI_DMA(trni_more_dma_compute, trni_scatter_dma_compute, trni_move_dma_compute),    \
+      TRNI_NO_STATE, TRNI_W(dma_compute, dst), TRNI_C(dma_compute, index))
+
+enum {
+#define TRNI_X(name, ...) TRNI_ORDER_##name,
+    TRNI_ORDER_LIST(TRNI_X)
+#undef TRNI_X
+    TRNI_ORDERS
+};
+
+TRNI_FN const trni_order *trni_order_of(int order)
+{
+#define TRNI_X(name, engine, cost, hooks, state, ...) \
+    { #name, TRN_ENGINE_##engine, cost, hooks, state, { __VA_ARGS__ } },
+    static const trni_order table[TRNI_ORDERS] = { TRNI_ORDER_LIST(TRNI_X) };
+#undef TRNI_X
+    return &table[order];
+}
+
+#endif /* TRNI_CORE_CORE_TABLE_H */

@@ -1,0 +1,433 @@
+/* data/cast.h - runs of numbers between binary32 and any other format: the straight-line kernels under every conversion.
+ * SPDX-License-Identifier: MIT
+ *
+ *     #include <trnmath/trn_cast.h>
+ *     #include <stdio.h>
+ *     int main(void) {
+ *         const float x[3] = { 1.0f, 300.0f, -0.01f };
+ *         unsigned char code[3];
+ *         trni_encoder e;
+ *         const trni_encoding how = { .overflow = TRN_SATURATE };
+ *         trni_encoder_init(&e, trn_format_info_of(TRN_F8_E4M3), how, TRN_ISA_PORTABLE);
+ *         trni_encoder_run(&e, code, x, NULL, 3);
+ *         printf("%02x %02x %02x\n", code[0], code[1], code[2]);  // 38 77 85
+ *         return code[1] == 0x77 ? 0 : 1;
+ *     }
+ *
+ * DOES: contiguous runs at any address, binary32 to codes and back, for every row of trn_format.h and every cFP8, in
+ *     all six rounding modes; decides once, in _init, which kernel that takes, so that _run is one call.
+ * DOES NOT: check arguments, walk strides, draw random bits or start threads: trn_convert.h and trn_mx.h do.
+ *
+ * CONTENTS
+ *     trni_encoder, trni_encoder_init, trni_encoder_run   binary32 -> codes
+ *     trni_decoder, trni_decoder_init, trni_decoder_run   codes -> binary32
+ *
+ * All names are the library's own (trni_): programs call trn_convert. An instruction set must be resolved, never
+ * TRN_ISA_AUTO.
+ *
+ * How it works: plain kernels (data/cast_kernels.h) for everything, and guests that are faster for what matters most.
+ * All are exact in any floating-point environment. Biases of cFP8 beyond what the kernels' float steps can hold take
+ * the codec, element by element.
+ *
+ * KNOWN FROM: tests/unit/test_cast.c and test_sweep.c (every kernel against codec and twin); the golden vectors.
+ */
+#ifndef TRNI_DATA_CAST_H
+#define TRNI_DATA_CAST_H
+
+#include "cast_kernels.h"
+
+/* ---- guests: the same bits, faster; without them the plain kernels above do everything ---- */
+
+#if TRNI_X86 && TRNI_INTRINSICS
+#define TRNI_CAST_GUESTS 1
+#include "../simd/cast_avx2.h"
+#include "../simd/cast_avx512.h"
+#else
+#define TRNI_CAST_GUESTS 0
+#endif
+
+/* The cast between binary32 and one format, nearest even with the format's own overflow; NULL: no kernel. */
+typedef struct trni_cast_row {
+    trn_format from, to;
+    trni_cast *(*kernel)(trn_isa isa);
+    trni_cast *avx2, *avx512; /* guests, or NULL */
+    trni_cast *past;          /* AVX-512, and the result bypasses the caches */
+} trni_cast_row;
+
+TRNI_FN const trni_cast_row *trni_cast_find(trn_format from, trn_format to)
+{
+#if TRNI_CAST_GUESTS
+#define TRNI_GUEST(name) name
+#else
+#define TRNI_GUEST(name) NULL
+#endif
+    static const trni_cast_row row[] = {
+        { TRN_F32, TRN_BF16, trni_cast_f32_bf16_for, NULL, TRNI_GUEST(trni_guest_f32_bf16),
+          TRNI_GUEST(trni_guest_f32_bf16_past) },
+        { TRN_F32, TRN_F16, trni_cast_f32_f16_for, TRNI_GUEST(trni_guest256_f32_f16), TRNI_GUEST(trni_guest_f32_f16),
+          NULL },
+        { TRN_F32, TRN_TF32, trni_cast_f32_tf32_for, NULL, NULL, NULL },
+        { TRN_BF16, TRN_F32, trni_cast_bf16_f32_for, NULL, NULL, NULL },
+        { TRN_F16, TRN_F32, trni_cast_f16_f32_for, TRNI_GUEST(trni_guest256_f16_f32), TRNI_GUEST(trni_guest_f16_f32),
+          NULL },
+        { TRN_TF32, TRN_F32, trni_cast_tf32_f32_for, NULL, NULL, NULL },
+    };
+#undef TRNI_GUEST
+    for (size_t i = 0; i < sizeof row / sizeof row[0]; i++)
+        if (row[i].from == from && row[i].to == to) return &row[i];
+    return NULL;
+}
+
+/* The format whose row this is, where a kernel wants to know. */
+TRNI_FN trn_format trni_cast_format(const trn_format_info *f)
+{
+    static const trn_format known[] = { TRN_BF16, TRN_F16, TRN_TF32 };
+    for (size_t i = 0; i < sizeof known / sizeof known[0]; i++) {
+        const trn_format_info *k = trn_format_info_of(known[i]);
+        if (f->kind == k->kind && f->mantissa_bits == k->mantissa_bits && f->bias == k->bias) return known[i];
+    }
+    return TRN_FORMAT_UNSET;
+}
+
+TRNI_FN trni_cast *trni_cast_kernel(const trni_cast_row *row, trn_isa isa)
+{
+    if (!row) return NULL;
+    trni_cast *const guest = isa == TRN_ISA_AVX512 ? row->avx512 : isa == TRN_ISA_AVX2 ? row->avx2 : NULL;
+    return guest ? guest : row->kernel(isa);
+}
+
+TRNI_FN trni_lookup *trni_lookup_pick(size_t bytes, trn_isa isa)
+{
+#if TRNI_CAST_GUESTS
+    if (isa == TRN_ISA_AVX512) return bytes == 1 ? trni_guest_lookup_byte : trni_guest_lookup_half;
+#endif
+    (void)isa;
+    return bytes == 1 ? trni_lookup_byte : trni_lookup_half;
+}
+
+/* Stores past the caches: for results too large to stay in them (1.2 to 1.6 times the speed, measured). */
+TRNI_FN bool trni_stream_available(trn_isa isa) { return TRNI_CAST_GUESTS && isa == TRN_ISA_AVX512; }
+
+TRNI_FN void trni_stream(void *dst, const void *src, size_t bytes, const char *ahead, size_t ahead_per_line)
+{
+#if TRNI_CAST_GUESTS
+    trni_guest_stream(dst, src, bytes, ahead, ahead_per_line);
+#else
+    (void)ahead, (void)ahead_per_line;
+    memcpy(dst, src, bytes);
+#endif
+}
+
+TRNI_FN void trni_stream_end(void)
+{
+#if TRNI_CAST_GUESTS
+    trni_guest_fence();
+#endif
+}
+
+/* ---- encoder ---- */
+
+enum { TRNI_CAST_CHUNK = 512 }; /* elements per pass through the stages: buffers stay in the first cache */
+
+typedef struct trni_encoder {
+    trn_format_info to;
+    trni_encoding how;
+    trn_isa isa;
+    size_t bytes; /* of one code */
+    bool copy;
+    trni_cast *cast, *cast_past; /* BF16, F16, TF32: values that need no rounding but nearest even; past the caches */
+    bool clamp, round_sr;        /* what makes them such values */
+    trni_sr sr;
+    trni_nearest_fn *nearest, *nearest_past; /* nearest even to a byte, or to integers */
+    trni_codes *stochastic;                  /* stochastic to a byte, one code to each; or NULL */
+    trni_codes *codes;                       /* any mode; NULL: the codec */
+    bool always_field;                       /* its field is never NULL */
+    trni_rule rule;
+} trni_encoder;
+
+/* Exact float steps: 2^(22 + bias) must be normal, and whatever is subnormal in binary32 must lie so far below the
+ * least code that it can be read as zero: 2^-126 / 2^(1 - bias - M) < 2^-32. */
+enum { TRNI_RULE_BIAS = 89 };
+
+TRNI_FN void trni_rule_float(trni_rule *r, const trn_format_info *f)
+{
+    const int E = f->exponent_bits, M = f->mantissa_bits;
+    const bool shared = f->bias == 127; /* binary32's exponents: its subnormals need no second thought */
+    r->cut = 23 - M;
+    r->least_normal = shared ? 0 : (int32_t)((uint32_t)(128 - f->bias) << 23);
+    r->below = r->least_normal - 1;
+    r->offset = (int32_t)((uint32_t)(127 - f->bias) << 23);
+    r->up = shared ? 1.0f : trni_float((uint32_t)(127 + 22 + f->bias) << 23);
+    r->down = shared ? 1.0f : trni_float((uint32_t)(127 - 22 - f->bias) << 23);
+    r->sign = 1u << (E + M);
+    r->sign_right = 31 - E - M;
+}
+
+/* Integers: 14 bits of fraction and a rest above 16 bits, or 32 bits of fraction on their own. E8M0: all of 23. */
+TRNI_FN void trni_rule_other(trni_rule *r, const trn_format_info *f, trni_encoding how)
+{
+    const bool is_signed = f->kind == TRNI_CLASS_SIGNED;
+    r->cut = f->kind == TRNI_CLASS_SCALE ? 23 : f->bits == 32 ? 32 : 14;
+    r->nothing = how.overflow == TRN_SATURATE ? 0x00 : f->nan_code;
+    r->stop = (int32_t)((uint32_t)(127 + f->bits - is_signed) << 23);
+    r->top = f->max_code;
+    r->bottom = is_signed ? f->max_code + 1 : 0;
+    r->sticky = how.how.rounding != TRN_STOCHASTIC;
+    r->least_normal = r->stop;
+    r->offset = INT32_MAX;
+    r->up = 0x1p14f;
+    r->down = 0x1p-14f;
+}
+
+TRNI_FN void trni_rule_mode(trni_rule *r, const trn_format_info *f, trni_encoding how)
+{
+    const uint32_t all = r->cut == 32 ? 0xffffffffu : (1u << r->cut) - 1;
+    const int32_t max = (int32_t)f->max_code, over = how.overflow == TRN_SATURATE ? max : (int32_t)f->overflow_code;
+    const int n = how.how.bits ? how.how.bits : 32;
+    int32_t below = max; /* the limit of negative numbers */
+    r->limit = max;
+    switch (how.how.rounding) {
+    case TRN_TOWARD_ZERO: break;
+    case TRN_TOWARD_POSITIVE:
+        r->add = all, r->add_negative = 0u - all;
+        r->limit = over;
+        break;
+    case TRN_TOWARD_NEGATIVE:
+        r->add_negative = all;
+        below = over;
+        break;
+    case TRN_TO_ODD: r->add = all, r->add_odd = 0u - all; break;
+    case TRN_STOCHASTIC:
+        r->drop = n > r->cut ? n - r->cut : 0;
+        r->lift = n < r->cut ? r->cut - n : 0;
+        r->fine = (float)(1 << r->drop);
+        r->max = max;
+        if (how.sr_carry_to_inf) r->limit = over;
+        r->beyond = over - r->limit;
+        break;
+    case TRN_NEAREST_EVEN:
+    default:
+        r->add = f->kind == TRNI_CLASS_SCALE ? (all >> 1) + 1 : all >> 1; /* E8M0: ties go up */
+        r->add_odd = f->kind == TRNI_CLASS_SCALE ? 0 : 1;
+        r->limit = below = over;
+    }
+    r->limit_negative = how.how.rounding == TRN_STOCHASTIC ? 0 : below - r->limit;
+    if (f->kind == TRNI_CLASS_SIGNED || f->kind == TRNI_CLASS_UNSIGNED) {
+        r->limit_negative = (int32_t)(r->bottom - r->top);
+        r->max = INT32_MAX;
+    }
+    r->overflow = f->overflow_code;
+    r->nan = f->nan_code;
+    r->low_zeros = f->low_zeros;
+}
+
+/* Stochastic rounding and saturation reach the nearest-even casts as values that no longer need rounding. */
+TRNI_FN void trni_encoder_cast(trni_encoder *e)
+{
+    const trn_format_info *to = &e->to;
+    const trni_cast_row *row = trni_cast_find(TRN_F32, trni_cast_format(to));
+    if (!row) return;
+    e->sr.max = trni_decode_row(to, to->max_code << to->low_zeros);
+    e->sr.overflow = e->how.sr_carry_to_inf && e->how.overflow != TRN_SATURATE ? TRNI_F32_INF : e->sr.max;
+    e->sr.cut = 23 - to->mantissa_bits;
+    e->sr.bits = e->how.how.bits ? e->how.how.bits : 32;
+    e->round_sr = e->how.how.rounding == TRN_STOCHASTIC && to->bias == 127;
+    e->clamp = e->how.how.rounding == TRN_NEAREST_EVEN && e->how.overflow == TRN_SATURATE;
+    if (e->round_sr || e->how.how.rounding == TRN_NEAREST_EVEN) e->cast = trni_cast_kernel(row, e->isa);
+    if (e->cast && !e->round_sr && !e->clamp && e->isa == TRN_ISA_AVX512) e->cast_past = row->past;
+}
+
+/* What is there for bytes. The guests' own float steps must stay below 2^128 for all numbers that do not overflow. */
+TRNI_FN void trni_encoder_byte(trni_encoder *e)
+{
+    const bool nearest = e->how.how.rounding == TRN_NEAREST_EVEN;
+    if (nearest) e->nearest = trni_nearest_for(e->isa);
+#if TRNI_CAST_GUESTS
+    const int M = e->to.mantissa_bits, top = (int)(e->to.max_code >> M) + 1 - e->to.bias + 23 - M;
+    if (top > 126) return;
+    if (nearest && e->isa == TRN_ISA_AVX2) e->nearest = trni_guest256_nearest;
+    if (e->isa != TRN_ISA_AVX512) return;
+    if (nearest) e->nearest = trni_guest_nearest, e->nearest_past = trni_guest_nearest_past;
+    if (e->how.how.rounding == TRN_STOCHASTIC) e->stochastic = trni_guest_stochastic;
+#endif
+}
+
+TRNI_FN void trni_encoder_init(trni_encoder *e, const trn_format_info *to, trni_encoding how, trn_isa isa)
+{
+    const bool is_float = to->kind == TRNI_CLASS_FLOAT;
+    memset(e, 0, sizeof *e);
+    e->to = *to;
+    e->how = how;
+    e->isa = isa;
+    e->bytes = ((size_t)to->bits + 7) / 8;
+    e->copy = to->mantissa_bits == 23;
+    if (e->copy || to->kind == TRNI_CLASS_NONE || (is_float && to->bias > TRNI_RULE_BIAS && to->bias != 127)) return;
+    if (is_float)
+        trni_rule_float(&e->rule, to);
+    else
+        trni_rule_other(&e->rule, to, how);
+    trni_rule_mode(&e->rule, to, how);
+    e->codes = is_float                       ? trni_codes_float_for(isa)
+               : to->kind == TRNI_CLASS_SCALE ? trni_codes_scale_for(isa)
+               : e->bytes == 4                ? trni_codes_integer_for(isa)
+                                              : trni_codes_short_for(isa);
+    e->always_field = e->codes == trni_codes_scale_for(isa) || e->codes == trni_codes_integer_for(isa);
+    if (is_float && e->bytes > 1) trni_encoder_cast(e);
+    if (is_float && e->bytes == 1) trni_encoder_byte(e);
+#if TRNI_CAST_GUESTS
+    const bool integer = to->kind == TRNI_CLASS_SIGNED || to->kind == TRNI_CLASS_UNSIGNED;
+    if (integer && how.how.rounding == TRN_NEAREST_EVEN && isa == TRN_ISA_AVX512) e->nearest = trni_guest_integers;
+#endif
+}
+
+TRNI_FN void trni_encoder_codec(const trni_encoder *e, char *dst, const char *src, const uint32_t *field, size_t n)
+{
+    trni_encoding how = e->how;
+    for (size_t i = 0; i < n; i++) {
+        uint32_t value;
+        memcpy(&value, src + i * sizeof value, sizeof value);
+        if (field) how.how.random = field[i];
+        const uint32_t code = trni_encode_row(&e->to, value, how);
+        memcpy(dst + i * e->bytes, &code, e->bytes); /* little endian */
+    }
+}
+
+/* At most TRNI_CAST_CHUNK elements. */
+TRNI_FN void trni_encoder_stages(const trni_encoder *e, char *dst, const char *src, const uint32_t *field, size_t n)
+{
+    uint32_t value[TRNI_CAST_CHUNK], zero[TRNI_CAST_CHUNK];
+    if (e->always_field && !field) field = (const uint32_t *)memset(zero, 0, n * sizeof zero[0]);
+    if (e->cast) {
+        if (e->round_sr)
+            trni_round_sr_for(e->isa)(value, src, field, n, e->sr);
+        else
+            trni_clamp_for(e->isa)(value, src, n, e->sr.max);
+        e->cast(dst, value, n);
+    } else if (!e->codes) {
+        trni_encoder_codec(e, dst, src, field, n);
+    } else if (e->bytes == sizeof value[0]) {
+        e->codes(&e->rule, dst, src, field, n);
+    } else {
+        e->codes(&e->rule, value, src, field, n);
+        trni_narrow_for(e->isa)(dst, value, n, e->bytes);
+    }
+}
+
+/* n binary32 numbers at any address to codes, one element of trn_format_bytes each; dst and f32 share nothing. field: n
+ * random fields of how.how.bits bits each, low-aligned; NULL unless stochastic. */
+TRNI_FN void trni_encoder_run(const trni_encoder *e, void *dst, const void *f32, const uint32_t *field, size_t n)
+{
+    const char *x = (const char *)f32;
+    char *y = (char *)dst;
+    if (e->copy) {
+        memcpy(y, x, n * e->bytes);
+    } else if (e->nearest) {
+        e->nearest(&e->rule, y, x, n);
+    } else if (e->stochastic) {
+        e->stochastic(&e->rule, y, x, field, n);
+    } else if (e->cast && !e->round_sr && !e->clamp) {
+        e->cast(y, x, n);
+    } else {
+        const bool stochastic = e->how.how.rounding == TRN_STOCHASTIC;
+        for (size_t take, at = 0; at < n; at += take) {
+            take = n - at < TRNI_CAST_CHUNK ? n - at : (size_t)TRNI_CAST_CHUNK;
+            trni_encoder_stages(e, y + e->bytes * at, x + sizeof(uint32_t) * at, stochastic ? field + at : NULL, take);
+        }
+    }
+}
+
+/* The same past the caches, or false: there is no kernel for it. */
+TRNI_FN bool trni_encoder_run_past(const trni_encoder *e, void *dst, const void *f32, size_t n)
+{
+    if (e->nearest_past)
+        e->nearest_past(&e->rule, dst, f32, n);
+    else if (e->cast_past)
+        e->cast_past(dst, f32, n);
+    return e->nearest_past || e->cast_past;
+}
+
+/* ---- decoder ---- */
+
+typedef struct trni_decoder {
+    trn_format_info from;
+    size_t bytes;
+    bool copy;
+    trni_cast *cast; /* BF16, F16, TF32 */
+    trni_read *read; /* the others */
+    trni_reading reading;
+    trni_lookup *lookup, *lookup_past; /* codes of a byte, whose numbers all end 16 bits early; or NULL */
+    uint16_t high[256];
+} trni_decoder;
+
+TRNI_FN void trni_reading_init(trni_reading *r, const trn_format_info *f)
+{
+    const int E = f->exponent_bits, M = f->mantissa_bits;
+    if (f->kind == TRNI_CLASS_SIGNED) r->mask = 1u << (f->bits - 1);
+    if (f->kind != TRNI_CLASS_FLOAT) return;
+    r->mask = (1u << (E + M)) - 1;
+    r->sign_left = 31 - E - M;
+    r->up = 23 - M;
+    r->add = (uint32_t)(127 - f->bias) << 23;
+    r->unit = trni_float((uint32_t)(128 - f->bias - M) << 23);
+    r->least = 1 << M;
+    r->max = (int32_t)f->max_code;
+    r->infinity = f->overflow_code == f->nan_code ? TRNI_F32_NAN : TRNI_F32_INF;
+}
+
+TRNI_FN trni_read *trni_read_pick(const trn_format_info *f, trn_isa isa)
+{
+    if (f->kind == TRNI_CLASS_FLOAT) return f->bits <= 8 ? trni_read_float_for(isa) : NULL;
+    if (f->kind == TRNI_CLASS_SCALE) return trni_read_scale_for(isa);
+    if (f->kind == TRNI_CLASS_NONE) return NULL;
+#if TRNI_CAST_GUESTS
+    if (f->bits == 32 && isa == TRN_ISA_AVX512) return trni_guest_read_word;
+#endif
+    return f->bits == 8 ? trni_read_byte_for(isa) : f->bits == 16 ? trni_read_half_for(isa) : trni_read_word_for(isa);
+}
+
+TRNI_FN void trni_decoder_init(trni_decoder *d, const trn_format_info *from, trn_isa isa)
+{
+    memset(d, 0, offsetof(trni_decoder, high));
+    d->from = *from;
+    d->bytes = ((size_t)from->bits + 7) / 8;
+    d->copy = from->mantissa_bits == 23;
+    d->cast = trni_cast_kernel(trni_cast_find(trni_cast_format(from), TRN_F32), isa);
+    trni_reading_init(&d->reading, from);
+    d->read = trni_read_pick(from, isa);
+#if TRNI_CAST_GUESTS
+    if (isa != TRN_ISA_AVX512 || d->bytes != 1 || !d->read) return;
+    unsigned char code[256];
+    uint32_t bits[256];
+    for (int i = 0; i < 256; i++) code[i] = (unsigned char)i;
+    d->read(&d->reading, bits, code, 256);
+    for (int i = 0; i < 256; i++) d->high[i] = (uint16_t)(bits[i] >> 16);
+    d->lookup = trni_guest_lookup_word;
+    d->lookup_past = trni_guest_lookup_word_past;
+#endif
+}
+
+/* n codes, one element of trn_format_bytes each, at any address, to binary32; f32 and src share nothing. */
+TRNI_FN void trni_decoder_run(const trni_decoder *d, void *f32, const void *src, size_t n)
+{
+    const char *x = (const char *)src;
+    char *y = (char *)f32;
+    if (d->copy)
+        memcpy(y, x, n * d->bytes);
+    else if (d->cast)
+        d->cast(y, x, n);
+    else if (d->lookup)
+        d->lookup(d->high, y, x, n);
+    else if (d->read)
+        d->read(&d->reading, y, x, n);
+    else
+        memset(y, 0xff, n * sizeof(uint32_t)); /* no format: NaN */
+}
+
+/* The same past the caches, or false: there is no kernel for it. */
+TRNI_FN bool trni_decoder_run_past(const trni_decoder *d, void *f32, const void *src, size_t n)
+{
+    if (d->lookup_past) d->lookup_past(d->high, f32, src, n);
+    return d->lookup_past != NULL;
+}
+
+#endif /* TRNI_DATA_CAST_H */

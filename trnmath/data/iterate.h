@@ -1,0 +1,86 @@
+/* data/iterate.h - one walk over the places of several views at once: their common axes, merged where they can be.
+ * SPDX-License-Identifier: MIT
+ *
+ *     #include <trnmath/trn_walk.h>
+ *     int main(void) {
+ *         trni_walk walk = { 0, 0, { { 0, { 0, 0, 0, 0 } } } };
+ *         trni_walk_push(&walk, (trni_walk_axis){ 3, { 8, 1, 0, 0 } });     // three rows, 8 apart in view 0, 1 in view 1
+ *         trni_walk_push(&walk, (trni_walk_axis){ 2, { 1, 3, 0, 0 } });     // of two
+ *         trni_walk_place at = trni_walk_start(&walk, 4);                   // row 2, column 0
+ *         return walk.places == 6 && at.offset[0] == 16 && at.offset[1] == 2 ? 0 : 1;
+ *     }
+ *
+ * DOES: counts up to seven axes like an odometer, keeping one offset for each of four views, in units of the caller's.
+ *     A walk may start anywhere, so that threads can share one out.
+ * DOES NOT: touch the data.
+ *
+ * CONTENTS
+ *     trni_walk, trni_walk_push      the axes, outermost first; one that continues its neighbour in all views joins it
+ *     trni_walk_start, trni_walk_next   a place, and the one after it
+ *
+ * KNOWN FROM: tests/unit/test_mx.c and test_pack.c, which walk views of every kind.
+ */
+#ifndef TRNI_DATA_ITERATE_H
+#define TRNI_DATA_ITERATE_H
+
+#include "../trn_tensor.h"
+
+enum { TRNI_WALK_VIEWS = 4 };
+
+typedef struct trni_walk_axis {
+    int64_t size, step[TRNI_WALK_VIEWS]; /* a step for each view, in its own unit */
+} trni_walk_axis;
+
+typedef struct trni_walk {
+    int rank;
+    int64_t places;                        /* product of the sizes */
+    trni_walk_axis axis[TRN_MAX_RANK + 1]; /* outermost first */
+} trni_walk;
+
+typedef struct trni_walk_place {
+    int64_t index[TRN_MAX_RANK + 1], offset[TRNI_WALK_VIEWS];
+} trni_walk_place;
+
+TRNI_FN bool trni_walk_continues(const trni_walk_axis *outer, const trni_walk_axis *inner)
+{
+    bool same = true;
+    for (int v = 0; v < TRNI_WALK_VIEWS; v++) same = same && outer->step[v] == inner->step[v] * inner->size;
+    return same;
+}
+
+/* One more axis inside the others; where it continues its neighbour in all views, the two become one. */
+TRNI_FN void trni_walk_push(trni_walk *w, trni_walk_axis inner)
+{
+    if (w->rank == 0) w->places = 1;
+    w->places *= inner.size;
+    if (w->rank && trni_walk_continues(&w->axis[w->rank - 1], &inner)) {
+        inner.size *= w->axis[w->rank - 1].size;
+        w->rank--;
+    }
+    w->axis[w->rank++] = inner;
+}
+
+TRNI_FN trni_walk_place trni_walk_start(const trni_walk *w, int64_t place)
+{
+    trni_walk_place at;
+    memset(&at, 0, sizeof at);
+    for (int i = w->rank - 1; i >= 0; i--) {
+        at.index[i] = place % w->axis[i].size;
+        place /= w->axis[i].size;
+        for (int v = 0; v < TRNI_WALK_VIEWS; v++) at.offset[v] += at.index[i] * w->axis[i].step[v];
+    }
+    return at;
+}
+
+TRNI_FN void trni_walk_next(const trni_walk *w, trni_walk_place *at)
+{
+    for (int i = w->rank - 1; i >= 0; i--) {
+        const bool wraps = ++at->index[i] == w->axis[i].size;
+        const int64_t steps = wraps ? 1 - w->axis[i].size : 1;
+        for (int v = 0; v < TRNI_WALK_VIEWS; v++) at->offset[v] += steps * w->axis[i].step[v];
+        if (!wraps) return;
+        at->index[i] = 0;
+    }
+}
+
+#endif /* TRNI_DATA_ITERATE_H */

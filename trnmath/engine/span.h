@@ -1,0 +1,598 @@
+/* engine/span.h - partitions of any format as runs of binary32: what Vector, Scalar, GpSimd engines and DMA stand on.
+ * SPDX-License-Identifier: MIT
+ *
+ *     #include <trnmath/trn_span.h>
+ *     int main(void) {
+ *         uint16_t x[2 * 3] = { 0x3f80, 0x4000, 0x4040, 0x4080, 0x40a0, 0x40c0 };      // [2, 3] bfloat16
+ *         float chunk[TRNI_SPAN_CHUNK];
+ *         trn_tensor t = trn_tensor_2d(TRN_BF16, x, 2, 3);
+ *         trni_span v;
+ *         trni_span_init(&v, &t, TRN_ISA_PORTABLE);
+ *         const float *row = trni_span_read(&v, 1, 0, 3, chunk);                       // partition 1: 4 5 6
+ *         return row[2] == 6.0f ? 0 : 1;
+ *     }
+ *
+ * DOES: sees a view [P, free axes ...] as P partitions of F elements each, the free axes flattened in row-major order;
+ *     reads a chunk of a partition into binary32 (in place where it is binary32 already), writes one with the output
+ *     cast (any rounding; random bits by (seed, stream, p F + f)); moves bits; holds the checks that all instructions
+ *     make; shares chunks out among threads.
+ * DOES NOT: compute.
+ *
+ * CONTENTS
+ *     trn_engine, trn_engine_name        who executes
+ *     trn_reduce_cmd                     what an instruction does with its engine's accumulator registers
+ *     TRN_INSTRUCTION_FIELDS             the fields that the args of every instruction begin with
+ *     trn_instruction                    a struct of these alone
+ *     trni_span, trni_span_init, trni_span_output   a view, opened; one to be written
+ *     trni_span_read, trni_span_room, trni_span_write   chunks as binary32
+ *     trni_span_bits, trni_span_put, trni_span_encode, trni_span_store   chunks as codes
+ *     trni_constant, trni_constant_codes   one number for all elements of an output
+ *     trni_column, trni_column_at        an operand with one number per partition, or one for all
+ *     trni_frame and trni_frame_...      the checks: generation, limits, formats, shapes, overlap
+ *     trni_span_each, trni_span_each_of   chunk after chunk, on all threads
+ *
+ * KNOWN FROM: NKI's instruction pages (documented): inputs are cast to float32, results to dst's type; tiles have at
+ *     most 128 partitions and no more elements than a partition of SBUF holds. The random bits of an output cast:
+ *     assumed, as in trn_convert.h.
+ */
+#ifndef TRNI_ENGINE_SPAN_H
+#define TRNI_ENGINE_SPAN_H
+
+#include "../data/cast.h"
+#include "../trn_numerics.h"
+#include "../trn_random.h"
+#include "../base/threads.h"
+#include "../trn_tensor.h"
+
+/* ---- who executes ---- */
+
+typedef enum trn_engine {
+    TRN_ENGINE_UNKNOWN = 0, /* the instruction's own default */
+    TRN_ENGINE_TENSOR,
+    TRN_ENGINE_VECTOR,
+    TRN_ENGINE_SCALAR,
+    TRN_ENGINE_GPSIMD,
+    TRN_ENGINE_DMA,
+    TRN_ENGINE_COUNT
+} trn_engine;
+
+TRNI_FN const char *trn_engine_name(trn_engine engine)
+{
+    static const char *const name[TRN_ENGINE_COUNT] = { "unknown", "tensor", "vector", "scalar", "gpsimd", "dma" };
+    return (unsigned)engine < TRN_ENGINE_COUNT ? name[(unsigned)engine] : "no engine";
+}
+
+/* The accumulator registers of an engine: one binary32 number per partition, kept between instructions. */
+typedef enum trn_reduce_cmd {
+    TRN_REDUCE_CMD_DEFAULT = 0, /* as the instruction's page says: idle or reset_reduce */
+    TRN_REDUCE_CMD_IDLE,        /* nothing is accumulated */
+    TRN_REDUCE_CMD_RESET,       /* the registers become the operator's identity */
+    TRN_REDUCE_CMD_REDUCE,      /* accumulate on top of them */
+    TRN_REDUCE_CMD_RESET_REDUCE, /* the identity first */
+    TRN_REDUCE_CMD_LOAD_REDUCE, /* a given value first */
+    TRN_REDUCE_CMD_COUNT
+} trn_reduce_cmd;
+
+enum { TRN_PARTITIONS = 128 };
+
+/* What the args of every instruction begin with. */
+#define TRN_INSTRUCTION_FIELDS                                                                                    \
+    trn_generation generation;    /* whose limits hold; 0 = Trainium2, or Trainium3 for what only it has */         \
+    trn_engine engine;            /* where several can do it; 0 = the instruction's default */                      \
+    bool unlimited;               /* operation level: any number of partitions, of any size */                      \
+    trn_rounding rounding;        /* of the cast to dst; 0 = nearest even */                                        \
+    uint64_t seed, stream;        /* TRN_STOCHASTIC: element (p, f) of [P, F] takes random field p F + f */         \
+    const trn_numerics *numerics; /* null = the generation's default */                                             \
+    trn_isa isa;                  /* 0 = the best of this host; the bits do not depend on it */                     \
+    trn_error *error              /* optional */
+
+typedef struct trn_instruction {
+    TRN_INSTRUCTION_FIELDS;
+} trn_instruction;
+
+/* From the args of any instruction, which lie in memory as these fields do to begin with. */
+TRNI_FN trn_instruction trni_instruction_of(const void *args)
+{
+    trn_instruction how;
+    memcpy(&how, args, sizeof how);
+    return how;
+}
+
+/* ---- a view, opened ---- */
+
+enum {
+    TRNI_SPAN_CHUNK = 1024,          /* elements per pass: the buffers of four operands stay in the first cache */
+    TRNI_SPAN_PARALLEL = 1 << 17,    /* elements from which threads pay for being woken */
+    TRNI_SPAN_STREAM = 8 << 20       /* bytes of dst from which stores bypass the caches */
+};
+
+typedef struct trni_span_axis {
+    int64_t size, step; /* step in bytes */
+} trni_span_axis;
+
+typedef struct trni_span {
+    char *data;
+    trn_format format;
+    trn_isa isa;
+    size_t bytes;                /* of one element */
+    int64_t partitions, elements; /* P, F */
+    int64_t partition_step;      /* bytes */
+    bool direct;                 /* chunks are runs of binary32 in memory */
+    bool stream;                 /* stores bypass the caches */
+    int rank;                    /* free axes after merging; the innermost is the last */
+    trni_span_axis axis[TRN_MAX_RANK];
+    trni_decoder decoder;        /* of inputs */
+    trni_encoder encoder;        /* of outputs: trni_span_round */
+    trn_rounding rounding;
+    uint64_t seed, stream_number;
+    int sr_bits;
+} trni_span;
+
+/* One more axis within the others; one that continues its neighbour joins it. A stride that is never taken may be any
+ * number. */
+TRNI_FN void trni_span_axis_add(trni_span *v, int64_t size, int64_t stride)
+{
+    if (size == 1) return;
+    const trni_span_axis one = { size, stride * (int64_t)v->bytes };
+    trni_span_axis *outer = v->rank ? &v->axis[v->rank - 1] : NULL;
+    if (outer && outer->step == one.step * one.size) {
+        outer->size *= one.size;
+        outer->step = one.step;
+    } else {
+        v->axis[v->rank++] = one;
+    }
+}
+
+/* A single element is an axis, too. */
+TRNI_FN void trni_span_axes_end(trni_span *v)
+{
+    if (v->rank) return;
+    v->axis[0].size = 1;
+    v->axis[0].step = (int64_t)v->bytes;
+    v->rank = 1;
+}
+
+TRNI_FN void trni_span_axes(trni_span *v, const trn_tensor *t)
+{
+    int64_t stride[TRN_MAX_RANK] = { 0 };
+    trni_strides(t, stride);
+    v->partition_step = 0;
+    v->rank = 0;
+    v->elements = 1;
+    for (int i = 0; i < t->rank; i++)
+        if (t->shape[i] == 0) v->elements = 0; /* sizes and strides of what is empty may be absurd, too */
+    for (int i = 1; i < t->rank && v->elements; i++) {
+        v->elements *= t->shape[i];
+        trni_span_axis_add(v, t->shape[i], stride[i]);
+    }
+    if (t->shape[0] > 1 && v->elements) v->partition_step = stride[0] * (int64_t)v->bytes; /* others are never taken */
+    trni_span_axes_end(v);
+}
+
+/* A checked view. Elements of one partition that follow each other in memory are one axis. */
+TRNI_FN void trni_span_init(trni_span *v, const trn_tensor *t, trn_isa isa)
+{
+    v->data = (char *)t->data;
+    v->format = t->format;
+    v->isa = isa;
+    v->bytes = trn_format_bytes(t->format);
+    v->partitions = t->shape[0];
+    v->stream = false;
+    v->rounding = TRN_NEAREST_EVEN;
+    v->seed = v->stream_number = 0;
+    v->sr_bits = 0;
+    trni_span_axes(v, t);
+    const bool aligned = ((uintptr_t)v->data | (uintptr_t)v->partition_step) % sizeof(float) == 0;
+    v->direct = t->format == TRN_F32 && aligned && v->rank == 1 && v->axis[0].step == (int64_t)v->bytes;
+    const trn_format_info info = trn_tensor_format_info(t);
+    trni_decoder_init(&v->decoder, &info, isa);
+}
+
+/* The output cast; TRNI_SPAN_STREAM decides about the caches where results are larger than they are. */
+TRNI_FN void trni_span_round(trni_span *v, const trn_tensor *t, const trn_instruction *how, int sr_bits)
+{
+    const trni_encoding encoding = { { how->rounding, 0, sr_bits }, TRN_OVERFLOW_DEFAULT, false };
+    const trn_format_info info = trn_tensor_format_info(t);
+    trni_encoder_init(&v->encoder, &info, encoding, v->isa);
+    v->rounding = how->rounding;
+    v->seed = how->seed;
+    v->stream_number = how->stream;
+    v->sr_bits = sr_bits;
+    v->stream = how->unlimited && v->rank == 1 && v->axis[0].step == (int64_t)v->bytes &&
+                trni_stream_available(v->isa) && v->partitions * v->elements >= TRNI_SPAN_STREAM / (int64_t)v->bytes;
+}
+
+/* Where element f of partition p is, and how many follow it at a constant step. */
+typedef struct trni_span_piece {
+    char *at;
+    int64_t step, count;
+} trni_span_piece;
+
+TRNI_FN trni_span_piece trni_span_run(const trni_span *v, int64_t p, int64_t f)
+{
+    const trni_span_axis *inner = &v->axis[v->rank - 1];
+    const int64_t column = v->rank == 1 ? f : f % inner->size;
+    trni_span_piece r = { v->data + p * v->partition_step + column * inner->step, inner->step, inner->size - column };
+    int64_t rest = v->rank == 1 ? 0 : f / inner->size;
+    for (int i = v->rank - 2; i >= 0; i--) {
+        r.at += rest % v->axis[i].size * v->axis[i].step;
+        rest /= v->axis[i].size;
+    }
+    return r;
+}
+
+/* ---- chunks as codes ---- */
+
+/* n codes of partition p from element f on: where they are, or copied to the buffer (n * bytes) when they do not follow
+ * each other. */
+TRNI_FN const void *trni_span_bits(const trni_span *v, int64_t p, int64_t f, int64_t n, void *buffer)
+{
+    trni_span_piece r = trni_span_run(v, p, f);
+    if (r.count >= n && (r.step == (int64_t)v->bytes || n == 1)) return r.at;
+    char *to = (char *)buffer;
+    for (int64_t i = 0, take; i < n; i += take) {
+        if (i) r = trni_span_run(v, p, f + i);
+        take = trni_min64(r.count, n - i);
+        trni_move(to + i * (int64_t)v->bytes, (int64_t)v->bytes, r.at, r.step, v->bytes, (size_t)take);
+    }
+    return buffer;
+}
+
+TRNI_FN void trni_span_put(const trni_span *v, int64_t p, int64_t f, int64_t n, const void *codes)
+{
+    const char *from = (const char *)codes;
+    for (int64_t i = 0, take; i < n; i += take) {
+        const trni_span_piece r = trni_span_run(v, p, f + i);
+        take = trni_min64(r.count, n - i);
+        const char *src = from + i * (int64_t)v->bytes;
+        if (r.step == (int64_t)v->bytes && r.at != src) memmove(r.at, src, (size_t)take * v->bytes);
+        else if (r.at != src) trni_move(r.at, r.step, src, (int64_t)v->bytes, v->bytes, (size_t)take);
+    }
+}
+
+/* ---- chunks as binary32; n <= TRNI_SPAN_CHUNK, buffers hold as many floats ---- */
+
+TRNI_FN const float *trni_span_read(const trni_span *v, int64_t p, int64_t f, int64_t n, float *buffer)
+{
+    if (v->direct) return (const float *)(const void *)(v->data + p * v->partition_step + f * (int64_t)sizeof(float));
+    uint32_t codes[TRNI_SPAN_CHUNK];
+    const void *bits = trni_span_bits(v, p, f, n, codes);
+    trni_decoder_run(&v->decoder, buffer, bits, (size_t)n);
+    return buffer;
+}
+
+/* Where the results of a chunk may be made: in place, or in the buffer. trni_span_write takes them from there. */
+TRNI_FN float *trni_span_room(const trni_span *v, int64_t p, int64_t f, float *buffer)
+{
+    if (!v->direct || v->stream) return buffer;
+    return (float *)(void *)(v->data + p * v->partition_step + f * (int64_t)sizeof(float));
+}
+
+/* The codes of n results, in the buffer: n elements of v->bytes. */
+TRNI_FN void trni_span_encode(const trni_span *v, int64_t p, int64_t f, int64_t n, const float *value, void *codes)
+{
+    uint32_t field[TRNI_SPAN_CHUNK];
+    const bool stochastic = v->rounding == TRN_STOCHASTIC && v->format != TRN_F32;
+    const uint64_t index = (uint64_t)p * (uint64_t)v->elements + (uint64_t)f;
+    if (stochastic)
+        trn_random_fields(field, (size_t)n, v->sr_bits ? v->sr_bits : 32, v->seed, v->stream_number, index, v->isa);
+    trni_encoder_run(&v->encoder, codes, value, stochastic ? field : NULL, (size_t)n);
+}
+
+/* n codes to where they belong, a memory line at a time past the caches where that pays. */
+TRNI_FN void trni_span_store(const trni_span *v, int64_t p, int64_t f, int64_t n, const void *codes)
+{
+    char *at = v->data + p * v->partition_step + f * (int64_t)v->bytes;
+    if (v->stream) trni_stream(at, codes, (size_t)n * v->bytes, at, 0);
+    else trni_span_put(v, p, f, n, codes);
+}
+
+/* The output cast of n results. */
+TRNI_FN void trni_span_write(const trni_span *v, int64_t p, int64_t f, int64_t n, const float *value)
+{
+    uint32_t codes[TRNI_SPAN_CHUNK];
+    char *const at = v->data + p * v->partition_step + f * (int64_t)v->bytes;
+    const bool straight = v->rank == 1 && v->axis[0].step == (int64_t)v->bytes;
+    const bool in_place = at == (const char *)value; /* a source of four bytes, read where it is; kernels do not alias */
+    if (v->format == TRN_F32) {
+        trni_span_store(v, p, f, n, value);
+    } else if (straight && !v->stream && !in_place) {
+        trni_span_encode(v, p, f, n, value, at);
+    } else {
+        trni_span_encode(v, p, f, n, value, codes);
+        trni_span_store(v, p, f, n, codes);
+    }
+}
+
+/* ---- one number for all elements of an output ---- */
+
+typedef struct trni_constant {
+    bool same; /* all codes are equal: no random bits */
+    float value[TRNI_SPAN_CHUNK];
+    uint32_t codes[TRNI_SPAN_CHUNK];
+} trni_constant;
+
+/* `dst` knows its rounding. */
+TRNI_FN void trni_constant_init(trni_constant *c, const trni_span *dst, float value)
+{
+    for (int i = 0; i < TRNI_SPAN_CHUNK; i++) c->value[i] = value;
+    c->same = dst->rounding != TRN_STOCHASTIC || dst->format == TRN_F32;
+    if (c->same) trni_span_encode(dst, 0, 0, TRNI_SPAN_CHUNK, c->value, c->codes);
+}
+
+/* The codes of elements [f, f + n) of partition p: made once, or in the buffer. */
+TRNI_FN const void *trni_constant_codes(const trni_constant *c, const trni_span *dst, int64_t p, int64_t f, int64_t n,
+                                        void *buffer)
+{
+    if (c->same) return c->codes;
+    trni_span_encode(dst, p, f, n, c->value, buffer);
+    return buffer;
+}
+
+/* ---- one number per partition ---- */
+
+/* An operand that is a tile [P] or [P, 1 ...], or one number for all. */
+typedef struct trni_column {
+    bool varies;
+    float value;
+    trni_span lanes;
+} trni_column;
+
+TRNI_FN float trni_column_at(const trni_column *c, int64_t p)
+{
+    float buffer[TRNI_SPAN_CHUNK];
+    return c->varies ? trni_span_read(&c->lanes, p, 0, 1, buffer)[0] : c->value;
+}
+
+/* ---- the checks that all instructions make ---- */
+
+/* An instruction as it is checked: begin with trni_frame_begin, then each operand under its own name; the first thing
+ * that is wrong stays in .status, and later checks do nothing. */
+typedef struct trni_frame {
+    trn_instruction how;
+    const trn_core_spec *core;
+    trn_numerics numerics;
+    trn_isa isa;
+    const trn_tensor *dst;
+    int64_t partitions, elements; /* of dst */
+    trn_status status;
+} trni_frame;
+
+/* `fallback`: the generation that 0 stands for; `since`: the first one that has the instruction; `what`: its name. */
+TRNI_FN trn_status trni_frame_begin(trni_frame *f, const trn_instruction *how, trn_generation fallback,
+                                    trn_generation since, const char *what)
+{
+    f->how = *how;
+    f->isa = how->isa;
+    f->dst = NULL;
+    f->partitions = f->elements = 0;
+    f->core = trn_core_spec_of(how->generation == TRN_GENERATION_DEFAULT ? fallback : how->generation);
+    if (!f->core)
+        return f->status = trni_fail(how->error, TRN_EINVAL, "generation is %d, not a generation",
+                                     (int)how->generation);
+    if (f->core->generation < since)
+        return f->status = trni_fail(how->error, TRN_EUNSUPPORTED, "%s is not available on %s", what,
+                                     trn_generation_name(f->core->generation));
+    if ((unsigned)how->engine >= TRN_ENGINE_COUNT)
+        return f->status = trni_fail(how->error, TRN_EINVAL, "engine is %d, not an engine", (int)how->engine);
+    f->status = trni_numerics_resolve(how->numerics, f->core->generation, &f->numerics, how->error);
+    if (!f->status) f->status = trni_check_rounding(how->rounding, f->numerics.sr_bits, how->error);
+    if (!f->status) f->status = trni_isa_resolve(&f->isa, how->error);
+    return f->status;
+}
+
+/* Who executes: `own`, also by default, or `other`; TRN_ENGINE_UNKNOWN there: nobody else. */
+TRNI_FN trn_engine trni_frame_engine(trni_frame *f, trn_engine own, trn_engine other, const char *what)
+{
+    const trn_engine asked = f->how.engine;
+    if (asked == TRN_ENGINE_UNKNOWN || asked == own) return own;
+    if (asked != other && !f->status)
+        f->status = trni_fail(f->how.error, TRN_EINVAL, "engine is %s, which does not execute %s",
+                              trn_engine_name(asked), what);
+    return asked;
+}
+
+/* F of a view [P, free axes ...]; `fallback` where there is no partition. */
+TRNI_FN int64_t trni_partition_elements(const trn_tensor *t, int64_t fallback)
+{
+    return t->shape[0] ? trn_tensor_elements(*t) / t->shape[0] : fallback;
+}
+
+/* Is it a format that the generation has? Where none is asked for, one that only Trainium3 has selects that. */
+TRNI_FN void trni_frame_format(trni_frame *f, trn_format format, const char *name)
+{
+    trn_generation first, last;
+    trni_format_span(format, &first, &last);
+    if (f->how.generation == TRN_GENERATION_DEFAULT && first == TRN_TRAINIUM3) f->core = trn_core_spec_of(first);
+    if (last == TRN_GENERATION_DEFAULT)
+        f->status = trni_fail(f->how.error, TRN_EUNSUPPORTED, "%s is %s, which the engines of no generation hold", name,
+                              trn_format_name(format));
+    else if (f->core->generation < first || f->core->generation > last)
+        f->status = trni_fail(f->how.error, TRN_EUNSUPPORTED, "%s is %s, which %s does not have", name,
+                              trn_format_name(format), trn_generation_name(f->core->generation));
+}
+
+/* Every view: valid, of a format that the generation has, and within a tile's limits. */
+TRNI_FN void trni_frame_view(trni_frame *f, const trn_tensor *t, const char *name, trni_use use)
+{
+    if (f->status) return;
+    if (t->rank == 0) f->status = trni_fail(f->how.error, TRN_ESHAPE, "%s is missing", name);
+    else f->status = trn_tensor_check(t, name, use, 0, f->how.error);
+    if (!f->status) trni_frame_format(f, t->format, name);
+    if (f->status || f->how.unlimited) return;
+    const int64_t partition = trni_partition_elements(t, 0);
+    if (t->shape[0] > TRN_PARTITIONS)
+        f->status = trni_fail(f->how.error, TRN_ELIMIT, "%s has %lld partitions; a tile has at most %d", name,
+                              (long long)t->shape[0], TRN_PARTITIONS);
+    else if ((double)partition * (double)trn_format_bytes(t->format) > f->core->sbuf_partition_bytes)
+        f->status = trni_fail(f->how.error, TRN_ELIMIT, "%s has %lld elements per partition; %s holds %.0f bytes", name,
+                              (long long)partition, trn_generation_name(f->core->generation),
+                              f->core->sbuf_partition_bytes);
+}
+
+/* dst decides about P and F. Call it first. */
+TRNI_FN void trni_frame_dst(trni_frame *f, const trn_tensor *dst)
+{
+    trni_frame_view(f, dst, "dst", TRNI_OUTPUT);
+    if (f->status) return;
+    f->dst = dst;
+    f->partitions = dst->shape[0];
+    f->elements = trni_partition_elements(dst, 0);
+}
+
+/* `what` names the output that `t` may not meet. */
+TRNI_FN void trni_frame_apart(trni_frame *f, const trn_tensor *out, const char *what, const trn_tensor *t,
+                              const char *name)
+{
+    if (!f->status && trn_tensor_overlap(*out, *t))
+        f->status = trni_fail(f->how.error, TRN_EINVAL, "%s overlaps %s", what, name);
+}
+
+/* An input that may be dst itself, but share no other part of it. */
+TRNI_FN void trni_frame_beside(trni_frame *f, const trn_tensor *t, const char *name)
+{
+    if (!f->status && t->rank && !trni_same_place(f->dst, t)) trni_frame_apart(f, f->dst, "dst", t, name);
+}
+
+/* A source with dst's P and F (the free axes may be cut differently); in place is legal, other overlaps are not. */
+TRNI_FN void trni_frame_src(trni_frame *f, const trn_tensor *t, const char *name)
+{
+    trni_frame_view(f, t, name, TRNI_INPUT);
+    if (f->status) return;
+    const int64_t elements = trni_partition_elements(t, 0);
+    if (t->shape[0] != f->partitions || (f->partitions && elements != f->elements))
+        f->status = trni_fail(f->how.error, TRN_ESHAPE,
+                              "%s has %lld partitions of %lld elements but dst has %lld of %lld", name,
+                              (long long)t->shape[0], (long long)elements, (long long)f->partitions,
+                              (long long)f->elements);
+    trni_frame_beside(f, t, name);
+}
+
+/* A view with its own number of elements in each of `partitions`. */
+TRNI_FN void trni_frame_tile(trni_frame *f, const trn_tensor *t, const char *name, trni_use use, int64_t partitions,
+                             int64_t elements)
+{
+    trni_frame_view(f, t, name, use);
+    if (f->status) return;
+    const int64_t has = trni_partition_elements(t, elements);
+    if (t->shape[0] != partitions || has != elements)
+        f->status = trni_fail(f->how.error, TRN_ESHAPE, "%s has %lld partitions of %lld elements; it takes %lld of %lld",
+                              name, (long long)t->shape[0], (long long)has, (long long)partitions, (long long)elements);
+}
+
+/* One number per partition of dst, in a tile or for all; the tile has P partitions of one element. */
+TRNI_FN void trni_frame_column(trni_frame *f, const trn_tensor *tile, const char *name, int64_t partitions)
+{
+    if (f->status || tile->rank == 0) return;
+    trni_frame_view(f, tile, name, TRNI_INPUT);
+    if (!f->status && (tile->shape[0] != partitions || trn_tensor_elements(*tile) != partitions))
+        f->status = trni_fail(f->how.error, TRN_ESHAPE,
+                              "%s has %lld partitions of %lld elements; it takes one for each of %lld", name,
+                              (long long)tile->shape[0], (long long)trni_partition_elements(tile, 0),
+                              (long long)partitions);
+}
+
+TRNI_FN void trni_column_init(trni_column *c, const trn_tensor *tile, float value, trn_isa isa)
+{
+    c->varies = tile->rank != 0;
+    c->value = value;
+    if (c->varies && trn_tensor_elements(*tile)) trni_span_init(&c->lanes, tile, isa);
+}
+
+/* An output of a frame, with the cast that its args ask for. */
+TRNI_FN void trni_span_output(trni_span *v, const trn_tensor *t, const trni_frame *f)
+{
+    trni_span_init(v, t, f->isa);
+    trni_span_round(v, t, &f->how, f->numerics.sr_bits);
+}
+
+TRNI_FN bool trni_frame_empty(const trni_frame *f) { return f->partitions == 0 || f->elements == 0; }
+
+/* ---- chunk after chunk ---- */
+
+/* Work on elements [f, f + n) of partition p, n <= TRNI_SPAN_CHUNK, or what was asked for. */
+typedef void trni_span_work(const void *plan, int64_t p, int64_t f, int64_t n);
+
+/* Do threads pay? Where they do not, no region is opened: one of a single thread takes 0.4 us (measured), more than all
+ * else of a small call. */
+TRNI_FN bool trni_span_parallel(int64_t partitions, int64_t elements)
+{
+#if defined(_OPENMP)
+    return partitions * elements >= TRNI_SPAN_PARALLEL && trni_threads() > 1;
+#else
+    (void)partitions, (void)elements;
+    return false;
+#endif
+}
+
+/* Chunk i of all. */
+TRNI_FN void trni_span_nth(int64_t i, int64_t elements, int64_t chunk, trni_span_work *work, const void *plan)
+{
+    const int64_t chunks = trni_ceil_div(elements, chunk), p = i / chunks, f = i % chunks * chunk;
+    work(plan, p, f, trni_min64(chunk, elements - f));
+}
+
+/* All chunks of P partitions of F elements, shared out among threads where there is enough of it. Every chunk has its
+ * own place, so that threads change nothing. Work that needs no buffers may ask for larger chunks. */
+TRNI_FN void trni_span_each_of(int64_t partitions, int64_t elements, int64_t chunk, trni_span_work *work,
+                               const void *plan)
+{
+    const int64_t all = partitions * trni_ceil_div(elements, chunk);
+    if (!trni_span_parallel(partitions, elements)) {
+        for (int64_t i = 0; i < all; i++) trni_span_nth(i, elements, chunk, work, plan);
+        trni_stream_end();
+        return;
+    }
+#if defined(_OPENMP)
+#pragma omp parallel
+    {
+#pragma omp for schedule(static)
+        for (int64_t i = 0; i < all; i++) trni_span_nth(i, elements, chunk, work, plan);
+        trni_stream_end(); /* by each thread, for what it sent past the caches */
+    }
+#endif
+}
+
+TRNI_FN void trni_span_each(int64_t partitions, int64_t elements, trni_span_work *work, const void *plan)
+{
+    trni_span_each_of(partitions, elements, TRNI_SPAN_CHUNK, work, plan);
+}
+
+/* The same for work that goes along whole partitions: [p, p + n) at a time, in ascending order within each. */
+typedef void trni_partitions_work(const void *plan, int64_t p, int64_t n);
+
+TRNI_FN void trni_partitions_each(int64_t partitions, int64_t elements, int64_t group, trni_partitions_work *work,
+                                  const void *plan)
+{
+    const int64_t all = trni_ceil_div(partitions, group);
+    if (!trni_span_parallel(partitions, elements)) {
+        for (int64_t i = 0; i < all; i++) work(plan, i * group, trni_min64(group, partitions - i * group));
+        trni_stream_end();
+        return;
+    }
+#if defined(_OPENMP)
+#pragma omp parallel
+    {
+#pragma omp for schedule(static)
+        for (int64_t i = 0; i < all; i++) work(plan, i * group, trni_min64(group, partitions - i * group));
+        trni_stream_end(); /* by each thread, as above */
+    }
+#endif
+}
+
+/* Views whose partitions follow each other in memory are one partition of P F elements: fewer, longer chunks. Random
+ * bits stay, since they go by p F + f. */
+TRNI_FN bool trni_span_flat(const trni_span *v)
+{
+    return v->rank == 1 && v->axis[0].step == (int64_t)v->bytes &&
+           (v->partitions == 1 || v->partition_step == v->elements * (int64_t)v->bytes);
+}
+
+TRNI_FN void trni_span_flatten(trni_span *v)
+{
+    v->elements *= v->partitions;
+    v->partitions = 1;
+    v->axis[0].size = v->elements;
+}
+
+#endif /* TRNI_ENGINE_SPAN_H */

@@ -1,0 +1,414 @@
+/* network/draw.h - what pictures of networks are drawn with: links by kind or load, chips, switches, a legend.
+ * SPDX-License-Identifier: MIT
+ *
+ *     #include <trnmath/trn_topology_paper.h>
+ *     #include <stdio.h>
+ *     static void keep(void *user, const char *text, size_t bytes) { fwrite(text, 1, bytes, (FILE *)user); }
+ *     int main(void) {
+ *         trn_topology net = trn_topology_ring(2, 100e9, 1e-6);
+ *         trni_paper p;
+ *         trni_paper_open(&p, &net, NULL, keep, stdout);
+ *         trni_paper_head(&p, "two chips", 400, 200);
+ *         trni_paper_link(&p, 0, trni_paper_pair(&net, 0, 0), 100, 100, 300, 100, 0, 0);
+ *         trni_paper_chip(&p, 0, 100, 100, 40, 24);
+ *         trni_paper_chip(&p, 1, 300, 100, 40, 24);
+ *         trni_paper_legend(&p, 150, NULL);
+ *         trni_paper_close(&p);
+ *         return 0;
+ *     }
+ *
+ * DOES: writes SVG for light and dark backgrounds, through a function that the caller gives. Links of one rate, wiring
+ *     and source share a colour; with loads, each half of a link has the colour and the width of what leaves by it.
+ * DOES NOT: know where anything is: trn_topology_svg.h lays networks out.
+ *
+ * CONTENTS
+ *     trni_paper, trni_paper_open, trni_paper_head, trni_paper_close   a picture
+ *     trni_paper_pair                          the two directions of one link
+ *     trni_paper_link, trni_paper_chip, trni_paper_switch, trni_paper_text, trni_paper_group   its parts
+ *     trni_paper_legend                  what the colours mean, and how each rate is known
+ *
+ * KNOWN FROM: SVG 1.1; the media query prefers-color-scheme of CSS Media Queries 5.
+ */
+#ifndef TRNI_NETWORK_DRAW_H
+#define TRNI_NETWORK_DRAW_H
+
+#include "../trn_topology.h"
+#include "../trn_trace.h"
+
+enum { TRNI_PAPER_MARGIN = 24, TRNI_PAPER_TOP = 76, TRNI_PAPER_ROW = 38, TRNI_PAPER_LINE = 14, TRNI_PAPER_SHADES = 7 };
+
+typedef struct trni_paper {
+    trni_text text;
+    trn_topology named; /* the network, its names and sources never NULL */
+    const trn_topology *net;
+    const double *load;
+    double most; /* the largest load */
+    int width, height;
+    int kind[TRN_MAX_LEVELS]; /* colour of each level's links; -1: it has none */
+    int kinds;
+} trni_paper;
+
+/* ---- levels of one kind share a colour ---- */
+
+TRNI_FN bool trni_same_kind(const trn_level *a, const trn_level *b)
+{
+    return a->wiring == b->wiring && a->bytes_per_s >= b->bytes_per_s && a->bytes_per_s <= b->bytes_per_s &&
+           a->latency_s >= b->latency_s && a->latency_s <= b->latency_s && a->rate.known == b->rate.known &&
+           strcmp(a->rate.where, b->rate.where) == 0;
+}
+
+TRNI_FN void trni_paper_open(trni_paper *p, const trn_topology *net, const double *load, trn_trace_write *write,
+                             void *user)
+{
+    memset(p, 0, sizeof *p);
+    p->named = *net;
+    p->net = &p->named;
+    p->load = load;
+    p->text.write = write;
+    p->text.user = user;
+    for (int l = 0; l < net->levels; l++) {
+        trn_level *own = &p->named.level[l];
+        if (!own->name) own->name = "level";
+        if (!own->rate.where) own->rate.where = "nobody says";
+        p->kind[l] = -1;
+        if (trni_level_slots(net, l) == 0) continue;
+        for (int i = 0; i < l; i++)
+            if (p->kind[i] >= 0 && trni_same_kind(&p->named.level[i], own)) p->kind[l] = p->kind[i];
+        if (p->kind[l] < 0) p->kind[l] = p->kinds++;
+    }
+    for (int64_t i = 0; load && i < trn_topology_link_count(net); i++)
+        if (load[i] > p->most && load[i] <= DBL_MAX) p->most = load[i];
+}
+
+/* ---- text ---- */
+
+/* 1234567 as 1,234,567. */
+TRNI_FN const char *trni_thousands(char room[32], int64_t n)
+{
+    char digit[24];
+    const int length = snprintf(digit, sizeof digit, "%lld", (long long)n);
+    int used = 0;
+    for (int i = 0; i < length; i++) {
+        if (i && (length - i) % 3 == 0 && digit[i - 1] != '-') room[used++] = ',';
+        room[used++] = digit[i];
+    }
+    room[used] = 0;
+    return room;
+}
+
+/* As much as there is room for, in pixels at about `each` per character; the rest becomes three dots. */
+TRNI_FN void trni_paper_words(trni_paper *p, const char *words, double room, double each)
+{
+    char part[200];
+    const size_t most = room > each * 4 ? (size_t)(room / each) : 4, length = strlen(words);
+    if (length <= most && length < sizeof part) {
+        trni_text_escaped(&p->text, words, true);
+        return;
+    }
+    size_t cut = most < sizeof part ? most - 3 : sizeof part - 4;
+    while (cut > 0 && ((unsigned char)words[cut] & 0xc0) == 0x80) cut--; /* not inside a character */
+    memcpy(part, words, cut);
+    memcpy(part + cut, "...", 4);
+    trni_text_escaped(&p->text, part, true);
+}
+
+/* anchor: 0 begins at x, 1 is centred there, 2 ends there. What would leave the picture is cut. */
+TRNI_FN void trni_paper_text(trni_paper *p, const char *style, double x, double y, int anchor, const char *words)
+{
+    static const char *const how[] = { "", " text-anchor=\"middle\"", " text-anchor=\"end\"" };
+    const double right = p->width - x, half = right < x ? right : x;
+    trni_text_put(&p->text, "<text class=\"%s\" x=\"%.1f\" y=\"%.1f\"%s>", style, x, y, how[anchor]);
+    trni_paper_words(p, words, anchor == 0 ? right : anchor == 1 ? 2 * half : x, 6.6);
+    trni_text_put(&p->text, "</text>\n");
+}
+
+/* ---- head ---- */
+
+TRNI_FN void trni_paper_style(trni_paper *p)
+{
+    static const char *const kind[] = { "#4e79a7", "#e08214", "#3f9950", "#b0569c",
+                                        "#d6504f", "#1b9aa0", "#9a7b1f", "#8a6d5b" };
+    static const char *const shade[TRNI_PAPER_SHADES] = { "#9aa5b1", "#4f9bd9", "#5f74d4", "#8a55c8",
+                                                          "#b43fa8", "#d6336c", "#e8352b" };
+    trni_text *t = &p->text;
+    trni_text_put(
+        t,
+        "<style>\n.paper { fill: #ffffff } .ink { fill: #1f2933 } .faint { fill: #5f6b7a }\n"
+        ".chip { fill: #ffffff; stroke: #6b7787; stroke-width: 1.2 } .hub { fill: #e3e8ef; stroke: #6b7787 }\n"
+        ".group { fill: #f4f6f9; stroke: #cfd6df } .inner { fill: #e9edf3; stroke: #cfd6df }\n"
+        "@media (prefers-color-scheme: dark) {\n.paper { fill: #14181d } .ink { fill: #e6e9ed } .faint { fill: #9aa5b1 "
+        "}\n.chip { fill: #262e37; stroke: #8b98a8 } .hub { fill: #343e4a; stroke: #8b98a8 }\n"
+        ".group { fill: #1a2027; stroke: #343c46 } .inner { fill: #222931; stroke: #3a434e }\n}\n"
+        "text { font-size: 12px } .big { font-size: 17px; font-weight: 600 } .bold { font-weight: 600 }\n"
+        ".small { font-size: 11px } .tiny { font-size: 10px } .wire { fill: none; stroke-linecap: round } .far { "
+        "opacity: 0.6 }\n");
+    for (int i = 0; i < TRN_MAX_LEVELS; i++) trni_text_put(t, ".k%d { stroke: %s; stroke-width: 1.8 }\n", i, kind[i]);
+    for (int i = 0; p->load && i < TRNI_PAPER_SHADES; i++)
+        trni_text_put(t, ".l%d { stroke: %s; stroke-width: %.1f }\n", i, shade[i], i ? 1.4 + 0.45 * i : 1.0);
+    trni_text_put(t, "</style>\n");
+}
+
+TRNI_FN void trni_paper_head(trni_paper *p, const char *title, int width, int height)
+{
+    const trn_topology *net = p->net;
+    char chips[32], links[32], words[200];
+    p->width = width;
+    p->height = height;
+    trni_text_put(&p->text,
+                  "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%d\" height=\"%d\" viewBox=\"0 0 %d %d\" "
+                  "font-family=\"system-ui, 'Segoe UI', 'DejaVu Sans', sans-serif\">\n<title>",
+                  width, height, width, height);
+    trni_paper_words(p, title, width - 2 * TRNI_PAPER_MARGIN, 9.6);
+    trni_text_put(&p->text, "</title>\n");
+    trni_paper_style(p);
+    trni_text_put(&p->text,
+                  "<rect class=\"paper\" x=\"0\" y=\"0\" width=\"%d\" height=\"%d\"/>\n"
+                  "<text class=\"ink big\" x=\"%d\" y=\"32\">",
+                  width, height, TRNI_PAPER_MARGIN);
+    trni_paper_words(p, title, width - 2 * TRNI_PAPER_MARGIN, 9.6);
+    trni_text_put(&p->text, "</text>\n");
+    const int count = snprintf(words, sizeof words, "%s chip%s, %s link%s", trni_thousands(chips, net->chips),
+                               net->chips > 1 ? "s" : "", trni_thousands(links, trn_topology_link_count(net) / 2),
+                               trn_topology_link_count(net) == 2 ? "" : "s");
+    if (net->chips > 1)
+        snprintf(words + count, sizeof words - (size_t)count,
+                 "; at most %d hops, %.3g on average; %.4g TB/s from half to half", trn_topology_diameter(net),
+                 trn_topology_mean_hops(net), trn_topology_bisection_bytes_per_s(net) / 1e12);
+    trni_paper_text(p, "faint", TRNI_PAPER_MARGIN, 52, 0, words);
+}
+
+TRNI_FN void trni_paper_close(trni_paper *p)
+{
+    trni_text_put(&p->text, "</svg>\n");
+    trni_text_flush(&p->text);
+}
+
+/* ---- links ---- */
+
+/* The number of the link from a chip to the next digit of a ring, or up to a switch; [1] is the way back. */
+typedef struct trni_both_ways {
+    int64_t way[2];
+} trni_both_ways;
+
+TRNI_FN trni_both_ways trni_paper_pair(const trn_topology *net, int level, int chip)
+{
+    const trn_level *l = &net->level[level];
+    const int slots = trn_topology_slots(net), base = trni_slot_base(net, level);
+    trni_both_ways two;
+    two.way[0] = (int64_t)chip * slots + base;
+    two.way[1] = two.way[0] + 1;
+    if (l->wiring == TRN_WIRING_SWITCH) return two;
+    const int d = trn_topology_digit(net, chip, level);
+    const int next = trni_with_digit(net, chip, level, (d + 1) % l->size);
+    two.way[1] = (int64_t)next * slots + base + (l->size > 2);
+    return two;
+}
+
+/* Between any two chips of a fully connected level. */
+TRNI_FN trni_both_ways trni_paper_pair_full(const trn_topology *net, int level, int a, int b)
+{
+    const int slots = trn_topology_slots(net), base = trni_slot_base(net, level);
+    const int d = trn_topology_digit(net, a, level), e = trn_topology_digit(net, b, level);
+    trni_both_ways two;
+    two.way[0] = (int64_t)a * slots + base + (e < d ? e : e - 1);
+    two.way[1] = (int64_t)b * slots + base + (d < e ? d : d - 1);
+    return two;
+}
+
+/* Shade 0: nothing; the others share the range up to the largest load. */
+TRNI_FN int trni_paper_shade(const trni_paper *p, int64_t link)
+{
+    const double load = p->load[link];
+    if (!(load > 0) || !(p->most > 0)) return 0;
+    const int shade = 1 + (int)((TRNI_PAPER_SHADES - 1) * (load / p->most));
+    return load > p->most || shade >= TRNI_PAPER_SHADES ? TRNI_PAPER_SHADES - 1 : shade;
+}
+
+TRNI_FN void trni_paper_half(trni_paper *p, int64_t link, const double x[4], const double y[4])
+{
+    trni_text_put(&p->text, "<path class=\"wire l%d\" d=\"M%.1f %.1fC%.1f %.1f %.1f %.1f %.1f %.1f\"><title>",
+                  trni_paper_shade(p, link), x[0], y[0], x[1], y[1], x[2], y[2], x[3], y[3]);
+    trn_link l;
+    if (trn_topology_link(p->net, link, &l)) {
+        char chip[32];
+        if (l.from < p->net->chips)
+            trni_text_put(&p->text, "%s", trni_thousands(chip, l.from));
+        else
+            trni_text_put(&p->text, "switch");
+        if (l.to < p->net->chips)
+            trni_text_put(&p->text, " to %s", trni_thousands(chip, l.to));
+        else
+            trni_text_put(&p->text, " to switch");
+    }
+    trni_text_put(&p->text, ": %.6g</title></path>\n", p->load[link]);
+}
+
+/* A link from one place to another, whose ends leave in the direction of the bend (0, 0: straight). With loads, the
+ * half at each end shows what leaves there. */
+TRNI_FN void trni_paper_link(trni_paper *p, int level, trni_both_ways two, double x0, double y0, double x1, double y1,
+                             double bend_x, double bend_y)
+{
+    const double px[4] = { x0, x0 + bend_x, x1 + bend_x, x1 }, py[4] = { y0, y0 + bend_y, y1 + bend_y, y1 };
+    const bool straight = bend_x >= 0 && bend_x <= 0 && bend_y >= 0 && bend_y <= 0;
+    if (!p->load && straight) {
+        trni_text_put(&p->text, "<path class=\"wire k%d\" d=\"M%.1f %.1fL%.1f %.1f\"/>\n", p->kind[level], x0, y0, x1,
+                      y1);
+    } else if (!p->load) {
+        trni_text_put(&p->text, "<path class=\"wire far k%d\" d=\"M%.1f %.1fC%.1f %.1f %.1f %.1f %.1f %.1f\"/>\n",
+                      p->kind[level], px[0], py[0], px[1], py[1], px[2], py[2], px[3], py[3]);
+    } else { /* both halves by de Casteljau, each from its own end to the middle */
+        const double mx = (px[1] + px[2]) / 2, my = (py[1] + py[2]) / 2;
+        double hx[2][4], hy[2][4];
+        for (int i = 0; i < 2; i++) {
+            hx[i][0] = px[3 * i];
+            hy[i][0] = py[3 * i];
+            hx[i][1] = (px[3 * i] + px[1 + i]) / 2;
+            hy[i][1] = (py[3 * i] + py[1 + i]) / 2;
+            hx[i][2] = (hx[i][1] + mx) / 2;
+            hy[i][2] = (hy[i][1] + my) / 2;
+            hx[i][3] = (px[0] + 3 * px[1] + 3 * px[2] + px[3]) / 8;
+            hy[i][3] = (py[0] + 3 * py[1] + 3 * py[2] + py[3]) / 8;
+        }
+        for (int i = 0; i < 2; i++) trni_paper_half(p, two.way[i], hx[i], hy[i]);
+    }
+}
+
+/* ---- boxes ---- */
+
+TRNI_FN void trni_paper_group(trni_paper *p, const char *style, double x, double y, double wide, double high)
+{
+    trni_text_put(&p->text, "<rect class=\"%s\" x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%.1f\" rx=\"6\"/>\n",
+                  style, x, y, wide, high);
+}
+
+/* Centred at x, y; its digits under the mouse. */
+TRNI_FN void trni_paper_chip(trni_paper *p, int chip, double x, double y, double wide, double high)
+{
+    trni_text_put(&p->text, "<g><title>chip %d:", chip);
+    for (int l = 0; l < p->net->levels; l++) {
+        trni_text_put(&p->text, " ");
+        trni_paper_words(p, p->net->level[l].name, 120, 6);
+        trni_text_put(&p->text, " %d", trn_topology_digit(p->net, chip, l));
+    }
+    trni_text_put(&p->text,
+                  "</title><rect class=\"chip\" x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%.1f\" rx=\"4\"/>"
+                  "<text class=\"ink %s\" x=\"%.1f\" y=\"%.1f\" text-anchor=\"middle\">%d</text></g>\n",
+                  x - wide / 2, y - high / 2, wide, high, high < 20 ? "tiny" : "small", x, y + (high < 20 ? 3.6 : 4),
+                  chip);
+}
+
+/* A switch: its words stand upright where it is higher than it is wide. */
+TRNI_FN void trni_paper_switch(trni_paper *p, double x, double y, double wide, double high, const char *words)
+{
+    const double cx = x + wide / 2, cy = y + high / 2;
+    trni_text_put(&p->text, "<rect class=\"hub\" x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%.1f\" rx=\"5\"/>\n", x,
+                  y, wide, high);
+    if (!words) return;
+    trni_text_put(&p->text, "<text class=\"ink small\" x=\"%.1f\" y=\"%.1f\" text-anchor=\"middle\"", cx, cy + 4);
+    if (high > wide) trni_text_put(&p->text, " transform=\"rotate(-90 %.1f %.1f)\"", cx, cy);
+    trni_text_put(&p->text, ">");
+    trni_paper_words(p, words, high > wide ? high : wide, 6.2);
+    trni_text_put(&p->text, "</text>\n");
+}
+
+/* ---- legend ---- */
+
+TRNI_FN const char *trni_wiring_words(const trn_level *l)
+{
+    switch (l->wiring) {
+    case TRN_WIRING_RING: return l->size == 2 ? "pair" : "ring";
+    case TRN_WIRING_FULL: return "all to all";
+    case TRN_WIRING_SWITCH: return "switch";
+    default: return "no wires";
+    }
+}
+
+/* The level of a kind that speaks for it: the one with most chips. */
+TRNI_FN const trn_level *trni_paper_kind(const trni_paper *p, int kind)
+{
+    const trn_level *most = NULL;
+    for (int l = 0; l < p->net->levels; l++)
+        if (p->kind[l] == kind && (!most || p->net->level[l].size > most->size)) most = &p->net->level[l];
+    return most ? most : &p->net->level[0];
+}
+
+TRNI_FN double trni_paper_legend_x(const trni_paper *p) { return TRNI_PAPER_MARGIN + (p->load ? 0 : 40); }
+
+/* Where a source is broken into two lines; 0 when it fits into one. */
+TRNI_FN int trni_paper_break(const trni_paper *p, int kind, int width)
+{
+    const trn_level *l = trni_paper_kind(p, kind);
+    const int room = (int)((width - trni_paper_legend_x(p) - (int)TRNI_PAPER_MARGIN) / 6.0) - 14;
+    if ((int)strlen(l->rate.where) <= room) return 0;
+    int at = room;
+    while (at > 0 && l->rate.where[at] != ' ') at--;
+    return at;
+}
+
+TRNI_FN int trni_paper_legend_height(const trni_paper *p, int width)
+{
+    int high = p->load ? 46 : 0;
+    for (int k = 0; k < p->kinds; k++) high += TRNI_PAPER_ROW + (trni_paper_break(p, k, width) ? TRNI_PAPER_LINE : 0);
+    return high + 16;
+}
+
+TRNI_FN void trni_paper_loads(trni_paper *p, double y, const char *unit)
+{
+    const double x = TRNI_PAPER_MARGIN, each = 26;
+    for (int i = 0; i < TRNI_PAPER_SHADES; i++)
+        trni_text_put(&p->text, "<path class=\"wire l%d\" d=\"M%.1f %.1fL%.1f %.1f\"/>\n", i, x + i * each, y,
+                      x + (i + 0.7) * each, y);
+    char words[160];
+    snprintf(words, sizeof words, "load of a link at the end it leaves from: none ... %.6g %s", p->most,
+             unit ? unit : "");
+    trni_paper_text(p, "ink", x + (int)TRNI_PAPER_SHADES * each + 4, y + 4, 0, words);
+}
+
+/* Names of its levels, wiring, rate, latency. */
+TRNI_FN void trni_paper_kind_words(trni_paper *p, int kind, double x, double y)
+{
+    const trn_level *l = trni_paper_kind(p, kind);
+    const bool joined = l->wiring == TRN_WIRING_SWITCH;
+    const char *between = "";
+    int names = 0;
+    for (int i = 0; i < p->net->levels; i++) names += p->kind[i] == kind;
+    trni_text_put(&p->text, "<text class=\"ink\" x=\"%.1f\" y=\"%.1f\"><tspan class=\"bold\">", x, y);
+    for (int i = 0; i < p->net->levels; i++) {
+        if (p->kind[i] != kind) continue;
+        trni_text_put(&p->text, "%s", between);
+        trni_paper_words(p, p->net->level[i].name, 290.0 / names, 8);
+        between = ", ";
+    }
+    trni_text_put(&p->text, "</tspan>: %s; %.4g GB/s one way per %s; %.3g us%s</text>\n", trni_wiring_words(l),
+                  l->bytes_per_s / 1e9, joined ? "port" : "link", 1e6 * l->latency_s,
+                  joined ? " from port to port" : "");
+}
+
+/* One row per kind, and below it how the rate is known. */
+TRNI_FN void trni_paper_legend(trni_paper *p, double y, const char *unit)
+{
+    const double x = trni_paper_legend_x(p);
+    if (p->load) trni_paper_loads(p, y + 16, unit);
+    y += p->load ? 46 : 0;
+    for (int k = 0; k < p->kinds; k++, y += (int)TRNI_PAPER_ROW) {
+        const trn_source *rate = &trni_paper_kind(p, k)->rate;
+        const int at = trni_paper_break(p, k, p->width);
+        if (!p->load)
+            trni_text_put(&p->text, "<path class=\"wire k%d\" d=\"M%d %.1fL%d %.1f\"/>\n", k, TRNI_PAPER_MARGIN, y + 12,
+                          TRNI_PAPER_MARGIN + 28, y + 12);
+        trni_paper_kind_words(p, k, x, y + 16);
+        trni_text_put(&p->text, "<text class=\"faint small\" x=\"%.1f\" y=\"%.1f\">%s: ", x, y + 31,
+                      trn_provenance_text(rate->known));
+        char part[200];
+        trni_copy_text(part, at && at < (int)sizeof part ? (size_t)at + 1 : sizeof part, rate->where);
+        trni_paper_words(p, part, p->width, 6);
+        trni_text_put(&p->text, "</text>\n");
+        if (!at) continue;
+        y += (int)TRNI_PAPER_LINE;
+        trni_text_put(&p->text, "<text class=\"faint small\" x=\"%.1f\" y=\"%.1f\">", x, y + 31);
+        trni_paper_words(p, rate->where + at + 1, p->width - x - (int)TRNI_PAPER_MARGIN, 6);
+        trni_text_put(&p->text, "</text>\n");
+    }
+}
+
+#endif /* TRNI_NETWORK_DRAW_H */

@@ -1,0 +1,141 @@
+/* network/topology_cycles.h - rings through all chips of a torus that share no link.
+ * SPDX-License-Identifier: MIT
+ *
+ *     #include <trnmath/trn_topology_cycles.h>
+ *     int main(void) {
+ *         trn_topology net = { .levels = 2, .chips = 16, .level = {
+ *             { .wiring = TRN_WIRING_RING, .size = 4 }, { .wiring = TRN_WIRING_RING, .size = 4 } } };
+ *         int order[2][16];
+ *         return trn_topology_cycles(&net, order[0], 2) == 2 && order[0][0] == 0 && order[1][0] == 0 ? 0 : 1;
+ *     }
+ *
+ * DOES: writes down edge-disjoint Hamiltonian cycles: two of a plane whose sides are both even or both odd, three of
+ *     4 x 4 x 4, one wherever a side is even, one of a ring. Levels with one chip do not count.
+ * DOES NOT: know cycles of switches or of fully connected levels (any order is one there), nor find all that exist: a
+ *     torus of D dimensions with sides above 2 has D of them.
+ *
+ * CONTENTS
+ *     trn_topology_cycles    how many it knows, and their chips in order
+ *
+ * KNOWN FROM: for two cycles of a plane, the Gray codes of Bose, Broeg, Kwon and Ashir, "Lee distance and topological
+ *     properties of k-ary n-cubes" (1995), widened here; for 4 x 4 x 4 a search, which the tests check again.
+ *
+ * The plane: one cycle goes along each ring of n chips for n - 1 steps, up or down, and then one step across to the
+ * next of the m >= n rings. It closes when ups less downs is a multiple of n, say w n. What it leaves over are n - 1
+ * strands across the rings, each of which is moved over by the one link that every ring has left: together a rotation
+ * by w strands, one single cycle when w and n - 1 have no common divisor. Here n rings go up and the others up and down
+ * in turn, so w = 1; that needs m - n to be even.
+ */
+#ifndef TRNI_NETWORK_TOPOLOGY_CYCLES_H
+#define TRNI_NETWORK_TOPOLOGY_CYCLES_H
+
+#include "../trn_topology_graph.h"
+
+/* The levels with more than one chip, when all of them are rings; otherwise 0 of them. */
+TRNI_FN int trni_torus_levels(const trn_topology *net, int level[TRN_MAX_LEVELS])
+{
+    int n = 0;
+    for (int l = 0; l < net->levels; l++) {
+        if (net->level[l].size < 2) continue;
+        if (net->level[l].wiring != TRN_WIRING_RING) return 0;
+        level[n++] = l;
+    }
+    return n;
+}
+
+/* ---- one cycle: counting with digits that go up and down in turn, an even one outermost ---- */
+
+TRNI_FN void trni_cycle_snake(const trn_topology *net, const int *level, int levels, int even, int *order)
+{
+    for (int t = 0; t < net->chips; t++) {
+        int rest = t, chip = 0, turns = net->chips; /* turns: of the digit at hand and all inside it */
+        for (int i = levels; i-- > 0;) {
+            /* the even level first, then the others from the outermost */
+            const int l = i == levels - 1 ? level[even] : level[i < even ? i : i + 1], size = net->level[l].size;
+            turns /= size;
+            const int d = rest / turns;
+            rest -= d * turns;
+            if (d % 2) rest = turns - 1 - rest;
+            chip += d * trn_topology_stride(net, l);
+        }
+        order[t] = chip;
+    }
+}
+
+/* ---- two cycles of a plane: m rings of n chips ---- */
+
+/* Rings that the first cycle goes along upwards, and where it enters them. */
+TRNI_FN bool trni_plane_up(int r, int n) { return r < n || (r - n) % 2 == 0; }
+TRNI_FN int trni_plane_column(int r, int n) { return r <= n ? (n - r % n) % n : trni_plane_up(r, n) ? 0 : n - 1; }
+
+TRNI_FN void trni_cycle_along(int m, int n, int stride_m, int stride_n, int *order)
+{
+    for (int r = 0; r < m; r++) {
+        const int c = trni_plane_column(r, n);
+        for (int i = 0; i < n; i++) *order++ = r * stride_m + (c + (trni_plane_up(r, n) ? i : n - i)) % n * stride_n;
+    }
+}
+
+TRNI_FN void trni_cycle_across(int m, int n, int stride_m, int stride_n, int *order)
+{
+    int r = 0, c = 0;
+    for (int t = 0; t < m * n; t++) {
+        order[t] = r * stride_m + c * stride_n;
+        if (c == trni_plane_column(r + 1, n))
+            c = trni_plane_column(r, n); /* the link that the first cycle left over */
+        else
+            r = (r + 1) % m;
+    }
+}
+
+/* ---- three cycles of 4 x 4 x 4: steps from chip 0; a capital goes down ---- */
+
+TRNI_FN void trni_cycle_steps(const char *steps, const int stride[3], int *order)
+{
+    int digit[3] = { 0, 0, 0 };
+    for (int t = 0; t < 64; t++) {
+        order[t] = digit[0] * stride[0] + digit[1] * stride[1] + digit[2] * stride[2];
+        const int down = steps[t] < 'a', axis = (steps[t] | 0x20) - 'x';
+        digit[axis] = (digit[axis] + (down ? 3 : 1)) % 4;
+    }
+}
+
+TRNI_FN void trni_cycles_cube(const int stride[3], int *order, int room)
+{
+    static const char *const steps[] = {
+        "xZYZZZXZZyzyzzzyxZYZZZYZXYYZZxzxzzzyzzzyzzzyzzzxzzzyzzzyzzzyzzzx",
+        "ZXYYZYXYZYYXZYYYZXYYZYXYZYYXZYYYZXYYZYXYZYYXZYYYZXYYZYXYZYYXZYYY",
+        "zzxxxyxxxyxxzXXYXXXYXXXYXXXYZyxxxZXXXYXXXYXXXYXXZxxyxxxyxxxyxxxy",
+    };
+    for (int i = 0; i < 3 && i < room; i++) trni_cycle_steps(steps[i], stride, order + 64 * i);
+}
+
+/* ---- all of it ---- */
+
+/* How many cycles this torus has that are known here; the first `room` of them are written, chips entries each,
+ * beginning at chip 0. Neighbours in the order, and the last and the first, are joined by a link, which no other of
+ * the cycles uses. 0 for anything that is no torus, and for two chips, whose one link is no cycle. */
+TRNI_FN int trn_topology_cycles(const trn_topology *net, int *order, int room)
+{
+    int level[TRN_MAX_LEVELS], size[TRN_MAX_LEVELS], stride[TRN_MAX_LEVELS], even = -1;
+    const int levels = trni_torus_levels(net, level);
+    for (int i = 0; i < levels; i++) {
+        size[i] = net->level[level[i]].size;
+        stride[i] = trn_topology_stride(net, level[i]);
+        if (size[i] % 2 == 0) even = i;
+    }
+    if (!order) room = 0;
+    if (levels == 0 || net->chips == 2) return 0;
+    if (levels == 3 && size[0] == 4 && size[1] == 4 && size[2] == 4) return trni_cycles_cube(stride, order, room), 3;
+    if (levels == 2 && size[0] > 2 && size[1] > 2 && (size[0] - size[1]) % 2 == 0) {
+        const int m = size[1] >= size[0]; /* the longer side */
+        if (room > 0) trni_cycle_along(size[m], size[!m], stride[m], stride[!m], order);
+        if (room > 1) trni_cycle_across(size[m], size[!m], stride[m], stride[!m], order + net->chips);
+        return 2;
+    }
+    if (levels > 1 && even < 0) return 0;
+    if (room > 0) trni_cycle_snake(net, level, levels, even < 0 ? 0 : even, order);
+    return 1;
+}
+
+#endif /* TRNI_NETWORK_TOPOLOGY_CYCLES_H */

@@ -1,0 +1,253 @@
+/* plan/plan_memory.h - what a plan keeps in the HBM of its fullest chip.
+ * SPDX-License-Identifier: MIT
+ *
+ *     #include <trnmath/trn_plan_memory.h>
+ *     #include <stdio.h>
+ *     int main(void) {
+ *         const trn_topology net = trn_topology_of(TRN_TRN2_48XLARGE);
+ *         const trn_model model = { .layers = 32, .hidden = 4096, .heads = 32, .kv_heads = 8, .intermediate = 14336,
+ *                                   .vocab = 128256 };
+ *         const trn_plan_args args = { .model = &model, .net = &net, .batch = 16, .sequence = 4096 };
+ *         const trn_plan plan = { .tp = 16, .cp = 1, .ep = 1, .dp = 1, .pp = 1, .microbatch = 1, .microbatches = 16,
+ *                                 .zero = TRN_ZERO_NONE, .recompute = TRN_RECOMPUTE_FULL };
+ *         trni_plan_work work;
+ *         if (trni_plan_work_begin(&work, &args, 1) != TRN_OK) return 1;
+ *         const trn_plan_memory bytes = trni_plan_memory_of(&work, &plan);
+ *         printf("%.2f of %.0f GiB\n", bytes.total / 1073741824, bytes.capacity / 1073741824);
+ *         trni_plan_work_end(&work);
+ *         return bytes.total < bytes.capacity ? 0 : 1;
+ *     }
+ *
+ * DOES: weights, gradients, optimizer states, activations, KV cache and buffers, as tp, pp, ep, sp, ZeRO and
+ *     recomputation leave them on the chip that has most.
+ * DOES NOT: model fragmentation, paging of the KV cache, or off-loading to the host.
+ *
+ * CONTENTS
+ *     trni_plan_stage, trni_plan_stages   layers of each kind in a stage: the two extremes
+ *     trni_plan_weights, trni_plan_weights_of   parameters on a chip, by who else holds them
+ *     trni_plan_memory_of          all of it
+ *
+ * KNOWN FROM: Korthikanti et al. 2022 (what a layer stores, with and without sp and recomputation), Rajbhandari et al.
+ *     2020 (ZeRO). Derived here for gated blocks and attention that never stores its scores.
+ *
+ * Activations of one layer and token, in elements, t = ranks of tp, s = t with sp and 1 without:
+ *     none       input, normed input, residual, normed residual (4 hidden / s); queries, keys, values, attention's
+ *                output; gate, up and their product; routed tokens once more for each expert they go to
+ *     selective  input, residual (2 hidden / s); queries, keys, values; gate, up; routed tokens
+ *     full       input (hidden / s)
+ * and one layer at a time as "none" has it. A stage holds those of min(pp, microbatches) microbatches (1F1B). Logits
+ * are kept in F32, their gradient in the format of activations. Where stages differ, each part is that of the stage
+ * that has most of it, so that the sum is never too small.
+ */
+#ifndef TRNI_PLAN_PLAN_MEMORY_H
+#define TRNI_PLAN_PLAN_MEMORY_H
+
+#include "plan_cost.h"
+
+TRNI_FN double trni_plan_bytes_of(trn_format format)
+{
+    return trn_format_bits(format) / 8.0;
+}
+
+/* Ranks that share one matrix. */
+TRNI_FN int64_t trni_plan_tp_ranks(const trni_plan_work *w, const trn_plan *p)
+{
+    return (int64_t)p->tp * w->a.ranks_per_chip;
+}
+
+/* ---- stages ---- */
+
+typedef struct trni_plan_stage {
+    int64_t dense, sparse; /* layers without and with experts */
+} trni_plan_stage;
+
+TRNI_FN int64_t trni_plan_stage_layers(const trni_plan_work *w, const trn_plan *p)
+{
+    return w->m.layers / p->pp + (w->m.layers % p->pp != 0);
+}
+
+/* The stage with most experts, and the stage with fewest: one of them has the most of anything. */
+TRNI_FN void trni_plan_stages(const trni_plan_work *w, const trn_plan *p, trni_plan_stage stage[2])
+{
+    const int64_t layers = trni_plan_stage_layers(w, p), sparse = w->m.layers - w->m.dense_layers;
+    stage[0].sparse = layers < sparse ? layers : sparse;
+    stage[0].dense = layers - stage[0].sparse;
+    stage[1].dense = layers < w->m.dense_layers ? layers : w->m.dense_layers;
+    stage[1].sparse = layers - stage[1].dense;
+}
+
+/* ---- weights ---- */
+
+typedef struct trni_plan_weights {
+    double shared;  /* parameters that dp, ep and cp repeat */
+    double experts; /* that dp and cp repeat */
+    double layer;   /* of the largest layer, both kinds */
+} trni_plan_weights;
+
+TRNI_FN trni_plan_weights trni_plan_stage_weights(const trni_plan_work *w, const trn_plan *p, trni_plan_stage stage)
+{
+    const trn_model *m = &w->m;
+    const int64_t t = trni_plan_tp_ranks(w, p);
+    const double r = w->a.ranks_per_chip;
+    const double dense = r * trni_plan_dense_layer_parameters(m, t), sparse = r * trni_plan_moe_layer_parameters(m, t);
+    const double experts = r * (double)(m->experts / p->ep) * trni_plan_mlp_parameters(m, m->moe_intermediate, t);
+    const double embedding = r * trni_plan_embedding_parameters(m, t), head = r * trni_plan_head_parameters(m, t);
+    const double ends = p->pp == 1 ? embedding + (m->tied_embeddings ? 0 : head) : fmax(embedding, head);
+    trni_plan_weights out = { (double)stage.dense * dense + (double)stage.sparse * sparse + ends +
+                                  r * trni_plan_norm_parameters(m),
+                              (double)stage.sparse * experts, 0 };
+    out.layer = fmax(stage.dense ? dense : 0, stage.sparse ? sparse + experts : 0);
+    return out;
+}
+
+/* Of the fuller of the two extreme stages. */
+TRNI_FN trni_plan_weights trni_plan_weights_of(const trni_plan_work *w, const trn_plan *p)
+{
+    trni_plan_stage stage[2];
+    trni_plan_stages(w, p, stage);
+    const trni_plan_weights a = trni_plan_stage_weights(w, p, stage[0]), b = trni_plan_stage_weights(w, p, stage[1]);
+    return b.shared + b.experts > a.shared + a.experts ? b : a;
+}
+
+/* Shared out among those who would hold the same. */
+TRNI_FN double trni_plan_shared_out(const trni_plan_weights *n, const trn_plan *p, bool out)
+{
+    const double repeated = out ? (double)p->dp * p->cp : 1;
+    return n->shared / (out ? repeated * p->ep : 1) + n->experts / repeated;
+}
+
+/* Bytes of optimizer state per parameter. */
+TRNI_FN double trni_plan_optimizer_bytes(const trni_plan_work *w)
+{
+    const trn_plan_formats *f = &w->a.formats;
+    const double own = trni_plan_bytes_of(f->optimizer);
+    return w->a.assumptions.optimizer_states * own + (trni_plan_bytes_of(f->weights) < own ? own : 0);
+}
+
+/* ---- activations ---- */
+
+/* Tokens that one replica's chips work on at once. Decode: one of each sequence. */
+TRNI_FN double trni_plan_tokens(const trni_plan_work *w, const trn_plan *p)
+{
+    return w->a.job == TRN_JOB_DECODE ? (double)p->microbatch : (double)p->microbatch * (double)(w->a.sequence / p->cp);
+}
+
+/* Queries, keys and values of one token on one rank. */
+TRNI_FN double trni_plan_qkv_elements(const trn_model *m, int64_t t)
+{
+    const double heads = trni_plan_ceil_share(m->heads, t), wide = (double)(m->head_dim + m->rope_dim);
+    if (m->kv_rank) return heads * (2 * wide + (double)m->v_dim) + (double)(m->q_rank + m->kv_rank + m->rope_dim);
+    return heads * wide + trni_plan_kv_elements(m, t);
+}
+
+/* What a feed-forward block keeps of one token on one rank: `kept` = its inner vectors, of which gated blocks have
+ * three. */
+TRNI_FN double trni_plan_inner_elements(const trn_model *m, int64_t inner, int64_t t, bool product)
+{
+    return trni_plan_ceil_share(inner, t) * ((m->plain_mlp ? 1 : 2) + (product ? 1 : 0)) * (inner > 0);
+}
+
+/* Bytes on a chip of one token in one layer. */
+TRNI_FN double trni_plan_layer_activation(const trni_plan_work *w, const trn_plan *p, bool sparse, trn_recompute kind)
+{
+    const trn_model *m = &w->m;
+    const int64_t t = trni_plan_tp_ranks(w, p);
+    const double hidden = (double)m->hidden / (p->sp ? (double)t : 1);
+    const double heads = trni_plan_ceil_share(m->heads, t), routed = sparse ? (double)m->experts_per_token : 0;
+    const double tokens = routed * w->a.assumptions.expert_imbalance;
+    const bool all = kind == TRN_RECOMPUTE_NONE;
+    double elements = (all ? 4 : kind == TRN_RECOMPUTE_SELECTIVE ? 2 : 1) * hidden, softmax = 0;
+    if (kind != TRN_RECOMPUTE_FULL) {
+        elements += trni_plan_qkv_elements(m, t) + (all ? heads * (double)m->v_dim : 0);
+        elements += trni_plan_inner_elements(m, sparse ? m->shared_intermediate : m->intermediate, t, all);
+        elements += tokens * (hidden + trni_plan_inner_elements(m, m->moe_intermediate, t, all));
+        softmax = all ? 4 * heads : 0; /* one F32 a head: its scores' maximum and sum in one */
+    }
+    return w->a.ranks_per_chip * (elements * trni_plan_bytes_of(w->a.formats.activations) + softmax);
+}
+
+/* A stage's layers, of one token. */
+TRNI_FN double trni_plan_stage_activation(const trni_plan_work *w, const trn_plan *p, trni_plan_stage stage,
+                                     trn_recompute kind)
+{
+    return (double)stage.dense * trni_plan_layer_activation(w, p, false, kind) +
+           (double)stage.sparse * trni_plan_layer_activation(w, p, true, kind);
+}
+
+TRNI_FN double trni_plan_logit_bytes(const trni_plan_work *w, const trn_plan *p)
+{
+    const bool train = w->a.job == TRN_JOB_TRAIN;
+    const double each = 4 + (train ? trni_plan_bytes_of(w->a.formats.activations) : 0);
+    const double tokens = train ? trni_plan_tokens(w, p) : (double)p->microbatch;
+    return tokens * each * w->a.ranks_per_chip * trni_plan_ceil_share(w->m.vocab, trni_plan_tp_ranks(w, p));
+}
+
+/* The first stage holds most microbatches, the last the logits. */
+TRNI_FN double trni_plan_activations(const trni_plan_work *w, const trn_plan *p)
+{
+    const double tokens = trni_plan_tokens(w, p), logits = trni_plan_logit_bytes(w, p);
+    const bool any_sparse = w->m.dense_layers < w->m.layers, train = w->a.job == TRN_JOB_TRAIN;
+    const double work = fmax(w->m.dense_layers ? trni_plan_layer_activation(w, p, false, TRN_RECOMPUTE_NONE) : 0,
+                             any_sparse ? trni_plan_layer_activation(w, p, true, TRN_RECOMPUTE_NONE) : 0);
+    trni_plan_stage stage[2];
+    if (!train) return tokens * work + logits;
+    trni_plan_stages(w, p, stage);
+    const double kept = fmax(trni_plan_stage_activation(w, p, stage[0], p->recompute),
+                             trni_plan_stage_activation(w, p, stage[1], p->recompute));
+    const double again = p->recompute == TRN_RECOMPUTE_NONE ? 0 : work;
+    const double flying = p->microbatches < p->pp ? (double)p->microbatches : (double)p->pp;
+    const double last = tokens * (kept + again) + logits;
+    return p->pp == 1 ? last : fmax(tokens * (flying * kept + again), last);
+}
+
+/* ---- KV cache ---- */
+
+/* Positions kept of each sequence, averaged over the layers. */
+TRNI_FN double trni_plan_kv_positions(const trni_plan_work *w)
+{
+    const double all = (double)w->a.sequence, windowed = (double)w->m.window_layers / (double)w->m.layers;
+    return all + windowed * (fmin((double)w->m.window, all) - all);
+}
+
+TRNI_FN double trni_plan_kv(const trni_plan_work *w, const trn_plan *p)
+{
+    if (w->a.job == TRN_JOB_TRAIN) return 0;
+    const double sequences = (double)p->microbatch * (double)p->microbatches;
+    return sequences * trni_plan_kv_positions(w) / p->cp * (double)trni_plan_stage_layers(w, p) * w->a.ranks_per_chip *
+           trni_plan_kv_elements(&w->m, trni_plan_tp_ranks(w, p)) * trni_plan_bytes_of(w->a.formats.kv);
+}
+
+/* ---- all ---- */
+
+/* What runtime and collectives need: two copies of what a layer passes on, weights gathered for two layers. */
+TRNI_FN double trni_plan_buffers(const trni_plan_work *w, const trn_plan *p, const trni_plan_weights *n)
+{
+    const double each = (double)w->m.hidden * trni_plan_bytes_of(w->a.formats.activations),
+                 tokens = trni_plan_tokens(w, p);
+    const double routed = p->ep > 1 ? (double)w->m.experts_per_token * w->a.assumptions.expert_imbalance : 0;
+    const double gathered = p->zero == TRN_ZERO_WEIGHTS ? 2 * n->layer * trni_plan_bytes_of(w->a.formats.weights) : 0;
+    return w->a.assumptions.reserve_bytes + 2 * tokens * each * (1 + routed) + gathered;
+}
+
+/* Needs the degrees, microbatch, microbatches, sp, zero and recompute of the plan. */
+TRNI_FN trn_plan_memory trni_plan_memory_of(const trni_plan_work *w, const trn_plan *p)
+{
+    const trni_plan_weights n = trni_plan_weights_of(w, p);
+    const trn_plan_formats *f = &w->a.formats;
+    const bool train = w->a.job == TRN_JOB_TRAIN;
+    trn_plan_memory b;
+    memset(&b, 0, sizeof b);
+    b.weights = trni_plan_shared_out(&n, p, train && p->zero >= TRN_ZERO_WEIGHTS) * trni_plan_bytes_of(f->weights);
+    if (train) {
+        b.gradients = trni_plan_shared_out(&n, p, p->zero >= TRN_ZERO_GRADIENTS) * trni_plan_bytes_of(f->gradients);
+        b.optimizer = trni_plan_shared_out(&n, p, p->zero >= TRN_ZERO_OPTIMIZER) * trni_plan_optimizer_bytes(w);
+    }
+    b.activations = trni_plan_activations(w, p);
+    b.kv = trni_plan_kv(w, p);
+    b.buffers = trni_plan_buffers(w, p, &n);
+    b.total = b.weights + b.gradients + b.optimizer + b.activations + b.kv + b.buffers;
+    b.capacity = w->whole->hbm_bytes;
+    return b;
+}
+
+#endif /* TRNI_PLAN_PLAN_MEMORY_H */

@@ -1,0 +1,529 @@
+/* plan/plan_time.h - how long a plan takes: layers, microbatches, the pipeline, the step.
+ * SPDX-License-Identifier: MIT
+ *
+ *     #include <trnmath/trn_plan_time.h>
+ *     #include <stdio.h>
+ *     int main(void) {
+ *         const trn_topology net = trn_topology_of(TRN_TRN2_48XLARGE);
+ *         const trn_model model = { .layers = 32, .hidden = 4096, .heads = 32, .kv_heads = 8, .intermediate = 14336,
+ *                                   .vocab = 128256 };
+ *         const trn_plan_args args = { .model = &model, .net = &net, .batch = 16, .sequence = 4096 };
+ *         trn_plan plan = { .tp = 4, .cp = 1, .ep = 1, .dp = 4, .pp = 1, .microbatch = 1, .microbatches = 4,
+ *                           .zero = TRN_ZERO_OPTIMIZER, .recompute = TRN_RECOMPUTE_SELECTIVE };
+ *         trni_plan_work work;
+ *         if (trni_plan_work_begin(&work, &args, 1000) != TRN_OK) return 1;
+ *         const trn_status status = trni_plan_time_of(&work, &plan);
+ *         printf("%.0f ms a step, most of it %s\n", 1e3 * plan.time_s, trn_plan_part_name(plan.bottleneck));
+ *         trni_plan_work_end(&work);
+ *         return status != TRN_OK || plan.time_s <= 0;
+ *     }
+ *
+ * DOES: adds up one microbatch on the slowest stage (products with weights, attention, elementwise work, the
+ *     collectives of tp, cp and ep), lays microbatches into a pipeline, and adds what dp and the optimizer take.
+ * DOES NOT: schedule single instructions, or know what a compiler would fuse beyond what is said here.
+ *
+ * CONTENTS
+ *     trni_plan_time_of            fills time, time_s, ttft_s, tokens_per_s, flops, mfu, bottleneck
+ *
+ * KNOWN FROM: Megatron-LM for which collective runs when; 1F1B pipelines (Narayanan et al. 2021); the Neuron SDK,
+ *     compute-comm-overlap.rst, for what work and communication share. Coefficients that nobody publishes are fields of
+ *     trn_plan_assumptions.
+ *
+ * Products with weights: trn_matmul_system_cost on the cores of a rank, without the start-up (the next product's DMA
+ *     begins during the last); backward twice, with the operands that it has.
+ * Attention: on every core max(TensorE, ScalarE, VectorE, KV reads): scores and values never leave SBUF; of causal
+ *     scores the masked half is skipped. Backward: five products instead of two, 2.5 times TensorE; twice VectorE.
+ * tp, a layer: two all_reduce of [tokens, hidden] forward, two backward; with sp as many reduce_scatter + all_gather,
+ *     and two all_gather more backward, beside the products. Experts spread by ep: all_to_all before and after, each
+ *     token for each of its experts; their outputs are gathered and scattered within tp. cp: all_gather of keys and
+ *     values, backward also their reduce_scatter; decode: all_reduce of partial outputs.
+ * A phase = dependent communication + max(work, other communication) + contention x min of the two. Other communication
+ *     is that of cp, of dp, and of the pipeline.
+ * Training = (microbatches + pp - 1) x (forward + backward); gradients travel in buckets beside the last backward pass,
+ *     new weights beside the first forward pass, but for one bucket each, which nothing is left to hide; then the
+ *     optimizer reads and writes its states once.
+ * Decode: every token passes all stages, and a stage works on one microbatch at a time: max(pp, microbatches) forward
+ *     passes for a token of every sequence.
+ */
+#ifndef TRNI_PLAN_PLAN_TIME_H
+#define TRNI_PLAN_PLAN_TIME_H
+
+#include "plan_memory.h"
+
+/* ---- one layer of one microbatch ---- */
+
+/* What a pass (forward or backward) of some layers takes. */
+typedef struct trni_plan_pass {
+    double products_s, reads_s, attention_s, elementwise_s;
+    double tp_s, ep_s, cp_s, pp_s, dp_s;
+    double tp_beside_s; /* the part of tp_s that no product waits for */
+    double dp_waits_s;  /* the part of dp_s that hides behind nothing */
+} trni_plan_pass;
+
+TRNI_FN void trni_plan_pass_add(trni_plan_pass *to, const trni_plan_pass *from, double times)
+{
+    to->products_s += times * from->products_s;
+    to->reads_s += times * from->reads_s;
+    to->attention_s += times * from->attention_s;
+    to->elementwise_s += times * from->elementwise_s;
+    to->tp_s += times * from->tp_s;
+    to->ep_s += times * from->ep_s;
+    to->cp_s += times * from->cp_s;
+    to->pp_s += times * from->pp_s;
+    to->dp_s += times * from->dp_s;
+    to->tp_beside_s += times * from->tp_beside_s;
+    to->dp_waits_s += times * from->dp_waits_s;
+}
+
+TRNI_FN double trni_plan_pass_work(const trni_plan_pass *p)
+{
+    return p->products_s + p->reads_s + p->attention_s + p->elementwise_s;
+}
+
+/* One evaluation: what all layers have in common. */
+typedef struct trni_plan_run {
+    trni_plan_work *w;
+    trn_plan *p;
+    trni_plan_place place;
+    trn_job job;
+    int64_t t;          /* ranks of tp */
+    int64_t sequences;  /* of a microbatch */
+    int64_t length;     /* tokens of a sequence; decode: that the cache holds */
+    double tokens;      /* of a microbatch on one chip */
+    double kept_bytes;  /* of one element on the wire, activations */
+    trni_plan_slice slice; /* the same numbers, as products see them */
+} trni_plan_run;
+
+/* So many tokens on a chip, of so many sequences. */
+TRNI_FN void trni_plan_run_tokens(trni_plan_run *r, int64_t sequences, int64_t length, double tokens)
+{
+    r->sequences = sequences;
+    r->length = length;
+    r->tokens = tokens;
+    r->slice.model = &r->w->m;
+    r->slice.shares = r->t;
+    r->slice.tokens = tokens;
+    r->slice.routed = tokens * (double)r->w->m.experts_per_token * r->w->a.assumptions.expert_imbalance;
+    r->slice.experts = r->w->m.experts / r->p->ep;
+}
+
+TRNI_FN void trni_plan_pass_product(const trni_plan_run *r, trni_plan_pass *pass, int64_t m, int64_t n, int64_t k,
+                                    double count, bool added)
+{
+    const trni_plan_work_time t = trni_plan_work_product(r->w, m, n, k, added);
+    *(t.tensor ? &pass->products_s : &pass->reads_s) += count * t.time_s;
+}
+
+/* Backward: the gradient of the input [m, k], and that of the weights [k, n]. */
+TRNI_FN void trni_plan_pass_products(const trni_plan_run *r, trni_plan_pass *pass, const trni_plan_layer_list *list,
+                                     bool backward)
+{
+    for (int i = 0; i < list->count; i++) {
+        const trni_plan_layer_product *x = &list->row[i];
+        if (!backward) {
+            trni_plan_pass_product(r, pass, x->m, x->n, x->k, x->count, false);
+            continue;
+        }
+        trni_plan_pass_product(r, pass, x->m, x->k, x->n, x->count, false);
+        trni_plan_pass_product(r, pass, x->k, x->n, x->m, x->count, true);
+    }
+}
+
+/* ---- attention: one pair is one sequence and one head (decode: the heads that share keys) ---- */
+
+typedef struct trni_plan_scores {
+    double pairs, rows, context; /* of one rank */
+    int64_t wide, value;
+    double bytes;                /* of keys and values that come from HBM */
+} trni_plan_scores;
+
+TRNI_FN trni_plan_scores trni_plan_scores_of(const trni_plan_run *r)
+{
+    const trn_model *m = &r->w->m;
+    const double heads = trni_plan_ceil_share(m->heads, r->t), kv = trni_plan_kv_heads_share(m, r->t);
+    const double length = (double)r->length, windowed = (double)m->window_layers / (double)m->layers;
+    trni_plan_scores s = { (double)r->sequences * heads, ceil(length / r->p->cp), ceil(trn_model_context(m, length)),
+                      m->head_dim + m->rope_dim, m->v_dim, 0 };
+    if (r->job != TRN_JOB_DECODE) return s;
+    s.context = ceil((length + windowed * (fmin((double)m->window, length) - length)) / r->p->cp);
+    s.pairs = (double)r->sequences * (m->kv_rank ? 1 : kv);
+    s.rows = m->kv_rank ? heads : ceil(heads / kv);
+    if (m->kv_rank) s.wide = m->kv_rank + m->rope_dim;
+    if (m->kv_rank) s.value = m->kv_rank;
+    s.bytes =
+        (double)r->sequences * s.context * trni_plan_kv_elements(m, r->t) * trni_plan_bytes_of(r->w->a.formats.kv);
+    return s;
+}
+
+TRNI_FN double trni_plan_attention_time(const trni_plan_run *r, bool backward)
+{
+    const trni_plan_scores s = trni_plan_scores_of(r);
+    const trn_chip_spec *chip = &r->w->chip;
+    const trn_core_spec *core = chip->core;
+    const double each = trni_plan_work_scores(r->w, (int64_t)s.rows, (int64_t)s.context, s.wide, s.value);
+    const double scores = s.pairs * s.rows * s.context / chip->cores;
+    const double tensor = (backward ? 2.5 : 1) * s.pairs * each / chip->cores;
+    const double scalar = scores * r->w->a.assumptions.scalar_passes / (core->scalar_elements * core->scalar_clock_hz);
+    const double vector = (backward ? 2 : 1) * scores * r->w->a.assumptions.vector_passes /
+                          (core->vector_elements * core->vector_clock_hz);
+    return fmax(fmax(tensor, scalar), fmax(vector, s.bytes / chip->hbm_bytes_per_s));
+}
+
+/* Passes over HBM that belong to no product. */
+TRNI_FN double trni_plan_elementwise_time(const trni_plan_run *r, bool sparse)
+{
+    const trn_model *m = &r->w->m;
+    const trn_plan_assumptions *a = &r->w->a.assumptions;
+    const double inner =
+        sparse ? trni_plan_ceil_share(m->shared_intermediate, r->t) : trni_plan_ceil_share(m->intermediate, r->t);
+    const double routed = sparse ? r->slice.routed * trni_plan_ceil_share(m->moe_intermediate, r->t) : 0;
+    const double elements = a->hidden_passes * r->tokens * (double)m->hidden / (r->p->sp ? (double)r->t : 1) +
+                            a->inner_passes * (r->tokens * inner + routed);
+    return elements * trni_plan_bytes_of(r->w->a.formats.activations) / r->w->chip.hbm_bytes_per_s;
+}
+
+/* ---- collectives of a layer ---- */
+
+#define TRNI_PLAN_AXIS(axis) (1u << TRN_AXIS_##axis)
+
+TRNI_FN double trni_plan_tp_time(const trni_plan_run *r, trn_collective op, double elements)
+{
+    return trni_plan_work_collective(r->w, &r->place, TRNI_PLAN_AXIS(TP), op, elements * r->kept_bytes,
+                                     r->w->a.ranks_per_chip, &r->p->tp_algorithm);
+}
+
+/* Partial sums of [tokens, hidden] made whole again, in either way. */
+TRNI_FN double trni_plan_tp_sum(const trni_plan_run *r, double elements)
+{
+    if (!r->p->sp) return trni_plan_tp_time(r, TRN_ALL_REDUCE, elements);
+    return trni_plan_tp_time(r, TRN_REDUCE_SCATTER, elements) + trni_plan_tp_time(r, TRN_ALL_GATHER, elements);
+}
+
+/* Experts apart: their rank of tp holds 1/t of the tokens, and all of them must see all of what was routed. */
+TRNI_FN void trni_plan_pass_experts(const trni_plan_run *r, trni_plan_pass *pass)
+{
+    const double hidden = (double)r->w->m.hidden, routed = r->slice.routed * hidden;
+    const double sent = routed / r->p->tp;
+    pass->ep_s += 2 * trni_plan_work_collective(r->w, &r->place, TRNI_PLAN_AXIS(EP), TRN_ALL_TO_ALL,
+                                                sent * r->kept_bytes, 1, NULL);
+    pass->tp_s += trni_plan_tp_time(r, TRN_ALL_GATHER, routed) + trni_plan_tp_time(r, TRN_REDUCE_SCATTER, routed);
+    if (!r->p->sp) pass->tp_s += trni_plan_tp_time(r, TRN_ALL_GATHER, r->tokens * hidden);
+}
+
+TRNI_FN double trni_plan_cp_time(const trni_plan_run *r, bool backward)
+{
+    const trn_model *m = &r->w->m;
+    const double ranks = r->w->a.ranks_per_chip;
+    if (r->job == TRN_JOB_DECODE) { /* outputs, maxima and sums in F32 */
+        const double each =
+            ranks * trni_plan_ceil_share(m->heads, r->t) * (double)((m->kv_rank ? m->kv_rank : m->v_dim) + 2);
+        return trni_plan_work_collective(r->w, &r->place, TRNI_PLAN_AXIS(CP), TRN_ALL_REDUCE, r->tokens * each * 4, 1,
+                                         NULL);
+    }
+    const double bytes =
+        (double)r->sequences * (double)r->length * ranks * trni_plan_kv_elements(m, r->t) * r->kept_bytes;
+    const double gathered =
+        trni_plan_work_collective(r->w, &r->place, TRNI_PLAN_AXIS(CP), TRN_ALL_GATHER, bytes, 1, NULL);
+    if (!backward) return gathered;
+    return gathered +
+           trni_plan_work_collective(r->w, &r->place, TRNI_PLAN_AXIS(CP), TRN_REDUCE_SCATTER, bytes, 1, NULL);
+}
+
+TRNI_FN void trni_plan_pass_collectives(const trni_plan_run *r, trni_plan_pass *pass, bool sparse, bool backward)
+{
+    const trn_model *m = &r->w->m;
+    const double all = r->tokens * (double)m->hidden;
+    const bool apart = sparse && r->p->ep > 1;
+    pass->tp_s += trni_plan_tp_sum(r, all);
+    if (!apart || m->shared_intermediate) pass->tp_s += trni_plan_tp_sum(r, all);
+    if (apart) trni_plan_pass_experts(r, pass);
+    pass->cp_s += trni_plan_cp_time(r, backward);
+    if (!backward || !r->p->sp) return;
+    pass->tp_beside_s += 2 * trni_plan_tp_time(r, TRN_ALL_GATHER, all);
+    pass->tp_s += 2 * trni_plan_tp_time(r, TRN_ALL_GATHER, all);
+}
+
+TRNI_FN trni_plan_pass trni_plan_layer_pass(const trni_plan_run *r, bool sparse, bool backward)
+{
+    trni_plan_pass pass;
+    memset(&pass, 0, sizeof pass);
+    const trni_plan_layer_list list = trni_plan_layer_products(&r->slice, sparse);
+    trni_plan_pass_products(r, &pass, &list, backward);
+    pass.attention_s = trni_plan_attention_time(r, backward);
+    pass.elementwise_s = (backward ? 2 : 1) * trni_plan_elementwise_time(r, sparse);
+    trni_plan_pass_collectives(r, &pass, sparse, backward);
+    return pass;
+}
+
+/* What a backward pass does again before it begins. */
+TRNI_FN trni_plan_pass trni_plan_again_pass(const trni_plan_run *r, const trni_plan_pass *forward)
+{
+    trni_plan_pass again;
+    memset(&again, 0, sizeof again);
+    if (r->p->recompute == TRN_RECOMPUTE_FULL) again = *forward;
+    if (r->p->recompute != TRN_RECOMPUTE_SELECTIVE) return again;
+    again.attention_s = forward->attention_s;
+    again.elementwise_s = forward->elementwise_s;
+    return again;
+}
+
+/* ---- a stage ---- */
+
+typedef struct trni_plan_stage_time {
+    trni_plan_pass forward, backward, again; /* backward includes again */
+} trni_plan_stage_time;
+
+/* The head, on those tokens that need logits; the embedding's sum over tp. */
+TRNI_FN void trni_plan_stage_ends(const trni_plan_run *r, trni_plan_stage_time *s)
+{
+    const trn_model *m = &r->w->m;
+    const bool train = r->job == TRN_JOB_TRAIN;
+    trni_plan_layer_list head;
+    memset(&head, 0, sizeof head);
+    trni_plan_list_add(&head, "head", train ? r->tokens : (double)r->sequences, trni_plan_ceil_share(m->vocab, r->t),
+                       (double)m->hidden, 1);
+    trni_plan_pass_products(r, &s->forward, &head, false);
+    s->forward.tp_s += trni_plan_tp_sum(r, r->tokens * (double)m->hidden);
+    if (train) trni_plan_pass_products(r, &s->backward, &head, true);
+}
+
+TRNI_FN double trni_plan_pp_time(const trni_plan_run *r)
+{
+    const double elements = r->tokens * (double)r->w->m.hidden / (r->p->sp ? r->p->tp : 1);
+    return trni_plan_work_collective(r->w, &r->place, TRNI_PLAN_AXIS(PP), TRN_PERMUTE, elements * r->kept_bytes, 1,
+                                     NULL);
+}
+
+/* The slower of the two extreme stages, with the ends of the model. */
+TRNI_FN trni_plan_stage_time trni_plan_stage_of(const trni_plan_run *r)
+{
+    trni_plan_stage_time s[2];
+    trni_plan_stage stage[2];
+    trni_plan_pass layer[2][2], again[2]; /* [sparse][backward] */
+    const bool train = r->job == TRN_JOB_TRAIN;
+    memset(s, 0, sizeof s);
+    memset(layer, 0, sizeof layer);
+    memset(again, 0, sizeof again);
+    trni_plan_stages(r->w, r->p, stage);
+    for (int sparse = 0; sparse < 2; sparse++) {
+        if (sparse ? r->w->m.dense_layers == r->w->m.layers : r->w->m.dense_layers == 0) continue;
+        layer[sparse][0] = trni_plan_layer_pass(r, sparse, false);
+        if (!train) continue;
+        layer[sparse][1] = trni_plan_layer_pass(r, sparse, true);
+        again[sparse] = trni_plan_again_pass(r, &layer[sparse][0]);
+    }
+    double work[2];
+    for (int i = 0; i < 2; i++) {
+        for (int sparse = 0; sparse < 2; sparse++) {
+            const double n = (double)(sparse ? stage[i].sparse : stage[i].dense);
+            trni_plan_pass_add(&s[i].forward, &layer[sparse][0], n);
+            trni_plan_pass_add(&s[i].backward, &layer[sparse][1], n);
+            trni_plan_pass_add(&s[i].backward, &again[sparse], n);
+            trni_plan_pass_add(&s[i].again, &again[sparse], n);
+        }
+        work[i] = trni_plan_pass_work(&s[i].forward) + trni_plan_pass_work(&s[i].backward) + s[i].forward.tp_s +
+                  s[i].backward.tp_s;
+    }
+    trni_plan_stage_time *slow = &s[work[1] > work[0]];
+    trni_plan_stage_ends(r, slow);
+    if (r->p->pp > 1) slow->forward.pp_s = trni_plan_pp_time(r);
+    if (r->p->pp > 1 && train) slow->backward.pp_s = slow->forward.pp_s;
+    return *slow;
+}
+
+/* ---- phases ---- */
+
+/* Adds `times` such passes to the plan's account and returns what one takes. */
+TRNI_FN double trni_plan_phase(const trni_plan_run *r, const trni_plan_pass *pass, double times)
+{
+    trn_plan_time *t = &r->p->time;
+    const double work = trni_plan_pass_work(pass);
+    double waits = pass->tp_s - pass->tp_beside_s + pass->ep_s;
+    double beside = pass->tp_beside_s + pass->cp_s + pass->dp_s - pass->dp_waits_s + pass->pp_s;
+    if (r->w->a.overlap_dependent) {
+        beside += waits;
+        waits = 0;
+    }
+    waits += pass->dp_waits_s;
+    const double both = fmin(work, beside), contention = r->w->a.assumptions.contention * both;
+    t->products_s += times * pass->products_s;
+    t->reads_s += times * pass->reads_s;
+    t->attention_s += times * pass->attention_s;
+    t->elementwise_s += times * pass->elementwise_s;
+    t->tp_s += times * pass->tp_s;
+    t->ep_s += times * pass->ep_s;
+    t->cp_s += times * pass->cp_s;
+    t->pp_s += times * pass->pp_s;
+    t->dp_s += times * pass->dp_s;
+    t->hidden_s += times * both;
+    t->contention_s += times * contention;
+    return waits + work + beside - both + contention;
+}
+
+/* ---- data parallelism ---- */
+
+/* Of one pass: all of it, and the bucket at its end that nothing hides. */
+typedef struct trni_plan_sync {
+    double all_s, waits_s;
+} trni_plan_sync;
+
+/* In buckets, all of one size. */
+TRNI_FN void trni_plan_sync_add(const trni_plan_run *r, trni_plan_sync *to, unsigned axes, trn_collective op,
+                                double bytes)
+{
+    const trn_plan_assumptions *a = &r->w->a.assumptions;
+    const double ranks = trni_plan_place_count(&r->place, axes);
+    const double buckets = fmax(1, ceil(bytes / fmax(a->bucket_bytes, a->bucket_rank_bytes * ranks)));
+    const double each = trni_plan_work_collective(r->w, &r->place, axes, op, bytes / buckets, 1, &r->p->dp_algorithm);
+    to->all_s += buckets * each;
+    to->waits_s += each;
+}
+
+/* Shared parameters over dp, ep and cp, experts over dp and cp. */
+TRNI_FN void trni_plan_sync_both(const trni_plan_run *r, trni_plan_sync *to, const trni_plan_weights *n,
+                                 trn_collective op, double bytes_each)
+{
+    const unsigned experts = TRNI_PLAN_AXIS(DP) | TRNI_PLAN_AXIS(CP);
+    trni_plan_sync_add(r, to, experts | TRNI_PLAN_AXIS(EP), op, n->shared * bytes_each);
+    trni_plan_sync_add(r, to, experts, op, n->experts * bytes_each);
+}
+
+typedef struct trni_plan_syncs {
+    trni_plan_sync every_forward, every_backward; /* of each microbatch */
+    trni_plan_sync first_forward, last_backward;  /* once in a step */
+} trni_plan_syncs;
+
+TRNI_FN trni_plan_syncs trni_plan_syncs_of(const trni_plan_run *r)
+{
+    const trn_plan_formats *f = &r->w->a.formats;
+    const trni_plan_weights n = trni_plan_weights_of(r->w, r->p);
+    const double gradient = trni_plan_bytes_of(f->wire ? f->wire : f->gradients);
+    const double weight = trni_plan_bytes_of(f->wire ? f->wire : f->weights);
+    const trn_zero zero = r->p->zero;
+    trni_plan_syncs d;
+    memset(&d, 0, sizeof d);
+    if (zero == TRN_ZERO_NONE) {
+        trni_plan_sync_both(r, &d.last_backward, &n, TRN_ALL_REDUCE, gradient);
+        return d;
+    }
+    const bool always = zero == TRN_ZERO_WEIGHTS; /* weights are gathered for every pass */
+    trni_plan_sync_both(r, zero == TRN_ZERO_OPTIMIZER ? &d.last_backward : &d.every_backward, &n, TRN_REDUCE_SCATTER,
+                        gradient);
+    trni_plan_sync_both(r, always ? &d.every_forward : &d.first_forward, &n, TRN_ALL_GATHER, weight);
+    if (always) trni_plan_sync_both(r, &d.every_backward, &n, TRN_ALL_GATHER, weight);
+    return d;
+}
+
+TRNI_FN void trni_plan_pass_sync(trni_plan_pass *pass, const trni_plan_sync *sync)
+{
+    pass->dp_s += sync->all_s;
+    pass->dp_waits_s += sync->waits_s;
+}
+
+/* The optimizer reads and writes its states, reads gradients and writes weights. */
+TRNI_FN double trni_plan_update_time(const trni_plan_run *r)
+{
+    const trn_plan_formats *f = &r->w->a.formats;
+    const trni_plan_weights n = trni_plan_weights_of(r->w, r->p);
+    const double each =
+        2 * trni_plan_optimizer_bytes(r->w) + trni_plan_bytes_of(f->gradients) + trni_plan_bytes_of(f->weights);
+    return trni_plan_shared_out(&n, r->p, r->p->zero >= TRN_ZERO_OPTIMIZER) * each / r->w->whole->hbm_bytes_per_s;
+}
+
+/* ---- jobs ---- */
+
+TRNI_FN double trni_plan_train_time(const trni_plan_run *r)
+{
+    trn_plan_time *t = &r->p->time;
+    const trni_plan_syncs dp = trni_plan_syncs_of(r);
+    trni_plan_stage_time s = trni_plan_stage_of(r);
+    const double more = (double)r->p->microbatches - 1;
+    trni_plan_pass_sync(&s.forward, &dp.every_forward);
+    trni_plan_pass_sync(&s.backward, &dp.every_backward);
+    t->forward_s = trni_plan_phase(r, &s.forward, more);
+    t->backward_s = trni_plan_phase(r, &s.backward, more);
+    t->bubble_s = (r->p->pp - 1) * (t->forward_s + t->backward_s);
+    trni_plan_pass_sync(&s.forward, &dp.first_forward);
+    trni_plan_pass_sync(&s.backward, &dp.last_backward);
+    const double first = trni_plan_phase(r, &s.forward, 1), last = trni_plan_phase(r, &s.backward, 1);
+    t->update_s = trni_plan_update_time(r);
+    t->recompute_s = (double)r->p->microbatches * (trni_plan_pass_work(&s.again) + s.again.tp_s + s.again.ep_s);
+    return more * (t->forward_s + t->backward_s) + first + last + t->bubble_s + t->update_s;
+}
+
+/* Forward passes through all stages. Of a pipeline that is not full, the rest is bubble. */
+TRNI_FN double trni_plan_forward_time(const trni_plan_run *r)
+{
+    trn_plan_time *t = &r->p->time;
+    const trni_plan_stage_time s = trni_plan_stage_of(r);
+    const double n = (double)r->p->microbatches, idle = r->p->pp - n;
+    t->forward_s = trni_plan_phase(r, &s.forward, n);
+    t->bubble_s = t->forward_s * (r->job == TRN_JOB_DECODE ? fmax(0, idle) : r->p->pp - 1);
+    return n * t->forward_s + t->bubble_s;
+}
+
+/* One prompt in each replica, with nothing else going on. */
+TRNI_FN double trni_plan_first_token(const trni_plan_run *r)
+{
+    trn_plan alone = *r->p;
+    trni_plan_run one = *r;
+    const int64_t length = r->w->a.job == TRN_JOB_DECODE ? r->w->a.prompt : r->w->a.sequence;
+    alone.microbatch = alone.microbatches = 1;
+    memset(&alone.time, 0, sizeof alone.time);
+    one.p = &alone;
+    one.job = TRN_JOB_PREFILL;
+    trni_plan_run_tokens(&one, 1, length, ceil((double)length / r->p->cp));
+    return trni_plan_forward_time(&one);
+}
+
+TRNI_FN void trni_plan_run_begin(trni_plan_work *w, trn_plan *p, trni_plan_run *r)
+{
+    const int degree[TRN_AXIS_COUNT] = { p->tp, p->cp, p->ep, p->dp, p->pp };
+    memset(r, 0, sizeof *r);
+    trni_plan_place_degrees(w->a.net, degree, p->order, &r->place);
+    r->w = w;
+    r->p = p;
+    r->job = w->a.job;
+    r->t = trni_plan_tp_ranks(w, p);
+    trni_plan_run_tokens(r, p->microbatch, w->a.sequence, trni_plan_tokens(w, p));
+    r->kept_bytes = trni_plan_bytes_of(w->a.formats.wire ? w->a.formats.wire : w->a.formats.activations);
+    memset(&p->time, 0, sizeof p->time);
+    p->tp_algorithm = p->dp_algorithm = TRN_ALGORITHM_AUTO;
+}
+
+TRNI_FN trn_plan_part trni_plan_bottleneck(const trn_plan_time *t)
+{
+    int most = 0;
+    for (int i = 1; i < TRN_PART_COUNT; i++)
+        if (trni_plan_part_s(t, (trn_plan_part)i) > trni_plan_part_s(t, (trn_plan_part)most)) most = i;
+    return (trn_plan_part)most;
+}
+
+/* Flops of the model in a step, nothing counted twice. */
+TRNI_FN double trni_plan_step_flops(const trni_plan_work *w)
+{
+    const double sequences = (double)w->a.batch, length = (double)w->a.sequence;
+    if (w->a.job == TRN_JOB_DECODE)
+        return trn_model_forward_flops(&w->m, sequences, trni_plan_kv_positions(w), sequences);
+    const double tokens = sequences * length, context = trn_model_context(&w->m, length);
+    if (w->a.job == TRN_JOB_PREFILL) return trn_model_forward_flops(&w->m, tokens, context, sequences);
+    return 3 * trn_model_forward_flops(&w->m, tokens, context, tokens);
+}
+
+/* Needs the degrees, order, microbatch, microbatches, sp, zero and recompute of a plan that is otherwise legal. */
+TRNI_FN trn_status trni_plan_time_of(trni_plan_work *w, trn_plan *p)
+{
+    trni_plan_run r;
+    trni_plan_run_begin(w, p, &r);
+    p->time_s = w->a.job == TRN_JOB_TRAIN ? trni_plan_train_time(&r) : trni_plan_forward_time(&r);
+    p->ttft_s = w->a.job == TRN_JOB_TRAIN ? 0 : trni_plan_first_token(&r);
+    p->bottleneck = trni_plan_bottleneck(&p->time);
+    const double tokens = (double)w->a.batch * (w->a.job == TRN_JOB_DECODE ? 1 : (double)w->a.sequence);
+    const double rate = trni_chip_flops_per_s(w->whole, w->a.formats.compute, false) * w->a.net->chips;
+    p->flops = trni_plan_step_flops(w);
+    p->tokens_per_s = tokens / p->time_s;
+    p->mfu = rate > 0 ? p->flops / p->time_s / rate : TRNI_NAN;
+    return w->status;
+}
+
+#endif /* TRNI_PLAN_PLAN_TIME_H */

@@ -1,0 +1,86 @@
+/* simd/random_avx2.h - the random words of trn_random.h in AVX2.
+ * SPDX-License-Identifier: MIT
+ *
+ * A guest: here because it is faster than the plain C body (1.3 times clang's code for it, 1.8 times gcc's), and it
+ * returns the same bits. The AVX-512 guest tells how it works; here four groups of four blocks go side by side.
+ * Included by trn_random.h only, after its plain kernels, and not at all under TRN_NO_INTRINSICS.
+ */
+#ifndef TRN_RANDOM_H
+#include "../trn_random.h" /* which includes this file where it belongs */
+#elif !defined(TRNI_SIMD_RANDOM_AVX2_H)
+#define TRNI_SIMD_RANDOM_AVX2_H
+
+#include <immintrin.h>
+
+#define TRNI_INLINE256 static inline __attribute__((unused, always_inline)) TRNI_TARGET_AVX2
+#if TRNI_CLANG
+#define TRNI_EACH_GROUP _Pragma("clang loop unroll(full)") for (int g = 0; g < groups; g++)
+#define TRNI_EACH_ROUND _Pragma("clang loop unroll(full)") for (int r = 0; r < 8; r++)
+#else
+#define TRNI_EACH_GROUP _Pragma("GCC unroll 8") for (int g = 0; g < groups; g++)
+#define TRNI_EACH_ROUND _Pragma("GCC unroll 8") for (int r = 0; r < 8; r++)
+#endif
+enum { TRNI_GUEST256_GROUPS = 4 };
+
+TRNI_INLINE256 __m256i trni_guest256_high(__m256i product) { return _mm256_shuffle_epi32(product, 0xf5); }
+
+TRNI_INLINE256 void trni_guest256_store(uint32_t *word, const __m256i c[4])
+{
+    const __m256i w01 = _mm256_blend_epi32(c[0], _mm256_shuffle_epi32(c[1], 0xa0), 0xaa);
+    const __m256i w23 = _mm256_blend_epi32(c[2], _mm256_shuffle_epi32(c[3], 0xa0), 0xaa);
+    const __m256i even = _mm256_unpacklo_epi64(w01, w23), odd = _mm256_unpackhi_epi64(w01, w23);
+    _mm256_storeu_si256((__m256i *)(void *)word, _mm256_permute2x128_si256(even, odd, 0x20));
+    _mm256_storeu_si256((__m256i *)(void *)(word + 8), _mm256_permute2x128_si256(even, odd, 0x31));
+}
+
+/* 4 · groups blocks, one per 64-bit lane. */
+TRNI_INLINE256 void trni_guest256_philox(uint32_t *word, const int groups, uint32_t b, const trni_philox_run *run)
+{
+    const __m256i m0 = _mm256_set1_epi64x(TRNI_PHILOX_M0), m1 = _mm256_set1_epi64x(TRNI_PHILOX_M1);
+    const __m256i lane = _mm256_set_epi64x(3, 2, 1, 0), one = _mm256_set1_epi32((int)run->one);
+    const __m256i two = _mm256_set1_epi32((int)run->two), three = _mm256_set1_epi32((int)run->three);
+    __m256i c[TRNI_GUEST256_GROUPS][4];
+    TRNI_EACH_GROUP
+    {
+        const __m256i block = _mm256_add_epi32(lane, _mm256_set1_epi32((int)(b + 4 * (uint32_t)g)));
+        const __m256i p0 = _mm256_mul_epu32(block, m0);
+        const __m256i p1 = _mm256_mul_epu32(_mm256_xor_si256(trni_guest256_high(p0), one), m1);
+        c[g][0] = _mm256_xor_si256(trni_guest256_high(p1), two);
+        c[g][1] = p1;
+        c[g][2] = _mm256_xor_si256(p0, three);
+        c[g][3] = _mm256_setzero_si256();
+    }
+    TRNI_EACH_ROUND
+    {
+        const __m256i k0 = _mm256_set1_epi32((int)run->key[r][0]), k1 = _mm256_set1_epi32((int)run->key[r][1]);
+        TRNI_EACH_GROUP
+        {
+            const __m256i p0 = _mm256_mul_epu32(c[g][0], m0), p1 = _mm256_mul_epu32(c[g][2], m1);
+            c[g][0] = _mm256_xor_si256(trni_guest256_high(p1), _mm256_xor_si256(c[g][1], k0));
+            c[g][1] = p1;
+            c[g][2] = _mm256_xor_si256(trni_guest256_high(p0), _mm256_xor_si256(c[g][3], k1));
+            c[g][3] = p0;
+        }
+    }
+    TRNI_EACH_GROUP trni_guest256_store(word + 16 * g, c[g]);
+}
+
+TRNI_KERNEL TRNI_TARGET_AVX2 static void trni_guest256_philox_blocks(uint32_t *__restrict word, size_t blocks,
+                                                                     uint32_t b,
+                                                                     const trni_philox_run *__restrict run)
+{
+    enum { most = 4 * TRNI_GUEST256_GROUPS };
+    for (; blocks >= most; blocks -= most, b += most, word += 4 * most)
+        trni_guest256_philox(word, TRNI_GUEST256_GROUPS, b, run);
+    for (size_t take; blocks > 0; blocks -= take, b += 4, word += 16) {
+        uint32_t last[16];
+        trni_guest256_philox(last, 1, b, run);
+        take = blocks < 4 ? blocks : 4;
+        memcpy(word, last, 16 * take);
+    }
+}
+
+#undef TRNI_EACH_ROUND
+#undef TRNI_EACH_GROUP
+#undef TRNI_INLINE256
+#endif /* TRNI_SIMD_RANDOM_AVX2_H */

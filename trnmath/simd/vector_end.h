@@ -1,0 +1,14 @@
+/* simd/vector_end.h - undefines what trn_vector_avx2.h and trn_vector_avx512.h define.
+ * SPDX-License-Identifier: MIT
+ */
+#include "../trn_cpu.h"
+#undef TRNI_V
+#undef TRNI_V_LANES
+#undef TRNI_V_TARGET
+#undef TRNI_V_ROWS
+#undef TRNI_V_FEED
+#undef TRNI_V_NAME
+#undef TRNI_V_OP
+#undef TRNI_V_F16
+#undef TRNI_V_INLINE
+#undef TRNI_V_KERNEL
