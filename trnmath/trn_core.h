@@ -49,13 +49,151 @@
 #ifndef TRN_CORE_H
 #define TRN_CORE_H
 
-#include "core/core_clock.h"
-#include "core/core_memory.h"
-#include "core/core_operand.h"
 #include "core/core_run.h"
 #include "trn_core_state.h"
-#include "core/core_table.h"
 #include "trn_engine_cycles.h"
 #include "trn_tensor_cost.h"
+
+/* The caller himself has written these elements of a tile, through its pointer. Takes no time. */
+TRNI_FN trn_status trn_core_written(trn_core *core, trn_tensor view)
+{
+    trni_seen s;
+    if (core->failure.status) return core->failure.status;
+    trni_seen_begin(&s, "trn_core_written: the view", &view, TRNI_ROLE_WRITE);
+    const trn_status status = trni_seen_locate(core, &s, false);
+    if (status) return trni_core_fail(core, status);
+    trni_seen_write(core, &s, false);
+    return TRN_OK;
+}
+
+/* ---- instructions ---- */
+
+/* What the args leave open is the core's: generation, numerics, rounding, random stream, registers. The first failure
+ * is kept (trn_core_status), and nothing happens after it. */
+#define TRNI_CORE_INSTRUCTION(name)                                                                       \
+    TRNI_CORE_RUN(name)                                                                                   \
+    TRNI_FN trn_status trn_core_##name(trn_core *core, const trn_##name##_args *args)                     \
+    {                                                                                                     \
+        TRNI_CORE_COMMON(name);                                                                           \
+        if (!copy.numerics) copy.numerics = &core->numerics;                                              \
+        if (copy.rounding == TRN_NEAREST_EVEN) copy.rounding = core->args.rounding;                       \
+        if (!copy.seed && !copy.stream) {                                                                 \
+            copy.seed = core->args.seed;                                                                  \
+            copy.stream = (uint64_t)core->instructions;                                                   \
+        }                                                                                                 \
+        return trni_core_issue(core, TRNI_ORDER_##name, trni_run_##name, &copy, args->error);         \
+    }
+
+TRNI_CORE_INSTRUCTION(nc_matmul)
+TRNI_CORE_INSTRUCTION(nc_matmul_mx)
+TRNI_CORE_INSTRUCTION(nc_matmul_sparse)
+TRNI_CORE_INSTRUCTION(tensor_tensor)
+TRNI_CORE_INSTRUCTION(tensor_scalar)
+TRNI_CORE_INSTRUCTION(scalar_tensor_tensor)
+TRNI_CORE_INSTRUCTION(tensor_copy)
+TRNI_CORE_INSTRUCTION(tensor_copy_predicated)
+TRNI_CORE_INSTRUCTION(memset)
+TRNI_CORE_INSTRUCTION(reciprocal)
+TRNI_CORE_INSTRUCTION(tensor_reduce)
+TRNI_CORE_INSTRUCTION(tensor_scalar_reduce)
+TRNI_CORE_INSTRUCTION(tensor_scalar_cumulative)
+TRNI_CORE_INSTRUCTION(tensor_tensor_scan)
+TRNI_CORE_INSTRUCTION(exponential)
+TRNI_CORE_INSTRUCTION(range_select)
+TRNI_CORE_INSTRUCTION(select_reduce)
+TRNI_CORE_INSTRUCTION(bn_stats)
+TRNI_CORE_INSTRUCTION(bn_aggr)
+TRNI_CORE_INSTRUCTION(max8)
+TRNI_CORE_INSTRUCTION(nc_find_index8)
+TRNI_CORE_INSTRUCTION(nc_match_replace8)
+TRNI_CORE_INSTRUCTION(nc_stream_shuffle)
+TRNI_CORE_INSTRUCTION(vector_transpose)
+TRNI_CORE_INSTRUCTION(quantize_mx)
+TRNI_CORE_INSTRUCTION(rng)
+TRNI_CORE_INSTRUCTION(rand2)
+TRNI_CORE_INSTRUCTION(dropout)
+TRNI_CORE_INSTRUCTION(set_rng_seed)
+TRNI_CORE_INSTRUCTION(rand_set_state)
+TRNI_CORE_INSTRUCTION(rand_get_state)
+TRNI_CORE_INSTRUCTION(activation)
+TRNI_CORE_INSTRUCTION(activation_reduce)
+TRNI_CORE_INSTRUCTION(activate2)
+TRNI_CORE_INSTRUCTION(iota)
+TRNI_CORE_INSTRUCTION(affine_select)
+TRNI_CORE_INSTRUCTION(local_gather)
+TRNI_CORE_INSTRUCTION(nc_n_gather)
+TRNI_CORE_INSTRUCTION(tensor_partition_reduce)
+TRNI_CORE_INSTRUCTION(nonzero_with_count)
+TRNI_CORE_INSTRUCTION(sequence_bounds)
+TRNI_CORE_INSTRUCTION(topk)
+TRNI_CORE_INSTRUCTION(gpsimd_custom)
+TRNI_CORE_INSTRUCTION(dma_copy)
+TRNI_CORE_INSTRUCTION(dma_transpose)
+TRNI_CORE_INSTRUCTION(dma_compute)
+
+TRNI_CORE_RUN(nc_transpose)
+
+/* TensorE's; VectorE's is trn_core_vector_transpose. */
+TRNI_FN trn_status trn_core_nc_transpose(trn_core *core, const trn_nc_transpose_args *args)
+{
+    TRNI_CORE_COMMON(nc_transpose);
+    return trni_core_issue(core, TRNI_ORDER_nc_transpose, trni_run_nc_transpose, &copy, args->error);
+}
+
+/* ---- the report ---- */
+
+typedef struct trn_core_engine_report {
+    const char *name;
+    int64_t instructions;
+    double cycles;        /* of the engine's own clock; 0 for DMA */
+    double busy_s, share; /* of time_s */
+} trn_core_engine_report;
+
+typedef struct trn_core_report {
+    double time_s; /* until the last engine is done */
+    int64_t instructions;
+    trn_core_engine_report engine[TRN_ENGINE_COUNT];    /* by trn_engine; the first is empty */
+    int64_t sbuf_high_water, sbuf_high_water_partition; /* bytes: of all partitions, of the fullest one */
+    int64_t psum_high_water, psum_high_water_partition;
+    int64_t sbuf_bytes, psum_bytes;                     /* what there is */
+    double dma_bytes;
+    trn_engine bound;    /* the busiest engine */
+    char bound_text[96]; /* "VectorE is busy 83 % of 41.2 us" */
+} trn_core_report;
+
+TRNI_FN void trni_report_memory(const trni_memory *m, int64_t *all, int64_t *partition, int64_t *bytes)
+{
+    *all = m->high_total;
+    *partition = m->high_partition;
+    *bytes = m->partition_bytes * TRN_PARTITIONS;
+}
+
+TRNI_FN void trn_core_report_of(const trn_core *core, trn_core_report *out)
+{
+    static const char *const name[TRN_ENGINE_COUNT] = { "", "TensorE", "VectorE", "ScalarE", "GpSimdE", "DMA" };
+    memset(out, 0, sizeof *out);
+    out->time_s = core->time_s;
+    out->instructions = core->instructions;
+    out->dma_bytes = core->dma_bytes;
+    trni_report_memory(&core->memory[TRN_SPACE_SBUF], &out->sbuf_high_water, &out->sbuf_high_water_partition,
+                       &out->sbuf_bytes);
+    trni_report_memory(&core->memory[TRN_SPACE_PSUM], &out->psum_high_water, &out->psum_high_water_partition,
+                       &out->psum_bytes);
+    out->bound = TRN_ENGINE_TENSOR;
+    for (int e = 0; e < TRN_ENGINE_COUNT; e++) {
+        const trni_lane *lane = &core->lane[e];
+        trn_core_engine_report *r = &out->engine[e];
+        r->name = name[e];
+        r->instructions = lane->instructions;
+        r->cycles = lane->cycles;
+        r->busy_s = lane->busy_s;
+        r->share = core->time_s > 0 ? lane->busy_s / core->time_s : 0;
+        if (r->busy_s > out->engine[out->bound].busy_s) out->bound = (trn_engine)e;
+    }
+    const trn_core_engine_report *b = &out->engine[out->bound];
+    if (core->time_s <= 0) snprintf(out->bound_text, sizeof out->bound_text, "nothing has run");
+    else snprintf(out->bound_text, sizeof out->bound_text, "%s is busy %.0f %% of %.1f us%s", b->name, 100 * b->share,
+                  1e6 * core->time_s, b->share < 0.5 ? "; engines wait for each other" : "");
+}
 
 #endif /* TRN_CORE_H */

@@ -38,12 +38,11 @@
 #include <stdlib.h>
 
 #include "core/core_clock.h"
-#include "trn_gpsimd_state.h"
 #include "trn_numerics.h"
 #include "trn_scalar_engine.h"
 #include "engine/span.h"
 #include "trn_trace.h"
-#include "trn_vector_state.h"
+#include "trn_engine_state.h"
 
 typedef struct trn_core_args {
     trn_generation generation;

@@ -38,7 +38,7 @@
 #include "engine/alu_kernels.h"
 #include "trn_gpsimd_custom.h"
 #include "engine/gpsimd_math.h"
-#include "trn_gpsimd_state.h"
+#include "trn_engine_state.h"
 
 enum { TRNI_GPSIMD_GROUP = 16 /* partitions of one processor */ };
 

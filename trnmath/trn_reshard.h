@@ -41,4 +41,22 @@
 #include "trn_sharded_plan.h"
 #include "sharded/sharded_sums.h"
 
+/* dst = what src holds, in the other sharding. Statuses as trn_redistribute_plan's; TRN_ESHAPE and TRN_EFORMAT for
+ * views that are not their device's part, TRN_EINVAL for shared memory, TRN_ENOSPC when memory is short. */
+TRNI_FN trn_status trn_redistribute(const trn_redistribute_args *args)
+{
+    trni_way way;
+    if (!args) return TRN_EINVAL;
+    trn_status status = trni_redistribute_check_run(args);
+    if (!status) status = trn_redistribute_plan(args, &way.plan);
+    if (status) return status;
+    way.ask = args;
+    way.by = NULL;
+    way.mine.view = NULL;
+    way.mine.memory = NULL;
+    status = trni_way_run(&way);
+    trni_own_parts_free(&way.mine);
+    return status;
+}
+
 #endif /* TRN_RESHARD_H */

@@ -37,27 +37,6 @@
 
 #include "sharded/reshard_moves.h"
 
-typedef struct trn_reshard_step {
-    trn_reshard_kind kind;
-    trn_collective op; /* TRN_RESHARD_COLLECTIVE */
-    trn_algorithm algorithm;
-    int axes; /* the group: its members are counted with the first of these axes outermost */
-    int axis[TRN_MAX_AXES];
-    int from_dim, to_dim; /* the (first) dimension that loses axes, and the one that gains them; -1 = none */
-    int64_t bytes;        /* as trn_collective_args has them: the larger of a chip's two buffers, parts rounded up */
-    trn_pspec after;      /* axes of size 1 left out */
-    trn_cost cost;
-} trn_reshard_step;
-
-enum { TRN_RESHARD_STEPS = 24 };
-
-typedef struct trn_reshard_plan {
-    int steps;
-    trn_reshard_step step[TRN_RESHARD_STEPS];
-    double time_s;        /* of all, one after another */
-    double lower_bound_s; /* the bytes that the neediest chip lacks, at its injection rate */
-} trn_reshard_plan;
-
 /* "all_gather over tensor, 8388608 bytes, switch_direct, then (data, *)". Writes at most `room` bytes, the end
  * included; returns the length of the whole text. */
 TRNI_FN size_t trn_reshard_step_format(const trn_reshard_step *step, const trn_mesh *mesh, char *text, size_t room)

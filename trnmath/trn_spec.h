@@ -34,6 +34,8 @@
  *     trn_spec_field, trn_spec_field_at       every number of a system in turn, with unit and source
  *     trn_spec_field_named                    one of them by its level and name
  *     trn_spec_alternative, trn_spec_alternative_at   every contradiction between sources
+ *     trn_matmul_mode, trn_matmul_mode_name   plain, double_row (FP8), MX, sparse, transpose, INT8; zero = the fastest
+ *     trn_space, trn_space_name               SBUF, PSUM, HBM
  *
  * KNOWN FROM: the Neuron SDK documentation of August 2026 (2.32), the EC2 pages, SemiAnalysis on Trainium2 (December
  *     2024) and Trainium3 (December 2025), the press on Project Rainier (October 2025). Every row names its page.
@@ -985,6 +987,33 @@ TRNI_FN bool trn_spec_alternative_at(int index, trn_spec_alternative *out)
     out->where = row[index].where;
     out->why = row[index].why;
     return trn_spec_field_named(trn_system_spec_of(out->system), row[index].level, row[index].field, &out->chosen);
+}
+
+/* ---- what a core does and holds, in words ---- */
+
+typedef enum trn_matmul_mode {
+    TRN_MODE_FASTEST = 0, /* sparse with a pattern; INT8, MX, double_row when both formats have it; else plain */
+    TRN_MODE_PLAIN,
+    TRN_MODE_DOUBLE_ROW,
+    TRN_MODE_MX,
+    TRN_MODE_SPARSE,
+    TRN_MODE_TRANSPOSE,
+    TRN_MODE_INT8,
+    TRNI_MODE_COUNT
+} trn_matmul_mode;
+
+TRNI_FN const char *trn_matmul_mode_name(trn_matmul_mode mode)
+{
+    static const char *const name[] = { "fastest", "plain", "double_row", "mx", "sparse", "transpose", "int8" };
+    return (unsigned)mode < sizeof name / sizeof name[0] ? name[(unsigned)mode] : "unknown";
+}
+
+typedef enum trn_space { TRN_SPACE_SBUF = 0, TRN_SPACE_PSUM, TRN_SPACE_HBM, TRN_SPACE_COUNT } trn_space;
+
+TRNI_FN const char *trn_space_name(trn_space space)
+{
+    static const char *const name[TRN_SPACE_COUNT] = { "SBUF", "PSUM", "HBM" };
+    return (unsigned)space < TRN_SPACE_COUNT ? name[(unsigned)space] : "no memory";
 }
 
 #endif /* TRN_SPEC_H */

@@ -414,4 +414,15 @@ TRNI_FN trn_status trn_nc_transpose(const trn_nc_transpose_args *args)
     return trn_nc_matmul(&matmul);
 }
 
+/* ---- the definition, for one output element ---- */
+
+/* One tile for one output element: x[p], w[p] are the operands of row p < rows <= 128, already decoded; `f32` says that
+ * an operand is F32 (fp32_mode applies); accumulators without chains take the others for BF16. Returns what is written
+ * or added to PSUM. */
+TRNI_FN float trn_systolic_tile(const float *x, const float *w, int rows, bool f32, const trn_numerics *n)
+{
+    const trni_tile t = { x, w, NULL, rows, 1, 0, f32, { f32 ? 4 : 2, -126, -126 } };
+    return trni_tile_of(&t, n);
+}
+
 #endif /* TRN_TENSOR_ENGINE_H */

@@ -339,4 +339,12 @@ TRNI_FN trn_topology trn_topology_preset(trn_system system, const char *preset)
 /* Trainium3: preset "sa". chips is 0 for a system that does not exist. */
 TRNI_FN trn_topology trn_topology_of(trn_system system) { return trn_topology_preset(system, NULL); }
 
+/* How many cycles this torus has that are known here; the first `room` of them are written, chips entries each,
+ * beginning at chip 0. Neighbours in the order, and the last and the first, are joined by a link, which no other of
+ * the cycles uses. 0 for anything that is no torus, and for two chips, whose one link is no cycle. */
+TRNI_FN int trn_topology_cycles(const trn_topology *net, int *order, int room)
+{
+    return trni_torus_cycles(net, order, room);
+}
+
 #endif /* TRN_TOPOLOGY_H */

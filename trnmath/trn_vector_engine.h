@@ -44,7 +44,7 @@
  *
  * CONTENTS
  *     trn_vector_*    the rooms: trn_vector_elementwise.h trn_vector_reduce.h trn_vector_statistics.h
- *                     trn_vector_search.h trn_vector_move.h trn_vector_random.h; what they remember: trn_vector_state.h
+ *                     trn_vector_search.h trn_vector_move.h trn_vector_random.h; what they remember: trn_engine_state.h
  *
  * What all of them share: operands become binary32 numbers, every operation is rounded to binary32, dst is one cast;
  * every NaN that is computed is 7fc00000, and what is only moved keeps its bits. Formats, shapes and limits are
@@ -61,7 +61,7 @@
 #include "trn_vector_random.h"
 #include "trn_vector_reduce.h"
 #include "trn_vector_search.h"
-#include "trn_vector_state.h"
+#include "trn_engine_state.h"
 #include "trn_vector_statistics.h"
 
 #endif /* TRN_VECTOR_ENGINE_H */

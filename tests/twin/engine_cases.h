@@ -7,7 +7,7 @@
 #ifndef ENGINE_CASES_H
 #define ENGINE_CASES_H
 
-#include "trnmath/trn_vector_state.h"
+#include "trnmath/trn_engine_state.h"
 #include "twin/tiles.h"
 
 typedef struct engine_case {

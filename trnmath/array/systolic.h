@@ -334,13 +334,4 @@ TRNI_FN float trni_tile_onto(float psum, bool fresh, const trni_tile *t, const t
     return fresh ? sum : trni_psum_add(psum, sum, n);
 }
 
-/* One tile for one output element: x[p], w[p] are the operands of row p < rows <= 128, already decoded; `f32` says that
- * an operand is F32 (fp32_mode applies); accumulators without chains take the others for BF16. Returns what is written
- * or added to PSUM. */
-TRNI_FN float trn_systolic_tile(const float *x, const float *w, int rows, bool f32, const trn_numerics *n)
-{
-    const trni_tile t = { x, w, NULL, rows, 1, 0, f32, { f32 ? 4 : 2, -126, -126 } };
-    return trni_tile_of(&t, n);
-}
-
 #endif /* TRNI_ARRAY_SYSTOLIC_H */

@@ -43,14 +43,6 @@
 #include "../trn_spec.h"
 #include "../trn_tensor.h"
 
-typedef enum trn_space { TRN_SPACE_SBUF = 0, TRN_SPACE_PSUM, TRN_SPACE_HBM, TRN_SPACE_COUNT } trn_space;
-
-TRNI_FN const char *trn_space_name(trn_space space)
-{
-    static const char *const name[TRN_SPACE_COUNT] = { "SBUF", "PSUM", "HBM" };
-    return (unsigned)space < TRN_SPACE_COUNT ? name[(unsigned)space] : "no memory";
-}
-
 enum {
     TRNI_QUADRANTS = 4,
     TRNI_QUADRANT = 32,       /* partitions */

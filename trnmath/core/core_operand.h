@@ -273,16 +273,4 @@ TRNI_FN void trni_seen_write_bytes(const trni_seen *s, int64_t at, int64_t bytes
     }
 }
 
-/* The caller himself has written these elements of a tile, through its pointer. Takes no time. */
-TRNI_FN trn_status trn_core_written(trn_core *core, trn_tensor view)
-{
-    trni_seen s;
-    if (core->failure.status) return core->failure.status;
-    trni_seen_begin(&s, "trn_core_written: the view", &view, TRNI_ROLE_WRITE);
-    const trn_status status = trni_seen_locate(core, &s, false);
-    if (status) return trni_core_fail(core, status);
-    trni_seen_write(core, &s, false);
-    return TRN_OK;
-}
-
 #endif /* TRNI_CORE_CORE_OPERAND_H */

@@ -29,7 +29,39 @@
 
 #include "../trn_vector_elementwise.h"
 #include "vector_rows.h"
-#include "../trn_vector_state.h"
+#include "../trn_engine_state.h"
+
+/* ---- the accumulator registers, as reduce commands want them ---- */
+
+/* A reduce command, its default replaced: legal ones are bits 1 << command. Without a state only commands that begin
+ * anew can run, and nothing is kept. More partitions than registers take no state. */
+TRNI_FN void trni_registers_check(trni_frame *f, trn_reduce_cmd cmd, unsigned legal, const trn_vector_state *state)
+{
+    static const char *const name[TRN_REDUCE_CMD_COUNT] = { "default", "idle",         "reset",
+                                                            "reduce",  "reset_reduce", "load_reduce" };
+    if (f->status) return;
+    if ((unsigned)cmd >= TRN_REDUCE_CMD_COUNT)
+        f->status = trni_fail(f->how.error, TRN_EINVAL, "reduce_cmd is %d, not a command", (int)cmd);
+    else if (!(legal >> (unsigned)cmd & 1u))
+        f->status = trni_fail(f->how.error, TRN_EINVAL, "reduce_cmd is %s, which this instruction does not take",
+                              name[(unsigned)cmd]);
+    else if (cmd == TRN_REDUCE_CMD_REDUCE && !state)
+        f->status =
+            trni_fail(f->how.error, TRN_EINVAL, "reduce_cmd is reduce, but state, which holds the registers, is null");
+    else if (cmd == TRN_REDUCE_CMD_REDUCE && !state->accumulator_known)
+        f->status = trni_fail(f->how.error, TRN_EINVAL,
+                              "reduce_cmd is reduce, but the accumulator registers are undefined: nothing has set them "
+                              "since the start, or since an instruction with idle");
+    else if (state && f->partitions > TRN_PARTITIONS)
+        f->status = trni_fail(f->how.error, TRN_ELIMIT, "dst has %lld partitions; a state has registers for %d",
+                              (long long)f->partitions, TRN_PARTITIONS);
+}
+
+/* The register of partition p as an instruction finds it. `start` is the operator's identity, or the value to load. */
+TRNI_FN float trni_registers_load(trn_reduce_cmd cmd, const trn_vector_state *state, int64_t p, float start)
+{
+    return cmd == TRN_REDUCE_CMD_REDUCE ? state->accumulator[p] : start;
+}
 
 /* Where a reduction begins. */
 TRNI_FN float trni_identity(trn_alu op)

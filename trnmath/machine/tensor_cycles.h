@@ -46,23 +46,6 @@
 
 /* ---- modes ---- */
 
-typedef enum trn_matmul_mode {
-    TRN_MODE_FASTEST = 0, /* sparse with a pattern; INT8, MX, double_row when both formats have it; else plain */
-    TRN_MODE_PLAIN,
-    TRN_MODE_DOUBLE_ROW,
-    TRN_MODE_MX,
-    TRN_MODE_SPARSE,
-    TRN_MODE_TRANSPOSE,
-    TRN_MODE_INT8,
-    TRNI_MODE_COUNT
-} trn_matmul_mode;
-
-TRNI_FN const char *trn_matmul_mode_name(trn_matmul_mode mode)
-{
-    static const char *const name[] = { "fastest", "plain", "double_row", "mx", "sparse", "transpose", "int8" };
-    return (unsigned)mode < sizeof name / sizeof name[0] ? name[(unsigned)mode] : "unknown";
-}
-
 /* Two operands: [0] a, or the stationary one; [1] b, or the moving one. */
 typedef struct trni_speed_args {
     const trn_core_spec *core;

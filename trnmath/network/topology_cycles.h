@@ -115,7 +115,7 @@ TRNI_FN void trni_cycles_cube(const int stride[3], int *order, int room)
 /* How many cycles this torus has that are known here; the first `room` of them are written, chips entries each,
  * beginning at chip 0. Neighbours in the order, and the last and the first, are joined by a link, which no other of
  * the cycles uses. 0 for anything that is no torus, and for two chips, whose one link is no cycle. */
-TRNI_FN int trn_topology_cycles(const trn_topology *net, int *order, int room)
+TRNI_FN int trni_torus_cycles(const trn_topology *net, int *order, int room)
 {
     int level[TRN_MAX_LEVELS], size[TRN_MAX_LEVELS], stride[TRN_MAX_LEVELS], even = -1;
     const int levels = trni_torus_levels(net, level);

@@ -21,30 +21,7 @@
 #ifndef TRNI_SHARDED_RESHARD_SEARCH_H
 #define TRNI_SHARDED_RESHARD_SEARCH_H
 
-#include "../trn_collective_cost.h"
-#include "../trn_shard.h"
-
-typedef struct trn_redistribute_args {
-    const trn_mesh *mesh;
-    trn_pspec from, to;
-    trn_tensor global;     /* shape and format of the whole; data and strides play no part */
-    const trn_tensor *src; /* trn_redistribute: [mesh->devices] parts as `from` has them, */
-    const trn_tensor *dst; /* and as `to` has them; all in global's format */
-    trn_format wire;       /* of reductions: what travels, and what sums are rounded to; unset = global's format */
-    trn_rounding rounding; /* to the wire */
-    trn_overflow overflow;
-    uint64_t seed, stream; /* stochastic rounding */
-    int sr_bits;
-    trn_algorithm algorithm; /* AUTO = the cheapest. Moves that it does not fit take the cheapest, sums do without */
-    bool uncalibrated;
-    const trn_calibration *calibration;
-    int ranks_per_chip; /* costs only: as collectives count it; 0 = 1 */
-    bool even_only;     /* refuse what does not divide */
-    trn_isa isa;
-    trn_error *error;
-} trn_redistribute_args;
-
-typedef enum trn_reshard_kind { TRN_RESHARD_SLICE = 0, TRN_RESHARD_ZERO_FILL, TRN_RESHARD_COLLECTIVE } trn_reshard_kind;
+#include "../trn_reshard_args.h"
 
 /* ---- states: shardings with the axes of size 1 left out ---- */
 
