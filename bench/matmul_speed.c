@@ -310,7 +310,7 @@ static bool parse(int argc, char **argv, options *o)
 int main(int argc, char **argv)
 {
     static const char *const usual[] = { "f16", "tf32", "f32" };
-    options o = { .isa = trni_isa_default(), .rounds = 9 };
+    options o = { .isa = trn_isa_default(), .rounds = 9 };
     add_format("bf16"); /* always the first: others are compared with it */
     if (!parse(argc, argv, &o)) {
         fprintf(stderr, "usage: matmul_speed [--quick] [--isa NAME] [--threads N] [--rounds N] [--shape MxNxK] "

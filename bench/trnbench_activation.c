@@ -236,7 +236,7 @@ int tb_main_activation(int argc, char **argv)
     o.between = 3;
     int status = app_parse_options(&activation_command, &o, argc, argv);
     if (status != APP_OK) return status < 0 ? APP_OK : status;
-    if (trni_isa_default() == TRN_ISA_COUNT)
+    if (trn_isa_default() == TRN_ISA_COUNT)
         return app_complain(APP_USAGE, "TRN_ISA=%s is unknown or not available on this host", getenv("TRN_ISA"));
     if (o.check_only && o.speed_only) return app_complain(APP_USAGE, "--check and --speed exclude each other");
     if (app_can_write("--csv", o.csv) || app_can_write("--json", o.json) || app_can_write("--report", o.report))

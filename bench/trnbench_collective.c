@@ -394,7 +394,7 @@ static int collective(tb_cc_options *o, int argc, char **argv)
     app_table table;
     int status = parse(o, argc, argv);
     if (status != APP_OK) return status < 0 ? APP_OK : status;
-    if (trni_isa_default() == TRN_ISA_COUNT)
+    if (trn_isa_default() == TRN_ISA_COUNT)
         return app_complain(APP_USAGE, "TRN_ISA=%s is unknown or not available on this host", getenv("TRN_ISA"));
     fill_defaults(o);
     if (check_options(o) != APP_OK) return APP_USAGE;

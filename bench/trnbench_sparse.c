@@ -409,7 +409,7 @@ int tb_main_sparse(int argc, char **argv)
     defaults(&o);
     int status = app_parse_options(&sparse_command, &o, argc, argv);
     if (status != APP_OK) return status < 0 ? APP_OK : status;
-    if (trni_isa_default() == TRN_ISA_COUNT)
+    if (trn_isa_default() == TRN_ISA_COUNT)
         return app_complain(APP_USAGE, "TRN_ISA=%s is unknown or not available on this host", getenv("TRN_ISA"));
     if (app_can_write("--csv", o.csv) || app_can_write("--json", o.json)) return APP_USAGE;
     fill_defaults(&o);

@@ -231,7 +231,7 @@ static void bypass(char *dst, int64_t written, const char *src, int64_t read, in
 {
     static char page[64 * 64];
     for (int64_t i = 0; i < pages; i++) {
-        if (read) plain_for(trni_isa_default())(page, 0, src + i * read * 64, read, 1);
+        if (read) plain_for(trn_isa_default())(page, 0, src + i * read * 64, read, 1);
         trni_stream(dst + i * written * 64, page, (size_t)written * 64, page, 0);
     }
     trni_stream_end();
@@ -343,7 +343,7 @@ int main(int argc, char **argv)
         else
             quit("usage: vector_speed [--shape PxF] [--rounds N] [--isa NAME] [NAMES...]");
     }
-    if (b.isa == TRN_ISA_AUTO) b.isa = trni_isa_default();
+    if (b.isa == TRN_ISA_AUTO) b.isa = trn_isa_default();
     prepare(&b);
     printf("[%lld, %lld], %s, one thread; over the loop with ordinary stores, and over the one past the caches\n",
            (long long)b.p, (long long)b.f, trn_isa_text(b.isa));

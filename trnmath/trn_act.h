@@ -33,9 +33,6 @@
 #ifndef TRN_ACT_H
 #define TRN_ACT_H
 
-#include <math.h>
-
-#include "engine/act_data.h"
 #include "trn_cpu.h"
 
 /* X(function, name, formula, low, high, at -0, at +inf, at -inf, what is outside, source); values as bits. */
@@ -100,38 +97,12 @@ typedef struct trn_act_info {
 } trn_act_info;
 
 /* NULL for what is no function. */
-TRNI_FN const trn_act_info *trn_act_info_of(trn_act op)
-{
-    static const char EXACT[] = "assumed: one exact operation, no table";
-    static const char UNIFORM[] = "assumed: buckets as those of exp, up to where the function is its limit in binary32";
-    static const char MEASURED[] =
-        "measured: buckets of 0.25 give the error published for Trainium2; documented: exp(0) is "
-        "1, exp(-infinity) 0, nothing above 1 for x <= 0; assumed: one bucket an octave below 0.25";
-    static const char EXTENDED[] = "documented: no reduction, no clamping; the width is that of exp's buckets";
-    static const char POWER[] =
-        "measured for reciprocal: eight buckets an octave give the error published for Trainium2; "
-        "assumed for others, and that octaves are scaled exactly (binary32 coefficients of x itself "
-        "would overflow inside the documented ranges)";
-#define TRNI_X(op, name, formula, low, high, minus_zero, inf, minus_inf, outside, source) \
-    { TRN_ACT_##op, name, formula, low, high, minus_zero, inf, minus_inf, outside, source },
-    static const trn_act_info table[TRN_ACT_COUNT] = { TRNI_ACT_LIST(TRNI_X) };
-#undef TRNI_X
-    return (unsigned)op < TRN_ACT_COUNT ? &table[(unsigned)op] : NULL;
-}
+TRN_API const trn_act_info *trn_act_info_of(trn_act op);
 
-TRNI_FN const char *trn_act_name(trn_act op)
-{
-    const trn_act_info *info = trn_act_info_of(op);
-    return info ? info->name : "no function";
-}
+TRN_API const char *trn_act_name(trn_act op);
 
 /* TRN_ACT_COUNT when there is none of that name. */
-TRNI_FN trn_act trn_act_from_name(const char *name)
-{
-    for (int i = 0; i < TRN_ACT_COUNT; i++)
-        if (strcmp(name, trn_act_name((trn_act)i)) == 0) return (trn_act)i;
-    return TRN_ACT_COUNT;
-}
+TRN_API trn_act trn_act_from_name(const char *name);
 
 /* ---- tables ---- */
 
@@ -186,6 +157,54 @@ typedef struct trn_act_table {
     float at_zero, at_infinity;             /* scaling only: f(0), f(infinity), with the sign of x where f is odd */
 } trn_act_table;
 
+/* The library's own table; one without buckets for the functions that are exact and have none (and for no function). */
+TRN_API trn_act_table trn_act_table_of(trn_act op);
+
+/* ---- checking one ---- */
+
+/* TRN_OK when every binary32 number finds its bucket inside the list. */
+TRN_API trn_status trn_act_table_check(const trn_act_table *t, trn_error *error);
+
+#if TRNI_BODIES
+
+#include <math.h>
+
+#include "engine/act_data.h"
+
+TRN_API const trn_act_info *trn_act_info_of(trn_act op)
+{
+    static const char EXACT[] = "assumed: one exact operation, no table";
+    static const char UNIFORM[] = "assumed: buckets as those of exp, up to where the function is its limit in binary32";
+    static const char MEASURED[] =
+        "measured: buckets of 0.25 give the error published for Trainium2; documented: exp(0) is "
+        "1, exp(-infinity) 0, nothing above 1 for x <= 0; assumed: one bucket an octave below 0.25";
+    static const char EXTENDED[] = "documented: no reduction, no clamping; the width is that of exp's buckets";
+    static const char POWER[] =
+        "measured for reciprocal: eight buckets an octave give the error published for Trainium2; "
+        "assumed for others, and that octaves are scaled exactly (binary32 coefficients of x itself "
+        "would overflow inside the documented ranges)";
+#define TRNI_X(op, name, formula, low, high, minus_zero, inf, minus_inf, outside, source) \
+    { TRN_ACT_##op, name, formula, low, high, minus_zero, inf, minus_inf, outside, source },
+    static const trn_act_info table[TRN_ACT_COUNT] = { TRNI_ACT_LIST(TRNI_X) };
+#undef TRNI_X
+    return (unsigned)op < TRN_ACT_COUNT ? &table[(unsigned)op] : NULL;
+}
+
+TRN_API const char *trn_act_name(trn_act op)
+{
+    const trn_act_info *info = trn_act_info_of(op);
+    return info ? info->name : "no function";
+}
+
+TRN_API trn_act trn_act_from_name(const char *name)
+{
+    for (int i = 0; i < TRN_ACT_COUNT; i++)
+        if (strcmp(name, trn_act_name((trn_act)i)) == 0) return (trn_act)i;
+    return TRN_ACT_COUNT;
+}
+
+/* ---- tables ---- */
+
 TRNI_FN trn_act_table trni_act_table_empty(void)
 {
     trn_act_table t;
@@ -234,8 +253,7 @@ TRNI_FN trn_act_table trni_act_power(trn_act op, int octaves, int first)
     return t;
 }
 
-/* The library's own table; one without buckets for the functions that are exact and have none (and for no function). */
-TRNI_FN trn_act_table trn_act_table_of(trn_act op)
+TRN_API trn_act_table trn_act_table_of(trn_act op)
 {
 #define TRNI_X(op, symmetry, end0, beyond0, value0, first0, joint0, at0, end1, beyond1, value1, first1, joint1, at1) \
     { TRN_ACT_##op,                                                                                                  \
@@ -313,8 +331,7 @@ TRNI_FN trn_status trni_act_check_scaling(const trn_act_table *t, trn_error *err
     return TRN_OK;
 }
 
-/* TRN_OK when every binary32 number finds its bucket inside the list. */
-TRNI_FN trn_status trn_act_table_check(const trn_act_table *t, trn_error *error)
+TRN_API trn_status trn_act_table_check(const trn_act_table *t, trn_error *error)
 {
     if (!t->bucket || t->buckets < 1)
         return trni_fail(error, TRN_EINVAL, "table: it has no buckets (%d)", t->buckets);
@@ -455,6 +472,7 @@ TRNI_INLINE void trni_act_buckets_body(const trni_act_plan *p, float *dst, const
 {
     for (size_t i = 0; i < n; i++) dst[i] = trni_act_bucketed(p, src[i]);
 }
+
 TRNI_STAMP(trni_act_buckets, (const trni_act_plan *p, float *dst, const float *src, size_t n), (p, dst, src, n))
 
 /* log 2 to 44 bits: its products with exponents are exact in binary64, so that no compiler's fusing changes the sum. */
@@ -488,6 +506,7 @@ TRNI_INLINE void trni_act_scalings_body(const trni_act_plan *p, float *dst, cons
 {
     for (size_t i = 0; i < n; i++) dst[i] = trni_act_scaled(p, src[i]);
 }
+
 TRNI_STAMP(trni_act_scalings, (const trni_act_plan *p, float *dst, const float *src, size_t n), (p, dst, src, n))
 
 /* The functions without a table. */
@@ -521,9 +540,11 @@ TRNI_INLINE void trni_act_exact_body(trn_act op, float param, float *dst, const 
     TRNI_ACT_LOOP(ABS)
 #undef TRNI_ACT_LOOP
 }
+
 TRNI_STAMP(trni_act_exact, (trn_act op, float param, float *dst, const float *src, size_t n), (op, param, dst, src, n))
 
 #if TRNI_X86 && TRNI_INTRINSICS
+
 TRNI_GUESTS_BEGIN
 #include "simd/act_avx2.h"
 #include "simd/act_avx512.h"
@@ -547,5 +568,7 @@ TRNI_FN void trni_act_run(const trni_act_plan *p, float *dst, const float *src, 
 #endif
         (scaled ? trni_act_scalings_for(p->isa) : trni_act_buckets_for(p->isa))(p, dst, src, n);
 }
+
+#endif /* TRNI_BODIES */
 
 #endif /* TRN_ACT_H */

@@ -20,7 +20,7 @@
 #ifndef TRN_ALU_H
 #define TRN_ALU_H
 
-#include "engine/span.h"
+#include "trn_base.h"
 
 typedef enum trn_alu {
     TRN_ALU_BYPASS = 0, /* no operator: the first operand */
@@ -69,7 +69,18 @@ typedef struct trn_alu_info {
 } trn_alu_info;
 
 /* NULL for what is no operator. */
-TRNI_FN const trn_alu_info *trn_alu_info_of(trn_alu op)
+TRN_API const trn_alu_info *trn_alu_info_of(trn_alu op);
+
+TRN_API const char *trn_alu_name(trn_alu op);
+
+/* TRN_ALU_COUNT when there is none of that name. */
+TRN_API trn_alu trn_alu_from_name(const char *name);
+
+#if TRNI_BODIES
+
+#include "engine/span.h"
+
+TRN_API const trn_alu_info *trn_alu_info_of(trn_alu op)
 {
     enum { one = 0x3f800000, minus_inf = (int)0xff800000, inf = 0x7f800000 };
 #define TRNI_ROW(op, name, kind, operands, reduces, identity) \
@@ -111,18 +122,19 @@ TRNI_FN const trn_alu_info *trn_alu_info_of(trn_alu op)
     return (unsigned)op < TRN_ALU_COUNT ? &table[(unsigned)op] : NULL;
 }
 
-TRNI_FN const char *trn_alu_name(trn_alu op)
+TRN_API const char *trn_alu_name(trn_alu op)
 {
     const trn_alu_info *info = trn_alu_info_of(op);
     return info ? info->name : "no operator";
 }
 
-/* TRN_ALU_COUNT when there is none of that name. */
-TRNI_FN trn_alu trn_alu_from_name(const char *name)
+TRN_API trn_alu trn_alu_from_name(const char *name)
 {
     for (int i = 0; i < TRN_ALU_COUNT; i++)
         if (strcmp(name, trn_alu_name((trn_alu)i)) == 0) return (trn_alu)i;
     return TRN_ALU_COUNT;
 }
+
+#endif /* TRNI_BODIES */
 
 #endif /* TRN_ALU_H */

@@ -27,7 +27,6 @@
 #ifndef TRN_BASE_H
 #define TRN_BASE_H
 
-#include <stdarg.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -67,22 +66,65 @@
 #define TRNI_CLANG 0
 #endif
 
-/* Everything is static: two files of one program may be compiled with different flags and never share a body. */
+/* ---- three ways in, one text ----
+ * Affects: where bodies are. Default: in every file that includes a header, static: nothing to define or to link, and
+ * two files of one program may be compiled with different flags and never share a body.
+ * TRN_SPLIT: headers declare, and one more file of the program has the bodies: it defines TRN_IMPLEMENTATION, too. Or the
+ * program links the installed libtrnmath (-ltrnmath). Only the bodies need flags that keep floats exact.
+ * Symptom of bodies that are missing, or of another version: the program does not link, for want of trni_bodies_... */
+
+#if !defined(TRN_SPLIT)
+#if defined(TRN_IMPLEMENTATION)
+#error "trnmath: TRN_IMPLEMENTATION goes with TRN_SPLIT, which every file of the program defines"
+#endif
+#define TRNI_BODIES 1
+#define TRN_API static inline __attribute__((unused))
+#else
+#if defined(TRN_IMPLEMENTATION)
+#define TRNI_BODIES 1
+#else
+#define TRNI_BODIES 0
+#endif
+#if defined(__cplusplus)
+#define TRN_API extern "C" __attribute__((visibility("default")))
+#else
+#define TRN_API __attribute__((visibility("default")))
+#endif
+#endif
+
 #define TRNI_FN static inline __attribute__((unused))
 #define TRNI_INLINE static inline __attribute__((unused, always_inline))
 #define TRNI_DATA static const __attribute__((unused))
 
-/* "MAJOR.MINOR.PATCH". Each file of a program holds its own copy of trnmath, so this is the copy of the calling file. */
+/* "MAJOR.MINOR.PATCH" of the headers that the calling file was compiled with. */
 TRNI_FN const char *trn_version(void) { return TRN_VERSION; }
+
+#if defined(TRN_SPLIT)
+#define TRNI_JOIN(major, minor, patch) trni_bodies_##major##_##minor##_##patch
+#define TRNI_BODIES_OF(major, minor, patch) TRNI_JOIN(major, minor, patch)
+#define TRNI_BODIES_HERE TRNI_BODIES_OF(TRN_VERSION_MAJOR, TRN_VERSION_MINOR, TRN_VERSION_PATCH)
+#if defined(__cplusplus)
+extern "C" {
+#endif
+extern const char TRNI_BODIES_HERE[] __attribute__((visibility("default")));
+#if TRNI_BODIES
+const char TRNI_BODIES_HERE[] = TRN_VERSION;
+#endif
+#if defined(__cplusplus)
+}
+#endif
+static const char *const trni_bodies_needed __attribute__((used)) = TRNI_BODIES_HERE;
+#endif
 
 /* ---- the float guard, first half: what the preprocessor shows ----
  * Affects: every result. Issue: fast math may reorder sums, drop NaN tests and flush subnormals.
- * Default (0): refuse to compile. Enabled (1): compile, without the promise of bits.
+ * Default (0): refuse to compile bodies. Enabled (1): compile, without the promise of bits. With TRN_SPLIT, files that
+ * hold no bodies may have any flags.
  * Symptom when enabled: digests differ between machines, NaN and infinity handled at random. */
 #ifndef TRN_ALLOW_FAST_MATH
 #define TRN_ALLOW_FAST_MATH 0
 #endif
-#if !TRN_ALLOW_FAST_MATH
+#if TRNI_BODIES && !TRN_ALLOW_FAST_MATH
 #if defined(__FAST_MATH__) || (defined(__FINITE_MATH_ONLY__) && __FINITE_MATH_ONLY__ + 0) || \
     defined(__ASSOCIATIVE_MATH__) || defined(__RECIPROCAL_MATH__) || defined(__NO_SIGNED_ZEROS__)
 #error "trnmath: fast-math flags change its bits; compile this file without them, or define TRN_ALLOW_FAST_MATH=1"
@@ -116,38 +158,11 @@ typedef struct trn_error {
     char text[256];
 } trn_error;
 
-TRNI_FN const char *trn_status_text(trn_status status)
-{
-    static const char *const text[] = {
-#define TRNI_X(name, phrase) phrase,
-        TRNI_STATUS_LIST(TRNI_X)
-#undef TRNI_X
-    };
-    return (unsigned)status < sizeof text / sizeof text[0] ? text[(unsigned)status] : "an unknown status";
-}
+TRN_API const char *trn_status_text(trn_status status);
 
-/* Writes the sentence (when somebody wants it) and returns the status, so that a check is one line. */
-__attribute__((unused, format(printf, 3, 4))) static trn_status trni_fail(trn_error *error, trn_status status,
-                                                                           const char *format, ...)
-{
-    if (error) {
-        va_list list;
-        va_start(list, format);
-        vsnprintf(error->text, sizeof error->text, format, list);
-        va_end(list);
-        error->status = status;
-    }
-    return status;
-}
-
-/* A name, cut to the room that there is (snprintf would draw a warning wherever a compiler sees that it is cut). */
-TRNI_FN void trni_copy_text(char *to, size_t room, const char *from)
-{
-    size_t n = 0;
-    while (n + 1 < room && from[n]) n++;
-    memcpy(to, from, n);
-    to[n] = 0;
-}
+/* Files that differ in -fshort-enums or -fpack-struct have no types in common. */
+typedef char trni_enums_are_ints[sizeof(trn_status) == sizeof(int) ? 1 : -1];
+typedef char trni_structs_are_plain[sizeof(struct trn_error) == 256 + sizeof(int) ? 1 : -1];
 
 /* ---- bits of floats: memcpy, so that no compiler may reason about the value ---- */
 
@@ -182,20 +197,7 @@ enum {
     TRN_FP_FINITE_ONLY = 32    /* NaN tests are folded away */
 };
 
-TRNI_FN const char *trn_fp_check_text(unsigned bits)
-{
-    static const char *const text[] = {
-        "subnormal results are flushed to zero (FTZ is set, perhaps by linking with -ffast-math)",
-        "subnormal operands are read as zero (DAZ is set, perhaps by linking with -ffast-math)",
-        "the rounding mode is not round-to-nearest-even (somebody called fesetround)",
-        "products are fused with sums in this file (-ffp-contract); trnmath's own results do not depend on it",
-        "sums are reassociated in this file (-fassociative-math or -funsafe-math-optimizations)",
-        "NaN tests are removed in this file (-ffinite-math-only)",
-    };
-    for (unsigned i = 0; i < sizeof text / sizeof text[0]; i++)
-        if (bits >> i & 1u) return text[i];
-    return "floating point behaves";
-}
+TRN_API const char *trn_fp_check_text(unsigned bits);
 
 /* Looks at this file's flags and this thread's floating-point environment. Every operand passes through volatile
  * memory, so that the processor computes and not the compiler; bits are compared, not floats. */
@@ -233,5 +235,59 @@ TRNI_FN unsigned trn_fp_check(void)
 
     return found;
 }
+
+#if TRNI_BODIES
+
+#include <stdarg.h>
+
+TRN_API const char *trn_status_text(trn_status status)
+{
+    static const char *const text[] = {
+#define TRNI_X(name, phrase) phrase,
+        TRNI_STATUS_LIST(TRNI_X)
+#undef TRNI_X
+    };
+    return (unsigned)status < sizeof text / sizeof text[0] ? text[(unsigned)status] : "an unknown status";
+}
+
+/* Writes the sentence (when somebody wants it) and returns the status, so that a check is one line. */
+__attribute__((unused, format(printf, 3, 4))) static trn_status trni_fail(trn_error *error, trn_status status,
+                                                                           const char *format, ...)
+{
+    if (error) {
+        va_list list;
+        va_start(list, format);
+        vsnprintf(error->text, sizeof error->text, format, list);
+        va_end(list);
+        error->status = status;
+    }
+    return status;
+}
+
+/* A name, cut to the room that there is (snprintf would draw a warning wherever a compiler sees that it is cut). */
+TRNI_FN void trni_copy_text(char *to, size_t room, const char *from)
+{
+    size_t n = 0;
+    while (n + 1 < room && from[n]) n++;
+    memcpy(to, from, n);
+    to[n] = 0;
+}
+
+TRN_API const char *trn_fp_check_text(unsigned bits)
+{
+    static const char *const text[] = {
+        "subnormal results are flushed to zero (FTZ is set, perhaps by linking with -ffast-math)",
+        "subnormal operands are read as zero (DAZ is set, perhaps by linking with -ffast-math)",
+        "the rounding mode is not round-to-nearest-even (somebody called fesetround)",
+        "products are fused with sums in this file (-ffp-contract); trnmath's own results do not depend on it",
+        "sums are reassociated in this file (-fassociative-math or -funsafe-math-optimizations)",
+        "NaN tests are removed in this file (-ffinite-math-only)",
+    };
+    for (unsigned i = 0; i < sizeof text / sizeof text[0]; i++)
+        if (bits >> i & 1u) return text[i];
+    return "floating point behaves";
+}
+
+#endif /* TRNI_BODIES */
 
 #endif /* TRN_BASE_H */

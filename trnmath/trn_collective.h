@@ -43,6 +43,16 @@
 #define TRN_COLLECTIVE_H
 
 #include "trn_collective_cost.h"
+
+/* ---- the call ---- */
+
+/* The values of a collective. TRN_ESHAPE: a view has another size than its rank's; TRN_EINVAL: views overlap, or a number is
+ * out of range; TRN_EUNSUPPORTED: the algorithm does not fit the group; TRN_ELIMIT: .enforce_rules and the system would
+ * refuse the group. Nothing is written then. */
+TRN_API trn_status trn_collective_run(const trn_collective_args *args);
+
+#if TRNI_BODIES
+
 #include "network/collective_values.h"
 #include "network/collective_views.h"
 
@@ -237,10 +247,7 @@ TRNI_FN trn_status trni_run_job(trni_collective_job *job, bool reduces)
     return status;
 }
 
-/* The values of a collective. TRN_ESHAPE: a view has another size than its rank's; TRN_EINVAL: views overlap, or a number is
- * out of range; TRN_EUNSUPPORTED: the algorithm does not fit the group; TRN_ELIMIT: .enforce_rules and the system would
- * refuse the group. Nothing is written then. */
-TRNI_FN trn_status trn_collective_run(const trn_collective_args *args)
+TRN_API trn_status trn_collective_run(const trn_collective_args *args)
 {
     trni_collective_job job;
     trni_pick choice;
@@ -259,5 +266,7 @@ TRNI_FN trn_status trn_collective_run(const trn_collective_args *args)
     trni_schedule_free(&job.schedule);
     return status;
 }
+
+#endif /* TRNI_BODIES */
 
 #endif /* TRN_COLLECTIVE_H */

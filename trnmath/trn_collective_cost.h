@@ -34,7 +34,7 @@
 #ifndef TRN_COLLECTIVE_COST_H
 #define TRN_COLLECTIVE_COST_H
 
-#include "network/collective_time.h"
+#include "trn_collective_group.h"
 
 typedef struct trn_cost {
     double time_s;
@@ -48,6 +48,19 @@ typedef struct trn_cost {
     bool single_step;       /* a mesh's all-reduce in one step */
     char bottleneck[64];
 } trn_cost;
+
+/* What AUTO compares for these arguments, each eligible; list has room for TRN_ALGORITHM_COUNT. 0 when they are refused. */
+TRN_API int trn_collective_candidates(const trn_collective_args *args, trn_algorithm *list);
+
+/* busbw / algbw: what of the buffer each rank's links carry at least. */
+TRN_API double trn_collective_busbw_factor(trn_collective op, int ranks);
+
+/* cost is written only when TRN_OK is returned. One rank costs nothing. */
+TRN_API trn_status trn_collective_cost(const trn_collective_args *args, trn_cost *cost);
+
+#if TRNI_BODIES
+
+#include "network/collective_time.h"
 
 /* What AUTO or HIERARCHICAL came to: an algorithm, its variant and its times. */
 typedef struct trni_pick {
@@ -113,16 +126,14 @@ TRNI_FN trn_status trni_choose(const trni_layout *l, double bytes, trni_pick *be
     return status;
 }
 
-/* What AUTO compares for these arguments, each eligible; list has room for TRN_ALGORITHM_COUNT. 0 when they are refused. */
-TRNI_FN int trn_collective_candidates(const trn_collective_args *args, trn_algorithm *list)
+TRN_API int trn_collective_candidates(const trn_collective_args *args, trn_algorithm *list)
 {
     trni_layout l;
     if (!args || !list || trni_layout_init(&l, args) != TRN_OK) return 0;
     return trni_layout_candidates(&l, list);
 }
 
-/* busbw / algbw: what of the buffer each rank's links carry at least. */
-TRNI_FN double trn_collective_busbw_factor(trn_collective op, int ranks)
+TRN_API double trn_collective_busbw_factor(trn_collective op, int ranks)
 {
     const double away = ranks > 0 ? (ranks - 1.0) / ranks : 0;
     return op == TRN_ALL_REDUCE ? 2 * away : op <= TRN_ALL_TO_ALL ? away : 1;
@@ -165,8 +176,7 @@ TRNI_FN void trni_cost_answer(const trni_layout *l, const trni_pick *c, trn_cost
     trni_bottleneck(l, t, bytes, cost);
 }
 
-/* cost is written only when TRN_OK is returned. One rank costs nothing. */
-TRNI_FN trn_status trn_collective_cost(const trn_collective_args *args, trn_cost *cost)
+TRN_API trn_status trn_collective_cost(const trn_collective_args *args, trn_cost *cost)
 {
     trni_layout l;
     trni_pick choice;
@@ -178,5 +188,7 @@ TRNI_FN trn_status trn_collective_cost(const trn_collective_args *args, trn_cost
     if (status == TRN_OK) trni_cost_answer(&l, &choice, cost);
     return status;
 }
+
+#endif /* TRNI_BODIES */
 
 #endif /* TRN_COLLECTIVE_COST_H */

@@ -34,11 +34,8 @@
 #ifndef TRN_COLLECTIVE_GROUP_H
 #define TRN_COLLECTIVE_GROUP_H
 
-#include <stdlib.h>
-
 #include "trn_cpu.h"
 #include "trn_schedule.h"
-#include "base/threads.h"
 #include "trn_tensor.h"
 #include "trn_topology.h"
 
@@ -60,33 +57,10 @@ typedef struct trn_calibration {
 #undef TRNI_X
 } trn_calibration;
 
-TRNI_FN trn_calibration trn_calibration_default(void)
-{
-    trn_calibration c;
-#define TRNI_X(field, value, where) c.field = value;
-    TRNI_CALIBRATION_LIST(TRNI_X)
-#undef TRNI_X
-    return c;
-}
+TRN_API trn_calibration trn_calibration_default(void);
 
 /* Factor number index; false when there is none, so that a loop from 0 sees them all. */
-TRNI_FN bool trn_calibration_field_at(int index, trn_spec_field *out)
-{
-    static const struct { const char *field; double value; const char *where; } row[] = {
-#define TRNI_X(field, value, where) { #field, value, where },
-        TRNI_CALIBRATION_LIST(TRNI_X)
-#undef TRNI_X
-    };
-    if (index < 0 || index >= (int)(sizeof row / sizeof row[0])) return false;
-    out->level = "calibration";
-    out->owner = "collectives";
-    out->field = row[index].field;
-    out->unit = "";
-    out->value = row[index].value;
-    out->known = TRN_ASSUMED;
-    out->where = row[index].where;
-    return true;
-}
+TRN_API bool trn_calibration_field_at(int index, trn_spec_field *out);
 
 /* ---- the question ---- */
 
@@ -120,12 +94,61 @@ typedef struct trn_collective_args {
     trn_error *error;
 } trn_collective_args;
 
+/* Ranks of one group; the arguments must be valid. */
+TRN_API int trn_collective_ranks(const trn_collective_args *args);
+
+/* Elements [first, first + count) of n are rank's, of `ranks`: shares of equal size, rounded up to whole granules, of
+ * which the last ones may be short or empty (the ceil split of DTensor). */
+TRN_API void trn_collective_chunk(int64_t n, int64_t granule, int ranks, int rank, int64_t *first, int64_t *count);
+
+/* ---- the vendor's rules ---- */
+
+/* TRN_OK, or TRN_ELIMIT with the rule that the group breaks. Systems without published rules (Trainium3, custom
+ * topologies, other numbers of ranks per chip) have none to break. */
+TRN_API trn_status trn_replica_group_check(const trn_collective_args *args);
+
+#if TRNI_BODIES
+
+#include <stdlib.h>
+
+#include "base/threads.h"
+
+/* ---- calibration ---- */
+
+TRN_API trn_calibration trn_calibration_default(void)
+{
+    trn_calibration c;
+#define TRNI_X(field, value, where) c.field = value;
+    TRNI_CALIBRATION_LIST(TRNI_X)
+#undef TRNI_X
+    return c;
+}
+
+TRN_API bool trn_calibration_field_at(int index, trn_spec_field *out)
+{
+    static const struct { const char *field; double value; const char *where; } row[] = {
+#define TRNI_X(field, value, where) { #field, value, where },
+        TRNI_CALIBRATION_LIST(TRNI_X)
+#undef TRNI_X
+    };
+    if (index < 0 || index >= (int)(sizeof row / sizeof row[0])) return false;
+    out->level = "calibration";
+    out->owner = "collectives";
+    out->field = row[index].field;
+    out->unit = "";
+    out->value = row[index].value;
+    out->known = TRN_ASSUMED;
+    out->where = row[index].where;
+    return true;
+}
+
+/* ---- the question ---- */
+
 TRNI_FN int trni_ranks_per_chip(const trn_collective_args *a) { return a->ranks_per_chip ? a->ranks_per_chip : 1; }
 TRNI_FN int trni_group_count(const trn_collective_args *a) { return a->groups ? a->groups : 1; }
 TRNI_FN int trni_group_chips(const trn_collective_args *a) { return a->count ? a->count : a->net->chips; }
 
-/* Ranks of one group; the arguments must be valid. */
-TRNI_FN int trn_collective_ranks(const trn_collective_args *args)
+TRN_API int trn_collective_ranks(const trn_collective_args *args)
 {
     return trni_group_chips(args) * trni_ranks_per_chip(args);
 }
@@ -136,9 +159,7 @@ TRNI_FN int trni_chip_of_rank(const trn_collective_args *a, int group, int rank)
     return a->chips ? a->chips[(int64_t)group * trni_group_chips(a) + at] : at;
 }
 
-/* Elements [first, first + count) of n are rank's, of `ranks`: shares of equal size, rounded up to whole granules, of
- * which the last ones may be short or empty (the ceil split of DTensor). */
-TRNI_FN void trn_collective_chunk(int64_t n, int64_t granule, int ranks, int rank, int64_t *first, int64_t *count)
+TRN_API void trn_collective_chunk(int64_t n, int64_t granule, int ranks, int rank, int64_t *first, int64_t *count)
 {
     if (granule < 1) granule = 1;
     if (granule > n && n > 0) granule = n; /* all in one share, and no product below can overflow */
@@ -412,9 +433,7 @@ TRNI_FN trn_status trni_group_check_trn1(const trn_collective_args *a, int group
     return TRN_OK;
 }
 
-/* TRN_OK, or TRN_ELIMIT with the rule that the group breaks. Systems without published rules (Trainium3, custom
- * topologies, other numbers of ranks per chip) have none to break. */
-TRNI_FN trn_status trn_replica_group_check(const trn_collective_args *args)
+TRN_API trn_status trn_replica_group_check(const trn_collective_args *args)
 {
     const trn_status status = trni_collective_check(args);
     if (status != TRN_OK) return status;
@@ -435,5 +454,7 @@ TRNI_FN trn_status trn_replica_group_check(const trn_collective_args *args)
     }
     return TRN_OK;
 }
+
+#endif /* TRNI_BODIES */
 
 #endif /* TRN_COLLECTIVE_GROUP_H */

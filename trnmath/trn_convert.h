@@ -35,7 +35,6 @@
 #ifndef TRN_CONVERT_H
 #define TRN_CONVERT_H
 
-#include "data/cast.h"
 #include "trn_random.h"
 #include "trn_tensor.h"
 
@@ -53,9 +52,16 @@ typedef struct trn_convert_args {
     trn_error *error;          /* optional */
 } trn_convert_args;
 
-/* With .xorwow, element i in row-major order takes field i of the generator's next words, cut as trn_random_field cuts
- * them; seed, stream and index play no part, and one thread does it all. A word of which a field was taken is used up:
- * the next call starts with a new one. Nothing is drawn where nothing can round, into F32 or within one format. */
+/* ---- building the plan ---- */
+
+/* dst[i] = src[i] in dst's format, for every index i. TRN_ESHAPE: ranks or sizes differ; TRN_EINVAL: an unknown mode,
+ * sr_bits outside 1..32, dst overlaps src other than in place, or a generator that was never seeded; TRN_EUNSUPPORTED:
+ * an isa this host lacks. */
+TRN_API trn_status trn_convert(const trn_convert_args *args);
+
+#if TRNI_BODIES
+
+#include "data/cast.h"
 
 /* ---- the plan: everything that is decided once per call ---- */
 
@@ -356,10 +362,7 @@ TRNI_FN trn_status trni_convert_check_modes(const trn_convert_args *a)
     return status ? status : trni_check_rounding(a->rounding, a->sr_bits, a->error);
 }
 
-/* dst[i] = src[i] in dst's format, for every index i. TRN_ESHAPE: ranks or sizes differ; TRN_EINVAL: an unknown mode,
- * sr_bits outside 1..32, dst overlaps src other than in place, or a generator that was never seeded; TRN_EUNSUPPORTED:
- * an isa this host lacks. */
-TRNI_FN trn_status trn_convert(const trn_convert_args *args)
+TRN_API trn_status trn_convert(const trn_convert_args *args)
 {
     if (!args) return TRN_EINVAL;
     trni_convert_plan plan;
@@ -411,5 +414,7 @@ TRNI_FN trn_status trn_convert(const trn_convert_args *args)
     }
     return TRN_OK;
 }
+
+#endif /* TRNI_BODIES */
 
 #endif /* TRN_CONVERT_H */

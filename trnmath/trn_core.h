@@ -49,96 +49,42 @@
 #ifndef TRN_CORE_H
 #define TRN_CORE_H
 
-#include "core/core_run.h"
 #include "trn_core_state.h"
 #include "trn_engine_cycles.h"
 #include "trn_tensor_cost.h"
+#include "trn_dma.h"
+#include "trn_gpsimd_engine.h"
+#include "trn_sparse.h"
+#include "trn_tensor_engine.h"
+#include "trn_vector_engine.h"
 
 /* The caller himself has written these elements of a tile, through its pointer. Takes no time. */
-TRNI_FN trn_status trn_core_written(trn_core *core, trn_tensor view)
-{
-    trni_seen s;
-    if (core->failure.status) return core->failure.status;
-    trni_seen_begin(&s, "trn_core_written: the view", &view, TRNI_ROLE_WRITE);
-    const trn_status status = trni_seen_locate(core, &s, false);
-    if (status) return trni_core_fail(core, status);
-    trni_seen_write(core, &s, false);
-    return TRN_OK;
-}
+TRN_API trn_status trn_core_written(trn_core *core, trn_tensor view);
 
 /* ---- instructions ---- */
 
-/* What the args leave open is the core's: generation, numerics, rounding, random stream, registers. The first failure
- * is kept (trn_core_status), and nothing happens after it. */
-#define TRNI_CORE_INSTRUCTION(name)                                                                       \
-    TRNI_CORE_RUN(name)                                                                                   \
-    TRNI_FN trn_status trn_core_##name(trn_core *core, const trn_##name##_args *args)                     \
-    {                                                                                                     \
-        TRNI_CORE_COMMON(name);                                                                           \
-        if (!copy.numerics) copy.numerics = &core->numerics;                                              \
-        if (copy.rounding == TRN_NEAREST_EVEN) copy.rounding = core->args.rounding;                       \
-        if (!copy.seed && !copy.stream) {                                                                 \
-            copy.seed = core->args.seed;                                                                  \
-            copy.stream = (uint64_t)core->instructions;                                                   \
-        }                                                                                                 \
-        return trni_core_issue(core, TRNI_ORDER_##name, trni_run_##name, &copy, args->error);         \
-    }
-
-TRNI_CORE_INSTRUCTION(nc_matmul)
-TRNI_CORE_INSTRUCTION(nc_matmul_mx)
-TRNI_CORE_INSTRUCTION(nc_matmul_sparse)
-TRNI_CORE_INSTRUCTION(tensor_tensor)
-TRNI_CORE_INSTRUCTION(tensor_scalar)
-TRNI_CORE_INSTRUCTION(scalar_tensor_tensor)
-TRNI_CORE_INSTRUCTION(tensor_copy)
-TRNI_CORE_INSTRUCTION(tensor_copy_predicated)
-TRNI_CORE_INSTRUCTION(memset)
-TRNI_CORE_INSTRUCTION(reciprocal)
-TRNI_CORE_INSTRUCTION(tensor_reduce)
-TRNI_CORE_INSTRUCTION(tensor_scalar_reduce)
-TRNI_CORE_INSTRUCTION(tensor_scalar_cumulative)
-TRNI_CORE_INSTRUCTION(tensor_tensor_scan)
-TRNI_CORE_INSTRUCTION(exponential)
-TRNI_CORE_INSTRUCTION(range_select)
-TRNI_CORE_INSTRUCTION(select_reduce)
-TRNI_CORE_INSTRUCTION(bn_stats)
-TRNI_CORE_INSTRUCTION(bn_aggr)
-TRNI_CORE_INSTRUCTION(max8)
-TRNI_CORE_INSTRUCTION(nc_find_index8)
-TRNI_CORE_INSTRUCTION(nc_match_replace8)
-TRNI_CORE_INSTRUCTION(nc_stream_shuffle)
-TRNI_CORE_INSTRUCTION(vector_transpose)
-TRNI_CORE_INSTRUCTION(quantize_mx)
-TRNI_CORE_INSTRUCTION(rng)
-TRNI_CORE_INSTRUCTION(rand2)
-TRNI_CORE_INSTRUCTION(dropout)
-TRNI_CORE_INSTRUCTION(set_rng_seed)
-TRNI_CORE_INSTRUCTION(rand_set_state)
-TRNI_CORE_INSTRUCTION(rand_get_state)
-TRNI_CORE_INSTRUCTION(activation)
-TRNI_CORE_INSTRUCTION(activation_reduce)
-TRNI_CORE_INSTRUCTION(activate2)
-TRNI_CORE_INSTRUCTION(iota)
-TRNI_CORE_INSTRUCTION(affine_select)
-TRNI_CORE_INSTRUCTION(local_gather)
-TRNI_CORE_INSTRUCTION(nc_n_gather)
-TRNI_CORE_INSTRUCTION(tensor_partition_reduce)
-TRNI_CORE_INSTRUCTION(nonzero_with_count)
-TRNI_CORE_INSTRUCTION(sequence_bounds)
-TRNI_CORE_INSTRUCTION(topk)
-TRNI_CORE_INSTRUCTION(gpsimd_custom)
-TRNI_CORE_INSTRUCTION(dma_copy)
-TRNI_CORE_INSTRUCTION(dma_transpose)
-TRNI_CORE_INSTRUCTION(dma_compute)
-
-TRNI_CORE_RUN(nc_transpose)
+/* trn_status trn_core_<instruction>(trn_core *core, const trn_<instruction>_args *args), for each of them. What the args
+ * leave open is the core's: generation, numerics, rounding, random stream, registers. The first failure is kept
+ * (trn_core_status), and nothing happens after it. */
+#define TRNI_CORE_INSTRUCTIONS(X)                                                     \
+    X(nc_matmul) X(nc_matmul_mx) X(nc_matmul_sparse) X(tensor_tensor)                 \
+    X(tensor_scalar) X(scalar_tensor_tensor) X(tensor_copy) X(tensor_copy_predicated) \
+    X(memset) X(reciprocal) X(tensor_reduce) X(tensor_scalar_reduce)                  \
+    X(tensor_scalar_cumulative) X(tensor_tensor_scan) X(exponential) X(range_select)  \
+    X(select_reduce) X(bn_stats) X(bn_aggr) X(max8)                                   \
+    X(nc_find_index8) X(nc_match_replace8) X(nc_stream_shuffle) X(vector_transpose)   \
+    X(quantize_mx) X(rng) X(rand2) X(dropout)                                         \
+    X(set_rng_seed) X(rand_set_state) X(rand_get_state) X(activation)                 \
+    X(activation_reduce) X(activate2) X(iota) X(affine_select)                        \
+    X(local_gather) X(nc_n_gather) X(tensor_partition_reduce) X(nonzero_with_count)   \
+    X(sequence_bounds) X(topk) X(gpsimd_custom) X(dma_copy)                           \
+    X(dma_transpose) X(dma_compute)
+#define TRNI_CORE_PROTOTYPE(name) TRN_API trn_status trn_core_##name(trn_core *core, const trn_##name##_args *args);
+TRNI_CORE_INSTRUCTIONS(TRNI_CORE_PROTOTYPE)
+#undef TRNI_CORE_PROTOTYPE
 
 /* TensorE's; VectorE's is trn_core_vector_transpose. */
-TRNI_FN trn_status trn_core_nc_transpose(trn_core *core, const trn_nc_transpose_args *args)
-{
-    TRNI_CORE_COMMON(nc_transpose);
-    return trni_core_issue(core, TRNI_ORDER_nc_transpose, trni_run_nc_transpose, &copy, args->error);
-}
+TRN_API trn_status trn_core_nc_transpose(trn_core *core, const trn_nc_transpose_args *args);
 
 /* ---- the report ---- */
 
@@ -161,6 +107,51 @@ typedef struct trn_core_report {
     char bound_text[96]; /* "VectorE is busy 83 % of 41.2 us" */
 } trn_core_report;
 
+TRN_API void trn_core_report_of(const trn_core *core, trn_core_report *out);
+
+#if TRNI_BODIES
+
+#include "core/core_run.h"
+
+TRN_API trn_status trn_core_written(trn_core *core, trn_tensor view)
+{
+    trni_seen s;
+    if (core->failure.status) return core->failure.status;
+    trni_seen_begin(&s, "trn_core_written: the view", &view, TRNI_ROLE_WRITE);
+    const trn_status status = trni_seen_locate(core, &s, false);
+    if (status) return trni_core_fail(core, status);
+    trni_seen_write(core, &s, false);
+    return TRN_OK;
+}
+
+/* ---- instructions ---- */
+
+#define TRNI_CORE_INSTRUCTION(name)                                                                       \
+    TRNI_CORE_RUN(name)                                                                                   \
+    TRN_API trn_status trn_core_##name(trn_core *core, const trn_##name##_args *args)                     \
+    {                                                                                                     \
+        TRNI_CORE_COMMON(name);                                                                           \
+        if (!copy.numerics) copy.numerics = &core->numerics;                                              \
+        if (copy.rounding == TRN_NEAREST_EVEN) copy.rounding = core->args.rounding;                       \
+        if (!copy.seed && !copy.stream) {                                                                 \
+            copy.seed = core->args.seed;                                                                  \
+            copy.stream = (uint64_t)core->instructions;                                                   \
+        }                                                                                                 \
+        return trni_core_issue(core, TRNI_ORDER_##name, trni_run_##name, &copy, args->error);         \
+    }
+
+
+TRNI_CORE_INSTRUCTIONS(TRNI_CORE_INSTRUCTION)
+TRNI_CORE_RUN(nc_transpose)
+
+TRN_API trn_status trn_core_nc_transpose(trn_core *core, const trn_nc_transpose_args *args)
+{
+    TRNI_CORE_COMMON(nc_transpose);
+    return trni_core_issue(core, TRNI_ORDER_nc_transpose, trni_run_nc_transpose, &copy, args->error);
+}
+
+/* ---- the report ---- */
+
 TRNI_FN void trni_report_memory(const trni_memory *m, int64_t *all, int64_t *partition, int64_t *bytes)
 {
     *all = m->high_total;
@@ -168,7 +159,7 @@ TRNI_FN void trni_report_memory(const trni_memory *m, int64_t *all, int64_t *par
     *bytes = m->partition_bytes * TRN_PARTITIONS;
 }
 
-TRNI_FN void trn_core_report_of(const trn_core *core, trn_core_report *out)
+TRN_API void trn_core_report_of(const trn_core *core, trn_core_report *out)
 {
     static const char *const name[TRN_ENGINE_COUNT] = { "", "TensorE", "VectorE", "ScalarE", "GpSimdE", "DMA" };
     memset(out, 0, sizeof *out);
@@ -195,5 +186,7 @@ TRNI_FN void trn_core_report_of(const trn_core *core, trn_core_report *out)
     else snprintf(out->bound_text, sizeof out->bound_text, "%s is busy %.0f %% of %.1f us%s", b->name, 100 * b->share,
                   1e6 * core->time_s, b->share < 0.5 ? "; engines wait for each other" : "");
 }
+
+#endif /* TRNI_BODIES */
 
 #endif /* TRN_CORE_H */

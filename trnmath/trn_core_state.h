@@ -35,14 +35,10 @@
 #ifndef TRN_CORE_STATE_H
 #define TRN_CORE_STATE_H
 
-#include <stdlib.h>
-
-#include "core/core_clock.h"
-#include "trn_numerics.h"
-#include "trn_scalar_engine.h"
-#include "engine/span.h"
-#include "trn_trace.h"
+#include "core/core_types.h"
 #include "trn_engine_state.h"
+#include "trn_scalar_engine.h"
+#include "trn_trace.h"
 
 typedef struct trn_core_args {
     trn_generation generation;
@@ -93,6 +89,67 @@ typedef struct trn_core {
 
 /* ---- failures ---- */
 
+/* TRN_OK, or the first failure, after which nothing more happens: a kernel need not look at every line. */
+TRN_API trn_status trn_core_status(const trn_core *core, const char **text);
+
+/* ---- begin, end ---- */
+
+/* SBUF, PSUM, and what is remembered of them; 0 for a generation that does not exist. */
+TRN_API size_t trn_core_memory_bytes(trn_generation generation);
+
+/* TRN_EINVAL, TRN_ENOSPC: the core cannot be used, and need not be ended. */
+TRN_API trn_status trn_core_begin(trn_core *core, const trn_core_args *args);
+
+TRN_API void trn_core_end(trn_core *core);
+
+/* ---- tiles ---- */
+
+typedef struct trn_core_tile_args {
+    trn_space space;     /* SBUF (default) or PSUM */
+    const char *name;    /* copied; up to 23 characters of it */
+    trn_format format;
+    int rank;            /* 1 to 5: partitions, and up to four axes within each */
+    int64_t shape[TRN_MAX_RANK];
+    int start_partition; /* 0, 32, 64 or 96; 33 to 64 partitions begin at 0 or 64, more at 0 */
+} trn_core_tile_args;
+
+/* A view of rank 0 after a failure. Nothing is in the tile (see no_poison). Empty tiles take no memory. */
+TRN_API trn_tensor trn_core_tile(trn_core *core, const trn_core_tile_args *args);
+
+/* A tile [partitions, elements] of SBUF, from partition 0 on. */
+TRN_API trn_tensor trn_core_sbuf(trn_core *core, const char *name, trn_format format, int64_t partitions,
+                                 int64_t elements);
+
+/* The same in PSUM: with 2 KiB of a partition or less it stays within one bank. */
+TRN_API trn_tensor trn_core_psum(trn_core *core, const char *name, trn_format format, int64_t partitions,
+                                 int64_t elements);
+
+/* ---- tiles back ---- */
+
+/* Whoever takes this memory next waits until all instructions are done that use the tile. */
+TRN_API void trn_core_free(trn_core *core, trn_tensor tile);
+
+/* Stack discipline for loops: trn_core_release frees all tiles that were allocated since the mark. */
+TRN_API size_t trn_core_mark(trn_core *core);
+
+TRN_API void trn_core_release(trn_core *core, size_t mark);
+
+/* ---- HBM ---- */
+
+/* Makes the caller's memory known as a tensor in HBM, by name (copied): DMA reads and writes it, and transfers wait for
+ * each other where they touch the same part. Part of a tensor that is known needs no registration. Returns the view;
+ * one of rank 0 after a failure. */
+TRN_API trn_tensor trn_core_hbm(trn_core *core, const char *name, trn_tensor view);
+
+#if TRNI_BODIES
+
+#include <stdlib.h>
+
+#include "core/core_clock.h"
+#include "engine/span.h"
+
+/* ---- failures ---- */
+
 /* Keeps the first failure, also for the caller's error. */
 TRNI_FN trn_status trni_core_fail(trn_core *core, trn_status status)
 {
@@ -101,8 +158,7 @@ TRNI_FN trn_status trni_core_fail(trn_core *core, trn_status status)
     return status;
 }
 
-/* TRN_OK, or the first failure, after which nothing more happens: a kernel need not look at every line. */
-TRNI_FN trn_status trn_core_status(const trn_core *core, const char **text)
+TRN_API trn_status trn_core_status(const trn_core *core, const char **text)
 {
     if (text) *text = core->failure.status ? core->failure.text : "ok";
     return core->failure.status;
@@ -110,8 +166,7 @@ TRNI_FN trn_status trn_core_status(const trn_core *core, const char **text)
 
 /* ---- begin, end ---- */
 
-/* SBUF, PSUM, and what is remembered of them; 0 for a generation that does not exist. */
-TRNI_FN size_t trn_core_memory_bytes(trn_generation generation)
+TRN_API size_t trn_core_memory_bytes(trn_generation generation)
 {
     const trn_core_spec *spec = trn_core_spec_of(generation);
     if (!spec) return 0;
@@ -154,8 +209,7 @@ TRNI_FN trn_status trni_core_check(trn_core *core)
     return status;
 }
 
-/* TRN_EINVAL, TRN_ENOSPC: the core cannot be used, and need not be ended. */
-TRNI_FN trn_status trn_core_begin(trn_core *core, const trn_core_args *args)
+TRN_API trn_status trn_core_begin(trn_core *core, const trn_core_args *args)
 {
     memset(core, 0, sizeof *core);
     core->args = *args;
@@ -174,22 +228,13 @@ TRNI_FN trn_status trn_core_begin(trn_core *core, const trn_core_args *args)
     return TRN_OK;
 }
 
-TRNI_FN void trn_core_end(trn_core *core)
+TRN_API void trn_core_end(trn_core *core)
 {
     free(core->allocated);
     core->allocated = NULL;
 }
 
 /* ---- tiles ---- */
-
-typedef struct trn_core_tile_args {
-    trn_space space;     /* SBUF (default) or PSUM */
-    const char *name;    /* copied; up to 23 characters of it */
-    trn_format format;
-    int rank;            /* 1 to 5: partitions, and up to four axes within each */
-    int64_t shape[TRN_MAX_RANK];
-    int start_partition; /* 0, 32, 64 or 96; 33 to 64 partitions begin at 0 or 64, more at 0 */
-} trn_core_tile_args;
 
 /* NULL when `count` partitions may begin at `start`, else the rule that they break. */
 TRNI_FN const char *trni_partition_rule(int64_t start, int64_t count)
@@ -247,8 +292,7 @@ TRNI_FN trn_tensor trni_tile_view(const trni_memory *m, const trn_core_tile_args
     return t;
 }
 
-/* A view of rank 0 after a failure. Nothing is in the tile (see no_poison). Empty tiles take no memory. */
-TRNI_FN trn_tensor trn_core_tile(trn_core *core, const trn_core_tile_args *args)
+TRN_API trn_tensor trn_core_tile(trn_core *core, const trn_core_tile_args *args)
 {
     if (core->failure.status) return trni_no_tensor();
     trn_status status = trni_tile_check(core, args, &core->failure);
@@ -281,15 +325,13 @@ TRNI_FN trn_tensor trni_tile_2d(trn_core *core, trn_space space, const char *nam
     return trn_core_tile(core, &args);
 }
 
-/* A tile [partitions, elements] of SBUF, from partition 0 on. */
-TRNI_FN trn_tensor trn_core_sbuf(trn_core *core, const char *name, trn_format format, int64_t partitions,
+TRN_API trn_tensor trn_core_sbuf(trn_core *core, const char *name, trn_format format, int64_t partitions,
                                  int64_t elements)
 {
     return trni_tile_2d(core, TRN_SPACE_SBUF, name, format, partitions, elements);
 }
 
-/* The same in PSUM: with 2 KiB of a partition or less it stays within one bank. */
-TRNI_FN trn_tensor trn_core_psum(trn_core *core, const char *name, trn_format format, int64_t partitions,
+TRN_API trn_tensor trn_core_psum(trn_core *core, const char *name, trn_format format, int64_t partitions,
                                  int64_t elements)
 {
     return trni_tile_2d(core, TRN_SPACE_PSUM, name, format, partitions, elements);
@@ -306,8 +348,7 @@ TRNI_FN void trni_core_give(trn_core *core, trni_memory *m, int tile)
     trni_memory_give(m, tile, trni_history_end(&core->history, t));
 }
 
-/* Whoever takes this memory next waits until all instructions are done that use the tile. */
-TRNI_FN void trn_core_free(trn_core *core, trn_tensor tile)
+TRN_API void trn_core_free(trn_core *core, trn_tensor tile)
 {
     if (core->failure.status || tile.rank == 0) return;
     const trn_status status = trn_tensor_check(&tile, "trn_core_free: the tile", TRNI_INPUT, 0, &core->failure);
@@ -329,10 +370,9 @@ TRNI_FN void trn_core_free(trn_core *core, trn_tensor tile)
     trni_core_fail(core, TRN_EINVAL);
 }
 
-/* Stack discipline for loops: trn_core_release frees all tiles that were allocated since the mark. */
-TRNI_FN size_t trn_core_mark(trn_core *core) { return (size_t)core->serial; }
+TRN_API size_t trn_core_mark(trn_core *core) { return (size_t)core->serial; }
 
-TRNI_FN void trn_core_release(trn_core *core, size_t mark)
+TRN_API void trn_core_release(trn_core *core, size_t mark)
 {
     if (core->failure.status) return;
     for (int i = 0; i < 2; i++)
@@ -389,10 +429,7 @@ TRNI_FN trn_status trni_hbm_check(trn_core *core, const char *name, const trn_te
     return TRN_OK;
 }
 
-/* Makes the caller's memory known as a tensor in HBM, by name (copied): DMA reads and writes it, and transfers wait for
- * each other where they touch the same part. Part of a tensor that is known needs no registration. Returns the view;
- * one of rank 0 after a failure. */
-TRNI_FN trn_tensor trn_core_hbm(trn_core *core, const char *name, trn_tensor view)
+TRN_API trn_tensor trn_core_hbm(trn_core *core, const char *name, trn_tensor view)
 {
     size_t bytes = 0;
     if (core->failure.status) return trni_no_tensor();
@@ -415,5 +452,7 @@ TRNI_FN trn_tensor trn_core_hbm(trn_core *core, const char *name, trn_tensor vie
     h->tensor.live = true;
     return view;
 }
+
+#endif /* TRNI_BODIES */
 
 #endif /* TRN_CORE_STATE_H */

@@ -77,7 +77,7 @@
 #ifndef TRN_COST_H
 #define TRN_COST_H
 
-#include "machine/tensor_cycles.h"
+#include "trn_spec.h"
 
 typedef enum trn_operand { TRN_OPERAND_CHEAPER = 0, TRN_OPERAND_A, TRN_OPERAND_B } trn_operand;
 
@@ -94,17 +94,9 @@ typedef enum trn_split {
     TRN_SPLIT_PER_CORE    /* every core has its own product of m, n, k */
 } trn_split;
 
-TRNI_FN const char *trn_operand_name(trn_operand operand)
-{
-    static const char *const name[] = { "the cheaper one", "a", "b" };
-    return (unsigned)operand < sizeof name / sizeof name[0] ? name[(unsigned)operand] : "unknown";
-}
+TRN_API const char *trn_operand_name(trn_operand operand);
 
-TRNI_FN const char *trn_limit_name(trn_limit limit)
-{
-    static const char *const name[] = { "nothing to do", "tensor engine", "HBM", "DMA", "start-up" };
-    return (unsigned)limit < sizeof name / sizeof name[0] ? name[(unsigned)limit] : "unknown";
-}
+TRN_API const char *trn_limit_name(trn_limit limit);
 
 typedef struct trn_matmul_cost_args {
     trn_generation generation;     /* default: Trainium2; Trainium3 for MX, E4M3FN and E2M1 */
@@ -169,6 +161,37 @@ typedef struct trn_system_cost {
     double spec_tflops;      /* published, whole system; NaN when there is none */
     double fraction_of_spec;
 } trn_system_cost;
+
+/* ---- the sum ---- */
+
+/* The cost on one core. Nothing is written on failure: TRN_ESHAPE for a negative size, TRN_EFORMAT for formats that
+ * cannot meet, TRN_EUNSUPPORTED for what the generation lacks, TRN_ELIMIT when operands_in_sbuf do not fit. */
+TRN_API trn_status trn_matmul_cost(const trn_matmul_cost_args *args, trn_core_cost *cost);
+
+/* ---- a system ---- */
+
+/* The cost on every core of args->system at once, the operands already where they are needed. PER_CORE: each core has
+ * its own product of m, n, k. EVENLY: the cores form a grid, cores_m by cores_n; core (i, j) already holds rows
+ * [i m/cores_m, ...) of a and columns [j n/cores_n, ...) of b in its share of HBM and keeps its block of dst, so that
+ * nothing is communicated. Sizes that do not divide are rounded up, and the core with the largest block sets the time.
+ * Of all grids whose sides multiply to the number of cores, the fastest is taken. */
+TRN_API trn_status trn_matmul_system_cost(const trn_matmul_cost_args *args, trn_system_cost *cost);
+
+#if TRNI_BODIES
+
+#include "machine/tensor_cycles.h"
+
+TRN_API const char *trn_operand_name(trn_operand operand)
+{
+    static const char *const name[] = { "the cheaper one", "a", "b" };
+    return (unsigned)operand < sizeof name / sizeof name[0] ? name[(unsigned)operand] : "unknown";
+}
+
+TRN_API const char *trn_limit_name(trn_limit limit)
+{
+    static const char *const name[] = { "nothing to do", "tensor engine", "HBM", "DMA", "start-up" };
+    return (unsigned)limit < sizeof name / sizeof name[0] ? name[(unsigned)limit] : "unknown";
+}
 
 /* ---- what the formats and the mode mean ---- */
 
@@ -514,9 +537,7 @@ TRNI_FN trn_status trni_cost_fits(const trni_cost *c, trn_error *error)
     return TRN_OK;
 }
 
-/* The cost on one core. Nothing is written on failure: TRN_ESHAPE for a negative size, TRN_EFORMAT for formats that
- * cannot meet, TRN_EUNSUPPORTED for what the generation lacks, TRN_ELIMIT when operands_in_sbuf do not fit. */
-TRNI_FN trn_status trn_matmul_cost(const trn_matmul_cost_args *args, trn_core_cost *cost)
+TRN_API trn_status trn_matmul_cost(const trn_matmul_cost_args *args, trn_core_cost *cost)
 {
     trni_cost c;
     memset(&c, 0, sizeof c); /* for gcc, which does not see that only a success is read */
@@ -568,12 +589,7 @@ TRNI_FN trn_status trni_cost_evenly(const trn_matmul_cost_args *args, const trni
                      (long long)cores);
 }
 
-/* The cost on every core of args->system at once, the operands already where they are needed. PER_CORE: each core has
- * its own product of m, n, k. EVENLY: the cores form a grid, cores_m by cores_n; core (i, j) already holds rows
- * [i m/cores_m, ...) of a and columns [j n/cores_n, ...) of b in its share of HBM and keeps its block of dst, so that
- * nothing is communicated. Sizes that do not divide are rounded up, and the core with the largest block sets the time.
- * Of all grids whose sides multiply to the number of cores, the fastest is taken. */
-TRNI_FN trn_status trn_matmul_system_cost(const trn_matmul_cost_args *args, trn_system_cost *cost)
+TRN_API trn_status trn_matmul_system_cost(const trn_matmul_cost_args *args, trn_system_cost *cost)
 {
     trni_cost c;
     trn_matmul_cost_args own;
@@ -614,5 +630,7 @@ TRNI_FN trn_status trn_matmul_system_cost(const trn_matmul_cost_args *args, trn_
     *cost = out;
     return TRN_OK;
 }
+
+#endif /* TRNI_BODIES */
 
 #endif /* TRN_COST_H */

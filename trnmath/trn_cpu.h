@@ -14,7 +14,8 @@
  *     trn_isa_text        the name of one
  *     trn_isa_from_name   the other way round
  *     trn_isa_supported   can this host run it?
- *     trn_isa_name        what kernels run now
+ *     trn_isa_default     what kernels run now
+ *     trn_isa_name        its name
  *
  * Forcing: TRN_ISA=portable|avx2|avx512|neon in the environment decides for every call that leaves .isa at 0. A name
  * that is unknown or that this host lacks makes those calls fail with TRN_EUNSUPPORTED: it is never quietly ignored.
@@ -23,8 +24,6 @@
  */
 #ifndef TRN_CPU_H
 #define TRN_CPU_H
-
-#include <stdlib.h>
 
 #include "trn_base.h"
 
@@ -37,14 +36,28 @@ typedef enum trn_isa {
     TRN_ISA_COUNT
 } trn_isa;
 
-TRNI_FN const char *trn_isa_text(trn_isa isa)
+TRN_API const char *trn_isa_text(trn_isa isa);
+
+/* TRN_ISA_COUNT when there is none of that name. */
+TRN_API trn_isa trn_isa_from_name(const char *name);
+
+TRN_API bool trn_isa_supported(trn_isa isa);
+
+/* What calls run that leave .isa at 0: TRN_ISA_COUNT when the environment's TRN_ISA names none that this host has. */
+TRN_API trn_isa trn_isa_default(void);
+TRN_API const char *trn_isa_name(void);
+
+#if TRNI_BODIES
+
+#include <stdlib.h>
+
+TRN_API const char *trn_isa_text(trn_isa isa)
 {
     static const char *const name[TRN_ISA_COUNT] = { "auto", "portable", "avx2", "avx512", "neon" };
     return (unsigned)isa < TRN_ISA_COUNT ? name[(unsigned)isa] : "unknown";
 }
 
-/* TRN_ISA_COUNT when there is none of that name. */
-TRNI_FN trn_isa trn_isa_from_name(const char *name)
+TRN_API trn_isa trn_isa_from_name(const char *name)
 {
     for (int i = 0; i < TRN_ISA_COUNT; i++)
         if (strcmp(name, trn_isa_text((trn_isa)i)) == 0) return (trn_isa)i;
@@ -124,16 +137,16 @@ TRNI_FN int trni_isa_known(void)
     return known;
 }
 
-TRNI_FN bool trn_isa_supported(trn_isa isa)
+TRN_API bool trn_isa_supported(trn_isa isa)
 {
     return (unsigned)isa < TRN_ISA_COUNT && (trni_isa_known() >> isa & 1);
 }
 
-TRNI_FN trn_isa trni_isa_default(void) { return (trn_isa)(trni_isa_known() >> TRNI_ISA_DEFAULT_SHIFT); }
+TRN_API trn_isa trn_isa_default(void) { return (trn_isa)(trni_isa_known() >> TRNI_ISA_DEFAULT_SHIFT); }
 
-TRNI_FN const char *trn_isa_name(void)
+TRN_API const char *trn_isa_name(void)
 {
-    trn_isa isa = trni_isa_default();
+    trn_isa isa = trn_isa_default();
     return isa == TRN_ISA_COUNT ? "unsupported" : trn_isa_text(isa);
 }
 
@@ -141,7 +154,7 @@ TRNI_FN const char *trn_isa_name(void)
 TRNI_FN trn_status trni_isa_resolve(trn_isa *isa, trn_error *error)
 {
     if (*isa == TRN_ISA_AUTO) {
-        *isa = trni_isa_default();
+        *isa = trn_isa_default();
         if (*isa != TRN_ISA_COUNT) return TRN_OK;
         const char *forced = getenv("TRN_ISA");
         return trni_fail(error, TRN_EUNSUPPORTED, "the environment's TRN_ISA=%.40s is unknown or not available on this host",
@@ -240,5 +253,7 @@ TRNI_FN trn_status trni_isa_resolve(trn_isa *isa, trn_error *error)
 #else
 #define TRNI_INTRINSICS 1
 #endif
+
+#endif /* TRNI_BODIES */
 
 #endif /* TRN_CPU_H */

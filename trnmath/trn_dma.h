@@ -39,8 +39,9 @@
 #ifndef TRN_DMA_H
 #define TRN_DMA_H
 
-#include "engine/alu_kernels.h"
+#include "trn_alu.h"
 #include "trn_convert.h"
+#include "trn_instruction.h"
 
 typedef enum trn_oob_mode {
     TRN_OOB_ERROR = 0, /* an index out of bounds is refused */
@@ -55,6 +56,63 @@ typedef enum trn_dge_mode {
     TRN_DGE_NONE,        /* the runtime, beforehand: no indices */
     TRN_DGE_COUNT
 } trn_dge_mode;
+
+/* ---- dma_copy ---- */
+
+typedef struct trn_dma_copy_args {
+    TRN_INSTRUCTION_FIELDS;
+    trn_tensor dst, src;  /* as many elements, in any shapes */
+    trn_tensor src_index; /* [P] or [P, 1], U32 or I32: dst row i = src row src_index[i], rows being axis 0; or */
+    trn_tensor dst_index; /* dst row dst_index[i] = src row i, ascending: of two the later one stays. Rank 0: none */
+    trn_oob_mode oob_mode;
+    trn_dge_mode dge_mode;
+    int priority;       /* 0..3, 0 is the highest; Trainium3 has them */
+    bool accumulate;    /* dst += src, both BF16 or both F32, one rounding */
+    double compression; /* Trainium1: bytes on the wire per byte, 0 = off. Cost alone; whether and how: unknown */
+} trn_dma_copy_args;
+
+/* dst = src, or dst += src, element by element or row by row. */
+TRN_API trn_status trn_dma_copy(const trn_dma_copy_args *args);
+
+/* ---- dma_transpose ---- */
+
+typedef struct trn_dma_transpose_args {
+    TRN_INSTRUCTION_FIELDS;
+    trn_tensor dst; /* axis k is axis axes[k] of src */
+    trn_tensor src; /* 2 to 4 axes, 2 or 4 bytes, dst's format */
+    int axes[4];    /* 1 0; 2 1 0; 3 1 2 0. All 0 = the rank's own */
+    trn_tensor
+        index; /* [I, N], U32: the rows of src that are taken, column by column, as many as dst's last axis has */
+    trn_oob_mode oob_mode; /* skip goes with an index */
+    trn_dge_mode dge_mode; /* hwdge: 2 bytes and more rules, see below; swdge goes with an index */
+} trn_dma_transpose_args;
+
+/* dst = src with its axes in the order of `axes`, bit for bit. With an index, rows of src (axis 0) are gathered first:
+ * src may have more of them than dst takes. From Trainium2 on. The rules of hwdge and of an index are the page's. */
+TRN_API trn_status trn_dma_transpose(const trn_dma_transpose_args *args);
+
+/* ---- dma_compute ---- */
+
+typedef struct trn_dma_compute_args {
+    TRN_INSTRUCTION_FIELDS;
+    trn_tensor dst;
+    const trn_tensor *srcs; /* as many elements as dst, in any shapes */
+    int count;              /* 1..16; 2 with an index */
+    const float *scales;    /* null, or all 1 */
+    trn_alu reduce_op;      /* add, also what 0 means */
+    trn_tensor index;       /* [P] or [P, 1], U32 or I32: read-modify-write of rows. Rank 0: none */
+    bool scatter; /* dst row index[i] += row i of a source; else dst row i += row index[i] of a source. The other */
+                  /* source is dst itself */
+    trn_oob_mode oob_mode;
+} trn_dma_compute_args;
+
+/* dst = srcs[0] + srcs[1] + ..., in binary32, in that order, each sum rounded, and one cast at the end. With an index
+ * rows are read, modified and written, ascending: an index that comes twice (the chip wants unique ones) adds twice. */
+TRN_API trn_status trn_dma_compute(const trn_dma_compute_args *args);
+
+#if TRNI_BODIES
+
+#include "engine/alu_kernels.h"
 
 /* ---- what they share ---- */
 
@@ -231,18 +289,6 @@ TRNI_FN void trni_dma_plan_init(trni_dma_plan *p, const trni_frame *f, const trn
 
 /* ---- dma_copy ---- */
 
-typedef struct trn_dma_copy_args {
-    TRN_INSTRUCTION_FIELDS;
-    trn_tensor dst, src;  /* as many elements, in any shapes */
-    trn_tensor src_index; /* [P] or [P, 1], U32 or I32: dst row i = src row src_index[i], rows being axis 0; or */
-    trn_tensor dst_index; /* dst row dst_index[i] = src row i, ascending: of two the later one stays. Rank 0: none */
-    trn_oob_mode oob_mode;
-    trn_dge_mode dge_mode;
-    int priority;       /* 0..3, 0 is the highest; Trainium3 has them */
-    bool accumulate;    /* dst += src, both BF16 or both F32, one rounding */
-    double compression; /* Trainium1: bytes on the wire per byte, 0 = off. Cost alone; whether and how: unknown */
-} trn_dma_copy_args;
-
 /* A view that is one run of memory, as a tensor of one axis. */
 TRNI_FN bool trni_dma_run_of(const trn_tensor *t, trn_tensor *run)
 {
@@ -336,8 +382,7 @@ TRNI_FN void trni_dma_copy_shapes(trni_frame *f, const trn_dma_copy_args *a, trn
     trni_frame_apart(f, &a->dst, "dst", index, name);
 }
 
-/* dst = src, or dst += src, element by element or row by row. */
-TRNI_FN trn_status trn_dma_copy(const trn_dma_copy_args *args)
+TRN_API trn_status trn_dma_copy(const trn_dma_copy_args *args)
 {
     if (!args) return TRN_EINVAL;
     trni_frame f;
@@ -358,17 +403,6 @@ TRNI_FN trn_status trn_dma_copy(const trn_dma_copy_args *args)
 }
 
 /* ---- dma_transpose ---- */
-
-typedef struct trn_dma_transpose_args {
-    TRN_INSTRUCTION_FIELDS;
-    trn_tensor dst; /* axis k is axis axes[k] of src */
-    trn_tensor src; /* 2 to 4 axes, 2 or 4 bytes, dst's format */
-    int axes[4];    /* 1 0; 2 1 0; 3 1 2 0. All 0 = the rank's own */
-    trn_tensor
-        index; /* [I, N], U32: the rows of src that are taken, column by column, as many as dst's last axis has */
-    trn_oob_mode oob_mode; /* skip goes with an index */
-    trn_dge_mode dge_mode; /* hwdge: 2 bytes and more rules, see below; swdge goes with an index */
-} trn_dma_transpose_args;
 
 TRNI_FN const int *trni_dma_axes(int rank)
 {
@@ -517,9 +551,7 @@ TRNI_FN void trni_dma_gather_transpose(trni_frame *f, const trn_dma_transpose_ar
     }
 }
 
-/* dst = src with its axes in the order of `axes`, bit for bit. With an index, rows of src (axis 0) are gathered first:
- * src may have more of them than dst takes. From Trainium2 on. The rules of hwdge and of an index are the page's. */
-TRNI_FN trn_status trn_dma_transpose(const trn_dma_transpose_args *args)
+TRN_API trn_status trn_dma_transpose(const trn_dma_transpose_args *args)
 {
     if (!args) return TRN_EINVAL;
     trni_frame f;
@@ -542,19 +574,6 @@ TRNI_FN trn_status trn_dma_transpose(const trn_dma_transpose_args *args)
 }
 
 /* ---- dma_compute ---- */
-
-typedef struct trn_dma_compute_args {
-    TRN_INSTRUCTION_FIELDS;
-    trn_tensor dst;
-    const trn_tensor *srcs; /* as many elements as dst, in any shapes */
-    int count;              /* 1..16; 2 with an index */
-    const float *scales;    /* null, or all 1 */
-    trn_alu reduce_op;      /* add, also what 0 means */
-    trn_tensor index;       /* [P] or [P, 1], U32 or I32: read-modify-write of rows. Rank 0: none */
-    bool scatter; /* dst row index[i] += row i of a source; else dst row i += row index[i] of a source. The other */
-                  /* source is dst itself */
-    trn_oob_mode oob_mode;
-} trn_dma_compute_args;
 
 enum { TRNI_DMA_SOURCES = 16 };
 
@@ -617,9 +636,7 @@ TRNI_FN trn_status trni_dma_modify(trni_frame *f, const trn_dma_compute_args *a)
     return TRN_OK;
 }
 
-/* dst = srcs[0] + srcs[1] + ..., in binary32, in that order, each sum rounded, and one cast at the end. With an index
- * rows are read, modified and written, ascending: an index that comes twice (the chip wants unique ones) adds twice. */
-TRNI_FN trn_status trn_dma_compute(const trn_dma_compute_args *args)
+TRN_API trn_status trn_dma_compute(const trn_dma_compute_args *args)
 {
     if (!args) return TRN_EINVAL;
     trni_frame f;
@@ -649,5 +666,7 @@ TRNI_FN trn_status trn_dma_compute(const trn_dma_compute_args *args)
     trni_span_each(1, plan.dst.elements, trni_dma_sum_work, &plan);
     return TRN_OK;
 }
+
+#endif /* TRNI_BODIES */
 
 #endif /* TRN_DMA_H */

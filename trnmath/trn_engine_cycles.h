@@ -31,7 +31,7 @@
 #ifndef TRN_ENGINE_CYCLES_H
 #define TRN_ENGINE_CYCLES_H
 
-#include "machine/tensor_cycles.h"
+#include "trn_spec.h"
 
 /* ---- numbers that are no instruction's own ---- */
 
@@ -68,15 +68,7 @@ typedef struct trn_engine_fact {
 } trn_engine_fact;
 
 /* NULL for what is none. */
-TRNI_FN const trn_engine_fact *trn_engine_fact_of(trn_fact fact)
-{
-#define TRNI_X(id, value, unit, known, where) { #id, value, unit, TRN_##known, where },
-    static const trn_engine_fact table[TRN_FACT_COUNT] = { TRNI_FACTS(TRNI_X) };
-#undef TRNI_X
-    return (unsigned)fact < TRN_FACT_COUNT ? &table[(unsigned)fact] : NULL;
-}
-
-TRNI_FN double trni_fact(trn_fact fact) { return trn_engine_fact_of(fact)->value; }
+TRN_API const trn_engine_fact *trn_engine_fact_of(trn_fact fact);
 
 /* ---- what is asked ---- */
 
@@ -181,6 +173,62 @@ struct trn_engine_work {
 
 /* ---- speed-ups ---- */
 
+/* NULL for what is none. */
+TRN_API const trn_engine_rule *trn_engine_rule_of(trn_rule rule);
+
+/* ---- the answer ---- */
+
+typedef struct trn_engine_cost {
+    double cycles, seconds;
+    const trn_engine_rule *rule;
+} trn_engine_cost;
+
+/* TRN_EINVAL for a rule or a generation that does not exist, or a negative or endless size. */
+TRN_API trn_status trn_engine_cycles(const trn_engine_work *work, trn_engine_cost *cost);
+
+/* ---- DMA ---- */
+
+typedef struct trn_dma_work {
+    trn_generation generation;
+    double bytes;         /* moved: the larger of both sides */
+    double run_bytes;     /* that follow each other on both sides */
+    double wire;          /* bytes on the wire / bytes, Trainium1's compression; 0 = 1 */
+    bool transpose, from_sbuf;
+    bool compute;         /* sums on the way */
+    bool software, hardware; /* who makes the descriptors; neither: they lie ready */
+} trn_dma_work;
+
+typedef struct trn_dma_cost {
+    double descriptors;
+    double latency_s;  /* from the semaphore to the first byte; others' transfers go on meanwhile (assumed) */
+    double transfer_s; /* all engines of the core share the descriptors (assumed: evenly) */
+    double issue_s;    /* of a descriptor generation engine */
+    double gpsimd_s;   /* of GpSimd's time */
+    trn_source rate_known, latency_known;
+} trn_dma_cost;
+
+/* TRN_EINVAL for a generation that does not exist, or sizes that are negative or endless. A transpose is charged by its
+ * bytes, since it reads in pieces of its own. */
+TRN_API trn_status trn_dma_seconds(const trn_dma_work *work, trn_dma_cost *cost);
+
+#if TRNI_BODIES
+
+#include "machine/tensor_cycles.h"
+
+/* ---- numbers that are no instruction's own ---- */
+
+TRN_API const trn_engine_fact *trn_engine_fact_of(trn_fact fact)
+{
+#define TRNI_X(id, value, unit, known, where) { #id, value, unit, TRN_##known, where },
+    static const trn_engine_fact table[TRN_FACT_COUNT] = { TRNI_FACTS(TRNI_X) };
+#undef TRNI_X
+    return (unsigned)fact < TRN_FACT_COUNT ? &table[(unsigned)fact] : NULL;
+}
+
+TRNI_FN double trni_fact(trn_fact fact) { return trn_engine_fact_of(fact)->value; }
+
+/* ---- speed-ups ---- */
+
 TRNI_FN bool trni_work_since(const trn_engine_work *w, trn_generation first)
 {
     return trn_core_spec_of(w->generation)->generation >= first;
@@ -229,16 +277,17 @@ TRNI_FN double trni_speed_scalar(const trn_engine_work *w)
 
 #define TRNI_SPEEDS_none "none"
 #define TRNI_SPEEDS_copy "Trainium2 on, 16-bit floats: 4 within SBUF, 2 if scattered or one side is in PSUM"
+
 #define TRNI_SPEEDS_pair \
     "2 if one input is in PSUM, or for BF16 add, subtract, multiply; Trainium2 on: for 16-bit floats in SBUF"
+
 #define TRNI_SPEEDS_psum "2 if one operand is in PSUM"
 #define TRNI_SPEEDS_fused "2 for BF16, subtract then multiply, an even number of elements"
 #define TRNI_SPEEDS_narrow "2 for BF16 add and maximum"
 #define TRNI_SPEEDS_zero "2 for zeros in 16-bit formats"
 #define TRNI_SPEEDS_scalar "Trainium3: 2 for 16-bit floats and FP8"
 
-/* NULL for what is none. */
-TRNI_FN const trn_engine_rule *trn_engine_rule_of(trn_rule rule)
+TRN_API const trn_engine_rule *trn_engine_rule_of(trn_rule rule)
 {
 #define TRNI_NAME_VECTOR "VectorE"
 #define TRNI_NAME_SCALAR "ScalarE"
@@ -256,13 +305,7 @@ TRNI_FN const trn_engine_rule *trn_engine_rule_of(trn_rule rule)
 
 /* ---- the answer ---- */
 
-typedef struct trn_engine_cost {
-    double cycles, seconds;
-    const trn_engine_rule *rule;
-} trn_engine_cost;
-
-/* TRN_EINVAL for a rule or a generation that does not exist, or a negative or endless size. */
-TRNI_FN trn_status trn_engine_cycles(const trn_engine_work *work, trn_engine_cost *cost)
+TRN_API trn_status trn_engine_cycles(const trn_engine_work *work, trn_engine_cost *cost)
 {
     const trn_engine_rule *rule = trn_engine_rule_of(work->rule);
     const trn_core_spec *core = trn_core_spec_of(work->generation);
@@ -282,34 +325,13 @@ TRNI_FN trn_status trn_engine_cycles(const trn_engine_work *work, trn_engine_cos
 
 /* ---- DMA ---- */
 
-typedef struct trn_dma_work {
-    trn_generation generation;
-    double bytes;         /* moved: the larger of both sides */
-    double run_bytes;     /* that follow each other on both sides */
-    double wire;          /* bytes on the wire / bytes, Trainium1's compression; 0 = 1 */
-    bool transpose, from_sbuf;
-    bool compute;         /* sums on the way */
-    bool software, hardware; /* who makes the descriptors; neither: they lie ready */
-} trn_dma_work;
-
-typedef struct trn_dma_cost {
-    double descriptors;
-    double latency_s;  /* from the semaphore to the first byte; others' transfers go on meanwhile (assumed) */
-    double transfer_s; /* all engines of the core share the descriptors (assumed: evenly) */
-    double issue_s;    /* of a descriptor generation engine */
-    double gpsimd_s;   /* of GpSimd's time */
-    trn_source rate_known, latency_known;
-} trn_dma_cost;
-
 TRNI_FN double trni_dma_share(const trn_dma_work *w)
 {
     if (w->transpose) return trni_fact(w->from_sbuf ? TRN_FACT_TRANSPOSE_SBUF : TRN_FACT_TRANSPOSE);
     return w->compute ? trni_fact(TRN_FACT_COMPUTE) : 1;
 }
 
-/* TRN_EINVAL for a generation that does not exist, or sizes that are negative or endless. A transpose is charged by its
- * bytes, since it reads in pieces of its own. */
-TRNI_FN trn_status trn_dma_seconds(const trn_dma_work *work, trn_dma_cost *cost)
+TRN_API trn_status trn_dma_seconds(const trn_dma_work *work, trn_dma_cost *cost)
 {
     const trn_core_spec *core = trn_core_spec_of(work->generation);
     const double wire = work->wire > 0 ? work->wire : 1, most = trni_fact(TRN_FACT_DESCRIPTOR);
@@ -328,5 +350,7 @@ TRNI_FN trn_status trn_dma_seconds(const trn_dma_work *work, trn_dma_cost *cost)
     if (work->software) cost->gpsimd_s = trni_fact(TRN_FACT_SOFTWARE_DGE);
     return TRN_OK;
 }
+
+#endif /* TRNI_BODIES */
 
 #endif /* TRN_ENGINE_CYCLES_H */

@@ -38,13 +38,7 @@ typedef struct trn_vector_state {
 } trn_vector_state;
 
 /* Both generators are seeded; nobody knows the registers. */
-TRNI_FN void trn_vector_state_init(trn_vector_state *state, uint64_t seed)
-{
-    memset(state, 0, sizeof *state);
-    trn_lfsr_vector_seed(&state->lfsr, seed);
-    trn_xorwow_vector_seed(&state->xorwow, seed);
-    state->seeded = true;
-}
+TRN_API void trn_vector_state_init(trn_vector_state *state, uint64_t seed);
 
 typedef struct trn_gpsimd_state {
     trn_xorwow lane[TRN_PARTITIONS];
@@ -52,10 +46,24 @@ typedef struct trn_gpsimd_state {
 } trn_gpsimd_state;
 
 /* Partition p becomes generator p of the seed. */
-TRNI_FN void trn_gpsimd_state_init(trn_gpsimd_state *state, uint64_t seed)
+TRN_API void trn_gpsimd_state_init(trn_gpsimd_state *state, uint64_t seed);
+
+#if TRNI_BODIES
+
+TRN_API void trn_vector_state_init(trn_vector_state *state, uint64_t seed)
+{
+    memset(state, 0, sizeof *state);
+    trn_lfsr_vector_seed(&state->lfsr, seed);
+    trn_xorwow_vector_seed(&state->xorwow, seed);
+    state->seeded = true;
+}
+
+TRN_API void trn_gpsimd_state_init(trn_gpsimd_state *state, uint64_t seed)
 {
     for (int p = 0; p < TRN_PARTITIONS; p++) trn_xorwow_seed(&state->lane[p], seed, (uint64_t)p);
     state->seeded = true;
 }
+
+#endif /* TRNI_BODIES */
 
 #endif /* TRN_ENGINE_STATE_H */

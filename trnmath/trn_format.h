@@ -48,7 +48,6 @@
 #ifndef TRN_FORMAT_H
 #define TRN_FORMAT_H
 
-#include "trn_base.h"
 #include "trn_round.h"
 
 typedef enum trn_format {
@@ -73,6 +72,7 @@ typedef enum trn_format {
     TRN_U32,
     TRN_CFP8 /* configurable FP8 of Trainium1 (trn_cfp8); as a bare format: 4 exponent bits, bias 7 */
 } trn_format;
+
 enum { TRNI_FORMAT_COUNT = TRN_CFP8 + 1 };
 
 typedef enum trni_class {
@@ -98,7 +98,87 @@ typedef struct trn_format_info {
     uint32_t nan_code;      /* for a positive NaN; a negative one has the sign bit flipped */
 } trn_format_info;
 
-TRNI_FN const trn_format_info *trn_format_info_of(trn_format format)
+TRN_API const trn_format_info *trn_format_info_of(trn_format format);
+
+TRN_API const char *trn_format_name(trn_format format);
+TRN_API int trn_format_bits(trn_format format);
+TRN_API size_t trn_format_bytes(trn_format format);
+
+/* Exact case. Beware of one false friend: NKI's and ml_dtypes' "float8_e4m3" is the format that ends at 240, while
+ * safetensors' "F8_E4M3" is OCP's, which ends at 448. TRN_FORMAT_UNSET when unknown. */
+TRN_API trn_format trn_format_from_name(const char *name);
+
+/* ---- decoding ---- */
+
+/* The value of a code, exact (integers: rounded to binary32). F32 keeps NaN payloads; every other NaN comes back as
+ * 7fc00000 or ffc00000. Bits above the format's are ignored. NaN for a format that does not exist. */
+TRN_API float trn_decode(trn_format format, uint32_t code);
+
+/* ---- limits ---- */
+
+typedef struct trn_format_limits {
+    double max, lowest;   /* largest and most negative finite value */
+    double min_normal;    /* smallest positive normal number; integers: 1 */
+    double min_subnormal; /* smallest positive number of all */
+    double epsilon;       /* from 1 to the next larger number; integers: 1 */
+    bool has_infinity;
+    uint32_t infinity_code;       /* of +infinity; 0 when there is none */
+    uint32_t nan_first, nan_last; /* the positive codes that are NaN; first > last when there is none */
+} trn_format_limits;
+
+/* All zero but `nan_first` = 1 and the units for a format that does not exist. */
+TRN_API trn_format_limits trn_format_limits_of(trn_format format);
+
+/* ---- encoding ---- */
+
+/* The code nearest to x in the sense of `rounding`; `random` is used by TRN_STOCHASTIC only (all 32 bits of it).
+ * F32 returns the bits of x unchanged; 0 for a format that does not exist. */
+TRN_API uint32_t trn_encode(trn_format format, float x, trn_rounding rounding, trn_overflow overflow, uint32_t random);
+
+/* ---- typed codecs: nearest even, overflow as the format has it ---- */
+
+TRN_API uint16_t trn_bf16_from_f32(float x);
+TRN_API uint16_t trn_f16_from_f32(float x);
+TRN_API uint32_t trn_tf32_from_f32(float x);
+TRN_API uint8_t trn_f8_e4m3_from_f32(float x);
+TRN_API uint8_t trn_f8_e4m3fn_from_f32(float x);
+TRN_API uint8_t trn_f8_e5m2_from_f32(float x);
+TRN_API uint8_t trn_f8_e3m4_from_f32(float x);
+
+TRN_API float trn_bf16_to_f32(uint16_t code);
+TRN_API float trn_f16_to_f32(uint16_t code);
+TRN_API float trn_tf32_to_f32(uint32_t code);
+TRN_API float trn_f8_e4m3_to_f32(uint8_t code);
+TRN_API float trn_f8_e4m3fn_to_f32(uint8_t code);
+TRN_API float trn_f8_e5m2_to_f32(uint8_t code);
+TRN_API float trn_f8_e3m4_to_f32(uint8_t code);
+
+/* ---- configurable FP8 ----
+ *
+ * | s | E exponent bits | 7 - E mantissa bits |, any bias that keeps all values normal numbers of binary32. With
+ * infinities the top exponent is reserved, as in E4M3; without, only the last code is NaN, as in E4M3FN. That Trainium1
+ * has configurable range and precision is `documented` (AWS data types; the adjustable bias: NeuronCore-v3); no
+ * register, legal range or default is public: 2..5 exponent bits, any bias and both endings are `assumed`. */
+
+typedef struct trn_cfp8 {
+    int exponent_bits; /* 2..5; mantissa bits = 7 - exponent_bits */
+    int bias;          /* as it stands; exponent_bits and bias both 0: what TRN_CFP8 means by itself, 4 bits and 7 */
+    bool no_infinity;
+} trn_cfp8;
+
+TRN_API trn_format_info trn_cfp8_info(trn_cfp8 c);
+
+/* false: exponent bits outside 2..5, or a bias that would take some value out of binary32's normal range. */
+TRN_API bool trn_cfp8_valid(trn_cfp8 c);
+
+/* NaN and 0 for a descriptor that is not valid. */
+TRN_API float trn_cfp8_decode(trn_cfp8 c, uint32_t code);
+
+TRN_API uint32_t trn_cfp8_encode(trn_cfp8 c, float x, trn_rounding rounding, trn_overflow overflow, uint32_t random);
+
+#if TRNI_BODIES
+
+TRN_API const trn_format_info *trn_format_info_of(trn_format format)
 {
     static const trn_format_info row[TRNI_FORMAT_COUNT] = {
         /* in the order of the enum */
@@ -128,9 +208,9 @@ TRNI_FN const trn_format_info *trn_format_info_of(trn_format format)
     return &row[(unsigned)format < TRNI_FORMAT_COUNT ? (int)format : (int)TRN_FORMAT_UNSET];
 }
 
-TRNI_FN const char *trn_format_name(trn_format format) { return trn_format_info_of(format)->name; }
-TRNI_FN int trn_format_bits(trn_format format) { return trn_format_info_of(format)->bits; }
-TRNI_FN size_t trn_format_bytes(trn_format format) { return ((size_t)trn_format_bits(format) + 7) / 8; }
+TRN_API const char *trn_format_name(trn_format format) { return trn_format_info_of(format)->name; }
+TRN_API int trn_format_bits(trn_format format) { return trn_format_info_of(format)->bits; }
+TRN_API size_t trn_format_bytes(trn_format format) { return ((size_t)trn_format_bits(format) + 7) / 8; }
 TRNI_FN bool trni_format_valid(trn_format format) { return trn_format_info_of(format)->kind != TRNI_CLASS_NONE; }
 
 TRNI_FN bool trni_is_float(trn_format format) { return trn_format_info_of(format)->kind == TRNI_CLASS_FLOAT; }
@@ -141,9 +221,7 @@ TRNI_FN bool trni_is_integer(trn_format format)
     return kind == TRNI_CLASS_SIGNED || kind == TRNI_CLASS_UNSIGNED;
 }
 
-/* Exact case. Beware of one false friend: NKI's and ml_dtypes' "float8_e4m3" is the format that ends at 240, while
- * safetensors' "F8_E4M3" is OCP's, which ends at 448. TRN_FORMAT_UNSET when unknown. */
-TRNI_FN trn_format trn_format_from_name(const char *name)
+TRN_API trn_format trn_format_from_name(const char *name)
 {
     if (!name || !*name) return TRN_FORMAT_UNSET;
     for (int i = TRN_FORMAT_UNSET + 1; i < TRNI_FORMAT_COUNT; i++) {
@@ -216,24 +294,12 @@ TRNI_FN uint32_t trni_decode_row(const trn_format_info *f, uint32_t code)
     }
 }
 
-/* The value of a code, exact (integers: rounded to binary32). F32 keeps NaN payloads; every other NaN comes back as
- * 7fc00000 or ffc00000. Bits above the format's are ignored. NaN for a format that does not exist. */
-TRNI_FN float trn_decode(trn_format format, uint32_t code)
+TRN_API float trn_decode(trn_format format, uint32_t code)
 {
     return trni_float(trni_decode_row(trn_format_info_of(format), code));
 }
 
 /* ---- limits ---- */
-
-typedef struct trn_format_limits {
-    double max, lowest;   /* largest and most negative finite value */
-    double min_normal;    /* smallest positive normal number; integers: 1 */
-    double min_subnormal; /* smallest positive number of all */
-    double epsilon;       /* from 1 to the next larger number; integers: 1 */
-    bool has_infinity;
-    uint32_t infinity_code;       /* of +infinity; 0 when there is none */
-    uint32_t nan_first, nan_last; /* the positive codes that are NaN; first > last when there is none */
-} trn_format_limits;
 
 TRNI_FN double trni_power_of_two(int exponent) /* normal numbers of binary64 only */
 {
@@ -268,8 +334,7 @@ TRNI_FN trn_format_limits trni_limits_of_row(const trn_format_info *f)
     return l;
 }
 
-/* All zero but `nan_first` = 1 and the units for a format that does not exist. */
-TRNI_FN trn_format_limits trn_format_limits_of(trn_format format)
+TRN_API trn_format_limits trn_format_limits_of(trn_format format)
 {
     return trni_limits_of_row(trn_format_info_of(format));
 }
@@ -386,9 +451,7 @@ TRNI_FN uint32_t trni_encode_how(trn_format format, uint32_t bits, trni_encoding
     return trni_encode_row(trn_format_info_of(format), bits, how);
 }
 
-/* The code nearest to x in the sense of `rounding`; `random` is used by TRN_STOCHASTIC only (all 32 bits of it).
- * F32 returns the bits of x unchanged; 0 for a format that does not exist. */
-TRNI_FN uint32_t trn_encode(trn_format format, float x, trn_rounding rounding, trn_overflow overflow, uint32_t random)
+TRN_API uint32_t trn_encode(trn_format format, float x, trn_rounding rounding, trn_overflow overflow, uint32_t random)
 {
     const trni_encoding how = { { rounding, random, 32 }, overflow, false };
     return trni_encode_how(format, trni_bits(x), how);
@@ -405,15 +468,16 @@ TRNI_INLINE uint16_t trni_bf16_from_bits(uint32_t u)
     return (uint16_t)(trni_is_nan_bits(u) ? nan : rounded);
 }
 
-TRNI_FN uint16_t trn_bf16_from_f32(float x) { return trni_bf16_from_bits(trni_bits(x)); }
+TRN_API uint16_t trn_bf16_from_f32(float x) { return trni_bf16_from_bits(trni_bits(x)); }
 
 #define TRNI_FROM(name, code_t, format)                                                                                \
-    TRNI_FN code_t trn_##name##_from_f32(float x)                                                                      \
+    TRN_API code_t trn_##name##_from_f32(float x)                                                                      \
     {                                                                                                                  \
         return (code_t)trn_encode(format, x, TRN_NEAREST_EVEN, TRN_OVERFLOW_DEFAULT, 0);                               \
     }
+
 #define TRNI_TO(name, code_t, format)                                                                                  \
-    TRNI_FN float trn_##name##_to_f32(code_t code) { return trn_decode(format, code); }
+    TRN_API float trn_##name##_to_f32(code_t code) { return trn_decode(format, code); }
 
 TRNI_FROM(f16, uint16_t, TRN_F16)
 TRNI_FROM(tf32, uint32_t, TRN_TF32)
@@ -438,13 +502,7 @@ TRNI_TO(f8_e3m4, uint8_t, TRN_F8_E3M4)
  * has configurable range and precision is `documented` (AWS data types; the adjustable bias: NeuronCore-v3); no
  * register, legal range or default is public: 2..5 exponent bits, any bias and both endings are `assumed`. */
 
-typedef struct trn_cfp8 {
-    int exponent_bits; /* 2..5; mantissa bits = 7 - exponent_bits */
-    int bias;          /* as it stands; exponent_bits and bias both 0: what TRN_CFP8 means by itself, 4 bits and 7 */
-    bool no_infinity;
-} trn_cfp8;
-
-TRNI_FN trn_format_info trn_cfp8_info(trn_cfp8 c)
+TRN_API trn_format_info trn_cfp8_info(trn_cfp8 c)
 {
     trn_format_info f = *trn_format_info_of(TRN_CFP8);
     if (c.exponent_bits || c.bias) {
@@ -461,21 +519,21 @@ TRNI_FN trn_format_info trn_cfp8_info(trn_cfp8 c)
     return f;
 }
 
-/* false: exponent bits outside 2..5, or a bias that would take some value out of binary32's normal range. */
-TRNI_FN bool trn_cfp8_valid(trn_cfp8 c) { return trn_cfp8_info(c).kind != TRNI_CLASS_NONE; }
+TRN_API bool trn_cfp8_valid(trn_cfp8 c) { return trn_cfp8_info(c).kind != TRNI_CLASS_NONE; }
 
-/* NaN and 0 for a descriptor that is not valid. */
-TRNI_FN float trn_cfp8_decode(trn_cfp8 c, uint32_t code)
+TRN_API float trn_cfp8_decode(trn_cfp8 c, uint32_t code)
 {
     const trn_format_info f = trn_cfp8_info(c);
     return trni_float(trni_decode_row(&f, code));
 }
 
-TRNI_FN uint32_t trn_cfp8_encode(trn_cfp8 c, float x, trn_rounding rounding, trn_overflow overflow, uint32_t random)
+TRN_API uint32_t trn_cfp8_encode(trn_cfp8 c, float x, trn_rounding rounding, trn_overflow overflow, uint32_t random)
 {
     const trn_format_info f = trn_cfp8_info(c);
     const trni_encoding how = { { rounding, random, 32 }, overflow, false };
     return trni_encode_row(&f, trni_bits(x), how);
 }
+
+#endif /* TRNI_BODIES */
 
 #endif /* TRN_FORMAT_H */

@@ -36,7 +36,8 @@
 #ifndef TRN_GPSIMD_CUSTOM_H
 #define TRN_GPSIMD_CUSTOM_H
 
-#include "engine/span.h"
+#include "trn_instruction.h"
+#include "trn_tensor.h"
 
 enum {
     TRN_GPSIMD_PROCESSORS = 8,
@@ -68,6 +69,16 @@ typedef struct trn_gpsimd_custom_args {
     double cycles; /* the operator's own estimate, per processor */
     bool threads;  /* op may be called by several threads at the same time */
 } trn_gpsimd_custom_args;
+
+/* Calls op for each processor's partitions, ascending; with .threads for all of them, at once where there are threads.
+ * The first error ends it (with .threads, when all have been called) and is returned with the processor's number; what
+ * other processors have written by then stays. Beyond 128 partitions (.unlimited) processor 0 is next again. A dst may
+ * be a src in one place. */
+TRN_API trn_status trn_gpsimd_custom(const trn_gpsimd_custom_args *args);
+
+#if TRNI_BODIES
+
+#include "engine/span.h"
 
 /* What a C++ operator can be given. */
 TRNI_FN void trni_custom_format(trni_frame *f, const trn_tensor *t, const char *name)
@@ -186,11 +197,7 @@ TRNI_FN trn_status trni_custom_run_threads(const trn_gpsimd_custom_args *a, int6
     return first;
 }
 
-/* Calls op for each processor's partitions, ascending; with .threads for all of them, at once where there are threads.
- * The first error ends it (with .threads, when all have been called) and is returned with the processor's number; what
- * other processors have written by then stays. Beyond 128 partitions (.unlimited) processor 0 is next again. A dst may
- * be a src in one place. */
-TRNI_FN trn_status trn_gpsimd_custom(const trn_gpsimd_custom_args *args)
+TRN_API trn_status trn_gpsimd_custom(const trn_gpsimd_custom_args *args)
 {
     if (!args) return TRN_EINVAL;
     trni_frame f;
@@ -207,5 +214,7 @@ TRNI_FN trn_status trn_gpsimd_custom(const trn_gpsimd_custom_args *args)
     }
     return TRN_OK;
 }
+
+#endif /* TRNI_BODIES */
 
 #endif /* TRN_GPSIMD_CUSTOM_H */

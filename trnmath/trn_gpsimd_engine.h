@@ -35,10 +35,134 @@
 #ifndef TRN_GPSIMD_ENGINE_H
 #define TRN_GPSIMD_ENGINE_H
 
-#include "engine/alu_kernels.h"
-#include "trn_gpsimd_custom.h"
-#include "engine/gpsimd_math.h"
+#include "trn_alu.h"
 #include "trn_engine_state.h"
+#include "trn_gpsimd_custom.h"
+
+/* ---- patterns ---- */
+
+/* element (w, z, y, x) of partition p is offset + p channel_multiplier + w step_w + z step_z + y step_y + x step_x */
+typedef struct trn_pattern {
+    int rank; /* 0..4; 0 = one element */
+    struct {
+        int32_t step, num;
+    } axis[4]; /* outermost first */
+} trn_pattern;
+
+/* ---- iota ---- */
+
+typedef struct trn_iota_args {
+    TRN_INSTRUCTION_FIELDS;
+    trn_tensor dst; /* [P, F]; F is the product of the pattern's sizes */
+    trn_pattern pattern;
+    int32_t offset, channel_multiplier;
+} trn_iota_args;
+
+/* The pattern's values, computed in 32-bit integers (that they wrap: assumed) and cast to dst. */
+TRN_API trn_status trn_iota(const trn_iota_args *args);
+
+/* ---- affine_select ---- */
+
+typedef struct trn_affine_select_args {
+    TRN_INSTRUCTION_FIELDS;
+    trn_tensor dst; /* [P, F] */
+    trn_pattern pattern;
+    int32_t channel_multiplier, offset;
+    trn_tensor on_true_tile; /* [P, F] */
+    float on_false_value;
+    trn_alu cmp_op; /* equal (also what 0 means), not_equal, greater, greater_equal, less, less_equal */
+} trn_affine_select_args;
+
+/* on_true_tile where the pattern's value (as iota has it) compares true with 0, else on_false_value. Within one format
+ * bits move. May work in place. */
+TRN_API trn_status trn_affine_select(const trn_affine_select_args *args);
+
+/* ---- gathers ---- */
+
+typedef struct trn_nc_n_gather_args {
+    TRN_INSTRUCTION_FIELDS;
+    trn_tensor dst;     /* [P, F] */
+    trn_tensor data;    /* [P, any width], dst's format */
+    trn_tensor indices; /* [P, F], U32 */
+} trn_nc_n_gather_args;
+
+/* dst[p, f] = data[p, indices[p, f]], bit for bit. TRN_EINVAL names the first index that is out of bounds. */
+TRN_API trn_status trn_nc_n_gather(const trn_nc_n_gather_args *args);
+
+typedef struct trn_local_gather_args {
+    TRN_INSTRUCTION_FIELDS;
+    trn_tensor dst;            /* [P, num_valid_indices num_elem_per_idx] */
+    trn_tensor src_buffer;     /* [P, any width], dst's format; P is a multiple of 16 */
+    trn_tensor index;          /* [P, I], U16: elements of a partition */
+    int num_elem_per_idx;      /* 1, 2, 4, 8, 16, 32; 0 = 1 */
+    int64_t num_valid_indices; /* per processor; 0 = all 16 I */
+} trn_local_gather_args;
+
+/* Index i of a processor, i = 0 .. num_valid_indices - 1, down its 16 partitions and then the next column, picks
+ * num_elem_per_idx elements of each of them, which follow each other in dst. An index counts elements, not runs of them
+ * (documented by NKI's test of local_gather). Out of bounds is undefined on the chip; here it is TRN_EINVAL. */
+TRN_API trn_status trn_local_gather(const trn_local_gather_args *args);
+
+/* ---- tensor_partition_reduce ---- */
+
+typedef struct trn_tensor_partition_reduce_args {
+    TRN_INSTRUCTION_FIELDS;
+    trn_tensor dst;  /* [1, F] */
+    trn_tensor data; /* [P, F] */
+    trn_alu op;      /* add, average, maximum, bitwise_or, bitwise_and */
+} trn_tensor_partition_reduce_args;
+
+/* dst[0, f] = data[0, f] op data[1, f] op ..., ascending (assumed), from the operator's identity on, each step rounded
+ * to binary32. average: the sum, divided by P (assumed: one more rounding). Operators on bits take integers of one
+ * width. */
+TRN_API trn_status trn_tensor_partition_reduce(const trn_tensor_partition_reduce_args *args);
+
+/* ---- nonzero_with_count ---- */
+
+typedef struct trn_nonzero_with_count_args {
+    TRN_INSTRUCTION_FIELDS;
+    trn_tensor dst; /* [P, T + 1], I32 */
+    trn_tensor src; /* [P, T], F32 or I32 */
+    int32_t index_offset;
+    int32_t padding_val; /* as given; NKI's default is -1 */
+} trn_nonzero_with_count_args;
+
+/* Partitions 0, 16, 32, ...: where src is not zero (NaN is not), counted from index_offset on (wraps: assumed), then
+ * padding_val, and last how many there are. The other partitions of dst stay as they are. From Trainium2 on. */
+TRN_API trn_status trn_nonzero_with_count(const trn_nonzero_with_count_args *args);
+
+/* ---- sequence_bounds ---- */
+
+typedef struct trn_sequence_bounds_args {
+    TRN_INSTRUCTION_FIELDS;
+    trn_tensor dst;         /* [1, 2, n], F32 or I32 */
+    trn_tensor segment_ids; /* [1, n], F32 or I32 */
+} trn_sequence_bounds_args;
+
+/* Runs of equal IDs: dst[0, 0, i] is where the run of element i begins, dst[0, 1, i] where it has ended (one past its
+ * last). ID 0 is padding, with n and -1. TRN_EINVAL for an ID that is negative or not whole. */
+TRN_API trn_status trn_sequence_bounds(const trn_sequence_bounds_args *args);
+
+/* ---- topk ---- */
+
+typedef struct trn_topk_args {
+    TRN_INSTRUCTION_FIELDS;
+    trn_tensor val_dst; /* [P, K], BF16 */
+    trn_tensor idx_dst; /* [P, K], U32 */
+    trn_tensor src;     /* [P, X], BF16; P is a multiple of 16, X >= n / 16 */
+    int64_t n;          /* elements of each snake */
+} trn_topk_args;
+
+/* Each 16 partitions are a snake: element i of it is column i / 16 of partition i % 16. The K largest of its first n
+ * elements go to the first K places of the same snake in val_dst and idx_dst, ascending; all else there stays as it is
+ * (that the results are a snake too: documented by the kernels of NKI's library, whose golden result also settles equal
+ * values: lower indices are chosen, and read backwards they ascend). NaN counts as less than everything (assumed). */
+TRN_API trn_status trn_topk(const trn_topk_args *args);
+
+#if TRNI_BODIES
+
+#include "engine/alu_kernels.h"
+#include "engine/gpsimd_math.h"
 
 enum { TRNI_GPSIMD_GROUP = 16 /* partitions of one processor */ };
 
@@ -79,14 +203,6 @@ TRNI_FN int64_t trni_gpsimd_width(trni_frame *f, const trn_tensor *t, const char
 
 /* ---- patterns ---- */
 
-/* element (w, z, y, x) of partition p is offset + p channel_multiplier + w step_w + z step_z + y step_y + x step_x */
-typedef struct trn_pattern {
-    int rank; /* 0..4; 0 = one element */
-    struct {
-        int32_t step, num;
-    } axis[4]; /* outermost first */
-} trn_pattern;
-
 /* The same as whole loops of unsigned numbers, which wrap. */
 typedef struct trni_affine {
     int64_t num[4];
@@ -97,12 +213,14 @@ TRNI_INLINE void trni_affine_run_body(uint32_t *value, uint32_t first, uint32_t 
 {
     for (size_t i = 0; i < n; i++) value[i] = first + (uint32_t)i * step;
 }
+
 TRNI_STAMP(trni_affine_run, (uint32_t * value, uint32_t first, uint32_t step, size_t n), (value, first, step, n))
 
 TRNI_INLINE void trni_affine_float_body(float *x, const uint32_t *value, size_t n)
 {
     for (size_t i = 0; i < n; i++) x[i] = (float)(int32_t)value[i];
 }
+
 TRNI_STAMP(trni_affine_float, (float *x, const uint32_t *value, size_t n), (x, value, n))
 
 /* dst's width against the pattern's, and what the pattern says. */
@@ -152,13 +270,6 @@ TRNI_FN void trni_affine_values(const trni_affine *a, uint32_t *value, int64_t p
 
 /* ---- iota ---- */
 
-typedef struct trn_iota_args {
-    TRN_INSTRUCTION_FIELDS;
-    trn_tensor dst; /* [P, F]; F is the product of the pattern's sizes */
-    trn_pattern pattern;
-    int32_t offset, channel_multiplier;
-} trn_iota_args;
-
 typedef struct trni_iota_plan {
     trni_affine affine;
     trni_span dst;
@@ -183,8 +294,7 @@ TRNI_FN void trni_iota_work(const void *plan, int64_t p, int64_t f, int64_t n)
     trni_span_write(dst, p, f, n, x);
 }
 
-/* The pattern's values, computed in 32-bit integers (that they wrap: assumed) and cast to dst. */
-TRNI_FN trn_status trn_iota(const trn_iota_args *args)
+TRN_API trn_status trn_iota(const trn_iota_args *args)
 {
     if (!args) return TRN_EINVAL;
     trni_frame f;
@@ -199,16 +309,6 @@ TRNI_FN trn_status trn_iota(const trn_iota_args *args)
 }
 
 /* ---- affine_select ---- */
-
-typedef struct trn_affine_select_args {
-    TRN_INSTRUCTION_FIELDS;
-    trn_tensor dst; /* [P, F] */
-    trn_pattern pattern;
-    int32_t channel_multiplier, offset;
-    trn_tensor on_true_tile; /* [P, F] */
-    float on_false_value;
-    trn_alu cmp_op; /* equal (also what 0 means), not_equal, greater, greater_equal, less, less_equal */
-} trn_affine_select_args;
 
 /* The sign of a value, -1, 0 or 1, picks a bit of `want`: 1, 2, 4. The bits may be those of floats. */
 #define TRNI_AFFINE_PICK(bits)                                                                                         \
@@ -227,6 +327,7 @@ typedef struct trn_affine_select_args {
                (trni_any##bits * r, const trni_any##bits *a, const trni_any##bits *b, const uint32_t *value,           \
                 unsigned want, size_t n),                                                                              \
                (r, a, b, value, want, n))
+
 TRNI_AFFINE_PICK(8)
 TRNI_AFFINE_PICK(16)
 TRNI_AFFINE_PICK(32)
@@ -292,9 +393,7 @@ TRNI_FN unsigned trni_affine_want(trni_frame *f, trn_alu op)
     return 0;
 }
 
-/* on_true_tile where the pattern's value (as iota has it) compares true with 0, else on_false_value. Within one format
- * bits move. May work in place. */
-TRNI_FN trn_status trn_affine_select(const trn_affine_select_args *args)
+TRN_API trn_status trn_affine_select(const trn_affine_select_args *args)
 {
     if (!args) return TRN_EINVAL;
     trni_frame f;
@@ -329,13 +428,6 @@ TRNI_FN uint32_t trni_gather_code(const trni_span *v, int64_t p, int64_t f)
     memcpy(&code, trni_span_run(v, p, f).at, v->bytes);
     return code;
 }
-
-typedef struct trn_nc_n_gather_args {
-    TRN_INSTRUCTION_FIELDS;
-    trn_tensor dst;     /* [P, F] */
-    trn_tensor data;    /* [P, any width], dst's format */
-    trn_tensor indices; /* [P, F], U32 */
-} trn_nc_n_gather_args;
 
 typedef struct trni_gather_plan {
     trni_span dst, src, index;
@@ -391,8 +483,7 @@ TRNI_FN void trni_n_gather_bounds(trni_frame *f, const trni_gather_plan *my)
         }
 }
 
-/* dst[p, f] = data[p, indices[p, f]], bit for bit. TRN_EINVAL names the first index that is out of bounds. */
-TRNI_FN trn_status trn_nc_n_gather(const trn_nc_n_gather_args *args)
+TRN_API trn_status trn_nc_n_gather(const trn_nc_n_gather_args *args)
 {
     if (!args) return TRN_EINVAL;
     trni_frame f;
@@ -415,15 +506,6 @@ TRNI_FN trn_status trn_nc_n_gather(const trn_nc_n_gather_args *args)
     trni_span_each(f.partitions, f.elements, trni_n_gather_work, &plan);
     return TRN_OK;
 }
-
-typedef struct trn_local_gather_args {
-    TRN_INSTRUCTION_FIELDS;
-    trn_tensor dst;            /* [P, num_valid_indices num_elem_per_idx] */
-    trn_tensor src_buffer;     /* [P, any width], dst's format; P is a multiple of 16 */
-    trn_tensor index;          /* [P, I], U16: elements of a partition */
-    int num_elem_per_idx;      /* 1, 2, 4, 8, 16, 32; 0 = 1 */
-    int64_t num_valid_indices; /* per processor; 0 = all 16 I */
-} trn_local_gather_args;
 
 enum { TRNI_LOCAL_GATHER_MOST = 4096 };
 
@@ -488,10 +570,7 @@ TRNI_FN void trni_local_gather_sizes(trni_frame *f, const trn_local_gather_args 
                       (long long)all, TRNI_LOCAL_GATHER_MOST);
 }
 
-/* Index i of a processor, i = 0 .. num_valid_indices - 1, down its 16 partitions and then the next column, picks
- * num_elem_per_idx elements of each of them, which follow each other in dst. An index counts elements, not runs of them
- * (documented by NKI's test of local_gather). Out of bounds is undefined on the chip; here it is TRN_EINVAL. */
-TRNI_FN trn_status trn_local_gather(const trn_local_gather_args *args)
+TRN_API trn_status trn_local_gather(const trn_local_gather_args *args)
 {
     if (!args) return TRN_EINVAL;
     trni_frame f;
@@ -518,13 +597,6 @@ TRNI_FN trn_status trn_local_gather(const trn_local_gather_args *args)
 }
 
 /* ---- tensor_partition_reduce ---- */
-
-typedef struct trn_tensor_partition_reduce_args {
-    TRN_INSTRUCTION_FIELDS;
-    trn_tensor dst;  /* [1, F] */
-    trn_tensor data; /* [P, F] */
-    trn_alu op;      /* add, average, maximum, bitwise_or, bitwise_and */
-} trn_tensor_partition_reduce_args;
 
 typedef struct trni_partition_reduce_plan {
     trni_span dst, data;
@@ -593,10 +665,7 @@ TRNI_FN void trni_partition_reduce_op(trni_frame *f, const trn_tensor_partition_
                               trn_format_name(args->dst.format), trn_format_name(args->data.format));
 }
 
-/* dst[0, f] = data[0, f] op data[1, f] op ..., ascending (assumed), from the operator's identity on, each step rounded
- * to binary32. average: the sum, divided by P (assumed: one more rounding). Operators on bits take integers of one
- * width. */
-TRNI_FN trn_status trn_tensor_partition_reduce(const trn_tensor_partition_reduce_args *args)
+TRN_API trn_status trn_tensor_partition_reduce(const trn_tensor_partition_reduce_args *args)
 {
     if (!args) return TRN_EINVAL;
     trni_frame f;
@@ -616,14 +685,6 @@ TRNI_FN trn_status trn_tensor_partition_reduce(const trn_tensor_partition_reduce
 
 /* ---- nonzero_with_count ---- */
 
-typedef struct trn_nonzero_with_count_args {
-    TRN_INSTRUCTION_FIELDS;
-    trn_tensor dst; /* [P, T + 1], I32 */
-    trn_tensor src; /* [P, T], F32 or I32 */
-    int32_t index_offset;
-    int32_t padding_val; /* as given; NKI's default is -1 */
-} trn_nonzero_with_count_args;
-
 TRNI_FN void trni_put_int(const trni_span *dst, int64_t p, int64_t f, uint32_t code)
 {
     memcpy(trni_span_run(dst, p, f).at, &code, sizeof code);
@@ -641,9 +702,7 @@ TRNI_FN void trni_nonzero_row(const trn_nonzero_with_count_args *args, const trn
     trni_put_int(dst, p, src->elements, (uint32_t)found);
 }
 
-/* Partitions 0, 16, 32, ...: where src is not zero (NaN is not), counted from index_offset on (wraps: assumed), then
- * padding_val, and last how many there are. The other partitions of dst stay as they are. From Trainium2 on. */
-TRNI_FN trn_status trn_nonzero_with_count(const trn_nonzero_with_count_args *args)
+TRN_API trn_status trn_nonzero_with_count(const trn_nonzero_with_count_args *args)
 {
     if (!args) return TRN_EINVAL;
     trni_frame f;
@@ -662,12 +721,6 @@ TRNI_FN trn_status trn_nonzero_with_count(const trn_nonzero_with_count_args *arg
 }
 
 /* ---- sequence_bounds ---- */
-
-typedef struct trn_sequence_bounds_args {
-    TRN_INSTRUCTION_FIELDS;
-    trn_tensor dst;         /* [1, 2, n], F32 or I32 */
-    trn_tensor segment_ids; /* [1, n], F32 or I32 */
-} trn_sequence_bounds_args;
 
 /* The ID of element i: a whole number that is not negative. */
 TRNI_FN double trni_segment_id(const trni_span *id, int64_t i)
@@ -691,9 +744,7 @@ TRNI_FN void trni_segment_check(trni_frame *f, const trni_span *id)
     }
 }
 
-/* Runs of equal IDs: dst[0, 0, i] is where the run of element i begins, dst[0, 1, i] where it has ended (one past its
- * last). ID 0 is padding, with n and -1. TRN_EINVAL for an ID that is negative or not whole. */
-TRNI_FN trn_status trn_sequence_bounds(const trn_sequence_bounds_args *args)
+TRN_API trn_status trn_sequence_bounds(const trn_sequence_bounds_args *args)
 {
     if (!args) return TRN_EINVAL;
     trni_frame f;
@@ -722,14 +773,6 @@ TRNI_FN trn_status trn_sequence_bounds(const trn_sequence_bounds_args *args)
 }
 
 /* ---- topk ---- */
-
-typedef struct trn_topk_args {
-    TRN_INSTRUCTION_FIELDS;
-    trn_tensor val_dst; /* [P, K], BF16 */
-    trn_tensor idx_dst; /* [P, K], U32 */
-    trn_tensor src;     /* [P, X], BF16; P is a multiple of 16, X >= n / 16 */
-    int64_t n;          /* elements of each snake */
-} trn_topk_args;
 
 enum { TRNI_TOPK_MOST = 32768, TRNI_TOPK_SNAKE = 65536 };
 
@@ -806,11 +849,7 @@ TRNI_FN void trni_topk_sizes(trni_frame *f, const trn_topk_args *args, int64_t k
                               TRNI_GPSIMD_GROUP);
 }
 
-/* Each 16 partitions are a snake: element i of it is column i / 16 of partition i % 16. The K largest of its first n
- * elements go to the first K places of the same snake in val_dst and idx_dst, ascending; all else there stays as it is
- * (that the results are a snake too: documented by the kernels of NKI's library, whose golden result also settles equal
- * values: lower indices are chosen, and read backwards they ascend). NaN counts as less than everything (assumed). */
-TRNI_FN trn_status trn_topk(const trn_topk_args *args)
+TRN_API trn_status trn_topk(const trn_topk_args *args)
 {
     if (!args) return TRN_EINVAL;
     trni_frame f;
@@ -837,5 +876,7 @@ TRNI_FN trn_status trn_topk(const trn_topk_args *args)
     trni_partitions_each(partitions, args->n / TRNI_GPSIMD_GROUP, TRNI_GPSIMD_GROUP, trni_topk_work, &plan);
     return TRN_OK;
 }
+
+#endif /* TRNI_BODIES */
 
 #endif /* TRN_GPSIMD_ENGINE_H */

@@ -35,11 +35,7 @@ typedef enum trn_engine {
     TRN_ENGINE_COUNT
 } trn_engine;
 
-TRNI_FN const char *trn_engine_name(trn_engine engine)
-{
-    static const char *const name[TRN_ENGINE_COUNT] = { "unknown", "tensor", "vector", "scalar", "gpsimd", "dma" };
-    return (unsigned)engine < TRN_ENGINE_COUNT ? name[(unsigned)engine] : "no engine";
-}
+TRN_API const char *trn_engine_name(trn_engine engine);
 
 /* The accumulator registers of an engine: one binary32 number per partition, kept between instructions. */
 typedef enum trn_reduce_cmd {
@@ -68,5 +64,15 @@ enum { TRN_PARTITIONS = 128 };
 typedef struct trn_instruction {
     TRN_INSTRUCTION_FIELDS;
 } trn_instruction;
+
+#if TRNI_BODIES
+
+TRN_API const char *trn_engine_name(trn_engine engine)
+{
+    static const char *const name[TRN_ENGINE_COUNT] = { "unknown", "tensor", "vector", "scalar", "gpsimd", "dma" };
+    return (unsigned)engine < TRN_ENGINE_COUNT ? name[(unsigned)engine] : "no engine";
+}
+
+#endif /* TRNI_BODIES */
 
 #endif /* TRN_INSTRUCTION_H */

@@ -30,10 +30,9 @@
 #ifndef TRN_MATMUL_H
 #define TRN_MATMUL_H
 
-#include <stdlib.h>
-
-#include "array/matmul_row.h"
-#include "array/matmul_slabs.h"
+#include "trn_cpu.h"
+#include "trn_numerics.h"
+#include "trn_tensor.h"
 
 typedef struct trn_matmul_args {
     trn_generation generation;   /* 0 = Trainium2, or Trainium3 for MX and E4M3FN */
@@ -52,6 +51,24 @@ typedef struct trn_matmul_args {
     size_t scratch_bytes;
     trn_error *error;
 } trn_matmul_args;
+
+/* ---- the call ---- */
+
+/* Bytes that .scratch must hold for this call with the present number of threads; 0 when the arguments are refused or
+ * none is needed. */
+TRN_API size_t trn_matmul_scratch_bytes(const trn_matmul_args *args);
+
+/* dst[m, n] = (accumulate ? dst[m, n] + : ) sum over k of a[m, k] * b[k, n]. TRN_EFORMAT for operands that cannot meet,
+ * TRN_ESHAPE for sizes and strides that do not fit, TRN_EINVAL for null data, overlap and illegal values, TRN_ENOSPC when
+ * memory or scratch is short, TRN_EUNSUPPORTED for what an explicit generation or this host lacks. */
+TRN_API trn_status trn_matmul(const trn_matmul_args *args);
+
+#if TRNI_BODIES
+
+#include <stdlib.h>
+
+#include "array/matmul_row.h"
+#include "array/matmul_slabs.h"
 
 /* ---- one thread ---- */
 
@@ -101,9 +118,7 @@ TRNI_FN bool trni_matmul_is_packed(const trni_product *p)
     return p->a.lanes && p->b.lanes && p->a.depth && trni_kernels_apply(p);
 }
 
-/* Bytes that .scratch must hold for this call with the present number of threads; 0 when the arguments are refused or
- * none is needed. */
-TRNI_FN size_t trn_matmul_scratch_bytes(const trn_matmul_args *args)
+TRN_API size_t trn_matmul_scratch_bytes(const trn_matmul_args *args)
 {
     trni_product p;
     if (!args) return 0;
@@ -148,10 +163,7 @@ TRNI_FN void trni_matmul_regions(const trni_product *p)
     for (int64_t i = 0; i < count; i++) trni_region_run(p, i);
 }
 
-/* dst[m, n] = (accumulate ? dst[m, n] + : ) sum over k of a[m, k] * b[k, n]. TRN_EFORMAT for operands that cannot meet,
- * TRN_ESHAPE for sizes and strides that do not fit, TRN_EINVAL for null data, overlap and illegal values, TRN_ENOSPC when
- * memory or scratch is short, TRN_EUNSUPPORTED for what an explicit generation or this host lacks. */
-TRNI_FN trn_status trn_matmul(const trn_matmul_args *args)
+TRN_API trn_status trn_matmul(const trn_matmul_args *args)
 {
     trni_product p;
     if (!args) return TRN_EINVAL;
@@ -162,5 +174,7 @@ TRNI_FN trn_status trn_matmul(const trn_matmul_args *args)
     else trni_matmul_regions(&p);
     return TRN_OK;
 }
+
+#endif /* TRNI_BODIES */
 
 #endif /* TRN_MATMUL_H */

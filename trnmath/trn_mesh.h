@@ -37,7 +37,6 @@
 #define TRN_MESH_H
 
 #include "trn_topology.h"
-#include "base/parse.h"
 
 enum { TRN_MAX_AXES = 8, TRN_AXIS_NAME = 24 };
 
@@ -68,6 +67,63 @@ typedef struct trn_mesh_args {
     int count;        /* devices; 0 = all chips of net, or as many as the axes make of `order` */
     trn_error *error; /* optional */
 } trn_mesh_args;
+
+/* ---- making a mesh ---- */
+
+/* On failure (TRN_EINVAL; TRN_ELIMIT for a topology that is too large) *args->mesh is as it was. */
+TRN_API trn_status trn_mesh_make(const trn_mesh_args *args);
+
+TRN_API trn_status trn_mesh_init(trn_mesh *mesh, const trn_topology *net, const char *axes);
+
+/* "data=4@z,tensor=16@y*x". Writes at most `room` bytes, the end included; returns the length of the whole text. */
+TRN_API size_t trn_mesh_format(const trn_mesh *mesh, char *text, size_t room);
+
+/* ---- devices and chips ---- */
+
+TRN_API int trn_mesh_axis_named(const trn_mesh *mesh, const char *name);
+
+TRN_API int trn_mesh_coordinate(const trn_mesh *mesh, int device, int axis);
+
+/* coordinate: [axes] */
+TRN_API void trn_mesh_coordinates(const trn_mesh *mesh, int device, int *coordinate);
+
+/* -1 when a coordinate is outside of its axis. */
+TRN_API int trn_mesh_device_at(const trn_mesh *mesh, const int *coordinate);
+
+/* -1 when there is no such device. */
+TRN_API int trn_mesh_chip(const trn_mesh *mesh, int device);
+
+TRN_API int trn_mesh_chip_at(const trn_mesh *mesh, const int *coordinate);
+
+/* -1 when the chip is not in the mesh. */
+TRN_API int trn_mesh_device_of_chip(const trn_mesh *mesh, int chip);
+
+/* ---- groups ---- */
+
+/* Devices in a group along these axes; 0 when one of them does not exist or is there twice. */
+TRN_API int trn_mesh_group_size(const trn_mesh *mesh, const int *axis, int axes);
+
+/* chip: [groups][group size], mesh->devices in all; may be NULL. Members count along the axes as listed, the first one
+ * outermost. Returns the number of groups; 0 as above. */
+TRN_API int trn_mesh_groups(const trn_mesh *mesh, const int *axis, int axes, int *chip);
+
+/* ---- are neighbours neighbours? ---- */
+
+typedef struct trn_mesh_reach {
+    bool contiguous;  /* in every group each step to the next member is one link, or one crossing of a switch */
+    bool ring;        /* and so is the step from the last member to the first */
+    int hops;         /* most segments of a step (link 1; switch 2: chip to switch, switch to chip) */
+    int closing_hops; /* most segments from a last to a first member */
+} trn_mesh_reach;
+
+/* What reach->contiguous says, for the groups that trn_mesh_groups lists; false when an axis does not exist. */
+TRN_API bool trn_mesh_contiguous(const trn_mesh *mesh, const int *axis, int axes, trn_mesh_reach *reach);
+
+TRN_API bool trn_mesh_axis_contiguous(const trn_mesh *mesh, int axis, trn_mesh_reach *reach);
+
+#if TRNI_BODIES
+
+#include "base/parse.h"
 
 /* ---- making a mesh ---- */
 
@@ -200,8 +256,7 @@ TRNI_FN trn_status trni_mesh_check_count(const trn_mesh *m, const trn_mesh_args 
     return args->order ? trni_mesh_check_order(m, args->error) : TRN_OK;
 }
 
-/* On failure (TRN_EINVAL; TRN_ELIMIT for a topology that is too large) *args->mesh is as it was. */
-TRNI_FN trn_status trn_mesh_make(const trn_mesh_args *args)
+TRN_API trn_status trn_mesh_make(const trn_mesh_args *args)
 {
     trn_mesh m;
     if (!args) return TRN_EINVAL;
@@ -218,7 +273,7 @@ TRNI_FN trn_status trn_mesh_make(const trn_mesh_args *args)
     return status;
 }
 
-TRNI_FN trn_status trn_mesh_init(trn_mesh *mesh, const trn_topology *net, const char *axes)
+TRN_API trn_status trn_mesh_init(trn_mesh *mesh, const trn_topology *net, const char *axes)
 {
     trn_mesh_args args;
     memset(&args, 0, sizeof args);
@@ -228,8 +283,7 @@ TRNI_FN trn_status trn_mesh_init(trn_mesh *mesh, const trn_topology *net, const 
     return trn_mesh_make(&args);
 }
 
-/* "data=4@z,tensor=16@y*x". Writes at most `room` bytes, the end included; returns the length of the whole text. */
-TRNI_FN size_t trn_mesh_format(const trn_mesh *mesh, char *text, size_t room)
+TRN_API size_t trn_mesh_format(const trn_mesh *mesh, char *text, size_t room)
 {
     trni_writer w = { text, room, 0 };
     trni_write(&w, "");
@@ -249,26 +303,24 @@ TRNI_FN size_t trn_mesh_format(const trn_mesh *mesh, char *text, size_t room)
 
 /* ---- devices and chips ---- */
 
-TRNI_FN int trn_mesh_axis_named(const trn_mesh *mesh, const char *name)
+TRN_API int trn_mesh_axis_named(const trn_mesh *mesh, const char *name)
 {
     for (int i = 0; i < mesh->axes; i++)
         if (strcmp(mesh->axis[i].name, name) == 0) return i;
     return -1;
 }
 
-TRNI_FN int trn_mesh_coordinate(const trn_mesh *mesh, int device, int axis)
+TRN_API int trn_mesh_coordinate(const trn_mesh *mesh, int device, int axis)
 {
     return device / mesh->axis[axis].stride % mesh->axis[axis].size;
 }
 
-/* coordinate: [axes] */
-TRNI_FN void trn_mesh_coordinates(const trn_mesh *mesh, int device, int *coordinate)
+TRN_API void trn_mesh_coordinates(const trn_mesh *mesh, int device, int *coordinate)
 {
     for (int i = 0; i < mesh->axes; i++) coordinate[i] = trn_mesh_coordinate(mesh, device, i);
 }
 
-/* -1 when a coordinate is outside of its axis. */
-TRNI_FN int trn_mesh_device_at(const trn_mesh *mesh, const int *coordinate)
+TRN_API int trn_mesh_device_at(const trn_mesh *mesh, const int *coordinate)
 {
     int device = 0;
     for (int i = 0; i < mesh->axes; i++) {
@@ -298,8 +350,7 @@ TRNI_FN int trni_levels_index(const trn_topology *net, const int *level, int lev
     return index;
 }
 
-/* -1 when there is no such device. */
-TRNI_FN int trn_mesh_chip(const trn_mesh *mesh, int device)
+TRN_API int trn_mesh_chip(const trn_mesh *mesh, int device)
 {
     if (device < 0 || device >= mesh->devices) return -1;
     if (mesh->order) return mesh->order[device];
@@ -316,13 +367,12 @@ TRNI_FN int trn_mesh_chip(const trn_mesh *mesh, int device)
     return chip + trni_levels_chip(mesh->net, mesh->rest, mesh->rests, rest);
 }
 
-TRNI_FN int trn_mesh_chip_at(const trn_mesh *mesh, const int *coordinate)
+TRN_API int trn_mesh_chip_at(const trn_mesh *mesh, const int *coordinate)
 {
     return trn_mesh_chip(mesh, trn_mesh_device_at(mesh, coordinate));
 }
 
-/* -1 when the chip is not in the mesh. */
-TRNI_FN int trn_mesh_device_of_chip(const trn_mesh *mesh, int chip)
+TRN_API int trn_mesh_device_of_chip(const trn_mesh *mesh, int chip)
 {
     if (chip < 0 || chip >= mesh->net->chips) return -1;
     for (int i = 0; mesh->order && i < mesh->devices; i++)
@@ -385,16 +435,13 @@ TRNI_FN int trni_split_device(const trni_mesh_split *s, int group, int member)
     return trni_along(s->mesh, s->outer, s->outers, group) + trni_along(s->mesh, s->inner, s->inners, member);
 }
 
-/* Devices in a group along these axes; 0 when one of them does not exist or is there twice. */
-TRNI_FN int trn_mesh_group_size(const trn_mesh *mesh, const int *axis, int axes)
+TRN_API int trn_mesh_group_size(const trn_mesh *mesh, const int *axis, int axes)
 {
     trni_mesh_split s;
     return trni_split_of(&s, mesh, axis, axes) ? s.members : 0;
 }
 
-/* chip: [groups][group size], mesh->devices in all; may be NULL. Members count along the axes as listed, the first one
- * outermost. Returns the number of groups; 0 as above. */
-TRNI_FN int trn_mesh_groups(const trn_mesh *mesh, const int *axis, int axes, int *chip)
+TRN_API int trn_mesh_groups(const trn_mesh *mesh, const int *axis, int axes, int *chip)
 {
     trni_mesh_split s;
     if (!trni_split_of(&s, mesh, axis, axes)) return 0;
@@ -404,13 +451,6 @@ TRNI_FN int trn_mesh_groups(const trn_mesh *mesh, const int *axis, int axes, int
 }
 
 /* ---- are neighbours neighbours? ---- */
-
-typedef struct trn_mesh_reach {
-    bool contiguous;  /* in every group each step to the next member is one link, or one crossing of a switch */
-    bool ring;        /* and so is the step from the last member to the first */
-    int hops;         /* most segments of a step (link 1; switch 2: chip to switch, switch to chip) */
-    int closing_hops; /* most segments from a last to a first member */
-} trn_mesh_reach;
 
 TRNI_FN bool trni_is_neighbour(const trn_topology *net, int from, int to, int *most)
 {
@@ -423,8 +463,7 @@ TRNI_FN bool trni_is_neighbour(const trn_topology *net, int from, int to, int *m
            link[0].wiring == TRN_WIRING_SWITCH && link[1].wiring == TRN_WIRING_SWITCH;
 }
 
-/* What reach->contiguous says, for the groups that trn_mesh_groups lists; false when an axis does not exist. */
-TRNI_FN bool trn_mesh_contiguous(const trn_mesh *mesh, const int *axis, int axes, trn_mesh_reach *reach)
+TRN_API bool trn_mesh_contiguous(const trn_mesh *mesh, const int *axis, int axes, trn_mesh_reach *reach)
 {
     trn_mesh_reach found;
     trni_mesh_split s;
@@ -447,9 +486,11 @@ TRNI_FN bool trn_mesh_contiguous(const trn_mesh *mesh, const int *axis, int axes
     return found.contiguous;
 }
 
-TRNI_FN bool trn_mesh_axis_contiguous(const trn_mesh *mesh, int axis, trn_mesh_reach *reach)
+TRN_API bool trn_mesh_axis_contiguous(const trn_mesh *mesh, int axis, trn_mesh_reach *reach)
 {
     return trn_mesh_contiguous(mesh, &axis, 1, reach);
 }
+
+#endif /* TRNI_BODIES */
 
 #endif /* TRN_MESH_H */

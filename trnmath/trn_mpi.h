@@ -54,7 +54,22 @@ typedef struct trn_mpi {
     double timeout_s; /* for all messages of one step; 0 = 60 */
 } trn_mpi;
 
-TRNI_FN trn_mpi trn_mpi_world(void)
+TRN_API trn_mpi trn_mpi_world(void);
+
+TRN_API int trn_mpi_owner(const trn_mpi *mpi, const trn_topology *net, int chip);
+
+TRN_API int trn_mpi_first_chip(const trn_mpi *mpi, const trn_topology *net);
+
+/* ---- the call ---- */
+
+/* Collective: every process of the communicator calls it with the same arguments but for the views, of which only those of
+ * its own chips' ranks are looked at. Fails everywhere or nowhere; TRN_EIO: a process is late or gone, and the communicator
+ * is of no more use, as its messages may come any time. */
+TRN_API trn_status trn_mpi_collective_run(const trn_mpi *mpi, const trn_collective_args *args);
+
+#if TRNI_BODIES
+
+TRN_API trn_mpi trn_mpi_world(void)
 {
     trn_mpi m;
     m.comm = MPI_COMM_WORLD;
@@ -69,14 +84,14 @@ TRNI_FN int trni_mpi_owner(const trn_mpi *mpi, int processes, const trn_topology
     return mpi->owner ? mpi->owner[chip] : (int)((int64_t)chip * processes / net->chips);
 }
 
-TRNI_FN int trn_mpi_owner(const trn_mpi *mpi, const trn_topology *net, int chip)
+TRN_API int trn_mpi_owner(const trn_mpi *mpi, const trn_topology *net, int chip)
 {
     int processes = 1;
     MPI_Comm_size(mpi->comm, &processes);
     return trni_mpi_owner(mpi, processes, net, chip);
 }
 
-TRNI_FN int trn_mpi_first_chip(const trn_mpi *mpi, const trn_topology *net)
+TRN_API int trn_mpi_first_chip(const trn_mpi *mpi, const trn_topology *net)
 {
     int me = 0, chip = 0;
     MPI_Comm_rank(mpi->comm, &me);
@@ -701,10 +716,7 @@ TRNI_FN trn_status trni_mpi_run(trni_mpi_job *j, trni_mpi_ballot *ballot)
     return status == TRN_OK ? trni_mpi_end(j) : status;
 }
 
-/* Collective: every process of the communicator calls it with the same arguments but for the views, of which only those of
- * its own chips' ranks are looked at. Fails everywhere or nowhere; TRN_EIO: a process is late or gone, and the communicator
- * is of no more use, as its messages may come any time. */
-TRNI_FN trn_status trn_mpi_collective_run(const trn_mpi *mpi, const trn_collective_args *args)
+TRN_API trn_status trn_mpi_collective_run(const trn_mpi *mpi, const trn_collective_args *args)
 {
     trni_mpi_job *j;
     trni_mpi_ballot ballot;
@@ -728,6 +740,7 @@ TRNI_FN trn_status trn_mpi_collective_run(const trn_mpi *mpi, const trn_collecti
     return status;
 }
 
+#endif /* TRNI_BODIES */
 #endif /* TRN_USE_MPI */
 
 #endif /* TRN_MPI_H */

@@ -44,6 +44,13 @@
 
 #if defined(TRN_USE_MPI) && TRN_USE_MPI + 0
 
+/* ---- the call ---- */
+
+/* Collective. TRN_EIO: a process is late or gone; see trn_mpi_collective_run. */
+TRN_API trn_status trn_mpi_sharded_matmul(const trn_mpi *mpi, const trn_sharded_matmul_args *args);
+
+#if TRNI_BODIES
+
 typedef struct trni_mpi_product {
     const trn_mpi *mpi;
     trn_sharded_matmul_args args; /* the caller's, with parts of our own for the devices of others */
@@ -306,8 +313,7 @@ TRNI_FN trn_status trni_mpi_product_run(trni_mpi_product *p, const trn_sharded_m
     return status;
 }
 
-/* Collective. TRN_EIO: a process is late or gone; see trn_mpi_collective_run. */
-TRNI_FN trn_status trn_mpi_sharded_matmul(const trn_mpi *mpi, const trn_sharded_matmul_args *args)
+TRN_API trn_status trn_mpi_sharded_matmul(const trn_mpi *mpi, const trn_sharded_matmul_args *args)
 {
     if (!args) return TRN_EINVAL;
     if (!mpi) return trni_fail(args->error, TRN_EINVAL, "mpi is null");
@@ -326,6 +332,7 @@ TRNI_FN trn_status trn_mpi_sharded_matmul(const trn_mpi *mpi, const trn_sharded_
     return status;
 }
 
+#endif /* TRNI_BODIES */
 #endif /* TRN_USE_MPI */
 
 #endif /* TRN_MPI_SHARDED_H */

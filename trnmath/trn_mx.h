@@ -45,10 +45,9 @@
 #ifndef TRN_MX_H
 #define TRN_MX_H
 
-#include "data/cast.h"
 #include "trn_numerics.h"
 #include "trn_random.h"
-#include "data/iterate.h"
+#include "trn_tensor.h"
 
 enum { TRN_MX_BLOCK = 32 };
 
@@ -75,6 +74,27 @@ typedef struct trn_mx_dequantize_args {
     trn_isa isa;
     trn_error *error;
 } trn_mx_dequantize_args;
+
+/* ---- the scale: integer arithmetic on the bits of amax ---- */
+
+/* The E8M0 code of X for a block whose largest magnitude is |amax|; ff for NaN, infinity, and a format or rule that MX
+ * does not have. */
+TRN_API uint32_t trn_mx_scale_code(trn_format format, trn_mx_scale scale, float amax);
+
+/* ---- the two calls ---- */
+
+/* dst * 2^(dst_scale - 127) = src, nearly. TRN_EFORMAT, TRN_ESHAPE: views that do not fit (k must be a multiple of
+ * 32); TRN_EINVAL: an unknown mode or axis, or overlap; TRN_EUNSUPPORTED: an isa this host lacks. */
+TRN_API trn_status trn_mx_quantize(const trn_mx_quantize_args *args);
+
+/* dst = src · 2^(src_scale - 127), with one rounding; NaN where src_scale is ff. An element's NaN keeps its sign.
+ * Fails as trn_mx_quantize. */
+TRN_API trn_status trn_mx_dequantize(const trn_mx_dequantize_args *args);
+
+#if TRNI_BODIES
+
+#include "data/cast.h"
+#include "data/iterate.h"
 
 /* ---- the scale: integer arithmetic on the bits of amax ---- */
 
@@ -112,9 +132,7 @@ TRNI_INLINE uint32_t trni_mx_code(trni_mx_rule r, int32_t amax)
     return (uint32_t)(amax >= (int32_t)TRNI_F32_INF ? 0xff : in_range);
 }
 
-/* The E8M0 code of X for a block whose largest magnitude is |amax|; ff for NaN, infinity, and a format or rule that MX
- * does not have. */
-TRNI_FN uint32_t trn_mx_scale_code(trn_format format, trn_mx_scale scale, float amax)
+TRN_API uint32_t trn_mx_scale_code(trn_format format, trn_mx_scale scale, float amax)
 {
     if (!trni_mx_format(format) || (unsigned)scale > TRN_MX_SCALE_ROUND_UP) return 0xff;
     const int32_t magnitude = (int32_t)(trni_bits(amax) & ~TRNI_F32_SIGN);
@@ -196,6 +214,7 @@ TRNI_INLINE void trni_mx_blocks_body(uint32_t *__restrict out, unsigned char *__
             for (int i = 0; i < TRN_MX_BLOCK; i++) out[i] = trni_mx_divide_exact(x[i], s.shift);
     }
 }
+
 TRNI_STAMP(trni_mx_blocks,
            (uint32_t *__restrict out, unsigned char *__restrict scale, const void *__restrict values, size_t n,
             trni_mx_rule r, int32_t least),
@@ -231,6 +250,7 @@ TRNI_INLINE void trni_mx_columns_body(uint32_t *__restrict out, unsigned char *_
         else
             for (size_t c = 0; c < n; c++) out[c] = trni_mx_divide_exact(x[c] & keep[c], shift[c]);
 }
+
 TRNI_STAMP(trni_mx_columns,
            (uint32_t *__restrict out, unsigned char *__restrict scale, const void *__restrict values, size_t n,
             trni_mx_rule r, int32_t least),
@@ -241,6 +261,7 @@ TRNI_INLINE void trni_mx_symmetric_body(unsigned char *code, size_t n)
 {
     for (size_t i = 0; i < n; i++) code[i] = (unsigned char)(code[i] + (code[i] == 0x80));
 }
+
 TRNI_STAMP(trni_mx_symmetric, (unsigned char *code, size_t n), (code, n))
 
 /* Scale and cast in one: blocks in a row, nearest even, to floats. The same bits, faster; without it the kernels above
@@ -304,6 +325,7 @@ TRNI_INLINE void trni_mx_times_blocks_body(void *__restrict out, const uint32_t 
                 y[i] = code == 0xff ? TRNI_F32_NAN : trni_mx_times_exact(x[i], power);
     }
 }
+
 TRNI_STAMP(trni_mx_times_blocks,
            (void *__restrict out, const uint32_t *__restrict x, const unsigned char *__restrict scale, size_t n,
             int32_t unit),
@@ -325,6 +347,7 @@ TRNI_INLINE void trni_mx_times_columns_body(void *__restrict out, const uint32_t
         else
             for (size_t c = 0; c < n; c++) y[c] = scale[c] == 0xff ? TRNI_F32_NAN : trni_mx_times_exact(x[c], power[c]);
 }
+
 TRNI_STAMP(trni_mx_times_columns,
            (void *__restrict out, const uint32_t *__restrict x, const unsigned char *__restrict scale, size_t n,
             int32_t unit),
@@ -675,9 +698,7 @@ TRNI_FN void trni_mx_plan_init(trni_mx_plan *p, const trni_mx_views *v)
 
 /* ---- the two calls ---- */
 
-/* dst * 2^(dst_scale - 127) = src, nearly. TRN_EFORMAT, TRN_ESHAPE: views that do not fit (k must be a multiple of
- * 32); TRN_EINVAL: an unknown mode or axis, or overlap; TRN_EUNSUPPORTED: an isa this host lacks. */
-TRNI_FN trn_status trn_mx_quantize(const trn_mx_quantize_args *args)
+TRN_API trn_status trn_mx_quantize(const trn_mx_quantize_args *args)
 {
     if (!args) return TRN_EINVAL;
     trni_mx_views v = { &args->src,  &args->dst, &args->dst_scale, "src", "dst",
@@ -706,9 +727,7 @@ TRNI_FN trn_status trn_mx_quantize(const trn_mx_quantize_args *args)
     return TRN_OK;
 }
 
-/* dst = src · 2^(src_scale - 127), with one rounding; NaN where src_scale is ff. An element's NaN keeps its sign.
- * Fails as trn_mx_quantize. */
-TRNI_FN trn_status trn_mx_dequantize(const trn_mx_dequantize_args *args)
+TRN_API trn_status trn_mx_dequantize(const trn_mx_dequantize_args *args)
 {
     if (!args) return TRN_EINVAL;
     trni_mx_views v = { &args->dst,  &args->src, &args->src_scale, "dst", "src",
@@ -728,5 +747,7 @@ TRNI_FN trn_status trn_mx_dequantize(const trn_mx_dequantize_args *args)
     trni_mx_run(&plan, trni_mx_dequantize_panel, trn_tensor_elements(args->dst));
     return TRN_OK;
 }
+
+#endif /* TRNI_BODIES */
 
 #endif /* TRN_MX_H */

@@ -56,6 +56,45 @@ typedef struct trn_mx_sbuf_args {
     trn_error *error;
 } trn_mx_sbuf_args;
 
+/* words = codes, scale_tile = scales, laid out as Trainium3's SBUF holds them. TRN_EFORMAT, TRN_ESHAPE: views that do
+ * not fit; TRN_EINVAL: an offset or distance that does not exist, nothing to do, or overlap. */
+TRN_API trn_status trn_mx_to_sbuf(const trn_mx_sbuf_args *args);
+
+/* codes = words, scales = scale_tile. Fails as trn_mx_to_sbuf. */
+TRN_API trn_status trn_mx_from_sbuf(const trn_mx_sbuf_args *args);
+
+/* ---- MXFP4 on its way to the multiplier ----
+ * Trainium3 turns FP4 into FP8 through a mapping that a program may define (documented: NeuronCore-v4); that it starts
+ * as the exact values, which both FP8 formats have, is assumed. */
+
+typedef struct trn_mx_fp4_args {
+    trn_tensor dst;     /* any shape; F8_E4M3FN or F8_E5M2 */
+    trn_tensor src;     /* the same shape; F4_E2M1 */
+    const uint8_t *map; /* 16 codes of dst's format, one for each FP4 code; NULL: the same values */
+    trn_error *error;
+} trn_mx_fp4_args;
+
+/* map[c] = the FP8 code whose value is that of the FP4 code c. */
+TRN_API void trn_mx_fp4_map(trn_format fp8, uint8_t map[16]);
+
+/* dst[i] = map[src[i]]. */
+TRN_API trn_status trn_mx_fp4_to_fp8(const trn_mx_fp4_args *args);
+
+#if TRNI_BODIES
+
+/* ---- Trainium3's SBUF ----
+ *
+ * One partition (row) of a data tile holds x4 words, one for each column: four elements of k, element 0 lowest. Eight
+ * partitions of four are the 32 elements of a scale. The scales of 32 partitions, a quadrant, lie in four of those same
+ * partitions, at an offset of 0, 4, 8 or 12 that leaves room for the scales of other tensors:
+ *
+ *     data tile    partition p, slot i:  k = 4p + i
+ *     scale tile   partition 32q + offset + j, q = 0..3, j = 0..3:  the scales of k = 128q + 32j … 128q + 32j + 31,
+ *                  which are those of data partitions 32q + 8j … 32q + 8j + 7
+ *
+ * With offset 0, partitions 0, 1, 2, 3 hold the scales' rows 0, 1, 2, 3, and partition 32 holds row 4. Rows 128, 256, …
+ * of either tile begin the next one. Known from: NKI quantize_mx, nc_matmul_mx and the MXFP guide. */
+
 /* word[j] = four codes, `distance` bytes apart, and back. */
 TRNI_INLINE void trni_mx_join_body(void *__restrict words, const unsigned char *__restrict x, int64_t distance,
                                    size_t n, int bits)
@@ -70,6 +109,7 @@ TRNI_INLINE void trni_mx_join_body(void *__restrict words, const unsigned char *
         for (size_t j = 0; j < n; j++)
             z[j] = (uint16_t)((x[j] & 15u) | (x1[j] & 15u) << 4 | (x2[j] & 15u) << 8 | (x3[j] & 15u) << 12);
 }
+
 TRNI_STAMP(trni_mx_join,
            (void *__restrict words, const unsigned char *__restrict x, int64_t distance, size_t n, int bits),
            (words, x, distance, n, bits))
@@ -85,6 +125,7 @@ TRNI_INLINE void trni_mx_split_body(unsigned char *__restrict y, const void *__r
         else
             for (size_t j = 0; j < n; j++) y[j] = (unsigned char)(z[j] >> 4 * slot & 15);
 }
+
 TRNI_STAMP(trni_mx_split,
            (unsigned char *__restrict y, const void *__restrict words, int64_t distance, size_t n, int bits),
            (y, words, distance, n, bits))
@@ -255,26 +296,15 @@ TRNI_FN trn_status trni_mx_sbuf(const trn_mx_sbuf_args *args, bool to_sbuf)
     return TRN_OK;
 }
 
-/* words = codes, scale_tile = scales, laid out as Trainium3's SBUF holds them. TRN_EFORMAT, TRN_ESHAPE: views that do
- * not fit; TRN_EINVAL: an offset or distance that does not exist, nothing to do, or overlap. */
-TRNI_FN trn_status trn_mx_to_sbuf(const trn_mx_sbuf_args *args) { return trni_mx_sbuf(args, true); }
+TRN_API trn_status trn_mx_to_sbuf(const trn_mx_sbuf_args *args) { return trni_mx_sbuf(args, true); }
 
-/* codes = words, scales = scale_tile. Fails as trn_mx_to_sbuf. */
-TRNI_FN trn_status trn_mx_from_sbuf(const trn_mx_sbuf_args *args) { return trni_mx_sbuf(args, false); }
+TRN_API trn_status trn_mx_from_sbuf(const trn_mx_sbuf_args *args) { return trni_mx_sbuf(args, false); }
 
 /* ---- MXFP4 on its way to the multiplier ----
  * Trainium3 turns FP4 into FP8 through a mapping that a program may define (documented: NeuronCore-v4); that it starts
  * as the exact values, which both FP8 formats have, is assumed. */
 
-typedef struct trn_mx_fp4_args {
-    trn_tensor dst;     /* any shape; F8_E4M3FN or F8_E5M2 */
-    trn_tensor src;     /* the same shape; F4_E2M1 */
-    const uint8_t *map; /* 16 codes of dst's format, one for each FP4 code; NULL: the same values */
-    trn_error *error;
-} trn_mx_fp4_args;
-
-/* map[c] = the FP8 code whose value is that of the FP4 code c. */
-TRNI_FN void trn_mx_fp4_map(trn_format fp8, uint8_t map[16])
+TRN_API void trn_mx_fp4_map(trn_format fp8, uint8_t map[16])
 {
     for (uint32_t c = 0; c < 16; c++)
         map[c] = (uint8_t)trn_encode(fp8, trn_decode(TRN_F4_E2M1, c), TRN_NEAREST_EVEN, TRN_OVERFLOW_DEFAULT, 0);
@@ -294,8 +324,7 @@ TRNI_FN trn_status trni_mx_check_fp4(const trn_mx_fp4_args *a)
     return status ? status : trni_mx_check_overlap(dst, "dst", src, "src", a->error);
 }
 
-/* dst[i] = map[src[i]]. */
-TRNI_FN trn_status trn_mx_fp4_to_fp8(const trn_mx_fp4_args *args)
+TRN_API trn_status trn_mx_fp4_to_fp8(const trn_mx_fp4_args *args)
 {
     if (!args) return TRN_EINVAL;
     uint8_t map[16];
@@ -325,5 +354,7 @@ TRNI_FN trn_status trn_mx_fp4_to_fp8(const trn_mx_fp4_args *args)
     }
     return TRN_OK;
 }
+
+#endif /* TRNI_BODIES */
 
 #endif /* TRN_MX_LAYOUT_H */

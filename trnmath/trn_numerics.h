@@ -35,7 +35,6 @@
 #ifndef TRN_NUMERICS_H
 #define TRN_NUMERICS_H
 
-#include "trn_format.h"
 #include "trn_spec.h"
 
 typedef enum trn_chain_layout {
@@ -133,6 +132,36 @@ typedef struct trn_numerics {
     bool activation_fused;         /* x*scale + bias with one rounding instead of two */
     trn_reduce_order reduce_order;
 } trn_numerics;
+
+/* ---- the calls ---- */
+
+/* Every field at its default. The three generations differ in what they can do, not in what is assumed of them. */
+TRN_API trn_numerics trn_numerics_default(trn_generation generation);
+
+TRN_API trn_status trn_numerics_check(const trn_numerics *n, trn_error *error);
+
+/* ---- presets ---- */
+
+/* The name of preset `index`, what it sets and where that comes from (either may be null); null beyond the last. */
+TRN_API const char *trn_numerics_preset(int index, const char **setting, const char **source);
+
+/* ---- text ---- */
+
+/* Fills *n from text: settings "field=value" and preset names, separated by commas, applied left to right to the
+ * defaults, so that the text alone says what *n is; a preset starts over. TRN_EINVAL leaves *n alone. */
+TRN_API trn_status trn_numerics_parse(trn_numerics *n, const char *text);
+
+enum { TRN_NUMERICS_TEXT = 1024 }; /* characters: more than the longest text of trn_numerics_format */
+
+/* Writes the shortest text that trn_numerics_parse reads back to the same: settings, or a preset's name and settings.
+ * Null n: the defaults, whose text is "trn2". TRN_EINVAL: an illegal value; TRN_ENOSPC: more than `size` characters with
+ * the closing zero (TRN_NUMERICS_TEXT are enough); either leaves `text` alone. */
+TRN_API trn_status trn_numerics_format(const trn_numerics *n, char *text, size_t size);
+
+/* Calls line(user, text) once per field: "chains = 4 (default 4; 1, 2, 4, 8, 16) - assumed: …". Null n: the defaults. */
+TRN_API void trn_numerics_explain(const trn_numerics *n, void (*line)(void *user, const char *text), void *user);
+
+#if TRNI_BODIES
 
 /* ---- the table: one row a field ---- */
 
@@ -265,8 +294,7 @@ TRNI_FN bool trni_field_legal(const trni_field *f, int value)
 
 /* ---- the calls ---- */
 
-/* Every field at its default. The three generations differ in what they can do, not in what is assumed of them. */
-TRNI_FN trn_numerics trn_numerics_default(trn_generation generation)
+TRN_API trn_numerics trn_numerics_default(trn_generation generation)
 {
     trn_numerics n;
     int count;
@@ -295,7 +323,7 @@ TRNI_FN trn_status trni_numerics_resolve(const trn_numerics *from, trn_generatio
     return TRN_OK;
 }
 
-TRNI_FN trn_status trn_numerics_check(const trn_numerics *n, trn_error *error)
+TRN_API trn_status trn_numerics_check(const trn_numerics *n, trn_error *error)
 {
     trn_numerics resolved;
     return trni_numerics_resolve(n, TRN_GENERATION_DEFAULT, &resolved, error);
@@ -382,8 +410,7 @@ TRNI_FN const trni_preset *trni_numerics_presets(int *count)
     return preset;
 }
 
-/* The name of preset `index`, what it sets and where that comes from (either may be null); null beyond the last. */
-TRNI_FN const char *trn_numerics_preset(int index, const char **setting, const char **source)
+TRN_API const char *trn_numerics_preset(int index, const char **setting, const char **source)
 {
     int count;
     const trni_preset *preset = trni_numerics_presets(&count);
@@ -420,9 +447,7 @@ TRNI_FN trn_status trni_numerics_settings(trn_numerics *n, const char *text, boo
     return TRN_OK;
 }
 
-/* Fills *n from text: settings "field=value" and preset names, separated by commas, applied left to right to the
- * defaults, so that the text alone says what *n is; a preset starts over. TRN_EINVAL leaves *n alone. */
-TRNI_FN trn_status trn_numerics_parse(trn_numerics *n, const char *text)
+TRN_API trn_status trn_numerics_parse(trn_numerics *n, const char *text)
 {
     if (!n || !text) return TRN_EINVAL;
     trn_numerics result = trn_numerics_default(TRN_GENERATION_DEFAULT);
@@ -452,8 +477,6 @@ TRNI_FN void trni_append_value(char *text, size_t size, size_t *at, const trni_f
     else trni_append(text, size, at, "%d", value);
 }
 
-enum { TRN_NUMERICS_TEXT = 1024 }; /* characters: more than the longest text of trn_numerics_format */
-
 /* "start,field=value,…" for every field in which n is not `from`; false: a value that text cannot say. */
 TRNI_FN bool trni_numerics_differences(const trn_numerics *n, const trn_numerics *from, const char *start, char *text)
 {
@@ -472,10 +495,7 @@ TRNI_FN bool trni_numerics_differences(const trn_numerics *n, const trn_numerics
     return true;
 }
 
-/* Writes the shortest text that trn_numerics_parse reads back to the same: settings, or a preset's name and settings.
- * Null n: the defaults, whose text is "trn2". TRN_EINVAL: an illegal value; TRN_ENOSPC: more than `size` characters with
- * the closing zero (TRN_NUMERICS_TEXT are enough); either leaves `text` alone. */
-TRNI_FN trn_status trn_numerics_format(const trn_numerics *n, char *text, size_t size)
+TRN_API trn_status trn_numerics_format(const trn_numerics *n, char *text, size_t size)
 {
     char best[TRN_NUMERICS_TEXT], trial[TRN_NUMERICS_TEXT];
     trn_numerics resolved, from = trn_numerics_default(TRN_GENERATION_DEFAULT);
@@ -494,8 +514,7 @@ TRNI_FN trn_status trn_numerics_format(const trn_numerics *n, char *text, size_t
     return TRN_OK;
 }
 
-/* Calls line(user, text) once per field: "chains = 4 (default 4; 1, 2, 4, 8, 16) - assumed: …". Null n: the defaults. */
-TRNI_FN void trn_numerics_explain(const trn_numerics *n, void (*line)(void *user, const char *text), void *user)
+TRN_API void trn_numerics_explain(const trn_numerics *n, void (*line)(void *user, const char *text), void *user)
 {
     int count;
     const trni_field *f = trni_numerics_fields(&count);
@@ -517,5 +536,7 @@ TRNI_FN void trn_numerics_explain(const trn_numerics *n, void (*line)(void *user
         line(user, text);
     }
 }
+
+#endif /* TRNI_BODIES */
 
 #endif /* TRN_NUMERICS_H */

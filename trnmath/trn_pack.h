@@ -39,6 +39,43 @@
 #define TRN_PACK_H
 
 #include "trn_cpu.h"
+#include "trn_tensor.h"
+
+/* ---- the forms ---- */
+
+/* How many words n codes take, the last ones perhaps not full; -1 when there is no such form or n < 0. */
+TRN_API int64_t trn_packed_words(trn_format code, trn_format word, int64_t n);
+
+/* The same in bytes; -1 also when that many bytes have no number. */
+TRN_API int64_t trn_packed_bytes(trn_format code, trn_format word, int64_t n);
+
+typedef struct trn_pack_args {
+    trn_tensor dst; /* [..., words] U8, U16 or U32: the table above, and trn_packed_words */
+    trn_tensor src; /* [..., n] codes, one per byte; may broadcast with stride 0 */
+    bool pad;       /* a last word that is not full gets zero codes; default: refused */
+    trn_isa isa;    /* 0 = the best of this host; the bits do not depend on it */
+    trn_error *error;
+} trn_pack_args;
+
+typedef struct trn_unpack_args {
+    trn_tensor dst; /* [..., n] codes, one per byte, the bits above them 0 */
+    trn_tensor src; /* [..., words] U8, U16 or U32; may broadcast with stride 0 */
+    bool pad;       /* the last word may hold more codes than dst takes; default: refused */
+    trn_isa isa;
+    trn_error *error;
+} trn_unpack_args;
+
+/* ---- checks ---- */
+
+/* dst = the words that hold src's codes. TRN_EFORMAT: no such form; TRN_ESHAPE: sizes that do not fit, or a tail
+ * without .pad; TRN_EINVAL: overlap. */
+TRN_API trn_status trn_pack(const trn_pack_args *args);
+
+/* dst = the codes in src's words. Fails as trn_pack. */
+TRN_API trn_status trn_unpack(const trn_unpack_args *args);
+
+#if TRNI_BODIES
+
 #include "data/iterate.h"
 
 /* ---- the forms ---- */
@@ -59,37 +96,19 @@ TRNI_FN const trni_packing *trni_packing_find(trn_format code, trn_format word)
     return NULL;
 }
 
-/* How many words n codes take, the last ones perhaps not full; -1 when there is no such form or n < 0. */
-TRNI_FN int64_t trn_packed_words(trn_format code, trn_format word, int64_t n)
+TRN_API int64_t trn_packed_words(trn_format code, trn_format word, int64_t n)
 {
     const trni_packing *form = trni_packing_find(code, word);
     if (!form || n < 0) return -1;
     return (n / form->codes + (n % form->codes != 0)) * form->words;
 }
 
-/* The same in bytes; -1 also when that many bytes have no number. */
-TRNI_FN int64_t trn_packed_bytes(trn_format code, trn_format word, int64_t n)
+TRN_API int64_t trn_packed_bytes(trn_format code, trn_format word, int64_t n)
 {
     const int64_t words = trn_packed_words(code, word, n);
     const int64_t bytes = (int64_t)trn_format_bytes(word);
     return words < 0 || words > INT64_MAX / bytes ? -1 : words * bytes;
 }
-
-typedef struct trn_pack_args {
-    trn_tensor dst; /* [..., words] U8, U16 or U32: the table above, and trn_packed_words */
-    trn_tensor src; /* [..., n] codes, one per byte; may broadcast with stride 0 */
-    bool pad;       /* a last word that is not full gets zero codes; default: refused */
-    trn_isa isa;    /* 0 = the best of this host; the bits do not depend on it */
-    trn_error *error;
-} trn_pack_args;
-
-typedef struct trn_unpack_args {
-    trn_tensor dst; /* [..., n] codes, one per byte, the bits above them 0 */
-    trn_tensor src; /* [..., words] U8, U16 or U32; may broadcast with stride 0 */
-    bool pad;       /* the last word may hold more codes than dst takes; default: refused */
-    trn_isa isa;
-    trn_error *error;
-} trn_unpack_args;
 
 /* ---- kernels: contiguous codes to contiguous bytes; the words are little-endian, so bytes say it all ---- */
 
@@ -101,6 +120,7 @@ TRNI_INLINE void trni_pack4_body(void *__restrict bytes, const void *__restrict 
     const trni_pair *__restrict x = (const trni_pair *)codes; /* element 0 is the low byte of a pair */
     for (size_t i = 0; i < n; i++) y[i] = (unsigned char)((x[i] & 0x0fu) | (x[i] >> 4 & 0xf0u));
 }
+
 TRNI_STAMP(trni_pack4, (void *__restrict bytes, const void *__restrict codes, size_t n), (bytes, codes, n))
 
 TRNI_INLINE void trni_unpack4_body(void *__restrict codes, const void *__restrict bytes, size_t n)
@@ -109,6 +129,7 @@ TRNI_INLINE void trni_unpack4_body(void *__restrict codes, const void *__restric
     const unsigned char *__restrict x = (const unsigned char *)bytes;
     for (size_t i = 0; i < n; i++) y[i] = (uint16_t)((x[i] & 0x0fu) | (x[i] & 0xf0u) << 4);
 }
+
 TRNI_STAMP(trni_unpack4, (void *__restrict codes, const void *__restrict bytes, size_t n), (codes, bytes, n))
 
 /* Eight codes of 6 bits, one in each byte, move together in three steps: pairs, fours, eight.
@@ -348,19 +369,18 @@ TRNI_FN trn_status trni_packing_views(const trn_tensor *dst, const trn_tensor *s
     return TRN_OK;
 }
 
-/* dst = the words that hold src's codes. TRN_EFORMAT: no such form; TRN_ESHAPE: sizes that do not fit, or a tail
- * without .pad; TRN_EINVAL: overlap. */
-TRNI_FN trn_status trn_pack(const trn_pack_args *args)
+TRN_API trn_status trn_pack(const trn_pack_args *args)
 {
     if (!args) return TRN_EINVAL;
     return trni_packing_views(&args->dst, &args->src, false, args->pad, args->isa, args->error);
 }
 
-/* dst = the codes in src's words. Fails as trn_pack. */
-TRNI_FN trn_status trn_unpack(const trn_unpack_args *args)
+TRN_API trn_status trn_unpack(const trn_unpack_args *args)
 {
     if (!args) return TRN_EINVAL;
     return trni_packing_views(&args->dst, &args->src, true, args->pad, args->isa, args->error);
 }
+
+#endif /* TRNI_BODIES */
 
 #endif /* TRN_PACK_H */

@@ -39,6 +39,38 @@
 #ifndef TRN_PLAN_H
 #define TRN_PLAN_H
 
+#include "trn_plan_args.h"
+
+/* ---- all degrees ---- */
+
+typedef struct trn_plan_list {
+    int64_t found;  /* sets of degrees and orders */
+    int64_t kept;   /* of them, in plan[]: the best */
+    int64_t legal;
+    int64_t tried;  /* variants whose memory was counted; those that fit were timed */
+    int64_t asked;  /* costs of single products and collectives that this took */
+    int64_t reason[TRN_PLAN_REASON_COUNT]; /* how many fell for each */
+} trn_plan_list;
+
+/* Fills plan[room] with the best, legal ones first, each of them the fastest of its variants; those that cannot be come
+ * last, with the sentence why. TRN_OK also when none is legal: look at list->legal. list is written on success only;
+ * plan[] holds nothing of use when memory ran out on the way. */
+TRN_API trn_status trn_plan_search(const trn_plan_args *args, trn_plan *plan, int64_t room, trn_plan_list *list);
+
+/* One plan, whose tp, cp, ep, dp, pp and order are given; the rest is searched as args allow. An illegal plan is no
+ * failure: it says why. */
+TRN_API trn_status trn_plan_evaluate(const trn_plan_args *args, trn_plan *plan);
+
+/* One collective of `bytes` a chip (all_gather: the result) over the axes, a set of bits 1 << trn_plan_axis, of a plan
+ * whose degrees and order are given; every other group of these axes is at work, too. */
+TRN_API trn_status trn_plan_collective(const trn_plan_args *args, const trn_plan *plan, unsigned axes,
+                                       trn_collective op, double bytes, double *time_s, trn_algorithm *algorithm);
+
+/* "tp 2 x dp 2"; "" where the level has one value. */
+TRN_API void trn_plan_level_text(const trn_topology *net, const trn_plan *plan, int level, char *text, size_t room);
+
+#if TRNI_BODIES
+
 #include "plan/plan_time.h"
 
 /* ---- is it legal? ---- */
@@ -289,15 +321,6 @@ TRNI_FN void trni_plan_try_microbatches(trni_plan_work *w, trn_plan *p, trni_pla
 
 /* ---- all degrees ---- */
 
-typedef struct trn_plan_list {
-    int64_t found;  /* sets of degrees and orders */
-    int64_t kept;   /* of them, in plan[]: the best */
-    int64_t legal;
-    int64_t tried;  /* variants whose memory was counted; those that fit were timed */
-    int64_t asked;  /* costs of single products and collectives that this took */
-    int64_t reason[TRN_PLAN_REASON_COUNT]; /* how many fell for each */
-} trn_plan_list;
-
 typedef struct trni_plan_search {
     trni_plan_work *w;
     trn_plan *plan;
@@ -399,10 +422,7 @@ TRNI_FN void trni_plan_each(trni_plan_search *s)
     }
 }
 
-/* Fills plan[room] with the best, legal ones first, each of them the fastest of its variants; those that cannot be come
- * last, with the sentence why. TRN_OK also when none is legal: look at list->legal. list is written on success only;
- * plan[] holds nothing of use when memory ran out on the way. */
-TRNI_FN trn_status trn_plan_search(const trn_plan_args *args, trn_plan *plan, int64_t room, trn_plan_list *list)
+TRN_API trn_status trn_plan_search(const trn_plan_args *args, trn_plan *plan, int64_t room, trn_plan_list *list)
 {
     trni_plan_work w;
     trni_plan_search s;
@@ -444,9 +464,7 @@ TRNI_FN bool trni_plan_fills(const trn_topology *net, const trn_plan *plan)
     return product == net->chips && (unsigned)plan->order <= (unsigned)TRN_ORDER_PP_DP;
 }
 
-/* One plan, whose tp, cp, ep, dp, pp and order are given; the rest is searched as args allow. An illegal plan is no
- * failure: it says why. */
-TRNI_FN trn_status trn_plan_evaluate(const trn_plan_args *args, trn_plan *plan)
+TRN_API trn_status trn_plan_evaluate(const trn_plan_args *args, trn_plan *plan)
 {
     trni_plan_work w;
     trni_plan_pick pick;
@@ -476,9 +494,7 @@ TRNI_FN trn_status trn_plan_evaluate(const trn_plan_args *args, trn_plan *plan)
     return status;
 }
 
-/* One collective of `bytes` a chip (all_gather: the result) over the axes, a set of bits 1 << trn_plan_axis, of a plan
- * whose degrees and order are given; every other group of these axes is at work, too. */
-TRNI_FN trn_status trn_plan_collective(const trn_plan_args *args, const trn_plan *plan, unsigned axes,
+TRN_API trn_status trn_plan_collective(const trn_plan_args *args, const trn_plan *plan, unsigned axes,
                                        trn_collective op, double bytes, double *time_s, trn_algorithm *algorithm)
 {
     trni_plan_work w;
@@ -505,8 +521,7 @@ TRNI_FN trn_status trn_plan_collective(const trn_plan_args *args, const trn_plan
     return TRN_OK;
 }
 
-/* "tp 2 x dp 2"; "" where the level has one value. */
-TRNI_FN void trn_plan_level_text(const trn_topology *net, const trn_plan *plan, int level, char *text, size_t room)
+TRN_API void trn_plan_level_text(const trn_topology *net, const trn_plan *plan, int level, char *text, size_t room)
 {
     const int degree[TRN_AXIS_COUNT] = { plan->tp, plan->cp, plan->ep, plan->dp, plan->pp };
     trni_plan_place p;
@@ -518,5 +533,7 @@ TRNI_FN void trn_plan_level_text(const trn_topology *net, const trn_plan *plan, 
         used += (size_t)snprintf(text + used, room - used, "%s%s %d", i ? " x " : "",
                                  trn_plan_axis_name((trn_plan_axis)p.part[level][i].axis), p.part[level][i].factor);
 }
+
+#endif /* TRNI_BODIES */
 
 #endif /* TRN_PLAN_H */

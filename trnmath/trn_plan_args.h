@@ -48,19 +48,10 @@
 
 typedef enum trn_job { TRN_JOB_TRAIN = 0, TRN_JOB_PREFILL, TRN_JOB_DECODE, TRN_JOB_COUNT } trn_job;
 
-TRNI_FN const char *trn_job_name(trn_job job)
-{
-    static const char *const name[] = { "train", "prefill", "decode" };
-    return (unsigned)job < TRN_JOB_COUNT ? name[(unsigned)job] : "unknown";
-}
+TRN_API const char *trn_job_name(trn_job job);
 
 /* TRN_JOB_COUNT when unknown. */
-TRNI_FN trn_job trn_job_from_name(const char *name)
-{
-    int i = 0;
-    while (i < TRN_JOB_COUNT && (!name || strcmp(name, trn_job_name((trn_job)i)) != 0)) i++;
-    return (trn_job)i;
-}
+TRN_API trn_job trn_job_from_name(const char *name);
 
 typedef enum trn_recompute {
     TRN_RECOMPUTE_AUTO = 0,  /* the least that fits */
@@ -70,11 +61,7 @@ typedef enum trn_recompute {
     TRN_RECOMPUTE_COUNT
 } trn_recompute;
 
-TRNI_FN const char *trn_recompute_name(trn_recompute recompute)
-{
-    static const char *const name[] = { "auto", "none", "selective", "full" };
-    return (unsigned)recompute < TRN_RECOMPUTE_COUNT ? name[(unsigned)recompute] : "unknown";
-}
+TRN_API const char *trn_recompute_name(trn_recompute recompute);
 
 typedef enum trn_zero {
     TRN_ZERO_AUTO = 0,  /* the faster of optimizer and weights that fits */
@@ -85,11 +72,7 @@ typedef enum trn_zero {
     TRN_ZERO_COUNT
 } trn_zero;
 
-TRNI_FN const char *trn_zero_name(trn_zero zero)
-{
-    static const char *const name[] = { "auto", "none", "optimizer", "gradients", "weights" };
-    return (unsigned)zero < TRN_ZERO_COUNT ? name[(unsigned)zero] : "unknown";
-}
+TRN_API const char *trn_zero_name(trn_zero zero);
 
 typedef enum trn_plan_axis {
     TRN_AXIS_TP = 0,
@@ -100,11 +83,7 @@ typedef enum trn_plan_axis {
     TRN_AXIS_COUNT
 } trn_plan_axis;
 
-TRNI_FN const char *trn_plan_axis_name(trn_plan_axis axis)
-{
-    static const char *const name[] = { "tp", "cp", "ep", "dp", "pp" };
-    return (unsigned)axis < TRN_AXIS_COUNT ? name[(unsigned)axis] : "unknown";
-}
+TRN_API const char *trn_plan_axis_name(trn_plan_axis axis);
 
 /* From the innermost level of the topology outward: tp, cp, ep, then these. */
 typedef enum trn_plan_order { TRN_ORDER_DP_PP = 0, TRN_ORDER_PP_DP } trn_plan_order;
@@ -143,38 +122,11 @@ typedef struct trn_plan_assumptions {
 #undef TRNI_X
 } trn_plan_assumptions;
 
-TRNI_FN double trni_plan_assumed(double asked, double usual) { return asked < 0 ? 0 : asked > 0 ? asked : usual; }
-
 /* Every zero replaced by what is assumed. */
-TRNI_FN trn_plan_assumptions trn_plan_assumptions_default(const trn_plan_assumptions *asked)
-{
-    trn_plan_assumptions a;
-    memset(&a, 0, sizeof a);
-    if (asked) a = *asked;
-#define TRNI_X(field, value, unit, why) a.field = trni_plan_assumed(a.field, value);
-    TRNI_PLAN_ASSUMPTIONS(TRNI_X)
-#undef TRNI_X
-    return a;
-}
+TRN_API trn_plan_assumptions trn_plan_assumptions_default(const trn_plan_assumptions *asked);
 
 /* Assumption number index; false when there is none, so that a loop from 0 sees them all. */
-TRNI_FN bool trn_plan_assumption_at(int index, trn_spec_field *out)
-{
-    static const struct { const char *field; double value; const char *unit, *why; } row[] = {
-#define TRNI_X(field, value, unit, why) { #field, value, unit, why },
-        TRNI_PLAN_ASSUMPTIONS(TRNI_X)
-#undef TRNI_X
-    };
-    if (index < 0 || index >= (int)(sizeof row / sizeof row[0])) return false;
-    out->level = "plan";
-    out->owner = "planner";
-    out->field = row[index].field;
-    out->unit = row[index].unit;
-    out->value = row[index].value;
-    out->known = TRN_ASSUMED;
-    out->where = row[index].why;
-    return true;
-}
+TRN_API bool trn_plan_assumption_at(int index, trn_spec_field *out);
 
 /* ---- why not ---- */
 
@@ -199,15 +151,7 @@ typedef enum trn_plan_reason {
     TRN_PLAN_REASON_COUNT
 } trn_plan_reason;
 
-TRNI_FN const char *trn_plan_reason_name(trn_plan_reason reason)
-{
-    static const char *const text[] = {
-#define TRNI_X(name, phrase) phrase,
-        TRNI_PLAN_REASONS(TRNI_X)
-#undef TRNI_X
-    };
-    return (unsigned)reason < TRN_PLAN_REASON_COUNT ? text[(unsigned)reason] : "unknown";
-}
+TRN_API const char *trn_plan_reason_name(trn_plan_reason reason);
 
 /* ---- the answer ---- */
 
@@ -237,15 +181,7 @@ typedef enum trn_plan_part {
     TRN_PART_COUNT
 } trn_plan_part;
 
-TRNI_FN const char *trn_plan_part_name(trn_plan_part part)
-{
-    static const char *const name[] = {
-#define TRNI_X(id, field, text) text,
-        TRNI_PLAN_PARTS(TRNI_X)
-#undef TRNI_X
-    };
-    return (unsigned)part < TRN_PART_COUNT ? name[(unsigned)part] : "unknown";
-}
+TRN_API const char *trn_plan_part_name(trn_plan_part part);
 
 /* Seconds of a step on a chip of the stage that sets the pace. The parts, less what runs at the same time and plus
  * contention, are the step: sum of parts - hidden_s + contention_s = time_s. */
@@ -258,16 +194,6 @@ typedef struct trn_plan_time {
     double recompute_s;  /* of the parts above: forward work done again */
     double forward_s, backward_s; /* of one microbatch on one stage */
 } trn_plan_time;
-
-TRNI_FN double trni_plan_part_s(const trn_plan_time *t, trn_plan_part part)
-{
-    const double value[] = {
-#define TRNI_X(name, field, text) t->field,
-        TRNI_PLAN_PARTS(TRNI_X)
-#undef TRNI_X
-    };
-    return value[(unsigned)part];
-}
 
 typedef struct trn_plan {
     int tp, cp, ep, dp, pp; /* product = chips of the topology */
@@ -318,5 +244,107 @@ typedef struct trn_plan_args {
     bool no_sp;              /* leave sequence parallelism out */
     trn_error *error;
 } trn_plan_args;
+
+#if TRNI_BODIES
+
+TRN_API const char *trn_job_name(trn_job job)
+{
+    static const char *const name[] = { "train", "prefill", "decode" };
+    return (unsigned)job < TRN_JOB_COUNT ? name[(unsigned)job] : "unknown";
+}
+
+TRN_API trn_job trn_job_from_name(const char *name)
+{
+    int i = 0;
+    while (i < TRN_JOB_COUNT && (!name || strcmp(name, trn_job_name((trn_job)i)) != 0)) i++;
+    return (trn_job)i;
+}
+
+TRN_API const char *trn_recompute_name(trn_recompute recompute)
+{
+    static const char *const name[] = { "auto", "none", "selective", "full" };
+    return (unsigned)recompute < TRN_RECOMPUTE_COUNT ? name[(unsigned)recompute] : "unknown";
+}
+
+TRN_API const char *trn_zero_name(trn_zero zero)
+{
+    static const char *const name[] = { "auto", "none", "optimizer", "gradients", "weights" };
+    return (unsigned)zero < TRN_ZERO_COUNT ? name[(unsigned)zero] : "unknown";
+}
+
+TRN_API const char *trn_plan_axis_name(trn_plan_axis axis)
+{
+    static const char *const name[] = { "tp", "cp", "ep", "dp", "pp" };
+    return (unsigned)axis < TRN_AXIS_COUNT ? name[(unsigned)axis] : "unknown";
+}
+
+/* ---- what nobody publishes ---- */
+
+TRNI_FN double trni_plan_assumed(double asked, double usual) { return asked < 0 ? 0 : asked > 0 ? asked : usual; }
+
+TRN_API trn_plan_assumptions trn_plan_assumptions_default(const trn_plan_assumptions *asked)
+{
+    trn_plan_assumptions a;
+    memset(&a, 0, sizeof a);
+    if (asked) a = *asked;
+#define TRNI_X(field, value, unit, why) a.field = trni_plan_assumed(a.field, value);
+    TRNI_PLAN_ASSUMPTIONS(TRNI_X)
+#undef TRNI_X
+    return a;
+}
+
+TRN_API bool trn_plan_assumption_at(int index, trn_spec_field *out)
+{
+    static const struct { const char *field; double value; const char *unit, *why; } row[] = {
+#define TRNI_X(field, value, unit, why) { #field, value, unit, why },
+        TRNI_PLAN_ASSUMPTIONS(TRNI_X)
+#undef TRNI_X
+    };
+    if (index < 0 || index >= (int)(sizeof row / sizeof row[0])) return false;
+    out->level = "plan";
+    out->owner = "planner";
+    out->field = row[index].field;
+    out->unit = row[index].unit;
+    out->value = row[index].value;
+    out->known = TRN_ASSUMED;
+    out->where = row[index].why;
+    return true;
+}
+
+/* ---- why not ---- */
+
+TRN_API const char *trn_plan_reason_name(trn_plan_reason reason)
+{
+    static const char *const text[] = {
+#define TRNI_X(name, phrase) phrase,
+        TRNI_PLAN_REASONS(TRNI_X)
+#undef TRNI_X
+    };
+    return (unsigned)reason < TRN_PLAN_REASON_COUNT ? text[(unsigned)reason] : "unknown";
+}
+
+/* ---- the answer ---- */
+
+TRN_API const char *trn_plan_part_name(trn_plan_part part)
+{
+    static const char *const name[] = {
+#define TRNI_X(id, field, text) text,
+        TRNI_PLAN_PARTS(TRNI_X)
+#undef TRNI_X
+    };
+    return (unsigned)part < TRN_PART_COUNT ? name[(unsigned)part] : "unknown";
+}
+
+TRNI_FN double trni_plan_part_s(const trn_plan_time *t, trn_plan_part part)
+{
+    const double value[] = {
+#define TRNI_X(name, field, text) t->field,
+        TRNI_PLAN_PARTS(TRNI_X)
+#undef TRNI_X
+    };
+    return value[(unsigned)part];
+}
+
+#endif /* TRNI_BODIES */
 
 #endif /* TRN_PLAN_ARGS_H */

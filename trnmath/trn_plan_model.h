@@ -37,8 +37,6 @@
 #ifndef TRN_PLAN_MODEL_H
 #define TRN_PLAN_MODEL_H
 
-#include <math.h>
-
 #include "trn_base.h"
 
 typedef struct trn_model {
@@ -68,6 +66,46 @@ typedef struct trn_model {
     bool sinks;           /* one learned logit for each head */
     bool shared_gate;     /* shared experts are weighed by a gate [hidden] */
 } trn_model;
+
+/* ---- is it one? ---- */
+
+/* Whether the numbers can be those of a transformer. */
+TRN_API trn_status trn_model_check(const trn_model *model, trn_error *error);
+
+/* The same model with every default replaced. */
+TRN_API trn_status trn_model_settle(const trn_model *model, trn_model *out, trn_error *error);
+
+/* ---- parameters. Every function below takes a settled model. ----
+ *
+ * `shares` is into how many slices tensor parallelism cuts a matrix; what it does not cut (norms, routers, the
+ * down-projections of latent attention) every slice holds. Biases go with the columns they are added to; those of
+ * row-cut matrices are held by all. */
+
+typedef struct trn_model_size {
+    double total;       /* parameters; the tied head counts once */
+    double active;      /* of them, those that one token meets; the embedding table counts */
+    double attention;   /* all layers */
+    double dense_mlp;   /* all layers without experts */
+    double experts;     /* all routed experts */
+    double shared;      /* shared experts, routers */
+    double embeddings;  /* table, positions and head */
+    double norms;
+    double kv_elements; /* of one token, all layers, beyond any window */
+} trn_model_size;
+
+TRN_API trn_status trn_model_size_of(const trn_model *model, trn_model_size *size, trn_error *error);
+
+/* ---- flops ---- */
+
+/* The same over all layers, those with a window and those without. */
+TRN_API double trn_model_context(const trn_model *model, double sequence);
+
+/* Forward flops of `tokens` tokens that each see `context` positions, of which `logits` need the head. */
+TRN_API double trn_model_forward_flops(const trn_model *model, double tokens, double context, double logits);
+
+#if TRNI_BODIES
+
+#include <math.h>
 
 /* ---- is it one? ---- */
 
@@ -125,8 +163,7 @@ TRNI_FN trn_status trni_model_mlp_check(const trn_model *m, trn_error *error)
     return TRN_OK;
 }
 
-/* Whether the numbers can be those of a transformer. */
-TRNI_FN trn_status trn_model_check(const trn_model *model, trn_error *error)
+TRN_API trn_status trn_model_check(const trn_model *model, trn_error *error)
 {
     if (!model) return trni_fail(error, TRN_EINVAL, "model is null");
     trn_status status = trni_model_ranges(model, error);
@@ -147,8 +184,7 @@ TRNI_FN trn_status trn_model_check(const trn_model *model, trn_error *error)
     return TRN_OK;
 }
 
-/* The same model with every default replaced. */
-TRNI_FN trn_status trn_model_settle(const trn_model *model, trn_model *out, trn_error *error)
+TRN_API trn_status trn_model_settle(const trn_model *model, trn_model *out, trn_error *error)
 {
     const trn_status status = trn_model_check(model, error);
     if (status != TRN_OK) return status;
@@ -248,19 +284,7 @@ TRNI_FN double trni_plan_kv_elements(const trn_model *m, int64_t shares)
     return 2 * trni_plan_kv_heads_share(m, shares) * (double)m->head_dim;
 }
 
-typedef struct trn_model_size {
-    double total;       /* parameters; the tied head counts once */
-    double active;      /* of them, those that one token meets; the embedding table counts */
-    double attention;   /* all layers */
-    double dense_mlp;   /* all layers without experts */
-    double experts;     /* all routed experts */
-    double shared;      /* shared experts, routers */
-    double embeddings;  /* table, positions and head */
-    double norms;
-    double kv_elements; /* of one token, all layers, beyond any window */
-} trn_model_size;
-
-TRNI_FN trn_status trn_model_size_of(const trn_model *model, trn_model_size *size, trn_error *error)
+TRN_API trn_status trn_model_size_of(const trn_model *model, trn_model_size *size, trn_error *error)
 {
     trn_model m;
     memset(&m, 0, sizeof m); /* for gcc, which does not see that only a success is read */
@@ -380,8 +404,7 @@ TRNI_FN double trni_plan_causal_context(double sequence, double window)
     return (window * (window + 1) / 2 + (sequence - window) * window) / sequence;
 }
 
-/* The same over all layers, those with a window and those without. */
-TRNI_FN double trn_model_context(const trn_model *model, double sequence)
+TRN_API double trn_model_context(const trn_model *model, double sequence)
 {
     const double windowed = model->window > 0 ? (double)model->window_layers / (double)model->layers : 0;
     return windowed * trni_plan_causal_context(sequence, (double)model->window) +
@@ -402,8 +425,7 @@ TRNI_FN double trni_plan_multiplied(const trn_model *settled)
            (double)m.layers * latent;
 }
 
-/* Forward flops of `tokens` tokens that each see `context` positions, of which `logits` need the head. */
-TRNI_FN double trn_model_forward_flops(const trn_model *model, double tokens, double context, double logits)
+TRN_API double trn_model_forward_flops(const trn_model *model, double tokens, double context, double logits)
 {
     trn_model m;
     memset(&m, 0, sizeof m); /* for gcc, which does not see that only a success is read */
@@ -412,5 +434,7 @@ TRNI_FN double trn_model_forward_flops(const trn_model *model, double tokens, do
     return 2 * tokens * (trni_plan_multiplied(&m) + (double)m.layers * context * score) +
            2 * logits * (double)m.vocab * (double)m.hidden;
 }
+
+#endif /* TRNI_BODIES */
 
 #endif /* TRN_PLAN_MODEL_H */

@@ -38,6 +38,18 @@
 
 /* ---- one step ---- */
 
+/* Adds to a trace without tracks; of more than 12 stages the first 12 are shown. The plan must have been timed. */
+TRN_API trn_status trn_plan_trace_step(const trn_plan_args *args, const trn_plan *plan, trn_trace *trace);
+
+/* ---- one layer ---- */
+
+/* Adds to an empty trace. A model with experts: a layer that has them. The plan must have been timed. */
+TRN_API trn_status trn_plan_trace_layer(const trn_plan_args *args, const trn_plan *plan, trn_trace *trace);
+
+#if TRNI_BODIES
+
+/* ---- one step ---- */
+
 enum { TRNI_PLAN_STAGES = 12 }; /* that are drawn; the others look the same */
 
 TRNI_FN const char *trni_plan_stage_name(int stage)
@@ -119,8 +131,7 @@ TRNI_FN void trni_plan_trace_rest(trni_plan_pipeline *l, int lane)
     l->trace->tracks = lane + 1;
 }
 
-/* Adds to a trace without tracks; of more than 12 stages the first 12 are shown. The plan must have been timed. */
-TRNI_FN trn_status trn_plan_trace_step(const trn_plan_args *args, const trn_plan *plan, trn_trace *trace)
+TRN_API trn_status trn_plan_trace_step(const trn_plan_args *args, const trn_plan *plan, trn_trace *trace)
 {
     trni_plan_pipeline l;
     if (!args) return TRN_EINVAL;
@@ -283,8 +294,7 @@ TRNI_FN void trni_plan_trace_lanes(trn_trace *trace)
     for (int64_t i = 0; i < trace->count; i++) trace->event[i].track = place[trace->event[i].track];
 }
 
-/* Adds to an empty trace. A model with experts: a layer that has them. The plan must have been timed. */
-TRNI_FN trn_status trn_plan_trace_layer(const trn_plan_args *args, const trn_plan *plan, trn_trace *trace)
+TRN_API trn_status trn_plan_trace_layer(const trn_plan_args *args, const trn_plan *plan, trn_trace *trace)
 {
     trni_plan_work w;
     trni_plan_run r;
@@ -310,5 +320,7 @@ TRNI_FN trn_status trn_plan_trace_layer(const trn_plan_args *args, const trn_pla
     trni_plan_work_end(&w);
     return status;
 }
+
+#endif /* TRNI_BODIES */
 
 #endif /* TRN_PLAN_TRACE_H */

@@ -67,10 +67,46 @@ typedef struct trn_placement {
 
 /* ---- what a spec says ---- */
 
-TRNI_FN bool trn_pspec_is_sum(const trn_pspec *spec, int axis) { return spec->sum >> axis & 1u; }
+TRN_API bool trn_pspec_is_sum(const trn_pspec *spec, int axis);
 
 /* The dimension that an axis cuts, or -1. */
-TRNI_FN int trn_pspec_axis_dim(const trn_pspec *spec, int axis)
+TRN_API int trn_pspec_axis_dim(const trn_pspec *spec, int axis);
+
+/* Does it suit the mesh, and a tensor of this rank (0: any)? */
+TRN_API trn_status trn_pspec_check(const trn_pspec *spec, const trn_mesh *mesh, int rank, trn_error *error);
+
+TRN_API bool trn_pspec_same(const trn_pspec *a, const trn_pspec *b);
+
+TRN_API int trn_pspec_parts(const trn_pspec *spec, const trn_mesh *mesh, int dim);
+
+/* ---- text ---- */
+
+/* trn_pspec_parse that tells why not. On failure *spec is as it was. */
+TRN_API trn_status trn_pspec_read(trn_pspec *spec, const trn_mesh *mesh, const char *text, trn_error *error);
+
+/* "(data, tensor)", "(tensor, *)", "((data, tensor), *)", "(*, *) + sum(tensor)", "sum(data, tensor)"; "*" and "None"
+ * are the same, blanks are free. */
+TRN_API trn_status trn_pspec_parse(trn_pspec *spec, const trn_mesh *mesh, const char *text);
+
+/* Writes at most `room` bytes, the end included; returns the length that the whole text has. */
+TRN_API size_t trn_pspec_format(const trn_pspec *spec, const trn_mesh *mesh, char *text, size_t room);
+
+/* ---- placements ---- */
+
+/* placement: [mesh->axes] */
+TRN_API void trn_pspec_placements(const trn_pspec *spec, const trn_mesh *mesh, trn_placement *placement);
+
+/* The spec names dimensions up to the last one that is cut. On failure *spec is as it was. */
+TRN_API trn_status trn_pspec_of_placements(trn_pspec *spec, const trn_mesh *mesh, const trn_placement *placement,
+                                           trn_error *error);
+
+#if TRNI_BODIES
+
+/* ---- what a spec says ---- */
+
+TRN_API bool trn_pspec_is_sum(const trn_pspec *spec, int axis) { return spec->sum >> axis & 1u; }
+
+TRN_API int trn_pspec_axis_dim(const trn_pspec *spec, int axis)
 {
     for (int d = 0; d < spec->rank; d++)
         for (int i = 0; i < spec->dim[d].axes; i++)
@@ -92,8 +128,7 @@ TRNI_FN trn_status trni_pspec_take(const trn_mesh *mesh, int axis, unsigned *tak
     return TRN_OK;
 }
 
-/* Does it suit the mesh, and a tensor of this rank (0: any)? */
-TRNI_FN trn_status trn_pspec_check(const trn_pspec *spec, const trn_mesh *mesh, int rank, trn_error *error)
+TRN_API trn_status trn_pspec_check(const trn_pspec *spec, const trn_mesh *mesh, int rank, trn_error *error)
 {
     unsigned taken = 0;
     if (spec->rank < 0 || spec->rank > TRN_MAX_RANK)
@@ -119,7 +154,7 @@ TRNI_FN trn_status trn_pspec_check(const trn_pspec *spec, const trn_mesh *mesh, 
     return TRN_OK;
 }
 
-TRNI_FN bool trn_pspec_same(const trn_pspec *a, const trn_pspec *b)
+TRN_API bool trn_pspec_same(const trn_pspec *a, const trn_pspec *b)
 {
     if (a->sum != b->sum || (a->sum && a->op != b->op)) return false;
     for (int d = 0; d < a->rank || d < b->rank; d++) {
@@ -131,7 +166,7 @@ TRNI_FN bool trn_pspec_same(const trn_pspec *a, const trn_pspec *b)
     return true;
 }
 
-TRNI_FN int trn_pspec_parts(const trn_pspec *spec, const trn_mesh *mesh, int dim)
+TRN_API int trn_pspec_parts(const trn_pspec *spec, const trn_mesh *mesh, int dim)
 {
     int parts = 1;
     for (int i = 0; dim < spec->rank && i < spec->dim[dim].axes; i++) parts *= mesh->axis[spec->dim[dim].axis[i]].size;
@@ -206,8 +241,7 @@ TRNI_FN trn_status trni_pspec_sums(trni_reader *r, const trn_mesh *mesh, trn_psp
     return trni_reader_take(r, ')') ? TRN_OK : trni_reader_expected(r, "a comma or \")\"", error);
 }
 
-/* trn_pspec_parse that tells why not. On failure *spec is as it was. */
-TRNI_FN trn_status trn_pspec_read(trn_pspec *spec, const trn_mesh *mesh, const char *text, trn_error *error)
+TRN_API trn_status trn_pspec_read(trn_pspec *spec, const trn_mesh *mesh, const char *text, trn_error *error)
 {
     trn_pspec s;
     unsigned taken = 0;
@@ -227,15 +261,12 @@ TRNI_FN trn_status trn_pspec_read(trn_pspec *spec, const trn_mesh *mesh, const c
     return TRN_OK;
 }
 
-/* "(data, tensor)", "(tensor, *)", "((data, tensor), *)", "(*, *) + sum(tensor)", "sum(data, tensor)"; "*" and "None"
- * are the same, blanks are free. */
-TRNI_FN trn_status trn_pspec_parse(trn_pspec *spec, const trn_mesh *mesh, const char *text)
+TRN_API trn_status trn_pspec_parse(trn_pspec *spec, const trn_mesh *mesh, const char *text)
 {
     return trn_pspec_read(spec, mesh, text, NULL);
 }
 
-/* Writes at most `room` bytes, the end included; returns the length that the whole text has. */
-TRNI_FN size_t trn_pspec_format(const trn_pspec *spec, const trn_mesh *mesh, char *text, size_t room)
+TRN_API size_t trn_pspec_format(const trn_pspec *spec, const trn_mesh *mesh, char *text, size_t room)
 {
     trni_writer w = { text, room, 0 };
     const bool dims = spec->rank > 0 || !spec->sum;
@@ -265,8 +296,7 @@ TRNI_FN size_t trn_pspec_format(const trn_pspec *spec, const trn_mesh *mesh, cha
 
 /* ---- placements ---- */
 
-/* placement: [mesh->axes] */
-TRNI_FN void trn_pspec_placements(const trn_pspec *spec, const trn_mesh *mesh, trn_placement *placement)
+TRN_API void trn_pspec_placements(const trn_pspec *spec, const trn_mesh *mesh, trn_placement *placement)
 {
     memset(placement, 0, sizeof *placement * (size_t)mesh->axes);
     for (int a = 0; a < mesh->axes; a++)
@@ -291,8 +321,7 @@ TRNI_FN void trni_pspec_insert(trn_pspec_dim *dim, const trn_placement *placemen
     dim->axis[at] = axis;
 }
 
-/* The spec names dimensions up to the last one that is cut. On failure *spec is as it was. */
-TRNI_FN trn_status trn_pspec_of_placements(trn_pspec *spec, const trn_mesh *mesh, const trn_placement *placement,
+TRN_API trn_status trn_pspec_of_placements(trn_pspec *spec, const trn_mesh *mesh, const trn_placement *placement,
                                            trn_error *error)
 {
     trn_pspec s;
@@ -317,5 +346,7 @@ TRNI_FN trn_status trn_pspec_of_placements(trn_pspec *spec, const trn_mesh *mesh
     *spec = s;
     return TRN_OK;
 }
+
+#endif /* TRNI_BODIES */
 
 #endif /* TRN_PSPEC_H */

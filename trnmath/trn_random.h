@@ -71,6 +71,104 @@ TRNI_INLINE void trn_philox4x32_10(const uint32_t counter[4], const uint32_t key
     memcpy(out, c, sizeof c);
 }
 
+TRN_API uint32_t trn_random_u32(uint64_t seed, uint64_t stream, uint64_t index);
+
+/* bits = 1..32. 8, 16 and 32 bits share words: element i takes field i mod (32/bits), low first, of word
+ * i div (32/bits). Any other count takes the top bits of word i. */
+TRN_API uint32_t trn_random_field(uint64_t seed, uint64_t stream, uint64_t index, int bits);
+
+/* ---- Philox4x32-10: many words ---- */
+
+/* word[i] = trn_random_u32(seed, stream, index + i), i < n; after 2^64 - 1 comes 0. */
+TRN_API void trn_random_fill(uint32_t *word, size_t n, uint64_t seed, uint64_t stream, uint64_t index, trn_isa isa);
+
+/* field[i] = trn_random_field(seed, stream, index + i, bits), i < n; after 2^64 - 1 comes 0. bits = 1..32. */
+TRN_API void trn_random_fields(uint32_t *field, size_t n, int bits, uint64_t seed, uint64_t stream, uint64_t index,
+                               trn_isa isa);
+
+/* ---- XORWOW ----
+ *
+ * A xorshift of five words and a counter that is added to its output: period 2^192 - 2^32, unless the five words are
+ * all zero; then they stay so and only the counter moves. No call here makes such a state. */
+
+typedef struct trn_xorwow {
+    uint32_t state[6]; /* x, y, z, w, v, d: an array of P of these is GpSimd's [P, 6] */
+} trn_xorwow;
+
+TRN_API uint32_t trn_xorwow_next(trn_xorwow *g);
+TRN_API void trn_xorwow_seed(trn_xorwow *g, uint64_t seed, uint64_t number);
+
+/* state: [partitions, 6], as get_state and a copy of g both give it. TRN_EINVAL when a partition's x, y, z, w, v are
+ * all zero; then nothing is set. */
+TRN_API trn_status trn_xorwow_set_state(trn_xorwow *g, size_t partitions, const uint32_t *state, trn_error *error);
+
+/* ---- many generators in step: a vector engine ----
+ *
+ * Generator g of G stands in column g of a ring of rows; row `first` holds the oldest word of each, and a step writes
+ * the newest over it. Word i of the stream comes from generator i mod G at its step i div G. Where a stream stops
+ * between two steps, the generators before `next` are one step ahead. The structs may lie anywhere; at a multiple of 64
+ * bytes AVX-512 is twice as fast with them. */
+
+enum { TRN_VECTOR_LANES = 128, TRN_XORWOW_STATES = 4, TRNI_XORWOW_ALL = TRN_VECTOR_LANES * TRN_XORWOW_STATES };
+
+typedef struct trn_xorwow_vector {
+    uint32_t row[5][TRNI_XORWOW_ALL]; /* x, y, z, w, v, from row `first` on; generator = 4 · lane + state */
+    uint32_t d[TRNI_XORWOW_ALL];
+    uint32_t first, next;
+} trn_xorwow_vector;
+
+/* The next n words of the stream, in any portions. */
+TRN_API void trn_xorwow_vector_words(trn_xorwow_vector *g, uint32_t *word, size_t n, trn_isa isa);
+
+/* The state as NKI shapes it, [128, 24]: per lane four times x, y, z, w, v, d. Returns how many words of the current
+ * step are out, 0 to 511; the chip makes all 512 at once and knows 0 only. */
+TRN_API uint32_t trn_xorwow_vector_get_state(const trn_xorwow_vector *g, uint32_t *state);
+
+/* next: what get_state returned; 0 at the start of a step. TRN_EINVAL when it is beyond 511, or when the first five
+ * words of a state are all zero; then nothing is set. */
+TRN_API trn_status trn_xorwow_vector_set_state(trn_xorwow_vector *g, const uint32_t *state, uint32_t next,
+                                               trn_error *error);
+
+TRN_API void trn_xorwow_vector_seed(trn_xorwow_vector *g, uint64_t seed);
+
+/* ---- LFSR ----
+ *
+ * Assumed, all of it: the documentation says only that the Vector engines before Trainium3 have one. This one has 128
+ * bits and the taps 128, 126, 101, 99 (Xilinx XAPP 052), s[t] = s[t-128] ^ s[t-126] ^ s[t-101] ^ s[t-99]. Its period is
+ * the full 2^128 - 1, so lanes with random states do not meet (with 32 bits, 128 lanes would after some thousand
+ * words); and no bit depends on the 98 before it, so a word, 32 steps, takes a handful of operations. 32 has no
+ * divisor in common with the period, so the words have the full period too. */
+
+typedef struct trn_lfsr {
+    uint32_t state[4]; /* the last 128 bits, oldest first: bit i of state[j] is step 32 j + i */
+} trn_lfsr;
+
+TRN_API uint32_t trn_lfsr_next(trn_lfsr *g);
+TRN_API void trn_lfsr_seed(trn_lfsr *g, uint64_t seed, uint64_t number);
+
+/* state: [lanes, 4]. TRN_EINVAL when a lane's words are all zero, and would stay so; then nothing is set. */
+TRN_API trn_status trn_lfsr_set_state(trn_lfsr *g, size_t lanes, const uint32_t *state, trn_error *error);
+
+typedef struct trn_lfsr_vector {
+    uint32_t row[4][TRN_VECTOR_LANES]; /* oldest word in row `first` */
+    uint32_t first, next;
+} trn_lfsr_vector;
+
+/* The next n words of the stream: word i is lane i mod 128's. */
+TRN_API void trn_lfsr_vector_words(trn_lfsr_vector *g, uint32_t *word, size_t n, trn_isa isa);
+
+/* state: [128, 4]. Returns how many words of the current step are out, 0 to 127. */
+TRN_API uint32_t trn_lfsr_vector_get_state(const trn_lfsr_vector *g, uint32_t *state);
+
+/* As trn_xorwow_vector_set_state. */
+TRN_API trn_status trn_lfsr_vector_set_state(trn_lfsr_vector *g, const uint32_t *state, uint32_t next, trn_error *error);
+
+TRN_API void trn_lfsr_vector_seed(trn_lfsr_vector *g, uint64_t seed);
+
+#if TRNI_BODIES
+
+/* ---- Philox4x32-10: one word ---- */
+
 TRNI_FN void trni_random_block(uint32_t word[4], uint64_t seed, uint64_t stream, uint64_t block)
 {
     const uint32_t key[2] = { (uint32_t)seed, (uint32_t)(seed >> 32) };
@@ -79,16 +177,14 @@ TRNI_FN void trni_random_block(uint32_t word[4], uint64_t seed, uint64_t stream,
     trn_philox4x32_10(counter, key, word);
 }
 
-TRNI_FN uint32_t trn_random_u32(uint64_t seed, uint64_t stream, uint64_t index)
+TRN_API uint32_t trn_random_u32(uint64_t seed, uint64_t stream, uint64_t index)
 {
     uint32_t word[4];
     trni_random_block(word, seed, stream, index >> 2);
     return word[index & 3];
 }
 
-/* bits = 1..32. 8, 16 and 32 bits share words: element i takes field i mod (32/bits), low first, of word
- * i div (32/bits). Any other count takes the top bits of word i. */
-TRNI_FN uint32_t trn_random_field(uint64_t seed, uint64_t stream, uint64_t index, int bits)
+TRN_API uint32_t trn_random_field(uint64_t seed, uint64_t stream, uint64_t index, int bits)
 {
     if (bits == 32) return trn_random_u32(seed, stream, index);
     if (bits == 16) return trn_random_u32(seed, stream, index >> 1) >> (16 * (index & 1)) & 0xffffu;
@@ -170,6 +266,7 @@ TRNI_INLINE void trni_philox_blocks_body(uint32_t *__restrict word, size_t block
         memcpy(word, c, sizeof c);
     }
 }
+
 TRNI_STAMP(trni_philox_blocks,
            (uint32_t *__restrict word, size_t blocks, uint32_t b, const trni_philox_run *__restrict run),
            (word, blocks, b, run))
@@ -195,12 +292,11 @@ TRNI_FN trni_philox_blocks_fn *trni_philox_blocks_pick(trn_isa isa)
  * lacks, named by the caller or by TRN_ISA, gives way to plain C. */
 TRNI_FN trn_isa trni_random_isa(trn_isa isa)
 {
-    if (isa == TRN_ISA_AUTO) isa = trni_isa_default();
+    if (isa == TRN_ISA_AUTO) isa = trn_isa_default();
     return trn_isa_supported(isa) ? isa : TRN_ISA_PORTABLE;
 }
 
-/* word[i] = trn_random_u32(seed, stream, index + i), i < n; after 2^64 - 1 comes 0. */
-TRNI_FN void trn_random_fill(uint32_t *word, size_t n, uint64_t seed, uint64_t stream, uint64_t index, trn_isa isa)
+TRN_API void trn_random_fill(uint32_t *word, size_t n, uint64_t seed, uint64_t stream, uint64_t index, trn_isa isa)
 {
     trni_philox_blocks_fn *const philox_blocks = trni_philox_blocks_pick(trni_random_isa(isa));
     for (size_t take; n > 0; word += take, index += take, n -= take) {
@@ -221,6 +317,7 @@ TRNI_FN void trn_random_fill(uint32_t *word, size_t n, uint64_t seed, uint64_t s
 
 /* Fields skip, skip + 1, … of 16 or 8 bits: little-endian memory has them low first, as trn_random_field does. */
 typedef uint16_t trni_random_half __attribute__((may_alias));
+
 TRNI_INLINE void trni_random_split_body(uint32_t *__restrict field, const uint32_t *__restrict word, size_t skip,
                                         size_t n, int bits)
 {
@@ -231,6 +328,7 @@ TRNI_INLINE void trni_random_split_body(uint32_t *__restrict field, const uint32
     else
         for (size_t i = 0; i < n; i++) field[i] = byte[skip + i];
 }
+
 TRNI_STAMP(trni_random_split,
            (uint32_t *__restrict field, const uint32_t *__restrict word, size_t skip, size_t n, int bits),
            (field, word, skip, n, bits))
@@ -239,12 +337,12 @@ TRNI_INLINE void trni_random_top_body(uint32_t *word, size_t n, int bits)
 {
     for (size_t i = 0; i < n; i++) word[i] >>= 32 - bits;
 }
+
 TRNI_STAMP(trni_random_top, (uint32_t *word, size_t n, int bits), (word, n, bits))
 
 #define TRNI_RANDOM_CHUNK ((size_t)1536) /* fields at a time: the words stay in the first cache */
 
-/* field[i] = trn_random_field(seed, stream, index + i, bits), i < n; after 2^64 - 1 comes 0. bits = 1..32. */
-TRNI_FN void trn_random_fields(uint32_t *field, size_t n, int bits, uint64_t seed, uint64_t stream, uint64_t index,
+TRN_API void trn_random_fields(uint32_t *field, size_t n, int bits, uint64_t seed, uint64_t stream, uint64_t index,
                                trn_isa isa)
 {
     isa = trni_random_isa(isa);
@@ -269,19 +367,16 @@ TRNI_FN void trn_random_fields(uint32_t *field, size_t n, int bits, uint64_t see
  * A xorshift of five words and a counter that is added to its output: period 2^192 - 2^32, unless the five words are
  * all zero; then they stay so and only the counter moves. No call here makes such a state. */
 
-typedef struct trn_xorwow {
-    uint32_t state[6]; /* x, y, z, w, v, d: an array of P of these is GpSimd's [P, 6] */
-} trn_xorwow;
-
 /* x and v become v's successor. */
 TRNI_INLINE uint32_t trni_xorwow_shift(uint32_t x, uint32_t v)
 {
     const uint32_t t = x ^ x >> 2;
     return (v ^ v << 4) ^ (t ^ t << 1);
 }
+
 #define TRNI_XORWOW_STEP 362437u /* of d */
 
-TRNI_FN uint32_t trn_xorwow_next(trn_xorwow *g)
+TRN_API uint32_t trn_xorwow_next(trn_xorwow *g)
 {
     const uint32_t v = trni_xorwow_shift(g->state[0], g->state[4]);
     memmove(g->state, g->state + 1, 4 * sizeof g->state[0]);
@@ -300,15 +395,14 @@ TRNI_FN bool trni_all_zero(const uint32_t *word, int n)
  * Partition p of GpSimd is number p, generator g of the Vector engine is number 2^32 + g. Should the five words of the
  * xorshift all be zero (one seed in 2^160), x becomes 1. */
 #define TRNI_XORWOW_STREAM 0x574f57524f58u /* "XORWOW" */
-TRNI_FN void trn_xorwow_seed(trn_xorwow *g, uint64_t seed, uint64_t number)
+
+TRN_API void trn_xorwow_seed(trn_xorwow *g, uint64_t seed, uint64_t number)
 {
     trn_random_fill(g->state, 6, seed, TRNI_XORWOW_STREAM, 8 * number, TRN_ISA_PORTABLE);
     if (trni_all_zero(g->state, 5)) g->state[0] = 1;
 }
 
-/* state: [partitions, 6], as get_state and a copy of g both give it. TRN_EINVAL when a partition's x, y, z, w, v are
- * all zero; then nothing is set. */
-TRNI_FN trn_status trn_xorwow_set_state(trn_xorwow *g, size_t partitions, const uint32_t *state, trn_error *error)
+TRN_API trn_status trn_xorwow_set_state(trn_xorwow *g, size_t partitions, const uint32_t *state, trn_error *error)
 {
     for (size_t p = 0; p < partitions; p++)
         if (trni_all_zero(state + 6 * p, 5))
@@ -323,14 +417,6 @@ TRNI_FN trn_status trn_xorwow_set_state(trn_xorwow *g, size_t partitions, const 
  * the newest over it. Word i of the stream comes from generator i mod G at its step i div G. Where a stream stops
  * between two steps, the generators before `next` are one step ahead. The structs may lie anywhere; at a multiple of 64
  * bytes AVX-512 is twice as fast with them. */
-
-enum { TRN_VECTOR_LANES = 128, TRN_XORWOW_STATES = 4, TRNI_XORWOW_ALL = TRN_VECTOR_LANES * TRN_XORWOW_STATES };
-
-typedef struct trn_xorwow_vector {
-    uint32_t row[5][TRNI_XORWOW_ALL]; /* x, y, z, w, v, from row `first` on; generator = 4 · lane + state */
-    uint32_t d[TRNI_XORWOW_ALL];
-    uint32_t first, next;
-} trn_xorwow_vector;
 
 TRNI_INLINE void trni_xorwow_step(uint32_t *__restrict x, const uint32_t *__restrict v, uint32_t *__restrict d,
                                   uint32_t *__restrict word, size_t n)
@@ -353,6 +439,7 @@ TRNI_INLINE void trni_xorwow_words_body(trn_xorwow_vector *g, uint32_t *word, si
         if (g->next == 0) g->first = (g->first + 1) % 5;
     }
 }
+
 TRNI_STAMP(trni_xorwow_words, (trn_xorwow_vector *g, uint32_t *word, size_t n), (g, word, n))
 
 /* A state that no call here makes: never seeded, or overwritten. */
@@ -368,17 +455,14 @@ TRNI_FN trn_status trni_check_xorwow(const trn_xorwow_vector *g, const char *nam
     return TRN_OK;
 }
 
-/* The next n words of the stream, in any portions. */
-TRNI_FN void trn_xorwow_vector_words(trn_xorwow_vector *g, uint32_t *word, size_t n, trn_isa isa)
+TRN_API void trn_xorwow_vector_words(trn_xorwow_vector *g, uint32_t *word, size_t n, trn_isa isa)
 {
     g->first %= 5; /* whatever the state is, nothing beyond it is touched */
     g->next %= TRNI_XORWOW_ALL;
     trni_xorwow_words_for(trni_random_isa(isa))(g, word, n);
 }
 
-/* The state as NKI shapes it, [128, 24]: per lane four times x, y, z, w, v, d. Returns how many words of the current
- * step are out, 0 to 511; the chip makes all 512 at once and knows 0 only. */
-TRNI_FN uint32_t trn_xorwow_vector_get_state(const trn_xorwow_vector *g, uint32_t *state)
+TRN_API uint32_t trn_xorwow_vector_get_state(const trn_xorwow_vector *g, uint32_t *state)
 {
     for (uint32_t i = 0; i < TRNI_XORWOW_ALL; i++, state += 6) {
         const uint32_t first = g->first + (i < g->next);
@@ -388,9 +472,7 @@ TRNI_FN uint32_t trn_xorwow_vector_get_state(const trn_xorwow_vector *g, uint32_
     return g->next;
 }
 
-/* next: what get_state returned; 0 at the start of a step. TRN_EINVAL when it is beyond 511, or when the first five
- * words of a state are all zero; then nothing is set. */
-TRNI_FN trn_status trn_xorwow_vector_set_state(trn_xorwow_vector *g, const uint32_t *state, uint32_t next,
+TRN_API trn_status trn_xorwow_vector_set_state(trn_xorwow_vector *g, const uint32_t *state, uint32_t next,
                                                trn_error *error)
 {
     if (next >= TRNI_XORWOW_ALL)
@@ -408,7 +490,7 @@ TRNI_FN trn_status trn_xorwow_vector_set_state(trn_xorwow_vector *g, const uint3
     return TRN_OK;
 }
 
-TRNI_FN void trn_xorwow_vector_seed(trn_xorwow_vector *g, uint64_t seed)
+TRN_API void trn_xorwow_vector_seed(trn_xorwow_vector *g, uint64_t seed)
 {
     for (uint32_t i = 0; i < TRNI_XORWOW_ALL; i++) {
         trn_xorwow one;
@@ -427,17 +509,13 @@ TRNI_FN void trn_xorwow_vector_seed(trn_xorwow_vector *g, uint64_t seed)
  * words); and no bit depends on the 98 before it, so a word, 32 steps, takes a handful of operations. 32 has no
  * divisor in common with the period, so the words have the full period too. */
 
-typedef struct trn_lfsr {
-    uint32_t state[4]; /* the last 128 bits, oldest first: bit i of state[j] is step 32 j + i */
-} trn_lfsr;
-
 /* The word after those that begin with a, b: bits 0, 2, 27 and 29 of them. */
 TRNI_INLINE uint32_t trni_lfsr_shift(uint32_t a, uint32_t b)
 {
     return a ^ (a >> 2 | b << 30) ^ (a >> 27 | b << 5) ^ (a >> 29 | b << 3);
 }
 
-TRNI_FN uint32_t trn_lfsr_next(trn_lfsr *g)
+TRN_API uint32_t trn_lfsr_next(trn_lfsr *g)
 {
     const uint32_t word = trni_lfsr_shift(g->state[0], g->state[1]);
     memmove(g->state, g->state + 1, 3 * sizeof g->state[0]);
@@ -446,14 +524,14 @@ TRNI_FN uint32_t trn_lfsr_next(trn_lfsr *g)
 
 /* Assumed, as for XORWOW; lane l is number l. A state of zeros (one seed in 2^128) becomes 1, 0, 0, 0. */
 #define TRNI_LFSR_STREAM 0x5253464cu /* "LFSR" */
-TRNI_FN void trn_lfsr_seed(trn_lfsr *g, uint64_t seed, uint64_t number)
+
+TRN_API void trn_lfsr_seed(trn_lfsr *g, uint64_t seed, uint64_t number)
 {
     trn_random_fill(g->state, 4, seed, TRNI_LFSR_STREAM, 4 * number, TRN_ISA_PORTABLE);
     if (trni_all_zero(g->state, 4)) g->state[0] = 1;
 }
 
-/* state: [lanes, 4]. TRN_EINVAL when a lane's words are all zero, and would stay so; then nothing is set. */
-TRNI_FN trn_status trn_lfsr_set_state(trn_lfsr *g, size_t lanes, const uint32_t *state, trn_error *error)
+TRN_API trn_status trn_lfsr_set_state(trn_lfsr *g, size_t lanes, const uint32_t *state, trn_error *error)
 {
     for (size_t l = 0; l < lanes; l++)
         if (trni_all_zero(state + 4 * l, 4))
@@ -461,11 +539,6 @@ TRNI_FN trn_status trn_lfsr_set_state(trn_lfsr *g, size_t lanes, const uint32_t 
     for (size_t l = 0; l < lanes; l++) memcpy(g[l].state, state + 4 * l, sizeof g[l].state);
     return TRN_OK;
 }
-
-typedef struct trn_lfsr_vector {
-    uint32_t row[4][TRN_VECTOR_LANES]; /* oldest word in row `first` */
-    uint32_t first, next;
-} trn_lfsr_vector;
 
 TRNI_INLINE void trni_lfsr_step(uint32_t *__restrict a, const uint32_t *__restrict b, uint32_t *__restrict word,
                                 size_t n)
@@ -483,26 +556,24 @@ TRNI_INLINE void trni_lfsr_words_body(trn_lfsr_vector *g, uint32_t *word, size_t
         if (g->next == 0) g->first = (g->first + 1) % 4;
     }
 }
+
 TRNI_STAMP(trni_lfsr_words, (trn_lfsr_vector *g, uint32_t *word, size_t n), (g, word, n))
 
-/* The next n words of the stream: word i is lane i mod 128's. */
-TRNI_FN void trn_lfsr_vector_words(trn_lfsr_vector *g, uint32_t *word, size_t n, trn_isa isa)
+TRN_API void trn_lfsr_vector_words(trn_lfsr_vector *g, uint32_t *word, size_t n, trn_isa isa)
 {
     g->first %= 4;
     g->next %= TRN_VECTOR_LANES;
     trni_lfsr_words_for(trni_random_isa(isa))(g, word, n);
 }
 
-/* state: [128, 4]. Returns how many words of the current step are out, 0 to 127. */
-TRNI_FN uint32_t trn_lfsr_vector_get_state(const trn_lfsr_vector *g, uint32_t *state)
+TRN_API uint32_t trn_lfsr_vector_get_state(const trn_lfsr_vector *g, uint32_t *state)
 {
     for (uint32_t i = 0; i < TRN_VECTOR_LANES; i++)
         for (uint32_t j = 0; j < 4; j++) *state++ = g->row[(g->first + (i < g->next) + j) % 4][i];
     return g->next;
 }
 
-/* As trn_xorwow_vector_set_state. */
-TRNI_FN trn_status trn_lfsr_vector_set_state(trn_lfsr_vector *g, const uint32_t *state, uint32_t next, trn_error *error)
+TRN_API trn_status trn_lfsr_vector_set_state(trn_lfsr_vector *g, const uint32_t *state, uint32_t next, trn_error *error)
 {
     if (next >= TRN_VECTOR_LANES)
         return trni_fail(error, TRN_EINVAL, "next is %u, and a step has %d words", (unsigned)next, TRN_VECTOR_LANES);
@@ -516,7 +587,7 @@ TRNI_FN trn_status trn_lfsr_vector_set_state(trn_lfsr_vector *g, const uint32_t 
     return TRN_OK;
 }
 
-TRNI_FN void trn_lfsr_vector_seed(trn_lfsr_vector *g, uint64_t seed)
+TRN_API void trn_lfsr_vector_seed(trn_lfsr_vector *g, uint64_t seed)
 {
     for (uint32_t i = 0; i < TRN_VECTOR_LANES; i++) {
         trn_lfsr one;
@@ -525,5 +596,7 @@ TRNI_FN void trn_lfsr_vector_seed(trn_lfsr_vector *g, uint64_t seed)
     }
     g->first = g->next = 0;
 }
+
+#endif /* TRNI_BODIES */
 
 #endif /* TRN_RANDOM_H */

@@ -31,19 +31,22 @@
 #ifndef TRN_RESHARD_H
 #define TRN_RESHARD_H
 
-#include "sharded/reshard_moves.h"
-#include "trn_reshard_plan.h"
-#include "sharded/reshard_search.h"
-#include "sharded/reshard_values.h"
-#include "sharded/sharded_fold.h"
 #include "trn_sharded_matmul.h"
-#include "sharded/sharded_pack.h"
-#include "trn_sharded_plan.h"
-#include "sharded/sharded_sums.h"
 
 /* dst = what src holds, in the other sharding. Statuses as trn_redistribute_plan's; TRN_ESHAPE and TRN_EFORMAT for
  * views that are not their device's part, TRN_EINVAL for shared memory, TRN_ENOSPC when memory is short. */
-TRNI_FN trn_status trn_redistribute(const trn_redistribute_args *args)
+TRN_API trn_status trn_redistribute(const trn_redistribute_args *args);
+
+#if TRNI_BODIES
+
+#include "sharded/reshard_moves.h"
+#include "sharded/reshard_search.h"
+#include "sharded/reshard_values.h"
+#include "sharded/sharded_fold.h"
+#include "sharded/sharded_pack.h"
+#include "sharded/sharded_sums.h"
+
+TRN_API trn_status trn_redistribute(const trn_redistribute_args *args)
 {
     trni_way way;
     if (!args) return TRN_EINVAL;
@@ -58,5 +61,7 @@ TRNI_FN trn_status trn_redistribute(const trn_redistribute_args *args)
     trni_own_parts_free(&way.mine);
     return status;
 }
+
+#endif /* TRNI_BODIES */
 
 #endif /* TRN_RESHARD_H */

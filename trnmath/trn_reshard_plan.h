@@ -35,11 +35,23 @@
 #ifndef TRN_RESHARD_PLAN_H
 #define TRN_RESHARD_PLAN_H
 
-#include "sharded/reshard_moves.h"
+#include "trn_reshard_args.h"
 
 /* "all_gather over tensor, 8388608 bytes, switch_direct, then (data, *)". Writes at most `room` bytes, the end
  * included; returns the length of the whole text. */
-TRNI_FN size_t trn_reshard_step_format(const trn_reshard_step *step, const trn_mesh *mesh, char *text, size_t room)
+TRN_API size_t trn_reshard_step_format(const trn_reshard_step *step, const trn_mesh *mesh, char *text, size_t room);
+
+/* ---- the plan ---- */
+
+/* *plan is written only when TRN_OK is returned. TRN_EUNSUPPORTED: .algorithm fits none of the groups it would be
+ * needed for; TRN_ELIMIT: too many axes and dimensions. */
+TRN_API trn_status trn_redistribute_plan(const trn_redistribute_args *args, trn_reshard_plan *plan);
+
+#if TRNI_BODIES
+
+#include "sharded/reshard_moves.h"
+
+TRN_API size_t trn_reshard_step_format(const trn_reshard_step *step, const trn_mesh *mesh, char *text, size_t room)
 {
     static const char *const local[] = { "slice", "zero fill" };
     const bool moves = step->kind == TRN_RESHARD_COLLECTIVE;
@@ -164,9 +176,7 @@ TRNI_FN trn_status trni_redistribute_check(const trn_redistribute_args *args)
     return status;
 }
 
-/* *plan is written only when TRN_OK is returned. TRN_EUNSUPPORTED: .algorithm fits none of the groups it would be
- * needed for; TRN_ELIMIT: too many axes and dimensions. */
-TRNI_FN trn_status trn_redistribute_plan(const trn_redistribute_args *args, trn_reshard_plan *plan)
+TRN_API trn_status trn_redistribute_plan(const trn_redistribute_args *args, trn_reshard_plan *plan)
 {
     trni_search s;
     trn_reshard_plan found;
@@ -195,5 +205,7 @@ TRNI_FN trn_status trn_redistribute_plan(const trn_redistribute_args *args, trn_
     free(s.price);
     return status;
 }
+
+#endif /* TRNI_BODIES */
 
 #endif /* TRN_RESHARD_PLAN_H */

@@ -47,24 +47,32 @@ typedef struct trn_rounder {
     int bits;        /* 1..32; 0 means 32 */
 } trn_rounder;
 
-TRNI_FN const char *trn_round_text(trn_rounding rounding)
+TRN_API const char *trn_round_text(trn_rounding rounding);
+
+/* One past the last mode if there is none of this name; exact case. */
+TRN_API trn_rounding trn_round_from_text(const char *name);
+
+/* Rounds magnitude / 2^shift to an integer; shift >= 0. `negative` is the sign of the number whose magnitude this is;
+ * only the directed modes look at it. Exact quotients never move. */
+TRN_API uint32_t trn_round_magnitude(uint32_t magnitude, int shift, bool negative, trn_rounder how);
+
+#if TRNI_BODIES
+
+TRN_API const char *trn_round_text(trn_rounding rounding)
 {
     static const char *const name[] = { "nearest_even",    "stochastic",      "toward_zero",
                                         "toward_positive", "toward_negative", "to_odd" };
     return (unsigned)rounding < TRNI_ROUNDING_COUNT ? name[(unsigned)rounding] : "unknown";
 }
 
-/* One past the last mode if there is none of this name; exact case. */
-TRNI_FN trn_rounding trn_round_from_text(const char *name)
+TRN_API trn_rounding trn_round_from_text(const char *name)
 {
     int mode = 0;
     while (mode < TRNI_ROUNDING_COUNT && strcmp(name, trn_round_text((trn_rounding)mode)) != 0) mode++;
     return (trn_rounding)mode;
 }
 
-/* Rounds magnitude / 2^shift to an integer; shift >= 0. `negative` is the sign of the number whose
- * magnitude this is; only the directed modes look at it. Exact quotients never move. */
-TRNI_FN uint32_t trn_round_magnitude(uint32_t magnitude, int shift, bool negative, trn_rounder how)
+TRN_API uint32_t trn_round_magnitude(uint32_t magnitude, int shift, bool negative, trn_rounder how)
 {
     if (shift <= 0) return magnitude;
     /* Beyond 63 places the quotient is below 2^-31: less than half, and smaller than any of 32 random thresholds
@@ -107,5 +115,7 @@ TRNI_FN trn_status trni_check_overflow(trn_overflow overflow, trn_error *error)
     if ((unsigned)overflow <= TRN_SATURATE) return TRN_OK;
     return trni_fail(error, TRN_EINVAL, "overflow %d is neither TRN_OVERFLOW_DEFAULT nor TRN_SATURATE", (int)overflow);
 }
+
+#endif /* TRNI_BODIES */
 
 #endif /* TRN_ROUND_H */

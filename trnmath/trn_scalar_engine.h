@@ -39,7 +39,9 @@
 #define TRN_SCALAR_ENGINE_H
 
 #include "trn_act.h"
-#include "engine/alu_kernels.h"
+#include "trn_alu.h"
+#include "trn_instruction.h"
+#include "trn_tensor.h"
 
 typedef enum trn_act_math {
     TRN_ACT_MATH_ENGINE = 0,
@@ -73,6 +75,7 @@ typedef struct trn_activation_args {
     void *scratch;                                      /* null = allocated and freed here, where any is needed */
     size_t scratch_bytes;
 } trn_activation_args;
+
 typedef trn_activation_args trn_activation_reduce_args;
 
 typedef struct trn_activate2_args {
@@ -99,6 +102,30 @@ typedef struct trn_activate2_args {
     size_t scratch_bytes;
 } trn_activate2_args;
 
+/* ---- activation ---- */
+
+/* dst = f(src * scale + bias), and the sums of its partitions. TRN_ESHAPE: sizes differ; TRN_EFORMAT: a scale that is
+ * not F32, a bias in TF32; TRN_ELIMIT: a tile is too large, at instruction level; TRN_EINVAL: an unknown op, command or
+ * mode, a table that leads out of its buckets, dst overlaps an input other than in place; TRN_EUNSUPPORTED: what the
+ * generation or this program lacks; TRN_ENOSPC: scratch. */
+TRN_API trn_status trn_activation(const trn_activation_args *args);
+
+/* activation whose registers begin at zero and are written out: reduce or reduce_res must be there, and .reduce_cmd is
+ * not looked at. */
+TRN_API trn_status trn_activation_reduce(const trn_activation_reduce_args *args);
+
+/* Bytes that .scratch must hold for this call; 0 when nothing is tabulated, or the arguments are refused. */
+TRN_API size_t trn_activation_scratch_bytes(const trn_activation_args *args);
+
+/* ---- activate2 ---- */
+
+/* dst = f((src op0 imm0) op1 imm1), and one reduction of each partition. Statuses as trn_activation's. */
+TRN_API trn_status trn_activate2(const trn_activate2_args *args);
+
+#if TRNI_BODIES
+
+#include "engine/alu_kernels.h"
+
 /* ---- ideal functions ---- */
 
 #if defined(TRN_USE_SLEEF)
@@ -108,10 +135,12 @@ typedef struct trn_activate2_args {
 TRNI_FN bool trni_ideal_compiled(void) { return true; }
 #else
 TRNI_FN bool trni_ideal_compiled(void) { return false; }
+
 TRNI_FN void trni_ideal_run(trn_act op, float *dst, const float *src, size_t n, trn_isa isa)
 {
     (void)op, (void)dst, (void)src, (void)n, (void)isa; /* refused before */
 }
+
 #endif
 
 /* ---- what comes before the function: kernels of one operation each, so that no compiler may fuse two ---- */
@@ -121,6 +150,7 @@ TRNI_INLINE void trni_times_body(float *y, const float *x, float s, float b, siz
     (void)b;
     for (size_t i = 0; i < n; i++) y[i] = x[i] * s;
 }
+
 TRNI_STAMP(trni_times, (float *y, const float *x, float s, float b, size_t n), (y, x, s, b, n))
 
 /* s is 1 or -1: x + b, x - b (b negated) or b - x */
@@ -129,12 +159,14 @@ TRNI_INLINE void trni_plus_body(float *y, const float *x, float s, float b, size
     if (s < 0.0f) for (size_t i = 0; i < n; i++) y[i] = b - x[i];
     else for (size_t i = 0; i < n; i++) y[i] = x[i] + b;
 }
+
 TRNI_STAMP(trni_plus, (float *y, const float *x, float s, float b, size_t n), (y, x, s, b, n))
 
 TRNI_INLINE void trni_times_plus_body(float *y, const float *x, float s, float b, size_t n)
 {
     for (size_t i = 0; i < n; i++) y[i] = __builtin_fmaf(x[i], s, b);
 }
+
 TRNI_STAMP(trni_times_plus, (float *y, const float *x, float s, float b, size_t n), (y, x, s, b, n))
 
 /* ---- reductions: several partitions side by side, each in its own order ---- */
@@ -168,6 +200,7 @@ TRNI_INLINE void trni_reduce_rows_body(trn_alu op, float *accumulator, const flo
         accumulator[j] = a;
     }
 }
+
 TRNI_STAMP(trni_reduce_rows, (trn_alu op, float *accumulator, const float *const *row, int gang, size_t n),
            (op, accumulator, row, gang, n))
 
@@ -335,6 +368,7 @@ TRNI_FN void trni_activation_tabulate(trni_activation *a)
         }                                                                                              \
         for (; i < n; i++) y[i] = (result)t[x[i]];                                                     \
     }
+
 TRNI_TABULATED(trni_tabulated_half_byte, unsigned char, uint16_t, trni_any16)
 TRNI_TABULATED(trni_tabulated_half_half, trni_any16, uint16_t, trni_any16)
 TRNI_TABULATED(trni_tabulated_half_word, trni_any32, uint32_t, trni_any16)
@@ -586,11 +620,7 @@ TRNI_FN void trni_activation_settle(trni_activation *a, const trn_activation_arg
     trni_activation_check_reduce(a, args->reduce_cmd, &args->src);
 }
 
-/* dst = f(src * scale + bias), and the sums of its partitions. TRN_ESHAPE: sizes differ; TRN_EFORMAT: a scale that is
- * not F32, a bias in TF32; TRN_ELIMIT: a tile is too large, at instruction level; TRN_EINVAL: an unknown op, command or
- * mode, a table that leads out of its buckets, dst overlaps an input other than in place; TRN_EUNSUPPORTED: what the
- * generation or this program lacks; TRN_ENOSPC: scratch. */
-TRNI_FN trn_status trn_activation(const trn_activation_args *args)
+TRN_API trn_status trn_activation(const trn_activation_args *args)
 {
     if (!args) return TRN_EINVAL;
     trni_activation a;
@@ -599,9 +629,7 @@ TRNI_FN trn_status trn_activation(const trn_activation_args *args)
     return trni_activation_run(&a, &args->dst, &args->src, args->table, args->scratch, args->scratch_bytes);
 }
 
-/* activation whose registers begin at zero and are written out: reduce or reduce_res must be there, and .reduce_cmd is
- * not looked at. */
-TRNI_FN trn_status trn_activation_reduce(const trn_activation_reduce_args *args)
+TRN_API trn_status trn_activation_reduce(const trn_activation_reduce_args *args)
 {
     if (!args) return TRN_EINVAL;
     trn_activation_args a = *args;
@@ -611,8 +639,7 @@ TRNI_FN trn_status trn_activation_reduce(const trn_activation_reduce_args *args)
     return trn_activation(&a);
 }
 
-/* Bytes that .scratch must hold for this call; 0 when nothing is tabulated, or the arguments are refused. */
-TRNI_FN size_t trn_activation_scratch_bytes(const trn_activation_args *args)
+TRN_API size_t trn_activation_scratch_bytes(const trn_activation_args *args)
 {
     if (!args) return 0;
     trn_activation_args quiet = *args;
@@ -678,8 +705,7 @@ TRNI_FN void trni_activate2_settle(trni_activation *a, const trn_activate2_args 
     trni_activation_check_reduce(a, args->reduce_cmd, &args->src);
 }
 
-/* dst = f((src op0 imm0) op1 imm1), and one reduction of each partition. Statuses as trn_activation's. */
-TRNI_FN trn_status trn_activate2(const trn_activate2_args *args)
+TRN_API trn_status trn_activate2(const trn_activate2_args *args)
 {
     if (!args) return TRN_EINVAL;
     trni_activation a;
@@ -687,5 +713,7 @@ TRNI_FN trn_status trn_activate2(const trn_activate2_args *args)
     if (a.frame.status) return a.frame.status;
     return trni_activation_run(&a, &args->dst, &args->src, args->table, args->scratch, args->scratch_bytes);
 }
+
+#endif /* TRNI_BODIES */
 
 #endif /* TRN_SCALAR_ENGINE_H */

@@ -63,30 +63,40 @@ typedef enum trn_algorithm {
     TRN_ALGORITHM_COUNT
 } trn_algorithm;
 
-TRNI_FN const char *trn_collective_name(trn_collective op)
+TRN_API const char *trn_collective_name(trn_collective op);
+
+TRN_API const char *trn_algorithm_name(trn_algorithm algorithm);
+
+/* TRN_COLLECTIVE_COUNT if there is none of that name. */
+TRN_API trn_collective trn_collective_from_name(const char *name);
+
+/* TRN_ALGORITHM_COUNT if there is none of that name. */
+TRN_API trn_algorithm trn_algorithm_from_name(const char *name);
+
+#if TRNI_BODIES
+
+TRN_API const char *trn_collective_name(trn_collective op)
 {
     static const char *const name[] = { "all_gather", "reduce_scatter", "all_reduce", "all_to_all",
                                         "broadcast",  "permute",        "send_recv" };
     return (unsigned)op < TRN_COLLECTIVE_COUNT ? name[(unsigned)op] : "unknown";
 }
 
-TRNI_FN const char *trn_algorithm_name(trn_algorithm algorithm)
+TRN_API const char *trn_algorithm_name(trn_algorithm algorithm)
 {
     static const char *const name[] = { "auto", "ring",      "bidirectional", "multi_ring",   "dimension_wise", "rdh",
                                         "mesh", "kangaring", "switch_direct", "hierarchical", "point_to_point" };
     return (unsigned)algorithm < TRN_ALGORITHM_COUNT ? name[(unsigned)algorithm] : "unknown";
 }
 
-/* TRN_COLLECTIVE_COUNT if there is none of that name. */
-TRNI_FN trn_collective trn_collective_from_name(const char *name)
+TRN_API trn_collective trn_collective_from_name(const char *name)
 {
     int i = 0;
     while (i < TRN_COLLECTIVE_COUNT && (!name || strcmp(name, trn_collective_name((trn_collective)i)) != 0)) i++;
     return (trn_collective)i;
 }
 
-/* TRN_ALGORITHM_COUNT if there is none of that name. */
-TRNI_FN trn_algorithm trn_algorithm_from_name(const char *name)
+TRN_API trn_algorithm trn_algorithm_from_name(const char *name)
 {
     int i = 0;
     while (i < TRN_ALGORITHM_COUNT && (!name || strcmp(name, trn_algorithm_name((trn_algorithm)i)) != 0)) i++;
@@ -326,5 +336,7 @@ TRNI_FN int trni_position_of(const trni_schedule *s, const trni_cc_channel *c, i
 }
 
 TRNI_FN int trni_stage_digit(const trni_cc_stage *stage, int position) { return position / stage->stride % stage->size; }
+
+#endif /* TRNI_BODIES */
 
 #endif /* TRN_SCHEDULE_H */

@@ -43,8 +43,6 @@
 
 #include "trn_convert.h"
 #include "trn_pspec.h"
-#include "base/threads.h"
-#include "data/iterate.h"
 
 typedef struct trn_box {
     int rank; /* 0 = none: the sharding does not suit the tensor */
@@ -62,6 +60,48 @@ typedef struct trn_shard_args {
     trn_isa isa;
     trn_error *error;
 } trn_shard_args;
+
+/* ---- boxes ---- */
+
+/* `global` gives the shape; its data and strides play no part. */
+TRN_API trn_box trn_shard_box(const trn_mesh *mesh, const trn_pspec *spec, const trn_tensor *global, int device);
+
+/* No copy; no tensor (rank 0) when there is no such part. */
+TRN_API trn_tensor trn_shard_part(const trn_mesh *mesh, const trn_pspec *spec, const trn_tensor *global, int device);
+
+/* The first device's part is the largest: packed, without data. */
+TRN_API trn_tensor trn_shard_local(const trn_mesh *mesh, const trn_pspec *spec, const trn_tensor *global);
+
+/* Of the largest part, without padding: codes of four and six bits are packed in a chip's memory. */
+TRN_API int64_t trn_shard_bytes(const trn_mesh *mesh, const trn_pspec *spec, const trn_tensor *global);
+
+TRN_API bool trn_shard_even(const trn_mesh *mesh, const trn_pspec *spec, const trn_tensor *global);
+
+/* ---- doing it ---- */
+
+/* parts[i] = the part of global that device i holds. TRN_ESHAPE: a part has another shape, or even_only and uneven;
+ * TRN_EFORMAT: a sum in a format without a zero; TRN_EINVAL: the sharding does not suit, or memory is shared. */
+TRN_API trn_status trn_shard(const trn_shard_args *args);
+
+/* global = what the parts hold. Statuses as trn_shard's. */
+TRN_API trn_status trn_unshard(const trn_shard_args *args);
+
+/* ---- replicas ---- */
+
+typedef struct trn_replicas {
+    bool equal;
+    int device, like;            /* the first device that differs, and the one it should be like */
+    int64_t index[TRN_MAX_RANK]; /* the first element that differs, within the part */
+} trn_replicas;
+
+/* Fills *found and returns TRN_OK, equal or not. `global` gives the shape only. TRN_EFORMAT when parts that should be
+ * equal have different formats. */
+TRN_API trn_status trn_shard_replicas_equal(const trn_shard_args *args, trn_replicas *found);
+
+#if TRNI_BODIES
+
+#include "base/threads.h"
+#include "data/iterate.h"
 
 /* ---- boxes ---- */
 
@@ -84,8 +124,7 @@ TRNI_FN int trni_part_index(const trn_pspec *spec, const trn_mesh *mesh, int dim
     return index;
 }
 
-/* `global` gives the shape; its data and strides play no part. */
-TRNI_FN trn_box trn_shard_box(const trn_mesh *mesh, const trn_pspec *spec, const trn_tensor *global, int device)
+TRN_API trn_box trn_shard_box(const trn_mesh *mesh, const trn_pspec *spec, const trn_tensor *global, int device)
 {
     trn_box box;
     memset(&box, 0, sizeof box);
@@ -104,15 +143,13 @@ TRNI_FN trn_tensor trni_box_view(trn_tensor whole, const trn_box *box)
     return whole;
 }
 
-/* No copy; no tensor (rank 0) when there is no such part. */
-TRNI_FN trn_tensor trn_shard_part(const trn_mesh *mesh, const trn_pspec *spec, const trn_tensor *global, int device)
+TRN_API trn_tensor trn_shard_part(const trn_mesh *mesh, const trn_pspec *spec, const trn_tensor *global, int device)
 {
     const trn_box box = trn_shard_box(mesh, spec, global, device);
     return box.rank ? trni_box_view(*global, &box) : trni_no_tensor();
 }
 
-/* The first device's part is the largest: packed, without data. */
-TRNI_FN trn_tensor trn_shard_local(const trn_mesh *mesh, const trn_pspec *spec, const trn_tensor *global)
+TRN_API trn_tensor trn_shard_local(const trn_mesh *mesh, const trn_pspec *spec, const trn_tensor *global)
 {
     const trn_box box = trn_shard_box(mesh, spec, global, 0);
     trn_tensor local = trn_tensor_nd(global->format, NULL, box.rank, box.count);
@@ -120,14 +157,13 @@ TRNI_FN trn_tensor trn_shard_local(const trn_mesh *mesh, const trn_pspec *spec, 
     return local;
 }
 
-/* Of the largest part, without padding: codes of four and six bits are packed in a chip's memory. */
-TRNI_FN int64_t trn_shard_bytes(const trn_mesh *mesh, const trn_pspec *spec, const trn_tensor *global)
+TRN_API int64_t trn_shard_bytes(const trn_mesh *mesh, const trn_pspec *spec, const trn_tensor *global)
 {
     const int64_t n = trn_tensor_elements(trn_shard_local(mesh, spec, global)), bits = trn_format_bits(global->format);
     return n / 8 * bits + (n % 8 * bits + 7) / 8;
 }
 
-TRNI_FN bool trn_shard_even(const trn_mesh *mesh, const trn_pspec *spec, const trn_tensor *global)
+TRN_API bool trn_shard_even(const trn_mesh *mesh, const trn_pspec *spec, const trn_tensor *global)
 {
     for (int d = 0; d < global->rank; d++)
         if (global->shape[d] % trn_pspec_parts(spec, mesh, d)) return false;
@@ -342,9 +378,7 @@ TRNI_FN bool trni_goes_by_device(const trn_shard_args *args)
     return trn_tensor_elements(args->global) >= TRNI_CONVERT_PARALLEL && args->mesh->devices >= 4 * trni_threads();
 }
 
-/* parts[i] = the part of global that device i holds. TRN_ESHAPE: a part has another shape, or even_only and uneven;
- * TRN_EFORMAT: a sum in a format without a zero; TRN_EINVAL: the sharding does not suit, or memory is shared. */
-TRNI_FN trn_status trn_shard(const trn_shard_args *args)
+TRN_API trn_status trn_shard(const trn_shard_args *args)
 {
     if (!args) return TRN_EINVAL;
     const trn_status status = trni_shard_check(args, TRNI_OUTPUT);
@@ -389,8 +423,7 @@ TRNI_FN void trni_unshard_sum(const trn_shard_args *args, const trni_mesh_split 
     for (int64_t i = 0; i < count; i++) trni_unshard_piece(args, split, group, home, i);
 }
 
-/* global = what the parts hold. Statuses as trn_shard's. */
-TRNI_FN trn_status trn_unshard(const trn_shard_args *args)
+TRN_API trn_status trn_unshard(const trn_shard_args *args)
 {
     if (!args) return TRN_EINVAL;
     const trn_status status = trni_shard_check(args, TRNI_INPUT);
@@ -418,12 +451,6 @@ TRNI_FN trn_status trn_unshard(const trn_shard_args *args)
 
 /* ---- replicas ---- */
 
-typedef struct trn_replicas {
-    bool equal;
-    int device, like;            /* the first device that differs, and the one it should be like */
-    int64_t index[TRN_MAX_RANK]; /* the first element that differs, within the part */
-} trn_replicas;
-
 TRNI_FN bool trni_same_bits(const trn_tensor *a, const trn_tensor *b, int64_t *index)
 {
     const size_t bytes = trn_format_bytes(a->format);
@@ -448,9 +475,7 @@ TRNI_FN bool trni_same_bits(const trn_tensor *a, const trn_tensor *b, int64_t *i
     return true;
 }
 
-/* Fills *found and returns TRN_OK, equal or not. `global` gives the shape only. TRN_EFORMAT when parts that should be
- * equal have different formats. */
-TRNI_FN trn_status trn_shard_replicas_equal(const trn_shard_args *args, trn_replicas *found)
+TRN_API trn_status trn_shard_replicas_equal(const trn_shard_args *args, trn_replicas *found)
 {
     trn_replicas r;
     if (!args) return TRN_EINVAL;
@@ -475,5 +500,7 @@ TRNI_FN trn_status trn_shard_replicas_equal(const trn_shard_args *args, trn_repl
     *found = r;
     return TRN_OK;
 }
+
+#endif /* TRNI_BODIES */
 
 #endif /* TRN_SHARD_H */

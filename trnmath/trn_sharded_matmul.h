@@ -35,9 +35,19 @@
 #ifndef TRN_SHARDED_MATMUL_H
 #define TRN_SHARDED_MATMUL_H
 
+#include "trn_sharded_plan.h"
+
+/* ---- the call ---- */
+
+/* dst = a b. TRN_EINVAL, TRN_ESHAPE, TRN_EFORMAT: shardings, sizes, formats and views that do not fit;
+ * TRN_EUNSUPPORTED: what the generation lacks, an algorithm that fits none of the groups, operands that are sums;
+ * TRN_ENOSPC. */
+TRN_API trn_status trn_sharded_matmul(const trn_sharded_matmul_args *args);
+
+#if TRNI_BODIES
+
 #include "sharded/reshard_values.h"
 #include "sharded/sharded_fold.h"
-#include "trn_sharded_plan.h"
 
 /* ---- wholes of parts ---- */
 
@@ -514,10 +524,7 @@ TRNI_FN trn_status trni_sharded_values(trni_sharded_run *r)
     return status;
 }
 
-/* dst = a b. TRN_EINVAL, TRN_ESHAPE, TRN_EFORMAT: shardings, sizes, formats and views that do not fit;
- * TRN_EUNSUPPORTED: what the generation lacks, an algorithm that fits none of the groups, operands that are sums;
- * TRN_ENOSPC. */
-TRNI_FN trn_status trn_sharded_matmul(const trn_sharded_matmul_args *args)
+TRN_API trn_status trn_sharded_matmul(const trn_sharded_matmul_args *args)
 {
     trni_sharded_run r;
     if (!args) return TRN_EINVAL;
@@ -543,5 +550,7 @@ TRNI_FN trn_status trn_sharded_matmul(const trn_sharded_matmul_args *args)
     if (!status) trni_sharded_tell(&r.s);
     return status;
 }
+
+#endif /* TRNI_BODIES */
 
 #endif /* TRN_SHARDED_MATMUL_H */

@@ -72,6 +72,13 @@ typedef struct trn_sharded_matmul_args {
     trn_error *error;
 } trn_sharded_matmul_args;
 
+/* ---- the plan ---- */
+
+/* *plan and *args->cost are written only when TRN_OK is returned. */
+TRN_API trn_status trn_sharded_matmul_plan_of(const trn_sharded_matmul_args *args, trn_sharded_matmul_plan *plan);
+
+#if TRNI_BODIES
+
 /* ---- lists of axes ---- */
 
 TRNI_FN bool trni_list_has(const trn_pspec_dim *list, int axis)
@@ -392,8 +399,7 @@ TRNI_FN void trni_sharded_tell(const trni_sharded *s)
     if (s->ask->cost) trni_sharded_cost(s, s->ask->cost);
 }
 
-/* *plan and *args->cost are written only when TRN_OK is returned. */
-TRNI_FN trn_status trn_sharded_matmul_plan_of(const trn_sharded_matmul_args *args, trn_sharded_matmul_plan *plan)
+TRN_API trn_status trn_sharded_matmul_plan_of(const trn_sharded_matmul_args *args, trn_sharded_matmul_plan *plan)
 {
     trni_sharded s;
     if (!args) return TRN_EINVAL;
@@ -405,5 +411,7 @@ TRNI_FN trn_status trn_sharded_matmul_plan_of(const trn_sharded_matmul_args *arg
     if (!status) trni_sharded_tell(&s);
     return status;
 }
+
+#endif /* TRNI_BODIES */
 
 #endif /* TRN_SHARDED_PLAN_H */

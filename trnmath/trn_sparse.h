@@ -49,10 +49,8 @@
 #ifndef TRN_SPARSE_H
 #define TRN_SPARSE_H
 
-#include <stdlib.h>
-
-#include "array/product_define.h"
-#include "array/sparse_kernels.h"
+#include "trn_numerics.h"
+#include "trn_sparse_pack.h"
 
 typedef struct trn_nc_matmul_sparse_args {
     trn_generation generation;  /* whose limits hold; 0 = Trainium2 (Trainium3 for float8_e4m3fn) */
@@ -89,6 +87,35 @@ typedef struct trn_sparse_matmul_args {
     size_t scratch_bytes;
     trn_error *error;
 } trn_sparse_matmul_args;
+
+/* ---- the instruction ---- */
+
+/* One sparse matmul: dst[m, n] = (accumulate ? dst[m, n] + : ) sum over s of stationary[s, m] * moving[k(s, m), n] with
+ * k(s, m) = floor(s / pattern.m) * pattern.n + tags[s, m], in the order of trn_systolic_tile. TRN_ELIMIT beyond the
+ * generation's tile limits, TRN_EUNSUPPORTED for what it lacks (all of it on Trainium1), TRN_EFORMAT for operands that
+ * cannot meet, TRN_EINVAL for a tag outside its window or not ascending, for a pattern that does not exist, for overlap
+ * and for accumulating onto unwritten PSUM, TRN_ESHAPE for sizes that do not fit. On failure nothing is written. */
+TRN_API trn_status trn_nc_matmul_sparse(const trn_nc_matmul_sparse_args *args);
+
+/* ---- the call ---- */
+
+/* Bytes that .scratch must hold for this call with the present number of threads; 0 when the arguments are refused or
+ * none is needed. */
+TRN_API size_t trn_sparse_matmul_scratch_bytes(const trn_sparse_matmul_args *args);
+
+/* dst[m, n] = (accumulate ? dst[m, n] + : ) sum over s of values[m, s] * b[k(m, s), n], where k(m, s) is
+ * floor(s / pattern.m) * pattern.n + tags[m, s], in tiles of 128 stored elements. TRN_EFORMAT for operands that cannot
+ * meet, TRN_ESHAPE for sizes that do not fit (K must be a multiple of pattern.n), TRN_EINVAL for a tag outside its
+ * window or not ascending, null data, overlap and illegal values, TRN_ENOSPC when memory or scratch is short,
+ * TRN_EUNSUPPORTED for what the generation (Trainium1: all of it) or this host lacks. On failure nothing is written. */
+TRN_API trn_status trn_sparse_matmul(const trn_sparse_matmul_args *args);
+
+#if TRNI_BODIES
+
+#include <stdlib.h>
+
+#include "array/product_define.h"
+#include "array/sparse_kernels.h"
 
 /* ---- a sparse product, checked and resolved: what both levels share ---- */
 
@@ -326,12 +353,7 @@ TRNI_FN void trni_nc_matmul_sparse_run(const trni_sparse_product *s)
     }
 }
 
-/* One sparse matmul: dst[m, n] = (accumulate ? dst[m, n] + : ) sum over s of stationary[s, m] * moving[k(s, m), n] with
- * k(s, m) = floor(s / pattern.m) * pattern.n + tags[s, m], in the order of trn_systolic_tile. TRN_ELIMIT beyond the
- * generation's tile limits, TRN_EUNSUPPORTED for what it lacks (all of it on Trainium1), TRN_EFORMAT for operands that
- * cannot meet, TRN_EINVAL for a tag outside its window or not ascending, for a pattern that does not exist, for overlap
- * and for accumulating onto unwritten PSUM, TRN_ESHAPE for sizes that do not fit. On failure nothing is written. */
-TRNI_FN trn_status trn_nc_matmul_sparse(const trn_nc_matmul_sparse_args *args)
+TRN_API trn_status trn_nc_matmul_sparse(const trn_nc_matmul_sparse_args *args)
 {
     trni_sparse_product s;
     if (!args) return TRN_EINVAL;
@@ -535,9 +557,7 @@ TRNI_FN bool trni_sparse_matmul_is_cut(const trni_sparse_product *s)
     return s->of.a.lanes && s->of.b.lanes && trni_sparse_depth(s) && trni_sparse_kernels_apply(s);
 }
 
-/* Bytes that .scratch must hold for this call with the present number of threads; 0 when the arguments are refused or
- * none is needed. */
-TRNI_FN size_t trn_sparse_matmul_scratch_bytes(const trn_sparse_matmul_args *args)
+TRN_API size_t trn_sparse_matmul_scratch_bytes(const trn_sparse_matmul_args *args)
 {
     trni_sparse_product s;
     if (!args) return 0;
@@ -575,12 +595,7 @@ TRNI_FN void trni_sparse_matmul_by_definition(const trni_sparse_product *s)
     for (int64_t m = 0; m < s->of.a.lanes; m++) trni_sparse_define_row(s, m);
 }
 
-/* dst[m, n] = (accumulate ? dst[m, n] + : ) sum over s of values[m, s] * b[k(m, s), n], where k(m, s) is
- * floor(s / pattern.m) * pattern.n + tags[m, s], in tiles of 128 stored elements. TRN_EFORMAT for operands that cannot
- * meet, TRN_ESHAPE for sizes that do not fit (K must be a multiple of pattern.n), TRN_EINVAL for a tag outside its
- * window or not ascending, null data, overlap and illegal values, TRN_ENOSPC when memory or scratch is short,
- * TRN_EUNSUPPORTED for what the generation (Trainium1: all of it) or this host lacks. On failure nothing is written. */
-TRNI_FN trn_status trn_sparse_matmul(const trn_sparse_matmul_args *args)
+TRN_API trn_status trn_sparse_matmul(const trn_sparse_matmul_args *args)
 {
     trni_sparse_product s;
     if (!args) return TRN_EINVAL;
@@ -593,5 +608,7 @@ TRNI_FN trn_status trn_sparse_matmul(const trn_sparse_matmul_args *args)
         trni_sparse_matmul_by_definition(&s);
     return TRN_OK;
 }
+
+#endif /* TRNI_BODIES */
 
 #endif /* TRN_SPARSE_H */

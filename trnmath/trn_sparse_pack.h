@@ -46,7 +46,6 @@
 #define TRN_SPARSE_PACK_H
 
 #include "trn_pack.h"
-#include "base/threads.h"
 
 typedef struct trn_sparse_pattern {
     int m, n; /* m of every n consecutive elements are stored */
@@ -81,9 +80,39 @@ typedef struct trn_sparse_tags_pack_args {
 
 /* ---- patterns and windows ---- */
 
+TRN_API bool trn_sparse_pattern_valid(trn_sparse_pattern p);
+
+/* K·m/n; -1 when the pattern does not exist or K is no multiple of n. */
+TRN_API int64_t trn_sparse_stored(trn_sparse_pattern p, int64_t k);
+
+/* ---- pack and unpack ---- */
+
+/* src [M, K] to its m of n and their tags. TRN_EINVAL names the row and window that holds too many nonzeros (without
+ * .prune), a pattern that does not exist, or views that overlap; TRN_ESHAPE sizes that do not fit, K no multiple of n
+ * among them; TRN_EFORMAT formats other than these. On failure nothing is written. */
+TRN_API trn_status trn_sparse_pack(const trn_sparse_pack_args *args);
+
+/* dst [M, K] = the stored values where their tags say, and +0 elsewhere. TRN_EINVAL names a tag outside its window or
+ * not above the one before; the rest as trn_sparse_pack. On failure nothing is written. */
+TRN_API trn_status trn_sparse_unpack(const trn_sparse_unpack_args *args);
+
+/* ---- packed tags: a code of four bits is what trn_pack packs ---- */
+
+/* Tags [rows, count] to words of four, the first in the low nibble (assumed). TRN_EINVAL names a tag above 15. */
+TRN_API trn_status trn_sparse_tags_pack(const trn_sparse_tags_pack_args *args);
+
+/* The way back: every nibble is a tag; whether it suits a pattern is asked where it is used. */
+TRN_API trn_status trn_sparse_tags_unpack(const trn_sparse_tags_pack_args *args);
+
+#if TRNI_BODIES
+
+#include "base/threads.h"
+
+/* ---- patterns and windows ---- */
+
 enum { TRNI_SPARSE_WINDOW = 16, TRNI_SPARSE_MOST = 4 }; /* the largest n and m */
 
-TRNI_FN bool trn_sparse_pattern_valid(trn_sparse_pattern p)
+TRN_API bool trn_sparse_pattern_valid(trn_sparse_pattern p)
 {
     static const trn_sparse_pattern known[] = {
         { 4, 16 }, { 4, 12 }, { 4, 8 }, { 2, 8 }, { 2, 4 }, { 1, 4 }, { 1, 2 }
@@ -93,8 +122,7 @@ TRNI_FN bool trn_sparse_pattern_valid(trn_sparse_pattern p)
     return false;
 }
 
-/* K·m/n; -1 when the pattern does not exist or K is no multiple of n. */
-TRNI_FN int64_t trn_sparse_stored(trn_sparse_pattern p, int64_t k)
+TRN_API int64_t trn_sparse_stored(trn_sparse_pattern p, int64_t k)
 {
     return !trn_sparse_pattern_valid(p) || k < 0 || k % p.n ? -1 : k / p.n * p.m;
 }
@@ -139,6 +167,7 @@ TRNI_INLINE void trni_tags_wrong_body(unsigned char *wrong, const unsigned char 
     for (size_t i = 1; i < count; i++) found |= (unsigned char)((tag[i] >= n) | (follows[i] & (tag[i] <= tag[i - 1])));
     *wrong = found;
 }
+
 TRNI_STAMP(trni_tags_wrong,
            (unsigned char *wrong, const unsigned char *tag, const unsigned char *follows, unsigned char n,
             size_t count),
@@ -298,10 +327,7 @@ TRNI_FN trn_status trni_sparse_check_views(const trn_tensor *full, const char *f
 
 enum { TRNI_SPARSE_PARALLEL = 1 << 15 }; /* elements from which threads pay for being woken */
 
-/* src [M, K] to its m of n and their tags. TRN_EINVAL names the row and window that holds too many nonzeros (without
- * .prune), a pattern that does not exist, or views that overlap; TRN_ESHAPE sizes that do not fit, K no multiple of n
- * among them; TRN_EFORMAT formats other than these. On failure nothing is written. */
-TRNI_FN trn_status trn_sparse_pack(const trn_sparse_pack_args *args)
+TRN_API trn_status trn_sparse_pack(const trn_sparse_pack_args *args)
 {
     if (!args) return TRN_EINVAL;
     const trn_status status =
@@ -336,9 +362,7 @@ TRNI_FN void trni_sparse_unpack_row(const trn_sparse_unpack_args *args, int64_t 
         trni_sparse_put(&dst, s / p.m * p.n + trni_sparse_get(&tags, s), trni_sparse_get(&values, s));
 }
 
-/* dst [M, K] = the stored values where their tags say, and +0 elsewhere. TRN_EINVAL names a tag outside its window or
- * not above the one before; the rest as trn_sparse_pack. On failure nothing is written. */
-TRNI_FN trn_status trn_sparse_unpack(const trn_sparse_unpack_args *args)
+TRN_API trn_status trn_sparse_unpack(const trn_sparse_unpack_args *args)
 {
     trn_isa isa = TRN_ISA_AUTO;
     trn_status status;
@@ -381,8 +405,7 @@ TRNI_FN trn_tensor trni_sparse_nibbles(trn_tensor tags)
     return tags;
 }
 
-/* Tags [rows, count] to words of four, the first in the low nibble (assumed). TRN_EINVAL names a tag above 15. */
-TRNI_FN trn_status trn_sparse_tags_pack(const trn_sparse_tags_pack_args *args)
+TRN_API trn_status trn_sparse_tags_pack(const trn_sparse_tags_pack_args *args)
 {
     if (!args) return TRN_EINVAL;
     const trn_status status = trni_sparse_check_words(&args->src, "src", TRNI_INPUT, &args->dst, "dst", args->error);
@@ -400,8 +423,7 @@ TRNI_FN trn_status trn_sparse_tags_pack(const trn_sparse_tags_pack_args *args)
     return trn_pack(&pack);
 }
 
-/* The way back: every nibble is a tag; whether it suits a pattern is asked where it is used. */
-TRNI_FN trn_status trn_sparse_tags_unpack(const trn_sparse_tags_pack_args *args)
+TRN_API trn_status trn_sparse_tags_unpack(const trn_sparse_tags_pack_args *args)
 {
     if (!args) return TRN_EINVAL;
     const trn_status status = trni_sparse_check_words(&args->dst, "dst", TRNI_OUTPUT, &args->src, "src", args->error);
@@ -409,5 +431,7 @@ TRNI_FN trn_status trn_sparse_tags_unpack(const trn_sparse_tags_pack_args *args)
     const trn_unpack_args unpack = { trni_sparse_nibbles(args->dst), args->src, true, args->isa, args->error };
     return trn_unpack(&unpack);
 }
+
+#endif /* TRNI_BODIES */
 
 #endif /* TRN_SPARSE_PACK_H */

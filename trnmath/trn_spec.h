@@ -70,11 +70,7 @@ typedef enum trn_provenance {
     TRN_ASSUMED         /* nothing public: our choice, and why */
 } trn_provenance;
 
-TRNI_FN const char *trn_provenance_text(trn_provenance known)
-{
-    static const char *const text[] = { "documented", "measured", "third party", "derived", "assumed" };
-    return (unsigned)known < sizeof text / sizeof text[0] ? text[(unsigned)known] : "unknown";
-}
+TRN_API const char *trn_provenance_text(trn_provenance known);
 
 typedef struct trn_source {
     const char *field; /* whose source this is */
@@ -82,33 +78,13 @@ typedef struct trn_source {
     const char *where;
 } trn_source;
 
-/* Every row below is a list of F(field, value, how it is known, where). A list is expanded twice, into the struct of
- * plain values and into the array of sources, so that a value and its source stand on one line and cannot part. */
-#define TRNI_VALUE(field, value, known, where) value
-#define TRNI_SOURCE(field, value, known, where) { #field, TRN_##known, where }
 #define TRNI_DECLARE(type, field, unit) type field;
-#define TRNI_ONE(type, field, unit) +1
-
-#define TRNI_NAN __builtin_nan("")
-
-#define TRNI_KIB 1024.0
-#define TRNI_GIB 1073741824.0
 
 #define TRNI_NKI1 "Neuron SDK, nki/guides/architecture/trainium_inferentia2_arch.rst"
 #define TRNI_NKI2 "Neuron SDK, nki/guides/architecture/trainium2_arch.rst"
 #define TRNI_NKI3 "Neuron SDK, nki/guides/architecture/trainium3_arch.rst"
-#define TRNI_NC2 "Neuron SDK, neuron-hardware/neuron-core-v2.rst"
-#define TRNI_NC3 "Neuron SDK, neuron-hardware/neuron-core-v3.rst"
-#define TRNI_NC4 "Neuron SDK, neuron-hardware/neuron-core-v4.rst"
-#define TRNI_CHIP1 "Neuron SDK, neuron-hardware/trainium.rst"
-#define TRNI_CHIP2 "Neuron SDK, neuron-hardware/trainium2.rst"
-#define TRNI_CHIP3 "Neuron SDK, neuron-hardware/trainium3.rst"
-#define TRNI_ISA "Neuron SDK, nki.isa reference, nc_matmul"
 #define TRNI_OLD "Neuron SDK 2.25, nki.isa reference (the last with costs)"
-#define TRNI_EXPLORER "Neuron SDK, neuron-explorer/overview-summary-page.rst"
-#define TRNI_PROFILE "Neuron SDK, neuron-explorer/profile-schema-reference.rst"
 #define TRNI_DMA_PEAK "Neuron SDK, nki-dma-overview.rst"
-#define TRNI_DMA_REAL "Neuron SDK, nki-dma-bandwidth-guide.rst"
 
 /* ---- one NeuronCore ---- */
 
@@ -165,14 +141,254 @@ typedef struct trn_source {
     X(double, vector_flops_per_s, "flop/s")                                                                          \
     X(double, scalar_flops_per_s, "flop/s")
 
-enum { TRNI_CORE_FIELD_COUNT = 0 TRNI_CORE_FIELDS(TRNI_ONE) };
-
 typedef struct trn_core_spec {
     trn_generation generation;
     const char *name;         /* "NeuronCore-v3" */
     const trn_source *source; /* of each field below, in order */
     TRNI_CORE_FIELDS(TRNI_DECLARE)
 } trn_core_spec;
+
+/* NULL for a generation that does not exist. */
+TRN_API const trn_core_spec *trn_core_spec_of(trn_generation generation);
+
+TRN_API double trn_core_sbuf_bytes(const trn_core_spec *core);
+TRN_API double trn_core_psum_bytes(const trn_core_spec *core);
+
+/* ---- one chip ---- */
+
+#define TRNI_CHIP_FIELDS(X)                                                                                          \
+    X(int, cores, "cores")                                                                                           \
+    X(int, cores_per_logical_core, "cores") /* by default; a logical core is one rank of a collective */             \
+    X(int, cc_cores, "cores")               /* that run collectives */                                               \
+    X(double, hbm_bytes, "B")                                                                                        \
+    X(double, hbm_bytes_per_s, "B/s")                                                                                \
+    X(double, f32_flops_per_s, "flop/s")                                                                             \
+    X(double, bf16_flops_per_s, "flop/s") /* TF32 and F16 too */                                                     \
+    X(double, f8_flops_per_s, "flop/s")   /* FP8 without block scales; 0 = not published */                          \
+    X(double, mx_flops_per_s, "flop/s")   /* block-scaled FP8 and FP4; 0 = none */                                   \
+    X(double, int8_ops_per_s, "op/s")     /* 0 = none */                                                             \
+    X(double, sparse_bf16_flops_per_s, "flop/s") /* structured sparsity, BF16, F16, TF32; 0 = none */                \
+    X(double, sparse_f8_flops_per_s, "flop/s")   /* the same with FP8 */
+
+typedef struct trn_chip_spec {
+    const char *name; /* "Trainium2" */
+    const trn_core_spec *core;
+    const trn_source *source; /* of each field below, in order */
+    TRNI_CHIP_FIELDS(TRNI_DECLARE)
+} trn_chip_spec;
+
+/* NULL for a generation that does not exist. */
+TRN_API const trn_chip_spec *trn_chip_spec_of(trn_generation generation);
+
+/* "Trainium2"; "an unknown generation" for anything else. */
+TRN_API const char *trn_generation_name(trn_generation generation);
+
+/* ---- which formats the tensor engine multiplies, and in which of its speeds ---- */
+
+/* What the systolic array of one core can do in its fastest mode for this format: two flops for each product of each PE
+ * in each cycle. NaN when the core has no such operand. INT8, Trainium1 only, is what its page says the engine does:
+ * NKI's matrix instruction does not take it. */
+TRN_API double trn_core_peak_flops_per_s(const trn_core_spec *core, trn_format format, bool sparse);
+
+/* ---- one server: what is sold as one instance, or one server of an UltraServer ---- */
+
+#define TRNI_TRN1 "Neuron SDK, neuron-hardware/trn1-arch.rst"
+#define TRNI_TRN2 "Neuron SDK, neuron-hardware/trn2-arch.rst"
+#define TRNI_TRN3 "Neuron SDK, neuron-hardware/trn3-arch.rst"
+#define TRNI_SA2 "SemiAnalysis on Trainium2, 2024-12"
+
+/* NeuronLink of one chip, as numbers of links and one-way rates: to chips of its own server, to the switch of its rack,
+ * and to one chip of each neighbouring server (Trainium2: ring of four) or of the other rack (Trainium3). */
+#define TRNI_SERVER_FIELDS(X)                                                                                        \
+    X(int, chips, "chips")                                                                                           \
+    X(double, efa_bits_per_s, "bit/s")                                                                               \
+    X(int, vcpus, "vCPUs")                                                                                           \
+    X(double, host_bytes, "B")                                                                                       \
+    X(int, server_links, "links/chip")                                                                               \
+    X(double, server_link_bytes_per_s, "B/s one way")                                                                \
+    X(int, rack_links, "links/chip")                                                                                 \
+    X(double, rack_link_bytes_per_s, "B/s one way")                                                                  \
+    X(int, peer_links, "links/chip")                                                                                 \
+    X(double, peer_link_bytes_per_s, "B/s one way")
+
+typedef struct trn_server_spec {
+    const char *name;
+    const trn_chip_spec *chip;
+    const trn_source *source; /* of each field below, in order */
+    TRNI_SERVER_FIELDS(TRNI_DECLARE)
+} trn_server_spec;
+
+/* ---- one system: how many servers of which kind ---- */
+
+#define TRNI_SYSTEM_FIELDS(X)                                                                                        \
+    X(int, servers, "servers")                                                                                       \
+    X(int, servers_per_domain, "servers") /* that NeuronLink joins; between domains there is EFA only */
+
+/* enumerator, name, title, server, how many, how many in one NeuronLink domain, how that is known, where */
+#define TRNI_SYSTEM_LIST(X)                                                                                          \
+    X(TRN_TRN1_2XLARGE, "trn1.2xlarge", "Trn1.2xlarge", TRNI_AT_TRN1_2XLARGE, 1, 1, DOCUMENTED, TRNI_TRN1)           \
+    X(TRN_TRN1_32XLARGE, "trn1.32xlarge", "Trn1.32xlarge", TRNI_AT_TRN1_32XLARGE, 1, 1, DOCUMENTED, TRNI_TRN1)       \
+    X(TRN_TRN1N_32XLARGE, "trn1n.32xlarge", "Trn1n.32xlarge", TRNI_AT_TRN1N_32XLARGE, 1, 1, DOCUMENTED, TRNI_TRN1)   \
+    X(TRN_TRN2_48XLARGE, "trn2.48xlarge", "trn2.48xlarge", TRNI_AT_TRN2_48XLARGE, 1, 1, DOCUMENTED, TRNI_TRN2)       \
+    X(TRN_TRN2U_48XLARGE, "trn2u.48xlarge", "trn2u.48xlarge", TRNI_AT_TRN2U_48XLARGE, 1, 1, DOCUMENTED, TRNI_TRN2)   \
+    X(TRN_TRN2_ULTRASERVER, "trn2-ultraserver", "Trn2 UltraServer", TRNI_AT_TRN2U_48XLARGE, 4, 4, DOCUMENTED,        \
+      TRNI_TRN2)                                                                                                     \
+    X(TRN_TRN3_GEN1_ULTRASERVER, "trn3-gen1-ultraserver", "Trn3 Gen1 UltraServer", TRNI_AT_TRN3_GEN1, 4, 4,          \
+      DOCUMENTED, TRNI_TRN3)                                                                                         \
+    X(TRN_TRN3_GEN2_ULTRASERVER, "trn3-gen2-ultraserver", "Trn3 Gen2 UltraServer", TRNI_AT_TRN3_GEN2, 36, 36,        \
+      DOCUMENTED, TRNI_TRN3)                                                                                         \
+    X(TRN_TRN1_ULTRACLUSTER, "trn1-ultracluster", "Trn1 UltraCluster", TRNI_AT_TRN1_32XLARGE, 1875, 1, DERIVED,      \
+      "over 30,000 chips (EC2 Trn1 page, 2022) in servers of 16")                                                    \
+    X(TRN_PROJECT_RAINIER, "project-rainier", "Project Rainier", TRNI_AT_TRN2U_48XLARGE, 25000, 4, DERIVED,          \
+      "400,000 chips (" TRNI_SA2 ") in UltraServers of 64")
+
+typedef enum trn_system {
+#define TRNI_X(system, name, title, server, servers, domain, known, where) system,
+    TRNI_SYSTEM_LIST(TRNI_X)
+#undef TRNI_X
+    TRN_SYSTEM_COUNT
+} trn_system;
+
+typedef struct trn_system_spec {
+    trn_system system;
+    const char *name;  /* "trn2-ultraserver" */
+    const char *title; /* "Trn2 UltraServer" */
+    const trn_server_spec *server;
+    const trn_source *source; /* of each field below, in order */
+    TRNI_SYSTEM_FIELDS(TRNI_DECLARE)
+} trn_system_spec;
+
+/* NULL for a system that does not exist. */
+TRN_API const trn_system_spec *trn_system_spec_of(trn_system system);
+
+TRN_API const char *trn_system_name(trn_system system);
+
+/* Exact case. TRN_SYSTEM_COUNT when unknown. */
+TRN_API trn_system trn_system_from_name(const char *name);
+
+/* ---- the whole system ---- */
+
+TRN_API int trn_spec_chips(const trn_system_spec *spec);
+
+/* Published rate of the whole system in 1e12 flop/s (INT8: op/s); NaN when the chip has no such rate. On Trainium3 the
+ * formats of the MX instructions (E4M3FN, E5M2, E2M1) have the MX rate, and E4M3, which MX does not know, has none
+ * that is published. */
+TRN_API double trn_spec_tflops(const trn_system_spec *spec, trn_format format, bool sparse);
+
+#define TRNI_TOTAL_FIELDS(X)                                                                                         \
+    X(double, chips, "chips")                                                                                        \
+    X(double, cores, "cores")                                                                                        \
+    X(double, logical_cores, "cores")                                                                                \
+    X(double, sbuf_bytes, "B")                                                                                       \
+    X(double, hbm_bytes, "B")                                                                                        \
+    X(double, hbm_bytes_per_s, "B/s")                                                                                \
+    X(double, dma_engines, "engines")                                                                                \
+    X(double, neuronlink_chip_bytes_per_s, "B/s one way") /* of ONE chip: all its links that lead somewhere */       \
+    X(double, efa_bits_per_s, "bit/s")                                                                               \
+    X(double, vcpus, "vCPUs")                                                                                        \
+    X(double, host_bytes, "B")                                                                                       \
+    X(double, f32_flops_per_s, "flop/s")                                                                             \
+    X(double, bf16_flops_per_s, "flop/s")                                                                            \
+    X(double, f8_flops_per_s, "flop/s")                                                                              \
+    X(double, mx_flops_per_s, "flop/s")                                                                              \
+    X(double, int8_ops_per_s, "op/s")                                                                                \
+    X(double, sparse_bf16_flops_per_s, "flop/s")                                                                     \
+    X(double, sparse_f8_flops_per_s, "flop/s")
+
+typedef struct trn_spec_totals {
+    TRNI_TOTAL_FIELDS(TRNI_DECLARE)
+} trn_spec_totals;
+
+TRN_API trn_spec_totals trn_spec_totals_of(const trn_system_spec *spec);
+
+/* ---- every number in turn ---- */
+
+typedef struct trn_spec_field {
+    const char *level; /* "system", "server", "chip", "core", or "total" */
+    const char *owner; /* the name of that system, server, chip or core */
+    const char *field;
+    const char *unit;
+    double value; /* flags: 1 or 0 */
+    trn_provenance known;
+    const char *where;
+} trn_spec_field;
+
+/* Field number index of a system: its own, then its server's, its chip's and its core's, then the totals. False when
+ * there is no such number, so that a loop from 0 sees them all. */
+TRN_API bool trn_spec_field_at(const trn_system_spec *spec, int index, trn_spec_field *out);
+
+/* ---- where the sources contradict each other ---- */
+
+typedef struct trn_spec_alternative {
+    trn_system system;     /* a system that shows the field */
+    trn_spec_field chosen; /* what the tables hold */
+    double value;          /* what the other source says, in chosen.unit */
+    trn_provenance known;
+    const char *where;
+    const char *why; /* the table holds what it holds */
+} trn_spec_alternative;
+
+/* The value of one field by its names; false when there is none. */
+TRN_API bool trn_spec_field_named(const trn_system_spec *spec, const char *level, const char *field,
+                                  trn_spec_field *out);
+
+/* Contradiction number index; false when there is no such number, so that a loop from 0 sees them all. */
+TRN_API bool trn_spec_alternative_at(int index, trn_spec_alternative *out);
+
+/* ---- what a core does and holds, in words ---- */
+
+typedef enum trn_matmul_mode {
+    TRN_MODE_FASTEST = 0, /* sparse with a pattern; INT8, MX, double_row when both formats have it; else plain */
+    TRN_MODE_PLAIN,
+    TRN_MODE_DOUBLE_ROW,
+    TRN_MODE_MX,
+    TRN_MODE_SPARSE,
+    TRN_MODE_TRANSPOSE,
+    TRN_MODE_INT8,
+    TRNI_MODE_COUNT
+} trn_matmul_mode;
+
+TRN_API const char *trn_matmul_mode_name(trn_matmul_mode mode);
+
+typedef enum trn_space { TRN_SPACE_SBUF = 0, TRN_SPACE_PSUM, TRN_SPACE_HBM, TRN_SPACE_COUNT } trn_space;
+
+TRN_API const char *trn_space_name(trn_space space);
+
+#if TRNI_BODIES
+
+/* ---- how a number is known ---- */
+
+TRN_API const char *trn_provenance_text(trn_provenance known)
+{
+    static const char *const text[] = { "documented", "measured", "third party", "derived", "assumed" };
+    return (unsigned)known < sizeof text / sizeof text[0] ? text[(unsigned)known] : "unknown";
+}
+
+/* Every row below is a list of F(field, value, how it is known, where). A list is expanded twice, into the struct of
+ * plain values and into the array of sources, so that a value and its source stand on one line and cannot part. */
+#define TRNI_VALUE(field, value, known, where) value
+
+#define TRNI_SOURCE(field, value, known, where) { #field, TRN_##known, where }
+#define TRNI_ONE(type, field, unit) +1
+
+#define TRNI_NAN __builtin_nan("")
+
+#define TRNI_KIB 1024.0
+#define TRNI_GIB 1073741824.0
+#define TRNI_NC2 "Neuron SDK, neuron-hardware/neuron-core-v2.rst"
+#define TRNI_NC3 "Neuron SDK, neuron-hardware/neuron-core-v3.rst"
+#define TRNI_NC4 "Neuron SDK, neuron-hardware/neuron-core-v4.rst"
+#define TRNI_CHIP1 "Neuron SDK, neuron-hardware/trainium.rst"
+#define TRNI_CHIP2 "Neuron SDK, neuron-hardware/trainium2.rst"
+#define TRNI_CHIP3 "Neuron SDK, neuron-hardware/trainium3.rst"
+#define TRNI_ISA "Neuron SDK, nki.isa reference, nc_matmul"
+#define TRNI_EXPLORER "Neuron SDK, neuron-explorer/overview-summary-page.rst"
+#define TRNI_PROFILE "Neuron SDK, neuron-explorer/profile-schema-reference.rst"
+#define TRNI_DMA_REAL "Neuron SDK, nki-dma-bandwidth-guide.rst"
+
+/* ---- one NeuronCore ---- */
+
+enum { TRNI_CORE_FIELD_COUNT = 0 TRNI_CORE_FIELDS(TRNI_ONE) };
 
 /* The same in every generation so far: the Trainium1 guide has the fullest text, the later ones keep it. */
 #define TRNI_CORE_SHARED(F)                                                                                          \
@@ -325,42 +541,20 @@ TRNI_FN int trni_generation_index(trn_generation generation)
     return i < sizeof trni_core / sizeof trni_core[0] ? (int)i : -1;
 }
 
-/* NULL for a generation that does not exist. */
-TRNI_FN const trn_core_spec *trn_core_spec_of(trn_generation generation)
+TRN_API const trn_core_spec *trn_core_spec_of(trn_generation generation)
 {
     const int i = trni_generation_index(generation);
     return i < 0 ? NULL : &trni_core[i];
 }
 
-TRNI_FN double trn_core_sbuf_bytes(const trn_core_spec *core) { return core->partitions * core->sbuf_partition_bytes; }
-TRNI_FN double trn_core_psum_bytes(const trn_core_spec *core) { return core->partitions * core->psum_partition_bytes; }
+TRN_API double trn_core_sbuf_bytes(const trn_core_spec *core) { return core->partitions * core->sbuf_partition_bytes; }
+TRN_API double trn_core_psum_bytes(const trn_core_spec *core) { return core->partitions * core->psum_partition_bytes; }
 
 /* ---- one chip ---- */
 
 #define TRNI_LNC "Neuron SDK, logical-neuroncore-config.rst"
 
-#define TRNI_CHIP_FIELDS(X)                                                                                          \
-    X(int, cores, "cores")                                                                                           \
-    X(int, cores_per_logical_core, "cores") /* by default; a logical core is one rank of a collective */             \
-    X(int, cc_cores, "cores")               /* that run collectives */                                               \
-    X(double, hbm_bytes, "B")                                                                                        \
-    X(double, hbm_bytes_per_s, "B/s")                                                                                \
-    X(double, f32_flops_per_s, "flop/s")                                                                             \
-    X(double, bf16_flops_per_s, "flop/s") /* TF32 and F16 too */                                                     \
-    X(double, f8_flops_per_s, "flop/s")   /* FP8 without block scales; 0 = not published */                          \
-    X(double, mx_flops_per_s, "flop/s")   /* block-scaled FP8 and FP4; 0 = none */                                   \
-    X(double, int8_ops_per_s, "op/s")     /* 0 = none */                                                             \
-    X(double, sparse_bf16_flops_per_s, "flop/s") /* structured sparsity, BF16, F16, TF32; 0 = none */                \
-    X(double, sparse_f8_flops_per_s, "flop/s")   /* the same with FP8 */
-
 enum { TRNI_CHIP_FIELD_COUNT = 0 TRNI_CHIP_FIELDS(TRNI_ONE) };
-
-typedef struct trn_chip_spec {
-    const char *name; /* "Trainium2" */
-    const trn_core_spec *core;
-    const trn_source *source; /* of each field below, in order */
-    TRNI_CHIP_FIELDS(TRNI_DECLARE)
-} trn_chip_spec;
 
 #define TRNI_CHIP_V2(F)                                                                                              \
     F(cores, 2, DOCUMENTED, TRNI_CHIP1),                                                                             \
@@ -414,15 +608,13 @@ TRNI_DATA trn_chip_spec trni_chip[] = {
     { "Trainium3", &trni_core[2], trni_chip_source[2], TRNI_CHIP_V4(TRNI_VALUE) },
 };
 
-/* NULL for a generation that does not exist. */
-TRNI_FN const trn_chip_spec *trn_chip_spec_of(trn_generation generation)
+TRN_API const trn_chip_spec *trn_chip_spec_of(trn_generation generation)
 {
     const int i = trni_generation_index(generation);
     return i < 0 ? NULL : &trni_chip[i];
 }
 
-/* "Trainium2"; "an unknown generation" for anything else. */
-TRNI_FN const char *trn_generation_name(trn_generation generation)
+TRN_API const char *trn_generation_name(trn_generation generation)
 {
     const trn_chip_spec *chip = trn_chip_spec_of(generation);
     return chip ? chip->name : "an unknown generation";
@@ -490,10 +682,7 @@ TRNI_FN double trni_chip_flops_per_s(const trn_chip_spec *chip, trn_format forma
     return (sparse ? sparse_rate : dense_rate)[trni_rate_of(chip->core->generation, format)];
 }
 
-/* What the systolic array of one core can do in its fastest mode for this format: two flops for each product of each PE
- * in each cycle. NaN when the core has no such operand. INT8, Trainium1 only, is what its page says the engine does:
- * NKI's matrix instruction does not take it. */
-TRNI_FN double trn_core_peak_flops_per_s(const trn_core_spec *core, trn_format format, bool sparse)
+TRN_API double trn_core_peak_flops_per_s(const trn_core_spec *core, trn_format format, bool sparse)
 {
     const double f32 = 1.0 / core->f32_passes, f8 = core->f8_products, mx = core->mx_products;
     const double stored = core->sparse_products; /* 4:16 skips three of four products of any format up to 16 bits */
@@ -506,34 +695,9 @@ TRNI_FN double trn_core_peak_flops_per_s(const trn_core_spec *core, trn_format f
 
 /* ---- one server: what is sold as one instance, or one server of an UltraServer ---- */
 
-#define TRNI_TRN1 "Neuron SDK, neuron-hardware/trn1-arch.rst"
-#define TRNI_TRN2 "Neuron SDK, neuron-hardware/trn2-arch.rst"
-#define TRNI_TRN3 "Neuron SDK, neuron-hardware/trn3-arch.rst"
-#define TRNI_SA2 "SemiAnalysis on Trainium2, 2024-12"
 #define TRNI_SA3 "SemiAnalysis on Trainium3, 2025-12"
 
-/* NeuronLink of one chip, as numbers of links and one-way rates: to chips of its own server, to the switch of its rack,
- * and to one chip of each neighbouring server (Trainium2: ring of four) or of the other rack (Trainium3). */
-#define TRNI_SERVER_FIELDS(X)                                                                                        \
-    X(int, chips, "chips")                                                                                           \
-    X(double, efa_bits_per_s, "bit/s")                                                                               \
-    X(int, vcpus, "vCPUs")                                                                                           \
-    X(double, host_bytes, "B")                                                                                       \
-    X(int, server_links, "links/chip")                                                                               \
-    X(double, server_link_bytes_per_s, "B/s one way")                                                                \
-    X(int, rack_links, "links/chip")                                                                                 \
-    X(double, rack_link_bytes_per_s, "B/s one way")                                                                  \
-    X(int, peer_links, "links/chip")                                                                                 \
-    X(double, peer_link_bytes_per_s, "B/s one way")
-
 enum { TRNI_SERVER_FIELD_COUNT = 0 TRNI_SERVER_FIELDS(TRNI_ONE) };
-
-typedef struct trn_server_spec {
-    const char *name;
-    const trn_chip_spec *chip;
-    const trn_source *source; /* of each field below, in order */
-    TRNI_SERVER_FIELDS(TRNI_DECLARE)
-} trn_server_spec;
 
 /* What several servers share. `to` is server, rack or peer. */
 #define TRNI_NO_LINKS(F, to, page)                                                                                   \
@@ -642,45 +806,7 @@ TRNI_DATA trn_server_spec trni_server[] = {
 
 /* ---- one system: how many servers of which kind ---- */
 
-#define TRNI_SYSTEM_FIELDS(X)                                                                                        \
-    X(int, servers, "servers")                                                                                       \
-    X(int, servers_per_domain, "servers") /* that NeuronLink joins; between domains there is EFA only */
-
 enum { TRNI_SYSTEM_FIELD_COUNT = 0 TRNI_SYSTEM_FIELDS(TRNI_ONE) };
-
-/* enumerator, name, title, server, how many, how many in one NeuronLink domain, how that is known, where */
-#define TRNI_SYSTEM_LIST(X)                                                                                          \
-    X(TRN_TRN1_2XLARGE, "trn1.2xlarge", "Trn1.2xlarge", TRNI_AT_TRN1_2XLARGE, 1, 1, DOCUMENTED, TRNI_TRN1)           \
-    X(TRN_TRN1_32XLARGE, "trn1.32xlarge", "Trn1.32xlarge", TRNI_AT_TRN1_32XLARGE, 1, 1, DOCUMENTED, TRNI_TRN1)       \
-    X(TRN_TRN1N_32XLARGE, "trn1n.32xlarge", "Trn1n.32xlarge", TRNI_AT_TRN1N_32XLARGE, 1, 1, DOCUMENTED, TRNI_TRN1)   \
-    X(TRN_TRN2_48XLARGE, "trn2.48xlarge", "trn2.48xlarge", TRNI_AT_TRN2_48XLARGE, 1, 1, DOCUMENTED, TRNI_TRN2)       \
-    X(TRN_TRN2U_48XLARGE, "trn2u.48xlarge", "trn2u.48xlarge", TRNI_AT_TRN2U_48XLARGE, 1, 1, DOCUMENTED, TRNI_TRN2)   \
-    X(TRN_TRN2_ULTRASERVER, "trn2-ultraserver", "Trn2 UltraServer", TRNI_AT_TRN2U_48XLARGE, 4, 4, DOCUMENTED,        \
-      TRNI_TRN2)                                                                                                     \
-    X(TRN_TRN3_GEN1_ULTRASERVER, "trn3-gen1-ultraserver", "Trn3 Gen1 UltraServer", TRNI_AT_TRN3_GEN1, 4, 4,          \
-      DOCUMENTED, TRNI_TRN3)                                                                                         \
-    X(TRN_TRN3_GEN2_ULTRASERVER, "trn3-gen2-ultraserver", "Trn3 Gen2 UltraServer", TRNI_AT_TRN3_GEN2, 36, 36,        \
-      DOCUMENTED, TRNI_TRN3)                                                                                         \
-    X(TRN_TRN1_ULTRACLUSTER, "trn1-ultracluster", "Trn1 UltraCluster", TRNI_AT_TRN1_32XLARGE, 1875, 1, DERIVED,      \
-      "over 30,000 chips (EC2 Trn1 page, 2022) in servers of 16")                                                    \
-    X(TRN_PROJECT_RAINIER, "project-rainier", "Project Rainier", TRNI_AT_TRN2U_48XLARGE, 25000, 4, DERIVED,          \
-      "400,000 chips (" TRNI_SA2 ") in UltraServers of 64")
-
-typedef enum trn_system {
-#define TRNI_X(system, name, title, server, servers, domain, known, where) system,
-    TRNI_SYSTEM_LIST(TRNI_X)
-#undef TRNI_X
-    TRN_SYSTEM_COUNT
-} trn_system;
-
-typedef struct trn_system_spec {
-    trn_system system;
-    const char *name;  /* "trn2-ultraserver" */
-    const char *title; /* "Trn2 UltraServer" */
-    const trn_server_spec *server;
-    const trn_source *source; /* of each field below, in order */
-    TRNI_SYSTEM_FIELDS(TRNI_DECLARE)
-} trn_system_spec;
 
 TRNI_DATA trn_source trni_system_source[][TRNI_SYSTEM_FIELD_COUNT] = {
 #define TRNI_X(system, name, title, server, servers, domain, known, where) \
@@ -696,20 +822,18 @@ TRNI_DATA trn_system_spec trni_system[] = {
 #undef TRNI_X
 };
 
-/* NULL for a system that does not exist. */
-TRNI_FN const trn_system_spec *trn_system_spec_of(trn_system system)
+TRN_API const trn_system_spec *trn_system_spec_of(trn_system system)
 {
     return (unsigned)system < TRN_SYSTEM_COUNT ? &trni_system[(unsigned)system] : NULL;
 }
 
-TRNI_FN const char *trn_system_name(trn_system system)
+TRN_API const char *trn_system_name(trn_system system)
 {
     const trn_system_spec *spec = trn_system_spec_of(system);
     return spec ? spec->name : "an unknown system";
 }
 
-/* Exact case. TRN_SYSTEM_COUNT when unknown. */
-TRNI_FN trn_system trn_system_from_name(const char *name)
+TRN_API trn_system trn_system_from_name(const char *name)
 {
     for (unsigned i = 0; name && i < TRN_SYSTEM_COUNT; i++)
         if (strcmp(name, trni_system[i].name) == 0) return trni_system[i].system;
@@ -718,42 +842,15 @@ TRNI_FN trn_system trn_system_from_name(const char *name)
 
 /* ---- the whole system ---- */
 
-TRNI_FN int trn_spec_chips(const trn_system_spec *spec) { return spec->servers * spec->server->chips; }
+TRN_API int trn_spec_chips(const trn_system_spec *spec) { return spec->servers * spec->server->chips; }
 
-/* Published rate of the whole system in 1e12 flop/s (INT8: op/s); NaN when the chip has no such rate. On Trainium3 the
- * formats of the MX instructions (E4M3FN, E5M2, E2M1) have the MX rate, and E4M3, which MX does not know, has none
- * that is published. */
-TRNI_FN double trn_spec_tflops(const trn_system_spec *spec, trn_format format, bool sparse)
+TRN_API double trn_spec_tflops(const trn_system_spec *spec, trn_format format, bool sparse)
 {
     const double rate = trni_chip_flops_per_s(spec->server->chip, format, sparse);
     return rate > 0 ? rate / 1e12 * trn_spec_chips(spec) : TRNI_NAN;
 }
 
-#define TRNI_TOTAL_FIELDS(X)                                                                                         \
-    X(double, chips, "chips")                                                                                        \
-    X(double, cores, "cores")                                                                                        \
-    X(double, logical_cores, "cores")                                                                                \
-    X(double, sbuf_bytes, "B")                                                                                       \
-    X(double, hbm_bytes, "B")                                                                                        \
-    X(double, hbm_bytes_per_s, "B/s")                                                                                \
-    X(double, dma_engines, "engines")                                                                                \
-    X(double, neuronlink_chip_bytes_per_s, "B/s one way") /* of ONE chip: all its links that lead somewhere */       \
-    X(double, efa_bits_per_s, "bit/s")                                                                               \
-    X(double, vcpus, "vCPUs")                                                                                        \
-    X(double, host_bytes, "B")                                                                                       \
-    X(double, f32_flops_per_s, "flop/s")                                                                             \
-    X(double, bf16_flops_per_s, "flop/s")                                                                            \
-    X(double, f8_flops_per_s, "flop/s")                                                                              \
-    X(double, mx_flops_per_s, "flop/s")                                                                              \
-    X(double, int8_ops_per_s, "op/s")                                                                                \
-    X(double, sparse_bf16_flops_per_s, "flop/s")                                                                     \
-    X(double, sparse_f8_flops_per_s, "flop/s")
-
 enum { TRNI_TOTAL_FIELD_COUNT = 0 TRNI_TOTAL_FIELDS(TRNI_ONE) };
-
-typedef struct trn_spec_totals {
-    TRNI_TOTAL_FIELDS(TRNI_DECLARE)
-} trn_spec_totals;
 
 TRNI_FN double trni_neuronlink_bytes_per_s(const trn_system_spec *spec)
 {
@@ -763,7 +860,7 @@ TRNI_FN double trni_neuronlink_bytes_per_s(const trn_system_spec *spec)
            (joined ? s->rack_links * s->rack_link_bytes_per_s + s->peer_links * s->peer_link_bytes_per_s : 0);
 }
 
-TRNI_FN trn_spec_totals trn_spec_totals_of(const trn_system_spec *spec)
+TRN_API trn_spec_totals trn_spec_totals_of(const trn_system_spec *spec)
 {
     const trn_server_spec *server = spec->server;
     const trn_chip_spec *chip = server->chip;
@@ -792,16 +889,6 @@ TRNI_FN trn_spec_totals trn_spec_totals_of(const trn_system_spec *spec)
 
 /* ---- every number in turn ---- */
 
-typedef struct trn_spec_field {
-    const char *level; /* "system", "server", "chip", "core", or "total" */
-    const char *owner; /* the name of that system, server, chip or core */
-    const char *field;
-    const char *unit;
-    double value; /* flags: 1 or 0 */
-    trn_provenance known;
-    const char *where;
-} trn_spec_field;
-
 #define TRNI_READ(type, field, unit) (double)row->field,
 #define TRNI_UNIT(type, field, unit) unit,
 #define TRNI_NAME(type, field, unit) #field,
@@ -821,6 +908,7 @@ typedef struct trn_spec_field {
         out->known = row->source[i].known;                                                                           \
         out->where = row->source[i].where;                                                                           \
     }
+
 TRNI_FIELD_AT(core, trn_core_spec, TRNI_CORE_FIELDS, row->name)
 TRNI_FIELD_AT(chip, trn_chip_spec, TRNI_CHIP_FIELDS, row->name)
 TRNI_FIELD_AT(server, trn_server_spec, TRNI_SERVER_FIELDS, row->name)
@@ -840,14 +928,13 @@ TRNI_FN void trni_total_field(const trn_system_spec *spec, int i, trn_spec_field
     out->known = TRN_DERIVED;
     out->where = "the rows of the server, the chip and the core, multiplied";
 }
+
 #undef TRNI_READ
 #undef TRNI_UNIT
 #undef TRNI_NAME
 #undef TRNI_FIELD_AT
 
-/* Field number index of a system: its own, then its server's, its chip's and its core's, then the totals. False when
- * there is no such number, so that a loop from 0 sees them all. */
-TRNI_FN bool trn_spec_field_at(const trn_system_spec *spec, int index, trn_spec_field *out)
+TRN_API bool trn_spec_field_at(const trn_system_spec *spec, int index, trn_spec_field *out)
 {
     if (index < 0) return false;
     int i = index;
@@ -864,15 +951,6 @@ TRNI_FN bool trn_spec_field_at(const trn_system_spec *spec, int index, trn_spec_
 }
 
 /* ---- where the sources contradict each other ---- */
-
-typedef struct trn_spec_alternative {
-    trn_system system;     /* a system that shows the field */
-    trn_spec_field chosen; /* what the tables hold */
-    double value;          /* what the other source says, in chosen.unit */
-    trn_provenance known;
-    const char *where;
-    const char *why; /* the table holds what it holds */
-} trn_spec_alternative;
 
 /* system, level, field, the other value, how it is known, where, why the table has not taken it */
 #define TRNI_ALTERNATIVE_LIST(X)                                                                                     \
@@ -957,8 +1035,7 @@ typedef struct trn_spec_alternative {
     X(TRN_TRN3_GEN2_ULTRASERVER, "total", "neuronlink_chip_bytes_per_s", 1.2e12, THIRD_PARTY, TRNI_SA3,              \
       "a rounding of 144 active lanes of 8 GB/s")
 
-/* The value of one field by its names; false when there is none. */
-TRNI_FN bool trn_spec_field_named(const trn_system_spec *spec, const char *level, const char *field,
+TRN_API bool trn_spec_field_named(const trn_system_spec *spec, const char *level, const char *field,
                                   trn_spec_field *out)
 {
     for (int i = 0; trn_spec_field_at(spec, i, out); i++)
@@ -966,8 +1043,7 @@ TRNI_FN bool trn_spec_field_named(const trn_system_spec *spec, const char *level
     return false;
 }
 
-/* Contradiction number index; false when there is no such number, so that a loop from 0 sees them all. */
-TRNI_FN bool trn_spec_alternative_at(int index, trn_spec_alternative *out)
+TRN_API bool trn_spec_alternative_at(int index, trn_spec_alternative *out)
 {
     static const struct {
         trn_system system;
@@ -991,29 +1067,18 @@ TRNI_FN bool trn_spec_alternative_at(int index, trn_spec_alternative *out)
 
 /* ---- what a core does and holds, in words ---- */
 
-typedef enum trn_matmul_mode {
-    TRN_MODE_FASTEST = 0, /* sparse with a pattern; INT8, MX, double_row when both formats have it; else plain */
-    TRN_MODE_PLAIN,
-    TRN_MODE_DOUBLE_ROW,
-    TRN_MODE_MX,
-    TRN_MODE_SPARSE,
-    TRN_MODE_TRANSPOSE,
-    TRN_MODE_INT8,
-    TRNI_MODE_COUNT
-} trn_matmul_mode;
-
-TRNI_FN const char *trn_matmul_mode_name(trn_matmul_mode mode)
+TRN_API const char *trn_matmul_mode_name(trn_matmul_mode mode)
 {
     static const char *const name[] = { "fastest", "plain", "double_row", "mx", "sparse", "transpose", "int8" };
     return (unsigned)mode < sizeof name / sizeof name[0] ? name[(unsigned)mode] : "unknown";
 }
 
-typedef enum trn_space { TRN_SPACE_SBUF = 0, TRN_SPACE_PSUM, TRN_SPACE_HBM, TRN_SPACE_COUNT } trn_space;
-
-TRNI_FN const char *trn_space_name(trn_space space)
+TRN_API const char *trn_space_name(trn_space space)
 {
     static const char *const name[TRN_SPACE_COUNT] = { "SBUF", "PSUM", "HBM" };
     return (unsigned)space < TRN_SPACE_COUNT ? name[(unsigned)space] : "no memory";
 }
+
+#endif /* TRNI_BODIES */
 
 #endif /* TRN_SPEC_H */

@@ -44,7 +44,50 @@ typedef struct trn_tensor {
     trn_cfp8 cfp8;                /* TRN_CFP8 only */
 } trn_tensor;
 
-TRNI_FN trn_tensor trn_tensor_nd(trn_format format, void *data, int rank, const int64_t *shape)
+TRN_API trn_tensor trn_tensor_nd(trn_format format, void *data, int rank, const int64_t *shape);
+
+TRNI_FN trn_tensor trn_tensor_1d(trn_format format, void *data, int64_t n) { return trn_tensor_nd(format, data, 1, &n); }
+
+TRNI_FN trn_tensor trn_tensor_2d(trn_format format, void *data, int64_t rows, int64_t cols)
+{
+    const int64_t shape[2] = { rows, cols };
+    return trn_tensor_nd(format, data, 2, shape);
+}
+
+/* No copy: the last two axes change places. A view of rank < 2 comes back unchanged. */
+TRN_API trn_tensor trn_tensor_transposed(trn_tensor t);
+
+/* No copy: elements [first, first + count) of an axis; a range outside of it gives no tensor (rank 0). */
+TRN_API trn_tensor trn_tensor_slice(trn_tensor t, int axis, int64_t first, int64_t count);
+
+/* No copy: an axis of n elements becomes two, [n / inner, inner]. inner must divide n, else no tensor. */
+TRN_API trn_tensor trn_tensor_split(trn_tensor t, int axis, int64_t inner);
+
+/* No copy: axis and axis + 1 become one; no tensor when their elements do not follow each other at one step, or when no
+ * axis would have a stride but those of size 1 had (strides that are all 0 mean packed rows). */
+TRN_API trn_tensor trn_tensor_merge(trn_tensor t, int axis);
+
+/* No copy: an axis of size 1 is seen n times (stride 0: inputs only). No tensor when it is larger, or when no other
+ * axis has a stride, since strides that are all 0 mean packed rows. */
+TRN_API trn_tensor trn_tensor_broadcast(trn_tensor t, int axis, int64_t n);
+
+TRN_API int64_t trn_tensor_elements(trn_tensor t);
+
+TRN_API trn_format_info trn_tensor_format_info(const trn_tensor *t);
+
+/* ---- checks ---- */
+
+typedef enum trni_use { TRNI_INPUT, TRNI_OUTPUT } trni_use;
+
+/* Both views must have passed trn_tensor_check. Empty views share nothing. */
+TRN_API bool trn_tensor_overlap(trn_tensor a, trn_tensor b);
+
+/* TRN_OK, or what is wrong with the view, under the name the caller knows it by. */
+TRN_API trn_status trn_tensor_check(const trn_tensor *t, const char *name, trni_use use, int rank, trn_error *error);
+
+#if TRNI_BODIES
+
+TRN_API trn_tensor trn_tensor_nd(trn_format format, void *data, int rank, const int64_t *shape)
 {
     trn_tensor t;
     memset(&t, 0, sizeof t);
@@ -53,14 +96,6 @@ TRNI_FN trn_tensor trn_tensor_nd(trn_format format, void *data, int rank, const 
     t.rank = rank;
     for (int i = 0; i < rank && i < TRN_MAX_RANK; i++) t.shape[i] = shape[i];
     return t;
-}
-
-TRNI_FN trn_tensor trn_tensor_1d(trn_format format, void *data, int64_t n) { return trn_tensor_nd(format, data, 1, &n); }
-
-TRNI_FN trn_tensor trn_tensor_2d(trn_format format, void *data, int64_t rows, int64_t cols)
-{
-    const int64_t shape[2] = { rows, cols };
-    return trn_tensor_nd(format, data, 2, shape);
 }
 
 TRNI_FN bool trni_strides_packed(const trn_tensor *t)
@@ -81,8 +116,7 @@ TRNI_FN void trni_strides(const trn_tensor *t, int64_t stride[TRN_MAX_RANK])
     }
 }
 
-/* No copy: the last two axes change places. A view of rank < 2 comes back unchanged. */
-TRNI_FN trn_tensor trn_tensor_transposed(trn_tensor t)
+TRN_API trn_tensor trn_tensor_transposed(trn_tensor t)
 {
     if (t.rank < 2 || t.rank > TRN_MAX_RANK) return t;
     if (trni_strides_packed(&t)) {
@@ -111,8 +145,7 @@ TRNI_FN trn_tensor trni_strided(trn_tensor t)
     return t;
 }
 
-/* No copy: elements [first, first + count) of an axis; a range outside of it gives no tensor (rank 0). */
-TRNI_FN trn_tensor trn_tensor_slice(trn_tensor t, int axis, int64_t first, int64_t count)
+TRN_API trn_tensor trn_tensor_slice(trn_tensor t, int axis, int64_t first, int64_t count)
 {
     if (axis < 0 || axis >= t.rank || t.rank > TRN_MAX_RANK || first < 0 || count < 0 || first > t.shape[axis] - count)
         return trni_no_tensor();
@@ -122,8 +155,7 @@ TRNI_FN trn_tensor trn_tensor_slice(trn_tensor t, int axis, int64_t first, int64
     return t;
 }
 
-/* No copy: an axis of n elements becomes two, [n / inner, inner]. inner must divide n, else no tensor. */
-TRNI_FN trn_tensor trn_tensor_split(trn_tensor t, int axis, int64_t inner)
+TRN_API trn_tensor trn_tensor_split(trn_tensor t, int axis, int64_t inner)
 {
     if (axis < 0 || axis >= t.rank || t.rank >= TRN_MAX_RANK || inner < 1 || t.shape[axis] % inner)
         return trni_no_tensor();
@@ -139,9 +171,7 @@ TRNI_FN trn_tensor trn_tensor_split(trn_tensor t, int axis, int64_t inner)
     return t;
 }
 
-/* No copy: axis and axis + 1 become one; no tensor when their elements do not follow each other at one step, or when no
- * axis would have a stride but those of size 1 had (strides that are all 0 mean packed rows). */
-TRNI_FN trn_tensor trn_tensor_merge(trn_tensor t, int axis)
+TRN_API trn_tensor trn_tensor_merge(trn_tensor t, int axis)
 {
     if (axis < 0 || axis >= t.rank - 1 || t.rank > TRN_MAX_RANK) return trni_no_tensor();
     t = trni_strided(t);
@@ -160,9 +190,7 @@ TRNI_FN trn_tensor trn_tensor_merge(trn_tensor t, int axis)
     return t;
 }
 
-/* No copy: an axis of size 1 is seen n times (stride 0: inputs only). No tensor when it is larger, or when no other
- * axis has a stride, since strides that are all 0 mean packed rows. */
-TRNI_FN trn_tensor trn_tensor_broadcast(trn_tensor t, int axis, int64_t n)
+TRN_API trn_tensor trn_tensor_broadcast(trn_tensor t, int axis, int64_t n)
 {
     if (axis < 0 || axis >= t.rank || t.rank > TRN_MAX_RANK || n < 0 || t.shape[axis] != 1) return trni_no_tensor();
     t = trni_strided(t);
@@ -171,7 +199,7 @@ TRNI_FN trn_tensor trn_tensor_broadcast(trn_tensor t, int axis, int64_t n)
     return n > 1 && trni_strides_packed(&t) ? trni_no_tensor() : t;
 }
 
-TRNI_FN int64_t trn_tensor_elements(trn_tensor t)
+TRN_API int64_t trn_tensor_elements(trn_tensor t)
 {
     int64_t n = t.rank > 0;
     for (int i = 0; i < t.rank; i++)
@@ -180,7 +208,7 @@ TRNI_FN int64_t trn_tensor_elements(trn_tensor t)
     return n;
 }
 
-TRNI_FN trn_format_info trn_tensor_format_info(const trn_tensor *t)
+TRN_API trn_format_info trn_tensor_format_info(const trn_tensor *t)
 {
     return t->format == TRN_CFP8 ? trn_cfp8_info(t->cfp8) : *trn_format_info_of(t->format);
 }
@@ -223,8 +251,6 @@ TRNI_FN void trni_move(char *dst, int64_t dst_step, const char *src, int64_t src
 }
 
 /* ---- checks ---- */
-
-typedef enum trni_use { TRNI_INPUT, TRNI_OUTPUT } trni_use;
 
 enum { TRNI_ADDRESS_BITS = 60 }; /* no view spans more bytes, or names more elements, than 2^60 */
 
@@ -294,8 +320,7 @@ TRNI_FN void trni_axis_add(trni_axis *axis, int *n, int64_t step, int64_t low, i
 
 enum { TRNI_MEET_BUDGET = 10000 };
 
-/* Both views must have passed trn_tensor_check. Empty views share nothing. */
-TRNI_FN bool trn_tensor_overlap(trn_tensor a, trn_tensor b)
+TRN_API bool trn_tensor_overlap(trn_tensor a, trn_tensor b)
 {
     size_t a_bytes, b_bytes;
     if (!trni_extent(&a, &a_bytes) || !trni_extent(&b, &b_bytes) || !a_bytes || !b_bytes) return false;
@@ -333,8 +358,7 @@ TRNI_FN bool trni_aliases_itself(const trn_tensor *t)
     return trni_meet(axis, n, 0, 1, true, &budget);
 }
 
-/* TRN_OK, or what is wrong with the view, under the name the caller knows it by. */
-TRNI_FN trn_status trn_tensor_check(const trn_tensor *t, const char *name, trni_use use, int rank, trn_error *error)
+TRN_API trn_status trn_tensor_check(const trn_tensor *t, const char *name, trni_use use, int rank, trn_error *error)
 {
     if (!trni_format_valid(t->format))
         return trni_fail(error, TRN_EFORMAT, "%s has no valid format (%d)", name, (int)t->format);
@@ -382,5 +406,7 @@ TRNI_FN trn_status trni_check_same_shape(const trn_tensor *a, const char *a_name
                              (long long)a->shape[i], i, b_name, (long long)b->shape[i]);
     return TRN_OK;
 }
+
+#endif /* TRNI_BODIES */
 
 #endif /* TRN_TENSOR_H */

@@ -35,7 +35,7 @@
 #ifndef TRN_TENSOR_COST_H
 #define TRN_TENSOR_COST_H
 
-#include "machine/tensor_cycles.h"
+#include "trn_spec.h"
 
 /* ---- one instruction ---- */
 
@@ -74,6 +74,50 @@ typedef struct trn_tensor_cost {
     double utilisation;     /* share of the PEs at work while multiplying */
     trn_source load_known, multiply_known, exposed_known, at_once_known;
 } trn_tensor_cost;
+
+/* ---- the sum ---- */
+
+/* Nothing is written on failure: TRN_ESHAPE for a size below 1, TRN_ELIMIT for one that the instruction does not take,
+ * TRN_EFORMAT for formats that cannot meet, TRN_EUNSUPPORTED for what the generation lacks, TRN_EINVAL for the rest. */
+TRN_API trn_status trn_tensor_instruction_cost(const trn_tensor_instruction *instruction, trn_tensor_cost *cost);
+
+/* ---- a sequence ---- */
+
+/* Instructions of one core after each other. Their own before_cycles, throttle and error do not matter here. */
+typedef struct trn_tensor_sequence_args {
+    const trn_tensor_instruction *instruction; /* [count] */
+    int64_t count;
+    const double *wait_s; /* [count]: the engine waits so long before each, for moving data; NULL = it never waits */
+    bool throttle;        /* it begins cold, and cools while it waits */
+    trn_error *error;
+} trn_tensor_sequence_args;
+
+typedef struct trn_tensor_sequence_total {
+    double instructions; /* packs counted as what they hold */
+    double load_cycles;  /* of all loads, hidden or not */
+    double multiply_cycles;
+    double exposed_cycles;
+    double cycles;       /* multiply_cycles + exposed_cycles, at full speed */
+    double waited_s;
+    double throttled_s;  /* lost while the engine was not warm */
+    double colder;       /* how often it became cold again */
+    double seconds;      /* all of it */
+    double flops, tflops;
+    double utilisation;  /* of the PEs, over all of seconds; 1 is a full array at the rate of its mode */
+} trn_tensor_sequence_total;
+
+/* Nothing is written on failure, which names the instruction. */
+TRN_API trn_status trn_tensor_sequence_cost(const trn_tensor_sequence_args *args, trn_tensor_sequence_total *total);
+
+/* ---- VectorE ---- */
+
+/* Blocks of 32 x 32 on VectorE, n elements in each of up to 128 partitions: cycles of its own clock, the field
+ * vector_clock_hz. Documented in an older release: max(64, n). */
+TRN_API double trn_vector_transpose_cycles(const trn_core_spec *core, double n);
+
+#if TRNI_BODIES
+
+#include "machine/tensor_cycles.h"
 
 /* ---- the limits ---- */
 
@@ -220,9 +264,7 @@ TRNI_FN void trni_instruction_sum(const trn_tensor_instruction *i, const trni_in
     trni_instruction_sources(s, out);
 }
 
-/* Nothing is written on failure: TRN_ESHAPE for a size below 1, TRN_ELIMIT for one that the instruction does not take,
- * TRN_EFORMAT for formats that cannot meet, TRN_EUNSUPPORTED for what the generation lacks, TRN_EINVAL for the rest. */
-TRNI_FN trn_status trn_tensor_instruction_cost(const trn_tensor_instruction *instruction, trn_tensor_cost *cost)
+TRN_API trn_status trn_tensor_instruction_cost(const trn_tensor_instruction *instruction, trn_tensor_cost *cost)
 {
     trni_instruction s;
     memset(&s, 0, sizeof s);
@@ -236,29 +278,6 @@ TRNI_FN trn_status trn_tensor_instruction_cost(const trn_tensor_instruction *ins
 }
 
 /* ---- a sequence ---- */
-
-/* Instructions of one core after each other. Their own before_cycles, throttle and error do not matter here. */
-typedef struct trn_tensor_sequence_args {
-    const trn_tensor_instruction *instruction; /* [count] */
-    int64_t count;
-    const double *wait_s; /* [count]: the engine waits so long before each, for moving data; NULL = it never waits */
-    bool throttle;        /* it begins cold, and cools while it waits */
-    trn_error *error;
-} trn_tensor_sequence_args;
-
-typedef struct trn_tensor_sequence_total {
-    double instructions; /* packs counted as what they hold */
-    double load_cycles;  /* of all loads, hidden or not */
-    double multiply_cycles;
-    double exposed_cycles;
-    double cycles;       /* multiply_cycles + exposed_cycles, at full speed */
-    double waited_s;
-    double throttled_s;  /* lost while the engine was not warm */
-    double colder;       /* how often it became cold again */
-    double seconds;      /* all of it */
-    double flops, tflops;
-    double utilisation;  /* of the PEs, over all of seconds; 1 is a full array at the rate of its mode */
-} trn_tensor_sequence_total;
 
 /* The load hides behind the multiplication before it, and behind a wait for moving data (assumed). */
 TRNI_FN void trni_sequence_add(const trn_core_spec *core, const trn_tensor_cost *c, double pack, double wait_s,
@@ -303,8 +322,7 @@ TRNI_FN trn_status trni_sequence_step(const trn_tensor_sequence_args *args, int6
     return TRN_OK;
 }
 
-/* Nothing is written on failure, which names the instruction. */
-TRNI_FN trn_status trn_tensor_sequence_cost(const trn_tensor_sequence_args *args, trn_tensor_sequence_total *total)
+TRN_API trn_status trn_tensor_sequence_cost(const trn_tensor_sequence_args *args, trn_tensor_sequence_total *total)
 {
     const trn_core_spec *core = NULL;
     trn_tensor_sequence_total out;
@@ -333,11 +351,11 @@ TRNI_FN trn_status trn_tensor_sequence_cost(const trn_tensor_sequence_args *args
 
 /* ---- VectorE ---- */
 
-/* Blocks of 32 x 32 on VectorE, n elements in each of up to 128 partitions: cycles of its own clock, the field
- * vector_clock_hz. Documented in an older release: max(64, n). */
-TRNI_FN double trn_vector_transpose_cycles(const trn_core_spec *core, double n)
+TRN_API double trn_vector_transpose_cycles(const trn_core_spec *core, double n)
 {
     return n > 0 ? fmax(core->vector_min_cycles, n) : 0;
 }
+
+#endif /* TRNI_BODIES */
 
 #endif /* TRN_TENSOR_COST_H */

@@ -43,7 +43,9 @@
 #ifndef TRN_TENSOR_ENGINE_H
 #define TRN_TENSOR_ENGINE_H
 
-#include "array/product_lanes.h"
+#include "trn_cpu.h"
+#include "trn_numerics.h"
+#include "trn_tensor.h"
 
 /* Rows and columns of the array: where a tile begins, or how large it is. */
 typedef struct trn_pe_tile {
@@ -93,6 +95,35 @@ typedef struct trn_nc_transpose_args {
     trn_isa isa;
     trn_error *error;
 } trn_nc_transpose_args;
+
+/* ---- nc_matmul ---- */
+
+/* One nc_matmul: dst[m, n] = (accumulate ? dst[m, n] + : ) sum over k of stationary[k, m] * moving[k, n], in the order of
+ * trn_systolic_tile. TRN_ELIMIT beyond the generation's tile limits, TRN_EUNSUPPORTED for what the generation lacks,
+ * TRN_EFORMAT for operands that cannot meet, TRN_ESHAPE and TRN_EINVAL for views that do not fit or overlap. */
+TRN_API trn_status trn_nc_matmul(const trn_nc_matmul_args *args);
+
+/* ---- nc_matmul_mx ---- */
+
+/* One nc_matmul_mx: a step of row p adds 2^(e_x + e_w) times the sum of four products. Errors as of trn_nc_matmul. */
+TRN_API trn_status trn_nc_matmul_mx(const trn_nc_matmul_mx_args *args);
+
+/* ---- nc_transpose ---- */
+
+/* dst = data^T. On Trainium2 and 3 bit for bit; on Trainium1 a product by the identity, in which an infinity or a NaN
+ * makes NaN of all that its column of the array writes: a row of dst (documented). */
+TRN_API trn_status trn_nc_transpose(const trn_nc_transpose_args *args);
+
+/* ---- the definition, for one output element ---- */
+
+/* One tile for one output element: x[p], w[p] are the operands of row p < rows <= 128, already decoded; `f32` says that
+ * an operand is F32 (fp32_mode applies); accumulators without chains take the others for BF16. Returns what is written
+ * or added to PSUM. */
+TRN_API float trn_systolic_tile(const float *x, const float *w, int rows, bool f32, const trn_numerics *n);
+
+#if TRNI_BODIES
+
+#include "array/product_lanes.h"
 
 /* ---- limits ---- */
 
@@ -320,10 +351,7 @@ TRNI_FN trn_status trni_nc_matmul_check(const trn_nc_matmul_args *args, trni_pro
     return TRN_OK;
 }
 
-/* One nc_matmul: dst[m, n] = (accumulate ? dst[m, n] + : ) sum over k of stationary[k, m] * moving[k, n], in the order of
- * trn_systolic_tile. TRN_ELIMIT beyond the generation's tile limits, TRN_EUNSUPPORTED for what the generation lacks,
- * TRN_EFORMAT for operands that cannot meet, TRN_ESHAPE and TRN_EINVAL for views that do not fit or overlap. */
-TRNI_FN trn_status trn_nc_matmul(const trn_nc_matmul_args *args)
+TRN_API trn_status trn_nc_matmul(const trn_nc_matmul_args *args)
 {
     trni_product p;
     bool moves = false;
@@ -371,8 +399,7 @@ TRNI_FN trn_status trni_nc_matmul_mx_check(const trn_nc_matmul_mx_args *args, tr
     return TRN_OK;
 }
 
-/* One nc_matmul_mx: a step of row p adds 2^(e_x + e_w) times the sum of four products. Errors as of trn_nc_matmul. */
-TRNI_FN trn_status trn_nc_matmul_mx(const trn_nc_matmul_mx_args *args)
+TRN_API trn_status trn_nc_matmul_mx(const trn_nc_matmul_mx_args *args)
 {
     trni_product p;
     if (!args) return TRN_EINVAL;
@@ -383,9 +410,7 @@ TRNI_FN trn_status trn_nc_matmul_mx(const trn_nc_matmul_mx_args *args)
 
 /* ---- nc_transpose ---- */
 
-/* dst = data^T. On Trainium2 and 3 bit for bit; on Trainium1 a product by the identity, in which an infinity or a NaN
- * makes NaN of all that its column of the array writes: a row of dst (documented). */
-TRNI_FN trn_status trn_nc_transpose(const trn_nc_transpose_args *args)
+TRN_API trn_status trn_nc_transpose(const trn_nc_transpose_args *args)
 {
     unsigned char identity[4 * TRNI_ARRAY_ROWS * TRNI_ARRAY_ROWS] = { 0 };
     trn_nc_matmul_args matmul;
@@ -416,13 +441,12 @@ TRNI_FN trn_status trn_nc_transpose(const trn_nc_transpose_args *args)
 
 /* ---- the definition, for one output element ---- */
 
-/* One tile for one output element: x[p], w[p] are the operands of row p < rows <= 128, already decoded; `f32` says that
- * an operand is F32 (fp32_mode applies); accumulators without chains take the others for BF16. Returns what is written
- * or added to PSUM. */
-TRNI_FN float trn_systolic_tile(const float *x, const float *w, int rows, bool f32, const trn_numerics *n)
+TRN_API float trn_systolic_tile(const float *x, const float *w, int rows, bool f32, const trn_numerics *n)
 {
     const trni_tile t = { x, w, NULL, rows, 1, 0, f32, { f32 ? 4 : 2, -126, -126 } };
     return trni_tile_of(&t, n);
 }
+
+#endif /* TRNI_BODIES */
 
 #endif /* TRN_TENSOR_ENGINE_H */

@@ -42,8 +42,41 @@
 #ifndef TRN_TOPOLOGY_H
 #define TRN_TOPOLOGY_H
 
-#include "network/topology_cycles.h"
 #include "trn_topology_graph.h"
+
+/* ---- custom networks ---- */
+
+/* Levels from the innermost. Nothing limits their chips but the links: no DMA start, no limit of HBM or DMA, one rank
+ * each. When the levels make no network, chips is 0 and trn_topology_check() says why. Names are not copied. */
+TRN_API trn_topology trn_topology_hierarchy(const char *name, int levels, const trn_level *level);
+
+/* Rates are one way: of one link, or of the one port of each chip. */
+TRN_API trn_topology trn_topology_ring(int chips, double bytes_per_s, double latency_s);
+
+TRN_API trn_topology trn_topology_fully_connected(int chips, double bytes_per_s, double latency_s);
+
+/* latency_s: from port to port. */
+TRN_API trn_topology trn_topology_switch(int chips, double bytes_per_s, double latency_s);
+
+/* size[0] is the innermost dimension. */
+TRN_API trn_topology trn_topology_torus(int dims, const int *size, double bytes_per_s, double latency_s);
+
+/* ---- systems ---- */
+
+/* NULL or "" is "sa". For a system or preset that does not exist, chips is 0. */
+TRN_API trn_topology trn_topology_preset(trn_system system, const char *preset);
+
+/* Trainium3: preset "sa". chips is 0 for a system that does not exist. */
+TRN_API trn_topology trn_topology_of(trn_system system);
+
+/* How many cycles this torus has that are known here; the first `room` of them are written, chips entries each,
+ * beginning at chip 0. Neighbours in the order, and the last and the first, are joined by a link, which no other of
+ * the cycles uses. 0 for anything that is no torus, and for two chips, whose one link is no cycle. */
+TRN_API int trn_topology_cycles(const trn_topology *net, int *order, int room);
+
+#if TRNI_BODIES
+
+#include "network/topology_cycles.h"
 
 TRNI_FN trn_source trni_topology_source(const char *field, trn_provenance known, const char *where)
 {
@@ -71,9 +104,7 @@ TRNI_FN trn_level trni_topology_level(const char *name, trn_wiring wiring, int s
 
 /* ---- custom networks ---- */
 
-/* Levels from the innermost. Nothing limits their chips but the links: no DMA start, no limit of HBM or DMA, one rank
- * each. When the levels make no network, chips is 0 and trn_topology_check() says why. Names are not copied. */
-TRNI_FN trn_topology trn_topology_hierarchy(const char *name, int levels, const trn_level *level)
+TRN_API trn_topology trn_topology_hierarchy(const char *name, int levels, const trn_level *level)
 {
     trn_topology net;
     int64_t chips = 1;
@@ -112,25 +143,22 @@ TRNI_FN trn_topology trni_topology_one_level(const char *name, trn_wiring wiring
     return trn_topology_hierarchy(name, 1, &level);
 }
 
-/* Rates are one way: of one link, or of the one port of each chip. */
-TRNI_FN trn_topology trn_topology_ring(int chips, double bytes_per_s, double latency_s)
+TRN_API trn_topology trn_topology_ring(int chips, double bytes_per_s, double latency_s)
 {
     return trni_topology_one_level("ring", TRN_WIRING_RING, chips, bytes_per_s, latency_s);
 }
 
-TRNI_FN trn_topology trn_topology_fully_connected(int chips, double bytes_per_s, double latency_s)
+TRN_API trn_topology trn_topology_fully_connected(int chips, double bytes_per_s, double latency_s)
 {
     return trni_topology_one_level("fully connected", TRN_WIRING_FULL, chips, bytes_per_s, latency_s);
 }
 
-/* latency_s: from port to port. */
-TRNI_FN trn_topology trn_topology_switch(int chips, double bytes_per_s, double latency_s)
+TRN_API trn_topology trn_topology_switch(int chips, double bytes_per_s, double latency_s)
 {
     return trni_topology_one_level("switch", TRN_WIRING_SWITCH, chips, bytes_per_s, latency_s);
 }
 
-/* size[0] is the innermost dimension. */
-TRNI_FN trn_topology trn_topology_torus(int dims, const int *size, double bytes_per_s, double latency_s)
+TRN_API trn_topology trn_topology_torus(int dims, const int *size, double bytes_per_s, double latency_s)
 {
     static const char *const axis[TRN_MAX_LEVELS] = { "x", "y", "z", "w", "v", "u", "t", "s" };
     trn_level level[TRN_MAX_LEVELS];
@@ -311,8 +339,7 @@ TRNI_FN bool trni_preset_parse(const char *preset, bool *doc, bool *spec, int *p
     return true;
 }
 
-/* NULL or "" is "sa". For a system or preset that does not exist, chips is 0. */
-TRNI_FN trn_topology trn_topology_preset(trn_system system, const char *preset)
+TRN_API trn_topology trn_topology_preset(trn_system system, const char *preset)
 {
     const trn_system_spec *spec = trn_system_spec_of(system);
     trn_topology net = trn_topology_hierarchy(spec ? spec->name : "none", 0, NULL);
@@ -336,15 +363,13 @@ TRNI_FN trn_topology trn_topology_preset(trn_system system, const char *preset)
     return net;
 }
 
-/* Trainium3: preset "sa". chips is 0 for a system that does not exist. */
-TRNI_FN trn_topology trn_topology_of(trn_system system) { return trn_topology_preset(system, NULL); }
+TRN_API trn_topology trn_topology_of(trn_system system) { return trn_topology_preset(system, NULL); }
 
-/* How many cycles this torus has that are known here; the first `room` of them are written, chips entries each,
- * beginning at chip 0. Neighbours in the order, and the last and the first, are joined by a link, which no other of
- * the cycles uses. 0 for anything that is no torus, and for two chips, whose one link is no cycle. */
-TRNI_FN int trn_topology_cycles(const trn_topology *net, int *order, int room)
+TRN_API int trn_topology_cycles(const trn_topology *net, int *order, int room)
 {
     return trni_torus_cycles(net, order, room);
 }
+
+#endif /* TRNI_BODIES */
 
 #endif /* TRN_TOPOLOGY_H */

@@ -45,8 +45,6 @@
 #ifndef TRN_TOPOLOGY_GRAPH_H
 #define TRN_TOPOLOGY_GRAPH_H
 
-#include <float.h>
-
 #include "trn_spec.h"
 
 typedef enum trn_wiring { TRN_WIRING_NONE = 0, TRN_WIRING_RING, TRN_WIRING_FULL, TRN_WIRING_SWITCH } trn_wiring;
@@ -84,15 +82,77 @@ typedef struct trn_topology {
 /* ---- digits ---- */
 
 /* Chips between neighbouring digits of a level. */
-TRNI_FN int trn_topology_stride(const trn_topology *net, int level)
+TRN_API int trn_topology_stride(const trn_topology *net, int level);
+
+/* -1 for a chip or level that does not exist. */
+TRN_API int trn_topology_digit(const trn_topology *net, int chip, int level);
+
+/* ---- is it a network ---- */
+
+TRN_API trn_status trn_topology_check(const trn_topology *net, trn_error *error);
+
+/* ---- links: number = chip x slots + slots of the lower levels + which ---- */
+
+typedef struct trn_link {
+    int from, to; /* chips; a switch is a number >= net->chips */
+    int level;
+    trn_wiring wiring;
+    double bytes_per_s, latency_s; /* one way; of this segment */
+    trn_source source;             /* of the rate */
+} trn_link;
+
+/* Directed links that belong to one chip: those that leave it, and those that come down to it from switches. */
+TRN_API int trn_topology_slots(const trn_topology *net);
+
+TRN_API int64_t trn_topology_link_count(const trn_topology *net);
+
+/* False when there is no such link. */
+TRN_API bool trn_topology_link(const trn_topology *net, int64_t index, trn_link *link);
+
+/* ---- routes ---- */
+
+/* The numbers of the links in order; returns how many there are, of which the first `room` are written. 0 when the
+ * chips are the same one, -1 when one of them does not exist. */
+TRN_API int trn_topology_route(const trn_topology *net, int from, int to, int64_t *link, int room);
+
+/* Links of the route; a switch costs two. -1 when one of the chips does not exist. */
+TRN_API int trn_topology_hops(const trn_topology *net, int from, int to);
+
+/* Of all links of the route, without start_s; NaN when one of the chips does not exist. */
+TRN_API double trn_topology_route_latency(const trn_topology *net, int from, int to);
+
+/* ---- over all pairs: every chip sees the same distances, so chip 0 speaks for all, level by level ---- */
+
+TRN_API int trn_topology_diameter(const trn_topology *net);
+
+/* Over all pairs of different chips; 0 when there is one chip only. */
+TRN_API double trn_topology_mean_hops(const trn_topology *net);
+
+/* ---- rates ---- */
+
+/* One way, out of one chip, all its links together. */
+TRN_API double trn_topology_injection_bytes_per_s(const trn_topology *net);
+
+/* One way, from the lower half of the digit's values to the upper, all links together; 0 when it has one value. */
+TRN_API double trn_topology_cut_bytes_per_s(const trn_topology *net, int level);
+
+/* The least of those cuts; 0 when there is one chip only. */
+TRN_API double trn_topology_bisection_bytes_per_s(const trn_topology *net);
+
+#if TRNI_BODIES
+
+#include <float.h>
+
+/* ---- digits ---- */
+
+TRN_API int trn_topology_stride(const trn_topology *net, int level)
 {
     int stride = 1;
     for (int l = 0; l < level && l < net->levels; l++) stride *= net->level[l].size;
     return stride;
 }
 
-/* -1 for a chip or level that does not exist. */
-TRNI_FN int trn_topology_digit(const trn_topology *net, int chip, int level)
+TRN_API int trn_topology_digit(const trn_topology *net, int chip, int level)
 {
     if (chip < 0 || chip >= net->chips || level < 0 || level >= net->levels) return -1;
     return chip / trn_topology_stride(net, level) % net->level[level].size;
@@ -139,7 +199,7 @@ TRNI_FN trn_status trni_level_check(const trn_topology *net, int at, trn_error *
     return TRN_OK;
 }
 
-TRNI_FN trn_status trn_topology_check(const trn_topology *net, trn_error *error)
+TRN_API trn_status trn_topology_check(const trn_topology *net, trn_error *error)
 {
     int64_t chips = 1;
     if (!net) return trni_fail(error, TRN_EINVAL, "net is NULL");
@@ -168,14 +228,6 @@ TRNI_FN trn_status trn_topology_check(const trn_topology *net, trn_error *error)
 
 /* ---- links: number = chip x slots + slots of the lower levels + which ---- */
 
-typedef struct trn_link {
-    int from, to; /* chips; a switch is a number >= net->chips */
-    int level;
-    trn_wiring wiring;
-    double bytes_per_s, latency_s; /* one way; of this segment */
-    trn_source source;             /* of the rate */
-} trn_link;
-
 /* RING: 0 to d + 1, 1 to d - 1 (size 2: one). FULL: to each other digit. SWITCH: 0 up to it, 1 down from it. */
 TRNI_FN int trni_level_slots(const trn_topology *net, int level)
 {
@@ -195,10 +247,9 @@ TRNI_FN int trni_slot_base(const trn_topology *net, int level)
     return base;
 }
 
-/* Directed links that belong to one chip: those that leave it, and those that come down to it from switches. */
-TRNI_FN int trn_topology_slots(const trn_topology *net) { return trni_slot_base(net, net->levels); }
+TRN_API int trn_topology_slots(const trn_topology *net) { return trni_slot_base(net, net->levels); }
 
-TRNI_FN int64_t trn_topology_link_count(const trn_topology *net)
+TRN_API int64_t trn_topology_link_count(const trn_topology *net)
 {
     return (int64_t)net->chips * trn_topology_slots(net);
 }
@@ -223,8 +274,7 @@ TRNI_FN int trni_with_digit(const trn_topology *net, int chip, int level, int di
     return chip + (digit - chip / stride % net->level[level].size) * stride;
 }
 
-/* False when there is no such link. */
-TRNI_FN bool trn_topology_link(const trn_topology *net, int64_t index, trn_link *link)
+TRN_API bool trn_topology_link(const trn_topology *net, int64_t index, trn_link *link)
 {
     if (index < 0 || index >= trn_topology_link_count(net)) return false;
     const int slots = trn_topology_slots(net), chip = (int)(index / slots);
@@ -355,9 +405,7 @@ TRNI_FN void trni_route_walk(trni_route *r, int to)
     for (int l = s + 1; l < net->levels; l++) trni_route_level(r, l, trn_topology_digit(net, to, l));
 }
 
-/* The numbers of the links in order; returns how many there are, of which the first `room` are written. 0 when the
- * chips are the same one, -1 when one of them does not exist. */
-TRNI_FN int trn_topology_route(const trn_topology *net, int from, int to, int64_t *link, int room)
+TRN_API int trn_topology_route(const trn_topology *net, int from, int to, int64_t *link, int room)
 {
     trni_route r;
     if (from < 0 || from >= net->chips || to < 0 || to >= net->chips) return -1;
@@ -371,14 +419,12 @@ TRNI_FN int trn_topology_route(const trn_topology *net, int from, int to, int64_
     return r.count;
 }
 
-/* Links of the route; a switch costs two. -1 when one of the chips does not exist. */
-TRNI_FN int trn_topology_hops(const trn_topology *net, int from, int to)
+TRN_API int trn_topology_hops(const trn_topology *net, int from, int to)
 {
     return trn_topology_route(net, from, to, NULL, 0);
 }
 
-/* Of all links of the route, without start_s; NaN when one of the chips does not exist. */
-TRNI_FN double trn_topology_route_latency(const trn_topology *net, int from, int to)
+TRN_API double trn_topology_route_latency(const trn_topology *net, int from, int to)
 {
     trni_route r;
     if (from < 0 || from >= net->chips || to < 0 || to >= net->chips) return TRNI_NAN;
@@ -442,18 +488,16 @@ TRNI_FN trni_reach trni_reach_of(const trn_topology *net)
     return r;
 }
 
-TRNI_FN int trn_topology_diameter(const trn_topology *net) { return trni_reach_of(net).most; }
+TRN_API int trn_topology_diameter(const trn_topology *net) { return trni_reach_of(net).most; }
 
-/* Over all pairs of different chips; 0 when there is one chip only. */
-TRNI_FN double trn_topology_mean_hops(const trn_topology *net)
+TRN_API double trn_topology_mean_hops(const trn_topology *net)
 {
     return net->chips > 1 ? (double)trni_reach_of(net).sum / (net->chips - 1) : 0;
 }
 
 /* ---- rates ---- */
 
-/* One way, out of one chip, all its links together. */
-TRNI_FN double trn_topology_injection_bytes_per_s(const trn_topology *net)
+TRN_API double trn_topology_injection_bytes_per_s(const trn_topology *net)
 {
     double sum = 0;
     for (int l = 0; l < net->levels; l++)
@@ -477,8 +521,7 @@ TRNI_FN double trni_switch_cut(const trn_topology *net, int at, int level)
     return ports * (net->chips / n);
 }
 
-/* One way, from the lower half of the digit's values to the upper, all links together; 0 when it has one value. */
-TRNI_FN double trn_topology_cut_bytes_per_s(const trn_topology *net, int level)
+TRN_API double trn_topology_cut_bytes_per_s(const trn_topology *net, int level)
 {
     if (level < 0 || level >= net->levels || net->level[level].size < 2) return 0;
     const trn_level *l = &net->level[level];
@@ -492,8 +535,7 @@ TRNI_FN double trn_topology_cut_bytes_per_s(const trn_topology *net, int level)
     return rate;
 }
 
-/* The least of those cuts; 0 when there is one chip only. */
-TRNI_FN double trn_topology_bisection_bytes_per_s(const trn_topology *net)
+TRN_API double trn_topology_bisection_bytes_per_s(const trn_topology *net)
 {
     double least = 0;
     for (int l = 0; l < net->levels; l++) {
@@ -502,5 +544,7 @@ TRNI_FN double trn_topology_bisection_bytes_per_s(const trn_topology *net)
     }
     return least;
 }
+
+#endif /* TRNI_BODIES */
 
 #endif /* TRN_TOPOLOGY_GRAPH_H */

@@ -23,9 +23,8 @@
 #ifndef TRN_TOPOLOGY_SVG_H
 #define TRN_TOPOLOGY_SVG_H
 
-#include <math.h>
-
-#include "network/draw.h"
+#include "trn_topology_graph.h"
+#include "trn_trace.h"
 
 typedef struct trn_topology_svg_args {
     const trn_topology *net;
@@ -36,6 +35,17 @@ typedef struct trn_topology_svg_args {
     const char *load_unit; /* optional */
     trn_error *error;
 } trn_topology_svg_args;
+
+/* ---- which layout, and the frame around it ---- */
+
+/* TRN_EINVAL when net is no network, or nobody takes the text. */
+TRN_API trn_status trn_topology_svg(const trn_topology_svg_args *args);
+
+#if TRNI_BODIES
+
+#include <math.h>
+
+#include "network/draw.h"
 
 /* How the chips lie: each layout says how large it is, and draws itself at a place. */
 typedef struct trni_drawing {
@@ -479,8 +489,7 @@ TRNI_FN void trni_topology_title(const trn_topology *net, char title[96])
         trni_copy_text(title, 96, net->name);
 }
 
-/* TRN_EINVAL when net is no network, or nobody takes the text. */
-TRNI_FN trn_status trn_topology_svg(const trn_topology_svg_args *args)
+TRN_API trn_status trn_topology_svg(const trn_topology_svg_args *args)
 {
     trni_paper p;
     trni_drawing plan;
@@ -514,5 +523,7 @@ TRNI_FN trn_status trn_topology_svg(const trn_topology_svg_args *args)
     trni_paper_close(&p);
     return TRN_OK;
 }
+
+#endif /* TRNI_BODIES */
 
 #endif /* TRN_TOPOLOGY_SVG_H */

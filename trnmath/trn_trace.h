@@ -51,7 +51,38 @@ typedef struct trn_trace {
 } trn_trace;
 
 /* Names and texts are copied, and cut to length. */
-TRNI_FN void trn_trace_add(trn_trace *trace, int track, const char *name, double start_s, double duration_s,
+TRN_API void trn_trace_add(trn_trace *trace, int track, const char *name, double start_s, double duration_s,
+                           const char *text);
+
+/* Takes the next piece of the text. */
+typedef void trn_trace_write(void *user, const char *text, size_t bytes);
+
+/* ---- the order of time ---- */
+
+/* By start, then track. In place, without memory of its own. */
+TRN_API void trn_trace_sort(trn_trace *trace);
+
+/* ---- JSON ---- */
+
+/* Sorts the trace. Times are microseconds, as the format has it, to the picosecond. */
+TRN_API void trn_trace_json(trn_trace *trace, trn_trace_write *write, void *user);
+
+/* ---- the picture ---- */
+
+typedef struct trn_trace_svg_args {
+    trn_trace *trace;
+    trn_trace_write *write;
+    void *user;
+    double start_s, end_s; /* what is shown; 0, 0 = all */
+    int width;             /* pixels; 0 = 1200 */
+} trn_trace_svg_args;
+
+/* Sorts the trace. A file for light and dark backgrounds, whose bars tell what they are under the mouse. */
+TRN_API void trn_trace_svg(const trn_trace_svg_args *args);
+
+#if TRNI_BODIES
+
+TRN_API void trn_trace_add(trn_trace *trace, int track, const char *name, double start_s, double duration_s,
                            const char *text)
 {
     if (trace->count >= trace->capacity) {
@@ -65,9 +96,6 @@ TRNI_FN void trn_trace_add(trn_trace *trace, int track, const char *name, double
     e->start_s = start_s;
     e->duration_s = duration_s;
 }
-
-/* Takes the next piece of the text. */
-typedef void trn_trace_write(void *user, const char *text, size_t bytes);
 
 /* ---- text, in pieces ---- */
 
@@ -146,8 +174,7 @@ TRNI_FN void trni_event_sift(trn_trace_event *e, int64_t root, int64_t count)
     }
 }
 
-/* By start, then track. In place, without memory of its own. */
-TRNI_FN void trn_trace_sort(trn_trace *trace)
+TRN_API void trn_trace_sort(trn_trace *trace)
 {
     trn_trace_event *e = trace->event;
     bool sorted = true;
@@ -168,8 +195,7 @@ TRNI_FN void trn_trace_sort(trn_trace *trace)
  */
 TRNI_FN double trni_picoseconds(double seconds) { return (double)(int64_t)(1e12 * seconds + 0.5); }
 
-/* Sorts the trace. Times are microseconds, as the format has it, to the picosecond. */
-TRNI_FN void trn_trace_json(trn_trace *trace, trn_trace_write *write, void *user)
+TRN_API void trn_trace_json(trn_trace *trace, trn_trace_write *write, void *user)
 {
     trni_text t;
     t.write = write;
@@ -205,14 +231,6 @@ TRNI_FN void trn_trace_json(trn_trace *trace, trn_trace_write *write, void *user
 }
 
 /* ---- the picture ---- */
-
-typedef struct trn_trace_svg_args {
-    trn_trace *trace;
-    trn_trace_write *write;
-    void *user;
-    double start_s, end_s; /* what is shown; 0, 0 = all */
-    int width;             /* pixels; 0 = 1200 */
-} trn_trace_svg_args;
 
 enum {
     TRNI_SVG_LEFT = 150,
@@ -418,8 +436,7 @@ TRNI_FN void trni_picture_legend(trni_picture *p)
     }
 }
 
-/* Sorts the trace. A file for light and dark backgrounds, whose bars tell what they are under the mouse. */
-TRNI_FN void trn_trace_svg(const trn_trace_svg_args *args)
+TRN_API void trn_trace_svg(const trn_trace_svg_args *args)
 {
     trni_picture p;
     trn_trace_sort(args->trace);
@@ -435,5 +452,7 @@ TRNI_FN void trn_trace_svg(const trn_trace_svg_args *args)
     trni_text_put(&p.text, "</svg>\n");
     trni_text_flush(&p.text);
 }
+
+#endif /* TRNI_BODIES */
 
 #endif /* TRN_TRACE_H */

@@ -41,6 +41,113 @@
 #ifndef TRN_VECTOR_ELEMENTWISE_H
 #define TRN_VECTOR_ELEMENTWISE_H
 
+#include "trn_alu.h"
+#include "trn_instruction.h"
+#include "trn_tensor.h"
+
+/* ---- tensor_tensor ---- */
+
+/* dst = data1 op data2. op: an operator with two operands; power runs on GpSimd. Three views of I32 or U32 run on
+ * GpSimd too unless engine is VECTOR, exactly and modulo 2^32 (power: through binary32). Engines: VECTOR, GPSIMD. */
+typedef struct trn_tensor_tensor_args {
+    TRN_INSTRUCTION_FIELDS;
+    trn_tensor dst, data1, data2;
+    trn_alu op;
+} trn_tensor_tensor_args;
+
+TRN_API trn_status trn_tensor_tensor(const trn_tensor_tensor_args *args);
+
+/* ---- tensor_scalar ---- */
+
+/* dst = (data op0 operand0) op1 operand1; reversed: operand0 op0 data, operand1 op1 (...). An operand is a number, or a
+ * [P] or [P, 1] F32 tile with one per partition; for operators on bits it is bits0 or bits1 (their low bits, as many as
+ * data has), or a tile of integers of data's width. op1 = 0: there is none; op0 = 0 passes data on. Both operators
+ * work on numbers, or both on bits. Operators with one operand take data, whatever reverse says.
+ * Engines: VECTOR; SCALAR (numbers): on Trainium2 multiply and add, multiply, or add, on Trainium3 all; GPSIMD
+ * (numbers): all (assumed: the page says that engines differ, and not how); power and rsqrt run there alone. */
+typedef struct trn_tensor_scalar_args {
+    TRN_INSTRUCTION_FIELDS;
+    trn_tensor dst, data;
+    trn_alu op0;
+    float operand0;
+    trn_tensor operand0_tile;
+    bool reverse0;
+    trn_alu op1;
+    float operand1;
+    trn_tensor operand1_tile;
+    bool reverse1;
+    uint32_t bits0, bits1;
+} trn_tensor_scalar_args;
+
+TRN_API trn_status trn_tensor_scalar(const trn_tensor_scalar_args *args);
+
+/* ---- scalar_tensor_tensor ---- */
+
+/* dst = (data op0 operand0) op1 operand1, operand1 a tensor; reversed: operand0 op0 data, operand1 op1 (...). Operators
+ * on numbers, op1 with two operands; op0 = 0 passes data on. Engine: VECTOR. */
+typedef struct trn_scalar_tensor_tensor_args {
+    TRN_INSTRUCTION_FIELDS;
+    trn_tensor dst, data;
+    trn_alu op0;
+    float operand0;
+    trn_tensor operand0_tile;
+    bool reverse0;
+    trn_alu op1;
+    trn_tensor operand1;
+    bool reverse1;
+} trn_scalar_tensor_tensor_args;
+
+TRN_API trn_status trn_scalar_tensor_tensor(const trn_scalar_tensor_tensor_args *args);
+
+/* ---- reciprocal ---- */
+
+/* dst = 1 / data, correctly rounded to binary32 (assumed) and then cast. 1 / 0 is an infinity with the sign of the
+ * zero. Engine: VECTOR. */
+typedef struct trn_reciprocal_args {
+    TRN_INSTRUCTION_FIELDS;
+    trn_tensor dst, data;
+} trn_reciprocal_args;
+
+TRN_API trn_status trn_reciprocal(const trn_reciprocal_args *args);
+
+/* ---- tensor_copy ---- */
+
+/* dst = src: bit by bit where the formats are one, else through binary32. Engines: VECTOR (default), GPSIMD, and SCALAR
+ * from Trainium2 on (on Trainium1 its way is activation with copy). */
+typedef struct trn_tensor_copy_args {
+    TRN_INSTRUCTION_FIELDS;
+    trn_tensor dst, src;
+} trn_tensor_copy_args;
+
+TRN_API trn_status trn_tensor_copy(const trn_tensor_copy_args *args);
+
+/* ---- tensor_copy_predicated ---- */
+
+/* dst = src where predicate is not 0 (reverse_pred: where it is 0); elsewhere dst stays. predicate: U8, U16 or U32.
+ * src has dst's format and is copied bit by bit; without one (rank 0), `value` is cast to dst. Engine: VECTOR. */
+typedef struct trn_tensor_copy_predicated_args {
+    TRN_INSTRUCTION_FIELDS;
+    trn_tensor dst, src;
+    float value;
+    trn_tensor predicate;
+    bool reverse_pred;
+} trn_tensor_copy_predicated_args;
+
+TRN_API trn_status trn_tensor_copy_predicated(const trn_tensor_copy_predicated_args *args);
+
+/* ---- memset ---- */
+
+/* dst = value, cast once per element. Engines: VECTOR (default), GPSIMD. */
+typedef struct trn_memset_args {
+    TRN_INSTRUCTION_FIELDS;
+    trn_tensor dst;
+    float value;
+} trn_memset_args;
+
+TRN_API trn_status trn_memset(const trn_memset_args *args);
+
+#if TRNI_BODIES
+
 #include "engine/alu_chain.h"
 #include "engine/alu_kernels.h"
 
@@ -390,14 +497,6 @@ TRNI_FN trn_status trni_bits_all(trni_bits_plan *b)
 
 /* ---- tensor_tensor ---- */
 
-/* dst = data1 op data2. op: an operator with two operands; power runs on GpSimd. Three views of I32 or U32 run on
- * GpSimd too unless engine is VECTOR, exactly and modulo 2^32 (power: through binary32). Engines: VECTOR, GPSIMD. */
-typedef struct trn_tensor_tensor_args {
-    TRN_INSTRUCTION_FIELDS;
-    trn_tensor dst, data1, data2;
-    trn_alu op;
-} trn_tensor_tensor_args;
-
 typedef struct trni_exact_plan {
     trni_span dst, x, y;
     trni_exact_kernel *kernel;
@@ -459,7 +558,7 @@ TRNI_FN trn_status trni_tensor_tensor_check(const trn_tensor_tensor_args *args, 
     return f->status;
 }
 
-TRNI_FN trn_status trn_tensor_tensor(const trn_tensor_tensor_args *args)
+TRN_API trn_status trn_tensor_tensor(const trn_tensor_tensor_args *args)
 {
     if (!args) return TRN_EINVAL;
     trni_frame f;
@@ -473,26 +572,6 @@ TRNI_FN trn_status trn_tensor_tensor(const trn_tensor_tensor_args *args)
 }
 
 /* ---- tensor_scalar ---- */
-
-/* dst = (data op0 operand0) op1 operand1; reversed: operand0 op0 data, operand1 op1 (...). An operand is a number, or a
- * [P] or [P, 1] F32 tile with one per partition; for operators on bits it is bits0 or bits1 (their low bits, as many as
- * data has), or a tile of integers of data's width. op1 = 0: there is none; op0 = 0 passes data on. Both operators
- * work on numbers, or both on bits. Operators with one operand take data, whatever reverse says.
- * Engines: VECTOR; SCALAR (numbers): on Trainium2 multiply and add, multiply, or add, on Trainium3 all; GPSIMD
- * (numbers): all (assumed: the page says that engines differ, and not how); power and rsqrt run there alone. */
-typedef struct trn_tensor_scalar_args {
-    TRN_INSTRUCTION_FIELDS;
-    trn_tensor dst, data;
-    trn_alu op0;
-    float operand0;
-    trn_tensor operand0_tile;
-    bool reverse0;
-    trn_alu op1;
-    float operand1;
-    trn_tensor operand1_tile;
-    bool reverse1;
-    uint32_t bits0, bits1;
-} trn_tensor_scalar_args;
 
 TRNI_FN void trni_tensor_scalar_on_scalar(trni_frame *f, const trn_tensor_scalar_args *args, bool bits)
 {
@@ -567,7 +646,7 @@ TRNI_FN trn_status trni_tensor_scalar_bits(const trn_tensor_scalar_args *args, c
     return trni_bits_all(&b);
 }
 
-TRNI_FN trn_status trn_tensor_scalar(const trn_tensor_scalar_args *args)
+TRN_API trn_status trn_tensor_scalar(const trn_tensor_scalar_args *args)
 {
     if (!args) return TRN_EINVAL;
     trni_frame f;
@@ -588,20 +667,6 @@ TRNI_FN trn_status trn_tensor_scalar(const trn_tensor_scalar_args *args)
 
 /* ---- scalar_tensor_tensor ---- */
 
-/* dst = (data op0 operand0) op1 operand1, operand1 a tensor; reversed: operand0 op0 data, operand1 op1 (...). Operators
- * on numbers, op1 with two operands; op0 = 0 passes data on. Engine: VECTOR. */
-typedef struct trn_scalar_tensor_tensor_args {
-    TRN_INSTRUCTION_FIELDS;
-    trn_tensor dst, data;
-    trn_alu op0;
-    float operand0;
-    trn_tensor operand0_tile;
-    bool reverse0;
-    trn_alu op1;
-    trn_tensor operand1;
-    bool reverse1;
-} trn_scalar_tensor_tensor_args;
-
 TRNI_FN trn_status trni_scalar_tensor_tensor_check(const trn_scalar_tensor_tensor_args *args, trni_frame *f)
 {
     const trn_instruction how = trni_instruction_of(args);
@@ -617,7 +682,7 @@ TRNI_FN trn_status trni_scalar_tensor_tensor_check(const trn_scalar_tensor_tenso
     return f->status;
 }
 
-TRNI_FN trn_status trn_scalar_tensor_tensor(const trn_scalar_tensor_tensor_args *args)
+TRN_API trn_status trn_scalar_tensor_tensor(const trn_scalar_tensor_tensor_args *args)
 {
     if (!args) return TRN_EINVAL;
     trni_frame f;
@@ -633,14 +698,7 @@ TRNI_FN trn_status trn_scalar_tensor_tensor(const trn_scalar_tensor_tensor_args 
 
 /* ---- reciprocal ---- */
 
-/* dst = 1 / data, correctly rounded to binary32 (assumed) and then cast. 1 / 0 is an infinity with the sign of the
- * zero. Engine: VECTOR. */
-typedef struct trn_reciprocal_args {
-    TRN_INSTRUCTION_FIELDS;
-    trn_tensor dst, data;
-} trn_reciprocal_args;
-
-TRNI_FN trn_status trn_reciprocal(const trn_reciprocal_args *args)
+TRN_API trn_status trn_reciprocal(const trn_reciprocal_args *args)
 {
     if (!args) return TRN_EINVAL;
     const trn_instruction how = trni_instruction_of(args);
@@ -658,13 +716,6 @@ TRNI_FN trn_status trn_reciprocal(const trn_reciprocal_args *args)
 }
 
 /* ---- tensor_copy ---- */
-
-/* dst = src: bit by bit where the formats are one, else through binary32. Engines: VECTOR (default), GPSIMD, and SCALAR
- * from Trainium2 on (on Trainium1 its way is activation with copy). */
-typedef struct trn_tensor_copy_args {
-    TRN_INSTRUCTION_FIELDS;
-    trn_tensor dst, src;
-} trn_tensor_copy_args;
 
 typedef struct trni_copy_plan {
     trni_span dst, src;
@@ -705,7 +756,7 @@ TRNI_FN trn_status trni_tensor_copy_check(const trn_tensor_copy_args *args, trni
     return f->status;
 }
 
-TRNI_FN trn_status trn_tensor_copy(const trn_tensor_copy_args *args)
+TRN_API trn_status trn_tensor_copy(const trn_tensor_copy_args *args)
 {
     if (!args) return TRN_EINVAL;
     trni_frame f;
@@ -724,16 +775,6 @@ TRNI_FN trn_status trn_tensor_copy(const trn_tensor_copy_args *args)
 
 /* ---- tensor_copy_predicated ---- */
 
-/* dst = src where predicate is not 0 (reverse_pred: where it is 0); elsewhere dst stays. predicate: U8, U16 or U32.
- * src has dst's format and is copied bit by bit; without one (rank 0), `value` is cast to dst. Engine: VECTOR. */
-typedef struct trn_tensor_copy_predicated_args {
-    TRN_INSTRUCTION_FIELDS;
-    trn_tensor dst, src;
-    float value;
-    trn_tensor predicate;
-    bool reverse_pred;
-} trn_tensor_copy_predicated_args;
-
 /* mask[i] = ~0 where code i, zero or not, is what is asked for. */
 TRNI_INLINE void trni_mask_body(uint32_t *__restrict mask, const void *codes, size_t bytes, bool zero, size_t n)
 {
@@ -748,6 +789,7 @@ TRNI_INLINE void trni_mask_body(uint32_t *__restrict mask, const void *codes, si
     else
         for (size_t i = 0; i < n; i++) mask[i] = (0u - (uint32_t)(c[i] != 0)) ^ flip;
 }
+
 TRNI_STAMP(trni_mask, (uint32_t *__restrict mask, const void *codes, size_t bytes, bool zero, size_t n),
            (mask, codes, bytes, zero, n))
 
@@ -756,6 +798,7 @@ TRNI_STAMP(trni_mask, (uint32_t *__restrict mask, const void *codes, size_t byte
     TRNI_ELEMENTWISE                                                                                                   \
     for (size_t i = 0; i < n; i++)                                                                                     \
     ((type *)r)[i] = (type)((((const type *)x)[i] & mask[i]) | (((const type *)y)[i] & ~mask[i]))
+
 TRNI_INLINE void trni_choose_body(void *r, const uint32_t *mask, const void *x, const void *y, size_t bytes, size_t n)
 {
     if (bytes == 1) {
@@ -766,7 +809,9 @@ TRNI_INLINE void trni_choose_body(void *r, const uint32_t *mask, const void *x, 
         TRNI_CHOOSE(uint32_t);
     }
 }
+
 #undef TRNI_CHOOSE
+
 TRNI_STAMP(trni_choose, (void *r, const uint32_t *mask, const void *x, const void *y, size_t bytes, size_t n),
            (r, mask, x, y, bytes, n))
 
@@ -815,7 +860,7 @@ TRNI_FN trn_status trni_predicated_check(const trn_tensor_copy_predicated_args *
     return f->status;
 }
 
-TRNI_FN trn_status trn_tensor_copy_predicated(const trn_tensor_copy_predicated_args *args)
+TRN_API trn_status trn_tensor_copy_predicated(const trn_tensor_copy_predicated_args *args)
 {
     if (!args) return TRN_EINVAL;
     trni_frame f;
@@ -833,13 +878,6 @@ TRNI_FN trn_status trn_tensor_copy_predicated(const trn_tensor_copy_predicated_a
 
 /* ---- memset ---- */
 
-/* dst = value, cast once per element. Engines: VECTOR (default), GPSIMD. */
-typedef struct trn_memset_args {
-    TRN_INSTRUCTION_FIELDS;
-    trn_tensor dst;
-    float value;
-} trn_memset_args;
-
 typedef struct trni_memset_plan {
     trni_span dst;
     trni_constant constant;
@@ -852,7 +890,7 @@ TRNI_FN void trni_memset_chunk(const void *plan, int64_t p, int64_t f, int64_t n
     trni_span_store(&m->dst, p, f, n, trni_constant_codes(&m->constant, &m->dst, p, f, n, codes));
 }
 
-TRNI_FN trn_status trn_memset(const trn_memset_args *args)
+TRN_API trn_status trn_memset(const trn_memset_args *args)
 {
     if (!args) return TRN_EINVAL;
     const trn_instruction how = trni_instruction_of(args);
@@ -868,5 +906,7 @@ TRNI_FN trn_status trn_memset(const trn_memset_args *args)
     trni_span_each(m.dst.partitions, m.dst.elements, trni_memset_chunk, &m);
     return TRN_OK;
 }
+
+#endif /* TRNI_BODIES */
 
 #endif /* TRN_VECTOR_ELEMENTWISE_H */

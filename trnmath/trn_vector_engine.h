@@ -61,7 +61,6 @@
 #include "trn_vector_random.h"
 #include "trn_vector_reduce.h"
 #include "trn_vector_search.h"
-#include "trn_engine_state.h"
 #include "trn_vector_statistics.h"
 
 #endif /* TRN_VECTOR_ENGINE_H */

@@ -32,8 +32,8 @@
 #ifndef TRN_VECTOR_MOVE_H
 #define TRN_VECTOR_MOVE_H
 
+#include "trn_instruction.h"
 #include "trn_mx.h"
-#include "engine/span.h"
 
 typedef struct trn_nc_stream_shuffle_args {
     TRN_INSTRUCTION_FIELDS;
@@ -53,6 +53,28 @@ typedef struct trn_quantize_mx_args {
     trn_tensor src;       /* [P, F] F16 or BF16; P a multiple of 32, F of 4 */
     trn_tensor dst_scale; /* [P/8, F/4] F8_E8M0 or U8, one for each group, as trn_nc_matmul_mx takes them */
 } trn_quantize_mx_args;
+
+/* ---- nc_stream_shuffle ---- */
+
+/* TRN_EFORMAT: two formats; TRN_ESHAPE: different numbers of elements per partition; TRN_EINVAL: a mask that names no
+ * partition of src's quadrant, or views that overlap and are not the same. */
+TRN_API trn_status trn_nc_stream_shuffle(const trn_nc_stream_shuffle_args *args);
+
+/* ---- nc_transpose on the Vector engine ---- */
+
+/* dst = data^T, bit for bit. TRN_EFORMAT: two formats; TRN_ELIMIT: more than 32 partitions, or elements of one (with
+ * .unlimited: blocks of 32 by 32, each in its place); TRN_ESHAPE: dst is not [F, P]; TRN_EINVAL: overlap. */
+TRN_API trn_status trn_vector_transpose(const trn_vector_transpose_args *args);
+
+/* ---- quantize_mx ---- */
+
+/* dst 2^(dst_scale - 127) = src, nearly. TRN_EUNSUPPORTED: not Trainium3; TRN_EFORMAT, TRN_ESHAPE, TRN_ELIMIT: views
+ * that do not fit; TRN_EINVAL: overlap. */
+TRN_API trn_status trn_quantize_mx(const trn_quantize_mx_args *args);
+
+#if TRNI_BODIES
+
+#include "engine/span.h"
 
 enum { TRNI_MOVE_ROWS = 32, TRNI_SHUFFLE_LEAVE = 255, TRNI_SHUFFLE_CHUNK = 256 };
 
@@ -113,9 +135,7 @@ TRNI_FN void trni_shuffle_check_mask(trni_frame *f, const trn_nc_stream_shuffle_
     }
 }
 
-/* TRN_EFORMAT: two formats; TRN_ESHAPE: different numbers of elements per partition; TRN_EINVAL: a mask that names no
- * partition of src's quadrant, or views that overlap and are not the same. */
-TRNI_FN trn_status trn_nc_stream_shuffle(const trn_nc_stream_shuffle_args *args)
+TRN_API trn_status trn_nc_stream_shuffle(const trn_nc_stream_shuffle_args *args)
 {
     trni_frame f;
     trni_move_plan plan;
@@ -160,9 +180,7 @@ TRNI_FN void trni_vector_transpose_work(const void *plan, int64_t p, int64_t par
     }
 }
 
-/* dst = data^T, bit for bit. TRN_EFORMAT: two formats; TRN_ELIMIT: more than 32 partitions, or elements of one (with
- * .unlimited: blocks of 32 by 32, each in its place); TRN_ESHAPE: dst is not [F, P]; TRN_EINVAL: overlap. */
-TRNI_FN trn_status trn_vector_transpose(const trn_vector_transpose_args *args)
+TRN_API trn_status trn_vector_transpose(const trn_vector_transpose_args *args)
 {
     trni_frame f;
     trni_move_plan plan;
@@ -290,9 +308,7 @@ TRNI_FN trn_status trni_quantize_check(trni_frame *f, const trn_quantize_mx_args
     return f->status;
 }
 
-/* dst 2^(dst_scale - 127) = src, nearly. TRN_EUNSUPPORTED: not Trainium3; TRN_EFORMAT, TRN_ESHAPE, TRN_ELIMIT: views
- * that do not fit; TRN_EINVAL: overlap. */
-TRNI_FN trn_status trn_quantize_mx(const trn_quantize_mx_args *args)
+TRN_API trn_status trn_quantize_mx(const trn_quantize_mx_args *args)
 {
     trni_frame f;
     trni_quantize_plan q;
@@ -313,5 +329,7 @@ TRNI_FN trn_status trn_quantize_mx(const trn_quantize_mx_args *args)
     trni_partitions_each(f.partitions, f.elements, TRNI_GROUP_ROWS, trni_quantize_work, &q);
     return TRN_OK;
 }
+
+#endif /* TRNI_BODIES */
 
 #endif /* TRN_VECTOR_MOVE_H */

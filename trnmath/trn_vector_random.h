@@ -45,8 +45,8 @@
 #ifndef TRN_VECTOR_RANDOM_H
 #define TRN_VECTOR_RANDOM_H
 
-#include "engine/vector_rows.h"
 #include "trn_engine_state.h"
+#include "trn_tensor.h"
 
 typedef struct trn_rng_args {
     TRN_INSTRUCTION_FIELDS;   /* engine: VECTOR (default), or GPSIMD from Trainium2 on */
@@ -94,6 +94,42 @@ typedef struct trn_rand_get_state_args {
 /* ---- an engine's lanes ---- */
 
 enum { TRNI_DRAW_CHUNK = 64, TRNI_DRAW_WORDS = TRN_VECTOR_LANES * TRNI_DRAW_CHUNK }; /* elements per lane at a time */
+
+/* ---- rng ---- */
+
+/* TRN_EFORMAT: dst is not of integers; TRN_EUNSUPPORTED: GpSimd on Trainium1; TRN_EINVAL: generators that are not
+ * there, or were never seeded. */
+TRN_API trn_status trn_rng(const trn_rng_args *args);
+
+/* ---- rand2 ---- */
+
+/* TRN_EUNSUPPORTED: not Trainium3; TRN_EFORMAT: a dst that rand2 does not write; TRN_EINVAL: an empty or infinite
+ * range, or generators as for trn_rng. */
+TRN_API trn_status trn_rand2(const trn_rand2_args *args);
+
+/* ---- dropout ---- */
+
+/* TRN_EFORMAT: two formats, or a prob_tile that does not go with data; TRN_EINVAL: a probability that is none,
+ * generators as for trn_rng, or overlap. */
+TRN_API trn_status trn_dropout(const trn_dropout_args *args);
+
+/* ---- seeds and states ---- */
+
+/* TRN_EFORMAT: not 32 bits; TRN_ESHAPE: not [1, 1]; TRN_EINVAL: state is null. */
+TRN_API trn_status trn_set_rng_seed(const trn_set_rng_seed_args *args);
+
+/* Sets the states of lanes 0..P-1 and no others. TRN_EUNSUPPORTED: Trainium1, or the Vector engine before Trainium3;
+ * TRN_EINVAL: a state whose x, y, z, w, v are all zero (it would stay so), or no place for it. */
+TRN_API trn_status trn_rand_set_state(const trn_rand_set_state_args *args);
+
+/* dst = the states of lanes 0..P-1. Errors as of trn_rand_set_state; TRN_EINVAL too where nothing was seeded. */
+TRN_API trn_status trn_rand_get_state(const trn_rand_get_state_args *args);
+
+#if TRNI_BODIES
+
+#include "engine/vector_rows.h"
+
+/* ---- an engine's lanes ---- */
 
 typedef struct trni_draw_lanes {
     trn_lfsr_vector *lfsr; /* one of the three is not null */
@@ -155,6 +191,7 @@ TRNI_INLINE void trni_gpsimd_words_body(trn_xorwow *lane, uint32_t *word, size_t
         lane[i].state[5] = row[5][i];
     }
 }
+
 TRNI_STAMP(trni_gpsimd_words, (trn_xorwow *lane, uint32_t *word, size_t steps), (lane, word, steps))
 
 /* The next steps of all lanes: [steps, 128, each]. */
@@ -194,6 +231,7 @@ TRNI_INLINE void trni_draw_turn_body(uint32_t *__restrict line, const uint32_t *
     for (; s < steps; s++, word += TRN_VECTOR_LANES)
         for (size_t lane = 0; lane < TRNI_DRAW_LANES; lane++) line[lane * TRNI_DRAW_CHUNK + s] = word[lane];
 }
+
 TRNI_STAMP(trni_draw_turn, (uint32_t *__restrict line, const uint32_t *__restrict word, size_t steps, size_t each),
            (line, word, steps, each))
 
@@ -231,9 +269,7 @@ TRNI_FN void trni_rng_work(const void *plan, int64_t p, int64_t f, int64_t n, ui
     trni_span_put(dst, p, f, n, narrow ? (const void *)code : (const void *)word);
 }
 
-/* TRN_EFORMAT: dst is not of integers; TRN_EUNSUPPORTED: GpSimd on Trainium1; TRN_EINVAL: generators that are not
- * there, or were never seeded. */
-TRNI_FN trn_status trn_rng(const trn_rng_args *args)
+TRN_API trn_status trn_rng(const trn_rng_args *args)
 {
     trni_frame f;
     trni_span dst;
@@ -262,6 +298,7 @@ TRNI_INLINE void trni_rand_scale_body(float *__restrict x, const uint32_t *__res
 {
     for (size_t i = 0; i < n; i++) x[i] = (float)word[i] * 0x1p-32f * width;
 }
+
 TRNI_STAMP(trni_rand_scale, (float *__restrict x, const uint32_t *__restrict word, float width, size_t n),
            (x, word, width, n))
 
@@ -272,6 +309,7 @@ TRNI_INLINE void trni_rand_shift_body(float *x, float min, float max, size_t n)
         x[i] = sum > max ? max : sum;
     }
 }
+
 TRNI_STAMP(trni_rand_shift, (float *x, float min, float max, size_t n), (x, min, max, n))
 
 typedef struct trni_rand_plan {
@@ -312,9 +350,7 @@ TRNI_FN bool trni_rand_format(trn_format format)
     return trni_is_integer(format);
 }
 
-/* TRN_EUNSUPPORTED: not Trainium3; TRN_EFORMAT: a dst that rand2 does not write; TRN_EINVAL: an empty or infinite
- * range, or generators as for trn_rng. */
-TRNI_FN trn_status trn_rand2(const trn_rand2_args *args)
+TRN_API trn_status trn_rand2(const trn_rand2_args *args)
 {
     trni_frame f;
     trni_rand_plan plan;
@@ -357,6 +393,7 @@ TRNI_INLINE void trni_drop_body(void *codes, const uint32_t *__restrict word, ui
     else
         for (size_t i = 0; i < n; i++) b[i] = (unsigned char)(b[i] & trni_either(word[i] <= last, 0, 0xffffffffu));
 }
+
 TRNI_STAMP(trni_drop, (void *codes, const uint32_t *__restrict word, uint32_t last, size_t n, size_t bytes),
            (codes, word, last, n, bytes))
 
@@ -415,9 +452,7 @@ TRNI_FN void trni_drop_check_formats(trni_frame *f, const trn_dropout_args *args
                               trn_format_name(args->prob_tile.format));
 }
 
-/* TRN_EFORMAT: two formats, or a prob_tile that does not go with data; TRN_EINVAL: a probability that is none,
- * generators as for trn_rng, or overlap. */
-TRNI_FN trn_status trn_dropout(const trn_dropout_args *args)
+TRN_API trn_status trn_dropout(const trn_dropout_args *args)
 {
     trni_frame f;
     trni_drop_plan plan;
@@ -444,8 +479,7 @@ TRNI_FN trn_status trn_dropout(const trn_dropout_args *args)
 
 /* ---- seeds and states ---- */
 
-/* TRN_EFORMAT: not 32 bits; TRN_ESHAPE: not [1, 1]; TRN_EINVAL: state is null. */
-TRNI_FN trn_status trn_set_rng_seed(const trn_set_rng_seed_args *args)
+TRN_API trn_status trn_set_rng_seed(const trn_set_rng_seed_args *args)
 {
     trni_frame f;
     uint32_t seed;
@@ -517,9 +551,7 @@ TRNI_FN void trni_state_set_vector(trn_vector_state *to, const trni_span *v)
     to->seeded = true;
 }
 
-/* Sets the states of lanes 0..P-1 and no others. TRN_EUNSUPPORTED: Trainium1, or the Vector engine before Trainium3;
- * TRN_EINVAL: a state whose x, y, z, w, v are all zero (it would stay so), or no place for it. */
-TRNI_FN trn_status trn_rand_set_state(const trn_rand_set_state_args *args)
+TRN_API trn_status trn_rand_set_state(const trn_rand_set_state_args *args)
 {
     trni_frame f;
     trni_span v;
@@ -546,8 +578,7 @@ TRNI_FN trn_status trn_rand_set_state(const trn_rand_set_state_args *args)
     return TRN_OK;
 }
 
-/* dst = the states of lanes 0..P-1. Errors as of trn_rand_set_state; TRN_EINVAL too where nothing was seeded. */
-TRNI_FN trn_status trn_rand_get_state(const trn_rand_get_state_args *args)
+TRN_API trn_status trn_rand_get_state(const trn_rand_get_state_args *args)
 {
     trni_frame f;
     trni_span v;
@@ -565,5 +596,7 @@ TRNI_FN trn_status trn_rand_get_state(const trn_rand_get_state_args *args)
     }
     return TRN_OK;
 }
+
+#endif /* TRNI_BODIES */
 
 #endif /* TRN_VECTOR_RANDOM_H */

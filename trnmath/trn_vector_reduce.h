@@ -38,7 +38,9 @@
 #define TRN_VECTOR_REDUCE_H
 
 #include "trn_act.h"
-#include "engine/vector_registers.h"
+#include "trn_alu.h"
+#include "trn_engine_state.h"
+#include "trn_tensor.h"
 
 /* ---- tensor_reduce ---- */
 
@@ -53,6 +55,138 @@ typedef struct trn_tensor_reduce_args {
     int axes;
     bool negate, keepdims;
 } trn_tensor_reduce_args;
+
+TRN_API trn_status trn_tensor_reduce(const trn_tensor_reduce_args *args);
+
+/* ---- tensor_scalar_reduce ---- */
+
+/* dst = data op0 operand0, as tensor_scalar with one operator on numbers; the registers reduce_op the results (add,
+ * multiply, maximum, minimum) after reset_reduce (default: from the identity), reduce (from what they hold) or
+ * load_reduce (from reduce_init, a number or a [P, 1] F32 tile). reduce_res [P, 1], optional, receives them, times -1
+ * with reduce_res_negate, which leaves the registers alone. state: the engine's registers; null: there are none after
+ * this. reverse0: NKI's page calls it not supported yet. Engine: VECTOR. */
+typedef struct trn_tensor_scalar_reduce_args {
+    TRN_INSTRUCTION_FIELDS;
+    trn_tensor dst, data;
+    trn_alu op0;
+    float operand0;
+    trn_tensor operand0_tile;
+    bool reverse0;
+    trn_alu reduce_op;
+    trn_tensor reduce_res;
+    trn_reduce_cmd reduce_cmd;
+    float reduce_init;
+    trn_tensor reduce_init_tile;
+    bool reduce_res_negate;
+    trn_vector_state *state;
+} trn_tensor_scalar_reduce_args;
+
+TRN_API trn_status trn_tensor_scalar_reduce(const trn_tensor_scalar_reduce_args *args);
+
+/* ---- tensor_scalar_cumulative ---- */
+
+/* reg = (src op0 imm0) op1 reg, dst = reg, element after element; reverse0: imm0 op0 src. op0: an operator on numbers;
+ * op1: add, subtract (the new number - reg), multiply, maximum, minimum. reg begins as op1's identity (reset_reduce,
+ * default), as the register holds it (reduce), or as imm1, a number or a [P, 1] F32 tile (load_reduce). No I32 or U32.
+ * Engine: VECTOR. */
+typedef struct trn_tensor_scalar_cumulative_args {
+    TRN_INSTRUCTION_FIELDS;
+    trn_tensor dst, src;
+    trn_alu op0, op1;
+    float imm0;
+    trn_tensor imm0_tile;
+    float imm1;
+    trn_tensor imm1_tile;
+    bool reverse0;
+    trn_reduce_cmd reduce_cmd;
+    trn_vector_state *state;
+} trn_tensor_scalar_cumulative_args;
+
+TRN_API trn_status trn_tensor_scalar_cumulative(const trn_tensor_scalar_cumulative_args *args);
+
+/* ---- tensor_tensor_scan ---- */
+
+/* r = (data0 op0 r) op1 data1, dst = r, element after element; r begins as `initial`, a number or a [P, 1] tile.
+ * Reversed: r op0 data0; data1 op1 (...). Operators with two operands on numbers. Engine: VECTOR. */
+typedef struct trn_tensor_tensor_scan_args {
+    TRN_INSTRUCTION_FIELDS;
+    trn_tensor dst, data0, data1;
+    float initial;
+    trn_tensor initial_tile;
+    trn_alu op0, op1;
+    bool reverse0, reverse1;
+} trn_tensor_tensor_scan_args;
+
+TRN_API trn_status trn_tensor_tensor_scan(const trn_tensor_tensor_scan_args *args);
+
+/* ---- exponential ---- */
+
+/* dst = exp(src - max_value), the difference rounded to binary32, exp as the Scalar engine's table has it; the
+ * registers add the results: idle (default: nothing is added), reset_reduce, reduce, load_reduce (from reduce_init).
+ * max_value and reduce_init: a number, or a [P, 1] F32 tile. reduce_res [P, 1], optional: the sums. dst is no U32.
+ * Trainium3, VECTOR. */
+typedef struct trn_exponential_args {
+    TRN_INSTRUCTION_FIELDS;
+    trn_tensor dst, src;
+    float max_value;
+    trn_tensor max_value_tile;
+    trn_tensor reduce_res;
+    trn_reduce_cmd reduce_cmd;
+    float reduce_init;
+    trn_tensor reduce_init_tile;
+    trn_vector_state *state;
+} trn_exponential_args;
+
+TRN_API trn_status trn_exponential(const trn_exponential_args *args);
+
+/* ---- range_select ---- */
+
+/* dst = on_true_tile where its index i (range_start + the position along the flattened free axes) satisfies i comp_op0
+ * bound0 and i comp_op1 bound1, compared as binary32; elsewhere -3.4028235e38 (FP32_MIN; narrow formats make -infinity
+ * of it). comp_op: equal, less, less_equal, greater, greater_equal. bound: [P] or [P, 1] F32. The registers take the
+ * maximum: reset_reduce (default), reduce, reset, idle; reduce_res [P, 1], optional, receives it. reduce_op and
+ * on_false_value have one legal value each; 0 stands for it. Indices stay within 2^24. From Trainium2 on. Engine:
+ * VECTOR. */
+typedef struct trn_range_select_args {
+    TRN_INSTRUCTION_FIELDS;
+    trn_tensor dst, on_true_tile;
+    trn_alu comp_op0, comp_op1;
+    trn_tensor bound0, bound1;
+    trn_reduce_cmd reduce_cmd;
+    trn_tensor reduce_res;
+    trn_alu reduce_op;
+    int64_t range_start;
+    float on_false_value;
+    trn_vector_state *state;
+} trn_range_select_args;
+
+TRN_API trn_status trn_range_select(const trn_range_select_args *args);
+
+/* ---- select_reduce ---- */
+
+/* dst = on_true where predicate is not 0 (reverse_pred: where it is 0), else on_false, a number or a [P, 1] tile.
+ * predicate: I8, U8, I16 or U16; on_true: neither TF32 nor I32 nor U32. The registers take the maximum: idle (default:
+ * nothing), reset_reduce, reduce; reduce_res [P, 1], optional, receives it. reduce_op: maximum; 0 stands for it.
+ * Engine: VECTOR. */
+typedef struct trn_select_reduce_args {
+    TRN_INSTRUCTION_FIELDS;
+    trn_tensor dst, predicate, on_true;
+    float on_false;
+    trn_tensor on_false_tile;
+    trn_tensor reduce_res;
+    trn_reduce_cmd reduce_cmd;
+    trn_alu reduce_op;
+    bool reverse_pred;
+    trn_vector_state *state;
+} trn_select_reduce_args;
+
+TRN_API trn_status trn_select_reduce(const trn_select_reduce_args *args);
+
+#if TRNI_BODIES
+
+#include "engine/vector_registers.h"
+
+/* ---- tensor_reduce ---- */
 
 /* Rows of data: `outer` per partition, `length` elements each. */
 typedef struct trni_reduce_plan {
@@ -189,7 +323,7 @@ TRNI_FN trn_status trni_tensor_reduce_check(const trn_tensor_reduce_args *args, 
     return f->status;
 }
 
-TRNI_FN trn_status trn_tensor_reduce(const trn_tensor_reduce_args *args)
+TRN_API trn_status trn_tensor_reduce(const trn_tensor_reduce_args *args)
 {
     if (!args) return TRN_EINVAL;
     trni_frame f;
@@ -215,27 +349,6 @@ TRNI_FN trn_status trn_tensor_reduce(const trn_tensor_reduce_args *args)
 }
 
 /* ---- tensor_scalar_reduce ---- */
-
-/* dst = data op0 operand0, as tensor_scalar with one operator on numbers; the registers reduce_op the results (add,
- * multiply, maximum, minimum) after reset_reduce (default: from the identity), reduce (from what they hold) or
- * load_reduce (from reduce_init, a number or a [P, 1] F32 tile). reduce_res [P, 1], optional, receives them, times -1
- * with reduce_res_negate, which leaves the registers alone. state: the engine's registers; null: there are none after
- * this. reverse0: NKI's page calls it not supported yet. Engine: VECTOR. */
-typedef struct trn_tensor_scalar_reduce_args {
-    TRN_INSTRUCTION_FIELDS;
-    trn_tensor dst, data;
-    trn_alu op0;
-    float operand0;
-    trn_tensor operand0_tile;
-    bool reverse0;
-    trn_alu reduce_op;
-    trn_tensor reduce_res;
-    trn_reduce_cmd reduce_cmd;
-    float reduce_init;
-    trn_tensor reduce_init_tile;
-    bool reduce_res_negate;
-    trn_vector_state *state;
-} trn_tensor_scalar_reduce_args;
 
 /* dst = data op0 operand, one chunk; the results. */
 TRNI_FN const float *trni_scalar_produce(const void *plan, int64_t p, int64_t f, int64_t n, float *buffer)
@@ -267,7 +380,7 @@ TRNI_FN void trni_frame_accumulates(trni_frame *f, trn_alu op, const char *name,
                           trn_alu_name(op), subtract ? "subtract, " : "");
 }
 
-TRNI_FN trn_status trn_tensor_scalar_reduce(const trn_tensor_scalar_reduce_args *args)
+TRN_API trn_status trn_tensor_scalar_reduce(const trn_tensor_scalar_reduce_args *args)
 {
     if (!args) return TRN_EINVAL;
     const trn_instruction how = trni_instruction_of(args);
@@ -332,23 +445,6 @@ TRNI_FN void trni_scan_write(trni_scan_rows *s, const trni_span *v, int64_t p, i
 
 /* ---- tensor_scalar_cumulative ---- */
 
-/* reg = (src op0 imm0) op1 reg, dst = reg, element after element; reverse0: imm0 op0 src. op0: an operator on numbers;
- * op1: add, subtract (the new number - reg), multiply, maximum, minimum. reg begins as op1's identity (reset_reduce,
- * default), as the register holds it (reduce), or as imm1, a number or a [P, 1] F32 tile (load_reduce). No I32 or U32.
- * Engine: VECTOR. */
-typedef struct trn_tensor_scalar_cumulative_args {
-    TRN_INSTRUCTION_FIELDS;
-    trn_tensor dst, src;
-    trn_alu op0, op1;
-    float imm0;
-    trn_tensor imm0_tile;
-    float imm1;
-    trn_tensor imm1_tile;
-    bool reverse0;
-    trn_reduce_cmd reduce_cmd;
-    trn_vector_state *state;
-} trn_tensor_scalar_cumulative_args;
-
 typedef struct trni_cumulative_plan {
     trni_elementwise e;
     trni_accumulation sum;
@@ -380,7 +476,7 @@ TRNI_FN void trni_frame_narrow(trni_frame *f, const trn_tensor *t, const char *n
                               trn_format_name(t->format));
 }
 
-TRNI_FN trn_status trn_tensor_scalar_cumulative(const trn_tensor_scalar_cumulative_args *args)
+TRN_API trn_status trn_tensor_scalar_cumulative(const trn_tensor_scalar_cumulative_args *args)
 {
     if (!args) return TRN_EINVAL;
     const trn_instruction how = trni_instruction_of(args);
@@ -418,17 +514,6 @@ TRNI_FN trn_status trn_tensor_scalar_cumulative(const trn_tensor_scalar_cumulati
 }
 
 /* ---- tensor_tensor_scan ---- */
-
-/* r = (data0 op0 r) op1 data1, dst = r, element after element; r begins as `initial`, a number or a [P, 1] tile.
- * Reversed: r op0 data0; data1 op1 (...). Operators with two operands on numbers. Engine: VECTOR. */
-typedef struct trn_tensor_tensor_scan_args {
-    TRN_INSTRUCTION_FIELDS;
-    trn_tensor dst, data0, data1;
-    float initial;
-    trn_tensor initial_tile;
-    trn_alu op0, op1;
-    bool reverse0, reverse1;
-} trn_tensor_tensor_scan_args;
 
 typedef struct trni_scan_plan {
     trni_span dst, data0, data1;
@@ -470,7 +555,7 @@ TRNI_FN void trni_scan_rows_all(const void *plan, int64_t p, int64_t n)
     }
 }
 
-TRNI_FN trn_status trn_tensor_tensor_scan(const trn_tensor_tensor_scan_args *args)
+TRN_API trn_status trn_tensor_tensor_scan(const trn_tensor_tensor_scan_args *args)
 {
     if (!args) return TRN_EINVAL;
     const trn_instruction how = trni_instruction_of(args);
@@ -502,22 +587,6 @@ TRNI_FN trn_status trn_tensor_tensor_scan(const trn_tensor_tensor_scan_args *arg
 
 /* ---- exponential ---- */
 
-/* dst = exp(src - max_value), the difference rounded to binary32, exp as the Scalar engine's table has it; the
- * registers add the results: idle (default: nothing is added), reset_reduce, reduce, load_reduce (from reduce_init).
- * max_value and reduce_init: a number, or a [P, 1] F32 tile. reduce_res [P, 1], optional: the sums. dst is no U32.
- * Trainium3, VECTOR. */
-typedef struct trn_exponential_args {
-    TRN_INSTRUCTION_FIELDS;
-    trn_tensor dst, src;
-    float max_value;
-    trn_tensor max_value_tile;
-    trn_tensor reduce_res;
-    trn_reduce_cmd reduce_cmd;
-    float reduce_init;
-    trn_tensor reduce_init_tile;
-    trn_vector_state *state;
-} trn_exponential_args;
-
 typedef struct trni_exponential_plan {
     trni_elementwise e;
     trni_act_plan act;
@@ -533,7 +602,7 @@ TRNI_FN const float *trni_exponential_produce(const void *plan, int64_t p, int64
     return buffer;
 }
 
-TRNI_FN trn_status trn_exponential(const trn_exponential_args *args)
+TRN_API trn_status trn_exponential(const trn_exponential_args *args)
 {
     if (!args) return TRN_EINVAL;
     const trn_instruction how = trni_instruction_of(args);
@@ -624,25 +693,6 @@ TRNI_FN const float *trni_select_chunk(const trni_select_plan *s, int64_t p, int
 
 /* ---- range_select ---- */
 
-/* dst = on_true_tile where its index i (range_start + the position along the flattened free axes) satisfies i comp_op0
- * bound0 and i comp_op1 bound1, compared as binary32; elsewhere -3.4028235e38 (FP32_MIN; narrow formats make -infinity
- * of it). comp_op: equal, less, less_equal, greater, greater_equal. bound: [P] or [P, 1] F32. The registers take the
- * maximum: reset_reduce (default), reduce, reset, idle; reduce_res [P, 1], optional, receives it. reduce_op and
- * on_false_value have one legal value each; 0 stands for it. Indices stay within 2^24. From Trainium2 on. Engine:
- * VECTOR. */
-typedef struct trn_range_select_args {
-    TRN_INSTRUCTION_FIELDS;
-    trn_tensor dst, on_true_tile;
-    trn_alu comp_op0, comp_op1;
-    trn_tensor bound0, bound1;
-    trn_reduce_cmd reduce_cmd;
-    trn_tensor reduce_res;
-    trn_alu reduce_op;
-    int64_t range_start;
-    float on_false_value;
-    trn_vector_state *state;
-} trn_range_select_args;
-
 #define TRNI_FP32_MIN (-0x1.fffffep+127f)
 
 TRNI_FN const float *trni_range_produce(const void *plan, int64_t p, int64_t f, int64_t n, float *buffer)
@@ -699,7 +749,7 @@ TRNI_FN void trni_range_bounds(trni_frame *f, const trn_range_select_args *args)
                               (long long)args->range_start, (long long)f->elements);
 }
 
-TRNI_FN trn_status trn_range_select(const trn_range_select_args *args)
+TRN_API trn_status trn_range_select(const trn_range_select_args *args)
 {
     if (!args) return TRN_EINVAL;
     const trn_instruction how = trni_instruction_of(args);
@@ -738,22 +788,6 @@ TRNI_FN trn_status trn_range_select(const trn_range_select_args *args)
 }
 
 /* ---- select_reduce ---- */
-
-/* dst = on_true where predicate is not 0 (reverse_pred: where it is 0), else on_false, a number or a [P, 1] tile.
- * predicate: I8, U8, I16 or U16; on_true: neither TF32 nor I32 nor U32. The registers take the maximum: idle (default:
- * nothing), reset_reduce, reduce; reduce_res [P, 1], optional, receives it. reduce_op: maximum; 0 stands for it.
- * Engine: VECTOR. */
-typedef struct trn_select_reduce_args {
-    TRN_INSTRUCTION_FIELDS;
-    trn_tensor dst, predicate, on_true;
-    float on_false;
-    trn_tensor on_false_tile;
-    trn_tensor reduce_res;
-    trn_reduce_cmd reduce_cmd;
-    trn_alu reduce_op;
-    bool reverse_pred;
-    trn_vector_state *state;
-} trn_select_reduce_args;
 
 TRNI_FN const float *trni_select_produce(const void *plan, int64_t p, int64_t f, int64_t n, float *buffer)
 {
@@ -797,7 +831,7 @@ TRNI_FN trn_status trni_select_check(trni_frame *f, const trn_select_reduce_args
     return f->status;
 }
 
-TRNI_FN trn_status trn_select_reduce(const trn_select_reduce_args *args)
+TRN_API trn_status trn_select_reduce(const trn_select_reduce_args *args)
 {
     if (!args) return TRN_EINVAL;
     const trn_tensor none = trn_tensor_nd(TRN_F32, NULL, 0, NULL);
@@ -820,5 +854,7 @@ TRNI_FN trn_status trn_select_reduce(const trn_select_reduce_args *args)
     trni_accumulation_init(&a, &r, &f);
     return trni_produce_all(trni_select_produce, &s, &f, &a);
 }
+
+#endif /* TRNI_BODIES */
 
 #endif /* TRN_VECTOR_REDUCE_H */

@@ -36,7 +36,8 @@
 #ifndef TRN_VECTOR_SEARCH_H
 #define TRN_VECTOR_SEARCH_H
 
-#include "engine/vector_transpose.h"
+#include "trn_instruction.h"
+#include "trn_tensor.h"
 
 typedef struct trn_max8_args {
     TRN_INSTRUCTION_FIELDS;
@@ -58,6 +59,25 @@ typedef struct trn_nc_match_replace8_args {
     float imm;            /* what replaces them */
     trn_tensor dst_idx;   /* optional [P, 8] U16 or U32; not on Trainium1 */
 } trn_nc_match_replace8_args;
+
+/* ---- max8 ---- */
+
+/* TRN_ELIMIT: fewer than 8 elements per partition, or more than 16384 (2^31 - 1 with .unlimited); TRN_ESHAPE: dst is
+ * not [P, 8]; TRN_EINVAL: overlap. */
+TRN_API trn_status trn_max8(const trn_max8_args *args);
+
+/* ---- nc_find_index8, nc_match_replace8 ---- */
+
+/* dst[p, i] = the position of vals[p, i] in data[p]. Errors as of trn_max8, and TRN_EFORMAT: dst is not U16 or U32. */
+TRN_API trn_status trn_nc_find_index8(const trn_nc_find_index8_args *args);
+
+/* dst = data, but imm, cast to dst, in place of each of vals. Errors as of trn_nc_find_index8; TRN_EUNSUPPORTED:
+ * dst_idx on Trainium1. */
+TRN_API trn_status trn_nc_match_replace8(const trn_nc_match_replace8_args *args);
+
+#if TRNI_BODIES
+
+#include "engine/vector_transpose.h"
 
 enum { TRNI_TOP = 8, TRNI_SEARCH_MAX = 16384 };
 
@@ -93,11 +113,14 @@ TRNI_INLINE void trni_max8_body(int32_t (*best)[TRNI_SIDE], const void *tile, si
         }
     memcpy(best, m, sizeof m);
 }
+
 TRNI_STAMP(trni_max8, (int32_t (*best)[TRNI_SIDE], const void *tile, size_t n), (best, tile, n))
 
 /* Equal numbers have equal words. TRNI_MATCH_NAN is no word of the data, TRNI_MATCH_TAKEN none of the values. */
 #define TRNI_MATCH_NAN 0xffffffffu
+
 #define TRNI_MATCH_TAKEN TRNI_F32_NAN
+
 TRNI_INLINE uint32_t trni_match_word(uint32_t u, uint32_t nan)
 {
     const uint32_t number = u == TRNI_F32_SIGN ? 0 : u;
@@ -125,6 +148,7 @@ TRNI_INLINE void trni_match8_body(uint32_t (*where)[TRNI_SIDE], uint32_t (*vals)
     memcpy(where, w, sizeof w);
     memcpy(vals, v, sizeof v);
 }
+
 TRNI_STAMP(trni_match8,
            (uint32_t (*where)[TRNI_SIDE], uint32_t (*vals)[TRNI_SIDE], const void *tile, uint32_t f, size_t n),
            (where, vals, tile, f, n))
@@ -187,9 +211,7 @@ TRNI_FN void trni_max8_work(const void *plan, int64_t p, int64_t lanes)
     }
 }
 
-/* TRN_ELIMIT: fewer than 8 elements per partition, or more than 16384 (2^31 - 1 with .unlimited); TRN_ESHAPE: dst is
- * not [P, 8]; TRN_EINVAL: overlap. */
-TRNI_FN trn_status trn_max8(const trn_max8_args *args)
+TRN_API trn_status trn_max8(const trn_max8_args *args)
 {
     trni_frame f;
     trni_search_plan plan;
@@ -260,8 +282,7 @@ TRNI_FN void trni_match_work(const void *plan, int64_t p, int64_t lanes)
     }
 }
 
-/* dst[p, i] = the position of vals[p, i] in data[p]. Errors as of trn_max8, and TRN_EFORMAT: dst is not U16 or U32. */
-TRNI_FN trn_status trn_nc_find_index8(const trn_nc_find_index8_args *args)
+TRN_API trn_status trn_nc_find_index8(const trn_nc_find_index8_args *args)
 {
     trni_frame f;
     trni_search_plan plan;
@@ -301,9 +322,7 @@ TRNI_FN trn_status trni_match_replace_check(trni_frame *f, const trn_nc_match_re
     return f->status;
 }
 
-/* dst = data, but imm, cast to dst, in place of each of vals. Errors as of trn_nc_find_index8; TRN_EUNSUPPORTED:
- * dst_idx on Trainium1. */
-TRNI_FN trn_status trn_nc_match_replace8(const trn_nc_match_replace8_args *args)
+TRN_API trn_status trn_nc_match_replace8(const trn_nc_match_replace8_args *args)
 {
     trni_frame f;
     trni_search_plan plan;
@@ -320,5 +339,7 @@ TRNI_FN trn_status trn_nc_match_replace8(const trn_nc_match_replace8_args *args)
     trni_partitions_each(f.partitions, f.elements, TRNI_SIDE, trni_match_work, &plan);
     return TRN_OK;
 }
+
+#endif /* TRNI_BODIES */
 
 #endif /* TRN_VECTOR_SEARCH_H */

@@ -40,7 +40,8 @@
 #ifndef TRN_VECTOR_STATISTICS_H
 #define TRN_VECTOR_STATISTICS_H
 
-#include "engine/vector_transpose.h"
+#include "trn_instruction.h"
+#include "trn_tensor.h"
 
 typedef struct trn_bn_stats_args {
     TRN_INSTRUCTION_FIELDS;
@@ -55,6 +56,21 @@ typedef struct trn_bn_aggr_args {
 } trn_bn_aggr_args;
 
 enum { TRN_BN_STATS_MAX = 512 }; /* elements per partition */
+
+/* ---- bn_stats ---- */
+
+/* TRN_ELIMIT: more than 512 elements per partition, unless .unlimited; TRN_ESHAPE: dst is not [P, 6]; TRN_EINVAL:
+ * overlap. */
+TRN_API trn_status trn_bn_stats(const trn_bn_stats_args *args);
+
+/* ---- bn_aggr ---- */
+
+/* TRN_ESHAPE: data does not hold triples, or dst is not [P, 2]; TRN_EINVAL: overlap. */
+TRN_API trn_status trn_bn_aggr(const trn_bn_aggr_args *args);
+
+#if TRNI_BODIES
+
+#include "engine/vector_transpose.h"
 
 /* ---- bn_stats ---- */
 
@@ -73,6 +89,7 @@ TRNI_INLINE void trni_bn_sum_body(float (*sum)[TRNI_SIDE], const float *__restri
     memcpy(sum[0], even, sizeof even);
     memcpy(sum[1], odd, sizeof odd);
 }
+
 TRNI_STAMP(trni_bn_sum, (float (*sum)[TRNI_SIDE], const float *__restrict tile, size_t n), (sum, tile, n))
 
 /* tile[i] = (tile[i] - mean[i mod 2])^2. Apart from the sum, so that no compiler fuses the two. */
@@ -84,6 +101,7 @@ TRNI_INLINE void trni_bn_square_body(float *__restrict tile, const float (*mean)
             tile[lane] = d * d;
         }
 }
+
 TRNI_STAMP(trni_bn_square, (float *__restrict tile, const float (*mean)[TRNI_SIDE], size_t n), (tile, mean, n))
 
 typedef struct trni_bn_plan {
@@ -138,9 +156,7 @@ TRNI_FN void trni_bn_run(const trni_frame *f, const trn_tensor *dst, const trn_t
     trni_partitions_each(f->partitions, f->elements, TRNI_SIDE, work, &plan);
 }
 
-/* TRN_ELIMIT: more than 512 elements per partition, unless .unlimited; TRN_ESHAPE: dst is not [P, 6]; TRN_EINVAL:
- * overlap. */
-TRNI_FN trn_status trn_bn_stats(const trn_bn_stats_args *args)
+TRN_API trn_status trn_bn_stats(const trn_bn_stats_args *args)
 {
     trni_frame f;
     if (!args) return TRN_EINVAL;
@@ -197,8 +213,7 @@ TRNI_FN void trni_bn_aggr_work(const void *plan, int64_t p, int64_t lanes)
     }
 }
 
-/* TRN_ESHAPE: data does not hold triples, or dst is not [P, 2]; TRN_EINVAL: overlap. */
-TRNI_FN trn_status trn_bn_aggr(const trn_bn_aggr_args *args)
+TRN_API trn_status trn_bn_aggr(const trn_bn_aggr_args *args)
 {
     trni_frame f;
     if (!args) return TRN_EINVAL;
@@ -211,5 +226,7 @@ TRNI_FN trn_status trn_bn_aggr(const trn_bn_aggr_args *args)
     if (!f.status) trni_bn_run(&f, &args->dst, &args->data, trni_bn_aggr_work);
     return f.status;
 }
+
+#endif /* TRNI_BODIES */
 
 #endif /* TRN_VECTOR_STATISTICS_H */

@@ -220,7 +220,7 @@ static int complete(sr_settings *s)
 #if defined(_OPENMP)
     if (s->threads) omp_set_num_threads(s->threads);
 #endif
-    if (trni_isa_default() == TRN_ISA_COUNT)
+    if (trn_isa_default() == TRN_ISA_COUNT)
         return app_complain(APP_USAGE, "TRN_ISA=%s is unknown or not available on this host", getenv("TRN_ISA"));
     return APP_OK;
 }

@@ -14,6 +14,10 @@
 #include <tests/digest/products.h>
 #include <tests/digest/sparse.h>
 
+#if defined(_OPENMP)
+#include <omp.h>
+#endif
+
 typedef struct section {
     const char *name;
     bool (*run)(void);

@@ -61,7 +61,7 @@ static void chunks_are_what_indexing_gives(void **unused)
         const trn_format format = formats[next(FORMATS)];
         const trn_tensor t = any_view(format, memory + next(8), p, size); /* not aligned, too */
         trni_span v;
-        trni_span_init(&v, &t, next(2) ? TRN_ISA_PORTABLE : trni_isa_default());
+        trni_span_init(&v, &t, next(2) ? TRN_ISA_PORTABLE : trn_isa_default());
         assert_int_equal(v.partitions, p);
         assert_int_equal(v.elements, size[0] * size[1] * size[2]);
         const int64_t at = next((uint32_t)p), f = next((uint32_t)v.elements), n = 1 + next((uint32_t)(v.elements - f));
@@ -95,7 +95,7 @@ static void writes_are_what_convert_gives(void **unused)
         for (int64_t i = 0; i < p * elements; i++) value[i] = (float)((double)next(65521) / 97 - 300);
         const trn_instruction how = { .rounding = next(2) ? TRN_STOCHASTIC : TRN_NEAREST_EVEN, .seed = next(100) };
         trni_span v;
-        trni_span_init(&v, &t, trni_isa_default());
+        trni_span_init(&v, &t, trn_isa_default());
         trni_span_round(&v, &t, &how, 0);
         for (int64_t at = 0; at < p; at++)
             for (int64_t f = 0, n; f < elements; f += n) {
@@ -121,7 +121,7 @@ static void streams_write_the_same(void **unused)
     trn_tensor t = trn_tensor_2d(TRN_F32, to + 1, 2, (N + 1) / 2);
     const trn_instruction how = { .unlimited = true };
     trni_span v;
-    trni_span_init(&v, &t, trni_isa_default());
+    trni_span_init(&v, &t, trn_isa_default());
     trni_span_round(&v, &t, &how, 0);
     for (int64_t p = 0; p < 2; p++)
         for (int64_t f = 0; f < v.elements; f += TRNI_SPAN_CHUNK) {

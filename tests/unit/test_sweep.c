@@ -277,9 +277,9 @@ static void all_floats(void **state)
     for (int f = 0; f < FORMATS; f++) {
         for (int w = 0; w < WAYS; w++) {
             runs r = runs_of(&twin_formats[formats[f].twin], ways[w]);
-            sweep(&r, f, w, trni_isa_default(), false);
+            sweep(&r, f, w, trn_isa_default(), false);
             for (int i = 0; i < 4 && w == 0; i++) /* nearest even: on every instruction set, and by the codec */
-                if (trn_isa_supported(all_isas[i]) && all_isas[i] != trni_isa_default())
+                if (trn_isa_supported(all_isas[i]) && all_isas[i] != trn_isa_default())
                     sweep(&r, f, w, all_isas[i], false);
             if (w == 0) sweep(&r, f, w, TRN_ISA_PORTABLE, true);
             free(r.at);

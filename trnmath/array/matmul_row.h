@@ -1,20 +1,8 @@
 /* array/matmul_row.h - a product of a single row of a: b is read once, in memory order, and not packed.
- * SPDX-License-Identifier: MIT
- *
- *     #include <trnmath/trn_matmul_row.h>
- *     int main(void) {
- *         uint64_t x[8] = { 1 };
- *         trni_turn_bytes(x);
- *         return x[0] == 1 ? 0 : 1;
- *     }
+ * Behind trn_matmul.h. SPDX-License-Identifier: MIT
  *
  * DOES: every format, pairs and quads, a line of sums for each chain. What bounds it is memory, or looking up codes.
  * DOES NOT: run when rows of b are not in memory order: array/matmul_slabs.h packs them then.
- *
- * CONTENTS
- *     trni_region_stream     columns of dst
- *
- * All names are the library's own (trni_): programs call trn_matmul.
  *
  * KNOWN FROM: the order of array/systolic.h.
  */

@@ -1,18 +1,9 @@
 /* array/matmul_slabs.h - products of packed strips and panels, slab after slab, for one block of dst.
- * SPDX-License-Identifier: MIT
- *
- *     #include <trnmath/trn_matmul_slabs.h>
- *     int main(void) { return sizeof(trni_slab) ? 0 : 1; }
+ * Behind trn_matmul.h. SPDX-License-Identifier: MIT
  *
  * DOES: for each slab of b's columns, packs b once, a strip by strip, and lets panels of b stay in the first-level cache
  *     while strips pass by; asks memory for what comes next meanwhile.
  * DOES NOT: know the order of sums: the cuts do not touch it, only tile boundaries do.
- *
- * CONTENTS
- *     trni_slab                                a part of the block
- *     trni_region_direct, trni_region_cast     a region of dst, PSUM in dst itself or in scratch
- *
- * All names are the library's own (trni_): programs call trn_matmul.
  *
  * KNOWN FROM: as array/matmul_worker.h.
  */

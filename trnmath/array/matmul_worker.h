@@ -1,19 +1,8 @@
 /* array/matmul_worker.h - how a product is cut into blocks, and what one thread has to work on its block.
- * SPDX-License-Identifier: MIT
- *
- *     #include <trnmath/trn_matmul_worker.h>
- *     int main(void) { return TRNI_SLAB_DEPTH % TRNI_ARRAY_ROWS; }
+ * Behind trn_matmul.h. SPDX-License-Identifier: MIT
  *
  * DOES: the shape of the cuts, the scratch they take, a thread's packed operands and PSUM.
  * DOES NOT: multiply: array/matmul_slabs.h and array/matmul_row.h do.
- *
- * CONTENTS
- *     trni_cut, trni_cut_of, trni_cut_bytes   how the work is cut, and the scratch of it
- *     trni_worker, trni_worker_init           one thread's own
- *     trni_worker_pack_rows, trni_worker_pack_columns, trni_worker_round   one tile's operands; BF16 PSUM
- *     trni_psum                               PSUM of a region
- *
- * All names are the library's own (trni_): programs call trn_matmul.
  *
  * KNOWN FROM: blocking after Goto and van de Geijn, "Anatomy of high-performance matrix multiplication", ACM TOMS 34(3), 2008;
  *     the sizes are measured.

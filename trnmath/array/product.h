@@ -1,27 +1,8 @@
 /* array/product.h - a matrix product of the Tensor engine, checked and resolved: what an instruction and any size share.
- * SPDX-License-Identifier: MIT
- *
- *     #include <trnmath/trn_product.h>
- *     int main(void) {
- *         static unsigned char a[3 * 8], b[8 * 5];
- *         static float c[3 * 5];
- *         trni_product p;
- *         trni_ask ask = { 0 };
- *         ask.dst = trn_tensor_2d(TRN_F32, c, 3, 5);
- *         ask.a = trn_tensor_2d(TRN_F8_E4M3, a, 3, 8), ask.b = trn_tensor_2d(TRN_F8_E5M2, b, 8, 5);
- *         ask.a_name = "a", ask.b_name = "b", ask.a_depth_axis = 1;
- *         return trni_product_settle(&p, &ask) == TRN_OK && p.spread == TRNI_SINGLE ? 0 : 1;
- *     }
+ * Behind trn_sparse.h trn_tensor_engine.h. SPDX-License-Identifier: MIT
  *
  * DOES: which formats may meet on which generation, sizes, scales, overlap, what dst may be.
  * DOES NOT: know tile limits (trn_tensor_engine.h), or compute (array/product_define.h).
- *
- * CONTENTS
- *     trni_ask              what is asked
- *     trni_product          the same, settled
- *     trni_product_settle   from one to the other, or why not
- *
- * All names are the library's own (trni_): programs call trn_nc_matmul and trn_matmul.
  *
  * KNOWN FROM: NKI's nc_matmul and nc_matmul_mx pages (formats and mixtures: documented).
  */

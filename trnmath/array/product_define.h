@@ -1,21 +1,9 @@
 /* array/product_define.h - a settled product by definition: its dst, its tiles, one output element; int8; scales of panels.
- * SPDX-License-Identifier: MIT
- *
- *     #include <trnmath/trn_product_define.h>
- *     int main(void) { return trni_scale_bits(127) == 0x3f800000u ? 0 : 1; }
+ * Behind trn_sparse.h trn_tensor_engine.h. SPDX-License-Identifier: MIT
  *
  * DOES: reads and writes of dst, with the random words of stochastic rounding; one output element in any order of
  *     trn_numerics; int8 sums; MX scales multiplied into packed panels.
  * DOES NOT: check anything (array/product.h has), or run fast but for int8.
- *
- * CONTENTS
- *     trni_dst_at, trni_dst_read, trni_dst_write, trni_psum_from_dst, trni_psum_to_dst   dst
- *     trni_tile_gather, trni_define_element   operands of a tile, and one output element
- *     trni_kernels_apply                      do the packed kernels compute what these rules define?
- *     trni_scale_rows, trni_scale_columns     MX scales of packed operands
- *     trni_int8_part                          int8
- *
- * All names are the library's own (trni_): programs call trn_nc_matmul and trn_matmul.
  *
  * KNOWN FROM: design semantics; int8 in and int32 out on Trainium1 is documented, what overflows is not.
  */

@@ -1,30 +1,9 @@
 /* array/product_lanes.h - products in orders that the packed kernels do not know: regions of dst, 32 columns at a time.
- * SPDX-License-Identifier: MIT
- *
- *     #include <trnmath/trn_product_lanes.h>
- *     int main(void) {
- *         static uint16_t a[3 * 8], b[8 * 5];
- *         static float c[3 * 5];
- *         const trn_numerics exact = { .accumulator = TRN_ACCUMULATOR_EXACT };
- *         trni_product p;
- *         trni_ask ask = { 0 };
- *         ask.dst = trn_tensor_2d(TRN_F32, c, 3, 5), ask.numerics = &exact;
- *         ask.a = trn_tensor_2d(TRN_BF16, a, 3, 8), ask.b = trn_tensor_2d(TRN_BF16, b, 8, 5);
- *         ask.a_name = "a", ask.b_name = "b", ask.a_depth_axis = 1;
- *         if (trni_product_settle(&p, &ask) != TRN_OK) return 1;
- *         for (int64_t i = 0; i < trni_regions(&p); i++) trni_region_run(&p, i);
- *         return 0;
- *     }
+ * Behind trn_tensor_engine.h. SPDX-License-Identifier: MIT
  *
  * DOES: cuts dst into regions that may run at the same time; in each, operands are decoded once for 32 rows and 32
  *     columns, array/systolic_lanes.h adds them up, and PSUM is kept, rounded and cast as trn_numerics says.
  * DOES NOT: start threads or allocate. Aligned accumulators and int8, which have no lanes, go element by element.
- *
- * CONTENTS
- *     trni_regions      how many regions dst has
- *     trni_region_run   one of them: reads PSUM if it accumulates, adds all of K, writes dst
- *
- * All names are the library's own (trni_): programs call trn_nc_matmul and trn_matmul.
  *
  * KNOWN FROM: trni_define_element, whose bits these are.
  */

@@ -1,26 +1,11 @@
 /* array/sparse_kernels.h - structured sparsity at full speed: lists of stored elements, strips of b, and what joins them.
- * SPDX-License-Identifier: MIT
- *
- *     #include <trnmath/trn_sparse_kernels.h>
- *     int main(void) {
- *         const trn_numerics n = trn_numerics_default(TRN_TRAINIUM2);
- *         const trn_sparse_pattern p = { 4, 16 };
- *         const trni_sparse_tile t = trni_sparse_tile_of(&n, p, 128, 200);      // the last 72 of 200 stored elements
- *         return t.order.rows == 72 && t.k == 512 && t.depth == 288 ? 0 : 1;
- *     }
+ * Behind trn_sparse.h. SPDX-License-Identifier: MIT
  *
  * DOES: the orders whose chain steps are fused multiply-adds: any chain count, layout and merge. One tile is up to 128
  *     stored elements of a row of a; only these are multiplied.
  * DOES NOT: know what dst is, check tags or split work: trn_sparse.h does.
  *
- * CONTENTS
- *     trni_sparse_order, trni_sparse_order_of   which elements of a tile make up which chain
- *     trni_sparse_tile, trni_sparse_tile_of     one tile: its stored elements and the rows of b that they can meet
- *     trni_sparse_list, trni_sparse_list_make   a gang of rows of a over one tile
- *     trni_sparse_strips                        the rows of b of one tile, as strips of 32 columns
- *     trni_sparse_micro, trni_sparse_micro_of   the kernel that multiplies the one with the other
- *
- * All names are the library's own (trni_). Every multiply-add of a row of a needs a row of b of its own, so b must come
+ * Every multiply-add of a row of a needs a row of b of its own, so b must come
  * from the first-level cache, and at the rate of two loads per cycle the loads of b and the broadcasts of a are what
  * bounds the speed. Hence the two forms of a strip, 32 columns of the (at most 512) rows of b that a tile can meet:
  *

@@ -1,20 +1,10 @@
 /* array/systolic.h - the arithmetic of the systolic array, by definition: what one tile adds to one output element.
- * SPDX-License-Identifier: MIT
- *
- *     #include <trnmath/trn_systolic.h>
- *     int main(void) {
- *         const float x[2] = { 1.0f, 0x1p-24f }, w[2] = { 1.0f, 1.0f };
- *         trn_numerics n = trn_numerics_default(TRN_TRAINIUM2);
- *         return trn_systolic_tile(x, w, 2, false, &n) == 1.0f ? 0 : 1;      // two chains, merged: 1 + 2^-24 ties to even
- *     }
+ * Behind trn_sparse.h trn_tensor_engine.h. SPDX-License-Identifier: MIT
  *
  * DOES: one tile of at most 128 rows for one output element, in every order that trn_numerics can name: one product a
  *     row, a pair (double rows of FP8) or four under one scale (MX).
  * DOES NOT: decode operands, check arguments or run fast: array/systolic_panels.h (the orders at full speed) and
  *     array/systolic_lanes.h (all the others) return the same bits.
- *
- * CONTENTS
- *     trn_systolic_tile   one tile for one output element, one product a row
  *
  * A chain starts at +0 and is a sequence of fused multiply-adds. A product of two BF16, F16 or TF32 numbers has at most
  * 22 significant bits, so inside the normal range it is exact in binary32 and fused equals separate; outside it, and

@@ -1,24 +1,10 @@
 /* array/systolic_aligned.h - the accumulators of other makers' matrix units, whose results are published: PSUM after a tile.
- * SPDX-License-Identifier: MIT
- *
- *     #include <trnmath/trn_systolic_aligned.h>
- *     int main(void) {
- *         const float x[2] = { 1.0f, 0x1p-12f }, w[2] = { 1.0f, 0x1p-12f };              // BF16: 1 + 2^-24
- *         const trni_pairs p = { x, w, NULL, 1, 2, { 2, -126, -126 } };
- *         trn_numerics n;
- *         if (trn_numerics_parse(&n, "nv_volta") != TRN_OK) return 1;
- *         return trni_aligned_onto(-1.0f, false, &p, &n) == 0.0f ? 0 : 1;                // 2^-24 is cut before 1 - 1 is known
- *     }
+ * Behind trn_sparse.h trn_tensor_engine.h. SPDX-License-Identifier: MIT
  *
  * DOES: in integers, what the four accumulators of trn_numerics that know no chains make of PSUM and a tile's products:
  *     aligned, aligned_late, aligned_halves, pairwise.
  * DOES NOT: emulate Trainium. It is here so that the machinery around it (operands, tiles, order, PSUM, casts) can be held
  *     against results of hardware, and because a user may want to know what a block adder would do to a model.
- *
- * CONTENTS
- *     trni_pairs          the products of one tile
- *     trni_formats        what must be known of their operands' formats
- *     trni_aligned_onto   PSUM after them
  *
  * All names are the library's own (trni_): programs set the fields of trn_numerics.
  *

@@ -1,25 +1,9 @@
 /* array/systolic_feed.h - the way into the systolic array: operands in memory, decoded in the order that feeds it.
- * SPDX-License-Identifier: MIT
- *
- *     #include <trnmath/trn_systolic_feed.h>
- *     int main(void) {
- *         static const unsigned char weights[2 * 4] = { 0x38, 0, 0, 0, 0x30, 0, 0, 0 };   // [2, 4] E4M3
- *         const trn_tensor t = trn_tensor_2d(TRN_F8_E4M3, (void *)(uintptr_t)weights, 2, 4);
- *         const trn_numerics n = trn_numerics_default(TRN_TRAINIUM2);
- *         const trni_operand o = trni_operand_of(&t, 1, 0, &n);                           // 4 lanes, 2 deep
- *         return trni_operand_bits(&o, 0, 1) == 0x3f000000u ? 0 : 1;                      // 0.5
- *     }
+ * Behind trn_sparse.h trn_tensor_engine.h. SPDX-License-Identifier: MIT
  *
  * DOES: views of operands as lanes (rows of a, columns of b) and depth (K); every format the array reads, as binary32:
  *     lines of consecutive elements for packing, and the products of a single row with lines read in memory order.
  * DOES NOT: check views, or know what is done with the numbers.
- *
- * CONTENTS
- *     trni_operand, trni_operand_of   a matrix operand
- *     trni_operand_gather             numbers along K, for the definition
- *     trni_feed, trni_feed_init       how lines of this operand are decoded, on one instruction set
- *
- * All names are the library's own (trni_): programs call trn_nc_matmul and trn_matmul.
  *
  * KNOWN FROM: NKI's nc_matmul (formats: documented); TF32 rounding and fp32r as trn_numerics says (assumed).
  */

@@ -1,28 +1,11 @@
 /* array/systolic_lanes.h - every order of sums that is not plain binary32, 32 columns at a time: array/systolic.h's bits.
- * SPDX-License-Identifier: MIT
- *
- *     #include <trnmath/trn_systolic_lanes.h>
- *     int main(void) {
- *         float x[2] = { 1.0f, 0x1p-24f }, w[2 * TRNI_LANES], sum[TRNI_LANES];
- *         for (int i = 0; i < 2 * TRNI_LANES; i++) w[i] = 1.0f;
- *         trn_numerics n = trn_numerics_default(TRN_TRAINIUM2);
- *         n.accumulator = TRN_ACCUMULATOR_TOWARD_ZERO;
- *         const trni_lanes t = { .x = x, .w = w, .strip = 1, .x_step = 1, .rows = 2, .group = 1 };
- *         trni_lanes_of(&t, &n, TRN_ISA_PORTABLE, sum);
- *         return sum[0] == 1.0f ? 0 : 1;
- *     }
+ * Behind trn_tensor_engine.h. SPDX-License-Identifier: MIT
  *
  * DOES: accumulators of 24 to 53 bits, to nearest even or toward zero, and exact ones; rounded products, flushing,
  *     pairs, quads, block scales, FP32 in halves; any chains, layout and merge.
  * DOES NOT: decode operands, or know PSUM. The plain orders run faster in array/systolic_panels.h.
  *
- * CONTENTS
- *     trni_lanes           some rows of a and 32 columns of b over one tile
- *     trni_lane_plan_of    what all such tiles of a product share
- *     trni_lanes_sum       what trni_tile_of returns for each row and column; any NaN for NaN
- *     trni_lanes_of        the two in one
- *
- * All names are the library's own (trni_). Each lane computes in doubles. A product of two binary32 numbers is exact
+ * Each lane computes in doubles. A product of two binary32 numbers is exact
  * there (48 bits), a sum is a double and its exact error (Knuth's TwoSum), and both are rounded once, as integers, to
  * the accumulator's bits. That leaves out what lies at the ends of binary32's range, infinities and NaN: such a lane is
  * marked, and trni_tile_of computes it again. Which lanes are marked decides about time, never about bits. Orders whose

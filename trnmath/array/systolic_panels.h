@@ -1,25 +1,11 @@
 /* array/systolic_panels.h - the systolic array at full speed: packed panels, and micro-kernels for any chains and merge.
- * SPDX-License-Identifier: MIT
- *
- *     #include <trnmath/trn_systolic_panels.h>
- *     int main(void) {
- *         const trn_numerics n = trn_numerics_default(TRN_TRAINIUM2);
- *         const trni_map map = trni_map_of(&n, 0, 255, TRNI_PAIRS);             // an odd tail of double rows
- *         return map.rows == 128 && map.lines == 256 && map.line[128] == 1 ? 0 : 1;
- *     }
+ * Behind trn_sparse.h trn_tensor_engine.h. SPDX-License-Identifier: MIT
  *
  * DOES: the orders whose chain steps are plain binary32 operations: any chain count, layout and merge, one product a
  *     row, or the sum of two or four.
  * DOES NOT: know what dst is, or split work: trn_tensor_engine.h and trn_matmul.h do.
  *
- * CONTENTS
- *     trni_map, trni_map_of     where the numbers of one tile go in a packed panel
- *     trni_array, trni_array_of the shape of the work on one instruction set
- *     trni_pack_rows, trni_pack_columns   a's strips and b's panels
- *     trni_strip_times_panel    one strip times one panel over one tile
- *     trni_canonical_nans       the way out
- *
- * All names are the library's own (trni_). A packed panel, for a tile of P rows:
+ * A packed panel, for a tile of P rows:
  *
  *     [ rows of chain 0 | rows of chain 1 | … ]   each row: 1, 2 or 4 lines of `width` lanes (rows of a, or columns of b)
  *

@@ -1,23 +1,8 @@
 /* base/parse.h - short texts that people write, such as "data=2,tensor=8": read word by word, and written again.
- * SPDX-License-Identifier: MIT
- *
- *     #include <trnmath/trn_words.h>
- *     int main(void) {
- *         trni_reader r = { "axes", "data = 2", "data = 2" };
- *         const trni_word word = trni_reader_word(&r);
- *         return trni_word_is(word, "data") && trni_reader_take(&r, '=') && trni_reader_number(&r) == 2 ? 0 : 1;
- *     }
+ * A room of all that read or write short texts. SPDX-License-Identifier: MIT
  *
  * DOES: names, whole numbers, single characters, with blanks free between them; one sentence for what was not expected.
  * DOES NOT: allocate, or know what a text means.
- *
- * CONTENTS
- *     trni_reader                          a text and how far it was read
- *     trni_reader_skip, trni_reader_take   blanks; one character
- *     trni_word, trni_reader_word, trni_word_is   a name
- *     trni_reader_number                   a whole number
- *     trni_reader_expected                 the sentence
- *     trni_writer, trni_write, trni_write_number   text into a caller's room, counted as snprintf counts
  *
  * KNOWN FROM: tests/unit/test_shard.c and tests/fuzz/fuzz_pspec.c, which read a million such texts.
  */

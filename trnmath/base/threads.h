@@ -1,15 +1,8 @@
 /* base/threads.h - how work is shared out among threads: how many there are, and the whole numbers of cutting.
- * SPDX-License-Identifier: MIT
- *
- *     #include <trnmath/trn_share.h>
- *     int main(void) { return trni_threads() >= 1 && trni_round_up(33, 32) == 64 ? 0 : 1; }
+ * A room of all that use threads. SPDX-License-Identifier: MIT
  *
  * DOES: asks OpenMP, when compiled with it, how many threads a parallel region would get here: one inside another.
  * DOES NOT: start threads.
- *
- * CONTENTS
- *     trni_threads                                 as many as there are
- *     trni_min64, trni_ceil_div, trni_round_up     of sizes
  *
  * KNOWN FROM: the OpenMP specification (omp_get_max_threads).
  */

@@ -1,29 +1,11 @@
 /* core/core_clock.h - when an instruction may begin: engines with clocks of their own, and what waits for what.
- * SPDX-License-Identifier: MIT
- *
- *     #include <trnmath/trn_core_clock.h>
- *     int main(void) {
- *         static trni_access room[TRNI_ACCESSES];
- *         trni_history history;
- *         trni_tenant tile = { .access = -1 };
- *         const trni_rect left = { 0, 128, 0, 1024 }, right = { 0, 128, 1024, 2048 };
- *         trni_history_begin(&history, room);
- *         trni_history_note(&history, &tile, &left, true, 1e-6);                      // written until 1 us
- *         const bool waits = trni_history_ready(&history, &tile, &left, false) == 1e-6;
- *         return waits && trni_history_ready(&history, &tile, &right, false) == 0 ? 0 : 1;
- *     }
+ * Behind trn_core_state.h. SPDX-License-Identifier: MIT
  *
  * DOES: keeps for every tile which rectangles of it are read and written until when, and answers: a read waits for the
  *     writes that it meets, a write for reads and writes. Keeps for every engine when it is free; for DMA, whose queues
  *     do not wait for each other, which stretches of time are taken; for ports that engines share, the same.
  * DOES NOT: know what instructions cost (trn_engine_cycles.h) or are (core/core_run.h). A view with gaps counts as the
  *     rectangle around it, so that even and odd elements of a tile depend on each other.
- *
- * CONTENTS
- *     trni_access, trni_history         who used which part of a tile until when
- *     trni_history_begin, trni_history_ready, trni_history_note, trni_history_end
- *     trni_lane                         one engine: instructions in order
- *     trni_channel, trni_channel_place  the DMA engines: transfers in any order, one after the other
  *
  * KNOWN FROM: engines run in parallel, each in its own order, and wait for each other through semaphores (documented,
  *     NKI's architecture guides); what a semaphore costs is not published.
@@ -36,18 +18,6 @@
 /* ---- parts of tiles ---- */
 
 enum { TRNI_ACCESSES = 1 << 14, TRNI_ACCESSES_EACH = 512 };
-
-typedef struct trni_access {
-    trni_rect at;
-    double end_s;
-    int next; /* -1 = the last */
-    bool write;
-} trni_access;
-
-typedef struct trni_history {
-    trni_access *access; /* [TRNI_ACCESSES], the caller's */
-    int used, unused;    /* so many from the start were ever used; a list of those that are free again */
-} trni_history;
 
 TRNI_FN void trni_history_begin(trni_history *h, trni_access *room)
 {
@@ -124,18 +94,6 @@ TRNI_FN void trni_history_note(trni_history *h, trni_tenant *t, const trni_rect 
 
 /* ---- engines ---- */
 
-enum { TRNI_LANE_WRITES = 4 };
-
-/* One engine. Its instructions run in the order in which they are given. */
-typedef struct trni_lane {
-    int64_t instructions;
-    double free_s, busy_s, cycles;
-    bool brief;                                   /* the last instruction was short */
-    int writes;                                   /* what it wrote: */
-    const trni_tenant *written[TRNI_LANE_WRITES];
-    trni_rect at[TRNI_LANE_WRITES];
-} trni_lane;
-
 TRNI_FN void trni_lane_wrote(trni_lane *lane, const trni_tenant *t, const trni_rect *at)
 {
     if (lane->writes >= TRNI_LANE_WRITES) return;
@@ -152,20 +110,6 @@ TRNI_FN bool trni_lane_follows(const trni_lane *lane, const trni_tenant *t, cons
 }
 
 /* ---- DMA ---- */
-
-enum { TRNI_CHANNEL_STRETCHES = 256 };
-
-typedef struct trni_stretch {
-    double from_s, to_s;
-} trni_stretch;
-
-/* All DMA engines of a core, which share every transfer. There are many queues, so that a transfer that waits does not
- * hold up a later one: each takes the first gap that is long enough. Gaps far back are forgotten. */
-typedef struct trni_channel {
-    double floor_s;
-    int stretches;
-    trni_stretch taken[TRNI_CHANNEL_STRETCHES + 1]; /* ascending, apart */
-} trni_channel;
 
 TRNI_FN void trni_channel_insert(trni_channel *c, int i, double from_s, double to_s)
 {

@@ -1,37 +1,11 @@
 /* core/core_memory.h - the memories of one NeuronCore: tiles in SBUF and PSUM, and which of their bytes were written.
- * SPDX-License-Identifier: MIT
- *
- *     #include <trnmath/trn_core_memory.h>
- *     #include <stdlib.h>
- *     int main(void) {
- *         const trn_core_spec *spec = trn_core_spec_of(TRN_TRAINIUM2);
- *         void *room = malloc(trni_memory_bytes(spec, TRN_SPACE_PSUM));
- *         trni_memory psum;
- *         int tile = -1;
- *         trn_error error;
- *         trni_memory_begin(&psum, spec, TRN_SPACE_PSUM, room, true);
- *         const trni_memory_ask ask = { "scores", 0, 128, 2048 };                      // a whole bank
- *         if (trni_memory_take(&psum, &ask, &tile, &error)) return 1;
- *         const bool new_bank = psum.tile[tile].at.b % 2048 == 0;
- *         free(room);
- *         return new_bank ? 0 : 1;
- *     }
+ * Behind trn_core_state.h. SPDX-License-Identifier: MIT
  *
  * DOES: places tiles first-fit along the bytes of their partitions, quadrant by quadrant, so that quadrants may hold
  *     different tiles; keeps tiles of PSUM within a bank; says of any address whose it is, or was; fills new tiles with
  *     ones (NaN in every float format, -1 in integers) and keeps a bit per byte that was written since, so that what
  *     reads too early can be told, by tile, partition and element.
  * DOES NOT: compute, know time (core/core_clock.h), or see a view of a freed tile whose memory another tile has taken.
- *
- * CONTENTS
- *     trn_space, trn_space_name       SBUF, PSUM, HBM
- *     trni_rect                       partitions x bytes: what an instruction touches
- *     trni_tenant                       a tile, or a tensor in HBM, as the core knows it
- *     trni_memory, trni_memory_bytes, trni_memory_begin   one memory, in room that the caller gives
- *     trni_memory_ask, trni_memory_take, trni_memory_give   allocate, free
- *     trni_memory_find                whose byte is this?
- *     trni_cells                      the bytes of a view: a set of partitions x a pattern of bits
- *     trni_cells_missing, trni_cells_write, trni_cells_mark   were they written? now they are
  *
  * KNOWN FROM: NKI's architecture guides: sizes, banks, start partitions 0, 32, 64, 96 (documented). Tiles begin at
  *     multiples of 64 bytes, and take their quadrants' bytes even where they use fewer partitions: choices of this
@@ -40,25 +14,7 @@
 #ifndef TRNI_CORE_CORE_MEMORY_H
 #define TRNI_CORE_CORE_MEMORY_H
 
-#include "../trn_spec.h"
-#include "../trn_tensor.h"
-
-enum {
-    TRNI_QUADRANTS = 4,
-    TRNI_QUADRANT = 32,       /* partitions */
-    TRNI_MEMORY_ROWS = 128,
-    TRNI_TILES = 2048,        /* at the same time, in each memory */
-    TRNI_SEGMENTS = 2 * TRNI_TILES + 2,
-    TRNI_TILE_ALIGN = 64,     /* bytes */
-    TRNI_TILE_NAME = 24,
-    TRNI_ROW_GAP = 2048 + 64, /* bytes between partitions on the host: rows of a tile fall into different cache sets */
-    TRNI_POISON = 0xff
-};
-
-/* Partitions [p, p_end) x bytes [b, b_end) of each; in HBM rows of a tensor and bytes of a row. */
-typedef struct trni_rect {
-    int64_t p, p_end, b, b_end;
-} trni_rect;
+#include "core_types.h"
 
 TRNI_FN bool trni_rect_meet(const trni_rect *x, const trni_rect *y)
 {
@@ -69,41 +25,6 @@ TRNI_FN bool trni_rect_holds(const trni_rect *outer, const trni_rect *inner)
 {
     return outer->p <= inner->p && inner->p_end <= outer->p_end && outer->b <= inner->b && inner->b_end <= outer->b_end;
 }
-
-typedef struct trni_tenant {
-    char name[TRNI_TILE_NAME];
-    trni_rect at;
-    int64_t unwritten;     /* bytes; 0 = nothing to look for */
-    uint64_t serial;       /* of its allocation */
-    double ready_s;        /* when the instructions are done that used its memory before */
-    int access, accesses;  /* core/core_clock.h's list */
-    bool live;
-} trni_tenant;
-
-/* Bytes of one quadrant that a tile holds, or held. */
-typedef struct trni_segment {
-    int64_t b, b_end;
-    int tile; /* -1 = freed */
-    double ready_s;
-    char name[TRNI_TILE_NAME];
-} trni_segment;
-
-typedef struct trni_memory {
-    trn_space space;
-    char *base;
-    uint64_t *written;     /* a bit per byte, rows as in base */
-    uint64_t *by_matmul;   /* PSUM before Trainium3: the same for what a matmul wrote last; else null */
-    int64_t pitch;         /* bytes from a partition to the next */
-    int64_t partition_bytes, bank_bytes;
-    bool poison;
-    trni_tenant *tile;       /* [TRNI_TILES] */
-    int tiles;             /* ever used, of these */
-    trni_segment *segment[TRNI_QUADRANTS]; /* ascending, apart */
-    int segments[TRNI_QUADRANTS];
-    int64_t used[TRNI_QUADRANTS]; /* bytes of a partition */
-    int64_t high_partition, high_total;
-    uint64_t serial;
-} trni_memory;
 
 /* ---- room ---- */
 
@@ -405,16 +326,6 @@ TRNI_FN const trni_segment *trni_memory_find(const trni_memory *m, int64_t p, in
 }
 
 /* ---- the bytes of a view ---- */
-
-enum { TRNI_CELL_WORDS = (256 * 1024) / 64 + 1 };
-
-/* Partitions x the same bytes of each. */
-typedef struct trni_cells {
-    trni_rect at;
-    bool partition[TRNI_MEMORY_ROWS];
-    int64_t word, words;              /* of a row of bits; it begins at a word */
-    uint64_t mask[TRNI_CELL_WORDS];   /* [words] */
-} trni_cells;
 
 typedef struct trni_step {
     int64_t size, bytes;

@@ -1,31 +1,10 @@
 /* core/core_operand.h - what an instruction touches: whose memory it is, whether that is legal, whether it was written.
- * SPDX-License-Identifier: MIT
- *
- *     #include <trnmath/trn_core_operand.h>
- *     int main(void) {
- *         trn_core core;
- *         const trn_core_args args = { .generation = TRN_TRAINIUM2 };
- *         if (trn_core_begin(&core, &args)) return 1;
- *         trn_tensor tile = trn_core_sbuf(&core, "x", TRN_F32, 128, 64);
- *         trni_seen seen;
- *         trni_seen_begin(&seen, "data", &tile, TRNI_ROLE_READ);
- *         const bool there = trni_seen_locate(&core, &seen, true) == TRN_OK;
- *         const bool early = trni_seen_check_written(&core, &seen) != TRN_OK;     // nothing has written x
- *         trn_core_end(&core);
- *         return there && early ? 0 : 1;
- *     }
+ * Behind trn_core.h. SPDX-License-Identifier: MIT
  *
  * DOES: finds the tile of a view and the rectangle of it; refuses what leaves its tile, was freed, starts at a
  *     partition or follows a pattern that an engine cannot; tells reads of what nothing has written; keeps the
  *     bits of writes.
  * DOES NOT: look at 16-bit limits of sizes and strides in access patterns (compilers cut instructions to them).
- *
- * CONTENTS
- *     trni_role                   how an instruction uses an operand
- *     trni_seen, trni_seen_begin, trni_seen_locate   an operand, found
- *     trni_seen_check_written, trni_seen_check_matmul   were these bytes written, and by whom
- *     trni_seen_write             now they are
- *     trn_core_written            the caller has filled a tile himself
  *
  * KNOWN FROM: NKI's architecture guides: partitions follow each other, start partitions, four axes (documented).
  */

@@ -1,33 +1,11 @@
 /* core/core_run.h - one NeuronCore at work: every instruction, checked against the machine's memory, run, and timed.
- * SPDX-License-Identifier: MIT
- *
- *     #include <trnmath/trn_core_run.h>
- *     #include <stdio.h>
- *     int main(void) {
- *         static float x[128 * 64];
- *         trn_core core;
- *         const trn_core_args args = { .generation = TRN_TRAINIUM2 };
- *         if (trn_core_begin(&core, &args)) return 1;
- *         trn_tensor hbm = trn_core_hbm(&core, "x", trn_tensor_2d(TRN_F32, x, 128, 64));
- *         trn_tensor tile = trn_core_sbuf(&core, "tile", TRN_F32, 128, 64);
- *         const trn_dma_copy_args load = { .dst = tile, .src = hbm };
- *         trn_core_dma_copy(&core, &load);
- *         const char *text;
- *         const trn_status status = trn_core_status(&core, &text);
- *         if (status) fprintf(stderr, "%s\n", text);
- *         trn_core_end(&core);
- *         return status;
- *     }
+ * Behind trn_core.h. SPDX-License-Identifier: MIT
  *
  * DOES: for every instruction: fills in what its args leave open from the core (generation, numerics, rounding, random
  *     stream, instruction set, registers), finds its operands, refuses what the machine cannot do, runs it, keeps which
  *     bytes are written, and gives it a place in time. trn_core.h is the guide.
  * DOES NOT: compute; the engines' headers do. Row and column tiles of TensorE run after each other here, a cold TensorE
  *     is as fast as a warm one, and VectorE and GpSimdE of Trainium2 and 3 do not slow each other on their shared bus.
- *
- * CONTENTS
- *     trn_core_<instruction>         all of nki.isa that exists here, with the same args
- *     trn_core_engine_report, trn_core_report, trn_core_report_of   how long, how full, what bounds it
  *
  * KNOWN FROM: engines run in parallel and wait for each other's results; VectorE and GpSimdE of Trainium1 cannot use
  *     SBUF at the same time, nor VectorE and ScalarE PSUM; DMA's latency and rates (documented). That transfers overlap

@@ -1,28 +1,10 @@
 /* core/core_table.h - every instruction of a NeuronCore as one row: who runs it, what it reads, writes, and costs.
- * SPDX-License-Identifier: MIT
- *
- *     #include <trnmath/trn_core_table.h>
- *     #include <stdio.h>
- *     int main(void) {
- *         for (int i = 0; i < TRNI_ORDERS; i++) {
- *             const trni_order *order = trni_order_of(i);
- *             printf("%s on %s:", order->name, trn_engine_name(order->engine));
- *             for (int k = 0; k < TRNI_PARTS && order->part[k].name; k++) printf(" %s", order->part[k].name);
- *             puts("");
- *         }
- *         return 0;
- *     }
+ * Behind trn_core.h. SPDX-License-Identifier: MIT
  *
  * DOES: holds the rows (but not the instructions: a program compiles only those that it calls), and the few functions
  *     that rows need: which engine, by operators and memories; what is special about cost; which elements
  *     are written where data decide that.
  * DOES NOT: check, run or time (core/core_run.h does, the same way for all rows).
- *
- * CONTENTS
- *     trni_issue              one instruction on its way
- *     trni_part               an operand: where it is in the args, how it is used
- *     trni_order              a row
- *     trni_order_of           rows by number, TRNI_ORDER_<instruction>
  *
  * KNOWN FROM: NKI's instruction pages, for memories and engines (documented); trn_engine_cycles.h for costs.
  */

@@ -1,26 +1,9 @@
 /* data/cast.h - runs of numbers between binary32 and any other format: the straight-line kernels under every conversion.
- * SPDX-License-Identifier: MIT
- *
- *     #include <trnmath/trn_cast.h>
- *     #include <stdio.h>
- *     int main(void) {
- *         const float x[3] = { 1.0f, 300.0f, -0.01f };
- *         unsigned char code[3];
- *         trni_encoder e;
- *         const trni_encoding how = { .overflow = TRN_SATURATE };
- *         trni_encoder_init(&e, trn_format_info_of(TRN_F8_E4M3), how, TRN_ISA_PORTABLE);
- *         trni_encoder_run(&e, code, x, NULL, 3);
- *         printf("%02x %02x %02x\n", code[0], code[1], code[2]);  // 38 77 85
- *         return code[1] == 0x77 ? 0 : 1;
- *     }
+ * Behind trn_convert.h, and of all that reads or writes numbers of any format. SPDX-License-Identifier: MIT
  *
  * DOES: contiguous runs at any address, binary32 to codes and back, for every row of trn_format.h and every cFP8, in
  *     all six rounding modes; decides once, in _init, which kernel that takes, so that _run is one call.
  * DOES NOT: check arguments, walk strides, draw random bits or start threads: trn_convert.h and trn_mx.h do.
- *
- * CONTENTS
- *     trni_encoder, trni_encoder_init, trni_encoder_run   binary32 -> codes
- *     trni_decoder, trni_decoder_init, trni_decoder_run   codes -> binary32
  *
  * All names are the library's own (trni_): programs call trn_convert. An instruction set must be resolved, never
  * TRN_ISA_AUTO.

@@ -1,27 +1,10 @@
 /* data/cast_kernels.h - the plain C kernels of data/cast.h: between binary32 and codes, one element after the other.
- * SPDX-License-Identifier: MIT
- *
- *     #include <trnmath/trn_cast_kernels.h>
- *     int main(void) {
- *         const float x[2] = { 1.0f, 3.14159f };
- *         uint16_t code[2];
- *         trni_cast_f32_bf16_portable(code, x, 2);
- *         return code[0] == 0x3f80 && code[1] == 0x4049 ? 0 : 1;
- *     }
+ * Behind trn_convert.h, and of all that reads or writes numbers of any format. SPDX-License-Identifier: MIT
  *
  * DOES: loops over elements that have no branch, so that both compilers vectorise them, stamped for each instruction
  *     set (TRNI_STAMP). Nearest even to and from BF16, F16 and TF32 has a kernel each. All other formats and modes
  *     share a few, for which a format and a mode are a handful of constants (trni_rule, trni_reading).
  * DOES NOT: choose among them, or know where they are not exact: data/cast.h does.
- *
- * CONTENTS
- *     trni_rule                        a format and a rounding, as constants
- *     trni_codes_float, trni_codes_short, trni_codes_scale, trni_codes_integer   any mode, one code to a word
- *     trni_narrow                      words to bytes and halves
- *     trni_nearest                     nearest even to a byte
- *     trni_reading                     a format, as constants
- *     trni_read_float, trni_read_scale, trni_read_byte, trni_read_half, trni_read_word   codes to binary32
- *     trni_lookup_byte, trni_lookup_half   codes of a byte to other codes, by a table
  *
  * Exact in any floating-point environment: integer arithmetic, and float steps whose results are exact and normal. No
  * element is asked for its class by a float comparison, which a compiler may move into a branch.

@@ -1,22 +1,9 @@
 /* data/iterate.h - one walk over the places of several views at once: their common axes, merged where they can be.
- * SPDX-License-Identifier: MIT
- *
- *     #include <trnmath/trn_walk.h>
- *     int main(void) {
- *         trni_walk walk = { 0, 0, { { 0, { 0, 0, 0, 0 } } } };
- *         trni_walk_push(&walk, (trni_walk_axis){ 3, { 8, 1, 0, 0 } });     // three rows, 8 apart in view 0, 1 in view 1
- *         trni_walk_push(&walk, (trni_walk_axis){ 2, { 1, 3, 0, 0 } });     // of two
- *         trni_walk_place at = trni_walk_start(&walk, 4);                   // row 2, column 0
- *         return walk.places == 6 && at.offset[0] == 16 && at.offset[1] == 2 ? 0 : 1;
- *     }
+ * Behind trn_mx.h trn_pack.h trn_shard.h. SPDX-License-Identifier: MIT
  *
  * DOES: counts up to seven axes like an odometer, keeping one offset for each of four views, in units of the caller's.
  *     A walk may start anywhere, so that threads can share one out.
  * DOES NOT: touch the data.
- *
- * CONTENTS
- *     trni_walk, trni_walk_push      the axes, outermost first; one that continues its neighbour in all views joins it
- *     trni_walk_start, trni_walk_next   a place, and the one after it
  *
  * KNOWN FROM: tests/unit/test_mx.c and test_pack.c, which walk views of every kind.
  */

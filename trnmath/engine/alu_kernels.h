@@ -1,28 +1,10 @@
 /* engine/alu_kernels.h - what each operator of the engines' arithmetic units computes, and a kernel for it.
- * SPDX-License-Identifier: MIT
- *
- *     #include <trnmath/trn_alu_kernels.h>
- *     int main(void) {
- *         const float x[3] = { 1, -2, 3 }, y[3] = { 4, 5, -6 };
- *         float r[3];
- *         trni_alu_kernel_of(TRN_ALU_MULTIPLY, TRN_ISA_PORTABLE)(r, x, y, 3);
- *         return r[1] == -10.0f && trni_alu_apply(TRN_ALU_ABS_MAX, 1.0f, -1.0f) == -1.0f ? 0 : 1;
- *     }
+ * A room of the engines' instructions. SPDX-License-Identifier: MIT
  *
  * DOES: r = x op y over runs: on binary32 numbers with one rounding per operation; on raw bits of 8, 16 and 32; on
  *     32-bit integers exactly, modulo 2^32. r may be x or y. Folds of a run to one number. Each operator is defined
  *     once and compiled for every instruction set.
  * DOES NOT: know formats, instructions or which operators are legal where; decode or cast.
- *
- * CONTENTS
- *     trni_alu_apply          x op y, two numbers
- *     trni_alu_bits           x op y, raw bits of a width
- *     trni_alu_integer        x op y, exact integers
- *     trni_alu_kernel_of      the kernel of an operator on numbers, or null
- *     trni_bits_kernel_of     the kernel of an operator on elements of 1, 2 or 4 bytes, or null
- *     trni_exact_kernel_of    the kernel of an operator on exact integers, or null
- *     trni_repeat, trni_count  the same number n times, and consecutive ones
- *     trni_fold_kernel_of     a run reduced to one number, for operators whose order leaves the bits alone, or null
  *
  * Numbers: every NaN that is computed is 7fc00000; bypass passes NaN on as it is. maximum and minimum: a NaN loses
  * against a number, +0 is above -0. Comparisons and logical operators give 1 or 0; NaN equals nothing and is true.

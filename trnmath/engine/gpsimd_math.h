@@ -1,19 +1,10 @@
 /* engine/gpsimd_math.h - power and the reciprocal square root of binary32 numbers, correctly rounded.
- * SPDX-License-Identifier: MIT
- *
- *     #include <trnmath/trn_gpsimd_math.h>
- *     int main(void) {
- *         return trni_power(2.0f, 0.5f) == 0x1.6a09e6p+0f && trni_rsqrt(4.0f) == 0.5f ? 0 : 1;
- *     }
+ * A room of the engines' instructions. SPDX-License-Identifier: MIT
  *
  * DOES: the functions that GpSimd computes for the operators power and rsqrt, with every special case of IEEE 754
  *     (pow, rSqrt); subnormals as they are; every NaN is 7fc00000. Correct rounding makes the bits a fact: compilers
  *     may contract what they like, and no mathematical library decides anything.
  * DOES NOT: know operators or tensors, or raise floating-point flags on purpose.
- *
- * CONTENTS
- *     trni_power     x to the power y
- *     trni_rsqrt     1 / sqrt(x)
  *
  * How far it is proven. rsqrt: two roundings in binary64, then one; tests/unit/test_gpsimd_math.c compares every
  * mantissa of two octaves with exact integers, and all other octaves are these times a power of two. power: binary64

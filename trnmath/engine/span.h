@@ -1,35 +1,11 @@
 /* engine/span.h - partitions of any format as runs of binary32: what Vector, Scalar, GpSimd engines and DMA stand on.
- * SPDX-License-Identifier: MIT
- *
- *     #include <trnmath/trn_span.h>
- *     int main(void) {
- *         uint16_t x[2 * 3] = { 0x3f80, 0x4000, 0x4040, 0x4080, 0x40a0, 0x40c0 };      // [2, 3] bfloat16
- *         float chunk[TRNI_SPAN_CHUNK];
- *         trn_tensor t = trn_tensor_2d(TRN_BF16, x, 2, 3);
- *         trni_span v;
- *         trni_span_init(&v, &t, TRN_ISA_PORTABLE);
- *         const float *row = trni_span_read(&v, 1, 0, 3, chunk);                       // partition 1: 4 5 6
- *         return row[2] == 6.0f ? 0 : 1;
- *     }
+ * A room of the instructions of the Vector, Scalar, GpSimd engines and DMA. SPDX-License-Identifier: MIT
  *
  * DOES: sees a view [P, free axes ...] as P partitions of F elements each, the free axes flattened in row-major order;
  *     reads a chunk of a partition into binary32 (in place where it is binary32 already), writes one with the output
  *     cast (any rounding; random bits by (seed, stream, p F + f)); moves bits; holds the checks that all instructions
  *     make; shares chunks out among threads.
  * DOES NOT: compute.
- *
- * CONTENTS
- *     trn_engine, trn_engine_name        who executes
- *     trn_reduce_cmd                     what an instruction does with its engine's accumulator registers
- *     TRN_INSTRUCTION_FIELDS             the fields that the args of every instruction begin with
- *     trn_instruction                    a struct of these alone
- *     trni_span, trni_span_init, trni_span_output   a view, opened; one to be written
- *     trni_span_read, trni_span_room, trni_span_write   chunks as binary32
- *     trni_span_bits, trni_span_put, trni_span_encode, trni_span_store   chunks as codes
- *     trni_constant, trni_constant_codes   one number for all elements of an output
- *     trni_column, trni_column_at        an operand with one number per partition, or one for all
- *     trni_frame and trni_frame_...      the checks: generation, limits, formats, shapes, overlap
- *     trni_span_each, trni_span_each_of   chunk after chunk, on all threads
  *
  * KNOWN FROM: NKI's instruction pages (documented): inputs are cast to float32, results to dst's type; tiles have at
  *     most 128 partitions and no more elements than a partition of SBUF holds. The random bits of an output cast:

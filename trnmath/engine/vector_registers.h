@@ -1,26 +1,9 @@
 /* engine/vector_registers.h - reductions of many rows, and the accumulator registers that instructions share.
- * SPDX-License-Identifier: MIT
- *
- *     #include <trnmath/trn_vector_registers.h>
- *     int main(void) {
- *         const trni_reduction how = trni_reduction_of(TRN_ALU_ADD, false, TRN_ISA_PORTABLE);
- *         const float x[3] = { 1, 2, 3 };
- *         trni_rows rows = { .count = 1 };
- *         rows.sum[0] = trni_identity(TRN_ALU_ADD), rows.line[0] = x;
- *         trni_reduction_run(&how, &rows, 3);
- *         return rows.sum[0] == 6.0f ? 0 : 1;
- *     }
+ * Behind trn_vector_reduce.h. SPDX-License-Identifier: MIT
  *
  * DOES: goes along rows in the order that an operator needs; checks what an instruction says about the registers, its
  *     reduce_res and its first value; runs an instruction that writes dst and accumulates what it wrote.
  * DOES NOT: know the instructions: trn_vector_reduce.h.
- *
- * CONTENTS
- *     trni_identity                                  what a reduction begins with
- *     trni_rows, trni_reduction, trni_reduction_of, trni_reduction_run   up to 32 rows, each to one number
- *     trni_registers, trni_registers_frame           the arguments that concern the registers, and their checks
- *     trni_accumulation, trni_accumulation_init      the same, ready to run
- *     trni_produce, trni_produce_all                 chunk after chunk of dst, each accumulated
  *
  * KNOWN FROM: NKI's pages (commands and identities: documented); the order: measured (numerics.reduce_order).
  */

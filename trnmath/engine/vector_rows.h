@@ -1,26 +1,10 @@
 /* engine/vector_rows.h - many rows side by side: sums and scans that keep the order within each row, at a vector's speed.
- * SPDX-License-Identifier: MIT
- *
- *     #include <trnmath/trn_vector_rows.h>
- *     int main(void) {
- *         const float x[5] = { 1, 2, 3, 4, 5 };
- *         const void *line[TRNI_ROWS];
- *         float sum[TRNI_ROWS] = { 10 };
- *         for (int i = 0; i < TRNI_ROWS; i++) line[i] = x;
- *         trni_rows_add_for(TRN_ISA_PORTABLE)(sum, line, 5);
- *         return sum[0] == 25.0f && sum[1] == 15.0f ? 0 : 1;
- *     }
+ * Behind trn_vector_random.h trn_vector_reduce.h trn_vector_search.h trn_vector_statistics.h. SPDX-License-Identifier: MIT
  *
  * DOES: sum[i] op= line[i][0], line[i][1], ... for 16 rows at once, ascending in each, for the operators whose order
  *     shows in the bits (add, subtract, multiply); turns up to 64 rows so that what stands at one place in all of them
  *     is one run, and back: operators of engine/alu_kernels.h then scan all rows together.
  * DOES NOT: know formats or instructions.
- *
- * CONTENTS
- *     TRNI_ROWS, TRNI_ROWS_MOST, TRNI_ROWS_CHUNK   rows that are summed together, elements of each at a time
- *     trni_rows_how, trni_rows_how_of, trni_rows_run   the sums
- *     TRNI_SCAN_ROWS, TRNI_SCAN_CHUNK  rows of a scan, elements of each at a time
- *     trni_rows_turn, trni_rows_turn_back, trni_square   rows to runs, and back; four by four words
  *
  * KNOWN FROM: measurements; the order is the instructions' own.
  */

@@ -1,23 +1,9 @@
 /* engine/vector_transpose.h - sixteen partitions side by side: for work that goes along each of them in order.
- * SPDX-License-Identifier: MIT
- *
- *     #include <trnmath/trn_vector_side.h>
- *     int main(void) {
- *         static float x[2 * 3] = { 1, 2, 3, 4, 5, 6 }, tile[TRNI_SIDE_TILE];
- *         const trn_tensor t = trn_tensor_2d(TRN_F32, x, 2, 3);
- *         trni_span v;
- *         trni_span_init(&v, &t, TRN_ISA_PORTABLE);
- *         trni_side_read(&v, 0, 2, 0, 3, tile);
- *         return tile[2 * TRNI_SIDE] == 3.0f && tile[2 * TRNI_SIDE + 1] == 6.0f ? 0 : 1;
- *     }
+ * Behind trn_vector_search.h trn_vector_statistics.h. SPDX-License-Identifier: MIT
  *
  * DOES: turns a chunk of up to 16 partitions so that element f of all of them is one run of 16 numbers: a loop over f
  *     keeps the order within each partition, and a vector register holds all of them.
  * DOES NOT: compute.
- *
- * CONTENTS
- *     TRNI_SIDE, TRNI_SIDE_CHUNK, TRNI_SIDE_TILE   partitions, elements of each, numbers of a tile
- *     trni_side_read                               the chunk
  *
  * KNOWN FROM: measurements; the order is the instructions' own.
  */

@@ -1,16 +1,5 @@
 /* machine/tensor_cycles.h - how fast the Tensor engine is in each of its modes: the arithmetic that all costs share.
- * SPDX-License-Identifier: MIT
- *
- *     #include <trnmath/trn_tensor_cycles.h>
- *     #include <stdio.h>
- *     int main(void) {
- *         trni_speed_args args = { .core = trn_core_spec_of(TRN_TRAINIUM2), .format = { TRN_F8_E4M3, TRN_F8_E5M2 },
- *                                  .name = { "a_format", "b_format" } };
- *         trni_speed speed;
- *         if (trni_speed_settle(&args, &speed) != TRN_OK) return 1;
- *         printf("%s: %s\n", trn_matmul_mode_name(speed.mode), trn_provenance_text(speed.source.known));
- *         return trni_multiply_cycles(&speed, 512) == 512 && speed.products == 2 ? 0 : 1;
- *     }
+ * Behind trn_cost.h trn_tensor_cost.h trn_engine_cycles.h. SPDX-License-Identifier: MIT
  *
  * DOES: settles what a mode and two formats come to (cycles for a column, products of a PE), and turns them into cycles
  *     of MultiplyMoving, LoadStationary and transposes, into instructions that share the array, and into seconds of an
@@ -18,15 +7,6 @@
  * DOES NOT: know sizes of whole products, or memory. trn_cost.h asks it for products of any size, trn_tensor_cost.h
  *     for single instructions, so that neither writes a number down a second time. It lies down here, beside the facts,
  *     because a cost needs nothing else: whoever plans can ask without an engine, and without values.
- *
- * CONTENTS
- *     trn_matmul_mode, trn_matmul_mode_name   plain, double_row (FP8), MX, sparse, transpose, INT8; zero = the fastest
- *     trni_speed_args, trni_speed             formats, hints and pattern; what they come to
- *     trni_speed_settle                       the one from the other, or why the engine cannot
- *     trni_multiply_cycles, trni_load_cycles, trni_transpose_cycles   of one instruction
- *     trni_exposed_cycles                     what of a load does not hide behind the multiplication before it
- *     trni_parts                              how many tiles of a size share the array
- *     trni_throttle, trni_throttle_work, trni_throttle_wait   an engine that warms up
  *
  * KNOWN FROM: MultiplyMoving takes max(columns, 64) cycles, LoadStationary is up to four times faster and runs in the
  *     background (documented). A transpose of [P, F] takes max(P, min(64, F)) cycles (documented in an older release;

@@ -1,33 +1,11 @@
 /* network/collective_layout.h - which channels and stages each algorithm has on a given part of a given machine.
- * SPDX-License-Identifier: MIT
- *
- *     #include <trnmath/trn_collective_layout.h>
- *     int main(void) {
- *         const trn_topology net = trn_topology_of(TRN_TRN2_48XLARGE);
- *         trn_collective_args args = { 0 };
- *         args.net = &net;
- *         args.op = TRN_ALL_REDUCE;
- *         args.algorithm = TRN_MULTI_RING;
- *         trni_layout layout;
- *         trni_schedule schedule;
- *         if (trni_layout_init(&layout, &args)) return 1;
- *         if (trni_layout_schedule(&layout, args.algorithm, 0, &schedule)) return 1;
- *         const int channels = schedule.channels; // two edge-disjoint cycles, both directions of each
- *         trni_schedule_free(&schedule);
- *         return channels == 4 ? 0 : 1;
- *     }
+ * Behind trn_collective.h trn_collective_cost.h. SPDX-License-Identifier: MIT
  *
  * DOES: finds the dimensions of a group (those of its box, else one: its order), and lays an algorithm on them: rings on
  *     Hamiltonian cycles or a reflected snake, pairs of ranks, dimensions in rotated orders, the axes of the
  *     Gray-labelled hypercube, direct exchange, and an outer level apart from the inner ones. Says why an algorithm
  *     does not fit a group.
  * DOES NOT: choose among algorithms, cost them, or compute values.
- *
- * CONTENTS (private to the collectives)
- *     trni_layout, trni_layout_init       a group's dimensions
- *     trni_layout_schedule                the schedule of an algorithm; trni_schedule_free gives its memory back
- *     trni_layout_variants                how many ways an algorithm has (hierarchical: inner by outer)
- *     trni_layout_candidates              what AUTO chooses among
  *
  * KNOWN FROM: as trn_schedule.h. That two cycles in both directions are what the runtime calls its four channels:
  *     nki collectives documentation; that a Gray-labelled 4 x 4 torus is the hypercube of recursive doubling: arithmetic.

@@ -1,26 +1,5 @@
 /* network/collective_load.h - bytes on every link, in HBM and through the DMA engines, in one step of a schedule.
- * SPDX-License-Identifier: MIT
- *
- *     #include <trnmath/trn_collective_load.h>
- *     int main(void) { // a ring of 8: in every step an eighth of the buffer over every link
- *         const trn_topology net = trn_topology_ring(8, 100e9, 1e-6);
- *         trn_collective_args args = { 0 };
- *         args.net = &net;
- *         trni_layout layout;
- *         trni_schedule schedule;
- *         trni_load load;
- *         double *loads = NULL, first = 0;
- *         int *tables = NULL;
- *         if (trni_layout_init(&layout, &args) || trni_layout_schedule(&layout, TRN_RING, 0, &schedule)) return 1;
- *         if (trni_load_init(&load, &layout, &schedule, &loads, &tables) == TRN_OK) {
- *             trni_load_stage(&load, &schedule.channel[0], 0, TRNI_GATHER, 0);
- *             first = load.link[0];
- *         }
- *         free(loads);
- *         free(tables);
- *         trni_schedule_free(&schedule);
- *         return first > 0.124 && first < 0.126 ? 0 : 1;
- *     }
+ * Behind trn_collective.h trn_collective_cost.h. SPDX-License-Identifier: MIT
  *
  * DOES: walks the moves of trn_schedule.h over the routes of trn_topology.h and adds up, per byte of the payload.
  *     A whole topology is folded: chips that look alike from everywhere (each server behind one switch; in dimensions
@@ -28,10 +7,6 @@
  *     stand for each other. So do groups that each have all digits of their levels, and with them links of their own. That
  *     is exact, and lets 400,000 chips cost what a few cost.
  * DOES NOT: turn loads into time (network/collective_time.h).
- *
- * CONTENTS (private to the collectives)
- *     trni_load, trni_load_init    the watched links and chips, and who stands for whom
- *     trni_load_stage              adds one stage in one step
  *
  * KNOWN FROM: HBM touches per chunk: Neuron SDK, intranode-collective-comm.rst (ring 4 and 6 for two ranks, KangaRing 3 and
  *     4), which is one read for each source and one write for each copy, as counted here. Sums at half of copy rate:

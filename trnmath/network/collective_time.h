@@ -1,30 +1,11 @@
 /* network/collective_time.h - how long a schedule takes, and what no schedule can beat.
- * SPDX-License-Identifier: MIT
- *
- *     #include <trnmath/trn_collective_time.h>
- *     int main(void) { // a ring of 8: 7 steps, each an eighth of the buffer over every link
- *         const trn_topology net = trn_topology_ring(8, 100e9, 1e-6);
- *         trn_collective_args args = { 0 };
- *         args.net = &net;
- *         trni_layout layout;
- *         trni_schedule schedule;
- *         trni_times times;
- *         if (trni_layout_init(&layout, &args) || trni_layout_schedule(&layout, TRN_RING, 0, &schedule)) return 1;
- *         const trn_status status = trni_load_times(&layout, &schedule, &times);
- *         trni_schedule_free(&schedule);
- *         return status == TRN_OK && times.steps == 7 && times.link_s > 0.874e-11 && times.link_s < 0.876e-11 ? 0 : 1;
- *     }
+ * Behind trn_collective.h trn_collective_cost.h. SPDX-License-Identifier: MIT
  *
  * DOES: loads the links once for every kind of step. A step takes the longest latency of its messages (DMA start, then the
  *     links of the route) and the time of its fullest link, both directions and all groups and channels counted. Steps
  *     follow each other. Memory traffic runs beside the links: a phase takes the longest of links, HBM and DMA
  *     (assumed). Everything is linear in the bytes.
  * DOES NOT: model other traffic, packets, or messages that start before the step before has ended everywhere.
- *
- * CONTENTS (private to the collectives)
- *     trni_times           a schedule's latency, and its seconds per byte
- *     trni_load_times      of a schedule
- *     trni_load_bounds     what no schedule can beat: seconds, and seconds per byte
  *
  * KNOWN FROM: bounds: Chan, Heimlich, Purkayastha and van de Geijn, "Collective communication: theory, practice, and
  *     experience", 2007.

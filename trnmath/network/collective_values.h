@@ -1,32 +1,11 @@
 /* network/collective_values.h - the values of a reduction: each element's sums in the order of the schedule, bit for bit.
- * SPDX-License-Identifier: MIT
- *
- *     #include <trnmath/trn_collective_values.h>
- *     int main(void) { // BF16 on a ring of three: 256 + 1 rounds to 256, and again; 1 + 1 + 256 would be 258
- *         const trn_topology net = trn_topology_ring(3, 1e9, 1e-6);
- *         trn_collective_args args = { 0 };
- *         args.net = &net;
- *         args.op = TRN_REDUCE_SCATTER;
- *         trni_layout layout;
- *         trni_schedule schedule;
- *         trni_cc_sum sum[4];
- *         if (trni_layout_init(&layout, &args) || trni_layout_schedule(&layout, TRN_RING, 0, &schedule)) return 1;
- *         const int sums = trni_fold_program(&schedule, 0, 0, sum); // chunk 0 begins at rank 1, then 2, then 0
- *         trni_schedule_free(&schedule);
- *         return sums == 2 && sum[0].from[0] == 1 && sum[0].to == 2 && sum[1].to == 0 ? 0 : 1;
- *     }
+ * Behind trn_collective.h. SPDX-License-Identifier: MIT
  *
  * DOES: compiles the part of a schedule that makes one chunk into a list of sums, and runs it on tiles of elements: inside
  *     a sum binary32, one addition after another, ascending as trn_schedule.h lists the sources; then one rounding to
  *     the wire. A sum of more than 16 sources is made 16 at a time, the partial sums rounded to the wire and summed in
  *     turn (the DMA engines take 16; the tree's shape is assumed).
  * DOES NOT: move data between ranks: copies do not change bits, so an element's value at its owner is its value everywhere.
- *
- * CONTENTS (private to the collectives)
- *     trni_arith, trni_arith_init      formats and rounding of the sums
- *     trni_fold_program                the sums that make a chunk
- *     trni_fold, trni_fold_tile        a workspace, and elements of a chunk
- *     trni_fold_one                    one sum, for those who go step by step
  *
  * KNOWN FROM: NKI dma_compute: sources of any format are added in FP32 and cast once. That the wire's format is the
  *     tensor's, and each step rounds to it: neuronx-distributed casts to FP32 before a reduction where it wants more.

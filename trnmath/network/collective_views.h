@@ -1,28 +1,9 @@
 /* network/collective_views.h - the views of a collective: what each must hold, and their codes in the format that travels.
- * SPDX-License-Identifier: MIT
- *
- *     #include <trnmath/trn_collective_views.h>
- *     int main(void) {
- *         const trn_topology net = trn_topology_ring(4, 1e9, 1e-6);
- *         float x[4][6], part[4][2]; // 6 elements over 4 ranks: 2, 2, 2, 0
- *         trn_tensor src[4], dst[4];
- *         for (int r = 0; r < 4; r++) src[r] = trn_tensor_1d(TRN_F32, x[r], 6), dst[r] = trn_tensor_1d(TRN_F32, part[r], r < 3 ? 2 : 0);
- *         trn_collective_args args = { 0 };
- *         args.net = &net;
- *         args.op = TRN_REDUCE_SCATTER;
- *         args.src = src;
- *         args.dst = dst;
- *         trni_views views = { 0 };
- *         return trni_views_check(&views, &args) == TRN_OK && views.elements == 6 ? 0 : 1;
- *     }
+ * Behind trn_collective.h. SPDX-License-Identifier: MIT
  *
  * DOES: checks sizes, formats and overlaps of all views before anything is written; gives every rank's buffer as a packed
  *     run of wire codes: the caller's own memory where it is that already, else a copy, converted with one rounding.
  * DOES NOT: reduce or move anything between ranks.
- *
- * CONTENTS (private to the collectives)
- *     trni_views, trni_views_check    formats, sizes, who has which
- *     trni_stage_in, trni_stage_out   codes of the sources; codes into the destinations
  *
  * KNOWN FROM: the shapes of nccom-test and NCCL; the ceil split of DTensor for what does not divide.
  */

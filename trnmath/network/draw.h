@@ -1,31 +1,9 @@
 /* network/draw.h - what pictures of networks are drawn with: links by kind or load, chips, switches, a legend.
- * SPDX-License-Identifier: MIT
- *
- *     #include <trnmath/trn_topology_paper.h>
- *     #include <stdio.h>
- *     static void keep(void *user, const char *text, size_t bytes) { fwrite(text, 1, bytes, (FILE *)user); }
- *     int main(void) {
- *         trn_topology net = trn_topology_ring(2, 100e9, 1e-6);
- *         trni_paper p;
- *         trni_paper_open(&p, &net, NULL, keep, stdout);
- *         trni_paper_head(&p, "two chips", 400, 200);
- *         trni_paper_link(&p, 0, trni_paper_pair(&net, 0, 0), 100, 100, 300, 100, 0, 0);
- *         trni_paper_chip(&p, 0, 100, 100, 40, 24);
- *         trni_paper_chip(&p, 1, 300, 100, 40, 24);
- *         trni_paper_legend(&p, 150, NULL);
- *         trni_paper_close(&p);
- *         return 0;
- *     }
+ * Behind trn_topology_svg.h. SPDX-License-Identifier: MIT
  *
  * DOES: writes SVG for light and dark backgrounds, through a function that the caller gives. Links of one rate, wiring
  *     and source share a colour; with loads, each half of a link has the colour and the width of what leaves by it.
  * DOES NOT: know where anything is: trn_topology_svg.h lays networks out.
- *
- * CONTENTS
- *     trni_paper, trni_paper_open, trni_paper_head, trni_paper_close   a picture
- *     trni_paper_pair                          the two directions of one link
- *     trni_paper_link, trni_paper_chip, trni_paper_switch, trni_paper_text, trni_paper_group   its parts
- *     trni_paper_legend                  what the colours mean, and how each rate is known
  *
  * KNOWN FROM: SVG 1.1; the media query prefers-color-scheme of CSS Media Queries 5.
  */

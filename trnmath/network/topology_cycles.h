@@ -1,21 +1,10 @@
 /* network/topology_cycles.h - rings through all chips of a torus that share no link.
- * SPDX-License-Identifier: MIT
- *
- *     #include <trnmath/trn_topology_cycles.h>
- *     int main(void) {
- *         trn_topology net = { .levels = 2, .chips = 16, .level = {
- *             { .wiring = TRN_WIRING_RING, .size = 4 }, { .wiring = TRN_WIRING_RING, .size = 4 } } };
- *         int order[2][16];
- *         return trn_topology_cycles(&net, order[0], 2) == 2 && order[0][0] == 0 && order[1][0] == 0 ? 0 : 1;
- *     }
+ * Behind trn_topology.h. SPDX-License-Identifier: MIT
  *
  * DOES: writes down edge-disjoint Hamiltonian cycles: two of a plane whose sides are both even or both odd, three of
  *     4 x 4 x 4, one wherever a side is even, one of a ring. Levels with one chip do not count.
  * DOES NOT: know cycles of switches or of fully connected levels (any order is one there), nor find all that exist: a
  *     torus of D dimensions with sides above 2 has D of them.
- *
- * CONTENTS
- *     trn_topology_cycles    how many it knows, and their chips in order
  *
  * KNOWN FROM: for two cycles of a plane, the Gray codes of Bose, Broeg, Kwon and Ashir, "Lee distance and topological
  *     properties of k-ary n-cubes" (1995), widened here; for 4 x 4 x 4 a search, which the tests check again.

@@ -1,30 +1,10 @@
 /* plan/plan_cost.h - what products, attention and collectives take, each shape asked once.
- * SPDX-License-Identifier: MIT
- *
- *     #include <trnmath/trn_plan_cost.h>
- *     #include <stdio.h>
- *     int main(void) {
- *         const trn_topology net = trn_topology_of(TRN_TRN2_48XLARGE);
- *         const trn_model model = { .layers = 1, .hidden = 4096, .heads = 32, .intermediate = 14336, .vocab = 32000 };
- *         const trn_plan_args args = { .model = &model, .net = &net, .batch = 1, .sequence = 4096 };
- *         trni_plan_work work;
- *         if (trni_plan_work_begin(&work, &args, 1000) != TRN_OK) return 1;
- *         const trni_plan_work_time t = trni_plan_work_product(&work, 4096, 14336, 4096, false);
- *         printf("%.0f us on a chip, %s\n", 1e6 * t.time_s, t.tensor ? "TensorE" : "HBM");
- *         trni_plan_work_end(&work);
- *         return t.time_s > 0 ? 0 : 1;
- *     }
+ * Behind trn_plan.h. SPDX-License-Identifier: MIT
  *
  * DOES: asks trn_matmul_system_cost and trn_collective_cost, and remembers: a product by its sizes, a collective by its
  *     kind and the shape of its group, as one line (latency + bytes x slope) for each algorithm that may run, which is
  *     exact because the cost of a fixed algorithm is linear in bytes.
  * DOES NOT: keep anything between calls: the memory belongs to one search and is freed with it.
- *
- * CONTENTS
- *     trni_plan_work, trni_plan_work_begin, trni_plan_work_end   one search: arguments, the chip, what is remembered
- *     trni_plan_work_product      dst[m, n] = a[m, k] b[k, n] on the cores of a chip
- *     trni_plan_work_scores       TensorE's part of attention: two products whose operands stay in SBUF
- *     trni_plan_work_collective   the fastest algorithm for so many bytes
  *
  * KNOWN FROM: trn_cost.h (a roofline of TensorE, HBM and DMA), trn_collective.h (schedules over links).
  */

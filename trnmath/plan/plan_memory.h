@@ -1,31 +1,9 @@
 /* plan/plan_memory.h - what a plan keeps in the HBM of its fullest chip.
- * SPDX-License-Identifier: MIT
- *
- *     #include <trnmath/trn_plan_memory.h>
- *     #include <stdio.h>
- *     int main(void) {
- *         const trn_topology net = trn_topology_of(TRN_TRN2_48XLARGE);
- *         const trn_model model = { .layers = 32, .hidden = 4096, .heads = 32, .kv_heads = 8, .intermediate = 14336,
- *                                   .vocab = 128256 };
- *         const trn_plan_args args = { .model = &model, .net = &net, .batch = 16, .sequence = 4096 };
- *         const trn_plan plan = { .tp = 16, .cp = 1, .ep = 1, .dp = 1, .pp = 1, .microbatch = 1, .microbatches = 16,
- *                                 .zero = TRN_ZERO_NONE, .recompute = TRN_RECOMPUTE_FULL };
- *         trni_plan_work work;
- *         if (trni_plan_work_begin(&work, &args, 1) != TRN_OK) return 1;
- *         const trn_plan_memory bytes = trni_plan_memory_of(&work, &plan);
- *         printf("%.2f of %.0f GiB\n", bytes.total / 1073741824, bytes.capacity / 1073741824);
- *         trni_plan_work_end(&work);
- *         return bytes.total < bytes.capacity ? 0 : 1;
- *     }
+ * Behind trn_plan.h. SPDX-License-Identifier: MIT
  *
  * DOES: weights, gradients, optimizer states, activations, KV cache and buffers, as tp, pp, ep, sp, ZeRO and
  *     recomputation leave them on the chip that has most.
  * DOES NOT: model fragmentation, paging of the KV cache, or off-loading to the host.
- *
- * CONTENTS
- *     trni_plan_stage, trni_plan_stages   layers of each kind in a stage: the two extremes
- *     trni_plan_weights, trni_plan_weights_of   parameters on a chip, by who else holds them
- *     trni_plan_memory_of          all of it
  *
  * KNOWN FROM: Korthikanti et al. 2022 (what a layer stores, with and without sp and recomputation), Rajbhandari et al.
  *     2020 (ZeRO). Derived here for gated blocks and attention that never stores its scores.

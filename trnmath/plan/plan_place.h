@@ -1,27 +1,10 @@
 /* plan/plan_place.h - where the degrees of a plan lie on a topology, and which chips its collectives join.
- * SPDX-License-Identifier: MIT
- *
- *     #include <trnmath/trn_plan_place.h>
- *     int main(void) { // tp 8 on a 4 x 4 torus: rows 0 and 3; dp 2 joins neighbours
- *         const trn_topology net = trn_topology_of(TRN_TRN2_48XLARGE);
- *         const int degree[TRN_AXIS_COUNT] = { 8, 1, 1, 2, 1 };
- *         int chips[16], count, groups;
- *         trni_plan_place place;
- *         trni_plan_place_degrees(&net, degree, TRN_ORDER_DP_PP, &place);
- *         trni_plan_place_groups(&place, 1u << TRN_AXIS_TP, chips, &count, &groups);
- *         return count == 8 && groups == 2 && chips[4] == 12 && chips[8] == 4 ? 0 : 1;
- *     }
+ * Behind trn_plan.h. SPDX-License-Identifier: MIT
  *
  * DOES: gives every axis its share of every level, the innermost axis first: from each level, innermost first, the
  *     greatest common divisor of what it still needs and what is still free. All of a degree always finds room, and all
  *     groups of an axis are alike, so that one of them stands for all. Lists the groups that may share links.
  * DOES NOT: judge whether a group is wise or legal (trn_plan.h does), or try other orders of the axes inside a level.
- *
- * CONTENTS
- *     trni_plan_place, trni_plan_place_degrees   each level's digit as a number of mixed radix, its digits the axes
- *     trni_plan_place_reduce           the part of the network that matters to a group of axes
- *     trni_plan_place_groups           the chips of all groups of these axes
- *     trni_plan_place_key                   equal for groups that cost the same
  *
  * KNOWN FROM: the order tp, cp, ep, dp, pp is Megatron-LM's default. A ring of four that two axes share as 2 x 2 is cut
  *     into {0, 3} and {1, 2}, so that the partners of the outer axis are neighbours, too: neuronx-distributed,

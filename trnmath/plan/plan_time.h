@@ -1,29 +1,9 @@
 /* plan/plan_time.h - how long a plan takes: layers, microbatches, the pipeline, the step.
- * SPDX-License-Identifier: MIT
- *
- *     #include <trnmath/trn_plan_time.h>
- *     #include <stdio.h>
- *     int main(void) {
- *         const trn_topology net = trn_topology_of(TRN_TRN2_48XLARGE);
- *         const trn_model model = { .layers = 32, .hidden = 4096, .heads = 32, .kv_heads = 8, .intermediate = 14336,
- *                                   .vocab = 128256 };
- *         const trn_plan_args args = { .model = &model, .net = &net, .batch = 16, .sequence = 4096 };
- *         trn_plan plan = { .tp = 4, .cp = 1, .ep = 1, .dp = 4, .pp = 1, .microbatch = 1, .microbatches = 4,
- *                           .zero = TRN_ZERO_OPTIMIZER, .recompute = TRN_RECOMPUTE_SELECTIVE };
- *         trni_plan_work work;
- *         if (trni_plan_work_begin(&work, &args, 1000) != TRN_OK) return 1;
- *         const trn_status status = trni_plan_time_of(&work, &plan);
- *         printf("%.0f ms a step, most of it %s\n", 1e3 * plan.time_s, trn_plan_part_name(plan.bottleneck));
- *         trni_plan_work_end(&work);
- *         return status != TRN_OK || plan.time_s <= 0;
- *     }
+ * Behind trn_plan.h. SPDX-License-Identifier: MIT
  *
  * DOES: adds up one microbatch on the slowest stage (products with weights, attention, elementwise work, the
  *     collectives of tp, cp and ep), lays microbatches into a pipeline, and adds what dp and the optimizer take.
  * DOES NOT: schedule single instructions, or know what a compiler would fuse beyond what is said here.
- *
- * CONTENTS
- *     trni_plan_time_of            fills time, time_s, ttft_s, tokens_per_s, flops, mfu, bottleneck
  *
  * KNOWN FROM: Megatron-LM for which collective runs when; 1F1B pipelines (Narayanan et al. 2021); the Neuron SDK,
  *     compute-comm-overlap.rst, for what work and communication share. Coefficients that nobody publishes are fields of

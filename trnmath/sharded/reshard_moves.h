@@ -1,15 +1,8 @@
 /* sharded/reshard_moves.h - the moves from one sharding to the next, and what each costs.
- * SPDX-License-Identifier: MIT
- *
- *     #include <trnmath/trn_reshard_moves.h>
- *     int main(void) { return trni_transit_of(TRN_RESHARD_SLICE, TRN_ALL_GATHER).from_dim == -1 ? 0 : 1; }
+ * Behind trn_reshard.h trn_reshard_plan.h. SPDX-License-Identifier: MIT
  *
  * DOES: tries every move below from a sharding of the search; those that lead to the goal come first.
  * DOES NOT: choose (trn_reshard_plan.h), or move anything (sharded/reshard_values.h).
- *
- * CONTENTS (private to the planning)
- *     trni_try_all              all moves from a node of the search
- *     trni_permute_targets      to whom each device sends in a permutation
  *
  * KNOWN FROM: DTensor (placements and their transitions); the scaling book (the moves).
  *

@@ -1,19 +1,9 @@
 /* sharded/reshard_search.h - the shardings that a search has seen, how it came to each, and what each step of it costs.
- * SPDX-License-Identifier: MIT
- *
- *     #include <trnmath/trn_reshard_search.h>
- *     int main(void) { // 5 rows in 2 parts are 3 and 2, in 4 parts 2, 2, 1, 0: the second of these lies in both halves
- *         return !trni_parts_nest(5, 2, 4) && trni_parts_nest(7, 2, 4) ? 0 : 1;
- *     }
+ * Behind trn_reshard.h trn_reshard_plan.h. SPDX-License-Identifier: MIT
  *
  * DOES: a sharding as a number; the nearest that is not done yet; prices of collectives, over all groups of the mesh at
  *     once, each asked for once and remembered.
  * DOES NOT: know which moves there are (sharded/reshard_moves.h), or which way to go (trn_reshard_plan.h).
- *
- * CONTENTS
- *     trn_redistribute_args     mesh, from, to, shape and format; views where values are moved
- *     trn_reshard_kind          what a step is
- *     trni_search, trni_node, trni_transit, trni_try_move   (private) states, the steps to them, one more step
  *
  * KNOWN FROM: pytorch issues 157585, 169439 and pull request 173420 on what goes wrong when needed gathers, detours and
  *     reshuffles are not costed.

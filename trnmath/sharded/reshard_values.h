@@ -1,31 +1,9 @@
 /* sharded/reshard_values.h - a tensor moved from one sharding to another: every device's values, bit for bit.
- * SPDX-License-Identifier: MIT
- *
- *     #include <trnmath/trn_reshard_values.h>
- *     int main(void) { // four devices hold rows; then each holds columns
- *         const trn_topology net = trn_topology_ring(4, 128e9, 1e-6);
- *         float rows[4][2 * 8], columns[4][8 * 2];
- *         trn_tensor src[4], dst[4];
- *         trn_mesh mesh;
- *         for (int i = 0; i < 4; i++) {
- *             for (int k = 0; k < 16; k++) rows[i][k] = (float)(16 * i + k);
- *             src[i] = trn_tensor_2d(TRN_F32, rows[i], 2, 8);
- *             dst[i] = trn_tensor_2d(TRN_F32, columns[i], 8, 2);
- *         }
- *         trn_redistribute_args args = { .mesh = &mesh, .src = src, .dst = dst };
- *         args.global = trn_tensor_2d(TRN_F32, NULL, 8, 8);
- *         if (trn_mesh_init(&mesh, &net, "a=4")) return 1;
- *         trn_pspec_parse(&args.from, &mesh, "(a, *)");
- *         trn_pspec_parse(&args.to, &mesh, "(*, a)");
- *         return trn_redistribute(&args) == TRN_OK && columns[3][15] == 63 ? 0 : 1;
- *     }
+ * Behind trn_reshard.h trn_sharded_matmul.h. SPDX-License-Identifier: MIT
  *
  * DOES: what trn_redistribute_plan plans. Moves keep every bit; reductions are trn_collective_run's, in the order of
  *     the plan's algorithm, rounded to the wire. Shards may be uneven or empty.
  * DOES NOT: store what lies between moves: several in a row are done as one.
- *
- * CONTENTS
- *     trn_redistribute     the values; on failure nothing is written
  *
  * KNOWN FROM: trn_collective.h (the sums); tests/unit/test_reshard.c, where each element is followed on its own.
  */

@@ -1,34 +1,11 @@
 /* sharded/sharded_fold.h - products whose K is cut: the partial products of a group's members, summed where they arise.
- * SPDX-License-Identifier: MIT
- *
- *     #include <trnmath/trn_sharded_fold.h>
- *     int main(void) { // the elements of one line that two channels sum: two entries, in two classes
- *         trni_schedule s;
- *         trni_partial_job job;
- *         trni_partial_region region = { 0, 1, 0, 8, 1, 0, 0 };
- *         memset(&s, 0, sizeof s);
- *         memset(&job, 0, sizeof job);
- *         s.ranks = s.block = 2;
- *         s.channels = 2;
- *         for (int c = 0; c < 2; c++) s.channel[c].share = 0.5, trni_add_stage(&s.channel[c], TRNI_DIRECT, 2, 1, 1);
- *         job.s = &s, job.region = &region, job.regions = 1, job.agree = true, job.most_lines = 4;
- *         const trn_status status = trni_partial_classify(&job);
- *         const bool good = job.entries == 2 && job.tasks == 2;
- *         free(job.entry);
- *         free(job.task);
- *         return status == TRN_OK && good ? 0 : 1;
- *     }
+ * Behind trn_reshard.h trn_sharded_matmul.h. SPDX-License-Identifier: MIT
  *
  * DOES: what local products, each rounded to the wire, and then trn_collective_run would give, without ever storing a
  *     partial product: lines whose elements are summed alike are taken together, and each member's part is multiplied
  *     when its turn in the sum comes. With stochastic rounding, whose words depend on the member and the place, all
  *     members' parts of a small tile are made first.
  * DOES NOT: check anything, or know who holds what (trn_sharded_matmul.h).
- *
- * CONTENTS (private to the product)
- *     trni_partial_region          the part of the product that one group sums
- *     trni_partial_job, trni_partial_classify   all of them, and which lines go together
- *     trni_partial_run             the sums
  *
  * KNOWN FROM: network/collective_values.h (the sums); tests/unit/test_sharded_matmul.c, where whole partial products go
  *     through trn_collective_run.

@@ -1,37 +1,9 @@
 /* sharded/sharded_pack.h - products whose K is cut into parts: operands packed once, each part multiplied when wanted.
- * SPDX-License-Identifier: MIT
- *
- *     #include <trnmath/trn_sharded_pack.h>
- *     int main(void) { // K = 4 in two parts: the second one's product is 3 + 4
- *         float x[4] = { 1, 2, 3, 4 }, y[4] = { 1, 1, 1, 1 }, out[1];
- *         trn_matmul_args options;
- *         trni_packed_columns_of shared;
- *         trni_packed packed;
- *         memset(&options, 0, sizeof options);
- *         const trn_tensor none = trni_no_tensor();
- *         const trn_tensor a = trn_tensor_2d(TRN_F32, x, 1, 4), b = trn_tensor_2d(TRN_F32, y, 4, 1);
- *         const trni_cut_product p = { a, b, none, none, &options, 2 };
- *         if (trni_packed_share(&shared, &p, 1) || trni_packed_init(&packed, &shared, 1)) return 1;
- *         trni_packed_aim(&packed, 0, 1);
- *         trni_packed_columns(&packed, 1);
- *         trni_packed_lines(&packed, p.x, p.x_scale);
- *         const trn_status status = trni_packed_multiply(&packed, 1, 0, 1, out);
- *         trni_packed_free(&packed);
- *         free(shared.b);
- *         return status == TRN_OK && out[0] < 7.5f && out[0] > 6.5f ? 0 : 1;
- *     }
+ * Behind trn_reshard.h trn_sharded_matmul.h. SPDX-License-Identifier: MIT
  *
  * DOES: for a block of columns of y, and a block of lines of x, the product over any part of K, with the bits of
  *     trn_matmul on those parts. Packed columns belong to all threads, packed lines to one.
  * DOES NOT: sum the parts' products (sharded/sharded_fold.h).
- *
- * CONTENTS (private to the product)
- *     trni_cut_product                          the operands
- *     trni_packed_columns_of, trni_packed_share what threads share
- *     trni_packed, trni_packed_init, trni_packed_free   one thread's own
- *     trni_packed_aim, trni_packed_columns, trni_packed_lines   packing
- *     trni_packed_multiply                      one part
- *     trni_line_product, trni_line_multiply     the same without packing, in every order there is
  *
  * KNOWN FROM: as array/matmul_slabs.h, whose kernels these are; what these do not do goes through trn_matmul.
  */

@@ -1,32 +1,10 @@
 /* sharded/sharded_sums.h - how the members of a group are added, as a list of steps over a few buffers.
- * SPDX-License-Identifier: MIT
- *
- *     #include <trnmath/trn_sharded_sums.h>
- *     int main(void) { // four members, added in one step, ascending: take 0, add 1, add 2, add 3, round
- *         trni_schedule s;
- *         trni_sum_list list;
- *         memset(&s, 0, sizeof s);
- *         s.ranks = s.block = 4;
- *         s.channels = 1;
- *         trni_add_stage(&s.channel[0], TRNI_DIRECT, 4, 1, 1);
- *         if (trni_sum_list_init(&list, 4)) return 1;
- *         trni_sum_compile(&list, &s, 0, 0, 1);
- *         const bool good = trni_sums_agree(&s) && list.ops == 5 && list.buffers == 1;
- *         trni_sum_list_free(&list);
- *         return good ? 0 : 1;
- *     }
+ * Behind trn_reshard.h trn_sharded_matmul.h. SPDX-License-Identifier: MIT
  *
  * DOES: turns the sums that make a chunk (network/collective_values.h) into an order in which each member's numbers are
  *     wanted once and few sums wait: a ring needs one buffer, a tree as many as it is deep. Says where all chunks are
  *     summed alike. The steps themselves, on runs of binary32 numbers.
  * DOES NOT: draw random words, or know what the members' numbers are.
- *
- * CONTENTS (private to the product)
- *     trni_sum_op, trni_sum_list          the steps
- *     trni_sum_list_init, trni_sum_compile, trni_sum_list_free   making them
- *     trni_sums_agree, trni_sum_key       which elements are summed alike
- *     trni_sum_locate                     what of a buffer belongs together
- *     trni_sum_arith, trni_sum_round, trni_sum_add   a step on numbers
  *
  * KNOWN FROM: network/collective_values.h, whose sums these are.
  */

@@ -1,5 +1,5 @@
 /* simd/act_avx512.h - the tables of trn_act.h in AVX-512: sixteen arguments at a time.
- * SPDX-License-Identifier: MIT
+ * Behind trn_act.h. SPDX-License-Identifier: MIT
  *
  * A guest: same bits as the plain C body. Included by trn_act.h only, not at all under TRN_NO_INTRINSICS.
  *

@@ -1,5 +1,5 @@
 /* simd/cast_avx2.h - F16 casts of data/cast.h by the F16C instructions, 256 bits wide.
- * SPDX-License-Identifier: MIT
+ * Behind trn_convert.h. SPDX-License-Identifier: MIT
  *
  * Guests: here because they are faster than the plain C bodies, and they return the same bits. Blocks of 32; a block
  * that holds a NaN first makes its NaNs canonical; the tail goes to the plain kernel. Included by data/cast.h only,

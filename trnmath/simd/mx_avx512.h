@@ -1,5 +1,5 @@
 /* simd/mx_avx512.h - block scaling of trn_mx.h in AVX-512: the scales of sixteen blocks at once, the cast right after.
- * SPDX-License-Identifier: MIT
+ * Behind trn_mx.h. SPDX-License-Identifier: MIT
  *
  * A guest: here because it is faster than the plain C bodies (twice, measured with both compilers), and it returns the
  * same bits. Sixteen blocks of which one has NaN, infinity or an unusual scale, and fewer than sixteen, go to the plain

@@ -1,5 +1,5 @@
 /* simd/random_avx2.h - the random words of trn_random.h in AVX2.
- * SPDX-License-Identifier: MIT
+ * Behind trn_random.h. SPDX-License-Identifier: MIT
  *
  * A guest: here because it is faster than the plain C body (1.3 times clang's code for it, 1.8 times gcc's), and it
  * returns the same bits. The AVX-512 guest tells how it works; here four groups of four blocks go side by side.

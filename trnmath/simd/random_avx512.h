@@ -1,5 +1,5 @@
 /* simd/random_avx512.h - the random words of trn_random.h in AVX-512.
- * SPDX-License-Identifier: MIT
+ * Behind trn_random.h. SPDX-License-Identifier: MIT
  *
  * A guest: here because it is faster than the plain C body (2.3 to 2.9 times), and it returns the same bits. Included
  * by trn_random.h only, after its plain kernels, and not at all under TRN_NO_INTRINSICS.

@@ -1,5 +1,5 @@
 /* simd/scalar_engine_ideal.h - the ideal functions, once for every width: read as often as there are instruction sets.
- * SPDX-License-Identifier: MIT
+ * Behind trn_scalar_engine.h. SPDX-License-Identifier: MIT
  *
  * Included by trn_scalar_engine_sleef.h only, which defines TRNI_I_...; undefined at the end.
  *

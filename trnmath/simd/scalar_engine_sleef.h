@@ -1,5 +1,5 @@
 /* simd/scalar_engine_sleef.h - the ideal functions of trn_scalar_engine.h: SLEEF's, and what is composed of them.
- * SPDX-License-Identifier: MIT
+ * Behind trn_scalar_engine.h. SPDX-License-Identifier: MIT
  *
  * Included by trn_scalar_engine.h only, and only with TRN_USE_SLEEF, after <sleef.h>.
  *

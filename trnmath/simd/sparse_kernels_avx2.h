@@ -1,5 +1,5 @@
 /* simd/sparse_kernels_avx2.h - the micro-kernels of array/sparse_kernels.h in AVX2 and FMA: eight vectors of sums.
- * SPDX-License-Identifier: MIT
+ * Behind trn_sparse.h. SPDX-License-Identifier: MIT
  *
  * A guest: same bits as the plain C body. Included by array/sparse_kernels.h only, not at all under TRN_NO_INTRINSICS.
  */

@@ -1,5 +1,5 @@
 /* simd/sparse_kernels_vector.h - the micro-kernels of sparse products, written once for AVX2 and AVX-512.
- * SPDX-License-Identifier: MIT
+ * Behind trn_sparse.h. SPDX-License-Identifier: MIT
  *
  * Read once per instruction set: by trn_sparse_kernels_avx2.h and trn_sparse_kernels_avx512.h, after trn_vector_<isa>.h
  * and after

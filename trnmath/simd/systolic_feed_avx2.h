@@ -1,5 +1,5 @@
 /* simd/systolic_feed_avx2.h - lines of F16 for array/systolic_feed.h in AVX2 with F16C.
- * SPDX-License-Identifier: MIT
+ * Behind trn_sparse.h trn_tensor_engine.h. SPDX-License-Identifier: MIT
  *
  * A guest: same bits as the plain C bodies. Included by array/systolic_feed.h only, and not at all under TRN_NO_INTRINSICS.
  */

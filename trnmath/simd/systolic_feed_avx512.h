@@ -1,5 +1,5 @@
 /* simd/systolic_feed_avx512.h - lines of F16 and of codes of a byte for array/systolic_feed.h in AVX-512.
- * SPDX-License-Identifier: MIT
+ * Behind trn_sparse.h trn_tensor_engine.h. SPDX-License-Identifier: MIT
  *
  * Guests: same bits as the plain C bodies. Included by array/systolic_feed.h only, and not at all under TRN_NO_INTRINSICS.
  */

@@ -1,5 +1,5 @@
 /* simd/systolic_panels_avx512.h - the micro-kernels of array/systolic_panels.h in AVX-512 intrinsics: up to 12 rows times 32 columns.
- * SPDX-License-Identifier: MIT
+ * Behind trn_sparse.h trn_tensor_engine.h. SPDX-License-Identifier: MIT
  *
  * A guest (it is here because it is faster than the plain C body, 174 against 154 GF/s of 185 with gcc 12, four
  * chains, data in L1, measured): same bits, since every step is an explicit fused multiply-add or a lone addition.

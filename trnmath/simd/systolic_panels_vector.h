@@ -1,5 +1,5 @@
 /* simd/systolic_panels_vector.h - the micro-kernels that AVX2 and AVX-512 share, written once; read once per instruction set.
- * SPDX-License-Identifier: MIT
+ * Behind trn_sparse.h trn_tensor_engine.h. SPDX-License-Identifier: MIT
  *
  * Included by trn_systolic_panels_avx2.h and trn_systolic_panels_avx512.h after trn_vector_<isa>.h, which says what differs, and after
  *     TRNI_V_ROWS         rows of the tallest micro-kernel

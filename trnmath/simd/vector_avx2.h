@@ -1,5 +1,5 @@
 /* simd/vector_avx2.h - what AVX2 is to the guests that are written once for both widths.
- * SPDX-License-Identifier: MIT
+ * Behind trn_sparse.h trn_tensor_engine.h. SPDX-License-Identifier: MIT
  *
  *     TRNI_V              the vector of floats; TRNI_V_LANES of them
  *     TRNI_V_TARGET       the target attribute; TRNI_V_INLINE, TRNI_V_KERNEL  what a function begins with

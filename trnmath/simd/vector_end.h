@@ -1,5 +1,5 @@
 /* simd/vector_end.h - undefines what trn_vector_avx2.h and trn_vector_avx512.h define.
- * SPDX-License-Identifier: MIT
+ * Behind trn_sparse.h trn_tensor_engine.h. SPDX-License-Identifier: MIT
  */
 #include "../trn_cpu.h"
 #undef TRNI_V

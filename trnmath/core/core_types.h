@@ -1,0 +1,114 @@
+/* core/core_types.h - what a core consists of: memories, tiles in them, who used what until when.
+ * Behind trn_core_state.h. SPDX-License-Identifier: MIT
+ */
+#ifndef TRNI_CORE_CORE_TYPES_H
+#define TRNI_CORE_CORE_TYPES_H
+
+#include "../trn_spec.h"
+#include "../trn_tensor.h"
+
+/* ---- memory ---- */
+
+enum {
+    TRNI_QUADRANTS = 4,
+    TRNI_QUADRANT = 32,       /* partitions */
+    TRNI_MEMORY_ROWS = 128,
+    TRNI_TILES = 2048,        /* at the same time, in each memory */
+    TRNI_SEGMENTS = 2 * TRNI_TILES + 2,
+    TRNI_TILE_ALIGN = 64,     /* bytes */
+    TRNI_TILE_NAME = 24,
+    TRNI_ROW_GAP = 2048 + 64, /* bytes between partitions on the host: rows of a tile fall into different cache sets */
+    TRNI_POISON = 0xff
+};
+
+/* Partitions [p, p_end) x bytes [b, b_end) of each; in HBM rows of a tensor and bytes of a row. */
+typedef struct trni_rect {
+    int64_t p, p_end, b, b_end;
+} trni_rect;
+
+typedef struct trni_tenant {
+    char name[TRNI_TILE_NAME];
+    trni_rect at;
+    int64_t unwritten;     /* bytes; 0 = nothing to look for */
+    uint64_t serial;       /* of its allocation */
+    double ready_s;        /* when the instructions are done that used its memory before */
+    int access, accesses;  /* core/core_clock.h's list */
+    bool live;
+} trni_tenant;
+
+/* Bytes of one quadrant that a tile holds, or held. */
+typedef struct trni_segment {
+    int64_t b, b_end;
+    int tile; /* -1 = freed */
+    double ready_s;
+    char name[TRNI_TILE_NAME];
+} trni_segment;
+
+typedef struct trni_memory {
+    trn_space space;
+    char *base;
+    uint64_t *written;     /* a bit per byte, rows as in base */
+    uint64_t *by_matmul;   /* PSUM before Trainium3: the same for what a matmul wrote last; else null */
+    int64_t pitch;         /* bytes from a partition to the next */
+    int64_t partition_bytes, bank_bytes;
+    bool poison;
+    trni_tenant *tile;       /* [TRNI_TILES] */
+    int tiles;             /* ever used, of these */
+    trni_segment *segment[TRNI_QUADRANTS]; /* ascending, apart */
+    int segments[TRNI_QUADRANTS];
+    int64_t used[TRNI_QUADRANTS]; /* bytes of a partition */
+    int64_t high_partition, high_total;
+    uint64_t serial;
+} trni_memory;
+
+enum { TRNI_CELL_WORDS = (256 * 1024) / 64 + 1 };
+
+/* Partitions x the same bytes of each. */
+typedef struct trni_cells {
+    trni_rect at;
+    bool partition[TRNI_MEMORY_ROWS];
+    int64_t word, words;              /* of a row of bits; it begins at a word */
+    uint64_t mask[TRNI_CELL_WORDS];   /* [words] */
+} trni_cells;
+
+/* ---- time ---- */
+
+enum { TRNI_LANE_WRITES = 4 };
+
+enum { TRNI_CHANNEL_STRETCHES = 256 };
+
+typedef struct trni_stretch {
+    double from_s, to_s;
+} trni_stretch;
+
+typedef struct trni_access {
+    trni_rect at;
+    double end_s;
+    int next; /* -1 = the last */
+    bool write;
+} trni_access;
+
+typedef struct trni_history {
+    trni_access *access; /* [TRNI_ACCESSES], the caller's */
+    int used, unused;    /* so many from the start were ever used; a list of those that are free again */
+} trni_history;
+
+/* One engine. Its instructions run in the order in which they are given. */
+typedef struct trni_lane {
+    int64_t instructions;
+    double free_s, busy_s, cycles;
+    bool brief;                                   /* the last instruction was short */
+    int writes;                                   /* what it wrote: */
+    const trni_tenant *written[TRNI_LANE_WRITES];
+    trni_rect at[TRNI_LANE_WRITES];
+} trni_lane;
+
+/* All DMA engines of a core, which share every transfer. There are many queues, so that a transfer that waits does not
+ * hold up a later one: each takes the first gap that is long enough. Gaps far back are forgotten. */
+typedef struct trni_channel {
+    double floor_s;
+    int stretches;
+    trni_stretch taken[TRNI_CHANNEL_STRETCHES + 1]; /* ascending, apart */
+} trni_channel;
+
+#endif /* TRNI_CORE_CORE_TYPES_H */
