@@ -28,8 +28,8 @@ class Trouble(Exception):
 
 def guard_of(name):
     """The macro that says that this header has been read."""
-    stem = Path(name).stem.upper()
-    return f"{stem}_H" if stem.startswith("TRN_") else f"TRN_{stem}_H"
+    stem = re.sub(r"[/.]", "_", name).upper()
+    return f"TRNI_{stem}" if "/" in name else stem if stem.startswith("TRN_") else f"TRN_{stem}"
 
 
 class Amalgam:

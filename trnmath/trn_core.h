@@ -36,15 +36,16 @@
  *     Time        engines run side by side, each in its own order; an instruction begins when its engine is free and
  *                 what it reads and overwrites is ready. To let DMA and engines overlap in a loop, let tiles take turns
  *                 (two of each), as on the machine. A trace (trn_trace.h) shows it.
- * DOES NOT: define anything, or schedule: instructions run in the order in which they are given.
+ * DOES NOT: schedule: instructions run in the order in which they are given.
  *
  * CONTENTS
- *     trn_core_<instruction>   and everything else, in its rooms:
- *     rooms      core/core_run.h (instructions, the report) trn_core_state.h (begin, end, tiles, HBM, failures)
- *                core/core_operand.h core/core_table.h core/core_memory.h core/core_clock.h
- *     costs      trn_engine_cycles.h trn_tensor_cost.h
+ *     trn_core_<instruction>    all of nki.isa that exists here, with the same args as without a core
+ *     trn_core_nc_transpose     TensorE's; VectorE's is trn_core_vector_transpose
+ *     trn_core_written          the caller has filled a tile himself
+ *     trn_core_engine_report, trn_core_report, trn_core_report_of   how long, how full, what bounds it
+ * Begin, end, tiles, HBM and failures: trn_core_state.h.
  *
- * KNOWN FROM: each room's own lines. Costs, each with its source: trn_engine_cycles.h, trn_tensor_cost.h.
+ * KNOWN FROM: NKI's pages and architecture guides. Costs, each with its source: trn_engine_cycles.h, trn_tensor_cost.h.
  */
 #ifndef TRN_CORE_H
 #define TRN_CORE_H

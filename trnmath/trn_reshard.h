@@ -17,16 +17,15 @@
  *         return plan.steps > 0 ? 0 : 1;
  *     }
  *
- * DOES: includes the headers that its CONTENTS name.
- * DOES NOT: define anything.
+ * DOES: what trn_redistribute_plan plans. Moves keep every bit; reductions are trn_collective_run's, in the order of
+ *     the plan's algorithm, rounded to the wire. Shards may be uneven or empty. Includes all that belongs to sharded work:
+ *     plans (trn_reshard_plan.h), products (trn_sharded_plan.h trn_sharded_matmul.h), their types (trn_reshard_args.h).
+ * DOES NOT: store what lies between moves: several in a row are done as one.
  *
  * CONTENTS
- *     trn_reshard_plan.h      redistribute_plan: the cheapest list of collectives (sharded/reshard_moves.h _search.h)
- *     sharded/reshard_values.h    redistribute: the values on every device
- *     trn_sharded_plan.h      sharded_matmul_plan_of: what moves, what is multiplied, what is summed
- *     trn_sharded_matmul.h    sharded_matmul: the values, and the cost (sharded/sharded_fold.h)
+ *     trn_redistribute        the values on every device; on failure nothing is written
  *
- * KNOWN FROM: each header's own lines.
+ * KNOWN FROM: trn_collective.h (the sums); tests/unit/test_reshard.c, where each element is followed on its own.
  */
 #ifndef TRN_RESHARD_H
 #define TRN_RESHARD_H
@@ -39,12 +38,7 @@ TRN_API trn_status trn_redistribute(const trn_redistribute_args *args);
 
 #if TRNI_BODIES
 
-#include "sharded/reshard_moves.h"
-#include "sharded/reshard_search.h"
 #include "sharded/reshard_values.h"
-#include "sharded/sharded_fold.h"
-#include "sharded/sharded_pack.h"
-#include "sharded/sharded_sums.h"
 
 TRN_API trn_status trn_redistribute(const trn_redistribute_args *args)
 {

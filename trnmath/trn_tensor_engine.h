@@ -24,6 +24,7 @@
  *     trn_nc_matmul_args, trn_nc_matmul          the instruction
  *     trn_nc_matmul_mx_args, trn_nc_matmul_mx    the same for MXFP8 and MXFP4 (Trainium3)
  *     trn_nc_transpose_args, trn_nc_transpose    an nc_matmul by the identity, in transpose mode
+ *     trn_systolic_tile       the definition: one tile for one output element, one product a row
  * Each runs, or says in one sentence why not; on failure nothing is written.
  *
  * What is known of each mode: limits, formats, mixtures and which generation has what are documented (NKI's nc_matmul,

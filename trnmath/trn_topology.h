@@ -23,6 +23,7 @@
  *     trn_topology_preset        the same, as one of several sources has it
  *     trn_topology_ring, trn_topology_torus, trn_topology_switch, trn_topology_fully_connected   one kind of wire
  *     trn_topology_hierarchy     any levels
+ *     trn_topology_cycles        rings through all chips of a torus that share no link
  *
  * KNOWN FROM: the Neuron driver (tori, the ring of four servers); trn3-arch.rst and SemiAnalysis on Trainium3 (racks);
  *     explore/intranode- and internode-collective-comm.rst of the Neuron SDK (a hop of 1 to 2 us, 15 us over EFA).

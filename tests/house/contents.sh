@@ -1,13 +1,13 @@
 #!/bin/sh
-# The opening comment of every public header: name, SPDX line, DOES, DOES NOT, CONTENTS, KNOWN FROM. Each name in
-# CONTENTS exists in the file, and each public type and function that the file defines is in CONTENTS. A name such as
-# trn_<format>_from_f32 stands for all that fit.
+# The opening comment of every door: name, SPDX line, DOES, DOES NOT, CONTENTS, KNOWN FROM. Each name in CONTENTS exists
+# in the file, and each public type and function that the file defines is in CONTENTS, and behind no other door. A name
+# such as trn_<format>_from_f32 stands for all that fit. The opening comment of every room: two lines, its name and what
+# it does, and whose it is.
 . "$(dirname -- "$0")/lib.sh"
 
-for header in $(headers); do
-    case $header in simd/*) continue ;; esac
+for header in $(doors); do
     checked
-    awk -v header="$header" '
+    awk -v header="$header" -v names="$scratch/names" '
         function tell(text) { print "FAIL " header ": " text }
 
         # CONTENTS lines: names with commas between them, two spaces, a phrase. A line whose first word is no name of
@@ -55,7 +55,7 @@ for header in $(headers); do
                 text = substr(text, RSTART + RLENGTH)
             }
             # functions and types at file scope; a function in a macro body (## in it) is covered by a pattern
-            if (/^(TRNI_FN|TRNI_INLINE|TRNI_KERNEL|static|__attribute__|TRNI_DATA)/ && match($0, /[^A-Za-z0-9_]trn_[a-z0-9_]+\(/))
+            if (/^(TRN_API|TRNI_FN|TRNI_INLINE|TRNI_KERNEL|static|__attribute__|TRNI_DATA)/ && match($0, /[^A-Za-z0-9_]trn_[a-z0-9_]+\(/))
                 defined[substr($0, RSTART + 1, RLENGTH - 2)] = FNR
             if (/^typedef (enum|struct|union) trn_/) defined[$3] = FNR
             else if (/^typedef .* \**trn_[a-z0-9_]+;/) { name = $0; sub(/;.*/, "", name); sub(/^.*[^a-z0-9_]/, "", name); defined[name] = FNR }
@@ -80,6 +80,7 @@ for header in $(headers); do
                 if (!found) tell("CONTENTS names " name ", which the file does not define")
             }
             for (name in defined) {
+                print name, header >>names
                 if (name in listed) continue
                 found = 0
                 for (other in listed) if (name ~ pattern_of(other)) { found = 1; break }
@@ -87,10 +88,22 @@ for header in $(headers); do
             }
             n = 0
             for (name in listed) n++
-            if (contents && !n && header !~ /^(trnmath|trn_reshard)\.h$/) tell("CONTENTS lists no name that this check understands")
+            if (contents && !n && header !~ /^trnmath\.h$/) tell("CONTENTS lists no name that this check understands")
         }' "$root/trnmath/$header" | sort >"$scratch/found"
     cat "$scratch/found"
     failures=$((failures + $(wc -l <"$scratch/found")))
 done
-# The umbrella defines nothing, so its contents are its includes; layers.sh checks those.
+sort -u "$scratch/names" | cut -d' ' -f1 | uniq -d >"$scratch/list"
+fail_each "$scratch/list" '%s is declared behind two doors'
+
+for room in $(rooms); do
+    checked
+    awk -v room="$room" '
+        FNR == 1 && index($0, "/* " room " - ") != 1 { print "line 1 does not read \"/* " room " - what it does\"" }
+        FNR == 2 && !/^ \* (Behind|A room of) .*SPDX-License-Identifier: MIT$/ { print "line 2 does not say whose it is, and its licence" }
+        /#include <trnmath/ && /^ \*/ { print "shows a program, but nobody may include a room" }
+        FNR == 60 { exit }' "$root/trnmath/$room" | sed "s,^,$room: ,"
+done >"$scratch/list"
+fail_each "$scratch/list" '%s'
+# The umbrella defines nothing, so its contents are its includes; house.sh checks those.
 finish

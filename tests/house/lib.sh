@@ -89,8 +89,10 @@ version_of_headers() { sed -n 's/^#define TRN_VERSION "\(.*\)"$/\1/p' "$root/trn
 
 cxx_of() { case $1 in gcc) echo g++ ;; *) echo clang++ ;; esac; }
 
-# Every header, named as a program would include it: trn_base.h, simd/trn_matmul_avx512.h, ...
+# Every header, named from trnmath/: trn_base.h, array/systolic.h, ... The doors are what a program may include.
 headers() { (cd "$root/trnmath" && find . -name '*.h' | sed 's,^\./,,' | sort); }
+doors() { headers | grep -v /; }
+rooms() { headers | grep /; }
 
 # The foreign headers that ours include, as a file of the same includes; what this machine lacks stays out.
 foreign_includes() {

@@ -26,7 +26,7 @@ declared() {
 
 if have clang; then
     foreign_includes >"$scratch/before.c"
-    # The umbrella shows the names of all headers at once (layers.sh sees to it that it includes them all).
+    # The umbrella shows the names of all headers at once (house.sh sees to it that it includes them all).
     for header in trnmath.h trn_mpi_sharded.h; do
         available "$header" || continue
         declared "$scratch/before.c" "$(flags_of "$header")" >"$scratch/before"

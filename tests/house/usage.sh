@@ -1,5 +1,5 @@
 #!/bin/sh
-# The usage block in the opening comment of every public header is a program: it compiles as C11 and exits with 0.
+# The usage block in the opening comment of every door is a program: it compiles as C11 and exits with 0.
 . "$(dirname -- "$0")/lib.sh"
 require_compilers
 
@@ -12,8 +12,7 @@ usage_block() {
         inside { sub(/^ \*(     )?/, ""); print }' "$1"
 }
 
-for header in $(headers); do
-    case $header in simd/*) continue ;; esac # guests: nobody calls them but their module
+for header in $(doors); do
     available "$header" || continue
     checked
     usage_block "$root/trnmath/$header" >"$scratch/usage.c"

@@ -1,0 +1,131 @@
+#!/bin/sh
+# The house holds together: the doors at the root of trnmath/ are those of floors.txt, of the umbrella and of the table in
+# trnmath/README.md; rooms lie in the folders of floors.txt and define no public name; includes point only downward and
+# in no circle; instruction sets are entered from the room that they speed up; foreign headers have one door each; and
+# the one file and the installation have the same headers. (What is in a door: contents.sh.)
+. "$(dirname -- "$0")/lib.sh"
+
+floors=$root/tests/house/floors.txt
+cd "$root/trnmath" || exit 1
+
+# differ WANT GOT TEXT TEXT: what only one of two lists has.
+differ() {
+    checked
+    comm -23 "$1" "$2" >"$scratch/list"
+    fail_each "$scratch/list" "$3"
+    comm -13 "$1" "$2" >"$scratch/list"
+    fail_each "$scratch/list" "$4"
+}
+
+# ---- lists of the doors ----
+
+awk '$1 ~ /^[0-9]+$/ { for (i = 3; i <= NF; i++) print "trn_" $i ".h" }' "$floors" | sort >"$scratch/doors"
+awk '$1 ~ /^[0-9]+$/ { print $2 } END { print "simd" }' "$floors" | sort -u >"$scratch/folders"
+headers | grep -v / | grep -v -x trnmath.h >"$scratch/at_root"
+differ "$scratch/doors" "$scratch/at_root" 'floors.txt names %s, which trnmath/ does not have' \
+    '%s lies at the root of trnmath/ without a floor: give it one in tests/house/floors.txt, or move it into a folder'
+
+sed -n 's/^#include "\(.*\)"$/\1/p' trnmath.h | sort >"$scratch/umbrella"
+grep -v -x trn_mpi.h "$scratch/doors" >"$scratch/want" # trn_mpi_sharded.h brings it
+differ "$scratch/want" "$scratch/umbrella" 'trnmath.h does not include %s' 'trnmath.h includes %s, which is no door'
+
+sed -n 's/^| `\(trn_[a-z0-9_]*\.h\)`.*/\1/p' README.md | sort >"$scratch/table"
+differ "$scratch/doors" "$scratch/table" "trnmath/README.md's table of doors has no row of its own for %s" \
+    "trnmath/README.md's table of doors has a row for %s, which is no door"
+
+headers | grep / | sed 's,/.*,,' | sort -u >"$scratch/got"
+checked
+comm -13 "$scratch/folders" "$scratch/got" >"$scratch/list"
+fail_each "$scratch/list" 'trnmath/%s/ is no floor of tests/house/floors.txt'
+
+if have python3; then
+    python3 "$root/scripts/amalgamate.py" --list | sort >"$scratch/got"
+    headers >"$scratch/want"
+    differ "$scratch/want" "$scratch/got" 'the one file (scripts/amalgamate.py) lacks %s' \
+        'the one file (scripts/amalgamate.py) has %s, which is no header'
+else
+    skip python3 'python3 is not installed, so nothing makes the one file'
+fi
+
+# ---- rooms have no public names ----
+
+for room in $(headers | grep /); do
+    checked
+    awk -v room="$room" '
+        function tell(name) { printf "%s, line %d: %s\n", room, FNR, name }
+        /^[ \t]*\/?\*/ { next }
+        /^#[ \t]*define[ \t]+TRN_/ { tell($2) }
+        /^(TRN_API|TRNI_FN|TRNI_INLINE|TRNI_DATA|static|typedef|struct|union|enum|extern|__attribute__|})/ {
+            text = $0
+            sub(/\/\*.*/, "", text)
+            if (text ~ /^TRN_API/) tell("TRN_API")
+            else if (match(text, /[^A-Za-z0-9_]trn_[a-z0-9_]+\(/) && text !~ /=.*trn_/ && text !~ /\{.*trn_[a-z0-9_]+\(/)
+                tell(substr(text, RSTART + 1, RLENGTH - 2))
+            else if (text ~ /^typedef (enum|struct|union) trn_/) tell($3)
+            else if (text ~ /^} trn_[a-z0-9_]+;/) tell($2)
+        }' "$room"
+done >"$scratch/list"
+fail_each "$scratch/list" 'a room defines a public name, which belongs behind a door: %s'
+
+# ---- includes ----
+
+headers | xargs awk -v floors="$floors" -v pairs="$scratch/pairs" '
+    function tell(text) { printf "%s, line %d: %s\n", FILENAME, FNR, text }
+    function folder_of(header) { return header ~ /\// ? substr(header, 1, index(header, "/") - 1) : door[header] }
+    function module_of(header) { sub(/^.*\//, "", header); sub(/^trn_/, "", header); sub(/\.h$/, "", header); return header }
+
+    BEGIN {
+        while ((getline line < floors) > 0) {
+            n = split(line, word, " ")
+            if (n == 0 || word[1] ~ /^#/) continue
+            if (word[1] == "system") for (i = 2; i <= n; i++) system_header[word[i]] = 1
+            else if (word[1] == "foreign") allowed[word[2]] = word[3]
+            else {
+                floor[word[2]] = word[1] + 0
+                for (i = 3; i <= n; i++) door["trn_" word[i] ".h"] = word[2]
+            }
+        }
+        close(floors)
+    }
+
+    !/^[ \t]*#[ \t]*include/ { next }
+    {
+        looked++
+        target = $0
+        sub(/^[ \t]*#[ \t]*include[ \t]*/, "", target)
+        quoted = target ~ /^"/
+        sub(/^["<]/, "", target)
+        sub(/[">].*$/, "", target)
+        here = folder_of(FILENAME)
+        if (!quoted) {
+            if (target in system_header) next
+            if (!(target in allowed)) tell("<" target "> is no header that floors.txt allows")
+            else if (allowed[target] != FILENAME && allowed[target] != here) tell("<" target "> belongs to " allowed[target])
+            next
+        }
+        if (FILENAME ~ /\// && target ~ /^\.\.\//) sub(/^\.\.\//, "", target)
+        else if (FILENAME ~ /\//) target = here "/" target
+        there = folder_of(target)
+        if (FILENAME == "trnmath.h") next
+        if (here == "simd") { # a kernel may ask its own room to bring it in at the right place; kernels share texts
+            if (there == "simd" || index(module_of(FILENAME), module_of(target) "_") == 1) next
+            if (there in floor && floor[there] <= 4) next
+            tell("\"" target "\" is not the room that this kernel speeds up")
+        } else if (there == "simd") {
+            if (index(module_of(target), module_of(FILENAME) "_") != 1 && module_of(target) !~ /^vector_/)
+                tell("\"" target "\" is entered from a room that it does not speed up")
+        } else {
+            if (!(here in floor)) next # told above
+            if (!(there in floor)) tell("\"" target "\" has no floor")
+            else if (here != there && floor[there] >= floor[here])
+                tell("\"" target "\" (" there ") is not below " here)
+            print FILENAME, target >pairs
+        }
+    }
+    END { printf "looked at %d includes\n", looked }' >"$scratch/found"
+checks=$((checks + $(sed -n 's/^looked at \([0-9]*\).*/\1/p' "$scratch/found")))
+grep -v '^looked at' "$scratch/found" >"$scratch/list"
+fail_each "$scratch/list" '%s'
+checked
+tsort "$scratch/pairs" >/dev/null 2>"$scratch/log" || fail_log "$scratch/log" 'headers include each other in a circle'
+finish
