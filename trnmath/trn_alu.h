@@ -20,7 +20,9 @@
 #ifndef TRN_ALU_H
 #define TRN_ALU_H
 
-#include "trn_base.h"
+#include "trn_instruction.h"
+#include "trn_random.h"
+#include "trn_tensor.h"
 
 typedef enum trn_alu {
     TRN_ALU_BYPASS = 0, /* no operator: the first operand */

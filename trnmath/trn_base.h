@@ -31,6 +31,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* What the three numbers promise. PATCH: the same names and the same bits; repairs and speed. MINOR: more names and fields

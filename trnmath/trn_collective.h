@@ -42,7 +42,9 @@
 #ifndef TRN_COLLECTIVE_H
 #define TRN_COLLECTIVE_H
 
+#include "trn_alu.h"
 #include "trn_collective_cost.h"
+#include "trn_convert.h"
 
 /* ---- the call ---- */
 

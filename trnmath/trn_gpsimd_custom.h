@@ -37,6 +37,7 @@
 #define TRN_GPSIMD_CUSTOM_H
 
 #include "trn_instruction.h"
+#include "trn_random.h"
 #include "trn_tensor.h"
 
 enum {

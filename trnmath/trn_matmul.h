@@ -30,9 +30,7 @@
 #ifndef TRN_MATMUL_H
 #define TRN_MATMUL_H
 
-#include "trn_cpu.h"
-#include "trn_numerics.h"
-#include "trn_tensor.h"
+#include "trn_tensor_engine.h"
 
 typedef struct trn_matmul_args {
     trn_generation generation;   /* 0 = Trainium2, or Trainium3 for MX and E4M3FN */

@@ -39,6 +39,8 @@
 #ifndef TRN_PLAN_H
 #define TRN_PLAN_H
 
+#include "trn_collective_cost.h"
+#include "trn_cost.h"
 #include "trn_plan_args.h"
 
 /* ---- all degrees ---- */

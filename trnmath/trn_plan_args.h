@@ -23,7 +23,7 @@
  *     trn_plan_assumptions, trn_plan_assumptions_default, trn_plan_assumption_at
  *     trn_plan_args                              the question
  *     trn_plan_reason, trn_plan_reason_name      why a plan is illegal
- *     trn_plan_part, trn_plan_part_name          where the time goes
+ *     trn_plan_part, trn_plan_part_name, trn_plan_part_s   where the time goes
  *     trn_plan_memory, trn_plan_time, trn_plan   one answer
  *
  * KNOWN FROM: Megatron-LM (Shoeybi 2019, Narayanan 2021, Korthikanti 2022), ZeRO (Rajbhandari 2020), ring attention
@@ -195,6 +195,9 @@ typedef struct trn_plan_time {
     double forward_s, backward_s; /* of one microbatch on one stage */
 } trn_plan_time;
 
+/* Seconds of one part of a step. */
+TRN_API double trn_plan_part_s(const trn_plan_time *t, trn_plan_part part);
+
 typedef struct trn_plan {
     int tp, cp, ep, dp, pp; /* product = chips of the topology */
     bool sp;
@@ -335,7 +338,7 @@ TRN_API const char *trn_plan_part_name(trn_plan_part part)
     return (unsigned)part < TRN_PART_COUNT ? name[(unsigned)part] : "unknown";
 }
 
-TRNI_FN double trni_plan_part_s(const trn_plan_time *t, trn_plan_part part)
+TRN_API double trn_plan_part_s(const trn_plan_time *t, trn_plan_part part)
 {
     const double value[] = {
 #define TRNI_X(name, field, text) t->field,

@@ -35,6 +35,7 @@
 #ifndef TRN_SHARDED_MATMUL_H
 #define TRN_SHARDED_MATMUL_H
 
+#include "trn_collective.h"
 #include "trn_sharded_plan.h"
 
 /* ---- the call ---- */

@@ -49,6 +49,7 @@
 #ifndef TRN_SPARSE_H
 #define TRN_SPARSE_H
 
+#include "trn_convert.h"
 #include "trn_numerics.h"
 #include "trn_sparse_pack.h"
 

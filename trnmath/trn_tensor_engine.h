@@ -44,9 +44,8 @@
 #ifndef TRN_TENSOR_ENGINE_H
 #define TRN_TENSOR_ENGINE_H
 
-#include "trn_cpu.h"
+#include "trn_convert.h"
 #include "trn_numerics.h"
-#include "trn_tensor.h"
 
 /* Rows and columns of the array: where a tile begins, or how large it is. */
 typedef struct trn_pe_tile {

@@ -23,7 +23,7 @@
 #ifndef TRN_TOPOLOGY_SVG_H
 #define TRN_TOPOLOGY_SVG_H
 
-#include "trn_topology_graph.h"
+#include "trn_topology.h"
 #include "trn_trace.h"
 
 typedef struct trn_topology_svg_args {

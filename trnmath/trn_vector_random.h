@@ -45,8 +45,8 @@
 #ifndef TRN_VECTOR_RANDOM_H
 #define TRN_VECTOR_RANDOM_H
 
+#include "trn_alu.h"
 #include "trn_engine_state.h"
-#include "trn_tensor.h"
 
 typedef struct trn_rng_args {
     TRN_INSTRUCTION_FIELDS;   /* engine: VECTOR (default), or GPSIMD from Trainium2 on */

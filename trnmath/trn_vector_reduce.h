@@ -38,9 +38,8 @@
 #define TRN_VECTOR_REDUCE_H
 
 #include "trn_act.h"
-#include "trn_alu.h"
 #include "trn_engine_state.h"
-#include "trn_tensor.h"
+#include "trn_vector_elementwise.h"
 
 /* ---- tensor_reduce ---- */
 

@@ -36,8 +36,7 @@
 #ifndef TRN_VECTOR_SEARCH_H
 #define TRN_VECTOR_SEARCH_H
 
-#include "trn_instruction.h"
-#include "trn_tensor.h"
+#include "trn_alu.h"
 
 typedef struct trn_max8_args {
     TRN_INSTRUCTION_FIELDS;

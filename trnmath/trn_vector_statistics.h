@@ -40,8 +40,7 @@
 #ifndef TRN_VECTOR_STATISTICS_H
 #define TRN_VECTOR_STATISTICS_H
 
-#include "trn_instruction.h"
-#include "trn_tensor.h"
+#include "trn_alu.h"
 
 typedef struct trn_bn_stats_args {
     TRN_INSTRUCTION_FIELDS;

@@ -129,7 +129,7 @@ static void print_parts(const sp_job *job, FILE *out)
     const trn_plan *p = &job->plan[0];
     fputs("<div class=card><table>", out);
     for (int i = 0; i < TRN_PART_COUNT; i++) {
-        const double s = trni_plan_part_s(&p->time, (trn_plan_part)i);
+        const double s = trn_plan_part_s(&p->time, (trn_plan_part)i);
         if (s > 0)
             fprintf(out, "<tr><td>%s<td class=r>%s<td class=r>%s</tr>", trn_plan_part_name((trn_plan_part)i),
                     sp_time(s).text, sp_percent(s / p->time_s).text);

@@ -95,7 +95,7 @@ static void print_best(const sp_job *job, FILE *out)
     fprintf(out, "\n%sthe first: %s; a %s in %s%s\n", bold, sp_degrees(p).text, sp_unit_of_work(job),
             sp_time(p->time_s).text, plain);
     for (int i = 0; i < TRN_PART_COUNT; i++)
-        print_share(out, trn_plan_part_name((trn_plan_part)i), trni_plan_part_s(&p->time, (trn_plan_part)i), p->time_s);
+        print_share(out, trn_plan_part_name((trn_plan_part)i), trn_plan_part_s(&p->time, (trn_plan_part)i), p->time_s);
     print_share(out, "+ contention", p->time.contention_s, p->time_s);
     print_share(out, "- at the same time", p->time.hidden_s, p->time_s);
     fprintf(out, "%sHBM of a chip%s\n", bold, plain);

@@ -10,6 +10,7 @@
 
 #include "fuzz/arena.h"
 #include "trnmath/trn_sparse.h"
+#include "twin/views.h"
 
 enum { SCRATCH = 1 << 21, PARTS = 4 };
 
@@ -50,7 +51,7 @@ static void write_tags(trn_tensor *t, int axis, trn_sparse_pattern p)
 {
     int64_t stride[TRN_MAX_RANK];
     if (!t->data || claimed(t) <= 0 || t->rank != 2) return;
-    trni_strides(t, stride);
+    view_strides(t, stride);
     for (int64_t lane = 0; lane < t->shape[1 - axis]; lane++)
         for (int64_t s = 0, low = 0; s < t->shape[axis]; s++) {
             const int place = (int)(s % p.m);

@@ -12,6 +12,7 @@
 
 #include "fuzz/arena.h"
 #include "trnmath/trn_matmul.h"
+#include "twin/views.h"
 
 enum { SCRATCH = 1 << 21, CANARY = 64, FIRST_INPUT = ARENA / 4 };
 
@@ -98,7 +99,7 @@ static void tame_scales(const trn_tensor *t)
 {
     if (!is_small_matrix(t) || t->format != TRN_F8_E8M0 || one_in(4)) return;
     int64_t stride[TRN_MAX_RANK];
-    trni_strides(t, stride);
+    view_strides(t, stride);
     for (int64_t i = 0; i < t->shape[0]; i++)
         for (int64_t j = 0; j < t->shape[1]; j++) {
             unsigned char *at = (unsigned char *)t->data + i * stride[0] + j * stride[1];
@@ -112,7 +113,7 @@ static void write_permutation(const trn_tensor *t)
     int64_t stride[TRN_MAX_RANK];
     const int64_t bytes = (int64_t)trn_format_bytes(t->format);
     if (!is_small_matrix(t) || one_in(8)) return;
-    trni_strides(t, stride);
+    view_strides(t, stride);
     for (int64_t k = 0; k < t->shape[0]; k++)
         for (int64_t n = 0; n < t->shape[1]; n++) {
             const uint32_t code = k == (n + 3) % t->shape[0] ? trn_encode(t->format, 1.0f, TRN_NEAREST_EVEN, TRN_OVERFLOW_DEFAULT, 0) : 0;

@@ -45,8 +45,7 @@ static inline size_t bytes_of(trn_format f) { return (size_t)twin_of(f)->bits / 
 /* Strides for a view that must begin where `used` says; its place is taken. */
 static inline void take_place(trn_tensor *t)
 {
-    size_t span = 0;
-    if (!trni_extent(t, &span)) abort();
+    const size_t span = view_bytes(t);
     used += 4 + 4 * (size_t)below(4);
     t->data = span || one_in(2) ? memory + used : NULL;
     used = (used + span + 3) / 4 * 4;
@@ -73,7 +72,7 @@ static inline trn_tensor new_view(trn_format format, int64_t n, bool input)
 static inline unsigned char *place(const trn_tensor *t, int64_t i)
 {
     int64_t stride[TRN_MAX_RANK], at = 0;
-    trni_strides(t, stride);
+    view_strides(t, stride);
     for (int k = t->rank - 1; k >= 0; k--) {
         at += i % t->shape[k] * stride[k];
         i /= t->shape[k];

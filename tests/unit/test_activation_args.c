@@ -14,6 +14,7 @@
 #include "trnmath/trn_scalar_engine.h"
 #include "twin/cases.h"
 #include "twin/host.h"
+#include "twin/views.h"
 
 static const trn_format formats[] = { TRN_F32,       TRN_BF16,    TRN_F16, TRN_TF32, TRN_F8_E4M3, TRN_F8_E5M2,
                                       TRN_F8_E4M3FN, TRN_F4_E2M1, TRN_I8,  TRN_U8,   TRN_I16,     TRN_U16,
@@ -61,7 +62,7 @@ static void memory_free(memory *m)
 static unsigned char *element(const memory *m, unsigned char *base, int64_t p, int64_t f)
 {
     int64_t stride[TRN_MAX_RANK];
-    trni_strides(&m->view, stride);
+    view_strides(&m->view, stride);
     const int64_t inner = m->view.shape[2];
     return base +
            (size_t)(p * stride[0] + f / inner * stride[1] + f % inner * stride[2]) * trn_format_bytes(m->view.format);

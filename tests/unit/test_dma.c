@@ -42,7 +42,7 @@ static trn_tensor view(int k, trn_format format, int64_t rows, int64_t elements,
 static unsigned char *place(const trn_tensor *t, int64_t i)
 {
     int64_t stride[TRN_MAX_RANK], at = 0;
-    trni_strides(t, stride);
+    view_strides(t, stride);
     for (int k = t->rank - 1; k >= 0; k--) {
         at += i % t->shape[k] * stride[k];
         i /= t->shape[k];

@@ -41,7 +41,7 @@ static trn_tensor view(int k, trn_format format, int64_t p, int64_t f, bool inpu
 static unsigned char *place(const trn_tensor *t, int64_t p, int64_t f)
 {
     int64_t stride[TRN_MAX_RANK], at = 0;
-    trni_strides(t, stride);
+    view_strides(t, stride);
     for (int i = t->rank - 1; i > 0; i--) {
         at += f % t->shape[i] * stride[i];
         f /= t->shape[i];
@@ -733,11 +733,19 @@ typedef struct record {
     int64_t partitions;
 } record;
 
+static trn_status told(trn_error *error, trn_status status, const char *text)
+{
+    if (!error) return status;
+    error->status = status;
+    snprintf(error->text, sizeof error->text, "%s", text);
+    return status;
+}
+
 /* dst = 2 src + 1000 processor + the partition within it, in int32. */
 static trn_status doubled(void *user, const trn_gpsimd_part *part, trn_error *error)
 {
     record *const r = (record *)user;
-    if (r->fail_at == part->processor) return trni_fail(error, TRN_ELIMIT, "no room for %d numbers", 42);
+    if (r->fail_at == part->processor) return told(error, TRN_ELIMIT, "no room for 42 numbers");
     r->calls++;
     r->last = part->processor;
     r->partitions += part->partitions;
@@ -762,7 +770,7 @@ static trn_status negated(void *user, const trn_gpsimd_part *part, trn_error *er
     (void)user;
     for (int64_t p = 0; p < part->partitions; p++)
         for (int64_t f = 0; f < part->src[0].shape[1]; f++) put(&part->dst[0], p, f, ~get(&part->src[0], p, f));
-    return part->processor >= 3 && part->dsts > 1 ? trni_fail(error, TRN_EINVAL, "enough") : TRN_OK;
+    return part->processor >= 3 && part->dsts > 1 ? told(error, TRN_EINVAL, "enough") : TRN_OK;
 }
 
 static void custom_operators(void **unused)

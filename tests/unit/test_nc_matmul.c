@@ -8,6 +8,7 @@
 #include <cmocka.h>
 
 #include "twin/problem.h"
+#include "twin/views.h"
 
 #define COUNT(list) ((int)(sizeof(list) / sizeof((list)[0])))
 
@@ -133,7 +134,7 @@ static void full_tiles(void **state)
 static trn_tensor part(trn_tensor t, int64_t row, int64_t rows, int64_t column, int64_t columns)
 {
     int64_t stride[TRN_MAX_RANK];
-    trni_strides(&t, stride);
+    view_strides(&t, stride);
     t.data = (char *)t.data + (row * stride[0] + column * stride[1]) * (int64_t)trn_format_bytes(t.format);
     t.shape[0] = rows;
     t.shape[1] = columns;
@@ -184,11 +185,9 @@ static void by_instructions(const twin_problem *t)
             block_by_instructions(p, psum, i, m - i < 128 ? m - i : 128, j, n - j < 512 ? n - j : 512);
     for (int e = 0; e < m * n; e++) {
         const float x = bf16 ? trn_bf16_to_f32(narrow[e]) : wide[e];
-        trni_encoding how = { { bridge_rounding(p->twin.rounding), 0, p->twin.numerics.sr_bits },
-                              TRN_OVERFLOW_DEFAULT,
-                              false };
-        how.how.random = trn_random_field(p->twin.seed, p->twin.stream, (uint64_t)e, p->twin.numerics.sr_bits);
-        t->dst[e] = trni_encode_how(bridge_format(p->twin.dst_format), cases_bits_of(x), how);
+        const int bits = p->twin.numerics.sr_bits ? p->twin.numerics.sr_bits : 32; /* the codec takes 32 of them */
+        const uint32_t random = trn_random_field(p->twin.seed, p->twin.stream, (uint64_t)e, bits) << (32 - bits);
+        t->dst[e] = trn_encode(bridge_format(p->twin.dst_format), x, bridge_rounding(p->twin.rounding), TRN_OVERFLOW_DEFAULT, random);
     }
     free(wide);
     free(narrow);

@@ -63,7 +63,7 @@ static void check_plan(const trn_plan_args *args, const trn_plan *p)
     assert_true(!train || (int64_t)p->dp * p->cp * p->ep == 1 || t->dp_s > 0);
     assert_true(p->mfu > 0 && p->mfu < 1);
     for (int i = 0; i < TRN_PART_COUNT; i++)
-        assert_true(trni_plan_part_s(t, (trn_plan_part)i) <= trni_plan_part_s(t, p->bottleneck));
+        assert_true(trn_plan_part_s(t, (trn_plan_part)i) <= trn_plan_part_s(t, p->bottleneck));
 }
 
 /* How many there are to look at, by loops of another kind. */

@@ -475,7 +475,7 @@ TRNI_FN trn_plan_part trni_plan_bottleneck(const trn_plan_time *t)
 {
     int most = 0;
     for (int i = 1; i < TRN_PART_COUNT; i++)
-        if (trni_plan_part_s(t, (trn_plan_part)i) > trni_plan_part_s(t, (trn_plan_part)most)) most = i;
+        if (trn_plan_part_s(t, (trn_plan_part)i) > trn_plan_part_s(t, (trn_plan_part)most)) most = i;
     return (trn_plan_part)most;
 }
 
