@@ -320,17 +320,14 @@ def powers():
 
 
 HEAD = """\
-/* trn_act_data.h - the buckets of the Scalar engine's functions: made by scripts/act_tables.py, not by hand.
- * SPDX-License-Identifier: MIT
- *
- *     #include <trnmath/engine/act_data.h>
- *     int main(void) { return trni_act_words[0] == 0x3f8000003f800000 ? 0 : 1; }     // exp about 0: 1 + x + ...
+/* engine/act_data.h - the buckets of the Scalar engine's functions: made by scripts/act_tables.py, not by hand.
+ * Behind trn_act.h. SPDX-License-Identifier: MIT
  *
  * DOES: holds, for each bucket, the four Taylor coefficients of its function about its centre, correctly rounded to
  *     binary32: two words of 64 bits, the lower order in the lower half. And one row a function: where its buckets are.
  * DOES NOT: know how they are evaluated: trn_act.h does.
  *
- * CONTENTS
+ * In it:
  *     TRNI_ACT_OCTAVES    the first octave, and how many; below them one bucket about zero
  *     TRNI_ACT_LAYOUTS    X(function, symmetry, positive side, negative side), a side being six words: its end, what
  *                         is beyond it, that value's bits, its first row, and from which bucket on (0 = none) its rows
@@ -346,10 +343,10 @@ HEAD = """\
  *     `measured` for exp and reciprocal (errors published for Trainium1 and 2), `documented` for sin beyond its range
  *     (NKI, supported activation functions); `assumed` for the others, and the ends are `assumed` for all.
  */
-#ifndef TRN_ACT_DATA_H
-#define TRN_ACT_DATA_H
+#ifndef TRNI_ENGINE_ACT_DATA_H
+#define TRNI_ENGINE_ACT_DATA_H
 
-#include "trn_base.h"
+#include "../trn_base.h"
 
 """
 
@@ -376,7 +373,7 @@ def main():
     for i in range(0, len(words), 6):
         print("    " + "".join(words[i:i + 6]))
     print("};\n")
-    print("#endif /* TRN_ACT_DATA_H */")
+    print("#endif /* TRNI_ENGINE_ACT_DATA_H */")
 
 
 if __name__ == "__main__":

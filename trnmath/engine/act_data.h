@@ -5,6 +5,14 @@
  *     binary32: two words of 64 bits, the lower order in the lower half. And one row a function: where its buckets are.
  * DOES NOT: know how they are evaluated: trn_act.h does.
  *
+ * In it:
+ *     TRNI_ACT_OCTAVES    the first octave, and how many; below them one bucket about zero
+ *     TRNI_ACT_LAYOUTS    X(function, symmetry, positive side, negative side), a side being six words: its end, what
+ *                         is beyond it, that value's bits, its first row, and from which bucket on (0 = none) its rows
+ *                         stand where another function's equal ones do
+ *     TRNI_ACT_POWERS     X(function, octaves, first row): eight buckets an octave, from 1 on
+ *     trni_act_words      the coefficients
+ *
  * Uniform layouts have buckets of 0.25 from 0.25 on and one an octave below that. They end where the function, in
  * binary32, is its limit: within 2^-25 of it, or, where that is 0, below half the least subnormal. Arguments count up
  * from zero on each side.
