@@ -33,9 +33,9 @@ void app_table_free(app_table *table)
 
 void app_row(app_table *table)
 {
-    if (table->rows == table->room) {
-        table->room = table->room ? 2 * table->room : 64;
-        table->cell = need(realloc(table->cell, sizeof(app_value) * (size_t)table->room * (size_t)table->columns));
+    if (table->rows == table->capacity) {
+        table->capacity = table->capacity ? 2 * table->capacity : 64;
+        table->cell = need(realloc(table->cell, sizeof(app_value) * (size_t)table->capacity * (size_t)table->columns));
     }
     memset(table->cell + table->rows++ * table->columns, 0, sizeof(app_value) * (size_t)table->columns);
     table->filled = 0;
@@ -121,7 +121,7 @@ const char *app_cell_text(const app_table *table, int row, int column, char *tex
     return cell_text(&table->column[column], &table->cell[row * table->columns + column], text, size);
 }
 
-/* Characters a terminal shows: UTF-8 continuation bytes take no room. */
+/* Characters a terminal shows: UTF-8 continuation bytes take no space. */
 static int shown_width(const char *text)
 {
     int n = 0;
