@@ -125,7 +125,9 @@ int app_parse_word(const char *text, const char *const *word, int words, char *w
 bool app_parse_list(const char *list, bool (*take)(void *into, const char *item, char *why), void *into, char *why);
 bool app_parse_isa(const char *name, trn_isa *isa, char *why); /* one that this host has */
 const char *app_isa_used(trn_isa isa); /* the name of what kernels run when asked for this one */
-bool app_refuse(char *why, const char *text);                  /* false */
+/* why = the sentence; false. */
+bool app_refuse(char *why, const char *text);
+bool app_fail(char *why, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /* ---- messages, memory, time ---- */
 

@@ -149,8 +149,7 @@ bool app_parse_int(const char *text, int64_t low, int64_t high, int64_t *value, 
         *value = n;
         return true;
     }
-    snprintf(why, APP_WHY, "expected a whole number from %lld to %lld", (long long)low, (long long)high);
-    return false;
+    return app_fail(why, "expected a whole number from %lld to %lld", (long long)low, (long long)high);
 }
 
 bool app_parse_number(const char *text, int64_t low, int64_t high, int *value, char *why)
@@ -168,8 +167,7 @@ bool app_parse_uint64(const char *text, uint64_t high, uint64_t *value, char *wh
     const unsigned long long n = strtoull(text, &end, 10);
     if (errno == 0 && *text && !strchr(text, '-') && *end == '\0' && n <= high) return *value = n, true;
     if (high == UINT64_MAX) return app_refuse(why, "expected a whole number");
-    snprintf(why, APP_WHY, "expected a whole number from 0 to %llu", (unsigned long long)high);
-    return false;
+    return app_fail(why, "expected a whole number from 0 to %llu", (unsigned long long)high);
 }
 
 bool app_parse_real(const char *text, double low, double high, double *value, char *why)
@@ -179,9 +177,8 @@ bool app_parse_real(const char *text, double low, double high, double *value, ch
     const double x = strtod(text, &end);
     if (errno == 0 && *text && !*end && isfinite(x) && x >= low && x <= high) return *value = x, true;
     if (isinf(low)) return app_refuse(why, "expected a number");
-    if (isinf(high)) snprintf(why, APP_WHY, "expected a number, %g or more", low);
-    else snprintf(why, APP_WHY, "expected a number from %g to %g", low, high);
-    return false;
+    if (isinf(high)) return app_fail(why, "expected a number, %g or more", low);
+    return app_fail(why, "expected a number from %g to %g", low, high);
 }
 
 int app_parse_word(const char *text, const char *const *word, int words, char *why)
@@ -208,7 +205,16 @@ bool app_parse_list(const char *list, bool (*take)(void *into, const char *item,
     return true;
 }
 
-bool app_refuse(char *why, const char *text) { return snprintf(why, APP_WHY, "%s", text), false; }
+bool app_refuse(char *why, const char *text) { return app_fail(why, "%s", text); }
+
+bool app_fail(char *why, const char *format, ...)
+{
+    va_list list;
+    va_start(list, format);
+    vsnprintf(why, APP_WHY, format, list);
+    va_end(list);
+    return false;
+}
 
 bool app_parse_isa(const char *name, trn_isa *isa, char *why)
 {
