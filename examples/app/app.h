@@ -136,7 +136,9 @@ bool app_colour(FILE *stream);
 void app_progress(const char *format, ...) __attribute__((format(printf, 1, 2))); /* shown at most once a second */
 void app_progress_done(void);
 double app_now(void);                                  /* seconds of a clock that never jumps */
-void *app_memory(size_t count, size_t size);           /* zeroed; one sentence and the end where there is none */
+/* Memory, zeroed, and a realloc of it; where there is none, one sentence and the end. */
+void *app_memory(size_t count, size_t size);
+void *app_resize(void *memory, size_t count, size_t size);
 
 /* ---- files ---- */
 

@@ -72,11 +72,17 @@ void app_progress_done(void)
     progress_shown = false;
 }
 
-void *app_memory(size_t count, size_t size)
+static void *need(void *memory, size_t count, size_t size)
 {
-    void *memory = calloc(count ? count : 1, size ? size : 1);
     if (!memory) exit(app_complain(APP_USAGE, "there is not enough memory for %zu times %zu bytes", count, size));
     return memory;
+}
+
+void *app_memory(size_t count, size_t size) { return need(calloc(count ? count : 1, size), count, size); }
+
+void *app_resize(void *memory, size_t count, size_t size)
+{
+    return need(count < SIZE_MAX / size ? realloc(memory, count * size) : NULL, count, size);
 }
 
 /* ---- options ---- */

@@ -10,13 +10,6 @@
 
 #include "io/io.h"
 
-static void *need(void *memory)
-{
-    if (memory) return memory;
-    fprintf(stderr, "%s: out of memory\n", app_name);
-    exit(APP_FAILED);
-}
-
 void app_table_start(app_table *table, const app_column *column, int columns)
 {
     memset(table, 0, sizeof *table);
@@ -35,7 +28,7 @@ void app_row(app_table *table)
 {
     if (table->rows == table->capacity) {
         table->capacity = table->capacity ? 2 * table->capacity : 64;
-        table->cell = need(realloc(table->cell, sizeof(app_value) * (size_t)table->capacity * (size_t)table->columns));
+        table->cell = app_resize(table->cell, (size_t)table->capacity * (size_t)table->columns, sizeof *table->cell);
     }
     memset(table->cell + table->rows++ * table->columns, 0, sizeof(app_value) * (size_t)table->columns);
     table->filled = 0;
@@ -55,7 +48,7 @@ void app_text(app_table *table, const char *format, ...)
     va_start(list, format);
     vsnprintf(text, sizeof text, format, list);
     va_end(list);
-    char *copy = need(malloc(strlen(text) + 1));
+    char *copy = app_memory(strlen(text) + 1, 1);
     next_cell(table)->text = strcpy(copy, text);
 }
 
@@ -141,7 +134,7 @@ void app_print_table(FILE *out, const app_table *table)
 {
     const bool colour = app_colour(out);
     char text[64];
-    int *width = need(calloc((size_t)table->columns, sizeof *width));
+    int *width = app_memory((size_t)table->columns, sizeof *width);
     for (int c = 0; c < table->columns; c++) {
         width[c] = shown_width(table->column[c].name);
         for (int r = 0; r < table->rows; r++) {
