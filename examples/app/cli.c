@@ -231,6 +231,12 @@ bool app_parse_isa(const char *name, trn_isa *isa, char *why)
     return true;
 }
 
+bool app_check_isa(char *why)
+{
+    if (trn_isa_from_name(trn_isa_name()) != TRN_ISA_COUNT) return true;
+    return app_fail(why, "TRN_ISA=%s is unknown or not available on this host", getenv("TRN_ISA"));
+}
+
 const char *app_isa_used(trn_isa isa) { return isa == TRN_ISA_AUTO ? trn_isa_name() : trn_isa_text(isa); }
 
 /* ---- files ---- */
