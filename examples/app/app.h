@@ -5,13 +5,14 @@
  *     int main(int argc, char **argv) { ... app_parse_options(&command, &options, argc - 1, argv + 1) ... }
  *
  * Data goes to stdout, everything else to stderr. Exit status: APP_OK, APP_FAILED (a check failed), APP_USAGE (bad
- * usage or input, after one sentence).
+ * usage or input, after one sentence). What works below a command returns a bool, and with false a sentence in `why`;
+ * only the command itself speaks: it returns app_complain(APP_USAGE, "%s", why).
  *
  *     table.c    one kind of table, printed as text, CSV, JSON or its own description
- *     cli.c      options, --help, --version, messages, progress, files, time
+ *     cli.c      options, --help, --version, messages, progress, memory, files, time
  *     outputs.h  the files a command writes
  *     page.h     the shell of an HTML page
- *     chart.h    pictures of numbers
+ *     chart.h    pictures of numbers; chart_draw.h is what they are drawn with
  */
 #ifndef APP_H
 #define APP_H
@@ -25,7 +26,7 @@
 enum { APP_OK = 0, APP_FAILED = 1, APP_USAGE = 2 };
 extern const char app_name[]; /* each program defines its own: messages begin with it */
 
-enum { APP_WHY = 512 }; /* room for one sentence */
+enum { APP_WHY = 512 }; /* bytes of one sentence */
 
 /* ---- tables ---- */
 
@@ -47,7 +48,7 @@ typedef struct app_value {
 
 typedef struct app_table {
     const app_column *column;
-    int columns, rows, room, filled;
+    int columns, rows, capacity, filled;
     app_value *cell; /* [rows, columns]; texts are copies */
 } app_table;
 
@@ -60,7 +61,7 @@ void app_integer(app_table *table, int64_t value);
 void app_real(app_table *table, double value); /* NaN and infinity count as missing */
 void app_missing(app_table *table);
 const app_value *app_at(const app_table *table, int row, const char *column);
-/* What people read of a cell; `text` is room for a number. */
+/* What people read of a cell; `text` is a buffer for a number. */
 const char *app_cell_text(const app_table *table, int row, int column, char *text, size_t size);
 
 void app_print_table(FILE *out, const app_table *table);
@@ -102,27 +103,46 @@ typedef struct app_command {
         return true;                                                                                                   \
     }
 
+/* An option that is read by a function: APP_READ(take_top, settings, app_parse_number(value, 0, 100, &o->top, why)),
+ * where o is the settings. */
+#define APP_READ(function, type, read)                                                                                 \
+    static bool function(void *into, const char *value, char *why)                                                     \
+    {                                                                                                                  \
+        type *const o = (type *)into;                                                                                  \
+        return read;                                                                                                   \
+    }
+
 /* Reads both "--flag value" and "--flag=value"; what does not begin with a dash, and "-", is an operand. argv without
  * the program's name. APP_OK; APP_USAGE after one sentence on stderr; -1 after --help or --version was answered. */
 int app_parse_options(const app_command *command, void *options, int argc, char **argv);
 bool app_parse_int(const char *text, int64_t low, int64_t high, int64_t *value, char *why);
 bool app_parse_number(const char *text, int64_t low, int64_t high, int *value, char *why);
+bool app_parse_uint64(const char *text, uint64_t high, uint64_t *value, char *why);
 bool app_parse_real(const char *text, double low, double high, double *value, char *why); /* infinite: no bound */
 /* The number of one of these words; -1 after a sentence that lists them. */
 int app_parse_word(const char *text, const char *const *word, int words, char *why);
 /* Hands over each item between commas, until one is refused; an item does not outlive its call. */
 bool app_parse_list(const char *list, bool (*take)(void *into, const char *item, char *why), void *into, char *why);
 bool app_parse_isa(const char *name, trn_isa *isa, char *why); /* one that this host has */
+bool app_check_isa(char *why);         /* is the environment's TRN_ISA, if there is one, an instruction set of this host? */
 const char *app_isa_used(trn_isa isa); /* the name of what kernels run when asked for this one */
-bool app_refuse(char *why, const char *text);                  /* false */
+/* why = the sentence; false. */
+bool app_refuse(char *why, const char *text);
+bool app_fail(char *why, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* ---- messages, files, time ---- */
+/* ---- messages, memory, time ---- */
 
 int app_complain(int status, const char *format, ...) __attribute__((format(printf, 2, 3))); /* returns status */
 bool app_colour(FILE *stream);
 void app_progress(const char *format, ...) __attribute__((format(printf, 1, 2))); /* shown at most once a second */
 void app_progress_done(void);
 double app_now(void);                                  /* seconds of a clock that never jumps */
+/* Memory, zeroed, and a realloc of it; where there is none, one sentence and the end. */
+void *app_memory(size_t count, size_t size);
+void *app_resize(void *memory, size_t count, size_t size);
+
+/* ---- files ---- */
+
 /* Can it be written? APP_OK for no path, too; leaves nothing there. (outputs.h opens files early, and keeps them.) */
 int app_can_write(const char *flag, const char *path);
 /* Runs write(out, context) on a file that appears when it is complete, on stdout for "-", and not at all for no path;

@@ -6,8 +6,8 @@
  *     chart_lines(out, &(chart){ .title = "Error", .line = &line, .lines = 1, .x_log = true, .alone = true });
  *
  * Alone, a picture is a whole .svg file with colours of its own; else it is a part of a page.h page and has the page's.
- * Nothing here trusts its input: names are escaped and cut to their room, and NaN, infinity and, on logarithmic axes,
- * what is not above 0 are gaps. Colours are numbers of app_colours' --f0 ... --f5, modulo 6.
+ * Nothing here trusts its input: names are escaped and cut where they would not fit, and NaN, infinity and, on
+ * logarithmic axes, what is not above 0 are gaps. Colours are numbers of app_colours' --f0 ... --f5, modulo 6.
  */
 #ifndef APP_CHART_H
 #define APP_CHART_H
@@ -42,7 +42,7 @@ typedef struct chart_bar {
 void chart_bars(FILE *out, const char *title, const chart_bar *bar, int bars, bool alone);
 
 /* [rows, columns]; NaN is an empty cell. Values below 0 have a colour of their own. Where there are more rows or
- * columns than there is room for, a cell shows the one of largest magnitude of those it stands for. */
+ * columns than fit, a cell shows the one of largest magnitude of those it stands for. */
 void chart_heat(FILE *out, const char *title, const double *value, int rows, int columns, bool alone);
 
 #endif /* APP_CHART_H */

@@ -5,9 +5,9 @@
 
 #include <math.h>
 
-#include "chart_paper.h"
+#include "chart_draw.h"
 
-enum { LEFT = 64, KEY = 64, WIDE = PAPER_WIDTH - LEFT - KEY - PAPER_MARGIN, HIGH_AT_MOST = 420, CELL_AT_MOST = 36 };
+enum { LEFT = 64, KEY = 64, WIDE = CHART_WIDTH - LEFT - KEY - CHART_MARGIN, HIGH_AT_MOST = 420, CELL_AT_MOST = 36 };
 enum { CELLS = 160, SHADES = 32, ABOVE = 2, BELOW = 3 }; /* colours of values above and below 0 */
 
 /* Rows and columns of the picture, each of which stands for one or more of the matrix. */
@@ -90,18 +90,18 @@ static void draw_indices(FILE *out, const heat *h, bool rows)
 {
     const int count = rows ? h->rows : h->columns;
     const double step = rows ? h->cell_high * h->down / count : h->cell_wide * h->across / count;
-    paper_ticks ticks;
-    paper_axis axis = { .low = 0, .high = count > 1 ? count - 1 : 1 };
-    paper_mark(&axis, 8, false, &ticks);
+    chart_ticks ticks;
+    chart_axis axis = { .low = 0, .high = count > 1 ? count - 1 : 1 };
+    chart_axis_ticks(&axis, 8, false, &ticks);
     for (int i = 0; i < ticks.count; i++) {
         if (fabs(ticks.at[i] - rint(ticks.at[i])) > 1e-6 || ticks.at[i] > count - 1) continue;
         const double at = (ticks.at[i] + 0.5) * step;
         char text[24];
         snprintf(text, sizeof text, "%.0f", ticks.at[i]);
         if (rows)
-            paper_text(out, "tick", LEFT - 8, h->top + at + 4, PAPER_END, LEFT, text);
+            chart_text(out, "tick", LEFT - 8, h->top + at + 4, CHART_END, LEFT, text);
         else
-            paper_text(out, "tick", LEFT + at, h->top + h->down * h->cell_high + 16, PAPER_MIDDLE, 80, text);
+            chart_text(out, "tick", LEFT + at, h->top + h->down * h->cell_high + 16, CHART_MIDDLE, 80, text);
     }
 }
 
@@ -115,16 +115,16 @@ static void draw_key(FILE *out, const heat *h, double x)
         shade(out, s < 0 ? s : s + 1, x, h->top + high * (SHADES - 1 - s) / shades, 12, high / shades);
     const double end[] = { h->most, 0, -h->most };
     for (int i = 0; i < (h->negative ? 3 : 2); i++)
-        paper_text(out, "tick", x + 17, h->top + 9 + (high - 9) * i / (h->negative ? 2 : 1), PAPER_START, KEY,
+        chart_text(out, "tick", x + 17, h->top + 9 + (high - 9) * i / (h->negative ? 2 : 1), CHART_START, KEY,
                    app_human(text, sizeof text, end[i]));
 }
 
 void chart_heat(FILE *out, const char *title, const double *value, int rows, int columns, bool alone)
 {
-    heat h = { .value = value, .rows = rows, .columns = columns, .top = title ? PAPER_TOP + 4 : PAPER_MARGIN };
+    heat h = { .value = value, .rows = rows, .columns = columns, .top = title ? CHART_TOP + 4 : CHART_MARGIN };
     const bool any = rows > 0 && columns > 0;
     if (any) measure_heat(&h);
-    paper_open(out, title, (int)(h.top + fmax(h.down * h.cell_high, 60) + 32), alone);
+    chart_open(out, title, (int)(h.top + fmax(h.down * h.cell_high, 60) + 32), alone);
     if (any) {
         fprintf(out, "<rect class=\"cell track\" x=\"%d\" y=\"%.1f\" width=\"%.2f\" height=\"%.2f\"/>\n", LEFT, h.top,
                 h.across * h.cell_wide, h.down * h.cell_high);
@@ -133,7 +133,7 @@ void chart_heat(FILE *out, const char *title, const double *value, int rows, int
         draw_indices(out, &h, false);
         draw_key(out, &h, LEFT + h.across * h.cell_wide + 18);
     } else {
-        paper_text(out, "", PAPER_WIDTH / 2.0, h.top + 20, PAPER_MIDDLE, 200, "nothing to show");
+        chart_text(out, "", CHART_WIDTH / 2.0, h.top + 20, CHART_MIDDLE, 200, "nothing to show");
     }
-    paper_close(out);
+    chart_close(out);
 }

@@ -1,4 +1,4 @@
-/* cli.c - options, messages, progress, files, time.
+/* cli.c - options, messages, progress, memory, files, time.
  * SPDX-License-Identifier: MIT
  */
 #define _POSIX_C_SOURCE 200809L
@@ -15,7 +15,7 @@
 
 #include <trnmath/trn_base.h>
 
-#include "io/output.h"
+#include "outputs.h"
 
 /* ---- messages ---- */
 
@@ -70,6 +70,19 @@ void app_progress_done(void)
 {
     if (progress_shown) fputs("\r\033[K", stderr);
     progress_shown = false;
+}
+
+static void *need(void *memory, size_t count, size_t size)
+{
+    if (!memory) exit(app_complain(APP_USAGE, "there is not enough memory for %zu times %zu bytes", count, size));
+    return memory;
+}
+
+void *app_memory(size_t count, size_t size) { return need(calloc(count ? count : 1, size), count, size); }
+
+void *app_resize(void *memory, size_t count, size_t size)
+{
+    return need(count < SIZE_MAX / size ? realloc(memory, count * size) : NULL, count, size);
 }
 
 /* ---- options ---- */
@@ -142,8 +155,7 @@ bool app_parse_int(const char *text, int64_t low, int64_t high, int64_t *value, 
         *value = n;
         return true;
     }
-    snprintf(why, APP_WHY, "expected a whole number from %lld to %lld", (long long)low, (long long)high);
-    return false;
+    return app_fail(why, "expected a whole number from %lld to %lld", (long long)low, (long long)high);
 }
 
 bool app_parse_number(const char *text, int64_t low, int64_t high, int *value, char *why)
@@ -154,6 +166,16 @@ bool app_parse_number(const char *text, int64_t low, int64_t high, int *value, c
     return true;
 }
 
+bool app_parse_uint64(const char *text, uint64_t high, uint64_t *value, char *why)
+{
+    char *end;
+    errno = 0;
+    const unsigned long long n = strtoull(text, &end, 10);
+    if (errno == 0 && *text && !strchr(text, '-') && *end == '\0' && n <= high) return *value = n, true;
+    if (high == UINT64_MAX) return app_refuse(why, "expected a whole number");
+    return app_fail(why, "expected a whole number from 0 to %llu", (unsigned long long)high);
+}
+
 bool app_parse_real(const char *text, double low, double high, double *value, char *why)
 {
     char *end;
@@ -161,9 +183,8 @@ bool app_parse_real(const char *text, double low, double high, double *value, ch
     const double x = strtod(text, &end);
     if (errno == 0 && *text && !*end && isfinite(x) && x >= low && x <= high) return *value = x, true;
     if (isinf(low)) return app_refuse(why, "expected a number");
-    if (isinf(high)) snprintf(why, APP_WHY, "expected a number, %g or more", low);
-    else snprintf(why, APP_WHY, "expected a number from %g to %g", low, high);
-    return false;
+    if (isinf(high)) return app_fail(why, "expected a number, %g or more", low);
+    return app_fail(why, "expected a number from %g to %g", low, high);
 }
 
 int app_parse_word(const char *text, const char *const *word, int words, char *why)
@@ -190,7 +211,16 @@ bool app_parse_list(const char *list, bool (*take)(void *into, const char *item,
     return true;
 }
 
-bool app_refuse(char *why, const char *text) { return snprintf(why, APP_WHY, "%s", text), false; }
+bool app_refuse(char *why, const char *text) { return app_fail(why, "%s", text); }
+
+bool app_fail(char *why, const char *format, ...)
+{
+    va_list list;
+    va_start(list, format);
+    vsnprintf(why, APP_WHY, format, list);
+    va_end(list);
+    return false;
+}
 
 bool app_parse_isa(const char *name, trn_isa *isa, char *why)
 {
@@ -200,6 +230,16 @@ bool app_parse_isa(const char *name, trn_isa *isa, char *why)
     *isa = found;
     return true;
 }
+
+bool app_check_isa(char *why)
+{
+    if (trn_isa_from_name(trn_isa_name()) != TRN_ISA_COUNT) return true;
+    return app_fail(why, "TRN_ISA=%s is unknown or not available on this host", getenv("TRN_ISA"));
+}
+
+const char *app_isa_used(trn_isa isa) { return isa == TRN_ISA_AUTO ? trn_isa_name() : trn_isa_text(isa); }
+
+/* ---- files ---- */
 
 /* Asked before the work: a path that is wrong should not cost minutes. Nothing is left there. A named pipe is not
  * opened: its reader would take the close for the end. */
@@ -225,4 +265,46 @@ int app_write_file(const char *flag, const char *path, void (*write)(FILE *out, 
     return io_output_commit(&out, why) ? APP_OK : app_complain(APP_USAGE, "%s %s", flag, why);
 }
 
-const char *app_isa_used(trn_isa isa) { return isa == TRN_ISA_AUTO ? trn_isa_name() : trn_isa_text(isa); }
+/* ---- several files: a path that is wrong costs no work, and a pipe is opened once ---- */
+
+bool app_output_taken(const app_output *output, int count)
+{
+    for (int i = 0; i < count; i++)
+        if (output[i].path && strcmp(output[i].path, "-") == 0) return true;
+    return false;
+}
+
+void app_discard_outputs(app_output *output, int count)
+{
+    for (int i = 0; i < count; i++) io_output_discard(&output[i].file);
+}
+
+static int output_failed(app_output *output, int count, const char *flag, const char *why)
+{
+    app_discard_outputs(output, count);
+    return app_complain(APP_USAGE, "%s %s", flag, why);
+}
+
+int app_open_outputs(app_output *output, int count)
+{
+    char why[IO_WHY];
+    for (int i = 0; i < count; i++) {
+        if (!output[i].path) continue;
+        if (strcmp(output[i].path, "-") == 0 && app_output_taken(output, i))
+            return output_failed(output, count, output[i].flag, "-: standard output takes one of them");
+        if (!io_output_open(output[i].path, &output[i].file, why))
+            return output_failed(output, count, output[i].flag, why);
+    }
+    return APP_OK;
+}
+
+int app_write_outputs(app_output *output, int count, const void *context)
+{
+    char why[IO_WHY];
+    for (int i = 0; i < count; i++) {
+        if (!output[i].path) continue;
+        output[i].write(output[i].file.file, context);
+        if (!io_output_commit(&output[i].file, why)) return output_failed(output, count, output[i].flag, why);
+    }
+    return APP_OK;
+}

@@ -10,13 +10,6 @@
 
 #include "io/io.h"
 
-static void *need(void *memory)
-{
-    if (memory) return memory;
-    fprintf(stderr, "%s: out of memory\n", app_name);
-    exit(APP_FAILED);
-}
-
 void app_table_start(app_table *table, const app_column *column, int columns)
 {
     memset(table, 0, sizeof *table);
@@ -33,9 +26,9 @@ void app_table_free(app_table *table)
 
 void app_row(app_table *table)
 {
-    if (table->rows == table->room) {
-        table->room = table->room ? 2 * table->room : 64;
-        table->cell = need(realloc(table->cell, sizeof(app_value) * (size_t)table->room * (size_t)table->columns));
+    if (table->rows == table->capacity) {
+        table->capacity = table->capacity ? 2 * table->capacity : 64;
+        table->cell = app_resize(table->cell, (size_t)table->capacity * (size_t)table->columns, sizeof *table->cell);
     }
     memset(table->cell + table->rows++ * table->columns, 0, sizeof(app_value) * (size_t)table->columns);
     table->filled = 0;
@@ -55,7 +48,7 @@ void app_text(app_table *table, const char *format, ...)
     va_start(list, format);
     vsnprintf(text, sizeof text, format, list);
     va_end(list);
-    char *copy = need(malloc(strlen(text) + 1));
+    char *copy = app_memory(strlen(text) + 1, 1);
     next_cell(table)->text = strcpy(copy, text);
 }
 
@@ -121,7 +114,7 @@ const char *app_cell_text(const app_table *table, int row, int column, char *tex
     return cell_text(&table->column[column], &table->cell[row * table->columns + column], text, size);
 }
 
-/* Characters a terminal shows: UTF-8 continuation bytes take no room. */
+/* Characters a terminal shows: UTF-8 continuation bytes take no space. */
 static int shown_width(const char *text)
 {
     int n = 0;
@@ -141,7 +134,7 @@ void app_print_table(FILE *out, const app_table *table)
 {
     const bool colour = app_colour(out);
     char text[64];
-    int *width = need(calloc((size_t)table->columns, sizeof *width));
+    int *width = app_memory((size_t)table->columns, sizeof *width);
     for (int c = 0; c < table->columns; c++) {
         width[c] = shown_width(table->column[c].name);
         for (int r = 0; r < table->rows; r++) {

@@ -8,12 +8,12 @@
 
 int fc_add(fc_catalogue *c, const fc_item *item)
 {
-    if (c->items == c->room) {
-        const int room = c->room ? 2 * c->room : 256;
-        fc_item *more = realloc(c->item, (size_t)room * sizeof *more);
+    if (c->items == c->capacity) {
+        const int capacity = c->capacity ? 2 * c->capacity : 256;
+        fc_item *more = realloc(c->item, (size_t)capacity * sizeof *more);
         if (!more) return -1;
         c->item = more;
-        c->room = room;
+        c->capacity = capacity;
     }
     c->item[c->items] = *item;
     return c->items++;

@@ -1,9 +1,10 @@
-/* codes.c - values of codes, and the tables of 256 entries that convert them.
+/* codes.c - values of codes, the tables of 256 entries that convert them, and what each mode does to them (--codes).
  * SPDX-License-Identifier: MIT
  */
 #include "fp8conv.h"
 
 #include <math.h>
+#include <string.h>
 
 #include <trnmath/data/cast.h>
 
@@ -65,4 +66,145 @@ void fc_table_of_scales(fc_side from, fc_side to, float in_scale, float out_scal
 void fc_convert_codes(const fc_table *table, void *out, const void *in, size_t n)
 {
     trni_lookup_pick(1, trn_isa_default())(table->to, out, in, n);
+}
+
+/* ---- --codes: what each mode does to the 254 finite codes, before any checkpoint ---- */
+
+/* A matrix of 4096 x 4096 Gaussian weights has its largest at about 5.3 standard deviations, and that becomes 448. */
+static const double sigma = 448 / 5.3;
+
+static const fc_mode shown[] = { FC_HALVE, FC_RATIO, FC_RELABEL };
+enum { SHOWN = sizeof shown / sizeof shown[0] };
+
+static double below(double x) { return 0.5 * erfc(-x / (sigma * sqrt(2))); }
+
+/* How likely a Gaussian weight rounds to this code's value. */
+static double chance(uint32_t code)
+{
+    const float *value = fc_values(TRN_F8_E4M3FN);
+    const uint32_t magnitude = code & 0x7f;
+    const double here = (double)value[magnitude];
+    const double low = magnitude ? (here + (double)value[magnitude - 1]) / 2 : 0;
+    const double high = magnitude < 0x7e ? (here + (double)value[magnitude + 1]) / 2 : INFINITY;
+    return below(high) - below(low);
+}
+
+typedef struct summary {
+    fc_tally all;
+    double gaussian_db;
+} summary;
+
+static summary summarise(fc_mode mode)
+{
+    const float *in = fc_values(TRN_F8_E4M3FN), *out = fc_values(TRN_F8_E4M3);
+    const fc_factor f = fc_factor_of(mode, FC_NEURON);
+    const fc_judge judge = { in, out, out, f };
+    fc_ledger ledger = { .judge = &judge };
+    fc_table table;
+    summary s = { 0 };
+    double signal = 0, noise = 0;
+    ledger.tally = &s.all;
+    fc_table_of_mode(mode, FC_OCP, FC_NEURON, &table);
+    for (uint32_t code = 0; code < 256; code++) {
+        uint64_t count[FC_MAGNITUDES] = { 0 };
+        const double after = (double)out[table.to[code]] * f.up / f.down, before = (double)in[code];
+        count[code % FC_MAGNITUDES] = 1; /* each magnitude twice */
+        fc_ledger_add(&ledger, count, &table, 1, (double)f.up / f.down);
+        if (!isfinite(before)) continue;
+        signal += chance(code) * before * before;
+        noise += chance(code) * (after - before) * (after - before);
+    }
+    fc_ledger_flush(&ledger);
+    s.gaussian_db = 10 * log10(signal / noise);
+    return s;
+}
+
+static void print_summary(void)
+{
+    static const app_column column[] = {
+        { "mode", APP_TEXT, "", "" },
+        { "codes / by", APP_TEXT, "", "" },
+        { "exact of 254", APP_INTEGER, "", "" },
+        { "of 222 from 2^-5", APP_INTEGER, "", "" },
+        { "worst error from 2^-5", APP_TEXT, "", "" },
+        { "become inf", APP_INTEGER, "", "" },
+        { "become NaN", APP_INTEGER, "", "" },
+        { "SQNR, Gaussian", APP_TEXT, "", "" },
+    };
+    app_table table;
+    app_table_start(&table, column, sizeof column / sizeof column[0]);
+    for (int i = 0; i < SHOWN; i++) {
+        const summary s = summarise(shown[i]);
+        const fc_factor f = fc_factor_of(shown[i], FC_NEURON);
+        const bool broken = s.all.not_finite > 0;
+        app_row(&table);
+        app_text(&table, "%s", fc_mode_text(shown[i]));
+        app_text(&table, f.down == 1 ? "%d" : "%d/%d", f.up, f.down);
+        app_integer(&table, 254 - s.all.inexact - s.all.not_finite);
+        app_integer(&table, 222 - s.all.inexact_large - s.all.not_finite);
+        app_text(&table, broken ? "infinite" : s.all.worst_large == 0 ? "0" : "%.1f %%", 100 * s.all.worst_large);
+        app_integer(&table, broken ? s.all.to_inf : 0);
+        app_integer(&table, broken ? s.all.to_nan : 0);
+        app_text(&table, broken ? "none" : "%.1f dB", s.gaussian_db);
+    }
+    app_print_table(stdout, &table);
+    app_table_free(&table);
+}
+
+/* ---- all codes ---- */
+
+static void fill_codes(app_table *table)
+{
+    const float *in = fc_values(TRN_F8_E4M3FN), *out = fc_values(TRN_F8_E4M3);
+    fc_table by[SHOWN];
+    for (int i = 0; i < SHOWN; i++) fc_table_of_mode(shown[i], FC_OCP, FC_NEURON, &by[i]);
+    for (int code = 0; code < 256; code++) {
+        app_row(table);
+        app_integer(table, code);
+        app_real(table, (double)in[code]);
+        app_real(table, (double)out[code]);
+        for (int i = 0; i < 2; i++) {
+            const fc_factor f = fc_factor_of(shown[i], FC_NEURON);
+            const double after = (double)out[by[i].to[code]] * f.up / f.down;
+            app_integer(table, by[i].to[code]);
+            app_real(table, after);
+            app_text(table, "%s", (double)out[by[i].to[code]] * f.up == (double)in[code] * f.down ? "yes" : "no");
+        }
+    }
+}
+
+static void write_csv(FILE *out, const void *table) { app_print_csv(out, table); }
+
+static void write_json(FILE *out, const void *table)
+{
+    fputs("{\n  \"codes\": ", out);
+    app_print_json_rows(out, table, 2);
+    fputs("\n}\n", out);
+}
+
+int fc_about(const fc_options *o)
+{
+    static const app_column column[] = {
+        { "code", APP_INTEGER, "", "the byte" },
+        { "ocp", APP_REAL, "", "its value in OCP's E4M3" },
+        { "neuron", APP_REAL, "", "its value in Trainium's E4M3" },
+        { "halved", APP_INTEGER, "", "the code after --mode halve" },
+        { "halved_value", APP_REAL, "", "its value in Trainium's E4M3, times 2" },
+        { "halved_exact", APP_TEXT, "", "is that the same?" },
+        { "ratio", APP_INTEGER, "", "the code after --mode ratio" },
+        { "ratio_value", APP_REAL, "", "its value in Trainium's E4M3, times 448/240" },
+        { "ratio_exact", APP_TEXT, "", "is that the same?" },
+    };
+    app_table table;
+    app_table_start(&table, column, sizeof column / sizeof column[0]);
+    fill_codes(&table);
+    int status = o->csv ? app_write_file("--csv", o->csv, write_csv, &table) : APP_OK;
+    if (status == APP_OK && o->json) status = app_write_file("--json", o->json, write_json, &table);
+    app_table_free(&table);
+    if (status != APP_OK || o->csv || o->json) return status;
+    puts("OCP's E4M3 to Trainium's: the same bytes mean the same up to 240; 14 of the 254 finite codes lie beyond.\n");
+    print_summary();
+    puts("\nInexact when halved: the odd multiples of 2^-9 below 2^-5, 8 of either sign. Gaussian: weights whose\n"
+         "largest, 5.3 standard deviations, is 448. relabel keeps the bytes. --csv FILE lists all codes.");
+    return APP_OK;
 }

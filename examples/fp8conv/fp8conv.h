@@ -7,22 +7,16 @@
  * Everything that is reported about FP8 follows from how often each of the 128 magnitudes stands under each scale: they
  * are counted, tables of 256 entries convert them, and sums of 128 terms are the errors, exactly and without sampling.
  *
- *     main.c       from one checkpoint to the other
- *     options.c    the command line
+ *     main.c       the command line, and from one checkpoint to the other
  *     catalogue.c  all tensors of all shards, and where their bytes are
  *     names.c      which tensor is whose scale; which tensors are quantised
- *     grid.c       groups of elements that share a scale
- *     codes.c      values, and the tables that convert codes
+ *     codes.c      values, the tables that convert codes, and --codes
+ *     plan.c       groups of elements that share a scale; the scales that go in and come out
+ *     convert.c    codes to codes, numbers to codes, in pieces
  *     tally.c      counts of codes, and the errors that follow from them
- *     plan.c       the scales that go in and come out
- *     amax.c       the largest magnitude of each group
- *     convert.c    codes to codes, numbers to codes
- *     pieces.c     a tensor in pieces: while one is written, others are converted
  *     shards.c     the files that are written
  *     verify.c     what was written, read back and compared with the definition
- *     progress.c   how far we are
  *     report.c     the table
- *     about.c      --codes
  */
 #ifndef FP8CONV_H
 #define FP8CONV_H
@@ -62,7 +56,6 @@ typedef struct fc_options {
     const char *json, *csv;
 } fc_options;
 
-int fc_parse(fc_options *o, int argc, char **argv); /* as app_parse_options */
 trn_format fc_format_of(fc_side side);
 const char *fc_side_text(fc_side side);
 const char *fc_mode_text(fc_mode mode);
@@ -140,7 +133,7 @@ typedef struct fc_ledger {
 } fc_ledger;
 void fc_ledger_add(fc_ledger *ledger, const uint64_t count[FC_MAGNITUDES], const fc_table *table, double in_scale,
                    double out_scale);
-void fc_ledger_settle(fc_ledger *ledger); /* before the table changes, and at the end */
+void fc_ledger_flush(fc_ledger *ledger); /* before the table changes, and at the end */
 void fc_tally_numbers(fc_tally *tally, const float *x, const unsigned char *code, const float *value, float scale,
                       int64_t n);
 void fc_tally_add(fc_tally *sum, const fc_tally *part);
@@ -182,7 +175,7 @@ typedef struct fc_catalogue {
     const fc_options *options;
     ckpt input;
     fc_item *item; /* in the order of shards and files; new ones at the end */
-    int items, room;
+    int items, capacity;
     int *by_name, named; /* the first `named` items, sorted */
     struct {
         int shard;
@@ -229,7 +222,7 @@ typedef struct fc_work {
     const unsigned char *bytes;
     const fc_sink *sink; /* NULL: nothing is written */
     void *user;
-    /* One piece; `out` has room for a byte per element. Pieces run side by side. */
+    /* One piece; `out` holds a byte per element. Pieces run side by side. */
     void (*run)(const struct fc_work *work, const fc_piece *piece, unsigned char *out, fc_tally *tally);
     const fc_table *table; /* of codes, when it is the same everywhere; or NULL */
     int64_t elements, rows, columns, piece_rows, piece_columns, pieces;
@@ -240,8 +233,7 @@ typedef struct fc_tile { /* elements of a piece that share both scales */
     int64_t in, out; /* groups */
 } fc_tile;
 bool fc_next_tile(const fc_work *work, const fc_piece *piece, fc_tile *tile); /* begin with all zeros */
-void fc_no_memory(const fc_work *work); /* ends the program */
-/* A piece of numbers as binary32, with room for so many more, in memory of its own. */
+/* A piece of numbers as binary32, with so many more behind them, in memory of its own. */
 float *fc_numbers(const fc_work *work, const fc_piece *piece, size_t extra);
 static inline float fc_scale_at(const float *scale, int64_t group) { return scale ? scale[group] : 1; }
 bool fc_run_pieces(fc_catalogue *c, fc_work *work, char *why); /* tallies are added to the item's, in order */
@@ -252,8 +244,7 @@ bool fc_find_amax(fc_catalogue *c, int item, float *amax, char *why); /* the lar
 bool fc_write_all(fc_catalogue *c, char *why);
 bool fc_tally_all(fc_catalogue *c, char *why); /* without writing */
 char *fc_written(const fc_catalogue *c);       /* what fc_write_all made: a file, or an index; memory of its own */
-int fc_verify(fc_catalogue *c);
-void fc_measure_work(fc_catalogue *c, bool once); /* bytes that will be read */
+bool fc_verify(fc_catalogue *c, char *why);
 void fc_progress(fc_catalogue *c, uint64_t more);
 
 /* ---- the report ---- */

@@ -4,18 +4,232 @@
 #include "fp8conv.h"
 
 #include <stdio.h>
+#include <string.h>
 
 const char app_name[] = "fp8conv";
+
+/* ---- the command line ---- */
+
+static bool take_side(fc_side *side, const char *value, char *why)
+{
+    if (strcmp(value, "ocp") == 0) return *side = FC_OCP, true;
+    if (strcmp(value, "neuron") == 0) return *side = FC_NEURON, true;
+    return app_refuse(why, "expected neuron (240) or ocp (448)");
+}
+
+APP_READ(take_to, fc_options, take_side(&o->to, value, why))
+APP_READ(take_from, fc_options, take_side(&o->from, value, why))
+
+static bool take_mode(void *o, const char *value, char *why)
+{
+    const char *name[FC_MODES];
+    for (int i = 0; i < FC_MODES; i++) name[i] = fc_mode_text((fc_mode)i);
+    const int mode = app_parse_word(value, name, FC_MODES, why);
+    ((fc_options *)o)->mode = (fc_mode)mode;
+    return mode >= 0;
+}
+
+static bool take_grain(void *o, const char *value, char *why)
+{
+    static const char *const name[] = { "tensor", "channel", "block", "kept" };
+    static const fc_grain grain[] = { FC_PER_TENSOR, FC_PER_CHANNEL, FC_PER_BLOCK, FC_GRAIN_KEPT };
+    const int i = app_parse_word(value, name, 4, why);
+    if (i >= 0) ((fc_options *)o)->grain = grain[i];
+    return i >= 0;
+}
+
+static bool take_block(void *options, const char *value, char *why)
+{
+    fc_options *o = options;
+    long long rows, columns;
+    char rest;
+    if (sscanf(value, "%lldx%lld%c", &rows, &columns, &rest) != 2 || rows < 1 || columns < 1 || rows > 1 << 20 ||
+        columns > 1 << 20)
+        return app_refuse(why, "expected ROWSxCOLUMNS, such as 128x128");
+    o->block[0] = rows;
+    o->block[1] = columns;
+    return true;
+}
+
+static bool take_glob(fc_globs *list, const char *value, char *why)
+{
+    if (!*value) return app_refuse(why, "it is empty");
+    if (list->count == FC_GLOBS) return app_refuse(why, "there are more than 32 of these already");
+    list->glob[list->count++] = value;
+    return true;
+}
+
+APP_READ(take_include, fc_options, take_glob(&o->include, value, why))
+APP_READ(take_exclude, fc_options, take_glob(&o->exclude, value, why))
+
+static bool take_scale(void *o, const char *value, char *why)
+{
+    if (!strstr(value, "{name}") && !strstr(value, "{base}"))
+        return app_refuse(why, "expected a pattern with {name} or {base}, such as {name}_scale");
+    return take_glob(&((fc_options *)o)->scale_names, value, why);
+}
+
+APP_READ(take_run_scale, fc_options, take_glob(&o->run_scales, value, why))
+APP_READ(take_threads, fc_options, app_parse_number(value, 1, 64, &o->threads, why))
+APP_TAKE(take_pow2, fc_options, power_of_two, true)
+APP_TAKE(take_quantise, fc_options, quantise, true)
+APP_TAKE(take_no_new, fc_options, no_new_scales, true)
+APP_TAKE(take_keep_run, fc_options, keep_run_scales, true)
+APP_TAKE(take_check, fc_options, check, true)
+APP_TAKE(take_verify, fc_options, verify, true)
+APP_TAKE(take_each, fc_options, each, true)
+APP_TAKE(take_codes, fc_options, about, true)
+APP_TAKE(take_schema, fc_options, schema, true)
+APP_TAKE(take_json, fc_options, json, value)
+APP_TAKE(take_csv, fc_options, csv, value)
+
+static bool take_path(void *options, const char *word, char *why)
+{
+    fc_options *o = options;
+    if (o->out) return app_refuse(why, "one input and one output; there is a third");
+    if (o->in) o->out = word;
+    else o->in = word;
+    return true;
+}
+
+static const app_option option[] = {
+    { "--to", "neuron|ocp", "the FP8 that is written: Trainium's (240, the default) or OCP's (448)", take_to },
+    { "--from", "ocp|neuron", "the FP8 that is read; by default what the file's fp8_format says, else ocp", take_from },
+    { "--mode", "MODE", "halve    codes / 2, scales x 2: exact but for 16 tiny codes (the default)\n"
+                        "ratio    codes / (448/240), scales x (448/240): the vendor's recipe\n"
+                        "requant  dequantised, and quantised with fresh scales\n"
+                        "relabel  the bytes as they are: unsafe towards neuron", take_mode },
+    { "--scales", "GROUPS", "fresh scales per tensor, channel or block; default: as before, new ones per tensor",
+      take_grain },
+    { "--block", "RxC", "how large blocks are: 128x128", take_block },
+    { "--power-of-two", NULL, "fresh scales are powers of two", take_pow2 },
+    { "--quantize", NULL, "quantise BF16, F16 and F32 matrices too, in a checkpoint that has FP8;\n"
+                          "one without is always quantised", take_quantise },
+    { "--include", "GLOB", "quantise tensors of such names, and no others; may be repeated", take_include },
+    { "--exclude", "GLOB", "do not quantise tensors of such names; may be repeated", take_exclude },
+    { "--scale-name", "PATTERN", "how a weight's scale may be called, with {name} for the weight's name and\n"
+                                 "{base} for that without .weight; may be repeated", take_scale },
+    { "--run-scale", "GLOB", "further scales of activations or KV caches; may be repeated", take_run_scale },
+    { "--keep-run-scales", NULL, "leave the scales of activations and KV caches alone", take_keep_run },
+    { "--no-new-scales", NULL, "refuse tensors without a scale instead of writing one", take_no_new },
+    { "--check", NULL, "only report; nothing is written", take_check },
+    { "--verify", NULL, "read back what was written, and compare each element with the definition", take_verify },
+    { "--each", NULL, "a line per tensor, instead of one for all that differ by a number", take_each },
+    { "--codes", NULL, "what each mode does to the 254 finite codes", take_codes },
+    { "--threads", "N", "1 to 64; by default as many as there are processors, up to 8", take_threads },
+    { "--csv", "FILE", "the report, a row per tensor", take_csv },
+    { "--json", "FILE", "the same with totals", take_json },
+    { "--schema", NULL, "the report's columns", take_schema },
+};
+
+static const char usage[] = "usage: fp8conv IN OUT [options]\n"
+                            "       fp8conv IN --check [options]\n"
+                            "       fp8conv --codes";
+
+static const char summary[] =
+    "Converts FP8 checkpoints between OCP's E4M3 (up to 448: what GPUs and safetensors call F8_E4M3) and Trainium's\n"
+    "(up to 240), or quantises BF16, F16 and F32 ones, and says for each tensor what was lost. A weight is code\n"
+    "times scale; the products are kept. IN is a .safetensors, a model.safetensors.index.json or a directory with\n"
+    "either; OUT is of the same kind, and appears only when it is complete.";
+
+static const char notes[] =
+    "examples:\n"
+    "  fp8conv --codes                                   what the modes do\n"
+    "  fp8conv Llama-FP8 --check                         what would be lost\n"
+    "  fp8conv Llama-FP8 Llama-FP8-Neuron --verify       a directory, halved and proven\n"
+    "  fp8conv DeepSeek-V3 out --mode requant --scales channel\n"
+    "  fp8conv model.safetensors fp8.safetensors --scales block --exclude '*.o_proj.*'\n"
+    "  fp8conv neuron.safetensors back.safetensors --to ocp\n\n"
+    "exit status: 0 all is well; 1 a finite number would have become infinity or NaN (nothing is written then), or\n"
+    "--verify found a difference; 2 bad usage or bad input, after one sentence.";
+
+static const app_command command = {
+    "fp8conv", usage, summary, option, sizeof option / sizeof option[0], notes, take_path,
+};
+
+static int check(fc_options *o)
+{
+    if (o->about || o->schema) return APP_OK;
+    if (!o->in) return app_complain(APP_USAGE, "which checkpoint? give IN and OUT; fp8conv --help tells more");
+    if (!o->out && !o->check) return app_complain(APP_USAGE, "where to? give OUT, or --check to write nothing");
+    if (strcmp(o->in, "-") == 0 || (o->out && strcmp(o->out, "-") == 0))
+        return app_complain(APP_USAGE, "-: checkpoints are files or directories, not streams");
+    if (o->out && o->check) return app_complain(APP_USAGE, "%s: --check writes nothing", o->out);
+    if (o->check && o->verify)
+        return app_complain(APP_USAGE, "--verify reads what was written, and --check writes nothing");
+    if (o->grain != FC_GRAIN_KEPT && o->mode == FC_RELABEL)
+        return app_complain(APP_USAGE, "--scales and --mode relabel exclude each other");
+    if (o->json && o->csv && strcmp(o->json, "-") == 0 && strcmp(o->csv, "-") == 0)
+        return app_complain(APP_USAGE, "--json - and --csv - exclude each other");
+    int status = app_can_write("--json", o->json);
+    if (status == APP_OK) status = app_can_write("--csv", o->csv);
+    return status;
+}
+
+static int usual_threads(void)
+{
+    const long n = sysconf(_SC_NPROCESSORS_ONLN);
+    return n < 1 ? 1 : n > 8 ? 8 : (int)n;
+}
+
+static int parse(fc_options *o, int argc, char **argv)
+{
+    *o = (fc_options){ .from = FC_BY_MARK, .to = FC_NEURON, .block = { 128, 128 }, .threads = usual_threads() };
+    const int status = app_parse_options(&command, o, argc, argv);
+    return status == APP_OK ? check(o) : status;
+}
+
+/* ---- progress: how many bytes there are to read, and how far we are ---- */
+
+static const char *human_bytes(char *text, size_t size, double bytes)
+{
+    static const char *const unit[] = { "B", "kB", "MB", "GB", "TB" };
+    int i = 0;
+    for (; bytes >= 1000 && i < 4; i++) bytes /= 1000;
+    snprintf(text, size, i ? "%.1f %s" : "%.0f %s", bytes, unit[i]);
+    return text;
+}
+
+void fc_progress(fc_catalogue *c, uint64_t more)
+{
+    static const char bar[] = "####################....................";
+    char a[32], b[32], d[32];
+    const double now = app_now();
+    c->worked = c->work - c->worked > more ? c->worked + more : c->work;
+    const double share = c->work ? (double)c->worked / (double)c->work : 1, seconds = now - c->started;
+    const int filled = share < 1 ? (int)(20 * share) : 20;
+    const double rate = seconds > 0 ? (double)c->worked / seconds : 0;
+    app_progress("[%.20s] %3.0f %%  %s of %s  %s/s  %.0f s left", bar + 20 - filled, 100 * share,
+                 human_bytes(a, sizeof a, (double)c->worked), human_bytes(b, sizeof b, (double)c->work),
+                 human_bytes(d, sizeof d, rate), rate > 0 ? ((double)c->work - (double)c->worked) / rate : 0);
+}
+
+/* Bytes that will be read: fresh scales need the numbers twice. */
+static void measure_work(fc_catalogue *c, bool once)
+{
+    const bool fresh = c->options->mode == FC_REQUANT;
+    c->work = c->worked = 0;
+    c->started = app_now();
+    for (int i = 0; i < c->items; i++) {
+        const fc_item *item = &c->item[i];
+        const bool weight = fc_is_weight(item);
+        const int reads = weight && !once && (item->role == FC_NUMBERS || fresh) ? 2 : 1;
+        const bool read = weight || (item->role == FC_COPIED && !c->options->check && !once);
+        if (read) c->work += (uint64_t)reads * fc_size(&item->tensor);
+    }
+}
+
+/* ---- the whole ---- */
 
 static int run(fc_catalogue *c)
 {
     const fc_options *o = c->options;
     char why[IO_WHY] = "";
     if (!fc_assign(c, why)) return app_complain(APP_USAGE, "%s", why);
-    fc_measure_work(c, false);
+    measure_work(c, false);
     bool ok = o->check ? fc_tally_all(c, why) : fc_write_all(c, why);
     if (!ok && !why[0]) { /* refused: nothing was written, and the report says why */
-        fc_measure_work(c, false);
+        measure_work(c, false);
         ok = fc_tally_all(c, why);
     }
     app_progress_done();
@@ -28,8 +242,10 @@ static int run(fc_catalogue *c)
         return app_complain(APP_FAILED, "%s: %lld finite numbers would become infinity or NaN%s", o->in,
                             (long long)lost, o->check ? "" : "; nothing was written");
     if (!o->verify) return APP_OK;
-    fc_measure_work(c, true);
-    return fc_verify(c);
+    measure_work(c, true);
+    ok = fc_verify(c, why);
+    app_progress_done();
+    return ok ? APP_OK : app_complain(APP_FAILED, "--verify: %s", why);
 }
 
 int main(int argc, char **argv)
@@ -37,7 +253,7 @@ int main(int argc, char **argv)
     static fc_options o;
     static fc_catalogue c;
     char why[IO_WHY] = "";
-    int status = fc_parse(&o, argc - 1, argv + 1);
+    int status = parse(&o, argc - 1, argv + 1);
     if (status != APP_OK) return status < 0 ? APP_OK : status;
     fc_values(TRN_F8_E4M3);
     fc_values(TRN_F8_E4M3FN); /* before there are threads */

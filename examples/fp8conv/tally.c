@@ -83,7 +83,7 @@ static void worse(double *worst, double relative)
 
 /* What counts the same under every scale: everything but the energies. A product of a code and a binary32 scale has at
  * most 28 bits: exact in a double. */
-static void settle_code(fc_ledger *l, int code, int64_t n)
+static void flush_code(fc_ledger *l, int code, int64_t n)
 {
     fc_tally *const t = l->tally;
     const fc_judge *const j = l->judge;
@@ -110,10 +110,10 @@ static void settle_code(fc_ledger *l, int code, int64_t n)
     worse(&t->worst_large, relative);
 }
 
-void fc_ledger_settle(fc_ledger *l)
+void fc_ledger_flush(fc_ledger *l)
 {
     for (int code = 0; code < FC_MAGNITUDES; code++)
-        if (l->count[code]) settle_code(l, code, (int64_t)l->count[code]);
+        if (l->count[code]) flush_code(l, code, (int64_t)l->count[code]);
     memset(l->count, 0, sizeof l->count);
 }
 
@@ -135,7 +135,7 @@ void fc_ledger_add(fc_ledger *l, const uint64_t count[FC_MAGNITUDES], const fc_t
 {
     const double ratio = in_scale > 0 ? out_scale / in_scale : 0;
     if (!l->table || l->ratio != ratio) {
-        if (l->table) fc_ledger_settle(l);
+        if (l->table) fc_ledger_flush(l);
         l->table = table;
         l->in_scale = in_scale;
         l->out_scale = out_scale;

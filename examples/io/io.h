@@ -6,6 +6,7 @@
  *     io_multiply               sizes of hostile files multiply beyond all bounds: not here
  *     io_utf8                   is this text what it says it is?
  *     io_little16, 32, 64       little-endian numbers at any address
+ *     io_bits, io_float         a float's bits, and back
  *     io_find                   a name in a list that is in the order of names
  */
 #ifndef IO_H
@@ -21,7 +22,7 @@
 #define IO_FN static inline __attribute__((unused))
 
 enum {
-    IO_WHY = 512, /* room for one sentence */
+    IO_WHY = 512, /* bytes of one sentence */
     IO_MAX_RANK = 8
 };
 
@@ -85,6 +86,20 @@ IO_FN uint64_t io_little(const unsigned char *at, int bytes)
 IO_FN uint16_t io_little16(const unsigned char *at) { return (uint16_t)io_little(at, 2); }
 IO_FN uint32_t io_little32(const unsigned char *at) { return (uint32_t)io_little(at, 4); }
 IO_FN uint64_t io_little64(const unsigned char *at) { return io_little(at, 8); }
+
+IO_FN uint32_t io_bits(float x)
+{
+    uint32_t bits;
+    memcpy(&bits, &x, sizeof bits);
+    return bits;
+}
+
+IO_FN float io_float(uint32_t bits)
+{
+    float x;
+    memcpy(&x, &bits, sizeof x);
+    return x;
+}
 
 /* The place of a name in a list whose name_at(list, 0 .. count - 1) are in strcmp's order; -1 when it is not there. */
 IO_FN int io_find(const void *list, int count, const char *(*name_at)(const void *list, int place), const char *name)

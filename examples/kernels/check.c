@@ -1,9 +1,15 @@
-/* check.c - inputs, and outputs against references.
+/* check.c - what kernels stand on: instructions, memory, inputs; and outputs against references.
  * SPDX-License-Identifier: MIT
  */
 #include "kernel.h"
 
 #include <math.h>
+
+/* The instructions that kernels use, compiled once. */
+#define DEFINE(name)                                                                                                   \
+    void kernel_##name(trn_core *c, const trn_##name##_args *args) { trn_core_##name(c, args); }
+
+KERNEL_INSTRUCTIONS(DEFINE)
 
 /* ---- memory ---- */
 
@@ -14,11 +20,7 @@ typedef struct block {
 
 void *kernel_memory(kernel_run *r, size_t bytes)
 {
-    block *b = (block *)calloc(1, sizeof(block) + bytes);
-    if (!b) {
-        fputs("run: out of memory\n", stderr);
-        exit(KERNEL_USAGE);
-    }
+    block *b = (block *)app_memory(1, sizeof(block) + bytes);
     b->next = (block *)r->memory;
     r->memory = b;
     return b->data;
@@ -76,7 +78,7 @@ trn_tensor turn(pool *p, int64_t partitions)
     return rows_of(t, 0, partitions);
 }
 
-trn_tensor kernel_room(kernel_run *r, const char *name, trn_format format, int64_t rows, int64_t columns)
+trn_tensor kernel_tensor(kernel_run *r, const char *name, trn_format format, int64_t rows, int64_t columns)
 {
     void *data = kernel_memory(r, (size_t)(rows * columns) * trn_format_bytes(format));
     return trn_core_hbm(r->core, name, trn_tensor_2d(format, data, rows, columns));
@@ -106,7 +108,7 @@ void kernel_store(trn_tensor t, const double *value)
 trn_tensor kernel_normal(kernel_run *r, const char *name, trn_format format, int64_t rows, int64_t columns, double mean,
                          double sigma)
 {
-    const trn_tensor t = kernel_room(r, name, format, rows, columns);
+    const trn_tensor t = kernel_tensor(r, name, format, rows, columns);
     double *value = (double *)kernel_memory(r, (size_t)(rows * columns) * sizeof(double));
     const uint64_t stream = r->stream++;
     for (int64_t i = 0; i < rows * columns; i++) value[i] = mean + sigma * normal(r->seed, stream, (uint64_t)i);
@@ -130,7 +132,7 @@ trn_tensor kernel_input(kernel_run *r, trn_format format)
 {
     const int64_t rows = r->size[ROWS], columns = r->size[COLUMNS];
     if (!r->input) return kernel_normal(r, "x", format, rows, columns, 0, 1);
-    const trn_tensor t = kernel_room(r, "x", format, rows, columns);
+    const trn_tensor t = kernel_tensor(r, "x", format, rows, columns);
     double *value = (double *)kernel_memory(r, (size_t)(rows * columns) * sizeof(double));
     for (int64_t i = 0; i < rows; i++)
         for (int64_t j = 0; j < columns; j++) value[i * columns + j] = kernel_npy_value(r->input, i, j);

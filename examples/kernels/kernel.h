@@ -1,9 +1,13 @@
 /* kernel.h - what the kernels share: their frame, their inputs, and how they are held against their references.
  * SPDX-License-Identifier: MIT
  *
- * A kernel is a file: a program of NKI's instructions on a trn_core, its reference in numbers that know their errors
- * (num.h), and a row `kernel` that names both. run.c has the options, check.c the inputs and the comparison, report.c
- * the table and the files.
+ * A kernel is a program of NKI's instructions on a trn_core, its reference in numbers that know their errors (num.h),
+ * and a row `kernel` that names both.
+ *
+ *     softmax.c  norm.c  rope.c  matmul.c  flash_attention.c  mamba_scan.c  mlp.c  mlp_quantised.c   the kernels
+ *     check.c    what they stand on: instructions, memory, inputs, and the comparison
+ *     num.c      numbers that know their errors
+ *     run.c      the command line        report.c   the table and the files
  */
 #ifndef KERNELS_KERNEL_H
 #define KERNELS_KERNEL_H
@@ -15,26 +19,26 @@
 
 #include <trnmath/trnmath.h>
 
+#include <app/app.h>
 #include <io/npy.h>
 
 #include "num.h"
 
 /* One instruction as NKI spells it, on the core c: nisa(tensor_copy, .dst = y, .src = x). What fails stays in the
- * core's status, and later instructions do nothing. It is trn_core_tensor_copy, by a detour over engine.c, so that the
+ * core's status, and later instructions do nothing. It is trn_core_tensor_copy, by a detour over check.c, so that the
  * engines are compiled once and not for each kernel. */
 #define nisa(instruction, ...) kernel_##instruction(c, &(trn_##instruction##_args){ __VA_ARGS__ })
 
+/* clang-format off: it takes the rows for a call */
 #define KERNEL_INSTRUCTIONS(X)                                                                                         \
-    X(activation)                                                                                                      \
-    X(affine_select)                                                                                                   \
-    X(bn_aggr)                                                                                                         \
-    X(bn_stats) X(dma_copy) X(exponential) X(max8) X(memset) X(nc_find_index8) X(nc_match_replace8) X(nc_matmul)       \
-        X(nc_matmul_mx) X(nc_transpose) X(quantize_mx) X(reciprocal) X(scalar_tensor_tensor) X(tensor_copy)            \
-            X(tensor_reduce) X(tensor_scalar) X(tensor_tensor) X(tensor_tensor_scan)
+    X(activation) X(affine_select) X(bn_aggr) X(bn_stats) X(dma_copy) X(exponential) X(max8) X(memset)                 \
+    X(nc_find_index8) X(nc_match_replace8) X(nc_matmul) X(nc_matmul_mx) X(nc_transpose) X(quantize_mx) X(reciprocal)   \
+    X(scalar_tensor_tensor) X(tensor_copy) X(tensor_reduce) X(tensor_scalar) X(tensor_tensor) X(tensor_tensor_scan)
+/* clang-format on */
 #define KERNEL_DECLARE(name) void kernel_##name(trn_core *c, const trn_##name##_args *args);
 KERNEL_INSTRUCTIONS(KERNEL_DECLARE)
 
-enum { KERNEL_OK = 0, KERNEL_FAILED = 1, KERNEL_USAGE = 2, KERNEL_SIZES = 5, KERNEL_GENERATIONS = 3 };
+enum { KERNEL_SIZES = 5, KERNEL_GENERATIONS = 3 };
 enum { KERNEL_TRN1 = 1, KERNEL_TRN2 = 2, KERNEL_TRN3 = 4, KERNEL_ALL = 7 };
 enum { ROWS = 0, COLUMNS = 1 }; /* sizes 0 and 1: those of the main input */
 
@@ -87,7 +91,8 @@ trn_tensor kernel_input(kernel_run *r, trn_format format);
 trn_tensor kernel_normal(kernel_run *r, const char *name, trn_format format, int64_t rows, int64_t columns, double mean,
                          double sigma);
 double kernel_sigma(int64_t n); /* of weights that keep the size of what n of them sum */
-trn_tensor kernel_room(kernel_run *r, const char *name, trn_format format, int64_t rows, int64_t columns);
+/* Of zeros. */
+trn_tensor kernel_tensor(kernel_run *r, const char *name, trn_format format, int64_t rows, int64_t columns);
 /* Parts of a tensor or tile: axis 0, axis 1. */
 trn_tensor rows_of(trn_tensor t, int64_t first, int64_t count);
 trn_tensor columns_of(trn_tensor t, int64_t first, int64_t count);
@@ -116,16 +121,21 @@ static inline int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
 
 /* ---- report.c ---- */
 
-typedef struct kernel_files { /* null: not asked for */
-    FILE *table, *json, *csv;
+typedef struct kernel_report {
+    FILE *table; /* NULL: standard output is taken */
+    kernel_run *run;
     int runs;
-} kernel_files;
+    bool passed;
+    trn_trace *trace; /* NULL: not asked for */
+} kernel_report;
 
 const char *kernel_generation_name(trn_generation generation);
 int kernel_generation_bit(trn_generation generation);
 bool kernel_passed(const kernel_run *r); /* legal where it should be, and within its bounds */
-void report_begin(const kernel_files *f);
-void report_run(kernel_files *f, const kernel_run *r);
-void report_end(const kernel_files *f, bool passed);
+void report_table_head(FILE *out);
+void report_table_run(FILE *out, const kernel_run *r);
+void report_table_end(FILE *out);
+void report_json(FILE *out, const void *report);
+void report_csv(FILE *out, const void *report);
 
 #endif

@@ -102,11 +102,11 @@ static void reference(num *y, num *h, const channel *k)
 static void run(kernel_run *r)
 {
     const int64_t rows = r->size[ROWS], time = r->size[COLUMNS], states = r->size[2];
-    const trn_tensor out = kernel_room(r, "out", TRN_BF16, rows, time);
+    const trn_tensor out = kernel_tensor(r, "out", TRN_BF16, rows, time);
     inputs in = { .x = kernel_input(r, TRN_BF16),
                   .raw = kernel_normal(r, "raw", TRN_BF16, rows, time, 0, 1),
                   .bias = kernel_normal(r, "bias", TRN_F32, rows, 1, -2, 0.5),
-                  .a = kernel_room(r, "a", TRN_F32, rows, states),
+                  .a = kernel_tensor(r, "a", TRN_F32, rows, states),
                   .b = kernel_normal(r, "b", TRN_BF16, states, time, 0, 1),
                   .c = kernel_normal(r, "c", TRN_BF16, states, time, 0, 1),
                   .d = kernel_normal(r, "d", TRN_F32, rows, 1, 1, 0.1) };

@@ -59,7 +59,7 @@ static void run(kernel_run *r)
 {
     const int64_t k = r->size[ROWS], m = r->size[COLUMNS], n = r->size[2];
     const trn_tensor x = kernel_input(r, TRN_BF16), w = kernel_normal(r, "w", TRN_BF16, k, n, 0, 1);
-    const trn_tensor out = kernel_room(r, "out", TRN_F32, m, n);
+    const trn_tensor out = kernel_tensor(r, "out", TRN_F32, m, n);
     program(r->core, out, x, w);
     if (trn_core_status(r->core, NULL)) return;
 

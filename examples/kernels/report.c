@@ -100,14 +100,14 @@ static void size_text(char *text, size_t size, const kernel_run *r)
         used += (size_t)snprintf(text + used, size - used, i ? "x%lld" : "%lld", (long long)r->size[i]);
 }
 
-static void table_head(FILE *out)
+void report_table_head(FILE *out)
 {
     fprintf(out, "%-15s  %-4s  %-11s  %7s  %7s  %8s  %9s  %8s  %8s  %7s  %7s  %7s  %7s  %7s  %8s\n", "kernel", "on",
             "size", "max ulp", "SQNR dB", "expected", "max error", "of bound", "SBUF KiB", "PSUM", "TensorE", "VectorE",
             "ScalarE", "GpSimdE", "time us");
 }
 
-static void table_run(FILE *out, const kernel_run *r)
+void report_table_run(FILE *out, const kernel_run *r)
 {
     const kernel_result *k = &r->result;
     char size[64], why[512];
@@ -135,24 +135,20 @@ static void table_run(FILE *out, const kernel_run *r)
     if (!expected_legal(r)) fprintf(out, "%-15s  %-4s  FAILED: this generation should have refused it\n", "", "");
 }
 
-/* ---- JSON and CSV ---- */
-
-static void json_string(FILE *out, const char *text)
+void report_table_end(FILE *out)
 {
-    fputc('"', out);
-    for (; *text; text++) {
-        if (*text == '"' || *text == '\\') fputc('\\', out);
-        if ((unsigned char)*text >= ' ') fputc(*text, out);
-    }
-    fputc('"', out);
+    fputs("\nSQNR of the output against binary64; expected: as if every rounding were random; 1 dB less fails "
+          "(random inputs).\n"
+          "of bound: the largest error over what its roundings can make of it; above 1 fails. Engines: cycles at "
+          "work. Modelled, not measured on a chip.\n",
+          out);
 }
+
+/* ---- JSON and CSV ---- */
 
 static void json_number(FILE *out, const char *name, double value)
 {
-    if (isfinite(value))
-        fprintf(out, ", \"%s\": %.9g", name, value);
-    else
-        fprintf(out, ", \"%s\": null", name);
+    fprintf(out, isfinite(value) ? ", \"%s\": %.9g" : ", \"%s\": null", name, value);
 }
 
 static void json_engines(FILE *out, const kernel_run *r)
@@ -181,7 +177,7 @@ static void json_errors(FILE *out, const kernel_run *r)
     json_number(out, "share_of_bound", k->worst);
     explain(why, sizeof why, r);
     fputs(", \"error\": ", out);
-    json_string(out, why);
+    app_print_json_string(out, why);
 }
 
 static void json_run(FILE *out, const kernel_run *r, bool first)
@@ -202,7 +198,7 @@ static void json_run(FILE *out, const kernel_run *r, bool first)
         json_engines(out, r);
     } else {
         fputs(", \"why\": ", out);
-        json_string(out, k->why);
+        app_print_json_string(out, k->why);
     }
     fputc('}', out);
 }
@@ -225,34 +221,19 @@ static void csv_run(FILE *out, const kernel_run *r)
     }
 }
 
-/* ---- all of them ---- */
-
-void report_begin(const kernel_files *f)
+void report_json(FILE *out, const void *report)
 {
-    if (f->table) table_head(f->table);
-    if (f->json) fputs("{\"program\": \"kernels\", \"version\": \"" TRN_VERSION "\", \"runs\": [", f->json);
-    if (f->csv)
-        fputs("kernel,generation,size,passed,max_ulp,sqnr_db,expected_sqnr_db,max_error,share_of_bound,sbuf_bytes,psum_"
-              "bytes,"
-              "tensor_cycles,vector_cycles,scalar_cycles,gpsimd_cycles,dma_cycles,time_s,bound,why\n",
-              f->csv);
+    const kernel_report *all = (const kernel_report *)report;
+    fputs("{\"program\": \"kernels\", \"version\": \"" TRN_VERSION "\", \"runs\": [", out);
+    for (int i = 0; i < all->runs; i++) json_run(out, &all->run[i], i == 0);
+    fprintf(out, "\n], \"passed\": %s}\n", all->passed ? "true" : "false");
 }
 
-void report_run(kernel_files *f, const kernel_run *r)
+void report_csv(FILE *out, const void *report)
 {
-    if (f->table) table_run(f->table, r), fflush(f->table);
-    if (f->json) json_run(f->json, r, f->runs == 0);
-    if (f->csv) csv_run(f->csv, r);
-    f->runs++;
-}
-
-void report_end(const kernel_files *f, bool passed)
-{
-    if (f->json) fprintf(f->json, "\n], \"passed\": %s}\n", passed ? "true" : "false");
-    if (f->table)
-        fputs("\nSQNR of the output against binary64; expected: as if every rounding were random; 1 dB less fails "
-              "(random inputs).\n"
-              "of bound: the largest error over what its roundings can make of it; above 1 fails. Engines: cycles at "
-              "work. Modelled, not measured on a chip.\n",
-              f->table);
+    const kernel_report *all = (const kernel_report *)report;
+    fputs("kernel,generation,size,passed,max_ulp,sqnr_db,expected_sqnr_db,max_error,share_of_bound,sbuf_bytes,"
+          "psum_bytes,tensor_cycles,vector_cycles,scalar_cycles,gpsimd_cycles,dma_cycles,time_s,bound,why\n",
+          out);
+    for (int i = 0; i < all->runs; i++) csv_run(out, &all->run[i]);
 }

@@ -51,9 +51,9 @@ static void reference(num *y, const double *x, int64_t row, int64_t half)
 static void run(kernel_run *r)
 {
     const int64_t rows = r->size[ROWS], half = r->size[COLUMNS] / 2;
-    const trn_tensor in = kernel_input(r, TRN_BF16), out = kernel_room(r, "out", TRN_BF16, rows, 2 * half);
-    const trn_tensor cosine = kernel_room(r, "cos", TRN_F32, rows, half),
-                     sine = kernel_room(r, "sin", TRN_F32, rows, half);
+    const trn_tensor in = kernel_input(r, TRN_BF16), out = kernel_tensor(r, "out", TRN_BF16, rows, 2 * half);
+    const trn_tensor cosine = kernel_tensor(r, "cos", TRN_F32, rows, half),
+                     sine = kernel_tensor(r, "sin", TRN_F32, rows, half);
     for (int64_t i = 0; i < rows * half; i++) {
         const double angle = (double)(i / half) * pow(10000, -(double)(i % half) / (double)half);
         ((float *)cosine.data)[i] = (float)cos(angle);

@@ -1,12 +1,16 @@
 /* run.c - kernels of NKI's instructions on a whole NeuronCore: what they compute, whether they fit, how long they take.
  * SPDX-License-Identifier: MIT
  */
+#define _POSIX_C_SOURCE 200809L
+
 #include "kernel.h"
 
-#include <errno.h>
 #include <math.h>
-#include <stdarg.h>
 #include <string.h>
+
+#include <app/outputs.h>
+
+const char app_name[] = "run";
 
 extern const kernel kernel_softmax, kernel_rmsnorm, kernel_layernorm, kernel_rope, kernel_gelu_mlp, kernel_swiglu_mlp,
     kernel_matmul, kernel_flash_attention, kernel_mamba_scan, kernel_topk_router, kernel_mlp_int8, kernel_mlp_fp8,
@@ -22,100 +26,71 @@ const kernel *const kernels[] = { &kernel_softmax,    &kernel_rmsnorm,
 
 enum { MOST_KERNELS = 16, TRACE_EVENTS = 1 << 17 };
 
-__attribute__((format(printf, 1, 2))) static int complain(const char *format, ...)
-{
-    va_list list;
-    fputs("run: ", stderr);
-    va_start(list, format);
-    vfprintf(stderr, format, list);
-    va_end(list);
-    fputc('\n', stderr);
-    return KERNEL_USAGE;
-}
-
-static const char help_text[] =
-    "usage: run [KERNEL ...] [--generation trn1|trn2|trn3|all] [--seed N] [--input X.npy] [--size NAME=N,...]\n"
-    "           [--json FILE] [--csv FILE] [--trace FILE.json] [--svg FILE.svg]\n"
-    "       run --list\n"
-    "\n"
-    "Runs kernels written in NKI's instructions on a simulated NeuronCore, each against a binary64 reference with a "
-    "bound\n"
-    "on its error, and prints numbers, memory, cycles of each engine, what bounds the kernel, and where its error is "
-    "from.\n"
-    "\n"
-    "  KERNEL             one or more of those that --list names (default: all)\n"
-    "  --generation NAME  default all\n"
-    "  --seed N           of random inputs (default 1)\n"
-    "  --input X.npy      the main input: a float32 or float16 matrix, rounded to what the kernel reads (bfloat16\n"
-    "                     but for topk_router), rows and columns as it needs them\n"
-    "  --size NAME=N,...  other sizes than the default ones: rows, columns, and those that --list names\n"
-    "  --json FILE        the same as JSON; --csv FILE: as CSV (- for standard output, in place of the table)\n"
-    "  --trace FILE       the timeline of one kernel on one generation, for ui.perfetto.dev\n"
-    "  --svg FILE         the same as a picture\n"
-    "  --list             the kernels and their sizes\n"
-    "  --help, --version\n"
-    "\n"
-    "Data goes to standard output, everything else to standard error.\n"
-    "Exit status: 0 ok, 1 an error is beyond its bound, 2 bad usage or input.";
+/* ---- options ---- */
 
 typedef struct options {
-    const char *generation, *seed, *input, *size, *json, *csv, *trace, *svg;
-    bool list;
+    const char *word[MOST_KERNELS]; /* the kernels' names */
     const kernel *kernel[MOST_KERNELS];
-    int count;
+    int count, generations;
+    uint64_t seed;
+    const char *input, *size, *json, *csv, *trace, *svg;
+    bool list;
 } options;
 
-static const struct {
-    const char *name;
-    size_t offset;
-    const char *value;
-} option_table[] = {
-    { "--generation", offsetof(options, generation), "trn1, trn2, trn3 or all" },
-    { "--seed", offsetof(options, seed), "N" },
-    { "--input", offsetof(options, input), "X.npy" },
-    { "--size", offsetof(options, size), "NAME=N,..." },
-    { "--json", offsetof(options, json), "FILE" },
-    { "--csv", offsetof(options, csv), "FILE" },
-    { "--trace", offsetof(options, trace), "FILE" },
-    { "--svg", offsetof(options, svg), "FILE" },
+static bool take_kernel(void *into, const char *word, char *why)
+{
+    options *o = (options *)into;
+    if (o->count == MOST_KERNELS) return app_refuse(why, "there are 16 kernels before it");
+    return o->word[o->count++] = word, true;
+}
+
+static bool take_generation(void *into, const char *value, char *why)
+{
+    static const char *const name[] = { "trn1", "trn2", "trn3", "all" };
+    static const int bits[] = { KERNEL_TRN1, KERNEL_TRN2, KERNEL_TRN3, KERNEL_ALL };
+    const int i = app_parse_word(value, name, 4, why);
+    if (i >= 0) ((options *)into)->generations = bits[i];
+    return i >= 0;
+}
+
+APP_READ(take_seed, options, app_parse_uint64(value, UINT64_MAX, &o->seed, why))
+APP_TAKE(take_input, options, input, value)
+APP_TAKE(take_size, options, size, value)
+APP_TAKE(take_json, options, json, value)
+APP_TAKE(take_csv, options, csv, value)
+APP_TAKE(take_trace, options, trace, value)
+APP_TAKE(take_svg, options, svg, value)
+APP_TAKE(take_list, options, list, true)
+
+static const app_option option[] = {
+    { "--generation", "NAME", "trn1, trn2, trn3 or all (default: all)", take_generation },
+    { "--seed", "N", "of random inputs (default: 1)", take_seed },
+    { "--input", "X.npy",
+      "the main input: a float32 or float16 matrix, rounded to what the kernel reads\n"
+      "(bfloat16 but for topk_router), rows and columns as it needs them",
+      take_input },
+    { "--size", "NAME=N,...", "other sizes than the default ones: rows, columns, and those that --list names",
+      take_size },
+    { "--json", "FILE", "the same as JSON (- for standard output, in place of the table)", take_json },
+    { "--csv", "FILE", "the same as CSV (- as above)", take_csv },
+    { "--trace", "FILE", "the timeline of one kernel on one generation, for ui.perfetto.dev", take_trace },
+    { "--svg", "FILE", "the same as a picture", take_svg },
+    { "--list", NULL, "the kernels and their sizes", take_list },
 };
-enum { OPTIONS = sizeof option_table / sizeof option_table[0] };
 
-static int take_kernel(options *o, const char *word)
-{
-    for (int k = 0; kernels[k]; k++)
-        if (strcmp(kernels[k]->name, word) == 0) {
-            if (o->count == MOST_KERNELS) return complain("more than %d kernels", MOST_KERNELS);
-            o->kernel[o->count++] = kernels[k];
-            return KERNEL_OK;
-        }
-    return complain("%s is not a kernel; run --list names them", word);
-}
-
-static int take(options *o, int argc, char **argv, int *i)
-{
-    const char *word = argv[*i], *equals = strchr(word, '=');
-    const size_t length = equals ? (size_t)(equals - word) : strlen(word);
-    if (word[0] != '-') return take_kernel(o, word);
-    for (int k = 0; k < OPTIONS; k++) {
-        if (strlen(option_table[k].name) != length || memcmp(option_table[k].name, word, length) != 0) continue;
-        if (!equals && *i + 1 == argc)
-            return complain("%s needs a value: %s", option_table[k].name, option_table[k].value);
-        const char *value = equals ? equals + 1 : argv[++*i];
-        memcpy((char *)o + option_table[k].offset, &value, sizeof value);
-        return KERNEL_OK;
-    }
-    if (strcmp(word, "--list") == 0) return o->list = true, KERNEL_OK;
-    return complain("%s is not an option; run --help lists them", word);
-}
-
-static bool whole_number(const char *text, uint64_t high, uint64_t *value)
-{
-    char *end;
-    errno = 0;
-    *value = strtoull(text, &end, 10);
-    return *text >= '0' && *text <= '9' && !*end && errno == 0 && *value <= high;
-}
+static const app_command command = {
+    "run",
+    "usage: run [KERNEL ...] [options]",
+    "Runs kernels written in NKI's instructions on a simulated NeuronCore, each against a binary64 reference with a\n"
+    "bound on its error, and prints numbers, memory, cycles of each engine, what bounds the kernel, and where its "
+    "error\n"
+    "is from. KERNEL: one or more of those that --list names (default: all).",
+    option,
+    sizeof option / sizeof option[0],
+    "Data goes to standard output, everything else to standard error.\n"
+    "Exit status: 0 ok, 1 an error is beyond its bound, 2 bad usage or input.",
+    take_kernel,
+};
 
 static int list(void)
 {
@@ -130,10 +105,22 @@ static int list(void)
             putchar('\n');
         }
     }
-    return KERNEL_OK;
+    return APP_OK;
 }
 
-/* ---- sizes ---- */
+/* ---- kernels, sizes, input ---- */
+
+static bool find_kernels(options *o, char *why)
+{
+    const bool all = o->count == 0;
+    for (int k = 0; all && kernels[k]; k++) o->kernel[o->count++] = kernels[k];
+    for (int i = 0; !all && i < o->count; i++) {
+        for (int k = 0; kernels[k]; k++)
+            if (strcmp(kernels[k]->name, o->word[i]) == 0) o->kernel[i] = kernels[k];
+        if (!o->kernel[i]) return app_fail(why, "%s is not a kernel; run --list names them", o->word[i]);
+    }
+    return true;
+}
 
 static int size_of(const kernel *k, const char *name, size_t length)
 {
@@ -143,7 +130,7 @@ static int size_of(const kernel *k, const char *name, size_t length)
 }
 
 /* NAME=N,...: into the sizes of every kernel that has one of that name; at least one must. */
-static int take_sizes(const options *o, int64_t size[][KERNEL_SIZES])
+static bool read_sizes(const options *o, int64_t size[][KERNEL_SIZES], char *why)
 {
     for (const char *at = o->size; at && *at;) {
         const char *equals = strchr(at, '='), *end = strchr(at, ',');
@@ -152,53 +139,61 @@ static int take_sizes(const options *o, int64_t size[][KERNEL_SIZES])
         uint64_t value;
         if (equals && equals < at + length && (size_t)(at + length - equals) <= sizeof number)
             snprintf(number, sizeof number, "%.*s", (int)(at + length - equals - 1), equals + 1);
-        if (!whole_number(number, 1 << 20, &value))
-            return complain("--size %s: expected NAME=N with commas between", o->size);
+        if (!app_parse_uint64(number, 1 << 20, &value, why))
+            return app_fail(why, "--size %s: expected NAME=N with commas between", o->size);
         bool known = false;
         for (int k = 0; k < o->count; k++) {
             const int i = size_of(o->kernel[k], at, (size_t)(equals - at));
             if (i >= 0) known = true, size[k][i] = (int64_t)value;
         }
         if (!known)
-            return complain("--size %.*s: no kernel that runs has this size; run --list names them", (int)(equals - at),
-                            at);
+            return app_fail(why, "--size %.*s: no kernel that runs has this size; run --list names them",
+                            (int)(equals - at), at);
         at += length + (end ? 1 : 0);
     }
-    return KERNEL_OK;
+    return true;
 }
 
-static int check_sizes(const options *o, int64_t size[][KERNEL_SIZES])
+static bool check_sizes(const options *o, int64_t size[][KERNEL_SIZES], char *why)
 {
     for (int k = 0; k < o->count; k++)
         for (int i = 0; i < KERNEL_SIZES && o->kernel[k]->size[i].name; i++) {
             const kernel_size *s = &o->kernel[k]->size[i];
             const long long n = (long long)size[k][i], multiple = s->multiple > 1 ? (long long)s->multiple : 1;
             if (n < 1 || n > (long long)s->most || n % multiple)
-                return complain("%s: %s is %lld; this kernel takes %lld to %lld%s", o->kernel[k]->name, s->name, n,
+                return app_fail(why, "%s: %s is %lld; this kernel takes %lld to %lld%s", o->kernel[k]->name, s->name, n,
                                 multiple, (long long)s->most, multiple > 1 ? " in steps of the first" : "");
         }
-    return KERNEL_OK;
+    return true;
 }
 
-static int take_input(const options *o, npy_array *a, int64_t size[][KERNEL_SIZES])
+static bool read_input(const options *o, npy_array *a, int64_t size[][KERNEL_SIZES], char *why)
 {
-    char why[NPY_WHY];
-    if (!o->input) return KERNEL_OK;
-    if (!npy_read(o->input, a, why)) return complain("%s", why);
+    if (!o->input) return true;
+    if (!npy_read(o->input, a, why)) return false;
     if (strcmp(a->type, "<f4") != 0 && strcmp(a->type, "<f2") != 0)
-        return complain("%s: its type is %s; float32 (<f4) and float16 (<f2) are read", o->input, a->type);
-    if (a->rank != 2) return complain("%s: it has %d axes; a kernel's input is a matrix", o->input, a->rank);
+        return app_fail(why, "%s: its type is %s; float32 (<f4) and float16 (<f2) are read", o->input, a->type);
+    if (a->rank != 2) return app_fail(why, "%s: it has %d axes; a kernel's input is a matrix", o->input, a->rank);
     for (int64_t i = 0; i < a->shape[0] * a->shape[1]; i++)
         if (!isfinite(kernel_npy_value(a, i / a->shape[1], i % a->shape[1])))
-            return complain("%s: element [%lld, %lld] is not finite", o->input, (long long)(i / a->shape[1]),
+            return app_fail(why, "%s: element [%lld, %lld] is not finite", o->input, (long long)(i / a->shape[1]),
                             (long long)(i % a->shape[1]));
     for (int k = 0; k < o->count; k++) size[k][ROWS] = a->shape[0], size[k][COLUMNS] = a->shape[1];
-    return KERNEL_OK;
+    return true;
+}
+
+static bool sizes_of_all(const options *o, npy_array *input, int64_t size[][KERNEL_SIZES], char *why)
+{
+    for (int k = 0; k < o->count; k++)
+        for (int i = 0; i < KERNEL_SIZES; i++) size[k][i] = o->kernel[k]->size[i].value;
+    if (!read_input(o, input, size, why) || !read_sizes(o, size, why)) return false;
+    for (int k = 0; k < o->count && o->input; k++)
+        if (size[k][ROWS] != input->shape[0] || size[k][COLUMNS] != input->shape[1])
+            return app_fail(why, "--size: rows and columns are those of %s", o->input);
+    return check_sizes(o, size, why);
 }
 
 /* ---- running ---- */
-
-static void write_text(void *user, const char *text, size_t bytes) { fwrite(text, 1, bytes, (FILE *)user); }
 
 static void run_one(kernel_run *r, trn_trace *trace)
 {
@@ -206,7 +201,6 @@ static void run_one(kernel_run *r, trn_trace *trace)
     trn_error error = { TRN_OK, "" };
     const trn_core_args args = { .generation = r->generation, .seed = r->seed, .trace = trace, .error = &error };
     const char *text = "";
-    memset(&r->result, 0, sizeof r->result);
     r->core = &core;
     if (trn_core_begin(&core, &args) == TRN_OK) {
         r->kernel->run(r);
@@ -221,110 +215,95 @@ static void run_one(kernel_run *r, trn_trace *trace)
     kernel_free(r);
 }
 
-static int open_file(const char *option, const char *path, FILE **file)
+/* Every kernel on every generation that was asked for. */
+static void run_all(const options *o, const npy_array *input, int64_t size[][KERNEL_SIZES], kernel_report *all)
 {
-    if (!path) return KERNEL_OK;
-    *file = strcmp(path, "-") == 0 ? stdout : fopen(path, "w");
-    return *file ? KERNEL_OK : complain("%s %s: it cannot be created (%s)", option, path, strerror(errno));
-}
-
-static int close_file(const char *option, const char *path, FILE *file)
-{
-    if (!file || file == stdout || fclose(file) == 0) return KERNEL_OK;
-    return complain("%s %s: it cannot be written", option, path);
-}
-
-static int write_timeline(const options *o, trn_trace *trace)
-{
-    FILE *json = NULL, *svg = NULL;
-    if (trace->lost) return complain("the timeline has more than %d instructions; take a smaller size", TRACE_EVENTS);
-    if (open_file("--trace", o->trace, &json) != KERNEL_OK || open_file("--svg", o->svg, &svg) != KERNEL_OK)
-        return KERNEL_USAGE;
-    if (json) trn_trace_json(trace, write_text, json);
-    if (svg) trn_trace_svg(&(trn_trace_svg_args){ .trace = trace, .write = write_text, .user = svg });
-    return close_file("--trace", o->trace, json) | close_file("--svg", o->svg, svg);
-}
-
-static int run_all(const options *o, const npy_array *input, int64_t size[][KERNEL_SIZES], uint64_t seed,
-                   int generations)
-{
-    static const trn_generation all[] = { TRN_TRAINIUM1, TRN_TRAINIUM2, TRN_TRAINIUM3 };
-    kernel_files files = { 0 };
-    trn_trace trace = { 0 };
-    char title[96];
-    bool passed = true;
-    if (open_file("--json", o->json, &files.json) != KERNEL_OK || open_file("--csv", o->csv, &files.csv) != KERNEL_OK)
-        return KERNEL_USAGE;
-    files.table = files.json == stdout || files.csv == stdout ? NULL : stdout;
-    if (o->trace || o->svg) {
-        trace.event = (trn_trace_event *)malloc(TRACE_EVENTS * sizeof(trn_trace_event));
-        trace.capacity = trace.event ? TRACE_EVENTS : 0;
-        trace.title = title;
-    }
-    report_begin(&files);
+    static const trn_generation generation[] = { TRN_TRAINIUM1, TRN_TRAINIUM2, TRN_TRAINIUM3 };
+    static char title[96];
     for (int k = 0; k < o->count; k++)
         for (int g = 0; g < KERNEL_GENERATIONS; g++) {
-            if (!(generations & kernel_generation_bit(all[g]))) continue;
-            kernel_run r = {
-                .kernel = o->kernel[k], .generation = all[g], .seed = seed, .input = o->input ? input : NULL
+            kernel_run *r = &all->run[all->runs];
+            if (!(o->generations & kernel_generation_bit(generation[g]))) continue;
+            *r = (kernel_run){
+                .kernel = o->kernel[k], .generation = generation[g], .seed = o->seed, .input = o->input ? input : NULL
             };
-            memcpy(r.size, size[k], sizeof r.size);
-            snprintf(title, sizeof title, "%s on %s", r.kernel->name, trn_generation_name(all[g]));
-            run_one(&r, trace.event ? &trace : NULL);
-            report_run(&files, &r);
-            passed = passed && kernel_passed(&r);
+            memcpy(r->size, size[k], sizeof r->size);
+            snprintf(title, sizeof title, "%s on %s", r->kernel->name, trn_generation_name(generation[g]));
+            if (all->trace) all->trace->title = title;
+            run_one(r, all->trace);
+            if (all->table) report_table_run(all->table, r);
+            all->passed = all->passed && kernel_passed(r);
+            all->runs++;
         }
-    report_end(&files, passed);
-    int status = trace.event ? write_timeline(o, &trace) : KERNEL_OK;
+}
+
+static void write_text(void *user, const char *text, size_t bytes) { fwrite(text, 1, bytes, (FILE *)user); }
+
+static void write_trace(FILE *out, const void *report)
+{
+    trn_trace_json(((const kernel_report *)report)->trace, write_text, out);
+}
+
+static void write_svg(FILE *out, const void *report)
+{
+    const kernel_report *all = (const kernel_report *)report;
+    trn_trace_svg(&(trn_trace_svg_args){ .trace = all->trace, .write = write_text, .user = out });
+}
+
+static int run_and_report(const options *o, const npy_array *input, int64_t size[][KERNEL_SIZES])
+{
+    app_output output[] = { { "--json", o->json, report_json, { 0 } },
+                            { "--csv", o->csv, report_csv, { 0 } },
+                            { "--trace", o->trace, write_trace, { 0 } },
+                            { "--svg", o->svg, write_svg, { 0 } } };
+    const int outputs = sizeof output / sizeof output[0];
+    kernel_report all = { .table = app_output_taken(output, 2) ? NULL : stdout, .passed = true };
+    if (app_open_outputs(output, outputs) != APP_OK) return APP_USAGE;
+    all.run = (kernel_run *)app_memory((size_t)o->count * KERNEL_GENERATIONS, sizeof *all.run);
+    trn_trace trace = { .capacity = TRACE_EVENTS };
+    if (o->trace || o->svg) {
+        trace.event = (trn_trace_event *)app_memory(TRACE_EVENTS, sizeof *trace.event);
+        all.trace = &trace;
+    }
+    if (all.table) report_table_head(all.table);
+    run_all(o, input, size, &all);
+    if (all.table) report_table_end(all.table);
+    int status = all.passed ? APP_OK : APP_FAILED;
+    if (trace.lost)
+        status =
+            app_complain(APP_USAGE, "the timeline has more than %d instructions; take a smaller size", TRACE_EVENTS);
+    else if (app_write_outputs(output, outputs, &all) != APP_OK)
+        status = APP_USAGE;
+    app_discard_outputs(output, outputs);
     free(trace.event);
-    status |= close_file("--json", o->json, files.json) | close_file("--csv", o->csv, files.csv);
-    return status ? status : passed ? KERNEL_OK : KERNEL_FAILED;
+    free(all.run);
+    return status;
 }
 
 static int work(options *o)
 {
     static int64_t size[MOST_KERNELS][KERNEL_SIZES];
+    char why[APP_WHY];
     npy_array input = { .data = NULL };
-    uint64_t seed = 1;
-    int generations = KERNEL_ALL;
     if (o->list) return list();
-    for (int k = 0; o->count == 0 && kernels[k]; k++) o->kernel[k] = kernels[k];
-    while (o->count < MOST_KERNELS && o->kernel[o->count]) o->count++;
-    if (o->generation && strcmp(o->generation, "all") != 0) {
-        generations = !strcmp(o->generation, "trn1")   ? KERNEL_TRN1
-                      : !strcmp(o->generation, "trn2") ? KERNEL_TRN2
-                      : !strcmp(o->generation, "trn3") ? KERNEL_TRN3
-                                                       : 0;
-        if (!generations) return complain("--generation %s: expected trn1, trn2, trn3 or all", o->generation);
-    }
-    if (o->seed && !whole_number(o->seed, UINT64_MAX, &seed))
-        return complain("--seed %s: expected a whole number", o->seed);
-    if ((o->trace || o->svg) && (o->count != 1 || (generations & (generations - 1))))
-        return complain("--trace and --svg show one kernel on one generation");
+    if (!find_kernels(o, why)) return app_complain(APP_USAGE, "%s", why);
+    if ((o->trace || o->svg) && (o->count != 1 || (o->generations & (o->generations - 1))))
+        return app_complain(APP_USAGE, "--trace and --svg show one kernel on one generation");
     if (o->json && o->csv && !strcmp(o->json, "-") && !strcmp(o->csv, "-"))
-        return complain("--json - and --csv - exclude each other");
-    for (int k = 0; k < o->count; k++)
-        for (int i = 0; i < KERNEL_SIZES; i++) size[k][i] = o->kernel[k]->size[i].value;
-    int status = take_input(o, &input, size);
-    if (status == KERNEL_OK) status = take_sizes(o, size);
-    for (int k = 0; k < o->count && o->input && status == KERNEL_OK; k++)
-        if (size[k][ROWS] != input.shape[0] || size[k][COLUMNS] != input.shape[1])
-            status = complain("--size: rows and columns are those of %s", o->input);
-    if (status == KERNEL_OK) status = check_sizes(o, size);
-    if (status == KERNEL_OK) status = run_all(o, &input, size, seed, generations);
+        return app_complain(APP_USAGE, "--json - and --csv - exclude each other");
+    const int status =
+        sizes_of_all(o, &input, size, why) ? run_and_report(o, &input, size) : app_complain(APP_USAGE, "%s", why);
     npy_free(&input);
     return status;
 }
 
 int main(int argc, char **argv)
 {
-    options o = { 0 };
-    for (int i = 1; i < argc; i++) {
-        if (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0) return puts(help_text), KERNEL_OK;
-        if (strcmp(argv[i], "--version") == 0) return printf("run %s\n", TRN_VERSION), KERNEL_OK;
-        if (take(&o, argc, argv, &i) != KERNEL_OK) return KERNEL_USAGE;
-    }
-    const int status = work(&o);
-    if (fflush(stdout) != 0) return complain("standard output cannot be written");
-    return status;
+    options o = { .generations = KERNEL_ALL, .seed = 1 };
+    int status = app_parse_options(&command, &o, argc - 1, argv + 1);
+    if (status == APP_OK)
+        status = work(&o);
+    else if (status < 0)
+        status = APP_OK;
+    return fflush(stdout) == 0 ? status : app_complain(APP_USAGE, "standard output cannot be written");
 }

@@ -52,21 +52,6 @@ static bool take_law(options *o, mxq_law law, const char *value, char *why)
     return true;
 }
 
-static bool take_gaussian(void *o, const char *value, char *why) { return take_law(o, MXQ_GAUSSIAN, value, why); }
-static bool take_laplace(void *o, const char *value, char *why) { return take_law(o, MXQ_LAPLACE, value, why); }
-static bool take_uniform(void *o, const char *value, char *why) { return take_law(o, MXQ_UNIFORM, value, why); }
-static bool take_student(void *o, const char *value, char *why) { return take_law(o, MXQ_STUDENT_T, value, why); }
-
-static bool take_sigma(void *o, const char *value, char *why)
-{
-    return app_parse_real(value, 1e-30, 1e30, &((options *)o)->sigma, why);
-}
-
-static bool take_freedom(void *o, const char *value, char *why)
-{
-    return app_parse_real(value, 0.5, 1e6, &((options *)o)->freedom, why);
-}
-
 static bool take_outliers(void *options_, const char *value, char *why)
 {
     options *o = options_;
@@ -75,19 +60,6 @@ static bool take_outliers(void *options_, const char *value, char *why)
     if (end == value || *end != ':' || !(o->outlier_share > 0 && o->outlier_share <= 1))
         return app_refuse(why, "expected SHARE:FACTOR, such as 0.001:30");
     return app_parse_real(end + 1, 1e-6, 1e6, &o->outlier_factor, why);
-}
-
-static bool take_columns(void *o, const char *value, char *why)
-{
-    return app_parse_int(value, 1, INT64_C(1) << 32, &((options *)o)->columns, why);
-}
-
-static bool take_seed(void *o, const char *value, char *why)
-{
-    int64_t seed;
-    if (!app_parse_int(value, 0, INT64_MAX, &seed, why)) return false;
-    ((options *)o)->seed = (uint64_t)seed;
-    return true;
 }
 
 static bool take_format(void *options_, const char *value, char *why)
@@ -138,11 +110,6 @@ static bool take_rounding(void *options_, const char *value, char *why)
     return which >= 0;
 }
 
-static bool take_sr_bits(void *o, const char *value, char *why)
-{
-    return app_parse_number(value, 1, 32, &((options *)o)->sr_bits, why);
-}
-
 static bool take_budgets(void *options_, const char *value, char *why)
 {
     options *o = options_;
@@ -162,16 +129,17 @@ static bool take_dtype(void *o, const char *value, char *why)
            app_refuse(why, "no such format; one of NKI's, ml_dtypes' or safetensors' names, such as bfloat16");
 }
 
-static bool take_threads(void *o, const char *value, char *why)
-{
-    return app_parse_number(value, 1, MAX_THREADS, &((options *)o)->threads, why);
-}
-
-static bool take_plot(void *o, const char *value, char *why)
-{
-    return (((options *)o)->plot = app_parse_word(value, mxq_plot_name, MXQ_PLOTS, why)) >= 0;
-}
-
+APP_READ(take_gaussian, options, take_law(o, MXQ_GAUSSIAN, value, why))
+APP_READ(take_laplace, options, take_law(o, MXQ_LAPLACE, value, why))
+APP_READ(take_uniform, options, take_law(o, MXQ_UNIFORM, value, why))
+APP_READ(take_student, options, take_law(o, MXQ_STUDENT_T, value, why))
+APP_READ(take_sigma, options, app_parse_real(value, 1e-30, 1e30, &o->sigma, why))
+APP_READ(take_freedom, options, app_parse_real(value, 0.5, 1e6, &o->freedom, why))
+APP_READ(take_columns, options, app_parse_int(value, 1, INT64_C(1) << 32, &o->columns, why))
+APP_READ(take_seed, options, app_parse_uint64(value, INT64_MAX, &o->seed, why))
+APP_READ(take_sr_bits, options, app_parse_number(value, 1, 32, &o->sr_bits, why))
+APP_READ(take_threads, options, app_parse_number(value, 1, MAX_THREADS, &o->threads, why))
+APP_READ(take_plot, options, (o->plot = app_parse_word(value, mxq_plot_name, MXQ_PLOTS, why)) >= 0)
 APP_TAKE(take_tensor, options, tensor, value)
 APP_TAKE(take_json, options, json, value)
 APP_TAKE(take_csv, options, csv, value)
@@ -298,22 +266,19 @@ static int run(const options *o, const mxq_sources *s)
     static mxq_sweep sweep;
     static mxq_pool pool;
     char why[APP_WHY] = "";
-    mxq_job *job = calloc(1, sizeof *job);
-    mxq_result *result = calloc((size_t)s->count, sizeof *result);
-    int status = job && result ? APP_OK : app_complain(APP_USAGE, "out of memory");
-    if (!status) {
-        job->ways = mxq_ways(&o->choice, job->way);
-        if (job->ways == 0) status = app_complain(APP_USAGE, "--scales none: integers need a scale");
-        job->threads = o->threads ? o->threads : default_threads();
-        job->sr_bits = o->sr_bits, job->seed = o->seed;
-        job->histogram = o->report || (o->svg && o->plot == MXQ_HISTOGRAM);
-    }
-    for (int i = 0; !status && i < s->count; i++)
-        if (!mxq_run(job, &s->item[i], &result[i], &pool, why)) status = app_complain(APP_USAGE, "%s", why);
+    mxq_job *job = app_memory(1, sizeof *job);
+    mxq_result *result = app_memory((size_t)s->count, sizeof *result);
+    job->ways = mxq_ways(&o->choice, job->way);
+    job->threads = o->threads ? o->threads : default_threads();
+    job->sr_bits = o->sr_bits, job->seed = o->seed;
+    job->histogram = o->report || (o->svg && o->plot == MXQ_HISTOGRAM);
+    bool ok = job->ways > 0 || app_refuse(why, "--scales none: integers need a scale");
+    for (int i = 0; ok && i < s->count; i++) ok = mxq_run(job, &s->item[i], &result[i], &pool, why);
     const bool sweeps = o->report || (o->svg && o->plot == MXQ_SIGMA);
-    if (!status && sweeps && !mxq_sweep_run(&s->item[0], &sweep, why)) status = app_complain(APP_USAGE, "%s", why);
+    if (ok && sweeps) ok = mxq_sweep_run(&s->item[0], &sweep, why);
     app_progress_done();
-    if (!status) {
+    int status = ok ? APP_OK : app_complain(APP_USAGE, "%s", why);
+    if (ok) {
         mxq_all all = { .job = job,
                         .result = result,
                         .results = s->count,
@@ -324,7 +289,7 @@ static int run(const options *o, const mxq_sources *s)
         memcpy(all.budget, o->budget, sizeof all.budget);
         status = show(o, &all);
     }
-    for (int i = 0; result && i < s->count; i++) mxq_result_free(&result[i]);
+    for (int i = 0; i < s->count; i++) mxq_result_free(&result[i]);
     free(result);
     free(job);
     return status;

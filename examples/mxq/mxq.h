@@ -1,12 +1,13 @@
 /* mxq.h - the parts of mxq: what is quantised, how, what was lost, and how it is shown.
  * SPDX-License-Identifier: MIT
  *
- *     main.c       the command line          text.c, picture.c, html.c   what people look at
- *     synthetic.c  distributions             source.c   tensors as rows that are cut into pieces
- *     ways.c       formats x scales x rounding          quantise.c  a piece there and back
- *     measure.c    errors of 32 elements     run.c      all pieces through all ways, in threads
- *     theory.c     what the QSNR should be   sweep.c    QSNR against the size of the values
- *     table.c      rows of the table
+ *     main.c      the command line
+ *     source.c    tensors, from files or distributions, as rows that are cut into pieces
+ *     ways.c      formats x scales x rounding, and what their QSNR should be
+ *     quantise.c  a piece there and back, and the errors of 32 elements
+ *     run.c       all pieces through all ways, in threads; QSNR against the size of the values
+ *     report.c    rows of the table, text, CSV, JSON
+ *     html.c      pictures and the page
  */
 #ifndef MXQ_H
 #define MXQ_H
@@ -72,7 +73,7 @@ void mxq_release(const mxq_source *s, int64_t first, int64_t count);
 
 /* Opens files and draws distributions; frees both. */
 typedef struct mxq_sources {
-    int count, room, files;
+    int count, capacity, files;
     mxq_source *item;
     void *file; /* the io_arrays behind them */
 } mxq_sources;

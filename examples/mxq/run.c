@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+
 #ifdef _OPENMP
 #include <omp.h>
 #endif
@@ -179,20 +180,18 @@ static void add_facts(mxq_pool *to, const mxq_facts *f, double scale)
 
 /* ---- a tensor ---- */
 
-static bool wave_open(wave *w, const mxq_job *job, const mxq_source *s, mxq_result *r)
+static void wave_open(wave *w, const mxq_job *job, const mxq_source *s, mxq_result *r)
 {
     const int64_t down = (s->rows + MXQ_SQUARE - 1) / MXQ_SQUARE, across = (s->columns + MXQ_SQUARE - 1) / MXQ_SQUARE;
     *w = (wave){ .job = job, .source = s, .facts = &r->facts };
-    w->piece = calloc((size_t)job->threads, sizeof *w->piece);
-    w->looked = calloc(WAVE, sizeof *w->looked);
-    w->measured = calloc((size_t)WAVE * (size_t)job->ways, sizeof *w->measured);
-    w->binned = calloc((size_t)WAVE * (size_t)job->ways, sizeof *w->binned);
-    w->why = calloc(WAVE, sizeof *w->why);
-    r->facts.row_amax = calloc((size_t)s->rows + 1, sizeof(float));
-    r->facts.grid_amax = calloc((size_t)(down * across) + 1, sizeof(float));
-    r->sums = calloc((size_t)job->ways, sizeof *r->sums);
-    return w->piece && w->looked && w->measured && w->binned && w->why && r->facts.row_amax &&
-           r->facts.grid_amax && r->sums;
+    w->piece = app_memory((size_t)job->threads, sizeof *w->piece);
+    w->looked = app_memory(WAVE, sizeof *w->looked);
+    w->measured = app_memory((size_t)WAVE * (size_t)job->ways, sizeof *w->measured);
+    w->binned = app_memory((size_t)WAVE * (size_t)job->ways, sizeof *w->binned);
+    w->why = app_memory(WAVE, sizeof *w->why);
+    r->facts.row_amax = app_memory((size_t)s->rows + 1, sizeof(float));
+    r->facts.grid_amax = app_memory((size_t)(down * across) + 1, sizeof(float));
+    r->sums = app_memory((size_t)job->ways, sizeof *r->sums);
 }
 
 static void wave_close(wave *w)
@@ -250,7 +249,8 @@ bool mxq_run(const mxq_job *job, const mxq_source *s, mxq_result *r, mxq_pool *p
     memset(r, 0, sizeof *r);
     r->source = s;
     r->facts.elements = mxq_elements(s);
-    const bool ok = wave_open(&w, job, s, r) ? all_waves(&w, r, pool, why) : app_refuse(why, "out of memory");
+    wave_open(&w, job, s, r);
+    const bool ok = all_waves(&w, r, pool, why);
     wave_close(&w);
     if (!ok) mxq_result_free(r);
     return ok;
@@ -312,4 +312,63 @@ int mxq_best(const mxq_job *job, const mxq_result *r, double budget)
             best = k;
     }
     return best;
+}
+
+/* ---- QSNR against sigma: the same values made smaller and larger, into formats with and without scales ---- */
+
+enum { SAMPLE = 1 << 15 }; /* elements */
+
+static const struct {
+    const char *name;
+    mxq_kind kind;
+    trn_format format;
+} swept[MXQ_SWEEP_WAYS] = {
+    { "MXFP8 E4M3", MXQ_MX, TRN_F8_E4M3FN }, { "FP8 E4M3FN", MXQ_CAST, TRN_F8_E4M3FN },
+    { "FP8 E4M3", MXQ_CAST, TRN_F8_E4M3 },   { "FP8 E5M2", MXQ_CAST, TRN_F8_E5M2 },
+    { "FP8 E3M4", MXQ_CAST, TRN_F8_E3M4 },   { "FP16", MXQ_CAST, TRN_F16 },
+};
+
+/* What the tensor begins with, brought to sigma 1. */
+static bool sample_of(const mxq_source *s, float *x, int64_t *n, char *why)
+{
+    mxq_source line = *s;
+    double energy = 0;
+    int64_t not_finite = 0;
+    line.rows = 1;
+    line.columns = mxq_elements(s);
+    *n = line.columns < SAMPLE ? line.columns : SAMPLE;
+    for (int64_t i = 0, part; i < *n; i += part) {
+        part = *n - i < MXQ_PIECE ? *n - i : MXQ_PIECE;
+        if (!mxq_read(&line, &(mxq_place){ 0, i, 1, part }, x + i, &not_finite, why)) return false;
+    }
+    for (int64_t i = 0; i < *n; i++) energy += (double)x[i] * (double)x[i];
+    for (int64_t i = 0; i < *n && energy > 0; i++) x[i] = (float)((double)x[i] / sqrt(energy / (double)*n));
+    return true;
+}
+
+bool mxq_sweep_run(const mxq_source *s, mxq_sweep *sweep, char *why)
+{
+    mxq_job *job = app_memory(1, sizeof *job);
+    mxq_result *r = app_memory(1, sizeof *r);
+    mxq_pool *pool = app_memory(1, sizeof *pool);
+    float *x = app_memory(SAMPLE, sizeof *x), *y = app_memory(SAMPLE, sizeof *y);
+    int64_t n = 0;
+    bool ok = sample_of(s, x, &n, why);
+    job->threads = 1, job->ways = MXQ_SWEEP_WAYS;
+    for (int k = 0; ok && k < MXQ_SWEEP_WAYS; k++)
+        sweep->way[k] = job->way[k] = mxq_way_of(swept[k].name, swept[k].kind, swept[k].format);
+    for (int i = 0; ok && i < MXQ_SWEEP; i++) {
+        sweep->sigma[i] = ldexp(1, i - MXQ_SWEEP / 2);
+        for (int64_t j = 0; j < n; j++) y[j] = (float)((double)x[j] * sweep->sigma[i]);
+        const mxq_source line = { .name = "sweep", .rows = 1, .columns = n, .values = y };
+        ok = mxq_run(job, &line, r, pool, why);
+        for (int k = 0; ok && k < MXQ_SWEEP_WAYS; k++) sweep->sqnr[k][i] = mxq_sqnr(r, k);
+        if (ok) mxq_result_free(r);
+    }
+    free(job);
+    free(r);
+    free(pool);
+    free(x);
+    free(y);
+    return ok;
 }

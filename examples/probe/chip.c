@@ -121,10 +121,7 @@ bool probe_run_tile(const probe_tile *tile, trn_generation generation, const trn
                               : tile->mode == PROBE_ROWS      ? run_rows(&r)
                               : tile->mode == PROBE_PSUM_BF16 ? run_psum_bf16(&r)
                                                               : run_plain(&r, 0, tile->k, false);
-    if (status != TRN_OK) {
-        snprintf(why, PROBE_WHY, "%s: %s", tile->name, error.text);
-        return false;
-    }
+    if (status != TRN_OK) return app_fail(why, "%s: %s", tile->name, error.text);
     outputs_of(&r, out);
     return true;
 }
@@ -160,19 +157,13 @@ static entry *slot_of(uint64_t key)
     return &memory.slot[i];
 }
 
-static void *need(void *block)
-{
-    if (!block) exit(probe_complain(PROBE_USAGE, "there is not enough memory"));
-    return block;
-}
-
-static void make_room(void)
+static void grow(void)
 {
     entry *old = memory.slot;
     const size_t slots = memory.slots;
     if (memory.used * 2 < slots) return;
     memory.slots = slots ? slots * 2 : 1 << 12;
-    memory.slot = (entry *)need(calloc(memory.slots, sizeof *memory.slot));
+    memory.slot = (entry *)app_memory(memory.slots, sizeof *memory.slot);
     for (size_t i = 0; i < slots; i++)
         if (old[i].key) *slot_of(old[i].key) = old[i];
     free(old);
@@ -194,17 +185,17 @@ static trn_generation generation_for(const probe_tile *t)
 
 const double *probe_prediction(int tile, const probe_setting *s)
 {
-    make_room();
+    grow();
     entry *e = slot_of(key_of(tile, s));
     if (e->key) return e->out;
-    char why[PROBE_WHY] = "trn_numerics_parse refused its own text";
+    char why[APP_WHY] = "trn_numerics_parse refused its own text";
     trn_numerics n;
     const probe_setting only = within(s, probe_tiles[tile].scope);
     e->key = key_of(tile, s);
-    e->out = (double *)need(malloc((size_t)probe_outputs(&probe_tiles[tile]) * sizeof(double)));
+    e->out = (double *)app_memory((size_t)probe_outputs(&probe_tiles[tile]), sizeof(double));
     memory.used++;
     if (!probe_numerics(&only, &n) ||
         !probe_run_tile(&probe_tiles[tile], generation_for(&probe_tiles[tile]), &n, 0, e->out, why))
-        exit(probe_complain(PROBE_USAGE, "%s", why));
+        exit(app_complain(APP_USAGE, "%s", why));
     return e->out;
 }

@@ -43,26 +43,30 @@ static bool is_for(const probe_tile *t, trn_generation generation)
 
 /* ---- writing ---- */
 
-static bool make_directory(const char *directory, const char *name)
+static bool make_directory(const char *path, char *why)
+{
+    return mkdir(path, 0777) == 0 || errno == EEXIST ||
+           app_fail(why, "%s: it cannot be created (%s)", path, strerror(errno));
+}
+
+static bool make_subdirectory(const char *directory, const char *name, char *why)
 {
     char path[PATH];
     snprintf(path, sizeof path, "%s/%s", directory, name);
-    if (mkdir(path, 0777) == 0 || errno == EEXIST) return true;
-    probe_complain(PROBE_USAGE, "%s: it cannot be created (%s)", path, strerror(errno));
-    return false;
+    return make_directory(path, why);
 }
 
 static bool write_text(const char *directory, const char *name, trn_generation generation,
-                       void (*text)(FILE *out, trn_generation generation))
+                       void (*text)(FILE *out, trn_generation generation), char *why)
 {
     char path[PATH];
     snprintf(path, sizeof path, "%s/%s", directory, name);
     FILE *out = fopen(path, "w");
-    if (!out) return probe_complain(0, "%s: it cannot be created (%s)", path, strerror(errno)), false;
+    if (!out) return app_fail(why, "%s: it cannot be created (%s)", path, strerror(errno));
     text(out, generation);
     const bool failed = ferror(out) != 0;
     if (fclose(out) == 0 && !failed) return true;
-    return probe_complain(0, "%s: it cannot be written", path), false;
+    return app_fail(why, "%s: it cannot be written", path);
 }
 
 static void generation_text(FILE *out, trn_generation generation)
@@ -98,36 +102,35 @@ static void output_path(char *path, const char *directory, const probe_tile *t)
     snprintf(path, PATH, "%s/out/%s.npy", directory, t->name);
 }
 
-static bool write_operand(const char *directory, const probe_tile *t, bool moving)
+static bool write_operand(const char *directory, const probe_tile *t, bool moving, char *why)
 {
     static unsigned char bytes[OPERAND_BYTES];
-    char path[PATH], why[NPY_WHY];
+    char path[PATH];
     int64_t shape[3];
     const int rank = operand_shape(t, moving, shape);
     probe_operand(t, moving, bytes);
     input_path(path, directory, t, moving ? "moving" : "stationary");
-    if (!npy_write(path, npy_type(t), rank, shape, bytes, why)) return probe_complain(0, "%s", why), false;
+    if (!npy_write(path, npy_type(t), rank, shape, bytes, why)) return false;
     if (t->mode != PROBE_MX) return true;
     memset(bytes, 127, sizeof bytes); /* all scales are 2^0 */
     shape[0] = t->k / 8;
     input_path(path, directory, t, moving ? "moving_scale" : "stationary_scale");
-    return npy_write(path, "|u1", 2, shape, bytes, why) || (probe_complain(0, "%s", why), false);
+    return npy_write(path, "|u1", 2, shape, bytes, why);
 }
 
-int probe_write_directory(const char *directory, trn_generation generation)
+bool probe_write_directory(const char *directory, trn_generation generation, char *why)
 {
-    if (mkdir(directory, 0777) != 0 && errno != EEXIST)
-        return probe_complain(PROBE_USAGE, "%s: it cannot be created (%s)", directory, strerror(errno));
-    if (!make_directory(directory, "in") || !make_directory(directory, "out")) return PROBE_USAGE;
-    for (int i = 0; i < probe_tile_count; i++)
-        if (is_for(&probe_tiles[i], generation) &&
-            (!write_operand(directory, &probe_tiles[i], false) || !write_operand(directory, &probe_tiles[i], true)))
-            return PROBE_USAGE;
-    return write_text(directory, "generation.txt", generation, generation_text) &&
-                   write_text(directory, "probe_kernel.py", generation, probe_kernel_text) &&
-                   write_text(directory, "README.md", generation, probe_readme_text)
-               ? PROBE_OK
-               : PROBE_USAGE;
+    if (!make_directory(directory, why) || !make_subdirectory(directory, "in", why) ||
+        !make_subdirectory(directory, "out", why))
+        return false;
+    for (int i = 0; i < probe_tile_count; i++) {
+        const probe_tile *t = &probe_tiles[i];
+        if (!is_for(t, generation)) continue;
+        if (!write_operand(directory, t, false, why) || !write_operand(directory, t, true, why)) return false;
+    }
+    return write_text(directory, "generation.txt", generation, generation_text, why) &&
+           write_text(directory, "probe_kernel.py", generation, probe_kernel_text, why) &&
+           write_text(directory, "README.md", generation, probe_readme_text, why);
 }
 
 /* ---- reading ---- */
@@ -137,15 +140,12 @@ static bool read_generation(const char *directory, trn_generation *generation, c
     char path[PATH], word[16] = "";
     snprintf(path, sizeof path, "%s/generation.txt", directory);
     FILE *in = fopen(path, "r");
-    if (!in) {
-        snprintf(why, PROBE_WHY, "%s: it cannot be opened (%s); probe --write makes such a directory", path,
-                 strerror(errno));
-        return false;
-    }
+    if (!in)
+        return app_fail(why, "%s: it cannot be opened (%s); probe --write makes such a directory", path,
+                        strerror(errno));
     const bool read = fscanf(in, "%15s", word) == 1 && probe_generation_from_name(word, generation);
     fclose(in);
-    if (!read) snprintf(why, PROBE_WHY, "%s: expected trn1, trn2 or trn3", path);
-    return read;
+    return read || app_fail(why, "%s: expected trn1, trn2 or trn3", path);
 }
 
 /* Outputs say something of a hypothesis only if the inputs were these. */
@@ -159,8 +159,7 @@ static bool input_is_ours(const char *directory, const probe_tile *t, bool movin
     const size_t size = probe_operand(t, moving, bytes);
     const bool same = (size_t)a.elements * (size_t)a.item_bytes == size && memcmp(a.data, bytes, size) == 0;
     npy_free(&a);
-    if (!same) snprintf(why, PROBE_WHY, "%s: it is not the input that this version of probe writes", path);
-    return same;
+    return same || app_fail(why, "%s: it is not the input that this version of probe writes", path);
 }
 
 /* *out stays NULL where the file does not exist. */
@@ -176,7 +175,7 @@ static bool read_output(const char *directory, const probe_tile *t, const double
     if (!npy_read(path, &a, why)) return false;
     const char *type = t->format == TRN_I8 ? "<i4" : "<f4";
     const bool fits = strcmp(a.type, type) == 0 && a.rank == 2 && a.shape[0] == t->m && a.shape[1] == t->n;
-    double *values = fits ? (double *)malloc((size_t)a.elements * sizeof *values) : NULL;
+    double *values = fits ? (double *)app_memory((size_t)a.elements, sizeof *values) : NULL;
     for (int m = 0; values && m < t->m; m++)
         for (int n = 0; n < t->n; n++) {
             const int64_t at = m * a.stride[0] + n * a.stride[1];
@@ -184,12 +183,8 @@ static bool read_output(const char *directory, const probe_tile *t, const double
                 t->format == TRN_I8 ? (double)((const int32_t *)a.data)[at] : (double)((const float *)a.data)[at];
         }
     npy_free(&a);
-    if (!fits)
-        snprintf(why, PROBE_WHY, "%s: expected %d x %d numbers of type %s", path, t->m, t->n, type);
-    else if (!values)
-        snprintf(why, PROBE_WHY, "%s: there is not enough memory to read it", path);
     *out = values;
-    return values != NULL;
+    return fits || app_fail(why, "%s: expected %d x %d numbers of type %s", path, t->m, t->n, type);
 }
 
 bool probe_read_directory(const char *directory, probe_seen *seen, char *why)
@@ -202,10 +197,8 @@ bool probe_read_directory(const char *directory, probe_seen *seen, char *why)
         if (!read_output(directory, &probe_tiles[i], &seen->out[i], why)) return false;
         have += seen->out[i] != NULL;
     }
-    if (!have)
-        snprintf(why, PROBE_WHY, "%s/out: it holds no outputs; run probe_kernel.py on a chip, or probe --run",
-                 directory);
-    return have > 0;
+    return have > 0 ||
+           app_fail(why, "%s/out: it holds no outputs; run probe_kernel.py on a chip, or probe --run", directory);
 }
 
 void probe_seen_free(probe_seen *seen)
@@ -216,13 +209,13 @@ void probe_seen_free(probe_seen *seen)
 
 /* ---- this library in place of a chip ---- */
 
-static bool write_output(const char *directory, const probe_tile *t, const double *out)
+static bool write_output(const char *directory, const probe_tile *t, const double *out, char *why)
 {
     static float numbers[PROBE_ROOM];
     static int32_t integers[PROBE_ROOM];
     const bool integer = t->format == TRN_I8;
     const int64_t shape[2] = { t->m, t->n };
-    char path[PATH], why[NPY_WHY];
+    char path[PATH];
     for (int i = 0; i < probe_outputs(t); i++) {
         if (integer)
             integers[i] = (int32_t)out[i];
@@ -230,27 +223,21 @@ static bool write_output(const char *directory, const probe_tile *t, const doubl
             numbers[i] = (float)out[i];
     }
     output_path(path, directory, t);
-    if (npy_write(path, integer ? "<i4" : "<f4", 2, shape, integer ? (const void *)integers : (const void *)numbers,
-                  why))
-        return true;
-    return probe_complain(0, "%s", why), false;
+    return npy_write(path, integer ? "<i4" : "<f4", 2, shape, integer ? (const void *)integers : (const void *)numbers,
+                     why);
 }
 
-int probe_run_directory(const char *directory, const trn_numerics *n, uint64_t seed)
+bool probe_run_directory(const char *directory, const trn_numerics *n, uint64_t seed, char *why)
 {
     static double out[PROBE_ROOM];
     trn_generation generation;
-    char why[PROBE_WHY];
-    int tiles = 0;
-    if (!read_generation(directory, &generation, why)) return probe_complain(PROBE_USAGE, "%s", why);
-    if (!make_directory(directory, "out")) return PROBE_USAGE;
-    for (int i = 0; i < probe_tile_count; i++, tiles++) {
+    if (!read_generation(directory, &generation, why) || !make_subdirectory(directory, "out", why)) return false;
+    for (int i = 0; i < probe_tile_count; i++) {
         const probe_tile *t = &probe_tiles[i];
         if (!is_for(t, generation)) continue;
-        if (!probe_run_tile(t, generation, n, seed, out, why)) return probe_complain(PROBE_USAGE, "%s", why);
-        if (!write_output(directory, t, out)) return PROBE_USAGE;
+        if (!probe_run_tile(t, generation, n, seed, out, why) || !write_output(directory, t, out, why)) return false;
     }
-    fprintf(stderr, "probe: %s/out holds the outputs of this library as %s\n", directory,
-            probe_generation_name(generation));
-    return PROBE_OK;
+    app_complain(APP_OK, "%s/out holds the outputs of this library as %s", directory,
+                 probe_generation_name(generation));
+    return true;
 }

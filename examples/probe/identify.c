@@ -141,8 +141,7 @@ static void solve(const probe_seen *seen, probe_group *g)
 
 static probe_group *new_group(probe_verdict *v)
 {
-    v->group = (probe_group *)realloc(v->group, (size_t)(v->groups + 1) * sizeof *v->group);
-    if (!v->group) exit(probe_complain(PROBE_USAGE, "there is not enough memory"));
+    v->group = (probe_group *)app_resize(v->group, (size_t)v->groups + 1, sizeof *v->group);
     memset(&v->group[v->groups], 0, sizeof *v->group);
     return &v->group[v->groups++];
 }

@@ -24,10 +24,8 @@
 #include <stdint.h>
 #include <stdio.h>
 
+#include <app/app.h>
 #include <trnmath/trn_numerics.h>
-
-enum { PROBE_OK = 0, PROBE_FAILED = 1, PROBE_USAGE = 2 };
-enum { PROBE_WHY = 768 }; /* room for one sentence */
 
 /* ---- hypotheses ---- */
 
@@ -177,20 +175,23 @@ void probe_verdict_free(probe_verdict *v);
 /* Of the settings found in each group the one nearest to the defaults, put together. */
 probe_setting probe_best(const probe_verdict *v);
 
-/* Either file may be NULL. PROBE_FAILED when no setting predicts what was seen. */
-int probe_report(FILE *out, FILE *json, const probe_seen *seen);
+typedef struct probe_report {
+    const probe_seen *seen;
+    probe_verdict verdict;
+} probe_report;
+
+void probe_print_text(FILE *out, const probe_report *report);
+void probe_print_json(FILE *out, const void *report);
 
 /* ---- the directory ---- */
 
-int probe_write_directory(const char *directory, trn_generation generation);
-int probe_run_directory(const char *directory, const trn_numerics *n, uint64_t seed);
+bool probe_write_directory(const char *directory, trn_generation generation, char *why);
+bool probe_run_directory(const char *directory, const trn_numerics *n, uint64_t seed, char *why);
 bool probe_read_directory(const char *directory, probe_seen *seen, char *why);
 void probe_seen_free(probe_seen *seen);
 void probe_kernel_text(FILE *out, trn_generation generation);
 void probe_readme_text(FILE *out, trn_generation generation);
 
-int probe_self_test(long settings, uint64_t seed);
-
-int probe_complain(int status, const char *format, ...) __attribute__((format(printf, 2, 3))); /* returns status */
+bool probe_self_test(long settings, uint64_t seed);
 
 #endif /* PROBE_H */

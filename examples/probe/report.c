@@ -183,8 +183,10 @@ static int tiles_in(uint64_t tiles)
     return n;
 }
 
-static void print_text(FILE *out, const probe_seen *seen, const probe_verdict *v)
+void probe_print_text(FILE *out, const probe_report *report)
 {
+    const probe_seen *seen = report->seen;
+    const probe_verdict *v = &report->verdict;
     const char *no_colour = getenv("NO_COLOR");
     const bool colour = !(no_colour && *no_colour) && isatty(fileno(out));
     fprintf(out, "%d tiles of %s\n", tiles_in(v->tiles), probe_generation_name(seen->generation));
@@ -245,8 +247,10 @@ static void json_tiles(FILE *out, const probe_seen *seen, const probe_verdict *v
     fputc('\n', out);
 }
 
-static void print_json(FILE *out, const probe_seen *seen, const probe_verdict *v)
+void probe_print_json(FILE *out, const void *context)
 {
+    const probe_seen *seen = ((const probe_report *)context)->seen;
+    const probe_verdict *v = &((const probe_report *)context)->verdict;
     char text[TEXT];
     const probe_setting s = probe_best(v);
     fprintf(out, "{\n  \"generation\": \"%s\",\n  \"match\": %s,\n  \"numerics\": \"%s\",\n  \"fields\": [\n",
@@ -256,14 +260,4 @@ static void print_json(FILE *out, const probe_seen *seen, const probe_verdict *v
     fputs("  ],\n  \"tiles\": [\n", out);
     json_tiles(out, seen, v);
     fputs("  ]\n}\n", out);
-}
-
-int probe_report(FILE *out, FILE *json, const probe_seen *seen)
-{
-    probe_verdict v = probe_identify(seen, UINT64_MAX);
-    const int status = v.wrong ? PROBE_FAILED : PROBE_OK;
-    if (out) print_text(out, seen, &v);
-    if (json) print_json(json, seen, &v);
-    probe_verdict_free(&v);
-    return status;
 }

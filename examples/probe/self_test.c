@@ -44,7 +44,7 @@ static bool run_all(const probe_setting *s, trn_generation generation, uint64_t 
     trn_numerics n;
     memset(seen, 0, sizeof *seen);
     seen->generation = generation;
-    if (!probe_numerics(s, &n)) return snprintf(why, PROBE_WHY, "trn_numerics_parse refused its own text"), false;
+    if (!probe_numerics(s, &n)) return app_refuse(why, "trn_numerics_parse refused its own text");
     for (int i = 0; i < probe_tile_count; i++) {
         const probe_tile *t = &probe_tiles[i];
         if (!(t->generations & probe_generation_bit(generation))) continue;
@@ -68,8 +68,7 @@ static bool scopes_hold(const probe_seen *seen, const probe_setting *s, char *wh
     for (int i = 0; i < probe_tile_count; i++) {
         if (!seen->out[i] || is_stochastic(&probe_tiles[i], s) || same_outputs(seen, probe_prediction(i, s), i))
             continue;
-        snprintf(why, PROBE_WHY, "tile %s depends on a field outside its scope", probe_tiles[i].name);
-        return false;
+        return app_fail(why, "tile %s depends on a field outside its scope", probe_tiles[i].name);
     }
     return true;
 }
@@ -101,9 +100,7 @@ static bool random_product(const probe_setting *s, trn_format format, uint64_t s
     args.moving = trn_tensor_2d(format, b, K, LANES);
     args.numerics = &n;
     args.error = &error;
-    if (trn_nc_matmul(&args) == TRN_OK) return true;
-    snprintf(why, PROBE_WHY, "%s", error.text);
-    return false;
+    return trn_nc_matmul(&args) == TRN_OK || app_refuse(why, error.text);
 }
 
 /* What the rules call the same is the same. */
@@ -115,18 +112,15 @@ static bool rules_hold(const probe_seen *seen, const probe_setting *s, uint64_t 
     probe_seen other;
     if (!run_all(&c, seen->generation, seed, &other, room, why)) return false;
     for (int i = 0; i < probe_tile_count; i++)
-        if (seen->out[i] && !is_stochastic(&probe_tiles[i], s) && !same_outputs(seen, other.out[i], i)) {
-            snprintf(why, PROBE_WHY, "tile %s tells apart what a rule calls one and the same", probe_tiles[i].name);
-            return false;
-        }
+        if (seen->out[i] && !is_stochastic(&probe_tiles[i], s) && !same_outputs(seen, other.out[i], i))
+            return app_fail(why, "tile %s tells apart what a rule calls one and the same", probe_tiles[i].name);
     for (int i = 0; i < 4; i++) {
         float x[16], y[16];
         if (!random_product(s, format[i], seed, index, x, why) || !random_product(&c, format[i], seed, index, y, why))
             return false;
         if (memcmp(x, y, sizeof x) == 0) continue;
-        snprintf(why, PROBE_WHY, "a random %s product tells apart what a rule calls one and the same",
-                 trn_format_name(format[i]));
-        return false;
+        return app_fail(why, "a random %s product tells apart what a rule calls one and the same",
+                        trn_format_name(format[i]));
     }
     return true;
 }
@@ -176,9 +170,9 @@ static bool recover(const probe_setting *s, trn_generation generation, uint64_t 
     bool alone = true;
     for (int i = 0; i < v.groups; i++) alone = alone && v.group[i].count == 1;
     if (!found)
-        snprintf(why, PROBE_WHY, "it is not among the settings found");
+        app_refuse(why, "it is not among the settings found");
     else if (!narrow)
-        snprintf(why, PROBE_WHY, "settings were found beside it that differ in more than sr_bits");
+        app_refuse(why, "settings were found beside it that differ in more than sr_bits");
     t->recovered += found && narrow;
     t->alone += found && alone;
     probe_verdict_free(&v);
@@ -189,7 +183,7 @@ static long recover_all(long settings, uint64_t seed, tally *t)
 {
     long failed = 0;
     for (long i = 0; i < settings; i++) {
-        char text[1024], why[PROBE_WHY] = "";
+        char text[1024], why[APP_WHY] = "";
         const probe_setting s = random_setting(seed, (uint64_t)i);
         if (recover(&s, generations[i / 3 % 3], seed, (uint64_t)i, t, why)) continue;
         failed++;
@@ -221,7 +215,7 @@ static long brute(const probe_setting *s, const probe_seen *seen, probe_setting 
         }
         return wrong;
     }
-    char why[PROBE_WHY];
+    char why[APP_WHY];
     probe_seen outputs;
     const probe_setting x = probe_canonical(*s), y = probe_canonical(*other);
     const bool same = memcmp(&x, &y, sizeof x) == 0;
@@ -237,7 +231,7 @@ static long brute(const probe_setting *s, const probe_seen *seen, probe_setting 
 static long brute_force(uint64_t seed, long *tried)
 {
     static double room[2][PROBE_MAX_TILES * 256];
-    char why[PROBE_WHY];
+    char why[APP_WHY];
     long wrong = 0;
     for (uint64_t i = 0; i < 4; i++) { /* one chain, two, four; and an exact sum */
         probe_setting s = random_setting(seed, i), other;
@@ -295,15 +289,14 @@ typedef struct signature {
 
 typedef struct signatures {
     signature *list;
-    long count, room;
+    long count, capacity;
 } signatures;
 
 static void add_signature(signatures *all, const probe_setting *s)
 {
-    if (all->count == all->room) {
-        all->room = all->room ? 2 * all->room : 1 << 16;
-        all->list = (signature *)realloc(all->list, (size_t)all->room * sizeof *all->list);
-        if (!all->list) exit(probe_complain(PROBE_USAGE, "there is not enough memory"));
+    if (all->count == all->capacity) {
+        all->capacity = all->capacity ? 2 * all->capacity : 1 << 16;
+        all->list = (signature *)app_resize(all->list, (size_t)all->capacity, sizeof *all->list);
     }
     signature *new = &all->list[all->count++];
     new->s = *s;
@@ -353,7 +346,7 @@ static long separate(long *settings)
     return same;
 }
 
-int probe_self_test(long settings, uint64_t seed)
+bool probe_self_test(long settings, uint64_t seed)
 {
     tally t = { 0, 0 };
     long all = 0, tried = 0, missing = 0;
@@ -362,5 +355,5 @@ int probe_self_test(long settings, uint64_t seed)
     printf("recovered %ld of %ld random settings, %ld of them as the only match\n", t.recovered, settings, t.alone);
     printf("brute force agrees on %ld of %ld neighbours\n", tried - wrong, tried);
     printf("told apart %ld of %ld settings of the array\n", all - same, all);
-    return failed || wrong || same || missing ? PROBE_FAILED : PROBE_OK;
+    return !failed && !wrong && !same && !missing;
 }

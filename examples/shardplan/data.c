@@ -3,14 +3,55 @@
  */
 #include "shardplan.h"
 
+#include <math.h>
+#include <stddef.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include <trnmath/trn_plan_trace.h>
 
+/* ---- fields of the library's structs by name ---- */
+
+#define PART(name, field) [TRN_PART_##name] = { #field, offsetof(trn_plan_time, field) }
+static const struct {
+    const char *key;
+    size_t offset;
+} part_field[TRN_PART_COUNT] = { PART(PRODUCTS, products_s), PART(READS, reads_s), PART(ATTENTION, attention_s),
+                                 PART(ELEMENTWISE, elementwise_s), PART(UPDATE, update_s), PART(TP, tp_s),
+                                 PART(CP, cp_s), PART(EP, ep_s), PART(DP, dp_s), PART(PP, pp_s),
+                                 PART(BUBBLE, bubble_s) };
+
+const char *sp_part_key(trn_plan_part part) { return part_field[part].key; }
+
+double sp_part_s(const trn_plan_time *time, trn_plan_part part)
+{
+    double seconds;
+    memcpy(&seconds, (const char *)time + part_field[part].offset, sizeof seconds);
+    return seconds;
+}
+
+#define ASSUMPTION(field) { #field, offsetof(trn_plan_assumptions, field) }
+static const struct {
+    const char *name;
+    size_t offset;
+} assumption_field[] = { ASSUMPTION(contention), ASSUMPTION(expert_imbalance), ASSUMPTION(hidden_passes),
+                         ASSUMPTION(inner_passes), ASSUMPTION(scalar_passes), ASSUMPTION(vector_passes),
+                         ASSUMPTION(reserve_bytes), ASSUMPTION(bucket_bytes), ASSUMPTION(bucket_rank_bytes),
+                         ASSUMPTION(product_start_s), ASSUMPTION(optimizer_states) };
+enum { ASSUMPTIONS = sizeof assumption_field / sizeof assumption_field[0] };
+_Static_assert(ASSUMPTIONS * sizeof(double) == sizeof(trn_plan_assumptions), "an assumption is missing here");
+
+double *sp_assumption(trn_plan_assumptions *assumptions, const char *name)
+{
+    for (int i = 0; i < ASSUMPTIONS; i++)
+        if (strcmp(assumption_field[i].name, name) == 0)
+            return (double *)(void *)((char *)assumptions + assumption_field[i].offset);
+    return NULL;
+}
+
 /* ---- one row: what CSV and JSON share ---- */
 
-#define TRNI_X(id, field, text) { #field, APP_REAL, "s", text },
-static const app_column column[] = {
+static const app_column before[] = {
     { "rank", APP_INTEGER, "", "place among the legal plans; missing: this one is not legal" },
     { "tp", APP_INTEGER, "chips", "tensor parallelism" },
     { "cp", APP_INTEGER, "chips", "context parallelism" },
@@ -33,7 +74,9 @@ static const app_column column[] = {
     { "bottleneck", APP_TEXT, "", "the part that takes most of the time" },
     { "tp_algorithm", APP_TEXT, "", "of tp's collectives" },
     { "dp_algorithm", APP_TEXT, "", "of dp's collectives" },
-    TRNI_PLAN_PARTS(TRNI_X) /* the times of the parts */
+};
+
+static const app_column after[] = {
     { "hidden_s", APP_REAL, "s", "communication beside work" },
     { "contention_s", APP_REAL, "s", "what both lose by that" },
     { "weights_bytes", APP_REAL, "B", "of the fullest chip, and so the next five" },
@@ -45,10 +88,25 @@ static const app_column column[] = {
     { "hbm_bytes", APP_REAL, "B", "all of these" },
     { "hbm_capacity_bytes", APP_REAL, "B", "HBM of a chip" },
 };
-#undef TRNI_X
+
+enum { BEFORE = sizeof before / sizeof before[0], AFTER = sizeof after / sizeof after[0] };
+
+/* Those before, one for the time of each part of a step, and those after. */
+static app_table start_table(void)
+{
+    static app_column column[BEFORE + TRN_PART_COUNT + AFTER];
+    app_table t;
+    memcpy(column, before, sizeof before);
+    for (int i = 0; i < TRN_PART_COUNT; i++)
+        column[BEFORE + i] =
+            (app_column){ sp_part_key((trn_plan_part)i), APP_REAL, "s", trn_plan_part_name((trn_plan_part)i) };
+    memcpy(column + BEFORE + TRN_PART_COUNT, after, sizeof after);
+    app_table_start(&t, column, BEFORE + TRN_PART_COUNT + AFTER);
+    return t;
+}
 
 /* A number that a plan has only when `there`. */
-static void add(app_table *t, double value, bool there) { app_real(t, there ? value : TRNI_NAN); }
+static void add(app_table *t, double value, bool there) { app_real(t, there ? value : (double)NAN); }
 
 static void add_count(app_table *t, int64_t value, bool there)
 {
@@ -89,9 +147,7 @@ static void add_verdict(app_table *t, const sp_job *job, const trn_plan *p)
 
 static void add_time(app_table *t, const trn_plan *p)
 {
-#define TRNI_X(id, field, text) add(t, p->time.field, p->legal);
-    TRNI_PLAN_PARTS(TRNI_X)
-#undef TRNI_X
+    for (int i = 0; i < TRN_PART_COUNT; i++) add(t, sp_part_s(&p->time, (trn_plan_part)i), p->legal);
     add(t, p->time.hidden_s, p->legal);
     add(t, p->time.contention_s, p->legal);
 }
@@ -105,8 +161,7 @@ static void add_memory(app_table *t, const trn_plan_memory *b)
 
 static app_table rows_of(const sp_job *job)
 {
-    app_table t;
-    app_table_start(&t, column, sizeof column / sizeof column[0]);
+    app_table t = start_table();
     for (int64_t i = 0; i < job->list.kept; i++) {
         const trn_plan *p = &job->plan[i];
         app_row(&t);
@@ -130,8 +185,7 @@ void sp_print_csv(FILE *out, const void *context)
 
 void sp_print_schema(void)
 {
-    app_table t;
-    app_table_start(&t, column, sizeof column / sizeof column[0]);
+    app_table t = start_table();
     app_print_schema(stdout, "shardplan", &t);
     app_table_free(&t);
 }
@@ -148,9 +202,9 @@ static void json_scaling(const sp_job *job, FILE *out)
                 s->chips, (long long)s->batch, SP_BUFFER);
         app_print_json_number(out, s->all_reduce_s);
         fputs(", \"time_s\": ", out);
-        app_print_json_number(out, s->legal ? s->plan.time_s : TRNI_NAN);
+        app_print_json_number(out, s->legal ? s->plan.time_s : (double)NAN);
         fputs(", \"tokens_per_s\": ", out);
-        app_print_json_number(out, s->legal ? s->plan.tokens_per_s : TRNI_NAN);
+        app_print_json_number(out, s->legal ? s->plan.tokens_per_s : (double)NAN);
         fprintf(out, ", \"tp\": %d, \"cp\": %d, \"ep\": %d, \"dp\": %d, \"pp\": %d}", s->plan.tp, s->plan.cp,
                 s->plan.ep, s->plan.dp, s->plan.pp);
     }
@@ -190,8 +244,8 @@ void sp_print_trace(FILE *out, const void *context)
     const sp_job *job = context;
     enum { EVENTS = 200000 };
     char title[200];
-    trn_trace_event *event = malloc(EVENTS * sizeof *event);
-    trn_trace trace = { .event = event, .capacity = event ? EVENTS : 0, .title = title };
+    trn_trace_event *event = app_resize(NULL, EVENTS, sizeof *event);
+    trn_trace trace = { .event = event, .capacity = EVENTS, .title = title };
     snprintf(title, sizeof title, "%s on %s, %s", job->model.name, job->net.name,
              job->list.legal ? sp_degrees(&job->plan[0]).text : "no legal plan");
     if (job->list.legal) trn_plan_trace_step(&job->args, &job->plan[0], &trace);

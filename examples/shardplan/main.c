@@ -1,54 +1,229 @@
-/* main.c - which way to spread a model over a machine? One search, and everybody who writes its answer.
+/* main.c - which way to spread a model over a machine? The command line, and everybody who writes the answer.
  * SPDX-License-Identifier: MIT
  */
 #define _POSIX_C_SOURCE 200809L
 
 #include "shardplan.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "app/outputs.h"
-#include "io/hf_config.h"
 
 const char app_name[] = "shardplan";
 
-enum { ROOM = 20000 }; /* plans that are kept; no system has so many */
+/* ---- options ---- */
 
-static int read_model(sp_job *job)
+#define LARGEST (INT64_C(1) << 32)
+#define CHIPS (1 << 27)
+#define READ(function, read) APP_READ(function, sp_options, read)
+READ(take_batch, app_parse_int(value, 1, LARGEST, &o->args.batch, why))
+READ(take_seq, app_parse_int(value, 1, LARGEST, &o->args.sequence, why))
+READ(take_prompt, app_parse_int(value, 1, LARGEST, &o->args.prompt, why))
+READ(take_microbatch, app_parse_int(value, 1, LARGEST, &o->args.microbatch, why))
+READ(take_chips, app_parse_int(value, 1, CHIPS, &o->chips, why))
+READ(take_top, app_parse_int(value, 0, 100000, &o->top, why))
+READ(take_tp, app_parse_number(value, 1, CHIPS, &o->args.degree[TRN_AXIS_TP], why))
+READ(take_cp, app_parse_number(value, 1, CHIPS, &o->args.degree[TRN_AXIS_CP], why))
+READ(take_ep, app_parse_number(value, 1, CHIPS, &o->args.degree[TRN_AXIS_EP], why))
+READ(take_dp, app_parse_number(value, 1, CHIPS, &o->args.degree[TRN_AXIS_DP], why))
+READ(take_pp, app_parse_number(value, 1, CHIPS, &o->args.degree[TRN_AXIS_PP], why))
+READ(take_ranks, app_parse_number(value, 1, 8, &o->args.ranks_per_chip, why))
+
+APP_TAKE(take_preset, sp_options, preset, value)
+APP_TAKE(take_json, sp_options, json, value)
+APP_TAKE(take_csv, sp_options, csv, value)
+APP_TAKE(take_html, sp_options, html, value)
+APP_TAKE(take_trace, sp_options, trace, value)
+APP_TAKE(take_replicate_kv, sp_options, args.replicate_kv, true)
+APP_TAKE(take_uneven, sp_options, args.uneven_stages, true)
+APP_TAKE(take_no_sp, sp_options, args.no_sp, true)
+APP_TAKE(take_any_group, sp_options, args.ignore_groups, true)
+APP_TAKE(take_beyond, sp_options, args.across_domains, true)
+APP_TAKE(take_overlap, sp_options, args.overlap_dependent, true)
+APP_TAKE(take_why, sp_options, why, true)
+APP_TAKE(take_scaling, sp_options, scaling, true)
+APP_TAKE(take_assumptions, sp_options, assumptions, true)
+APP_TAKE(take_schema, sp_options, schema, true)
+
+static bool take_system(void *into, const char *value, char *why)
 {
-    char why[HF_WHY];
-    if (!hf_config_read(job->options.config, &job->model, why)) return app_complain(APP_USAGE, "%s", why);
-    if (trn_model_size_of(&job->model, &job->size, &job->error) != TRN_OK)
-        return app_complain(APP_USAGE, "%s: %s", job->options.config, job->error.text);
+    const trn_system system = trn_system_from_name(value);
+    if (system == TRN_SYSTEM_COUNT) return app_refuse(why, "no such system; --help lists them");
+    ((sp_options *)into)->system = system;
+    return true;
+}
+
+/* An option that stores one of the words that name_of gives. */
+#define WORD(function, type, field, words, name_of)                           \
+    static bool function(void *into, const char *value, char *why)            \
+    {                                                                         \
+        const char *name[words];                                              \
+        for (int i = 0; i < (words); i++) name[i] = name_of((type)i);         \
+        const int i = app_parse_word(value, name, words, why);                \
+        if (i >= 0) ((sp_options *)into)->field = (type)i;                    \
+        return i >= 0;                                                        \
+    }
+
+WORD(take_job, trn_job, args.job, TRN_JOB_COUNT, trn_job_name)
+WORD(take_zero, trn_zero, args.zero, TRN_ZERO_COUNT, trn_zero_name)
+WORD(take_recompute, trn_recompute, args.recompute, TRN_RECOMPUTE_COUNT, trn_recompute_name)
+
+/* ---- lists of name=value ---- */
+
+static bool set_format(sp_options *o, const char *name, const char *value, char *why)
+{
+    trn_plan_formats *f = &o->args.formats;
+    const struct {
+        const char *name;
+        trn_format *format;
+    } row[] = {
+        { "weights", &f->weights }, { "activations", &f->activations }, { "gradients", &f->gradients },
+        { "optimizer", &f->optimizer }, { "kv", &f->kv }, { "wire", &f->wire }, { "compute", &f->compute },
+    };
+    const trn_format format = trn_format_from_name(value);
+    if (format == TRN_FORMAT_UNSET) return app_fail(why, "%s is not a format", value);
+    for (size_t i = 0; i < sizeof row / sizeof row[0]; i++)
+        if (strcmp(row[i].name, name) == 0) return *row[i].format = format, true;
+    return app_refuse(why, "expected weights, activations, gradients, optimizer, kv, wire or compute");
+}
+
+/* Zero means the default to the library, and a negative number zero. */
+static bool set_assumption(sp_options *o, const char *name, const char *value, char *why)
+{
+    trn_spec_field field;
+    double x;
+    if (!app_parse_real(value, 0, HUGE_VAL, &x, why)) return false;
+    for (int i = 0; trn_plan_assumption_at(i, &field); i++)
+        if (strcmp(field.field, name) == 0) return *sp_assumption(&o->args.assumptions, name) = x > 0 ? x : -1, true;
+    return app_refuse(why, "no such assumption; --assumptions lists them");
+}
+
+typedef struct setter {
+    sp_options *options;
+    bool (*set)(sp_options *, const char *name, const char *value, char *why);
+} setter;
+
+static bool take_pair(void *into, const char *item, char *why)
+{
+    const setter *s = into;
+    char name[64];
+    const size_t length = strcspn(item, "=");
+    if (!item[length]) return app_refuse(why, "expected NAME=VALUE with commas between");
+    snprintf(name, sizeof name, "%.*s", (int)length, item);
+    return s->set(s->options, name, item + length + 1, why);
+}
+
+static bool take_format(void *into, const char *value, char *why)
+{
+    return app_parse_list(value, take_pair, &(setter){ into, set_format }, why);
+}
+
+static bool take_assume(void *into, const char *value, char *why)
+{
+    return app_parse_list(value, take_pair, &(setter){ into, set_assumption }, why);
+}
+
+/* ---- the command ---- */
+
+static const app_option option[] = {
+    { NULL, NULL, "the job", NULL },
+    { "--system", "NAME",
+      "trn1.2xlarge, trn1.32xlarge, trn1n.32xlarge, trn2.48xlarge, trn2u.48xlarge,\n"
+      "trn2-ultraserver (default), trn3-gen1-ultraserver, trn3-gen2-ultraserver,\n"
+      "trn1-ultracluster, project-rainier",
+      take_system },
+    { "--preset", "NAME", "links of Trainium3: sa (default), doc, spec, each with /planes=2 or 4", take_preset },
+    { "--chips", "N", "a part of the system", take_chips },
+    { "--job", "NAME", "train (default), prefill, decode", take_job },
+    { "--batch", "N", "sequences in a step (default: train 4 a chip, else 1 a chip)", take_batch },
+    { "--seq", "N", "tokens of a sequence; decode: in the cache (default 4096)", take_seq },
+    { "--prompt", "N", "decode: tokens of a prompt, for the first token (default: --seq)", take_prompt },
+    { "--format", "LIST",
+      "such as weights=float8_e4m3,kv=bfloat16; of weights, activations,\n"
+      "gradients, optimizer, kv, wire, compute",
+      take_format },
+    { NULL, NULL, "the search", NULL },
+    { "--tp", "N", "only plans with this degree of tensor parallelism", take_tp },
+    { "--cp", "N", "... context parallelism", take_cp },
+    { "--ep", "N", "... expert parallelism", take_ep },
+    { "--dp", "N", "... data parallelism", take_dp },
+    { "--pp", "N", "... pipeline parallelism", take_pp },
+    { "--microbatch", "N", "only microbatches of N sequences", take_microbatch },
+    { "--zero", "NAME", "auto (default), none, optimizer, gradients, weights", take_zero },
+    { "--recompute", "NAME", "auto (default), none, selective, full", take_recompute },
+    { "--ranks-per-chip", "N", "tp's ranks are logical cores, N on a chip (default 1: chips)", take_ranks },
+    { "--replicate-kv", NULL, "tp may be a multiple of the KV heads", take_replicate_kv },
+    { "--uneven-stages", NULL, "the last stage may have fewer layers", take_uneven },
+    { "--no-sp", NULL, "without sequence parallelism", take_no_sp },
+    { "--any-group", NULL, "do not ask the vendor's rules for replica groups", take_any_group },
+    { "--beyond-neuronlink", NULL, "tp, cp and ep may use EFA", take_beyond },
+    { "--overlap", NULL, "tp's and ep's collectives run beside products (collective matmul)", take_overlap },
+    { "--assume", "LIST", "such as contention=0.2; --assumptions lists them", take_assume },
+    { NULL, NULL, "the answer", NULL },
+    { "--top", "N", "plans to show (default 10)", take_top },
+    { "--why", NULL, "why the others are illegal", take_why },
+    { "--scaling", NULL, "the same work per chip on 1, 2, 4, ... all chips", take_scaling },
+    { "--csv", "FILE", "all plans (- for standard output, in place of the text)", take_csv },
+    { "--json", "FILE", "the same as JSON", take_json },
+    { "--html", "FILE", "a report with pictures", take_html },
+    { "--trace", "FILE", "the best plan's step for ui.perfetto.dev", take_trace },
+    { "--assumptions", NULL, "what is assumed, with its reasons", take_assumptions },
+    { "--schema", NULL, "the columns of CSV and JSON", take_schema },
+};
+
+static bool take_model(void *into, const char *word, char *why)
+{
+    sp_options *o = into;
+    if (o->config) return app_fail(why, "one model at a time, and %s is one", o->config);
+    o->config = word;
+    return true;
+}
+
+static const app_command command = {
+    .name = "shardplan",
+    .usage = "usage: shardplan CONFIG [options]",
+    .summary =
+        "How to spread a transformer over the chips of a Trainium system: every combination of tensor, context, "
+        "expert,\n"
+        "data and pipeline parallelism, those that cannot be with the reason, the others ranked by the time of a "
+        "step.\n"
+        "CONFIG is the config.json of a Hugging Face model (- for standard input). Degrees are counted in chips.\n"
+        "All times are results of a model, never measurements.",
+    .option = option,
+    .options = sizeof option / sizeof option[0],
+    .notes = "Data goes to standard output, everything else to standard error.\n"
+             "Exit status: 0 ok, 1 no plan is legal, 2 bad usage or input.",
+    .operand = take_model,
+};
+
+static void list_assumptions(void)
+{
+    trn_spec_field field;
+    for (int i = 0; trn_plan_assumption_at(i, &field); i++)
+        printf("  %-18s %-12g %-7s %s\n", field.field, field.value, field.unit, field.where);
+}
+
+static int check(const sp_options *o)
+{
+    if (!o->config) return app_complain(APP_USAGE, "which model? give a config.json; shardplan --help tells more");
+    if (o->json && o->csv && strcmp(o->json, "-") == 0 && strcmp(o->csv, "-") == 0)
+        return app_complain(APP_USAGE, "--json - and --csv - exclude each other");
     return APP_OK;
 }
 
-static int build_network(sp_job *job)
+static int parse(int argc, char **argv, sp_options *o)
 {
-    const sp_options *o = &job->options;
-    const trn_topology all = trn_topology_preset(o->system, o->preset);
-    job->net = all;
-    if (all.chips == 0)
-        return app_complain(APP_USAGE, "--preset %s: %s has no such preset", o->preset, trn_system_name(o->system));
-    if (o->chips && !sp_cut(&all, o->chips, &job->net))
-        return app_complain(APP_USAGE, "--chips %lld: no part of %s (%d chips)", (long long)o->chips, all.name,
-                           all.chips);
-    return APP_OK;
-}
-
-static int search(sp_job *job)
-{
-    job->args = job->options.args;
-    job->args.model = &job->model;
-    job->args.net = &job->net;
-    job->args.error = &job->error;
-    if (job->args.batch == 0) job->args.batch = (int64_t)job->net.chips * (job->args.job == TRN_JOB_TRAIN ? 4 : 1);
-    job->plan = malloc(ROOM * sizeof *job->plan);
-    if (!job->plan) return app_complain(APP_USAGE, "there is not enough memory for %d plans", ROOM);
-    if (trn_plan_search(&job->args, job->plan, ROOM, &job->list) != TRN_OK)
-        return app_complain(APP_USAGE, "%s", job->error.text);
-    return job->options.scaling ? sp_scaling(job) : APP_OK;
+    memset(o, 0, sizeof *o);
+    o->system = TRN_TRN2_ULTRASERVER;
+    o->top = 10;
+    o->args.sequence = 4096;
+    const int status = app_parse_options(&command, o, argc, argv);
+    if (status != APP_OK) return status;
+    if (o->assumptions) return list_assumptions(), -1;
+    if (o->schema) return sp_print_schema(), -1;
+    return check(o);
 }
 
 /* ---- files ---- */
@@ -66,8 +241,9 @@ static int write_all(const sp_job *job, app_output *output, int outputs)
 int main(int argc, char **argv)
 {
     static sp_job job;
+    char why[APP_WHY];
     const sp_options *o = &job.options;
-    int status = sp_parse(argc - 1, argv + 1, &job.options);
+    int status = parse(argc - 1, argv + 1, &job.options);
     if (status != APP_OK) return status < 0 ? APP_OK : status;
     app_output output[] = {
         { .flag = "--csv", .path = o->csv, .write = sp_print_csv },
@@ -77,9 +253,7 @@ int main(int argc, char **argv)
     };
     enum { OUTPUTS = sizeof output / sizeof output[0] };
     status = app_open_outputs(output, OUTPUTS);
-    if (status == APP_OK) status = read_model(&job);
-    if (status == APP_OK) status = build_network(&job);
-    if (status == APP_OK) status = search(&job);
+    if (status == APP_OK && !sp_search(&job, why)) status = app_complain(APP_USAGE, "%s", why);
     if (status == APP_OK) status = write_all(&job, output, OUTPUTS);
     app_discard_outputs(output, OUTPUTS);
     free(job.plan);

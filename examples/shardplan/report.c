@@ -5,6 +5,42 @@
 
 #include "app/page.h"
 
+/* ---- what it needs beyond the style that all pages share ---- */
+
+/* clang-format off: one rule a line */
+static const char style[] =
+    ":root{--bad:#b3372f;"
+    "--t0:#2f6fd0;--t1:#e08a1e;--t2:#7a5bd0;--t3:#2a9d8f;--t4:#7d8796;"
+    "--t5:#d1495b;--t6:#c2a100;--t7:#4b8b1f;--t8:#c9ccd4;"
+    "--m0:#2f6fd0;--m1:#2a9d8f;--m2:#7a5bd0;--m3:#e08a1e;--m4:#d1495b;--m5:#8a909c}"
+    "@media(prefers-color-scheme:dark){:root{--bad:#ff8d84;"
+    "--t0:#6ea3ff;--t1:#f5a84f;--t2:#a992ff;--t3:#55c7b8;--t4:#98a2b3;"
+    "--t5:#f07a8a;--t6:#e3c64a;--t7:#8fd05a;--t8:#3b4250;"
+    "--m0:#6ea3ff;--m1:#55c7b8;--m2:#a992ff;--m3:#f5a84f;--m4:#f07a8a;--m5:#757d8b}}"
+    "main{max-width:1240px}"
+    ".fact{padding:13px 16px;flex:1 1 140px}"
+    ".fact b{font-size:23px}"
+    ".two{display:grid;grid-template-columns:minmax(0,3fr) minmax(0,2fr);gap:16px;align-items:start}"
+    ".three{display:grid;grid-template-columns:repeat(auto-fit,minmax(330px,1fr));gap:14px;margin:16px 0}"
+    ".three .card,.two .card{margin:16px 0 0}"
+    "@media(max-width:900px){.two{grid-template-columns:1fr}}"
+    "table{margin-top:0}"
+    "th{vertical-align:bottom}"
+    "tr:last-child td{border-bottom:0}"
+    "tr.best td{font-weight:620}"
+    ".wrap{white-space:normal}"
+    ".bad{color:var(--bad)}"
+    ".bar{display:flex;height:12px;background:var(--track);border-radius:3px;overflow:hidden;min-width:220px}"
+    ".bar i{display:block;height:100%}"
+    ".time{background:none}"
+    "object{display:block;width:100%;height:auto}"
+    "svg.curve text{fill:var(--faint);font-size:11px}"
+    "svg.curve .value{fill:var(--ink);font-size:12px;font-weight:560}"
+    "details table{margin-top:10px}";
+/* clang-format on */
+
+/* ---- the page ---- */
+
 enum { SHOWN = 20, REASONS_SHOWN = 60 };
 
 static void print_facts(const sp_job *job, FILE *out)
@@ -129,7 +165,7 @@ static void print_parts(const sp_job *job, FILE *out)
     const trn_plan *p = &job->plan[0];
     fputs("<div class=card><table>", out);
     for (int i = 0; i < TRN_PART_COUNT; i++) {
-        const double s = trn_plan_part_s(&p->time, (trn_plan_part)i);
+        const double s = sp_part_s(&p->time, (trn_plan_part)i);
         if (s > 0)
             fprintf(out, "<tr><td>%s<td class=r>%s<td class=r>%s</tr>", trn_plan_part_name((trn_plan_part)i),
                     sp_time(s).text, sp_percent(s / p->time_s).text);
@@ -190,17 +226,15 @@ static void print_reasons(const sp_job *job, FILE *out)
 
 static void print_assumptions(const sp_job *job, FILE *out)
 {
-    const trn_plan_assumptions a = trn_plan_assumptions_default(&job->args.assumptions);
-#define TRNI_X(field, usual, unit, why) a.field,
-    const double value[] = { TRNI_PLAN_ASSUMPTIONS(TRNI_X) };
-#undef TRNI_X
+    trn_plan_assumptions a = trn_plan_assumptions_default(&job->args.assumptions);
     trn_spec_field field;
     fputs("<h2>What is assumed</h2><p>Rates and sizes of the chips are those of their published tables; these numbers "
           "are "
           "published nowhere, and can be set.</p><details><summary>coefficients</summary><table>",
           out);
     for (int i = 0; trn_plan_assumption_at(i, &field); i++)
-        fprintf(out, "<tr><td>%s<td class=r>%g<td>%s<td class=wrap>%s</tr>", field.field, value[i], field.unit,
+        fprintf(out, "<tr><td>%s<td class=r>%g<td>%s<td class=wrap>%s</tr>", field.field,
+                *sp_assumption(&a, field.field), field.unit,
                 field.where);
     fputs("</table></details>\n", out);
 }
@@ -220,7 +254,7 @@ void sp_print_report(FILE *out, const void *context)
     char title[256];
     snprintf(title, sizeof title, "%s on %s", job->model.name, job->net.name);
     app_page_open(out, title);
-    fprintf(out, "<style>%s</style><h1>", sp_style);
+    fprintf(out, "<style>%s</style><h1>", style);
     app_escape(out, title);
     fprintf(out, "</h1><p class=lead>How to spread it: %s.</p>\n", text);
     print_facts(job, out);

@@ -3,15 +3,12 @@
  *
  * The program in one picture:
  *
- *     main.c        reads the model, searches, hands the answer to everybody who was asked to write it
- *     options.c     the command line
- *     number.c      numbers as people read them
- *     text.c        the answer on a terminal
+ *     main.c        the command line, and everybody who was asked to write the answer
+ *     search.c      the model, the network, every plan; the same job on one chip, one server, ... the whole system
+ *     text.c        numbers as people read them, and the answer on a terminal
  *     data.c        the same as CSV and JSON
- *     scaling.c     the same job on one chip, one server, ... the whole system
  *     report.c      the HTML page
  *     picture.c     its pictures: bars, curves, SVG of the library
- *     style.c       its style
  *
  * Data goes to standard output, everything else to standard error.
  */
@@ -35,9 +32,6 @@ typedef struct sp_options {
     bool why, scaling, assumptions, schema;
     trn_plan_args args;     /* all that the command line says about the job */
 } sp_options;
-
-/* APP_OK; APP_USAGE after one sentence; -1 after --help and its like have been answered. */
-int sp_parse(int argc, char **argv, sp_options *options);
 
 /* ---- the job and its answer ---- */
 
@@ -65,9 +59,12 @@ typedef struct sp_job {
     trn_error error;
 } sp_job;
 
-/* The same network with fewer chips: whole inner levels, part of the next; false when these chips are no part of it. */
-bool sp_cut(const trn_topology *net, int64_t chips, trn_topology *part);
-int sp_scaling(sp_job *job);
+bool sp_search(sp_job *job, char *why);
+/* By the field's name; NULL: there is none. */
+double *sp_assumption(trn_plan_assumptions *assumptions, const char *name);
+/* The time of a part of a step, and what its field is called. */
+double sp_part_s(const trn_plan_time *time, trn_plan_part part);
+const char *sp_part_key(trn_plan_part part);
 
 /* ---- numbers ---- */
 
@@ -83,7 +80,7 @@ sp_text sp_percent(double share);     /* "86.5 %" */
 sp_text sp_degrees(const trn_plan *plan); /* "tp 8, dp 4, pp 2": those above 1 */
 const char *sp_unit_of_work(const sp_job *job); /* "step", "batch of prompts", "token" */
 /* "train, 64 sequences of 8,192 tokens" */
-void sp_describe_job(const sp_job *job, char *text, size_t room);
+void sp_describe_job(const sp_job *job, char *text, size_t size);
 /* How many illegal plans fell for the sentence of plan i; 0 when an earlier one has told it. */
 int64_t sp_told_by(const sp_job *job, int64_t i);
 
@@ -98,7 +95,6 @@ void sp_print_schema(void); /* the columns of CSV and JSON */
 
 /* ---- pieces of the page ---- */
 
-extern const char sp_style[];
 void sp_memory_bar(FILE *out, const trn_plan_memory *memory);
 void sp_time_bar(FILE *out, const trn_plan *plan, double longest_s);
 void sp_legend_memory(FILE *out);

@@ -99,10 +99,10 @@ static void convert(const sr_weights *w, void *dst, const void *src, bool store,
     sr_must(trn_convert(&args), &error);
 }
 
-static void keep_rest(sr_weights *w, const chunk *c, const float *asked, const float *old)
+static void keep_rest(sr_weights *w, const chunk *c, const float *wanted, const float *old)
 {
     for (int64_t i = 0; i < c->count; i++)
-        w->rest[c->first + i] = trn_bf16_from_f32(asked[i] - (w->value[c->first + i] - old[i]));
+        w->rest[c->first + i] = trn_bf16_from_f32(wanted[i] - (w->value[c->first + i] - old[i]));
 }
 
 static void count_motion(sr_weights *w, const chunk *c, const float *change, const float *old, int64_t tally[2])
@@ -116,17 +116,17 @@ static void count_motion(sr_weights *w, const chunk *c, const float *change, con
 
 static void update_chunk(sr_weights *w, const chunk *c, const plan *p, int64_t tally[2])
 {
-    float change[CHUNK], asked[CHUNK], next[CHUNK], old[CHUNK];
+    float change[CHUNK], wanted[CHUNK], next[CHUNK], old[CHUNK];
     char *stored = (char *)w->stored + (size_t)c->first * ((size_t)trn_format_bits(w->arm->weights) / 8);
     memcpy(old, w->value + c->first, (size_t)c->count * sizeof *old);
     want(w, c, p, change);
     for (int64_t i = 0; i < c->count; i++) {
-        asked[i] = change[i] + (w->arm->kahan ? trn_bf16_to_f32(w->rest[c->first + i]) : 0.0f);
-        next[i] = old[i] + asked[i];
+        wanted[i] = change[i] + (w->arm->kahan ? trn_bf16_to_f32(w->rest[c->first + i]) : 0.0f);
+        next[i] = old[i] + wanted[i];
     }
     convert(w, stored, next, true, c, p->stream + (uint64_t)c->tensor);
     convert(w, w->value + c->first, stored, false, c, 0);
-    if (w->arm->kahan) keep_rest(w, c, asked, old);
+    if (w->arm->kahan) keep_rest(w, c, wanted, old);
     count_motion(w, c, change, old, tally);
 }
 
@@ -150,8 +150,8 @@ static plan plan_step(const sr_update *how, double square)
 void sr_adamw(sr_weights *w, const sr_update *how)
 {
     const int64_t chunks = count_chunks(w);
-    double *square = sr_room((size_t)chunks, sizeof *square), all = 0;
-    int64_t asked = 0, unmoved = 0;
+    double *square = app_memory((size_t)chunks, sizeof *square), all = 0;
+    int64_t updates = 0, unmoved = 0;
 #if defined(_OPENMP)
 #pragma omp parallel for schedule(dynamic, 8)
 #endif
@@ -163,16 +163,16 @@ void sr_adamw(sr_weights *w, const sr_update *how)
     free(square);
     const plan p = plan_step(how, all);
 #if defined(_OPENMP)
-#pragma omp parallel for schedule(dynamic, 8) reduction(+ : asked, unmoved)
+#pragma omp parallel for schedule(dynamic, 8) reduction(+ : updates, unmoved)
 #endif
     for (int64_t i = 0; i < chunks; i++) {
         const chunk c = chunk_at(w, i);
         int64_t tally[2] = { 0, 0 };
         update_chunk(w, &c, &p, tally);
-        asked += tally[0];
+        updates += tally[0];
         unmoved += tally[1];
     }
-    w->asked += asked;
+    w->updates += updates;
     w->unmoved += unmoved;
 }
 
@@ -180,7 +180,7 @@ void sr_adamw(sr_weights *w, const sr_update *how)
 
 sr_motion sr_take_motion(sr_weights *w)
 {
-    sr_motion motion = { (double)w->asked, (double)w->unmoved, 0, 0 };
+    sr_motion motion = { (double)w->updates, (double)w->unmoved, 0, 0 };
     for (int64_t i = 0; i < w->count; i++) {
         const double wanted = (double)w->wanted[i], moved = (double)w->value[i] - (double)w->before[i];
         motion.along += moved * wanted;
@@ -188,7 +188,7 @@ sr_motion sr_take_motion(sr_weights *w)
     }
     memcpy(w->before, w->value, (size_t)w->count * sizeof *w->before);
     memset(w->wanted, 0, (size_t)w->count * sizeof *w->wanted);
-    w->asked = w->unmoved = 0;
+    w->updates = w->unmoved = 0;
     return motion;
 }
 

@@ -9,22 +9,15 @@
 
 #include <trnmath/trn_matmul.h>
 
-void *sr_room(size_t count, size_t size)
-{
-    void *memory = calloc(count ? count : 1, size);
-    if (memory) return memory;
-    exit(app_complain(APP_FAILED, "out of memory"));
-}
-
 void sr_must(trn_status status, const trn_error *error)
 {
     if (status != TRN_OK) exit(app_complain(APP_FAILED, "%s", error->text));
 }
 
-void sr_bench_free(sr_bench *bench)
+void sr_workspace_free(sr_workspace *workspace)
 {
-    free(bench->scratch);
-    free(bench->scaled);
+    free(workspace->scratch);
+    free(workspace->scaled);
 }
 
 void sr_operand_free(sr_operand *o)
@@ -56,35 +49,35 @@ static float scale_for(const float *x, int64_t count, trn_format format)
     return ldexpf(1.0f, exponent);
 }
 
-static const float *scaled(sr_bench *bench, const float *x, int64_t count, float scale)
+static const float *scaled(sr_workspace *workspace, const float *x, int64_t count, float scale)
 {
-    if (bench->scaled_room < (size_t)count) {
-        free(bench->scaled);
-        bench->scaled_room = (size_t)count;
-        bench->scaled = sr_room(bench->scaled_room, sizeof *bench->scaled);
+    if (workspace->scaled_capacity < (size_t)count) {
+        free(workspace->scaled);
+        workspace->scaled_capacity = (size_t)count;
+        workspace->scaled = app_memory(workspace->scaled_capacity, sizeof *workspace->scaled);
     }
-    for (int64_t i = 0; i < count; i++) bench->scaled[i] = x[i] * scale;
-    return bench->scaled;
+    for (int64_t i = 0; i < count; i++) workspace->scaled[i] = x[i] * scale;
+    return workspace->scaled;
 }
 
-static void make_room(sr_operand *o, int64_t elements)
+static void reserve(sr_operand *o, int64_t elements)
 {
-    if (o->view.data && o->room >= elements) return;
+    if (o->view.data && o->capacity >= elements) return;
     free(o->view.data);
-    o->room = elements;
-    o->view.data = sr_room((size_t)elements, sizeof(float));
+    o->capacity = elements;
+    o->view.data = app_memory((size_t)elements, sizeof(float));
 }
 
-void sr_cast(sr_bench *bench, sr_operand *o, const float *x, int64_t rows, int64_t columns, sr_rule rule)
+void sr_cast(sr_workspace *workspace, sr_operand *o, const float *x, int64_t rows, int64_t columns, sr_rule rule)
 {
     trn_error error;
     trn_convert_args args;
-    make_room(o, rows * columns);
+    reserve(o, rows * columns);
     o->view = trn_tensor_2d(rule.format, o->view.data, rows, columns);
     o->undo = 1;
     if (trn_format_bits(rule.format) == 8) {
         const float scale = scale_for(x, rows * columns, rule.format);
-        x = scaled(bench, x, rows * columns, scale);
+        x = scaled(workspace, x, rows * columns, scale);
         o->undo = 1 / scale;
     }
     memset(&args, 0, sizeof args);
@@ -92,8 +85,8 @@ void sr_cast(sr_bench *bench, sr_operand *o, const float *x, int64_t rows, int64
     args.src = sr_matrix((float *)(uintptr_t)x, rows, columns, columns);
     args.rounding = rule.rounding;
     args.overflow = TRN_SATURATE;
-    args.seed = bench->seed;
-    args.stream = bench->stream++;
+    args.seed = workspace->seed;
+    args.stream = workspace->stream++;
     args.error = &error;
     sr_must(trn_convert(&args), &error);
 }
@@ -128,16 +121,16 @@ sr_operand sr_part(const sr_operand *o, int64_t row, int64_t rows, int64_t colum
     return p;
 }
 
-static void need_scratch(sr_bench *bench, trn_matmul_args *args)
+static void need_scratch(sr_workspace *workspace, trn_matmul_args *args)
 {
     const size_t bytes = trn_matmul_scratch_bytes(args);
-    if (bytes > bench->scratch_bytes) {
-        free(bench->scratch);
-        bench->scratch = sr_room(bytes, 1);
-        bench->scratch_bytes = bytes;
+    if (bytes > workspace->scratch_bytes) {
+        free(workspace->scratch);
+        workspace->scratch = app_memory(bytes, 1);
+        workspace->scratch_bytes = bytes;
     }
-    args->scratch = bench->scratch;
-    args->scratch_bytes = bench->scratch_bytes;
+    args->scratch = workspace->scratch;
+    args->scratch_bytes = workspace->scratch_bytes;
 }
 
 static void undo_scales(trn_tensor dst, float by)
@@ -148,7 +141,7 @@ static void undo_scales(trn_tensor dst, float by)
     }
 }
 
-void sr_product(sr_bench *bench, trn_tensor dst, const sr_operand *a, const sr_operand *b)
+void sr_product(sr_workspace *workspace, trn_tensor dst, const sr_operand *a, const sr_operand *b)
 {
     trn_error error;
     trn_matmul_args args;
@@ -157,7 +150,7 @@ void sr_product(sr_bench *bench, trn_tensor dst, const sr_operand *a, const sr_o
     args.a = a->view;
     args.b = b->view;
     args.error = &error;
-    need_scratch(bench, &args);
+    need_scratch(workspace, &args);
     sr_must(trn_matmul(&args), &error);
     const float undo = a->undo * b->undo;
     if (undo != 1) undo_scales(dst, undo);

@@ -1,11 +1,78 @@
-/* dense.c - logistic regression, and a small MLP: linear layers with biases, GELU between them.
+/* dense.c - logistic regression and a small MLP, linear layers with biases and GELU between them, and their examples.
  * SPDX-License-Identifier: MIT
  */
-#include "synthetic.h"
+#include "srlab.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+
+/* ---- examples ---- */
+
+static double uniform(const sr_settings *s, uint64_t stream, uint64_t index)
+{
+    return 0x1p-32 * trn_random_u32(s->seed, SR_STREAM(SR_DATA) | stream, index);
+}
+
+/* Nearly normal, and the same on every host: the sum of twelve uniform numbers, less six. */
+static double normal(const sr_settings *s, uint64_t stream, uint64_t index)
+{
+    double sum = -6;
+    for (uint64_t i = 0; i < 12; i++) sum += uniform(s, stream, 12 * index + i);
+    return sum;
+}
+
+static sr_examples *start(const sr_settings *s, int features, int classes)
+{
+    sr_examples *e = app_memory(1, sizeof *e);
+    e->features = features;
+    e->classes = classes;
+    e->train = s->examples;
+    e->valid = s->examples / 4;
+    e->x = app_memory((size_t)(e->train + e->valid) * (size_t)features, sizeof *e->x);
+    e->label = app_memory((size_t)(e->train + e->valid), sizeof *e->label);
+    return e;
+}
+
+sr_examples *sr_make_noisy_line(const sr_settings *s)
+{
+    sr_examples *e = start(s, s->features, 2);
+    const double scale = 3 / sqrt((double)s->features);
+    for (int64_t i = 0; i < e->train + e->valid; i++) {
+        double along = 0;
+        for (int j = 0; j < s->features; j++) {
+            const double x = normal(s, 0, (uint64_t)(i * s->features + j));
+            e->x[i * s->features + j] = (float)x;
+            along += x * scale * normal(s, 1, (uint64_t)j);
+        }
+        e->label[i] = uniform(s, 2, (uint64_t)i) < 1 / (1 + exp(-along));
+    }
+    return e;
+}
+
+sr_examples *sr_make_spirals(const sr_settings *s)
+{
+    sr_examples *e = start(s, 2, s->classes);
+    for (int64_t i = 0; i < e->train + e->valid; i++) {
+        const int arm = (int)(i % s->classes);
+        const double way = uniform(s, 0, (uint64_t)i), radius = 0.1 + 1.9 * way;
+        const double angle = 6.283185307179586 * (way + (double)arm / s->classes) + 3 * way;
+        e->x[2 * i] = (float)(radius * cos(angle) + 0.08 * normal(s, 1, (uint64_t)i));
+        e->x[2 * i + 1] = (float)(radius * sin(angle) + 0.08 * normal(s, 2, (uint64_t)i));
+        e->label[i] = arm;
+    }
+    return e;
+}
+
+void sr_free_examples(const void *examples)
+{
+    sr_examples *e = (sr_examples *)(uintptr_t)examples;
+    free(e->x);
+    free(e->label);
+    free(e);
+}
+
+/* ---- models ---- */
 
 enum { LAYERS = 9 };
 
@@ -13,7 +80,7 @@ typedef struct dense_shard {
     sr_shard s;
     sr_operand kept[LAYERS];
     float *x, *hidden[LAYERS]; /* hidden: what a layer gives, before GELU */
-    float *active, *slope, *room;
+    float *active, *slope, *scratch;
     int *label;
 } dense_shard;
 
@@ -28,7 +95,7 @@ struct sr_model {
 static const void *line(const sr_settings *s, char *why) { return (void)why, sr_make_noisy_line(s); }
 static const void *spirals(const sr_settings *s, char *why) { return (void)why, sr_make_spirals(s); }
 static sr_weights *weights(sr_model *m) { return &m->weights; }
-static sr_bench *bench(sr_model *m, int shard) { return &m->shard[shard].s.bench; }
+static sr_workspace *workspace(sr_model *m, int shard) { return &m->shard[shard].s.workspace; }
 
 /* ---- making ---- */
 
@@ -39,10 +106,10 @@ static void make_shard(sr_model *m, dense_shard *h, int index)
     const size_t most = (size_t)m->rows * (size_t)widest;
     h->s.weights = &m->weights;
     h->s.index = index;
-    for (int i = 0; i < m->layers; i++) h->hidden[i] = sr_room(most, sizeof(float));
-    h->x = sr_room(most, sizeof(float)), h->active = sr_room(most, sizeof(float));
-    h->slope = sr_room(most, sizeof(float)), h->room = sr_room(most, sizeof(float));
-    h->label = sr_room((size_t)m->rows, sizeof *h->label);
+    for (int i = 0; i < m->layers; i++) h->hidden[i] = app_memory(most, sizeof(float));
+    h->x = app_memory(most, sizeof(float)), h->active = app_memory(most, sizeof(float));
+    h->slope = app_memory(most, sizeof(float)), h->scratch = app_memory(most, sizeof(float));
+    h->label = app_memory((size_t)m->rows, sizeof *h->label);
 }
 
 static void make_weights(sr_model *m, const sr_settings *s, const sr_arm *arm, uint64_t seed)
@@ -61,7 +128,7 @@ static void make_weights(sr_model *m, const sr_settings *s, const sr_arm *arm, u
 
 static sr_model *make(const sr_settings *s, const sr_arm *arm, uint64_t seed, const void *data)
 {
-    sr_model *m = sr_room(1, sizeof *m);
+    sr_model *m = app_memory(1, sizeof *m);
     m->data = data;
     m->layers = s->depth + 1;
     m->rows = s->batch / SR_SHARDS;
@@ -75,11 +142,11 @@ static sr_model *make(const sr_settings *s, const sr_arm *arm, uint64_t seed, co
 
 static void free_shard(dense_shard *h)
 {
-    void *const array[] = { h->x, h->active, h->slope, h->room, h->label };
+    void *const array[] = { h->x, h->active, h->slope, h->scratch, h->label };
     for (size_t i = 0; i < sizeof array / sizeof array[0]; i++) free(array[i]);
     for (int i = 0; i < LAYERS; i++) free(h->hidden[i]), sr_operand_free(&h->kept[i]);
     sr_operand_free(&h->s.slope);
-    sr_bench_free(&h->s.bench);
+    sr_workspace_free(&h->s.workspace);
 }
 
 static void free_model(sr_model *m)
@@ -117,7 +184,7 @@ static void backward(sr_model *m, dense_shard *h, int rows)
     for (int i = m->layers - 1; i >= 0; i--) {
         sr_add_bias_back(&h->s, m->bias[i], dy, rows);
         sr_linear_back(&h->s, m->matrix[i], &h->kept[i], dy, rows, i ? h->slope : NULL);
-        if (i) sr_gelu_back(h->hidden[i - 1], (int64_t)rows * m->width[i], h->slope, h->room, h->slope);
+        if (i) sr_gelu_back(h->hidden[i - 1], (int64_t)rows * m->width[i], h->slope, h->scratch, h->slope);
         dy = h->slope;
     }
 }
@@ -131,15 +198,14 @@ static sr_score step(sr_model *m, int shard, int64_t number)
         take_example(m, h, i, (int64_t)(word * (uint64_t)m->data->train >> 32));
     }
     float *logits = forward(m, h, m->rows);
-    const sr_score score =
-        sr_loss(logits, h->label, m->rows, m->data->classes, (int64_t)SR_SHARDS * m->rows, true);
+    const sr_score score = sr_loss(logits, h->label, m->rows, m->data->classes, (int64_t)SR_SHARDS * m->rows, true);
     backward(m, h, m->rows);
     return score;
 }
 
 static int groups(const sr_model *m) { return (int)((m->data->valid + m->rows - 1) / m->rows); }
 
-static sr_score judge(sr_model *m, int shard, int group)
+static sr_score validate(sr_model *m, int shard, int group)
 {
     dense_shard *h = &m->shard[shard];
     const int64_t first = (int64_t)group * m->rows, left = m->data->valid - first;
@@ -148,7 +214,29 @@ static sr_score judge(sr_model *m, int shard, int group)
     return sr_loss(forward(m, h, rows), h->label, rows, m->data->classes, rows, false);
 }
 
-const sr_kind sr_logistic = { "logistic", "Logistic regression", "nats per example", line, sr_free_examples, make,
-                              free_model, weights, bench, step, groups, judge, NULL };
-const sr_kind sr_mlp = { "mlp", "A small MLP on spirals", "nats per example", spirals, sr_free_examples, make,
-                         free_model, weights, bench, step, groups, judge, NULL };
+const sr_kind sr_logistic = { "logistic",
+                              "Logistic regression",
+                              "nats per example",
+                              line,
+                              sr_free_examples,
+                              make,
+                              free_model,
+                              weights,
+                              workspace,
+                              step,
+                              groups,
+                              validate,
+                              NULL };
+const sr_kind sr_mlp = { "mlp",
+                         "A small MLP on spirals",
+                         "nats per example",
+                         spirals,
+                         sr_free_examples,
+                         make,
+                         free_model,
+                         weights,
+                         workspace,
+                         step,
+                         groups,
+                         validate,
+                         NULL };

@@ -23,18 +23,18 @@ const float *sr_value(const sr_shard *s, int tensor) { return s->weights->value 
 void sr_linear(sr_shard *s, int tensor, sr_operand *kept, const float *x, int64_t rows, float *y)
 {
     const sr_tensor *t = &s->weights->tensor[tensor];
-    sr_cast(&s->bench, kept, x, rows, t->rows, sr_forward_rule(s->weights, t->use));
-    sr_product(&s->bench, sr_matrix(y, rows, t->columns, t->columns), kept, &t->operand);
+    sr_cast(&s->workspace, kept, x, rows, t->rows, sr_forward_rule(s->weights, t->use));
+    sr_product(&s->workspace, sr_matrix(y, rows, t->columns, t->columns), kept, &t->operand);
 }
 
 /* dw = x^T dy, dx = dy w^T; dx may be NULL. */
 void sr_linear_back(sr_shard *s, int tensor, const sr_operand *kept, const float *dy, int64_t rows, float *dx)
 {
     const sr_tensor *t = &s->weights->tensor[tensor];
-    sr_cast(&s->bench, &s->slope, dy, rows, t->columns, sr_backward_rule(s->weights, t->use));
+    sr_cast(&s->workspace, &s->slope, dy, rows, t->columns, sr_backward_rule(s->weights, t->use));
     const sr_operand xt = sr_transposed(kept), wt = sr_transposed(&t->operand);
-    sr_product(&s->bench, sr_matrix(sr_gradient(s, tensor), t->rows, t->columns, t->columns), &xt, &s->slope);
-    if (dx) sr_product(&s->bench, sr_matrix(dx, rows, t->rows, t->rows), &s->slope, &wt);
+    sr_product(&s->workspace, sr_matrix(sr_gradient(s, tensor), t->rows, t->columns, t->columns), &xt, &s->slope);
+    if (dx) sr_product(&s->workspace, sr_matrix(dx, rows, t->rows, t->rows), &s->slope, &wt);
 }
 
 void sr_add_bias(sr_shard *s, int tensor, float *y, int64_t rows)
@@ -108,13 +108,13 @@ static void activate(trn_act op, const float *x, int64_t rows, int64_t columns, 
 
 void sr_gelu(const float *x, int64_t count, float *y) { activate(TRN_ACT_GELU, x, 1, count, y, 1, NULL, NULL); }
 
-void sr_gelu_back(const float *x, int64_t count, const float *dy, float *room, float *dx)
+void sr_gelu_back(const float *x, int64_t count, const float *dy, float *scratch, float *dx)
 {
-    activate(TRN_ACT_GELU_DX, x, 1, count, room, 1, NULL, NULL);
-    for (int64_t i = 0; i < count; i++) dx[i] = dy[i] * room[i];
+    activate(TRN_ACT_GELU_DX, x, 1, count, scratch, 1, NULL, NULL);
+    for (int64_t i = 0; i < count; i++) dx[i] = dy[i] * scratch[i];
 }
 
-/* exp(scale x - scale max), then times 1 / sum; sums [2 rows] is room, and holds the sums afterwards. */
+/* exp(scale x - scale max), then times 1 / sum; sums [2 rows] is scratch, and holds the sums afterwards. */
 void sr_softmax(float *x, int64_t rows, int64_t columns, float scale, float *sums)
 {
     float *bias = sums + rows;
@@ -142,7 +142,7 @@ static int best_of(const float *x, int classes)
 
 enum { BLOCK = 64 }; /* rows whose softmax is one instruction */
 
-static sr_score loss_of_block(float *logits, const int *target, int rows, int classes, float share, bool backward)
+static sr_score loss_of_block(float *logits, const int *target, int rows, int classes, float factor, bool backward)
 {
     sr_score score = { 0, 0, rows };
     float sums[2 * BLOCK];
@@ -156,7 +156,7 @@ static sr_score loss_of_block(float *logits, const int *target, int rows, int cl
     for (int i = 0; i < rows; i++) {
         float *p = logits + i * classes;
         score.loss += log((double)sums[i]);
-        for (int j = 0; backward && j < classes; j++) p[j] = (p[j] - (j == target[i] ? 1.0f : 0.0f)) * share;
+        for (int j = 0; backward && j < classes; j++) p[j] = (p[j] - (j == target[i] ? 1.0f : 0.0f)) * factor;
     }
     return score;
 }

@@ -5,11 +5,223 @@
 
 #include <string.h>
 
+#if defined(_OPENMP)
+#include <omp.h>
+#endif
+
 const char app_name[] = "srlab";
 
-static int run_logistic(int argc, char **argv) { return sr_main_train(&sr_logistic, argc, argv); }
-static int run_mlp(int argc, char **argv) { return sr_main_train(&sr_mlp, argc, argv); }
-static int run_char(int argc, char **argv) { return sr_main_train(&sr_char, argc, argv); }
+/* ---- values ---- */
+
+#define ARMS "f32,bf16-rne,bf16-sr,bf16-kahan,fp8-rne,fp8-sr"
+
+static bool add_arm(void *into, const char *item, char *why)
+{
+    sr_settings *o = into;
+    const sr_arm *arm = sr_find_arm(item);
+    if (!arm) return app_refuse(why, "expected some of " ARMS);
+    if (sr_arm_index(o, arm) >= 0) return app_refuse(why, "an arm is there twice");
+    o->arm[o->arms++] = arm;
+    return true;
+}
+
+static bool take_arms(void *into, const char *value, char *why)
+{
+    ((sr_settings *)into)->arms = 0;
+    return app_parse_list(value, add_arm, into, why);
+}
+
+static bool add_rate(void *into, const char *item, char *why)
+{
+    sr_settings *o = into;
+    if (o->rates == SR_RATES) return app_refuse(why, "expected at most 8 rates");
+    return app_parse_real(item, 1e-9, 10, &o->rate[o->rates++], why);
+}
+
+static bool take_sweep(void *into, const char *value, char *why)
+{
+    sr_settings *o = into;
+    o->rates = 0;
+    o->sweep = true;
+    return app_parse_list(value, add_rate, into, why);
+}
+
+static bool take_rate(void *into, const char *value, char *why)
+{
+    sr_settings *o = into;
+    o->rates = 1;
+    return app_parse_real(value, 1e-9, 10, &o->rate[0], why);
+}
+
+static bool take_products(void *into, const char *value, char *why)
+{
+    const trn_format format = ((sr_settings *)into)->products = trn_format_from_name(value);
+    return format == TRN_BF16 || format == TRN_F32 || app_refuse(why, "expected bfloat16 or float32");
+}
+
+static bool take_batch(void *into, const char *value, char *why)
+{
+    int *batch = &((sr_settings *)into)->batch;
+    if (!app_parse_number(value, SR_SHARDS, 65536, batch, why)) return false;
+    return *batch % SR_SHARDS == 0 || app_refuse(why, "a batch is cut into 4 shards: expected a multiple of 4");
+}
+
+#define READ(function, read) APP_READ(function, sr_settings, read)
+READ(take_seed, app_parse_uint64(value, INT64_MAX - SR_SEEDS, &o->seed, why))
+READ(take_threads, app_parse_number(value, 1, 1024, &o->threads, why))
+READ(take_steps, app_parse_int(value, 1, 10000000, &o->steps, why))
+READ(take_every, app_parse_int(value, 1, 10000000, &o->every, why))
+READ(take_examples, app_parse_int(value, 4, 1000000, &o->examples, why))
+READ(take_warmup, app_parse_number(value, 0, 10000000, &o->warmup, why))
+READ(take_seeds, app_parse_number(value, 1, SR_SEEDS, &o->seeds, why))
+READ(take_width, app_parse_number(value, 8, 4096, &o->width, why))
+READ(take_layers, app_parse_number(value, 1, 96, &o->layers, why))
+READ(take_heads, app_parse_number(value, 1, 128, &o->heads, why))
+READ(take_context, app_parse_number(value, 8, 1024, &o->context, why))
+READ(take_features, app_parse_number(value, 1, 4096, &o->features, why))
+READ(take_hidden, app_parse_number(value, 1, 4096, &o->hidden, why))
+READ(take_depth, app_parse_number(value, 1, 8, &o->depth, why))
+READ(take_classes, app_parse_number(value, 2, 64, &o->classes, why))
+READ(take_words, app_parse_number(value, 0, 1000, &o->words, why))
+READ(take_rate_end, app_parse_real(value, 0, 1, &o->rate_end, why))
+READ(take_decay, app_parse_real(value, 0, 10, &o->weight_decay, why))
+READ(take_clip, app_parse_real(value, 0, 1e9, &o->clip, why))
+APP_TAKE(take_text, sr_settings, text, value)
+APP_TAKE(take_csv, sr_settings, csv, value)
+APP_TAKE(take_json, sr_settings, json, value)
+APP_TAKE(take_svg, sr_settings, svg, value)
+APP_TAKE(take_html, sr_settings, html, value)
+APP_TAKE(take_schema, sr_settings, schema, true)
+
+/* ---- tables ---- */
+
+#define COMMON_OPTIONS                                                                                                 \
+    { "--arms", "LIST", "of " ARMS " (default: all)", take_arms },                                                     \
+        { "--steps", "N", "updates", take_steps },                                                                     \
+        { "--batch", "N", "examples in a step, a multiple of 4", take_batch },                                         \
+        { "--lr", "RATE", "the largest learning rate", take_rate },                                                    \
+        { "--lr-end", "SHARE", "of --lr, at the last step, after half a cosine", take_rate_end },                      \
+        { "--warmup", "N", "steps from 0 up to --lr", take_warmup },                                                   \
+        { "--weight-decay", "X", "AdamW's", take_decay }, { "--clip", "NORM", "of the gradient; 0: none", take_clip }, \
+        { "--products", "NAME", "operands of products: bfloat16 (default) or float32", take_products },                \
+        { "--seed", "N", "of weights, batches and random bits (default: 1)", take_seed },                              \
+        { "--seeds", "N", "as many runs of each arm, seeds N, N + 1, ... (default: 1)", take_seeds },                  \
+        { "--sweep-lr", "LIST", "learning rates with commas between: all arms with each", take_sweep },                \
+        { "--every", "N", "steps between two validations (default: a twentieth of --steps)", take_every },             \
+        { "--threads", "N", "at most 4 have work (default: all of this host); the bits are the same", take_threads },  \
+        { "--csv", "FILE", "every point of every run (- for standard output, in place of the text)", take_csv },       \
+        { "--json", "FILE", "settings, runs, points", take_json }, { "--svg", "FILE", "the loss curves", take_svg },   \
+        { "--html", "FILE", "a page: curves, tables, reasons", take_html },                                            \
+        { "--schema", NULL, "the columns of the CSV", take_schema }
+
+static const app_option logistic_options[] = {
+    { "--features", "N", "of an example (default: 64)", take_features },
+    { "--examples", "N", "to train with; a quarter as many are held out (default: 4096)", take_examples },
+    COMMON_OPTIONS,
+};
+
+static const app_option mlp_options[] = {
+    { "--hidden", "N", "width of hidden layers (default: 64)", take_hidden },
+    { "--depth", "N", "hidden layers (default: 2)", take_depth },
+    { "--classes", "N", "arms of the spiral (default: 3)", take_classes },
+    { "--examples", "N", "to train with; a quarter as many are held out (default: 4096)", take_examples },
+    COMMON_OPTIONS,
+};
+
+static const app_option char_options[] = {
+    { "--text", "FILE", "what to read (default: words of a-z of /usr/share/dict/words, shuffled)", take_text },
+    { "--width", "N", "of the residual stream (default: 128)", take_width },
+    { "--layers", "N", "blocks (default: 5)", take_layers },
+    { "--heads", "N", "of attention (default: 4)", take_heads },
+    { "--context", "N", "characters of a window (default: 64)", take_context },
+    { "--words", "N", "to write at the end (default: 8)", take_words },
+    COMMON_OPTIONS,
+};
+
+static const char arms_text[] =
+    "arms: all begin with the same weights, see the same batches, and keep gradients and AdamW's moments in binary32.\n"
+    "  f32         binary32 weights\n"
+    "  bf16-rne    bfloat16 weights; after each update rounded to nearest even\n"
+    "  bf16-sr     the same, rounded stochastically\n"
+    "  bf16-kahan  to nearest even; what rounding took is kept in bfloat16 and added to the next update\n"
+    "  fp8-rne     bf16-sr, and linear layers multiply E4M3 (240), with E5M2 gradients, one power of two a tensor;\n"
+    "              these casts are to nearest even\n"
+    "  fp8-sr      fp8-rne with stochastic casts\n"
+    "All matrix products run as on the Tensor engine: bfloat16 operands (or FP8), binary32 sums in four chains.\n"
+    "The same seed gives the same bits, whatever the threads, the instruction set (TRN_ISA) or the compiler.\n\n"
+    "lost: updates that left the stored weight as it was. arrived: how much of the movement that AdamW asked for came\n"
+    "about, <moved, wanted> / <wanted, wanted>; lost updates of nearest even are gone, those of stochastic rounding\n"
+    "arrive in the mean.\n\n"
+    "Exit status: 0 ok, 2 bad usage or input.";
+
+#define COUNT(array) (int)(sizeof array / sizeof array[0])
+
+typedef struct trainer {
+    const sr_kind *kind;
+    app_command command;
+    sr_settings settings; /* the defaults */
+} trainer;
+
+static const trainer trainers[] = {
+    { &sr_logistic,
+      { "srlab logistic", "usage: srlab logistic [options]",
+        "Logistic regression on noisy examples that a hidden line divides, with the engines' numerics: an arm for\n"
+        "each way to keep the weights.",
+        logistic_options, COUNT(logistic_options), arms_text, NULL },
+      { .rate = { 3e-4 }, .rate_end = 1, .steps = 4000, .batch = 256, .features = 64, .examples = 4096 } },
+    { &sr_mlp,
+      { "srlab mlp", "usage: srlab mlp [options]",
+        "A small MLP that tells the arms of a spiral apart, with the engines' numerics: an arm for each way to keep\n"
+        "the weights.",
+        mlp_options, COUNT(mlp_options), arms_text, NULL },
+      { .rate = { 1e-3 }, .rate_end = 0.01, .steps = 2000, .batch = 256, .hidden = 64, .depth = 2, .classes = 3,
+        .examples = 4096, .warmup = 50 } },
+    { &sr_char,
+      { "srlab char", "usage: srlab char [options]",
+        "A character-level transformer of about a million weights learns to spell, with the engines' numerics: an arm\n"
+        "for each way to keep the weights.",
+        char_options, COUNT(char_options), arms_text, NULL },
+      { .rate = { 1e-3 }, .rate_end = 0.01, .steps = 1000, .batch = 16, .width = 128, .layers = 5, .heads = 4,
+        .context = 64, .warmup = 50, .weight_decay = 0.1, .words = 8 } },
+};
+
+/* ---- the whole ---- */
+
+static bool complete(sr_settings *s, char *why)
+{
+    if (s->heads && s->width % s->heads)
+        return app_fail(why, "--width %d: it is no multiple of --heads %d", s->width, s->heads);
+    if (!s->every) s->every = s->steps < 20 ? 1 : s->steps / 20;
+    if (s->every > s->steps) s->every = s->steps;
+    if (s->warmup >= s->steps) s->warmup = (int)(s->steps / 2);
+#if defined(_OPENMP)
+    if (s->threads) omp_set_num_threads(s->threads);
+#endif
+    return app_check_isa(why);
+}
+
+static int train(const sr_kind *kind, int argc, char **argv)
+{
+    const trainer *f = trainers;
+    while (f->kind != kind) f++;
+    sr_settings s = f->settings;
+    char why[APP_WHY];
+    s.rates = s.seeds = 1;
+    s.seed = 1;
+    s.clip = 1;
+    s.products = TRN_BF16;
+    for (s.arms = 0; s.arms < SR_ARMS; s.arms++) s.arm[s.arms] = &sr_arms[s.arms];
+    int status = app_parse_options(&f->command, &s, argc, argv);
+    if (status < 0) return APP_OK;
+    if (status == APP_OK && !complete(&s, why)) status = app_complain(APP_USAGE, "%s", why);
+    return status == APP_OK ? sr_lab_run(kind, &s) : status;
+}
+
+/* ---- the commands ---- */
+
+static int run_logistic(int argc, char **argv) { return train(&sr_logistic, argc, argv); }
+static int run_mlp(int argc, char **argv) { return train(&sr_mlp, argc, argv); }
+static int run_char(int argc, char **argv) { return train(&sr_char, argc, argv); }
 
 static const struct {
     const char *name;

@@ -1,7 +1,7 @@
 /* pictures.c - loss curves as SVG, and the page.
  * SPDX-License-Identifier: MIT
  */
-#include "report.h"
+#include "srlab.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -24,7 +24,7 @@ typedef struct picture {
     bool late;     /* from a fifth of the steps on: before, all arms fall alike */
 } picture;
 
-static int f32_arm(const sr_lab *lab) { return sr_place_of(lab->settings, &sr_arms[0]); }
+static int f32_arm(const sr_lab *lab) { return sr_arm_index(lab->settings, &sr_arms[0]); }
 
 static void fill_line(const sr_lab *lab, int arm, int rate, const picture *p, double *x, double *y)
 {
@@ -43,16 +43,16 @@ static void draw_curves(FILE *out, const sr_lab *lab, int rate, const picture *p
 {
     const int arms = lab->settings->arms, points = lab->run[0].points, skip = p->late ? points / 5 : 0;
     chart_line line[SR_ARMS];
-    double *room = sr_room(2 * (size_t)points * (size_t)arms, sizeof *room);
+    double *memory = app_memory(2 * (size_t)points * (size_t)arms, sizeof *memory);
     for (int i = 0; i < arms; i++) {
-        double *x = room + 2 * points * i, *y = x + points;
+        double *x = memory + 2 * points * i, *y = x + points;
         const sr_arm *arm = lab->settings->arm[i];
         fill_line(lab, i, rate, p, x, y);
         line[i] = (chart_line){ arm->name, x + skip, y + skip, points - skip, arm->colour, arm == &sr_arms[0], false };
     }
     const chart c = { p->title, "step", p->y_title, line, arms, false, false, 0, 0, alone };
     chart_lines(out, &c);
-    free(room);
+    free(memory);
 }
 
 /* ---- the sweep: final loss over learning rate ---- */

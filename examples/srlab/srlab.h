@@ -7,13 +7,16 @@
  * whatever the number of threads, and their gradients are added in ascending order: so the bits depend on the seed
  * alone.
  *
- *     arms.c      the arms                                  train.c     one run
- *     cast.c      operands: casts, scales, products         lab.c       all runs: arms x rates x seeds
- *     weights.c   the weights of a model                    curves.c    tables of points and of runs
- *     adamw.c     the update, and what rounding took of it  ordering.c  does the published ordering hold?
- *     layers.c    linear, norm, GELU, softmax, loss         report.c, pictures.c
- *     attention.c, transformer.c, char.c, text.c            options.c   the command lines
- *     dense.c, synthetic.c                                  series.c, sums.c   the two sums
+ *     main.c         the command lines
+ *     weights.c      the arms, and the weights of a model
+ *     cast.c         operands: casts, scales, products
+ *     adamw.c        the update, and what rounding took of it
+ *     layers.c       linear, norm, GELU, softmax, loss
+ *     transformer.c  blocks of attention and MLP         char.c   its text, and what it writes
+ *     dense.c        logistic regression, a small MLP, and their examples
+ *     train.c        runs: arms x rates x seeds
+ *     report.c       tables, the published ordering, text, CSV, JSON      pictures.c   curves and the page
+ *     sums.c         the two sums
  */
 #ifndef SRLAB_H
 #define SRLAB_H
@@ -28,7 +31,7 @@
 
 enum { SR_SHARDS = 4, SR_ARMS = 6, SR_RATES = 8, SR_SEEDS = 64, SR_NAME = 24 };
 
-/* ---- arms.c ---- */
+/* ---- weights.c: the arms ---- */
 
 typedef struct sr_rule { /* how the operand of a product is cast */
     trn_format format;
@@ -74,16 +77,15 @@ typedef struct sr_settings {
     bool schema;
 } sr_settings;
 
-int sr_place_of(const sr_settings *s, const sr_arm *arm); /* in s->arm; -1: it is not there */
+int sr_arm_index(const sr_settings *s, const sr_arm *arm); /* in s->arm; -1: it is not there */
 
-/* ---- memory, failures ---- */
+/* ---- failures ---- */
 
-void *sr_room(size_t count, size_t size); /* zeroed; one sentence and the end where there is none */
 void sr_must(trn_status status, const trn_error *error);
 
 /* ---- streams of random words: what a word is for, in the highest four bits ---- */
 
-typedef enum sr_purpose { SR_DRAW = 1, SR_CAST, SR_UPDATE, SR_BATCH, SR_SAMPLE, SR_DATA, SR_JUDGE } sr_purpose;
+typedef enum sr_purpose { SR_DRAW = 1, SR_CAST, SR_UPDATE, SR_BATCH, SR_SAMPLE, SR_DATA, SR_VALIDATE } sr_purpose;
 #define SR_STREAM(purpose) ((uint64_t)(purpose) << 60)
 
 /* ---- cast.c ---- */
@@ -91,26 +93,26 @@ typedef enum sr_purpose { SR_DRAW = 1, SR_CAST, SR_UPDATE, SR_BATCH, SR_SAMPLE, 
 typedef struct sr_operand {
     trn_tensor view;
     float undo;   /* what a product with it is multiplied by; a power of two */
-    int64_t room; /* elements that view.data was made for */
+    int64_t capacity; /* elements that view.data was made for */
 } sr_operand;
 
 /* What one shard works with and nobody else. */
-typedef struct sr_bench {
+typedef struct sr_workspace {
     void *scratch;
     size_t scratch_bytes;
     float *scaled;
-    size_t scaled_room;
+    size_t scaled_capacity;
     uint64_t seed, stream; /* of the next stochastic cast */
-} sr_bench;
+} sr_workspace;
 
-void sr_bench_free(sr_bench *bench);
-/* Into o, whose room grows as needed. */
-void sr_cast(sr_bench *bench, sr_operand *o, const float *x, int64_t rows, int64_t columns, sr_rule rule);
+void sr_workspace_free(sr_workspace *workspace);
+/* Into o, whose memory grows as needed. */
+void sr_cast(sr_workspace *workspace, sr_operand *o, const float *x, int64_t rows, int64_t columns, sr_rule rule);
 void sr_operand_free(sr_operand *o);
 sr_operand sr_transposed(const sr_operand *o);
 sr_operand sr_part(const sr_operand *o, int64_t row, int64_t rows, int64_t column, int64_t columns);
 trn_tensor sr_matrix(float *x, int64_t rows, int64_t columns, int64_t stride);
-void sr_product(sr_bench *bench, trn_tensor dst, const sr_operand *a, const sr_operand *b);
+void sr_product(sr_workspace *workspace, trn_tensor dst, const sr_operand *a, const sr_operand *b);
 
 /* ---- weights.c ---- */
 
@@ -136,11 +138,11 @@ typedef struct sr_weights {
     float *gradient[SR_SHARDS]; /* each shard's; [0] becomes their sum */
     float *first, *second;      /* AdamW's moments, binary32 in every arm */
     float *wanted, *before;     /* sums of updates, and weights, since the last sr_take_motion */
-    int64_t asked, unmoved;     /* updates other than 0; of these, those that left the stored weight as it was */
+    int64_t updates, unmoved;   /* updates other than 0; of these, those that left the stored weight as it was */
 } sr_weights;
 
 typedef struct sr_motion { /* what became of the updates */
-    double asked, unmoved;  /* counts */
+    double updates, unmoved; /* counts */
     double along, square;   /* <moved, wanted>, <wanted, wanted>: their quotient arrived */
 } sr_motion;
 
@@ -150,7 +152,7 @@ int sr_weights_add(sr_weights *w, const char *name, int layer, sr_use use, int64
 void sr_weights_finish(sr_weights *w);
 void sr_weights_free(sr_weights *w);
 void sr_weights_draw(sr_weights *w, int tensor, double bound);
-void sr_weights_cast(sr_weights *w, sr_bench *const *bench, int64_t step); /* operands for this step */
+void sr_weights_cast(sr_weights *w, sr_workspace *const *workspace, int64_t step); /* operands for this step */
 uint64_t sr_weights_digest(const sr_weights *w);
 sr_rule sr_forward_rule(const sr_weights *w, sr_use use);
 sr_rule sr_backward_rule(const sr_weights *w, sr_use use);
@@ -171,8 +173,8 @@ double sr_rate_at(const sr_settings *s, double rate, int64_t step);
 typedef struct sr_shard {
     sr_weights *weights;
     int index;
-    sr_bench bench;
-    sr_operand slope; /* room for what runs backward */
+    sr_workspace workspace;
+    sr_operand slope; /* what runs backward */
 } sr_shard;
 
 float *sr_gradient(const sr_shard *s, int tensor);
@@ -185,7 +187,7 @@ void sr_norm(sr_shard *s, int tensor, const float *x, int64_t rows, float *inver
 void sr_norm_back(sr_shard *s, int tensor, const float *x, const float *inverse, const float *dy, int64_t rows,
                   float *dx, bool add);
 void sr_gelu(const float *x, int64_t count, float *y);
-void sr_gelu_back(const float *x, int64_t count, const float *dy, float *room, float *dx);
+void sr_gelu_back(const float *x, int64_t count, const float *dy, float *scratch, float *dx);
 void sr_softmax(float *x, int64_t rows, int64_t columns, float scale, float *sums); /* in place; -inf: masked */
 
 typedef struct sr_score {
@@ -207,16 +209,16 @@ typedef struct sr_kind {
     sr_model *(*make)(const sr_settings *s, const sr_arm *arm, uint64_t seed, const void *data);
     void (*free)(sr_model *model);
     sr_weights *(*weights)(sr_model *model);
-    sr_bench *(*bench)(sr_model *model, int shard);
+    sr_workspace *(*workspace)(sr_model *model, int shard);
     sr_score (*step)(sr_model *model, int shard, int64_t step);   /* forward and backward */
     int (*groups)(const sr_model *model);                         /* of validation examples */
-    sr_score (*judge)(sr_model *model, int shard, int group);     /* forward only */
+    sr_score (*validate)(sr_model *model, int shard, int group);     /* forward only */
     char *(*sample)(sr_model *model, int words);                  /* NULL: it writes nothing */
 } sr_kind;
 
 extern const sr_kind sr_logistic, sr_mlp, sr_char;
 
-/* ---- text.c ---- */
+/* ---- char.c: the text ---- */
 
 typedef struct sr_text {
     uint8_t *symbol; /* [count] codes below .symbols; the last count - train are held out */
@@ -228,11 +230,27 @@ typedef struct sr_text {
 bool sr_text_read(const char *path, sr_text *text, char *why); /* NULL: the word list, shuffled */
 void sr_text_free(sr_text *text);
 
-/* ---- curves.c, train.c, lab.c ---- */
+/* ---- dense.c: examples that the program makes itself, a function of the seed ---- */
+
+typedef struct sr_examples {
+    int features, classes;
+    int64_t train, valid; /* the first, and those after them */
+    float *x;             /* [train + valid, features] */
+    int *label;
+} sr_examples;
+
+/* Normal features; the label is drawn with the probability that a hidden line through them gives it. */
+sr_examples *sr_make_noisy_line(const sr_settings *s);
+/* Points in the plane, on as many arms of a spiral as there are classes, with noise. */
+sr_examples *sr_make_spirals(const sr_settings *s);
+void sr_free_examples(const void *examples);
+
+/* ---- train.c ---- */
 
 typedef struct sr_point {
     int64_t step;
-    double rate, train, valid, unmoved, arrived; /* the last two as shares since the point before; NaN: nothing asked */
+    /* The last two as fractions of the updates since the point before; NaN: there were none. */
+    double rate, train, valid, unmoved, arrived;
 } sr_point;
 
 typedef struct sr_run {
@@ -272,7 +290,7 @@ typedef struct sr_verdict {
     double f32, rne, sr, kahan; /* mean validation losses */
 } sr_verdict;
 
-sr_verdict sr_judge_ordering(const sr_lab *lab, int rate);
+sr_verdict sr_check_ordering(const sr_lab *lab, int rate);
 int sr_lab_run(const sr_kind *kind, const sr_settings *s);
 
 /* ---- report.c ---- */
@@ -283,9 +301,35 @@ void sr_write_csv(FILE *out, const void *lab);
 void sr_write_svg(FILE *out, const void *lab);
 void sr_write_html(FILE *out, const void *lab);
 
-/* ---- options.c, main.c, sums.c ---- */
+/* "rate 0.001: ...: the published ordering holds", or "" where an arm is missing. */
+void sr_say_verdict(char *text, size_t size, const sr_lab *lab, int rate);
 
-int sr_main_train(const sr_kind *kind, int argc, char **argv);
+app_table sr_shown_table(const sr_lab *lab); /* the summary as people read it; app_table_free it */
+
+/* ---- sums.c: two sums that rounding stops ---- */
+
+enum { SR_ADDITIONS = 2048, SR_TRACE = 129, SR_SERIES = 512 };
+
+/* 1024 + 0.5 + 0.5 + ..., each sum rounded. trace: NULL, or [SR_TRACE] sums, one every 16 additions. */
+double sr_half_loop(trn_format format, trn_rounding rounding, uint64_t seed, double *trace);
+
+typedef struct sr_series {
+    double value;                         /* where it stands still */
+    int64_t term;                         /* the first that changes nothing */
+    int points;
+    double n[SR_SERIES], sum[SR_SERIES];  /* on the way, at equal steps of log n */
+} sr_series;
+
+/* 1 + 1/2 + 1/3 + ..., terms and sums rounded to nearest even, until a term changes nothing. */
+void sr_harmonic(trn_format format, sr_series *series);
+
+typedef struct sr_moments {
+    double mean, deviation, low, high;
+    int runs;
+} sr_moments;
+
+sr_moments sr_half_loops(trn_format format, uint64_t seed, int runs);
+
 int sr_main_sums(int argc, char **argv);
 
 #endif /* SRLAB_H */

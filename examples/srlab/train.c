@@ -1,12 +1,18 @@
-/* train.c - one run: an arm, a rate, a seed.
+/* train.c - all runs, arms x rates x seeds: each one a training.
  * SPDX-License-Identifier: MIT
  */
+#define _POSIX_C_SOURCE 200809L
+
 #include "srlab.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+
+#include "app/outputs.h"
+
+/* ---- one run: an arm, a rate, a seed ---- */
 
 #if defined(_OPENMP)
 #include <omp.h>
@@ -19,7 +25,7 @@ typedef struct training {
     const sr_settings *s;
     sr_model *model;
     sr_weights *weights;
-    sr_bench *bench[SR_SHARDS];
+    sr_workspace *workspace[SR_SHARDS];
     sr_run *run;
     sr_motion all;
     double loss; /* sum since the last point */
@@ -48,7 +54,7 @@ static sr_score all_shards(training *t, int64_t step)
 static void step(training *t, int64_t number)
 {
     const sr_update how = { sr_rate_at(t->s, t->run->rate, number), t->s->weight_decay, t->s->clip, number };
-    sr_weights_cast(t->weights, t->bench, number);
+    sr_weights_cast(t->weights, t->workspace, number);
     const sr_score score = all_shards(t, number);
     t->loss += score.loss;
     t->count += score.count;
@@ -57,22 +63,22 @@ static void step(training *t, int64_t number)
 
 /* ---- validation ---- */
 
-static void judge_group(training *t, int shard, int group, int64_t step_, sr_score *score)
+static void validate_group(training *t, int shard, int group, int64_t step_, sr_score *score)
 {
-    t->bench[shard]->stream = SR_STREAM(SR_JUDGE) | (uint64_t)step_ << 28 | (uint64_t)group << 12;
-    score[group] = t->kind->judge(t->model, shard, group);
+    t->workspace[shard]->stream = SR_STREAM(SR_VALIDATE) | (uint64_t)step_ << 28 | (uint64_t)group << 12;
+    score[group] = t->kind->validate(t->model, shard, group);
 }
 
 static sr_score validate(training *t, int64_t step_)
 {
     const int groups = t->kind->groups(t->model);
-    sr_score *score = sr_room((size_t)groups, sizeof *score), sum = { 0, 0, 0 };
-    sr_weights_cast(t->weights, t->bench, step_ + 1);
+    sr_score *score = app_memory((size_t)groups, sizeof *score), sum = { 0, 0, 0 };
+    sr_weights_cast(t->weights, t->workspace, step_ + 1);
 #if defined(_OPENMP)
 #pragma omp parallel for schedule(dynamic, 1)
 #endif
     for (int shard = 0; shard < SR_SHARDS; shard++)
-        for (int group = shard; group < groups; group += SR_SHARDS) judge_group(t, shard, group, step_, score);
+        for (int group = shard; group < groups; group += SR_SHARDS) validate_group(t, shard, group, step_, score);
     for (int i = 0; i < groups; i++) sum = add(sum, score[i]);
     free(score);
     return sum;
@@ -80,7 +86,7 @@ static sr_score validate(training *t, int64_t step_)
 
 /* ---- points ---- */
 
-static double share(double part, double whole) { return whole > 0 ? part / whole : (double)NAN; }
+static double quotient(double part, double whole) { return whole > 0 ? part / whole : (double)NAN; }
 
 static void take_point(training *t, int64_t number)
 {
@@ -90,12 +96,12 @@ static void take_point(training *t, int64_t number)
     sr_point *p = &run->point[run->points++];
     p->step = number;
     p->rate = number ? sr_rate_at(t->s, run->rate, number) : 0;
-    p->train = share(t->loss, (double)t->count);
-    p->valid = run->valid = share(score.loss, (double)score.count);
-    p->unmoved = share(motion.unmoved, motion.asked);
-    p->arrived = share(motion.along, motion.square);
-    run->right = share((double)score.right, (double)score.count);
-    t->all.asked += motion.asked, t->all.unmoved += motion.unmoved;
+    p->train = quotient(t->loss, (double)t->count);
+    p->valid = run->valid = quotient(score.loss, (double)score.count);
+    p->unmoved = quotient(motion.unmoved, motion.updates);
+    p->arrived = quotient(motion.along, motion.square);
+    run->right = quotient((double)score.right, (double)score.count);
+    t->all.updates += motion.updates, t->all.unmoved += motion.unmoved;
     t->all.along += motion.along, t->all.square += motion.square;
     t->loss = 0;
     t->count = 0;
@@ -109,18 +115,18 @@ static void start(training *t, const sr_kind *kind, const sr_settings *s, const 
     t->run = run;
     t->model = kind->make(s, run->arm, run->seed, data);
     t->weights = kind->weights(t->model);
-    for (int i = 0; i < SR_SHARDS; i++) t->bench[i] = kind->bench(t->model, i);
+    for (int i = 0; i < SR_SHARDS; i++) t->workspace[i] = kind->workspace(t->model, i);
     run->parameters = t->weights->count;
-    run->point = sr_room((size_t)(s->steps / s->every + 2), sizeof *run->point);
+    run->point = app_memory((size_t)(s->steps / s->every + 2), sizeof *run->point);
 }
 
 static void finish(training *t)
 {
     sr_run *run = t->run;
-    run->unmoved = share(t->all.unmoved, t->all.asked);
-    run->arrived = share(t->all.along, t->all.square);
+    run->unmoved = quotient(t->all.unmoved, t->all.updates);
+    run->arrived = quotient(t->all.along, t->all.square);
     run->digest = sr_weights_digest(t->weights);
-    t->bench[0]->stream = SR_STREAM(SR_JUDGE) | (uint64_t)1 << 59;
+    t->workspace[0]->stream = SR_STREAM(SR_VALIDATE) | (uint64_t)1 << 59;
     if (t->kind->sample && t->s->words) run->sample = t->kind->sample(t->model, t->s->words);
     t->kind->free(t->model);
 }
@@ -162,4 +168,64 @@ void sr_run_free(sr_run *run)
 {
     free(run->point);
     free(run->sample);
+}
+
+/* ---- all runs, and everybody who writes what came out ---- */
+
+static void plan_runs(sr_lab *lab)
+{
+    const sr_settings *s = lab->settings;
+    lab->runs = s->arms * s->rates * s->seeds;
+    lab->run = app_memory((size_t)lab->runs, sizeof *lab->run);
+    for (int i = 0; i < lab->runs; i++) {
+        lab->run[i].seed = s->seed + (uint64_t)(i % s->seeds);
+        lab->run[i].rate = s->rate[i / s->seeds % s->rates];
+        lab->run[i].arm = s->arm[i / s->seeds / s->rates];
+    }
+}
+
+static void run_all(sr_lab *lab, const void *data)
+{
+    plan_runs(lab);
+    for (int i = 0; i < lab->runs; i++) sr_train(lab->kind, lab->settings, data, &lab->run[i]);
+    app_progress_done();
+    sr_fill_summary(lab);
+    sr_fill_curves(lab);
+}
+
+static void free_lab(sr_lab *lab)
+{
+    for (int i = 0; i < lab->runs; i++) sr_run_free(&lab->run[i]);
+    free(lab->run);
+    app_table_free(&lab->summary);
+    app_table_free(&lab->curves);
+}
+
+int sr_lab_run(const sr_kind *kind, const sr_settings *s)
+{
+    app_output output[] = {
+        { .flag = "--csv", .path = s->csv, .write = sr_write_csv },
+        { .flag = "--json", .path = s->json, .write = sr_write_json },
+        { .flag = "--svg", .path = s->svg, .write = sr_write_svg },
+        { .flag = "--html", .path = s->html, .write = sr_write_html },
+    };
+    const int outputs = (int)(sizeof output / sizeof output[0]);
+    sr_lab lab;
+    char why[APP_WHY];
+    memset(&lab, 0, sizeof lab);
+    lab.settings = s;
+    lab.kind = kind;
+    sr_start_tables(&lab);
+    if (s->schema) return app_print_schema(stdout, "srlab", &lab.curves), APP_OK;
+    const void *data = kind->data(s, why);
+    if (!data) return app_complain(APP_USAGE, "%s", why);
+    int status = app_open_outputs(output, outputs);
+    if (status == APP_OK) {
+        run_all(&lab, data);
+        if (!app_output_taken(output, outputs)) sr_print_text(stdout, &lab);
+        status = app_write_outputs(output, outputs, &lab);
+    }
+    free_lab(&lab);
+    kind->free_data(data);
+    return status;
 }

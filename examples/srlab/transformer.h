@@ -13,8 +13,8 @@ typedef struct tf_block {
 
 /* What a shard keeps of a block for the way back. */
 typedef struct tf_kept {
-    float *x1, *inverse1, *x2, *inverse2, *hidden, *share; /* share: attention's [sequences, heads, T, T] */
-    sr_operand normed1, qkv, share_operand, mixed, normed2, activated;
+    float *x1, *inverse1, *x2, *inverse2, *hidden, *prob; /* prob: attention's [sequences, heads, T, T] */
+    sr_operand normed1, qkv, prob_operand, mixed, normed2, activated;
 } tf_kept;
 
 typedef struct tf_shape {
@@ -26,18 +26,18 @@ typedef struct tf_shard {
     sr_shard s;
     tf_kept *kept; /* [layers] */
     sr_operand normed;
-    float *x, *last, *inverse;               /* the residual stream, the final norm's input */
-    float *wide, *wide2, *narrow, *narrow2;  /* [tokens, 4 width] and [tokens, width] */
+    float *x, *last, *inverse;              /* the residual stream, the final norm's input */
+    float *wide, *wide2, *narrow, *narrow2; /* [tokens, 4 width] and [tokens, width] */
     float *logits, *square, *sums;          /* square: [T, T] */
-    sr_operand slope, slope_square;          /* attention's, backward */
-    int *symbol, *target;                    /* [tokens] */
+    sr_operand slope, slope_square;         /* attention's, backward */
+    int *symbol, *target;                   /* [tokens] */
 } tf_shard;
 
 /* qkv [tokens, 3 width] -> mixed [tokens, width], on `sequences` sequences; and back: dmixed -> dqkv. */
 void tf_attention(tf_shard *h, tf_kept *k, const tf_shape *shape, sr_rule rule, int sequences, const float *qkv,
                   float *mixed);
-void tf_attention_back(tf_shard *h, tf_kept *k, const tf_shape *shape, sr_rule rule, int sequences,
-                       const float *dmixed, float *dqkv);
+void tf_attention_back(tf_shard *h, tf_kept *k, const tf_shape *shape, sr_rule rule, int sequences, const float *dmixed,
+                       float *dqkv);
 
 /* The whole: symbols in h->symbol -> h->logits; and back, from their gradient. */
 struct sr_model {

@@ -14,7 +14,7 @@ json() {
 # ---- usage ----
 
 refuses "frob is not a kernel; run --list names them" frob
-refuses "--frob is not an option; run --help lists them" --frob
+refuses "--frob is not an option of run; run --help lists them" --frob
 refuses "--seed needs a value: N" --seed
 refuses "--seed x: expected a whole number" --seed x
 refuses "--generation trn9: expected trn1, trn2, trn3 or all" --generation trn9

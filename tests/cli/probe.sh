@@ -10,7 +10,7 @@ probe=$1/probe program=$1/probe
 
 refuses "one of --write, --run, --identify, --self-test, --list is needed; probe --help tells more"
 refuses "--write, --run, --identify, --self-test and --list exclude each other; probe --help tells more" --write a --run a
-refuses "--frob is not an option; probe --help lists them" --frob
+refuses "--frob is not an option of probe; probe --help lists them" --frob
 refuses "--write needs a value: DIR" --write
 refuses "--generation trn9: expected trn1, trn2 or trn3" --write a --generation trn9
 refuses "--generation goes with --write" --run a --generation trn1

@@ -17,10 +17,8 @@
 #include "app/table.c"
 #include "app/page.c"
 #include "app/chart.c"
-#include "app/chart_axis.c"
-#include "app/chart_bars.c"
+#include "app/chart_draw.c"
 #include "app/chart_heat.c"
-#include "app/chart_paper.c"
 
 const char app_name[] = "test_chart";
 
@@ -169,7 +167,7 @@ static void lines_are_clipped(void **state)
     for (char *s = path + 4; *s;) {
         char *end;
         const double at_x = strtod(s + 1, &end), at_y = strtod(end, &s);
-        assert_true(at_x >= 0 && at_x <= PAPER_WIDTH && at_y >= 0 && at_y <= HEIGHT);
+        assert_true(at_x >= 0 && at_x <= CHART_WIDTH && at_y >= 0 && at_y <= HEIGHT);
     }
     free(path);
 }
@@ -212,7 +210,7 @@ static void ticks_are_read_as_people_write_them(void **state)
     (void)state;
     for (size_t i = 0; i < sizeof row / sizeof row[0]; i++) {
         char text[40];
-        assert_string_equal(paper_number(text, sizeof text, row[i].value, row[i].step), row[i].text);
+        assert_string_equal(chart_number(text, sizeof text, row[i].value, row[i].step), row[i].text);
     }
 }
 

@@ -14,8 +14,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "srlab/sums.h"
-#include "srlab/synthetic.h"
 #include "srlab/transformer.h"
 
 const char app_name[] = "test_srlab";
@@ -52,10 +50,10 @@ static sr_text *tiny_text(void)
 static double *gradient_of(const sr_kind *kind, sr_model *m)
 {
     sr_weights *w = kind->weights(m);
-    sr_bench *bench[SR_SHARDS];
+    sr_workspace *workspace[SR_SHARDS];
     double *sum = calloc((size_t)w->count, sizeof *sum);
-    for (int i = 0; i < SR_SHARDS; i++) bench[i] = kind->bench(m, i);
-    sr_weights_cast(w, bench, 1);
+    for (int i = 0; i < SR_SHARDS; i++) workspace[i] = kind->workspace(m, i);
+    sr_weights_cast(w, workspace, 1);
     for (int i = 0; i < SR_SHARDS; i++) kind->step(m, i, 1);
     for (int s = 0; s < SR_SHARDS; s++)
         for (int64_t i = 0; i < w->count; i++) sum[i] += (double)w->gradient[s][i];
@@ -399,7 +397,7 @@ static outcome train_weights(const sr_arm *arm, const float *reference, float *r
     o.off = sqrt(o.off);
     o.whole = sqrt(o.whole);
     o.arrived = motion.along / motion.square;
-    o.lost = motion.unmoved / motion.asked;
+    o.lost = motion.unmoved / motion.updates;
     memcpy(result, w.value, (size_t)w.count * sizeof *result);
     sr_weights_free(&w);
     return o;
@@ -463,12 +461,12 @@ static void casts_are_fresh(void **state)
     (void)state;
     const sr_settings s = tiny_settings(TRN_BF16);
     sr_model *m = tf_make(&s, &sr_arms[5], 5, tiny_text());
-    sr_bench *bench[SR_SHARDS];
+    sr_workspace *workspace[SR_SHARDS];
     const sr_tensor *up = &m->weights.tensor[m->block[0].up];
     uint8_t code[3][WIDTH * 4 * WIDTH];
-    for (int i = 0; i < SR_SHARDS; i++) bench[i] = &m->shard[i].s.bench;
+    for (int i = 0; i < SR_SHARDS; i++) workspace[i] = &m->shard[i].s.workspace;
     for (int i = 0; i < 3; i++) {
-        sr_weights_cast(&m->weights, bench, i == 2 ? 1 : i + 1);
+        sr_weights_cast(&m->weights, workspace, i == 2 ? 1 : i + 1);
         memcpy(code[i], up->operand.view.data, sizeof code[i]);
     }
     assert_memory_equal(code[0], code[2], sizeof code[0]);

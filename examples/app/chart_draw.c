@@ -1,0 +1,271 @@
+/* chart_draw.c - the drawing under all pictures: the sheet with its colours, title and text; axes and their ticks.
+ * SPDX-License-Identifier: MIT
+ */
+#include "chart_draw.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "page.h"
+
+/* ---- colours ---- */
+
+/* One rule each: a page says what its variables are, a file of its own has them written out, because not every reader
+ * of SVG knows variables. */
+static const struct {
+    const char *selector, *property, *colour;
+} rule[] = {
+    { "text", "fill", "soft" },   { ".name", "fill", "ink" },    { ".title", "fill", "ink" },
+    { ".tick", "fill", "faint" }, { ".grid", "stroke", "line" }, { ".axis", "stroke", "faint" },
+    { ".paper", "fill", "card" }, { ".track", "fill", "track" }, { ".dot", "stroke", "card" },
+    { ".k0", "fill", "f0" },      { ".k1", "fill", "f1" },       { ".k2", "fill", "f2" },
+    { ".k3", "fill", "f3" },      { ".k4", "fill", "f4" },       { ".k5", "fill", "f5" },
+    { ".s0", "stroke", "f0" },    { ".s1", "stroke", "f1" },     { ".s2", "stroke", "f2" },
+    { ".s3", "stroke", "f3" },    { ".s4", "stroke", "f4" },     { ".s5", "stroke", "f5" },
+};
+
+static const char shapes[] =
+    "svg.chart text{font-size:12px}svg.chart .title{font-size:15px;font-weight:600}svg.chart .tick{font-size:11px}"
+    "svg.chart .name{font-weight:400}svg.chart .cell{shape-rendering:crispEdges}"
+    "svg.chart .axis,svg.chart .grid{stroke-width:1;shape-rendering:crispEdges}"
+    "svg.chart .line{fill:none;stroke-width:2;stroke-linejoin:round;stroke-linecap:round}"
+    "svg.chart .dash{stroke-dasharray:6 6}svg.chart .dot{stroke-width:1}";
+
+static void colour_rules(FILE *out, bool alone, bool dark)
+{
+    for (size_t i = 0; i < sizeof rule / sizeof rule[0]; i++) {
+        const app_colour_pair *c = app_colour_named(rule[i].colour);
+        fprintf(out, "svg.chart %s{%s:", rule[i].selector, rule[i].property);
+        if (alone)
+            fprintf(out, "%s}", dark ? c->dark : c->light);
+        else
+            fprintf(out, "var(--%s)}", c->name);
+    }
+}
+
+static void styles(FILE *out, bool alone)
+{
+    fputs("<style>", out);
+    colour_rules(out, alone, false);
+    if (alone) {
+        fputs("@media(prefers-color-scheme:dark){", out);
+        colour_rules(out, true, true);
+        fputs("}svg.chart text{font-family:system-ui,-apple-system,'Segoe UI',Roboto,'Helvetica Neue','DejaVu Sans',"
+              "Arial,sans-serif;font-variant-numeric:tabular-nums}",
+              out);
+    } else {
+        fprintf(out, "svg.chart{max-width:%dpx}", CHART_WIDTH);
+    }
+    fprintf(out, "%s</style>\n", shapes);
+}
+
+int chart_colour(int colour) { return (colour % CHART_COLOURS + CHART_COLOURS) % CHART_COLOURS; }
+
+/* ---- the sheet ---- */
+
+void chart_open(FILE *out, const char *title, int height, bool alone)
+{
+    fprintf(out, "<svg class=\"chart\" xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %d %d\"", CHART_WIDTH,
+            height);
+    if (alone) fprintf(out, " width=\"%d\" height=\"%d\"", CHART_WIDTH, height);
+    fputs(" role=\"img\"><title>", out);
+    app_escape(out, title ? title : "");
+    fputs("</title>\n", out);
+    styles(out, alone);
+    if (alone) fprintf(out, "<rect class=\"paper\" width=\"%d\" height=\"%d\" rx=\"10\"/>\n", CHART_WIDTH, height);
+    if (title) chart_text(out, "title", CHART_MARGIN, 30, CHART_START, (CHART_WIDTH - 2 * CHART_MARGIN) / 1.3, title);
+}
+
+void chart_close(FILE *out) { fputs("</svg>\n", out); }
+
+/* ---- text ---- */
+
+#define CHARACTER 7.1 /* pixels of a character at 12 px, on average and on the safe side */
+
+static int characters(const char *text)
+{
+    int n = 0;
+    for (int bytes; *text; text += bytes ? bytes : 1, n++) bytes = app_utf8(text);
+    return n;
+}
+
+double chart_text_width(const char *text) { return CHARACTER * characters(text); }
+
+/* The first `most` characters, the last of which is an ellipsis where there are more. */
+static void cut_text(char *part, size_t size, const char *text, int most)
+{
+    const bool all = characters(text) <= most;
+    size_t used = 0;
+    for (int n = 0, bytes; *text && (all || n + 1 < most); n++) {
+        bytes = app_utf8(text) > 0 ? app_utf8(text) : 1;
+        if (used + (size_t)bytes + 4 > size) break;
+        memcpy(part + used, text, (size_t)bytes);
+        used += (size_t)bytes;
+        text += bytes;
+    }
+    strcpy(part + used, *text ? "\xe2\x80\xa6" : "");
+}
+
+void chart_text(FILE *out, const char *style, double x, double y, chart_anchor anchor, double most, const char *text)
+{
+    static const char *const how[] = { "", " text-anchor=\"middle\"", " text-anchor=\"end\"" };
+    char part[512];
+    cut_text(part, sizeof part, text, most > 3 * CHARACTER ? (int)(most / CHARACTER) : 3);
+    fprintf(out, "<text class=\"%s\" x=\"%.1f\" y=\"%.1f\"%s>", style, x, y, how[anchor]);
+    app_escape(out, part);
+    fputs("</text>\n", out);
+}
+
+/* ---- an axis: where a value lies on it ---- */
+
+#define FARTHEST 1e300 /* so that no difference of two values overflows */
+#define OFF_SHEET 1e6  /* pixels: as far outside as anything is drawn before it is clipped */
+
+bool chart_axis_shows(const chart_axis *axis, double value)
+{
+    return fabs(value) <= FARTHEST && (!axis->log || value >= 1 / FARTHEST);
+}
+
+void chart_axis_widen(chart_axis *axis)
+{
+    if (!(axis->low <= axis->high)) axis->low = axis->high = axis->log ? 1 : 0;
+    if (axis->log) {
+        if (axis->high < 1.01 * axis->low) axis->low /= 3, axis->high *= 3;
+        return;
+    }
+    const double most = fmax(fabs(axis->low), fabs(axis->high));
+    if (axis->high - axis->low <= 1e-9 * most || axis->high - axis->low < 1e-290) {
+        const double by = most > 1e-290 ? 0.1 * most : 1;
+        axis->low -= by, axis->high += by;
+    }
+}
+
+double chart_axis_at(const chart_axis *a, double value)
+{
+    const double share = a->log ? (log10(value) - log10(a->low)) / (log10(a->high) - log10(a->low))
+                                : (value - a->low) / (a->high - a->low);
+    return fmax(-OFF_SHEET, fmin(a->from + share * (a->to - a->from), OFF_SHEET));
+}
+
+/* ---- numbers ---- */
+
+/* "10" and the exponent raised: 10⁻⁵. */
+static void power_text(char *text, size_t size, int exponent)
+{
+    static const char *const raised[] = { "\xe2\x81\xb0", "\xc2\xb9",     "\xc2\xb2",     "\xc2\xb3",
+                                          "\xe2\x81\xb4", "\xe2\x81\xb5", "\xe2\x81\xb6", "\xe2\x81\xb7",
+                                          "\xe2\x81\xb8", "\xe2\x81\xb9" };
+    char digits[16];
+    snprintf(digits, sizeof digits, "%d", exponent < 0 ? -exponent : exponent);
+    snprintf(text, size, "10%s", exponent < 0 ? "\xe2\x81\xbb" : "");
+    for (const char *d = digits; *d; d++) {
+        const size_t used = strlen(text);
+        snprintf(text + used, size - used, "%s", raised[*d - '0']);
+    }
+}
+
+static int decimals_of(double step) { return step >= 1 ? 0 : (int)fmin(9, ceil(-log10(step) - 1e-9)); }
+
+/* Mantissa × power of ten. */
+static void scientific(char *text, size_t size, double value, double step)
+{
+    char power[32];
+    const int exponent = (int)floor(log10(fabs(value)) + 1e-9);
+    const double unit = pow(10, exponent), mantissa = value / unit;
+    power_text(power, sizeof power, exponent);
+    if (fabs(mantissa - 1) < 1e-9)
+        snprintf(text, size, "%s", power);
+    else
+        snprintf(text, size, "%.*f\xc3\x97%s", (int)fmin(3, decimals_of(step / unit)), mantissa, power);
+}
+
+const char *chart_number(char *text, size_t size, double value, double step)
+{
+    static const struct {
+        double unit;
+        const char *suffix;
+    } row[] = { { 1e12, "T" }, { 1e9, "G" }, { 1e6, "M" }, { 1e3, "k" } };
+    const double much = fabs(value);
+    if (much < step * 1e-6) {
+        snprintf(text, size, "0");
+        return text;
+    }
+    if (much >= 1e15 || much < 1e-3) {
+        scientific(text, size, value, step);
+        return text;
+    }
+    for (size_t i = 0; i < sizeof row / sizeof row[0] && much >= 1e4; i++)
+        if (much >= 0.9999 * row[i].unit) {
+            snprintf(text, size, "%.*f%s", decimals_of(step / row[i].unit), value / row[i].unit, row[i].suffix);
+            return text;
+        }
+    snprintf(text, size, "%.*f", decimals_of(step), value);
+    return text;
+}
+
+/* ---- ticks ---- */
+
+/* 1, 2 or 5 times a power of ten, for at most `most` steps. */
+static double nice_step(double span, int most)
+{
+    const double power = pow(10, floor(log10(span / most)));
+    static const double mantissa[] = { 1, 2, 5, 10 };
+    for (int i = 0; i < 4; i++)
+        if (mantissa[i] * power * most >= span * (1 - 1e-9)) return mantissa[i] * power;
+    return 10 * power;
+}
+
+static void mark_linear(chart_axis *a, int most, bool round, chart_ticks *t)
+{
+    const double step = nice_step(a->high - a->low, most);
+    if (round) {
+        a->low = step * floor(a->low / step + 1e-6);
+        a->high = step * ceil(a->high / step - 1e-6);
+    }
+    const double first = ceil(a->low / step - 1e-6);
+    for (int i = 0; i < CHART_TICKS && (first + i) * step <= a->high + 1e-6 * step; i++) {
+        t->at[t->count] = (first + i) * step;
+        chart_number(t->text[t->count], sizeof t->text[0], t->at[t->count], step);
+        t->count++;
+    }
+}
+
+static void mark_at(const chart_axis *a, chart_ticks *t, double value, bool plain)
+{
+    const double edge = 1e-9 * value;
+    if (value < a->low - edge || value > a->high + edge || t->count == CHART_TICKS) return;
+    t->at[t->count] = value;
+    if (plain)
+        snprintf(t->text[t->count], sizeof t->text[0], "%.6g", value);
+    else
+        scientific(t->text[t->count], sizeof t->text[0], value, value);
+    t->count++;
+}
+
+static void mark_log(chart_axis *a, int most, bool round, chart_ticks *t)
+{
+    if (round && a->high / a->low >= 10) {
+        a->low = pow(10, floor(log10(a->low) + 1e-6));
+        a->high = pow(10, ceil(log10(a->high) - 1e-6));
+    }
+    const double low = floor(log10(a->low) + 1e-6), high = log10(a->high);
+    const bool plain = a->low > 0.99e-3 && a->high < 1.01e4, close = high - low <= 2.2;
+    const int step = (int)fmax(1, ceil((high - low) / most));
+    for (int d = (int)low; d <= high + 1e-6; d += step) {
+        mark_at(a, t, pow(10, d), plain);
+        if (close) mark_at(a, t, 2 * pow(10, d), plain), mark_at(a, t, 5 * pow(10, d), plain);
+    }
+    if (t->count < 2) { /* less than a step of 1, 2, 5 */
+        t->count = 0;
+        mark_linear(a, most, false, t);
+    }
+}
+
+void chart_axis_ticks(chart_axis *axis, int most, bool round, chart_ticks *ticks)
+{
+    memset(ticks, 0, sizeof *ticks);
+    if (axis->log)
+        mark_log(axis, most, round, ticks);
+    else
+        mark_linear(axis, most, round, ticks);
+}

@@ -1,0 +1,108 @@
+/* search.c - the model, the network, every plan on it; and the same job on one chip, one server, ... the whole system.
+ * SPDX-License-Identifier: MIT
+ */
+#define _POSIX_C_SOURCE 200809L
+
+#include "shardplan.h"
+
+#include "io/hf_config.h"
+
+enum { PLANS = 20000 }; /* that are kept; no system has so many */
+
+/* ---- parts of a system ---- */
+
+/* A ring with chips left out is no ring, but for two neighbours on it; behind a switch any number will do. */
+static bool can_be(const trn_level *level, int64_t size)
+{
+    if (size == level->size || size == 1) return true;
+    return level->wiring == TRN_WIRING_RING ? size == 2 : true;
+}
+
+/* The same network with fewer chips: whole inner levels, part of the next; false when these chips are no part of it. */
+static bool cut(const trn_topology *net, int64_t chips, trn_topology *part)
+{
+    *part = *net;
+    for (int l = 0; l < net->levels; l++) {
+        trn_level *at = &part->level[l];
+        const int64_t all = at->size, here = chips % all == 0 ? all : chips < all ? chips : 0;
+        if (here == 0 || !can_be(at, here)) return false;
+        at->size = (int)here;
+        chips /= here;
+    }
+    part->chips = trn_topology_stride(part, part->levels);
+    return chips == 1 && trn_topology_check(part, NULL) == TRN_OK;
+}
+
+/* ---- the same work per chip on fewer chips ---- */
+
+/* The fastest plan on so many chips, and an all_reduce over all of them. */
+static bool one_size(sp_job *job, const trn_topology *net, sp_scale *s, char *why)
+{
+    trn_plan_args args = job->args;
+    trn_plan_list list = { 0 };
+    trn_plan everywhere = { .tp = 1, .cp = 1, .ep = 1, .dp = net->chips, .pp = 1 };
+    args.net = net;
+    s->chips = net->chips;
+    s->batch = args.batch * net->chips / job->net.chips;
+    if (s->batch < 1) s->batch = 1;
+    args.batch = s->batch;
+    for (int i = 0; i < TRN_AXIS_COUNT; i++) args.degree[i] = 0; /* those of the whole system are not meant */
+    if (trn_plan_search(&args, &s->plan, 1, &list) != TRN_OK ||
+        trn_plan_collective(&args, &everywhere, 1u << TRN_AXIS_DP, TRN_ALL_REDUCE, SP_BUFFER, &s->all_reduce_s,
+                            &s->algorithm) != TRN_OK)
+        return app_fail(why, "--scaling: on %d chips: %s", net->chips, job->error.text);
+    s->legal = list.legal > 0;
+    return true;
+}
+
+/* Powers of two that are a part of the system, and all of it. */
+static bool scaling(sp_job *job, char *why)
+{
+    trn_topology part;
+    for (int64_t chips = 1; job->scales < SP_SCALES; chips *= 2) {
+        const bool last = chips >= job->net.chips;
+        if (last) part = job->net;
+        else if (!cut(&job->net, chips, &part)) {
+            const int whole = job->net.chips / job->net.level[job->net.levels - 1].size;
+            if (chips < whole || !cut(&job->net, chips / whole * whole, &part)) continue;
+            if (job->scales && job->scale[job->scales - 1].chips == part.chips) continue;
+        }
+        if (!one_size(job, &part, &job->scale[job->scales], why)) return false;
+        job->scales++;
+        if (last) break;
+    }
+    return true;
+}
+
+/* ---- the search ---- */
+
+static bool read_model(sp_job *job, char *why)
+{
+    if (!hf_config_read(job->options.config, &job->model, why)) return false;
+    return trn_model_size_of(&job->model, &job->size, &job->error) == TRN_OK ||
+           app_fail(why, "%s: %s", job->options.config, job->error.text);
+}
+
+static bool build_network(sp_job *job, char *why)
+{
+    const sp_options *o = &job->options;
+    const trn_topology all = trn_topology_preset(o->system, o->preset);
+    job->net = all;
+    if (all.chips == 0)
+        return app_fail(why, "--preset %s: %s has no such preset", o->preset, trn_system_name(o->system));
+    return !o->chips || cut(&all, o->chips, &job->net) ||
+           app_fail(why, "--chips %lld: no part of %s (%d chips)", (long long)o->chips, all.name, all.chips);
+}
+
+bool sp_search(sp_job *job, char *why)
+{
+    if (!read_model(job, why) || !build_network(job, why)) return false;
+    job->args = job->options.args;
+    job->args.model = &job->model;
+    job->args.net = &job->net;
+    job->args.error = &job->error;
+    if (job->args.batch == 0) job->args.batch = (int64_t)job->net.chips * (job->args.job == TRN_JOB_TRAIN ? 4 : 1);
+    job->plan = app_resize(NULL, PLANS, sizeof *job->plan);
+    if (trn_plan_search(&job->args, job->plan, PLANS, &job->list) != TRN_OK) return app_refuse(why, job->error.text);
+    return !job->options.scaling || scaling(job, why);
+}
