@@ -13,8 +13,8 @@ find_program(GXX g++)
 # convert_peer(NAME SOURCE COMPILER FLAGS...): builds the object, and trnbench knows it by HAVE_PEER_NAME.
 function(convert_peer name source compiler)
     set(object "${CMAKE_CURRENT_BINARY_DIR}/convert_peer_${name}.o")
-    add_custom_command(OUTPUT "${object}" DEPENDS "${root}/bench/${source}" "${root}/bench/convert_peer.h"
-        COMMAND "${compiler}" ${ARGN} -O3 -march=native -c "${root}/bench/${source}" -o "${object}" VERBATIM)
+    add_custom_command(OUTPUT "${object}" DEPENDS "${root}/bench/peers/${source}" "${root}/bench/peers/convert_peer.h"
+        COMMAND "${compiler}" ${ARGN} -O3 -march=native -c "${root}/bench/peers/${source}" -o "${object}" VERBATIM)
     set_source_files_properties("${object}" PROPERTIES EXTERNAL_OBJECT ON GENERATED ON)
     target_sources(trnbench_parts PRIVATE "${object}")
     target_compile_definitions(trnbench_parts PRIVATE HAVE_PEER_${name}=1)
@@ -25,7 +25,7 @@ set(peer_compiler "${CMAKE_C_COMPILER}")
 if(CLANG)
     set(peer_compiler "${CLANG}")
 endif()
-convert_peer(PLAIN convert_peer.c "${peer_compiler}" -std=c11 ${warnings})
+convert_peer(PLAIN convert_plain.c "${peer_compiler}" -std=c11 ${warnings})
 
 # ml_dtypes, and an Eigen that is new enough for it
 if(EXISTS "${TRN_PEERS}/ml_dtypes/ml_dtypes/include/float8.h" AND GXX)
@@ -41,7 +41,7 @@ if(EXISTS "${TRN_PEERS}/ml_dtypes/ml_dtypes/include/float8.h" AND GXX)
     if(eigen)
         file(STRINGS "${TRN_PEERS}/ml_dtypes/ml_dtypes/__init__.py" version REGEX "^__version__")
         string(REGEX REPLACE "[^0-9.]" "" version "${version}")
-        convert_peer(ML_DTYPES convert_peer_ml_dtypes.cc "${GXX}" -std=c++17
+        convert_peer(ML_DTYPES convert_ml_dtypes.cc "${GXX}" -std=c++17
             "-DCONVERT_PEER_VERSION=\"${version}\"" -isystem "${TRN_PEERS}/ml_dtypes" -isystem "${eigen}")
     else()
         message(STATUS "ml_dtypes is left out: it needs an Eigen newer than 3.4.0 in ${TRN_PEERS}/eigen")
@@ -52,7 +52,7 @@ if(EXISTS "${TRN_PEERS}/cpfloat/src/cpfloat_binary32.h")
     if(EXISTS "${TRN_PEERS}/cpfloat/deps/pcg-c/include/pcg_variants.h")
         file(STRINGS "${TRN_PEERS}/cpfloat/license.spdx" version REGEX "^PackageVersion: ")
         string(REGEX REPLACE "[^0-9.]" "" version "${version}")
-        convert_peer(CPFLOAT convert_peer_cpfloat.c "${CMAKE_C_COMPILER}" -std=gnu11 -w
+        convert_peer(CPFLOAT convert_cpfloat.c "${CMAKE_C_COMPILER}" -std=gnu11 -w
             "-DCONVERT_PEER_VERSION=\"${version}\"" -isystem "${TRN_PEERS}/cpfloat/deps/pcg-c/include"
             -isystem "${TRN_PEERS}/cpfloat/src")
     else()

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "bench/activation_error.h"
+#include "bench/common/activation_error.h"
 
 enum { INPUTS, MATH, OUTPUT };
 static const char *const aspects[] = { "inputs", "math", "output", NULL };

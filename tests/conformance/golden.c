@@ -11,7 +11,7 @@
 #include <dirent.h>
 #include <stdlib.h>
 
-#include "bench/trnbench_golden.h"
+#include "bench/common/golden.h"
 #include "trnmath/trn_convert.h"
 #include "trnmath/trn_mx.h"
 #include "twin/host.h"

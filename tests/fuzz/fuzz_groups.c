@@ -9,7 +9,7 @@
 #include <assert.h>
 #include <stdio.h>
 
-#include "bench/trnbench_groups.c"
+#include "bench/trnbench/collective/groups.c"
 #include "twin/cases.h"
 
 /* The one thing of cli.c that a refusal needs. */

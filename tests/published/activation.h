@@ -3,14 +3,14 @@
  *
  * Third parties' measurements: exp on Trainium2, every binary32 number in [-64, 0]; reciprocal on Trainium2, every one
  * in [1, 4]; exp(x + bias) on Trainium1, x in U(-85, 85), which includes the rounding of the sum. Link
- * bench/activation_error.c.
+ * bench/common/activation_error.c.
  */
 #ifndef PUBLISHED_ACTIVATION_H
 #define PUBLISHED_ACTIVATION_H
 
 #include <math.h>
 
-#include "bench/activation_error.h"
+#include "bench/common/activation_error.h"
 #include "twin/cases.h"
 
 /* The largest relative error; every step-th number. The worst of all lies at the lower end of the bucket [-27, -26.75),

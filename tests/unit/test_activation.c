@@ -10,7 +10,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "bench/activation_error.h"
+#include "bench/common/activation_error.h"
 #include "published/activation.h"
 #include "twin/cases.h"
 #include "twin/host.h"

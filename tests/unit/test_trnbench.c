@@ -13,14 +13,14 @@
 
 #include "app/cli.c"
 #include "app/table.c"
-#include "bench/trnbench_check.c"
-#include "bench/trnbench_cost.c"
-#include "bench/trnbench_formats.c"
-#include "bench/trnbench_host.c"
-#include "bench/trnbench_models.c"
-#include "bench/trnbench_peak.c"
-#include "bench/trnbench_peers.c"
-#include "bench/trnbench_rows.c"
+#include "bench/common/check.c"
+#include "bench/trnbench/matmul/cost.c"
+#include "bench/common/formats.c"
+#include "bench/common/host.c"
+#include "bench/trnbench/matmul/models.c"
+#include "bench/common/peak.c"
+#include "bench/peers/peers.c"
+#include "bench/trnbench/matmul/rows.c"
 
 #if HAVE_CJSON
 #include <cjson/cJSON.h>

@@ -14,13 +14,13 @@
 
 #include "app/cli.c"
 #include "app/table.c"
-#include "bench/trnbench_convert_golden.c"
-#include "bench/trnbench_convert_list.c"
-#include "bench/trnbench_convert_makers.c"
-#include "bench/trnbench_convert_rows.c"
-#include "bench/trnbench_convert_streams.c"
-#include "bench/trnbench_golden.c"
-#include "bench/trnbench_peers.c"
+#include "bench/trnbench/convert/answers.c"
+#include "bench/trnbench/convert/list.c"
+#include "bench/trnbench/convert/makers.c"
+#include "bench/trnbench/convert/rows.c"
+#include "bench/trnbench/convert/streams.c"
+#include "bench/common/golden.c"
+#include "bench/peers/peers.c"
 
 #if HAVE_CJSON
 #include <cjson/cJSON.h>

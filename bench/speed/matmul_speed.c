@@ -1,0 +1,347 @@
+/* matmul_speed.c - trn_matmul beside OpenBLAS and oneDNN: every shape, format and thread count in one interleaved run.
+ * SPDX-License-Identifier: MIT
+ *
+ *     matmul_speed [--quick] [--isa NAME] [--threads N] [--rounds N] [--shape MxNxK] [--format NAME]... [--csv FILE]
+ *
+ * A shared machine does not run at one speed, so each round runs a burst of multiply-adds and then every candidate once;
+ * what is printed is the best rate and the median over the rounds of the ratios to OpenBLAS and to trnmath's own BF16
+ * in the same round. All of trnmath's work is timed: decoding, packing, multiplying, writing. oneDNN's prepacked rows do
+ * not time its packing. Formats are those of trnbench matmul --format, all of them with "all"; without --format: bf16,
+ * f16, tf32, f32.
+ */
+#define _POSIX_C_SOURCE 200809L
+
+#include <math.h>
+#include <stdlib.h>
+
+#include <trnmath/trn_matmul.h>
+
+#include "bench/common/host.h"
+
+const char app_name[] = "matmul_speed";
+
+typedef struct shape {
+    int64_t m, n, k;
+    bool quick;
+} shape;
+
+static const shape shapes[] = {
+    { 256, 256, 256, true },     { 512, 512, 512, true },    { 1024, 1024, 1024, true }, { 2048, 2048, 2048, false },
+    { 4096, 4096, 4096, false }, { 128, 512, 128, false },   { 128, 4096, 4096, true },  { 128, 14336, 4096, false },
+    { 128, 4096, 14336, false }, { 512, 4096, 4096, false }, { 16, 4096, 4096, true },   { 16, 14336, 4096, false },
+    { 1, 4096, 4096, true },     { 1, 14336, 4096, false },
+};
+
+/* Candidates: first the formats of this run, the first of them BF16; then the peers. */
+enum { PEERS_FROM = TB_MAX_FORMATS, CANDIDATES = PEERS_FROM + TB_PEERS, MAX_ROUNDS = 64 };
+static const tb_format *formats[TB_MAX_FORMATS];
+static int ours;
+
+static bool add_format(const char *name)
+{
+    const tb_format *format = tb_format_find(name);
+    for (int i = 0; i < ours; i++)
+        if (formats[i] == format) return true;
+    if (format) formats[ours++] = format;
+    return format != NULL;
+}
+
+static bool add_formats(const char *name)
+{
+    if (strcmp(name, "all") != 0) return add_format(name);
+    for (int f = 0; tb_format_at(f); f++) add_format(tb_format_at(f)->name);
+    return true;
+}
+
+typedef struct options {
+    bool quick;
+    trn_isa isa;
+    int threads; /* 0: 1 and 2 */
+    int rounds;
+    shape only;
+    FILE *csv;
+} options;
+
+typedef struct bench {
+    shape s;
+    int threads, rounds, repeats;
+    tb_operands x[TB_MAX_FORMATS];
+    trn_numerics numerics[TB_MAX_FORMATS];
+    bool there[TB_MAX_FORMATS];
+    float *fa, *fb, *fc;
+    void *peer[TB_PEERS];
+    double rate[CANDIDATES][MAX_ROUNDS], peak[MAX_ROUNDS], read[MAX_ROUNDS];
+} bench;
+
+static int by_value(const void *a, const void *b)
+{
+    const double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+static double median(const double *values, int n)
+{
+    double sorted[MAX_ROUNDS];
+    memcpy(sorted, values, sizeof(double) * (size_t)n);
+    qsort(sorted, (size_t)n, sizeof(double), by_value);
+    return n % 2 ? sorted[n / 2] : 0.5 * (sorted[n / 2 - 1] + sorted[n / 2]);
+}
+
+static double best(const double *values, int n)
+{
+    double most = 0;
+    for (int i = 0; i < n; i++) most = values[i] > most ? values[i] : most;
+    return most;
+}
+
+static double median_ratio(const double *x, const double *y, int n)
+{
+    double ratio[MAX_ROUNDS];
+    for (int i = 0; i < n; i++) ratio[i] = x[i] / y[i];
+    return median(ratio, n);
+}
+
+/* Adds nothing up that matters: the loads are the point. */
+TRNI_INLINE void xor_words_body(uint64_t *result, const uint64_t *words, size_t n)
+{
+    uint64_t s[64] = { 0 };
+    for (size_t i = 0; i + 64 <= n; i += 64)
+        for (int j = 0; j < 64; j++) s[j] ^= words[i + (size_t)j];
+    for (int j = 0; j < 64; j++) *result ^= s[j];
+}
+TRNI_STAMP(xor_words, (uint64_t * result, const uint64_t *words, size_t n), (result, words, n))
+
+/* Bytes per second at which `threads` threads read b, as the product with M = 1 must. */
+static double read_rate(const void *data, size_t bytes, int threads, trn_isa isa)
+{
+    static volatile uint64_t sink;
+    const size_t words = bytes / sizeof(uint64_t) / (size_t)threads;
+    const double start = app_now();
+#if defined(_OPENMP)
+#pragma omp parallel for num_threads(threads)
+#endif
+    for (int t = 0; t < threads; t++) {
+        uint64_t result = 0;
+        xor_words_for(isa)(&result, (const uint64_t *)data + words * (size_t)t, words);
+        sink = result;
+    }
+    (void)sink;
+    return (double)bytes / (app_now() - start);
+}
+
+static void run_ours(const bench *b, int which, trn_isa isa)
+{
+    trn_error error;
+    trn_matmul_args args = tb_operands_product(formats[which], &b->x[which], b->fc, &b->numerics[which]);
+    args.isa = isa;
+    args.error = &error;
+    if (trn_matmul(&args) != TRN_OK) {
+        fprintf(stderr, "matmul_speed: %s: %s\n", formats[which]->name, error.text);
+        exit(1);
+    }
+}
+
+static bool takes_part(const bench *b, int which)
+{
+    return which < PEERS_FROM ? which < ours && b->there[which] : b->peer[which - PEERS_FROM] != NULL;
+}
+
+static void run_candidate(const bench *b, int which, trn_isa isa)
+{
+    if (which < PEERS_FROM)
+        run_ours(b, which, isa);
+    else
+        tb_peer_run((tb_peer_id)(which - PEERS_FROM), b->peer[which - PEERS_FROM]);
+}
+
+static double timed(const bench *b, int which, trn_isa isa)
+{
+    const double start = app_now();
+    for (int i = 0; i < b->repeats; i++) run_candidate(b, which, isa);
+    return 2.0 * (double)b->s.m * (double)b->s.n * (double)b->s.k * b->repeats / (app_now() - start);
+}
+
+static void set_threads(int threads)
+{
+#if defined(_OPENMP)
+    omp_set_num_threads(threads);
+#else
+    (void)threads;
+#endif
+}
+
+static bool prepare(bench *b)
+{
+    const shape s = b->s;
+    b->fa = malloc(sizeof(float) * (size_t)(s.m * s.k));
+    b->fb = malloc(sizeof(float) * (size_t)(s.k * s.n));
+    b->fc = malloc(sizeof(float) * (size_t)(s.m * s.n));
+    if (!b->fa || !b->fb || !b->fc) return false;
+    tb_fill_random(b->fa, s.m * s.k, 1, 0);
+    tb_fill_random(b->fb, s.k * s.n, 1, 1);
+    const trn_tensor a = trn_tensor_2d(TRN_F32, b->fa, s.m, s.k), w = trn_tensor_2d(TRN_F32, b->fb, s.k, s.n);
+    for (int i = 0; i < ours; i++) { /* a shape that MX cannot cut into blocks is left out */
+        trn_error error = { TRN_OK, "" };
+        b->there[i] = tb_format_numerics(formats[i], NULL, &b->numerics[i]) == TRN_OK &&
+                      tb_operands_make(formats[i], &a, &w, &b->x[i], &error);
+        if (!b->there[i] && error.status == TRN_ENOSPC) return false;
+    }
+    const tb_peer_job job = { s.m, s.n, s.k, b->fa, b->fb, b->fc, b->threads };
+    for (int i = 0; i < TB_PEERS; i++) b->peer[i] = tb_peer_prepare((tb_peer_id)i, &job);
+    return true;
+}
+
+static void release(bench *b)
+{
+    for (int i = 0; i < TB_PEERS; i++)
+        if (b->peer[i]) tb_peer_release((tb_peer_id)i, b->peer[i]);
+    for (int i = 0; i < ours; i++) tb_operands_free(&b->x[i]);
+    free(b->fa);
+    free(b->fb);
+    free(b->fc);
+}
+
+static void measure(bench *b, const options *o)
+{
+    const double flops = 2.0 * (double)b->s.m * (double)b->s.n * (double)b->s.k;
+    b->repeats = 1 + (int)(2e9 * b->threads / flops);
+    if (b->repeats > 400) b->repeats = 400;
+    for (int c = 0; c < CANDIDATES; c++) /* warm up */
+        if (takes_part(b, c)) run_candidate(b, c, o->isa);
+    for (int r = 0; r < b->rounds; r++) {
+        b->peak[r] = tb_peak_burst(o->isa, b->threads, 0.004).flops_per_s;
+        b->read[r] = read_rate(b->x[0].b.data, (size_t)(b->s.k * b->s.n) * 2, b->threads, o->isa);
+        for (int c = 0; c < CANDIDATES; c++)
+            if (takes_part(b, c)) b->rate[c][r] = timed(b, c, o->isa);
+    }
+}
+
+static const char *candidate_name(int which)
+{
+    return which < PEERS_FROM ? formats[which]->name : tb_peer_name((tb_peer_id)(which - PEERS_FROM));
+}
+
+static double ratio_to(const bench *b, int which, int other)
+{
+    return takes_part(b, other) ? median_ratio(b->rate[which], b->rate[other], b->rounds) : NAN;
+}
+
+/* What a product with M = 1, which reads b once, does of the rate of reading alone: 2 flops an element. */
+static double share_of_read(const bench *b, int which)
+{
+    const double bits = which < PEERS_FROM ? trn_format_bits(formats[which]->b) : 32;
+    const double stored = which < PEERS_FROM && bits < 8 ? 8 : bits; /* one code a byte */
+    return median_ratio(b->rate[which], b->read, b->rounds) * stored / 8 / 2;
+}
+
+static void print(const bench *b, const options *o)
+{
+    char name[48];
+    snprintf(name, sizeof name, "%lldx%lldx%lld", (long long)b->s.m, (long long)b->s.n, (long long)b->s.k);
+    for (int c = 0; c < CANDIDATES; c++) {
+        if (!takes_part(b, c)) continue;
+        const double top = best(b->rate[c], b->rounds), share = median_ratio(b->rate[c], b->peak, b->rounds);
+        const double openblas = ratio_to(b, c, PEERS_FROM + TB_OPENBLAS), own = ratio_to(b, c, 0);
+        const double onednn = ratio_to(b, c, PEERS_FROM + TB_ONEDNN_BF16), read = share_of_read(b, c);
+        printf("%-18s %d  %-22s %8.1f GF/s %5.1f %% of peak  %5.2fx bf16  %5.2fx OpenBLAS  %5.2fx oneDNN bf16", name,
+               b->threads, candidate_name(c), top * 1e-9, 100 * share, own, openblas, onednn);
+        if (b->s.m == 1 && c < PEERS_FROM) printf("  %5.1f %% of read", 100 * read);
+        putchar('\n');
+        if (o->csv)
+            fprintf(o->csv, "%s,%s,%d,%lld,%lld,%lld,%s,%.4g,%.4g,%.4g,%.4g,%.4g,%.4g\n", trn_isa_text(o->isa),
+                    TB_COMPILER, b->threads, (long long)b->s.m, (long long)b->s.n, (long long)b->s.k, candidate_name(c),
+                    top * 1e-9, share, own, openblas, onednn, read);
+    }
+    fflush(stdout);
+}
+
+static bool run(const shape *s, int threads, const options *o, double log_sum[TB_MAX_FORMATS],
+                int count[TB_MAX_FORMATS], bool squares_and_models)
+{
+    static bench b;
+    memset(&b, 0, sizeof b);
+    b.s = *s;
+    b.threads = threads;
+    b.rounds = o->rounds;
+    set_threads(threads);
+    const bool fine = prepare(&b);
+    if (fine) {
+        measure(&b, o);
+        print(&b, o);
+        for (int i = 0; i < ours && squares_and_models && b.peer[TB_OPENBLAS]; i++) {
+            if (!b.there[i]) continue;
+            log_sum[i] += log(ratio_to(&b, i, PEERS_FROM + TB_OPENBLAS));
+            count[i]++;
+        }
+    }
+    release(&b);
+    return fine;
+}
+
+static bool parse(int argc, char **argv, options *o)
+{
+    for (int i = 1; i < argc; i++) {
+        const char *value = i + 1 < argc ? argv[i + 1] : "";
+        long long m, n, k;
+        if (strcmp(argv[i], "--quick") == 0) {
+            o->quick = true;
+            continue;
+        }
+        if (strcmp(argv[i], "--isa") == 0)
+            o->isa = trn_isa_from_name(value);
+        else if (strcmp(argv[i], "--threads") == 0)
+            o->threads = atoi(value);
+        else if (strcmp(argv[i], "--rounds") == 0)
+            o->rounds = atoi(value);
+        else if (strcmp(argv[i], "--csv") == 0)
+            o->csv = fopen(value, "w");
+        else if (strcmp(argv[i], "--format") == 0 && add_formats(value)) {
+            i++;
+            continue;
+        } else if (strcmp(argv[i], "--shape") == 0 && sscanf(value, "%lldx%lldx%lld", &m, &n, &k) == 3)
+            o->only = (shape){ m, n, k, true };
+        else
+            return false;
+        i++;
+    }
+    return trn_isa_supported(o->isa) && o->threads >= 0 && o->rounds > 0 && o->rounds <= MAX_ROUNDS;
+}
+
+int main(int argc, char **argv)
+{
+    static const char *const usual[] = { "f16", "tf32", "f32" };
+    options o = { .isa = trn_isa_default(), .rounds = 9 };
+    add_format("bf16"); /* always the first: others are compared with it */
+    if (!parse(argc, argv, &o)) {
+        fprintf(stderr, "usage: matmul_speed [--quick] [--isa NAME] [--threads N] [--rounds N] [--shape MxNxK] "
+                        "[--format NAME]... [--csv FILE]\n");
+        return 2;
+    }
+    const bool none_asked = ours == 1;
+    for (int i = 0; none_asked && i < 3; i++) add_format(usual[i]);
+    tb_peers_load(o.isa, true);
+    fprintf(stderr, "# %s; isa %s; compiler %s\n", tb_host_processor(), trn_isa_text(o.isa), TB_COMPILER);
+    for (int i = 0; i < TB_PEERS; i++)
+        if (tb_peer_version((tb_peer_id)i))
+            fprintf(stderr, "# %s: %s\n", tb_peer_name((tb_peer_id)i), tb_peer_version((tb_peer_id)i));
+    if (o.csv)
+        fprintf(o.csv, "isa,compiler,threads,m,n,k,candidate,best_gflops,share_of_peak,ratio_bf16,ratio_openblas,ratio_"
+                       "onednn_bf16,share_of_read\n");
+
+    for (int threads = o.threads ? o.threads : 1; threads <= (o.threads ? o.threads : 2); threads++) {
+        double log_sum[TB_MAX_FORMATS] = { 0 };
+        int count[TB_MAX_FORMATS] = { 0 };
+        for (size_t i = 0; i < sizeof shapes / sizeof shapes[0]; i++) {
+            const shape *s = o.only.m ? &o.only : &shapes[i];
+            if (o.quick && !s->quick) continue;
+            if (!run(s, threads, &o, log_sum, count, s->m >= 128)) return 1;
+            if (o.only.m) break;
+        }
+        for (int i = 0; i < ours; i++)
+            if (count[i])
+                printf("geometric mean of %d shapes with M >= 128, %d thread(s), %s: %.3fx OpenBLAS\n", count[i],
+                       threads, formats[i]->name, exp(log_sum[i] / count[i]));
+    }
+    if (o.csv) fclose(o.csv);
+    return 0;
+}

@@ -1,0 +1,415 @@
+/* collective.c - subcommand collective: what collectives take on every system, in the shape of nccom-test.
+ * SPDX-License-Identifier: MIT
+ */
+#include "collective.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { SHOWN = 11, CHECKED = 2 }; /* columns for people, and two more with --check */
+
+/* ---- options ---- */
+
+static bool take_system(void *options, const char *value, char *why)
+{
+    tb_cc_options *o = options;
+    const trn_system system = trn_system_from_name(value);
+    const bool all = strcmp(value, "all") == 0;
+    if (system == TRN_SYSTEM_COUNT && !all)
+        return app_refuse(why, "no such system; trnbench spec lists them, and there is all");
+    for (int i = 0; i < TRN_SYSTEM_COUNT; i++) o->system[i] = o->system[i] || all || i == (int)system;
+    return true;
+}
+
+/* trnmath's names, and nccom-test's short ones. */
+static trn_collective op_named(const char *name)
+{
+    static const char *const other[][2] = { { "allr", "all_reduce" },
+                                            { "allg", "all_gather" },
+                                            { "redsct", "reduce_scatter" },
+                                            { "alltoall", "all_to_all" },
+                                            { "sendrecv", "send_recv" } };
+    for (size_t i = 0; i < sizeof other / sizeof other[0]; i++)
+        if (strcmp(name, other[i][0]) == 0) name = other[i][1];
+    return trn_collective_from_name(name);
+}
+
+static bool take_op(void *options, const char *value, char *why)
+{
+    tb_cc_options *o = options;
+    const trn_collective op = op_named(value);
+    const bool all = strcmp(value, "all") == 0;
+    if (op == TRN_COLLECTIVE_COUNT && !all)
+        return app_refuse(why,
+                         "no such operation; there are all_gather, reduce_scatter, all_reduce, all_to_all, broadcast, "
+                         "permute, send_recv and all");
+    for (int i = 0; i < TRN_COLLECTIVE_COUNT; i++) o->op[i] = o->op[i] || all || i == (int)op;
+    return true;
+}
+
+static bool take_algorithm(void *options, const char *value, char *why)
+{
+    tb_cc_options *o = options;
+    o->every_algorithm = strcmp(value, "all") == 0;
+    o->algorithm = o->every_algorithm ? TRN_ALGORITHM_AUTO : trn_algorithm_from_name(value);
+    if (o->algorithm < TRN_POINT_TO_POINT) return true;
+    return app_refuse(
+        why, "no such algorithm; there are auto, all, ring, bidirectional, multi_ring, dimension_wise, rdh, mesh, "
+             "kangaring, switch_direct and hierarchical");
+}
+
+/* nccom-test's names, ours of other subcommands, and NKI's. */
+static bool take_wire(void *options, const char *value, char *why)
+{
+    static const struct {
+        const char *name;
+        trn_format format;
+    } known[] = { { "fp32", TRN_F32 },         { "f32", TRN_F32 },      { "bf16", TRN_BF16 },
+                  { "fp16", TRN_F16 },         { "f16", TRN_F16 },      { "e4m3", TRN_F8_E4M3 },
+                  { "e4m3fn", TRN_F8_E4M3FN }, { "e5m2", TRN_F8_E5M2 }, { "e3m4", TRN_F8_E3M4 } };
+    trn_format format = trn_format_from_name(value);
+    for (size_t i = 0; i < sizeof known / sizeof known[0]; i++)
+        if (strcmp(value, known[i].name) == 0) format = known[i].format;
+    if (format == TRN_FORMAT_UNSET || format == TRN_CFP8 || format == TRN_F8_E8M0)
+        return app_refuse(
+            why, "no such format; there are bf16, f32, f16, tf32, e4m3, e4m3fn, e5m2, e3m4, and NKI's names, such "
+                 "as int32");
+    ((tb_cc_options *)options)->wire = format;
+    return true;
+}
+
+static bool take_preset(void *options, const char *value, char *why)
+{
+    if (!trn_topology_preset(TRN_TRN3_GEN2_ULTRASERVER, value).chips)
+        return app_refuse(why, "expected sa, doc or spec, and perhaps /planes=2 or /planes=4 after it");
+    ((tb_cc_options *)options)->preset = value;
+    return true;
+}
+
+static bool take_groups(void *options, const char *value, char *why)
+{
+    tb_cc_options *o = options;
+    tb_groups_free(&o->groups);
+    return tb_groups_parse(&o->groups, value, why);
+}
+
+static bool take_chips(void *options, const char *value, char *why)
+{
+    if (strchr(value, ';')) return app_refuse(why, "one list is expected here; --groups takes several");
+    return take_groups(options, value, why);
+}
+
+static bool take_from(void *o, const char *value, char *why)
+{
+    return tb_size_parse(value, &((tb_cc_options *)o)->from, why);
+}
+static bool take_to(void *o, const char *value, char *why)
+{
+    return tb_size_parse(value, &((tb_cc_options *)o)->to, why);
+}
+
+static bool take_factor(void *o, const char *value, char *why)
+{
+    return app_parse_number(value, 2, 1 << 20, &((tb_cc_options *)o)->factor, why);
+}
+
+static bool take_ranks(void *o, const char *value, char *why)
+{
+    return app_parse_number(value, 1, 1 << 24, &((tb_cc_options *)o)->ranks, why);
+}
+
+static bool take_ranks_per_chip(void *o, const char *value, char *why)
+{
+    return app_parse_number(value, 1, 64, &((tb_cc_options *)o)->ranks_per_chip, why);
+}
+
+static bool take_seed(void *o, const char *value, char *why)
+{
+    int64_t seed;
+    if (!app_parse_int(value, 0, INT64_MAX, &seed, why)) return false;
+    ((tb_cc_options *)o)->seed = (uint64_t)seed;
+    return true;
+}
+
+APP_TAKE(take_gib, tb_cc_options, gib, true)
+APP_TAKE(take_uncalibrated, tb_cc_options, uncalibrated, true)
+APP_TAKE(take_rules, tb_cc_options, rules, true)
+APP_TAKE(take_check, tb_cc_options, check, true)
+APP_TAKE(take_schema, tb_cc_options, schema, true)
+APP_TAKE(take_json, tb_cc_options, json, value)
+APP_TAKE(take_csv, tb_cc_options, csv, value)
+
+static const app_option collective_options[] = {
+    { "--op", "NAME",
+      "all_gather, reduce_scatter, all_reduce (the default), all_to_all, broadcast, permute,\n"
+      "send_recv, nccom-test's short names such as allr, or all (repeatable)",
+      take_op },
+    { "--system", "NAME", "one of the ten, or all (repeatable; default: trn2.48xlarge)", take_system },
+    { "--minbytes", "SIZE", "the first size (default: 1KB)", take_from },
+    { "-b", "SIZE", "the same", take_from },
+    { "--maxbytes", "SIZE", "the last (default: 1GB, or the first when that is larger)", take_to },
+    { "-e", "SIZE", "the same", take_to },
+    { "--stepfactor", "N", "from one size to the next (default: 4)", take_factor },
+    { "-f", "N", "the same", take_factor },
+    { "--ranks", "N", "ranks of the group, on the first chips of the system (default: all)", take_ranks },
+    { "-r", "N", "the same", take_ranks },
+    { "--ranks-per-chip", "N", "(default: the system's logical cores: Trainium1 2, Trainium2 and 3 4, as LNC = 2)",
+      take_ranks_per_chip },
+    { "--chips", "LIST", "the group's chips in rank order: 0-3,12-15 or 0-12:4, which is 0,4,8,12", take_chips },
+    { "--groups", "LIST;LIST", "several such groups that work at the same time", take_groups },
+    { "--algorithm", "NAME",
+      "auto (the default), ring, bidirectional, multi_ring, dimension_wise, rdh, mesh, kangaring,\n"
+      "switch_direct, hierarchical, or all",
+      take_algorithm },
+    { "--wire", "FORMAT", "what travels, and what every sum is rounded to (default: bf16)", take_wire },
+    { "-d", "FORMAT", "the same", take_wire },
+    { "--preset", "NAME", "rates of Trainium3's links: sa (the default), doc or spec; sa/planes=2 and so on",
+      take_preset },
+    { "--uncalibrated", NULL, "link loads alone, without the factors that the vendor's switch-over sizes imply",
+      take_uncalibrated },
+    { "--rules", NULL, "refuse replica groups that the system's runtime refuses, and say why", take_rules },
+    { "--check", NULL, "run the values, too, of sizes that are small enough, and compare each of them", take_check },
+    { "--seed", "N", "of those values (default: 1)", take_seed },
+    { "--gib", NULL, "bandwidths in GiB/s (2^30) as nccom-test documents its own, instead of GB/s (1e9)", take_gib },
+    { "--json", "FILE", "everything as JSON (- for standard output, without the table)", take_json },
+    { "--csv", "FILE", "one row per system x operation x algorithm x size, one header row (- as above)", take_csv },
+    { "--schema", NULL, "the columns of the CSV", take_schema },
+};
+
+static const app_command collective_command = {
+    "trnbench collective",
+    "usage: trnbench collective [OPERATION] [options] [OPERATION]",
+    "What a collective takes on every system: time, bandwidth, algorithm, and what nothing could beat. All times are\n"
+    "results of a model, none is a measurement.",
+    collective_options,
+    sizeof collective_options / sizeof collective_options[0],
+    "SIZE counts bytes: 64, 8KB, 8KiB, 1M. K, KB and KiB are all 1024, M, MB and MiB 1024^2 and so on, as nccom-test "
+    "and\n"
+    "nccl-tests read them; a size is rounded up to whole elements. It is a rank's whole buffer, of all_gather the "
+    "result.\n"
+    "Bandwidths are in GB/s of 1e9 bytes: nccom-test's older outputs are in GiB/s (--gib), its newer ones in GB/s.\n"
+    "busbw = algbw x 2(n-1)/n for all_reduce, x (n-1)/n for all_gather, reduce_scatter and all_to_all, else x 1.\n"
+    "-r counts ranks as nccom-test's does, not chips: -r 32 on trn2.48xlarge is chips 0-7 with 4 ranks each.\n"
+    "--check compares every element of every rank: moves and the fold of a ring bit for bit, other sums with FP64 "
+    "within\n"
+    "their error bound, all ranks of an all_reduce with each other. It runs groups of up to 1024 ranks (of a larger "
+    "machine\n"
+    "the first servers) with up to 4 Mi elements. Exit status: 0 ok, 1 a value is wrong, 2 bad usage, or a group that "
+    "does\n"
+    "not fit or is refused by --rules. scripts/bench.sh collective --simgrid compares the model with another "
+    "simulator.",
+    NULL,
+};
+
+/* ---- what people read ---- */
+
+static void start_section(app_table *shown, const tb_cc_options *o)
+{
+    static app_column column[] = {
+        { "size(B)", APP_INTEGER, "", "" }, { "count(elems)", APP_INTEGER, "", "" }, { "type", APP_TEXT, "", "" },
+        { "time(us)", APP_REAL, "", "" },   { "algbw", APP_REAL, "", "" },           { "busbw", APP_REAL, "", "" },
+        { "algorithm", APP_TEXT, "", "" },  { "steps", APP_INTEGER, "", "" },        { "bound(us)", APP_REAL, "", "" },
+        { "bound by", APP_TEXT, "", "" },   { "source", APP_TEXT, "", "" },          { "checked", APP_INTEGER, "", "" },
+        { "wrong", APP_INTEGER, "", "" },
+    };
+    column[4].name = o->gib ? "algbw(GiB/s)" : "algbw(GB/s)";
+    column[5].name = o->gib ? "busbw(GiB/s)" : "busbw(GB/s)";
+    app_table_start(shown, column, SHOWN + (o->check ? CHECKED : 0));
+}
+
+static void show_row(app_table *shown, const app_table *table, int row, const tb_cc_options *o)
+{
+    static const char *const from[] = { "size_b", "count",    "type",     "time_us", NULL,      NULL,   "algorithm",
+                                        "steps",  "bound_us", "bound_by", "source",  "checked", "wrong" };
+    app_row(shown);
+    for (int c = 0; c < shown->columns; c++) {
+        const char *name = c == 4   ? o->gib ? "algbw_gib_per_s" : "algbw_gb_per_s"
+                           : c == 5 ? o->gib ? "busbw_gib_per_s" : "busbw_gb_per_s"
+                                    : from[c];
+        const app_value *v = app_at(table, row, name);
+        const char *mark = c != 6                                                     ? ""
+                           : app_at(table, row, "single_step")->integer                ? " (1 step)"
+                           : o->every_algorithm && app_at(table, row, "auto")->integer ? " *"
+                                                                                      : "";
+        if (v->missing)
+            app_missing(shown);
+        else if (shown->column[c].kind == APP_TEXT)
+            app_text(shown, "%s%s", v->text, mark);
+        else if (shown->column[c].kind == APP_REAL)
+            app_real(shown, v->real);
+        else
+            app_integer(shown, v->integer);
+    }
+}
+
+static void section_title(const app_table *table, int row)
+{
+    const app_value *ranks = app_at(table, row, "ranks");
+    const int64_t groups = app_at(table, row, "groups")->integer, cores = app_at(table, row, "ranks_per_chip")->integer;
+    const char *system = app_at(table, row, "system")->text, *chips = app_at(table, row, "chips")->text;
+    char count[32];
+    printf("%s  %s", system, app_at(table, row, "op")->text);
+    if (!ranks->missing) {
+        printf("  %s ranks", app_count(count, sizeof count, ranks->integer));
+        printf(": %s chip%s x %lld", app_count(count, sizeof count, ranks->integer / cores),
+               ranks->integer == cores ? "" : "s", (long long)cores);
+        if (groups > 1) printf(" in each of %lld groups", (long long)groups);
+    }
+    if (strcmp(chips, "all") != 0) printf("  chips %s", chips);
+    if (strncmp(system, "trn3", 4) == 0) printf("  links as in %s", app_at(table, row, "preset")->text);
+    putchar('\n');
+}
+
+static bool same_section(const app_table *table, int a, int b)
+{
+    return strcmp(app_at(table, a, "system")->text, app_at(table, b, "system")->text) == 0 &&
+           strcmp(app_at(table, a, "op")->text, app_at(table, b, "op")->text) == 0;
+}
+
+/* Prints the rows from `first` that belong together; returns the first that does not. */
+static int print_section(const app_table *table, int first, const tb_cc_options *o)
+{
+    app_table shown;
+    int end = first, titled = first;
+    start_section(&shown, o);
+    for (; end < table->rows && same_section(table, first, end); end++) {
+        if (app_at(table, end, "size_b")->missing) continue;
+        if (!shown.rows) titled = end;
+        show_row(&shown, table, end, o);
+    }
+    section_title(table, titled);
+    if (shown.rows) app_print_table(stdout, &shown);
+    for (int r = first; r < end; r++)
+        if (app_at(table, r, "size_b")->missing) printf("  not here: %s\n", app_at(table, r, "note")->text);
+    putchar('\n');
+    app_table_free(&shown);
+    return end;
+}
+
+static void print_text(const app_table *table, const tb_cc_options *o)
+{
+    for (int row = 0; row < table->rows;) row = print_section(table, row, o);
+    printf("  %s; bound: no schedule is faster; source model: computed%s, none of it measured.\n",
+           o->gib ? "GiB/s: 2^30 bytes a second" : "GB/s: 1e9 bytes a second",
+           o->uncalibrated ? " from link loads alone" : "");
+    if (o->every_algorithm) puts("  * what the library takes by itself.");
+}
+
+/* ---- files ---- */
+
+typedef struct outputs {
+    const app_table *table;
+    const tb_cc_options *o;
+} outputs;
+
+static void write_csv(FILE *out, const void *context) { app_print_csv(out, ((const outputs *)context)->table); }
+
+static void write_json(FILE *out, const void *context)
+{
+    const outputs *all = context;
+    trn_spec_field f;
+    fprintf(out,
+            "{\n  \"schema\": \"trnbench.collective\",\n  \"schema_version\": \"1.0.0\",\n  \"version\": \"%s\",\n"
+            "  \"bandwidth_unit\": \"%s\",\n  \"calibration\": [",
+            TRN_VERSION, all->o->gib ? "GiB/s" : "GB/s");
+    for (int i = 0; !all->o->uncalibrated && trn_calibration_field_at(i, &f); i++) {
+        fprintf(out, "%s\n    {\"field\": \"%s\", \"value\": ", i ? "," : "", f.field);
+        app_print_json_number(out, f.value);
+        fprintf(out, ", \"known\": \"%s\", \"source\": ", trn_provenance_text(f.known));
+        app_print_json_string(out, f.where);
+        fputs("}", out);
+    }
+    fputs("\n  ],\n  \"results\": ", out);
+    app_print_json_rows(out, all->table, 2);
+    fputs("\n}\n", out);
+}
+
+/* ---- the subcommand ---- */
+
+static void defaults(tb_cc_options *o)
+{
+    memset(o, 0, sizeof *o);
+    o->factor = 4;
+    o->wire = TRN_BF16;
+    o->preset = "sa";
+    o->seed = 1;
+}
+
+static void fill_defaults(tb_cc_options *o)
+{
+    bool system = false, op = false;
+    for (int i = 0; i < TRN_SYSTEM_COUNT; i++) system = system || o->system[i];
+    for (int i = 0; i < TRN_COLLECTIVE_COUNT; i++) op = op || o->op[i];
+    if (!system) o->system[TRN_TRN2_48XLARGE] = true;
+    if (!op) o->op[TRN_ALL_REDUCE] = true;
+    if (!o->from) o->from = o->to && o->to < 1024 ? o->to : 1024;
+    if (!o->to) o->to = o->from > 1 << 30 ? o->from : 1 << 30;
+}
+
+static int check_options(const tb_cc_options *o)
+{
+    if (o->from > o->to)
+        return app_complain(APP_USAGE, "--minbytes %lld is more than --maxbytes %lld", (long long)o->from,
+                           (long long)o->to);
+    if (o->ranks && o->groups.groups)
+        return app_complain(APP_USAGE, "--ranks excludes --chips and --groups, which say it themselves");
+    return app_can_write("--csv", o->csv) || app_can_write("--json", o->json) ? APP_USAGE : APP_OK;
+}
+
+static int report(const app_table *table, const tb_cc_options *o, int status)
+{
+    const outputs all = { table, o };
+    const bool stdout_taken = (o->json && !strcmp(o->json, "-")) || (o->csv && !strcmp(o->csv, "-"));
+    int written = APP_OK;
+    if (o->schema)
+        app_print_schema(stdout, "trnbench.collective", table);
+    else if (!stdout_taken)
+        print_text(table, o);
+    if (o->csv) written = app_write_file("--csv", o->csv, write_csv, &all);
+    if (o->json && written == APP_OK) written = app_write_file("--json", o->json, write_json, &all);
+    return written == APP_OK ? status : written;
+}
+
+/* Is the word an option that takes the next one? */
+static bool wants_value(const char *word)
+{
+    for (int i = 0; i < collective_command.options; i++)
+        if (strcmp(word, collective_options[i].name) == 0) return collective_options[i].argument != NULL;
+    return false;
+}
+
+/* An operation may stand first, or last as nccom-test wants it. */
+static int parse(tb_cc_options *o, int argc, char **argv)
+{
+    char why[APP_WHY] = "";
+    const bool first = argc > 0 && argv[0][0] != '-';
+    const bool last = argc > 1 && op_named(argv[argc - 1]) != TRN_COLLECTIVE_COUNT && !wants_value(argv[argc - 2]);
+    if (first && !take_op(o, argv[0], why)) return app_complain(APP_USAGE, "%s: %s", argv[0], why);
+    if (last) take_op(o, argv[argc - 1], why);
+    return app_parse_options(&collective_command, o, argc - first - last, argv + first);
+}
+
+static int collective(tb_cc_options *o, int argc, char **argv)
+{
+    app_table table;
+    int status = parse(o, argc, argv);
+    if (status != APP_OK) return status < 0 ? APP_OK : status;
+    if (trn_isa_default() == TRN_ISA_COUNT)
+        return app_complain(APP_USAGE, "TRN_ISA=%s is unknown or not available on this host", getenv("TRN_ISA"));
+    fill_defaults(o);
+    if (check_options(o) != APP_OK) return APP_USAGE;
+    tb_cc_start(&table, o->gib);
+    if (!o->schema) status = tb_cc_rows(&table, o);
+    if (status != APP_USAGE) status = report(&table, o, status);
+    app_table_free(&table);
+    return status;
+}
+
+int tb_main_collective(int argc, char **argv)
+{
+    tb_cc_options o;
+    defaults(&o);
+    const int status = collective(&o, argc, argv);
+    tb_groups_free(&o.groups);
+    return status;
+}

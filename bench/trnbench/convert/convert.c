@@ -1,0 +1,300 @@
+/* convert.c - subcommand convert: options, and one run over all conversions: their answers, then their speed.
+ * SPDX-License-Identifier: MIT
+ */
+#include "convert.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#if defined(_OPENMP)
+#include <omp.h>
+#endif
+
+#ifndef TRN_GOLDEN_DIR
+#define TRN_GOLDEN_DIR "tests/golden"
+#endif
+
+typedef struct options {
+    tb_convert_job job;
+    tb_conversion_filter filter;
+    const char *json, *csv, *report;
+    bool schema, quick, no_peers;
+    int rounds;
+} options;
+
+/* ---- options ---- */
+
+APP_TAKE(take_json, options, json, value)
+APP_TAKE(take_csv, options, csv, value)
+APP_TAKE(take_report, options, report, value)
+APP_TAKE(take_schema, options, schema, true)
+APP_TAKE(take_quick, options, quick, true)
+APP_TAKE(take_all, options, filter.all, true)
+APP_TAKE(take_check_only, options, job.timed, false)
+APP_TAKE(take_golden, options, job.golden, value)
+
+static bool take_number(const char *name, uint32_t *set, char *why)
+{
+    const tb_number *number = tb_number_find(name);
+    if (number) return *set |= tb_number_bit(number), true;
+    int n = snprintf(why, APP_WHY, "no such format; there are");
+    for (int i = 0; tb_number_at(i); i++)
+        n += snprintf(why + n, (size_t)(APP_WHY - n), "%s %s", i ? "," : "", tb_number_at(i)->name);
+    return false;
+}
+
+static bool take_from(void *o, const char *value, char *why)
+{
+    return take_number(value, &((options *)o)->filter.from, why);
+}
+
+static bool take_to(void *o, const char *value, char *why)
+{
+    return take_number(value, &((options *)o)->filter.to, why);
+}
+
+static bool take_rounding(void *o, const char *value, char *why)
+{
+    const int mode = (int)trn_round_from_text(value);
+    if (mode < TRNI_ROUNDING_COUNT) return ((options *)o)->filter.rounding |= 1u << mode, true;
+    return app_refuse(why, "expected nearest_even, stochastic, toward_zero, toward_positive, toward_negative or to_odd");
+}
+
+static bool take_overflow(void *o, const char *value, char *why)
+{
+    const bool saturate = strcmp(value, "saturate") == 0;
+    if (!saturate && strcmp(value, "default") != 0) return app_refuse(why, "expected default or saturate");
+    ((options *)o)->filter.overflow |= 1u << (saturate ? TRN_SATURATE : TRN_OVERFLOW_DEFAULT);
+    return true;
+}
+
+/* "32768", "32Ki", "16Mi" */
+static bool take_size(void *o, const char *value, char *why)
+{
+    static const struct {
+        const char *name;
+        long long scale;
+    } unit[] = { { "", 1 }, { "Ki", 1 << 10 }, { "Mi", 1 << 20 } };
+    tb_convert_job *job = &((options *)o)->job;
+    char *end;
+    const long long n = strtoll(value, &end, 10);
+    long long elements = 0;
+    for (size_t i = 0; i < sizeof unit / sizeof unit[0]; i++)
+        if (end != value && strcmp(end, unit[i].name) == 0 && n > 0 && n <= 1 << 28) elements = n * unit[i].scale;
+    if (elements < TB_STREAM_GRAIN || elements > 1 << 28 || elements % TB_STREAM_GRAIN)
+        return app_refuse(why, "expected a multiple of 4096 up to 256Mi, such as 32768, 32Ki or 16Mi");
+    if (job->sizes == TB_CONVERT_SIZES) return app_refuse(why, "more than four sizes");
+    job->size[job->sizes++] = (size_t)elements;
+    return true;
+}
+
+static bool take_threads(void *o, const char *value, char *why)
+{
+    tb_convert_job *job = &((options *)o)->job;
+    int64_t n;
+#if defined(_OPENMP)
+    if (!app_parse_int(value, 1, 1024, &n, why)) return false;
+#else
+    if (!app_parse_int(value, 1, 1, &n, why))
+        return app_refuse(why, "this program was built without OpenMP and runs one thread");
+#endif
+    if (job->thread_counts == TB_CONVERT_THREADS) return app_refuse(why, "more than eight numbers of threads");
+    job->threads[job->thread_counts++] = (int)n;
+    return true;
+}
+
+static bool take_rounds(void *o, const char *value, char *why)
+{
+    int64_t n;
+    if (!app_parse_int(value, 1, TB_CONVERT_ROUNDS, &n, why)) return false;
+    return ((options *)o)->rounds = (int)n, true;
+}
+
+static bool take_isa(void *o, const char *value, char *why)
+{
+    return app_parse_isa(value, &((options *)o)->job.measure.isa, why);
+}
+
+static bool take_peers(void *o, const char *value, char *why)
+{
+    const bool none = strcmp(value, "none") == 0;
+    if (!none && strcmp(value, "all") != 0) return app_refuse(why, "expected none or all");
+    return ((options *)o)->no_peers = none, true;
+}
+
+static const app_option convert_options[] = {
+    { "--from", "NAME",
+      "source format (repeatable): f32, tf32, bf16, f16, e4m3, e4m3fn, e5m2, e3m4, e8m0,\n"
+      "e2m3, e3m2, e2m1, cfp8, i8 ... u32, mxfp8_e4m3fn, mxfp8_e5m2, mxfp6_e2m3,\n"
+      "mxfp6_e3m2, mxfp4, mxint8",
+      take_from },
+    { "--to", "NAME", "result format (repeatable)", take_to },
+    { "--rounding", "NAME",
+      "nearest_even, stochastic, toward_zero, toward_positive, toward_negative, to_odd\n(repeatable)", take_rounding },
+    { "--overflow", "NAME", "default or saturate (repeatable)", take_overflow },
+    { "--all", NULL, "every conversion there is, not only the usual ones", take_all },
+    { "--size", "N", "elements of the arrays (repeatable, up to four; default: 32Ki and 16Mi)", take_size },
+    { "--threads", "N", "threads (repeatable; default: 1 and all)", take_threads },
+    { "--rounds", "N", "rounds of measurement (default: 7)", take_rounds },
+    { "--isa", "NAME", "kernels for portable, avx2, avx512 or neon (default: the best this host has)", take_isa },
+    { "--peers", "WHO", "none or all (default: all that were built in or are installed)", take_peers },
+    { "--golden", "DIR", "where the reference vectors are (default: tests/golden of the source)", take_golden },
+    { "--quick", NULL, "a rough look in seconds: 3 rounds, 32Ki and 1Mi elements, one thread", take_quick },
+    { "--check-only", NULL, "count wrong answers, measure nothing", take_check_only },
+    { "--json", "FILE", "everything as JSON (- for standard output, without the tables)", take_json },
+    { "--csv", "FILE", "one row per conversion x threads x size x who, one header row (- as above)", take_csv },
+    { "--report", "FILE.html", "one self-contained page with bars", take_report },
+    { "--schema", NULL, "the columns of the CSV", take_schema },
+};
+
+static const app_command convert_command = {
+    "trnbench convert",
+    "usage: trnbench convert [--from NAME] [--to NAME] [--rounding NAME] [options]",
+    "Converts arrays between number formats: how fast, beside memcpy, loops that only move as many bytes, and other\n"
+    "libraries; and how many answers are wrong, trnmath's and theirs, held against the reference vectors.\n"
+    "Filters choose among the usual conversions, and among all when that leaves none.",
+    convert_options,
+    sizeof convert_options / sizeof convert_options[0],
+    "Exit status 1 when an answer of trnmath is wrong. Peers: plain C, oneDNN 2 and libxsmm where they are installed;\n"
+    "ml_dtypes and CPFloat when the program is built with TRN_PEERS=DIR. Environment: TRN_ISA, NO_COLOR.",
+    NULL,
+};
+
+/* ---- running ---- */
+
+static int wanted(const tb_convert_job *job, int id)
+{
+    return id == TB_TRNMATH || (job->measure.maker[id] && tb_maker_version((tb_maker_id)id));
+}
+
+static int check_item(const tb_convert_job *job, tb_convert_item *item)
+{
+    const tb_answers *ours = &item->answers[TB_TRNMATH];
+    app_progress("answers of %s", item->conversion->name);
+    for (int id = 0; id < TB_MAKERS; id++)
+        if (wanted(job, id))
+            item->answers[id] =
+                tb_check_conversion(item->conversion, (tb_maker_id)id, job->measure.isa, job->golden, job->draws);
+    if (ours->wrong == 0) return APP_OK;
+    return app_complain(APP_FAILED, "%s: %lld of %lld answers are wrong; %s", item->conversion->name,
+                       (long long)ours->wrong, (long long)ours->cases, ours->first);
+}
+
+static int measure_all(tb_convert_job *job)
+{
+    tb_buffers b;
+    size_t most = 0;
+    const tb_number *filled = NULL;
+    for (int s = 0; s < job->sizes; s++)
+        for (int n = 0; n < job->thread_counts; n++) {
+            const size_t room = tb_measure_room(job->size[s], job->threads[n]);
+            most = room > most ? room : most;
+        }
+    if (!tb_buffers_get(&b, most)) {
+        tb_buffers_free(&b);
+        return app_complain(APP_FAILED, "there is not enough memory for arrays of %zu elements", most);
+    }
+    for (int i = 0; i < job->items; i++) {
+        tb_convert_item *item = &job->item[i];
+        if (item->conversion->from != filled) tb_fill_source(&b, filled = item->conversion->from);
+        for (int n = 0; n < job->thread_counts; n++)
+            for (int s = 0; s < job->sizes; s++) {
+                app_progress("%s, %d of %d, %d thread%s", item->conversion->name, i + 1, job->items, job->threads[n],
+                            job->threads[n] == 1 ? "" : "s");
+                tb_measure(item->conversion, &b, job->size[s], job->threads[n], &job->measure, &item->speed[n][s]);
+            }
+    }
+    job->attention = b.wall_s > 0 ? b.busy_s / b.wall_s : 1;
+    tb_buffers_free(&b);
+    return APP_OK;
+}
+
+static void defaults(options *o)
+{
+    tb_convert_job *job = &o->job;
+    int most = 1;
+#if defined(_OPENMP)
+    most = omp_get_max_threads();
+#endif
+    if (job->thread_counts == 0) {
+        job->threads[job->thread_counts++] = 1;
+        if (most > 1 && !o->quick && job->timed) job->threads[job->thread_counts++] = most;
+    }
+    if (job->sizes == 0) {
+        job->size[job->sizes++] = 32 << 10;
+        if (job->timed) job->size[job->sizes++] = o->quick ? 1 << 20 : 16 << 20;
+    }
+    for (int id = 0; id < TB_MAKERS; id++) job->measure.maker[id] = id == TB_TRNMATH || !o->no_peers;
+    job->measure.rounds = o->rounds ? o->rounds : o->quick ? 3 : 7;
+    job->measure.call_s = o->quick ? 0.0003 : 0.003;
+    job->measure.most_s = o->quick ? 0.002 : 0.02;
+    job->draws = o->quick ? 64 : 1024;
+}
+
+static int write_outputs(const options *o)
+{
+    const bool stdout_taken = (o->json && !strcmp(o->json, "-")) || (o->csv && !strcmp(o->csv, "-"));
+    int status = APP_OK;
+    if (!stdout_taken) tb_print_convert_text(&o->job);
+    if (o->csv) status = app_write_file("--csv", o->csv, tb_print_convert_csv, &o->job);
+    if (o->json && status == APP_OK) status = app_write_file("--json", o->json, tb_print_convert_json, &o->job);
+    if (o->report && status == APP_OK) status = app_write_file("--report", o->report, tb_print_convert_report, &o->job);
+    return status;
+}
+
+static int find_golden(tb_convert_job *job)
+{
+    char why[APP_WHY] = "";
+    const int files = tb_find_golden(job->golden, why);
+    if (*why) return app_complain(APP_USAGE, "--golden %s: %s", job->golden, why);
+    job->golden_there = files > 0;
+    if (files == 0) app_complain(APP_OK, "%s has no reference vectors; wrong answers are not counted", job->golden);
+    return APP_OK;
+}
+
+static int run(options *o)
+{
+    tb_convert_job *job = &o->job;
+    int checked = APP_OK;
+    if (job->measure.isa == TRN_ISA_AUTO && strcmp(trn_isa_name(), "unsupported") == 0)
+        return app_complain(APP_USAGE, "TRN_ISA=%s is unknown or not available on this host", getenv("TRN_ISA"));
+    if (find_golden(job) || app_can_write("--csv", o->csv) || app_can_write("--json", o->json) ||
+        app_can_write("--report", o->report))
+        return APP_USAGE;
+    job->conversion = tb_conversions(&o->filter, &job->items);
+    if (job->conversion && job->items == 0) return app_complain(APP_USAGE, "no conversion is left by these filters");
+    job->item = calloc((size_t)job->items + 1, sizeof *job->item);
+    if (!job->conversion || !job->item) return app_complain(APP_FAILED, "there is not enough memory");
+    tb_makers_load();
+    for (int i = 0; i < job->items; i++) {
+        job->item[i].conversion = &job->conversion[i];
+        if (job->golden_there && check_item(job, &job->item[i]) != APP_OK) checked = APP_FAILED;
+    }
+    if (job->timed && measure_all(job) != APP_OK) return APP_FAILED;
+    app_progress_done();
+    const int status = write_outputs(o);
+    return status != APP_OK ? status : checked;
+}
+
+static void print_schema(void)
+{
+    app_table table;
+    tb_convert_columns(&table);
+    app_print_schema(stdout, "trnbench.convert", &table);
+    app_table_free(&table);
+}
+
+int tb_main_convert(int argc, char **argv)
+{
+    static options o; /* large; zeroed once */
+    o.job.timed = true;
+    o.job.golden = TRN_GOLDEN_DIR;
+    int status = app_parse_options(&convert_command, &o, argc, argv);
+    if (status != APP_OK) return status < 0 ? APP_OK : status;
+    if (o.schema) return print_schema(), APP_OK;
+    defaults(&o);
+    status = run(&o);
+    free(o.job.conversion);
+    free(o.job.item);
+    return status;
+}

@@ -1,0 +1,56 @@
+/* main.c - achieved against specified TFLOPS of every Trainium system, and what this host makes of the same work.
+ * SPDX-License-Identifier: MIT
+ */
+#include <string.h>
+
+#include <trnmath/trn_base.h>
+
+#include "activation/activation.h"
+#include "collective/collective.h"
+#include "convert/convert.h"
+#include "matmul/matmul.h"
+#include "sparse/sparse.h"
+#include "spec/spec.h"
+
+const char app_name[] = "trnbench";
+
+/* Every subcommand is a folder beside this file, whose header declares its one entry point. */
+static const struct {
+    const char *name, *summary;
+    int (*run)(int argc, char **argv);
+} commands[] = {
+    { "matmul",
+      "a product through the engine model: checked bit for bit, timed here, and what every system makes of it",
+      tb_main_matmul },
+    { "convert", "number formats into each other: speed beside memory and peers, and everybody's wrong answers",
+      tb_main_convert },
+    { "activation",
+      "the Scalar engine's functions: engine model and ideal function, their speed beside SLEEF and their errors",
+      tb_main_activation },
+    { "sparse", "structured sparsity: checked bit for bit, timed beside the dense product, and on the chips",
+      tb_main_sparse },
+    { "collective", "collective operations: algorithm, time and bandwidth on every system, and their values checked",
+      tb_main_collective },
+    { "spec", "the ten machines, every number with its source", tb_main_spec },
+};
+enum { COMMANDS = sizeof commands / sizeof commands[0] };
+
+static int help(void)
+{
+    puts("usage: trnbench COMMAND [options]\n\ncommands:");
+    for (int i = 0; i < COMMANDS; i++) printf("  %-10s %s\n", commands[i].name, commands[i].summary);
+    puts("\ntrnbench COMMAND --help tells the options. Data goes to standard output, progress to standard error.\n"
+         "Exit status: 0 ok, 1 a check failed, 2 bad usage or input.");
+    return APP_OK;
+}
+
+int main(int argc, char **argv)
+{
+    const char *word = argc > 1 ? argv[1] : "";
+    if (strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0) return help();
+    if (strcmp(word, "--version") == 0) return printf("trnbench %s\n", TRN_VERSION), APP_OK;
+    for (int i = 0; i < COMMANDS; i++)
+        if (strcmp(word, commands[i].name) == 0) return commands[i].run(argc - 2, argv + 2);
+    if (!*word) return app_complain(APP_USAGE, "a command is missing; trnbench --help lists them");
+    return app_complain(APP_USAGE, "%s is not a command; trnbench --help lists them", word);
+}
