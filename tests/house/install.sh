@@ -1,6 +1,7 @@
 #!/bin/sh
 # What cmake --install leaves: all headers, found by find_package and by pkg-config wherever the tree is moved, with the
-# version of trn_base.h. (Programs that are built in all ways: ways.sh.)
+# version of trn_base.h. The packages that are used when they are there: SLEEF as a component and through pkg-config,
+# OpenMP by one flag. (Programs that are built in all ways: ways.sh.)
 . "$(dirname -- "$0")/lib.sh"
 
 cat >"$scratch/app.c" <<'END'
@@ -88,6 +89,108 @@ if have pkg-config; then
     unset PKG_CONFIG_PATH
 else
     skip pkg-config 'pkg-config is not installed'
+fi
+
+# ---- SLEEF: find_package(trnmath COMPONENTS sleef), add_subdirectory, pkg-config ----
+
+example=$root/examples/ideal_activation.c
+quick="$(compilers | tail -n 1) -O0 -DTRN_NO_INTRINSICS=1 -I$scratch/prefix/include" # quick to compile
+
+# ideal PROGRAM TEXT: it has a column of SLEEF's numbers, the same in every way.
+ideal() {
+    checked
+    "$1" >"$scratch/log" || fail "$2: ideal_activation exits with $?"
+    grep -q '^exp  *2  *7\.388973  *7\.389056 ' "$scratch/log" ||
+        fail_log "$scratch/log" "$2: no ideal exp(2) beside the table's"
+    [ -f "$scratch/ideal" ] || cp "$scratch/log" "$scratch/ideal"
+    cmp -s "$scratch/log" "$scratch/ideal" || fail_log "$scratch/log" "$2: other numbers than before"
+}
+
+mkdir "$scratch/sleef"
+cat >"$scratch/sleef/CMakeLists.txt" <<END
+cmake_minimum_required(VERSION 3.20)
+project(sleef_user LANGUAGES C)
+if(SOURCES)
+    set(TRNMATH_SLEEF ON)
+    add_subdirectory("\${SOURCES}" trnmath)
+else()
+    find_package(trnmath REQUIRED COMPONENTS \${COMPONENT})
+endif()
+add_executable(app "$example")
+target_link_libraries(app PRIVATE trnmath::sleef)
+END
+# refused COMPONENT OPTION TEXT WORDS: cmake fails, and says WORDS.
+refused() {
+    checked
+    if cmake -S "$scratch/sleef" -B "$scratch/sleef/no" -DCOMPONENT="$1" "$2" -DCMAKE_PREFIX_PATH="$scratch/prefix" \
+        >"$scratch/log" 2>&1 || ! grep -q "$4" "$scratch/log"; then
+        fail_log "$scratch/log" "$3: cmake does not fail with '$4'"
+    fi
+    rm -rf "$scratch/sleef/no"
+}
+refused sleef -DTRNMATH_SLEEF_INCLUDE= 'the component without SLEEF' libsleef-dev
+refused nothing -DX=1 'a component that does not exist' "has no component 'nothing'"
+
+# shellcheck disable=SC2086
+if step 'the example without SLEEF does not build' \
+    $quick "$example" -o "$scratch/engine_only" -lm; then
+    checked
+    "$scratch/engine_only" >"$scratch/log" || fail "ideal_activation without SLEEF exits with $?"
+    grep -q 'link with -lsleef' "$scratch/log" ||
+        fail_log "$scratch/log" 'the example does not explain itself without SLEEF'
+fi
+
+if echo '#include <sleef.h>' | "${CC:-cc}" -E - >/dev/null 2>&1; then
+    for way in -DCOMPONENT=sleef "-DSOURCES=$root/trnmath"; do
+        case $level$way in 1-DSOURCES*) continue ;; esac # the same file is read
+        rm -rf "$scratch/sleef/b"
+        step "SLEEF, $way: cmake fails" \
+            cmake -S "$scratch/sleef" -B "$scratch/sleef/b" "$way" -DCMAKE_PREFIX_PATH="$scratch/prefix" &&
+            step "SLEEF, $way: the example does not build" cmake --build "$scratch/sleef/b" &&
+            ideal "$scratch/sleef/b/app" "SLEEF, $way"
+    done
+    # shellcheck disable=SC2046
+    if have pkg-config && pkg-config --exists sleef && step 'pkg-config trnmath-sleef: the example does not build' env \
+        "${CC:-cc}" -O0 "$example" -o "$scratch/ideal_pc" \
+        $(PKG_CONFIG_PATH=$scratch/prefix/share/pkgconfig pkg-config --cflags --libs trnmath-sleef); then
+        ideal "$scratch/ideal_pc" 'pkg-config trnmath-sleef'
+    fi
+else
+    skip sleef 'sleef.h is not installed'
+fi
+
+# ---- OpenMP: one flag, the same bits ----
+
+cat >"$scratch/threads.c" <<'END'
+#include <trnmath/trn_matmul.h>
+int main(void)
+{
+    static float a[96 * 300], b[300 * 64], c[96 * 64];
+    uint64_t hash = 0xcbf29ce484222325u;
+    trn_matmul_args args;
+    memset(&args, 0, sizeof args);
+    for (int i = 0; i < 96 * 300; i++) a[i] = (float)(i * 7919 % 2003 - 1001) * 0x1p-7f;
+    for (int i = 0; i < 300 * 64; i++) b[i] = (float)(i * 6101 % 1999 - 999) * 0x1p-13f;
+    args.a = trn_tensor_2d(TRN_F32, a, 96, 300);
+    args.b = trn_tensor_2d(TRN_F32, b, 300, 64);
+    args.dst = trn_tensor_2d(TRN_F32, c, 96, 64);
+    if (trn_matmul(&args)) return 1;
+    for (size_t i = 0; i < sizeof c; i++) hash = (hash ^ ((unsigned char *)c)[i]) * 0x100000001b3u;
+#if defined(_OPENMP)
+    if (omp_get_max_threads() != 3) return 2;
+#endif
+    return printf("%016llx\n", (unsigned long long)hash) < 0;
+}
+END
+# shellcheck disable=SC2086
+if step 'a product without OpenMP does not build' \
+    $quick "$scratch/threads.c" -o "$scratch/one" -lm &&
+    step 'a product with -fopenmp does not build' \
+        $quick -fopenmp "$scratch/threads.c" -o "$scratch/three" -lm; then
+    checked
+    one=$("$scratch/one") || fail "the product without OpenMP exits with $?"
+    three=$(OMP_NUM_THREADS=3 "$scratch/three") || fail "the product with -fopenmp exits with $?"
+    [ "$one" = "$three" ] || fail "-fopenmp changes the bits: $one and, with 3 threads, $three"
 fi
 
 finish
