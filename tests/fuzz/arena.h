@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #include "trnmath/trn_numerics.h"
+#include "twin/views.h"
 #include "trnmath/trn_tensor.h"
 #include "twin/cases.h"
 
@@ -219,7 +220,6 @@ static inline trn_numerics plausible_numerics(void)
 #endif
 #if defined(__SANITIZE_ADDRESS__)
 #include <sanitizer/asan_interface.h>
-#include "twin/views.h"
 
 static inline void close_arena(const trn_tensor *const *view, int views)
 {

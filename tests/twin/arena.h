@@ -7,7 +7,8 @@
 #ifndef TWIN_ARENA_H
 #define TWIN_ARENA_H
 
-#include "trnmath/engine/span.h"
+#include "trnmath/trn_instruction.h"
+#include "trnmath/trn_tensor.h"
 #include "twin/host.h"
 #include "twin/views.h"
 

@@ -8,7 +8,8 @@
 #ifndef TILES_H
 #define TILES_H
 
-#include "trnmath/engine/span.h"
+#include "trnmath/trn_instruction.h"
+#include "trnmath/trn_tensor.h"
 #include "twin/bridge.h"
 #include "twin/host.h"
 #include "twin/twin_vector.h"
