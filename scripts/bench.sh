@@ -15,6 +15,7 @@ usage: scripts/bench.sh                      trnbench matmul; the results also g
        scripts/bench.sh collective allr --system all --minbytes 64MB
        scripts/bench.sh collective --simgrid [...]   the model's times beside those of SimGrid, an independent simulator
        scripts/bench.sh matmul --help
+       scripts/bench.sh compile [...]        what a file that uses trnmath costs to compile; compile --help tells more
        scripts/bench.sh kernels [...]        the kernels of examples/kernels on a simulated core; kernels --help tells more
 
 TRN_PEERS   a directory with checkouts of ml_dtypes, eigen and cpfloat (with deps/pcg-c): peers of trnbench convert
@@ -24,6 +25,12 @@ END
     ;;
 esac
 
+if [ "${1:-}" = compile ]; then
+    shift
+    need gcc clang
+    (need libxxhash-dev libstb-dev) || true # peers: the table says which of them are left out
+    exec sh "$root/bench/speed/compile_speed.sh" "$@"
+fi
 need gcc clang cmake make pkgconf libopenblas-dev libdnnl-dev libxsmm-dev libcjson-dev zlib1g-dev libmpfr-dev libsleef-dev
 
 build=$root/.build/bench
