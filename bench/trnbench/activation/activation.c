@@ -164,7 +164,6 @@ static int run(app_table *table, const options *o, trn_act op, tb_act_result *re
 {
     memset(result, 0, sizeof *result);
     result->op = op;
-    app_progress("%s", trn_act_name(op));
     if (!o->speed_only) {
         tb_act_judge(op, TRN_ACT_MATH_ENGINE, o->isa, o->between, &result->engine);
         tb_act_judge(op, TRN_ACT_MATH_SLEEF, o->isa, o->between, &result->ideal);
@@ -217,9 +216,13 @@ static int write_all(const options *o, const app_table *table, const tb_act_resu
 static int run_all(app_table *table, const options *o)
 {
     static tb_act_result result[TRN_ACT_COUNT];
-    int status = APP_OK, results = 0;
-    for (int op = 0; op < TRN_ACT_COUNT && status == APP_OK; op++)
-        if (o->wanted[op]) status = run(table, o, (trn_act)op, &result[results++]);
+    int status = APP_OK, results = 0, of = 0;
+    for (int op = 0; op < TRN_ACT_COUNT; op++) of += o->wanted[op];
+    for (int op = 0; op < TRN_ACT_COUNT && status == APP_OK; op++) {
+        if (!o->wanted[op]) continue;
+        tb_stage(results + 1, of, "%s", trn_act_name((trn_act)op));
+        status = run(table, o, (trn_act)op, &result[results++]);
+    }
     app_progress_done();
     if (status != APP_OK) return status;
     const bool stdout_taken = (o->json && !strcmp(o->json, "-")) || (o->csv && !strcmp(o->csv, "-"));
@@ -236,8 +239,7 @@ int tb_main_activation(int argc, char **argv)
     o.between = 3;
     int status = app_parse_options(&activation_command, &o, argc, argv);
     if (status != APP_OK) return status < 0 ? APP_OK : status;
-    if (trni_isa_default() == TRN_ISA_COUNT)
-        return app_complain(APP_USAGE, "TRN_ISA=%s is unknown or not available on this host", getenv("TRN_ISA"));
+    if (tb_refuse_isa() != APP_OK) return APP_USAGE;
     if (o.check_only && o.speed_only) return app_complain(APP_USAGE, "--check and --speed exclude each other");
     if (app_can_write("--csv", o.csv) || app_can_write("--json", o.json) || app_can_write("--report", o.report))
         return APP_USAGE;

@@ -125,10 +125,7 @@ static bool take_ranks_per_chip(void *o, const char *value, char *why)
 
 static bool take_seed(void *o, const char *value, char *why)
 {
-    int64_t seed;
-    if (!app_parse_int(value, 0, INT64_MAX, &seed, why)) return false;
-    ((tb_cc_options *)o)->seed = (uint64_t)seed;
-    return true;
+    return tb_parse_seed(value, &((tb_cc_options *)o)->seed, why);
 }
 
 APP_TAKE(take_gib, tb_cc_options, gib, true)
@@ -394,8 +391,7 @@ static int collective(tb_cc_options *o, int argc, char **argv)
     app_table table;
     int status = parse(o, argc, argv);
     if (status != APP_OK) return status < 0 ? APP_OK : status;
-    if (trni_isa_default() == TRN_ISA_COUNT)
-        return app_complain(APP_USAGE, "TRN_ISA=%s is unknown or not available on this host", getenv("TRN_ISA"));
+    if (tb_refuse_isa() != APP_OK) return APP_USAGE;
     fill_defaults(o);
     if (check_options(o) != APP_OK) return APP_USAGE;
     tb_cc_start(&table, o->gib);

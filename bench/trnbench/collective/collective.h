@@ -7,6 +7,8 @@
 #include <trnmath/trn_collective.h>
 
 #include "app/app.h"
+#include "bench/common/progress.h"
+#include "bench/common/rounds.h"
 #include "groups.h"
 
 /* ---- collective.c ---- */

@@ -1,0 +1,71 @@
+/* rounds.c - what several rounds of measurement say, and the options that all measurements take.
+ * SPDX-License-Identifier: MIT
+ */
+#define _POSIX_C_SOURCE 200809L
+
+#include "rounds.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+static int by_value(const void *a, const void *b)
+{
+    const double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+double tb_median(const double *values, int n)
+{
+    double sorted[TB_MAX_ROUNDS];
+    memcpy(sorted, values, sizeof sorted[0] * (size_t)n);
+    qsort(sorted, (size_t)n, sizeof sorted[0], by_value);
+    return n % 2 ? sorted[n / 2] : 0.5 * (sorted[n / 2 - 1] + sorted[n / 2]);
+}
+
+double tb_median_ratio(const double *over, const double *under, int n)
+{
+    double ratio[TB_MAX_ROUNDS];
+    for (int i = 0; i < n; i++) ratio[i] = over[i] / under[i];
+    return tb_median(ratio, n);
+}
+
+double tb_best(const double *rate, int n)
+{
+    double most = 0;
+    for (int i = 0; i < n; i++) most = rate[i] > most ? rate[i] : most;
+    return most;
+}
+
+double tb_thread_seconds(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+bool tb_parse_threads(const char *text, int *threads, char *why)
+{
+#if defined(_OPENMP)
+    return app_parse_number(text, 1, 1024, threads, why);
+#else
+    return app_parse_number(text, 1, 1, threads, why) ||
+           app_refuse(why, "this program was built without OpenMP and runs one thread");
+#endif
+}
+
+bool tb_parse_seed(const char *text, uint64_t *seed, char *why)
+{
+    int64_t number;
+    if (!app_parse_int(text, 0, INT64_MAX, &number, why)) return false;
+    *seed = (uint64_t)number;
+    return true;
+}
+
+trn_isa tb_isa(trn_isa asked) { return asked == TRN_ISA_AUTO ? trn_isa_from_name(trn_isa_name()) : asked; }
+
+int tb_refuse_isa(void)
+{
+    if (trn_isa_supported(trn_isa_from_name(trn_isa_name()))) return APP_OK;
+    return app_complain(APP_USAGE, "TRN_ISA=%s is unknown or not available on this host", getenv("TRN_ISA"));
+}
