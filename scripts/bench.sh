@@ -7,7 +7,8 @@ set -u
 case ${1:-} in
 -h | --help)
     cat <<'END'
-usage: scripts/bench.sh                      trnbench matmul; the results also go to .build/bench/matmul.{txt,json,csv,html}
+usage: scripts/bench.sh [--all]              trnbench matmul on one screen, or all of its rows; four formats are measured, and
+                                             the results also go to .build/bench/matmul.{txt,json,csv,html}
        scripts/bench.sh SUBCOMMAND [...]     trnbench SUBCOMMAND [...], for instance:
        scripts/bench.sh spec
        scripts/bench.sh convert --report .build/bench/convert.html
@@ -48,11 +49,13 @@ fi
 if [ -n "${TRN_PEERS:-}" ]; then need g++; fi
 build_in "$build" "-DCMAKE_C_COMPILER=${CC:-gcc}" "-DTRN_PEERS=${TRN_PEERS:-}" -DTRN_UNIT=OFF -DTRN_HOUSE=OFF -- trnbench
 
-if [ $# -gt 0 ]; then exec "$build/trnbench" "$@"; fi
+all=
+if [ "$*" = --all ]; then all=--all; elif [ $# -gt 0 ]; then exec "$build/trnbench" "$@"; fi
 
 results=.build/bench
 cd "$root" || exit 2
-"$build/trnbench" matmul --json $results/matmul.json --csv $results/matmul.csv --report $results/matmul.html >"$results/matmul.txt"
+# shellcheck disable=SC2086
+"$build/trnbench" matmul $all --json $results/matmul.json --csv $results/matmul.csv --report $results/matmul.html >"$results/matmul.txt"
 status=$?
 cat "$results/matmul.txt"
 say "also written: $results/matmul.txt, matmul.json, matmul.csv, matmul.html"
