@@ -233,7 +233,8 @@ static void time_all(bench *bench, const tb_host_options *options, double flops,
         tb_step("%s, round %d", options->label, r->rounds + 1);
         one_round(bench, options, isa, r->rounds, flops);
         r->rounds++;
-    } while (r->rounds < most && r->rounds < TB_MAX_ROUNDS && (options->rounds || app_now() - start < options->seconds));
+    } while (r->rounds < most && r->rounds < TB_MAX_ROUNDS &&
+             (options->rounds || app_now() - start < options->seconds));
 }
 
 /* What has to be there before the first call; false with the reason in *error. */

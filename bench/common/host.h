@@ -9,8 +9,7 @@
 
 #include "bench/peers/peers.h"
 #include "formats.h"
-#include "progress.h"
-#include "rounds.h"
+#include "measure.h"
 
 #if defined(__clang__)
 #define TB_COMPILER __VERSION__

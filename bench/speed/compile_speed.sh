@@ -62,7 +62,11 @@ for file in $files; do [ -f "$sources/$file.c" ] || refuse "--file $file: there 
 [ -n "$files" ] || files='math include matmul convert vector activation collective xxhash stb_image'
 present=
 for compiler in ${compilers:-gcc clang}; do
-    if command -v "$compiler" >/dev/null 2>&1; then present="$present $compiler"; else say "skipped: $compiler, which is not installed"; fi
+    if command -v "$compiler" >/dev/null 2>&1; then
+        present="$present $compiler"
+    else
+        say "skipped: $compiler, which is not installed"
+    fi
 done
 set -- $present
 [ $# -gt 0 ] || refuse 'there is no compiler'
@@ -73,10 +77,13 @@ kept=
 for file in $files; do
     case $file in
     xxhash | stb_image)
-        if "$first" -fsyntax-only "$sources/$file.c" 2>/dev/null; then kept="$kept $file"; else say "skipped: $file, whose header is not installed"; fi
+        if ! "$first" -fsyntax-only "$sources/$file.c" 2>/dev/null; then
+            say "skipped: $file, whose header is not installed"
+            continue
+        fi
         ;;
-    *) kept="$kept $file" ;;
     esac
+    kept="$kept $file"
 done
 "$first" -O2 "$root/tests/house/stopwatch.c" -o "$scratch/stopwatch" || exit 2
 
@@ -127,14 +134,16 @@ measure() {
             failed=1
             continue
         fi
-        printf '%s\t%s\t%s\n' "$mode" "$(wc -c <"$object")" "$(nm "$object" | grep -c ' [tTwW] ')" >>"$scratch/objects"
+        functions=$(nm "$object" | grep -c ' [tTwW] ')
+        printf '%s\t%s\t%s\n' "$mode" "$(wc -c <"$object")" "$functions" >>"$scratch/objects"
         # shellcheck disable=SC2086
         set -- "$@" -- "$2" $flags -I"$root" -c "$3" -o "$object"
     done <"$scratch/modes"
     file=$1 compiler=$2
     shift 3
     [ $# -eq 0 ] || "$scratch/stopwatch" "$runs" "$@" >"$scratch/times" || failed=1
-    [ $# -eq 0 ] || paste "$scratch/objects" "$scratch/times" | awk -F '\t' -v file="$file" -v compiler="$compiler" -v OFS=, '
+    [ $# -eq 0 ] || paste "$scratch/objects" "$scratch/times" |
+        awk -F '\t' -v file="$file" -v compiler="$compiler" -v OFS=, '
         { split($4, ms, " "); print file, compiler, "\"" $1 "\"", ms[4] / 1e3, ms[2] / 1e3, $2 + 0, $3 }'
     return $failed
 }
@@ -157,13 +166,17 @@ awk -F '"' '
         for (text = ""; length(n) > 3; n = substr(n, 1, length(n) - 3)) text = "," substr(n, length(n) - 2) text
         return n text
     }
-    BEGIN { printf "  %-11s  %-8s  %-18s  %8s  %8s  %12s  %9s\n", "file", "compiler", "mode", "user (s)", "wall (s)", "object bytes", "functions" }
+    function row(a, b, c, d, e, f, g) { printf "  %-11s  %-8s  %-18s  %8s  %8s  %12s  %9s\n", a, b, c, d, e, f, g }
+    function seconds(s) { return sprintf("%.2f", s) }
+    BEGIN { row("file", "compiler", "mode", "user (s)", "wall (s)", "object bytes", "functions") }
     NR > 1 {
         split($1, name, ","); split($3, cell, ",")
-        printf "  %-11s  %-8s  %-18s  %8.2f  %8.2f  %12s  %9s\n", name[1], name[2], $2, cell[2], cell[3], counted(cell[4]), counted(cell[5])
+        row(name[1], name[2], $2, seconds(cell[2]), seconds(cell[3]), counted(cell[4]), counted(cell[5]))
     }' "$scratch/rows"
 printf '\nMedians (--runs %d), all modes of a file in turn:' "$runs"
-for compiler in $present; do printf ' %s %s;' "$compiler" "$("$compiler" -dumpfullversion -dumpversion | head -n 1)"; done
+for compiler in $present; do
+    printf ' %s %s;' "$compiler" "$("$compiler" -dumpfullversion -dumpversion | head -n 1)"
+done
 printf ' %s.\n' "$(uname -m)"
 [ -z "$csv" ] || cp "$scratch/rows" "$csv" || status=2
 exit $status

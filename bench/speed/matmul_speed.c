@@ -3,11 +3,11 @@
  *
  *     matmul_speed [--quick] [--isa NAME] [--threads N] [--rounds N] [--shape MxNxK] [--format NAME]... [--csv FILE]
  *
- * A shared machine does not run at one speed, so each round runs a burst of multiply-adds and then every candidate once;
- * what is printed is the best rate and the median over the rounds of the ratios to OpenBLAS and to trnmath's own BF16
- * in the same round. All of trnmath's work is timed: decoding, packing, multiplying, writing. oneDNN's prepacked rows do
- * not time its packing. Formats are those of trnbench matmul --format, all of them with "all"; without --format: bf16,
- * f16, tf32, f32.
+ * A shared machine does not run at one speed, so each round runs a burst of multiply-adds and then every candidate
+ * once; what is printed is the best rate and the median over the rounds of the ratios to OpenBLAS and to trnmath's own
+ * BF16 in the same round. All of trnmath's work is timed: decoding, packing, multiplying, writing. oneDNN's prepacked
+ * rows do not time its packing. Formats are those of trnbench matmul --format, all of them with "all"; without
+ * --format: bf16, f16, tf32, f32.
  */
 #define _POSIX_C_SOURCE 200809L
 

@@ -12,7 +12,7 @@
 
 #include <trnmath/trn_matmul.h>
 
-#include "bench/common/rounds.h"
+#include "bench/common/measure.h"
 
 const char app_name[] = "numerics_speed";
 

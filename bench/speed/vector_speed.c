@@ -16,7 +16,7 @@
 #include <trnmath/trn_vector_engine.h>
 
 #include "bench/common/kernels.h"
-#include "bench/common/rounds.h"
+#include "bench/common/measure.h"
 
 #if TB_X86
 #include <immintrin.h>

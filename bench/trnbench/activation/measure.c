@@ -14,7 +14,7 @@
 #include <trnmath/trn_convert.h>
 
 #include "bench/common/activation_error.h"
-#include "bench/common/rounds.h"
+#include "bench/common/measure.h"
 
 enum { ENGINE, IDEAL, SLEEF, RUNNERS };
 
@@ -26,7 +26,7 @@ typedef struct lane {
     void *dst, *src, *scratch;
 } lane;
 
-/* Arguments that people have: on both sides of zero, up to 8; positive and within 2^-20 .. 2^20 for roots, log and 1/x. */
+/* Arguments that people have: on both sides of zero, up to 8; for roots, log and 1/x positive, 2^-20 .. 2^20. */
 static float argument(trn_act op, uint32_t random)
 {
     const trn_act_info *info = trn_act_info_of(op);

@@ -133,8 +133,8 @@ APP_TAKE(take_uncalibrated, tb_cc_options, uncalibrated, true)
 APP_TAKE(take_rules, tb_cc_options, rules, true)
 APP_TAKE(take_check, tb_cc_options, check, true)
 APP_TAKE(take_schema, tb_cc_options, schema, true)
-APP_TAKE(take_json, tb_cc_options, json, value)
-APP_TAKE(take_csv, tb_cc_options, csv, value)
+APP_TAKE(take_json, tb_cc_options, files.json, value)
+APP_TAKE(take_csv, tb_cc_options, files.csv, value)
 
 static const app_option collective_options[] = {
     { "--op", "NAME",
@@ -350,20 +350,17 @@ static int check_options(const tb_cc_options *o)
                            (long long)o->to);
     if (o->ranks && o->groups.groups)
         return app_complain(APP_USAGE, "--ranks excludes --chips and --groups, which say it themselves");
-    return app_can_write("--csv", o->csv) || app_can_write("--json", o->json) ? APP_USAGE : APP_OK;
+    return tb_can_write(&o->files);
 }
 
 static int report(const app_table *table, const tb_cc_options *o, int status)
 {
     const outputs all = { table, o };
-    const bool stdout_taken = (o->json && !strcmp(o->json, "-")) || (o->csv && !strcmp(o->csv, "-"));
-    int written = APP_OK;
     if (o->schema)
         app_print_schema(stdout, "trnbench.collective", table);
-    else if (!stdout_taken)
+    else if (!tb_stdout_taken(&o->files))
         print_text(table, o);
-    if (o->csv) written = app_write_file("--csv", o->csv, write_csv, &all);
-    if (o->json && written == APP_OK) written = app_write_file("--json", o->json, write_json, &all);
+    const int written = tb_write_files(&o->files, write_csv, write_json, NULL, &all);
     return written == APP_OK ? status : written;
 }
 

@@ -17,16 +17,16 @@
 typedef struct options {
     tb_convert_job job;
     tb_conversion_filter filter;
-    const char *json, *csv, *report;
+    tb_files files;
     bool schema, quick, no_peers;
     int rounds;
 } options;
 
 /* ---- options ---- */
 
-APP_TAKE(take_json, options, json, value)
-APP_TAKE(take_csv, options, csv, value)
-APP_TAKE(take_report, options, report, value)
+APP_TAKE(take_json, options, files.json, value)
+APP_TAKE(take_csv, options, files.csv, value)
+APP_TAKE(take_report, options, files.report, value)
 APP_TAKE(take_schema, options, schema, true)
 APP_TAKE(take_quick, options, quick, true)
 APP_TAKE(take_all, options, filter.all, true)
@@ -57,7 +57,8 @@ static bool take_rounding(void *o, const char *value, char *why)
 {
     const int mode = (int)trn_round_from_text(value);
     if (mode <= TRN_TO_ODD) return ((options *)o)->filter.rounding |= 1u << mode, true;
-    return app_refuse(why, "expected nearest_even, stochastic, toward_zero, toward_positive, toward_negative or to_odd");
+    return app_refuse(
+        why, "expected nearest_even, stochastic, toward_zero, toward_positive, toward_negative or to_odd");
 }
 
 static bool take_overflow(void *o, const char *value, char *why)
@@ -227,13 +228,8 @@ static void defaults(options *o)
 
 static int write_outputs(const options *o)
 {
-    const bool stdout_taken = (o->json && !strcmp(o->json, "-")) || (o->csv && !strcmp(o->csv, "-"));
-    int status = APP_OK;
-    if (!stdout_taken) tb_print_convert_text(&o->job);
-    if (o->csv) status = app_write_file("--csv", o->csv, tb_print_convert_csv, &o->job);
-    if (o->json && status == APP_OK) status = app_write_file("--json", o->json, tb_print_convert_json, &o->job);
-    if (o->report && status == APP_OK) status = app_write_file("--report", o->report, tb_print_convert_report, &o->job);
-    return status;
+    if (!tb_stdout_taken(&o->files)) tb_print_convert_text(&o->job);
+    return tb_write_files(&o->files, tb_print_convert_csv, tb_print_convert_json, tb_print_convert_report, &o->job);
 }
 
 static int find_golden(tb_convert_job *job)
@@ -251,9 +247,7 @@ static int run(options *o)
     tb_convert_job *job = &o->job;
     int checked = APP_OK;
     if (job->measure.isa == TRN_ISA_AUTO && tb_refuse_isa() != APP_OK) return APP_USAGE;
-    if (find_golden(job) || app_can_write("--csv", o->csv) || app_can_write("--json", o->json) ||
-        app_can_write("--report", o->report))
-        return APP_USAGE;
+    if (find_golden(job) || tb_can_write(&o->files)) return APP_USAGE;
     job->conversion = tb_conversions(&o->filter, &job->items);
     if (job->conversion && job->items == 0) return app_complain(APP_USAGE, "no conversion is left by these filters");
     job->item = calloc((size_t)job->items + 1, sizeof *job->item);

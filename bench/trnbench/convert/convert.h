@@ -8,8 +8,7 @@
 #include <trnmath/trn_format.h>
 
 #include "app/app.h"
-#include "bench/common/progress.h"
-#include "bench/common/rounds.h"
+#include "bench/common/measure.h"
 
 /* ---- list.c: the conversions ---- */
 

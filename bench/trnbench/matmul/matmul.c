@@ -8,7 +8,8 @@
 
 typedef struct options {
     tb_job job;
-    const char *a, *b, *json, *csv, *report;
+    tb_files files;
+    const char *a, *b;
     const tb_model *model[TB_MAX_WORKS];
     tb_slice shape[TB_MAX_WORKS];
     int models, shapes;
@@ -22,9 +23,9 @@ typedef struct options {
 APP_TAKE(take_a, options, a, value)
 APP_TAKE(take_b, options, b, value)
 APP_TAKE(take_out, options, job.out, value)
-APP_TAKE(take_json, options, json, value)
-APP_TAKE(take_csv, options, csv, value)
-APP_TAKE(take_report, options, report, value)
+APP_TAKE(take_json, options, files.json, value)
+APP_TAKE(take_csv, options, files.csv, value)
+APP_TAKE(take_report, options, files.report, value)
 APP_TAKE(take_schema, options, schema, true)
 APP_TAKE(take_all, options, job.all, true)
 APP_TAKE(take_no_host, options, job.run_host, false)
@@ -143,8 +144,8 @@ static bool take_numerics(void *options_, const char *value, char *why)
 {
     options *o = options_;
     if (trn_numerics_parse(&o->numerics, value) != TRN_OK)
-        return app_refuse(why, "expected field=value or preset names with commas between, such as chains=1,merge=pairwise "
-                           "or single_chain");
+        return app_refuse(why, "expected field=value or preset names with commas between, such as "
+                               "chains=1,merge=pairwise or single_chain");
     o->job.numerics_text = value;
     return true;
 }
@@ -319,7 +320,7 @@ static void default_formats(options *o)
     if (o->job.formats) return;
     if (o->a && !strcmp(w->a.type, "<f2") && !strcmp(w->b.type, "<f2"))
         add_format(&o->job, tb_format_find("f16"), why);
-    else if (o->job.all || o->json || o->csv || o->report)
+    else if (o->job.all || o->files.json || o->files.csv || o->files.report)
         for (int i = 0; i < 4; i++) add_format(&o->job, tb_format_find(common[i]), why);
     else
         add_format(&o->job, bf16, why);
@@ -369,13 +370,8 @@ static void print_schema(void)
 
 static int write_outputs(const options *o)
 {
-    const bool stdout_taken = (o->json && !strcmp(o->json, "-")) || (o->csv && !strcmp(o->csv, "-"));
-    int status = APP_OK;
-    if (!stdout_taken) tb_print_text(&o->job);
-    if (o->csv) status = app_write_file("--csv", o->csv, tb_print_matmul_csv, &o->job);
-    if (o->json && status == APP_OK) status = app_write_file("--json", o->json, tb_print_matmul_json, &o->job);
-    if (o->report && status == APP_OK) status = app_write_file("--report", o->report, tb_print_report, &o->job);
-    return status;
+    if (!tb_stdout_taken(&o->files)) tb_print_text(&o->job);
+    return tb_write_files(&o->files, tb_print_matmul_csv, tb_print_matmul_json, tb_print_report, &o->job);
 }
 
 static int run(options *o)
@@ -388,9 +384,7 @@ static int run(options *o)
     if (o->job.out && (!o->a || job->formats != 1 || !job->run_host))
         return app_complain(APP_USAGE, "--out needs --a, --b, one --format and a run on this host");
     if (job->run_host && job->host.isa == TRN_ISA_AUTO && tb_refuse_isa() != APP_OK) return APP_USAGE;
-    if (app_can_write("--out", o->job.out) || app_can_write("--csv", o->csv) || app_can_write("--json", o->json) ||
-        app_can_write("--report", o->report))
-        return APP_USAGE;
+    if (app_can_write("--out", o->job.out) || tb_can_write(&o->files)) return APP_USAGE;
     if (!list_items(job)) return app_complain(APP_FAILED, "there is not enough memory");
     tb_start_host(job);
     const int checked = job->run_host ? tb_run_host(job) : APP_OK;

@@ -29,7 +29,7 @@ typedef struct options {
     trn_format format[MAX_FORMATS];
     trn_isa isa;
     uint64_t seed;
-    const char *json, *csv;
+    tb_files files;
 } options;
 
 /* ---- options ---- */
@@ -94,8 +94,8 @@ static bool take_isa(void *o, const char *value, char *why)
 
 APP_TAKE(take_check, options, check_only, true)
 APP_TAKE(take_schema, options, schema, true)
-APP_TAKE(take_json, options, json, value)
-APP_TAKE(take_csv, options, csv, value)
+APP_TAKE(take_json, options, files.json, value)
+APP_TAKE(take_csv, options, files.csv, value)
 
 static const app_option sparse_options[] = {
     { "--pattern", "M:N", "only this one (repeatable; default: all seven)", take_pattern },
@@ -341,7 +341,8 @@ static int run(app_table *table, const options *o, trn_sparse_pattern pattern, t
     row(table, &b, &c);
     if (c.wrong)
         status =
-            app_complain(APP_FAILED, "%d:%d %s: %lld of %lld outputs are wrong; [%lld, %lld] is %08x and should be %08x",
+            app_complain(APP_FAILED,
+                        "%d:%d %s: %lld of %lld outputs are wrong; [%lld, %lld] is %08x and should be %08x",
                         pattern.m, pattern.n, trn_format_name(format), (long long)c.wrong, (long long)c.compared,
                         (long long)c.row, (long long)c.column, (unsigned)c.got, (unsigned)c.expected);
     release(&b);
@@ -407,18 +408,16 @@ int tb_main_sparse(int argc, char **argv)
     int status = app_parse_options(&sparse_command, &o, argc, argv);
     if (status != APP_OK) return status < 0 ? APP_OK : status;
     if (tb_refuse_isa() != APP_OK) return APP_USAGE;
-    if (app_can_write("--csv", o.csv) || app_can_write("--json", o.json)) return APP_USAGE;
+    if (tb_can_write(&o.files)) return APP_USAGE;
     fill_defaults(&o);
     app_table_start(&table, columns, (int)(sizeof columns / sizeof columns[0]));
     if (!o.schema) status = run_all(&table, &o);
     if (status == APP_USAGE) return app_table_free(&table), status;
-    const bool stdout_taken = (o.json && !strcmp(o.json, "-")) || (o.csv && !strcmp(o.csv, "-"));
     if (o.schema)
         app_print_schema(stdout, "trnbench.sparse", &table);
-    else if (!stdout_taken)
+    else if (!tb_stdout_taken(&o.files))
         app_print_table(stdout, &table);
-    if (o.csv && !o.schema) status = app_write_file("--csv", o.csv, write_csv, &table) ? APP_USAGE : status;
-    if (o.json && !o.schema) status = app_write_file("--json", o.json, write_json, &table) ? APP_USAGE : status;
+    if (!o.schema && tb_write_files(&o.files, write_csv, write_json, NULL, &table)) status = APP_USAGE;
     app_table_free(&table);
     return status;
 }
