@@ -7,7 +7,8 @@ set -u
 case ${1:-} in
 -h | --help)
     cat <<'END'
-usage: scripts/bench.sh                      trnbench matmul; the results also go to .build/bench/matmul.{txt,json,csv,html}
+usage: scripts/bench.sh [--all]              trnbench matmul on one screen, or all of its rows; measures four formats,
+                                             and results also go to .build/bench/matmul.{txt,json,csv,html}
        scripts/bench.sh SUBCOMMAND [...]     trnbench SUBCOMMAND [...], for instance:
        scripts/bench.sh spec
        scripts/bench.sh convert --report .build/bench/convert.html
@@ -15,7 +16,8 @@ usage: scripts/bench.sh                      trnbench matmul; the results also g
        scripts/bench.sh collective allr --system all --minbytes 64MB
        scripts/bench.sh collective --simgrid [...]   the model's times beside those of SimGrid, an independent simulator
        scripts/bench.sh matmul --help
-       scripts/bench.sh kernels [...]        the kernels of examples/kernels on a simulated core; kernels --help tells more
+       scripts/bench.sh compile [...]        what a file that uses trnmath costs to compile; compile --help tells more
+       scripts/bench.sh kernels [...]        those of examples/kernels on a simulated core; kernels --help tells more
 
 TRN_PEERS   a directory with checkouts of ml_dtypes, eigen and cpfloat (with deps/pcg-c): peers of trnbench convert
             that are not in Debian; see tests/convert_peers.cmake
@@ -24,7 +26,14 @@ END
     ;;
 esac
 
-need gcc clang cmake make pkgconf libopenblas-dev libdnnl-dev libxsmm-dev libcjson-dev zlib1g-dev libmpfr-dev libsleef-dev
+if [ "${1:-}" = compile ]; then
+    shift
+    need gcc clang
+    (need libxxhash-dev libstb-dev) || true # peers: the table says which of them are left out
+    exec sh "$root/bench/speed/compile_speed.sh" "$@"
+fi
+need gcc clang cmake make pkgconf libopenblas-dev libdnnl-dev libxsmm-dev libcjson-dev zlib1g-dev libmpfr-dev \
+    libsleef-dev
 
 build=$root/.build/bench
 if [ "${1:-}" = kernels ]; then
@@ -39,13 +48,17 @@ if [ "${1:-}" = collective ] && [ "${2:-}" = --simgrid ]; then
     exec "$build/collective_simgrid" "$@"
 fi
 if [ -n "${TRN_PEERS:-}" ]; then need g++; fi
-build_in "$build" "-DCMAKE_C_COMPILER=${CC:-gcc}" "-DTRN_PEERS=${TRN_PEERS:-}" -DTRN_UNIT=OFF -DTRN_HOUSE=OFF -- trnbench
+build_in "$build" "-DCMAKE_C_COMPILER=${CC:-gcc}" "-DTRN_PEERS=${TRN_PEERS:-}" -DTRN_UNIT=OFF -DTRN_HOUSE=OFF \
+    -- trnbench
 
-if [ $# -gt 0 ]; then exec "$build/trnbench" "$@"; fi
+all=
+if [ "$*" = --all ]; then all=--all; elif [ $# -gt 0 ]; then exec "$build/trnbench" "$@"; fi
 
 results=.build/bench
 cd "$root" || exit 2
-"$build/trnbench" matmul --json $results/matmul.json --csv $results/matmul.csv --report $results/matmul.html >"$results/matmul.txt"
+# shellcheck disable=SC2086
+"$build/trnbench" matmul $all --json $results/matmul.json --csv $results/matmul.csv --report $results/matmul.html \
+    >"$results/matmul.txt"
 status=$?
 cat "$results/matmul.txt"
 say "also written: $results/matmul.txt, matmul.json, matmul.csv, matmul.html"

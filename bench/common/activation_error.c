@@ -361,7 +361,8 @@ activation_error activation_error_sweep(trn_act op, trn_act_math math, uint32_t 
     float x[1024];
     size_t n = 0;
     for (uint64_t u = first; u <= last; u += step) {
-        x[n++] = trni_float((uint32_t)u);
+        const uint32_t bits = (uint32_t)u;
+        memcpy(&x[n++], &bits, sizeof bits);
         if (n < 1024) continue;
         activation_error_add(&e, x, n, TRN_ISA_AUTO);
         n = 0;

@@ -22,7 +22,8 @@ enum { TB_MAX_FORMATS = 40 };
 
 const tb_format *tb_format_at(int index); /* NULL after the last one */
 int tb_format_index(const tb_format *format);
-/* By its own name, or by any name of a number format: the fastest mode that multiplies it with itself. NULL: unknown. */
+/* By its own name, or by any name of a number format: the fastest mode that multiplies it with itself. NULL: unknown.
+ */
 const tb_format *tb_format_find(const char *name);
 
 /* The question to the cost model, but for sizes and machine. */

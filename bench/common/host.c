@@ -16,7 +16,6 @@
 
 #include <trnmath/trn_random.h>
 
-enum { MAX_ROUNDS = 1000 };
 #define BURST_S 0.010 /* of multiply-adds */
 #define CALLS_S 0.020 /* at least so long, or one call */
 #define NAP_S 0.008   /* the last candidate's threads go to sleep: libgomp's spin for up to 5 ms (measured) */
@@ -90,7 +89,7 @@ typedef struct candidate {
     void (*run)(void *context);
     void *context;
     int64_t calls;
-    double rate[MAX_ROUNDS]; /* flop/s */
+    double rate[TB_MAX_ROUNDS]; /* flop/s */
 } candidate;
 
 static double time_calls(const candidate *c, int64_t calls)
@@ -114,27 +113,6 @@ static void time_round(candidate *c, int round, double flops_per_call)
 {
     nap(NAP_S);
     c->rate[round] = flops_per_call * (double)c->calls / time_calls(c, c->calls);
-}
-
-static int by_value(const void *a, const void *b)
-{
-    const double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
-double tb_median_ratio(const double *over, const double *under, int n)
-{
-    double ratio[MAX_ROUNDS];
-    for (int i = 0; i < n; i++) ratio[i] = over[i] / under[i];
-    qsort(ratio, (size_t)n, sizeof ratio[0], by_value);
-    return n % 2 ? ratio[n / 2] : 0.5 * (ratio[n / 2 - 1] + ratio[n / 2]);
-}
-
-double tb_best(const double *rate, int n)
-{
-    double most = 0;
-    for (int i = 0; i < n; i++) most = rate[i] > most ? rate[i] : most;
-    return most;
 }
 
 /* ---- the candidates ---- */
@@ -248,14 +226,15 @@ static void summarise(const bench *bench, tb_host *r)
 
 static void time_all(bench *bench, const tb_host_options *options, double flops, tb_host *r)
 {
-    const trn_isa isa = options->isa == TRN_ISA_AUTO ? trn_isa_from_name(trn_isa_name()) : options->isa;
+    const trn_isa isa = tb_isa(options->isa);
     const double start = app_now();
     const int most = options->rounds ? options->rounds : TB_AUTO_ROUNDS;
     do {
-        app_progress("%s, round %d", options->label, r->rounds + 1);
+        tb_step("%s, round %d", options->label, r->rounds + 1);
         one_round(bench, options, isa, r->rounds, flops);
         r->rounds++;
-    } while (r->rounds < most && r->rounds < MAX_ROUNDS && (options->rounds || app_now() - start < options->seconds));
+    } while (r->rounds < most && r->rounds < TB_MAX_ROUNDS &&
+             (options->rounds || app_now() - start < options->seconds));
 }
 
 /* What has to be there before the first call; false with the reason in *error. */
@@ -286,7 +265,6 @@ void tb_host_measure(const trn_tensor *a, const trn_tensor *b, const tb_format *
         result->error.status = TRN_ENOSPC;
         return;
     }
-    app_progress("%s", options->label);
     const bool ready = prepare(bench, a, b, format, options, &result->error);
     const double start = app_now();
     result->ran = ready && trn_matmul(&bench->product) == TRN_OK;

@@ -7,11 +7,11 @@
 #include <trnmath/trn_numerics.h>
 #include <trnmath/trn_tensor.h>
 
-#include "app/app.h"
-#include "formats.h"
 #include "bench/peers/peers.h"
+#include "formats.h"
+#include "measure.h"
 
-#if TRNI_CLANG
+#if defined(__clang__)
 #define TB_COMPILER __VERSION__
 #else
 #define TB_COMPILER "gcc " __VERSION__
@@ -49,7 +49,7 @@ uint64_t tb_digest(const trn_tensor *dst);
 typedef struct tb_host_options {
     trn_isa isa;
     int threads;
-    int rounds;     /* 0: as many as fit into `seconds`, at most TB_AUTO_ROUNDS */
+    int rounds;     /* at most TB_MAX_ROUNDS; 0: as many as fit into `seconds`, at most TB_AUTO_ROUNDS */
     double seconds; /* for one product */
     uint64_t seed;
     const trn_numerics *numerics; /* NULL: the defaults */
@@ -97,10 +97,6 @@ void tb_fill_random(float *x, int64_t n, uint64_t seed, uint64_t stream);
 /* The same, each times a power of two from 2^-8 to 2^3: for formats so narrow that sums of the others would be exact,
  * and would not show their order. */
 void tb_fill_wide(float *x, int64_t n, uint64_t seed, uint64_t stream);
-
-/* Of n numbers each, n <= 1000: the median of over[i] / under[i], and the largest. */
-double tb_median_ratio(const double *over, const double *under, int n);
-double tb_best(const double *rate, int n);
 
 /* a [M, K] and b [K, N], F32, BF16 or F16; `format` says what they become and how they are multiplied. */
 void tb_host_measure(const trn_tensor *a, const trn_tensor *b, const tb_format *format, const tb_host_options *options,

@@ -5,16 +5,15 @@
  * as a share of such a burst in the same round, because clocks wander. A burst is timed by the thread's own processor
  * time: what other programs take away is reported, but it does not make the peak any lower.
  */
-#define _POSIX_C_SOURCE 200809L
-
 #include "host.h"
 
 #include <stddef.h>
-#include <time.h>
 
 #if defined(_OPENMP)
 #include <omp.h>
 #endif
+
+#include "kernels.h"
 
 /* One flat loop of constant length: compilers turn it into so many vectors and keep them in registers (gcc unrolls up
  * to 16 of them, so no more). FUSED: one rounding (the multiply-add unit); SEPARATE: multiply, then add (x86 before
@@ -41,16 +40,16 @@ typedef struct peak_kernel {
     int width;
 } peak_kernel;
 
-#if TRNI_X86
-TRNI_KERNEL TRNI_TARGET_AVX512 static float peak_avx512(int64_t steps, const volatile float *operand)
+#if TB_X86
+TB_KERNEL TB_AVX512 static float peak_avx512(int64_t steps, const volatile float *operand)
 {
     PEAK_BODY(PEAK_WIDTH_AVX512, FUSED);
 }
-TRNI_KERNEL TRNI_TARGET_AVX2 static float peak_avx2(int64_t steps, const volatile float *operand)
+TB_KERNEL TB_AVX2 static float peak_avx2(int64_t steps, const volatile float *operand)
 {
     PEAK_BODY(PEAK_WIDTH_AVX2, FUSED);
 }
-TRNI_KERNEL static float peak_portable(int64_t steps, const volatile float *operand)
+TB_KERNEL static float peak_portable(int64_t steps, const volatile float *operand)
 {
     PEAK_BODY(PEAK_WIDTH_SSE, SEPARATE);
 }
@@ -58,7 +57,7 @@ static const peak_kernel kernels[] = { { TRN_ISA_AVX512, peak_avx512, PEAK_WIDTH
                                        { TRN_ISA_AVX2, peak_avx2, PEAK_WIDTH_AVX2 },
                                        { TRN_ISA_PORTABLE, peak_portable, PEAK_WIDTH_SSE } };
 #else
-TRNI_KERNEL static float peak_portable(int64_t steps, const volatile float *operand)
+TB_KERNEL static float peak_portable(int64_t steps, const volatile float *operand)
 {
     PEAK_BODY(PEAK_WIDTH_NEON, FUSED);
 }
@@ -77,24 +76,17 @@ static const peak_kernel *find_kernel(trn_isa isa)
 static const volatile float operands[3] = { 0.5f, 1.0f, 1.5f };
 static volatile float sink;
 
-static double thread_seconds(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
 /* One thread: its rate while it has the processor. */
 static double burst(const peak_kernel *kernel, double seconds)
 {
     const double flops = 2e7; /* a tenth of a millisecond */
     const int64_t steps = (int64_t)(flops / (2.0 * kernel->width));
-    const double start = thread_seconds();
+    const double start = tb_thread_seconds();
     double took = 0, done = 0;
     do {
         sink = kernel->run(steps, operands);
         done += 2.0 * kernel->width * (double)steps;
-        took = thread_seconds() - start;
+        took = tb_thread_seconds() - start;
     } while (took < seconds);
     return done / took;
 }

@@ -3,11 +3,11 @@
  *
  *     matmul_speed [--quick] [--isa NAME] [--threads N] [--rounds N] [--shape MxNxK] [--format NAME]... [--csv FILE]
  *
- * A shared machine does not run at one speed, so each round runs a burst of multiply-adds and then every candidate once;
- * what is printed is the best rate and the median over the rounds of the ratios to OpenBLAS and to trnmath's own BF16
- * in the same round. All of trnmath's work is timed: decoding, packing, multiplying, writing. oneDNN's prepacked rows do
- * not time its packing. Formats are those of trnbench matmul --format, all of them with "all"; without --format: bf16,
- * f16, tf32, f32.
+ * A shared machine does not run at one speed, so each round runs a burst of multiply-adds and then every candidate
+ * once; what is printed is the best rate and the median over the rounds of the ratios to OpenBLAS and to trnmath's own
+ * BF16 in the same round. All of trnmath's work is timed: decoding, packing, multiplying, writing. oneDNN's prepacked
+ * rows do not time its packing. Formats are those of trnbench matmul --format, all of them with "all"; without
+ * --format: bf16, f16, tf32, f32.
  */
 #define _POSIX_C_SOURCE 200809L
 
@@ -17,6 +17,7 @@
 #include <trnmath/trn_matmul.h>
 
 #include "bench/common/host.h"
+#include "bench/common/kernels.h"
 
 const char app_name[] = "matmul_speed";
 
@@ -73,43 +74,15 @@ typedef struct bench {
     double rate[CANDIDATES][MAX_ROUNDS], peak[MAX_ROUNDS], read[MAX_ROUNDS];
 } bench;
 
-static int by_value(const void *a, const void *b)
-{
-    const double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
-static double median(const double *values, int n)
-{
-    double sorted[MAX_ROUNDS];
-    memcpy(sorted, values, sizeof(double) * (size_t)n);
-    qsort(sorted, (size_t)n, sizeof(double), by_value);
-    return n % 2 ? sorted[n / 2] : 0.5 * (sorted[n / 2 - 1] + sorted[n / 2]);
-}
-
-static double best(const double *values, int n)
-{
-    double most = 0;
-    for (int i = 0; i < n; i++) most = values[i] > most ? values[i] : most;
-    return most;
-}
-
-static double median_ratio(const double *x, const double *y, int n)
-{
-    double ratio[MAX_ROUNDS];
-    for (int i = 0; i < n; i++) ratio[i] = x[i] / y[i];
-    return median(ratio, n);
-}
-
 /* Adds nothing up that matters: the loads are the point. */
-TRNI_INLINE void xor_words_body(uint64_t *result, const uint64_t *words, size_t n)
+TB_BODY void xor_words_body(uint64_t *result, const uint64_t *words, size_t n)
 {
     uint64_t s[64] = { 0 };
     for (size_t i = 0; i + 64 <= n; i += 64)
         for (int j = 0; j < 64; j++) s[j] ^= words[i + (size_t)j];
     for (int j = 0; j < 64; j++) *result ^= s[j];
 }
-TRNI_STAMP(xor_words, (uint64_t * result, const uint64_t *words, size_t n), (result, words, n))
+TB_KERNELS(xor_words, (uint64_t * result, const uint64_t *words, size_t n), (result, words, n))
 
 /* Bytes per second at which `threads` threads read b, as the product with M = 1 must. */
 static double read_rate(const void *data, size_t bytes, int threads, trn_isa isa)
@@ -223,7 +196,7 @@ static const char *candidate_name(int which)
 
 static double ratio_to(const bench *b, int which, int other)
 {
-    return takes_part(b, other) ? median_ratio(b->rate[which], b->rate[other], b->rounds) : NAN;
+    return takes_part(b, other) ? tb_median_ratio(b->rate[which], b->rate[other], b->rounds) : NAN;
 }
 
 /* What a product with M = 1, which reads b once, does of the rate of reading alone: 2 flops an element. */
@@ -231,7 +204,7 @@ static double share_of_read(const bench *b, int which)
 {
     const double bits = which < PEERS_FROM ? trn_format_bits(formats[which]->b) : 32;
     const double stored = which < PEERS_FROM && bits < 8 ? 8 : bits; /* one code a byte */
-    return median_ratio(b->rate[which], b->read, b->rounds) * stored / 8 / 2;
+    return tb_median_ratio(b->rate[which], b->read, b->rounds) * stored / 8 / 2;
 }
 
 static void print(const bench *b, const options *o)
@@ -240,7 +213,7 @@ static void print(const bench *b, const options *o)
     snprintf(name, sizeof name, "%lldx%lldx%lld", (long long)b->s.m, (long long)b->s.n, (long long)b->s.k);
     for (int c = 0; c < CANDIDATES; c++) {
         if (!takes_part(b, c)) continue;
-        const double top = best(b->rate[c], b->rounds), share = median_ratio(b->rate[c], b->peak, b->rounds);
+        const double top = tb_best(b->rate[c], b->rounds), share = tb_median_ratio(b->rate[c], b->peak, b->rounds);
         const double openblas = ratio_to(b, c, PEERS_FROM + TB_OPENBLAS), own = ratio_to(b, c, 0);
         const double onednn = ratio_to(b, c, PEERS_FROM + TB_ONEDNN_BF16), read = share_of_read(b, c);
         printf("%-18s %d  %-22s %8.1f GF/s %5.1f %% of peak  %5.2fx bf16  %5.2fx OpenBLAS  %5.2fx oneDNN bf16", name,
@@ -310,7 +283,7 @@ static bool parse(int argc, char **argv, options *o)
 int main(int argc, char **argv)
 {
     static const char *const usual[] = { "f16", "tf32", "f32" };
-    options o = { .isa = trn_isa_default(), .rounds = 9 };
+    options o = { .isa = tb_isa(TRN_ISA_AUTO), .rounds = 9 };
     add_format("bf16"); /* always the first: others are compared with it */
     if (!parse(argc, argv, &o)) {
         fprintf(stderr, "usage: matmul_speed [--quick] [--isa NAME] [--threads N] [--rounds N] [--shape MxNxK] "

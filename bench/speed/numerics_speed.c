@@ -7,13 +7,14 @@
  * Rounds go over all of them in turn, because a shared machine does not run at one speed; the time is the processor's,
  * and the best round is printed. Everything is timed: decoding, adding, writing.
  */
-#define _POSIX_C_SOURCE 200809L
-
 #include <math.h>
 #include <stdlib.h>
-#include <time.h>
 
 #include <trnmath/trn_matmul.h>
+
+#include "bench/common/measure.h"
+
+const char app_name[] = "numerics_speed";
 
 typedef enum operands { BF16, F32, E4M3, DOUBLE_E4M3, DOUBLE_E5M2, MX_E4M3FN, MX_E2M1, OPERANDS } operands;
 
@@ -81,13 +82,6 @@ static void *memory(size_t bytes)
     return p;
 }
 
-static double cpu_now(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
 /* Numbers around zero, as layers have them, cast to the format. */
 static trn_tensor matrix(trn_format format, int64_t rows, int64_t columns, uint64_t seed)
 {
@@ -146,9 +140,9 @@ static double run(const bench *b, const setting *s, trn_isa isa)
     args.numerics = &n;
     args.isa = isa;
     args.error = &error;
-    const double start = cpu_now();
+    const double start = tb_thread_seconds();
     if (trn_matmul(&args) != TRN_OK) quit(error.text);
-    return (double)(b->m * b->n * b->k) / (cpu_now() - start);
+    return (double)(b->m * b->n * b->k) / (tb_thread_seconds() - start);
 }
 
 static bool wanted(const bench *b, int isa)

@@ -12,9 +12,17 @@
 #define _POSIX_C_SOURCE 200809L
 
 #include <stdlib.h>
-#include <time.h>
 
-#include <trnmath/trn_vector_reduce.h>
+#include <trnmath/trn_vector_engine.h>
+
+#include "bench/common/kernels.h"
+#include "bench/common/measure.h"
+
+#if TB_X86
+#include <immintrin.h>
+#endif
+
+const char app_name[] = "vector_speed";
 
 enum { ROUNDS_MOST = 101, TILES = 4 };
 
@@ -38,13 +46,6 @@ static void quit(const char *text)
 {
     fprintf(stderr, "vector_speed: %s\n", text);
     exit(2);
-}
-
-static double cpu_now(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
 /* ---- the instructions ---- */
@@ -210,7 +211,7 @@ static const row all[] = {
 typedef uint64_t line __attribute__((vector_size(64), may_alias));
 
 /* Pages of dst, and for each of them the share of src that belongs to it. */
-TRNI_INLINE void plain_body(char *dst, int64_t written, const char *src, int64_t read, int64_t pages)
+TB_BODY void plain_body(char *dst, int64_t written, const char *src, int64_t read, int64_t pages)
 {
     enum { lines = 64 };
     line sum = { 0 };
@@ -223,41 +224,42 @@ TRNI_INLINE void plain_body(char *dst, int64_t written, const char *src, int64_t
     volatile uint64_t kept = sum[0];
     (void)kept;
 }
-TRNI_STAMP(plain, (char *dst, int64_t written, const char *src, int64_t read, int64_t pages),
+TB_KERNELS(plain, (char *dst, int64_t written, const char *src, int64_t read, int64_t pages),
            (dst, written, src, read, pages))
 
-/* The same amount per pass, its stores past the caches. */
+/* The same amount per pass, its stores past the caches: of 64 bytes each, because only those are worth it. */
+#if TB_X86
+static bool can_bypass(trn_isa isa) { return isa == TRN_ISA_AVX512; }
+
+TB_AVX512 static void bypass(char *dst, int64_t written, const char *src, int64_t read, int64_t pages)
+{
+    static char page[64 * 64] __attribute__((aligned(64)));
+    for (int64_t i = 0; i < pages; i++) {
+        if (read) plain_avx512(page, 0, src + i * read * 64, read, 1);
+        char *to = dst + i * written * 64;
+        for (int64_t k = 0; k < written * 64; k += 64)
+            _mm512_stream_si512((__m512i *)(void *)(to + k), _mm512_load_si512(page + k));
+    }
+    _mm_sfence();
+}
+#else
+static bool can_bypass(trn_isa isa) { return (void)isa, false; }
+
 static void bypass(char *dst, int64_t written, const char *src, int64_t read, int64_t pages)
 {
-    static char page[64 * 64];
-    for (int64_t i = 0; i < pages; i++) {
-        if (read) plain_for(trn_isa_default())(page, 0, src + i * read * 64, read, 1);
-        trni_stream(dst + i * written * 64, page, (size_t)written * 64, page, 0);
-    }
-    trni_stream_end();
+    (void)dst, (void)written, (void)src, (void)read, (void)pages;
 }
+#endif
 
 /* ---- measuring ---- */
-
-static int by_size(const void *a, const void *b)
-{
-    const double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
-static double median(double *x, int n)
-{
-    qsort(x, (size_t)n, sizeof *x, by_size);
-    return x[n / 2];
-}
 
 /* Seconds of one call; small tensors are worked on many times. */
 static double instruction(bench *b, const row *r, int calls)
 {
-    const double start = cpu_now();
+    const double start = tb_thread_seconds();
     for (int i = 0; i < calls; i++)
         if (r->run(b) != TRN_OK) quit(r->name);
-    return (cpu_now() - start) / calls;
+    return (tb_thread_seconds() - start) / calls;
 }
 
 static double loop(const bench *b, const row *r, int calls, bool past)
@@ -265,21 +267,21 @@ static double loop(const bench *b, const row *r, int calls, bool past)
     const int64_t pages = b->p * b->f / 64;
     char *dst = (char *)b->f32[0].data;
     const char *src = (const char *)b->f32[1].data; /* f32[2] follows */
-    const double start = cpu_now();
+    const double start = tb_thread_seconds();
     for (int i = 0; i < calls; i++) {
         if (past)
             bypass(dst, r->written, src, r->read, pages);
         else
             plain_for(b->isa)(dst, r->written, src, r->read, pages);
     }
-    return (cpu_now() - start) / calls;
+    return (tb_thread_seconds() - start) / calls;
 }
 
 static void measure(bench *b, const row *r)
 {
     const double elements = (double)(b->p * b->f);
     const int calls = elements > 4e6 ? 1 : (int)(4e6 / elements) + 1;
-    const bool past = trni_stream_available(b->isa) && r->written && elements > 4e6;
+    const bool past = can_bypass(b->isa) && r->written && elements > 4e6;
     double ours[ROUNDS_MOST], over_plain[ROUNDS_MOST], over_past[ROUNDS_MOST];
     for (int i = -1; i < b->rounds; i++) {
         const double t = instruction(b, r, calls), plain = loop(b, r, calls, false);
@@ -287,10 +289,10 @@ static void measure(bench *b, const row *r)
         if (i < 0) continue; /* the first touches the memory */
         ours[i] = t, over_plain[i] = plain / t, over_past[i] = bypassed / t;
     }
-    const double t = median(ours, b->rounds);
+    const double t = tb_median(ours, b->rounds);
     printf("%-34s %10.1f us %7.2f Gelem/s %7.1f GB/s  %5.2f", r->name, t * 1e6, elements / t * 1e-9,
-           elements * (r->read + r->written) / t * 1e-9, median(over_plain, b->rounds));
-    if (past) printf("  %5.2f", median(over_past, b->rounds));
+           elements * (r->read + r->written) / t * 1e-9, tb_median(over_plain, b->rounds));
+    if (past) printf("  %5.2f", tb_median(over_past, b->rounds));
     printf("\n");
 }
 
@@ -309,7 +311,7 @@ static void prepare(bench *b)
     uint16_t *y = (uint16_t *)memory(count * sizeof(uint16_t) * TILES);
     for (size_t i = 0; i < count * TILES; i++) {
         x[i] = 0.5f + (float)(i % 509) * 0x1p-9f;
-        y[i] = (uint16_t)(trni_bits(x[i]) >> 16);
+        y[i] = (uint16_t)trn_encode(TRN_BF16, x[i], TRN_TOWARD_ZERO, TRN_OVERFLOW_DEFAULT, 0);
     }
     for (int i = 0; i < TILES; i++) {
         b->f32[i] = trn_tensor_2d(TRN_F32, x + (size_t)i * count, b->p, b->f);
@@ -337,13 +339,13 @@ int main(int argc, char **argv)
         if (strcmp(argv[first], "--shape") == 0 && sscanf(argv[first + 1], "%lldx%lld", &p, &f) == 2 && p * f >= 64)
             b.p = p, b.f = f;
         else if (strcmp(argv[first], "--rounds") == 0 && atoi(argv[first + 1]) > 0)
-            b.rounds = (int)trni_min64(atoi(argv[first + 1]), ROUNDS_MOST);
+            b.rounds = atoi(argv[first + 1]) < ROUNDS_MOST ? atoi(argv[first + 1]) : ROUNDS_MOST;
         else if (strcmp(argv[first], "--isa") == 0 && trn_isa_supported(trn_isa_from_name(argv[first + 1])))
             b.isa = trn_isa_from_name(argv[first + 1]);
         else
             quit("usage: vector_speed [--shape PxF] [--rounds N] [--isa NAME] [NAMES...]");
     }
-    if (b.isa == TRN_ISA_AUTO) b.isa = trn_isa_default();
+    b.isa = tb_isa(b.isa);
     prepare(&b);
     printf("[%lld, %lld], %s, one thread; over the loop with ordinary stores, and over the one past the caches\n",
            (long long)b.p, (long long)b.f, trn_isa_text(b.isa));

@@ -114,6 +114,25 @@ works matmul --no-host --model mixtral-8x7b --csv one.csv --json one.json --repo
 works matmul --no-host --model mixtral-8x7b --csv two.csv --json two.json --report two.html
 cmp -s one.csv two.csv && cmp -s one.json two.json && cmp -s one.html two.html || fail "two runs of the model differ"
 
+# ---- the tables: one screen, or everything ----
+
+works matmul --no-host
+[ "$(wc -l <out)" -le 24 ] || fail "the default table has $(wc -l <out) lines"
+awk 'length > 100 { exit 1 }' out || fail "the default table is wider than 100 columns: $(cat out)"
+[ "$(grep -c ' 2048x14336x4096 ' out)" = 10 ] || fail "not one line with its best shape for each system: $(cat out)"
+grep -q '^  trn2.48xlarge .* 10,672  *6,660  *62.4 ' out || fail "the default table has no total of trn2.48xlarge: $(cat out)"
+works matmul --no-host --csv formats.csv
+[ "$(grep -c '' formats.csv)" = 641 ] || fail "the CSV beside the default table has not all formats: $(wc -l formats.csv)"
+works matmul --no-host --all
+[ "$(grep -c '^  [tp][a-z0-9.-]* .* \(f32\|tf32\|bf16\|f16\) ' out)" = 80 ] || fail "--all: not 40 rows for each phase"
+works matmul --no-host --format e4m3-double --phase decode
+grep -q 'trn1.32xlarge .* not on Trainium1' out || fail "double rows on Trainium1: $(cat out)"
+
+# Progress goes to stderr; in a file it is a plain line for each stage.
+works matmul --shape 8x8x64 --shape 9x9x64 --format bf16 $quick
+[ "$(grep -c '^trnbench: measuring [89]x[89]x64, 1 product in bf16, [12] of 2$' err)" = 2 ] || fail "progress: $(cat err)"
+if grep -q "$(printf '[\r\033]')" err; then fail "progress in a file overwrites itself"; fi
+
 # ---- the shape of the outputs ----
 
 [ "$(grep -c '^work,phase,layer,' one.csv)" = 1 ] || fail "the CSV does not have one header row"

@@ -1,5 +1,6 @@
 /* stopwatch RUNS -- COMMAND ... [-- COMMAND ...]: runs the commands in turn, RUNS times round, and prints one line for
- * each: fastest and median wall time, and the least processor time, all in milliseconds.
+ * each: fastest and median wall time, the least processor time, and the median of the user's part of it, all in
+ * milliseconds.
  *
  * Taking turns lets a busy moment of the machine hit every command alike; the minimum is what the work itself costs.
  */
@@ -21,13 +22,15 @@ static double wall_ms(void)
     return (double)now.tv_sec * 1e3 + (double)now.tv_nsec * 1e-6;
 }
 
-/* Processor time of all children that have ended. */
-static double cpu_ms(void)
+static double ms(struct timeval t) { return (double)t.tv_sec * 1e3 + (double)t.tv_usec * 1e-3; }
+
+/* Processor time of all children that have ended, and the part of it outside the kernel. */
+static double cpu_ms(double *user)
 {
     struct rusage used;
     getrusage(RUSAGE_CHILDREN, &used);
-    return (double)(used.ru_utime.tv_sec + used.ru_stime.tv_sec) * 1e3 +
-           (double)(used.ru_utime.tv_usec + used.ru_stime.tv_usec) * 1e-3;
+    *user = ms(used.ru_utime);
+    return *user + ms(used.ru_stime);
 }
 
 static int run(char **command)
@@ -50,7 +53,7 @@ static int by_value(const void *a, const void *b)
 
 int main(int argc, char **argv)
 {
-    static double wall[MAX_COMMANDS][MAX_RUNS], cpu[MAX_COMMANDS][MAX_RUNS];
+    static double wall[MAX_COMMANDS][MAX_RUNS], cpu[MAX_COMMANDS][MAX_RUNS], user[MAX_COMMANDS][MAX_RUNS];
     char **command[MAX_COMMANDS];
     int commands = 0;
     const int runs = argc > 1 ? atoi(argv[1]) : 0;
@@ -65,10 +68,12 @@ int main(int argc, char **argv)
     }
     for (int r = 0; r < runs; r++)
         for (int c = 0; c < commands; c++) {
-            const double wall_before = wall_ms(), cpu_before = cpu_ms();
+            double user_before, user_after;
+            const double wall_before = wall_ms(), cpu_before = cpu_ms(&user_before);
             const int status = run(command[c]);
             wall[c][r] = wall_ms() - wall_before;
-            cpu[c][r] = cpu_ms() - cpu_before;
+            cpu[c][r] = cpu_ms(&user_after) - cpu_before;
+            user[c][r] = user_after - user_before;
             if (status != 0) {
                 fprintf(stderr, "stopwatch: command %d (%s) failed with status %d\n", c + 1, command[c][0], status);
                 return 1;
@@ -77,7 +82,8 @@ int main(int argc, char **argv)
     for (int c = 0; c < commands; c++) {
         qsort(wall[c], (size_t)runs, sizeof(double), by_value);
         qsort(cpu[c], (size_t)runs, sizeof(double), by_value);
-        printf("%.1f %.1f %.1f\n", wall[c][0], wall[c][runs / 2], cpu[c][0]);
+        qsort(user[c], (size_t)runs, sizeof(double), by_value);
+        printf("%.1f %.1f %.1f %.1f\n", wall[c][0], wall[c][runs / 2], cpu[c][0], user[c][runs / 2]);
     }
     return 0;
 }

@@ -19,6 +19,7 @@
 #include "bench/common/host.c"
 #include "bench/trnbench/matmul/models.c"
 #include "bench/common/peak.c"
+#include "bench/common/measure.c"
 #include "bench/peers/peers.c"
 #include "bench/trnbench/matmul/rows.c"
 

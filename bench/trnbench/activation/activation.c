@@ -20,7 +20,7 @@ typedef struct options {
     int64_t size[MAX_SIZES];
     int formats, sizes, rounds, between;
     trn_isa isa;
-    const char *json, *csv, *report;
+    tb_files files;
 } options;
 
 /* ---- options ---- */
@@ -76,9 +76,9 @@ static bool take_isa(void *o, const char *value, char *why)
 APP_TAKE(take_check, options, check_only, true)
 APP_TAKE(take_speed, options, speed_only, true)
 APP_TAKE(take_schema, options, schema, true)
-APP_TAKE(take_json, options, json, value)
-APP_TAKE(take_csv, options, csv, value)
-APP_TAKE(take_report, options, report, value)
+APP_TAKE(take_json, options, files.json, value)
+APP_TAKE(take_csv, options, files.csv, value)
+APP_TAKE(take_report, options, files.report, value)
 
 static const app_option activation_options[] = {
     { "--function", "NAME", "only this one, by NKI's name (repeatable; default: all)", take_function },
@@ -164,7 +164,6 @@ static int run(app_table *table, const options *o, trn_act op, tb_act_result *re
 {
     memset(result, 0, sizeof *result);
     result->op = op;
-    app_progress("%s", trn_act_name(op));
     if (!o->speed_only) {
         tb_act_judge(op, TRN_ACT_MATH_ENGINE, o->isa, o->between, &result->engine);
         tb_act_judge(op, TRN_ACT_MATH_SLEEF, o->isa, o->between, &result->ideal);
@@ -180,9 +179,9 @@ static int run(app_table *table, const options *o, trn_act op, tb_act_result *re
 
 /* ---- output ---- */
 
-static void write_csv(FILE *out, const void *context) { app_print_csv(out, context); }
+static void write_csv(FILE *out, const void *page) { app_print_csv(out, ((const tb_act_page *)page)->table); }
 
-static void write_json(FILE *out, const void *context)
+static void write_json(FILE *out, const void *page)
 {
     fprintf(out, "{\n  \"schema\": \"trnbench.activation\",\n  \"schema_version\": \"1.0.0\",\n");
     app_print_json_pair(out, "version", TRN_VERSION);
@@ -190,7 +189,7 @@ static void write_json(FILE *out, const void *context)
     app_print_json_pair(out, "compiler", TB_COMPILER);
     app_print_json_pair(out, "peer", tb_sleef_version());
     fputs("  \"results\": ", out);
-    app_print_json_rows(out, context, 2);
+    app_print_json_rows(out, ((const tb_act_page *)page)->table, 2);
     fputs("\n}\n", out);
 }
 
@@ -204,27 +203,21 @@ static void fill_defaults(options *o)
 #endif
 }
 
-static int write_all(const options *o, const app_table *table, const tb_act_result *result, int results)
-{
-    const tb_act_page page = { table, result, results, app_isa_used(o->isa) };
-    int status = APP_OK;
-    if (o->csv) status = app_write_file("--csv", o->csv, write_csv, table) ? APP_USAGE : status;
-    if (o->json) status = app_write_file("--json", o->json, write_json, table) ? APP_USAGE : status;
-    if (o->report) status = app_write_file("--report", o->report, tb_print_activation_report, &page) ? APP_USAGE : status;
-    return status;
-}
-
 static int run_all(app_table *table, const options *o)
 {
     static tb_act_result result[TRN_ACT_COUNT];
-    int status = APP_OK, results = 0;
-    for (int op = 0; op < TRN_ACT_COUNT && status == APP_OK; op++)
-        if (o->wanted[op]) status = run(table, o, (trn_act)op, &result[results++]);
+    int status = APP_OK, results = 0, of = 0;
+    for (int op = 0; op < TRN_ACT_COUNT; op++) of += o->wanted[op];
+    for (int op = 0; op < TRN_ACT_COUNT && status == APP_OK; op++) {
+        if (!o->wanted[op]) continue;
+        tb_stage(results + 1, of, "%s", trn_act_name((trn_act)op));
+        status = run(table, o, (trn_act)op, &result[results++]);
+    }
     app_progress_done();
     if (status != APP_OK) return status;
-    const bool stdout_taken = (o->json && !strcmp(o->json, "-")) || (o->csv && !strcmp(o->csv, "-"));
-    if (!stdout_taken) app_print_table(stdout, table);
-    return write_all(o, table, result, results);
+    const tb_act_page page = { table, result, results, app_isa_used(o->isa) };
+    if (!tb_stdout_taken(&o->files)) app_print_table(stdout, table);
+    return tb_write_files(&o->files, write_csv, write_json, tb_print_activation_report, &page);
 }
 
 int tb_main_activation(int argc, char **argv)
@@ -236,11 +229,9 @@ int tb_main_activation(int argc, char **argv)
     o.between = 3;
     int status = app_parse_options(&activation_command, &o, argc, argv);
     if (status != APP_OK) return status < 0 ? APP_OK : status;
-    if (trn_isa_default() == TRN_ISA_COUNT)
-        return app_complain(APP_USAGE, "TRN_ISA=%s is unknown or not available on this host", getenv("TRN_ISA"));
+    if (tb_refuse_isa() != APP_OK) return APP_USAGE;
     if (o.check_only && o.speed_only) return app_complain(APP_USAGE, "--check and --speed exclude each other");
-    if (app_can_write("--csv", o.csv) || app_can_write("--json", o.json) || app_can_write("--report", o.report))
-        return APP_USAGE;
+    if (tb_can_write(&o.files)) return APP_USAGE;
     fill_defaults(&o);
     app_table_start(&table, columns, (int)(sizeof columns / sizeof columns[0]));
     if (o.schema)

@@ -5,19 +5,16 @@
  * other programs take away does not. Reported: the best round, and the median over the rounds of the ratios. Errors are
  * those of common/activation_error.h.
  */
-#define _POSIX_C_SOURCE 200809L
-
 #include "activation.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include <trnmath/trn_convert.h>
 
 #include "bench/common/activation_error.h"
-#include "bench/common/host.h"
+#include "bench/common/measure.h"
 
 enum { ENGINE, IDEAL, SLEEF, RUNNERS };
 
@@ -29,14 +26,7 @@ typedef struct lane {
     void *dst, *src, *scratch;
 } lane;
 
-static double cpu_seconds(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
-/* Arguments that people have: on both sides of zero, up to 8; positive and within 2^-20 .. 2^20 for roots, log and 1/x. */
+/* Arguments that people have: on both sides of zero, up to 8; for roots, log and 1/x positive, 2^-20 .. 2^20. */
 static float argument(trn_act op, uint32_t random)
 {
     const trn_act_info *info = trn_act_info_of(op);
@@ -96,9 +86,9 @@ static bool run_once(lane *l, int runner)
 /* Elements per second over `calls` calls. */
 static double rate(lane *l, int runner, int calls)
 {
-    const double start = cpu_seconds();
+    const double start = tb_thread_seconds();
     for (int i = 0; i < calls; i++) run_once(l, runner);
-    return (double)l->job->elements * calls / (cpu_seconds() - start);
+    return (double)l->job->elements * calls / (tb_thread_seconds() - start);
 }
 
 static double ratio(const double *over, const double *under, bool there, int rounds)
@@ -108,7 +98,7 @@ static double ratio(const double *over, const double *under, bool there, int rou
 
 int tb_act_race(const tb_act_job *job, tb_act_speed *speed)
 {
-    static double got[RUNNERS][1000];
+    static double got[RUNNERS][TB_MAX_ROUNDS];
     bool there[RUNNERS] = { false };
     int calls[RUNNERS] = { 0 };
     lane l;

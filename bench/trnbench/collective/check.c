@@ -23,6 +23,7 @@
 
 typedef struct field {
     const trn_collective_args *ask;
+    bool integers; /* of the wire; else numbers with a fraction */
     tb_cc_check *check;
     int ranks, groups;
     int64_t n;               /* elements of a whole buffer */
@@ -170,9 +171,19 @@ static void set_bound(field *f, const trn_cost *cost)
     double m = levels * ((both ? (cost->steps + 1) / 2 : cost->steps) + 1.0);
     if (m > n - 1) m = n - 1;
     f->bound_relative = f->bound_absolute = 0;
-    if (!trni_is_float(f->ask->wire)) return;
+    if (f->integers) return;
     f->bound_relative = expm1(m * log1p(u) + (n - 1) * log1p(v)) + n * w;
     f->bound_absolute = n * l.min_subnormal / 2 * exp(m * log1p(u));
+}
+
+static trn_status no_memory(const field *f, const char *what)
+{
+    trn_error *error = f->ask->error;
+    if (error) {
+        error->status = TRN_ENOSPC;
+        snprintf(error->text, sizeof error->text, "not enough memory %s %d ranks", what, f->ranks);
+    }
+    return TRN_ENOSPC;
 }
 
 /* The order in which a ring goes round: the library's, and a permutation. */
@@ -195,8 +206,7 @@ static trn_status set_order(field *f)
             if (f->place[r] < 0) wrong(f, 0, r, 0, "is not in the ring");
     }
     trni_schedule_free(&schedule);
-    return f->order ? TRN_OK
-                    : trni_fail(f->ask->error, TRN_ENOSPC, "not enough memory for the order of %d ranks", f->ranks);
+    return f->order ? TRN_OK : no_memory(f, "for the order of");
 }
 
 /* ---- inputs and views ---- */
@@ -207,7 +217,7 @@ static float random_value(const field *f, uint64_t seed, int64_t view, int64_t i
 {
     const uint32_t word = trn_random_u32(seed, (uint64_t)view, (uint64_t)i);
     const double max = trn_format_limits_of(f->ask->wire).max, most = max / 2 / f->ranks;
-    if (trni_is_float(f->ask->wire)) {
+    if (!f->integers) {
         const double signed_unit = (double)word * 0x1p-31 - 1;
         return (float)(signed_unit * (most < 1 ? most : 1));
     }
@@ -262,7 +272,7 @@ static trn_status run(field *f, trn_collective_args *args, uint64_t seed)
     trn_cost cost;
     trn_status status = trn_collective_cost(args, &cost);
     if (status != TRN_OK) return status;
-    if (!allocate(f)) return trni_fail(args->error, TRN_ENOSPC, "not enough memory to check %d ranks", f->ranks);
+    if (!allocate(f)) return no_memory(f, "to check");
     fill(f, seed);
     set_views(f);
     args->src = f->src;
@@ -288,6 +298,7 @@ trn_status tb_cc_check_values(const trn_collective_args *ask, uint64_t seed, tb_
     f.ranks = trn_collective_ranks(ask);
     f.groups = ask->groups ? ask->groups : 1;
     f.bytes = trn_format_bytes(ask->wire);
+    f.integers = trn_format_info_of(ask->wire)->exponent_bits == 0;
     f.n = ask->bytes / (int64_t)f.bytes;
     f.room = (f.n + f.ranks - 1) / f.ranks * f.ranks;
     const trn_status status = run(&f, &args, seed);

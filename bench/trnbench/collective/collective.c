@@ -125,10 +125,7 @@ static bool take_ranks_per_chip(void *o, const char *value, char *why)
 
 static bool take_seed(void *o, const char *value, char *why)
 {
-    int64_t seed;
-    if (!app_parse_int(value, 0, INT64_MAX, &seed, why)) return false;
-    ((tb_cc_options *)o)->seed = (uint64_t)seed;
-    return true;
+    return tb_parse_seed(value, &((tb_cc_options *)o)->seed, why);
 }
 
 APP_TAKE(take_gib, tb_cc_options, gib, true)
@@ -136,8 +133,8 @@ APP_TAKE(take_uncalibrated, tb_cc_options, uncalibrated, true)
 APP_TAKE(take_rules, tb_cc_options, rules, true)
 APP_TAKE(take_check, tb_cc_options, check, true)
 APP_TAKE(take_schema, tb_cc_options, schema, true)
-APP_TAKE(take_json, tb_cc_options, json, value)
-APP_TAKE(take_csv, tb_cc_options, csv, value)
+APP_TAKE(take_json, tb_cc_options, files.json, value)
+APP_TAKE(take_csv, tb_cc_options, files.csv, value)
 
 static const app_option collective_options[] = {
     { "--op", "NAME",
@@ -353,20 +350,17 @@ static int check_options(const tb_cc_options *o)
                            (long long)o->to);
     if (o->ranks && o->groups.groups)
         return app_complain(APP_USAGE, "--ranks excludes --chips and --groups, which say it themselves");
-    return app_can_write("--csv", o->csv) || app_can_write("--json", o->json) ? APP_USAGE : APP_OK;
+    return tb_can_write(&o->files);
 }
 
 static int report(const app_table *table, const tb_cc_options *o, int status)
 {
     const outputs all = { table, o };
-    const bool stdout_taken = (o->json && !strcmp(o->json, "-")) || (o->csv && !strcmp(o->csv, "-"));
-    int written = APP_OK;
     if (o->schema)
         app_print_schema(stdout, "trnbench.collective", table);
-    else if (!stdout_taken)
+    else if (!tb_stdout_taken(&o->files))
         print_text(table, o);
-    if (o->csv) written = app_write_file("--csv", o->csv, write_csv, &all);
-    if (o->json && written == APP_OK) written = app_write_file("--json", o->json, write_json, &all);
+    const int written = tb_write_files(&o->files, write_csv, write_json, NULL, &all);
     return written == APP_OK ? status : written;
 }
 
@@ -394,8 +388,7 @@ static int collective(tb_cc_options *o, int argc, char **argv)
     app_table table;
     int status = parse(o, argc, argv);
     if (status != APP_OK) return status < 0 ? APP_OK : status;
-    if (trn_isa_default() == TRN_ISA_COUNT)
-        return app_complain(APP_USAGE, "TRN_ISA=%s is unknown or not available on this host", getenv("TRN_ISA"));
+    if (tb_refuse_isa() != APP_OK) return APP_USAGE;
     fill_defaults(o);
     if (check_options(o) != APP_OK) return APP_USAGE;
     tb_cc_start(&table, o->gib);

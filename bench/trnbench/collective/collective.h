@@ -7,6 +7,7 @@
 #include <trnmath/trn_collective.h>
 
 #include "app/app.h"
+#include "bench/common/measure.h"
 #include "groups.h"
 
 /* ---- collective.c ---- */
@@ -26,7 +27,7 @@ typedef struct tb_cc_options {
     const char *preset;
     bool gib, uncalibrated, rules, check, schema;
     uint64_t seed;
-    const char *json, *csv;
+    tb_files files;
 } tb_cc_options;
 
 /* ---- rows.c ---- */
@@ -34,7 +35,7 @@ typedef struct tb_cc_options {
 /* The columns, whose names say GB/s or, with gib, GiB/s. */
 void tb_cc_start(app_table *table, bool gib);
 /* One row per system x operation x algorithm x size, and one without numbers for what does not fit, which says why.
- * APP_FAILED when a value is wrong; APP_USAGE with a sentence on stderr when nothing fits or --rules refuses a group. */
+ * APP_FAILED when a value is wrong; APP_USAGE with a sentence when nothing fits or --rules refuses a group. */
 int tb_cc_rows(app_table *table, const tb_cc_options *o);
 
 /* ---- check.c ---- */

@@ -55,7 +55,8 @@ static bool read_number(reader *r, int *number)
 
 static bool add(reader *r, int chip)
 {
-    if (r->chips == TB_GROUPS_CHIPS) return snprintf(r->why, APP_WHY, "more than %d chips", (int)TB_GROUPS_CHIPS), false;
+    if (r->chips == TB_GROUPS_CHIPS)
+        return snprintf(r->why, APP_WHY, "more than %d chips", (int)TB_GROUPS_CHIPS), false;
     if (r->chips == r->room) {
         const int room = r->room ? 2 * r->room : 64;
         int *more = realloc(r->chip, sizeof *more * (size_t)room);

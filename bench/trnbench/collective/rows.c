@@ -129,7 +129,10 @@ static bool start(job *j, trn_system system)
         if (tb_groups_text(&g, j->chips, sizeof j->chips) >= sizeof j->chips)
             memcpy(j->chips + sizeof j->chips - 4, "...", 4);
     }
-    return trni_collective_check(&j->args) == TRN_OK;
+    trn_collective_args smallest = j->args; /* of any operation: groups and ranks are checked alike */
+    trn_cost cost;
+    smallest.bytes = (int64_t)trn_format_bytes(o->wire);
+    return trn_collective_cost(&smallest, &cost) == TRN_OK;
 }
 
 /* ---- rows ---- */
@@ -249,7 +252,7 @@ static void sweep(app_table *table, job *j)
         tb_cc_check check;
         bool automatic = j->args.algorithm == TRN_ALGORITHM_AUTO;
         j->args.bytes = (size + element - 1) / element * element;
-        app_progress("%s %s %lld B", trn_system_name(j->system), trn_collective_name(j->args.op), (long long)size);
+        tb_step("%s %s %lld B", trn_system_name(j->system), trn_collective_name(j->args.op), (long long)size);
         if (trn_collective_cost(&j->args, &cost) != TRN_OK) {
             row_of_refusal(table, j);
             return;

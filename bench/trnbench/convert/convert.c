@@ -17,16 +17,16 @@
 typedef struct options {
     tb_convert_job job;
     tb_conversion_filter filter;
-    const char *json, *csv, *report;
+    tb_files files;
     bool schema, quick, no_peers;
     int rounds;
 } options;
 
 /* ---- options ---- */
 
-APP_TAKE(take_json, options, json, value)
-APP_TAKE(take_csv, options, csv, value)
-APP_TAKE(take_report, options, report, value)
+APP_TAKE(take_json, options, files.json, value)
+APP_TAKE(take_csv, options, files.csv, value)
+APP_TAKE(take_report, options, files.report, value)
 APP_TAKE(take_schema, options, schema, true)
 APP_TAKE(take_quick, options, quick, true)
 APP_TAKE(take_all, options, filter.all, true)
@@ -56,8 +56,9 @@ static bool take_to(void *o, const char *value, char *why)
 static bool take_rounding(void *o, const char *value, char *why)
 {
     const int mode = (int)trn_round_from_text(value);
-    if (mode < TRNI_ROUNDING_COUNT) return ((options *)o)->filter.rounding |= 1u << mode, true;
-    return app_refuse(why, "expected nearest_even, stochastic, toward_zero, toward_positive, toward_negative or to_odd");
+    if (mode <= TRN_TO_ODD) return ((options *)o)->filter.rounding |= 1u << mode, true;
+    return app_refuse(
+        why, "expected nearest_even, stochastic, toward_zero, toward_positive, toward_negative or to_odd");
 }
 
 static bool take_overflow(void *o, const char *value, char *why)
@@ -91,23 +92,16 @@ static bool take_size(void *o, const char *value, char *why)
 static bool take_threads(void *o, const char *value, char *why)
 {
     tb_convert_job *job = &((options *)o)->job;
-    int64_t n;
-#if defined(_OPENMP)
-    if (!app_parse_int(value, 1, 1024, &n, why)) return false;
-#else
-    if (!app_parse_int(value, 1, 1, &n, why))
-        return app_refuse(why, "this program was built without OpenMP and runs one thread");
-#endif
+    int n;
+    if (!tb_parse_threads(value, &n, why)) return false;
     if (job->thread_counts == TB_CONVERT_THREADS) return app_refuse(why, "more than eight numbers of threads");
-    job->threads[job->thread_counts++] = (int)n;
+    job->threads[job->thread_counts++] = n;
     return true;
 }
 
 static bool take_rounds(void *o, const char *value, char *why)
 {
-    int64_t n;
-    if (!app_parse_int(value, 1, TB_CONVERT_ROUNDS, &n, why)) return false;
-    return ((options *)o)->rounds = (int)n, true;
+    return app_parse_number(value, 1, TB_CONVERT_ROUNDS, &((options *)o)->rounds, why);
 }
 
 static bool take_isa(void *o, const char *value, char *why)
@@ -170,7 +164,7 @@ static int wanted(const tb_convert_job *job, int id)
 static int check_item(const tb_convert_job *job, tb_convert_item *item)
 {
     const tb_answers *ours = &item->answers[TB_TRNMATH];
-    app_progress("answers of %s", item->conversion->name);
+    tb_step("answers of %s", item->conversion->name);
     for (int id = 0; id < TB_MAKERS; id++)
         if (wanted(job, id))
             item->answers[id] =
@@ -197,10 +191,11 @@ static int measure_all(tb_convert_job *job)
     for (int i = 0; i < job->items; i++) {
         tb_convert_item *item = &job->item[i];
         if (item->conversion->from != filled) tb_fill_source(&b, filled = item->conversion->from);
+        tb_stage(i + 1, job->items, "%s", item->conversion->name);
         for (int n = 0; n < job->thread_counts; n++)
             for (int s = 0; s < job->sizes; s++) {
-                app_progress("%s, %d of %d, %d thread%s", item->conversion->name, i + 1, job->items, job->threads[n],
-                            job->threads[n] == 1 ? "" : "s");
+                tb_step("%s, %d of %d, %d thread%s", item->conversion->name, i + 1, job->items, job->threads[n],
+                        job->threads[n] == 1 ? "" : "s");
                 tb_measure(item->conversion, &b, job->size[s], job->threads[n], &job->measure, &item->speed[n][s]);
             }
     }
@@ -233,13 +228,8 @@ static void defaults(options *o)
 
 static int write_outputs(const options *o)
 {
-    const bool stdout_taken = (o->json && !strcmp(o->json, "-")) || (o->csv && !strcmp(o->csv, "-"));
-    int status = APP_OK;
-    if (!stdout_taken) tb_print_convert_text(&o->job);
-    if (o->csv) status = app_write_file("--csv", o->csv, tb_print_convert_csv, &o->job);
-    if (o->json && status == APP_OK) status = app_write_file("--json", o->json, tb_print_convert_json, &o->job);
-    if (o->report && status == APP_OK) status = app_write_file("--report", o->report, tb_print_convert_report, &o->job);
-    return status;
+    if (!tb_stdout_taken(&o->files)) tb_print_convert_text(&o->job);
+    return tb_write_files(&o->files, tb_print_convert_csv, tb_print_convert_json, tb_print_convert_report, &o->job);
 }
 
 static int find_golden(tb_convert_job *job)
@@ -256,11 +246,8 @@ static int run(options *o)
 {
     tb_convert_job *job = &o->job;
     int checked = APP_OK;
-    if (job->measure.isa == TRN_ISA_AUTO && strcmp(trn_isa_name(), "unsupported") == 0)
-        return app_complain(APP_USAGE, "TRN_ISA=%s is unknown or not available on this host", getenv("TRN_ISA"));
-    if (find_golden(job) || app_can_write("--csv", o->csv) || app_can_write("--json", o->json) ||
-        app_can_write("--report", o->report))
-        return APP_USAGE;
+    if (job->measure.isa == TRN_ISA_AUTO && tb_refuse_isa() != APP_OK) return APP_USAGE;
+    if (find_golden(job) || tb_can_write(&o->files)) return APP_USAGE;
     job->conversion = tb_conversions(&o->filter, &job->items);
     if (job->conversion && job->items == 0) return app_complain(APP_USAGE, "no conversion is left by these filters");
     job->item = calloc((size_t)job->items + 1, sizeof *job->item);

@@ -8,6 +8,7 @@
 #include <trnmath/trn_format.h>
 
 #include "app/app.h"
+#include "bench/common/measure.h"
 
 /* ---- list.c: the conversions ---- */
 
@@ -41,6 +42,7 @@ const tb_number *tb_number_find(const char *name); /* our own names, and those o
 uint32_t tb_number_bit(const tb_number *number);
 /* All that the filter lets through, malloc'd: of the usual ones, and if that is none, of all. NULL: no memory. */
 tb_conversion *tb_conversions(const tb_conversion_filter *filter, int *count);
+bool tb_is_integer(trn_format format);
 double tb_bytes_read(const tb_conversion *c); /* per element, scales included */
 double tb_bytes_written(const tb_conversion *c);
 

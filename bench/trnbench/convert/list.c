@@ -165,5 +165,7 @@ static double bytes_of(const tb_number *number)
 {
     return (double)trn_format_bytes(number->format) + (number->mx ? 1.0 / TB_MX_BLOCK : 0);
 }
+bool tb_is_integer(trn_format format) { return trn_format_info_of(format)->exponent_bits == 0; }
+
 double tb_bytes_read(const tb_conversion *c) { return bytes_of(c->from); }
 double tb_bytes_written(const tb_conversion *c) { return bytes_of(c->to); }

@@ -60,9 +60,8 @@ static void fill_f32(float *x, size_t n, bool negative_too, float scale)
 
 bool tb_fill_source(tb_buffers *b, const tb_number *from)
 {
-    const trni_class kind = trn_format_info_of(from->format)->kind;
-    const bool integer = !from->mx && (kind == TRNI_CLASS_SIGNED || kind == TRNI_CLASS_UNSIGNED);
-    const bool negative_too = kind != TRNI_CLASS_UNSIGNED && kind != TRNI_CLASS_SCALE;
+    const bool integer = !from->mx && tb_is_integer(from->format);
+    const bool negative_too = trn_format_limits_of(from->format).lowest < 0;
     fill_f32((float *)(void *)b->dst, b->room, negative_too, integer ? 16.0f : 1.0f);
     if (from->format == TRN_F32) return memcpy(b->src, b->dst, 4 * b->room), true;
     const tb_conversion c = { tb_number_find("f32"), from, TRN_NEAREST_EVEN, TRN_SATURATE, 0, false, "" };

@@ -240,7 +240,8 @@ static void overview_row(app_table *t, const tb_convert_job *job, const tb_conve
         if (peer == 0)
             app_missing(t);
         else
-            app_text(t, "%s x %s", app_human(text, sizeof text, m->maker[peer].ratio), tb_maker_name((tb_maker_id)peer));
+            app_text(t, "%s x %s", app_human(text, sizeof text, m->maker[peer].ratio),
+                     tb_maker_name((tb_maker_id)peer));
     }
 }
 

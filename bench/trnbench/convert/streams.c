@@ -7,7 +7,9 @@
  */
 #include "convert.h"
 
-#if TRNI_X86
+#include "bench/common/kernels.h"
+
+#if TB_X86
 #include <immintrin.h>
 #endif
 
@@ -48,7 +50,7 @@ enum { UNROLL = 4 };
     { isa##_##in##_##out##_plain, isa##_##in##_##out##_ahead, isa##_##in##_##out##_past,                               \
       isa##_##in##_##out##_past_ahead },
 
-#if TRNI_X86
+#if TB_X86
 
 static inline void fence(bool past)
 {
@@ -67,8 +69,8 @@ static inline void fence(bool past)
     STREAM(isa##_##in##_##out##_past, target, vector, load, join, store, in, out, true, false)                         \
     STREAM(isa##_##in##_##out##_past_ahead, target, vector, load, join, store, in, out, true, true)
 
-#define AVX512(in, out) FOUR(avx512, TRNI_TARGET_AVX512, __m512i, LOAD512, _mm512_or_si512, STORE512, in, out)
-#define AVX2(in, out) FOUR(avx2, TRNI_TARGET_AVX2, __m256i, LOAD256, _mm256_or_si256, STORE256, in, out)
+#define AVX512(in, out) FOUR(avx512, TB_AVX512, __m512i, LOAD512, _mm512_or_si512, STORE512, in, out)
+#define AVX2(in, out) FOUR(avx2, TB_AVX2, __m256i, LOAD256, _mm256_or_si256, STORE256, in, out)
 SHAPES(AVX512)
 SHAPES(AVX2)
 
@@ -98,8 +100,8 @@ static inline pair join_pairs(pair a, pair b) { return (pair){ a.low | b.low, a.
 #define STORE_PAIR(at, v, past) __builtin_memcpy(at, &(v), sizeof(v))
 
 #define PLAIN(in, out)                                                                                                 \
-    STREAM(plain_##in##_##out, TRNI_KERNEL, pair, load_pair, join_pairs, STORE_PAIR, in, out, false, false)            \
-    STREAM(plain_##in##_##out##_ahead, TRNI_KERNEL, pair, load_pair, join_pairs, STORE_PAIR, in, out, false, true)
+    STREAM(plain_##in##_##out, TB_KERNEL, pair, load_pair, join_pairs, STORE_PAIR, in, out, false, false)            \
+    STREAM(plain_##in##_##out##_ahead, TB_KERNEL, pair, load_pair, join_pairs, STORE_PAIR, in, out, false, true)
 SHAPES(PLAIN)
 #define ROW_PLAIN(in, out) { plain_##in##_##out, plain_##in##_##out##_ahead, NULL, NULL },
 static stream_run *const plain_rows[SHAPE_COUNT][TB_STREAMS] = { SHAPES(ROW_PLAIN) };
@@ -111,7 +113,7 @@ static const struct family {
     size_t width;
     stream_run *const (*row)[TB_STREAMS];
 } families[] = {
-#if TRNI_X86
+#if TB_X86
     { TRN_ISA_AVX512, 64, avx512_rows },
     { TRN_ISA_AVX2, 32, avx2_rows },
 #endif

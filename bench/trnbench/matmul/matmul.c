@@ -1,4 +1,4 @@
-/* matmul.c - subcommand matmul: options, the works they name, and one run over all of them.
+/* matmul.c - subcommand matmul: options, and the works they name.
  * SPDX-License-Identifier: MIT
  */
 #include "matmul.h"
@@ -8,7 +8,8 @@
 
 typedef struct options {
     tb_job job;
-    const char *a, *b, *out, *json, *csv, *report;
+    tb_files files;
+    const char *a, *b;
     const tb_model *model[TB_MAX_WORKS];
     tb_slice shape[TB_MAX_WORKS];
     int models, shapes;
@@ -21,11 +22,12 @@ typedef struct options {
 
 APP_TAKE(take_a, options, a, value)
 APP_TAKE(take_b, options, b, value)
-APP_TAKE(take_out, options, out, value)
-APP_TAKE(take_json, options, json, value)
-APP_TAKE(take_csv, options, csv, value)
-APP_TAKE(take_report, options, report, value)
+APP_TAKE(take_out, options, job.out, value)
+APP_TAKE(take_json, options, files.json, value)
+APP_TAKE(take_csv, options, files.csv, value)
+APP_TAKE(take_report, options, files.report, value)
 APP_TAKE(take_schema, options, schema, true)
+APP_TAKE(take_all, options, job.all, true)
 APP_TAKE(take_no_host, options, job.run_host, false)
 
 static bool take_shape(void *options_, const char *value, char *why)
@@ -103,14 +105,6 @@ static bool take_phase(void *options_, const char *value, char *why)
     return app_refuse(why, "expected prefill or decode");
 }
 
-static bool take_int(const char *value, int64_t low, int64_t high, int *result, char *why)
-{
-    int64_t number;
-    if (!app_parse_int(value, low, high, &number, why)) return false;
-    *result = (int)number;
-    return true;
-}
-
 static bool take_tokens(void *o, const char *value, char *why)
 {
     return app_parse_int(value, 1, 1 << 24, &((options *)o)->tokens, why);
@@ -118,25 +112,17 @@ static bool take_tokens(void *o, const char *value, char *why)
 
 static bool take_rounds(void *o, const char *value, char *why)
 {
-    return take_int(value, 1, 1000, &((options *)o)->job.host.rounds, why);
+    return app_parse_number(value, 1, TB_MAX_ROUNDS, &((options *)o)->job.host.rounds, why);
 }
 
 static bool take_threads(void *o, const char *value, char *why)
 {
-#if defined(_OPENMP)
-    return take_int(value, 1, 1024, &((options *)o)->job.host.threads, why);
-#else
-    return take_int(value, 1, 1, &((options *)o)->job.host.threads, why) ||
-           app_refuse(why, "this program was built without OpenMP and runs one thread");
-#endif
+    return tb_parse_threads(value, &((options *)o)->job.host.threads, why);
 }
 
 static bool take_seed(void *o, const char *value, char *why)
 {
-    int64_t seed;
-    if (!app_parse_int(value, 0, INT64_MAX, &seed, why)) return false;
-    ((options *)o)->job.host.seed = (uint64_t)seed;
-    return true;
+    return tb_parse_seed(value, &((options *)o)->job.host.seed, why);
 }
 
 static bool take_seconds(void *o, const char *value, char *why)
@@ -158,8 +144,8 @@ static bool take_numerics(void *options_, const char *value, char *why)
 {
     options *o = options_;
     if (trn_numerics_parse(&o->numerics, value) != TRN_OK)
-        return app_refuse(why, "expected field=value or preset names with commas between, such as chains=1,merge=pairwise "
-                           "or single_chain");
+        return app_refuse(why, "expected field=value or preset names with commas between, such as "
+                               "chains=1,merge=pairwise or single_chain");
     o->job.numerics_text = value;
     return true;
 }
@@ -187,13 +173,14 @@ static const app_option matmul_options[] = {
     { "--tokens", "N", "tokens of a forward pass (default: prefill 2048, decode 1)", take_tokens },
     { "--format", "NAME",
       "all, or one of the formats below, or a longer name such as float8_e4m3 (repeatable;\n"
-      "default: f32, tf32, bf16 and f16, for files of 16-bit numbers theirs)",
+      "default: bf16, for files of 16-bit numbers theirs; with --all and in files f32, tf32, bf16, f16)",
       take_format },
     { "--system", "NAME", "model this system only (repeatable; default: all ten)", take_system },
     { "--share", "WHO",
       "which cores share one product: core, chip, domain (joined by NeuronLink), system\n"
       "(default: domain)",
       take_share },
+    { "--all", NULL, "tables of every format, layer and system, instead of one screen", take_all },
     { "--no-host", NULL, "model only: run nothing here, check nothing", take_no_host },
     { "--threads", "N", "threads on this host (default: all)", take_threads },
     { "--rounds", "N", "rounds of measurement (default: up to 7 within --seconds)", take_rounds },
@@ -323,205 +310,24 @@ static int add_works(options *o)
     return APP_OK;
 }
 
-/* Without --format: 16-bit files have one, everything else is run in four. */
+/* Without --format: 16-bit files have one; the tables show BF16, and what is written for programs has four. */
 static void default_formats(options *o)
 {
     static const char *const common[] = { "f32", "tf32", "bf16", "f16" };
     const tb_work *w = &o->job.work[0];
+    const tb_format *bf16 = tb_format_find("bf16");
     char why[APP_WHY];
     if (o->job.formats) return;
     if (o->a && !strcmp(w->a.type, "<f2") && !strcmp(w->b.type, "<f2"))
         add_format(&o->job, tb_format_find("f16"), why);
-    else
+    else if (o->job.all || o->files.json || o->files.csv || o->files.report)
         for (int i = 0; i < 4; i++) add_format(&o->job, tb_format_find(common[i]), why);
+    else
+        add_format(&o->job, bf16, why);
+    o->job.headline = o->job.formats > 1 && !o->job.all ? bf16 : NULL;
 }
 
-/* ---- running ---- */
-
-static trn_tensor file_view(const npy_array *x)
-{
-    const trn_format format = !strcmp(x->type, "<f4") ? TRN_F32 : !strcmp(x->type, "<f2") ? TRN_F16 : TRN_BF16;
-    trn_tensor t = trn_tensor_2d(format, x->data, x->shape[0], x->shape[1]);
-    t.stride[0] = x->stride[0];
-    t.stride[1] = x->stride[1];
-    return t;
-}
-
-static trn_tensor corner(trn_tensor t, int64_t rows, int64_t columns)
-{
-    t.shape[0] = rows;
-    t.shape[1] = columns;
-    return t;
-}
-
-/* The operands of one product, from files or drawn: [m, k] and [k, n] of the slice. */
-typedef struct operands {
-    trn_tensor a, b;
-    float *drawn_a, *drawn_b;
-} operands;
-
-static bool draw(float **x, trn_tensor *t, int64_t rows, int64_t columns, bool wide, uint64_t seed, uint64_t stream)
-{
-    *x = malloc(sizeof **x * (size_t)rows * (size_t)columns);
-    if (*x) (wide ? tb_fill_wide : tb_fill_random)(*x, rows * columns, seed, stream);
-    *t = trn_tensor_2d(TRN_F32, *x, rows, columns);
-    return *x != NULL;
-}
-
-static bool find_operands(const tb_job *job, const tb_work *w, const tb_format *format, tb_slice s, operands *x)
-{
-    memset(x, 0, sizeof *x);
-    if (w->a.data) {
-        x->a = corner(file_view(&w->a), s.m, s.k);
-        x->b = corner(file_view(&w->b), s.k, s.n);
-        return true;
-    }
-    const bool wide = trn_format_bits(format->b) <= 8 && format->mode != TRN_MODE_INT8;
-    return draw(&x->drawn_a, &x->a, s.m, s.k, wide, job->host.seed, 1) &&
-           draw(&x->drawn_b, &x->b, s.k, s.n, wide, job->host.seed, 2);
-}
-
-static void release_operands(operands *x)
-{
-    free(x->drawn_a);
-    free(x->drawn_b);
-}
-
-static bool write_product(const char *path, const trn_tensor *dst, trn_error *error)
-{
-    char why[NPY_WHY];
-    const char *const type = dst->format == TRN_I32 ? "<i4" : "<f4";
-    if (!path || npy_write(path, type, 2, dst->shape, dst->data, why)) return true;
-    app_complain(APP_USAGE, "%s", why);
-    error->status = TRN_EIO;
-    return false;
-}
-
-/* The whole product of two files, where only a part of it was timed, or where it is wanted as a file. */
-static void whole_product(const tb_job *job, const tb_work *w, const tb_format *format, const char *out, tb_host *h)
-{
-    const tb_product *p = &w->product[0];
-    const trn_tensor a = file_view(&w->a), b = file_view(&w->b);
-    tb_operands x;
-    trn_numerics numerics;
-    float *c = malloc(sizeof *c * (size_t)p->m * (size_t)p->n);
-    h->ran = c && tb_operands_make(format, &a, &b, &x, &h->error);
-    if (h->ran) {
-        trn_matmul_args args = tb_operands_product(format, &x, c, &numerics);
-        args.isa = job->host.isa;
-        args.error = &h->error;
-        h->ran = tb_format_numerics(format, job->host.numerics, &numerics) == TRN_OK && trn_matmul(&args) == TRN_OK;
-        if (h->ran) {
-            h->check = tb_check_product(&args, job->host.seed, TB_SAMPLES);
-            h->digest = tb_digest(&args.dst);
-            h->ran = write_product(out, &args.dst, &h->error);
-        }
-        tb_operands_free(&x);
-    }
-    free(c);
-}
-
-static tb_host *measure(const operands *x, const tb_format *format, const tb_host_options *options)
-{
-    tb_host *h = calloc(1, sizeof *h);
-    if (h) tb_host_measure(&x->a, &x->b, format, options, h);
-    return h;
-}
-
-/* Shapes repeat: q_proj is o_proj, the logits of prefill are those of decode. One measurement serves all. */
-static const tb_item *same_measurement(const tb_job *job, const tb_item *item)
-{
-    const tb_product *p = &job->work[item->work].product[item->product];
-    for (const tb_item *other = job->item; other < item; other++) {
-        const tb_product *q = &job->work[other->work].product[other->product];
-        if (other->format == item->format && q->m == p->m && q->n == p->n && q->k == p->k &&
-            !job->work[other->work].a.data && !job->work[item->work].a.data &&
-            (job->work[other->work].model != NULL) == (job->work[item->work].model != NULL))
-            return other;
-    }
-    return NULL;
-}
-
-static double pilot_rate(const tb_job *job, const tb_format *format)
-{
-    static double known[TB_MAX_FORMATS]; /* 0: not yet asked */
-    double *const rate = &known[tb_format_index(format)];
-    if (*rate == 0) *rate = tb_host_pilot(format, &job->host);
-    return *rate;
-}
-
-static bool bf16_is_asked_too(const tb_job *job, const tb_format *format)
-{
-    bool asked = false;
-    for (int i = 0; i < job->formats; i++) asked = asked || strcmp(job->format[i]->name, "bf16") == 0;
-    return asked && strcmp(format->name, "bf16") != 0;
-}
-
-static void measure_item(const options *o, tb_item *item)
-{
-    const tb_job *job = &o->job;
-    const tb_work *w = &job->work[item->work];
-    const tb_product *p = &w->product[item->product];
-    const tb_slice s = tb_host_slice(p->m, p->n, p->k, tb_host_flops(pilot_rate(job, item->format), w->model != NULL));
-    const bool part = s.m != p->m || s.n != p->n;
-    tb_host_options host = job->host;
-    char label[320];
-    operands x;
-    snprintf(label, sizeof label, "%s %s %s %s, product %d of %d", w->name, w->phase, w->model ? p->layer : "",
-             item->format->name, (int)(item - job->item) + 1, job->items);
-    host.label = label;
-    host.beside_bf16 = bf16_is_asked_too(job, item->format);
-    app_progress("%s", label);
-    tb_host *h = find_operands(job, w, item->format, s, &x) ? measure(&x, item->format, &host) : NULL;
-    if (h && h->ran && w->a.data && (part || o->out)) whole_product(job, w, item->format, o->out, h);
-    release_operands(&x);
-    item->host = h;
-}
-
-static int complain_of_host(const tb_job *job, const tb_item *item)
-{
-    const tb_work *w = &job->work[item->work];
-    const tb_host *h = item->host;
-    const char *layer = w->model ? w->product[item->product].layer : w->name, *format = item->format->name;
-    if (!h) return app_complain(APP_FAILED, "%s in %s: there is not enough memory to run it here", layer, format);
-    if (!h->ran &&
-        (h->error.status == TRN_EFORMAT || h->error.status == TRN_EUNSUPPORTED || h->error.status == TRN_ESHAPE))
-        return app_complain(APP_OK, "%s is modelled but not run here: %s", format, h->error.text);
-    if (!h->ran && h->error.status == TRN_EIO) return APP_USAGE; /* has been said */
-    if (!h->ran) return app_complain(APP_FAILED, "%s in %s was not run: %s", layer, format, h->error.text);
-    if (!h->check.defined)
-        return app_complain(APP_OK,
-                           "%s in %s: these numerics are not covered by the slow definition; no output was checked",
-                           layer, format);
-    if (h->check.wrong == 0) return APP_OK;
-    return app_complain(
-        APP_FAILED, "%s in %s: %lld of %lld outputs differ from the definition; [%lld, %lld] is %08x and should be %08x",
-        layer, format, (long long)h->check.wrong, (long long)h->check.compared, (long long)h->check.row,
-        (long long)h->check.column, (unsigned)h->check.got, (unsigned)h->check.expected);
-}
-
-static int run_host(const options *o)
-{
-    const tb_job *job = &o->job;
-    int status = APP_OK;
-    for (int i = 0; i < job->items; i++) {
-        tb_item *item = &job->item[i];
-        const tb_item *same = same_measurement(job, item);
-        if (same) {
-            item->host = same->host;
-            item->repeated = same->work == item->work;
-            continue;
-        }
-        measure_item(o, item);
-        const int worse = complain_of_host(job, item);
-        status = worse > status ? worse : status;
-    }
-    app_progress_done();
-    if (tb_attention(job) < TB_BUSY)
-        app_complain(APP_OK, "other programs had the processors for %.0f %% of the time; this host can do more than that",
-                    100 * (1 - tb_attention(job)));
-    return status;
-}
+/* ---- the run ---- */
 
 static bool list_items(tb_job *job)
 {
@@ -554,26 +360,6 @@ static void release_job(tb_job *job)
     free(job->item);
 }
 
-static void start_host(options *o)
-{
-    tb_host_options *h = &o->job.host;
-    bool onednn = false;
-#if defined(_OPENMP)
-    if (!h->threads) h->threads = omp_get_max_threads();
-    omp_set_num_threads(h->threads);
-#else
-    h->threads = 1;
-#endif
-    for (int i = TB_ONEDNN_F32; i < TB_PEERS; i++) onednn = onednn || h->peer[i];
-    const trn_isa isa = h->isa == TRN_ISA_AUTO ? trn_isa_from_name(trn_isa_name()) : h->isa;
-    if (!o->job.run_host || !h->peer[TB_OPENBLAS]) return;
-    tb_peers_load(isa, onednn);
-    if (!tb_peer_version(TB_OPENBLAS))
-        app_complain(APP_OK, "OpenBLAS is not installed (libopenblas.so.0); there is nothing to compare with");
-    if (onednn && !tb_peer_version(TB_ONEDNN_F32))
-        app_complain(APP_OK, "oneDNN 2 is not installed (libdnnl.so.2), or was not when this program was built");
-}
-
 static void print_schema(void)
 {
     app_table table;
@@ -584,13 +370,8 @@ static void print_schema(void)
 
 static int write_outputs(const options *o)
 {
-    const bool stdout_taken = (o->json && !strcmp(o->json, "-")) || (o->csv && !strcmp(o->csv, "-"));
-    int status = APP_OK;
-    if (!stdout_taken) tb_print_text(&o->job);
-    if (o->csv) status = app_write_file("--csv", o->csv, tb_print_matmul_csv, &o->job);
-    if (o->json && status == APP_OK) status = app_write_file("--json", o->json, tb_print_matmul_json, &o->job);
-    if (o->report && status == APP_OK) status = app_write_file("--report", o->report, tb_print_report, &o->job);
-    return status;
+    if (!tb_stdout_taken(&o->files)) tb_print_text(&o->job);
+    return tb_write_files(&o->files, tb_print_matmul_csv, tb_print_matmul_json, tb_print_report, &o->job);
 }
 
 static int run(options *o)
@@ -600,16 +381,13 @@ static int run(options *o)
     if (status != APP_OK) return status;
     default_formats(o);
     for (int i = 0; i < TRN_SYSTEM_COUNT; i++) job->system[i] = job->system[i] || !o->any_system;
-    if (o->out && (!o->a || job->formats != 1 || !job->run_host))
+    if (o->job.out && (!o->a || job->formats != 1 || !job->run_host))
         return app_complain(APP_USAGE, "--out needs --a, --b, one --format and a run on this host");
-    if (job->run_host && job->host.isa == TRN_ISA_AUTO && strcmp(trn_isa_name(), "unsupported") == 0)
-        return app_complain(APP_USAGE, "TRN_ISA=%s is unknown or not available on this host", getenv("TRN_ISA"));
-    if (app_can_write("--out", o->out) || app_can_write("--csv", o->csv) || app_can_write("--json", o->json) ||
-        app_can_write("--report", o->report))
-        return APP_USAGE;
+    if (job->run_host && job->host.isa == TRN_ISA_AUTO && tb_refuse_isa() != APP_OK) return APP_USAGE;
+    if (app_can_write("--out", o->job.out) || tb_can_write(&o->files)) return APP_USAGE;
     if (!list_items(job)) return app_complain(APP_FAILED, "there is not enough memory");
-    start_host(o);
-    const int checked = job->run_host ? run_host(o) : APP_OK;
+    tb_start_host(job);
+    const int checked = job->run_host ? tb_run_host(job) : APP_OK;
     status = checked == APP_USAGE ? checked : write_outputs(o);
     return status != APP_OK ? status : checked;
 }

@@ -76,12 +76,20 @@ typedef struct tb_job {
     tb_share share;
     tb_host_options host;
     bool run_host;
+    bool all;                  /* the tables show everything, not one screen of it */
+    const tb_format *headline; /* the only format that they show; NULL: all */
+    const char *out;           /* where the product of two files goes; NULL: nowhere */
     const char *numerics_text; /* NULL: the defaults */
     tb_item *item;             /* [work][product][format] */
     int items;
 } tb_job;
 
-/* ---- rows.c ---- */
+/* ---- run.c: this host ---- */
+
+void tb_start_host(tb_job *job); /* its threads and peers */
+int tb_run_host(const tb_job *job);
+
+/* ---- rows.c: for programs ---- */
 
 /* The part of the time this program had the processors. Below TB_BUSY its rates say little about the host. */
 #define TB_BUSY 0.85
@@ -90,11 +98,14 @@ tb_cost tb_work_total(const tb_job *job, int work, const tb_format *format, trn_
 void tb_tidy_columns(app_table *table); /* an empty tidy table */
 void tb_tidy_rows(app_table *table, const tb_job *job);
 void tb_total_rows(app_table *table, const tb_job *job);
-void tb_print_text(const tb_job *job);
 void tb_print_matmul_json(FILE *out, const void *job);
 void tb_print_matmul_csv(FILE *out, const void *job);
 
-/* ---- report.c ---- */
+/* ---- text.c: for people ---- */
+
+void tb_print_text(const tb_job *job);
+
+/* ---- report.c: one page ---- */
 
 void tb_print_report(FILE *out, const void *job);
 

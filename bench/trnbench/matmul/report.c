@@ -77,7 +77,8 @@ static void spec_cell(FILE *out, const tb_cost *c, const tb_format *format, doub
             fmax(filled, 2), BAR_HEIGHT, limit_colour(c->limit));
     fprintf(out, "<text class='num small' x='%.1f' y='%.1f'>%s</text>", x + width + 7, y + 5, share);
     fprintf(out, "<text class=tick x='%.1f' y='%.1f'>%s of %s, %s</text></g>\n", x, y + 19,
-            app_si(achieved, sizeof achieved, c->tflops * 1e12, ""), app_si(spec, sizeof spec, c->spec_tflops * 1e12, ""),
+            app_si(achieved, sizeof achieved, c->tflops * 1e12, ""),
+            app_si(spec, sizeof spec, c->spec_tflops * 1e12, ""),
             time);
 }
 
@@ -244,7 +245,8 @@ static void draw_point(FILE *out, const tb_job *job, const axes *a, const tb_ite
             (long long)p->m, (long long)p->n, (long long)p->k,
             app_si(achieved, sizeof achieved, c->tflops * 1e12, "flop/s"));
     fprintf(out, " (%s of spec) at %.3g flop/B, limited by %s</title></circle>\n",
-            app_percent(share, sizeof share, c->share_of_spec), c->core.flops / c->core.bytes, trn_limit_name(c->limit));
+            app_percent(share, sizeof share, c->share_of_spec), c->core.flops / c->core.bytes,
+            trn_limit_name(c->limit));
 }
 
 static void print_roofline(FILE *out, const tb_job *job, trn_system system)

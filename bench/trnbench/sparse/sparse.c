@@ -29,7 +29,7 @@ typedef struct options {
     trn_format format[MAX_FORMATS];
     trn_isa isa;
     uint64_t seed;
-    const char *json, *csv;
+    tb_files files;
 } options;
 
 /* ---- options ---- */
@@ -79,20 +79,12 @@ static bool take_rounds(void *o, const char *value, char *why)
 
 static bool take_threads(void *o, const char *value, char *why)
 {
-#if defined(_OPENMP)
-    return app_parse_number(value, 1, 1024, &((options *)o)->threads, why);
-#else
-    return app_parse_number(value, 1, 1, &((options *)o)->threads, why) ||
-           app_refuse(why, "this program was built without OpenMP and runs one thread");
-#endif
+    return tb_parse_threads(value, &((options *)o)->threads, why);
 }
 
 static bool take_seed(void *o, const char *value, char *why)
 {
-    int64_t seed;
-    if (!app_parse_int(value, 0, INT64_MAX, &seed, why)) return false;
-    ((options *)o)->seed = (uint64_t)seed;
-    return true;
+    return tb_parse_seed(value, &((options *)o)->seed, why);
 }
 
 static bool take_isa(void *o, const char *value, char *why)
@@ -102,8 +94,8 @@ static bool take_isa(void *o, const char *value, char *why)
 
 APP_TAKE(take_check, options, check_only, true)
 APP_TAKE(take_schema, options, schema, true)
-APP_TAKE(take_json, options, json, value)
-APP_TAKE(take_csv, options, csv, value)
+APP_TAKE(take_json, options, files.json, value)
+APP_TAKE(take_csv, options, files.csv, value)
 
 static const app_option sparse_options[] = {
     { "--pattern", "M:N", "only this one (repeatable; default: all seven)", take_pattern },
@@ -200,7 +192,7 @@ static bool prepare(bench *b, trn_format format)
     b->tags = room(TRN_U8, b->s.m, b->stored);
     b->dst = room(TRN_F32, b->s.m, b->s.n);
     if (!b->a.data || !b->b.data || !b->values.data || !b->tags.data || !b->dst.data)
-        return trni_fail(&b->error, TRN_ENOSPC, "not enough memory for the matrices") == TRN_OK;
+        return snprintf(b->error.text, sizeof b->error.text, "not enough memory for the matrices"), false;
     trn_sparse_pack_args pack;
     memset(&pack, 0, sizeof pack);
     pack.src = b->a;
@@ -340,8 +332,6 @@ static int run(app_table *table, const options *o, trn_sparse_pattern pattern, t
     b.pattern = pattern;
     b.s = shape;
     b.s.k = (shape.k + 47) / 48 * 48;
-    app_progress("%d:%d %s %lldx%lldx%lld", pattern.m, pattern.n, trn_format_name(format), (long long)b.s.m,
-                (long long)b.s.n, (long long)b.s.k);
     if (!prepare(&b, format)) {
         release(&b);
         return app_complain(APP_USAGE, "%s", b.error.text);
@@ -351,7 +341,8 @@ static int run(app_table *table, const options *o, trn_sparse_pattern pattern, t
     row(table, &b, &c);
     if (c.wrong)
         status =
-            app_complain(APP_FAILED, "%d:%d %s: %lld of %lld outputs are wrong; [%lld, %lld] is %08x and should be %08x",
+            app_complain(APP_FAILED,
+                        "%d:%d %s: %lld of %lld outputs are wrong; [%lld, %lld] is %08x and should be %08x",
                         pattern.m, pattern.n, trn_format_name(format), (long long)c.wrong, (long long)c.compared,
                         (long long)c.row, (long long)c.column, (unsigned)c.got, (unsigned)c.expected);
     release(&b);
@@ -392,11 +383,16 @@ static void fill_defaults(options *o)
 
 static int run_all(app_table *table, const options *o)
 {
-    int status = APP_OK;
+    int status = APP_OK, number = 0, of = 0;
+    for (int p = 0; p < PATTERNS; p++) of += o->wanted[p] ? o->formats * o->shapes : 0;
     for (int p = 0; p < PATTERNS; p++)
         for (int f = 0; f < o->formats; f++)
             for (int s = 0; s < o->shapes; s++) {
-                const int one = o->wanted[p] ? run(table, o, patterns[p], o->format[f], o->shape[s]) : APP_OK;
+                if (!o->wanted[p]) continue;
+                const tb_slice size = o->shape[s];
+                tb_stage(++number, of, "%d:%d %s %lldx%lldx%lld", patterns[p].m, patterns[p].n,
+                         trn_format_name(o->format[f]), (long long)size.m, (long long)size.n, (long long)size.k);
+                const int one = run(table, o, patterns[p], o->format[f], size);
                 if (one == APP_USAGE) return one;
                 if (one != APP_OK) status = one;
             }
@@ -411,20 +407,17 @@ int tb_main_sparse(int argc, char **argv)
     defaults(&o);
     int status = app_parse_options(&sparse_command, &o, argc, argv);
     if (status != APP_OK) return status < 0 ? APP_OK : status;
-    if (trn_isa_default() == TRN_ISA_COUNT)
-        return app_complain(APP_USAGE, "TRN_ISA=%s is unknown or not available on this host", getenv("TRN_ISA"));
-    if (app_can_write("--csv", o.csv) || app_can_write("--json", o.json)) return APP_USAGE;
+    if (tb_refuse_isa() != APP_OK) return APP_USAGE;
+    if (tb_can_write(&o.files)) return APP_USAGE;
     fill_defaults(&o);
     app_table_start(&table, columns, (int)(sizeof columns / sizeof columns[0]));
     if (!o.schema) status = run_all(&table, &o);
     if (status == APP_USAGE) return app_table_free(&table), status;
-    const bool stdout_taken = (o.json && !strcmp(o.json, "-")) || (o.csv && !strcmp(o.csv, "-"));
     if (o.schema)
         app_print_schema(stdout, "trnbench.sparse", &table);
-    else if (!stdout_taken)
+    else if (!tb_stdout_taken(&o.files))
         app_print_table(stdout, &table);
-    if (o.csv && !o.schema) status = app_write_file("--csv", o.csv, write_csv, &table) ? APP_USAGE : status;
-    if (o.json && !o.schema) status = app_write_file("--json", o.json, write_json, &table) ? APP_USAGE : status;
+    if (!o.schema && tb_write_files(&o.files, write_csv, write_json, NULL, &table)) status = APP_USAGE;
     app_table_free(&table);
     return status;
 }

@@ -47,7 +47,9 @@ static void row(app_table *table, const trn_topology *net, const char *preset, c
 /* All of it for the default preset; for another one what differs from that. */
 static void level_rows(app_table *table, const trn_topology *net, const char *preset, const trn_topology *base)
 {
-    static const trn_source planes = { "planes", TRN_THIRD_PARTY, TRNI_SA3 " (the first racks; later ones have one)" };
+    static const trn_source planes = {
+        "planes", TRN_THIRD_PARTY, "SemiAnalysis on Trainium3, 2025-12 (the first racks; later ones have one)"
+    };
     for (int l = 0; l < net->levels; l++) {
         const trn_level *at = &net->level[l];
         if (at->wiring == TRN_WIRING_NONE) continue;

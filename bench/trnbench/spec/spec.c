@@ -8,10 +8,12 @@
 
 #include <trnmath/trn_spec.h>
 
+#include "bench/common/measure.h"
+
 typedef struct options {
     bool wanted[TRN_SYSTEM_COUNT], any;
     bool sources, alternatives, modes, links, schema;
-    const char *json, *csv;
+    tb_files files;
 } options;
 
 /* ---- the overview: one row per system ---- */
@@ -209,8 +211,8 @@ APP_TAKE(take_alternatives, options, alternatives, true)
 APP_TAKE(take_modes, options, modes, true)
 APP_TAKE(take_links, options, links, true)
 APP_TAKE(take_schema, options, schema, true)
-APP_TAKE(take_json, options, json, value)
-APP_TAKE(take_csv, options, csv, value)
+APP_TAKE(take_json, options, files.json, value)
+APP_TAKE(take_csv, options, files.csv, value)
 
 static const app_option spec_options[] = {
     { "--system", "NAME", "only this one (repeatable; default: all ten)", take_system },
@@ -245,9 +247,10 @@ static const app_command spec_command = {
 
 typedef struct tables {
     app_table overview, field, alternative, mode, link;
+    const app_table *csv; /* one of them */
 } tables;
 
-static void write_csv(FILE *out, const void *context) { app_print_csv(out, context); }
+static void write_csv(FILE *out, const void *context) { app_print_csv(out, ((const tables *)context)->csv); }
 
 static void write_json(FILE *out, const void *context)
 {
@@ -311,17 +314,15 @@ int tb_main_spec(int argc, char **argv)
     int status = app_parse_options(&spec_command, &o, argc, argv);
     if (status != APP_OK) return status < 0 ? APP_OK : status;
     for (int i = 0; i < TRN_SYSTEM_COUNT; i++) o.wanted[i] = o.wanted[i] || !o.any;
-    if (app_can_write("--csv", o.csv) || app_can_write("--json", o.json)) return APP_USAGE;
+    if (tb_can_write(&o.files)) return APP_USAGE;
     fill(&t, o.wanted);
 
-    const app_table *csv = o.links ? &t.link : o.modes ? &t.mode : o.alternatives ? &t.alternative : &t.field;
-    const bool stdout_taken = (o.json && !strcmp(o.json, "-")) || (o.csv && !strcmp(o.csv, "-"));
+    t.csv = o.links ? &t.link : o.modes ? &t.mode : o.alternatives ? &t.alternative : &t.field;
     if (o.schema)
-        app_print_schema(stdout, "trnbench.spec", csv);
-    else if (!stdout_taken)
+        app_print_schema(stdout, "trnbench.spec", t.csv);
+    else if (!tb_stdout_taken(&o.files))
         print_text(&o, &t);
-    if (o.csv) status = app_write_file("--csv", o.csv, write_csv, csv);
-    if (o.json && status == APP_OK) status = app_write_file("--json", o.json, write_json, &t);
+    status = tb_write_files(&o.files, write_csv, write_json, NULL, &t);
     app_table_free(&t.overview);
     app_table_free(&t.field);
     app_table_free(&t.alternative);

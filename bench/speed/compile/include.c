@@ -1,0 +1,1 @@
+#include <trnmath/trnmath.h>
