@@ -19,6 +19,10 @@
 #include "bench/common/host.h"
 #include "bench/common/kernels.h"
 
+#if defined(_OPENMP)
+#include <omp.h>
+#endif
+
 const char app_name[] = "matmul_speed";
 
 typedef struct shape {

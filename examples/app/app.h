@@ -124,8 +124,8 @@ int app_parse_word(const char *text, const char *const *word, int words, char *w
 /* Hands over each item between commas, until one is refused; an item does not outlive its call. */
 bool app_parse_list(const char *list, bool (*take)(void *into, const char *item, char *why), void *into, char *why);
 bool app_parse_isa(const char *name, trn_isa *isa, char *why); /* one that this host has */
-bool app_check_isa(char *why);         /* is the environment's TRN_ISA, if there is one, an instruction set of this host? */
-const char *app_isa_used(trn_isa isa); /* the name of what kernels run when asked for this one */
+bool app_check_isa(char *why);         /* does this host have what the environment's TRN_ISA names, if it does? */
+const char *app_isa_used(trn_isa isa); /* the name of what kernels run when .isa is this */
 /* why = the sentence; false. */
 bool app_refuse(char *why, const char *text);
 bool app_fail(char *why, const char *format, ...) __attribute__((format(printf, 2, 3)));

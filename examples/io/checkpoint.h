@@ -50,7 +50,7 @@ typedef struct ckpt {
     int tensors;
     ckpt_tensor *tensor; /* in the order of names */
     char *index;         /* path of the index.json; NULL for a single file */
-    int room;
+    int capacity;
 } ckpt;
 
 enum { CKPT_MAX_INDEX = 1 << 30 };
@@ -109,7 +109,7 @@ typedef struct ckpt_link { /* a line of the weight_map */
 
 typedef struct ckpt_index {
     ckpt_link *link;
-    int count, room;
+    int count, capacity;
 } ckpt_index;
 
 IO_FN void ckpt_index_free(ckpt_index *index)
@@ -126,7 +126,7 @@ IO_FN bool ckpt_index_links(const io_json *map, ckpt_index *index, const char *n
 {
     io_json j = io_json_members(map);
     while (io_json_next(&j)) {
-        if (!st_grow((void **)&index->link, sizeof *index->link, index->count, &index->room))
+        if (!st_grow((void **)&index->link, sizeof *index->link, index->count, &index->capacity))
             return io_fail(why, name, "there is not enough memory for its weight_map");
         ckpt_link *l = &index->link[index->count++];
         l->tensor = io_json_name(&j);
@@ -241,7 +241,7 @@ IO_FN bool ckpt_survey(ckpt *c, char *why)
         if (!st_open(c->path[s], &f, why)) return false;
         for (int i = 0; i < f.count && ok; i++) {
             char *name = f.tensor[i].name;
-            ok = st_grow((void **)&c->tensor, sizeof *c->tensor, c->tensors, &c->room) ||
+            ok = st_grow((void **)&c->tensor, sizeof *c->tensor, c->tensors, &c->capacity) ||
                  io_fail(why, c->path[s], "there is not enough memory for its names");
             if (!ok) break;
             c->tensor[c->tensors++] = (ckpt_tensor){ name, s };

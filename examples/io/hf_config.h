@@ -274,8 +274,8 @@ HF_FN int64_t hf_window_layers(hf_reader *r, const trn_model *m)
 
 HF_FN void hf_read_window(hf_reader *r, trn_model *m)
 {
-    const bool asked = hf_has(r, HF_WINDOW_ASKED) && hf_flag(r, "use_sliding_window", false);
-    if (!r->family->full_every && !hf_has(r, HF_WINDOW) && !asked) return;
+    const bool windowed = hf_has(r, HF_WINDOW_ASKED) && hf_flag(r, "use_sliding_window", false);
+    if (!r->family->full_every && !hf_has(r, HF_WINDOW) && !windowed) return;
     m->window = hf_number(r, "sliding_window", 1, INT64_C(1) << 40, 0);
     if (m->window) m->window_layers = hf_window_layers(r, m);
     if (!m->window_layers) m->window = 0;
@@ -301,7 +301,7 @@ HF_FN bool hf_find_family(hf_reader *r)
 }
 
 /* models/llama-3-8b.json is llama-3-8b, llama-3-8b/config.json too. */
-HF_FN void hf_name_of(const char *path, char *name, size_t room)
+HF_FN void hf_name_of(const char *path, char *name, size_t size)
 {
     const char *base = strrchr(path, '/'), *from = base ? base + 1 : path, *end = strrchr(from, '.');
     if (strcmp(from, "config.json") == 0 && base) {
@@ -309,7 +309,7 @@ HF_FN void hf_name_of(const char *path, char *name, size_t room)
         for (from = base; from > path && from[-1] != '/';) from--;
     }
     const size_t n = end && end > from ? (size_t)(end - from) : strlen(from);
-    snprintf(name, room, "%.*s", (int)(n < room ? n : room - 1), from);
+    snprintf(name, size, "%.*s", (int)(n < size ? n : size - 1), from);
     for (char *c = name; *c; c++)
         if ((unsigned char)*c < 0x20 || *c == 0x7f) *c = '?';
 }

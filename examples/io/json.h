@@ -1,4 +1,4 @@
-/* json.h - walks the members of a JSON object one at a time, so that a file of any size is read in the memory of one.
+/* json.h - the members of a JSON object one at a time, so that a file of any size is read in the memory of one.
  * SPDX-License-Identifier: MIT
  *
  *     #include "io/json.h"
@@ -13,7 +13,7 @@
  * at a NUL, written so or as an escape that is none.
  *
  * CONTENTS
- *     io_json, io_json_start, io_json_next   the walk; .wrong says why it ended early
+ *     io_json, io_json_start, io_json_next   the iteration; .wrong says why it ended early
  *     io_json_name, io_json_text             a name, a text: memory of its own, free() it
  *     io_json_value                          any other value, through cJSON; cJSON_Delete it
  *     io_json_members                        a value that is an object itself
@@ -171,7 +171,7 @@ IO_FN char *io_json_unquote(const char *span, size_t size)
     return text;
 }
 
-/* NULL, and the walk ends, for escapes that mean nothing. */
+/* NULL, and the iteration ends, for escapes that mean nothing. */
 IO_FN char *io_json_name(io_json *j)
 {
     char *text = io_json_unquote(j->key, j->key_size);
@@ -196,7 +196,7 @@ IO_FN cJSON *io_json_value(const io_json *j, size_t most)
     return NULL;
 }
 
-/* The walk through a value that is an object itself. */
+/* The iteration over a value that is an object itself. */
 IO_FN io_json io_json_members(const io_json *j) { return io_json_start(j->value, j->value_size); }
 
 /* JSON numbers are doubles here: whole numbers are themselves up to 2^53. */

@@ -100,16 +100,16 @@ IO_FN void io_map_unguard(const unsigned char *bytes)
 /* All bytes of a descriptor, in memory that doubles as it fills; NULL with errno when that fails. */
 IO_FN unsigned char *io_map_read(int descriptor, size_t *size)
 {
-    size_t room = 1 << 16, n = 0;
-    unsigned char *bytes = (unsigned char *)malloc(room);
+    size_t capacity = 1 << 16, n = 0;
+    unsigned char *bytes = (unsigned char *)malloc(capacity);
     while (bytes) {
-        const ssize_t got = read(descriptor, bytes + n, room - n);
+        const ssize_t got = read(descriptor, bytes + n, capacity - n);
         if (got == 0) break;
         if (got < 0 && errno == EINTR) continue;
         if (got < 0) return free(bytes), NULL;
         n += (size_t)got;
-        if (n < room) continue;
-        unsigned char *more = room > SIZE_MAX / 4 ? NULL : (unsigned char *)realloc(bytes, room *= 2);
+        if (n < capacity) continue;
+        unsigned char *more = capacity > SIZE_MAX / 4 ? NULL : (unsigned char *)realloc(bytes, capacity *= 2);
         if (!more) return free(bytes), errno = ENOMEM, NULL;
         bytes = more;
     }

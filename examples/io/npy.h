@@ -39,7 +39,7 @@
 
 enum {
     NPY_MAX_RANK = IO_MAX_RANK,
-    NPY_WHY = IO_WHY,             /* room for one sentence */
+    NPY_WHY = IO_WHY,             /* bytes of one sentence */
     NPY_MAX_HEADER = 1024 * 1024, /* NumPy itself writes less than a kilobyte */
     NPY_MAX_ITEM = 16
 };
@@ -251,12 +251,12 @@ IO_FN void npy_free(npy_array *a)
 /* All bytes of a stream, in memory that doubles as it fills, so that a pipe works like a file. */
 IO_FN unsigned char *npy_read_all(FILE *stream, size_t *size)
 {
-    size_t room = 1 << 16, n = 0;
-    unsigned char *bytes = (unsigned char *)malloc(room);
+    size_t capacity = 1 << 16, n = 0;
+    unsigned char *bytes = (unsigned char *)malloc(capacity);
     while (bytes) {
-        n += fread(bytes + n, 1, room - n, stream);
-        if (n < room) break;
-        unsigned char *more = room > SIZE_MAX / 2 ? NULL : (unsigned char *)realloc(bytes, room *= 2);
+        n += fread(bytes + n, 1, capacity - n, stream);
+        if (n < capacity) break;
+        unsigned char *more = capacity > SIZE_MAX / 2 ? NULL : (unsigned char *)realloc(bytes, capacity *= 2);
         if (!more) free(bytes);
         bytes = more;
     }

@@ -121,15 +121,15 @@ __attribute__((unused, format(printf, 3, 4))) static bool io_output_fail(io_outp
 /* A new file that nobody has, registered before a signal can come between. Descriptor, or -1 with errno. */
 IO_FN int io_output_create(io_output *out)
 {
-    const size_t room = strlen(out->target) + 48;
+    const size_t size = strlen(out->target) + 48;
     int descriptor = -1;
     sigset_t all, before;
-    out->temporary = (char *)malloc(room);
+    out->temporary = (char *)malloc(size);
     if (!out->temporary) return errno = ENOMEM, -1;
     sigfillset(&all);
     sigprocmask(SIG_BLOCK, &all, &before);
     for (int i = 0; i < 1000 && descriptor < 0; i++) {
-        snprintf(out->temporary, room, "%s.%ld-%d.part", out->target, (long)getpid(), i);
+        snprintf(out->temporary, size, "%s.%ld-%d.part", out->target, (long)getpid(), i);
         descriptor = open(out->temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
         if (descriptor < 0 && errno != EEXIST) break;
     }

@@ -68,7 +68,7 @@ typedef struct st_file {
     char **metadata;     /* key, value, key, value */
     uint64_t data_start; /* of the data area in the file */
     uint64_t data_size, trailing;
-    int room, metadata_room;
+    int capacity, metadata_capacity;
 } st_file;
 
 /* ---- types ---- */
@@ -131,14 +131,14 @@ typedef struct st_reader {
 IO_FN bool st_memory(const st_reader *r) { return st_refuse(r, "there is not enough memory for its header"); }
 
 /* Room for one more in a list that doubles; false without memory. */
-IO_FN bool st_grow(void **list, size_t item, int count, int *room)
+IO_FN bool st_grow(void **list, size_t item, int count, int *capacity)
 {
-    if (count < *room) return true;
-    const int more = *room ? *room * 2 : 64;
-    void *larger = *room > INT32_MAX / 4 ? NULL : realloc(*list, (size_t)more * item);
+    if (count < *capacity) return true;
+    const int more = *capacity ? *capacity * 2 : 64;
+    void *larger = *capacity > INT32_MAX / 4 ? NULL : realloc(*list, (size_t)more * item);
     if (!larger) return false;
     *list = larger;
-    *room = more;
+    *capacity = more;
     return true;
 }
 
@@ -147,7 +147,7 @@ IO_FN bool st_read_metadata(const st_reader *r, const io_json *member)
     st_file *f = r->file;
     io_json j = io_json_members(member);
     while (io_json_next(&j)) {
-        if (!st_grow((void **)&f->metadata, 2 * sizeof *f->metadata, f->metadata_count, &f->metadata_room))
+        if (!st_grow((void **)&f->metadata, 2 * sizeof *f->metadata, f->metadata_count, &f->metadata_capacity))
             return st_memory(r);
         char *key = io_json_name(&j), *value = io_json_text(&j);
         f->metadata[2 * f->metadata_count] = key;
@@ -236,7 +236,7 @@ IO_FN bool st_read_tensor(const st_reader *r, char *name, const io_json *member)
     int have = 0;
     uint64_t bytes;
     const char *wrong = NULL;
-    if (!st_grow((void **)&f->tensor, sizeof *f->tensor, f->count, &f->room)) return free(name), st_memory(r);
+    if (!st_grow((void **)&f->tensor, sizeof *f->tensor, f->count, &f->capacity)) return free(name), st_memory(r);
     st_tensor *t = &f->tensor[f->count];
     memset(t, 0, sizeof *t);
     t->name = name;

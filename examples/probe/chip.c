@@ -14,7 +14,7 @@ bool probe_same(double x, double y) { return (isnan(x) && isnan(y)) || memcmp(&x
 
 /* ---- one tile ---- */
 
-enum { OPERAND_BYTES = PROBE_ROOM * 4, MAX_OUTPUTS = 4096 };
+enum { OPERAND_BYTES = PROBE_CAPACITY * 4, MAX_OUTPUTS = 4096 };
 
 typedef struct chip_run {
     const probe_tile *tile;

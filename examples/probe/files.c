@@ -12,7 +12,7 @@
 
 #include <io/npy.h>
 
-enum { PATH = 512, OPERAND_BYTES = PROBE_ROOM * 4 };
+enum { PATH = 512, OPERAND_BYTES = PROBE_CAPACITY * 4 };
 
 static const struct {
     const char *name;
@@ -211,8 +211,8 @@ void probe_seen_free(probe_seen *seen)
 
 static bool write_output(const char *directory, const probe_tile *t, const double *out, char *why)
 {
-    static float numbers[PROBE_ROOM];
-    static int32_t integers[PROBE_ROOM];
+    static float numbers[PROBE_CAPACITY];
+    static int32_t integers[PROBE_CAPACITY];
     const bool integer = t->format == TRN_I8;
     const int64_t shape[2] = { t->m, t->n };
     char path[PATH];
@@ -229,7 +229,7 @@ static bool write_output(const char *directory, const probe_tile *t, const doubl
 
 bool probe_run_directory(const char *directory, const trn_numerics *n, uint64_t seed, char *why)
 {
-    static double out[PROBE_ROOM];
+    static double out[PROBE_CAPACITY];
     trn_generation generation;
     if (!read_generation(directory, &generation, why) || !make_subdirectory(directory, "out", why)) return false;
     for (int i = 0; i < probe_tile_count; i++) {

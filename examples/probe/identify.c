@@ -89,7 +89,7 @@ static int highest_bit(uint32_t mask)
 
 static int cost(int tile) { return probe_tiles[tile].k * probe_outputs(&probe_tiles[tile]); }
 
-/* The group's tiles, cheap ones first, so that the dear ones are asked about few settings. */
+/* The group's tiles, cheap ones first, so that the dear ones are run for few settings. */
 static void sort_tiles(search *q)
 {
     for (int i = 0; i < probe_tile_count; i++) {

@@ -100,10 +100,10 @@ typedef enum probe_mode {
     PROBE_PSUM_BF16   /* one nc_matmul per row of K into a PSUM tile that is declared bfloat16 */
 } probe_mode;
 
-enum { PROBE_TRN1 = 1, PROBE_TRN2 = 2, PROBE_TRN3 = 4, PROBE_ANY = 7, PROBE_ROOM = 8192, PROBE_MAX_TILES = 64 };
+enum { PROBE_TRN1 = 1, PROBE_TRN2 = 2, PROBE_TRN3 = 4, PROBE_ANY = 7, PROBE_CAPACITY = 8192, PROBE_MAX_TILES = 64 };
 
 typedef struct probe_inputs {
-    float a[PROBE_ROOM], b[PROBE_ROOM]; /* [K, slots, lanes] */
+    float a[PROBE_CAPACITY], b[PROBE_CAPACITY]; /* [K, slots, lanes] */
 } probe_inputs;
 
 typedef struct probe_tile {

@@ -38,7 +38,7 @@ static bool is_stochastic(const probe_tile *t, const probe_setting *s)
     return t->mode == PROBE_PSUM_BF16 && s->value[PROBE_PSUM] == 1 && s->value[PROBE_PSUM_ROUNDING] == 1;
 }
 
-static bool run_all(const probe_setting *s, trn_generation generation, uint64_t seed, probe_seen *seen, double *room,
+static bool run_all(const probe_setting *s, trn_generation generation, uint64_t seed, probe_seen *seen, double *out,
                     char *why)
 {
     trn_numerics n;
@@ -48,9 +48,9 @@ static bool run_all(const probe_setting *s, trn_generation generation, uint64_t 
     for (int i = 0; i < probe_tile_count; i++) {
         const probe_tile *t = &probe_tiles[i];
         if (!(t->generations & probe_generation_bit(generation))) continue;
-        if (!probe_run_tile(t, generation, &n, seed, room, why)) return false;
-        seen->out[i] = room;
-        room += probe_outputs(t);
+        if (!probe_run_tile(t, generation, &n, seed, out, why)) return false;
+        seen->out[i] = out;
+        out += probe_outputs(t);
     }
     return true;
 }
@@ -104,13 +104,13 @@ static bool random_product(const probe_setting *s, trn_format format, uint64_t s
 }
 
 /* What the rules call the same is the same. */
-static bool rules_hold(const probe_seen *seen, const probe_setting *s, uint64_t seed, uint64_t index, double *room,
+static bool rules_hold(const probe_seen *seen, const probe_setting *s, uint64_t seed, uint64_t index, double *out,
                        char *why)
 {
     static const trn_format format[] = { TRN_F32, TRN_BF16, TRN_F16, TRN_F8_E5M2 };
     const probe_setting c = probe_canonical(*s);
     probe_seen other;
-    if (!run_all(&c, seen->generation, seed, &other, room, why)) return false;
+    if (!run_all(&c, seen->generation, seed, &other, out, why)) return false;
     for (int i = 0; i < probe_tile_count; i++)
         if (seen->out[i] && !is_stochastic(&probe_tiles[i], s) && !same_outputs(seen, other.out[i], i))
             return app_fail(why, "tile %s tells apart what a rule calls one and the same", probe_tiles[i].name);
@@ -161,10 +161,10 @@ typedef struct tally {
 static bool recover(const probe_setting *s, trn_generation generation, uint64_t seed, uint64_t index, tally *t,
                     char *why)
 {
-    static double room[2][PROBE_MAX_TILES * 256];
+    static double out[2][PROBE_MAX_TILES * 256];
     probe_seen seen;
-    if (!run_all(s, generation, seed + index, &seen, room[0], why)) return false;
-    if (!scopes_hold(&seen, s, why) || !rules_hold(&seen, s, seed + index, index, room[1], why)) return false;
+    if (!run_all(s, generation, seed + index, &seen, out[0], why)) return false;
+    if (!scopes_hold(&seen, s, why) || !rules_hold(&seen, s, seed + index, index, out[1], why)) return false;
     probe_verdict v = probe_identify(&seen, UINT64_MAX);
     const bool found = is_found(&v, s), narrow = is_narrow(&v, s);
     bool alone = true;
@@ -203,7 +203,7 @@ static bool agree(const probe_seen *x, const probe_seen *y)
 }
 
 /* Tries the neighbours of s in the fields from f to fp32_mode, flushing apart; returns how many the rules get wrong. */
-static long brute(const probe_setting *s, const probe_seen *seen, probe_setting *other, int f, double *room,
+static long brute(const probe_setting *s, const probe_seen *seen, probe_setting *other, int f, double *out,
                   long *tried)
 {
     long wrong = 0;
@@ -211,7 +211,7 @@ static long brute(const probe_setting *s, const probe_seen *seen, probe_setting 
     if (f <= PROBE_FP32) {
         for (int v = 0; v < probe_values(f); v++) {
             other->value[f] = (int8_t)v;
-            wrong += brute(s, seen, other, f + 1, room, tried);
+            wrong += brute(s, seen, other, f + 1, out, tried);
         }
         return wrong;
     }
@@ -220,7 +220,7 @@ static long brute(const probe_setting *s, const probe_seen *seen, probe_setting 
     const probe_setting x = probe_canonical(*s), y = probe_canonical(*other);
     const bool same = memcmp(&x, &y, sizeof x) == 0;
     ++*tried;
-    if (!run_all(other, seen->generation, 0, &outputs, room, why)) return printf("%s\n", why), 1;
+    if (!run_all(other, seen->generation, 0, &outputs, out, why)) return printf("%s\n", why), 1;
     if (agree(seen, &outputs) == same) return 0;
     char text[1024];
     printf("%s: %s\n", same ? "told apart, against the rules" : "not told apart",
@@ -230,7 +230,7 @@ static long brute(const probe_setting *s, const probe_seen *seen, probe_setting 
 
 static long brute_force(uint64_t seed, long *tried)
 {
-    static double room[2][PROBE_MAX_TILES * 256];
+    static double out[2][PROBE_MAX_TILES * 256];
     char why[APP_WHY];
     long wrong = 0;
     for (uint64_t i = 0; i < 4; i++) { /* one chain, two, four; and an exact sum */
@@ -239,9 +239,9 @@ static long brute_force(uint64_t seed, long *tried)
         s.value[PROBE_ACCUMULATOR] = (int8_t)(i < 3 ? i % 2 : 2);
         s.value[PROBE_CHAINS] = (int8_t)(i % 3);
         s.value[PROBE_PSUM] = 0; /* nothing random */
-        if (!run_all(&s, TRN_TRAINIUM3, 0, &seen, room[0], why)) return printf("%s\n", why), 1;
+        if (!run_all(&s, TRN_TRAINIUM3, 0, &seen, out[0], why)) return printf("%s\n", why), 1;
         other = s;
-        wrong += brute(&s, &seen, &other, PROBE_CHAINS, room[1], tried);
+        wrong += brute(&s, &seen, &other, PROBE_CHAINS, out[1], tried);
     }
     return wrong;
 }

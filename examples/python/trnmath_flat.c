@@ -4,16 +4,35 @@
 #include "trnmath_flat.h"
 
 #include <limits.h>
+#include <stdarg.h>
 
 #include <trnmath/trnmath.h>
 
-/* ---- the small change ---- */
+/* ---- sentences ---- */
+
+/* As much of a text as there is room for. */
+static void copy_text(char *to, size_t capacity, const char *from)
+{
+    const size_t length = strnlen(from, capacity - 1);
+    memcpy(to, from, length);
+    to[length] = 0;
+}
+
+__attribute__((format(printf, 3, 4))) static trn_status failed(trn_error *error, trn_status status, const char *format, ...)
+{
+    va_list list;
+    va_start(list, format);
+    vsnprintf(error->text, sizeof error->text, format, list);
+    va_end(list);
+    error->status = status;
+    return status;
+}
 
 /* One line, whatever names the sentence quotes. */
 static int told(char *why, trn_status status, const char *text)
 {
     if (!why) return (int)status;
-    trni_copy_text(why, TRNMATH_WHY, text);
+    copy_text(why, TRNMATH_WHY, text);
     for (; *why; why++)
         if ((unsigned char)*why < ' ') *why = '?';
     return (int)status;
@@ -58,16 +77,16 @@ static trn_status resolve(const trnmath_options *options, resolved *r, trn_error
     r->given = *options;
     if (options->rounding) r->rounding = trn_round_from_text(options->rounding);
     if ((int)r->rounding == TRNI_ROUNDING_COUNT)
-        return trni_fail(error, TRN_EINVAL, "rounding \"%.60s\" is unknown", options->rounding);
+        return failed(error, TRN_EINVAL, "rounding \"%.60s\" is unknown", options->rounding);
     r->overflow = options->saturate ? TRN_SATURATE : TRN_OVERFLOW_DEFAULT;
     if (options->generation < 0 || options->generation > 3)
-        return trni_fail(error, TRN_EINVAL, "generation is %lld, expected 1, 2 or 3", (long long)options->generation);
+        return failed(error, TRN_EINVAL, "generation is %lld, expected 1, 2 or 3", (long long)options->generation);
     r->generation = generation[options->generation];
     if (options->sr_bits < 0 || options->sr_bits > 32)
-        return trni_fail(error, TRN_EINVAL, "sr_bits is %lld, expected 1 to 32", (long long)options->sr_bits);
+        return failed(error, TRN_EINVAL, "sr_bits is %lld, expected 1 to 32", (long long)options->sr_bits);
     if (!options->numerics || !*options->numerics) return TRN_OK;
     if (trn_numerics_parse(&r->numbers, options->numerics) != TRN_OK)
-        return trni_fail(error, TRN_EINVAL, "numerics \"%.100s\": no such setting or preset", options->numerics);
+        return failed(error, TRN_EINVAL, "numerics \"%.100s\": no such setting or preset", options->numerics);
     r->numerics = &r->numbers;
     return TRN_OK;
 }
@@ -138,9 +157,9 @@ int trnmath_activation(const trnmath_view *dst, const trnmath_view *src, const c
     trn_status status = resolve(options, &r, &error);
     const trn_act op = f ? trn_act_from_name(f) : TRN_ACT_COUNT;
     if (status == TRN_OK && op == TRN_ACT_COUNT)
-        status = trni_fail(&error, TRN_EINVAL, "the Scalar engine has no function \"%.60s\"", f ? f : "");
+        status = failed(&error, TRN_EINVAL, "the Scalar engine has no function \"%.60s\"", f ? f : "");
     if (status == TRN_OK && scale == 0) /* which trn_activation takes for 1 */
-        status = trni_fail(&error, TRN_EINVAL, "scale is 0, so that no element of the source would count");
+        status = failed(&error, TRN_EINVAL, "scale is 0, so that no element of the source would count");
     if (status == TRN_OK)
         status = trn_activation(&(trn_activation_args){ .generation = r.generation,
                                                         .unlimited = true,
@@ -174,7 +193,7 @@ int trnmath_mx_quantize(const trnmath_view *dst, const trnmath_view *dst_scale, 
     trn_status status = resolve(options, &r, &error);
     const int chosen = rule_from_name(rule);
     if (status == TRN_OK && chosen < 0)
-        status = trni_fail(&error, TRN_EINVAL, "rule \"%.60s\" is unknown", rule);
+        status = failed(&error, TRN_EINVAL, "rule \"%.60s\" is unknown", rule);
     if (status == TRN_OK)
         status = trn_mx_quantize(&(trn_mx_quantize_args){ .dst = tensor(dst),
                                                           .dst_scale = tensor(dst_scale),
@@ -249,7 +268,7 @@ static trn_status find_system(const char *name, trn_topology *net, trn_error *er
 {
     const trn_system system = trn_system_from_name(name);
     if (system == TRN_SYSTEM_COUNT)
-        return trni_fail(error, TRN_EINVAL, "system \"%.60s\" is unknown", name ? name : "");
+        return failed(error, TRN_EINVAL, "system \"%.60s\" is unknown", name ? name : "");
     *net = trn_topology_of(system);
     return TRN_OK;
 }
@@ -263,17 +282,17 @@ static trn_status find_collective(const trnmath_collective_ask *ask, trn_topolog
     args->net = net;
     args->op = trn_collective_from_name(ask->op);
     if (args->op == TRN_COLLECTIVE_COUNT)
-        return trni_fail(error, TRN_EINVAL, "collective \"%.60s\" is unknown", ask->op ? ask->op : "");
+        return failed(error, TRN_EINVAL, "collective \"%.60s\" is unknown", ask->op ? ask->op : "");
     args->algorithm = ask->algorithm ? trn_algorithm_from_name(ask->algorithm) : TRN_ALGORITHM_AUTO;
     if (args->algorithm == TRN_ALGORITHM_COUNT)
-        return trni_fail(error, TRN_EINVAL, "algorithm \"%.60s\" is unknown", ask->algorithm);
+        return failed(error, TRN_EINVAL, "algorithm \"%.60s\" is unknown", ask->algorithm);
     args->wire = ask->wire ? trn_format_from_name(ask->wire) : TRN_FORMAT_UNSET;
-    if (ask->wire && !args->wire) return trni_fail(error, TRN_EFORMAT, "wire \"%.60s\" is no format", ask->wire);
+    if (ask->wire && !args->wire) return failed(error, TRN_EFORMAT, "wire \"%.60s\" is no format", ask->wire);
     if (ask->count < 0 || ask->count > net->chips)
-        return trni_fail(error, TRN_EINVAL, "count is %lld; %s has %d chips", (long long)ask->count, net->name,
+        return failed(error, TRN_EINVAL, "count is %lld; %s has %d chips", (long long)ask->count, net->name,
                          net->chips);
     if (ask->ranks_per_chip < 0 || ask->ranks_per_chip > 1024)
-        return trni_fail(error, TRN_EINVAL, "ranks_per_chip is %lld", (long long)ask->ranks_per_chip);
+        return failed(error, TRN_EINVAL, "ranks_per_chip is %lld", (long long)ask->ranks_per_chip);
     for (int i = 0; i < ask->count; i++) chips[i] = ask->chips ? ask->chips[i] : i;
     args->chips = ask->count ? chips : NULL;
     args->count = (int)ask->count;
@@ -309,8 +328,8 @@ int trnmath_collective_cost(const trnmath_collective_ask *ask, trnmath_collectiv
     answer->bytes_per_s = cost.bytes_per_s;
     answer->bus_bytes_per_s = cost.bus_bytes_per_s;
     answer->steps = cost.steps;
-    trni_copy_text(answer->algorithm, sizeof answer->algorithm, trn_algorithm_name(cost.algorithm));
-    trni_copy_text(answer->bottleneck, sizeof answer->bottleneck, cost.bottleneck);
+    copy_text(answer->algorithm, sizeof answer->algorithm, trn_algorithm_name(cost.algorithm));
+    copy_text(answer->bottleneck, sizeof answer->bottleneck, cost.bottleneck);
     return TRN_OK;
 }
 
@@ -318,7 +337,7 @@ static trn_status run_collective(trn_collective_args *args, const trnmath_view *
                                  int64_t ranks)
 {
     trn_tensor *views = (trn_tensor *)malloc(sizeof(trn_tensor) * (size_t)ranks * 2);
-    if (!views) return trni_fail(args->error, TRN_ENOSPC, "no memory for %lld views", (long long)ranks * 2);
+    if (!views) return failed(args->error, TRN_ENOSPC, "no memory for %lld views", (long long)ranks * 2);
     for (int64_t i = 0; i < ranks; i++) {
         views[i] = tensor(&src[i]);
         views[ranks + i] = tensor(&dst[i]);
@@ -343,7 +362,7 @@ int trnmath_collective(const trnmath_collective_ask *ask, const trnmath_view *ds
     if (!chips) return told(why, TRN_ENOSPC, "no memory for the group");
     if (status == TRN_OK) status = find_collective(ask, &net, chips, &args, &error);
     if (status == TRN_OK && trn_collective_ranks(&args) != ranks)
-        status = trni_fail(&error, TRN_ESHAPE, "%lld arrays are given, but the group has %d ranks", (long long)ranks,
+        status = failed(&error, TRN_ESHAPE, "%lld arrays are given, but the group has %d ranks", (long long)ranks,
                            trn_collective_ranks(&args));
     if (status == TRN_OK) {
         args.rounding = r.rounding;

@@ -182,18 +182,15 @@ void sp_curves(FILE *out, const sp_job *job)
 
 typedef struct sp_buffer {
     char *text;
-    size_t used, room;
+    size_t used, capacity;
 } sp_buffer;
 
 static void keep(void *user, const char *text, size_t bytes)
 {
     sp_buffer *b = user;
-    if (b->used + bytes > b->room) {
-        const size_t room = 2 * (b->used + bytes);
-        char *more = realloc(b->text, room);
-        if (!more) return;
-        b->text = more;
-        b->room = room;
+    if (b->used + bytes > b->capacity) {
+        b->capacity = 2 * (b->used + bytes);
+        b->text = app_resize(b->text, b->capacity, 1);
     }
     memcpy(b->text + b->used, text, bytes);
     b->used += bytes;
@@ -205,8 +202,7 @@ static void say_schemes(sp_buffer *b)
     static const char tag[] = "<svg ", style[] = "style='color-scheme:light dark' ";
     const size_t at = sizeof tag - 1, more = sizeof style - 1, used = b->used;
     if (used < at || memcmp(b->text, tag, at) != 0) return;
-    keep(b, style, more); /* room for it */
-    if (b->used < used + more) return;
+    keep(b, style, more); /* memory for it */
     memmove(b->text + at + more, b->text + at, used - at);
     memcpy(b->text + at, style, more);
 }

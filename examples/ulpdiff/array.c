@@ -10,13 +10,6 @@
 
 #include <trnmath/trn_convert.h>
 
-void *ud_need(size_t count, size_t size)
-{
-    void *memory = calloc(count ? count : 1, size);
-    if (memory) return memory;
-    exit(app_complain(APP_USAGE, "there is not enough memory for %zu times %zu bytes", count, size));
-}
-
 /* ---- opening ---- */
 
 static const struct {
@@ -66,10 +59,8 @@ bool ud_array_open(const char *file, const io_array *from, ud_array *to, char *w
 {
     memset(to, 0, sizeof *to);
     snprintf(to->name, sizeof to->name, from->name[0] ? "%s: %s" : "%s", file, from->name);
-    if (!take_kind(from, to)) {
-        snprintf(why, APP_WHY, "%.200s: its type %s is not one that has ulps", to->name, from->type);
-        return false;
-    }
+    if (!take_kind(from, to))
+        return app_fail(why, "%.200s: its type %s is not one that has ulps", to->name, from->type);
     memcpy(to->type, from->type, sizeof to->type);
     to->format = from->format;
     to->rank = from->rank;
@@ -79,7 +70,7 @@ bool ud_array_open(const char *file, const io_array *from, ud_array *to, char *w
     to->source = *from;
     lay_out(to);
     if (to->kind == UD_SUB_BYTE || io_array_packed(from)) return true;
-    to->block = ud_need((size_t)from->elements, to->item);
+    to->block = app_memory((size_t)from->elements, to->item);
     copy_strided(from, to->item, to->block);
     to->data = to->block;
     return true;
@@ -90,6 +81,8 @@ void ud_array_close(ud_array *a)
     free(a->block);
     a->block = NULL;
 }
+
+bool ud_has_floats(const ud_array *a) { return a->kind == UD_CODES && ud_is_float(a->format); }
 
 const char *ud_shape(const ud_array *a, char *text, size_t size)
 {
@@ -164,7 +157,7 @@ void ud_values(const ud_array *a, int64_t first, int n, double *out)
 
 float *ud_read_floats(const ud_array *a)
 {
-    float *out = ud_need((size_t)a->elements, sizeof *out);
+    float *out = app_memory((size_t)a->elements, sizeof *out);
     double x[UD_BLOCK];
     for (int64_t at = 0; at < a->elements; at += UD_BLOCK) {
         const int n = a->elements - at < UD_BLOCK ? (int)(a->elements - at) : UD_BLOCK;
@@ -200,19 +193,23 @@ int ud_unit_significand(const ud_unit *unit)
 {
     if (unit->kind != UD_CODES) return unit->kind == UD_F64 ? 53 : unit->kind == UD_BOOL ? 1 : 64;
     const trn_format_info *f = trn_format_info_of(unit->format);
-    return f->kind == TRNI_CLASS_FLOAT || f->kind == TRNI_CLASS_SCALE ? f->mantissa_bits + 1 : f->bits;
+    return f->exponent_bits > 0 ? f->mantissa_bits + 1 : f->bits;
 }
 
 double ud_last_place(const ud_unit *unit, double x)
 {
     const trn_format_info *f = trn_format_info_of(unit->format);
     const bool f64 = unit->kind == UD_F64;
-    if (!f64 && (unit->kind != UD_CODES || (f->kind != TRNI_CLASS_FLOAT && f->kind != TRNI_CLASS_SCALE))) return 1;
+    if (!f64 && (unit->kind != UD_CODES || f->exponent_bits == 0)) return 1;
     const int mantissa = f64 ? 52 : f->mantissa_bits, least = f64 ? -1022 : 1 - f->bias;
     uint64_t bits;
     memcpy(&bits, &x, sizeof bits);
     const int exponent = (int)(bits >> 52 & 0x7ff) - 1023, e = (exponent > least ? exponent : least) - mantissa;
-    return e >= -1022 ? trni_power_of_two(e) : ldexp(1, e);
+    if (e < -1022) return ldexp(1, e);
+    const uint64_t power = (uint64_t)(e + 1023) << 52; /* this is called for every element: no call of libm */
+    double place;
+    memcpy(&place, &power, sizeof place);
+    return place;
 }
 
 /* ---- codes in their order ---- */
@@ -257,12 +254,8 @@ static void order_codes(const unsigned char *at, trn_format format, int n, int64
     };
     const trn_format_info *f = trn_format_info_of(format);
     const size_t bytes = trn_format_bytes(format);
-    const int size = bytes == 1   ? 0
-                     : bytes == 2 ? 1
-                                  : 2,
-              of = f->kind == TRNI_CLASS_FLOAT    ? 0
-                   : f->kind == TRNI_CLASS_SIGNED ? 1
-                                                  : 2;
+    const bool is_signed = f->exponent_bits == 0 && f->max_code >> (f->bits - 1) == 0;
+    const int size = bytes == 1 ? 0 : bytes == 2 ? 1 : 2, of = f->mantissa_bits > 0 ? 0 : is_signed ? 1 : 2;
     order[size][of](at, f->bits, f->low_zeros, n, out);
 }
 

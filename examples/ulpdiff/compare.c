@@ -60,7 +60,7 @@ static void measure_places(const ud_pair *p, ud_work *w)
 
 double ud_distance(const ud_pair *p, int64_t i, double *a, double *b)
 {
-    ud_work *w = ud_need(1, sizeof *w);
+    ud_work *w = app_memory(1, sizeof *w);
     w->first = i;
     w->n = 1;
     ud_values(&p->a, i, 1, w->a);
@@ -250,7 +250,7 @@ static double least_normal_of(const ud_unit *unit)
 {
     if (unit->kind == UD_F64) return 0x1p-1022;
     const trn_format_info *f = trn_format_info_of(unit->format);
-    return unit->kind == UD_CODES && f->kind == TRNI_CLASS_FLOAT ? trni_power_of_two(1 - f->bias) : 0;
+    return unit->kind == UD_CODES && f->mantissa_bits > 0 ? ldexp(1, 1 - f->bias) : 0;
 }
 
 static bool same_bytes(const ud_pair *p, int64_t first, int64_t n)
@@ -303,7 +303,7 @@ static void run_block(const ud_pair *p, ud_sums *s, ud_work *w, int64_t first, i
 
 static void run_chunk(const ud_pair *p, ud_sums *s, int64_t first, int64_t end)
 {
-    ud_work *w = ud_need(1, sizeof *w);
+    ud_work *w = app_memory(1, sizeof *w);
     memset(s, 0, sizeof *s);
     s->first = s->worst = -1;
     for (int64_t at = first; at < end; at += UD_BLOCK)
@@ -362,7 +362,7 @@ void ud_compare(ud_pair *p)
     const int64_t n = p->a.elements;
     int64_t chunk = (n + CHUNKS - 1) / CHUNKS;
     chunk = (chunk > CHUNK_LEAST ? chunk + UD_BLOCK - 1 : CHUNK_LEAST) / UD_BLOCK * UD_BLOCK;
-    ud_sums *part = ud_need(GROUP, sizeof *part), *s = &p->sums;
+    ud_sums *part = app_memory(GROUP, sizeof *part), *s = &p->sums;
     memset(s, 0, sizeof *s);
     s->first = s->worst = -1;
     p->bytes_equal = all_bytes_equal(p);

@@ -11,20 +11,17 @@
 
 #include <trnmath/trn_convert.h>
 
-#define PATIENCE_S 8.0 /* for the second round, on all outputs */
+#define SECOND_ROUND_S 8.0 /* at most, on all outputs */
 
 /* ---- what sources use ---- */
 
 ud_hypothesis *ud_suppose(ud_explanation *e)
 {
-    if (e->count == e->room) {
-        const int room = e->room ? 2 * e->room : 256;
-        ud_hypothesis *more = ud_need((size_t)room, sizeof *more);
-        if (e->count) memcpy(more, e->list, sizeof *more * (size_t)e->count);
-        free(e->list);
-        e->list = more;
-        e->room = room;
+    if (e->count == e->capacity) {
+        e->capacity = e->capacity ? 2 * e->capacity : 256;
+        e->list = app_resize(e->list, (size_t)e->capacity, sizeof *e->list);
     }
+    memset(&e->list[e->count], 0, sizeof *e->list);
     return &e->list[e->count++];
 }
 
@@ -63,7 +60,7 @@ bool ud_can_be(const ud_pair *p, trn_format format)
 
 int64_t *ud_spread(int64_t n, int64_t count)
 {
-    int64_t *index = ud_need((size_t)count, sizeof *index);
+    int64_t *index = app_memory((size_t)count, sizeof *index);
     for (int64_t i = 0; i < count; i++) index[i] = (int64_t)((double)i * (double)n / (double)count);
     return index;
 }
@@ -72,7 +69,7 @@ int64_t *ud_spread(int64_t n, int64_t count)
 
 static double *take_targets(const ud_array *a, const int64_t *index, int64_t n)
 {
-    double *out = ud_need((size_t)n, sizeof *out);
+    double *out = app_memory((size_t)n, sizeof *out);
     for (int64_t at = 0; !index && at < n; at += UD_BLOCK)
         ud_values(a, at, n - at < UD_BLOCK ? (int)(n - at) : UD_BLOCK, out + at);
     for (int64_t i = 0; index && i < n; i++) ud_values(a, index[i], 1, &out[i]);
@@ -188,7 +185,7 @@ static void set_targets(const ud_job *job, ud_explanation *e, bool whole)
 
 static void first_round(const ud_job *job, ud_explanation *e)
 {
-    float *value = ud_need((size_t)e->source.sampled, sizeof *value);
+    float *value = app_memory((size_t)e->source.sampled, sizeof *value);
     set_targets(job, e, false);
     for (int i = 0; i < e->count; i++) {
         e->list[i].refused = !try_one(job, e, &e->list[i], false, value);
@@ -199,14 +196,14 @@ static void first_round(const ud_job *job, ud_explanation *e)
     rank(e);
 }
 
-/* Whoever is right on the sample, and the first that are shown, on everything, until patience ends. */
+/* Whoever is right on the sample, and the first that are shown, on everything, as far as the time allows. */
 static void second_round(const ud_job *job, ud_explanation *e)
 {
     const double start = app_now();
-    float *value = ud_need((size_t)e->source.outputs, sizeof *value);
+    float *value = app_memory((size_t)e->source.outputs, sizeof *value);
     const ud_hypothesis *best_a = ud_best(e, 0);
     set_targets(job, e, true);
-    for (int i = 0; i < e->count && app_now() - start < PATIENCE_S; i++) {
+    for (int i = 0; i < e->count && app_now() - start < SECOND_ROUND_S; i++) {
         ud_hypothesis *h = &e->list[i];
         if (i < job->options.top || ud_exact(h, 0) || ud_exact(h, 1) || h == best_a)
             (void)try_one(job, e, h, true, value);
@@ -219,17 +216,16 @@ static void second_round(const ud_job *job, ud_explanation *e)
 static ud_open *const opener[] = { NULL,         ud_open_matmul,    ud_open_collective, ud_open_collective,
                                    ud_open_cast, ud_open_activation };
 
-int ud_explain(ud_job *job)
+bool ud_explain(ud_job *job, char *why)
 {
     ud_explanation *e = &job->explanation;
     const double start = app_now();
     if (job->pairs != 1)
-        return app_complain(APP_USAGE, "--inputs explains one tensor at a time, and here are %d; choose with --tensor",
-                            job->pairs);
-    if (!job->pair[0].a.elements) return app_complain(APP_USAGE, "%s has no elements to explain", job->pair[0].a.name);
-    int status = opener[job->options.op](job, e);
-    if (status == APP_OK) {
-        job->explained = true;
+        return app_fail(why, "--inputs explains one tensor at a time, and here are %d; choose with --tensor",
+                        job->pairs);
+    if (!job->pair[0].a.elements) return app_fail(why, "%s has no elements to explain", job->pair[0].a.name);
+    job->explained = opener[job->options.op](job, e, why);
+    if (job->explained) {
         first_round(job, e);
         if (e->source.sampled < e->source.outputs) second_round(job, e);
     }
@@ -239,12 +235,12 @@ int ud_explain(ud_job *job)
     if (e->source.close) e->source.close(e->source.context);
     e->source.target[0] = e->source.target[1] = NULL;
     e->seconds = app_now() - start;
-    return status;
+    return job->explained;
 }
 
 /* ---- telling ---- */
 
-enum { TEXT = 256, ROOM = 72, WIDTH = 100 }; /* ROOM: characters of the values that are named */
+enum { TEXT = 256, NAMED = 72, WIDTH = 100 }; /* NAMED: characters of the values that are named */
 
 static bool counts(const ud_hypothesis *h, int aspect, int side, bool exact)
 {
@@ -264,7 +260,7 @@ static int list_values(const ud_explanation *e, int aspect, int side, bool exact
             seen = counts(&e->list[k], aspect, side, exact) && strcmp(e->list[k].value[aspect], v) == 0;
         if (seen) continue;
         values++;
-        if (at && at + strlen(v) > ROOM)
+        if (at && at + strlen(v) > NAMED)
             more++;
         else
             at += (size_t)snprintf(text + at, size - at, "%s%s", at ? " | " : "", v);

@@ -45,8 +45,8 @@ typedef struct co_context {
 
 static void divide(float *x, int64_t n, int ranks)
 {
-    const float share = 1.0f / (float)ranks;
-    for (int64_t i = 0; i < n; i++) x[i] *= share;
+    const float factor = 1.0f / (float)ranks;
+    for (int64_t i = 0; i < n; i++) x[i] *= factor;
 }
 
 static void add_rounded(trn_format wire, float *sum, const float *x, int64_t n)
@@ -103,7 +103,7 @@ static trn_collective_args args_of(const co_context *c, const co_net *net)
 
 static bool by_library(const co_context *c, const ud_hypothesis *h, trn_format wire, bool adds)
 {
-    trn_tensor *view = ud_need((size_t)c->ranks * 2, sizeof *view);
+    trn_tensor *view = app_memory((size_t)c->ranks * 2, sizeof *view);
     for (int r = 0; r < c->ranks; r++) {
         view[r] = trn_tensor_1d(TRN_F32, c->copy + r * c->n, c->n);
         view[c->ranks + r] = trn_tensor_1d(TRN_F32, c->out + r * c->n, c->n);
@@ -227,14 +227,11 @@ static void list_nets(co_context *c)
 static void list_formats(co_context *c)
 {
     static const trn_format usual[] = { TRN_F32, TRN_BF16, TRN_F16, TRN_F8_E4M3, TRN_F8_E5M2 };
-    const trn_format own = c->job->operand[0].kind == UD_CODES && trni_is_float(c->job->operand[0].format)
-                               ? c->job->operand[0].format
-                               : TRN_F32;
+    const trn_format own = ud_has_floats(&c->job->operand[0]) ? c->job->operand[0].format : TRN_F32;
     const ud_array *side[2] = { &c->job->pair[0].b, &c->job->pair[0].a };
     c->output[c->outputs++] = TRN_F32;
     for (int k = 0; k < 2; k++)
-        if (side[k]->kind == UD_CODES && trni_is_float(side[k]->format) && side[k]->format != TRN_F32 &&
-            side[k]->format != c->output[c->outputs - 1])
+        if (ud_has_floats(side[k]) && side[k]->format != TRN_F32 && side[k]->format != c->output[c->outputs - 1])
             c->output[c->outputs++] = side[k]->format;
     if (c->job->options.wire) {
         c->wire[c->wires++] = c->job->options.wire;
@@ -246,45 +243,43 @@ static void list_formats(co_context *c)
 }
 
 /* One array [ranks, ...], or one per rank. */
-static int read_ranks(co_context *c)
+static bool read_ranks(co_context *c, char *why)
 {
     const ud_job *job = c->job;
     const bool stacked = job->operands == 1 && job->operand[0].rank > 0;
     c->ranks = !stacked                                 ? job->operands
                : job->operand[0].shape[0] <= MOST_RANKS ? (int)job->operand[0].shape[0]
                                                         : MOST_RANKS + 1;
-    if (c->ranks > MOST_RANKS) return app_complain(APP_USAGE, "--inputs: more than %d ranks", MOST_RANKS);
+    if (c->ranks > MOST_RANKS) return app_fail(why, "--inputs: more than %d ranks", MOST_RANKS);
     if (c->ranks < 2)
-        return app_complain(
-            APP_USAGE,
-            "--inputs: a sum over ranks needs two of them, as files, as arrays of one, or as its first axis");
+        return app_refuse(
+            why, "--inputs: a sum over ranks needs two of them, as files, as arrays of one, or as its first axis");
     c->n = stacked ? job->operand[0].elements / c->ranks : job->operand[0].elements;
     for (int r = 0; r < job->operands; r++)
         if (!stacked && job->operand[r].elements != c->n)
-            return app_complain(APP_USAGE, "%s: it has %" PRId64 " elements and %s has %" PRId64, job->operand[r].name,
-                                job->operand[r].elements, job->operand[0].name, c->n);
-    c->x = stacked ? ud_read_floats(&job->operand[0]) : ud_need((size_t)(c->n * c->ranks), sizeof *c->x);
+            return app_fail(why, "%s: it has %" PRId64 " elements and %s has %" PRId64, job->operand[r].name,
+                            job->operand[r].elements, job->operand[0].name, c->n);
+    c->x = stacked ? ud_read_floats(&job->operand[0]) : app_memory((size_t)(c->n * c->ranks), sizeof *c->x);
     for (int r = 0; r < c->ranks && !stacked; r++) {
         float *one = ud_read_floats(&job->operand[r]);
         memcpy(c->x + r * c->n, one, sizeof *one * (size_t)c->n);
         free(one);
     }
-    return APP_OK;
+    return true;
 }
 
-static int find_part(co_context *c)
+static bool find_part(co_context *c, char *why)
 {
     const int64_t have = c->job->pair[0].b.elements;
     const int rank = c->job->options.rank;
     c->count = c->n;
     if (c->job->options.op == UD_OP_REDUCE_SCATTER && (rank >= 0 || have != c->n)) {
-        if (rank >= c->ranks) return app_complain(APP_USAGE, "--rank %d: there are %d", rank, c->ranks);
+        if (rank >= c->ranks) return app_fail(why, "--rank %d: there are %d", rank, c->ranks);
         trn_collective_chunk(c->n, 0, c->ranks, rank < 0 ? 0 : rank, &c->first, &c->count);
     }
-    if (have == c->count) return APP_OK;
-    return app_complain(APP_USAGE,
-                        "--inputs: from %d ranks of %" PRId64 " elements come %" PRId64 ", and %s has %" PRId64,
-                        c->ranks, c->n, c->count, c->job->options.b, have);
+    if (have == c->count) return true;
+    return app_fail(why, "--inputs: from %d ranks of %" PRId64 " elements come %" PRId64 ", and %s has %" PRId64,
+                    c->ranks, c->n, c->count, c->job->options.b, have);
 }
 
 static void detect_mean(co_context *c)
@@ -310,21 +305,21 @@ static void close_context(void *context)
     free(c);
 }
 
-int ud_open_collective(ud_job *job, ud_explanation *e)
+bool ud_open_collective(ud_job *job, ud_explanation *e, char *why)
 {
-    co_context *c = ud_need(1, sizeof *c);
+    co_context *c = app_memory(1, sizeof *c);
     c->job = job;
     e->source.context = c;
     e->source.close = close_context;
     e->source.run = run;
     e->source.aspect = aspects;
-    if (read_ranks(c) != APP_OK || find_part(c) != APP_OK) return APP_USAGE;
-    c->copy = ud_need((size_t)(c->n * c->ranks), sizeof *c->copy);
-    c->out = ud_need((size_t)(c->n * c->ranks), sizeof *c->out);
+    if (!read_ranks(c, why) || !find_part(c, why)) return false;
+    c->copy = app_memory((size_t)(c->n * c->ranks), sizeof *c->copy);
+    c->out = app_memory((size_t)(c->n * c->ranks), sizeof *c->out);
     list_nets(c);
     if (job->options.system && !c->nets)
-        return app_complain(APP_USAGE, "--system %s: its chips are not %d ranks, nor is a multiple of them",
-                            job->options.system, c->ranks);
+        return app_fail(why, "--system %s: its chips are not %d ranks, nor is a multiple of them", job->options.system,
+                        c->ranks);
     list_formats(c);
     detect_mean(c);
     e->source.outputs = e->source.sampled = e->source.total = c->count;
@@ -332,5 +327,5 @@ int ud_open_collective(ud_job *job, ud_explanation *e)
              job->options.op == UD_OP_ALL_REDUCE ? "all_reduce" : "reduce_scatter", c->ranks, c->n,
              job->operand[0].type, c->mean ? "; B is a mean" : "");
     suppose_all(c, e);
-    return APP_OK;
+    return true;
 }

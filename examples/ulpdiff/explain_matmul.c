@@ -1,72 +1,22 @@
-/* explain_matmul.c - hypotheses about a product: how the array sums, what its inputs and outputs were rounded to.
+/* explain_matmul.c - hypotheses about a product: which one it is, how the array sums, what its inputs and outputs were
+ * rounded to.
  * SPDX-License-Identifier: MIT
  */
-#include "ulpdiff.h"
+#include "explain_matmul.h"
 
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <trnmath/trn_matmul.h>
-
-#if defined(_OPENMP)
-#include <omp.h>
-#endif
+#include <trnmath/trn_numerics.h>
 
 enum { INPUTS, OUTPUT, CHAINS, LAYOUT, MERGE, K_TILE, PRODUCT, PSUM, SUMS };
 static const char *const aspects[] = { "inputs", "output",  "chains",      "chain_layout", "merge",
                                        "k_tile", "product", "psum_format", "sums",         NULL };
 
-/* key[] of a hypothesis */
-enum { KEY_INPUTS, KEY_SUMS, KEY_OUTPUT };
-
-#define SAMPLE_MACS (INT64_C(1) << 20) /* per hypothesis in the first round */
-#define WHOLE_MACS (INT64_C(1) << 31)  /* a larger product stays a sample */
-enum { LEAST_OUTPUTS = 256, MOST_OUTPUTS = 4096, SUMS_ROOM = 400, CASTS = 8, OUTPUTS = 12 };
-
-/* ---- orders of sums ---- */
-
-typedef enum mm_reference { NO_REFERENCE, FMA_CHAIN, FLOAT64, PARTS } mm_reference;
-
-typedef struct mm_sums {
-    char text[96]; /* for trn_numerics_parse, or a name */
-    char value[UD_ASPECTS][48];
-    mm_reference reference;
-    int64_t
-        block; /* FMA_CHAIN: so many of K in a chain; 0: all. PARTS: of how many bfloat16 numbers a number is the sum */
-    bool core, double_row;
-    int surprise;
-} mm_sums;
-
-typedef struct mm_rounding {
-    trn_format format;
-    trn_rounding rounding;
-} mm_rounding;
-
-/* ---- the operands that take part: some rows of a, some columns of b ---- */
-
-typedef struct mm_operands {
-    int64_t m, n, k;
-    float *a, *b;          /* [m, k], [k, n] */
-    void *code_a, *code_b; /* the same in the formats of a hypothesis */
-} mm_operands;
-
-typedef struct mm_context {
-    const ud_job *job;
-    float *a, *b; /* [m, k], [k, n]: as the product takes them */
-    int64_t m, n, k;
-    trn_format format_a, format_b;
-    trn_format cast[CASTS]; /* [0] unset: as they are */
-    int casts, sums, outputs;
-    mm_sums sum[SUMS_ROOM];
-    mm_rounding output[OUTPUTS];
-    int64_t *row, *column, rows, columns; /* the sample */
-    mm_operands part[2];                  /* sample, whole */
-    float *result;                        /* of the last product in binary32, before its output cast */
-    int key[3];                           /* which that was: inputs, sums, whole; -1: none */
-    bool refused;
-} mm_context;
+#define WHOLE_MACS (INT64_C(1) << 31) /* a larger product stays a sample */
+enum { LEAST_OUTPUTS = 256, MOST_OUTPUTS = 4096 };
 
 /* ---- which product it is ---- */
 
@@ -81,7 +31,7 @@ typedef struct mm_matrix {
 
 static float *take_matrix(mm_matrix t)
 {
-    float *out = ud_need((size_t)(t.rows * t.columns), sizeof *out);
+    float *out = app_memory((size_t)(t.rows * t.columns), sizeof *out);
     for (int64_t r = 0; r < t.rows; r++)
         for (int64_t c = 0; c < t.columns; c++)
             out[r * t.columns + c] = t.transposed ? t.data[c * t.rows + r] : t.data[r * t.columns + c];
@@ -121,7 +71,7 @@ static double distance_of(const mm_context *c, mm_matrix a, mm_matrix b)
     return energy > 0 ? error / energy : error;
 }
 
-static int place(mm_context *c, const ud_array *x, const ud_array *w, const char **placement)
+static bool place(mm_context *c, const ud_array *x, const ud_array *w, const char **placement, char *why)
 {
     float *data[2] = { ud_read_floats(x), ud_read_floats(w) };
     const int64_t n = c->job->pair[0].a.rank ? c->job->pair[0].a.shape[c->job->pair[0].a.rank - 1] : 1,
@@ -153,16 +103,16 @@ static int place(mm_context *c, const ud_array *x, const ud_array *w, const char
     free(data[0]);
     free(data[1]);
     char p[128], q[128], r[128];
-    if (*placement) return APP_OK;
-    return app_complain(APP_USAGE, "--inputs: no product of %s and %s is %s", ud_shape(x, p, sizeof p),
-                        ud_shape(w, q, sizeof q), ud_shape(&c->job->pair[0].a, r, sizeof r));
+    if (*placement) return true;
+    return app_fail(why, "--inputs: no product of %s and %s is %s", ud_shape(x, p, sizeof p), ud_shape(w, q, sizeof q),
+                    ud_shape(&c->job->pair[0].a, r, sizeof r));
 }
 
 /* ---- the hypotheses ---- */
 
 static mm_sums *new_sums(mm_context *c, const char *text, int surprise)
 {
-    mm_sums *s = &c->sum[c->sums < SUMS_ROOM - 1 ? c->sums++ : c->sums];
+    mm_sums *s = &c->sum[c->sums < MM_SUMS - 1 ? c->sums++ : c->sums];
     memset(s, 0, sizeof *s);
     snprintf(s->text, sizeof s->text, "%s", text);
     s->surprise = surprise;
@@ -286,12 +236,12 @@ static void reference_sums(mm_context *c)
         snprintf(text, sizeof text,
                  block[i] ? "host: fused float32 chains of %d" : "host: one fused float32 chain over K", block[i]);
         mm_sums *s = new_sums(c, text, 6);
-        s->reference = FMA_CHAIN;
+        s->reference = MM_FMA_CHAIN;
         s->block = block[i];
         note(s, SUMS, block[i] ? "host chains" : "host chain");
     }
     mm_sums *s = new_sums(c, "host: float64 sums", 3);
-    s->reference = FLOAT64;
+    s->reference = MM_FLOAT64;
     note(s, SUMS, "float64");
 }
 
@@ -307,7 +257,7 @@ static void parts_sums(mm_context *c)
     if (c->format_a != TRN_F32 || c->format_b != TRN_F32) return;
     for (size_t i = 0; i < sizeof row / sizeof row[0]; i++) {
         mm_sums *s = new_sums(c, row[i].text, 6);
-        s->reference = PARTS;
+        s->reference = MM_PARTS;
         s->block = row[i].parts;
         note(s, SUMS, row[i].parts == 2 ? "2 bfloat16 parts" : "3 bfloat16 parts");
         note(s, PRODUCT, strncmp(row[i].text, "product", 7) == 0 ? "bf16" : "exact");
@@ -328,7 +278,7 @@ static void add_output(mm_context *c, trn_format format, trn_rounding rounding)
 {
     for (int i = 0; i < c->outputs; i++)
         if (c->output[i].format == format && c->output[i].rounding == rounding) return;
-    if (c->outputs < OUTPUTS && ud_can_be(&c->job->pair[0], format))
+    if (c->outputs < MM_OUTPUTS && ud_can_be(&c->job->pair[0], format))
         c->output[c->outputs++] = (mm_rounding){ format, rounding };
 }
 
@@ -337,14 +287,12 @@ static void list_outputs(mm_context *c)
     const ud_array *side[2] = { &c->job->pair[0].b, &c->job->pair[0].a };
     add_output(c, TRN_F32, TRN_NEAREST_EVEN);
     for (int k = 0; k < 2; k++)
-        if (side[k]->kind == UD_CODES && trni_is_float(side[k]->format))
-            add_output(c, side[k]->format, TRN_NEAREST_EVEN);
+        if (ud_has_floats(side[k])) add_output(c, side[k]->format, TRN_NEAREST_EVEN);
     add_output(c, TRN_BF16, TRN_NEAREST_EVEN);
     add_output(c, TRN_F16, TRN_NEAREST_EVEN);
     add_output(c, TRN_BF16, TRN_TOWARD_ZERO);
     for (int k = 0; k < 2; k++)
-        if (side[k]->kind == UD_CODES && trni_is_float(side[k]->format) && side[k]->format != TRN_F32)
-            add_output(c, side[k]->format, TRN_TOWARD_ZERO);
+        if (ud_has_floats(side[k]) && side[k]->format != TRN_F32) add_output(c, side[k]->format, TRN_TOWARD_ZERO);
 }
 
 static void describe(ud_hypothesis *h, const mm_sums *s, const char *inputs, const mm_rounding *output, bool own)
@@ -353,10 +301,10 @@ static void describe(ud_hypothesis *h, const mm_sums *s, const char *inputs, con
     snprintf(out, sizeof out, "%s%s", trn_format_name(output->format),
              output->rounding == TRN_TOWARD_ZERO ? " toward zero" : "");
     snprintf(h->text, sizeof h->text, "%s%s%s%s; output %s", s->text[0] ? s->text : "trn2 (the default)",
-             s->double_row           ? " (double rows)"
-             : s->reference != PARTS ? ""
-             : s->block == 2         ? ", of 2 bfloat16 parts (3 products)"
-                                     : ", of 3 bfloat16 parts (6 products)",
+             s->double_row              ? " (double rows)"
+             : s->reference != MM_PARTS ? ""
+             : s->block == 2            ? ", of 2 bfloat16 parts (3 products)"
+                                        : ", of 3 bfloat16 parts (6 products)",
              own ? "" : "; inputs ", own ? "" : inputs, out);
     memcpy(h->value, s->value, sizeof h->value);
     ud_say(h, INPUTS, "%s", inputs);
@@ -370,195 +318,24 @@ static void suppose_all(mm_context *c, ud_explanation *e)
             const mm_sums *sum = &c->sum[s];
             if (i > 1 && !(sum->core && sum->surprise <= 1))
                 continue; /* unusual inputs: only what is usual otherwise */
-            if (i && sum->reference == PARTS) continue;
+            if (i && sum->reference == MM_PARTS) continue;
             for (int o = 0; o < c->outputs; o++) {
                 ud_hypothesis *h = ud_suppose(e);
                 describe(h, sum, i ? trn_format_name(c->cast[i]) : "as they are", &c->output[o], i == 0);
-                h->key[KEY_INPUTS] = i;
-                h->key[KEY_SUMS] = s;
-                h->key[KEY_OUTPUT] = o;
+                h->key[MM_KEY_INPUTS] = i;
+                h->key[MM_KEY_SUMS] = s;
+                h->key[MM_KEY_OUTPUT] = o;
                 h->surprise =
                     sum->surprise + 2 * (i > 0) + (i > 1) + 2 * (c->output[o].rounding != TRN_NEAREST_EVEN) + (o > 1);
             }
         }
 }
 
-/* ---- computing ---- */
-
-static trn_format format_for(const mm_context *c, int cast, bool b)
-{
-    const bool wide =
-        trn_format_bits(c->format_a) == 32 || trn_format_bits(c->format_b) == 32; /* these meet only their own kind */
-    const trn_format own = b ? c->format_b : c->format_a;
-    if (c->cast[cast] == TRN_FORMAT_UNSET) return wide && trn_format_bits(own) != 32 ? TRN_F32 : own;
-    return ud_significand(c->cast[cast]) < ud_significand(own) || wide ? c->cast[cast] : own;
-}
-
-static trn_tensor encode(trn_format format, const float *value, void *code, int64_t rows, int64_t columns)
-{
-    const trn_tensor to = trn_tensor_2d(format, code, rows, columns);
-    trn_convert_args args = { .dst = to, .src = trn_tensor_2d(TRN_F32, (void *)(uintptr_t)value, rows, columns) };
-    if (trn_convert(&args) != TRN_OK) abort();
-    return to;
-}
-
-static void decode(trn_tensor t, float *value)
-{
-    trn_convert_args args = { .dst = trn_tensor_2d(TRN_F32, value, t.shape[0], t.shape[1]), .src = t };
-    if (trn_convert(&args) != TRN_OK) abort();
-}
-
-static void fma_chains(const mm_operands *p, const float *a, const float *b, int64_t block, float *out)
-{
-    float *chain = ud_need((size_t)p->n, sizeof *chain);
-    for (int64_t m = 0; m < p->m; m++) {
-        float *row = out + m * p->n;
-        for (int64_t k0 = 0; k0 < p->k; k0 += block) {
-            const int64_t end = k0 + block < p->k ? k0 + block : p->k;
-            for (int64_t n = 0; n < p->n; n++) chain[n] = 0;
-            for (int64_t k = k0; k < end; k++)
-                for (int64_t n = 0; n < p->n; n++) chain[n] = fmaf(a[m * p->k + k], b[k * p->n + n], chain[n]);
-            for (int64_t n = 0; n < p->n; n++) row[n] = k0 ? row[n] + chain[n] : chain[n];
-        }
-    }
-    free(chain);
-}
-
-static void double_sums(const mm_operands *p, const float *a, const float *b, float *out)
-{
-    double *sum = ud_need((size_t)p->n, sizeof *sum);
-    for (int64_t m = 0; m < p->m; m++) {
-        memset(sum, 0, sizeof *sum * (size_t)p->n);
-        for (int64_t k = 0; k < p->k; k++)
-            for (int64_t n = 0; n < p->n; n++) sum[n] += (double)a[m * p->k + k] * (double)b[k * p->n + n];
-        for (int64_t n = 0; n < p->n; n++) out[m * p->n + n] = (float)sum[n];
-    }
-    free(sum);
-}
-
-static bool by_reference(const mm_operands *p, const mm_sums *s, trn_tensor a, trn_tensor b, float *out)
-{
-    float *x = ud_need((size_t)(p->m * p->k), sizeof *x), *y = ud_need((size_t)(p->k * p->n), sizeof *y);
-    decode(a, x);
-    decode(b, y);
-    if (s->reference == FLOAT64)
-        double_sums(p, x, y, out);
-    else
-        fma_chains(p, x, y, s->block ? s->block : p->k, out);
-    free(x);
-    free(y);
-    return true;
-}
-
-static bool by_library(const mm_operands *p, const mm_sums *s, trn_tensor a, trn_tensor b, float *out)
-{
-    trn_numerics n;
-    if (trn_numerics_parse(&n, s->text) != TRN_OK) return false;
-    trn_matmul_args args = {
-        .dst = trn_tensor_2d(TRN_F32, out, p->m, p->n), .a = a, .b = b, .numerics = &n, .double_row = s->double_row
-    };
-    return trn_matmul(&args) == TRN_OK;
-}
-
-static void cut_parts(float *rest, uint16_t *code, int64_t n, int parts)
-{
-    for (int part = 0; part < parts; part++)
-        for (int64_t i = 0; i < n; i++) {
-            code[part * n + i] = trn_bf16_from_f32(rest[i]);
-            rest[i] -= trn_bf16_to_f32(code[part * n + i]);
-        }
-}
-
-/* The smallest products first; those below the last part are left out. */
-static bool by_parts(const mm_operands *p, const mm_sums *s, trn_tensor a, trn_tensor b, float *out)
-{
-    const int parts = (int)s->block;
-    const int64_t na = p->m * p->k, nb = p->k * p->n;
-    float *x = ud_need((size_t)na, sizeof *x), *y = ud_need((size_t)nb, sizeof *y);
-    uint16_t *u = ud_need((size_t)(na * parts), sizeof *u), *v = ud_need((size_t)(nb * parts), sizeof *v);
-    trn_numerics n;
-    bool good = trn_numerics_parse(&n, s->text) == TRN_OK;
-    decode(a, x);
-    decode(b, y);
-    cut_parts(x, u, na, parts);
-    cut_parts(y, v, nb, parts);
-    for (int sum = parts - 1; sum >= 0; sum--)
-        for (int i = 0; i <= sum && good; i++) {
-            trn_matmul_args args = { .dst = trn_tensor_2d(TRN_F32, out, p->m, p->n),
-                                     .a = trn_tensor_2d(TRN_BF16, u + i * na, p->m, p->k),
-                                     .b = trn_tensor_2d(TRN_BF16, v + (sum - i) * nb, p->k, p->n),
-                                     .numerics = &n };
-            args.accumulate = sum < parts - 1 || i > 0;
-            good = trn_matmul(&args) == TRN_OK;
-        }
-    free(x);
-    free(y);
-    free(u);
-    free(v);
-    return good;
-}
-
-/* Threads cost more than they bring where a product is small. */
-static void choose_threads(const mm_operands *p)
-{
-#if defined(_OPENMP)
-    static int all;
-    if (!all) all = omp_get_max_threads();
-    omp_set_num_threads(p->m * p->n < (SAMPLE_MACS << 2) / p->k ? 1 : all);
-#else
-    (void)p;
-#endif
-}
-
-static bool multiply(mm_context *c, const ud_hypothesis *h, bool whole)
-{
-    mm_operands *p = &c->part[whole];
-    const mm_sums *s = &c->sum[h->key[KEY_SUMS]];
-    const int key[3] = { h->key[KEY_INPUTS], h->key[KEY_SUMS], whole };
-    if (memcmp(key, c->key, sizeof key) == 0) return !c->refused;
-    memcpy(c->key, key, sizeof key);
-    const trn_tensor a = encode(format_for(c, key[0], false), p->a, p->code_a, p->m, p->k);
-    const trn_tensor b = encode(format_for(c, key[0], true), p->b, p->code_b, p->k, p->n);
-    choose_threads(p);
-    c->refused = !(s->reference == PARTS ? by_parts : s->reference ? by_reference : by_library)(p, s, a, b, c->result);
-    return !c->refused;
-}
-
-static bool run(void *context, const ud_hypothesis *h, bool whole, float *value)
-{
-    mm_context *c = context;
-    const mm_rounding *to = &c->output[h->key[KEY_OUTPUT]];
-    const int64_t n = c->part[whole].m * c->part[whole].n;
-    if (!multiply(c, h, whole)) return false;
-    memcpy(value, c->result, sizeof *value * (size_t)n);
-    ud_round_values(to->format, to->rounding, TRN_OVERFLOW_DEFAULT, value, n);
-    return true;
-}
-
 /* ---- opening, closing ---- */
-
-static void make_part(mm_context *c, mm_operands *p, bool whole)
-{
-    p->m = whole ? c->m : c->rows;
-    p->n = whole ? c->n : c->columns;
-    p->k = c->k;
-    p->code_a = ud_need((size_t)(p->m * p->k), 4);
-    p->code_b = ud_need((size_t)(p->k * p->n), 4);
-    if (whole) {
-        p->a = c->a;
-        p->b = c->b;
-        return;
-    }
-    p->a = ud_need((size_t)(p->m * p->k), sizeof(float));
-    p->b = ud_need((size_t)(p->k * p->n), sizeof(float));
-    for (int64_t m = 0; m < p->m; m++) memcpy(p->a + m * p->k, c->a + c->row[m] * c->k, sizeof(float) * (size_t)c->k);
-    for (int64_t k = 0; k < p->k; k++)
-        for (int64_t n = 0; n < p->n; n++) p->b[k * p->n + n] = c->b[k * c->n + c->column[n]];
-}
 
 static void choose_sample(mm_context *c, ud_source *s)
 {
-    int64_t outputs = SAMPLE_MACS / c->k;
+    int64_t outputs = MM_SAMPLE_MACS / c->k;
     if (outputs < LEAST_OUTPUTS) outputs = LEAST_OUTPUTS;
     if (outputs > MOST_OUTPUTS) outputs = MOST_OUTPUTS;
     c->columns = c->n < 64 ? c->n : 64;
@@ -567,19 +344,14 @@ static void choose_sample(mm_context *c, ud_source *s)
     c->row = ud_spread(c->m, c->rows);
     c->column = ud_spread(c->n, c->columns);
     s->sampled = c->rows * c->columns;
-    s->index = ud_need((size_t)s->sampled, sizeof *s->index);
+    s->index = app_memory((size_t)s->sampled, sizeof *s->index);
     for (int64_t i = 0; i < s->sampled; i++) s->index[i] = c->row[i / c->columns] * c->n + c->column[i % c->columns];
 }
 
 static void close_context(void *context)
 {
     mm_context *c = context;
-    for (int i = 0; i < 2; i++) {
-        free(c->part[i].code_a);
-        free(c->part[i].code_b);
-    }
-    free(c->part[0].a);
-    free(c->part[0].b);
+    mm_free_parts(c);
     free(c->a);
     free(c->b);
     free(c->row);
@@ -588,46 +360,52 @@ static void close_context(void *context)
     free(c);
 }
 
-static int check(const ud_job *job)
+static bool check(const ud_job *job, char *why)
 {
     if (job->operands != 2)
-        return app_complain(APP_USAGE, "--inputs: a product has two operands, and here %s %d",
-                            job->operands == 1 ? "is" : "are", job->operands);
+        return app_fail(why, "--inputs: a product has two operands, and here %s %d", job->operands == 1 ? "is" : "are",
+                        job->operands);
     for (int i = 0; i < 2; i++) {
         const ud_array *x = &job->operand[i];
         if (x->rank < 1 || x->elements == 0)
-            return app_complain(APP_USAGE, "%s: an operand of a product has rows and columns", x->name);
+            return app_fail(why, "%s: an operand of a product has rows and columns", x->name);
         if (x->kind != UD_CODES && x->kind != UD_F64)
-            return app_complain(APP_USAGE, "%s: its type %s is not multiplied", x->name, x->type);
+            return app_fail(why, "%s: its type %s is not multiplied", x->name, x->type);
     }
-    return APP_OK;
+    return true;
 }
 
-int ud_open_matmul(ud_job *job, ud_explanation *e)
+/* Integers, and numbers of 64 bits, as binary32. */
+static trn_format multiplied_as(trn_format format)
+{
+    return trn_format_info_of(format)->exponent_bits > 0 ? format : TRN_F32;
+}
+
+bool ud_open_matmul(ud_job *job, ud_explanation *e, char *why)
 {
     const char *placement;
     char p[128], q[128];
-    if (check(job) != APP_OK) return APP_USAGE;
-    mm_context *c = ud_need(1, sizeof *c);
+    if (!check(job, why)) return false;
+    mm_context *c = app_memory(1, sizeof *c);
     c->job = job;
     c->key[0] = -1;
     e->source.context = c;
     e->source.close = close_context;
-    e->source.run = run;
+    e->source.run = mm_run;
     e->source.aspect = aspects;
     const ud_array *x = &job->operand[0], *w = &job->operand[1];
-    if (place(c, x, w, &placement) != APP_OK) return APP_USAGE;
-    if (c->format_a == TRN_FORMAT_UNSET || trni_is_integer(c->format_a)) c->format_a = TRN_F32;
-    if (c->format_b == TRN_FORMAT_UNSET || trni_is_integer(c->format_b)) c->format_b = TRN_F32;
+    if (!place(c, x, w, &placement, why)) return false;
+    c->format_a = multiplied_as(c->format_a);
+    c->format_b = multiplied_as(c->format_b);
     snprintf(e->source.inputs, sizeof e->source.inputs, "%s, x = %.100s %s %s, w = %.100s %s %s; K = %" PRId64,
              placement, x->name, x->type, ud_shape(x, p, sizeof p), w->name, w->type, ud_shape(w, q, sizeof q), c->k);
     choose_sample(c, &e->source);
     e->source.outputs = e->source.total = c->m * c->n;
     if (e->source.outputs > WHOLE_MACS / c->k) e->source.outputs = e->source.sampled; /* too much to compute for all */
     const bool second = e->source.sampled < e->source.outputs;
-    c->result = ud_need((size_t)e->source.outputs, sizeof *c->result);
-    make_part(c, &c->part[0], false);
-    if (second) make_part(c, &c->part[1], true);
+    c->result = app_memory((size_t)e->source.outputs, sizeof *c->result);
+    mm_make_part(c, false);
+    if (second) mm_make_part(c, true);
     all_core_sums(c);
     other_sums(c);
     double_row_sums(c);
@@ -636,5 +414,5 @@ int ud_open_matmul(ud_job *job, ud_explanation *e)
     list_casts(c);
     list_outputs(c);
     suppose_all(c, e);
-    return APP_OK;
+    return true;
 }

@@ -9,9 +9,203 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <trnmath/trn_act.h>
+#include <trnmath/trn_collective.h>
+#include <trnmath/trn_numerics.h>
+
 #include "app/outputs.h"
 
 const char app_name[] = "ulpdiff";
+
+/* ---- options ---- */
+
+static bool operand(void *into, const char *word, char *why)
+{
+    ud_options *o = into;
+    if (o->in_inputs) {
+        if (o->inputs == UD_INPUTS) return app_refuse(why, "more inputs than there is room for");
+        o->input[o->inputs++] = word;
+    } else if (!o->a)
+        o->a = word;
+    else if (!o->b)
+        o->b = word;
+    else
+        return app_refuse(why, "two files are compared; files after --inputs are the operands");
+    return true;
+}
+
+static bool take_inputs(void *into, const char *value, char *why)
+{
+    ((ud_options *)into)->in_inputs = true;
+    return operand(into, value, why);
+}
+
+static bool take_unit(void *into, const char *value, char *why)
+{
+    ud_options *o = into;
+    if (!ud_unit_from_name(value, &o->unit)) return app_refuse(why, "it is not a number format");
+    return o->unit_given = true;
+}
+
+static bool read_format(const char *value, trn_format *format, char *why)
+{
+    *format = trn_format_from_name(value);
+    return *format != TRN_FORMAT_UNSET || app_refuse(why, "it is not a number format");
+}
+
+static bool take_dtype(void *into, const char *value, char *why)
+{
+    ud_options *o = into;
+    trn_format format;
+    if (!read_format(value, &format, why)) return false;
+    for (int i = 0; i < 3; i++)
+        if (o->dtype[i] == TRN_FORMAT_UNSET) o->dtype[i] = format;
+    return true;
+}
+
+static bool take_op(void *o, const char *value, char *why)
+{
+    static const char *const name[] = { "matmul", "all_reduce", "reduce_scatter", "cast", "activation" };
+    const int op = app_parse_word(value, name, sizeof name / sizeof name[0], why);
+    ((ud_options *)o)->op = (ud_op)(op + 1); /* UD_OP_NONE comes first */
+    return op >= 0;
+}
+
+static bool take_function(void *o, const char *value, char *why)
+{
+    if (trn_act_from_name(value) == TRN_ACT_COUNT)
+        return app_refuse(why, "the Scalar engine has no function of that name");
+    ((ud_options *)o)->function = value;
+    return true;
+}
+
+static bool take_system(void *o, const char *value, char *why)
+{
+    if (trn_system_from_name(value) == TRN_SYSTEM_COUNT) return app_refuse(why, "no such system");
+    ((ud_options *)o)->system = value;
+    return true;
+}
+
+static bool take_numerics(void *o, const char *value, char *why)
+{
+    trn_numerics n;
+    if (trn_numerics_parse(&n, value) != TRN_OK) return app_refuse(why, "expected FIELD=VALUE,... or a preset's name");
+    ((ud_options *)o)->numerics = value;
+    return true;
+}
+
+#define READ(function, read) APP_READ(function, ud_options, read)
+READ(take_dtype_a, read_format(value, &o->dtype[0], why))
+READ(take_dtype_b, read_format(value, &o->dtype[1], why))
+READ(take_dtype_in, read_format(value, &o->dtype[2], why))
+READ(take_wire, read_format(value, &o->wire, why))
+READ(take_above, app_parse_real(value, 0, HUGE_VAL, &o->fail_above, why))
+READ(take_above_rel, app_parse_real(value, 0, HUGE_VAL, &o->fail_above_rel, why))
+READ(take_below, app_parse_real(value, -HUGE_VAL, HUGE_VAL, &o->fail_sqnr_below, why))
+READ(take_rank, app_parse_number(value, 0, 1 << 20, &o->rank, why))
+READ(take_top, app_parse_number(value, 0, 100000, &o->top, why))
+APP_TAKE(take_places, ud_options, places, true)
+APP_TAKE(take_codes, ud_options, codes, true)
+APP_TAKE(take_tensor, ud_options, tensor, value)
+APP_TAKE(take_all, ud_options, all, true)
+APP_TAKE(take_no_map, ud_options, no_map, true)
+APP_TAKE(take_colour, ud_options, colour, true)
+APP_TAKE(take_json, ud_options, json, value)
+APP_TAKE(take_csv, ud_options, csv, value)
+APP_TAKE(take_html, ud_options, html, value)
+APP_TAKE(take_schema, ud_options, schema, true)
+
+/* ---- the command ---- */
+
+static const app_option options[] = {
+    { "--ulp-format", "NAME",
+      "count in ulps of this format (default: that of the data; of two, the one with fewer bits)", take_unit },
+    { "--codes", NULL,
+      "an ulp is a step along the codes: A and B are rounded to the format first\n(default where both sides have it)",
+      take_codes },
+    { "--places", NULL,
+      "an ulp is the unit in the last place of A, |B - A| is a fraction of it\n(default where a side has another "
+      "format)",
+      take_places },
+    { "--dtype", "NAME",
+      "what the codes of .npy files (u1, u2, V1, V2) are: float8_e4m3 (240), float8_e4m3fn\n(448), float8_e5m2, "
+      "bfloat16, ...; --dtype-a, --dtype-b, --dtype-inputs for one alone",
+      take_dtype },
+    { "--dtype-a", "NAME", "of A", take_dtype_a },
+    { "--dtype-b", "NAME", "of B", take_dtype_b },
+    { "--dtype-inputs", "NAME", "of the inputs", take_dtype_in },
+    { "--tensor", "PATTERN", "only tensors whose names match (*, ?)", take_tensor },
+    { "--all", NULL, "details of every tensor, not of the worst alone", take_all },
+    { "--no-map", NULL, "without the map of the differences", take_no_map },
+    { "--color", NULL, "colours and blocks even where standard output is no terminal", take_colour },
+    { "--inputs", "FILE ...", "what A and B were computed from; the last files on the line (.npy, .npz, safetensors)",
+      take_inputs },
+    { "--op", "NAME", "how: matmul, all_reduce, reduce_scatter, cast, activation (default: matmul, of one\nfile cast)",
+      take_op },
+    { "--numerics", "TEXT", "matmul: one more hypothesis, FIELD=VALUE,...", take_numerics },
+    { "--wire", "NAME", "collectives: only this format between ranks", take_wire },
+    { "--system", "NAME", "collectives: its links, where its chips or cores are as many as the ranks", take_system },
+    { "--rank", "N", "reduce_scatter: whose part A and B are (default: 0, or all of them joined)", take_rank },
+    { "--function", "NAME", "activation: exp, tanh, gelu, ...", take_function },
+    { "--top", "N", "hypotheses to show (default: 8)", take_top },
+    { "--fail-above", "N", "exit 1 if any distance is above N ulps, or NaN or infinity stands against a number",
+      take_above },
+    { "--fail-above-rel", "X", "exit 1 if any relative error is above X", take_above_rel },
+    { "--fail-sqnr-below", "DB", "exit 1 if any tensor's SQNR is below", take_below },
+    { "--json", "FILE", "everything as JSON (- for standard output, without the text)", take_json },
+    { "--csv", "FILE", "one row per tensor, one header row (- as above)", take_csv },
+    { "--html", "FILE", "a page with histograms and maps", take_html },
+    { "--schema", NULL, "the columns of the CSV", take_schema },
+};
+
+static const app_command command = {
+    "ulpdiff",
+    "usage: ulpdiff A B [options] [--op NAME --inputs FILE ...]",
+    "What differs between two arrays or two checkpoints, in ulps, and, given what they were computed from, why.\n"
+    "A is what B is measured against. Files: .npy, .npz, safetensors (also sharded, or a directory); arrays meet by "
+    "name.",
+    options,
+    sizeof options / sizeof options[0],
+    "Two NaN are equal, whatever their bits; so are equal infinities. +0 and -0 are 0 ulps apart. Relative errors are "
+    "to |A|;\n"
+    "SQNR is the energy of A over that of B - A. --inputs comes last: every file after it is an operand.\n"
+    "\n"
+    "examples:\n"
+    "  ulpdiff cpu.npy device.npy\n"
+    "  ulpdiff old.safetensors new.safetensors --fail-above 1\n"
+    "  ulpdiff cpu.npy device.npy --ulp-format bfloat16 --html report.html\n"
+    "  ulpdiff cpu.npy device.npy --op matmul --inputs x.npy w.npy\n"
+    "  ulpdiff sum32.npy grads.npy --op all_reduce --wire bfloat16 --inputs rank0.npy rank1.npy rank2.npy rank3.npy\n"
+    "\n"
+    "exit status: 0 compared, 1 a --fail-... struck or a tensor has no partner of its shape, 2 bad usage or bad input",
+    operand,
+};
+
+static int check(ud_options *o)
+{
+    if (o->schema) return APP_OK;
+    if (!o->a || !o->b) return app_complain(APP_USAGE, "which two files? ulpdiff --help tells more");
+    if (o->places && o->codes) return app_complain(APP_USAGE, "--codes and --places exclude each other");
+    if (o->op != UD_OP_NONE && !o->inputs)
+        return app_complain(APP_USAGE, "--op needs --inputs: what A and B were computed from");
+    if (o->op == UD_OP_NONE && o->inputs) o->op = o->inputs == 1 ? UD_OP_CAST : UD_OP_MATMUL;
+    if (o->op == UD_OP_ACTIVATION && !o->function) return app_complain(APP_USAGE, "--op activation needs --function");
+    const char *standard[] = { o->json, o->csv, o->html };
+    int taken = 0;
+    for (int i = 0; i < 3; i++) taken += standard[i] && strcmp(standard[i], "-") == 0;
+    if (taken > 1) return app_complain(APP_USAGE, "only one of --json, --csv and --html can have standard output");
+    return APP_OK;
+}
+
+static int parse_line(int argc, char **argv, ud_options *o)
+{
+    memset(o, 0, sizeof *o);
+    o->top = 8;
+    o->rank = -1;
+    o->fail_above = o->fail_above_rel = o->fail_sqnr_below = NAN;
+    const int status = app_parse_options(&command, o, argc - 1, argv + 1);
+    return status == APP_OK ? check(o) : status;
+}
 
 /* ---- opening ---- */
 
@@ -27,30 +221,25 @@ static bool name_codes(io_arrays *file, trn_format format, char *why)
     return true;
 }
 
-static int open_side(const char *path, io_arrays *file, trn_format format)
+static bool open_side(const char *path, io_arrays *file, trn_format format, char *why)
 {
-    char why[IO_WHY];
-    if (!io_arrays_open(path, file, why) || !name_codes(file, format, why)) return app_complain(APP_USAGE, "%s", why);
-    return APP_OK;
+    return io_arrays_open(path, file, why) && name_codes(file, format, why);
 }
 
-static int open_inputs(ud_job *job)
+static bool open_inputs(ud_job *job, char *why)
 {
     const ud_options *o = &job->options;
     int count = 0;
-    job->input = ud_need((size_t)o->inputs, sizeof *job->input);
+    job->input = app_memory((size_t)o->inputs, sizeof *job->input);
     for (int i = 0; i < o->inputs; i++) {
-        if (open_side(o->input[i], &job->input[i], o->dtype[2]) != APP_OK) return APP_USAGE;
+        if (!open_side(o->input[i], &job->input[i], o->dtype[2], why)) return false;
         count += job->input[i].count;
     }
-    job->operand = ud_need((size_t)count, sizeof *job->operand);
+    job->operand = app_memory((size_t)count, sizeof *job->operand);
     for (int i = 0; i < o->inputs; i++)
-        for (int k = 0; k < job->input[i].count; k++) {
-            char why[APP_WHY];
-            if (!ud_array_open(o->input[i], &job->input[i].item[k], &job->operand[job->operands++], why))
-                return app_complain(APP_USAGE, "%s", why);
-        }
-    return APP_OK;
+        for (int k = 0; k < job->input[i].count; k++)
+            if (!ud_array_open(o->input[i], &job->input[i].item[k], &job->operand[job->operands++], why)) return false;
+    return true;
 }
 
 /* ---- pairing ---- */
@@ -58,7 +247,7 @@ static int open_inputs(ud_job *job)
 static void miss(ud_job *job, const char *format, const char *name, const char *detail)
 {
     const size_t size = strlen(format) + strlen(name) + strlen(detail);
-    char *text = ud_need(size, 1);
+    char *text = app_memory(size, 1);
     snprintf(text, size, format, name, detail);
     job->missing[job->unmatched++] = text;
 }
@@ -82,13 +271,12 @@ static ud_unit pick_unit(const ud_options *o, const ud_array *a, const ud_array 
     return unit;
 }
 
-static int pair_up(ud_job *job, const io_array *x, const io_array *y)
+static bool pair_up(ud_job *job, const io_array *x, const io_array *y, char *why)
 {
     ud_pair *p = &job->pair[job->pairs];
-    char why[APP_WHY], left[128], right[128];
+    char left[128], right[128];
     p->name = x->name;
-    if (!ud_array_open(job->options.a, x, &p->a, why) || !ud_array_open(job->options.b, y, &p->b, why))
-        return app_complain(APP_USAGE, "%s", why);
+    if (!ud_array_open(job->options.a, x, &p->a, why) || !ud_array_open(job->options.b, y, &p->b, why)) return false;
     if (!same_shape(x, y)) {
         char detail[300];
         snprintf(detail, sizeof detail, "%s in A and %s in B", ud_shape(&p->a, left, sizeof left),
@@ -96,45 +284,44 @@ static int pair_up(ud_job *job, const io_array *x, const io_array *y)
         miss(job, "%s: its shape is %s", x->name, detail);
         ud_array_close(&p->a);
         ud_array_close(&p->b);
-        return APP_OK;
+        return true;
     }
     p->unit = pick_unit(&job->options, &p->a, &p->b);
     job->pairs++;
-    return APP_OK;
+    return true;
 }
 
 static bool wanted(const ud_options *o, const char *name) { return !o->tensor || fnmatch(o->tensor, name, 0) == 0; }
 
-static int pair_all(ud_job *job)
+static bool pair_all(ud_job *job, char *why)
 {
     io_arrays *a = &job->side[0], *b = &job->side[1];
-    job->pair = ud_need((size_t)a->count + 1, sizeof *job->pair);
-    job->missing = ud_need((size_t)a->count + (size_t)b->count + 1, sizeof *job->missing);
+    job->pair = app_memory((size_t)a->count + 1, sizeof *job->pair);
+    job->missing = app_memory((size_t)a->count + (size_t)b->count + 1, sizeof *job->missing);
     if (a->count == 1 && b->count == 1) { /* whatever they are called */
-        if (pair_up(job, &a->item[0], &b->item[0]) != APP_OK) return APP_USAGE;
-        if (job->pairs) return APP_OK;
-        return app_complain(APP_USAGE, "%s and %s%s", job->options.a, job->options.b, job->missing[0]);
+        if (!pair_up(job, &a->item[0], &b->item[0], why)) return false;
+        if (job->pairs) return true;
+        return app_fail(why, "%s and %s%s", job->options.a, job->options.b, job->missing[0]);
     }
     for (int i = 0; i < a->count; i++) {
         const io_array *x = &a->item[i], *y = wanted(&job->options, x->name) ? io_arrays_find(b, x->name) : NULL;
         if (!wanted(&job->options, x->name)) continue;
         if (!y)
             miss(job, "%s: only in A%s", x->name, "");
-        else if (pair_up(job, x, y) != APP_OK)
-            return APP_USAGE;
+        else if (!pair_up(job, x, y, why))
+            return false;
     }
     for (int i = 0; i < b->count; i++)
         if (wanted(&job->options, b->item[i].name) && !io_arrays_find(a, b->item[i].name))
             miss(job, "%s: only in B%s", b->item[i].name, "");
     if (!job->pairs && !job->unmatched)
-        return app_complain(APP_USAGE, "--tensor %s: no tensor has such a name",
-                            job->options.tensor ? job->options.tensor : "*");
-    return APP_OK;
+        return app_fail(why, "--tensor %s: no tensor has such a name", job->options.tensor ? job->options.tensor : "*");
+    return true;
 }
 
-/* ---- judging ---- */
+/* ---- comparing, and the limits that --fail-... sets ---- */
 
-static void judge(ud_job *job, const ud_pair *p)
+static void check_limits(ud_job *job, const ud_pair *p)
 {
     const ud_options *o = &job->options;
     const char *name = p->name[0] ? p->name : o->b;
@@ -158,7 +345,7 @@ static void compare_all(ud_job *job)
     for (int i = 0; i < job->pairs; i++) {
         ud_compare(&job->pair[i]);
         job->bytes += (uint64_t)job->pair[i].a.elements * (job->pair[i].a.item + job->pair[i].b.item);
-        judge(job, &job->pair[i]);
+        check_limits(job, &job->pair[i]);
     }
     app_progress_done();
     job->seconds = app_now() - start;
@@ -176,8 +363,8 @@ static int write_all(ud_job *job, app_output *output, int outputs)
 
 static int verdict(const ud_job *job)
 {
-    for (int i = 0; i < job->unmatched && i < 20; i++) fprintf(stderr, "ulpdiff: %s\n", job->missing[i]);
-    if (job->unmatched > 20) fprintf(stderr, "ulpdiff: and %d more without a partner\n", job->unmatched - 20);
+    for (int i = 0; i < job->unmatched && i < 20; i++) app_complain(APP_FAILED, "%s", job->missing[i]);
+    if (job->unmatched > 20) app_complain(APP_FAILED, "and %d more without a partner", job->unmatched - 20);
     if (job->bytes > 50000000)
         fprintf(stderr, "%.2f GB in %.2f s: %.2f GB/s\n", 1e-9 * (double)job->bytes, job->seconds,
                 1e-9 * (double)job->bytes / job->seconds);
@@ -211,18 +398,16 @@ static int print_schema(ud_job *job)
     return APP_OK;
 }
 
-static int answer(ud_job *job)
+static bool answer(ud_job *job, char *why)
 {
     const ud_options *o = &job->options;
-    int status = open_side(o->a, &job->side[0], o->dtype[0]);
-    if (status == APP_OK) status = open_side(o->b, &job->side[1], o->dtype[1]);
-    if (status == APP_OK && o->inputs) status = open_inputs(job);
-    if (status == APP_OK) status = pair_all(job);
-    if (status != APP_OK) return status;
+    if (!open_side(o->a, &job->side[0], o->dtype[0], why) || !open_side(o->b, &job->side[1], o->dtype[1], why))
+        return false;
+    if ((o->inputs && !open_inputs(job, why)) || !pair_all(job, why)) return false;
     compare_all(job);
-    if (o->inputs) status = ud_explain(job);
-    if (status == APP_OK) ud_fill_table(job);
-    return status;
+    if (o->inputs && !ud_explain(job, why)) return false;
+    ud_fill_table(job);
+    return true;
 }
 
 static int run(ud_job *job)
@@ -234,8 +419,9 @@ static int run(ud_job *job)
         { .flag = "--html", .path = o->html, .write = ud_print_html },
     };
     enum { OUTPUTS = sizeof output / sizeof output[0] };
+    char why[APP_WHY];
     int status = app_open_outputs(output, OUTPUTS);
-    if (status == APP_OK) status = answer(job);
+    if (status == APP_OK && !answer(job, why)) status = app_complain(APP_USAGE, "%s", why);
     if (status == APP_OK) status = write_all(job, output, OUTPUTS);
     app_discard_outputs(output, OUTPUTS);
     return status == APP_OK ? verdict(job) : status;
@@ -244,7 +430,7 @@ static int run(ud_job *job)
 int main(int argc, char **argv)
 {
     static ud_job job;
-    int status = ud_parse(argc, argv, &job.options);
+    int status = parse_line(argc, argv, &job.options);
     if (status != APP_OK) return status < 0 ? APP_OK : status;
     status = job.options.schema ? print_schema(&job) : run(&job);
     close_all(&job);

@@ -7,6 +7,91 @@
 #include <math.h>
 #include <string.h>
 
+/* ---- a map of where the differences lie ---- */
+
+enum { LEVELS = UD_BUCKETS + 1 }; /* the buckets, and mismatches */
+
+static const struct {
+    char mark;
+    int colour; /* of the 256 */
+} level[LEVELS] = { { '.', 236 }, { '1', 24 }, { '2', 37 }, { '+', 150 }, { '#', 221 }, { '@', 202 }, { '!', 199 } };
+
+static const char *name_of(int i) { return i < UD_BUCKETS ? ud_bucket_name[i] : "NaN, inf"; }
+
+static int level_of(double u) { return isinf(u) ? UD_BUCKETS : ud_bucket(u); }
+
+static int level_at(const ud_pair *p, int row, int column)
+{
+    return row < p->heat_rows ? level_of(p->sums.heat[row * UD_HEAT_COLUMNS + column]) : -1;
+}
+
+/* Two rows of cells in one line of text: the upper half is foreground, the lower one background.
+ * Only changes of colour are written. */
+static void print_blocks(FILE *out, const ud_pair *p)
+{
+    for (int row = 0; row < p->heat_rows; row += 2) {
+        int upper = -1, lower = -1;
+        fputs("  ", out);
+        for (int c = 0; c < p->heat_columns; c++) {
+            const int high = level_at(p, row, c), low = level_at(p, row + 1, c);
+            if (high != upper) fprintf(out, "\033[38;5;%dm", level[high].colour);
+            if (low != lower) fprintf(out, "\033[48;5;%dm", level[low].colour);
+            upper = high;
+            lower = low;
+            fputs("\xe2\x96\x80", out);
+        }
+        fputs("\033[0m\n", out);
+    }
+}
+
+static void print_marks(FILE *out, const ud_pair *p)
+{
+    for (int row = 0; row < p->heat_rows; row++) {
+        fputs("  ", out);
+        for (int c = 0; c < p->heat_columns; c++) fputc(level[level_at(p, row, c)].mark, out);
+        fputc('\n', out);
+    }
+}
+
+/* How many levels there are. */
+static int count_levels(const ud_pair *p, bool seen[LEVELS])
+{
+    int levels = 0;
+    for (int row = 0; row < p->heat_rows; row++)
+        for (int c = 0; c < p->heat_columns; c++) seen[level_at(p, row, c)] = true;
+    for (int i = 0; i < LEVELS; i++) levels += seen[i];
+    return levels;
+}
+
+static void print_legend(FILE *out, const bool seen[LEVELS], bool colour)
+{
+    fputs("  ", out);
+    for (int i = 0; i < LEVELS; i++) {
+        if (!seen[i]) continue;
+        if (colour)
+            fprintf(out, "\033[48;5;%dm  \033[0m %s   ", level[i].colour, name_of(i));
+        else
+            fprintf(out, "%c %s   ", level[i].mark, name_of(i));
+    }
+    fputc('\n', out);
+}
+
+static void print_map(FILE *out, const ud_pair *p, bool colour)
+{
+    bool seen[LEVELS] = { false };
+    if (count_levels(p, seen) < 2) {
+        fprintf(out, "\n  they lie everywhere: a map of %d x %d parts shows one level\n", p->heat_rows,
+                p->heat_columns);
+        return;
+    }
+    fprintf(out, "\n  the most ulps in each part of %lld rows x %lld columns\n", (long long)p->a.rows,
+            (long long)p->a.columns);
+    (colour ? print_blocks : print_marks)(out, p);
+    print_legend(out, seen, colour);
+}
+
+/* ---- the answer ---- */
+
 enum { BAR = 40, SMALL = 64 }; /* SMALL: elements that need no map */
 
 static bool fancy(FILE *out, const ud_job *job) { return job->options.colour || app_colour(out); }
@@ -14,9 +99,9 @@ static bool fancy(FILE *out, const ud_job *job) { return job->options.colour || 
 static const char *count(int64_t n)
 {
     static char text[8][32];
-    static int turn;
-    turn = (turn + 1) % 8;
-    return app_count(text[turn], sizeof text[0], n);
+    static int next;
+    next = (next + 1) % 8;
+    return app_count(text[next], sizeof text[0], n);
 }
 
 static const char *percent(int64_t part, int64_t whole, char *text, size_t size)
@@ -33,9 +118,9 @@ static void print_head(FILE *out, const ud_pair *p)
     const ud_array *side[] = { &p->a, &p->b };
     char shape[128];
     for (int k = 0; k < 2; k++)
-        fprintf(out, "  %c  %s  %s %s\n", "AB"[k], side[k]->name,
-                side[k]->kind == UD_CODES || side[k]->kind == UD_SUB_BYTE ? trn_format_name(side[k]->format)
-                                                                          : side[k]->type,
+        fprintf(out, "  %c  %s  %s %s\n", "AB"[k], side[k] -> name,
+                side[k] -> kind == UD_CODES || side[k] -> kind == UD_SUB_BYTE ? trn_format_name(side[k]->format)
+                                                                              : side[k] -> type,
                 ud_shape(side[k], shape, sizeof shape));
     fprintf(out, "\n  %s pairs: %s equal, %s differ; bytes %s", count(p->sums.pairs),
             count(p->sums.pairs - p->sums.mismatches - (p->sums.numbers - p->sums.bucket[0])),
@@ -177,7 +262,7 @@ static void print_pair(FILE *out, const ud_job *job, const ud_pair *p)
     print_measures(out, p);
     for (int i = 0; i < found.count; i++) fprintf(out, "  ! %s\n", found.text[i]);
     if (p->sums.first < 0) return;
-    if (!job->options.no_map && p->a.elements > SMALL) ud_print_heat(out, p, colour);
+    if (!job->options.no_map && p->a.elements > SMALL) print_map(out, p, colour);
     print_places(out, p);
 }
 

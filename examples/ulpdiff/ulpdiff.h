@@ -1,17 +1,15 @@
 /* ulpdiff.h - what the files of the program share: arrays, comparisons, hypotheses, options, the job.
  * SPDX-License-Identifier: MIT
  *
- *     main.c         opens both sides, pairs their arrays, hands the answers to everybody who writes them
- *     options.c      the command line
+ *     main.c         the command line; opens both sides, pairs their arrays, hands the answers to those who write them
  *     array.c        an array as numbers (binary64) and as codes in order
  *     compare.c      one pass over a pair of arrays
  *     suspect.c      what a systematic error looks like
  *     table.c        the columns; CSV and JSON
- *     text.c         the answer on a terminal
- *     heat.c         where the differences lie, in a terminal
+ *     text.c         the answer on a terminal, with a map of where the differences lie
  *     report.c       the HTML page
  *     explain.c      hypotheses: tried, ranked, told
- *     explain_*.c    where hypotheses come from: matmul, collectives, casts, functions
+ *     explain_*.c    where hypotheses come from: matmul (its products apart), collectives, functions and casts
  */
 #ifndef ULPDIFF_H
 #define ULPDIFF_H
@@ -45,8 +43,12 @@ typedef struct ud_array { /* always packed rows */
     void *block;     /* a packed copy, where the file's is not */
 } ud_array;
 
+/* Is it one with a sign, an exponent and a mantissa? */
+static inline bool ud_is_float(trn_format format) { return trn_format_info_of(format)->mantissa_bits > 0; }
+
 bool ud_array_open(const char *file, const io_array *from, ud_array *to, char *why);
 void ud_array_close(ud_array *a);
+bool ud_has_floats(const ud_array *a); /* of at least 8 bits */
 const char *ud_shape(const ud_array *a, char *text, size_t size);            /* "[128, 512]" */
 const char *ud_index(const ud_array *a, int64_t i, char *text, size_t size); /* row-major i as "[3, 17]" */
 /* n <= UD_BLOCK elements from `first` on, in row-major order. Exact, but for 64-bit integers beyond 2^53. */
@@ -145,10 +147,8 @@ typedef struct ud_options {
     const char *function, *system, *numerics;
     trn_format wire;
     int rank, top;
-    double fail_above, fail_above_rel, fail_sqnr_below; /* NaN: not asked */
+    double fail_above, fail_above_rel, fail_sqnr_below; /* NaN: no limit */
 } ud_options;
-
-int ud_parse(int argc, char **argv, ud_options *options);
 
 /* ---- hypotheses ---- */
 
@@ -185,18 +185,14 @@ typedef struct ud_source {
 typedef struct ud_explanation {
     ud_source source;
     ud_hypothesis *list; /* ranked for B; those that were refused are gone */
-    int count, room, refused;
+    int count, capacity, refused;
     double seconds;
 } ud_explanation;
 
-/* APP_OK, or APP_USAGE after one sentence. */
 typedef struct ud_job ud_job;
-int ud_explain(ud_job *job);
-typedef int ud_open(ud_job *job, ud_explanation *e); /* fills e->source and supposes */
-int ud_open_matmul(ud_job *job, ud_explanation *e);
-int ud_open_collective(ud_job *job, ud_explanation *e);
-int ud_open_cast(ud_job *job, ud_explanation *e);
-int ud_open_activation(ud_job *job, ud_explanation *e);
+bool ud_explain(ud_job *job, char *why);
+typedef bool ud_open(ud_job *job, ud_explanation *e, char *why); /* fills e->source and supposes */
+ud_open ud_open_matmul, ud_open_collective, ud_open_cast, ud_open_activation;
 
 ud_hypothesis *ud_suppose(ud_explanation *e); /* a new one, zeroed */
 __attribute__((format(printf, 3, 4))) void ud_say(ud_hypothesis *h, int aspect, const char *format, ...);
@@ -208,7 +204,6 @@ int ud_significand(trn_format format);
 /* May a side be the result of a rounding to this format? */
 bool ud_can_be(const ud_pair *pair, trn_format format);
 void ud_print_explanation(FILE *out, const ud_job *job);
-void *ud_need(size_t count, size_t size); /* zeroed memory; ends the program when there is none */
 float *ud_read_floats(const ud_array *a);
 int64_t *ud_spread(int64_t n, int64_t count); /* count of 0 ... n-1, evenly */
 
@@ -236,6 +231,5 @@ void ud_print_text(FILE *out, const ud_job *job);
 void ud_print_json(FILE *out, const void *job);
 void ud_print_csv(FILE *out, const void *job);
 void ud_print_html(FILE *out, const void *job);
-void ud_print_heat(FILE *out, const ud_pair *pair, bool colour);
 
 #endif /* ULPDIFF_H */

@@ -12,6 +12,10 @@
 
 #include "bench/common/host.h"
 
+#if defined(_OPENMP)
+#include <omp.h>
+#endif
+
 enum { MAX_FORMATS = 8, MAX_SIZES = 8, MAX_ROUNDS = 1000 };
 
 typedef struct options {

@@ -17,6 +17,10 @@
 #include <trnmath/trn_matmul.h>
 #include <trnmath/trn_sparse.h>
 
+#if defined(_OPENMP)
+#include <omp.h>
+#endif
+
 enum { MAX_SHAPES = 32, MAX_FORMATS = 8, MAX_ROUNDS = 1000, PATTERNS = 7 };
 
 static const trn_sparse_pattern patterns[PATTERNS] = { { 4, 16 }, { 4, 12 }, { 4, 8 }, { 2, 8 },
