@@ -13,7 +13,8 @@
 /* As much of a text as there is room for. */
 static void copy_text(char *to, size_t capacity, const char *from)
 {
-    const size_t length = strnlen(from, capacity - 1);
+    const char *const end = (const char *)memchr(from, 0, capacity);
+    const size_t length = end ? (size_t)(end - from) : capacity - 1;
     memcpy(to, from, length);
     to[length] = 0;
 }

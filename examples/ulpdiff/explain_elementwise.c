@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "bench/activation_error.h"
+#include "bench/common/activation_error.h"
 
 enum { SAMPLE = 1 << 16 };
 

@@ -76,12 +76,12 @@ done
 grep -q "^trnmath $version, kernels run as " out || fail "the demonstration does not tell the version: $(cat out)"
 grep -q 'float8_e4m3    nearest_even   31\.4' out ||
     fail "the demonstration's SQNR of float8_e4m3 is another: $(cat out)"
-# The README's program prints what its comments say.
-sed -n '/^```python/,/^```/p' "$root/README.md" | sed '/^```/d' >readme.py
+# The program of examples/python/README.md prints what its comments say.
+sed -n '/^```python/,/^```/p' "$root/examples/python/README.md" | sed '/^```/d' >readme.py
 sed -n 's/^print.*) *# //p' readme.py >want
-[ "$(wc -l <want)" -gt 0 ] || fail "README.md has no program in Python that prints something"
-"$python" readme.py >out 2>err || fail "README.md's program in Python: $(cat err)"
-cmp -s out want || fail "README.md's program in Python prints: $(cat out)"
+[ "$(wc -l <want)" -gt 0 ] || fail "examples/python/README.md has no program in Python that prints something"
+"$python" readme.py >out 2>err || fail "examples/python/README.md's program in Python: $(cat err)"
+cmp -s out want || fail "examples/python/README.md's program in Python prints: $(cat out)"
 
 said=$(TRN_ISA=portable "$python" -c 'import trnmath; print(trnmath.__version__, trnmath.isa())')
 [ "$said" = "$version portable" ] ||

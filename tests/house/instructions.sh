@@ -1,11 +1,11 @@
 #!/bin/sh
-# The table of nki.isa in trnmath/README.md is true: every instruction it names is a function of the headers and of a
+# The table of nki.isa in trnmath/engines.md is true: every instruction it names is a function of the headers and of a
 # core, and every instruction of a core is in the table.
 . "$(dirname -- "$0")/lib.sh"
 
-readme=$root/trnmath/README.md
+page=$root/trnmath/engines.md
 table=$scratch/table
-sed -n '/^## Every instruction of nki.isa/,/^Not here, and why/p' "$readme" | grep '^| *`' | cut -d'|' -f2 >"$table"
+sed -n '/^## Every instruction of nki.isa/,/^Not here, and why/p' "$page" | grep '^| *`' | cut -d'|' -f2 >"$table"
 tr ',' '\n' <"$table" | sed -n 's/.*`\([a-z_0-9]*\)`.*/\1/p' | sort -u >"$scratch/named"
 door=$root/trnmath/trn_core.h
 {
@@ -21,12 +21,12 @@ while read -r name; do
     checked
     plain=${name#trn_}
     case $plain in get_nc_version) continue ;; esac # a field and a table
-    grep -qx "$plain" "$scratch/functions" || fail "trnmath/README.md names $name, but there is no trn_$plain"
-    grep -qx "$plain" "$scratch/core" || fail "trnmath/README.md names $name, but a core does not run it"
+    grep -qx "$plain" "$scratch/functions" || fail "trnmath/engines.md names $name, but there is no trn_$plain"
+    grep -qx "$plain" "$scratch/core" || fail "trnmath/engines.md names $name, but a core does not run it"
 done <"$scratch/named"
 while read -r name; do
     checked
     case $name in vector_transpose | begin | end | status) continue ;; esac # nc_transpose's row; no instructions
-    grep -Eqx "(trn_)?$name" "$scratch/named" || fail "a core runs $name, which the table of trnmath/README.md lacks"
+    grep -Eqx "(trn_)?$name" "$scratch/named" || fail "a core runs $name, which the table of trnmath/engines.md lacks"
 done <"$scratch/core"
 finish
