@@ -93,6 +93,13 @@
 #endif
 #endif
 
+/* mingw-w64 has two printf; this is the one that vsnprintf is, which knows %zu. */
+#if defined(__MINGW_PRINTF_FORMAT)
+#define TRNI_PRINTF __MINGW_PRINTF_FORMAT
+#else
+#define TRNI_PRINTF printf
+#endif
+
 #define TRNI_FN static inline __attribute__((unused))
 #define TRNI_INLINE static inline __attribute__((unused, always_inline))
 #define TRNI_DATA static const __attribute__((unused))
@@ -252,7 +259,7 @@ TRN_API const char *trn_status_text(trn_status status)
 }
 
 /* Writes the sentence (when somebody wants it) and returns the status, so that a check is one line. */
-__attribute__((unused, format(printf, 3, 4))) static trn_status trni_fail(trn_error *error, trn_status status,
+__attribute__((unused, format(TRNI_PRINTF, 3, 4))) static trn_status trni_fail(trn_error *error, trn_status status,
                                                                            const char *format, ...)
 {
     if (error) {

@@ -457,7 +457,7 @@ TRN_API trn_status trn_numerics_parse(trn_numerics *n, const char *text)
 }
 
 /* Appends at most what fits; `at` never passes the end. */
-__attribute__((unused, format(printf, 4, 5))) static void trni_append(char *text, size_t size, size_t *at, const char *format, ...)
+__attribute__((unused, format(TRNI_PRINTF, 4, 5))) static void trni_append(char *text, size_t size, size_t *at, const char *format, ...)
 {
     va_list list;
     va_start(list, format);

@@ -77,7 +77,7 @@ TRN_API void trn_plan_level_text(const trn_topology *net, const trn_plan *plan, 
 
 /* ---- is it legal? ---- */
 
-__attribute__((unused, format(printf, 3, 4))) static bool trni_plan_refuse(trn_plan *p, trn_plan_reason reason,
+__attribute__((unused, format(TRNI_PRINTF, 3, 4))) static bool trni_plan_refuse(trn_plan *p, trn_plan_reason reason,
                                                                            const char *format, ...)
 {
     va_list list;

@@ -113,7 +113,7 @@ TRNI_FN void trni_text_flush(trni_text *t)
 }
 
 /* Up to 1 KiB at a time. */
-__attribute__((unused, format(printf, 2, 3))) static void trni_text_put(trni_text *t, const char *format, ...)
+__attribute__((unused, format(TRNI_PRINTF, 2, 3))) static void trni_text_put(trni_text *t, const char *format, ...)
 {
     va_list list;
     if (sizeof t->room - t->used < 1024) trni_text_flush(t);
