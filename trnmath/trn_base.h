@@ -70,6 +70,14 @@
 /* Everything is static: two files of one program may be compiled with different flags and never share a body. */
 #define TRNI_FN static inline __attribute__((unused))
 #define TRNI_INLINE static inline __attribute__((unused, always_inline))
+/* What runs once per call or not at all, checks and plans: compiled for little time and space, and kept out of others. */
+#if defined(__clang__)
+#define TRNI_COLD static inline __attribute__((unused, cold, noinline))
+#elif defined(__OPTIMIZE__)
+#define TRNI_COLD static inline __attribute__((unused, cold, optimize("O1"))) /* which others do not inline */
+#else
+#define TRNI_COLD static inline __attribute__((unused))
+#endif
 #define TRNI_DATA static const __attribute__((unused))
 
 /* "MAJOR.MINOR.PATCH". Each file of a program holds its own copy of trnmath, so this is the copy of the calling file. */

@@ -11,6 +11,8 @@
 
 #if defined(TRNI_V_ROWS)
 
+TRNI_GUESTS_BEGIN
+
 #if TRNI_CLANG
 #define TRNI_V_EACH_ROW _Pragma("clang loop unroll(full)") for (int i = 0; i < rows; i++)
 #else
@@ -104,5 +106,6 @@ TRNI_V_MICRO(6, 1)
 #undef TRNI_V_MICRO
 
 #undef TRNI_V_EACH_ROW
+TRNI_GUESTS_END
 #include "trn_vector_end.h"
 #endif
