@@ -102,6 +102,14 @@
 
 #define TRNI_FN static inline __attribute__((unused))
 #define TRNI_INLINE static inline __attribute__((unused, always_inline))
+/* What runs once per call or not at all, checks and plans: compiled for little time and space, and kept out of others. */
+#if defined(__clang__)
+#define TRNI_COLD static inline __attribute__((unused, cold, noinline))
+#elif defined(__OPTIMIZE__)
+#define TRNI_COLD static inline __attribute__((unused, cold, optimize("O1"))) /* which others do not inline */
+#else
+#define TRNI_COLD static inline __attribute__((unused))
+#endif
 #define TRNI_DATA static const __attribute__((unused))
 
 /* "MAJOR.MINOR.PATCH" of the headers that the calling file was compiled with. */

@@ -165,6 +165,16 @@ TRNI_FN trn_status trni_isa_resolve(trn_isa *isa, trn_error *error)
     return TRN_OK;
 }
 
+/* ---- intrinsics ----
+ * Affects: some inner kernels. Issue: <immintrin.h> costs 0.4-0.9 s per compiled file.
+ * Default: intrinsics kernels where they measured at least 1.03 times the plain C one. With TRN_NO_INTRINSICS defined:
+ * plain C everywhere. Symptom when defined: the same bits, a little slower. */
+#if defined(TRN_NO_INTRINSICS)
+#define TRNI_INTRINSICS 0
+#else
+#define TRNI_INTRINSICS 1
+#endif
+
 /* ---- stamping: one body, one kernel per instruction set ----
  *
  *     TRNI_INLINE void trni_twice_body(float *x, size_t n) { ... plain C ... }
@@ -173,21 +183,41 @@ TRNI_FN trn_status trni_isa_resolve(trn_isa *isa, trn_error *error)
  *     trni_twice_for(isa)(x, n);
  *
  * The attributes sit on the outer functions, because always_inline drops those of the body; kernels are reached through
- * pointers, so no caller swallows them, and `inline` only lets a file that never uses them compile fast at -O0. gcc at -O2
- * does not vectorise such loops on its own, hence optimize("O3") (measured: 0.76 -> 5.6 Gelem/s). clang needs to be
- * told that 512-bit vectors are welcome. The bits do not depend on either: bodies use fmaf or proven-exact products. */
+ * pointers, so no caller swallows them, and `inline` only lets a file that never uses them compile fast at -O0. The bits
+ * do not depend on any of it: bodies use fmaf or proven-exact products.
+ *
+ * Every kernel costs whoever includes it 5 to 30 ms, so there are no more of them than pay:
+ *     TRNI_STAMP          portable, AVX2, AVX-512
+ *     TRNI_STAMP_AVX2     portable, AVX2: AVX-512 hosts run the AVX2 kernel; for what is rare, or waits for memory
+ *     TRNI_STAMP_BESIDE   portable only where kernels in intrinsics do the rest, else as TRNI_STAMP
+ *     TRNI_STAMP_FAST     none that is portable on x86-64: its _for gives NULL there, and the caller has another way
+ *     TRNI_STAMP_ISA      as TRNI_STAMP, for bodies whose shape depends on the instruction set
+ *
+ * gcc at -O2 does not vectorise such loops on its own, hence optimize("O3") (measured: 0.76 -> 5.6 Gelem/s), less the
+ * passes that straight loops gain nothing from (together a sixth of the time). clang needs to be told that 512-bit
+ * vectors are welcome. On x86-64 the portable kernel serves hosts older than AVX2 (2013): it is compiled for little
+ * time and space. Elsewhere it is the fast one. */
 
 #if TRNI_CLANG
 #define TRNI_KERNEL inline __attribute__((unused))
 #define TRNI_WIDE __attribute__((min_vector_width(512)))
 #else
-#define TRNI_KERNEL inline __attribute__((unused, optimize("O3")))
+#define TRNI_KERNEL                                                                                                \
+    inline __attribute__((unused, optimize("O3", "no-tree-pre", "no-gcse", "no-schedule-insns2", "no-tree-vrp")))
 #define TRNI_WIDE
 #endif
 
-/* g++ 12 warns of its own <avx512fintrin.h>, where what stands for an undefined register is initialised with itself (GCC
+#if !TRNI_X86
+#define TRNI_KERNEL_PORTABLE TRNI_KERNEL
+#elif TRNI_CLANG
+#define TRNI_KERNEL_PORTABLE inline __attribute__((unused, cold, minsize))
+#else
+#define TRNI_KERNEL_PORTABLE inline __attribute__((unused, cold, optimize("O1")))
+#endif
+
+/* gcc 12 warns of its own <avx512fintrin.h>, where what stands for an undefined register is initialised with itself (GCC
  * bug 105593); guests stand between these two, so that the warning does not reach programs. */
-#if defined(__cplusplus) && !TRNI_CLANG
+#if !TRNI_CLANG
 #define TRNI_GUESTS_BEGIN                                                                                          \
     _Pragma("GCC diagnostic push") _Pragma("GCC diagnostic ignored \"-Wmaybe-uninitialized\"")                     \
         _Pragma("GCC diagnostic ignored \"-Wuninitialized\"")
@@ -205,53 +235,56 @@ TRNI_FN trn_status trni_isa_resolve(trn_isa *isa, trn_error *error)
     __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl,avx2,fma,f16c,prefer-vector-width=512")))
 #endif
 
-#if TRNI_X86
-#define TRNI_STAMPED(name, params)                                                                          \
-    typedef void name##_fn params;                                                                          \
-    TRNI_FN name##_fn *name##_for(trn_isa isa)                                                              \
-    {                                                                                                       \
-        return isa == TRN_ISA_AVX512 ? name##_avx512 : isa == TRN_ISA_AVX2 ? name##_avx2 : name##_portable; \
-    }
-#define TRNI_STAMP(name, params, args)                                                    \
-    TRNI_KERNEL static void name##_portable params { name##_body args; }                  \
-    TRNI_KERNEL TRNI_TARGET_AVX2 static void name##_avx2 params { name##_body args; }     \
-    TRNI_KERNEL TRNI_TARGET_AVX512 static void name##_avx512 params { name##_body args; } \
-    TRNI_STAMPED(name, params)
-#else
-#define TRNI_STAMPED(name, params)                               \
+/* The kernels of one name, and which of them an instruction set runs. */
+#define TRNI_STAMP_FOR(name, params, choice)                     \
     typedef void name##_fn params;                               \
     TRNI_FN name##_fn *name##_for(trn_isa isa)                   \
     {                                                            \
         (void)isa; /* on aarch64 the baseline is NEON already */ \
-        return name##_portable;                                  \
+        return choice;                                           \
     }
-#define TRNI_STAMP(name, params, args)                                   \
-    TRNI_KERNEL static void name##_portable params { name##_body args; } \
-    TRNI_STAMPED(name, params)
-#endif
+#define TRNI_STAMP_ONE(name, params, args)                                        \
+    TRNI_KERNEL_PORTABLE static void name##_portable params { name##_body args; } \
+    TRNI_STAMP_FOR(name, params, name##_portable)
 
-/* The same, for bodies whose shape depends on the instruction set: the body's first argument is the trn_isa, a
- * constant in each kernel. The arguments follow the parameter list without parentheses. */
 #if TRNI_X86
-#define TRNI_STAMP_ISA(name, params, ...)                                                                          \
-    TRNI_KERNEL static void name##_portable params { name##_body(TRN_ISA_PORTABLE, __VA_ARGS__); }                  \
-    TRNI_KERNEL TRNI_TARGET_AVX2 static void name##_avx2 params { name##_body(TRN_ISA_AVX2, __VA_ARGS__); }         \
-    TRNI_KERNEL TRNI_TARGET_AVX512 static void name##_avx512 params { name##_body(TRN_ISA_AVX512, __VA_ARGS__); }   \
-    TRNI_STAMPED(name, params)
+#define TRNI_STAMP(name, params, args)                                                    \
+    TRNI_KERNEL_PORTABLE static void name##_portable params { name##_body args; }         \
+    TRNI_KERNEL TRNI_TARGET_AVX2 static void name##_avx2 params { name##_body args; }     \
+    TRNI_KERNEL TRNI_TARGET_AVX512 static void name##_avx512 params { name##_body args; } \
+    TRNI_STAMP_FOR(name, params,                                                          \
+                   isa == TRN_ISA_AVX512 ? name##_avx512 : isa == TRN_ISA_AVX2 ? name##_avx2 : name##_portable)
+#define TRNI_STAMP_AVX2(name, params, args)                                           \
+    TRNI_KERNEL_PORTABLE static void name##_portable params { name##_body args; }     \
+    TRNI_KERNEL TRNI_TARGET_AVX2 static void name##_avx2 params { name##_body args; } \
+    TRNI_STAMP_FOR(name, params, isa == TRN_ISA_PORTABLE ? name##_portable : name##_avx2)
+#define TRNI_STAMP_FAST(name, params, args)                                               \
+    TRNI_KERNEL TRNI_TARGET_AVX2 static void name##_avx2 params { name##_body args; }     \
+    TRNI_KERNEL TRNI_TARGET_AVX512 static void name##_avx512 params { name##_body args; } \
+    TRNI_STAMP_FOR(name, params, isa == TRN_ISA_AVX512 ? name##_avx512 : isa == TRN_ISA_AVX2 ? name##_avx2 : NULL)
 #else
-#define TRNI_STAMP_ISA(name, params, ...)                                                          \
-    TRNI_KERNEL static void name##_portable params { name##_body(TRN_ISA_PORTABLE, __VA_ARGS__); } \
-    TRNI_STAMPED(name, params)
+#define TRNI_STAMP TRNI_STAMP_ONE
+#define TRNI_STAMP_AVX2 TRNI_STAMP_ONE
+#define TRNI_STAMP_FAST TRNI_STAMP_ONE
 #endif
 
-/* ---- intrinsics ----
- * Affects: some inner kernels. Issue: <immintrin.h> costs 0.4-0.9 s per compiled file.
- * Default: intrinsics kernels where they measured at least 1.03 times the plain C one. With TRN_NO_INTRINSICS defined:
- * plain C everywhere. Symptom when defined: the same bits, a little slower. */
-#if defined(TRN_NO_INTRINSICS)
-#define TRNI_INTRINSICS 0
+#if TRNI_X86 && TRNI_INTRINSICS
+#define TRNI_STAMP_BESIDE TRNI_STAMP_ONE
 #else
-#define TRNI_INTRINSICS 1
+#define TRNI_STAMP_BESIDE TRNI_STAMP
+#endif
+
+/* The body's first argument is the trn_isa, a constant in each kernel. The arguments follow the parameter list without
+ * parentheses. */
+#if TRNI_X86
+#define TRNI_STAMP_ISA(name, params, ...)                                                                         \
+    TRNI_KERNEL_PORTABLE static void name##_portable params { name##_body(TRN_ISA_PORTABLE, __VA_ARGS__); }       \
+    TRNI_KERNEL TRNI_TARGET_AVX2 static void name##_avx2 params { name##_body(TRN_ISA_AVX2, __VA_ARGS__); }       \
+    TRNI_KERNEL TRNI_TARGET_AVX512 static void name##_avx512 params { name##_body(TRN_ISA_AVX512, __VA_ARGS__); } \
+    TRNI_STAMP_FOR(name, params,                                                                                  \
+                   isa == TRN_ISA_AVX512 ? name##_avx512 : isa == TRN_ISA_AVX2 ? name##_avx2 : name##_portable)
+#else
+#define TRNI_STAMP_ISA(name, params, ...) TRNI_STAMP_ONE(name, params, (TRN_ISA_PORTABLE, __VA_ARGS__))
 #endif
 
 #endif /* TRNI_BODIES */

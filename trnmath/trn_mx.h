@@ -266,7 +266,7 @@ TRNI_STAMP(trni_mx_symmetric, (unsigned char *code, size_t n), (code, n))
 
 /* Scale and cast in one: blocks in a row, nearest even, to floats. The same bits, faster; without it the kernels above
  * and the encoder do everything. */
-typedef void trni_mx_both(const trni_rule *rule, char *__restrict y, unsigned char *__restrict scale,
+typedef void trni_mx_both(const trni_encoder *e, char *__restrict y, unsigned char *__restrict scale,
                           const char *__restrict x, size_t n, trni_mx_rule r);
 
 #if TRNI_X86 && TRNI_INTRINSICS
@@ -276,7 +276,7 @@ typedef void trni_mx_both(const trni_rule *rule, char *__restrict y, unsigned ch
 TRNI_FN trni_mx_both *trni_mx_both_pick(const trni_encoder *e)
 {
 #if TRNI_X86 && TRNI_INTRINSICS
-    if (e->nearest == trni_guest_nearest) return trni_mx_guest_blocks;
+    if (e->fast == trni_guest_nearest) return trni_mx_guest_blocks;
 #endif
     (void)e;
     return NULL;
@@ -441,7 +441,7 @@ TRNI_FN void trni_mx_quantize_panel(const trni_mx_plan *p, const trni_mx_panel *
     }
     char *const y = trni_mx_gapless(p, a, TRNI_MX_CODES, 1) ? a->codes : (char *)code;
     if (p->both && !p->side_by_side) {
-        p->both(&p->encode.rule, y, scale, (const char *)x, a->n, p->rule);
+        p->both(&p->encode, y, scale, (const char *)x, a->n, p->rule);
     } else {
         if (p->side_by_side)
             trni_mx_columns_for(p->isa)(divided, scale, x, a->n, p->rule, p->least);

@@ -266,10 +266,9 @@ TRNI_INLINE void trni_philox_blocks_body(uint32_t *__restrict word, size_t block
         memcpy(word, c, sizeof c);
     }
 }
-
-TRNI_STAMP(trni_philox_blocks,
-           (uint32_t *__restrict word, size_t blocks, uint32_t b, const trni_philox_run *__restrict run),
-           (word, blocks, b, run))
+TRNI_STAMP_BESIDE(trni_philox_blocks,
+                  (uint32_t *__restrict word, size_t blocks, uint32_t b, const trni_philox_run *__restrict run),
+                  (word, blocks, b, run))
 
 #if TRNI_X86 && TRNI_INTRINSICS
 #define TRNI_RANDOM_GUESTS 1
@@ -337,8 +336,7 @@ TRNI_INLINE void trni_random_top_body(uint32_t *word, size_t n, int bits)
 {
     for (size_t i = 0; i < n; i++) word[i] >>= 32 - bits;
 }
-
-TRNI_STAMP(trni_random_top, (uint32_t *word, size_t n, int bits), (word, n, bits))
+TRNI_STAMP_AVX2(trni_random_top, (uint32_t *word, size_t n, int bits), (word, n, bits))
 
 #define TRNI_RANDOM_CHUNK ((size_t)1536) /* fields at a time: the words stay in the first cache */
 
@@ -556,8 +554,7 @@ TRNI_INLINE void trni_lfsr_words_body(trn_lfsr_vector *g, uint32_t *word, size_t
         if (g->next == 0) g->first = (g->first + 1) % 4;
     }
 }
-
-TRNI_STAMP(trni_lfsr_words, (trn_lfsr_vector *g, uint32_t *word, size_t n), (g, word, n))
+TRNI_STAMP_AVX2(trni_lfsr_words, (trn_lfsr_vector *g, uint32_t *word, size_t n), (g, word, n))
 
 TRN_API void trn_lfsr_vector_words(trn_lfsr_vector *g, uint32_t *word, size_t n, trn_isa isa)
 {

@@ -242,7 +242,7 @@ TRNI_FN void trni_quantize_piece(const trni_quantize_plan *q, int64_t p, int64_t
         trni_group_deal(field + TRNI_GROUP_SLOTS * row, random, n);
     }
     if (q->both) {
-        q->both(&q->encoder.rule, code, scale, (const char *)value, (size_t)n, q->rule);
+        q->both(&q->encoder, code, scale, (const char *)value, (size_t)n, q->rule);
     } else {
         trni_mx_blocks_for(q->src.isa)(divided, scale, value, (size_t)n, q->rule, q->least);
         trni_encoder_run(&q->encoder, code, divided, q->stochastic ? field : NULL, (size_t)n * TRN_MX_BLOCK);

@@ -121,10 +121,10 @@ typedef struct trni_encoder {
     trni_cast *cast, *cast_past; /* BF16, F16, TF32: values that need no rounding but nearest even; past the caches */
     bool clamp, round_sr;        /* what makes them such values */
     trni_sr sr;
-    trni_nearest_fn *nearest, *nearest_past; /* nearest even to a byte, or to integers */
-    trni_codes *stochastic;                  /* stochastic to a byte, one code to each; or NULL */
-    trni_codes *codes;                       /* any mode; NULL: the codec */
-    bool always_field;                       /* its field is never NULL */
+    trni_fast *fast;             /* all but special numbers, one code to each element; or NULL */
+    bool fast_past;              /* past the caches, too */
+    trni_codes *codes;           /* any mode; NULL: the codec */
+    bool always_field;           /* its field is never NULL */
     trni_rule rule;
 } trni_encoder;
 
@@ -209,7 +209,7 @@ TRNI_FN void trni_encoder_cast(trni_encoder *e)
 {
     const trn_format_info *to = &e->to;
     const trni_cast_row *row = trni_cast_find(TRN_F32, trni_cast_format(to));
-    if (!row) return;
+    if (!row || !trni_clamp_for(e->isa)) return;
     e->sr.max = trni_decode_row(to, to->max_code << to->low_zeros);
     e->sr.overflow = e->how.sr_carry_to_inf && e->how.overflow != TRN_SATURATE ? TRNI_F32_INF : e->sr.max;
     e->sr.cut = 23 - to->mantissa_bits;
@@ -224,14 +224,15 @@ TRNI_FN void trni_encoder_cast(trni_encoder *e)
 TRNI_FN void trni_encoder_byte(trni_encoder *e)
 {
     const bool nearest = e->how.how.rounding == TRN_NEAREST_EVEN;
-    if (nearest) e->nearest = trni_nearest_for(e->isa);
 #if TRNI_CAST_GUESTS
     const int M = e->to.mantissa_bits, top = (int)(e->to.max_code >> M) + 1 - e->to.bias + 23 - M;
     if (top > 126) return;
-    if (nearest && e->isa == TRN_ISA_AVX2) e->nearest = trni_guest256_nearest;
+    if (nearest && e->isa == TRN_ISA_AVX2) e->fast = trni_guest256_nearest;
     if (e->isa != TRN_ISA_AVX512) return;
-    if (nearest) e->nearest = trni_guest_nearest, e->nearest_past = trni_guest_nearest_past;
-    if (e->how.how.rounding == TRN_STOCHASTIC) e->stochastic = trni_guest_stochastic;
+    if (nearest) e->fast = trni_guest_nearest, e->fast_past = true;
+    if (e->how.how.rounding == TRN_STOCHASTIC) e->fast = trni_guest_stochastic;
+#elif !TRNI_X86 || !TRNI_INTRINSICS
+    if (nearest) e->fast = trni_nearest_for(e->isa);
 #endif
 }
 
@@ -259,7 +260,7 @@ TRNI_FN void trni_encoder_init(trni_encoder *e, const trn_format_info *to, trni_
     if (is_float && e->bytes == 1) trni_encoder_byte(e);
 #if TRNI_CAST_GUESTS
     const bool integer = to->kind == TRNI_CLASS_SIGNED || to->kind == TRNI_CLASS_UNSIGNED;
-    if (integer && how.how.rounding == TRN_NEAREST_EVEN && isa == TRN_ISA_AVX512) e->nearest = trni_guest_integers;
+    if (integer && how.how.rounding == TRN_NEAREST_EVEN && isa == TRN_ISA_AVX512) e->fast = trni_guest_integers;
 #endif
 }
 
@@ -296,6 +297,19 @@ TRNI_FN void trni_encoder_stages(const trni_encoder *e, char *dst, const char *s
     }
 }
 
+/* By the fast kernel; where that stops, a few elements the other way. */
+TRNI_FN void trni_encoder_fast(const trni_encoder *e, trni_cast_rest s)
+{
+    enum { most = 64 };
+    for (;;) {
+        e->fast(&e->rule, &s);
+        if (s.n == 0) return;
+        const size_t take = s.n < most ? s.n : (size_t)most;
+        trni_encoder_stages(e, s.dst, s.src, s.field, take);
+        trni_cast_done(&s, e->bytes, take);
+    }
+}
+
 /* n binary32 numbers at any address to codes, one element of trn_format_bytes each; dst and f32 share nothing. field: n
  * random fields of how.how.bits bits each, low-aligned; NULL unless stochastic. */
 TRNI_FN void trni_encoder_run(const trni_encoder *e, void *dst, const void *f32, const uint32_t *field, size_t n)
@@ -304,10 +318,9 @@ TRNI_FN void trni_encoder_run(const trni_encoder *e, void *dst, const void *f32,
     char *y = (char *)dst;
     if (e->copy) {
         memcpy(y, x, n * e->bytes);
-    } else if (e->nearest) {
-        e->nearest(&e->rule, y, x, n);
-    } else if (e->stochastic) {
-        e->stochastic(&e->rule, y, x, field, n);
+    } else if (e->fast) {
+        const trni_cast_rest all = { y, x, e->how.how.rounding == TRN_STOCHASTIC ? field : NULL, n, false };
+        trni_encoder_fast(e, all);
     } else if (e->cast && !e->round_sr && !e->clamp) {
         e->cast(y, x, n);
     } else {
@@ -322,11 +335,16 @@ TRNI_FN void trni_encoder_run(const trni_encoder *e, void *dst, const void *f32,
 /* The same past the caches, or false: there is no kernel for it. */
 TRNI_FN bool trni_encoder_run_past(const trni_encoder *e, void *dst, const void *f32, size_t n)
 {
-    if (e->nearest_past)
-        e->nearest_past(&e->rule, dst, f32, n);
-    else if (e->cast_past)
+    if (e->fast_past) {
+        trni_cast_rest s = { (char *)dst, (const char *)f32, NULL, n, true };
+        const size_t before = (64 - ((uintptr_t)dst & 63)) & 63, head = before < n ? before : n; /* to a cache line */
+        trni_encoder_run(e, dst, f32, NULL, head);
+        trni_cast_done(&s, 1, head);
+        trni_encoder_fast(e, s);
+    } else if (e->cast_past) {
         e->cast_past(dst, f32, n);
-    return e->nearest_past || e->cast_past;
+    }
+    return e->fast_past || e->cast_past;
 }
 
 /* ---- decoder ---- */

@@ -2,7 +2,7 @@
  * Behind trn_convert.h. SPDX-License-Identifier: MIT
  *
  * Guests: here because they are faster than the plain C bodies, and they return the same bits. Blocks of 32; a block
- * that holds a NaN first makes its NaNs canonical; the tail goes to the plain kernel. Included by data/cast.h only,
+ * that holds a NaN first makes its NaNs canonical; the tail is a block that is filled up. Included by data/cast.h only,
  * after its plain kernels, and not at all under TRN_NO_INTRINSICS.
  */
 #ifndef TRNI_DATA_CAST_H
@@ -47,7 +47,12 @@ TRNI_CAST256(trni_guest256_f32_f16)
             _mm_storeu_si128((__m128i *)(void *)(y + 16 * i), code);
         }
     }
-    trni_cast_f32_f16_avx2(y, x, n);
+    if (n > 0) {
+        char in[128] = { 0 }, out[64];
+        memcpy(in, x, 4 * n);
+        trni_guest256_f32_f16(out, in, 32);
+        memcpy(y, out, 2 * n);
+    }
 }
 
 /* VCVTPH2PS reads subnormals exactly whatever MXCSR says. */
@@ -64,11 +69,16 @@ TRNI_CAST256(trni_guest256_f16_f32)
         trni_canonical_32(v);
         for (int i = 0; i < 4; i++) _mm256_storeu_si256((__m256i *)(void *)(y + 32 * i), v[i]);
     }
-    trni_cast_f16_f32_avx2(y, x, n);
+    if (n > 0) {
+        char in[64] = { 0 }, out[128];
+        memcpy(in, x, 2 * n);
+        trni_guest256_f16_f32(out, in, 32);
+        memcpy(y, out, 4 * n);
+    }
 }
 
-/* Nearest even to formats of at most 8 bits, as in trn_cast_avx512.h. AVX2 has no rounding mode in the instruction:
- * where MXCSR asks for another than nearest, the plain kernel does it all. */
+/* Nearest even to formats of at most 8 bits, as in simd/cast_avx512.h. AVX2 has no rounding mode in the instruction:
+ * where MXCSR asks for another than nearest, it does nothing. */
 typedef struct trni_nearest256 {
     __m256i least, keep, join, offset, limit, alarm, sign, order;
     __m256 up;
@@ -85,7 +95,7 @@ TRNI_INLINE256 trni_nearest256 trni_nearest256_of(const trni_rule *r)
     k.join = _mm256_set1_epi32(1 << 16 | 1 << (7 - M));
     k.offset = _mm256_set1_epi16((short)lowest);
     k.limit = _mm256_set1_epi16((short)(r->limit << (7 - M)));
-    k.alarm = _mm256_set1_epi32((int)TRNI_F32_INF - ((uint32_t)r->limit != r->overflow)); /* as in trn_cast_avx512.h */
+    k.alarm = _mm256_set1_epi32((int)TRNI_F32_INF - ((uint32_t)r->limit != r->overflow)); /* as in simd/cast_avx512.h */
     k.sign = _mm256_set1_epi8((char)r->sign);
     k.order = _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7);
     k.shift = _mm_cvtsi32_si128(7 - M);
@@ -106,21 +116,13 @@ TRNI_INLINE256 __m256i trni_nearest256_16(const trni_nearest256 *k, const __m256
     return _mm256_sub_epi16(both, k->offset);
 }
 
-TRNI_KERNEL TRNI_TARGET_AVX2 static bool trni_guest256_rounds_to_nearest(void) { return (_mm_getcsr() & 0x6000u) == 0; }
-
-/* Not inlined: its constants would drive the guest's own from the registers. */
-static __attribute__((unused, noinline)) TRNI_TARGET_AVX2 void trni_nearest_apart_256(const trni_rule *rule, char *y,
-                                                                                      const char *x, size_t n)
-{
-    trni_nearest_avx2(rule, y, x, n);
-}
-
-/* As many blocks of 32 as can be done in a row: the number of elements. */
-TRNI_INLINE256 size_t trni_blocks_256(const trni_rule *rule, char *y, const char *x, size_t n)
+TRNI_KERNEL TRNI_TARGET_AVX2 static void trni_guest256_nearest(const trni_rule *rule, trni_cast_rest *s)
 {
     const trni_nearest256 k = trni_nearest256_of(rule);
+    const char *x = s->src;
     size_t at = 0;
-    for (; n - at >= 32; at += 32) {
+    if (_mm_getcsr() & 0x6000u) return;
+    for (; s->n - at >= 32; at += 32) {
         __m256i v[4];
         for (size_t i = 0; i < 4; i++) v[i] = _mm256_loadu_si256((const __m256i *)(const void *)(x + 4 * at + 32 * i));
         const __m256i a = trni_nearest256_16(&k, v), b = trni_nearest256_16(&k, v + 2);
@@ -132,22 +134,10 @@ TRNI_INLINE256 size_t trni_blocks_256(const trni_rule *rule, char *y, const char
         const __m256i high = _mm256_packs_epi16(_mm256_packs_epi32(v[0], v[1]), _mm256_packs_epi32(v[2], v[3]));
         const __m256i sign = _mm256_and_si256(_mm256_srl_epi16(high, k.sign_shift), k.sign);
         const __m256i line = _mm256_permutevar8x32_epi32(_mm256_or_si256(code, sign), k.order);
-        _mm256_storeu_si256((__m256i *)(void *)(y + at), line);
+        _mm256_storeu_si256((__m256i *)(void *)(s->dst + at), line);
     }
-    return at;
-}
-
-TRNI_KERNEL TRNI_TARGET_AVX2 static void trni_guest256_nearest(const trni_rule *rule, void *__restrict dst,
-                                                               const void *__restrict src, size_t n)
-{
-    const bool nearest = trni_guest256_rounds_to_nearest();
-    const char *x = (const char *)src;
-    char *y = (char *)dst;
-    for (size_t at = 0, rest; at < n; at += rest) {
-        if (nearest) at += trni_blocks_256(rule, y + at, x + 4 * at, n - at);
-        rest = nearest && n - at > 32 ? 32 : n - at;
-        trni_nearest_apart_256(rule, y + at, x + 4 * at, rest);
-    }
+    trni_cast_done(s, 1, at);
+    if (s->n > 0 && s->n < 32) trni_cast_last(rule, s, 1, 32, trni_guest256_nearest);
 }
 
 #undef TRNI_INLINE256

@@ -2,7 +2,7 @@
  * Behind trn_convert.h. SPDX-License-Identifier: MIT
  *
  * Guests: here because they are faster than the plain C bodies, and they return the same bits. Blocks of 64; a block
- * that holds a NaN first makes its NaNs canonical; the tail goes to the plain kernel. Included by data/cast.h only,
+ * that holds a NaN first makes its NaNs canonical; the tail is a block that is filled up. Included by data/cast.h only,
  * after its plain kernels, and not at all under TRN_NO_INTRINSICS.
  *
  * VCVTNEPS2BF16 is not used: it reads subnormals as zero.
@@ -65,7 +65,8 @@ TRNI_INLINE512 __m512i trni_bf16_of_32(__m512 x, __m512 y, __m512i order)
     return _mm512_permutexvar_epi16(order, _mm512_mask_sub_epi16(high, up, high, _mm512_set1_epi16(-1)));
 }
 
-TRNI_INLINE512 void trni_guest_f32_bf16_body(void *__restrict dst, const void *__restrict src, size_t n, bool past)
+/* past: dst is on a cache line, and results bypass the caches. */
+TRNI_GUEST512(trni_guest_f32_bf16_all, (void *__restrict dst, const void *__restrict src, size_t n, bool past))
 {
     static const uint16_t in_order[32] = { 0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30,
                                            1, 3, 5, 7, 9, 11, 13, 15, 17, 19, 21, 23, 25, 27, 29, 31 };
@@ -85,18 +86,26 @@ TRNI_INLINE512 void trni_guest_f32_bf16_body(void *__restrict dst, const void *_
             _mm512_storeu_si512(y + 64, second);
         }
     }
-    trni_cast_f32_bf16_avx512(y, x, n);
+    if (n > 0) {
+        char in[256] = { 0 }, out[128];
+        memcpy(in, x, 4 * n);
+        trni_guest_f32_bf16_all(out, in, 64, false);
+        memcpy(y, out, 2 * n);
+    }
 }
 
-TRNI_CAST512(trni_guest_f32_bf16) { trni_guest_f32_bf16_body(dst, src, n, false); }
+TRNI_FN void trni_guest_f32_bf16(void *__restrict dst, const void *__restrict src, size_t n)
+{
+    trni_guest_f32_bf16_all(dst, src, n, false);
+}
 
 /* Past the caches: streaming stores need whole lines, so what comes before the first one is stored as usual. */
-TRNI_CAST512(trni_guest_f32_bf16_past)
+TRNI_FN void trni_guest_f32_bf16_past(void *__restrict dst, const void *__restrict src, size_t n)
 {
     size_t head = (64 - ((uintptr_t)dst & 63)) % 64 / 2;
     if (head > n || (uintptr_t)dst % 2) head = n;
-    trni_cast_f32_bf16_avx512(dst, src, head);
-    trni_guest_f32_bf16_body((char *)dst + 2 * head, (const char *)src + 4 * head, n - head, true);
+    trni_guest_f32_bf16_all(dst, src, head, false);
+    trni_guest_f32_bf16_all((char *)dst + 2 * head, (const char *)src + 4 * head, n - head, true);
 }
 
 /* VCVTPS2PH with the rounding in the instruction: nearest even, subnormal results kept whatever MXCSR says. (All lanes
@@ -115,7 +124,12 @@ TRNI_CAST512(trni_guest_f32_f16)
         trni_load_64(v, x);
         for (int i = 0; i < 4; i++) _mm256_storeu_si256((__m256i *)(void *)(y + 32 * i), trni_f16_of_16(v[i]));
     }
-    trni_cast_f32_f16_avx512(y, x, n);
+    if (n > 0) {
+        char in[256] = { 0 }, out[128];
+        memcpy(in, x, 4 * n);
+        trni_guest_f32_f16(out, in, 64);
+        memcpy(y, out, 2 * n);
+    }
 }
 
 /* VCVTPH2PS reads subnormals exactly whatever MXCSR says. (The form that raises no exception, because clang knows the
@@ -136,7 +150,12 @@ TRNI_CAST512(trni_guest_f16_f32)
         trni_canonical_64(v);
         for (int i = 0; i < 4; i++) _mm512_storeu_ps(y + 64 * i, v[i]);
     }
-    trni_cast_f16_f32_avx512(y, x, n);
+    if (n > 0) {
+        char in[128] = { 0 }, out[256];
+        memcpy(in, x, 2 * n);
+        trni_guest_f16_f32(out, in, 64);
+        memcpy(y, out, 4 * n);
+    }
 }
 
 /* To formats of at most 8 bits. p = 2^e with e the exponent of x, or of the least normal number; then p · 2^(23-M) + x,
@@ -208,10 +227,11 @@ TRNI_INLINE512 __m512i trni_stochastic_16(const trni_bytes512 *k, __m512 x, cons
 }
 
 /* The magnitudes of 32 codes, 7 - M bits up, not yet limited. */
-TRNI_INLINE512 __m512i trni_magnitudes_32(const trni_bytes512 *k, const __m512 x[2], const uint32_t *field)
+TRNI_INLINE512 __m512i trni_magnitudes_32(const trni_bytes512 *k, const __m512 x[2], const bool stochastic,
+                                          const uint32_t *field)
 {
-    const __m512i first = field ? trni_stochastic_16(k, x[0], field) : trni_nearest_16(k, x[0]);
-    const __m512i second = field ? trni_stochastic_16(k, x[1], field + 16) : trni_nearest_16(k, x[1]);
+    const __m512i first = stochastic ? trni_stochastic_16(k, x[0], field) : trni_nearest_16(k, x[0]);
+    const __m512i second = stochastic ? trni_stochastic_16(k, x[1], field + 16) : trni_nearest_16(k, x[1]);
     const __m512i both = _mm512_and_si512(_mm512_packs_epi32(first, second), _mm512_set1_epi16(0x7fff));
     return _mm512_sub_epi16(both, k->offset);
 }
@@ -223,9 +243,11 @@ TRNI_INLINE512 __m512i trni_high_bytes_64(const __m512 x[4]) /* their top bits a
 }
 
 /* 64 numbers to 64 codes; false when one of them is a NaN, or where the limit is not the whole answer. */
-TRNI_INLINE512 bool trni_bytes_64(const trni_bytes512 *k, __m512i *codes, const __m512 x[4], const uint32_t *field)
+TRNI_INLINE512 bool trni_bytes_64(const trni_bytes512 *k, __m512i *codes, const __m512 x[4], const bool stochastic,
+                                  const uint32_t *field)
 {
-    const __m512i a = trni_magnitudes_32(k, x, field), b = trni_magnitudes_32(k, x + 2, field ? field + 32 : NULL);
+    const __m512i a = trni_magnitudes_32(k, x, stochastic, field);
+    const __m512i b = trni_magnitudes_32(k, x + 2, stochastic, stochastic ? field + 32 : field);
     const __m512i code = _mm512_packus_epi16(_mm512_srl_epi16(_mm512_min_epu16(a, k->limit), k->shift),
                                              _mm512_srl_epi16(_mm512_min_epu16(b, k->limit), k->shift));
     const __m512i sign = _mm512_srl_epi16(trni_high_bytes_64(x), k->sign_shift);
@@ -237,76 +259,37 @@ TRNI_INLINE512 bool trni_bytes_64(const trni_bytes512 *k, __m512i *codes, const 
     return ordered == 0xffff && calm == 0xffffffffu;
 }
 
-/* What a guest leaves to the plain kernels. Inlined, their constants would drive its own from the registers (1.25 times
- * the time, measured); so would a call inside its loop, which therefore ends at such a block. */
-#define TRNI_APART512 static __attribute__((unused, noinline)) TRNI_TARGET_AVX512
-TRNI_APART512 void trni_nearest_apart_512(const trni_rule *rule, char *y, const char *x, size_t n)
-{
-    trni_nearest_avx512(rule, y, x, n);
-}
-
-TRNI_APART512 void trni_stochastic_apart_512(const trni_rule *rule, char *y, const char *x, const uint32_t *field,
-                                             size_t n) /* at most 64 */
-{
-    uint32_t code[64];
-    trni_codes_float_avx512(rule, code, x, field, n);
-    trni_narrow_avx512(y, code, n, 1);
-}
-#undef TRNI_APART512
-
-/* As many blocks of 64 as can be done in a row: the number of elements. field: NULL for nearest even. */
-TRNI_INLINE512 size_t trni_blocks_512(const trni_rule *rule, char *y, const char *x, const uint32_t *field, size_t n,
-                                      bool past)
+/* As many blocks of 64 as can be done in a row. (A call inside the loop would drive
+ * its constants from the registers: 1.25 times the time, measured.) */
+TRNI_INLINE512 void trni_blocks_512(const trni_rule *rule, trni_cast_rest *s, const bool stochastic, trni_fast *self)
 {
     const trni_bytes512 k = trni_bytes512_of(rule);
+    const char *x = s->src;
+    const bool past = s->past;
     size_t at = 0;
-    for (; n - at >= 64; at += 64) {
+    for (; s->n - at >= 64; at += 64) {
         __m512 v[4];
         __m512i line;
         for (int i = 0; i < 4; i++) v[i] = _mm512_loadu_ps(x + 4 * at + 64 * (size_t)i);
         if (past) trni_ahead(x + 4 * at, 16384, 256);
-        if (!trni_bytes_64(&k, &line, v, field ? field + at : NULL)) break;
+        if (!trni_bytes_64(&k, &line, v, stochastic, stochastic ? s->field + at : NULL)) break;
         if (past)
-            _mm512_stream_si512((__m512i *)(void *)(y + at), line);
+            _mm512_stream_si512((__m512i *)(void *)(s->dst + at), line);
         else
-            _mm512_storeu_si512(y + at, line);
+            _mm512_storeu_si512(s->dst + at, line);
     }
-    return at;
+    trni_cast_done(s, 1, at);
+    if (s->n > 0 && s->n < 64) trni_cast_last(rule, s, 1, 64, self);
 }
 
-TRNI_INLINE512 void trni_guest_nearest_body(const trni_rule *rule, char *y, const char *x, size_t n, bool past)
+TRNI_GUEST512(trni_guest_nearest, (const trni_rule *rule, trni_cast_rest *s))
 {
-    for (size_t at = 0, rest; at < n; at += rest) {
-        at += trni_blocks_512(rule, y + at, x + 4 * at, NULL, n - at, past);
-        rest = n - at < 64 ? n - at : 64;
-        trni_nearest_apart_512(rule, y + at, x + 4 * at, rest);
-    }
+    trni_blocks_512(rule, s, false, trni_guest_nearest);
 }
 
-TRNI_GUEST512(trni_guest_nearest, (const trni_rule *rule, void *__restrict dst, const void *__restrict src, size_t n))
+TRNI_GUEST512(trni_guest_stochastic, (const trni_rule *rule, trni_cast_rest *s))
 {
-    trni_guest_nearest_body(rule, (char *)dst, (const char *)src, n, false);
-}
-
-TRNI_GUEST512(trni_guest_nearest_past,
-              (const trni_rule *rule, void *__restrict dst, const void *__restrict src, size_t n))
-{
-    size_t head = (64 - ((uintptr_t)dst & 63)) & 63;
-    if (head > n) head = n;
-    trni_nearest_apart_512(rule, (char *)dst, (const char *)src, head);
-    trni_guest_nearest_body(rule, (char *)dst + head, (const char *)src + 4 * head, n - head, true);
-}
-
-TRNI_GUEST512(trni_guest_stochastic, (const trni_rule *rule, void *__restrict dst, const void *__restrict src,
-                                      const uint32_t *__restrict field, size_t n))
-{
-    const char *x = (const char *)src;
-    char *y = (char *)dst;
-    for (size_t at = 0, rest; at < n; at += rest) {
-        at += trni_blocks_512(rule, y + at, x + 4 * at, field + at, n - at, false);
-        rest = n - at < 64 ? n - at : 64;
-        trni_stochastic_apart_512(rule, y + at, x + 4 * at, field + at, rest);
-    }
+    trni_blocks_512(rule, s, true, trni_guest_stochastic);
 }
 
 /* (gcc's macros for -O0 pass masks of all lanes to signed parameters, where the user would be warned of it.) */
@@ -354,15 +337,17 @@ TRNI_INLINE512 void trni_store_integers(const trni_rule *r, char *y, __m512 x)
         _mm512_storeu_si512(y, v);
 }
 
-TRNI_GUEST512(trni_guest_integers, (const trni_rule *rule, void *__restrict dst, const void *__restrict src, size_t n))
+TRNI_GUEST512(trni_guest_integers, (const trni_rule *rule, trni_cast_rest *s))
 {
     const trni_rule r = *rule;
     const size_t bytes = r.top <= 0xff ? 1 : r.top <= 0xffff ? 2 : 4;
-    const char *x = (const char *)src;
-    char *y = (char *)dst, last[64];
+    const char *x = s->src;
+    char *y = s->dst, last[64];
+    size_t n = s->n;
     for (; n >= 16; n -= 16, x += 64, y += 16 * bytes) trni_store_integers(&r, y, _mm512_loadu_ps(x));
     trni_store_integers(&r, last, _mm512_maskz_loadu_ps((__mmask16)((1u << n) - 1), x));
     memcpy(y, last, n * bytes);
+    trni_cast_done(s, bytes, s->n);
 }
 
 /* 32-bit integers, with the same rounding. */
@@ -402,7 +387,7 @@ TRNI_INLINE512 __m512i trni_lookup_32(const trni_table512 *t, __m512i code)
 
 /* As the upper halves of 32-bit words: groups of four change places first, so that interleaving with zeros inside each
  * quarter of a register puts all into order. */
-TRNI_INLINE512 void trni_guest_lookup_word_body(const uint16_t *table, char *y, const char *x, size_t n, bool past)
+TRNI_GUEST512(trni_guest_lookup_word_all, (const uint16_t *table, char *y, const char *x, size_t n, bool past))
 {
     const trni_table512 t = trni_table512_load(table);
     const __m256i groups = _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7);
@@ -425,19 +410,18 @@ TRNI_INLINE512 void trni_guest_lookup_word_body(const uint16_t *table, char *y, 
     }
 }
 
-TRNI_GUEST512(trni_guest_lookup_word,
-              (const uint16_t *table, void *__restrict dst, const void *__restrict src, size_t n))
+TRNI_FN void trni_guest_lookup_word(const uint16_t *table, void *__restrict dst, const void *__restrict src, size_t n)
 {
-    trni_guest_lookup_word_body(table, (char *)dst, (const char *)src, n, false);
+    trni_guest_lookup_word_all(table, (char *)dst, (const char *)src, n, false);
 }
 
-TRNI_GUEST512(trni_guest_lookup_word_past,
-              (const uint16_t *table, void *__restrict dst, const void *__restrict src, size_t n))
+TRNI_FN void trni_guest_lookup_word_past(const uint16_t *table, void *__restrict dst, const void *__restrict src,
+                                         size_t n)
 {
     size_t head = (64 - ((uintptr_t)dst & 63)) % 64 / 4;
     if (head > n || (uintptr_t)dst % 4) head = n;
-    trni_guest_lookup_word_body(table, (char *)dst, (const char *)src, head, false);
-    trni_guest_lookup_word_body(table, (char *)dst + 4 * head, (const char *)src + head, n - head, true);
+    trni_guest_lookup_word_all(table, (char *)dst, (const char *)src, head, false);
+    trni_guest_lookup_word_all(table, (char *)dst + 4 * head, (const char *)src + head, n - head, true);
 }
 
 TRNI_GUEST512(trni_guest_lookup_half,

@@ -84,25 +84,25 @@ TRNI_INLINE512 bool trni_mx512_sixteen(const trni_bytes512 *k, char *y, unsigned
         __m512i line;
         for (int i = 0; i < 4; i++)
             v[i] = _mm512_mul_ps(_mm512_loadu_ps(x + 64 * i), _mm512_set1_ps(factor[b + i / 2]));
-        (void)trni_bytes_64(k, &line, v, NULL); /* all finite, and saturating: always the whole answer */
+        (void)trni_bytes_64(k, &line, v, false, NULL); /* all finite, and saturating: always the whole answer */
         _mm512_storeu_si512(y, line);
     }
     return true;
 }
 
 /* n blocks of binary32 in a row to codes of `rule`, nearest even and saturating, and their scales. */
-TRNI_KERNEL TRNI_TARGET_AVX512 static void trni_mx_guest_blocks(const trni_rule *rule, char *__restrict y,
+TRNI_KERNEL TRNI_TARGET_AVX512 static void trni_mx_guest_blocks(const trni_encoder *e, char *__restrict y,
                                                                 unsigned char *__restrict scale,
                                                                 const char *__restrict x, size_t n, trni_mx_rule r)
 {
-    const trni_bytes512 k = trni_bytes512_of(rule);
+    const trni_bytes512 k = trni_bytes512_of(&e->rule);
     for (size_t take, all; n > 0; n -= take, x += 4 * all, y += all, scale += take) {
         uint32_t divided[TRNI_MX512_BLOCKS * TRN_MX_BLOCK];
         take = n < TRNI_MX512_BLOCKS ? n : (size_t)TRNI_MX512_BLOCKS;
         all = take * TRN_MX_BLOCK;
         if (take == TRNI_MX512_BLOCKS && trni_mx512_sixteen(&k, y, scale, x, r)) continue;
         trni_mx_blocks_avx512(divided, scale, x, take, r, TRNI_MX_LEAST_NEAREST);
-        trni_guest_nearest(rule, y, divided, all);
+        trni_encoder_run(e, y, divided, NULL, all);
     }
 }
 

@@ -1,7 +1,7 @@
 /* simd/scalar_engine_ideal.h - the ideal functions, once for every width: read as often as there are instruction sets.
  * Behind trn_scalar_engine.h. SPDX-License-Identifier: MIT
  *
- * Included by trn_scalar_engine_sleef.h only, which defines TRNI_I_...; undefined at the end.
+ * Included by simd/scalar_engine_sleef.h only, which defines TRNI_I_...; undefined at the end.
  *
  * Arguments are held where functions are their limits long since, so that no infinity meets a zero; NaN goes through
  * (the second operand of MAX and MIN is what they return for NaN).

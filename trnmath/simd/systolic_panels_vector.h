@@ -1,7 +1,7 @@
 /* simd/systolic_panels_vector.h - the micro-kernels that AVX2 and AVX-512 share, written once; read once per instruction set.
  * Behind trn_sparse.h trn_tensor_engine.h. SPDX-License-Identifier: MIT
  *
- * Included by trn_systolic_panels_avx2.h and trn_systolic_panels_avx512.h after trn_vector_<isa>.h, which says what differs, and after
+ * Included by simd/systolic_panels_avx2.h and simd/systolic_panels_avx512.h after trn_vector_<isa>.h, which says what differs, and after
  *     TRNI_V_ROWS         rows of the tallest micro-kernel
  * All of it is undefined again at the end of this file. On its own it is empty.
  *
@@ -10,6 +10,8 @@
 #include "../trn_cpu.h"
 
 #if defined(TRNI_V_ROWS)
+
+TRNI_GUESTS_BEGIN
 
 #if TRNI_CLANG
 #define TRNI_V_EACH_ROW _Pragma("clang loop unroll(full)") for (int i = 0; i < rows; i++)
@@ -104,5 +106,6 @@ TRNI_V_MICRO(6, 1)
 #undef TRNI_V_MICRO
 
 #undef TRNI_V_EACH_ROW
+TRNI_GUESTS_END
 #include "vector_end.h"
 #endif

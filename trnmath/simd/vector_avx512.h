@@ -6,7 +6,7 @@
  *     TRNI_V_NAME(x)      a name of this instruction set;  TRNI_V_OP(x)  its intrinsic
  *     TRNI_V_F16(src)     TRNI_V_LANES F16 numbers at src, as floats
  *
- * Read as often as there are such guests; trn_vector_end.h ends it.
+ * Read as often as there are such guests; simd/vector_end.h ends it.
  */
 #include "../trn_cpu.h"
 

@@ -1,4 +1,4 @@
-/* simd/vector_end.h - undefines what trn_vector_avx2.h and trn_vector_avx512.h define.
+/* simd/vector_end.h - undefines what simd/vector_avx2.h and simd/vector_avx512.h define.
  * Behind trn_sparse.h trn_tensor_engine.h. SPDX-License-Identifier: MIT
  */
 #include "../trn_cpu.h"
