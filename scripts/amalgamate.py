@@ -3,6 +3,10 @@
 
     python3 scripts/amalgamate.py --output trnmath.h
     python3 scripts/amalgamate.py --only trn_convert.h --output trn_convert.h
+    python3 scripts/amalgamate.py --modules DIRECTORY
+
+The last makes the whole and the popular parts, each a file of its own: formats, conversions, products, activation
+functions, structured sparsity, collectives.
 
 The result is what a compiler would read: each header where it is first included, once; texts that are read once per
 instruction set, as often as they are read. System headers, conditions and include guards stay, so all switches work
@@ -20,6 +24,10 @@ ROOT = Path(__file__).resolve().parent.parent
 SOURCE = ROOT / "trnmath"
 INCLUDE = re.compile(r'\s*#\s*include\s*"([^"]+)"')
 DIRECTIVE = re.compile(r"\s*#\s*(if|ifdef|ifndef|elif|else|endif)\b(.*)")
+
+
+MODULES = ["trnmath.h", "trn_format.h", "trn_convert.h", "trn_matmul.h", "trn_scalar_engine.h", "trn_sparse.h",
+           "trn_collective.h"]
 
 
 class Trouble(Exception):
@@ -160,12 +168,19 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--output", metavar="FILE", default="-", help="where to; standard output unless given")
     parser.add_argument("--only", metavar="HEADER", default="trnmath.h", help="this header and what it needs, not all")
+    parser.add_argument("--modules", metavar="DIRECTORY", help="all of them and the popular ones, each into a file there")
     parser.add_argument("--marks", action="store_true", help="comments instead of #line directives between the parts: "
                         "compilers then name lines of the one file, and gcc -Wall takes two seconds more")
     parser.add_argument("--list", action="store_true", help="print the names of the parts, in order, and nothing else")
     options = parser.parse_args()
     name = options.only if options.output == "-" else Path(options.output).name
     try:
+        if options.modules:
+            for module in MODULES:
+                text, parts = amalgamate(module, module, not options.marks)
+                write(Path(options.modules) / module, text)
+                print(f"{module}: {len(parts)} headers, {text.count(chr(10)):,} lines", file=sys.stderr)
+            return 0
         text, parts = amalgamate(options.only, name, not options.marks)
         if options.list:
             print("\n".join(parts))

@@ -7,6 +7,16 @@ jobs=$(getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2)
 
 say() { printf '%s: %s\n' "$script" "$*" >&2; }
 
+# progress TEXT: over the last one on a terminal; elsewhere a line for every tenth part.
+told=
+progress() {
+    [ -n "$1" ] || return 0
+    if [ -t 2 ]; then printf '\r%s: %s ' "$script" "$1" >&2
+    elif [ "${1%?%}" != "$told" ]; then say "$1"; fi
+    told=${1%?%}
+}
+progress_end() { [ ! -t 2 ] || [ -z "$told" ] || printf '\r%s: 100%%\n' "$script" >&2; told=; }
+
 installed() { dpkg-query -W -f='${Status}' "$1" 2>/dev/null | grep -q '^install ok installed$'; }
 
 # need PACKAGE...: installs those that are missing, or explains why it cannot and exits with 2.
@@ -65,7 +75,11 @@ build_in() {
     fi
     say "building in ${directory#"$root"/} with $jobs jobs"
     # shellcheck disable=SC2086
-    if ! cmake --build "$directory" --parallel "$jobs" ${targets:+--target $targets} >"$directory/build.log" 2>&1; then
+    cmake --build "$directory" --parallel "$jobs" ${targets:+--target $targets} >"$directory/build.log" 2>&1 &
+    builder=$!
+    while sleep 2 && kill -0 $builder 2>/dev/null; do progress "$(grep -o '^\[ *[0-9]*%\]' "$directory/build.log" | tail -n 1 | tr -d '[] ')"; done
+    progress_end
+    if ! wait $builder; then
         say "the build failed; from ${directory#"$root"/}/build.log:"
         grep -E -A 6 'error|warning|Error' "$directory/build.log" | head -n 60 >&2
         exit 2

@@ -2,12 +2,10 @@
  * SPDX-License-Identifier: MIT
  *
  *     #include <trnmath/trn_act.h>
+ *     #include <stdio.h>
  *     int main(void) {
- *         float x[2] = { 0.0f, 9.0f };
- *         trni_act_plan plan;
- *         trni_act_plan_init(&plan, TRN_ACT_SIN, 0.0f, NULL, TRN_ISA_PORTABLE);
- *         trni_act_run(&plan, x, x, 2);                                // sin(9.0) from the last bucket's cubic: 27.65
- *         return x[0] == 0.0f && x[1] > 27.6f && x[1] < 27.7f ? 0 : 1;
+ *         for (int op = 0; trn_act_info_of((trn_act)op); op++) printf("%s\n", trn_act_name((trn_act)op));
+ *         return trn_act_from_name("gelu_apprx_tanh") == TRN_ACT_GELU_APPRX_TANH ? 0 : 1;
  *     }
  *
  * DOES: evaluates each function of NKI's list on binary32 numbers as tables of cubics do: a bucket is found from the

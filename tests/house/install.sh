@@ -1,5 +1,6 @@
 #!/bin/sh
-# What cmake --install leaves: all headers, found by find_package and by pkg-config wherever the tree is moved, with the
+# What cmake --install leaves: all headers and both libraries, found by find_package and by pkg-config wherever the tree
+# is moved, with the
 # version of trn_base.h. The packages that are used when they are there: SLEEF as a component and through pkg-config,
 # OpenMP by one flag. (Programs that are built in all ways: ways.sh.)
 . "$(dirname -- "$0")/lib.sh"
@@ -30,7 +31,8 @@ numbers=$(awk '/^#define TRN_VERSION_(MAJOR|MINOR|PATCH) /{ printf "%s%s", dot, 
 
 # ---- install, and move the tree, so that nothing may depend on where it was put ----
 
-step 'cmake cannot configure trnmath/' cmake -S "$root/trnmath" -B "$scratch/build" -DCMAKE_INSTALL_PREFIX="$scratch/first" || finish
+step 'cmake cannot configure trnmath/' cmake -S "$root/trnmath" -B "$scratch/build" -DCMAKE_INSTALL_PREFIX="$scratch/first" -DCMAKE_INSTALL_LIBDIR=lib || finish
+step 'libtrnmath does not build' cmake --build "$scratch/build" || finish
 step 'cmake --install fails' cmake --install "$scratch/build" || finish
 mv "$scratch/first" "$scratch/prefix"
 headers >"$scratch/want"
@@ -40,6 +42,58 @@ comm -23 "$scratch/want" "$scratch/got" >"$scratch/list"
 fail_each "$scratch/list" 'cmake --install: does not install %s'
 comm -13 "$scratch/want" "$scratch/got" >"$scratch/list"
 fail_each "$scratch/list" 'cmake --install: installs %s, which is no header of trnmath/'
+
+# ---- the libraries: what split.sh asks of them, and programs that link them ----
+
+for library in "$scratch/prefix/lib/libtrnmath.a" "$scratch/prefix/lib/libtrnmath.so"; do
+    step "${library##*/}: split.sh" sh "$root/tests/house/split.sh" "$library"
+done
+cat >"$scratch/linked.c" <<'END'
+#include <stdio.h>
+#include <trnmath/trn_matmul.h>
+#if !defined(TRN_SPLIT)
+#error "the package does not say TRN_SPLIT"
+#endif
+int main(void)
+{
+    static float a[4] = { 1, 2, 3, 4 }, b[4] = { 5, 6, 7, 8 }, c[4];
+    trn_matmul_args args;
+    memset(&args, 0, sizeof args);
+    args.dst = trn_tensor_2d(TRN_F32, c, 2, 2);
+    args.a = trn_tensor_2d(TRN_F32, a, 2, 2);
+    args.b = trn_tensor_2d(TRN_F32, b, 2, 2);
+    printf("%s %02x\n", TRN_VERSION, trn_fp_check() & ~8u);
+    return trn_matmul(&args) || c[3] != 50;
+}
+END
+mkdir "$scratch/linked"
+cat >"$scratch/linked/CMakeLists.txt" <<END
+cmake_minimum_required(VERSION 3.20)
+project(consumer LANGUAGES C CXX)
+find_package(trnmath $version REQUIRED)
+set_source_files_properties("$scratch/linked.cc" PROPERTIES LANGUAGE CXX)
+add_executable(static_c ../linked.c)
+target_link_libraries(static_c PRIVATE trnmath::static)
+add_executable(shared_c ../linked.c)
+target_link_libraries(shared_c PRIVATE trnmath::shared)
+target_compile_options(shared_c PRIVATE -Ofast)
+add_executable(shared_cxx ../linked.cc)
+target_link_libraries(shared_cxx PRIVATE trnmath::shared)
+END
+cp "$scratch/linked.c" "$scratch/linked.cc"
+if step 'trnmath::static, trnmath::shared: cmake fails' \
+    cmake -S "$scratch/linked" -B "$scratch/linked/b" -DCMAKE_PREFIX_PATH="$scratch/prefix" &&
+    step 'trnmath::static, trnmath::shared: the programs do not build' cmake --build "$scratch/linked/b"; then
+    runs "$scratch/linked/b/static_c" trnmath::static 00
+    runs "$scratch/linked/b/shared_cxx" 'trnmath::shared, C++' 00
+    runs "$scratch/linked/b/shared_c" 'trnmath::shared, -Ofast'
+fi
+if have pkg-config; then
+    # shellcheck disable=SC2046
+    step 'libtrnmath.pc: the program does not build' "${CC:-cc}" -O2 "$scratch/linked.c" -o "$scratch/linked_c" \
+        $(PKG_CONFIG_PATH="$scratch/prefix/lib/pkgconfig" pkg-config --cflags --libs libtrnmath) \
+        -Wl,-rpath,"$scratch/prefix/lib" && runs "$scratch/linked_c" 'pkg-config libtrnmath' 00
+fi
 
 # ---- find_package ----
 

@@ -94,6 +94,15 @@ headers() { (cd "$root/trnmath" && find . -name '*.h' | sed 's,^\./,,' | sort); 
 doors() { headers | grep -v /; }
 rooms() { headers | grep /; }
 
+# usage_block FILE: the program in its opening comment: the indented lines after the SPDX line, from the first #include to the next line of plain text.
+usage_block() {
+    awk '
+        /SPDX-License-Identifier/ { armed = 1; next }
+        armed && !inside && /^ \*     #include/ { inside = 1 }
+        inside && (/^ \* [^ ]/ || /\*\//) { exit }
+        inside { sub(/^ \*(     )?/, ""); print }' "$1"
+}
+
 # The foreign headers that ours include, as a file of the same includes; what this machine lacks stays out.
 foreign_includes() {
     (cd "$root/trnmath" && headers | xargs sed -n 's/^[ \t]*#[ \t]*include[ \t]*\(<[^>]*>\).*/\1/p') | sort -u |

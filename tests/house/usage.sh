@@ -1,15 +1,24 @@
 #!/bin/sh
-# The usage block in the opening comment of every door is a program: it compiles as C11 and exits with 0.
+# usage.sh [LIBRARY]: the usage block in the opening comment of every door is a program: it compiles as C11 and exits
+# with 0. Level 1 links LIBRARY, and so shows that the declarations are enough for it; level 2 compiles the bodies into
+# each program instead, with both compilers, as a user would.
 . "$(dirname -- "$0")/lib.sh"
 require_compilers
 
-# The indented lines after the SPDX line, from the first #include to the next line of plain text.
-usage_block() {
-    awk '
-        /SPDX-License-Identifier/ { armed = 1; next }
-        armed && !inside && /^ \*     #include/ { inside = 1 }
-        inside && (/^ \* [^ ]/ || /\*\//) { exit }
-        inside { sub(/^ \*(     )?/, ""); print }' "$1"
+library=${1:-}
+[ "$level" -lt 2 ] || library=
+
+# try COMPILER FLAGS HEADER [LIBRARY]
+try() {
+    # shellcheck disable=SC2046,SC2086
+    if ! "$1" -std=c11 $2 -Wall -Wextra -Werror $(flags_of "$3") -I"$root" "$scratch/usage.c" ${4:-} -o "$scratch/usage" \
+        ${4:+-fopenmp} -lm $(libraries_of "$3") 2>"$scratch/log"; then
+        fail_log "$scratch/log" "$3: its usage block does not compile ($1 -std=c11 $2 -Wall -Wextra -Werror)"
+        return
+    fi
+    (cd "$scratch" && ./usage) >"$scratch/log" 2>&1 </dev/null
+    status=$?
+    [ $status -eq 0 ] || fail_log "$scratch/log" "$3: its usage block exits with $status ($1)"
 }
 
 for header in $(doors); do
@@ -21,20 +30,18 @@ for header in $(doors); do
         continue
     fi
     grep -q "#include <trnmath/$header>" "$scratch/usage.c" || fail "$header: its usage block does not include <trnmath/$header>"
-    for compiler in $(compilers); do
-        # Level 1 asks the other compiler about the umbrella only: what differs between them are the headers.
-        case $level$compiler$header in 1clangtrn_*) continue ;; esac
-        # gcc as a user would call it (level 1: for the umbrella); else without optimising, for the time that saves.
-        case $level$compiler$header in 1gcctrnmath.h | 2gcc*) optimise=-O2 ;; *) optimise=-O0 ;; esac
-        # shellcheck disable=SC2046
-        if ! "$compiler" -std=c11 $optimise -Wall -Wextra -Werror $(flags_of "$header") -I"$root" "$scratch/usage.c" -o "$scratch/usage" \
-            -lm $(libraries_of "$header") 2>"$scratch/log"; then
-            fail_log "$scratch/log" "$header: its usage block does not compile ($compiler -std=c11 $optimise -Wall -Wextra -Werror)"
-            continue
+    case $header in
+    trn_mpi*) try gcc -O0 "$header" ;; # no library knows MPI
+    *)
+        if [ -n "$library" ]; then
+            try gcc '-O0 -DTRN_SPLIT' "$header" "$library"
+        else
+            for compiler in $(compilers); do
+                case $level$compiler in 2gcc) optimise=-O2 ;; *) optimise=-O0 ;; esac
+                try "$compiler" $optimise "$header"
+            done
         fi
-        (cd "$scratch" && ./usage) >"$scratch/log" 2>&1 </dev/null
-        status=$?
-        [ $status -eq 0 ] || fail_log "$scratch/log" "$header: its usage block exits with $status ($compiler)"
-    done
+        ;;
+    esac
 done
 finish

@@ -1,0 +1,38 @@
+#!/bin/sh
+# single.sh LIBRARY: the generated single headers, all of trnmath and the popular parts (scripts/amalgamate.py --modules).
+# Each is copied alone into an empty folder and used there: the program in its opening comment compiles and runs as C11,
+# compiles as C++17, and, with declarations only, links LIBRARY.
+. "$(dirname -- "$0")/lib.sh"
+
+library=${1:-}
+if ! have python3; then
+    checked
+    skip python3 'python3 is not installed, so nothing makes the single headers'
+    finish
+fi
+mkdir "$scratch/made"
+step 'amalgamate.py --modules fails' python3 "$root/scripts/amalgamate.py" --modules "$scratch/made" || finish
+checked
+[ "$(find "$scratch/made" -name '*.h' | wc -l)" -eq 7 ] || fail 'amalgamate.py --modules: not seven headers'
+
+for header in "$scratch"/made/*.h; do
+    name=$(basename "$header")
+    alone=$scratch/alone_$name
+    mkdir "$alone"
+    cp "$header" "$alone/"
+    usage_block "$root/trnmath/$name" | sed "s,<trnmath/$name>,\"$name\"," >"$alone/app.c"
+    cd "$alone" || exit 1
+    if step "$name alone: its program does not compile" gcc -std=c11 -O0 $strict app.c -o app -lm; then
+        checked
+        ./app >"$scratch/log" 2>&1 || fail_log "$scratch/log" "$name alone: its program fails"
+    fi
+    echo "#include \"$name\"" >alone.cc
+    step "$name alone: no C++17" g++ -std=c++17 $strict -fsyntax-only alone.cc
+    if [ -n "$library" ] &&
+        step "$name alone: its program does not link the library" gcc -std=c11 -O0 $strict -DTRN_SPLIT app.c "$library" -o split -fopenmp -lm; then
+        checked
+        ./split >"$scratch/log" 2>&1 || fail_log "$scratch/log" "$name alone, with the library: its program fails"
+    fi
+done
+cd "$root" || exit 1
+finish
