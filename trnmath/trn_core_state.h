@@ -402,7 +402,7 @@ TRNI_FN trni_hbm *trni_hbm_find(const trn_core *core, const void *data, int64_t 
     for (int i = 0; i < core->hbm_tensors; i++) {
         trni_hbm *h = &core->hbm[i];
         if ((uintptr_t)data >= (uintptr_t)h->base && (uintptr_t)data - (uintptr_t)h->base <= (uintptr_t)h->bytes &&
-            bytes <= h->bytes - ((char *)data - h->base))
+            bytes <= h->bytes - ((const char *)data - h->base))
             return h;
     }
     return NULL;

@@ -360,7 +360,7 @@ TRNI_STAMP(trni_mx_times_columns,
  * elements along that axis. */
 
 typedef enum trni_mx_limit {
-    TRNI_MX_PANEL = TRN_MX_BLOCK * TRNI_MX_BLOCKS, /* elements of the larger kind of panel */
+    TRNI_MX_PANEL = (int)TRN_MX_BLOCK * TRNI_MX_BLOCKS, /* elements of the larger kind of panel */
     TRNI_MX_SHORT = 8,                             /* side by side pays from so many columns */
     TRNI_MX_SPAN = 4,                              /* panels that a thread takes at once */
     TRNI_MX_PARALLEL = 1 << 17                     /* elements from which threads pay for being woken */

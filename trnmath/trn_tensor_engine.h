@@ -237,8 +237,8 @@ TRNI_FN void trni_nc_block(const trni_product *p, const trni_array *array, int k
 
 TRNI_FN void trni_nc_matmul_packed(const trni_product *p)
 {
-    float a[TRNI_MAX_DEPTH * TRNI_ARRAY_ROWS] __attribute__((aligned(64)));
-    float b[TRNI_MAX_DEPTH * TRNI_MAX_WIDTH] __attribute__((aligned(64)));
+    float a[(int)TRNI_MAX_DEPTH * TRNI_ARRAY_ROWS] __attribute__((aligned(64)));
+    float b[(int)TRNI_MAX_DEPTH * TRNI_MAX_WIDTH] __attribute__((aligned(64)));
     trni_feed feed_a, feed_b;
     const trni_map map = trni_map_of(&p->numerics, p->first_row, (int)trni_product_depth(p), p->spread);
     const trni_array array = trni_array_of(map.group, p->isa);

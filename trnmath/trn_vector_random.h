@@ -241,7 +241,7 @@ typedef void trni_draw_work(const void *plan, int64_t p, int64_t f, int64_t n, u
 TRNI_FN void trni_draw(const trni_draw_lanes *l, const trni_frame *f, trni_draw_work *work, const void *plan)
 {
     uint32_t word[TRNI_DRAW_WORDS] __attribute__((aligned(64)));
-    uint32_t line[TRNI_DRAW_LANES * TRNI_DRAW_CHUNK] __attribute__((aligned(64)));
+    uint32_t line[(int)TRNI_DRAW_LANES * TRNI_DRAW_CHUNK] __attribute__((aligned(64)));
     trni_draw_lanes_begin(l);
     for (int64_t tile = 0; tile < f->partitions; tile += TRN_VECTOR_LANES)
         for (int64_t at = 0; at < f->elements; at += TRNI_DRAW_CHUNK) {

@@ -197,7 +197,7 @@ TRNI_FN void trni_max8_work(const void *plan, int64_t p, int64_t lanes)
     const trni_search_plan *s = (const trni_search_plan *)plan;
     float tile[TRNI_SIDE_TILE];
     int32_t best[TRNI_TOP][TRNI_SIDE];
-    for (int j = 0; j < TRNI_TOP * TRNI_SIDE; j++) best[j / TRNI_SIDE][j % TRNI_SIDE] = INT32_MIN;
+    for (int j = 0; j < (int)TRNI_TOP * TRNI_SIDE; j++) best[j / TRNI_SIDE][j % TRNI_SIDE] = INT32_MIN;
     for (int64_t f = 0; f < s->data.elements; f += TRNI_SIDE_CHUNK) {
         const int64_t n = trni_min64(TRNI_SIDE_CHUNK, s->data.elements - f);
         trni_side_read(&s->data, p, lanes, f, n, tile);

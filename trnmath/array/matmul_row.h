@@ -121,7 +121,7 @@ TRNI_FN void trni_stream_rows(const trni_worker *w, const trni_row_tile *t, int 
 
 TRNI_FN void trni_stream_tile(const trni_worker *w, int64_t k, int depth, int64_t n, int64_t columns, float *psum)
 {
-    enum { most_blocks = TRNI_MAX_DEPTH / TRNI_SCALE_BLOCK + 1 };
+    enum { most_blocks = (int)TRNI_MAX_DEPTH / TRNI_SCALE_BLOCK + 1 };
     const trni_product *p = w->p;
     const trni_map *map = trni_tile_map(w, depth);
     uint8_t scale[most_blocks][TRNI_ROW_COLUMNS];

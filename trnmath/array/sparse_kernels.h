@@ -29,7 +29,7 @@ enum {
     TRNI_SPARSE_GANG = 8,   /* rows of a gang */
     TRNI_SPARSE_LINE = 64,  /* bytes of a row of a strip of halves; floats take two of them */
     /* Rows of b that a tile can meet, at most: it may begin and end inside a window. */
-    TRNI_SPARSE_DEPTH = (TRNI_ARRAY_ROWS + TRNI_SPARSE_MOST) * TRNI_SPARSE_WINDOW / TRNI_SPARSE_MOST
+    TRNI_SPARSE_DEPTH = ((int)TRNI_ARRAY_ROWS + TRNI_SPARSE_MOST) * TRNI_SPARSE_WINDOW / TRNI_SPARSE_MOST
 };
 
 /* ---- tiles ---- */
@@ -269,7 +269,7 @@ TRNI_FN void trni_sparse_turned(const trni_sparse_cutting *c, int64_t n, int lan
 {
     enum { group = 16, width = TRNI_SPARSE_WIDTH };
     const trni_operand *b = c->b;
-    float line[group * TRNI_ARRAY_ROWS];
+    float line[(int)group * TRNI_ARRAY_ROWS];
     uint16_t slot[TRNI_ARRAY_ROWS];
     for (int i = 0; i < rows; i++) slot[i] = (uint16_t)i;
     for (int first = 0; first < lanes && b->depth_stride == 1; first += group) {
@@ -288,7 +288,7 @@ TRNI_FN void trni_sparse_strips(const trni_sparse_cutting *c, int64_t n, int64_t
 {
     enum { width = TRNI_SPARSE_WIDTH };
     const int64_t step = trni_sparse_strip_step(c, depth);
-    float panel[TRNI_ARRAY_ROWS * width];
+    float panel[(int)TRNI_ARRAY_ROWS * width];
     if (c->b->lane_stride == 1) {
         trni_sparse_strips_along(c, n, columns, k, depth, dst);
         return;
