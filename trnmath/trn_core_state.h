@@ -296,7 +296,10 @@ TRN_API trn_tensor trn_core_tile(trn_core *core, const trn_core_tile_args *args)
 {
     if (core->failure.status) return trni_no_tensor();
     trn_status status = trni_tile_check(core, args, &core->failure);
-    if (status) return trni_core_fail(core, status), trni_no_tensor();
+    if (status) {
+        trni_core_fail(core, status);
+        return trni_no_tensor();
+    }
     trni_memory *m = &core->memory[args->space];
     trn_tensor t = trni_tile_view(m, args);
     const int64_t elements = trn_tensor_elements(t);
@@ -306,7 +309,10 @@ TRN_API trn_tensor trn_core_tile(trn_core *core, const trn_core_tile_args *args)
                                   elements / t.shape[0] * (int64_t)trn_format_bytes(args->format) };
     m->serial = core->serial++;
     status = trni_memory_take(m, &ask, &tile, &core->failure);
-    if (status) return trni_core_fail(core, status), trni_no_tensor();
+    if (status) {
+        trni_core_fail(core, status);
+        return trni_no_tensor();
+    }
     t.data = m->base + m->tile[tile].at.p * m->pitch + m->tile[tile].at.b;
     return t;
 }
@@ -438,7 +444,10 @@ TRN_API trn_tensor trn_core_hbm(trn_core *core, const char *name, trn_tensor vie
         bytes && trni_hbm_find(core, view.data, (int64_t)bytes))
         return view;
     const trn_status status = trni_hbm_check(core, name, &view, &bytes);
-    if (status) return trni_core_fail(core, status), trni_no_tensor();
+    if (status) {
+        trni_core_fail(core, status);
+        return trni_no_tensor();
+    }
     if (!bytes) return view;
     trni_hbm *h = &core->hbm[core->hbm_tensors++];
     memset(h, 0, sizeof *h);

@@ -241,16 +241,26 @@ TRNI_INLINE void trni_philox_side_by_side(uint32_t *__restrict word, uint32_t b,
     for (uint32_t i = 0; i < TRNI_PHILOX_SIDE; i++) {
         uint32_t c[4];
         trni_philox_two_rounds(c, b + i, run);
-        c0[i] = c[0], c1[i] = c[1], c2[i] = c[2], c3[i] = c[3];
+        c0[i] = c[0];
+        c1[i] = c[1];
+        c2[i] = c[2];
+        c3[i] = c[3];
     }
     for (int r = 0; r < 8; r++)
         for (int i = 0; i < TRNI_PHILOX_SIDE; i++) {
             uint32_t c[4] = { c0[i], c1[i], c2[i], c3[i] };
             trni_philox_round(c, run->key[r][0], run->key[r][1]);
-            c0[i] = c[0], c1[i] = c[1], c2[i] = c[2], c3[i] = c[3];
+            c0[i] = c[0];
+            c1[i] = c[1];
+            c2[i] = c[2];
+            c3[i] = c[3];
         }
-    for (int i = 0; i < TRNI_PHILOX_SIDE; i++, word += 4)
-        word[0] = c0[i], word[1] = c1[i], word[2] = c2[i], word[3] = c3[i];
+    for (int i = 0; i < TRNI_PHILOX_SIDE; i++, word += 4) {
+        word[0] = c0[i];
+        word[1] = c1[i];
+        word[2] = c2[i];
+        word[3] = c3[i];
+    }
 }
 
 /* Blocks b, b + 1, … of a run; b does not pass 2^32. */

@@ -236,7 +236,10 @@ TRNI_FN int trni_pairs_reduce(int way, int n, int step, int v, trni_hop *move)
 TRNI_FN int trni_pairs_gather(int way, int n, int step, int v, trni_hop *move)
 {
     const int pairs = n / 2;
-    if (step == pairs - 1) return pairs == 1 ? (move[0] = trni_hop_of(v ^ 1, v, n), 1) : 0;
+    if (step == pairs - 1) {
+        if (pairs == 1) move[0] = trni_hop_of(v ^ 1, v, n);
+        return pairs == 1;
+    }
     const int pair = trni_wrap(v / 2 + way * (step + 1), pairs), before = 2 * trni_wrap(pair - way, pairs);
     move[0] = trni_hop_of(2 * pair, step ? before : v, n);
     move[0].also = 2 * pair + 1;

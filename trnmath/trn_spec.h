@@ -648,7 +648,10 @@ TRNI_FN void trni_format_span(trn_format format, trn_generation *first, trn_gene
     *first = TRN_TRAINIUM1;
     *last = TRN_TRAINIUM3;
     for (unsigned i = 0; i < sizeof row / sizeof row[0]; i++)
-        if (row[i].format == format) *first = row[i].first, *last = row[i].last;
+        if (row[i].format == format) {
+            *first = row[i].first;
+            *last = row[i].last;
+        }
 }
 
 TRNI_FN trni_rate trni_rate_of(trn_generation generation, trn_format format)
@@ -938,16 +941,13 @@ TRN_API bool trn_spec_field_at(const trn_system_spec *spec, int index, trn_spec_
 {
     if (index < 0) return false;
     int i = index;
-    if (i < TRNI_SYSTEM_FIELD_COUNT) return trni_system_field(spec, i, out), true;
-    i -= TRNI_SYSTEM_FIELD_COUNT;
-    if (i < TRNI_SERVER_FIELD_COUNT) return trni_server_field(spec->server, i, out), true;
-    i -= TRNI_SERVER_FIELD_COUNT;
-    if (i < TRNI_CHIP_FIELD_COUNT) return trni_chip_field(spec->server->chip, i, out), true;
-    i -= TRNI_CHIP_FIELD_COUNT;
-    if (i < TRNI_CORE_FIELD_COUNT) return trni_core_field(spec->server->chip->core, i, out), true;
-    i -= TRNI_CORE_FIELD_COUNT;
-    if (i < TRNI_TOTAL_FIELD_COUNT) return trni_total_field(spec, i, out), true;
-    return false;
+    if (i < TRNI_SYSTEM_FIELD_COUNT) trni_system_field(spec, i, out);
+    else if ((i -= TRNI_SYSTEM_FIELD_COUNT) < TRNI_SERVER_FIELD_COUNT) trni_server_field(spec->server, i, out);
+    else if ((i -= TRNI_SERVER_FIELD_COUNT) < TRNI_CHIP_FIELD_COUNT) trni_chip_field(spec->server->chip, i, out);
+    else if ((i -= TRNI_CHIP_FIELD_COUNT) < TRNI_CORE_FIELD_COUNT) trni_core_field(spec->server->chip->core, i, out);
+    else if ((i -= TRNI_CORE_FIELD_COUNT) < TRNI_TOTAL_FIELD_COUNT) trni_total_field(spec, i, out);
+    else return false;
+    return true;
 }
 
 /* ---- where the sources contradict each other ---- */

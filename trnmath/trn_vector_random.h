@@ -153,8 +153,10 @@ TRNI_FN trni_draw_lanes trni_draw_lanes_of(trni_frame *f, trn_engine engine, trn
     else if (vector ? !state->seeded : !gpsimd->seeded)
         f->status = trni_fail(f->how.error, TRN_EINVAL, "%s was never seeded", name);
     else if (!vector) l.gpsimd = gpsimd;
-    else if (f->core->generation >= TRN_TRAINIUM3) l.xorwow = &state->xorwow, l.each = TRN_XORWOW_STATES;
-    else l.lfsr = &state->lfsr;
+    else if (f->core->generation >= TRN_TRAINIUM3) {
+        l.xorwow = &state->xorwow;
+        l.each = TRN_XORWOW_STATES;
+    } else l.lfsr = &state->lfsr;
     return l;
 }
 
@@ -540,7 +542,10 @@ TRNI_FN void trni_state_set_vector(trn_vector_state *to, const trni_span *v)
     trn_xorwow_vector *g = &to->xorwow;
     const trni_draw_lanes lanes = { NULL, g, NULL, TRN_XORWOW_STATES, TRN_ISA_PORTABLE };
     uint32_t word[6];
-    if (!to->seeded) memset(g, 0, sizeof *g), memset(&to->lfsr, 0, sizeof to->lfsr);
+    if (!to->seeded) {
+        memset(g, 0, sizeof *g);
+        memset(&to->lfsr, 0, sizeof to->lfsr);
+    }
     trni_draw_lanes_begin(&lanes);
     g->first %= 5;
     for (int64_t i = 0; i < v->partitions * TRN_XORWOW_STATES; i++) {

@@ -75,7 +75,9 @@ TRNI_FN trni_sparse_tile trni_sparse_tile_of(const trn_numerics *n, trn_sparse_p
     t.k = first / p.m * p.n;
     for (int i = 0; i < rows; i++) {
         t.base[i] = (uint16_t)(window * TRNI_SPARSE_LINE);
-        if (++place == p.m) place = 0, window += p.n;
+        if (++place < p.m) continue;
+        place = 0;
+        window += p.n;
     }
     t.depth = window + (place ? p.n : 0);
     return t;

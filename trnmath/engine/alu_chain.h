@@ -116,10 +116,12 @@ TRNI_INLINE void trni_chain_blocks_body(const trni_chain *c, void *r, const void
         void *out = (char *)r + i * to;
         const size_t rest = n - i;
         if (rest < TRNI_CHAIN_BLOCK) { /* what does not fill a block is computed beside it */
-            a = memset(last_x, 0, sizeof last_x), memcpy(last_x, (const char *)x + i * from, rest * from);
+            memset(last_x, 0, sizeof last_x);
+            a = memcpy(last_x, (const char *)x + i * from, rest * from);
             memset(last_y, 0, sizeof last_y);
             if (b) memcpy(last_y, b, rest * other);
-            b = last_y, out = last_r;
+            b = last_y;
+            out = last_r;
         }
         trni_chain_block(c, pairs, wide, out, a, b);
         if (rest < TRNI_CHAIN_BLOCK) memcpy((char *)r + i * to, last_r, rest * to);

@@ -434,7 +434,10 @@ TRNI_FN int trni_layout_candidates(const trni_layout *l, trn_algorithm *list)
     const int ways = known ? (int)(sizeof vendor / sizeof vendor[0]) : (int)(sizeof any / sizeof any[0]);
     const int chips = l->ranks / l->ranks_per_chip;
     int count = 0;
-    if (l->ask->op == TRN_PERMUTE || l->ask->op == TRN_SEND_RECV) return list[0] = TRN_POINT_TO_POINT, 1;
+    if (l->ask->op == TRN_PERMUTE || l->ask->op == TRN_SEND_RECV) {
+        list[0] = TRN_POINT_TO_POINT;
+        return 1;
+    }
     for (int i = 0; i < ways; i++) {
         const trn_algorithm a = way[i];
         const bool flat = a <= TRN_MULTI_RING || a == TRN_KANGARING;

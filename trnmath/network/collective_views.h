@@ -140,7 +140,10 @@ TRNI_FN trn_status trni_views_apart(const trni_views *v)
     int64_t a = -1, b = -1;
     for (int64_t i = 0; i < pieces && a < 0; i++)
         for (int64_t j = i + 1; j < pieces && piece[j].first < piece[i].end && a < 0; j++)
-            if (trni_pieces_meet(v, &piece[i], &piece[j])) a = i, b = j;
+            if (trni_pieces_meet(v, &piece[i], &piece[j])) {
+                a = i;
+                b = j;
+            }
     trn_status status = TRN_OK;
     if (a >= 0)
         status = trni_fail(v->a->error, TRN_EINVAL, "%s[%lld] overlaps %s[%lld]; only a rank's own dst may lie where its src does, in place",
