@@ -588,8 +588,12 @@ TRNI_FN trn_status trni_mpi_deliver(trni_mpi_job *j, int group, int from, int to
     if ((here != me && there != me) || !trni_mpi_block(j, from, to, &in, &out, &count) || count < 1) return TRN_OK;
     char *target = there == me ? j->work[trni_view_index(&j->job.views, group, to)] + out * size : NULL;
     char *source = here == me ? j->job.views.in[trni_view_index(&j->job.views, group, from)] + in * size : NULL;
-    if (here == there) return memcpy(target, source, (size_t)(count * size)), TRN_OK;
-    return trni_mail_post(&j->mail, here == me, here == me ? there : here, here == me ? source : target, count * size, false);
+    if (here == there) {
+        memcpy(target, source, (size_t)(count * size));
+        return TRN_OK;
+    }
+    const int other = here == me ? there : here;
+    return trni_mail_post(&j->mail, here == me, other, here == me ? source : target, count * size, false);
 }
 
 TRNI_FN trn_status trni_mpi_deliveries(trni_mpi_job *j)

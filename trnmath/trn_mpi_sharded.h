@@ -80,7 +80,10 @@ TRNI_FN trn_status trni_mpi_piece_post(void *user, int from, int to, trn_tensor 
     trn_shard_args plain;
     memset(&plain, 0, sizeof plain);
     if ((here != me && there != me) || bytes == 0) return TRN_OK;
-    if (here == there) return trni_shard_copy(&plain, dst, src), TRN_OK;
+    if (here == there) {
+        trni_shard_copy(&plain, dst, src);
+        return TRN_OK;
+    }
     char *message = (char *)malloc((size_t)bytes);
     if (!message) return trni_fail(p->mail.error, TRN_ENOSPC, "%s: no memory for a message of %lld bytes", p->mail.what, (long long)bytes);
     trn_tensor packed = trn_tensor_nd(src.format, message, src.rank, src.shape);
