@@ -60,7 +60,8 @@ case $level in
     ;;
 esac
 
-packages='gcc g++ clang libomp-dev cmake make pkgconf libcmocka-dev libmpfr-dev libcjson-dev zlib1g-dev libsleef-dev libopenmpi-dev openmpi-bin'
+packages='gcc g++ clang libomp-dev cmake make pkgconf libcmocka-dev libmpfr-dev libcjson-dev zlib1g-dev'
+packages="$packages libsleef-dev libopenmpi-dev openmpi-bin"
 packages="$packages python3-numpy man-db"
 if [ "$(uname -m)" != aarch64 ]; then packages="$packages gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user"; fi
 [ "$level" -eq 1 ] || sanitized=ON platforms=ON

@@ -64,8 +64,8 @@ TRN_API trn_status trn_core_written(trn_core *core, trn_tensor view);
 
 /* ---- instructions ---- */
 
-/* trn_status trn_core_<instruction>(trn_core *core, const trn_<instruction>_args *args), for each of them. What the args
- * leave open is the core's: generation, numerics, rounding, random stream, registers. The first failure is kept
+/* trn_status trn_core_<instruction>(trn_core *core, const trn_<instruction>_args *args), for each of them. What the
+ * args leave open is the core's: generation, numerics, rounding, random stream, registers. The first failure is kept
  * (trn_core_status), and nothing happens after it. */
 #define TRNI_CORE_INSTRUCTIONS(X)                                                     \
     X(nc_matmul) X(nc_matmul_mx) X(nc_matmul_sparse) X(tensor_tensor)                 \

@@ -27,7 +27,8 @@
  *     trn_matmul_cost_args                    the question
  *     trn_matmul_cost, trn_core_cost          one core, and its answer
  *     trn_matmul_system_cost, trn_system_cost every core of a system at work on its own slice, and the answer
- * (trn_matmul_mode: plain, double_row, MX, sparse, transpose, INT8; zero = the fastest. It is in machine/tensor_cycles.h.)
+ * (trn_matmul_mode: plain, double_row, MX, sparse, transpose, INT8; zero = the fastest. It is in
+ * machine/tensor_cycles.h.)
  *
  * KNOWN FROM: the Neuron SDK's NKI architecture guides, nki-dma-overview.rst and nki-dma-bandwidth-guide.rst. Each
  *     number is a field of trn_spec.h, where its source stands; what is ours is marked assumed below.

@@ -398,8 +398,8 @@ TRNI_FN uint32_t trni_encode_float(const trn_format_info *f, uint32_t bits, trni
 }
 
 /* E8M0 has powers of two only: the fraction is the position between two of them. Nearest takes ties up, the other modes
- * go by that position; what is below 2^-127 becomes 2^-127 in all of them. There is no zero and no sign, so those become
- * NaN, or the smallest scale when saturating. */
+ * go by that position; what is below 2^-127 becomes 2^-127 in all of them. There is no zero and no sign, so those
+ * become NaN, or the smallest scale when saturating. */
 TRNI_FN uint32_t trni_encode_scale(uint32_t bits, trni_encoding how)
 {
     const uint32_t magnitude = bits & ~TRNI_F32_SIGN;

@@ -1,4 +1,4 @@
-/* trn_instruction.h - what the instructions of all engines share: who executes, and the fields that their args begin with.
+/* trn_instruction.h - what the instructions of all engines share: who executes, and the fields that args begin with.
  * SPDX-License-Identifier: MIT
  *
  *     #include <trnmath/trn_instruction.h>

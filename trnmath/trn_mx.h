@@ -20,8 +20,8 @@
  * DOES: one E8M0 scale X for 32 elements, each element v/X rounded once, in any of the six modes, and saturated; three
  *     rules for X; back again, exactly or with one rounding. Any strides, up to six axes, blocks along any of them.
  *     Random bits come from (seed, stream, row-major position). Uses OpenMP when compiled with it.
- * DOES NOT: allocate, multiply matrices, lay codes out as Trainium3's memory holds them (trn_mx_layout.h), or pack codes
- *     of 4 and 6 bits in files' order (trn_pack.h).
+ * DOES NOT: allocate, multiply matrices, lay codes out as Trainium3's memory holds them (trn_mx_layout.h), or pack
+ *     codes of 4 and 6 bits in files' order (trn_pack.h).
  *
  * CONTENTS
  *     TRN_MX_BLOCK                              32

@@ -161,7 +161,8 @@ TRN_API void trn_lfsr_vector_words(trn_lfsr_vector *g, uint32_t *word, size_t n,
 TRN_API uint32_t trn_lfsr_vector_get_state(const trn_lfsr_vector *g, uint32_t *state);
 
 /* As trn_xorwow_vector_set_state. */
-TRN_API trn_status trn_lfsr_vector_set_state(trn_lfsr_vector *g, const uint32_t *state, uint32_t next, trn_error *error);
+TRN_API trn_status trn_lfsr_vector_set_state(trn_lfsr_vector *g, const uint32_t *state, uint32_t next,
+                                             trn_error *error);
 
 TRN_API void trn_lfsr_vector_seed(trn_lfsr_vector *g, uint64_t seed);
 
@@ -458,8 +459,9 @@ TRNI_FN trn_status trni_check_xorwow(const trn_xorwow_vector *g, const char *nam
                          (unsigned)g->next, TRNI_XORWOW_ALL);
     for (int i = 0; i < TRNI_XORWOW_ALL; i++)
         if ((g->row[0][i] | g->row[1][i] | g->row[2][i] | g->row[3][i] | g->row[4][i]) == 0)
-            return trni_fail(error, TRN_EINVAL, "%s was never seeded: the first five words of lane %d, state %d are all zero",
-                             name, i / TRN_XORWOW_STATES, i % TRN_XORWOW_STATES);
+            return trni_fail(error, TRN_EINVAL,
+                             "%s was never seeded: the first five words of lane %d, state %d are all zero", name,
+                             i / TRN_XORWOW_STATES, i % TRN_XORWOW_STATES);
     return TRN_OK;
 }
 

@@ -14,7 +14,8 @@
  *     }
  *
  * DOES: builds a trn_topology by value from the rows of trn_spec.h, with the source of every rate and time; wiring,
- *     links and routes are in trn_topology_graph.h, Hamiltonian cycles in network/topology_cycles.h, both included here.
+ *     links and routes are in trn_topology_graph.h, Hamiltonian cycles in network/topology_cycles.h, both included
+ *     here.
  * DOES NOT: hold a rate of its own: what trn_spec.h knows is taken from there. Times are here, for they are nowhere
  *     else, and all but two are assumed.
  *

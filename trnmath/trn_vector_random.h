@@ -34,8 +34,8 @@
  * after the other.
  *
  *     rng       the low bits of the word (documented)
- *     rand2     min + (u 2^-32) (max - min), u the word as a binary32 number; conversion, difference, product and sum are
- *               each rounded to nearest even, and what the sum's rounding puts above max is max. max is possible
+ *     rand2     min + (u 2^-32) (max - min), u the word as a binary32 number; conversion, difference, product and sum
+ *               are each rounded to nearest even, and what the sum's rounding puts above max is max. max is possible
  *     dropout   zero where u 2^-32 < prob, exactly: prob = 1 leaves nothing, prob = 0 everything; nothing is rescaled
  *
  * KNOWN FROM: NKI, rng, rand2, dropout, set_rng_seed, rand_set_state, rand_get_state (documented: engines, generations,

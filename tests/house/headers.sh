@@ -28,7 +28,7 @@ fi
 strict="$strict -Wshadow -Wcast-qual"
 
 # Everything that clang can say of C, except
-#     declaration-after-statement, padded, unsafe-buffer-usage    for C90, for packed structures, and for C++'s containers
+#     declaration-after-statement, padded, unsafe-buffer-usage    for C90, for packed structures, for C++'s containers
 #     float-equal                                                 bits are what this library promises
 #     switch-enum, covered-switch-default                         each asks for what the other forbids
 #     bad-function-cast                                           (double)f(x) is how an integer becomes a double
@@ -39,8 +39,8 @@ all_of_c=
 if [ "$family" = clang ]; then
     if [ "$("$c" -dumpversion | sed 's/\..*//')" -le 19 ]; then
         all_of_c='-Weverything -Wno-unknown-warning-option'
-        for style in declaration-after-statement padded unsafe-buffer-usage float-equal switch-enum covered-switch-default \
-            bad-function-cast used-but-marked-unused conditional-uninitialized; do
+        for style in declaration-after-statement padded unsafe-buffer-usage float-equal switch-enum \
+            covered-switch-default bad-function-cast used-but-marked-unused conditional-uninitialized; do
             all_of_c="$all_of_c -Wno-$style"
         done
     else

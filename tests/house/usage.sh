@@ -20,16 +20,18 @@ for header in $(doors); do
         fail "$header: no usage block (lines indented by five, with #include and main) follows its SPDX line"
         continue
     fi
-    grep -q "#include <trnmath/$header>" "$scratch/usage.c" || fail "$header: its usage block does not include <trnmath/$header>"
+    grep -q "#include <trnmath/$header>" "$scratch/usage.c" ||
+        fail "$header: its usage block does not include <trnmath/$header>"
     for compiler in $(compilers); do
         # Level 1 asks the other compiler about the umbrella only: what differs between them are the headers.
         case $level$compiler$header in 1clangtrn_*) continue ;; esac
         # gcc as a user would call it (level 1: for the umbrella); else without optimising, for the time that saves.
         case $level$compiler$header in 1gcctrnmath.h | 2gcc*) optimise=-O2 ;; *) optimise=-O0 ;; esac
-        # shellcheck disable=SC2046
-        if ! "$compiler" -std=c11 $optimise -Wall -Wextra -Werror $(flags_of "$header") -I"$root" "$scratch/usage.c" -o "$scratch/usage" \
+        flags="-std=c11 $optimise -Wall -Wextra -Werror"
+        # shellcheck disable=SC2046,SC2086
+        if ! "$compiler" $flags $(flags_of "$header") -I"$root" "$scratch/usage.c" -o "$scratch/usage" \
             -lm $(libraries_of "$header") 2>"$scratch/log"; then
-            fail_log "$scratch/log" "$header: its usage block does not compile ($compiler -std=c11 $optimise -Wall -Wextra -Werror)"
+            fail_log "$scratch/log" "$header: its usage block does not compile ($compiler $flags)"
             continue
         fi
         (cd "$scratch" && ./usage) >"$scratch/log" 2>&1 </dev/null

@@ -1,4 +1,4 @@
-/* array/sparse_kernels.h - structured sparsity at full speed: lists of stored elements, strips of b, and what joins them.
+/* array/sparse_kernels.h - structured sparsity at full speed: lists of stored elements, strips of b, their products.
  * Behind trn_sparse.h. SPDX-License-Identifier: MIT
  *
  * DOES: the orders whose chain steps are fused multiply-adds: any chain count, layout and merge. One tile is up to 128

@@ -2,8 +2,8 @@
  * Behind trn_vector_elementwise.h. SPDX-License-Identifier: MIT
  *
  * DOES: r = (x op0 s) op1 t for runs, where x, r and one of s, t are arrays of binary32 or bfloat16 (nearest even), the
- *     other one a number; every result and rounding as engine/alu_kernels.h has it, block after block, so that memory and
- *     arithmetic go on at the same time. r may be x or the other array where the formats are one.
+ *     other one a number; every result and rounding as engine/alu_kernels.h has it, block after block, so that memory
+ *     and arithmetic go on at the same time. r may be x or the other array where the formats are one.
  * DOES NOT: take operators without a row in engine/alu_kernels.h (power, rsqrt, bypass), other formats or roundings.
  *
  * KNOWN FROM: measurements (in memory 1.4 to 2.8 times the speed of one pass per operator and cast); the numbers are
