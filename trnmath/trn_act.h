@@ -99,6 +99,7 @@ typedef struct trn_act_info {
 /* NULL for what is no function. */
 TRN_API const trn_act_info *trn_act_info_of(trn_act op);
 
+/* NKI's name, such as "gelu"; "no function" for what is none. */
 TRN_API const char *trn_act_name(trn_act op);
 
 /* TRN_ACT_COUNT when there is none of that name. */

@@ -57,6 +57,7 @@ typedef struct trn_calibration {
 #undef TRNI_X
 } trn_calibration;
 
+/* The factors of the list above, which the vendor's thresholds fix. */
 TRN_API trn_calibration trn_calibration_default(void);
 
 /* Factor number index; false when there is none, so that a loop from 0 sees them all. */

@@ -108,6 +108,7 @@ typedef struct trn_core_report {
     char bound_text[96]; /* "VectorE is busy 83 % of 41.2 us" */
 } trn_core_report;
 
+/* What the core has done so far; may be asked at any time. */
 TRN_API void trn_core_report_of(const trn_core *core, trn_core_report *out);
 
 #if TRNI_BODIES

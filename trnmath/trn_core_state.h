@@ -100,6 +100,7 @@ TRN_API size_t trn_core_memory_bytes(trn_generation generation);
 /* TRN_EINVAL, TRN_ENOSPC: the core cannot be used, and need not be ended. */
 TRN_API trn_status trn_core_begin(trn_core *core, const trn_core_args *args);
 
+/* Gives the core's memory back, and with it every tile; the caller's HBM tensors stay as they are. */
 TRN_API void trn_core_end(trn_core *core);
 
 /* ---- tiles ---- */
@@ -132,6 +133,7 @@ TRN_API void trn_core_free(trn_core *core, trn_tensor tile);
 /* Stack discipline for loops: trn_core_release frees all tiles that were allocated since the mark. */
 TRN_API size_t trn_core_mark(trn_core *core);
 
+/* Nothing after a failure. */
 TRN_API void trn_core_release(trn_core *core, size_t mark);
 
 /* ---- HBM ---- */

@@ -95,8 +95,10 @@ typedef enum trn_split {
     TRN_SPLIT_PER_CORE    /* every core has its own product of m, n, k */
 } trn_split;
 
+/* "the cheaper one", "a" or "b"; "unknown" for anything else. */
 TRN_API const char *trn_operand_name(trn_operand operand);
 
+/* What sets the time, as text, such as "HBM"; "unknown" for anything else. */
 TRN_API const char *trn_limit_name(trn_limit limit);
 
 typedef struct trn_matmul_cost_args {

@@ -35,6 +35,7 @@ typedef enum trn_engine {
     TRN_ENGINE_COUNT
 } trn_engine;
 
+/* "tensor", "vector", …; "no engine" for anything else. */
 TRN_API const char *trn_engine_name(trn_engine engine);
 
 /* The accumulator registers of an engine: one binary32 number per partition, kept between instructions. */

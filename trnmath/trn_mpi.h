@@ -54,10 +54,13 @@ typedef struct trn_mpi {
     double timeout_s; /* for all messages of one step; 0 = 60 */
 } trn_mpi;
 
+/* MPI_COMM_WORLD, equal shares of chips, the default timeout. MPI must be initialised before it is used. */
 TRN_API trn_mpi trn_mpi_world(void);
 
+/* The process (rank in the communicator) that a chip belongs to. */
 TRN_API int trn_mpi_owner(const trn_mpi *mpi, const trn_topology *net, int chip);
 
+/* The first chip of the calling process; net->chips when it has none. */
 TRN_API int trn_mpi_first_chip(const trn_mpi *mpi, const trn_topology *net);
 
 /* ---- the call ---- */

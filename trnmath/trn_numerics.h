@@ -139,6 +139,7 @@ typedef struct trn_numerics {
 /* Every field at its default. The three generations differ in what they can do, not in what is assumed of them. */
 TRN_API trn_numerics trn_numerics_default(trn_generation generation);
 
+/* TRN_EINVAL names the first field whose value is not legal. 0, the default, always is; so is a null n. */
 TRN_API trn_status trn_numerics_check(const trn_numerics *n, trn_error *error);
 
 /* ---- presets ---- */

@@ -63,8 +63,10 @@ typedef enum trn_algorithm {
     TRN_ALGORITHM_COUNT
 } trn_algorithm;
 
+/* "all_gather", …; "unknown" for anything else. */
 TRN_API const char *trn_collective_name(trn_collective op);
 
+/* "ring", …; "unknown" for anything else. */
 TRN_API const char *trn_algorithm_name(trn_algorithm algorithm);
 
 /* TRN_COLLECTIVE_COUNT if there is none of that name. */

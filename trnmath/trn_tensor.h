@@ -44,6 +44,7 @@ typedef struct trn_tensor {
     trn_cfp8 cfp8;                /* TRN_CFP8 only */
 } trn_tensor;
 
+/* A view of packed rows: shape [rank], the last axis next to each other. Copies nothing, checks nothing. */
 TRN_API trn_tensor trn_tensor_nd(trn_format format, void *data, int rank, const int64_t *shape);
 
 TRNI_FN trn_tensor trn_tensor_1d(trn_format format, void *data, int64_t n)
@@ -74,8 +75,10 @@ TRN_API trn_tensor trn_tensor_merge(trn_tensor t, int axis);
  * axis has a stride, since strides that are all 0 mean packed rows. */
 TRN_API trn_tensor trn_tensor_broadcast(trn_tensor t, int axis, int64_t n);
 
+/* The product of its sizes; 0 for no tensor. */
 TRN_API int64_t trn_tensor_elements(trn_tensor t);
 
+/* The row of the view's format, or of its own cFP8. */
 TRN_API trn_format_info trn_tensor_format_info(const trn_tensor *t);
 
 /* ---- checks ---- */

@@ -55,6 +55,7 @@ TRN_API trn_topology trn_topology_hierarchy(const char *name, int levels, const 
 /* Rates are one way: of one link, or of the one port of each chip. */
 TRN_API trn_topology trn_topology_ring(int chips, double bytes_per_s, double latency_s);
 
+/* A link between every two chips, each way. */
 TRN_API trn_topology trn_topology_fully_connected(int chips, double bytes_per_s, double latency_s);
 
 /* latency_s: from port to port. */
