@@ -1,5 +1,6 @@
 #!/bin/sh
-# Collectives and a sharded product across processes: installs Open MPI if it is missing, builds, runs, compares digests.
+# Collectives and a sharded product across processes: installs Open MPI if it is missing, builds, runs, compares
+# digests.
 set -u
 . "$(dirname -- "$0")/setup.sh"
 

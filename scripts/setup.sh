@@ -44,7 +44,8 @@ need() {
     mkdir -p "$root/.build"
     # shellcheck disable=SC2086
     if ! $as_root env DEBIAN_FRONTEND=noninteractive apt-get update >"$log" 2>&1 ||
-        ! $as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends $missing >>"$log" 2>&1; then
+        ! $as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends $missing \
+            >>"$log" 2>&1; then
         say "apt-get could not install them; the end of .build/install.log:"
         tail -n 12 "$log" >&2
         exit 2

@@ -97,6 +97,7 @@ typedef struct trn_act_info {
 /* NULL for what is no function. */
 TRN_API const trn_act_info *trn_act_info_of(trn_act op);
 
+/* NKI's name, such as "gelu"; "no function" for what is none. */
 TRN_API const char *trn_act_name(trn_act op);
 
 /* TRN_ACT_COUNT when there is none of that name. */
@@ -182,7 +183,7 @@ TRN_API const trn_act_info *trn_act_info_of(trn_act op)
         "assumed for others, and that octaves are scaled exactly (binary32 coefficients of x itself "
         "would overflow inside the documented ranges)";
 #define TRNI_X(op, name, formula, low, high, minus_zero, inf, minus_inf, outside, source) \
-    { TRN_ACT_##op, name, formula, low, high, minus_zero, inf, minus_inf, outside, source },
+    { TRN_ACT_##op, name, formula, (double)(low), (double)(high), minus_zero, inf, minus_inf, outside, source },
     static const trn_act_info table[TRN_ACT_COUNT] = { TRNI_ACT_LIST(TRNI_X) };
 #undef TRNI_X
     return (unsigned)op < TRN_ACT_COUNT ? &table[(unsigned)op] : NULL;

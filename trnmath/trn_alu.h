@@ -73,6 +73,7 @@ typedef struct trn_alu_info {
 /* NULL for what is no operator. */
 TRN_API const trn_alu_info *trn_alu_info_of(trn_alu op);
 
+/* NKI's name, such as "logical_and"; "no operator" for what is none. */
 TRN_API const char *trn_alu_name(trn_alu op);
 
 /* TRN_ALU_COUNT when there is none of that name. */

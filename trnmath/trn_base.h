@@ -34,9 +34,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What the three numbers promise. PATCH: the same names and the same bits; repairs and speed. MINOR: more names and fields
- * (zero is their default); where a default or a result changes its bits, CHANGELOG.md says which and why. MAJOR: a name or a
- * meaning is gone. While MAJOR is 0, MINOR may do that, too. Programs that keep results should keep the version with them. */
+/* What the three numbers promise. PATCH: the same names and the same bits; repairs and speed. MINOR: more names and
+ * fields (zero is their default); where a default or a result changes its bits, CHANGELOG.md says which and why. MAJOR:
+ * a name or a meaning is gone. While MAJOR is 0, MINOR may do that, too. Programs that keep results should keep the
+ * version with them. */
 #define TRN_VERSION_MAJOR 0
 #define TRN_VERSION_MINOR 1
 #define TRN_VERSION_PATCH 0
@@ -70,8 +71,8 @@
 /* ---- three ways in, one text ----
  * Affects: where bodies are. Default: in every file that includes a header, static: nothing to define or to link, and
  * two files of one program may be compiled with different flags and never share a body.
- * TRN_SPLIT: headers declare, and one more file of the program has the bodies: it defines TRN_IMPLEMENTATION, too. Or the
- * program links the installed libtrnmath (-ltrnmath). Only the bodies need flags that keep floats exact.
+ * TRN_SPLIT: headers declare, and one more file of the program has the bodies: it defines TRN_IMPLEMENTATION, too. Or
+ * the program links the installed libtrnmath (-ltrnmath). Only the bodies need flags that keep floats exact.
  * Symptom of bodies that are missing, or of another version: the program does not link, for want of trni_bodies_... */
 
 #if !defined(TRN_SPLIT)
@@ -102,7 +103,8 @@
 
 #define TRNI_FN static inline __attribute__((unused))
 #define TRNI_INLINE static inline __attribute__((unused, always_inline))
-/* What runs once per call or not at all, checks and plans: compiled for little time and space, and kept out of others. */
+/* What runs once per call or not at all, checks and plans: compiled for little time and space, and kept out of
+ * others. */
 #if defined(__clang__)
 #define TRNI_COLD static inline __attribute__((unused, cold, noinline))
 #elif defined(__OPTIMIZE__)
@@ -238,12 +240,14 @@ TRNI_FN unsigned trn_fp_check(void)
     volatile float a = 0x1.001p0f, minus_c = -0x1.002p0f;
     float x = a, y = a, z = minus_c;
     volatile float contracted = x * y + z;
-    if (trni_bits(contracted) == 0x33800000u) found |= TRN_FP_CONTRACTION; /* rounded products leave 0, or 2^-23 in other modes */
+    if (trni_bits(contracted) == 0x33800000u)
+        found |= TRN_FP_CONTRACTION; /* rounded products leave 0, or 2^-23 in other modes */
 
     volatile float big = 0x1p30f, small = 1.0f;
     float p = big, q = small;
     volatile float reassociated = (p + q) - p;
-    if (trni_bits(reassociated) == 0x3f800000u) found |= TRN_FP_REASSOCIATION; /* 2^30 + 1 has no room in 24 bits, in any mode */
+    if (trni_bits(reassociated) == 0x3f800000u)
+        found |= TRN_FP_REASSOCIATION; /* 2^30 + 1 has no room in 24 bits, in any mode */
 
     volatile float not_a_number = trni_float(TRNI_F32_NAN);
     float n = not_a_number;

@@ -1,4 +1,4 @@
-/* trn_collective.h - collectives that compute: the values of every rank, rounded as the wire and the algorithm round them.
+/* trn_collective.h - collectives that compute: the values of every rank, rounded as wire and algorithm round them.
  * SPDX-License-Identifier: MIT
  *
  *     #include <trnmath/trn_collective.h>
@@ -23,8 +23,8 @@
  *         return 0;
  *     }
  *
- * DOES: all_gather, reduce_scatter, all_reduce, all_to_all (even or by counts), broadcast, permute and send_recv for one
- *     group or many at once; each step adds in binary32 and rounds once to the wire format, nearest even or
+ * DOES: all_gather, reduce_scatter, all_reduce, all_to_all (even or by counts), broadcast, permute and send_recv for
+ *     one group or many at once; each step adds in binary32 and rounds once to the wire format, nearest even or
  *     stochastically, in the order of the algorithm (trn_schedule.h). Every rank of an all_reduce gets the same bits.
  *     Results do not depend on the number of host threads.
  * DOES NOT: leave this process (trn_mpi.h does), or know layouts (trn_shard.h).
@@ -32,12 +32,13 @@
  * CONTENTS (arguments: trn_collective_group.h; time: trn_collective_cost.h, which this includes)
  *     trn_collective_run      the values; on failure nothing is written
  *
- * KNOWN FROM: network/collective_values.h. AUTO takes the algorithm that trn_collective_cost finds cheapest for the size.
+ * KNOWN FROM: network/collective_values.h. AUTO takes the algorithm that trn_collective_cost finds cheapest for the
+ *     size.
  *
- * Stochastic rounding: the source of rank r draws its words from stream + r, at the element's number in its view; the sum
- * that rank r writes in step s of the reduction from stream + ranks (s + 1) + r, at the element's number in the buffer (of
- * more than 16 sources: partial sum i adds (i + 1) 2^48); destinations of another format than the wire's all draw from
- * stream + 2^32 - 1, at the element's number in the view. Group g adds g 2^32.
+ * Stochastic rounding: the source of rank r draws its words from stream + r, at the element's number in its view; the
+ * sum that rank r writes in step s of the reduction from stream + ranks (s + 1) + r, at the element's number in the
+ * buffer (of more than 16 sources: partial sum i adds (i + 1) 2^48); destinations of another format than the wire's all
+ * draw from stream + 2^32 - 1, at the element's number in the view. Group g adds g 2^32.
  */
 #ifndef TRN_COLLECTIVE_H
 #define TRN_COLLECTIVE_H
@@ -48,9 +49,9 @@
 
 /* ---- the call ---- */
 
-/* The values of a collective. TRN_ESHAPE: a view has another size than its rank's; TRN_EINVAL: views overlap, or a number is
- * out of range; TRN_EUNSUPPORTED: the algorithm does not fit the group; TRN_ELIMIT: .enforce_rules and the system would
- * refuse the group. Nothing is written then. */
+/* The values of a collective. TRN_ESHAPE: a view has another size than its rank's; TRN_EINVAL: views overlap, or a
+ * number is out of range; TRN_EUNSUPPORTED: the algorithm does not fit the group; TRN_ELIMIT: .enforce_rules and the
+ * system would refuse the group. Nothing is written then. */
 TRN_API trn_status trn_collective_run(const trn_collective_args *args);
 
 #if TRNI_BODIES
@@ -93,7 +94,8 @@ TRNI_FN void trni_fold_deliver(const trni_fold_job *my, const float *value, int 
     uint32_t code[TRNI_FOLD_TILE];
     const bool scatter = my->job->a->op == TRN_REDUCE_SCATTER;
     trni_encoder_run(&my->job->arith.exact.encoder, code, value, NULL, (size_t)n);
-    if (scatter) memcpy(v->out[trni_view_index(v, my->group, owner)] + (first - chunk_first) * size, code, (size_t)(n * size));
+    if (scatter)
+        memcpy(v->out[trni_view_index(v, my->group, owner)] + (first - chunk_first) * size, code, (size_t)(n * size));
     for (int r = 0; !scatter && r < v->ranks; r++)
         memcpy(v->out[trni_view_index(v, my->group, r)] + first * size, code, (size_t)(n * size));
 }
@@ -124,7 +126,8 @@ TRNI_FN trn_status trni_run_reduction(trni_collective_job *job)
     const int threads = trni_threads();
     const size_t each = trni_fold_bytes(s->ranks) + sizeof(trni_fold_job) + 64, room = each - each % 64 + 64;
     char *memory = (char *)malloc(room * (size_t)threads);
-    if (!memory) return trni_fail(job->a->error, TRN_ENOSPC, "could not allocate %zu bytes of sums", room * (size_t)threads);
+    if (!memory)
+        return trni_fail(job->a->error, TRN_ENOSPC, "could not allocate %zu bytes of sums", room * (size_t)threads);
 #if defined(_OPENMP)
 #pragma omp parallel num_threads(threads) if (threads > 1)
 #endif
@@ -146,7 +149,8 @@ TRNI_FN trn_status trni_run_reduction(trni_collective_job *job)
 #endif
         for (int64_t task = 0; task < tasks; task++) {
             const int64_t chunk = task / 2 / s->channels;
-            trni_fold_chunk(my, (int)(chunk / s->ranks), (int)(chunk % s->ranks), (int)(task / 2 % s->channels), (int)(task % 2) + 1);
+            trni_fold_chunk(my, (int)(chunk / s->ranks), (int)(chunk % s->ranks), (int)(task / 2 % s->channels),
+                            (int)(task % 2) + 1);
         }
     }
     free(memory);
@@ -167,8 +171,8 @@ TRNI_FN void trni_run_gather(const trni_collective_job *job, int group, int rank
         int64_t first, count;
         trn_collective_chunk(v->elements, job->a->granule, v->ranks, r, &first, &count);
         if (!count) continue; /* a view without elements may have no memory */
-        trni_copy_codes(v->out[trni_view_index(v, group, rank)] + first * job->code_bytes, v->in[trni_view_index(v, group, r)],
-                        count * job->code_bytes);
+        trni_copy_codes(v->out[trni_view_index(v, group, rank)] + first * job->code_bytes,
+                        v->in[trni_view_index(v, group, r)], count * job->code_bytes);
     }
 }
 
@@ -205,7 +209,8 @@ TRNI_FN void trni_run_receive(const trni_collective_job *job, int group, int ran
     const trni_views *v = &job->views;
     const int from = trni_source_of(job->a, rank);
     if (from >= 0)
-        trni_copy_codes(v->out[trni_view_index(v, group, rank)], v->in[trni_view_index(v, group, from)], v->elements * job->code_bytes);
+        trni_copy_codes(v->out[trni_view_index(v, group, rank)], v->in[trni_view_index(v, group, from)],
+                        v->elements * job->code_bytes);
 }
 
 TRNI_FN void trni_run_moves(const trni_collective_job *job)
@@ -223,7 +228,10 @@ TRNI_FN void trni_run_moves(const trni_collective_job *job)
 /* ---- the call ---- */
 
 /* Bytes of the buffer, which AUTO chooses by. */
-TRNI_FN double trni_job_bytes(const trni_collective_job *job) { return (double)job->views.elements * (double)job->code_bytes; }
+TRNI_FN double trni_job_bytes(const trni_collective_job *job)
+{
+    return (double)job->views.elements * (double)job->code_bytes;
+}
 
 /* What is to be done, with a schedule where the caller follows one; else only whether the algorithm that was asked for
  * fits, as copies do not need it. The schedule is to be freed. */
@@ -233,9 +241,12 @@ TRNI_FN trn_status trni_job_settle(trni_collective_job *job, bool scheduled, trn
     memset(choice, 0, sizeof *choice);
     job->code_bytes = (int64_t)trn_format_bytes(job->views.wire);
     if (!scheduled)
-        return a->algorithm != TRN_ALGORITHM_AUTO && a->op < TRN_PERMUTE ? trni_layout_fits(&job->layout, a->algorithm, a->error) : TRN_OK;
+        return a->algorithm != TRN_ALGORITHM_AUTO && a->op < TRN_PERMUTE
+                   ? trni_layout_fits(&job->layout, a->algorithm, a->error)
+                   : TRN_OK;
     const trn_status status = trni_choose(&job->layout, trni_job_bytes(job), choice);
-    return status == TRN_OK ? trni_layout_schedule(&job->layout, choice->algorithm, choice->variant, &job->schedule) : status;
+    return status == TRN_OK ? trni_layout_schedule(&job->layout, choice->algorithm, choice->variant, &job->schedule)
+                            : status;
 }
 
 TRNI_FN trn_status trni_run_job(trni_collective_job *job, bool reduces)

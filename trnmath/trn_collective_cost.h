@@ -18,8 +18,8 @@
  *     }
  *
  * DOES: costs one algorithm, or the cheapest of those that the system's runtime is documented to use (on a custom
- *     topology: of all that fit). For a fixed algorithm the time is exactly latency_s + bytes * seconds per byte; where it
- *     has several ways (hierarchies, and broadcasts whole or dealt out), the least of several such lines.
+ *     topology: of all that fit). For a fixed algorithm the time is exactly latency_s + bytes * seconds per byte; where
+ *     it has several ways (hierarchies, and broadcasts whole or dealt out), the least of several such lines.
  * DOES NOT: include software overheads before the first DMA, other traffic, or waiting for slow ranks. Absolute times
  *     are results of this model, never measurements.
  *
@@ -40,7 +40,8 @@ typedef struct trn_cost {
     double time_s;
     double lower_bound_s;   /* injection, cuts, bisection, distance: no schedule is faster */
     double latency_s;       /* what 0 bytes take */
-    double link_s, hbm_s, dma_s; /* what the fullest links, HBM and the DMA engines of a chip take, summed over phases */
+    double link_s;          /* what the fullest links take, summed over phases */
+    double hbm_s, dma_s;    /* what HBM and the DMA engines of a chip take, likewise */
     double bytes_per_s;     /* bytes over time ("algbw"); 0 when nothing takes time */
     double bus_bytes_per_s; /* the same as traffic per rank ("busbw") */
     int steps;              /* that cost latency */
@@ -49,7 +50,8 @@ typedef struct trn_cost {
     char bottleneck[64];
 } trn_cost;
 
-/* What AUTO compares for these arguments, each eligible; list has room for TRN_ALGORITHM_COUNT. 0 when they are refused. */
+/* What AUTO compares for these arguments, each eligible; list has room for TRN_ALGORITHM_COUNT. 0 when they are
+ * refused. */
 TRN_API int trn_collective_candidates(const trn_collective_args *args, trn_algorithm *list);
 
 /* busbw / algbw: what of the buffer each rank's links carry at least. */
@@ -72,8 +74,8 @@ typedef struct trni_pick {
 
 TRNI_FN double trni_times_of(const trni_times *t, double bytes) { return t->latency_s + bytes * t->slope_s; }
 
-/* Takes the better of what is known and one more; a tie goes to the first, and 1e-9 is a tie, so that the choice (and with
- * it the order of sums) does not hang on how a compiler rounds seconds. */
+/* Takes the better of what is known and one more; a tie goes to the first, and 1e-9 is a tie, so that the choice (and
+ * with it the order of sums) does not hang on how a compiler rounds seconds. */
 TRNI_FN trn_status trni_choose_variant(const trni_layout *l, trn_algorithm algorithm, int variant, double bytes,
                                        trni_pick *best)
 {
@@ -122,7 +124,8 @@ TRNI_FN trn_status trni_choose(const trni_layout *l, double bytes, trni_pick *be
     const int count = trni_layout_candidates(l, list);
     for (int i = 0; i < count && status == TRN_OK; i++) status = trni_choose_algorithm(l, list[i], bytes, best);
     if (status == TRN_OK && !count)
-        return trni_fail(l->ask->error, TRN_EUNSUPPORTED, "no algorithm fits %d ranks on %s", l->ranks, l->ask->net->name);
+        return trni_fail(l->ask->error, TRN_EUNSUPPORTED, "no algorithm fits %d ranks on %s", l->ranks,
+                         l->ask->net->name);
     return status;
 }
 
@@ -151,7 +154,9 @@ TRNI_FN void trni_bottleneck(const trni_layout *l, const trni_times *t, double b
     else if (t->link_s >= t->hbm_s && t->link_s >= t->dma_s && t->link >= 0 && trn_topology_link(net, t->link, &link)) {
         const bool up = link.to >= net->chips, down = link.from >= net->chips;
         const char *level = net->level[link.level].name;
-        if (up || down) snprintf(cost->bottleneck, room, "%.12s %s chip %d", level, up ? "port out of" : "port into", up ? link.from : link.to);
+        if (up || down)
+            snprintf(cost->bottleneck, room, "%.12s %s chip %d", level, up ? "port out of" : "port into",
+                     up ? link.from : link.to);
         else snprintf(cost->bottleneck, room, "%.12s link %d -> %d", level, link.from, link.to);
     } else trni_copy_text(cost->bottleneck, room, t->hbm_s >= t->dma_s ? "HBM" : "DMA engines");
 }

@@ -48,8 +48,8 @@
     X(rdh, 1.4, "56 MB, where KangaRing takes over: 10 steps + 1.4 times the link time = 62 steps + the link time")   \
     X(mesh, 1.78125, "1 MB, where recursive doubling takes over: 3.8 times the injection bound, of which routes that " \
                      "share links explain 2.13")                                                                      \
-    X(memory, 0.7, "share of the documented HBM touches and DMA passes that the links have to wait for: below the most "  \
-                   "(0.71) at which KangaRing's reduce-scatter runs at link rate, which the 56 MB imply")
+    X(memory, 0.7, "share of the documented HBM touches and DMA passes that the links have to wait for: below the "   \
+                   "most (0.71) at which KangaRing's reduce-scatter runs at link rate, which the 56 MB imply")
 
 typedef struct trn_calibration {
 #define TRNI_X(field, value, where) double field;
@@ -57,6 +57,7 @@ typedef struct trn_calibration {
 #undef TRNI_X
 } trn_calibration;
 
+/* The factors of the list above, which the vendor's thresholds fix. */
 TRN_API trn_calibration trn_calibration_default(void);
 
 /* Factor number index; false when there is none, so that a loop from 0 sees them all. */
@@ -205,8 +206,9 @@ TRNI_FN trn_status trni_group_check_numbers(const trn_collective_args *a)
         return trni_fail(a->error, TRN_EINVAL, "count = %d and groups = %d must not be negative", a->count, a->groups);
     if (a->chips && !a->count) return trni_fail(a->error, TRN_EINVAL, "chips are given, but count = 0 of them");
     if (!a->chips && (trni_group_count(a) > 1 || trni_group_chips(a) != a->net->chips))
-        return trni_fail(a->error, TRN_EINVAL, "count = %d and groups = %d, but chips is null (all %d chips, one group)",
-                         a->count, a->groups, a->net->chips);
+        return trni_fail(a->error, TRN_EINVAL,
+                         "count = %d and groups = %d, but chips is null (all %d chips, one group)", a->count, a->groups,
+                         a->net->chips);
     if ((int64_t)trni_group_chips(a) * trni_ranks_per_chip(a) > TRNI_MAX_RANKS)
         return trni_fail(a->error, TRN_ELIMIT, "%d chips of %d ranks are more than %d ranks", trni_group_chips(a),
                          trni_ranks_per_chip(a), (int)TRNI_MAX_RANKS);
@@ -225,17 +227,19 @@ TRNI_FN trn_status trni_group_check_roles(const trn_collective_args *a)
                              a->targets[r], ranks - 1);
     for (int64_t i = 0; a->op == TRN_ALL_TO_ALL && a->counts && i < (int64_t)ranks * ranks; i++)
         if (a->counts[i] < 0 || a->counts[i] > INT64_MAX / ranks) /* sums of them must not overflow */
-            return trni_fail(a->error, TRN_EINVAL, "counts[%lld][%lld] = %lld is %s", (long long)(i / ranks), (long long)(i % ranks),
-                             (long long)a->counts[i], a->counts[i] < 0 ? "negative" : "more than any view holds");
+            return trni_fail(a->error, TRN_EINVAL, "counts[%lld][%lld] = %lld is %s", (long long)(i / ranks),
+                             (long long)(i % ranks), (long long)a->counts[i],
+                             a->counts[i] < 0 ? "negative" : "more than any view holds");
     return TRN_OK;
 }
 
 TRNI_FN trn_status trni_group_check_calibration(const trn_collective_args *a)
 {
     const double most = 1e6;
-#define TRNI_X(name, value, where)                                                                                       \
-    if (a->calibration && !(a->calibration->name >= 0 && a->calibration->name <= most))                                \
-        return trni_fail(a->error, TRN_EINVAL, "calibration: " #name " = %g, expected 0 to %g", a->calibration->name, most);
+#define TRNI_X(name, value, where)                                                                                   \
+    if (a->calibration && !(a->calibration->name >= 0 && a->calibration->name <= most))                              \
+        return trni_fail(a->error, TRN_EINVAL, "calibration: " #name " = %g, expected 0 to %g", a->calibration->name, \
+                         most);
     TRNI_CALIBRATION_LIST(TRNI_X)
 #undef TRNI_X
     return TRN_OK;
@@ -251,8 +255,8 @@ TRNI_FN trn_status trni_group_check_chips(const trn_collective_args *a)
                          trni_group_count(a), a->net->name, a->net->chips);
     for (int64_t i = 0; i < all; i++)
         if (a->chips[i] < 0 || a->chips[i] >= a->net->chips)
-            return trni_fail(a->error, TRN_EINVAL, "chips[%lld] = %d, but %s has chips 0 to %d", (long long)i, a->chips[i],
-                             a->net->name, a->net->chips - 1);
+            return trni_fail(a->error, TRN_EINVAL, "chips[%lld] = %d, but %s has chips 0 to %d", (long long)i,
+                             a->chips[i], a->net->name, a->net->chips - 1);
     uint8_t *seen = (uint8_t *)calloc((size_t)a->net->chips, 1);
     if (!seen) return trni_fail(a->error, TRN_ENOSPC, "could not allocate %d bytes", a->net->chips);
     int64_t twice = -1;
@@ -313,7 +317,8 @@ TRNI_FN bool trni_box_of_group(const trn_collective_args *a, int group, trni_box
         int64_t rest = i, stride_in_group = 1;
         for (int d = 0; d < box->dims; d++) {
             const int l = box->level[d], digit = (int)(rest % box->size[d]);
-            if (trn_topology_digit(net, chip[i], l) != trn_topology_digit(net, chip[digit * stride_in_group], l)) return false;
+            if (trn_topology_digit(net, chip[i], l) != trn_topology_digit(net, chip[digit * stride_in_group], l))
+                return false;
             rest /= box->size[d];
             stride_in_group *= box->size[d];
         }
@@ -400,21 +405,28 @@ TRNI_FN unsigned trni_group_rows(const trn_collective_args *a, int group)
     return rows;
 }
 
-/* Trainium2: four chips are a row (or a column, which sharding in three ways uses), eight are rows 0 and 3 or 1 and 2. */
+/* Trainium2: four chips are a row (or a column, which sharding in three ways uses), eight are rows 0 and 3, or
+ * 1 and 2. */
 TRNI_FN trn_status trni_group_check_trn2(const trn_collective_args *a, int group, const trni_box *box)
 {
     const int count = trni_group_chips(a);
     const unsigned rows = trni_group_rows(a, group);
     const int ranks = count * trni_ranks_per_chip(a);
     if (count == 4 && !(box->dims == 1 && box->whole[0] && box->level[0] <= 2))
-        return trni_fail(a->error, TRN_ELIMIT, "%d ranks on 4 chips must be one row of the torus (such as chips 0 1 2 3), one "
-                         "column (0 4 8 12), or one chip of each server", ranks);
+        return trni_fail(a->error, TRN_ELIMIT,
+                         "%d ranks on 4 chips must be one row of the torus (such as chips 0 1 2 3), one "
+                         "column (0 4 8 12), or one chip of each server",
+                         ranks);
     if (count == 8 && rows != 0x9 && rows != 0x6)
-        return trni_fail(a->error, TRN_ELIMIT, "%d ranks on 8 chips must be rows {0, 3} or {1, 2} of the torus (chips 0-3 and "
-                         "12-15, or 4-11), so that those who hold the same shard are neighbours", ranks);
+        return trni_fail(a->error, TRN_ELIMIT,
+                         "%d ranks on 8 chips must be rows {0, 3} or {1, 2} of the torus (chips 0-3 and "
+                         "12-15, or 4-11), so that those who hold the same shard are neighbours",
+                         ranks);
     if (count == 16 && rows != 0xf && !(box->dims == 2 && box->whole[0] && box->whole[1]))
-        return trni_fail(a->error, TRN_ELIMIT, "%d ranks on 16 chips must be one instance (chips 16 i to 16 i + 15), or a row "
-                         "or column through four of them", ranks);
+        return trni_fail(a->error, TRN_ELIMIT,
+                         "%d ranks on 16 chips must be one instance (chips 16 i to 16 i + 15), or a row "
+                         "or column through four of them",
+                         ranks);
     return TRN_OK;
 }
 
@@ -427,9 +439,10 @@ TRNI_FN trn_status trni_group_check_trn1(const trn_collective_args *a, int group
     if (count == 4 && box->dims == 1 && box->level[0] == 1) return TRN_OK;
     for (int i = 0; i < count; i++)
         if (chip[i] != chip[0] + i || chip[0] % count)
-            return trni_fail(a->error, TRN_ELIMIT, "%d ranks must be consecutive and begin at a multiple of %d chips; chip %d of "
-                             "the group is %d, and it begins at %d", count * trni_ranks_per_chip(a), count, i, chip[i],
-                             chip[0]);
+            return trni_fail(a->error, TRN_ELIMIT,
+                             "%d ranks must be consecutive and begin at a multiple of %d chips; chip %d of "
+                             "the group is %d, and it begins at %d",
+                             count * trni_ranks_per_chip(a), count, i, chip[i], chip[0]);
     return TRN_OK;
 }
 
@@ -441,8 +454,8 @@ TRN_API trn_status trn_replica_group_check(const trn_collective_args *args)
     const int ranks = trn_collective_ranks(args);
     if (!rule) return TRN_OK;
     if (!trni_group_rule_allows(rule, ranks))
-        return trni_fail(args->error, TRN_ELIMIT, "a replica group of %d ranks; %s with %d ranks per chip takes %s", ranks,
-                         trn_generation_name(rule->generation), rule->ranks_per_chip, rule->sizes);
+        return trni_fail(args->error, TRN_ELIMIT, "a replica group of %d ranks; %s with %d ranks per chip takes %s",
+                         ranks, trn_generation_name(rule->generation), rule->ranks_per_chip, rule->sizes);
     for (int g = 0; g < trni_group_count(args); g++) {
         trni_box box;
         memset(&box, 0, sizeof box);

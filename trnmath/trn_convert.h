@@ -17,9 +17,9 @@
  * DOES: source -> binary32 -> destination, one rounding at the end, all six rounding modes, for integers too; any
  *     strides, up to six axes, inputs that broadcast; in place when data, element size and strides are the same. Copies
  *     within one format keep every bit. All sources are exact in binary32 but I32 and U32: beyond 2^24 these round to
- *     nearest even first, as on the chip, whatever they become (I32 to U32 included). Stochastic rounding takes its bits from (seed, stream, row-major position), so the result
- *     does not depend on threads, strides or instruction set; or the words of a generator that the caller owns. Uses
- *     OpenMP when compiled with it.
+ *     nearest even first, as on the chip, whatever they become (I32 to U32 included). Stochastic rounding takes its
+ *     bits from (seed, stream, row-major position), so the result does not depend on threads, strides or instruction
+ *     set; or the words of a generator that the caller owns. Uses OpenMP when compiled with it.
  * DOES NOT: allocate, pack sub-byte codes, scale (trn_mx.h), or accept other overlaps of dst and src.
  *
  * CONTENTS

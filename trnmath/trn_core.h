@@ -64,8 +64,8 @@ TRN_API trn_status trn_core_written(trn_core *core, trn_tensor view);
 
 /* ---- instructions ---- */
 
-/* trn_status trn_core_<instruction>(trn_core *core, const trn_<instruction>_args *args), for each of them. What the args
- * leave open is the core's: generation, numerics, rounding, random stream, registers. The first failure is kept
+/* trn_status trn_core_<instruction>(trn_core *core, const trn_<instruction>_args *args), for each of them. What the
+ * args leave open is the core's: generation, numerics, rounding, random stream, registers. The first failure is kept
  * (trn_core_status), and nothing happens after it. */
 #define TRNI_CORE_INSTRUCTIONS(X)                                                     \
     X(nc_matmul) X(nc_matmul_mx) X(nc_matmul_sparse) X(tensor_tensor)                 \
@@ -108,6 +108,7 @@ typedef struct trn_core_report {
     char bound_text[96]; /* "VectorE is busy 83 % of 41.2 us" */
 } trn_core_report;
 
+/* What the core has done so far; may be asked at any time. */
 TRN_API void trn_core_report_of(const trn_core *core, trn_core_report *out);
 
 #if TRNI_BODIES

@@ -100,6 +100,7 @@ TRN_API size_t trn_core_memory_bytes(trn_generation generation);
 /* TRN_EINVAL, TRN_ENOSPC: the core cannot be used, and need not be ended. */
 TRN_API trn_status trn_core_begin(trn_core *core, const trn_core_args *args);
 
+/* Gives the core's memory back, and with it every tile; the caller's HBM tensors stay as they are. */
 TRN_API void trn_core_end(trn_core *core);
 
 /* ---- tiles ---- */
@@ -132,6 +133,7 @@ TRN_API void trn_core_free(trn_core *core, trn_tensor tile);
 /* Stack discipline for loops: trn_core_release frees all tiles that were allocated since the mark. */
 TRN_API size_t trn_core_mark(trn_core *core);
 
+/* Nothing after a failure. */
 TRN_API void trn_core_release(trn_core *core, size_t mark);
 
 /* ---- HBM ---- */
@@ -296,7 +298,10 @@ TRN_API trn_tensor trn_core_tile(trn_core *core, const trn_core_tile_args *args)
 {
     if (core->failure.status) return trni_no_tensor();
     trn_status status = trni_tile_check(core, args, &core->failure);
-    if (status) return trni_core_fail(core, status), trni_no_tensor();
+    if (status) {
+        trni_core_fail(core, status);
+        return trni_no_tensor();
+    }
     trni_memory *m = &core->memory[args->space];
     trn_tensor t = trni_tile_view(m, args);
     const int64_t elements = trn_tensor_elements(t);
@@ -306,7 +311,10 @@ TRN_API trn_tensor trn_core_tile(trn_core *core, const trn_core_tile_args *args)
                                   elements / t.shape[0] * (int64_t)trn_format_bytes(args->format) };
     m->serial = core->serial++;
     status = trni_memory_take(m, &ask, &tile, &core->failure);
-    if (status) return trni_core_fail(core, status), trni_no_tensor();
+    if (status) {
+        trni_core_fail(core, status);
+        return trni_no_tensor();
+    }
     t.data = m->base + m->tile[tile].at.p * m->pitch + m->tile[tile].at.b;
     return t;
 }
@@ -402,7 +410,7 @@ TRNI_FN trni_hbm *trni_hbm_find(const trn_core *core, const void *data, int64_t 
     for (int i = 0; i < core->hbm_tensors; i++) {
         trni_hbm *h = &core->hbm[i];
         if ((uintptr_t)data >= (uintptr_t)h->base && (uintptr_t)data - (uintptr_t)h->base <= (uintptr_t)h->bytes &&
-            bytes <= h->bytes - ((char *)data - h->base))
+            bytes <= h->bytes - ((const char *)data - h->base))
             return h;
     }
     return NULL;
@@ -438,7 +446,10 @@ TRN_API trn_tensor trn_core_hbm(trn_core *core, const char *name, trn_tensor vie
         bytes && trni_hbm_find(core, view.data, (int64_t)bytes))
         return view;
     const trn_status status = trni_hbm_check(core, name, &view, &bytes);
-    if (status) return trni_core_fail(core, status), trni_no_tensor();
+    if (status) {
+        trni_core_fail(core, status);
+        return trni_no_tensor();
+    }
     if (!bytes) return view;
     trni_hbm *h = &core->hbm[core->hbm_tensors++];
     memset(h, 0, sizeof *h);

@@ -27,7 +27,8 @@
  *     trn_matmul_cost_args                    the question
  *     trn_matmul_cost, trn_core_cost          one core, and its answer
  *     trn_matmul_system_cost, trn_system_cost every core of a system at work on its own slice, and the answer
- * (trn_matmul_mode: plain, double_row, MX, sparse, transpose, INT8; zero = the fastest. It is in machine/tensor_cycles.h.)
+ * (trn_matmul_mode: plain, double_row, MX, sparse, transpose, INT8; zero = the fastest. It is in
+ * machine/tensor_cycles.h.)
  *
  * KNOWN FROM: the Neuron SDK's NKI architecture guides, nki-dma-overview.rst and nki-dma-bandwidth-guide.rst. Each
  *     number is a field of trn_spec.h, where its source stands; what is ours is marked assumed below.
@@ -94,8 +95,10 @@ typedef enum trn_split {
     TRN_SPLIT_PER_CORE    /* every core has its own product of m, n, k */
 } trn_split;
 
+/* "the cheaper one", "a" or "b"; "unknown" for anything else. */
 TRN_API const char *trn_operand_name(trn_operand operand);
 
+/* What sets the time, as text, such as "HBM"; "unknown" for anything else. */
 TRN_API const char *trn_limit_name(trn_limit limit);
 
 typedef struct trn_matmul_cost_args {

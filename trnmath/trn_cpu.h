@@ -36,11 +36,13 @@ typedef enum trn_isa {
     TRN_ISA_COUNT
 } trn_isa;
 
+/* "avx2", …, as the environment's TRN_ISA takes it; "unknown" for anything else. */
 TRN_API const char *trn_isa_text(trn_isa isa);
 
 /* TRN_ISA_COUNT when there is none of that name. */
 TRN_API trn_isa trn_isa_from_name(const char *name);
 
+/* Can this host run it? False for AUTO, which is none. */
 TRN_API bool trn_isa_supported(trn_isa isa);
 
 /* What calls run that leave .isa at 0: TRN_ISA_COUNT when the environment's TRN_ISA names none that this host has. */

@@ -20,8 +20,8 @@
  *     trn_gpsimd_state, trn_gpsimd_state_init    GpSimd's generators
  *
  * KNOWN FROM: NKI, exponential, range_select, select_reduce, tensor_scalar_reduce, tensor_scalar_cumulative
- *     (documented: the registers are shared, idle may change them); rand_set_state (documented: [P, 6] words on GpSimd).
- *     How a seed becomes states: assumed, as trn_xorwow_seed has it.
+ *     (documented: the registers are shared, idle may change them); rand_set_state (documented: [P, 6] words on
+ *     GpSimd). How a seed becomes states: assumed, as trn_xorwow_seed has it.
  */
 #ifndef TRN_ENGINE_STATE_H
 #define TRN_ENGINE_STATE_H

@@ -98,8 +98,10 @@ typedef struct trn_format_info {
     uint32_t nan_code;      /* for a positive NaN; a negative one has the sign bit flipped */
 } trn_format_info;
 
+/* The row of a format; "unset" and zeros for one that does not exist. Never NULL. */
 TRN_API const trn_format_info *trn_format_info_of(trn_format format);
 
+/* NKI's name; bits of one code; bytes that a code takes in an array (6 and 4 bits: 1). "unset" and 0 for no format. */
 TRN_API const char *trn_format_name(trn_format format);
 TRN_API int trn_format_bits(trn_format format);
 TRN_API size_t trn_format_bytes(trn_format format);
@@ -137,6 +139,7 @@ TRN_API uint32_t trn_encode(trn_format format, float x, trn_rounding rounding, t
 
 /* ---- typed codecs: nearest even, overflow as the format has it ---- */
 
+/* From binary32, as trn_encode with TRN_NEAREST_EVEN and TRN_OVERFLOW_DEFAULT. */
 TRN_API uint16_t trn_bf16_from_f32(float x);
 TRN_API uint16_t trn_f16_from_f32(float x);
 TRN_API uint32_t trn_tf32_from_f32(float x);
@@ -145,6 +148,7 @@ TRN_API uint8_t trn_f8_e4m3fn_from_f32(float x);
 TRN_API uint8_t trn_f8_e5m2_from_f32(float x);
 TRN_API uint8_t trn_f8_e3m4_from_f32(float x);
 
+/* To binary32, exact, as trn_decode. */
 TRN_API float trn_bf16_to_f32(uint16_t code);
 TRN_API float trn_f16_to_f32(uint16_t code);
 TRN_API float trn_tf32_to_f32(uint32_t code);
@@ -166,6 +170,7 @@ typedef struct trn_cfp8 {
     bool no_infinity;
 } trn_cfp8;
 
+/* As trn_format_info_of; the row of TRN_FORMAT_UNSET for a descriptor that is not valid. */
 TRN_API trn_format_info trn_cfp8_info(trn_cfp8 c);
 
 /* false: exponent bits outside 2..5, or a bias that would take some value out of binary32's normal range. */
@@ -174,6 +179,7 @@ TRN_API bool trn_cfp8_valid(trn_cfp8 c);
 /* NaN and 0 for a descriptor that is not valid. */
 TRN_API float trn_cfp8_decode(trn_cfp8 c, uint32_t code);
 
+/* As trn_encode; 0 for a descriptor that is not valid. */
 TRN_API uint32_t trn_cfp8_encode(trn_cfp8 c, float x, trn_rounding rounding, trn_overflow overflow, uint32_t random);
 
 #if TRNI_BODIES
@@ -398,8 +404,8 @@ TRNI_FN uint32_t trni_encode_float(const trn_format_info *f, uint32_t bits, trni
 }
 
 /* E8M0 has powers of two only: the fraction is the position between two of them. Nearest takes ties up, the other modes
- * go by that position; what is below 2^-127 becomes 2^-127 in all of them. There is no zero and no sign, so those become
- * NaN, or the smallest scale when saturating. */
+ * go by that position; what is below 2^-127 becomes 2^-127 in all of them. There is no zero and no sign, so those
+ * become NaN, or the smallest scale when saturating. */
 TRNI_FN uint32_t trni_encode_scale(uint32_t bits, trni_encoding how)
 {
     const uint32_t magnitude = bits & ~TRNI_F32_SIGN;

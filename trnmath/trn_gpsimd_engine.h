@@ -344,7 +344,8 @@ typedef struct trni_affine_plan {
 TRNI_FN void trni_affine_move(const trni_affine_plan *my, const uint32_t *value, int64_t p, int64_t f, int64_t n)
 {
     uint32_t a[TRNI_SPAN_CHUNK], b[TRNI_SPAN_CHUNK], r[TRNI_SPAN_CHUNK];
-    const void *x = trni_span_bits(&my->on_true, p, f, n, a), *y = trni_constant_codes(&my->on_false, &my->dst, p, f, n, b);
+    const void *x = trni_span_bits(&my->on_true, p, f, n, a),
+               *y = trni_constant_codes(&my->on_false, &my->dst, p, f, n, b);
     const trn_isa isa = my->dst.isa;
     if ((uintptr_t)x % my->dst.bytes) x = memcpy(a, x, (size_t)n * my->dst.bytes);
     switch (my->dst.bytes) {

@@ -1,4 +1,4 @@
-/* trn_instruction.h - what the instructions of all engines share: who executes, and the fields that their args begin with.
+/* trn_instruction.h - what the instructions of all engines share: who executes, and the fields that args begin with.
  * SPDX-License-Identifier: MIT
  *
  *     #include <trnmath/trn_instruction.h>
@@ -35,6 +35,7 @@ typedef enum trn_engine {
     TRN_ENGINE_COUNT
 } trn_engine;
 
+/* "tensor", "vector", …; "no engine" for anything else. */
 TRN_API const char *trn_engine_name(trn_engine engine);
 
 /* The accumulator registers of an engine: one binary32 number per partition, kept between instructions. */

@@ -7,16 +7,17 @@
  *         static uint16_t a[300 * 700], b[700 * 500];
  *         static float c[300 * 500];
  *         trn_error error;
- *         trn_matmul_args args = { .dst = trn_tensor_2d(TRN_F32, c, 300, 500), .a = trn_tensor_2d(TRN_BF16, a, 300, 700),
+ *         trn_matmul_args args = { .dst = trn_tensor_2d(TRN_F32, c, 300, 500),
+ *                                  .a = trn_tensor_2d(TRN_BF16, a, 300, 700),
  *                                  .b = trn_tensor_2d(TRN_BF16, b, 700, 500), .error = &error };
  *         if (trn_matmul(&args)) return fprintf(stderr, "%s\n", error.text), 1;
  *         return 0;
  *     }
  *
- * DOES: dst = a @ b, or dst += a @ b, for any M, N, K >= 0 and any strides; all operands of the Tensor engine (F32, TF32,
- *     BF16, F16, FP8, int8, MX with its scales), double rows; F32, BF16, F16 and FP8 results with one rounding at the
- *     end. K in tiles of 128 rows (256 deep with double rows, 512 with MX), ascending, added to PSUM in binary32. Uses
- *     OpenMP when compiled with it: threads split outputs, never sums, so the bits do not depend on their number.
+ * DOES: dst = a @ b, or dst += a @ b, for any M, N, K >= 0 and any strides; all operands of the Tensor engine (F32,
+ *     TF32, BF16, F16, FP8, int8, MX with its scales), double rows; F32, BF16, F16 and FP8 results with one rounding at
+ *     the end. K in tiles of 128 rows (256 deep with double rows, 512 with MX), ascending, added to PSUM in binary32.
+ *     Uses OpenMP when compiled with it: threads split outputs, never sums, so the bits do not depend on their number.
  * DOES NOT: enforce tile limits (trn_tensor_engine.h does), or compute in any other order than trn_numerics says.
  *
  * CONTENTS
@@ -39,7 +40,7 @@ typedef struct trn_matmul_args {
     trn_tensor b;                /* [K, N] */
     trn_tensor a_scale, b_scale; /* MX: [M, K/32] and [N, K/32] E8M0; rank 0 = none */
     bool accumulate;             /* PSUM starts as dst instead of fresh */
-    bool double_row;             /* FP8 operands only: 256 rows of K in a tile, two products summed before their chain */
+    bool double_row; /* FP8 operands only: 256 rows of K in a tile, two products summed before their chain */
     trn_rounding rounding;       /* of the cast to dst */
     trn_overflow overflow;
     uint64_t seed, stream;       /* stochastic: element [m, n] takes index m * N + n */
@@ -57,8 +58,8 @@ typedef struct trn_matmul_args {
 TRN_API size_t trn_matmul_scratch_bytes(const trn_matmul_args *args);
 
 /* dst[m, n] = (accumulate ? dst[m, n] + : ) sum over k of a[m, k] * b[k, n]. TRN_EFORMAT for operands that cannot meet,
- * TRN_ESHAPE for sizes and strides that do not fit, TRN_EINVAL for null data, overlap and illegal values, TRN_ENOSPC when
- * memory or scratch is short, TRN_EUNSUPPORTED for what an explicit generation or this host lacks. */
+ * TRN_ESHAPE for sizes and strides that do not fit, TRN_EINVAL for null data, overlap and illegal values, TRN_ENOSPC
+ * when memory or scratch is short, TRN_EUNSUPPORTED for what an explicit generation or this host lacks. */
 TRN_API trn_status trn_matmul(const trn_matmul_args *args);
 
 #if TRNI_BODIES
@@ -100,13 +101,15 @@ TRNI_FN trn_status trni_matmul_check(const trn_matmul_args *args, trni_product *
     ask.mx = args->a_scale.rank || args->b_scale.rank;
     ask.double_row = args->double_row;
     ask.overflow = args->overflow;
-    if (ask.mx && args->double_row) return trni_fail(args->error, TRN_EINVAL, "double_row and MX scales are two modes; a product has one");
+    if (ask.mx && args->double_row)
+        return trni_fail(args->error, TRN_EINVAL, "double_row and MX scales are two modes; a product has one");
     trn_status status = trni_product_settle(p, &ask);
     if (status == TRN_OK) status = trni_check_result(p, args->error);
     if (status != TRN_OK) return status;
     const bool bf16_psum = args->generation == TRN_GENERATION_DEFAULT || trn_core_spec_of(p->generation)->bf16_psum;
     if (p->numerics.psum_format == TRN_BF16 && !bf16_psum)
-        return trni_fail(args->error, TRN_EUNSUPPORTED, "numerics.psum_format = bfloat16, which %s's PSUM does not hold",
+        return trni_fail(args->error, TRN_EUNSUPPORTED,
+                         "numerics.psum_format = bfloat16, which %s's PSUM does not hold",
                          trn_generation_name(p->generation));
     return TRN_OK;
 }
@@ -144,7 +147,8 @@ TRNI_FN trn_status trni_matmul_packed(const trn_matmul_args *args, const trni_pr
     const trni_cut cut = trni_cut_of(p, &array);
     const size_t bytes = trni_cut_bytes(&cut);
     if (args->scratch && args->scratch_bytes < bytes)
-        return trni_fail(args->error, TRN_ENOSPC, "scratch_bytes = %zu but this call needs %zu", args->scratch_bytes, bytes);
+        return trni_fail(args->error, TRN_ENOSPC, "scratch_bytes = %zu but this call needs %zu", args->scratch_bytes,
+                         bytes);
     void *scratch = args->scratch ? args->scratch : malloc(bytes);
     if (!scratch) return trni_fail(args->error, TRN_ENOSPC, "could not allocate %zu bytes of scratch", bytes);
     trni_matmul_blocks(p, &cut, (unsigned char *)scratch);

@@ -73,6 +73,7 @@ typedef struct trn_mesh_args {
 /* On failure (TRN_EINVAL; TRN_ELIMIT for a topology that is too large) *args->mesh is as it was. */
 TRN_API trn_status trn_mesh_make(const trn_mesh_args *args);
 
+/* trn_mesh_make over all chips of net, in their own order. */
 TRN_API trn_status trn_mesh_init(trn_mesh *mesh, const trn_topology *net, const char *axes);
 
 /* "data=4@z,tensor=16@y*x". Writes at most `room` bytes, the end included; returns the length of the whole text. */
@@ -80,8 +81,10 @@ TRN_API size_t trn_mesh_format(const trn_mesh *mesh, char *text, size_t room);
 
 /* ---- devices and chips ---- */
 
+/* The axis of this name, or -1. */
 TRN_API int trn_mesh_axis_named(const trn_mesh *mesh, const char *name);
 
+/* Where a device stands along one axis; both must exist. */
 TRN_API int trn_mesh_coordinate(const trn_mesh *mesh, int device, int axis);
 
 /* coordinate: [axes] */
@@ -93,6 +96,7 @@ TRN_API int trn_mesh_device_at(const trn_mesh *mesh, const int *coordinate);
 /* -1 when there is no such device. */
 TRN_API int trn_mesh_chip(const trn_mesh *mesh, int device);
 
+/* The chip of the device with these coordinates, [axes]; -1 when one is outside of its axis. */
 TRN_API int trn_mesh_chip_at(const trn_mesh *mesh, const int *coordinate);
 
 /* -1 when the chip is not in the mesh. */
@@ -119,6 +123,7 @@ typedef struct trn_mesh_reach {
 /* What reach->contiguous says, for the groups that trn_mesh_groups lists; false when an axis does not exist. */
 TRN_API bool trn_mesh_contiguous(const trn_mesh *mesh, const int *axis, int axes, trn_mesh_reach *reach);
 
+/* The same for the groups along one axis. */
 TRN_API bool trn_mesh_axis_contiguous(const trn_mesh *mesh, int axis, trn_mesh_reach *reach);
 
 #if TRNI_BODIES

@@ -24,10 +24,10 @@
  *         return right ? 0 : 1;
  *     }
  *
- * DOES: runs the schedule of trn_schedule.h step by step; a process keeps the buffers of its own chips' ranks, and what a
- *     move takes from another process comes as one message. The sums are those of network/collective_values.h, so the bits are
- *     those of trn_collective_run in one process, for any number of processes. Everybody agrees before anybody writes:
- *     a process that is late, gone or was asked something else ends the call everywhere with a sentence, and no
+ * DOES: runs the schedule of trn_schedule.h step by step; a process keeps the buffers of its own chips' ranks, and what
+ *     a move takes from another process comes as one message. The sums are those of network/collective_values.h, so the
+ *     bits are those of trn_collective_run in one process, for any number of processes. Everybody agrees before anybody
+ *     writes: a process that is late, gone or was asked something else ends the call everywhere with a sentence, and no
  *     destination has been touched.
  * DOES NOT: start processes, use MPI's own reductions (their order is their own), or restart after a failure.
  *
@@ -54,17 +54,20 @@ typedef struct trn_mpi {
     double timeout_s; /* for all messages of one step; 0 = 60 */
 } trn_mpi;
 
+/* MPI_COMM_WORLD, equal shares of chips, the default timeout. MPI must be initialised before it is used. */
 TRN_API trn_mpi trn_mpi_world(void);
 
+/* The process (rank in the communicator) that a chip belongs to. */
 TRN_API int trn_mpi_owner(const trn_mpi *mpi, const trn_topology *net, int chip);
 
+/* The first chip of the calling process; net->chips when it has none. */
 TRN_API int trn_mpi_first_chip(const trn_mpi *mpi, const trn_topology *net);
 
 /* ---- the call ---- */
 
-/* Collective: every process of the communicator calls it with the same arguments but for the views, of which only those of
- * its own chips' ranks are looked at. Fails everywhere or nowhere; TRN_EIO: a process is late or gone, and the communicator
- * is of no more use, as its messages may come any time. */
+/* Collective: every process of the communicator calls it with the same arguments but for the views, of which only those
+ * of its own chips' ranks are looked at. Fails everywhere or nowhere; TRN_EIO: a process is late or gone, and the
+ * communicator is of no more use, as its messages may come any time. */
 TRN_API trn_status trn_mpi_collective_run(const trn_mpi *mpi, const trn_collective_args *args);
 
 #if TRNI_BODIES
@@ -132,12 +135,17 @@ TRNI_FN bool trni_mail_grow(trni_mail *m)
  * counts are refused (2 GiB from one rank to another in one step). */
 TRNI_FN trn_status trni_mail_post(trni_mail *m, bool send, int peer, char *buffer, int64_t bytes, bool own)
 {
-    if (bytes > INT_MAX) return trni_fail(m->error, TRN_ELIMIT, "%s: a message of %lld bytes; MPI counts to %d", m->what, (long long)bytes, INT_MAX);
-    if (!trni_mail_grow(m)) return trni_fail(m->error, TRN_ENOSPC, "%s: no memory for %d messages", m->what, m->count + 1);
+    if (bytes > INT_MAX)
+        return trni_fail(m->error, TRN_ELIMIT, "%s: a message of %lld bytes; MPI counts to %d", m->what,
+                         (long long)bytes, INT_MAX);
+    if (!trni_mail_grow(m))
+        return trni_fail(m->error, TRN_ENOSPC, "%s: no memory for %d messages", m->what, m->count + 1);
     MPI_Request *r = &m->request[m->count];
     const int failed = send ? MPI_Isend(buffer, (int)bytes, MPI_BYTE, peer, TRNI_MPI_TAG, m->mpi->comm, r)
                             : MPI_Irecv(buffer, (int)bytes, MPI_BYTE, peer, TRNI_MPI_TAG, m->mpi->comm, r);
-    if (failed != MPI_SUCCESS) return trni_fail(m->error, TRN_EIO, "%s: MPI refuses a message %s process %d", m->what, send ? "to" : "from", peer);
+    if (failed != MPI_SUCCESS)
+        return trni_fail(m->error, TRN_EIO, "%s: MPI refuses a message %s process %d", m->what, send ? "to" : "from",
+                         peer);
     m->peer[m->count] = peer;
     m->buffer[m->count++] = own ? buffer : NULL;
     return TRN_OK;
@@ -150,10 +158,12 @@ TRNI_FN trn_status trni_mail_wait(trni_mail *m, const char *where)
     for (int i = 0; i < m->count;) {
         int done = 0;
         if (MPI_Test(&m->request[i], &done, MPI_STATUS_IGNORE) != MPI_SUCCESS)
-            return trni_fail(m->error, TRN_EIO, "%s, %s: the message with process %d failed; nothing is written", m->what, where, m->peer[i]);
+            return trni_fail(m->error, TRN_EIO, "%s, %s: the message with process %d failed; nothing is written",
+                             m->what, where, m->peer[i]);
         i += done;
         if (done || MPI_Wtime() < until) continue;
-        return trni_fail(m->error, TRN_EIO, "%s, %s: process %d has not answered for %g s; nothing is written", m->what, where, m->peer[i], wait_s);
+        return trni_fail(m->error, TRN_EIO, "%s, %s: process %d has not answered for %g s; nothing is written", m->what,
+                         where, m->peer[i], wait_s);
     }
     return TRN_OK;
 }
@@ -217,18 +227,24 @@ TRNI_FN trn_status trni_mpi_read_ballots(trni_mail *m, const trni_mpi_ballot *mi
     for (int p = 0; p < m->processes; p++) {
         if (p == m->me) continue;
         if (theirs[p].status != TRN_OK)
-            return trni_fail(m->error, (trn_status)theirs[p].status, "%s: process %d cannot go on (%s); nothing is written", m->what, p,
+            return trni_fail(m->error, (trn_status)theirs[p].status,
+                             "%s: process %d cannot go on (%s); nothing is written", m->what, p,
                              trn_status_text((trn_status)theirs[p].status));
         trni_mpi_ballot same = theirs[p];
         same.status = mine->status;
         if (same.elements < 0 || mine->elements < 0) trni_mpi_abstain(&same, mine);
         if (memcmp(&same, mine, sizeof same))
             return same.op == TRN_COLLECTIVE_COUNT
-                       ? trni_fail(m->error, TRN_EINVAL, "%s: process %d was asked for another product or sharding", m->what, p)
-                       : trni_fail(m->error, TRN_EINVAL, "%s: process %d was asked for %s by %s of %lld elements in %lld ranks, this one for %s by %s of "
-                             "%lld in %lld", m->what, p, trn_collective_name((trn_collective)same.op), trn_algorithm_name((trn_algorithm)same.algorithm),
-                             (long long)same.elements, (long long)same.ranks, trn_collective_name((trn_collective)mine->op),
-                             trn_algorithm_name((trn_algorithm)mine->algorithm), (long long)mine->elements, (long long)mine->ranks);
+                       ? trni_fail(m->error, TRN_EINVAL, "%s: process %d was asked for another product or sharding",
+                                   m->what, p)
+                       : trni_fail(m->error, TRN_EINVAL,
+                                   "%s: process %d was asked for %s by %s of %lld elements in %lld ranks, this one for "
+                                   "%s by %s of %lld in %lld",
+                                   m->what, p, trn_collective_name((trn_collective)same.op),
+                                   trn_algorithm_name((trn_algorithm)same.algorithm), (long long)same.elements,
+                                   (long long)same.ranks, trn_collective_name((trn_collective)mine->op),
+                                   trn_algorithm_name((trn_algorithm)mine->algorithm), (long long)mine->elements,
+                                   (long long)mine->ranks);
     }
     return TRN_OK;
 }
@@ -284,9 +300,10 @@ typedef struct trni_mpi_range {
     int64_t first, count;
 } trni_mpi_range;
 
-/* Chunk number `nth` of those that position `base`'s sub-block v of a stage stands for: owners that agree with it in the
- * stages up to this one and have any digits in the later ones. */
-TRNI_FN trni_mpi_range trni_mpi_range_of(const trni_mpi_job *j, int channel, int stage, int owner, int part, int64_t nth)
+/* Chunk number `nth` of those that position `base`'s sub-block v of a stage stands for: owners that agree with it in
+ * the stages up to this one and have any digits in the later ones. */
+TRNI_FN trni_mpi_range trni_mpi_range_of(const trni_mpi_job *j, int channel, int stage, int owner, int part,
+                                         int64_t nth)
 {
     const trni_schedule *s = &j->job.schedule;
     const trni_cc_channel *c = &s->channel[channel];
@@ -297,7 +314,8 @@ TRNI_FN trni_mpi_range trni_mpi_range_of(const trni_mpi_job *j, int channel, int
         nth /= later->size;
     }
     int64_t first, end;
-    trni_part_range(s, j->job.views.elements, j->job.a->granule, trni_rank_at(s, c, position), channel, part, &first, &end);
+    trni_part_range(s, j->job.views.elements, j->job.a->granule, trni_rank_at(s, c, position), channel, part, &first,
+                    &end);
     const trni_mpi_range r = { first, end - first };
     return r;
 }
@@ -327,7 +345,8 @@ TRNI_FN int64_t trni_mpi_bytes(const trni_mpi_job *j, const trni_mpi_move *m)
 {
     const trni_cc_channel *c = &j->job.schedule.channel[m->channel];
     int64_t n = 0;
-    for (int64_t i = 0; i < trni_mpi_ranges(c, m->stage); i++) n += trni_mpi_range_of(j, m->channel, m->stage, m->owner, m->hop.part, i).count;
+    for (int64_t i = 0; i < trni_mpi_ranges(c, m->stage); i++)
+        n += trni_mpi_range_of(j, m->channel, m->stage, m->owner, m->hop.part, i).count;
     return n * j->job.code_bytes;
 }
 
@@ -338,7 +357,9 @@ TRNI_FN void trni_mpi_pack(const trni_mpi_job *j, const trni_mpi_move *m, char *
     const int64_t size = j->job.code_bytes;
     for (int64_t i = 0; i < trni_mpi_ranges(c, m->stage); i++) {
         const trni_mpi_range r = trni_mpi_range_of(j, m->channel, m->stage, m->owner, m->hop.part, i);
-        if (r.count > 0) memcpy(out ? message : work + r.first * size, out ? work + r.first * size : message, (size_t)(r.count * size));
+        if (r.count > 0)
+            memcpy(out ? message : work + r.first * size, out ? work + r.first * size : message,
+                   (size_t)(r.count * size));
         message += r.count * size;
     }
 }
@@ -352,7 +373,9 @@ TRNI_FN trn_status trni_mpi_source(trni_mpi_job *j, const trni_mpi_move *m, int 
     if (here == there || (here != me && there != me)) return TRN_OK;
     const int64_t bytes = trni_mpi_bytes(j, m);
     char *message = (char *)malloc((size_t)bytes + 1);
-    if (!message) return trni_fail(j->mail.error, TRN_ENOSPC, "%s: no memory for a message of %lld bytes", j->mail.what, (long long)bytes);
+    if (!message)
+        return trni_fail(j->mail.error, TRN_ENOSPC, "%s: no memory for a message of %lld bytes", j->mail.what,
+                         (long long)bytes);
     if (here == me) trni_mpi_pack(j, m, j->work[trni_view_index(&j->job.views, m->group, from)], message, true);
     const trn_status status = trni_mail_post(&j->mail, here == me, here == me ? there : here, message, bytes, true);
     if (status != TRN_OK) free(message);
@@ -376,11 +399,15 @@ TRNI_FN trn_status trni_mpi_pairs(trni_mpi_job *j, const trni_mpi_move *m, trni_
     const int to = trni_mpi_rank(j, m, m->hop.to);
     for (int i = 0; i < m->hop.sources && status == TRN_OK; i++)
         if (trni_mpi_rank(j, m, m->hop.from[i]) != to) status = each(j, m, trni_mpi_rank(j, m, m->hop.from[i]), to);
-    if (status == TRN_OK && m->hop.also != TRNI_NOBODY) status = each(j, m, trni_mpi_rank(j, m, m->hop.from[0]), trni_mpi_rank(j, m, m->hop.also));
+    if (status == TRN_OK && m->hop.also != TRNI_NOBODY)
+        status = each(j, m, trni_mpi_rank(j, m, m->hop.from[0]), trni_mpi_rank(j, m, m->hop.also));
     return status;
 }
 
-TRNI_FN trn_status trni_mpi_send_pass(trni_mpi_job *j, const trni_mpi_move *m) { return trni_mpi_pairs(j, m, trni_mpi_source); }
+TRNI_FN trn_status trni_mpi_send_pass(trni_mpi_job *j, const trni_mpi_move *m)
+{
+    return trni_mpi_pairs(j, m, trni_mpi_source);
+}
 
 /* ---- second pass: what came is put to use ---- */
 
@@ -401,7 +428,8 @@ TRNI_FN trn_status trni_mpi_local(trni_mpi_job *j, const trni_mpi_move *m, int f
 {
     const trni_cc_channel *c = &j->job.schedule.channel[m->channel];
     const int64_t size = j->job.code_bytes;
-    if (trni_mpi_process(j, m->group, from) != j->mail.me || trni_mpi_process(j, m->group, to) != j->mail.me) return TRN_OK;
+    if (trni_mpi_process(j, m->group, from) != j->mail.me || trni_mpi_process(j, m->group, to) != j->mail.me)
+        return TRN_OK;
     const char *source = j->work[trni_view_index(&j->job.views, m->group, from)];
     char *target = j->work[trni_view_index(&j->job.views, m->group, to)];
     for (int64_t i = 0; i < trni_mpi_ranges(c, m->stage); i++) {
@@ -418,7 +446,8 @@ TRNI_FN void trni_mpi_fold_load(void *user, int rank, int64_t first, int64_t n, 
     const trni_mpi_job *j = (const trni_mpi_job *)user;
     const int64_t size = j->job.code_bytes;
     const char *from = j->arrived[rank];
-    from = from ? from + (j->offset[0] + first - j->offset[1]) * size : j->work[trni_view_index(&j->job.views, j->group, rank)] + first * size;
+    from = from ? from + (j->offset[0] + first - j->offset[1]) * size
+                : j->work[trni_view_index(&j->job.views, j->group, rank)] + first * size;
     trni_decoder_run(&j->job.arith.wire.decoder, value, from, (size_t)n);
 }
 
@@ -525,7 +554,9 @@ TRNI_FN trn_status trni_mpi_share(trni_mpi_job *j, int group)
             if (p == here || (p != j->mail.me && here != j->mail.me) || !trni_mpi_takes_part(j, group, p)) continue;
             const bool send = here == j->mail.me;
             char *buffer = send ? j->work[trni_view_index(&j->job.views, group, r)] : (char *)malloc((size_t)bytes + 1);
-            if (!buffer) return trni_fail(j->mail.error, TRN_ENOSPC, "%s: no memory for %lld bytes", j->mail.what, (long long)bytes);
+            if (!buffer)
+                return trni_fail(j->mail.error, TRN_ENOSPC, "%s: no memory for %lld bytes", j->mail.what,
+                                 (long long)bytes);
             if (!send) j->arrived[r] = buffer;
             status = trni_mail_post(&j->mail, send, send ? p : here, buffer, bytes, !send);
         }
@@ -541,7 +572,8 @@ TRNI_FN void trni_mpi_sum_to_all(trni_mpi_job *j, const trni_cc_sum *sum, int64_
     trni_encoder_run(&j->job.arith.exact.encoder, code, trni_fold_one(&j->fold, sum, first, n), NULL, (size_t)n);
     for (int r = 0; r < j->job.schedule.ranks; r++)
         if (trni_mpi_process(j, j->group, r) == j->mail.me)
-            memcpy(j->work[trni_view_index(&j->job.views, j->group, r)] + first * j->job.code_bytes, code, (size_t)(n * j->job.code_bytes));
+            memcpy(j->work[trni_view_index(&j->job.views, j->group, r)] + first * j->job.code_bytes, code,
+                   (size_t)(n * j->job.code_bytes));
 }
 
 TRNI_FN trn_status trni_mpi_single_step(trni_mpi_job *j)
@@ -559,7 +591,8 @@ TRNI_FN trn_status trni_mpi_single_step(trni_mpi_job *j)
             int64_t first, count;
             trni_cc_sum sum;
             trni_fold_program(&j->job.schedule, 0, owner, &sum);
-            trn_collective_chunk(j->job.views.elements, j->job.a->granule, j->job.schedule.ranks, owner, &first, &count);
+            trn_collective_chunk(j->job.views.elements, j->job.a->granule, j->job.schedule.ranks, owner, &first,
+                                 &count);
             for (int64_t at = first; at < first + count; at += TRNI_FOLD_TILE)
                 trni_mpi_sum_to_all(j, &sum, at, trni_min64(TRNI_FOLD_TILE, first + count - at));
         }
@@ -588,8 +621,12 @@ TRNI_FN trn_status trni_mpi_deliver(trni_mpi_job *j, int group, int from, int to
     if ((here != me && there != me) || !trni_mpi_block(j, from, to, &in, &out, &count) || count < 1) return TRN_OK;
     char *target = there == me ? j->work[trni_view_index(&j->job.views, group, to)] + out * size : NULL;
     char *source = here == me ? j->job.views.in[trni_view_index(&j->job.views, group, from)] + in * size : NULL;
-    if (here == there) return memcpy(target, source, (size_t)(count * size)), TRN_OK;
-    return trni_mail_post(&j->mail, here == me, here == me ? there : here, here == me ? source : target, count * size, false);
+    if (here == there) {
+        memcpy(target, source, (size_t)(count * size));
+        return TRN_OK;
+    }
+    const int other = here == me ? there : here;
+    return trni_mail_post(&j->mail, here == me, other, here == me ? source : target, count * size, false);
 }
 
 TRNI_FN trn_status trni_mpi_deliveries(trni_mpi_job *j)
@@ -597,7 +634,8 @@ TRNI_FN trn_status trni_mpi_deliveries(trni_mpi_job *j)
     trn_status status = TRN_OK;
     for (int g = 0; g < j->job.views.groups; g++)
         for (int from = 0; from < j->job.views.ranks; from++)
-            for (int to = 0; to < j->job.views.ranks && status == TRN_OK; to++) status = trni_mpi_deliver(j, g, from, to);
+            for (int to = 0; to < j->job.views.ranks && status == TRN_OK; to++)
+                status = trni_mpi_deliver(j, g, from, to);
     if (status == TRN_OK) status = trni_mail_wait(&j->mail, "delivering");
     trni_mail_clear(&j->mail, status == TRN_OK);
     return status;
@@ -620,7 +658,9 @@ TRNI_FN trn_status trni_mpi_buffers(trni_mpi_job *j)
     int64_t bytes = 0;
     for (int64_t i = 0; i < views; i++) bytes += j->away[i] ? 0 : trni_round_up(trni_mpi_room(j, i) * size, 64);
     j->memory = (char *)malloc((size_t)bytes + sizeof(char *) * (size_t)(views + ranks) + trni_fold_bytes(ranks) + 128);
-    if (!j->memory) return trni_fail(j->mail.error, TRN_ENOSPC, "%s: no memory for %lld bytes of buffers", j->mail.what, (long long)bytes);
+    if (!j->memory)
+        return trni_fail(j->mail.error, TRN_ENOSPC, "%s: no memory for %lld bytes of buffers", j->mail.what,
+                         (long long)bytes);
     j->work = (char **)(void *)j->memory;
     j->arrived = j->work + views;
     char *at = (char *)(j->arrived + ranks);
@@ -643,7 +683,8 @@ TRNI_FN void trni_mpi_begin(trni_mpi_job *j)
     for (int64_t i = 0; i < (int64_t)v->groups * v->ranks; i++) {
         int64_t first = 0, count = trni_view_size(v, i, false);
         if (count < 1 || j->job.a->op >= TRN_ALL_TO_ALL) continue;
-        if (j->job.a->op == TRN_ALL_GATHER) trn_collective_chunk(v->elements, j->job.a->granule, v->ranks, (int)(i % v->ranks), &first, &count);
+        if (j->job.a->op == TRN_ALL_GATHER)
+            trn_collective_chunk(v->elements, j->job.a->granule, v->ranks, (int)(i % v->ranks), &first, &count);
         memcpy(j->work[i] + first * j->job.code_bytes, v->in[i], (size_t)(count * j->job.code_bytes));
     }
 }
@@ -668,7 +709,8 @@ TRNI_FN trn_status trni_mpi_end(trni_mpi_job *j)
         int64_t first = 0, chunk;
         const int64_t count = trni_view_size(v, i, true);
         if (count < 1) continue;
-        if (j->job.a->op == TRN_REDUCE_SCATTER) trn_collective_chunk(v->elements, j->job.a->granule, v->ranks, (int)(i % v->ranks), &first, &chunk);
+        if (j->job.a->op == TRN_REDUCE_SCATTER)
+            trn_collective_chunk(v->elements, j->job.a->granule, v->ranks, (int)(i % v->ranks), &first, &chunk);
         memcpy(v->out[i], j->work[i] + first * j->job.code_bytes, (size_t)(count * j->job.code_bytes));
     }
     return trni_stage_out(v);
@@ -684,9 +726,11 @@ TRNI_FN trn_status trni_mpi_prepare(trni_mpi_job *j, trni_mpi_ballot *ballot)
     if (status != TRN_OK) return status;
     const int64_t views = (int64_t)trni_group_count(a) * trn_collective_ranks(a);
     j->away = (uint8_t *)malloc((size_t)views);
-    if (!j->away) return trni_fail(a->error, TRN_ENOSPC, "%s: no memory for %lld views", j->mail.what, (long long)views);
+    if (!j->away)
+        return trni_fail(a->error, TRN_ENOSPC, "%s: no memory for %lld views", j->mail.what, (long long)views);
     for (int64_t i = 0; i < views; i++)
-        j->away[i] = trni_mpi_process(j, (int)(i / trn_collective_ranks(a)), (int)(i % trn_collective_ranks(a))) != j->mail.me;
+        j->away[i] =
+            trni_mpi_process(j, (int)(i / trn_collective_ranks(a)), (int)(i % trn_collective_ranks(a))) != j->mail.me;
     j->job.views.away = j->away;
     status = trni_views_check(&j->job.views, a);
     if (status != TRN_OK) return status;

@@ -27,12 +27,12 @@
  *
  * DOES: trn_sharded_matmul, step by step: operands move to where they are multiplied, each device's product is one
  *     trn_matmul on what it holds, sums are trn_mpi_collective_run's. The bits are those of one process. Memory for the
- *     parts of others is reserved but not touched. A process that is late, gone or was asked something else ends the call
- *     everywhere; no part of dst has been written then.
+ *     parts of others is reserved but not touched. A process that is late, gone or was asked something else ends the
+ *     call everywhere; no part of dst has been written then.
  * DOES NOT: take MX scales or int8 operands.
  *
  * CONTENTS (nothing unless TRN_USE_MPI is defined)
- *     trn_mpi_sharded_matmul     as trn_sharded_matmul; every process calls it with the same arguments but for the views
+ *     trn_mpi_sharded_matmul     as trn_sharded_matmul; every process calls it with the same arguments but the views
  *
  * KNOWN FROM: trn_sharded_matmul.h, trn_mpi.h.
  */
@@ -67,7 +67,10 @@ TRNI_FN int trni_mpi_device_process(const trni_mpi_product *p, int device)
     return trni_mpi_owner(p->mpi, p->mail.processes, p->args.mesh->net, trn_mesh_chip(p->args.mesh, device));
 }
 
-TRNI_FN bool trni_mpi_device_here(const trni_mpi_product *p, int device) { return trni_mpi_device_process(p, device) == p->mail.me; }
+TRNI_FN bool trni_mpi_device_here(const trni_mpi_product *p, int device)
+{
+    return trni_mpi_device_process(p, device) == p->mail.me;
+}
 
 /* ---- moves ---- */
 
@@ -80,9 +83,14 @@ TRNI_FN trn_status trni_mpi_piece_post(void *user, int from, int to, trn_tensor 
     trn_shard_args plain;
     memset(&plain, 0, sizeof plain);
     if ((here != me && there != me) || bytes == 0) return TRN_OK;
-    if (here == there) return trni_shard_copy(&plain, dst, src), TRN_OK;
+    if (here == there) {
+        trni_shard_copy(&plain, dst, src);
+        return TRN_OK;
+    }
     char *message = (char *)malloc((size_t)bytes);
-    if (!message) return trni_fail(p->mail.error, TRN_ENOSPC, "%s: no memory for a message of %lld bytes", p->mail.what, (long long)bytes);
+    if (!message)
+        return trni_fail(p->mail.error, TRN_ENOSPC, "%s: no memory for a message of %lld bytes", p->mail.what,
+                         (long long)bytes);
     trn_tensor packed = trn_tensor_nd(src.format, message, src.rank, src.shape);
     packed.cfp8 = src.cfp8;
     if (here == me) trni_shard_copy(&plain, packed, src);
@@ -131,8 +139,9 @@ TRNI_FN trn_status trni_mpi_way_run(void *user, const trn_collective_args *args)
 /* ---- the parts of others ---- */
 
 /* Views for all devices: the caller's own for those that are here, memory that nobody touches for the rest. */
-TRNI_FN trn_status trni_mpi_parts(const trni_mpi_product *p, trni_own_parts *own, const char *name, const trn_pspec *spec, int64_t rows,
-                                  int64_t columns, const trn_tensor *views, trn_format *format)
+TRNI_FN trn_status trni_mpi_parts(const trni_mpi_product *p, trni_own_parts *own, const char *name,
+                                  const trn_pspec *spec, int64_t rows, int64_t columns, const trn_tensor *views,
+                                  trn_format *format)
 {
     const trn_mesh *mesh = p->args.mesh;
     int first = 0;
@@ -140,7 +149,8 @@ TRNI_FN trn_status trni_mpi_parts(const trni_mpi_product *p, trni_own_parts *own
     while (first < mesh->devices && !trni_mpi_device_here(p, first)) first++;
     if (first < mesh->devices) *format = views[first].format;
     if (!trni_format_valid(*format) || *format == TRN_CFP8 || *format == TRN_I8)
-        return trni_fail(p->mail.error, TRN_EUNSUPPORTED, "%s is %s, which products across processes do not take", name, trn_format_name(*format));
+        return trni_fail(p->mail.error, TRN_EUNSUPPORTED, "%s is %s, which products across processes do not take", name,
+                         trn_format_name(*format));
     const trn_tensor whole = trn_tensor_2d(*format, NULL, rows, columns);
     const trn_status status = trni_own_parts_make(own, mesh, spec, &whole, p->mail.error);
     for (int i = 0; status == TRN_OK && i < mesh->devices; i++)
@@ -154,12 +164,15 @@ TRNI_FN trn_status trni_mpi_product_settle(trni_mpi_product *p, const trn_sharde
     p->args = *args;
     p->args.cost_only = false;
     if (!args->mesh || !args->mesh->net) return trni_fail(args->error, TRN_EINVAL, "mesh is null");
-    if (args->a_scale || args->b_scale) return trni_fail(args->error, TRN_EUNSUPPORTED, "products across processes take no MX scales");
+    if (args->a_scale || args->b_scale)
+        return trni_fail(args->error, TRN_EUNSUPPORTED, "products across processes take no MX scales");
     if (args->m < 0 || args->n < 0 || args->k < 0)
-        return trni_fail(args->error, TRN_ESHAPE, "m = %lld, n = %lld, k = %lld: one is negative", (long long)args->m, (long long)args->n, (long long)args->k);
+        return trni_fail(args->error, TRN_ESHAPE, "m = %lld, n = %lld, k = %lld: one is negative", (long long)args->m,
+                         (long long)args->n, (long long)args->k);
     trn_status status = trni_mpi_parts(p, &p->a, "a", &args->a_spec, args->m, args->k, args->a, &a);
     if (status == TRN_OK) status = trni_mpi_parts(p, &p->b, "b", &args->b_spec, args->k, args->n, args->b, &b);
-    if (status == TRN_OK) status = trni_mpi_parts(p, &p->dst, "dst", &args->dst_spec, args->m, args->n, args->dst, &dst);
+    if (status == TRN_OK)
+        status = trni_mpi_parts(p, &p->dst, "dst", &args->dst_spec, args->m, args->n, args->dst, &dst);
     if (status != TRN_OK) return status;
     p->args.a = p->a.view;
     p->args.b = p->b.view;
@@ -261,8 +274,10 @@ TRNI_FN trn_status trni_mpi_product_steps(trni_mpi_product *p)
 {
     const trni_sharded *s = &p->s;
     trn_status status = trni_mpi_product_room(p);
-    const trni_relay a = { s->mesh, &s->a_spec, &s->plan.a_at, &s->a_whole, p->a.view, p->a_at.view, p->args.matmul.isa, NULL, NULL };
-    const trni_relay b = { s->mesh, &s->b_spec, &s->plan.b_at, &s->b_whole, p->b.view, p->b_at.view, p->args.matmul.isa, NULL, NULL };
+    const trni_relay a = { s->mesh,      &s->a_spec,         &s->plan.a_at, &s->a_whole, p->a.view,
+                           p->a_at.view, p->args.matmul.isa, NULL,          NULL };
+    const trni_relay b = { s->mesh,      &s->b_spec,         &s->plan.b_at, &s->b_whole, p->b.view,
+                           p->b_at.view, p->args.matmul.isa, NULL,          NULL };
     if (status == TRN_OK) status = trni_mpi_relay(p, &a);
     if (status == TRN_OK) status = trni_mpi_relay(p, &b);
     if (status == TRN_OK) status = trni_mpi_multiply(p);
@@ -282,7 +297,10 @@ TRNI_FN void trni_mpi_product_write(const trni_mpi_product *p)
     }
 }
 
-TRNI_FN int64_t trni_mpi_mix(int64_t hash, int64_t value) { return (int64_t)(((uint64_t)hash ^ (uint64_t)value) * 0x100000001b3u); }
+TRNI_FN int64_t trni_mpi_mix(int64_t hash, int64_t value)
+{
+    return (int64_t)(((uint64_t)hash ^ (uint64_t)value) * 0x100000001b3u);
+}
 
 /* What all processes must have been asked alike. */
 TRNI_FN void trni_mpi_product_ballot(const trni_mpi_product *p, trni_mpi_ballot *b)
@@ -294,7 +312,8 @@ TRNI_FN void trni_mpi_product_ballot(const trni_mpi_product *p, trni_mpi_ballot 
     b->wire = p->s.wire;
     for (int i = 0; i < 3; i++)
         for (int d = 0; d < spec[i]->rank && d < TRN_MAX_RANK; d++)
-            for (int k = 0; k < spec[i]->dim[d].axes; k++) b->variant = trni_mpi_mix(b->variant + d + 1, spec[i]->dim[d].axis[k] + 1) & INT64_MAX;
+            for (int k = 0; k < spec[i]->dim[d].axes; k++)
+                b->variant = trni_mpi_mix(b->variant + d + 1, spec[i]->dim[d].axis[k] + 1) & INT64_MAX;
     b->ranks = p->args.mesh ? p->args.mesh->devices : 0;
 }
 

@@ -20,8 +20,8 @@
  * DOES: one E8M0 scale X for 32 elements, each element v/X rounded once, in any of the six modes, and saturated; three
  *     rules for X; back again, exactly or with one rounding. Any strides, up to six axes, blocks along any of them.
  *     Random bits come from (seed, stream, row-major position). Uses OpenMP when compiled with it.
- * DOES NOT: allocate, multiply matrices, lay codes out as Trainium3's memory holds them (trn_mx_layout.h), or pack codes
- *     of 4 and 6 bits in files' order (trn_pack.h).
+ * DOES NOT: allocate, multiply matrices, lay codes out as Trainium3's memory holds them (trn_mx_layout.h), or pack
+ *     codes of 4 and 6 bits in files' order (trn_pack.h).
  *
  * CONTENTS
  *     TRN_MX_BLOCK                              32
@@ -360,7 +360,7 @@ TRNI_STAMP(trni_mx_times_columns,
  * elements along that axis. */
 
 typedef enum trni_mx_limit {
-    TRNI_MX_PANEL = TRN_MX_BLOCK * TRNI_MX_BLOCKS, /* elements of the larger kind of panel */
+    TRNI_MX_PANEL = (int)TRN_MX_BLOCK * TRNI_MX_BLOCKS, /* elements of the larger kind of panel */
     TRNI_MX_SHORT = 8,                             /* side by side pays from so many columns */
     TRNI_MX_SPAN = 4,                              /* panels that a thread takes at once */
     TRNI_MX_PARALLEL = 1 << 17                     /* elements from which threads pay for being woken */

@@ -8,7 +8,8 @@
  *         static uint32_t word[8 * 2];
  *         for (int i = 0; i < 64; i++) code[i] = (uint8_t)(i / 2);                       // column 0: 0, 1, 2, 3, ...
  *         trn_mx_sbuf_args args = { .words = trn_tensor_2d(TRN_U32, word, 8, 2),
- *             .codes = trn_tensor_2d(TRN_F8_E4M3FN, code, 32, 2), .scale_tile = trn_tensor_2d(TRN_F8_E8M0, tile, 32, 2),
+ *             .codes = trn_tensor_2d(TRN_F8_E4M3FN, code, 32, 2),
+ *             .scale_tile = trn_tensor_2d(TRN_F8_E8M0, tile, 32, 2),
  *             .scales = trn_tensor_2d(TRN_F8_E8M0, scale, 1, 2), .scale_offset = 4 };
  *         if (trn_mx_to_sbuf(&args)) return 1;
  *         printf("%08x %d\n", (unsigned)word[0], tile[4 * 2 + 1]);                      // 03020100 128
@@ -23,8 +24,8 @@
  *     trn_mx_sbuf_args, trn_mx_to_sbuf, trn_mx_from_sbuf   x4 words and scale quadrants
  *     trn_mx_fp4_map, trn_mx_fp4_args, trn_mx_fp4_to_fp8   MXFP4 codes as the FP8 codes that the multiplier sees
  *
- * KNOWN FROM: NKI's quantize_mx, nc_matmul_mx and MXFP guide (documented: words, quadrants, offsets); the default FP4 map
- *     is assumed; tests/unit/test_mx.c.
+ * KNOWN FROM: NKI's quantize_mx, nc_matmul_mx and MXFP guide (documented: words, quadrants, offsets); the default FP4
+ *     map is assumed; tests/unit/test_mx.c.
  */
 #ifndef TRN_MX_LAYOUT_H
 #define TRN_MX_LAYOUT_H
@@ -51,7 +52,8 @@ typedef struct trn_mx_sbuf_args {
     trn_tensor scales;     /* [K/32, M] F8_E8M0 or U8 */
     int scale_offset;      /* 0, 4, 8 or 12. Rows of scale_tile that hold none of these scales are left alone */
     int slot_distance;     /* how far apart in k the four slots of a word are; 0 means 1, k = 4p + i. The guide itself
-                            * interleaves with 128, k = 512·tile + 128i + p; its blocks are 8 x 4 elements all the same */
+                            * interleaves with 128, k = 512·tile + 128i + p; its blocks are 8 x 4 elements all the
+                            * same */
     trn_isa isa;
     trn_error *error;
 } trn_mx_sbuf_args;
@@ -238,7 +240,8 @@ TRNI_FN trn_status trni_mx_check_tile(const trn_mx_sbuf_args *a, bool to_sbuf)
     const long long needed = blocks ? trni_mx_scale_row(blocks - 1, a->scale_offset) + 1 : 0;
     if (scales->shape[1] != tile->shape[1] || rows < needed)
         return trni_fail(a->error, TRN_ESHAPE,
-                         "scales are [%lld, %lld] and scale_tile [%lld, %lld]; the tile takes as many columns, and rows from %lld up",
+                         "scales are [%lld, %lld] and scale_tile [%lld, %lld]; the tile takes as many columns, and "
+                         "rows from %lld up",
                          blocks, (long long)scales->shape[1], rows, (long long)tile->shape[1], needed);
     return TRN_OK;
 }

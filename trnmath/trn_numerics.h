@@ -61,8 +61,9 @@ typedef enum trn_accumulator {
     TRN_ACCUMULATOR_NEAREST_EVEN = 0,
     TRN_ACCUMULATOR_TOWARD_ZERO, /* chain and merge additions truncate; the addition into PSUM does not */
     TRN_ACCUMULATOR_EXACT,       /* no chains: the exact sum of the tile, rounded once to binary32 */
-    /* The matrix units of other makers (array/systolic_aligned.h): no chains, but blocks of products that enter PSUM one
-     * block after the other. Chains, merge, product, group, accumulator_bits and fp32_mode=split have no part in them. */
+    /* The matrix units of other makers (array/systolic_aligned.h): no chains, but blocks of products that enter PSUM
+     * one block after the other. Chains, merge, product, group, accumulator_bits and fp32_mode=split have no part in
+     * them. */
     TRN_ACCUMULATOR_ALIGNED,        /* products and PSUM cut at one place below the largest, summed, rounded once */
     TRN_ACCUMULATOR_ALIGNED_LATE,   /* the products alone; their sum meets PSUM in a second alignment, rounding down */
     TRN_ACCUMULATOR_ALIGNED_HALVES, /* even and odd products apart, then as ALIGNED_LATE */
@@ -110,7 +111,7 @@ typedef struct trn_numerics {
     trn_group group;
     trn_accumulator accumulator;
     int accumulator_bits;          /* significand bits of chain and merge additions, 24..53; 0 = 24 */
-    int aligned_bytes;             /* bytes of each operand in one block: 4, 8, 16, 32, 64; 0 = 16, i.e. 8 products of F16 */
+    int aligned_bytes; /* bytes of each operand in one block: 4, 8, 16, 32, 64; 0 = 16, i.e. 8 products of F16 */
     int aligned_bits;              /* fraction bits kept below the largest exponent of a block, 10..40; 0 = 24 */
     int aligned_result_bits;       /* significand bits of PSUM after a block, 8..24; 0 = 24 */
     int aligned_floor;             /* a block's largest exponent counts as at least -aligned_floor, 1..300; 0 = 126 */
@@ -138,6 +139,7 @@ typedef struct trn_numerics {
 /* Every field at its default. The three generations differ in what they can do, not in what is assumed of them. */
 TRN_API trn_numerics trn_numerics_default(trn_generation generation);
 
+/* TRN_EINVAL names the first field whose value is not legal. 0, the default, always is; so is a null n. */
 TRN_API trn_status trn_numerics_check(const trn_numerics *n, trn_error *error);
 
 /* ---- presets ---- */
@@ -154,11 +156,12 @@ TRN_API trn_status trn_numerics_parse(trn_numerics *n, const char *text);
 enum { TRN_NUMERICS_TEXT = 1024 }; /* characters: more than the longest text of trn_numerics_format */
 
 /* Writes the shortest text that trn_numerics_parse reads back to the same: settings, or a preset's name and settings.
- * Null n: the defaults, whose text is "trn2". TRN_EINVAL: an illegal value; TRN_ENOSPC: more than `size` characters with
- * the closing zero (TRN_NUMERICS_TEXT are enough); either leaves `text` alone. */
+ * Null n: the defaults, whose text is "trn2". TRN_EINVAL: an illegal value; TRN_ENOSPC: more than `size` characters
+ * with the closing zero (TRN_NUMERICS_TEXT are enough); either leaves `text` alone. */
 TRN_API trn_status trn_numerics_format(const trn_numerics *n, char *text, size_t size);
 
-/* Calls line(user, text) once per field: "chains = 4 (default 4; 1, 2, 4, 8, 16) - assumed: …". Null n: the defaults. */
+/* Calls line(user, text) once per field: "chains = 4 (default 4; 1, 2, 4, 8, 16) - assumed: …". Null n: the
+ * defaults. */
 TRN_API void trn_numerics_explain(const trn_numerics *n, void (*line)(void *user, const char *text), void *user);
 
 #if TRNI_BODIES
@@ -181,10 +184,16 @@ typedef struct trni_field {
 TRNI_FN const trni_field *trni_numerics_fields(int *count)
 {
     static const trni_choice chains[] = { { "1", 1 }, { "2", 2 }, { "4", 4 }, { "8", 8 }, { "16", 16 }, { NULL, 0 } };
-    static const trni_choice layout[] = { { "interleaved", TRN_CHAINS_INTERLEAVED }, { "blocked", TRN_CHAINS_BLOCKED }, { NULL, 0 } };
-    static const trni_choice merge[] = { { "ascending", TRN_MERGE_ASCENDING }, { "pairwise", TRN_MERGE_PAIRWISE }, { NULL, 0 } };
+    static const trni_choice layout[] = { { "interleaved", TRN_CHAINS_INTERLEAVED },
+                                          { "blocked", TRN_CHAINS_BLOCKED },
+                                          { NULL, 0 } };
+    static const trni_choice merge[] = { { "ascending", TRN_MERGE_ASCENDING },
+                                         { "pairwise", TRN_MERGE_PAIRWISE },
+                                         { NULL, 0 } };
     static const trni_choice product[] = { { "exact", TRN_PRODUCT_EXACT }, { "bf16", TRN_PRODUCT_BF16 }, { NULL, 0 } };
-    static const trni_choice group[] = { { "sequential", TRN_GROUP_SEQUENTIAL }, { "exact", TRN_GROUP_EXACT }, { NULL, 0 } };
+    static const trni_choice group[] = { { "sequential", TRN_GROUP_SEQUENTIAL },
+                                         { "exact", TRN_GROUP_EXACT },
+                                         { NULL, 0 } };
     static const trni_choice accumulator[] = { { "nearest_even", TRN_ACCUMULATOR_NEAREST_EVEN },
                                                { "toward_zero", TRN_ACCUMULATOR_TOWARD_ZERO },
                                                { "exact", TRN_ACCUMULATOR_EXACT },
@@ -193,66 +202,94 @@ TRNI_FN const trni_field *trni_numerics_fields(int *count)
                                                { "aligned_halves", TRN_ACCUMULATOR_ALIGNED_HALVES },
                                                { "pairwise", TRN_ACCUMULATOR_PAIRWISE },
                                                { NULL, 0 } };
-    static const trni_choice bytes[] = { { "4", 4 }, { "8", 8 }, { "16", 16 }, { "32", 32 }, { "64", 64 }, { NULL, 0 } };
-    static const trni_choice down[] = { { "nearest_even", TRN_NEAREST_EVEN }, { "toward_zero", TRN_TOWARD_ZERO }, { NULL, 0 } };
+    static const trni_choice bytes[] = {
+        { "4", 4 }, { "8", 8 }, { "16", 16 }, { "32", 32 }, { "64", 64 }, { NULL, 0 }
+    };
+    static const trni_choice down[] = { { "nearest_even", TRN_NEAREST_EVEN },
+                                        { "toward_zero", TRN_TOWARD_ZERO },
+                                        { NULL, 0 } };
     static const trni_choice int32[] = { { "wrap", TRN_INT32_WRAP }, { "saturate", TRN_INT32_SATURATE }, { NULL, 0 } };
-    static const trni_choice fp32[] = { { "native", TRN_FP32_NATIVE }, { "split", TRN_FP32_SPLIT }, { "fp32r", TRN_FP32_R }, { NULL, 0 } };
-    static const trni_choice tf32[] = { { "nearest_even", TRN_TF32_NEAREST_EVEN }, { "truncate", TRN_TF32_TRUNCATE }, { NULL, 0 } };
+    static const trni_choice fp32[] = {
+        { "native", TRN_FP32_NATIVE }, { "split", TRN_FP32_SPLIT }, { "fp32r", TRN_FP32_R }, { NULL, 0 }
+    };
+    static const trni_choice tf32[] = { { "nearest_even", TRN_TF32_NEAREST_EVEN },
+                                        { "truncate", TRN_TF32_TRUNCATE },
+                                        { NULL, 0 } };
     static const trni_choice onoff[] = { { "off", 0 }, { "on", 1 }, { NULL, 0 } };
     static const trni_choice psum[] = { { "float32", TRN_F32 }, { "bfloat16", TRN_BF16 }, { NULL, 0 } };
-    static const trni_choice rounding[] = { { "nearest_even", TRN_NEAREST_EVEN }, { "stochastic", TRN_STOCHASTIC }, { NULL, 0 } };
+    static const trni_choice rounding[] = { { "nearest_even", TRN_NEAREST_EVEN },
+                                            { "stochastic", TRN_STOCHASTIC },
+                                            { NULL, 0 } };
     static const trni_choice scale[] = { { "neuron", TRN_MX_SCALE_NEURON },
                                          { "ocp_floor", TRN_MX_SCALE_OCP_FLOOR },
                                          { "round_up", TRN_MX_SCALE_ROUND_UP },
                                          { NULL, 0 } };
-    static const trni_choice where[] = { { "engine_writes", TRN_SR_ENGINE_WRITES }, { "all_writes", TRN_SR_ALL_WRITES }, { NULL, 0 } };
-    static const trni_choice reduce[] = { { "sequential", TRN_REDUCE_SEQUENTIAL }, { "pairwise", TRN_REDUCE_PAIRWISE }, { NULL, 0 } };
+    static const trni_choice where[] = { { "engine_writes", TRN_SR_ENGINE_WRITES },
+                                         { "all_writes", TRN_SR_ALL_WRITES },
+                                         { NULL, 0 } };
+    static const trni_choice reduce[] = { { "sequential", TRN_REDUCE_SEQUENTIAL },
+                                          { "pairwise", TRN_REDUCE_PAIRWISE },
+                                          { NULL, 0 } };
 
 #define TRNI_FIELD(f, choices, low, high, fallback, source) \
     { #f, offsetof(trn_numerics, f), sizeof(((trn_numerics *)0)->f), choices, low, high, fallback, source }
     static const trni_field field[] = {
-        TRNI_FIELD(chains, chains, 0, 0, 4,
-                   "assumed: four is the smallest count that reproduces the K-tiling differences published for Inf2 and Trn2; "
-                   "one chain misses them by 2.5 to 3 times"),
-        TRNI_FIELD(k_tile, NULL, 1, 128, 128, "documented: the array has 128 rows (NKI, nc_matmul); fewer rows per tile is a kernel's choice"),
+        TRNI_FIELD(
+            chains, chains, 0, 0, 4,
+            "assumed: four is the smallest count that reproduces the K-tiling differences published for Inf2 and Trn2; "
+            "one chain misses them by 2.5 to 3 times"),
+        TRNI_FIELD(k_tile, NULL, 1, 128, 128,
+                   "documented: the array has 128 rows (NKI, nc_matmul); fewer rows per tile is a kernel's choice"),
         TRNI_FIELD(chain_layout, layout, 0, 0, 0,
-                   "assumed: patents show odd and even rows on separate busses; blocks of consecutive rows miss the published figures"),
+                   "assumed: patents show odd and even rows on separate busses; blocks of consecutive rows miss the "
+                   "published figures"),
         TRNI_FIELD(merge, merge, 0, 0, 0, "assumed: the record does not tell the orders apart"),
         TRNI_FIELD(product, product, 0, 0, 0,
-                   "documented: accumulation in FP32 (Neuron guides); third parties inferred rounded products from data that the "
-                   "output cast explains as well"),
+                   "documented: accumulation in FP32 (Neuron guides); third parties inferred rounded products from "
+                   "data that the output cast explains as well"),
         TRNI_FIELD(group, group, 0, 0, 0, "assumed: only 'two (four) products and their sum per cycle' is public"),
         TRNI_FIELD(accumulator, accumulator, 0, 0, 0,
-                   "assumed: truncating adders are contradicted by the published figures (24 units against 4), one exact sum too (2); "
-                   "aligned sums and pairwise ones are other makers'"),
-        TRNI_FIELD(accumulator_bits, NULL, 24, 53, 24, "assumed: FP32 is documented; a 26-bit single chain fits some published figures"),
+                   "assumed: truncating adders are contradicted by the published figures (24 units against 4), one "
+                   "exact sum too (2); aligned sums and pairwise ones are other makers'"),
+        TRNI_FIELD(accumulator_bits, NULL, 24, 53, 24,
+                   "assumed: FP32 is documented; a 26-bit single chain fits some published figures"),
         TRNI_FIELD(aligned_bytes, bytes, 0, 0, 16,
-                   "measured: 8 bytes on V100, 16 on A100, Ada and MI300, 32 on H100 and B200 (Khattak and Mikaitis 2025, MMA-Sim 2025)"),
+                   "measured: 8 bytes on V100, 16 on A100, Ada and MI300, 32 on H100 and B200 (Khattak and Mikaitis "
+                   "2025, MMA-Sim 2025)"),
         TRNI_FIELD(aligned_bits, NULL, 10, 40, 24,
-                   "measured: 23 on V100, 24 on T4, A100, Ada and MI300, 25 on H100 and B200, 13 for FP8 on Ada and H100 (same sources)"),
+                   "measured: 23 on V100, 24 on T4, A100, Ada and MI300, 25 on H100 and B200, 13 for FP8 on Ada and "
+                   "H100 (same sources)"),
         TRNI_FIELD(aligned_result_bits, NULL, 8, 24, 24, "measured: 24, but 14 for FP8 on Ada and H100 (same sources)"),
-        TRNI_FIELD(aligned_floor, NULL, 1, 300, 126,
-                   "measured: 132 on A100 and 133 on H100 and B200 (Khattak and Mikaitis 2025); MMA-Sim has 126 for all"),
-        TRNI_FIELD(aligned_rounding, down, 0, 0, 0, "measured: toward zero on NVIDIA's units, nearest even on AMD's (same sources)"),
+        TRNI_FIELD(
+            aligned_floor, NULL, 1, 300, 126,
+            "measured: 132 on A100 and 133 on H100 and B200 (Khattak and Mikaitis 2025); MMA-Sim has 126 for all"),
+        TRNI_FIELD(aligned_rounding, down, 0, 0, 0,
+                   "measured: toward zero on NVIDIA's units, nearest even on AMD's (same sources)"),
         TRNI_FIELD(fp32_mode, fp32, 0, 0, 0,
-                   "assumed: FP32 matmuls run as two instructions of high and low halves; a measured Trn1 error shows that all 24 bits take "
-                   "part; of FP32R only the name is public"),
+                   "assumed: FP32 matmuls run as two instructions of high and low halves; a measured Trn1 error shows "
+                   "that all 24 bits take part; of FP32R only the name is public"),
         TRNI_FIELD(tf32_input, tf32, 0, 0, 0, "assumed: not public whether the low 13 bits are rounded or ignored"),
         TRNI_FIELD(int32_overflow, int32, 0, 0, 0,
                    "assumed: INT8 matmuls are listed for Trainium1 without a word on sums beyond 32 bits"),
-        TRNI_FIELD(flush_inputs, onoff, 0, 0, 0, "assumed: a patent normalises subnormal operands; the guides are silent"),
+        TRNI_FIELD(flush_inputs, onoff, 0, 0, 0,
+                   "assumed: a patent normalises subnormal operands; the guides are silent"),
         TRNI_FIELD(flush_products, onoff, 0, 0, 0, "assumed: the guides are silent"),
         TRNI_FIELD(flush_sums, onoff, 0, 0, 0, "assumed: the guides are silent"),
-        TRNI_FIELD(psum_format, psum, 0, 0, TRN_F32, "documented: FP32; Trainium3 may keep BF16 (upcast, FP32 add, one rounding)"),
-        TRNI_FIELD(psum_rounding, rounding, 0, 0, 0,
-                   "documented: nearest even or stochastic on Trainium3; 71 of 72 printed device results are nearest even"),
+        TRNI_FIELD(psum_format, psum, 0, 0, TRN_F32,
+                   "documented: FP32; Trainium3 may keep BF16 (upcast, FP32 add, one rounding)"),
+        TRNI_FIELD(
+            psum_rounding, rounding, 0, 0, 0,
+            "documented: nearest even or stochastic on Trainium3; 71 of 72 printed device results are nearest even"),
         TRNI_FIELD(mx_scale_rule, scale, 0, 0, 0, "documented: NKI quantize_mx; older goldens use OCP's floor rule"),
-        TRNI_FIELD(fp8_bias, NULL, 1, 30, 0, "documented: an adjustable bias exists (NeuronCore-v3 page); assumed: 7, 15 and 3 by default"),
+        TRNI_FIELD(fp8_bias, NULL, 1, 30, 0,
+                   "documented: an adjustable bias exists (NeuronCore-v3 page); assumed: 7, 15 and 3 by default"),
         TRNI_FIELD(sr_bits, NULL, 1, 32, 32, "assumed: the number of random bits that are compared is not public"),
-        TRNI_FIELD(sr_where, where, 0, 0, 0, "assumed: the guides speak of every narrowing conversion and leave the DMA open"),
+        TRNI_FIELD(sr_where, where, 0, 0, 0,
+                   "assumed: the guides speak of every narrowing conversion and leave the DMA open"),
         TRNI_FIELD(activation_fused, onoff, 0, 0, 0,
                    "measured: an error published for Trn1's exp needs x*scale + bias rounded before the table"),
-        TRNI_FIELD(reduce_order, reduce, 0, 0, 0, "measured: one FP32 chain agrees with a published Trn2 figure, others do not"),
+        TRNI_FIELD(reduce_order, reduce, 0, 0, 0,
+                   "measured: one FP32 chain agrees with a published Trn2 figure, others do not"),
     };
 #undef TRNI_FIELD
     *count = (int)(sizeof field / sizeof field[0]);
@@ -307,7 +344,8 @@ TRN_API trn_numerics trn_numerics_default(trn_generation generation)
 
 /* Copies `from` (null: the defaults) to `to` with every zero replaced by the default it stands for; an illegal value
  * is TRN_EINVAL with a sentence, and `to` is left alone. */
-TRNI_FN trn_status trni_numerics_resolve(const trn_numerics *from, trn_generation generation, trn_numerics *to, trn_error *error)
+TRNI_FN trn_status trni_numerics_resolve(const trn_numerics *from, trn_generation generation, trn_numerics *to,
+                                         trn_error *error)
 {
     trn_numerics n = trn_numerics_default(generation);
     int count;
@@ -373,7 +411,8 @@ TRNI_FN const trni_preset *trni_numerics_presets(int *count)
         { "trn1", "", "as trn2: the generations differ in what they can do, not in what is assumed of them" },
         { "trn3", "", "as trn2" },
         { "single_chain", "chains=1", "assumed: the plainest array; published device figures contradict it" },
-        { "bf16_products", "product=bf16", "assumed: third parties' reading of errors that the output cast explains as well" },
+        { "bf16_products", "product=bf16",
+          "assumed: third parties' reading of errors that the output cast explains as well" },
         { "exact", "accumulator=exact", "no machine: the reference that errors are measured against" },
         { "nv_volta", "accumulator=aligned,aligned_bytes=8,aligned_bits=23,aligned_rounding=toward_zero",
           "measured: V100, F16 (Fasi et al. 2021; Khattak and Mikaitis 2025: their 5000 results, reproduced)" },
@@ -382,10 +421,12 @@ TRNI_FN const trni_preset *trni_numerics_presets(int *count)
         { "nv_ampere", "accumulator=aligned,aligned_floor=132,aligned_rounding=toward_zero,tf32_input=truncate",
           "measured: A100 and A2, F16, BF16 and TF32 (Khattak and Mikaitis 2025: their 30000 results, reproduced)" },
         { "nv_ada", "accumulator=aligned,aligned_floor=132,aligned_rounding=toward_zero,tf32_input=truncate",
-          "measured: RTX 1000 Ada, F16, BF16 and TF32 (same source: 15000 results, reproduced; those of the L40S are equal)" },
+          "measured: RTX 1000 Ada, F16, BF16 and TF32 (same source: 15000 results, reproduced; those of the L40S are "
+          "equal)" },
         { "nv_ada_fp8",
           "accumulator=aligned,aligned_bits=13,aligned_result_bits=14,aligned_floor=132,aligned_rounding=toward_zero",
-          "measured: RTX 1000 Ada, E4M3FN and E5M2 (same source: 10000 results, reproduced; those of the L40S are equal)" },
+          "measured: RTX 1000 Ada, E4M3FN and E5M2 (same source: 10000 results, reproduced; those of the L40S are "
+          "equal)" },
         { "nv_hopper",
           "accumulator=aligned,aligned_bytes=32,aligned_bits=25,aligned_floor=133,aligned_rounding=toward_zero,"
           "tf32_input=truncate",
@@ -393,13 +434,16 @@ TRNI_FN const trni_preset *trni_numerics_presets(int *count)
         { "nv_hopper_fp8",
           "accumulator=aligned,aligned_bytes=32,aligned_bits=13,aligned_result_bits=14,aligned_floor=133,"
           "aligned_rounding=toward_zero",
-          "measured: H100, E4M3FN and E5M2 into a fresh PSUM (same source: 10000 results, reproduced; those of the H200 are equal)" },
+          "measured: H100, E4M3FN and E5M2 into a fresh PSUM (same source: 10000 results, reproduced; those of the "
+          "H200 are equal)" },
         { "nv_blackwell",
           "accumulator=aligned,aligned_bytes=32,aligned_bits=25,aligned_floor=133,aligned_rounding=toward_zero,"
           "tf32_input=truncate",
-          "measured: B200, F16, BF16 and TF32 (same source: 15000 results, reproduced); FP8 and MX as in MMA-Sim 2025" },
+          "measured: B200, F16, BF16 and TF32 (same source: 15000 results, reproduced); FP8 and MX as in MMA-Sim "
+          "2025" },
         { "amd_cdna2", "accumulator=pairwise,aligned_bytes=8,flush_inputs=on,flush_products=on,flush_sums=on",
-          "measured: MI210 and MI250, F16 and BF16 (MMA-Sim 2025 and Khattak and Mikaitis 2026 agree); BF16 instructions "
+          "measured: MI210 and MI250, F16 and BF16 (MMA-Sim 2025 and Khattak and Mikaitis 2026 agree); BF16 "
+          "instructions "
           "without _1k: aligned_bytes=4" },
         { "amd_cdna3", "accumulator=aligned_late,tf32_input=truncate",
           "measured: MI300, F16, BF16 and XF32 (same sources, which agree)" },
@@ -457,7 +501,8 @@ TRN_API trn_status trn_numerics_parse(trn_numerics *n, const char *text)
 }
 
 /* Appends at most what fits; `at` never passes the end. */
-__attribute__((unused, format(TRNI_PRINTF, 4, 5))) static void trni_append(char *text, size_t size, size_t *at, const char *format, ...)
+__attribute__((unused, format(TRNI_PRINTF, 4, 5))) static void trni_append(char *text, size_t size, size_t *at,
+                                                                           const char *format, ...)
 {
     va_list list;
     va_start(list, format);

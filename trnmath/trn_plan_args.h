@@ -48,6 +48,7 @@
 
 typedef enum trn_job { TRN_JOB_TRAIN = 0, TRN_JOB_PREFILL, TRN_JOB_DECODE, TRN_JOB_COUNT } trn_job;
 
+/* "unknown" when it is none; so do the other names of this header. */
 TRN_API const char *trn_job_name(trn_job job);
 
 /* TRN_JOB_COUNT when unknown. */
@@ -151,6 +152,7 @@ typedef enum trn_plan_reason {
     TRN_PLAN_REASON_COUNT
 } trn_plan_reason;
 
+/* Why a plan is not possible, in a few words. */
 TRN_API const char *trn_plan_reason_name(trn_plan_reason reason);
 
 /* ---- the answer ---- */
@@ -181,6 +183,7 @@ typedef enum trn_plan_part {
     TRN_PART_COUNT
 } trn_plan_part;
 
+/* As the list above has it, such as "tp collectives". */
 TRN_API const char *trn_plan_part_name(trn_plan_part part);
 
 /* Seconds of a step on a chip of the stage that sets the pace. The parts, less what runs at the same time and plus

@@ -93,6 +93,7 @@ typedef struct trn_model_size {
     double kv_elements; /* of one token, all layers, beyond any window */
 } trn_model_size;
 
+/* Counts a model's parameters. TRN_EINVAL names the field that makes it no model. */
 TRN_API trn_status trn_model_size_of(const trn_model *model, trn_model_size *size, trn_error *error);
 
 /* ---- flops ---- */

@@ -67,6 +67,7 @@ typedef struct trn_placement {
 
 /* ---- what a spec says ---- */
 
+/* Are the values parts of a sum over this axis of the mesh? */
 TRN_API bool trn_pspec_is_sum(const trn_pspec *spec, int axis);
 
 /* The dimension that an axis cuts, or -1. */
@@ -75,8 +76,10 @@ TRN_API int trn_pspec_axis_dim(const trn_pspec *spec, int axis);
 /* Does it suit the mesh, and a tensor of this rank (0: any)? */
 TRN_API trn_status trn_pspec_check(const trn_pspec *spec, const trn_mesh *mesh, int rank, trn_error *error);
 
+/* Do they cut and sum alike? Dimensions that are not named count as not cut. */
 TRN_API bool trn_pspec_same(const trn_pspec *a, const trn_pspec *b);
 
+/* Parts that a dimension is cut into; 1 when it is not cut. */
 TRN_API int trn_pspec_parts(const trn_pspec *spec, const trn_mesh *mesh, int dim);
 
 /* ---- text ---- */

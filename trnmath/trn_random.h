@@ -64,6 +64,7 @@ TRNI_INLINE void trni_philox_round(uint32_t c[4], uint32_t k0, uint32_t k1)
     c[3] = (uint32_t)p0;
 }
 
+/* One block of the generator by its own definition (Salmon and others 2011): four words of a counter and a key. */
 TRNI_INLINE void trn_philox4x32_10(const uint32_t counter[4], const uint32_t key[2], uint32_t out[4])
 {
     uint32_t c[4] = { counter[0], counter[1], counter[2], counter[3] };
@@ -71,6 +72,7 @@ TRNI_INLINE void trn_philox4x32_10(const uint32_t counter[4], const uint32_t key
     memcpy(out, c, sizeof c);
 }
 
+/* Word `index` of a stream: uniform over all 32 bits, the same on every machine. */
 TRN_API uint32_t trn_random_u32(uint64_t seed, uint64_t stream, uint64_t index);
 
 /* bits = 1..32. 8, 16 and 32 bits share words: element i takes field i mod (32/bits), low first, of word
@@ -95,6 +97,7 @@ typedef struct trn_xorwow {
     uint32_t state[6]; /* x, y, z, w, v, d: an array of P of these is GpSimd's [P, 6] */
 } trn_xorwow;
 
+/* The next word of one generator; and its state as generator `number` of a seed. */
 TRN_API uint32_t trn_xorwow_next(trn_xorwow *g);
 TRN_API void trn_xorwow_seed(trn_xorwow *g, uint64_t seed, uint64_t number);
 
@@ -129,6 +132,7 @@ TRN_API uint32_t trn_xorwow_vector_get_state(const trn_xorwow_vector *g, uint32_
 TRN_API trn_status trn_xorwow_vector_set_state(trn_xorwow_vector *g, const uint32_t *state, uint32_t next,
                                                trn_error *error);
 
+/* Generator g gets the state of number 2^32 + g of the seed; a new step begins. */
 TRN_API void trn_xorwow_vector_seed(trn_xorwow_vector *g, uint64_t seed);
 
 /* ---- LFSR ----
@@ -143,6 +147,7 @@ typedef struct trn_lfsr {
     uint32_t state[4]; /* the last 128 bits, oldest first: bit i of state[j] is step 32 j + i */
 } trn_lfsr;
 
+/* The next word of one lane; and its state as lane `number` of a seed. */
 TRN_API uint32_t trn_lfsr_next(trn_lfsr *g);
 TRN_API void trn_lfsr_seed(trn_lfsr *g, uint64_t seed, uint64_t number);
 
@@ -161,8 +166,10 @@ TRN_API void trn_lfsr_vector_words(trn_lfsr_vector *g, uint32_t *word, size_t n,
 TRN_API uint32_t trn_lfsr_vector_get_state(const trn_lfsr_vector *g, uint32_t *state);
 
 /* As trn_xorwow_vector_set_state. */
-TRN_API trn_status trn_lfsr_vector_set_state(trn_lfsr_vector *g, const uint32_t *state, uint32_t next, trn_error *error);
+TRN_API trn_status trn_lfsr_vector_set_state(trn_lfsr_vector *g, const uint32_t *state, uint32_t next,
+                                             trn_error *error);
 
+/* Lane l gets the state of number l of the seed; a new step begins. */
 TRN_API void trn_lfsr_vector_seed(trn_lfsr_vector *g, uint64_t seed);
 
 #if TRNI_BODIES
@@ -241,16 +248,26 @@ TRNI_INLINE void trni_philox_side_by_side(uint32_t *__restrict word, uint32_t b,
     for (uint32_t i = 0; i < TRNI_PHILOX_SIDE; i++) {
         uint32_t c[4];
         trni_philox_two_rounds(c, b + i, run);
-        c0[i] = c[0], c1[i] = c[1], c2[i] = c[2], c3[i] = c[3];
+        c0[i] = c[0];
+        c1[i] = c[1];
+        c2[i] = c[2];
+        c3[i] = c[3];
     }
     for (int r = 0; r < 8; r++)
         for (int i = 0; i < TRNI_PHILOX_SIDE; i++) {
             uint32_t c[4] = { c0[i], c1[i], c2[i], c3[i] };
             trni_philox_round(c, run->key[r][0], run->key[r][1]);
-            c0[i] = c[0], c1[i] = c[1], c2[i] = c[2], c3[i] = c[3];
+            c0[i] = c[0];
+            c1[i] = c[1];
+            c2[i] = c[2];
+            c3[i] = c[3];
         }
-    for (int i = 0; i < TRNI_PHILOX_SIDE; i++, word += 4)
-        word[0] = c0[i], word[1] = c1[i], word[2] = c2[i], word[3] = c3[i];
+    for (int i = 0; i < TRNI_PHILOX_SIDE; i++, word += 4) {
+        word[0] = c0[i];
+        word[1] = c1[i];
+        word[2] = c2[i];
+        word[3] = c3[i];
+    }
 }
 
 /* Blocks b, b + 1, … of a run; b does not pass 2^32. */
@@ -448,8 +465,9 @@ TRNI_FN trn_status trni_check_xorwow(const trn_xorwow_vector *g, const char *nam
                          (unsigned)g->next, TRNI_XORWOW_ALL);
     for (int i = 0; i < TRNI_XORWOW_ALL; i++)
         if ((g->row[0][i] | g->row[1][i] | g->row[2][i] | g->row[3][i] | g->row[4][i]) == 0)
-            return trni_fail(error, TRN_EINVAL, "%s was never seeded: the first five words of lane %d, state %d are all zero",
-                             name, i / TRN_XORWOW_STATES, i % TRN_XORWOW_STATES);
+            return trni_fail(error, TRN_EINVAL,
+                             "%s was never seeded: the first five words of lane %d, state %d are all zero", name,
+                             i / TRN_XORWOW_STATES, i % TRN_XORWOW_STATES);
     return TRN_OK;
 }
 

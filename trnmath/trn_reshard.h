@@ -18,8 +18,9 @@
  *     }
  *
  * DOES: what trn_redistribute_plan plans. Moves keep every bit; reductions are trn_collective_run's, in the order of
- *     the plan's algorithm, rounded to the wire. Shards may be uneven or empty. Includes all that belongs to sharded work:
- *     plans (trn_reshard_plan.h), products (trn_sharded_plan.h trn_sharded_matmul.h), their types (trn_reshard_args.h).
+ *     the plan's algorithm, rounded to the wire. Shards may be uneven or empty. Includes all that belongs to sharded
+ *     work: plans (trn_reshard_plan.h), products (trn_sharded_plan.h trn_sharded_matmul.h), their types
+ *     (trn_reshard_args.h).
  * DOES NOT: store what lies between moves: several in a row are done as one.
  *
  * CONTENTS

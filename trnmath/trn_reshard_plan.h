@@ -20,8 +20,8 @@
  *         return plan.steps == 1 && plan.step[0].op == TRN_REDUCE_SCATTER ? 0 : 1;
  *     }
  *
- * DOES: searches all sequences of the moves of sharded/reshard_moves.h for the one that takes the least time, so that no
- *     detour is shorter than what it finds: the triangle inequality holds by construction, for detours that neither
+ * DOES: searches all sequences of the moves of sharded/reshard_moves.h for the one that takes the least time, so that
+ *     no detour is shorter than what it finds: the triangle inequality holds by construction, for detours that neither
  *     open nor close a sum without need. Shards may be uneven.
  * DOES NOT: overlap steps with each other, or move anything (sharded/reshard_values.h).
  *

@@ -47,6 +47,7 @@ typedef struct trn_rounder {
     int bits;        /* 1..32; 0 means 32 */
 } trn_rounder;
 
+/* "nearest_even", "stochastic", …; "unknown" for anything else. */
 TRN_API const char *trn_round_text(trn_rounding rounding);
 
 /* One past the last mode if there is none of this name; exact case. */

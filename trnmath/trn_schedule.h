@@ -17,15 +17,15 @@
  *     trn_collective, trn_collective_name, trn_collective_from_name   the seven collectives
  *     trn_algorithm, trn_algorithm_name, trn_algorithm_from_name      and how they are done
  *
- * KNOWN FROM: the Neuron SDK, neuron-runtime/explore/intranode-collective-comm.rst and internode-collective-comm.rst (Ring,
- *     Mesh, recursive doubling and halving, KangaRing, hierarchies); Thakur, Rabenseifner and Gropp, "Optimization of
- *     collective communication operations in MPICH", IJHPCA 19(1), 2005; Sack and Gropp, "Collective algorithms for
- *     multiported torus networks", TOPC 1(2), 2015 (dimensions in rotated orders).
+ * KNOWN FROM: the Neuron SDK, neuron-runtime/explore/intranode-collective-comm.rst and internode-collective-comm.rst
+ *     (Ring, Mesh, recursive doubling and halving, KangaRing, hierarchies); Thakur, Rabenseifner and Gropp,
+ *     "Optimization of collective communication operations in MPICH", IJHPCA 19(1), 2005; Sack and Gropp, "Collective
+ *     algorithms for multiported torus networks", TOPC 1(2), 2015 (dimensions in rotated orders).
  *
  * The order of each sum, which the bits depend on (documented where the runtime's pages say it, else assumed):
  *     RING_UP      the partial for v begins at member v + 1 and goes up to v: a left fold, n - 1 roundings
- *     BOTH_WAYS    two arms, meeting in v as (from below + v's own) + from above; of an even n the two halves of a block
- *                  take the long way from opposite sides
+ *     BOTH_WAYS    two arms, meeting in v as (from below + v's own) + from above; of an even n the two halves of a
+ *                  block take the long way from opposite sides
  *     DIRECT       all members ascending, one rounding (more than 16 sources: 16 at a time, as DMA sums them)
  *     PAIRS_UP     KangaRing: (partial + first of the pair) + second, n/2 roundings
  * DOWN is UP mirrored. Input order inside a sum of several is assumed ascending.
@@ -61,8 +61,10 @@ typedef enum trn_algorithm {
     TRN_ALGORITHM_COUNT
 } trn_algorithm;
 
+/* "all_gather", …; "unknown" for anything else. */
 TRN_API const char *trn_collective_name(trn_collective op);
 
+/* "ring", …; "unknown" for anything else. */
 TRN_API const char *trn_algorithm_name(trn_algorithm algorithm);
 
 /* TRN_COLLECTIVE_COUNT if there is none of that name. */
@@ -224,8 +226,10 @@ TRNI_FN int trni_both_ways_gather(int n, int step, int v, trni_hop *move)
 /* KangaRing: members 2i and 2i + 1 are a pair; the partial goes from first to first, and ends at v itself. */
 TRNI_FN int trni_pairs_reduce(int way, int n, int step, int v, trni_hop *move)
 {
-    const int pairs = n / 2, pair = trni_wrap(v / 2 + way * (step + 1), pairs), before = 2 * trni_wrap(pair - way, pairs);
-    *move = trni_hop_of(step == pairs - 1 ? v : 2 * pair, step ? before : 2 * pair, n); /* the partial first, then the pair */
+    const int pairs = n / 2, pair = trni_wrap(v / 2 + way * (step + 1), pairs),
+              before = 2 * trni_wrap(pair - way, pairs);
+    /* the partial first, then the pair */
+    *move = trni_hop_of(step == pairs - 1 ? v : 2 * pair, step ? before : 2 * pair, n);
     if (step) move->from[move->sources++] = 2 * pair;
     move->from[move->sources++] = 2 * pair + 1;
     return 1;
@@ -234,7 +238,10 @@ TRNI_FN int trni_pairs_reduce(int way, int n, int step, int v, trni_hop *move)
 TRNI_FN int trni_pairs_gather(int way, int n, int step, int v, trni_hop *move)
 {
     const int pairs = n / 2;
-    if (step == pairs - 1) return pairs == 1 ? (move[0] = trni_hop_of(v ^ 1, v, n), 1) : 0;
+    if (step == pairs - 1) {
+        if (pairs == 1) move[0] = trni_hop_of(v ^ 1, v, n);
+        return pairs == 1;
+    }
     const int pair = trni_wrap(v / 2 + way * (step + 1), pairs), before = 2 * trni_wrap(pair - way, pairs);
     move[0] = trni_hop_of(2 * pair, step ? before : v, n);
     move[0].also = 2 * pair + 1;
@@ -333,7 +340,10 @@ TRNI_FN int trni_position_of(const trni_schedule *s, const trni_cc_channel *c, i
     return outside + inside;
 }
 
-TRNI_FN int trni_stage_digit(const trni_cc_stage *stage, int position) { return position / stage->stride % stage->size; }
+TRNI_FN int trni_stage_digit(const trni_cc_stage *stage, int position)
+{
+    return position / stage->stride % stage->size;
+}
 
 #endif /* TRNI_BODIES */
 

@@ -75,6 +75,7 @@ TRN_API trn_tensor trn_shard_local(const trn_mesh *mesh, const trn_pspec *spec, 
 /* Of the largest part, without padding: codes of four and six bits are packed in a chip's memory. */
 TRN_API int64_t trn_shard_bytes(const trn_mesh *mesh, const trn_pspec *spec, const trn_tensor *global);
 
+/* Are all parts of one size, without a rest in any dimension? */
 TRN_API bool trn_shard_even(const trn_mesh *mesh, const trn_pspec *spec, const trn_tensor *global);
 
 /* ---- doing it ---- */

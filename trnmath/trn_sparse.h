@@ -263,7 +263,7 @@ TRNI_FN void trni_sparse_block(const trni_sparse_worker *w, const trni_sparse_ti
                                const unsigned char *strip, trni_sparse_psum psum, int rows, int64_t columns, bool fresh)
 {
     enum { width = TRNI_SPARSE_WIDTH };
-    float local[TRNI_SPARSE_GANG * width];
+    float local[(int)TRNI_SPARSE_GANG * width];
     if (rows == TRNI_SPARSE_GANG && columns == width) {
         w->micro(list, strip, &t->order, fresh ? NULL : psum.at, psum.step, psum.at, psum.step);
         return;
@@ -340,7 +340,7 @@ TRNI_FN void trni_nc_sparse_rows(const trni_sparse_worker *w, const trni_sparse_
 
 TRNI_FN void trni_nc_matmul_sparse_run(const trni_sparse_product *s)
 {
-    trni_sparse_list lists[TRNI_SPARSE_NC_ROWS / TRNI_SPARSE_GANG];
+    trni_sparse_list lists[(int)TRNI_SPARSE_NC_ROWS / TRNI_SPARSE_GANG];
     unsigned char strips[(2 * TRNI_SPARSE_DEPTH + 1) * TRNI_SPARSE_LINE] __attribute__((aligned(64)));
     trni_sparse_worker w;
     trni_sparse_worker_init(&w, s);

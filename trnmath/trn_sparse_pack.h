@@ -80,6 +80,7 @@ typedef struct trn_sparse_tags_pack_args {
 
 /* ---- patterns and windows ---- */
 
+/* Is it one of the seven of the documentation: 4:16, 4:12, 4:8, 2:8, 2:4, 1:4, 1:2? */
 TRN_API bool trn_sparse_pattern_valid(trn_sparse_pattern p);
 
 /* K·m/n; -1 when the pattern does not exist or K is no multiple of n. */

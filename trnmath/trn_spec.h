@@ -70,6 +70,7 @@ typedef enum trn_provenance {
     TRN_ASSUMED         /* nothing public: our choice, and why */
 } trn_provenance;
 
+/* "documented", "measured", …; "unknown" for anything else. */
 TRN_API const char *trn_provenance_text(trn_provenance known);
 
 typedef struct trn_source {
@@ -151,6 +152,7 @@ typedef struct trn_core_spec {
 /* NULL for a generation that does not exist. */
 TRN_API const trn_core_spec *trn_core_spec_of(trn_generation generation);
 
+/* All partitions together. */
 TRN_API double trn_core_sbuf_bytes(const trn_core_spec *core);
 TRN_API double trn_core_psum_bytes(const trn_core_spec *core);
 
@@ -261,6 +263,7 @@ typedef struct trn_system_spec {
 /* NULL for a system that does not exist. */
 TRN_API const trn_system_spec *trn_system_spec_of(trn_system system);
 
+/* Such as "trn2.48xlarge"; "an unknown system" for one that does not exist. */
 TRN_API const char *trn_system_name(trn_system system);
 
 /* Exact case. TRN_SYSTEM_COUNT when unknown. */
@@ -268,6 +271,7 @@ TRN_API trn_system trn_system_from_name(const char *name);
 
 /* ---- the whole system ---- */
 
+/* Chips of all its servers. */
 TRN_API int trn_spec_chips(const trn_system_spec *spec);
 
 /* Published rate of the whole system in 1e12 flop/s (INT8: op/s); NaN when the chip has no such rate. On Trainium3 the
@@ -299,6 +303,7 @@ typedef struct trn_spec_totals {
     TRNI_TOTAL_FIELDS(TRNI_DECLARE)
 } trn_spec_totals;
 
+/* Numbers of the whole system: those of the rows, multiplied. 0 where a chip has no such rate. */
 TRN_API trn_spec_totals trn_spec_totals_of(const trn_system_spec *spec);
 
 /* ---- every number in turn ---- */
@@ -348,10 +353,12 @@ typedef enum trn_matmul_mode {
     TRNI_MODE_COUNT
 } trn_matmul_mode;
 
+/* "plain", "double_row", …; "unknown" for anything else. */
 TRN_API const char *trn_matmul_mode_name(trn_matmul_mode mode);
 
 typedef enum trn_space { TRN_SPACE_SBUF = 0, TRN_SPACE_PSUM, TRN_SPACE_HBM, TRN_SPACE_COUNT } trn_space;
 
+/* "SBUF", "PSUM" or "HBM"; "no memory" for anything else. */
 TRN_API const char *trn_space_name(trn_space space);
 
 #if TRNI_BODIES
@@ -648,7 +655,10 @@ TRNI_FN void trni_format_span(trn_format format, trn_generation *first, trn_gene
     *first = TRN_TRAINIUM1;
     *last = TRN_TRAINIUM3;
     for (unsigned i = 0; i < sizeof row / sizeof row[0]; i++)
-        if (row[i].format == format) *first = row[i].first, *last = row[i].last;
+        if (row[i].format == format) {
+            *first = row[i].first;
+            *last = row[i].last;
+        }
 }
 
 TRNI_FN trni_rate trni_rate_of(trn_generation generation, trn_format format)
@@ -938,16 +948,13 @@ TRN_API bool trn_spec_field_at(const trn_system_spec *spec, int index, trn_spec_
 {
     if (index < 0) return false;
     int i = index;
-    if (i < TRNI_SYSTEM_FIELD_COUNT) return trni_system_field(spec, i, out), true;
-    i -= TRNI_SYSTEM_FIELD_COUNT;
-    if (i < TRNI_SERVER_FIELD_COUNT) return trni_server_field(spec->server, i, out), true;
-    i -= TRNI_SERVER_FIELD_COUNT;
-    if (i < TRNI_CHIP_FIELD_COUNT) return trni_chip_field(spec->server->chip, i, out), true;
-    i -= TRNI_CHIP_FIELD_COUNT;
-    if (i < TRNI_CORE_FIELD_COUNT) return trni_core_field(spec->server->chip->core, i, out), true;
-    i -= TRNI_CORE_FIELD_COUNT;
-    if (i < TRNI_TOTAL_FIELD_COUNT) return trni_total_field(spec, i, out), true;
-    return false;
+    if (i < TRNI_SYSTEM_FIELD_COUNT) trni_system_field(spec, i, out);
+    else if ((i -= TRNI_SYSTEM_FIELD_COUNT) < TRNI_SERVER_FIELD_COUNT) trni_server_field(spec->server, i, out);
+    else if ((i -= TRNI_SERVER_FIELD_COUNT) < TRNI_CHIP_FIELD_COUNT) trni_chip_field(spec->server->chip, i, out);
+    else if ((i -= TRNI_CHIP_FIELD_COUNT) < TRNI_CORE_FIELD_COUNT) trni_core_field(spec->server->chip->core, i, out);
+    else if ((i -= TRNI_CORE_FIELD_COUNT) < TRNI_TOTAL_FIELD_COUNT) trni_total_field(spec, i, out);
+    else return false;
+    return true;
 }
 
 /* ---- where the sources contradict each other ---- */

@@ -44,9 +44,13 @@ typedef struct trn_tensor {
     trn_cfp8 cfp8;                /* TRN_CFP8 only */
 } trn_tensor;
 
+/* A view of packed rows: shape [rank], the last axis next to each other. Copies nothing, checks nothing. */
 TRN_API trn_tensor trn_tensor_nd(trn_format format, void *data, int rank, const int64_t *shape);
 
-TRNI_FN trn_tensor trn_tensor_1d(trn_format format, void *data, int64_t n) { return trn_tensor_nd(format, data, 1, &n); }
+TRNI_FN trn_tensor trn_tensor_1d(trn_format format, void *data, int64_t n)
+{
+    return trn_tensor_nd(format, data, 1, &n);
+}
 
 TRNI_FN trn_tensor trn_tensor_2d(trn_format format, void *data, int64_t rows, int64_t cols)
 {
@@ -71,8 +75,10 @@ TRN_API trn_tensor trn_tensor_merge(trn_tensor t, int axis);
  * axis has a stride, since strides that are all 0 mean packed rows. */
 TRN_API trn_tensor trn_tensor_broadcast(trn_tensor t, int axis, int64_t n);
 
+/* The product of its sizes; 0 for no tensor. */
 TRN_API int64_t trn_tensor_elements(trn_tensor t);
 
+/* The row of the view's format, or of its own cFP8. */
 TRN_API trn_format_info trn_tensor_format_info(const trn_tensor *t);
 
 /* ---- checks ---- */
@@ -112,7 +118,8 @@ TRNI_FN void trni_strides(const trn_tensor *t, int64_t stride[TRN_MAX_RANK])
     int64_t step = 1;
     for (int i = t->rank - 1; i >= 0; i--) {
         stride[i] = packed ? step : t->stride[i];
-        if (t->shape[i] > 1 && step <= INT64_MAX / t->shape[i]) step *= t->shape[i]; /* beyond that a view is empty or refused */
+        if (t->shape[i] > 1 && step <= INT64_MAX / t->shape[i])
+            step *= t->shape[i]; /* beyond that a view is empty or refused */
     }
 }
 
@@ -363,22 +370,26 @@ TRN_API trn_status trn_tensor_check(const trn_tensor *t, const char *name, trni_
     if (!trni_format_valid(t->format))
         return trni_fail(error, TRN_EFORMAT, "%s has no valid format (%d)", name, (int)t->format);
     if (t->format == TRN_CFP8 && !trn_cfp8_valid(t->cfp8))
-        return trni_fail(error, TRN_EFORMAT,
-                         "%s is cfp8 with %d exponent bits, bias %d; it takes 2 to 5 bits, and values from 2^-126 to 2^127",
-                         name, t->cfp8.exponent_bits, t->cfp8.bias);
-    if (rank && t->rank != rank) return trni_fail(error, TRN_ESHAPE, "%s has rank %d, expected %d", name, t->rank, rank);
+        return trni_fail(
+            error, TRN_EFORMAT,
+            "%s is cfp8 with %d exponent bits, bias %d; it takes 2 to 5 bits, and values from 2^-126 to 2^127", name,
+            t->cfp8.exponent_bits, t->cfp8.bias);
+    if (rank && t->rank != rank)
+        return trni_fail(error, TRN_ESHAPE, "%s has rank %d, expected %d", name, t->rank, rank);
     if (t->rank < 1 || t->rank > TRN_MAX_RANK)
         return trni_fail(error, TRN_ESHAPE, "%s has rank %d, expected 1 to %d", name, t->rank, TRN_MAX_RANK);
     const bool packed = trni_strides_packed(t);
     bool empty = false;
     for (int i = 0; i < t->rank; i++) {
         if (t->shape[i] < 0)
-            return trni_fail(error, TRN_ESHAPE, "%s has negative size %lld on axis %d", name, (long long)t->shape[i], i);
+            return trni_fail(error, TRN_ESHAPE, "%s has negative size %lld on axis %d", name, (long long)t->shape[i],
+                             i);
         empty = empty || t->shape[i] == 0;
     }
     for (int i = 0; i < t->rank; i++) {
         if (t->stride[i] < 0)
-            return trni_fail(error, TRN_ESHAPE, "%s has negative stride %lld on axis %d", name, (long long)t->stride[i], i);
+            return trni_fail(error, TRN_ESHAPE, "%s has negative stride %lld on axis %d", name, (long long)t->stride[i],
+                             i);
         if (use == TRNI_OUTPUT && !packed && t->stride[i] == 0 && t->shape[i] > 1)
             return trni_fail(error, TRN_ESHAPE, "%s has stride 0 on axis %d; only inputs may broadcast", name, i);
     }

@@ -29,8 +29,8 @@
  *     trn_tensor_sequence_cost         their cost
  *     trn_vector_transpose_cycles      the same work on VectorE
  *
- * KNOWN FROM: machine/tensor_cycles.h, which holds the arithmetic and its assumptions; trn_cost.h asks the same header, so
- *     that a product costs what its instructions do. Limits: NKI's nc_matmul and nc_matmul_mx pages (documented).
+ * KNOWN FROM: machine/tensor_cycles.h, which holds the arithmetic and its assumptions; trn_cost.h asks the same header,
+ *     so that a product costs what its instructions do. Limits: NKI's nc_matmul and nc_matmul_mx pages (documented).
  */
 #ifndef TRN_TENSOR_COST_H
 #define TRN_TENSOR_COST_H

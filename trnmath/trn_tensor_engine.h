@@ -14,9 +14,9 @@
  *         return 0;
  *     }
  *
- * DOES: nc_matmul, psum = stationary^T @ moving or psum += it, in every mode of the three generations: F32 (native, split,
- *     FP32R), TF32, BF16, F16, FP8 and int8 operands, double rows of FP8, BF16 PSUM, row and column tiles, transposes;
- *     nc_matmul_mx and nc_transpose. Enforces the tile limits and formats of the generation.
+ * DOES: nc_matmul, psum = stationary^T @ moving or psum += it, in every mode of the three generations: F32 (native,
+ *     split, FP32R), TF32, BF16, F16, FP8 and int8 operands, double rows of FP8, BF16 PSUM, row and column tiles,
+ *     transposes; nc_matmul_mx and nc_transpose. Enforces the tile limits and formats of the generation.
  * DOES NOT: tile larger problems (trn_matmul.h), multiply sparse operands (trn_sparse.h), allocate, or use threads.
  *
  * CONTENTS
@@ -54,16 +54,20 @@ typedef struct trn_pe_tile {
 
 typedef struct trn_nc_matmul_args {
     trn_generation generation; /* whose limits hold; 0 = Trainium2, or Trainium3 for E4M3FN */
-    trn_tensor dst;            /* [M, N] PSUM: F32; on Trainium3 also BF16 (upcast, binary32 add, one rounding); I32 for int8 */
+    trn_tensor dst;            /* [M, N] PSUM: F32; on Trainium3 also BF16 (upcast, binary32 add, one rounding); I32
+                                * for int8 */
     trn_tensor stationary;     /* [K, M], K <= 128, M <= 128; [K, 2, M] with double_row */
     trn_tensor moving;         /* [K, N], N <= 512; on Trainium3 4096 with an F32 dst, 8192 with BF16; [K, 2, N] */
     bool accumulate;           /* add to dst; else dst is overwritten */
-    bool double_row;           /* two rows of K per PE: FP8 operands on Trainium2 and 3 (E4M3 and E5M2 run twice as fast) */
-    bool is_transpose;         /* moving is an identity or a permutation, and dst gets the bits of stationary, transposed */
+    bool double_row;           /* two rows of K per PE: FP8 operands on Trainium2 and 3 (E4M3 and E5M2 run twice as
+                                * fast) */
+    bool is_transpose;         /* moving is an identity or a permutation, and dst gets the bits of stationary,
+                                * transposed */
     bool is_stationary_onezero, is_moving_onezero; /* hints: every number is 0 or 1 (checked); the bits do not change */
     trn_pe_tile tile_position; /* the tile of the array that works: a multiple of tile_size */
     trn_pe_tile tile_size;     /* 0, 0 = the whole array; else 128, 64, and 32 on Trainium2 and 3: K and M must fit */
-    bool *psum_written;        /* optional: has a matmul written dst? accumulate needs that (else it is undefined); set here */
+    bool *psum_written;        /* optional: has a matmul written dst? accumulate needs that (else it is undefined); set
+                                * here */
     trn_rounding rounding;     /* of a BF16 dst */
     uint64_t seed, stream;     /* stochastic: element [m, n] takes index m * N + n */
     const trn_numerics *numerics; /* null = the generation's default; k_tile and psum_format do not apply: an
@@ -75,9 +79,11 @@ typedef struct trn_nc_matmul_args {
 typedef struct trn_nc_matmul_mx_args {
     trn_generation generation; /* 0 = Trainium3, the only one that has it */
     trn_tensor dst;            /* [M, N] PSUM: F32 or BF16 */
-    trn_tensor stationary;     /* [K, M, 4] E4M3FN, E5M2 or E2M1: row p, slot i is number 4 p + i; K 32, 64, 96 or 128; M even */
+    trn_tensor stationary;     /* [K, M, 4] E4M3FN, E5M2 or E2M1: row p, slot i is number 4 p + i; K 32, 64, 96 or 128;
+                                * M even */
     trn_tensor moving;         /* [K, N, 4], of any of these formats */
-    trn_tensor stationary_scale, moving_scale; /* [K/8, M], [K/8, N] E8M0, logical; trn_mx_layout.h packs SBUF's quadrants */
+    trn_tensor stationary_scale, moving_scale; /* [K/8, M], [K/8, N] E8M0, logical; trn_mx_layout.h packs SBUF's
+                                                * quadrants */
     bool accumulate;
     trn_pe_tile tile_position, tile_size; /* row tiles only */
     bool *psum_written;
@@ -98,8 +104,8 @@ typedef struct trn_nc_transpose_args {
 
 /* ---- nc_matmul ---- */
 
-/* One nc_matmul: dst[m, n] = (accumulate ? dst[m, n] + : ) sum over k of stationary[k, m] * moving[k, n], in the order of
- * trn_systolic_tile. TRN_ELIMIT beyond the generation's tile limits, TRN_EUNSUPPORTED for what the generation lacks,
+/* One nc_matmul: dst[m, n] = (accumulate ? dst[m, n] + : ) sum over k of stationary[k, m] * moving[k, n], in the order
+ * of trn_systolic_tile. TRN_ELIMIT beyond the generation's tile limits, TRN_EUNSUPPORTED for what the generation lacks,
  * TRN_EFORMAT for operands that cannot meet, TRN_ESHAPE and TRN_EINVAL for views that do not fit or overlap. */
 TRN_API trn_status trn_nc_matmul(const trn_nc_matmul_args *args);
 
@@ -128,38 +134,48 @@ TRN_API float trn_systolic_tile(const float *x, const float *w, int rows, bool f
 /* ---- limits ---- */
 
 /* One axis of row or column tiling: size 0 is the whole array. */
-TRNI_FN trn_status trni_check_tile_axis(const char *axis, int position, int size, int smallest, int64_t used, const char *chip, trn_error *error)
+TRNI_FN trn_status trni_check_tile_axis(const char *axis, int position, int size, int smallest, int64_t used,
+                                        const char *chip, trn_error *error)
 {
     if (size != 128 && size != 64 && size != 32)
         return trni_fail(error, TRN_EINVAL, "tile_size.%s = %d; tiles are 128, 64 or 32", axis, size);
     if (size < smallest)
-        return trni_fail(error, TRN_EUNSUPPORTED, "tile_size.%s = %d; the smallest tile of %s is %d", axis, size, chip, smallest);
+        return trni_fail(error, TRN_EUNSUPPORTED, "tile_size.%s = %d; the smallest tile of %s is %d", axis, size, chip,
+                         smallest);
     if (position < 0 || position % size || position + size > TRNI_ARRAY_ROWS)
-        return trni_fail(error, TRN_EINVAL, "tile_position.%s = %d is not a multiple of tile_size.%s = %d inside the array", axis, position,
-                         axis, size);
+        return trni_fail(error, TRN_EINVAL,
+                         "tile_position.%s = %d is not a multiple of tile_size.%s = %d inside the array", axis,
+                         position, axis, size);
     if (used > size)
-        return trni_fail(error, TRN_ELIMIT, "%lld %ss do not fit a tile of tile_size.%s = %d", (long long)used, axis, axis, size);
+        return trni_fail(error, TRN_ELIMIT, "%lld %ss do not fit a tile of tile_size.%s = %d", (long long)used, axis,
+                         axis, size);
     return TRN_OK;
 }
 
-TRNI_FN trn_status trni_check_tile(const trn_core_spec *core, trn_pe_tile position, trn_pe_tile size, bool columns_too, const trni_product *p,
-                                   trn_error *error)
+TRNI_FN trn_status trni_check_tile(const trn_core_spec *core, trn_pe_tile position, trn_pe_tile size, bool columns_too,
+                                   const trni_product *p, trn_error *error)
 {
     const char *chip = trn_generation_name(core->generation);
     trn_status status;
     if (!size.row) size.row = core->pe_rows;
     if (!size.column) size.column = core->pe_columns;
     if (!columns_too && size.column != core->pe_columns)
-        return trni_fail(error, TRN_EINVAL, "tile_size.column = %d: double rows, transposes and MX have no column tiles", size.column);
+        return trni_fail(error, TRN_EINVAL,
+                         "tile_size.column = %d: double rows, transposes and MX have no column tiles", size.column);
     if (size.row == 32 && size.column == 32 && core->row_tile_min > 32)
-        return trni_fail(error, TRN_EUNSUPPORTED, "tile_size 32 by 32: the smallest tile of %s is %d", chip, (int)core->row_tile_min);
-    if ((status = trni_check_tile_axis("row", position.row, size.row, (int)core->row_tile_min, p->a.depth, chip, error)) != TRN_OK) return status;
-    return trni_check_tile_axis("column", position.column, size.column, (int)core->column_tile_min, p->a.lanes, chip, error);
+        return trni_fail(error, TRN_EUNSUPPORTED, "tile_size 32 by 32: the smallest tile of %s is %d", chip,
+                         (int)core->row_tile_min);
+    if ((status = trni_check_tile_axis("row", position.row, size.row, (int)core->row_tile_min, p->a.depth, chip,
+                                       error)) != TRN_OK)
+        return status;
+    return trni_check_tile_axis("column", position.column, size.column, (int)core->column_tile_min, p->a.lanes, chip,
+                                error);
 }
 
 TRNI_FN trn_status trni_check_limits(const trn_core_spec *core, const trni_product *p, trn_error *error)
 {
-    const bool bf16 = p->dst.format == TRN_BF16 || p->dst.format == TRN_F16 || p->dst.format == TRN_U16; /* two bytes of PSUM */
+    const bool bf16 =
+        p->dst.format == TRN_BF16 || p->dst.format == TRN_F16 || p->dst.format == TRN_U16; /* two bytes of PSUM */
     const struct { int64_t size; int limit; const char *what; } limit[] = {
         { p->a.depth, (int)core->max_k, "K (partitions)" },
         { p->a.lanes, (int)core->max_m, "stationary free size M" },
@@ -167,8 +183,9 @@ TRNI_FN trn_status trni_check_limits(const trn_core_spec *core, const trni_produ
     };
     for (int i = 0; i < 3; i++)
         if (limit[i].size > limit[i].limit)
-            return trni_fail(error, TRN_ELIMIT, "%s %lld exceeds %d (%s, %s dst)", limit[i].what, (long long)limit[i].size, limit[i].limit,
-                             trn_generation_name(core->generation), trn_format_name(p->dst.format));
+            return trni_fail(error, TRN_ELIMIT, "%s %lld exceeds %d (%s, %s dst)", limit[i].what,
+                             (long long)limit[i].size, limit[i].limit, trn_generation_name(core->generation),
+                             trn_format_name(p->dst.format));
     return TRN_OK;
 }
 
@@ -181,8 +198,8 @@ TRNI_FN trn_status trni_check_onezero(const trni_operand *o, bool hint, const ch
             for (int64_t lane = 0; lane < o->lanes; lane++) {
                 const uint32_t u = trni_operand_bits(&one, lane, k);
                 if (u != 0 && u != TRNI_F32_SIGN && u != trni_bits(1.0f))
-                    return trni_fail(error, TRN_EINVAL, "is_%s_onezero, but %s[%lld, %lld] is %g", name, name, (long long)k, (long long)lane,
-                                     (double)trni_float(u));
+                    return trni_fail(error, TRN_EINVAL, "is_%s_onezero, but %s[%lld, %lld] is %g", name, name,
+                                     (long long)k, (long long)lane, (double)trni_float(u));
             }
     }
     return TRN_OK;
@@ -191,7 +208,8 @@ TRNI_FN trn_status trni_check_onezero(const trni_operand *o, bool hint, const ch
 /* ---- by packed kernels ---- */
 
 /* Packs what an instruction's operand has in each slot. */
-TRNI_FN void trni_nc_pack(const trni_packer *packer, const trni_map *map, int64_t lane, int64_t lanes, bool rows, float *dst)
+TRNI_FN void trni_nc_pack(const trni_packer *packer, const trni_map *map, int64_t lane, int64_t lanes, bool rows,
+                          float *dst)
 {
     uint16_t line[TRNI_ARRAY_ROWS];
     for (int64_t slot = 0; slot < packer->o->slots; slot++) {
@@ -213,15 +231,16 @@ TRNI_FN bool trni_nc_direct(const trni_product *p)
 }
 
 /* Rows [m, m + strip) times columns [n, n + columns) of a single tile, from packed operands. */
-TRNI_FN void trni_nc_block(const trni_product *p, const trni_array *array, int kernel, const float *a, const float *b, const trni_map *map, int64_t m,
-                           int64_t n, int64_t columns)
+TRNI_FN void trni_nc_block(const trni_product *p, const trni_array *array, int kernel, const float *a, const float *b,
+                           const trni_map *map, int64_t m, int64_t n, int64_t columns)
 {
     float psum[16 * TRNI_MAX_WIDTH];
     const int strip = array->rows[kernel], width = array->width;
     if (trni_nc_direct(p) && columns == width) {
         float *out = (float *)(void *)trni_dst_at(p, m, n);
         const ptrdiff_t step = (ptrdiff_t)p->dst.stride[0];
-        trni_strip_times_panel(array, kernel, a, b, map, p->numerics.merge, p->accumulate ? out : NULL, step, out, step, (uintptr_t)b, 0);
+        trni_strip_times_panel(array, kernel, a, b, map, p->numerics.merge, p->accumulate ? out : NULL, step, out, step,
+                               (uintptr_t)b, 0);
         for (int i = 0; i < strip; i++) trni_canonical_nans_for(p->isa)(out + i * step, (size_t)width);
         return;
     }
@@ -230,19 +249,21 @@ TRNI_FN void trni_nc_block(const trni_product *p, const trni_array *array, int k
         for (int i = 0; i < strip; i++)
             for (int j = 0; j < columns; j++) psum[i * width + j] = trni_dst_read(p, m + i, n + j);
     }
-    trni_strip_times_panel(array, kernel, a, b, map, p->numerics.merge, p->accumulate ? psum : NULL, width, psum, width, (uintptr_t)b, 0);
+    trni_strip_times_panel(array, kernel, a, b, map, p->numerics.merge, p->accumulate ? psum : NULL, width, psum, width,
+                           (uintptr_t)b, 0);
     for (int i = 0; i < strip; i++)
         for (int j = 0; j < columns; j++) trni_dst_write(p, m + i, n + j, psum[i * width + j]);
 }
 
 TRNI_FN void trni_nc_matmul_packed(const trni_product *p)
 {
-    float a[TRNI_MAX_DEPTH * TRNI_ARRAY_ROWS] __attribute__((aligned(64)));
-    float b[TRNI_MAX_DEPTH * TRNI_MAX_WIDTH] __attribute__((aligned(64)));
+    float a[(int)TRNI_MAX_DEPTH * TRNI_ARRAY_ROWS] __attribute__((aligned(64)));
+    float b[(int)TRNI_MAX_DEPTH * TRNI_MAX_WIDTH] __attribute__((aligned(64)));
     trni_feed feed_a, feed_b;
     const trni_map map = trni_map_of(&p->numerics, p->first_row, (int)trni_product_depth(p), p->spread);
     const trni_array array = trni_array_of(map.group, p->isa);
-    const trni_packer pack_a = { &array, &feed_a, &p->a, NULL, map.lines }, pack_b = { &array, &feed_b, &p->b, NULL, map.lines };
+    const trni_packer pack_a = { &array, &feed_a, &p->a, NULL, map.lines },
+                      pack_b = { &array, &feed_b, &p->b, NULL, map.lines };
 
     trni_feed_init(&feed_a, &p->a, p->isa);
     trni_feed_init(&feed_b, &p->b, p->isa);
@@ -294,14 +315,18 @@ TRNI_FN trn_status trni_transpose_check(const trn_nc_matmul_args *args, const tr
 {
     const trn_format to = trni_transposed_format(args->stationary.format);
     if (args->accumulate || args->double_row)
-        return trni_fail(args->error, TRN_EINVAL, "is_transpose does not go with %s", args->accumulate ? "accumulate" : "double_row");
+        return trni_fail(args->error, TRN_EINVAL, "is_transpose does not go with %s",
+                         args->accumulate ? "accumulate" : "double_row");
     if (args->dst.format != to)
-        return trni_fail(args->error, TRN_EFORMAT, "dst is %s; transposing %s makes %s", trn_format_name(args->dst.format),
-                         trn_format_name(args->stationary.format), trn_format_name(to));
+        return trni_fail(args->error, TRN_EFORMAT, "dst is %s; transposing %s makes %s",
+                         trn_format_name(args->dst.format), trn_format_name(args->stationary.format),
+                         trn_format_name(to));
     for (int64_t n = 0; n < p->b.lanes; n++)
         if (trni_permutation_row(&p->b, n) == -2)
-            return trni_fail(args->error, TRN_EINVAL, "is_transpose: column %lld of moving has more than one number that is not 0, or one that is not 1",
-                             (long long)n);
+            return trni_fail(
+                args->error, TRN_EINVAL,
+                "is_transpose: column %lld of moving has more than one number that is not 0, or one that is not 1",
+                (long long)n);
     return TRN_OK;
 }
 
@@ -338,13 +363,16 @@ TRNI_FN trn_status trni_nc_matmul_check(const trn_nc_matmul_args *args, trni_pro
 
     const trn_core_spec *core = trn_core_spec_of(p->generation);
     *moves = args->is_transpose && core->transpose_mode; /* else a product by the identity, as any other */
-    if ((status = trni_check_limits(core, p, args->error)) != TRN_OK) return status; /* before anything that takes time */
+    if ((status = trni_check_limits(core, p, args->error)) != TRN_OK)
+        return status; /* before anything that takes time */
     if (*moves && (status = trni_transpose_check(args, p)) != TRN_OK) return status;
     if (!*moves && (status = trni_check_psum_format(core, args->dst.format, args->error)) != TRN_OK) return status;
     const bool column_tiles = !args->double_row && !args->is_transpose;
-    if ((status = trni_check_tile(core, args->tile_position, args->tile_size, column_tiles, p, args->error)) != TRN_OK) return status;
+    if ((status = trni_check_tile(core, args->tile_position, args->tile_size, column_tiles, p, args->error)) != TRN_OK)
+        return status;
     if ((status = trni_check_psum_written(args->accumulate, args->psum_written, args->error)) != TRN_OK) return status;
-    if ((status = trni_check_onezero(&p->a, args->is_stationary_onezero, "stationary", args->error)) != TRN_OK) return status;
+    if ((status = trni_check_onezero(&p->a, args->is_stationary_onezero, "stationary", args->error)) != TRN_OK)
+        return status;
     if ((status = trni_check_onezero(&p->b, args->is_moving_onezero, "moving", args->error)) != TRN_OK) return status;
     p->numerics.psum_format = TRN_F32; /* dst is PSUM: its format rounds, once, on the way out */
     p->numerics.k_tile = TRNI_ARRAY_ROWS;
@@ -389,10 +417,14 @@ TRNI_FN trn_status trni_nc_matmul_mx_check(const trn_nc_matmul_mx_args *args, tr
     const trn_core_spec *core = trn_core_spec_of(p->generation);
     if ((status = trni_check_psum_format(core, args->dst.format, args->error)) != TRN_OK) return status;
     if (p->a.depth % 32)
-        return trni_fail(args->error, TRN_ESHAPE, "K = %lld partitions; MX takes 32, 64, 96 or 128", (long long)p->a.depth);
-    if (p->a.lanes % 2) return trni_fail(args->error, TRN_ESHAPE, "stationary free size M = %lld is odd; MX takes even ones", (long long)p->a.lanes);
+        return trni_fail(args->error, TRN_ESHAPE, "K = %lld partitions; MX takes 32, 64, 96 or 128",
+                         (long long)p->a.depth);
+    if (p->a.lanes % 2)
+        return trni_fail(args->error, TRN_ESHAPE, "stationary free size M = %lld is odd; MX takes even ones",
+                         (long long)p->a.lanes);
     if ((status = trni_check_limits(core, p, args->error)) != TRN_OK) return status;
-    if ((status = trni_check_tile(core, args->tile_position, args->tile_size, false, p, args->error)) != TRN_OK) return status;
+    if ((status = trni_check_tile(core, args->tile_position, args->tile_size, false, p, args->error)) != TRN_OK)
+        return status;
     if ((status = trni_check_psum_written(args->accumulate, args->psum_written, args->error)) != TRN_OK) return status;
     p->numerics.psum_format = TRN_F32;
     p->numerics.k_tile = TRNI_ARRAY_ROWS;
@@ -420,11 +452,13 @@ TRN_API trn_status trn_nc_transpose(const trn_nc_transpose_args *args)
     const int64_t rows = args->data.shape[0];
     const trn_format_info info = trn_tensor_format_info(&args->data);
     if (rows > TRNI_ARRAY_ROWS)
-        return trni_fail(args->error, TRN_ELIMIT, "data has %lld partitions, more than %d", (long long)rows, (int)TRNI_ARRAY_ROWS);
+        return trni_fail(args->error, TRN_ELIMIT, "data has %lld partitions, more than %d", (long long)rows,
+                         (int)TRNI_ARRAY_ROWS);
     const trni_encoding how = { { TRN_NEAREST_EVEN, 0, 32 }, TRN_OVERFLOW_DEFAULT, false };
     const uint32_t one = trni_encode_row(&info, trni_bits(1.0f), how);
     if (trni_decode_row(&info, one) != trni_bits(1.0f))
-        return trni_fail(args->error, TRN_EFORMAT, "data is %s, which has no 1 to make an identity of", trn_format_name(args->data.format));
+        return trni_fail(args->error, TRN_EFORMAT, "data is %s, which has no 1 to make an identity of",
+                         trn_format_name(args->data.format));
     const size_t bytes = ((size_t)info.bits + 7) / 8;
     for (int64_t i = 0; i < rows; i++) memcpy(identity + (size_t)(i * rows + i) * bytes, &one, bytes);
     memset(&matmul, 0, sizeof matmul);

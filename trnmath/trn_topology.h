@@ -14,7 +14,8 @@
  *     }
  *
  * DOES: builds a trn_topology by value from the rows of trn_spec.h, with the source of every rate and time; wiring,
- *     links and routes are in trn_topology_graph.h, Hamiltonian cycles in network/topology_cycles.h, both included here.
+ *     links and routes are in trn_topology_graph.h, Hamiltonian cycles in network/topology_cycles.h, both included
+ *     here.
  * DOES NOT: hold a rate of its own: what trn_spec.h knows is taken from there. Times are here, for they are nowhere
  *     else, and all but two are assumed.
  *
@@ -54,6 +55,7 @@ TRN_API trn_topology trn_topology_hierarchy(const char *name, int levels, const 
 /* Rates are one way: of one link, or of the one port of each chip. */
 TRN_API trn_topology trn_topology_ring(int chips, double bytes_per_s, double latency_s);
 
+/* A link between every two chips, each way. */
 TRN_API trn_topology trn_topology_fully_connected(int chips, double bytes_per_s, double latency_s);
 
 /* latency_s: from port to port. */

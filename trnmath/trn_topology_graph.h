@@ -89,6 +89,7 @@ TRN_API int trn_topology_digit(const trn_topology *net, int chip, int level);
 
 /* ---- is it a network ---- */
 
+/* TRN_EINVAL, or TRN_ELIMIT for too many chips, with the level and the number that make it none. */
 TRN_API trn_status trn_topology_check(const trn_topology *net, trn_error *error);
 
 /* ---- links: number = chip x slots + slots of the lower levels + which ---- */
@@ -104,6 +105,7 @@ typedef struct trn_link {
 /* Directed links that belong to one chip: those that leave it, and those that come down to it from switches. */
 TRN_API int trn_topology_slots(const trn_topology *net);
 
+/* Chips x slots: trn_topology_link takes the numbers below it. */
 TRN_API int64_t trn_topology_link_count(const trn_topology *net);
 
 /* False when there is no such link. */
@@ -123,6 +125,7 @@ TRN_API double trn_topology_route_latency(const trn_topology *net, int from, int
 
 /* ---- over all pairs: every chip sees the same distances, so chip 0 speaks for all, level by level ---- */
 
+/* The most hops between any two chips. */
 TRN_API int trn_topology_diameter(const trn_topology *net);
 
 /* Over all pairs of different chips; 0 when there is one chip only. */

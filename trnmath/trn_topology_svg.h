@@ -160,7 +160,10 @@ TRNI_FN bool trni_circle_fits(trni_drawing *n)
     const trn_topology *net = n->paper->net;
     n->dims = 0;
     for (int l = 0; l < n->levels; l++)
-        if (net->level[l].size > 1 || trni_level_slots(net, l)) n->dim[0] = l, n->dims++;
+        if (net->level[l].size > 1 || trni_level_slots(net, l)) {
+            n->dim[0] = l;
+            n->dims++;
+        }
     if (n->dims > 1 || n->chips > TRNI_CIRCLE_CHIPS) return false;
     if (n->dims == 0) n->dim[0] = 0;
     if (net->level[n->dim[0]].wiring == TRN_WIRING_FULL && n->chips > TRNI_FULL_CHIPS) return false;

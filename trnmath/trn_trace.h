@@ -297,7 +297,10 @@ TRNI_FN void trni_picture_measure(trni_picture *p, const trn_trace_svg_args *arg
     p->height = TRNI_SVG_TOP + p->trace->tracks * TRNI_SVG_LANE + 50 + 22 * legend_rows;
 }
 
-TRNI_FN double trni_picture_x(const trni_picture *p, double s) { return (int)TRNI_SVG_LEFT + (s - p->start_s) * p->scale; }
+TRNI_FN double trni_picture_x(const trni_picture *p, double s)
+{
+    return (int)TRNI_SVG_LEFT + (s - p->start_s) * p->scale;
+}
 TRNI_FN double trni_picture_y(int track) { return TRNI_SVG_TOP + TRNI_SVG_LANE * track; }
 
 /* Colours that differ for most eyes, on white and on black. */

@@ -34,8 +34,8 @@
  * after the other.
  *
  *     rng       the low bits of the word (documented)
- *     rand2     min + (u 2^-32) (max - min), u the word as a binary32 number; conversion, difference, product and sum are
- *               each rounded to nearest even, and what the sum's rounding puts above max is max. max is possible
+ *     rand2     min + (u 2^-32) (max - min), u the word as a binary32 number; conversion, difference, product and sum
+ *               are each rounded to nearest even, and what the sum's rounding puts above max is max. max is possible
  *     dropout   zero where u 2^-32 < prob, exactly: prob = 1 leaves nothing, prob = 0 everything; nothing is rescaled
  *
  * KNOWN FROM: NKI, rng, rand2, dropout, set_rng_seed, rand_set_state, rand_get_state (documented: engines, generations,
@@ -153,8 +153,10 @@ TRNI_FN trni_draw_lanes trni_draw_lanes_of(trni_frame *f, trn_engine engine, trn
     else if (vector ? !state->seeded : !gpsimd->seeded)
         f->status = trni_fail(f->how.error, TRN_EINVAL, "%s was never seeded", name);
     else if (!vector) l.gpsimd = gpsimd;
-    else if (f->core->generation >= TRN_TRAINIUM3) l.xorwow = &state->xorwow, l.each = TRN_XORWOW_STATES;
-    else l.lfsr = &state->lfsr;
+    else if (f->core->generation >= TRN_TRAINIUM3) {
+        l.xorwow = &state->xorwow;
+        l.each = TRN_XORWOW_STATES;
+    } else l.lfsr = &state->lfsr;
     return l;
 }
 
@@ -241,7 +243,7 @@ typedef void trni_draw_work(const void *plan, int64_t p, int64_t f, int64_t n, u
 TRNI_FN void trni_draw(const trni_draw_lanes *l, const trni_frame *f, trni_draw_work *work, const void *plan)
 {
     uint32_t word[TRNI_DRAW_WORDS] __attribute__((aligned(64)));
-    uint32_t line[TRNI_DRAW_LANES * TRNI_DRAW_CHUNK] __attribute__((aligned(64)));
+    uint32_t line[(int)TRNI_DRAW_LANES * TRNI_DRAW_CHUNK] __attribute__((aligned(64)));
     trni_draw_lanes_begin(l);
     for (int64_t tile = 0; tile < f->partitions; tile += TRN_VECTOR_LANES)
         for (int64_t at = 0; at < f->elements; at += TRNI_DRAW_CHUNK) {
@@ -540,7 +542,10 @@ TRNI_FN void trni_state_set_vector(trn_vector_state *to, const trni_span *v)
     trn_xorwow_vector *g = &to->xorwow;
     const trni_draw_lanes lanes = { NULL, g, NULL, TRN_XORWOW_STATES, TRN_ISA_PORTABLE };
     uint32_t word[6];
-    if (!to->seeded) memset(g, 0, sizeof *g), memset(&to->lfsr, 0, sizeof to->lfsr);
+    if (!to->seeded) {
+        memset(g, 0, sizeof *g);
+        memset(&to->lfsr, 0, sizeof to->lfsr);
+    }
     trni_draw_lanes_begin(&lanes);
     g->first %= 5;
     for (int64_t i = 0; i < v->partitions * TRN_XORWOW_STATES; i++) {

@@ -355,11 +355,11 @@ TRNI_FN const float *trni_scalar_produce(const void *plan, int64_t p, int64_t f,
     const trni_elementwise *e = (const trni_elementwise *)plan;
     const float *x = trni_span_read(&e->data, p, f, n, buffer);
     if (e->stages)
-        trni_stage_run(&e->stage[0], buffer, x, p, f, n), x = buffer;
+        trni_stage_run(&e->stage[0], buffer, x, p, f, n);
     else if (x != buffer)
-        memcpy(buffer, x, (size_t)n * sizeof(float)), x = buffer; /* dst may be data */
-    trni_span_write(&e->dst, p, f, n, x);
-    return x;
+        memcpy(buffer, x, (size_t)n * sizeof(float)); /* dst may be data */
+    trni_span_write(&e->dst, p, f, n, buffer);
+    return buffer;
 }
 
 /* One operator and a number or column. */

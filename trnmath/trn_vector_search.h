@@ -106,8 +106,8 @@ TRNI_INLINE void trni_max8_body(int32_t (*best)[TRNI_SIDE], const void *tile, si
         for (int lane = 0; lane < TRNI_SIDE; lane++) {
             int32_t t = trni_order_key(x[lane]), a;
 #define TRNI_STEP(j) a = m[j][lane], m[j][lane] = a > t ? a : t, t = a > t ? t : a
-            TRNI_STEP(0), TRNI_STEP(1), TRNI_STEP(2), TRNI_STEP(3);
-            TRNI_STEP(4), TRNI_STEP(5), TRNI_STEP(6), TRNI_STEP(7);
+            TRNI_STEP(0); TRNI_STEP(1); TRNI_STEP(2); TRNI_STEP(3);
+            TRNI_STEP(4); TRNI_STEP(5); TRNI_STEP(6); TRNI_STEP(7);
 #undef TRNI_STEP
         }
     memcpy(best, m, sizeof m);
@@ -140,8 +140,8 @@ TRNI_INLINE void trni_match8_body(uint32_t (*where)[TRNI_SIDE], uint32_t (*vals)
 #define TRNI_STEP(j)                                                                                          \
     hit = v[j][lane] == t ? 0xffffffffu : 0, w[j][lane] = (w[j][lane] & ~hit) | (f & hit), v[j][lane] |= hit, \
     t = (t & ~hit) | (TRNI_MATCH_TAKEN & hit)
-            TRNI_STEP(0), TRNI_STEP(1), TRNI_STEP(2), TRNI_STEP(3);
-            TRNI_STEP(4), TRNI_STEP(5), TRNI_STEP(6), TRNI_STEP(7);
+            TRNI_STEP(0); TRNI_STEP(1); TRNI_STEP(2); TRNI_STEP(3);
+            TRNI_STEP(4); TRNI_STEP(5); TRNI_STEP(6); TRNI_STEP(7);
 #undef TRNI_STEP
         }
     memcpy(where, w, sizeof w);
@@ -197,7 +197,7 @@ TRNI_FN void trni_max8_work(const void *plan, int64_t p, int64_t lanes)
     const trni_search_plan *s = (const trni_search_plan *)plan;
     float tile[TRNI_SIDE_TILE];
     int32_t best[TRNI_TOP][TRNI_SIDE];
-    for (int j = 0; j < TRNI_TOP * TRNI_SIDE; j++) best[j / TRNI_SIDE][j % TRNI_SIDE] = INT32_MIN;
+    for (int j = 0; j < (int)TRNI_TOP * TRNI_SIDE; j++) best[j / TRNI_SIDE][j % TRNI_SIDE] = INT32_MIN;
     for (int64_t f = 0; f < s->data.elements; f += TRNI_SIDE_CHUNK) {
         const int64_t n = trni_min64(TRNI_SIDE_CHUNK, s->data.elements - f);
         trni_side_read(&s->data, p, lanes, f, n, tile);
@@ -262,7 +262,10 @@ TRNI_FN void trni_match_put_indices(const trni_search_plan *s, int64_t p, int la
 {
     uint32_t wide[TRNI_TOP];
     uint16_t narrow[TRNI_TOP];
-    for (int j = 0; j < TRNI_TOP; j++) wide[j] = where[j][lane], narrow[j] = (uint16_t)wide[j];
+    for (int j = 0; j < TRNI_TOP; j++) {
+        wide[j] = where[j][lane];
+        narrow[j] = (uint16_t)wide[j];
+    }
     if (s->index.bytes == sizeof narrow[0]) trni_span_put(&s->index, p, 0, TRNI_TOP, narrow);
     else trni_span_put(&s->index, p, 0, TRNI_TOP, wide);
 }

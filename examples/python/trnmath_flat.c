@@ -19,7 +19,8 @@ static void copy_text(char *to, size_t capacity, const char *from)
     to[length] = 0;
 }
 
-__attribute__((format(printf, 3, 4))) static trn_status failed(trn_error *error, trn_status status, const char *format, ...)
+__attribute__((format(printf, 3, 4))) static trn_status failed(trn_error *error, trn_status status, const char *format,
+                                                               ...)
 {
     va_list list;
     va_start(list, format);

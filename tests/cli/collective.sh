@@ -10,26 +10,39 @@ program=$1/trnbench
 plain() { sed 's/"[^"]*"/quoted/g' "$1"; }
 
 # one FIELD FILE: the values of that column of a CSV, one a line
-one() { plain "$2" | awk -F, -v name="$1" 'NR == 1 { for (i = 1; i <= NF; i++) if ($i == name) c = i } NR > 1 { print $c }'; }
+one() {
+    plain "$2" | awk -F, -v name="$1" 'NR == 1 { for (i = 1; i <= NF; i++) if ($i == name) c = i } NR > 1 { print $c }'
+}
 
 # ---- usage ----
 
 refuses "--frob is not an option of trnbench collective; trnbench collective --help lists them" collective --frob
-refuses "--op sum: no such operation; there are all_gather, reduce_scatter, all_reduce, all_to_all, broadcast, permute, send_recv and all" collective --op sum
-refuses "sum: no such operation; there are all_gather, reduce_scatter, all_reduce, all_to_all, broadcast, permute, send_recv and all" collective sum
+refuses "--op sum: no such operation; there are all_gather, reduce_scatter, all_reduce, all_to_all, broadcast, \
+permute, send_recv and all" \
+    collective --op sum
+refuses "sum: no such operation; there are all_gather, reduce_scatter, all_reduce, all_to_all, broadcast, permute, \
+send_recv and all" \
+    collective sum
 refuses "--system trn9: no such system; trnbench spec lists them, and there is all" collective --system trn9
-refuses "--algorithm tree: no such algorithm; there are auto, all, ring, bidirectional, multi_ring, dimension_wise, rdh, mesh, kangaring, switch_direct and hierarchical" collective --algorithm tree
-refuses "--wire e8m0: no such format; there are bf16, f32, f16, tf32, e4m3, e4m3fn, e5m2, e3m4, and NKI's names, such as int32" collective --wire e8m0
+refuses "--algorithm tree: no such algorithm; there are auto, all, ring, bidirectional, multi_ring, dimension_wise, \
+rdh, mesh, kangaring, switch_direct and hierarchical" \
+    collective --algorithm tree
+refuses "--wire e8m0: no such format; there are bf16, f32, f16, tf32, e4m3, e4m3fn, e5m2, e3m4, and NKI's names, such \
+as int32" \
+    collective --wire e8m0
 refuses "--preset best: expected sa, doc or spec, and perhaps /planes=2 or /planes=4 after it" collective --preset best
 for size in 0 -1 8Q K 1.5K 2PB 1025T "" 8KBB 8Kii; do
-    refuses "-b $size: expected bytes, such as 64, 8KB, 8KiB or 1M, from 1 to 1PiB; K, M, G and T are powers of 1024" collective -b "$size"
+    refuses "-b $size: expected bytes, such as 64, 8KB, 8KiB or 1M, from 1 to 1PiB; K, M, G and T are powers of 1024" \
+        collective -b "$size"
 done
 refuses "-f 1: expected a whole number from 2 to 1048576" collective -f 1
 refuses "--minbytes 2048 is more than --maxbytes 1024" collective -b 2K -e 1K
 refuses "--ranks excludes --chips and --groups, which say it themselves" collective -r 4 --chips 0-3
-refuses "trn2.48xlarge has 4 ranks on each chip, and 6 is no multiple of that (--ranks-per-chip changes it)" collective -r 6
+refuses "trn2.48xlarge has 4 ranks on each chip, and 6 is no multiple of that (--ranks-per-chip changes it)" \
+    collective -r 6
 refuses "trn2.48xlarge has 16 chips of 4 ranks, which are fewer than 128" collective -r 128
-refuses "--json /nonexistent/x.json: it cannot be created (No such file or directory)" collective --json /nonexistent/x.json
+refuses "--json /nonexistent/x.json: it cannot be created (No such file or directory)" \
+    collective --json /nonexistent/x.json
 
 for words in "--help" "--version" "--schema"; do
     works collective $words
@@ -49,22 +62,29 @@ refuses "--chips 0-12:0: a step must be 1 or more" collective --chips 0-12:0
 refuses "--chips 9999999999: a number is larger than 999999999" collective --chips 9999999999
 refuses "--chips 0-99999999: more than 1048576 chips" collective --chips 0-99999999
 refuses "--chips 0-3;4-7: one list is expected here; --groups takes several" collective --chips "0-3;4-7"
-refuses "--groups 0-3;4-8: group 1 has 5 chips and group 0 has 4: all must be of the same size" collective --groups "0-3;4-8"
+refuses "--groups 0-3;4-8: group 1 has 5 chips and group 0 has 4: all must be of the same size" \
+    collective --groups "0-3;4-8"
 refuses "chips[4] = 99, but trn2.48xlarge has chips 0 to 15" collective --chips 0-3,99
 refuses "chip 3 is in the groups twice (chips[4])" collective --groups "0-3;3-6"
 
 # --rules: a sentence and 2; without it the same group is costed
-refuses "trn2.48xlarge: 32 ranks on 8 chips must be rows {0, 3} or {1, 2} of the torus (chips 0-3 and 12-15, or 4-11), so that those who hold the same shard are neighbours" collective --rules --chips 0-7
-refuses "trn1.32xlarge: a replica group of 12 ranks; Trainium1 with 2 ranks per chip takes 1, 2, 8, 16 or a multiple of 32" collective --rules --system trn1.32xlarge -r 12
+refuses "trn2.48xlarge: 32 ranks on 8 chips must be rows {0, 3} or {1, 2} of the torus (chips 0-3 and 12-15, or 4-11), \
+so that those who hold the same shard are neighbours" \
+    collective --rules --chips 0-7
+refuses "trn1.32xlarge: a replica group of 12 ranks; Trainium1 with 2 ranks per chip takes 1, 2, 8, 16 or a multiple \
+of 32" \
+    collective --rules --system trn1.32xlarge -r 12
 works collective --chips 0-7 -e 1K
 works collective --rules --groups "0-3,12-15;4-11" -b 64MB -e 64MB --csv groups.csv
-[ "$(one ranks groups.csv) $(one groups groups.csv) $(one size_b groups.csv)" = "32 2 67108864" ] || fail "--groups: $(cat groups.csv)"
+[ "$(one ranks groups.csv) $(one groups groups.csv) $(one size_b groups.csv)" = "32 2 67108864" ] ||
+    fail "--groups: $(cat groups.csv)"
 grep -q ',"0-3,12-15;4-11",' groups.csv || fail "--groups: the group is not in the CSV"
 works collective --rules --chips 0-12:4 -e 1K --csv column.csv
 grep -q ',0-12:4,' column.csv || fail "--chips 0-12:4: $(cat column.csv)"
 
 # an algorithm that does not fit: a sentence and 2; among all of them a row without numbers
-refuses "switch_direct needs one switch that all chips of the group share; trn2.48xlarge has none for these 16 chips" collective --algorithm switch_direct
+refuses "switch_direct needs one switch that all chips of the group share; trn2.48xlarge has none for these 16 chips" \
+    collective --algorithm switch_direct
 works collective --algorithm all -b 1M -e 1M --csv algorithms.csv
 grep -q '^  not here: switch_direct needs one switch' out || fail "--algorithm all does not say what is not here"
 [ "$(one algorithm algorithms.csv | sort -u | wc -l)" -eq 9 ] || fail "--algorithm all: not nine algorithms"
@@ -77,8 +97,10 @@ grep -q '^  not here: switch_direct needs one switch' out || fail "--algorithm a
 works collective -r 32 --minbytes 1kb --maxbytes 1mb --stepfactor 8 -d fp32 --csv sizes.csv allg
 [ "$(one size_b sizes.csv | tr '\n' ' ')" = "1024 8192 65536 524288 " ] || fail "sizes: $(one size_b sizes.csv)"
 [ "$(one count sizes.csv | tr '\n' ' ')" = "256 2048 16384 131072 " ] || fail "counts: $(one count sizes.csv)"
-head -n 2 out | tail -n 1 | grep -q 'size(B)  count(elems)  type  *time(us)  algbw(GB/s)  busbw(GB/s)' || fail "the heading is: $(head -n 2 out)"
-head -n 1 out | grep -q '^trn2.48xlarge  all_gather  32 ranks: 8 chips x 4  chips 0-7$' || fail "the title is: $(head -n 1 out)"
+head -n 2 out | tail -n 1 | grep -q 'size(B)  count(elems)  type  *time(us)  algbw(GB/s)  busbw(GB/s)' ||
+    fail "the heading is: $(head -n 2 out)"
+head -n 1 out | grep -q '^trn2.48xlarge  all_gather  32 ranks: 8 chips x 4  chips 0-7$' ||
+    fail "the title is: $(head -n 1 out)"
 works collective -b 3 -e 3 --csv odd.csv
 [ "$(one size_b odd.csv)" = 4 ] || fail "3 bytes are not rounded up to whole elements"
 
@@ -87,12 +109,15 @@ works collective --op all_reduce --op all_gather --op broadcast -b 64M -e 64M --
 awk -F, 'NR == 1 { for (i = 1; i <= NF; i++) c[$i] = i; next }
     function off(a, b) { return a < b * 0.99999 || a > b * 1.00001 }
     { factor = $c["op"] == "broadcast" ? 1 : 63 / 64 * ($c["op"] == "all_reduce" ? 2 : 1)
-      if (off($c["algbw_gb_per_s"], $c["size_b"] / $c["time_us"] / 1e3) || off($c["busbw_gb_per_s"], $c["algbw_gb_per_s"] * factor)) exit 1
-      if ($c["time_us"] < $c["bound_us"] || $c["source"] != "model" || $c["ranks"] != 64) exit 1; n++ } END { exit n != 3 }' gb.csv || fail "bandwidths: $(cat gb.csv)"
+      if (off($c["algbw_gb_per_s"], $c["size_b"] / $c["time_us"] / 1e3) ||
+          off($c["busbw_gb_per_s"], $c["algbw_gb_per_s"] * factor)) exit 1
+      if ($c["time_us"] < $c["bound_us"] || $c["source"] != "model" || $c["ranks"] != 64) exit 1; n++ }
+    END { exit n != 3 }' gb.csv || fail "bandwidths: $(cat gb.csv)"
 works collective -b 64M -e 64M --gib --csv gib.csv
 grep -q 'algbw(GiB/s)  busbw(GiB/s)' out || fail "--gib: the heading does not say it"
 awk -F, 'NR == 1 { for (i = 1; i <= NF; i++) c[$i] = i; next }
-    { r = $c["size_b"] / $c["time_us"] * 1e6 / 1073741824 / $c["algbw_gib_per_s"]; if (r < 0.99999 || r > 1.00001) exit 1 }' gib.csv || fail "--gib: $(cat gib.csv)"
+    { r = $c["size_b"] / $c["time_us"] * 1e6 / 1073741824 / $c["algbw_gib_per_s"]
+      if (r < 0.99999 || r > 1.00001) exit 1 }' gib.csv || fail "--gib: $(cat gib.csv)"
 
 # one rank has nothing to send
 works collective -r 1 --op all -b 64M -e 64M --csv alone.csv
@@ -100,7 +125,8 @@ works collective -r 1 --op all -b 64M -e 64M --csv alone.csv
 
 # all systems, all operations, 400,000 chips among them
 works collective --system all --op all -b 1M -e 1M --csv all.csv --json all.json
-awk -F, 'NR == 1 { n = NF; for (i = 1; i <= NF; i++) c[$i] = i; next } NF != n || $c["time_us"] <= 0 || $c["time_us"] < $c["bound_us"] { exit 1 }
+awk -F, 'NR == 1 { n = NF; for (i = 1; i <= NF; i++) c[$i] = i; next }
+    NF != n || $c["time_us"] <= 0 || $c["time_us"] < $c["bound_us"] { exit 1 }
     END { exit NR != 71 }' all.csv || fail "all systems: $(wc -l all.csv)"
 for system in trn1.2xlarge trn1.32xlarge trn1n.32xlarge trn2.48xlarge trn2u.48xlarge trn2-ultraserver \
     trn3-gen1-ultraserver trn3-gen2-ultraserver trn1-ultracluster project-rainier; do
@@ -110,8 +136,10 @@ grep -q '^project-rainier  all_reduce  1,600,000 ranks: 400,000 chips x 4$' out 
 if command -v python3 >/dev/null 2>&1; then
     python3 -c 'import json, sys
 j = json.load(open("all.json"))
-sys.exit(j["schema"] != "trnbench.collective" or j["bandwidth_unit"] != "GB/s" or len(j["results"]) != 70 or len(j["calibration"]) < 3
-         or any(r["time_us"] is None or r["checked"] is not None or r["source"] != "model" for r in j["results"]))' || fail "the JSON is not what it should be"
+sys.exit(j["schema"] != "trnbench.collective" or j["bandwidth_unit"] != "GB/s" or len(j["results"]) != 70
+         or len(j["calibration"]) < 3
+         or any(r["time_us"] is None or r["checked"] is not None or r["source"] != "model" for r in j["results"]))' ||
+             fail "the JSON is not what it should be"
 else
     echo "skipped: parsing all.json with python3, which is not installed"
 fi
@@ -135,7 +163,8 @@ done
 [ "$(sort -u presets | wc -l)" -ge 2 ] || fail "presets give the same times: $(cat presets)"
 works collective --uncalibrated -b 16M -e 16M --csv bare.csv
 works collective -b 16M -e 16M --csv calibrated.csv
-[ "$(one calibrated bare.csv) $(one calibrated calibrated.csv)" = "0 1" ] || fail "calibrated: $(cat bare.csv calibrated.csv)"
+[ "$(one calibrated bare.csv) $(one calibrated calibrated.csv)" = "0 1" ] ||
+    fail "calibrated: $(cat bare.csv calibrated.csv)"
 [ "$(one time_us bare.csv)" != "$(one time_us calibrated.csv)" ] || fail "--uncalibrated changes nothing"
 
 # ---- values ----
@@ -144,7 +173,8 @@ works collective -b 16M -e 16M --csv calibrated.csv
 check() {
     works collective --check --csv check.csv "$@"
     plain check.csv | awk -F, 'NR == 1 { for (i = 1; i <= NF; i++) c[$i] = i; next }
-        $c["time_us"] == "" { next } $c["checked"] < 1 || $c["wrong"] != 0 { print; bad = 1 } { n++ } END { exit bad || n < 1 }' >bad ||
+        $c["time_us"] == "" { next } $c["checked"] < 1 || $c["wrong"] != 0 { print; bad = 1 }
+        { n++ } END { exit bad || n < 1 }' >bad ||
         fail "--check $*: $(cat bad)"
 }
 for wire in bf16 f32 e4m3 int8; do check --op all --algorithm all -b 1000 -e 1000 --wire $wire; done

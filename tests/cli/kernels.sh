@@ -1,6 +1,6 @@
 #!/bin/sh
-# The program run of examples/kernels as a user meets it: every kernel on every generation within its error bound, what a
-# generation refuses, the files it writes, real inputs, and one sentence for each mistake.
+# The program run of examples/kernels as a user meets it: every kernel on every generation within its error bound, what
+# a generation refuses, the files it writes, real inputs, and one sentence for each mistake.
 # Usage: tests/cli/kernels.sh DIRECTORY-OF-PROGRAMS, from tests/.
 set -u
 data=$(CDPATH= cd -- "$(dirname -- "$0")/../data" && pwd)

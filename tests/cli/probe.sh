@@ -1,6 +1,6 @@
 #!/bin/sh
-# The program probe as a user meets it: exit codes, one sentence for each mistake, the directory, and the loop from inputs
-# over outputs to the setting that made them.
+# The program probe as a user meets it: exit codes, one sentence for each mistake, the directory, and the loop from
+# inputs over outputs to the setting that made them.
 # Usage: tests/cli/probe.sh DIRECTORY-OF-PROGRAMS, from tests/.
 set -u
 probe=$1/probe program=$1/probe
@@ -9,7 +9,8 @@ probe=$1/probe program=$1/probe
 # ---- usage ----
 
 refuses "one of --write, --run, --identify, --self-test, --list is needed; probe --help tells more"
-refuses "--write, --run, --identify, --self-test and --list exclude each other; probe --help tells more" --write a --run a
+refuses "--write, --run, --identify, --self-test and --list exclude each other; probe --help tells more" \
+    --write a --run a
 refuses "--frob is not an option of probe; probe --help lists them" --frob
 refuses "--write needs a value: DIR" --write
 refuses "--generation trn9: expected trn1, trn2 or trn3" --write a --generation trn9
@@ -19,10 +20,13 @@ refuses "--json goes with --identify" --run a --json -
 refuses "--seed goes with --run or --self-test" --identify a --seed 1
 refuses "--seed x: expected a whole number" --run a --seed x
 refuses "--self-test -1: expected a whole number from 0 to 1000000" --self-test -1
-refuses "--numerics chains=3: expected field=value or preset names with commas between, such as chains=1,merge=pairwise or single_chain" \
+refuses "--numerics chains=3: expected field=value or preset names with commas between, such as \
+chains=1,merge=pairwise or single_chain" \
     --run a --numerics chains=3
-refuses "missing/generation.txt: it cannot be opened (No such file or directory); probe --write makes such a directory" --identify missing
-refuses "missing/generation.txt: it cannot be opened (No such file or directory); probe --write makes such a directory" --run missing
+for what in --identify --run; do
+    refuses "missing/generation.txt: it cannot be opened (No such file or directory); probe --write makes such a \
+directory" $what missing
+done
 refuses "/proc/none: it cannot be created (No such file or directory)" --write /proc/none
 for word in --help --version --list; do
     works $word
@@ -34,13 +38,17 @@ done
 for generation in trn1 trn2 trn3; do
     works --write $generation --generation=$generation
     tiles=$(ls $generation/in | grep -c '_stationary.npy$')
-    [ "$(grep -c '^    ("' $generation/probe_kernel.py)" = "$tiles" ] || fail "$generation: the kernel does not run all $tiles tiles"
-    [ "$(grep -c '^| `[a-z0-9_]*` | ' $generation/README.md)" = "$tiles" ] || fail "$generation: the README does not list $tiles tiles"
+    [ "$(grep -c '^    ("' $generation/probe_kernel.py)" = "$tiles" ] ||
+        fail "$generation: the kernel does not run all $tiles tiles"
+    [ "$(grep -c '^| `[a-z0-9_]*` | ' $generation/README.md)" = "$tiles" ] ||
+        fail "$generation: the README does not list $tiles tiles"
     # Whatever calls NKI or PyTorch has not been run, and says so.
-    grep -E '(nki|nisa|nl|torch)(\.|$)|import (nki|torch)' $generation/probe_kernel.py | grep -vE '^#|# untested$' >unmarked
+    grep -E '(nki|nisa|nl|torch)(\.|$)|import (nki|torch)' $generation/probe_kernel.py |
+        grep -vE '^#|# untested$' >unmarked
     [ ! -s unmarked ] || fail "$generation: untested lines without a mark: $(cat unmarked)"
     if command -v python3 >/dev/null; then
-        python3 -c "compile(open('$generation/probe_kernel.py').read(), 'probe_kernel.py', 'exec')" || fail "$generation: no Python"
+        python3 -c "compile(open('$generation/probe_kernel.py').read(), 'probe_kernel.py', 'exec')" ||
+            fail "$generation: no Python"
     fi
 done
 refuses "trn1/out: it holds no outputs; run probe_kernel.py on a chip, or probe --run" --identify trn1
@@ -56,14 +64,18 @@ loop() {
 
 loop trn1 "" "the defaults"
 loop trn1 "int32_overflow=saturate,fp8_bias=5" "fp8_bias=5,int32_overflow=saturate"
-loop trn2 "chains=16,chain_layout=blocked,merge=pairwise,product=bf16" "chains=16,chain_layout=blocked,merge=pairwise,product=bf16"
-loop trn2 "accumulator=toward_zero,accumulator_bits=53,flush_sums=on" "accumulator=toward_zero,accumulator_bits=53,flush_sums=on"
+loop trn2 "chains=16,chain_layout=blocked,merge=pairwise,product=bf16" \
+    "chains=16,chain_layout=blocked,merge=pairwise,product=bf16"
+loop trn2 "accumulator=toward_zero,accumulator_bits=53,flush_sums=on" \
+    "accumulator=toward_zero,accumulator_bits=53,flush_sums=on"
 loop trn2 "chains=1,merge=pairwise,fp32_mode=split" "chains=1,fp32_mode=split"
 says "merge             any: two sums are added in one way only"
-loop trn2 nv_hopper "accumulator=aligned,aligned_bytes=32,aligned_bits=25,aligned_floor=133,aligned_rounding=toward_zero,tf32_input=truncate"
+loop trn2 nv_hopper "accumulator=aligned,aligned_bytes=32,aligned_bits=25,aligned_floor=133,\
+aligned_rounding=toward_zero,tf32_input=truncate"
 loop trn3 "accumulator=exact,chains=8" "accumulator=exact"
 loop trn3 "group=exact,psum_format=bfloat16" "group=exact,psum_format=bfloat16"
-loop trn3 "psum_format=bfloat16,psum_rounding=stochastic,sr_bits=2" "psum_format=bfloat16,psum_rounding=stochastic,sr_bits=2"
+loop trn3 "psum_format=bfloat16,psum_rounding=stochastic,sr_bits=2" \
+    "psum_format=bfloat16,psum_rounding=stochastic,sr_bits=2"
 
 # Two runs with one seed are the same, with another seed they differ, and both are recognised.
 works --run trn3 --numerics psum_format=bfloat16,psum_rounding=stochastic --seed 5
@@ -98,11 +110,13 @@ grep -q "$(printf '\033')" out && fail "colours in a file"
 "$probe" --identify trn2 --json - >out 2>err
 cmp -s out both.json || fail "--json - is not what --json FILE writes"
 says '"match": false'
-says '{"name": "order_f32", "outputs": 24, "contradictions": 12, "element": [0, 0], "seen": "0x1p-28", "expected": "0x0p+0"}'
+says '{"name": "order_f32", "outputs": 24, "contradictions": 12, "element": [0, 0], '\
+'"seen": "0x1p-28", "expected": "0x0p+0"}'
 if command -v python3 >/dev/null; then
     python3 -m json.tool both.json >/dev/null || fail "both.json is not JSON"
 fi
-refuses "--json /nonexistent/x.json: it cannot be created (No such file or directory)" --identify trn2 --json /nonexistent/x.json
+refuses "--json /nonexistent/x.json: it cannot be created (No such file or directory)" \
+    --identify trn2 --json /nonexistent/x.json
 
 # ---- bad files ----
 

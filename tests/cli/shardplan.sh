@@ -37,7 +37,8 @@ refuses "--assume luck=1: no such assumption; --assumptions lists them" "$small"
 refuses "--preset new: trn3-gen2-ultraserver has no such preset" "$small" --system trn3-gen2-ultraserver --preset new
 refuses "--chips 48: no part of trn2-ultraserver (64 chips)" "$small" --chips 48
 refuses "no plan of 64 chips has these degrees (0 = any): tp 3, cp 0, ep 0, dp 0, pp 0" "$small" --tp 3
-refuses "formats.compute and formats.weights: b_format: the matrix instructions of Trainium2 do not take float8_e4m3fn" \
+refuses "formats.compute and formats.weights: b_format: the matrix instructions of Trainium2 do not take \
+float8_e4m3fn" \
     "$small" --format weights=float8_e4m3fn
 refuses "$large: one model at a time, and $small is one" "$small" "$large"
 refuses "--json - and --csv - exclude each other" "$small" --json - --csv -

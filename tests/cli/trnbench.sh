@@ -17,8 +17,13 @@ refuses "--shape needs a value: MxNxK" matmul --shape
 refuses "--shape 10x20: expected MxNxK, three whole numbers from 1, such as 4096x4096x4096" matmul --shape 10x20
 refuses "--shape 1x2x3x: expected MxNxK, three whole numbers from 1, such as 4096x4096x4096" matmul --shape 1x2x3x
 refuses "--shape 0x2x3: expected MxNxK, three whole numbers from 1, such as 4096x4096x4096" matmul --shape 0x2x3
-refuses "--model gpt-2: no such model; there are llama3-8b, llama3-70b, llama3-405b, mixtral-8x7b, gpt-oss-120b, deepseek-v3" matmul --model gpt-2
-refuses "--format fp12: no such format; there are all, f32, tf32, bf16, f16, f32-split, fp32r, bf16-psum, bf16-f16, bf16-e4m3, e4m3, e5m2, e3m4, cfp8, e4m3-e5m2, e4m3fn, e4m3-double, e5m2-double, e4m3-e5m2-double, e4m3fn-double, mxfp8, mxfp8-e5m2, mxfp8-mixed, mxfp8-mxfp4, mxfp4, int8" matmul --format fp12
+refuses "--model gpt-2: no such model; there are llama3-8b, llama3-70b, llama3-405b, mixtral-8x7b, gpt-oss-120b, \
+deepseek-v3" \
+    matmul --model gpt-2
+refuses "--format fp12: no such format; there are all, f32, tf32, bf16, f16, f32-split, fp32r, bf16-psum, bf16-f16, \
+bf16-e4m3, e4m3, e5m2, e3m4, cfp8, e4m3-e5m2, e4m3fn, e4m3-double, e5m2-double, e4m3-e5m2-double, e4m3fn-double, \
+mxfp8, mxfp8-e5m2, mxfp8-mixed, mxfp8-mxfp4, mxfp4, int8" \
+    matmul --format fp12
 refuses "--system trn9: no such system; trnbench spec lists them" matmul --system trn9
 refuses "--system trn9: no such system; trnbench spec lists them" spec --system trn9
 refuses "--phase training: expected prefill or decode" matmul --phase training
@@ -26,7 +31,9 @@ refuses "--tokens 0: expected a whole number from 1 to 16777216" matmul --tokens
 refuses "--rounds 1.5: expected a whole number from 1 to 1000" matmul --rounds 1.5
 refuses "--isa sse9: expected portable, avx2, avx512, neon or auto" matmul --isa sse9
 refuses "--share all: expected core, chip, domain or system" matmul --share all
-refuses "--numerics chains=3: expected field=value or preset names with commas between, such as chains=1,merge=pairwise or single_chain" matmul --numerics chains=3
+refuses "--numerics chains=3: expected field=value or preset names with commas between, such as \
+chains=1,merge=pairwise or single_chain" \
+    matmul --numerics chains=3
 refuses "--peers mkl: expected none, openblas or all" matmul --peers mkl
 refuses "--no-host takes no value" matmul --no-host=1
 refuses "--out needs --a, --b, one --format and a run on this host" matmul --shape 2x2x2 --out C.npy
@@ -54,11 +61,14 @@ head -c 1000 "$data/a_f4.npy" >short.npy
 refuses "short.npy: its shape needs 5040 bytes of data but the file holds 872" matmul --a short.npy --b "$data/b_f4.npy"
 cp "$data/big_endian.npy" "$data/record.npy" "$data/rank3.npy" "$data/a_f8.npy" "$data/a_bf16.npy" "$data/empty.npy" .
 cp "$data"/a_f4.npy "$data"/b_f4.npy .
-refuses "big_endian.npy: its type '>f4' is big-endian; store it with .astype('<f4')" matmul --a big_endian.npy --b b_f4.npy
-refuses "record.npy: its 'descr' is not the name of a plain number type such as '<f4'" matmul --a record.npy --b b_f4.npy
+refuses "big_endian.npy: its type '>f4' is big-endian; store it with .astype('<f4')" \
+    matmul --a big_endian.npy --b b_f4.npy
+refuses "record.npy: its 'descr' is not the name of a plain number type such as '<f4'" \
+    matmul --a record.npy --b b_f4.npy
 refuses "rank3.npy: it has 3 axes, a matrix has 2" matmul --a rank3.npy --b b_f4.npy
 refuses "a_f8.npy: its numbers are <f8; <f4, <f2 and <u2 (bfloat16 codes) are read" matmul --a a_f8.npy --b b_f4.npy
-refuses "a_bf16.npy: it holds 16-bit words (<u2); say --format bf16 if they are bfloat16 codes" matmul --a a_bf16.npy --b b_f4.npy
+refuses "a_bf16.npy: it holds 16-bit words (<u2); say --format bf16 if they are bfloat16 codes" \
+    matmul --a a_bf16.npy --b b_f4.npy
 refuses "empty.npy: its shape 0 x 140 has no elements" matmul --a empty.npy --b b_f4.npy
 refuses "a_f4.npy has 140 columns but a_f4.npy has 9 rows" matmul --a a_f4.npy --b a_f4.npy
 
@@ -76,7 +86,8 @@ reference=$(product a_f4.npy b_f4.npy f32)
 cp C.npy reference.npy
 [ ${#reference} = 16 ] || fail "no digest: $reference"
 for other in "a_f4.npy b_f4_fortran.npy f32" "a_f4.npy b_f4.npy tf32" "a_f4.npy b_f4.npy bf16" "a_f4.npy b_f4.npy f16" \
-    "a_f2.npy b_f2.npy f16" "a_bf16.npy b_bf16.npy bf16" "a_bf16.npy b_f2.npy bf16" "a_f2.npy b_f4_fortran.npy bfloat16"; do
+    "a_f2.npy b_f2.npy f16" "a_bf16.npy b_bf16.npy bf16" "a_bf16.npy b_f2.npy bf16" \
+    "a_f2.npy b_f4_fortran.npy bfloat16"; do
     # shellcheck disable=SC2086
     digest=$(product $other)
     [ "$digest" = "$reference" ] || fail "$other: digest $digest, expected $reference"
@@ -90,7 +101,10 @@ grep -q "$reference" out || fail "a matrix from standard input gives another dig
 # model_columns FILE: everything that does not depend on this host's speed, and the digest
 model_columns() {
     awk -F, -v OFS=, '
-        NR == 1 { for (i = 1; i <= NF; i++) keep[i] = $i == "digest" || $i ~ /^host_[mnk]$/ || $i !~ /^(host|openblas|onednn)_/ }
+        NR == 1 {
+            for (i = 1; i <= NF; i++)
+                keep[i] = $i == "digest" || $i ~ /^host_[mnk]$/ || $i !~ /^(host|openblas|onednn)_/
+        }
         { line = ""; for (i = 1; i <= NF; i++) if (keep[i]) line = line OFS $i; print line }' "$1"
 }
 
@@ -120,9 +134,11 @@ works matmul --no-host
 [ "$(wc -l <out)" -le 24 ] || fail "the default table has $(wc -l <out) lines"
 awk 'length > 100 { exit 1 }' out || fail "the default table is wider than 100 columns: $(cat out)"
 [ "$(grep -c ' 2048x14336x4096 ' out)" = 10 ] || fail "not one line with its best shape for each system: $(cat out)"
-grep -q '^  trn2.48xlarge .* 10,672  *6,660  *62.4 ' out || fail "the default table has no total of trn2.48xlarge: $(cat out)"
+grep -q '^  trn2.48xlarge .* 10,672  *6,660  *62.4 ' out ||
+    fail "the default table has no total of trn2.48xlarge: $(cat out)"
 works matmul --no-host --csv formats.csv
-[ "$(grep -c '' formats.csv)" = 641 ] || fail "the CSV beside the default table has not all formats: $(wc -l formats.csv)"
+[ "$(grep -c '' formats.csv)" = 641 ] ||
+    fail "the CSV beside the default table has not all formats: $(wc -l formats.csv)"
 works matmul --no-host --all
 [ "$(grep -c '^  [tp][a-z0-9.-]* .* \(f32\|tf32\|bf16\|f16\) ' out)" = 80 ] || fail "--all: not 40 rows for each phase"
 works matmul --no-host --format e4m3-double --phase decode
@@ -130,7 +146,8 @@ grep -q 'trn1.32xlarge .* not on Trainium1' out || fail "double rows on Trainium
 
 # Progress goes to stderr; in a file it is a plain line for each stage.
 works matmul --shape 8x8x64 --shape 9x9x64 --format bf16 $quick
-[ "$(grep -c '^trnbench: measuring [89]x[89]x64, 1 product in bf16, [12] of 2$' err)" = 2 ] || fail "progress: $(cat err)"
+[ "$(grep -c '^trnbench: measuring [89]x[89]x64, 1 product in bf16, [12] of 2$' err)" = 2 ] ||
+    fail "progress: $(cat err)"
 if grep -q "$(printf '[\r\033]')" err; then fail "progress in a file overwrites itself"; fi
 
 # ---- the shape of the outputs ----
@@ -139,8 +156,10 @@ if grep -q "$(printf '[\r\033]')" err; then fail "progress in a file overwrites 
 # 2 phases x 9 layers x 4 formats x 10 systems
 [ "$(wc -l <one.csv)" -eq 721 ] || fail "the CSV has $(wc -l <one.csv) lines"
 awk -F, 'NR == 1 { n = NF } NF != n { exit 1 }' one.csv || fail "rows of the CSV differ in length"
-works matmul --no-host --shape 8x8x8 --json - && [ "$(head -c 1 out)" = "{" ] && tail -c 2 out | grep -q '}' || fail "--json - mixes text into the JSON"
-works matmul --no-host --shape 8x8x8 --csv - && head -n 1 out | grep -q '^work,' || fail "--csv - mixes text into the CSV"
+works matmul --no-host --shape 8x8x8 --json - && [ "$(head -c 1 out)" = "{" ] && tail -c 2 out | grep -q '}' ||
+    fail "--json - mixes text into the JSON"
+works matmul --no-host --shape 8x8x8 --csv - && head -n 1 out | grep -q '^work,' ||
+    fail "--csv - mixes text into the CSV"
 works spec --csv -
 awk -F, 'NR == 1 && $1 == "system" { ok = 1 } END { exit !(ok && NR > 500) }' out || fail "spec --csv is short"
 works spec
@@ -188,20 +207,24 @@ for words in "sparse --help" "sparse --version" "sparse --schema"; do
     [ -s out ] || fail "trnbench $words prints nothing"
 done
 for isa in auto portable; do
-    works sparse --check --isa $isa --shape 20x40x300 --format bf16 --format f16 --format e4m3 --csv sparse.csv --json sparse.json
+    works sparse --check --isa $isa --shape 20x40x300 --format bf16 --format f16 --format e4m3 \
+        --csv sparse.csv --json sparse.json
     # 7 patterns x 3 formats
     awk -F, 'NR == 1 { for (i = 1; i <= NF; i++) c[$i] = i; next }
-        $c["checked"] < 200 || $c["wrong"] != 0 || $c["k"] % 48 || $c["speed_up"] != "" { exit 1 } { n++ } END { exit n != 21 }' sparse.csv ||
+        $c["checked"] < 200 || $c["wrong"] != 0 || $c["k"] % 48 || $c["speed_up"] != "" { exit 1 }
+        { n++ } END { exit n != 21 }' sparse.csv ||
         fail "sparse --check --isa $isa: $(cat sparse.csv)"
 done
 works sparse --pattern 4:16 --shape 16x32x480 --rounds 3 --csv -
 awk -F, 'NR == 1 { for (i = 1; i <= NF; i++) c[$i] = i; next }
-    { d = $c["equivalent"] / $c["stored"]; if (d < 3.9 || d > 4.1 || $c["speed_up"] <= 0 || $c["trn2_us"] <= 0) exit 1 } END { exit NR != 2 }' out ||
+    { d = $c["equivalent"] / $c["stored"]; if (d < 3.9 || d > 4.1 || $c["speed_up"] <= 0 || $c["trn2_us"] <= 0) exit 1 }
+    END { exit NR != 2 }' out ||
     fail "sparse: $(cat out)"
 
 # ---- activation ----
 
-refuses "--function foo: no such function; NKI's names are meant, such as exp or gelu_apprx_tanh" activation --function foo
+refuses "--function foo: no such function; NKI's names are meant, such as exp or gelu_apprx_tanh" \
+    activation --function foo
 refuses "--format e8m0: expected f32, bf16, f16, e4m3 or e5m2, at most eight times" activation --format e8m0
 refuses "--size 15: expected a whole number from 16 to 268435456" activation --size 15
 refuses "--check and --speed exclude each other" activation --check --speed
@@ -214,7 +237,8 @@ done
 works activation --check --between 0 --format f32 --csv act.csv --json act.json --report act.html
 awk -F, 'NR == 1 { for (i = 1; i <= NF; i++) c[$i] = i; next }
     { n++; if ($c["engine"] != "") exit 1 }
-    $c["function"] == "exp" && $c["engine_relative"] != "" && ($c["engine_relative"] < 1.1e-5 || $c["engine_relative"] > 1.2e-5) { exit 1 }
+    $c["function"] == "exp" && $c["engine_relative"] != "" &&
+        ($c["engine_relative"] < 1.1e-5 || $c["engine_relative"] > 1.2e-5) { exit 1 }
     END { exit n != 26 }' act.csv || fail "activation --check: $(cat act.csv)"
 [ "$(grep -c '<svg' act.html)" -le 1 ] && grep -q '</html>' act.html || fail "activation: the report is not whole"
 works activation --speed --function tanh --function abs --format bf16 --size 4096 --rounds 3 --csv -
@@ -223,8 +247,11 @@ awk -F, 'NR == 1 { for (i = 1; i <= NF; i++) c[$i] = i; next } $c["engine"] <= 0
 
 # ---- convert ----
 
-refuses "--from fp12: no such format; there are f32, tf32, bf16, f16, e4m3, e4m3fn, e5m2, e3m4, e8m0, e2m3, e3m2, e2m1, cfp8, i8, u8, i16, u16, i32, u32, mxfp8_e4m3fn, mxfp8_e5m2, mxfp6_e2m3, mxfp6_e3m2, mxfp4, mxint8" convert --from fp12
-refuses "--rounding up: expected nearest_even, stochastic, toward_zero, toward_positive, toward_negative or to_odd" convert --rounding up
+refuses "--from fp12: no such format; there are f32, tf32, bf16, f16, e4m3, e4m3fn, e5m2, e3m4, e8m0, e2m3, e3m2, \
+e2m1, cfp8, i8, u8, i16, u16, i32, u32, mxfp8_e4m3fn, mxfp8_e5m2, mxfp6_e2m3, mxfp6_e3m2, mxfp4, mxint8" \
+    convert --from fp12
+refuses "--rounding up: expected nearest_even, stochastic, toward_zero, toward_positive, toward_negative or to_odd" \
+    convert --rounding up
 refuses "--overflow wrap: expected default or saturate" convert --overflow wrap
 refuses "--size 1000: expected a multiple of 4096 up to 256Mi, such as 32768, 32Ki or 16Mi" convert --size 1000
 refuses "--size 4Gi: expected a multiple of 4096 up to 256Mi, such as 32768, 32Ki or 16Mi" convert --size 4Gi
@@ -232,7 +259,8 @@ refuses "--rounds 0: expected a whole number from 1 to 101" convert --rounds 0
 refuses "--isa sse9: expected portable, avx2, avx512, neon or auto" convert --isa sse9
 refuses "--peers some: expected none or all" convert --peers some
 refuses "no conversion is left by these filters" convert --from mxfp4 --to mxfp4
-refuses "--report /nonexistent/x.html: it cannot be created (No such file or directory)" convert --report /nonexistent/x.html
+refuses "--report /nonexistent/x.html: it cannot be created (No such file or directory)" \
+    convert --report /nonexistent/x.html
 
 # wrong_of CSV WHO: the wrong answers of WHO, summed over the file, and how many cases there were
 wrong_of() {
@@ -257,16 +285,19 @@ works convert --check-only --peers none --isa portable --rounding toward_positiv
 grep -q 'f32->e5m2 RU  *0 of ' out || fail "convert: directed modes are not checked: $(cat out)"
 works convert --schema
 works convert --quick --from f32 --to bf16 --golden /nonexistent
-grep -q 'has no reference vectors; wrong answers are not counted' err || fail "convert does not say that vectors are missing"
+grep -q 'has no reference vectors; wrong answers are not counted' err ||
+    fail "convert does not say that vectors are missing"
 
 mkdir vectors
 sed '1s/ .*/ 55/' "$(dirname "$data")/golden/encode_float8_e4m3.txt" >vectors/encode_float8_e4m3.txt
 "$trnbench" convert --check-only --peers none --golden vectors --from f32 --to e4m3 --overflow default >out 2>err
 status=$?
 [ $status = 1 ] || fail "a wrong answer: exit $status, expected 1"
-grep -q '^trnbench: f32->e4m3: 1 of 4808 answers are wrong; [0-9a-f]* gives [0-9a-f]* and should give 55$' err || fail "a wrong answer: it said: $(cat err)"
+grep -q '^trnbench: f32->e4m3: 1 of 4808 answers are wrong; [0-9a-f]* gives [0-9a-f]* and should give 55$' err ||
+    fail "a wrong answer: it said: $(cat err)"
 echo "3f800000 38 38" >vectors/encode_float8_e4m3.txt
-refuses "--golden vectors: encode_float8_e4m3.txt: line 1 is not 2 hexadecimal words" convert --check-only --golden vectors
+refuses "--golden vectors: encode_float8_e4m3.txt: line 1 is not 2 hexadecimal words" \
+    convert --check-only --golden vectors
 
 # Every format and mode: one row for each on this host, checked bit for bit, and one for each system.
 formats=$("$trnbench" matmul --format fp12 2>&1 | sed 's/.*there are all, //; s/,//g')
@@ -274,12 +305,14 @@ formats=$("$trnbench" matmul --format fp12 2>&1 | sed 's/.*there are all, //; s/
 works matmul --format all --shape 40x36x1056 --csv all.csv $quick
 for format in $formats; do
     grep -q " $format .* 256 equal" out || fail "--format all: no checked row for $format"
-    [ "$(awk -F, -v f="$format" 'NR == 1 { for (i = 1; i <= NF; i++) c[$i] = i; next } $c["format"] == f && $c["checked_outputs"] == 256 && $c["wrong_outputs"] == 0' all.csv | wc -l)" -eq 10 ] ||
+    [ "$(awk -F, -v f="$format" 'NR == 1 { for (i = 1; i <= NF; i++) c[$i] = i; next }
+        $c["format"] == f && $c["checked_outputs"] == 256 && $c["wrong_outputs"] == 0' all.csv | wc -l)" -eq 10 ] ||
         fail "--format all: not ten rows of the CSV for $format"
 done
 if grep -q WRONG out; then fail "--format all: $(grep WRONG out)"; fi
 works matmul --no-host --shape 512x512x512 --format int8 --format bf16-psum
-grep -q 'trn1.32xlarge .* int8 .* tensor engine\|trn1.32xlarge .* int8 .* start-up' out || fail "int8 on Trainium1: $(cat out)"
+grep -q 'trn1.32xlarge .* int8 .* tensor engine\|trn1.32xlarge .* int8 .* start-up' out ||
+    fail "int8 on Trainium1: $(cat out)"
 grep -q 'trn2.48xlarge .* int8 .* not on Trainium2' out || fail "int8 on Trainium2: $(cat out)"
 grep -q 'trn2.48xlarge .* bf16-psum .* not on Trainium2' out || fail "bf16-psum on Trainium2: $(cat out)"
 # shellcheck disable=SC2086

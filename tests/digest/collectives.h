@@ -12,9 +12,10 @@ enum { COLLECTIVE_RANKS = 64, COLLECTIVE_ROOM = 3000 };
 
 static uint32_t collective_src[COLLECTIVE_RANKS][COLLECTIVE_ROOM], collective_dst[COLLECTIVE_RANKS][COLLECTIVE_ROOM];
 
-/* One collective over n elements a rank, where the algorithm fits; what it chose, and every rank's result, are hashed. */
-static bool collective_one(const trn_topology *net, int cores, trn_collective op, trn_algorithm algorithm, trn_format format,
-                           trn_rounding rounding, int n)
+/* One collective over n elements a rank, where the algorithm fits; what it chose, and every rank's result, are
+ * hashed. */
+static bool collective_one(const trn_topology *net, int cores, trn_collective op, trn_algorithm algorithm,
+                           trn_format format, trn_rounding rounding, int n)
 {
     trn_tensor src[COLLECTIVE_RANKS], dst[COLLECTIVE_RANKS];
     trn_error error;
@@ -40,14 +41,16 @@ static bool collective_one(const trn_topology *net, int cores, trn_collective op
         trn_collective_chunk(n, 1, ranks, r, &first, &chunk);
         fill(format, collective_src[r], (size_t)n, (flavour)(r % FLAVOURS));
         src[r] = trn_tensor_1d(format, collective_src[r], op == TRN_ALL_GATHER ? chunk : n);
-        dst[r] = trn_tensor_1d(format, collective_dst[r], op == TRN_REDUCE_SCATTER ? chunk : op == TRN_ALL_TO_ALL ? chunk * ranks : n);
+        dst[r] = trn_tensor_1d(format, collective_dst[r],
+                               op == TRN_REDUCE_SCATTER ? chunk : (op == TRN_ALL_TO_ALL ? chunk * ranks : n));
     }
     const trn_status status = trn_collective_run(&a);
     if (status != TRN_OK && status != TRN_EUNSUPPORTED) {
         fprintf(stderr, "digest: %s by %s: %s\n", trn_collective_name(op), trn_algorithm_name(algorithm), error.text);
         return false;
     }
-    for (int r = 0; r < ranks; r++) hash_bytes(collective_dst[r], (size_t)trn_tensor_elements(dst[r]) * trn_format_bytes(format));
+    for (int r = 0; r < ranks; r++)
+        hash_bytes(collective_dst[r], (size_t)trn_tensor_elements(dst[r]) * trn_format_bytes(format));
     return true;
 }
 
@@ -56,8 +59,8 @@ static bool collectives(void)
     static const trn_format format[] = { TRN_BF16, TRN_F32, TRN_F16, TRN_F8_E4M3, TRN_F8_E5M2, TRN_TF32 };
     static const int size[] = { 257, 2100, 31, 1 };
     const int box[3] = { 4, 2, 3 };
-    const trn_topology net[4] = { trn_topology_of(TRN_TRN2_48XLARGE), trn_topology_ring(7, 1e9, 1e-6), trn_topology_switch(20, 1e9, 1e-6),
-                                  trn_topology_torus(3, box, 1e9, 1e-6) };
+    const trn_topology net[4] = { trn_topology_of(TRN_TRN2_48XLARGE), trn_topology_ring(7, 1e9, 1e-6),
+                                  trn_topology_switch(20, 1e9, 1e-6), trn_topology_torus(3, box, 1e9, 1e-6) };
     const int cores[4] = { 4, 2, 1, 1 };
     int i = 0;
     for (int t = 0; t < 4; t++)

@@ -101,7 +101,8 @@ static bool sparse_multiply(const sparse_case *c)
     return true;
 }
 
-/* Every pattern with pairs of formats, flavours of numbers, orders, outputs and layouts in turn, and cuts of any kind. */
+/* Every pattern with pairs of formats, flavours of numbers, orders, outputs and layouts in turn, and cuts of any
+ * kind. */
 static bool sparse_products(void)
 {
     static const trn_sparse_pattern pattern[] = {

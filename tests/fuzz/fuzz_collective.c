@@ -150,7 +150,8 @@ static void mutate(problem *q)
     }
 }
 
-/* So many that arrays of a caller would have to be larger than ours, or that it would take long: not what is asked here. */
+/* So many that arrays of a caller would have to be larger than ours, or that it would take long: not what is asked
+ * here. */
 static bool too_many(const problem *q)
 {
     const trn_collective_args *a = &q->a;
@@ -312,7 +313,8 @@ static void check_alike(const problem *q, int ranks)
 {
     for (int r = 1; r < ranks; r++)
         for (int64_t e = 0; e < trn_tensor_elements(q->dst[0]); e++) {
-            if (q->dst[0].format != q->dst[r].format || memcmp(&q->dst[0].cfp8, &q->dst[r].cfp8, sizeof q->dst[0].cfp8)) return;
+            if (q->dst[0].format != q->dst[r].format || memcmp(&q->dst[0].cfp8, &q->dst[r].cfp8, sizeof q->dst[0].cfp8))
+                return;
             if (memcmp(arena + element_offset(&q->dst[0], e), arena + element_offset(&q->dst[r], e),
                        trn_format_bytes(q->dst[0].format)) != 0)
                 say("ranks of an all-reduce differ");

@@ -3,10 +3,10 @@
  *
  *     fuzz_engines [count] [seed]        default: 20000 calls, 1000000 with TRN_TEST_LEVEL=2; seed 1
  *
- * As fuzz_args.c: plausible args, mostly with up to four mutations (views, enums, integers, pointers, columns); no crash,
- * no hang, nothing written on failure (states included) and a sentence in the error, nothing written outside outputs on
- * success; what succeeds is asked again of the portable kernels now and then and must write the same bits. Prints how
- * often each status came.
+ * As fuzz_args.c: plausible args, mostly with up to four mutations (views, enums, integers, pointers, columns); no
+ * crash, no hang, nothing written on failure (states included) and a sentence in the error, nothing written outside
+ * outputs on success; what succeeds is asked again of the portable kernels now and then and must write the same bits.
+ * Prints how often each status came.
  */
 #define _DEFAULT_SOURCE 1
 

@@ -51,7 +51,8 @@ int LLVMFuzzerTestOneInput(const unsigned char *data, size_t size) { return (voi
 
 enum { ROOM = 1024 };
 
-static const char *const types[] = { "<f4", "<f2", "<u2", "|u1", ">f4", "<f8", "|b1", "<c16", "<U3", "<f0", "<V2", "|V1", "<V4", "" };
+static const char *const types[] = { "<f4",  "<f2", "<u2", "|u1", ">f4", "<f8", "|b1",
+                                     "<c16", "<U3", "<f0", "<V2", "|V1", "<V4", "" };
 static const char *const shapes[] = { "(3, 5)",
                                       "(3,)",
                                       "()",

@@ -1,4 +1,4 @@
-/* fuzz_replica.c - random replica groups into trn_replica_group_check, against the published rules written a second time.
+/* fuzz_replica.c - random replica groups into trn_replica_group_check, against the published rules written again.
  * SPDX-License-Identifier: MIT
  *
  *     fuzz_replica [count] [seed]        default: 100000 groups, 3000000 with TRN_TEST_LEVEL=2; seed 1

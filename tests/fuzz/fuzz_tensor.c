@@ -3,10 +3,11 @@
  *
  *     fuzz_tensor [count] [seed]        default: 20000 calls, 1000000 with TRN_TEST_LEVEL=2; seed 1
  *
- * As fuzz_args.c: plausible calls of every mode (plain, double rows, MX, int8, transposes), up to four mutations each; no
- * crash, no hang, no write on failure, none outside dst on success, none beyond scratch of exactly the size that was
- * asked for. What succeeds is asked again of the portable kernels now and then, which must write the same bits: operands
- * are random bytes here, so NaN, infinities, subnormals and scales of any size meet. Prints how often each status came.
+ * As fuzz_args.c: plausible calls of every mode (plain, double rows, MX, int8, transposes), up to four mutations each;
+ * no crash, no hang, no write on failure, none outside dst on success, none beyond scratch of exactly the size that was
+ * asked for. What succeeds is asked again of the portable kernels now and then, which must write the same bits:
+ * operands are random bytes here, so NaN, infinities, subnormals and scales of any size meet. Prints how often each
+ * status came.
  */
 #define _DEFAULT_SOURCE 1
 
@@ -30,7 +31,8 @@ static int plausible_size(void) { return one_in(10) ? below(130) : below(14); }
 static trn_format operand_format(mode how)
 {
     /* clang-format off */
-    static const trn_format narrow[] = { TRN_F8_E4M3, TRN_F8_E5M2, TRN_F8_E3M4, TRN_CFP8, TRN_F8_E4M3FN, TRN_BF16, TRN_F16 };
+    static const trn_format narrow[] = { TRN_F8_E4M3,   TRN_F8_E5M2, TRN_F8_E3M4, TRN_CFP8,
+                                         TRN_F8_E4M3FN, TRN_BF16,    TRN_F16 };
     static const trn_format mx[] = { TRN_F8_E4M3FN, TRN_F8_E5M2, TRN_F4_E2M1 };
     static const trn_format any[] = { TRN_F32, TRN_TF32, TRN_BF16, TRN_F16, TRN_F8_E4M3, TRN_F8_E5M2, TRN_F8_E3M4,
                                       TRN_F8_E4M3FN, TRN_CFP8, TRN_F4_E2M1, TRN_I8 };
@@ -116,7 +118,8 @@ static void write_permutation(const trn_tensor *t)
     view_strides(t, stride);
     for (int64_t k = 0; k < t->shape[0]; k++)
         for (int64_t n = 0; n < t->shape[1]; n++) {
-            const uint32_t code = k == (n + 3) % t->shape[0] ? trn_encode(t->format, 1.0f, TRN_NEAREST_EVEN, TRN_OVERFLOW_DEFAULT, 0) : 0;
+            const uint32_t code =
+                k == (n + 3) % t->shape[0] ? trn_encode(t->format, 1.0f, TRN_NEAREST_EVEN, TRN_OVERFLOW_DEFAULT, 0) : 0;
             memcpy((unsigned char *)t->data + (k * stride[0] + n * stride[1]) * bytes, &code, (size_t)bytes);
         }
 }
@@ -341,7 +344,8 @@ static void fuzz_nc_matmul(void)
 {
     static const mode modes[] = { WIDE, NARROW, DOUBLE_ROW, INT8, TRANSPOSE };
     const mode how = modes[below(5)];
-    int64_t m = one_in(50) ? 129 : plausible_size(), n = one_in(50) ? 513 : plausible_size(), k = one_in(50) ? 129 : plausible_size();
+    int64_t m = one_in(50) ? 129 : plausible_size(), n = one_in(50) ? 513 : plausible_size(),
+            k = one_in(50) ? 129 : plausible_size();
     if (how == TRANSPOSE && !one_in(4)) n = k;
     if (one_in(40)) empty_but_huge(&m, &n, &k);
     const trn_format format = operand_format(how);
@@ -431,7 +435,8 @@ static void fuzz_nc_transpose(void)
     memset(&a, 0, sizeof a);
     a.generation = generation_for(format, format);
     a.data = input_2d(format, rows, columns);
-    a.dst = dst_view(a.generation == TRN_TRAINIUM1 ? (format == TRN_I8 ? TRN_I32 : TRN_F32) : plausible_psum(a.generation, TRANSPOSE, format),
+    a.dst = dst_view(a.generation == TRN_TRAINIUM1 ? (format == TRN_I8 ? TRN_I32 : TRN_F32)
+                                                   : plausible_psum(a.generation, TRANSPOSE, format),
                      columns, rows);
 
     const views v = { { &a.dst, &a.data, &a.data }, 3 };
@@ -448,12 +453,15 @@ static void fuzz_nc_transpose(void)
 
 int main(int argc, char **argv)
 {
-    static void (*const turn[])(void) = { fuzz_matmul, fuzz_nc_matmul, fuzz_nc_matmul_mx, fuzz_matmul, fuzz_nc_matmul, fuzz_nc_transpose };
+    static void (*const turn[])(void) = { fuzz_matmul, fuzz_nc_matmul, fuzz_nc_matmul_mx,
+                                          fuzz_matmul, fuzz_nc_matmul, fuzz_nc_transpose };
     scratch = (unsigned char *)guarded(SCRATCH);
     const long count = fuzz(argc, argv, turn, 6);
     print_tally(call_name, CALLS, count);
     for (int c = 0; c < CALLS && count >= 20000; c++)
-        if (tally[c][TRN_EUNSUPPORTED] == 0 || tally[c][TRN_EFORMAT] == 0 || tally[c][TRN_ESHAPE] == 0) say("a status never came");
-    if (count >= 20000 && (tally[MATMUL][TRN_ENOSPC] == 0 || tally[NC_MATMUL][TRN_ELIMIT] == 0)) say("a status never came");
+        if (tally[c][TRN_EUNSUPPORTED] == 0 || tally[c][TRN_EFORMAT] == 0 || tally[c][TRN_ESHAPE] == 0)
+            say("a status never came");
+    if (count >= 20000 && (tally[MATMUL][TRN_ENOSPC] == 0 || tally[NC_MATMUL][TRN_ELIMIT] == 0))
+        say("a status never came");
     return 0;
 }

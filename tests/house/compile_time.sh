@@ -26,9 +26,11 @@ for compiler in $(compilers); do
         END {
             more = wall[2] - wall[1]
             if (cpu[2] - cpu[1] < more) more = cpu[2] - cpu[1]
-            printf "%s: <math.h> %.0f ms (median %.0f), trnmath.h without intrinsics %.0f ms (median %.0f), processor time %.0f and %.0f ms: %.0f ms more, minimum of %d runs\n",
+            printf "%s: <math.h> %.0f ms (median %.0f), trnmath.h without intrinsics %.0f ms (median %.0f), " \
+                "processor time %.0f and %.0f ms: %.0f ms more, minimum of %d runs\n",
                 compiler, wall[1], median[1], wall[2], median[2], cpu[1], cpu[2], more, runs }' "$scratch/times"
     "$scratch/stopwatch" 3 -- "$compiler" -O2 -I"$root" -c "$scratch/guests.c" -o "$scratch/guests.o" 2>/dev/null |
-        awk -v compiler="$compiler" '{ printf "%s: trnmath.h with intrinsics %.0f ms (for the record)\n", compiler, $1 }'
+        awk -v compiler="$compiler" '{
+            printf "%s: trnmath.h with intrinsics %.0f ms (for the record)\n", compiler, $1 }'
 done
 finish

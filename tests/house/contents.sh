@@ -33,7 +33,8 @@ for header in $(doors); do
 
         FNR == 1 {
             comment = 1
-            if (index($0, "/* " header " - ") != 1) tell("line 1 does not read \"/* " header " - what it is in one sentence\"")
+            if (index($0, "/* " header " - ") != 1)
+                tell("line 1 does not read \"/* " header " - what it is in one sentence\"")
         }
         FNR == 2 && !/SPDX-License-Identifier: MIT/ { tell("line 2 is not the SPDX line") }
 
@@ -55,10 +56,16 @@ for header in $(doors); do
                 text = substr(text, RSTART + RLENGTH)
             }
             # functions and types at file scope; a function in a macro body (## in it) is covered by a pattern
-            if (/^(TRN_API|TRNI_FN|TRNI_INLINE|TRNI_KERNEL|static|__attribute__|TRNI_DATA)/ && match($0, /[^A-Za-z0-9_]trn_[a-z0-9_]+\(/))
+            if (/^(TRN_API|TRNI_FN|TRNI_INLINE|TRNI_KERNEL|static|__attribute__|TRNI_DATA)/ &&
+                match($0, /[^A-Za-z0-9_]trn_[a-z0-9_]+\(/))
                 defined[substr($0, RSTART + 1, RLENGTH - 2)] = FNR
             if (/^typedef (enum|struct|union) trn_/) defined[$3] = FNR
-            else if (/^typedef .* \**trn_[a-z0-9_]+;/) { name = $0; sub(/;.*/, "", name); sub(/^.*[^a-z0-9_]/, "", name); defined[name] = FNR }
+            else if (/^typedef .* \**trn_[a-z0-9_]+;/) {
+                name = $0
+                sub(/;.*/, "", name)
+                sub(/^.*[^a-z0-9_]/, "", name)
+                defined[name] = FNR
+            }
             else if (/^} trn_[a-z0-9_]+;/) { name = $2; sub(/;.*/, "", name); defined[name] = FNR }
         }
 
@@ -100,7 +107,9 @@ for room in $(rooms); do
     checked
     awk -v room="$room" '
         FNR == 1 && index($0, "/* " room " - ") != 1 { print "line 1 does not read \"/* " room " - what it does\"" }
-        FNR == 2 && !/^ \* (Behind|A room of) .*SPDX-License-Identifier: MIT$/ { print "line 2 does not say whose it is, and its licence" }
+        FNR == 2 && !/^ \* (Behind|A room of) .*SPDX-License-Identifier: MIT$/ {
+            print "line 2 does not say whose it is, and its licence"
+        }
         /#include <trnmath/ && /^ \*/ { print "shows a program, but nobody may include a room" }
         FNR == 60 { exit }' "$root/trnmath/$room" | sed "s,^,$room: ,"
 done >"$scratch/list"

@@ -1,7 +1,8 @@
 #!/bin/sh
-# headers.sh gcc|clang|aarch64: every header compiles alone, as C11 and as C++17, under the strict warnings, with the
-# intrinsics and without, and with OpenMP; all of them together compile twice over and in reverse order; and two files
-# of one program link. Level 2 also turns every body into code at -O2, for the warnings that only the optimiser finds.
+# headers.sh gcc|clang|aarch64: every header compiles alone, as C11 and as C++17, under the strict warnings (clang, C11:
+# all that it knows), with the intrinsics and without, and with OpenMP; the umbrella as C++20, too; all headers together
+# compile twice over and in reverse order; and two files of one program link. Level 2 also turns every body into code at
+# -O2, for the warnings that only the optimiser finds.
 . "$(dirname -- "$0")/lib.sh"
 
 family=${1:?usage: headers.sh gcc|clang|aarch64}
@@ -24,14 +25,35 @@ if ! have "$c"; then
 fi
 
 # A user's own warnings, too.
-strict="$strict -Wshadow"
+strict="$strict -Wshadow -Wcast-qual"
+
+# Everything that clang can say of C, except
+#     declaration-after-statement, padded, unsafe-buffer-usage    for C90, for packed structures, for C++'s containers
+#     float-equal                                                 bits are what this library promises
+#     switch-enum, covered-switch-default                         each asks for what the other forbids
+#     bad-function-cast                                           (double)f(x) is how an integer becomes a double
+#     used-but-marked-unused                                      what a header defines is used or not
+#     conditional-uninitialized                                   a loop that fills a structure of registers is not seen
+# A clang that is newer than the last one tried may know more: then the strict warnings have to do, and we say so.
+all_of_c=
+if [ "$family" = clang ]; then
+    if [ "$("$c" -dumpversion | sed 's/\..*//')" -le 19 ]; then
+        all_of_c='-Weverything -Wno-unknown-warning-option'
+        for style in declaration-after-statement padded unsafe-buffer-usage float-equal switch-enum \
+            covered-switch-default bad-function-cast used-but-marked-unused conditional-uninitialized; do
+            all_of_c="$all_of_c -Wno-$style"
+        done
+    else
+        echo "note: clang $("$c" -dumpversion): -Weverything was tried up to clang 19, and is left out"
+    fi
+fi
 
 # try C-OR-C++ FLAGS FILE TEXT: one compilation, thrown away.
 try() {
     checked
     case $1 in
-    c11) command="$c -std=c11" ;;
-    *) command="$cxx -std=c++17 -x c++" ;;
+    c11) command="$c -std=c11 $all_of_c" ;;
+    *) command="$cxx -std=$1 -x c++" ;;
     esac
     # shellcheck disable=SC2086
     $command $strict $2 -I"$root" -c "$scratch/$3" -o "$scratch/out.o" 2>"$scratch/log" ||
@@ -70,6 +92,10 @@ for header in $(headers); do
         done
     done
 done
+if [ -n "$cxx" ]; then
+    echo '#include <trnmath/trnmath.h>' >"$scratch/alone.c"
+    for flags in '' '-DTRN_NO_INTRINSICS'; do try c++20 "$flags" alone.c 'trnmath.h as C++20 draws a warning'; done
+fi
 
 # ---- together: any order, any number of times ----
 
@@ -90,7 +116,7 @@ done
     echo '#define max(a, b) ((a) > (b) ? (a) : (b))'
     cat "$scratch/forward"
 } >"$scratch/crowded.c"
-try c11 '' crowded.c 'after <complex.h> and macros named min and max the headers do not compile'
+try c11 -Wno-unused-macros crowded.c 'after <complex.h> and macros named min and max the headers do not compile'
 
 # ---- two files, one program ----
 
@@ -101,8 +127,9 @@ unsigned one(void) { return trn_fp_check() + trn_bf16_from_f32(1.0f); }
 int calls(void);
 int calls(void) /* everything that has kernels, as code: warnings that declarations alone do not draw */
 {
-    return trn_convert(NULL) && trn_matmul(NULL) && trn_nc_matmul(NULL) && trn_nc_matmul_mx(NULL) && trn_mx_quantize(NULL) &&
-           trn_sparse_matmul(NULL) && trn_tensor_tensor(NULL) && trn_activation(NULL) && trn_dma_copy(NULL);
+    return trn_convert(NULL) && trn_matmul(NULL) && trn_nc_matmul(NULL) && trn_nc_matmul_mx(NULL) &&
+           trn_mx_quantize(NULL) && trn_sparse_matmul(NULL) && trn_tensor_tensor(NULL) && trn_activation(NULL) &&
+           trn_dma_copy(NULL);
 }
 END
 cat >"$scratch/two.c" <<'END'
@@ -125,7 +152,8 @@ for language in $languages; do
     suffix=c
     [ "$language" = c11 ] || suffix=cc
     # shellcheck disable=SC2086
-    if ! $command -O0 $strict -I"$root" "$scratch/one.$suffix" "$scratch/two.$suffix" -o "$scratch/two" -lm 2>"$scratch/log"; then
+    if ! $command -O0 $strict -I"$root" "$scratch/one.$suffix" "$scratch/two.$suffix" -o "$scratch/two" -lm \
+        2>"$scratch/log"; then
         fail_log "$scratch/log" "two files that include trnmath.h do not link into one program ($command)"
     elif [ -z "$run" ] || have "${run%% *}"; then
         $run "$scratch/two" || fail "two files that include trnmath.h: the program failed with status $? ($command)"

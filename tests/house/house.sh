@@ -1,8 +1,9 @@
 #!/bin/sh
-# The house holds together: the doors at the root of trnmath/ are those of floors.txt, of the umbrella and of the table in
-# trnmath/README.md; rooms lie in the folders of floors.txt and define no public name; includes point only downward and
-# in no circle; instruction sets are entered from the room that they speed up; foreign headers have one door each; and
-# the one file and the installation have the same headers. (What is in a door: contents.sh.)
+# The house holds together: the doors at the root of trnmath/ are those of floors.txt, of the umbrella and of the table
+# in trnmath/README.md; rooms lie in the folders of floors.txt and define no public name; includes point only downward
+# and in no circle; instruction sets are entered from the room that they speed up; foreign headers have one door each;
+# the one file and the installation have the same headers; and no line of a source or a script is longer than 120
+# characters. (What is in a door: contents.sh.)
 . "$(dirname -- "$0")/lib.sh"
 
 floors=$root/tests/house/floors.txt
@@ -59,7 +60,8 @@ for room in $(headers | grep /); do
             text = $0
             sub(/\/\*.*/, "", text)
             if (text ~ /^TRN_API/) tell("TRN_API")
-            else if (match(text, /[^A-Za-z0-9_]trn_[a-z0-9_]+\(/) && text !~ /=.*trn_/ && text !~ /\{.*trn_[a-z0-9_]+\(/)
+            else if (match(text, /[^A-Za-z0-9_]trn_[a-z0-9_]+\(/) && text !~ /=.*trn_/ &&
+                     text !~ /\{.*trn_[a-z0-9_]+\(/)
                 tell(substr(text, RSTART + 1, RLENGTH - 2))
             else if (text ~ /^typedef (enum|struct|union) trn_/) tell($3)
             else if (text ~ /^} trn_[a-z0-9_]+;/) tell($2)
@@ -72,7 +74,12 @@ fail_each "$scratch/list" 'a room defines a public name, which belongs behind a 
 headers | xargs awk -v floors="$floors" -v pairs="$scratch/pairs" '
     function tell(text) { printf "%s, line %d: %s\n", FILENAME, FNR, text }
     function folder_of(header) { return header ~ /\// ? substr(header, 1, index(header, "/") - 1) : door[header] }
-    function module_of(header) { sub(/^.*\//, "", header); sub(/^trn_/, "", header); sub(/\.h$/, "", header); return header }
+    function module_of(header) {
+        sub(/^.*\//, "", header)
+        sub(/^trn_/, "", header)
+        sub(/\.h$/, "", header)
+        return header
+    }
 
     BEGIN {
         while ((getline line < floors) > 0) {
@@ -100,7 +107,8 @@ headers | xargs awk -v floors="$floors" -v pairs="$scratch/pairs" '
         if (!quoted) {
             if (target in system_header) next
             if (!(target in allowed)) tell("<" target "> is no header that floors.txt allows")
-            else if (allowed[target] != FILENAME && allowed[target] != here) tell("<" target "> belongs to " allowed[target])
+            else if (allowed[target] != FILENAME && allowed[target] != here)
+                tell("<" target "> belongs to " allowed[target])
             next
         }
         if (FILENAME ~ /\// && target ~ /^\.\.\//) sub(/^\.\.\//, "", target)
@@ -128,4 +136,21 @@ grep -v '^looked at' "$scratch/found" >"$scratch/list"
 fail_each "$scratch/list" '%s'
 checked
 tsort "$scratch/pairs" >/dev/null 2>"$scratch/log" || fail_log "$scratch/log" 'headers include each other in a circle'
+
+# ---- lines ----
+
+# In the C locale awk counts bytes: those that continue a character of UTF-8 are taken out first. engine/act_data.h is
+# made by a program, one row of a table to a line. Kernels that are being rewritten are wrapped with that.
+checked
+(cd "$root" && find . -name '.?*' -prune -o \( -name '*.h' -o -name '*.c' -o -name '*.sh' \) -print) |
+    grep -v -e '/engine/act_data\.h$' -e '/trnmath/simd/' -e '/array/systolic' -e '/data/cast' -e '/trn_cpu\.h$' |
+    sort >"$scratch/sources"
+[ -s "$scratch/sources" ] || fail 'no source was found whose lines could be counted'
+(cd "$root" && xargs awk '
+    length($0) > 120 {
+        text = $0
+        gsub(/[\200-\277]/, "", text)
+        if (length(text) > 120) printf "%s, line %d: %d characters\n", substr(FILENAME, 3), FNR, length(text)
+    }' <"$scratch/sources") >"$scratch/list"
+fail_each "$scratch/list" 'a line is longer than 120 characters: %s'
 finish

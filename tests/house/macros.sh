@@ -9,7 +9,8 @@ foreign_includes >"$scratch/before.c"
 
 # macros_of COMPILER FILE: the sorted list of its definitions, or false.
 macros_of() {
-    "$1" -std=c11 -I"$root" -dM -E "$scratch/$2.c" >"$scratch/$2.raw" 2>"$scratch/log" && sort "$scratch/$2.raw" >"$scratch/$2"
+    "$1" -std=c11 -I"$root" -dM -E "$scratch/$2.c" >"$scratch/$2.raw" 2>"$scratch/log" &&
+        sort "$scratch/$2.raw" >"$scratch/$2"
 }
 
 names_only() { awk '{ sub(/\(.*/, "", $2); print $2 }'; }
@@ -28,11 +29,13 @@ for compiler in $(compilers); do
         comm -13 "$scratch/before" "$scratch/after" | names_only >"$scratch/new"
         comm -23 "$scratch/before" "$scratch/after" | names_only >"$scratch/changed"
         grep -v -E '^TRNI?_' "$scratch/new" | while read -r name; do
-            echo "$name behind (defined in $(cd "$root/trnmath" && headers | xargs grep -l "define $name\\>" | head -n 1))"
+            origin=$(cd "$root/trnmath" && headers | xargs grep -l "define $name\\>" | head -n 1)
+            echo "$name behind (defined in $origin)"
         done >"$scratch/leaked"
         fail_each "$scratch/leaked" "$header ($compiler): leaves the macro %s; ours start with TRN_ or TRNI_"
         fail_each "$scratch/changed" "$header ($compiler): changes or removes the macro %s of somebody else"
-        grep -q '^TRN_BASE_H$' "$scratch/new" || fail "$header ($compiler): TRN_BASE_H was not seen, so this check is blind"
+        grep -q '^TRN_BASE_H$' "$scratch/new" ||
+            fail "$header ($compiler): TRN_BASE_H was not seen, so this check is blind"
     done
 done
 finish

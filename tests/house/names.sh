@@ -37,7 +37,8 @@ if have clang; then
         comm -13 "$scratch/before" "$scratch/after" >"$scratch/ours"
         checks=$((checks + $(wc -l <"$scratch/ours")))
         # An empty list would mean a blind check.
-        grep -q '^trn_status$' "$scratch/ours" || fail "$header: trn_status was not seen among its names, so this check is blind"
+        grep -q '^trn_status$' "$scratch/ours" ||
+            fail "$header: trn_status was not seen among its names, so this check is blind"
         grep -v -E '^(trni?|TRNI?)_' "$scratch/ours" | while read -r name; do
             echo "$(cd "$root/trnmath" && headers | xargs grep -l -w -e "$name" | head -n 1): declares $name"
         done >"$scratch/foreign_names"
@@ -62,11 +63,13 @@ for compiler in $(compilers); do
             continue
         fi
         nm -g --defined-only "$scratch/user.o" | awk '{ print $NF }' >"$scratch/exported"
-        grep -q -x user_function "$scratch/exported" || fail "$compiler $flags: nm does not show user_function, so this check is blind"
+        grep -q -x user_function "$scratch/exported" ||
+            fail "$compiler $flags: nm does not show user_function, so this check is blind"
         grep -v -x user_function "$scratch/exported" >"$scratch/ours"
         fail_each "$scratch/ours" "$top ($compiler $flags): the user's object exports %s; it should be static"
         nm -g --undefined-only "$scratch/user.o" | awk '{ print $NF }' | grep -E '^(trni?|TRNI?)_' >"$scratch/wanted"
-        fail_each "$scratch/wanted" "$top ($compiler $flags): the user's object needs an external %s, which nothing defines"
+        fail_each "$scratch/wanted" \
+            "$top ($compiler $flags): the user's object needs an external %s, which nothing defines"
         checked
     done
 done

@@ -16,7 +16,10 @@ done
 
 for page in $pages; do
     awk -v out="$scratch" -v page="$page" -v n="$(find "$scratch" -name 'block*' | wc -l)" '
-        function open_as(kind) { file = sprintf("%s/block%03d.%s", out, ++n, kind); printf "/* %s:%d */\n", page, FNR >file }
+        function open_as(kind) {
+            file = sprintf("%s/block%03d.%s", out, ++n, kind)
+            printf "/* %s:%d */\n", page, FNR >file
+        }
         /^```/ && inside { inside = 0; if (file != "") close(file); next }
         /^```/ { inside = 1; first = 1; file = ""; if ($0 ~ /^```c[ \t]*$/) open_as("c"); next }
         inside && first && /^\$ cc / { open_as("run") }
@@ -62,11 +65,17 @@ with_main() {
 # fragment BLOCK WHERE: at file scope or in a function.
 fragment() {
     { printf '%s' "$prelude"; cat "$1"; } >"$scratch/outside.c"
-    { printf '%s' "$prelude"; echo 'void fragment(void); void fragment(void) {'; cat "$1"; echo '}'; } >"$scratch/inside.c"
+    {
+        printf '%s' "$prelude"
+        echo 'void fragment(void); void fragment(void) {'
+        cat "$1"
+        echo '}'
+    } >"$scratch/inside.c"
     for compiler in $(compilers); do
         checked
         # shellcheck disable=SC2086
-        "$compiler" $flags -Wno-unused -Wno-missing-prototypes -I"$root" -fsyntax-only "$scratch/outside.c" 2>/dev/null ||
+        "$compiler" $flags -Wno-unused -Wno-missing-prototypes -I"$root" -fsyntax-only "$scratch/outside.c" \
+            2>/dev/null ||
             "$compiler" $flags -Wno-unused -I"$root" -fsyntax-only "$scratch/inside.c" 2>"$scratch/log" ||
             fail_log "$scratch/log" "$2: this fragment compiles neither at file scope nor in a function ($compiler)"
     done
@@ -84,7 +93,10 @@ shown() {
         ;;
     esac
     # Level 1 runs the first page's as it stands, the others by whichever compiler is quick.
-    case $level$2 in 1README.md*) ;; 1*) command=$(echo "$command" | sed "s/^cc -O2/$(compilers | tail -n 1) -O0/") ;; esac
+    case $level$2 in
+    1README.md*) ;;
+    1*) command=$(echo "$command" | sed "s/^cc -O2/$(compilers | tail -n 1) -O0/") ;;
+    esac
     checked
     file=$(printf '%s\n' "$command" | tr ' ' '\n' | grep '\.c$' | head -n 1)
     case $file in */*) ;; *) cp "$3" "$scratch/here/$file" ;; esac
@@ -118,8 +130,8 @@ headings() { sed -n '/^```/,/^```/d; s/^##* //p' "$1" | tr '[:upper:]' '[:lower:
 
 for page in $pages; do
     checked
-    sed '/^```/,/^```/d' "$root/$page" | grep -o '](\([^)]*\))' | sed 's/^](//; s/)$//' | grep -v '^https\?:' | sort -u |
-        while read -r link; do
+    sed '/^```/,/^```/d' "$root/$page" | grep -o '](\([^)]*\))' | sed 's/^](//; s/)$//' | grep -v '^https\?:' |
+        sort -u | while read -r link; do
             path=${link%%#*} target=$root/$page
             [ -z "$path" ] || target=$root/$(dirname "$page")/$path
             if [ ! -e "$target" ]; then

@@ -40,7 +40,8 @@ static void fill(buffers *b, trn_format format, uint64_t seed)
 }
 
 /* Sizes of the views of a case; n is the buffer of a rank. */
-static void views(trn_collective_args *a, buffers *b, trn_tensor *src, trn_tensor *dst, trn_format format, int64_t n, bool twin)
+static void views(trn_collective_args *a, buffers *b, trn_tensor *src, trn_tensor *dst, trn_format format, int64_t n,
+                  bool twin)
 {
     const int ranks = trn_collective_ranks(a);
     for (int r = 0; r < ranks * trni_group_count(a); r++) {
@@ -76,11 +77,15 @@ static void one(const trn_mpi *mpi, trn_collective_args a, buffers *b, trn_forma
     }
     if (right) return;
     failures++;
-    printf("process %d: %s by %s, wire %s, %lld elements, %d ranks: differs (%s)\n", me, trn_collective_name(a.op), trn_algorithm_name(a.algorithm),
-           trn_format_name(format), (long long)n, trn_collective_ranks(&a), status == expected ? "values" : status ? error.text : twin_error.text);
+    printf("process %d: %s by %s, wire %s, %lld elements, %d ranks: differs (%s)\n", me, trn_collective_name(a.op),
+           trn_algorithm_name(a.algorithm), trn_format_name(format), (long long)n, trn_collective_ranks(&a),
+           status == expected ? "values"
+           : status           ? error.text
+                              : twin_error.text);
 }
 
-static void on_net(const trn_mpi *mpi, const trn_topology *net, int cores, const int *chips, int count, int groups, buffers *b)
+static void on_net(const trn_mpi *mpi, const trn_topology *net, int cores, const int *chips, int count, int groups,
+                   buffers *b)
 {
     static const trn_format formats[] = { TRN_F32, TRN_BF16 };
     static const int64_t sizes[] = { ELEMENTS, 37, 5, 0 };
@@ -88,8 +93,13 @@ static void on_net(const trn_mpi *mpi, const trn_topology *net, int cores, const
         for (int algorithm = 0; algorithm < TRN_POINT_TO_POINT; algorithm++)
             for (int f = 0; f < 2; f++)
                 for (int s = 0; s < 4; s++) {
-                    trn_collective_args a = { .net = net, .op = (trn_collective)op, .algorithm = (trn_algorithm)algorithm,
-                                              .chips = chips, .count = count, .groups = groups, .ranks_per_chip = cores };
+                    trn_collective_args a = { .net = net,
+                                              .op = (trn_collective)op,
+                                              .algorithm = (trn_algorithm)algorithm,
+                                              .chips = chips,
+                                              .count = count,
+                                              .groups = groups,
+                                              .ranks_per_chip = cores };
                     if (s > 1 && f) continue;
                     if (op == TRN_BROADCAST || op == TRN_SEND_RECV) a.root = 1;
                     a.rounding = s == 1 ? TRN_STOCHASTIC : TRN_NEAREST_EVEN;
@@ -133,7 +143,8 @@ static int misbehave(const char *how, buffers *b)
     const trn_status status = trn_mpi_collective_run(&mpi, &a);
     bool untouched = true;
     for (size_t i = 0; i < sizeof b->out; i++) untouched = untouched && ((const unsigned char *)b->out)[i] == 0x55;
-    printf("process %d: %s: %s, %s\n", me, trn_status_text(status), error.text, untouched ? "nothing written" : "WRITTEN");
+    printf("process %d: %s: %s, %s\n", me, trn_status_text(status), error.text,
+           untouched ? "nothing written" : "WRITTEN");
     fflush(stdout);
     if (!strcmp(how, "late")) MPI_Abort(MPI_COMM_WORLD, status != TRN_OK && untouched ? 0 : 1);
     return status == TRN_OK || !untouched;

@@ -27,13 +27,20 @@ typedef struct product {
 } product;
 
 static const product products[] = {
-    { "data=4,tensor=4", "(data, *)", "(*, tensor)", "(data, tensor)", 48, 64, 64, TRN_BF16, TRN_BF16, TRN_NEAREST_EVEN, TRN_ALGORITHM_AUTO },
-    { "data=4,tensor=4", "(data, tensor)", "(tensor, *)", "(data, *)", 37, 33, 64, TRN_BF16, TRN_BF16, TRN_NEAREST_EVEN, TRN_RING },
-    { "data=4,tensor=4", "(data, tensor)", "(tensor, *)", "(data, tensor)", 40, 64, 61, TRN_F32, TRN_F32, TRN_NEAREST_EVEN, TRN_RECURSIVE_DOUBLING },
-    { "data=2,tensor=8", "(data, tensor)", "(*, *)", "(*, *)", 31, 29, 64, TRN_F16, TRN_F32, TRN_NEAREST_EVEN, TRN_ALGORITHM_AUTO },
-    { "tensor=16", "(tensor, *)", "(*, tensor)", "(tensor, *)", 48, 48, 64, TRN_BF16, TRN_BF16, TRN_STOCHASTIC, TRN_ALGORITHM_AUTO },
-    { "tensor=16", "(*, tensor)", "(tensor, *)", "(*, tensor)", 24, 40, 96, TRN_BF16, TRN_BF16, TRN_STOCHASTIC, TRN_MESH },
-    { "x=4,y=4", "(x, y)", "(y, x)", "(x, *)", 20, 20, 20, TRN_F8_E4M3, TRN_BF16, TRN_NEAREST_EVEN, TRN_ALGORITHM_AUTO },
+    { "data=4,tensor=4", "(data, *)", "(*, tensor)", "(data, tensor)", 48, 64, 64, TRN_BF16, TRN_BF16, TRN_NEAREST_EVEN,
+      TRN_ALGORITHM_AUTO },
+    { "data=4,tensor=4", "(data, tensor)", "(tensor, *)", "(data, *)", 37, 33, 64, TRN_BF16, TRN_BF16, TRN_NEAREST_EVEN,
+      TRN_RING },
+    { "data=4,tensor=4", "(data, tensor)", "(tensor, *)", "(data, tensor)", 40, 64, 61, TRN_F32, TRN_F32,
+      TRN_NEAREST_EVEN, TRN_RECURSIVE_DOUBLING },
+    { "data=2,tensor=8", "(data, tensor)", "(*, *)", "(*, *)", 31, 29, 64, TRN_F16, TRN_F32, TRN_NEAREST_EVEN,
+      TRN_ALGORITHM_AUTO },
+    { "tensor=16", "(tensor, *)", "(*, tensor)", "(tensor, *)", 48, 48, 64, TRN_BF16, TRN_BF16, TRN_STOCHASTIC,
+      TRN_ALGORITHM_AUTO },
+    { "tensor=16", "(*, tensor)", "(tensor, *)", "(*, tensor)", 24, 40, 96, TRN_BF16, TRN_BF16, TRN_STOCHASTIC,
+      TRN_MESH },
+    { "x=4,y=4", "(x, y)", "(y, x)", "(x, *)", 20, 20, 20, TRN_F8_E4M3, TRN_BF16, TRN_NEAREST_EVEN,
+      TRN_ALGORITHM_AUTO },
 };
 enum { PRODUCTS = sizeof products / sizeof products[0] };
 
@@ -46,8 +53,8 @@ static void mix(const void *data, size_t bytes)
 }
 
 /* A device's part holds what the whole has there: replicas are equal. */
-static void part(const trn_mesh *mesh, const char *text, trn_format format, int64_t rows, int64_t columns, float (*room)[ROOM], uint64_t seed,
-                 trn_tensor *view)
+static void part(const trn_mesh *mesh, const char *text, trn_format format, int64_t rows, int64_t columns,
+                 float (*room)[ROOM], uint64_t seed, trn_tensor *view)
 {
     trn_pspec spec;
     const trn_tensor whole = trn_tensor_2d(format, NULL, rows, columns);
@@ -57,16 +64,22 @@ static void part(const trn_mesh *mesh, const char *text, trn_format format, int6
         view[i] = trn_tensor_2d(format, room[i], box.count[0], box.count[1]);
         for (int64_t r = 0; seed && r < box.count[0]; r++)
             for (int64_t c = 0; c < box.count[1]; c++) {
-                const uint32_t word = trn_random_u32(seed, 0, (uint64_t)((box.first[0] + r) * columns + box.first[1] + c));
-                const uint32_t code = trn_encode(format, (float)(word >> 8) / 8388608.0f - 1.0f, TRN_NEAREST_EVEN, TRN_OVERFLOW_DEFAULT, 0);
-                memcpy((char *)room[i] + (size_t)(r * box.count[1] + c) * trn_format_bytes(format), &code, trn_format_bytes(format));
+                const uint32_t word =
+                    trn_random_u32(seed, 0, (uint64_t)((box.first[0] + r) * columns + box.first[1] + c));
+                const uint32_t code = trn_encode(format, (float)(word >> 8) / 8388608.0f - 1.0f, TRN_NEAREST_EVEN,
+                                                 TRN_OVERFLOW_DEFAULT, 0);
+                memcpy((char *)room[i] + (size_t)(r * box.count[1] + c) * trn_format_bytes(format), &code,
+                       trn_format_bytes(format));
             }
     }
 }
 
-static trn_sharded_matmul_args ask(const product *p, const trn_mesh *mesh, buffers *b, bool twin, trn_tensor (*view)[DEVICES], trn_error *error)
+static trn_sharded_matmul_args ask(const product *p, const trn_mesh *mesh, buffers *b, bool twin,
+                                   trn_tensor (*view)[DEVICES], trn_error *error)
 {
-    trn_sharded_matmul_args args = { .mesh = mesh, .m = p->m, .n = p->n, .k = p->k, .algorithm = p->algorithm, .error = error };
+    trn_sharded_matmul_args args = {
+        .mesh = mesh, .m = p->m, .n = p->n, .k = p->k, .algorithm = p->algorithm, .error = error
+    };
     part(mesh, p->a, p->in, p->m, p->k, b->a, 5, view[0]);
     part(mesh, p->b, p->in, p->k, p->n, b->b, 6, view[1]);
     part(mesh, p->dst, p->out, p->m, p->n, twin ? b->expected : b->dst, 0, view[2]);
@@ -100,7 +113,8 @@ static int one(const product *p, const trn_topology *net, buffers *b)
         right = here ? !memcmp(b->dst[i], b->expected[i], sizeof b->dst[i]) : ((unsigned char *)b->dst[i])[0] == 0x55;
         mix(b->expected[i], (size_t)trn_tensor_elements(twin_view[2][i]) * trn_format_bytes(p->out));
     }
-    if (!right) printf("process %d: %s x %s -> %s: differs (%s%s)\n", me, p->a, p->b, p->dst, error.text, twin_error.text);
+    if (!right)
+        printf("process %d: %s x %s -> %s: differs (%s%s)\n", me, p->a, p->b, p->dst, error.text, twin_error.text);
     return !right;
 }
 

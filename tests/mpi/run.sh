@@ -1,6 +1,6 @@
 #!/bin/sh
-# run.sh PROGRAM N...: the program by itself in 1, 2, ... processes, which must all print the same digest; then one process
-# that misbehaves, where the others have to say so and write nothing.
+# run.sh PROGRAM N...: the program by itself in 1, 2, ... processes, which must all print the same digest; then one
+# process that misbehaves, where the others have to say so and write nothing.
 set -u
 program=${1:?usage: run.sh PROGRAM N...}
 shift

@@ -1,8 +1,8 @@
 /* collective_memory.h - views of many ranks in one block of memory that is known to the last byte.
  * SPDX-License-Identifier: MIT
  *
- * A test lays out views, fills them, writes into `want` what each element should become, calls, and compares everything.
- * Defined before: rng.
+ * A test lays out views, fills them, writes into `want` what each element should become, calls, and compares
+ * everything. Defined before: rng.
  */
 #ifndef COLLECTIVE_MEMORY_H
 #define COLLECTIVE_MEMORY_H

@@ -1,8 +1,8 @@
 /* problem.h - one matrix product, asked of trn_matmul and of a reference, bits compared over the whole memory of dst.
  * SPDX-License-Identifier: MIT
  *
- * References: the twin (any numerics, exact fixed point, slow), and scalar_matmul below (fmaf loops, for the orders whose
- * steps are plain fused multiply-adds; itself held against the twin in test_matmul.c).
+ * References: the twin (any numerics, exact fixed point, slow), and scalar_matmul below (fmaf loops, for the orders
+ * whose steps are plain fused multiply-adds; itself held against the twin in test_matmul.c).
  */
 #ifndef PROBLEM_H
 #define PROBLEM_H

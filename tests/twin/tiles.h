@@ -1,9 +1,9 @@
 /* tiles.h - instructions of the engines that work on tiles, asked of trnmath and of the twin, in memory of every kind.
  * SPDX-License-Identifier: MIT
  *
- * A stage holds the memory of one call: views [P, free axes] with gaps, permuted axes, broadcasts, each between canaries.
- * The twin gets their codes, and what it makes is written into what the memory should become; after the call all of the
- * memory is compared, on every instruction set of the host, and put back.
+ * A stage holds the memory of one call: views [P, free axes] with gaps, permuted axes, broadcasts, each between
+ * canaries. The twin gets their codes, and what it makes is written into what the memory should become; after the call
+ * all of the memory is compared, on every instruction set of the host, and put back.
  */
 #ifndef TILES_H
 #define TILES_H

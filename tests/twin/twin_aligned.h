@@ -1,8 +1,9 @@
 /* twin_aligned.h - the accumulators without chains, word for word, one output element at a time, in exact numbers.
  * SPDX-License-Identifier: MIT
  *
- * The products of a tile, in ascending order, in blocks of `bytes` of each operand. Every product is an exact number with
- * an exponent e of its own: the sum of its operands' exponents, each at least that of its format's smallest normal number.
+ * The products of a tile, in ascending order, in blocks of `bytes` of each operand. Every product is an exact number
+ * with an exponent e of its own: the sum of its operands' exponents, each at least that of its format's smallest normal
+ * number.
  *     aligned   every product and PSUM: cut toward zero below 2^(largest e - bits); their exact sum; one rounding
  *     late      the products alone, in the same way; then their sum and PSUM rounded down, at the larger exponent
  *     halves    even and odd products in the same way, their two sums rounded down; then as late
@@ -80,7 +81,8 @@ static inline twin_number twin_block_round(const twin_number *sum, const twin_bl
 
 static inline int twin_psum_exponent(const twin_number *psum) { return twin_max(twin_exponent(psum), -126); }
 
-static inline twin_number twin_block_aligned(const twin_number *psum, const twin_term *t, int count, const twin_blocks *b)
+static inline twin_number twin_block_aligned(const twin_number *psum, const twin_term *t, int count,
+                                             const twin_blocks *b)
 {
     int largest = twin_max(twin_largest(t, 0, 1, count), -b->floor);
     if (!twin_is_zero(psum)) largest = twin_max(largest, twin_psum_exponent(psum));
@@ -131,7 +133,8 @@ static inline twin_number twin_neighbours(const twin_term *t, int count, const t
     return twin_binary32(&sum, n->flush_sums);
 }
 
-static inline twin_number twin_block(twin_number psum, twin_term *t, int count, const twin_blocks *b, const twin_numerics *n)
+static inline twin_number twin_block(twin_number psum, twin_term *t, int count, const twin_blocks *b,
+                                     const twin_numerics *n)
 {
     if (b->kind == TWIN_PAIRWISE) {
         const twin_number tree = twin_neighbours(t, count, n), sum = twin_add(&psum, &tree);
@@ -154,7 +157,8 @@ static inline int twin_operand_exponent(const twin_number *x, const twin_problem
     return x->kind != TWIN_FINITE || twin_is_zero(x) ? 0 : twin_max(twin_exponent(x), 1 - f.bias);
 }
 
-static inline twin_number twin_tile_blocks(twin_number psum, const twin_rows *rows, const twin_problem *p, const twin_blocks *b)
+static inline twin_number twin_tile_blocks(twin_number psum, const twin_rows *rows, const twin_problem *p,
+                                           const twin_blocks *b)
 {
     const int width_a = (twin_format_of(p, TWIN_A).bits + 7) / 8, width_b = (twin_format_of(p, TWIN_B).bits + 7) / 8;
     const int block = twin_max(b->bytes / twin_max(width_a, width_b), 1), count = rows->count * rows->group;

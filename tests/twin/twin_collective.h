@@ -1,9 +1,9 @@
 /* twin_collective.h - collectives one element at a time: each sum as the documents order it, in plain loops.
  * SPDX-License-Identifier: MIT
  *
- * It shares nothing with trnmath/. An algorithm is a list of stages; the value that a rank holds after a stage is folded,
- * recursively, from what the members of its group hold before it. Numbers are the bits of binary32; a rounding is that of
- * twin_number.h, a random word that of twin_random.h. Additions inside a sum are the host's, in binary32.
+ * It shares nothing with trnmath/. An algorithm is a list of stages; the value that a rank holds after a stage is
+ * folded, recursively, from what the members of its group hold before it. Numbers are the bits of binary32; a rounding
+ * is that of twin_number.h, a random word that of twin_random.h. Additions inside a sum are the host's, in binary32.
  */
 #ifndef TWIN_COLLECTIVE_H
 #define TWIN_COLLECTIVE_H

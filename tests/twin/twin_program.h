@@ -1,8 +1,8 @@
-/* twin_program.h - whole programs in the slow twin: a memory of tiles, the engines' registers and generators, and steps.
+/* twin_program.h - whole programs in the slow twin: a memory of tiles, the engines' registers and generators, steps.
  * SPDX-License-Identifier: MIT
  *
- * A step names an instruction, tiles by their number, operators and numbers. The twin executes steps one after the other
- * on grids of its own; test_engine_programs.c executes the same steps in trnmath.
+ * A step names an instruction, tiles by their number, operators and numbers. The twin executes steps one after the
+ * other on grids of its own; test_engine_programs.c executes the same steps in trnmath.
  */
 #ifndef TWIN_PROGRAM_H
 #define TWIN_PROGRAM_H

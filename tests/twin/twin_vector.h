@@ -1,4 +1,4 @@
-/* twin_vector.h - the slow twin of the Vector engine: tiles of codes, one element after the other, every operator spelt.
+/* twin_vector.h - the slow twin of the Vector engine: tiles of codes, one element after another, each operator spelt.
  * SPDX-License-Identifier: MIT
  *
  * Written from NKI's instruction pages and the design's semantics alone. Operands become binary32 numbers, which are

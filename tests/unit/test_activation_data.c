@@ -17,7 +17,8 @@ static void committed_is_made(void **state)
         print_message("no python3 here: the tables were not made again\n");
         skip();
     }
-    if (system("python3 '" TRN_SOURCE_DIR "/scripts/act_tables.py' | cmp - '" TRN_SOURCE_DIR "/trnmath/engine/act_data.h'") != 0)
+    if (system("python3 '" TRN_SOURCE_DIR "/scripts/act_tables.py' | cmp - '" TRN_SOURCE_DIR
+               "/trnmath/engine/act_data.h'") != 0)
         fail_msg("trnmath/engine/act_data.h is not what scripts/act_tables.py makes");
 }
 

@@ -2,7 +2,8 @@
  * SPDX-License-Identifier: MIT
  *
  * What only shows in a fresh process (the environment's TRN_ISA is read once) is asked of this program itself, started
- * again with a question as its argument. Which bits of trn_fp_check() which compiler flag raises is tests/house/fp_check.sh.
+ * again with a question as its argument. Which bits of trn_fp_check() which compiler flag raises is
+ * tests/house/fp_check.sh.
  */
 #define _POSIX_C_SOURCE 200809L
 #include <setjmp.h>
@@ -292,7 +293,8 @@ static void the_environment_is_obeyed(void **state)
     }
 }
 
-/* Unknown or missing here: never quietly ignored, nothing written, the name is in the sentence; an explicit .isa works. */
+/* Unknown or missing here: never quietly ignored, nothing written, the name is in the sentence; an explicit .isa
+ * works. */
 static void a_wrong_environment_is_an_error(void **state)
 {
     (void)state;

@@ -87,8 +87,10 @@ static void the_named_formats(void **state)
     static const struct {
         trn_cfp8 c;
         trn_format format;
-    } row[] = { { { 4, 7, false }, TRN_F8_E4M3 },  { { 0, 0, false }, TRN_F8_E4M3 }, { { 4, 7, true }, TRN_F8_E4M3FN },
-                { { 0, 0, true }, TRN_F8_E4M3FN }, { { 5, 15, false }, TRN_F8_E5M2 }, { { 3, 3, false }, TRN_F8_E3M4 } };
+    } row[] = {
+        { { 4, 7, false }, TRN_F8_E4M3 },  { { 0, 0, false }, TRN_F8_E4M3 },  { { 4, 7, true }, TRN_F8_E4M3FN },
+        { { 0, 0, true }, TRN_F8_E4M3FN }, { { 5, 15, false }, TRN_F8_E5M2 }, { { 3, 3, false }, TRN_F8_E3M4 }
+    };
     for (unsigned i = 0; i < sizeof row / sizeof row[0]; i++) {
         for (uint32_t code = 0; code < 256; code++)
             CASES_EQUAL(cases_bits_of(trn_decode(row[i].format, code)),

@@ -1,4 +1,4 @@
-/* test_collective_auto.c - what AUTO chooses and when, folded networks against whole ones, and how much memory it takes.
+/* test_collective_auto.c - what AUTO chooses and when, folded networks against whole ones, how much memory it takes.
  * SPDX-License-Identifier: MIT
  */
 #include <setjmp.h>
@@ -128,8 +128,8 @@ static void test_thresholds(void **state)
     assert_true(last_rdh > 50.4e6 && last_rdh < 61.6e6);
 }
 
-/* What the thresholds were derived from: 62 steps and the link time f, 10 and 1.4 f, 4 and 3.8 times the injection bound;
- * two pairs to a chip make 16 links out of every second 15. */
+/* What the thresholds were derived from: 62 steps and the link time f, 10 and 1.4 f, 4 and 3.8 times the injection
+ * bound; two pairs to a chip make 16 links out of every second 15. */
 static void test_derivation(void **state)
 {
     (void)state;

@@ -184,7 +184,8 @@ static void test_bounds_of_systems(void **state)
             }
 }
 
-/* Across the racks of Trainium3: V/2 of each chip at 128 GB/s in an all-to-all; all that the other rack lacks in a gather. */
+/* Across the racks of Trainium3: V/2 of each chip at 128 GB/s in an all-to-all; all that the other rack lacks in a
+ * gather. */
 static void test_bounds_between_racks(void **state)
 {
     (void)state;

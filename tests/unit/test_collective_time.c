@@ -210,8 +210,8 @@ static int digit(const trni_cc_channel *c, int stage, int position)
     return position / c->stage[stage].stride % c->stage[stage].size;
 }
 
-/* One stage of one channel, in the groups that the data reaches from the root: it has the root's digits in the stages that
- * are still to come. Returns the hops that follow each other. */
+/* One stage of one channel, in the groups that the data reaches from the root: it has the root's digits in the stages
+ * that are still to come. Returns the hops that follow each other. */
 static int spread_stage(const trni_cc_channel *c, int stage, int root, bool dealt)
 {
     const int n = c->stage[stage].size, v = digit(c, stage, root);

@@ -167,7 +167,8 @@ static void test_random(void **state)
     }
 }
 
-/* More than the elements that are summed at a time, on a ring that goes both ways: halves, chunks and tiles end apart. */
+/* More than the elements that are summed at a time, on a ring that goes both ways: halves, chunks and tiles end
+ * apart. */
 static void test_long_chunks(void **state)
 {
     (void)state;

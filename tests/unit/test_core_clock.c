@@ -173,7 +173,8 @@ static void cycles_are_the_published_ones(void **state)
     (void)state;
     for (unsigned i = 0; i < PUBLISHED_CYCLES; i++)
         if (cycles(published_cycles[i].work) != published_cycles[i].expected)
-            fail_msg("row %u: %g cycles, expected %g", i, cycles(published_cycles[i].work), published_cycles[i].expected);
+            fail_msg("row %u: %g cycles, expected %g", i, cycles(published_cycles[i].work),
+                     published_cycles[i].expected);
 }
 
 static void every_rule_and_fact_has_a_source(void **state)

@@ -48,8 +48,9 @@ static void a_single_chain_does_not(void **state)
     }
 }
 
-/* Nor do the other models of the record: two chains (7, 4, 6), blocks of rows (2, 2, 2), one exact sum (2, 1.75, 2). The
- * record's truncating chain (24, 8, 24) truncates the addition into PSUM as well; here that one stays nearest: 25, 9.25. */
+/* Nor do the other models of the record: two chains (7, 4, 6), blocks of rows (2, 2, 2), one exact sum (2, 1.75, 2).
+ * The record's truncating chain (24, 8, 24) truncates the addition into PSUM as well; here that one stays nearest: 25,
+ * 9.25. */
 static void nor_do_other_orders(void **state)
 {
     (void)state;

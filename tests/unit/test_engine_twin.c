@@ -1,8 +1,8 @@
 /* test_engine_twin.c - every instruction of the Vector engine against the slow twin, on random legal arguments.
  * SPDX-License-Identifier: MIT
  *
- * Formats, shapes, strides, broadcasts, in place, all roundings, all operators, all generations and all instruction sets
- * of the host; memory is compared whole. What an instruction refuses is test_vector_*.c's and fuzz_engines.c's.
+ * Formats, shapes, strides, broadcasts, in place, all roundings, all operators, all generations and all instruction
+ * sets of the host; memory is compared whole. What an instruction refuses is test_vector_*.c's and fuzz_engines.c's.
  */
 #include <setjmp.h>
 #include <stdarg.h>

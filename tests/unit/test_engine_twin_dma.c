@@ -1,4 +1,4 @@
-/* test_engine_twin_dma.c - the DMA engines' copies, transposes and sums against the slow twin, on random legal arguments.
+/* test_engine_twin_dma.c - the DMA engines' copies, transposes and sums against the slow twin, on random legal args.
  * SPDX-License-Identifier: MIT
  */
 #include <setjmp.h>

@@ -1,4 +1,4 @@
-/* test_engine_twin_search.c - statistics, searches, moves and random numbers of the Vector engine against the slow twin.
+/* test_engine_twin_search.c - the Vector engine's statistics, searches, moves and random numbers against the slow twin.
  * SPDX-License-Identifier: MIT
  */
 #include <setjmp.h>

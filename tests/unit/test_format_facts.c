@@ -81,7 +81,8 @@ static void names_in_four_worlds(void **state)
         assert_string_equal(format_names[i].safetensors, f->safetensors);
         assert_string_equal(format_names[i].ocp, f->ocp);
         CASES_EQUAL(format_names[i].format, trn_format_from_name(format_names[i].name), "%s", format_names[i].name);
-        if (*format_names[i].safetensors) CASES_EQUAL(format_names[i].format, trn_format_from_name(format_names[i].safetensors), "safetensors");
+        if (*format_names[i].safetensors)
+            CASES_EQUAL(format_names[i].format, trn_format_from_name(format_names[i].safetensors), "safetensors");
     }
 }
 
@@ -132,7 +133,8 @@ static void integers_through_binary32(void **state)
 {
     (void)state;
     for (unsigned i = 0; i < FORMAT_INTEGERS; i++)
-        same_number(format_integers[i].value, (double)trn_decode(format_integers[i].format, format_integers[i].code), "value", format_integers[i].format);
+        same_number(format_integers[i].value, (double)trn_decode(format_integers[i].format, format_integers[i].code),
+                    "value", format_integers[i].format);
     assert_false(signbit(trn_decode(TRN_I32, 0)));
     const float device = trn_decode(TRN_I32, 0x69288fa8);
     CASES_EQUAL(0x69288f80, trn_encode(TRN_I32, device, TRN_NEAREST_EVEN, TRN_OVERFLOW_DEFAULT, 0), "and back");

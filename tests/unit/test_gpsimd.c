@@ -1,8 +1,8 @@
 /* test_gpsimd.c - GpSimd's instructions against loops written here: published vectors, edges of shapes, all refusals.
  * SPDX-License-Identifier: MIT
  *
- * Views have gaps and permuted axes; what lies beside them is compared too. Every call is made on all instruction sets of
- * the host and on all generations that have the instruction.
+ * Views have gaps and permuted axes; what lies beside them is compared too. Every call is made on all instruction sets
+ * of the host and on all generations that have the instruction.
  */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -17,7 +17,7 @@
 
 __extension__ typedef unsigned __int128 wide;
 
-/* ---- rsqrt: x = X 2^a, r = M 2^b; r is nearest where (M - 1/2)^2 and (M + 1/2)^2, times X 2^(a + 2 b), enclose 1 ---- */
+/* ---- rsqrt: x = X 2^a, r = M 2^b; nearest where (M - 1/2)^2 and (M + 1/2)^2, times X 2^(a + 2 b), enclose 1 ---- */
 
 /* n^2 X < 2^exponent? (It is never equal for odd n, n > 1.) */
 static bool square_below(uint64_t n, uint32_t x, int exponent) { return (wide)n * n * x < (wide)1 << exponent; }

@@ -1043,7 +1043,8 @@ static void wrong_tiles_are_refused(void **state)
     a = GOOD, a.scale_offset = 16, refuse_sbuf(a, TRN_EINVAL, "scale_offset is 16");
     a = GOOD, a.scale_offset = -4, refuse_sbuf(a, TRN_EINVAL, "scale_offset is -4");
     a = GOOD, a.scale_offset = 6, refuse_sbuf(a, TRN_EINVAL, "scale_offset is 6");
-    a = GOOD, a.scale_tile.shape[0] = 3, refuse_sbuf(a, TRN_ESHAPE, "the tile takes as many columns, and rows from 4 up");
+    a = GOOD, a.scale_tile.shape[0] = 3,
+    refuse_sbuf(a, TRN_ESHAPE, "the tile takes as many columns, and rows from 4 up");
     a = GOOD, a.scale_tile.shape[1] = 9, refuse_sbuf(a, TRN_ESHAPE, "scale_tile [32, 9]");
     a = GOOD, a.scales.format = TRN_I8, refuse_sbuf(a, TRN_EFORMAT, "scales is int8");
     a = GOOD, a.scales.shape[0] = 3, refuse_sbuf(a, TRN_ESHAPE, "scales are [3, 8] but codes [128, 8]");

@@ -187,7 +187,8 @@ static void by_instructions(const twin_problem *t)
         const float x = bf16 ? trn_bf16_to_f32(narrow[e]) : wide[e];
         const int bits = p->twin.numerics.sr_bits ? p->twin.numerics.sr_bits : 32; /* the codec takes 32 of them */
         const uint32_t random = trn_random_field(p->twin.seed, p->twin.stream, (uint64_t)e, bits) << (32 - bits);
-        t->dst[e] = trn_encode(bridge_format(p->twin.dst_format), x, bridge_rounding(p->twin.rounding), TRN_OVERFLOW_DEFAULT, random);
+        t->dst[e] = trn_encode(bridge_format(p->twin.dst_format), x, bridge_rounding(p->twin.rounding),
+                               TRN_OVERFLOW_DEFAULT, random);
     }
     free(wide);
     free(narrow);
@@ -335,7 +336,8 @@ static void format_mixtures(void **state)
             else if (legal)
                 assert_int_equal(TRN_OK, trn_nc_matmul(&r.args));
             else
-                refused(&r, TRN_EFORMAT, trn_format_name(s < 5 || m == 5 || m == 7 ? (s == 5 || s == 7 ? all[s] : all[m]) : all[s]));
+                refused(&r, TRN_EFORMAT,
+                        trn_format_name(s < 5 || m == 5 || m == 7 ? (s == 5 || s == 7 ? all[s] : all[m]) : all[s]));
         }
     REFUSED(TRN_EFORMAT, "dst is float16", r.args.dst.format = TRN_F16);
     REFUSED(TRN_EFORMAT, "dst is float16", r.args.dst.format = TRN_F16; r.args.generation = TRN_TRAINIUM3);

@@ -264,9 +264,10 @@ static void parse_bad_texts(void **state)
 static void presets_are_listed(void **state)
 {
     (void)state;
-    static const char *const names[] = { "trn1",      "trn2",          "trn3",         "single_chain", "bf16_products", "exact",
-                                         "nv_volta",  "nv_turing",     "nv_ampere",    "nv_ada",       "nv_ada_fp8",    "nv_hopper",
-                                         "nv_hopper_fp8", "nv_blackwell", "amd_cdna2", "amd_cdna3",    "amd_cdna3_fp8" };
+    static const char *const names[] = { "trn1",       "trn2",         "trn3",          "single_chain", "bf16_products",
+                                         "exact",      "nv_volta",     "nv_turing",     "nv_ampere",    "nv_ada",
+                                         "nv_ada_fp8", "nv_hopper",    "nv_hopper_fp8", "nv_blackwell", "amd_cdna2",
+                                         "amd_cdna3",  "amd_cdna3_fp8" };
     int found[sizeof names / sizeof names[0]] = { 0 }, count = 0;
     const char *name, *setting, *source;
     for (; (name = trn_numerics_preset(count, &setting, &source)) != NULL; count++) {
@@ -645,9 +646,9 @@ static void all_fields_together(void **state)
     }
 }
 
-/* The passes lo*hi and hi*lo have sums of the same size, and in ordinary numbers their order is lost in the roundings of
- * hi*hi. Here it shows: lo*hi and hi*lo are small multiples of 2^-150, half of the last place, so that each addition is
- * a tie or exact and the result of a tie depends on what came before. */
+/* The passes lo*hi and hi*lo have sums of the same size, and in ordinary numbers their order is lost in the roundings
+ * of hi*hi. Here it shows: lo*hi and hi*lo are small multiples of 2^-150, half of the last place, so that each addition
+ * is a tie or exact and the result of a tie depends on what came before. */
 static void the_order_of_the_split_passes(void **state)
 {
     (void)state;
@@ -753,7 +754,8 @@ static void effect_show(const effect *e, uint64_t *rng)
 {
     enum { M = 16, N = 16 };
     static float out[2][M * N];
-    bridge_matrix a = bridge_make(e->format, M, e->k, BRIDGE_PACKED, rng), b = bridge_make(e->format, e->k, N, BRIDGE_PACKED, rng);
+    bridge_matrix a = bridge_make(e->format, M, e->k, BRIDGE_PACKED, rng),
+                  b = bridge_make(e->format, e->k, N, BRIDGE_PACKED, rng);
     bridge_fill(&a, e->format, M, e->k, e->values, rng);
     bridge_fill(&b, e->format, e->k, N, e->values, rng);
     if (e->format == TWIN_TF32) bridge_dirty_tf32(&a, M, e->k, rng);
@@ -785,7 +787,8 @@ static void every_field_matters(void **state)
         { "accumulator=aligned,aligned_bits=23", "accumulator=aligned", TWIN_BF16, BRIDGE_NEAR_ONE, 300, 1 },
         { "accumulator=aligned,aligned_result_bits=14", "accumulator=aligned", TWIN_BF16, BRIDGE_NEAR_ONE, 300, 1 },
         { "accumulator=aligned,aligned_floor=100", "accumulator=aligned", TWIN_F32, BRIDGE_TINY, 30, 1 },
-        { "accumulator=aligned,aligned_rounding=toward_zero", "accumulator=aligned", TWIN_BF16, BRIDGE_NEAR_ONE, 300, 1 },
+        { "accumulator=aligned,aligned_rounding=toward_zero", "accumulator=aligned", TWIN_BF16, BRIDGE_NEAR_ONE, 300,
+          1 },
         { "accumulator_bits=25", "", TWIN_F32, BRIDGE_NEAR_ONE, 300, 1 },
         { "fp32_mode=split", "", TWIN_F32, BRIDGE_NEAR_ONE, 300, 1 },
         { "fp32_mode=fp32r", "", TWIN_F32, BRIDGE_NEAR_ONE, 300, 1 },

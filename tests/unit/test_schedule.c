@@ -1,4 +1,4 @@
-/* test_schedule.c - schedules executed on sets: whose contribution is where, step by step, for every algorithm and group.
+/* test_schedule.c - schedules executed on sets: whose contribution is where after each step, for every algorithm.
  * SPDX-License-Identifier: MIT
  *
  * The executor knows nothing of values. A rank holds the set of the ranks whose numbers went into what it holds; a sum
@@ -236,7 +236,8 @@ static void gather(const trni_schedule *s, const trni_cc_channel *c, int p, int 
 
 /* ---- all-to-all: the blocks of one sender, by the distance they still have to go ---- */
 
-/* Blocks for the members farther than `hops` up (way 1) or down a ring; the member opposite gets half from each side. */
+/* Blocks for the members farther than `hops` up (way 1) or down a ring; the member opposite gets half from each
+ * side. */
 static double in_flight(trni_pattern how, int n, int way, int hops)
 {
     const bool both = how == TRNI_BOTH_WAYS;

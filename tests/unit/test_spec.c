@@ -209,8 +209,8 @@ static void chips(void **state)
         same(chip->cores * trn_core_sbuf_bytes(core) / 1048576, published_chips[i].sbuf_mib, 0, chip->name, "SBUF");
         same(chip->hbm_bytes / 1073741824, published_chips[i].hbm_gib, 0, chip->name, "HBM");
         same(chip->hbm_bytes_per_s / 1e12, published_chips[i].hbm_tb_per_s, 1e-9, chip->name, "HBM rate");
-        same(published_chips[i].dma_engines * core->dma_engine_peak_bytes_per_s / 1e12, published_chips[i].dma_tb_per_s, 0.01, chip->name,
-             "all DMA engines");
+        same(published_chips[i].dma_engines * core->dma_engine_peak_bytes_per_s / 1e12, published_chips[i].dma_tb_per_s,
+             0.01, chip->name, "all DMA engines");
         same(chip->f32_flops_per_s, published_chips[i].f32 * 1e12, 0, chip->name, "F32");
         same(chip->bf16_flops_per_s, published_chips[i].bf16 * 1e12, 0, chip->name, "BF16");
         same(chip->f8_flops_per_s, published_chips[i].f8 * 1e12, 0, chip->name, "FP8");
@@ -260,8 +260,8 @@ static void neuronlink(void **state)
     (void)state;
     for (int i = 0; i < TRN_SYSTEM_COUNT; i++) {
         const trn_system_spec *spec = trn_system_spec_of((trn_system)i);
-        same(2 * trn_spec_totals_of(spec).neuronlink_chip_bytes_per_s / 1e9, published_both_ways_gb_per_s[i], 0, spec->name,
-             "NeuronLink, both ways");
+        same(2 * trn_spec_totals_of(spec).neuronlink_chip_bytes_per_s / 1e9, published_both_ways_gb_per_s[i], 0,
+             spec->name, "NeuronLink, both ways");
         assert_int_equal(spec->servers % spec->servers_per_domain, 0);
     }
 }

@@ -1,12 +1,15 @@
 /* test_tensor_core.c - with another maker's numerics, trnmath returns what that maker's matrix units returned.
  * SPDX-License-Identifier: MIT
  *
- * Nobody has published what Trainium's array returns bit by bit; for NVIDIA's tensor cores and AMD's matrix cores it has
- * been done. The same tiles, decoding, PSUM and casts serve both, so they are held against that hardware here:
- *     tests/golden/tensor_core_<device>.txt      results of devices (F. A. Khattak and M. Mikaitis, doi 10.1145/3830409)
- *     tests/golden/tensor_core_mma_sim_*.txt     results of a model that its authors verified on devices (arXiv 2511.10909)
- *     the probes below                           M. Fasi, N. J. Higham, M. Mikaitis, S. Pranesh, "Numerical behavior of NVIDIA
- *                                                tensor cores", PeerJ Computer Science 7:e330 (2021), sections on V100, T4, A100
+ * Nobody has published what Trainium's array returns bit by bit; for NVIDIA's tensor cores and AMD's matrix cores it
+ * has been done. The same tiles, decoding, PSUM and casts serve both, so they are held against that hardware here:
+ *     tests/golden/tensor_core_<device>.txt      results of devices (F. A. Khattak and M. Mikaitis,
+ *                                                doi 10.1145/3830409)
+ *     tests/golden/tensor_core_mma_sim_*.txt     results of a model that its authors verified on devices
+ *                                                (arXiv 2511.10909)
+ *     the probes below                           M. Fasi, N. J. Higham, M. Mikaitis, S. Pranesh, "Numerical behavior of
+ *                                                NVIDIA tensor cores", PeerJ Computer Science 7:e330 (2021), sections
+ *                                                on V100, T4, A100
  * and against a twin in exact numbers, which knows all fields at all values.
  */
 #include <setjmp.h>
@@ -35,8 +38,8 @@ static void must_be(void *user, const char *what, const units_vector *v, uint32_
 {
     (void)user;
     if (got == expected) return;
-    fail_msg("%s: %s %s %s %s %s %08x: expected %08x, got %08x", what, v->preset, v->format[0], v->format[1], v->code[0],
-             v->code[1], v->c, (unsigned)expected, (unsigned)got);
+    fail_msg("%s: %s %s %s %s %s %08x: expected %08x, got %08x", what, v->preset, v->format[0], v->format[1],
+             v->code[0], v->code[1], v->c, (unsigned)expected, (unsigned)got);
 }
 
 static bool check_batch(units_batch *t, void *user)
@@ -192,8 +195,8 @@ static void products_are_exact(void **state)
     }
 }
 
-/* The four products and C are added at once, from the largest down: small ones vanish wherever the large one stands. The
- * second half of a unit is cut on V100; one unit more is kept on T4 and A100, where products of 2^-25 vanish. */
+/* The four products and C are added at once, from the largest down: small ones vanish wherever the large one stands.
+ * The second half of a unit is cut on V100; one unit more is kept on T4 and A100, where products of 2^-25 vanish. */
 static void the_sum_starts_from_the_largest(void **state)
 {
     (void)state;
@@ -324,8 +327,12 @@ static void twin_reference(const twin_problem *p) { twin_aligned_matmul(p, &bloc
 
 static twin_blocks blocks_of(const trn_numerics *n)
 {
-    const twin_blocks b = { (twin_blocks_kind)((int)n->accumulator - (int)TRN_ACCUMULATOR_ALIGNED), n->aligned_bytes,
-                            n->aligned_bits, n->aligned_result_bits, n->aligned_floor, n->aligned_rounding == TRN_TOWARD_ZERO };
+    const twin_blocks b = { (twin_blocks_kind)((int)n->accumulator - (int)TRN_ACCUMULATOR_ALIGNED),
+                            n->aligned_bytes,
+                            n->aligned_bits,
+                            n->aligned_result_bits,
+                            n->aligned_floor,
+                            n->aligned_rounding == TRN_TOWARD_ZERO };
     return b;
 }
 
@@ -342,7 +349,8 @@ static trn_numerics any_blocks(uint64_t *rng)
         n.aligned_bytes = 4 << cases_below(rng, 5);
         n.aligned_bits = cases_one_in(rng, 2) ? 22 + cases_below(rng, 5) : 10 + cases_below(rng, 31);
         if (cases_one_in(rng, 2)) n.aligned_result_bits = 8 + cases_below(rng, 17);
-        if (cases_one_in(rng, 2)) n.aligned_floor = cases_one_in(rng, 2) ? 1 + cases_below(rng, 300) : 120 + cases_below(rng, 20);
+        if (cases_one_in(rng, 2))
+            n.aligned_floor = cases_one_in(rng, 2) ? 1 + cases_below(rng, 300) : 120 + cases_below(rng, 20);
         if (cases_one_in(rng, 2)) n.aligned_rounding = TRN_TOWARD_ZERO;
     }
     if (cases_one_in(rng, 3)) n.k_tile = 1 + cases_below(rng, 128);

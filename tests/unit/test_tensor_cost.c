@@ -280,9 +280,11 @@ static void chips_are_published_above_their_clocks(void **state)
                                                                 .n = 512,
                                                                 .before_cycles = 512,
                                                                 .stationary_format = chip_peaks[r].format });
-        near(chip_peaks[r].chip_tflops / chip_peaks[r].cores / c.tflops, chip_peaks[r].above, 1e-3, trn_format_name(chip_peaks[r].format));
+        near(chip_peaks[r].chip_tflops / chip_peaks[r].cores / c.tflops, chip_peaks[r].above, 1e-3,
+             trn_format_name(chip_peaks[r].format));
         near(chip_peaks[r].chip_tflops * 1e12,
-             trni_chip_flops_per_s(trn_chip_spec_of(chip_peaks[r].generation), chip_peaks[r].format, false), 0, "the table");
+             trni_chip_flops_per_s(trn_chip_spec_of(chip_peaks[r].generation), chip_peaks[r].format, false), 0,
+             "the table");
     }
 }
 
@@ -365,8 +367,8 @@ static void a_sequence_of_one(void **state)
     assert_true(none.seconds <= 0 && none.tflops <= 0 && none.utilisation <= 0);
 }
 
-/* A cold engine, step by step of 0.1 ns: at half of its rate, at all of it after 3 us at work; after each window of 3 us
- * with less than 1.5 us at work it is cold again, and the next window begins with its next work. */
+/* A cold engine, step by step of 0.1 ns: at half of its rate, at all of it after 3 us at work; after each window of 3
+ * us with less than 1.5 us at work it is cold again, and the next window begins with its next work. */
 typedef struct walked {
     double now, warm, window, busy;
     int colder;

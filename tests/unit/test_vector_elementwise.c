@@ -1,5 +1,5 @@
-/* test_vector_elementwise.c - the Vector engine's arithmetic: every operator on all pairs of special numbers, every kernel
- * and way into it, two roundings, exact integers, copies and constants, size and threads, refusals.
+/* test_vector_elementwise.c - the Vector engine's arithmetic: every operator on all pairs of special numbers, every
+ * kernel and way into it, two roundings, exact integers, copies and constants, size and threads, refusals.
  * SPDX-License-Identifier: MIT
  *
  * Random arguments against the twin: test_engine_twin.c.
@@ -46,8 +46,8 @@ static uint32_t larger(uint32_t a, uint32_t b, bool most, bool magnitudes)
     return (signbit(x) != 0) == most ? b : a;
 }
 
-/* Sums of two floats are inexact in binary64 too when they are far apart, but then round the same way: the far operand is
- * odd to nobody (53 > 2 * 24 + 1). Products are exact; quotients of floats are safe by the same margin. */
+/* Sums of two floats are inexact in binary64 too when they are far apart, but then round the same way: the far operand
+ * is odd to nobody (53 > 2 * 24 + 1). Products are exact; quotients of floats are safe by the same margin. */
 static uint32_t defined(trn_alu op, uint32_t a, uint32_t b)
 {
     const float x = cases_float_of(a), y = cases_float_of(b);
@@ -182,8 +182,8 @@ static void chains(void **unused)
     }
 }
 
-/* tensor_scalar with each special number as operand, a number and a tile, both orders; operators of one operand stay with
- * data when reversed. */
+/* tensor_scalar with each special number as operand, a number and a tile, both orders; operators of one operand stay
+ * with data when reversed. */
 static void scalars(void **unused)
 {
     (void)unused;
@@ -455,7 +455,8 @@ static void in_place(void **unused)
     }
 }
 
-/* Whole tensors: past the caches, flat or with gaps, aligned or not, on any number of threads: what pieces of it give. */
+/* Whole tensors: past the caches, flat or with gaps, aligned or not, on any number of threads: what pieces of it
+ * give. */
 static void large(void **unused)
 {
     enum { P = 129, F = 20001, GAP = 3 };

@@ -1,5 +1,5 @@
-/* test_vector_move.c - nc_stream_shuffle, the Vector engine's transpose, quantize_mx: bits that move, groups that share a
- * scale, the way on to nc_matmul_mx, refusals.
+/* test_vector_move.c - nc_stream_shuffle, the Vector engine's transpose, quantize_mx: bits that move, groups that share
+ * a scale, the way on to nc_matmul_mx, refusals.
  * SPDX-License-Identifier: MIT
  *
  * Random arguments against the twin: test_engine_twin_search.c.
@@ -53,7 +53,8 @@ static void ask_shuffle(trn_nc_stream_shuffle_args *a)
         const unsigned char *after = (const unsigned char *)a->dst.data;
         for (int p = 0; p < a->dst.shape[0]; p++) {
             const int mask = a->shuffle_mask[p % 32];
-            const unsigned char *want = mask == LEAVE ? before + (size_t)p * row : source + (size_t)(p / 32 * 32 + mask) * row;
+            const unsigned char *want =
+                mask == LEAVE ? before + (size_t)p * row : source + (size_t)(p / 32 * 32 + mask) * row;
             if (memcmp(after + (size_t)p * row, want, row) != 0) fail_msg("partition %d, mask %d", p, mask);
         }
         const size_t end = (size_t)a->dst.shape[0] * row;
@@ -89,7 +90,8 @@ static void short_quadrants(void **unused)
     for (int i = 0; i < 32; i++) a.shuffle_mask[i] = i < 8 ? 7 - i : 31;
     ask_shuffle(&a); /* partition 63 is asked for by partitions that dst does not have */
     a.shuffle_mask[6] = 8;
-    REFUSED(trn_nc_stream_shuffle, a, TRN_EINVAL, "shuffle_mask[6] is 8, which is partition 40 of src; it has 40", &watch);
+    REFUSED(trn_nc_stream_shuffle, a, TRN_EINVAL, "shuffle_mask[6] is 8, which is partition 40 of src; it has 40",
+            &watch);
     a.dst.shape[0] = 38;
     ask_shuffle(&a);
 }
@@ -106,7 +108,8 @@ static void shuffle_refusals(void **unused)
     REFUSED(trn_nc_stream_shuffle, a, TRN_EINVAL, "shuffle_mask[31] is -1", &watch);
     a = shuffle_of(TRN_F32, 64, 64, 8);
     a.src.format = TRN_I32;
-    REFUSED(trn_nc_stream_shuffle, a, TRN_EFORMAT, "dst is float32 and src is int32; nc_stream_shuffle changes no format", &watch);
+    REFUSED(trn_nc_stream_shuffle, a, TRN_EFORMAT,
+            "dst is float32 and src is int32; nc_stream_shuffle changes no format", &watch);
     a = shuffle_of(TRN_F32, 64, 64, 8);
     a.src.shape[1] = 7;
     REFUSED(trn_nc_stream_shuffle, a, TRN_ESHAPE, "src has 7 elements per partition but dst has 8", &watch);
@@ -150,11 +153,13 @@ static void transpose_refusals(void **unused)
     const refusal_watch watch = { to, sizeof to };
     (void)unused;
     assert_int_equal(trn_vector_transpose(NULL), TRN_EINVAL);
-    trn_vector_transpose_args a = { .dst = trn_tensor_2d(TRN_F32, to, 32, 33), .data = trn_tensor_2d(TRN_F32, from, 33, 32) };
-    REFUSED(trn_vector_transpose, a, TRN_ELIMIT, "data has 33 partitions of 32 elements; the Vector engine transposes 32 by 32",
-            &watch);
+    trn_vector_transpose_args a = { .dst = trn_tensor_2d(TRN_F32, to, 32, 33),
+                                    .data = trn_tensor_2d(TRN_F32, from, 33, 32) };
+    REFUSED(trn_vector_transpose, a, TRN_ELIMIT,
+            "data has 33 partitions of 32 elements; the Vector engine transposes 32 by 32", &watch);
     a.data = trn_tensor_2d(TRN_F32, from, 32, 31);
-    REFUSED(trn_vector_transpose, a, TRN_ESHAPE, "dst has 32 partitions of 33 elements; the transpose has 31 of 32", &watch);
+    REFUSED(trn_vector_transpose, a, TRN_ESHAPE, "dst has 32 partitions of 33 elements; the transpose has 31 of 32",
+            &watch);
     a.dst = trn_tensor_2d(TRN_U32, to, 31, 32);
     REFUSED(trn_vector_transpose, a, TRN_EFORMAT, "changes no format", &watch);
     a.dst.format = TRN_F32;
@@ -232,13 +237,15 @@ static void draw_values(uint64_t seed, bool f16)
         }
 }
 
-/* The same codes and scales as trn_mx_quantize of the same groups in a row, for all ways of rounding that draw nothing. */
+/* The same codes and scales as trn_mx_quantize of the same groups in a row, for all ways of rounding that draw
+ * nothing. */
 static void groups_are_blocks(void **unused)
 {
     (void)unused;
     for (int round = 0; round < 40; round++) {
         const bool f16 = round % 2;
-        const trn_rounding rounding = (trn_rounding)(round / 2 % 6 == TRN_STOCHASTIC ? TRN_NEAREST_EVEN : round / 2 % 6);
+        const trn_rounding rounding =
+            (trn_rounding)(round / 2 % 6 == TRN_STOCHASTIC ? TRN_NEAREST_EVEN : round / 2 % 6);
         const trn_numerics numerics = { .mx_scale_rule = (trn_mx_scale)(round % 3) };
         draw_values((uint64_t)round, f16);
         trn_quantize_mx_args a = quantize_of(round % 4 < 2 ? TRN_F8_E4M3FN : TRN_F8_E5M2, K, M);
@@ -259,10 +266,12 @@ static void groups_are_blocks(void **unused)
             assert_int_equal(trn_quantize_mx(&a), TRN_OK);
             for (int k = 0; k < K; k++)
                 for (int e = 0; e < 4 * M; e++)
-                    CASES_EQUAL(expected[spread_at(k, e / 4, e % 4)], codes[k * 4 * M + e], "round %d, [%d, %d]", round, k, e);
+                    CASES_EQUAL(expected[spread_at(k, e / 4, e % 4)], codes[k * 4 * M + e], "round %d, [%d, %d]", round,
+                                k, e);
             for (int g = 0; g < K / 8; g++)
                 for (int w = 0; w < M; w++)
-                    CASES_EQUAL(expected_scale[w * (K / 8) + g], scales[g * M + w], "round %d, scale [%d, %d]", round, g, w);
+                    CASES_EQUAL(expected_scale[w * (K / 8) + g], scales[g * M + w], "round %d, scale [%d, %d]", round,
+                                g, w);
         }
     }
     with_threads(1);
@@ -272,7 +281,8 @@ static void groups_are_blocks(void **unused)
 static void stochastic_groups(void **unused)
 {
     (void)unused;
-    for (int i = 0; i < K * 4 * M; i++) values[i] = (uint16_t)(0x3f80 + i % 127); /* 1 to 1.98: steps of 1/8 under 2^-7 */
+    for (int i = 0; i < K * 4 * M; i++)
+        values[i] = (uint16_t)(0x3f80 + i % 127); /* 1 to 1.98: steps of 1/8 under 2^-7 */
     trn_quantize_mx_args a = quantize_of(TRN_F8_E4M3FN, K, M);
     a.rounding = TRN_STOCHASTIC;
     a.seed = 3;
@@ -281,7 +291,8 @@ static void stochastic_groups(void **unused)
     double sum = 0, exact = 0;
     for (int i = 0; i < K * 4 * M; i++) {
         const float x = cases_float_of((uint32_t)values[i] << 16) * 128;
-        const uint32_t low = (uint32_t)(x / 16), cut = (uint32_t)((x / 16 - (float)low) * 0x1p31f) * 2; /* steps of 16 */
+        const uint32_t low = (uint32_t)(x / 16),
+                       cut = (uint32_t)((x / 16 - (float)low) * 0x1p31f) * 2; /* steps of 16 */
         const uint32_t up = (uint32_t)(((uint64_t)cut + trn_random_u32(3, 8, (uint64_t)i)) >> 32);
         const float rounded = trn_f8_e4m3fn_to_f32(codes[i]);
         assert_true(rounded == (float)(16 * (low + up)));
@@ -311,8 +322,11 @@ static void on_to_the_tensor_engine(void **unused)
     move.dst_scale.data = moving_scale;
     assert_int_equal(trn_quantize_mx(&stationary), TRN_OK);
     assert_int_equal(trn_quantize_mx(&move), TRN_OK);
-    trn_nc_matmul_mx_args mm = { .dst = trn_tensor_2d(TRN_F32, psum, M, N), .stationary = stationary.dst, .moving = move.dst,
-                                 .stationary_scale = stationary.dst_scale, .moving_scale = move.dst_scale };
+    trn_nc_matmul_mx_args mm = { .dst = trn_tensor_2d(TRN_F32, psum, M, N),
+                                 .stationary = stationary.dst,
+                                 .moving = move.dst,
+                                 .stationary_scale = stationary.dst_scale,
+                                 .moving_scale = move.dst_scale };
     assert_int_equal(trn_nc_matmul_mx(&mm), TRN_OK);
 
     trn_mx_quantize_args qa = { .dst = trn_tensor_2d(TRN_F8_E4M3FN, a_codes, M, 4 * K),
@@ -323,8 +337,11 @@ static void on_to_the_tensor_engine(void **unused)
                                 .src = trn_tensor_2d(TRN_BF16, spread, N, 4 * K) };
     assert_int_equal(trn_mx_quantize(&qa), TRN_OK);
     assert_int_equal(trn_mx_quantize(&qb), TRN_OK);
-    trn_matmul_args whole = { .dst = trn_tensor_2d(TRN_F32, product, M, N), .a = qa.dst, .b = trn_tensor_transposed(qb.dst),
-                              .a_scale = qa.dst_scale, .b_scale = qb.dst_scale };
+    trn_matmul_args whole = { .dst = trn_tensor_2d(TRN_F32, product, M, N),
+                              .a = qa.dst,
+                              .b = trn_tensor_transposed(qb.dst),
+                              .a_scale = qa.dst_scale,
+                              .b_scale = qb.dst_scale };
     assert_int_equal(trn_matmul(&whole), TRN_OK);
     for (int i = 0; i < M * N; i++) CASES_EQUAL(cases_bits_of(product[i]), cases_bits_of(psum[i]), "%d", i);
 }
@@ -338,7 +355,8 @@ static void quantize_refusals(void **unused)
     a.generation = TRN_TRAINIUM2;
     REFUSED(trn_quantize_mx, a, TRN_EUNSUPPORTED, "quantize_mx is not available on Trainium2", &watch);
     a = quantize_of(TRN_F8_E4M3, 32, 4);
-    REFUSED(trn_quantize_mx, a, TRN_EFORMAT, "dst is float8_e4m3; quantize_mx makes float8_e4m3fn and float8_e5m2", &watch);
+    REFUSED(trn_quantize_mx, a, TRN_EFORMAT, "dst is float8_e4m3; quantize_mx makes float8_e4m3fn and float8_e5m2",
+            &watch);
     a = quantize_of(TRN_F4_E2M1, 32, 4);
     REFUSED(trn_quantize_mx, a, TRN_EFORMAT, "quantize_mx makes", &watch);
     a = quantize_of(TRN_F8_E4M3FN, 32, 4);
@@ -348,8 +366,8 @@ static void quantize_refusals(void **unused)
     a.dst_scale.format = TRN_I8;
     REFUSED(trn_quantize_mx, a, TRN_EFORMAT, "dst_scale is int8; block scales are", &watch);
     a = quantize_of(TRN_F8_E4M3FN, 48, 4);
-    REFUSED(trn_quantize_mx, a, TRN_ESHAPE, "src has 48 partitions of 16 elements; quantize_mx takes multiples of 32 and of 4",
-            &watch);
+    REFUSED(trn_quantize_mx, a, TRN_ESHAPE,
+            "src has 48 partitions of 16 elements; quantize_mx takes multiples of 32 and of 4", &watch);
     a = quantize_of(TRN_F8_E4M3FN, 32, 4);
     a.src.shape[1] = 18;
     REFUSED(trn_quantize_mx, a, TRN_ESHAPE, "src has 32 partitions of 18 elements", &watch);

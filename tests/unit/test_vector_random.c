@@ -1,5 +1,5 @@
-/* test_vector_random.c - rng, rand2, dropout and the generators' states: which word goes where, what is made of it, what
- * survives, refusals. The words themselves come from the twin's generators.
+/* test_vector_random.c - rng, rand2, dropout and the generators' states: which word goes where, what is made of it,
+ * what survives, refusals. The words themselves come from the twin's generators.
  * SPDX-License-Identifier: MIT
  */
 #include <setjmp.h>
@@ -73,14 +73,18 @@ enum { DRAWERS = sizeof drawers / sizeof drawers[0] };
 
 static trn_rng_args rng_of(int drawer, trn_format format, int partitions, int elements)
 {
-    return (trn_rng_args){ .generation = drawers[drawer].generation, .engine = drawers[drawer].engine,
-                           .dst = trn_tensor_2d(format, word, partitions, elements), .state = &state, .gpsimd = &gpsimd };
+    return (trn_rng_args){ .generation = drawers[drawer].generation,
+                           .engine = drawers[drawer].engine,
+                           .dst = trn_tensor_2d(format, word, partitions, elements),
+                           .state = &state,
+                           .gpsimd = &gpsimd };
 }
 
 /* One instruction after the other, of all shapes: each begins a new step and leaves the lanes where the twin's are. */
 static void words_go_by_lanes(void **unused)
 {
-    static const int shapes[][2] = { { 5, 1 }, { 1, 5 }, { 3, 64 }, { P, 65 }, { 17, 130 }, { 2, MOST }, { P, 4 }, { 31, 7 } };
+    static const int shapes[][2] = { { 5, 1 },    { 1, 5 },    { 3, 64 }, { P, 65 },
+                                     { 17, 130 }, { 2, MOST }, { P, 4 },  { 31, 7 } };
     (void)unused;
     for (size_t i = 0; i < sizeof all_isas / sizeof all_isas[0]; i++)
         for (int d = 0; d < DRAWERS; d++) {
@@ -178,8 +182,8 @@ static float uniform(uint32_t u, float min, float max)
 static void numbers_follow_the_definition(void **unused)
 {
     static float x[P * 70], low[P], high[P];
-    static const float ranges[][2] = { { 0, 1 }, { -1, 1 }, { 0.1f, 0.1f + 0x1p-26f }, { -3e38f, 1e37f }, { 1e-45f, 3e-45f },
-                                       { 100, 100.5f } };
+    static const float ranges[][2] = { { 0, 1 },          { -1, 1 },          { 0.1f, 0.1f + 0x1p-26f },
+                                       { -3e38f, 1e37f }, { 1e-45f, 3e-45f }, { 100, 100.5f } };
     (void)unused;
     for (size_t i = 0; i < sizeof all_isas / sizeof all_isas[0]; i++)
         for (int round = 0; round < 7; round++) {
@@ -193,11 +197,12 @@ static void numbers_follow_the_definition(void **unused)
                 high[p] = round < 6 ? ranges[round][1] : (float)(2 * p) + 0.3f;
             }
             a.min = low[0], a.max = high[0];
-            if (round == 6) a.min_tile = trn_tensor_2d(TRN_F32, low, P, 1), a.max_tile = trn_tensor_1d(TRN_F32, high, P);
+            if (round == 6)
+                a.min_tile = trn_tensor_2d(TRN_F32, low, P, 1), a.max_tile = trn_tensor_1d(TRN_F32, high, P);
             assert_int_equal(trn_rand2(&a), TRN_OK);
             for (int e = 0; e < P * 70; e++) {
-                CASES_EQUAL(cases_bits_of(uniform(want[e], low[e / 70], high[e / 70])), cases_bits_of(x[e]), "round %d, %d",
-                            round, e);
+                CASES_EQUAL(cases_bits_of(uniform(want[e], low[e / 70], high[e / 70])), cases_bits_of(x[e]),
+                            "round %d, %d", round, e);
                 assert_true(x[e] >= low[e / 70] && x[e] <= high[e / 70]);
             }
         }
@@ -263,7 +268,8 @@ static void drops_follow_the_words(void **unused)
             uint32_t before = 0, after = 0;
             memcpy(&before, data + (size_t)e * size, size);
             memcpy(&after, out + (size_t)e * size, size);
-            CASES_EQUAL(drops ? 0 : before, after, "round %d, element %d, prob %g", round, e, (double)probs[e / elements]);
+            CASES_EQUAL(drops ? 0 : before, after, "round %d, element %d, prob %g", round, e,
+                        (double)probs[e / elements]);
         }
     }
 }
@@ -316,7 +322,8 @@ static void seeds(void **unused)
     for (int k = 0; k < 3; k++) {
         seed = k ? 0x80000001u : 77;
         memset(&other, 0, sizeof other);
-        trn_set_rng_seed_args a = { .src_seeds = trn_tensor_2d(k == 2 ? TRN_F32 : TRN_U32, &seed, 1, 1), .state = &other };
+        trn_set_rng_seed_args a = { .src_seeds = trn_tensor_2d(k == 2 ? TRN_F32 : TRN_U32, &seed, 1, 1),
+                                    .state = &other };
         assert_int_equal(trn_set_rng_seed(&a), TRN_OK);
         trn_vector_state_init(&state, seed);
         assert_true(other.seeded && !other.accumulator_known);
@@ -361,8 +368,10 @@ static void few_lanes(void **unused)
     for (int i = 0; i < P * 24; i++) words[i] = (uint32_t)(i + 1) * 2654435761u;
     for (int vector = 0; vector < 2; vector++) {
         const int width = vector ? 24 : 6;
-        trn_rand_set_state_args set = { .engine = vector ? TRN_ENGINE_VECTOR : TRN_ENGINE_GPSIMD, .generation = TRN_TRAINIUM3,
-                                        .state = &state, .gpsimd = &gpsimd,
+        trn_rand_set_state_args set = { .engine = vector ? TRN_ENGINE_VECTOR : TRN_ENGINE_GPSIMD,
+                                        .generation = TRN_TRAINIUM3,
+                                        .state = &state,
+                                        .gpsimd = &gpsimd,
                                         .src_seeds = trn_tensor_2d(TRN_U32, words, 32, width) };
         memset(&state, 0xff, sizeof state);
         memset(&gpsimd, 0xff, sizeof gpsimd);
@@ -383,7 +392,10 @@ static void few_lanes(void **unused)
         static trn_gpsimd_state fresh_gpsimd;
         trn_vector_state_init(&fresh, 3);
         trn_gpsimd_state_init(&fresh_gpsimd, 3);
-        trn_rand_get_state_args get = { .engine = set.engine, .generation = TRN_TRAINIUM3, .state = &state, .gpsimd = &gpsimd,
+        trn_rand_get_state_args get = { .engine = set.engine,
+                                        .generation = TRN_TRAINIUM3,
+                                        .state = &state,
+                                        .gpsimd = &gpsimd,
                                         .dst = trn_tensor_2d(TRN_U32, again, P, width) };
         assert_int_equal(trn_rand_get_state(&get), TRN_OK);
         assert_memory_equal(again, words, (size_t)(32 * width) * sizeof words[0]);
@@ -480,15 +492,19 @@ static void refusals(void **unused)
     s.state = NULL;
     REFUSED(trn_set_rng_seed, s, TRN_EINVAL, "state, which holds", &watch);
 
-    trn_rand_set_state_args t = { .src_seeds = trn_tensor_2d(TRN_U32, words, P, 6), .state = &state, .gpsimd = &gpsimd };
+    trn_rand_set_state_args t = { .src_seeds = trn_tensor_2d(TRN_U32, words, P, 6),
+                                  .state = &state,
+                                  .gpsimd = &gpsimd };
     for (int i = 0; i < P * 24; i++) words[i] = 5;
     t.generation = TRN_TRAINIUM1;
     REFUSED(trn_rand_set_state, t, TRN_EUNSUPPORTED, "rand_set_state is not available on Trainium1", &watch);
     t.generation = TRN_TRAINIUM2;
     t.engine = TRN_ENGINE_VECTOR;
-    REFUSED(trn_rand_set_state, t, TRN_EUNSUPPORTED, "rand_set_state on the vector engine is not available on Trainium2", &watch);
+    REFUSED(trn_rand_set_state, t, TRN_EUNSUPPORTED,
+            "rand_set_state on the vector engine is not available on Trainium2", &watch);
     t.generation = TRN_TRAINIUM3;
-    REFUSED(trn_rand_set_state, t, TRN_ESHAPE, "src_seeds has 128 partitions of 6 elements; it takes 128 of 24", &watch);
+    REFUSED(trn_rand_set_state, t, TRN_ESHAPE, "src_seeds has 128 partitions of 6 elements; it takes 128 of 24",
+            &watch);
     t.src_seeds.shape[1] = 24;
     memset(words + 24 * 7 + 6 * 2, 0, 5 * sizeof words[0]);
     REFUSED(trn_rand_set_state, t, TRN_EINVAL, "the first five words of partition 7, state 2 are all zero", &watch);

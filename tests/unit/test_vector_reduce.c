@@ -210,7 +210,8 @@ static void registers(void **unused)
     assert_true(sums[1] == 6);
 }
 
-/* Sums of what is written, in order, every operator, past the chunks; in place; results are binary32 before the cast. */
+/* Sums of what is written, in order, every operator, past the chunks; in place; results are binary32 before the
+ * cast. */
 static void scalar_reduce(void **unused)
 {
     static const trn_alu op[4] = { TRN_ALU_ADD, TRN_ALU_MULTIPLY, TRN_ALU_MAXIMUM, TRN_ALU_MINIMUM };

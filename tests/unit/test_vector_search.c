@@ -1,5 +1,5 @@
-/* test_vector_search.c - max8, nc_find_index8, nc_match_replace8: the page's example, ties, NaN and zeros, an exact top-k
- * made of rounds, limits, refusals.
+/* test_vector_search.c - max8, nc_find_index8, nc_match_replace8: the page's example, ties, NaN and zeros, an exact
+ * top-k made of rounds, limits, refusals.
  * SPDX-License-Identifier: MIT
  *
  * Random arguments against the twin: test_engine_twin_search.c.
@@ -96,7 +96,8 @@ static void nan_is_last_and_zeros_are_apart(void **unused)
 {
     const float nan = cases_float_of(0x7fffffff), minus_nan = cases_float_of(0xffffffff);
     const float data[9] = { minus_nan, -0.0f, nan, -INFINITY, 0.0f, INFINITY, -0.0f, 0x1p-149f, -0x1p-149f };
-    const uint32_t top[8] = { b(INFINITY), b(0x1p-149f), b(0.0f), b(-0.0f), b(-0.0f), b(-0x1p-149f), b(-INFINITY), 0x7fc00000 };
+    const uint32_t top[8] = { b(INFINITY), b(0x1p-149f),  b(0.0f),      b(-0.0f),
+                              b(-0.0f),    b(-0x1p-149f), b(-INFINITY), 0x7fc00000 };
     (void)unused;
     for (size_t i = 0; i < sizeof all_isas / sizeof all_isas[0]; i++) {
         if (!trn_isa_supported(all_isas[i])) continue;
@@ -298,12 +299,14 @@ static void refusals(void **unused)
     REFUSED(trn_nc_find_index8, f, TRN_EINVAL, "dst overlaps data", &watch);
     f = find_of(2, 5);
     f.dst.data = out;
-    REFUSED(trn_nc_find_index8, f, TRN_ELIMIT, "data has 5 elements per partition; nc_find_index8 takes 8 to 16384", &watch);
+    REFUSED(trn_nc_find_index8, f, TRN_ELIMIT, "data has 5 elements per partition; nc_find_index8 takes 8 to 16384",
+            &watch);
 
     trn_nc_match_replace8_args r = replace_of(2, 16);
     r.dst.data = out;
     r.generation = TRN_TRAINIUM1;
-    REFUSED(trn_nc_match_replace8, r, TRN_EUNSUPPORTED, "dst_idx of nc_match_replace8 is not available on Trainium1", &watch);
+    REFUSED(trn_nc_match_replace8, r, TRN_EUNSUPPORTED, "dst_idx of nc_match_replace8 is not available on Trainium1",
+            &watch);
     r.generation = TRN_TRAINIUM3;
     r.dst_idx.format = TRN_U8;
     REFUSED(trn_nc_match_replace8, r, TRN_EFORMAT, "dst_idx is uint8; indices are uint16 or uint32", &watch);

@@ -122,8 +122,8 @@ static void sizes_follow_the_definition(void **unused)
                 define_half(x + p * n, n, expected);
                 define_half(x + p * n + 1, n - 1, expected + 3);
                 for (int k = 0; k < 6; k++)
-                    CASES_EQUAL(cases_bits_of(expected[k]), cases_bits_of(stats[6 * p + k]), "%d elements, partition %d, %d",
-                                n, p, k);
+                    CASES_EQUAL(cases_bits_of(expected[k]), cases_bits_of(stats[6 * p + k]),
+                                "%d elements, partition %d, %d", n, p, k);
             }
         }
     }

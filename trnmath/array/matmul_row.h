@@ -16,7 +16,7 @@
 /* The rows [k, k + count) of b, count <= TRNI_STREAM_ROWS_MOST, into the sums of their chains ([chain][columns]). */
 enum { TRNI_STREAM_ROWS_MOST = 8, TRNI_STREAM_BYTES_MOST = 16 };
 
-/* A tile of the single row: where its numbers of b are, what they are multiplied with, and the scales of b's columns. */
+/* A tile of the single row: where its numbers of b are, what they are multiplied with, the scales of b's columns. */
 typedef struct trni_row_tile {
     const trni_map *map;
     const float *x; /* of a, as packed lines, a's scales multiplied in */
@@ -34,14 +34,17 @@ TRNI_FN void trni_stream_group(const trni_worker *w, const trni_row_tile *t, int
     const bool interleaved = rules->chain_layout == TRN_CHAINS_INTERLEAVED;
     const int step = interleaved ? rules->chains : 1, group = t->map->group;
     const int64_t line = trni_operand_at(&w->p->b, 0, 1) - trni_operand_at(&w->p->b, 0, 0);
-    const int64_t row = group == 4 ? 4 * line : line, slot = group == 4 ? line : t->map->rows * line, ahead = count * row;
+    const int64_t row = group == 4 ? 4 * line : line, slot = group == 4 ? line : t->map->rows * line,
+                  ahead = count * row;
     for (int i = 0; i < step && i < count; i++) {
         const int p = first + i, rows = (count - i + step - 1) / step;
         float *sum = t->sums + trni_chain_of_row(rules, p) * t->step;
         const float *x = t->x + t->map->chains.slot[p] * group;
         const unsigned char *src = trni_operand_at(&w->p->b, t->n, t->k) + p * row;
         if (group == 1) feed->stream(feed, sum, x, src, step * row, rows, ahead, (size_t)t->columns);
-        else (group == 2 ? feed->pairs : feed->quads)(feed, sum, x, src, step * row, slot, rows, scale, ahead, (size_t)t->columns);
+        else
+            (group == 2 ? feed->pairs : feed->quads)(feed, sum, x, src, step * row, slot, rows, scale, ahead,
+                                                     (size_t)t->columns);
     }
 }
 
@@ -49,7 +52,8 @@ TRNI_FN void trni_stream_group(const trni_worker *w, const trni_row_tile *t, int
 TRNI_FN void trni_stream_single(const trni_worker *w, const trni_row_tile *t, int p)
 {
     float *sum = t->sums + trni_chain_of_row(&w->p->numerics, p) * t->step;
-    w->feed_b.stream(&w->feed_b, sum, t->x + t->map->chains.slot[p] * 2, trni_operand_at(&w->p->b, t->n, t->k + p), 0, 1, 0, (size_t)t->columns);
+    w->feed_b.stream(&w->feed_b, sum, t->x + t->map->chains.slot[p] * 2, trni_operand_at(&w->p->b, t->n, t->k + p), 0,
+                     1, 0, (size_t)t->columns);
 }
 
 TRNI_FN void trni_merge_lines(const trni_worker *w, float *sums, int64_t columns)
@@ -61,7 +65,8 @@ TRNI_FN void trni_merge_lines(const trni_worker *w, float *sums, int64_t columns
         return;
     }
     for (int distance = 1; distance < chains; distance *= 2)
-        for (int c = 0; c < chains; c += 2 * distance) add(sums + c * columns, sums + (c + distance) * columns, (size_t)columns);
+        for (int c = 0; c < chains; c += 2 * distance)
+            add(sums + c * columns, sums + (c + distance) * columns, (size_t)columns);
 }
 
 /* Eight rows of eight bytes, turned: pairs of bytes, of pairs, of quads change places. */
@@ -86,7 +91,8 @@ TRNI_FN void trni_row_scales(const trni_worker *w, const trni_row_tile *t, int64
     for (; s->block_stride == 1 && blocks % 8 == 0 && j + 8 <= t->columns; j += 8)
         for (int b = 0; b < blocks; b += 8) {
             uint64_t x[8];
-            for (int i = 0; i < 8; i++) memcpy(&x[i], s->data + (t->n + j + i) * s->lane_stride + block + b, sizeof x[i]);
+            for (int i = 0; i < 8; i++)
+                memcpy(&x[i], s->data + (t->n + j + i) * s->lane_stride + block + b, sizeof x[i]);
             trni_turn_bytes(x);
             for (int i = 0; i < 8; i++) memcpy(&t->scale[b + i][j], &x[i], sizeof x[i]);
         }
@@ -121,7 +127,7 @@ TRNI_FN void trni_stream_rows(const trni_worker *w, const trni_row_tile *t, int 
 
 TRNI_FN void trni_stream_tile(const trni_worker *w, int64_t k, int depth, int64_t n, int64_t columns, float *psum)
 {
-    enum { most_blocks = TRNI_MAX_DEPTH / TRNI_SCALE_BLOCK + 1 };
+    enum { most_blocks = (int)TRNI_MAX_DEPTH / TRNI_SCALE_BLOCK + 1 };
     const trni_product *p = w->p;
     const trni_map *map = trni_tile_map(w, depth);
     uint8_t scale[most_blocks][TRNI_ROW_COLUMNS];
@@ -148,7 +154,8 @@ TRNI_FN void trni_region_stream(const trni_worker *w, int64_t n, int64_t columns
     const trni_product *p = w->p;
     float *psum = w->cut->direct ? (float *)(void *)trni_dst_at(p, 0, n) : w->psum;
     if (p->accumulate && !w->cut->direct) trni_psum_from_dst(w->p, w->psum, 0, 1, n, columns);
-    for (int64_t k = 0; k < p->a.depth; k += trni_tile_depth(p)) trni_stream_tile(w, k, trni_tile_deep(w, k, p->a.depth), n, columns, psum);
+    for (int64_t k = 0; k < p->a.depth; k += trni_tile_depth(p))
+        trni_stream_tile(w, k, trni_tile_deep(w, k, p->a.depth), n, columns, psum);
     if (w->cut->direct) trni_canonical_nans_for(p->isa)(psum, (size_t)columns);
     else trni_psum_to_dst(w->p, w->psum, 0, 1, n, columns);
 }

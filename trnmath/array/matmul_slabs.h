@@ -1,8 +1,8 @@
 /* array/matmul_slabs.h - products of packed strips and panels, slab after slab, for one block of dst.
  * Behind trn_matmul.h. SPDX-License-Identifier: MIT
  *
- * DOES: for each slab of b's columns, packs b once, a strip by strip, and lets panels of b stay in the first-level cache
- *     while strips pass by; asks memory for what comes next meanwhile.
+ * DOES: for each slab of b's columns, packs b once, a strip by strip, and lets panels of b stay in the first-level
+ *     cache while strips pass by; asks memory for what comes next meanwhile.
  * DOES NOT: know the order of sums: the cuts do not touch it, only tile boundaries do.
  *
  * KNOWN FROM: as array/matmul_worker.h.
@@ -28,7 +28,8 @@ TRNI_FN void trni_copy_tile(float *dst, int64_t dst_step, const float *src, int6
 /* dst that holds PSUM itself: at the end only NaN needs a look, while the tile is in the cache. */
 TRNI_FN void trni_finish_tile(const trni_worker *w, float *home, int64_t step, int rows, int64_t columns)
 {
-    for (int i = 0; i < rows && w->cut->direct; i++) trni_canonical_nans_for(w->p->isa)(home + i * step, (size_t)columns);
+    for (int i = 0; i < rows && w->cut->direct; i++)
+        trni_canonical_nans_for(w->p->isa)(home + i * step, (size_t)columns);
 }
 
 /* Cache lines that micro-kernels ask for while they work: `lines` of them per row, the first at `at`, rows `step` bytes
@@ -40,14 +41,15 @@ typedef struct trni_wanted {
 
 enum { TRNI_LINE = 64 };
 
-/* The lines of b itself, if it is at most 16 bits wide, that will be packed next: thin, for the next panel; else, on the last rows, for the same panel
- * of the next slab. */
+/* The lines of b itself, if it is at most 16 bits wide, that will be packed next: thin, for the next panel; else, on
+ * the last rows, for the same panel of the next slab. */
 TRNI_FN trni_wanted trni_wanted_source(const trni_worker *w, const trni_slab *s, int64_t column, int64_t k)
 {
     const trni_operand *o = &w->p->b;
     const int64_t bytes = o->bytes;
     const bool beside = s->thin && column + w->array.width < s->columns;
-    const int64_t source_k = beside ? k : s->k + s->depth, source_column = s->thin ? (beside ? column + w->array.width : 0) : column;
+    const int64_t source_k = beside ? k : s->k + s->depth,
+                  source_column = s->thin ? (beside ? column + w->array.width : 0) : column;
     trni_wanted wanted = { 0, 0, 0 };
     if (!s->last_rows || o->lane_stride != 1 || bytes > 2 || source_k >= o->depth) return wanted;
     wanted.at = (uintptr_t)trni_operand_at(o, s->n + source_column, source_k);
@@ -68,16 +70,18 @@ TRNI_FN trni_wanted trni_wanted_packed(const trni_worker *w, const trni_slab *s,
 TRNI_FN void trni_want_home(const float *home, int64_t step, int64_t rows, int64_t columns)
 {
     for (int64_t i = 0; i < rows; i++)
-        for (int64_t j = 0; j < columns; j += TRNI_LINE / (int64_t)sizeof(float)) __builtin_prefetch(home + i * step + j, 1, 3);
+        for (int64_t j = 0; j < columns; j += TRNI_LINE / (int64_t)sizeof(float))
+            __builtin_prefetch(home + i * step + j, 1, 3);
 }
 
 /* All strips of the packed a times one packed panel over one tile. PSUM of the panel waits in w->local between tiles;
  * it is read from its home before the slab's first tile and written back after its last. */
-TRNI_FN void trni_panel_tile(const trni_worker *w, const trni_slab *s, int64_t column, int64_t columns, const float *a, const float *b,
-                             const float *next, int64_t k, int depth)
+TRNI_FN void trni_panel_tile(const trni_worker *w, const trni_slab *s, int64_t column, int64_t columns, const float *a,
+                             const float *b, const float *next, int64_t k, int depth)
 {
     const int width = w->array.width;
-    const bool first = k == s->k, last = k + depth == s->k + s->depth, fresh = k == 0 && !w->p->accumulate, narrow = columns < width;
+    const bool first = k == s->k, last = k + depth == s->k + s->depth, fresh = k == 0 && !w->p->accumulate,
+               narrow = columns < width;
     const trni_map *map = trni_tile_map(w, depth);
     const trni_wanted source = trni_wanted_source(w, s, column, k), packed = trni_wanted_packed(w, s, next);
     int index = 0; /* of the strip */
@@ -88,12 +92,15 @@ TRNI_FN void trni_panel_tile(const trni_worker *w, const trni_slab *s, int64_t c
         const bool any = line < wanted->lines; /* else a line that is at hand, again and again */
         float *home = s->psum.at + m * s->psum.step + column, *local = w->local + m * width;
         const bool from_home = first && !narrow, to_home = last && !narrow;
-        if (last || (first && !fresh)) trni_want_home(home + strip * s->psum.step, s->psum.step, trni_min64(s->rows - m - strip, strip), columns);
+        if (last || (first && !fresh))
+            trni_want_home(home + strip * s->psum.step, s->psum.step, trni_min64(s->rows - m - strip, strip), columns);
         if (first && narrow && !fresh) trni_copy_tile(local, width, home, s->psum.step, strip, columns);
-        trni_strip_times_panel(&w->array, kernel, a + m * map->lines, b, map, w->p->numerics.merge, fresh ? NULL : from_home ? home : local,
+        trni_strip_times_panel(&w->array, kernel, a + m * map->lines, b, map, w->p->numerics.merge,
+                               fresh ? NULL : (from_home ? home : local),
                                from_home ? s->psum.step : width, to_home ? home : local, to_home ? s->psum.step : width,
                                any ? wanted->at + (uintptr_t)(line * TRNI_LINE) : (uintptr_t)b, any ? wanted->step : 0);
-        trni_worker_round(w, to_home ? home : local, to_home ? s->psum.step : width, strip, columns, s->m + m, s->n + column, k);
+        trni_worker_round(w, to_home ? home : local, to_home ? s->psum.step : width, strip, columns, s->m + m,
+                          s->n + column, k);
         if (last && narrow) trni_copy_tile(home, s->psum.step, local, width, strip, columns);
         if (last && k + depth == w->p->a.depth) trni_finish_tile(w, home, s->psum.step, strip, columns);
         m += strip;
@@ -104,7 +111,8 @@ TRNI_FN void trni_panel_tile(const trni_worker *w, const trni_slab *s, int64_t c
 TRNI_FN const float *trni_packed_b(const trni_worker *w, const trni_slab *s, int64_t column, int64_t k)
 {
     if (s->thin || column >= s->columns) return w->b;
-    return w->b + (k - s->k) * trni_round_up(s->columns, w->array.width) + column * trni_tile_map(w, trni_tile_deep(w, k, s->k + s->depth))->lines;
+    return w->b + (k - s->k) * trni_round_up(s->columns, w->array.width) +
+           column * trni_tile_map(w, trni_tile_deep(w, k, s->k + s->depth))->lines;
 }
 
 /* Packs rows of a for the slab, tile after tile, and multiplies them with the packed b. */
@@ -112,19 +120,23 @@ TRNI_FN void trni_slab_multiply(const trni_worker *w, const trni_slab *s)
 {
     const int width = w->array.width;
     const int64_t end = s->k + s->depth, deep = trni_tile_depth(w->p);
-    for (int64_t k = s->k; k < end; k += deep) trni_worker_pack_rows(w, s->m, s->rows, k, trni_tile_deep(w, k, end), w->a + (k - s->k) * s->rows);
+    for (int64_t k = s->k; k < end; k += deep)
+        trni_worker_pack_rows(w, s->m, s->rows, k, trni_tile_deep(w, k, end), w->a + (k - s->k) * s->rows);
     for (int64_t column = 0; column < s->columns; column += width)
         for (int64_t k = s->k; k < end; k += deep) {
             const int depth = trni_tile_deep(w, k, end);
             const int64_t next_k = k + deep, columns = trni_min64(s->columns - column, width);
-            const float *next = next_k < end ? trni_packed_b(w, s, column, next_k) : trni_packed_b(w, s, column + width, s->k);
+            const float *next =
+                next_k < end ? trni_packed_b(w, s, column, next_k) : trni_packed_b(w, s, column + width, s->k);
             if (s->thin) trni_worker_pack_columns(w, s->n + column, columns, k, depth, w->b);
-            trni_panel_tile(w, s, column, columns, w->a + (k - s->k) * s->rows, trni_packed_b(w, s, column, k), next, k, depth);
+            trni_panel_tile(w, s, column, columns, w->a + (k - s->k) * s->rows, trni_packed_b(w, s, column, k), next, k,
+                            depth);
         }
 }
 
 /* Rows [m, m + rows) times columns [n, n + columns) over all of K, PSUM at psum. */
-TRNI_FN void trni_region_multiply(const trni_worker *w, int64_t m, int64_t rows, int64_t n, int64_t columns, trni_psum psum)
+TRNI_FN void trni_region_multiply(const trni_worker *w, int64_t m, int64_t rows, int64_t n, int64_t columns,
+                                  trni_psum psum)
 {
     const trni_product *p = w->p;
     const bool thin = w->cut->thin;
@@ -135,8 +147,9 @@ TRNI_FN void trni_region_multiply(const trni_worker *w, int64_t m, int64_t rows,
         for (int64_t tile = k; tile < k + depth && !thin; tile += trni_tile_depth(p))
             trni_worker_pack_columns(w, n, columns, tile, trni_tile_deep(w, tile, k + depth), w->b + (tile - k) * wide);
         for (int64_t i = 0; i < rows; i += slab_rows) {
-            const trni_slab slab = { m + i, trni_min64(rows - i, slab_rows), n, columns, k, depth, { psum.at + i * psum.step, psum.step },
-                                     i + slab_rows >= rows, thin };
+            const trni_psum at = { psum.at + i * psum.step, psum.step };
+            const bool last = i + slab_rows >= rows;
+            const trni_slab slab = { m + i, trni_min64(rows - i, slab_rows), n, columns, k, depth, at, last, thin };
             trni_slab_multiply(w, &slab);
         }
     }

@@ -4,8 +4,8 @@
  * DOES: the shape of the cuts, the scratch they take, a thread's packed operands and PSUM.
  * DOES NOT: multiply: array/matmul_slabs.h and array/matmul_row.h do.
  *
- * KNOWN FROM: blocking after Goto and van de Geijn, "Anatomy of high-performance matrix multiplication", ACM TOMS 34(3), 2008;
- *     the sizes are measured.
+ * KNOWN FROM: blocking after Goto and van de Geijn, "Anatomy of high-performance matrix multiplication", ACM TOMS
+ *     34(3), 2008; the sizes are measured.
  */
 #ifndef TRNI_ARRAY_MATMUL_WORKER_H
 #define TRNI_ARRAY_MATMUL_WORKER_H
@@ -15,13 +15,13 @@
 
 /* ---- how the work is cut ----
  *
- * Each thread owns a block of dst and runs alone: for each slab of TRNI_SLAB_COLUMNS columns and each TRNI_SLAB_DEPTH of
- * K, b is packed once (a few MiB, for the outer cache); for each TRNI_SLAB_ROWS rows, a is packed (for the second-level
- * cache); then panels of b stay in the first-level cache while strips of a pass by. A product of at most TRNI_FEW_ROWS
- * rows goes one tile deep at a time, so that its PSUM stays in the second-level cache, and uses each panel of b once:
- * with 16-bit operands it packs panel by panel, just in time, and asks for the next panel meanwhile ("thin"). Rows of
- * 32-bit operands are packed whole: fetched in pieces, they cost half the speed from memory (measured).
- * The cuts do not touch the order of sums: only tile boundaries do, and they are the definition's. */
+ * Each thread owns a block of dst and runs alone: for each slab of TRNI_SLAB_COLUMNS columns and each TRNI_SLAB_DEPTH
+ * of K, b is packed once (a few MiB, for the outer cache); for each TRNI_SLAB_ROWS rows, a is packed (for the
+ * second-level cache); then panels of b stay in the first-level cache while strips of a pass by. A product of at most
+ * TRNI_FEW_ROWS rows goes one tile deep at a time, so that its PSUM stays in the second-level cache, and uses each
+ * panel of b once: with 16-bit operands it packs panel by panel, just in time, and asks for the next panel meanwhile
+ * ("thin"). Rows of 32-bit operands are packed whole: fetched in pieces, they cost half the speed from memory
+ * (measured). The cuts do not touch the order of sums: only tile boundaries do, and they are the definition's. */
 
 enum {
     TRNI_SLAB_COLUMNS = 1024,
@@ -58,7 +58,8 @@ TRNI_FN void trni_cut_threads(trni_cut *cut, int64_t m, int64_t n, int64_t k, co
     cut->columns = n;
     for (int tm = 1; tm <= threads; tm++) {
         const int tn = threads / tm;
-        const int64_t rows = trni_round_up(trni_ceil_div(m, tm), unit_m), columns = trni_round_up(trni_ceil_div(n, tn), unit_n);
+        const int64_t rows = trni_round_up(trni_ceil_div(m, tm), unit_m),
+                      columns = trni_round_up(trni_ceil_div(n, tn), unit_n);
         const double time = (double)rows * (double)columns * (1 + 8.0 / (double)rows + 8.0 / (double)columns);
         if (best == 0 || time < best) {
             best = time;
@@ -86,15 +87,17 @@ TRNI_FN trni_cut trni_cut_of(const trni_product *p, const trni_array *array)
     cut.few = cut.rows <= TRNI_FEW_ROWS;
     cut.thin = cut.few && p->b.bytes <= 2;
     const int64_t lines = trni_round_up(p->a.depth, trni_spread_group(p->spread)); /* a last, odd pair has two */
-    const size_t depth = (size_t)trni_min64(lines, trni_slab_depth(p, cut.few)), rows = (size_t)(cut.few ? cut.rows : (int64_t)TRNI_SLAB_ROWS);
+    const size_t depth = (size_t)trni_min64(lines, trni_slab_depth(p, cut.few)),
+                 rows = (size_t)(cut.few ? cut.rows : (int64_t)TRNI_SLAB_ROWS);
     const size_t align = TRNI_SCRATCH_ALIGN / sizeof(float);
     cut.direct = p->dst.format == TRN_F32 && p->dst.stride[1] == 1 && (uintptr_t)p->dst.data % sizeof(float) == 0;
     cut.a_floats = (size_t)trni_round_up((int64_t)(depth * rows), (int64_t)align);
     cut.b_floats = (cut.single ? (size_t)p->numerics.chains : depth) * columns;
     cut.local_floats = rows * (size_t)array->width;
     cut.psum_floats = cut.direct ? 0 : columns * (size_t)trni_min64(cut.rows, TRNI_PSUM_ROWS);
-    cut.thread_bytes = (size_t)trni_round_up((int64_t)((cut.a_floats + cut.b_floats + cut.local_floats + cut.psum_floats) * sizeof(float)),
-                                             TRNI_SCRATCH_ALIGN);
+    cut.thread_bytes = (size_t)trni_round_up(
+        (int64_t)((cut.a_floats + cut.b_floats + cut.local_floats + cut.psum_floats) * sizeof(float)),
+        TRNI_SCRATCH_ALIGN);
     return cut;
 }
 
@@ -131,7 +134,9 @@ TRNI_FN void trni_worker_init(trni_worker *w, const trni_product *p, const trni_
     trni_feed_init(&w->feed_b, &p->b, p->isa);
     w->whole = trni_map_of(&p->numerics, 0, (int)trni_tile_depth(p), p->spread);
     w->tail = trni_map_of(&p->numerics, 0, (int)(p->a.depth % trni_tile_depth(p)), p->spread);
-    const trni_encoding psum_how = { { p->numerics.psum_rounding, 0, p->numerics.sr_bits }, TRN_OVERFLOW_DEFAULT, false };
+    const trni_encoding psum_how = { { p->numerics.psum_rounding, 0, p->numerics.sr_bits },
+                                     TRN_OVERFLOW_DEFAULT,
+                                     false };
     trni_encoder_init(&w->psum_encoder, trn_format_info_of(TRN_BF16), psum_how, p->isa);
     w->a = (float *)(void *)(scratch);
     w->b = w->a + cut->a_floats;
@@ -140,9 +145,15 @@ TRNI_FN void trni_worker_init(trni_worker *w, const trni_product *p, const trni_
 }
 
 /* Numbers along K of the tile at k, in a slab that ends at `end`. */
-TRNI_FN int trni_tile_deep(const trni_worker *w, int64_t k, int64_t end) { return (int)trni_min64(end - k, trni_tile_depth(w->p)); }
+TRNI_FN int trni_tile_deep(const trni_worker *w, int64_t k, int64_t end)
+{
+    return (int)trni_min64(end - k, trni_tile_depth(w->p));
+}
 
-TRNI_FN const trni_map *trni_tile_map(const trni_worker *w, int depth) { return depth == w->whole.depth ? &w->whole : &w->tail; }
+TRNI_FN const trni_map *trni_tile_map(const trni_worker *w, int depth)
+{
+    return depth == w->whole.depth ? &w->whole : &w->tail;
+}
 
 TRNI_FN void trni_worker_pack_rows(const trni_worker *w, int64_t m, int64_t lanes, int64_t k, int depth, float *dst)
 {
@@ -153,7 +164,8 @@ TRNI_FN void trni_worker_pack_rows(const trni_worker *w, int64_t m, int64_t lane
     if (w->p->a_scale.data) trni_scale_rows(&w->array, &w->p->a_scale, map, m, lanes, k, dst, w->p->isa);
 }
 
-TRNI_FN void trni_worker_pack_columns(const trni_worker *w, int64_t n, int64_t columns, int64_t k, int depth, float *dst)
+TRNI_FN void trni_worker_pack_columns(const trni_worker *w, int64_t n, int64_t columns, int64_t k, int depth,
+                                      float *dst)
 {
     const trni_map *map = trni_tile_map(w, depth);
     const trni_packer packer = { &w->array, &w->feed_b, &w->p->b, map->line, map->lines };
@@ -165,7 +177,8 @@ TRNI_FN void trni_worker_pack_columns(const trni_worker *w, int64_t n, int64_t c
 
 /* BF16 PSUM: each tile's sum is rounded, stochastically with words of the tile's own stream. [m, n] is where the part
  * begins in dst. */
-TRNI_FN void trni_worker_round(const trni_worker *w, float *at, int64_t step, int rows, int64_t columns, int64_t m, int64_t n, int64_t k)
+TRNI_FN void trni_worker_round(const trni_worker *w, float *at, int64_t step, int rows, int64_t columns, int64_t m,
+                               int64_t n, int64_t k)
 {
     uint32_t field[TRNI_ROW_COLUMNS];
     uint16_t code[TRNI_ROW_COLUMNS];

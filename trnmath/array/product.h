@@ -1,4 +1,4 @@
-/* array/product.h - a matrix product of the Tensor engine, checked and resolved: what an instruction and any size share.
+/* array/product.h - a matrix product of the Tensor engine, checked and resolved, for an instruction and for any size.
  * Behind trn_sparse.h trn_tensor_engine.h. SPDX-License-Identifier: MIT
  *
  * DOES: which formats may meet on which generation, sizes, scales, overlap, what dst may be.
@@ -72,11 +72,16 @@ typedef enum trni_operand_kind {
 
 TRNI_FN trni_operand_kind trni_operand_kind_of(trn_format format)
 {
-    static const struct { trn_format format; trni_operand_kind is; } row[] = {
-        { TRN_F32, TRNI_OPERAND_WIDE },      { TRN_TF32, TRNI_OPERAND_WIDE },      { TRN_BF16, TRNI_OPERAND_NARROW },
-        { TRN_F16, TRNI_OPERAND_NARROW },    { TRN_F8_E4M3, TRNI_OPERAND_NARROW }, { TRN_F8_E4M3FN, TRNI_OPERAND_NARROW },
-        { TRN_F8_E5M2, TRNI_OPERAND_NARROW }, { TRN_F8_E3M4, TRNI_OPERAND_NARROW }, { TRN_CFP8, TRNI_OPERAND_NARROW },
-        { TRN_I8, TRNI_OPERAND_INT8 },       { TRN_F4_E2M1, TRNI_OPERAND_FP4 },
+    static const struct {
+        trn_format format;
+        trni_operand_kind is;
+    } row[] = {
+        { TRN_F32, TRNI_OPERAND_WIDE },       { TRN_TF32, TRNI_OPERAND_WIDE },
+        { TRN_BF16, TRNI_OPERAND_NARROW },    { TRN_F16, TRNI_OPERAND_NARROW },
+        { TRN_F8_E4M3, TRNI_OPERAND_NARROW }, { TRN_F8_E4M3FN, TRNI_OPERAND_NARROW },
+        { TRN_F8_E5M2, TRNI_OPERAND_NARROW }, { TRN_F8_E3M4, TRNI_OPERAND_NARROW },
+        { TRN_CFP8, TRNI_OPERAND_NARROW },    { TRN_I8, TRNI_OPERAND_INT8 },
+        { TRN_F4_E2M1, TRNI_OPERAND_FP4 },
     };
     for (size_t i = 0; i < sizeof row / sizeof row[0]; i++)
         if (row[i].format == format) return row[i].is;
@@ -98,12 +103,16 @@ TRNI_FN trn_status trni_ask_check_classes(const trni_ask *ask)
     for (int i = 0; i < 2; i++) {
         const trni_operand_kind is = trni_operand_kind_of(t[i]->format);
         if (is == TRNI_OPERAND_NONE)
-            return trni_fail(ask->error, TRN_EFORMAT, "%s is %s, which no matrix instruction multiplies", name[i], trn_format_name(t[i]->format));
-        if (ask->mx && !trni_is_mx_format(t[i]->format))
-            return trni_fail(ask->error, TRN_EFORMAT, "%s is %s; MX scales (a_scale, b_scale) belong to float8_e4m3fn, float8_e5m2 and float4_e2m1fn", name[i],
+            return trni_fail(ask->error, TRN_EFORMAT, "%s is %s, which no matrix instruction multiplies", name[i],
                              trn_format_name(t[i]->format));
+        if (ask->mx && !trni_is_mx_format(t[i]->format))
+            return trni_fail(
+                ask->error, TRN_EFORMAT,
+                "%s is %s; MX scales (a_scale, b_scale) belong to float8_e4m3fn, float8_e5m2 and float4_e2m1fn",
+                name[i], trn_format_name(t[i]->format));
         if (!ask->mx && is == TRNI_OPERAND_FP4)
-            return trni_fail(ask->error, TRN_EFORMAT, "%s is %s, which is multiplied under MX scales only", name[i], trn_format_name(t[i]->format));
+            return trni_fail(ask->error, TRN_EFORMAT, "%s is %s, which is multiplied under MX scales only", name[i],
+                             trn_format_name(t[i]->format));
     }
     return TRN_OK;
 }
@@ -122,15 +131,17 @@ TRNI_FN trn_status trni_ask_check_pair(const trni_ask *ask)
     const trn_format a = ask->a.format, b = ask->b.format;
     const bool both_e4m3 = (a == TRN_F8_E4M3 && b == TRN_F8_E4M3FN) || (a == TRN_F8_E4M3FN && b == TRN_F8_E4M3);
     if (ask->mx || (trni_operand_kind_of(a) == trni_operand_kind_of(b) && !both_e4m3)) return TRN_OK;
-    return trni_fail(ask->error, TRN_EFORMAT, "%s is %s and %s is %s: %s", ask->a_name, trn_format_name(a), ask->b_name, trn_format_name(b),
-                     both_e4m3 ? "the two kinds of E4M3 do not meet in one product" : "32-bit formats, narrow ones and int8 meet only their own kind");
+    return trni_fail(ask->error, TRN_EFORMAT, "%s is %s and %s is %s: %s", ask->a_name, trn_format_name(a), ask->b_name,
+                     trn_format_name(b),
+                     both_e4m3 ? "the two kinds of E4M3 do not meet in one product"
+                               : "32-bit formats, narrow ones and int8 meet only their own kind");
 }
 
 /* The generation that is meant: Trainium2, unless what is asked exists on Trainium3 alone. */
 TRNI_FN trn_generation trni_ask_generation(const trni_ask *ask)
 {
-    const bool newest = ask->mx || ask->a.format == TRN_F8_E4M3FN || ask->b.format == TRN_F8_E4M3FN || ask->a.format == TRN_F4_E2M1 ||
-                        ask->b.format == TRN_F4_E2M1;
+    const bool newest = ask->mx || ask->a.format == TRN_F8_E4M3FN || ask->b.format == TRN_F8_E4M3FN ||
+                        ask->a.format == TRN_F4_E2M1 || ask->b.format == TRN_F4_E2M1;
     if (ask->generation != TRN_GENERATION_DEFAULT) return ask->generation;
     return newest ? TRN_TRAINIUM3 : TRN_TRAINIUM2;
 }
@@ -142,7 +153,8 @@ TRNI_FN trn_status trni_ask_check_generation(const trni_ask *ask, trn_generation
     const char *const name[2] = { ask->a_name, ask->b_name }, *const chip = trn_generation_name(generation);
     for (int i = 0; i < 2; i++)
         if (trni_rate_of(generation, t[i]->format) == TRNI_RATE_NONE)
-            return trni_fail(ask->error, TRN_EUNSUPPORTED, "%s is %s, which %s does not multiply", name[i], trn_format_name(t[i]->format), chip);
+            return trni_fail(ask->error, TRN_EUNSUPPORTED, "%s is %s, which %s does not multiply", name[i],
+                             trn_format_name(t[i]->format), chip);
     if (ask->mx && !core->mx) return trni_fail(ask->error, TRN_EUNSUPPORTED, "MX scales: %s has no MX product", chip);
     if (ask->double_row && !core->double_row)
         return trni_fail(ask->error, TRN_EUNSUPPORTED, "double_row: %s has one row of FP8 per PE only", chip);
@@ -159,30 +171,37 @@ TRNI_FN trn_status trni_product_check_sizes(const trni_product *p, const trni_as
     const trni_operand *const o[2] = { &p->a, &p->b };
     for (int i = 0; i < 2 && ask->slots; i++)
         if (o[i]->slots != ask->slots)
-            return trni_fail(ask->error, TRN_ESHAPE, "%s holds %lld numbers for each row of K; %s takes %d", i ? ask->b_name : ask->a_name,
-                             (long long)o[i]->slots, ask->mx ? "MX" : "double_row", ask->slots);
+            return trni_fail(ask->error, TRN_ESHAPE, "%s holds %lld numbers for each row of K; %s takes %d",
+                             i ? ask->b_name : ask->a_name, (long long)o[i]->slots, ask->mx ? "MX" : "double_row",
+                             ask->slots);
     if (p->a.depth != p->b.depth)
-        return trni_fail(ask->error, TRN_ESHAPE, "%s has K = %lld but %s has K = %lld", ask->a_name, (long long)p->a.depth, ask->b_name,
-                         (long long)p->b.depth);
+        return trni_fail(ask->error, TRN_ESHAPE, "%s has K = %lld but %s has K = %lld", ask->a_name,
+                         (long long)p->a.depth, ask->b_name, (long long)p->b.depth);
     if (dst->shape[0] != p->a.lanes || dst->shape[1] != p->b.lanes)
-        return trni_fail(ask->error, TRN_ESHAPE, "dst is [%lld, %lld] but %s and %s make [%lld, %lld]", (long long)dst->shape[0],
-                         (long long)dst->shape[1], ask->a_name, ask->b_name, (long long)p->a.lanes, (long long)p->b.lanes);
+        return trni_fail(ask->error, TRN_ESHAPE, "dst is [%lld, %lld] but %s and %s make [%lld, %lld]",
+                         (long long)dst->shape[0], (long long)dst->shape[1], ask->a_name, ask->b_name,
+                         (long long)p->a.lanes, (long long)p->b.lanes);
     if (ask->mx && trni_product_depth(p) % 32)
-        return trni_fail(ask->error, TRN_ESHAPE, "K = %lld is not a multiple of 32, the block of an MX scale", (long long)trni_product_depth(p));
+        return trni_fail(ask->error, TRN_ESHAPE, "K = %lld is not a multiple of 32, the block of an MX scale",
+                         (long long)trni_product_depth(p));
     return TRN_OK;
 }
 
-TRNI_FN trn_status trni_ask_check_scale(const trni_ask *ask, const trn_tensor *scale, const char *of, int lane_axis, int64_t lanes, int64_t blocks)
+TRNI_FN trn_status trni_ask_check_scale(const trni_ask *ask, const trn_tensor *scale, const char *of, int lane_axis,
+                                        int64_t lanes, int64_t blocks)
 {
     char name[32];
     snprintf(name, sizeof name, "%s_scale", of);
-    if (scale->rank == 0) return trni_fail(ask->error, TRN_ESHAPE, "%s is missing: under MX both operands have scales", name);
+    if (scale->rank == 0)
+        return trni_fail(ask->error, TRN_ESHAPE, "%s is missing: under MX both operands have scales", name);
     const trn_status status = trn_tensor_check(scale, name, TRNI_INPUT, 2, ask->error);
     if (status != TRN_OK) return status;
     if (scale->format != TRN_F8_E8M0)
-        return trni_fail(ask->error, TRN_EFORMAT, "%s is %s; scales are float8_e8m0fnu", name, trn_format_name(scale->format));
+        return trni_fail(ask->error, TRN_EFORMAT, "%s is %s; scales are float8_e8m0fnu", name,
+                         trn_format_name(scale->format));
     if (scale->shape[lane_axis] != lanes || scale->shape[1 - lane_axis] != blocks)
-        return trni_fail(ask->error, TRN_ESHAPE, "%s is [%lld, %lld]; %lld lanes and %lld blocks of 32 need [%lld, %lld]", name,
+        return trni_fail(ask->error, TRN_ESHAPE,
+                         "%s is [%lld, %lld]; %lld lanes and %lld blocks of 32 need [%lld, %lld]", name,
                          (long long)scale->shape[0], (long long)scale->shape[1], (long long)lanes, (long long)blocks,
                          (long long)(lane_axis ? blocks : lanes), (long long)(lane_axis ? lanes : blocks));
     if (trn_tensor_overlap(ask->dst, *scale)) return trni_fail(ask->error, TRN_EINVAL, "dst overlaps %s", name);
@@ -211,7 +230,8 @@ TRNI_INLINE unsigned trni_scale_at(const trni_scales *s, int64_t lane, int64_t b
  * stay below 2^127, rounding to binary32 commutes with the scales, and the first product of a group is exact. */
 
 TRNI_FN int trni_low_exponent(const trn_format_info *f) { return 1 - f->bias - f->mantissa_bits; }
-TRNI_FN int trni_high_exponent(const trn_format_info *f) { return (1 << f->exponent_bits) - f->bias; } /* above every number */
+/* Above every number. */
+TRNI_FN int trni_high_exponent(const trn_format_info *f) { return (1 << f->exponent_bits) - f->bias; }
 
 /* Scales between these powers of two leave the range of no pair of operands: 2^(-58-58-32) and 2^(46+46+2+32). */
 enum { TRNI_TAME_LEAST = 127 - 58, TRNI_TAME_MOST = 127 + 46, TRNI_SCALE_BLOCK = 32 };
@@ -236,7 +256,8 @@ TRNI_INLINE bool trni_scale_is_usual(unsigned byte)
 TRNI_INLINE void trni_unusual_body(const uint8_t *byte, size_t n, uint32_t *found)
 {
     uint32_t count = 0;
-    for (size_t i = 0; i < n; i++) count += !((byte[i] >= TRNI_TAME_LEAST) & (byte[i] <= TRNI_TAME_MOST)) & (byte[i] != TRNI_SCALE_BYTE_NAN);
+    for (size_t i = 0; i < n; i++)
+        count += !((byte[i] >= TRNI_TAME_LEAST) & (byte[i] <= TRNI_TAME_MOST)) & (byte[i] != TRNI_SCALE_BYTE_NAN);
     *found = count;
 }
 TRNI_STAMP(trni_unusual, (const uint8_t *byte, size_t n, uint32_t *found), (byte, n, found))
@@ -247,10 +268,13 @@ TRNI_FN bool trni_scales_are_tame(const trni_scales *s, const trni_operand *o, t
     const bool packed = s->block_stride == 1 && s->lane_stride == blocks; /* all lanes in one run */
     for (int64_t lane = 0; lane < o->lanes; lane++) {
         uint32_t unusual = 1;
-        if (s->block_stride == 1) trni_unusual_for(isa)(s->data + lane * s->lane_stride, (size_t)(packed && lane == 0 ? blocks * o->lanes : blocks), &unusual);
+        if (s->block_stride == 1)
+            trni_unusual_for(isa)(s->data + lane * s->lane_stride,
+                                  (size_t)(packed && lane == 0 ? blocks * o->lanes : blocks), &unusual);
         if (packed && lane == 0 && !unusual) return true;
         for (int64_t block = 0; block < blocks && unusual; block++)
-            if (!trni_scale_is_usual(trni_scale_at(s, lane, block)) && !trni_block_is_zero(o, lane, block)) return false;
+            if (!trni_scale_is_usual(trni_scale_at(s, lane, block)) && !trni_block_is_zero(o, lane, block))
+                return false;
     }
     return true;
 }
@@ -262,7 +286,8 @@ TRNI_FN bool trni_product_is_tame(const trni_product *p)
     const int high = trni_high_exponent(&p->a.info) + trni_high_exponent(&p->b.info);
     if (p->spread == TRNI_SINGLE) return true;
     if (low < -149 || high > 125) return false;
-    return p->spread != TRNI_QUADS || (trni_scales_are_tame(&p->a_scale, &p->a, p->isa) && trni_scales_are_tame(&p->b_scale, &p->b, p->isa));
+    return p->spread != TRNI_QUADS ||
+           (trni_scales_are_tame(&p->a_scale, &p->a, p->isa) && trni_scales_are_tame(&p->b_scale, &p->b, p->isa));
 }
 
 /* ---- settling ---- */
@@ -292,7 +317,8 @@ TRNI_FN trn_status trni_ask_check_options(const trni_ask *ask, const trni_produc
     if ((unsigned)ask->rounding >= TRNI_ROUNDING_COUNT)
         return trni_fail(ask->error, TRN_EINVAL, "rounding = %d is not one of the six modes", (int)ask->rounding);
     if ((unsigned)ask->overflow > TRN_SATURATE)
-        return trni_fail(ask->error, TRN_EINVAL, "overflow = %d is neither the default nor saturating", (int)ask->overflow);
+        return trni_fail(ask->error, TRN_EINVAL, "overflow = %d is neither the default nor saturating",
+                         (int)ask->overflow);
     if (p->integer != (ask->dst.format == TRN_I32))
         return trni_fail(ask->error, TRN_EFORMAT, "dst is %s; %s", trn_format_name(ask->dst.format),
                          p->integer ? "int8 products are summed in int32" : "int32 takes the products of int8 only");
@@ -305,7 +331,8 @@ TRNI_FN trn_status trni_product_settle(trni_product *p, const trni_ask *question
     trni_ask ask = *question;
     trn_status status;
     if (ask.b_lane_axis == 0 && ask.b_depth_axis == 0) ask.b_lane_axis = 1;
-    if (!trn_core_spec_of(ask.generation)) return trni_fail(ask.error, TRN_EINVAL, "generation = %d does not exist", (int)ask.generation);
+    if (!trn_core_spec_of(ask.generation))
+        return trni_fail(ask.error, TRN_EINVAL, "generation = %d does not exist", (int)ask.generation);
     p->generation = trni_ask_generation(&ask);
     if ((status = trni_numerics_resolve(ask.numerics, p->generation, &p->numerics, ask.error)) != TRN_OK) return status;
     if ((status = trni_ask_check_views(&ask)) != TRN_OK) return status;
@@ -324,8 +351,12 @@ TRNI_FN trn_status trni_product_settle(trni_product *p, const trni_ask *question
     memset(&p->b_scale, 0, sizeof p->b_scale);
     if (ask.mx) {
         const int64_t blocks = trni_product_depth(p) / TRNI_SCALE_BLOCK;
-        if ((status = trni_ask_check_scale(&ask, &ask.a_scale, ask.a_name, ask.a_scale_lane_axis, p->a.lanes, blocks)) != TRN_OK) return status;
-        if ((status = trni_ask_check_scale(&ask, &ask.b_scale, ask.b_name, ask.b_scale_lane_axis, p->b.lanes, blocks)) != TRN_OK) return status;
+        if ((status = trni_ask_check_scale(&ask, &ask.a_scale, ask.a_name, ask.a_scale_lane_axis, p->a.lanes,
+                                           blocks)) != TRN_OK)
+            return status;
+        if ((status = trni_ask_check_scale(&ask, &ask.b_scale, ask.b_name, ask.b_scale_lane_axis, p->b.lanes,
+                                           blocks)) != TRN_OK)
+            return status;
         p->a_scale = trni_scales_of(&ask.a_scale, ask.a_scale_lane_axis);
         p->b_scale = trni_scales_of(&ask.b_scale, ask.b_scale_lane_axis);
     }
@@ -348,23 +379,28 @@ TRNI_FN trn_status trni_check_result(const trni_product *p, trn_error *error)
 {
     const trn_format f = p->dst.format;
     if (f == TRN_F32 || f == TRN_BF16 || f == TRN_F16 || f == TRN_I32 || trni_is_fp8(f)) return TRN_OK;
-    return trni_fail(error, TRN_EFORMAT, "dst is %s; results are float32, bfloat16, float16, an FP8, or int32 of int8", trn_format_name(f));
+    return trni_fail(error, TRN_EFORMAT, "dst is %s; results are float32, bfloat16, float16, an FP8, or int32 of int8",
+                     trn_format_name(f));
 }
 
 /* What PSUM itself may hold. */
 TRNI_FN trn_status trni_check_psum_format(const trn_core_spec *core, trn_format format, trn_error *error)
 {
     if (format != TRN_F32 && format != TRN_BF16 && format != TRN_I32)
-        return trni_fail(error, TRN_EFORMAT, "dst is %s; PSUM holds float32, or bfloat16 on Trainium3", trn_format_name(format));
+        return trni_fail(error, TRN_EFORMAT, "dst is %s; PSUM holds float32, or bfloat16 on Trainium3",
+                         trn_format_name(format));
     if (format == TRN_BF16 && !core->bf16_psum)
-        return trni_fail(error, TRN_EUNSUPPORTED, "dst is bfloat16, which %s's PSUM does not hold", trn_generation_name(core->generation));
+        return trni_fail(error, TRN_EUNSUPPORTED, "dst is bfloat16, which %s's PSUM does not hold",
+                         trn_generation_name(core->generation));
     return TRN_OK;
 }
 
 TRNI_FN trn_status trni_check_psum_written(bool accumulate, const bool *written, trn_error *error)
 {
     if (!accumulate || !written || *written) return TRN_OK;
-    return trni_fail(error, TRN_EINVAL, "accumulate: no matmul has written this PSUM since it was allocated, what it adds to is undefined");
+    return trni_fail(
+        error, TRN_EINVAL,
+        "accumulate: no matmul has written this PSUM since it was allocated, what it adds to is undefined");
 }
 
 #endif /* TRNI_ARRAY_PRODUCT_H */

@@ -1,4 +1,4 @@
-/* array/product_define.h - a settled product by definition: its dst, its tiles, one output element; int8; scales of panels.
+/* array/product_define.h - a resolved product by definition: dst, tiles, one output element; int8; scales of panels.
  * Behind trn_sparse.h trn_tensor_engine.h. SPDX-License-Identifier: MIT
  *
  * DOES: reads and writes of dst, with the random words of stochastic rounding; one output element in any order of
@@ -16,7 +16,8 @@
 
 TRNI_FN unsigned char *trni_dst_at(const trni_product *p, int64_t m, int64_t n)
 {
-    return (unsigned char *)p->dst.data + (m * p->dst.stride[0] + n * p->dst.stride[1]) * (int64_t)trn_format_bytes(p->dst.format);
+    return (unsigned char *)p->dst.data +
+           (m * p->dst.stride[0] + n * p->dst.stride[1]) * (int64_t)trn_format_bytes(p->dst.format);
 }
 
 TRNI_FN float trni_dst_read(const trni_product *p, int64_t m, int64_t n)
@@ -26,13 +27,14 @@ TRNI_FN float trni_dst_read(const trni_product *p, int64_t m, int64_t n)
     return trni_float(trni_decode_row(&p->dst_info, code));
 }
 
-TRNI_FN uint32_t trni_rounded_code(const trni_product *p, const trn_format_info *to, float x, trn_rounding rounding, uint64_t stream, int64_t m,
-                                   int64_t n)
+TRNI_FN uint32_t trni_rounded_code(const trni_product *p, const trn_format_info *to, float x, trn_rounding rounding,
+                                   uint64_t stream, int64_t m, int64_t n)
 {
     trni_encoding how = { { rounding, 0, p->numerics.sr_bits }, p->overflow, false };
     const uint32_t u = trni_bits(x);
     if (rounding == TRN_STOCHASTIC)
-        how.how.random = trn_random_field(p->seed, stream, (uint64_t)m * (uint64_t)p->b.lanes + (uint64_t)n, p->numerics.sr_bits);
+        how.how.random =
+            trn_random_field(p->seed, stream, (uint64_t)m * (uint64_t)p->b.lanes + (uint64_t)n, p->numerics.sr_bits);
     return trni_encode_row(to, trni_is_nan_bits(u) ? TRNI_F32_NAN : u, how);
 }
 
@@ -63,8 +65,8 @@ TRNI_FN void trni_psum_from_dst(const trni_product *p, float *psum, int64_t m, i
     (void)trn_convert(&args); /* the views have been checked */
 }
 
-/* The cast of finished PSUM to dst; NaN in psum become canonical. Stochastic rounding counts the elements of all of dst,
- * so there each row says where it is. */
+/* The cast of finished PSUM to dst; NaN in psum become canonical. Stochastic rounding counts the elements of all of
+ * dst, so there each row says where it is. */
 TRNI_FN void trni_psum_to_dst(const trni_product *p, float *psum, int64_t m, int64_t rows, int64_t n, int64_t columns)
 {
     const int64_t step = p->rounding == TRN_STOCHASTIC ? 1 : rows;
@@ -100,15 +102,19 @@ TRNI_FN float trni_psum_rounded(const trni_product *p, float psum, int64_t tile,
     trni_product plain = *p;
     if (p->numerics.psum_format != TRN_BF16) return psum;
     plain.overflow = TRN_OVERFLOW_DEFAULT;
-    return trn_bf16_to_f32((uint16_t)trni_rounded_code(&plain, trn_format_info_of(TRN_BF16), psum, p->numerics.psum_rounding,
-                                                       p->stream + (uint64_t)tile, m, n));
+    return trn_bf16_to_f32((uint16_t)trni_rounded_code(&plain, trn_format_info_of(TRN_BF16), psum,
+                                                       p->numerics.psum_rounding, p->stream + (uint64_t)tile, m, n));
 }
 
 /* Numbers along K that one tile takes. */
-TRNI_FN int64_t trni_tile_depth(const trni_product *p) { return (int64_t)p->numerics.k_tile * trni_spread_group(p->spread); }
+TRNI_FN int64_t trni_tile_depth(const trni_product *p)
+{
+    return (int64_t)p->numerics.k_tile * trni_spread_group(p->spread);
+}
 
 /* The tile at k, `depth` numbers deep, of one lane: out[row][slot]; a pair's missing partner is a zero. */
-TRNI_FN void trni_tile_gather(const trni_product *p, const trni_operand *o, int64_t lane, int64_t k, int depth, float *out)
+TRNI_FN void trni_tile_gather(const trni_product *p, const trni_operand *o, int64_t lane, int64_t k, int depth,
+                              float *out)
 {
     const int group = trni_spread_group(p->spread), rows = (depth + group - 1) / group;
     const bool flush = p->numerics.flush_inputs;
@@ -144,22 +150,27 @@ TRNI_FN void trni_define_element(const trni_product *p, int64_t m, int64_t n)
     int16_t scale[TRNI_ARRAY_ROWS];
     bool fresh = !p->accumulate;
     for (int64_t k = 0, tile = 0; k < all; k += deep, tile++) {
-        const int depth = (int)(all - k < deep ? all - k : deep), group = trni_spread_group(p->spread), rows = (depth + group - 1) / group;
+        const int depth = (int)(all - k < deep ? all - k : deep), group = trni_spread_group(p->spread),
+                  rows = (depth + group - 1) / group;
         trni_tile_gather(p, &p->a, m, k, depth, x);
         trni_tile_gather(p, &p->b, n, k, depth, w);
         if (p->a_scale.data) trni_tile_scales(p, m, n, k, rows, scale);
-        const trni_tile one = { x, w, p->a_scale.data ? scale : NULL, rows, group, p->first_row, p->f32, trni_formats_of(&p->a, &p->b) };
+        const trni_tile one = {
+            x, w, p->a_scale.data ? scale : NULL, rows, group, p->first_row, p->f32, trni_formats_of(&p->a, &p->b)
+        };
         psum = trni_psum_rounded(p, trni_tile_onto(psum, fresh, &one, &p->numerics), tile, m, n);
         fresh = false;
     }
     trni_dst_write(p, m, n, psum);
 }
 
-/* Do the packed kernels compute what these rules define? Any chains, layout and merge; everything else as it stands by default. */
+/* Do the packed kernels compute what these rules define? Any chains, layout and merge; everything else as it stands by
+ * default. */
 TRNI_FN bool trni_kernels_apply(const trni_product *p)
 {
     const trn_numerics *n = &p->numerics;
-    const bool groups = p->spread != TRNI_QUADS || n->group == TRN_GROUP_SEQUENTIAL; /* an exact pair is a sequential one */
+    /* an exact pair is a sequential one */
+    const bool groups = p->spread != TRNI_QUADS || n->group == TRN_GROUP_SEQUENTIAL;
     const bool split = p->f32 && n->fp32_mode == TRN_FP32_SPLIT;
     return !p->integer && groups && !split && trni_steps_are_fmaf(n) && !n->flush_inputs && trni_product_is_tame(p);
 }
@@ -175,7 +186,8 @@ TRNI_INLINE void trni_scale_lines_body(float *__restrict line, const float *__re
 TRNI_STAMP(trni_scale_lines, (float *line, const float *scale, size_t width), (line, scale, width))
 
 /* A panel of [line][width]: each row of the array has four lines, each scale eight rows. */
-TRNI_FN void trni_scale_panel(const trni_scales *s, const trni_map *map, int64_t lane, int lanes, int width, int64_t k, float *panel, trn_isa isa)
+TRNI_FN void trni_scale_panel(const trni_scales *s, const trni_map *map, int64_t lane, int lanes, int width, int64_t k,
+                              float *panel, trn_isa isa)
 {
     enum { rows_of_a_block = TRNI_SCALE_BLOCK / 4 };
     float scale[TRNI_MAX_WIDTH] = { 0 };
@@ -188,17 +200,18 @@ TRNI_FN void trni_scale_panel(const trni_scales *s, const trni_map *map, int64_t
 }
 
 /* Panels of columns, one after the other, as trni_pack_columns lays them. */
-TRNI_FN void trni_scale_columns(const trni_array *array, const trni_scales *s, const trni_map *map, int64_t lane, int64_t lanes, int64_t k, float *dst,
-                                trn_isa isa)
+TRNI_FN void trni_scale_columns(const trni_array *array, const trni_scales *s, const trni_map *map, int64_t lane,
+                                int64_t lanes, int64_t k, float *dst, trn_isa isa)
 {
     const int width = array->width;
     for (int64_t done = 0; done < lanes; done += width)
-        trni_scale_panel(s, map, lane + done, (int)trni_min64(lanes - done, width), width, k, dst + (size_t)(done * map->lines), isa);
+        trni_scale_panel(s, map, lane + done, (int)trni_min64(lanes - done, width), width, k,
+                         dst + (size_t)(done * map->lines), isa);
 }
 
 /* Strips of rows, as trni_pack_rows lays them. */
-TRNI_FN void trni_scale_rows(const trni_array *array, const trni_scales *s, const trni_map *map, int64_t lane, int64_t lanes, int64_t k, float *dst,
-                             trn_isa isa)
+TRNI_FN void trni_scale_rows(const trni_array *array, const trni_scales *s, const trni_map *map, int64_t lane,
+                             int64_t lanes, int64_t k, float *dst, trn_isa isa)
 {
     for (int64_t done = 0; done < lanes;) {
         const int strip = array->rows[trni_strip_kernel(array, lanes - done)];
@@ -207,11 +220,12 @@ TRNI_FN void trni_scale_rows(const trni_array *array, const trni_scales *s, cons
     }
 }
 
-/* ---- int8: Trainium1 multiplies it and sums in int32 (documented); what a sum beyond int32 becomes is not public ---- */
+/* ---- int8: Trainium1 multiplies it and sums in int32 (documented); what becomes of larger sums is not public ---- */
 
 TRNI_FN int32_t trni_int32_sum(const trni_product *p, int64_t sum)
 {
-    if (p->numerics.int32_overflow == TRN_INT32_SATURATE) return (int32_t)(sum > INT32_MAX ? INT32_MAX : sum < INT32_MIN ? INT32_MIN : sum);
+    if (p->numerics.int32_overflow == TRN_INT32_SATURATE)
+        return (int32_t)(sum > INT32_MAX ? INT32_MAX : sum < INT32_MIN ? INT32_MIN : sum);
     const uint32_t low = (uint32_t)(uint64_t)sum;
     int32_t wrapped;
     memcpy(&wrapped, &low, sizeof wrapped);
@@ -235,7 +249,8 @@ TRNI_FN const signed char *trni_int8_numbers(const trni_product *p, int64_t n, i
 
 enum { TRNI_INT8_COLUMNS = 1024 };
 
-/* Columns [n, n + count) of a row of dst, at most TRNI_INT8_COLUMNS. A tile's sum fits 22 bits; PSUM wraps or saturates when it is added. */
+/* Columns [n, n + count) of a row of dst, at most TRNI_INT8_COLUMNS. A tile's sum fits 22 bits; PSUM wraps or saturates
+ * when it is added. */
 TRNI_FN void trni_int8_part(const trni_product *p, int64_t m, int64_t n, int count)
 {
     int32_t psum[TRNI_INT8_COLUMNS] = { 0 }, sum[TRNI_INT8_COLUMNS];
@@ -245,7 +260,8 @@ TRNI_FN void trni_int8_part(const trni_product *p, int64_t m, int64_t n, int cou
     for (int64_t k = 0; k < p->a.depth; k += deep) {
         memset(sum, 0, sizeof sum[0] * (size_t)count);
         for (int64_t i = k; i < p->a.depth && i < k + deep; i++)
-            trni_int8_line_for(p->isa)(sum, (signed char)*trni_operand_at(&p->a, m, i), trni_int8_numbers(p, n, i, count, other), (size_t)count);
+            trni_int8_line_for(p->isa)(sum, (signed char)*trni_operand_at(&p->a, m, i),
+                                       trni_int8_numbers(p, n, i, count, other), (size_t)count);
         for (int i = 0; i < count; i++) psum[i] = trni_int32_sum(p, (int64_t)psum[i] + sum[i]);
     }
     for (int i = 0; i < count; i++) memcpy(trni_dst_at(p, m, n + i), &psum[i], sizeof psum[i]);

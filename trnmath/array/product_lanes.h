@@ -23,10 +23,11 @@ typedef struct trni_region {
     trni_encoder psum_encoder;
     trni_lane_plan whole, tail; /* of a full tile, and of the last one */
     int64_t m, rows, n, columns;
-    float a[TRNI_MAX_DEPTH * TRNI_REGION_ROWS] __attribute__((aligned(64))); /* [row][slot][TRNI_REGION_ROWS] */
-    float b[TRNI_MAX_DEPTH * TRNI_LANES] __attribute__((aligned(64)));       /* [row][slot][TRNI_LANES] */
-    double a_scale[TRNI_ARRAY_ROWS * TRNI_REGION_ROWS], b_scale[TRNI_ARRAY_ROWS * TRNI_LANES]; /* [row][…] */
-    float psum[TRNI_REGION_ROWS * TRNI_REGION_COLUMNS];                                        /* [rows][columns] */
+    float a[(int)TRNI_MAX_DEPTH * TRNI_REGION_ROWS] __attribute__((aligned(64))); /* [row][slot][TRNI_REGION_ROWS] */
+    float b[(int)TRNI_MAX_DEPTH * TRNI_LANES] __attribute__((aligned(64)));       /* [row][slot][TRNI_LANES] */
+    double a_scale[(int)TRNI_ARRAY_ROWS * TRNI_REGION_ROWS]; /* [row][TRNI_REGION_ROWS] */
+    double b_scale[(int)TRNI_ARRAY_ROWS * TRNI_LANES];       /* [row][TRNI_LANES] */
+    float psum[TRNI_REGION_ROWS * TRNI_REGION_COLUMNS];      /* [rows][columns] */
 } trni_region;
 
 /* ---- operands ---- */

@@ -1,4 +1,4 @@
-/* array/sparse_kernels.h - structured sparsity at full speed: lists of stored elements, strips of b, and what joins them.
+/* array/sparse_kernels.h - structured sparsity at full speed: lists of stored elements, strips of b, their products.
  * Behind trn_sparse.h. SPDX-License-Identifier: MIT
  *
  * DOES: the orders whose chain steps are fused multiply-adds: any chain count, layout and merge. One tile is up to 128
@@ -29,7 +29,7 @@ enum {
     TRNI_SPARSE_GANG = 8,   /* rows of a gang */
     TRNI_SPARSE_LINE = 64,  /* bytes of a row of a strip of halves; floats take two of them */
     /* Rows of b that a tile can meet, at most: it may begin and end inside a window. */
-    TRNI_SPARSE_DEPTH = (TRNI_ARRAY_ROWS + TRNI_SPARSE_MOST) * TRNI_SPARSE_WINDOW / TRNI_SPARSE_MOST
+    TRNI_SPARSE_DEPTH = ((int)TRNI_ARRAY_ROWS + TRNI_SPARSE_MOST) * TRNI_SPARSE_WINDOW / TRNI_SPARSE_MOST
 };
 
 /* ---- tiles ---- */
@@ -75,7 +75,9 @@ TRNI_FN trni_sparse_tile trni_sparse_tile_of(const trn_numerics *n, trn_sparse_p
     t.k = first / p.m * p.n;
     for (int i = 0; i < rows; i++) {
         t.base[i] = (uint16_t)(window * TRNI_SPARSE_LINE);
-        if (++place == p.m) place = 0, window += p.n;
+        if (++place < p.m) continue;
+        place = 0;
+        window += p.n;
     }
     t.depth = window + (place ? p.n : 0);
     return t;
@@ -269,7 +271,7 @@ TRNI_FN void trni_sparse_turned(const trni_sparse_cutting *c, int64_t n, int lan
 {
     enum { group = 16, width = TRNI_SPARSE_WIDTH };
     const trni_operand *b = c->b;
-    float line[group * TRNI_ARRAY_ROWS];
+    float line[(int)group * TRNI_ARRAY_ROWS];
     uint16_t slot[TRNI_ARRAY_ROWS];
     for (int i = 0; i < rows; i++) slot[i] = (uint16_t)i;
     for (int first = 0; first < lanes && b->depth_stride == 1; first += group) {
@@ -288,7 +290,7 @@ TRNI_FN void trni_sparse_strips(const trni_sparse_cutting *c, int64_t n, int64_t
 {
     enum { width = TRNI_SPARSE_WIDTH };
     const int64_t step = trni_sparse_strip_step(c, depth);
-    float panel[TRNI_ARRAY_ROWS * width];
+    float panel[(int)TRNI_ARRAY_ROWS * width];
     if (c->b->lane_stride == 1) {
         trni_sparse_strips_along(c, n, columns, k, depth, dst);
         return;

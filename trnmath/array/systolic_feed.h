@@ -355,14 +355,23 @@ TRNI_FN void trni_feed_init(trni_feed *f, const trni_operand *o, trn_isa isa)
     f->unweave = trni_unweave;
     trni_decoder_init(&f->decoder, &o->info, isa);
     switch (o->format) {
-    case TRN_F32: f->lines = trni_lines_f32_for(isa), f->stream = trni_stream_f32_for(isa); break;
+    case TRN_F32:
+        f->lines = trni_lines_f32_for(isa);
+        f->stream = trni_stream_f32_for(isa);
+        break;
     case TRN_TF32: /* the array rounds or cuts what a container holds; the plain decoding expects nothing below the code */
         f->line = cut ? trni_cast_tf32_cut_for(isa) : trni_cast_f32_tf32_for(isa);
         f->lines = cut ? trni_lines_tf32_cut_for(isa) : trni_lines_tf32_for(isa);
         f->stream = cut ? trni_stream_tf32_cut_for(isa) : trni_stream_tf32_for(isa);
         break;
-    case TRN_BF16: f->lines = trni_lines_bf16_for(isa), f->stream = trni_stream_bf16_for(isa); break;
-    case TRN_F16: f->lines = trni_lines_f16_for(isa), f->stream = trni_stream_f16_for(isa); break;
+    case TRN_BF16:
+        f->lines = trni_lines_bf16_for(isa);
+        f->stream = trni_stream_bf16_for(isa);
+        break;
+    case TRN_F16:
+        f->lines = trni_lines_f16_for(isa);
+        f->stream = trni_stream_f16_for(isa);
+        break;
     default: break;
     }
 #if TRNI_INTRINSICS && TRNI_X86
@@ -374,8 +383,14 @@ TRNI_FN void trni_feed_init(trni_feed *f, const trni_operand *o, trn_isa isa)
         f->pairs = trni_guest_stream_pairs_avx512;
         f->quads = trni_guest_stream_quads_avx512;
     }
-    if (o->format == TRN_F16 && isa == TRN_ISA_AVX512) f->lines = trni_guest_lines_f16_avx512, f->stream = trni_guest_stream_f16_avx512;
-    if (o->format == TRN_F16 && isa == TRN_ISA_AVX2) f->lines = trni_guest_lines_f16_avx2, f->stream = trni_guest_stream_f16_avx2;
+    if (o->format == TRN_F16 && isa == TRN_ISA_AVX512) {
+        f->lines = trni_guest_lines_f16_avx512;
+        f->stream = trni_guest_stream_f16_avx512;
+    }
+    if (o->format == TRN_F16 && isa == TRN_ISA_AVX2) {
+        f->lines = trni_guest_lines_f16_avx2;
+        f->stream = trni_guest_stream_f16_avx2;
+    }
 #endif
 }
 

@@ -387,7 +387,7 @@ TRNI_FN trni_lane_plan trni_lane_plan_of(const trn_numerics *n, int first_row, i
 
 typedef struct trni_lane_work {
     double term[TRNI_LANE_STRETCH * TRNI_LANE_CELLS] __attribute__((aligned(64))); /* [slot of the group][row][cells] */
-    double sum[TRNI_MAX_CHAINS * TRNI_LANE_CELLS] __attribute__((aligned(64)));
+    double sum[(int)TRNI_MAX_CHAINS * TRNI_LANE_CELLS] __attribute__((aligned(64)));
     uint64_t bad[TRNI_LANE_CELLS] __attribute__((aligned(64)));
     float x[TRNI_LANE_STRETCH * TRNI_LANE_STRIP], w[TRNI_LANE_STRETCH * TRNI_LANES]; /* halves */
 } trni_lane_work;
@@ -507,7 +507,8 @@ TRNI_FN void trni_lanes_sum_double(const trni_lane_plan *plan, const trni_lanes 
 /* In binary32. An operand that has no halves makes NaN of its sums, which therefore go to the definition. */
 TRNI_FN void trni_lanes_sum_single(const trni_lane_plan *plan, const trni_lanes *t, float *sum)
 {
-    float s[TRNI_MAX_CHAINS * TRNI_LANE_CELLS] __attribute__((aligned(64))), half[4][TRNI_ARRAY_ROWS * TRNI_LANE_STRIP];
+    float s[(int)TRNI_MAX_CHAINS * TRNI_LANE_CELLS] __attribute__((aligned(64)));
+    float half[4][(int)TRNI_ARRAY_ROWS * TRNI_LANE_STRIP];
     const trni_chains *c = &plan->chains;
     const int cells = t->strip * TRNI_LANES, passes = plan->split ? 4 : 1,
               x_step = plan->split ? (int)TRNI_LANE_STRIP : t->x_step;

@@ -262,7 +262,7 @@ typedef struct trni_packer {
 TRNI_FN void trni_pack_panel(const trni_packer *p, int64_t lane, int lanes, int width, int64_t k, int depth, float *dst)
 {
     enum { group = 16 };
-    float line[group * TRNI_ARRAY_ROWS];
+    float line[(int)group * TRNI_ARRAY_ROWS];
     const trni_operand *o = p->o;
     if (o->lane_stride == 1 && (lanes > 1 || o->depth_stride != 1)) {
         for (int t = 0; t < depth; t++) trni_feed_line(p->feed, dst + p->line[t] * width, trni_operand_at(o, lane, k + t), (size_t)lanes);

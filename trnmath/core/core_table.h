@@ -546,7 +546,8 @@ TRNI_FN void trni_move_dma_compute(const trni_issue *issue, trn_dma_work *work)
     X(activation_reduce, SCALAR, TRNI_COST(NONE, ACTIVATION, NONE),                                                    \
       TRNI_HOOKS(trni_more_activation, NULL, trni_tune_activation, NULL), TRNI_STATE_S(activation_reduce),             \
       TRNI_W(activation_reduce, dst), TRNI_R(activation_reduce, src), TRNI_C(activation_reduce, scale_tile),           \
-      TRNI_C(activation_reduce, bias_tile), TRNI_C(activation_reduce, param_tile), TRNI_O(activation_reduce, reduce_res))\
+      TRNI_C(activation_reduce, bias_tile), TRNI_C(activation_reduce, param_tile),                                   \
+      TRNI_O(activation_reduce, reduce_res))                                                                           \
     X(activate2, SCALAR, TRNI_COST(NONE, ACTIVATE2, NONE),                                                             \
       TRNI_HOOKS(trni_more_activate2, NULL, trni_tune_activate2, NULL), TRNI_STATE_S(activate2),                       \
       TRNI_W(activate2, dst), TRNI_R(activate2, src), TRNI_C(activate2, imm0_tile), TRNI_C(activate2, imm1_tile),      \

@@ -172,14 +172,18 @@ TRNI_FN void trni_rule_mode(trni_rule *r, const trn_format_info *f, trni_encodin
     switch (how.how.rounding) {
     case TRN_TOWARD_ZERO: break;
     case TRN_TOWARD_POSITIVE:
-        r->add = all, r->add_negative = 0u - all;
+        r->add = all;
+        r->add_negative = 0u - all;
         r->limit = over;
         break;
     case TRN_TOWARD_NEGATIVE:
         r->add_negative = all;
         below = over;
         break;
-    case TRN_TO_ODD: r->add = all, r->add_odd = 0u - all; break;
+    case TRN_TO_ODD:
+        r->add = all;
+        r->add_odd = 0u - all;
+        break;
     case TRN_STOCHASTIC:
         r->drop = n > r->cut ? n - r->cut : 0;
         r->lift = n < r->cut ? r->cut - n : 0;
@@ -229,7 +233,8 @@ TRNI_FN void trni_encoder_byte(trni_encoder *e)
     if (top > 126) return;
     if (nearest && e->isa == TRN_ISA_AVX2) e->fast = trni_guest256_nearest;
     if (e->isa != TRN_ISA_AVX512) return;
-    if (nearest) e->fast = trni_guest_nearest, e->fast_past = true;
+    if (nearest) e->fast = trni_guest_nearest;
+    e->fast_past = nearest;
     if (e->how.how.rounding == TRN_STOCHASTIC) e->fast = trni_guest_stochastic;
 #elif !TRNI_X86 || !TRNI_INTRINSICS
     if (nearest) e->fast = trni_nearest_for(e->isa);

@@ -2,8 +2,8 @@
  * Behind trn_vector_elementwise.h. SPDX-License-Identifier: MIT
  *
  * DOES: r = (x op0 s) op1 t for runs, where x, r and one of s, t are arrays of binary32 or bfloat16 (nearest even), the
- *     other one a number; every result and rounding as engine/alu_kernels.h has it, block after block, so that memory and
- *     arithmetic go on at the same time. r may be x or the other array where the formats are one.
+ *     other one a number; every result and rounding as engine/alu_kernels.h has it, block after block, so that memory
+ *     and arithmetic go on at the same time. r may be x or the other array where the formats are one.
  * DOES NOT: take operators without a row in engine/alu_kernels.h (power, rsqrt, bypass), other formats or roundings.
  *
  * KNOWN FROM: measurements (in memory 1.4 to 2.8 times the speed of one pass per operator and cast); the numbers are
@@ -116,10 +116,12 @@ TRNI_INLINE void trni_chain_blocks_body(const trni_chain *c, void *r, const void
         void *out = (char *)r + i * to;
         const size_t rest = n - i;
         if (rest < TRNI_CHAIN_BLOCK) { /* what does not fill a block is computed beside it */
-            a = memset(last_x, 0, sizeof last_x), memcpy(last_x, (const char *)x + i * from, rest * from);
+            memset(last_x, 0, sizeof last_x);
+            a = memcpy(last_x, (const char *)x + i * from, rest * from);
             memset(last_y, 0, sizeof last_y);
             if (b) memcpy(last_y, b, rest * other);
-            b = last_y, out = last_r;
+            b = last_y;
+            out = last_r;
         }
         trni_chain_block(c, pairs, wide, out, a, b);
         if (rest < TRNI_CHAIN_BLOCK) memcpy((char *)r + i * to, last_r, rest * to);

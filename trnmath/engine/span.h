@@ -226,7 +226,7 @@ TRNI_FN void trni_span_write(const trni_span *v, int64_t p, int64_t f, int64_t n
     uint32_t codes[TRNI_SPAN_CHUNK];
     char *const at = v->data + p * v->partition_step + f * (int64_t)v->bytes;
     const bool straight = v->rank == 1 && v->axis[0].step == (int64_t)v->bytes;
-    const bool in_place = at == (const char *)value; /* a source of four bytes, read where it is; kernels do not alias */
+    const bool in_place = at == (const char *)value; /* four bytes, read where they are; kernels do not alias */
     if (v->format == TRN_F32) {
         trni_span_store(v, p, f, n, value);
     } else if (straight && !v->stream && !in_place) {
@@ -409,8 +409,9 @@ TRNI_FN void trni_frame_tile(trni_frame *f, const trn_tensor *t, const char *nam
     if (f->status) return;
     const int64_t has = trni_partition_elements(t, elements);
     if (t->shape[0] != partitions || has != elements)
-        f->status = trni_fail(f->how.error, TRN_ESHAPE, "%s has %lld partitions of %lld elements; it takes %lld of %lld",
-                              name, (long long)t->shape[0], (long long)has, (long long)partitions, (long long)elements);
+        f->status =
+            trni_fail(f->how.error, TRN_ESHAPE, "%s has %lld partitions of %lld elements; it takes %lld of %lld", name,
+                      (long long)t->shape[0], (long long)has, (long long)partitions, (long long)elements);
 }
 
 /* One number per partition of dst, in a tile or for all; the tile has P partitions of one element. */

@@ -1,5 +1,5 @@
-/* engine/vector_rows.h - many rows side by side: sums and scans that keep the order within each row, at a vector's speed.
- * Behind trn_vector_random.h trn_vector_reduce.h trn_vector_search.h trn_vector_statistics.h. SPDX-License-Identifier: MIT
+/* engine/vector_rows.h - many rows side by side: sums and scans that keep the order within each row, vectorised.
+ * Behind trn_vector_{random,reduce,search,statistics}.h. SPDX-License-Identifier: MIT
  *
  * DOES: sum[i] op= line[i][0], line[i][1], ... for 16 rows at once, ascending in each, for the operators whose order
  *     shows in the bits (add, subtract, multiply); turns up to 64 rows so that what stands at one place in all of them
@@ -72,8 +72,12 @@ TRNI_INLINE float trni_rows_one(const void *line, bool half, size_t i)
 {
     float x;
     uint16_t h;
-    if (!half) return memcpy(&x, (const float *)line + i, sizeof x), x;
-    return memcpy(&h, (const char *)line + 2 * i, sizeof h), trni_float((uint32_t)h << 16);
+    if (half) {
+        memcpy(&h, (const char *)line + 2 * i, sizeof h);
+        return trni_float((uint32_t)h << 16);
+    }
+    memcpy(&x, (const float *)line + i, sizeof x);
+    return x;
 }
 
 /* NaN stays NaN, so that one look at the end is enough. */
@@ -149,7 +153,10 @@ TRNI_FN trni_rows_how trni_rows_how_of(trn_alu op, bool half, trn_isa isa)
 TRNI_FN void trni_rows_run(const trni_rows_how *how, float *sum, const void **line, int64_t count, size_t n)
 {
     const int64_t all = count <= TRNI_ROWS ? TRNI_ROWS : TRNI_ROWS_MOST;
-    for (int64_t i = count; i < all; i++) line[i] = line[count - 1], sum[i] = 0;
+    for (int64_t i = count; i < all; i++) {
+        line[i] = line[count - 1];
+        sum[i] = 0;
+    }
     const size_t done = how->guest && all == TRNI_ROWS_MOST ? how->guest(sum, line, n) : 0;
     for (int64_t i = 0; i < all && done; i++) line[i] = (const char *)line[i] + done * how->bytes;
     for (int64_t i = 0; i < all; i += TRNI_ROWS) how->kernel(sum + i, line + i, n - done);
@@ -163,8 +170,10 @@ TRNI_INLINE void trni_square(void *__restrict to, size_t step, const void *a, co
 {
     float *__restrict y = (float *)to;
     TRNI_FOUR_TURN(*(const trni_four *)a, *(const trni_four *)b, *(const trni_four *)c, *(const trni_four *)d);
-    *(trni_four *)(void *)y = c0, *(trni_four *)(void *)(y + step) = c1;
-    *(trni_four *)(void *)(y + 2 * step) = c2, *(trni_four *)(void *)(y + 3 * step) = c3;
+    *(trni_four *)(void *)y = c0;
+    *(trni_four *)(void *)(y + step) = c1;
+    *(trni_four *)(void *)(y + 2 * step) = c2;
+    *(trni_four *)(void *)(y + 3 * step) = c3;
 }
 
 /* run[i, r] = line[r][i]; rows is a multiple of 4, a run has `rows` numbers. */
@@ -189,8 +198,10 @@ TRNI_INLINE void trni_rows_turn_back_body(float *const *line, const float *__res
         for (; i < n / 4 * 4; i += 4) {
             const trni_four *const from = (const trni_four *)(const void *)(run + i * rows + r);
             TRNI_FOUR_TURN(from[0], from[rows / 4], from[rows / 2], from[3 * rows / 4]);
-            *(trni_four *)(void *)(line[r] + i) = c0, *(trni_four *)(void *)(line[r + 1] + i) = c1;
-            *(trni_four *)(void *)(line[r + 2] + i) = c2, *(trni_four *)(void *)(line[r + 3] + i) = c3;
+            *(trni_four *)(void *)(line[r] + i) = c0;
+            *(trni_four *)(void *)(line[r + 1] + i) = c1;
+            *(trni_four *)(void *)(line[r + 2] + i) = c2;
+            *(trni_four *)(void *)(line[r + 3] + i) = c3;
         }
         for (; i < n; i++)
             for (size_t k = 0; k < 4; k++) line[r + k][i] = run[i * rows + r + k];

@@ -1,14 +1,15 @@
 /* network/collective_layout.h - which channels and stages each algorithm has on a given part of a given machine.
  * Behind trn_collective.h trn_collective_cost.h. SPDX-License-Identifier: MIT
  *
- * DOES: finds the dimensions of a group (those of its box, else one: its order), and lays an algorithm on them: rings on
- *     Hamiltonian cycles or a reflected snake, pairs of ranks, dimensions in rotated orders, the axes of the
+ * DOES: finds the dimensions of a group (those of its box, else one: its order), and lays an algorithm on them: rings
+ *     on Hamiltonian cycles or a reflected snake, pairs of ranks, dimensions in rotated orders, the axes of the
  *     Gray-labelled hypercube, direct exchange, and an outer level apart from the inner ones. Says why an algorithm
  *     does not fit a group.
  * DOES NOT: choose among algorithms, cost them, or compute values.
  *
  * KNOWN FROM: as trn_schedule.h. That two cycles in both directions are what the runtime calls its four channels:
- *     nki collectives documentation; that a Gray-labelled 4 x 4 torus is the hypercube of recursive doubling: arithmetic.
+ *     nki collectives documentation; that a Gray-labelled 4 x 4 torus is the hypercube of recursive doubling:
+ *     arithmetic.
  */
 #ifndef TRNI_NETWORK_COLLECTIVE_LAYOUT_H
 #define TRNI_NETWORK_COLLECTIVE_LAYOUT_H
@@ -35,7 +36,8 @@ typedef struct trni_layout {
     int top_level;               /* outermost level that joins chips of a group; -1 = one chip */
 } trni_layout;
 
-/* Levels that nothing wires belong to the switch above them that spans them, and to its own dimension if the group has one. */
+/* Levels that nothing wires belong to the switch above them that spans them, and to its own dimension if the group has
+ * one. */
 TRNI_FN void trni_layout_dims(trni_layout *l, const trni_box *box)
 {
     const trn_topology *net = l->ask->net;
@@ -67,7 +69,8 @@ TRNI_FN int trni_layout_top(const trn_collective_args *a)
     int top = -1;
     for (int64_t i = 0; i < all; i++)
         for (int l = a->net->levels - 1; l > top; l--)
-            if (trn_topology_digit(a->net, a->chips[i], l) != trn_topology_digit(a->net, a->chips[i - i % count], l)) top = l;
+            if (trn_topology_digit(a->net, a->chips[i], l) != trn_topology_digit(a->net, a->chips[i - i % count], l))
+                top = l;
     return top < 0 ? -1 : trni_wired_by(a->net, top);
 }
 
@@ -133,13 +136,17 @@ TRNI_FN trni_cc_channel *trni_add_channel(trni_schedule *s, double share)
 }
 
 /* The cores of a chip, in one step. */
-TRNI_FN void trni_add_cores(const trni_layout *l, trni_cc_channel *c) { trni_add_stage(c, TRNI_DIRECT, l->ranks_per_chip, 1, 1); }
+TRNI_FN void trni_add_cores(const trni_layout *l, trni_cc_channel *c)
+{
+    trni_add_stage(c, TRNI_DIRECT, l->ranks_per_chip, 1, 1);
+}
 
 TRNI_FN int trni_dim_stride(const trni_layout *l, int dim) { return trni_layout_chips(l, dim) * l->ranks_per_chip; }
 
 TRNI_FN trni_pattern trni_dim_pattern(const trni_dim *d)
 {
-    return d->size == 2 || d->wiring == TRN_WIRING_SWITCH || d->wiring == TRN_WIRING_FULL ? TRNI_DIRECT : TRNI_BOTH_WAYS;
+    return d->size == 2 || d->wiring == TRN_WIRING_SWITCH || d->wiring == TRN_WIRING_FULL ? TRNI_DIRECT
+                                                                                          : TRNI_BOTH_WAYS;
 }
 
 /* What a chip can send along a dimension at once. */
@@ -300,8 +307,8 @@ TRNI_FN trn_status trni_build_axes(const trni_layout *l, int dims, trni_schedule
 
 enum { TRNI_INNERS = 4, TRNI_OUTERS = 3, TRNI_MESH_CHIPS = 16, TRNI_SINGLE_STEP_RANKS = 64 };
 
-/* Variant: inner dimensions in rotated orders, by pairs, by rings or directly; the outer one by its own pattern (rings on
- * rings, one ring through a switch), directly, or by halving. */
+/* Variant: inner dimensions in rotated orders, by pairs, by rings or directly; the outer one by its own pattern (rings
+ * on rings, one ring through a switch), directly, or by halving. */
 TRNI_FN trn_status trni_build_hierarchy(const trni_layout *l, int variant, trni_schedule *s)
 {
     const int inner = variant % TRNI_INNERS, outer = variant / TRNI_INNERS, top = l->dims - 1;
@@ -317,7 +324,8 @@ TRNI_FN trn_status trni_build_hierarchy(const trni_layout *l, int variant, trni_
         if (outer == 0) trni_add_stage(c, ring ? TRNI_BOTH_WAYS : TRNI_RING_UP, n, stride, 1);
         else if (outer == 1) trni_add_stage(c, TRNI_DIRECT, n, stride, l->calibration.mesh);
         else
-            for (int axis = 1; axis < n; axis *= 2) trni_add_stage(c, TRNI_DIRECT, 2, stride * axis, l->calibration.rdh);
+            for (int axis = 1; axis < n; axis *= 2)
+                trni_add_stage(c, TRNI_DIRECT, 2, stride * axis, l->calibration.rdh);
     }
     return status;
 }
@@ -343,7 +351,8 @@ TRNI_FN int trni_layout_ways(const trni_layout *l, trn_algorithm algorithm)
 {
     if (algorithm == TRN_HIERARCHICAL && l->dims > 1) return TRNI_INNERS * TRNI_OUTERS;
     const bool automatic = l->ask->algorithm == TRN_ALGORITHM_AUTO && !l->ask->single_step;
-    return algorithm == TRN_MESH && l->ask->op == TRN_ALL_REDUCE && automatic && l->ranks <= TRNI_SINGLE_STEP_RANKS ? 2 : 1;
+    return algorithm == TRN_MESH && l->ask->op == TRN_ALL_REDUCE && automatic && l->ranks <= TRNI_SINGLE_STEP_RANKS ? 2
+                                                                                                                    : 1;
 }
 
 /* A broadcast has each of them twice: whole, or cut into chunks that are scattered and then gathered; but a ring passes
@@ -366,22 +375,31 @@ TRNI_FN trn_status trni_layout_fits(const trni_layout *l, trn_algorithm algorith
     const char *name = trn_algorithm_name(algorithm);
     for (int d = 0; algorithm == TRN_RECURSIVE_DOUBLING && d < l->dims; d++)
         if (!trni_is_power_of_two(l->dim[d].size))
-            return trni_fail(error, TRN_EUNSUPPORTED, "rdh needs a power of two in each dimension; %s of the group has %d chips",
+            return trni_fail(error, TRN_EUNSUPPORTED,
+                             "rdh needs a power of two in each dimension; %s of the group has %d chips",
                              l->dim[d].level < 0 ? "the order" : net->level[l->dim[d].level].name, l->dim[d].size);
     if (algorithm == TRN_KANGARING && l->ranks_per_chip % 2)
-        return trni_fail(error, TRN_EUNSUPPORTED, "kangaring pairs the ranks of a chip; ranks_per_chip = %d", l->ranks_per_chip);
+        return trni_fail(error, TRN_EUNSUPPORTED, "kangaring pairs the ranks of a chip; ranks_per_chip = %d",
+                         l->ranks_per_chip);
     if (algorithm == TRN_KANGARING && l->ask->op > TRN_ALL_REDUCE)
         return trni_fail(error, TRN_EUNSUPPORTED, "kangaring does all_gather, reduce_scatter and all_reduce, not %s",
                          trn_collective_name(l->ask->op));
-    const bool one_switch = l->top_level >= 0 && net->level[l->top_level].wiring == TRN_WIRING_SWITCH && net->level[l->top_level].planes < 2;
+    const bool one_switch = l->top_level >= 0 && net->level[l->top_level].wiring == TRN_WIRING_SWITCH &&
+                            net->level[l->top_level].planes < 2;
     if (algorithm == TRN_SWITCH_DIRECT && !one_switch && l->ranks > l->ranks_per_chip)
-        return trni_fail(error, TRN_EUNSUPPORTED, "switch_direct needs one switch that all chips of the group share; %s has none for "
-                         "these %d chips", net->name, l->ranks / l->ranks_per_chip);
+        return trni_fail(error, TRN_EUNSUPPORTED,
+                         "switch_direct needs one switch that all chips of the group share; %s has none for "
+                         "these %d chips",
+                         net->name, l->ranks / l->ranks_per_chip);
     if (algorithm == TRN_HIERARCHICAL && l->dims < 2)
-        return trni_fail(error, TRN_EUNSUPPORTED, "hierarchical needs a group with an inner and an outer level; this one has %d "
-                         "dimension%s", l->dims, l->dims == 1 ? "" : "s");
-    if (l->ask->single_step && algorithm != TRN_MESH) return trni_fail(error, TRN_EINVAL, "single_step is a way of mesh, not of %s", name);
-    if ((unsigned)algorithm >= TRN_ALGORITHM_COUNT || algorithm == TRN_ALGORITHM_AUTO || algorithm == TRN_POINT_TO_POINT)
+        return trni_fail(error, TRN_EUNSUPPORTED,
+                         "hierarchical needs a group with an inner and an outer level; this one has %d "
+                         "dimension%s",
+                         l->dims, l->dims == 1 ? "" : "s");
+    if (l->ask->single_step && algorithm != TRN_MESH)
+        return trni_fail(error, TRN_EINVAL, "single_step is a way of mesh, not of %s", name);
+    if ((unsigned)algorithm >= TRN_ALGORITHM_COUNT || algorithm == TRN_ALGORITHM_AUTO ||
+        algorithm == TRN_POINT_TO_POINT)
         return trni_fail(error, TRN_EUNSUPPORTED, "%s is not a way of %s", name, trn_collective_name(l->ask->op));
     return TRN_OK;
 }
@@ -427,19 +445,24 @@ TRNI_FN int trni_layout_candidates(const trni_layout *l, trn_algorithm *list)
 {
     static const trn_algorithm vendor[] = { TRN_MESH, TRN_RECURSIVE_DOUBLING, TRN_KANGARING, TRN_MULTI_RING,
                                             TRN_SWITCH_DIRECT, TRN_HIERARCHICAL };
-    static const trn_algorithm any[] = { TRN_RING, TRN_BIDIRECTIONAL_RING, TRN_MULTI_RING, TRN_DIMENSION_WISE, TRN_RECURSIVE_DOUBLING,
-                                         TRN_KANGARING, TRN_MESH, TRN_SWITCH_DIRECT, TRN_HIERARCHICAL };
+    static const trn_algorithm any[] = { TRN_RING,           TRN_BIDIRECTIONAL_RING, TRN_MULTI_RING,
+                                         TRN_DIMENSION_WISE, TRN_RECURSIVE_DOUBLING, TRN_KANGARING,
+                                         TRN_MESH,           TRN_SWITCH_DIRECT,      TRN_HIERARCHICAL };
     const bool known = l->ask->net->system < TRN_SYSTEM_COUNT;
     const trn_algorithm *way = known ? vendor : any;
     const int ways = known ? (int)(sizeof vendor / sizeof vendor[0]) : (int)(sizeof any / sizeof any[0]);
     const int chips = l->ranks / l->ranks_per_chip;
     int count = 0;
-    if (l->ask->op == TRN_PERMUTE || l->ask->op == TRN_SEND_RECV) return list[0] = TRN_POINT_TO_POINT, 1;
+    if (l->ask->op == TRN_PERMUTE || l->ask->op == TRN_SEND_RECV) {
+        list[0] = TRN_POINT_TO_POINT;
+        return 1;
+    }
     for (int i = 0; i < ways; i++) {
         const trn_algorithm a = way[i];
         const bool flat = a <= TRN_MULTI_RING || a == TRN_KANGARING;
         if (trni_layout_fits(l, a, NULL) != TRN_OK) continue;
-        if ((a == TRN_MESH || a == TRN_SWITCH_DIRECT) && chips > (known ? TRNI_MESH_DEVICES : TRNI_AUTO_MESH_CHIPS)) continue;
+        if ((a == TRN_MESH || a == TRN_SWITCH_DIRECT) && chips > (known ? TRNI_MESH_DEVICES : TRNI_AUTO_MESH_CHIPS))
+            continue;
         if (a == TRN_KANGARING && known && l->ranks > TRNI_KANGARING_RANKS) continue;
         if (flat && l->ranks > TRNI_AUTO_MESH_CHIPS) continue;
         list[count++] = a;

@@ -4,13 +4,13 @@
  * DOES: walks the moves of trn_schedule.h over the routes of trn_topology.h and adds up, per byte of the payload.
  *     A whole topology is folded: chips that look alike from everywhere (each server behind one switch; in dimensions
  *     that the schedule treats alike, every chip of a switch and every second of a ring, whose ties depend on parity)
- *     stand for each other. So do groups that each have all digits of their levels, and with them links of their own. That
- *     is exact, and lets 400,000 chips cost what a few cost.
+ *     stand for each other. So do groups that each have all digits of their levels, and with them links of their own.
+ *     That is exact, and lets 400,000 chips cost what a few cost.
  * DOES NOT: turn loads into time (network/collective_time.h).
  *
- * KNOWN FROM: HBM touches per chunk: Neuron SDK, intranode-collective-comm.rst (ring 4 and 6 for two ranks, KangaRing 3 and
- *     4), which is one read for each source and one write for each copy, as counted here. Sums at half of copy rate:
- *     NKI dma_compute.
+ * KNOWN FROM: HBM touches per chunk: Neuron SDK, intranode-collective-comm.rst (ring 4 and 6 for two ranks, KangaRing 3
+ *     and 4), which is one read for each source and one write for each copy, as counted here. Sums at half of copy
+ *     rate: NKI dma_compute.
  */
 #ifndef TRNI_NETWORK_COLLECTIVE_LOAD_H
 #define TRNI_NETWORK_COLLECTIVE_LOAD_H
@@ -260,7 +260,8 @@ TRNI_FN trn_status trni_load_fold(trni_load *w, int **memory)
 }
 
 /* The two pieces of memory are to be freed whatever is returned. */
-TRNI_FN trn_status trni_load_init(trni_load *w, const trni_layout *l, const trni_schedule *s, double **loads, int **tables)
+TRNI_FN trn_status trni_load_init(trni_load *w, const trni_layout *l, const trni_schedule *s, double **loads,
+                                  int **tables)
 {
     const trn_topology *net = l->ask->net;
     memset(w, 0, sizeof *w);
@@ -284,7 +285,8 @@ TRNI_FN trn_status trni_load_init(trni_load *w, const trni_layout *l, const trni
     w->route = (int64_t *)(void *)(w->dma_sum + chips);
     for (int i = 0; i < w->slots; i++) {
         trn_link link;
-        if (!trn_topology_link(net, i, &link)) return trni_fail(l->ask->error, TRN_EINVAL, "%s has no link %d", net->name, i);
+        if (!trn_topology_link(net, i, &link))
+            return trni_fail(l->ask->error, TRN_EINVAL, "%s has no link %d", net->name, i);
         w->rate[i] = link.bytes_per_s;
         w->latency[i] = link.latency_s;
     }

@@ -1,9 +1,9 @@
 /* network/collective_time.h - how long a schedule takes, and what no schedule can beat.
  * Behind trn_collective.h trn_collective_cost.h. SPDX-License-Identifier: MIT
  *
- * DOES: loads the links once for every kind of step. A step takes the longest latency of its messages (DMA start, then the
- *     links of the route) and the time of its fullest link, both directions and all groups and channels counted. Steps
- *     follow each other. Memory traffic runs beside the links: a phase takes the longest of links, HBM and DMA
+ * DOES: loads the links once for every kind of step. A step takes the longest latency of its messages (DMA start, then
+ *     the links of the route) and the time of its fullest link, both directions and all groups and channels counted.
+ *     Steps follow each other. Memory traffic runs beside the links: a phase takes the longest of links, HBM and DMA
  *     (assumed). Everything is linear in the bytes.
  * DOES NOT: model other traffic, packets, or messages that start before the step before has ended everywhere.
  *
@@ -38,7 +38,10 @@ typedef struct trni_place {
     double scale;
 } trni_place;
 
-TRNI_FN bool trni_stage_is_ring(const trni_cc_stage *st) { return st->how == TRNI_RING_UP || st->how == TRNI_RING_DOWN; }
+TRNI_FN bool trni_stage_is_ring(const trni_cc_stage *st)
+{
+    return st->how == TRNI_RING_UP || st->how == TRNI_RING_DOWN;
+}
 
 TRNI_FN int trni_step_kind(const trni_cc_stage *st, trni_phase phase, int step)
 {
@@ -161,7 +164,10 @@ TRNI_FN void trni_load_fullest(const trni_load *w, trni_run *run)
 }
 
 /* DMA start and the longest of the messages; nothing where nobody sends. */
-TRNI_FN double trni_step_latency(const trni_load *w) { return w->step_latency_s < 0 ? 0 : w->net->start_s + w->step_latency_s; }
+TRNI_FN double trni_step_latency(const trni_load *w)
+{
+    return w->step_latency_s < 0 ? 0 : w->net->start_s + w->step_latency_s;
+}
 
 /* What has been loaded is a run by itself: so many steps of latency, and `fill` times the fullest link. */
 TRNI_FN void trni_step_end(trni_load *w, trni_times *t, int steps, double fill, double *longest)
@@ -287,9 +293,9 @@ TRNI_FN void trni_cc_spread_group(const trni_scene *e, int root)
     }
 }
 
-/* One stage, in all groups where it happens. Whole: the outermost stage goes first, so in groups whose digits of the stages
- * before are the root's. Scattered: the first stage goes first, so in groups whose digits of those behind are the root's,
- * and each member is sent its own sub-block, by its route. */
+/* One stage, in all groups where it happens. Whole: the outermost stage goes first, so in groups whose digits of the
+ * stages before are the root's. Scattered: the first stage goes first, so in groups whose digits of those behind are
+ * the root's, and each member is sent its own sub-block, by its route. */
 TRNI_FN void trni_spread_stage(trni_load *w, const trni_cc_channel *c, int stage)
 {
     const trni_cc_stage *st = &c->stage[stage];
@@ -298,7 +304,8 @@ TRNI_FN void trni_spread_stage(trni_load *w, const trni_cc_channel *c, int stage
     const int positions = w->folded ? unit : w->s->ranks, watched_root = w->folded ? root % unit : root;
     trni_cc_stage direct = *st;
     if (scattered) direct.how = TRNI_DIRECT;
-    trni_scene e = { w, c, &direct, 0, 0, scattered ? trni_stage_bytes(c, stage, TRNI_REDUCE) : c->share, w->folded && st->stride >= unit };
+    const double bytes = scattered ? trni_stage_bytes(c, stage, TRNI_REDUCE) : c->share;
+    trni_scene e = { w, c, &direct, 0, 0, bytes, w->folded && st->stride >= unit };
     for (e.group = w->group; e.group < w->groups; e.group++)
         for (int p = 0; p < positions; p++) {
             bool active = trni_stage_digit(st, p) == 0;
@@ -406,7 +413,8 @@ TRNI_FN void trni_bound_at_least(trni_bounds *b, double bytes, double rate)
     if (rate > 0 && bytes / rate > b->slope_s) b->slope_s = bytes / rate;
 }
 
-/* Does what goes over this level stay among the chips of the first `dims` dimensions, all of whose digits the group has? */
+/* Does what goes over this level stay among the chips of the first `dims` dimensions, all of whose digits the group
+ * has? */
 TRNI_FN bool trni_level_stays(const trni_layout *l, int dims, int level)
 {
     const trn_topology *net = l->ask->net;
@@ -475,7 +483,8 @@ TRNI_FN trni_bounds trni_load_bounds(const trni_layout *l)
         if (d) trni_bound_at_least(&b, trni_bound_bytes(l, chips / inner, inner * l->ranks_per_chip),
                                    inner * trni_rate_leaving(l, d));
         if (!l->ask->chips && l->dim[d].size % 2 == 0)
-            trni_bound_at_least(&b, trni_bound_bytes(l, 2, l->ranks / 2.0), trn_topology_cut_bytes_per_s(net, l->dim[d].level));
+            trni_bound_at_least(&b, trni_bound_bytes(l, 2, l->ranks / 2.0),
+                                trn_topology_cut_bytes_per_s(net, l->dim[d].level));
         whole = l->dim[d].whole;
     }
     return b;

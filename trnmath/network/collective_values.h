@@ -1,11 +1,12 @@
-/* network/collective_values.h - the values of a reduction: each element's sums in the order of the schedule, bit for bit.
+/* network/collective_values.h - the values of a reduction: each element's sums in the schedule's order, bit for bit.
  * Behind trn_collective.h. SPDX-License-Identifier: MIT
  *
- * DOES: compiles the part of a schedule that makes one chunk into a list of sums, and runs it on tiles of elements: inside
- *     a sum binary32, one addition after another, ascending as trn_schedule.h lists the sources; then one rounding to
- *     the wire. A sum of more than 16 sources is made 16 at a time, the partial sums rounded to the wire and summed in
- *     turn (the DMA engines take 16; the tree's shape is assumed).
- * DOES NOT: move data between ranks: copies do not change bits, so an element's value at its owner is its value everywhere.
+ * DOES: compiles the part of a schedule that makes one chunk into a list of sums, and runs it on tiles of elements:
+ *     inside a sum binary32, one addition after another, ascending as trn_schedule.h lists the sources; then one
+ *     rounding to the wire. A sum of more than 16 sources is made 16 at a time, the partial sums rounded to the wire
+ *     and summed in turn (the DMA engines take 16; the tree's shape is assumed).
+ * DOES NOT: move data between ranks: copies do not change bits, so an element's value at its owner is its value
+ *     everywhere.
  *
  * KNOWN FROM: NKI dma_compute: sources of any format are added in FP32 and cast once. That the wire's format is the
  *     tensor's, and each step rounds to it: neuronx-distributed casts to FP32 before a reduction where it wants more.
@@ -38,8 +39,8 @@ typedef struct trni_arith {
     trni_alu_kernel *add;
 } trni_arith;
 
-TRNI_FN void trni_cc_format_init(trni_cc_format *r, trn_format format, trn_rounding rounding, trn_overflow overflow, int bits,
-                               trn_isa isa)
+TRNI_FN void trni_cc_format_init(trni_cc_format *r, trn_format format, trn_rounding rounding, trn_overflow overflow,
+                                 int bits, trn_isa isa)
 {
     trni_encoding how;
     memset(&how, 0, sizeof how);
@@ -89,8 +90,8 @@ typedef struct trni_cc_sum {
     int step; /* of the phase */
 } trni_cc_sum;
 
-TRNI_FN trni_cc_sum trni_cc_sum_from(const trni_schedule *s, const trni_cc_channel *c, const trni_cc_stage *st, int base, int step,
-                               const trni_hop *move)
+TRNI_FN trni_cc_sum trni_cc_sum_from(const trni_schedule *s, const trni_cc_channel *c, const trni_cc_stage *st,
+                                     int base, int step, const trni_hop *move)
 {
     trni_cc_sum sum;
     memset(&sum, 0, sizeof sum);
@@ -107,7 +108,8 @@ TRNI_FN trni_cc_sum trni_cc_sum_from(const trni_schedule *s, const trni_cc_chann
 
 /* Sums of one stage for the chunk whose owner stands at position `owner`: in every group whose members agree with the
  * owner in the digits of the stages before. */
-TRNI_FN int trni_fold_stage(const trni_schedule *s, const trni_cc_channel *c, int stage, int owner, int first_step, trni_cc_sum *sum)
+TRNI_FN int trni_fold_stage(const trni_schedule *s, const trni_cc_channel *c, int stage, int owner, int first_step,
+                            trni_cc_sum *sum)
 {
     const trni_cc_stage *st = &c->stage[stage];
     const int v = trni_stage_digit(st, owner), steps = trni_pattern_steps(st->how, st->size);
@@ -131,8 +133,8 @@ TRNI_FN int trni_fold_stage(const trni_schedule *s, const trni_cc_channel *c, in
     return sums;
 }
 
-/* What makes chunk `owner` of one channel, in the order in which it may be done. Returns how many sums; sum has room for
- * 2 * ranks (two halves of everything). */
+/* What makes chunk `owner` of one channel, in the order in which it may be done. Returns how many sums; sum has room
+ * for 2 * ranks (two halves of everything). */
 TRNI_FN int trni_fold_program(const trni_schedule *s, int channel, int owner, trni_cc_sum *sum)
 {
     const trni_cc_channel *c = &s->channel[channel];
@@ -178,8 +180,8 @@ TRNI_FN int64_t trni_channel_middle(const trni_cc_channel *c, int64_t first, int
 }
 
 /* Elements [first, end) of a buffer that are half `part` (1, 2; 0 = both) of a channel of the chunk of rank `owner`. */
-TRNI_FN void trni_part_range(const trni_schedule *s, int64_t elements, int64_t granule, int owner, int channel, int part,
-                             int64_t *first, int64_t *end)
+TRNI_FN void trni_part_range(const trni_schedule *s, int64_t elements, int64_t granule, int owner, int channel,
+                             int part, int64_t *first, int64_t *end)
 {
     int64_t chunk, count;
     trn_collective_chunk(elements, granule, s->ranks, owner, &chunk, &count);
@@ -237,8 +239,8 @@ TRNI_FN float *trni_fold_value(trni_fold *f, int rank, int64_t first, int64_t n)
 }
 
 /* to = source[0] + source[1] + ..., and one rounding to the wire. to may be one of the sources. */
-TRNI_FN void trni_fold_add(const trni_arith *m, float *to, float *const *source, int sources, int64_t n, uint64_t stream,
-                           uint64_t index)
+TRNI_FN void trni_fold_add(const trni_arith *m, float *to, float *const *source, int sources, int64_t n,
+                           uint64_t stream, uint64_t index)
 {
     float sum[TRNI_FOLD_TILE];
     const float *so_far = source[0];
@@ -263,13 +265,16 @@ TRNI_FN void trni_fold_all(trni_fold *f, const trni_cc_sum *sum, uint64_t stream
         const int total = left;
         left = (total + TRNI_SUM_SOURCES - 1) / TRNI_SUM_SOURCES;
         for (int p = 0; p < left; p++) {
-            const int from = p * TRNI_SUM_SOURCES, sources = total - from < TRNI_SUM_SOURCES ? total - from : TRNI_SUM_SOURCES;
+            const int from = p * TRNI_SUM_SOURCES,
+                      sources = total - from < TRNI_SUM_SOURCES ? total - from : TRNI_SUM_SOURCES;
             for (int i = 0; i < sources; i++)
-                source[i] = leaf ? trni_fold_value(f, trni_rank_at(f->s, c, sum->base + (from + i) * sum->stride), first, n)
-                                 : f->partial + (size_t)(from + i) * TRNI_FOLD_TILE;
+                source[i] =
+                    leaf ? trni_fold_value(f, trni_rank_at(f->s, c, sum->base + (from + i) * sum->stride), first, n)
+                         : f->partial + (size_t)(from + i) * TRNI_FOLD_TILE;
             const bool last = left == 1;
             const uint64_t word = (uint64_t)first + (last ? 0 : (uint64_t)++node << 48);
-            trni_fold_add(f->arith, last ? to : f->partial + (size_t)p * TRNI_FOLD_TILE, source, sources, n, stream, word);
+            trni_fold_add(f->arith, last ? to : f->partial + (size_t)p * TRNI_FOLD_TILE, source, sources, n, stream,
+                          word);
         }
     }
 }
@@ -300,8 +305,8 @@ TRNI_FN float *trni_fold_one(trni_fold *f, const trni_cc_sum *sum, int64_t first
 
 TRNI_FN void trni_fold_forget(trni_fold *f) { memset(f->loaded, 0, (size_t)f->s->ranks); }
 
-/* Elements [first, first + n), n <= TRNI_FOLD_TILE, of the buffer, all of them of the chunk, channel and half (1, 2; 0 =
- * either) that the workspace is aimed at: their values, valid until the next call. */
+/* Elements [first, first + n), n <= TRNI_FOLD_TILE, of the buffer, all of them of the chunk, channel and half (1, 2; 0
+ * = either) that the workspace is aimed at: their values, valid until the next call. */
 TRNI_FN const float *trni_fold_tile(trni_fold *f, int part, int64_t first, int64_t n)
 {
     trni_fold_forget(f);

@@ -1,8 +1,9 @@
-/* network/collective_views.h - the views of a collective: what each must hold, and their codes in the format that travels.
+/* network/collective_views.h - the views of a collective: what each must hold, and their codes as they travel.
  * Behind trn_collective.h. SPDX-License-Identifier: MIT
  *
- * DOES: checks sizes, formats and overlaps of all views before anything is written; gives every rank's buffer as a packed
- *     run of wire codes: the caller's own memory where it is that already, else a copy, converted with one rounding.
+ * DOES: checks sizes, formats and overlaps of all views before anything is written; gives every rank's buffer as a
+ *     packed run of wire codes: the caller's own memory where it is that already, else a copy, converted with one
+ *     rounding.
  * DOES NOT: reduce or move anything between ranks.
  *
  * KNOWN FROM: the shapes of nccom-test and NCCL; the ceil split of DTensor for what does not divide.
@@ -39,7 +40,8 @@ TRNI_FN int64_t trni_view_elements(const trni_views *v, int rank, bool output)
     case TRN_PERMUTE:
         return (output ? trni_source_of(a, rank) : trni_target_of(a, rank)) >= 0 ? v->elements : -1;
     case TRN_ALL_TO_ALL:
-        for (int r = 0; a->counts && r < v->ranks; r++) n += a->counts[output ? (int64_t)r * v->ranks + rank : (int64_t)rank * v->ranks + r];
+        for (int r = 0; a->counts && r < v->ranks; r++)
+            n += a->counts[output ? (int64_t)r * v->ranks + rank : (int64_t)rank * v->ranks + r];
         if (count > INT64_MAX / v->ranks) count = INT64_MAX / v->ranks; /* no view has so many */
         return a->counts ? n : output ? count * v->ranks : v->elements;
     default: return v->elements;
@@ -66,21 +68,27 @@ TRNI_FN const trn_tensor *trni_views_whole(const trni_views *v, bool output)
 TRNI_FN trn_status trni_views_measure(trni_views *v)
 {
     const trn_collective_args *a = v->a;
-    if (!a->src || !a->dst) return trni_fail(a->error, TRN_EINVAL, "%s is null; a run needs a view for each rank", a->src ? "dst" : "src");
+    if (!a->src || !a->dst)
+        return trni_fail(a->error, TRN_EINVAL, "%s is null; a run needs a view for each rank", a->src ? "dst" : "src");
     const trn_tensor *src = trni_views_whole(v, false), *dst = trni_views_whole(v, true);
     const trn_tensor *whole = a->op == TRN_ALL_GATHER || !src ? dst : src;
     v->idle = !whole && v->away;
     v->wire = a->wire ? a->wire : TRN_F32;
     if (v->idle) return TRN_OK;
-    if (!whole) return trni_fail(a->error, TRN_EINVAL, "no rank of this %s has anything to send or to receive here", trn_collective_name(a->op));
-    const trn_status status = trn_tensor_check(whole, whole == dst ? "the first dst" : "the first src", TRNI_INPUT, 0, a->error);
+    if (!whole)
+        return trni_fail(a->error, TRN_EINVAL, "no rank of this %s has anything to send or to receive here",
+                         trn_collective_name(a->op));
+    const trn_status status =
+        trn_tensor_check(whole, whole == dst ? "the first dst" : "the first src", TRNI_INPUT, 0, a->error);
     if (status != TRN_OK) return status;
     v->elements = trn_tensor_elements(*whole);
     v->wire = a->wire ? a->wire : src ? src->format : dst->format;
     if (!trni_format_valid(v->wire) || v->wire == TRN_CFP8)
-        return trni_fail(a->error, TRN_EFORMAT, "wire = %s cannot travel: a plain format is needed", trn_format_name(v->wire));
+        return trni_fail(a->error, TRN_EFORMAT, "wire = %s cannot travel: a plain format is needed",
+                         trn_format_name(v->wire));
     if (a->accumulate && (!trni_format_valid(a->accumulate) || a->accumulate == TRN_CFP8))
-        return trni_fail(a->error, TRN_EFORMAT, "accumulate = %s cannot hold sums: a plain format is needed", trn_format_name(a->accumulate));
+        return trni_fail(a->error, TRN_EFORMAT, "accumulate = %s cannot hold sums: a plain format is needed",
+                         trn_format_name(a->accumulate));
     return TRN_OK;
 }
 
@@ -95,7 +103,8 @@ TRNI_FN trn_status trni_view_check(const trni_views *v, int group, int rank, boo
     if (status != TRN_OK) return status;
     if (trn_tensor_elements(*view) == expected) return TRN_OK;
     return trni_fail(v->a->error, TRN_ESHAPE, "%s has %lld elements, but rank %d of %d of this %s has %lld", name,
-                     (long long)trn_tensor_elements(*view), rank, v->ranks, trn_collective_name(v->a->op), (long long)expected);
+                     (long long)trn_tensor_elements(*view), rank, v->ranks, trn_collective_name(v->a->op),
+                     (long long)expected);
 }
 
 /* ---- overlaps ---- */
@@ -126,7 +135,8 @@ TRNI_FN trn_status trni_views_apart(const trni_views *v)
 {
     const int64_t views = 2 * (int64_t)v->ranks * v->groups;
     trni_footprint *piece = (trni_footprint *)malloc(sizeof(trni_footprint) * (size_t)views);
-    if (!piece) return trni_fail(v->a->error, TRN_ENOSPC, "could not allocate the extents of %lld views", (long long)views);
+    if (!piece)
+        return trni_fail(v->a->error, TRN_ENOSPC, "could not allocate the extents of %lld views", (long long)views);
     int64_t pieces = 0;
     for (int64_t i = 0; i < views; i++) {
         const bool output = i % 2 != 0;
@@ -140,11 +150,16 @@ TRNI_FN trn_status trni_views_apart(const trni_views *v)
     int64_t a = -1, b = -1;
     for (int64_t i = 0; i < pieces && a < 0; i++)
         for (int64_t j = i + 1; j < pieces && piece[j].first < piece[i].end && a < 0; j++)
-            if (trni_pieces_meet(v, &piece[i], &piece[j])) a = i, b = j;
+            if (trni_pieces_meet(v, &piece[i], &piece[j])) {
+                a = i;
+                b = j;
+            }
     trn_status status = TRN_OK;
     if (a >= 0)
-        status = trni_fail(v->a->error, TRN_EINVAL, "%s[%lld] overlaps %s[%lld]; only a rank's own dst may lie where its src does, in place",
-                           piece[a].output ? "dst" : "src", (long long)piece[a].index, piece[b].output ? "dst" : "src", (long long)piece[b].index);
+        status = trni_fail(v->a->error, TRN_EINVAL,
+                           "%s[%lld] overlaps %s[%lld]; only a rank's own dst may lie where its src does, in place",
+                           piece[a].output ? "dst" : "src", (long long)piece[a].index, piece[b].output ? "dst" : "src",
+                           (long long)piece[b].index);
     free(piece);
     return status;
 }
@@ -222,7 +237,10 @@ TRNI_FN trn_tensor trni_view_packed(const trni_views *v, const trn_tensor *t, ch
 }
 
 /* Group g draws its words from streams stream + g 2^32 on. */
-TRNI_FN uint64_t trni_group_stream(const trn_collective_args *a, int group) { return a->stream + ((uint64_t)group << 32); }
+TRNI_FN uint64_t trni_group_stream(const trn_collective_args *a, int group)
+{
+    return a->stream + ((uint64_t)group << 32);
+}
 
 /* Does this destination need codes of its own? In an all-to-all the blocks of others are still to be read from where
  * its own may be written in place. */
@@ -239,7 +257,8 @@ TRNI_FN int64_t trni_views_bytes(const trni_views *v)
     int64_t bytes = 0;
     for (int64_t i = 0; i < 2 * (int64_t)v->ranks * v->groups; i++) {
         const int64_t n = trni_view_size(v, i / 2, i % 2 != 0);
-        if (n > 0 && trni_view_needs_copy(v, i / 2, i % 2 != 0)) bytes += trni_round_up(n * (int64_t)trn_format_bytes(v->wire), 64);
+        if (n > 0 && trni_view_needs_copy(v, i / 2, i % 2 != 0))
+            bytes += trni_round_up(n * (int64_t)trn_format_bytes(v->wire), 64);
     }
     return bytes;
 }
@@ -249,7 +268,8 @@ TRNI_FN trn_status trni_stage_in(trni_views *v)
 {
     const int64_t views = (int64_t)v->ranks * v->groups, bytes = trni_views_bytes(v);
     v->memory = (char *)malloc((size_t)bytes + 2 * (size_t)views * sizeof(char *) + 64);
-    if (!v->memory) return trni_fail(v->a->error, TRN_ENOSPC, "could not allocate %lld bytes of codes", (long long)bytes);
+    if (!v->memory)
+        return trni_fail(v->a->error, TRN_ENOSPC, "could not allocate %lld bytes of codes", (long long)bytes);
     v->in = (char **)(void *)v->memory;
     v->out = v->in + views;
     char *at = (char *)(v->out + views);

@@ -115,7 +115,10 @@ TRNI_FN int trni_torus_cycles(const trn_topology *net, int *order, int room)
     }
     if (!order) room = 0;
     if (levels == 0 || net->chips == 2) return 0;
-    if (levels == 3 && size[0] == 4 && size[1] == 4 && size[2] == 4) return trni_cycles_cube(stride, order, room), 3;
+    if (levels == 3 && size[0] == 4 && size[1] == 4 && size[2] == 4) {
+        trni_cycles_cube(stride, order, room);
+        return 3;
+    }
     if (levels == 2 && size[0] > 2 && size[1] > 2 && (size[0] - size[1]) % 2 == 0) {
         const int m = size[1] >= size[0]; /* the longer side */
         if (room > 0) trni_cycle_along(size[m], size[!m], stride[m], stride[!m], order);

@@ -230,7 +230,7 @@ TRNI_FN void trni_plan_place_groups(const trni_plan_place *p, unsigned axes, int
 
 /* ---- which groups cost the same ---- */
 
-enum { TRNI_PLAN_KEY = TRN_MAX_LEVELS * TRN_AXIS_COUNT };
+enum { TRNI_PLAN_KEY = (int)TRN_MAX_LEVELS * TRN_AXIS_COUNT };
 
 /* For each level the factors from the inside out, those of other axes negative, equal neighbours as one. */
 TRNI_FN void trni_plan_place_key(const trni_plan_place *p, unsigned axes, int key[TRNI_PLAN_KEY])

@@ -224,7 +224,7 @@ TRNI_FN void trni_partial_store_turned(const trni_partial_job *j, const trni_par
 {
     enum { SOME = 16 };
     const int64_t bytes = (int64_t)trn_format_bytes(j->out.format), step = SOME * bytes;
-    unsigned char code[SOME * TRNI_PARTIAL_MOST * 4];
+    unsigned char code[(int)SOME * TRNI_PARTIAL_MOST * 4];
     for (int64_t at = 0; at < n; at += SOME) {
         const int64_t count = trni_min64(SOME, n - at);
         for (int64_t l = 0; l < e->lines; l++)

@@ -236,7 +236,10 @@ TRNI_INLINE256 trni_act_held256 trni_act_hold256(const trni_act_plan *p)
     h.rows = 1 << ((uint32_t)p->period_mask + 23 - p->shift[0]);
     for (int i = 0; i < 16; i++) at[i] = 16 * (p->first[0] + (i < h.rows ? i : 0));
     const trni_act_cubic256 low = trni_act_rows256(p->bucket, at), high = trni_act_rows256(p->bucket, at + 8);
-    for (int i = 0; i < 4; i++) h.low[i] = low.c[i], h.high[i] = high.c[i];
+    for (int i = 0; i < 4; i++) {
+        h.low[i] = low.c[i];
+        h.high[i] = high.c[i];
+    }
     return h;
 }
 

@@ -97,7 +97,7 @@ TRNI_KERNEL TRNI_TARGET_AVX512 static void trni_mx_guest_blocks(const trni_encod
 {
     const trni_bytes512 k = trni_bytes512_of(&e->rule);
     for (size_t take, all; n > 0; n -= take, x += 4 * all, y += all, scale += take) {
-        uint32_t divided[TRNI_MX512_BLOCKS * TRN_MX_BLOCK];
+        uint32_t divided[(int)TRNI_MX512_BLOCKS * TRN_MX_BLOCK];
         take = n < TRNI_MX512_BLOCKS ? n : (size_t)TRNI_MX512_BLOCKS;
         all = take * TRN_MX_BLOCK;
         if (take == TRNI_MX512_BLOCKS && trni_mx512_sixteen(&k, y, scale, x, r)) continue;
