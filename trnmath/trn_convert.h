@@ -241,7 +241,7 @@ TRNI_FN void trni_convert_tile(const trni_convert_plan *p, int64_t tile)
 
 /* The axes that matter, longest dst step first, or in their own order where the order of elements matters; neighbours
  * that continue each other in dst, src and position merge. */
-TRNI_FN void trni_convert_axes(trni_convert_plan *p)
+TRNI_COLD void trni_convert_axes(trni_convert_plan *p)
 {
     const trn_tensor *dst = &p->args->dst, *src = &p->args->src;
     int64_t dst_stride[TRN_MAX_RANK], src_stride[TRN_MAX_RANK], index = 1;
@@ -279,7 +279,7 @@ TRNI_FN void trni_convert_swap(trni_convert_axis *a, trni_convert_axis *b)
 }
 
 /* Chooses columns (long, contiguous in dst) and rows (contiguous in src, when the columns are not), and cuts tiles. */
-TRNI_FN void trni_convert_tiles(trni_convert_plan *p)
+TRNI_COLD void trni_convert_tiles(trni_convert_plan *p)
 {
     const trni_convert_axis unit = { 1, 0, 0, 0 };
     while (p->rank < 2) { /* in front, so that the columns stay last */
@@ -317,7 +317,7 @@ TRNI_FN void trni_convert_count_tiles(trni_convert_plan *p)
 }
 
 /* From a byte to at most two, all codes are converted beforehand: it pays from as many elements as there are codes. */
-TRNI_FN void trni_convert_tabulate(trni_convert_plan *p)
+TRNI_COLD void trni_convert_tabulate(trni_convert_plan *p)
 {
     unsigned char code[256];
     uint32_t value[256];
@@ -330,7 +330,7 @@ TRNI_FN void trni_convert_tabulate(trni_convert_plan *p)
 }
 
 /* Which kernels apply. */
-TRNI_FN void trni_convert_kernels(trni_convert_plan *p, const trn_format_info *to, const trn_format_info *from)
+TRNI_COLD void trni_convert_kernels(trni_convert_plan *p, const trn_format_info *to, const trn_format_info *from)
 {
     const trn_convert_args *a = p->args;
     const trni_encoding how = { { a->rounding, 0, a->sr_bits }, a->overflow, a->sr_carry_to_inf };
@@ -344,7 +344,7 @@ TRNI_FN void trni_convert_kernels(trni_convert_plan *p, const trn_format_info *t
     if (p->src_bytes == 1 && p->dst_bytes <= 2 && !p->stochastic && p->elements >= 256) trni_convert_tabulate(p);
 }
 
-TRNI_FN trn_status trni_convert_check_views(const trn_convert_args *a)
+TRNI_COLD trn_status trni_convert_check_views(const trn_convert_args *a)
 {
     const trn_tensor *dst = &a->dst, *src = &a->src;
     trn_status status = trn_tensor_check(dst, "dst", TRNI_OUTPUT, 0, a->error);
@@ -352,7 +352,7 @@ TRNI_FN trn_status trni_convert_check_views(const trn_convert_args *a)
     return status ? status : trni_check_same_shape(dst, "dst", src, "src", a->error);
 }
 
-TRNI_FN trn_status trni_convert_check_modes(const trn_convert_args *a)
+TRNI_COLD trn_status trni_convert_check_modes(const trn_convert_args *a)
 {
     trn_status status = trni_check_overflow(a->overflow, a->error);
     if (status) return status;

@@ -83,7 +83,7 @@ TRNI_FN uint32_t trni_saved_state(void)
     return low;
 }
 
-TRNI_FN bool trni_host_has(trn_isa isa)
+TRNI_COLD bool trni_host_has(trn_isa isa)
 {
     enum { has_fma = 1u << 12, osxsave = 1u << 27, avx = 1u << 28, f16c = 1u << 29, avx2 = 1u << 5 };
     enum { ymm_saved = 0x06, zmm_saved = 0xe6 };
@@ -107,7 +107,7 @@ TRNI_FN bool trni_host_has(trn_isa isa)
  * (TRN_ISA_COUNT: TRN_ISA names none that it could); whoever comes first fills it, always with the same value. */
 enum { TRNI_ISA_DEFAULT_SHIFT = 8 };
 
-TRNI_FN int trni_isa_ask(void)
+TRNI_COLD int trni_isa_ask(void)
 {
     int found = 1 << TRN_ISA_PORTABLE;
 #if TRNI_X86
@@ -153,7 +153,7 @@ TRN_API const char *trn_isa_name(void)
 }
 
 /* Turns the .isa argument of a call into the one to run. */
-TRNI_FN trn_status trni_isa_resolve(trn_isa *isa, trn_error *error)
+TRNI_COLD trn_status trni_isa_resolve(trn_isa *isa, trn_error *error)
 {
     if (*isa == TRN_ISA_AUTO) {
         *isa = trn_isa_default();
@@ -193,19 +193,23 @@ TRNI_FN trn_status trni_isa_resolve(trn_isa *isa, trn_error *error)
  *     TRNI_STAMP_AVX2     portable, AVX2: AVX-512 hosts run the AVX2 kernel; for what is rare, or waits for memory
  *     TRNI_STAMP_BESIDE   portable only where kernels in intrinsics do the rest, else as TRNI_STAMP
  *     TRNI_STAMP_FAST     none that is portable on x86-64: its _for gives NULL there, and the caller has another way
- *     TRNI_STAMP_ISA      as TRNI_STAMP, for bodies whose shape depends on the instruction set
+ *     TRNI_STAMP_FAST_AVX2   the same, without AVX-512
+ *     TRNI_STAMP_ISA      as TRNI_STAMP_FAST, for bodies whose shape depends on the instruction set
  *
  * gcc at -O2 does not vectorise such loops on its own, hence optimize("O3") (measured: 0.76 -> 5.6 Gelem/s), less the
- * passes that straight loops gain nothing from (together a sixth of the time). clang needs to be told that 512-bit
+ * passes that straight loops gain nothing from (together a sixth of the time; the streams of single rows gain a tenth of
+ * their speed from two of them). clang needs to be told that 512-bit
  * vectors are welcome. On x86-64 the portable kernel serves hosts older than AVX2 (2013): it is compiled for little
  * time and space. Elsewhere it is the fast one. */
 
 #if TRNI_CLANG
 #define TRNI_KERNEL inline __attribute__((unused))
+#define TRNI_KERNEL_STREAM TRNI_KERNEL
 #define TRNI_WIDE __attribute__((min_vector_width(512)))
 #else
 #define TRNI_KERNEL                                                                                                \
     inline __attribute__((unused, optimize("O3", "no-tree-pre", "no-gcse", "no-schedule-insns2", "no-tree-vrp")))
+#define TRNI_KERNEL_STREAM inline __attribute__((unused, optimize("O3", "no-schedule-insns2", "no-tree-vrp")))
 #define TRNI_WIDE
 #endif
 
@@ -264,10 +268,14 @@ TRNI_FN trn_status trni_isa_resolve(trn_isa *isa, trn_error *error)
     TRNI_KERNEL TRNI_TARGET_AVX2 static void name##_avx2 params { name##_body args; }     \
     TRNI_KERNEL TRNI_TARGET_AVX512 static void name##_avx512 params { name##_body args; } \
     TRNI_STAMP_FOR(name, params, isa == TRN_ISA_AVX512 ? name##_avx512 : isa == TRN_ISA_AVX2 ? name##_avx2 : NULL)
+#define TRNI_STAMP_FAST_AVX2(name, params, args)                                      \
+    TRNI_KERNEL TRNI_TARGET_AVX2 static void name##_avx2 params { name##_body args; } \
+    TRNI_STAMP_FOR(name, params, isa == TRN_ISA_PORTABLE ? NULL : name##_avx2)
 #else
 #define TRNI_STAMP TRNI_STAMP_ONE
 #define TRNI_STAMP_AVX2 TRNI_STAMP_ONE
 #define TRNI_STAMP_FAST TRNI_STAMP_ONE
+#define TRNI_STAMP_FAST_AVX2 TRNI_STAMP_ONE
 #endif
 
 #if TRNI_X86 && TRNI_INTRINSICS
@@ -280,11 +288,9 @@ TRNI_FN trn_status trni_isa_resolve(trn_isa *isa, trn_error *error)
  * parentheses. */
 #if TRNI_X86
 #define TRNI_STAMP_ISA(name, params, ...)                                                                         \
-    TRNI_KERNEL_PORTABLE static void name##_portable params { name##_body(TRN_ISA_PORTABLE, __VA_ARGS__); }       \
-    TRNI_KERNEL TRNI_TARGET_AVX2 static void name##_avx2 params { name##_body(TRN_ISA_AVX2, __VA_ARGS__); }       \
-    TRNI_KERNEL TRNI_TARGET_AVX512 static void name##_avx512 params { name##_body(TRN_ISA_AVX512, __VA_ARGS__); } \
-    TRNI_STAMP_FOR(name, params,                                                                                  \
-                   isa == TRN_ISA_AVX512 ? name##_avx512 : isa == TRN_ISA_AVX2 ? name##_avx2 : name##_portable)
+    TRNI_KERNEL_STREAM TRNI_TARGET_AVX2 static void name##_avx2 params { name##_body(TRN_ISA_AVX2, __VA_ARGS__); }       \
+    TRNI_KERNEL_STREAM TRNI_TARGET_AVX512 static void name##_avx512 params { name##_body(TRN_ISA_AVX512, __VA_ARGS__); } \
+    TRNI_STAMP_FOR(name, params, isa == TRN_ISA_AVX512 ? name##_avx512 : isa == TRN_ISA_AVX2 ? name##_avx2 : NULL)
 #else
 #define TRNI_STAMP_ISA(name, params, ...) TRNI_STAMP_ONE(name, params, (TRN_ISA_PORTABLE, __VA_ARGS__))
 #endif

@@ -87,7 +87,7 @@ TRNI_FN void trni_block_multiply(const trni_product *p, const trni_cut *cut, int
 
 /* ---- the call ---- */
 
-TRNI_FN trn_status trni_matmul_check(const trn_matmul_args *args, trni_product *p)
+TRNI_COLD trn_status trni_matmul_check(const trn_matmul_args *args, trni_product *p)
 {
     trni_ask ask;
     TRNI_ASK(ask, args);
@@ -156,7 +156,7 @@ TRNI_FN trn_status trni_matmul_packed(const trn_matmul_args *args, const trni_pr
     return TRN_OK;
 }
 
-TRNI_FN void trni_matmul_regions(const trni_product *p)
+TRNI_COLD void trni_matmul_regions(const trni_product *p)
 {
     const int64_t count = trni_regions(p);
 #if defined(_OPENMP)

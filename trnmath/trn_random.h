@@ -458,7 +458,7 @@ TRNI_INLINE void trni_xorwow_words_body(trn_xorwow_vector *g, uint32_t *word, si
 TRNI_STAMP(trni_xorwow_words, (trn_xorwow_vector *g, uint32_t *word, size_t n), (g, word, n))
 
 /* A state that no call here makes: never seeded, or overwritten. */
-TRNI_FN trn_status trni_check_xorwow(const trn_xorwow_vector *g, const char *name, trn_error *error)
+TRNI_COLD trn_status trni_check_xorwow(const trn_xorwow_vector *g, const char *name, trn_error *error)
 {
     if (g->first >= 5 || g->next >= TRNI_XORWOW_ALL)
         return trni_fail(error, TRN_EINVAL, "%s is no state: %u words of its step are out, and a step has %d", name,

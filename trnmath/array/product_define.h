@@ -20,15 +20,15 @@ TRNI_FN unsigned char *trni_dst_at(const trni_product *p, int64_t m, int64_t n)
            (m * p->dst.stride[0] + n * p->dst.stride[1]) * (int64_t)trn_format_bytes(p->dst.format);
 }
 
-TRNI_FN float trni_dst_read(const trni_product *p, int64_t m, int64_t n)
+TRNI_COLD float trni_dst_read(const trni_product *p, int64_t m, int64_t n)
 {
     uint32_t code = 0;
     memcpy(&code, trni_dst_at(p, m, n), trn_format_bytes(p->dst.format)); /* little endian */
     return trni_float(trni_decode_row(&p->dst_info, code));
 }
 
-TRNI_FN uint32_t trni_rounded_code(const trni_product *p, const trn_format_info *to, float x, trn_rounding rounding,
-                                   uint64_t stream, int64_t m, int64_t n)
+TRNI_COLD uint32_t trni_rounded_code(const trni_product *p, const trn_format_info *to, float x, trn_rounding rounding, uint64_t stream, int64_t m,
+                                   int64_t n)
 {
     trni_encoding how = { { rounding, 0, p->numerics.sr_bits }, p->overflow, false };
     const uint32_t u = trni_bits(x);
@@ -39,7 +39,7 @@ TRNI_FN uint32_t trni_rounded_code(const trni_product *p, const trn_format_info 
 }
 
 /* The last cast: canonical NaN, one rounding, one store. */
-TRNI_FN void trni_dst_write(const trni_product *p, int64_t m, int64_t n, float x)
+TRNI_COLD void trni_dst_write(const trni_product *p, int64_t m, int64_t n, float x)
 {
     const uint32_t code = trni_rounded_code(p, &p->dst_info, x, p->rounding, p->stream, m, n);
     memcpy(trni_dst_at(p, m, n), &code, trn_format_bytes(p->dst.format));
@@ -55,7 +55,7 @@ TRNI_FN trn_tensor trni_dst_region(const trni_product *p, int64_t m, int64_t row
     return part;
 }
 
-TRNI_FN void trni_psum_from_dst(const trni_product *p, float *psum, int64_t m, int64_t rows, int64_t n, int64_t columns)
+TRNI_COLD void trni_psum_from_dst(const trni_product *p, float *psum, int64_t m, int64_t rows, int64_t n, int64_t columns)
 {
     trn_convert_args args;
     memset(&args, 0, sizeof args);
@@ -65,9 +65,9 @@ TRNI_FN void trni_psum_from_dst(const trni_product *p, float *psum, int64_t m, i
     (void)trn_convert(&args); /* the views have been checked */
 }
 
-/* The cast of finished PSUM to dst; NaN in psum become canonical. Stochastic rounding counts the elements of all of
- * dst, so there each row says where it is. */
-TRNI_FN void trni_psum_to_dst(const trni_product *p, float *psum, int64_t m, int64_t rows, int64_t n, int64_t columns)
+/* The cast of finished PSUM to dst; NaN in psum become canonical. Stochastic rounding counts the elements of all of dst,
+ * so there each row says where it is. */
+TRNI_COLD void trni_psum_to_dst(const trni_product *p, float *psum, int64_t m, int64_t rows, int64_t n, int64_t columns)
 {
     const int64_t step = p->rounding == TRN_STOCHASTIC ? 1 : rows;
     trn_convert_args args;
@@ -88,7 +88,7 @@ TRNI_FN void trni_psum_to_dst(const trni_product *p, float *psum, int64_t m, int
 }
 
 /* K = 0: nothing is added to what PSUM holds, and a fresh PSUM holds +0. */
-TRNI_FN void trni_dst_clear(const trni_product *p)
+TRNI_COLD void trni_dst_clear(const trni_product *p)
 {
     for (int64_t m = 0; m < p->a.lanes && !p->accumulate; m++)
         for (int64_t n = 0; n < p->b.lanes; n++) trni_dst_write(p, m, n, 0.0f); /* int32's zero, too */
@@ -97,7 +97,7 @@ TRNI_FN void trni_dst_clear(const trni_product *p)
 /* ---- by definition: one output element after the other, any order of trn_numerics ---- */
 
 /* BF16 PSUM: rounded after every tile, each tile with random words of its own stream. */
-TRNI_FN float trni_psum_rounded(const trni_product *p, float psum, int64_t tile, int64_t m, int64_t n)
+TRNI_COLD float trni_psum_rounded(const trni_product *p, float psum, int64_t tile, int64_t m, int64_t n)
 {
     trni_product plain = *p;
     if (p->numerics.psum_format != TRN_BF16) return psum;
@@ -113,8 +113,7 @@ TRNI_FN int64_t trni_tile_depth(const trni_product *p)
 }
 
 /* The tile at k, `depth` numbers deep, of one lane: out[row][slot]; a pair's missing partner is a zero. */
-TRNI_FN void trni_tile_gather(const trni_product *p, const trni_operand *o, int64_t lane, int64_t k, int depth,
-                              float *out)
+TRNI_COLD void trni_tile_gather(const trni_product *p, const trni_operand *o, int64_t lane, int64_t k, int depth, float *out)
 {
     const int group = trni_spread_group(p->spread), rows = (depth + group - 1) / group;
     const bool flush = p->numerics.flush_inputs;
@@ -133,7 +132,7 @@ TRNI_FN void trni_tile_gather(const trni_product *p, const trni_operand *o, int6
 }
 
 /* The exponent of each row's scale, both operands together. */
-TRNI_FN void trni_tile_scales(const trni_product *p, int64_t m, int64_t n, int64_t k, int rows, int16_t *out)
+TRNI_COLD void trni_tile_scales(const trni_product *p, int64_t m, int64_t n, int64_t k, int rows, int16_t *out)
 {
     enum { rows_of_a_block = TRNI_SCALE_BLOCK / 4 };
     for (int i = 0; i < rows; i++) {
@@ -143,7 +142,7 @@ TRNI_FN void trni_tile_scales(const trni_product *p, int64_t m, int64_t n, int64
     }
 }
 
-TRNI_FN void trni_define_element(const trni_product *p, int64_t m, int64_t n)
+TRNI_COLD void trni_define_element(const trni_product *p, int64_t m, int64_t n)
 {
     const int64_t all = trni_product_depth(p), deep = trni_tile_depth(p);
     float x[TRNI_MAX_DEPTH], w[TRNI_MAX_DEPTH], psum = p->accumulate ? trni_dst_read(p, m, n) : 0.0f;
@@ -237,7 +236,7 @@ TRNI_INLINE void trni_int8_line_body(int32_t *__restrict sum, int32_t x, const s
 {
     for (size_t i = 0; i < n; i++) sum[i] += x * w[i];
 }
-TRNI_STAMP(trni_int8_line, (int32_t *sum, int32_t x, const signed char *w, size_t n), (sum, x, w, n))
+TRNI_STAMP_AVX2(trni_int8_line, (int32_t *sum, int32_t x, const signed char *w, size_t n), (sum, x, w, n))
 
 /* `count` numbers of b at [k, n], in a row: where they stand, or copied to `other`. */
 TRNI_FN const signed char *trni_int8_numbers(const trni_product *p, int64_t n, int64_t k, int count, signed char *other)
@@ -249,9 +248,8 @@ TRNI_FN const signed char *trni_int8_numbers(const trni_product *p, int64_t n, i
 
 enum { TRNI_INT8_COLUMNS = 1024 };
 
-/* Columns [n, n + count) of a row of dst, at most TRNI_INT8_COLUMNS. A tile's sum fits 22 bits; PSUM wraps or saturates
- * when it is added. */
-TRNI_FN void trni_int8_part(const trni_product *p, int64_t m, int64_t n, int count)
+/* Columns [n, n + count) of a row of dst, at most TRNI_INT8_COLUMNS. A tile's sum fits 22 bits; PSUM wraps or saturates when it is added. */
+TRNI_COLD void trni_int8_part(const trni_product *p, int64_t m, int64_t n, int count)
 {
     int32_t psum[TRNI_INT8_COLUMNS] = { 0 }, sum[TRNI_INT8_COLUMNS];
     signed char other[TRNI_INT8_COLUMNS];

@@ -47,10 +47,10 @@ TRNI_INLINE void trni_flush_line_body(float *x, double smallest, size_t n)
         x[i] = trni_float(u & (magnitude < smallest ? TRNI_F32_SIGN : ~(uint32_t)0));
     }
 }
-TRNI_STAMP(trni_flush_line, (float *x, double smallest, size_t n), (x, smallest, n))
+TRNI_STAMP_AVX2(trni_flush_line, (float *x, double smallest, size_t n), (x, smallest, n))
 
 /* The tile at k, `depth` numbers deep, of `lanes` lanes: out[row][slot][width]. What is not there is zero. */
-TRNI_FN void trni_region_pack(const trni_region *r, const trni_feed *feed, const trni_operand *o, int64_t lane,
+TRNI_COLD void trni_region_pack(const trni_region *r, const trni_feed *feed, const trni_operand *o, int64_t lane,
                               int lanes, int width, int64_t k, int depth, float *out)
 {
     const trni_spread spread = r->p->spread;
@@ -73,7 +73,7 @@ TRNI_FN void trni_region_pack(const trni_region *r, const trni_feed *feed, const
 }
 
 /* Scales of the tile at k: out[row][width]. */
-TRNI_FN void trni_region_scales(const trni_scales *s, int64_t lane, int lanes, int width, int64_t k, int rows,
+TRNI_COLD void trni_region_scales(const trni_scales *s, int64_t lane, int lanes, int width, int64_t k, int rows,
                                 double *out)
 {
     enum { rows_of_a_block = TRNI_SCALE_BLOCK / 4 };
@@ -91,7 +91,7 @@ TRNI_FN void trni_region_scales(const trni_scales *s, int64_t lane, int lanes, i
 /* ---- PSUM ---- */
 
 /* A line of PSUM, element [m, n] of dst first, after tile number `tile`. */
-TRNI_FN void trni_region_round(const trni_region *r, float *psum, int64_t m, int64_t n, int columns, int64_t tile)
+TRNI_COLD void trni_region_round(const trni_region *r, float *psum, int64_t m, int64_t n, int columns, int64_t tile)
 {
     uint32_t field[TRNI_LANES];
     uint16_t code[TRNI_LANES];
@@ -107,7 +107,7 @@ TRNI_FN void trni_region_round(const trni_region *r, float *psum, int64_t m, int
 }
 
 /* A strip's sums into PSUM: rows from `row` and columns from `column` of the region. */
-TRNI_FN void trni_region_add(trni_region *r, const float *sum, int row, int strip, int64_t column, int columns,
+TRNI_COLD void trni_region_add(trni_region *r, const float *sum, int row, int strip, int64_t column, int columns,
                              int64_t tile)
 {
     const bool fresh = tile == 0 && !r->p->accumulate;
@@ -124,7 +124,7 @@ TRNI_FN void trni_region_add(trni_region *r, const float *sum, int row, int stri
 /* ---- a region ---- */
 
 /* 32 columns, all rows, one tile. */
-TRNI_FN void trni_region_panel(trni_region *r, int64_t column, int64_t k, int depth)
+TRNI_COLD void trni_region_panel(trni_region *r, int64_t column, int64_t k, int depth)
 {
     const trni_product *p = r->p;
     const int columns = (int)trni_min64(r->columns - column, TRNI_LANES), deep = (int)trni_tile_depth(p);
@@ -150,7 +150,7 @@ TRNI_FN void trni_region_panel(trni_region *r, int64_t column, int64_t k, int de
     }
 }
 
-TRNI_FN void trni_region_multiply_lanes(trni_region *r)
+TRNI_COLD void trni_region_multiply_lanes(trni_region *r)
 {
     const trni_product *p = r->p;
     const int64_t all = trni_product_depth(p), deep = trni_tile_depth(p);
@@ -174,7 +174,7 @@ TRNI_FN void trni_region_multiply_lanes(trni_region *r)
 }
 
 /* Element by element; int8 row by row. */
-TRNI_FN void trni_region_define(const trni_region *r)
+TRNI_COLD void trni_region_define(const trni_region *r)
 {
     for (int64_t i = 0; i < r->rows; i++)
         if (r->p->integer)
@@ -188,7 +188,7 @@ TRNI_FN int64_t trni_regions(const trni_product *p)
     return trni_ceil_div(p->a.lanes, TRNI_REGION_ROWS) * trni_ceil_div(p->b.lanes, TRNI_REGION_COLUMNS);
 }
 
-TRNI_FN void trni_region_run(const trni_product *p, int64_t index)
+TRNI_COLD void trni_region_run(const trni_product *p, int64_t index)
 {
     trni_region r;
     const int64_t across = trni_ceil_div(p->b.lanes, TRNI_REGION_COLUMNS);

@@ -73,7 +73,7 @@ TRNI_FN uint64_t trni_bits64(double x)
     return u;
 }
 
-TRNI_FN void trni_exact_add(trni_exact *sum, double x)
+TRNI_COLD void trni_exact_add(trni_exact *sum, double x)
 {
     const uint64_t u = trni_bits64(x);
     const int exponent = (int)(u >> 52 & 0x7ff);
@@ -98,7 +98,7 @@ TRNI_FN void trni_exact_add(trni_exact *sum, double x)
 TRNI_FN bool trni_exact_bit(const trni_exact *x, int i) { return x->limb[i / 32] >> (i % 32) & 1u; }
 
 /* To `bits` significand bits in binary32's exponent range, to nearest even or toward zero. */
-TRNI_FN double trni_exact_round(trni_exact x, int bits, trn_rounding rounding)
+TRNI_COLD double trni_exact_round(trni_exact x, int bits, trn_rounding rounding)
 {
     const bool negative = x.limb[TRNI_EXACT_LIMBS - 1] >> 31;
     if (negative) {
@@ -128,7 +128,7 @@ TRNI_FN double trni_exact_round(trni_exact x, int bits, trn_rounding rounding)
 TRNI_FN bool trni_finite64(double x) { return (trni_bits64(x) >> 52 & 0x7ff) != 0x7ff; }
 
 /* x + y, rounded once. Zeros, infinities and NaN are IEEE's. */
-TRNI_FN double trni_add_rounded(double x, double y, int bits, trn_rounding rounding)
+TRNI_COLD double trni_add_rounded(double x, double y, int bits, trn_rounding rounding)
 {
     const double plain = x + y;
     if (plain == 0 || !trni_finite64(plain)) return plain; /* doubles neither underflow nor overflow here */
@@ -186,7 +186,7 @@ TRNI_FN bool trni_finite(float x) { return (trni_bits(x) & TRNI_F32_INF) != TRNI
 
 /* The factors of row (x, w) in one of the four passes of the split mode; false when the pass leaves the row out.
  * Infinities and NaN have no halves: such a row takes part once, whole, in the last pass. */
-TRNI_FN bool trni_split(float *x, float *w, int pass)
+TRNI_COLD bool trni_split(float *x, float *w, int pass)
 {
     if (!trni_finite(*x) || !trni_finite(*w)) return pass == 3;
     const float x_high = trni_high_part(*x), w_high = trni_high_part(*w);
@@ -197,7 +197,7 @@ TRNI_FN bool trni_split(float *x, float *w, int pass)
 
 /* Products that one row adds at once, each exact in a double. Sums of them fit trni_exact, scaled or not: an MX product
  * is a multiple of 2^-32 below 2^32, and scales are 2^-254 to 2^254. */
-TRNI_FN double trni_exact_sum(const double *x, int count)
+TRNI_COLD double trni_exact_sum(const double *x, int count)
 {
     trni_exact sum;
     double plain = 0;
@@ -210,7 +210,7 @@ TRNI_FN double trni_exact_sum(const double *x, int count)
 }
 
 /* A pair's or a quad's sum, binary32 whatever the chains' accumulator is. */
-TRNI_FN double trni_group_sum(const double *product, int group, const trn_numerics *n)
+TRNI_COLD double trni_group_sum(const double *product, int group, const trn_numerics *n)
 {
     double q = product[0];
     if (n->group == TRN_GROUP_EXACT) {
@@ -222,21 +222,21 @@ TRNI_FN double trni_group_sum(const double *product, int group, const trn_numeri
     return q;
 }
 
-TRNI_FN double trni_scaled(double x, const trni_tile *t, int row)
+TRNI_COLD double trni_scaled(double x, const trni_tile *t, int row)
 {
     if (!t->scale) return x;
     return t->scale[row] == TRNI_SCALE_NAN ? (double)trni_float(TRNI_F32_NAN) : ldexp(x, t->scale[row]); /* exact in a double */
 }
 
 /* What row p adds to its chain. */
-TRNI_FN double trni_row_of(const trni_tile *t, int p, const trn_numerics *n)
+TRNI_COLD double trni_row_of(const trni_tile *t, int p, const trn_numerics *n)
 {
     double product[TRNI_MAX_GROUP] = { 0 }; /* (gcc fears a group of none) */
     for (int i = 0; i < t->group; i++) product[i] = trni_product_of(t->x[p * t->group + i], t->w[p * t->group + i], n);
     return trni_scaled(t->group == 1 ? product[0] : trni_group_sum(product, t->group, n), t, p);
 }
 
-TRNI_FN double trni_chain_of(const trni_tile *t, const uint8_t *row, int length, const trn_numerics *n)
+TRNI_COLD double trni_chain_of(const trni_tile *t, const uint8_t *row, int length, const trn_numerics *n)
 {
     double s = 0;
     for (int i = 0; i < length; i++) s = trni_sum_of(s, trni_row_of(t, row[i], n), n);
@@ -251,7 +251,7 @@ TRNI_FN double trni_chain_of_fmaf(const trni_tile *t, const uint8_t *row, int le
     return (double)s;
 }
 
-TRNI_FN double trni_chain_of_split(const trni_tile *t, const uint8_t *row, int length, const trn_numerics *n)
+TRNI_COLD double trni_chain_of_split(const trni_tile *t, const uint8_t *row, int length, const trn_numerics *n)
 {
     double s = 0;
     for (int pass = 0; pass < 4; pass++)
@@ -263,7 +263,7 @@ TRNI_FN double trni_chain_of_split(const trni_tile *t, const uint8_t *row, int l
 }
 
 /* The sum of all products, scaled, rounded once to binary32. */
-TRNI_FN double trni_exact_tile(const trni_tile *t, const trn_numerics *n)
+TRNI_COLD double trni_exact_tile(const trni_tile *t, const trn_numerics *n)
 {
     double product[TRNI_ARRAY_ROWS * TRNI_MAX_GROUP];
     const int count = t->rows * t->group;
@@ -271,7 +271,7 @@ TRNI_FN double trni_exact_tile(const trni_tile *t, const trn_numerics *n)
     return trni_flushed(trni_exact_sum(product, count), n->flush_sums);
 }
 
-TRNI_FN double trni_merged(double *s, int count, const trn_numerics *n)
+TRNI_COLD double trni_merged(double *s, int count, const trn_numerics *n)
 {
     if (n->merge == TRN_MERGE_PAIRWISE) {
         for (int half = count / 2; half >= 1; half /= 2)
@@ -285,7 +285,7 @@ TRNI_FN double trni_merged(double *s, int count, const trn_numerics *n)
 /* No chains, and PSUM takes part in sums that are not plain additions. */
 TRNI_FN bool trni_has_blocks(const trn_numerics *n) { return n->accumulator >= TRN_ACCUMULATOR_ALIGNED; }
 
-TRNI_FN float trni_blocks_onto(float psum, bool fresh, const trni_tile *t, const trn_numerics *n)
+TRNI_COLD float trni_blocks_onto(float psum, bool fresh, const trni_tile *t, const trn_numerics *n)
 {
     const trni_pairs pairs = { t->x, t->w, t->scale, t->group, t->rows * t->group, t->of };
     for (int row = 0; t->scale && row < t->rows; row++)
@@ -294,7 +294,7 @@ TRNI_FN float trni_blocks_onto(float psum, bool fresh, const trni_tile *t, const
 }
 
 /* What is written or added to PSUM, as design semantics define it. */
-TRNI_FN float trni_tile_of(const trni_tile *t, const trn_numerics *n)
+TRNI_COLD float trni_tile_of(const trni_tile *t, const trn_numerics *n)
 {
     if (trni_has_blocks(n)) return trni_blocks_onto(0, true, t, n);
     if (n->accumulator == TRN_ACCUMULATOR_EXACT) return (float)trni_exact_tile(t, n);
@@ -317,7 +317,7 @@ TRNI_FN float trni_psum_add(float psum, float t, const trn_numerics *n)
 }
 
 /* PSUM after one more tile; fresh: it holds nothing yet, and is overwritten. */
-TRNI_FN float trni_tile_onto(float psum, bool fresh, const trni_tile *t, const trn_numerics *n)
+TRNI_COLD float trni_tile_onto(float psum, bool fresh, const trni_tile *t, const trn_numerics *n)
 {
     if (trni_has_blocks(n)) return trni_blocks_onto(psum, fresh, t, n);
     const float sum = trni_tile_of(t, n);

@@ -63,7 +63,7 @@ typedef struct trni_term {
 enum { TRNI_TERM_POINT = 46, TRNI_NO_EXPONENT = -4096, TRNI_MAX_BLOCK = 64 };
 
 /* x as magnitude * 2^(exponent - 23). */
-TRNI_FN trni_term trni_term_of(float x, int low)
+TRNI_COLD trni_term trni_term_of(float x, int low)
 {
     const uint32_t u = trni_bits(x), field = u >> 23 & 0xffu;
     trni_term t = { (u & 0x7fffffu) | (field ? 1u << 23 : 0u), field ? (int)field - 127 : -126, u >> 31 != 0 };
@@ -74,7 +74,7 @@ TRNI_FN trni_term trni_term_of(float x, int low)
     return t;
 }
 
-TRNI_FN trni_term trni_term_product(const trni_pairs *p, int i)
+TRNI_COLD trni_term trni_term_product(const trni_pairs *p, int i)
 {
     const trni_term x = trni_term_of(p->x[i], p->of.low_x), w = trni_term_of(p->w[i], p->of.low_w);
     const trni_term t = { x.magnitude * w.magnitude, x.exponent + w.exponent + (p->scale ? p->scale[i / p->group] : 0),
@@ -112,7 +112,7 @@ TRNI_FN int64_t trni_term_cut(const trni_term *t, int unit)
 }
 
 /* sum * 2^unit as binary32, rounded by the aligned_ fields. */
-TRNI_FN float trni_aligned_round(int64_t sum, int unit, const trn_numerics *n)
+TRNI_COLD float trni_aligned_round(int64_t sum, int unit, const trn_numerics *n)
 {
     if (sum == 0) return 0.0f;
     uint64_t magnitude = (uint64_t)(sum < 0 ? -sum : sum);
@@ -139,7 +139,7 @@ typedef struct trni_sum {
 } trni_sum;
 
 /* Products first, first + step, … < count; `floor` is the smallest exponent to align to, `also` takes part too if given. */
-TRNI_FN trni_sum trni_sum_aligned(const trni_term *product, int first, int step, int count, int floor, const trni_term *also, int bits)
+TRNI_COLD trni_sum trni_sum_aligned(const trni_term *product, int first, int step, int count, int floor, const trni_term *also, int bits)
 {
     trni_sum s = { 0, floor };
     if (also && also->magnitude && also->exponent > s.exponent) s.exponent = also->exponent;
@@ -151,7 +151,7 @@ TRNI_FN trni_sum trni_sum_aligned(const trni_term *product, int first, int step,
     return s;
 }
 
-TRNI_FN float trni_block_aligned(float psum, const trni_term *product, int count, const trn_numerics *n)
+TRNI_COLD float trni_block_aligned(float psum, const trni_term *product, int count, const trn_numerics *n)
 {
     const trni_term before = trni_term_psum(psum);
     const trni_sum s = trni_sum_aligned(product, 0, 1, count, -n->aligned_floor, &before, n->aligned_bits);
@@ -159,7 +159,7 @@ TRNI_FN float trni_block_aligned(float psum, const trni_term *product, int count
 }
 
 /* Even and odd products meet. */
-TRNI_FN trni_sum trni_sum_halves(const trni_term *product, int count, int bits)
+TRNI_COLD trni_sum trni_sum_halves(const trni_term *product, int count, int bits)
 {
     const trni_sum even = trni_sum_aligned(product, 0, 2, count, TRNI_NO_EXPONENT, NULL, bits);
     const trni_sum odd = trni_sum_aligned(product, 1, 2, count, TRNI_NO_EXPONENT, NULL, bits);
@@ -169,7 +169,7 @@ TRNI_FN trni_sum trni_sum_halves(const trni_term *product, int count, int bits)
 }
 
 /* +inf, -inf or both (a NaN) when products reach 2^128, else 0. */
-TRNI_FN float trni_products_overflow(const trni_term *product, int count)
+TRNI_COLD float trni_products_overflow(const trni_term *product, int count)
 {
     bool over[2] = { false, false };
     for (int i = 0; i < count; i++)
@@ -178,7 +178,7 @@ TRNI_FN float trni_products_overflow(const trni_term *product, int count)
     return over[0] ? trni_float(TRNI_F32_INF) : over[1] ? -trni_float(TRNI_F32_INF) : 0.0f;
 }
 
-TRNI_FN float trni_block_late(float psum, const trni_term *product, int count, const trn_numerics *n)
+TRNI_COLD float trni_block_late(float psum, const trni_term *product, int count, const trn_numerics *n)
 {
     enum { further = 7 }; /* places that the products' sum keeps below PSUM's last */
     const bool halves = n->accumulator == TRN_ACCUMULATOR_ALIGNED_HALVES;
@@ -199,7 +199,7 @@ TRNI_FN float trni_block_late(float psum, const trni_term *product, int count, c
 
 TRNI_FN float trni_flushed32(float x, bool flush) { return flush && x > -0x1p-126f && x < 0x1p-126f ? x * 0.0f : x; }
 
-TRNI_FN float trni_block_pairwise(float psum, const trni_pairs *p, int first, int block, const trn_numerics *n)
+TRNI_COLD float trni_block_pairwise(float psum, const trni_pairs *p, int first, int block, const trn_numerics *n)
 {
     float s[TRNI_MAX_BLOCK];
     for (int i = 0; i < block; i++) { /* past the end of the tile: zeros */
@@ -217,7 +217,7 @@ TRNI_FN float trni_block_pairwise(float psum, const trni_pairs *p, int first, in
 /* ---- a tile ---- */
 
 /* Is PSUM or an operand of the block infinite or NaN? */
-TRNI_FN bool trni_block_special(float psum, const trni_pairs *p, int first, int count)
+TRNI_COLD bool trni_block_special(float psum, const trni_pairs *p, int first, int count)
 {
     bool special = (trni_bits(psum) & TRNI_F32_INF) == TRNI_F32_INF;
     for (int i = first; i < first + count; i++)
@@ -226,7 +226,7 @@ TRNI_FN bool trni_block_special(float psum, const trni_pairs *p, int first, int 
 }
 
 /* Then PSUM is what IEEE arithmetic makes of it that neither rounds nor overflows; doubles have the range. */
-TRNI_FN float trni_block_ieee(float psum, const trni_pairs *p, int first, int count)
+TRNI_COLD float trni_block_ieee(float psum, const trni_pairs *p, int first, int count)
 {
     double sum = (double)psum;
     for (int i = first; i < first + count; i++) sum += (double)p->x[i] * (double)p->w[i];
@@ -234,7 +234,7 @@ TRNI_FN float trni_block_ieee(float psum, const trni_pairs *p, int first, int co
 }
 
 /* One block of the three aligned accumulators. */
-TRNI_FN float trni_block_onto(float psum, const trni_pairs *p, int first, int count, const trn_numerics *n)
+TRNI_COLD float trni_block_onto(float psum, const trni_pairs *p, int first, int count, const trn_numerics *n)
 {
     trni_term product[TRNI_MAX_BLOCK];
     if (trni_block_special(psum, p, first, count)) return trni_block_ieee(psum, p, first, count);
@@ -247,7 +247,7 @@ TRNI_FN float trni_block_onto(float psum, const trni_pairs *p, int first, int co
 }
 
 /* PSUM after the products; fresh: what PSUM holds is not read, it counts as +0. A NaN is canonical. */
-TRNI_FN float trni_aligned_onto(float psum, bool fresh, const trni_pairs *p, const trn_numerics *n)
+TRNI_COLD float trni_aligned_onto(float psum, bool fresh, const trni_pairs *p, const trn_numerics *n)
 {
     const int wanted = n->aligned_bytes / p->of.bytes, block = wanted > 1 ? wanted : 1;
     if (fresh || (n->flush_inputs && psum > -0x1p-126f && psum < 0x1p-126f)) psum = 0;

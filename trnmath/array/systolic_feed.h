@@ -31,7 +31,7 @@ typedef struct trni_operand {
 } trni_operand;
 
 /* The row of the operand's format, as these rules read it. */
-TRNI_FN trn_format_info trni_operand_info(const trn_tensor *t, const trn_numerics *n)
+TRNI_COLD trn_format_info trni_operand_info(const trn_tensor *t, const trn_numerics *n)
 {
     trn_format_info info = trn_tensor_format_info(t);
     const bool own_bias = info.bits != 8 || t->format == TRN_CFP8 || info.kind != TRNI_CLASS_FLOAT;
@@ -40,7 +40,7 @@ TRNI_FN trn_format_info trni_operand_info(const trn_tensor *t, const trn_numeric
 }
 
 /* `lane_axis` and `depth_axis` name two axes of the view; a third one, if there is one, holds the slots. */
-TRNI_FN trni_operand trni_operand_of(const trn_tensor *t, int lane_axis, int depth_axis, const trn_numerics *n)
+TRNI_COLD trni_operand trni_operand_of(const trn_tensor *t, int lane_axis, int depth_axis, const trn_numerics *n)
 {
     int64_t stride[TRN_MAX_RANK];
     trni_operand o;
@@ -100,9 +100,9 @@ TRNI_INLINE void trni_cast_tf32_cut_body(void *__restrict dst, const void *__res
     const trni_any32 *__restrict x = (const trni_any32 *)src;
     for (size_t i = 0; i < n; i++) y[i] = trni_in_tf32_cut(x[i]);
 }
-TRNI_STAMP(trni_cast_tf32_cut, (void *__restrict dst, const void *__restrict src, size_t n), (dst, src, n))
+TRNI_STAMP_AVX2(trni_cast_tf32_cut, (void *__restrict dst, const void *__restrict src, size_t n), (dst, src, n))
 
-TRNI_FN uint32_t trni_operand_bits(const trni_operand *o, int64_t lane, int64_t k)
+TRNI_COLD uint32_t trni_operand_bits(const trni_operand *o, int64_t lane, int64_t k)
 {
     const unsigned char *at = trni_operand_at(o, lane, k);
     uint32_t word = 0;
@@ -113,7 +113,7 @@ TRNI_FN uint32_t trni_operand_bits(const trni_operand *o, int64_t lane, int64_t 
 }
 
 /* `count` numbers of one lane, k, k + step, …, for the definition, into out[0], out[out_step], …. */
-TRNI_FN void trni_operand_gather(const trni_operand *o, int64_t lane, int64_t k, int64_t step, int count, bool flush, float *out, int out_step)
+TRNI_COLD void trni_operand_gather(const trni_operand *o, int64_t lane, int64_t k, int64_t step, int count, bool flush, float *out, int out_step)
 {
     const double smallest = ldexp(1.0, 1 - o->info.bias); /* normal number of its format */
     for (int i = 0; i < count; i++) {
@@ -157,10 +157,10 @@ typedef void trni_stream_fn(const struct trni_feed *feed, float *sum, const floa
         }                                                                                                             \
     }
 
-/* For each input format, stamped per instruction set:
+/* For the formats that matter most, stamped per instruction set:
  *   lines   `rows` lines of consecutive elements into panels of `width` lanes, a slot for each row
  *   stream  one chain of a single row of a: sums of n columns, `rows` lines of b
- * All read in memory order. */
+ * All read in memory order. The others are decoded a stretch at a time. */
 #define TRNI_LINES_PARAMS                                                                                             \
     const struct trni_feed *feed, float *dst, size_t panel_step, const uint16_t *slot, const unsigned char *src,      \
         int64_t row_step, int rows, int64_t panels
@@ -203,11 +203,13 @@ typedef void trni_stream_fn(const struct trni_feed *feed, float *sum, const floa
 /* Columns of b in one panel. Plain C wants 32: gcc 12 peels loops of up to 16 steps before it would vectorise them. */
 TRNI_INLINE int trni_panel_width(trn_isa isa) { return TRNI_INTRINSICS && isa == TRN_ISA_AVX2 ? 16 : 32; }
 
+#define TRNI_FEED_GUESTS (TRNI_INTRINSICS && TRNI_X86)
 TRNI_DECODER(f32, uint32_t)
 TRNI_DECODER(tf32, uint32_t)
-TRNI_DECODER(tf32_cut, uint32_t)
 TRNI_DECODER(bf16, uint16_t)
+#if !TRNI_FEED_GUESTS
 TRNI_DECODER(f16, uint16_t)
+#endif
 #undef TRNI_DECODER
 
 /* How lines of an operand are read. */
@@ -216,8 +218,10 @@ typedef struct trni_feed {
     trni_lines_fn *lines;
     trni_stream_fn *stream;
     trni_groups_fn *pairs, *quads; /* of codes of a byte */
-    int width;  /* of a panel */
-    bool woven; /* stream, pairs and quads keep blocks of 64 sums in the order of trni_woven; unweave mends that */
+    trn_isa isa;
+    int width;     /* of a panel */
+    int64_t bytes; /* of an element */
+    bool woven;    /* stream, pairs and quads keep blocks of 64 sums in the order of trni_woven; unweave mends that */
     void (*unweave)(float *dst, const float *src, size_t n);
     trni_decoder decoder;
 } trni_feed;
@@ -232,18 +236,18 @@ TRNI_FN void trni_feed_line(const trni_feed *f, float *dst, const unsigned char 
     else trni_decoder_run(&f->decoder, dst, src, n);
 }
 
-/* ---- formats of one byte: the decoder's tables, a stretch at a time ---- */
+/* ---- any format: decoded a stretch at a time ---- */
 
 enum { TRNI_FEED_STRETCH = 512 }; /* a multiple of every panel's width */
 
-TRNI_FN void trni_lines_bytes(TRNI_LINES_PARAMS)
+TRNI_FN void trni_lines_any(TRNI_LINES_PARAMS)
 {
     float line[TRNI_FEED_STRETCH];
     const size_t width = (size_t)feed->width, total = (size_t)panels * width;
     for (int r = 0; r < rows; r++)
         for (size_t j = 0; j < total; j += TRNI_FEED_STRETCH) {
             const size_t count = total - j < TRNI_FEED_STRETCH ? total - j : (size_t)TRNI_FEED_STRETCH;
-            trni_feed_line(feed, line, src + r * row_step + j, count);
+            trni_feed_line(feed, line, src + r * row_step + (int64_t)j * feed->bytes, count);
             for (size_t i = 0; i < count; i += width)
                 memcpy(dst + (j + i) / width * panel_step + slot[r] * width, line + i, sizeof(float) * width);
         }
@@ -254,20 +258,21 @@ TRNI_INLINE void trni_add_times_body(float *__restrict sum, float w, const float
 {
     for (size_t i = 0; i < n; i++) sum[i] = __builtin_fmaf(w, y[i], sum[i]);
 }
-TRNI_STAMP(trni_add_times, (float *sum, float w, const float *y, size_t n), (sum, w, y, n))
+TRNI_STAMP_AVX2(trni_add_times, (float *sum, float w, const float *y, size_t n), (sum, w, y, n))
 
-TRNI_INLINE void trni_stream_bytes_body(trn_isa isa, TRNI_STREAM_PARAMS)
+TRNI_FN void trni_stream_any(TRNI_STREAM_PARAMS)
 {
     float line[TRNI_FEED_STRETCH];
     for (int r = 0; r < rows; r++, src += row_step)
         for (size_t j = 0; j < n; j += TRNI_FEED_STRETCH) {
             const size_t count = n - j < TRNI_FEED_STRETCH ? n - j : (size_t)TRNI_FEED_STRETCH;
-            __builtin_prefetch((const void *)((uintptr_t)(src + j) + (uintptr_t)ahead));
-            trni_feed_line(feed, line, src + j, count);
-            trni_add_times_for(isa)(sum + j, x[r], line, count);
+            const unsigned char *at = src + (int64_t)j * feed->bytes;
+            for (int64_t i = 0; i < (int64_t)count * feed->bytes; i += 64)
+                __builtin_prefetch((const void *)((uintptr_t)(at + i) + (uintptr_t)ahead));
+            trni_feed_line(feed, line, at, count);
+            trni_add_times_for(feed->isa)(sum + j, x[r], line, count);
         }
 }
-TRNI_STAMP_ISA(trni_stream_bytes, (TRNI_STREAM_PARAMS), feed, sum, x, src, row_step, rows, ahead, n)
 
 /* An MX scale as a factor: exact for what is tame (array/product.h), and ff is NaN. */
 enum { TRNI_SCALE_BYTE_NAN = 0xff };
@@ -279,7 +284,7 @@ TRNI_INLINE void trni_scale_values_body(float *__restrict factor, const uint8_t 
 {
     for (size_t i = 0; i < n; i++) factor[i] = trni_float(trni_scale_bits(scale[i]));
 }
-TRNI_STAMP(trni_scale_values, (float *factor, const uint8_t *scale, size_t n), (factor, scale, n))
+TRNI_STAMP_AVX2(trni_scale_values, (float *factor, const uint8_t *scale, size_t n), (factor, scale, n))
 
 /* Columns [0, n) of sums in place j from their woven places; `n` in whole blocks of TRNI_WEAVE. */
 TRNI_FN void trni_unweave(float *dst, const float *src, size_t n)
@@ -305,93 +310,89 @@ TRNI_INLINE void trni_add_quad_body(float *__restrict sum, const float *x, const
 {
     trni_add_group_body(4, sum, x, line, scale, n);
 }
-TRNI_STAMP(trni_add_pair, (float *sum, const float *x, const float (*line)[TRNI_FEED_STRETCH], const float *scale, size_t n), (sum, x, line, scale, n))
-TRNI_STAMP(trni_add_quad, (float *sum, const float *x, const float (*line)[TRNI_FEED_STRETCH], const float *scale, size_t n), (sum, x, line, scale, n))
+#define TRNI_ADD_GROUP_PARAMS                                                                                          \
+    float *sum, const float *x, const float (*line)[TRNI_FEED_STRETCH], const float *scale, size_t n
+TRNI_STAMP_AVX2(trni_add_pair, (TRNI_ADD_GROUP_PARAMS), (sum, x, line, scale, n))
+TRNI_STAMP_AVX2(trni_add_quad, (TRNI_ADD_GROUP_PARAMS), (sum, x, line, scale, n))
+#undef TRNI_ADD_GROUP_PARAMS
 
-TRNI_INLINE void trni_stream_groups_body(trn_isa isa, int group, TRNI_GROUPS_PARAMS)
+TRNI_FN void trni_stream_groups(int group, TRNI_GROUPS_PARAMS)
 {
     float line[4][TRNI_FEED_STRETCH], factor[TRNI_FEED_STRETCH];
+    trni_add_pair_fn *const add = group == 4 ? trni_add_quad_for(feed->isa) : trni_add_pair_for(feed->isa);
     for (int r = 0; r < rows; r++, src += row_step)
         for (size_t j = 0; j < n; j += TRNI_FEED_STRETCH) {
             const size_t count = n - j < TRNI_FEED_STRETCH ? n - j : (size_t)TRNI_FEED_STRETCH;
-            if (group == 4) trni_scale_values_for(isa)(factor, scale + j, count);
+            if (group == 4) trni_scale_values_for(feed->isa)(factor, scale + j, count);
             for (int g = 0; g < group; g++) {
                 const unsigned char *at = src + g * slot_step + j;
                 __builtin_prefetch((const void *)((uintptr_t)at + (uintptr_t)ahead));
                 trni_feed_line(feed, line[g], at, count);
             }
-            (group == 4 ? trni_add_quad_for(isa) : trni_add_pair_for(isa))(sum + j, x + r * group, (const float(*)[TRNI_FEED_STRETCH])line,
-                                                                           factor, count);
+            add(sum + j, x + r * group, (const float(*)[TRNI_FEED_STRETCH])line, factor, count);
         }
 }
-TRNI_INLINE void trni_stream_pairs_body(trn_isa isa, TRNI_GROUPS_PARAMS)
+TRNI_FN void trni_stream_pairs(TRNI_GROUPS_PARAMS)
 {
-    trni_stream_groups_body(isa, 2, feed, sum, x, src, row_step, slot_step, rows, scale, ahead, n);
+    trni_stream_groups(2, feed, sum, x, src, row_step, slot_step, rows, scale, ahead, n);
 }
-TRNI_INLINE void trni_stream_quads_body(trn_isa isa, TRNI_GROUPS_PARAMS)
+TRNI_FN void trni_stream_quads(TRNI_GROUPS_PARAMS)
 {
-    trni_stream_groups_body(isa, 4, feed, sum, x, src, row_step, slot_step, rows, scale, ahead, n);
+    trni_stream_groups(4, feed, sum, x, src, row_step, slot_step, rows, scale, ahead, n);
 }
-TRNI_STAMP_ISA(trni_stream_pairs, (TRNI_GROUPS_PARAMS), feed, sum, x, src, row_step, slot_step, rows, scale, ahead, n)
-TRNI_STAMP_ISA(trni_stream_quads, (TRNI_GROUPS_PARAMS), feed, sum, x, src, row_step, slot_step, rows, scale, ahead, n)
 
-#if TRNI_INTRINSICS && TRNI_X86
+#if TRNI_FEED_GUESTS
 #include "../simd/systolic_feed_avx2.h"
 #include "../simd/systolic_feed_avx512.h"
 #endif
 
 /* ---- choosing ---- */
 
-TRNI_FN void trni_feed_init(trni_feed *f, const trni_operand *o, trn_isa isa)
+/* The kernels of the formats that have their own. */
+TRNI_COLD void trni_feed_pick(trni_feed *f, trn_format format, bool cut)
 {
-    const bool cut = o->tf32 == TRN_TF32_TRUNCATE;
-    f->line = NULL;
-    f->lines = trni_lines_bytes;
-    f->stream = trni_stream_bytes_for(isa);
-    f->pairs = trni_stream_pairs_for(isa);
-    f->quads = trni_stream_quads_for(isa);
-    f->width = trni_panel_width(isa);
-    f->woven = false;
-    f->unweave = trni_unweave;
-    trni_decoder_init(&f->decoder, &o->info, isa);
-    switch (o->format) {
-    case TRN_F32:
-        f->lines = trni_lines_f32_for(isa);
-        f->stream = trni_stream_f32_for(isa);
-        break;
-    case TRN_TF32: /* the array rounds or cuts what a container holds; the plain decoding expects nothing below the code */
-        f->line = cut ? trni_cast_tf32_cut_for(isa) : trni_cast_f32_tf32_for(isa);
-        f->lines = cut ? trni_lines_tf32_cut_for(isa) : trni_lines_tf32_for(isa);
-        f->stream = cut ? trni_stream_tf32_cut_for(isa) : trni_stream_tf32_for(isa);
-        break;
-    case TRN_BF16:
-        f->lines = trni_lines_bf16_for(isa);
-        f->stream = trni_stream_bf16_for(isa);
-        break;
-    case TRN_F16:
-        f->lines = trni_lines_f16_for(isa);
-        f->stream = trni_stream_f16_for(isa);
-        break;
-    default: break;
-    }
-#if TRNI_INTRINSICS && TRNI_X86
-    if (f->decoder.lookup && !f->line && o->bytes == 1) { /* AVX-512 */
+    const trn_isa isa = f->isa;
+    trni_lines_fn *lines = NULL;
+    trni_stream_fn *stream = NULL;
+    if (format == TRN_F32) lines = trni_lines_f32_for(isa), stream = trni_stream_f32_for(isa);
+    if (format == TRN_TF32 && !cut) lines = trni_lines_tf32_for(isa), stream = trni_stream_tf32_for(isa);
+    if (format == TRN_BF16) lines = trni_lines_bf16_for(isa), stream = trni_stream_bf16_for(isa);
+#if TRNI_FEED_GUESTS
+    if (f->decoder.lookup && !f->line && f->bytes == 1) { /* AVX-512 */
         f->woven = true;
         f->unweave = trni_guest_unweave_avx512;
-        f->lines = trni_guest_lines_bytes_avx512;
-        f->stream = trni_guest_stream_bytes_avx512;
+        lines = trni_guest_lines_bytes_avx512;
+        stream = trni_guest_stream_bytes_avx512;
         f->pairs = trni_guest_stream_pairs_avx512;
         f->quads = trni_guest_stream_quads_avx512;
     }
-    if (o->format == TRN_F16 && isa == TRN_ISA_AVX512) {
-        f->lines = trni_guest_lines_f16_avx512;
-        f->stream = trni_guest_stream_f16_avx512;
-    }
-    if (o->format == TRN_F16 && isa == TRN_ISA_AVX2) {
-        f->lines = trni_guest_lines_f16_avx2;
-        f->stream = trni_guest_stream_f16_avx2;
-    }
+    const bool f16 = format == TRN_F16;
+    if (f16 && isa == TRN_ISA_AVX512) lines = trni_guest_lines_f16_avx512, stream = trni_guest_stream_f16_avx512;
+    if (f16 && isa == TRN_ISA_AVX2) lines = trni_guest_lines_f16_avx2, stream = trni_guest_stream_f16_avx2;
+#else
+    if (format == TRN_F16) lines = trni_lines_f16_for(isa), stream = trni_stream_f16_for(isa);
 #endif
+    if (lines) f->lines = lines;
+    if (stream) f->stream = stream;
+}
+
+TRNI_COLD void trni_feed_init(trni_feed *f, const trni_operand *o, trn_isa isa)
+{
+    f->line = NULL;
+    f->lines = trni_lines_any;
+    f->stream = trni_stream_any;
+    f->pairs = trni_stream_pairs;
+    f->quads = trni_stream_quads;
+    f->isa = isa;
+    f->width = trni_panel_width(isa);
+    f->bytes = o->bytes;
+    f->woven = false;
+    f->unweave = trni_unweave;
+    trni_decoder_init(&f->decoder, &o->info, isa);
+    /* the array rounds or cuts what a container holds; the plain decoding expects nothing below the code */
+    const bool cut = o->tf32 == TRN_TF32_TRUNCATE;
+    if (o->format == TRN_TF32) f->line = cut ? trni_cast_tf32_cut_for(isa) : trni_cast_f32_tf32_for(isa);
+    trni_feed_pick(f, o->format, cut);
 }
 
 #endif /* TRNI_ARRAY_SYSTOLIC_FEED_H */

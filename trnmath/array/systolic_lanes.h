@@ -48,7 +48,7 @@ typedef struct trni_lane_rounding {
     double flushed;          /* sums below become zeros of their sign: 2^-126 less 2^-149, or nothing but zero itself */
 } trni_lane_rounding;
 
-TRNI_FN trni_lane_rounding trni_lane_rounding_of(int bits, bool down, bool flush)
+TRNI_COLD trni_lane_rounding trni_lane_rounding_of(int bits, bool down, bool flush)
 {
     trni_lane_rounding r;
     r.cut = 53 - bits;
@@ -139,7 +139,7 @@ TRNI_INLINE void trni_lane_products_body(double *__restrict term, const float *_
             for (int j = 0; j < TRNI_LANES; j++) term[j] = one * (double)w[j];
         }
 }
-TRNI_STAMP(trni_lane_products,
+TRNI_STAMP_AVX2(trni_lane_products,
            (double *term, const float *x, int x_step, const float *w, int w_step, int strip, int count),
            (term, x, x_step, w, w_step, strip, count))
 
@@ -152,7 +152,7 @@ TRNI_INLINE void trni_lane_halves_body(float *__restrict half, const float *__re
         half[i] = trni_float((trni_bits(rest) & taken) | (trni_bits(top) & ~taken));
     }
 }
-TRNI_STAMP(trni_lane_halves, (float *half, const float *x, bool high, size_t n), (half, x, high, n))
+TRNI_STAMP_AVX2(trni_lane_halves, (float *half, const float *x, bool high, size_t n), (half, x, high, n))
 
 /* Products flushed and rounded. */
 TRNI_INLINE void trni_lane_shorten_body(double *__restrict term, int count, int cells, double flushed,
@@ -166,7 +166,7 @@ TRNI_INLINE void trni_lane_shorten_body(double *__restrict term, int count, int 
             term[i] = trni_lane_round(trni_double(u & kept), 0, &how, false, &bad[i]);
         }
 }
-TRNI_STAMP(trni_lane_shorten,
+TRNI_STAMP_AVX2(trni_lane_shorten,
            (double *term, int count, int cells, double flushed, const trni_lane_rounding *r, uint64_t *bad),
            (term, count, cells, flushed, r, bad))
 
@@ -190,7 +190,7 @@ TRNI_INLINE void trni_lane_quads_body(double *__restrict a, const double *__rest
             bad[i] |= mark;
         }
 }
-TRNI_STAMP(trni_lane_quads,
+TRNI_STAMP_AVX2(trni_lane_quads,
            (double *a, const double *b, const double *c, const double *d, int rows, int cells,
             const trni_lane_rounding *r, uint64_t *bad),
            (a, b, c, d, rows, cells, r, bad))
@@ -205,7 +205,7 @@ TRNI_INLINE void trni_lane_scales_body(double *__restrict term, const double *__
             for (int j = 0; j < TRNI_LANES; j++) term[j] *= one * w[j];
         }
 }
-TRNI_STAMP(trni_lane_scales, (double *term, const double *x, int x_step, const double *w, int strip, int count),
+TRNI_STAMP_AVX2(trni_lane_scales, (double *term, const double *x, int x_step, const double *w, int strip, int count),
            (term, x, x_step, w, strip, count))
 
 /* ---- the passes that add terms up: sum[chain][cells] += term[row][cells], row after row ---- */
@@ -227,8 +227,8 @@ TRNI_INLINE void trni_lane_steps_body(bool down, TRNI_LANE_STEPS_PARAMS)
 }
 TRNI_INLINE void trni_lane_nearest_body(TRNI_LANE_STEPS_PARAMS) { trni_lane_steps_body(false, TRNI_LANE_STEPS_ARGS); }
 TRNI_INLINE void trni_lane_down_body(TRNI_LANE_STEPS_PARAMS) { trni_lane_steps_body(true, TRNI_LANE_STEPS_ARGS); }
-TRNI_STAMP(trni_lane_nearest, (TRNI_LANE_STEPS_PARAMS), (TRNI_LANE_STEPS_ARGS))
-TRNI_STAMP(trni_lane_down, (TRNI_LANE_STEPS_PARAMS), (TRNI_LANE_STEPS_ARGS))
+TRNI_STAMP_AVX2(trni_lane_nearest, (TRNI_LANE_STEPS_PARAMS), (TRNI_LANE_STEPS_ARGS))
+TRNI_STAMP_AVX2(trni_lane_down, (TRNI_LANE_STEPS_PARAMS), (TRNI_LANE_STEPS_ARGS))
 
 /* The exact sum, in sum[3][cells]. */
 TRNI_INLINE void trni_lane_exact_body(TRNI_LANE_STEPS_PARAMS)
@@ -240,7 +240,7 @@ TRNI_INLINE void trni_lane_exact_body(TRNI_LANE_STEPS_PARAMS)
     for (int p = 0; p < rows; p++, q += cells)
         for (int i = 0; i < cells; i++) trni_lane_add_exact(&high[i], &mid[i], &low[i], q[i], &mark[i]);
 }
-TRNI_STAMP(trni_lane_exact, (TRNI_LANE_STEPS_PARAMS), (TRNI_LANE_STEPS_ARGS))
+TRNI_STAMP_AVX2(trni_lane_exact, (TRNI_LANE_STEPS_PARAMS), (TRNI_LANE_STEPS_ARGS))
 #undef TRNI_LANE_STEPS_ARGS
 #undef TRNI_LANE_STEPS_PARAMS
 
@@ -293,7 +293,7 @@ TRNI_INLINE void trni_lane_single_of(trni_lane_half half, bool flush, TRNI_LANE_
 
 #define TRNI_LANE_SINGLE(name, half, flush)                                                                            \
     TRNI_INLINE void name##_body(TRNI_LANE_SINGLE_PARAMS) { trni_lane_single_of(half, flush, TRNI_LANE_SINGLE_ARGS); } \
-    TRNI_STAMP(name, (TRNI_LANE_SINGLE_PARAMS), (TRNI_LANE_SINGLE_ARGS))
+    TRNI_STAMP_FAST_AVX2(name, (TRNI_LANE_SINGLE_PARAMS), (TRNI_LANE_SINGLE_ARGS))
 TRNI_LANE_SINGLE(trni_lane_single, TRNI_LANE_WHOLE, false)
 TRNI_LANE_SINGLE(trni_lane_single_flush, TRNI_LANE_WHOLE, true)
 TRNI_LANE_SINGLE(trni_lane_single_high, TRNI_LANE_HIGH, false)
@@ -311,7 +311,7 @@ TRNI_INLINE void trni_lane_add_line_body(float *__restrict x, const float *__res
         x[i] = trni_float(trni_bits(sum) & (fabsf(sum) < smallest ? TRNI_F32_SIGN : ~(uint32_t)0));
     }
 }
-TRNI_STAMP(trni_lane_add_line, (float *x, const float *y, bool flush, size_t n), (x, y, flush, n))
+TRNI_STAMP_AVX2(trni_lane_add_line, (float *x, const float *y, bool flush, size_t n), (x, y, flush, n))
 
 #if TRNI_INTRINSICS && TRNI_X86
 #include "../simd/systolic_lanes_avx512.h"
@@ -340,7 +340,7 @@ typedef struct trni_lane_plan {
 TRNI_FN bool trni_lanes_apply(const trn_numerics *n) { return n->accumulator <= TRN_ACCUMULATOR_EXACT; }
 
 /* Orders whose steps one instruction does. */
-TRNI_FN void trni_lane_plan_single(trni_lane_plan *plan)
+TRNI_COLD void trni_lane_plan_single(trni_lane_plan *plan)
 {
     const trn_numerics *n = &plan->numerics;
     const bool fused = TRNI_AARCH64 || plan->isa == TRN_ISA_AVX2 || plan->isa == TRN_ISA_AVX512;
@@ -361,7 +361,7 @@ TRNI_FN void trni_lane_plan_single(trni_lane_plan *plan)
 #endif
 }
 
-TRNI_FN trni_lane_plan trni_lane_plan_of(const trn_numerics *n, int first_row, int rows, bool f32, trn_isa isa)
+TRNI_COLD trni_lane_plan trni_lane_plan_of(const trn_numerics *n, int first_row, int rows, bool f32, trn_isa isa)
 {
     trni_lane_plan plan;
     const bool down = n->accumulator == TRN_ACCUMULATOR_TOWARD_ZERO;
@@ -393,7 +393,7 @@ typedef struct trni_lane_work {
 } trni_lane_work;
 
 /* Products of rows [first, first + rows), rounded as the plan says; in the split mode, those of one pass. */
-TRNI_FN void trni_lane_products_of(const trni_lane_plan *plan, const trni_lanes *t, int first, int rows, int pass,
+TRNI_COLD void trni_lane_products_of(const trni_lane_plan *plan, const trni_lanes *t, int first, int rows, int pass,
                                    trni_lane_work *work)
 {
     const int cells = t->strip * TRNI_LANES, w_step = t->group * TRNI_LANES;
@@ -416,7 +416,7 @@ TRNI_FN void trni_lane_products_of(const trni_lane_plan *plan, const trni_lanes 
 }
 
 /* The sum of each row's products, in place of the first of them. */
-TRNI_FN void trni_lane_groups(const trni_lane_plan *plan, int group, int rows, int cells, trni_lane_work *work)
+TRNI_COLD void trni_lane_groups(const trni_lane_plan *plan, int group, int rows, int cells, trni_lane_work *work)
 {
     static const uint8_t row[TRNI_LANE_STRETCH / 2] = { 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15 };
     double *slot[TRNI_MAX_GROUP];
@@ -430,7 +430,7 @@ TRNI_FN void trni_lane_groups(const trni_lane_plan *plan, int group, int rows, i
 }
 
 /* What these rows add to their chains or, product by product, to an exact sum. */
-TRNI_FN void trni_lane_rows_of(const trni_lane_plan *plan, const trni_lanes *t, int first, int rows, int pass,
+TRNI_COLD void trni_lane_rows_of(const trni_lane_plan *plan, const trni_lanes *t, int first, int rows, int pass,
                                trni_lane_work *work)
 {
     const int cells = t->strip * TRNI_LANES, terms = plan->exact ? t->group : 1; /* of a row */
@@ -443,7 +443,7 @@ TRNI_FN void trni_lane_rows_of(const trni_lane_plan *plan, const trni_lanes *t, 
 }
 
 /* All chains to one sum. */
-TRNI_FN void trni_lane_merge(const trni_lane_plan *plan, int cells, trni_lane_work *work)
+TRNI_COLD void trni_lane_merge(const trni_lane_plan *plan, int cells, trni_lane_work *work)
 {
     static const uint8_t first[TRNI_MAX_CHAINS] = { 0 };
     const trn_numerics *n = &plan->numerics;
@@ -458,7 +458,7 @@ TRNI_FN void trni_lane_merge(const trni_lane_plan *plan, int cells, trni_lane_wo
 }
 
 /* One cell by definition. A NaN among the operands decides at once. */
-TRNI_FN float trni_lane_define(const trni_lane_plan *plan, const trni_lanes *t, int row, int lane)
+TRNI_COLD float trni_lane_define(const trni_lane_plan *plan, const trni_lanes *t, int row, int lane)
 {
     float x[TRNI_ARRAY_ROWS * TRNI_MAX_GROUP], w[TRNI_ARRAY_ROWS * TRNI_MAX_GROUP];
     int16_t scale[TRNI_ARRAY_ROWS];
@@ -486,7 +486,7 @@ TRNI_FN float trni_lane_define(const trni_lane_plan *plan, const trni_lanes *t, 
 }
 
 /* In doubles. */
-TRNI_FN void trni_lanes_sum_double(const trni_lane_plan *plan, const trni_lanes *t, float *sum)
+TRNI_COLD void trni_lanes_sum_double(const trni_lane_plan *plan, const trni_lanes *t, float *sum)
 {
     trni_lane_work work;
     const int cells = t->strip * TRNI_LANES, stretch = TRNI_LANE_STRETCH / t->group;
@@ -505,7 +505,7 @@ TRNI_FN void trni_lanes_sum_double(const trni_lane_plan *plan, const trni_lanes 
 }
 
 /* In binary32. An operand that has no halves makes NaN of its sums, which therefore go to the definition. */
-TRNI_FN void trni_lanes_sum_single(const trni_lane_plan *plan, const trni_lanes *t, float *sum)
+TRNI_COLD void trni_lanes_sum_single(const trni_lane_plan *plan, const trni_lanes *t, float *sum)
 {
     float s[(int)TRNI_MAX_CHAINS * TRNI_LANE_CELLS] __attribute__((aligned(64)));
     float half[4][(int)TRNI_ARRAY_ROWS * TRNI_LANE_STRIP];
@@ -531,7 +531,7 @@ TRNI_FN void trni_lanes_sum_single(const trni_lane_plan *plan, const trni_lanes 
 }
 
 /* sum[strip][TRNI_LANES]: what trni_tile_of says of each row and column, bit for bit, but for the bits of a NaN. */
-TRNI_FN void trni_lanes_sum(const trni_lane_plan *plan, const trni_lanes *t, float *sum)
+TRNI_COLD void trni_lanes_sum(const trni_lane_plan *plan, const trni_lanes *t, float *sum)
 {
     if (plan->single[0] && t->group == 1 && !t->x_scale)
         trni_lanes_sum_single(plan, t, sum);
@@ -539,7 +539,7 @@ TRNI_FN void trni_lanes_sum(const trni_lane_plan *plan, const trni_lanes *t, flo
         trni_lanes_sum_double(plan, t, sum);
 }
 
-TRNI_FN void trni_lanes_of(const trni_lanes *t, const trn_numerics *n, trn_isa isa, float *sum)
+TRNI_COLD void trni_lanes_of(const trni_lanes *t, const trn_numerics *n, trn_isa isa, float *sum)
 {
     const trni_lane_plan plan = trni_lane_plan_of(n, t->first_row, t->rows, t->f32, isa);
     trni_lanes_sum(&plan, t, sum);

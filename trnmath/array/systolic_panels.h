@@ -69,7 +69,7 @@ TRNI_INLINE void trni_transpose_body(float *dst, size_t width, const uint16_t *s
     for (int k = 0; k < rows; k++)
         for (int i = 0; i < lanes; i++) dst[slot[k] * width + (size_t)i] = lines[i * step + k];
 }
-TRNI_STAMP(trni_transpose,
+TRNI_STAMP_AVX2(trni_transpose,
            (float *dst, size_t width, const uint16_t *slot, const float *lines, int64_t step, int lanes, int rows),
            (dst, width, slot, lines, step, lanes, rows))
 
@@ -93,10 +93,9 @@ typedef void trni_micro_fn(TRNI_MICRO_PARAMS);
 #define TRNI_UNROLL _Pragma("GCC unroll 16")
 #endif
 
-TRNI_INLINE void trni_micro_body(trn_isa isa, int strip, int group, TRNI_MICRO_PARAMS)
+TRNI_INLINE void trni_micro_body(int strip, int group, TRNI_MICRO_PARAMS)
 {
-    enum { most_rows = 8 };
-    const int width = trni_panel_width(isa);
+    enum { most_rows = 8, width = TRNI_MAX_WIDTH };
     float t[most_rows][TRNI_MAX_WIDTH] = { { 0 } }, s[most_rows][TRNI_MAX_WIDTH];
     for (int c = 0; c < chains; c++) {
         TRNI_UNROLL for (int i = 0; i < strip; i++)
@@ -129,39 +128,25 @@ TRNI_INLINE void trni_micro_body(trn_isa isa, int strip, int group, TRNI_MICRO_P
         for (int j = 0; j < width; j++) out[i * out_step + j] = in ? in[i * in_step + j] + t[i][j] : t[i][j];
 }
 
-/* Where guests are, plain C is for the narrow registers alone: strips of two rows and one. (Every kernel costs who
- * compiles it a tenth of a second.) */
+/* Where guests are, plain C is for hosts older than AVX2 alone: one row at a time. */
 #define TRNI_PANEL_GUESTS (TRNI_INTRINSICS && TRNI_X86)
-#if TRNI_PANEL_GUESTS
-#define TRNI_MICRO_STAMP(name)                                                                                        \
-    TRNI_KERNEL static void name##_portable(TRNI_MICRO_PARAMS) { name##_body(TRN_ISA_PORTABLE, TRNI_MICRO_ARGS); }    \
-    TRNI_FN trni_micro_fn *name##_for(trn_isa isa) { return (void)isa, name##_portable; }
-#else
-#define TRNI_MICRO_STAMP(name) TRNI_STAMP_ISA(name, (TRNI_MICRO_PARAMS), TRNI_MICRO_ARGS)
-#endif
 #define TRNI_MICRO(rows, group)                                                                                       \
-    TRNI_INLINE void trni_micro_##rows##x##group##_body(trn_isa isa, TRNI_MICRO_PARAMS)                               \
+    TRNI_INLINE void trni_micro_##rows##x##group##_body(TRNI_MICRO_PARAMS)                                            \
     {                                                                                                                 \
-        trni_micro_body(isa, rows, group, TRNI_MICRO_ARGS);                                                           \
+        trni_micro_body(rows, group, TRNI_MICRO_ARGS);                                                                \
     }                                                                                                                 \
-    TRNI_MICRO_STAMP(trni_micro_##rows##x##group)
-#define TRNI_MICROS(group) TRNI_MICRO(2, group) TRNI_MICRO(1, group)
-
+    TRNI_STAMP_BESIDE(trni_micro_##rows##x##group, (TRNI_MICRO_PARAMS), (TRNI_MICRO_ARGS))
+#define TRNI_MICROS(rows) TRNI_MICRO(rows, 1) TRNI_MICRO(rows, 2) TRNI_MICRO(rows, 4)
 TRNI_MICROS(1)
-TRNI_MICROS(2)
-TRNI_MICROS(4)
-#undef TRNI_MICROS
 #if !TRNI_PANEL_GUESTS
-#define TRNI_MICROS(group) TRNI_MICRO(8, group) TRNI_MICRO(4, group)
-TRNI_MICROS(1)
 TRNI_MICROS(2)
 TRNI_MICROS(4)
-#undef TRNI_MICROS
+TRNI_MICROS(8)
 #endif
+#undef TRNI_MICROS
 #undef TRNI_MICRO
-#undef TRNI_MICRO_STAMP
 
-#if TRNI_INTRINSICS && TRNI_X86
+#if TRNI_PANEL_GUESTS
 #include "../simd/systolic_panels_avx2.h"
 #include "../simd/systolic_panels_avx512.h"
 #endif
@@ -171,11 +156,11 @@ TRNI_INLINE void trni_add_line_body(float *__restrict x, const float *__restrict
 {
     for (size_t i = 0; i < n; i++) x[i] = x[i] + y[i];
 }
-TRNI_STAMP(trni_add_line, (float *x, const float *y, size_t n), (x, y, n))
+TRNI_STAMP_AVX2(trni_add_line, (float *x, const float *y, size_t n), (x, y, n))
 
 /* The shape of the work on one instruction set: strips of the listed row counts (falling; the last is 1) and the
  * kernel for each, panels of `width` columns. */
-enum { TRNI_KERNELS = 5 };
+enum { TRNI_KERNELS = 4 };
 
 typedef struct trni_array {
     int width;
@@ -185,61 +170,63 @@ typedef struct trni_array {
     trni_add_line_fn *add;
 } trni_array;
 
-/* Registers are wide enough for eight rows of 32 sums, or for two. */
-#define TRNI_PLAIN_TALL(group)                                                                                        \
-    { width,                                                                                                          \
-      { 8, 4, 2, 1, 1 },                                                                                              \
-      { trni_micro_8x##group##_for(isa), trni_micro_4x##group##_for(isa), trni_micro_2x##group##_for(isa),            \
-        trni_micro_1x##group##_for(isa), NULL },                                                                      \
-      turn,                                                                                                           \
-      add }
-#define TRNI_PLAIN_LOW(group)                                                                                         \
-    { width,                                                                                                          \
-      { 2, 1, 1, 1, 1 },                                                                                              \
-      { trni_micro_2x##group##_for(isa), trni_micro_1x##group##_for(isa), NULL, NULL, NULL },                         \
-      turn,                                                                                                           \
-      add }
-
-TRNI_FN trni_array trni_plain_array(int group, trn_isa isa)
-{
-    const int width = trni_panel_width(isa), which = group / 2; /* 1, 2, 4 */
-    trni_transpose_fn *const turn = trni_transpose_for(isa);
-    trni_add_line_fn *const add = trni_add_line_for(isa);
-    const trni_array low[3] = { TRNI_PLAIN_LOW(1), TRNI_PLAIN_LOW(2), TRNI_PLAIN_LOW(4) };
-#if !TRNI_PANEL_GUESTS
-    const trni_array tall[3] = { TRNI_PLAIN_TALL(1), TRNI_PLAIN_TALL(2), TRNI_PLAIN_TALL(4) };
-    if (isa == TRN_ISA_AVX512) return tall[which];
-#endif
-    return low[which];
-}
-#undef TRNI_PLAIN_TALL
-#undef TRNI_PLAIN_LOW
-
+#if TRNI_PANEL_GUESTS
+/* Kernels of one row and of few do the rest of a matrix: a row costs as much in one as in the other where the latency of
+ * its chain, not the number of multipliers, is the limit. */
 TRNI_FN trni_array trni_array_of(int group, trn_isa isa)
 {
-#if TRNI_INTRINSICS && TRNI_X86
 #define TRNI_GUEST(rows, group, isa) trni_guest_micro_##rows##x##group##_##isa
-#define TRNI_SMALL(group, isa) TRNI_GUEST(4, group, isa), TRNI_GUEST(2, group, isa), TRNI_GUEST(1, group, isa)
+#define TRNI_ENDS trni_guest_transpose_avx512, trni_add_line_avx2
     static const trni_array avx512[3] = {
-        { 32, { 12, 8, 4, 2, 1 }, { TRNI_GUEST(12, 1, avx512), TRNI_GUEST(8, 1, avx512), TRNI_SMALL(1, avx512) }, trni_guest_transpose_avx512,
-          trni_add_line_avx512 },
-        { 32, { 12, 8, 4, 2, 1 }, { TRNI_GUEST(12, 2, avx512), TRNI_GUEST(8, 2, avx512), TRNI_SMALL(2, avx512) }, trni_guest_transpose_avx512,
-          trni_add_line_avx512 },
-        { 32, { 8, 4, 2, 1, 1 }, { TRNI_GUEST(8, 4, avx512), TRNI_SMALL(4, avx512), NULL }, trni_guest_transpose_avx512,
-          trni_add_line_avx512 },
+        { 32,
+          { 12, 8, 4, 1 },
+          { TRNI_GUEST(12, 1, avx512), TRNI_GUEST(8, 1, avx512), TRNI_GUEST(4, 1, avx512), TRNI_GUEST(1, 1, avx512) },
+          TRNI_ENDS },
+        { 32,
+          { 12, 4, 1, 1 },
+          { TRNI_GUEST(12, 2, avx512), TRNI_GUEST(4, 2, avx512), TRNI_GUEST(1, 2, avx512), NULL },
+          TRNI_ENDS },
+        { 32,
+          { 8, 4, 1, 1 },
+          { TRNI_GUEST(8, 4, avx512), TRNI_GUEST(4, 4, avx512), TRNI_GUEST(1, 4, avx512), NULL },
+          TRNI_ENDS },
     };
+#undef TRNI_ENDS
+#define TRNI_ENDS trni_transpose_avx2, trni_add_line_avx2
     static const trni_array avx2[3] = {
-        { 16, { 6, 4, 2, 1, 1 }, { TRNI_GUEST(6, 1, avx2), TRNI_SMALL(1, avx2), NULL }, trni_transpose_avx2, trni_add_line_avx2 },
-        { 16, { 4, 2, 1, 1, 1 }, { TRNI_SMALL(2, avx2), NULL, NULL }, trni_transpose_avx2, trni_add_line_avx2 },
-        { 16, { 4, 2, 1, 1, 1 }, { TRNI_SMALL(4, avx2), NULL, NULL }, trni_transpose_avx2, trni_add_line_avx2 },
+        { 16,
+          { 6, 4, 1, 1 },
+          { TRNI_GUEST(6, 1, avx2), TRNI_GUEST(4, 1, avx2), TRNI_GUEST(1, 1, avx2), NULL },
+          TRNI_ENDS },
+        { 16, { 4, 1, 1, 1 }, { TRNI_GUEST(4, 2, avx2), TRNI_GUEST(1, 2, avx2), NULL, NULL }, TRNI_ENDS },
+        { 16, { 4, 1, 1, 1 }, { TRNI_GUEST(4, 4, avx2), TRNI_GUEST(1, 4, avx2), NULL, NULL }, TRNI_ENDS },
     };
-#undef TRNI_SMALL
+#undef TRNI_ENDS
 #undef TRNI_GUEST
-    if (isa == TRN_ISA_AVX512) return avx512[group / 2];
-    if (isa == TRN_ISA_AVX2) return avx2[group / 2];
-#endif
-    return trni_plain_array(group, isa);
+#define TRNI_PLAIN(group) \
+    { 32, { 1, 1, 1, 1 }, { trni_micro_1x##group##_portable }, trni_transpose_portable, trni_add_line_portable }
+    static const trni_array plain[3] = { TRNI_PLAIN(1), TRNI_PLAIN(2), TRNI_PLAIN(4) };
+#undef TRNI_PLAIN
+    return (isa == TRN_ISA_AVX512 ? avx512 : isa == TRN_ISA_AVX2 ? avx2 : plain)[group / 2];
 }
+#else
+/* Registers are wide enough for eight rows of 32 sums, or for two. */
+TRNI_FN trni_array trni_array_of(int group, trn_isa isa)
+{
+#define TRNI_OF(rows, group) trni_micro_##rows##x##group##_for(isa)
+#define TRNI_ENDS trni_transpose_for(isa), trni_add_line_for(isa)
+#define TRNI_TALL(group) \
+    { 32, { 8, 4, 2, 1 }, { TRNI_OF(8, group), TRNI_OF(4, group), TRNI_OF(2, group), TRNI_OF(1, group) }, TRNI_ENDS }
+#define TRNI_LOW(group) { 32, { 2, 1, 1, 1 }, { TRNI_OF(2, group), TRNI_OF(1, group), NULL, NULL }, TRNI_ENDS }
+    const trni_array tall[3] = { TRNI_TALL(1), TRNI_TALL(2), TRNI_TALL(4) };
+    const trni_array low[3] = { TRNI_LOW(1), TRNI_LOW(2), TRNI_LOW(4) };
+    return (isa == TRN_ISA_AVX512 ? tall : low)[group / 2];
+#undef TRNI_LOW
+#undef TRNI_TALL
+#undef TRNI_ENDS
+#undef TRNI_OF
+}
+#endif
 
 /* The tallest kernel that `left` rows can fill. */
 TRNI_FN int trni_strip_kernel(const trni_array *array, int64_t left)
@@ -349,7 +336,7 @@ TRNI_INLINE void trni_round_bf16_body(float *at, ptrdiff_t step, int rows, size_
             at[i] = trni_float((trni_is_nan_bits(u) ? u | 0x00400000u : even) & 0xffff0000u);
         }
 }
-TRNI_STAMP(trni_round_bf16, (float *at, ptrdiff_t step, int rows, size_t n), (at, step, rows, n))
+TRNI_STAMP_AVX2(trni_round_bf16, (float *at, ptrdiff_t step, int rows, size_t n), (at, step, rows, n))
 
 /* Every NaN that an engine computes is 7fc00000, whatever operand or instruction it came from. NaNs are rare: look
  * first, write only then. */
@@ -360,6 +347,6 @@ TRNI_INLINE void trni_canonical_nans_body(float *x, size_t n)
     if (!found) return;
     for (size_t i = 0; i < n; i++) x[i] = trni_float(trni_is_nan_bits(trni_bits(x[i])) ? TRNI_F32_NAN : trni_bits(x[i]));
 }
-TRNI_STAMP(trni_canonical_nans, (float *x, size_t n), (x, n))
+TRNI_STAMP_AVX2(trni_canonical_nans, (float *x, size_t n), (x, n))
 
 #endif /* TRNI_ARRAY_SYSTOLIC_PANELS_H */

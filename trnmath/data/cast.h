@@ -37,7 +37,7 @@ typedef struct trni_cast_row {
     trni_cast *past;          /* AVX-512, and the result bypasses the caches */
 } trni_cast_row;
 
-TRNI_FN const trni_cast_row *trni_cast_find(trn_format from, trn_format to)
+TRNI_COLD const trni_cast_row *trni_cast_find(trn_format from, trn_format to)
 {
 #if TRNI_CAST_GUESTS
 #define TRNI_GUEST(name) name
@@ -62,7 +62,7 @@ TRNI_FN const trni_cast_row *trni_cast_find(trn_format from, trn_format to)
 }
 
 /* The format whose row this is, where a kernel wants to know. */
-TRNI_FN trn_format trni_cast_format(const trn_format_info *f)
+TRNI_COLD trn_format trni_cast_format(const trn_format_info *f)
 {
     static const trn_format known[] = { TRN_BF16, TRN_F16, TRN_TF32 };
     for (size_t i = 0; i < sizeof known / sizeof known[0]; i++) {
@@ -132,7 +132,7 @@ typedef struct trni_encoder {
  * least code that it can be read as zero: 2^-126 / 2^(1 - bias - M) < 2^-32. */
 enum { TRNI_RULE_BIAS = 89 };
 
-TRNI_FN void trni_rule_float(trni_rule *r, const trn_format_info *f)
+TRNI_COLD void trni_rule_float(trni_rule *r, const trn_format_info *f)
 {
     const int E = f->exponent_bits, M = f->mantissa_bits;
     const bool shared = f->bias == 127; /* binary32's exponents: its subnormals need no second thought */
@@ -147,7 +147,7 @@ TRNI_FN void trni_rule_float(trni_rule *r, const trn_format_info *f)
 }
 
 /* Integers: 14 bits of fraction and a rest above 16 bits, or 32 bits of fraction on their own. E8M0: all of 23. */
-TRNI_FN void trni_rule_other(trni_rule *r, const trn_format_info *f, trni_encoding how)
+TRNI_COLD void trni_rule_other(trni_rule *r, const trn_format_info *f, trni_encoding how)
 {
     const bool is_signed = f->kind == TRNI_CLASS_SIGNED;
     r->cut = f->kind == TRNI_CLASS_SCALE ? 23 : f->bits == 32 ? 32 : 14;
@@ -162,7 +162,7 @@ TRNI_FN void trni_rule_other(trni_rule *r, const trn_format_info *f, trni_encodi
     r->down = 0x1p-14f;
 }
 
-TRNI_FN void trni_rule_mode(trni_rule *r, const trn_format_info *f, trni_encoding how)
+TRNI_COLD void trni_rule_mode(trni_rule *r, const trn_format_info *f, trni_encoding how)
 {
     const uint32_t all = r->cut == 32 ? 0xffffffffu : (1u << r->cut) - 1;
     const int32_t max = (int32_t)f->max_code, over = how.overflow == TRN_SATURATE ? max : (int32_t)f->overflow_code;
@@ -209,7 +209,7 @@ TRNI_FN void trni_rule_mode(trni_rule *r, const trn_format_info *f, trni_encodin
 }
 
 /* Stochastic rounding and saturation reach the nearest-even casts as values that no longer need rounding. */
-TRNI_FN void trni_encoder_cast(trni_encoder *e)
+TRNI_COLD void trni_encoder_cast(trni_encoder *e)
 {
     const trn_format_info *to = &e->to;
     const trni_cast_row *row = trni_cast_find(TRN_F32, trni_cast_format(to));
@@ -225,7 +225,7 @@ TRNI_FN void trni_encoder_cast(trni_encoder *e)
 }
 
 /* What is there for bytes. The guests' own float steps must stay below 2^128 for all numbers that do not overflow. */
-TRNI_FN void trni_encoder_byte(trni_encoder *e)
+TRNI_COLD void trni_encoder_byte(trni_encoder *e)
 {
     const bool nearest = e->how.how.rounding == TRN_NEAREST_EVEN;
 #if TRNI_CAST_GUESTS
@@ -241,7 +241,7 @@ TRNI_FN void trni_encoder_byte(trni_encoder *e)
 #endif
 }
 
-TRNI_FN void trni_encoder_init(trni_encoder *e, const trn_format_info *to, trni_encoding how, trn_isa isa)
+TRNI_COLD void trni_encoder_init(trni_encoder *e, const trn_format_info *to, trni_encoding how, trn_isa isa)
 {
     const bool is_float = to->kind == TRNI_CLASS_FLOAT;
     memset(e, 0, sizeof *e);
@@ -269,7 +269,7 @@ TRNI_FN void trni_encoder_init(trni_encoder *e, const trn_format_info *to, trni_
 #endif
 }
 
-TRNI_FN void trni_encoder_codec(const trni_encoder *e, char *dst, const char *src, const uint32_t *field, size_t n)
+TRNI_COLD void trni_encoder_codec(const trni_encoder *e, char *dst, const char *src, const uint32_t *field, size_t n)
 {
     trni_encoding how = e->how;
     for (size_t i = 0; i < n; i++) {
@@ -365,7 +365,7 @@ typedef struct trni_decoder {
     uint16_t high[256];
 } trni_decoder;
 
-TRNI_FN void trni_reading_init(trni_reading *r, const trn_format_info *f)
+TRNI_COLD void trni_reading_init(trni_reading *r, const trn_format_info *f)
 {
     const int E = f->exponent_bits, M = f->mantissa_bits;
     if (f->kind == TRNI_CLASS_SIGNED) r->mask = 1u << (f->bits - 1);
@@ -380,7 +380,7 @@ TRNI_FN void trni_reading_init(trni_reading *r, const trn_format_info *f)
     r->infinity = f->overflow_code == f->nan_code ? TRNI_F32_NAN : TRNI_F32_INF;
 }
 
-TRNI_FN trni_read *trni_read_pick(const trn_format_info *f, trn_isa isa)
+TRNI_COLD trni_read *trni_read_pick(const trn_format_info *f, trn_isa isa)
 {
     if (f->kind == TRNI_CLASS_FLOAT) return f->bits <= 8 ? trni_read_float_for(isa) : NULL;
     if (f->kind == TRNI_CLASS_SCALE) return trni_read_scale_for(isa);

@@ -129,18 +129,18 @@ TRNI_FEED512 void trni_stream_codes_512(const int group, const bool scaled, TRNI
     }
 }
 
-TRNI_KERNEL TRNI_TARGET_AVX512 static void trni_guest_stream_bytes_avx512(TRNI_STREAM_PARAMS)
+TRNI_KERNEL_STREAM TRNI_TARGET_AVX512 static void trni_guest_stream_bytes_avx512(TRNI_STREAM_PARAMS)
 {
     trni_stream_codes_512(1, false, feed, sum, x, src, row_step, 0, rows, NULL, ahead, n);
 }
 
-TRNI_KERNEL TRNI_TARGET_AVX512 static void trni_guest_stream_pairs_avx512(TRNI_GROUPS_PARAMS)
+TRNI_KERNEL_STREAM TRNI_TARGET_AVX512 static void trni_guest_stream_pairs_avx512(TRNI_GROUPS_PARAMS)
 {
     (void)scale;
     trni_stream_codes_512(2, false, feed, sum, x, src, row_step, slot_step, rows, NULL, ahead, n);
 }
 
-TRNI_KERNEL TRNI_TARGET_AVX512 static void trni_guest_stream_quads_avx512(TRNI_GROUPS_PARAMS)
+TRNI_KERNEL_STREAM TRNI_TARGET_AVX512 static void trni_guest_stream_quads_avx512(TRNI_GROUPS_PARAMS)
 {
     trni_stream_codes_512(4, true, feed, sum, x, src, row_step, slot_step, rows, scale, ahead, n);
 }

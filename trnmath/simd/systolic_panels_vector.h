@@ -89,7 +89,7 @@ TRNI_V_INLINE void TRNI_V_NAME(trni_guest_micro)(const int rows, const int group
     {                                                                                                                 \
         TRNI_V_NAME(trni_guest_micro)(count, group, TRNI_MICRO_ARGS);                                                 \
     }
-#define TRNI_V_MICROS(group) TRNI_V_MICRO(4, group) TRNI_V_MICRO(2, group) TRNI_V_MICRO(1, group)
+#define TRNI_V_MICROS(group) TRNI_V_MICRO(4, group) TRNI_V_MICRO(1, group)
 TRNI_V_MICROS(1)
 TRNI_V_MICROS(2)
 TRNI_V_MICROS(4)
@@ -97,7 +97,6 @@ TRNI_V_MICROS(4)
 TRNI_V_MICRO(12, 1)
 TRNI_V_MICRO(8, 1)
 TRNI_V_MICRO(12, 2)
-TRNI_V_MICRO(8, 2)
 TRNI_V_MICRO(8, 4)
 #else
 TRNI_V_MICRO(6, 1)
