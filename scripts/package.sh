@@ -125,7 +125,8 @@ what the same work costs on one chip or many.
 # ---- libtrnmath-dev ----
 
 to=$stage/libtrnmath-dev
-if ! cmake -S "$root/trnmath" -B "$build/trnmath-install" -DTRN_LIBRARY=OFF -DCMAKE_INSTALL_PREFIX=/usr >"$build/install.log" 2>&1 ||
+if ! cmake -S "$root/trnmath" -B "$build/trnmath-install" -DTRN_LIBRARY=OFF -DCMAKE_INSTALL_PREFIX=/usr \
+    >"$build/install.log" 2>&1 ||
     ! DESTDIR=$to cmake --install "$build/trnmath-install" >>"$build/install.log" 2>&1; then
     say "cmake --install fails: $(tail -n 3 "$build/install.log")"
     exit 2

@@ -78,7 +78,9 @@ build_in() {
     # shellcheck disable=SC2086
     cmake --build "$directory" --parallel "$jobs" ${targets:+--target $targets} >"$directory/build.log" 2>&1 &
     builder=$!
-    while sleep 2 && kill -0 $builder 2>/dev/null; do progress "$(grep -o '^\[ *[0-9]*%\]' "$directory/build.log" | tail -n 1 | tr -d '[] ')"; done
+    while sleep 2 && kill -0 $builder 2>/dev/null; do
+        progress "$(grep -o '^\[ *[0-9]*%\]' "$directory/build.log" | tail -n 1 | tr -d '[] ')"
+    done
     progress_end
     if ! wait $builder; then
         say "the build failed; from ${directory#"$root"/}/build.log:"

@@ -1,6 +1,6 @@
 #!/bin/sh
-# The tests: installs what is missing, builds, runs, and says what it is doing. Exits with ctest's status, or 2 when there
-# is nothing to run.
+# The tests: installs what is missing, builds, runs, and says what it is doing. Exits with ctest's status, or 2 when
+# there is nothing to run.
 set -u
 . "$(dirname -- "$0")/setup.sh"
 
@@ -71,7 +71,8 @@ if [ $# -eq 0 ] && command -v python3 >/dev/null 2>&1; then
 fi
 
 say 'stage 2 of 4: packages'
-packages='gcc g++ cmake make pkgconf libcmocka-dev libmpfr-dev libcjson-dev zlib1g-dev libsleef-dev python3-numpy man-db'
+packages='gcc g++ cmake make pkgconf libcmocka-dev libmpfr-dev libcjson-dev zlib1g-dev'
+packages="$packages libsleef-dev python3-numpy man-db"
 if [ $matrix = ON ]; then
     packages="$packages clang libomp-dev libopenmpi-dev openmpi-bin $(sh "$root/tests/house/platforms.sh" packages)"
 fi

@@ -3,7 +3,8 @@
  *
  *     #include <trnmath/trn_schedule.h>
  *     int main(void) {
- *         return trn_collective_from_name("all_reduce") == TRN_ALL_REDUCE && trn_algorithm_name(TRN_RING)[0] == 'r' ? 0 : 1;
+ *         if (trn_collective_from_name("all_reduce") != TRN_ALL_REDUCE) return 1;
+ *         return trn_algorithm_name(TRN_RING)[0] == 'r' ? 0 : 1;
  *     }
  *
  * DOES: names the collectives and their algorithms, and holds the one schedule of each. A payload is cut into channels;

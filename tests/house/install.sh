@@ -26,12 +26,15 @@ runs() {
 
 # A name such as TRN_VERSION stands twice in trn_base.h: as text and as three numbers.
 checked
-numbers=$(awk '/^#define TRN_VERSION_(MAJOR|MINOR|PATCH) /{ printf "%s%s", dot, $3; dot = "." }' "$root/trnmath/trn_base.h")
+numbers=$(awk '/^#define TRN_VERSION_(MAJOR|MINOR|PATCH) /{ printf "%s%s", dot, $3; dot = "." }' \
+    "$root/trnmath/trn_base.h")
 [ "$numbers" = "$version" ] || fail "trn_base.h: TRN_VERSION is \"$version\" but its three numbers say $numbers"
 
 # ---- install, and move the tree, so that nothing may depend on where it was put ----
 
-step 'cmake cannot configure trnmath/' cmake -S "$root/trnmath" -B "$scratch/build" -DCMAKE_INSTALL_PREFIX="$scratch/first" -DCMAKE_INSTALL_LIBDIR=lib || finish
+step 'cmake cannot configure trnmath/' \
+    cmake -S "$root/trnmath" -B "$scratch/build" -DCMAKE_INSTALL_PREFIX="$scratch/first" \
+    -DCMAKE_INSTALL_LIBDIR=lib || finish
 step 'libtrnmath does not build' cmake --build "$scratch/build" || finish
 step 'cmake --install fails' cmake --install "$scratch/build" || finish
 mv "$scratch/first" "$scratch/prefix"
@@ -137,7 +140,8 @@ if have pkg-config; then
     fi
     # shellcheck disable=SC2046
     if have "${CXX:-c++}" && step 'pkg-config: the C++ program does not build' \
-        "${CXX:-c++}" -std=c++17 -O2 -x c++ "$scratch/app.c" -x none -o "$scratch/app_cxx" $(pkg-config --cflags --libs trnmath); then
+        "${CXX:-c++}" -std=c++17 -O2 -x c++ "$scratch/app.c" -x none -o "$scratch/app_cxx" \
+        $(pkg-config --cflags --libs trnmath); then
         runs "$scratch/app_cxx" 'pkg-config, C++17'
     fi
     unset PKG_CONFIG_PATH

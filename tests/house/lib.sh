@@ -94,7 +94,8 @@ headers() { (cd "$root/trnmath" && find . -name '*.h' | sed 's,^\./,,' | sort); 
 doors() { headers | grep -v /; }
 rooms() { headers | grep /; }
 
-# usage_block FILE: the program in its opening comment: the indented lines after the SPDX line, from the first #include to the next line of plain text.
+# usage_block FILE: the program in its opening comment: the indented lines after the SPDX line, from the first #include
+# to the next line of plain text.
 usage_block() {
     awk '
         /SPDX-License-Identifier/ { armed = 1; next }

@@ -1,5 +1,6 @@
 #!/bin/sh
-# single.sh LIBRARY: the generated single headers, all of trnmath and the popular parts (scripts/amalgamate.py --modules).
+# single.sh LIBRARY: the generated single headers, all of trnmath and the popular parts
+# (scripts/amalgamate.py --modules).
 # Each is copied alone into an empty folder and used there: the program in its opening comment compiles and runs as C11,
 # compiles as C++17, and, with declarations only, links LIBRARY.
 . "$(dirname -- "$0")/lib.sh"
@@ -29,7 +30,8 @@ for header in "$scratch"/made/*.h; do
     echo "#include \"$name\"" >alone.cc
     step "$name alone: no C++17" g++ -std=c++17 $strict -fsyntax-only alone.cc
     if [ -n "$library" ] &&
-        step "$name alone: its program does not link the library" gcc -std=c11 -O0 $strict -DTRN_SPLIT app.c "$library" -o split -fopenmp -lm; then
+        step "$name alone: its program does not link the library" \
+            gcc -std=c11 -O0 $strict -DTRN_SPLIT app.c "$library" -o split -fopenmp -lm; then
         checked
         ./split >"$scratch/log" 2>&1 || fail_log "$scratch/log" "$name alone, with the library: its program fails"
     fi

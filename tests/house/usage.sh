@@ -11,7 +11,8 @@ library=${1:-}
 # try COMPILER FLAGS HEADER [LIBRARY]
 try() {
     # shellcheck disable=SC2046,SC2086
-    if ! "$1" -std=c11 $2 -Wall -Wextra -Werror $(flags_of "$3") -I"$root" "$scratch/usage.c" ${4:-} -o "$scratch/usage" \
+    if ! "$1" -std=c11 $2 -Wall -Wextra -Werror $(flags_of "$3") -I"$root" "$scratch/usage.c" ${4:-} \
+        -o "$scratch/usage" \
         ${4:+-fopenmp} -lm $(libraries_of "$3") 2>"$scratch/log"; then
         fail_log "$scratch/log" "$3: its usage block does not compile ($1 -std=c11 $2 -Wall -Wextra -Werror)"
         return
@@ -29,7 +30,8 @@ for header in $(doors); do
         fail "$header: no usage block (lines indented by five, with #include and main) follows its SPDX line"
         continue
     fi
-    grep -q "#include <trnmath/$header>" "$scratch/usage.c" || fail "$header: its usage block does not include <trnmath/$header>"
+    grep -q "#include <trnmath/$header>" "$scratch/usage.c" ||
+        fail "$header: its usage block does not include <trnmath/$header>"
     case $header in
     trn_mpi*) try gcc -O0 "$header" ;; # no library knows MPI
     *)

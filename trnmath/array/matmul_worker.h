@@ -177,7 +177,8 @@ TRNI_FN void trni_worker_pack_columns(const trni_worker *w, int64_t n, int64_t c
 
 /* BF16 PSUM: each tile's sum is rounded, stochastically with words of the tile's own stream. [m, n] is where the part
  * begins in dst. */
-TRNI_COLD void trni_worker_round(const trni_worker *w, float *at, int64_t step, int rows, int64_t columns, int64_t m, int64_t n, int64_t k)
+TRNI_COLD void trni_worker_round(const trni_worker *w, float *at, int64_t step, int rows, int64_t columns, int64_t m,
+                                 int64_t n, int64_t k)
 {
     uint32_t field[TRNI_ROW_COLUMNS];
     uint16_t code[TRNI_ROW_COLUMNS];

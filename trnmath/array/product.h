@@ -187,7 +187,8 @@ TRNI_COLD trn_status trni_product_check_sizes(const trni_product *p, const trni_
     return TRN_OK;
 }
 
-TRNI_COLD trn_status trni_ask_check_scale(const trni_ask *ask, const trn_tensor *scale, const char *of, int lane_axis, int64_t lanes, int64_t blocks)
+TRNI_COLD trn_status trni_ask_check_scale(const trni_ask *ask, const trn_tensor *scale, const char *of, int lane_axis,
+                                          int64_t lanes, int64_t blocks)
 {
     char name[32];
     snprintf(name, sizeof name, "%s_scale", of);

@@ -27,8 +27,8 @@ TRNI_COLD float trni_dst_read(const trni_product *p, int64_t m, int64_t n)
     return trni_float(trni_decode_row(&p->dst_info, code));
 }
 
-TRNI_COLD uint32_t trni_rounded_code(const trni_product *p, const trn_format_info *to, float x, trn_rounding rounding, uint64_t stream, int64_t m,
-                                   int64_t n)
+TRNI_COLD uint32_t trni_rounded_code(const trni_product *p, const trn_format_info *to, float x, trn_rounding rounding,
+                                     uint64_t stream, int64_t m, int64_t n)
 {
     trni_encoding how = { { rounding, 0, p->numerics.sr_bits }, p->overflow, false };
     const uint32_t u = trni_bits(x);
@@ -55,7 +55,8 @@ TRNI_FN trn_tensor trni_dst_region(const trni_product *p, int64_t m, int64_t row
     return part;
 }
 
-TRNI_COLD void trni_psum_from_dst(const trni_product *p, float *psum, int64_t m, int64_t rows, int64_t n, int64_t columns)
+TRNI_COLD void trni_psum_from_dst(const trni_product *p, float *psum, int64_t m, int64_t rows, int64_t n,
+                                  int64_t columns)
 {
     trn_convert_args args;
     memset(&args, 0, sizeof args);
@@ -65,8 +66,8 @@ TRNI_COLD void trni_psum_from_dst(const trni_product *p, float *psum, int64_t m,
     (void)trn_convert(&args); /* the views have been checked */
 }
 
-/* The cast of finished PSUM to dst; NaN in psum become canonical. Stochastic rounding counts the elements of all of dst,
- * so there each row says where it is. */
+/* The cast of finished PSUM to dst; NaN in psum become canonical. Stochastic rounding counts the elements of all of
+ * dst, so there each row says where it is. */
 TRNI_COLD void trni_psum_to_dst(const trni_product *p, float *psum, int64_t m, int64_t rows, int64_t n, int64_t columns)
 {
     const int64_t step = p->rounding == TRN_STOCHASTIC ? 1 : rows;
@@ -113,7 +114,8 @@ TRNI_FN int64_t trni_tile_depth(const trni_product *p)
 }
 
 /* The tile at k, `depth` numbers deep, of one lane: out[row][slot]; a pair's missing partner is a zero. */
-TRNI_COLD void trni_tile_gather(const trni_product *p, const trni_operand *o, int64_t lane, int64_t k, int depth, float *out)
+TRNI_COLD void trni_tile_gather(const trni_product *p, const trni_operand *o, int64_t lane, int64_t k, int depth,
+                                float *out)
 {
     const int group = trni_spread_group(p->spread), rows = (depth + group - 1) / group;
     const bool flush = p->numerics.flush_inputs;
@@ -248,7 +250,8 @@ TRNI_FN const signed char *trni_int8_numbers(const trni_product *p, int64_t n, i
 
 enum { TRNI_INT8_COLUMNS = 1024 };
 
-/* Columns [n, n + count) of a row of dst, at most TRNI_INT8_COLUMNS. A tile's sum fits 22 bits; PSUM wraps or saturates when it is added. */
+/* Columns [n, n + count) of a row of dst, at most TRNI_INT8_COLUMNS. A tile's sum fits 22 bits; PSUM wraps or saturates
+ * when it is added. */
 TRNI_COLD void trni_int8_part(const trni_product *p, int64_t m, int64_t n, int count)
 {
     int32_t psum[TRNI_INT8_COLUMNS] = { 0 }, sum[TRNI_INT8_COLUMNS];

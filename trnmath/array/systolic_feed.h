@@ -354,9 +354,18 @@ TRNI_COLD void trni_feed_pick(trni_feed *f, trn_format format, bool cut)
     const trn_isa isa = f->isa;
     trni_lines_fn *lines = NULL;
     trni_stream_fn *stream = NULL;
-    if (format == TRN_F32) lines = trni_lines_f32_for(isa), stream = trni_stream_f32_for(isa);
-    if (format == TRN_TF32 && !cut) lines = trni_lines_tf32_for(isa), stream = trni_stream_tf32_for(isa);
-    if (format == TRN_BF16) lines = trni_lines_bf16_for(isa), stream = trni_stream_bf16_for(isa);
+    if (format == TRN_F32) {
+        lines = trni_lines_f32_for(isa);
+        stream = trni_stream_f32_for(isa);
+    }
+    if (format == TRN_TF32 && !cut) {
+        lines = trni_lines_tf32_for(isa);
+        stream = trni_stream_tf32_for(isa);
+    }
+    if (format == TRN_BF16) {
+        lines = trni_lines_bf16_for(isa);
+        stream = trni_stream_bf16_for(isa);
+    }
 #if TRNI_FEED_GUESTS
     if (f->decoder.lookup && !f->line && f->bytes == 1) { /* AVX-512 */
         f->woven = true;
@@ -367,10 +376,19 @@ TRNI_COLD void trni_feed_pick(trni_feed *f, trn_format format, bool cut)
         f->quads = trni_guest_stream_quads_avx512;
     }
     const bool f16 = format == TRN_F16;
-    if (f16 && isa == TRN_ISA_AVX512) lines = trni_guest_lines_f16_avx512, stream = trni_guest_stream_f16_avx512;
-    if (f16 && isa == TRN_ISA_AVX2) lines = trni_guest_lines_f16_avx2, stream = trni_guest_stream_f16_avx2;
+    if (f16 && isa == TRN_ISA_AVX512) {
+        lines = trni_guest_lines_f16_avx512;
+        stream = trni_guest_stream_f16_avx512;
+    }
+    if (f16 && isa == TRN_ISA_AVX2) {
+        lines = trni_guest_lines_f16_avx2;
+        stream = trni_guest_stream_f16_avx2;
+    }
 #else
-    if (format == TRN_F16) lines = trni_lines_f16_for(isa), stream = trni_stream_f16_for(isa);
+    if (format == TRN_F16) {
+        lines = trni_lines_f16_for(isa);
+        stream = trni_stream_f16_for(isa);
+    }
 #endif
     if (lines) f->lines = lines;
     if (stream) f->stream = stream;
