@@ -38,7 +38,7 @@ TRNI_FN float trni_identity(trn_alu op)
     return trni_float(info->identity);
 }
 
-TRNI_FN void trni_frame_order(trni_frame *f, const char *what)
+TRNI_COLD void trni_frame_order(trni_frame *f, const char *what)
 {
     if (!f->status && f->numerics.reduce_order != TRN_REDUCE_SEQUENTIAL)
         f->status =
@@ -110,7 +110,7 @@ typedef struct trni_registers {
 } trni_registers;
 
 /* legal: commands as bits. After dst and the sources. */
-TRNI_FN void trni_registers_frame(trni_frame *f, const trni_registers *r, unsigned legal)
+TRNI_COLD void trni_registers_frame(trni_frame *f, const trni_registers *r, unsigned legal)
 {
     trni_registers_check(f, r->cmd, legal, r->state);
     if (f->status) return;

@@ -45,7 +45,7 @@ TRNI_FN void trn_vector_state_init(trn_vector_state *state, uint64_t seed)
 
 /* A reduce command, its default replaced: legal ones are bits 1 << command. Without a state only commands that begin
  * anew can run, and nothing is kept. More partitions than registers take no state. */
-TRNI_FN void trni_registers_check(trni_frame *f, trn_reduce_cmd cmd, unsigned legal, const trn_vector_state *state)
+TRNI_COLD void trni_registers_check(trni_frame *f, trn_reduce_cmd cmd, unsigned legal, const trn_vector_state *state)
 {
     static const char *const name[TRN_REDUCE_CMD_COUNT] = { "default", "idle",         "reset",
                                                             "reduce",  "reset_reduce", "load_reduce" };
