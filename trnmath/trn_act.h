@@ -290,7 +290,7 @@ TRNI_FN int64_t trni_act_position(const trn_act_table *t, uint32_t magnitude)
     return position + ((magnitude & 0x7fffff) >> (23 - t->log2_buckets[exponent]));
 }
 
-TRNI_FN trn_status trni_act_check_side(const trn_act_table *t, const trn_act_side *side, const char *name,
+TRNI_COLD trn_status trni_act_check_side(const trn_act_table *t, const trn_act_side *side, const char *name,
                                        trn_error *error)
 {
     const uint32_t end = trni_bits(side->end);
@@ -315,7 +315,7 @@ TRNI_FN trn_status trni_act_check_side(const trn_act_table *t, const trn_act_sid
     return TRN_OK;
 }
 
-TRNI_FN trn_status trni_act_check_scaling(const trn_act_table *t, trn_error *error)
+TRNI_COLD trn_status trni_act_check_scaling(const trn_act_table *t, trn_error *error)
 {
     const bool root = t->scaling == TRN_ACT_SCALING_SQRT || t->scaling == TRN_ACT_SCALING_RSQRT;
     const int octaves = root ? 2 : 1, count = octaves << t->log2_buckets[0];

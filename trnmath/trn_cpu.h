@@ -159,11 +159,13 @@ TRNI_COLD trn_status trni_isa_resolve(trn_isa *isa, trn_error *error)
         *isa = trn_isa_default();
         if (*isa != TRN_ISA_COUNT) return TRN_OK;
         const char *forced = getenv("TRN_ISA");
-        return trni_fail(error, TRN_EUNSUPPORTED, "the environment's TRN_ISA=%.40s is unknown or not available on this host",
+        return trni_fail(error, TRN_EUNSUPPORTED,
+                         "the environment's TRN_ISA=%.40s is unknown or not available on this host",
                          forced ? forced : "");
     }
     if (!trn_isa_supported(*isa))
-        return trni_fail(error, TRN_EUNSUPPORTED, "isa %s (%d) is not available on this host", trn_isa_text(*isa), (int)*isa);
+        return trni_fail(error, TRN_EUNSUPPORTED, "isa %s (%d) is not available on this host", trn_isa_text(*isa),
+                         (int)*isa);
     return TRN_OK;
 }
 
@@ -191,7 +193,9 @@ TRNI_COLD trn_status trni_isa_resolve(trn_isa *isa, trn_error *error)
  * Every kernel costs whoever includes it 5 to 30 ms, so there are no more of them than pay:
  *     TRNI_STAMP          portable, AVX2, AVX-512
  *     TRNI_STAMP_AVX2     portable, AVX2: AVX-512 hosts run the AVX2 kernel; for what is rare, or waits for memory
+ *     TRNI_STAMP_ONE      portable only: for what hardly anybody asks for
  *     TRNI_STAMP_BESIDE   portable only where kernels in intrinsics do the rest, else as TRNI_STAMP
+ *     TRNI_STAMP_BESIDE_AVX512   as TRNI_STAMP_AVX2 where a kernel in AVX-512 intrinsics does most of it, else all
  *     TRNI_STAMP_FAST     none that is portable on x86-64: its _for gives NULL there, and the caller has another way
  *     TRNI_STAMP_FAST_AVX2   the same, without AVX-512
  *     TRNI_STAMP_ISA      as TRNI_STAMP_FAST, for bodies whose shape depends on the instruction set
@@ -280,16 +284,21 @@ TRNI_COLD trn_status trni_isa_resolve(trn_isa *isa, trn_error *error)
 
 #if TRNI_X86 && TRNI_INTRINSICS
 #define TRNI_STAMP_BESIDE TRNI_STAMP_ONE
+#define TRNI_STAMP_BESIDE_AVX512 TRNI_STAMP_AVX2
 #else
 #define TRNI_STAMP_BESIDE TRNI_STAMP
+#define TRNI_STAMP_BESIDE_AVX512 TRNI_STAMP
 #endif
 
 /* The body's first argument is the trn_isa, a constant in each kernel. The arguments follow the parameter list without
  * parentheses. */
 #if TRNI_X86
-#define TRNI_STAMP_ISA(name, params, ...)                                                                         \
-    TRNI_KERNEL_STREAM TRNI_TARGET_AVX2 static void name##_avx2 params { name##_body(TRN_ISA_AVX2, __VA_ARGS__); }       \
-    TRNI_KERNEL_STREAM TRNI_TARGET_AVX512 static void name##_avx512 params { name##_body(TRN_ISA_AVX512, __VA_ARGS__); } \
+#define TRNI_STAMP_ISA(name, params, ...)                                                                              \
+    TRNI_KERNEL_STREAM TRNI_TARGET_AVX2 static void name##_avx2 params { name##_body(TRN_ISA_AVX2, __VA_ARGS__); }     \
+    TRNI_KERNEL_STREAM TRNI_TARGET_AVX512 static void name##_avx512 params                                             \
+    {                                                                                                                  \
+        name##_body(TRN_ISA_AVX512, __VA_ARGS__);                                                                      \
+    }                                                                                                                  \
     TRNI_STAMP_FOR(name, params, isa == TRN_ISA_AVX512 ? name##_avx512 : isa == TRN_ISA_AVX2 ? name##_avx2 : NULL)
 #else
 #define TRNI_STAMP_ISA(name, params, ...) TRNI_STAMP_ONE(name, params, (TRN_ISA_PORTABLE, __VA_ARGS__))

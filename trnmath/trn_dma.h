@@ -215,24 +215,25 @@ typedef struct trni_dma_plan {
     trni_dma_index index;
     bool scatter;         /* the index is dst's */
     bool copies;          /* one format: bits move */
-    trni_alu_kernel *add; /* dst += src; or NULL */
+    bool adds;            /* dst += src */
+    trni_alu_kernel add;
 } trni_dma_plan;
 
 /* Elements [f, f + n) of row `from` of src to row `to` of dst. */
 TRNI_FN void trni_dma_move(const trni_dma_plan *my, int64_t to, int64_t from, int64_t f, int64_t n)
 {
     float a[TRNI_SPAN_CHUNK], b[TRNI_SPAN_CHUNK];
-    if (my->copies && !my->add) {
+    if (my->copies && !my->adds) {
         trni_span_put(&my->dst, to, f, n, trni_span_bits(&my->src, from, f, n, a));
         return;
     }
     const float *x = trni_span_read(&my->src, from, f, n, a);
-    if (!my->add) {
+    if (!my->adds) {
         trni_span_write(&my->dst, to, f, n, x);
         return;
     }
     float *sum = trni_span_room(&my->dst, to, f, b);
-    my->add(sum, trni_span_read(&my->dst, to, f, n, b), x, (size_t)n);
+    trni_alu_run(my->add, sum, trni_span_read(&my->dst, to, f, n, b), x, (size_t)n);
     trni_span_write(&my->dst, to, f, n, sum);
 }
 
@@ -257,7 +258,7 @@ TRNI_FN void trni_dma_run(const trni_dma_plan *my, int64_t rows)
 }
 
 /* Rows of dst and of src have as many elements, where both have rows at all. */
-TRNI_FN void trni_dma_check_rows(trni_frame *f, const trn_tensor *dst, const trn_tensor *src, const char *src_name)
+TRNI_COLD void trni_dma_check_rows(trni_frame *f, const trn_tensor *dst, const trn_tensor *src, const char *src_name)
 {
     if (!f->status && dst->shape[0] && src->shape[0] &&
         trni_partition_elements(dst, 0) != trni_partition_elements(src, 0))
@@ -266,7 +267,8 @@ TRNI_FN void trni_dma_check_rows(trni_frame *f, const trn_tensor *dst, const trn
                       (long long)trni_partition_elements(src, 0), (long long)trni_partition_elements(dst, 0));
 }
 
-TRNI_FN void trni_dma_check_elements(trni_frame *f, const trn_tensor *dst, const trn_tensor *src, const char *src_name)
+TRNI_COLD void trni_dma_check_elements(trni_frame *f, const trn_tensor *dst, const trn_tensor *src,
+                                       const char *src_name)
 {
     if (!f->status && trn_tensor_elements(*dst) != trn_tensor_elements(*src))
         f->status = trni_fail(f->how.error, TRN_ESHAPE, "%s has %lld elements but dst has %lld", src_name,
@@ -399,7 +401,8 @@ TRN_API trn_status trn_dma_copy(const trn_dma_copy_args *args)
     const bool rows = plan.index.index != NULL;
     if (!rows && !args->accumulate && trni_dma_convert(&f, &args->dst, &args->src)) return f.status;
     trni_dma_plan_init(&plan, &f, &args->dst, &args->src, rows);
-    plan.add = args->accumulate ? trni_alu_kernel_of(TRN_ALU_ADD, f.isa) : NULL;
+    plan.adds = args->accumulate;
+    plan.add = trni_alu_kernel_of(TRN_ALU_ADD, f.isa);
     trni_dma_run(&plan, !rows ? 1 : plan.scatter ? plan.src.partitions : plan.dst.partitions);
     return TRN_OK;
 }
@@ -582,7 +585,7 @@ enum { TRNI_DMA_SOURCES = 16 };
 typedef struct trni_dma_sum {
     trni_span dst, src[TRNI_DMA_SOURCES];
     int count;
-    trni_alu_kernel *add;
+    trni_alu_kernel add;
     float nothing[TRNI_SPAN_CHUNK]; /* -0: what is added to it stays what it is */
 } trni_dma_sum;
 
@@ -591,7 +594,7 @@ TRNI_FN void trni_dma_sum_work(const void *plan, int64_t zero, int64_t f, int64_
     const trni_dma_sum *const my = (const trni_dma_sum *)plan;
     float sum[TRNI_SPAN_CHUNK], buffer[TRNI_SPAN_CHUNK];
     for (int s = 0; s < my->count; s++)
-        my->add(sum, s ? sum : my->nothing, trni_span_read(&my->src[s], zero, f, n, buffer), (size_t)n);
+        trni_alu_run(my->add, sum, s ? sum : my->nothing, trni_span_read(&my->src[s], zero, f, n, buffer), (size_t)n);
     trni_span_write(&my->dst, zero, f, n, sum);
 }
 
@@ -633,6 +636,7 @@ TRNI_FN trn_status trni_dma_modify(trni_frame *f, const trn_dma_compute_args *a)
     if (f->status || trn_tensor_elements(a->dst) == 0 || trn_tensor_elements(*data) == 0) return f->status;
     trni_dma_plan_init(&plan, f, &a->dst, data, true);
     plan.scatter = a->scatter;
+    plan.adds = true;
     plan.add = trni_alu_kernel_of(TRN_ALU_ADD, f->isa);
     trni_dma_run(&plan, a->scatter ? plan.src.partitions : plan.dst.partitions);
     return TRN_OK;

@@ -602,7 +602,7 @@ TRN_API trn_status trn_local_gather(const trn_local_gather_args *args)
 typedef struct trni_partition_reduce_plan {
     trni_span dst, data;
     trn_alu op;
-    trni_alu_kernel *kernel;   /* numbers; or */
+    trni_alu_kernel kernel;    /* numbers; or */
     const trni_bits_row *bits; /* bits */
     uint32_t identity;
 } trni_partition_reduce_plan;
@@ -629,7 +629,7 @@ TRNI_FN void trni_partition_reduce_work(const void *plan, int64_t zero, int64_t 
     }
     for (int64_t i = 0; i < n; i++) sum[i] = trni_float(my->identity);
     for (int64_t p = 0; p < my->data.partitions; p++)
-        my->kernel(sum, sum, trni_span_read(&my->data, p, f, n, buffer), (size_t)n);
+        trni_alu_run(my->kernel, sum, sum, trni_span_read(&my->data, p, f, n, buffer), (size_t)n);
     if (my->op == TRN_ALU_AVERAGE) {
         const float count = (float)my->data.partitions;
         for (int64_t i = 0; i < n; i++) sum[i] = trni_alu_number(sum[i] / count);
@@ -651,7 +651,7 @@ TRNI_FN void trni_partition_reduce_op(trni_frame *f, const trn_tensor_partition_
     const size_t bytes = trn_format_bytes(args->data.format);
     plan->op = args->op;
     plan->bits = bits ? trni_bits_kernel_of(args->op, bytes) : NULL;
-    plan->kernel = bits ? NULL : trni_alu_kernel_of(args->op == TRN_ALU_MAXIMUM ? args->op : TRN_ALU_ADD, f->isa);
+    plan->kernel = trni_alu_kernel_of(args->op == TRN_ALU_MAXIMUM ? args->op : TRN_ALU_ADD, f->isa);
     plan->identity = trn_alu_info_of(args->op)->identity;
     if (!bits) return;
     const trn_tensor *const both[2] = { &args->data, &args->dst };
@@ -735,7 +735,7 @@ TRNI_FN void trni_bounds_put(const trni_span *dst, int64_t at, int64_t value)
     trni_put_int(dst, 0, at, dst->format == TRN_I32 ? (uint32_t)value : trni_bits((float)value));
 }
 
-TRNI_FN void trni_segment_check(trni_frame *f, const trni_span *id)
+TRNI_COLD void trni_segment_check(trni_frame *f, const trni_span *id)
 {
     for (int64_t i = 0; i < id->elements && !f->status; i++) {
         const double x = trni_segment_id(id, i);

@@ -305,7 +305,7 @@ TRNI_FN void trni_packing_rows(trni_packing_plan *p, const trn_tensor *codes, co
 
 /* ---- checks ---- */
 
-TRNI_FN trn_status trni_packing_check_sizes(const trn_tensor *codes, const char *codes_name, const trn_tensor *words,
+TRNI_COLD trn_status trni_packing_check_sizes(const trn_tensor *codes, const char *codes_name, const trn_tensor *words,
                                             const char *words_name, const trni_packing *form, bool pad,
                                             trn_error *error)
 {
@@ -329,7 +329,7 @@ TRNI_FN trn_status trni_packing_check_sizes(const trn_tensor *codes, const char 
     return TRN_OK;
 }
 
-TRNI_FN trn_status trni_packing_check(trni_packing_plan *p, const trn_tensor *dst, const trn_tensor *src, bool pad,
+TRNI_COLD trn_status trni_packing_check(trni_packing_plan *p, const trn_tensor *dst, const trn_tensor *src, bool pad,
                                       trn_error *error)
 {
     const trn_tensor *codes = p->unpack ? dst : src, *words = p->unpack ? src : dst;

@@ -399,7 +399,7 @@ TRNI_FN void trni_activation_tabulated_chunk(const void *plan, int64_t p, int64_
 
 /* ---- checks ---- */
 
-TRNI_FN void trni_activation_check_op(trni_activation *a, trn_act op, trn_act_math math, const trn_act_table *table)
+TRNI_COLD void trni_activation_check_op(trni_activation *a, trn_act op, trn_act_math math, const trn_act_table *table)
 {
     trni_frame *f = &a->frame;
     if (f->status) return;
@@ -424,7 +424,7 @@ TRNI_FN void trni_activation_check_op(trni_activation *a, trn_act op, trn_act_ma
     a->exact = !table && !trn_act_table_of(op).buckets;
 }
 
-TRNI_FN void trni_activation_check_views(trni_activation *a, const trn_tensor *dst, const trn_tensor *src)
+TRNI_COLD void trni_activation_check_views(trni_activation *a, const trn_tensor *dst, const trn_tensor *src)
 {
     trni_frame_engine(&a->frame, TRN_ENGINE_SCALAR, TRN_ENGINE_UNKNOWN, "activation");
     trni_frame_dst(&a->frame, dst);
@@ -442,7 +442,7 @@ TRNI_FN void trni_activation_column(trni_activation *a, trni_column *column, con
 }
 
 /* The registers' fields; `cmd` as the caller gave it. */
-TRNI_FN void trni_activation_check_reduce(trni_activation *a, trn_reduce_cmd cmd, const trn_tensor *src)
+TRNI_COLD void trni_activation_check_reduce(trni_activation *a, trn_reduce_cmd cmd, const trn_tensor *src)
 {
     trni_frame *f = &a->frame;
     const bool read = a->reduce || a->reduce_res->rank;
@@ -568,7 +568,7 @@ TRNI_FN trn_tensor trni_activation_operand(trni_frame *f, const trn_tensor *tile
 }
 
 /* What Trainium1 cannot do, and formats. */
-TRNI_FN void trni_activation_check_bias(trni_activation *a, const trn_activation_args *args)
+TRNI_COLD void trni_activation_check_bias(trni_activation *a, const trn_activation_args *args)
 {
     trni_frame *f = &a->frame;
     const bool vector = args->bias_per_partition || args->bias_tile.rank,
@@ -658,7 +658,7 @@ TRNI_FN bool trni_activate2_pair(trn_alu op0, trn_alu op1)
     return (op0 == TRN_ALU_ADD || op0 == TRN_ALU_SUBTRACT || op0 == TRN_ALU_BYPASS) && op1 == TRN_ALU_BYPASS;
 }
 
-TRNI_FN void trni_activate2_check(trni_activation *a, const trn_activate2_args *args)
+TRNI_COLD void trni_activate2_check(trni_activation *a, const trn_activate2_args *args)
 {
     static const unsigned reductions = 1u << TRN_ALU_ADD | 1u << TRN_ALU_MAXIMUM | 1u << TRN_ALU_MINIMUM |
                                        1u << TRN_ALU_ABS_MAX | 1u << TRN_ALU_ABS_MIN;

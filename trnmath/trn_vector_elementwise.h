@@ -190,7 +190,7 @@ TRNI_FN const char *trni_op_fault(const trn_alu_info *info, unsigned takes)
     return NULL;
 }
 
-TRNI_FN void trni_frame_op(trni_frame *f, trn_alu op, const char *name, unsigned takes)
+TRNI_COLD void trni_frame_op(trni_frame *f, trn_alu op, const char *name, unsigned takes)
 {
     if (f->status) return;
     const trn_alu_info *info = trn_alu_info_of(op);
@@ -205,7 +205,7 @@ TRNI_FN void trni_frame_op(trni_frame *f, trn_alu op, const char *name, unsigned
 }
 
 /* Both operators on numbers, or both on bits. */
-TRNI_FN void trni_frame_one_kind(trni_frame *f, trn_alu op0, trn_alu op1)
+TRNI_COLD void trni_frame_one_kind(trni_frame *f, trn_alu op0, trn_alu op1)
 {
     if (f->status || op1 == TRN_ALU_BYPASS || op0 == TRN_ALU_BYPASS) return;
     if (trn_alu_info_of(op0)->kind != trn_alu_info_of(op1)->kind)
@@ -215,7 +215,7 @@ TRNI_FN void trni_frame_one_kind(trni_frame *f, trn_alu op0, trn_alu op1)
 }
 
 /* An operand that nothing reads is a mistake. */
-TRNI_FN void trni_frame_idle_operand(trni_frame *f, trn_alu op, const char *op_name, bool given, const char *name)
+TRNI_COLD void trni_frame_idle_operand(trni_frame *f, trn_alu op, const char *op_name, bool given, const char *name)
 {
     if (f->status || !given || trn_alu_info_of(op)->operands == 2) return;
     f->status = trni_fail(f->how.error, TRN_EINVAL, "%s is %s, which takes one operand, but %s is given", op_name,
@@ -223,7 +223,7 @@ TRNI_FN void trni_frame_idle_operand(trni_frame *f, trn_alu op, const char *op_n
 }
 
 /* A [P] or [P, 1] tile of F32 with an operand for each partition of dst. */
-TRNI_FN void trni_frame_operand(trni_frame *f, const trn_tensor *tile, const char *name)
+TRNI_COLD void trni_frame_operand(trni_frame *f, const trn_tensor *tile, const char *name)
 {
     trni_frame_column(f, tile, name, f->partitions);
     if (f->status || tile->rank == 0) return;
@@ -234,7 +234,7 @@ TRNI_FN void trni_frame_operand(trni_frame *f, const trn_tensor *tile, const cha
 }
 
 /* Operators on bits: integers of dst's width. */
-TRNI_FN void trni_frame_bits(trni_frame *f, const trn_tensor *t, const char *name)
+TRNI_COLD void trni_frame_bits(trni_frame *f, const trn_tensor *t, const char *name)
 {
     if (f->status || t->rank == 0) return;
     if (!trni_is_integer(t->format))
@@ -250,14 +250,14 @@ TRNI_FN void trni_frame_bits(trni_frame *f, const trn_tensor *t, const char *nam
 /* One operator and its second operand: a tensor, a number per partition, or one for all. */
 typedef struct trni_stage {
     trn_alu op;
-    trni_alu_kernel *kernel;
+    trni_alu_kernel kernel;
     bool reverse, tensor;
     trni_span span;
     trni_column column;
     float wide[TRNI_SPAN_CHUNK]; /* a constant, as often as a chunk may need it */
 } trni_stage;
 
-TRNI_FN void trni_stage_op(trni_stage *s, trn_alu op, bool reverse, trn_isa isa)
+TRNI_COLD void trni_stage_op(trni_stage *s, trn_alu op, bool reverse, trn_isa isa)
 {
     s->op = op;
     s->kernel = trni_alu_kernel_of(op, isa);
@@ -265,7 +265,7 @@ TRNI_FN void trni_stage_op(trni_stage *s, trn_alu op, bool reverse, trn_isa isa)
     s->tensor = false;
 }
 
-TRNI_FN void trni_stage_tensor(trni_stage *s, trn_alu op, bool reverse, const trn_tensor *t, trn_isa isa)
+TRNI_COLD void trni_stage_tensor(trni_stage *s, trn_alu op, bool reverse, const trn_tensor *t, trn_isa isa)
 {
     trni_stage_op(s, op, reverse, isa);
     s->tensor = true;
@@ -274,7 +274,7 @@ TRNI_FN void trni_stage_tensor(trni_stage *s, trn_alu op, bool reverse, const tr
 }
 
 /* Chunks have at most `most` elements. */
-TRNI_FN void trni_stage_column(trni_stage *s, trn_alu op, bool reverse, const trn_tensor *tile, float value,
+TRNI_COLD void trni_stage_column(trni_stage *s, trn_alu op, bool reverse, const trn_tensor *tile, float value,
                                int64_t most, trn_isa isa)
 {
     trni_stage_op(s, op, reverse, isa);
@@ -297,9 +297,9 @@ TRNI_FN void trni_stage_run(const trni_stage *s, float *r, const float *x, int64
     float buffer[TRNI_SPAN_CHUNK];
     const float *y = trni_stage_operand(s, p, f, n, buffer);
     if (s->reverse)
-        s->kernel(r, y, x, (size_t)n);
+        trni_alu_run(s->kernel, r, y, x, (size_t)n);
     else
-        s->kernel(r, x, y, (size_t)n);
+        trni_alu_run(s->kernel, r, x, y, (size_t)n);
 }
 
 typedef struct trni_elementwise {
@@ -334,7 +334,7 @@ TRNI_FN bool trni_chain_reads(const trni_span *v)
 }
 
 /* After the stages are known. */
-TRNI_FN void trni_elementwise_chain(trni_elementwise *e)
+TRNI_COLD void trni_elementwise_chain(trni_elementwise *e)
 {
     trni_chain *c = &e->chain;
     bool takes = e->stages > 0 && trni_chain_reads(&e->dst) && trni_chain_reads(&e->data) &&
@@ -387,7 +387,7 @@ TRNI_FN void trni_chained_chunk(const void *plan, int64_t p, int64_t f, int64_t 
 }
 
 /* Partitions that follow each other in memory are one, unless an operand goes by partition. */
-TRNI_FN void trni_elementwise_flatten(trni_elementwise *e)
+TRNI_COLD void trni_elementwise_flatten(trni_elementwise *e)
 {
     bool flat = trni_span_flat(&e->dst) && trni_span_flat(&e->data);
     for (int i = 0; i < e->stages; i++)
@@ -400,7 +400,7 @@ TRNI_FN void trni_elementwise_flatten(trni_elementwise *e)
 }
 
 /* After all checks: opens dst and the first operand. */
-TRNI_FN void trni_elementwise_open(trni_elementwise *e, const trni_frame *f, const trn_tensor *data)
+TRNI_COLD void trni_elementwise_open(trni_elementwise *e, const trni_frame *f, const trn_tensor *data)
 {
     trni_span_output(&e->dst, f->dst, f);
     trni_span_init(&e->data, data, f->isa);
@@ -499,7 +499,7 @@ TRNI_FN trn_status trni_bits_all(trni_bits_plan *b)
 
 typedef struct trni_exact_plan {
     trni_span dst, x, y;
-    trni_exact_kernel *kernel;
+    trn_alu op;
     trni_signs signs;
 } trni_exact_plan;
 
@@ -509,7 +509,7 @@ TRNI_FN void trni_exact_chunk(const void *plan, int64_t p, int64_t f, int64_t n)
     uint32_t x[TRNI_SPAN_CHUNK], y[TRNI_SPAN_CHUNK], r[TRNI_SPAN_CHUNK];
     const void *a = trni_bits_aligned(trni_span_bits(&e->x, p, f, n, x), sizeof x[0], n, x);
     const void *b = trni_bits_aligned(trni_span_bits(&e->y, p, f, n, y), sizeof y[0], n, y);
-    e->kernel(r, (const uint32_t *)a, (const uint32_t *)b, e->signs, (size_t)n);
+    trni_exact_all_for(e->dst.isa)(e->op, r, (const uint32_t *)a, (const uint32_t *)b, e->signs, (size_t)n);
     trni_span_put(&e->dst, p, f, n, r);
 }
 
@@ -522,8 +522,8 @@ TRNI_FN bool trni_tensor_tensor_exact(const trn_tensor_tensor_args *args, const 
     if (args->engine == TRN_ENGINE_VECTOR || !trni_is_word(args->dst.format) || !trni_is_word(args->data1.format) ||
         !trni_is_word(args->data2.format))
         return false;
-    e.kernel = trni_exact_kernel_of(args->op, f->isa);
-    if (!e.kernel) return false;
+    if (!trni_exact_has(args->op)) return false;
+    e.op = args->op;
     trni_span_init(&e.dst, &args->dst, f->isa);
     trni_span_init(&e.x, &args->data1, f->isa);
     trni_span_init(&e.y, &args->data2, f->isa);
@@ -541,7 +541,7 @@ TRNI_FN trn_status trni_tensor_tensor_bits(const trn_tensor_tensor_args *args, c
     return trni_bits_all(&b);
 }
 
-TRNI_FN trn_status trni_tensor_tensor_check(const trn_tensor_tensor_args *args, trni_frame *f)
+TRNI_COLD trn_status trni_tensor_tensor_check(const trn_tensor_tensor_args *args, trni_frame *f)
 {
     const trn_instruction how = trni_instruction_of(args);
     trni_frame_begin(f, &how, trni_op_generation(args->op, TRN_ALU_BYPASS), TRN_TRAINIUM1, "tensor_tensor");
@@ -620,7 +620,7 @@ TRNI_FN void trni_tensor_scalar_operands(trni_frame *f, const trn_tensor_scalar_
     trni_frame_beside(f, tile1, "operand1_tile");
 }
 
-TRNI_FN trn_status trni_tensor_scalar_check(const trn_tensor_scalar_args *args, trni_frame *f, bool *bits)
+TRNI_COLD trn_status trni_tensor_scalar_check(const trn_tensor_scalar_args *args, trni_frame *f, bool *bits)
 {
     const trn_instruction how = trni_instruction_of(args);
     const unsigned takes = TRNI_OP_NONE | TRNI_OP_UNARY | TRNI_OP_BITS | TRNI_OP_GPSIMD;
@@ -667,7 +667,7 @@ TRN_API trn_status trn_tensor_scalar(const trn_tensor_scalar_args *args)
 
 /* ---- scalar_tensor_tensor ---- */
 
-TRNI_FN trn_status trni_scalar_tensor_tensor_check(const trn_scalar_tensor_tensor_args *args, trni_frame *f)
+TRNI_COLD trn_status trni_scalar_tensor_tensor_check(const trn_scalar_tensor_tensor_args *args, trni_frame *f)
 {
     const trn_instruction how = trni_instruction_of(args);
     trni_frame_begin(f, &how, trni_op_generation(args->op0, args->op1), TRN_TRAINIUM1, "scalar_tensor_tensor");
@@ -742,7 +742,7 @@ TRNI_FN void trni_copy_chunk(const void *plan, int64_t p, int64_t f, int64_t n)
     }
 }
 
-TRNI_FN trn_status trni_tensor_copy_check(const trn_tensor_copy_args *args, trni_frame *f)
+TRNI_COLD trn_status trni_tensor_copy_check(const trn_tensor_copy_args *args, trni_frame *f)
 {
     const trn_instruction how = trni_instruction_of(args);
     trni_frame_begin(f, &how, TRN_TRAINIUM2, TRN_TRAINIUM1, "tensor_copy");
@@ -842,7 +842,7 @@ TRNI_FN void trni_predicated_chunk(const void *plan, int64_t p, int64_t f, int64
     trni_span_put(&c->dst, p, f, n, fresh);
 }
 
-TRNI_FN trn_status trni_predicated_check(const trn_tensor_copy_predicated_args *args, trni_frame *f)
+TRNI_COLD trn_status trni_predicated_check(const trn_tensor_copy_predicated_args *args, trni_frame *f)
 {
     const trn_instruction how = trni_instruction_of(args);
     const trn_format format = args->predicate.format;

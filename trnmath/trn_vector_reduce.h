@@ -298,7 +298,7 @@ TRNI_FN void trni_reduce_kinds(trni_frame *f, const trn_tensor_reduce_args *args
                               trn_alu_name(args->op));
 }
 
-TRNI_FN trn_status trni_tensor_reduce_check(const trn_tensor_reduce_args *args, trni_frame *f)
+TRNI_COLD trn_status trni_tensor_reduce_check(const trn_tensor_reduce_args *args, trni_frame *f)
 {
     const trn_instruction how = trni_instruction_of(args);
     trni_frame_begin(f, &how, TRN_TRAINIUM2, TRN_TRAINIUM1, "tensor_reduce");
@@ -370,7 +370,7 @@ TRNI_FN void trni_scalar_open(trni_elementwise *e, const trni_frame *f, const tr
     if (op != TRN_ALU_BYPASS) trni_stage_column(&e->stage[e->stages++], op, reverse, tile, value, f->elements, f->isa);
 }
 
-TRNI_FN void trni_frame_accumulates(trni_frame *f, trn_alu op, const char *name, bool subtract)
+TRNI_COLD void trni_frame_accumulates(trni_frame *f, trn_alu op, const char *name, bool subtract)
 {
     if (f->status) return;
     if (op == TRN_ALU_ADD || op == TRN_ALU_MULTIPLY || op == TRN_ALU_MAXIMUM || op == TRN_ALU_MINIMUM) return;
@@ -447,7 +447,7 @@ TRNI_FN void trni_scan_write(trni_scan_rows *s, const trni_span *v, int64_t p, i
 typedef struct trni_cumulative_plan {
     trni_elementwise e;
     trni_accumulation sum;
-    trni_alu_kernel *kernel;
+    trni_alu_kernel kernel;
     int64_t elements;
 } trni_cumulative_plan;
 
@@ -461,14 +461,15 @@ TRNI_FN void trni_cumulative_rows(const void *plan, int64_t p, int64_t n)
         take = trni_min64(TRNI_SCAN_CHUNK, c->elements - f);
         trni_scan_read(&s, &c->e.data, c->e.stages ? &c->e.stage[0] : NULL, p, n, f, take, run);
         const float *reg = last;
-        for (float *at = run; at < run + (size_t)take * s.rows; reg = at, at += s.rows) c->kernel(at, at, reg, s.rows);
+        for (float *at = run; at < run + (size_t)take * s.rows; reg = at, at += s.rows)
+            trni_alu_run(c->kernel, at, at, reg, s.rows);
         memcpy(last, reg, s.rows * sizeof(float));
         trni_scan_write(&s, &c->e.dst, p, n, f, take, run);
     }
     for (int64_t i = 0; i < n; i++) trni_accumulation_end(&c->sum, p + i, last[i]);
 }
 
-TRNI_FN void trni_frame_narrow(trni_frame *f, const trn_tensor *t, const char *name)
+TRNI_COLD void trni_frame_narrow(trni_frame *f, const trn_tensor *t, const char *name)
 {
     if (!f->status && trni_is_word(t->format))
         f->status = trni_fail(f->how.error, TRN_EFORMAT, "%s is %s, which this instruction does not take", name,
@@ -517,7 +518,7 @@ TRN_API trn_status trn_tensor_scalar_cumulative(const trn_tensor_scalar_cumulati
 typedef struct trni_scan_plan {
     trni_span dst, data0, data1;
     trni_column initial;
-    trni_alu_kernel *kernel0, *kernel1;
+    trni_alu_kernel kernel0, kernel1;
     bool reverse0, reverse1;
     int64_t elements;
 } trni_scan_plan;
@@ -528,13 +529,13 @@ TRNI_FN void trni_scan_steps(const trni_scan_plan *c, float *run0, const float *
     const float *r = last;
     for (int64_t i = 0; i < n; i++, r = run0, run0 += rows, run1 += rows) {
         if (c->reverse0)
-            c->kernel0(run0, r, run0, rows);
+            trni_alu_run(c->kernel0, run0, r, run0, rows);
         else
-            c->kernel0(run0, run0, r, rows);
+            trni_alu_run(c->kernel0, run0, run0, r, rows);
         if (c->reverse1)
-            c->kernel1(run0, run1, run0, rows);
+            trni_alu_run(c->kernel1, run0, run1, run0, rows);
         else
-            c->kernel1(run0, run0, run1, rows);
+            trni_alu_run(c->kernel1, run0, run0, run1, rows);
     }
     memcpy(last, r, rows * sizeof(float));
 }
@@ -645,7 +646,7 @@ typedef struct trni_select_plan {
     bool reverse;         /* select_reduce */
     trni_span predicate;  /* select_reduce */
     trni_column bound[2]; /* range_select */
-    trni_alu_kernel *compare[2], *both;
+    trni_alu_kernel compare[2], both;
     int64_t start;
 } trni_select_plan;
 
@@ -702,9 +703,9 @@ TRNI_FN const float *trni_range_produce(const void *plan, int64_t p, int64_t f, 
     trni_count_for(s->dst.isa)(index, (int32_t)(s->start + f), (size_t)n);
     for (int k = 0; k < 2; k++) {
         trni_repeat_for(s->dst.isa)(bound, trni_column_at(&s->bound[k], p), (size_t)n);
-        s->compare[k](holds[k], index, bound, (size_t)n);
+        trni_alu_run(s->compare[k], holds[k], index, bound, (size_t)n);
     }
-    s->both(holds[0], holds[0], holds[1], (size_t)n);
+    trni_alu_run(s->both, holds[0], holds[0], holds[1], (size_t)n);
     trni_mask_for(s->dst.isa)(mask, holds[0], sizeof(float), false, (size_t)n);
     return trni_select_chunk(s, p, f, n, mask, buffer);
 }
@@ -811,7 +812,7 @@ TRNI_FN void trni_select_formats(trni_frame *f, const trn_select_reduce_args *ar
             trni_fail(f->how.error, TRN_EINVAL, "reduce_op is %s; it takes maximum", trn_alu_name(args->reduce_op));
 }
 
-TRNI_FN trn_status trni_select_check(trni_frame *f, const trn_select_reduce_args *args, const trni_registers *r)
+TRNI_COLD trn_status trni_select_check(trni_frame *f, const trn_select_reduce_args *args, const trni_registers *r)
 {
     const trn_instruction how = trni_instruction_of(args);
     trni_frame_begin(f, &how, TRN_TRAINIUM2, TRN_TRAINIUM1, "select_reduce");

@@ -108,8 +108,8 @@ static void kernels(void **unused)
     EACH_ISA(isa)
     for (int op = 0; op < TRN_ALU_INVERT; op++) {
         if (!on_vector(op)) continue;
-        trni_alu_kernel *kernel = trni_alu_kernel_of((trn_alu)op, isa);
-        kernel(result, left, right, PAIRS);
+        const trni_alu_kernel kernel = trni_alu_kernel_of((trn_alu)op, isa);
+        trni_alu_run(kernel, result, left, right, PAIRS);
         for (int i = 0; i < PAIRS; i++)
             CASES_EQUAL(defined((trn_alu)op, cases_bits_of(left[i]), cases_bits_of(right[i])), cases_bits_of(result[i]),
                         "%s of %08x and %08x, %s", trn_alu_name((trn_alu)op), (unsigned)cases_bits_of(left[i]),
@@ -118,8 +118,8 @@ static void kernels(void **unused)
             float x[80], y[80];
             memcpy(x, left + 1600 + n, sizeof x);
             memcpy(y, right + 1600 + n, sizeof y);
-            kernel(x + 1, x + 1, y + 2, n);
-            kernel(y + 2, left + 1601 + n, y + 2, n);
+            trni_alu_run(kernel, x + 1, x + 1, y + 2, n);
+            trni_alu_run(kernel, y + 2, left + 1601 + n, y + 2, n);
             for (size_t i = 0; i < n; i++) {
                 const float at = left[1601 + n + i], by = right[1602 + n + i];
                 const uint32_t want = defined((trn_alu)op, cases_bits_of(at), cases_bits_of(by));

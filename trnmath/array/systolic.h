@@ -112,7 +112,8 @@ TRNI_COLD double trni_exact_round(trni_exact x, int bits, trn_rounding rounding)
     int top = TRNI_EXACT_LIMBS * 32 - 1;
     while (top >= 0 && !trni_exact_bit(&x, top)) top--;
     if (top < 0) return 0;
-    const int smallest = -126 - (bits - 1) - TRNI_EXACT_LOW, last = top - bits + 1 > smallest ? top - bits + 1 : smallest;
+    const int smallest = -126 - (bits - 1) - TRNI_EXACT_LOW,
+              last = top - bits + 1 > smallest ? top - bits + 1 : smallest;
     uint64_t kept = 0;
     for (int i = top; i >= last; i--) kept = kept << 1 | trni_exact_bit(&x, i);
     bool below_half = false;
@@ -121,7 +122,8 @@ TRNI_COLD double trni_exact_round(trni_exact x, int bits, trn_rounding rounding)
 
     double value = ldexp((double)kept, last + TRNI_EXACT_LOW);
     if (value >= 0x1p128)
-        value = rounding == TRN_NEAREST_EVEN ? (double)trni_float(TRNI_F32_INF) : ldexp((double)(((uint64_t)1 << bits) - 1), 128 - bits);
+        value = rounding == TRN_NEAREST_EVEN ? (double)trni_float(TRNI_F32_INF)
+                                             : ldexp((double)(((uint64_t)1 << bits) - 1), 128 - bits);
     return negative ? -value : value;
 }
 
@@ -170,14 +172,15 @@ TRNI_FN double trni_product_of(float x, float w, const trn_numerics *n)
 TRNI_FN double trni_sum_of(double s, double x, const trn_numerics *n)
 {
     const bool down = n->accumulator == TRN_ACCUMULATOR_TOWARD_ZERO;
-    return trni_flushed(trni_add_rounded(s, x, n->accumulator_bits, down ? TRN_TOWARD_ZERO : TRN_NEAREST_EVEN), n->flush_sums);
+    return trni_flushed(trni_add_rounded(s, x, n->accumulator_bits, down ? TRN_TOWARD_ZERO : TRN_NEAREST_EVEN),
+                        n->flush_sums);
 }
 
 /* Are chain steps plain fmaf? */
 TRNI_FN bool trni_steps_are_fmaf(const trn_numerics *n)
 {
-    return n->product == TRN_PRODUCT_EXACT && n->accumulator == TRN_ACCUMULATOR_NEAREST_EVEN && n->accumulator_bits == 24 &&
-           !n->flush_products && !n->flush_sums;
+    return n->product == TRN_PRODUCT_EXACT && n->accumulator == TRN_ACCUMULATOR_NEAREST_EVEN &&
+           n->accumulator_bits == 24 && !n->flush_products && !n->flush_sums;
 }
 
 /* The high part of an F32 operand: its significand cut to 12 bits. What is left fits 12 bits too. */
@@ -218,14 +221,16 @@ TRNI_COLD double trni_group_sum(const double *product, int group, const trn_nume
         const bool minus_zero = trni_bits64(q) == (uint64_t)1 << 63; /* all of them are -0, and so is their sum */
         return minus_zero ? q : trni_flushed(trni_exact_sum(product, group), n->flush_sums);
     }
-    for (int i = 1; i < group; i++) q = trni_flushed(trni_add_rounded(q, product[i], 24, TRN_NEAREST_EVEN), n->flush_sums);
+    for (int i = 1; i < group; i++)
+        q = trni_flushed(trni_add_rounded(q, product[i], 24, TRN_NEAREST_EVEN), n->flush_sums);
     return q;
 }
 
 TRNI_COLD double trni_scaled(double x, const trni_tile *t, int row)
 {
     if (!t->scale) return x;
-    return t->scale[row] == TRNI_SCALE_NAN ? (double)trni_float(TRNI_F32_NAN) : ldexp(x, t->scale[row]); /* exact in a double */
+    return t->scale[row] == TRNI_SCALE_NAN ? (double)trni_float(TRNI_F32_NAN)
+                                           : ldexp(x, t->scale[row]); /* exact in a double */
 }
 
 /* What row p adds to its chain. */
@@ -299,7 +304,8 @@ TRNI_COLD float trni_tile_of(const trni_tile *t, const trn_numerics *n)
     if (trni_has_blocks(n)) return trni_blocks_onto(0, true, t, n);
     if (n->accumulator == TRN_ACCUMULATOR_EXACT) return (float)trni_exact_tile(t, n);
     const trni_chains c = trni_chains_of(n, t->first_row, t->rows);
-    const bool split = t->f32 && n->fp32_mode == TRN_FP32_SPLIT, fmaf_steps = t->group == 1 && !t->scale && trni_steps_are_fmaf(n);
+    const bool split = t->f32 && n->fp32_mode == TRN_FP32_SPLIT,
+               fmaf_steps = t->group == 1 && !t->scale && trni_steps_are_fmaf(n);
     double s[TRNI_MAX_CHAINS] = { 0 };
     for (int chain = 0, slot = 0; chain < c.count; slot += c.length[chain++]) {
         const uint8_t *row = c.row + slot;

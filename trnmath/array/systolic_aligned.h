@@ -91,7 +91,10 @@ TRNI_FN trni_term trni_term_psum(float psum)
 }
 
 /* The exponent of the highest bit. */
-TRNI_FN int trni_term_top(const trni_term *t) { return 63 - __builtin_clzll(t->magnitude) + t->exponent - TRNI_TERM_POINT; }
+TRNI_FN int trni_term_top(const trni_term *t)
+{
+    return 63 - __builtin_clzll(t->magnitude) + t->exponent - TRNI_TERM_POINT;
+}
 
 /* floor(x / 2^places), or x * 2^-places: no host shifts negative numbers alike. */
 TRNI_FN int64_t trni_shift_down(int64_t x, int places)
@@ -116,7 +119,8 @@ TRNI_COLD float trni_aligned_round(int64_t sum, int unit, const trn_numerics *n)
 {
     if (sum == 0) return 0.0f;
     uint64_t magnitude = (uint64_t)(sum < 0 ? -sum : sum);
-    const int top = 63 - __builtin_clzll(magnitude) + unit, last = (top > -126 ? top : -126) - (n->aligned_result_bits - 1);
+    const int top = 63 - __builtin_clzll(magnitude) + unit,
+              last = (top > -126 ? top : -126) - (n->aligned_result_bits - 1);
     if (last > unit) {
         const int places = last - unit < 63 ? last - unit : 63;
         const uint64_t cut = magnitude & (((uint64_t)1 << places) - 1), half = (uint64_t)1 << (places - 1);
@@ -139,7 +143,8 @@ typedef struct trni_sum {
 } trni_sum;
 
 /* Products first, first + step, … < count; `floor` is the smallest exponent to align to, `also` takes part too if given. */
-TRNI_COLD trni_sum trni_sum_aligned(const trni_term *product, int first, int step, int count, int floor, const trni_term *also, int bits)
+TRNI_COLD trni_sum trni_sum_aligned(const trni_term *product, int first, int step, int count, int floor,
+                                    const trni_term *also, int bits)
 {
     trni_sum s = { 0, floor };
     if (also && also->magnitude && also->exponent > s.exponent) s.exponent = also->exponent;
@@ -187,14 +192,16 @@ TRNI_COLD float trni_block_late(float psum, const trni_term *product, int count,
     const trni_sum s = halves ? trni_sum_halves(product, count, n->aligned_bits)
                               : trni_sum_aligned(product, 0, 1, count, TRNI_NO_EXPONENT, NULL, n->aligned_bits);
     const trni_term before = trni_term_psum(psum);
-    const int own = before.magnitude ? before.exponent : -n->aligned_floor, largest = own > s.exponent ? own : s.exponent;
+    const int own = before.magnitude ? before.exponent : -n->aligned_floor,
+              largest = own > s.exponent ? own : s.exponent;
     const int unit = largest - n->aligned_bits;
     int64_t kept = 0;
     if (before.magnitude && !(halves && own < largest - n->aligned_bits - 1)) {
         const int64_t exact = trni_term_cut(&before, own - 23); /* PSUM has 23 fraction bits */
         kept = trni_shift_down(exact, unit - (own - 23));
     }
-    return trni_aligned_round(trni_shift_down(s.sum, largest - s.exponent - further) + kept * (1 << further), unit - further, n);
+    return trni_aligned_round(trni_shift_down(s.sum, largest - s.exponent - further) + kept * (1 << further),
+                              unit - further, n);
 }
 
 TRNI_FN float trni_flushed32(float x, bool flush) { return flush && x > -0x1p-126f && x < 0x1p-126f ? x * 0.0f : x; }
@@ -221,7 +228,8 @@ TRNI_COLD bool trni_block_special(float psum, const trni_pairs *p, int first, in
 {
     bool special = (trni_bits(psum) & TRNI_F32_INF) == TRNI_F32_INF;
     for (int i = first; i < first + count; i++)
-        special = special || (trni_bits(p->x[i]) & TRNI_F32_INF) == TRNI_F32_INF || (trni_bits(p->w[i]) & TRNI_F32_INF) == TRNI_F32_INF;
+        special = special || (trni_bits(p->x[i]) & TRNI_F32_INF) == TRNI_F32_INF ||
+                  (trni_bits(p->w[i]) & TRNI_F32_INF) == TRNI_F32_INF;
     return special;
 }
 

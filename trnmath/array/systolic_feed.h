@@ -113,7 +113,8 @@ TRNI_COLD uint32_t trni_operand_bits(const trni_operand *o, int64_t lane, int64_
 }
 
 /* `count` numbers of one lane, k, k + step, …, for the definition, into out[0], out[out_step], …. */
-TRNI_COLD void trni_operand_gather(const trni_operand *o, int64_t lane, int64_t k, int64_t step, int count, bool flush, float *out, int out_step)
+TRNI_COLD void trni_operand_gather(const trni_operand *o, int64_t lane, int64_t k, int64_t step, int count, bool flush,
+                                   float *out, int out_step)
 {
     const double smallest = ldexp(1.0, 1 - o->info.bias); /* normal number of its format */
     for (int i = 0; i < count; i++) {
@@ -129,32 +130,34 @@ enum { TRNI_MAX_WIDTH = 32 };
 
 struct trni_feed;
 
-typedef void trni_lines_fn(const struct trni_feed *feed, float *dst, size_t panel_step, const uint16_t *slot, const unsigned char *src,
-                           int64_t row_step, int rows, int64_t panels);
+typedef void trni_lines_fn(const struct trni_feed *feed, float *dst, size_t panel_step, const uint16_t *slot,
+                           const unsigned char *src, int64_t row_step, int rows, int64_t panels);
 
 /* The same for groups of two or four lines, slot_step bytes apart, whose products are summed before they join, times
  * their column's scale (quads only; E8M0). */
-typedef void trni_groups_fn(const struct trni_feed *feed, float *sum, const float *x, const unsigned char *src, int64_t row_step,
-                            int64_t slot_step, int rows, const uint8_t *scale, int64_t ahead, size_t n);
+typedef void trni_groups_fn(const struct trni_feed *feed, float *sum, const float *x, const unsigned char *src,
+                            int64_t row_step, int64_t slot_step, int rows, const uint8_t *scale, int64_t ahead,
+                            size_t n);
 
-typedef void trni_stream_fn(const struct trni_feed *feed, float *sum, const float *x, const unsigned char *src, int64_t row_step, int rows,
-                            int64_t ahead, size_t n);
+typedef void trni_stream_fn(const struct trni_feed *feed, float *sum, const float *x, const unsigned char *src,
+                            int64_t row_step, int rows, int64_t ahead, size_t n);
 
 /* sum[j] = x[r] * line r [j] + sum[j], for `count` lines in order; asks for the same lines `ahead` bytes further on. */
-#define TRNI_STREAM_ROWS(name, code_t, count)                                                                         \
-    for (size_t j = 0; j < n; j += 64 / sizeof(code_t)) {                                                             \
-        const size_t end = n - j < 64 / sizeof(code_t) ? n - j : 64 / sizeof(code_t);                                 \
-        for (int r = 0; r < count; r++)                                                                               \
-            __builtin_prefetch((const void *)((uintptr_t)(src + r * row_step + j * sizeof(code_t)) + (uintptr_t)ahead)); \
-        for (size_t i = j; i < j + end; i++) {                                                                        \
-            float s = sum[i];                                                                                         \
-            for (int r = 0; r < count; r++) {                                                                         \
-                code_t code;                                                                                          \
-                memcpy(&code, src + r * row_step + i * sizeof code, sizeof code);                                     \
-                s = __builtin_fmaf(x[r], trni_float(trni_in_##name(code)), s);                                        \
-            }                                                                                                         \
-            sum[i] = s;                                                                                               \
-        }                                                                                                             \
+#define TRNI_STREAM_ROWS(name, code_t, count)                                                                          \
+    for (size_t j = 0; j < n; j += 64 / sizeof(code_t)) {                                                              \
+        const size_t end = n - j < 64 / sizeof(code_t) ? n - j : 64 / sizeof(code_t);                                  \
+        for (int r = 0; r < count; r++)                                                                                \
+            __builtin_prefetch(                                                                                        \
+                (const void *)((uintptr_t)(src + r * row_step + j * sizeof(code_t)) + (uintptr_t)ahead));              \
+        for (size_t i = j; i < j + end; i++) {                                                                         \
+            float s = sum[i];                                                                                          \
+            for (int r = 0; r < count; r++) {                                                                          \
+                code_t code;                                                                                           \
+                memcpy(&code, src + r * row_step + i * sizeof code, sizeof code);                                      \
+                s = __builtin_fmaf(x[r], trni_float(trni_in_##name(code)), s);                                         \
+            }                                                                                                          \
+            sum[i] = s;                                                                                                \
+        }                                                                                                              \
     }
 
 /* For the formats that matter most, stamped per instruction set:
@@ -293,8 +296,8 @@ TRNI_FN void trni_unweave(float *dst, const float *src, size_t n)
 }
 
 /* `group` lines of codes at src, decoded, times x; their sums joined to sum, times scale if there is one. */
-TRNI_INLINE void trni_add_group_body(int group, float *__restrict sum, const float *x, const float (*line)[TRNI_FEED_STRETCH], const float *scale,
-                                     size_t n)
+TRNI_INLINE void trni_add_group_body(int group, float *__restrict sum, const float *x,
+                                     const float (*line)[TRNI_FEED_STRETCH], const float *scale, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
         float q = __builtin_fmaf(x[1], line[1][i], x[0] * line[0][i]); /* the product is exact */
@@ -302,11 +305,13 @@ TRNI_INLINE void trni_add_group_body(int group, float *__restrict sum, const flo
         sum[i] = group == 4 ? __builtin_fmaf(q, scale[i], sum[i]) : sum[i] + q;
     }
 }
-TRNI_INLINE void trni_add_pair_body(float *__restrict sum, const float *x, const float (*line)[TRNI_FEED_STRETCH], const float *scale, size_t n)
+TRNI_INLINE void trni_add_pair_body(float *__restrict sum, const float *x, const float (*line)[TRNI_FEED_STRETCH],
+                                    const float *scale, size_t n)
 {
     trni_add_group_body(2, sum, x, line, scale, n);
 }
-TRNI_INLINE void trni_add_quad_body(float *__restrict sum, const float *x, const float (*line)[TRNI_FEED_STRETCH], const float *scale, size_t n)
+TRNI_INLINE void trni_add_quad_body(float *__restrict sum, const float *x, const float (*line)[TRNI_FEED_STRETCH],
+                                    const float *scale, size_t n)
 {
     trni_add_group_body(4, sum, x, line, scale, n);
 }

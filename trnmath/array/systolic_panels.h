@@ -64,7 +64,8 @@ TRNI_FN trni_map trni_map_of(const trn_numerics *n, int first_row, int depth, tr
 /* ---- packing ---- */
 
 /* lines[lane][k] -> dst[slot[k]][lane]: `lanes` <= 16 lines of `rows` floats, `step` floats apart. */
-TRNI_INLINE void trni_transpose_body(float *dst, size_t width, const uint16_t *slot, const float *lines, int64_t step, int lanes, int rows)
+TRNI_INLINE void trni_transpose_body(float *dst, size_t width, const uint16_t *slot, const float *lines, int64_t step,
+                                     int lanes, int rows)
 {
     for (int k = 0; k < rows; k++)
         for (int i = 0; i < lanes; i++) dst[slot[k] * width + (size_t)i] = lines[i * step + k];
@@ -252,18 +253,22 @@ TRNI_FN void trni_pack_panel(const trni_packer *p, int64_t lane, int lanes, int 
     float line[(int)group * TRNI_ARRAY_ROWS];
     const trni_operand *o = p->o;
     if (o->lane_stride == 1 && (lanes > 1 || o->depth_stride != 1)) {
-        for (int t = 0; t < depth; t++) trni_feed_line(p->feed, dst + p->line[t] * width, trni_operand_at(o, lane, k + t), (size_t)lanes);
+        for (int t = 0; t < depth; t++)
+            trni_feed_line(p->feed, dst + p->line[t] * width, trni_operand_at(o, lane, k + t), (size_t)lanes);
     } else if (o->depth_stride == 1) {
         for (int first = 0; first < lanes; first += group)
             for (int t = 0; t < depth; t += TRNI_ARRAY_ROWS) {
-                const int count = lanes - first < group ? lanes - first : group, part = depth - t < TRNI_ARRAY_ROWS ? depth - t : TRNI_ARRAY_ROWS;
+                const int count = lanes - first < group ? lanes - first : group,
+                          part = depth - t < TRNI_ARRAY_ROWS ? depth - t : TRNI_ARRAY_ROWS;
                 for (int i = 0; i < count; i++)
-                    trni_feed_line(p->feed, line + i * TRNI_ARRAY_ROWS, trni_operand_at(o, lane + first + i, k + t), (size_t)part);
+                    trni_feed_line(p->feed, line + i * TRNI_ARRAY_ROWS, trni_operand_at(o, lane + first + i, k + t),
+                                   (size_t)part);
                 p->array->transpose(dst + first, (size_t)width, p->line + t, line, TRNI_ARRAY_ROWS, count, part);
             }
     } else {
         for (int t = 0; t < depth; t++)
-            for (int i = 0; i < lanes; i++) dst[p->line[t] * width + i] = trni_float(trni_operand_bits(o, lane + i, k + t));
+            for (int i = 0; i < lanes; i++)
+                dst[p->line[t] * width + i] = trni_float(trni_operand_bits(o, lane + i, k + t));
     }
 }
 
@@ -277,12 +282,13 @@ TRNI_FN void trni_pack_columns(const trni_packer *p, int64_t column, int64_t col
     if (whole) {
         const int64_t row_step = trni_operand_at(p->o, 0, 1) - trni_operand_at(p->o, 0, 0);
         for (int t = 0; t < depth; t += group)
-            p->feed->lines(p->feed, dst, panel, p->line + t, trni_operand_at(p->o, column, k + t), row_step, depth - t < group ? depth - t : group,
-                           whole);
+            p->feed->lines(p->feed, dst, panel, p->line + t, trni_operand_at(p->o, column, k + t), row_step,
+                           depth - t < group ? depth - t : group, whole);
     }
     for (int64_t i = whole; i * width < columns; i++) {
         const int64_t left = columns - i * width;
-        trni_pack_panel(p, column + i * width, left < width ? (int)left : width, width, k, depth, dst + (size_t)i * panel);
+        trni_pack_panel(p, column + i * width, left < width ? (int)left : width, width, k, depth,
+                        dst + (size_t)i * panel);
     }
 }
 
@@ -298,8 +304,9 @@ TRNI_FN void trni_pack_rows(const trni_packer *p, int64_t lane, int64_t lanes, i
 
 /* ---- one strip times one panel over one tile, any merge ---- */
 
-TRNI_FN void trni_strip_times_panel(const trni_array *array, int kernel, const float *a, const float *b, const trni_map *map, trn_merge merge,
-                                    const float *in, ptrdiff_t in_step, float *out, ptrdiff_t out_step, uintptr_t ahead, uintptr_t ahead_step)
+TRNI_FN void trni_strip_times_panel(const trni_array *array, int kernel, const float *a, const float *b,
+                                    const trni_map *map, trn_merge merge, const float *in, ptrdiff_t in_step,
+                                    float *out, ptrdiff_t out_step, uintptr_t ahead, uintptr_t ahead_step)
 {
     const trni_chains *c = &map->chains;
     if (merge == TRN_MERGE_ASCENDING || c->count < 4) { /* up to three sums the two merges are one */
@@ -345,7 +352,8 @@ TRNI_INLINE void trni_canonical_nans_body(float *x, size_t n)
     uint32_t found = 0;
     for (size_t i = 0; i < n; i++) found |= trni_is_nan_bits(trni_bits(x[i]));
     if (!found) return;
-    for (size_t i = 0; i < n; i++) x[i] = trni_float(trni_is_nan_bits(trni_bits(x[i])) ? TRNI_F32_NAN : trni_bits(x[i]));
+    for (size_t i = 0; i < n; i++)
+        x[i] = trni_float(trni_is_nan_bits(trni_bits(x[i])) ? TRNI_F32_NAN : trni_bits(x[i]));
 }
 TRNI_STAMP_AVX2(trni_canonical_nans, (float *x, size_t n), (x, n))
 

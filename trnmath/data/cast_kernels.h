@@ -284,7 +284,7 @@ TRNI_INLINE uint32_t trni_code_integer(uint32_t u, uint32_t field, const trni_ru
 }
 
 /* n binary32 patterns to codes, one to a word. field: NULL unless stochastic; never NULL for the last two. */
-#define TRNI_CODES(stamp, name, body)                                                                                        \
+#define TRNI_CODES(stamp, name, body)                                                                                  \
     TRNI_INLINE void name##_body(const trni_rule *rule, void *__restrict code, const void *__restrict f32,             \
                                  const uint32_t *__restrict field, size_t n)                                           \
     {                                                                                                                  \

@@ -73,24 +73,8 @@ TRNI_INLINE void trni_chain_store(void *r, bool pairs, const float *block)
         for (int k = 0; k < TRNI_CHAIN_BLOCK; k++) h[k] = (uint16_t)(trni_chain_half(block[k]) >> 16);
 }
 
-/* All operators are within reach of one jump per block: a call through a table for each would cost more than the
- * block. */
-TRNI_INLINE void trni_chain_operate(trn_alu op, float *r, const float *x, const float *y)
-{
-#define TRNI_CHAIN_CASE(name, one, result)                                                                             \
-    case TRN_ALU_##name:                                                                                               \
-        TRNI_ELEMENTWISE                                                                                               \
-        for (int k = 0; k < TRNI_CHAIN_BLOCK; k++) r[k] = trni_alu_one_##one(x[k], y[k]);                              \
-        break;
-    switch (op) {
-        TRNI_ALU_NUMBERS(TRNI_CHAIN_CASE)
-    default: break;
-    }
-#undef TRNI_CHAIN_CASE
-}
-
-TRNI_INLINE void trni_chain_block(const trni_chain *c, bool pairs, float (*wide)[TRNI_CHAIN_BLOCK], void *r,
-                                  const void *x, const void *y)
+TRNI_INLINE void trni_chain_block(const trni_chain *c, trni_alu_all_fn *all, bool pairs,
+                                  float (*wide)[TRNI_CHAIN_BLOCK], void *r, const void *x, const void *y)
 {
     float one[TRNI_CHAIN_BLOCK], other[TRNI_CHAIN_BLOCK];
     const float *p = trni_chain_load(x, c->from_half, pairs, one);
@@ -98,13 +82,14 @@ TRNI_INLINE void trni_chain_block(const trni_chain *c, bool pairs, float (*wide)
         const trni_chain_step s = c->step[i];
         const float *q = s.tensor ? trni_chain_load(y, c->other_half, pairs, other) : wide[i];
         float *to = c->to_half || i + 1 < c->steps ? one : (float *)r;
-        trni_chain_operate(s.op, to, s.reverse ? q : p, s.reverse ? p : q);
+        all(s.op, to, s.reverse ? q : p, s.reverse ? p : q, TRNI_CHAIN_BLOCK);
         p = to;
     }
     if (c->to_half) trni_chain_store(r, pairs, p);
 }
 
-TRNI_INLINE void trni_chain_blocks_body(const trni_chain *c, void *r, const void *x, const void *y, size_t n)
+TRNI_INLINE void trni_chain_blocks_body(const trni_chain *c, trni_alu_all_fn *all, void *r, const void *x,
+                                        const void *y, size_t n)
 {
     float wide[2][TRNI_CHAIN_BLOCK], last_x[TRNI_CHAIN_BLOCK], last_y[TRNI_CHAIN_BLOCK], last_r[TRNI_CHAIN_BLOCK];
     const size_t from = c->from_half ? 2 : 4, to = c->to_half ? 2 : 4, other = c->other_half ? 2 : 4;
@@ -123,11 +108,13 @@ TRNI_INLINE void trni_chain_blocks_body(const trni_chain *c, void *r, const void
             b = last_y;
             out = last_r;
         }
-        trni_chain_block(c, pairs, wide, out, a, b);
+        trni_chain_block(c, all, pairs, wide, out, a, b);
         if (rest < TRNI_CHAIN_BLOCK) memcpy((char *)r + i * to, last_r, rest * to);
     }
 }
-TRNI_STAMP(trni_chain_blocks, (const trni_chain *c, void *r, const void *x, const void *y, size_t n), (c, r, x, y, n))
+TRNI_STAMP_BESIDE_AVX512(trni_chain_blocks,
+                         (const trni_chain *c, trni_alu_all_fn *all, void *r, const void *x, const void *y, size_t n),
+                         (c, all, r, x, y, n))
 
 #if TRNI_X86 && TRNI_INTRINSICS
 #include "../simd/alu_chain_avx512.h"
@@ -144,7 +131,7 @@ TRNI_FN void trni_chain_run(const trni_chain *c, trn_isa isa, void *r, const voi
     char *to = (char *)r + done * (c->to_half ? 2 : 4);
     const char *from = (const char *)x + done * (c->from_half ? 2 : 4);
     const char *other = y ? (const char *)y + done * (c->other_half ? 2 : 4) : NULL;
-    trni_chain_blocks_for(isa)(c, to, from, other, n - done);
+    trni_chain_blocks_for(isa)(c, trni_alu_all_for(isa), to, from, other, n - done);
 }
 
 #endif /* TRNI_ENGINE_ALU_CHAIN_H */

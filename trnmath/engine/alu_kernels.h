@@ -3,7 +3,7 @@
  *
  * DOES: r = x op y over runs: on binary32 numbers with one rounding per operation; on raw bits of 8, 16 and 32; on
  *     32-bit integers exactly, modulo 2^32. r may be x or y. Folds of a run to one number. Each operator is defined
- *     once and compiled for every instruction set.
+ *     once; a kernel holds all of a kind, since its caller would have to compile them all anyway.
  * DOES NOT: know formats, instructions or which operators are legal where; decode or cast.
  *
  * Numbers: every NaN that is computed is 7fc00000; bypass passes NaN on as it is. maximum and minimum: a NaN loses
@@ -75,140 +75,151 @@ TRNI_INLINE float trni_alu_pick(bool wins, bool tie, float x, float y, uint32_t 
     return trni_alu_number(trni_float(trni_either(tie, meet, trni_either(wins, trni_bits(x), trni_bits(y)))));
 }
 
-typedef void trni_alu_kernel(float *r, const float *x, const float *y, size_t n);
-
 #define TRNI_ALU_ROW(op, name, result)                                                                                 \
     TRNI_INLINE float trni_alu_one_##name(float x, float y)                                                            \
     {                                                                                                                  \
         const uint32_t a = trni_bits(x), b = trni_bits(y);                                                             \
         (void)a, (void)b;                                                                                              \
         return result;                                                                                                 \
-    }                                                                                                                  \
-    TRNI_INLINE void trni_alu_##name##_body(float *r, const float *x, const float *y, size_t n)                        \
-    {                                                                                                                  \
-        TRNI_ELEMENTWISE                                                                                               \
-        for (size_t i = 0; i < n; i++) r[i] = trni_alu_one_##name(x[i], y[i]);                                         \
-    }                                                                                                                  \
-    TRNI_STAMP(trni_alu_##name, (float *r, const float *x, const float *y, size_t n), (r, x, y, n))
+    }
+TRNI_ALU_NUMBERS(TRNI_ALU_ROW)
+#undef TRNI_ALU_ROW
+
 #if TRNI_CLANG /* sanitizers keep it from vectorizing, which it would tell */
 #pragma clang diagnostic push
 #pragma clang diagnostic ignored "-Wpass-failed"
 #endif
-TRNI_ALU_NUMBERS(TRNI_ALU_ROW)
+TRNI_INLINE void trni_alu_all_body(trn_alu op, float *r, const float *x, const float *y, size_t n)
+{
+#define TRNI_ALU_CASE(op, name, result)                                                                                \
+    case TRN_ALU_##op:                                                                                                 \
+        TRNI_ELEMENTWISE                                                                                               \
+        for (size_t i = 0; i < n; i++) r[i] = trni_alu_one_##name(x[i], y[i]);                                         \
+        break;
+    switch (op == TRN_ALU_AVERAGE ? TRN_ALU_ADD : op) {
+        TRNI_ALU_NUMBERS(TRNI_ALU_CASE)
+    default: break;
+    }
+#undef TRNI_ALU_CASE
+}
+TRNI_STAMP_BESIDE_AVX512(trni_alu_all, (trn_alu op, float *r, const float *x, const float *y, size_t n),
+                         (op, r, x, y, n))
 #if TRNI_CLANG
 #pragma clang diagnostic pop
 #endif
-#undef TRNI_ALU_ROW
 
 /* The same number n times; and n numbers from `first` on, none beyond 2^24. */
 TRNI_INLINE void trni_repeat_body(float *r, float value, size_t n)
 {
     for (size_t i = 0; i < n; i++) r[i] = value;
 }
-TRNI_STAMP(trni_repeat, (float *r, float value, size_t n), (r, value, n))
+TRNI_STAMP_AVX2(trni_repeat, (float *r, float value, size_t n), (r, value, n))
 
 TRNI_INLINE void trni_count_body(float *r, int32_t first, size_t n)
 {
     for (int32_t i = 0; i < (int32_t)n; i++) r[i] = (float)(first + i);
 }
-TRNI_STAMP(trni_count, (float *r, int32_t first, size_t n), (r, first, n))
+TRNI_STAMP_AVX2(trni_count, (float *r, int32_t first, size_t n), (r, first, n))
 
-TRNI_FN void trni_alu_bypass(float *r, const float *x, const float *y, size_t n)
+TRNI_FN void trni_alu_others(trn_alu op, float *r, const float *x, const float *y, size_t n)
 {
-    (void)y;
-    if (r != x) memmove(r, x, n * sizeof(float));
+    if (op == TRN_ALU_BYPASS) {
+        if (r != x) memmove(r, x, n * sizeof(float));
+        return;
+    }
+    for (size_t i = 0; i < n; i++) r[i] = op == TRN_ALU_POWER ? trni_power(x[i], y[i]) : trni_rsqrt(x[i]);
 }
 
-TRNI_FN void trni_alu_power(float *r, const float *x, const float *y, size_t n)
+/* An operator, and what computes it. */
+typedef struct trni_alu_kernel {
+    trn_alu op;
+    trni_alu_all_fn *all; /* or NULL */
+} trni_alu_kernel;
+
+/* None for an operator on bits. */
+TRNI_FN trni_alu_kernel trni_alu_kernel_of(trn_alu op, trn_isa isa)
 {
-    for (size_t i = 0; i < n; i++) r[i] = trni_power(x[i], y[i]);
+    const bool other = op == TRN_ALU_BYPASS || op == TRN_ALU_POWER || op == TRN_ALU_RSQRT;
+    const bool number = trn_alu_info_of(op)->kind == TRN_ALU_ARITHMETIC;
+    const trni_alu_kernel k = { op, other ? trni_alu_others : number ? trni_alu_all_for(isa) : NULL };
+    return k;
 }
 
-TRNI_FN void trni_alu_rsqrt(float *r, const float *x, const float *y, size_t n)
+TRNI_FN void trni_alu_run(trni_alu_kernel k, float *r, const float *x, const float *y, size_t n)
 {
-    (void)y;
-    for (size_t i = 0; i < n; i++) r[i] = trni_rsqrt(x[i]);
-}
-
-/* NULL for an operator on bits. */
-TRNI_FN trni_alu_kernel *trni_alu_kernel_of(trn_alu op, trn_isa isa)
-{
-    struct row {
-        trn_alu op;
-        trni_alu_kernel *(*kernel)(trn_isa isa);
-    };
-#define TRNI_ALU_ROW(op, name, result) { TRN_ALU_##op, trni_alu_##name##_for },
-    static const struct row table[] = { TRNI_ALU_NUMBERS(TRNI_ALU_ROW){ TRN_ALU_AVERAGE, trni_alu_add_for } };
-#undef TRNI_ALU_ROW
-    if (op == TRN_ALU_BYPASS) return trni_alu_bypass;
-    if (op == TRN_ALU_POWER) return trni_alu_power;
-    if (op == TRN_ALU_RSQRT) return trni_alu_rsqrt;
-    for (size_t i = 0; i < sizeof table / sizeof table[0]; i++)
-        if (table[i].op == op) return table[i].kernel(isa);
-    return NULL;
+    k.all(k.op, r, x, y, n);
 }
 
 /* The definition: `op` is an operator on numbers. */
 TRNI_FN float trni_alu_apply(trn_alu op, float x, float y)
 {
     float r;
-    trni_alu_kernel_of(op, TRN_ISA_PORTABLE)(&r, &x, &y, 1);
+    trni_alu_run(trni_alu_kernel_of(op, TRN_ISA_PORTABLE), &r, &x, &y, 1);
     return r;
 }
 
 /* ---- bits ---- */
 
-typedef void trni_bits_kernel(void *r, const void *x, const void *y, size_t n);
+/* A count within the width is its low bits; a longer one shifts nothing in. */
+#define TRNI_BITS_SHIFTS(X, bits)                                                                                      \
+    X(LEFT_##bits, uint##bits##_t, trni_either(b < bits, a << (b & 31u), 0u))                                          \
+    X(RIGHT_##bits, uint##bits##_t, trni_either(b < bits, a >> (b & 31u), 0u))
+#define TRNI_BITS_ROWS(X)                                                                                              \
+    X(INVERT, uint8_t, ~a)                                                                                             \
+    X(AND, uint8_t, a &b)                                                                                              \
+    X(OR, uint8_t, a | b)                                                                                              \
+    X(XOR, uint8_t, a ^ b)                                                                                             \
+    TRNI_BITS_SHIFTS(X, 8) TRNI_BITS_SHIFTS(X, 16) TRNI_BITS_SHIFTS(X, 32)
 
-#define TRNI_BITS_ROW(name, type, result)                                                                              \
-    TRNI_INLINE void trni_bits_##name##_body(void *r, const void *x, const void *y, size_t n)                          \
-    {                                                                                                                  \
-        type *const to = (type *)r;                                                                                    \
-        const type *const p = (const type *)x, *const q = (const type *)y;                                             \
+#define TRNI_BITS_NAME(name, type, result) TRNI_BITS_##name,
+typedef enum trni_bits_kind { TRNI_BITS_ROWS(TRNI_BITS_NAME) TRNI_BITS_KINDS } trni_bits_kind;
+#undef TRNI_BITS_NAME
+
+TRNI_INLINE void trni_bits_all_body(trni_bits_kind kind, void *r, const void *x, const void *y, size_t n)
+{
+#define TRNI_BITS_CASE(name, type, result)                                                                             \
+    case TRNI_BITS_##name:                                                                                             \
         TRNI_ELEMENTWISE                                                                                               \
         for (size_t i = 0; i < n; i++) {                                                                               \
-            const uint32_t a = p[i], b = q[i], width = 8 * sizeof(type);                                               \
-            (void)b, (void)width;                                                                                      \
-            to[i] = (type)(result);                                                                                    \
+            const uint32_t a = ((const type *)x)[i], b = ((const type *)y)[i];                                         \
+            (void)b;                                                                                                   \
+            ((type *)r)[i] = (type)(result);                                                                           \
         }                                                                                                              \
-    }                                                                                                                  \
-    TRNI_STAMP(trni_bits_##name, (void *r, const void *x, const void *y, size_t n), (r, x, y, n))
-TRNI_BITS_ROW(invert, uint8_t, ~a)
-TRNI_BITS_ROW(and, uint8_t, a &b)
-TRNI_BITS_ROW(or, uint8_t, a | b)
-TRNI_BITS_ROW(xor, uint8_t, a ^ b)
-/* A count within the width is its low bits; a longer one shifts nothing in. */
-#define TRNI_SHIFT_ROWS(bits)                                                                                          \
-    TRNI_BITS_ROW(left_##bits, uint##bits##_t, trni_either(b < width, a << (b & 31u), 0u))                             \
-    TRNI_BITS_ROW(right_##bits, uint##bits##_t, trni_either(b < width, a >> (b & 31u), 0u))
-TRNI_SHIFT_ROWS(8)
-TRNI_SHIFT_ROWS(16)
-TRNI_SHIFT_ROWS(32)
-#undef TRNI_SHIFT_ROWS
-#undef TRNI_BITS_ROW
+        break;
+    switch (kind) {
+        TRNI_BITS_ROWS(TRNI_BITS_CASE)
+    case TRNI_BITS_KINDS:
+    default: break;
+    }
+#undef TRNI_BITS_CASE
+}
+TRNI_STAMP_AVX2(trni_bits_all, (trni_bits_kind kind, void *r, const void *x, const void *y, size_t n),
+                (kind, r, x, y, n))
+#undef TRNI_BITS_ROWS
+#undef TRNI_BITS_SHIFTS
 
 /* A kernel and the size of what it counts: operators that know no neighbours count bytes, whatever the elements are. */
 typedef struct trni_bits_row {
     trn_alu op;
     size_t bytes;
     bool counts_bytes;
-    trni_bits_kernel *(*kernel)(trn_isa isa);
+    trni_bits_kind kind;
 } trni_bits_row;
 
 /* For elements of 1, 2 or 4 bytes; NULL for an operator on numbers. */
 TRNI_FN const trni_bits_row *trni_bits_kernel_of(trn_alu op, size_t bytes)
 {
     static const trni_bits_row table[] = {
-        { TRN_ALU_INVERT, 0, true, trni_bits_invert_for },
-        { TRN_ALU_BITWISE_AND, 0, true, trni_bits_and_for },
-        { TRN_ALU_BITWISE_OR, 0, true, trni_bits_or_for },
-        { TRN_ALU_BITWISE_XOR, 0, true, trni_bits_xor_for },
-        { TRN_ALU_LEFT_SHIFT, 1, false, trni_bits_left_8_for },
-        { TRN_ALU_LEFT_SHIFT, 2, false, trni_bits_left_16_for },
-        { TRN_ALU_LEFT_SHIFT, 4, false, trni_bits_left_32_for },
-        { TRN_ALU_RIGHT_SHIFT, 1, false, trni_bits_right_8_for },
-        { TRN_ALU_RIGHT_SHIFT, 2, false, trni_bits_right_16_for },
-        { TRN_ALU_RIGHT_SHIFT, 4, false, trni_bits_right_32_for },
+        { TRN_ALU_INVERT, 0, true, TRNI_BITS_INVERT },
+        { TRN_ALU_BITWISE_AND, 0, true, TRNI_BITS_AND },
+        { TRN_ALU_BITWISE_OR, 0, true, TRNI_BITS_OR },
+        { TRN_ALU_BITWISE_XOR, 0, true, TRNI_BITS_XOR },
+        { TRN_ALU_LEFT_SHIFT, 1, false, TRNI_BITS_LEFT_8 },
+        { TRN_ALU_LEFT_SHIFT, 2, false, TRNI_BITS_LEFT_16 },
+        { TRN_ALU_LEFT_SHIFT, 4, false, TRNI_BITS_LEFT_32 },
+        { TRN_ALU_RIGHT_SHIFT, 1, false, TRNI_BITS_RIGHT_8 },
+        { TRN_ALU_RIGHT_SHIFT, 2, false, TRNI_BITS_RIGHT_16 },
+        { TRN_ALU_RIGHT_SHIFT, 4, false, TRNI_BITS_RIGHT_32 },
     };
     for (size_t i = 0; i < sizeof table / sizeof table[0]; i++)
         if (table[i].op == op && (table[i].counts_bytes || table[i].bytes == bytes)) return &table[i];
@@ -219,7 +230,7 @@ TRNI_FN const trni_bits_row *trni_bits_kernel_of(trn_alu op, size_t bytes)
 TRNI_FN void trni_bits_run(const trni_bits_row *row, trn_isa isa, size_t bytes, void *r, const void *x, const void *y,
                            size_t n)
 {
-    row->kernel(isa)(r, x, y, row->counts_bytes ? n * bytes : n);
+    trni_bits_all_for(isa)(row->kind, r, x, y, row->counts_bytes ? n * bytes : n);
 }
 
 /* The definition: `op` is an operator on bits, width is 8, 16 or 32. */
@@ -263,12 +274,11 @@ TRNI_INLINE int64_t trni_exact_of(uint32_t code, uint32_t sign)
     return (int64_t)code - (int64_t)((uint64_t)(code & sign) << 1);
 }
 
-typedef void trni_exact_kernel(uint32_t *r, const uint32_t *x, const uint32_t *y, trni_signs signs, size_t n);
-
-#define TRNI_ALU_ROW(op, name, result)                                                                                 \
-    TRNI_INLINE void trni_exact_##name##_body(uint32_t *r, const uint32_t *x, const uint32_t *y, trni_signs s,         \
-                                              size_t n)                                                                \
-    {                                                                                                                  \
+TRNI_INLINE void trni_exact_all_body(trn_alu op, uint32_t *r, const uint32_t *x, const uint32_t *y, trni_signs s,
+                                     size_t n)
+{
+#define TRNI_ALU_CASE(op, name, result)                                                                                \
+    case TRN_ALU_##op:                                                                                                 \
         TRNI_ELEMENTWISE                                                                                               \
         for (size_t i = 0; i < n; i++) {                                                                               \
             const int64_t a = trni_exact_of(x[i], s.x), b = trni_exact_of(y[i], s.y);                                  \
@@ -276,32 +286,32 @@ typedef void trni_exact_kernel(uint32_t *r, const uint32_t *x, const uint32_t *y
             (void)p, (void)q;                                                                                          \
             r[i] = (uint32_t)(result);                                                                                 \
         }                                                                                                              \
-    }                                                                                                                  \
-    TRNI_STAMP(trni_exact_##name, (uint32_t * r, const uint32_t *x, const uint32_t *y, trni_signs s, size_t n),        \
-               (r, x, y, s, n))
-TRNI_ALU_INTEGERS(TRNI_ALU_ROW)
-#undef TRNI_ALU_ROW
+        break;
+    switch (op) {
+        TRNI_ALU_INTEGERS(TRNI_ALU_CASE)
+    default: break;
+    }
+#undef TRNI_ALU_CASE
+}
+TRNI_STAMP_ONE(trni_exact_all, (trn_alu op, uint32_t *r, const uint32_t *x, const uint32_t *y, trni_signs s, size_t n),
+               (op, r, x, y, s, n))
 
-/* NULL where integers take the way through binary32. */
-TRNI_FN trni_exact_kernel *trni_exact_kernel_of(trn_alu op, trn_isa isa)
+/* Not where integers take the way through binary32. */
+TRNI_FN bool trni_exact_has(trn_alu op)
 {
-    struct row {
-        trn_alu op;
-        trni_exact_kernel *(*kernel)(trn_isa isa);
-    };
-#define TRNI_ALU_ROW(op, name, result) { TRN_ALU_##op, trni_exact_##name##_for },
-    static const struct row table[] = { TRNI_ALU_INTEGERS(TRNI_ALU_ROW) };
+#define TRNI_ALU_ROW(op, name, result) TRN_ALU_##op,
+    static const trn_alu table[] = { TRNI_ALU_INTEGERS(TRNI_ALU_ROW) };
 #undef TRNI_ALU_ROW
     for (size_t i = 0; i < sizeof table / sizeof table[0]; i++)
-        if (table[i].op == op) return table[i].kernel(isa);
-    return NULL;
+        if (table[i] == op) return true;
+    return false;
 }
 
 /* The definition: `op` has a row above; a sign is bit 31 for I32, 0 for U32. */
 TRNI_FN uint32_t trni_alu_integer(trn_alu op, uint32_t x, uint32_t y, trni_signs signs)
 {
     uint32_t r;
-    trni_exact_kernel_of(op, TRN_ISA_PORTABLE)(&r, &x, &y, signs, 1);
+    trni_exact_all_for(TRN_ISA_PORTABLE)(op, &r, &x, &y, signs, 1);
     return r;
 }
 

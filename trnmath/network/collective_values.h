@@ -36,7 +36,7 @@ typedef struct trni_arith {
     int sr_bits;
     uint64_t seed, stream;
     trn_isa isa;
-    trni_alu_kernel *add;
+    trni_alu_kernel add;
 } trni_arith;
 
 TRNI_FN void trni_cc_format_init(trni_cc_format *r, trn_format format, trn_rounding rounding, trn_overflow overflow,
@@ -246,7 +246,7 @@ TRNI_FN void trni_fold_add(const trni_arith *m, float *to, float *const *source,
     const float *so_far = source[0];
     for (int i = 1; i < sources; i++) {
         float *out = i + 1 == sources ? to : sum;
-        m->add(out, so_far, source[i], (size_t)n);
+        trni_alu_run(m->add, out, so_far, source[i], (size_t)n);
         trni_round_in_place(m, &m->accumulate, out, n, 0, 0);
         so_far = out;
     }

@@ -286,7 +286,7 @@ TRNI_FN trn_status trni_partial_tile_sums(const trni_partial_job *j, trni_partia
         if (op->what == TRNI_SUM_TAKE_ADD)
             trni_sum_add(j->f, to, next, size);
         else if (op->what == TRNI_SUM_ADD)
-            j->f->arith.add(to, to, my->buffer + op->from * room, (size_t)size);
+            trni_alu_run(j->f->arith.add, to, to, my->buffer + op->from * room, (size_t)size);
         else
             trni_sum_round(j->f, to, size);
     }

@@ -220,7 +220,7 @@ TRNI_FN void trni_sum_add(const trni_sum_arith *f, float *sum, float *x, int64_t
         return;
     }
     trni_sum_round(f, x, n);
-    f->arith.add(sum, sum, x, (size_t)n);
+    trni_alu_run(f->arith.add, sum, sum, x, (size_t)n);
 }
 
 #endif /* TRNI_SHARDED_SHARDED_SUMS_H */

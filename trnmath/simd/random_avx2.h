@@ -70,13 +70,12 @@ TRNI_KERNEL TRNI_TARGET_AVX2 static void trni_guest256_philox_blocks(uint32_t *_
                                                                      const trni_philox_run *__restrict run)
 {
     enum { most = 4 * TRNI_GUEST256_GROUPS };
-    for (; blocks >= most; blocks -= most, b += most, word += 4 * most)
-        trni_guest256_philox(word, TRNI_GUEST256_GROUPS, b, run);
-    for (size_t take; blocks > 0; blocks -= take, b += 4, word += 16) {
-        uint32_t last[16];
-        trni_guest256_philox(last, 1, b, run);
-        take = blocks < 4 ? blocks : 4;
-        memcpy(word, last, 16 * take);
+    for (; blocks > 0; b += most, word += 4 * most) {
+        uint32_t last[4 * most]; /* more words than are left */
+        const bool whole = blocks >= most;
+        trni_guest256_philox(whole ? word : last, TRNI_GUEST256_GROUPS, b, run);
+        if (!whole) memcpy(word, last, 16 * blocks);
+        blocks -= whole ? (size_t)most : blocks;
     }
 }
 

@@ -88,12 +88,7 @@ TRNI_KERNEL TRNI_TARGET_AVX512 static void trni_guest512_philox_blocks(uint32_t 
     enum { most = 8 * TRNI_GUEST512_GROUPS };
     for (; blocks >= most; blocks -= most, b += most, word += 4 * most)
         trni_guest512_philox(word, TRNI_GUEST512_GROUPS, b, run);
-    for (size_t take; blocks > 0; blocks -= take, b += 8, word += 32) {
-        uint32_t last[32];
-        trni_guest512_philox(last, 1, b, run);
-        take = blocks < 8 ? blocks : 8;
-        memcpy(word, last, 16 * take);
-    }
+    trni_guest256_philox_blocks(word, blocks, b, run);
 }
 
 #undef TRNI_EACH_ROUND

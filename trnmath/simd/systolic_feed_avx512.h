@@ -64,7 +64,8 @@ TRNI_KERNEL TRNI_TARGET_AVX512 static void trni_guest_lines_bytes_avx512(TRNI_LI
         for (int r = 0; r < rows; r++) {
             float *to = dst + (size_t)p * panel_step + slot[r] * width;
             __m512 x, y;
-            trni_codes_512(&t, _mm256_loadu_si256((const __m256i *)(const void *)(src + r * row_step + p * width)), &x, &y);
+            trni_codes_512(&t, _mm256_loadu_si256((const __m256i *)(const void *)(src + r * row_step + p * width)), &x,
+                           &y);
             _mm512_storeu_ps(to, x);
             _mm512_storeu_ps(to + 16, y);
         }
@@ -83,8 +84,10 @@ TRNI_FEED512 void trni_woven_512(const trni_magnitudes512 *t, __m512i codes, __m
     const __m512i odd_low = _mm512_permutex2var_epi16(t->part[0], odd_code, t->part[1]);
     const __m512i odd_high = _mm512_permutex2var_epi16(t->part[2], odd_code, t->part[3]);
     enum { or_and = 0xf8 }; /* a | (b & c) */
-    const __m512i even = _mm512_ternarylogic_epi32(_mm512_mask_mov_epi16(even_low, even_bit6, even_high), _mm512_slli_epi16(codes, 8), sign, or_and);
-    const __m512i odd = _mm512_ternarylogic_epi32(_mm512_mask_mov_epi16(odd_low, odd_bit6, odd_high), codes, sign, or_and);
+    const __m512i even = _mm512_ternarylogic_epi32(_mm512_mask_mov_epi16(even_low, even_bit6, even_high),
+                                                   _mm512_slli_epi16(codes, 8), sign, or_and);
+    const __m512i odd =
+        _mm512_ternarylogic_epi32(_mm512_mask_mov_epi16(odd_low, odd_bit6, odd_high), codes, sign, or_and);
     v[0] = _mm512_castsi512_ps(_mm512_slli_epi32(even, 16));
     v[1] = _mm512_castsi512_ps(_mm512_slli_epi32(odd, 16));
     v[2] = _mm512_castsi512_ps(_mm512_and_si512(even, upper));
@@ -95,11 +98,13 @@ TRNI_FEED512 void trni_woven_512(const trni_magnitudes512 *t, __m512i codes, __m
 TRNI_FEED512 void trni_factors_512(__m512i scale, __m512 v[4])
 {
     const __m512i top = _mm512_set1_epi32(0x7f800000);
-    const __m512i place[4] = { _mm512_slli_epi32(scale, 23), _mm512_slli_epi32(scale, 15), _mm512_slli_epi32(scale, 7), _mm512_srli_epi32(scale, 1) };
+    const __m512i place[4] = { _mm512_slli_epi32(scale, 23), _mm512_slli_epi32(scale, 15), _mm512_slli_epi32(scale, 7),
+                               _mm512_srli_epi32(scale, 1) };
     TRNI_FEED512_UNROLL for (int i = 0; i < 4; i++)
     {
         const __m512i power = _mm512_and_si512(place[i], top);
-        v[i] = _mm512_castsi512_ps(_mm512_mask_mov_epi32(power, _mm512_cmpeq_epi32_mask(power, top), _mm512_set1_epi32(TRNI_F32_NAN)));
+        v[i] = _mm512_castsi512_ps(
+            _mm512_mask_mov_epi32(power, _mm512_cmpeq_epi32_mask(power, top), _mm512_set1_epi32(TRNI_F32_NAN)));
     }
 }
 
@@ -121,9 +126,13 @@ TRNI_FEED512 void trni_stream_codes_512(const int group, const bool scaled, TRNI
                 _mm_prefetch((const char *)((uintptr_t)at + (uintptr_t)ahead), _MM_HINT_T1);
                 trni_woven_512(&t, _mm512_maskz_loadu_epi8(there, at), b);
                 TRNI_FEED512_EACH
-                    q[v] = group == 1 ? _mm512_fmadd_ps(w, b[v], s[v]) : g == 0 ? _mm512_mul_ps(w, b[v]) : _mm512_fmadd_ps(w, b[v], q[v]);
+                q[v] = group == 1 ? _mm512_fmadd_ps(w, b[v], s[v])
+                       : g == 0   ? _mm512_mul_ps(w, b[v])
+                                  : _mm512_fmadd_ps(w, b[v], q[v]);
             }
-            TRNI_FEED512_EACH s[v] = group == 1 ? q[v] : scaled ? _mm512_fmadd_ps(q[v], c[v], s[v]) : _mm512_add_ps(s[v], q[v]);
+            TRNI_FEED512_EACH s[v] = group == 1 ? q[v]
+                                     : scaled   ? _mm512_fmadd_ps(q[v], c[v], s[v])
+                                                : _mm512_add_ps(s[v], q[v]);
         }
         TRNI_FEED512_EACH _mm512_storeu_ps(sum + i + 16 * v, s[v]);
     }
@@ -150,11 +159,15 @@ TRNI_KERNEL TRNI_TARGET_AVX512 static void trni_guest_unweave_avx512(float *dst,
 {
     const __m512i low = _mm512_setr_epi32(0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23);
     const __m512i high = _mm512_setr_epi32(8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31);
-    const __m512i low2 = _mm512_setr_epi64(0, 8, 1, 9, 2, 10, 3, 11), high2 = _mm512_setr_epi64(4, 12, 5, 13, 6, 14, 7, 15);
+    const __m512i low2 = _mm512_setr_epi64(0, 8, 1, 9, 2, 10, 3, 11),
+                  high2 = _mm512_setr_epi64(4, 12, 5, 13, 6, 14, 7, 15);
     for (size_t j = 0; j < n; j += TRNI_WEAVE, src += TRNI_WEAVE, dst += TRNI_WEAVE) {
-        const __m512 v0 = _mm512_loadu_ps(src), v1 = _mm512_loadu_ps(src + 16), v2 = _mm512_loadu_ps(src + 32), v3 = _mm512_loadu_ps(src + 48);
-        const __m512d a = _mm512_castps_pd(_mm512_permutex2var_ps(v0, low, v1)), b = _mm512_castps_pd(_mm512_permutex2var_ps(v2, low, v3));
-        const __m512d c = _mm512_castps_pd(_mm512_permutex2var_ps(v0, high, v1)), d = _mm512_castps_pd(_mm512_permutex2var_ps(v2, high, v3));
+        const __m512 v0 = _mm512_loadu_ps(src), v1 = _mm512_loadu_ps(src + 16), v2 = _mm512_loadu_ps(src + 32),
+                     v3 = _mm512_loadu_ps(src + 48);
+        const __m512d a = _mm512_castps_pd(_mm512_permutex2var_ps(v0, low, v1)),
+                      b = _mm512_castps_pd(_mm512_permutex2var_ps(v2, low, v3));
+        const __m512d c = _mm512_castps_pd(_mm512_permutex2var_ps(v0, high, v1)),
+                      d = _mm512_castps_pd(_mm512_permutex2var_ps(v2, high, v3));
         _mm512_storeu_ps(dst, _mm512_castpd_ps(_mm512_permutex2var_pd(a, low2, b)));
         _mm512_storeu_ps(dst + 16, _mm512_castpd_ps(_mm512_permutex2var_pd(a, high2, b)));
         _mm512_storeu_ps(dst + 32, _mm512_castpd_ps(_mm512_permutex2var_pd(c, low2, d)));

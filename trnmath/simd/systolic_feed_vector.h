@@ -37,12 +37,15 @@ TRNI_V_KERNEL void TRNI_V_NAME(trni_guest_stream_f16)(TRNI_STREAM_PARAMS)
         size_t i = 0;
         for (; i + TRNI_V_LANES <= n; i += TRNI_V_LANES) {
             _mm_prefetch((const char *)((uintptr_t)(src + 2 * i) + (uintptr_t)ahead), _MM_HINT_T0);
-            TRNI_V_OP(storeu_ps)(sum + i, TRNI_V_OP(fmadd_ps)(w, TRNI_V_F16(src + 2 * i), TRNI_V_OP(loadu_ps)(sum + i)));
+            TRNI_V_OP(storeu_ps)
+            (sum + i, TRNI_V_OP(fmadd_ps)(w, TRNI_V_F16(src + 2 * i), TRNI_V_OP(loadu_ps)(sum + i)));
         }
         if (i < n) {
             float rest[TRNI_V_LANES] = { 0 };
             memcpy(rest, sum + i, sizeof(float) * (n - i));
-            TRNI_V_OP(storeu_ps)(rest, TRNI_V_OP(fmadd_ps)(w, TRNI_V_NAME(trni_guest_f16_rest)(src + 2 * i, n - i), TRNI_V_OP(loadu_ps)(rest)));
+            TRNI_V_OP(storeu_ps)
+            (rest,
+             TRNI_V_OP(fmadd_ps)(w, TRNI_V_NAME(trni_guest_f16_rest)(src + 2 * i, n - i), TRNI_V_OP(loadu_ps)(rest)));
             memcpy(sum + i, rest, sizeof(float) * (n - i));
         }
     }

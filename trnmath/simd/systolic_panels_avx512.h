@@ -46,15 +46,17 @@ __attribute__((unused, always_inline)) TRNI_TARGET_AVX512 static inline void trn
 }
 
 /* As trni_transpose: up to 16 lines into slots of `width` floats; lanes beyond `lanes` are not written. */
-TRNI_KERNEL TRNI_TARGET_AVX512 static void trni_guest_transpose_avx512(float *dst, size_t width, const uint16_t *slot, const float *lines,
-                                                                       int64_t step, int lanes, int rows)
+TRNI_KERNEL TRNI_TARGET_AVX512 static void trni_guest_transpose_avx512(float *dst, size_t width, const uint16_t *slot,
+                                                                       const float *lines, int64_t step, int lanes,
+                                                                       int rows)
 {
     const __mmask16 lane_mask = (__mmask16)((1u << lanes) - 1);
     for (int k = 0; k < rows; k += 16) {
         const int left = rows - k < 16 ? rows - k : 16;
         const __mmask16 row_mask = (__mmask16)((1u << left) - 1);
         __m512 v[16];
-        for (int i = 0; i < 16; i++) v[i] = i < lanes ? _mm512_maskz_loadu_ps(row_mask, lines + i * step + k) : _mm512_setzero_ps();
+        for (int i = 0; i < 16; i++)
+            v[i] = i < lanes ? _mm512_maskz_loadu_ps(row_mask, lines + i * step + k) : _mm512_setzero_ps();
         trni_guest_turn_avx512(v);
         for (int i = 0; i < left; i++) _mm512_mask_storeu_ps(dst + slot[k + i] * width, lane_mask, v[i]);
     }

@@ -19,7 +19,8 @@
 #define TRNI_V_TARGET TRNI_TARGET_AVX512
 #define TRNI_V_NAME(x) x##_avx512
 #define TRNI_V_OP(x) _mm512_##x
-#define TRNI_V_F16(src) _mm512_maskz_cvtph_ps((__mmask16)0xffff, _mm256_loadu_si256((const __m256i *)(const void *)(src)))
+#define TRNI_V_F16(src)                                                                                                \
+    _mm512_maskz_cvtph_ps((__mmask16)0xffff, _mm256_loadu_si256((const __m256i *)(const void *)(src)))
 #define TRNI_V_INLINE __attribute__((unused, always_inline)) TRNI_V_TARGET static inline
 #define TRNI_V_KERNEL TRNI_KERNEL TRNI_V_TARGET static
 #endif
