@@ -405,7 +405,8 @@ TRNI_FN unsigned trni_group_rows(const trn_collective_args *a, int group)
     return rows;
 }
 
-/* Trainium2: four chips are a row (or a column, which sharding in three ways uses), eight are rows 0 and 3 or 1 and 2. */
+/* Trainium2: four chips are a row (or a column, which sharding in three ways uses), eight are rows 0 and 3 or 1 and
+ * 2. */
 TRNI_COLD trn_status trni_group_check_trn2(const trn_collective_args *a, int group, const trni_box *box)
 {
     const int count = trni_group_chips(a);

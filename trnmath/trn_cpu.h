@@ -187,7 +187,8 @@ TRNI_COLD trn_status trni_isa_resolve(trn_isa *isa, trn_error *error)
  *     trni_twice_for(isa)(x, n);
  *
  * The attributes sit on the outer functions, because always_inline drops those of the body; kernels are reached through
- * pointers, so no caller swallows them, and `inline` only lets a file that never uses them compile fast at -O0. The bits
+ * pointers, so no caller swallows them, and `inline` only lets a file that never uses them compile fast at -O0. The
+ * bits
  * do not depend on any of it: bodies use fmaf or proven-exact products.
  *
  * Every kernel costs whoever includes it 5 to 30 ms, so there are no more of them than pay:
@@ -201,7 +202,8 @@ TRNI_COLD trn_status trni_isa_resolve(trn_isa *isa, trn_error *error)
  *     TRNI_STAMP_ISA      as TRNI_STAMP_FAST, for bodies whose shape depends on the instruction set
  *
  * gcc at -O2 does not vectorise such loops on its own, hence optimize("O3") (measured: 0.76 -> 5.6 Gelem/s), less the
- * passes that straight loops gain nothing from (together a sixth of the time; the streams of single rows gain a tenth of
+ * passes that straight loops gain nothing from (together a sixth of the time; the streams of single rows gain a tenth
+ * of
  * their speed from two of them). clang needs to be told that 512-bit
  * vectors are welcome. On x86-64 the portable kernel serves hosts older than AVX2 (2013): it is compiled for little
  * time and space. Elsewhere it is the fast one. */
@@ -225,7 +227,8 @@ TRNI_COLD trn_status trni_isa_resolve(trn_isa *isa, trn_error *error)
 #define TRNI_KERNEL_PORTABLE inline __attribute__((unused, cold, optimize("O1")))
 #endif
 
-/* gcc 12 warns of its own <avx512fintrin.h>, where what stands for an undefined register is initialised with itself (GCC
+/* gcc 12 warns of its own <avx512fintrin.h>, where what stands for an undefined register is initialised with itself
+ * (GCC
  * bug 105593); guests stand between these two, so that the warning does not reach programs. */
 #if !TRNI_CLANG
 #define TRNI_GUESTS_BEGIN                                                                                          \

@@ -1,36 +1,44 @@
-/* array/systolic_aligned.h - the accumulators of other makers' matrix units, whose results are published: PSUM after a tile.
+/* array/systolic_aligned.h - the published accumulators of other makers' matrix units: PSUM after a tile.
  * Behind trn_sparse.h trn_tensor_engine.h. SPDX-License-Identifier: MIT
  *
  * DOES: in integers, what the four accumulators of trn_numerics that know no chains make of PSUM and a tile's products:
  *     aligned, aligned_late, aligned_halves, pairwise.
- * DOES NOT: emulate Trainium. It is here so that the machinery around it (operands, tiles, order, PSUM, casts) can be held
+ * DOES NOT: emulate Trainium. It is here so that the machinery around it (operands, tiles, order, PSUM, casts) can be
+ * held
  *     against results of hardware, and because a user may want to know what a block adder would do to a model.
  *
  * All names are the library's own (trni_): programs set the fields of trn_numerics.
  *
  * A tile's products are taken in ascending order, aligned_bytes of each operand at a time: a block of L products. The
- * last block of a tile may be shorter. x = s * 2^e with 1 <= |s| < 2, or e = the smallest normal exponent of x's own format
+ * last block of a tile may be shorter. x = s * 2^e with 1 <= |s| < 2, or e = the smallest normal exponent of x's own
+ * format
  * when x is subnormal; a product has e = e_x + e_w (+ the exponent of an MX scale) and 1 <= |s| < 4. Zeros do not take
  * part. F = aligned_bits.
  *
  *     aligned         E = the largest e of PSUM and the block, at least -aligned_floor
  *                     PSUM = round( sum of all, each cut to a multiple of 2^(E - F) toward zero )
- *     aligned_late    E1 = the largest e of the block alone, S = sum of its products, each cut to 2^(E1 - F) toward zero
+ *     aligned_late    E1 = the largest e of the block alone, S = sum of its products, each cut to 2^(E1 - F) toward
+ *     zero
  *                     E = the larger of E1 and PSUM's e; PSUM = 0 counts as e = -aligned_floor
  *                     PSUM = round( S rounded down to 2^(E - F - 7)  +  PSUM rounded down to 2^(E - F) )
  *                     a product of 2^128 or more is infinite
- *     aligned_halves  as aligned_late, but S = the even products' S0 + the odd ones' S1, each rounded down to 2^(E1 - F)
+ *     aligned_halves  as aligned_late, but S = the even products' S0 + the odd ones' S1, each rounded down to 2^(E1 -
+ *     F)
  *                     where E1 is the larger of their exponents; PSUM below 2^(E - F - 1) is left out
  *     pairwise        PSUM + ((p0 + p1) + (p2 + p3)) and so on, every product and sum rounded to binary32, nearest even
  *
  * round: to aligned_result_bits significant bits, by aligned_rounding, gradual underflow; from 2^128 on infinity, in
- * either rounding. A sum that is exactly zero is +0. flush_products and flush_sums apply to each product and to each rounded
+ * either rounding. A sum that is exactly zero is +0. flush_products and flush_sums apply to each product and to each
+ * rounded
  * sum. Products that are exactly zero are +0, and so is PSUM if flush_inputs flushes it at the beginning of a tile.
  *
- * KNOWN FROM: `measured` - M. Fasi, N. Higham, M. Mikaitis, S. Pranesh, PeerJ CS 7:e330 (2021); F. Khattak, M. Mikaitis,
+ * KNOWN FROM: `measured` - M. Fasi, N. Higham, M. Mikaitis, S. Pranesh, PeerJ CS 7:e330 (2021); F. Khattak, M.
+ * Mikaitis,
  *     doi 10.1145/3830409 (2025) with their data and models (github.com/north-numerical-computing/MATLAB-tensor-core);
- *     P. Xie et al., arXiv 2511.10909 (2025) with MMA-Sim. tests/unit/test_tensor_core.c holds this file against the first
- *     and the second's device results, and against vectors that MMA-Sim's algorithms give. The signs of zeros and the floor
+ *     P. Xie et al., arXiv 2511.10909 (2025) with MMA-Sim. tests/unit/test_tensor_core.c holds this file against the
+ *     first
+ *     and the second's device results, and against vectors that MMA-Sim's algorithms give. The signs of zeros and the
+ *     floor
  *     of 126 are MMA-Sim's alone.
  */
 #ifndef TRNI_ARRAY_SYSTOLIC_ALIGNED_H
@@ -142,7 +150,8 @@ typedef struct trni_sum {
     int exponent;
 } trni_sum;
 
-/* Products first, first + step, … < count; `floor` is the smallest exponent to align to, `also` takes part too if given. */
+/* Products first, first + step, … < count; `floor` is the smallest exponent to align to, `also` takes part too if
+ * given. */
 TRNI_COLD trni_sum trni_sum_aligned(const trni_term *product, int first, int step, int count, int floor,
                                     const trni_term *also, int bits)
 {

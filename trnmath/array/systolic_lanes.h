@@ -1,4 +1,4 @@
-/* array/systolic_lanes.h - every order of sums that is not plain binary32, 32 columns at a time: array/systolic.h's bits.
+/* array/systolic_lanes.h - every order of sums that is not plain binary32, 32 columns at a time.
  * Behind trn_tensor_engine.h. SPDX-License-Identifier: MIT
  *
  * DOES: accumulators of 24 to 53 bits, to nearest even or toward zero, and exact ones; rounded products, flushing,
@@ -143,7 +143,8 @@ TRNI_STAMP_AVX2(trni_lane_products,
            (double *term, const float *x, int x_step, const float *w, int w_step, int strip, int count),
            (term, x, x_step, w, w_step, strip, count))
 
-/* A half of each number, as trni_split takes it. Of infinities and NaN at least one half is NaN: their lanes are marked. */
+/* A half of each number, as trni_split takes it. Of infinities and NaN at least one half is NaN: their lanes are
+ * marked. */
 TRNI_INLINE void trni_lane_halves_body(float *__restrict half, const float *__restrict x, bool high, size_t n)
 {
     const uint32_t taken = high ? 0 : ~(uint32_t)0;

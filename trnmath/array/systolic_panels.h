@@ -1,4 +1,4 @@
-/* array/systolic_panels.h - the systolic array at full speed: packed panels, and micro-kernels for any chains and merge.
+/* array/systolic_panels.h - the systolic array at full speed: packed panels and kernels for any chains and merge.
  * Behind trn_sparse.h trn_tensor_engine.h. SPDX-License-Identifier: MIT
  *
  * DOES: the orders whose chain steps are plain binary32 operations: any chain count, layout and merge, one product a
@@ -7,7 +7,8 @@
  *
  * A packed panel, for a tile of P rows:
  *
- *     [ rows of chain 0 | rows of chain 1 | … ]   each row: 1, 2 or 4 lines of `width` lanes (rows of a, or columns of b)
+ *     [ rows of chain 0 | rows of chain 1 | … ]   each row: 1, 2 or 4 lines of `width` lanes (rows of a, or columns
+ *     of b)
  *
  * so that each chain is a plain rank-1-update loop over a sub-block, whatever the chain count or layout.
  *
@@ -172,7 +173,8 @@ typedef struct trni_array {
 } trni_array;
 
 #if TRNI_PANEL_GUESTS
-/* Kernels of one row and of few do the rest of a matrix: a row costs as much in one as in the other where the latency of
+/* Kernels of one row and of few do the rest of a matrix: a row costs as much in one as in the other where the latency
+ * of
  * its chain, not the number of multipliers, is the limit. */
 TRNI_FN trni_array trni_array_of(int group, trn_isa isa)
 {

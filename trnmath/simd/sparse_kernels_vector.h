@@ -1,7 +1,8 @@
 /* simd/sparse_kernels_vector.h - the micro-kernels of sparse products, written once for AVX2 and AVX-512.
  * Behind trn_sparse.h. SPDX-License-Identifier: MIT
  *
- * Read once per instruction set: by simd/sparse_kernels_avx2.h and simd/sparse_kernels_avx512.h, after trn_vector_<isa>.h
+ * Read once per instruction set: by simd/sparse_kernels_avx2.h and simd/sparse_kernels_avx512.h, after
+ * trn_vector_<isa>.h
  * and after
  *     TRNI_V_SUMS         vectors of sums that fit the registers
  *     TRNI_V_LOW(x), TRNI_V_HIGH(x)   of a vector of words, the low halves and the high ones, as floats

@@ -1,7 +1,8 @@
 /* simd/systolic_feed_avx512.h - lines of F16 and of codes of a byte for array/systolic_feed.h in AVX-512.
  * Behind trn_sparse.h trn_tensor_engine.h. SPDX-License-Identifier: MIT
  *
- * Guests: same bits as the plain C bodies. Included by array/systolic_feed.h only, and not at all under TRN_NO_INTRINSICS.
+ * Guests: same bits as the plain C bodies. Included by array/systolic_feed.h only, and not at all under
+ * TRN_NO_INTRINSICS.
  */
 #ifndef TRNI_ARRAY_SYSTOLIC_FEED_H
 #include "../array/systolic_feed.h" /* which includes this file where it belongs */
@@ -16,8 +17,10 @@ TRNI_GUESTS_BEGIN
 
 /* ---- codes of a byte ----
  *
- * All of them are BF16 numbers and mirror each other in the sign bit, so a table of 128 magnitudes does, four registers:
- * two look up 64 entries at once, by the low six bits of a code. (Lanes are all named for g++ 12, see trn_cpu.h.) The sign
+ * All of them are BF16 numbers and mirror each other in the sign bit, so a table of 128 magnitudes does, four
+ * registers:
+ * two look up 64 entries at once, by the low six bits of a code. (Lanes are all named for g++ 12, see trn_cpu.h.) The
+ * sign
  * of a shorter code is within the table, and what lies above it is nobody's. */
 
 #if TRNI_CLANG
@@ -71,7 +74,8 @@ TRNI_KERNEL TRNI_TARGET_AVX512 static void trni_guest_lines_bytes_avx512(TRNI_LI
         }
 }
 
-/* 64 codes as four vectors of floats, woven: v[q] lane l is code 4 l + q. The even and the odd bytes of 16-bit lanes are
+/* 64 codes as four vectors of floats, woven: v[q] lane l is code 4 l + q. The even and the odd bytes of 16-bit lanes
+ * are
  * looked up by their low bits where they stand, and the BF16 numbers found are halves of 32-bit lanes already: nothing
  * but the lookups themselves crosses lanes (1.9 times the speed of unwoven codes, measured). */
 TRNI_FEED512 void trni_woven_512(const trni_magnitudes512 *t, __m512i codes, __m512 v[4])
@@ -108,7 +112,8 @@ TRNI_FEED512 void trni_factors_512(__m512i scale, __m512 v[4])
     }
 }
 
-/* sum[j] += the group's sum of x[g] * line g [j], times a scale, for `rows` rows in order; a group of one is fused. Sums
+/* sum[j] += the group's sum of x[g] * line g [j], times a scale, for `rows` rows in order; a group of one is fused.
+ * Sums
  * and scales are woven, and hold whole blocks of 64. */
 TRNI_FEED512 void trni_stream_codes_512(const int group, const bool scaled, TRNI_GROUPS_PARAMS)
 {

@@ -1,7 +1,8 @@
-/* simd/systolic_feed_vector.h - lines of F16 for array/systolic_feed.h, written once for AVX2 and AVX-512; read once per set.
+/* simd/systolic_feed_vector.h - lines of F16 for array/systolic_feed.h, written once; read once per instruction set.
  * Behind trn_sparse.h trn_tensor_engine.h. SPDX-License-Identifier: MIT
  *
- * Included by simd/systolic_feed_avx2.h and simd/systolic_feed_avx512.h after trn_vector_<isa>.h. On its own it is empty. The conversion
+ * Included by simd/systolic_feed_avx2.h and simd/systolic_feed_avx512.h after trn_vector_<isa>.h. On its own it is
+ * empty. The conversion
  * instruction needs no care for subnormals (plain C takes a dozen steps).
  */
 #include "../trn_cpu.h"

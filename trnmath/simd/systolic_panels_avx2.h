@@ -1,7 +1,8 @@
-/* simd/systolic_panels_avx2.h - the micro-kernels of array/systolic_panels.h in AVX2 and FMA intrinsics: up to 6 rows times 16 columns.
+/* simd/systolic_panels_avx2.h - array/systolic_panels.h's kernels in AVX2 and FMA: up to 6 rows times 16 columns.
  * Behind trn_sparse.h trn_tensor_engine.h. SPDX-License-Identifier: MIT
  *
- * A guest: plain C reaches 0.3 to 0.6 of it (gcc 12 and clang 14, whole products, measured). Included by array/systolic_panels.h
+ * A guest: plain C reaches 0.3 to 0.6 of it (gcc 12 and clang 14, whole products, measured). Included by
+ * array/systolic_panels.h
  * only, and not at all under TRN_NO_INTRINSICS.
  */
 #ifndef TRNI_ARRAY_SYSTOLIC_PANELS_H

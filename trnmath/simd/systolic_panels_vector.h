@@ -1,7 +1,8 @@
-/* simd/systolic_panels_vector.h - the micro-kernels that AVX2 and AVX-512 share, written once; read once per instruction set.
+/* simd/systolic_panels_vector.h - the kernels that AVX2 and AVX-512 share, written once; read once per instruction set.
  * Behind trn_sparse.h trn_tensor_engine.h. SPDX-License-Identifier: MIT
  *
- * Included by simd/systolic_panels_avx2.h and simd/systolic_panels_avx512.h after trn_vector_<isa>.h, which says what differs, and after
+ * Included by simd/systolic_panels_avx2.h and simd/systolic_panels_avx512.h after trn_vector_<isa>.h, which says what
+ * differs, and after
  *     TRNI_V_ROWS         rows of the tallest micro-kernel
  * All of it is undefined again at the end of this file. On its own it is empty.
  *
@@ -19,7 +20,8 @@ TRNI_GUESTS_BEGIN
 #define TRNI_V_EACH_ROW _Pragma("GCC unroll 16") for (int i = 0; i < rows; i++)
 #endif
 
-/* Two vectors of columns: the sums of TRNI_V_ROWS rows, two of b and one broadcast nearly fill the registers. The chains
+/* Two vectors of columns: the sums of TRNI_V_ROWS rows, two of b and one broadcast nearly fill the registers. The
+ * chains
  * that are done wait in t, in the first-level cache. At least one chain: the compiler need not fear uninitialised sums.
  * A group of two or four products is summed before it joins its chain: the first product is exact. */
 TRNI_V_INLINE void TRNI_V_NAME(trni_guest_micro)(const int rows, const int group, TRNI_MICRO_PARAMS)

@@ -1,7 +1,9 @@
-/* simd/vector_rows_avx512.h - sums of 32 rows for engine/vector_rows.h in AVX-512: squares of 16 x 16 turn in registers.
- * Behind trn_vector_random.h trn_vector_reduce.h trn_vector_search.h trn_vector_statistics.h. SPDX-License-Identifier: MIT
+/* simd/vector_rows_avx512.h - sums of 32 rows for engine/vector_rows.h in AVX-512: 16 x 16 turn in registers.
+ * Behind trn_vector_random.h trn_vector_reduce.h trn_vector_search.h trn_vector_statistics.h.
+ * SPDX-License-Identifier: MIT
  *
- * Guests: same bits as the plain C bodies (1.6 to 2.4 times the speed). Included by engine/vector_rows.h only, and not at
+ * Guests: same bits as the plain C bodies (1.6 to 2.4 times the speed). Included by engine/vector_rows.h only, and
+ * not at
  * all under TRN_NO_INTRINSICS.
  */
 #ifndef TRNI_ENGINE_VECTOR_ROWS_H
