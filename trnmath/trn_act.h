@@ -472,7 +472,7 @@ TRNI_INLINE void trni_act_buckets_body(const trni_act_plan *p, float *dst, const
     for (size_t i = 0; i < n; i++) dst[i] = trni_act_bucketed(p, src[i]);
 }
 
-TRNI_STAMP(trni_act_buckets, (const trni_act_plan *p, float *dst, const float *src, size_t n), (p, dst, src, n))
+TRNI_DISPATCH(trni_act_buckets, (const trni_act_plan *p, float *dst, const float *src, size_t n), (p, dst, src, n))
 
 /* log 2 to 44 bits: its products with exponents are exact in binary64, so that no compiler's fusing changes the sum. */
 #define TRNI_ACT_LOG2 0x1.62e42fefa3ap-1
@@ -506,7 +506,7 @@ TRNI_INLINE void trni_act_scalings_body(const trni_act_plan *p, float *dst, cons
     for (size_t i = 0; i < n; i++) dst[i] = trni_act_scaled(p, src[i]);
 }
 
-TRNI_STAMP(trni_act_scalings, (const trni_act_plan *p, float *dst, const float *src, size_t n), (p, dst, src, n))
+TRNI_DISPATCH(trni_act_scalings, (const trni_act_plan *p, float *dst, const float *src, size_t n), (p, dst, src, n))
 
 /* The functions without a table. */
 TRNI_INLINE float trni_act_simple(trn_act op, float param, float x)
@@ -540,14 +540,15 @@ TRNI_INLINE void trni_act_exact_body(trn_act op, float param, float *dst, const 
 #undef TRNI_ACT_LOOP
 }
 
-TRNI_STAMP(trni_act_exact, (trn_act op, float param, float *dst, const float *src, size_t n), (op, param, dst, src, n))
+TRNI_DISPATCH(trni_act_exact, (trn_act op, float param, float *dst, const float *src, size_t n),
+              (op, param, dst, src, n))
 
 #if TRNI_X86 && TRNI_INTRINSICS
 
-TRNI_GUESTS_BEGIN
+TRNI_SIMD_BEGIN
 #include "simd/act_avx2.h"
 #include "simd/act_avx512.h"
-TRNI_GUESTS_END
+TRNI_SIMD_END
 #endif
 
 /* dst[i] = f(src[i]), i < n. dst may be src; other overlaps are not legal. */
@@ -560,9 +561,9 @@ TRNI_FN void trni_act_run(const trni_act_plan *p, float *dst, const float *src, 
     const bool scaled = p->scaling != TRN_ACT_SCALING_NONE;
 #if TRNI_X86 && TRNI_INTRINSICS
     if (p->isa == TRN_ISA_AVX512)
-        (scaled ? trni_guest_act_scalings_avx512 : trni_guest_act_buckets_avx512)(p, dst, src, n);
+        (scaled ? trni_simd_act_scalings_avx512 : trni_simd_act_buckets_avx512)(p, dst, src, n);
     else if (p->isa == TRN_ISA_AVX2)
-        (scaled ? trni_guest_act_scalings_avx2 : trni_guest_act_buckets_avx2)(p, dst, src, n);
+        (scaled ? trni_simd_act_scalings_avx2 : trni_simd_act_buckets_avx2)(p, dst, src, n);
     else
 #endif
         (scaled ? trni_act_scalings_for(p->isa) : trni_act_buckets_for(p->isa))(p, dst, src, n);

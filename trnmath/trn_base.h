@@ -285,10 +285,10 @@ __attribute__((unused, format(TRNI_PRINTF, 3, 4))) static trn_status trni_fail(t
 }
 
 /* A name, cut to the room that there is (snprintf would draw a warning wherever a compiler sees that it is cut). */
-TRNI_FN void trni_copy_text(char *to, size_t room, const char *from)
+TRNI_FN void trni_copy_text(char *to, size_t capacity, const char *from)
 {
     size_t n = 0;
-    while (n + 1 < room && from[n]) n++;
+    while (n + 1 < capacity && from[n]) n++;
     memcpy(to, from, n);
     to[n] = 0;
 }
@@ -309,5 +309,4 @@ TRN_API const char *trn_fp_check_text(unsigned bits)
 }
 
 #endif /* TRNI_BODIES */
-
 #endif /* TRN_BASE_H */

@@ -124,16 +124,16 @@ TRNI_FN trn_status trni_run_reduction(trni_collective_job *job)
     const trni_schedule *s = &job->schedule;
     const int64_t tasks = (int64_t)job->views.groups * s->ranks * s->channels * 2;
     const int threads = trni_threads();
-    const size_t each = trni_fold_bytes(s->ranks) + sizeof(trni_fold_job) + 64, room = each - each % 64 + 64;
-    char *memory = (char *)malloc(room * (size_t)threads);
+    const size_t each = trni_fold_bytes(s->ranks) + sizeof(trni_fold_job) + 64, capacity = each - each % 64 + 64;
+    char *memory = (char *)malloc(capacity * (size_t)threads);
     if (!memory)
-        return trni_fail(job->a->error, TRN_ENOSPC, "could not allocate %zu bytes of sums", room * (size_t)threads);
+        return trni_fail(job->a->error, TRN_ENOSPC, "could not allocate %zu bytes of sums", capacity * (size_t)threads);
 #if defined(_OPENMP)
 #pragma omp parallel num_threads(threads) if (threads > 1)
 #endif
     {
 #if defined(_OPENMP)
-        char *mine = memory + room * (size_t)omp_get_thread_num();
+        char *mine = memory + capacity * (size_t)omp_get_thread_num();
 #else
         char *mine = memory;
 #endif
@@ -235,7 +235,7 @@ TRNI_FN double trni_job_bytes(const trni_collective_job *job)
 
 /* What is to be done, with a schedule where the caller follows one; else only whether the algorithm that was asked for
  * fits, as copies do not need it. The schedule is to be freed. */
-TRNI_FN trn_status trni_job_settle(trni_collective_job *job, bool scheduled, trni_pick *choice)
+TRNI_FN trn_status trni_job_resolve(trni_collective_job *job, bool scheduled, trni_pick *choice)
 {
     const trn_collective_args *a = job->a;
     memset(choice, 0, sizeof *choice);
@@ -273,7 +273,7 @@ TRN_API trn_status trn_collective_run(const trn_collective_args *args)
     if (status == TRN_OK) status = trni_views_check(&job.views, args);
     if (status != TRN_OK) return status;
     const bool reduces = args->op == TRN_ALL_REDUCE || args->op == TRN_REDUCE_SCATTER;
-    status = trni_job_settle(&job, reduces, &choice);
+    status = trni_job_resolve(&job, reduces, &choice);
     if (status != TRN_OK) return status;
     status = trni_run_job(&job, reduces);
     trni_schedule_free(&job.schedule);

@@ -146,19 +146,19 @@ TRN_API double trn_collective_busbw_factor(trn_collective op, int ranks)
 TRNI_FN void trni_bottleneck(const trni_layout *l, const trni_times *t, double bytes, trn_cost *cost)
 {
     const trn_topology *net = l->ask->net;
-    const size_t room = sizeof cost->bottleneck;
+    const size_t capacity = sizeof cost->bottleneck;
     trn_link link;
-    if (cost->time_s <= 0) trni_copy_text(cost->bottleneck, room, "nothing to do");
+    if (cost->time_s <= 0) trni_copy_text(cost->bottleneck, capacity, "nothing to do");
     else if (t->latency_s >= bytes * t->slope_s)
-        snprintf(cost->bottleneck, room, "latency of %d step%s", t->steps, t->steps == 1 ? "" : "s");
+        snprintf(cost->bottleneck, capacity, "latency of %d step%s", t->steps, t->steps == 1 ? "" : "s");
     else if (t->link_s >= t->hbm_s && t->link_s >= t->dma_s && t->link >= 0 && trn_topology_link(net, t->link, &link)) {
         const bool up = link.to >= net->chips, down = link.from >= net->chips;
         const char *level = net->level[link.level].name;
         if (up || down)
-            snprintf(cost->bottleneck, room, "%.12s %s chip %d", level, up ? "port out of" : "port into",
+            snprintf(cost->bottleneck, capacity, "%.12s %s chip %d", level, up ? "port out of" : "port into",
                      up ? link.from : link.to);
-        else snprintf(cost->bottleneck, room, "%.12s link %d -> %d", level, link.from, link.to);
-    } else trni_copy_text(cost->bottleneck, room, t->hbm_s >= t->dma_s ? "HBM" : "DMA engines");
+        else snprintf(cost->bottleneck, capacity, "%.12s link %d -> %d", level, link.from, link.to);
+    } else trni_copy_text(cost->bottleneck, capacity, t->hbm_s >= t->dma_s ? "HBM" : "DMA engines");
 }
 
 TRNI_FN void trni_cost_answer(const trni_layout *l, const trni_pick *c, trn_cost *cost)

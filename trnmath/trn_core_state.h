@@ -176,7 +176,7 @@ TRN_API size_t trn_core_memory_bytes(trn_generation generation)
            TRNI_ACCESSES * sizeof(trni_access) + TRNI_HBM_TENSORS * sizeof(trni_hbm) + sizeof(trni_cells);
 }
 
-TRNI_FN void trni_core_rooms(trn_core *core, char *at)
+TRNI_FN void trni_core_buffers(trn_core *core, char *at)
 {
     for (int i = 0; i < 2; i++) {
         trni_memory_begin(&core->memory[i], core->spec, (trn_space)i, at, !core->args.no_poison);
@@ -223,7 +223,7 @@ TRN_API trn_status trn_core_begin(trn_core *core, const trn_core_args *args)
     if (!args->memory) core->allocated = malloc(bytes);
     if (!args->memory && !core->allocated)
         return trni_core_fail(core, trni_fail(&core->failure, TRN_ENOSPC, "no %zu bytes for a core", bytes));
-    trni_core_rooms(core, (char *)(args->memory ? args->memory : core->allocated));
+    trni_core_buffers(core, (char *)(args->memory ? args->memory : core->allocated));
     trni_core_tracks(args->trace);
     trn_vector_state_init(&core->vector_state, args->seed);
     trn_gpsimd_state_init(&core->gpsimd_state, args->seed);
@@ -307,7 +307,7 @@ TRN_API trn_tensor trn_core_tile(trn_core *core, const trn_core_tile_args *args)
     const int64_t elements = trn_tensor_elements(t);
     int tile = -1;
     if (elements == 0) return t;
-    const trni_memory_ask ask = { args->name ? args->name : "", args->start_partition, (int)t.shape[0],
+    const trni_memory_request ask = { args->name ? args->name : "", args->start_partition, (int)t.shape[0],
                                   elements / t.shape[0] * (int64_t)trn_format_bytes(args->format) };
     m->serial = core->serial++;
     status = trni_memory_take(m, &ask, &tile, &core->failure);

@@ -296,7 +296,7 @@ TRNI_FN double trni_cost_bytes(const trn_matmul_cost_args *args, trn_matmul_mode
     return mode == TRN_MODE_SPARSE && sparse ? (bits + 4) * args->sparse_m / args->sparse_n / 8 : bits / 8;
 }
 
-TRNI_FN trn_status trni_cost_settle(const trn_matmul_cost_args *args, trni_cost *c)
+TRNI_FN trn_status trni_cost_resolve(const trn_matmul_cost_args *args, trni_cost *c)
 {
     const trn_chip_spec *chip = trni_cost_chip(args);
     const trni_cost_formats f = trni_cost_formats_of(args);
@@ -306,7 +306,7 @@ TRNI_FN trn_status trni_cost_settle(const trn_matmul_cost_args *args, trni_cost 
     const trni_speed_args speed = { core, args->mode, { f.a, f.b }, { "a_format", "b_format" },
                                     { args->is_a_onezero, args->is_b_onezero }, args->fp32r, args->sparse_m,
                                     args->sparse_n, args->error };
-    if ((status = trni_speed_settle(&speed, &c->speed)) != TRN_OK) return status;
+    if ((status = trni_speed_resolve(&speed, &c->speed)) != TRN_OK) return status;
 
     c->chip = chip;
     c->core = core;
@@ -546,7 +546,7 @@ TRN_API trn_status trn_matmul_cost(const trn_matmul_cost_args *args, trn_core_co
     memset(&c, 0, sizeof c); /* for gcc, which does not see that only a success is read */
     if (!args) return TRN_EINVAL;
     if (!cost) return trni_fail(args->error, TRN_EINVAL, "cost is null");
-    trn_status status = trni_cost_settle(args, &c);
+    trn_status status = trni_cost_resolve(args, &c);
     if (status == TRN_OK) status = trni_cost_fits(&c, args->error);
     if (status == TRN_OK) trni_cost_core(&c, cost);
     return status;
@@ -602,7 +602,7 @@ TRN_API trn_status trn_matmul_system_cost(const trn_matmul_cost_args *args, trn_
     if (!args->system) return trni_fail(args->error, TRN_EINVAL, "system is null; trn_system_spec_of() gives one");
     if ((unsigned)args->split > TRN_SPLIT_PER_CORE)
         return trni_fail(args->error, TRN_EINVAL, "split is %d, not a split", (int)args->split);
-    trn_status status = trni_cost_settle(args, &c);
+    trn_status status = trni_cost_resolve(args, &c);
     if (status != TRN_OK) return status;
 
     own = *args;

@@ -6,7 +6,7 @@
  *     int main(void) { printf("kernels run as %s\n", trn_isa_name()); return 0; }
  *
  * DOES: asks the processor once (cpuid and xgetbv on x86-64; NEON is the baseline of aarch64), obeys the environment
- *     variable TRN_ISA and the .isa argument of a call, and stamps kernels out per instruction set.
+ *     variable TRN_ISA and the .isa argument of a call, and compiles kernels for each instruction set.
  * DOES NOT: change results. Every instruction set returns the same bits; only time differs.
  *
  * CONTENTS
@@ -107,7 +107,7 @@ TRNI_COLD bool trni_host_has(trn_isa isa)
  * (TRN_ISA_COUNT: TRN_ISA names none that it could); whoever comes first fills it, always with the same value. */
 enum { TRNI_ISA_DEFAULT_SHIFT = 8 };
 
-TRNI_COLD int trni_isa_ask(void)
+TRNI_COLD int trni_isa_detect(void)
 {
     int found = 1 << TRN_ISA_PORTABLE;
 #if TRNI_X86
@@ -133,7 +133,7 @@ TRNI_FN int trni_isa_known(void)
     static int cache;
     int known = __atomic_load_n(&cache, __ATOMIC_RELAXED);
     if (!known) {
-        known = trni_isa_ask();
+        known = trni_isa_detect();
         __atomic_store_n(&cache, known, __ATOMIC_RELAXED);
     }
     return known;
@@ -179,10 +179,10 @@ TRNI_COLD trn_status trni_isa_resolve(trn_isa *isa, trn_error *error)
 #define TRNI_INTRINSICS 1
 #endif
 
-/* ---- stamping: one body, one kernel per instruction set ----
+/* ---- one body, one kernel per instruction set ----
  *
  *     TRNI_INLINE void trni_twice_body(float *x, size_t n) { ... plain C ... }
- *     TRNI_STAMP(trni_twice, (float *x, size_t n), (x, n))
+ *     TRNI_DISPATCH(trni_twice, (float *x, size_t n), (x, n))
  *     ...
  *     trni_twice_for(isa)(x, n);
  *
@@ -192,14 +192,15 @@ TRNI_COLD trn_status trni_isa_resolve(trn_isa *isa, trn_error *error)
  * do not depend on any of it: bodies use fmaf or proven-exact products.
  *
  * Every kernel costs whoever includes it 5 to 30 ms, so there are no more of them than pay:
- *     TRNI_STAMP          portable, AVX2, AVX-512
- *     TRNI_STAMP_AVX2     portable, AVX2: AVX-512 hosts run the AVX2 kernel; for what is rare, or waits for memory
- *     TRNI_STAMP_ONE      portable only: for what hardly anybody asks for
- *     TRNI_STAMP_BESIDE   portable only where kernels in intrinsics do the rest, else as TRNI_STAMP
- *     TRNI_STAMP_BESIDE_AVX512   as TRNI_STAMP_AVX2 where a kernel in AVX-512 intrinsics does most of it, else all
- *     TRNI_STAMP_FAST     none that is portable on x86-64: its _for gives NULL there, and the caller has another way
- *     TRNI_STAMP_FAST_AVX2   the same, without AVX-512
- *     TRNI_STAMP_ISA      as TRNI_STAMP_FAST, for bodies whose shape depends on the instruction set
+ *     TRNI_DISPATCH          portable, AVX2, AVX-512
+ *     TRNI_DISPATCH_AVX2     portable, AVX2: AVX-512 hosts run the AVX2 kernel; for what is rare, or waits for memory
+ *     TRNI_DISPATCH_ONE      portable only: for what hardly anybody asks for
+ *     TRNI_DISPATCH_BESIDE   portable only where kernels in intrinsics do the rest, else as TRNI_DISPATCH
+ *     TRNI_DISPATCH_BESIDE_AVX512   as TRNI_DISPATCH_AVX2 where a kernel in AVX-512 intrinsics does most of it, else
+ *     all
+ *     TRNI_DISPATCH_FAST     none that is portable on x86-64: its _for gives NULL there, and the caller has another way
+ *     TRNI_DISPATCH_FAST_AVX2   the same, without AVX-512
+ *     TRNI_DISPATCH_ISA      as TRNI_DISPATCH_FAST, for bodies whose shape depends on the instruction set
  *
  * gcc at -O2 does not vectorise such loops on its own, hence optimize("O3") (measured: 0.76 -> 5.6 Gelem/s), less the
  * passes that straight loops gain nothing from (together a sixth of the time; the streams of single rows gain a tenth
@@ -229,15 +230,15 @@ TRNI_COLD trn_status trni_isa_resolve(trn_isa *isa, trn_error *error)
 
 /* gcc 12 warns of its own <avx512fintrin.h>, where what stands for an undefined register is initialised with itself
  * (GCC
- * bug 105593); guests stand between these two, so that the warning does not reach programs. */
+ * bug 105593); SIMD kernels stand between these two, so that the warning does not reach programs. */
 #if !TRNI_CLANG
-#define TRNI_GUESTS_BEGIN                                                                                          \
+#define TRNI_SIMD_BEGIN                                                                                          \
     _Pragma("GCC diagnostic push") _Pragma("GCC diagnostic ignored \"-Wmaybe-uninitialized\"")                     \
         _Pragma("GCC diagnostic ignored \"-Wuninitialized\"")
-#define TRNI_GUESTS_END _Pragma("GCC diagnostic pop")
+#define TRNI_SIMD_END _Pragma("GCC diagnostic pop")
 #else
-#define TRNI_GUESTS_BEGIN
-#define TRNI_GUESTS_END
+#define TRNI_SIMD_BEGIN
+#define TRNI_SIMD_END
 #endif
 
 #define TRNI_TARGET_AVX2 __attribute__((target("avx2,fma,f16c")))
@@ -249,62 +250,62 @@ TRNI_COLD trn_status trni_isa_resolve(trn_isa *isa, trn_error *error)
 #endif
 
 /* The kernels of one name, and which of them an instruction set runs. */
-#define TRNI_STAMP_FOR(name, params, choice)                     \
+#define TRNI_DISPATCH_FOR(name, params, choice)                     \
     typedef void name##_fn params;                               \
     TRNI_FN name##_fn *name##_for(trn_isa isa)                   \
     {                                                            \
         (void)isa; /* on aarch64 the baseline is NEON already */ \
         return choice;                                           \
     }
-#define TRNI_STAMP_ONE(name, params, args)                                        \
+#define TRNI_DISPATCH_ONE(name, params, args)                                        \
     TRNI_KERNEL_PORTABLE static void name##_portable params { name##_body args; } \
-    TRNI_STAMP_FOR(name, params, name##_portable)
+    TRNI_DISPATCH_FOR(name, params, name##_portable)
 
 #if TRNI_X86
-#define TRNI_STAMP(name, params, args)                                                    \
+#define TRNI_DISPATCH(name, params, args)                                                    \
     TRNI_KERNEL_PORTABLE static void name##_portable params { name##_body args; }         \
     TRNI_KERNEL TRNI_TARGET_AVX2 static void name##_avx2 params { name##_body args; }     \
     TRNI_KERNEL TRNI_TARGET_AVX512 static void name##_avx512 params { name##_body args; } \
-    TRNI_STAMP_FOR(name, params,                                                          \
+    TRNI_DISPATCH_FOR(name, params,                                                          \
                    isa == TRN_ISA_AVX512 ? name##_avx512 : isa == TRN_ISA_AVX2 ? name##_avx2 : name##_portable)
-#define TRNI_STAMP_AVX2(name, params, args)                                           \
+#define TRNI_DISPATCH_AVX2(name, params, args)                                           \
     TRNI_KERNEL_PORTABLE static void name##_portable params { name##_body args; }     \
     TRNI_KERNEL TRNI_TARGET_AVX2 static void name##_avx2 params { name##_body args; } \
-    TRNI_STAMP_FOR(name, params, isa == TRN_ISA_PORTABLE ? name##_portable : name##_avx2)
-#define TRNI_STAMP_FAST(name, params, args)                                               \
+    TRNI_DISPATCH_FOR(name, params, isa == TRN_ISA_PORTABLE ? name##_portable : name##_avx2)
+#define TRNI_DISPATCH_FAST(name, params, args)                                               \
     TRNI_KERNEL TRNI_TARGET_AVX2 static void name##_avx2 params { name##_body args; }     \
     TRNI_KERNEL TRNI_TARGET_AVX512 static void name##_avx512 params { name##_body args; } \
-    TRNI_STAMP_FOR(name, params, isa == TRN_ISA_AVX512 ? name##_avx512 : isa == TRN_ISA_AVX2 ? name##_avx2 : NULL)
-#define TRNI_STAMP_FAST_AVX2(name, params, args)                                      \
+    TRNI_DISPATCH_FOR(name, params, isa == TRN_ISA_AVX512 ? name##_avx512 : isa == TRN_ISA_AVX2 ? name##_avx2 : NULL)
+#define TRNI_DISPATCH_FAST_AVX2(name, params, args)                                      \
     TRNI_KERNEL TRNI_TARGET_AVX2 static void name##_avx2 params { name##_body args; } \
-    TRNI_STAMP_FOR(name, params, isa == TRN_ISA_PORTABLE ? NULL : name##_avx2)
+    TRNI_DISPATCH_FOR(name, params, isa == TRN_ISA_PORTABLE ? NULL : name##_avx2)
 #else
-#define TRNI_STAMP TRNI_STAMP_ONE
-#define TRNI_STAMP_AVX2 TRNI_STAMP_ONE
-#define TRNI_STAMP_FAST TRNI_STAMP_ONE
-#define TRNI_STAMP_FAST_AVX2 TRNI_STAMP_ONE
+#define TRNI_DISPATCH TRNI_DISPATCH_ONE
+#define TRNI_DISPATCH_AVX2 TRNI_DISPATCH_ONE
+#define TRNI_DISPATCH_FAST TRNI_DISPATCH_ONE
+#define TRNI_DISPATCH_FAST_AVX2 TRNI_DISPATCH_ONE
 #endif
 
 #if TRNI_X86 && TRNI_INTRINSICS
-#define TRNI_STAMP_BESIDE TRNI_STAMP_ONE
-#define TRNI_STAMP_BESIDE_AVX512 TRNI_STAMP_AVX2
+#define TRNI_DISPATCH_BESIDE TRNI_DISPATCH_ONE
+#define TRNI_DISPATCH_BESIDE_AVX512 TRNI_DISPATCH_AVX2
 #else
-#define TRNI_STAMP_BESIDE TRNI_STAMP
-#define TRNI_STAMP_BESIDE_AVX512 TRNI_STAMP
+#define TRNI_DISPATCH_BESIDE TRNI_DISPATCH
+#define TRNI_DISPATCH_BESIDE_AVX512 TRNI_DISPATCH
 #endif
 
 /* The body's first argument is the trn_isa, a constant in each kernel. The arguments follow the parameter list without
  * parentheses. */
 #if TRNI_X86
-#define TRNI_STAMP_ISA(name, params, ...)                                                                              \
+#define TRNI_DISPATCH_ISA(name, params, ...)                                                                           \
     TRNI_KERNEL_STREAM TRNI_TARGET_AVX2 static void name##_avx2 params { name##_body(TRN_ISA_AVX2, __VA_ARGS__); }     \
     TRNI_KERNEL_STREAM TRNI_TARGET_AVX512 static void name##_avx512 params                                             \
     {                                                                                                                  \
         name##_body(TRN_ISA_AVX512, __VA_ARGS__);                                                                      \
     }                                                                                                                  \
-    TRNI_STAMP_FOR(name, params, isa == TRN_ISA_AVX512 ? name##_avx512 : isa == TRN_ISA_AVX2 ? name##_avx2 : NULL)
+    TRNI_DISPATCH_FOR(name, params, isa == TRN_ISA_AVX512 ? name##_avx512 : isa == TRN_ISA_AVX2 ? name##_avx2 : NULL)
 #else
-#define TRNI_STAMP_ISA(name, params, ...) TRNI_STAMP_ONE(name, params, (TRN_ISA_PORTABLE, __VA_ARGS__))
+#define TRNI_DISPATCH_ISA(name, params, ...) TRNI_DISPATCH_ONE(name, params, (TRN_ISA_PORTABLE, __VA_ARGS__))
 #endif
 
 #endif /* TRNI_BODIES */

@@ -232,7 +232,7 @@ TRNI_FN void trni_dma_move(const trni_dma_plan *my, int64_t to, int64_t from, in
         trni_span_write(&my->dst, to, f, n, x);
         return;
     }
-    float *sum = trni_span_room(&my->dst, to, f, b);
+    float *sum = trni_span_buffer(&my->dst, to, f, b);
     trni_alu_run(my->add, sum, trni_span_read(&my->dst, to, f, n, b), x, (size_t)n);
     trni_span_write(&my->dst, to, f, n, sum);
 }

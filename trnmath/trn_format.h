@@ -15,10 +15,12 @@
  *
  * CONTENTS
  *     trn_format                           the formats
+ *     trn_format_kind                      float, scale, signed or unsigned integer
  *     trn_format_info, trn_format_info_of  the row of one: names, bits, bias, largest code, NaN, what overflow becomes
  *     trn_format_limits, trn_format_limits_of  max, min normal, min subnormal, epsilon, infinity, NaN codes
  *     trn_format_name, trn_format_from_name  NKI's spelling; NKI's, ml_dtypes' and safetensors' are understood
  *     trn_format_bits, trn_format_bytes    bits of one code; bytes of one array element
+ *     trn_format_is_float, trn_format_is_integer   what kind it is
  *     trn_decode, trn_encode               any format
  *     trn_<format>_from_f32, trn_<format>_to_f32   bf16 f16 tf32 f8_e4m3 f8_e4m3fn f8_e5m2 f8_e3m4
  *     trn_cfp8, trn_cfp8_info, trn_cfp8_valid  Trainium1's configurable FP8: a row made at run time
@@ -73,21 +75,21 @@ typedef enum trn_format {
     TRN_CFP8 /* configurable FP8 of Trainium1 (trn_cfp8); as a bare format: 4 exponent bits, bias 7 */
 } trn_format;
 
-enum { TRNI_FORMAT_COUNT = TRN_CFP8 + 1 };
+enum { TRN_FORMAT_COUNT = TRN_CFP8 + 1 };
 
-typedef enum trni_class {
-    TRNI_CLASS_NONE = 0,
-    TRNI_CLASS_FLOAT,
-    TRNI_CLASS_SCALE,
-    TRNI_CLASS_SIGNED,
-    TRNI_CLASS_UNSIGNED
-} trni_class;
+typedef enum trn_format_kind {
+    TRN_KIND_NONE = 0,
+    TRN_KIND_FLOAT,
+    TRN_KIND_SCALE,
+    TRN_KIND_SIGNED,
+    TRN_KIND_UNSIGNED
+} trn_format_kind;
 
 typedef struct trn_format_info {
     const char *name;        /* NKI's, and ml_dtypes' where it has the format (all but TF32 and cFP8) */
     const char *safetensors; /* or "" */
     const char *ocp;         /* or "" */
-    trni_class kind;
+    trn_format_kind kind;
     int bits;          /* of one code; TF32: of its container */
     int exponent_bits; /* E */
     int mantissa_bits; /* M */
@@ -105,6 +107,8 @@ TRN_API const trn_format_info *trn_format_info_of(trn_format format);
 TRN_API const char *trn_format_name(trn_format format);
 TRN_API int trn_format_bits(trn_format format);
 TRN_API size_t trn_format_bytes(trn_format format);
+TRN_API bool trn_format_is_float(trn_format format);   /* a sign, an exponent and a mantissa: not E8M0 */
+TRN_API bool trn_format_is_integer(trn_format format);
 
 /* Exact case. Beware of one false friend: NKI's and ml_dtypes' "float8_e4m3" is the format that ends at 240, while
  * safetensors' "F8_E4M3" is OCP's, which ends at 448. TRN_FORMAT_UNSET when unknown. */
@@ -186,51 +190,51 @@ TRN_API uint32_t trn_cfp8_encode(trn_cfp8 c, float x, trn_rounding rounding, trn
 
 TRN_API const trn_format_info *trn_format_info_of(trn_format format)
 {
-    static const trn_format_info row[TRNI_FORMAT_COUNT] = {
+    static const trn_format_info row[TRN_FORMAT_COUNT] = {
         /* in the order of the enum */
         /* name, safetensors, OCP, kind, bits, E, M, bias, low zeros, largest code, what overflow becomes, NaN */
-        /* TRN_FORMAT_UNSET */ { "unset", "", "", TRNI_CLASS_NONE, 0, 0, 0, 0, 0, 0, 0, 0 },
-        /* TRN_F32 */ { "float32", "F32", "", TRNI_CLASS_FLOAT, 32, 8, 23, 127, 0, 0x7f7fffff, 0x7f800000, 0x7fc00000 },
-        /* TRN_TF32 */ { "tfloat32", "", "", TRNI_CLASS_FLOAT, 32, 8, 10, 127, 13, 0x3fbff, 0x3fc00, 0x3fe00 },
-        /* TRN_BF16 */ { "bfloat16", "BF16", "", TRNI_CLASS_FLOAT, 16, 8, 7, 127, 0, 0x7f7f, 0x7f80, 0x7fc0 },
-        /* TRN_F16 */ { "float16", "F16", "", TRNI_CLASS_FLOAT, 16, 5, 10, 15, 0, 0x7bff, 0x7c00, 0x7e00 },
-        /* TRN_F8_E4M3 */ { "float8_e4m3", "", "", TRNI_CLASS_FLOAT, 8, 4, 3, 7, 0, 0x77, 0x78, 0x7c },
+        /* TRN_FORMAT_UNSET */ { "unset", "", "", TRN_KIND_NONE, 0, 0, 0, 0, 0, 0, 0, 0 },
+        /* TRN_F32 */ { "float32", "F32", "", TRN_KIND_FLOAT, 32, 8, 23, 127, 0, 0x7f7fffff, 0x7f800000, 0x7fc00000 },
+        /* TRN_TF32 */ { "tfloat32", "", "", TRN_KIND_FLOAT, 32, 8, 10, 127, 13, 0x3fbff, 0x3fc00, 0x3fe00 },
+        /* TRN_BF16 */ { "bfloat16", "BF16", "", TRN_KIND_FLOAT, 16, 8, 7, 127, 0, 0x7f7f, 0x7f80, 0x7fc0 },
+        /* TRN_F16 */ { "float16", "F16", "", TRN_KIND_FLOAT, 16, 5, 10, 15, 0, 0x7bff, 0x7c00, 0x7e00 },
+        /* TRN_F8_E4M3 */ { "float8_e4m3", "", "", TRN_KIND_FLOAT, 8, 4, 3, 7, 0, 0x77, 0x78, 0x7c },
         /* TRN_F8_E4M3FN */
-        { "float8_e4m3fn", "F8_E4M3", "FP8 E4M3", TRNI_CLASS_FLOAT, 8, 4, 3, 7, 0, 0x7e, 0x7f, 0x7f },
-        /* TRN_F8_E5M2 */ { "float8_e5m2", "F8_E5M2", "FP8 E5M2", TRNI_CLASS_FLOAT, 8, 5, 2, 15, 0, 0x7b, 0x7c, 0x7e },
-        /* TRN_F8_E3M4 */ { "float8_e3m4", "", "", TRNI_CLASS_FLOAT, 8, 3, 4, 3, 0, 0x6f, 0x70, 0x78 },
-        /* TRN_F8_E8M0 */ { "float8_e8m0fnu", "F8_E8M0", "E8M0", TRNI_CLASS_SCALE, 8, 8, 0, 127, 0, 0xfe, 0xff, 0xff },
-        /* TRN_F6_E2M3 */ { "float6_e2m3fn", "F6_E2M3", "FP6 E2M3", TRNI_CLASS_FLOAT, 6, 2, 3, 1, 0, 0x1f, 0x1f, 0x20 },
-        /* TRN_F6_E3M2 */ { "float6_e3m2fn", "F6_E3M2", "FP6 E3M2", TRNI_CLASS_FLOAT, 6, 3, 2, 3, 0, 0x1f, 0x1f, 0x20 },
-        /* TRN_F4_E2M1 */ { "float4_e2m1fn", "F4", "FP4 E2M1", TRNI_CLASS_FLOAT, 4, 2, 1, 1, 0, 0x7, 0x7, 0x8 },
-        /* TRN_I8 */ { "int8", "I8", "INT8", TRNI_CLASS_SIGNED, 8, 0, 0, 0, 0, 0x7f, 0x7f, 0 },
-        /* TRN_U8 */ { "uint8", "U8", "", TRNI_CLASS_UNSIGNED, 8, 0, 0, 0, 0, 0xff, 0xff, 0 },
-        /* TRN_I16 */ { "int16", "I16", "", TRNI_CLASS_SIGNED, 16, 0, 0, 0, 0, 0x7fff, 0x7fff, 0 },
-        /* TRN_U16 */ { "uint16", "U16", "", TRNI_CLASS_UNSIGNED, 16, 0, 0, 0, 0, 0xffff, 0xffff, 0 },
-        /* TRN_I32 */ { "int32", "I32", "", TRNI_CLASS_SIGNED, 32, 0, 0, 0, 0, 0x7fffffff, 0x7fffffff, 0 },
-        /* TRN_U32 */ { "uint32", "U32", "", TRNI_CLASS_UNSIGNED, 32, 0, 0, 0, 0, 0xffffffff, 0xffffffff, 0 },
-        /* TRN_CFP8 */ { "cfp8", "", "", TRNI_CLASS_FLOAT, 8, 4, 3, 7, 0, 0x77, 0x78, 0x7c },
+        { "float8_e4m3fn", "F8_E4M3", "FP8 E4M3", TRN_KIND_FLOAT, 8, 4, 3, 7, 0, 0x7e, 0x7f, 0x7f },
+        /* TRN_F8_E5M2 */ { "float8_e5m2", "F8_E5M2", "FP8 E5M2", TRN_KIND_FLOAT, 8, 5, 2, 15, 0, 0x7b, 0x7c, 0x7e },
+        /* TRN_F8_E3M4 */ { "float8_e3m4", "", "", TRN_KIND_FLOAT, 8, 3, 4, 3, 0, 0x6f, 0x70, 0x78 },
+        /* TRN_F8_E8M0 */ { "float8_e8m0fnu", "F8_E8M0", "E8M0", TRN_KIND_SCALE, 8, 8, 0, 127, 0, 0xfe, 0xff, 0xff },
+        /* TRN_F6_E2M3 */ { "float6_e2m3fn", "F6_E2M3", "FP6 E2M3", TRN_KIND_FLOAT, 6, 2, 3, 1, 0, 0x1f, 0x1f, 0x20 },
+        /* TRN_F6_E3M2 */ { "float6_e3m2fn", "F6_E3M2", "FP6 E3M2", TRN_KIND_FLOAT, 6, 3, 2, 3, 0, 0x1f, 0x1f, 0x20 },
+        /* TRN_F4_E2M1 */ { "float4_e2m1fn", "F4", "FP4 E2M1", TRN_KIND_FLOAT, 4, 2, 1, 1, 0, 0x7, 0x7, 0x8 },
+        /* TRN_I8 */ { "int8", "I8", "INT8", TRN_KIND_SIGNED, 8, 0, 0, 0, 0, 0x7f, 0x7f, 0 },
+        /* TRN_U8 */ { "uint8", "U8", "", TRN_KIND_UNSIGNED, 8, 0, 0, 0, 0, 0xff, 0xff, 0 },
+        /* TRN_I16 */ { "int16", "I16", "", TRN_KIND_SIGNED, 16, 0, 0, 0, 0, 0x7fff, 0x7fff, 0 },
+        /* TRN_U16 */ { "uint16", "U16", "", TRN_KIND_UNSIGNED, 16, 0, 0, 0, 0, 0xffff, 0xffff, 0 },
+        /* TRN_I32 */ { "int32", "I32", "", TRN_KIND_SIGNED, 32, 0, 0, 0, 0, 0x7fffffff, 0x7fffffff, 0 },
+        /* TRN_U32 */ { "uint32", "U32", "", TRN_KIND_UNSIGNED, 32, 0, 0, 0, 0, 0xffffffff, 0xffffffff, 0 },
+        /* TRN_CFP8 */ { "cfp8", "", "", TRN_KIND_FLOAT, 8, 4, 3, 7, 0, 0x77, 0x78, 0x7c },
     };
-    return &row[(unsigned)format < TRNI_FORMAT_COUNT ? (int)format : (int)TRN_FORMAT_UNSET];
+    return &row[(unsigned)format < TRN_FORMAT_COUNT ? (int)format : (int)TRN_FORMAT_UNSET];
 }
 
 TRN_API const char *trn_format_name(trn_format format) { return trn_format_info_of(format)->name; }
 TRN_API int trn_format_bits(trn_format format) { return trn_format_info_of(format)->bits; }
 TRN_API size_t trn_format_bytes(trn_format format) { return ((size_t)trn_format_bits(format) + 7) / 8; }
-TRNI_FN bool trni_format_valid(trn_format format) { return trn_format_info_of(format)->kind != TRNI_CLASS_NONE; }
+TRNI_FN bool trni_format_valid(trn_format format) { return trn_format_info_of(format)->kind != TRN_KIND_NONE; }
 
-TRNI_FN bool trni_is_float(trn_format format) { return trn_format_info_of(format)->kind == TRNI_CLASS_FLOAT; }
+TRN_API bool trn_format_is_float(trn_format format) { return trn_format_info_of(format)->kind == TRN_KIND_FLOAT; }
 
-TRNI_FN bool trni_is_integer(trn_format format)
+TRN_API bool trn_format_is_integer(trn_format format)
 {
-    const trni_class kind = trn_format_info_of(format)->kind;
-    return kind == TRNI_CLASS_SIGNED || kind == TRNI_CLASS_UNSIGNED;
+    const trn_format_kind kind = trn_format_info_of(format)->kind;
+    return kind == TRN_KIND_SIGNED || kind == TRN_KIND_UNSIGNED;
 }
 
 TRN_API trn_format trn_format_from_name(const char *name)
 {
     if (!name || !*name) return TRN_FORMAT_UNSET;
-    for (int i = TRN_FORMAT_UNSET + 1; i < TRNI_FORMAT_COUNT; i++) {
+    for (int i = TRN_FORMAT_UNSET + 1; i < TRN_FORMAT_COUNT; i++) {
         const trn_format_info *f = trn_format_info_of((trn_format)i);
         if (strcmp(name, f->name) == 0 || strcmp(name, f->safetensors) == 0) return (trn_format)i;
     }
@@ -283,7 +287,7 @@ TRNI_FN uint32_t trni_bits_from_integer(uint32_t magnitude, bool negative)
 TRNI_FN uint32_t trni_decode_integer(const trn_format_info *f, uint32_t code)
 {
     const uint32_t mask = f->bits == 32 ? 0xffffffffu : (1u << f->bits) - 1, sign = 1u << (f->bits - 1);
-    const bool negative = f->kind == TRNI_CLASS_SIGNED && (code & sign);
+    const bool negative = f->kind == TRN_KIND_SIGNED && (code & sign);
     return trni_bits_from_integer((negative ? 0u - code : code) & mask, negative);
 }
 
@@ -291,11 +295,11 @@ TRNI_FN uint32_t trni_decode_integer(const trn_format_info *f, uint32_t code)
 TRNI_FN uint32_t trni_decode_row(const trn_format_info *f, uint32_t code)
 {
     switch (f->kind) {
-    case TRNI_CLASS_FLOAT: return f->mantissa_bits == 23 ? code : trni_decode_float(f, code);
-    case TRNI_CLASS_SCALE: return trni_decode_scale(code);
-    case TRNI_CLASS_SIGNED:
-    case TRNI_CLASS_UNSIGNED: return trni_decode_integer(f, code);
-    case TRNI_CLASS_NONE:
+    case TRN_KIND_FLOAT: return f->mantissa_bits == 23 ? code : trni_decode_float(f, code);
+    case TRN_KIND_SCALE: return trni_decode_scale(code);
+    case TRN_KIND_SIGNED:
+    case TRN_KIND_UNSIGNED: return trni_decode_integer(f, code);
+    case TRN_KIND_NONE:
     default: return TRNI_F32_NAN;
     }
 }
@@ -319,11 +323,11 @@ TRNI_FN trn_format_limits trni_limits_of_row(const trn_format_info *f)
 {
     trn_format_limits l = { 0, 0, 1, 1, 1, false, 0, 1, 0 };
     l.max = f->max_code;
-    if (f->kind == TRNI_CLASS_SIGNED) l.lowest = -l.max - 1;
-    if (f->kind == TRNI_CLASS_SCALE) l.nan_first = l.nan_last = f->nan_code;
-    if (f->kind != TRNI_CLASS_FLOAT && f->kind != TRNI_CLASS_SCALE) return l;
+    if (f->kind == TRN_KIND_SIGNED) l.lowest = -l.max - 1;
+    if (f->kind == TRN_KIND_SCALE) l.nan_first = l.nan_last = f->nan_code;
+    if (f->kind != TRN_KIND_FLOAT && f->kind != TRN_KIND_SCALE) return l;
 
-    const bool scale = f->kind == TRNI_CLASS_SCALE; /* its exponent field 0 is a power of two like any other */
+    const bool scale = f->kind == TRN_KIND_SCALE; /* its exponent field 0 is a power of two like any other */
     const int M = f->mantissa_bits, least = (scale ? 0 : 1) - f->bias;
     const uint32_t all_ones = (1u << (f->exponent_bits + M)) - 1;
     l.max = (double)trni_float(trni_decode_row(f, f->max_code << f->low_zeros));
@@ -423,7 +427,7 @@ TRNI_FN uint32_t trni_encode_integer(const trn_format_info *f, uint32_t bits, tr
 {
     const uint32_t magnitude = bits & ~TRNI_F32_SIGN;
     const bool negative = bits >> 31;
-    const uint64_t top = f->max_code, bottom = f->kind == TRNI_CLASS_SIGNED ? top + 1 : 0;
+    const uint64_t top = f->max_code, bottom = f->kind == TRN_KIND_SIGNED ? top + 1 : 0;
     const uint64_t limit = negative ? bottom : top;
     if (magnitude > TRNI_F32_INF) return 0;
 
@@ -443,11 +447,11 @@ TRNI_FN uint32_t trni_encode_integer(const trn_format_info *f, uint32_t bits, tr
 TRNI_FN uint32_t trni_encode_row(const trn_format_info *f, uint32_t bits, trni_encoding how)
 {
     switch (f->kind) {
-    case TRNI_CLASS_FLOAT: return f->mantissa_bits == 23 ? bits : trni_encode_float(f, bits, how);
-    case TRNI_CLASS_SCALE: return trni_encode_scale(bits, how);
-    case TRNI_CLASS_SIGNED:
-    case TRNI_CLASS_UNSIGNED: return trni_encode_integer(f, bits, how);
-    case TRNI_CLASS_NONE:
+    case TRN_KIND_FLOAT: return f->mantissa_bits == 23 ? bits : trni_encode_float(f, bits, how);
+    case TRN_KIND_SCALE: return trni_encode_scale(bits, how);
+    case TRN_KIND_SIGNED:
+    case TRN_KIND_UNSIGNED: return trni_encode_integer(f, bits, how);
+    case TRN_KIND_NONE:
     default: return 0;
     }
 }
@@ -525,7 +529,7 @@ TRN_API trn_format_info trn_cfp8_info(trn_cfp8 c)
     return f;
 }
 
-TRN_API bool trn_cfp8_valid(trn_cfp8 c) { return trn_cfp8_info(c).kind != TRNI_CLASS_NONE; }
+TRN_API bool trn_cfp8_valid(trn_cfp8 c) { return trn_cfp8_info(c).kind != TRN_KIND_NONE; }
 
 TRN_API float trn_cfp8_decode(trn_cfp8 c, uint32_t code)
 {

@@ -214,14 +214,14 @@ TRNI_INLINE void trni_affine_run_body(uint32_t *value, uint32_t first, uint32_t 
     for (size_t i = 0; i < n; i++) value[i] = first + (uint32_t)i * step;
 }
 
-TRNI_STAMP(trni_affine_run, (uint32_t * value, uint32_t first, uint32_t step, size_t n), (value, first, step, n))
+TRNI_DISPATCH(trni_affine_run, (uint32_t * value, uint32_t first, uint32_t step, size_t n), (value, first, step, n))
 
 TRNI_INLINE void trni_affine_float_body(float *x, const uint32_t *value, size_t n)
 {
     for (size_t i = 0; i < n; i++) x[i] = (float)(int32_t)value[i];
 }
 
-TRNI_STAMP(trni_affine_float, (float *x, const uint32_t *value, size_t n), (x, value, n))
+TRNI_DISPATCH(trni_affine_float, (float *x, const uint32_t *value, size_t n), (x, value, n))
 
 /* dst's width against the pattern's, and what the pattern says. */
 TRNI_FN void trni_affine_init(trni_affine *a, trni_frame *f, const trn_pattern *pattern, int32_t offset,
@@ -289,7 +289,7 @@ TRNI_FN void trni_iota_work(const void *plan, int64_t p, int64_t f, int64_t n)
         trni_span_put(dst, p, f, n, value);
         return;
     }
-    float *const x = trni_span_room(dst, p, f, buffer);
+    float *const x = trni_span_buffer(dst, p, f, buffer);
     trni_affine_float_for(dst->isa)(x, value, (size_t)n);
     trni_span_write(dst, p, f, n, x);
 }
@@ -323,7 +323,7 @@ TRN_API trn_status trn_iota(const trn_iota_args *args)
             r[i] = (uint##bits##_t)((a[i] & keep) | (b[i] & (uint##bits##_t) ~keep));                                  \
         }                                                                                                              \
     }                                                                                                                  \
-    TRNI_STAMP(trni_affine_pick##bits,                                                                                 \
+    TRNI_DISPATCH(trni_affine_pick##bits,                                                                              \
                (trni_any##bits * r, const trni_any##bits *a, const trni_any##bits *b, const uint32_t *value,           \
                 unsigned want, size_t n),                                                                              \
                (r, a, b, value, want, n))
@@ -656,7 +656,7 @@ TRNI_FN void trni_partition_reduce_op(trni_frame *f, const trn_tensor_partition_
     if (!bits) return;
     const trn_tensor *const both[2] = { &args->data, &args->dst };
     for (int i = 0; i < 2; i++)
-        if (!trni_is_integer(both[i]->format)) {
+        if (!trn_format_is_integer(both[i]->format)) {
             trni_gpsimd_fail_format(f, i ? "dst" : "data", both[i]->format,
                                     "integers where the operator works on bits");
             return;

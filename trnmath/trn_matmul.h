@@ -89,8 +89,8 @@ TRNI_FN void trni_block_multiply(const trni_product *p, const trni_cut *cut, int
 
 TRNI_COLD trn_status trni_matmul_check(const trn_matmul_args *args, trni_product *p)
 {
-    trni_ask ask;
-    TRNI_ASK(ask, args);
+    trni_request ask;
+    TRNI_REQUEST(ask, args);
     ask.a = args->a;
     ask.b = args->b;
     ask.a_name = "a";
@@ -103,7 +103,7 @@ TRNI_COLD trn_status trni_matmul_check(const trn_matmul_args *args, trni_product
     ask.overflow = args->overflow;
     if (ask.mx && args->double_row)
         return trni_fail(args->error, TRN_EINVAL, "double_row and MX scales are two modes; a product has one");
-    trn_status status = trni_product_settle(p, &ask);
+    trn_status status = trni_product_resolve(p, &ask);
     if (status == TRN_OK) status = trni_check_result(p, args->error);
     if (status != TRN_OK) return status;
     const bool bf16_psum = args->generation == TRN_GENERATION_DEFAULT || trn_core_spec_of(p->generation)->bf16_psum;

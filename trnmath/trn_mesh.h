@@ -77,7 +77,7 @@ TRN_API trn_status trn_mesh_make(const trn_mesh_args *args);
 TRN_API trn_status trn_mesh_init(trn_mesh *mesh, const trn_topology *net, const char *axes);
 
 /* "data=4@z,tensor=16@y*x". Writes at most `room` bytes, the end included; returns the length of the whole text. */
-TRN_API size_t trn_mesh_format(const trn_mesh *mesh, char *text, size_t room);
+TRN_API size_t trn_mesh_format(const trn_mesh *mesh, char *text, size_t capacity);
 
 /* ---- devices and chips ---- */
 
@@ -288,9 +288,9 @@ TRN_API trn_status trn_mesh_init(trn_mesh *mesh, const trn_topology *net, const 
     return trn_mesh_make(&args);
 }
 
-TRN_API size_t trn_mesh_format(const trn_mesh *mesh, char *text, size_t room)
+TRN_API size_t trn_mesh_format(const trn_mesh *mesh, char *text, size_t capacity)
 {
-    trni_writer w = { text, room, 0 };
+    trni_writer w = { text, capacity, 0 };
     trni_write(&w, "");
     for (int i = 0; i < mesh->axes; i++) {
         const trn_mesh_axis *axis = &mesh->axis[i];

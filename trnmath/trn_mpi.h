@@ -114,20 +114,20 @@ typedef struct trni_mail {
     MPI_Request *request;
     char **buffer;    /* of each request, freed with it; NULL = somebody else's */
     int *peer;        /* of each request */
-    int count, room;
+    int count, capacity;
 } trni_mail;
 
 TRNI_FN bool trni_mail_grow(trni_mail *m)
 {
-    if (m->count < m->room) return true;
-    const int room = m->room ? 2 * m->room : 64;
-    MPI_Request *request = (MPI_Request *)realloc(m->request, sizeof(MPI_Request) * (size_t)room);
+    if (m->count < m->capacity) return true;
+    const int capacity = m->capacity ? 2 * m->capacity : 64;
+    MPI_Request *request = (MPI_Request *)realloc(m->request, sizeof(MPI_Request) * (size_t)capacity);
     if (request) m->request = request;
-    char **buffer = (char **)realloc(m->buffer, sizeof(char *) * (size_t)room);
+    char **buffer = (char **)realloc(m->buffer, sizeof(char *) * (size_t)capacity);
     if (buffer) m->buffer = buffer;
-    int *peer = (int *)realloc(m->peer, sizeof(int) * (size_t)room);
+    int *peer = (int *)realloc(m->peer, sizeof(int) * (size_t)capacity);
     if (peer) m->peer = peer;
-    if (request && buffer && peer) m->room = room;
+    if (request && buffer && peer) m->capacity = capacity;
     return request && buffer && peer;
 }
 
@@ -644,7 +644,7 @@ TRNI_FN trn_status trni_mpi_deliveries(trni_mpi_job *j)
 /* ---- the call ---- */
 
 /* Elements that the work buffer of a rank that is here holds. */
-TRNI_FN int64_t trni_mpi_room(const trni_mpi_job *j, int64_t i)
+TRNI_FN int64_t trni_mpi_capacity(const trni_mpi_job *j, int64_t i)
 {
     const int64_t out = trni_view_size(&j->job.views, i, true), all = j->job.views.elements;
     return j->job.a->op == TRN_ALL_TO_ALL && out > 0 ? out : all;
@@ -656,7 +656,7 @@ TRNI_FN trn_status trni_mpi_buffers(trni_mpi_job *j)
     const int64_t views = (int64_t)j->job.views.groups * j->job.views.ranks, size = j->job.code_bytes;
     const int ranks = j->job.views.ranks;
     int64_t bytes = 0;
-    for (int64_t i = 0; i < views; i++) bytes += j->away[i] ? 0 : trni_round_up(trni_mpi_room(j, i) * size, 64);
+    for (int64_t i = 0; i < views; i++) bytes += j->away[i] ? 0 : trni_round_up(trni_mpi_capacity(j, i) * size, 64);
     j->memory = (char *)malloc((size_t)bytes + sizeof(char *) * (size_t)(views + ranks) + trni_fold_bytes(ranks) + 128);
     if (!j->memory)
         return trni_fail(j->mail.error, TRN_ENOSPC, "%s: no memory for %lld bytes of buffers", j->mail.what,
@@ -671,7 +671,7 @@ TRNI_FN trn_status trni_mpi_buffers(trni_mpi_job *j)
     at += (trni_fold_bytes(ranks) + 63) / 64 * 64;
     for (int64_t i = 0; i < views; i++) {
         j->work[i] = j->away[i] ? NULL : at;
-        at += j->away[i] ? 0 : trni_round_up(trni_mpi_room(j, i) * size, 64);
+        at += j->away[i] ? 0 : trni_round_up(trni_mpi_capacity(j, i) * size, 64);
     }
     return TRN_OK;
 }
@@ -734,7 +734,7 @@ TRNI_FN trn_status trni_mpi_prepare(trni_mpi_job *j, trni_mpi_ballot *ballot)
     j->job.views.away = j->away;
     status = trni_views_check(&j->job.views, a);
     if (status != TRN_OK) return status;
-    status = trni_job_settle(&j->job, a->op < TRN_ALL_TO_ALL, &choice);
+    status = trni_job_resolve(&j->job, a->op < TRN_ALL_TO_ALL, &choice);
     trni_arith_init(&j->job.arith, a, j->job.views.wire, j->job.views.isa);
     ballot->op = a->op;
     ballot->algorithm = choice.algorithm;

@@ -158,7 +158,7 @@ TRNI_FN trn_status trni_mpi_parts(const trni_mpi_product *p, trni_own_parts *own
     return status;
 }
 
-TRNI_FN trn_status trni_mpi_product_settle(trni_mpi_product *p, const trn_sharded_matmul_args *args)
+TRNI_FN trn_status trni_mpi_product_resolve(trni_mpi_product *p, const trn_sharded_matmul_args *args)
 {
     trn_format a = args->matmul.a.format, b = args->matmul.b.format, dst = args->matmul.dst.format;
     p->args = *args;
@@ -177,7 +177,7 @@ TRNI_FN trn_status trni_mpi_product_settle(trni_mpi_product *p, const trn_sharde
     p->args.a = p->a.view;
     p->args.b = p->b.view;
     p->args.dst = p->dst.view;
-    status = trni_sharded_settle(&p->s, &p->args);
+    status = trni_sharded_resolve(&p->s, &p->args);
     if (status == TRN_OK) status = trni_sharded_check_modes(&p->s);
     if (status == TRN_OK) status = trni_sharded_time(&p->s);
     return status == TRN_OK ? trni_sharded_check_views(&p->s) : status;
@@ -186,7 +186,7 @@ TRNI_FN trn_status trni_mpi_product_settle(trni_mpi_product *p, const trn_sharde
 /* ---- one product ---- */
 
 /* Parts as multiplied: F32 where they are still to be summed, else dst's format. */
-TRNI_FN trn_status trni_mpi_product_room(trni_mpi_product *p)
+TRNI_FN trn_status trni_mpi_product_capacity(trni_mpi_product *p)
 {
     const trni_sharded *s = &p->s;
     trn_tensor product = s->product, result = s->product;
@@ -273,7 +273,7 @@ TRNI_FN trn_status trni_mpi_arrange(trni_mpi_product *p)
 TRNI_FN trn_status trni_mpi_product_steps(trni_mpi_product *p)
 {
     const trni_sharded *s = &p->s;
-    trn_status status = trni_mpi_product_room(p);
+    trn_status status = trni_mpi_product_capacity(p);
     const trni_relay a = { s->mesh,      &s->a_spec,         &s->plan.a_at, &s->a_whole, p->a.view,
                            p->a_at.view, p->args.matmul.isa, NULL,          NULL };
     const trni_relay b = { s->mesh,      &s->b_spec,         &s->plan.b_at, &s->b_whole, p->b.view,
@@ -321,7 +321,7 @@ TRNI_FN trn_status trni_mpi_product_run(trni_mpi_product *p, const trn_sharded_m
 {
     trni_mpi_ballot ballot;
     memset(&ballot, 0, sizeof ballot);
-    ballot.status = trni_mpi_product_settle(p, args);
+    ballot.status = trni_mpi_product_resolve(p, args);
     if (ballot.status == TRN_OK) trni_mpi_product_ballot(p, &ballot);
     trn_status status = trni_mpi_agree(&p->mail, &ballot, "agreeing on what to do");
     if (status != TRN_OK) return status;

@@ -116,7 +116,7 @@ TRNI_FN trni_mx_rule trni_mx_rule_of(trn_format format, trn_mx_scale scale)
     const trn_format_info *f = trn_format_info_of(format);
     const int32_t max = (int32_t)trni_decode_row(f, f->max_code);
     trni_mx_rule r;
-    r.unit = f->kind == TRNI_CLASS_SIGNED ? 6 : 0;
+    r.unit = f->kind == TRN_KIND_SIGNED ? 6 : 0;
     r.up = scale == TRN_MX_SCALE_ROUND_UP ? 0x7fffff - (max & 0x7fffff) : 0;
     r.offset = (scale == TRN_MX_SCALE_NEURON) - ((max >> 23) - 127 - r.unit);
     return r;
@@ -215,7 +215,7 @@ TRNI_INLINE void trni_mx_blocks_body(uint32_t *__restrict out, unsigned char *__
     }
 }
 
-TRNI_STAMP(trni_mx_blocks,
+TRNI_DISPATCH(trni_mx_blocks,
            (uint32_t *__restrict out, unsigned char *__restrict scale, const void *__restrict values, size_t n,
             trni_mx_rule r, int32_t least),
            (out, scale, values, n, r, least))
@@ -251,7 +251,7 @@ TRNI_INLINE void trni_mx_columns_body(uint32_t *__restrict out, unsigned char *_
             for (size_t c = 0; c < n; c++) out[c] = trni_mx_divide_exact(x[c] & keep[c], shift[c]);
 }
 
-TRNI_STAMP(trni_mx_columns,
+TRNI_DISPATCH(trni_mx_columns,
            (uint32_t *__restrict out, unsigned char *__restrict scale, const void *__restrict values, size_t n,
             trni_mx_rule r, int32_t least),
            (out, scale, values, n, r, least))
@@ -262,7 +262,7 @@ TRNI_INLINE void trni_mx_symmetric_body(unsigned char *code, size_t n)
     for (size_t i = 0; i < n; i++) code[i] = (unsigned char)(code[i] + (code[i] == 0x80));
 }
 
-TRNI_STAMP(trni_mx_symmetric, (unsigned char *code, size_t n), (code, n))
+TRNI_DISPATCH(trni_mx_symmetric, (unsigned char *code, size_t n), (code, n))
 
 /* Scale and cast in one: blocks in a row, nearest even, to floats. The same bits, faster; without it the kernels above
  * and the encoder do everything. */
@@ -276,7 +276,7 @@ typedef void trni_mx_both(const trni_encoder *e, char *__restrict y, unsigned ch
 TRNI_FN trni_mx_both *trni_mx_both_pick(const trni_encoder *e)
 {
 #if TRNI_X86 && TRNI_INTRINSICS
-    if (e->fast == trni_guest_nearest) return trni_mx_guest_blocks;
+    if (e->fast == trni_simd_nearest) return trni_mx_simd_blocks;
 #endif
     (void)e;
     return NULL;
@@ -326,7 +326,7 @@ TRNI_INLINE void trni_mx_times_blocks_body(void *__restrict out, const uint32_t 
     }
 }
 
-TRNI_STAMP(trni_mx_times_blocks,
+TRNI_DISPATCH(trni_mx_times_blocks,
            (void *__restrict out, const uint32_t *__restrict x, const unsigned char *__restrict scale, size_t n,
             int32_t unit),
            (out, x, scale, n, unit))
@@ -348,7 +348,7 @@ TRNI_INLINE void trni_mx_times_columns_body(void *__restrict out, const uint32_t
             for (size_t c = 0; c < n; c++) y[c] = scale[c] == 0xff ? TRNI_F32_NAN : trni_mx_times_exact(x[c], power[c]);
 }
 
-TRNI_STAMP(trni_mx_times_columns,
+TRNI_DISPATCH(trni_mx_times_columns,
            (void *__restrict out, const uint32_t *__restrict x, const unsigned char *__restrict scale, size_t n,
             int32_t unit),
            (out, x, scale, n, unit))
@@ -374,11 +374,11 @@ typedef struct trni_mx_plan {
     size_t value_bytes;
     char *values, *codes, *scales;
     bool side_by_side;
-    trni_walk_axis k;      /* inside a block: steps from one element to the next */
-    trni_walk_axis run;    /* of a panel: blocks, or columns */
-    trni_walk_axis across; /* from one element of a line to the next: k again, or run */
+    trni_iterator_axis k;      /* inside a block: steps from one element to the next */
+    trni_iterator_axis run;    /* of a panel: blocks, or columns */
+    trni_iterator_axis across; /* from one element of a line to the next: k again, or run */
     int64_t pieces;        /* panels of a run */
-    trni_walk outer;
+    trni_iterator outer;
     trni_mx_rule rule;
     int32_t least;
     trni_encoder encode;
@@ -484,7 +484,7 @@ typedef void trni_mx_work(const trni_mx_plan *p, const trni_mx_panel *a);
 /* Panels first … last-1, counted run by run. */
 TRNI_FN void trni_mx_panels(const trni_mx_plan *p, trni_mx_work *work, int64_t first, int64_t last)
 {
-    trni_walk_place at = trni_walk_start(&p->outer, first / p->pieces);
+    trni_iterator_place at = trni_iterator_start(&p->outer, first / p->pieces);
     for (int64_t piece = first % p->pieces; first < last; first++) {
         const int64_t most = TRNI_MX_BLOCKS, start = piece * most, left = p->run.size - start, *step = p->run.step;
         const size_t n = (size_t)(left < most ? left : most);
@@ -499,7 +499,7 @@ TRNI_FN void trni_mx_panels(const trni_mx_plan *p, trni_mx_work *work, int64_t f
         work(p, &a);
         if (++piece < p->pieces) continue;
         piece = 0;
-        trni_walk_next(&p->outer, &at);
+        trni_iterator_next(&p->outer, &at);
     }
 }
 
@@ -533,7 +533,7 @@ typedef struct trni_mx_views {
 
 /* The axes in steps of bytes, and of the row-major position. A size of 1 has no steps: its strides may be any number.
  */
-TRNI_FN int trni_mx_axes(trni_mx_plan *p, const trni_mx_views *v, trni_walk_axis axis[TRN_MAX_RANK])
+TRNI_FN int trni_mx_axes(trni_mx_plan *p, const trni_mx_views *v, trni_iterator_axis axis[TRN_MAX_RANK])
 {
     int64_t values[TRN_MAX_RANK], codes[TRN_MAX_RANK], scales[TRN_MAX_RANK], index = 1;
     const int64_t bytes = (int64_t)p->value_bytes;
@@ -545,7 +545,7 @@ TRNI_FN int trni_mx_axes(trni_mx_plan *p, const trni_mx_views *v, trni_walk_axis
         const int64_t size = v->values->shape[i];
         if (size == 1) continue;
         const int64_t scale = v->scales->shape[i] > 1 ? scales[i] : 0;
-        const trni_walk_axis one = { size, { values[i] * bytes, codes[i], scale, index } };
+        const trni_iterator_axis one = { size, { values[i] * bytes, codes[i], scale, index } };
         if (i == v->at)
             p->k = one;
         else
@@ -555,7 +555,7 @@ TRNI_FN int trni_mx_axes(trni_mx_plan *p, const trni_mx_views *v, trni_walk_axis
 }
 
 /* The axis to lay side by side: the one with the closest values, when that is closer than k. -1: none. */
-TRNI_FN int trni_mx_column_axis(const trni_mx_plan *p, const trni_walk_axis *axis, int n)
+TRNI_FN int trni_mx_column_axis(const trni_mx_plan *p, const trni_iterator_axis *axis, int n)
 {
     int best = -1;
     int64_t closest = p->k.step[TRNI_MX_VALUES];
@@ -570,10 +570,11 @@ TRNI_FN int trni_mx_column_axis(const trni_mx_plan *p, const trni_walk_axis *axi
 
 TRNI_FN void trni_mx_cut(trni_mx_plan *p, const trni_mx_views *v)
 {
-    trni_walk_axis axis[TRN_MAX_RANK], blocks;
+    trni_iterator_axis axis[TRN_MAX_RANK], blocks;
     int n = trni_mx_axes(p, v, axis);
     blocks.size = p->k.size / TRN_MX_BLOCK;
-    for (int i = 0; i < TRNI_WALK_VIEWS; i++) blocks.step[i] = p->k.step[i] * (i == TRNI_MX_SCALES ? 1 : TRN_MX_BLOCK);
+    for (int i = 0; i < TRNI_ITERATOR_VIEWS; i++)
+        blocks.step[i] = p->k.step[i] * (i == TRNI_MX_SCALES ? 1 : TRN_MX_BLOCK);
 
     const int column = trni_mx_column_axis(p, axis, n);
     p->side_by_side = column >= 0;
@@ -582,17 +583,17 @@ TRNI_FN void trni_mx_cut(trni_mx_plan *p, const trni_mx_views *v)
     if (p->side_by_side) axis[column] = blocks;
     for (int i = 1; i < n; i++) /* far steps outside */
         for (int j = i; j > 0 && axis[j - 1].step[TRNI_MX_CODES] < axis[j].step[TRNI_MX_CODES]; j--) {
-            const trni_walk_axis t = axis[j];
+            const trni_iterator_axis t = axis[j];
             axis[j] = axis[j - 1];
             axis[j - 1] = t;
         }
     for (int i = 0; i < n; i++)
-        if (axis[i].size > 1) trni_walk_push(&p->outer, axis[i]);
+        if (axis[i].size > 1) trni_iterator_push(&p->outer, axis[i]);
 
-    trni_walk *outer = &p->outer;
-    trni_walk_axis *next = outer->rank ? &outer->axis[outer->rank - 1] : NULL;
+    trni_iterator *outer = &p->outer;
+    trni_iterator_axis *next = outer->rank ? &outer->axis[outer->rank - 1] : NULL;
     if (next && p->run.size == 1) p->run.step[TRNI_MX_SCALES] = next->step[TRNI_MX_SCALES]; /* a step never taken */
-    if (next && trni_walk_continues(next, &p->run)) {
+    if (next && trni_iterator_continues(next, &p->run)) {
         p->run.size *= next->size;
         outer->places /= next->size;
         outer->rank--;

@@ -112,7 +112,7 @@ TRNI_INLINE void trni_mx_join_body(void *__restrict words, const unsigned char *
             z[j] = (uint16_t)((x[j] & 15u) | (x1[j] & 15u) << 4 | (x2[j] & 15u) << 8 | (x3[j] & 15u) << 12);
 }
 
-TRNI_STAMP(trni_mx_join,
+TRNI_DISPATCH(trni_mx_join,
            (void *__restrict words, const unsigned char *__restrict x, int64_t distance, size_t n, int bits),
            (words, x, distance, n, bits))
 
@@ -128,7 +128,7 @@ TRNI_INLINE void trni_mx_split_body(unsigned char *__restrict y, const void *__r
             for (size_t j = 0; j < n; j++) y[j] = (unsigned char)(z[j] >> 4 * slot & 15);
 }
 
-TRNI_STAMP(trni_mx_split,
+TRNI_DISPATCH(trni_mx_split,
            (unsigned char *__restrict y, const void *__restrict words, int64_t distance, size_t n, int bits),
            (y, words, distance, n, bits))
 
@@ -332,7 +332,7 @@ TRN_API trn_status trn_mx_fp4_to_fp8(const trn_mx_fp4_args *args)
     if (!args) return TRN_EINVAL;
     uint8_t map[16];
     int64_t dst_stride[TRN_MAX_RANK], src_stride[TRN_MAX_RANK];
-    trni_walk walk;
+    trni_iterator walk;
     memset(&walk, 0, sizeof walk);
     const trn_status status = trni_mx_check_fp4(args);
     if (status || trn_tensor_elements(args->dst) == 0) return status;
@@ -344,13 +344,13 @@ TRN_API trn_status trn_mx_fp4_to_fp8(const trn_mx_fp4_args *args)
     trni_strides(&args->dst, dst_stride);
     trni_strides(&args->src, src_stride);
     for (int i = 0; i < args->dst.rank; i++) {
-        const trni_walk_axis one = { args->dst.shape[i], { dst_stride[i], src_stride[i], 0, 0 } };
-        if (one.size > 1) trni_walk_push(&walk, one);
+        const trni_iterator_axis one = { args->dst.shape[i], { dst_stride[i], src_stride[i], 0, 0 } };
+        if (one.size > 1) trni_iterator_push(&walk, one);
     }
-    const trni_walk_axis single = { 1, { 0, 0, 0, 0 } }, row = walk.rank ? walk.axis[--walk.rank] : single;
+    const trni_iterator_axis single = { 1, { 0, 0, 0, 0 } }, row = walk.rank ? walk.axis[--walk.rank] : single;
     const int64_t rows = trn_tensor_elements(args->dst) / row.size;
-    trni_walk_place at = trni_walk_start(&walk, 0);
-    for (int64_t r = 0; r < rows; r++, trni_walk_next(&walk, &at)) {
+    trni_iterator_place at = trni_iterator_start(&walk, 0);
+    for (int64_t r = 0; r < rows; r++, trni_iterator_next(&walk, &at)) {
         unsigned char *y = (unsigned char *)args->dst.data + at.offset[0];
         const unsigned char *x = (const unsigned char *)args->src.data + at.offset[1];
         for (int64_t i = 0; i < row.size; i++) y[i * row.step[0]] = map[x[i * row.step[1]] & 15];

@@ -121,7 +121,7 @@ TRNI_INLINE void trni_pack4_body(void *__restrict bytes, const void *__restrict 
     for (size_t i = 0; i < n; i++) y[i] = (unsigned char)((x[i] & 0x0fu) | (x[i] >> 4 & 0xf0u));
 }
 
-TRNI_STAMP(trni_pack4, (void *__restrict bytes, const void *__restrict codes, size_t n), (bytes, codes, n))
+TRNI_DISPATCH(trni_pack4, (void *__restrict bytes, const void *__restrict codes, size_t n), (bytes, codes, n))
 
 TRNI_INLINE void trni_unpack4_body(void *__restrict codes, const void *__restrict bytes, size_t n)
 {
@@ -130,7 +130,7 @@ TRNI_INLINE void trni_unpack4_body(void *__restrict codes, const void *__restric
     for (size_t i = 0; i < n; i++) y[i] = (uint16_t)((x[i] & 0x0fu) | (x[i] & 0xf0u) << 4);
 }
 
-TRNI_STAMP(trni_unpack4, (void *__restrict codes, const void *__restrict bytes, size_t n), (codes, bytes, n))
+TRNI_DISPATCH(trni_unpack4, (void *__restrict codes, const void *__restrict bytes, size_t n), (codes, bytes, n))
 
 /* Eight codes of 6 bits, one in each byte, move together in three steps: pairs, fours, eight.
  *
@@ -217,7 +217,7 @@ typedef struct trni_packing_plan {
     char *codes, *words;
     int64_t code_step, word_step; /* bytes */
     int64_t n;                    /* codes of a row */
-    trni_walk rows;               /* views: codes, words; in bytes */
+    trni_iterator rows;               /* views: codes, words; in bytes */
     int64_t pieces;               /* of a row */
 } trni_packing_plan;
 
@@ -247,7 +247,7 @@ TRNI_FN void trni_packing_piece(const trni_packing_plan *p, char *codes, char *w
 /* Pieces first … last-1, counted row by row. */
 TRNI_FN void trni_packing_pieces(const trni_packing_plan *p, int64_t first, int64_t last)
 {
-    trni_walk_place at = trni_walk_start(&p->rows, first / p->pieces);
+    trni_iterator_place at = trni_iterator_start(&p->rows, first / p->pieces);
     const int64_t most = TRNI_PACKING_PIECE, words = most / p->form->codes * p->form->words; /* of one piece */
     for (int64_t piece = first % p->pieces; first < last; first++) {
         const int64_t left = p->n - piece * most;
@@ -255,7 +255,7 @@ TRNI_FN void trni_packing_pieces(const trni_packing_plan *p, int64_t first, int6
                            p->words + at.offset[1] + piece * words * p->word_step, (size_t)(left < most ? left : most));
         if (++piece < p->pieces) continue;
         piece = 0;
-        trni_walk_next(&p->rows, &at);
+        trni_iterator_next(&p->rows, &at);
     }
 }
 
@@ -289,12 +289,12 @@ TRNI_FN void trni_packing_rows(trni_packing_plan *p, const trn_tensor *codes, co
     p->word_step = words->shape[last] > 1 ? word_stride[last] * word_bytes : word_bytes;
     for (int i = 0; i < last; i++) {
         if (codes->shape[i] == 1) continue; /* its strides may be any number */
-        const trni_walk_axis one = { codes->shape[i], { code_stride[i], word_stride[i] * word_bytes, 0, 0 } };
-        trni_walk_push(&p->rows, one);
+        const trni_iterator_axis one = { codes->shape[i], { code_stride[i], word_stride[i] * word_bytes, 0, 0 } };
+        trni_iterator_push(&p->rows, one);
     }
-    const trni_walk_axis row = { groups, { p->code_step * p->form->codes, p->word_step * p->form->words, 0, 0 } };
-    const trni_walk_axis *inner = p->rows.rank ? &p->rows.axis[p->rows.rank - 1] : NULL;
-    if (inner && p->n % p->form->codes == 0 && trni_walk_continues(inner, &row)) {
+    const trni_iterator_axis row = { groups, { p->code_step * p->form->codes, p->word_step * p->form->words, 0, 0 } };
+    const trni_iterator_axis *inner = p->rows.rank ? &p->rows.axis[p->rows.rank - 1] : NULL;
+    if (inner && p->n % p->form->codes == 0 && trni_iterator_continues(inner, &row)) {
         p->n *= inner->size;
         p->rows.places /= inner->size;
         p->rows.rank--;

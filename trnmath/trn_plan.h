@@ -57,7 +57,7 @@ typedef struct trn_plan_list {
 /* Fills plan[room] with the best, legal ones first, each of them the fastest of its variants; those that cannot be come
  * last, with the sentence why. TRN_OK also when none is legal: look at list->legal. list is written on success only;
  * plan[] holds nothing of use when memory ran out on the way. */
-TRN_API trn_status trn_plan_search(const trn_plan_args *args, trn_plan *plan, int64_t room, trn_plan_list *list);
+TRN_API trn_status trn_plan_search(const trn_plan_args *args, trn_plan *plan, int64_t capacity, trn_plan_list *list);
 
 /* One plan, whose tp, cp, ep, dp, pp and order are given; the rest is searched as args allow. An illegal plan is no
  * failure: it says why. */
@@ -69,7 +69,7 @@ TRN_API trn_status trn_plan_collective(const trn_plan_args *args, const trn_plan
                                        trn_collective op, double bytes, double *time_s, trn_algorithm *algorithm);
 
 /* "tp 2 x dp 2"; "" where the level has one value. */
-TRN_API void trn_plan_level_text(const trn_topology *net, const trn_plan *plan, int level, char *text, size_t room);
+TRN_API void trn_plan_level_text(const trn_topology *net, const trn_plan *plan, int level, char *text, size_t capacity);
 
 #if TRNI_BODIES
 
@@ -326,7 +326,7 @@ TRNI_FN void trni_plan_try_microbatches(trni_plan_work *w, trn_plan *p, trni_pla
 typedef struct trni_plan_search {
     trni_plan_work *w;
     trn_plan *plan;
-    int64_t room, worst; /* place of the last in order, once all places are taken */
+    int64_t capacity, worst; /* place of the last in order, once all places are taken */
     trn_plan_list list;
 } trni_plan_search;
 
@@ -353,10 +353,10 @@ TRNI_FN void trni_plan_keep(trni_plan_search *s, const trn_plan *p)
     list->found++;
     list->legal += p->legal;
     list->reason[p->reason]++;
-    if (list->kept < s->room) s->plan[list->kept++] = *p;
-    else if (s->room && trni_plan_before(p, &s->plan[s->worst])) s->plan[s->worst] = *p;
+    if (list->kept < s->capacity) s->plan[list->kept++] = *p;
+    else if (s->capacity && trni_plan_before(p, &s->plan[s->worst])) s->plan[s->worst] = *p;
     else return;
-    for (int64_t i = s->worst = 0; list->kept == s->room && i < s->room; i++)
+    for (int64_t i = s->worst = 0; list->kept == s->capacity && i < s->capacity; i++)
         if (trni_plan_before(&s->plan[s->worst], &s->plan[i])) s->worst = i;
 }
 
@@ -424,13 +424,13 @@ TRNI_FN void trni_plan_each(trni_plan_search *s)
     }
 }
 
-TRN_API trn_status trn_plan_search(const trn_plan_args *args, trn_plan *plan, int64_t room, trn_plan_list *list)
+TRN_API trn_status trn_plan_search(const trn_plan_args *args, trn_plan *plan, int64_t capacity, trn_plan_list *list)
 {
     trni_plan_work w;
     trni_plan_search s;
     if (!args) return TRN_EINVAL;
-    if (!list || room < 0 || (room && !plan)) {
-        trni_fail(args->error, TRN_EINVAL, "list is null, or plan has no room for %lld", (long long)room);
+    if (!list || capacity < 0 || (capacity && !plan)) {
+        trni_fail(args->error, TRN_EINVAL, "list is null, or plan has no room for %lld", (long long)capacity);
         return TRN_EINVAL; /* so that gcc sees that list is written whenever TRN_OK is returned; below, too */
     }
     trn_status status = trni_plan_work_begin(&w, args, 1 << 15);
@@ -438,7 +438,7 @@ TRN_API trn_status trn_plan_search(const trn_plan_args *args, trn_plan *plan, in
     memset(&s, 0, sizeof s);
     s.w = &w;
     s.plan = plan;
-    s.room = room;
+    s.capacity = capacity;
     trni_plan_each(&s);
     s.list.asked = w.asked;
     status = w.status;
@@ -523,16 +523,16 @@ TRN_API trn_status trn_plan_collective(const trn_plan_args *args, const trn_plan
     return TRN_OK;
 }
 
-TRN_API void trn_plan_level_text(const trn_topology *net, const trn_plan *plan, int level, char *text, size_t room)
+TRN_API void trn_plan_level_text(const trn_topology *net, const trn_plan *plan, int level, char *text, size_t capacity)
 {
     const int degree[TRN_AXIS_COUNT] = { plan->tp, plan->cp, plan->ep, plan->dp, plan->pp };
     trni_plan_place p;
     size_t used = 0;
-    if (!room) return;
+    if (!capacity) return;
     text[0] = 0;
     if (level < 0 || level >= net->levels || !trni_plan_place_degrees(net, degree, plan->order, &p)) return;
-    for (int i = 0; i < p.parts[level] && used < room; i++)
-        used += (size_t)snprintf(text + used, room - used, "%s%s %d", i ? " x " : "",
+    for (int i = 0; i < p.parts[level] && used < capacity; i++)
+        used += (size_t)snprintf(text + used, capacity - used, "%s%s %d", i ? " x " : "",
                                  trn_plan_axis_name((trn_plan_axis)p.part[level][i].axis), p.part[level][i].factor);
 }
 

@@ -92,7 +92,7 @@ TRN_API trn_status trn_pspec_read(trn_pspec *spec, const trn_mesh *mesh, const c
 TRN_API trn_status trn_pspec_parse(trn_pspec *spec, const trn_mesh *mesh, const char *text);
 
 /* Writes at most `room` bytes, the end included; returns the length that the whole text has. */
-TRN_API size_t trn_pspec_format(const trn_pspec *spec, const trn_mesh *mesh, char *text, size_t room);
+TRN_API size_t trn_pspec_format(const trn_pspec *spec, const trn_mesh *mesh, char *text, size_t capacity);
 
 /* ---- placements ---- */
 
@@ -269,9 +269,9 @@ TRN_API trn_status trn_pspec_parse(trn_pspec *spec, const trn_mesh *mesh, const 
     return trn_pspec_read(spec, mesh, text, NULL);
 }
 
-TRN_API size_t trn_pspec_format(const trn_pspec *spec, const trn_mesh *mesh, char *text, size_t room)
+TRN_API size_t trn_pspec_format(const trn_pspec *spec, const trn_mesh *mesh, char *text, size_t capacity)
 {
-    trni_writer w = { text, room, 0 };
+    trni_writer w = { text, capacity, 0 };
     const bool dims = spec->rank > 0 || !spec->sum;
     trni_write(&w, dims ? "(" : "");
     for (int d = 0; d < spec->rank; d++) {

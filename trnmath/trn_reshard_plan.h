@@ -39,7 +39,7 @@
 
 /* "all_gather over tensor, 8388608 bytes, switch_direct, then (data, *)". Writes at most `room` bytes, the end
  * included; returns the length of the whole text. */
-TRN_API size_t trn_reshard_step_format(const trn_reshard_step *step, const trn_mesh *mesh, char *text, size_t room);
+TRN_API size_t trn_reshard_step_format(const trn_reshard_step *step, const trn_mesh *mesh, char *text, size_t capacity);
 
 /* ---- the plan ---- */
 
@@ -51,11 +51,11 @@ TRN_API trn_status trn_redistribute_plan(const trn_redistribute_args *args, trn_
 
 #include "sharded/reshard_moves.h"
 
-TRN_API size_t trn_reshard_step_format(const trn_reshard_step *step, const trn_mesh *mesh, char *text, size_t room)
+TRN_API size_t trn_reshard_step_format(const trn_reshard_step *step, const trn_mesh *mesh, char *text, size_t capacity)
 {
     static const char *const local[] = { "slice", "zero fill" };
     const bool moves = step->kind == TRN_RESHARD_COLLECTIVE;
-    trni_writer w = { text, room, 0 };
+    trni_writer w = { text, capacity, 0 };
     char part[200];
     trni_write(&w, moves ? trn_collective_name(step->op) : local[step->kind]);
     for (int i = 0; i < step->axes; i++) {

@@ -34,7 +34,7 @@ typedef enum trn_rounding {
     TRN_TOWARD_NEGATIVE,
     TRN_TO_ODD /* an inexact result gets an odd last bit, so that a second, narrower rounding is still correct */
 } trn_rounding;
-enum { TRNI_ROUNDING_COUNT = TRN_TO_ODD + 1 };
+enum { TRN_ROUNDING_COUNT = TRN_TO_ODD + 1 };
 
 typedef enum trn_overflow {
     TRN_OVERFLOW_DEFAULT = 0, /* infinity where the format has one, else its NaN, else its maximum */
@@ -63,13 +63,13 @@ TRN_API const char *trn_round_text(trn_rounding rounding)
 {
     static const char *const name[] = { "nearest_even",    "stochastic",      "toward_zero",
                                         "toward_positive", "toward_negative", "to_odd" };
-    return (unsigned)rounding < TRNI_ROUNDING_COUNT ? name[(unsigned)rounding] : "unknown";
+    return (unsigned)rounding < TRN_ROUNDING_COUNT ? name[(unsigned)rounding] : "unknown";
 }
 
 TRN_API trn_rounding trn_round_from_text(const char *name)
 {
     int mode = 0;
-    while (mode < TRNI_ROUNDING_COUNT && strcmp(name, trn_round_text((trn_rounding)mode)) != 0) mode++;
+    while (mode < TRN_ROUNDING_COUNT && strcmp(name, trn_round_text((trn_rounding)mode)) != 0) mode++;
     return (trn_rounding)mode;
 }
 
@@ -103,7 +103,7 @@ TRN_API uint32_t trn_round_magnitude(uint32_t magnitude, int shift, bool negativ
 /* TRN_OK, or what is wrong with a caller's mode and number of random bits. */
 TRNI_COLD trn_status trni_check_rounding(trn_rounding rounding, int sr_bits, trn_error *error)
 {
-    if ((unsigned)rounding >= TRNI_ROUNDING_COUNT)
+    if ((unsigned)rounding >= TRN_ROUNDING_COUNT)
         return trni_fail(error, TRN_EINVAL, "rounding %d is not a rounding mode", (int)rounding);
     if (sr_bits < 0 || sr_bits > 32)
         return trni_fail(error, TRN_EINVAL, "sr_bits is %d; stochastic rounding takes 1 to 32 bits (0 means 32)",

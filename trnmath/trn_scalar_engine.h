@@ -151,7 +151,7 @@ TRNI_INLINE void trni_times_body(float *y, const float *x, float s, float b, siz
     for (size_t i = 0; i < n; i++) y[i] = x[i] * s;
 }
 
-TRNI_STAMP(trni_times, (float *y, const float *x, float s, float b, size_t n), (y, x, s, b, n))
+TRNI_DISPATCH(trni_times, (float *y, const float *x, float s, float b, size_t n), (y, x, s, b, n))
 
 /* s is 1 or -1: x + b, x - b (b negated) or b - x */
 TRNI_INLINE void trni_plus_body(float *y, const float *x, float s, float b, size_t n)
@@ -160,14 +160,14 @@ TRNI_INLINE void trni_plus_body(float *y, const float *x, float s, float b, size
     else for (size_t i = 0; i < n; i++) y[i] = x[i] + b;
 }
 
-TRNI_STAMP(trni_plus, (float *y, const float *x, float s, float b, size_t n), (y, x, s, b, n))
+TRNI_DISPATCH(trni_plus, (float *y, const float *x, float s, float b, size_t n), (y, x, s, b, n))
 
 TRNI_INLINE void trni_times_plus_body(float *y, const float *x, float s, float b, size_t n)
 {
     for (size_t i = 0; i < n; i++) y[i] = __builtin_fmaf(x[i], s, b);
 }
 
-TRNI_STAMP(trni_times_plus, (float *y, const float *x, float s, float b, size_t n), (y, x, s, b, n))
+TRNI_DISPATCH(trni_times_plus, (float *y, const float *x, float s, float b, size_t n), (y, x, s, b, n))
 
 /* ---- reductions: several partitions side by side, each in its own order ---- */
 
@@ -201,7 +201,7 @@ TRNI_INLINE void trni_reduce_rows_body(trn_alu op, float *accumulator, const flo
     }
 }
 
-TRNI_STAMP(trni_reduce_rows, (trn_alu op, float *accumulator, const float *const *row, int gang, size_t n),
+TRNI_DISPATCH(trni_reduce_rows, (trn_alu op, float *accumulator, const float *const *row, int gang, size_t n),
            (op, accumulator, row, gang, n))
 
 /* ---- a call, settled ---- */
@@ -265,7 +265,7 @@ TRNI_FN void trni_activation_chunk(const void *plan, int64_t p, int64_t f, int64
     const trni_activation *a = (const trni_activation *)plan;
     float in[TRNI_SPAN_CHUNK], out[TRNI_SPAN_CHUNK];
     const float *x = trni_span_read(&a->src, p, f, n, in);
-    float *y = trni_span_room(&a->dst, p, f, out);
+    float *y = trni_span_buffer(&a->dst, p, f, out);
     trni_activation_values(a, p, y, x, (size_t)n);
     trni_span_write(&a->dst, p, f, n, y);
 }
@@ -594,7 +594,7 @@ TRNI_COLD void trni_activation_check_bias(trni_activation *a, const trn_activati
             trni_fail(args->error, TRN_EINVAL, "scale is %g, and there is one per partition too", (double)args->scale);
 }
 
-TRNI_FN void trni_activation_settle(trni_activation *a, const trn_activation_args *args)
+TRNI_FN void trni_activation_resolve(trni_activation *a, const trn_activation_args *args)
 {
     const trn_instruction how = trni_instruction_of(args);
     memset(a, 0, offsetof(trni_activation, act));
@@ -624,7 +624,7 @@ TRN_API trn_status trn_activation(const trn_activation_args *args)
 {
     if (!args) return TRN_EINVAL;
     trni_activation a;
-    trni_activation_settle(&a, args);
+    trni_activation_resolve(&a, args);
     if (a.frame.status) return a.frame.status;
     return trni_activation_run(&a, &args->dst, &args->src, args->table, args->scratch, args->scratch_bytes);
 }
@@ -645,7 +645,7 @@ TRN_API size_t trn_activation_scratch_bytes(const trn_activation_args *args)
     trn_activation_args quiet = *args;
     trni_activation a;
     quiet.error = NULL;
-    trni_activation_settle(&a, &quiet);
+    trni_activation_resolve(&a, &quiet);
     return a.frame.status ? 0 : trni_activation_table_bytes(&a, &args->dst, &args->src);
 }
 
@@ -681,7 +681,7 @@ TRNI_COLD void trni_activate2_check(trni_activation *a, const trn_activate2_args
                               trn_alu_name(args->reduce_op));
 }
 
-TRNI_FN void trni_activate2_settle(trni_activation *a, const trn_activate2_args *args)
+TRNI_FN void trni_activate2_resolve(trni_activation *a, const trn_activate2_args *args)
 {
     const trn_instruction how = trni_instruction_of(args);
     memset(a, 0, offsetof(trni_activation, act));
@@ -709,7 +709,7 @@ TRN_API trn_status trn_activate2(const trn_activate2_args *args)
 {
     if (!args) return TRN_EINVAL;
     trni_activation a;
-    trni_activate2_settle(&a, args);
+    trni_activate2_resolve(&a, args);
     if (a.frame.status) return a.frame.status;
     return trni_activation_run(&a, &args->dst, &args->src, args->table, args->scratch, args->scratch_bytes);
 }

@@ -227,7 +227,7 @@ TRNI_FN trn_tensor trni_piece(const trni_pieces *p, trn_tensor t, int64_t i)
 TRNI_COLD trn_status trni_check_layout(const trn_mesh *mesh, const trn_pspec *spec, const trn_tensor *global,
                                      trn_error *error)
 {
-    int64_t room = (int64_t)1 << TRNI_ADDRESS_BITS;
+    int64_t capacity = (int64_t)1 << TRNI_ADDRESS_BITS;
     if (!mesh) return trni_fail(error, TRN_EINVAL, "mesh is null");
     if (mesh->axes < 1 || mesh->axes > TRN_MAX_AXES)
         return trni_fail(error, TRN_EINVAL, "mesh has %d axes: it is no mesh", mesh->axes);
@@ -237,9 +237,9 @@ TRNI_COLD trn_status trni_check_layout(const trn_mesh *mesh, const trn_pspec *sp
         const int64_t size = global->shape[d];
         if (size < 0)
             return trni_fail(error, TRN_ESHAPE, "global has negative size %lld on axis %d", (long long)size, d);
-        if (size > room)
+        if (size > capacity)
             return trni_fail(error, TRN_ESHAPE, "global has more than 2^%d elements", TRNI_ADDRESS_BITS);
-        if (size) room /= size;
+        if (size) capacity /= size;
     }
     return trn_pspec_check(spec, mesh, global->rank, error);
 }
@@ -456,17 +456,17 @@ TRNI_FN bool trni_same_bits(const trn_tensor *a, const trn_tensor *b, int64_t *i
 {
     const size_t bytes = trn_format_bytes(a->format);
     int64_t x[TRN_MAX_RANK], y[TRN_MAX_RANK];
-    trni_walk walk;
+    trni_iterator walk;
     if (trn_tensor_elements(*a) == 0) return true;
     memset(&walk, 0, sizeof walk);
     trni_strides(a, x);
     trni_strides(b, y);
     for (int i = 0; i < a->rank; i++) {
-        const trni_walk_axis axis = { a->shape[i], { x[i], y[i], 0, 0 } };
+        const trni_iterator_axis axis = { a->shape[i], { x[i], y[i], 0, 0 } };
         walk.axis[walk.rank++] = axis; /* not merged: the index is told */
     }
-    trni_walk_place at = trni_walk_start(&walk, 0);
-    for (int64_t i = trn_tensor_elements(*a); i > 0; i--, trni_walk_next(&walk, &at)) {
+    trni_iterator_place at = trni_iterator_start(&walk, 0);
+    for (int64_t i = trn_tensor_elements(*a); i > 0; i--, trni_iterator_next(&walk, &at)) {
         if (!memcmp((const char *)a->data + at.offset[0] * (int64_t)bytes,
                     (const char *)b->data + at.offset[1] * (int64_t)bytes, bytes))
             continue;

@@ -530,7 +530,7 @@ TRN_API trn_status trn_sharded_matmul(const trn_sharded_matmul_args *args)
     trni_sharded_run r;
     if (!args) return TRN_EINVAL;
     memset(&r, 0, sizeof r);
-    trn_status status = trni_sharded_settle(&r.s, args);
+    trn_status status = trni_sharded_resolve(&r.s, args);
     if (!status) status = trni_sharded_check_modes(&r.s);
     if (!status) status = trni_sharded_time(&r.s);
     if (!status && !args->cost_only) status = trni_sharded_check_views(&r.s);

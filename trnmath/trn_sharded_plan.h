@@ -174,7 +174,7 @@ TRNI_FN trn_pspec_dim trni_common_axes(const trn_pspec_dim *a, const trn_pspec_d
 }
 
 /* An axis on rows of a and columns of b: it stays where dst has it, else on the larger operand. */
-TRNI_FN void trni_settle_conflicts(const trni_sharded *s, trn_pspec_dim *rows, trn_pspec_dim *columns)
+TRNI_FN void trni_resolve_conflicts(const trni_sharded *s, trn_pspec_dim *rows, trn_pspec_dim *columns)
 {
     const double a_bytes = (double)s->ask->m * (double)s->ask->k * trn_format_bits(s->a);
     const double b_bytes = (double)s->ask->k * (double)s->ask->n * trn_format_bits(s->b);
@@ -217,7 +217,7 @@ TRNI_FN void trni_sharded_rules(trni_sharded *s)
     trn_sharded_matmul_plan *p = &s->plan;
     trn_pspec_dim rows = s->a_spec.dim[0], columns = s->b_spec.dim[1];
     const trn_pspec_dim deep = trni_common_axes(&s->a_spec.dim[1], &s->b_spec.dim[0]);
-    trni_settle_conflicts(s, &rows, &columns);
+    trni_resolve_conflicts(s, &rows, &columns);
     unsigned used = trni_list_set(&deep) | trni_list_set(&rows) | trni_list_set(&columns);
     trni_extend_axes(s, &rows, &s->dst_spec.dim[0], s->ask->m, &used);
     trni_extend_axes(s, &columns, &s->dst_spec.dim[1], s->ask->n, &used);
@@ -367,7 +367,7 @@ TRNI_FN trn_status trni_sharded_plan_one(const trni_sharded *s, const char *name
     return status ? trni_fail(s->ask->error, status, "%s: %.230s", name, why.text) : TRN_OK;
 }
 
-TRNI_FN trn_status trni_sharded_settle(trni_sharded *s, const trn_sharded_matmul_args *args)
+TRNI_FN trn_status trni_sharded_resolve(trni_sharded *s, const trn_sharded_matmul_args *args)
 {
     trn_status status = trni_sharded_init(s, args);
     if (status) return status;
@@ -406,7 +406,7 @@ TRN_API trn_status trn_sharded_matmul_plan_of(const trn_sharded_matmul_args *arg
     if (!plan) return trni_fail(args->error, TRN_EINVAL, "plan is null");
     trn_sharded_matmul_args with = *args;
     with.plan = plan;
-    trn_status status = trni_sharded_settle(&s, &with);
+    trn_status status = trni_sharded_resolve(&s, &with);
     if (!status) status = trni_sharded_time(&s);
     if (!status) trni_sharded_tell(&s);
     return status;

@@ -128,10 +128,10 @@ typedef struct trni_sparse_product {
 } trni_sparse_product;
 
 /* What is asked of the array itself: as many rows of b as are stored. The names are the caller's. */
-TRNI_FN trn_status trni_sparse_settle(trni_sparse_product *s, const trni_ask *question, const trn_tensor *tags,
+TRNI_FN trn_status trni_sparse_resolve(trni_sparse_product *s, const trni_request *question, const trn_tensor *tags,
                                       trn_sparse_pattern pattern)
 {
-    trni_ask ask = *question;
+    trni_request ask = *question;
     const int depth_axis = ask.a_depth_axis;
     const trn_tensor b = ask.b;
     int64_t stride[TRN_MAX_RANK];
@@ -149,7 +149,7 @@ TRNI_FN trn_status trni_sparse_settle(trni_sparse_product *s, const trni_ask *qu
                          ask.a.format == TRN_I8 ? ask.a_name : ask.b_name);
 
     ask.b.shape[0] = ask.a.shape[depth_axis];
-    if ((status = trni_product_settle(&s->of, &ask)) != TRN_OK) return status;
+    if ((status = trni_product_resolve(&s->of, &ask)) != TRN_OK) return status;
     if (!trn_core_spec_of(s->of.generation)->sparse)
         return trni_fail(ask.error, TRN_EUNSUPPORTED, "pattern %d:%d: %s has no structured sparsity", pattern.m,
                          pattern.n, trn_generation_name(s->of.generation));
@@ -279,14 +279,14 @@ TRNI_FN void trni_sparse_block(const trni_sparse_worker *w, const trni_sparse_ti
 TRNI_COLD trn_status trni_nc_matmul_sparse_check(const trn_nc_matmul_sparse_args *args, trni_sparse_product *s)
 {
     trn_error *error = args->error;
-    trni_ask ask;
-    TRNI_ASK(ask, args);
+    trni_request ask;
+    TRNI_REQUEST(ask, args);
     ask.a = args->stationary;
     ask.b = args->moving;
     ask.a_name = "stationary";
     ask.b_name = "moving";
     ask.a_lane_axis = 1;
-    const trn_status status = trni_sparse_settle(s, &ask, &args->tags, args->pattern);
+    const trn_status status = trni_sparse_resolve(s, &ask, &args->tags, args->pattern);
     if (status != TRN_OK) return status;
 
     const trn_core_spec *core = trn_core_spec_of(s->of.generation);
@@ -540,15 +540,15 @@ TRNI_FN void trni_sparse_part(const trni_sparse_product *s, const trni_sparse_cu
 
 TRNI_COLD trn_status trni_sparse_matmul_check(const trn_sparse_matmul_args *args, trni_sparse_product *s)
 {
-    trni_ask ask;
-    TRNI_ASK(ask, args);
+    trni_request ask;
+    TRNI_REQUEST(ask, args);
     ask.a = args->values;
     ask.b = args->b;
     ask.a_name = "values";
     ask.b_name = "b";
     ask.a_depth_axis = 1;
     ask.overflow = args->overflow;
-    const trn_status status = trni_sparse_settle(s, &ask, &args->tags, args->pattern);
+    const trn_status status = trni_sparse_resolve(s, &ask, &args->tags, args->pattern);
     if (status != TRN_OK) return status;
     return trni_check_result(&s->of, args->error);
 }

@@ -169,7 +169,7 @@ TRNI_INLINE void trni_tags_wrong_body(unsigned char *wrong, const unsigned char 
     *wrong = found;
 }
 
-TRNI_STAMP(trni_tags_wrong,
+TRNI_DISPATCH(trni_tags_wrong,
            (unsigned char *wrong, const unsigned char *tag, const unsigned char *follows, unsigned char n,
             size_t count),
            (wrong, tag, follows, n, count))
@@ -292,7 +292,7 @@ TRNI_FN void trni_sparse_pack_row(const trn_sparse_pack_args *args, int64_t row,
 
 TRNI_COLD trn_status trni_sparse_check_float(const trn_tensor *t, const char *name, trn_error *error)
 {
-    if (trn_tensor_format_info(t).kind == TRNI_CLASS_FLOAT) return TRN_OK;
+    if (trn_tensor_format_info(t).kind == TRN_KIND_FLOAT) return TRN_OK;
     return trni_fail(error, TRN_EFORMAT, "%s is %s; floating-point formats are pruned and packed here", name,
                      trn_format_name(t->format));
 }

@@ -183,7 +183,7 @@ TRNI_COLD trn_status trni_instruction_check_tiling(const trn_tensor_instruction 
     return TRN_OK;
 }
 
-TRNI_FN trn_status trni_instruction_settle(const trn_tensor_instruction *i, trni_instruction *out)
+TRNI_FN trn_status trni_instruction_resolve(const trn_tensor_instruction *i, trni_instruction *out)
 {
     const trn_core_spec *core = trni_instruction_core(i);
     if (!core) return trni_fail(i->error, TRN_EINVAL, "generation is %d, not a generation", (int)i->generation);
@@ -193,7 +193,7 @@ TRNI_FN trn_status trni_instruction_settle(const trn_tensor_instruction *i, trni
                                     { "stationary_format", "moving_format" },
                                     { i->is_stationary_onezero, i->is_moving_onezero }, i->fp32r, i->sparse_m,
                                     i->sparse_n, i->error };
-    trn_status status = trni_speed_settle(&speed, &out->speed);
+    trn_status status = trni_speed_resolve(&speed, &out->speed);
     if (status == TRN_OK && i->bf16_psum && !core->bf16_psum)
         return trni_fail(i->error, TRN_EUNSUPPORTED, "bf16_psum: PSUM of %s does not hold bfloat16",
                          trn_generation_name(core->generation));
@@ -273,7 +273,7 @@ TRN_API trn_status trn_tensor_instruction_cost(const trn_tensor_instruction *ins
     if (!cost) return trni_fail(instruction->error, TRN_EINVAL, "cost is null");
     if (!(instruction->before_cycles >= 0))
         return trni_fail(instruction->error, TRN_EINVAL, "before_cycles is %g", instruction->before_cycles);
-    const trn_status status = trni_instruction_settle(instruction, &s);
+    const trn_status status = trni_instruction_resolve(instruction, &s);
     if (status == TRN_OK) trni_instruction_sum(instruction, &s, instruction->before_cycles, cost);
     return status;
 }
@@ -309,7 +309,7 @@ TRNI_FN trn_status trni_sequence_step(const trn_tensor_sequence_args *args, int6
     memset(&s, 0, sizeof s);
     i.error = &why;
     i.throttle = false;
-    const trn_status status = trni_instruction_settle(&i, &s);
+    const trn_status status = trni_instruction_resolve(&i, &s);
     if (status != TRN_OK) return trni_fail(args->error, status, "instruction %lld: %.200s", (long long)at, why.text);
     if (!(wait_s >= 0 && wait_s < HUGE_VAL))
         return trni_fail(args->error, TRN_EINVAL, "wait_s[%lld] is %g", (long long)at, wait_s);

@@ -348,9 +348,9 @@ TRNI_FN void trni_transpose_run(const trni_product *p)
 /* As a product: dst's format is checked by the instruction, so that transposes may write what no product does. */
 TRNI_COLD trn_status trni_nc_matmul_check(const trn_nc_matmul_args *args, trni_product *p, bool *moves)
 {
-    trni_ask ask;
+    trni_request ask;
     trn_status status;
-    TRNI_ASK(ask, args);
+    TRNI_REQUEST(ask, args);
     ask.a = args->stationary;
     ask.b = args->moving;
     ask.a_name = "stationary";
@@ -359,7 +359,7 @@ TRNI_COLD trn_status trni_nc_matmul_check(const trn_nc_matmul_args *args, trni_p
     ask.a_lane_axis = ask.b_lane_axis = args->double_row ? 2 : 1;
     ask.double_row = args->double_row;
     ask.first_row = args->tile_position.row;
-    if ((status = trni_product_settle(p, &ask)) != TRN_OK) return status;
+    if ((status = trni_product_resolve(p, &ask)) != TRN_OK) return status;
 
     const trn_core_spec *core = trn_core_spec_of(p->generation);
     *moves = args->is_transpose && core->transpose_mode; /* else a product by the identity, as any other */
@@ -399,9 +399,9 @@ TRN_API trn_status trn_nc_matmul(const trn_nc_matmul_args *args)
 
 TRNI_COLD trn_status trni_nc_matmul_mx_check(const trn_nc_matmul_mx_args *args, trni_product *p)
 {
-    trni_ask ask;
+    trni_request ask;
     trn_status status;
-    TRNI_ASK(ask, args);
+    TRNI_REQUEST(ask, args);
     ask.a = args->stationary;
     ask.b = args->moving;
     ask.a_name = "stationary";
@@ -412,7 +412,7 @@ TRNI_COLD trn_status trni_nc_matmul_mx_check(const trn_nc_matmul_mx_args *args, 
     ask.a_lane_axis = ask.b_lane_axis = ask.a_scale_lane_axis = ask.b_scale_lane_axis = 1;
     ask.mx = true;
     ask.first_row = args->tile_position.row;
-    if ((status = trni_product_settle(p, &ask)) != TRN_OK) return status;
+    if ((status = trni_product_resolve(p, &ask)) != TRN_OK) return status;
 
     const trn_core_spec *core = trn_core_spec_of(p->generation);
     if ((status = trni_check_psum_format(core, args->dst.format, args->error)) != TRN_OK) return status;

@@ -75,7 +75,7 @@ TRN_API trn_topology trn_topology_of(trn_system system);
 /* How many cycles this torus has that are known here; the first `room` of them are written, chips entries each,
  * beginning at chip 0. Neighbours in the order, and the last and the first, are joined by a link, which no other of
  * the cycles uses. 0 for anything that is no torus, and for two chips, whose one link is no cycle. */
-TRN_API int trn_topology_cycles(const trn_topology *net, int *order, int room);
+TRN_API int trn_topology_cycles(const trn_topology *net, int *order, int capacity);
 
 #if TRNI_BODIES
 
@@ -368,9 +368,9 @@ TRN_API trn_topology trn_topology_preset(trn_system system, const char *preset)
 
 TRN_API trn_topology trn_topology_of(trn_system system) { return trn_topology_preset(system, NULL); }
 
-TRN_API int trn_topology_cycles(const trn_topology *net, int *order, int room)
+TRN_API int trn_topology_cycles(const trn_topology *net, int *order, int capacity)
 {
-    return trni_torus_cycles(net, order, room);
+    return trni_torus_cycles(net, order, capacity);
 }
 
 #endif /* TRNI_BODIES */

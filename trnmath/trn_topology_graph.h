@@ -115,7 +115,7 @@ TRN_API bool trn_topology_link(const trn_topology *net, int64_t index, trn_link 
 
 /* The numbers of the links in order; returns how many there are, of which the first `room` are written. 0 when the
  * chips are the same one, -1 when one of them does not exist. */
-TRN_API int trn_topology_route(const trn_topology *net, int from, int to, int64_t *link, int room);
+TRN_API int trn_topology_route(const trn_topology *net, int from, int to, int64_t *link, int capacity);
 
 /* Links of the route; a switch costs two. -1 when one of the chips does not exist. */
 TRN_API int trn_topology_hops(const trn_topology *net, int from, int to);
@@ -305,13 +305,13 @@ TRN_API bool trn_topology_link(const trn_topology *net, int64_t index, trn_link 
 typedef struct trni_route {
     const trn_topology *net;
     int64_t *link;
-    int room, count, chip; /* where it has come to */
+    int capacity, count, chip; /* where it has come to */
     double latency_s;
 } trni_route;
 
 TRNI_FN void trni_route_add(trni_route *r, int chip, int level, int k)
 {
-    if (r->count < r->room)
+    if (r->count < r->capacity)
         r->link[r->count] = (int64_t)chip * trn_topology_slots(r->net) + trni_slot_base(r->net, level) + k;
     r->count++;
 }
@@ -338,7 +338,7 @@ TRNI_FN void trni_route_ring(trni_route *r, int level, int steps)
     const trn_level *l = &r->net->level[level];
     const int count = steps < 0 ? -steps : steps, k = steps < 0 && l->size > 2 ? 1 : 0;
     int d = trn_topology_digit(r->net, r->chip, level);
-    for (int i = 0; i < count && r->count + i < r->room; i++)
+    for (int i = 0; i < count && r->count + i < r->capacity; i++)
         r->link[r->count + i] =
             (int64_t)trni_with_digit(r->net, r->chip, level, (d + (steps < 0 ? l->size - i % l->size : i)) % l->size) *
                 trn_topology_slots(r->net) +
@@ -395,7 +395,7 @@ TRNI_FN int trni_switch_between(const trn_topology *net, int from, int to)
     return outermost;
 }
 
-TRNI_FN void trni_route_walk(trni_route *r, int to)
+TRNI_FN void trni_route_follow(trni_route *r, int to)
 {
     const trn_topology *net = r->net;
     const int s = trni_switch_between(net, r->chip, to);
@@ -408,17 +408,17 @@ TRNI_FN void trni_route_walk(trni_route *r, int to)
     for (int l = s + 1; l < net->levels; l++) trni_route_level(r, l, trn_topology_digit(net, to, l));
 }
 
-TRN_API int trn_topology_route(const trn_topology *net, int from, int to, int64_t *link, int room)
+TRN_API int trn_topology_route(const trn_topology *net, int from, int to, int64_t *link, int capacity)
 {
     trni_route r;
     if (from < 0 || from >= net->chips || to < 0 || to >= net->chips) return -1;
     r.net = net;
     r.link = link;
-    r.room = link ? room : 0;
+    r.capacity = link ? capacity : 0;
     r.count = 0;
     r.chip = from;
     r.latency_s = 0;
-    if (from != to) trni_route_walk(&r, to);
+    if (from != to) trni_route_follow(&r, to);
     return r.count;
 }
 
@@ -434,7 +434,7 @@ TRN_API double trn_topology_route_latency(const trn_topology *net, int from, int
     memset(&r, 0, sizeof r);
     r.net = net;
     r.chip = from;
-    if (from != to) trni_route_walk(&r, to);
+    if (from != to) trni_route_follow(&r, to);
     return r.latency_s;
 }
 

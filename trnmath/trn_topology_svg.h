@@ -49,7 +49,7 @@ TRN_API trn_status trn_topology_svg(const trn_topology_svg_args *args);
 
 /* How the chips lie: each layout says how large it is, and draws itself at a place. */
 typedef struct trni_drawing {
-    trni_paper *paper;
+    trni_canvas *paper;
     int levels, chips; /* that are drawn; without the outermost level of a cluster */
     double left, top, wide, high;
     int dim[3], dims;                                  /* torus: levels with more than one chip */
@@ -122,7 +122,7 @@ TRNI_FN void trni_torus_sheet(const trni_drawing *n, int sheet)
     trni_text_put(&n->paper->text, "<path class=\"group\" d=\"M%.1f %.1fL%.1f %.1fL%.1f %.1fL%.1f %.1fZ\"/>\n",
                   x[0] - 48, y[0] - 30, x[1] + 26, y[1] - 30, x[2] + 40, y[2] + 22, x[3] - 44, y[3] + 22);
     snprintf(words, sizeof words, "%.24s %d", z->name, sheet);
-    trni_paper_text(n->paper, "faint small", x[0] - 48, y[0] + 4 + n->step_y[1], 2, words);
+    trni_draw_text(n->paper, "faint small", x[0] - 48, y[0] + 4 + n->step_y[1], 2, words);
 }
 
 TRNI_FN void trni_torus_links(const trni_drawing *n, int dim)
@@ -136,7 +136,7 @@ TRNI_FN void trni_torus_links(const trni_drawing *n, int dim)
         if (closes && size == 2) continue;
         trni_torus_at(n, chip, &x0, &y0);
         trni_torus_at(n, next, &x1, &y1);
-        trni_paper_link(n->paper, level, trni_paper_pair(net, level, chip), x0, y0, x1, y1, closes ? n->bend_x[dim] : 0,
+        trni_draw_link(n->paper, level, trni_draw_pair(net, level, chip), x0, y0, x1, y1, closes ? n->bend_x[dim] : 0,
                         closes ? n->bend_y[dim] : 0);
     }
 }
@@ -149,7 +149,7 @@ TRNI_FN void trni_torus_draw(const trni_drawing *n)
     for (int chip = 0; chip < n->chips; chip++) {
         double x, y;
         trni_torus_at(n, chip, &x, &y);
-        trni_paper_chip(n->paper, chip, x, y, n->chip_wide, n->chip_high);
+        trni_draw_chip(n->paper, chip, x, y, n->chip_wide, n->chip_high);
     }
 }
 
@@ -190,7 +190,7 @@ TRNI_FN void trni_circle_links(const trni_drawing *n, int a)
     double x0, y0, x1, y1;
     trni_circle_at(n, a, &x0, &y0);
     if (l->wiring == TRN_WIRING_SWITCH) {
-        trni_paper_link(n->paper, level, trni_paper_pair(net, level, a), x0, y0, n->left + n->wide / 2,
+        trni_draw_link(n->paper, level, trni_draw_pair(net, level, a), x0, y0, n->left + n->wide / 2,
                         n->top + n->high / 2, 0, 0);
         return;
     }
@@ -198,7 +198,7 @@ TRNI_FN void trni_circle_links(const trni_drawing *n, int a)
         const bool ring = l->wiring == TRN_WIRING_RING;
         if (ring ? b != (a + 1) % n->chips || (n->chips == 2 && a == 1) : b <= a) continue;
         trni_circle_at(n, b, &x1, &y1);
-        trni_paper_link(n->paper, level, ring ? trni_paper_pair(net, level, a) : trni_paper_pair_full(net, level, a, b),
+        trni_draw_link(n->paper, level, ring ? trni_draw_pair(net, level, a) : trni_draw_pair_full(net, level, a, b),
                         x0, y0, x1, y1, 0, 0);
     }
 }
@@ -210,11 +210,11 @@ TRNI_FN void trni_circle_draw(const trni_drawing *n)
     for (int i = 0; i < n->chips && (n->chips > 1 || joined) && trni_level_slots(net, n->dim[0]); i++)
         trni_circle_links(n, i);
     if (joined && n->chips > 1)
-        trni_paper_switch(n->paper, n->left + n->wide / 2 - 36, n->top + n->high / 2 - 15, 72, 30, "switch");
+        trni_draw_switch(n->paper, n->left + n->wide / 2 - 36, n->top + n->high / 2 - 15, 72, 30, "switch");
     for (int i = 0; i < n->chips; i++) {
         double x, y;
         trni_circle_at(n, i, &x, &y);
-        trni_paper_chip(n->paper, i, x, y, n->chip_wide, n->chip_high);
+        trni_draw_chip(n->paper, i, x, y, n->chip_wide, n->chip_high);
     }
 }
 
@@ -286,14 +286,14 @@ TRNI_FN void trni_rack_lines(const trni_drawing *n, int rack, int row)
     trni_rack_row(n, rack, row, &x, &y);
     for (int i = 0; i < n->row_chips; i++) {
         const double at = trni_rack_line_y(n, y, i), out = 40 + 36.0 * (i % planes);
-        trni_paper_link(n->paper, n->rack_switch, trni_paper_pair(net, n->rack_switch, first + i),
+        trni_draw_link(n->paper, n->rack_switch, trni_draw_pair(net, n->rack_switch, first + i),
                         rack ? x + n->row_wide : x, at, rack ? x + n->row_wide + out : x - out, at, 0, 0);
         if (rack || n->racks == 1) continue;
         trni_rack_row(n, 1, row, &other_x, &other_y);
-        trni_paper_link(n->paper, n->levels - 1,
+        trni_draw_link(n->paper, n->levels - 1,
                         net->level[n->levels - 1].wiring == TRN_WIRING_FULL
-                            ? trni_paper_pair_full(net, n->levels - 1, first + i, first + i + n->rows * n->row_chips)
-                            : trni_paper_pair(net, n->levels - 1, first + i),
+                            ? trni_draw_pair_full(net, n->levels - 1, first + i, first + i + n->rows * n->row_chips)
+                            : trni_draw_pair(net, n->levels - 1, first + i),
                         x + n->row_wide, at, other_x, at, 0, 0);
     }
 }
@@ -310,20 +310,20 @@ TRNI_FN void trni_rack_inner(const trni_drawing *n, int rack, int row)
     for (int i = 0; i < n->row_chips; i++) {
         const double at = trni_rack_chip_x(n, rack, x, i);
         if (inner->wiring == TRN_WIRING_SWITCH && n->row_chips > 1)
-            trni_paper_link(n->paper, 0, trni_paper_pair(net, 0, first + i), at, mid + 9, at, mid + 15, 0, 0);
+            trni_draw_link(n->paper, 0, trni_draw_pair(net, 0, first + i), at, mid + 9, at, mid + 15, 0, 0);
         for (int j = i + 1; j < n->row_chips; j++) {
             const double to = trni_rack_chip_x(n, rack, x, j);
             const bool next = j == i + 1, closes = i == 0 && j == n->row_chips - 1 && !next;
             if (inner->wiring == TRN_WIRING_FULL)
-                trni_paper_link(n->paper, 0, trni_paper_pair_full(net, 0, first + i, first + j), at, mid, to, mid, 0,
+                trni_draw_link(n->paper, 0, trni_draw_pair_full(net, 0, first + i, first + j), at, mid, to, mid, 0,
                                 next ? 0 : 14 + 2 * (j - i));
             else if (inner->wiring == TRN_WIRING_RING && (next || closes))
-                trni_paper_link(n->paper, 0, trni_paper_pair(net, 0, next ? first + i : first + j), next ? at : to, mid,
+                trni_draw_link(n->paper, 0, trni_draw_pair(net, 0, next ? first + i : first + j), next ? at : to, mid,
                                 next ? to : at, mid, 0, next ? 0 : 26);
         }
     }
     if (inner->wiring == TRN_WIRING_SWITCH && n->row_chips > 1)
-        trni_paper_switch(n->paper, trni_rack_chip_x(n, rack, x, 0) - 17, mid + 14, 48.0 * (n->row_chips - 1) + 34, 6,
+        trni_draw_switch(n->paper, trni_rack_chip_x(n, rack, x, 0) - 17, mid + 14, 48.0 * (n->row_chips - 1) + 34, 6,
                           NULL);
 }
 
@@ -336,10 +336,10 @@ TRNI_FN void trni_rack_boxes(const trni_drawing *n, int rack)
     for (int row = 0; row < n->rows; row++) {
         trni_rack_row(n, rack, row, &x, &y);
         if (s > 1 && row % n->group_rows == 0) {
-            trni_paper_group(n->paper, "group", x - 8, y - 22, n->row_wide + 16, n->group_step - 6);
+            trni_draw_group(n->paper, "group", x - 8, y - 22, n->row_wide + 16, n->group_step - 6);
             snprintf(words, sizeof words, "%.24s %d", net->level[s].name,
                      rack * n->rows / n->group_rows + row / n->group_rows);
-            trni_paper_text(n->paper, "faint small", rack ? x + n->row_wide : x, y - 7, rack ? 2 : 0, words);
+            trni_draw_text(n->paper, "faint small", rack ? x + n->row_wide : x, y - 7, rack ? 2 : 0, words);
         }
     }
 }
@@ -351,9 +351,9 @@ TRNI_FN void trni_rack_row_box(const trni_drawing *n, int rack, int row)
     char words[80];
     double x, y;
     trni_rack_row(n, rack, row, &x, &y);
-    trni_paper_group(n->paper, "inner", x, y, n->row_wide, n->row_high);
+    trni_draw_group(n->paper, "inner", x, y, n->row_wide, n->row_high);
     snprintf(words, sizeof words, "%.7s %d", net->level[1].name, number);
-    trni_paper_text(n->paper, "faint tiny", rack ? x + n->row_wide - 8 : x + 8, y + n->row_high / 2 + 4, rack ? 2 : 0,
+    trni_draw_text(n->paper, "faint tiny", rack ? x + n->row_wide - 8 : x + 8, y + n->row_high / 2 + 4, rack ? 2 : 0,
                     words);
 }
 
@@ -369,19 +369,19 @@ TRNI_FN void trni_rack_draw(const trni_drawing *n, int rack)
     trni_rack_row(n, rack, 0, &x, &y);
     for (int i = 0; i < planes; i++) {
         snprintf(words, sizeof words, planes > 1 ? "switch, plane %d" : "switch", i);
-        trni_paper_switch(n->paper, rack ? x + n->row_wide + 40 + 36 * i : x - 66 - 36 * i, n->top + 26, 26,
+        trni_draw_switch(n->paper, rack ? x + n->row_wide + 40 + 36 * i : x - 66 - 36 * i, n->top + 26, 26,
                           n->high - 52, words);
     }
     for (int row = 0; row < n->rows; row++)
         for (int i = 0; i < n->row_chips; i++) {
             trni_rack_row(n, rack, row, &x, &y);
-            trni_paper_chip(n->paper, trni_rack_first(n, rack, row) + i, trni_rack_chip_x(n, rack, x, i), y + 13,
+            trni_draw_chip(n->paper, trni_rack_first(n, rack, row) + i, trni_rack_chip_x(n, rack, x, i), y + 13,
                             n->chip_wide, n->chip_high);
         }
     if (n->racks == 1) return;
     trni_rack_row(n, rack, 0, &x, &y);
     snprintf(words, sizeof words, "%.24s %d", net->level[n->levels - 1].name, rack);
-    trni_paper_text(n->paper, "ink bold", x + n->row_wide / 2, n->top + 14, 1, words);
+    trni_draw_text(n->paper, "ink bold", x + n->row_wide / 2, n->top + 14, 1, words);
 }
 
 TRNI_FN void trni_racks_draw(const trni_drawing *n)
@@ -389,7 +389,7 @@ TRNI_FN void trni_racks_draw(const trni_drawing *n)
     for (int rack = 0; rack < n->racks; rack++)
         for (int row = 0; row < n->rows; row++) trni_rack_lines(n, rack, row);
     for (int rack = 0; rack < n->racks; rack++) trni_rack_draw(n, rack);
-    trni_paper_text(n->paper, "faint small", n->left + n->wide / 2, n->top + n->high - 2, 1,
+    trni_draw_text(n->paper, "faint small", n->left + n->wide / 2, n->top + n->high - 2, 1,
                     "Lines at the side of a row are those of its chips, in their order.");
 }
 
@@ -418,23 +418,23 @@ TRNI_FN void trni_nest_draw(const trni_drawing *n)
         const double in = 22.0 * (n->levels - 1 - l), x = n->left + in, y = n->top + 36.0 * (n->levels - 1 - l);
         const double wide = n->wide - 2 * in - 12, high = n->high - 66.0 * (n->levels - 1 - l) - 12;
         if (l < n->levels - 1 && net->level[l + 1].size > 1) {
-            trni_paper_group(n->paper, "inner", x + 10, y + 10, wide, high);
-            trni_paper_group(n->paper, "inner", x + 5, y + 5, wide, high);
+            trni_draw_group(n->paper, "inner", x + 10, y + 10, wide, high);
+            trni_draw_group(n->paper, "inner", x + 5, y + 5, wide, high);
         }
-        trni_paper_group(n->paper, l % 2 ? "group" : "inner", x, y, wide, high);
+        trni_draw_group(n->paper, l % 2 ? "group" : "inner", x, y, wide, high);
         const int used = snprintf(words, sizeof words, "%.24s: %s %s", at->name, trni_thousands(count, at->size),
                                   l ? "of the box within" : "chips");
         if (at->wiring != TRN_WIRING_NONE)
             snprintf(words + used, sizeof words - (size_t)used, ", %s, %.4g GB/s", trni_wiring_words(at),
                      at->bytes_per_s / 1e9);
-        trni_paper_text(n->paper, "ink small", x + 12, y + 20, 0, words);
+        trni_draw_text(n->paper, "ink small", x + 12, y + 20, 0, words);
     }
     const double in = 22.0 * (n->levels - 1), y = n->top + 36.0 * (n->levels - 1) + 50;
     const int size = net->level[0].size;
     for (int i = 0; i < size && i < TRNI_NEST_CHIPS; i++)
-        trni_paper_chip(n->paper, i, n->left + in + 36 + 56 * i, y, n->chip_wide, n->chip_high);
+        trni_draw_chip(n->paper, i, n->left + in + 36 + 56 * i, y, n->chip_wide, n->chip_high);
     if (size > TRNI_NEST_CHIPS)
-        trni_paper_text(n->paper, "faint", n->left + in + 36 + 56 * TRNI_NEST_CHIPS, y + 4, 1, "...");
+        trni_draw_text(n->paper, "faint", n->left + in + 36 + 56 * TRNI_NEST_CHIPS, y + 4, 1, "...");
 }
 
 /* ---- which layout, and the frame around it ---- */
@@ -468,17 +468,17 @@ TRNI_FN void trni_cluster_draw(const trni_drawing *n, double box_x, double box_w
     char words[160], count[32], rate[48];
     for (int i = 0; i < n->chips; i++) {
         const double x = box_x + box_wide * (i + 1) / (n->chips + 1);
-        trni_paper_link(n->paper, outer, trni_paper_pair(net, outer, i), x, box_y + box_high, x, fabric_y, 0, 0);
+        trni_draw_link(n->paper, outer, trni_draw_pair(net, outer, i), x, box_y + box_high, x, fabric_y, 0, 0);
     }
-    for (int i = 3; i-- > 0;) trni_paper_group(n->paper, "inner", box_x + 6 * i, box_y + 6 * i, box_wide, box_high);
+    for (int i = 3; i-- > 0;) trni_draw_group(n->paper, "inner", box_x + 6 * i, box_y + 6 * i, box_wide, box_high);
     snprintf(words, sizeof words, "one of %s groups of %d", trni_thousands(count, net->level[outer].size), n->chips);
-    trni_paper_text(n->paper, "ink bold", box_x + 14, box_y + 22, 0, words);
+    trni_draw_text(n->paper, "ink bold", box_x + 14, box_y + 22, 0, words);
     snprintf(words, sizeof words, "x %s", count);
-    trni_paper_text(n->paper, "ink big", box_x + box_wide - 14, box_y + 26, 2, words);
+    trni_draw_text(n->paper, "ink big", box_x + box_wide - 14, box_y + 26, 2, words);
     snprintf(rate, sizeof rate, "%.4g GB/s one way", net->level[outer].bytes_per_s / 1e9);
     snprintf(words, sizeof words, "%.24s: %s ports of %s", net->level[outer].name, trni_thousands(count, net->chips),
              rate);
-    trni_paper_switch(n->paper, box_x, fabric_y, box_wide + 12, 30, words);
+    trni_draw_switch(n->paper, box_x, fabric_y, box_wide + 12, 30, words);
 }
 
 /* A system by the name that its vendor gives it, and what follows that name in the network's. */
@@ -494,12 +494,12 @@ TRNI_FN void trni_topology_title(const trn_topology *net, char title[96])
 
 TRN_API trn_status trn_topology_svg(const trn_topology_svg_args *args)
 {
-    trni_paper p;
+    trni_canvas p;
     trni_drawing plan;
     if (!args->write) return trni_fail(args->error, TRN_EINVAL, "write is NULL: the picture has nowhere to go");
     const trn_status status = trn_topology_check(args->net, args->error);
     if (status != TRN_OK) return status;
-    trni_paper_open(&p, args->net, args->load, args->write, args->user);
+    trni_draw_open(&p, args->net, args->load, args->write, args->user);
     const trn_topology *net = p.net;
     memset(&plan, 0, sizeof plan);
     plan.paper = &p;
@@ -512,18 +512,18 @@ TRN_API trn_status trn_topology_svg(const trn_topology_svg_args *args)
         if (layout->fits == trni_nest_fits) layout = trni_drawing_choose(&plan, net->levels);
     }
     const bool unit = plan.levels < net->levels;
-    const double frame = unit ? plan.wide + 2 * TRNI_PAPER_MARGIN : plan.wide, inner = frame < 720 ? 720 : frame;
-    const int width = (int)inner + 2 * TRNI_PAPER_MARGIN + 1;
+    const double frame = unit ? plan.wide + 2 * TRNI_DRAW_MARGIN : plan.wide, inner = frame < 720 ? 720 : frame;
+    const int width = (int)inner + 2 * TRNI_DRAW_MARGIN + 1;
     plan.left = (width - plan.wide) / 2;
-    plan.top = TRNI_PAPER_TOP + (unit ? 34 : 0);
+    plan.top = TRNI_DRAW_TOP + (unit ? 34 : 0);
     const double drawn = plan.top + plan.high + (unit ? 8 + 56 + 30 + 16 : 8);
     char title[96];
     trni_topology_title(net, title);
-    trni_paper_head(&p, args->title ? args->title : title, width, (int)drawn + trni_paper_legend_height(&p, width));
+    trni_draw_head(&p, args->title ? args->title : title, width, (int)drawn + trni_draw_legend_height(&p, width));
     if (unit) trni_cluster_draw(&plan, (width - frame) / 2, frame - 12);
     layout->draw(&plan);
-    trni_paper_legend(&p, drawn, args->load_unit);
-    trni_paper_close(&p);
+    trni_draw_legend(&p, drawn, args->load_unit);
+    trni_draw_close(&p);
     return TRN_OK;
 }
 

@@ -103,12 +103,12 @@ typedef struct trni_text {
     trn_trace_write *write;
     void *user;
     size_t used;
-    char room[4096];
+    char buffer[4096];
 } trni_text;
 
 TRNI_FN void trni_text_flush(trni_text *t)
 {
-    if (t->used) t->write(t->user, t->room, t->used);
+    if (t->used) t->write(t->user, t->buffer, t->used);
     t->used = 0;
 }
 
@@ -116,11 +116,11 @@ TRNI_FN void trni_text_flush(trni_text *t)
 __attribute__((unused, format(TRNI_PRINTF, 2, 3))) static void trni_text_put(trni_text *t, const char *format, ...)
 {
     va_list list;
-    if (sizeof t->room - t->used < 1024) trni_text_flush(t);
+    if (sizeof t->buffer - t->used < 1024) trni_text_flush(t);
     va_start(list, format);
-    const int n = vsnprintf(t->room + t->used, sizeof t->room - t->used, format, list);
+    const int n = vsnprintf(t->buffer + t->used, sizeof t->buffer - t->used, format, list);
     va_end(list);
-    if (n > 0) t->used += (size_t)n < sizeof t->room - t->used ? (size_t)n : sizeof t->room - t->used - 1;
+    if (n > 0) t->used += (size_t)n < sizeof t->buffer - t->used ? (size_t)n : sizeof t->buffer - t->used - 1;
 }
 
 /* The bytes of one character of UTF-8 at s; 0 when it is none. */

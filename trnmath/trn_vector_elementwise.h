@@ -237,7 +237,7 @@ TRNI_COLD void trni_frame_operand(trni_frame *f, const trn_tensor *tile, const c
 TRNI_COLD void trni_frame_bits(trni_frame *f, const trn_tensor *t, const char *name)
 {
     if (f->status || t->rank == 0) return;
-    if (!trni_is_integer(t->format))
+    if (!trn_format_is_integer(t->format))
         f->status = trni_fail(f->how.error, TRN_EFORMAT, "%s is %s; operators on bits take integers", name,
                               trn_format_name(t->format));
     else if (trn_format_bytes(t->format) != trn_format_bytes(f->dst->format))
@@ -317,7 +317,7 @@ TRNI_FN void trni_elementwise_chunk(const void *plan, int64_t p, int64_t f, int6
     float in[TRNI_SPAN_CHUNK], out[TRNI_SPAN_CHUNK];
     const float *x = trni_span_read(&e->data, p, f, n, in);
     for (int i = 0; i < e->stages; i++) {
-        float *r = i + 1 == e->stages ? trni_span_room(&e->dst, p, f, out) : in;
+        float *r = i + 1 == e->stages ? trni_span_buffer(&e->dst, p, f, out) : in;
         trni_stage_run(&e->stage[i], r, x, p, f, n);
         x = r;
     }
@@ -790,7 +790,7 @@ TRNI_INLINE void trni_mask_body(uint32_t *__restrict mask, const void *codes, si
         for (size_t i = 0; i < n; i++) mask[i] = (0u - (uint32_t)(c[i] != 0)) ^ flip;
 }
 
-TRNI_STAMP(trni_mask, (uint32_t *__restrict mask, const void *codes, size_t bytes, bool zero, size_t n),
+TRNI_DISPATCH(trni_mask, (uint32_t *__restrict mask, const void *codes, size_t bytes, bool zero, size_t n),
            (mask, codes, bytes, zero, n))
 
 /* r = x where mask, else y; elements of 1, 2 or 4 bytes. */
@@ -812,7 +812,7 @@ TRNI_INLINE void trni_choose_body(void *r, const uint32_t *mask, const void *x, 
 
 #undef TRNI_CHOOSE
 
-TRNI_STAMP(trni_choose, (void *r, const uint32_t *mask, const void *x, const void *y, size_t bytes, size_t n),
+TRNI_DISPATCH(trni_choose, (void *r, const uint32_t *mask, const void *x, const void *y, size_t bytes, size_t n),
            (r, mask, x, y, bytes, n))
 
 typedef struct trni_predicated_plan {

@@ -194,7 +194,7 @@ TRNI_INLINE void trni_gpsimd_words_body(trn_xorwow *lane, uint32_t *word, size_t
     }
 }
 
-TRNI_STAMP(trni_gpsimd_words, (trn_xorwow *lane, uint32_t *word, size_t steps), (lane, word, steps))
+TRNI_DISPATCH(trni_gpsimd_words, (trn_xorwow *lane, uint32_t *word, size_t steps), (lane, word, steps))
 
 /* The next steps of all lanes: [steps, 128, each]. */
 TRNI_FN void trni_draw_lanes_words(const trni_draw_lanes *l, uint32_t *word, int64_t steps)
@@ -234,7 +234,7 @@ TRNI_INLINE void trni_draw_turn_body(uint32_t *__restrict line, const uint32_t *
         for (size_t lane = 0; lane < TRNI_DRAW_LANES; lane++) line[lane * TRNI_DRAW_CHUNK + s] = word[lane];
 }
 
-TRNI_STAMP(trni_draw_turn, (uint32_t *__restrict line, const uint32_t *__restrict word, size_t steps, size_t each),
+TRNI_DISPATCH(trni_draw_turn, (uint32_t *__restrict line, const uint32_t *__restrict word, size_t steps, size_t each),
            (line, word, steps, each))
 
 /* Use of n words by elements [f, f + n) of partition p. */
@@ -283,7 +283,7 @@ TRN_API trn_status trn_rng(const trn_rng_args *args)
         return trni_fail(args->error, TRN_EUNSUPPORTED, "rng on the gpsimd engine is not available on %s",
                          trn_generation_name(f.core->generation));
     trni_frame_dst(&f, &args->dst);
-    if (!f.status && !trni_is_integer(args->dst.format))
+    if (!f.status && !trn_format_is_integer(args->dst.format))
         return trni_fail(args->error, TRN_EFORMAT, "dst is %s; rng writes integers", trn_format_name(args->dst.format));
     const trni_draw_lanes lanes = trni_draw_lanes_of(&f, engine, args->state, args->gpsimd);
     trni_draw_lanes_check(&f, &lanes, f.partitions);
@@ -301,7 +301,7 @@ TRNI_INLINE void trni_rand_scale_body(float *__restrict x, const uint32_t *__res
     for (size_t i = 0; i < n; i++) x[i] = (float)word[i] * 0x1p-32f * width;
 }
 
-TRNI_STAMP(trni_rand_scale, (float *__restrict x, const uint32_t *__restrict word, float width, size_t n),
+TRNI_DISPATCH(trni_rand_scale, (float *__restrict x, const uint32_t *__restrict word, float width, size_t n),
            (x, word, width, n))
 
 TRNI_INLINE void trni_rand_shift_body(float *x, float min, float max, size_t n)
@@ -312,7 +312,7 @@ TRNI_INLINE void trni_rand_shift_body(float *x, float min, float max, size_t n)
     }
 }
 
-TRNI_STAMP(trni_rand_shift, (float *x, float min, float max, size_t n), (x, min, max, n))
+TRNI_DISPATCH(trni_rand_shift, (float *x, float min, float max, size_t n), (x, min, max, n))
 
 typedef struct trni_rand_plan {
     trni_span dst;
@@ -349,7 +349,7 @@ TRNI_FN bool trni_rand_format(trn_format format)
     static const trn_format can[] = { TRN_F8_E4M3, TRN_F8_E5M2, TRN_F16, TRN_BF16, TRN_F32, TRN_TF32 };
     for (size_t i = 0; i < sizeof can / sizeof can[0]; i++)
         if (can[i] == format) return true;
-    return trni_is_integer(format);
+    return trn_format_is_integer(format);
 }
 
 TRN_API trn_status trn_rand2(const trn_rand2_args *args)
@@ -396,7 +396,7 @@ TRNI_INLINE void trni_drop_body(void *codes, const uint32_t *__restrict word, ui
         for (size_t i = 0; i < n; i++) b[i] = (unsigned char)(b[i] & trni_either(word[i] <= last, 0, 0xffffffffu));
 }
 
-TRNI_STAMP(trni_drop, (void *codes, const uint32_t *__restrict word, uint32_t last, size_t n, size_t bytes),
+TRNI_DISPATCH(trni_drop, (void *codes, const uint32_t *__restrict word, uint32_t last, size_t n, size_t bytes),
            (codes, word, last, n, bytes))
 
 typedef struct trni_drop_plan {
@@ -446,10 +446,10 @@ TRNI_COLD void trni_drop_check_formats(trni_frame *f, const trn_dropout_args *ar
                               trn_format_name(args->dst.format), trn_format_name(args->data.format));
     else if (args->data.format == TRN_F8_E8M0)
         f->status = trni_fail(args->error, TRN_EFORMAT, "data is %s, which has no zero", trn_format_name(TRN_F8_E8M0));
-    else if (args->prob_tile.rank && trni_is_integer(args->data.format) && args->prob_tile.format != TRN_F32)
+    else if (args->prob_tile.rank && trn_format_is_integer(args->data.format) && args->prob_tile.format != TRN_F32)
         f->status = trni_fail(args->error, TRN_EFORMAT, "prob_tile is %s; for data of %s it is float32",
                               trn_format_name(args->prob_tile.format), trn_format_name(args->data.format));
-    else if (args->prob_tile.rank && trni_is_integer(args->prob_tile.format))
+    else if (args->prob_tile.rank && trn_format_is_integer(args->prob_tile.format))
         f->status = trni_fail(args->error, TRN_EFORMAT, "prob_tile is %s; probabilities are floats",
                               trn_format_name(args->prob_tile.format));
 }

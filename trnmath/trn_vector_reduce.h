@@ -740,7 +740,7 @@ TRNI_FN void trni_range_bounds(trni_frame *f, const trn_range_select_args *args)
         trni_frame_operand(f, bound[k], name[k]);
     }
     if (f->status) return;
-    if (!trni_is_float(args->on_true_tile.format))
+    if (!trn_format_is_float(args->on_true_tile.format))
         f->status = trni_fail(f->how.error, TRN_EFORMAT, "on_true_tile is %s; it takes a floating-point format",
                               trn_format_name(args->on_true_tile.format));
     else if (args->range_start < -most || args->range_start > most || args->range_start + f->elements - 1 > most)
@@ -801,7 +801,7 @@ TRNI_FN void trni_select_formats(trni_frame *f, const trn_select_reduce_args *ar
 {
     const trn_format predicate = args->predicate.format, on_true = args->on_true.format;
     if (f->status) return;
-    if (!trni_is_integer(predicate) || trni_is_word(predicate))
+    if (!trn_format_is_integer(predicate) || trni_is_word(predicate))
         f->status = trni_fail(f->how.error, TRN_EFORMAT, "predicate is %s; it takes int8, uint8, int16 or uint16",
                               trn_format_name(predicate));
     else if (on_true == TRN_TF32 || trni_is_word(on_true))

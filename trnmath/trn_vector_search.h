@@ -97,13 +97,13 @@ TRNI_FN float trni_order_value(int32_t key)
 
 /* Every element goes down the ladder of the best, and what it pushes out goes on. The steps are written out inside the
  * loop over lanes: what goes down stays in a register (gcc: two to five times the speed). */
-TRNI_INLINE void trni_max8_body(int32_t (*best)[TRNI_SIDE], const void *tile, size_t n)
+TRNI_INLINE void trni_max8_body(int32_t (*best)[TRNI_TRANSPOSED_LANES], const void *tile, size_t n)
 {
     const trni_any32 *__restrict x = (const trni_any32 *)tile;
-    int32_t m[TRNI_TOP][TRNI_SIDE];
+    int32_t m[TRNI_TOP][TRNI_TRANSPOSED_LANES];
     memcpy(m, best, sizeof m);
-    for (size_t i = 0; i < n; i++, x += TRNI_SIDE)
-        for (int lane = 0; lane < TRNI_SIDE; lane++) {
+    for (size_t i = 0; i < n; i++, x += TRNI_TRANSPOSED_LANES)
+        for (int lane = 0; lane < TRNI_TRANSPOSED_LANES; lane++) {
             int32_t t = trni_order_key(x[lane]), a;
 #define TRNI_STEP(j) a = m[j][lane], m[j][lane] = a > t ? a : t, t = a > t ? t : a
             TRNI_STEP(0); TRNI_STEP(1); TRNI_STEP(2); TRNI_STEP(3);
@@ -113,7 +113,7 @@ TRNI_INLINE void trni_max8_body(int32_t (*best)[TRNI_SIDE], const void *tile, si
     memcpy(best, m, sizeof m);
 }
 
-TRNI_STAMP(trni_max8, (int32_t (*best)[TRNI_SIDE], const void *tile, size_t n), (best, tile, n))
+TRNI_DISPATCH(trni_max8, (int32_t (*best)[TRNI_TRANSPOSED_LANES], const void *tile, size_t n), (best, tile, n))
 
 /* Equal numbers have equal words. TRNI_MATCH_NAN is no word of the data, TRNI_MATCH_TAKEN none of the values. */
 #define TRNI_MATCH_NAN 0xffffffffu
@@ -127,15 +127,15 @@ TRNI_INLINE uint32_t trni_match_word(uint32_t u, uint32_t nan)
 }
 
 /* vals that have no place yet, in the order in which they choose; where[j] = the element that vals[j] took. */
-TRNI_INLINE void trni_match8_body(uint32_t (*where)[TRNI_SIDE], uint32_t (*vals)[TRNI_SIDE], const void *tile,
-                                  uint32_t f, size_t n)
+TRNI_INLINE void trni_match8_body(uint32_t (*where)[TRNI_TRANSPOSED_LANES], uint32_t (*vals)[TRNI_TRANSPOSED_LANES],
+                                  const void *tile, uint32_t f, size_t n)
 {
     const trni_any32 *__restrict x = (const trni_any32 *)tile;
-    uint32_t w[TRNI_TOP][TRNI_SIDE], v[TRNI_TOP][TRNI_SIDE];
+    uint32_t w[TRNI_TOP][TRNI_TRANSPOSED_LANES], v[TRNI_TOP][TRNI_TRANSPOSED_LANES];
     memcpy(w, where, sizeof w);
     memcpy(v, vals, sizeof v);
-    for (size_t i = 0; i < n; i++, f++, x += TRNI_SIDE)
-        for (int lane = 0; lane < TRNI_SIDE; lane++) {
+    for (size_t i = 0; i < n; i++, f++, x += TRNI_TRANSPOSED_LANES)
+        for (int lane = 0; lane < TRNI_TRANSPOSED_LANES; lane++) {
             uint32_t t = trni_match_word(x[lane], TRNI_MATCH_TAKEN), hit;
 #define TRNI_STEP(j)                                                                                          \
     hit = v[j][lane] == t ? 0xffffffffu : 0, w[j][lane] = (w[j][lane] & ~hit) | (f & hit), v[j][lane] |= hit, \
@@ -148,9 +148,10 @@ TRNI_INLINE void trni_match8_body(uint32_t (*where)[TRNI_SIDE], uint32_t (*vals)
     memcpy(vals, v, sizeof v);
 }
 
-TRNI_STAMP(trni_match8,
-           (uint32_t (*where)[TRNI_SIDE], uint32_t (*vals)[TRNI_SIDE], const void *tile, uint32_t f, size_t n),
-           (where, vals, tile, f, n))
+TRNI_DISPATCH(trni_match8,
+              (uint32_t(*where)[TRNI_TRANSPOSED_LANES], uint32_t (*vals)[TRNI_TRANSPOSED_LANES], const void *tile,
+               uint32_t f, size_t n),
+              (where, vals, tile, f, n))
 
 /* ---- the checks that all three make ---- */
 
@@ -195,12 +196,13 @@ typedef struct trni_search_plan {
 TRNI_FN void trni_max8_work(const void *plan, int64_t p, int64_t lanes)
 {
     const trni_search_plan *s = (const trni_search_plan *)plan;
-    float tile[TRNI_SIDE_TILE];
-    int32_t best[TRNI_TOP][TRNI_SIDE];
-    for (int j = 0; j < (int)TRNI_TOP * TRNI_SIDE; j++) best[j / TRNI_SIDE][j % TRNI_SIDE] = INT32_MIN;
-    for (int64_t f = 0; f < s->data.elements; f += TRNI_SIDE_CHUNK) {
-        const int64_t n = trni_min64(TRNI_SIDE_CHUNK, s->data.elements - f);
-        trni_side_read(&s->data, p, lanes, f, n, tile);
+    float tile[TRNI_TRANSPOSED_TILE];
+    int32_t best[TRNI_TOP][TRNI_TRANSPOSED_LANES];
+    for (int j = 0; j < (int)TRNI_TOP * TRNI_TRANSPOSED_LANES; j++)
+        best[j / TRNI_TRANSPOSED_LANES][j % TRNI_TRANSPOSED_LANES] = INT32_MIN;
+    for (int64_t f = 0; f < s->data.elements; f += TRNI_TRANSPOSED_CHUNK) {
+        const int64_t n = trni_min64(TRNI_TRANSPOSED_CHUNK, s->data.elements - f);
+        trni_transposed_read(&s->data, p, lanes, f, n, tile);
         trni_max8_for(s->data.isa)(best, tile, (size_t)n);
     }
     for (int lane = 0; lane < lanes; lane++) {
@@ -221,27 +223,28 @@ TRN_API trn_status trn_max8(const trn_max8_args *args)
     if (f.status || f.partitions == 0) return f.status;
     trni_span_init(&plan.data, &args->src, f.isa);
     trni_span_output(&plan.dst, &args->dst, &f);
-    trni_partitions_each(f.partitions, f.elements, TRNI_SIDE, trni_max8_work, &plan);
+    trni_partitions_each(f.partitions, f.elements, TRNI_TRANSPOSED_LANES, trni_max8_work, &plan);
     return TRN_OK;
 }
 
 /* ---- nc_find_index8, nc_match_replace8 ---- */
 
 /* Where the eight values of each lane are, all ones for what is not there. */
-TRNI_FN void trni_match_find(const trni_search_plan *s, int64_t p, int64_t lanes, uint32_t (*where)[TRNI_SIDE])
+TRNI_FN void trni_match_find(const trni_search_plan *s, int64_t p, int64_t lanes,
+                             uint32_t (*where)[TRNI_TRANSPOSED_LANES])
 {
-    float tile[TRNI_SIDE_TILE];
-    uint32_t vals[TRNI_TOP][TRNI_SIDE], found[TRNI_TOP][TRNI_SIDE];
-    trni_side_read(&s->vals, p, lanes, 0, TRNI_TOP, tile);
+    float tile[TRNI_TRANSPOSED_TILE];
+    uint32_t vals[TRNI_TOP][TRNI_TRANSPOSED_LANES], found[TRNI_TOP][TRNI_TRANSPOSED_LANES];
+    trni_transposed_read(&s->vals, p, lanes, 0, TRNI_TOP, tile);
     for (int j = 0; j < TRNI_TOP; j++)
-        for (int lane = 0; lane < TRNI_SIDE; lane++) {
+        for (int lane = 0; lane < TRNI_TRANSPOSED_LANES; lane++) {
             const int slot = s->descending ? TRNI_TOP - 1 - j : j;
-            vals[j][lane] = trni_match_word(trni_bits(tile[slot * TRNI_SIDE + lane]), TRNI_MATCH_NAN);
+            vals[j][lane] = trni_match_word(trni_bits(tile[slot * TRNI_TRANSPOSED_LANES + lane]), TRNI_MATCH_NAN);
         }
     memset(found, 0xff, sizeof found);
-    for (int64_t f = 0; f < s->data.elements; f += TRNI_SIDE_CHUNK) {
-        const int64_t n = trni_min64(TRNI_SIDE_CHUNK, s->data.elements - f);
-        trni_side_read(&s->data, p, lanes, f, n, tile);
+    for (int64_t f = 0; f < s->data.elements; f += TRNI_TRANSPOSED_CHUNK) {
+        const int64_t n = trni_min64(TRNI_TRANSPOSED_CHUNK, s->data.elements - f);
+        trni_transposed_read(&s->data, p, lanes, f, n, tile);
         trni_match8_for(s->data.isa)(found, vals, tile, (uint32_t)f, (size_t)n);
     }
     for (int j = 0; j < TRNI_TOP; j++) memcpy(where[s->descending ? TRNI_TOP - 1 - j : j], found[j], sizeof found[j]);
@@ -258,7 +261,8 @@ TRNI_FN void trni_match_copy(const trni_search_plan *s, int64_t p)
     }
 }
 
-TRNI_FN void trni_match_put_indices(const trni_search_plan *s, int64_t p, int lane, uint32_t (*where)[TRNI_SIDE])
+TRNI_FN void trni_match_put_indices(const trni_search_plan *s, int64_t p, int lane,
+                                    uint32_t (*where)[TRNI_TRANSPOSED_LANES])
 {
     uint32_t wide[TRNI_TOP];
     uint16_t narrow[TRNI_TOP];
@@ -273,7 +277,7 @@ TRNI_FN void trni_match_put_indices(const trni_search_plan *s, int64_t p, int la
 TRNI_FN void trni_match_work(const void *plan, int64_t p, int64_t lanes)
 {
     const trni_search_plan *s = (const trni_search_plan *)plan;
-    uint32_t where[TRNI_TOP][TRNI_SIDE];
+    uint32_t where[TRNI_TOP][TRNI_TRANSPOSED_LANES];
     trni_match_find(s, p, lanes, where);
     for (int lane = 0; lane < lanes; lane++) {
         if (s->indexes) trni_match_put_indices(s, p + lane, lane, where);
@@ -300,7 +304,7 @@ TRN_API trn_status trn_nc_find_index8(const trn_nc_find_index8_args *args)
     trni_span_init(&plan.data, &args->data, f.isa);
     trni_span_init(&plan.vals, &args->vals, f.isa);
     trni_span_init(&plan.index, &args->dst, f.isa);
-    trni_partitions_each(f.partitions, f.elements, TRNI_SIDE, trni_match_work, &plan);
+    trni_partitions_each(f.partitions, f.elements, TRNI_TRANSPOSED_LANES, trni_match_work, &plan);
     return TRN_OK;
 }
 
@@ -338,7 +342,7 @@ TRN_API trn_status trn_nc_match_replace8(const trn_nc_match_replace8_args *args)
     trni_span_init(&plan.vals, &args->vals, f.isa);
     trni_span_output(&plan.dst, &args->dst, &f);
     if (plan.indexes) trni_span_init(&plan.index, &args->dst_idx, f.isa);
-    trni_partitions_each(f.partitions, f.elements, TRNI_SIDE, trni_match_work, &plan);
+    trni_partitions_each(f.partitions, f.elements, TRNI_TRANSPOSED_LANES, trni_match_work, &plan);
     return TRN_OK;
 }
 

@@ -74,34 +74,36 @@ TRN_API trn_status trn_bn_aggr(const trn_bn_aggr_args *args);
 /* ---- bn_stats ---- */
 
 /* sum[i mod 2] += tile[i], in ascending order. */
-TRNI_INLINE void trni_bn_sum_body(float (*sum)[TRNI_SIDE], const float *__restrict tile, size_t n)
+TRNI_INLINE void trni_bn_sum_body(float (*sum)[TRNI_TRANSPOSED_LANES], const float *__restrict tile, size_t n)
 {
-    float even[TRNI_SIDE], odd[TRNI_SIDE];
+    float even[TRNI_TRANSPOSED_LANES], odd[TRNI_TRANSPOSED_LANES];
     memcpy(even, sum[0], sizeof even);
     memcpy(odd, sum[1], sizeof odd);
-    for (; n > 1; n -= 2, tile += 2 * TRNI_SIDE)
-        for (int lane = 0; lane < TRNI_SIDE; lane++) {
+    for (; n > 1; n -= 2, tile += 2 * TRNI_TRANSPOSED_LANES)
+        for (int lane = 0; lane < TRNI_TRANSPOSED_LANES; lane++) {
             even[lane] += tile[lane];
-            odd[lane] += tile[TRNI_SIDE + lane];
+            odd[lane] += tile[TRNI_TRANSPOSED_LANES + lane];
         }
-    for (int lane = 0; n && lane < TRNI_SIDE; lane++) even[lane] += tile[lane];
+    for (int lane = 0; n && lane < TRNI_TRANSPOSED_LANES; lane++) even[lane] += tile[lane];
     memcpy(sum[0], even, sizeof even);
     memcpy(sum[1], odd, sizeof odd);
 }
 
-TRNI_STAMP(trni_bn_sum, (float (*sum)[TRNI_SIDE], const float *__restrict tile, size_t n), (sum, tile, n))
+TRNI_DISPATCH(trni_bn_sum, (float (*sum)[TRNI_TRANSPOSED_LANES], const float *__restrict tile, size_t n),
+              (sum, tile, n))
 
 /* tile[i] = (tile[i] - mean[i mod 2])^2. Apart from the sum, so that no compiler fuses the two. */
-TRNI_INLINE void trni_bn_square_body(float *__restrict tile, const float (*mean)[TRNI_SIDE], size_t n)
+TRNI_INLINE void trni_bn_square_body(float *__restrict tile, const float (*mean)[TRNI_TRANSPOSED_LANES], size_t n)
 {
-    for (size_t i = 0; i < n; i++, tile += TRNI_SIDE)
-        for (int lane = 0; lane < TRNI_SIDE; lane++) {
+    for (size_t i = 0; i < n; i++, tile += TRNI_TRANSPOSED_LANES)
+        for (int lane = 0; lane < TRNI_TRANSPOSED_LANES; lane++) {
             const float d = tile[lane] - mean[i & 1][lane];
             tile[lane] = d * d;
         }
 }
 
-TRNI_STAMP(trni_bn_square, (float *__restrict tile, const float (*mean)[TRNI_SIDE], size_t n), (tile, mean, n))
+TRNI_DISPATCH(trni_bn_square, (float *__restrict tile, const float (*mean)[TRNI_TRANSPOSED_LANES], size_t n),
+              (tile, mean, n))
 
 typedef struct trni_bn_plan {
     trni_span dst, data;
@@ -110,21 +112,23 @@ typedef struct trni_bn_plan {
 TRNI_FN void trni_bn_stats_work(const void *plan, int64_t p, int64_t lanes)
 {
     const trni_bn_plan *b = (const trni_bn_plan *)plan;
-    float tile[TRNI_SIDE_TILE];
-    float sum[2][TRNI_SIDE] = { { 0 } }, mean[2][TRNI_SIDE] = { { 0 } }, square[2][TRNI_SIDE] = { { 0 } };
-    const int64_t all = b->data.elements, chunk = TRNI_SIDE_CHUNK;
+    float tile[TRNI_TRANSPOSED_TILE];
+    float sum[2][TRNI_TRANSPOSED_LANES] = { { 0 } }, mean[2][TRNI_TRANSPOSED_LANES] = { { 0 } },
+          square[2][TRNI_TRANSPOSED_LANES] = { { 0 } };
+    const int64_t all = b->data.elements, chunk = TRNI_TRANSPOSED_CHUNK;
     const float count[2] = { (float)(all - all / 2), (float)(all / 2) };
     for (int64_t f = 0; f < all; f += chunk) {
         const int64_t n = trni_min64(chunk, all - f);
-        trni_side_read(&b->data, p, lanes, f, n, tile);
+        trni_transposed_read(&b->data, p, lanes, f, n, tile);
         trni_bn_sum_for(b->data.isa)(sum, tile, (size_t)n);
     }
-    for (int i = 0; i < 2 * TRNI_SIDE && all > i / TRNI_SIDE; i++)
-        mean[i / TRNI_SIDE][i % TRNI_SIDE] = sum[i / TRNI_SIDE][i % TRNI_SIDE] / count[i / TRNI_SIDE];
+    for (int i = 0; i < 2 * TRNI_TRANSPOSED_LANES && all > i / TRNI_TRANSPOSED_LANES; i++)
+        mean[i / TRNI_TRANSPOSED_LANES][i % TRNI_TRANSPOSED_LANES] =
+            sum[i / TRNI_TRANSPOSED_LANES][i % TRNI_TRANSPOSED_LANES] / count[i / TRNI_TRANSPOSED_LANES];
     for (int64_t f = 0; f < all; f += chunk) {
         const int64_t n = trni_min64(chunk, all - f);
-        if (all > chunk) trni_side_read(&b->data, p, lanes, f, n, tile); /* else it is there still */
-        trni_bn_square_for(b->data.isa)(tile, (const float (*)[TRNI_SIDE])mean, (size_t)n);
+        if (all > chunk) trni_transposed_read(&b->data, p, lanes, f, n, tile); /* else it is there still */
+        trni_bn_square_for(b->data.isa)(tile, (const float (*)[TRNI_TRANSPOSED_LANES])mean, (size_t)n);
         trni_bn_sum_for(b->data.isa)(square, tile, (size_t)n);
     }
     for (int lane = 0; lane < lanes; lane++) {
@@ -152,7 +156,7 @@ TRNI_FN void trni_bn_run(const trni_frame *f, const trn_tensor *dst, const trn_t
     if (f->partitions == 0) return;
     trni_span_init(&plan.data, data, f->isa);
     trni_span_output(&plan.dst, dst, f);
-    trni_partitions_each(f->partitions, f->elements, TRNI_SIDE, work, &plan);
+    trni_partitions_each(f->partitions, f->elements, TRNI_TRANSPOSED_LANES, work, &plan);
 }
 
 TRN_API trn_status trn_bn_stats(const trn_bn_stats_args *args)

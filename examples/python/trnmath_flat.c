@@ -78,7 +78,7 @@ static trn_status resolve(const trnmath_options *options, resolved *r, trn_error
     if (!options) return TRN_OK;
     r->given = *options;
     if (options->rounding) r->rounding = trn_round_from_text(options->rounding);
-    if ((int)r->rounding == TRNI_ROUNDING_COUNT)
+    if ((int)r->rounding == TRN_ROUNDING_COUNT)
         return failed(error, TRN_EINVAL, "rounding \"%.60s\" is unknown", options->rounding);
     r->overflow = options->saturate ? TRN_SATURATE : TRN_OVERFLOW_DEFAULT;
     if (options->generation < 0 || options->generation > 3)

@@ -10,7 +10,7 @@ runs=7
 "${CC:-gcc}" -O2 "$root/tests/house/stopwatch.c" -o "$scratch/stopwatch" || exit 1
 echo '#include <math.h>' >"$scratch/math.c"
 printf '#define TRN_NO_INTRINSICS 1\n#include <trnmath/trnmath.h>\n' >"$scratch/ours.c"
-echo '#include <trnmath/trnmath.h>' >"$scratch/guests.c"
+echo '#include <trnmath/trnmath.h>' >"$scratch/intrinsics.c"
 
 for compiler in $(compilers); do
     checked
@@ -29,7 +29,8 @@ for compiler in $(compilers); do
             printf "%s: <math.h> %.0f ms (median %.0f), trnmath.h without intrinsics %.0f ms (median %.0f), " \
                 "processor time %.0f and %.0f ms: %.0f ms more, minimum of %d runs\n",
                 compiler, wall[1], median[1], wall[2], median[2], cpu[1], cpu[2], more, runs }' "$scratch/times"
-    "$scratch/stopwatch" 3 -- "$compiler" -O2 -I"$root" -c "$scratch/guests.c" -o "$scratch/guests.o" 2>/dev/null |
+    "$scratch/stopwatch" 3 -- "$compiler" -O2 -I"$root" -c "$scratch/intrinsics.c" \
+        -o "$scratch/intrinsics.o" 2>/dev/null |
         awk -v compiler="$compiler" '{
             printf "%s: trnmath.h with intrinsics %.0f ms (for the record)\n", compiler, $1 }'
 done

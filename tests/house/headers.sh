@@ -65,7 +65,7 @@ languages=c11
 
 # ---- alone ----
 
-# A guest exists for its own architecture only, and nobody includes it on another.
+# A SIMD kernel exists for its own architecture only, and nobody includes it on another.
 [ "$family" != aarch64 ] && machine=$(uname -m) || machine=aarch64
 at_home() {
     case $machine/$1 in

@@ -33,7 +33,7 @@ static trn_format_info row_of(int i)
 {
     if (i < FORMATS) return *trn_format_info_of((trn_format)(TRN_F32 + i));
     const trn_format_info f = trn_cfp8_info(configured[i - FORMATS]);
-    if (f.kind == TRNI_CLASS_NONE) fail_msg("descriptor %d of this test does not exist", i - FORMATS);
+    if (f.kind == TRN_KIND_NONE) fail_msg("descriptor %d of this test does not exist", i - FORMATS);
     return f;
 }
 
@@ -164,7 +164,7 @@ static void fields_at_their_thresholds(void **state)
         for (int i = PLAIN; i < ENCODINGS; i++) {
             const trn_format_info f = row_of(row);
             const trni_encoding how = encoding_of(i);
-            const int low = f.kind == TRNI_CLASS_FLOAT ? 127 - f.bias - 60 : 60,
+            const int low = f.kind == TRN_KIND_FLOAT ? 127 - f.bias - 60 : 60,
                       high = low + (1 << f.exponent_bits) + 70;
             for (int j = 0; j + 1 < count; j += 2) { /* exponents from far below the least code to a little above all */
                 const int exponent = low + cases_below(&rng, high - low);

@@ -23,7 +23,7 @@ static void same_number(double expected, double actual, const char *what, trn_fo
 static void limits_are_the_standards(void **state)
 {
     (void)state;
-    assert_int_equal(FORMAT_KNOWN, TRNI_FORMAT_COUNT - 1);
+    assert_int_equal(FORMAT_KNOWN, TRN_FORMAT_COUNT - 1);
     for (int i = 0; i < FORMAT_KNOWN; i++) {
         const format_facts *k = &format_known[i];
         const trn_format_limits l = trn_format_limits_of(k->format);

@@ -418,13 +418,13 @@ static void quantizing_undoes_dequantizing(void **state)
         for (int rule = 1; rule < RULES; rule++) { /* Neuron's leaves the top binade empty */
             const trn_format_info *f = trn_format_info_of(element_formats[element]);
             const uint32_t max = f->max_code, sign = 1u << (f->bits - 1),
-                           top = f->kind == TRNI_CLASS_SIGNED ? 64 : max & ~0u << f->mantissa_bits;
+                           top = f->kind == TRN_KIND_SIGNED ? 64 : max & ~0u << f->mantissa_bits;
             for (int b = 0; b < N; b++) {
                 scale[b] = (uint8_t)(24 + cases_below(&rng, 208));
                 for (int i = 0; i < BLOCK; i++) {
                     uint32_t c = cases_u32(&rng) % (max + 1);
                     if (i == b % BLOCK) c = top + cases_u32(&rng) % (max - top + 1);
-                    if (cases_one_in(&rng, 2)) c = f->kind == TRNI_CLASS_SIGNED ? (0u - c) & 0xff : c | sign;
+                    if (cases_one_in(&rng, 2)) c = f->kind == TRN_KIND_SIGNED ? (0u - c) & 0xff : c | sign;
                     code[b * BLOCK + i] = (uint8_t)c;
                 }
             }

@@ -96,10 +96,10 @@ static void names(void **state)
     assert_string_equal(trn_round_text(TRN_STOCHASTIC), "stochastic");
     assert_string_equal(trn_round_text(TRN_TO_ODD), "to_odd");
     assert_string_equal(trn_round_text((trn_rounding)77), "unknown");
-    for (int mode = 0; mode < TRNI_ROUNDING_COUNT; mode++)
+    for (int mode = 0; mode < TRN_ROUNDING_COUNT; mode++)
         assert_int_equal(trn_round_from_text(trn_round_text((trn_rounding)mode)), mode);
-    assert_int_equal(trn_round_from_text("Stochastic"), TRNI_ROUNDING_COUNT);
-    assert_int_equal(trn_round_from_text("unknown"), TRNI_ROUNDING_COUNT);
+    assert_int_equal(trn_round_from_text("Stochastic"), TRN_ROUNDING_COUNT);
+    assert_int_equal(trn_round_from_text("unknown"), TRN_ROUNDING_COUNT);
 }
 
 int main(void)

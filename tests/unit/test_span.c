@@ -100,7 +100,7 @@ static void writes_are_what_convert_gives(void **unused)
         for (int64_t at = 0; at < p; at++)
             for (int64_t f = 0, n; f < elements; f += n) {
                 n = 1 + next((uint32_t)(elements - f));
-                float *room = trni_span_room(&v, at, f, buffer);
+                float *room = trni_span_buffer(&v, at, f, buffer);
                 memcpy(room, value + at * elements + f, (size_t)n * sizeof(float));
                 trni_span_write(&v, at, f, n, room);
             }
@@ -126,7 +126,7 @@ static void streams_write_the_same(void **unused)
     for (int64_t p = 0; p < 2; p++)
         for (int64_t f = 0; f < v.elements; f += TRNI_SPAN_CHUNK) {
             const int64_t n = trni_min64(TRNI_SPAN_CHUNK, v.elements - f);
-            float *room = trni_span_room(&v, p, f, buffer);
+            float *room = trni_span_buffer(&v, p, f, buffer);
             for (int64_t i = 0; i < n; i++) room[i] = (float)(p * 3 + f + i);
             trni_span_write(&v, p, f, n, room);
         }

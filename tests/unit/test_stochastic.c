@@ -188,13 +188,13 @@ static bool make_bracket(const trn_format_info *f, uint32_t x, bracket *b)
 /* Powers of two from above the maximum to below the smallest step. */
 static int span_of(const trn_format_info *f)
 {
-    if (f->kind == TRNI_CLASS_SCALE) return 260;
-    return f->kind == TRNI_CLASS_FLOAT ? (1 << f->exponent_bits) + 20 : f->bits + 4;
+    if (f->kind == TRN_KIND_SCALE) return 260;
+    return f->kind == TRN_KIND_FLOAT ? (1 << f->exponent_bits) + 20 : f->bits + 4;
 }
 
 static int count_random_values(const trn_format_info *f, uint64_t *rng, int rounds)
 {
-    const bool has_sign = f->kind == TRNI_CLASS_FLOAT || f->kind == TRNI_CLASS_SIGNED;
+    const bool has_sign = f->kind == TRN_KIND_FLOAT || f->kind == TRN_KIND_SIGNED;
     int exponent, made = 0;
     frexp(value_of(f, f->max_code), &exponent);
     for (int i = 0; i < rounds; i++) {

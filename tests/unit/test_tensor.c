@@ -279,7 +279,7 @@ static void wrong_views_are_refused(void **state)
     accept(t, TRNI_OUTPUT);
     t.format = TRN_FORMAT_UNSET;
     refuse(t, TRNI_INPUT, TRN_EFORMAT, "(0)");
-    t.format = (trn_format)TRNI_FORMAT_COUNT;
+    t.format = (trn_format)TRN_FORMAT_COUNT;
     refuse(t, TRNI_INPUT, TRN_EFORMAT, "format");
     t.format = (trn_format)-1;
     refuse(t, TRNI_INPUT, TRN_EFORMAT, "(-1)");

@@ -101,14 +101,14 @@ TRNI_FN void trni_row_scales(const trni_worker *w, const trni_row_tile *t, int64
 }
 
 /* How many rows from `first` on may be taken together: of MX none of two blocks, and of blocked chains none of two. */
-TRNI_FN int trni_stream_room(const trni_worker *w, const trni_row_tile *t, int first)
+TRNI_FN int trni_stream_buffer(const trni_worker *w, const trni_row_tile *t, int first)
 {
     enum { rows_of_a_block = TRNI_SCALE_BLOCK / 4 };
     const trn_numerics *n = &w->p->numerics;
-    int room = t->map->group == 1 && w->p->b.bytes == 1 ? TRNI_STREAM_BYTES_MOST : TRNI_STREAM_ROWS_MOST;
-    if (t->map->group == 4) room = (int)(rows_of_a_block - (t->k / 4 + first) % rows_of_a_block);
+    int capacity = t->map->group == 1 && w->p->b.bytes == 1 ? TRNI_STREAM_BYTES_MOST : TRNI_STREAM_ROWS_MOST;
+    if (t->map->group == 4) capacity = (int)(rows_of_a_block - (t->k / 4 + first) % rows_of_a_block);
     const int of_a_chain = TRNI_ARRAY_ROWS / n->chains, left = of_a_chain - first % of_a_chain;
-    return n->chain_layout == TRN_CHAINS_BLOCKED && left < room ? left : room;
+    return n->chain_layout == TRN_CHAINS_BLOCKED && left < capacity ? left : capacity;
 }
 
 /* All rows of the array that have all their numbers, a few at a time. */
@@ -119,8 +119,8 @@ TRNI_FN void trni_stream_rows(const trni_worker *w, const trni_row_tile *t, int 
     const int64_t row = t->k / 4, begin = row / rows_of_a_block;
     if (scaled) trni_row_scales(w, t, begin, (int)((row + rows - 1) / rows_of_a_block - begin) + 1);
     for (int first = 0, count; first < rows; first += count) {
-        const int room = trni_stream_room(w, t, first), block = (int)((row + first) / rows_of_a_block - begin);
-        count = rows - first < room ? rows - first : room;
+        const int capacity = trni_stream_buffer(w, t, first), block = (int)((row + first) / rows_of_a_block - begin);
+        count = rows - first < capacity ? rows - first : capacity;
         trni_stream_group(w, t, first, count, scaled ? t->scale[block] : NULL);
     }
 }

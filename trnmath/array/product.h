@@ -13,7 +13,7 @@
 #include "../base/threads.h"
 #include "systolic_panels.h"
 
-typedef struct trni_ask {
+typedef struct trni_request {
     trn_generation generation;
     trn_tensor dst, a, b;         /* a holds M lanes, b N lanes, both K deep */
     const char *a_name, *b_name;
@@ -29,10 +29,10 @@ typedef struct trni_ask {
     const trn_numerics *numerics;
     trn_isa isa;
     trn_error *error;
-} trni_ask;
+} trni_request;
 
 /* What the args of every call have in common. */
-#define TRNI_ASK(ask, args)                                                                                           \
+#define TRNI_REQUEST(ask, args)                                                                                        \
     (memset(&(ask), 0, sizeof(ask)), (ask).generation = (args)->generation, (ask).dst = (args)->dst,                  \
      (ask).accumulate = (args)->accumulate, (ask).rounding = (args)->rounding, (ask).seed = (args)->seed,             \
      (ask).stream = (args)->stream, (ask).numerics = (args)->numerics, (ask).isa = (args)->isa,                       \
@@ -96,7 +96,7 @@ TRNI_FN bool trni_is_fp8(trn_format f)
     return trni_operand_kind_of(f) == TRNI_OPERAND_NARROW && trn_format_bits(f) == 8;
 }
 
-TRNI_COLD trn_status trni_ask_check_classes(const trni_ask *ask)
+TRNI_COLD trn_status trni_request_check_classes(const trni_request *ask)
 {
     const trn_tensor *const t[2] = { &ask->a, &ask->b };
     const char *const name[2] = { ask->a_name, ask->b_name };
@@ -117,7 +117,7 @@ TRNI_COLD trn_status trni_ask_check_classes(const trni_ask *ask)
     return TRN_OK;
 }
 
-TRNI_COLD trn_status trni_ask_check_double_row(const trni_ask *ask)
+TRNI_COLD trn_status trni_request_check_double_row(const trni_request *ask)
 {
     const bool a = trni_is_fp8(ask->a.format), b = trni_is_fp8(ask->b.format);
     if (!ask->double_row || (a && b)) return TRN_OK;
@@ -126,7 +126,7 @@ TRNI_COLD trn_status trni_ask_check_double_row(const trni_ask *ask)
 }
 
 /* 32-bit formats meet 32-bit ones, narrow ones narrow ones, int8 itself; the two E4M3 do not meet (documented). */
-TRNI_COLD trn_status trni_ask_check_pair(const trni_ask *ask)
+TRNI_COLD trn_status trni_request_check_pair(const trni_request *ask)
 {
     const trn_format a = ask->a.format, b = ask->b.format;
     const bool both_e4m3 = (a == TRN_F8_E4M3 && b == TRN_F8_E4M3FN) || (a == TRN_F8_E4M3FN && b == TRN_F8_E4M3);
@@ -138,7 +138,7 @@ TRNI_COLD trn_status trni_ask_check_pair(const trni_ask *ask)
 }
 
 /* The generation that is meant: Trainium2, unless what is asked exists on Trainium3 alone. */
-TRNI_COLD trn_generation trni_ask_generation(const trni_ask *ask)
+TRNI_COLD trn_generation trni_request_generation(const trni_request *ask)
 {
     const bool newest = ask->mx || ask->a.format == TRN_F8_E4M3FN || ask->b.format == TRN_F8_E4M3FN ||
                         ask->a.format == TRN_F4_E2M1 || ask->b.format == TRN_F4_E2M1;
@@ -146,7 +146,7 @@ TRNI_COLD trn_generation trni_ask_generation(const trni_ask *ask)
     return newest ? TRN_TRAINIUM3 : TRN_TRAINIUM2;
 }
 
-TRNI_COLD trn_status trni_ask_check_generation(const trni_ask *ask, trn_generation generation)
+TRNI_COLD trn_status trni_request_check_generation(const trni_request *ask, trn_generation generation)
 {
     const trn_core_spec *core = trn_core_spec_of(generation);
     const trn_tensor *const t[2] = { &ask->a, &ask->b };
@@ -165,7 +165,7 @@ TRNI_COLD trn_status trni_ask_check_generation(const trni_ask *ask, trn_generati
 
 TRNI_FN int64_t trni_product_depth(const trni_product *p) { return p->a.depth * p->a.slots; }
 
-TRNI_COLD trn_status trni_product_check_sizes(const trni_product *p, const trni_ask *ask)
+TRNI_COLD trn_status trni_product_check_sizes(const trni_product *p, const trni_request *ask)
 {
     const trn_tensor *dst = &ask->dst;
     const trni_operand *const o[2] = { &p->a, &p->b };
@@ -187,8 +187,8 @@ TRNI_COLD trn_status trni_product_check_sizes(const trni_product *p, const trni_
     return TRN_OK;
 }
 
-TRNI_COLD trn_status trni_ask_check_scale(const trni_ask *ask, const trn_tensor *scale, const char *of, int lane_axis,
-                                          int64_t lanes, int64_t blocks)
+TRNI_COLD trn_status trni_request_check_scale(const trni_request *ask, const trn_tensor *scale, const char *of,
+                                              int lane_axis, int64_t lanes, int64_t blocks)
 {
     char name[32];
     snprintf(name, sizeof name, "%s_scale", of);
@@ -260,7 +260,7 @@ TRNI_INLINE void trni_unusual_body(const uint8_t *byte, size_t n, uint32_t *foun
         count += !((byte[i] >= TRNI_TAME_LEAST) & (byte[i] <= TRNI_TAME_MOST)) & (byte[i] != TRNI_SCALE_BYTE_NAN);
     *found = count;
 }
-TRNI_STAMP_AVX2(trni_unusual, (const uint8_t *byte, size_t n, uint32_t *found), (byte, n, found))
+TRNI_DISPATCH_AVX2(trni_unusual, (const uint8_t *byte, size_t n, uint32_t *found), (byte, n, found))
 
 TRNI_COLD bool trni_scales_are_tame(const trni_scales *s, const trni_operand *o, trn_isa isa)
 {
@@ -292,11 +292,12 @@ TRNI_FN bool trni_product_is_tame(const trni_product *p)
 
 /* ---- settling ---- */
 
-TRNI_COLD trn_status trni_ask_check_views(const trni_ask *ask)
+TRNI_COLD trn_status trni_request_check_views(const trni_request *ask)
 {
     const int rank = ask->slots ? 3 : 2;
     trn_status status;
-    if ((status = trni_ask_check_double_row(ask)) != TRN_OK) return status; /* before the rank that follows from it */
+    if ((status = trni_request_check_double_row(ask)) != TRN_OK)
+        return status; /* before the rank that follows from it */
     if ((status = trn_tensor_check(&ask->a, ask->a_name, TRNI_INPUT, rank, ask->error)) != TRN_OK) return status;
     if ((status = trn_tensor_check(&ask->b, ask->b_name, TRNI_INPUT, rank, ask->error)) != TRN_OK) return status;
     return trn_tensor_check(&ask->dst, "dst", TRNI_OUTPUT, 2, ask->error);
@@ -312,9 +313,9 @@ TRNI_COLD void trni_product_set_dst(trni_product *p, const trn_tensor *dst)
 }
 
 /* Modes of rounding and overflow, and int8's output. */
-TRNI_COLD trn_status trni_ask_check_options(const trni_ask *ask, const trni_product *p)
+TRNI_COLD trn_status trni_request_check_options(const trni_request *ask, const trni_product *p)
 {
-    if ((unsigned)ask->rounding >= TRNI_ROUNDING_COUNT)
+    if ((unsigned)ask->rounding >= TRN_ROUNDING_COUNT)
         return trni_fail(ask->error, TRN_EINVAL, "rounding = %d is not one of the six modes", (int)ask->rounding);
     if ((unsigned)ask->overflow > TRN_SATURATE)
         return trni_fail(ask->error, TRN_EINVAL, "overflow = %d is neither the default nor saturating",
@@ -326,19 +327,19 @@ TRNI_COLD trn_status trni_ask_check_options(const trni_ask *ask, const trni_prod
 }
 
 /* Checks formats, sizes, scales, overlap and options, in this order, and fills *p. No memory of dst is written. */
-TRNI_COLD trn_status trni_product_settle(trni_product *p, const trni_ask *question)
+TRNI_COLD trn_status trni_product_resolve(trni_product *p, const trni_request *question)
 {
-    trni_ask ask = *question;
+    trni_request ask = *question;
     trn_status status;
     if (ask.b_lane_axis == 0 && ask.b_depth_axis == 0) ask.b_lane_axis = 1;
     if (!trn_core_spec_of(ask.generation))
         return trni_fail(ask.error, TRN_EINVAL, "generation = %d does not exist", (int)ask.generation);
-    p->generation = trni_ask_generation(&ask);
+    p->generation = trni_request_generation(&ask);
     if ((status = trni_numerics_resolve(ask.numerics, p->generation, &p->numerics, ask.error)) != TRN_OK) return status;
-    if ((status = trni_ask_check_views(&ask)) != TRN_OK) return status;
-    if ((status = trni_ask_check_classes(&ask)) != TRN_OK) return status;
-    if ((status = trni_ask_check_pair(&ask)) != TRN_OK) return status;
-    if ((status = trni_ask_check_generation(&ask, p->generation)) != TRN_OK) return status;
+    if ((status = trni_request_check_views(&ask)) != TRN_OK) return status;
+    if ((status = trni_request_check_classes(&ask)) != TRN_OK) return status;
+    if ((status = trni_request_check_pair(&ask)) != TRN_OK) return status;
+    if ((status = trni_request_check_generation(&ask, p->generation)) != TRN_OK) return status;
 
     if (ask.mx) p->numerics.fp8_bias = 0; /* OCP fixes the elements of MX */
     p->a = trni_operand_of(&ask.a, ask.a_lane_axis, ask.a_depth_axis, &p->numerics);
@@ -351,10 +352,10 @@ TRNI_COLD trn_status trni_product_settle(trni_product *p, const trni_ask *questi
     memset(&p->b_scale, 0, sizeof p->b_scale);
     if (ask.mx) {
         const int64_t blocks = trni_product_depth(p) / TRNI_SCALE_BLOCK;
-        if ((status = trni_ask_check_scale(&ask, &ask.a_scale, ask.a_name, ask.a_scale_lane_axis, p->a.lanes,
+        if ((status = trni_request_check_scale(&ask, &ask.a_scale, ask.a_name, ask.a_scale_lane_axis, p->a.lanes,
                                            blocks)) != TRN_OK)
             return status;
-        if ((status = trni_ask_check_scale(&ask, &ask.b_scale, ask.b_name, ask.b_scale_lane_axis, p->b.lanes,
+        if ((status = trni_request_check_scale(&ask, &ask.b_scale, ask.b_name, ask.b_scale_lane_axis, p->b.lanes,
                                            blocks)) != TRN_OK)
             return status;
         p->a_scale = trni_scales_of(&ask.a_scale, ask.a_scale_lane_axis);
@@ -363,7 +364,7 @@ TRNI_COLD trn_status trni_product_settle(trni_product *p, const trni_ask *questi
     if (trn_tensor_overlap(ask.dst, ask.a)) return trni_fail(ask.error, TRN_EINVAL, "dst overlaps %s", ask.a_name);
     if (trn_tensor_overlap(ask.dst, ask.b)) return trni_fail(ask.error, TRN_EINVAL, "dst overlaps %s", ask.b_name);
     trni_product_set_dst(p, &ask.dst);
-    if ((status = trni_ask_check_options(&ask, p)) != TRN_OK) return status;
+    if ((status = trni_request_check_options(&ask, p)) != TRN_OK) return status;
     p->accumulate = ask.accumulate;
     p->first_row = ask.first_row;
     p->rounding = ask.rounding;

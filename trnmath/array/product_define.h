@@ -184,7 +184,7 @@ TRNI_INLINE void trni_scale_lines_body(float *__restrict line, const float *__re
     for (size_t slot = 0; slot < 4; slot++)
         for (size_t i = 0; i < width; i++) line[slot * width + i] *= scale[i];
 }
-TRNI_STAMP(trni_scale_lines, (float *line, const float *scale, size_t width), (line, scale, width))
+TRNI_DISPATCH(trni_scale_lines, (float *line, const float *scale, size_t width), (line, scale, width))
 
 /* A panel of [line][width]: each row of the array has four lines, each scale eight rows. */
 TRNI_FN void trni_scale_panel(const trni_scales *s, const trni_map *map, int64_t lane, int lanes, int width, int64_t k,
@@ -238,7 +238,7 @@ TRNI_INLINE void trni_int8_line_body(int32_t *__restrict sum, int32_t x, const s
 {
     for (size_t i = 0; i < n; i++) sum[i] += x * w[i];
 }
-TRNI_STAMP_AVX2(trni_int8_line, (int32_t *sum, int32_t x, const signed char *w, size_t n), (sum, x, w, n))
+TRNI_DISPATCH_AVX2(trni_int8_line, (int32_t *sum, int32_t x, const signed char *w, size_t n), (sum, x, w, n))
 
 /* `count` numbers of b at [k, n], in a row: where they stand, or copied to `other`. */
 TRNI_FN const signed char *trni_int8_numbers(const trni_product *p, int64_t n, int64_t k, int count, signed char *other)

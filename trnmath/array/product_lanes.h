@@ -47,7 +47,7 @@ TRNI_INLINE void trni_flush_line_body(float *x, double smallest, size_t n)
         x[i] = trni_float(u & (magnitude < smallest ? TRNI_F32_SIGN : ~(uint32_t)0));
     }
 }
-TRNI_STAMP_AVX2(trni_flush_line, (float *x, double smallest, size_t n), (x, smallest, n))
+TRNI_DISPATCH_AVX2(trni_flush_line, (float *x, double smallest, size_t n), (x, smallest, n))
 
 /* The tile at k, `depth` numbers deep, of `lanes` lanes: out[row][slot][width]. What is not there is zero. */
 TRNI_COLD void trni_region_pack(const trni_region *r, const trni_feed *feed, const trni_operand *o, int64_t lane,

@@ -109,7 +109,7 @@ TRNI_INLINE void trni_sparse_find_body(uint16_t *__restrict where, const uint16_
 {
     for (int i = 0; i < n; i++) where[i] = (uint16_t)(base[i] + tag[i] * TRNI_SPARSE_LINE);
 }
-TRNI_STAMP(trni_sparse_find, (uint16_t * where, const uint16_t *base, const unsigned char *tag, int n),
+TRNI_DISPATCH(trni_sparse_find, (uint16_t * where, const uint16_t *base, const unsigned char *tag, int n),
            (where, base, tag, n))
 
 /* Lanes [lane, lane + lanes) whose values do not lie side by side along the depth, but perhaps along the lanes. */
@@ -178,8 +178,8 @@ TRNI_FN void trni_sparse_want_list(const trni_sparse_stored *a, const trni_spars
 /* Are there kernels that take halves, and do 16 bits hold every number of this operand that reaches the array? */
 TRNI_FN bool trni_sparse_halves(const trni_operand *b, trn_isa isa)
 {
-    const bool guests = TRNI_INTRINSICS && TRNI_X86 && (isa == TRN_ISA_AVX512 || isa == TRN_ISA_AVX2);
-    return guests && b->info.kind == TRNI_CLASS_FLOAT && b->info.mantissa_bits <= 7;
+    const bool simd = TRNI_INTRINSICS && TRNI_X86 && (isa == TRN_ISA_AVX512 || isa == TRN_ISA_AVX2);
+    return simd && b->info.kind == TRN_KIND_FLOAT && b->info.mantissa_bits <= 7;
 }
 
 TRNI_FN int64_t trni_sparse_row_bytes(bool halves) { return halves ? TRNI_SPARSE_LINE : 2 * TRNI_SPARSE_LINE; }
@@ -196,7 +196,7 @@ TRNI_INLINE void trni_sparse_cut_halves_body(unsigned char *dst, int64_t step, c
         for (int j = 0; j < half; j++) y[j] = x[j] >> 16 | (x[half + j] & 0xffff0000u);
     }
 }
-TRNI_STAMP(trni_sparse_cut_halves, (unsigned char *dst, int64_t step, const void *line, int64_t strips),
+TRNI_DISPATCH(trni_sparse_cut_halves, (unsigned char *dst, int64_t step, const void *line, int64_t strips),
            (dst, step, line, strips))
 
 TRNI_INLINE void trni_sparse_cut_bf16_body(unsigned char *dst, int64_t step, const void *line, int64_t strips)
@@ -208,7 +208,7 @@ TRNI_INLINE void trni_sparse_cut_bf16_body(unsigned char *dst, int64_t step, con
         for (int j = 0; j < half; j++) y[j] = x[j] | (uint32_t)x[half + j] << 16;
     }
 }
-TRNI_STAMP(trni_sparse_cut_bf16, (unsigned char *dst, int64_t step, const void *line, int64_t strips),
+TRNI_DISPATCH(trni_sparse_cut_bf16, (unsigned char *dst, int64_t step, const void *line, int64_t strips),
            (dst, step, line, strips))
 
 TRNI_FN void trni_sparse_cut_floats(unsigned char *dst, int64_t step, const void *line, int64_t strips)
@@ -352,7 +352,7 @@ TRNI_INLINE void trni_sparse_plain_body(TRNI_SPARSE_PARAMS)
             out[r * out_step + j] = in ? in[r * in_step + j] + t[0][j] : t[0][j];
     }
 }
-TRNI_STAMP(trni_sparse_plain, (TRNI_SPARSE_PARAMS), (TRNI_SPARSE_ARGS))
+TRNI_DISPATCH(trni_sparse_plain, (TRNI_SPARSE_PARAMS), (TRNI_SPARSE_ARGS))
 
 #if TRNI_INTRINSICS && TRNI_X86
 #include "../simd/sparse_kernels_avx2.h"
@@ -362,8 +362,8 @@ TRNI_STAMP(trni_sparse_plain, (TRNI_SPARSE_PARAMS), (TRNI_SPARSE_ARGS))
 TRNI_FN trni_sparse_micro *trni_sparse_micro_of(bool halves, trn_isa isa)
 {
 #if TRNI_INTRINSICS && TRNI_X86
-    if (isa == TRN_ISA_AVX512) return halves ? trni_guest_sparse_halves_avx512 : trni_guest_sparse_floats_avx512;
-    if (isa == TRN_ISA_AVX2) return halves ? trni_guest_sparse_halves_avx2 : trni_guest_sparse_floats_avx2;
+    if (isa == TRN_ISA_AVX512) return halves ? trni_simd_sparse_halves_avx512 : trni_simd_sparse_floats_avx512;
+    if (isa == TRN_ISA_AVX2) return halves ? trni_simd_sparse_halves_avx2 : trni_simd_sparse_floats_avx2;
 #endif
     (void)halves;
     return trni_sparse_plain_for(isa);

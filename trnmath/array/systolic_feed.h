@@ -34,7 +34,7 @@ typedef struct trni_operand {
 TRNI_COLD trn_format_info trni_operand_info(const trn_tensor *t, const trn_numerics *n)
 {
     trn_format_info info = trn_tensor_format_info(t);
-    const bool own_bias = info.bits != 8 || t->format == TRN_CFP8 || info.kind != TRNI_CLASS_FLOAT;
+    const bool own_bias = info.bits != 8 || t->format == TRN_CFP8 || info.kind != TRN_KIND_FLOAT;
     if (n->fp8_bias && !own_bias) info.bias = n->fp8_bias;
     return info;
 }
@@ -100,7 +100,7 @@ TRNI_INLINE void trni_cast_tf32_cut_body(void *__restrict dst, const void *__res
     const trni_any32 *__restrict x = (const trni_any32 *)src;
     for (size_t i = 0; i < n; i++) y[i] = trni_in_tf32_cut(x[i]);
 }
-TRNI_STAMP_AVX2(trni_cast_tf32_cut, (void *__restrict dst, const void *__restrict src, size_t n), (dst, src, n))
+TRNI_DISPATCH_AVX2(trni_cast_tf32_cut, (void *__restrict dst, const void *__restrict src, size_t n), (dst, src, n))
 
 TRNI_COLD uint32_t trni_operand_bits(const trni_operand *o, int64_t lane, int64_t k)
 {
@@ -160,7 +160,7 @@ typedef void trni_stream_fn(const struct trni_feed *feed, float *sum, const floa
         }                                                                                                              \
     }
 
-/* For the formats that matter most, stamped per instruction set:
+/* For the formats that matter most, compiled per instruction set:
  *   lines   `rows` lines of consecutive elements into panels of `width` lanes, a slot for each row
  *   stream  one chain of a single row of a: sums of n columns, `rows` lines of b
  * All read in memory order. The others are decoded a stretch at a time. */
@@ -200,17 +200,17 @@ typedef void trni_stream_fn(const struct trni_feed *feed, float *sum, const floa
         if (rows)                                                                                                     \
             TRNI_STREAM_ROWS(name, code_t, 1)                                                                         \
     }                                                                                                                 \
-    TRNI_STAMP_ISA(trni_stream_##name, (TRNI_STREAM_PARAMS), feed, sum, x, src, row_step, rows, ahead, n)             \
-    TRNI_STAMP_ISA(trni_lines_##name, (TRNI_LINES_PARAMS), feed, dst, panel_step, slot, src, row_step, rows, panels)
+    TRNI_DISPATCH_ISA(trni_stream_##name, (TRNI_STREAM_PARAMS), feed, sum, x, src, row_step, rows, ahead, n)           \
+    TRNI_DISPATCH_ISA(trni_lines_##name, (TRNI_LINES_PARAMS), feed, dst, panel_step, slot, src, row_step, rows, panels)
 
 /* Columns of b in one panel. Plain C wants 32: gcc 12 peels loops of up to 16 steps before it would vectorise them. */
 TRNI_INLINE int trni_panel_width(trn_isa isa) { return TRNI_INTRINSICS && isa == TRN_ISA_AVX2 ? 16 : 32; }
 
-#define TRNI_FEED_GUESTS (TRNI_INTRINSICS && TRNI_X86)
+#define TRNI_FEED_SIMD (TRNI_INTRINSICS && TRNI_X86)
 TRNI_DECODER(f32, uint32_t)
 TRNI_DECODER(tf32, uint32_t)
 TRNI_DECODER(bf16, uint16_t)
-#if !TRNI_FEED_GUESTS
+#if !TRNI_FEED_SIMD
 TRNI_DECODER(f16, uint16_t)
 #endif
 #undef TRNI_DECODER
@@ -261,7 +261,7 @@ TRNI_INLINE void trni_add_times_body(float *__restrict sum, float w, const float
 {
     for (size_t i = 0; i < n; i++) sum[i] = __builtin_fmaf(w, y[i], sum[i]);
 }
-TRNI_STAMP_AVX2(trni_add_times, (float *sum, float w, const float *y, size_t n), (sum, w, y, n))
+TRNI_DISPATCH_AVX2(trni_add_times, (float *sum, float w, const float *y, size_t n), (sum, w, y, n))
 
 TRNI_FN void trni_stream_any(TRNI_STREAM_PARAMS)
 {
@@ -287,7 +287,7 @@ TRNI_INLINE void trni_scale_values_body(float *__restrict factor, const uint8_t 
 {
     for (size_t i = 0; i < n; i++) factor[i] = trni_float(trni_scale_bits(scale[i]));
 }
-TRNI_STAMP_AVX2(trni_scale_values, (float *factor, const uint8_t *scale, size_t n), (factor, scale, n))
+TRNI_DISPATCH_AVX2(trni_scale_values, (float *factor, const uint8_t *scale, size_t n), (factor, scale, n))
 
 /* Columns [0, n) of sums in place j from their woven places; `n` in whole blocks of TRNI_WEAVE. */
 TRNI_FN void trni_unweave(float *dst, const float *src, size_t n)
@@ -317,8 +317,8 @@ TRNI_INLINE void trni_add_quad_body(float *__restrict sum, const float *x, const
 }
 #define TRNI_ADD_GROUP_PARAMS                                                                                          \
     float *sum, const float *x, const float (*line)[TRNI_FEED_STRETCH], const float *scale, size_t n
-TRNI_STAMP_AVX2(trni_add_pair, (TRNI_ADD_GROUP_PARAMS), (sum, x, line, scale, n))
-TRNI_STAMP_AVX2(trni_add_quad, (TRNI_ADD_GROUP_PARAMS), (sum, x, line, scale, n))
+TRNI_DISPATCH_AVX2(trni_add_pair, (TRNI_ADD_GROUP_PARAMS), (sum, x, line, scale, n))
+TRNI_DISPATCH_AVX2(trni_add_quad, (TRNI_ADD_GROUP_PARAMS), (sum, x, line, scale, n))
 #undef TRNI_ADD_GROUP_PARAMS
 
 TRNI_FN void trni_stream_groups(int group, TRNI_GROUPS_PARAMS)
@@ -346,7 +346,7 @@ TRNI_FN void trni_stream_quads(TRNI_GROUPS_PARAMS)
     trni_stream_groups(4, feed, sum, x, src, row_step, slot_step, rows, scale, ahead, n);
 }
 
-#if TRNI_FEED_GUESTS
+#if TRNI_FEED_SIMD
 #include "../simd/systolic_feed_avx2.h"
 #include "../simd/systolic_feed_avx512.h"
 #endif
@@ -371,23 +371,23 @@ TRNI_COLD void trni_feed_pick(trni_feed *f, trn_format format, bool cut)
         lines = trni_lines_bf16_for(isa);
         stream = trni_stream_bf16_for(isa);
     }
-#if TRNI_FEED_GUESTS
+#if TRNI_FEED_SIMD
     if (f->decoder.lookup && !f->line && f->bytes == 1) { /* AVX-512 */
         f->woven = true;
-        f->unweave = trni_guest_unweave_avx512;
-        lines = trni_guest_lines_bytes_avx512;
-        stream = trni_guest_stream_bytes_avx512;
-        f->pairs = trni_guest_stream_pairs_avx512;
-        f->quads = trni_guest_stream_quads_avx512;
+        f->unweave = trni_simd_unweave_avx512;
+        lines = trni_simd_lines_bytes_avx512;
+        stream = trni_simd_stream_bytes_avx512;
+        f->pairs = trni_simd_stream_pairs_avx512;
+        f->quads = trni_simd_stream_quads_avx512;
     }
     const bool f16 = format == TRN_F16;
     if (f16 && isa == TRN_ISA_AVX512) {
-        lines = trni_guest_lines_f16_avx512;
-        stream = trni_guest_stream_f16_avx512;
+        lines = trni_simd_lines_f16_avx512;
+        stream = trni_simd_stream_f16_avx512;
     }
     if (f16 && isa == TRN_ISA_AVX2) {
-        lines = trni_guest_lines_f16_avx2;
-        stream = trni_guest_stream_f16_avx2;
+        lines = trni_simd_lines_f16_avx2;
+        stream = trni_simd_stream_f16_avx2;
     }
 #else
     if (format == TRN_F16) {

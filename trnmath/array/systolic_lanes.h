@@ -139,7 +139,7 @@ TRNI_INLINE void trni_lane_products_body(double *__restrict term, const float *_
             for (int j = 0; j < TRNI_LANES; j++) term[j] = one * (double)w[j];
         }
 }
-TRNI_STAMP_AVX2(trni_lane_products,
+TRNI_DISPATCH_AVX2(trni_lane_products,
            (double *term, const float *x, int x_step, const float *w, int w_step, int strip, int count),
            (term, x, x_step, w, w_step, strip, count))
 
@@ -153,7 +153,7 @@ TRNI_INLINE void trni_lane_halves_body(float *__restrict half, const float *__re
         half[i] = trni_float((trni_bits(rest) & taken) | (trni_bits(top) & ~taken));
     }
 }
-TRNI_STAMP_AVX2(trni_lane_halves, (float *half, const float *x, bool high, size_t n), (half, x, high, n))
+TRNI_DISPATCH_AVX2(trni_lane_halves, (float *half, const float *x, bool high, size_t n), (half, x, high, n))
 
 /* Products flushed and rounded. */
 TRNI_INLINE void trni_lane_shorten_body(double *__restrict term, int count, int cells, double flushed,
@@ -167,7 +167,7 @@ TRNI_INLINE void trni_lane_shorten_body(double *__restrict term, int count, int 
             term[i] = trni_lane_round(trni_double(u & kept), 0, &how, false, &bad[i]);
         }
 }
-TRNI_STAMP_AVX2(trni_lane_shorten,
+TRNI_DISPATCH_AVX2(trni_lane_shorten,
            (double *term, int count, int cells, double flushed, const trni_lane_rounding *r, uint64_t *bad),
            (term, count, cells, flushed, r, bad))
 
@@ -191,7 +191,7 @@ TRNI_INLINE void trni_lane_quads_body(double *__restrict a, const double *__rest
             bad[i] |= mark;
         }
 }
-TRNI_STAMP_AVX2(trni_lane_quads,
+TRNI_DISPATCH_AVX2(trni_lane_quads,
            (double *a, const double *b, const double *c, const double *d, int rows, int cells,
             const trni_lane_rounding *r, uint64_t *bad),
            (a, b, c, d, rows, cells, r, bad))
@@ -206,7 +206,7 @@ TRNI_INLINE void trni_lane_scales_body(double *__restrict term, const double *__
             for (int j = 0; j < TRNI_LANES; j++) term[j] *= one * w[j];
         }
 }
-TRNI_STAMP_AVX2(trni_lane_scales, (double *term, const double *x, int x_step, const double *w, int strip, int count),
+TRNI_DISPATCH_AVX2(trni_lane_scales, (double *term, const double *x, int x_step, const double *w, int strip, int count),
            (term, x, x_step, w, strip, count))
 
 /* ---- the passes that add terms up: sum[chain][cells] += term[row][cells], row after row ---- */
@@ -228,8 +228,8 @@ TRNI_INLINE void trni_lane_steps_body(bool down, TRNI_LANE_STEPS_PARAMS)
 }
 TRNI_INLINE void trni_lane_nearest_body(TRNI_LANE_STEPS_PARAMS) { trni_lane_steps_body(false, TRNI_LANE_STEPS_ARGS); }
 TRNI_INLINE void trni_lane_down_body(TRNI_LANE_STEPS_PARAMS) { trni_lane_steps_body(true, TRNI_LANE_STEPS_ARGS); }
-TRNI_STAMP_AVX2(trni_lane_nearest, (TRNI_LANE_STEPS_PARAMS), (TRNI_LANE_STEPS_ARGS))
-TRNI_STAMP_AVX2(trni_lane_down, (TRNI_LANE_STEPS_PARAMS), (TRNI_LANE_STEPS_ARGS))
+TRNI_DISPATCH_AVX2(trni_lane_nearest, (TRNI_LANE_STEPS_PARAMS), (TRNI_LANE_STEPS_ARGS))
+TRNI_DISPATCH_AVX2(trni_lane_down, (TRNI_LANE_STEPS_PARAMS), (TRNI_LANE_STEPS_ARGS))
 
 /* The exact sum, in sum[3][cells]. */
 TRNI_INLINE void trni_lane_exact_body(TRNI_LANE_STEPS_PARAMS)
@@ -241,7 +241,7 @@ TRNI_INLINE void trni_lane_exact_body(TRNI_LANE_STEPS_PARAMS)
     for (int p = 0; p < rows; p++, q += cells)
         for (int i = 0; i < cells; i++) trni_lane_add_exact(&high[i], &mid[i], &low[i], q[i], &mark[i]);
 }
-TRNI_STAMP_AVX2(trni_lane_exact, (TRNI_LANE_STEPS_PARAMS), (TRNI_LANE_STEPS_ARGS))
+TRNI_DISPATCH_AVX2(trni_lane_exact, (TRNI_LANE_STEPS_PARAMS), (TRNI_LANE_STEPS_ARGS))
 #undef TRNI_LANE_STEPS_ARGS
 #undef TRNI_LANE_STEPS_PARAMS
 
@@ -294,7 +294,7 @@ TRNI_INLINE void trni_lane_single_of(trni_lane_half half, bool flush, TRNI_LANE_
 
 #define TRNI_LANE_SINGLE(name, half, flush)                                                                            \
     TRNI_INLINE void name##_body(TRNI_LANE_SINGLE_PARAMS) { trni_lane_single_of(half, flush, TRNI_LANE_SINGLE_ARGS); } \
-    TRNI_STAMP_FAST_AVX2(name, (TRNI_LANE_SINGLE_PARAMS), (TRNI_LANE_SINGLE_ARGS))
+    TRNI_DISPATCH_FAST_AVX2(name, (TRNI_LANE_SINGLE_PARAMS), (TRNI_LANE_SINGLE_ARGS))
 TRNI_LANE_SINGLE(trni_lane_single, TRNI_LANE_WHOLE, false)
 TRNI_LANE_SINGLE(trni_lane_single_flush, TRNI_LANE_WHOLE, true)
 TRNI_LANE_SINGLE(trni_lane_single_high, TRNI_LANE_HIGH, false)
@@ -312,7 +312,7 @@ TRNI_INLINE void trni_lane_add_line_body(float *__restrict x, const float *__res
         x[i] = trni_float(trni_bits(sum) & (fabsf(sum) < smallest ? TRNI_F32_SIGN : ~(uint32_t)0));
     }
 }
-TRNI_STAMP_AVX2(trni_lane_add_line, (float *x, const float *y, bool flush, size_t n), (x, y, flush, n))
+TRNI_DISPATCH_AVX2(trni_lane_add_line, (float *x, const float *y, bool flush, size_t n), (x, y, flush, n))
 
 #if TRNI_INTRINSICS && TRNI_X86
 #include "../simd/systolic_lanes_avx512.h"
@@ -356,8 +356,8 @@ TRNI_COLD void trni_lane_plan_single(trni_lane_plan *plan)
 #if TRNI_INTRINSICS && TRNI_X86
     if (plan->isa == TRN_ISA_AVX512 && plain && n->accumulator == TRN_ACCUMULATOR_TOWARD_ZERO && !plan->split &&
         !n->flush_sums) {
-        plan->single[0] = trni_guest_lane_single_down;
-        plan->single_add = trni_guest_lane_add_down;
+        plan->single[0] = trni_simd_lane_single_down;
+        plan->single_add = trni_simd_lane_add_down;
     }
 #endif
 }

@@ -71,7 +71,7 @@ TRNI_INLINE void trni_transpose_body(float *dst, size_t width, const uint16_t *s
     for (int k = 0; k < rows; k++)
         for (int i = 0; i < lanes; i++) dst[slot[k] * width + (size_t)i] = lines[i * step + k];
 }
-TRNI_STAMP_AVX2(trni_transpose,
+TRNI_DISPATCH_AVX2(trni_transpose,
            (float *dst, size_t width, const uint16_t *slot, const float *lines, int64_t step, int lanes, int rows),
            (dst, width, slot, lines, step, lanes, rows))
 
@@ -130,17 +130,17 @@ TRNI_INLINE void trni_micro_body(int strip, int group, TRNI_MICRO_PARAMS)
         for (int j = 0; j < width; j++) out[i * out_step + j] = in ? in[i * in_step + j] + t[i][j] : t[i][j];
 }
 
-/* Where guests are, plain C is for hosts older than AVX2 alone: one row at a time. */
-#define TRNI_PANEL_GUESTS (TRNI_INTRINSICS && TRNI_X86)
+/* Where SIMD kernels are, plain C is for hosts older than AVX2 alone: one row at a time. */
+#define TRNI_PANEL_SIMD (TRNI_INTRINSICS && TRNI_X86)
 #define TRNI_MICRO(rows, group)                                                                                       \
     TRNI_INLINE void trni_micro_##rows##x##group##_body(TRNI_MICRO_PARAMS)                                            \
     {                                                                                                                 \
         trni_micro_body(rows, group, TRNI_MICRO_ARGS);                                                                \
     }                                                                                                                 \
-    TRNI_STAMP_BESIDE(trni_micro_##rows##x##group, (TRNI_MICRO_PARAMS), (TRNI_MICRO_ARGS))
+    TRNI_DISPATCH_BESIDE(trni_micro_##rows##x##group, (TRNI_MICRO_PARAMS), (TRNI_MICRO_ARGS))
 #define TRNI_MICROS(rows) TRNI_MICRO(rows, 1) TRNI_MICRO(rows, 2) TRNI_MICRO(rows, 4)
 TRNI_MICROS(1)
-#if !TRNI_PANEL_GUESTS
+#if !TRNI_PANEL_SIMD
 TRNI_MICROS(2)
 TRNI_MICROS(4)
 TRNI_MICROS(8)
@@ -148,7 +148,7 @@ TRNI_MICROS(8)
 #undef TRNI_MICROS
 #undef TRNI_MICRO
 
-#if TRNI_PANEL_GUESTS
+#if TRNI_PANEL_SIMD
 #include "../simd/systolic_panels_avx2.h"
 #include "../simd/systolic_panels_avx512.h"
 #endif
@@ -158,7 +158,7 @@ TRNI_INLINE void trni_add_line_body(float *__restrict x, const float *__restrict
 {
     for (size_t i = 0; i < n; i++) x[i] = x[i] + y[i];
 }
-TRNI_STAMP_AVX2(trni_add_line, (float *x, const float *y, size_t n), (x, y, n))
+TRNI_DISPATCH_AVX2(trni_add_line, (float *x, const float *y, size_t n), (x, y, n))
 
 /* The shape of the work on one instruction set: strips of the listed row counts (falling; the last is 1) and the
  * kernel for each, panels of `width` columns. */
@@ -172,26 +172,26 @@ typedef struct trni_array {
     trni_add_line_fn *add;
 } trni_array;
 
-#if TRNI_PANEL_GUESTS
+#if TRNI_PANEL_SIMD
 /* Kernels of one row and of few do the rest of a matrix: a row costs as much in one as in the other where the latency
  * of
  * its chain, not the number of multipliers, is the limit. */
 TRNI_FN trni_array trni_array_of(int group, trn_isa isa)
 {
-#define TRNI_GUEST(rows, group, isa) trni_guest_micro_##rows##x##group##_##isa
-#define TRNI_ENDS trni_guest_transpose_avx512, trni_add_line_avx2
+#define TRNI_SIMD(rows, group, isa) trni_simd_micro_##rows##x##group##_##isa
+#define TRNI_ENDS trni_simd_transpose_avx512, trni_add_line_avx2
     static const trni_array avx512[3] = {
         { 32,
           { 12, 8, 4, 1 },
-          { TRNI_GUEST(12, 1, avx512), TRNI_GUEST(8, 1, avx512), TRNI_GUEST(4, 1, avx512), TRNI_GUEST(1, 1, avx512) },
+          { TRNI_SIMD(12, 1, avx512), TRNI_SIMD(8, 1, avx512), TRNI_SIMD(4, 1, avx512), TRNI_SIMD(1, 1, avx512) },
           TRNI_ENDS },
         { 32,
           { 12, 4, 1, 1 },
-          { TRNI_GUEST(12, 2, avx512), TRNI_GUEST(4, 2, avx512), TRNI_GUEST(1, 2, avx512), NULL },
+          { TRNI_SIMD(12, 2, avx512), TRNI_SIMD(4, 2, avx512), TRNI_SIMD(1, 2, avx512), NULL },
           TRNI_ENDS },
         { 32,
           { 8, 4, 1, 1 },
-          { TRNI_GUEST(8, 4, avx512), TRNI_GUEST(4, 4, avx512), TRNI_GUEST(1, 4, avx512), NULL },
+          { TRNI_SIMD(8, 4, avx512), TRNI_SIMD(4, 4, avx512), TRNI_SIMD(1, 4, avx512), NULL },
           TRNI_ENDS },
     };
 #undef TRNI_ENDS
@@ -199,13 +199,13 @@ TRNI_FN trni_array trni_array_of(int group, trn_isa isa)
     static const trni_array avx2[3] = {
         { 16,
           { 6, 4, 1, 1 },
-          { TRNI_GUEST(6, 1, avx2), TRNI_GUEST(4, 1, avx2), TRNI_GUEST(1, 1, avx2), NULL },
+          { TRNI_SIMD(6, 1, avx2), TRNI_SIMD(4, 1, avx2), TRNI_SIMD(1, 1, avx2), NULL },
           TRNI_ENDS },
-        { 16, { 4, 1, 1, 1 }, { TRNI_GUEST(4, 2, avx2), TRNI_GUEST(1, 2, avx2), NULL, NULL }, TRNI_ENDS },
-        { 16, { 4, 1, 1, 1 }, { TRNI_GUEST(4, 4, avx2), TRNI_GUEST(1, 4, avx2), NULL, NULL }, TRNI_ENDS },
+        { 16, { 4, 1, 1, 1 }, { TRNI_SIMD(4, 2, avx2), TRNI_SIMD(1, 2, avx2), NULL, NULL }, TRNI_ENDS },
+        { 16, { 4, 1, 1, 1 }, { TRNI_SIMD(4, 4, avx2), TRNI_SIMD(1, 4, avx2), NULL, NULL }, TRNI_ENDS },
     };
 #undef TRNI_ENDS
-#undef TRNI_GUEST
+#undef TRNI_SIMD
 #define TRNI_PLAIN(group) \
     { 32, { 1, 1, 1, 1 }, { trni_micro_1x##group##_portable }, trni_transpose_portable, trni_add_line_portable }
     static const trni_array plain[3] = { TRNI_PLAIN(1), TRNI_PLAIN(2), TRNI_PLAIN(4) };
@@ -345,7 +345,7 @@ TRNI_INLINE void trni_round_bf16_body(float *at, ptrdiff_t step, int rows, size_
             at[i] = trni_float((trni_is_nan_bits(u) ? u | 0x00400000u : even) & 0xffff0000u);
         }
 }
-TRNI_STAMP_AVX2(trni_round_bf16, (float *at, ptrdiff_t step, int rows, size_t n), (at, step, rows, n))
+TRNI_DISPATCH_AVX2(trni_round_bf16, (float *at, ptrdiff_t step, int rows, size_t n), (at, step, rows, n))
 
 /* Every NaN that an engine computes is 7fc00000, whatever operand or instruction it came from. NaNs are rare: look
  * first, write only then. */
@@ -357,6 +357,6 @@ TRNI_INLINE void trni_canonical_nans_body(float *x, size_t n)
     for (size_t i = 0; i < n; i++)
         x[i] = trni_float(trni_is_nan_bits(trni_bits(x[i])) ? TRNI_F32_NAN : trni_bits(x[i]));
 }
-TRNI_STAMP_AVX2(trni_canonical_nans, (float *x, size_t n), (x, n))
+TRNI_DISPATCH_AVX2(trni_canonical_nans, (float *x, size_t n), (x, n))
 
 #endif /* TRNI_ARRAY_SYSTOLIC_PANELS_H */

@@ -75,14 +75,14 @@ TRNI_FN trn_status trni_reader_expected(const trni_reader *r, const char *what, 
 
 typedef struct trni_writer {
     char *text;
-    size_t room, used; /* used may exceed room: the text is cut, and the count is what it takes */
+    size_t capacity, used; /* used may exceed room: the text is cut, and the count is what it takes */
 } trni_writer;
 
 TRNI_FN void trni_write(trni_writer *w, const char *text)
 {
     for (; *text; text++, w->used++)
-        if (w->used + 1 < w->room) w->text[w->used] = *text;
-    if (w->room) w->text[w->used < w->room ? w->used : w->room - 1] = 0;
+        if (w->used + 1 < w->capacity) w->text[w->used] = *text;
+    if (w->capacity) w->text[w->used < w->capacity ? w->used : w->capacity - 1] = 0;
 }
 
 TRNI_FN void trni_write_number(trni_writer *w, int n)

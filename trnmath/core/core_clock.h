@@ -19,9 +19,9 @@
 
 enum { TRNI_ACCESSES = 1 << 14, TRNI_ACCESSES_EACH = 512 };
 
-TRNI_FN void trni_history_begin(trni_history *h, trni_access *room)
+TRNI_FN void trni_history_begin(trni_history *h, trni_access *buffer)
 {
-    h->access = room;
+    h->access = buffer;
     h->used = 0;
     h->unused = -1;
 }

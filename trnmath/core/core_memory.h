@@ -41,9 +41,9 @@ TRNI_FN size_t trni_memory_bytes(const trn_core_spec *spec, trn_space space)
            TRNI_QUADRANTS * TRNI_SEGMENTS * sizeof(trni_segment);
 }
 
-TRNI_FN void trni_memory_begin(trni_memory *m, const trn_core_spec *spec, trn_space space, void *room, bool poison)
+TRNI_FN void trni_memory_begin(trni_memory *m, const trn_core_spec *spec, trn_space space, void *buffer, bool poison)
 {
-    char *at = (char *)room + (size_t)(-(uintptr_t)room % TRNI_TILE_ALIGN);
+    char *at = (char *)buffer + (size_t)(-(uintptr_t)buffer % TRNI_TILE_ALIGN);
     memset(m, 0, sizeof *m);
     m->space = space;
     m->poison = poison;
@@ -106,16 +106,16 @@ TRNI_FN bool trni_memory_run(const trni_memory *m, int q, int q_end, int cursor[
     return true;
 }
 
-typedef struct trni_memory_ask {
+typedef struct trni_memory_request {
     const char *name;
     int start, partitions;
     int64_t bytes; /* of each partition */
-} trni_memory_ask;
+} trni_memory_request;
 
 TRNI_FN int64_t trni_align_up(int64_t n, int64_t to) { return (n + to - 1) / to * to; }
 
 /* Where a tile would begin; -1 when there is no room. */
-TRNI_FN int64_t trni_memory_place(const trni_memory *m, const trni_memory_ask *ask)
+TRNI_FN int64_t trni_memory_place(const trni_memory *m, const trni_memory_request *ask)
 {
     const int q = ask->start / TRNI_QUADRANT, q_end = (ask->start + ask->partitions - 1) / TRNI_QUADRANT + 1;
     const int64_t bytes = trni_align_up(ask->bytes, TRNI_TILE_ALIGN), bank = m->bank_bytes;
@@ -149,7 +149,7 @@ TRNI_FN void trni_memory_largest(const trni_memory *m, int q, int q_end, int lar
     }
 }
 
-TRNI_FN trn_status trni_memory_full(const trni_memory *m, const trni_memory_ask *ask, trn_error *error)
+TRNI_FN trn_status trni_memory_full(const trni_memory *m, const trni_memory_request *ask, trn_error *error)
 {
     const int q = ask->start / TRNI_QUADRANT, q_end = (ask->start + ask->partitions - 1) / TRNI_QUADRANT + 1;
     int cursor[TRNI_QUADRANTS] = { 0 }, largest[3];
@@ -265,7 +265,7 @@ TRNI_FN void trni_memory_count(trni_memory *m)
 }
 
 /* start and partitions follow the rules of the machine (the caller has looked); bytes >= 1. */
-TRNI_FN trn_status trni_memory_take(trni_memory *m, const trni_memory_ask *ask, int *tile, trn_error *error)
+TRNI_FN trn_status trni_memory_take(trni_memory *m, const trni_memory_request *ask, int *tile, trn_error *error)
 {
     const int64_t b = trni_memory_place(m, ask);
     if (b < 0) return trni_memory_full(m, ask, error);

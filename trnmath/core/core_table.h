@@ -297,7 +297,7 @@ TRNI_FN int trni_axis_size(const trn_tensor *t, int from_last)
     return axis >= 0 && t->shape[axis] < 1 << 20 ? (int)t->shape[axis] : 0;
 }
 
-TRNI_FN void trni_ask_nc_matmul(const trni_issue *issue, trn_tensor_instruction *i)
+TRNI_FN void trni_request_nc_matmul(const trni_issue *issue, trn_tensor_instruction *i)
 {
     const trn_nc_matmul_args *a = (const trn_nc_matmul_args *)issue->args;
     const bool slow_rows = a->stationary.format == TRN_F8_E3M4 || a->moving.format == TRN_F8_E3M4;
@@ -321,7 +321,7 @@ TRNI_FN void trni_ask_nc_matmul(const trni_issue *issue, trn_tensor_instruction 
     i->tile_columns = a->tile_size.column;
 }
 
-TRNI_FN void trni_ask_nc_matmul_mx(const trni_issue *issue, trn_tensor_instruction *i)
+TRNI_FN void trni_request_nc_matmul_mx(const trni_issue *issue, trn_tensor_instruction *i)
 {
     const trn_nc_matmul_mx_args *a = (const trn_nc_matmul_mx_args *)issue->args;
     i->mode = TRN_MODE_MX;
@@ -334,7 +334,7 @@ TRNI_FN void trni_ask_nc_matmul_mx(const trni_issue *issue, trn_tensor_instructi
     i->tile_rows = a->tile_size.row;
 }
 
-TRNI_FN void trni_ask_nc_matmul_sparse(const trni_issue *issue, trn_tensor_instruction *i)
+TRNI_FN void trni_request_nc_matmul_sparse(const trni_issue *issue, trn_tensor_instruction *i)
 {
     const trn_nc_matmul_sparse_args *a = (const trn_nc_matmul_sparse_args *)issue->args;
     i->mode = TRN_MODE_SPARSE;
@@ -352,7 +352,7 @@ TRNI_FN void trni_ask_nc_matmul_sparse(const trni_issue *issue, trn_tensor_instr
     i->sparse_n = a->pattern.n;
 }
 
-TRNI_FN void trni_ask_nc_transpose(const trni_issue *issue, trn_tensor_instruction *i)
+TRNI_FN void trni_request_nc_transpose(const trni_issue *issue, trn_tensor_instruction *i)
 {
     const trn_nc_transpose_args *a = (const trn_nc_transpose_args *)issue->args;
     i->mode = TRN_MODE_TRANSPOSE;
@@ -460,17 +460,17 @@ TRNI_FN void trni_move_dma_compute(const trni_issue *issue, trn_dma_work *work)
 
 /* X(name, engine, cost, hooks, state, operands) */
 #define TRNI_ORDER_LIST(X)                                                                                            \
-    X(nc_matmul, TENSOR, TRNI_OWN, TRNI_TENSOR(trni_more_nc_matmul, trni_ask_nc_matmul), TRNI_NO_STATE,                \
+    X(nc_matmul, TENSOR, TRNI_OWN, TRNI_TENSOR(trni_more_nc_matmul, trni_request_nc_matmul), TRNI_NO_STATE,            \
       TRNI_OUT(nc_matmul, dst), TRNI_IN(nc_matmul, stationary), TRNI_IN(nc_matmul, moving))                            \
-    X(nc_matmul_mx, TENSOR, TRNI_OWN, TRNI_TENSOR(trni_more_nc_matmul_mx, trni_ask_nc_matmul_mx), TRNI_NO_STATE,       \
+    X(nc_matmul_mx, TENSOR, TRNI_OWN, TRNI_TENSOR(trni_more_nc_matmul_mx, trni_request_nc_matmul_mx), TRNI_NO_STATE,   \
       TRNI_OUT(nc_matmul_mx, dst), TRNI_IN(nc_matmul_mx, stationary), TRNI_IN(nc_matmul_mx, moving),                   \
       TRNI_IN(nc_matmul_mx, stationary_scale),                                                                         \
       TRNI_IN(nc_matmul_mx, moving_scale))                                                                             \
-    X(nc_matmul_sparse, TENSOR, TRNI_OWN, TRNI_TENSOR(trni_more_nc_matmul_sparse, trni_ask_nc_matmul_sparse),          \
+    X(nc_matmul_sparse, TENSOR, TRNI_OWN, TRNI_TENSOR(trni_more_nc_matmul_sparse, trni_request_nc_matmul_sparse),      \
       TRNI_NO_STATE, TRNI_OUT(nc_matmul_sparse, dst), TRNI_IN(nc_matmul_sparse, stationary),                           \
       TRNI_IN(nc_matmul_sparse, tags),                                                                                 \
       TRNI_IN(nc_matmul_sparse, moving))                                                                               \
-    X(nc_transpose, TENSOR, TRNI_OWN, TRNI_TENSOR(NULL, trni_ask_nc_transpose), TRNI_NO_STATE,                         \
+    X(nc_transpose, TENSOR, TRNI_OWN, TRNI_TENSOR(NULL, trni_request_nc_transpose), TRNI_NO_STATE,                     \
       TRNI_OUT(nc_transpose, dst), TRNI_IN(nc_transpose, data))                                                        \
     X(tensor_tensor, VECTOR, TRNI_COST(TENSOR_TENSOR, NONE, GPSIMD_TENSOR_TENSOR),                                     \
       TRNI_HOOKS(NULL, trni_choose_tensor_tensor, trni_tune_tensor_tensor, NULL), TRNI_NO_STATE,                       \

@@ -8,7 +8,8 @@
  * All names are the library's own (trni_): programs call trn_convert. An instruction set must be resolved, never
  * TRN_ISA_AUTO.
  *
- * How it works: plain kernels (data/cast_kernels.h) for everything, and guests that are faster for what matters most.
+ * How it works: plain kernels (data/cast_kernels.h) for everything, and SIMD kernels that are faster for what matters
+ * most.
  * All are exact in any floating-point environment. Biases of cFP8 beyond what the kernels' float steps can hold take
  * the codec, element by element.
  *
@@ -19,43 +20,43 @@
 
 #include "cast_kernels.h"
 
-/* ---- guests: the same bits, faster; without them the plain kernels above do everything ---- */
+/* ---- SIMD kernels: the same bits, faster; without them the plain kernels above do everything ---- */
 
 #if TRNI_X86 && TRNI_INTRINSICS
-#define TRNI_CAST_GUESTS 1
+#define TRNI_CAST_SIMD 1
 #include "../simd/cast_avx2.h"
 #include "../simd/cast_avx512.h"
 #else
-#define TRNI_CAST_GUESTS 0
+#define TRNI_CAST_SIMD 0
 #endif
 
 /* The cast between binary32 and one format, nearest even with the format's own overflow; NULL: no kernel. */
 typedef struct trni_cast_row {
     trn_format from, to;
     trni_cast *(*kernel)(trn_isa isa);
-    trni_cast *avx2, *avx512; /* guests, or NULL */
+    trni_cast *avx2, *avx512; /* SIMD kernels, or NULL */
     trni_cast *past;          /* AVX-512, and the result bypasses the caches */
 } trni_cast_row;
 
 TRNI_COLD const trni_cast_row *trni_cast_find(trn_format from, trn_format to)
 {
-#if TRNI_CAST_GUESTS
-#define TRNI_GUEST(name) name
+#if TRNI_CAST_SIMD
+#define TRNI_SIMD(name) name
 #else
-#define TRNI_GUEST(name) NULL
+#define TRNI_SIMD(name) NULL
 #endif
     static const trni_cast_row row[] = {
-        { TRN_F32, TRN_BF16, trni_cast_f32_bf16_for, NULL, TRNI_GUEST(trni_guest_f32_bf16),
-          TRNI_GUEST(trni_guest_f32_bf16_past) },
-        { TRN_F32, TRN_F16, trni_cast_f32_f16_for, TRNI_GUEST(trni_guest256_f32_f16), TRNI_GUEST(trni_guest_f32_f16),
+        { TRN_F32, TRN_BF16, trni_cast_f32_bf16_for, NULL, TRNI_SIMD(trni_simd_f32_bf16),
+          TRNI_SIMD(trni_simd_f32_bf16_past) },
+        { TRN_F32, TRN_F16, trni_cast_f32_f16_for, TRNI_SIMD(trni_simd256_f32_f16), TRNI_SIMD(trni_simd_f32_f16),
           NULL },
         { TRN_F32, TRN_TF32, trni_cast_f32_tf32_for, NULL, NULL, NULL },
         { TRN_BF16, TRN_F32, trni_cast_bf16_f32_for, NULL, NULL, NULL },
-        { TRN_F16, TRN_F32, trni_cast_f16_f32_for, TRNI_GUEST(trni_guest256_f16_f32), TRNI_GUEST(trni_guest_f16_f32),
+        { TRN_F16, TRN_F32, trni_cast_f16_f32_for, TRNI_SIMD(trni_simd256_f16_f32), TRNI_SIMD(trni_simd_f16_f32),
           NULL },
         { TRN_TF32, TRN_F32, trni_cast_tf32_f32_for, NULL, NULL, NULL },
     };
-#undef TRNI_GUEST
+#undef TRNI_SIMD
     for (size_t i = 0; i < sizeof row / sizeof row[0]; i++)
         if (row[i].from == from && row[i].to == to) return &row[i];
     return NULL;
@@ -75,26 +76,26 @@ TRNI_COLD trn_format trni_cast_format(const trn_format_info *f)
 TRNI_FN trni_cast *trni_cast_kernel(const trni_cast_row *row, trn_isa isa)
 {
     if (!row) return NULL;
-    trni_cast *const guest = isa == TRN_ISA_AVX512 ? row->avx512 : isa == TRN_ISA_AVX2 ? row->avx2 : NULL;
-    return guest ? guest : row->kernel(isa);
+    trni_cast *const simd = isa == TRN_ISA_AVX512 ? row->avx512 : isa == TRN_ISA_AVX2 ? row->avx2 : NULL;
+    return simd ? simd : row->kernel(isa);
 }
 
 TRNI_FN trni_lookup *trni_lookup_pick(size_t bytes, trn_isa isa)
 {
-#if TRNI_CAST_GUESTS
-    if (isa == TRN_ISA_AVX512) return bytes == 1 ? trni_guest_lookup_byte : trni_guest_lookup_half;
+#if TRNI_CAST_SIMD
+    if (isa == TRN_ISA_AVX512) return bytes == 1 ? trni_simd_lookup_byte : trni_simd_lookup_half;
 #endif
     (void)isa;
     return bytes == 1 ? trni_lookup_byte : trni_lookup_half;
 }
 
 /* Stores past the caches: for results too large to stay in them (1.2 to 1.6 times the speed, measured). */
-TRNI_FN bool trni_stream_available(trn_isa isa) { return TRNI_CAST_GUESTS && isa == TRN_ISA_AVX512; }
+TRNI_FN bool trni_stream_available(trn_isa isa) { return TRNI_CAST_SIMD && isa == TRN_ISA_AVX512; }
 
 TRNI_FN void trni_stream(void *dst, const void *src, size_t bytes, const char *ahead, size_t ahead_per_line)
 {
-#if TRNI_CAST_GUESTS
-    trni_guest_stream(dst, src, bytes, ahead, ahead_per_line);
+#if TRNI_CAST_SIMD
+    trni_simd_stream(dst, src, bytes, ahead, ahead_per_line);
 #else
     (void)ahead, (void)ahead_per_line;
     memcpy(dst, src, bytes);
@@ -103,8 +104,8 @@ TRNI_FN void trni_stream(void *dst, const void *src, size_t bytes, const char *a
 
 TRNI_FN void trni_stream_end(void)
 {
-#if TRNI_CAST_GUESTS
-    trni_guest_fence();
+#if TRNI_CAST_SIMD
+    trni_simd_fence();
 #endif
 }
 
@@ -149,8 +150,8 @@ TRNI_COLD void trni_rule_float(trni_rule *r, const trn_format_info *f)
 /* Integers: 14 bits of fraction and a rest above 16 bits, or 32 bits of fraction on their own. E8M0: all of 23. */
 TRNI_COLD void trni_rule_other(trni_rule *r, const trn_format_info *f, trni_encoding how)
 {
-    const bool is_signed = f->kind == TRNI_CLASS_SIGNED;
-    r->cut = f->kind == TRNI_CLASS_SCALE ? 23 : f->bits == 32 ? 32 : 14;
+    const bool is_signed = f->kind == TRN_KIND_SIGNED;
+    r->cut = f->kind == TRN_KIND_SCALE ? 23 : f->bits == 32 ? 32 : 14;
     r->nothing = how.overflow == TRN_SATURATE ? 0x00 : f->nan_code;
     r->stop = (int32_t)((uint32_t)(127 + f->bits - is_signed) << 23);
     r->top = f->max_code;
@@ -194,12 +195,12 @@ TRNI_COLD void trni_rule_mode(trni_rule *r, const trn_format_info *f, trni_encod
         break;
     case TRN_NEAREST_EVEN:
     default:
-        r->add = f->kind == TRNI_CLASS_SCALE ? (all >> 1) + 1 : all >> 1; /* E8M0: ties go up */
-        r->add_odd = f->kind == TRNI_CLASS_SCALE ? 0 : 1;
+        r->add = f->kind == TRN_KIND_SCALE ? (all >> 1) + 1 : all >> 1; /* E8M0: ties go up */
+        r->add_odd = f->kind == TRN_KIND_SCALE ? 0 : 1;
         r->limit = below = over;
     }
     r->limit_negative = how.how.rounding == TRN_STOCHASTIC ? 0 : below - r->limit;
-    if (f->kind == TRNI_CLASS_SIGNED || f->kind == TRNI_CLASS_UNSIGNED) {
+    if (f->kind == TRN_KIND_SIGNED || f->kind == TRN_KIND_UNSIGNED) {
         r->limit_negative = (int32_t)(r->bottom - r->top);
         r->max = INT32_MAX;
     }
@@ -224,18 +225,19 @@ TRNI_COLD void trni_encoder_cast(trni_encoder *e)
     if (e->cast && !e->round_sr && !e->clamp && e->isa == TRN_ISA_AVX512) e->cast_past = row->past;
 }
 
-/* What is there for bytes. The guests' own float steps must stay below 2^128 for all numbers that do not overflow. */
+/* What is there for bytes. The SIMD kernels' own float steps must stay below 2^128 for all numbers that do not
+ * overflow. */
 TRNI_COLD void trni_encoder_byte(trni_encoder *e)
 {
     const bool nearest = e->how.how.rounding == TRN_NEAREST_EVEN;
-#if TRNI_CAST_GUESTS
+#if TRNI_CAST_SIMD
     const int M = e->to.mantissa_bits, top = (int)(e->to.max_code >> M) + 1 - e->to.bias + 23 - M;
     if (top > 126) return;
-    if (nearest && e->isa == TRN_ISA_AVX2) e->fast = trni_guest256_nearest;
+    if (nearest && e->isa == TRN_ISA_AVX2) e->fast = trni_simd256_nearest;
     if (e->isa != TRN_ISA_AVX512) return;
-    if (nearest) e->fast = trni_guest_nearest;
+    if (nearest) e->fast = trni_simd_nearest;
     e->fast_past = nearest;
-    if (e->how.how.rounding == TRN_STOCHASTIC) e->fast = trni_guest_stochastic;
+    if (e->how.how.rounding == TRN_STOCHASTIC) e->fast = trni_simd_stochastic;
 #elif !TRNI_X86 || !TRNI_INTRINSICS
     if (nearest) e->fast = trni_nearest_for(e->isa);
 #endif
@@ -243,29 +245,29 @@ TRNI_COLD void trni_encoder_byte(trni_encoder *e)
 
 TRNI_COLD void trni_encoder_init(trni_encoder *e, const trn_format_info *to, trni_encoding how, trn_isa isa)
 {
-    const bool is_float = to->kind == TRNI_CLASS_FLOAT;
+    const bool is_float = to->kind == TRN_KIND_FLOAT;
     memset(e, 0, sizeof *e);
     e->to = *to;
     e->how = how;
     e->isa = isa;
     e->bytes = ((size_t)to->bits + 7) / 8;
     e->copy = to->mantissa_bits == 23;
-    if (e->copy || to->kind == TRNI_CLASS_NONE || (is_float && to->bias > TRNI_RULE_BIAS && to->bias != 127)) return;
+    if (e->copy || to->kind == TRN_KIND_NONE || (is_float && to->bias > TRNI_RULE_BIAS && to->bias != 127)) return;
     if (is_float)
         trni_rule_float(&e->rule, to);
     else
         trni_rule_other(&e->rule, to, how);
     trni_rule_mode(&e->rule, to, how);
     e->codes = is_float                       ? trni_codes_float_for(isa)
-               : to->kind == TRNI_CLASS_SCALE ? trni_codes_scale_for(isa)
+               : to->kind == TRN_KIND_SCALE ? trni_codes_scale_for(isa)
                : e->bytes == 4                ? trni_codes_integer_for(isa)
                                               : trni_codes_short_for(isa);
     e->always_field = e->codes == trni_codes_scale_for(isa) || e->codes == trni_codes_integer_for(isa);
     if (is_float && e->bytes > 1) trni_encoder_cast(e);
     if (is_float && e->bytes == 1) trni_encoder_byte(e);
-#if TRNI_CAST_GUESTS
-    const bool integer = to->kind == TRNI_CLASS_SIGNED || to->kind == TRNI_CLASS_UNSIGNED;
-    if (integer && how.how.rounding == TRN_NEAREST_EVEN && isa == TRN_ISA_AVX512) e->fast = trni_guest_integers;
+#if TRNI_CAST_SIMD
+    const bool integer = to->kind == TRN_KIND_SIGNED || to->kind == TRN_KIND_UNSIGNED;
+    if (integer && how.how.rounding == TRN_NEAREST_EVEN && isa == TRN_ISA_AVX512) e->fast = trni_simd_integers;
 #endif
 }
 
@@ -368,8 +370,8 @@ typedef struct trni_decoder {
 TRNI_COLD void trni_reading_init(trni_reading *r, const trn_format_info *f)
 {
     const int E = f->exponent_bits, M = f->mantissa_bits;
-    if (f->kind == TRNI_CLASS_SIGNED) r->mask = 1u << (f->bits - 1);
-    if (f->kind != TRNI_CLASS_FLOAT) return;
+    if (f->kind == TRN_KIND_SIGNED) r->mask = 1u << (f->bits - 1);
+    if (f->kind != TRN_KIND_FLOAT) return;
     r->mask = (1u << (E + M)) - 1;
     r->sign_left = 31 - E - M;
     r->up = 23 - M;
@@ -382,11 +384,11 @@ TRNI_COLD void trni_reading_init(trni_reading *r, const trn_format_info *f)
 
 TRNI_COLD trni_read *trni_read_pick(const trn_format_info *f, trn_isa isa)
 {
-    if (f->kind == TRNI_CLASS_FLOAT) return f->bits <= 8 ? trni_read_float_for(isa) : NULL;
-    if (f->kind == TRNI_CLASS_SCALE) return trni_read_scale_for(isa);
-    if (f->kind == TRNI_CLASS_NONE) return NULL;
-#if TRNI_CAST_GUESTS
-    if (f->bits == 32 && isa == TRN_ISA_AVX512) return trni_guest_read_word;
+    if (f->kind == TRN_KIND_FLOAT) return f->bits <= 8 ? trni_read_float_for(isa) : NULL;
+    if (f->kind == TRN_KIND_SCALE) return trni_read_scale_for(isa);
+    if (f->kind == TRN_KIND_NONE) return NULL;
+#if TRNI_CAST_SIMD
+    if (f->bits == 32 && isa == TRN_ISA_AVX512) return trni_simd_read_word;
 #endif
     return f->bits == 8 ? trni_read_byte_for(isa) : f->bits == 16 ? trni_read_half_for(isa) : trni_read_word_for(isa);
 }
@@ -400,15 +402,15 @@ TRNI_FN void trni_decoder_init(trni_decoder *d, const trn_format_info *from, trn
     d->cast = trni_cast_kernel(trni_cast_find(trni_cast_format(from), TRN_F32), isa);
     trni_reading_init(&d->reading, from);
     d->read = trni_read_pick(from, isa);
-#if TRNI_CAST_GUESTS
+#if TRNI_CAST_SIMD
     if (isa != TRN_ISA_AVX512 || d->bytes != 1 || !d->read) return;
     unsigned char code[256];
     uint32_t bits[256];
     for (int i = 0; i < 256; i++) code[i] = (unsigned char)i;
     d->read(&d->reading, bits, code, 256);
     for (int i = 0; i < 256; i++) d->high[i] = (uint16_t)(bits[i] >> 16);
-    d->lookup = trni_guest_lookup_word;
-    d->lookup_past = trni_guest_lookup_word_past;
+    d->lookup = trni_simd_lookup_word;
+    d->lookup_past = trni_simd_lookup_word_past;
 #endif
 }
 

@@ -1,8 +1,8 @@
 /* data/cast_kernels.h - the plain C kernels of data/cast.h: between binary32 and codes, one element after the other.
  * Behind trn_convert.h, and of all that reads or writes numbers of any format. SPDX-License-Identifier: MIT
  *
- * DOES: loops over elements that have no branch, so that both compilers vectorise them, stamped for each instruction
- *     set (TRNI_STAMP). Nearest even to and from BF16, F16 and TF32 has a kernel each. All other formats and modes
+ * DOES: loops over elements that have no branch, so that both compilers vectorise them, compiled for each instruction
+ *     set (TRNI_DISPATCH). Nearest even to and from BF16, F16 and TF32 has a kernel each. All other formats and modes
  *     share a few, for which a format and a mode are a handful of constants (trni_rule, trni_reading).
  * DOES NOT: choose among them, or know where they are not exact: data/cast.h does.
  *
@@ -85,19 +85,19 @@ TRNI_INLINE uint16_t trni_f16_from_bits(uint32_t u)
 
 typedef void trni_cast(void *__restrict dst, const void *__restrict src, size_t n);
 
-#define TRNI_CAST(stamp, name, to, from, element)                                                                      \
+#define TRNI_CAST(dispatch, name, to, from, element)                                                                   \
     TRNI_INLINE void name##_body(void *__restrict dst, const void *__restrict src, size_t n)                           \
     {                                                                                                                  \
         to *__restrict y = (to *)dst;                                                                                  \
         const from *__restrict x = (const from *)src;                                                                  \
         for (size_t i = 0; i < n; i++) y[i] = element(x[i]);                                                           \
     }                                                                                                                  \
-    stamp(name, (void *__restrict dst, const void *__restrict src, size_t n), (dst, src, n))
+    dispatch(name, (void *__restrict dst, const void *__restrict src, size_t n), (dst, src, n))
 
 /* The same with NaN looked for once per block, by the largest magnitude: those of a block that holds one are mended.
  * That is 1.3 (AVX-512) to 1.9 (AVX2) times as fast as asking each element (measured, gcc 12). */
 #define TRNI_CAST_BLOCK ((size_t)256)
-#define TRNI_CAST_NUMBERS(stamp, name, to, number, element)                                                            \
+#define TRNI_CAST_NUMBERS(dispatch, name, to, number, element)                                                         \
     TRNI_COLD void name##_nans(to *y, const trni_any32 *x, size_t n)                                                   \
     {                                                                                                                  \
         for (size_t i = 0; i < n; i++)                                                                                 \
@@ -118,14 +118,14 @@ typedef void trni_cast(void *__restrict dst, const void *__restrict src, size_t 
             if (most > (int32_t)TRNI_F32_INF) name##_nans(y, x, block);                                                \
         }                                                                                                              \
     }                                                                                                                  \
-    stamp(name, (void *__restrict dst, const void *__restrict src, size_t n), (dst, src, n))
+    dispatch(name, (void *__restrict dst, const void *__restrict src, size_t n), (dst, src, n))
 
-TRNI_CAST_NUMBERS(TRNI_STAMP_AVX2, trni_cast_f32_bf16, trni_any16, trni_bf16_from_number, trni_bf16_from_bits)
-TRNI_CAST_NUMBERS(TRNI_STAMP, trni_cast_f32_tf32, trni_any32, trni_tf32_from_number, trni_tf32_from_bits)
-TRNI_CAST(TRNI_STAMP_BESIDE, trni_cast_f32_f16, trni_any16, trni_any32, trni_f16_from_bits)
-TRNI_CAST(TRNI_STAMP, trni_cast_bf16_f32, trni_any32, trni_any16, trni_bits_from_bf16)
-TRNI_CAST(TRNI_STAMP_BESIDE, trni_cast_f16_f32, trni_any32, trni_any16, trni_bits_from_f16)
-TRNI_CAST(TRNI_STAMP_AVX2, trni_cast_tf32_f32, trni_any32, trni_any32, trni_bits_from_tf32)
+TRNI_CAST_NUMBERS(TRNI_DISPATCH_AVX2, trni_cast_f32_bf16, trni_any16, trni_bf16_from_number, trni_bf16_from_bits)
+TRNI_CAST_NUMBERS(TRNI_DISPATCH, trni_cast_f32_tf32, trni_any32, trni_tf32_from_number, trni_tf32_from_bits)
+TRNI_CAST(TRNI_DISPATCH_BESIDE, trni_cast_f32_f16, trni_any16, trni_any32, trni_f16_from_bits)
+TRNI_CAST(TRNI_DISPATCH, trni_cast_bf16_f32, trni_any32, trni_any16, trni_bits_from_bf16)
+TRNI_CAST(TRNI_DISPATCH_BESIDE, trni_cast_f16_f32, trni_any32, trni_any16, trni_bits_from_f16)
+TRNI_CAST(TRNI_DISPATCH_AVX2, trni_cast_tf32_f32, trni_any32, trni_any32, trni_bits_from_tf32)
 #undef TRNI_CAST
 #undef TRNI_CAST_NUMBERS
 #undef TRNI_CAST_BLOCK
@@ -141,7 +141,7 @@ TRNI_INLINE void trni_clamp_body(uint32_t *__restrict bits, const void *__restri
         bits[i] = m > max && m < TRNI_F32_INF ? (u & TRNI_F32_SIGN) | max : u;
     }
 }
-TRNI_STAMP_FAST(trni_clamp, (uint32_t *__restrict bits, const void *__restrict f32, size_t n, uint32_t max),
+TRNI_DISPATCH_FAST(trni_clamp, (uint32_t *__restrict bits, const void *__restrict f32, size_t n, uint32_t max),
                 (bits, f32, n, max))
 
 /* How stochastic rounding moves binary32 onto a format of the same exponent range, whose codes are the bits above
@@ -167,7 +167,7 @@ TRNI_INLINE void trni_round_sr_body(uint32_t *__restrict bits, const void *__res
         bits[i] = (u & TRNI_F32_SIGN) | (m < TRNI_F32_INF ? finite : m);
     }
 }
-TRNI_STAMP_FAST(trni_round_sr,
+TRNI_DISPATCH_FAST(trni_round_sr,
                 (uint32_t *__restrict bits, const void *__restrict f32, const uint32_t *__restrict field, size_t n,
                  trni_sr sr),
                 (bits, f32, field, n, sr))
@@ -284,7 +284,7 @@ TRNI_INLINE uint32_t trni_code_integer(uint32_t u, uint32_t field, const trni_ru
 }
 
 /* n binary32 patterns to codes, one to a word. field: NULL unless stochastic; never NULL for the last two. */
-#define TRNI_CODES(stamp, name, body)                                                                                  \
+#define TRNI_CODES(dispatch, name, body)                                                                               \
     TRNI_INLINE void name##_body(const trni_rule *rule, void *__restrict code, const void *__restrict f32,             \
                                  const uint32_t *__restrict field, size_t n)                                           \
     {                                                                                                                  \
@@ -293,7 +293,7 @@ TRNI_INLINE uint32_t trni_code_integer(uint32_t u, uint32_t field, const trni_ru
         const trni_any32 *__restrict x = (const trni_any32 *)f32;                                                      \
         body                                                                                                           \
     }                                                                                                                  \
-    stamp(name,                                                                                                        \
+    dispatch(name,                                                                                                     \
                (const trni_rule *rule, void *__restrict code, const void *__restrict f32,                              \
                 const uint32_t *__restrict field, size_t n),                                                           \
                (rule, code, f32, field, n))
@@ -301,14 +301,14 @@ TRNI_INLINE uint32_t trni_code_integer(uint32_t u, uint32_t field, const trni_ru
     for (size_t i = 0; i < n; i++) y[i] = element;
 
 /* clang-format off */
-TRNI_CODES(TRNI_STAMP, trni_codes_float,
+TRNI_CODES(TRNI_DISPATCH, trni_codes_float,
            if (field) TRNI_EACH(trni_finish_float(x[i], trni_code_stochastic(x[i], field[i], r), r))
            else TRNI_EACH(trni_finish_float(x[i], trni_code_rounded(x[i], r), r)))
-TRNI_CODES(TRNI_STAMP_AVX2, trni_codes_short,
+TRNI_CODES(TRNI_DISPATCH_AVX2, trni_codes_short,
            if (field) TRNI_EACH(trni_finish_short(x[i], trni_code_stochastic(x[i], field[i], r)))
            else TRNI_EACH(trni_finish_short(x[i], trni_code_rounded(x[i], r))))
-TRNI_CODES(TRNI_STAMP_AVX2, trni_codes_scale, TRNI_EACH(trni_code_scale(x[i], field[i], r)))
-TRNI_CODES(TRNI_STAMP_AVX2, trni_codes_integer, TRNI_EACH(trni_code_integer(x[i], field[i], r)))
+TRNI_CODES(TRNI_DISPATCH_AVX2, trni_codes_scale, TRNI_EACH(trni_code_scale(x[i], field[i], r)))
+TRNI_CODES(TRNI_DISPATCH_AVX2, trni_codes_integer, TRNI_EACH(trni_code_integer(x[i], field[i], r)))
 /* clang-format on */
 #undef TRNI_EACH
 #undef TRNI_CODES
@@ -323,7 +323,7 @@ TRNI_INLINE void trni_narrow_body(void *__restrict dst, const uint32_t *__restri
     else
         for (size_t i = 0; i < n; i++) half[i] = (uint16_t)code[i];
 }
-TRNI_STAMP(trni_narrow, (void *__restrict dst, const uint32_t *__restrict code, size_t n, size_t bytes),
+TRNI_DISPATCH(trni_narrow, (void *__restrict dst, const uint32_t *__restrict code, size_t n, size_t bytes),
            (dst, code, n, bytes))
 
 /* ---- the ways that matter most, each up to where it does not hold ---- */
@@ -392,7 +392,7 @@ TRNI_INLINE void trni_nearest_body(const trni_rule *rule, trni_cast_rest *s)
         if (special) return;
     }
 }
-TRNI_STAMP(trni_nearest, (const trni_rule *rule, trni_cast_rest *s), (rule, s))
+TRNI_DISPATCH(trni_nearest, (const trni_rule *rule, trni_cast_rest *s), (rule, s))
 #endif
 
 /* ---- from codes of a byte, and from integers ---- */
@@ -443,7 +443,7 @@ TRNI_INLINE uint32_t trni_bits_from_word(uint32_t code, const trni_reading *r)
     return sign | trni_bits((float)(int32_t)(m >> 16) * 0x1p16f + (float)(int32_t)low);
 }
 
-#define TRNI_READ(stamp, name, from, element)                                                                          \
+#define TRNI_READ(dispatch, name, from, element)                                                                       \
     TRNI_INLINE void name##_body(const trni_reading *reading, void *__restrict f32, const void *__restrict src,        \
                                  size_t n)                                                                             \
     {                                                                                                                  \
@@ -453,14 +453,14 @@ TRNI_INLINE uint32_t trni_bits_from_word(uint32_t code, const trni_reading *r)
         (void)r;                                                                                                       \
         for (size_t i = 0; i < n; i++) y[i] = element;                                                                 \
     }                                                                                                                  \
-    stamp(name, (const trni_reading *reading, void *__restrict f32, const void *__restrict src, size_t n),             \
+    dispatch(name, (const trni_reading *reading, void *__restrict f32, const void *__restrict src, size_t n),          \
           (reading, f32, src, n))
 
-TRNI_READ(TRNI_STAMP_AVX2, trni_read_float, unsigned char, trni_bits_from_code(x[i], &r))
-TRNI_READ(TRNI_STAMP_AVX2, trni_read_scale, unsigned char, trni_bits_from_scale(x[i]))
-TRNI_READ(TRNI_STAMP_AVX2, trni_read_byte, unsigned char, trni_bits_from_short(x[i], &r))
-TRNI_READ(TRNI_STAMP_AVX2, trni_read_half, trni_any16, trni_bits_from_short(x[i], &r))
-TRNI_READ(TRNI_STAMP_AVX2, trni_read_word, trni_any32, trni_bits_from_word(x[i], &r))
+TRNI_READ(TRNI_DISPATCH_AVX2, trni_read_float, unsigned char, trni_bits_from_code(x[i], &r))
+TRNI_READ(TRNI_DISPATCH_AVX2, trni_read_scale, unsigned char, trni_bits_from_scale(x[i]))
+TRNI_READ(TRNI_DISPATCH_AVX2, trni_read_byte, unsigned char, trni_bits_from_short(x[i], &r))
+TRNI_READ(TRNI_DISPATCH_AVX2, trni_read_half, trni_any16, trni_bits_from_short(x[i], &r))
+TRNI_READ(TRNI_DISPATCH_AVX2, trni_read_word, trni_any32, trni_bits_from_word(x[i], &r))
 #undef TRNI_READ
 typedef trni_read_float_fn trni_read;
 

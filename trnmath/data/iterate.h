@@ -12,59 +12,59 @@
 
 #include "../trn_tensor.h"
 
-enum { TRNI_WALK_VIEWS = 4 };
+enum { TRNI_ITERATOR_VIEWS = 4 };
 
-typedef struct trni_walk_axis {
-    int64_t size, step[TRNI_WALK_VIEWS]; /* a step for each view, in its own unit */
-} trni_walk_axis;
+typedef struct trni_iterator_axis {
+    int64_t size, step[TRNI_ITERATOR_VIEWS]; /* a step for each view, in its own unit */
+} trni_iterator_axis;
 
-typedef struct trni_walk {
+typedef struct trni_iterator {
     int rank;
     int64_t places;                        /* product of the sizes */
-    trni_walk_axis axis[TRN_MAX_RANK + 1]; /* outermost first */
-} trni_walk;
+    trni_iterator_axis axis[TRN_MAX_RANK + 1]; /* outermost first */
+} trni_iterator;
 
-typedef struct trni_walk_place {
-    int64_t index[TRN_MAX_RANK + 1], offset[TRNI_WALK_VIEWS];
-} trni_walk_place;
+typedef struct trni_iterator_place {
+    int64_t index[TRN_MAX_RANK + 1], offset[TRNI_ITERATOR_VIEWS];
+} trni_iterator_place;
 
-TRNI_FN bool trni_walk_continues(const trni_walk_axis *outer, const trni_walk_axis *inner)
+TRNI_FN bool trni_iterator_continues(const trni_iterator_axis *outer, const trni_iterator_axis *inner)
 {
     bool same = true;
-    for (int v = 0; v < TRNI_WALK_VIEWS; v++) same = same && outer->step[v] == inner->step[v] * inner->size;
+    for (int v = 0; v < TRNI_ITERATOR_VIEWS; v++) same = same && outer->step[v] == inner->step[v] * inner->size;
     return same;
 }
 
 /* One more axis inside the others; where it continues its neighbour in all views, the two become one. */
-TRNI_FN void trni_walk_push(trni_walk *w, trni_walk_axis inner)
+TRNI_FN void trni_iterator_push(trni_iterator *w, trni_iterator_axis inner)
 {
     if (w->rank == 0) w->places = 1;
     w->places *= inner.size;
-    if (w->rank && trni_walk_continues(&w->axis[w->rank - 1], &inner)) {
+    if (w->rank && trni_iterator_continues(&w->axis[w->rank - 1], &inner)) {
         inner.size *= w->axis[w->rank - 1].size;
         w->rank--;
     }
     w->axis[w->rank++] = inner;
 }
 
-TRNI_FN trni_walk_place trni_walk_start(const trni_walk *w, int64_t place)
+TRNI_FN trni_iterator_place trni_iterator_start(const trni_iterator *w, int64_t place)
 {
-    trni_walk_place at;
+    trni_iterator_place at;
     memset(&at, 0, sizeof at);
     for (int i = w->rank - 1; i >= 0; i--) {
         at.index[i] = place % w->axis[i].size;
         place /= w->axis[i].size;
-        for (int v = 0; v < TRNI_WALK_VIEWS; v++) at.offset[v] += at.index[i] * w->axis[i].step[v];
+        for (int v = 0; v < TRNI_ITERATOR_VIEWS; v++) at.offset[v] += at.index[i] * w->axis[i].step[v];
     }
     return at;
 }
 
-TRNI_FN void trni_walk_next(const trni_walk *w, trni_walk_place *at)
+TRNI_FN void trni_iterator_next(const trni_iterator *w, trni_iterator_place *at)
 {
     for (int i = w->rank - 1; i >= 0; i--) {
         const bool wraps = ++at->index[i] == w->axis[i].size;
         const int64_t steps = wraps ? 1 - w->axis[i].size : 1;
-        for (int v = 0; v < TRNI_WALK_VIEWS; v++) at->offset[v] += steps * w->axis[i].step[v];
+        for (int v = 0; v < TRNI_ITERATOR_VIEWS; v++) at->offset[v] += steps * w->axis[i].step[v];
         if (!wraps) return;
         at->index[i] = 0;
     }

@@ -112,7 +112,7 @@ TRNI_INLINE void trni_chain_blocks_body(const trni_chain *c, trni_alu_all_fn *al
         if (rest < TRNI_CHAIN_BLOCK) memcpy((char *)r + i * to, last_r, rest * to);
     }
 }
-TRNI_STAMP_BESIDE_AVX512(trni_chain_blocks,
+TRNI_DISPATCH_BESIDE_AVX512(trni_chain_blocks,
                          (const trni_chain *c, trni_alu_all_fn *all, void *r, const void *x, const void *y, size_t n),
                          (c, all, r, x, y, n))
 
@@ -125,7 +125,7 @@ TRNI_FN void trni_chain_run(const trni_chain *c, trn_isa isa, void *r, const voi
 {
     size_t done = 0;
 #if TRNI_X86 && TRNI_INTRINSICS
-    if (isa == TRN_ISA_AVX512) done = trni_guest_chain_avx512(c, r, x, y, n);
+    if (isa == TRN_ISA_AVX512) done = trni_simd_chain_avx512(c, r, x, y, n);
 #endif
     if (done == n) return;
     char *to = (char *)r + done * (c->to_half ? 2 : 4);

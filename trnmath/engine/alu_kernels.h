@@ -102,7 +102,7 @@ TRNI_INLINE void trni_alu_all_body(trn_alu op, float *r, const float *x, const f
     }
 #undef TRNI_ALU_CASE
 }
-TRNI_STAMP_BESIDE_AVX512(trni_alu_all, (trn_alu op, float *r, const float *x, const float *y, size_t n),
+TRNI_DISPATCH_BESIDE_AVX512(trni_alu_all, (trn_alu op, float *r, const float *x, const float *y, size_t n),
                          (op, r, x, y, n))
 #if TRNI_CLANG
 #pragma clang diagnostic pop
@@ -113,13 +113,13 @@ TRNI_INLINE void trni_repeat_body(float *r, float value, size_t n)
 {
     for (size_t i = 0; i < n; i++) r[i] = value;
 }
-TRNI_STAMP_AVX2(trni_repeat, (float *r, float value, size_t n), (r, value, n))
+TRNI_DISPATCH_AVX2(trni_repeat, (float *r, float value, size_t n), (r, value, n))
 
 TRNI_INLINE void trni_count_body(float *r, int32_t first, size_t n)
 {
     for (int32_t i = 0; i < (int32_t)n; i++) r[i] = (float)(first + i);
 }
-TRNI_STAMP_AVX2(trni_count, (float *r, int32_t first, size_t n), (r, first, n))
+TRNI_DISPATCH_AVX2(trni_count, (float *r, int32_t first, size_t n), (r, first, n))
 
 TRNI_FN void trni_alu_others(trn_alu op, float *r, const float *x, const float *y, size_t n)
 {
@@ -193,7 +193,7 @@ TRNI_INLINE void trni_bits_all_body(trni_bits_kind kind, void *r, const void *x,
     }
 #undef TRNI_BITS_CASE
 }
-TRNI_STAMP_AVX2(trni_bits_all, (trni_bits_kind kind, void *r, const void *x, const void *y, size_t n),
+TRNI_DISPATCH_AVX2(trni_bits_all, (trni_bits_kind kind, void *r, const void *x, const void *y, size_t n),
                 (kind, r, x, y, n))
 #undef TRNI_BITS_ROWS
 #undef TRNI_BITS_SHIFTS
@@ -293,8 +293,9 @@ TRNI_INLINE void trni_exact_all_body(trn_alu op, uint32_t *r, const uint32_t *x,
     }
 #undef TRNI_ALU_CASE
 }
-TRNI_STAMP_ONE(trni_exact_all, (trn_alu op, uint32_t *r, const uint32_t *x, const uint32_t *y, trni_signs s, size_t n),
-               (op, r, x, y, s, n))
+TRNI_DISPATCH_ONE(trni_exact_all,
+                  (trn_alu op, uint32_t *r, const uint32_t *x, const uint32_t *y, trni_signs s, size_t n),
+                  (op, r, x, y, s, n))
 
 /* Not where integers take the way through binary32. */
 TRNI_FN bool trni_exact_has(trn_alu op)
@@ -364,7 +365,7 @@ typedef void trni_fold_kernel(float *sum, const void *v, size_t n);
         }                                                                                                              \
         *sum = trni_alu_one_##op(*sum, number);                                                                        \
     }                                                                                                                  \
-    TRNI_STAMP(trni_fold_##name, (float *sum, const void *v, size_t n), (sum, v, n))
+    TRNI_DISPATCH(trni_fold_##name, (float *sum, const void *v, size_t n), (sum, v, n))
 #define TRNI_FOLD_ROWS(of, source, integer, key, number, least, most, yes)                                             \
     TRNI_FOLD_ROW(maximum##of, maximum, source, integer, key(x, least), least, m > k ? m : k, number(m, least))        \
     TRNI_FOLD_ROW(minimum##of, minimum, source, integer, key(x, most), most, m < k ? m : k, number(m, most))           \

@@ -195,7 +195,7 @@ TRNI_FN const float *trni_span_read(const trni_span *v, int64_t p, int64_t f, in
 }
 
 /* Where the results of a chunk may be made: in place, or in the buffer. trni_span_write takes them from there. */
-TRNI_FN float *trni_span_room(const trni_span *v, int64_t p, int64_t f, float *buffer)
+TRNI_FN float *trni_span_buffer(const trni_span *v, int64_t p, int64_t f, float *buffer)
 {
     if (!v->direct || v->stream) return buffer;
     return (float *)(void *)(v->data + p * v->partition_step + f * (int64_t)sizeof(float));

@@ -143,7 +143,7 @@ TRNI_COLD void trni_registers_frame(trni_frame *f, const trni_registers *r, unsi
 /* Where the page has it as a number of a floating-point format. */
 TRNI_FN void trni_registers_float(trni_frame *f, const trni_registers *r)
 {
-    if (f->status || r->res->rank == 0 || !trni_is_integer(r->res->format)) return;
+    if (f->status || r->res->rank == 0 || !trn_format_is_integer(r->res->format)) return;
     f->status = trni_fail(f->how.error, TRN_EFORMAT, "reduce_res is %s; it takes a floating-point format",
                           trn_format_name(r->res->format));
 }

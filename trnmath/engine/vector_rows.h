@@ -100,7 +100,7 @@ TRNI_INLINE float trni_rows_one(const void *line, bool half, size_t i)
             for (int r = 0; r < TRNI_ROWS; r++) sum[r] = sum[r] op trni_rows_one(line[r], half, i);                    \
         for (int r = 0; r < TRNI_ROWS; r++) sum[r] = trni_alu_number(sum[r]);                                          \
     }                                                                                                                  \
-    TRNI_STAMP(trni_rows_##name, (float *sum, const void *const *line, size_t n), (sum, line, n))
+    TRNI_DISPATCH(trni_rows_##name, (float *sum, const void *const *line, size_t n), (sum, line, n))
 TRNI_ROWS_SUM(add, +, TRNI_ROWS_WORDS, false)
 TRNI_ROWS_SUM(subtract, -, TRNI_ROWS_WORDS, false)
 TRNI_ROWS_SUM(multiply, *, TRNI_ROWS_WORDS, false)
@@ -114,19 +114,19 @@ TRNI_ROWS_SUM(multiply_half, *, TRNI_ROWS_HALVES, true)
 #undef TRNI_ROWS_WORDS
 
 /* 32 rows at a time, whole squares of them: how many elements that was. */
-typedef size_t trni_rows_guest(float *sum, const void *const *line, size_t n);
+typedef size_t trni_rows_simd(float *sum, const void *const *line, size_t n);
 
 #if TRNI_X86 && TRNI_INTRINSICS
 #include "../simd/vector_rows_avx512.h"
-#define TRNI_ROWS_GUEST(name) (isa == TRN_ISA_AVX512 ? trni_guest_rows_##name : (trni_rows_guest *)0)
+#define TRNI_ROWS_SIMD(name) (isa == TRN_ISA_AVX512 ? trni_simd_rows_##name : (trni_rows_simd *)0)
 #else
-#define TRNI_ROWS_GUEST(name) ((trni_rows_guest *)0)
+#define TRNI_ROWS_SIMD(name) ((trni_rows_simd *)0)
 #endif
 
 /* How the rows of one operator and format are summed; kernel is null for other operators. */
 typedef struct trni_rows_how {
     trni_rows_kernel *kernel; /* 16 rows */
-    trni_rows_guest *guest;   /* or null */
+    trni_rows_simd *simd;   /* or null */
     size_t bytes;             /* of an element */
 } trni_rows_how;
 
@@ -135,7 +135,7 @@ TRNI_FN trni_rows_how trni_rows_how_of(trn_alu op, bool half, trn_isa isa)
 #define TRNI_ROWS_HOW(name)                                                                                            \
     {                                                                                                                  \
         h.kernel = half ? trni_rows_##name##_half_for(isa) : trni_rows_##name##_for(isa);                              \
-        h.guest = half ? TRNI_ROWS_GUEST(name##_half) : TRNI_ROWS_GUEST(name);                                         \
+        h.simd = half ? TRNI_ROWS_SIMD(name##_half) : TRNI_ROWS_SIMD(name);                                         \
     }
     trni_rows_how h = { NULL, NULL, (size_t)(half ? 2 : 4) };
     if (op == TRN_ALU_ADD)
@@ -147,7 +147,7 @@ TRNI_FN trni_rows_how trni_rows_how_of(trn_alu op, bool half, trn_isa isa)
     return h;
 #undef TRNI_ROWS_HOW
 }
-#undef TRNI_ROWS_GUEST
+#undef TRNI_ROWS_SIMD
 
 /* n > 0 elements of each of `count` rows, up to 32. Lines that are not there repeat the last one; they may be moved. */
 TRNI_FN void trni_rows_run(const trni_rows_how *how, float *sum, const void **line, int64_t count, size_t n)
@@ -157,7 +157,7 @@ TRNI_FN void trni_rows_run(const trni_rows_how *how, float *sum, const void **li
         line[i] = line[count - 1];
         sum[i] = 0;
     }
-    const size_t done = how->guest && all == TRNI_ROWS_MOST ? how->guest(sum, line, n) : 0;
+    const size_t done = how->simd && all == TRNI_ROWS_MOST ? how->simd(sum, line, n) : 0;
     for (int64_t i = 0; i < all && done; i++) line[i] = (const char *)line[i] + done * how->bytes;
     for (int64_t i = 0; i < all; i += TRNI_ROWS) how->kernel(sum + i, line + i, n - done);
 }
@@ -187,7 +187,7 @@ TRNI_INLINE void trni_rows_turn_body(float *__restrict run, const float *const *
             for (size_t k = 0; k < 4; k++) run[i * rows + r + k] = line[r + k][i];
     }
 }
-TRNI_STAMP(trni_rows_turn, (float *__restrict run, const float *const *line, size_t rows, size_t n),
+TRNI_DISPATCH(trni_rows_turn, (float *__restrict run, const float *const *line, size_t rows, size_t n),
            (run, line, rows, n))
 
 /* line[r][i] = run[i, r] */
@@ -207,7 +207,7 @@ TRNI_INLINE void trni_rows_turn_back_body(float *const *line, const float *__res
             for (size_t k = 0; k < 4; k++) line[r + k][i] = run[i * rows + r + k];
     }
 }
-TRNI_STAMP(trni_rows_turn_back, (float *const *line, const float *__restrict run, size_t rows, size_t n),
+TRNI_DISPATCH(trni_rows_turn_back, (float *const *line, const float *__restrict run, size_t rows, size_t n),
            (line, run, rows, n))
 #undef TRNI_FOUR_TURN
 #undef TRNI_FOUR_MIX

@@ -13,16 +13,21 @@
 #include "span.h"
 #include "vector_rows.h"
 
-enum { TRNI_SIDE = 16, TRNI_SIDE_CHUNK = 512, TRNI_SIDE_TILE = TRNI_SIDE * TRNI_SIDE_CHUNK };
+enum {
+    TRNI_TRANSPOSED_LANES = 16,
+    TRNI_TRANSPOSED_CHUNK = 512,
+    TRNI_TRANSPOSED_TILE = TRNI_TRANSPOSED_LANES * TRNI_TRANSPOSED_CHUNK
+};
 
-/* Elements [f, f + n) of partitions [p, p + lanes), n <= TRNI_SIDE_CHUNK; lanes that are not there repeat the last. */
-TRNI_FN void trni_side_read(const trni_span *v, int64_t p, int64_t lanes, int64_t f, int64_t n, float *tile)
+/* Elements [f, f + n) of partitions [p, p + lanes), n <= TRNI_TRANSPOSED_CHUNK; lanes that are not there repeat the
+ * last. */
+TRNI_FN void trni_transposed_read(const trni_span *v, int64_t p, int64_t lanes, int64_t f, int64_t n, float *tile)
 {
-    float buffer[TRNI_SIDE][TRNI_SIDE_CHUNK];
-    const float *line[TRNI_SIDE];
-    for (int lane = 0; lane < TRNI_SIDE; lane++)
+    float buffer[TRNI_TRANSPOSED_LANES][TRNI_TRANSPOSED_CHUNK];
+    const float *line[TRNI_TRANSPOSED_LANES];
+    for (int lane = 0; lane < TRNI_TRANSPOSED_LANES; lane++)
         line[lane] = lane < lanes ? trni_span_read(v, p + lane, f, n, buffer[lane]) : line[lanes - 1];
-    trni_rows_turn_for(v->isa)(tile, line, TRNI_SIDE, (size_t)n);
+    trni_rows_turn_for(v->isa)(tile, line, TRNI_TRANSPOSED_LANES, (size_t)n);
 }
 
 #endif /* TRNI_ENGINE_VECTOR_TRANSPOSE_H */

@@ -202,7 +202,7 @@ TRNI_FN void trni_speed_of_mode(const trni_speed_args *args, trni_speed *out)
 
 /* Nothing is written on failure: TRN_EFORMAT for formats that cannot meet, TRN_EUNSUPPORTED for what the generation
  * lacks, TRN_EINVAL for a mode or a pattern that does not exist. */
-TRNI_FN trn_status trni_speed_settle(const trni_speed_args *args, trni_speed *speed)
+TRNI_FN trn_status trni_speed_resolve(const trni_speed_args *args, trni_speed *speed)
 {
     trni_speed out;
     memset(&out, 0, sizeof out);

@@ -36,7 +36,7 @@ typedef struct trni_load {
     double *hbm, *dma;       /* [sample] bytes in this step */
     double *hbm_sum, *dma_sum; /* [sample] in this phase */
     int64_t *route;
-    int room;
+    int capacity;
     double step_latency_s;   /* of the present step */
 } trni_load;
 
@@ -51,9 +51,9 @@ TRNI_FN int trni_load_chip(const trni_load *w, int group, int rank)
 
 TRNI_FN void trni_load_route(trni_load *w, int from, int to, double bytes)
 {
-    const int hops = trn_topology_route(w->net, from, to, w->route, w->room);
+    const int hops = trn_topology_route(w->net, from, to, w->route, w->capacity);
     double latency = from == to ? w->net->local_latency_s : 0;
-    for (int i = 0; i < hops && i < w->room; i++) {
+    for (int i = 0; i < hops && i < w->capacity; i++) {
         const int slot = (int)(w->route[i] % w->slots);
         w->link[(int64_t)trni_load_cell(w, w->route[i] / w->slots) * w->slots + slot] += bytes;
         latency += w->latency[slot];
@@ -269,11 +269,11 @@ TRNI_FN trn_status trni_load_init(trni_load *w, const trni_layout *l, const trni
     w->net = net;
     w->s = s;
     w->slots = trn_topology_slots(net);
-    w->room = trn_topology_diameter(net);
+    w->capacity = trn_topology_diameter(net);
     const trn_status status = trni_load_fold(w, tables);
     if (status != TRN_OK) return status;
     const size_t chips = (size_t)w->sample, slots = (size_t)(w->slots ? w->slots : 1);
-    double *at = *loads = (double *)calloc(2 * slots + chips * (slots + 4) + (size_t)w->room + 1, sizeof(double));
+    double *at = *loads = (double *)calloc(2 * slots + chips * (slots + 4) + (size_t)w->capacity + 1, sizeof(double));
     if (!at) return trni_fail(l->ask->error, TRN_ENOSPC, "could not allocate the loads of %d chips", w->sample);
     w->rate = at;
     w->latency = w->rate + slots;

@@ -13,9 +13,9 @@
 #include "../trn_topology.h"
 #include "../trn_trace.h"
 
-enum { TRNI_PAPER_MARGIN = 24, TRNI_PAPER_TOP = 76, TRNI_PAPER_ROW = 38, TRNI_PAPER_LINE = 14, TRNI_PAPER_SHADES = 7 };
+enum { TRNI_DRAW_MARGIN = 24, TRNI_DRAW_TOP = 76, TRNI_DRAW_ROW = 38, TRNI_DRAW_LINE = 14, TRNI_DRAW_SHADES = 7 };
 
-typedef struct trni_paper {
+typedef struct trni_canvas {
     trni_text text;
     trn_topology named; /* the network, its names and sources never NULL */
     const trn_topology *net;
@@ -24,7 +24,7 @@ typedef struct trni_paper {
     int width, height;
     int kind[TRN_MAX_LEVELS]; /* colour of each level's links; -1: it has none */
     int kinds;
-} trni_paper;
+} trni_canvas;
 
 /* ---- levels of one kind share a colour ---- */
 
@@ -35,7 +35,7 @@ TRNI_FN bool trni_same_kind(const trn_level *a, const trn_level *b)
            strcmp(a->rate.where, b->rate.where) == 0;
 }
 
-TRNI_FN void trni_paper_open(trni_paper *p, const trn_topology *net, const double *load, trn_trace_write *write,
+TRNI_FN void trni_draw_open(trni_canvas *p, const trn_topology *net, const double *load, trn_trace_write *write,
                              void *user)
 {
     memset(p, 0, sizeof *p);
@@ -61,24 +61,24 @@ TRNI_FN void trni_paper_open(trni_paper *p, const trn_topology *net, const doubl
 /* ---- text ---- */
 
 /* 1234567 as 1,234,567. */
-TRNI_FN const char *trni_thousands(char room[32], int64_t n)
+TRNI_FN const char *trni_thousands(char buffer[32], int64_t n)
 {
     char digit[24];
     const int length = snprintf(digit, sizeof digit, "%lld", (long long)n);
     int used = 0;
     for (int i = 0; i < length; i++) {
-        if (i && (length - i) % 3 == 0 && digit[i - 1] != '-') room[used++] = ',';
-        room[used++] = digit[i];
+        if (i && (length - i) % 3 == 0 && digit[i - 1] != '-') buffer[used++] = ',';
+        buffer[used++] = digit[i];
     }
-    room[used] = 0;
-    return room;
+    buffer[used] = 0;
+    return buffer;
 }
 
 /* As much as there is room for, in pixels at about `each` per character; the rest becomes three dots. */
-TRNI_FN void trni_paper_words(trni_paper *p, const char *words, double room, double each)
+TRNI_FN void trni_draw_words(trni_canvas *p, const char *words, double capacity, double each)
 {
     char part[200];
-    const size_t most = room > each * 4 ? (size_t)(room / each) : 4, length = strlen(words);
+    const size_t most = capacity > each * 4 ? (size_t)(capacity / each) : 4, length = strlen(words);
     if (length <= most && length < sizeof part) {
         trni_text_escaped(&p->text, words, true);
         return;
@@ -91,22 +91,22 @@ TRNI_FN void trni_paper_words(trni_paper *p, const char *words, double room, dou
 }
 
 /* anchor: 0 begins at x, 1 is centred there, 2 ends there. What would leave the picture is cut. */
-TRNI_FN void trni_paper_text(trni_paper *p, const char *style, double x, double y, int anchor, const char *words)
+TRNI_FN void trni_draw_text(trni_canvas *p, const char *style, double x, double y, int anchor, const char *words)
 {
     static const char *const how[] = { "", " text-anchor=\"middle\"", " text-anchor=\"end\"" };
     const double right = p->width - x, half = right < x ? right : x;
     trni_text_put(&p->text, "<text class=\"%s\" x=\"%.1f\" y=\"%.1f\"%s>", style, x, y, how[anchor]);
-    trni_paper_words(p, words, anchor == 0 ? right : anchor == 1 ? 2 * half : x, 6.6);
+    trni_draw_words(p, words, anchor == 0 ? right : anchor == 1 ? 2 * half : x, 6.6);
     trni_text_put(&p->text, "</text>\n");
 }
 
 /* ---- head ---- */
 
-TRNI_FN void trni_paper_style(trni_paper *p)
+TRNI_FN void trni_draw_style(trni_canvas *p)
 {
     static const char *const kind[] = { "#4e79a7", "#e08214", "#3f9950", "#b0569c",
                                         "#d6504f", "#1b9aa0", "#9a7b1f", "#8a6d5b" };
-    static const char *const shade[TRNI_PAPER_SHADES] = { "#9aa5b1", "#4f9bd9", "#5f74d4", "#8a55c8",
+    static const char *const shade[TRNI_DRAW_SHADES] = { "#9aa5b1", "#4f9bd9", "#5f74d4", "#8a55c8",
                                                           "#b43fa8", "#d6336c", "#e8352b" };
     trni_text *t = &p->text;
     trni_text_put(
@@ -121,12 +121,12 @@ TRNI_FN void trni_paper_style(trni_paper *p)
         ".small { font-size: 11px } .tiny { font-size: 10px } .wire { fill: none; stroke-linecap: round } .far { "
         "opacity: 0.6 }\n");
     for (int i = 0; i < TRN_MAX_LEVELS; i++) trni_text_put(t, ".k%d { stroke: %s; stroke-width: 1.8 }\n", i, kind[i]);
-    for (int i = 0; p->load && i < TRNI_PAPER_SHADES; i++)
+    for (int i = 0; p->load && i < TRNI_DRAW_SHADES; i++)
         trni_text_put(t, ".l%d { stroke: %s; stroke-width: %.1f }\n", i, shade[i], i ? 1.4 + 0.45 * i : 1.0);
     trni_text_put(t, "</style>\n");
 }
 
-TRNI_FN void trni_paper_head(trni_paper *p, const char *title, int width, int height)
+TRNI_FN void trni_draw_head(trni_canvas *p, const char *title, int width, int height)
 {
     const trn_topology *net = p->net;
     char chips[32], links[32], words[200];
@@ -136,14 +136,14 @@ TRNI_FN void trni_paper_head(trni_paper *p, const char *title, int width, int he
                   "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%d\" height=\"%d\" viewBox=\"0 0 %d %d\" "
                   "font-family=\"system-ui, 'Segoe UI', 'DejaVu Sans', sans-serif\">\n<title>",
                   width, height, width, height);
-    trni_paper_words(p, title, width - 2 * TRNI_PAPER_MARGIN, 9.6);
+    trni_draw_words(p, title, width - 2 * TRNI_DRAW_MARGIN, 9.6);
     trni_text_put(&p->text, "</title>\n");
-    trni_paper_style(p);
+    trni_draw_style(p);
     trni_text_put(&p->text,
                   "<rect class=\"paper\" x=\"0\" y=\"0\" width=\"%d\" height=\"%d\"/>\n"
                   "<text class=\"ink big\" x=\"%d\" y=\"32\">",
-                  width, height, TRNI_PAPER_MARGIN);
-    trni_paper_words(p, title, width - 2 * TRNI_PAPER_MARGIN, 9.6);
+                  width, height, TRNI_DRAW_MARGIN);
+    trni_draw_words(p, title, width - 2 * TRNI_DRAW_MARGIN, 9.6);
     trni_text_put(&p->text, "</text>\n");
     const int count = snprintf(words, sizeof words, "%s chip%s, %s link%s", trni_thousands(chips, net->chips),
                                net->chips > 1 ? "s" : "", trni_thousands(links, trn_topology_link_count(net) / 2),
@@ -152,10 +152,10 @@ TRNI_FN void trni_paper_head(trni_paper *p, const char *title, int width, int he
         snprintf(words + count, sizeof words - (size_t)count,
                  "; at most %d hops, %.3g on average; %.4g TB/s from half to half", trn_topology_diameter(net),
                  trn_topology_mean_hops(net), trn_topology_bisection_bytes_per_s(net) / 1e12);
-    trni_paper_text(p, "faint", TRNI_PAPER_MARGIN, 52, 0, words);
+    trni_draw_text(p, "faint", TRNI_DRAW_MARGIN, 52, 0, words);
 }
 
-TRNI_FN void trni_paper_close(trni_paper *p)
+TRNI_FN void trni_draw_close(trni_canvas *p)
 {
     trni_text_put(&p->text, "</svg>\n");
     trni_text_flush(&p->text);
@@ -168,7 +168,7 @@ typedef struct trni_both_ways {
     int64_t way[2];
 } trni_both_ways;
 
-TRNI_FN trni_both_ways trni_paper_pair(const trn_topology *net, int level, int chip)
+TRNI_FN trni_both_ways trni_draw_pair(const trn_topology *net, int level, int chip)
 {
     const trn_level *l = &net->level[level];
     const int slots = trn_topology_slots(net), base = trni_slot_base(net, level);
@@ -183,7 +183,7 @@ TRNI_FN trni_both_ways trni_paper_pair(const trn_topology *net, int level, int c
 }
 
 /* Between any two chips of a fully connected level. */
-TRNI_FN trni_both_ways trni_paper_pair_full(const trn_topology *net, int level, int a, int b)
+TRNI_FN trni_both_ways trni_draw_pair_full(const trn_topology *net, int level, int a, int b)
 {
     const int slots = trn_topology_slots(net), base = trni_slot_base(net, level);
     const int d = trn_topology_digit(net, a, level), e = trn_topology_digit(net, b, level);
@@ -194,18 +194,18 @@ TRNI_FN trni_both_ways trni_paper_pair_full(const trn_topology *net, int level, 
 }
 
 /* Shade 0: nothing; the others share the range up to the largest load. */
-TRNI_FN int trni_paper_shade(const trni_paper *p, int64_t link)
+TRNI_FN int trni_draw_shade(const trni_canvas *p, int64_t link)
 {
     const double load = p->load[link];
     if (!(load > 0) || !(p->most > 0)) return 0;
-    const int shade = 1 + (int)((TRNI_PAPER_SHADES - 1) * (load / p->most));
-    return load > p->most || shade >= TRNI_PAPER_SHADES ? TRNI_PAPER_SHADES - 1 : shade;
+    const int shade = 1 + (int)((TRNI_DRAW_SHADES - 1) * (load / p->most));
+    return load > p->most || shade >= TRNI_DRAW_SHADES ? TRNI_DRAW_SHADES - 1 : shade;
 }
 
-TRNI_FN void trni_paper_half(trni_paper *p, int64_t link, const double x[4], const double y[4])
+TRNI_FN void trni_draw_half(trni_canvas *p, int64_t link, const double x[4], const double y[4])
 {
     trni_text_put(&p->text, "<path class=\"wire l%d\" d=\"M%.1f %.1fC%.1f %.1f %.1f %.1f %.1f %.1f\"><title>",
-                  trni_paper_shade(p, link), x[0], y[0], x[1], y[1], x[2], y[2], x[3], y[3]);
+                  trni_draw_shade(p, link), x[0], y[0], x[1], y[1], x[2], y[2], x[3], y[3]);
     trn_link l;
     if (trn_topology_link(p->net, link, &l)) {
         char chip[32];
@@ -223,7 +223,7 @@ TRNI_FN void trni_paper_half(trni_paper *p, int64_t link, const double x[4], con
 
 /* A link from one place to another, whose ends leave in the direction of the bend (0, 0: straight). With loads, the
  * half at each end shows what leaves there. */
-TRNI_FN void trni_paper_link(trni_paper *p, int level, trni_both_ways two, double x0, double y0, double x1, double y1,
+TRNI_FN void trni_draw_link(trni_canvas *p, int level, trni_both_ways two, double x0, double y0, double x1, double y1,
                              double bend_x, double bend_y)
 {
     const double px[4] = { x0, x0 + bend_x, x1 + bend_x, x1 }, py[4] = { y0, y0 + bend_y, y1 + bend_y, y1 };
@@ -247,25 +247,25 @@ TRNI_FN void trni_paper_link(trni_paper *p, int level, trni_both_ways two, doubl
             hx[i][3] = (px[0] + 3 * px[1] + 3 * px[2] + px[3]) / 8;
             hy[i][3] = (py[0] + 3 * py[1] + 3 * py[2] + py[3]) / 8;
         }
-        for (int i = 0; i < 2; i++) trni_paper_half(p, two.way[i], hx[i], hy[i]);
+        for (int i = 0; i < 2; i++) trni_draw_half(p, two.way[i], hx[i], hy[i]);
     }
 }
 
 /* ---- boxes ---- */
 
-TRNI_FN void trni_paper_group(trni_paper *p, const char *style, double x, double y, double wide, double high)
+TRNI_FN void trni_draw_group(trni_canvas *p, const char *style, double x, double y, double wide, double high)
 {
     trni_text_put(&p->text, "<rect class=\"%s\" x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%.1f\" rx=\"6\"/>\n",
                   style, x, y, wide, high);
 }
 
 /* Centred at x, y; its digits under the mouse. */
-TRNI_FN void trni_paper_chip(trni_paper *p, int chip, double x, double y, double wide, double high)
+TRNI_FN void trni_draw_chip(trni_canvas *p, int chip, double x, double y, double wide, double high)
 {
     trni_text_put(&p->text, "<g><title>chip %d:", chip);
     for (int l = 0; l < p->net->levels; l++) {
         trni_text_put(&p->text, " ");
-        trni_paper_words(p, p->net->level[l].name, 120, 6);
+        trni_draw_words(p, p->net->level[l].name, 120, 6);
         trni_text_put(&p->text, " %d", trn_topology_digit(p->net, chip, l));
     }
     trni_text_put(&p->text,
@@ -276,7 +276,7 @@ TRNI_FN void trni_paper_chip(trni_paper *p, int chip, double x, double y, double
 }
 
 /* A switch: its words stand upright where it is higher than it is wide. */
-TRNI_FN void trni_paper_switch(trni_paper *p, double x, double y, double wide, double high, const char *words)
+TRNI_FN void trni_draw_switch(trni_canvas *p, double x, double y, double wide, double high, const char *words)
 {
     const double cx = x + wide / 2, cy = y + high / 2;
     trni_text_put(&p->text, "<rect class=\"hub\" x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%.1f\" rx=\"5\"/>\n", x,
@@ -285,7 +285,7 @@ TRNI_FN void trni_paper_switch(trni_paper *p, double x, double y, double wide, d
     trni_text_put(&p->text, "<text class=\"ink small\" x=\"%.1f\" y=\"%.1f\" text-anchor=\"middle\"", cx, cy + 4);
     if (high > wide) trni_text_put(&p->text, " transform=\"rotate(-90 %.1f %.1f)\"", cx, cy);
     trni_text_put(&p->text, ">");
-    trni_paper_words(p, words, high > wide ? high : wide, 6.2);
+    trni_draw_words(p, words, high > wide ? high : wide, 6.2);
     trni_text_put(&p->text, "</text>\n");
 }
 
@@ -302,7 +302,7 @@ TRNI_FN const char *trni_wiring_words(const trn_level *l)
 }
 
 /* The level of a kind that speaks for it: the one with most chips. */
-TRNI_FN const trn_level *trni_paper_kind(const trni_paper *p, int kind)
+TRNI_FN const trn_level *trni_draw_kind(const trni_canvas *p, int kind)
 {
     const trn_level *most = NULL;
     for (int l = 0; l < p->net->levels; l++)
@@ -310,42 +310,42 @@ TRNI_FN const trn_level *trni_paper_kind(const trni_paper *p, int kind)
     return most ? most : &p->net->level[0];
 }
 
-TRNI_FN double trni_paper_legend_x(const trni_paper *p) { return TRNI_PAPER_MARGIN + (p->load ? 0 : 40); }
+TRNI_FN double trni_draw_legend_x(const trni_canvas *p) { return TRNI_DRAW_MARGIN + (p->load ? 0 : 40); }
 
 /* Where a source is broken into two lines; 0 when it fits into one. */
-TRNI_FN int trni_paper_break(const trni_paper *p, int kind, int width)
+TRNI_FN int trni_draw_break(const trni_canvas *p, int kind, int width)
 {
-    const trn_level *l = trni_paper_kind(p, kind);
-    const int room = (int)((width - trni_paper_legend_x(p) - (int)TRNI_PAPER_MARGIN) / 6.0) - 14;
-    if ((int)strlen(l->rate.where) <= room) return 0;
-    int at = room;
+    const trn_level *l = trni_draw_kind(p, kind);
+    const int capacity = (int)((width - trni_draw_legend_x(p) - (int)TRNI_DRAW_MARGIN) / 6.0) - 14;
+    if ((int)strlen(l->rate.where) <= capacity) return 0;
+    int at = capacity;
     while (at > 0 && l->rate.where[at] != ' ') at--;
     return at;
 }
 
-TRNI_FN int trni_paper_legend_height(const trni_paper *p, int width)
+TRNI_FN int trni_draw_legend_height(const trni_canvas *p, int width)
 {
     int high = p->load ? 46 : 0;
-    for (int k = 0; k < p->kinds; k++) high += TRNI_PAPER_ROW + (trni_paper_break(p, k, width) ? TRNI_PAPER_LINE : 0);
+    for (int k = 0; k < p->kinds; k++) high += TRNI_DRAW_ROW + (trni_draw_break(p, k, width) ? TRNI_DRAW_LINE : 0);
     return high + 16;
 }
 
-TRNI_FN void trni_paper_loads(trni_paper *p, double y, const char *unit)
+TRNI_FN void trni_draw_loads(trni_canvas *p, double y, const char *unit)
 {
-    const double x = TRNI_PAPER_MARGIN, each = 26;
-    for (int i = 0; i < TRNI_PAPER_SHADES; i++)
+    const double x = TRNI_DRAW_MARGIN, each = 26;
+    for (int i = 0; i < TRNI_DRAW_SHADES; i++)
         trni_text_put(&p->text, "<path class=\"wire l%d\" d=\"M%.1f %.1fL%.1f %.1f\"/>\n", i, x + i * each, y,
                       x + (i + 0.7) * each, y);
     char words[160];
     snprintf(words, sizeof words, "load of a link at the end it leaves from: none ... %.6g %s", p->most,
              unit ? unit : "");
-    trni_paper_text(p, "ink", x + (int)TRNI_PAPER_SHADES * each + 4, y + 4, 0, words);
+    trni_draw_text(p, "ink", x + (int)TRNI_DRAW_SHADES * each + 4, y + 4, 0, words);
 }
 
 /* Names of its levels, wiring, rate, latency. */
-TRNI_FN void trni_paper_kind_words(trni_paper *p, int kind, double x, double y)
+TRNI_FN void trni_draw_kind_words(trni_canvas *p, int kind, double x, double y)
 {
-    const trn_level *l = trni_paper_kind(p, kind);
+    const trn_level *l = trni_draw_kind(p, kind);
     const bool joined = l->wiring == TRN_WIRING_SWITCH;
     const char *between = "";
     int names = 0;
@@ -354,7 +354,7 @@ TRNI_FN void trni_paper_kind_words(trni_paper *p, int kind, double x, double y)
     for (int i = 0; i < p->net->levels; i++) {
         if (p->kind[i] != kind) continue;
         trni_text_put(&p->text, "%s", between);
-        trni_paper_words(p, p->net->level[i].name, 290.0 / names, 8);
+        trni_draw_words(p, p->net->level[i].name, 290.0 / names, 8);
         between = ", ";
     }
     trni_text_put(&p->text, "</tspan>: %s; %.4g GB/s one way per %s; %.3g us%s</text>\n", trni_wiring_words(l),
@@ -363,28 +363,28 @@ TRNI_FN void trni_paper_kind_words(trni_paper *p, int kind, double x, double y)
 }
 
 /* One row per kind, and below it how the rate is known. */
-TRNI_FN void trni_paper_legend(trni_paper *p, double y, const char *unit)
+TRNI_FN void trni_draw_legend(trni_canvas *p, double y, const char *unit)
 {
-    const double x = trni_paper_legend_x(p);
-    if (p->load) trni_paper_loads(p, y + 16, unit);
+    const double x = trni_draw_legend_x(p);
+    if (p->load) trni_draw_loads(p, y + 16, unit);
     y += p->load ? 46 : 0;
-    for (int k = 0; k < p->kinds; k++, y += (int)TRNI_PAPER_ROW) {
-        const trn_source *rate = &trni_paper_kind(p, k)->rate;
-        const int at = trni_paper_break(p, k, p->width);
+    for (int k = 0; k < p->kinds; k++, y += (int)TRNI_DRAW_ROW) {
+        const trn_source *rate = &trni_draw_kind(p, k)->rate;
+        const int at = trni_draw_break(p, k, p->width);
         if (!p->load)
-            trni_text_put(&p->text, "<path class=\"wire k%d\" d=\"M%d %.1fL%d %.1f\"/>\n", k, TRNI_PAPER_MARGIN, y + 12,
-                          TRNI_PAPER_MARGIN + 28, y + 12);
-        trni_paper_kind_words(p, k, x, y + 16);
+            trni_text_put(&p->text, "<path class=\"wire k%d\" d=\"M%d %.1fL%d %.1f\"/>\n", k, TRNI_DRAW_MARGIN, y + 12,
+                          TRNI_DRAW_MARGIN + 28, y + 12);
+        trni_draw_kind_words(p, k, x, y + 16);
         trni_text_put(&p->text, "<text class=\"faint small\" x=\"%.1f\" y=\"%.1f\">%s: ", x, y + 31,
                       trn_provenance_text(rate->known));
         char part[200];
         trni_copy_text(part, at && at < (int)sizeof part ? (size_t)at + 1 : sizeof part, rate->where);
-        trni_paper_words(p, part, p->width, 6);
+        trni_draw_words(p, part, p->width, 6);
         trni_text_put(&p->text, "</text>\n");
         if (!at) continue;
-        y += (int)TRNI_PAPER_LINE;
+        y += (int)TRNI_DRAW_LINE;
         trni_text_put(&p->text, "<text class=\"faint small\" x=\"%.1f\" y=\"%.1f\">", x, y + 31);
-        trni_paper_words(p, rate->where + at + 1, p->width - x - (int)TRNI_PAPER_MARGIN, 6);
+        trni_draw_words(p, rate->where + at + 1, p->width - x - (int)TRNI_DRAW_MARGIN, 6);
         trni_text_put(&p->text, "</text>\n");
     }
 }

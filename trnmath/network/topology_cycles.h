@@ -89,14 +89,14 @@ TRNI_FN void trni_cycle_steps(const char *steps, const int stride[3], int *order
     }
 }
 
-TRNI_FN void trni_cycles_cube(const int stride[3], int *order, int room)
+TRNI_FN void trni_cycles_cube(const int stride[3], int *order, int capacity)
 {
     static const char *const steps[] = {
         "xZYZZZXZZyzyzzzyxZYZZZYZXYYZZxzxzzzyzzzyzzzyzzzxzzzyzzzyzzzyzzzx",
         "ZXYYZYXYZYYXZYYYZXYYZYXYZYYXZYYYZXYYZYXYZYYXZYYYZXYYZYXYZYYXZYYY",
         "zzxxxyxxxyxxzXXYXXXYXXXYXXXYZyxxxZXXXYXXXYXXXYXXZxxyxxxyxxxyxxxy",
     };
-    for (int i = 0; i < 3 && i < room; i++) trni_cycle_steps(steps[i], stride, order + 64 * i);
+    for (int i = 0; i < 3 && i < capacity; i++) trni_cycle_steps(steps[i], stride, order + 64 * i);
 }
 
 /* ---- all of it ---- */
@@ -104,7 +104,7 @@ TRNI_FN void trni_cycles_cube(const int stride[3], int *order, int room)
 /* How many cycles this torus has that are known here; the first `room` of them are written, chips entries each,
  * beginning at chip 0. Neighbours in the order, and the last and the first, are joined by a link, which no other of
  * the cycles uses. 0 for anything that is no torus, and for two chips, whose one link is no cycle. */
-TRNI_FN int trni_torus_cycles(const trn_topology *net, int *order, int room)
+TRNI_FN int trni_torus_cycles(const trn_topology *net, int *order, int capacity)
 {
     int level[TRN_MAX_LEVELS], size[TRN_MAX_LEVELS], stride[TRN_MAX_LEVELS], even = -1;
     const int levels = trni_torus_levels(net, level);
@@ -113,20 +113,20 @@ TRNI_FN int trni_torus_cycles(const trn_topology *net, int *order, int room)
         stride[i] = trn_topology_stride(net, level[i]);
         if (size[i] % 2 == 0) even = i;
     }
-    if (!order) room = 0;
+    if (!order) capacity = 0;
     if (levels == 0 || net->chips == 2) return 0;
     if (levels == 3 && size[0] == 4 && size[1] == 4 && size[2] == 4) {
-        trni_cycles_cube(stride, order, room);
+        trni_cycles_cube(stride, order, capacity);
         return 3;
     }
     if (levels == 2 && size[0] > 2 && size[1] > 2 && (size[0] - size[1]) % 2 == 0) {
         const int m = size[1] >= size[0]; /* the longer side */
-        if (room > 0) trni_cycle_along(size[m], size[!m], stride[m], stride[!m], order);
-        if (room > 1) trni_cycle_across(size[m], size[!m], stride[m], stride[!m], order + net->chips);
+        if (capacity > 0) trni_cycle_along(size[m], size[!m], stride[m], stride[!m], order);
+        if (capacity > 1) trni_cycle_across(size[m], size[!m], stride[m], stride[!m], order + net->chips);
         return 2;
     }
     if (levels > 1 && even < 0) return 0;
-    if (room > 0) trni_cycle_snake(net, level, levels, even < 0 ? 0 : even, order);
+    if (capacity > 0) trni_cycle_snake(net, level, levels, even < 0 ? 0 : even, order);
     return 1;
 }
 

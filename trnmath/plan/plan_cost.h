@@ -54,7 +54,7 @@ typedef struct trni_plan_work {
     trni_plan_product_row *product;
     int64_t products;        /* a power of two */
     trni_plan_collective_row *collective; /* [TRNI_PLAN_COLLECTIVES] */
-    int *chips;              /* trni_plan_place_room() */
+    int *chips;              /* trni_plan_place_capacity() */
     int64_t asked;           /* costs that were computed, not remembered */
     int group_tp;            /* whose groups were checked last, and what was said; "" = they are good */
     char group_why[200];
@@ -65,7 +65,7 @@ typedef struct trni_plan_work {
 
 TRNI_FN trn_format trni_plan_format_or(trn_format asked, trn_format usual) { return asked ? asked : usual; }
 
-TRNI_FN void trni_plan_settle_formats(trn_plan_formats *f)
+TRNI_FN void trni_plan_resolve_formats(trn_plan_formats *f)
 {
     f->weights = trni_plan_format_or(f->weights, TRN_BF16);
     f->activations = trni_plan_format_or(f->activations, TRN_BF16);
@@ -154,7 +154,7 @@ TRNI_FN int trni_plan_link_domain(const trn_plan_args *a)
 }
 
 /* A chip, or the part of it that is one rank of tp. */
-TRNI_FN trn_status trni_plan_settle_unit(trni_plan_work *w)
+TRNI_FN trn_status trni_plan_resolve_unit(trni_plan_work *w)
 {
     const int ranks = w->a.ranks_per_chip;
     w->server = *w->a.system->server;
@@ -173,7 +173,7 @@ TRNI_FN trn_status trni_plan_settle_unit(trni_plan_work *w)
     return TRN_OK;
 }
 
-TRNI_FN trn_status trni_plan_settle_args(trni_plan_work *w, const trn_plan_args *args)
+TRNI_FN trn_status trni_plan_resolve_args(trni_plan_work *w, const trn_plan_args *args)
 {
     if (!args) return TRN_EINVAL;
     if (!args->net) return trni_fail(args->error, TRN_EINVAL, "net is null: a plan needs a topology");
@@ -188,9 +188,9 @@ TRNI_FN trn_status trni_plan_settle_args(trni_plan_work *w, const trn_plan_args 
     if (w->a.prompt == 0) w->a.prompt = w->a.sequence;
     if (w->a.max_pp == 0) w->a.max_pp = 64;
     if (w->a.ranks_per_chip == 0) w->a.ranks_per_chip = 1;
-    trni_plan_settle_formats(&w->a.formats);
+    trni_plan_resolve_formats(&w->a.formats);
     w->domain = trni_plan_link_domain(&w->a);
-    return trni_plan_settle_unit(w);
+    return trni_plan_resolve_unit(w);
 }
 
 /* ---- products ---- */
@@ -228,7 +228,7 @@ TRNI_FN trn_matmul_cost_args trni_plan_product_args(const trni_plan_work *w, int
     return args;
 }
 
-TRNI_FN trni_plan_work_time trni_plan_product_ask(trni_plan_work *w, int64_t m, int64_t n, int64_t k, int kind)
+TRNI_FN trni_plan_work_time trni_plan_product_request(trni_plan_work *w, int64_t m, int64_t n, int64_t k, int kind)
 {
     trn_matmul_cost_args args = trni_plan_product_args(w, m, n, k);
     trn_system_cost on_chip;
@@ -257,9 +257,9 @@ TRNI_FN trni_plan_work_time trni_plan_product_time(trni_plan_work *w, int64_t m,
     const trni_plan_work_time nothing = { 0, true };
     if (m <= 0 || n <= 0 || k <= 0) return nothing;
     trni_plan_product_row *row = trni_plan_product_find(w, m, n, k, kind);
-    if (!row) return trni_plan_product_ask(w, m, n, k, kind);
+    if (!row) return trni_plan_product_request(w, m, n, k, kind);
     if (row->kind == 0) {
-        row->time = trni_plan_product_ask(w, m, n, k, kind);
+        row->time = trni_plan_product_request(w, m, n, k, kind);
         row->m = m;
         row->n = n;
         row->k = k;
@@ -320,7 +320,7 @@ TRNI_FN void trni_plan_collective_lines(trni_plan_work *w, const trni_plan_place
 {
     trn_collective_args args;
     trn_algorithm list[TRN_ALGORITHM_COUNT];
-    int *const target = w->chips + trni_plan_place_room(w->a.net);
+    int *const target = w->chips + trni_plan_place_capacity(w->a.net);
     trn_topology net;
     trni_plan_place part;
     trni_plan_place_reduce(place, axes, &net, &part);
@@ -391,18 +391,18 @@ TRNI_FN double trni_plan_row_time(const trni_plan_collective_row *row, double by
  * combine any pair, and a mesh to have at most 128 members (nec.h). */
 enum { TRNI_PLAN_LARGE = 64, TRNI_PLAN_MESH = 128 };
 
-TRNI_FN double trni_plan_ask(trni_plan_work *w, const trni_plan_place *p, unsigned axes, trn_collective op,
+TRNI_FN double trni_plan_request(trni_plan_work *w, const trni_plan_place *p, unsigned axes, trn_collective op,
                              double bytes)
 {
     return trni_plan_row_time(trni_plan_collective_find(w, p, axes, (int)op, 1), bytes, NULL);
 }
 
 /* Inside before and after: half of it for a reduce_scatter, the other half for an all_gather. */
-TRNI_FN double trni_plan_ask_inside(trni_plan_work *w, const trni_plan_place *p, unsigned axes, trn_collective op,
+TRNI_FN double trni_plan_request_inside(trni_plan_work *w, const trni_plan_place *p, unsigned axes, trn_collective op,
                                     double bytes)
 {
-    const double before = op == TRN_ALL_GATHER ? 0 : trni_plan_ask(w, p, axes, TRN_REDUCE_SCATTER, bytes);
-    return before + (op == TRN_REDUCE_SCATTER ? 0 : trni_plan_ask(w, p, axes, TRN_ALL_GATHER, bytes));
+    const double before = op == TRN_ALL_GATHER ? 0 : trni_plan_request(w, p, axes, TRN_REDUCE_SCATTER, bytes);
+    return before + (op == TRN_REDUCE_SCATTER ? 0 : trni_plan_request(w, p, axes, TRN_ALL_GATHER, bytes));
 }
 
 /* So many ports of the switch at this level, and nothing else. */
@@ -422,12 +422,13 @@ TRNI_FN double trni_plan_across(trni_plan_work *w, const trni_plan_place *outer,
                                 double bytes, int level)
 {
     const int all = trni_plan_place_count(outer, axes);
-    double best = trni_plan_ask(w, outer, axes, op, bytes);
+    double best = trni_plan_request(w, outer, axes, op, bytes);
     for (int first = 2; all > TRNI_PLAN_MESH && first <= TRNI_PLAN_MESH; first++) {
         if (all % first || all / first > TRNI_PLAN_MESH) continue;
         const trni_plan_place a = trni_plan_ports(outer, axes, level, first);
         const trni_plan_place b = trni_plan_ports(outer, axes, level, all / first);
-        best = fmin(best, trni_plan_ask_inside(w, &a, axes, op, bytes) + trni_plan_ask(w, &b, axes, op, bytes / first));
+        best = fmin(best, trni_plan_request_inside(w, &a, axes, op, bytes) +
+                              trni_plan_request(w, &b, axes, op, bytes / first));
     }
     return best;
 }
@@ -438,7 +439,7 @@ TRNI_FN double trni_plan_large_collective(trni_plan_work *w, const trni_plan_pla
     const trni_plan_place inner = trni_plan_place_within(place, axes, 0, reach - 1);
     const trni_plan_place outer = trni_plan_place_within(place, axes, reach, reach);
     const int inside = trni_plan_place_count(&inner, axes);
-    const double within = inside > 1 ? trni_plan_ask_inside(w, &inner, axes, op, bytes) : 0;
+    const double within = inside > 1 ? trni_plan_request_inside(w, &inner, axes, op, bytes) : 0;
     return within + trni_plan_across(w, &outer, axes, op, bytes / inside, reach);
 }
 
@@ -484,12 +485,12 @@ TRNI_COLD trn_status trni_plan_check_products(trni_plan_work *w)
 TRNI_FN trn_status trni_plan_work_begin(trni_plan_work *w, const trn_plan_args *args, int64_t shapes)
 {
     memset(w, 0, sizeof *w);
-    trn_status status = trni_plan_settle_args(w, args);
+    trn_status status = trni_plan_resolve_args(w, args);
     if (status != TRN_OK) return status;
     for (w->products = 64; w->products < shapes; w->products *= 2) {}
     w->product = (trni_plan_product_row *)calloc((size_t)w->products, sizeof *w->product);
     w->collective = (trni_plan_collective_row *)calloc(TRNI_PLAN_COLLECTIVES, sizeof *w->collective);
-    w->chips = (int *)calloc((size_t)(trni_plan_place_room(w->a.net) + w->a.net->chips), sizeof *w->chips);
+    w->chips = (int *)calloc((size_t)(trni_plan_place_capacity(w->a.net) + w->a.net->chips), sizeof *w->chips);
     if (!w->product || !w->collective || !w->chips)
         status = trni_fail(w->a.error, TRN_ENOSPC, "no memory for a search over %d chips", w->a.net->chips);
     if (status == TRN_OK) status = trni_plan_check_products(w);

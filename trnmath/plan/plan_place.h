@@ -212,7 +212,7 @@ TRNI_FN int trni_plan_place_count(const trni_plan_place *p, unsigned axes)
 }
 
 /* Room for trni_plan_place_groups: no more than the chips, and the digits of the largest level. */
-TRNI_FN int64_t trni_plan_place_room(const trn_topology *net)
+TRNI_FN int64_t trni_plan_place_capacity(const trn_topology *net)
 {
     int largest = 1;
     for (int l = 0; l < net->levels; l++)

@@ -113,14 +113,14 @@ enum {
 };
 
 /* Room for one more of `size` bytes each. */
-TRNI_FN bool trni_grow(void **array, int used, int *room, size_t size)
+TRNI_FN bool trni_grow(void **array, int used, int *capacity, size_t size)
 {
-    if (used < *room) return true;
-    const int more = *room ? 2 * *room : 64;
+    if (used < *capacity) return true;
+    const int more = *capacity ? 2 * *capacity : 64;
     void *grown = realloc(*array, (size_t)more * size);
     if (!grown) return false;
     *array = grown;
-    *room = more;
+    *capacity = more;
     return true;
 }
 

@@ -64,21 +64,21 @@ typedef struct trni_partial_bench {
     trni_fold fold;
     void *fold_memory;
     float *buffer;         /* [buffers][room] */
-    int64_t buffers, room; /* most_lines * tile */
+    int64_t buffers, capacity; /* most_lines * tile */
     int64_t at;            /* in a member's buffer, where a run is */
     char *lines, *scales;  /* gathered */
 } trni_partial_bench;
 
 /* ---- which lines go together ---- */
 
-TRNI_FN bool trni_partial_grow(void **array, int64_t used, int64_t *room, size_t size)
+TRNI_FN bool trni_partial_grow(void **array, int64_t used, int64_t *capacity, size_t size)
 {
-    if (used < *room) return true;
-    const int64_t more = *room ? 2 * *room : 256;
+    if (used < *capacity) return true;
+    const int64_t more = *capacity ? 2 * *capacity : 256;
     void *grown = realloc(*array, (size_t)more * size);
     if (!grown) return false;
     *array = grown;
-    *room = more;
+    *capacity = more;
     return true;
 }
 
@@ -189,18 +189,18 @@ TRNI_FN void trni_partial_copy(char *to, trn_tensor from)
 
 /* The lines of a task as one view: where they lie when they follow each other, else a copy. */
 TRNI_FN trn_tensor trni_partial_gather(const trni_partial_job *j, const trni_partial_task *t, trn_tensor whole,
-                                       char *room)
+                                       char *buffer)
 {
     const trni_partial_entry *e = &j->entry[t->first];
     if (!whole.rank) return whole;
     if (t->count == 1) return trn_tensor_slice(whole, 0, e->line, e->lines);
     const int64_t bytes = whole.shape[1] * (int64_t)trn_format_bytes(whole.format);
-    char *to = room;
+    char *to = buffer;
     for (int64_t i = 0; i < t->count; i++, e++) {
         trni_partial_copy(to, trn_tensor_slice(whole, 0, e->line, e->lines));
         to += e->lines * bytes;
     }
-    trn_tensor all = trn_tensor_2d(whole.format, room, t->lines, whole.shape[1]);
+    trn_tensor all = trn_tensor_2d(whole.format, buffer, t->lines, whole.shape[1]);
     all.cfp8 = whole.cfp8;
     return all;
 }
@@ -274,19 +274,19 @@ TRNI_FN trn_status trni_partial_buffers(const trni_partial_job *j, trni_partial_
 /* The list of sums over one tile: lines of the task, places [column, column + n) of the packed block. */
 TRNI_FN trn_status trni_partial_tile_sums(const trni_partial_job *j, trni_partial_bench *my, int64_t column, int64_t n)
 {
-    const int64_t size = my->packed.lines * n, room = my->room;
-    float *const next = my->buffer + my->list.buffers * room;
+    const int64_t size = my->packed.lines * n, capacity = my->capacity;
+    float *const next = my->buffer + my->list.buffers * capacity;
     trn_status status = TRN_OK;
     for (int i = 0; i < my->list.ops && !status; i++) {
         const trni_sum_op *op = &my->list.op[i];
-        float *const to = my->buffer + op->buffer * room;
+        float *const to = my->buffer + op->buffer * capacity;
         if (op->what <= TRNI_SUM_TAKE_ADD)
             status =
                 trni_packed_multiply(&my->packed, j->part[op->from], column, n, op->what == TRNI_SUM_TAKE ? to : next);
         if (op->what == TRNI_SUM_TAKE_ADD)
             trni_sum_add(j->f, to, next, size);
         else if (op->what == TRNI_SUM_ADD)
-            trni_alu_run(j->f->arith.add, to, to, my->buffer + op->from * room, (size_t)size);
+            trni_alu_run(j->f->arith.add, to, to, my->buffer + op->from * capacity, (size_t)size);
         else
             trni_sum_round(j->f, to, size);
     }
@@ -298,7 +298,7 @@ TRNI_FN trn_status trni_partial_tile_sums(const trni_partial_job *j, trni_partia
 TRNI_FN void trni_partial_from_buffer(void *user, int rank, int64_t first, int64_t n, float *value)
 {
     const trni_partial_bench *my = (const trni_partial_bench *)user;
-    memcpy(value, my->buffer + rank * my->room + my->at, sizeof(float) * (size_t)n);
+    memcpy(value, my->buffer + rank * my->capacity + my->at, sizeof(float) * (size_t)n);
     trni_round_in_place(&my->arith, &my->arith.wire, value, n, my->arith.stream + (uint64_t)rank, (uint64_t)first);
 }
 
@@ -321,7 +321,8 @@ TRNI_FN trn_status trni_partial_drawn(const trni_partial_job *j, trni_partial_be
 {
     trn_status status = trni_partial_buffers(j, my, j->s->ranks);
     for (int r = 0; r < j->s->ranks && !status; r++)
-        status = trni_packed_multiply(&my->packed, j->part[r], place - my->packed.column, n, my->buffer + r * my->room);
+        status =
+            trni_packed_multiply(&my->packed, j->part[r], place - my->packed.column, n, my->buffer + r * my->capacity);
     if (status) return status;
     my->at = 0;
     for (int64_t i = 0; i < t->count; i++) {
@@ -376,7 +377,7 @@ TRNI_FN trn_status trni_partial_bench_init(const trni_partial_job *j, trni_parti
     const trn_tensor *x = &j->p->x, *scale = &j->p->x_scale;
     memset(my, 0, sizeof *my);
     my->arith = j->f->arith;
-    my->room = j->most_lines * j->tile;
+    my->capacity = j->most_lines * j->tile;
     trn_status status = trni_packed_init(&my->packed, &j->shared, j->most_lines);
     if (!status) status = trni_sum_list_init(&my->list, j->s->ranks);
     my->lines = (char *)malloc((size_t)(j->most_lines * x->shape[1]) * trn_format_bytes(x->format) + 1);

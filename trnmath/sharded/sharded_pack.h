@@ -49,7 +49,7 @@ typedef struct trni_packed {
 /* ---- making ---- */
 
 /* The whole product, resolved; dst plays no part. */
-TRNI_FN trn_status trni_packed_settle(const trni_cut_product *p, trni_product *whole)
+TRNI_FN trn_status trni_packed_resolve(const trni_cut_product *p, trni_product *whole)
 {
     trn_matmul_args m = *p->options;
     m.a = trn_tensor_slice(p->x, 0, 0, 0); /* no lines: checks look at formats and modes */
@@ -81,14 +81,14 @@ TRNI_FN void trni_operand_cut(trni_operand *o, trni_scales *s, int64_t k, int64_
     if (s->data) s->data += k / TRNI_SCALE_BLOCK * s->block_stride;
 }
 
-TRNI_FN float *trni_packed_room(int64_t floats)
+TRNI_FN float *trni_packed_capacity(int64_t floats)
 {
     return (float *)malloc(sizeof(float) * (size_t)floats + TRNI_SCRATCH_ALIGN);
 }
 
-TRNI_FN float *trni_packed_aligned(float *room)
+TRNI_FN float *trni_packed_aligned(float *buffer)
 {
-    return (float *)(void *)((char *)room + (0 - (uintptr_t)room) % TRNI_SCRATCH_ALIGN);
+    return (float *)(void *)((char *)buffer + (0 - (uintptr_t)buffer) % TRNI_SCRATCH_ALIGN);
 }
 
 /* An odd depth may be a few lines longer when it is packed. */
@@ -99,13 +99,13 @@ TRNI_FN trn_status trni_packed_share(trni_packed_columns_of *s, const trni_cut_p
 {
     memset(s, 0, sizeof *s);
     s->p = p;
-    const trn_status status = trni_packed_settle(p, &s->whole);
+    const trn_status status = trni_packed_resolve(p, &s->whole);
     if (status) return status;
     s->kernels = trni_matmul_is_packed(&s->whole);
     if (!s->kernels) return TRN_OK;
     s->array = trni_array_of(trni_spread_group(s->whole.spread), s->whole.isa);
     s->wide = trni_round_up(columns, TRNI_WEAVE);
-    s->b = trni_packed_room(trni_packed_deep(p) * s->wide);
+    s->b = trni_packed_capacity(trni_packed_deep(p) * s->wide);
     return s->b ? TRN_OK : TRN_ENOSPC;
 }
 
@@ -139,8 +139,8 @@ TRNI_FN trn_status trni_packed_init(trni_packed *t, const trni_packed_columns_of
     t->most_lines = lines;
     if (!of->kernels) return TRN_OK;
     t->part = (trni_packed_part *)malloc(sizeof(trni_packed_part) * (size_t)of->p->parts);
-    t->a = trni_packed_room(trni_packed_deep(of->p) * lines);
-    t->local = trni_packed_room(lines * of->array.width);
+    t->a = trni_packed_capacity(trni_packed_deep(of->p) * lines);
+    t->local = trni_packed_capacity(lines * of->array.width);
     if (!t->part || !t->a || !t->local) {
         trni_packed_free(t);
         return TRN_ENOSPC;

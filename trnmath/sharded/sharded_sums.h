@@ -43,11 +43,11 @@ typedef struct trni_sum_list {
     int waiting;
 } trni_sum_list;
 
-enum { TRNI_SUM_ROOM = 8, TRNI_SUM_SPARE = 16 };
+enum { TRNI_SUM_CAPACITY = 8, TRNI_SUM_SPARE = 16 };
 
 TRNI_FN trn_status trni_sum_list_init(trni_sum_list *l, int ranks)
 {
-    const size_t r = (size_t)ranks, most = TRNI_SUM_ROOM * r + TRNI_SUM_SPARE;
+    const size_t r = (size_t)ranks, most = TRNI_SUM_CAPACITY * r + TRNI_SUM_SPARE;
     memset(l, 0, sizeof *l);
     l->memory = malloc(2 * r * sizeof(trni_cc_sum) + most * (sizeof(trni_sum_op) + sizeof(trni_summand)) +
                        (5 * r + 2) * sizeof(int));
@@ -189,7 +189,7 @@ TRNI_INLINE void trni_add_bf16_body(float *sum, const float *x, size_t n)
         sum[i] = trni_float(trni_is_nan_bits(trni_bits(r)) ? TRNI_F32_NAN : trni_bits(r));
     }
 }
-TRNI_STAMP(trni_add_bf16, (float *sum, const float *x, size_t n), (sum, x, n))
+TRNI_DISPATCH(trni_add_bf16, (float *sum, const float *x, size_t n), (sum, x, n))
 
 typedef struct trni_sum_arith {
     trni_arith arith;

@@ -1,7 +1,7 @@
 /* simd/act_avx2.h - the tables of trn_act.h in AVX2: eight arguments at a time.
  * Behind trn_act.h. SPDX-License-Identifier: MIT
  *
- * A guest: same bits as the plain C body. Included by trn_act.h only, not at all under TRN_NO_INTRINSICS.
+ * A SIMD kernel: same bits as the plain C body. Included by trn_act.h only, not at all under TRN_NO_INTRINSICS.
  *
  * Rows of four coefficients come by eight loads and a transposition, which is faster here than four gathers; up to
  * sixteen buckets (the power laws) are looked up in registers. What is known of an octave fits bytes, so that one
@@ -212,7 +212,7 @@ TRNI_INLINE256 void trni_act_blocks256(const trni_act_plan *p, float *dst, const
         trni_act_block256(p, &s, dst + i, src + i, n - i < TRNI_ACT_BLOCK256 ? n - i : (size_t)TRNI_ACT_BLOCK256, is);
 }
 
-TRNI_KERNEL TRNI_TARGET_AVX2 static void trni_guest_act_buckets_avx2(const trni_act_plan *p, float *dst,
+TRNI_KERNEL TRNI_TARGET_AVX2 static void trni_simd_act_buckets_avx2(const trni_act_plan *p, float *dst,
                                                                       const float *src, size_t n)
 {
     const trni_act_shape256 odd_or_even = { false, true }, in_one_piece = { true, false }, joined = { true, true };
@@ -315,7 +315,7 @@ TRNI_INLINE256 __m256 trni_act_scalings8(const trni_act_plan *p, const trni_act_
     return trni_act_canonical256(_mm256_or_si256(y, _mm256_cmpgt_epi32(magnitude, inf))); /* NaN gives NaN */
 }
 
-TRNI_KERNEL TRNI_TARGET_AVX2 static void trni_guest_act_scalings_avx2(const trni_act_plan *p, float *dst,
+TRNI_KERNEL TRNI_TARGET_AVX2 static void trni_simd_act_scalings_avx2(const trni_act_plan *p, float *dst,
                                                                        const float *src, size_t n)
 {
     const trni_act_held256 held = trni_act_hold256(p);

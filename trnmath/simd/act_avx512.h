@@ -1,7 +1,7 @@
 /* simd/act_avx512.h - the tables of trn_act.h in AVX-512: sixteen arguments at a time.
  * Behind trn_act.h. SPDX-License-Identifier: MIT
  *
- * A guest: same bits as the plain C body. Included by trn_act.h only, not at all under TRN_NO_INTRINSICS.
+ * A SIMD kernel: same bits as the plain C body. Included by trn_act.h only, not at all under TRN_NO_INTRINSICS.
  *
  * Rows of four coefficients come by sixteen loads and a transposition, which is faster here than four gathers; up to
  * sixteen buckets (the power laws) are looked up in registers.
@@ -265,7 +265,7 @@ TRNI_INLINE512 void trni_act_blocks512(const trni_act_plan *p, float *dst, const
         trni_act_block512(p, &e, dst + i, src + i, n - i < TRNI_ACT_BLOCK ? n - i : (size_t)TRNI_ACT_BLOCK, is);
 }
 
-TRNI_KERNEL TRNI_TARGET_AVX512 static void trni_guest_act_buckets_avx512(const trni_act_plan *p, float *dst,
+TRNI_KERNEL TRNI_TARGET_AVX512 static void trni_simd_act_buckets_avx512(const trni_act_plan *p, float *dst,
                                                                           const float *src, size_t n)
 {
     const trni_act_shape odd_or_even = { false, true }, in_one_piece = { true, false }, joined = { true, true };
@@ -274,7 +274,7 @@ TRNI_KERNEL TRNI_TARGET_AVX512 static void trni_guest_act_buckets_avx512(const t
     else trni_act_blocks512(p, dst, src, n, joined);
 }
 
-TRNI_KERNEL TRNI_TARGET_AVX512 static void trni_guest_act_scalings_avx512(const trni_act_plan *p, float *dst,
+TRNI_KERNEL TRNI_TARGET_AVX512 static void trni_simd_act_scalings_avx512(const trni_act_plan *p, float *dst,
                                                                            const float *src, size_t n)
 {
     const trni_act_held512 held = trni_act_hold512(p);

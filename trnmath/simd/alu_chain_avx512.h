@@ -1,7 +1,7 @@
 /* simd/alu_chain_avx512.h - one or two operators in one pass over memory, their numbers in registers all the way.
  * Behind trn_vector_elementwise.h. SPDX-License-Identifier: MIT
  *
- * A guest: same bits as the plain C body (1.5 to 2.5 times the speed: that one keeps blocks in memory between
+ * A SIMD kernel: same bits as the plain C body (1.5 to 2.5 times the speed: that one keeps blocks in memory between
  * operators). Included by engine/alu_chain.h only, and not at all under TRN_NO_INTRINSICS.
  */
 #ifndef TRNI_ENGINE_ALU_CHAIN_H
@@ -11,7 +11,7 @@
 
 #include <immintrin.h>
 
-TRNI_GUESTS_BEGIN
+TRNI_SIMD_BEGIN
 
 #define TRNI_CHAIN512 __attribute__((unused, always_inline)) TRNI_TARGET_AVX512 static inline
 
@@ -175,7 +175,7 @@ TRNI_CHAIN512 trni_chain512 trni_chain_wide512(float value)
 }
 
 /* Blocks of 64; returns how many elements these are. */
-TRNI_KERNEL TRNI_TARGET_AVX512 static size_t trni_guest_chain_avx512(const trni_chain *c, void *r, const void *x,
+TRNI_KERNEL TRNI_TARGET_AVX512 static size_t trni_simd_chain_avx512(const trni_chain *c, void *r, const void *x,
                                                                      const void *y, size_t n)
 {
     const bool pairs = c->from_half && c->to_half && (!y || c->other_half);
@@ -202,5 +202,5 @@ TRNI_KERNEL TRNI_TARGET_AVX512 static size_t trni_guest_chain_avx512(const trni_
 #undef TRNI_CHAIN512_NUMBERS
 #undef TRNI_CHAIN512_EACH
 #undef TRNI_CHAIN512
-TRNI_GUESTS_END
+TRNI_SIMD_END
 #endif /* TRNI_SIMD_ALU_CHAIN_AVX512_H */

@@ -1,7 +1,8 @@
 /* simd/cast_avx2.h - F16 casts of data/cast.h by the F16C instructions, 256 bits wide.
  * Behind trn_convert.h. SPDX-License-Identifier: MIT
  *
- * Guests: here because they are faster than the plain C bodies, and they return the same bits. Blocks of 32; a block
+ * SIMD kernels: here because they are faster than the plain C bodies, and they return the same bits. Blocks of 32; a
+ * block
  * that holds a NaN first makes its NaNs canonical; the tail is a block that is filled up. Included by data/cast.h only,
  * after its plain kernels, and not at all under TRN_NO_INTRINSICS.
  */
@@ -34,7 +35,7 @@ TRNI_INLINE256 void trni_canonical_32(__m256i x[4])
 }
 
 /* Nearest even whatever MXCSR says; VCVTPS2PH never flushes its result. */
-TRNI_CAST256(trni_guest256_f32_f16)
+TRNI_CAST256(trni_simd256_f32_f16)
 {
     const char *x = (const char *)src;
     char *y = (char *)dst;
@@ -50,13 +51,13 @@ TRNI_CAST256(trni_guest256_f32_f16)
     if (n > 0) {
         char in[128] = { 0 }, out[64];
         memcpy(in, x, 4 * n);
-        trni_guest256_f32_f16(out, in, 32);
+        trni_simd256_f32_f16(out, in, 32);
         memcpy(y, out, 2 * n);
     }
 }
 
 /* VCVTPH2PS reads subnormals exactly whatever MXCSR says. */
-TRNI_CAST256(trni_guest256_f16_f32)
+TRNI_CAST256(trni_simd256_f16_f32)
 {
     const char *x = (const char *)src;
     char *y = (char *)dst;
@@ -72,7 +73,7 @@ TRNI_CAST256(trni_guest256_f16_f32)
     if (n > 0) {
         char in[64] = { 0 }, out[128];
         memcpy(in, x, 2 * n);
-        trni_guest256_f16_f32(out, in, 32);
+        trni_simd256_f16_f32(out, in, 32);
         memcpy(y, out, 4 * n);
     }
 }
@@ -116,7 +117,7 @@ TRNI_INLINE256 __m256i trni_nearest256_16(const trni_nearest256 *k, const __m256
     return _mm256_sub_epi16(both, k->offset);
 }
 
-TRNI_KERNEL TRNI_TARGET_AVX2 static void trni_guest256_nearest(const trni_rule *rule, trni_cast_rest *s)
+TRNI_KERNEL TRNI_TARGET_AVX2 static void trni_simd256_nearest(const trni_rule *rule, trni_cast_rest *s)
 {
     const trni_nearest256 k = trni_nearest256_of(rule);
     const char *x = s->src;
@@ -137,7 +138,7 @@ TRNI_KERNEL TRNI_TARGET_AVX2 static void trni_guest256_nearest(const trni_rule *
         _mm256_storeu_si256((__m256i *)(void *)(s->dst + at), line);
     }
     trni_cast_done(s, 1, at);
-    if (s->n > 0 && s->n < 32) trni_cast_last(rule, s, 1, 32, trni_guest256_nearest);
+    if (s->n > 0 && s->n < 32) trni_cast_last(rule, s, 1, 32, trni_simd256_nearest);
 }
 
 #undef TRNI_INLINE256

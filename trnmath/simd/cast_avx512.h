@@ -1,7 +1,8 @@
 /* simd/cast_avx512.h - the hottest casts of data/cast.h, and stores past the caches, in AVX-512.
  * Behind trn_convert.h. SPDX-License-Identifier: MIT
  *
- * Guests: here because they are faster than the plain C bodies, and they return the same bits. Blocks of 64; a block
+ * SIMD kernels: here because they are faster than the plain C bodies, and they return the same bits. Blocks of 64; a
+ * block
  * that holds a NaN first makes its NaNs canonical; the tail is a block that is filled up. Included by data/cast.h only,
  * after its plain kernels, and not at all under TRN_NO_INTRINSICS.
  *
@@ -14,10 +15,10 @@
 
 #include <immintrin.h>
 
-TRNI_GUESTS_BEGIN
+TRNI_SIMD_BEGIN
 
-#define TRNI_GUEST512(name, params) TRNI_KERNEL TRNI_TARGET_AVX512 static void name params
-#define TRNI_CAST512(name) TRNI_GUEST512(name, (void *__restrict dst, const void *__restrict src, size_t n))
+#define TRNI_SIMD512(name, params) TRNI_KERNEL TRNI_TARGET_AVX512 static void name params
+#define TRNI_CAST512(name) TRNI_SIMD512(name, (void *__restrict dst, const void *__restrict src, size_t n))
 #define TRNI_INLINE512 static inline __attribute__((unused, always_inline)) TRNI_TARGET_AVX512
 
 /* Fetches bytes from further on: the hardware's own prefetchers stop at pages and lose to this from memory (1.1 to 1.3
@@ -66,7 +67,7 @@ TRNI_INLINE512 __m512i trni_bf16_of_32(__m512 x, __m512 y, __m512i order)
 }
 
 /* past: dst is on a cache line, and results bypass the caches. */
-TRNI_GUEST512(trni_guest_f32_bf16_all, (void *__restrict dst, const void *__restrict src, size_t n, bool past))
+TRNI_SIMD512(trni_simd_f32_bf16_all, (void *__restrict dst, const void *__restrict src, size_t n, bool past))
 {
     static const uint16_t in_order[32] = { 0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30,
                                            1, 3, 5, 7, 9, 11, 13, 15, 17, 19, 21, 23, 25, 27, 29, 31 };
@@ -89,23 +90,23 @@ TRNI_GUEST512(trni_guest_f32_bf16_all, (void *__restrict dst, const void *__rest
     if (n > 0) {
         char in[256] = { 0 }, out[128];
         memcpy(in, x, 4 * n);
-        trni_guest_f32_bf16_all(out, in, 64, false);
+        trni_simd_f32_bf16_all(out, in, 64, false);
         memcpy(y, out, 2 * n);
     }
 }
 
-TRNI_FN void trni_guest_f32_bf16(void *__restrict dst, const void *__restrict src, size_t n)
+TRNI_FN void trni_simd_f32_bf16(void *__restrict dst, const void *__restrict src, size_t n)
 {
-    trni_guest_f32_bf16_all(dst, src, n, false);
+    trni_simd_f32_bf16_all(dst, src, n, false);
 }
 
 /* Past the caches: streaming stores need whole lines, so what comes before the first one is stored as usual. */
-TRNI_FN void trni_guest_f32_bf16_past(void *__restrict dst, const void *__restrict src, size_t n)
+TRNI_FN void trni_simd_f32_bf16_past(void *__restrict dst, const void *__restrict src, size_t n)
 {
     size_t head = (64 - ((uintptr_t)dst & 63)) % 64 / 2;
     if (head > n || (uintptr_t)dst % 2) head = n;
-    trni_guest_f32_bf16_all(dst, src, head, false);
-    trni_guest_f32_bf16_all((char *)dst + 2 * head, (const char *)src + 4 * head, n - head, true);
+    trni_simd_f32_bf16_all(dst, src, head, false);
+    trni_simd_f32_bf16_all((char *)dst + 2 * head, (const char *)src + 4 * head, n - head, true);
 }
 
 /* VCVTPS2PH with the rounding in the instruction: nearest even, subnormal results kept whatever MXCSR says. (All lanes
@@ -115,7 +116,7 @@ TRNI_INLINE512 __m256i trni_f16_of_16(__m512 x)
     return _mm512_maskz_cvt_roundps_ph(0xffff, x, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
 }
 
-TRNI_CAST512(trni_guest_f32_f16)
+TRNI_CAST512(trni_simd_f32_f16)
 {
     const char *x = (const char *)src;
     char *y = (char *)dst;
@@ -127,7 +128,7 @@ TRNI_CAST512(trni_guest_f32_f16)
     if (n > 0) {
         char in[256] = { 0 }, out[128];
         memcpy(in, x, 4 * n);
-        trni_guest_f32_f16(out, in, 64);
+        trni_simd_f32_f16(out, in, 64);
         memcpy(y, out, 2 * n);
     }
 }
@@ -140,7 +141,7 @@ TRNI_INLINE512 __m512 trni_f32_of_16(const char *codes)
     return _mm512_cvt_roundph_ps(code, _MM_FROUND_NO_EXC);
 }
 
-TRNI_CAST512(trni_guest_f16_f32)
+TRNI_CAST512(trni_simd_f16_f32)
 {
     const char *x = (const char *)src;
     char *y = (char *)dst;
@@ -153,7 +154,7 @@ TRNI_CAST512(trni_guest_f16_f32)
     if (n > 0) {
         char in[128] = { 0 }, out[256];
         memcpy(in, x, 2 * n);
-        trni_guest_f16_f32(out, in, 64);
+        trni_simd_f16_f32(out, in, 64);
         memcpy(y, out, 4 * n);
     }
 }
@@ -282,14 +283,14 @@ TRNI_INLINE512 void trni_blocks_512(const trni_rule *rule, trni_cast_rest *s, co
     if (s->n > 0 && s->n < 64) trni_cast_last(rule, s, 1, 64, self);
 }
 
-TRNI_GUEST512(trni_guest_nearest, (const trni_rule *rule, trni_cast_rest *s))
+TRNI_SIMD512(trni_simd_nearest, (const trni_rule *rule, trni_cast_rest *s))
 {
-    trni_blocks_512(rule, s, false, trni_guest_nearest);
+    trni_blocks_512(rule, s, false, trni_simd_nearest);
 }
 
-TRNI_GUEST512(trni_guest_stochastic, (const trni_rule *rule, trni_cast_rest *s))
+TRNI_SIMD512(trni_simd_stochastic, (const trni_rule *rule, trni_cast_rest *s))
 {
-    trni_blocks_512(rule, s, true, trni_guest_stochastic);
+    trni_blocks_512(rule, s, true, trni_simd_stochastic);
 }
 
 /* (gcc's macros for -O0 pass masks of all lanes to signed parameters, where the user would be warned of it.) */
@@ -337,7 +338,7 @@ TRNI_INLINE512 void trni_store_integers(const trni_rule *r, char *y, __m512 x)
         _mm512_storeu_si512(y, v);
 }
 
-TRNI_GUEST512(trni_guest_integers, (const trni_rule *rule, trni_cast_rest *s))
+TRNI_SIMD512(trni_simd_integers, (const trni_rule *rule, trni_cast_rest *s))
 {
     const trni_rule r = *rule;
     const size_t bytes = r.top <= 0xff ? 1 : r.top <= 0xffff ? 2 : 4;
@@ -351,7 +352,7 @@ TRNI_GUEST512(trni_guest_integers, (const trni_rule *rule, trni_cast_rest *s))
 }
 
 /* 32-bit integers, with the same rounding. */
-TRNI_GUEST512(trni_guest_read_word,
+TRNI_SIMD512(trni_simd_read_word,
               (const trni_reading *reading, void *__restrict f32, const void *__restrict src, size_t n))
 {
     const trni_reading r = *reading;
@@ -387,7 +388,7 @@ TRNI_INLINE512 __m512i trni_lookup_32(const trni_table512 *t, __m512i code)
 
 /* As the upper halves of 32-bit words: groups of four change places first, so that interleaving with zeros inside each
  * quarter of a register puts all into order. */
-TRNI_GUEST512(trni_guest_lookup_word_all, (const uint16_t *table, char *y, const char *x, size_t n, bool past))
+TRNI_SIMD512(trni_simd_lookup_word_all, (const uint16_t *table, char *y, const char *x, size_t n, bool past))
 {
     const trni_table512 t = trni_table512_load(table);
     const __m256i groups = _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7);
@@ -410,21 +411,21 @@ TRNI_GUEST512(trni_guest_lookup_word_all, (const uint16_t *table, char *y, const
     }
 }
 
-TRNI_FN void trni_guest_lookup_word(const uint16_t *table, void *__restrict dst, const void *__restrict src, size_t n)
+TRNI_FN void trni_simd_lookup_word(const uint16_t *table, void *__restrict dst, const void *__restrict src, size_t n)
 {
-    trni_guest_lookup_word_all(table, (char *)dst, (const char *)src, n, false);
+    trni_simd_lookup_word_all(table, (char *)dst, (const char *)src, n, false);
 }
 
-TRNI_FN void trni_guest_lookup_word_past(const uint16_t *table, void *__restrict dst, const void *__restrict src,
+TRNI_FN void trni_simd_lookup_word_past(const uint16_t *table, void *__restrict dst, const void *__restrict src,
                                          size_t n)
 {
     size_t head = (64 - ((uintptr_t)dst & 63)) % 64 / 4;
     if (head > n || (uintptr_t)dst % 4) head = n;
-    trni_guest_lookup_word_all(table, (char *)dst, (const char *)src, head, false);
-    trni_guest_lookup_word_all(table, (char *)dst + 4 * head, (const char *)src + head, n - head, true);
+    trni_simd_lookup_word_all(table, (char *)dst, (const char *)src, head, false);
+    trni_simd_lookup_word_all(table, (char *)dst + 4 * head, (const char *)src + head, n - head, true);
 }
 
-TRNI_GUEST512(trni_guest_lookup_half,
+TRNI_SIMD512(trni_simd_lookup_half,
               (const uint16_t *table, void *__restrict dst, const void *__restrict src, size_t n))
 {
     const trni_table512 t = trni_table512_load(table);
@@ -437,7 +438,7 @@ TRNI_GUEST512(trni_guest_lookup_half,
     trni_lookup_half(table, y, x, n);
 }
 
-TRNI_GUEST512(trni_guest_lookup_byte,
+TRNI_SIMD512(trni_simd_lookup_byte,
               (const uint16_t *table, void *__restrict dst, const void *__restrict src, size_t n))
 {
     const trni_table512 t = trni_table512_load(table);
@@ -453,7 +454,7 @@ TRNI_GUEST512(trni_guest_lookup_byte,
 
 /* Whole cache lines leave through write-combining buffers, so that dst is neither read nor kept in the caches.
  * Meanwhile `ahead`, where the next values will come from, is fetched, `per_line` bytes for each line written. */
-TRNI_GUEST512(trni_guest_stream,
+TRNI_SIMD512(trni_simd_stream,
               (void *__restrict dst, const void *__restrict src, size_t bytes, const char *ahead, size_t per_line))
 {
     const char *x = (const char *)src;
@@ -469,10 +470,10 @@ TRNI_GUEST512(trni_guest_stream,
 }
 
 /* Later ordinary stores, and other threads after a barrier, must find the lines written. */
-TRNI_GUEST512(trni_guest_fence, (void)) { _mm_sfence(); }
+TRNI_SIMD512(trni_simd_fence, (void)) { _mm_sfence(); }
 
-#undef TRNI_GUEST512
+#undef TRNI_SIMD512
 #undef TRNI_CAST512
 #undef TRNI_INLINE512
-TRNI_GUESTS_END
+TRNI_SIMD_END
 #endif /* TRNI_SIMD_CAST_AVX512_H */

@@ -1,7 +1,8 @@
 /* simd/mx_avx512.h - block scaling of trn_mx.h in AVX-512: the scales of sixteen blocks at once, the cast right after.
  * Behind trn_mx.h. SPDX-License-Identifier: MIT
  *
- * A guest: here because it is faster than the plain C bodies (twice, measured with both compilers), and it returns the
+ * A SIMD kernel: here because it is faster than the plain C bodies (twice, measured with both compilers), and it
+ * returns the
  * same bits. Sixteen blocks of which one has NaN, infinity or an unusual scale, and fewer than sixteen, go to the plain
  * kernel. Included by trn_mx.h only, after its plain kernels, and not at all under TRN_NO_INTRINSICS.
  */
@@ -12,7 +13,7 @@
 
 #include <immintrin.h>
 
-TRNI_GUESTS_BEGIN
+TRNI_SIMD_BEGIN
 
 enum { TRNI_MX512_BLOCKS = 16 };
 
@@ -91,7 +92,7 @@ TRNI_INLINE512 bool trni_mx512_sixteen(const trni_bytes512 *k, char *y, unsigned
 }
 
 /* n blocks of binary32 in a row to codes of `rule`, nearest even and saturating, and their scales. */
-TRNI_KERNEL TRNI_TARGET_AVX512 static void trni_mx_guest_blocks(const trni_encoder *e, char *__restrict y,
+TRNI_KERNEL TRNI_TARGET_AVX512 static void trni_mx_simd_blocks(const trni_encoder *e, char *__restrict y,
                                                                 unsigned char *__restrict scale,
                                                                 const char *__restrict x, size_t n, trni_mx_rule r)
 {
@@ -107,5 +108,5 @@ TRNI_KERNEL TRNI_TARGET_AVX512 static void trni_mx_guest_blocks(const trni_encod
 }
 
 #undef TRNI_INLINE512
-TRNI_GUESTS_END
+TRNI_SIMD_END
 #endif /* TRNI_SIMD_MX_AVX512_H */

@@ -61,7 +61,7 @@ TRNI_SLEEF_DOUBLES(erfc, "u15")
 #undef TRNI_SLEEF_DOUBLES
 
 #if TRNI_X86
-TRNI_GUESTS_BEGIN
+TRNI_SIMD_BEGIN
 #define TRNI_I_FLOATS __m512
 #define TRNI_I_DOUBLES __m512d
 #define TRNI_I_LANES 16
@@ -117,7 +117,7 @@ TRNI_GUESTS_BEGIN
 #define TRNI_I_ROOT(a) _mm256_sqrt_pd(a)
 #define TRNI_I_FMA(a, b, c) _mm256_fmadd_pd(a, b, c)
 #include "scalar_engine_ideal.h"
-TRNI_GUESTS_END
+TRNI_SIMD_END
 #endif
 
 TRNI_INLINE double trni_ideal_add(double a, double b) { return a + b; }

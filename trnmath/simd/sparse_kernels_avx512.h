@@ -1,7 +1,8 @@
 /* simd/sparse_kernels_avx512.h - the micro-kernels of array/sparse_kernels.h in AVX-512: sixteen vectors of sums.
  * Behind trn_sparse.h. SPDX-License-Identifier: MIT
  *
- * A guest: same bits as the plain C body. Included by array/sparse_kernels.h only, not at all under TRN_NO_INTRINSICS.
+ * A SIMD kernel: same bits as the plain C body. Included by array/sparse_kernels.h only, not at all under
+ * TRN_NO_INTRINSICS.
  */
 #ifndef TRNI_ARRAY_SPARSE_KERNELS_H
 #include "../array/sparse_kernels.h" /* which includes this file where it belongs */

@@ -18,11 +18,11 @@
 #define TRNI_V_EACH(i, n) _Pragma("GCC unroll 16") for (int i = 0; i < n; i++)
 #endif
 #define TRNI_V_VECTORS (TRNI_SPARSE_WIDTH / TRNI_V_LANES) /* of a row of sums */
-#define TRNI_V_STEP TRNI_V_NAME(trni_guest_sparse_step)
-#define TRNI_V_ADD TRNI_V_NAME(trni_guest_sparse_add)
-#define TRNI_V_CHAINS TRNI_V_NAME(trni_guest_sparse_chains)
-#define TRNI_V_MERGE TRNI_V_NAME(trni_guest_sparse_merge)
-#define TRNI_V_PART TRNI_V_NAME(trni_guest_sparse_rows)
+#define TRNI_V_STEP TRNI_V_NAME(trni_simd_sparse_step)
+#define TRNI_V_ADD TRNI_V_NAME(trni_simd_sparse_add)
+#define TRNI_V_CHAINS TRNI_V_NAME(trni_simd_sparse_chains)
+#define TRNI_V_MERGE TRNI_V_NAME(trni_simd_sparse_merge)
+#define TRNI_V_PART TRNI_V_NAME(trni_simd_sparse_rows)
 
 /* One element: a value times its row of b. */
 TRNI_V_INLINE void TRNI_V_STEP(const bool halves, float value, size_t where, const unsigned char *strip, TRNI_V *s)
@@ -106,7 +106,7 @@ TRNI_V_INLINE void TRNI_V_PART(const bool halves, const int rows, const int wide
 }
 
 /* Four chains or more: four at a time. Fewer: one, and so many more rows. The usual count is a constant of its loop. */
-TRNI_V_INLINE void TRNI_V_NAME(trni_guest_sparse)(const bool halves, TRNI_SPARSE_PARAMS)
+TRNI_V_INLINE void TRNI_V_NAME(trni_simd_sparse)(const bool halves, TRNI_SPARSE_PARAMS)
 {
     enum { fit = TRNI_V_SUMS / TRNI_V_VECTORS, wide = fit < 4 ? fit : 4, few = fit / wide, usual = 4 };
     const int chains = order->chains, together = chains < wide ? fit : few;
@@ -123,14 +123,14 @@ TRNI_V_INLINE void TRNI_V_NAME(trni_guest_sparse)(const bool halves, TRNI_SPARSE
     }
 }
 
-TRNI_V_KERNEL void TRNI_V_NAME(trni_guest_sparse_halves)(TRNI_SPARSE_PARAMS)
+TRNI_V_KERNEL void TRNI_V_NAME(trni_simd_sparse_halves)(TRNI_SPARSE_PARAMS)
 {
-    TRNI_V_NAME(trni_guest_sparse)(true, TRNI_SPARSE_ARGS);
+    TRNI_V_NAME(trni_simd_sparse)(true, TRNI_SPARSE_ARGS);
 }
 
-TRNI_V_KERNEL void TRNI_V_NAME(trni_guest_sparse_floats)(TRNI_SPARSE_PARAMS)
+TRNI_V_KERNEL void TRNI_V_NAME(trni_simd_sparse_floats)(TRNI_SPARSE_PARAMS)
 {
-    TRNI_V_NAME(trni_guest_sparse)(false, TRNI_SPARSE_ARGS);
+    TRNI_V_NAME(trni_simd_sparse)(false, TRNI_SPARSE_ARGS);
 }
 
 #undef TRNI_V_EACH

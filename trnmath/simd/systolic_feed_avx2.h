@@ -1,7 +1,7 @@
 /* simd/systolic_feed_avx2.h - lines of F16 for array/systolic_feed.h in AVX2 with F16C.
  * Behind trn_sparse.h trn_tensor_engine.h. SPDX-License-Identifier: MIT
  *
- * A guest: same bits as the plain C bodies. Included by array/systolic_feed.h only, and not at all under
+ * A SIMD kernel: same bits as the plain C bodies. Included by array/systolic_feed.h only, and not at all under
  * TRN_NO_INTRINSICS.
  */
 #ifndef TRNI_ARRAY_SYSTOLIC_FEED_H

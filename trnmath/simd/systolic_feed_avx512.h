@@ -1,7 +1,7 @@
 /* simd/systolic_feed_avx512.h - lines of F16 and of codes of a byte for array/systolic_feed.h in AVX-512.
  * Behind trn_sparse.h trn_tensor_engine.h. SPDX-License-Identifier: MIT
  *
- * Guests: same bits as the plain C bodies. Included by array/systolic_feed.h only, and not at all under
+ * SIMD kernels: same bits as the plain C bodies. Included by array/systolic_feed.h only, and not at all under
  * TRN_NO_INTRINSICS.
  */
 #ifndef TRNI_ARRAY_SYSTOLIC_FEED_H
@@ -13,7 +13,7 @@
 #define TRNI_V_FEED 1
 #include "systolic_feed_vector.h"
 
-TRNI_GUESTS_BEGIN
+TRNI_SIMD_BEGIN
 
 /* ---- codes of a byte ----
  *
@@ -59,7 +59,7 @@ TRNI_FEED512 void trni_codes_512(const trni_magnitudes512 *t, __m256i codes, __m
     *second = _mm512_castsi512_ps(_mm512_maskz_unpackhi_epi16((__mmask32)-1, zero, v));
 }
 
-TRNI_KERNEL TRNI_TARGET_AVX512 static void trni_guest_lines_bytes_avx512(TRNI_LINES_PARAMS)
+TRNI_KERNEL TRNI_TARGET_AVX512 static void trni_simd_lines_bytes_avx512(TRNI_LINES_PARAMS)
 {
     enum { width = 32 };
     const trni_magnitudes512 t = trni_magnitudes512_load(&feed->decoder);
@@ -143,24 +143,24 @@ TRNI_FEED512 void trni_stream_codes_512(const int group, const bool scaled, TRNI
     }
 }
 
-TRNI_KERNEL_STREAM TRNI_TARGET_AVX512 static void trni_guest_stream_bytes_avx512(TRNI_STREAM_PARAMS)
+TRNI_KERNEL_STREAM TRNI_TARGET_AVX512 static void trni_simd_stream_bytes_avx512(TRNI_STREAM_PARAMS)
 {
     trni_stream_codes_512(1, false, feed, sum, x, src, row_step, 0, rows, NULL, ahead, n);
 }
 
-TRNI_KERNEL_STREAM TRNI_TARGET_AVX512 static void trni_guest_stream_pairs_avx512(TRNI_GROUPS_PARAMS)
+TRNI_KERNEL_STREAM TRNI_TARGET_AVX512 static void trni_simd_stream_pairs_avx512(TRNI_GROUPS_PARAMS)
 {
     (void)scale;
     trni_stream_codes_512(2, false, feed, sum, x, src, row_step, slot_step, rows, NULL, ahead, n);
 }
 
-TRNI_KERNEL_STREAM TRNI_TARGET_AVX512 static void trni_guest_stream_quads_avx512(TRNI_GROUPS_PARAMS)
+TRNI_KERNEL_STREAM TRNI_TARGET_AVX512 static void trni_simd_stream_quads_avx512(TRNI_GROUPS_PARAMS)
 {
     trni_stream_codes_512(4, true, feed, sum, x, src, row_step, slot_step, rows, scale, ahead, n);
 }
 
 /* Pairs of v[0], v[1] and of v[2], v[3], then pairs of pairs. */
-TRNI_KERNEL TRNI_TARGET_AVX512 static void trni_guest_unweave_avx512(float *dst, const float *src, size_t n)
+TRNI_KERNEL TRNI_TARGET_AVX512 static void trni_simd_unweave_avx512(float *dst, const float *src, size_t n)
 {
     const __m512i low = _mm512_setr_epi32(0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23);
     const __m512i high = _mm512_setr_epi32(8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31);
@@ -183,5 +183,5 @@ TRNI_KERNEL TRNI_TARGET_AVX512 static void trni_guest_unweave_avx512(float *dst,
 #undef TRNI_FEED512_EACH
 #undef TRNI_FEED512_UNROLL
 
-TRNI_GUESTS_END
+TRNI_SIMD_END
 #endif /* TRNI_SIMD_SYSTOLIC_FEED_AVX512_H */

@@ -10,14 +10,14 @@
 #if defined(TRNI_V_FEED)
 
 /* The last, incomplete vector of a line goes through memory. */
-TRNI_V_INLINE TRNI_V TRNI_V_NAME(trni_guest_f16_rest)(const unsigned char *src, size_t n)
+TRNI_V_INLINE TRNI_V TRNI_V_NAME(trni_simd_f16_rest)(const unsigned char *src, size_t n)
 {
     unsigned char bytes[2 * TRNI_V_LANES] = { 0 };
     memcpy(bytes, src, 2 * n);
     return TRNI_V_F16(bytes);
 }
 
-TRNI_V_KERNEL void TRNI_V_NAME(trni_guest_lines_f16)(TRNI_LINES_PARAMS)
+TRNI_V_KERNEL void TRNI_V_NAME(trni_simd_lines_f16)(TRNI_LINES_PARAMS)
 {
     enum { width = 2 * TRNI_V_LANES };
     (void)feed;
@@ -30,7 +30,7 @@ TRNI_V_KERNEL void TRNI_V_NAME(trni_guest_lines_f16)(TRNI_LINES_PARAMS)
         }
 }
 
-TRNI_V_KERNEL void TRNI_V_NAME(trni_guest_stream_f16)(TRNI_STREAM_PARAMS)
+TRNI_V_KERNEL void TRNI_V_NAME(trni_simd_stream_f16)(TRNI_STREAM_PARAMS)
 {
     (void)feed;
     for (int r = 0; r < rows; r++, src += row_step) {
@@ -46,7 +46,7 @@ TRNI_V_KERNEL void TRNI_V_NAME(trni_guest_stream_f16)(TRNI_STREAM_PARAMS)
             memcpy(rest, sum + i, sizeof(float) * (n - i));
             TRNI_V_OP(storeu_ps)
             (rest,
-             TRNI_V_OP(fmadd_ps)(w, TRNI_V_NAME(trni_guest_f16_rest)(src + 2 * i, n - i), TRNI_V_OP(loadu_ps)(rest)));
+             TRNI_V_OP(fmadd_ps)(w, TRNI_V_NAME(trni_simd_f16_rest)(src + 2 * i, n - i), TRNI_V_OP(loadu_ps)(rest)));
             memcpy(sum + i, rest, sizeof(float) * (n - i));
         }
     }

@@ -1,7 +1,8 @@
 /* simd/systolic_lanes_avx512.h - truncating accumulators of 24 bits by the rounding in the instruction.
  * Behind trn_tensor_engine.h. SPDX-License-Identifier: MIT
  *
- * A guest (it is here because it is ten times as fast as the plain doubles, 35 against 3.3 GMAC/s, measured): same
+ * A SIMD kernel (it is here because it is ten times as fast as the plain doubles, 35 against 3.3 GMAC/s, measured):
+ * same
  * bits, since a fused multiply-add toward zero is the definition of such a step, at both ends of the range, too.
  * Included by array/systolic_lanes.h only, and not at all under TRN_NO_INTRINSICS.
  */
@@ -16,7 +17,7 @@
 #define TRNI_DOWN (_MM_FROUND_TO_ZERO | _MM_FROUND_NO_EXC)
 
 __attribute__((unused, always_inline)) TRNI_TARGET_AVX512 static inline void
-trni_guest_lane_strip_down(const int strip, float *sum, const uint8_t *row, int rows, const float *x, int x_step,
+trni_simd_lane_strip_down(const int strip, float *sum, const uint8_t *row, int rows, const float *x, int x_step,
                            const float *w)
 {
     __m512 s[2][2];
@@ -33,18 +34,18 @@ trni_guest_lane_strip_down(const int strip, float *sum, const uint8_t *row, int 
 }
 
 /* sum[strip][32] = x * w + sum, toward zero, for each of the listed rows. */
-TRNI_KERNEL TRNI_TARGET_AVX512 static void trni_guest_lane_single_down(float *sum, const uint8_t *row, int rows,
+TRNI_KERNEL TRNI_TARGET_AVX512 static void trni_simd_lane_single_down(float *sum, const uint8_t *row, int rows,
                                                                        const float *x, int x_step, const float *w,
                                                                        int strip)
 {
     if (strip == 2)
-        trni_guest_lane_strip_down(2, sum, row, rows, x, x_step, w);
+        trni_simd_lane_strip_down(2, sum, row, rows, x, x_step, w);
     else
-        trni_guest_lane_strip_down(1, sum, row, rows, x, x_step, w);
+        trni_simd_lane_strip_down(1, sum, row, rows, x, x_step, w);
 }
 
 /* x[i] = x[i] + y[i], toward zero, as 1 * x + y; n is a multiple of 16. Orders that flush sums do not come here. */
-TRNI_KERNEL TRNI_TARGET_AVX512 static void trni_guest_lane_add_down(float *x, const float *y, bool flush, size_t n)
+TRNI_KERNEL TRNI_TARGET_AVX512 static void trni_simd_lane_add_down(float *x, const float *y, bool flush, size_t n)
 {
     const __m512 one = _mm512_set1_ps(1.0f);
     (void)flush;
@@ -54,4 +55,5 @@ TRNI_KERNEL TRNI_TARGET_AVX512 static void trni_guest_lane_add_down(float *x, co
 
 #undef TRNI_DOWN
 #endif
+
 #endif /* TRNI_SIMD_SYSTOLIC_LANES_AVX512_H */

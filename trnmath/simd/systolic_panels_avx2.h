@@ -1,7 +1,7 @@
 /* simd/systolic_panels_avx2.h - array/systolic_panels.h's kernels in AVX2 and FMA: up to 6 rows times 16 columns.
  * Behind trn_sparse.h trn_tensor_engine.h. SPDX-License-Identifier: MIT
  *
- * A guest: plain C reaches 0.3 to 0.6 of it (gcc 12 and clang 14, whole products, measured). Included by
+ * A SIMD kernel: plain C reaches 0.3 to 0.6 of it (gcc 12 and clang 14, whole products, measured). Included by
  * array/systolic_panels.h
  * only, and not at all under TRN_NO_INTRINSICS.
  */

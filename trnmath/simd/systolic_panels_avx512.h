@@ -1,7 +1,7 @@
 /* simd/systolic_panels_avx512.h - array/systolic_panels.h's kernels in AVX-512: up to 12 rows times 32 columns.
  * Behind trn_sparse.h trn_tensor_engine.h. SPDX-License-Identifier: MIT
  *
- * A guest (it is here because it is faster than the plain C body, 174 against 154 GF/s of 185 with gcc 12, four
+ * A SIMD kernel (it is here because it is faster than the plain C body, 174 against 154 GF/s of 185 with gcc 12, four
  * chains, data in L1, measured): same bits, since every step is an explicit fused multiply-add or a lone addition.
  * Included by array/systolic_panels.h only, and not at all under TRN_NO_INTRINSICS.
  */
@@ -20,7 +20,7 @@
 #include "systolic_panels_vector.h"
 
 /* 16 lines of 16 floats, turned: pairs, quads, then 128-bit blocks of four registers. */
-__attribute__((unused, always_inline)) TRNI_TARGET_AVX512 static inline void trni_guest_turn_avx512(__m512 v[16])
+__attribute__((unused, always_inline)) TRNI_TARGET_AVX512 static inline void trni_simd_turn_avx512(__m512 v[16])
 {
     __m512 u[16];
     for (int i = 0; i < 16; i += 2) {
@@ -46,7 +46,7 @@ __attribute__((unused, always_inline)) TRNI_TARGET_AVX512 static inline void trn
 }
 
 /* As trni_transpose: up to 16 lines into slots of `width` floats; lanes beyond `lanes` are not written. */
-TRNI_KERNEL TRNI_TARGET_AVX512 static void trni_guest_transpose_avx512(float *dst, size_t width, const uint16_t *slot,
+TRNI_KERNEL TRNI_TARGET_AVX512 static void trni_simd_transpose_avx512(float *dst, size_t width, const uint16_t *slot,
                                                                        const float *lines, int64_t step, int lanes,
                                                                        int rows)
 {
@@ -57,7 +57,7 @@ TRNI_KERNEL TRNI_TARGET_AVX512 static void trni_guest_transpose_avx512(float *ds
         __m512 v[16];
         for (int i = 0; i < 16; i++)
             v[i] = i < lanes ? _mm512_maskz_loadu_ps(row_mask, lines + i * step + k) : _mm512_setzero_ps();
-        trni_guest_turn_avx512(v);
+        trni_simd_turn_avx512(v);
         for (int i = 0; i < left; i++) _mm512_mask_storeu_ps(dst + slot[k + i] * width, lane_mask, v[i]);
     }
 }

@@ -12,7 +12,7 @@
 
 #if defined(TRNI_V_ROWS)
 
-TRNI_GUESTS_BEGIN
+TRNI_SIMD_BEGIN
 
 #if TRNI_CLANG
 #define TRNI_V_EACH_ROW _Pragma("clang loop unroll(full)") for (int i = 0; i < rows; i++)
@@ -24,7 +24,7 @@ TRNI_GUESTS_BEGIN
  * chains
  * that are done wait in t, in the first-level cache. At least one chain: the compiler need not fear uninitialised sums.
  * A group of two or four products is summed before it joins its chain: the first product is exact. */
-TRNI_V_INLINE void TRNI_V_NAME(trni_guest_micro)(const int rows, const int group, TRNI_MICRO_PARAMS)
+TRNI_V_INLINE void TRNI_V_NAME(trni_simd_micro)(const int rows, const int group, TRNI_MICRO_PARAMS)
 {
     TRNI_V t[TRNI_V_ROWS][2], x[TRNI_V_ROWS], y[TRNI_V_ROWS];
     int c = 0;
@@ -87,9 +87,9 @@ TRNI_V_INLINE void TRNI_V_NAME(trni_guest_micro)(const int rows, const int group
 }
 
 #define TRNI_V_MICRO(count, group)                                                                                    \
-    TRNI_V_KERNEL void TRNI_V_NAME(trni_guest_micro_##count##x##group)(TRNI_MICRO_PARAMS)                             \
+    TRNI_V_KERNEL void TRNI_V_NAME(trni_simd_micro_##count##x##group)(TRNI_MICRO_PARAMS)                             \
     {                                                                                                                 \
-        TRNI_V_NAME(trni_guest_micro)(count, group, TRNI_MICRO_ARGS);                                                 \
+        TRNI_V_NAME(trni_simd_micro)(count, group, TRNI_MICRO_ARGS);                                                 \
     }
 #define TRNI_V_MICROS(group) TRNI_V_MICRO(4, group) TRNI_V_MICRO(1, group)
 TRNI_V_MICROS(1)
@@ -107,6 +107,6 @@ TRNI_V_MICRO(6, 1)
 #undef TRNI_V_MICRO
 
 #undef TRNI_V_EACH_ROW
-TRNI_GUESTS_END
+TRNI_SIMD_END
 #include "vector_end.h"
 #endif

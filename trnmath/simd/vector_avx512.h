@@ -1,4 +1,4 @@
-/* simd/vector_avx512.h - what AVX-512 is to the guests that are written once for both widths.
+/* simd/vector_avx512.h - what AVX-512 is to the SIMD kernels that are written once for both widths.
  * Behind trn_sparse.h trn_tensor_engine.h. SPDX-License-Identifier: MIT
  *
  *     TRNI_V              the vector of floats; TRNI_V_LANES of them
@@ -6,7 +6,7 @@
  *     TRNI_V_NAME(x)      a name of this instruction set;  TRNI_V_OP(x)  its intrinsic
  *     TRNI_V_F16(src)     TRNI_V_LANES F16 numbers at src, as floats
  *
- * Read as often as there are such guests; simd/vector_end.h ends it.
+ * Read as often as there are such SIMD kernels; simd/vector_end.h ends it.
  */
 #include "../trn_cpu.h"
 

@@ -2,7 +2,8 @@
  * Behind trn_vector_random.h trn_vector_reduce.h trn_vector_search.h trn_vector_statistics.h.
  * SPDX-License-Identifier: MIT
  *
- * Guests: same bits as the plain C bodies (1.6 to 2.4 times the speed). Included by engine/vector_rows.h only, and
+ * SIMD kernels: same bits as the plain C bodies (1.6 to 2.4 times the speed). Included by engine/vector_rows.h only,
+ * and
  * not at
  * all under TRN_NO_INTRINSICS.
  */
@@ -13,7 +14,7 @@
 
 #include <immintrin.h>
 
-TRNI_GUESTS_BEGIN
+TRNI_SIMD_BEGIN
 
 #define TRNI_ROWS512 __attribute__((unused, always_inline)) TRNI_TARGET_AVX512 static inline
 #if TRNI_CLANG
@@ -75,7 +76,7 @@ TRNI_ROWS512 __m512 trni_rows_sum512(__m512 sum, const void *const *line, size_t
 
 /* Whole squares; returns how many elements these are. */
 #define TRNI_ROWS512_KERNEL(name, half, op)                                                                            \
-    TRNI_KERNEL TRNI_TARGET_AVX512 static size_t trni_guest_rows_##name(float *sum, const void *const *line, size_t n) \
+    TRNI_KERNEL TRNI_TARGET_AVX512 static size_t trni_simd_rows_##name(float *sum, const void *const *line, size_t n) \
     {                                                                                                                  \
         const size_t bytes = n * (half ? 2 : 4) / 64 * 64;                                                             \
         __m512 a = _mm512_loadu_ps(sum), b = _mm512_loadu_ps(sum + 16);                                                \
@@ -97,5 +98,5 @@ TRNI_ROWS512_KERNEL(multiply_half, true, 2)
 
 #undef TRNI_ROWS512_EACH
 #undef TRNI_ROWS512
-TRNI_GUESTS_END
+TRNI_SIMD_END
 #endif /* TRNI_SIMD_VECTOR_ROWS_AVX512_H */
