@@ -62,12 +62,12 @@ esac
 [ "$level" -eq 1 ] || matrix=ON sanitized=ON
 [ $matrix = OFF ] || [ $sanitized = ON ] || sanitized=FUZZERS
 
-# What needs no compiler comes first: a result within seconds.
+# What needs no compiler comes first: a result within seconds. (The tests ask again, so nothing ends here.)
 TRN_TEST_LEVEL=$level
 export TRN_TEST_LEVEL
-if [ $# -eq 0 ] && command -v python3 >/dev/null 2>&1; then
-    say 'stage 1 of 4: the house (which header lies where, and what it includes)'
-    for check in house contents; do sh "$root/tests/house/$check.sh" || exit 1; done
+if [ $# -eq 0 ]; then
+    say 'stage 1 of 4: the house (which header lies where, what it includes, what it says of itself)'
+    for check in house contents; do TRN_EXPECT_SKIPS=python3 sh "$root/tests/house/$check.sh"; done
 fi
 
 say 'stage 2 of 4: packages'
