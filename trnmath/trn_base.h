@@ -39,9 +39,9 @@
  * a name or a meaning is gone. While MAJOR is 0, MINOR may do that, too. Programs that keep results should keep the
  * version with them. */
 #define TRN_VERSION_MAJOR 0
-#define TRN_VERSION_MINOR 1
+#define TRN_VERSION_MINOR 2
 #define TRN_VERSION_PATCH 0
-#define TRN_VERSION "0.1.0"
+#define TRN_VERSION "0.2.0"
 
 /* ---- what this compiler and machine are, as 0/1 macros (a typo is caught by -Wundef) ---- */
 
