@@ -1,4 +1,4 @@
-/* test_cast.c - every kernel of trn_cast.h against the codec: formats, modes, lengths, addresses, environments.
+/* test_cast.c - every kernel of data/cast.h against the codec: formats, modes, lengths, addresses, environments.
  * SPDX-License-Identifier: MIT
  *
  * The codec (trni_encode_row, trni_decode_row) is held against the twin and the golden files elsewhere (test_format.c,

@@ -175,24 +175,29 @@ TRNI_CHAIN512 trni_chain512 trni_chain_wide512(float value)
 }
 
 /* Blocks of 64; returns how many elements these are. */
-TRNI_KERNEL TRNI_TARGET_AVX512 static size_t trni_simd_chain_avx512(const trni_chain *c, void *r, const void *x,
+TRNI_KERNEL_STREAM TRNI_TARGET_AVX512 static size_t trni_simd_chain_avx512(const trni_chain *c, void *r, const void *x,
                                                                      const void *y, size_t n)
 {
     const bool pairs = c->from_half && c->to_half && (!y || c->other_half);
     const size_t from = c->from_half ? 2 : 4, to = c->to_half ? 2 : 4, other = c->other_half ? 2 : 4;
+    const trni_chain_step s0 = c->step[0], s1 = c->step[1];
+    const bool two = c->steps == 2;
+    const trni_chain512 wide0 = trni_chain_wide512(c->value[0]), wide1 = trni_chain_wide512(c->value[1]);
     size_t i = 0;
     for (; i + TRNI_CHAIN512_BLOCK <= n; i += TRNI_CHAIN512_BLOCK) {
-        trni_chain512 p = trni_chain_load512((const char *)x + i * from, c->from_half, pairs);
-        for (int s = 0; s < c->steps; s++) { /* one copy of all operators for both: they take long to compile */
-            const trni_chain_step step = c->step[s];
-            trni_chain512 q = trni_chain_wide512(c->value[s]);
-            if (step.tensor) q = trni_chain_load512((const char *)y + i * other, c->other_half, pairs);
-            if (step.reverse) {
-                const trni_chain512 first = p;
-                p = q;
-                q = first;
-            }
-            trni_operate512(step.op, &p, &p, &q);
+        trni_chain512 p = trni_chain_load512((const char *)x + i * from, c->from_half, pairs), q = wide0;
+        if (s0.tensor) q = trni_chain_load512((const char *)y + i * other, c->other_half, pairs);
+        if (s0.reverse)
+            trni_operate512(s0.op, &p, &q, &p);
+        else
+            trni_operate512(s0.op, &p, &p, &q);
+        if (two) {
+            q = wide1;
+            if (s1.tensor) q = trni_chain_load512((const char *)y + i * other, c->other_half, pairs);
+            if (s1.reverse)
+                trni_operate512(s1.op, &p, &q, &p);
+            else
+                trni_operate512(s1.op, &p, &p, &q);
         }
         trni_chain_store512((char *)r + i * to, c, pairs, &p);
     }
