@@ -1,7 +1,7 @@
 #!/bin/sh
 # What an include costs: with TRN_NO_INTRINSICS and without, a file that only includes trnmath.h beside one that only
-# includes <math.h>. It reports; it fails only when such a file does not compile, because milliseconds are a property of
-# the machine. The figures are minima of several interleaved runs.
+# includes <math.h>. Times are reported and never judged, because milliseconds are a property of the machine; they are
+# minima of several interleaved runs. The bytes of the object of a product are the same everywhere, and are held.
 . "$(dirname -- "$0")/lib.sh"
 require_compilers
 
@@ -34,4 +34,17 @@ for compiler in $(compilers); do
         awk -v compiler="$compiler" '{
             printf "%s: trnmath.h with intrinsics %.0f ms (for the record)\n", compiler, $1 }'
 done
+
+# What no machine decides: the bytes of an object that holds all that a product may need. (Kernels are for x86-64 here.)
+limit_bytes=256000
+if [ "$(uname -m)" = x86_64 ]; then
+    for compiler in $(compilers); do
+        step "$compiler -O2 cannot compile the program that multiplies" \
+            "$compiler" -O2 -I"$root" -c "$root/bench/speed/compile/matmul.c" -o "$scratch/matmul.o" || continue
+        checked
+        bytes=$(size "$scratch/matmul.o" | awk 'NR == 2 { print $1 + $2 }')
+        printf '%s: the object of a program that calls trn_matmul has %d bytes, at most %d\n' "$compiler" "$bytes" $limit_bytes
+        [ "$bytes" -le $limit_bytes ] || fail "$compiler -O2: that is more than $limit_bytes bytes"
+    done
+fi
 finish
