@@ -94,10 +94,9 @@ TRNI_INLINE void trni_chain_blocks_body(const trni_chain *c, trni_alu_all_fn *al
     float wide[2][TRNI_CHAIN_BLOCK], last_x[TRNI_CHAIN_BLOCK], last_y[TRNI_CHAIN_BLOCK], last_r[TRNI_CHAIN_BLOCK];
     const size_t from = c->from_half ? 2 : 4, to = c->to_half ? 2 : 4, other = c->other_half ? 2 : 4;
     const bool pairs = c->from_half && c->to_half && (!y || c->other_half);
-    for (int i = 0; i < c->steps; i++) {
-        const size_t most = c->step[i].tensor ? 0 : n < TRNI_CHAIN_BLOCK ? n : (size_t)TRNI_CHAIN_BLOCK;
-        for (size_t k = 0; k < most; k++) wide[i][k] = c->value[i];
-    }
+    const size_t most = pairs || n > TRNI_CHAIN_BLOCK ? (size_t)TRNI_CHAIN_BLOCK : n; /* pairs lie all over a block */
+    for (int i = 0; i < c->steps; i++)
+        for (size_t k = 0; k < most && !c->step[i].tensor; k++) wide[i][k] = c->value[i];
     for (size_t i = 0; i < n; i += TRNI_CHAIN_BLOCK) {
         const void *a = (const char *)x + i * from, *b = y ? (const char *)y + i * other : NULL;
         void *out = (char *)r + i * to;
