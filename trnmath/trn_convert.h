@@ -317,7 +317,7 @@ TRNI_FN void trni_convert_count_tiles(trni_convert_plan *p)
 }
 
 /* From a byte to at most two, all codes are converted beforehand: it pays from as many elements as there are codes. */
-TRNI_COLD void trni_convert_tabulate(trni_convert_plan *p)
+TRNI_FN void trni_convert_tabulate(trni_convert_plan *p)
 {
     unsigned char code[256];
     uint32_t value[256];

@@ -307,7 +307,7 @@ TRNI_CODES(TRNI_DISPATCH, trni_codes_float,
 TRNI_CODES(TRNI_DISPATCH_AVX2, trni_codes_short,
            if (field) TRNI_EACH(trni_finish_short(x[i], trni_code_stochastic(x[i], field[i], r)))
            else TRNI_EACH(trni_finish_short(x[i], trni_code_rounded(x[i], r))))
-TRNI_CODES(TRNI_DISPATCH_AVX2, trni_codes_scale, TRNI_EACH(trni_code_scale(x[i], field[i], r)))
+TRNI_CODES(TRNI_DISPATCH, trni_codes_scale, TRNI_EACH(trni_code_scale(x[i], field[i], r)))
 TRNI_CODES(TRNI_DISPATCH_AVX2, trni_codes_integer, TRNI_EACH(trni_code_integer(x[i], field[i], r)))
 /* clang-format on */
 #undef TRNI_EACH
