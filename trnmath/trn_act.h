@@ -290,7 +290,7 @@ TRNI_FN int64_t trni_act_position(const trn_act_table *t, uint32_t magnitude)
     return position + ((magnitude & 0x7fffff) >> (23 - t->log2_buckets[exponent]));
 }
 
-TRNI_COLD trn_status trni_act_check_side(const trn_act_table *t, const trn_act_side *side, const char *name,
+TRNI_DRIVER trn_status trni_act_check_side(const trn_act_table *t, const trn_act_side *side, const char *name,
                                        trn_error *error)
 {
     const uint32_t end = trni_bits(side->end);
@@ -315,7 +315,7 @@ TRNI_COLD trn_status trni_act_check_side(const trn_act_table *t, const trn_act_s
     return TRN_OK;
 }
 
-TRNI_COLD trn_status trni_act_check_scaling(const trn_act_table *t, trn_error *error)
+TRNI_DRIVER trn_status trni_act_check_scaling(const trn_act_table *t, trn_error *error)
 {
     const bool root = t->scaling == TRN_ACT_SCALING_SQRT || t->scaling == TRN_ACT_SCALING_RSQRT;
     const int octaves = root ? 2 : 1, count = octaves << t->log2_buckets[0];
@@ -471,8 +471,8 @@ TRNI_INLINE void trni_act_buckets_body(const trni_act_plan *p, float *dst, const
 {
     for (size_t i = 0; i < n; i++) dst[i] = trni_act_bucketed(p, src[i]);
 }
-
-TRNI_DISPATCH(trni_act_buckets, (const trni_act_plan *p, float *dst, const float *src, size_t n), (p, dst, src, n))
+TRNI_DISPATCH_BESIDE(trni_act_buckets, (const trni_act_plan *p, float *dst, const float *src, size_t n),
+                     (p, dst, src, n))
 
 /* log 2 to 44 bits: its products with exponents are exact in binary64, so that no compiler's fusing changes the sum. */
 #define TRNI_ACT_LOG2 0x1.62e42fefa3ap-1
@@ -505,8 +505,8 @@ TRNI_INLINE void trni_act_scalings_body(const trni_act_plan *p, float *dst, cons
 {
     for (size_t i = 0; i < n; i++) dst[i] = trni_act_scaled(p, src[i]);
 }
-
-TRNI_DISPATCH(trni_act_scalings, (const trni_act_plan *p, float *dst, const float *src, size_t n), (p, dst, src, n))
+TRNI_DISPATCH_BESIDE(trni_act_scalings, (const trni_act_plan *p, float *dst, const float *src, size_t n),
+                     (p, dst, src, n))
 
 /* The functions without a table. */
 TRNI_INLINE float trni_act_simple(trn_act op, float param, float x)
@@ -539,9 +539,8 @@ TRNI_INLINE void trni_act_exact_body(trn_act op, float param, float *dst, const 
     TRNI_ACT_LOOP(ABS)
 #undef TRNI_ACT_LOOP
 }
-
-TRNI_DISPATCH(trni_act_exact, (trn_act op, float param, float *dst, const float *src, size_t n),
-              (op, param, dst, src, n))
+TRNI_DISPATCH_AVX2(trni_act_exact, (trn_act op, float param, float *dst, const float *src, size_t n),
+                   (op, param, dst, src, n))
 
 #if TRNI_X86 && TRNI_INTRINSICS
 

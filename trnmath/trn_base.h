@@ -103,13 +103,16 @@
 
 #define TRNI_FN static inline __attribute__((unused))
 #define TRNI_INLINE static inline __attribute__((unused, always_inline))
-/* What runs once per call or not at all, checks and plans: compiled for little time and space, and kept out of
- * others. */
+/* What takes no part in the speed of large arrays, compiled for little time: TRNI_DRIVER runs once per call, TRNI_COLD
+ * hardly ever, and for little space. Others do not inline either: gcc, where the optimisation differs. */
 #if defined(__clang__)
+#define TRNI_DRIVER static inline __attribute__((unused, noinline))
 #define TRNI_COLD static inline __attribute__((unused, cold, noinline))
 #elif defined(__OPTIMIZE__)
-#define TRNI_COLD static inline __attribute__((unused, cold, optimize("O1"))) /* which others do not inline */
+#define TRNI_DRIVER static inline __attribute__((unused, optimize("O1")))
+#define TRNI_COLD static inline __attribute__((unused, cold, optimize("O1")))
 #else
+#define TRNI_DRIVER static inline __attribute__((unused))
 #define TRNI_COLD static inline __attribute__((unused))
 #endif
 #define TRNI_DATA static const __attribute__((unused))

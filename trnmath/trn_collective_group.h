@@ -190,7 +190,7 @@ TRNI_FN int trni_source_of(const trn_collective_args *a, int rank)
 
 enum { TRNI_MAX_RANKS = 1 << 24 };
 
-TRNI_COLD trn_status trni_group_check_numbers(const trn_collective_args *a)
+TRNI_DRIVER trn_status trni_group_check_numbers(const trn_collective_args *a)
 {
     if ((unsigned)a->op >= TRN_COLLECTIVE_COUNT)
         return trni_fail(a->error, TRN_EINVAL, "op = %d is not a collective", (int)a->op);
@@ -215,7 +215,7 @@ TRNI_COLD trn_status trni_group_check_numbers(const trn_collective_args *a)
     return TRN_OK;
 }
 
-TRNI_COLD trn_status trni_group_check_roles(const trn_collective_args *a)
+TRNI_DRIVER trn_status trni_group_check_roles(const trn_collective_args *a)
 {
     const int ranks = trn_collective_ranks(a);
     if (a->root < 0 || a->root >= ranks || a->target < 0 || a->target >= ranks)
@@ -233,7 +233,7 @@ TRNI_COLD trn_status trni_group_check_roles(const trn_collective_args *a)
     return TRN_OK;
 }
 
-TRNI_COLD trn_status trni_group_check_calibration(const trn_collective_args *a)
+TRNI_DRIVER trn_status trni_group_check_calibration(const trn_collective_args *a)
 {
     const double most = 1e6;
 #define TRNI_X(name, value, where)                                                                                   \
@@ -246,7 +246,7 @@ TRNI_COLD trn_status trni_group_check_calibration(const trn_collective_args *a)
 }
 
 /* Every chip exists, and works for one group only. */
-TRNI_COLD trn_status trni_group_check_chips(const trn_collective_args *a)
+TRNI_DRIVER trn_status trni_group_check_chips(const trn_collective_args *a)
 {
     const int64_t all = (int64_t)trni_group_count(a) * trni_group_chips(a);
     if (!a->chips) return TRN_OK;
@@ -269,7 +269,7 @@ TRNI_COLD trn_status trni_group_check_chips(const trn_collective_args *a)
     return TRN_OK;
 }
 
-TRNI_COLD trn_status trni_collective_check(const trn_collective_args *a)
+TRNI_DRIVER trn_status trni_collective_check(const trn_collective_args *a)
 {
     if (!a->net) return trni_fail(a->error, TRN_EINVAL, "net is null: a collective needs a topology");
     trn_status status = trn_topology_check(a->net, a->error);
@@ -405,9 +405,9 @@ TRNI_FN unsigned trni_group_rows(const trn_collective_args *a, int group)
     return rows;
 }
 
-/* Trainium2: four chips are a row (or a column, which sharding in three ways uses), eight are rows 0 and 3 or 1 and
- * 2. */
-TRNI_COLD trn_status trni_group_check_trn2(const trn_collective_args *a, int group, const trni_box *box)
+/* Trainium2: four chips are a row (or a column, which sharding in three ways uses), eight are rows 0 and 3 or 1 and 2.
+ *  */
+TRNI_DRIVER trn_status trni_group_check_trn2(const trn_collective_args *a, int group, const trni_box *box)
 {
     const int count = trni_group_chips(a);
     const unsigned rows = trni_group_rows(a, group);
@@ -431,7 +431,7 @@ TRNI_COLD trn_status trni_group_check_trn2(const trn_collective_args *a, int gro
 }
 
 /* Trainium1: consecutive ranks from a multiple of their number; four chips may also be one column. */
-TRNI_COLD trn_status trni_group_check_trn1(const trn_collective_args *a, int group, const trni_box *box)
+TRNI_DRIVER trn_status trni_group_check_trn1(const trn_collective_args *a, int group, const trni_box *box)
 {
     const int count = trni_group_chips(a);
     if (!a->chips || count == 1) return TRN_OK;

@@ -146,7 +146,7 @@ TRNI_FN void trni_convert_fields(const trni_convert_plan *p, uint32_t *field, si
 TRNI_FN void trni_convert_stages(const trni_convert_plan *p, char *dst, const char *src, size_t n, int64_t index,
                                  int64_t index_step)
 {
-    uint32_t value[TRNI_CONVERT_CHUNK], field[TRNI_CONVERT_CHUNK];
+    TRNI_LINES(uint32_t) value[TRNI_CONVERT_CHUNK], field[TRNI_CONVERT_CHUNK];
     if (p->stochastic) trni_convert_fields(p, field, n, index, index_step);
     if (!p->decoder.copy) trni_decoder_run(&p->decoder, value, src, n);
     trni_encoder_run(&p->encoder, dst, p->decoder.copy ? src : (const char *)value, p->stochastic ? field : NULL, n);
@@ -176,7 +176,7 @@ typedef struct trni_convert_run {
 
 TRNI_FN void trni_convert_run_chunks(const trni_convert_plan *p, const trni_convert_run *r)
 {
-    uint32_t in[TRNI_CONVERT_CHUNK], out[TRNI_CONVERT_CHUNK];
+    TRNI_LINES(uint32_t) in[TRNI_CONVERT_CHUNK], out[TRNI_CONVERT_CHUNK];
     const bool gather = r->src_step != (int64_t)p->src_bytes, scatter = r->dst_step != (int64_t)p->dst_bytes;
     const bool stream = p->stream && !scatter, apart = scatter || stream || p->in_place;
     for (int64_t i = 0, take; i < r->n; i += take) {
@@ -210,7 +210,7 @@ TRNI_FN void trni_convert_run_one(const trni_convert_plan *p, const trni_convert
     else trni_convert_run_chunks(p, r);
 }
 
-TRNI_FN void trni_convert_tile(const trni_convert_plan *p, int64_t tile)
+TRNI_DRIVER void trni_convert_tile(const trni_convert_plan *p, int64_t tile)
 {
     const trni_convert_axis *rows = &p->axis[p->rank - 2], *columns = &p->axis[p->rank - 1];
     const int64_t column = tile % p->column_tiles * p->tile_columns;
@@ -241,7 +241,7 @@ TRNI_FN void trni_convert_tile(const trni_convert_plan *p, int64_t tile)
 
 /* The axes that matter, longest dst step first, or in their own order where the order of elements matters; neighbours
  * that continue each other in dst, src and position merge. */
-TRNI_COLD void trni_convert_axes(trni_convert_plan *p)
+TRNI_DRIVER void trni_convert_axes(trni_convert_plan *p)
 {
     const trn_tensor *dst = &p->args->dst, *src = &p->args->src;
     int64_t dst_stride[TRN_MAX_RANK], src_stride[TRN_MAX_RANK], index = 1;
@@ -279,7 +279,7 @@ TRNI_FN void trni_convert_swap(trni_convert_axis *a, trni_convert_axis *b)
 }
 
 /* Chooses columns (long, contiguous in dst) and rows (contiguous in src, when the columns are not), and cuts tiles. */
-TRNI_COLD void trni_convert_tiles(trni_convert_plan *p)
+TRNI_DRIVER void trni_convert_tiles(trni_convert_plan *p)
 {
     const trni_convert_axis unit = { 1, 0, 0, 0 };
     while (p->rank < 2) { /* in front, so that the columns stay last */
@@ -307,7 +307,7 @@ TRNI_COLD void trni_convert_tiles(trni_convert_plan *p)
     p->tile_rows = rows->size < rows_most ? rows->size : rows_most;
 }
 
-TRNI_FN void trni_convert_count_tiles(trni_convert_plan *p)
+TRNI_DRIVER void trni_convert_count_tiles(trni_convert_plan *p)
 {
     const trni_convert_axis *rows = &p->axis[p->rank - 2], *columns = &p->axis[p->rank - 1];
     p->column_tiles = (columns->size + p->tile_columns - 1) / p->tile_columns;
@@ -330,7 +330,7 @@ TRNI_FN void trni_convert_tabulate(trni_convert_plan *p)
 }
 
 /* Which kernels apply. */
-TRNI_COLD void trni_convert_kernels(trni_convert_plan *p, const trn_format_info *to, const trn_format_info *from)
+TRNI_DRIVER void trni_convert_kernels(trni_convert_plan *p, const trn_format_info *to, const trn_format_info *from)
 {
     const trn_convert_args *a = p->args;
     const trni_encoding how = { { a->rounding, 0, a->sr_bits }, a->overflow, a->sr_carry_to_inf };
@@ -344,7 +344,7 @@ TRNI_COLD void trni_convert_kernels(trni_convert_plan *p, const trn_format_info 
     if (p->src_bytes == 1 && p->dst_bytes <= 2 && !p->stochastic && p->elements >= 256) trni_convert_tabulate(p);
 }
 
-TRNI_COLD trn_status trni_convert_check_views(const trn_convert_args *a)
+TRNI_DRIVER trn_status trni_convert_check_views(const trn_convert_args *a)
 {
     const trn_tensor *dst = &a->dst, *src = &a->src;
     trn_status status = trn_tensor_check(dst, "dst", TRNI_OUTPUT, 0, a->error);
@@ -352,7 +352,7 @@ TRNI_COLD trn_status trni_convert_check_views(const trn_convert_args *a)
     return status ? status : trni_check_same_shape(dst, "dst", src, "src", a->error);
 }
 
-TRNI_COLD trn_status trni_convert_check_modes(const trn_convert_args *a)
+TRNI_DRIVER trn_status trni_convert_check_modes(const trn_convert_args *a)
 {
     trn_status status = trni_check_overflow(a->overflow, a->error);
     if (status) return status;

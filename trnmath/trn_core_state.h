@@ -197,7 +197,7 @@ TRNI_FN void trni_core_tracks(trn_trace *trace)
     for (int i = 0; i < trace->tracks; i++) trace->track[i] = name[i];
 }
 
-TRNI_COLD trn_status trni_core_check(trn_core *core)
+TRNI_DRIVER trn_status trni_core_check(trn_core *core)
 {
     const trn_core_args *a = &core->args;
     trn_error *error = &core->failure;
@@ -247,7 +247,7 @@ TRNI_FN const char *trni_partition_rule(int64_t start, int64_t count)
     return start + count > TRN_PARTITIONS ? "there are 128" : NULL;
 }
 
-TRNI_COLD trn_status trni_tile_check(const trn_core *core, const trn_core_tile_args *a, trn_error *error)
+TRNI_DRIVER trn_status trni_tile_check(const trn_core *core, const trn_core_tile_args *a, trn_error *error)
 {
     const char *name = a->name ? a->name : "";
     if (a->space != TRN_SPACE_SBUF && a->space != TRN_SPACE_PSUM)
@@ -416,7 +416,7 @@ TRNI_FN trni_hbm *trni_hbm_find(const trn_core *core, const void *data, int64_t 
     return NULL;
 }
 
-TRNI_COLD trn_status trni_hbm_check(trn_core *core, const char *name, const trn_tensor *view, size_t *bytes)
+TRNI_DRIVER trn_status trni_hbm_check(trn_core *core, const char *name, const trn_tensor *view, size_t *bytes)
 {
     trn_error *error = &core->failure;
     const trn_status status = trn_tensor_check(view, name, TRNI_INPUT, 0, error);

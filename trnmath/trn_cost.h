@@ -264,7 +264,7 @@ TRNI_FN trni_cost_formats trni_cost_formats_of(const trn_matmul_cost_args *args)
     return f;
 }
 
-TRNI_COLD trn_status trni_cost_check(const trn_matmul_cost_args *args, const trn_chip_spec *chip,
+TRNI_DRIVER trn_status trni_cost_check(const trn_matmul_cost_args *args, const trn_chip_spec *chip,
                                    const trni_cost_formats *f)
 {
     if (!chip) return trni_fail(args->error, TRN_EINVAL, "generation is %d, not a generation", (int)args->generation);

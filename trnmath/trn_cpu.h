@@ -153,7 +153,7 @@ TRN_API const char *trn_isa_name(void)
 }
 
 /* Turns the .isa argument of a call into the one to run. */
-TRNI_COLD trn_status trni_isa_resolve(trn_isa *isa, trn_error *error)
+TRNI_FN trn_status trni_isa_resolve(trn_isa *isa, trn_error *error)
 {
     if (*isa == TRN_ISA_AUTO) {
         *isa = trn_isa_default();
@@ -229,8 +229,7 @@ TRNI_COLD trn_status trni_isa_resolve(trn_isa *isa, trn_error *error)
 #endif
 
 /* gcc 12 warns of its own <avx512fintrin.h>, where what stands for an undefined register is initialised with itself
- * (GCC
- * bug 105593); SIMD kernels stand between these two, so that the warning does not reach programs. */
+ * (GCC bug 105593); SIMD kernels stand between these two, so that the warning does not reach programs. */
 #if !TRNI_CLANG
 #define TRNI_SIMD_BEGIN                                                                                          \
     _Pragma("GCC diagnostic push") _Pragma("GCC diagnostic ignored \"-Wmaybe-uninitialized\"")                     \
@@ -240,6 +239,9 @@ TRNI_COLD trn_status trni_isa_resolve(trn_isa *isa, trn_error *error)
 #define TRNI_SIMD_BEGIN
 #define TRNI_SIMD_END
 #endif
+
+/* A buffer on cache lines: between them, loads and stores of AVX-512 take up to twice the time. */
+#define TRNI_LINES(type) __attribute__((aligned(64))) type
 
 #define TRNI_TARGET_AVX2 __attribute__((target("avx2,fma,f16c")))
 #if TRNI_CLANG

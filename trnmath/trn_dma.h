@@ -258,7 +258,7 @@ TRNI_FN void trni_dma_run(const trni_dma_plan *my, int64_t rows)
 }
 
 /* Rows of dst and of src have as many elements, where both have rows at all. */
-TRNI_COLD void trni_dma_check_rows(trni_frame *f, const trn_tensor *dst, const trn_tensor *src, const char *src_name)
+TRNI_DRIVER void trni_dma_check_rows(trni_frame *f, const trn_tensor *dst, const trn_tensor *src, const char *src_name)
 {
     if (!f->status && dst->shape[0] && src->shape[0] &&
         trni_partition_elements(dst, 0) != trni_partition_elements(src, 0))
@@ -267,8 +267,8 @@ TRNI_COLD void trni_dma_check_rows(trni_frame *f, const trn_tensor *dst, const t
                       (long long)trni_partition_elements(src, 0), (long long)trni_partition_elements(dst, 0));
 }
 
-TRNI_COLD void trni_dma_check_elements(trni_frame *f, const trn_tensor *dst, const trn_tensor *src,
-                                       const char *src_name)
+TRNI_DRIVER void trni_dma_check_elements(trni_frame *f, const trn_tensor *dst, const trn_tensor *src,
+                                         const char *src_name)
 {
     if (!f->status && trn_tensor_elements(*dst) != trn_tensor_elements(*src))
         f->status = trni_fail(f->how.error, TRN_ESHAPE, "%s has %lld elements but dst has %lld", src_name,

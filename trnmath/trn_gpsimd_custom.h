@@ -119,7 +119,7 @@ TRNI_FN void trni_custom_apart(trni_frame *f, const trn_gpsimd_custom_args *a, i
     }
 }
 
-TRNI_COLD void trni_custom_check(trni_frame *f, const trn_gpsimd_custom_args *a)
+TRNI_DRIVER void trni_custom_check(trni_frame *f, const trn_gpsimd_custom_args *a)
 {
     char name[24];
     trn_error *const error = f->how.error;

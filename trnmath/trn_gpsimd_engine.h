@@ -735,7 +735,7 @@ TRNI_FN void trni_bounds_put(const trni_span *dst, int64_t at, int64_t value)
     trni_put_int(dst, 0, at, dst->format == TRN_I32 ? (uint32_t)value : trni_bits((float)value));
 }
 
-TRNI_COLD void trni_segment_check(trni_frame *f, const trni_span *id)
+TRNI_DRIVER void trni_segment_check(trni_frame *f, const trni_span *id)
 {
     for (int64_t i = 0; i < id->elements && !f->status; i++) {
         const double x = trni_segment_id(id, i);

@@ -71,7 +71,7 @@ TRN_API trn_status trn_matmul(const trn_matmul_args *args);
 
 /* ---- one thread ---- */
 
-TRNI_FN void trni_block_multiply(const trni_product *p, const trni_cut *cut, int block, unsigned char *scratch)
+TRNI_DRIVER void trni_block_multiply(const trni_product *p, const trni_cut *cut, int block, unsigned char *scratch)
 {
     const int64_t m = block / cut->threads_n * cut->rows, n = block % cut->threads_n * cut->columns;
     const int64_t rows = trni_min64(p->a.lanes - m, cut->rows), columns = trni_min64(p->b.lanes - n, cut->columns);
@@ -87,7 +87,7 @@ TRNI_FN void trni_block_multiply(const trni_product *p, const trni_cut *cut, int
 
 /* ---- the call ---- */
 
-TRNI_COLD trn_status trni_matmul_check(const trn_matmul_args *args, trni_product *p)
+TRNI_DRIVER trn_status trni_matmul_check(const trn_matmul_args *args, trni_product *p)
 {
     trni_request ask;
     TRNI_REQUEST(ask, args);
@@ -114,7 +114,7 @@ TRNI_COLD trn_status trni_matmul_check(const trn_matmul_args *args, trni_product
     return TRN_OK;
 }
 
-TRNI_FN bool trni_matmul_is_packed(const trni_product *p)
+TRNI_DRIVER bool trni_matmul_is_packed(const trni_product *p)
 {
     return p->a.lanes && p->b.lanes && p->a.depth && trni_kernels_apply(p);
 }
@@ -131,7 +131,7 @@ TRN_API size_t trn_matmul_scratch_bytes(const trn_matmul_args *args)
     return trni_cut_bytes(&cut);
 }
 
-TRNI_FN void trni_matmul_blocks(const trni_product *p, const trni_cut *cut, unsigned char *scratch)
+TRNI_DRIVER void trni_matmul_blocks(const trni_product *p, const trni_cut *cut, unsigned char *scratch)
 {
     const int blocks = cut->threads_m * cut->threads_n;
     scratch += (0 - (uintptr_t)scratch) % TRNI_SCRATCH_ALIGN;
@@ -141,7 +141,7 @@ TRNI_FN void trni_matmul_blocks(const trni_product *p, const trni_cut *cut, unsi
     for (int block = 0; block < blocks; block++) trni_block_multiply(p, cut, block, scratch);
 }
 
-TRNI_FN trn_status trni_matmul_packed(const trn_matmul_args *args, const trni_product *p)
+TRNI_DRIVER trn_status trni_matmul_packed(const trn_matmul_args *args, const trni_product *p)
 {
     const trni_array array = trni_array_of(trni_spread_group(p->spread), p->isa);
     const trni_cut cut = trni_cut_of(p, &array);

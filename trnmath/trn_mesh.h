@@ -218,7 +218,7 @@ TRNI_FN trn_status trni_mesh_read(trn_mesh *m, const trn_mesh_args *args)
 enum { TRNI_ORDER_WINDOW = 65536 }; /* chips whose presence is noted at once: 8 KiB of bits */
 
 /* Each chip of the list exists, and none is there twice. */
-TRNI_COLD trn_status trni_mesh_check_order(const trn_mesh *m, trn_error *error)
+TRNI_DRIVER trn_status trni_mesh_check_order(const trn_mesh *m, trn_error *error)
 {
     const int *order = m->order, chips = m->net->chips;
     for (int i = 0; i < m->devices; i++)
@@ -239,7 +239,7 @@ TRNI_COLD trn_status trni_mesh_check_order(const trn_mesh *m, trn_error *error)
     return TRN_OK;
 }
 
-TRNI_COLD trn_status trni_mesh_check_count(const trn_mesh *m, const trn_mesh_args *args)
+TRNI_DRIVER trn_status trni_mesh_check_count(const trn_mesh *m, const trn_mesh_args *args)
 {
     const int chips = m->net->chips, wanted = args->count ? args->count : args->order ? m->devices : chips;
     if (args->count < 0 || args->count > chips)

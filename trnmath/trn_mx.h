@@ -604,7 +604,7 @@ TRNI_FN void trni_mx_cut(trni_mx_plan *p, const trni_mx_views *v)
 
 /* ---- checks ---- */
 
-TRNI_COLD trn_status trni_mx_check_formats(const trni_mx_views *v)
+TRNI_DRIVER trn_status trni_mx_check_formats(const trni_mx_views *v)
 {
     const trn_format values = v->values->format, scales = v->scales->format;
     if (values != TRN_F32 && values != TRN_BF16 && values != TRN_F16)
@@ -622,7 +622,7 @@ TRNI_COLD trn_status trni_mx_check_formats(const trni_mx_views *v)
     return TRN_OK;
 }
 
-TRNI_COLD trn_status trni_mx_check_axis(trni_mx_views *v)
+TRNI_DRIVER trn_status trni_mx_check_axis(trni_mx_views *v)
 {
     const int rank = v->values->rank, axis = v->axis;
     if (axis >= rank || axis < -rank)
@@ -634,7 +634,7 @@ TRNI_COLD trn_status trni_mx_check_axis(trni_mx_views *v)
     return TRN_OK;
 }
 
-TRNI_COLD trn_status trni_mx_check_shapes(const trni_mx_views *v)
+TRNI_DRIVER trn_status trni_mx_check_shapes(const trni_mx_views *v)
 {
     const trn_tensor *values = v->values, *codes = v->codes, *scales = v->scales;
     if (codes->rank != values->rank || scales->rank != values->rank)
@@ -657,14 +657,14 @@ TRNI_COLD trn_status trni_mx_check_shapes(const trni_mx_views *v)
     return TRN_OK;
 }
 
-TRNI_COLD trn_status trni_mx_check_overlap(const trn_tensor *dst, const char *dst_name, const trn_tensor *other,
+TRNI_DRIVER trn_status trni_mx_check_overlap(const trn_tensor *dst, const char *dst_name, const trn_tensor *other,
                                          const char *other_name, trn_error *error)
 {
     if (!trn_tensor_overlap(*dst, *other)) return TRN_OK;
     return trni_fail(error, TRN_EINVAL, "%s overlaps %s", dst_name, other_name);
 }
 
-TRNI_COLD trn_status trni_mx_check(trni_mx_views *v)
+TRNI_DRIVER trn_status trni_mx_check(trni_mx_views *v)
 {
     const trni_use scales = v->quantize ? TRNI_OUTPUT : TRNI_INPUT, values = v->quantize ? TRNI_INPUT : TRNI_OUTPUT;
     trn_status status = trn_tensor_check(v->values, v->values_name, values, 0, v->error);
@@ -680,7 +680,7 @@ TRNI_COLD trn_status trni_mx_check(trni_mx_views *v)
     return status;
 }
 
-TRNI_COLD trn_status trni_mx_check_modes(const trn_mx_quantize_args *a)
+TRNI_DRIVER trn_status trni_mx_check_modes(const trn_mx_quantize_args *a)
 {
     if ((unsigned)a->scale > TRN_MX_SCALE_ROUND_UP)
         return trni_fail(a->error, TRN_EINVAL, "scale %d is not a rule for block scales", (int)a->scale);

@@ -197,7 +197,7 @@ TRNI_FN void trni_mx_sbuf_scales(const trni_mx_sbuf_plan *p)
     }
 }
 
-TRNI_COLD trn_status trni_mx_check_words(const trn_mx_sbuf_args *a, bool to_sbuf)
+TRNI_DRIVER trn_status trni_mx_check_words(const trn_mx_sbuf_args *a, bool to_sbuf)
 {
     const trn_tensor *codes = &a->codes, *words = &a->words;
     trn_status status = trn_tensor_check(words, "words", to_sbuf ? TRNI_OUTPUT : TRNI_INPUT, 2, a->error);
@@ -222,7 +222,7 @@ TRNI_COLD trn_status trni_mx_check_words(const trn_mx_sbuf_args *a, bool to_sbuf
     return TRN_OK;
 }
 
-TRNI_COLD trn_status trni_mx_check_tile(const trn_mx_sbuf_args *a, bool to_sbuf)
+TRNI_DRIVER trn_status trni_mx_check_tile(const trn_mx_sbuf_args *a, bool to_sbuf)
 {
     const trn_tensor *scales = &a->scales, *tile = &a->scale_tile;
     trn_status status = trn_tensor_check(tile, "scale_tile", to_sbuf ? TRNI_OUTPUT : TRNI_INPUT, 2, a->error);
@@ -246,7 +246,7 @@ TRNI_COLD trn_status trni_mx_check_tile(const trn_mx_sbuf_args *a, bool to_sbuf)
     return TRN_OK;
 }
 
-TRNI_COLD trn_status trni_mx_check_sbuf(const trn_mx_sbuf_args *a, bool to_sbuf)
+TRNI_DRIVER trn_status trni_mx_check_sbuf(const trn_mx_sbuf_args *a, bool to_sbuf)
 {
     const bool data = a->words.rank || a->codes.rank, scales = a->scale_tile.rank || a->scales.rank;
     trn_status status = TRN_OK;
@@ -313,7 +313,7 @@ TRN_API void trn_mx_fp4_map(trn_format fp8, uint8_t map[16])
         map[c] = (uint8_t)trn_encode(fp8, trn_decode(TRN_F4_E2M1, c), TRN_NEAREST_EVEN, TRN_OVERFLOW_DEFAULT, 0);
 }
 
-TRNI_COLD trn_status trni_mx_check_fp4(const trn_mx_fp4_args *a)
+TRNI_DRIVER trn_status trni_mx_check_fp4(const trn_mx_fp4_args *a)
 {
     const trn_tensor *dst = &a->dst, *src = &a->src;
     trn_status status = trn_tensor_check(dst, "dst", TRNI_OUTPUT, 0, a->error);

@@ -305,9 +305,9 @@ TRNI_FN void trni_packing_rows(trni_packing_plan *p, const trn_tensor *codes, co
 
 /* ---- checks ---- */
 
-TRNI_COLD trn_status trni_packing_check_sizes(const trn_tensor *codes, const char *codes_name, const trn_tensor *words,
-                                            const char *words_name, const trni_packing *form, bool pad,
-                                            trn_error *error)
+TRNI_DRIVER trn_status trni_packing_check_sizes(const trn_tensor *codes, const char *codes_name,
+                                                const trn_tensor *words, const char *words_name,
+                                                const trni_packing *form, bool pad, trn_error *error)
 {
     const int last = codes->rank - 1;
     if (words->rank != codes->rank)
@@ -329,7 +329,7 @@ TRNI_COLD trn_status trni_packing_check_sizes(const trn_tensor *codes, const cha
     return TRN_OK;
 }
 
-TRNI_COLD trn_status trni_packing_check(trni_packing_plan *p, const trn_tensor *dst, const trn_tensor *src, bool pad,
+TRNI_DRIVER trn_status trni_packing_check(trni_packing_plan *p, const trn_tensor *dst, const trn_tensor *src, bool pad,
                                       trn_error *error)
 {
     const trn_tensor *codes = p->unpack ? dst : src, *words = p->unpack ? src : dst;

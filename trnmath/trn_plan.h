@@ -98,7 +98,7 @@ TRNI_FN const char *trni_plan_tp_text(const trni_plan_work *w, const trn_plan *p
     return text;
 }
 
-TRNI_COLD bool trni_plan_check_tp(const trni_plan_work *w, trn_plan *p)
+TRNI_DRIVER bool trni_plan_check_tp(const trni_plan_work *w, trn_plan *p)
 {
     const trn_model *m = &w->m;
     const int64_t t = trni_plan_tp_ranks(w, p);
@@ -122,7 +122,7 @@ TRNI_COLD bool trni_plan_check_tp(const trni_plan_work *w, trn_plan *p)
     return true;
 }
 
-TRNI_COLD bool trni_plan_check_layers(const trni_plan_work *w, trn_plan *p)
+TRNI_DRIVER bool trni_plan_check_layers(const trni_plan_work *w, trn_plan *p)
 {
     const long long layers = (long long)w->m.layers, each = (long long)trni_plan_stage_layers(w, p);
     if (layers % p->pp == 0) return true;
@@ -134,7 +134,7 @@ TRNI_COLD bool trni_plan_check_layers(const trni_plan_work *w, trn_plan *p)
                             layers, p->pp);
 }
 
-TRNI_COLD bool trni_plan_check_sizes(const trni_plan_work *w, trn_plan *p)
+TRNI_DRIVER bool trni_plan_check_sizes(const trni_plan_work *w, trn_plan *p)
 {
     const int64_t replicas = (int64_t)p->dp * p->ep;
     if (p->ep > 1 && (w->m.experts == 0 || w->m.experts % p->ep))
@@ -152,7 +152,7 @@ TRNI_COLD bool trni_plan_check_sizes(const trni_plan_work *w, trn_plan *p)
 }
 
 /* No digit of a level that only EFA joins. */
-TRNI_COLD bool trni_plan_check_domain(const trni_plan_work *w, const trni_plan_place *place, trn_plan *p)
+TRNI_DRIVER bool trni_plan_check_domain(const trni_plan_work *w, const trni_plan_place *place, trn_plan *p)
 {
     const trn_topology *net = w->a.net;
     const int degree[3] = { p->tp, p->cp, p->ep };
@@ -169,7 +169,7 @@ TRNI_COLD bool trni_plan_check_domain(const trni_plan_work *w, const trni_plan_p
 }
 
 /* The vendor's rules for the group of all logical cores of tp's chips; asked once for each tp, which lies innermost. */
-TRNI_COLD bool trni_plan_check_group(trni_plan_work *w, const trni_plan_place *place, trn_plan *p)
+TRNI_DRIVER bool trni_plan_check_group(trni_plan_work *w, const trni_plan_place *place, trn_plan *p)
 {
     if (w->a.ignore_groups || p->tp == 1) return true;
     if (w->group_tp != p->tp) {
@@ -193,7 +193,7 @@ TRNI_COLD bool trni_plan_check_group(trni_plan_work *w, const trni_plan_place *p
 }
 
 /* All but the microbatch and HBM. */
-TRNI_COLD bool trni_plan_check_degrees(trni_plan_work *w, trn_plan *p)
+TRNI_DRIVER bool trni_plan_check_degrees(trni_plan_work *w, trn_plan *p)
 {
     const int degree[TRN_AXIS_COUNT] = { p->tp, p->cp, p->ep, p->dp, p->pp };
     trni_plan_place place;
@@ -204,7 +204,7 @@ TRNI_COLD bool trni_plan_check_degrees(trni_plan_work *w, trn_plan *p)
 
 /* ---- the variants of one set of degrees ---- */
 
-TRNI_COLD bool trni_plan_check_memory(const trni_plan_work *w, trn_plan *p)
+TRNI_DRIVER bool trni_plan_check_memory(const trni_plan_work *w, trn_plan *p)
 {
     static const char *const name[] = {
         "weights", "gradients", "optimizer states", "activations", "KV cache", "buffers"

@@ -145,7 +145,7 @@ TRNI_FN trn_status trni_model_ranges(const trn_model *m, trn_error *error)
     return TRN_OK;
 }
 
-TRNI_COLD trn_status trni_model_mlp_check(const trn_model *m, trn_error *error)
+TRNI_DRIVER trn_status trni_model_mlp_check(const trn_model *m, trn_error *error)
 {
     const bool sparse = m->experts > 0;
     if (sparse && (m->experts_per_token < 1 || m->experts_per_token > m->experts))

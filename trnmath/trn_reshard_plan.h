@@ -157,7 +157,7 @@ TRNI_FN trn_status trni_plan_fill(trni_search *s, int end, trn_reshard_plan *pla
     return TRN_OK;
 }
 
-TRNI_COLD trn_status trni_redistribute_check(const trn_redistribute_args *args)
+TRNI_DRIVER trn_status trni_redistribute_check(const trn_redistribute_args *args)
 {
     const trn_tensor *global = &args->global;
     if (!trni_format_valid(global->format))

@@ -101,7 +101,7 @@ TRN_API uint32_t trn_round_magnitude(uint32_t magnitude, int shift, bool negativ
 }
 
 /* TRN_OK, or what is wrong with a caller's mode and number of random bits. */
-TRNI_COLD trn_status trni_check_rounding(trn_rounding rounding, int sr_bits, trn_error *error)
+TRNI_FN trn_status trni_check_rounding(trn_rounding rounding, int sr_bits, trn_error *error)
 {
     if ((unsigned)rounding >= TRN_ROUNDING_COUNT)
         return trni_fail(error, TRN_EINVAL, "rounding %d is not a rounding mode", (int)rounding);
@@ -111,7 +111,7 @@ TRNI_COLD trn_status trni_check_rounding(trn_rounding rounding, int sr_bits, trn
     return TRN_OK;
 }
 
-TRNI_COLD trn_status trni_check_overflow(trn_overflow overflow, trn_error *error)
+TRNI_FN trn_status trni_check_overflow(trn_overflow overflow, trn_error *error)
 {
     if ((unsigned)overflow <= TRN_SATURATE) return TRN_OK;
     return trni_fail(error, TRN_EINVAL, "overflow %d is neither TRN_OVERFLOW_DEFAULT nor TRN_SATURATE", (int)overflow);

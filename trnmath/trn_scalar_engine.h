@@ -150,8 +150,7 @@ TRNI_INLINE void trni_times_body(float *y, const float *x, float s, float b, siz
     (void)b;
     for (size_t i = 0; i < n; i++) y[i] = x[i] * s;
 }
-
-TRNI_DISPATCH(trni_times, (float *y, const float *x, float s, float b, size_t n), (y, x, s, b, n))
+TRNI_DISPATCH_AVX2(trni_times, (float *y, const float *x, float s, float b, size_t n), (y, x, s, b, n))
 
 /* s is 1 or -1: x + b, x - b (b negated) or b - x */
 TRNI_INLINE void trni_plus_body(float *y, const float *x, float s, float b, size_t n)
@@ -159,15 +158,13 @@ TRNI_INLINE void trni_plus_body(float *y, const float *x, float s, float b, size
     if (s < 0.0f) for (size_t i = 0; i < n; i++) y[i] = b - x[i];
     else for (size_t i = 0; i < n; i++) y[i] = x[i] + b;
 }
-
-TRNI_DISPATCH(trni_plus, (float *y, const float *x, float s, float b, size_t n), (y, x, s, b, n))
+TRNI_DISPATCH_AVX2(trni_plus, (float *y, const float *x, float s, float b, size_t n), (y, x, s, b, n))
 
 TRNI_INLINE void trni_times_plus_body(float *y, const float *x, float s, float b, size_t n)
 {
     for (size_t i = 0; i < n; i++) y[i] = __builtin_fmaf(x[i], s, b);
 }
-
-TRNI_DISPATCH(trni_times_plus, (float *y, const float *x, float s, float b, size_t n), (y, x, s, b, n))
+TRNI_DISPATCH_AVX2(trni_times_plus, (float *y, const float *x, float s, float b, size_t n), (y, x, s, b, n))
 
 /* ---- reductions: several partitions side by side, each in its own order ---- */
 
@@ -200,8 +197,7 @@ TRNI_INLINE void trni_reduce_rows_body(trn_alu op, float *accumulator, const flo
         accumulator[j] = a;
     }
 }
-
-TRNI_DISPATCH(trni_reduce_rows, (trn_alu op, float *accumulator, const float *const *row, int gang, size_t n),
+TRNI_DISPATCH_AVX2(trni_reduce_rows, (trn_alu op, float *accumulator, const float *const *row, int gang, size_t n),
            (op, accumulator, row, gang, n))
 
 /* ---- a call, settled ---- */
@@ -399,7 +395,7 @@ TRNI_FN void trni_activation_tabulated_chunk(const void *plan, int64_t p, int64_
 
 /* ---- checks ---- */
 
-TRNI_COLD void trni_activation_check_op(trni_activation *a, trn_act op, trn_act_math math, const trn_act_table *table)
+TRNI_DRIVER void trni_activation_check_op(trni_activation *a, trn_act op, trn_act_math math, const trn_act_table *table)
 {
     trni_frame *f = &a->frame;
     if (f->status) return;
@@ -424,7 +420,7 @@ TRNI_COLD void trni_activation_check_op(trni_activation *a, trn_act op, trn_act_
     a->exact = !table && !trn_act_table_of(op).buckets;
 }
 
-TRNI_COLD void trni_activation_check_views(trni_activation *a, const trn_tensor *dst, const trn_tensor *src)
+TRNI_DRIVER void trni_activation_check_views(trni_activation *a, const trn_tensor *dst, const trn_tensor *src)
 {
     trni_frame_engine(&a->frame, TRN_ENGINE_SCALAR, TRN_ENGINE_UNKNOWN, "activation");
     trni_frame_dst(&a->frame, dst);
@@ -442,7 +438,7 @@ TRNI_FN void trni_activation_column(trni_activation *a, trni_column *column, con
 }
 
 /* The registers' fields; `cmd` as the caller gave it. */
-TRNI_COLD void trni_activation_check_reduce(trni_activation *a, trn_reduce_cmd cmd, const trn_tensor *src)
+TRNI_DRIVER void trni_activation_check_reduce(trni_activation *a, trn_reduce_cmd cmd, const trn_tensor *src)
 {
     trni_frame *f = &a->frame;
     const bool read = a->reduce || a->reduce_res->rank;
@@ -568,7 +564,7 @@ TRNI_FN trn_tensor trni_activation_operand(trni_frame *f, const trn_tensor *tile
 }
 
 /* What Trainium1 cannot do, and formats. */
-TRNI_COLD void trni_activation_check_bias(trni_activation *a, const trn_activation_args *args)
+TRNI_DRIVER void trni_activation_check_bias(trni_activation *a, const trn_activation_args *args)
 {
     trni_frame *f = &a->frame;
     const bool vector = args->bias_per_partition || args->bias_tile.rank,
@@ -658,7 +654,7 @@ TRNI_FN bool trni_activate2_pair(trn_alu op0, trn_alu op1)
     return (op0 == TRN_ALU_ADD || op0 == TRN_ALU_SUBTRACT || op0 == TRN_ALU_BYPASS) && op1 == TRN_ALU_BYPASS;
 }
 
-TRNI_COLD void trni_activate2_check(trni_activation *a, const trn_activate2_args *args)
+TRNI_DRIVER void trni_activate2_check(trni_activation *a, const trn_activate2_args *args)
 {
     static const unsigned reductions = 1u << TRN_ALU_ADD | 1u << TRN_ALU_MAXIMUM | 1u << TRN_ALU_MINIMUM |
                                        1u << TRN_ALU_ABS_MAX | 1u << TRN_ALU_ABS_MIN;

@@ -224,7 +224,7 @@ TRNI_FN trn_tensor trni_piece(const trni_pieces *p, trn_tensor t, int64_t i)
 /* ---- checks ---- */
 
 /* A mesh, a shape that has a meaning, and a sharding that suits both. */
-TRNI_COLD trn_status trni_check_layout(const trn_mesh *mesh, const trn_pspec *spec, const trn_tensor *global,
+TRNI_DRIVER trn_status trni_check_layout(const trn_mesh *mesh, const trn_pspec *spec, const trn_tensor *global,
                                      trn_error *error)
 {
     int64_t capacity = (int64_t)1 << TRNI_ADDRESS_BITS;
@@ -244,7 +244,7 @@ TRNI_COLD trn_status trni_check_layout(const trn_mesh *mesh, const trn_pspec *sp
     return trn_pspec_check(spec, mesh, global->rank, error);
 }
 
-TRNI_COLD trn_status trni_check_even(const trn_mesh *mesh, const trn_pspec *spec, const trn_tensor *global,
+TRNI_DRIVER trn_status trni_check_even(const trn_mesh *mesh, const trn_pspec *spec, const trn_tensor *global,
                                    trn_error *error)
 {
     for (int d = 0; d < global->rank; d++) {
@@ -258,7 +258,7 @@ TRNI_COLD trn_status trni_check_even(const trn_mesh *mesh, const trn_pspec *spec
 }
 
 /* One view per device, under this name: of the box's shape, in a format that fits. */
-TRNI_COLD trn_status trni_check_parts(const trn_shard_args *args, const char *name, trni_use use)
+TRNI_DRIVER trn_status trni_check_parts(const trn_shard_args *args, const char *name, trni_use use)
 {
     for (int i = 0; i < args->mesh->devices; i++) {
         const trn_box box = trn_shard_box(args->mesh, &args->spec, &args->global, i);
@@ -287,7 +287,7 @@ TRNI_FN bool trni_is_at_home(const trn_shard_args *args, int device)
     return trni_same_format(&home, part) && trni_same_place(&home, part);
 }
 
-TRNI_COLD trn_status trni_check_apart(const trn_shard_args *args)
+TRNI_DRIVER trn_status trni_check_apart(const trn_shard_args *args)
 {
     for (int i = 0; i < args->mesh->devices; i++)
         if (trn_tensor_overlap(args->parts[i], args->global) && (args->spec.sum || !trni_is_at_home(args, i)))
@@ -310,7 +310,7 @@ TRNI_FN bool trni_views_ascend(const trn_tensor *view, int count)
 }
 
 /* Two devices that hold the same may share their memory; others may not. */
-TRNI_COLD trn_status trni_check_outputs_apart(const trn_shard_args *args)
+TRNI_DRIVER trn_status trni_check_outputs_apart(const trn_shard_args *args)
 {
     const trn_mesh *mesh = args->mesh;
     const unsigned same = trni_replicated(&args->spec, mesh);
@@ -326,7 +326,7 @@ TRNI_COLD trn_status trni_check_outputs_apart(const trn_shard_args *args)
     return TRN_OK;
 }
 
-TRNI_COLD trn_status trni_shard_check(const trn_shard_args *args, trni_use parts)
+TRNI_DRIVER trn_status trni_shard_check(const trn_shard_args *args, trni_use parts)
 {
     const trni_use whole = parts == TRNI_INPUT ? TRNI_OUTPUT : TRNI_INPUT;
     if (!args->parts) return trni_fail(args->error, TRN_EINVAL, "parts is null");

@@ -143,7 +143,7 @@ TRNI_FN trn_pspec trni_scale_spec(const trni_sharded *s, bool of_a)
 
 /* ---- checks ---- */
 
-TRNI_COLD trn_status trni_sharded_check_operand(const trni_sharded *s, const char *name, const trn_shard_args *p,
+TRNI_DRIVER trn_status trni_sharded_check_operand(const trni_sharded *s, const char *name, const trn_shard_args *p,
                                               trni_use use)
 {
     const trn_sharded_matmul_args *ask = s->ask;
@@ -156,7 +156,7 @@ TRNI_COLD trn_status trni_sharded_check_operand(const trni_sharded *s, const cha
     return status;
 }
 
-TRNI_COLD trn_status trni_sharded_check_scales(const trni_sharded *s)
+TRNI_DRIVER trn_status trni_sharded_check_scales(const trni_sharded *s)
 {
     const trn_sharded_matmul_args *ask = s->ask;
     if (ask->matmul.a_scale.rank || ask->matmul.b_scale.rank)
@@ -183,7 +183,7 @@ TRNI_COLD trn_status trni_sharded_check_scales(const trni_sharded *s)
 }
 
 /* No part of dst meets an operand, or another part of dst. */
-TRNI_COLD trn_status trni_sharded_check_apart(const trni_sharded *s)
+TRNI_DRIVER trn_status trni_sharded_check_apart(const trni_sharded *s)
 {
     const trn_sharded_matmul_args *ask = s->ask;
     const struct {
@@ -203,7 +203,7 @@ TRNI_COLD trn_status trni_sharded_check_apart(const trni_sharded *s)
 }
 
 /* Formats, generation, modes: what trn_matmul says to a product without rows. */
-TRNI_COLD trn_status trni_sharded_check_modes(const trni_sharded *s)
+TRNI_DRIVER trn_status trni_sharded_check_modes(const trni_sharded *s)
 {
     const trn_sharded_matmul_args *ask = s->ask;
     const int64_t k = ask->k / 32 * 32; /* any depth that scales fit */
@@ -221,7 +221,7 @@ TRNI_COLD trn_status trni_sharded_check_modes(const trni_sharded *s)
     return trn_matmul(&m);
 }
 
-TRNI_COLD trn_status trni_sharded_check_views(const trni_sharded *s)
+TRNI_DRIVER trn_status trni_sharded_check_views(const trni_sharded *s)
 {
     const trn_sharded_matmul_args *ask = s->ask;
     const trn_shard_args a = trni_sharded_parts(s, &ask->a_spec, &s->a_whole, ask->a);

@@ -114,7 +114,7 @@ typedef struct trni_sharded {
     trn_sharded_matmul_plan plan;
 } trni_sharded;
 
-TRNI_COLD trn_status trni_sharded_check_spec(const trni_sharded *s, const char *name, const trn_pspec *spec,
+TRNI_DRIVER trn_status trni_sharded_check_spec(const trni_sharded *s, const char *name, const trn_pspec *spec,
                                            const trn_tensor *whole)
 {
     const trn_sharded_matmul_args *ask = s->ask;
@@ -125,7 +125,7 @@ TRNI_COLD trn_status trni_sharded_check_spec(const trni_sharded *s, const char *
 }
 
 /* Operands that are sums themselves must be summed first: which sum a product of sums is, is the caller's to say. */
-TRNI_COLD trn_status trni_sharded_check_sums(const trni_sharded *s)
+TRNI_DRIVER trn_status trni_sharded_check_sums(const trni_sharded *s)
 {
     for (int a = 0; a < s->mesh->axes; a++)
         if ((s->a_spec.sum | s->b_spec.sum) >> a & 1u)
@@ -135,7 +135,7 @@ TRNI_COLD trn_status trni_sharded_check_sums(const trni_sharded *s)
     return TRN_OK;
 }
 
-TRNI_COLD trn_status trni_sharded_check_formats(const trni_sharded *s)
+TRNI_DRIVER trn_status trni_sharded_check_formats(const trni_sharded *s)
 {
     const trn_sharded_matmul_args *ask = s->ask;
     const struct {

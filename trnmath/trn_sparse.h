@@ -276,7 +276,7 @@ TRNI_FN void trni_sparse_block(const trni_sparse_worker *w, const trni_sparse_ti
 
 /* ---- the instruction ---- */
 
-TRNI_COLD trn_status trni_nc_matmul_sparse_check(const trn_nc_matmul_sparse_args *args, trni_sparse_product *s)
+TRNI_DRIVER trn_status trni_nc_matmul_sparse_check(const trn_nc_matmul_sparse_args *args, trni_sparse_product *s)
 {
     trn_error *error = args->error;
     trni_request ask;
@@ -538,7 +538,7 @@ TRNI_FN void trni_sparse_part(const trni_sparse_product *s, const trni_sparse_cu
 
 /* ---- the call ---- */
 
-TRNI_COLD trn_status trni_sparse_matmul_check(const trn_sparse_matmul_args *args, trni_sparse_product *s)
+TRNI_DRIVER trn_status trni_sparse_matmul_check(const trn_sparse_matmul_args *args, trni_sparse_product *s)
 {
     trni_request ask;
     TRNI_REQUEST(ask, args);

@@ -128,13 +128,13 @@ TRN_API int64_t trn_sparse_stored(trn_sparse_pattern p, int64_t k)
     return !trn_sparse_pattern_valid(p) || k < 0 || k % p.n ? -1 : k / p.n * p.m;
 }
 
-TRNI_COLD trn_status trni_sparse_check_pattern(trn_sparse_pattern p, trn_error *error)
+TRNI_DRIVER trn_status trni_sparse_check_pattern(trn_sparse_pattern p, trn_error *error)
 {
     if (trn_sparse_pattern_valid(p)) return TRN_OK;
     return trni_fail(error, TRN_EINVAL, "pattern %d:%d is none of 4:16, 4:12, 4:8, 2:8, 2:4, 1:4 and 1:2", p.m, p.n);
 }
 
-TRNI_COLD trn_status trni_sparse_check_depth(trn_sparse_pattern p, int64_t k, const char *name, int64_t stored,
+TRNI_DRIVER trn_status trni_sparse_check_depth(trn_sparse_pattern p, int64_t k, const char *name, int64_t stored,
                                            const char *stored_name, trn_error *error)
 {
     if (k % p.n)
@@ -146,7 +146,7 @@ TRNI_COLD trn_status trni_sparse_check_depth(trn_sparse_pattern p, int64_t k, co
                      stored_name, (long long)stored, p.m, p.n, (long long)(k / p.n * p.m), (long long)k, name);
 }
 
-TRNI_COLD trn_status trni_sparse_check_tags_view(const trn_tensor *tags, const trn_tensor *values,
+TRNI_DRIVER trn_status trni_sparse_check_tags_view(const trn_tensor *tags, const trn_tensor *values,
                                                const char *values_name, trni_use use, trn_error *error)
 {
     const trn_status status = trn_tensor_check(tags, "tags", use, 2, error);
@@ -189,7 +189,7 @@ TRNI_FN trn_status trni_sparse_blame(const unsigned char *tag, int count, trn_sp
 }
 
 /* Looks at every tag of a checked view; `axis` is the one along which elements of a row are stored. */
-TRNI_COLD trn_status trni_sparse_check_tags(const trn_tensor *tags, int axis, trn_sparse_pattern p, trn_isa isa,
+TRNI_DRIVER trn_status trni_sparse_check_tags(const trn_tensor *tags, int axis, trn_sparse_pattern p, trn_isa isa,
                                           trn_error *error)
 {
     unsigned char follows[TRNI_SPARSE_STRETCH], line[TRNI_SPARSE_STRETCH];
@@ -290,7 +290,7 @@ TRNI_FN void trni_sparse_pack_row(const trn_sparse_pack_args *args, int64_t row,
 
 /* ---- pack and unpack ---- */
 
-TRNI_COLD trn_status trni_sparse_check_float(const trn_tensor *t, const char *name, trn_error *error)
+TRNI_DRIVER trn_status trni_sparse_check_float(const trn_tensor *t, const char *name, trn_error *error)
 {
     if (trn_tensor_format_info(t).kind == TRN_KIND_FLOAT) return TRN_OK;
     return trni_fail(error, TRN_EFORMAT, "%s is %s; floating-point formats are pruned and packed here", name,
@@ -298,7 +298,7 @@ TRNI_COLD trn_status trni_sparse_check_float(const trn_tensor *t, const char *na
 }
 
 /* `full` [M, K] against values and tags; whichever is written must overlap nothing. */
-TRNI_COLD trn_status trni_sparse_check_views(const trn_tensor *full, const char *full_name, trni_use full_use,
+TRNI_DRIVER trn_status trni_sparse_check_views(const trn_tensor *full, const char *full_name, trni_use full_use,
                                            const trn_tensor *values, const trn_tensor *tags, trn_sparse_pattern p,
                                            trn_error *error)
 {
@@ -383,7 +383,7 @@ TRN_API trn_status trn_sparse_unpack(const trn_sparse_unpack_args *args)
 
 /* ---- packed tags: a code of four bits is what trn_pack packs ---- */
 
-TRNI_COLD trn_status trni_sparse_check_words(const trn_tensor *tags, const char *tags_name, trni_use tags_use,
+TRNI_DRIVER trn_status trni_sparse_check_words(const trn_tensor *tags, const char *tags_name, trni_use tags_use,
                                            const trn_tensor *words, const char *words_name, trn_error *error)
 {
     trn_status status;

@@ -246,7 +246,7 @@ TRNI_FN bool trni_same_place(const trn_tensor *a, const trn_tensor *b)
 /* ---- moving elements ---- */
 
 /* Copies n elements between two constant steps. */
-TRNI_FN void trni_move(char *dst, int64_t dst_step, const char *src, int64_t src_step, size_t bytes, size_t n)
+TRNI_DRIVER void trni_move(char *dst, int64_t dst_step, const char *src, int64_t src_step, size_t bytes, size_t n)
 {
 #define TRNI_MOVE(size) \
     for (size_t i = 0; i < n; i++) memcpy(dst + (int64_t)i * dst_step, src + (int64_t)i * src_step, size)
@@ -262,7 +262,7 @@ TRNI_FN void trni_move(char *dst, int64_t dst_step, const char *src, int64_t src
 enum { TRNI_ADDRESS_BITS = 60 }; /* no view spans more bytes, or names more elements, than 2^60 */
 
 /* Bytes from the first to one past the last element; false when a size is absurd. */
-TRNI_COLD bool trni_extent(const trn_tensor *t, size_t *bytes)
+TRNI_DRIVER bool trni_extent(const trn_tensor *t, size_t *bytes)
 {
     const uint64_t limit = (uint64_t)1 << TRNI_ADDRESS_BITS, size = trn_format_bytes(t->format);
     const bool packed = trni_strides_packed(t);
@@ -288,7 +288,7 @@ typedef struct trni_axis {
 
 /* Is there a choice of the variables, not all zero when `nonzero`, with |distance + sum of step*value| < size?
  * Axes are sorted by falling step, so that ordinary layouts leave one or two values to try on each. */
-TRNI_COLD bool trni_meet(const trni_axis *axis, int n, int64_t distance, int64_t size, bool nonzero, int *budget)
+TRNI_DRIVER bool trni_meet(const trni_axis *axis, int n, int64_t distance, int64_t size, bool nonzero, int *budget)
 {
     if (n == 0) return !nonzero && distance > -size && distance < size;
     int64_t below = 0, above = 0; /* what the later axes can add */
@@ -309,7 +309,7 @@ TRNI_COLD bool trni_meet(const trni_axis *axis, int n, int64_t distance, int64_t
     return false;
 }
 
-TRNI_COLD void trni_axis_add(trni_axis *axis, int *n, int64_t step, int64_t low, int64_t high)
+TRNI_DRIVER void trni_axis_add(trni_axis *axis, int *n, int64_t step, int64_t low, int64_t high)
 {
     if (step == 0 || low == high) return;
     for (int i = 0; i < *n; i++)
@@ -406,7 +406,7 @@ TRN_API trn_status trn_tensor_check(const trn_tensor *t, const char *name, trni_
 }
 
 /* TRN_OK when both have the same rank and sizes. */
-TRNI_COLD trn_status trni_check_same_shape(const trn_tensor *a, const char *a_name, const trn_tensor *b,
+TRNI_DRIVER trn_status trni_check_same_shape(const trn_tensor *a, const char *a_name, const trn_tensor *b,
                                          const char *b_name, trn_error *error)
 {
     if (a->rank != b->rank)

@@ -129,8 +129,8 @@ TRNI_FN const trn_core_spec *trni_instruction_core(const trn_tensor_instruction 
     return trn_core_spec_of(i->generation == TRN_GENERATION_DEFAULT && newest ? TRN_TRAINIUM3 : i->generation);
 }
 
-TRNI_COLD trn_status trni_instruction_check_size(const trn_tensor_instruction *i, const char *name, int size,
-                                                 double most)
+TRNI_DRIVER trn_status trni_instruction_check_size(const trn_tensor_instruction *i, const char *name, int size,
+                                                   double most)
 {
     if (size < 1 || size > most)
         return trni_fail(i->error, size < 1 ? TRN_ESHAPE : TRN_ELIMIT, "%s is %d; this instruction takes 1 to %.0f",
@@ -139,7 +139,7 @@ TRNI_COLD trn_status trni_instruction_check_size(const trn_tensor_instruction *i
 }
 
 /* tile_rows or tile_columns: a power of two from the smallest that the generation has to the whole array. */
-TRNI_COLD trn_status trni_instruction_check_tile(const trn_tensor_instruction *i, const char *name, int size,
+TRNI_DRIVER trn_status trni_instruction_check_tile(const trn_tensor_instruction *i, const char *name, int size,
                                                int smallest, int all)
 {
     bool known = size == 0;
@@ -155,7 +155,7 @@ typedef struct trni_instruction {
     double k, m, n;
 } trni_instruction;
 
-TRNI_COLD trn_status trni_instruction_check_sizes(const trn_tensor_instruction *i, const trni_instruction *s)
+TRNI_DRIVER trn_status trni_instruction_check_sizes(const trn_tensor_instruction *i, const trni_instruction *s)
 {
     const trn_core_spec *core = s->speed.core;
     const int longest = i->bf16_psum ? core->max_n_bf16 : core->max_n;
@@ -170,7 +170,7 @@ TRNI_COLD trn_status trni_instruction_check_sizes(const trn_tensor_instruction *
 }
 
 /* Which modes may take a part of the array only: MX, double_row and transposes along rows, sparse products not. */
-TRNI_COLD trn_status trni_instruction_check_tiling(const trn_tensor_instruction *i, const trni_instruction *s)
+TRNI_DRIVER trn_status trni_instruction_check_tiling(const trn_tensor_instruction *i, const trni_instruction *s)
 {
     const trn_matmul_mode mode = s->speed.mode;
     const trn_core_spec *core = s->speed.core;

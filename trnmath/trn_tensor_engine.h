@@ -134,8 +134,8 @@ TRN_API float trn_systolic_tile(const float *x, const float *w, int rows, bool f
 /* ---- limits ---- */
 
 /* One axis of row or column tiling: size 0 is the whole array. */
-TRNI_COLD trn_status trni_check_tile_axis(const char *axis, int position, int size, int smallest, int64_t used,
-                                          const char *chip, trn_error *error)
+TRNI_DRIVER trn_status trni_check_tile_axis(const char *axis, int position, int size, int smallest, int64_t used,
+                                            const char *chip, trn_error *error)
 {
     if (size != 128 && size != 64 && size != 32)
         return trni_fail(error, TRN_EINVAL, "tile_size.%s = %d; tiles are 128, 64 or 32", axis, size);
@@ -152,8 +152,8 @@ TRNI_COLD trn_status trni_check_tile_axis(const char *axis, int position, int si
     return TRN_OK;
 }
 
-TRNI_COLD trn_status trni_check_tile(const trn_core_spec *core, trn_pe_tile position, trn_pe_tile size,
-                                     bool columns_too, const trni_product *p, trn_error *error)
+TRNI_DRIVER trn_status trni_check_tile(const trn_core_spec *core, trn_pe_tile position, trn_pe_tile size,
+                                       bool columns_too, const trni_product *p, trn_error *error)
 {
     const char *chip = trn_generation_name(core->generation);
     trn_status status;
@@ -172,7 +172,7 @@ TRNI_COLD trn_status trni_check_tile(const trn_core_spec *core, trn_pe_tile posi
                                 error);
 }
 
-TRNI_COLD trn_status trni_check_limits(const trn_core_spec *core, const trni_product *p, trn_error *error)
+TRNI_DRIVER trn_status trni_check_limits(const trn_core_spec *core, const trni_product *p, trn_error *error)
 {
     const bool bf16 =
         p->dst.format == TRN_BF16 || p->dst.format == TRN_F16 || p->dst.format == TRN_U16; /* two bytes of PSUM */
@@ -190,7 +190,7 @@ TRNI_COLD trn_status trni_check_limits(const trn_core_spec *core, const trni_pro
 }
 
 /* A hint that is not true would be silent on the chip; here it is refused. */
-TRNI_COLD trn_status trni_check_onezero(const trni_operand *o, bool hint, const char *name, trn_error *error)
+TRNI_DRIVER trn_status trni_check_onezero(const trni_operand *o, bool hint, const char *name, trn_error *error)
 {
     for (int64_t slot = 0; hint && slot < o->slots; slot++) {
         const trni_operand one = trni_operand_slot(o, slot);
@@ -311,7 +311,7 @@ TRNI_FN trn_format trni_transposed_format(trn_format data)
     return trn_format_bits(data) == 8 ? TRN_U16 : data;
 }
 
-TRNI_COLD trn_status trni_transpose_check(const trn_nc_matmul_args *args, const trni_product *p)
+TRNI_DRIVER trn_status trni_transpose_check(const trn_nc_matmul_args *args, const trni_product *p)
 {
     const trn_format to = trni_transposed_format(args->stationary.format);
     if (args->accumulate || args->double_row)
@@ -346,7 +346,7 @@ TRNI_FN void trni_transpose_run(const trni_product *p)
 /* ---- nc_matmul ---- */
 
 /* As a product: dst's format is checked by the instruction, so that transposes may write what no product does. */
-TRNI_COLD trn_status trni_nc_matmul_check(const trn_nc_matmul_args *args, trni_product *p, bool *moves)
+TRNI_DRIVER trn_status trni_nc_matmul_check(const trn_nc_matmul_args *args, trni_product *p, bool *moves)
 {
     trni_request ask;
     trn_status status;
@@ -397,7 +397,7 @@ TRN_API trn_status trn_nc_matmul(const trn_nc_matmul_args *args)
 
 /* ---- nc_matmul_mx ---- */
 
-TRNI_COLD trn_status trni_nc_matmul_mx_check(const trn_nc_matmul_mx_args *args, trni_product *p)
+TRNI_DRIVER trn_status trni_nc_matmul_mx_check(const trn_nc_matmul_mx_args *args, trni_product *p)
 {
     trni_request ask;
     trn_status status;

@@ -172,7 +172,7 @@ TRNI_FN bool trni_level_known(const trn_level *l)
 
 TRNI_FN bool trni_amount(double x) { return x >= 0 && x <= DBL_MAX; }
 
-TRNI_COLD trn_status trni_level_check(const trn_topology *net, int at, trn_error *error)
+TRNI_DRIVER trn_status trni_level_check(const trn_topology *net, int at, trn_error *error)
 {
     const trn_level *l = &net->level[at];
     const char *name = l->name ? l->name : "?";

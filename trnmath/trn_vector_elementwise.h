@@ -190,7 +190,7 @@ TRNI_FN const char *trni_op_fault(const trn_alu_info *info, unsigned takes)
     return NULL;
 }
 
-TRNI_COLD void trni_frame_op(trni_frame *f, trn_alu op, const char *name, unsigned takes)
+TRNI_DRIVER void trni_frame_op(trni_frame *f, trn_alu op, const char *name, unsigned takes)
 {
     if (f->status) return;
     const trn_alu_info *info = trn_alu_info_of(op);
@@ -205,7 +205,7 @@ TRNI_COLD void trni_frame_op(trni_frame *f, trn_alu op, const char *name, unsign
 }
 
 /* Both operators on numbers, or both on bits. */
-TRNI_COLD void trni_frame_one_kind(trni_frame *f, trn_alu op0, trn_alu op1)
+TRNI_DRIVER void trni_frame_one_kind(trni_frame *f, trn_alu op0, trn_alu op1)
 {
     if (f->status || op1 == TRN_ALU_BYPASS || op0 == TRN_ALU_BYPASS) return;
     if (trn_alu_info_of(op0)->kind != trn_alu_info_of(op1)->kind)
@@ -215,7 +215,7 @@ TRNI_COLD void trni_frame_one_kind(trni_frame *f, trn_alu op0, trn_alu op1)
 }
 
 /* An operand that nothing reads is a mistake. */
-TRNI_COLD void trni_frame_idle_operand(trni_frame *f, trn_alu op, const char *op_name, bool given, const char *name)
+TRNI_DRIVER void trni_frame_idle_operand(trni_frame *f, trn_alu op, const char *op_name, bool given, const char *name)
 {
     if (f->status || !given || trn_alu_info_of(op)->operands == 2) return;
     f->status = trni_fail(f->how.error, TRN_EINVAL, "%s is %s, which takes one operand, but %s is given", op_name,
@@ -223,7 +223,7 @@ TRNI_COLD void trni_frame_idle_operand(trni_frame *f, trn_alu op, const char *op
 }
 
 /* A [P] or [P, 1] tile of F32 with an operand for each partition of dst. */
-TRNI_COLD void trni_frame_operand(trni_frame *f, const trn_tensor *tile, const char *name)
+TRNI_DRIVER void trni_frame_operand(trni_frame *f, const trn_tensor *tile, const char *name)
 {
     trni_frame_column(f, tile, name, f->partitions);
     if (f->status || tile->rank == 0) return;
@@ -234,7 +234,7 @@ TRNI_COLD void trni_frame_operand(trni_frame *f, const trn_tensor *tile, const c
 }
 
 /* Operators on bits: integers of dst's width. */
-TRNI_COLD void trni_frame_bits(trni_frame *f, const trn_tensor *t, const char *name)
+TRNI_DRIVER void trni_frame_bits(trni_frame *f, const trn_tensor *t, const char *name)
 {
     if (f->status || t->rank == 0) return;
     if (!trn_format_is_integer(t->format))
@@ -257,7 +257,7 @@ typedef struct trni_stage {
     float wide[TRNI_SPAN_CHUNK]; /* a constant, as often as a chunk may need it */
 } trni_stage;
 
-TRNI_COLD void trni_stage_op(trni_stage *s, trn_alu op, bool reverse, trn_isa isa)
+TRNI_DRIVER void trni_stage_op(trni_stage *s, trn_alu op, bool reverse, trn_isa isa)
 {
     s->op = op;
     s->kernel = trni_alu_kernel_of(op, isa);
@@ -265,7 +265,7 @@ TRNI_COLD void trni_stage_op(trni_stage *s, trn_alu op, bool reverse, trn_isa is
     s->tensor = false;
 }
 
-TRNI_COLD void trni_stage_tensor(trni_stage *s, trn_alu op, bool reverse, const trn_tensor *t, trn_isa isa)
+TRNI_DRIVER void trni_stage_tensor(trni_stage *s, trn_alu op, bool reverse, const trn_tensor *t, trn_isa isa)
 {
     trni_stage_op(s, op, reverse, isa);
     s->tensor = true;
@@ -274,7 +274,7 @@ TRNI_COLD void trni_stage_tensor(trni_stage *s, trn_alu op, bool reverse, const 
 }
 
 /* Chunks have at most `most` elements. */
-TRNI_COLD void trni_stage_column(trni_stage *s, trn_alu op, bool reverse, const trn_tensor *tile, float value,
+TRNI_DRIVER void trni_stage_column(trni_stage *s, trn_alu op, bool reverse, const trn_tensor *tile, float value,
                                int64_t most, trn_isa isa)
 {
     trni_stage_op(s, op, reverse, isa);
@@ -334,7 +334,7 @@ TRNI_FN bool trni_chain_reads(const trni_span *v)
 }
 
 /* After the stages are known. */
-TRNI_COLD void trni_elementwise_chain(trni_elementwise *e)
+TRNI_DRIVER void trni_elementwise_chain(trni_elementwise *e)
 {
     trni_chain *c = &e->chain;
     bool takes = e->stages > 0 && trni_chain_reads(&e->dst) && trni_chain_reads(&e->data) &&
@@ -387,7 +387,7 @@ TRNI_FN void trni_chained_chunk(const void *plan, int64_t p, int64_t f, int64_t 
 }
 
 /* Partitions that follow each other in memory are one, unless an operand goes by partition. */
-TRNI_COLD void trni_elementwise_flatten(trni_elementwise *e)
+TRNI_DRIVER void trni_elementwise_flatten(trni_elementwise *e)
 {
     bool flat = trni_span_flat(&e->dst) && trni_span_flat(&e->data);
     for (int i = 0; i < e->stages; i++)
@@ -400,7 +400,7 @@ TRNI_COLD void trni_elementwise_flatten(trni_elementwise *e)
 }
 
 /* After all checks: opens dst and the first operand. */
-TRNI_COLD void trni_elementwise_open(trni_elementwise *e, const trni_frame *f, const trn_tensor *data)
+TRNI_DRIVER void trni_elementwise_open(trni_elementwise *e, const trni_frame *f, const trn_tensor *data)
 {
     trni_span_output(&e->dst, f->dst, f);
     trni_span_init(&e->data, data, f->isa);
@@ -541,7 +541,7 @@ TRNI_FN trn_status trni_tensor_tensor_bits(const trn_tensor_tensor_args *args, c
     return trni_bits_all(&b);
 }
 
-TRNI_COLD trn_status trni_tensor_tensor_check(const trn_tensor_tensor_args *args, trni_frame *f)
+TRNI_DRIVER trn_status trni_tensor_tensor_check(const trn_tensor_tensor_args *args, trni_frame *f)
 {
     const trn_instruction how = trni_instruction_of(args);
     trni_frame_begin(f, &how, trni_op_generation(args->op, TRN_ALU_BYPASS), TRN_TRAINIUM1, "tensor_tensor");
@@ -620,7 +620,7 @@ TRNI_FN void trni_tensor_scalar_operands(trni_frame *f, const trn_tensor_scalar_
     trni_frame_beside(f, tile1, "operand1_tile");
 }
 
-TRNI_COLD trn_status trni_tensor_scalar_check(const trn_tensor_scalar_args *args, trni_frame *f, bool *bits)
+TRNI_DRIVER trn_status trni_tensor_scalar_check(const trn_tensor_scalar_args *args, trni_frame *f, bool *bits)
 {
     const trn_instruction how = trni_instruction_of(args);
     const unsigned takes = TRNI_OP_NONE | TRNI_OP_UNARY | TRNI_OP_BITS | TRNI_OP_GPSIMD;
@@ -667,7 +667,7 @@ TRN_API trn_status trn_tensor_scalar(const trn_tensor_scalar_args *args)
 
 /* ---- scalar_tensor_tensor ---- */
 
-TRNI_COLD trn_status trni_scalar_tensor_tensor_check(const trn_scalar_tensor_tensor_args *args, trni_frame *f)
+TRNI_DRIVER trn_status trni_scalar_tensor_tensor_check(const trn_scalar_tensor_tensor_args *args, trni_frame *f)
 {
     const trn_instruction how = trni_instruction_of(args);
     trni_frame_begin(f, &how, trni_op_generation(args->op0, args->op1), TRN_TRAINIUM1, "scalar_tensor_tensor");
@@ -742,7 +742,7 @@ TRNI_FN void trni_copy_chunk(const void *plan, int64_t p, int64_t f, int64_t n)
     }
 }
 
-TRNI_COLD trn_status trni_tensor_copy_check(const trn_tensor_copy_args *args, trni_frame *f)
+TRNI_DRIVER trn_status trni_tensor_copy_check(const trn_tensor_copy_args *args, trni_frame *f)
 {
     const trn_instruction how = trni_instruction_of(args);
     trni_frame_begin(f, &how, TRN_TRAINIUM2, TRN_TRAINIUM1, "tensor_copy");
@@ -842,7 +842,7 @@ TRNI_FN void trni_predicated_chunk(const void *plan, int64_t p, int64_t f, int64
     trni_span_put(&c->dst, p, f, n, fresh);
 }
 
-TRNI_COLD trn_status trni_predicated_check(const trn_tensor_copy_predicated_args *args, trni_frame *f)
+TRNI_DRIVER trn_status trni_predicated_check(const trn_tensor_copy_predicated_args *args, trni_frame *f)
 {
     const trn_instruction how = trni_instruction_of(args);
     const trn_format format = args->predicate.format;

@@ -117,7 +117,7 @@ TRNI_FN void trni_shuffle_work(const void *plan, int64_t first, int64_t partitio
     }
 }
 
-TRNI_COLD void trni_shuffle_check_mask(trni_frame *f, const trn_nc_stream_shuffle_args *args)
+TRNI_DRIVER void trni_shuffle_check_mask(trni_frame *f, const trn_nc_stream_shuffle_args *args)
 {
     const int64_t has = args->src.shape[0];
     for (int i = 0; i < TRNI_MOVE_ROWS && !f->status; i++) {
@@ -262,7 +262,7 @@ TRNI_FN void trni_quantize_work(const void *plan, int64_t p, int64_t rows)
         trni_quantize_piece(q, p, c, trni_min64(TRNI_MX_BLOCKS, q->scale.elements - c));
 }
 
-TRNI_COLD trn_status trni_quantize_check_formats(const trn_quantize_mx_args *args)
+TRNI_DRIVER trn_status trni_quantize_check_formats(const trn_quantize_mx_args *args)
 {
     if (args->src.format != TRN_F16 && args->src.format != TRN_BF16)
         return trni_fail(args->error, TRN_EFORMAT, "src is %s; quantize_mx takes float16 and bfloat16",
@@ -277,7 +277,7 @@ TRNI_COLD trn_status trni_quantize_check_formats(const trn_quantize_mx_args *arg
     return TRN_OK;
 }
 
-TRNI_COLD trn_status trni_quantize_check(trni_frame *f, const trn_quantize_mx_args *args)
+TRNI_DRIVER trn_status trni_quantize_check(trni_frame *f, const trn_quantize_mx_args *args)
 {
     const trn_instruction how = trni_instruction_of(args);
     (void)trni_frame_begin(f, &how, TRN_TRAINIUM3, TRN_TRAINIUM3, "quantize_mx");

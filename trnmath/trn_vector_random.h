@@ -172,7 +172,7 @@ TRNI_FN bool trni_lane_dead(const trni_draw_lanes *l, int lane)
     return !any[0] || !any[1] || !any[2] || !any[3];
 }
 
-TRNI_COLD void trni_draw_lanes_check(trni_frame *f, const trni_draw_lanes *l, int64_t partitions)
+TRNI_DRIVER void trni_draw_lanes_check(trni_frame *f, const trni_draw_lanes *l, int64_t partitions)
 {
     for (int lane = 0; !f->status && lane < trni_min64(partitions, TRN_VECTOR_LANES); lane++)
         if (trni_lane_dead(l, lane))
@@ -329,7 +329,7 @@ TRNI_FN void trni_rand_work(const void *plan, int64_t p, int64_t f, int64_t n, u
     trni_span_write(&r->dst, p, f, n, x);
 }
 
-TRNI_COLD trn_status trni_rand_check_range(const trni_rand_plan *r, const trni_frame *f)
+TRNI_DRIVER trn_status trni_rand_check_range(const trni_rand_plan *r, const trni_frame *f)
 {
     const int64_t ranges = r->min.varies || r->max.varies ? f->partitions : f->partitions > 0;
     for (int64_t p = 0; p < ranges; p++) {
@@ -426,7 +426,7 @@ TRNI_FN void trni_drop_work(const void *plan, int64_t p, int64_t f, int64_t n, u
     trni_span_put(&d->dst, p, f, n, bits);
 }
 
-TRNI_COLD trn_status trni_drop_check_prob(const trni_drop_plan *d, const trni_frame *f)
+TRNI_DRIVER trn_status trni_drop_check_prob(const trni_drop_plan *d, const trni_frame *f)
 {
     const int64_t probs = d->prob.varies ? f->partitions : f->partitions > 0;
     for (int64_t p = 0; p < probs; p++) {
@@ -438,7 +438,7 @@ TRNI_COLD trn_status trni_drop_check_prob(const trni_drop_plan *d, const trni_fr
     return TRN_OK;
 }
 
-TRNI_COLD void trni_drop_check_formats(trni_frame *f, const trn_dropout_args *args)
+TRNI_DRIVER void trni_drop_check_formats(trni_frame *f, const trn_dropout_args *args)
 {
     if (f->status) return;
     if (!trni_same_format(&args->dst, &args->data))

@@ -298,7 +298,7 @@ TRNI_FN void trni_reduce_kinds(trni_frame *f, const trn_tensor_reduce_args *args
                               trn_alu_name(args->op));
 }
 
-TRNI_COLD trn_status trni_tensor_reduce_check(const trn_tensor_reduce_args *args, trni_frame *f)
+TRNI_DRIVER trn_status trni_tensor_reduce_check(const trn_tensor_reduce_args *args, trni_frame *f)
 {
     const trn_instruction how = trni_instruction_of(args);
     trni_frame_begin(f, &how, TRN_TRAINIUM2, TRN_TRAINIUM1, "tensor_reduce");
@@ -370,7 +370,7 @@ TRNI_FN void trni_scalar_open(trni_elementwise *e, const trni_frame *f, const tr
     if (op != TRN_ALU_BYPASS) trni_stage_column(&e->stage[e->stages++], op, reverse, tile, value, f->elements, f->isa);
 }
 
-TRNI_COLD void trni_frame_accumulates(trni_frame *f, trn_alu op, const char *name, bool subtract)
+TRNI_DRIVER void trni_frame_accumulates(trni_frame *f, trn_alu op, const char *name, bool subtract)
 {
     if (f->status) return;
     if (op == TRN_ALU_ADD || op == TRN_ALU_MULTIPLY || op == TRN_ALU_MAXIMUM || op == TRN_ALU_MINIMUM) return;
@@ -469,7 +469,7 @@ TRNI_FN void trni_cumulative_rows(const void *plan, int64_t p, int64_t n)
     for (int64_t i = 0; i < n; i++) trni_accumulation_end(&c->sum, p + i, last[i]);
 }
 
-TRNI_COLD void trni_frame_narrow(trni_frame *f, const trn_tensor *t, const char *name)
+TRNI_DRIVER void trni_frame_narrow(trni_frame *f, const trn_tensor *t, const char *name)
 {
     if (!f->status && trni_is_word(t->format))
         f->status = trni_fail(f->how.error, TRN_EFORMAT, "%s is %s, which this instruction does not take", name,
@@ -812,7 +812,7 @@ TRNI_FN void trni_select_formats(trni_frame *f, const trn_select_reduce_args *ar
             trni_fail(f->how.error, TRN_EINVAL, "reduce_op is %s; it takes maximum", trn_alu_name(args->reduce_op));
 }
 
-TRNI_COLD trn_status trni_select_check(trni_frame *f, const trn_select_reduce_args *args, const trni_registers *r)
+TRNI_DRIVER trn_status trni_select_check(trni_frame *f, const trn_select_reduce_args *args, const trni_registers *r)
 {
     const trn_instruction how = trni_instruction_of(args);
     trni_frame_begin(f, &how, TRN_TRAINIUM2, TRN_TRAINIUM1, "select_reduce");

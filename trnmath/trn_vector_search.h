@@ -308,7 +308,7 @@ TRN_API trn_status trn_nc_find_index8(const trn_nc_find_index8_args *args)
     return TRN_OK;
 }
 
-TRNI_COLD trn_status trni_match_replace_check(trni_frame *f, const trn_nc_match_replace8_args *args)
+TRNI_DRIVER trn_status trni_match_replace_check(trni_frame *f, const trn_nc_match_replace8_args *args)
 {
     const bool indexes = args->dst_idx.rank != 0;
     if (trni_search_begin(f, args, &args->data, "data", "nc_match_replace8")) return f->status;

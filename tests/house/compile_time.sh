@@ -43,7 +43,7 @@ if [ "$(uname -m)" = x86_64 ]; then
             "$compiler" -O2 -I"$root" -c "$root/bench/speed/compile/matmul.c" -o "$scratch/matmul.o" || continue
         checked
         bytes=$(size "$scratch/matmul.o" | awk 'NR == 2 { print $1 + $2 }')
-        printf '%s: the object of a program that calls trn_matmul has %d bytes, at most %d\n' "$compiler" "$bytes" $limit_bytes
+        printf "%s: a program that calls trn_matmul: %d bytes, at most %d\n" "$compiler" "$bytes" $limit_bytes
         [ "$bytes" -le $limit_bytes ] || fail "$compiler -O2: that is more than $limit_bytes bytes"
     done
 fi

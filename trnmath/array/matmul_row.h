@@ -27,7 +27,8 @@ typedef struct trni_row_tile {
 } trni_row_tile;
 
 /* Rows [first, first + count) of the array, in memory order, chain by chain. */
-TRNI_FN void trni_stream_group(const trni_worker *w, const trni_row_tile *t, int first, int count, const uint8_t *scale)
+TRNI_DRIVER void trni_stream_group(const trni_worker *w, const trni_row_tile *t, int first, int count,
+                                   const uint8_t *scale)
 {
     const trn_numerics *rules = &w->p->numerics;
     const trni_feed *feed = &w->feed_b;
@@ -49,14 +50,14 @@ TRNI_FN void trni_stream_group(const trni_worker *w, const trni_row_tile *t, int
 }
 
 /* An odd depth of double rows: the last row's missing partner is a true zero product, and not in memory. */
-TRNI_FN void trni_stream_single(const trni_worker *w, const trni_row_tile *t, int p)
+TRNI_DRIVER void trni_stream_single(const trni_worker *w, const trni_row_tile *t, int p)
 {
     float *sum = t->sums + trni_chain_of_row(&w->p->numerics, p) * t->step;
     w->feed_b.stream(&w->feed_b, sum, t->x + t->map->chains.slot[p] * 2, trni_operand_at(&w->p->b, t->n, t->k + p), 0,
                      1, 0, (size_t)t->columns);
 }
 
-TRNI_FN void trni_merge_lines(const trni_worker *w, float *sums, int64_t columns)
+TRNI_DRIVER void trni_merge_lines(const trni_worker *w, float *sums, int64_t columns)
 {
     const int chains = w->p->numerics.chains;
     trni_add_line_fn *add = trni_add_line_for(w->p->isa);
@@ -101,7 +102,7 @@ TRNI_FN void trni_row_scales(const trni_worker *w, const trni_row_tile *t, int64
 }
 
 /* How many rows from `first` on may be taken together: of MX none of two blocks, and of blocked chains none of two. */
-TRNI_FN int trni_stream_buffer(const trni_worker *w, const trni_row_tile *t, int first)
+TRNI_DRIVER int trni_stream_buffer(const trni_worker *w, const trni_row_tile *t, int first)
 {
     enum { rows_of_a_block = TRNI_SCALE_BLOCK / 4 };
     const trn_numerics *n = &w->p->numerics;
@@ -112,7 +113,7 @@ TRNI_FN int trni_stream_buffer(const trni_worker *w, const trni_row_tile *t, int
 }
 
 /* All rows of the array that have all their numbers, a few at a time. */
-TRNI_FN void trni_stream_rows(const trni_worker *w, const trni_row_tile *t, int rows)
+TRNI_DRIVER void trni_stream_rows(const trni_worker *w, const trni_row_tile *t, int rows)
 {
     enum { rows_of_a_block = TRNI_SCALE_BLOCK / 4 };
     const bool scaled = t->map->group == 4;
@@ -125,7 +126,7 @@ TRNI_FN void trni_stream_rows(const trni_worker *w, const trni_row_tile *t, int 
     }
 }
 
-TRNI_FN void trni_stream_tile(const trni_worker *w, int64_t k, int depth, int64_t n, int64_t columns, float *psum)
+TRNI_DRIVER void trni_stream_tile(const trni_worker *w, int64_t k, int depth, int64_t n, int64_t columns, float *psum)
 {
     enum { most_blocks = (int)TRNI_MAX_DEPTH / TRNI_SCALE_BLOCK + 1 };
     const trni_product *p = w->p;
@@ -149,7 +150,7 @@ TRNI_FN void trni_stream_tile(const trni_worker *w, int64_t k, int depth, int64_
     trni_worker_round(w, psum, 0, 1, columns, 0, n, k);
 }
 
-TRNI_FN void trni_region_stream(const trni_worker *w, int64_t n, int64_t columns)
+TRNI_DRIVER void trni_region_stream(const trni_worker *w, int64_t n, int64_t columns)
 {
     const trni_product *p = w->p;
     float *psum = w->cut->direct ? (float *)(void *)trni_dst_at(p, 0, n) : w->psum;

@@ -26,7 +26,7 @@ TRNI_FN void trni_copy_tile(float *dst, int64_t dst_step, const float *src, int6
 }
 
 /* dst that holds PSUM itself: at the end only NaN needs a look, while the tile is in the cache. */
-TRNI_FN void trni_finish_tile(const trni_worker *w, float *home, int64_t step, int rows, int64_t columns)
+TRNI_DRIVER void trni_finish_tile(const trni_worker *w, float *home, int64_t step, int rows, int64_t columns)
 {
     for (int i = 0; i < rows && w->cut->direct; i++)
         trni_canonical_nans_for(w->p->isa)(home + i * step, (size_t)columns);
@@ -43,7 +43,7 @@ enum { TRNI_LINE = 64 };
 
 /* The lines of b itself, if it is at most 16 bits wide, that will be packed next: thin, for the next panel; else, on
  * the last rows, for the same panel of the next slab. */
-TRNI_FN trni_wanted trni_wanted_source(const trni_worker *w, const trni_slab *s, int64_t column, int64_t k)
+TRNI_DRIVER trni_wanted trni_wanted_source(const trni_worker *w, const trni_slab *s, int64_t column, int64_t k)
 {
     const trni_operand *o = &w->p->b;
     const int64_t bytes = o->bytes;
@@ -59,7 +59,7 @@ TRNI_FN trni_wanted trni_wanted_source(const trni_worker *w, const trni_slab *s,
 }
 
 /* Those of the packed tile that comes next; thin, there is none yet. */
-TRNI_FN trni_wanted trni_wanted_packed(const trni_worker *w, const trni_slab *s, const float *next)
+TRNI_DRIVER trni_wanted trni_wanted_packed(const trni_worker *w, const trni_slab *s, const float *next)
 {
     const int bytes = (int)sizeof(float) * w->array.width;
     const trni_wanted wanted = { (uintptr_t)next, (uintptr_t)bytes, s->thin ? 0 : bytes / TRNI_LINE };
@@ -76,8 +76,8 @@ TRNI_FN void trni_want_home(const float *home, int64_t step, int64_t rows, int64
 
 /* All strips of the packed a times one packed panel over one tile. PSUM of the panel waits in w->local between tiles;
  * it is read from its home before the slab's first tile and written back after its last. */
-TRNI_FN void trni_panel_tile(const trni_worker *w, const trni_slab *s, int64_t column, int64_t columns, const float *a,
-                             const float *b, const float *next, int64_t k, int depth)
+TRNI_DRIVER void trni_panel_tile(const trni_worker *w, const trni_slab *s, int64_t column, int64_t columns,
+                                 const float *a, const float *b, const float *next, int64_t k, int depth)
 {
     const int width = w->array.width;
     const bool first = k == s->k, last = k + depth == s->k + s->depth, fresh = k == 0 && !w->p->accumulate,
@@ -108,7 +108,7 @@ TRNI_FN void trni_panel_tile(const trni_worker *w, const trni_slab *s, int64_t c
 }
 
 /* Where the packed tile of b at [k, column] stands; one past the slab's last column it is the slab's first. */
-TRNI_FN const float *trni_packed_b(const trni_worker *w, const trni_slab *s, int64_t column, int64_t k)
+TRNI_DRIVER const float *trni_packed_b(const trni_worker *w, const trni_slab *s, int64_t column, int64_t k)
 {
     if (s->thin || column >= s->columns) return w->b;
     return w->b + (k - s->k) * trni_round_up(s->columns, w->array.width) +
@@ -116,7 +116,7 @@ TRNI_FN const float *trni_packed_b(const trni_worker *w, const trni_slab *s, int
 }
 
 /* Packs rows of a for the slab, tile after tile, and multiplies them with the packed b. */
-TRNI_FN void trni_slab_multiply(const trni_worker *w, const trni_slab *s)
+TRNI_DRIVER void trni_slab_multiply(const trni_worker *w, const trni_slab *s)
 {
     const int width = w->array.width;
     const int64_t end = s->k + s->depth, deep = trni_tile_depth(w->p);
@@ -135,8 +135,8 @@ TRNI_FN void trni_slab_multiply(const trni_worker *w, const trni_slab *s)
 }
 
 /* Rows [m, m + rows) times columns [n, n + columns) over all of K, PSUM at psum. */
-TRNI_FN void trni_region_multiply(const trni_worker *w, int64_t m, int64_t rows, int64_t n, int64_t columns,
-                                  trni_psum psum)
+TRNI_DRIVER void trni_region_multiply(const trni_worker *w, int64_t m, int64_t rows, int64_t n, int64_t columns,
+                                      trni_psum psum)
 {
     const trni_product *p = w->p;
     const bool thin = w->cut->thin;
@@ -155,14 +155,14 @@ TRNI_FN void trni_region_multiply(const trni_worker *w, int64_t m, int64_t rows,
     }
 }
 
-TRNI_FN void trni_region_direct(const trni_worker *w, int64_t m, int64_t rows, int64_t n, int64_t columns)
+TRNI_DRIVER void trni_region_direct(const trni_worker *w, int64_t m, int64_t rows, int64_t n, int64_t columns)
 {
     const trni_psum psum = { (float *)(void *)trni_dst_at(w->p, m, n), w->p->dst.stride[0] };
     trni_region_multiply(w, m, rows, n, columns, psum);
 }
 
 /* PSUM in scratch, cast to dst when it is complete. */
-TRNI_FN void trni_region_cast(const trni_worker *w, int64_t m, int64_t rows, int64_t n, int64_t columns)
+TRNI_DRIVER void trni_region_cast(const trni_worker *w, int64_t m, int64_t rows, int64_t n, int64_t columns)
 {
     for (int64_t i = 0; i < rows; i += TRNI_PSUM_ROWS) {
         const trni_psum psum = { w->psum, columns };

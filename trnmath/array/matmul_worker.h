@@ -44,7 +44,7 @@ typedef struct trni_cut {
 } trni_cut;
 
 /* Threads along M and N so that blocks are as square as can be (least packing), and no thread is without work. */
-TRNI_COLD void trni_cut_threads(trni_cut *cut, int64_t m, int64_t n, int64_t k, const trni_array *array)
+TRNI_DRIVER void trni_cut_threads(trni_cut *cut, int64_t m, int64_t n, int64_t k, const trni_array *array)
 {
     const double worth_a_thread = 1 << 18; /* multiply-adds; about what waking a thread costs */
     int threads = trni_threads();
@@ -77,7 +77,7 @@ TRNI_FN int64_t trni_slab_depth(const trni_product *p, bool few)
     return few || deep > TRNI_SLAB_DEPTH ? deep : TRNI_SLAB_DEPTH / deep * deep;
 }
 
-TRNI_COLD trni_cut trni_cut_of(const trni_product *p, const trni_array *array)
+TRNI_DRIVER trni_cut trni_cut_of(const trni_product *p, const trni_array *array)
 {
     trni_cut cut;
     trni_cut_threads(&cut, p->a.lanes, p->b.lanes, p->a.depth, array);
@@ -125,7 +125,7 @@ typedef struct trni_psum {
 } trni_psum;
 
 /* `scratch` is aligned and holds cut->thread_bytes. */
-TRNI_COLD void trni_worker_init(trni_worker *w, const trni_product *p, const trni_cut *cut, unsigned char *scratch)
+TRNI_DRIVER void trni_worker_init(trni_worker *w, const trni_product *p, const trni_cut *cut, unsigned char *scratch)
 {
     w->p = p;
     w->cut = cut;
@@ -137,7 +137,7 @@ TRNI_COLD void trni_worker_init(trni_worker *w, const trni_product *p, const trn
     const trni_encoding psum_how = { { p->numerics.psum_rounding, 0, p->numerics.sr_bits },
                                      TRN_OVERFLOW_DEFAULT,
                                      false };
-    trni_encoder_init(&w->psum_encoder, trn_format_info_of(TRN_BF16), psum_how, p->isa);
+    trni_encoder_init_float(&w->psum_encoder, trn_format_info_of(TRN_BF16), psum_how, p->isa);
     w->a = (float *)(void *)(scratch);
     w->b = w->a + cut->a_floats;
     w->local = w->b + cut->b_floats;
@@ -155,7 +155,7 @@ TRNI_FN const trni_map *trni_tile_map(const trni_worker *w, int depth)
     return depth == w->whole.depth ? &w->whole : &w->tail;
 }
 
-TRNI_FN void trni_worker_pack_rows(const trni_worker *w, int64_t m, int64_t lanes, int64_t k, int depth, float *dst)
+TRNI_DRIVER void trni_worker_pack_rows(const trni_worker *w, int64_t m, int64_t lanes, int64_t k, int depth, float *dst)
 {
     const trni_map *map = trni_tile_map(w, depth);
     const trni_packer packer = { &w->array, &w->feed_a, &w->p->a, map->line, map->lines };
@@ -164,8 +164,8 @@ TRNI_FN void trni_worker_pack_rows(const trni_worker *w, int64_t m, int64_t lane
     if (w->p->a_scale.data) trni_scale_rows(&w->array, &w->p->a_scale, map, m, lanes, k, dst, w->p->isa);
 }
 
-TRNI_FN void trni_worker_pack_columns(const trni_worker *w, int64_t n, int64_t columns, int64_t k, int depth,
-                                      float *dst)
+TRNI_DRIVER void trni_worker_pack_columns(const trni_worker *w, int64_t n, int64_t columns, int64_t k, int depth,
+                                          float *dst)
 {
     const trni_map *map = trni_tile_map(w, depth);
     const trni_packer packer = { &w->array, &w->feed_b, &w->p->b, map->line, map->lines };
@@ -177,8 +177,8 @@ TRNI_FN void trni_worker_pack_columns(const trni_worker *w, int64_t n, int64_t c
 
 /* BF16 PSUM: each tile's sum is rounded, stochastically with words of the tile's own stream. [m, n] is where the part
  * begins in dst. */
-TRNI_COLD void trni_worker_round(const trni_worker *w, float *at, int64_t step, int rows, int64_t columns, int64_t m,
-                                 int64_t n, int64_t k)
+TRNI_DRIVER void trni_worker_round(const trni_worker *w, float *at, int64_t step, int rows, int64_t columns, int64_t m,
+                                   int64_t n, int64_t k)
 {
     uint32_t field[TRNI_ROW_COLUMNS];
     uint16_t code[TRNI_ROW_COLUMNS];

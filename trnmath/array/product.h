@@ -96,7 +96,7 @@ TRNI_FN bool trni_is_fp8(trn_format f)
     return trni_operand_kind_of(f) == TRNI_OPERAND_NARROW && trn_format_bits(f) == 8;
 }
 
-TRNI_COLD trn_status trni_request_check_classes(const trni_request *ask)
+TRNI_DRIVER trn_status trni_request_check_classes(const trni_request *ask)
 {
     const trn_tensor *const t[2] = { &ask->a, &ask->b };
     const char *const name[2] = { ask->a_name, ask->b_name };
@@ -117,7 +117,7 @@ TRNI_COLD trn_status trni_request_check_classes(const trni_request *ask)
     return TRN_OK;
 }
 
-TRNI_COLD trn_status trni_request_check_double_row(const trni_request *ask)
+TRNI_DRIVER trn_status trni_request_check_double_row(const trni_request *ask)
 {
     const bool a = trni_is_fp8(ask->a.format), b = trni_is_fp8(ask->b.format);
     if (!ask->double_row || (a && b)) return TRN_OK;
@@ -126,7 +126,7 @@ TRNI_COLD trn_status trni_request_check_double_row(const trni_request *ask)
 }
 
 /* 32-bit formats meet 32-bit ones, narrow ones narrow ones, int8 itself; the two E4M3 do not meet (documented). */
-TRNI_COLD trn_status trni_request_check_pair(const trni_request *ask)
+TRNI_DRIVER trn_status trni_request_check_pair(const trni_request *ask)
 {
     const trn_format a = ask->a.format, b = ask->b.format;
     const bool both_e4m3 = (a == TRN_F8_E4M3 && b == TRN_F8_E4M3FN) || (a == TRN_F8_E4M3FN && b == TRN_F8_E4M3);
@@ -138,7 +138,7 @@ TRNI_COLD trn_status trni_request_check_pair(const trni_request *ask)
 }
 
 /* The generation that is meant: Trainium2, unless what is asked exists on Trainium3 alone. */
-TRNI_COLD trn_generation trni_request_generation(const trni_request *ask)
+TRNI_DRIVER trn_generation trni_request_generation(const trni_request *ask)
 {
     const bool newest = ask->mx || ask->a.format == TRN_F8_E4M3FN || ask->b.format == TRN_F8_E4M3FN ||
                         ask->a.format == TRN_F4_E2M1 || ask->b.format == TRN_F4_E2M1;
@@ -146,7 +146,7 @@ TRNI_COLD trn_generation trni_request_generation(const trni_request *ask)
     return newest ? TRN_TRAINIUM3 : TRN_TRAINIUM2;
 }
 
-TRNI_COLD trn_status trni_request_check_generation(const trni_request *ask, trn_generation generation)
+TRNI_DRIVER trn_status trni_request_check_generation(const trni_request *ask, trn_generation generation)
 {
     const trn_core_spec *core = trn_core_spec_of(generation);
     const trn_tensor *const t[2] = { &ask->a, &ask->b };
@@ -165,7 +165,7 @@ TRNI_COLD trn_status trni_request_check_generation(const trni_request *ask, trn_
 
 TRNI_FN int64_t trni_product_depth(const trni_product *p) { return p->a.depth * p->a.slots; }
 
-TRNI_COLD trn_status trni_product_check_sizes(const trni_product *p, const trni_request *ask)
+TRNI_DRIVER trn_status trni_product_check_sizes(const trni_product *p, const trni_request *ask)
 {
     const trn_tensor *dst = &ask->dst;
     const trni_operand *const o[2] = { &p->a, &p->b };
@@ -187,8 +187,8 @@ TRNI_COLD trn_status trni_product_check_sizes(const trni_product *p, const trni_
     return TRN_OK;
 }
 
-TRNI_COLD trn_status trni_request_check_scale(const trni_request *ask, const trn_tensor *scale, const char *of,
-                                              int lane_axis, int64_t lanes, int64_t blocks)
+TRNI_DRIVER trn_status trni_request_check_scale(const trni_request *ask, const trn_tensor *scale, const char *of,
+                                                int lane_axis, int64_t lanes, int64_t blocks)
 {
     char name[32];
     snprintf(name, sizeof name, "%s_scale", of);
@@ -208,7 +208,7 @@ TRNI_COLD trn_status trni_request_check_scale(const trni_request *ask, const trn
     return TRN_OK;
 }
 
-TRNI_COLD trni_scales trni_scales_of(const trn_tensor *t, int lane_axis)
+TRNI_DRIVER trni_scales trni_scales_of(const trn_tensor *t, int lane_axis)
 {
     int64_t stride[TRN_MAX_RANK];
     trni_scales s;
@@ -262,7 +262,7 @@ TRNI_INLINE void trni_unusual_body(const uint8_t *byte, size_t n, uint32_t *foun
 }
 TRNI_DISPATCH_AVX2(trni_unusual, (const uint8_t *byte, size_t n, uint32_t *found), (byte, n, found))
 
-TRNI_COLD bool trni_scales_are_tame(const trni_scales *s, const trni_operand *o, trn_isa isa)
+TRNI_DRIVER bool trni_scales_are_tame(const trni_scales *s, const trni_operand *o, trn_isa isa)
 {
     const int64_t blocks = o->depth * o->slots / TRNI_SCALE_BLOCK;
     const bool packed = s->block_stride == 1 && s->lane_stride == blocks; /* all lanes in one run */
@@ -292,7 +292,7 @@ TRNI_FN bool trni_product_is_tame(const trni_product *p)
 
 /* ---- settling ---- */
 
-TRNI_COLD trn_status trni_request_check_views(const trni_request *ask)
+TRNI_DRIVER trn_status trni_request_check_views(const trni_request *ask)
 {
     const int rank = ask->slots ? 3 : 2;
     trn_status status;
@@ -303,7 +303,7 @@ TRNI_COLD trn_status trni_request_check_views(const trni_request *ask)
     return trn_tensor_check(&ask->dst, "dst", TRNI_OUTPUT, 2, ask->error);
 }
 
-TRNI_COLD void trni_product_set_dst(trni_product *p, const trn_tensor *dst)
+TRNI_DRIVER void trni_product_set_dst(trni_product *p, const trn_tensor *dst)
 {
     p->dst = *dst;
     p->dst_info = trn_tensor_format_info(dst);
@@ -313,7 +313,7 @@ TRNI_COLD void trni_product_set_dst(trni_product *p, const trn_tensor *dst)
 }
 
 /* Modes of rounding and overflow, and int8's output. */
-TRNI_COLD trn_status trni_request_check_options(const trni_request *ask, const trni_product *p)
+TRNI_DRIVER trn_status trni_request_check_options(const trni_request *ask, const trni_product *p)
 {
     if ((unsigned)ask->rounding >= TRN_ROUNDING_COUNT)
         return trni_fail(ask->error, TRN_EINVAL, "rounding = %d is not one of the six modes", (int)ask->rounding);
@@ -327,7 +327,7 @@ TRNI_COLD trn_status trni_request_check_options(const trni_request *ask, const t
 }
 
 /* Checks formats, sizes, scales, overlap and options, in this order, and fills *p. No memory of dst is written. */
-TRNI_COLD trn_status trni_product_resolve(trni_product *p, const trni_request *question)
+TRNI_DRIVER trn_status trni_product_resolve(trni_product *p, const trni_request *question)
 {
     trni_request ask = *question;
     trn_status status;
@@ -376,7 +376,7 @@ TRNI_COLD trn_status trni_product_resolve(trni_product *p, const trni_request *q
 }
 
 /* Formats that a product of any size may be cast to: PSUM's own and narrower ones. */
-TRNI_COLD trn_status trni_check_result(const trni_product *p, trn_error *error)
+TRNI_DRIVER trn_status trni_check_result(const trni_product *p, trn_error *error)
 {
     const trn_format f = p->dst.format;
     if (f == TRN_F32 || f == TRN_BF16 || f == TRN_F16 || f == TRN_I32 || trni_is_fp8(f)) return TRN_OK;
@@ -385,7 +385,7 @@ TRNI_COLD trn_status trni_check_result(const trni_product *p, trn_error *error)
 }
 
 /* What PSUM itself may hold. */
-TRNI_COLD trn_status trni_check_psum_format(const trn_core_spec *core, trn_format format, trn_error *error)
+TRNI_DRIVER trn_status trni_check_psum_format(const trn_core_spec *core, trn_format format, trn_error *error)
 {
     if (format != TRN_F32 && format != TRN_BF16 && format != TRN_I32)
         return trni_fail(error, TRN_EFORMAT, "dst is %s; PSUM holds float32, or bfloat16 on Trainium3",
@@ -396,7 +396,7 @@ TRNI_COLD trn_status trni_check_psum_format(const trn_core_spec *core, trn_forma
     return TRN_OK;
 }
 
-TRNI_COLD trn_status trni_check_psum_written(bool accumulate, const bool *written, trn_error *error)
+TRNI_DRIVER trn_status trni_check_psum_written(bool accumulate, const bool *written, trn_error *error)
 {
     if (!accumulate || !written || *written) return TRN_OK;
     return trni_fail(

@@ -45,47 +45,84 @@ TRNI_COLD void trni_dst_write(const trni_product *p, int64_t m, int64_t n, float
     memcpy(trni_dst_at(p, m, n), &code, trn_format_bytes(p->dst.format));
 }
 
-/* PSUM of rows [m, m + rows) and columns [n, n + columns) of dst: psum[rows][columns], from what dst holds now. */
-TRNI_FN trn_tensor trni_dst_region(const trni_product *p, int64_t m, int64_t rows, int64_t n, int64_t columns)
+/* ---- PSUM of rows [m, m + rows) and columns [n, n + columns) of dst: psum[rows][columns] ----
+ *
+ * Where elements of a row of dst do not follow each other, squares of codes go through a buffer, so that what is close
+ * together in dst is touched together. (Casts of its own, not trn_convert: half of the kernels to compile.) */
+
+enum { TRNI_DST_SQUARE = 64, TRNI_DST_RUN = 1024 };
+
+/* The codes of a square, a line of TRNI_DST_SQUARE for each row: to dst, or from it. */
+TRNI_DRIVER void trni_dst_square(const trni_product *p, char *codes, int64_t m, int64_t rows, int64_t n,
+                                 int64_t columns, bool writes)
 {
-    trn_tensor part = p->dst;
-    part.data = trni_dst_at(p, m, n);
-    part.shape[0] = rows;
-    part.shape[1] = columns;
-    return part;
+    const size_t bytes = trn_format_bytes(p->dst.format);
+    const int64_t down = p->dst.stride[0] * (int64_t)bytes, line = TRNI_DST_SQUARE * (int64_t)bytes;
+    for (int64_t j = 0; j < columns; j++) {
+        char *at = (char *)trni_dst_at(p, m, n + j), *code = codes + j * (int64_t)bytes;
+        if (writes) trni_move(at, down, code, line, bytes, (size_t)rows);
+        else trni_move(code, line, at, down, bytes, (size_t)rows);
+    }
 }
 
-TRNI_COLD void trni_psum_from_dst(const trni_product *p, float *psum, int64_t m, int64_t rows, int64_t n,
+/* From what dst holds now. */
+TRNI_DRIVER void trni_psum_from_dst(const trni_product *p, float *psum, int64_t m, int64_t rows, int64_t n,
+                                    int64_t columns)
+{
+    trni_decoder decoder;
+    TRNI_LINES(uint32_t) codes[TRNI_DST_SQUARE * TRNI_DST_SQUARE];
+    const bool straight = p->dst.stride[1] == 1;
+    const int64_t wide = straight ? columns : (int64_t)TRNI_DST_SQUARE;
+    trni_decoder_init_float(&decoder, &p->dst_info, p->isa);
+    const int64_t line = TRNI_DST_SQUARE * (int64_t)decoder.bytes;
+    for (int64_t i = 0; i < rows; i += TRNI_DST_SQUARE)
+        for (int64_t j = 0; j < columns; j += wide) {
+            const int64_t high = trni_min64(rows - i, TRNI_DST_SQUARE), count = trni_min64(columns - j, wide);
+            if (!straight) trni_dst_square(p, (char *)codes, m + i, high, n + j, count, false);
+            for (int64_t r = 0; r < high; r++) {
+                const char *from = straight ? (char *)trni_dst_at(p, m + i + r, n) : (char *)codes + r * line;
+                trni_decoder_run(&decoder, psum + (i + r) * columns + j, from, (size_t)count);
+            }
+        }
+}
+
+/* Elements [m, n] to [m, n + count) of dst as codes at `to`. Stochastic rounding counts the elements of all of dst. */
+TRNI_DRIVER void trni_psum_cast(const trni_product *p, const trni_encoder *encoder, char *to, const float *psum,
+                                int64_t m, int64_t n, int64_t count)
+{
+    TRNI_LINES(uint32_t) field[TRNI_DST_RUN];
+    const bool stochastic = p->rounding == TRN_STOCHASTIC && !encoder->copy;
+    for (int64_t j = 0, take; j < count; j += take) {
+        const uint64_t index = (uint64_t)m * (uint64_t)p->b.lanes + (uint64_t)(n + j);
+        take = trni_min64(count - j, TRNI_DST_RUN);
+        if (stochastic)
+            trn_random_fields(field, (size_t)take, encoder->how.how.bits, p->seed, p->stream, index, p->isa);
+        trni_encoder_run(encoder, to + j * (int64_t)encoder->bytes, psum + j, stochastic ? field : NULL, (size_t)take);
+    }
+}
+
+/* The cast of finished PSUM to dst; NaN in psum become canonical. */
+TRNI_DRIVER void trni_psum_to_dst(const trni_product *p, float *psum, int64_t m, int64_t rows, int64_t n,
                                   int64_t columns)
 {
-    trn_convert_args args;
-    memset(&args, 0, sizeof args);
-    args.dst = trn_tensor_2d(TRN_F32, psum, rows, columns);
-    args.src = trni_dst_region(p, m, rows, n, columns);
-    args.isa = p->isa;
-    (void)trn_convert(&args); /* the views have been checked */
-}
-
-/* The cast of finished PSUM to dst; NaN in psum become canonical. Stochastic rounding counts the elements of all of
- * dst, so there each row says where it is. */
-TRNI_COLD void trni_psum_to_dst(const trni_product *p, float *psum, int64_t m, int64_t rows, int64_t n, int64_t columns)
-{
-    const int64_t step = p->rounding == TRN_STOCHASTIC ? 1 : rows;
-    trn_convert_args args;
-    memset(&args, 0, sizeof args);
-    args.rounding = p->rounding;
-    args.overflow = p->overflow;
-    args.sr_bits = p->numerics.sr_bits;
-    args.seed = p->seed;
-    args.stream = p->stream;
-    args.isa = p->isa;
+    trni_encoder encoder;
+    TRNI_LINES(uint32_t) codes[TRNI_DST_SQUARE * TRNI_DST_SQUARE];
+    const int bits = p->numerics.sr_bits ? p->numerics.sr_bits : 32;
+    const trni_encoding how = { { p->rounding, 0, bits }, p->overflow, false };
+    const bool straight = p->dst.stride[1] == 1;
+    const int64_t wide = straight ? columns : (int64_t)TRNI_DST_SQUARE;
+    trni_encoder_init_float(&encoder, &p->dst_info, how, p->isa);
+    const int64_t line = TRNI_DST_SQUARE * (int64_t)encoder.bytes;
     trni_canonical_nans_for(p->isa)(psum, (size_t)(rows * columns));
-    for (int64_t i = 0; i < rows; i += step) {
-        args.dst = trni_dst_region(p, m + i, step, n, columns);
-        args.src = trn_tensor_2d(TRN_F32, psum + i * columns, step, columns);
-        args.index = (uint64_t)(m + i) * (uint64_t)p->b.lanes + (uint64_t)n;
-        (void)trn_convert(&args);
-    }
+    for (int64_t i = 0; i < rows; i += TRNI_DST_SQUARE)
+        for (int64_t j = 0; j < columns; j += wide) {
+            const int64_t high = trni_min64(rows - i, TRNI_DST_SQUARE), count = trni_min64(columns - j, wide);
+            for (int64_t r = 0; r < high; r++) {
+                char *to = straight ? (char *)trni_dst_at(p, m + i + r, n) : (char *)codes + r * line;
+                trni_psum_cast(p, &encoder, to, psum + (i + r) * columns + j, m + i + r, n + j, count);
+            }
+            if (!straight) trni_dst_square(p, (char *)codes, m + i, high, n + j, count, true);
+        }
 }
 
 /* K = 0: nothing is added to what PSUM holds, and a fresh PSUM holds +0. */
@@ -167,7 +204,7 @@ TRNI_COLD void trni_define_element(const trni_product *p, int64_t m, int64_t n)
 
 /* Do the packed kernels compute what these rules define? Any chains, layout and merge; everything else as it stands by
  * default. */
-TRNI_FN bool trni_kernels_apply(const trni_product *p)
+TRNI_DRIVER bool trni_kernels_apply(const trni_product *p)
 {
     const trn_numerics *n = &p->numerics;
     /* an exact pair is a sequential one */
@@ -201,8 +238,8 @@ TRNI_FN void trni_scale_panel(const trni_scales *s, const trni_map *map, int64_t
 }
 
 /* Panels of columns, one after the other, as trni_pack_columns lays them. */
-TRNI_FN void trni_scale_columns(const trni_array *array, const trni_scales *s, const trni_map *map, int64_t lane,
-                                int64_t lanes, int64_t k, float *dst, trn_isa isa)
+TRNI_DRIVER void trni_scale_columns(const trni_array *array, const trni_scales *s, const trni_map *map, int64_t lane,
+                                    int64_t lanes, int64_t k, float *dst, trn_isa isa)
 {
     const int width = array->width;
     for (int64_t done = 0; done < lanes; done += width)
@@ -211,8 +248,8 @@ TRNI_FN void trni_scale_columns(const trni_array *array, const trni_scales *s, c
 }
 
 /* Strips of rows, as trni_pack_rows lays them. */
-TRNI_FN void trni_scale_rows(const trni_array *array, const trni_scales *s, const trni_map *map, int64_t lane,
-                             int64_t lanes, int64_t k, float *dst, trn_isa isa)
+TRNI_DRIVER void trni_scale_rows(const trni_array *array, const trni_scales *s, const trni_map *map, int64_t lane,
+                                 int64_t lanes, int64_t k, float *dst, trn_isa isa)
 {
     for (int64_t done = 0; done < lanes;) {
         const int strip = array->rows[trni_strip_kernel(array, lanes - done)];
@@ -241,7 +278,8 @@ TRNI_INLINE void trni_int8_line_body(int32_t *__restrict sum, int32_t x, const s
 TRNI_DISPATCH_AVX2(trni_int8_line, (int32_t *sum, int32_t x, const signed char *w, size_t n), (sum, x, w, n))
 
 /* `count` numbers of b at [k, n], in a row: where they stand, or copied to `other`. */
-TRNI_FN const signed char *trni_int8_numbers(const trni_product *p, int64_t n, int64_t k, int count, signed char *other)
+TRNI_DRIVER const signed char *trni_int8_numbers(const trni_product *p, int64_t n, int64_t k, int count,
+                                                 signed char *other)
 {
     if (p->b.lane_stride == 1) return (const signed char *)trni_operand_at(&p->b, n, k);
     for (int i = 0; i < count; i++) other[i] = (signed char)*trni_operand_at(&p->b, n + i, k);

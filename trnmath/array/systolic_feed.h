@@ -31,7 +31,7 @@ typedef struct trni_operand {
 } trni_operand;
 
 /* The row of the operand's format, as these rules read it. */
-TRNI_COLD trn_format_info trni_operand_info(const trn_tensor *t, const trn_numerics *n)
+TRNI_DRIVER trn_format_info trni_operand_info(const trn_tensor *t, const trn_numerics *n)
 {
     trn_format_info info = trn_tensor_format_info(t);
     const bool own_bias = info.bits != 8 || t->format == TRN_CFP8 || info.kind != TRN_KIND_FLOAT;
@@ -40,7 +40,7 @@ TRNI_COLD trn_format_info trni_operand_info(const trn_tensor *t, const trn_numer
 }
 
 /* `lane_axis` and `depth_axis` name two axes of the view; a third one, if there is one, holds the slots. */
-TRNI_COLD trni_operand trni_operand_of(const trn_tensor *t, int lane_axis, int depth_axis, const trn_numerics *n)
+TRNI_DRIVER trni_operand trni_operand_of(const trn_tensor *t, int lane_axis, int depth_axis, const trn_numerics *n)
 {
     int64_t stride[TRN_MAX_RANK];
     trni_operand o;
@@ -354,7 +354,7 @@ TRNI_FN void trni_stream_quads(TRNI_GROUPS_PARAMS)
 /* ---- choosing ---- */
 
 /* The kernels of the formats that have their own. */
-TRNI_COLD void trni_feed_pick(trni_feed *f, trn_format format, bool cut)
+TRNI_DRIVER void trni_feed_pick(trni_feed *f, trn_format format, bool cut)
 {
     const trn_isa isa = f->isa;
     trni_lines_fn *lines = NULL;
@@ -399,7 +399,7 @@ TRNI_COLD void trni_feed_pick(trni_feed *f, trn_format format, bool cut)
     if (stream) f->stream = stream;
 }
 
-TRNI_COLD void trni_feed_init(trni_feed *f, const trni_operand *o, trn_isa isa)
+TRNI_DRIVER void trni_feed_init(trni_feed *f, const trni_operand *o, trn_isa isa)
 {
     f->line = NULL;
     f->lines = trni_lines_any;
@@ -411,7 +411,7 @@ TRNI_COLD void trni_feed_init(trni_feed *f, const trni_operand *o, trn_isa isa)
     f->bytes = o->bytes;
     f->woven = false;
     f->unweave = trni_unweave;
-    trni_decoder_init(&f->decoder, &o->info, isa);
+    trni_decoder_init_float(&f->decoder, &o->info, isa); /* int8 does not come here */
     /* the array rounds or cuts what a container holds; the plain decoding expects nothing below the code */
     const bool cut = o->tf32 == TRN_TF32_TRUNCATE;
     if (o->format == TRN_TF32) f->line = cut ? trni_cast_tf32_cut_for(isa) : trni_cast_f32_tf32_for(isa);

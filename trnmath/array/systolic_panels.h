@@ -162,7 +162,7 @@ TRNI_DISPATCH_AVX2(trni_add_line, (float *x, const float *y, size_t n), (x, y, n
 
 /* The shape of the work on one instruction set: strips of the listed row counts (falling; the last is 1) and the
  * kernel for each, panels of `width` columns. */
-enum { TRNI_KERNELS = 4 };
+enum { TRNI_KERNELS = 5 };
 
 typedef struct trni_array {
     int width;
@@ -173,41 +173,39 @@ typedef struct trni_array {
 } trni_array;
 
 #if TRNI_PANEL_SIMD
-/* Kernels of one row and of few do the rest of a matrix: a row costs as much in one as in the other where the latency
- * of
- * its chain, not the number of multipliers, is the limit. */
 TRNI_FN trni_array trni_array_of(int group, trn_isa isa)
 {
 #define TRNI_SIMD(rows, group, isa) trni_simd_micro_##rows##x##group##_##isa
 #define TRNI_ENDS trni_simd_transpose_avx512, trni_add_line_avx2
     static const trni_array avx512[3] = {
         { 32,
-          { 12, 8, 4, 1 },
-          { TRNI_SIMD(12, 1, avx512), TRNI_SIMD(8, 1, avx512), TRNI_SIMD(4, 1, avx512), TRNI_SIMD(1, 1, avx512) },
+          { 12, 8, 4, 2, 1 },
+          { TRNI_SIMD(12, 1, avx512), TRNI_SIMD(8, 1, avx512), TRNI_SIMD(4, 1, avx512), TRNI_SIMD(2, 1, avx512),
+            TRNI_SIMD(1, 1, avx512) },
           TRNI_ENDS },
         { 32,
-          { 12, 4, 1, 1 },
-          { TRNI_SIMD(12, 2, avx512), TRNI_SIMD(4, 2, avx512), TRNI_SIMD(1, 2, avx512), NULL },
+          { 12, 4, 1, 1, 1 },
+          { TRNI_SIMD(12, 2, avx512), TRNI_SIMD(4, 2, avx512), TRNI_SIMD(1, 2, avx512), NULL, NULL },
           TRNI_ENDS },
         { 32,
-          { 8, 4, 1, 1 },
-          { TRNI_SIMD(8, 4, avx512), TRNI_SIMD(4, 4, avx512), TRNI_SIMD(1, 4, avx512), NULL },
+          { 8, 4, 1, 1, 1 },
+          { TRNI_SIMD(8, 4, avx512), TRNI_SIMD(4, 4, avx512), TRNI_SIMD(1, 4, avx512), NULL, NULL },
           TRNI_ENDS },
     };
 #undef TRNI_ENDS
 #define TRNI_ENDS trni_transpose_avx2, trni_add_line_avx2
     static const trni_array avx2[3] = {
         { 16,
-          { 6, 4, 1, 1 },
-          { TRNI_SIMD(6, 1, avx2), TRNI_SIMD(4, 1, avx2), TRNI_SIMD(1, 1, avx2), NULL },
+          { 6, 4, 2, 1, 1 },
+          { TRNI_SIMD(6, 1, avx2), TRNI_SIMD(4, 1, avx2), TRNI_SIMD(2, 1, avx2), TRNI_SIMD(1, 1, avx2), NULL },
           TRNI_ENDS },
-        { 16, { 4, 1, 1, 1 }, { TRNI_SIMD(4, 2, avx2), TRNI_SIMD(1, 2, avx2), NULL, NULL }, TRNI_ENDS },
-        { 16, { 4, 1, 1, 1 }, { TRNI_SIMD(4, 4, avx2), TRNI_SIMD(1, 4, avx2), NULL, NULL }, TRNI_ENDS },
+        { 16, { 4, 1, 1, 1, 1 }, { TRNI_SIMD(4, 2, avx2), TRNI_SIMD(1, 2, avx2) }, TRNI_ENDS },
+        { 16, { 4, 1, 1, 1, 1 }, { TRNI_SIMD(4, 4, avx2), TRNI_SIMD(1, 4, avx2) }, TRNI_ENDS },
     };
 #undef TRNI_ENDS
 #undef TRNI_SIMD
 #define TRNI_PLAIN(group) \
-    { 32, { 1, 1, 1, 1 }, { trni_micro_1x##group##_portable }, trni_transpose_portable, trni_add_line_portable }
+    { 32, { 1, 1, 1, 1, 1 }, { trni_micro_1x##group##_portable }, trni_transpose_portable, trni_add_line_portable }
     static const trni_array plain[3] = { TRNI_PLAIN(1), TRNI_PLAIN(2), TRNI_PLAIN(4) };
 #undef TRNI_PLAIN
     return (isa == TRN_ISA_AVX512 ? avx512 : isa == TRN_ISA_AVX2 ? avx2 : plain)[group / 2];
@@ -219,8 +217,8 @@ TRNI_FN trni_array trni_array_of(int group, trn_isa isa)
 #define TRNI_OF(rows, group) trni_micro_##rows##x##group##_for(isa)
 #define TRNI_ENDS trni_transpose_for(isa), trni_add_line_for(isa)
 #define TRNI_TALL(group) \
-    { 32, { 8, 4, 2, 1 }, { TRNI_OF(8, group), TRNI_OF(4, group), TRNI_OF(2, group), TRNI_OF(1, group) }, TRNI_ENDS }
-#define TRNI_LOW(group) { 32, { 2, 1, 1, 1 }, { TRNI_OF(2, group), TRNI_OF(1, group), NULL, NULL }, TRNI_ENDS }
+    { 32, { 8, 4, 2, 1, 1 }, { TRNI_OF(8, group), TRNI_OF(4, group), TRNI_OF(2, group), TRNI_OF(1, group) }, TRNI_ENDS }
+#define TRNI_LOW(group) { 32, { 2, 1, 1, 1, 1 }, { TRNI_OF(2, group), TRNI_OF(1, group) }, TRNI_ENDS }
     const trni_array tall[3] = { TRNI_TALL(1), TRNI_TALL(2), TRNI_TALL(4) };
     const trni_array low[3] = { TRNI_LOW(1), TRNI_LOW(2), TRNI_LOW(4) };
     return (isa == TRN_ISA_AVX512 ? tall : low)[group / 2];
@@ -275,7 +273,8 @@ TRNI_FN void trni_pack_panel(const trni_packer *p, int64_t lane, int lanes, int 
 }
 
 /* Packs columns [column, column + columns) of one tile of b: panel after panel, [panel][line][width]. */
-TRNI_FN void trni_pack_columns(const trni_packer *p, int64_t column, int64_t columns, int64_t k, int depth, float *dst)
+TRNI_DRIVER void trni_pack_columns(const trni_packer *p, int64_t column, int64_t columns, int64_t k, int depth,
+                                   float *dst)
 {
     const int width = p->array->width;
     const int group = columns > width ? 8 : depth; /* lines read together: as many streams as the prefetcher follows */
@@ -295,7 +294,7 @@ TRNI_FN void trni_pack_columns(const trni_packer *p, int64_t column, int64_t col
 }
 
 /* Packs rows [lane, lane + lanes) of one tile of a, strip after strip; strip s of r rows is [line][r]. */
-TRNI_FN void trni_pack_rows(const trni_packer *p, int64_t lane, int64_t lanes, int64_t k, int depth, float *dst)
+TRNI_DRIVER void trni_pack_rows(const trni_packer *p, int64_t lane, int64_t lanes, int64_t k, int depth, float *dst)
 {
     for (int64_t done = 0; done < lanes;) {
         const int strip = p->array->rows[trni_strip_kernel(p->array, lanes - done)];
@@ -306,9 +305,9 @@ TRNI_FN void trni_pack_rows(const trni_packer *p, int64_t lane, int64_t lanes, i
 
 /* ---- one strip times one panel over one tile, any merge ---- */
 
-TRNI_FN void trni_strip_times_panel(const trni_array *array, int kernel, const float *a, const float *b,
-                                    const trni_map *map, trn_merge merge, const float *in, ptrdiff_t in_step,
-                                    float *out, ptrdiff_t out_step, uintptr_t ahead, uintptr_t ahead_step)
+TRNI_DRIVER void trni_strip_times_panel(const trni_array *array, int kernel, const float *a, const float *b,
+                                        const trni_map *map, trn_merge merge, const float *in, ptrdiff_t in_step,
+                                        float *out, ptrdiff_t out_step, uintptr_t ahead, uintptr_t ahead_step)
 {
     const trni_chains *c = &map->chains;
     if (merge == TRN_MERGE_ASCENDING || c->count < 4) { /* up to three sums the two merges are one */

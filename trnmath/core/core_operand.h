@@ -199,7 +199,7 @@ TRNI_FN trn_status trni_seen_unwritten(trn_core *core, const trni_seen *s, int64
 }
 
 /* The bytes that matter of this view are in core->cells. */
-TRNI_COLD trn_status trni_seen_check_cells(trn_core *core, const trni_seen *s)
+TRNI_DRIVER trn_status trni_seen_check_cells(trn_core *core, const trni_seen *s)
 {
     int64_t p, b;
     if (!trni_cells_missing(core->cells, s->memory, s->memory->written, &p, &b)) return TRN_OK;
@@ -208,7 +208,7 @@ TRNI_COLD trn_status trni_seen_check_cells(trn_core *core, const trni_seen *s)
 
 TRNI_FN bool trni_seen_unsure(const trni_seen *s) { return s->tenant && s->memory && s->tenant->unwritten > 0; }
 
-TRNI_COLD trn_status trni_seen_check_written(trn_core *core, const trni_seen *s)
+TRNI_DRIVER trn_status trni_seen_check_written(trn_core *core, const trni_seen *s)
 {
     if (!trni_seen_unsure(s)) return TRN_OK;
     trni_cells_of(core->cells, s->memory, s->view, &s->at);
@@ -216,7 +216,7 @@ TRNI_COLD trn_status trni_seen_check_written(trn_core *core, const trni_seen *s)
 }
 
 /* Before Trainium3 a matmul adds only to what a matmul has written. */
-TRNI_COLD trn_status trni_seen_check_matmul(trn_core *core, const trni_seen *s)
+TRNI_DRIVER trn_status trni_seen_check_matmul(trn_core *core, const trni_seen *s)
 {
     int64_t p, b;
     if (!s->tenant || !s->memory || !s->memory->poison || !s->memory->by_matmul) return TRN_OK;

@@ -61,7 +61,7 @@ TRNI_FN void trni_issue_engine(trni_issue *issue)
 /* Elements of a partition that ScalarE takes at once: documented, Trainium1's guide. */
 enum { TRNI_SCALAR_SBUF = 65536, TRNI_SCALAR_PSUM = 4096 };
 
-TRNI_COLD trn_status trni_issue_check_place(const trni_issue *issue, const trni_seen *s)
+TRNI_DRIVER trn_status trni_issue_check_place(const trni_issue *issue, const trni_seen *s)
 {
     trn_error *error = &issue->core->failure;
     const trn_engine e = issue->engine;
@@ -89,7 +89,7 @@ TRNI_COLD trn_status trni_issue_check_place(const trni_issue *issue, const trni_
     return TRN_OK;
 }
 
-TRNI_COLD trn_status trni_issue_check_pair(const trni_issue *issue)
+TRNI_DRIVER trn_status trni_issue_check_pair(const trni_issue *issue)
 {
     const trni_seen *first = NULL;
     for (int i = 0; i < issue->count; i++) {
@@ -103,7 +103,7 @@ TRNI_COLD trn_status trni_issue_check_pair(const trni_issue *issue)
     return TRN_OK;
 }
 
-TRNI_COLD trn_status trni_issue_check_read(const trni_issue *issue, const trni_seen *s)
+TRNI_DRIVER trn_status trni_issue_check_read(const trni_issue *issue, const trni_seen *s)
 {
     const bool data_decide = (s->role & (TRNI_ROLE_GATHERED | TRNI_ROLE_SCATTERED)) != 0;
     if (!(s->role & TRNI_ROLE_READ) || data_decide) return TRN_OK;
@@ -111,7 +111,7 @@ TRNI_COLD trn_status trni_issue_check_read(const trni_issue *issue, const trni_s
     return status || !(s->role & TRNI_ROLE_PSUM) ? status : trni_seen_check_matmul(issue->core, s);
 }
 
-TRNI_COLD trn_status trni_issue_check(const trni_issue *issue)
+TRNI_DRIVER trn_status trni_issue_check(const trni_issue *issue)
 {
     trn_status status = trni_issue_check_pair(issue);
     for (int i = 0; i < issue->count && !status; i++) {

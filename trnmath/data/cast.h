@@ -38,7 +38,7 @@ typedef struct trni_cast_row {
     trni_cast *past;          /* AVX-512, and the result bypasses the caches */
 } trni_cast_row;
 
-TRNI_COLD const trni_cast_row *trni_cast_find(trn_format from, trn_format to)
+TRNI_DRIVER const trni_cast_row *trni_cast_find(trn_format from, trn_format to)
 {
 #if TRNI_CAST_SIMD
 #define TRNI_SIMD(name) name
@@ -63,7 +63,7 @@ TRNI_COLD const trni_cast_row *trni_cast_find(trn_format from, trn_format to)
 }
 
 /* The format whose row this is, where a kernel wants to know. */
-TRNI_COLD trn_format trni_cast_format(const trn_format_info *f)
+TRNI_DRIVER trn_format trni_cast_format(const trn_format_info *f)
 {
     static const trn_format known[] = { TRN_BF16, TRN_F16, TRN_TF32 };
     for (size_t i = 0; i < sizeof known / sizeof known[0]; i++) {
@@ -133,7 +133,7 @@ typedef struct trni_encoder {
  * least code that it can be read as zero: 2^-126 / 2^(1 - bias - M) < 2^-32. */
 enum { TRNI_RULE_BIAS = 89 };
 
-TRNI_COLD void trni_rule_float(trni_rule *r, const trn_format_info *f)
+TRNI_DRIVER void trni_rule_float(trni_rule *r, const trn_format_info *f)
 {
     const int E = f->exponent_bits, M = f->mantissa_bits;
     const bool shared = f->bias == 127; /* binary32's exponents: its subnormals need no second thought */
@@ -163,7 +163,7 @@ TRNI_COLD void trni_rule_other(trni_rule *r, const trn_format_info *f, trni_enco
     r->down = 0x1p-14f;
 }
 
-TRNI_COLD void trni_rule_mode(trni_rule *r, const trn_format_info *f, trni_encoding how)
+TRNI_DRIVER void trni_rule_mode(trni_rule *r, const trn_format_info *f, trni_encoding how)
 {
     const uint32_t all = r->cut == 32 ? 0xffffffffu : (1u << r->cut) - 1;
     const int32_t max = (int32_t)f->max_code, over = how.overflow == TRN_SATURATE ? max : (int32_t)f->overflow_code;
@@ -210,7 +210,7 @@ TRNI_COLD void trni_rule_mode(trni_rule *r, const trn_format_info *f, trni_encod
 }
 
 /* Stochastic rounding and saturation reach the nearest-even casts as values that no longer need rounding. */
-TRNI_COLD void trni_encoder_cast(trni_encoder *e)
+TRNI_DRIVER void trni_encoder_cast(trni_encoder *e)
 {
     const trn_format_info *to = &e->to;
     const trni_cast_row *row = trni_cast_find(TRN_F32, trni_cast_format(to));
@@ -227,7 +227,7 @@ TRNI_COLD void trni_encoder_cast(trni_encoder *e)
 
 /* What is there for bytes. The SIMD kernels' own float steps must stay below 2^128 for all numbers that do not
  * overflow. */
-TRNI_COLD void trni_encoder_byte(trni_encoder *e)
+TRNI_DRIVER void trni_encoder_byte(trni_encoder *e)
 {
     const bool nearest = e->how.how.rounding == TRN_NEAREST_EVEN;
 #if TRNI_CAST_SIMD
@@ -243,7 +243,22 @@ TRNI_COLD void trni_encoder_byte(trni_encoder *e)
 #endif
 }
 
-TRNI_COLD void trni_encoder_init(trni_encoder *e, const trn_format_info *to, trni_encoding how, trn_isa isa)
+/* Kernels for other formats than floats, and their rule without its mode. */
+TRNI_DRIVER void trni_encoder_other(trni_encoder *e)
+{
+    const bool scale = e->to.kind == TRN_KIND_SCALE;
+    trni_rule_other(&e->rule, &e->to, e->how);
+    e->codes = scale           ? trni_codes_scale_for(e->isa)
+               : e->bytes == 4 ? trni_codes_integer_for(e->isa)
+                               : trni_codes_short_for(e->isa);
+    e->always_field = scale || e->bytes == 4;
+#if TRNI_CAST_SIMD
+    if (!scale && e->how.how.rounding == TRN_NEAREST_EVEN && e->isa == TRN_ISA_AVX512) e->fast = trni_simd_integers;
+#endif
+}
+
+/* Formats of floats alone: who writes no others spares the compiler their kernels. */
+TRNI_DRIVER void trni_encoder_init_float(trni_encoder *e, const trn_format_info *to, trni_encoding how, trn_isa isa)
 {
     const bool is_float = to->kind == TRN_KIND_FLOAT;
     memset(e, 0, sizeof *e);
@@ -252,23 +267,20 @@ TRNI_COLD void trni_encoder_init(trni_encoder *e, const trn_format_info *to, trn
     e->isa = isa;
     e->bytes = ((size_t)to->bits + 7) / 8;
     e->copy = to->mantissa_bits == 23;
-    if (e->copy || to->kind == TRN_KIND_NONE || (is_float && to->bias > TRNI_RULE_BIAS && to->bias != 127)) return;
-    if (is_float)
-        trni_rule_float(&e->rule, to);
-    else
-        trni_rule_other(&e->rule, to, how);
+    if (e->copy || !is_float || (to->bias > TRNI_RULE_BIAS && to->bias != 127)) return;
+    trni_rule_float(&e->rule, to);
     trni_rule_mode(&e->rule, to, how);
-    e->codes = is_float                       ? trni_codes_float_for(isa)
-               : to->kind == TRN_KIND_SCALE ? trni_codes_scale_for(isa)
-               : e->bytes == 4                ? trni_codes_integer_for(isa)
-                                              : trni_codes_short_for(isa);
-    e->always_field = e->codes == trni_codes_scale_for(isa) || e->codes == trni_codes_integer_for(isa);
-    if (is_float && e->bytes > 1) trni_encoder_cast(e);
-    if (is_float && e->bytes == 1) trni_encoder_byte(e);
-#if TRNI_CAST_SIMD
-    const bool integer = to->kind == TRN_KIND_SIGNED || to->kind == TRN_KIND_UNSIGNED;
-    if (integer && how.how.rounding == TRN_NEAREST_EVEN && isa == TRN_ISA_AVX512) e->fast = trni_simd_integers;
-#endif
+    e->codes = trni_codes_float_for(isa);
+    if (e->bytes > 1) trni_encoder_cast(e);
+    else trni_encoder_byte(e);
+}
+
+TRNI_DRIVER void trni_encoder_init(trni_encoder *e, const trn_format_info *to, trni_encoding how, trn_isa isa)
+{
+    trni_encoder_init_float(e, to, how, isa);
+    if (to->kind == TRN_KIND_FLOAT || to->kind == TRN_KIND_NONE) return;
+    trni_encoder_other(e);
+    trni_rule_mode(&e->rule, to, how);
 }
 
 TRNI_COLD void trni_encoder_codec(const trni_encoder *e, char *dst, const char *src, const uint32_t *field, size_t n)
@@ -286,7 +298,7 @@ TRNI_COLD void trni_encoder_codec(const trni_encoder *e, char *dst, const char *
 /* At most TRNI_CAST_CHUNK elements. */
 TRNI_FN void trni_encoder_stages(const trni_encoder *e, char *dst, const char *src, const uint32_t *field, size_t n)
 {
-    uint32_t value[TRNI_CAST_CHUNK], zero[TRNI_CAST_CHUNK];
+    TRNI_LINES(uint32_t) value[TRNI_CAST_CHUNK], zero[TRNI_CAST_CHUNK];
     if (e->always_field && !field) field = (const uint32_t *)memset(zero, 0, n * sizeof zero[0]);
     if (e->cast) {
         if (e->round_sr)
@@ -367,7 +379,7 @@ typedef struct trni_decoder {
     uint16_t high[256];
 } trni_decoder;
 
-TRNI_COLD void trni_reading_init(trni_reading *r, const trn_format_info *f)
+TRNI_FN void trni_reading_init(trni_reading *r, const trn_format_info *f)
 {
     const int E = f->exponent_bits, M = f->mantissa_bits;
     if (f->kind == TRN_KIND_SIGNED) r->mask = 1u << (f->bits - 1);
@@ -382,18 +394,35 @@ TRNI_COLD void trni_reading_init(trni_reading *r, const trn_format_info *f)
     r->infinity = f->overflow_code == f->nan_code ? TRNI_F32_NAN : TRNI_F32_INF;
 }
 
-TRNI_COLD trni_read *trni_read_pick(const trn_format_info *f, trn_isa isa)
+/* For other formats than floats. */
+TRNI_DRIVER trni_read *trni_read_pick(const trn_format_info *f, trn_isa isa)
 {
-    if (f->kind == TRN_KIND_FLOAT) return f->bits <= 8 ? trni_read_float_for(isa) : NULL;
     if (f->kind == TRN_KIND_SCALE) return trni_read_scale_for(isa);
-    if (f->kind == TRN_KIND_NONE) return NULL;
 #if TRNI_CAST_SIMD
     if (f->bits == 32 && isa == TRN_ISA_AVX512) return trni_simd_read_word;
 #endif
     return f->bits == 8 ? trni_read_byte_for(isa) : f->bits == 16 ? trni_read_half_for(isa) : trni_read_word_for(isa);
 }
 
-TRNI_FN void trni_decoder_init(trni_decoder *d, const trn_format_info *from, trn_isa isa)
+/* The upper halves of all numbers that a byte can name. */
+TRNI_FN void trni_decoder_table(trni_decoder *d, trn_isa isa)
+{
+#if TRNI_CAST_SIMD
+    if (isa != TRN_ISA_AVX512 || d->bytes != 1 || !d->read) return;
+    unsigned char code[256];
+    TRNI_LINES(uint32_t) bits[256];
+    for (int i = 0; i < 256; i++) code[i] = (unsigned char)i;
+    d->read(&d->reading, bits, code, 256);
+    for (int i = 0; i < 256; i++) d->high[i] = (uint16_t)(bits[i] >> 16);
+    d->lookup = trni_simd_lookup_word;
+    d->lookup_past = trni_simd_lookup_word_past;
+#else
+    (void)d, (void)isa;
+#endif
+}
+
+/* As trni_encoder_init_float: formats of floats alone. */
+TRNI_FN void trni_decoder_init_float(trni_decoder *d, const trn_format_info *from, trn_isa isa)
 {
     memset(d, 0, offsetof(trni_decoder, high));
     d->from = *from;
@@ -401,17 +430,17 @@ TRNI_FN void trni_decoder_init(trni_decoder *d, const trn_format_info *from, trn
     d->copy = from->mantissa_bits == 23;
     d->cast = trni_cast_kernel(trni_cast_find(trni_cast_format(from), TRN_F32), isa);
     trni_reading_init(&d->reading, from);
+    if (from->kind != TRN_KIND_FLOAT || from->bits > 8) return;
+    d->read = trni_read_float_for(isa);
+    trni_decoder_table(d, isa);
+}
+
+TRNI_FN void trni_decoder_init(trni_decoder *d, const trn_format_info *from, trn_isa isa)
+{
+    trni_decoder_init_float(d, from, isa);
+    if (from->kind == TRN_KIND_FLOAT || from->kind == TRN_KIND_NONE) return;
     d->read = trni_read_pick(from, isa);
-#if TRNI_CAST_SIMD
-    if (isa != TRN_ISA_AVX512 || d->bytes != 1 || !d->read) return;
-    unsigned char code[256];
-    uint32_t bits[256];
-    for (int i = 0; i < 256; i++) code[i] = (unsigned char)i;
-    d->read(&d->reading, bits, code, 256);
-    for (int i = 0; i < 256; i++) d->high[i] = (uint16_t)(bits[i] >> 16);
-    d->lookup = trni_simd_lookup_word;
-    d->lookup_past = trni_simd_lookup_word_past;
-#endif
+    trni_decoder_table(d, isa);
 }
 
 /* n codes, one element of trn_format_bytes each, at any address, to binary32; f32 and src share nothing. */

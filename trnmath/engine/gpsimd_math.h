@@ -291,7 +291,7 @@ TRNI_FN float trni_power_slow(trni_power_number x, float y)
 /* x > 0 and finite, y finite. z = y log2 x is known to 2^-51 of itself, so to 2^-43.7 where the result is no infinity
  * and no zero; with what trni_exp2 adds, the result is known to 2^-43 of itself. Where both ends of that interval are
  * rounded to one number, it is the one. */
-TRNI_FN float trni_power_positive(float x, float y)
+TRNI_DRIVER float trni_power_positive(float x, float y)
 {
     const trni_power_number scaled = trni_power_read(trni_bits(x));
     const double z = (double)y * trni_power_log2(scaled);

@@ -63,7 +63,7 @@ typedef struct trni_span {
 
 /* One more axis within the others; one that continues its neighbour joins it. A stride that is never taken may be any
  * number. */
-TRNI_COLD void trni_span_axis_add(trni_span *v, int64_t size, int64_t stride)
+TRNI_DRIVER void trni_span_axis_add(trni_span *v, int64_t size, int64_t stride)
 {
     if (size == 1) return;
     const trni_span_axis one = { size, stride * (int64_t)v->bytes };
@@ -103,7 +103,7 @@ TRNI_FN void trni_span_axes(trni_span *v, const trn_tensor *t)
 }
 
 /* A checked view. Elements of one partition that follow each other in memory are one axis. */
-TRNI_COLD void trni_span_init(trni_span *v, const trn_tensor *t, trn_isa isa)
+TRNI_DRIVER void trni_span_init(trni_span *v, const trn_tensor *t, trn_isa isa)
 {
     v->data = (char *)t->data;
     v->format = t->format;
@@ -122,7 +122,7 @@ TRNI_COLD void trni_span_init(trni_span *v, const trn_tensor *t, trn_isa isa)
 }
 
 /* The output cast; TRNI_SPAN_STREAM decides about the caches where results are larger than they are. */
-TRNI_COLD void trni_span_round(trni_span *v, const trn_tensor *t, const trn_instruction *how, int sr_bits)
+TRNI_DRIVER void trni_span_round(trni_span *v, const trn_tensor *t, const trn_instruction *how, int sr_bits)
 {
     const trni_encoding encoding = { { how->rounding, 0, sr_bits }, TRN_OVERFLOW_DEFAULT, false };
     const trn_format_info info = trn_tensor_format_info(t);
@@ -292,7 +292,7 @@ typedef struct trni_frame {
 } trni_frame;
 
 /* `fallback`: the generation that 0 stands for; `since`: the first one that has the instruction; `what`: its name. */
-TRNI_COLD trn_status trni_frame_begin(trni_frame *f, const trn_instruction *how, trn_generation fallback,
+TRNI_DRIVER trn_status trni_frame_begin(trni_frame *f, const trn_instruction *how, trn_generation fallback,
                                     trn_generation since, const char *what)
 {
     f->how = *how;
@@ -332,7 +332,7 @@ TRNI_FN int64_t trni_partition_elements(const trn_tensor *t, int64_t fallback)
 }
 
 /* Is it a format that the generation has? Where none is asked for, one that only Trainium3 has selects that. */
-TRNI_COLD void trni_frame_format(trni_frame *f, trn_format format, const char *name)
+TRNI_DRIVER void trni_frame_format(trni_frame *f, trn_format format, const char *name)
 {
     trn_generation first, last;
     trni_format_span(format, &first, &last);
@@ -346,7 +346,7 @@ TRNI_COLD void trni_frame_format(trni_frame *f, trn_format format, const char *n
 }
 
 /* Every view: valid, of a format that the generation has, and within a tile's limits. */
-TRNI_COLD void trni_frame_view(trni_frame *f, const trn_tensor *t, const char *name, trni_use use)
+TRNI_DRIVER void trni_frame_view(trni_frame *f, const trn_tensor *t, const char *name, trni_use use)
 {
     if (f->status) return;
     if (t->rank == 0) f->status = trni_fail(f->how.error, TRN_ESHAPE, "%s is missing", name);
@@ -364,7 +364,7 @@ TRNI_COLD void trni_frame_view(trni_frame *f, const trn_tensor *t, const char *n
 }
 
 /* dst decides about P and F. Call it first. */
-TRNI_COLD void trni_frame_dst(trni_frame *f, const trn_tensor *dst)
+TRNI_DRIVER void trni_frame_dst(trni_frame *f, const trn_tensor *dst)
 {
     trni_frame_view(f, dst, "dst", TRNI_OUTPUT);
     if (f->status) return;
@@ -374,7 +374,7 @@ TRNI_COLD void trni_frame_dst(trni_frame *f, const trn_tensor *dst)
 }
 
 /* `what` names the output that `t` may not meet. */
-TRNI_COLD void trni_frame_apart(trni_frame *f, const trn_tensor *out, const char *what, const trn_tensor *t,
+TRNI_DRIVER void trni_frame_apart(trni_frame *f, const trn_tensor *out, const char *what, const trn_tensor *t,
                               const char *name)
 {
     if (!f->status && trn_tensor_overlap(*out, *t))
@@ -382,13 +382,13 @@ TRNI_COLD void trni_frame_apart(trni_frame *f, const trn_tensor *out, const char
 }
 
 /* An input that may be dst itself, but share no other part of it. */
-TRNI_COLD void trni_frame_beside(trni_frame *f, const trn_tensor *t, const char *name)
+TRNI_DRIVER void trni_frame_beside(trni_frame *f, const trn_tensor *t, const char *name)
 {
     if (!f->status && t->rank && !trni_same_place(f->dst, t)) trni_frame_apart(f, f->dst, "dst", t, name);
 }
 
 /* A source with dst's P and F (the free axes may be cut differently); in place is legal, other overlaps are not. */
-TRNI_COLD void trni_frame_src(trni_frame *f, const trn_tensor *t, const char *name)
+TRNI_DRIVER void trni_frame_src(trni_frame *f, const trn_tensor *t, const char *name)
 {
     trni_frame_view(f, t, name, TRNI_INPUT);
     if (f->status) return;
@@ -402,7 +402,7 @@ TRNI_COLD void trni_frame_src(trni_frame *f, const trn_tensor *t, const char *na
 }
 
 /* A view with its own number of elements in each of `partitions`. */
-TRNI_COLD void trni_frame_tile(trni_frame *f, const trn_tensor *t, const char *name, trni_use use, int64_t partitions,
+TRNI_DRIVER void trni_frame_tile(trni_frame *f, const trn_tensor *t, const char *name, trni_use use, int64_t partitions,
                              int64_t elements)
 {
     trni_frame_view(f, t, name, use);
@@ -415,7 +415,7 @@ TRNI_COLD void trni_frame_tile(trni_frame *f, const trn_tensor *t, const char *n
 }
 
 /* One number per partition of dst, in a tile or for all; the tile has P partitions of one element. */
-TRNI_COLD void trni_frame_column(trni_frame *f, const trn_tensor *tile, const char *name, int64_t partitions)
+TRNI_DRIVER void trni_frame_column(trni_frame *f, const trn_tensor *tile, const char *name, int64_t partitions)
 {
     if (f->status || tile->rank == 0) return;
     trni_frame_view(f, tile, name, TRNI_INPUT);
@@ -434,13 +434,13 @@ TRNI_FN void trni_column_init(trni_column *c, const trn_tensor *tile, float valu
 }
 
 /* An output of a frame, with the cast that its args ask for. */
-TRNI_COLD void trni_span_output(trni_span *v, const trn_tensor *t, const trni_frame *f)
+TRNI_DRIVER void trni_span_output(trni_span *v, const trn_tensor *t, const trni_frame *f)
 {
     trni_span_init(v, t, f->isa);
     trni_span_round(v, t, &f->how, f->numerics.sr_bits);
 }
 
-TRNI_COLD bool trni_frame_empty(const trni_frame *f) { return f->partitions == 0 || f->elements == 0; }
+TRNI_DRIVER bool trni_frame_empty(const trni_frame *f) { return f->partitions == 0 || f->elements == 0; }
 
 /* ---- chunk after chunk ---- */
 

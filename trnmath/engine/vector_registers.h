@@ -18,7 +18,7 @@
 
 /* A reduce command, its default replaced: legal ones are bits 1 << command. Without a state only commands that begin
  * anew can run, and nothing is kept. More partitions than registers take no state. */
-TRNI_COLD void trni_registers_check(trni_frame *f, trn_reduce_cmd cmd, unsigned legal, const trn_vector_state *state)
+TRNI_DRIVER void trni_registers_check(trni_frame *f, trn_reduce_cmd cmd, unsigned legal, const trn_vector_state *state)
 {
     static const char *const name[TRN_REDUCE_CMD_COUNT] = { "default", "idle",         "reset",
                                                             "reduce",  "reset_reduce", "load_reduce" };
@@ -53,7 +53,7 @@ TRNI_FN float trni_identity(trn_alu op)
     return trni_float(info->identity);
 }
 
-TRNI_COLD void trni_frame_order(trni_frame *f, const char *what)
+TRNI_DRIVER void trni_frame_order(trni_frame *f, const char *what)
 {
     if (!f->status && f->numerics.reduce_order != TRN_REDUCE_SEQUENTIAL)
         f->status =
@@ -125,7 +125,7 @@ typedef struct trni_registers {
 } trni_registers;
 
 /* legal: commands as bits. After dst and the sources. */
-TRNI_COLD void trni_registers_frame(trni_frame *f, const trni_registers *r, unsigned legal)
+TRNI_DRIVER void trni_registers_frame(trni_frame *f, const trni_registers *r, unsigned legal)
 {
     trni_registers_check(f, r->cmd, legal, r->state);
     if (f->status) return;

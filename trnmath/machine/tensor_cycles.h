@@ -65,7 +65,7 @@ TRNI_FN bool trni_is_f8_operand(trn_generation generation, trn_format format)
     return trn_format_bits(format) == 8 && (rate == TRNI_RATE_F8 || rate == TRNI_RATE_MX);
 }
 
-TRNI_COLD trn_status trni_speed_check_pair(const trni_speed_args *args)
+TRNI_DRIVER trn_status trni_speed_check_pair(const trni_speed_args *args)
 {
     const trn_generation g = args->core->generation;
     const trn_format a = args->format[0], b = args->format[1];
@@ -104,7 +104,7 @@ TRNI_FN trni_mode_facts trni_mode_facts_of(const trni_speed_args *args)
     return facts;
 }
 
-TRNI_COLD trn_status trni_speed_check_pattern(const trni_speed_args *args, trn_matmul_mode mode)
+TRNI_DRIVER trn_status trni_speed_check_pattern(const trni_speed_args *args, trn_matmul_mode mode)
 {
     static const int pattern[][2] = { { 4, 16 }, { 4, 12 }, { 4, 8 }, { 2, 8 }, { 2, 4 }, { 1, 4 }, { 1, 2 } };
     bool known = false;
@@ -128,7 +128,7 @@ TRNI_FN trn_matmul_mode trni_fastest_mode(const trni_speed_args *args, const trn
     return TRN_MODE_PLAIN;
 }
 
-TRNI_COLD trn_status trni_speed_check_mode(const trni_speed_args *args, trn_matmul_mode *mode)
+TRNI_DRIVER trn_status trni_speed_check_mode(const trni_speed_args *args, trn_matmul_mode *mode)
 {
     const trn_format a = args->format[0], b = args->format[1];
     const trni_mode_facts facts = trni_mode_facts_of(args);

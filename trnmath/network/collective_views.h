@@ -92,7 +92,7 @@ TRNI_FN trn_status trni_views_measure(trni_views *v)
     return TRN_OK;
 }
 
-TRNI_COLD trn_status trni_view_check(const trni_views *v, int group, int rank, bool output)
+TRNI_DRIVER trn_status trni_view_check(const trni_views *v, int group, int rank, bool output)
 {
     char name[48];
     const int64_t i = trni_view_index(v, group, rank), expected = trni_view_size(v, i, output);
@@ -166,7 +166,7 @@ TRNI_FN trn_status trni_views_apart(const trni_views *v)
 
 /* ---- all checks ---- */
 
-TRNI_COLD trn_status trni_views_check_pairs(const trni_views *v)
+TRNI_DRIVER trn_status trni_views_check_pairs(const trni_views *v)
 {
     const trn_collective_args *a = v->a;
     if (a->op != TRN_PERMUTE || !a->targets) return TRN_OK;
@@ -178,7 +178,7 @@ TRNI_COLD trn_status trni_views_check_pairs(const trni_views *v)
 }
 
 /* Everything that can be wrong with the views and the rounding; the group must have been checked. v->away is kept. */
-TRNI_COLD trn_status trni_views_check(trni_views *v, const trn_collective_args *a)
+TRNI_DRIVER trn_status trni_views_check(trni_views *v, const trn_collective_args *a)
 {
     const uint8_t *away = v->away;
     memset(v, 0, sizeof *v);

@@ -75,7 +75,7 @@ TRNI_FN void trni_plan_resolve_formats(trn_plan_formats *f)
     f->compute = trni_plan_format_or(f->compute, f->activations);
 }
 
-TRNI_COLD trn_status trni_plan_check_formats(const trn_plan_args *a)
+TRNI_DRIVER trn_status trni_plan_check_formats(const trn_plan_args *a)
 {
     const trn_plan_formats *f = &a->formats;
     const struct { const char *name; trn_format format; } row[] = {
@@ -88,7 +88,7 @@ TRNI_COLD trn_status trni_plan_check_formats(const trn_plan_args *a)
     return TRN_OK;
 }
 
-TRNI_COLD trn_status trni_plan_check_choices(const trn_plan_args *a)
+TRNI_DRIVER trn_status trni_plan_check_choices(const trn_plan_args *a)
 {
     if ((unsigned)a->job >= TRN_JOB_COUNT) return trni_fail(a->error, TRN_EINVAL, "job is %d, not a job", (int)a->job);
     if ((unsigned)a->recompute >= TRN_RECOMPUTE_COUNT)
@@ -109,7 +109,7 @@ TRNI_COLD trn_status trni_plan_check_choices(const trn_plan_args *a)
 #define TRNI_PLAN_MOST (INT64_C(1) << 32) /* sequences, tokens of one */
 #define TRNI_PLAN_TOKENS 0x1p40           /* of a step: no product of sizes overflows */
 
-TRNI_COLD trn_status trni_plan_check_assumptions(const trn_plan_args *a)
+TRNI_DRIVER trn_status trni_plan_check_assumptions(const trn_plan_args *a)
 {
 #define TRNI_X(field, value, unit, why) { #field, a->assumptions.field },
     const struct { const char *name; double value; } row[] = { TRNI_PLAN_ASSUMPTIONS(TRNI_X) };
@@ -124,7 +124,7 @@ TRNI_COLD trn_status trni_plan_check_assumptions(const trn_plan_args *a)
     return TRN_OK;
 }
 
-TRNI_COLD trn_status trni_plan_check_args(const trn_plan_args *a)
+TRNI_DRIVER trn_status trni_plan_check_args(const trn_plan_args *a)
 {
     trn_status status = trn_topology_check(a->net, a->error);
     if (status != TRN_OK) return status;
@@ -470,7 +470,7 @@ TRNI_FN void trni_plan_work_end(trni_plan_work *w)
 }
 
 /* Formats that cannot meet are told once, before the search. */
-TRNI_COLD trn_status trni_plan_check_products(trni_plan_work *w)
+TRNI_DRIVER trn_status trni_plan_check_products(trni_plan_work *w)
 {
     trn_matmul_cost_args args = trni_plan_product_args(w, 128, 128, 128);
     trn_system_cost cost;

@@ -327,7 +327,7 @@ TRNI_FN trn_status trni_way_run(trni_way *w)
 
 /* ---- the call ---- */
 
-TRNI_COLD trn_status trni_redistribute_check_views(const trn_redistribute_args *args, const trn_pspec *spec,
+TRNI_DRIVER trn_status trni_redistribute_check_views(const trn_redistribute_args *args, const trn_pspec *spec,
                                                  const trn_tensor *views, trni_use use)
 {
     const char *name = use == TRNI_INPUT ? "src" : "dst";
@@ -348,7 +348,7 @@ TRNI_COLD trn_status trni_redistribute_check_views(const trn_redistribute_args *
 }
 
 /* No destination meets a source or another destination. */
-TRNI_COLD trn_status trni_redistribute_check_apart(const trn_redistribute_args *args)
+TRNI_DRIVER trn_status trni_redistribute_check_apart(const trn_redistribute_args *args)
 {
     const int n = args->mesh->devices;
     const bool apart = trni_views_ascend(args->dst, n);
@@ -362,7 +362,7 @@ TRNI_COLD trn_status trni_redistribute_check_apart(const trn_redistribute_args *
     return TRN_OK;
 }
 
-TRNI_COLD trn_status trni_redistribute_check_run(const trn_redistribute_args *args)
+TRNI_DRIVER trn_status trni_redistribute_check_run(const trn_redistribute_args *args)
 {
     trn_isa isa = args->isa;
     trn_status status = trni_redistribute_check(args);

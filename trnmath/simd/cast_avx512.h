@@ -17,7 +17,7 @@
 
 TRNI_SIMD_BEGIN
 
-#define TRNI_SIMD512(name, params) TRNI_KERNEL TRNI_TARGET_AVX512 static void name params
+#define TRNI_SIMD512(name, params) TRNI_KERNEL_STREAM TRNI_TARGET_AVX512 static void name params
 #define TRNI_CAST512(name) TRNI_SIMD512(name, (void *__restrict dst, const void *__restrict src, size_t n))
 #define TRNI_INLINE512 static inline __attribute__((unused, always_inline)) TRNI_TARGET_AVX512
 

@@ -75,9 +75,8 @@ TRNI_KERNEL TRNI_TARGET_AVX512 static void trni_simd_lines_bytes_avx512(TRNI_LIN
 }
 
 /* 64 codes as four vectors of floats, woven: v[q] lane l is code 4 l + q. The even and the odd bytes of 16-bit lanes
- * are
- * looked up by their low bits where they stand, and the BF16 numbers found are halves of 32-bit lanes already: nothing
- * but the lookups themselves crosses lanes (1.9 times the speed of unwoven codes, measured). */
+ * are looked up by their low bits where they stand, and the BF16 numbers found are halves of 32-bit lanes already:
+ * nothing but the lookups themselves crosses lanes (1.9 times the speed of unwoven codes, measured). */
 TRNI_FEED512 void trni_woven_512(const trni_magnitudes512 *t, __m512i codes, __m512 v[4])
 {
     const __m512i odd_code = _mm512_srli_epi16(codes, 8), sign = t->sign, upper = _mm512_set1_epi32((int)0xffff0000u);
@@ -113,8 +112,7 @@ TRNI_FEED512 void trni_factors_512(__m512i scale, __m512 v[4])
 }
 
 /* sum[j] += the group's sum of x[g] * line g [j], times a scale, for `rows` rows in order; a group of one is fused.
- * Sums
- * and scales are woven, and hold whole blocks of 64. */
+ * Sums and scales are woven, and hold whole blocks of 64. */
 TRNI_FEED512 void trni_stream_codes_512(const int group, const bool scaled, TRNI_GROUPS_PARAMS)
 {
     const trni_magnitudes512 t = trni_magnitudes512_load(&feed->decoder);

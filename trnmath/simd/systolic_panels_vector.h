@@ -21,9 +21,9 @@ TRNI_SIMD_BEGIN
 #endif
 
 /* Two vectors of columns: the sums of TRNI_V_ROWS rows, two of b and one broadcast nearly fill the registers. The
- * chains
- * that are done wait in t, in the first-level cache. At least one chain: the compiler need not fear uninitialised sums.
- * A group of two or four products is summed before it joins its chain: the first product is exact. */
+ * chains that are done wait in t, in the first-level cache. At least one chain: the compiler need not fear
+ * uninitialised sums. A group of two or four products is summed before it joins its chain: the first product is exact.
+ *  */
 TRNI_V_INLINE void TRNI_V_NAME(trni_simd_micro)(const int rows, const int group, TRNI_MICRO_PARAMS)
 {
     TRNI_V t[TRNI_V_ROWS][2], x[TRNI_V_ROWS], y[TRNI_V_ROWS];
@@ -95,6 +95,7 @@ TRNI_V_INLINE void TRNI_V_NAME(trni_simd_micro)(const int rows, const int group,
 TRNI_V_MICROS(1)
 TRNI_V_MICROS(2)
 TRNI_V_MICROS(4)
+TRNI_V_MICRO(2, 1)
 #if TRNI_V_ROWS == 12
 TRNI_V_MICRO(12, 1)
 TRNI_V_MICRO(8, 1)
