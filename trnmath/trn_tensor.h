@@ -233,7 +233,7 @@ TRNI_FN bool trni_same_format(const trn_tensor *a, const trn_tensor *b)
 /* One format aside, the same elements in the same memory: what may be worked on in place. */
 TRNI_FN bool trni_same_place(const trn_tensor *a, const trn_tensor *b)
 {
-    int64_t x[TRN_MAX_RANK], y[TRN_MAX_RANK];
+    int64_t x[TRN_MAX_RANK] = { 0 }, y[TRN_MAX_RANK] = { 0 };
     if (a->data != b->data || a->rank != b->rank || trn_format_bytes(a->format) != trn_format_bytes(b->format))
         return false;
     trni_strides(a, x);
