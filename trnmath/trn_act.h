@@ -516,7 +516,8 @@ TRNI_INLINE float trni_act_simple(trn_act op, float param, float x)
     case TRN_ACT_RELU: return trni_act_canonical(x <= 0.0f ? 0.0f : x);
     case TRN_ACT_PRELU: {
         const float sloped = x * param; /* always, or loops are not vectors */
-        return trni_act_canonical(x < 0.0f ? sloped : x);
+        const uint32_t below = 0u - (uint32_t)(x < 0.0f); /* a choice that gcc makes a vector of in AVX2, too */
+        return trni_act_canonical(trni_float((trni_bits(sloped) & below) | (trni_bits(x) & ~below)));
     }
     case TRN_ACT_SIGN: return trni_act_canonical(x > 0.0f ? 1.0f : x < 0.0f ? -1.0f : x == 0.0f ? 0.0f : x);
     case TRN_ACT_ABS: return trni_act_canonical(trni_float(trni_bits(x) & ~TRNI_F32_SIGN));
@@ -539,8 +540,8 @@ TRNI_INLINE void trni_act_exact_body(trn_act op, float param, float *dst, const 
     TRNI_ACT_LOOP(ABS)
 #undef TRNI_ACT_LOOP
 }
-TRNI_DISPATCH_AVX2(trni_act_exact, (trn_act op, float param, float *dst, const float *src, size_t n),
-                   (op, param, dst, src, n))
+TRNI_DISPATCH(trni_act_exact, (trn_act op, float param, float *dst, const float *src, size_t n),
+              (op, param, dst, src, n))
 
 #if TRNI_X86 && TRNI_INTRINSICS
 
