@@ -332,6 +332,7 @@ TRNI_DRIVER trn_status trni_act_check_scaling(const trn_act_table *t, trn_error 
 
 TRN_API trn_status trn_act_table_check(const trn_act_table *t, trn_error *error)
 {
+    TRNI_FLOATS;
     if (!t->bucket || t->buckets < 1)
         return trni_fail(error, TRN_EINVAL, "table: it has no buckets (%d)", t->buckets);
     if ((unsigned)t->symmetry > TRN_ACT_SYMMETRY_EVEN || (unsigned)t->scaling > TRN_ACT_SCALING_LOG)

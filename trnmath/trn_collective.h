@@ -128,10 +128,9 @@ TRNI_FN trn_status trni_run_reduction(trni_collective_job *job)
     char *memory = (char *)malloc(capacity * (size_t)threads);
     if (!memory)
         return trni_fail(job->a->error, TRN_ENOSPC, "could not allocate %zu bytes of sums", capacity * (size_t)threads);
-#if defined(_OPENMP)
-#pragma omp parallel num_threads(threads) if (threads > 1)
-#endif
+    TRNI_PARALLEL(num_threads(threads) if (threads > 1))
     {
+        TRNI_FLOATS;
 #if defined(_OPENMP)
         char *mine = memory + capacity * (size_t)omp_get_thread_num();
 #else
@@ -144,9 +143,7 @@ TRNI_FN trn_status trni_run_reduction(trni_collective_job *job)
         trni_fold_init(&my->fold, s, &my->arith, mine + (sizeof(trni_fold_job) + 63) / 64 * 64);
         my->fold.load = trni_fold_from_codes;
         my->fold.user = my;
-#if defined(_OPENMP)
-#pragma omp for schedule(dynamic, 1)
-#endif
+        TRNI_FOR(schedule(dynamic, 1))
         for (int64_t task = 0; task < tasks; task++) {
             const int64_t chunk = task / 2 / s->channels;
             trni_fold_chunk(my, (int)(chunk / s->ranks), (int)(chunk % s->ranks), (int)(task / 2 % s->channels),
@@ -219,10 +216,11 @@ TRNI_FN void trni_run_moves(const trni_collective_job *job)
     void (*const move)(const trni_collective_job *, int, int) = job->a->op == TRN_ALL_GATHER   ? trni_run_gather
                                                                 : job->a->op == TRN_ALL_TO_ALL ? trni_run_exchange
                                                                                                : trni_run_receive;
-#if defined(_OPENMP)
-#pragma omp parallel for schedule(dynamic, 1) num_threads(trni_threads())
-#endif
-    for (int64_t i = 0; i < views; i++) move(job, (int)(i / job->views.ranks), (int)(i % job->views.ranks));
+    TRNI_PARALLEL_FOR(num_threads(trni_threads()) schedule(dynamic, 1))
+    for (int64_t i = 0; i < views; i++) {
+        TRNI_FLOATS;
+        move(job, (int)(i / job->views.ranks), (int)(i % job->views.ranks));
+    }
 }
 
 /* ---- the call ---- */
@@ -264,7 +262,7 @@ TRN_API trn_status trn_collective_run(const trn_collective_args *args)
 {
     trni_collective_job job;
     trni_pick choice;
-    if (!args) return TRN_EINVAL;
+    TRNI_ENTER(args);
     memset(&job.schedule, 0, sizeof job.schedule);
     job.views.away = NULL;
     job.a = args;

@@ -131,6 +131,7 @@ TRNI_FN trn_status trni_choose(const trni_layout *l, double bytes, trni_pick *be
 
 TRN_API int trn_collective_candidates(const trn_collective_args *args, trn_algorithm *list)
 {
+    TRNI_FLOATS;
     trni_layout l;
     if (!args || !list || trni_layout_init(&l, args) != TRN_OK) return 0;
     return trni_layout_candidates(&l, list);
@@ -138,6 +139,7 @@ TRN_API int trn_collective_candidates(const trn_collective_args *args, trn_algor
 
 TRN_API double trn_collective_busbw_factor(trn_collective op, int ranks)
 {
+    TRNI_FLOATS;
     const double away = ranks > 0 ? (ranks - 1.0) / ranks : 0;
     return op == TRN_ALL_REDUCE ? 2 * away : op <= TRN_ALL_TO_ALL ? away : 1;
 }
@@ -185,7 +187,7 @@ TRN_API trn_status trn_collective_cost(const trn_collective_args *args, trn_cost
 {
     trni_layout l;
     trni_pick choice;
-    if (!args) return TRN_EINVAL;
+    TRNI_ENTER(args);
     if (!cost) return trni_fail(args->error, TRN_EINVAL, "cost is null");
     trn_status status = trni_layout_init(&l, args);
     if (status == TRN_OK && args->enforce_rules) status = trn_replica_group_check(args);

@@ -448,6 +448,7 @@ TRNI_DRIVER trn_status trni_group_check_trn1(const trn_collective_args *a, int g
 
 TRN_API trn_status trn_replica_group_check(const trn_collective_args *args)
 {
+    TRNI_FLOATS;
     const trn_status status = trni_collective_check(args);
     if (status != TRN_OK) return status;
     const trni_group_rule *rule = trni_group_rule_of(args);

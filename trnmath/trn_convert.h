@@ -364,7 +364,7 @@ TRNI_DRIVER trn_status trni_convert_check_modes(const trn_convert_args *a)
 
 TRN_API trn_status trn_convert(const trn_convert_args *args)
 {
-    if (!args) return TRN_EINVAL;
+    TRNI_ENTER(args);
     trni_convert_plan plan;
     memset(&plan, 0, offsetof(trni_convert_plan, encoder));
     trni_convert_plan *const p = &plan;
@@ -402,13 +402,10 @@ TRN_API trn_status trn_convert(const trn_convert_args *args)
         if (p->stream) trni_stream_end();
         return TRN_OK;
     }
-#if defined(_OPENMP)
-#pragma omp parallel
-#endif
+    TRNI_PARALLEL(num_threads(trni_threads()))
     {
-#if defined(_OPENMP)
-#pragma omp for schedule(static)
-#endif
+        TRNI_FLOATS;
+        TRNI_FOR(schedule(static))
         for (int64_t tile = 0; tile < p->tiles; tile++) trni_convert_tile(p, tile);
         if (p->stream) trni_stream_end();
     }

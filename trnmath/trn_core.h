@@ -117,6 +117,7 @@ TRN_API void trn_core_report_of(const trn_core *core, trn_core_report *out);
 
 TRN_API trn_status trn_core_written(trn_core *core, trn_tensor view)
 {
+    TRNI_FLOATS;
     trni_seen s;
     if (core->failure.status) return core->failure.status;
     trni_seen_begin(&s, "trn_core_written: the view", &view, TRNI_ROLE_WRITE);
@@ -163,6 +164,7 @@ TRNI_FN void trni_report_memory(const trni_memory *m, int64_t *all, int64_t *par
 
 TRN_API void trn_core_report_of(const trn_core *core, trn_core_report *out)
 {
+    TRNI_FLOATS;
     static const char *const name[TRN_ENGINE_COUNT] = { "", "TensorE", "VectorE", "ScalarE", "GpSimdE", "DMA" };
     memset(out, 0, sizeof *out);
     out->time_s = core->time_s;

@@ -213,6 +213,7 @@ TRNI_DRIVER trn_status trni_core_check(trn_core *core)
 
 TRN_API trn_status trn_core_begin(trn_core *core, const trn_core_args *args)
 {
+    TRNI_FLOATS;
     memset(core, 0, sizeof *core);
     core->args = *args;
     core->spec = trn_core_spec_of(args->generation);

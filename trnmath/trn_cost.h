@@ -544,7 +544,7 @@ TRN_API trn_status trn_matmul_cost(const trn_matmul_cost_args *args, trn_core_co
 {
     trni_cost c;
     memset(&c, 0, sizeof c); /* for gcc, which does not see that only a success is read */
-    if (!args) return TRN_EINVAL;
+    TRNI_ENTER(args);
     if (!cost) return trni_fail(args->error, TRN_EINVAL, "cost is null");
     trn_status status = trni_cost_resolve(args, &c);
     if (status == TRN_OK) status = trni_cost_fits(&c, args->error);
@@ -597,7 +597,7 @@ TRN_API trn_status trn_matmul_system_cost(const trn_matmul_cost_args *args, trn_
     trni_cost c;
     trn_matmul_cost_args own;
     memset(&c, 0, sizeof c); /* for gcc, which does not see that only a success is read */
-    if (!args) return TRN_EINVAL;
+    TRNI_ENTER(args);
     if (!cost) return trni_fail(args->error, TRN_EINVAL, "cost is null");
     if (!args->system) return trni_fail(args->error, TRN_EINVAL, "system is null; trn_system_spec_of() gives one");
     if ((unsigned)args->split > TRN_SPLIT_PER_CORE)

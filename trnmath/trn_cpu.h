@@ -188,26 +188,22 @@ TRNI_FN trn_status trni_isa_resolve(trn_isa *isa, trn_error *error)
  *
  * The attributes sit on the outer functions, because always_inline drops those of the body; kernels are reached through
  * pointers, so no caller swallows them, and `inline` only lets a file that never uses them compile fast at -O0. The
- * bits
- * do not depend on any of it: bodies use fmaf or proven-exact products.
+ * bits do not depend on any of it: bodies use fmaf or proven-exact products.
  *
  * Every kernel costs whoever includes it 5 to 30 ms, so there are no more of them than pay:
  *     TRNI_DISPATCH          portable, AVX2, AVX-512
  *     TRNI_DISPATCH_AVX2     portable, AVX2: AVX-512 hosts run the AVX2 kernel; for what is rare, or waits for memory
  *     TRNI_DISPATCH_ONE      portable only: for what hardly anybody asks for
  *     TRNI_DISPATCH_BESIDE   portable only where kernels in intrinsics do the rest, else as TRNI_DISPATCH
- *     TRNI_DISPATCH_BESIDE_AVX512   as TRNI_DISPATCH_AVX2 where a kernel in AVX-512 intrinsics does most of it, else
- *     all
+ *     TRNI_DISPATCH_BESIDE_AVX512   as TRNI_DISPATCH_AVX2 where AVX-512 intrinsics do most of it, else all
  *     TRNI_DISPATCH_FAST     none that is portable on x86-64: its _for gives NULL there, and the caller has another way
  *     TRNI_DISPATCH_FAST_AVX2   the same, without AVX-512
  *     TRNI_DISPATCH_ISA      as TRNI_DISPATCH_FAST, for bodies whose shape depends on the instruction set
  *
  * gcc at -O2 does not vectorise such loops on its own, hence optimize("O3") (measured: 0.76 -> 5.6 Gelem/s), less the
  * passes that straight loops gain nothing from (together a sixth of the time; the streams of single rows gain a tenth
- * of
- * their speed from two of them). clang needs to be told that 512-bit
- * vectors are welcome. On x86-64 the portable kernel serves hosts older than AVX2 (2013): it is compiled for little
- * time and space. Elsewhere it is the fast one. */
+ * of their speed from two of them). clang needs to be told that 512-bit vectors are welcome. On x86-64 the portable
+ * kernel serves hosts older than AVX2 (2013): it is compiled to be small. Elsewhere it is the fast one. */
 
 #if TRNI_CLANG
 #define TRNI_KERNEL inline __attribute__((unused))

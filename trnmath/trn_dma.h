@@ -388,7 +388,7 @@ TRNI_FN void trni_dma_copy_shapes(trni_frame *f, const trn_dma_copy_args *a, trn
 
 TRN_API trn_status trn_dma_copy(const trn_dma_copy_args *args)
 {
-    if (!args) return TRN_EINVAL;
+    TRNI_ENTER(args);
     trni_frame f;
     trni_dma_plan plan;
     trni_dma_begin(&f, args, TRN_TRAINIUM1, "dma_copy");
@@ -558,7 +558,7 @@ TRNI_FN void trni_dma_gather_transpose(trni_frame *f, const trn_dma_transpose_ar
 
 TRN_API trn_status trn_dma_transpose(const trn_dma_transpose_args *args)
 {
-    if (!args) return TRN_EINVAL;
+    TRNI_ENTER(args);
     trni_frame f;
     trni_dma_begin(&f, args, TRN_TRAINIUM2, "dma_transpose");
     trni_dma_modes(&f, args->dge_mode, args->oob_mode, "dma_transpose");
@@ -644,7 +644,7 @@ TRNI_FN trn_status trni_dma_modify(trni_frame *f, const trn_dma_compute_args *a)
 
 TRN_API trn_status trn_dma_compute(const trn_dma_compute_args *args)
 {
-    if (!args) return TRN_EINVAL;
+    TRNI_ENTER(args);
     trni_frame f;
     trni_dma_sum plan;
     char name[24]; /* gcc counts the digits of any int */

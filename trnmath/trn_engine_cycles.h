@@ -307,6 +307,7 @@ TRN_API const trn_engine_rule *trn_engine_rule_of(trn_rule rule)
 
 TRN_API trn_status trn_engine_cycles(const trn_engine_work *work, trn_engine_cost *cost)
 {
+    TRNI_FLOATS;
     const trn_engine_rule *rule = trn_engine_rule_of(work->rule);
     const trn_core_spec *core = trn_core_spec_of(work->generation);
     if (!rule || !core || !(work->elements >= 0 && work->elements < HUGE_VAL) ||
@@ -333,6 +334,7 @@ TRNI_FN double trni_dma_share(const trn_dma_work *w)
 
 TRN_API trn_status trn_dma_seconds(const trn_dma_work *work, trn_dma_cost *cost)
 {
+    TRNI_FLOATS;
     const trn_core_spec *core = trn_core_spec_of(work->generation);
     const double wire = work->wire > 0 ? work->wire : 1, most = trni_fact(TRN_FACT_DESCRIPTOR);
     if (!core || !(work->bytes >= 0 && work->bytes < HUGE_VAL) || !(work->run_bytes >= 0)) return TRN_EINVAL;

@@ -346,6 +346,7 @@ TRNI_FN trn_format_limits trni_limits_of_row(const trn_format_info *f)
 
 TRN_API trn_format_limits trn_format_limits_of(trn_format format)
 {
+    TRNI_FLOATS;
     return trni_limits_of_row(trn_format_info_of(format));
 }
 

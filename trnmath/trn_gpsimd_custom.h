@@ -179,10 +179,9 @@ TRNI_FN trn_status trni_custom_run_threads(const trn_gpsimd_custom_args *a, int6
 {
     trn_status first = TRN_OK;
     int64_t failed = shares;
-#if defined(_OPENMP)
-#pragma omp parallel for schedule(static) if (trni_threads() > 1)
-#endif
+    TRNI_PARALLEL_FOR(num_threads(trni_threads()) schedule(static) if (trni_threads() > 1))
     for (int64_t share = 0; share < shares; share++) {
+        TRNI_FLOATS;
         trn_error error;
         const trn_status status = trni_custom_run(a, partitions, share, &error);
         if (!status) continue;
@@ -200,7 +199,7 @@ TRNI_FN trn_status trni_custom_run_threads(const trn_gpsimd_custom_args *a, int6
 
 TRN_API trn_status trn_gpsimd_custom(const trn_gpsimd_custom_args *args)
 {
-    if (!args) return TRN_EINVAL;
+    TRNI_ENTER(args);
     trni_frame f;
     const trn_instruction how = trni_instruction_of(args);
     trni_frame_begin(&f, &how, TRN_TRAINIUM2, TRN_TRAINIUM1, "gpsimd_custom");

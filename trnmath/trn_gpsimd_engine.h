@@ -296,7 +296,7 @@ TRNI_FN void trni_iota_work(const void *plan, int64_t p, int64_t f, int64_t n)
 
 TRN_API trn_status trn_iota(const trn_iota_args *args)
 {
-    if (!args) return TRN_EINVAL;
+    TRNI_ENTER(args);
     trni_frame f;
     trni_iota_plan plan;
     trni_gpsimd_begin(&f, args, TRN_TRAINIUM1, "iota");
@@ -396,7 +396,7 @@ TRNI_FN unsigned trni_affine_want(trni_frame *f, trn_alu op)
 
 TRN_API trn_status trn_affine_select(const trn_affine_select_args *args)
 {
-    if (!args) return TRN_EINVAL;
+    TRNI_ENTER(args);
     trni_frame f;
     trni_affine_plan plan;
     trni_gpsimd_begin(&f, args, TRN_TRAINIUM1, "affine_select");
@@ -486,7 +486,7 @@ TRNI_FN void trni_n_gather_bounds(trni_frame *f, const trni_gather_plan *my)
 
 TRN_API trn_status trn_nc_n_gather(const trn_nc_n_gather_args *args)
 {
-    if (!args) return TRN_EINVAL;
+    TRNI_ENTER(args);
     trni_frame f;
     trni_gather_plan plan;
     trni_gpsimd_begin(&f, args, TRN_TRAINIUM1, "nc_n_gather");
@@ -573,7 +573,7 @@ TRNI_FN void trni_local_gather_sizes(trni_frame *f, const trn_local_gather_args 
 
 TRN_API trn_status trn_local_gather(const trn_local_gather_args *args)
 {
-    if (!args) return TRN_EINVAL;
+    TRNI_ENTER(args);
     trni_frame f;
     trni_gather_plan plan;
     trni_gpsimd_begin(&f, args, TRN_TRAINIUM1, "local_gather");
@@ -668,7 +668,7 @@ TRNI_FN void trni_partition_reduce_op(trni_frame *f, const trn_tensor_partition_
 
 TRN_API trn_status trn_tensor_partition_reduce(const trn_tensor_partition_reduce_args *args)
 {
-    if (!args) return TRN_EINVAL;
+    TRNI_ENTER(args);
     trni_frame f;
     trni_partition_reduce_plan plan;
     trni_gpsimd_begin(&f, args, TRN_TRAINIUM1, "tensor_partition_reduce");
@@ -705,7 +705,7 @@ TRNI_FN void trni_nonzero_row(const trn_nonzero_with_count_args *args, const trn
 
 TRN_API trn_status trn_nonzero_with_count(const trn_nonzero_with_count_args *args)
 {
-    if (!args) return TRN_EINVAL;
+    TRNI_ENTER(args);
     trni_frame f;
     trni_span dst, src;
     trni_gpsimd_begin(&f, args, TRN_TRAINIUM2, "nonzero_with_count");
@@ -747,7 +747,7 @@ TRNI_DRIVER void trni_segment_check(trni_frame *f, const trni_span *id)
 
 TRN_API trn_status trn_sequence_bounds(const trn_sequence_bounds_args *args)
 {
-    if (!args) return TRN_EINVAL;
+    TRNI_ENTER(args);
     trni_frame f;
     trni_span dst, id;
     trni_gpsimd_begin(&f, args, TRN_TRAINIUM1, "sequence_bounds");
@@ -852,7 +852,7 @@ TRNI_FN void trni_topk_sizes(trni_frame *f, const trn_topk_args *args, int64_t k
 
 TRN_API trn_status trn_topk(const trn_topk_args *args)
 {
-    if (!args) return TRN_EINVAL;
+    TRNI_ENTER(args);
     trni_frame f;
     trni_topk_plan plan;
     trni_gpsimd_begin(&f, args, TRN_TRAINIUM1, "topk");

@@ -135,10 +135,11 @@ TRNI_DRIVER void trni_matmul_blocks(const trni_product *p, const trni_cut *cut, 
 {
     const int blocks = cut->threads_m * cut->threads_n;
     scratch += (0 - (uintptr_t)scratch) % TRNI_SCRATCH_ALIGN;
-#if defined(_OPENMP)
-#pragma omp parallel for schedule(static, 1) num_threads(blocks) if (blocks > 1)
-#endif
-    for (int block = 0; block < blocks; block++) trni_block_multiply(p, cut, block, scratch);
+    TRNI_PARALLEL_FOR(num_threads(blocks) schedule(static, 1) if (blocks > 1))
+    for (int block = 0; block < blocks; block++) {
+        TRNI_FLOATS;
+        trni_block_multiply(p, cut, block, scratch);
+    }
 }
 
 TRNI_DRIVER trn_status trni_matmul_packed(const trn_matmul_args *args, const trni_product *p)
@@ -159,16 +160,17 @@ TRNI_DRIVER trn_status trni_matmul_packed(const trn_matmul_args *args, const trn
 TRNI_COLD void trni_matmul_regions(const trni_product *p)
 {
     const int64_t count = trni_regions(p);
-#if defined(_OPENMP)
-#pragma omp parallel for schedule(static) if (count > 1)
-#endif
-    for (int64_t i = 0; i < count; i++) trni_region_run(p, i);
+    TRNI_PARALLEL_FOR(num_threads(trni_threads()) schedule(static) if (count > 1))
+    for (int64_t i = 0; i < count; i++) {
+        TRNI_FLOATS;
+        trni_region_run(p, i);
+    }
 }
 
 TRN_API trn_status trn_matmul(const trn_matmul_args *args)
 {
     trni_product p;
-    if (!args) return TRN_EINVAL;
+    TRNI_ENTER(args);
     const trn_status status = trni_matmul_check(args, &p);
     if (status != TRN_OK || p.a.lanes == 0 || p.b.lanes == 0) return status;
     if (trni_matmul_is_packed(&p)) return trni_matmul_packed(args, &p);

@@ -264,7 +264,7 @@ TRNI_DRIVER trn_status trni_mesh_check_count(const trn_mesh *m, const trn_mesh_a
 TRN_API trn_status trn_mesh_make(const trn_mesh_args *args)
 {
     trn_mesh m;
-    if (!args) return TRN_EINVAL;
+    TRNI_ENTER(args);
     if (!args->mesh || !args->net || !args->axes)
         return trni_fail(args->error, TRN_EINVAL, "%s is null", !args->mesh ? "mesh" : !args->net ? "net" : "axes");
     memset(&m, 0, sizeof m);

@@ -764,7 +764,7 @@ TRN_API trn_status trn_mpi_collective_run(const trn_mpi *mpi, const trn_collecti
 {
     trni_mpi_job *j;
     trni_mpi_ballot ballot;
-    if (!args) return TRN_EINVAL;
+    TRNI_ENTER(args);
     if (!mpi || !args->net) return trni_fail(args->error, TRN_EINVAL, "%s is null", mpi ? "net" : "mpi");
     j = (trni_mpi_job *)calloc(1, sizeof *j);
     if (!j) return trni_fail(args->error, TRN_ENOSPC, "no memory for a job");

@@ -334,7 +334,7 @@ TRNI_FN trn_status trni_mpi_product_run(trni_mpi_product *p, const trn_sharded_m
 
 TRN_API trn_status trn_mpi_sharded_matmul(const trn_mpi *mpi, const trn_sharded_matmul_args *args)
 {
-    if (!args) return TRN_EINVAL;
+    TRNI_ENTER(args);
     if (!mpi) return trni_fail(args->error, TRN_EINVAL, "mpi is null");
     trni_mpi_product *p = (trni_mpi_product *)calloc(1, sizeof *p);
     if (!p) return trni_fail(args->error, TRN_ENOSPC, "no memory for a job");

@@ -511,10 +511,9 @@ TRNI_FN void trni_mx_run(const trni_mx_plan *p, trni_mx_work *work, int64_t elem
         return;
     }
     const int64_t spans = (panels + TRNI_MX_SPAN - 1) / TRNI_MX_SPAN;
-#if defined(_OPENMP)
-#pragma omp parallel for schedule(static)
-#endif
+    TRNI_PARALLEL_FOR(num_threads(trni_threads()) schedule(static))
     for (int64_t s = 0; s < spans; s++) {
+        TRNI_FLOATS;
         const int64_t end = (s + 1) * TRNI_MX_SPAN;
         trni_mx_panels(p, work, s * TRNI_MX_SPAN, end < panels ? end : panels);
     }
@@ -701,7 +700,7 @@ TRNI_FN void trni_mx_plan_init(trni_mx_plan *p, const trni_mx_views *v)
 
 TRN_API trn_status trn_mx_quantize(const trn_mx_quantize_args *args)
 {
-    if (!args) return TRN_EINVAL;
+    TRNI_ENTER(args);
     trni_mx_views v = { &args->src,  &args->dst, &args->dst_scale, "src", "dst",
                         "dst_scale", true,       args->axis,       0,     args->error };
     trni_mx_plan plan;
@@ -730,7 +729,7 @@ TRN_API trn_status trn_mx_quantize(const trn_mx_quantize_args *args)
 
 TRN_API trn_status trn_mx_dequantize(const trn_mx_dequantize_args *args)
 {
-    if (!args) return TRN_EINVAL;
+    TRNI_ENTER(args);
     trni_mx_views v = { &args->dst,  &args->src, &args->src_scale, "dst", "src",
                         "src_scale", false,      args->axis,       0,     args->error };
     trni_mx_plan plan;

@@ -272,7 +272,7 @@ TRNI_DRIVER trn_status trni_mx_check_sbuf(const trn_mx_sbuf_args *a, bool to_sbu
 
 TRNI_FN trn_status trni_mx_sbuf(const trn_mx_sbuf_args *args, bool to_sbuf)
 {
-    if (!args) return TRN_EINVAL;
+    TRNI_ENTER(args);
     trni_mx_sbuf_plan p;
     memset(&p, 0, sizeof p);
     p.args = args;
@@ -329,7 +329,7 @@ TRNI_DRIVER trn_status trni_mx_check_fp4(const trn_mx_fp4_args *a)
 
 TRN_API trn_status trn_mx_fp4_to_fp8(const trn_mx_fp4_args *args)
 {
-    if (!args) return TRN_EINVAL;
+    TRNI_ENTER(args);
     uint8_t map[16];
     int64_t dst_stride[TRN_MAX_RANK], src_stride[TRN_MAX_RANK];
     trni_iterator walk;

@@ -561,6 +561,7 @@ TRN_API trn_status trn_numerics_format(const trn_numerics *n, char *text, size_t
 
 TRN_API void trn_numerics_explain(const trn_numerics *n, void (*line)(void *user, const char *text), void *user)
 {
+    TRNI_FLOATS;
     int count;
     const trni_field *f = trni_numerics_fields(&count);
     for (int i = 0; i < count; i++) {

@@ -267,10 +267,9 @@ TRNI_FN void trni_packing_run(const trni_packing_plan *p)
         return;
     }
     const int64_t spans = (pieces + TRNI_PACKING_SPAN - 1) / TRNI_PACKING_SPAN;
-#if defined(_OPENMP)
-#pragma omp parallel for schedule(static)
-#endif
+    TRNI_PARALLEL_FOR(num_threads(trni_threads()) schedule(static))
     for (int64_t s = 0; s < spans; s++) {
+        TRNI_FLOATS;
         const int64_t end = (s + 1) * TRNI_PACKING_SPAN;
         trni_packing_pieces(p, s * TRNI_PACKING_SPAN, end < pieces ? end : pieces);
     }
@@ -371,13 +370,13 @@ TRNI_FN trn_status trni_packing_views(const trn_tensor *dst, const trn_tensor *s
 
 TRN_API trn_status trn_pack(const trn_pack_args *args)
 {
-    if (!args) return TRN_EINVAL;
+    TRNI_ENTER(args);
     return trni_packing_views(&args->dst, &args->src, false, args->pad, args->isa, args->error);
 }
 
 TRN_API trn_status trn_unpack(const trn_unpack_args *args)
 {
-    if (!args) return TRN_EINVAL;
+    TRNI_ENTER(args);
     return trni_packing_views(&args->dst, &args->src, true, args->pad, args->isa, args->error);
 }
 

@@ -428,7 +428,7 @@ TRN_API trn_status trn_plan_search(const trn_plan_args *args, trn_plan *plan, in
 {
     trni_plan_work w;
     trni_plan_search s;
-    if (!args) return TRN_EINVAL;
+    TRNI_ENTER(args);
     if (!list || capacity < 0 || (capacity && !plan)) {
         trni_fail(args->error, TRN_EINVAL, "list is null, or plan has no room for %lld", (long long)capacity);
         return TRN_EINVAL; /* so that gcc sees that list is written whenever TRN_OK is returned; below, too */
@@ -470,7 +470,7 @@ TRN_API trn_status trn_plan_evaluate(const trn_plan_args *args, trn_plan *plan)
 {
     trni_plan_work w;
     trni_plan_pick pick;
-    if (!args) return TRN_EINVAL;
+    TRNI_ENTER(args);
     if (!plan) return trni_fail(args->error, TRN_EINVAL, "plan is null");
     trn_status status = trni_plan_work_begin(&w, args, 1 << 10);
     if (status != TRN_OK) return status;
@@ -501,7 +501,7 @@ TRN_API trn_status trn_plan_collective(const trn_plan_args *args, const trn_plan
 {
     trni_plan_work w;
     trni_plan_place place;
-    if (!args) return TRN_EINVAL;
+    TRNI_ENTER(args);
     if (!plan || !time_s || !algorithm || !(bytes >= 0) || (unsigned)op >= TRN_BROADCAST) {
         trni_fail(args->error, TRN_EINVAL, "plan, time_s or algorithm is null, bytes is %g, or op %d is none of "
                          "all_gather, reduce_scatter, all_reduce and all_to_all", bytes, (int)op);
@@ -525,6 +525,7 @@ TRN_API trn_status trn_plan_collective(const trn_plan_args *args, const trn_plan
 
 TRN_API void trn_plan_level_text(const trn_topology *net, const trn_plan *plan, int level, char *text, size_t capacity)
 {
+    TRNI_FLOATS;
     const int degree[TRN_AXIS_COUNT] = { plan->tp, plan->cp, plan->ep, plan->dp, plan->pp };
     trni_plan_place p;
     size_t used = 0;

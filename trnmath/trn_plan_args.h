@@ -290,6 +290,7 @@ TRNI_FN double trni_plan_assumed(double asked, double usual) { return asked < 0 
 
 TRN_API trn_plan_assumptions trn_plan_assumptions_default(const trn_plan_assumptions *asked)
 {
+    TRNI_FLOATS;
     trn_plan_assumptions a;
     memset(&a, 0, sizeof a);
     if (asked) a = *asked;
@@ -343,6 +344,7 @@ TRN_API const char *trn_plan_part_name(trn_plan_part part)
 
 TRN_API double trn_plan_part_s(const trn_plan_time *t, trn_plan_part part)
 {
+    TRNI_FLOATS;
     const double value[] = {
 #define TRNI_X(name, field, text) t->field,
         TRNI_PLAN_PARTS(TRNI_X)

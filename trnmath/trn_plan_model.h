@@ -166,6 +166,7 @@ TRNI_DRIVER trn_status trni_model_mlp_check(const trn_model *m, trn_error *error
 
 TRN_API trn_status trn_model_check(const trn_model *model, trn_error *error)
 {
+    TRNI_FLOATS;
     if (!model) return trni_fail(error, TRN_EINVAL, "model is null");
     trn_status status = trni_model_ranges(model, error);
     if (status == TRN_OK) status = trni_model_mlp_check(model, error);
@@ -187,6 +188,7 @@ TRN_API trn_status trn_model_check(const trn_model *model, trn_error *error)
 
 TRN_API trn_status trn_model_settle(const trn_model *model, trn_model *out, trn_error *error)
 {
+    TRNI_FLOATS;
     const trn_status status = trn_model_check(model, error);
     if (status != TRN_OK) return status;
     trn_model m = *model;
@@ -287,6 +289,7 @@ TRNI_FN double trni_plan_kv_elements(const trn_model *m, int64_t shares)
 
 TRN_API trn_status trn_model_size_of(const trn_model *model, trn_model_size *size, trn_error *error)
 {
+    TRNI_FLOATS;
     trn_model m;
     memset(&m, 0, sizeof m); /* for gcc, which does not see that only a success is read */
     if (!size) {
@@ -407,6 +410,7 @@ TRNI_FN double trni_plan_causal_context(double sequence, double window)
 
 TRN_API double trn_model_context(const trn_model *model, double sequence)
 {
+    TRNI_FLOATS;
     const double windowed = model->window > 0 ? (double)model->window_layers / (double)model->layers : 0;
     return windowed * trni_plan_causal_context(sequence, (double)model->window) +
            (1 - windowed) * trni_plan_causal_context(sequence, 0);
@@ -428,6 +432,7 @@ TRNI_FN double trni_plan_multiplied(const trn_model *settled)
 
 TRN_API double trn_model_forward_flops(const trn_model *model, double tokens, double context, double logits)
 {
+    TRNI_FLOATS;
     trn_model m;
     memset(&m, 0, sizeof m); /* for gcc, which does not see that only a success is read */
     if (trn_model_settle(model, &m, NULL) != TRN_OK) return 0;

@@ -134,7 +134,7 @@ TRNI_FN void trni_plan_trace_rest(trni_plan_pipeline *l, int lane)
 TRN_API trn_status trn_plan_trace_step(const trn_plan_args *args, const trn_plan *plan, trn_trace *trace)
 {
     trni_plan_pipeline l;
-    if (!args) return TRN_EINVAL;
+    TRNI_ENTER(args);
     if (!plan || !trace) return trni_fail(args->error, TRN_EINVAL, "plan or trace is null");
     if (!plan->legal || plan->pp < 1 || plan->microbatches < 1)
         return trni_fail(args->error, TRN_EINVAL, "plan is not legal, so it has no times");
@@ -299,7 +299,7 @@ TRN_API trn_status trn_plan_trace_layer(const trn_plan_args *args, const trn_pla
     trni_plan_work w;
     trni_plan_run r;
     trn_plan own;
-    if (!args) return TRN_EINVAL;
+    TRNI_ENTER(args);
     if (!plan || !trace || trace->count)
         return trni_fail(args->error, TRN_EINVAL, "plan or trace is null, or trace is not empty");
     if (!plan->legal) return trni_fail(args->error, TRN_EINVAL, "plan is not legal, so it has no times");

@@ -44,7 +44,7 @@ TRN_API trn_status trn_redistribute(const trn_redistribute_args *args);
 TRN_API trn_status trn_redistribute(const trn_redistribute_args *args)
 {
     trni_way way;
-    if (!args) return TRN_EINVAL;
+    TRNI_ENTER(args);
     trn_status status = trni_redistribute_check_run(args);
     if (!status) status = trn_redistribute_plan(args, &way.plan);
     if (status) return status;

@@ -180,7 +180,7 @@ TRN_API trn_status trn_redistribute_plan(const trn_redistribute_args *args, trn_
 {
     trni_search s;
     trn_reshard_plan found;
-    if (!args) return TRN_EINVAL;
+    TRNI_ENTER(args);
     if (!plan) return trni_fail(args->error, TRN_EINVAL, "plan is null");
     trn_status status = trni_redistribute_check(args);
     if (status) return status;

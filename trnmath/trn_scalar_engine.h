@@ -618,7 +618,7 @@ TRNI_FN void trni_activation_resolve(trni_activation *a, const trn_activation_ar
 
 TRN_API trn_status trn_activation(const trn_activation_args *args)
 {
-    if (!args) return TRN_EINVAL;
+    TRNI_ENTER(args);
     trni_activation a;
     trni_activation_resolve(&a, args);
     if (a.frame.status) return a.frame.status;
@@ -627,7 +627,7 @@ TRN_API trn_status trn_activation(const trn_activation_args *args)
 
 TRN_API trn_status trn_activation_reduce(const trn_activation_reduce_args *args)
 {
-    if (!args) return TRN_EINVAL;
+    TRNI_ENTER(args);
     trn_activation_args a = *args;
     a.reduce_cmd = TRN_REDUCE_CMD_RESET_REDUCE;
     if (!a.reduce && a.reduce_res.rank == 0)
@@ -703,7 +703,7 @@ TRNI_FN void trni_activate2_resolve(trni_activation *a, const trn_activate2_args
 
 TRN_API trn_status trn_activate2(const trn_activate2_args *args)
 {
-    if (!args) return TRN_EINVAL;
+    TRNI_ENTER(args);
     trni_activation a;
     trni_activate2_resolve(&a, args);
     if (a.frame.status) return a.frame.status;

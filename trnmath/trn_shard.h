@@ -381,15 +381,14 @@ TRNI_FN bool trni_goes_by_device(const trn_shard_args *args)
 
 TRN_API trn_status trn_shard(const trn_shard_args *args)
 {
-    if (!args) return TRN_EINVAL;
+    TRNI_ENTER(args);
     const trn_status status = trni_shard_check(args, TRNI_OUTPUT);
     if (status) return status;
     const bool apart = trni_goes_by_device(args);
     (void)apart;
-#if defined(_OPENMP)
-#pragma omp parallel for schedule(dynamic, 1) if (apart)
-#endif
+    TRNI_PARALLEL_FOR(num_threads(trni_threads()) schedule(dynamic, 1) if (apart))
     for (int i = 0; i < args->mesh->devices; i++) {
+        TRNI_FLOATS;
         if (trni_first_along(args->mesh, args->spec.sum, i) != i) trni_shard_zero(args, args->parts[i]);
         else trni_shard_copy(args, args->parts[i], trn_shard_part(args->mesh, &args->spec, &args->global, i));
     }
@@ -418,15 +417,16 @@ TRNI_FN void trni_unshard_sum(const trn_shard_args *args, const trni_mesh_split 
 {
     const trn_tensor home = trn_shard_part(args->mesh, &args->spec, &args->global, trni_split_device(split, group, 0));
     const int64_t count = trni_pieces_of(&home).count;
-#if defined(_OPENMP)
-#pragma omp parallel for schedule(static) if (count > TRNI_CONVERT_PARALLEL / TRNI_PIECE)
-#endif
-    for (int64_t i = 0; i < count; i++) trni_unshard_piece(args, split, group, home, i);
+    TRNI_PARALLEL_FOR(num_threads(trni_threads()) schedule(static) if (count > TRNI_CONVERT_PARALLEL / TRNI_PIECE))
+    for (int64_t i = 0; i < count; i++) {
+        TRNI_FLOATS;
+        trni_unshard_piece(args, split, group, home, i);
+    }
 }
 
 TRN_API trn_status trn_unshard(const trn_shard_args *args)
 {
-    if (!args) return TRN_EINVAL;
+    TRNI_ENTER(args);
     const trn_status status = trni_shard_check(args, TRNI_INPUT);
     if (status) return status;
     const trn_mesh *mesh = args->mesh;
@@ -438,10 +438,9 @@ TRN_API trn_status trn_unshard(const trn_shard_args *args)
     if (!trni_split_of(&split, mesh, sum, sums)) return TRN_EINVAL; /* the check was there before */
     const bool apart = split.members == 1 && trni_goes_by_device(args);
     (void)apart;
-#if defined(_OPENMP)
-#pragma omp parallel for schedule(dynamic, 1) if (apart)
-#endif
+    TRNI_PARALLEL_FOR(num_threads(trni_threads()) schedule(dynamic, 1) if (apart))
     for (int g = 0; g < split.groups; g++) {
+        TRNI_FLOATS;
         const int device = trni_split_device(&split, g, 0);
         if (trni_first_along(mesh, same, device) != device) continue;
         if (split.members > 1) trni_unshard_sum(args, &split, g);
@@ -479,7 +478,7 @@ TRNI_FN bool trni_same_bits(const trn_tensor *a, const trn_tensor *b, int64_t *i
 TRN_API trn_status trn_shard_replicas_equal(const trn_shard_args *args, trn_replicas *found)
 {
     trn_replicas r;
-    if (!args) return TRN_EINVAL;
+    TRNI_ENTER(args);
     if (!args->parts || !found)
         return trni_fail(args->error, TRN_EINVAL, "%s is null", args->parts ? "found" : "parts");
     const trn_mesh *mesh = args->mesh;

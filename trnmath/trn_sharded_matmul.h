@@ -438,10 +438,9 @@ TRNI_FN void trni_sharded_deliver(const trni_sharded_run *r)
     const trn_shard_args none = trni_sharded_parts(s, &s->dst_spec, &r->out, s->ask->dst);
     const int64_t elements = trn_tensor_elements(r->out);
     (void)elements;
-#if defined(_OPENMP)
-#pragma omp parallel for schedule(dynamic, 1) if (elements >= TRNI_CONVERT_PARALLEL)
-#endif
+    TRNI_PARALLEL_FOR(num_threads(trni_threads()) schedule(dynamic, 1) if (elements >= TRNI_CONVERT_PARALLEL))
     for (int i = 0; i < s->mesh->devices; i++) {
+        TRNI_FLOATS;
         const trn_tensor dst = s->ask->dst[i];
         if (trni_first_along(s->mesh, s->dst_spec.sum, i) != i)
             trni_shard_zero(&none, dst);
@@ -528,7 +527,7 @@ TRNI_FN trn_status trni_sharded_values(trni_sharded_run *r)
 TRN_API trn_status trn_sharded_matmul(const trn_sharded_matmul_args *args)
 {
     trni_sharded_run r;
-    if (!args) return TRN_EINVAL;
+    TRNI_ENTER(args);
     memset(&r, 0, sizeof r);
     trn_status status = trni_sharded_resolve(&r.s, args);
     if (!status) status = trni_sharded_check_modes(&r.s);

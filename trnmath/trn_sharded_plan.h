@@ -402,7 +402,7 @@ TRNI_FN void trni_sharded_tell(const trni_sharded *s)
 TRN_API trn_status trn_sharded_matmul_plan_of(const trn_sharded_matmul_args *args, trn_sharded_matmul_plan *plan)
 {
     trni_sharded s;
-    if (!args) return TRN_EINVAL;
+    TRNI_ENTER(args);
     if (!plan) return trni_fail(args->error, TRN_EINVAL, "plan is null");
     trn_sharded_matmul_args with = *args;
     with.plan = plan;

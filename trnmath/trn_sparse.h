@@ -357,7 +357,7 @@ TRNI_FN void trni_nc_matmul_sparse_run(const trni_sparse_product *s)
 TRN_API trn_status trn_nc_matmul_sparse(const trn_nc_matmul_sparse_args *args)
 {
     trni_sparse_product s;
-    if (!args) return TRN_EINVAL;
+    TRNI_ENTER(args);
     const trn_status status = trni_nc_matmul_sparse_check(args, &s);
     if (status != TRN_OK) return status;
     if (s.of.a.lanes == 0 || s.of.b.lanes == 0) return TRN_OK;
@@ -580,26 +580,28 @@ TRNI_FN trn_status trni_sparse_matmul_run(const trn_sparse_matmul_args *args, co
     void *scratch = args->scratch ? args->scratch : malloc(bytes);
     if (!scratch) return trni_fail(args->error, TRN_ENOSPC, "could not allocate %zu bytes of scratch", bytes);
     unsigned char *at = (unsigned char *)scratch + (0 - (uintptr_t)scratch) % TRNI_SPARSE_ALIGN;
-#if defined(_OPENMP)
-#pragma omp parallel for schedule(static, 1) num_threads(parts) if (parts > 1)
-#endif
-    for (int part = 0; part < parts; part++) trni_sparse_part(s, &cut, part, at);
+    TRNI_PARALLEL_FOR(num_threads(parts) schedule(static, 1) if (parts > 1))
+    for (int part = 0; part < parts; part++) {
+        TRNI_FLOATS;
+        trni_sparse_part(s, &cut, part, at);
+    }
     if (!args->scratch) free(scratch);
     return TRN_OK;
 }
 
 TRNI_FN void trni_sparse_matmul_by_definition(const trni_sparse_product *s)
 {
-#if defined(_OPENMP)
-#pragma omp parallel for schedule(static) if (s->of.a.lanes > 1)
-#endif
-    for (int64_t m = 0; m < s->of.a.lanes; m++) trni_sparse_define_row(s, m);
+    TRNI_PARALLEL_FOR(num_threads(trni_threads()) schedule(static) if (s->of.a.lanes > 1))
+    for (int64_t m = 0; m < s->of.a.lanes; m++) {
+        TRNI_FLOATS;
+        trni_sparse_define_row(s, m);
+    }
 }
 
 TRN_API trn_status trn_sparse_matmul(const trn_sparse_matmul_args *args)
 {
     trni_sparse_product s;
-    if (!args) return TRN_EINVAL;
+    TRNI_ENTER(args);
     const trn_status status = trni_sparse_matmul_check(args, &s);
     if (status != TRN_OK || s.of.a.lanes == 0 || s.of.b.lanes == 0) return status;
     if (trni_sparse_matmul_is_cut(&s)) return trni_sparse_matmul_run(args, &s);

@@ -330,7 +330,7 @@ enum { TRNI_SPARSE_PARALLEL = 1 << 15 }; /* elements from which threads pay for 
 
 TRN_API trn_status trn_sparse_pack(const trn_sparse_pack_args *args)
 {
-    if (!args) return TRN_EINVAL;
+    TRNI_ENTER(args);
     const trn_status status =
         trni_sparse_check_views(&args->src, "src", TRNI_INPUT, &args->values, &args->tags, args->pattern, args->error);
     if (status != TRN_OK) return status;
@@ -346,10 +346,11 @@ TRN_API trn_status trn_sparse_pack(const trn_sparse_pack_args *args)
                 args->pattern.m, (long long)row, (long long)window, (long long)(window * args->pattern.n),
                 (long long)(window * args->pattern.n + args->pattern.n - 1));
     }
-#if defined(_OPENMP)
-#pragma omp parallel for schedule(static) if (k && rows > TRNI_SPARSE_PARALLEL / k)
-#endif
-    for (int64_t row = 0; row < (k ? rows : 0); row++) trni_sparse_pack_row(args, row, mask);
+    TRNI_PARALLEL_FOR(num_threads(trni_threads()) schedule(static) if (k && rows > TRNI_SPARSE_PARALLEL / k))
+    for (int64_t row = 0; row < (k ? rows : 0); row++) {
+        TRNI_FLOATS;
+        trni_sparse_pack_row(args, row, mask);
+    }
     return TRN_OK;
 }
 
@@ -367,17 +368,20 @@ TRN_API trn_status trn_sparse_unpack(const trn_sparse_unpack_args *args)
 {
     trn_isa isa = TRN_ISA_AUTO;
     trn_status status;
-    if (!args) return TRN_EINVAL;
+    TRNI_ENTER(args);
     status =
         trni_sparse_check_views(&args->dst, "dst", TRNI_OUTPUT, &args->values, &args->tags, args->pattern, args->error);
     if (status != TRN_OK || (status = trni_isa_resolve(&isa, args->error)) != TRN_OK) return status;
     if (trn_tensor_elements(args->dst) == 0) return TRN_OK;
     if ((status = trni_sparse_check_tags(&args->tags, 1, args->pattern, isa, args->error)) != TRN_OK) return status;
     const int64_t rows = args->dst.shape[0];
-#if defined(_OPENMP)
-#pragma omp parallel for schedule(static) if (rows > TRNI_SPARSE_PARALLEL / args->dst.shape[1])
-#endif
-    for (int64_t row = 0; row < rows; row++) trni_sparse_unpack_row(args, row);
+    const bool apart = rows > TRNI_SPARSE_PARALLEL / args->dst.shape[1];
+    (void)apart;
+    TRNI_PARALLEL_FOR(num_threads(trni_threads()) schedule(static) if (apart))
+    for (int64_t row = 0; row < rows; row++) {
+        TRNI_FLOATS;
+        trni_sparse_unpack_row(args, row);
+    }
     return TRN_OK;
 }
 
@@ -408,7 +412,7 @@ TRNI_FN trn_tensor trni_sparse_nibbles(trn_tensor tags)
 
 TRN_API trn_status trn_sparse_tags_pack(const trn_sparse_tags_pack_args *args)
 {
-    if (!args) return TRN_EINVAL;
+    TRNI_ENTER(args);
     const trn_status status = trni_sparse_check_words(&args->src, "src", TRNI_INPUT, &args->dst, "dst", args->error);
     if (status != TRN_OK) return status;
     const int64_t count = args->src.shape[1],
@@ -426,7 +430,7 @@ TRN_API trn_status trn_sparse_tags_pack(const trn_sparse_tags_pack_args *args)
 
 TRN_API trn_status trn_sparse_tags_unpack(const trn_sparse_tags_pack_args *args)
 {
-    if (!args) return TRN_EINVAL;
+    TRNI_ENTER(args);
     const trn_status status = trni_sparse_check_words(&args->dst, "dst", TRNI_OUTPUT, &args->src, "src", args->error);
     if (status != TRN_OK) return status;
     const trn_unpack_args unpack = { trni_sparse_nibbles(args->dst), args->src, true, args->isa, args->error };

@@ -694,6 +694,7 @@ TRNI_FN double trni_chip_flops_per_s(const trn_chip_spec *chip, trn_format forma
 
 TRN_API double trn_core_peak_flops_per_s(const trn_core_spec *core, trn_format format, bool sparse)
 {
+    TRNI_FLOATS;
     const double f32 = 1.0 / core->f32_passes, f8 = core->f8_products, mx = core->mx_products;
     const double stored = core->sparse_products; /* 4:16 skips three of four products of any format up to 16 bits */
     const double int8 = core->int8_products;
@@ -856,6 +857,7 @@ TRN_API int trn_spec_chips(const trn_system_spec *spec) { return spec->servers *
 
 TRN_API double trn_spec_tflops(const trn_system_spec *spec, trn_format format, bool sparse)
 {
+    TRNI_FLOATS;
     const double rate = trni_chip_flops_per_s(spec->server->chip, format, sparse);
     return rate > 0 ? rate / 1e12 * trn_spec_chips(spec) : TRNI_NAN;
 }
@@ -872,6 +874,7 @@ TRNI_FN double trni_neuronlink_bytes_per_s(const trn_system_spec *spec)
 
 TRN_API trn_spec_totals trn_spec_totals_of(const trn_system_spec *spec)
 {
+    TRNI_FLOATS;
     const trn_server_spec *server = spec->server;
     const trn_chip_spec *chip = server->chip;
     const double chips = trn_spec_chips(spec), cores = chips * chip->cores;
@@ -946,6 +949,7 @@ TRNI_FN void trni_total_field(const trn_system_spec *spec, int i, trn_spec_field
 
 TRN_API bool trn_spec_field_at(const trn_system_spec *spec, int index, trn_spec_field *out)
 {
+    TRNI_FLOATS;
     if (index < 0) return false;
     int i = index;
     if (i < TRNI_SYSTEM_FIELD_COUNT) trni_system_field(spec, i, out);
@@ -1045,6 +1049,7 @@ TRN_API bool trn_spec_field_at(const trn_system_spec *spec, int index, trn_spec_
 TRN_API bool trn_spec_field_named(const trn_system_spec *spec, const char *level, const char *field,
                                   trn_spec_field *out)
 {
+    TRNI_FLOATS;
     for (int i = 0; trn_spec_field_at(spec, i, out); i++)
         if (strcmp(out->level, level) == 0 && strcmp(out->field, field) == 0) return true;
     return false;

@@ -269,7 +269,7 @@ TRN_API trn_status trn_tensor_instruction_cost(const trn_tensor_instruction *ins
 {
     trni_instruction s;
     memset(&s, 0, sizeof s);
-    if (!instruction) return TRN_EINVAL;
+    TRNI_ENTER(instruction);
     if (!cost) return trni_fail(instruction->error, TRN_EINVAL, "cost is null");
     if (!(instruction->before_cycles >= 0))
         return trni_fail(instruction->error, TRN_EINVAL, "before_cycles is %g", instruction->before_cycles);
@@ -331,7 +331,7 @@ TRN_API trn_status trn_tensor_sequence_cost(const trn_tensor_sequence_args *args
     double before = 0;
     memset(&out, 0, sizeof out);
     memset(&t, 0, sizeof t);
-    if (!args) return TRN_EINVAL;
+    TRNI_ENTER(args);
     if (!total) return trni_fail(args->error, TRN_EINVAL, "total is null");
     if (args->count < 0 || (args->count > 0 && !args->instruction))
         return trni_fail(args->error, TRN_EINVAL, "count is %lld and instruction is %s", (long long)args->count,
@@ -354,6 +354,7 @@ TRN_API trn_status trn_tensor_sequence_cost(const trn_tensor_sequence_args *args
 
 TRN_API double trn_vector_transpose_cycles(const trn_core_spec *core, double n)
 {
+    TRNI_FLOATS;
     return n > 0 ? fmax(core->vector_min_cycles, n) : 0;
 }
 

@@ -383,7 +383,7 @@ TRN_API trn_status trn_nc_matmul(const trn_nc_matmul_args *args)
 {
     trni_product p;
     bool moves = false;
-    if (!args) return TRN_EINVAL;
+    TRNI_ENTER(args);
     const trn_status status = trni_nc_matmul_check(args, &p, &moves);
     if (status != TRN_OK) return status;
     if (!moves) {
@@ -434,7 +434,7 @@ TRNI_DRIVER trn_status trni_nc_matmul_mx_check(const trn_nc_matmul_mx_args *args
 TRN_API trn_status trn_nc_matmul_mx(const trn_nc_matmul_mx_args *args)
 {
     trni_product p;
-    if (!args) return TRN_EINVAL;
+    TRNI_ENTER(args);
     const trn_status status = trni_nc_matmul_mx_check(args, &p);
     if (status == TRN_OK) trni_nc_run(&p, args->psum_written);
     return status;
@@ -446,7 +446,7 @@ TRN_API trn_status trn_nc_transpose(const trn_nc_transpose_args *args)
 {
     unsigned char identity[4 * TRNI_ARRAY_ROWS * TRNI_ARRAY_ROWS] = { 0 };
     trn_nc_matmul_args matmul;
-    if (!args) return TRN_EINVAL;
+    TRNI_ENTER(args);
     const trn_status status = trn_tensor_check(&args->data, "data", TRNI_INPUT, 2, args->error);
     if (status != TRN_OK) return status;
     const int64_t rows = args->data.shape[0];
@@ -477,6 +477,7 @@ TRN_API trn_status trn_nc_transpose(const trn_nc_transpose_args *args)
 
 TRN_API float trn_systolic_tile(const float *x, const float *w, int rows, bool f32, const trn_numerics *n)
 {
+    TRNI_FLOATS;
     const trni_tile t = { x, w, NULL, rows, 1, 0, f32, { f32 ? 4 : 2, -126, -126 } };
     return trni_tile_of(&t, n);
 }

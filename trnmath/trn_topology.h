@@ -109,6 +109,7 @@ TRNI_FN trn_level trni_topology_level(const char *name, trn_wiring wiring, int s
 
 TRN_API trn_topology trn_topology_hierarchy(const char *name, int levels, const trn_level *level)
 {
+    TRNI_FLOATS;
     trn_topology net;
     int64_t chips = 1;
     memset(&net, 0, sizeof net);
@@ -344,6 +345,7 @@ TRNI_FN bool trni_preset_parse(const char *preset, bool *doc, bool *spec, int *p
 
 TRN_API trn_topology trn_topology_preset(trn_system system, const char *preset)
 {
+    TRNI_FLOATS;
     const trn_system_spec *spec = trn_system_spec_of(system);
     trn_topology net = trn_topology_hierarchy(spec ? spec->name : "none", 0, NULL);
     bool doc, table;

@@ -204,6 +204,7 @@ TRNI_DRIVER trn_status trni_level_check(const trn_topology *net, int at, trn_err
 
 TRN_API trn_status trn_topology_check(const trn_topology *net, trn_error *error)
 {
+    TRNI_FLOATS;
     int64_t chips = 1;
     if (!net) return trni_fail(error, TRN_EINVAL, "net is NULL");
     if (net->levels < 0 || net->levels > TRN_MAX_LEVELS)
@@ -429,6 +430,7 @@ TRN_API int trn_topology_hops(const trn_topology *net, int from, int to)
 
 TRN_API double trn_topology_route_latency(const trn_topology *net, int from, int to)
 {
+    TRNI_FLOATS;
     trni_route r;
     if (from < 0 || from >= net->chips || to < 0 || to >= net->chips) return TRNI_NAN;
     memset(&r, 0, sizeof r);
@@ -495,6 +497,7 @@ TRN_API int trn_topology_diameter(const trn_topology *net) { return trni_reach_o
 
 TRN_API double trn_topology_mean_hops(const trn_topology *net)
 {
+    TRNI_FLOATS;
     return net->chips > 1 ? (double)trni_reach_of(net).sum / (net->chips - 1) : 0;
 }
 
@@ -502,6 +505,7 @@ TRN_API double trn_topology_mean_hops(const trn_topology *net)
 
 TRN_API double trn_topology_injection_bytes_per_s(const trn_topology *net)
 {
+    TRNI_FLOATS;
     double sum = 0;
     for (int l = 0; l < net->levels; l++)
         sum += (net->level[l].wiring == TRN_WIRING_SWITCH ? trni_level_slots(net, l) / 2 : trni_level_slots(net, l)) *
@@ -526,6 +530,7 @@ TRNI_FN double trni_switch_cut(const trn_topology *net, int at, int level)
 
 TRN_API double trn_topology_cut_bytes_per_s(const trn_topology *net, int level)
 {
+    TRNI_FLOATS;
     if (level < 0 || level >= net->levels || net->level[level].size < 2) return 0;
     const trn_level *l = &net->level[level];
     const double n = l->size, low = l->size / 2, others = net->chips / l->size;
@@ -540,6 +545,7 @@ TRN_API double trn_topology_cut_bytes_per_s(const trn_topology *net, int level)
 
 TRN_API double trn_topology_bisection_bytes_per_s(const trn_topology *net)
 {
+    TRNI_FLOATS;
     double least = 0;
     for (int l = 0; l < net->levels; l++) {
         const double cut = trn_topology_cut_bytes_per_s(net, l);

@@ -494,6 +494,7 @@ TRNI_FN void trni_topology_title(const trn_topology *net, char title[96])
 
 TRN_API trn_status trn_topology_svg(const trn_topology_svg_args *args)
 {
+    TRNI_FLOATS;
     trni_canvas p;
     trni_drawing plan;
     if (!args->write) return trni_fail(args->error, TRN_EINVAL, "write is NULL: the picture has nowhere to go");

@@ -176,6 +176,7 @@ TRNI_FN void trni_event_sift(trn_trace_event *e, int64_t root, int64_t count)
 
 TRN_API void trn_trace_sort(trn_trace *trace)
 {
+    TRNI_FLOATS;
     trn_trace_event *e = trace->event;
     bool sorted = true;
     for (int64_t i = 1; i < trace->count && sorted; i++) sorted = !trni_event_before(&e[i], &e[i - 1]);
@@ -197,6 +198,7 @@ TRNI_FN double trni_picoseconds(double seconds) { return (double)(int64_t)(1e12 
 
 TRN_API void trn_trace_json(trn_trace *trace, trn_trace_write *write, void *user)
 {
+    TRNI_FLOATS;
     trni_text t;
     t.write = write;
     t.user = user;
@@ -441,6 +443,7 @@ TRNI_FN void trni_picture_legend(trni_picture *p)
 
 TRN_API void trn_trace_svg(const trn_trace_svg_args *args)
 {
+    TRNI_FLOATS;
     trni_picture p;
     trn_trace_sort(args->trace);
     trni_picture_measure(&p, args);

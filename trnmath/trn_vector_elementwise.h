@@ -560,7 +560,7 @@ TRNI_DRIVER trn_status trni_tensor_tensor_check(const trn_tensor_tensor_args *ar
 
 TRN_API trn_status trn_tensor_tensor(const trn_tensor_tensor_args *args)
 {
-    if (!args) return TRN_EINVAL;
+    TRNI_ENTER(args);
     trni_frame f;
     trni_elementwise e;
     if (trni_tensor_tensor_check(args, &f) || trni_frame_empty(&f)) return f.status;
@@ -648,7 +648,7 @@ TRNI_FN trn_status trni_tensor_scalar_bits(const trn_tensor_scalar_args *args, c
 
 TRN_API trn_status trn_tensor_scalar(const trn_tensor_scalar_args *args)
 {
-    if (!args) return TRN_EINVAL;
+    TRNI_ENTER(args);
     trni_frame f;
     trni_elementwise e;
     bool bits;
@@ -684,7 +684,7 @@ TRNI_DRIVER trn_status trni_scalar_tensor_tensor_check(const trn_scalar_tensor_t
 
 TRN_API trn_status trn_scalar_tensor_tensor(const trn_scalar_tensor_tensor_args *args)
 {
-    if (!args) return TRN_EINVAL;
+    TRNI_ENTER(args);
     trni_frame f;
     trni_elementwise e;
     if (trni_scalar_tensor_tensor_check(args, &f) || trni_frame_empty(&f)) return f.status;
@@ -700,7 +700,7 @@ TRN_API trn_status trn_scalar_tensor_tensor(const trn_scalar_tensor_tensor_args 
 
 TRN_API trn_status trn_reciprocal(const trn_reciprocal_args *args)
 {
-    if (!args) return TRN_EINVAL;
+    TRNI_ENTER(args);
     const trn_instruction how = trni_instruction_of(args);
     const trn_tensor none = trn_tensor_nd(TRN_F32, NULL, 0, NULL);
     trni_frame f;
@@ -758,7 +758,7 @@ TRNI_DRIVER trn_status trni_tensor_copy_check(const trn_tensor_copy_args *args, 
 
 TRN_API trn_status trn_tensor_copy(const trn_tensor_copy_args *args)
 {
-    if (!args) return TRN_EINVAL;
+    TRNI_ENTER(args);
     trni_frame f;
     trni_copy_plan c;
     if (trni_tensor_copy_check(args, &f) || trni_frame_empty(&f)) return f.status;
@@ -862,7 +862,7 @@ TRNI_DRIVER trn_status trni_predicated_check(const trn_tensor_copy_predicated_ar
 
 TRN_API trn_status trn_tensor_copy_predicated(const trn_tensor_copy_predicated_args *args)
 {
-    if (!args) return TRN_EINVAL;
+    TRNI_ENTER(args);
     trni_frame f;
     trni_predicated_plan c;
     if (trni_predicated_check(args, &f) || trni_frame_empty(&f)) return f.status;
@@ -892,7 +892,7 @@ TRNI_FN void trni_memset_chunk(const void *plan, int64_t p, int64_t f, int64_t n
 
 TRN_API trn_status trn_memset(const trn_memset_args *args)
 {
-    if (!args) return TRN_EINVAL;
+    TRNI_ENTER(args);
     const trn_instruction how = trni_instruction_of(args);
     trni_frame f;
     trni_memset_plan m;

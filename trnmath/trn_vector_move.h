@@ -139,7 +139,7 @@ TRN_API trn_status trn_nc_stream_shuffle(const trn_nc_stream_shuffle_args *args)
 {
     trni_frame f;
     trni_move_plan plan;
-    if (!args) return TRN_EINVAL;
+    TRNI_ENTER(args);
     trni_move_begin(&f, args, &args->dst, &args->src, "src", "nc_stream_shuffle");
     if (f.status) return f.status;
     const int64_t partitions = args->src.shape[0];
@@ -184,7 +184,7 @@ TRN_API trn_status trn_vector_transpose(const trn_vector_transpose_args *args)
 {
     trni_frame f;
     trni_move_plan plan;
-    if (!args) return TRN_EINVAL;
+    TRNI_ENTER(args);
     trni_move_begin(&f, args, &args->dst, &args->data, "data", "nc_transpose on the Vector engine");
     if (f.status) return f.status;
     const int64_t p = args->data.shape[0], n = trni_partition_elements(&args->data, f.partitions);
@@ -312,7 +312,7 @@ TRN_API trn_status trn_quantize_mx(const trn_quantize_mx_args *args)
 {
     trni_frame f;
     trni_quantize_plan q;
-    if (!args) return TRN_EINVAL;
+    TRNI_ENTER(args);
     if (trni_quantize_check(&f, args) || trni_frame_empty(&f)) return f.status;
     const trni_encoding how = { { args->rounding, 0, f.numerics.sr_bits }, TRN_SATURATE, false };
     trni_span_init(&q.src, &args->src, f.isa);

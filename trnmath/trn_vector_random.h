@@ -275,7 +275,7 @@ TRN_API trn_status trn_rng(const trn_rng_args *args)
 {
     trni_frame f;
     trni_span dst;
-    if (!args) return TRN_EINVAL;
+    TRNI_ENTER(args);
     const trn_instruction how = trni_instruction_of(args);
     (void)trni_frame_begin(&f, &how, TRN_TRAINIUM2, TRN_TRAINIUM1, "rng");
     const trn_engine engine = trni_frame_engine(&f, TRN_ENGINE_VECTOR, TRN_ENGINE_GPSIMD, "rng");
@@ -356,7 +356,7 @@ TRN_API trn_status trn_rand2(const trn_rand2_args *args)
 {
     trni_frame f;
     trni_rand_plan plan;
-    if (!args) return TRN_EINVAL;
+    TRNI_ENTER(args);
     const trn_instruction how = trni_instruction_of(args);
     (void)trni_frame_begin(&f, &how, TRN_TRAINIUM3, TRN_TRAINIUM3, "rand2");
     (void)trni_frame_engine(&f, TRN_ENGINE_VECTOR, TRN_ENGINE_UNKNOWN, "rand2");
@@ -458,7 +458,7 @@ TRN_API trn_status trn_dropout(const trn_dropout_args *args)
 {
     trni_frame f;
     trni_drop_plan plan;
-    if (!args) return TRN_EINVAL;
+    TRNI_ENTER(args);
     const trn_instruction how = trni_instruction_of(args);
     (void)trni_frame_begin(&f, &how, TRN_TRAINIUM2, TRN_TRAINIUM1, "dropout");
     (void)trni_frame_engine(&f, TRN_ENGINE_VECTOR, TRN_ENGINE_UNKNOWN, "dropout");
@@ -485,7 +485,7 @@ TRN_API trn_status trn_set_rng_seed(const trn_set_rng_seed_args *args)
 {
     trni_frame f;
     uint32_t seed;
-    if (!args) return TRN_EINVAL;
+    TRNI_ENTER(args);
     const trn_instruction how = trni_instruction_of(args);
     (void)trni_frame_begin(&f, &how, TRN_TRAINIUM2, TRN_TRAINIUM1, "set_rng_seed");
     (void)trni_frame_engine(&f, TRN_ENGINE_VECTOR, TRN_ENGINE_UNKNOWN, "set_rng_seed");
@@ -561,7 +561,7 @@ TRN_API trn_status trn_rand_set_state(const trn_rand_set_state_args *args)
     trni_frame f;
     trni_span v;
     uint32_t word[6];
-    if (!args) return TRN_EINVAL;
+    TRNI_ENTER(args);
     const trn_engine engine = trni_state_check(&f, args, &args->src_seeds, TRNI_INPUT, args->state, args->gpsimd);
     if (f.status || f.partitions == 0) return f.status;
     trni_span_init(&v, &args->src_seeds, f.isa);
@@ -587,7 +587,7 @@ TRN_API trn_status trn_rand_get_state(const trn_rand_get_state_args *args)
 {
     trni_frame f;
     trni_span v;
-    if (!args) return TRN_EINVAL;
+    TRNI_ENTER(args);
     const trn_engine engine = trni_state_check(&f, args, &args->dst, TRNI_OUTPUT, args->state, args->gpsimd);
     (void)trni_draw_lanes_of(&f, engine, args->state, args->gpsimd);
     if (f.status || f.partitions == 0) return f.status;

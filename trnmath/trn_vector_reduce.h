@@ -324,7 +324,7 @@ TRNI_DRIVER trn_status trni_tensor_reduce_check(const trn_tensor_reduce_args *ar
 
 TRN_API trn_status trn_tensor_reduce(const trn_tensor_reduce_args *args)
 {
-    if (!args) return TRN_EINVAL;
+    TRNI_ENTER(args);
     trni_frame f;
     trni_reduce_plan r;
     if (trni_tensor_reduce_check(args, &f) || trni_frame_empty(&f)) return f.status;
@@ -381,7 +381,7 @@ TRNI_DRIVER void trni_frame_accumulates(trni_frame *f, trn_alu op, const char *n
 
 TRN_API trn_status trn_tensor_scalar_reduce(const trn_tensor_scalar_reduce_args *args)
 {
-    if (!args) return TRN_EINVAL;
+    TRNI_ENTER(args);
     const trn_instruction how = trni_instruction_of(args);
     const trni_registers r = { trni_cmd_or(args->reduce_cmd, TRN_REDUCE_CMD_RESET_REDUCE),
                                args->reduce_op,
@@ -478,7 +478,7 @@ TRNI_DRIVER void trni_frame_narrow(trni_frame *f, const trn_tensor *t, const cha
 
 TRN_API trn_status trn_tensor_scalar_cumulative(const trn_tensor_scalar_cumulative_args *args)
 {
-    if (!args) return TRN_EINVAL;
+    TRNI_ENTER(args);
     const trn_instruction how = trni_instruction_of(args);
     const trn_tensor none = trn_tensor_nd(TRN_F32, NULL, 0, NULL);
     const trni_registers r = { trni_cmd_or(args->reduce_cmd, TRN_REDUCE_CMD_RESET_REDUCE),
@@ -557,7 +557,7 @@ TRNI_FN void trni_scan_rows_all(const void *plan, int64_t p, int64_t n)
 
 TRN_API trn_status trn_tensor_tensor_scan(const trn_tensor_tensor_scan_args *args)
 {
-    if (!args) return TRN_EINVAL;
+    TRNI_ENTER(args);
     const trn_instruction how = trni_instruction_of(args);
     trni_frame f;
     trni_scan_plan c;
@@ -604,7 +604,7 @@ TRNI_FN const float *trni_exponential_produce(const void *plan, int64_t p, int64
 
 TRN_API trn_status trn_exponential(const trn_exponential_args *args)
 {
-    if (!args) return TRN_EINVAL;
+    TRNI_ENTER(args);
     const trn_instruction how = trni_instruction_of(args);
     const trni_registers r = { trni_cmd_or(args->reduce_cmd, TRN_REDUCE_CMD_IDLE),
                                TRN_ALU_ADD,
@@ -751,7 +751,7 @@ TRNI_FN void trni_range_bounds(trni_frame *f, const trn_range_select_args *args)
 
 TRN_API trn_status trn_range_select(const trn_range_select_args *args)
 {
-    if (!args) return TRN_EINVAL;
+    TRNI_ENTER(args);
     const trn_instruction how = trni_instruction_of(args);
     const trn_tensor none = trn_tensor_nd(TRN_F32, NULL, 0, NULL);
     const trni_registers r = { trni_cmd_or(args->reduce_cmd, TRN_REDUCE_CMD_RESET_REDUCE),
@@ -833,7 +833,7 @@ TRNI_DRIVER trn_status trni_select_check(trni_frame *f, const trn_select_reduce_
 
 TRN_API trn_status trn_select_reduce(const trn_select_reduce_args *args)
 {
-    if (!args) return TRN_EINVAL;
+    TRNI_ENTER(args);
     const trn_tensor none = trn_tensor_nd(TRN_F32, NULL, 0, NULL);
     const trni_registers r = { trni_cmd_or(args->reduce_cmd, TRN_REDUCE_CMD_IDLE),
                                TRN_ALU_MAXIMUM,

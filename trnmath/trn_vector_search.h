@@ -216,7 +216,7 @@ TRN_API trn_status trn_max8(const trn_max8_args *args)
 {
     trni_frame f;
     trni_search_plan plan;
-    if (!args) return TRN_EINVAL;
+    TRNI_ENTER(args);
     if (trni_search_begin(&f, args, &args->src, "src", "max8")) return f.status;
     trni_frame_tile(&f, &args->dst, "dst", TRNI_OUTPUT, f.partitions, TRNI_TOP);
     trni_frame_apart(&f, &args->dst, "dst", &args->src, "src");
@@ -292,7 +292,7 @@ TRN_API trn_status trn_nc_find_index8(const trn_nc_find_index8_args *args)
 {
     trni_frame f;
     trni_search_plan plan;
-    if (!args) return TRN_EINVAL;
+    TRNI_ENTER(args);
     if (trni_search_begin(&f, args, &args->data, "data", "nc_find_index8")) return f.status;
     trni_frame_tile(&f, &args->vals, "vals", TRNI_INPUT, f.partitions, TRNI_TOP);
     trni_search_indices(&f, &args->dst, "dst");
@@ -332,7 +332,7 @@ TRN_API trn_status trn_nc_match_replace8(const trn_nc_match_replace8_args *args)
 {
     trni_frame f;
     trni_search_plan plan;
-    if (!args) return TRN_EINVAL;
+    TRNI_ENTER(args);
     if (trni_match_replace_check(&f, args) || f.partitions == 0) return f.status;
     plan.descending = plan.replaces = true;
     plan.indexes = args->dst_idx.rank != 0;

@@ -162,7 +162,7 @@ TRNI_FN void trni_bn_run(const trni_frame *f, const trn_tensor *dst, const trn_t
 TRN_API trn_status trn_bn_stats(const trn_bn_stats_args *args)
 {
     trni_frame f;
-    if (!args) return TRN_EINVAL;
+    TRNI_ENTER(args);
     if (trni_bn_begin(&f, args, &args->data, "bn_stats")) return f.status;
     if (!args->unlimited && f.elements > TRN_BN_STATS_MAX)
         return trni_fail(args->error, TRN_ELIMIT, "data has %lld elements per partition; bn_stats takes at most %d",
@@ -219,7 +219,7 @@ TRNI_FN void trni_bn_aggr_work(const void *plan, int64_t p, int64_t lanes)
 TRN_API trn_status trn_bn_aggr(const trn_bn_aggr_args *args)
 {
     trni_frame f;
-    if (!args) return TRN_EINVAL;
+    TRNI_ENTER(args);
     if (trni_bn_begin(&f, args, &args->data, "bn_aggr")) return f.status;
     if (f.elements % 3)
         return trni_fail(args->error, TRN_ESHAPE, "data has %lld elements per partition; bn_aggr takes triples",

@@ -4,6 +4,9 @@
  *     digest                 prints "section <name> <hash>" for each section, then "digest <hash>", then what ran
  *     digest EXPECTED-FILE   the same, and exits with 1, naming the sections, when the file says otherwise
  *
+ * TRN_DIGEST_MODES in the environment, a name of twin/float_modes.h, puts all threads into such modes first: no result
+ * may depend on them, and none may be changed.
+ *
  * Inputs are integers turned into codes: this file does no floating-point arithmetic of its own, so that contraction
  * and the like can only show through the library. It is C11 and C++17. matrix.sh builds and runs it in every way.
  */
@@ -13,6 +16,7 @@
 #include <tests/digest/numbers.h>
 #include <tests/digest/products.h>
 #include <tests/digest/sparse.h>
+#include <tests/twin/float_modes.h>
 
 #if defined(_OPENMP)
 #include <omp.h>
@@ -86,6 +90,14 @@ int main(int argc, char **argv)
         fprintf(stderr, "digest: cannot read %s\n", argv[1]);
         return 2;
     }
+    const char *named = getenv("TRN_DIGEST_MODES");
+    const float_modes *modes = float_modes_named(named);
+    if (named && !modes) {
+        fprintf(stderr, "digest: TRN_DIGEST_MODES is %s, which twin/float_modes.h does not have\n", named);
+        return 2;
+    }
+    float_modes_set_all(modes);
+    const uint64_t before = float_modes_now();
     uint64_t total[SECTIONS];
     bool same = true;
     char line[128];
@@ -107,6 +119,10 @@ int main(int argc, char **argv)
 #else
     printf("ran %s threads 0\n", trn_isa_name());
 #endif
+    if (float_modes_now() != before) {
+        fprintf(stderr, "digest: the modes of floating point are others than before\n");
+        same = false;
+    }
     if (expected) fclose(expected);
     return same ? 0 : 1;
 }

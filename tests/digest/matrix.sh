@@ -53,12 +53,23 @@ run() {
     got=$(sed -n 's/^digest //p' "$scratch/out")
     ran=$(sed -n 's/^ran //p' "$scratch/out")
     case $flags in *-fopenmp*) want="$isa threads $threads" ;; *) want="$isa threads 0" ;; esac
-    printf '%s  %-8s threads %s  %s\n' "${got:-no digest       }" "$isa" "${want##* }" "$flags"
-    [ $status -eq 0 ] || fail_log "$scratch/log" "the digest differs: $flags, TRN_ISA=$isa, OMP_NUM_THREADS=$threads"
+    printf '%s  %-8s threads %s  %s%s\n' "${got:-no digest       }" "$isa" "${want##* }" "$flags" \
+        "${TRN_DIGEST_MODES:+, in modes: $TRN_DIGEST_MODES}"
+    [ $status -eq 0 ] || fail_log "$scratch/log" \
+        "the digest differs: $flags, TRN_ISA=$isa, OMP_NUM_THREADS=$threads, modes: ${TRN_DIGEST_MODES:-plain}"
     [ $status -ne 0 ] || [ "$ran" = "$want" ] || fail "asked for '$want' but '$ran' ran: $flags"
 }
 
 everything() { for isa in $isas; do for threads in 1 2 3 7; do run "$isa" $threads; done; done; }
+
+# modes ISA THREADS [EMULATOR]: the same, called from threads in each of the modes of twin/float_modes.h.
+modes() {
+    for name in $(sed -n 's/^    { "\([a-z]*\)", .*/\1/p' "$root/tests/twin/float_modes.h"); do
+        export TRN_DIGEST_MODES="$name"
+        run "$@"
+        unset TRN_DIGEST_MODES
+    done
+}
 
 skipped=
 isas='portable avx2 avx512'
@@ -105,7 +116,7 @@ esac
 
 if [ "$part" = aarch64 ]; then
     cross='aarch64-linux-gnu-gcc -static'
-    build "$cross -std=c11 -O2" && run neon 1 qemu-aarch64
+    build "$cross -std=c11 -O2" && { run neon 1 qemu-aarch64; modes neon 1 qemu-aarch64; }
     if [ "$level" -ge 2 ]; then
         for flags in '-std=gnu11 -O0' '-std=gnu11 -O3' '-std=gnu11 -O2 -DTRN_NO_INTRINSICS=1'; do
             build "$cross $flags" && run neon 1 qemu-aarch64
@@ -119,16 +130,16 @@ elif [ "$level" -ge 2 ]; then
             build "$part -std=$std $opt -fopenmp" && everything
             build "$part -std=$std $opt -fopenmp -DTRN_NO_INTRINSICS=1" && for isa in $isas; do run "$isa" 3; done
         done
-        build "$part -std=$std -O2" && for isa in $isas; do run "$isa" 1; done # no OpenMP
+        build "$part -std=$std -O2" && for isa in $isas; do run "$isa" 1; modes "$isa" 1; done # no OpenMP
     done
     build "$part -std=gnu11 -O2 -march=native -fopenmp" && everything # contraction is on here, in gcc's default dialect
     build "$part -std=gnu11 -O3 -march=native -DTRN_NO_INTRINSICS=1" && for isa in $isas; do run "$isa" 1; done
     build "$(cxx_of "$part") -x c++ -std=c++17 -O2 -fopenmp" && everything
 elif [ "$part" = gcc ]; then
-    build 'gcc -std=c11 -O2 -fopenmp' && { run portable 1; run portable 7; run avx2 2; run avx512 3; }
+    build 'gcc -std=c11 -O2 -fopenmp' && { run portable 1; run portable 7; run avx2 2; run avx512 3; modes "$best" 3; }
     build 'gcc -std=gnu11 -O3 -march=native -fopenmp -DTRN_NO_INTRINSICS=1' && { run avx2 7; run avx512 2; }
 else
-    build 'clang -std=gnu11 -O3 -fopenmp' && { run portable 3; run avx2 7; run avx512 2; }
+    build 'clang -std=gnu11 -O3 -fopenmp' && { run portable 3; run avx2 7; run avx512 2; modes "$best" 2; }
     build 'clang -std=c11 -O0' && run "$best" 1
     build 'clang++ -x c++ -std=c++17 -O2 -fopenmp -DTRN_NO_INTRINSICS=1' && run avx2 3
 fi

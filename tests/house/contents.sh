@@ -114,5 +114,34 @@ for room in $(rooms); do
         FNR == 60 { exit }' "$root/trnmath/$room" | sed "s,^,$room: ,"
 done >"$scratch/list"
 fail_each "$scratch/list" '%s'
+# Calls that take arguments refuse NULL and the wrong flags, and compute in modes of their own, on each thread. (Where
+# arguments come through another call, that one does.)
+handed_on='trn_replica_group_check trn_mx_to_sbuf trn_mx_from_sbuf trn_topology_svg'
+for header in $(headers); do
+    checked
+    awk -v handed_on=" $handed_on " '
+        /^TRN_API trn_status trn_[a-z0-9_]+\(const trn_[a-z0-9_]+_args \*args/ || /^TRN_API trn_status trn_mpi_/ {
+            name = $3
+            sub(/\(.*/, "", name)
+            entered = index(handed_on, " " name " ") > 0
+            inside = 1
+        }
+        inside && /;$/ && !/^    / { inside = 0 } # a prototype
+        /TRNI_ENTER\(/ { entered = 1 }
+        inside && /^}/ {
+            if (!entered) printf "%s: %s does not begin with TRNI_ENTER\n", FILENAME, name
+            inside = 0
+        }
+        /#pragma omp parallel/ { printf "%s, line %d: a parallel region without TRNI_PARALLEL\n", FILENAME, FNR }
+        /^ +TRNI_PARALLEL/ { region = FNR }
+        region && FNR == region + 2 && !/^ +TRNI_FLOATS;$/ {
+            printf "%s, line %d: a parallel region does not begin with TRNI_FLOATS\n", FILENAME, region
+        }
+        region && /^ +TRNI_PARALLEL.*/ && !/num_threads\(/ {
+            printf "%s, line %d: a parallel region without num_threads\n", FILENAME, FNR
+        }' "$root/trnmath/$header"
+done >"$scratch/list"
+fail_each "$scratch/list" '%s'
+
 # The umbrella defines nothing, so its contents are its includes; house.sh checks those.
 finish

@@ -1,6 +1,7 @@
 #!/bin/sh
-# Each bit of trn_fp_check() fires in a program built with the flag that causes it, and in no other; and the #error of
-# trn_base.h stops every fast-math flag that the preprocessor shows.
+# Each bit of trn_fp_check() fires in a program built with the flag that causes it, and in no other; the #error of
+# trn_base.h stops every fast-math flag that the preprocessor shows; where none shows it, calls refuse to run; and flags
+# that are not refused give the digest (matrix: together; level 2: each alone, at several levels of optimisation).
 . "$(dirname -- "$0")/lib.sh"
 require_compilers
 
@@ -26,6 +27,39 @@ refuses() {
         fail "trn_base.h: compiles under $1 $2; its #error should refuse"
     elif ! grep -q '#error\|error: "\?trnmath' "$scratch/log" || ! grep -q 'trnmath: ' "$scratch/log"; then
         fail_log "$scratch/log" "trn_base.h: fails under $1 $2, but not by its own #error"
+    fi
+}
+
+# silent COMPILER FLAGS: what no macro shows ends every call with a sentence.
+silent() {
+    checked
+    # shellcheck disable=SC2086
+    if ! $1 -std=c11 $2 -I"$root" "$root/tests/house/fp_call.c" -o "$scratch/call" -lm 2>"$scratch/log"; then
+        fail_log "$scratch/log" "fp_call.c does not build: $1 $2"
+    elif ! "$scratch/call" >"$scratch/log"; then
+        fail_log "$scratch/log" "compiled with $1 $2, a call does not refuse to run"
+    fi
+}
+
+# same COMPILER FLAGS: the bits are those of any other build.
+same() {
+    checked
+    # shellcheck disable=SC2086
+    if ! $1 -std=c11 $2 -I"$root" "$root/tests/digest/digest.c" -o "$scratch/digest" -lm 2>"$scratch/log"; then
+        fail_log "$scratch/log" "digest.c does not build: $1 $2"
+    elif ! "$scratch/digest" "$root/tests/digest/expected.txt" >/dev/null 2>"$scratch/log"; then
+        fail_log "$scratch/log" "the digest differs: $1 $2"
+    fi
+}
+
+# each COMPILER FLAGS...: `same`, for flags that calls do not refuse.
+each() {
+    compiler=$1
+    shift
+    if [ "$level" -ge 2 ]; then
+        for flags; do for optimisation in -O0 -O2 -O3; do same "$compiler" "$optimisation $flags"; done; done
+    else
+        same "$compiler" "-O2 $*"
     fi
 }
 
@@ -61,7 +95,9 @@ for compiler in $(compilers); do
 
     # Reassociation and finite-only.
     associative='-fassociative-math -fno-signed-zeros -fno-trapping-math'
-    expect 10 "$compiler" "-O2 -ffp-contract=off $associative $allow" ''
+    expect 50 "$compiler" "-O2 -ffp-contract=off $associative $allow" ''
+    expect 40 "$compiler" "-O2 -ffp-contract=off -fno-signed-zeros $allow" ''
+    expect 80 "$compiler" "-O2 -ffp-contract=off -freciprocal-math $allow" ''
     expect 20 "$compiler" "-O2 -ffp-contract=off -ffinite-math-only $allow" ''
 
     # What the preprocessor shows is refused, and TRN_ALLOW_FAST_MATH=1 lets it through (above).
@@ -70,12 +106,30 @@ for compiler in $(compilers); do
     done
 done
 
-# clang defines no macro for this one, so only running shows it.
-if have clang; then expect 10 clang '-O2 -ffp-contract=off -funsafe-math-optimizations' ''; fi
+fused=
+[ -z "$fma" ] || fused="-ffp-contract=fast ${x86:+-mfma}"
+if have clang; then # it has flags that no macro shows, so only running does
+    expect d0 clang '-O2 -ffp-contract=off -funsafe-math-optimizations' ''
+    expect 20 clang '-O2 -ffp-contract=off -fno-honor-nans' ''
+    for flags in -funsafe-math-optimizations "$associative" -fno-honor-nans -fno-signed-zeros -freciprocal-math; do
+        silent clang "-O2 $flags"
+    done
+    each clang -fno-honor-infinities -fapprox-func '-fno-trapping-math -fno-math-errno' "$fused" \
+        "${x86:+-mrecip=all}" -fdenormal-fp-math=positive-zero
+fi
 if have gcc; then
-    for flags in "$associative" -freciprocal-math -fno-signed-zeros; do refuses gcc "$flags"; done
+    for flags in "$associative" -freciprocal-math -fno-signed-zeros -funsafe-math-optimizations; do
+        refuses gcc "$flags"
+    done
+    checked
+    if gcc -fsingle-precision-constant -I"$root" -fsyntax-only "$root/tests/house/fp_probe.c" 2>"$scratch/log" ||
+        ! grep -q trni_constants_are_double "$scratch/log"; then
+        fail 'trn_base.h: compiles under -fsingle-precision-constant'
+    fi
     [ -z "$x86" ] || refuses gcc -mfpmath=387
     # gcc's default dialect contracts as soon as the processor can.
     [ -z "$fma$x86" ] || [ -z "$fma" ] || expect 08 gcc "-std=gnu11 -O2 ${x86:+-march=haswell}" ''
+    each gcc '-fno-trapping-math -fno-math-errno' "$fused" "${x86:+-mrecip}" -frounding-math -fsignaling-nans \
+        -funsigned-char -fexcess-precision=fast
 fi
 finish

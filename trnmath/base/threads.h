@@ -1,10 +1,12 @@
 /* base/threads.h - how work is shared out among threads: how many there are, and the whole numbers of cutting.
  * A room of all that use threads. SPDX-License-Identifier: MIT
  *
- * DOES: asks OpenMP, when compiled with it, how many threads a parallel region would get here: one inside another.
- * DOES NOT: start threads.
+ * DOES: asks OpenMP, when compiled with it, how many threads a parallel region may have here: one inside another, and
+ *     one in a process that was forked, because OpenMP's threads stay behind (libgomp waits for them for ever). Shares
+ *     out loops among them.
+ * DOES NOT: start threads itself.
  *
- * KNOWN FROM: the OpenMP specification (omp_get_max_threads).
+ * KNOWN FROM: the OpenMP specification (omp_get_max_threads); POSIX (pthread_atfork).
  */
 #ifndef TRNI_BASE_THREADS_H
 #define TRNI_BASE_THREADS_H
@@ -13,19 +15,67 @@
 
 #if defined(_OPENMP)
 #include <omp.h>
+#if !defined(_WIN32)
+#include <pthread.h>
+#endif
 #endif
 
 TRNI_FN int64_t trni_min64(int64_t a, int64_t b) { return a < b ? a : b; }
 TRNI_FN int64_t trni_ceil_div(int64_t a, int64_t b) { return a / b + (a % b != 0); }
 TRNI_FN int64_t trni_round_up(int64_t a, int64_t to) { return trni_ceil_div(a, to) * to; }
 
+#if defined(_OPENMP)
+/* ---- a forked process ---- */
+
+enum { TRNI_FORK_UNWATCHED, TRNI_FORK_WATCHED, TRNI_FORK_CHILD };
+
+TRNI_FN int *trni_fork_state(void)
+{
+    static int state; /* atomic */
+    return &state;
+}
+
+TRNI_FN void trni_fork_child(void) { __atomic_store_n(trni_fork_state(), TRNI_FORK_CHILD, __ATOMIC_RELAXED); }
+
+/* Before the first parallel region there is no thread to miss, so it is early enough to watch for forks then. */
+TRNI_FN bool trni_forked(void)
+{
+    int state = __atomic_load_n(trni_fork_state(), __ATOMIC_RELAXED);
+#if !defined(_WIN32)
+    if (state == TRNI_FORK_UNWATCHED &&
+        __atomic_compare_exchange_n(trni_fork_state(), &state, TRNI_FORK_WATCHED, false, __ATOMIC_RELAXED,
+                                    __ATOMIC_RELAXED))
+        pthread_atfork(NULL, NULL, trni_fork_child);
+#endif
+    return state == TRNI_FORK_CHILD;
+}
+#endif
+
+/* How many threads a parallel region may have here. */
 TRNI_FN int trni_threads(void)
 {
 #if defined(_OPENMP)
-    return omp_in_parallel() ? 1 : omp_get_max_threads();
+    return omp_in_parallel() || trni_forked() ? 1 : omp_get_max_threads();
 #else
     return 1;
 #endif
 }
+
+/* ---- sharing out ----
+ * What stands before a block or a loop that several threads run, with OpenMP's own clauses, always num_threads among
+ * them; without OpenMP, nothing. Each thread has its own modes of floating point, so a region, or a loop's body, begins
+ * with TRNI_FLOATS. */
+
+#if defined(_OPENMP)
+#define TRNI_PRAGMA(text) _Pragma(#text)
+#define TRNI_OMP(...) TRNI_PRAGMA(omp __VA_ARGS__)
+#define TRNI_PARALLEL(...) TRNI_OMP(parallel __VA_ARGS__)
+#define TRNI_PARALLEL_FOR(...) TRNI_OMP(parallel for __VA_ARGS__)
+#define TRNI_FOR(...) TRNI_OMP(for __VA_ARGS__) /* inside a region */
+#else
+#define TRNI_PARALLEL(...)
+#define TRNI_PARALLEL_FOR(...)
+#define TRNI_FOR(...)
+#endif
 
 #endif /* TRNI_BASE_THREADS_H */

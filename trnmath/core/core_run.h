@@ -403,6 +403,7 @@ TRNI_FN trn_status trni_core_generation(trn_core *core, const char *name, trn_ge
 }
 
 #define TRNI_CORE_COMMON(name)                                                                            \
+    TRNI_FLOATS;                                                                                          \
     trn_##name##_args copy = *args;                                                                       \
     const trn_status status = trni_core_generation(core, #name, &copy.generation);                        \
     if (status) return status;                                                                            \

@@ -478,9 +478,10 @@ TRNI_FN void trni_span_each_of(int64_t partitions, int64_t elements, int64_t chu
         return;
     }
 #if defined(_OPENMP)
-#pragma omp parallel
+    TRNI_PARALLEL(num_threads(trni_threads()))
     {
-#pragma omp for schedule(static)
+        TRNI_FLOATS;
+        TRNI_FOR(schedule(static))
         for (int64_t i = 0; i < all; i++) trni_span_nth(i, elements, chunk, work, plan);
         trni_stream_end(); /* by each thread, for what it sent past the caches */
     }
@@ -505,9 +506,10 @@ TRNI_FN void trni_partitions_each(int64_t partitions, int64_t elements, int64_t 
         return;
     }
 #if defined(_OPENMP)
-#pragma omp parallel
+    TRNI_PARALLEL(num_threads(trni_threads()))
     {
-#pragma omp for schedule(static)
+        TRNI_FLOATS;
+        TRNI_FOR(schedule(static))
         for (int64_t i = 0; i < all; i++) work(plan, i * group, trni_min64(group, partitions - i * group));
         trni_stream_end(); /* by each thread, as above */
     }

@@ -95,10 +95,11 @@ TRNI_FN void trni_relay_run(const trni_relay *r)
 {
     const int64_t elements = trn_tensor_elements(*r->global);
     (void)elements;
-#if defined(_OPENMP)
-#pragma omp parallel for schedule(dynamic, 1) if (elements >= TRNI_CONVERT_PARALLEL)
-#endif
-    for (int i = 0; i < r->mesh->devices; i++) (void)trni_relay_device(r, i); /* copies do not fail */
+    TRNI_PARALLEL_FOR(num_threads(trni_threads()) schedule(dynamic, 1) if (elements >= TRNI_CONVERT_PARALLEL))
+    for (int i = 0; i < r->mesh->devices; i++) {
+        TRNI_FLOATS;
+        (void)trni_relay_device(r, i); /* copies do not fail */
+    }
 }
 
 /* What carries data between devices that are not all of this process (trn_mpi_sharded.h). */

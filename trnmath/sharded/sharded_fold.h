@@ -405,14 +405,10 @@ TRNI_FN trn_status trni_partial_block(const trni_partial_job *j, trni_partial_be
                                       int64_t n, trn_status status)
 {
     trni_packed_aim(&my->packed, place, n);
-#if defined(_OPENMP)
-#pragma omp for schedule(dynamic, 1)
-#endif
+    TRNI_FOR(schedule(dynamic, 1))
     for (int i = 0; i < j->p->parts; i++)
         if (!status) trni_packed_columns(&my->packed, i);
-#if defined(_OPENMP)
-#pragma omp for schedule(dynamic, 1)
-#endif
+    TRNI_FOR(schedule(dynamic, 1))
     for (int64_t i = 0; i < j->tasks; i++)
         if (!status && j->entry[j->task[i].first].band == band) status = trni_partial_task_run(j, my, &j->task[i]);
     return status;
@@ -421,10 +417,9 @@ TRNI_FN trn_status trni_partial_block(const trni_partial_job *j, trni_partial_be
 TRNI_FN trn_status trni_partial_team(const trni_partial_job *j)
 {
     int found = TRN_OK;
-#if defined(_OPENMP)
-#pragma omp parallel reduction(max : found) if (j->tasks > 1)
-#endif
+    TRNI_PARALLEL(num_threads(trni_threads()) reduction(max : found) if (j->tasks > 1))
     {
+        TRNI_FLOATS;
         trni_partial_bench my;
         trn_status mine = trni_partial_bench_init(j, &my);
         for (int r = 0, band = 0; r < j->regions; r++) {

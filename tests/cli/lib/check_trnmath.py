@@ -1,5 +1,6 @@
 """What examples/python/trnmath.py promises, against NumPy and Python's own arithmetic. Run by tests/cli/python.sh."""
 import ctypes
+import multiprocessing
 import threading
 import time
 import tracemalloc
@@ -35,6 +36,10 @@ def rounded(x, name, rounding):
             "toward_positive": ~sign, "toward_negative": sign, "to_odd": ~odd}[rounding]
     code = low + (away & ~exact)
     return code + sign * (1 << (8 if name == "bfloat16" else 0) + 7)
+
+
+def square(x):
+    return trnmath.matmul(x, x)
 
 
 def some_floats(n, name="float8_e5m2"):
@@ -308,6 +313,13 @@ class Threads(unittest.TestCase):
         for thread in threads:
             thread.join()
         self.assertTrue(all((g == want).all() for g in got))
+
+    def test_a_forked_process_computes_the_same(self):
+        x = RNG.standard_normal((512, 512)).astype(np.float32)
+        want = trnmath.matmul(x, x)
+        with multiprocessing.get_context("fork").Pool(2) as pool:
+            for got in pool.map_async(square, [x, x, x]).get(timeout=300):
+                self.assertTrue((got == want).all())
 
     def test_the_interpreter_goes_on_meanwhile(self):
         x, laps = RNG.standard_normal((1600, 1600)).astype(np.float32), 0
