@@ -56,6 +56,7 @@ TRN_API trn_status trn_collective_run(const trn_collective_args *args);
 
 #if TRNI_BODIES
 
+#include "base/threads.h"
 #include "network/collective_values.h"
 #include "network/collective_views.h"
 

@@ -61,6 +61,7 @@ TRN_API trn_status trn_convert(const trn_convert_args *args);
 
 #if TRNI_BODIES
 
+#include "base/threads.h"
 #include "data/cast.h"
 
 /* ---- the plan: everything that is decided once per call ---- */

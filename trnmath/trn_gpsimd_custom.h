@@ -79,6 +79,7 @@ TRN_API trn_status trn_gpsimd_custom(const trn_gpsimd_custom_args *args);
 
 #if TRNI_BODIES
 
+#include "base/threads.h"
 #include "engine/span.h"
 
 /* What a C++ operator can be given. */

@@ -68,6 +68,7 @@ TRN_API trn_status trn_matmul(const trn_matmul_args *args);
 
 #include "array/matmul_row.h"
 #include "array/matmul_slabs.h"
+#include "base/threads.h"
 
 /* ---- one thread ---- */
 

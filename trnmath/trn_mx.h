@@ -93,6 +93,7 @@ TRN_API trn_status trn_mx_dequantize(const trn_mx_dequantize_args *args);
 
 #if TRNI_BODIES
 
+#include "base/threads.h"
 #include "data/cast.h"
 #include "data/iterate.h"
 

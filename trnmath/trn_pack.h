@@ -76,6 +76,7 @@ TRN_API trn_status trn_unpack(const trn_unpack_args *args);
 
 #if TRNI_BODIES
 
+#include "base/threads.h"
 #include "data/iterate.h"
 
 /* ---- the forms ---- */

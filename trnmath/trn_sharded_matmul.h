@@ -47,6 +47,7 @@ TRN_API trn_status trn_sharded_matmul(const trn_sharded_matmul_args *args);
 
 #if TRNI_BODIES
 
+#include "base/threads.h"
 #include "sharded/reshard_values.h"
 #include "sharded/sharded_fold.h"
 

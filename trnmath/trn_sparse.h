@@ -117,6 +117,7 @@ TRN_API trn_status trn_sparse_matmul(const trn_sparse_matmul_args *args);
 
 #include "array/product_define.h"
 #include "array/sparse_kernels.h"
+#include "base/threads.h"
 
 /* ---- a sparse product, checked and resolved: what both levels share ---- */
 

@@ -11,6 +11,7 @@
 #define TRNI_SHARDED_RESHARD_VALUES_H
 
 #include "../trn_collective.h"
+#include "../base/threads.h"
 #include "../trn_reshard_plan.h"
 
 /* ---- moves: parts of one sharding from parts of another ---- */

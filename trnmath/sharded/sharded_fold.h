@@ -16,6 +16,7 @@
 #ifndef TRNI_SHARDED_SHARDED_FOLD_H
 #define TRNI_SHARDED_SHARDED_FOLD_H
 
+#include "../base/threads.h"
 #include "sharded_pack.h"
 #include "sharded_sums.h"
 
