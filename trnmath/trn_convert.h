@@ -67,7 +67,7 @@ TRN_API trn_status trn_convert(const trn_convert_args *args);
 /* ---- the plan: everything that is decided once per call ---- */
 
 typedef enum trni_convert_limit {
-    TRNI_CONVERT_CHUNK = 1536,        /* elements per pass through the stages: all buffers stay in the first cache */
+    TRNI_CONVERT_CHUNK = 1024,        /* elements per pass through the stages: all buffers stay in the first cache */
     TRNI_CONVERT_DRAW = 512,          /* the same, when the generator is faster than the next values come from memory */
     TRNI_CONVERT_TILE = 16384,        /* elements per tile: the unit that threads share out; without threads, all */
     TRNI_CONVERT_SQUARE = 64,         /* tile edge when one side is transposed */

@@ -79,7 +79,7 @@ TRN_API trn_status trn_gpsimd_custom(const trn_gpsimd_custom_args *args);
 
 #if TRNI_BODIES
 
-#include "base/threads.h"
+#include "base/workspace.h"
 #include "engine/span.h"
 
 /* What a C++ operator can be given. */
@@ -147,12 +147,9 @@ TRNI_DRIVER void trni_custom_check(trni_frame *f, const trn_gpsimd_custom_args *
 }
 
 /* Share number `share` of the partitions; its error gets the processor's number in front. */
-TRNI_FN trn_status trni_custom_run(const trn_gpsimd_custom_args *a, int64_t partitions, int64_t share, trn_error *error)
+TRNI_FN trn_status trni_custom_run(const trn_gpsimd_custom_args *a, int64_t partitions, int64_t share, void *local,
+                                   trn_error *error)
 {
-    union {
-        char bytes[TRN_GPSIMD_LOCAL_BYTES + 64];
-        double align;
-    } local;
     trn_gpsimd_part part;
     memset(&part, 0, sizeof part);
     part.processor = (int)(share % TRN_GPSIMD_PROCESSORS);
@@ -164,7 +161,7 @@ TRNI_FN trn_status trni_custom_run(const trn_gpsimd_custom_args *a, int64_t part
         part.dst[i] = trn_tensor_slice(a->dst[i], 0, part.first_partition, part.partitions);
     for (int i = 0; i < a->srcs; i++)
         part.src[i] = trn_tensor_slice(a->src[i], 0, part.first_partition, part.partitions);
-    part.local = local.bytes + (64 - (uintptr_t)local.bytes % 64) % 64;
+    part.local = local;
     part.local_bytes = TRN_GPSIMD_LOCAL_BYTES;
     trn_error own;
     memset(&own, 0, sizeof own);
@@ -176,7 +173,8 @@ TRNI_FN trn_status trni_custom_run(const trn_gpsimd_custom_args *a, int64_t part
 }
 
 /* All shares, several at once. Of those that fail the first one's error is told. */
-TRNI_FN trn_status trni_custom_run_threads(const trn_gpsimd_custom_args *a, int64_t partitions, int64_t shares)
+TRNI_FN trn_status trni_custom_run_threads(const trn_gpsimd_custom_args *a, int64_t partitions, int64_t shares,
+                                           const trni_workspace *local)
 {
     trn_status first = TRN_OK;
     int64_t failed = shares;
@@ -184,7 +182,8 @@ TRNI_FN trn_status trni_custom_run_threads(const trn_gpsimd_custom_args *a, int6
     for (int64_t share = 0; share < shares; share++) {
         TRNI_FLOATS;
         trn_error error;
-        const trn_status status = trni_custom_run(a, partitions, share, &error);
+        const trn_status status =
+            trni_custom_run(a, partitions, share, trni_workspace_of(local, (int)share), &error);
         if (!status) continue;
 #if defined(_OPENMP)
 #pragma omp critical(trni_custom_failed)
@@ -198,6 +197,15 @@ TRNI_FN trn_status trni_custom_run_threads(const trn_gpsimd_custom_args *a, int6
     return first;
 }
 
+TRNI_FN trn_status trni_custom_run_in_turn(const trn_gpsimd_custom_args *a, int64_t partitions, int64_t shares,
+                                           const trni_workspace *local)
+{
+    trn_status status = TRN_OK;
+    for (int64_t share = 0; share < shares && !status; share++)
+        status = trni_custom_run(a, partitions, share, trni_workspace_of(local, 0), a->error);
+    return status;
+}
+
 TRN_API trn_status trn_gpsimd_custom(const trn_gpsimd_custom_args *args)
 {
     TRNI_ENTER(args);
@@ -208,12 +216,14 @@ TRN_API trn_status trn_gpsimd_custom(const trn_gpsimd_custom_args *args)
     trni_custom_check(&f, args);
     if (f.status) return f.status;
     const int64_t shares = trni_ceil_div(f.partitions, TRN_GPSIMD_PROCESSOR_PARTITIONS);
-    if (args->threads) return trni_custom_run_threads(args, f.partitions, shares);
-    for (int64_t share = 0; share < shares; share++) {
-        const trn_status status = trni_custom_run(args, f.partitions, share, args->error);
-        if (status) return status;
-    }
-    return TRN_OK;
+    trni_workspace local;
+    trn_status status =
+        trni_workspace_open(&local, TRN_GPSIMD_LOCAL_BYTES, args->threads ? (int)shares : 1, args->error);
+    if (status) return status;
+    status = args->threads ? trni_custom_run_threads(args, f.partitions, shares, &local)
+                           : trni_custom_run_in_turn(args, f.partitions, shares, &local);
+    trni_workspace_close(&local);
+    return status;
 }
 
 #endif /* TRNI_BODIES */

@@ -516,8 +516,9 @@ TRNI_FN uint32_t trni_local_index(const trni_gather_plan *my, int64_t p, int64_t
     return trni_gather_code(&my->index, p + i % TRNI_GPSIMD_GROUP, i / TRNI_GPSIMD_GROUP);
 }
 
-TRNI_FN void trni_local_gather_work(const void *plan, int64_t first, int64_t partitions)
+TRNI_FN void trni_local_gather_work(const void *plan, int64_t first, int64_t partitions, void *room)
 {
+    (void)room;
     const trni_gather_plan *const my = (const trni_gather_plan *)plan;
     const int64_t most = TRNI_SPAN_CHUNK / my->run; /* indices whose elements fill a chunk */
     uint32_t index[TRNI_SPAN_CHUNK], codes[TRNI_SPAN_CHUNK];
@@ -808,10 +809,10 @@ TRNI_FN void trni_topk_sink(uint32_t *heap, int64_t size, int64_t hole, uint32_t
     heap[hole] = key;
 }
 
-TRNI_FN void trni_topk_work(const void *plan, int64_t p, int64_t partitions)
+TRNI_FN void trni_topk_work(const void *plan, int64_t p, int64_t partitions, void *room)
 {
     const trni_topk_plan *const my = (const trni_topk_plan *)plan;
-    uint32_t heap[TRNI_TOPK_MOST];
+    uint32_t *__restrict const heap = (uint32_t *)room; /* [k] */
     (void)partitions;
     for (int64_t i = 0; i < my->n; i++) {
         uint16_t code;
@@ -874,8 +875,9 @@ TRN_API trn_status trn_topk(const trn_topk_args *args)
     trni_span_init(&plan.src, &args->src, f.isa);
     plan.n = args->n;
     plan.k = k;
-    trni_partitions_each(partitions, args->n / TRNI_GPSIMD_GROUP, TRNI_GPSIMD_GROUP, trni_topk_work, &plan);
-    return TRN_OK;
+    f.partitions = partitions;
+    f.elements = args->n / TRNI_GPSIMD_GROUP;
+    return trni_partitions_each_in(sizeof(uint32_t) * (size_t)k, &f, TRNI_GPSIMD_GROUP, trni_topk_work, &plan);
 }
 
 #endif /* TRNI_BODIES */

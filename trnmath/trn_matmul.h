@@ -68,7 +68,7 @@ TRN_API trn_status trn_matmul(const trn_matmul_args *args);
 
 #include "array/matmul_row.h"
 #include "array/matmul_slabs.h"
-#include "base/threads.h"
+#include "base/workspace.h"
 
 /* ---- one thread ---- */
 
@@ -158,14 +158,22 @@ TRNI_DRIVER trn_status trni_matmul_packed(const trn_matmul_args *args, const trn
     return TRN_OK;
 }
 
-TRNI_COLD void trni_matmul_regions(const trni_product *p)
+TRNI_COLD trn_status trni_matmul_regions(const trni_product *p, trn_error *error)
 {
+    trni_workspace space;
     const int64_t count = trni_regions(p);
-    TRNI_PARALLEL_FOR(num_threads(trni_threads()) schedule(static) if (count > 1))
-    for (int64_t i = 0; i < count; i++) {
+    const int threads = (int)trni_min64(trni_threads(), count);
+    const trn_status status = trni_workspace_open(&space, sizeof(trni_region), threads, error);
+    if (status != TRN_OK) return status;
+    TRNI_PARALLEL(num_threads(threads) if (threads > 1))
+    {
         TRNI_FLOATS;
-        trni_region_run(p, i);
+        trni_region *r = (trni_region *)trni_workspace_of(&space, threads > 1 ? trni_thread() : 0);
+        TRNI_FOR(schedule(static))
+        for (int64_t i = 0; i < count; i++) trni_region_run(p, i, r);
     }
+    trni_workspace_close(&space);
+    return TRN_OK;
 }
 
 TRN_API trn_status trn_matmul(const trn_matmul_args *args)
@@ -175,8 +183,8 @@ TRN_API trn_status trn_matmul(const trn_matmul_args *args)
     const trn_status status = trni_matmul_check(args, &p);
     if (status != TRN_OK || p.a.lanes == 0 || p.b.lanes == 0) return status;
     if (trni_matmul_is_packed(&p)) return trni_matmul_packed(args, &p);
-    if (p.a.depth == 0) trni_dst_clear(&p);
-    else trni_matmul_regions(&p);
+    if (p.a.depth) return trni_matmul_regions(&p, args->error);
+    trni_dst_clear(&p);
     return TRN_OK;
 }
 

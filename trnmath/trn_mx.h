@@ -221,7 +221,7 @@ TRNI_DISPATCH(trni_mx_blocks,
             trni_mx_rule r, int32_t least),
            (out, scale, values, n, r, least))
 
-enum { TRNI_MX_BLOCKS = 64 }; /* that go through the kernels at once */
+enum { TRNI_MX_BLOCKS = 48 }; /* that go through the kernels at once */
 
 /* n <= TRNI_MX_BLOCKS blocks side by side: [32, n], one to a column. */
 TRNI_INLINE void trni_mx_columns_body(uint32_t *__restrict out, unsigned char *__restrict scale,

@@ -168,7 +168,7 @@ TRNI_DISPATCH_AVX2(trni_times_plus, (float *y, const float *x, float s, float b,
 
 /* ---- reductions: several partitions side by side, each in its own order ---- */
 
-enum { TRNI_ACTIVATION_GANG = 8 };
+enum { TRNI_ACTIVATION_GANG = 8, TRNI_ACTIVATION_PIECE = 512 };
 
 /* The operators as the arithmetic units have them; a sum's NaN is made canonical at the end. */
 TRNI_INLINE float trni_reduce_step(trn_alu op, float a, float x)
@@ -290,14 +290,15 @@ TRNI_FN void trni_activation_finish(const trni_activation *a, int64_t p, float v
 }
 
 /* Partitions [p, p + gang), chunk after chunk. */
-TRNI_FN void trni_activation_gang(const void *plan, int64_t p, int64_t gang)
+TRNI_FN void trni_activation_gang(const void *plan, int64_t p, int64_t gang, void *room)
 {
+    (void)room;
     const trni_activation *a = (const trni_activation *)plan;
-    float in[TRNI_SPAN_CHUNK], out[TRNI_ACTIVATION_GANG][TRNI_SPAN_CHUNK], value[TRNI_ACTIVATION_GANG];
+    float in[TRNI_ACTIVATION_PIECE], out[TRNI_ACTIVATION_GANG][TRNI_ACTIVATION_PIECE], value[TRNI_ACTIVATION_GANG];
     const float *row[TRNI_ACTIVATION_GANG];
     for (int j = 0; j < gang; j++) value[j] = trni_activation_start(a, p + j);
     for (int64_t f = 0, n; f < a->frame.elements; f += n) {
-        n = trni_min64(TRNI_SPAN_CHUNK, a->frame.elements - f);
+        n = trni_min64(TRNI_ACTIVATION_PIECE, a->frame.elements - f);
         for (int j = 0; j < gang; j++) {
             const float *x = trni_span_read(&a->src, p + j, f, n, in);
             trni_activation_values(a, p + j, out[j], x, (size_t)n);

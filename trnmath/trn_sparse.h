@@ -117,7 +117,7 @@ TRN_API trn_status trn_sparse_matmul(const trn_sparse_matmul_args *args);
 
 #include "array/product_define.h"
 #include "array/sparse_kernels.h"
-#include "base/threads.h"
+#include "base/workspace.h"
 
 /* ---- a sparse product, checked and resolved: what both levels share ---- */
 
@@ -315,7 +315,7 @@ TRNI_DRIVER trn_status trni_nc_matmul_sparse_check(const trn_nc_matmul_sparse_ar
     return TRN_OK;
 }
 
-enum { TRNI_SPARSE_NC_ROWS = 64 }; /* whose lists stand on the stack at once */
+enum { TRNI_SPARSE_NC_ROWS = 64 }; /* whose lists are made at once */
 
 /* Rows [m, m + rows) of the instruction, their lists being made. */
 TRNI_FN void trni_nc_sparse_rows(const trni_sparse_worker *w, const trni_sparse_tile *t, int64_t m, int64_t rows)
@@ -339,37 +339,45 @@ TRNI_FN void trni_nc_sparse_rows(const trni_sparse_worker *w, const trni_sparse_
     }
 }
 
-TRNI_FN void trni_nc_matmul_sparse_run(const trni_sparse_product *s)
+TRNI_FN trn_status trni_nc_matmul_sparse_run(const trni_sparse_product *s, trn_error *error)
 {
-    trni_sparse_list lists[(int)TRNI_SPARSE_NC_ROWS / TRNI_SPARSE_GANG];
-    unsigned char strips[(2 * TRNI_SPARSE_DEPTH + 1) * TRNI_SPARSE_LINE] __attribute__((aligned(64)));
+    enum {
+        strip_bytes = (2 * TRNI_SPARSE_DEPTH + 1) * TRNI_SPARSE_LINE,
+        gangs = (int)TRNI_SPARSE_NC_ROWS / TRNI_SPARSE_GANG
+    };
+    trni_workspace space;
     trni_sparse_worker w;
+    const trn_status status =
+        trni_workspace_open(&space, strip_bytes + gangs * sizeof(trni_sparse_list), 1, error);
+    if (status != TRN_OK) return status;
     trni_sparse_worker_init(&w, s);
-    w.lists = lists;
-    w.strips = strips;
+    w.strips = (unsigned char *)trni_workspace_of(&space, 0);
+    w.lists = (trni_sparse_list *)(void *)(w.strips + strip_bytes);
     const trni_sparse_tile t = trni_sparse_worker_tile(&w, 0);
     for (int64_t m = 0; m < s->of.a.lanes; m += TRNI_SPARSE_NC_ROWS) {
         const int64_t rows = trni_min64(s->of.a.lanes - m, TRNI_SPARSE_NC_ROWS);
         trni_sparse_lists_make(&w, &t, m, rows);
         trni_nc_sparse_rows(&w, &t, m, rows);
     }
+    trni_workspace_close(&space);
+    return TRN_OK;
 }
 
 TRN_API trn_status trn_nc_matmul_sparse(const trn_nc_matmul_sparse_args *args)
 {
     trni_sparse_product s;
     TRNI_ENTER(args);
-    const trn_status status = trni_nc_matmul_sparse_check(args, &s);
+    trn_status status = trni_nc_matmul_sparse_check(args, &s);
     if (status != TRN_OK) return status;
     if (s.of.a.lanes == 0 || s.of.b.lanes == 0) return TRN_OK;
     if (trni_sparse_depth(&s) == 0)
         trni_dst_clear(&s.of);
     else if (trni_sparse_kernels_apply(&s))
-        trni_nc_matmul_sparse_run(&s);
+        status = trni_nc_matmul_sparse_run(&s, args->error);
     else
         for (int64_t m = 0; m < s.of.a.lanes; m++) trni_sparse_define_row(&s, m);
-    if (args->psum_written) *args->psum_written = true;
-    return TRN_OK;
+    if (status == TRN_OK && args->psum_written) *args->psum_written = true;
+    return status;
 }
 
 /* ---- any size: how the work is cut ----

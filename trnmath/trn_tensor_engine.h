@@ -130,6 +130,7 @@ TRN_API float trn_systolic_tile(const float *x, const float *w, int rows, bool f
 #if TRNI_BODIES
 
 #include "array/product_lanes.h"
+#include "base/workspace.h"
 
 /* ---- limits ---- */
 
@@ -255,12 +256,16 @@ TRNI_FN void trni_nc_block(const trni_product *p, const trni_array *array, int k
         for (int j = 0; j < columns; j++) trni_dst_write(p, m + i, n + j, psum[i * width + j]);
 }
 
-TRNI_FN void trni_nc_matmul_packed(const trni_product *p)
+TRNI_FN trn_status trni_nc_matmul_packed(const trni_product *p, trn_error *error)
 {
-    float a[(int)TRNI_MAX_DEPTH * TRNI_ARRAY_ROWS] __attribute__((aligned(64)));
-    float b[(int)TRNI_MAX_DEPTH * TRNI_MAX_WIDTH] __attribute__((aligned(64)));
     trni_feed feed_a, feed_b;
+    trni_workspace space;
     const trni_map map = trni_map_of(&p->numerics, p->first_row, (int)trni_product_depth(p), p->spread);
+    const size_t line = sizeof(float) * (size_t)map.lines;
+    const trn_status status =
+        trni_workspace_open(&space, line * ((size_t)TRNI_ARRAY_ROWS + TRNI_MAX_WIDTH), 1, error);
+    if (status != TRN_OK) return status;
+    float *const a = (float *)trni_workspace_of(&space, 0), *const b = a + (size_t)map.lines * TRNI_ARRAY_ROWS;
     const trni_array array = trni_array_of(map.group, p->isa);
     const trni_packer pack_a = { &array, &feed_a, &p->a, NULL, map.lines },
                       pack_b = { &array, &feed_b, &p->b, NULL, map.lines };
@@ -279,15 +284,28 @@ TRNI_FN void trni_nc_matmul_packed(const trni_product *p)
             m += array.rows[kernel];
         }
     }
+    trni_workspace_close(&space);
+    return TRN_OK;
 }
 
-TRNI_FN void trni_nc_run(const trni_product *p, bool *psum_written)
+TRNI_COLD trn_status trni_nc_matmul_regions(const trni_product *p, trn_error *error)
 {
+    trni_workspace space;
+    const trn_status status = trni_workspace_open(&space, sizeof(trni_region), 1, error);
+    if (status != TRN_OK) return status;
+    for (int64_t i = 0; i < trni_regions(p); i++) trni_region_run(p, i, (trni_region *)trni_workspace_of(&space, 0));
+    trni_workspace_close(&space);
+    return TRN_OK;
+}
+
+TRNI_FN trn_status trni_nc_run(const trni_product *p, bool *psum_written, trn_error *error)
+{
+    trn_status status = TRN_OK;
     if (trni_product_depth(p) == 0 || p->a.lanes == 0 || p->b.lanes == 0) trni_dst_clear(p);
-    else if (trni_kernels_apply(p)) trni_nc_matmul_packed(p);
-    else
-        for (int64_t i = 0; i < trni_regions(p); i++) trni_region_run(p, i);
-    if (psum_written) *psum_written = true;
+    else if (trni_kernels_apply(p)) status = trni_nc_matmul_packed(p, error);
+    else status = trni_nc_matmul_regions(p, error);
+    if (status == TRN_OK && psum_written) *psum_written = true;
+    return status;
 }
 
 /* ---- transposes ---- */
@@ -386,12 +404,9 @@ TRN_API trn_status trn_nc_matmul(const trn_nc_matmul_args *args)
     TRNI_ENTER(args);
     const trn_status status = trni_nc_matmul_check(args, &p, &moves);
     if (status != TRN_OK) return status;
-    if (!moves) {
-        trni_nc_run(&p, args->psum_written);
-    } else {
-        trni_transpose_run(&p);
-        if (args->psum_written) *args->psum_written = true;
-    }
+    if (!moves) return trni_nc_run(&p, args->psum_written, args->error);
+    trni_transpose_run(&p);
+    if (args->psum_written) *args->psum_written = true;
     return TRN_OK;
 }
 
@@ -436,18 +451,17 @@ TRN_API trn_status trn_nc_matmul_mx(const trn_nc_matmul_mx_args *args)
     trni_product p;
     TRNI_ENTER(args);
     const trn_status status = trni_nc_matmul_mx_check(args, &p);
-    if (status == TRN_OK) trni_nc_run(&p, args->psum_written);
-    return status;
+    return status == TRN_OK ? trni_nc_run(&p, args->psum_written, args->error) : status;
 }
 
 /* ---- nc_transpose ---- */
 
 TRN_API trn_status trn_nc_transpose(const trn_nc_transpose_args *args)
 {
-    unsigned char identity[4 * TRNI_ARRAY_ROWS * TRNI_ARRAY_ROWS] = { 0 };
     trn_nc_matmul_args matmul;
+    trni_workspace space;
     TRNI_ENTER(args);
-    const trn_status status = trn_tensor_check(&args->data, "data", TRNI_INPUT, 2, args->error);
+    trn_status status = trn_tensor_check(&args->data, "data", TRNI_INPUT, 2, args->error);
     if (status != TRN_OK) return status;
     const int64_t rows = args->data.shape[0];
     const trn_format_info info = trn_tensor_format_info(&args->data);
@@ -459,7 +473,10 @@ TRN_API trn_status trn_nc_transpose(const trn_nc_transpose_args *args)
     if (trni_decode_row(&info, one) != trni_bits(1.0f))
         return trni_fail(args->error, TRN_EFORMAT, "data is %s, which has no 1 to make an identity of",
                          trn_format_name(args->data.format));
-    const size_t bytes = ((size_t)info.bits + 7) / 8;
+    const size_t bytes = ((size_t)info.bits + 7) / 8, size = (size_t)(rows * rows) * bytes;
+    if ((status = trni_workspace_open(&space, size, 1, args->error)) != TRN_OK) return status;
+    unsigned char *const identity = (unsigned char *)trni_workspace_of(&space, 0);
+    memset(identity, 0, size);
     for (int64_t i = 0; i < rows; i++) memcpy(identity + (size_t)(i * rows + i) * bytes, &one, bytes);
     memset(&matmul, 0, sizeof matmul);
     matmul.generation = args->generation;
@@ -470,7 +487,9 @@ TRN_API trn_status trn_nc_transpose(const trn_nc_transpose_args *args)
     matmul.is_transpose = true;
     matmul.isa = args->isa;
     matmul.error = args->error;
-    return trn_nc_matmul(&matmul);
+    status = trn_nc_matmul(&matmul);
+    trni_workspace_close(&space);
+    return status;
 }
 
 /* ---- the definition, for one output element ---- */

@@ -76,7 +76,7 @@ TRN_API trn_status trn_quantize_mx(const trn_quantize_mx_args *args);
 
 #include "engine/span.h"
 
-enum { TRNI_MOVE_ROWS = 32, TRNI_SHUFFLE_LEAVE = 255, TRNI_SHUFFLE_CHUNK = 256 };
+enum { TRNI_MOVE_ROWS = 32, TRNI_SHUFFLE_LEAVE = 255, TRNI_SHUFFLE_CHUNK = 64 };
 
 /* dst and a source of the same format. */
 TRNI_FN void trni_move_begin(trni_frame *f, const void *args, const trn_tensor *dst, const trn_tensor *src,
@@ -100,8 +100,9 @@ typedef struct trni_move_plan {
 
 /* ---- nc_stream_shuffle ---- */
 
-TRNI_FN void trni_shuffle_work(const void *plan, int64_t first, int64_t partitions)
+TRNI_FN void trni_shuffle_work(const void *plan, int64_t first, int64_t partitions, void *room)
 {
+    (void)room;
     const trni_move_plan *m = (const trni_move_plan *)plan;
     char quadrant[TRNI_MOVE_ROWS][TRNI_SHUFFLE_CHUNK * sizeof(uint32_t)];
     for (int64_t f = 0; f < m->dst.elements; f += TRNI_SHUFFLE_CHUNK) {
@@ -160,8 +161,9 @@ TRN_API trn_status trn_nc_stream_shuffle(const trn_nc_stream_shuffle_args *args)
 
 /* ---- nc_transpose on the Vector engine ---- */
 
-TRNI_FN void trni_vector_transpose_work(const void *plan, int64_t p, int64_t partitions)
+TRNI_FN void trni_vector_transpose_work(const void *plan, int64_t p, int64_t partitions, void *room)
 {
+    (void)room;
     const trni_move_plan *m = (const trni_move_plan *)plan;
     const int64_t bytes = (int64_t)m->src.bytes;
     uint32_t block[TRNI_MOVE_ROWS * TRNI_MOVE_ROWS], line[TRNI_MOVE_ROWS];
@@ -254,8 +256,9 @@ TRNI_FN void trni_quantize_piece(const trni_quantize_plan *q, int64_t p, int64_t
     trni_span_put(&q->scale, p / TRNI_GROUP_ROWS, c, n, scale);
 }
 
-TRNI_FN void trni_quantize_work(const void *plan, int64_t p, int64_t rows)
+TRNI_FN void trni_quantize_work(const void *plan, int64_t p, int64_t rows, void *room)
 {
+    (void)room;
     const trni_quantize_plan *q = (const trni_quantize_plan *)plan;
     (void)rows; /* eight: P is a multiple of 32 */
     for (int64_t c = 0; c < q->scale.elements; c += TRNI_MX_BLOCKS)

@@ -240,9 +240,12 @@ TRNI_DISPATCH(trni_draw_turn, (uint32_t *__restrict line, const uint32_t *__rest
 /* Use of n words by elements [f, f + n) of partition p. */
 typedef void trni_draw_work(const void *plan, int64_t p, int64_t f, int64_t n, uint32_t *word);
 
-TRNI_FN void trni_draw(const trni_draw_lanes *l, const trni_frame *f, trni_draw_work *work, const void *plan)
+TRNI_FN trn_status trni_draw(const trni_draw_lanes *l, const trni_frame *f, trni_draw_work *work, const void *plan)
 {
-    uint32_t word[TRNI_DRAW_WORDS] __attribute__((aligned(64)));
+    trni_workspace space;
+    const trn_status status = trni_workspace_open(&space, sizeof(uint32_t) * TRNI_DRAW_WORDS, 1, f->how.error);
+    if (status != TRN_OK) return status;
+    uint32_t *const word = (uint32_t *)trni_workspace_of(&space, 0);
     uint32_t line[(int)TRNI_DRAW_LANES * TRNI_DRAW_CHUNK] __attribute__((aligned(64)));
     trni_draw_lanes_begin(l);
     for (int64_t tile = 0; tile < f->partitions; tile += TRN_VECTOR_LANES)
@@ -258,6 +261,8 @@ TRNI_FN void trni_draw(const trni_draw_lanes *l, const trni_frame *f, trni_draw_
             }
         }
     trni_stream_end();
+    trni_workspace_close(&space);
+    return TRN_OK;
 }
 
 /* ---- rng ---- */
@@ -289,8 +294,7 @@ TRN_API trn_status trn_rng(const trn_rng_args *args)
     trni_draw_lanes_check(&f, &lanes, f.partitions);
     if (f.status || trni_frame_empty(&f)) return f.status;
     trni_span_init(&dst, &args->dst, f.isa);
-    trni_draw(&lanes, &f, trni_rng_work, &dst);
-    return TRN_OK;
+    return trni_draw(&lanes, &f, trni_rng_work, &dst);
 }
 
 /* ---- rand2 ---- */
@@ -376,8 +380,7 @@ TRN_API trn_status trn_rand2(const trn_rand2_args *args)
     if (trni_rand_check_range(&plan, &f)) return TRN_EINVAL;
     if (trni_frame_empty(&f)) return TRN_OK;
     trni_span_output(&plan.dst, &args->dst, &f);
-    trni_draw(&lanes, &f, trni_rand_work, &plan);
-    return TRN_OK;
+    return trni_draw(&lanes, &f, trni_rand_work, &plan);
 }
 
 /* ---- dropout ---- */
@@ -475,8 +478,7 @@ TRN_API trn_status trn_dropout(const trn_dropout_args *args)
     if (trni_frame_empty(&f)) return TRN_OK;
     trni_span_init(&plan.dst, &args->dst, f.isa);
     trni_span_init(&plan.data, &args->data, f.isa);
-    trni_draw(&lanes, &f, trni_drop_work, &plan);
-    return TRN_OK;
+    return trni_draw(&lanes, &f, trni_drop_work, &plan);
 }
 
 /* ---- seeds and states ---- */

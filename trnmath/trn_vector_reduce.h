@@ -226,8 +226,9 @@ TRNI_FN void trni_reduce_chunks(const trni_reduce_plan *r, trni_rows *rows, int6
     }
 }
 
-TRNI_FN void trni_reduce_rows(const void *plan, int64_t row, int64_t n)
+TRNI_FN void trni_reduce_rows(const void *plan, int64_t row, int64_t n, void *room)
 {
+    (void)room;
     const trni_reduce_plan *r = (const trni_reduce_plan *)plan;
     trni_rows rows;
     rows.count = n;
@@ -255,8 +256,9 @@ TRNI_FN uint32_t trni_bits_fold(const trni_bits_row *row, trn_isa isa, size_t by
     return r;
 }
 
-TRNI_FN void trni_reduce_bits(const void *plan, int64_t row, int64_t n)
+TRNI_FN void trni_reduce_bits(const void *plan, int64_t row, int64_t n, void *room)
 {
+    (void)room;
     const trni_reduce_plan *r = (const trni_reduce_plan *)plan;
     uint32_t buffer[TRNI_SPAN_CHUNK];
     for (; n > 0; n--, row++) {
@@ -418,6 +420,7 @@ typedef struct trni_scan_rows {
     size_t rows; /* a multiple of 4 */
     float *line[TRNI_SCAN_ROWS];
     float buffer[TRNI_SCAN_ROWS][TRNI_SCAN_CHUNK];
+    float run[2][TRNI_SCAN_CHUNK * TRNI_SCAN_ROWS], last[TRNI_SCAN_ROWS];
 } trni_scan_rows;
 
 TRNI_FN void trni_scan_read(trni_scan_rows *s, const trni_span *v, const trni_stage *stage, int64_t p, int64_t count,
@@ -451,20 +454,20 @@ typedef struct trni_cumulative_plan {
     int64_t elements;
 } trni_cumulative_plan;
 
-TRNI_FN void trni_cumulative_rows(const void *plan, int64_t p, int64_t n)
+TRNI_FN void trni_cumulative_rows(const void *plan, int64_t p, int64_t n, void *room)
 {
     const trni_cumulative_plan *c = (const trni_cumulative_plan *)plan;
-    float run[TRNI_SCAN_CHUNK * TRNI_SCAN_ROWS], last[TRNI_SCAN_ROWS];
-    trni_scan_rows s;
+    trni_scan_rows *const s = (trni_scan_rows *)room;
+    float *const run = s->run[0], *const last = s->last;
     for (int64_t i = 0; i < TRNI_SCAN_ROWS; i++) last[i] = i < n ? trni_accumulation_begin(&c->sum, p + i) : 0;
     for (int64_t f = 0, take; f < c->elements; f += take) {
         take = trni_min64(TRNI_SCAN_CHUNK, c->elements - f);
-        trni_scan_read(&s, &c->e.data, c->e.stages ? &c->e.stage[0] : NULL, p, n, f, take, run);
+        trni_scan_read(s, &c->e.data, c->e.stages ? &c->e.stage[0] : NULL, p, n, f, take, run);
         const float *reg = last;
-        for (float *at = run; at < run + (size_t)take * s.rows; reg = at, at += s.rows)
-            trni_alu_run(c->kernel, at, at, reg, s.rows);
-        memcpy(last, reg, s.rows * sizeof(float));
-        trni_scan_write(&s, &c->e.dst, p, n, f, take, run);
+        for (float *at = run; at < run + (size_t)take * s->rows; reg = at, at += s->rows)
+            trni_alu_run(c->kernel, at, at, reg, s->rows);
+        memcpy(last, reg, s->rows * sizeof(float));
+        trni_scan_write(s, &c->e.dst, p, n, f, take, run);
     }
     for (int64_t i = 0; i < n; i++) trni_accumulation_end(&c->sum, p + i, last[i]);
 }
@@ -508,9 +511,9 @@ TRN_API trn_status trn_tensor_scalar_cumulative(const trn_tensor_scalar_cumulati
     trni_accumulation_init(&c.sum, &r, &f);
     c.kernel = trni_alu_kernel_of(args->op1, f.isa);
     c.elements = f.elements;
-    trni_partitions_each(f.partitions, f.elements, TRNI_SCAN_ROWS, trni_cumulative_rows, &c);
-    trni_accumulation_known(&c.sum, f.partitions);
-    return TRN_OK;
+    f.status = trni_partitions_each_in(sizeof(trni_scan_rows), &f, TRNI_SCAN_ROWS, trni_cumulative_rows, &c);
+    if (!f.status) trni_accumulation_known(&c.sum, f.partitions);
+    return f.status;
 }
 
 /* ---- tensor_tensor_scan ---- */
@@ -540,18 +543,18 @@ TRNI_FN void trni_scan_steps(const trni_scan_plan *c, float *run0, const float *
     memcpy(last, r, rows * sizeof(float));
 }
 
-TRNI_FN void trni_scan_rows_all(const void *plan, int64_t p, int64_t n)
+TRNI_FN void trni_scan_rows_all(const void *plan, int64_t p, int64_t n, void *room)
 {
     const trni_scan_plan *c = (const trni_scan_plan *)plan;
-    float run0[TRNI_SCAN_CHUNK * TRNI_SCAN_ROWS], run1[TRNI_SCAN_CHUNK * TRNI_SCAN_ROWS], last[TRNI_SCAN_ROWS];
-    trni_scan_rows s;
+    trni_scan_rows *const s = (trni_scan_rows *)room;
+    float *const run0 = s->run[0], *const run1 = s->run[1], *const last = s->last;
     for (int64_t i = 0; i < TRNI_SCAN_ROWS; i++) last[i] = i < n ? trni_column_at(&c->initial, p + i) : 0;
     for (int64_t f = 0, take; f < c->elements; f += take) {
         take = trni_min64(TRNI_SCAN_CHUNK, c->elements - f);
-        trni_scan_read(&s, &c->data0, NULL, p, n, f, take, run0);
-        trni_scan_read(&s, &c->data1, NULL, p, n, f, take, run1);
-        trni_scan_steps(c, run0, run1, last, s.rows, take);
-        trni_scan_write(&s, &c->dst, p, n, f, take, run0);
+        trni_scan_read(s, &c->data0, NULL, p, n, f, take, run0);
+        trni_scan_read(s, &c->data1, NULL, p, n, f, take, run1);
+        trni_scan_steps(c, run0, run1, last, s->rows, take);
+        trni_scan_write(s, &c->dst, p, n, f, take, run0);
     }
 }
 
@@ -581,8 +584,7 @@ TRN_API trn_status trn_tensor_tensor_scan(const trn_tensor_tensor_scan_args *arg
     c.reverse0 = args->reverse0;
     c.reverse1 = args->reverse1;
     c.elements = f.elements;
-    trni_partitions_each(f.partitions, f.elements, TRNI_SCAN_ROWS, trni_scan_rows_all, &c);
-    return TRN_OK;
+    return trni_partitions_each_in(sizeof(trni_scan_rows), &f, TRNI_SCAN_ROWS, trni_scan_rows_all, &c);
 }
 
 /* ---- exponential ---- */

@@ -193,17 +193,17 @@ typedef struct trni_search_plan {
     bool descending, replaces, indexes, same;
 } trni_search_plan;
 
-TRNI_FN void trni_max8_work(const void *plan, int64_t p, int64_t lanes)
+TRNI_FN void trni_max8_work(const void *plan, int64_t p, int64_t lanes, void *room)
 {
     const trni_search_plan *s = (const trni_search_plan *)plan;
-    float tile[TRNI_TRANSPOSED_TILE];
+    trni_transposed *const t = (trni_transposed *)room;
     int32_t best[TRNI_TOP][TRNI_TRANSPOSED_LANES];
     for (int j = 0; j < (int)TRNI_TOP * TRNI_TRANSPOSED_LANES; j++)
         best[j / TRNI_TRANSPOSED_LANES][j % TRNI_TRANSPOSED_LANES] = INT32_MIN;
     for (int64_t f = 0; f < s->data.elements; f += TRNI_TRANSPOSED_CHUNK) {
         const int64_t n = trni_min64(TRNI_TRANSPOSED_CHUNK, s->data.elements - f);
-        trni_transposed_read(&s->data, p, lanes, f, n, tile);
-        trni_max8_for(s->data.isa)(best, tile, (size_t)n);
+        trni_transposed_read(&s->data, p, lanes, f, n, t);
+        trni_max8_for(s->data.isa)(best, t->tile, (size_t)n);
     }
     for (int lane = 0; lane < lanes; lane++) {
         float top[TRNI_TOP];
@@ -223,29 +223,27 @@ TRN_API trn_status trn_max8(const trn_max8_args *args)
     if (f.status || f.partitions == 0) return f.status;
     trni_span_init(&plan.data, &args->src, f.isa);
     trni_span_output(&plan.dst, &args->dst, &f);
-    trni_partitions_each(f.partitions, f.elements, TRNI_TRANSPOSED_LANES, trni_max8_work, &plan);
-    return TRN_OK;
+    return trni_partitions_each_in(sizeof(trni_transposed), &f, TRNI_TRANSPOSED_LANES, trni_max8_work, &plan);
 }
 
 /* ---- nc_find_index8, nc_match_replace8 ---- */
 
 /* Where the eight values of each lane are, all ones for what is not there. */
 TRNI_FN void trni_match_find(const trni_search_plan *s, int64_t p, int64_t lanes,
-                             uint32_t (*where)[TRNI_TRANSPOSED_LANES])
+                             uint32_t (*where)[TRNI_TRANSPOSED_LANES], trni_transposed *t)
 {
-    float tile[TRNI_TRANSPOSED_TILE];
     uint32_t vals[TRNI_TOP][TRNI_TRANSPOSED_LANES], found[TRNI_TOP][TRNI_TRANSPOSED_LANES];
-    trni_transposed_read(&s->vals, p, lanes, 0, TRNI_TOP, tile);
+    trni_transposed_read(&s->vals, p, lanes, 0, TRNI_TOP, t);
     for (int j = 0; j < TRNI_TOP; j++)
         for (int lane = 0; lane < TRNI_TRANSPOSED_LANES; lane++) {
             const int slot = s->descending ? TRNI_TOP - 1 - j : j;
-            vals[j][lane] = trni_match_word(trni_bits(tile[slot * TRNI_TRANSPOSED_LANES + lane]), TRNI_MATCH_NAN);
+            vals[j][lane] = trni_match_word(trni_bits(t->tile[slot * TRNI_TRANSPOSED_LANES + lane]), TRNI_MATCH_NAN);
         }
     memset(found, 0xff, sizeof found);
     for (int64_t f = 0; f < s->data.elements; f += TRNI_TRANSPOSED_CHUNK) {
         const int64_t n = trni_min64(TRNI_TRANSPOSED_CHUNK, s->data.elements - f);
-        trni_transposed_read(&s->data, p, lanes, f, n, tile);
-        trni_match8_for(s->data.isa)(found, vals, tile, (uint32_t)f, (size_t)n);
+        trni_transposed_read(&s->data, p, lanes, f, n, t);
+        trni_match8_for(s->data.isa)(found, vals, t->tile, (uint32_t)f, (size_t)n);
     }
     for (int j = 0; j < TRNI_TOP; j++) memcpy(where[s->descending ? TRNI_TOP - 1 - j : j], found[j], sizeof found[j]);
 }
@@ -274,11 +272,11 @@ TRNI_FN void trni_match_put_indices(const trni_search_plan *s, int64_t p, int la
     else trni_span_put(&s->index, p, 0, TRNI_TOP, wide);
 }
 
-TRNI_FN void trni_match_work(const void *plan, int64_t p, int64_t lanes)
+TRNI_FN void trni_match_work(const void *plan, int64_t p, int64_t lanes, void *room)
 {
     const trni_search_plan *s = (const trni_search_plan *)plan;
     uint32_t where[TRNI_TOP][TRNI_TRANSPOSED_LANES];
-    trni_match_find(s, p, lanes, where);
+    trni_match_find(s, p, lanes, where, (trni_transposed *)room);
     for (int lane = 0; lane < lanes; lane++) {
         if (s->indexes) trni_match_put_indices(s, p + lane, lane, where);
         if (!s->replaces) continue;
@@ -304,8 +302,7 @@ TRN_API trn_status trn_nc_find_index8(const trn_nc_find_index8_args *args)
     trni_span_init(&plan.data, &args->data, f.isa);
     trni_span_init(&plan.vals, &args->vals, f.isa);
     trni_span_init(&plan.index, &args->dst, f.isa);
-    trni_partitions_each(f.partitions, f.elements, TRNI_TRANSPOSED_LANES, trni_match_work, &plan);
-    return TRN_OK;
+    return trni_partitions_each_in(sizeof(trni_transposed), &f, TRNI_TRANSPOSED_LANES, trni_match_work, &plan);
 }
 
 TRNI_DRIVER trn_status trni_match_replace_check(trni_frame *f, const trn_nc_match_replace8_args *args)
@@ -342,8 +339,7 @@ TRN_API trn_status trn_nc_match_replace8(const trn_nc_match_replace8_args *args)
     trni_span_init(&plan.vals, &args->vals, f.isa);
     trni_span_output(&plan.dst, &args->dst, &f);
     if (plan.indexes) trni_span_init(&plan.index, &args->dst_idx, f.isa);
-    trni_partitions_each(f.partitions, f.elements, TRNI_TRANSPOSED_LANES, trni_match_work, &plan);
-    return TRN_OK;
+    return trni_partitions_each_in(sizeof(trni_transposed), &f, TRNI_TRANSPOSED_LANES, trni_match_work, &plan);
 }
 
 #endif /* TRNI_BODIES */

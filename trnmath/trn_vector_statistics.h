@@ -109,17 +109,18 @@ typedef struct trni_bn_plan {
     trni_span dst, data;
 } trni_bn_plan;
 
-TRNI_FN void trni_bn_stats_work(const void *plan, int64_t p, int64_t lanes)
+TRNI_FN void trni_bn_stats_work(const void *plan, int64_t p, int64_t lanes, void *room)
 {
     const trni_bn_plan *b = (const trni_bn_plan *)plan;
-    float tile[TRNI_TRANSPOSED_TILE];
+    trni_transposed *const t = (trni_transposed *)room;
+    float *const tile = t->tile;
     float sum[2][TRNI_TRANSPOSED_LANES] = { { 0 } }, mean[2][TRNI_TRANSPOSED_LANES] = { { 0 } },
           square[2][TRNI_TRANSPOSED_LANES] = { { 0 } };
     const int64_t all = b->data.elements, chunk = TRNI_TRANSPOSED_CHUNK;
     const float count[2] = { (float)(all - all / 2), (float)(all / 2) };
     for (int64_t f = 0; f < all; f += chunk) {
         const int64_t n = trni_min64(chunk, all - f);
-        trni_transposed_read(&b->data, p, lanes, f, n, tile);
+        trni_transposed_read(&b->data, p, lanes, f, n, t);
         trni_bn_sum_for(b->data.isa)(sum, tile, (size_t)n);
     }
     for (int i = 0; i < 2 * TRNI_TRANSPOSED_LANES && all > i / TRNI_TRANSPOSED_LANES; i++)
@@ -127,7 +128,7 @@ TRNI_FN void trni_bn_stats_work(const void *plan, int64_t p, int64_t lanes)
             sum[i / TRNI_TRANSPOSED_LANES][i % TRNI_TRANSPOSED_LANES] / count[i / TRNI_TRANSPOSED_LANES];
     for (int64_t f = 0; f < all; f += chunk) {
         const int64_t n = trni_min64(chunk, all - f);
-        if (all > chunk) trni_transposed_read(&b->data, p, lanes, f, n, tile); /* else it is there still */
+        if (all > chunk) trni_transposed_read(&b->data, p, lanes, f, n, t); /* else it is there still */
         trni_bn_square_for(b->data.isa)(tile, (const float (*)[TRNI_TRANSPOSED_LANES])mean, (size_t)n);
         trni_bn_sum_for(b->data.isa)(square, tile, (size_t)n);
     }
@@ -150,13 +151,14 @@ TRNI_FN trn_status trni_bn_begin(trni_frame *f, const void *args, const trn_tens
     return f->status;
 }
 
-TRNI_FN void trni_bn_run(const trni_frame *f, const trn_tensor *dst, const trn_tensor *data, trni_partitions_work *work)
+TRNI_FN trn_status trni_bn_run(const trni_frame *f, const trn_tensor *dst, const trn_tensor *data, size_t room,
+                               trni_partitions_work *work)
 {
     trni_bn_plan plan;
-    if (f->partitions == 0) return;
+    if (f->partitions == 0) return TRN_OK;
     trni_span_init(&plan.data, data, f->isa);
     trni_span_output(&plan.dst, dst, f);
-    trni_partitions_each(f->partitions, f->elements, TRNI_TRANSPOSED_LANES, work, &plan);
+    return trni_partitions_each_in(room, f, TRNI_TRANSPOSED_LANES, work, &plan);
 }
 
 TRN_API trn_status trn_bn_stats(const trn_bn_stats_args *args)
@@ -169,8 +171,8 @@ TRN_API trn_status trn_bn_stats(const trn_bn_stats_args *args)
                          (long long)f.elements, (int)TRN_BN_STATS_MAX);
     trni_frame_tile(&f, &args->dst, "dst", TRNI_OUTPUT, f.partitions, 6);
     trni_frame_apart(&f, &args->dst, "dst", &args->data, "data");
-    if (!f.status) trni_bn_run(&f, &args->dst, &args->data, trni_bn_stats_work);
-    return f.status;
+    return f.status ? f.status
+                    : trni_bn_run(&f, &args->dst, &args->data, sizeof(trni_transposed), trni_bn_stats_work);
 }
 
 /* ---- bn_aggr ---- */
@@ -197,8 +199,9 @@ TRNI_FN void trni_bn_join(float *all, const float *other)
     all[0] = total;
 }
 
-TRNI_FN void trni_bn_aggr_work(const void *plan, int64_t p, int64_t lanes)
+TRNI_FN void trni_bn_aggr_work(const void *plan, int64_t p, int64_t lanes, void *room)
 {
+    (void)room;
     enum { most = TRNI_SPAN_CHUNK / 3 * 3 };
     const trni_bn_plan *b = (const trni_bn_plan *)plan;
     float buffer[TRNI_SPAN_CHUNK];
@@ -226,8 +229,7 @@ TRN_API trn_status trn_bn_aggr(const trn_bn_aggr_args *args)
                          (long long)f.elements);
     trni_frame_tile(&f, &args->dst, "dst", TRNI_OUTPUT, f.partitions, 2);
     trni_frame_apart(&f, &args->dst, "dst", &args->data, "data");
-    if (!f.status) trni_bn_run(&f, &args->dst, &args->data, trni_bn_aggr_work);
-    return f.status;
+    return f.status ? f.status : trni_bn_run(&f, &args->dst, &args->data, 0, trni_bn_aggr_work);
 }
 
 #endif /* TRNI_BODIES */

@@ -128,11 +128,10 @@ TRNI_DRIVER void trni_stream_rows(const trni_worker *w, const trni_row_tile *t, 
 
 TRNI_DRIVER void trni_stream_tile(const trni_worker *w, int64_t k, int depth, int64_t n, int64_t columns, float *psum)
 {
-    enum { most_blocks = (int)TRNI_MAX_DEPTH / TRNI_SCALE_BLOCK + 1 };
     const trni_product *p = w->p;
     const trni_map *map = trni_tile_map(w, depth);
-    uint8_t scale[most_blocks][TRNI_ROW_COLUMNS];
-    float straight[TRNI_ROW_COLUMNS], *sums = w->b;
+    uint8_t (*const scale)[TRNI_ROW_COLUMNS] = (uint8_t(*)[TRNI_ROW_COLUMNS])(void *)(w->row + TRNI_ROW_COLUMNS);
+    float *const straight = w->row, *sums = w->b;
     const int64_t step = w->feed_b.woven ? trni_round_up(columns, TRNI_WEAVE) : columns;
     const trni_row_tile t = { map, w->a, sums, scale, k, n, columns, step };
     const bool odd = map->group == 2 && depth % 2;

@@ -28,6 +28,7 @@ enum {
     TRNI_SLAB_DEPTH = 1024,
     TRNI_SLAB_ROWS = 96,
     TRNI_ROW_COLUMNS = 4096, /* of a single row: a page of memory and more from each line of b */
+    TRNI_ROW_BLOCKS = TRNI_MAX_DEPTH / TRNI_SCALE_BLOCK + 1, /* of MX scales that a tile has, whole or not */
     TRNI_FEW_ROWS = 192,
     TRNI_PSUM_ROWS = 384, /* rows of dst whose PSUM is kept in scratch when dst itself cannot hold it */
     TRNI_SCRATCH_ALIGN = 64
@@ -40,7 +41,7 @@ typedef struct trni_cut {
     bool few, thin;
     bool single;           /* one row of a, and rows of b in memory order: b is not packed */
     int64_t slab_columns;
-    size_t a_floats, b_floats, local_floats, psum_floats, thread_bytes;
+    size_t a_floats, b_floats, local_floats, psum_floats, scale_floats, thread_bytes;
 } trni_cut;
 
 /* Threads along M and N so that blocks are as square as can be (least packing), and no thread is without work. */
@@ -95,8 +96,10 @@ TRNI_DRIVER trni_cut trni_cut_of(const trni_product *p, const trni_array *array)
     cut.b_floats = (cut.single ? (size_t)p->numerics.chains : depth) * columns;
     cut.local_floats = rows * (size_t)array->width;
     cut.psum_floats = cut.direct ? 0 : columns * (size_t)trni_min64(cut.rows, TRNI_PSUM_ROWS);
+    cut.scale_floats = cut.single ? TRNI_ROW_COLUMNS + (size_t)TRNI_ROW_BLOCKS * TRNI_ROW_COLUMNS / sizeof(float) : 0;
     cut.thread_bytes = (size_t)trni_round_up(
-        (int64_t)((cut.a_floats + cut.b_floats + cut.local_floats + cut.psum_floats) * sizeof(float)),
+        (int64_t)((cut.a_floats + cut.b_floats + cut.local_floats + cut.psum_floats + cut.scale_floats) *
+                  sizeof(float)),
         TRNI_SCRATCH_ALIGN);
     return cut;
 }
@@ -116,6 +119,7 @@ typedef struct trni_worker {
     trni_map whole, tail; /* of a full tile, and of the last one */
     trni_encoder psum_encoder; /* BF16 PSUM */
     float *a, *b, *local, *psum;
+    float *row; /* of a single row: [TRNI_ROW_COLUMNS] sums, then [TRNI_ROW_BLOCKS][TRNI_ROW_COLUMNS] scales' bytes */
 } trni_worker;
 
 /* PSUM of a region of dst: [row][step] floats. */
@@ -142,6 +146,7 @@ TRNI_DRIVER void trni_worker_init(trni_worker *w, const trni_product *p, const t
     w->b = w->a + cut->a_floats;
     w->local = w->b + cut->b_floats;
     w->psum = w->local + cut->local_floats;
+    w->row = w->psum + cut->psum_floats;
 }
 
 /* Numbers along K of the tile at k, in a slab that ends at `end`. */
@@ -180,8 +185,9 @@ TRNI_DRIVER void trni_worker_pack_columns(const trni_worker *w, int64_t n, int64
 TRNI_DRIVER void trni_worker_round(const trni_worker *w, float *at, int64_t step, int rows, int64_t columns, int64_t m,
                                    int64_t n, int64_t k)
 {
-    uint32_t field[TRNI_ROW_COLUMNS];
-    uint16_t code[TRNI_ROW_COLUMNS];
+    enum { piece = 1024 };
+    uint32_t field[piece];
+    uint16_t code[piece];
     const trni_product *p = w->p;
     const uint64_t tile = (uint64_t)(k / trni_tile_depth(p));
     if (p->numerics.psum_format != TRN_BF16) return;
@@ -189,12 +195,14 @@ TRNI_DRIVER void trni_worker_round(const trni_worker *w, float *at, int64_t step
         trni_round_bf16_for(p->isa)(at, step, rows, (size_t)columns);
         return;
     }
-    for (int i = 0; i < rows; i++, at += step) {
-        const uint64_t index = (uint64_t)(m + i) * (uint64_t)p->b.lanes + (uint64_t)n;
-        trn_random_fields(field, (size_t)columns, p->numerics.sr_bits, p->seed, p->stream + tile, index, p->isa);
-        trni_encoder_run(&w->psum_encoder, code, at, field, (size_t)columns);
-        for (int64_t j = 0; j < columns; j++) at[j] = trn_bf16_to_f32(code[j]);
-    }
+    for (int i = 0; i < rows; i++, at += step)
+        for (int64_t j = 0, take; j < columns; j += take) {
+            const uint64_t index = (uint64_t)(m + i) * (uint64_t)p->b.lanes + (uint64_t)(n + j);
+            take = trni_min64(columns - j, piece);
+            trn_random_fields(field, (size_t)take, p->numerics.sr_bits, p->seed, p->stream + tile, index, p->isa);
+            trni_encoder_run(&w->psum_encoder, code, at + j, field, (size_t)take);
+            for (int64_t t = 0; t < take; t++) at[j + t] = trn_bf16_to_f32(code[t]);
+        }
 }
 
 #endif /* TRNI_ARRAY_MATMUL_WORKER_H */

@@ -188,22 +188,22 @@ TRNI_FN int64_t trni_regions(const trni_product *p)
     return trni_ceil_div(p->a.lanes, TRNI_REGION_ROWS) * trni_ceil_div(p->b.lanes, TRNI_REGION_COLUMNS);
 }
 
-TRNI_COLD void trni_region_run(const trni_product *p, int64_t index)
+/* `r` is what it works in. */
+TRNI_COLD void trni_region_run(const trni_product *p, int64_t index, trni_region *r)
 {
-    trni_region r;
     const int64_t across = trni_ceil_div(p->b.lanes, TRNI_REGION_COLUMNS);
-    r.p = p;
-    r.m = index / across * TRNI_REGION_ROWS;
-    r.n = index % across * TRNI_REGION_COLUMNS;
-    r.rows = trni_min64(p->a.lanes - r.m, TRNI_REGION_ROWS);
-    r.columns = trni_min64(p->b.lanes - r.n, TRNI_REGION_COLUMNS);
+    r->p = p;
+    r->m = index / across * TRNI_REGION_ROWS;
+    r->n = index % across * TRNI_REGION_COLUMNS;
+    r->rows = trni_min64(p->a.lanes - r->m, TRNI_REGION_ROWS);
+    r->columns = trni_min64(p->b.lanes - r->n, TRNI_REGION_COLUMNS);
     if (p->integer || !trni_lanes_apply(&p->numerics)) {
-        trni_region_define(&r);
+        trni_region_define(r);
         return;
     }
-    if (p->accumulate) trni_psum_from_dst(p, r.psum, r.m, r.rows, r.n, r.columns);
-    trni_region_multiply_lanes(&r);
-    trni_psum_to_dst(p, r.psum, r.m, r.rows, r.n, r.columns);
+    if (p->accumulate) trni_psum_from_dst(p, r->psum, r->m, r->rows, r->n, r->columns);
+    trni_region_multiply_lanes(r);
+    trni_psum_to_dst(p, r->psum, r->m, r->rows, r->n, r->columns);
 }
 
 #endif /* TRNI_ARRAY_PRODUCT_LANES_H */

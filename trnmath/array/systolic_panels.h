@@ -303,7 +303,10 @@ TRNI_DRIVER void trni_pack_rows(const trni_packer *p, int64_t lane, int64_t lane
     }
 }
 
-/* ---- one strip times one panel over one tile, any merge ---- */
+/* ---- one strip times one panel over one tile, any merge ----
+ *
+ * Chains that are merged in pairs (their number is a power of two) are added to their neighbours as soon as both are
+ * there: of sixteen no more than five wait at a time. */
 
 TRNI_DRIVER void trni_strip_times_panel(const trni_array *array, int kernel, const float *a, const float *b,
                                         const trni_map *map, trn_merge merge, const float *in, ptrdiff_t in_step,
@@ -314,18 +317,19 @@ TRNI_DRIVER void trni_strip_times_panel(const trni_array *array, int kernel, con
         array->micro[kernel](a, b, c->length, c->count, in, in_step, out, out_step, ahead, ahead_step);
         return;
     }
-    enum { most = 16 * TRNI_MAX_WIDTH };
+    enum { most = 16 * TRNI_MAX_WIDTH, waiting = 5 };
     const int strip = array->rows[kernel], width = array->width, size = strip * width;
-    float s[TRNI_MAX_CHAINS][most];
+    float s[waiting][most];
+    int depth = 0;
     for (int chain = 0; chain < c->count; chain++) {
         const int lines = c->length[chain] * map->group;
-        array->micro[kernel](a, b, &c->length[chain], 1, NULL, 0, s[chain], width, ahead, ahead_step);
+        array->micro[kernel](a, b, &c->length[chain], 1, NULL, 0, s[depth++], width, ahead, ahead_step);
         ahead += ahead_step * (uintptr_t)lines;
         a += lines * strip;
         b += lines * width;
+        for (int done = chain + 1; done % 2 == 0; done /= 2, depth--)
+            array->add(s[depth - 2], s[depth - 1], (size_t)size);
     }
-    for (int apart = 1; apart < c->count; apart *= 2)
-        for (int i = 0; i < c->count; i += 2 * apart) array->add(s[i], s[i + apart], (size_t)size);
     for (int i = 0; i < strip; i++, in += in ? in_step : 0) {
         float *line = s[0] + i * width;
         if (in) array->add(line, in, (size_t)width); /* addition does not mind the order of two */

@@ -61,6 +61,16 @@ TRNI_FN int trni_threads(void)
 #endif
 }
 
+/* This thread's number in the parallel region of ours that it is in. */
+TRNI_FN int trni_thread(void)
+{
+#if defined(_OPENMP)
+    return omp_get_thread_num();
+#else
+    return 0;
+#endif
+}
+
 /* ---- sharing out ----
  * What stands before a block or a loop that several threads run, with OpenMP's own clauses, always num_threads among
  * them; without OpenMP, nothing. Each thread has its own modes of floating point, so a region, or a loop's body, begins

@@ -18,7 +18,7 @@
 #include "../trn_instruction.h"
 #include "../trn_numerics.h"
 #include "../trn_random.h"
-#include "../base/threads.h"
+#include "../base/workspace.h"
 #include "../trn_tensor.h"
 
 /* ---- who executes ---- */
@@ -493,15 +493,17 @@ TRNI_FN void trni_span_each(int64_t partitions, int64_t elements, trni_span_work
     trni_span_each_of(partitions, elements, TRNI_SPAN_CHUNK, work, plan);
 }
 
-/* The same for work that goes along whole partitions: [p, p + n) at a time, in ascending order within each. */
-typedef void trni_partitions_work(const void *plan, int64_t p, int64_t n);
+/* The same for work that goes along whole partitions: [p, p + n) at a time, in ascending order within each. `room` is
+ * what the thread may work in, of as many bytes as were asked for. */
+typedef void trni_partitions_work(const void *plan, int64_t p, int64_t n, void *room);
 
-TRNI_FN void trni_partitions_each(int64_t partitions, int64_t elements, int64_t group, trni_partitions_work *work,
-                                  const void *plan)
+TRNI_FN void trni_partitions_share(int64_t partitions, int64_t elements, int64_t group, const trni_workspace *rooms,
+                                   trni_partitions_work *work, const void *plan)
 {
     const int64_t all = trni_ceil_div(partitions, group);
     if (!trni_span_parallel(partitions, elements)) {
-        for (int64_t i = 0; i < all; i++) work(plan, i * group, trni_min64(group, partitions - i * group));
+        void *const room = rooms ? trni_workspace_of(rooms, 0) : NULL;
+        for (int64_t i = 0; i < all; i++) work(plan, i * group, trni_min64(group, partitions - i * group), room);
         trni_stream_end();
         return;
     }
@@ -509,11 +511,30 @@ TRNI_FN void trni_partitions_each(int64_t partitions, int64_t elements, int64_t 
     TRNI_PARALLEL(num_threads(trni_threads()))
     {
         TRNI_FLOATS;
+        void *const room = rooms ? trni_workspace_of(rooms, trni_thread()) : NULL;
         TRNI_FOR(schedule(static))
-        for (int64_t i = 0; i < all; i++) work(plan, i * group, trni_min64(group, partitions - i * group));
+        for (int64_t i = 0; i < all; i++) work(plan, i * group, trni_min64(group, partitions - i * group), room);
         trni_stream_end(); /* by each thread, as above */
     }
 #endif
+}
+
+TRNI_FN void trni_partitions_each(int64_t partitions, int64_t elements, int64_t group, trni_partitions_work *work,
+                                  const void *plan)
+{
+    trni_partitions_share(partitions, elements, group, NULL, work, plan);
+}
+
+TRNI_FN trn_status trni_partitions_each_in(size_t bytes, const trni_frame *f, int64_t group, trni_partitions_work *work,
+                                           const void *plan)
+{
+    trni_workspace rooms;
+    const int threads = trni_span_parallel(f->partitions, f->elements) ? trni_threads() : 1;
+    const trn_status status = trni_workspace_open(&rooms, bytes, threads, f->how.error);
+    if (status != TRN_OK) return status;
+    trni_partitions_share(f->partitions, f->elements, group, &rooms, work, plan);
+    trni_workspace_close(&rooms);
+    return TRN_OK;
 }
 
 /* Views whose partitions follow each other in memory are one partition of P F elements: fewer, longer chunks. Random

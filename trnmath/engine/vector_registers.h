@@ -200,8 +200,9 @@ typedef struct trni_producer {
     const trni_accumulation *sum;
 } trni_producer;
 
-TRNI_FN void trni_producer_rows(const void *plan, int64_t p, int64_t n)
+TRNI_FN void trni_producer_rows(const void *plan, int64_t p, int64_t n, void *room)
 {
+    (void)room;
     const trni_producer *from = (const trni_producer *)plan;
     const trni_accumulation *a = from->sum;
     const bool kept = a->cmd != TRN_REDUCE_CMD_IDLE, sums = kept && a->cmd != TRN_REDUCE_CMD_RESET;

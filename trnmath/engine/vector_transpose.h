@@ -19,15 +19,20 @@ enum {
     TRNI_TRANSPOSED_TILE = TRNI_TRANSPOSED_LANES * TRNI_TRANSPOSED_CHUNK
 };
 
-/* Elements [f, f + n) of partitions [p, p + lanes), n <= TRNI_TRANSPOSED_CHUNK; lanes that are not there repeat the
- * last. */
-TRNI_FN void trni_transposed_read(const trni_span *v, int64_t p, int64_t lanes, int64_t f, int64_t n, float *tile)
-{
+typedef struct trni_transposed {
+    float tile[TRNI_TRANSPOSED_TILE]; /* [element][lane] */
     float buffer[TRNI_TRANSPOSED_LANES][TRNI_TRANSPOSED_CHUNK];
+} trni_transposed;
+
+/* The tile of elements [f, f + n) of partitions [p, p + lanes), n <= TRNI_TRANSPOSED_CHUNK; lanes that are not there repeat the
+ * last. */
+TRNI_FN void trni_transposed_read(const trni_span *v, int64_t p, int64_t lanes, int64_t f, int64_t n,
+                                 trni_transposed *room)
+{
     const float *line[TRNI_TRANSPOSED_LANES];
     for (int lane = 0; lane < TRNI_TRANSPOSED_LANES; lane++)
-        line[lane] = lane < lanes ? trni_span_read(v, p + lane, f, n, buffer[lane]) : line[lanes - 1];
-    trni_rows_turn_for(v->isa)(tile, line, TRNI_TRANSPOSED_LANES, (size_t)n);
+        line[lane] = lane < lanes ? trni_span_read(v, p + lane, f, n, room->buffer[lane]) : line[lanes - 1];
+    trni_rows_turn_for(v->isa)(room->tile, line, TRNI_TRANSPOSED_LANES, (size_t)n);
 }
 
 #endif /* TRNI_ENGINE_VECTOR_TRANSPOSE_H */
