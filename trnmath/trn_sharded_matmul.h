@@ -525,30 +525,37 @@ TRNI_FN trn_status trni_sharded_values(trni_sharded_run *r)
     return status;
 }
 
+TRNI_FN trn_status trni_sharded_run_all(trni_sharded_run *r, const trn_sharded_matmul_args *args)
+{
+    trn_status status = trni_sharded_resolve(&r->s, args);
+    if (!status) status = trni_sharded_check_modes(&r->s);
+    if (!status) status = trni_sharded_time(&r->s);
+    if (!status && !args->cost_only) status = trni_sharded_check_views(&r->s);
+    if (status) return status;
+    r->options = args->matmul;
+    r->options.error = NULL;
+    r->options.scratch = NULL;
+    if (!args->cost_only) {
+        status = trni_sharded_values(r);
+        free(r->a.memory);
+        free(r->b.memory);
+        free(r->a_scale.memory);
+        free(r->b_scale.memory);
+        free(r->part);
+        free(r->region);
+        free(r->out.data);
+    }
+    if (!status) trni_sharded_tell(&r->s);
+    return status;
+}
+
 TRN_API trn_status trn_sharded_matmul(const trn_sharded_matmul_args *args)
 {
-    trni_sharded_run r;
     TRNI_ENTER(args);
-    memset(&r, 0, sizeof r);
-    trn_status status = trni_sharded_resolve(&r.s, args);
-    if (!status) status = trni_sharded_check_modes(&r.s);
-    if (!status) status = trni_sharded_time(&r.s);
-    if (!status && !args->cost_only) status = trni_sharded_check_views(&r.s);
-    if (status) return status;
-    r.options = args->matmul;
-    r.options.error = NULL;
-    r.options.scratch = NULL;
-    if (!args->cost_only) {
-        status = trni_sharded_values(&r);
-        free(r.a.memory);
-        free(r.b.memory);
-        free(r.a_scale.memory);
-        free(r.b_scale.memory);
-        free(r.part);
-        free(r.region);
-        free(r.out.data);
-    }
-    if (!status) trni_sharded_tell(&r.s);
+    trni_sharded_run *const r = (trni_sharded_run *)calloc(1, sizeof *r); /* too large for a small stack */
+    if (!r) return trni_fail(args->error, TRN_ENOSPC, "could not allocate %zu bytes to work in", sizeof *r);
+    const trn_status status = trni_sharded_run_all(r, args);
+    free(r);
     return status;
 }
 

@@ -23,6 +23,7 @@ typedef struct trni_workspace {
 TRNI_DRIVER trn_status trni_workspace_open(trni_workspace *w, size_t bytes, int threads, trn_error *error)
 {
     const size_t align = TRNI_WORKSPACE_ALIGN;
+    w->first = NULL; /* nobody uses it after a failure, but not every compiler sees that */
     w->bytes = (bytes + align - 1) / align * align;
     w->memory = malloc(w->bytes * (size_t)threads + align);
     if (!w->memory)

@@ -202,11 +202,10 @@ typedef struct trni_producer {
 
 TRNI_FN void trni_producer_rows(const void *plan, int64_t p, int64_t n, void *room)
 {
-    (void)room;
     const trni_producer *from = (const trni_producer *)plan;
     const trni_accumulation *a = from->sum;
     const bool kept = a->cmd != TRN_REDUCE_CMD_IDLE, sums = kept && a->cmd != TRN_REDUCE_CMD_RESET;
-    float buffer[TRNI_ROWS][TRNI_ROWS_CHUNK];
+    float (*const buffer)[TRNI_ROWS_CHUNK] = (float(*)[TRNI_ROWS_CHUNK])room;
     trni_rows rows;
     rows.count = n;
     for (int64_t i = 0; i < n && kept; i++) rows.sum[i] = trni_accumulation_begin(a, p + i);
@@ -222,9 +221,10 @@ TRNI_FN trn_status trni_produce_all(trni_produce *produce, const void *plan, con
                                     const trni_accumulation *a)
 {
     const trni_producer from = { produce, plan, f->elements, a };
-    trni_partitions_each(f->partitions, f->elements, TRNI_ROWS, trni_producer_rows, &from);
-    trni_accumulation_known(a, f->partitions);
-    return TRN_OK;
+    const size_t buffers = sizeof(float) * TRNI_ROWS * TRNI_ROWS_CHUNK;
+    const trn_status status = trni_partitions_each_in(buffers, f, TRNI_ROWS, trni_producer_rows, &from);
+    if (status == TRN_OK) trni_accumulation_known(a, f->partitions);
+    return status;
 }
 
 #endif /* TRNI_ENGINE_VECTOR_REGISTERS_H */
