@@ -129,12 +129,21 @@ TRNI_FN trn_status trni_choose(const trni_layout *l, double bytes, trni_pick *be
     return status;
 }
 
+/* The same with a status, for those who must know why there are none. */
+TRNI_FN trn_status trni_collective_candidates(const trn_collective_args *args, trn_algorithm *list, int *count)
+{
+    trni_layout l;
+    const trn_status status = trni_layout_init(&l, args);
+    *count = status == TRN_OK ? trni_layout_candidates(&l, list) : 0;
+    return status;
+}
+
 TRN_API int trn_collective_candidates(const trn_collective_args *args, trn_algorithm *list)
 {
     TRNI_FLOATS;
-    trni_layout l;
-    if (!args || !list || trni_layout_init(&l, args) != TRN_OK) return 0;
-    return trni_layout_candidates(&l, list);
+    int count = 0;
+    if (args && list) (void)trni_collective_candidates(args, list, &count);
+    return count;
 }
 
 TRN_API double trn_collective_busbw_factor(trn_collective op, int ranks)

@@ -187,7 +187,10 @@ TRNI_DRIVER bool trni_plan_check_group(trni_plan_work *w, const trni_plan_place 
         args.error = &error;
         w->group_tp = p->tp;
         w->group_why[0] = 0;
-        if (trn_replica_group_check(&args) != TRN_OK) trni_copy_text(w->group_why, sizeof w->group_why, error.text);
+        const trn_status status = trn_replica_group_check(&args);
+        if (status != TRN_OK) trni_copy_text(w->group_why, sizeof w->group_why, error.text);
+        if (status == TRN_ENOSPC && w->status == TRN_OK)
+            w->status = trni_fail(w->a.error, status, "%.200s", error.text);
     }
     return !w->group_why[0] || trni_plan_refuse(p, TRN_PLAN_GROUP, "tp %d: %.180s", p->tp, w->group_why);
 }
@@ -437,12 +440,15 @@ TRN_API trn_status trn_plan_search(const trn_plan_args *args, trn_plan *plan, in
     if (status != TRN_OK) return status;
     memset(&s, 0, sizeof s);
     s.w = &w;
-    s.plan = plan;
+    s.plan = (trn_plan *)malloc(((size_t)capacity + 1) * sizeof *plan); /* the caller's are written at the end */
     s.capacity = capacity;
-    trni_plan_each(&s);
+    if (s.plan) trni_plan_each(&s);
+    else w.status = trni_fail(args->error, TRN_ENOSPC, "no memory for %lld plans", (long long)capacity);
     s.list.asked = w.asked;
     status = w.status;
     trni_plan_work_end(&w);
+    if (status == TRN_OK && s.list.kept) memcpy(plan, s.plan, (size_t)s.list.kept * sizeof *plan);
+    free(s.plan);
     if (status != TRN_OK) return status;
     if (!s.list.found) {
         trni_fail(args->error, TRN_EINVAL,

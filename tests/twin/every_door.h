@@ -120,7 +120,11 @@ static trn_status door_product(door_room *r, trn_format in, int64_t m, int64_t n
 DOOR(matmul) { return door_product(r, TRN_BF16, 128, 512, 300, "", TRN_F32); }
 DOOR(matmul_f32) { return door_product(r, TRN_F32, 65, 300, 300, "", TRN_BF16); }
 DOOR(matmul_pairs) { return door_product(r, TRN_BF16, 130, 300, 300, "chains=16,merge=pairwise", TRN_F32); }
-DOOR(matmul_row) { return door_product(r, TRN_BF16, 1, 2048, 128, "psum_format=bfloat16,psum_rounding=stochastic", TRN_F32); }
+DOOR(matmul_row)
+{
+    return door_product(r, TRN_BF16, 1, 2048, 128, "psum_format=bfloat16,psum_rounding=stochastic", TRN_F32);
+}
+
 DOOR(matmul_lanes) { return door_product(r, TRN_BF16, 40, 70, 300, "product=bf16", TRN_F32); }
 DOOR(matmul_flush) { return door_product(r, TRN_BF16, 40, 70, 300, "flush_sums=on", TRN_F32); }
 

@@ -24,8 +24,8 @@ typedef struct trni_transposed {
     float buffer[TRNI_TRANSPOSED_LANES][TRNI_TRANSPOSED_CHUNK];
 } trni_transposed;
 
-/* The tile of elements [f, f + n) of partitions [p, p + lanes), n <= TRNI_TRANSPOSED_CHUNK; lanes that are not there repeat the
- * last. */
+/* The tile of elements [f, f + n) of partitions [p, p + lanes), n <= TRNI_TRANSPOSED_CHUNK; lanes that are not there
+ * repeat the last. */
 TRNI_FN void trni_transposed_read(const trni_span *v, int64_t p, int64_t lanes, int64_t f, int64_t n,
                                  trni_transposed *room)
 {

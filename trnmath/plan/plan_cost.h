@@ -335,7 +335,8 @@ TRNI_FN void trni_plan_collective_lines(trni_plan_work *w, const trni_plan_place
         for (int i = 0; i < args.count; i++) target[i] = i + 1 < args.count ? i + 1 : -1;
         args.targets = target;
     }
-    int count = trn_collective_candidates(&args, list);
+    int count = 0;
+    if (trni_collective_candidates(&args, list, &count) == TRN_ENOSPC && w->status == TRN_OK) w->status = TRN_ENOSPC;
     if (!count) list[count++] = TRN_RING; /* more ranks than any algorithm of the runtime is known to take */
     row->lines = 0;
     for (int i = 0; i < count; i++) {

@@ -1,0 +1,23 @@
+#!/bin/sh
+# No two calls disturb each other: every door from several threads at once, the first calls of the process among them,
+# under ThreadSanitizer. (Without OpenMP, whose library the sanitizer does not see into.)
+. "$(dirname -- "$0")/lib.sh"
+require_compilers
+
+# quiet COMPILER "FLAGS" ISA: no report, and no thread gets other bits than the others.
+quiet() {
+    checked
+    # shellcheck disable=SC2086
+    if ! $1 -std=gnu11 -O1 -g1 -fsanitize=thread $2 -I"$root" "$root/tests/house/threads.c" -o "$scratch/threads" -lm \
+        -lpthread 2>"$scratch/log"; then
+        fail_log "$scratch/log" "threads.c does not build: $1 $2"
+    elif ! TRN_ISA=$3 "$scratch/threads" >"$scratch/log" 2>&1 || grep -q 'WARNING: ThreadSanitizer' "$scratch/log"; then
+        fail_log "$scratch/log" "calls from several threads: $1 $2, TRN_ISA=$3"
+    fi
+}
+
+for compiler in $(compilers); do
+    quiet "$compiler" '' ''
+    [ "$level" -lt 2 ] || quiet "$compiler" -DTRN_NO_INTRINSICS=1 portable
+done
+finish
