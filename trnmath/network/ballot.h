@@ -1,0 +1,348 @@
+/* network/ballot.h - what processes must have been asked alike: one word for each field, and who differs in which.
+ * Behind trn_mpi.h. SPDX-License-Identifier: MIT
+ *
+ * DOES: makes a ballot of tables that have one row for each field of the arguments; holds the ballots of all processes
+ *     against each other, and says in one sentence, the same everywhere, which field differs, whose it is and what the
+ *     others have. A table that lacks a field of its structure does not compile.
+ * DOES NOT: send anything, or know what is asked: collective_ballot.h and sharded/sharded_ballot.h have the tables.
+ *
+ * A number is its own word; what a pointer leads to is a hash of what stands there, field by field, so that padding and
+ * addresses play no part. Words before TRNI_BALLOT_BODY keep their places in all versions to come, and no version's
+ * ballot is longer than TRNI_BALLOT_WORDS: any two versions can read that they differ.
+ */
+#ifndef TRNI_NETWORK_BALLOT_H
+#define TRNI_NETWORK_BALLOT_H
+
+#include "../trn_format.h"
+#include "../trn_schedule.h"
+
+/* ---- words ---- */
+
+/* How a word is read to people: printf's conversion, and what of it. From COUNT on no word is UINT64_MAX, which is how a
+ * process with nothing to do abstains. */
+#define TRNI_SHOW_LIST(X)                                              \
+    X(HASH, "%s", "a hash of its content")                             \
+    X(INTEGER, "%lld", (long long)word)                                \
+    X(WORD, "0x%llx", (unsigned long long)word)                        \
+    X(REAL, "%.17g", trni_word_real(word))                             \
+    X(VERSION, "%s", trni_word_version(word, version))                 \
+    X(COUNT, "%lld", (long long)word)                                  \
+    X(FORMAT, "%s", trn_format_name((trn_format)word))                 \
+    X(COLLECTIVE, "%s", trn_collective_name((trn_collective)word))     \
+    X(ALGORITHM, "%s", trn_algorithm_name((trn_algorithm)word))
+
+typedef enum trni_show {
+#define TRNI_X(show, conversion, of) TRNI_SHOW_##show,
+    TRNI_SHOW_LIST(TRNI_X)
+#undef TRNI_X
+} trni_show;
+
+enum {
+    TRNI_BALLOT_WORDS = 512,
+    TRNI_BALLOT_MAGIC = 0, /* the words that come first */
+    TRNI_BALLOT_LAYOUT,
+    TRNI_BALLOT_LIBRARY,
+    TRNI_BALLOT_RESULTS,
+    TRNI_BALLOT_STATUS,
+    TRNI_BALLOT_CALL,
+    TRNI_BALLOT_STAGE,
+    TRNI_BALLOT_FIELDS, /* words of the body */
+    TRNI_BALLOT_NAMES,  /* hash of their names */
+    TRNI_BALLOT_BODY,
+    TRNI_BALLOT_VERSION = 1 /* of the body's layout: what LAYOUT says */
+};
+
+#define TRNI_BALLOT_SIGN 0x746f6c6c61626e72u /* "rnballot" */
+#define TRNI_ABSTAINS UINT64_MAX
+
+typedef enum trni_call { TRNI_CALL_COLLECTIVE = 1, TRNI_CALL_PRODUCT } trni_call;
+typedef enum trni_stage { TRNI_CALL_BEGINS = 1, TRNI_CALL_ENDS } trni_stage;
+
+typedef struct trni_ballot {
+    uint64_t word[TRNI_BALLOT_WORDS]; /* what is sent: trni_ballot_bytes of it */
+    int words;
+    struct {
+        const char *owner, *field; /* "net.level." and "size" */
+        trni_show show;
+    } row[TRNI_BALLOT_WORDS];
+} trni_ballot;
+
+/* ---- hashes ---- */
+
+/* splitmix64's finaliser: every bit of a word moves every bit of the hash, and two words never meet. */
+TRNI_FN uint64_t trni_hash(uint64_t hash, uint64_t word)
+{
+    uint64_t h = (hash ^ word) + 0x9e3779b97f4a7c15u;
+    h = (h ^ h >> 30) * 0xbf58476d1ce4e5b9u;
+    h = (h ^ h >> 27) * 0x94d049bb133111ebu;
+    return h ^ h >> 31;
+}
+
+TRNI_FN uint64_t trni_hash_text(uint64_t hash, const char *text)
+{
+    const size_t length = strlen(text);
+    for (size_t at = 0; at <= length; at += 8) { /* the closing zero, too: "ab" "c" is not "a" "bc" */
+        uint64_t word = 0;
+        memcpy(&word, text + at, length - at < 8 ? length - at : 8);
+        hash = trni_hash(hash, word);
+    }
+    return hash;
+}
+
+TRNI_FN uint64_t trni_real_word(double x)
+{
+    uint64_t word;
+    memcpy(&word, &x, sizeof word);
+    return word << 1 ? word : 0; /* -0 is 0 */
+}
+
+/* ---- tables: TABLE(X, ARRAY), each row X(field, kind, of), or ARRAY(...) where the field is an array ----
+ * kind: how its word is shown, `of` being the word; HERE: each process may have its own, `of` says why; INSIDE: `of` is
+ * what puts the rows of a structure into b. `owner` is the text before the names. */
+
+#define TRNI_PUT(field, kind, of) TRNI_PUT_##kind(field, of)
+#define TRNI_PUT_HERE(field, of)
+#define TRNI_PUT_INSIDE(field, of) of;
+#define TRNI_PUT_HASH(field, of) trni_ballot_put(b, owner, #field, TRNI_SHOW_HASH, of);
+#define TRNI_PUT_INTEGER(field, of) trni_ballot_put(b, owner, #field, TRNI_SHOW_INTEGER, (uint64_t)(int64_t)(of));
+#define TRNI_PUT_WORD(field, of) trni_ballot_put(b, owner, #field, TRNI_SHOW_WORD, of);
+#define TRNI_PUT_REAL(field, of) trni_ballot_put(b, owner, #field, TRNI_SHOW_REAL, trni_real_word(of));
+#define TRNI_PUT_COUNT(field, of) trni_ballot_put(b, owner, #field, TRNI_SHOW_COUNT, (uint64_t)(int64_t)(of));
+#define TRNI_PUT_FORMAT(field, of) trni_ballot_put(b, owner, #field, TRNI_SHOW_FORMAT, (uint64_t)(int64_t)(of));
+#define TRNI_PUT_COLLECTIVE(field, of) trni_ballot_put(b, owner, #field, TRNI_SHOW_COLLECTIVE, (uint64_t)(of));
+#define TRNI_PUT_ALGORITHM(field, of) trni_ballot_put(b, owner, #field, TRNI_SHOW_ALGORITHM, (uint64_t)(int64_t)(of));
+
+/* Does a table have every field of its structure? Its rows make a second structure: same sizes, same places. What was
+ * put into a hole between two fields would not move them, so the rows also make an initialiser, in order: one that has
+ * too few values is an error, and one that has too many always was. */
+#if defined(__cplusplus)
+#define TRNI_TILE_ARRAY(field, kind, of) {},
+#else
+#define TRNI_TILE_ARRAY(field, kind, of) { 0 },
+#endif
+#define TRNI_TILE_VALUE(field, kind, of) s->field,
+#define TRNI_TILE_FIELD(field, kind, of) __typeof__(((trni_tiled *)0)->field) field;
+#define TRNI_TILE_PLACE(field, kind, of) \
+    typedef char trni_place_##field[offsetof(trni_tiled, field) == offsetof(trni_rows, field) ? 1 : -1];
+#define TRNI_TILES(structure, TABLE)                                                                       \
+    _Pragma("GCC diagnostic push")                                                                         \
+    _Pragma("GCC diagnostic error \"-Wmissing-field-initializers\"")                                       \
+    _Pragma("GCC diagnostic ignored \"-Wunused-local-typedefs\"")                                          \
+    _Pragma("GCC diagnostic ignored \"-Wmissing-braces\"")                                                 \
+    TRNI_FN size_t trni_tiles_##structure(const structure *s)                                              \
+    {                                                                                                      \
+        typedef structure trni_tiled;                                                                      \
+        typedef struct trni_rows_of_##structure { TABLE(TRNI_TILE_FIELD, TRNI_TILE_FIELD) } trni_rows;     \
+        TABLE(TRNI_TILE_PLACE, TRNI_TILE_PLACE)                                                            \
+        typedef char trni_end[sizeof(trni_tiled) == sizeof(trni_rows) ? 1 : -1];                           \
+        const trni_tiled all = { TABLE(TRNI_TILE_VALUE, TRNI_TILE_ARRAY) };                                \
+        return sizeof all;                                                                                 \
+    }                                                                                                      \
+    _Pragma("GCC diagnostic pop")
+
+/* ---- making a ballot ---- */
+
+TRNI_FN void trni_ballot_put(trni_ballot *b, const char *owner, const char *field, trni_show show, uint64_t word)
+{
+    const int at = b->words++; /* the longest table has a third of the words; tests/unit/test_ballot.c counts */
+    if (at >= TRNI_BALLOT_WORDS) return;
+    b->word[at] = word;
+    b->row[at].owner = owner;
+    b->row[at].field = field;
+    b->row[at].show = show;
+}
+
+/* The words that come first. */
+TRNI_FN void trni_ballot_begin(trni_ballot *b, trni_call call)
+{
+    const uint64_t library = (uint64_t)TRN_VERSION_MAJOR << 32 | (uint64_t)TRN_VERSION_MINOR << 16 | TRN_VERSION_PATCH;
+    b->words = 0;
+    trni_ballot_put(b, "", "the ballot's sign", TRNI_SHOW_WORD, TRNI_BALLOT_SIGN);
+    trni_ballot_put(b, "", "the ballot's layout", TRNI_SHOW_INTEGER, TRNI_BALLOT_VERSION);
+    trni_ballot_put(b, "", "trnmath's version", TRNI_SHOW_VERSION, library);
+    trni_ballot_put(b, "", "the digest of trnmath's results", TRNI_SHOW_WORD, TRNI_RESULTS_DIGEST);
+    trni_ballot_put(b, "", "status", TRNI_SHOW_INTEGER, TRN_OK);
+    trni_ballot_put(b, "", "the call (1: a collective, 2: a product)", TRNI_SHOW_INTEGER, call);
+    trni_ballot_put(b, "", "the stage of the call (1: its beginning, 2: its end)", TRNI_SHOW_INTEGER, TRNI_CALL_BEGINS);
+    trni_ballot_put(b, "", "the number of fields", TRNI_SHOW_INTEGER, 0);
+    trni_ballot_put(b, "", "the names of the fields", TRNI_SHOW_HASH, 0);
+}
+
+/* Behind the last field. */
+TRNI_FN void trni_ballot_close(trni_ballot *b)
+{
+    uint64_t names = 0;
+    for (int i = TRNI_BALLOT_BODY; i < b->words; i++)
+        names = trni_hash_text(trni_hash_text(names, b->row[i].owner), b->row[i].field);
+    b->word[TRNI_BALLOT_FIELDS] = (uint64_t)(b->words - TRNI_BALLOT_BODY);
+    b->word[TRNI_BALLOT_NAMES] = names;
+}
+
+/* How this process fared so far: `said` goes to the others in the place of the fields. */
+TRNI_FN void trni_ballot_fared(trni_ballot *b, trni_stage stage, trn_status status, const trn_error *said)
+{
+    b->word[TRNI_BALLOT_STAGE] = stage;
+    b->word[TRNI_BALLOT_STATUS] = (uint64_t)status;
+    if (status == TRN_OK) return;
+    memset(&b->word[TRNI_BALLOT_BODY], 0, sizeof said->text);
+    if (said) trni_copy_text((char *)&b->word[TRNI_BALLOT_BODY], sizeof said->text, said->text);
+}
+
+/* Fields are sent once; at the end of a call it is only said how it went. */
+TRNI_FN int64_t trni_ballot_bytes(const trni_ballot *b)
+{
+    const size_t head = TRNI_BALLOT_BODY * sizeof(uint64_t);
+    if (b->word[TRNI_BALLOT_STATUS] != TRN_OK) return (int64_t)(head + sizeof(((trn_error *)0)->text));
+    return (int64_t)(b->word[TRNI_BALLOT_STAGE] == TRNI_CALL_BEGINS ? (size_t)b->words * sizeof(uint64_t) : head);
+}
+
+/* ---- reading all of them ---- */
+
+typedef struct trni_ballots {
+    const trni_ballot *mine; /* for names */
+    const uint64_t *word;    /* [processes][TRNI_BALLOT_WORDS], this process' own among them */
+    int processes;
+    const char *what;        /* for sentences */
+    trn_error *error;
+} trni_ballots;
+
+TRNI_FN uint64_t trni_ballots_word(const trni_ballots *all, int process, int at)
+{
+    return all->word[(size_t)process * TRNI_BALLOT_WORDS + (size_t)at];
+}
+
+TRNI_FN bool trni_ballots_vote(const trni_ballots *all, int process, int at)
+{
+    return all->mine->row[at].show < TRNI_SHOW_COUNT || trni_ballots_word(all, process, at) != TRNI_ABSTAINS;
+}
+
+/* Who has something else in one word of the ballots. */
+typedef struct trni_split {
+    int odd;      /* the first process that differs from `like`; -1: all are alike */
+    int like;     /* of the majority, or the first that votes where no word has more than half of the votes */
+    int majority; /* votes that like's word has; 0: it is none */
+} trni_split;
+
+/* The process whose word more than half share, if there is such a word: what is left when pairs that differ are struck
+ * out (Boyer and Moore). */
+TRNI_FN int trni_ballots_leader(const trni_ballots *all, int at)
+{
+    int leader = -1, count = 0;
+    for (int p = 0; p < all->processes; p++) {
+        if (!trni_ballots_vote(all, p, at)) continue;
+        if (count == 0) leader = p;
+        count += trni_ballots_word(all, p, at) == trni_ballots_word(all, leader, at) ? 1 : -1;
+    }
+    return leader;
+}
+
+TRNI_FN trni_split trni_ballots_split(const trni_ballots *all, int at)
+{
+    trni_split s = { -1, trni_ballots_leader(all, at), 0 };
+    int first = -1, voters = 0;
+    for (int p = 0; p < all->processes; p++) {
+        if (!trni_ballots_vote(all, p, at)) continue;
+        if (first < 0) first = p;
+        voters++;
+        s.majority += trni_ballots_word(all, p, at) == trni_ballots_word(all, s.like, at);
+    }
+    if (2 * s.majority <= voters) {
+        s.like = first;
+        s.majority = 0;
+    }
+    for (int p = all->processes - 1; p >= 0; p--)
+        if (trni_ballots_vote(all, p, at) && trni_ballots_word(all, p, at) != trni_ballots_word(all, s.like, at))
+            s.odd = p;
+    return s;
+}
+
+TRNI_FN double trni_word_real(uint64_t word)
+{
+    double x;
+    memcpy(&x, &word, sizeof x);
+    return x;
+}
+
+TRNI_FN const char *trni_word_version(uint64_t word, char *text)
+{
+    snprintf(text, 24, "%u.%u.%u", (unsigned)(word >> 32 & 0xffff), (unsigned)(word >> 16 & 0xffff),
+             (unsigned)(word & 0xffff));
+    return text;
+}
+
+TRNI_FN void trni_word_show(char *text, size_t capacity, trni_show show, uint64_t word)
+{
+    char version[24];
+    switch (show) {
+#define TRNI_X(name, conversion, of) \
+    case TRNI_SHOW_##name: snprintf(text, capacity, conversion, of); break;
+        TRNI_SHOW_LIST(TRNI_X)
+#undef TRNI_X
+    }
+}
+
+/* The sentence about a word that differs; `more`: so many others do. */
+TRNI_FN trn_status trni_ballots_differ(const trni_ballots *all, int at, const trni_split *s, int more)
+{
+    const trni_show show = all->mine->row[at].show;
+    char odd[48], like[48], others[48], rest[48] = "";
+    if (s->majority > 1) snprintf(others, sizeof others, "%d others", s->majority);
+    else snprintf(others, sizeof others, "process %d", s->like);
+    if (more) snprintf(rest, sizeof rest, "; %d more differ%s", more, more == 1 ? "s" : "");
+    if (show == TRNI_SHOW_HASH)
+        return trni_fail(all->error, TRN_EINVAL, "%s: process %d has something else in %s%s than %s%s; nothing is written", all->what,
+                         s->odd, all->mine->row[at].owner, all->mine->row[at].field, others, rest);
+    trni_word_show(odd, sizeof odd, show, trni_ballots_word(all, s->odd, at));
+    trni_word_show(like, sizeof like, show, trni_ballots_word(all, s->like, at));
+    return trni_fail(all->error, TRN_EINVAL, "%s: process %d has %s%s = %s, %s %s %s%s; nothing is written", all->what,
+                     s->odd, all->mine->row[at].owner, all->mine->row[at].field, odd, others,
+                     s->majority > 1 ? "have" : "has", like, rest);
+}
+
+/* Words first <= at < end: TRN_OK when all processes have the same. */
+TRNI_FN trn_status trni_ballots_alike(const trni_ballots *all, int first, int end)
+{
+    trni_split told = { -1, -1, 0 };
+    int at = -1, more = 0;
+    for (int i = first; i < end; i++) {
+        const trni_split s = trni_ballots_split(all, i);
+        if (s.odd < 0) continue;
+        if (at >= 0) more++;
+        else {
+            at = i;
+            told = s;
+        }
+    }
+    return at < 0 ? TRN_OK : trni_ballots_differ(all, at, &told, more);
+}
+
+/* The first process that cannot go on, in its own words. */
+TRNI_FN trn_status trni_ballots_well(const trni_ballots *all)
+{
+    for (int p = 0; p < all->processes; p++) {
+        const uint64_t status = trni_ballots_word(all, p, TRNI_BALLOT_STATUS);
+        char said[sizeof(((trn_error *)0)->text)];
+        if (status == TRN_OK) continue;
+        memcpy(said, &all->word[(size_t)p * TRNI_BALLOT_WORDS + TRNI_BALLOT_BODY], sizeof said);
+        said[sizeof said - 1] = 0;
+        return trni_fail(all->error, (trn_status)status, "%s: process %d cannot go on (%.170s); nothing is written",
+                         all->what, p, said[0] ? said : trn_status_text((trn_status)status));
+    }
+    return TRN_OK;
+}
+
+/* TRN_OK when all are well and were asked the same. Every process says the same sentence. What speaks for another
+ * version comes first: the words behind it may mean anything then. */
+TRNI_FN trn_status trni_ballots_read(const trni_ballots *all)
+{
+    const bool begins = trni_ballots_word(all, 0, TRNI_BALLOT_STAGE) == TRNI_CALL_BEGINS;
+    trn_status status = TRN_OK;
+    for (int i = TRNI_BALLOT_MAGIC; i < TRNI_BALLOT_STATUS && status == TRN_OK; i++)
+        status = trni_ballots_alike(all, i, i + 1);
+    if (status == TRN_OK) status = trni_ballots_well(all);
+    for (int i = TRNI_BALLOT_CALL; i < TRNI_BALLOT_BODY && status == TRN_OK; i++)
+        status = trni_ballots_alike(all, i, i + 1);
+    return status == TRN_OK && begins ? trni_ballots_alike(all, TRNI_BALLOT_BODY, all->mine->words) : status;
+}
+
+#endif /* TRNI_NETWORK_BALLOT_H */
