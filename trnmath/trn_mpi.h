@@ -48,6 +48,10 @@
 
 #include <mpi.h>
 
+#if TRNI_BODIES
+#include "network/collective_ballot.h"
+#endif
+
 typedef struct trn_mpi {
     MPI_Comm comm;
     const int *owner; /* [chips] process of each chip; NULL = equal shares of consecutive chips */
@@ -102,7 +106,8 @@ TRN_API int trn_mpi_first_chip(const trn_mpi *mpi, const trn_topology *net)
     return chip;
 }
 
-enum { TRNI_MPI_TAG = 0x74726e & 0x7fff }; /* below the least upper bound that the standard grants */
+/* Below the least upper bound that the standard grants. Ballots keep theirs in all versions. */
+enum { TRNI_MPI_BALLOT = 0x74726e & 0x7fff, TRNI_MPI_MOVE = TRNI_MPI_BALLOT + 1 };
 
 /* ---- messages, with a deadline ---- */
 
@@ -110,7 +115,9 @@ typedef struct trni_mail {
     const trn_mpi *mpi;
     trn_error *error;
     const char *what; /* for sentences */
-    int me, processes;
+    char where[40];   /* waited last, for sentences */
+    int me, processes, tag;
+    bool abandoned;   /* messages are still under way: what they read and write must stay */
     MPI_Request *request;
     char **buffer;    /* of each request, freed with it; NULL = somebody else's */
     int *peer;        /* of each request */
@@ -141,8 +148,8 @@ TRNI_FN trn_status trni_mail_post(trni_mail *m, bool send, int peer, char *buffe
     if (!trni_mail_grow(m))
         return trni_fail(m->error, TRN_ENOSPC, "%s: no memory for %d messages", m->what, m->count + 1);
     MPI_Request *r = &m->request[m->count];
-    const int failed = send ? MPI_Isend(buffer, (int)bytes, MPI_BYTE, peer, TRNI_MPI_TAG, m->mpi->comm, r)
-                            : MPI_Irecv(buffer, (int)bytes, MPI_BYTE, peer, TRNI_MPI_TAG, m->mpi->comm, r);
+    const int failed = send ? MPI_Isend(buffer, (int)bytes, MPI_BYTE, peer, m->tag, m->mpi->comm, r)
+                            : MPI_Irecv(buffer, (int)bytes, MPI_BYTE, peer, m->tag, m->mpi->comm, r);
     if (failed != MPI_SUCCESS)
         return trni_fail(m->error, TRN_EIO, "%s: MPI refuses a message %s process %d", m->what, send ? "to" : "from",
                          peer);
@@ -151,10 +158,14 @@ TRNI_FN trn_status trni_mail_post(trni_mail *m, bool send, int peer, char *buffe
     return TRN_OK;
 }
 
-/* Waits for everything that was posted. Late or failed: the sentence names the process. */
+TRNI_FN double trni_mail_patience(const trni_mail *m) { return m->mpi->timeout_s > 0 ? m->mpi->timeout_s : 60; }
+
+/* Waits for everything that was posted. Late or failed: the sentence names the process. A fifth of the time is left for
+ * finding out whose fault it is: trni_mpi_blame. */
 TRNI_FN trn_status trni_mail_wait(trni_mail *m, const char *where)
 {
-    const double wait_s = m->mpi->timeout_s > 0 ? m->mpi->timeout_s : 60, until = MPI_Wtime() + wait_s;
+    const double wait_s = trni_mail_patience(m), until = MPI_Wtime() + 0.8 * wait_s;
+    trni_copy_text(m->where, sizeof m->where, where);
     for (int i = 0; i < m->count;) {
         int done = 0;
         if (MPI_Test(&m->request[i], &done, MPI_STATUS_IGNORE) != MPI_SUCCESS)
@@ -168,6 +179,22 @@ TRNI_FN trn_status trni_mail_wait(trni_mail *m, const char *where)
     return TRN_OK;
 }
 
+/* Waits a while for what still comes; the least number of a process whose message does not, or `processes`. */
+TRNI_FN int trni_mail_linger(trni_mail *m, double wait_s)
+{
+    const double until = MPI_Wtime() + wait_s;
+    int silent = m->processes;
+    do {
+        silent = m->processes;
+        for (int i = 0; i < m->count; i++) {
+            int done = 0;
+            const bool failed = MPI_Test(&m->request[i], &done, MPI_STATUS_IGNORE) != MPI_SUCCESS;
+            if ((failed || !done) && m->peer[i] < silent) silent = m->peer[i];
+        }
+    } while (silent < m->processes && MPI_Wtime() < until);
+    return silent;
+}
+
 /* What is still on its way is given up; its memory stays, as MPI may write to it at any time. */
 TRNI_FN void trni_mail_clear(trni_mail *m, bool finished)
 {
@@ -175,6 +202,7 @@ TRNI_FN void trni_mail_clear(trni_mail *m, bool finished)
         if (finished) free(m->buffer[i]);
         else if (m->request[i] != MPI_REQUEST_NULL) MPI_Request_free(&m->request[i]);
     }
+    m->abandoned = m->abandoned || !finished;
     m->count = 0;
 }
 
@@ -194,6 +222,7 @@ TRNI_FN void trni_mpi_enter(trni_mpi_call *call, trni_mail *m, const trn_mpi *mp
     m->mpi = mpi;
     m->error = error;
     m->what = what;
+    m->tag = TRNI_MPI_MOVE;
 }
 
 TRNI_FN void trni_mpi_leave(const trni_mpi_call *call, trni_mail *m)
@@ -206,71 +235,85 @@ TRNI_FN void trni_mpi_leave(const trni_mpi_call *call, trni_mail *m)
 
 /* ---- agreement ---- */
 
-/* What a process was asked, and how it fared. */
-typedef struct trni_mpi_ballot {
-    int64_t op, ranks, groups, root;
-    int64_t algorithm, variant, wire, elements; /* all -1 where there is nothing to do */
-    int64_t status;
-} trni_mpi_ballot;
+/* The fields of trn_mpi, as network/ballot.h has them. */
+#define TRNI_BALLOT_MPI(X, ARRAY)                                              \
+    X(comm, HERE, "what the processes have in common")                         \
+    X(owner, HASH, owners)                                                     \
+    X(timeout_s, HERE, "each process is as patient as it likes")
 
-/* A process with nothing to do agrees with whatever the others do. */
-TRNI_FN void trni_mpi_abstain(trni_mpi_ballot *b, const trni_mpi_ballot *like)
+TRNI_TILES(trn_mpi, TRNI_BALLOT_MPI)
+
+/* owners: a hash of the processes of all chips that take part. */
+TRNI_FN void trni_mpi_ballot(trni_ballot *b, uint64_t owners)
 {
-    b->algorithm = like->algorithm;
-    b->variant = like->variant;
-    b->wire = like->wire;
-    b->elements = like->elements;
+    const char *owner = "mpi.";
+    TRNI_BALLOT_MPI(TRNI_PUT, TRNI_PUT)
 }
 
-TRNI_FN trn_status trni_mpi_read_ballots(trni_mail *m, const trni_mpi_ballot *mine, const trni_mpi_ballot *theirs)
+/* The process of one more chip, into the hash; TRN_EINVAL when there is no such process. */
+TRNI_FN trn_status trni_mpi_owner_check(const trni_mail *m, const trn_topology *net, int chip, uint64_t *owners)
 {
-    for (int p = 0; p < m->processes; p++) {
-        if (p == m->me) continue;
-        if (theirs[p].status != TRN_OK)
-            return trni_fail(m->error, (trn_status)theirs[p].status,
-                             "%s: process %d cannot go on (%s); nothing is written", m->what, p,
-                             trn_status_text((trn_status)theirs[p].status));
-        trni_mpi_ballot same = theirs[p];
-        same.status = mine->status;
-        if (same.elements < 0 || mine->elements < 0) trni_mpi_abstain(&same, mine);
-        if (memcmp(&same, mine, sizeof same))
-            return same.op == TRN_COLLECTIVE_COUNT
-                       ? trni_fail(m->error, TRN_EINVAL, "%s: process %d was asked for another product or sharding",
-                                   m->what, p)
-                       : trni_fail(m->error, TRN_EINVAL,
-                                   "%s: process %d was asked for %s by %s of %lld elements in %lld ranks, this one for "
-                                   "%s by %s of %lld in %lld",
-                                   m->what, p, trn_collective_name((trn_collective)same.op),
-                                   trn_algorithm_name((trn_algorithm)same.algorithm), (long long)same.elements,
-                                   (long long)same.ranks, trn_collective_name((trn_collective)mine->op),
-                                   trn_algorithm_name((trn_algorithm)mine->algorithm), (long long)mine->elements,
-                                   (long long)mine->ranks);
-    }
-    return TRN_OK;
+    const int owner = trni_mpi_owner(m->mpi, m->processes, net, chip);
+    *owners = trni_hash(*owners, (uint64_t)(int64_t)owner);
+    if (owner >= 0 && owner < m->processes) return TRN_OK;
+    return trni_fail(m->error, TRN_EINVAL, "%s: owner[%d] = %d, but the processes are 0 to %d", m->what, chip, owner,
+                     m->processes - 1);
 }
 
-/* Everybody tells everybody; TRN_OK when all are well and were asked the same. A status of one's own comes first. */
-TRNI_FN trn_status trni_mpi_agree(trni_mail *m, const trni_mpi_ballot *mine, const char *where)
+/* Everybody tells everybody: the ballot to all, one from each into word[p]. */
+TRNI_FN trn_status trni_mpi_vote(trni_mail *m, const trni_ballot *mine, uint64_t *word)
 {
-    trni_mpi_ballot *ballot = (trni_mpi_ballot *)calloc((size_t)m->processes + 1, sizeof *ballot);
-    if (!ballot) return trni_fail(m->error, TRN_ENOSPC, "%s: no memory for %d answers", m->what, m->processes);
-    trn_error own;
-    if (m->error) own = *m->error;
     trn_status status = TRN_OK;
-    ballot[m->processes] = *mine;
+    uint64_t *own = word + (size_t)m->me * TRNI_BALLOT_WORDS;
+    memcpy(own, mine->word, sizeof mine->word);
+    m->tag = TRNI_MPI_BALLOT;
     for (int p = 0; p < m->processes && status == TRN_OK; p++) {
         if (p == m->me) continue;
-        status = trni_mail_post(m, false, p, (char *)&ballot[p], sizeof *ballot, false);
-        if (status == TRN_OK) status = trni_mail_post(m, true, p, (char *)&ballot[m->processes], sizeof *ballot, false);
+        char *theirs = (char *)(word + (size_t)p * TRNI_BALLOT_WORDS);
+        status = trni_mail_post(m, false, p, theirs, (int64_t)sizeof mine->word, false);
+        if (status == TRN_OK) status = trni_mail_post(m, true, p, (char *)own, trni_ballot_bytes(mine), false);
     }
-    if (status == TRN_OK) status = trni_mail_wait(m, where);
+    m->tag = TRNI_MPI_MOVE;
+    return status;
+}
+
+/* A message did not come: whose fault is it? Not that of a process which waits, too, and says so, but of one that says
+ * nothing, or what it failed at. */
+TRNI_FN trn_status trni_mpi_blame(trni_mail *m, const trni_ballots *all)
+{
+    const double wait_s = trni_mail_patience(m);
+    const int silent = trni_mail_linger(m, 0.2 * wait_s);
+    if (silent < m->processes)
+        return trni_fail(m->error, TRN_EIO, "%s, %s: process %d has not answered for %g s; nothing is written", m->what,
+                         m->where, silent, wait_s);
+    for (int p = 0; p < m->processes; p++)
+        if (trni_ballots_word(all, p, TRNI_BALLOT_STATUS) != TRN_EIO) trni_ballots_well(all, p);
+    return TRN_EIO;
+}
+
+/* TRN_OK when all are well and were asked the same. A status of one's own comes first. */
+TRNI_FN trn_status trni_mpi_agree(trni_mail *m, trni_ballot *mine, trni_stage stage, trn_status own)
+{
+    static const char *const where[] = { "", "agreeing on what to do", "agreeing that all is done" };
+    trn_error said;
+    said.text[0] = 0;
+    if (own != TRN_OK && m->error) said = *m->error;
+    uint64_t *word = (uint64_t *)calloc((size_t)m->processes, sizeof mine->word);
+    if (!word) return trni_fail(m->error, TRN_ENOSPC, "%s: no memory for %d answers", m->what, m->processes);
+    const trni_ballots all = { mine, word, m->processes, m->what, m->error };
+    trni_ballot_fared(mine, stage, own, &said);
+    trn_status status = trni_mpi_vote(m, mine, word);
+    if (status == TRN_OK) {
+        status = own == TRN_EIO ? own : trni_mail_wait(m, where[stage]);
+        if (status == TRN_EIO) status = trni_mpi_blame(m, &all);
+    }
     const bool finished = status == TRN_OK;
-    if (finished) status = trni_mpi_read_ballots(m, mine, ballot);
+    if (finished) status = trni_ballots_read(&all);
     trni_mail_clear(m, finished);
-    if (finished) free(ballot);
-    if (mine->status == TRN_OK) return status;
-    if (m->error) *m->error = own;
-    return (trn_status)mine->status;
+    if (finished) free(word);
+    if (own == TRN_OK || own == TRN_EIO) return status;
+    if (m->error) *m->error = said;
+    return own;
 }
 
 /* ---- a job ---- */
@@ -278,6 +321,7 @@ TRNI_FN trn_status trni_mpi_agree(trni_mail *m, const trni_mpi_ballot *mine, con
 typedef struct trni_mpi_job {
     trni_collective_job job;
     trni_mail mail;
+    trni_ballot ballot;
     uint8_t *away;   /* [groups * ranks] */
     char **work;     /* [groups * ranks] buffers of the ranks that are here; each has all elements */
     char *memory;
@@ -716,65 +760,67 @@ TRNI_FN trn_status trni_mpi_end(trni_mpi_job *j)
     return trni_stage_out(v);
 }
 
-/* Everything that one process can find wrong by itself. */
-TRNI_FN trn_status trni_mpi_prepare(trni_mpi_job *j, trni_mpi_ballot *ballot)
+/* Which views are away, and does every chip belong to somebody? */
+TRNI_FN trn_status trni_mpi_whereabouts(trni_mpi_job *j, uint64_t *owners)
 {
     const trn_collective_args *a = j->job.a;
-    trni_pick choice;
-    trn_status status = trni_layout_init(&j->job.layout, a);
-    if (status == TRN_OK && a->enforce_rules) status = trn_replica_group_check(a);
-    if (status != TRN_OK) return status;
-    const int64_t views = (int64_t)trni_group_count(a) * trn_collective_ranks(a);
+    const int ranks = trn_collective_ranks(a);
+    const int64_t views = (int64_t)trni_group_count(a) * ranks;
+    trn_status status = TRN_OK;
     j->away = (uint8_t *)malloc((size_t)views);
     if (!j->away)
         return trni_fail(a->error, TRN_ENOSPC, "%s: no memory for %lld views", j->mail.what, (long long)views);
-    for (int64_t i = 0; i < views; i++)
-        j->away[i] =
-            trni_mpi_process(j, (int)(i / trn_collective_ranks(a)), (int)(i % trn_collective_ranks(a))) != j->mail.me;
+    for (int64_t i = 0; i < views && status == TRN_OK; i++) {
+        const int group = (int)(i / ranks), rank = (int)(i % ranks);
+        status = trni_mpi_owner_check(&j->mail, a->net, trni_chip_of_rank(a, group, rank), owners);
+        j->away[i] = trni_mpi_process(j, group, rank) != j->mail.me;
+    }
     j->job.views.away = j->away;
-    status = trni_views_check(&j->job.views, a);
+    return status;
+}
+
+/* Everything that one process can find wrong by itself. */
+TRNI_FN trn_status trni_mpi_prepare(trni_mpi_job *j)
+{
+    const trn_collective_args *a = j->job.a;
+    uint64_t owners = 0;
+    trni_pick choice;
+    trn_status status = trni_layout_init(&j->job.layout, a);
+    if (status == TRN_OK && a->enforce_rules) status = trn_replica_group_check(a);
+    if (status == TRN_OK) status = trni_mpi_whereabouts(j, &owners);
+    if (status == TRN_OK) status = trni_views_check(&j->job.views, a);
     if (status != TRN_OK) return status;
     status = trni_job_resolve(&j->job, a->op < TRN_ALL_TO_ALL, &choice);
     trni_arith_init(&j->job.arith, a, j->job.views.wire, j->job.views.isa);
-    ballot->op = a->op;
-    ballot->algorithm = choice.algorithm;
-    ballot->variant = choice.variant;
-    ballot->wire = j->job.views.wire;
-    ballot->elements = a->op == TRN_ALL_TO_ALL && a->counts ? 0 : j->job.views.elements;
-    if (j->job.views.idle) ballot->algorithm = ballot->variant = ballot->wire = ballot->elements = -1;
-    ballot->ranks = j->job.views.ranks;
-    ballot->groups = j->job.views.groups;
-    ballot->root = a->root;
+    trni_mpi_ballot(&j->ballot, owners);
+    trni_ballot_collective(&j->ballot, &j->job.views, &j->job.layout.calibration, &choice);
+    trni_ballot_close(&j->ballot);
     if (status == TRN_OK) status = trni_stage_in(&j->job.views);
     return status == TRN_OK ? trni_mpi_buffers(j) : status;
 }
 
 /* Agreement, the steps, agreement, and only then results. */
-TRNI_FN trn_status trni_mpi_run(trni_mpi_job *j, trni_mpi_ballot *ballot)
+TRNI_FN trn_status trni_mpi_run(trni_mpi_job *j)
 {
-    ballot->status = trni_mpi_prepare(j, ballot);
-    trn_status status = trni_mpi_agree(&j->mail, ballot, "agreeing on what to do");
-    if (status != TRN_OK) return status;
-    ballot->status = trni_mpi_steps(j);
-    status = trni_mpi_agree(&j->mail, ballot, "agreeing that all is done");
+    trni_ballot_begin(&j->ballot, TRNI_CALL_COLLECTIVE);
+    trn_status status = trni_mpi_agree(&j->mail, &j->ballot, TRNI_CALL_BEGINS, trni_mpi_prepare(j));
+    if (status == TRN_OK) status = trni_mpi_agree(&j->mail, &j->ballot, TRNI_CALL_ENDS, trni_mpi_steps(j));
     return status == TRN_OK ? trni_mpi_end(j) : status;
 }
 
 TRN_API trn_status trn_mpi_collective_run(const trn_mpi *mpi, const trn_collective_args *args)
 {
     trni_mpi_job *j;
-    trni_mpi_ballot ballot;
     TRNI_ENTER(args);
-    if (!mpi || !args->net) return trni_fail(args->error, TRN_EINVAL, "%s is null", mpi ? "net" : "mpi");
+    if (!mpi) return trni_fail(args->error, TRN_EINVAL, "mpi is null");
     j = (trni_mpi_job *)calloc(1, sizeof *j);
     if (!j) return trni_fail(args->error, TRN_ENOSPC, "no memory for a job");
     trni_mpi_call call;
     trni_mpi_enter(&call, &j->mail, mpi, trn_collective_name(args->op), args->error);
     j->job.a = args;
-    memset(&ballot, 0, sizeof ballot);
-    const trn_status status = trni_mpi_run(j, &ballot);
+    const trn_status status = trni_mpi_run(j);
     trni_mpi_leave(&call, &j->mail);
-    if (status != TRN_EIO) { /* else messages may still arrive in these */
+    if (!j->mail.abandoned) { /* else messages may still arrive in these */
         free(j->job.views.memory);
         free(j->memory);
     }

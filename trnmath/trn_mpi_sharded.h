@@ -51,11 +51,14 @@ TRN_API trn_status trn_mpi_sharded_matmul(const trn_mpi *mpi, const trn_sharded_
 
 #if TRNI_BODIES
 
+#include "sharded/sharded_ballot.h"
+
 typedef struct trni_mpi_product {
     const trn_mpi *mpi;
     trn_sharded_matmul_args args; /* the caller's, with parts of our own for the devices of others */
     trni_sharded s;
     trni_mail mail;
+    trni_ballot ballot;
     int taken;
     trni_own_parts a, b, dst;       /* as the caller has them */
     trni_own_parts a_at, b_at;      /* where they are multiplied */
@@ -158,12 +161,21 @@ TRNI_FN trn_status trni_mpi_parts(const trni_mpi_product *p, trni_own_parts *own
     return status;
 }
 
+TRNI_FN trn_status trni_mpi_product_owners(const trni_mpi_product *p, const trn_sharded_matmul_args *args,
+                                           uint64_t *owners)
+{
+    trn_status status = TRN_OK;
+    if (!args->mesh || !args->mesh->net) return trni_fail(args->error, TRN_EINVAL, "mesh is null");
+    for (int i = 0; i < args->mesh->devices && status == TRN_OK; i++)
+        status = trni_mpi_owner_check(&p->mail, args->mesh->net, trn_mesh_chip(args->mesh, i), owners);
+    return status;
+}
+
 TRNI_FN trn_status trni_mpi_product_resolve(trni_mpi_product *p, const trn_sharded_matmul_args *args)
 {
     trn_format a = args->matmul.a.format, b = args->matmul.b.format, dst = args->matmul.dst.format;
     p->args = *args;
     p->args.cost_only = false;
-    if (!args->mesh || !args->mesh->net) return trni_fail(args->error, TRN_EINVAL, "mesh is null");
     if (args->a_scale || args->b_scale)
         return trni_fail(args->error, TRN_EUNSUPPORTED, "products across processes take no MX scales");
     if (args->m < 0 || args->n < 0 || args->k < 0)
@@ -297,36 +309,25 @@ TRNI_FN void trni_mpi_product_write(const trni_mpi_product *p)
     }
 }
 
-TRNI_FN int64_t trni_mpi_mix(int64_t hash, int64_t value)
+/* What one process can find wrong by itself, and its ballot. */
+TRNI_FN trn_status trni_mpi_product_prepare(trni_mpi_product *p, const trn_sharded_matmul_args *args)
 {
-    return (int64_t)(((uint64_t)hash ^ (uint64_t)value) * 0x100000001b3u);
-}
-
-/* What all processes must have been asked alike. */
-TRNI_FN void trni_mpi_product_ballot(const trni_mpi_product *p, trni_mpi_ballot *b)
-{
-    const trn_pspec *spec[] = { &p->args.a_spec, &p->args.b_spec, &p->args.dst_spec };
-    b->op = TRN_COLLECTIVE_COUNT;
-    b->elements = trni_mpi_mix(trni_mpi_mix(trni_mpi_mix(0, p->args.m), p->args.n), p->args.k) & INT64_MAX;
-    b->algorithm = p->args.algorithm;
-    b->wire = p->s.wire;
-    for (int i = 0; i < 3; i++)
-        for (int d = 0; d < spec[i]->rank && d < TRN_MAX_RANK; d++)
-            for (int k = 0; k < spec[i]->dim[d].axes; k++)
-                b->variant = trni_mpi_mix(b->variant + d + 1, spec[i]->dim[d].axis[k] + 1) & INT64_MAX;
-    b->ranks = p->args.mesh ? p->args.mesh->devices : 0;
+    uint64_t owners = 0;
+    trn_status status = trni_mpi_product_owners(p, args, &owners);
+    if (status == TRN_OK) status = trni_mpi_product_resolve(p, args);
+    if (status != TRN_OK) return status;
+    trni_mpi_ballot(&p->ballot, owners);
+    trni_ballot_product(&p->ballot, &p->s);
+    trni_ballot_close(&p->ballot);
+    return TRN_OK;
 }
 
 TRNI_FN trn_status trni_mpi_product_run(trni_mpi_product *p, const trn_sharded_matmul_args *args)
 {
-    trni_mpi_ballot ballot;
-    memset(&ballot, 0, sizeof ballot);
-    ballot.status = trni_mpi_product_resolve(p, args);
-    if (ballot.status == TRN_OK) trni_mpi_product_ballot(p, &ballot);
-    trn_status status = trni_mpi_agree(&p->mail, &ballot, "agreeing on what to do");
-    if (status != TRN_OK) return status;
-    ballot.status = trni_mpi_product_steps(p);
-    status = trni_mpi_agree(&p->mail, &ballot, "agreeing that all is done");
+    trni_ballot_begin(&p->ballot, TRNI_CALL_PRODUCT);
+    trn_status status = trni_mpi_agree(&p->mail, &p->ballot, TRNI_CALL_BEGINS, trni_mpi_product_prepare(p, args));
+    if (status == TRN_OK)
+        status = trni_mpi_agree(&p->mail, &p->ballot, TRNI_CALL_ENDS, trni_mpi_product_steps(p));
     if (status == TRN_OK) trni_mpi_product_write(p);
     if (status == TRN_OK) trni_sharded_tell(&p->s);
     return status;
@@ -343,7 +344,7 @@ TRN_API trn_status trn_mpi_sharded_matmul(const trn_mpi *mpi, const trn_sharded_
     p->mpi = mpi;
     const trn_status status = trni_mpi_product_run(p, args);
     trni_mpi_leave(&call, &p->mail);
-    if (status != TRN_EIO) { /* else messages may still arrive in these */
+    if (!p->mail.abandoned && status != TRN_EIO) { /* else messages may still arrive in these */
         trni_own_parts *const all[] = { &p->a, &p->b, &p->dst, &p->a_at, &p->b_at, &p->product, &p->result };
         for (int i = 0; i < 7; i++) trni_own_parts_free(all[i]);
         free(p);

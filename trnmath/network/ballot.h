@@ -157,7 +157,7 @@ TRNI_FN void trni_ballot_begin(trni_ballot *b, trni_call call)
 {
     const uint64_t library = (uint64_t)TRN_VERSION_MAJOR << 32 | (uint64_t)TRN_VERSION_MINOR << 16 | TRN_VERSION_PATCH;
     b->words = 0;
-    trni_ballot_put(b, "", "the ballot's sign", TRNI_SHOW_WORD, TRNI_BALLOT_SIGN);
+    trni_ballot_put(b, "", "the sign of a ballot (another version of trnmath?)", TRNI_SHOW_WORD, TRNI_BALLOT_SIGN);
     trni_ballot_put(b, "", "the ballot's layout", TRNI_SHOW_INTEGER, TRNI_BALLOT_VERSION);
     trni_ballot_put(b, "", "trnmath's version", TRNI_SHOW_VERSION, library);
     trni_ballot_put(b, "", "the digest of trnmath's results", TRNI_SHOW_WORD, TRNI_RESULTS_DIGEST);
@@ -178,14 +178,14 @@ TRNI_FN void trni_ballot_close(trni_ballot *b)
     b->word[TRNI_BALLOT_NAMES] = names;
 }
 
-/* How this process fared so far: `said` goes to the others in the place of the fields. */
+/* How this process fared so far; what it said of a failure goes to the others in the place of the fields. */
 TRNI_FN void trni_ballot_fared(trni_ballot *b, trni_stage stage, trn_status status, const trn_error *said)
 {
     b->word[TRNI_BALLOT_STAGE] = stage;
     b->word[TRNI_BALLOT_STATUS] = (uint64_t)status;
     if (status == TRN_OK) return;
     memset(&b->word[TRNI_BALLOT_BODY], 0, sizeof said->text);
-    if (said) trni_copy_text((char *)&b->word[TRNI_BALLOT_BODY], sizeof said->text, said->text);
+    trni_copy_text((char *)&b->word[TRNI_BALLOT_BODY], sizeof said->text, said->text);
 }
 
 /* Fields are sent once; at the end of a call it is only said how it went. */
@@ -217,11 +217,11 @@ TRNI_FN bool trni_ballots_vote(const trni_ballots *all, int process, int at)
 }
 
 /* Who has something else in one word of the ballots. */
-typedef struct trni_split {
+typedef struct trni_dissent {
     int odd;      /* the first process that differs from `like`; -1: all are alike */
     int like;     /* of the majority, or the first that votes where no word has more than half of the votes */
     int majority; /* votes that like's word has; 0: it is none */
-} trni_split;
+} trni_dissent;
 
 /* The process whose word more than half share, if there is such a word: what is left when pairs that differ are struck
  * out (Boyer and Moore). */
@@ -236,9 +236,9 @@ TRNI_FN int trni_ballots_leader(const trni_ballots *all, int at)
     return leader;
 }
 
-TRNI_FN trni_split trni_ballots_split(const trni_ballots *all, int at)
+TRNI_FN trni_dissent trni_ballots_dissent(const trni_ballots *all, int at)
 {
-    trni_split s = { -1, trni_ballots_leader(all, at), 0 };
+    trni_dissent s = { -1, trni_ballots_leader(all, at), 0 };
     int first = -1, voters = 0;
     for (int p = 0; p < all->processes; p++) {
         if (!trni_ballots_vote(all, p, at)) continue;
@@ -282,7 +282,7 @@ TRNI_FN void trni_word_show(char *text, size_t capacity, trni_show show, uint64_
 }
 
 /* The sentence about a word that differs; `more`: so many others do. */
-TRNI_FN trn_status trni_ballots_differ(const trni_ballots *all, int at, const trni_split *s, int more)
+TRNI_FN trn_status trni_ballots_differ(const trni_ballots *all, int at, const trni_dissent *s, int more)
 {
     const trni_show show = all->mine->row[at].show;
     char odd[48], like[48], others[48], rest[48] = "";
@@ -302,10 +302,10 @@ TRNI_FN trn_status trni_ballots_differ(const trni_ballots *all, int at, const tr
 /* Words first <= at < end: TRN_OK when all processes have the same. */
 TRNI_FN trn_status trni_ballots_alike(const trni_ballots *all, int first, int end)
 {
-    trni_split told = { -1, -1, 0 };
+    trni_dissent told = { -1, -1, 0 };
     int at = -1, more = 0;
     for (int i = first; i < end; i++) {
-        const trni_split s = trni_ballots_split(all, i);
+        const trni_dissent s = trni_ballots_dissent(all, i);
         if (s.odd < 0) continue;
         if (at >= 0) more++;
         else {
@@ -316,19 +316,16 @@ TRNI_FN trn_status trni_ballots_alike(const trni_ballots *all, int first, int en
     return at < 0 ? TRN_OK : trni_ballots_differ(all, at, &told, more);
 }
 
-/* The first process that cannot go on, in its own words. */
-TRNI_FN trn_status trni_ballots_well(const trni_ballots *all)
+/* A process that cannot go on, in its own words. */
+TRNI_FN trn_status trni_ballots_well(const trni_ballots *all, int process)
 {
-    for (int p = 0; p < all->processes; p++) {
-        const uint64_t status = trni_ballots_word(all, p, TRNI_BALLOT_STATUS);
-        char said[sizeof(((trn_error *)0)->text)];
-        if (status == TRN_OK) continue;
-        memcpy(said, &all->word[(size_t)p * TRNI_BALLOT_WORDS + TRNI_BALLOT_BODY], sizeof said);
-        said[sizeof said - 1] = 0;
-        return trni_fail(all->error, (trn_status)status, "%s: process %d cannot go on (%.170s); nothing is written",
-                         all->what, p, said[0] ? said : trn_status_text((trn_status)status));
-    }
-    return TRN_OK;
+    const trn_status status = (trn_status)all->word[(size_t)process * TRNI_BALLOT_WORDS + TRNI_BALLOT_STATUS];
+    char said[sizeof(((trn_error *)0)->text)];
+    if (status == TRN_OK) return TRN_OK;
+    memcpy(said, &all->word[(size_t)process * TRNI_BALLOT_WORDS + TRNI_BALLOT_BODY], sizeof said);
+    said[sizeof said - 1] = 0;
+    return trni_fail(all->error, status, "%s: process %d cannot go on (%.170s); nothing is written", all->what, process,
+                     said[0] ? said : trn_status_text(status));
 }
 
 /* TRN_OK when all are well and were asked the same. Every process says the same sentence. What speaks for another
@@ -339,7 +336,7 @@ TRNI_FN trn_status trni_ballots_read(const trni_ballots *all)
     trn_status status = TRN_OK;
     for (int i = TRNI_BALLOT_MAGIC; i < TRNI_BALLOT_STATUS && status == TRN_OK; i++)
         status = trni_ballots_alike(all, i, i + 1);
-    if (status == TRN_OK) status = trni_ballots_well(all);
+    for (int p = 0; p < all->processes && status == TRN_OK; p++) status = trni_ballots_well(all, p);
     for (int i = TRNI_BALLOT_CALL; i < TRNI_BALLOT_BODY && status == TRN_OK; i++)
         status = trni_ballots_alike(all, i, i + 1);
     return status == TRN_OK && begins ? trni_ballots_alike(all, TRNI_BALLOT_BODY, all->mine->words) : status;
