@@ -792,8 +792,9 @@ TRNI_FN trn_status trni_mpi_prepare(trni_mpi_job *j)
     if (status != TRN_OK) return status;
     status = trni_job_resolve(&j->job, a->op < TRN_ALL_TO_ALL, &choice);
     trni_arith_init(&j->job.arith, a, j->job.views.wire, j->job.views.isa);
+    trni_ballot_collective(&j->ballot, &j->job.views, &j->job.layout.calibration);
     trni_mpi_ballot(&j->ballot, owners);
-    trni_ballot_collective(&j->ballot, &j->job.views, &j->job.layout.calibration, &choice);
+    trni_ballot_choice(&j->ballot, &j->job.views, &choice);
     trni_ballot_close(&j->ballot);
     if (status == TRN_OK) status = trni_stage_in(&j->job.views);
     return status == TRN_OK ? trni_mpi_buffers(j) : status;

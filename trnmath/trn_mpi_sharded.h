@@ -316,8 +316,8 @@ TRNI_FN trn_status trni_mpi_product_prepare(trni_mpi_product *p, const trn_shard
     trn_status status = trni_mpi_product_owners(p, args, &owners);
     if (status == TRN_OK) status = trni_mpi_product_resolve(p, args);
     if (status != TRN_OK) return status;
-    trni_mpi_ballot(&p->ballot, owners);
     trni_ballot_product(&p->ballot, &p->s);
+    trni_mpi_ballot(&p->ballot, owners);
     trni_ballot_close(&p->ballot);
     return TRN_OK;
 }

@@ -60,7 +60,7 @@ typedef enum trni_stage { TRNI_CALL_BEGINS = 1, TRNI_CALL_ENDS } trni_stage;
 
 typedef struct trni_ballot {
     uint64_t word[TRNI_BALLOT_WORDS]; /* what is sent: trni_ballot_bytes of it */
-    int words;
+    int words, derived;               /* from `derived` on, what follows from the fields before it */
     struct {
         const char *owner, *field; /* "net.level." and "size" */
         trni_show show;
@@ -157,6 +157,7 @@ TRNI_FN void trni_ballot_begin(trni_ballot *b, trni_call call)
 {
     const uint64_t library = (uint64_t)TRN_VERSION_MAJOR << 32 | (uint64_t)TRN_VERSION_MINOR << 16 | TRN_VERSION_PATCH;
     b->words = 0;
+    b->derived = TRNI_BALLOT_WORDS;
     trni_ballot_put(b, "", "the sign of a ballot (another version of trnmath?)", TRNI_SHOW_WORD, TRNI_BALLOT_SIGN);
     trni_ballot_put(b, "", "the ballot's layout", TRNI_SHOW_INTEGER, TRNI_BALLOT_VERSION);
     trni_ballot_put(b, "", "trnmath's version", TRNI_SHOW_VERSION, library);
@@ -299,21 +300,25 @@ TRNI_FN trn_status trni_ballots_differ(const trni_ballots *all, int at, const tr
                      s->majority > 1 ? "have" : "has", like, rest);
 }
 
+/* Which of two words that differ is told? What was given rather than what follows, and what can be shown rather than a
+ * hash, which may only reflect it. */
+TRNI_FN int trni_ballot_rank(const trni_ballot *b, int at)
+{
+    return at < 0 ? 3 : at >= b->derived ? 2 : b->row[at].show == TRNI_SHOW_HASH ? 1 : 0;
+}
+
 /* Words first <= at < end: TRN_OK when all processes have the same. */
 TRNI_FN trn_status trni_ballots_alike(const trni_ballots *all, int first, int end)
 {
-    trni_dissent told = { -1, -1, 0 };
-    int at = -1, more = 0;
-    for (int i = first; i < end; i++) {
-        const trni_dissent s = trni_ballots_dissent(all, i);
-        if (s.odd < 0) continue;
-        if (at >= 0) more++;
-        else {
-            at = i;
-            told = s;
-        }
+    int told = -1, differing = 0;
+    for (int at = first; at < end; at++) {
+        if (trni_ballots_dissent(all, at).odd < 0) continue;
+        differing++;
+        if (trni_ballot_rank(all->mine, at) < trni_ballot_rank(all->mine, told)) told = at;
     }
-    return at < 0 ? TRN_OK : trni_ballots_differ(all, at, &told, more);
+    if (told < 0) return TRN_OK;
+    const trni_dissent d = trni_ballots_dissent(all, told);
+    return trni_ballots_differ(all, told, &d, differing - 1);
 }
 
 /* A process that cannot go on, in its own words. */

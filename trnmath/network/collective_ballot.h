@@ -28,7 +28,7 @@
     ARRAY(name, HERE, "for people")                                            \
     X(chips, INTEGER, net->chips)                                              \
     X(levels, INTEGER, net->levels)                                            \
-    ARRAY(level, INSIDE, trni_ballot_levels(b, "net.level.", net))             \
+    ARRAY(level, INSIDE, trni_ballot_levels(b, level, net))                    \
     X(start_s, REAL, net->start_s)                                             \
     X(local_latency_s, REAL, net->local_latency_s)                             \
     X(hbm_bytes_per_s, REAL, net->hbm_bytes_per_s)                             \
@@ -60,7 +60,7 @@ TRNI_FN void trni_ballot_levels(trni_ballot *b, const char *owner, const trn_top
     TRNI_BALLOT_LEVEL(TRNI_PUT, TRNI_PUT)
 }
 
-TRNI_FN void trni_ballot_topology(trni_ballot *b, const char *owner, const trn_topology *net)
+TRNI_FN void trni_ballot_topology(trni_ballot *b, const char *owner, const char *level, const trn_topology *net)
 {
     TRNI_BALLOT_TOPOLOGY(TRNI_PUT, TRNI_PUT)
 }
@@ -109,7 +109,7 @@ TRNI_FN uint64_t trni_hash_counts(const trn_collective_args *a)
 /* ---- collectives ---- */
 
 #define TRNI_BALLOT_COLLECTIVE(X, ARRAY)                                                                     \
-    X(net, INSIDE, trni_ballot_topology(b, "net.", a->net))                                                  \
+    X(net, INSIDE, trni_ballot_topology(b, "net.", "net.level.", a->net))                                    \
     X(op, COLLECTIVE, a->op)                                                                                 \
     X(algorithm, ALGORITHM, a->algorithm)                                                                    \
     X(bytes, HERE, "a run does not look at it")                                                              \
@@ -133,24 +133,28 @@ TRNI_FN uint64_t trni_hash_counts(const trn_collective_args *a)
     X(targets, HASH, trni_hash_targets(a))                                                                   \
     X(counts, HASH, trni_hash_counts(a))                                                                     \
     X(granule, INTEGER, a->granule > 1 ? a->granule : 1)                                                     \
-    X(src, HERE, "views of a process' own ranks: what travels is in wire, and how much in elements")         \
+    X(src, HERE, "views of a process' own ranks: what travels is in wire, and how much in views.elements")         \
     X(dst, HERE, "as src; what others round to its format they round to their own")                          \
     X(isa, HERE, "all instruction sets give the same bits")                                                  \
     X(error, HERE, "where a process wants its sentence")
 
 TRNI_TILES(trn_collective_args, TRNI_BALLOT_COLLECTIVE)
 
-/* And what follows from the views: a process without any abstains. */
-TRNI_FN void trni_ballot_collective(trni_ballot *b, const trni_views *v, const trn_calibration *calibration,
-                                    const trni_pick *choice)
+TRNI_FN void trni_ballot_collective(trni_ballot *b, const trni_views *v, const trn_calibration *calibration)
 {
     const trn_collective_args *a = v->a;
     const char *owner = "";
-    const int64_t elements = a->op == TRN_ALL_TO_ALL && a->counts ? 0 : v->elements;
     TRNI_BALLOT_COLLECTIVE(TRNI_PUT, TRNI_PUT)
-    owner = "the views' ";
+}
+
+/* What follows from the fields and the views; a process without views abstains. */
+TRNI_FN void trni_ballot_choice(trni_ballot *b, const trni_views *v, const trni_pick *choice)
+{
+    const int64_t elements = v->a->op == TRN_ALL_TO_ALL && v->a->counts ? 0 : v->elements;
+    const char *owner = "views.";
+    b->derived = b->words;
     TRNI_PUT(elements, COUNT, v->idle ? -1 : elements)
-    owner = "the chosen ";
+    owner = "chosen.";
     TRNI_PUT(algorithm, ALGORITHM, v->idle ? -1 : (int64_t)choice->algorithm)
     TRNI_PUT(variant, COUNT, v->idle ? -1 : (int64_t)choice->variant)
 }

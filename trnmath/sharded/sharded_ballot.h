@@ -22,7 +22,7 @@
     ARRAY(level, HERE, "where it lies: mesh.order")
 
 #define TRNI_BALLOT_MESH(X, ARRAY)                                             \
-    X(net, INSIDE, trni_ballot_topology(b, "mesh.net.", mesh->net))            \
+    X(net, INSIDE, trni_ballot_topology(b, "mesh.net.", "mesh.net.level.", mesh->net)) \
     X(devices, INTEGER, mesh->devices)                                         \
     X(axes, INTEGER, mesh->axes)                                               \
     ARRAY(axis, INSIDE, trni_ballot_axes(b, "mesh.axis.", mesh))               \
