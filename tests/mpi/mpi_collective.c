@@ -5,10 +5,13 @@
  *     mpirun -n 4 mpi_collective late       process 1 sleeps: everybody else ends with a sentence, nothing is written
  *     mpirun -n 4 mpi_collective different  process 1 is asked for something else
  *     mpirun -n 4 mpi_collective wrong      process 1 has a view of the wrong size
+ *     mpirun -n 4 mpi_collective killed     process 1 ends without a word; also `exits`, and `killed-midway` and
+ *                                           `exits-midway` between two of the steps
  */
 #define _POSIX_C_SOURCE 200809L
 #include <trnmath/trn_mpi.h>
 
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -125,6 +128,19 @@ static void all(const trn_mpi *mpi, buffers *b)
     on_net(mpi, &net, 1, NULL, 0, 0, b);
 }
 
+/* ---- misbehaviour ---- */
+
+static int sends_to_live = -1; /* of this process; -1: it lives on */
+static bool by_signal;
+
+int MPI_Isend(const void *buffer, int count, MPI_Datatype type, int to, int tag, MPI_Comm comm, MPI_Request *request)
+{
+    if (sends_to_live == 0 && by_signal) raise(SIGKILL);
+    if (sends_to_live == 0) _exit(0);
+    if (sends_to_live > 0) sends_to_live--;
+    return PMPI_Isend(buffer, count, type, to, tag, comm, request);
+}
+
 /* One process misbehaves; the others must end with a sentence, with their destinations untouched. */
 static int misbehave(const char *how, buffers *b)
 {
@@ -140,6 +156,9 @@ static int misbehave(const char *how, buffers *b)
     if (me == 1 && !strcmp(how, "late")) sleep(4);
     if (me == 1 && !strcmp(how, "different")) a.algorithm = TRN_MESH;
     if (me == 1 && !strcmp(how, "wrong")) dst[trn_mpi_first_chip(&mpi, &net)].shape[0]--;
+    const bool lost = !strncmp(how, "killed", 6) || !strncmp(how, "exits", 5);
+    if (me == 1 && lost) sends_to_live = strstr(how, "midway") ? 20 : 0;
+    by_signal = how[0] == 'k';
     const trn_status status = trn_mpi_collective_run(&mpi, &a);
     bool untouched = true;
     for (size_t i = 0; i < sizeof b->out; i++) untouched = untouched && ((const unsigned char *)b->out)[i] == 0x55;
@@ -153,6 +172,7 @@ static int misbehave(const char *how, buffers *b)
 int main(int argc, char **argv)
 {
     if (argc > 1 && !strcmp(argv[1], "--misbehaviours")) return puts("late different wrong") < 0;
+    if (argc > 1 && !strcmp(argv[1], "--losses")) return puts("killed exits killed-midway exits-midway") < 0;
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &me);
     MPI_Comm_size(MPI_COMM_WORLD, &processes);

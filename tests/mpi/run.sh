@@ -33,5 +33,25 @@ for how in $("$program" --misbehaviours 2>/dev/null); do
     echo "$said"
     result $status "$how: a destination was written, or nobody complained"
 done
+
+# A process that is lost: plain mpirun ends the whole job, with a status; asked to recover, it lets the others end, and
+# both of them have to say who it was.
+for how in $("$program" --losses 2>/dev/null); do
+    said=$(start 3 "$program" "$how" 2>&1)
+    status=$?
+    case $status$said in
+    0* | *WRITTEN*) status=1 ;;
+    *) status=0 ;;
+    esac
+    result $status "$how: mpirun ended as if all were well, or a destination was written: $said"
+    if ! mpirun --help 2>&1 | grep -q enable-recovery; then
+        echo "$how: this mpirun has no --enable-recovery"
+        continue
+    fi
+    said=$(start 3 --enable-recovery "$program" "$how" 2>/dev/null)
+    echo "$said"
+    [ "$(echo "$said" | grep -c 'process 1 has not answered .*nothing written$')" -eq 2 ]
+    result $? "$how: not both of the others say that process 1 has not answered"
+done
 echo "$passed passed, $failed failed"
 [ "$failed" -eq 0 ]
