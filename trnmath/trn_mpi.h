@@ -28,7 +28,9 @@
  *     a move takes from another process comes as one message. The sums are those of network/collective_values.h, so the
  *     bits are those of trn_collective_run in one process, for any number of processes. Everybody agrees before anybody
  *     writes: a process that is late, gone or was asked something else ends the call everywhere with a sentence, and no
- *     destination has been touched.
+ *     destination has been touched. Compared is every field that can change a bit, a byte or the course of messages:
+ *     lists, networks and calibrations by their content, a zero as the default that it means, the owners of the chips,
+ *     and which results this copy of the library computes (network/collective_ballot.h, sharded/sharded_ballot.h).
  * DOES NOT: start processes, use MPI's own reductions (their order is their own), or restart after a failure.
  *
  * CONTENTS (nothing unless TRN_USE_MPI is defined: this is the only header that includes <mpi.h>)
@@ -38,6 +40,12 @@
  *     trn_mpi_collective_run        trn_collective_run, across processes
  *
  * KNOWN FROM: the MPI standard, version 3.1 (messages between two processes arrive in the order they were sent).
+ *
+ * A process that is lost (killed, or ended without MPI_Finalize), as tried with Open MPI 4.1.4 on one machine: plain
+ * mpirun notices it, kills the others and exits with a status of its own, so none of them gets to say anything. After
+ * `mpirun --enable-recovery` the others go on: their call ends with TRN_EIO and a sentence that names the lost process,
+ * at the latest timeout_s after it was missed, before the first step or between two. The same happens with any launcher
+ * to those who wait for a process that hangs, is late or never calls. They may then call MPI_Finalize or MPI_Abort.
  */
 #ifndef TRN_MPI_H
 #define TRN_MPI_H
@@ -55,7 +63,8 @@
 typedef struct trn_mpi {
     MPI_Comm comm;
     const int *owner; /* [chips] process of each chip; NULL = equal shares of consecutive chips */
-    double timeout_s; /* for all messages of one step; 0 = 60 */
+    double timeout_s; /* for all messages of one step, the last fifth of it for finding out whose fault it is that one
+                         does not come; 0 = 60. Processes may differ in it */
 } trn_mpi;
 
 /* MPI_COMM_WORLD, equal shares of chips, the default timeout. MPI must be initialised before it is used. */
@@ -69,9 +78,11 @@ TRN_API int trn_mpi_first_chip(const trn_mpi *mpi, const trn_topology *net);
 
 /* ---- the call ---- */
 
-/* Collective: every process of the communicator calls it with the same arguments but for the views, of which only those
- * of its own chips' ranks are looked at. Fails everywhere or nowhere; TRN_EIO: a process is late or gone, and the
- * communicator is of no more use, as its messages may come any time. */
+/* Collective: every process of the communicator calls it with the same arguments but for the views, of which only
+ * those of its own chips' ranks are looked at; .bytes, .isa and .error are its own, too. A process without chips in the
+ * groups has to give the rest like the others. Fails everywhere or nowhere. TRN_EINVAL: a field differs, and everybody is told
+ * which, whose it is and what the others have; what one process finds wrong by itself the others are told in its words.
+ * TRN_EIO: a process is late or gone, and the communicator is of no more use, as its messages may come any time. */
 TRN_API trn_status trn_mpi_collective_run(const trn_mpi *mpi, const trn_collective_args *args);
 
 #if TRNI_BODIES

@@ -27,8 +27,8 @@
  *
  * DOES: trn_sharded_matmul, step by step: operands move to where they are multiplied, each device's product is one
  *     trn_matmul on what it holds, sums are trn_mpi_collective_run's. The bits are those of one process. Memory for the
- *     parts of others is reserved but not touched. A process that is late, gone or was asked something else ends the
- *     call everywhere; no part of dst has been written then.
+ *     parts of others is reserved but not touched. A process that is late, gone or was asked something else, in any
+ *     field but the views, ends the call everywhere; no part of dst has been written then.
  * DOES NOT: take MX scales or int8 operands.
  *
  * CONTENTS (nothing unless TRN_USE_MPI is defined)
@@ -46,7 +46,8 @@
 
 /* ---- the call ---- */
 
-/* Collective. TRN_EIO: a process is late or gone; see trn_mpi_collective_run. */
+/* Collective. A process without a device gives the formats in .matmul.a, .b and .dst. TRN_EINVAL: processes were asked
+ * different things; TRN_EIO: one is late or gone; see trn_mpi_collective_run. */
 TRN_API trn_status trn_mpi_sharded_matmul(const trn_mpi *mpi, const trn_sharded_matmul_args *args);
 
 #if TRNI_BODIES

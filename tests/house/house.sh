@@ -2,8 +2,8 @@
 # The house holds together: the doors at the root of trnmath/ are those of floors.txt, of the umbrella and of the table
 # in trnmath/README.md; rooms lie in the folders of floors.txt and define no public name; includes point only downward
 # and in no circle; instruction sets are entered from the room that they speed up; foreign headers have one door each;
-# the one file and the installation have the same headers; and no line of a source or a script is longer than 120
-# characters. (What is in a door: contents.sh.)
+# the one file and the installation have the same headers; no line of a source or a script is longer than 120
+# characters; and trn_base.h names the results that tests/digest/expected.txt has. (What is in a door: contents.sh.)
 . "$(dirname -- "$0")/lib.sh"
 
 floors=$root/tests/house/floors.txt
@@ -68,6 +68,14 @@ for room in $(headers | grep /); do
         }' "$room"
 done >"$scratch/list"
 fail_each "$scratch/list" 'a room defines a public name, which belongs behind a door: %s'
+
+# ---- which results ----
+
+checked
+said=$(sed -n 's/^#define TRNI_RESULTS_DIGEST 0x\([0-9a-f]*\)u$/\1/p' trn_base.h)
+recorded=$(sed -n 's/^digest //p' "$root/tests/digest/expected.txt")
+[ -n "$said" ] && [ "$said" = "$recorded" ] ||
+    fail "trn_base.h: TRNI_RESULTS_DIGEST is '$said', but tests/digest/expected.txt has $recorded"
 
 # ---- includes ----
 

@@ -1,8 +1,9 @@
 #!/bin/sh
 # What the pages show is real. Every block marked c, in every page, compiles as C11 against the checkout, and one with a
 # main runs and exits with 0. A block without main may be declarations, or the inside of a function. A block that begins
-# with "$ cc ..." is run, for the program above it, and prints what the page says ("..." ends what is compared). Every
-# file and heading that a page points to is there. The first page has at most 14 KB, its first sentence 25 words.
+# with "$ cc ..." or "$ mpicc ..." is run, for the program above it, and prints what the page says ("..." ends what is
+# compared). Every file and heading that a page points to is there. The first page has at most 14 KB, its first sentence
+# 25 words.
 . "$(dirname -- "$0")/lib.sh"
 require_compilers
 
@@ -22,7 +23,7 @@ for page in $pages; do
         }
         /^```/ && inside { inside = 0; if (file != "") close(file); next }
         /^```/ { inside = 1; first = 1; file = ""; if ($0 ~ /^```c[ \t]*$/) open_as("c"); next }
-        inside && first && /^\$ cc / { open_as("run") }
+        inside && first && /^\$ (mpi)?cc / { open_as("run") }
         inside { first = 0; if (file != "") print >file }
         END { if (inside) print page >(out "/unclosed") }' "$root/$page"
 done
@@ -42,8 +43,15 @@ prelude='#include <trnmath/trnmath.h>
 mkdir "$scratch/here"
 ln -s "$root/trnmath" "$root/examples" "$scratch/here/"
 
-# with_main BLOCK WHERE: under the strict flags. One that has a compile line of its own runs below.
+# Containers run as root, and have fewer processors than a page has processes.
+OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1
+OMPI_MCA_btl_vader_single_copy_mechanism=none
+export OMPI_ALLOW_RUN_AS_ROOT OMPI_ALLOW_RUN_AS_ROOT_CONFIRM OMPI_MCA_rmaps_base_oversubscribe
+export OMPI_MCA_btl_vader_single_copy_mechanism
+
+# with_main BLOCK WHERE: under the strict flags. One that has a compile line of its own runs below; one for MPI has one.
 with_main() {
+    if grep -q 'trn_mpi' "$1"; then return; fi
     next=$(find "$scratch" -name 'block*' | sort | grep -A 1 -x "$1" | tail -n 1)
     for compiler in $(compilers); do
         checked
@@ -88,6 +96,14 @@ shown() {
     *-lsleef*)
         if ! echo '#include <sleef.h>' | cc -E - >/dev/null 2>&1; then
             skip sleef "$2 needs sleef.h"
+            return
+        fi
+        ;;
+    esac
+    case $command in
+    mpicc*)
+        if ! have mpicc || ! have mpirun; then
+            skip mpi "$2 needs mpicc and mpirun"
             return
         fi
         ;;

@@ -3,8 +3,8 @@
  *
  *     mpirun -n 3 mpi_ballot      each row of the tables, in a collective and in a sharded product
  *
- * A row of the tables without a case here is a failure. Cases change what one process, the last, is asked; those that no
- * argument can reach change the word in its ballot while it is sent.
+ * A row of the tables without a case here is a failure, and so is a case without a row. Cases change what one process,
+ * the last, is asked; those that no argument can reach change the word in its ballot while it is sent.
  */
 #include <trnmath/trn_mpi_sharded.h>
 
@@ -329,8 +329,9 @@ static void refused(scene *s, bool products, const char *row)
     trni_copy_text(first, sizeof first, said);
     MPI_Bcast(first, (int)sizeof first, MPI_CHAR, 0, MPI_COMM_WORLD);
     const bool own = !strstr(said, "process"); /* it found out by itself */
+    const bool same = strstr(first, "go on") || !strcmp(said, first);
     const bool right = status != TRN_OK && strstr(s->error.text, field) && untouched() &&
-                       (own ? me == processes - 1 : strstr(said, who) && (strstr(first, "go on") || !strcmp(said, first)));
+                       (own ? me == processes - 1 : strstr(said, who) && same);
     refusals += right;
     if (right) return;
     failures++;

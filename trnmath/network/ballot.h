@@ -18,8 +18,8 @@
 
 /* ---- words ---- */
 
-/* How a word is read to people: printf's conversion, and what of it. From COUNT on no word is UINT64_MAX, which is how a
- * process with nothing to do abstains. */
+/* How a word is read to people: printf's conversion, and what of it. From COUNT on no word is UINT64_MAX, which is how
+ * a process with nothing to do abstains. */
 #define TRNI_SHOW_LIST(X)                                              \
     X(HASH, "%s", "a hash of its content")                             \
     X(INTEGER, "%lld", (long long)word)                                \
@@ -54,6 +54,7 @@ enum {
 
 #define TRNI_BALLOT_SIGN 0x746f6c6c61626e72u /* "rnballot" */
 #define TRNI_ABSTAINS UINT64_MAX
+#define TRNI_NOT_WRITTEN "; nothing is written"
 
 typedef enum trni_call { TRNI_CALL_COLLECTIVE = 1, TRNI_CALL_PRODUCT } trni_call;
 typedef enum trni_stage { TRNI_CALL_BEGINS = 1, TRNI_CALL_ENDS } trni_stage;
@@ -283,21 +284,21 @@ TRNI_FN void trni_word_show(char *text, size_t capacity, trni_show show, uint64_
 }
 
 /* The sentence about a word that differs; `more`: so many others do. */
-TRNI_FN trn_status trni_ballots_differ(const trni_ballots *all, int at, const trni_dissent *s, int more)
+TRNI_FN trn_status trni_ballots_differ(const trni_ballots *all, int at, const trni_dissent *d, int more)
 {
+    const char *const owner = all->mine->row[at].owner, *const field = all->mine->row[at].field;
     const trni_show show = all->mine->row[at].show;
     char odd[48], like[48], others[48], rest[48] = "";
-    if (s->majority > 1) snprintf(others, sizeof others, "%d others", s->majority);
-    else snprintf(others, sizeof others, "process %d", s->like);
+    if (d->majority > 1) snprintf(others, sizeof others, "%d others", d->majority);
+    else snprintf(others, sizeof others, "process %d", d->like);
     if (more) snprintf(rest, sizeof rest, "; %d more differ%s", more, more == 1 ? "s" : "");
     if (show == TRNI_SHOW_HASH)
-        return trni_fail(all->error, TRN_EINVAL, "%s: process %d has something else in %s%s than %s%s; nothing is written", all->what,
-                         s->odd, all->mine->row[at].owner, all->mine->row[at].field, others, rest);
-    trni_word_show(odd, sizeof odd, show, trni_ballots_word(all, s->odd, at));
-    trni_word_show(like, sizeof like, show, trni_ballots_word(all, s->like, at));
-    return trni_fail(all->error, TRN_EINVAL, "%s: process %d has %s%s = %s, %s %s %s%s; nothing is written", all->what,
-                     s->odd, all->mine->row[at].owner, all->mine->row[at].field, odd, others,
-                     s->majority > 1 ? "have" : "has", like, rest);
+        return trni_fail(all->error, TRN_EINVAL, "%s: process %d has something else in %s%s than %s%s%s", all->what,
+                         d->odd, owner, field, others, rest, TRNI_NOT_WRITTEN);
+    trni_word_show(odd, sizeof odd, show, trni_ballots_word(all, d->odd, at));
+    trni_word_show(like, sizeof like, show, trni_ballots_word(all, d->like, at));
+    return trni_fail(all->error, TRN_EINVAL, "%s: process %d has %s%s = %s, %s %s %s%s%s", all->what, d->odd, owner,
+                     field, odd, others, d->majority > 1 ? "have" : "has", like, rest, TRNI_NOT_WRITTEN);
 }
 
 /* Which of two words that differ is told? What was given rather than what follows, and what can be shown rather than a

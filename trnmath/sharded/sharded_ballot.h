@@ -141,7 +141,8 @@ TRNI_FN void trni_ballot_numerics(trni_ballot *b, const char *owner, const trn_m
 {
     trn_numerics resolved;
     const trn_numerics *n = &resolved;
-    if (trni_numerics_resolve(m->numerics, m->generation, &resolved, NULL) != TRN_OK) memset(&resolved, 0, sizeof resolved);
+    memset(&resolved, 0, sizeof resolved);
+    trni_numerics_resolve(m->numerics, m->generation, &resolved, NULL);
     TRNI_BALLOT_NUMERICS(TRNI_PUT, TRNI_PUT)
 }
 

@@ -1,0 +1,53 @@
+#!/bin/sh
+# A field that no table lists does not compile: each structure that processes agree on (TRNI_TILES) gets one more field,
+# at its beginning, at its end and, where it has a bool, in the hole behind it; every compiler refuses it, as C11 and as
+# C++17. Without one more field, all compile.
+. "$(dirname -- "$0")/lib.sh"
+require_compilers
+
+mkdir "$scratch/sound" "$scratch/wrong"
+cp -R "$root/trnmath" "$scratch/sound/"
+cp -R "$root/trnmath" "$scratch/wrong/"
+echo '#include <trnmath/sharded/sharded_ballot.h>' >"$scratch/file.c"
+
+# compiles TREE COMPILER: as C11 and as C++17.
+c11() { "$2" -std=c11 -I"$scratch/$1" -fsyntax-only "$scratch/file.c" >"$scratch/log" 2>&1; }
+cxx17() { "$(cxx_of "$2")" -x c++ -std=c++17 -I"$scratch/$1" -fsyntax-only "$scratch/file.c" >"$scratch/log" 2>&1; }
+
+for compiler in $(compilers); do
+    checked
+    c11 sound "$compiler" || fail_log "$scratch/log" "sharded_ballot.h does not compile as C11 ($compiler)"
+    cxx17 sound "$compiler" || fail_log "$scratch/log" "sharded_ballot.h does not compile as C++17 ($compiler)"
+done
+
+# insert STRUCTURE PLACE: the header of the structure, with one more field.
+insert() {
+    awk -v name="$1" -v place="$2" '
+        function more() { print "    bool one_more;"; done = 1 }
+        $0 ~ "^typedef struct " name " [{]" { inside = 1 }
+        inside && $0 ~ "^} " name ";" { if (place == "end") more(); inside = 0 }
+        { print }
+        inside && !done && (place == "begin" && /^typedef/ || place == "hole" && /^    bool /) { more() }
+        END { exit !done }'
+}
+
+structures=$(cat "$root"/trnmath/*/*ballot.h | sed -n 's/^TRNI_TILES(\([a-z_]*\), .*/\1/p')
+for structure in $structures; do
+    header=$(cd "$root/trnmath" && grep -l "^typedef struct $structure {" ./*.h)
+    for place in begin end hole; do
+        insert "$structure" $place <"$root/trnmath/$header" >"$scratch/wrong/trnmath/$header" || [ $place = hole ] || {
+            checked
+            fail "no place for one more field was found in $structure of $header"
+        }
+        if cmp -s "$root/trnmath/$header" "$scratch/wrong/trnmath/$header"; then continue; fi
+        for compiler in $(compilers); do
+            checked
+            ! c11 wrong "$compiler" || fail "$structure takes one more field ($place) as C11 ($compiler)"
+            [ "$level" -lt 2 ] || ! cxx17 wrong "$compiler" ||
+                fail "$structure takes one more field ($place) as C++17 ($compiler)"
+        done
+    done
+    cp "$root/trnmath/$header" "$scratch/wrong/trnmath/$header"
+done
+[ "$(echo "$structures" | wc -l)" -ge 10 ] || fail "only these structures have tables: $structures"
+finish
