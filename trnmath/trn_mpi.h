@@ -80,9 +80,10 @@ TRN_API int trn_mpi_first_chip(const trn_mpi *mpi, const trn_topology *net);
 
 /* Collective: every process of the communicator calls it with the same arguments but for the views, of which only
  * those of its own chips' ranks are looked at; .bytes, .isa and .error are its own, too. A process without chips in the
- * groups has to give the rest like the others. Fails everywhere or nowhere. TRN_EINVAL: a field differs, and everybody is told
- * which, whose it is and what the others have; what one process finds wrong by itself the others are told in its words.
- * TRN_EIO: a process is late or gone, and the communicator is of no more use, as its messages may come any time. */
+ * groups has to give the rest like the others. Fails everywhere or nowhere. TRN_EINVAL: a field differs, and everybody
+ * is told which, whose it is and what the others have; what one process finds wrong by itself the others are told in
+ * its words. TRN_EIO: a process is late or gone, and the communicator is of no more use, as its messages may come any
+ * time. */
 TRN_API trn_status trn_mpi_collective_run(const trn_mpi *mpi, const trn_collective_args *args);
 
 #if TRNI_BODIES
@@ -303,7 +304,7 @@ TRNI_FN trn_status trni_mpi_blame(trni_mail *m, const trni_ballots *all)
 }
 
 /* TRN_OK when all are well and were asked the same. A status of one's own comes first. */
-TRNI_FN trn_status trni_mpi_agree(trni_mail *m, trni_ballot *mine, trni_stage stage, trn_status own)
+TRNI_FN trn_status trni_mpi_agree(trni_mail *m, trni_ballot *mine, trni_ballot_stage stage, trn_status own)
 {
     static const char *const where[] = { "", "agreeing on what to do", "agreeing that all is done" };
     trn_error said;

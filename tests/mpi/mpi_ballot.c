@@ -6,7 +6,7 @@
  * A row of the tables without a case here is a failure, and so is a case without a row. Cases change what one process,
  * the last, is asked; those that no argument can reach change the word in its ballot while it is sent.
  */
-#include <trnmath/trn_mpi_sharded.h>
+#include <trnmath/trnmath.h> /* all of it: names of the rooms must not meet */
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -56,8 +56,8 @@ enum {
 #define TRNI_ABSTAINS UINT64_MAX
 #define TRNI_NOT_WRITTEN "; nothing is written"
 
-typedef enum trni_call { TRNI_CALL_COLLECTIVE = 1, TRNI_CALL_PRODUCT } trni_call;
-typedef enum trni_stage { TRNI_CALL_BEGINS = 1, TRNI_CALL_ENDS } trni_stage;
+typedef enum trni_ballot_call { TRNI_CALL_COLLECTIVE = 1, TRNI_CALL_PRODUCT } trni_ballot_call;
+typedef enum trni_ballot_stage { TRNI_CALL_BEGINS = 1, TRNI_CALL_ENDS } trni_ballot_stage;
 
 typedef struct trni_ballot {
     uint64_t word[TRNI_BALLOT_WORDS]; /* what is sent: trni_ballot_bytes of it */
@@ -154,7 +154,7 @@ TRNI_FN void trni_ballot_put(trni_ballot *b, const char *owner, const char *fiel
 }
 
 /* The words that come first. */
-TRNI_FN void trni_ballot_begin(trni_ballot *b, trni_call call)
+TRNI_FN void trni_ballot_begin(trni_ballot *b, trni_ballot_call call)
 {
     const uint64_t library = (uint64_t)TRN_VERSION_MAJOR << 32 | (uint64_t)TRN_VERSION_MINOR << 16 | TRN_VERSION_PATCH;
     b->words = 0;
@@ -181,7 +181,7 @@ TRNI_FN void trni_ballot_close(trni_ballot *b)
 }
 
 /* How this process fared so far; what it said of a failure goes to the others in the place of the fields. */
-TRNI_FN void trni_ballot_fared(trni_ballot *b, trni_stage stage, trn_status status, const trn_error *said)
+TRNI_FN void trni_ballot_fared(trni_ballot *b, trni_ballot_stage stage, trn_status status, const trn_error *said)
 {
     b->word[TRNI_BALLOT_STAGE] = stage;
     b->word[TRNI_BALLOT_STATUS] = (uint64_t)status;
