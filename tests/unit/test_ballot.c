@@ -1,0 +1,164 @@
+/* test_ballot.c - ballots of processes, without processes: who differs in what, and what is said of it.
+ * SPDX-License-Identifier: MIT
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "trnmath/network/collective_ballot.h"
+
+enum { MOST = 7 };
+
+static trni_ballot plain;
+static uint64_t word[MOST][TRNI_BALLOT_WORDS];
+static trn_error error;
+
+/* Ballots of an all-reduce, all alike. */
+static int prepare(void **state)
+{
+    static const trn_calibration ones = { 1, 1, 1 };
+    static trn_topology net;
+    static trn_collective_args a;
+    static trni_views v;
+    static trni_pick choice;
+    (void)state;
+    net = trn_topology_of(TRN_TRN2_48XLARGE);
+    memset(&a, 0, sizeof a);
+    a.net = &net;
+    a.op = TRN_ALL_REDUCE;
+    v.a = &a;
+    v.wire = TRN_F32;
+    v.elements = 5;
+    trni_ballot_begin(&plain, TRNI_CALL_COLLECTIVE);
+    trni_ballot_collective(&plain, &v, &ones);
+    trni_ballot_choice(&plain, &v, &choice);
+    trni_ballot_close(&plain);
+    trni_ballot_fared(&plain, TRNI_CALL_BEGINS, TRN_OK, NULL);
+    for (int p = 0; p < MOST; p++) memcpy(word[p], plain.word, sizeof plain.word);
+    error.text[0] = 0;
+    return 0;
+}
+
+static int at(const char *field)
+{
+    for (int i = 0; i < plain.words; i++)
+        if (!plain.row[i].owner[0] && !strcmp(plain.row[i].field, field)) return i;
+    fail_msg("no field %s", field);
+    return 0;
+}
+
+static const char *read(int processes, trn_status expected)
+{
+    const trni_ballots all = { &plain, &word[0][0], processes, "all_reduce", &error };
+    assert_int_equal(trni_ballots_read(&all), expected);
+    return error.text;
+}
+
+static void the_odd_one_out_has_a_majority_against_it(void **state)
+{
+    (void)state;
+    const int field = at("accumulate");
+    read(MOST, TRN_OK);
+    word[0][field] = TRN_BF16; /* the first is the odd one */
+    assert_string_equal(read(3, TRN_EINVAL),
+                        "all_reduce: process 0 has accumulate = bfloat16, 2 others have float32; nothing is written");
+    word[4][field] = TRN_F16;
+    assert_string_equal(read(MOST, TRN_EINVAL),
+                        "all_reduce: process 0 has accumulate = bfloat16, 5 others have float32; nothing is written");
+    word[0][at("seed")] = 7;
+    assert_non_null(strstr(read(MOST, TRN_EINVAL), "; 1 more differs; nothing"));
+}
+
+static void without_a_majority_two_are_named(void **state)
+{
+    (void)state;
+    word[1][at("seed")] = 7;
+    assert_string_equal(read(2, TRN_EINVAL),
+                        "all_reduce: process 1 has seed = 0x7, process 0 has 0x0; nothing is written");
+    word[3][at("seed")] = 8;
+    assert_string_equal(read(4, TRN_EINVAL),
+                        "all_reduce: process 1 has seed = 0x7, process 0 has 0x0; nothing is written");
+    word[2][at("seed")] = 9;
+    assert_string_equal(read(4, TRN_EINVAL),
+                        "all_reduce: process 1 has seed = 0x7, process 0 has 0x0; nothing is written");
+}
+
+static void who_abstains_has_no_say(void **state)
+{
+    (void)state;
+    word[0][at("wire")] = word[2][at("wire")] = TRNI_ABSTAINS;
+    read(MOST, TRN_OK);
+    word[1][at("wire")] = TRN_BF16;
+    assert_string_equal(read(4, TRN_EINVAL),
+                        "all_reduce: process 3 has wire = float32, process 1 has bfloat16; nothing is written");
+    word[1][at("wire")] = TRN_F32;
+    word[1][at("seed")] = TRNI_ABSTAINS; /* a seed like any other */
+    assert_non_null(strstr(read(4, TRN_EINVAL), "process 1 has seed = 0xffffffffffffffff"));
+}
+
+static void what_is_given_is_told_before_what_follows(void **state)
+{
+    (void)state;
+    word[1][at("chips")]++;
+    assert_string_equal(read(3, TRN_EINVAL),
+                        "all_reduce: process 1 has something else in chips than 2 others; nothing is written");
+    word[1][plain.derived]++;
+    assert_non_null(strstr(read(3, TRN_EINVAL), "something else in chips than 2 others; 1 more"));
+    word[1][at("count")] = 8;
+    assert_non_null(strstr(read(3, TRN_EINVAL), "process 1 has count = 8, 2 others have 16; 2 more"));
+}
+
+/* Whatever another version sends, the words that all versions share are read first. */
+static void versions_differ_in_a_sentence(void **state)
+{
+    (void)state;
+    for (int i = TRNI_BALLOT_STATUS; i < TRNI_BALLOT_WORDS; i++) word[1][i] = UINT64_MAX;
+    word[1][TRNI_BALLOT_LIBRARY] = (uint64_t)9 << 32 | 8 << 16 | 7;
+    assert_non_null(strstr(read(3, TRN_EINVAL), "process 1 has trnmath's version = 9.8.7, 2 others have " TRN_VERSION));
+    word[1][TRNI_BALLOT_LIBRARY] = plain.word[TRNI_BALLOT_LIBRARY];
+    word[1][TRNI_BALLOT_RESULTS]++;
+    assert_non_null(strstr(read(3, TRN_EINVAL), "the digest of trnmath's results"));
+    memset(word[1], 0, sizeof word[1]);
+    memcpy(word[1], "an older ballot", 16);
+    assert_non_null(strstr(read(3, TRN_EINVAL), "another version of trnmath?"));
+}
+
+static void who_fails_is_quoted(void **state)
+{
+    trni_ballot failed = plain;
+    const trn_error said = { TRN_ESHAPE, "dst[1] has 4 elements" };
+    (void)state;
+    trni_ballot_fared(&failed, TRNI_CALL_BEGINS, TRN_ESHAPE, &said);
+    memcpy(word[2], failed.word, sizeof failed.word);
+    assert_string_equal(read(3, TRN_ESHAPE),
+                        "all_reduce: process 2 cannot go on (dst[1] has 4 elements); nothing is written");
+    memset(&word[2][TRNI_BALLOT_BODY], 'x', sizeof said.text); /* without an end */
+    assert_non_null(strstr(read(3, TRN_ESHAPE), "xxxx); nothing is written"));
+}
+
+static void tables_leave_room(void **state)
+{
+    (void)state;
+    assert_in_range(plain.words, 40, TRNI_BALLOT_WORDS / 3);
+    assert_int_equal(trni_ballot_bytes(&plain), 8 * plain.words);
+    for (int i = 0; i < plain.words; i++)
+        for (int j = 0; j < i; j++)
+            assert_false(!strcmp(plain.row[i].owner, plain.row[j].owner) &&
+                         !strcmp(plain.row[i].field, plain.row[j].field));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup(the_odd_one_out_has_a_majority_against_it, prepare),
+        cmocka_unit_test_setup(without_a_majority_two_are_named, prepare),
+        cmocka_unit_test_setup(who_abstains_has_no_say, prepare),
+        cmocka_unit_test_setup(what_is_given_is_told_before_what_follows, prepare),
+        cmocka_unit_test_setup(versions_differ_in_a_sentence, prepare),
+        cmocka_unit_test_setup(who_fails_is_quoted, prepare),
+        cmocka_unit_test_setup(tables_leave_room, prepare),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
