@@ -277,11 +277,12 @@ TRNI_FN trn_status trni_mpi_vote(trni_mail *m, const trni_ballot *mine, uint64_t
 {
     trn_status status = TRN_OK;
     uint64_t *own = word + (size_t)m->me * TRNI_BALLOT_WORDS;
-    memcpy(own, mine->word, sizeof mine->word);
+    memcpy(own, mine->word, (size_t)trni_ballot_bytes(mine));
     m->tag = TRNI_MPI_BALLOT;
     for (int p = 0; p < m->processes && status == TRN_OK; p++) {
         if (p == m->me) continue;
         char *theirs = (char *)(word + (size_t)p * TRNI_BALLOT_WORDS);
+        memset(theirs, 0, TRNI_BALLOT_BODY * sizeof *word); /* of another version it may be short */
         status = trni_mail_post(m, false, p, theirs, (int64_t)sizeof mine->word, false);
         if (status == TRN_OK) status = trni_mail_post(m, true, p, (char *)own, trni_ballot_bytes(mine), false);
     }
@@ -310,7 +311,7 @@ TRNI_FN trn_status trni_mpi_agree(trni_mail *m, trni_ballot *mine, trni_ballot_s
     trn_error said;
     said.text[0] = 0;
     if (own != TRN_OK && m->error) said = *m->error;
-    uint64_t *word = (uint64_t *)calloc((size_t)m->processes, sizeof mine->word);
+    uint64_t *word = (uint64_t *)malloc((size_t)m->processes * sizeof mine->word);
     if (!word) return trni_fail(m->error, TRN_ENOSPC, "%s: no memory for %d answers", m->what, m->processes);
     const trni_ballots all = { mine, word, m->processes, m->what, m->error };
     trni_ballot_fared(mine, stage, own, &said);
