@@ -44,8 +44,8 @@ for how in $("$program" --losses 2>/dev/null); do
     *) status=0 ;;
     esac
     result $status "$how: mpirun ended as if all were well, or a destination was written: $said"
-    if ! mpirun --help 2>&1 | grep -q enable-recovery; then
-        echo "$how: this mpirun has no --enable-recovery"
+    if ! mpirun --version 2>&1 | grep -q 'Open MPI) [34]\.'; then
+        echo "$how: only Open MPI 3 and 4 are known to have --enable-recovery"
         continue
     fi
     said=$(start 3 --enable-recovery "$program" "$how" 2>/dev/null)
