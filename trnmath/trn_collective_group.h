@@ -70,7 +70,8 @@ typedef struct trn_collective_args {
     trn_collective op;
     trn_algorithm algorithm;
     int64_t bytes;        /* per rank: the full buffer of all_reduce, reduce_scatter, all_to_all and the rest; the
-                             gathered result of all_gather. In the wire's format. trn_collective_run ignores it */
+                             gathered result of all_gather. In the wire's format; at most 2^60, as any view.
+                             trn_collective_run ignores it */
     const int *chips;     /* [groups][count], in rank order; NULL = all chips of the topology */
     int count;            /* chips of one group; 0 = all */
     int groups;           /* that work at the same time; 0 = 1 */
@@ -200,6 +201,9 @@ TRNI_DRIVER trn_status trni_group_check_numbers(const trn_collective_args *a)
         return trni_fail(a->error, TRN_EINVAL, "single_step is a way of all_reduce by mesh, not of %s by %s",
                          trn_collective_name(a->op), trn_algorithm_name(a->algorithm));
     if (a->bytes < 0) return trni_fail(a->error, TRN_EINVAL, "bytes = %lld is negative", (long long)a->bytes);
+    if (a->bytes > TRNI_MOST_BYTES)
+        return trni_fail(a->error, TRN_EINVAL, "bytes = %lld is more than 2^%d, which no buffer has",
+                         (long long)a->bytes, TRNI_ADDRESS_BITS);
     if (a->ranks_per_chip < 0 || a->ranks_per_chip > 64)
         return trni_fail(a->error, TRN_EINVAL, "ranks_per_chip = %d, expected 1 to 64", a->ranks_per_chip);
     if (a->groups < 0 || a->count < 0)

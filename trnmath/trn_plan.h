@@ -508,9 +508,13 @@ TRN_API trn_status trn_plan_collective(const trn_plan_args *args, const trn_plan
     trni_plan_work w;
     trni_plan_place place;
     TRNI_ENTER(args);
-    if (!plan || !time_s || !algorithm || !(bytes >= 0) || (unsigned)op >= TRN_BROADCAST) {
-        trni_fail(args->error, TRN_EINVAL, "plan, time_s or algorithm is null, bytes is %g, or op %d is none of "
-                         "all_gather, reduce_scatter, all_reduce and all_to_all", bytes, (int)op);
+    if (!plan || !time_s || !algorithm || (unsigned)op >= TRN_BROADCAST) {
+        trni_fail(args->error, TRN_EINVAL, "plan, time_s or algorithm is null, or op %d is none of "
+                         "all_gather, reduce_scatter, all_reduce and all_to_all", (int)op);
+        return TRN_EINVAL;
+    }
+    if (!(bytes >= 0 && bytes <= (double)TRNI_MOST_BYTES)) {
+        trni_fail(args->error, TRN_EINVAL, "bytes is %g, expected 0 to 2^%d", bytes, TRNI_ADDRESS_BITS);
         return TRN_EINVAL;
     }
     trn_status status = trni_plan_work_begin(&w, args, 1);

@@ -345,7 +345,7 @@ TRNI_FN void trni_plan_list_add(trni_plan_layer_list *list, const char *name, do
     if (m <= 0 || n <= 0 || k <= 0 || count <= 0) return;
     trni_plan_layer_product *row = &list->row[list->count++];
     row->name = name;
-    row->m = (int64_t)ceil(fmin(m, 0x1p62)); /* absurd routing stays a number */
+    row->m = (int64_t)ceil(m); /* at most 2^60: trni_plan_check_args */
     row->n = (int64_t)ceil(n);
     row->k = (int64_t)ceil(k);
     row->count = count;

@@ -23,7 +23,9 @@
  * DOES: searches all sequences of the moves of sharded/reshard_moves.h for the one that takes the least time, so that
  *     no detour is shorter than what it finds: the triangle inequality holds by construction, for detours that neither
  *     open nor close a sum without need. Shards may be uneven.
- * DOES NOT: overlap steps with each other, or move anything (sharded/reshard_values.h).
+ * DOES NOT: overlap steps with each other, or move anything (sharded/reshard_values.h). Tensors of more than 2^60 bytes
+ *     are refused (trn_tensor.h), and a move whose buffers would be larger, which uneven parts can do, is none. Within
+ *     that bytes are counted exactly; a time is a double, so its last digits are rounded.
  *
  * CONTENTS
  *     trn_reshard_plan              steps, time, a bound
@@ -44,7 +46,8 @@ TRN_API size_t trn_reshard_step_format(const trn_reshard_step *step, const trn_m
 /* ---- the plan ---- */
 
 /* *plan is written only when TRN_OK is returned. TRN_EUNSUPPORTED: .algorithm fits none of the groups it would be
- * needed for; TRN_ELIMIT: too many axes and dimensions. */
+ * needed for, or every way needs a buffer of more than 2^60 bytes; TRN_ESHAPE: global has more; TRN_ELIMIT: too many
+ * axes and dimensions. */
 TRN_API trn_status trn_redistribute_plan(const trn_redistribute_args *args, trn_reshard_plan *plan);
 
 #if TRNI_BODIES
@@ -116,7 +119,8 @@ TRNI_FN trn_status trni_plan_step(trni_search *s, const trni_node *n, trn_reshar
     return trni_transit_cost(s, m, &step->cost, s->ask->error);
 }
 
-/* The bytes that the neediest device must be sent, whatever the way. A sum over others must at least arrive once. */
+/* The bytes that the neediest device must be sent, whatever the way. A sum over others must at least arrive once: as
+ * the wire has it, or, if others finished it, as the tensor has it. */
 TRNI_FN double trni_plan_bound(const trni_search *s, const trn_pspec *from, const trn_pspec *to)
 {
     const double rate = trn_topology_injection_bytes_per_s(s->mesh->net);
@@ -137,7 +141,8 @@ TRNI_FN double trni_plan_bound(const trni_search *s, const trn_pspec *from, cons
         for (int a = 0; a < s->mesh->axes; a++)
             if (trn_pspec_is_sum(to, a) && trn_mesh_coordinate(s->mesh, i, a)) keeps = false;
         if (to->sum) continue; /* how an open sum is shared out is free */
-        const double lacks = from->sum ? wanted * s->wire_bits / 8 : (wanted - there) * s->bits / 8;
+        const int sum_bits = s->wire_bits < s->bits ? s->wire_bits : s->bits;
+        const double lacks = from->sum ? wanted * sum_bits / 8 : (wanted - there) * s->bits / 8;
         if (keeps && lacks > most) most = lacks;
     }
     return rate > 0 ? most / rate : 0;
@@ -168,6 +173,8 @@ TRNI_DRIVER trn_status trni_redistribute_check(const trn_redistribute_args *args
         return trni_fail(args->error, TRN_EINVAL, "algorithm = %d is not one", (int)args->algorithm);
     trn_status status = trni_check_layout(args->mesh, &args->from, global, args->error);
     if (!status) status = trni_check_layout(args->mesh, &args->to, global, args->error);
+    if (!status && (args->from.sum || args->to.sum) && args->wire)
+        status = trni_check_bytes("wire: a sum of global", global, args->wire, args->error);
     if (!status && args->even_only) status = trni_check_even(args->mesh, &args->from, global, args->error);
     if (!status && args->even_only) status = trni_check_even(args->mesh, &args->to, global, args->error);
     if (!status && (args->from.sum || args->to.sum) && global->format == TRN_F8_E8M0)

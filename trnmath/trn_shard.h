@@ -45,7 +45,7 @@
 #include "trn_pspec.h"
 
 typedef struct trn_box {
-    int rank; /* 0 = none: the sharding does not suit the tensor */
+    int rank; /* 0 = none: the sharding does not suit the tensor, or no tensor has its sizes */
     int64_t first[TRN_MAX_RANK], count[TRN_MAX_RANK];
 } trn_box;
 
@@ -72,7 +72,8 @@ TRN_API trn_tensor trn_shard_part(const trn_mesh *mesh, const trn_pspec *spec, c
 /* The first device's part is the largest: packed, without data. */
 TRN_API trn_tensor trn_shard_local(const trn_mesh *mesh, const trn_pspec *spec, const trn_tensor *global);
 
-/* Of the largest part, without padding: codes of four and six bits are packed in a chip's memory. */
+/* Of the largest part, without padding: codes of four and six bits are packed in a chip's memory. 0 where there is no
+ * such part (trn_box). */
 TRN_API int64_t trn_shard_bytes(const trn_mesh *mesh, const trn_pspec *spec, const trn_tensor *global);
 
 /* Are all parts of one size, without a rest in any dimension? */
@@ -125,12 +126,22 @@ TRNI_FN int trni_part_index(const trn_pspec *spec, const trn_mesh *mesh, int dim
     return index;
 }
 
+/* Can a tensor have these sizes? A size beside one of 0 counts, too, as it is cut all the same. */
+TRNI_FN bool trni_sizes_fit(const trn_tensor *global)
+{
+    int64_t elements = 1;
+    bool fit = true;
+    for (int d = 0; d < global->rank && fit; d++)
+        fit = global->shape[d] >= 0 && trni_multiply(elements, global->shape[d] ? global->shape[d] : 1, &elements);
+    return fit;
+}
+
 TRN_API trn_box trn_shard_box(const trn_mesh *mesh, const trn_pspec *spec, const trn_tensor *global, int device)
 {
     trn_box box;
     memset(&box, 0, sizeof box);
     if (device < 0 || device >= mesh->devices || global->rank < 1 || global->rank > TRN_MAX_RANK) return box;
-    if (trn_pspec_check(spec, mesh, global->rank, NULL)) return box;
+    if (!trni_sizes_fit(global) || trn_pspec_check(spec, mesh, global->rank, NULL)) return box;
     box.rank = global->rank;
     for (int d = 0; d < box.rank; d++)
         box.count[d] = trni_part_of(global->shape[d], trn_pspec_parts(spec, mesh, d),
@@ -153,6 +164,7 @@ TRN_API trn_tensor trn_shard_part(const trn_mesh *mesh, const trn_pspec *spec, c
 TRN_API trn_tensor trn_shard_local(const trn_mesh *mesh, const trn_pspec *spec, const trn_tensor *global)
 {
     const trn_box box = trn_shard_box(mesh, spec, global, 0);
+    if (!box.rank) return trni_no_tensor();
     trn_tensor local = trn_tensor_nd(global->format, NULL, box.rank, box.count);
     local.cfp8 = global->cfp8;
     return local;
@@ -223,24 +235,33 @@ TRNI_FN trn_tensor trni_piece(const trni_pieces *p, trn_tensor t, int64_t i)
 
 /* ---- checks ---- */
 
+/* No tensor, and no sum of it in another format, is larger than a view can be. */
+TRNI_DRIVER trn_status trni_check_bytes(const char *name, const trn_tensor *global, trn_format format, trn_error *error)
+{
+    const int64_t elements = trn_tensor_elements(*global), size = (int64_t)trn_format_bytes(format);
+    int64_t bytes;
+    if (trni_multiply(elements, size, &bytes)) return TRN_OK;
+    return trni_fail(error, TRN_ESHAPE, "%s has %lld elements of %lld bytes, together more than 2^%d bytes", name,
+                     (long long)elements, (long long)size, TRNI_ADDRESS_BITS);
+}
+
 /* A mesh, a shape that has a meaning, and a sharding that suits both. */
 TRNI_DRIVER trn_status trni_check_layout(const trn_mesh *mesh, const trn_pspec *spec, const trn_tensor *global,
                                      trn_error *error)
 {
-    int64_t capacity = (int64_t)1 << TRNI_ADDRESS_BITS;
     if (!mesh) return trni_fail(error, TRN_EINVAL, "mesh is null");
     if (mesh->axes < 1 || mesh->axes > TRN_MAX_AXES)
         return trni_fail(error, TRN_EINVAL, "mesh has %d axes: it is no mesh", mesh->axes);
     if (global->rank < 1 || global->rank > TRN_MAX_RANK)
         return trni_fail(error, TRN_ESHAPE, "global has rank %d, expected 1 to %d", global->rank, TRN_MAX_RANK);
-    for (int d = 0; d < global->rank; d++) {
-        const int64_t size = global->shape[d];
-        if (size < 0)
-            return trni_fail(error, TRN_ESHAPE, "global has negative size %lld on axis %d", (long long)size, d);
-        if (size > capacity)
-            return trni_fail(error, TRN_ESHAPE, "global has more than 2^%d elements", TRNI_ADDRESS_BITS);
-        if (size) capacity /= size;
-    }
+    for (int d = 0; d < global->rank; d++)
+        if (global->shape[d] < 0)
+            return trni_fail(error, TRN_ESHAPE, "global has negative size %lld on axis %d", (long long)global->shape[d],
+                             d);
+    if (!trni_sizes_fit(global))
+        return trni_fail(error, TRN_ESHAPE, "global has more than 2^%d elements", TRNI_ADDRESS_BITS);
+    const trn_status status = trni_check_bytes("global", global, global->format, error);
+    if (status) return status;
     return trn_pspec_check(spec, mesh, global->rank, error);
 }
 

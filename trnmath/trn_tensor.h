@@ -11,7 +11,9 @@
  *
  * DOES: describes up to six axes with strides in elements. Strides all zero mean packed rows. Otherwise every stride
  *     is >= 1, except that an input may broadcast an axis with stride 0. Transposes cost nothing.
- * DOES NOT: accept negative strides (TRN_ESHAPE), own memory, or hold sub-byte packings.
+ * DOES NOT: accept negative strides (TRN_ESHAPE), own memory, or hold sub-byte packings. No view names more than 2^60
+ *     elements or spans more than 2^60 bytes, and neither do the tensors, buffers and parts that plans and costs only
+ *     speak of: eight times that still fits 64 bits, so no count of bits or bytes ever has to be cut.
  *
  * CONTENTS
  *     trn_tensor                the view
@@ -260,6 +262,18 @@ TRNI_DRIVER void trni_move(char *dst, int64_t dst_step, const char *src, int64_t
 /* ---- checks ---- */
 
 enum { TRNI_ADDRESS_BITS = 60 }; /* no view spans more bytes, or names more elements, than 2^60 */
+#define TRNI_MOST_BYTES (INT64_C(1) << TRNI_ADDRESS_BITS)
+
+/* *product = a * b, both at least 0; false when that is more than any view has. */
+TRNI_FN bool trni_multiply(int64_t a, int64_t b, int64_t *product)
+{
+    if (b && a > TRNI_MOST_BYTES / b) return false;
+    *product = a * b;
+    return true;
+}
+
+/* Their sum, both at least 0; -1 when that is more than any memory has. */
+TRNI_FN int64_t trni_add_bytes(int64_t sum, int64_t more) { return more > TRNI_MOST_BYTES - sum ? -1 : sum + more; }
 
 /* Bytes from the first to one past the last element; false when a size is absurd. */
 TRNI_DRIVER bool trni_extent(const trn_tensor *t, size_t *bytes)

@@ -42,7 +42,6 @@ TRNI_FN int64_t trni_view_elements(const trni_views *v, int rank, bool output)
     case TRN_ALL_TO_ALL:
         for (int r = 0; a->counts && r < v->ranks; r++)
             n += a->counts[output ? (int64_t)r * v->ranks + rank : (int64_t)rank * v->ranks + r];
-        if (count > INT64_MAX / v->ranks) count = INT64_MAX / v->ranks; /* no view has so many */
         return a->counts ? n : output ? count * v->ranks : v->elements;
     default: return v->elements;
     }
@@ -62,6 +61,17 @@ TRNI_FN const trn_tensor *trni_views_whole(const trni_views *v, bool output)
     for (int64_t i = 0; i < (int64_t)v->ranks * v->groups; i++)
         if (trni_view_size(v, i, output) >= 0) return output ? &v->a->dst[i] : &v->a->src[i];
     return NULL;
+}
+
+/* Without counts, every rank of an all-to-all receives as many shares as there are ranks, the largest one of each. */
+TRNI_DRIVER trn_status trni_views_check_shares(const trni_views *v)
+{
+    const trn_collective_args *a = v->a;
+    int64_t first, count, all;
+    trn_collective_chunk(v->elements, a->granule, v->ranks, 0, &first, &count);
+    if (a->op != TRN_ALL_TO_ALL || a->counts || trni_multiply(count, v->ranks, &all)) return TRN_OK;
+    return trni_fail(a->error, TRN_ESHAPE, "granule = %lld: %d shares of %lld elements are more than 2^%d",
+                     (long long)a->granule, v->ranks, (long long)count, TRNI_ADDRESS_BITS);
 }
 
 /* Elements of the buffer, and the format of what travels. */
@@ -190,6 +200,7 @@ TRNI_DRIVER trn_status trni_views_check(trni_views *v, const trn_collective_args
     if (a->granule < 0) return trni_fail(a->error, TRN_EINVAL, "granule = %lld is negative", (long long)a->granule);
     trn_status status = trni_check_overflow(a->overflow, a->error);
     if (status == TRN_OK) status = trni_views_measure(v);
+    if (status == TRN_OK) status = trni_views_check_shares(v);
     if (status == TRN_OK) status = trni_views_check_pairs(v);
     if (status == TRN_OK) status = trni_check_rounding(a->rounding, a->sr_bits, a->error);
     if (status == TRN_OK) status = trni_isa_resolve(&v->isa, a->error);
@@ -252,13 +263,19 @@ TRNI_FN bool trni_view_needs_copy(const trni_views *v, int64_t i, bool output)
     return !output && moves && v->a->dst[i].data == t->data;
 }
 
+/* Of one view's codes; a view has at most 2^60 elements, so that this is exact. */
+TRNI_FN int64_t trni_codes_bytes(const trni_views *v, int64_t elements)
+{
+    return trni_round_up(elements * (int64_t)trn_format_bytes(v->wire), 64);
+}
+
+/* -1: more than any memory has. */
 TRNI_FN int64_t trni_views_bytes(const trni_views *v)
 {
     int64_t bytes = 0;
-    for (int64_t i = 0; i < 2 * (int64_t)v->ranks * v->groups; i++) {
+    for (int64_t i = 0; i < 2 * (int64_t)v->ranks * v->groups && bytes >= 0; i++) {
         const int64_t n = trni_view_size(v, i / 2, i % 2 != 0);
-        if (n > 0 && trni_view_needs_copy(v, i / 2, i % 2 != 0))
-            bytes += trni_round_up(n * (int64_t)trn_format_bytes(v->wire), 64);
+        if (n > 0 && trni_view_needs_copy(v, i / 2, i % 2 != 0)) bytes = trni_add_bytes(bytes, trni_codes_bytes(v, n));
     }
     return bytes;
 }
@@ -267,7 +284,10 @@ TRNI_FN int64_t trni_views_bytes(const trni_views *v)
 TRNI_FN trn_status trni_stage_in(trni_views *v)
 {
     const int64_t views = (int64_t)v->ranks * v->groups, bytes = trni_views_bytes(v);
-    v->memory = (char *)malloc((size_t)bytes + 2 * (size_t)views * sizeof(char *) + 64);
+    v->memory = bytes < 0 ? NULL : (char *)malloc((size_t)bytes + 2 * (size_t)views * sizeof(char *) + 64);
+    if (bytes < 0)
+        return trni_fail(v->a->error, TRN_ENOSPC, "the codes of %d ranks take more than 2^%d bytes", v->ranks,
+                         TRNI_ADDRESS_BITS);
     if (!v->memory)
         return trni_fail(v->a->error, TRN_ENOSPC, "could not allocate %lld bytes of codes", (long long)bytes);
     v->in = (char **)(void *)v->memory;
@@ -283,7 +303,7 @@ TRNI_FN trn_status trni_stage_in(trni_views *v)
         *codes = n < 0 ? NULL : (char *)t->data;
         if (n <= 0 || !trni_view_needs_copy(v, i / 2, output)) continue;
         *codes = at;
-        at += trni_round_up(n * (int64_t)trn_format_bytes(v->wire), 64);
+        at += trni_codes_bytes(v, n);
         if (output) continue;
         const trn_tensor packed = trni_view_packed(v, t, *codes);
         const uint64_t stream = trni_group_stream(v->a, (int)(i / 2 / v->ranks)) + (uint64_t)rank;

@@ -108,6 +108,7 @@ TRNI_DRIVER trn_status trni_plan_check_choices(const trn_plan_args *a)
 
 #define TRNI_PLAN_MOST (INT64_C(1) << 32) /* sequences, tokens of one */
 #define TRNI_PLAN_TOKENS 0x1p40           /* of a step: no product of sizes overflows */
+#define TRNI_PLAN_ROUTED 0x1p60           /* the same tokens, once for each of their experts */
 
 TRNI_DRIVER trn_status trni_plan_check_assumptions(const trn_plan_args *a)
 {
@@ -122,6 +123,17 @@ TRNI_DRIVER trn_status trni_plan_check_assumptions(const trn_plan_args *a)
         return trni_fail(a->error, TRN_EINVAL, "assumptions.expert_imbalance is %g; 1024 is the most",
                          a->assumptions.expert_imbalance);
     return TRN_OK;
+}
+
+/* The busiest experts' tokens are rows of a product, whose number must be one. */
+TRNI_DRIVER trn_status trni_plan_check_routing(const trn_plan_args *a, double tokens)
+{
+    const double busiest = trn_plan_assumptions_default(&a->assumptions).expert_imbalance;
+    const double routed = tokens * (double)a->model->experts_per_token * busiest;
+    if (routed <= TRNI_PLAN_ROUTED) return TRN_OK;
+    return trni_fail(a->error, TRN_ELIMIT,
+                     "%.0f tokens for %lld experts each, times expert_imbalance %g, are more than 2^60 rows", tokens,
+                     (long long)a->model->experts_per_token, busiest);
 }
 
 TRNI_DRIVER trn_status trni_plan_check_args(const trn_plan_args *a)
@@ -141,6 +153,7 @@ TRNI_DRIVER trn_status trni_plan_check_args(const trn_plan_args *a)
                          (long long)a->batch, length);
     status = trni_plan_check_choices(a);
     if (status == TRN_OK) status = trni_plan_check_assumptions(a);
+    if (status == TRN_OK) status = trni_plan_check_routing(a, (double)a->batch * length);
     if (status == TRN_OK) status = trni_plan_check_formats(a);
     return status;
 }

@@ -56,13 +56,13 @@ TRNI_FN bool trni_put_on(const trni_search *s, trn_pspec *spec, int dim, trni_tr
     return trni_parts_nest(s->shape[dim], outer, trn_pspec_parts(spec, s->mesh, dim));
 }
 
-/* A buffer of one such part for each member: where parts are uneven, a little more than what there is, since all take
- * the time of the largest. */
+/* A buffer of one such part for each member: where parts are uneven, more than what there is, since all take the time
+ * of the largest. -1: more than any view has, so that no such move can be. */
 TRNI_FN int64_t trni_members_bytes(const trni_search *s, const trni_transit *m, const trn_pspec *part, int bits)
 {
-    const int64_t members = trn_mesh_group_size(s->mesh, m->axis, m->axes), bytes = trni_state_bytes(s, part, bits);
-    const int64_t most = (int64_t)1 << TRNI_ADDRESS_BITS; /* of a plan alone: no memory holds that much */
-    return bytes > most / members ? most : members * bytes;
+    int64_t bytes;
+    const int members = trn_mesh_group_size(s->mesh, m->axis, m->axes);
+    return trni_multiply(trni_state_bytes(s, part, bits), members, &bytes) ? bytes : -1;
 }
 
 TRNI_FN trn_status trni_try_gathers(trni_search *s, int at, const trn_pspec *spec)

@@ -270,12 +270,21 @@ TRNI_FN trn_status trni_node_add(trni_search *s, uint64_t key, int *index)
     return TRN_OK;
 }
 
+/* A move that cannot be is no failure: there may be other ways. */
+TRNI_FN trn_status trni_move_is_too_large(trni_search *s, const trni_transit *m)
+{
+    trni_fail(&s->why, TRN_ELIMIT, "%s over %d devices would take a buffer of more than 2^%d bytes, parts rounded up",
+              trn_collective_name(m->op), trn_mesh_group_size(s->mesh, m->axis, m->axes), TRNI_ADDRESS_BITS);
+    return TRN_OK;
+}
+
 /* A move leads from node `at` to the sharding `to`. */
 TRNI_FN trn_status trni_try_move(trni_search *s, int at, const trn_pspec *to, trni_transit *m)
 {
     const uint64_t key = trni_state_key(to);
     const int steps = s->node[at].steps + 1;
     bool fits;
+    if (m->bytes < 0) return trni_move_is_too_large(s, m);
     int i = trni_node_find(s, key);
     if (i >= 0 && (s->node[i].done || !trni_way_is_better(s->node[at].time_s, steps, &s->node[i]))) return TRN_OK;
     if (!trni_is_hopeful(s, at, key, m)) return TRN_OK;

@@ -132,16 +132,19 @@ TRNI_FN trn_status trni_own_parts_make(trni_own_parts *p, const trn_mesh *mesh, 
     int64_t bytes = 64;
     p->memory = NULL;
     p->view = (trn_tensor *)malloc(sizeof(trn_tensor) * (size_t)mesh->devices);
-    for (int i = 0; p->view && i < mesh->devices; i++) {
+    for (int i = 0; p->view && i < mesh->devices && bytes >= 0; i++) {
         const trn_box box = trn_shard_box(mesh, spec, global, i);
         p->view[i] = trn_tensor_nd(global->format, NULL, box.rank, box.count);
         p->view[i].cfp8 = global->cfp8;
-        bytes += trni_round_up(trn_tensor_elements(p->view[i]) * size, 64);
+        bytes = trni_add_bytes(bytes, trni_round_up(trn_tensor_elements(p->view[i]) * size, 64));
     }
-    if (p->view) p->memory = (char *)malloc((size_t)bytes);
+    if (p->view && bytes >= 0) p->memory = (char *)malloc((size_t)bytes);
     if (!p->memory) {
         free(p->view);
         p->view = NULL;
+        if (bytes < 0)
+            return trni_fail(error, TRN_ENOSPC, "the parts between two steps take more than 2^%d bytes",
+                             TRNI_ADDRESS_BITS);
         return trni_fail(error, TRN_ENOSPC, "could not allocate %lld bytes between two steps", (long long)bytes);
     }
     char *at = p->memory + (0 - (uintptr_t)p->memory) % 64;
