@@ -320,6 +320,12 @@ static void test_plan(void **state)
     args.assumptions.expert_imbalance = 1024; /* 2^40 tokens, 2^14 experts of each, 2^10 times the mean */
     check_refused(trn_plan_search(&args, &plan, 1, &list), TRN_ELIMIT, &error, "more than 2^60 rows");
     args.assumptions.expert_imbalance = 64;
+    args.assumptions.bucket_bytes = 1e-300; /* infinitely many buckets, and then no number at all */
+    args.assumptions.bucket_rank_bytes = -1;
+    check_refused(trn_plan_search(&args, &plan, 1, &list), TRN_EINVAL, &error, "at least one byte");
+    args.assumptions.bucket_bytes = 1;
+    assert_int_equal(trn_plan_search(&args, &plan, 1, &list), TRN_OK);
+    assert_true(!plan.legal || (plan.time_s > 0 && plan.time_s < HUGE_VAL));
     assert_int_equal(trn_plan_search(&args, &plan, 1, &list), TRN_OK);
     memset(&plan, 0, sizeof plan);
     plan.tp = 16;

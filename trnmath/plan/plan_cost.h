@@ -122,6 +122,11 @@ TRNI_DRIVER trn_status trni_plan_check_assumptions(const trn_plan_args *a)
     if (a->assumptions.expert_imbalance > 1024)
         return trni_fail(a->error, TRN_EINVAL, "assumptions.expert_imbalance is %g; 1024 is the most",
                          a->assumptions.expert_imbalance);
+    const trn_plan_assumptions meant = trn_plan_assumptions_default(&a->assumptions);
+    if (meant.bucket_bytes < 1 && meant.bucket_rank_bytes < 1)
+        return trni_fail(a->error, TRN_EINVAL,
+                         "assumptions.bucket_bytes is %g and bucket_rank_bytes %g; a bucket has at least one byte",
+                         meant.bucket_bytes, meant.bucket_rank_bytes);
     return TRN_OK;
 }
 
