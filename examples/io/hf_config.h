@@ -26,13 +26,11 @@
 #ifndef HF_CONFIG_H
 #define HF_CONFIG_H
 
-#include <cjson/cJSON.h>
 #include <errno.h>
-#include <stdarg.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include <trnmath/trn_plan_model.h>
+
+#include "json.h"
 
 #define HF_FN static inline __attribute__((unused))
 
@@ -99,6 +97,7 @@ HF_FN const hf_family *hf_family_at(int index)
 typedef struct hf_reader {
     const char *name;
     const cJSON *root;
+    io_json text; /* of the same object: numbers are read from their digits */
     const hf_family *family;
     char *why; /* [HF_WHY]; empty until something is wrong */
 } hf_reader;
@@ -114,11 +113,13 @@ __attribute__((unused, format(printf, 2, 3))) static bool hf_fail(hf_reader *r, 
     return false;
 }
 
-/* NULL for a field that is missing or null. */
-HF_FN const cJSON *hf_field(const hf_reader *r, const char *field)
+/* NULL for a field that is missing or null, or there twice. */
+HF_FN const cJSON *hf_field(hf_reader *r, const char *field, io_json *digits)
 {
     const cJSON *item = cJSON_GetObjectItemCaseSensitive(r->root, field);
-    return item && !cJSON_IsNull(item) ? item : NULL;
+    const int found = item ? io_json_member(r->text, field, digits) : 0;
+    if (found > 1) hf_fail(r, "it has a second '%s'", field);
+    return found == 1 && !cJSON_IsNull(item) ? item : NULL;
 }
 
 enum { HF_NEEDED = -1 };
@@ -126,7 +127,9 @@ enum { HF_NEEDED = -1 };
 /* A whole number from low to high; `missing` when there is none (HF_NEEDED: that is an error). */
 HF_FN int64_t hf_number(hf_reader *r, const char *field, int64_t low, int64_t high, int64_t missing)
 {
-    const cJSON *item = hf_field(r, field);
+    io_json digits;
+    uint64_t number = 0;
+    const cJSON *item = hf_field(r, field, &digits);
     if (!item) {
         if (missing == HF_NEEDED) hf_fail(r, "it has no '%s', which %s needs", field, r->family->type);
         return missing;
@@ -135,14 +138,16 @@ HF_FN int64_t hf_number(hf_reader *r, const char *field, int64_t low, int64_t hi
     if (!cJSON_IsNumber(item)) hf_fail(r, "its '%s' is not a number", field);
     else if (!(x >= (double)low && x <= (double)high))
         hf_fail(r, "its '%s' is %.17g; expected %lld to %lld", field, x, (long long)low, (long long)high);
-    else if (x != (double)(int64_t)x) hf_fail(r, "its '%s' is %.17g, not a whole number", field, x);
-    else return (int64_t)x;
+    else if (!io_json_whole(&digits, &number))
+        hf_fail(r, "its '%s' is %s, not a whole number in plain digits", field, io_json_show(&digits).text);
+    else return (int64_t)number;
     return low;
 }
 
 HF_FN bool hf_flag(hf_reader *r, const char *field, bool missing)
 {
-    const cJSON *item = hf_field(r, field);
+    io_json text;
+    const cJSON *item = hf_field(r, field, &text);
     if (!item) return missing;
     if (!cJSON_IsBool(item)) hf_fail(r, "its '%s' is neither true nor false", field);
     return cJSON_IsTrue(item);
@@ -196,18 +201,17 @@ HF_FN void hf_read_latent(hf_reader *r, trn_model *m)
 /* Whole numbers of a list that lie below `limit`, each counted once; -1 when it is no such list. */
 HF_FN int64_t hf_count_below(hf_reader *r, const char *field, int64_t limit)
 {
-    const cJSON *list = hf_field(r, field), *item;
+    io_json text;
+    const cJSON *list = hf_field(r, field, &text);
     int64_t count = 0;
+    uint64_t x;
     bool seen[4096] = { false };
     if (!list) return 0;
     if (!cJSON_IsArray(list)) return hf_fail(r, "its '%s' is not a list", field), 0;
-    cJSON_ArrayForEach(item, list)
-    {
-        const double x = item->valuedouble;
-        if (!cJSON_IsNumber(item) || !(x >= 0 && x < 4096))
+    for (io_json j = io_json_list(&text); io_json_next(&j); seen[x] = true) {
+        if (!io_json_whole(&j, &x) || x >= 4096)
             return hf_fail(r, "its '%s' is not a list of numbers of layers", field), 0;
-        if (x < (double)limit && !seen[(int)x]) count++;
-        seen[(int)x] = true;
+        if ((int64_t)x < limit && !seen[x]) count++;
     }
     return count;
 }
@@ -256,7 +260,8 @@ HF_FN void hf_read_experts(hf_reader *r, trn_model *m)
 /* "layer_types" names each layer; without it a family has its own pattern. */
 HF_FN int64_t hf_window_layers(hf_reader *r, const trn_model *m)
 {
-    const cJSON *types = hf_field(r, "layer_types"), *item;
+    io_json text;
+    const cJSON *types = hf_field(r, "layer_types", &text), *item;
     const int every = r->family->full_every;
     int64_t count = 0, sliding = 0;
     if (!types) return every ? m->layers - m->layers / every : m->layers;
@@ -288,9 +293,13 @@ HF_FN bool hf_find_family(hf_reader *r)
 {
     char known[320] = "";
     size_t used = 0;
-    const cJSON *inner = cJSON_GetObjectItemCaseSensitive(r->root, "text_config");
-    if (cJSON_IsObject(inner)) r->root = inner;
-    const cJSON *type = hf_field(r, "model_type");
+    io_json text;
+    const cJSON *inner = hf_field(r, "text_config", &text);
+    if (cJSON_IsObject(inner)) {
+        r->root = inner;
+        r->text = io_json_members(&text);
+    }
+    const cJSON *type = hf_field(r, "model_type", &text);
     if (!type) return hf_fail(r, "it has no 'model_type'");
     if (!cJSON_IsString(type)) return hf_fail(r, "its 'model_type' is not a name");
     for (int i = 0; (r->family = hf_family_at(i)) != NULL; i++) {
@@ -314,12 +323,20 @@ HF_FN void hf_name_of(const char *path, char *name, size_t size)
         if ((unsigned char)*c < 0x20 || *c == 0x7f) *c = '?';
 }
 
+/* What cJSON lets pass, and what its own reading of the names would make of it. */
+HF_FN bool hf_check_text(hf_reader *r)
+{
+    io_json j = r->text;
+    while (io_json_next(&j)) {}
+    return !j.wrong || hf_fail(r, "it is not JSON: %s", j.wrong);
+}
+
 HF_FN bool hf_read_model(hf_reader *r, trn_model *m)
 {
     trn_error error;
     memset(m, 0, sizeof *m);
     if (!cJSON_IsObject(r->root)) return hf_fail(r, "it is not a JSON object");
-    if (!hf_find_family(r)) return false;
+    if (!hf_check_text(r) || !hf_find_family(r) || !hf_check_text(r)) return false;
     hf_read_sizes(r, m);
     hf_read_biases(r, m);
     hf_read_latent(r, m);
@@ -336,7 +353,8 @@ HF_FN bool hf_read_model(hf_reader *r, trn_model *m)
 HF_FN bool hf_config_parse(const char *text, size_t size, const char *name, trn_model *model, char *why)
 {
     const char *end = NULL;
-    hf_reader r = { name, NULL, NULL, why };
+    const size_t mark = size >= 3 && memcmp(text, "\xef\xbb\xbf", 3) == 0 ? 3 : 0; /* that some editors put first */
+    hf_reader r = { name, NULL, io_json_start(text + mark, size - mark), NULL, why };
     why[0] = 0;
     memset(model, 0, sizeof *model);
     if (size > HF_MAX_FILE) return hf_fail(&r, "it has %zu bytes, more than any configuration", size);
@@ -356,7 +374,7 @@ HF_FN bool hf_config_parse(const char *text, size_t size, const char *name, trn_
 HF_FN bool hf_config_read(const char *path, trn_model *model, char *why)
 {
     const bool standard = strcmp(path, "-") == 0;
-    hf_reader r = { path, NULL, NULL, why };
+    hf_reader r = { path, NULL, io_json_start("", 0), NULL, why };
     why[0] = 0;
     memset(model, 0, sizeof *model);
     FILE *stream = standard ? stdin : fopen(path, "rb");

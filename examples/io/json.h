@@ -1,4 +1,4 @@
-/* json.h - the members of a JSON object one at a time, so that a file of any size is read in the memory of one.
+/* json.h - the members of a JSON object or list, one at a time, so that a file of any size takes the memory of one.
  * SPDX-License-Identifier: MIT
  *
  *     #include "io/json.h"
@@ -9,15 +9,17 @@
  *     if (j.wrong) fprintf(stderr, "it is not a JSON object: %s\n", j.wrong);
  *
  * cJSON reads names and values. This file only finds where each ends, because cJSON alone would build a tree of twenty
- * times the size of a header that may have 100 MB, takes the first of two equal names without a word, and cuts a name
- * at a NUL, written so or as an escape that is none.
+ * times the size of a header that may have 100 MB, takes the first of two equal names without a word, cuts a name at a
+ * NUL, written so or as an escape that is none, and makes a double of every number: what is to be an integer is read
+ * from its digits here, wherever a program asks for one.
  *
  * CONTENTS
  *     io_json, io_json_start, io_json_next   the iteration; .wrong says why it ended early
  *     io_json_name, io_json_text             a name, a text: memory of its own, free() it
  *     io_json_value                          any other value, through cJSON; cJSON_Delete it
- *     io_json_members                        a value that is an object itself
- *     io_json_whole                          a number that is exactly a size
+ *     io_json_members, io_json_list          a value that is an object, or a list; io_json_next does both
+ *     io_json_member                         the member of a name, which must be there once
+ *     io_json_whole                          an integer: plain digits
  */
 #ifndef IO_JSON_H
 #define IO_JSON_H
@@ -33,8 +35,9 @@ enum { IO_JSON_DEPTH = 64 };
 typedef struct io_json {
     const char *at, *end; /* what comes after the member */
     const char *key, *value;
-    size_t key_size, value_size; /* the member, quotes and brackets included */
+    size_t key_size, value_size; /* the member, quotes and brackets included; a list's have no key */
     int members;
+    char close; /* '}' of an object, ']' of a list */
     bool done;
     const char *wrong; /* NULL: nothing yet */
 } io_json;
@@ -125,15 +128,29 @@ IO_FN bool io_json_skip_value(io_json *j)
     return io_json_stop(j, "it breaks off");
 }
 
-/* The first member is reached by io_json_next. */
-IO_FN io_json io_json_start(const char *text, size_t size)
+IO_FN io_json io_json_open(const char *text, size_t size, bool list)
 {
     io_json j;
     memset(&j, 0, sizeof j);
     j.at = text;
     j.end = text + size;
-    if (!io_json_take(&j, '{')) io_json_stop(&j, "it does not begin with '{'");
+    j.close = list ? ']' : '}';
+    if (!io_json_take(&j, list ? '[' : '{'))
+        io_json_stop(&j, list ? "it does not begin with '['" : "it does not begin with '{'");
     return j;
+}
+
+/* The first member is reached by io_json_next. */
+IO_FN io_json io_json_start(const char *text, size_t size) { return io_json_open(text, size, false); }
+
+IO_FN bool io_json_skip_key(io_json *j)
+{
+    io_json_blank(j);
+    if (j->at == j->end) return io_json_stop(j, "it breaks off");
+    j->key = j->at;
+    if (!io_json_skip_text(j)) return false;
+    j->key_size = (size_t)(j->at - j->key);
+    return io_json_take(j, ':') || io_json_stop(j, "a colon is missing");
 }
 
 /* The next member; false at the end and when something is wrong. After the end of the whole nothing but blanks may
@@ -141,18 +158,15 @@ IO_FN io_json io_json_start(const char *text, size_t size)
 IO_FN bool io_json_next(io_json *j)
 {
     if (j->done) return false;
-    if (io_json_take(j, '}')) {
+    if (io_json_take(j, j->close)) {
         io_json_blank(j);
-        return j->at == j->end ? io_json_stop(j, NULL) : io_json_stop(j, "it goes on after the closing '}'");
+        return io_json_stop(j, j->at == j->end  ? NULL
+                               : j->close == '}' ? "it goes on after the closing '}'"
+                                                 : "it goes on after the closing ']'");
     }
     if (j->members > 0 && !io_json_take(j, ','))
         return io_json_stop(j, j->at == j->end ? "it breaks off" : "a comma is missing");
-    io_json_blank(j);
-    if (j->at == j->end) return io_json_stop(j, "it breaks off");
-    j->key = j->at;
-    if (!io_json_skip_text(j)) return false;
-    j->key_size = (size_t)(j->at - j->key);
-    if (!io_json_take(j, ':')) return io_json_stop(j, "a colon is missing");
+    if (j->close == '}' && !io_json_skip_key(j)) return false;
     io_json_blank(j);
     j->value = j->at;
     if (!io_json_skip_value(j)) return false;
@@ -165,8 +179,9 @@ IO_FN bool io_json_next(io_json *j)
 IO_FN char *io_json_unquote(const char *span, size_t size)
 {
     cJSON *item = size && span[0] == '"' ? cJSON_ParseWithLength(span, size) : NULL;
-    char *text = NULL;
-    if (cJSON_IsString(item) && io_utf8(item->valuestring, strlen(item->valuestring))) text = strdup(item->valuestring);
+    const size_t length = cJSON_IsString(item) ? strlen(item->valuestring) : 0;
+    char *text = cJSON_IsString(item) && io_utf8(item->valuestring, length) ? (char *)malloc(length + 1) : NULL;
+    if (text) memcpy(text, item->valuestring, length + 1);
     cJSON_Delete(item);
     return text;
 }
@@ -196,16 +211,56 @@ IO_FN cJSON *io_json_value(const io_json *j, size_t most)
     return NULL;
 }
 
-/* The iteration over a value that is an object itself. */
-IO_FN io_json io_json_members(const io_json *j) { return io_json_start(j->value, j->value_size); }
+/* The iteration over a value that is an object itself, or a list. */
+IO_FN io_json io_json_members(const io_json *j) { return io_json_open(j->value, j->value_size, false); }
+IO_FN io_json io_json_list(const io_json *j) { return io_json_open(j->value, j->value_size, true); }
 
-/* JSON numbers are doubles here: whole numbers are themselves up to 2^53. */
-IO_FN bool io_json_whole(const cJSON *item, uint64_t *number)
+/* Is this the member's name? Escapes are looked at only where there are any. */
+IO_FN bool io_json_is(io_json *j, const char *name)
 {
-    const double x = cJSON_IsNumber(item) ? item->valuedouble : -1;
-    if (!(x >= 0 && x < 9007199254740992.0) || x != (double)(uint64_t)x) return false;
-    *number = (uint64_t)x;
-    return true;
+    const size_t size = j->key_size - 2;
+    if (!memchr(j->key, '\\', j->key_size)) return strlen(name) == size && memcmp(j->key + 1, name, size) == 0;
+    char *text = io_json_name(j);
+    const bool same = text && strcmp(text, name) == 0;
+    free(text);
+    return same;
+}
+
+/* How often an object has a member of this name, 2 standing for more; *member stays at the first. */
+IO_FN int io_json_member(io_json object, const char *name, io_json *member)
+{
+    int found = 0;
+    while (found < 2 && io_json_next(&object))
+        if (io_json_is(&object, name) && found++ == 0) *member = object;
+    return found;
+}
+
+/* Plain digits below 2^53, up to which every reader agrees on a number: no 16.0, 1.6e1, -0 or 016. */
+IO_FN bool io_json_whole(const io_json *j, uint64_t *number)
+{
+    uint64_t n = 0;
+    size_t size = j->value_size;
+    while (size > 0 && strchr(" \t\r\n", j->value[size - 1])) size--;
+    if (size == 0 || size > 16 || (size > 1 && j->value[0] == '0')) return false;
+    for (size_t i = 0; i < size; i++) {
+        if (j->value[i] < '0' || j->value[i] > '9') return false;
+        n = 10 * n + (uint64_t)(j->value[i] - '0');
+    }
+    *number = n;
+    return n < UINT64_C(1) << 53;
+}
+
+/* What stands there, short enough to quote. */
+typedef struct io_json_quoted {
+    char text[40];
+} io_json_quoted;
+
+IO_FN io_json_quoted io_json_show(const io_json *j)
+{
+    io_json_quoted q;
+    snprintf(q.text, sizeof q.text, "%.*s", (int)(j->value_size < 32 ? j->value_size : 32), j->value);
+    for (size_t n = strlen(q.text); n > 0 && !io_utf8(q.text, n); n--) q.text[n - 1] = '\0'; /* not half a character */
+    return q;
 }
 
 /* Writes text in quotes, with the escapes it needs; false without memory, or when it is not UTF-8. */

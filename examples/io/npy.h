@@ -109,7 +109,7 @@ IO_FN bool npy_take_number(npy_text *t, int64_t *number)
         if (n > (INT64_MAX - 9) / 10) return false;
         n = 10 * n + (*t->at - '0');
     }
-    if (t->at == start) return false;
+    if (t->at == start || (n > 0 && *start == '0')) return false; /* Python takes 03 for none, either */
     if (t->at < t->end && *t->at == 'L') t->at++; /* Python 2 wrote 3L */
     *number = n;
     return true;

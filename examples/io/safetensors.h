@@ -15,8 +15,9 @@
  *     | N: 8 bytes, little-endian | N bytes of JSON | the data area: tensors without gaps | (trailing bytes) |
  *
  * DOES: files of any size, mapped, header read member by member; all types of the format; F4 and F6 packed, their
- *     shapes counting elements. A header is believed only when names are different, every shape fits its bytes, and the
- *     tensors fill the data area from 0 on without gap or overlap. Writing: header first, then the data as a stream.
+ *     shapes counting elements. Sizes and offsets are plain digits below 2^53, as every writer has them: 16.0 is none.
+ *     A header is believed only when names are different, every shape fits its bytes, and the tensors fill the data
+ *     area from 0 on without gap or overlap. Writing: header first, then the data as a stream.
  * DOES NOT: load pickles, or repair. Trailing bytes after the last tensor, which the official reader refuses, are
  *     tolerated: they occur.
  *
@@ -160,47 +161,72 @@ IO_FN bool st_read_metadata(const st_reader *r, const io_json *member)
 
 enum { ST_HAS_TYPE = 1, ST_HAS_SHAPE = 2, ST_HAS_OFFSETS = 4, ST_HAS_ALL = 7 };
 
-IO_FN bool st_read_shape(const st_reader *r, st_tensor *t, const cJSON *value)
+/* The integers of a list; -1 with a sentence when it is none, most + 1 when there are more. */
+IO_FN int st_read_integers(const st_reader *r, const st_tensor *t, const char *what, const io_json *value, int most,
+                           uint64_t *number)
 {
-    const cJSON *item;
-    uint64_t size;
-    if (!cJSON_IsArray(value)) return st_refuse(r, "tensor '%.128s' has a shape that is not a list", t->name);
-    cJSON_ArrayForEach(item, value)
-    {
-        if (t->rank == IO_MAX_RANK) return st_refuse(r, "tensor '%.128s' has more than %d axes", t->name, IO_MAX_RANK);
-        if (!io_json_whole(item, &size))
-            return st_refuse(r, "tensor '%.128s' has a size that is not a whole number below 2^53", t->name);
-        t->shape[t->rank++] = (int64_t)size;
+    io_json j = io_json_list(value);
+    int count = 0;
+    for (; io_json_next(&j); count++) {
+        if (count == most) return most + 1;
+        if (!io_json_whole(&j, &number[count]))
+            return st_refuse(r, "tensor '%.128s' has the %s %s, which is not plain digits of a number below 2^53",
+                             t->name, what, io_json_show(&j).text),
+                   -1;
     }
-    return true;
+    if (!j.wrong) return count;
+    return st_refuse(r, "tensor '%.128s' has a list of %ss that is not JSON: %s", t->name, what, j.wrong), -1;
 }
 
-IO_FN bool st_read_offsets(const st_reader *r, st_tensor *t, const cJSON *value)
+IO_FN bool st_read_shape(const st_reader *r, st_tensor *t, const io_json *value)
 {
-    if (!cJSON_IsArray(value) || cJSON_GetArraySize(value) != 2)
-        return st_refuse(r, "tensor '%.128s' has data_offsets that are not a list of two", t->name);
-    if (!io_json_whole(cJSON_GetArrayItem(value, 0), &t->begin) ||
-        !io_json_whole(cJSON_GetArrayItem(value, 1), &t->end))
-        return st_refuse(r, "tensor '%.128s' has a data offset that is not a whole number below 2^53", t->name);
-    return true;
+    uint64_t size[IO_MAX_RANK];
+    if (value->value[0] != '[') return st_refuse(r, "tensor '%.128s' has a shape that is not a list", t->name);
+    const int rank = st_read_integers(r, t, "size", value, IO_MAX_RANK, size);
+    if (rank > IO_MAX_RANK) return st_refuse(r, "tensor '%.128s' has more than %d axes", t->name, IO_MAX_RANK);
+    for (t->rank = 0; t->rank < rank; t->rank++) t->shape[t->rank] = (int64_t)size[t->rank];
+    return rank >= 0;
 }
 
-IO_FN bool st_read_type(const st_reader *r, st_tensor *t, const cJSON *value)
+IO_FN bool st_read_offsets(const st_reader *r, st_tensor *t, const io_json *value)
 {
-    const st_type *type = cJSON_IsString(value) ? st_type_of(value->valuestring) : NULL;
-    if (!cJSON_IsString(value)) return st_refuse(r, "tensor '%.128s' has a dtype that is not a text", t->name);
-    if (!type) return st_refuse(r, "tensor '%.128s' has the unknown dtype '%.32s'", t->name, value->valuestring);
-    snprintf(t->type, sizeof t->type, "%s", type->name);
+    uint64_t offset[2];
+    const int count = value->value[0] == '[' ? st_read_integers(r, t, "data offset", value, 2, offset) : 0;
+    if (count < 0) return false;
+    if (count != 2) return st_refuse(r, "tensor '%.128s' has data_offsets that are not a list of two", t->name);
+    t->begin = offset[0];
+    t->end = offset[1];
     return true;
 }
 
-/* One of dtype, shape and data_offsets; what else there may be is JSON, and nothing to us. */
-IO_FN bool st_read_field(const st_reader *r, st_tensor *t, const char *key, const cJSON *value, int *have)
+IO_FN bool st_read_type(const st_reader *r, st_tensor *t, const io_json *value)
+{
+    char *text = io_json_text(value);
+    const st_type *type = text ? st_type_of(text) : NULL;
+    if (type) snprintf(t->type, sizeof t->type, "%s", type->name);
+    else if (text) st_refuse(r, "tensor '%.128s' has the unknown dtype '%.32s'", t->name, text);
+    else st_refuse(r, "tensor '%.128s' has a dtype that is not a text", t->name);
+    free(text);
+    return type != NULL;
+}
+
+/* What is nothing to us must still be JSON. */
+IO_FN bool st_read_other(const st_reader *r, const st_tensor *t, const char *key, const io_json *value)
+{
+    cJSON *item = io_json_value(value, ST_MAX_VALUE);
+    const bool ok = item || st_refuse(r, "tensor '%.128s' has a '%.32s' that is not JSON of at most %d bytes", t->name,
+                                      key, ST_MAX_VALUE);
+    cJSON_Delete(item);
+    return ok;
+}
+
+/* One of dtype, shape and data_offsets, or another. */
+IO_FN bool st_read_field(const st_reader *r, st_tensor *t, const char *key, const io_json *value, int *have)
 {
     static const struct {
         const char *key;
         int bit;
-        bool (*read)(const st_reader *, st_tensor *, const cJSON *);
+        bool (*read)(const st_reader *, st_tensor *, const io_json *);
     } field[] = { { "dtype", ST_HAS_TYPE, st_read_type },
                   { "shape", ST_HAS_SHAPE, st_read_shape },
                   { "data_offsets", ST_HAS_OFFSETS, st_read_offsets } };
@@ -210,7 +236,7 @@ IO_FN bool st_read_field(const st_reader *r, st_tensor *t, const char *key, cons
         *have |= field[i].bit;
         return field[i].read(r, t, value);
     }
-    return true;
+    return st_read_other(r, t, key, value);
 }
 
 IO_FN bool st_read_fields(const st_reader *r, st_tensor *t, const io_json *member, int *have)
@@ -219,11 +245,7 @@ IO_FN bool st_read_fields(const st_reader *r, st_tensor *t, const io_json *membe
     while (io_json_next(&j)) {
         char *key = io_json_name(&j);
         if (!key) break;
-        cJSON *value = io_json_value(&j, ST_MAX_VALUE);
-        const bool ok = value ? st_read_field(r, t, key, value, have)
-                              : st_refuse(r, "tensor '%.128s' has a '%.32s' that is not JSON of at most %d bytes",
-                                          t->name, key, ST_MAX_VALUE);
-        cJSON_Delete(value);
+        const bool ok = st_read_field(r, t, key, &j, have);
         free(key);
         if (!ok) return false;
     }

@@ -60,6 +60,18 @@ static void check_round_trip(const st_file *f, const unsigned char *copy)
     free(text);
 }
 
+/* Sizes and offsets of what was accepted are plain digits, wherever their names are not written with escapes. */
+static void check_digits(const unsigned char *header, size_t size)
+{
+    static const char *const list[] = { "\"shape\":[", "\"data_offsets\":[" };
+    for (size_t at = 0; at < size; at++)
+        for (int i = 0; i < 2; i++) {
+            const size_t name = strlen(list[i]);
+            if (size - at < name || memcmp(header + at, list[i], name) != 0 || header[at - 1] == '\\') continue;
+            for (const unsigned char *c = header + at + name; *c != ']'; c++) assert(strchr("0123456789, \t\r\n", *c));
+        }
+}
+
 static void check_sentence(const char *why)
 {
     assert(strncmp(why, "fuzz: ", 6) == 0 && strlen(why) > 12);
@@ -76,6 +88,7 @@ static bool try_file(const unsigned char *file, size_t size)
     const bool ok = st_parse(copy, size, "fuzz", &f, why);
     if (!ok) check_sentence(why);
     for (int i = 0; ok && i < f.count; i++) check_tensor(&f, i, copy, size);
+    if (ok) check_digits(copy + 8, (size_t)f.data_start - 8);
     if (ok) check_round_trip(&f, copy);
     st_close(&f);
     free(copy);
@@ -253,6 +266,29 @@ static size_t next_file(uint64_t *rng, unsigned char *file, bool index)
     return size;
 }
 
+/* The same numbers, one of them as no writer writes it: that must be refused. */
+static size_t respelt_file(uint64_t *rng, unsigned char *file)
+{
+    size_t size, header, at;
+    do {
+        memset(file, 0, ROOM);
+        size = good_file(rng, file);
+        header = (size_t)io_little64(file);
+    } while (!strstr((const char *)file + 8, "shape")); /* without tensors there is nothing to spell */
+    do at = 8 + (size_t)cases_below(rng, (int)header);
+    while (!strchr("[,", file[at]) || !strchr("0123456789", file[at + 1]));
+    size_t end = at + 1;
+    while (file[end] >= '0' && file[end] <= '9') end++;
+    char number[32], text[64];
+    snprintf(number, sizeof number, "%.*s", (int)(end - at - 1), (const char *)file + at + 1);
+    static const char *const way[] = { "%s.0", "%se0", "%s.00e+0", "-%s", "0%s", "+%s", "\"%s\"", "0x%s", "[%s]" };
+    const int length = snprintf(text, sizeof text, PICK(rng, way), number), more = length - (int)(end - at - 1);
+    memmove(file + at + 1 + length, file + end, size - end);
+    memcpy(file + at + 1, text, (size_t)length);
+    for (int i = 0; i < 8; i++) file[i] = (unsigned char)((header + (size_t)more) >> 8 * i);
+    return size + (size_t)more;
+}
+
 static int print_files(long count, uint64_t rng)
 {
     for (long i = 0; i < count; i++) {
@@ -273,6 +309,7 @@ int main(int argc, char **argv)
         unsigned char file[ROOM];
         accepted += try_file(file, next_file(&rng, file, false));
         if (i % 4 == 0) indices += try_index(file, next_file(&rng, file, true));
+        if (i % 4 == 1 && try_file(file, respelt_file(&rng, file))) return printf("a number was misspelt\n"), 1;
     }
     printf("%ld files, %ld of them accepted; %ld indices, %ld of them accepted\n", count, accepted, (count + 3) / 4,
            indices);

@@ -132,6 +132,7 @@ static void bad_headers(void **state)
         { "{'descr': '<f4', 'fortran_order': Maybe}", 0, "X.npy: its 'fortran_order' is neither True nor False" },
         { "{'descr': [('x', '<f4')]}", 0, "X.npy: its 'descr' is not the name of a plain number type such as '<f4'" },
         { "{'shape': (3), 'descr': '<f4'}", 0, "X.npy: its 'shape' is not a tuple of at most 8 sizes" },
+        { "{'shape': (03,), 'descr': '<f4'}", 0, "X.npy: its 'shape' is not a tuple of at most 8 sizes" },
         { "{'shape': (-3,), 'descr': '<f4'}", 0, "X.npy: its 'shape' is not a tuple of at most 8 sizes" },
         { "{'shape': (1,1,1,1,1,1,1,1,1)}", 0, "X.npy: its 'shape' is not a tuple of at most 8 sizes" },
         { "{'shape': (99999999999999999999,)}", 0, "X.npy: its 'shape' is not a tuple of at most 8 sizes" },

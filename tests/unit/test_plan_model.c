@@ -376,6 +376,13 @@ static void bad_configurations(void **state)
         { "{" SIZES REST ", \"num_key_value_heads\": -1}", "its 'num_key_value_heads' is -1; expected 1 to 16384" },
         { "{" SIZES REST ", \"num_key_value_heads\": 1e99}", "its 'num_key_value_heads' is 9.99" },
         { "{" SIZES REST ", \"num_key_value_heads\": 1.5}", "its 'num_key_value_heads' is 1.5, not a whole number" },
+        { "{" SIZES REST ", \"num_key_value_heads\": 2.0}", "its 'num_key_value_heads' is 2.0, not a whole number in" },
+        { "{" SIZES REST ", \"num_key_value_heads\": 2e0}", "its 'num_key_value_heads' is 2e0, not a whole number" },
+        { "{" SIZES REST ", \"num_key_value_heads\": 2, \"num_key_value_heads\": 2}",
+          "it has a second 'num_key_value_heads'" },
+        { "{" SIZES REST ", \"vocab\\u005fsize\": 32}", "it has a second 'vocab_size'" },
+        { "{" SIZES REST ", \"text_config\": {\"model_type\": \"llama\", \"a\\u00zz\": 1}}", "it is not JSON" },
+        { "{" SIZES REST ", \"head_dim\": 08}", "it is not JSON" },
         { "{" SIZES REST ", \"num_key_value_heads\": \"8\"}", "its 'num_key_value_heads' is not a number" },
         { "{" SIZES REST ", \"num_key_value_heads\": 3}", "heads 2 does not divide by kv_heads 3" },
         { "{" SIZES REST ", \"tie_word_embeddings\": 1}", "its 'tie_word_embeddings' is neither true nor false" },
@@ -387,6 +394,10 @@ static void bad_configurations(void **state)
           "its 'mlp_only_layers' is not a list" },
         { "{" MOE
           ", \"num_experts\": 4, \"num_experts_per_tok\": 2, \"moe_intermediate_size\": 4, \"mlp_only_layers\": [-1]}",
+          "its 'mlp_only_layers' is not a list of numbers of layers" },
+        { "{" MOE
+          ", \"num_experts\": 4, \"num_experts_per_tok\": 2, \"moe_intermediate_size\": 4, "
+          "\"mlp_only_layers\": [1.0]}",
           "its 'mlp_only_layers' is not a list of numbers of layers" },
         { "{" MOE ", \"use_sliding_window\": true, \"sliding_window\": 8, \"layer_types\": [\"full_attention\"], "
           "\"num_experts\": 0}",
