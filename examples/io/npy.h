@@ -41,7 +41,8 @@ enum {
     NPY_MAX_RANK = IO_MAX_RANK,
     NPY_WHY = IO_WHY,             /* bytes of one sentence */
     NPY_MAX_HEADER = 1024 * 1024, /* NumPy itself writes less than a kilobyte */
-    NPY_MAX_ITEM = 16
+    NPY_MAX_ITEM = 16,
+    NPY_PREAMBLE = 12 /* bytes that say how long the header is */
 };
 
 typedef struct npy_array {
@@ -210,7 +211,7 @@ IO_FN bool npy_parse_preamble(const unsigned char *bytes, size_t size, size_t *s
                                char *why)
 {
     if (size < 6 || memcmp(bytes, "\x93NUMPY", 6) != 0) return io_fail(why, name, "it is not a .npy file");
-    if (size < 12) return io_fail(why, name, "it ends inside the header, after %zu bytes", size);
+    if (size < NPY_PREAMBLE) return io_fail(why, name, "it ends inside the header, after %zu bytes", size);
     const int major = bytes[6];
     if (major < 1 || major > 3)
         return io_fail(why, name, "its format version %d.%d is unknown (1.0, 2.0 and 3.0 are read)", major, bytes[7]);
@@ -223,10 +224,9 @@ IO_FN bool npy_parse_preamble(const unsigned char *bytes, size_t size, size_t *s
     return true;
 }
 
-/* The array of a file that lies in memory. `name` is for the sentence only. */
-IO_FN bool npy_parse(const void *file, size_t size, const char *name, npy_array *a, char *why)
+/* All but the data of a file of `size` bytes, of which at least the header is there; a->data is where data begins. */
+IO_FN bool npy_parse_header(const unsigned char *bytes, size_t size, const char *name, npy_array *a, char *why)
 {
-    const unsigned char *bytes = (const unsigned char *)file;
     size_t start = 0, length = 0;
     memset(a, 0, sizeof *a);
     if (!npy_parse_preamble(bytes, size, &start, &length, name, why)) return false;
@@ -240,6 +240,12 @@ IO_FN bool npy_parse(const void *file, size_t size, const char *name, npy_array 
                         (unsigned long long)need, (unsigned long long)have);
     a->data = (unsigned char *)(uintptr_t)(bytes + start + length);
     return true;
+}
+
+/* The array of a file that lies in memory. `name` is for the sentence only. */
+IO_FN bool npy_parse(const void *file, size_t size, const char *name, npy_array *a, char *why)
+{
+    return npy_parse_header((const unsigned char *)file, size, name, a, why);
 }
 
 IO_FN void npy_free(npy_array *a)

@@ -7,8 +7,8 @@
  * every bit, sums are of small whole numbers, which no order rounds, and nothing else is written. Plans: bytes of every
  * step are counted from the elements, and so is the bound, which no plan may beat. On small meshes every sharding there
  * is and every move between two of them is tried, as sharded/reshard_moves.h describes moves in words: no sequence may
- * be cheaper than the plan, and none may be missing that the plan takes. What is illegal is refused with a sentence, and
- * nothing is written.
+ * be cheaper than the plan, and none may be missing that the plan takes. What is illegal is refused with a sentence,
+ * and nothing is written.
  */
 #include <assert.h>
 #include <stdio.h>
@@ -39,7 +39,8 @@ static void say(const char *what, const trn_redistribute_args *args)
     trn_pspec_format(&args->to, args->mesh, to, sizeof to);
     fprintf(stderr, "%s: %s on %s, %s to %s, %s [", what, args->mesh->net->name, axes, from, to,
             trn_format_name(args->global.format));
-    for (int d = 0; d < args->global.rank; d++) fprintf(stderr, "%s%lld", d ? ", " : "", (long long)args->global.shape[d]);
+    for (int d = 0; d < args->global.rank; d++)
+        fprintf(stderr, "%s%lld", d ? ", " : "", (long long)args->global.shape[d]);
     fprintf(stderr, "]\n");
     abort();
 }
@@ -76,7 +77,10 @@ static uint32_t given(const twin_sharding *from, const int64_t *index, int devic
     return format == TRN_BF16 ? bits >> 16 : bits;
 }
 
-static float number_of(uint32_t code, trn_format format) { return cases_float_of(format == TRN_BF16 ? code << 16 : code); }
+static float number_of(uint32_t code, trn_format format)
+{
+    return cases_float_of(format == TRN_BF16 ? code << 16 : code);
+}
 
 static uint32_t read_code(trn_format format, const unsigned char *at)
 {
@@ -105,7 +109,8 @@ static float total(const twin_sharding *from, const int64_t *index, trn_format f
     int64_t local[TWIN_DIMS];
     float sum = 0;
     for (int i = 0; i < mesh.devices; i++)
-        if (counts(from, i) && twin_holds(from, i, index, local)) sum += number_of(given(from, index, i, format), format);
+        if (counts(from, i) && twin_holds(from, i, index, local))
+            sum += number_of(given(from, index, i, format), format);
     return sum;
 }
 
@@ -120,7 +125,8 @@ static void check_element(const trn_redistribute_args *args, const twin_sharding
         if (!twin_holds(to, i, index, local)) continue;
         unsigned char *at = (unsigned char *)dst[i].data + place(&dst[i], local);
         const uint32_t code = read_code(format, at);
-        if (!numbers && code != (given(from, index, 0, format) & (uint32_t)(0xffffffffu >> (32 - 8 * bytes_of(format)))))
+        if (!numbers &&
+            code != (given(from, index, 0, format) & (uint32_t)(0xffffffffu >> (32 - 8 * bytes_of(format)))))
             say("a bit was lost", args);
         if (numbers && counts(to, i)) open += number_of(code, format);
         if (numbers && !has_sum(to) && number_of(code, format) != total(from, index, format))
@@ -219,8 +225,8 @@ static int64_t most_shared(const twin_sharding *has, const twin_sharding *wants,
 }
 
 /* As trn_reshard_step has it: the larger buffer of a chip, all parts as large as the largest. */
-static int64_t counted_bytes(const trn_redistribute_args *args, const trn_reshard_step *step, const twin_sharding *before,
-                             const twin_sharding *after)
+static int64_t counted_bytes(const trn_redistribute_args *args, const trn_reshard_step *step,
+                             const twin_sharding *before, const twin_sharding *after)
 {
     const int64_t bytes = (int64_t)bytes_of(args->global.format);
     int64_t members = 1;
@@ -407,8 +413,10 @@ static void permutation(const graph *g, const twin_sharding *x, const twin_shard
                 for (int a = 0; a < x->axes; a++)
                     if (x->role[a] == TWIN_SUM && twin_coordinate(x, i, a) != twin_coordinate(x, j, a)) same = false;
                 if (!same) continue;
-                if (!way) turn++;
-                else if (seen++ == turn) to[i] = j == i ? -1 : j;
+                if (!way)
+                    turn++;
+                else if (seen++ == turn)
+                    to[i] = j == i ? -1 : j;
             }
     }
     (void)g;
@@ -425,7 +433,8 @@ static double price(const graph *g, trn_collective op, int64_t bytes, const int 
     a.bytes = bytes;
     a.chips = chips;
     if (bytes == 0) return 0;
-    if (targets) for (int i = 0; i < mesh.devices; i++) chips[i] = trn_mesh_chip(&mesh, i);
+    if (targets)
+        for (int i = 0; i < mesh.devices; i++) chips[i] = trn_mesh_chip(&mesh, i);
     a.count = targets ? mesh.devices : groups_along(g, axis, axes, chips);
     a.groups = mesh.devices / a.count;
     a.targets = targets;

@@ -36,9 +36,9 @@ static int sizes(int64_t *list)
 
 enum { SIZES = 128 };
 
-static const char *const shardings[] = {
-    "(data, tensor)", "(tensor, *)", "(*, (data, tensor))", "(*, *)", "(data, *) + sum(tensor)", "(*, *) + sum(data)"
-};
+static const char *const shardings[] = { "(data, tensor)",          "(tensor, *)",
+                                         "(*, (data, tensor))",     "(*, *)",
+                                         "(data, *) + sum(tensor)", "(*, *) + sum(data)" };
 enum { SHARDINGS = sizeof shardings / sizeof shardings[0] };
 
 static void on(trn_system system, const char *axes)
@@ -90,7 +90,7 @@ static void check_step(const trn_redistribute_args *args, const trn_pspec *befor
     for (int i = 0; i < step->axes; i++) members *= mesh.axis[step->axis[i]].size;
     if (step->cost.time_s < step->cost.lower_bound_s * (1 - 1e-9)) fail_msg("a step is faster than its bound");
     if (step->kind != TRN_RESHARD_COLLECTIVE) return;
-    const wide least = old > new ? old : new, most = members * (old < new ? old : new);
+    const wide least = old > new ? old : new, most = members *(old < new ? old : new);
     if (step->bytes < least || (step->op != TRN_PERMUTE && step->op != TRN_ALL_REDUCE && step->bytes > most))
         fail_msg("%lld bytes in %s", (long long)step->bytes, trn_collective_name(step->op));
 }
@@ -102,10 +102,12 @@ static trn_status check_plan(const trn_redistribute_args *args, double *time_s)
     memset(&plan, 0x5a, sizeof plan);
     untouched = plan;
     const trn_status status = trn_redistribute_plan(args, &plan);
-    const wide bytes = (wide)args->global.shape[0] * args->global.shape[1] *
-                       (wide)trn_format_bytes(args->global.format);
-    if (bytes > MOST) check_refused(status, TRN_ESHAPE, args->error, "2^60");
-    else if (status) check_refused(status, TRN_EUNSUPPORTED, args->error, "2^60 bytes, parts rounded up");
+    const wide bytes =
+        (wide)args->global.shape[0] * args->global.shape[1] * (wide)trn_format_bytes(args->global.format);
+    if (bytes > MOST)
+        check_refused(status, TRN_ESHAPE, args->error, "2^60");
+    else if (status)
+        check_refused(status, TRN_EUNSUPPORTED, args->error, "2^60 bytes, parts rounded up");
     if (status) {
         assert_memory_equal(&plan, &untouched, sizeof plan);
         return status;
@@ -301,8 +303,15 @@ static void test_collective_run(void **state)
 static void test_plan(void **state)
 {
     (void)state;
-    const trn_model model = { .name = "many experts", .layers = 2, .hidden = 64, .heads = 16, .intermediate = 64,
-                              .vocab = 64, .experts = 16384, .experts_per_token = 16384, .moe_intermediate = 64 };
+    const trn_model model = { .name = "many experts",
+                              .layers = 2,
+                              .hidden = 64,
+                              .heads = 16,
+                              .intermediate = 64,
+                              .vocab = 64,
+                              .experts = 16384,
+                              .experts_per_token = 16384,
+                              .moe_intermediate = 64 };
     trn_error error;
     trn_plan_args args;
     trn_plan_list list;
@@ -339,11 +348,16 @@ static void test_plan(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_found),          cmocka_unit_test(test_redistribution),
-        cmocka_unit_test(test_more_takes_longer), cmocka_unit_test(test_uneven),
-        cmocka_unit_test(test_wire),           cmocka_unit_test(test_shares),
-        cmocka_unit_test(test_sharded_product), cmocka_unit_test(test_collective_cost),
-        cmocka_unit_test(test_collective_run), cmocka_unit_test(test_plan),
+        cmocka_unit_test(test_found),
+        cmocka_unit_test(test_redistribution),
+        cmocka_unit_test(test_more_takes_longer),
+        cmocka_unit_test(test_uneven),
+        cmocka_unit_test(test_wire),
+        cmocka_unit_test(test_shares),
+        cmocka_unit_test(test_sharded_product),
+        cmocka_unit_test(test_collective_cost),
+        cmocka_unit_test(test_collective_run),
+        cmocka_unit_test(test_plan),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
