@@ -1,6 +1,5 @@
 #!/bin/sh
-# Archives that the fuzzer's builder makes, as Python's zipfile and NumPy read them: what fuzz_zip takes for true is true
-# to others, too.
+# Archives that fuzz_zip builds, as Python's zipfile and NumPy read them: what it takes for true is true to others, too.
 # Usage: tests/cli/npz.sh DIRECTORY-OF-PROGRAMS, from tests/.
 set -u
 here=$(CDPATH= cd -- "$(dirname -- "$0")" && pwd)
