@@ -88,7 +88,7 @@ IO_FN bool npz_first(const npz_file *z, const npz_member *m, unsigned char *out,
 IO_FN bool npz_check_header(const npz_file *z, const npz_member *m, const char *name, char *why)
 {
     unsigned char preamble[NPY_PREAMBLE];
-    size_t start, length;
+    size_t start = 0, length = 0;
     npy_array a;
     const size_t few = m->size < sizeof preamble ? (size_t)m->size : sizeof preamble;
     if (!npz_first(z, m, preamble, few, name, why) ||

@@ -1,7 +1,7 @@
 /* fuzz_zip.c - archives built record by record: what is true is read to the last bit, and each lie is refused.
  * SPDX-License-Identifier: MIT
  *
- *     fuzz_zip [count] [seed]                default: 20000 archives, 500000 with TRN_TEST_LEVEL=2; seed 1
+ *     fuzz_zip [count] [seed]                default: 10000 archives, 500000 with TRN_TEST_LEVEL=2; seed 1
  *     fuzz_zip --write FOLDER count seed     true archives as FOLDER/0.npz and so on, and what is in them on stdout
  *
  * A builder of its own, after APPNOTE: stored and deflated members, sizes in 32 bits or in zip64's field, in the header
@@ -655,7 +655,7 @@ int main(int argc, char **argv)
 {
     if (argc > 4 && strcmp(argv[1], "--write") == 0)
         return write_archives(argv[2], atol(argv[3]), strtoull(argv[4], NULL, 10));
-    fuzzing_start(argc, argv, cases_rounds(20000, 500000));
+    fuzzing_start(argc, argv, cases_rounds(10000, 500000));
     while (fuzzing_next(&rng)) try_case();
     const long cases = fuzzing_end();
     printf("%ld true archives were read, %ld lies refused\n", told_true, told_lies);
