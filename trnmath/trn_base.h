@@ -382,8 +382,10 @@ TRNI_INLINE void trni_floats_end(const trni_fp_modes *callers)
 }
 
 /* From here to the end of the block. Every parallel region has one, as each thread has its own modes. */
-#define TRNI_FLOATS \
-    const trni_fp_modes trni_floats __attribute__((cleanup(trni_floats_end), unused)) = trni_floats_begin()
+#define TRNI_FLOATS TRNI_FLOATS_AS(__LINE__) /* blocks in blocks have names of their own */
+#define TRNI_FLOATS_AS(line) TRNI_FLOATS_NAMED(line)
+#define TRNI_FLOATS_NAMED(line) \
+    const trni_fp_modes trni_floats_##line __attribute__((cleanup(trni_floats_end), unused)) = trni_floats_begin()
 
 /* Flags that no macro shows (clang has some): looked for once in each file that holds bodies, when the first call of
  * the process runs. */
