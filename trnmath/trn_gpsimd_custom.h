@@ -73,8 +73,8 @@ typedef struct trn_gpsimd_custom_args {
 
 /* Calls op for each processor's partitions, ascending; with .threads for all of them, at once where there are threads.
  * The first error ends it (with .threads, when all have been called) and is returned with the processor's number; what
- * other processors have written by then stays. Beyond 128 partitions (.unlimited) processor 0 is next again. A dst may
- * be a src in one place. */
+ * other processors have written by then stays. Tensors that are all empty are nobody's work. Beyond 128 partitions
+ * (.unlimited) processor 0 is next again. A dst may be a src in one place. */
 TRN_API trn_status trn_gpsimd_custom(const trn_gpsimd_custom_args *args);
 
 #if TRNI_BODIES
@@ -146,6 +146,16 @@ TRNI_DRIVER void trni_custom_check(trni_frame *f, const trn_gpsimd_custom_args *
     for (int i = 0; i < a->dsts && !f->status; i++) trni_custom_apart(f, a, i);
 }
 
+/* Partitions may be many where there are no elements. */
+TRNI_FN bool trni_custom_empty(const trn_gpsimd_custom_args *a)
+{
+    for (int i = 0; i < a->dsts; i++)
+        if (trn_tensor_elements(a->dst[i])) return false;
+    for (int i = 0; i < a->srcs; i++)
+        if (trn_tensor_elements(a->src[i])) return false;
+    return true;
+}
+
 /* Share number `share` of the partitions; its error gets the processor's number in front. */
 TRNI_FN trn_status trni_custom_run(const trn_gpsimd_custom_args *a, int64_t partitions, int64_t share, void *local,
                                    trn_error *error)
@@ -174,16 +184,17 @@ TRNI_FN trn_status trni_custom_run(const trn_gpsimd_custom_args *a, int64_t part
 
 /* All shares, several at once. Of those that fail the first one's error is told. */
 TRNI_FN trn_status trni_custom_run_threads(const trn_gpsimd_custom_args *a, int64_t partitions, int64_t shares,
-                                           const trni_workspace *local)
+                                           const trni_workspace *local, int threads)
 {
     trn_status first = TRN_OK;
     int64_t failed = shares;
-    TRNI_PARALLEL_FOR(num_threads(trni_threads()) schedule(static) if (trni_threads() > 1))
+    (void)threads;
+    TRNI_PARALLEL_FOR(num_threads(threads) schedule(static) if (threads > 1))
     for (int64_t share = 0; share < shares; share++) {
         TRNI_FLOATS;
         trn_error error;
         const trn_status status =
-            trni_custom_run(a, partitions, share, trni_workspace_of(local, (int)share), &error);
+            trni_custom_run(a, partitions, share, trni_workspace_of(local, threads > 1 ? trni_thread() : 0), &error);
         if (!status) continue;
 #if defined(_OPENMP)
 #pragma omp critical(trni_custom_failed)
@@ -214,13 +225,13 @@ TRN_API trn_status trn_gpsimd_custom(const trn_gpsimd_custom_args *args)
     trni_frame_begin(&f, &how, TRN_TRAINIUM2, TRN_TRAINIUM1, "gpsimd_custom");
     if (!f.status) trni_frame_engine(&f, TRN_ENGINE_GPSIMD, TRN_ENGINE_GPSIMD, "custom operators");
     trni_custom_check(&f, args);
-    if (f.status) return f.status;
+    if (f.status || trni_custom_empty(args)) return f.status;
     const int64_t shares = trni_ceil_div(f.partitions, TRN_GPSIMD_PROCESSOR_PARTITIONS);
     trni_workspace local;
-    trn_status status =
-        trni_workspace_open(&local, TRN_GPSIMD_LOCAL_BYTES, args->threads ? (int)shares : 1, args->error);
+    const int threads = args->threads ? trni_threads() : 1;
+    trn_status status = trni_workspace_open(&local, TRN_GPSIMD_LOCAL_BYTES, threads, args->error);
     if (status) return status;
-    status = args->threads ? trni_custom_run_threads(args, f.partitions, shares, &local)
+    status = args->threads ? trni_custom_run_threads(args, f.partitions, shares, &local, threads)
                            : trni_custom_run_in_turn(args, f.partitions, shares, &local);
     trni_workspace_close(&local);
     return status;

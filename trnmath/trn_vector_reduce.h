@@ -273,21 +273,28 @@ TRNI_FN void trni_reduce_bits(const void *plan, int64_t row, int64_t n, void *ro
     }
 }
 
+/* Of axes [first, last); INT64_MAX for what no int64 holds, which is legal beside an axis of no elements. */
+TRNI_FN int64_t trni_reduce_extent(const trn_tensor *t, int first, int last)
+{
+    int64_t extent = 1;
+    bool all = true;
+    for (int i = first; i < last; i++) {
+        if (t->shape[i] == 0) return 0;
+        all = all && !__builtin_mul_overflow(extent, t->shape[i], &extent);
+    }
+    return all ? extent : INT64_MAX;
+}
+
 /* Elements of one row, from data's last free axes. */
 TRNI_FN int64_t trni_reduce_length(const trn_tensor_reduce_args *args)
 {
-    int64_t length = 1;
-    const int first = args->axes ? args->data.rank - args->axes : 1;
-    for (int i = first; i < args->data.rank; i++) length *= args->data.shape[i];
-    return length;
+    const int rank = args->data.rank;
+    return trni_reduce_extent(&args->data, args->axes ? rank - args->axes : 1, rank);
 }
 
 TRNI_FN int64_t trni_reduce_outer(const trn_tensor_reduce_args *args)
 {
-    int64_t outer = 1;
-    const int first = args->axes ? args->data.rank - args->axes : 1;
-    for (int i = 1; i < first; i++) outer *= args->data.shape[i];
-    return outer;
+    return trni_reduce_extent(&args->data, 1, args->axes ? args->data.rank - args->axes : 1);
 }
 
 TRNI_FN void trni_reduce_kinds(trni_frame *f, const trn_tensor_reduce_args *args)
