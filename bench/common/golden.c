@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "io/io.h"
+
 enum { LINE = 512, PATH = 1024 };
 
 static FILE *open_in(const char *directory, const char *file, char *why)
@@ -14,7 +16,9 @@ static FILE *open_in(const char *directory, const char *file, char *why)
     char path[PATH];
     FILE *in = NULL;
     errno = ENAMETOOLONG;
-    if (snprintf(path, sizeof path, "%s/%s", directory, file) < PATH) in = fopen(path, "r");
+    const bool fits = snprintf(path, sizeof path, "%s/%s", directory, file) < PATH;
+    if (fits && !io_reading(path, why)) return NULL;
+    if (fits) in = fopen(path, "r");
     if (!in) snprintf(why, APP_WHY, "%s: it cannot be opened (%s)", file, strerror(errno));
     return in;
 }

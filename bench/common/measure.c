@@ -38,26 +38,33 @@ int tb_refuse_isa(void)
     return app_complain(APP_USAGE, "TRN_ISA=%s is unknown or not available on this host", getenv("TRN_ISA"));
 }
 
-int tb_can_write(const tb_files *files)
+int tb_open_files(tb_files *files)
 {
-    return app_can_write("--csv", files->csv) || app_can_write("--json", files->json) ||
-                   app_can_write("--report", files->report)
-               ? APP_USAGE
-               : APP_OK;
+    static const char *const flag[] = { "--csv", "--json", "--report", "--out" };
+    const char *const path[] = { files->csv, files->json, files->report, files->out };
+    for (int i = 0; i < TB_OUTPUTS; i++) files->output[i] = (app_output){ .flag = flag[i], .path = path[i] };
+    return app_open_outputs(files->output, TB_OUTPUTS);
 }
 
 bool tb_stdout_taken(const tb_files *files)
 {
-    return (files->json && !strcmp(files->json, "-")) || (files->csv && !strcmp(files->csv, "-"));
+    const char *const path[] = { files->csv, files->json, files->report, files->out };
+    bool taken = false;
+    for (int i = 0; i < TB_OUTPUTS; i++) taken = taken || (path[i] && strcmp(path[i], "-") == 0);
+    return taken;
 }
 
-int tb_write_files(const tb_files *files, tb_writer *csv, tb_writer *json, tb_writer *report, const void *context)
+FILE *tb_file_stream(const tb_files *files, int output) { return app_output_stream(&files->output[output]); }
+
+int tb_write_files(tb_files *files, tb_writer *csv, tb_writer *json, tb_writer *report, const void *context)
 {
-    int status = app_write_file("--csv", files->csv, csv, context);
-    if (status == APP_OK) status = app_write_file("--json", files->json, json, context);
-    if (status == APP_OK && report) status = app_write_file("--report", files->report, report, context);
-    return status;
+    files->output[TB_CSV].write = csv;
+    files->output[TB_JSON].write = json;
+    files->output[TB_REPORT].write = report;
+    return app_write_outputs(files->output, TB_OUTPUTS, context);
 }
+
+void tb_discard_files(tb_files *files) { app_discard_outputs(files->output, TB_OUTPUTS); }
 
 /* ---- progress ---- */
 

@@ -4,7 +4,7 @@
 #ifndef BENCH_COMMON_MEASURE_H
 #define BENCH_COMMON_MEASURE_H
 
-#include "app/app.h"
+#include "app/files.h"
 
 /* ---- options ---- */
 
@@ -14,15 +14,20 @@ trn_isa tb_isa(trn_isa asked); /* the one that runs when this one is asked for *
 int tb_refuse_isa(void);       /* APP_USAGE, after a sentence, when the environment's TRN_ISA is none; else APP_OK */
 
 /* The files that a subcommand writes; NULL: not asked for, "-": standard output, which then has no tables. */
+enum { TB_CSV, TB_JSON, TB_REPORT, TB_OUT, TB_OUTPUTS };
+
 typedef struct tb_files {
-    const char *json, *csv, *report;
+    const char *json, *csv, *report, *out; /* out: written during the work, through tb_file_stream */
+    app_output output[TB_OUTPUTS];
 } tb_files;
 
-int tb_can_write(const tb_files *files); /* APP_OK, or APP_USAGE after a sentence; asked before the work */
+int tb_open_files(tb_files *files); /* before the work; APP_OK, or APP_USAGE after a sentence */
 bool tb_stdout_taken(const tb_files *files);
+FILE *tb_file_stream(const tb_files *files, int output); /* NULL: not asked for */
 typedef void tb_writer(FILE *out, const void *context);
-/* report NULL: there is none. APP_OK, or APP_USAGE after a sentence. */
-int tb_write_files(const tb_files *files, tb_writer *csv, tb_writer *json, tb_writer *report, const void *context);
+/* All of them appear, or none; report NULL: there is none. APP_OK, or APP_USAGE after a sentence. */
+int tb_write_files(tb_files *files, tb_writer *csv, tb_writer *json, tb_writer *report, const void *context);
+void tb_discard_files(tb_files *files); /* those that are still open */
 
 /* ---- progress, on standard error ----
  * On a terminal one line that is overwritten, with the seconds so far. Elsewhere, and for who asks for plain text

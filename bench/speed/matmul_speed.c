@@ -64,7 +64,7 @@ typedef struct options {
     int threads; /* 0: 1 and 2 */
     int rounds;
     shape only;
-    FILE *csv;
+    app_output csv;
 } options;
 
 typedef struct bench {
@@ -214,6 +214,7 @@ static double share_of_read(const bench *b, int which)
 static void print(const bench *b, const options *o)
 {
     char name[48];
+    FILE *csv = app_output_stream(&o->csv);
     snprintf(name, sizeof name, "%lldx%lldx%lld", (long long)b->s.m, (long long)b->s.n, (long long)b->s.k);
     for (int c = 0; c < CANDIDATES; c++) {
         if (!takes_part(b, c)) continue;
@@ -224,8 +225,8 @@ static void print(const bench *b, const options *o)
                b->threads, candidate_name(c), top * 1e-9, 100 * share, own, openblas, onednn);
         if (b->s.m == 1 && c < PEERS_FROM) printf("  %5.1f %% of read", 100 * read);
         putchar('\n');
-        if (o->csv)
-            fprintf(o->csv, "%s,%s,%d,%lld,%lld,%lld,%s,%.4g,%.4g,%.4g,%.4g,%.4g,%.4g\n", trn_isa_text(o->isa),
+        if (csv)
+            fprintf(csv, "%s,%s,%d,%lld,%lld,%lld,%s,%.4g,%.4g,%.4g,%.4g,%.4g,%.4g\n", trn_isa_text(o->isa),
                     TB_COMPILER, b->threads, (long long)b->s.m, (long long)b->s.n, (long long)b->s.k, candidate_name(c),
                     top * 1e-9, share, own, openblas, onednn, read);
     }
@@ -271,7 +272,7 @@ static bool parse(int argc, char **argv, options *o)
         else if (strcmp(argv[i], "--rounds") == 0)
             o->rounds = atoi(value);
         else if (strcmp(argv[i], "--csv") == 0)
-            o->csv = fopen(value, "w");
+            o->csv.path = value;
         else if (strcmp(argv[i], "--format") == 0 && add_formats(value)) {
             i++;
             continue;
@@ -284,7 +285,7 @@ static bool parse(int argc, char **argv, options *o)
     return trn_isa_supported(o->isa) && o->threads >= 0 && o->rounds > 0 && o->rounds <= MAX_ROUNDS;
 }
 
-int main(int argc, char **argv)
+int app_run(int argc, char **argv)
 {
     static const char *const usual[] = { "f16", "tf32", "f32" };
     options o = { .isa = tb_isa(TRN_ISA_AUTO), .rounds = 9 };
@@ -301,8 +302,10 @@ int main(int argc, char **argv)
     for (int i = 0; i < TB_PEERS; i++)
         if (tb_peer_version((tb_peer_id)i))
             fprintf(stderr, "# %s: %s\n", tb_peer_name((tb_peer_id)i), tb_peer_version((tb_peer_id)i));
-    if (o.csv)
-        fprintf(o.csv, "isa,compiler,threads,m,n,k,candidate,best_gflops,share_of_peak,ratio_bf16,ratio_openblas,ratio_"
+    if (app_open_outputs(&o.csv, 1) != APP_OK) return APP_USAGE;
+    FILE *csv = app_output_stream(&o.csv);
+    if (csv)
+        fprintf(csv, "isa,compiler,threads,m,n,k,candidate,best_gflops,share_of_peak,ratio_bf16,ratio_openblas,ratio_"
                        "onednn_bf16,share_of_read\n");
 
     for (int threads = o.threads ? o.threads : 1; threads <= (o.threads ? o.threads : 2); threads++) {
@@ -319,6 +322,5 @@ int main(int argc, char **argv)
                 printf("geometric mean of %d shapes with M >= 128, %d thread(s), %s: %.3fx OpenBLAS\n", count[i],
                        threads, formats[i]->name, exp(log_sum[i] / count[i]));
     }
-    if (o.csv) fclose(o.csv);
-    return 0;
+    return app_write_outputs(&o.csv, 1, NULL);
 }

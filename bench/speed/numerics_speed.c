@@ -203,7 +203,7 @@ static void read_arguments(bench *b, int argc, char **argv)
     b->rows = ROWS_MOST;
 }
 
-int main(int argc, char **argv)
+int app_run(int argc, char **argv)
 {
     static bench b;
     b.m = 64;

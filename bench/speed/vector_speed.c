@@ -330,7 +330,7 @@ static bool wanted(int names, char **name, const char *text)
     return names == 0;
 }
 
-int main(int argc, char **argv)
+int app_run(int argc, char **argv)
 {
     static bench b = { .p = 4096, .f = 16384, .rounds = 9 };
     int first = 1;

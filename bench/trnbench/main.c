@@ -44,7 +44,7 @@ static int help(void)
     return APP_OK;
 }
 
-int main(int argc, char **argv)
+int app_run(int argc, char **argv)
 {
     const char *word = argc > 1 ? argv[1] : "";
     if (strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0) return help();

@@ -2,15 +2,16 @@
  * SPDX-License-Identifier: MIT
  *
  *     const char app_name[] = "mxq";
- *     int main(int argc, char **argv) { ... app_parse_options(&command, &options, argc - 1, argv + 1) ... }
+ *     int app_run(int argc, char **argv) { ... app_parse_options(&command, &options, argc - 1, argv + 1) ... }
  *
  * Data goes to stdout, everything else to stderr. Exit status: APP_OK, APP_FAILED (a check failed), APP_USAGE (bad
  * usage or input, after one sentence). What works below a command returns a bool, and with false a sentence in `why`;
  * only the command itself speaks: it returns app_complain(APP_USAGE, "%s", why).
  *
  *     table.c    one kind of table, printed as text, CSV, JSON or its own description
- *     cli.c      options, --help, --version, messages, progress, memory, files, time
- *     outputs.h  the files a command writes
+ *     main.c     where every program begins, and ends: what it printed has arrived, or it fails
+ *     cli.c      options, --help, --version, messages, progress, memory, time
+ *     files.h    the files a command reads and writes
  *     page.h     the shell of an HTML page
  *     chart.h    pictures of numbers; chart_draw.h is what they are drawn with
  */
@@ -25,6 +26,10 @@
 
 enum { APP_OK = 0, APP_FAILED = 1, APP_USAGE = 2 };
 extern const char app_name[]; /* each program defines its own: messages begin with it */
+int app_run(int argc, char **argv); /* and this, which main() calls: the exit status */
+/* What was printed arrives now: `status`, or else APP_USAGE after one sentence, which is said once. main() asks at the
+ * end; a program asks before it does what cannot be undone. */
+int app_flush(int status);
 
 enum { APP_WHY = 512 }; /* bytes of one sentence */
 
@@ -140,14 +145,5 @@ double app_now(void);                                  /* seconds of a clock tha
 /* Memory, zeroed, and a realloc of it; where there is none, one sentence and the end. */
 void *app_memory(size_t count, size_t size);
 void *app_resize(void *memory, size_t count, size_t size);
-
-/* ---- files ---- */
-
-/* Can it be written? APP_OK for no path, too; leaves nothing there. (outputs.h opens files early, and keeps them.) */
-int app_can_write(const char *flag, const char *path);
-/* Runs write(out, context) on a file that appears when it is complete, on stdout for "-", and not at all for no path;
- * APP_USAGE with a sentence when that fails. */
-int app_write_file(const char *flag, const char *path, void (*write)(FILE *out, const void *context),
-                  const void *context);
 
 #endif /* APP_H */

@@ -1,4 +1,4 @@
-/* cli.c - options, messages, progress, memory, files, time.
+/* cli.c - options, messages, progress, memory, time.
  * SPDX-License-Identifier: MIT
  */
 #define _POSIX_C_SOURCE 200809L
@@ -15,7 +15,7 @@
 
 #include <trnmath/trn_base.h>
 
-#include "outputs.h"
+#include "io/io.h"
 
 /* ---- messages ---- */
 
@@ -238,73 +238,3 @@ bool app_check_isa(char *why)
 }
 
 const char *app_isa_used(trn_isa isa) { return isa == TRN_ISA_AUTO ? trn_isa_name() : trn_isa_text(isa); }
-
-/* ---- files ---- */
-
-/* Asked before the work: a path that is wrong should not cost minutes. Nothing is left there. A named pipe is not
- * opened: its reader would take the close for the end. */
-int app_can_write(const char *flag, const char *path)
-{
-    io_output out;
-    char why[IO_WHY];
-    struct stat s;
-    if (!path || (stat(path, &s) == 0 && S_ISFIFO(s.st_mode) && access(path, W_OK) == 0)) return APP_OK;
-    if (!io_output_open(path, &out, why)) return app_complain(APP_USAGE, "%s %s", flag, why);
-    io_output_discard(&out);
-    return APP_OK;
-}
-
-int app_write_file(const char *flag, const char *path, void (*write)(FILE *out, const void *context),
-                  const void *context)
-{
-    io_output out;
-    char why[IO_WHY];
-    if (!path) return APP_OK;
-    if (!io_output_open(path, &out, why)) return app_complain(APP_USAGE, "%s %s", flag, why);
-    write(out.file, context);
-    return io_output_commit(&out, why) ? APP_OK : app_complain(APP_USAGE, "%s %s", flag, why);
-}
-
-/* ---- several files: a path that is wrong costs no work, and a pipe is opened once ---- */
-
-bool app_output_taken(const app_output *output, int count)
-{
-    for (int i = 0; i < count; i++)
-        if (output[i].path && strcmp(output[i].path, "-") == 0) return true;
-    return false;
-}
-
-void app_discard_outputs(app_output *output, int count)
-{
-    for (int i = 0; i < count; i++) io_output_discard(&output[i].file);
-}
-
-static int output_failed(app_output *output, int count, const char *flag, const char *why)
-{
-    app_discard_outputs(output, count);
-    return app_complain(APP_USAGE, "%s %s", flag, why);
-}
-
-int app_open_outputs(app_output *output, int count)
-{
-    char why[IO_WHY];
-    for (int i = 0; i < count; i++) {
-        if (!output[i].path) continue;
-        if (strcmp(output[i].path, "-") == 0 && app_output_taken(output, i))
-            return output_failed(output, count, output[i].flag, "-: standard output takes one of them");
-        if (!io_output_open(output[i].path, &output[i].file, why))
-            return output_failed(output, count, output[i].flag, why);
-    }
-    return APP_OK;
-}
-
-int app_write_outputs(app_output *output, int count, const void *context)
-{
-    char why[IO_WHY];
-    for (int i = 0; i < count; i++) {
-        if (!output[i].path) continue;
-        output[i].write(output[i].file.file, context);
-        if (!io_output_commit(&output[i].file, why)) return output_failed(output, count, output[i].flag, why);
-    }
-    return APP_OK;
-}

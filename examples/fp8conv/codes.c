@@ -198,8 +198,10 @@ int fc_about(const fc_options *o)
     app_table table;
     app_table_start(&table, column, sizeof column / sizeof column[0]);
     fill_codes(&table);
-    int status = o->csv ? app_write_file("--csv", o->csv, write_csv, &table) : APP_OK;
-    if (status == APP_OK && o->json) status = app_write_file("--json", o->json, write_json, &table);
+    app_output output[] = { { .flag = "--csv", .path = o->csv, .write = write_csv },
+                            { .flag = "--json", .path = o->json, .write = write_json } };
+    int status = app_open_outputs(output, 2);
+    if (status == APP_OK) status = app_write_outputs(output, 2, &table);
     app_table_free(&table);
     if (status != APP_OK || o->csv || o->json) return status;
     puts("OCP's E4M3 to Trainium's: the same bytes mean the same up to 240; 14 of the 254 finite codes lie beyond.\n");

@@ -7,7 +7,8 @@
  * Everything that is reported about FP8 follows from how often each of the 128 magnitudes stands under each scale: they
  * are counted, tables of 256 entries convert them, and sums of 128 terms are the errors, exactly and without sampling.
  *
- *     main.c       the command line, and from one checkpoint to the other
+ *     main.c       the command line
+ *     run.c        from one checkpoint to the other: what is opened, done and shown, in which order
  *     catalogue.c  all tensors of all shards, and where their bytes are
  *     names.c      which tensor is whose scale; which tensors are quantised
  *     codes.c      values, the tables that convert codes, and --codes
@@ -28,8 +29,9 @@
 
 #include <trnmath/trn_format.h>
 
-#include "app/app.h"
+#include "app/files.h"
 #include "io/checkpoint.h"
+#include "io/stage.h"
 
 /* ---- options ---- */
 
@@ -50,7 +52,7 @@ typedef struct fc_options {
     fc_mode mode;
     fc_grain grain;
     int64_t block[2];
-    bool power_of_two, quantise, no_new_scales, keep_run_scales, check, verify, each, about, schema;
+    bool power_of_two, quantise, no_new_scales, keep_run_scales, check, verify, each, about, schema, force;
     int threads;
     fc_globs include, exclude, scale_names, run_scales;
     const char *json, *csv;
@@ -174,6 +176,7 @@ enum { FC_OPEN = 3 };
 typedef struct fc_catalogue {
     const fc_options *options;
     ckpt input;
+    io_stage stage; /* what is written, until it appears */
     fc_item *item; /* in the order of shards and files; new ones at the end */
     int items, capacity;
     int *by_name, named; /* the first `named` items, sorted */
@@ -240,17 +243,29 @@ bool fc_run_pieces(fc_catalogue *c, fc_work *work, char *why); /* tallies are ad
 bool fc_convert(fc_catalogue *c, int item, const fc_sink *sink, char *why);
 bool fc_find_amax(fc_catalogue *c, int item, float *amax, char *why); /* the largest finite magnitude of each group */
 
-/* false with an empty sentence: a finite number would have become infinity or NaN, and nothing is left behind. */
+char *fc_place(const fc_catalogue *c); /* what appears: a file that goes into a directory keeps its name there */
+/* Refuses an OUT that is there already, or that has an input in it; before any work. */
+bool fc_open_out(fc_catalogue *c, char *why);
+/* Everything is written, beside OUT. false with an empty sentence: a finite number would have become infinity or NaN. */
 bool fc_write_all(fc_catalogue *c, char *why);
 bool fc_tally_all(fc_catalogue *c, char *why); /* without writing */
-char *fc_written(const fc_catalogue *c);       /* what fc_write_all made: a file, or an index; memory of its own */
-bool fc_verify(fc_catalogue *c, char *why);
+const char *fc_written(fc_catalogue *c);       /* what fc_write_all made: a file, or an index */
+bool fc_verify(fc_catalogue *c, char *why); /* what fc_write_all made, before it is OUT */
+int fc_convert_checkpoint(const fc_options *o);
 void fc_progress(fc_catalogue *c, uint64_t more);
 
 /* ---- the report ---- */
 
 fc_tally fc_total(const fc_catalogue *c);
-int fc_report(const fc_catalogue *c);
+enum { FC_REPORTS = 2 };
+typedef struct fc_report { /* --csv and --json, and what they are made of */
+    const fc_catalogue *catalogue;
+    app_table table;
+    app_output output[FC_REPORTS];
+} fc_report;
+void fc_report_files(const fc_options *o, app_output output[FC_REPORTS]); /* which they are */
+/* They are written, and the text is printed; fc_report_show makes them appear. APP_OK, or APP_USAGE after a sentence. */
+int fc_report_write(fc_report *r);
 void fc_report_schema(void);
 
 #endif /* FP8CONV_H */

@@ -234,12 +234,7 @@ static void print_text(const fc_catalogue *c)
 
 /* ---- files ---- */
 
-typedef struct document {
-    const fc_catalogue *catalogue;
-    const app_table *table;
-} document;
-
-static void write_csv(FILE *out, const void *d) { app_print_csv(out, ((const document *)d)->table); }
+static void write_csv(FILE *out, const void *report) { app_print_csv(out, &((const fc_report *)report)->table); }
 
 static void print_integer(FILE *out, const char *key, int64_t value)
 {
@@ -248,8 +243,8 @@ static void print_integer(FILE *out, const char *key, int64_t value)
 
 static void write_json(FILE *out, const void *context)
 {
-    const document *d = context;
-    const fc_catalogue *c = d->catalogue;
+    const fc_report *r = context;
+    const fc_catalogue *c = r->catalogue;
     const fc_tally t = fc_total(c);
     fputs("{\n  \"total\": {\n", out);
     app_print_json_pair(out, "input", c->options->in);
@@ -271,22 +266,25 @@ static void write_json(FILE *out, const void *context)
     fputs(",\n    \"sqnr_db\": ", out);
     app_print_json_number(out, fc_sqnr_db(&t));
     fputs("\n  },\n  \"tensors\": ", out);
-    app_print_json_rows(out, d->table, 2);
+    app_print_json_rows(out, &r->table, 2);
     fputs("\n}\n", out);
 }
 
-int fc_report(const fc_catalogue *c)
+void fc_report_files(const fc_options *o, app_output output[FC_REPORTS])
 {
-    const fc_options *o = c->options;
-    app_table table;
-    const document d = { c, &table };
-    app_table_start(&table, columns, COLUMNS);
+    output[0] = (app_output){ .flag = "--csv", .path = o->csv, .write = write_csv };
+    output[1] = (app_output){ .flag = "--json", .path = o->json, .write = write_json };
+}
+
+int fc_report_write(fc_report *r)
+{
+    const fc_catalogue *c = r->catalogue;
+    const bool taken = app_output_taken(r->output, FC_REPORTS);
+    app_table_start(&r->table, columns, COLUMNS);
     for (int i = 0; i < c->items; i++)
-        if (fc_is_weight(&c->item[i])) fill_row(c, &c->item[i], &table);
-    int status = o->csv ? app_write_file("--csv", o->csv, write_csv, &d) : APP_OK;
-    if (status == APP_OK && o->json) status = app_write_file("--json", o->json, write_json, &d);
-    const bool taken = (o->csv && strcmp(o->csv, "-") == 0) || (o->json && strcmp(o->json, "-") == 0);
+        if (fc_is_weight(&c->item[i])) fill_row(c, &c->item[i], &r->table);
+    const int status = app_finish_outputs(r->output, FC_REPORTS, r);
     if (status == APP_OK && !taken) print_text(c);
-    app_table_free(&table);
-    return status;
+    app_table_free(&r->table);
+    return app_flush(status);
 }

@@ -1,4 +1,4 @@
-/* shards.c - the files that are written: each shard whole or not at all, then the index, then what else a model needs.
+/* shards.c - the files that are written, beside OUT: the shards, the index, and what else a model needs.
  * SPDX-License-Identifier: MIT
  */
 #include "fp8conv.h"
@@ -6,35 +6,64 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { SLICE = 8 << 20, NEW_MODE = 0777, PAIRS = 64 };
+enum { SLICE = 8 << 20, PAIRS = 64 };
 
 /* ---- where to ---- */
 
-/* A directory goes to a directory; a file to a file, or into a directory; an index to an index beside its shards. */
+/* A directory or an index with its shards goes to a directory; a file to a file, or into a directory. */
 static bool into_folder(const fc_catalogue *c)
 {
     const char *out = c->options->out;
-    if (c->input.index) return !ckpt_ends(out, ".json");
-    return ckpt_folder(c->options->in) || ckpt_folder(out) || ckpt_ends(out, "/");
+    return c->input.index || ckpt_folder(c->options->in) || (ckpt_ends(out, "/") && !ckpt_folder(out));
 }
 
-static char *shard_path(const fc_catalogue *c, int shard)
+/* Where a shard is written, which is not yet where it will be; the stage's memory. */
+static const char *shard_path(fc_catalogue *c, int shard)
 {
-    const char *out = c->options->out, *file = c->input.file[shard];
-    if (into_folder(c)) return ckpt_inside(out, file);
-    return c->input.index ? ckpt_path(out, file) : strdup(out);
+    return io_stage_path(&c->stage, into_folder(c) ? c->input.file[shard] : NULL);
 }
 
-char *fc_written(const fc_catalogue *c)
+const char *fc_written(fc_catalogue *c)
 {
-    if (!c->input.index) return shard_path(c, 0);
-    return into_folder(c) ? ckpt_inside(c->options->out, ckpt_plain_name(c->input.index)) : strdup(c->options->out);
+    return c->input.index ? io_stage_path(&c->stage, ckpt_plain_name(c->input.index)) : shard_path(c, 0);
 }
 
-static bool same_file(const char *a, const char *b)
+/* Only what this program, or one like it, made is replaced: a slip of the fingers must not cost a home directory. */
+static bool is_checkpoint(const char *path, char *why)
 {
-    struct stat s, t;
-    return stat(a, &s) == 0 && stat(b, &t) == 0 && s.st_dev == t.st_dev && s.st_ino == t.st_ino;
+    bool weights = false, folders = false;
+    DIR *folder = opendir(path);
+    if (!folder) return io_fail(why, path, "it cannot be read (%s)", strerror(errno));
+    for (const struct dirent *e; (e = readdir(folder)) != NULL;) {
+        if (strcmp(e->d_name, ".") == 0 || strcmp(e->d_name, "..") == 0) continue;
+        char *inside = ckpt_inside(path, e->d_name);
+        folders = folders || !inside || ckpt_folder(inside);
+        weights = weights || ckpt_ends(e->d_name, ".safetensors");
+        free(inside);
+    }
+    closedir(folder);
+    if (folders) return io_fail(why, path, "it has directories in it; --force replaces a checkpoint's directory only");
+    return weights || io_fail(why, path, "it has no .safetensors in it; --force replaces a checkpoint's directory only");
+}
+
+char *fc_place(const fc_catalogue *c)
+{
+    const char *out = c->options->out;
+    if (!into_folder(c) && ckpt_folder(out)) return ckpt_inside(out, c->input.file[0]);
+    return strdup(out);
+}
+
+bool fc_open_out(fc_catalogue *c, char *why)
+{
+    const fc_options *o = c->options;
+    if (c->input.index && ckpt_ends(o->out, ".json"))
+        return io_fail(why, o->out, "an index and its shards appear together, as a directory; name that");
+    char *path = fc_place(c);
+    const io_stage_args args = { path, into_folder(c), o->force, is_checkpoint };
+    const bool ok = path ? io_stage_open(&args, &c->stage, why) : io_fail(why, o->out, "there is not enough memory");
+    if (ok && c->stage.swept) app_complain(0, "%s: what a run that was killed had left there is removed", c->stage.part);
+    free(path);
+    return ok;
 }
 
 /* ---- one shard ---- */
@@ -161,10 +190,10 @@ static int compare_entries(const void *a, const void *b)
     return strcmp(((const ckpt_entry *)a)->tensor, ((const ckpt_entry *)b)->tensor);
 }
 
-static bool write_index(const fc_catalogue *c, char *why)
+static bool write_index(fc_catalogue *c, char *why)
 {
     ckpt_entry *entry = malloc(((size_t)c->items + 1) * sizeof *entry);
-    char *path = fc_written(c);
+    const char *path = fc_written(c);
     int64_t n = 0;
     uint64_t total = 0;
     bool ok = (entry && path) || io_fail(why, c->options->out, "there is not enough memory for its index");
@@ -176,7 +205,6 @@ static bool write_index(const fc_catalogue *c, char *why)
     }
     if (ok) qsort(entry, (size_t)n, sizeof *entry, compare_entries);
     ok = ok && ckpt_write_index(path, entry, n, total, why);
-    free(path);
     free(entry);
     return ok;
 }
@@ -204,30 +232,30 @@ static bool copy_file(const char *from, const char *to, char *why)
     return ok;
 }
 
-static bool copy_entry(const fc_catalogue *c, const char *file, bool *config, char *why)
+static bool copy_entry(fc_catalogue *c, const char *file, bool *config, char *why)
 {
-    char *from = ckpt_inside(c->options->in, file), *to = ckpt_inside(c->options->out, file);
+    char *from = ckpt_inside(c->options->in, file);
     struct stat s;
-    bool ok = from && to;
+    bool ok = from || io_fail(why, file, "there is not enough memory to copy it");
     if (ok && stat(from, &s) == 0 && S_ISREG(s.st_mode) && !holds_weights(file)) {
-        ok = copy_file(from, to, why);
+        const char *to = io_stage_path(&c->stage, file);
+        ok = to ? copy_file(from, to, why) : io_fail(why, file, "there is not enough memory to copy it");
         *config = *config || strcmp(file, "config.json") == 0;
     } else if (ok && !ckpt_ends(file, ".safetensors") && !ckpt_ends(file, ".safetensors.index.json")) {
         app_complain(0, "%s: not copied", from);
     }
     free(from);
-    free(to);
     return ok;
 }
 
-static bool copy_others(const fc_catalogue *c, char *why)
+static bool copy_others(fc_catalogue *c, char *why)
 {
     bool ok = true, config = false;
     if (!ckpt_folder(c->options->in) || !into_folder(c)) return true;
     DIR *folder = opendir(c->options->in);
     if (!folder) return io_fail(why, c->options->in, "it cannot be opened (%s)", strerror(errno));
     for (const struct dirent *e; ok && (e = readdir(folder)) != NULL;)
-        if (e->d_name[0] != '.') ok = copy_entry(c, e->d_name, &config, why);
+        if (e->d_name[0] != '.' && !ckpt_ends(e->d_name, ".part")) ok = copy_entry(c, e->d_name, &config, why);
     closedir(folder);
     if (config) app_complain(0, "config.json was copied as it is: what it says of quantisation is yours to check");
     return ok;
@@ -235,45 +263,15 @@ static bool copy_others(const fc_catalogue *c, char *why)
 
 /* ---- all ---- */
 
-static void remove_shards(const fc_catalogue *c, int shards)
-{
-    for (int i = 0; i < shards; i++) {
-        char *path = shard_path(c, i);
-        if (path) unlink(path);
-        free(path);
-    }
-}
-
-static bool check_places(const fc_catalogue *c, char *why)
-{
-    for (int i = 0; i < c->input.shards; i++) {
-        char *path = shard_path(c, i);
-        const bool same = !path || same_file(path, c->input.path[i]);
-        free(path);
-        if (same) return io_fail(why, c->options->out, "it would replace the input");
-    }
-    return true;
-}
-
 bool fc_write_all(fc_catalogue *c, char *why)
 {
-    const bool folder = into_folder(c);
-    bool ok = check_places(c, why);
-    if (!ok) return false;
-    const bool made = folder && mkdir(c->options->out, NEW_MODE) == 0;
-    if (folder && !ckpt_folder(c->options->out))
-        return io_fail(why, c->options->out, "a directory of this name cannot be made (%s)", strerror(errno));
-    int done = 0;
-    for (; ok && done < c->input.shards; done += ok) {
-        char *path = shard_path(c, done);
-        ok = path ? write_shard(c, done, path, why) : io_fail(why, c->options->out, "there is not enough memory");
-        free(path);
+    bool ok = true;
+    for (int i = 0; ok && i < c->input.shards; i++) {
+        const char *path = shard_path(c, i);
+        ok = path ? write_shard(c, i, path, why) : io_fail(why, c->options->out, "there is not enough memory");
     }
     if (ok && c->input.index) ok = write_index(c, why);
-    if (ok) ok = copy_others(c, why);
-    if (!ok) remove_shards(c, done);
-    if (!ok && made) rmdir(c->options->out);
-    return ok;
+    return ok && copy_others(c, why) && io_stage_sync(&c->stage, why);
 }
 
 bool fc_tally_all(fc_catalogue *c, char *why)

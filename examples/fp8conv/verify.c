@@ -216,7 +216,7 @@ bool fc_verify(fc_catalogue *c, char *why)
     fc_catalogue out;
     verdict v = { 0, 0, 0 };
     char a[32], b[32];
-    char *path = fc_written(c);
+    const char *path = fc_written(c);
     o.in = path;
     o.from = FC_BY_MARK;
     bool ok = path && fc_catalogue_open(&o, &out, why);
@@ -224,7 +224,6 @@ bool fc_verify(fc_catalogue *c, char *why)
         ok = prove_all(c, &out, &v, why);
         fc_catalogue_close(&out);
     }
-    free(path);
     app_progress_done();
     if (ok)
         printf("Verified, read back: %s codes, each the nearest to what it was; %s products of code and scale are\n"

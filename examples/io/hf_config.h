@@ -30,6 +30,7 @@
 
 #include <trnmath/trn_plan_model.h>
 
+#include "io.h"
 #include "json.h"
 
 #define HF_FN static inline __attribute__((unused))
@@ -377,6 +378,7 @@ HF_FN bool hf_config_read(const char *path, trn_model *model, char *why)
     hf_reader r = { path, NULL, io_json_start("", 0), NULL, why };
     why[0] = 0;
     memset(model, 0, sizeof *model);
+    if (!io_reading(path, why)) return false;
     FILE *stream = standard ? stdin : fopen(path, "rb");
     if (!stream) return hf_fail(&r, "it cannot be opened (%s)", strerror(errno));
     char *text = (char *)malloc(HF_MAX_FILE + 1);

@@ -3,6 +3,7 @@
  *
  * CONTENTS
  *     io_fail                   the sentence; false
+ *     io_reading                asked before a file is opened: a program may refuse what it also writes
  *     io_multiply               sizes of hostile files multiply beyond all bounds: not here
  *     io_utf8                   is this text what it says it is?
  *     io_little16, 32, 64       little-endian numbers at any address
@@ -44,6 +45,11 @@ __attribute__((unused, format(printf, 3, 4))) static bool io_fail(char *why, con
     io_tame(why);
     return false;
 }
+
+/* Who reads a file asks first, so that a program knows all that it reads. One for the whole program; NULL allows all. */
+__attribute__((weak)) bool (*io_may_read)(const char *path, char *why);
+
+IO_FN bool io_reading(const char *path, char *why) { return !io_may_read || io_may_read(path, why); }
 
 /* *product = a * b; false when that leaves the numbers of 62 bits that all sizes here keep to. */
 IO_FN bool io_multiply(uint64_t a, uint64_t b, uint64_t *product)

@@ -141,6 +141,7 @@ IO_FN bool io_map_take(int descriptor, const char *name, io_map *map, char *why)
 IO_FN bool io_map_open(const char *path, io_map *map, char *why)
 {
     memset(map, 0, sizeof *map);
+    if (!io_reading(path, why)) return false;
     if (strcmp(path, "-") == 0) return io_map_take(STDIN_FILENO, path, map, why);
     const int descriptor = open(path, O_RDONLY | O_CLOEXEC);
     if (descriptor < 0) return io_fail(why, path, "it cannot be opened (%s)", strerror(errno));

@@ -22,6 +22,7 @@
  *     npy_parse   a file's bytes in memory; the array's data points into them
  *     npy_read    a file, or standard input when its name is "-"
  *     npy_write   a packed C-order array
+ *     npy_print   the same onto a stream that is open
  *     npy_header  what comes before its data
  *     npy_free    the memory that npy_read took
  *
@@ -287,6 +288,7 @@ IO_FN bool npy_read(const char *path, npy_array *a, char *why)
     const bool standard = strcmp(path, "-") == 0;
     size_t size;
     memset(a, 0, sizeof *a);
+    if (!io_reading(path, why)) return false;
     FILE *stream = standard ? stdin : fopen(path, "rb");
     if (!stream) return io_fail(why, path, "it cannot be opened (%s)", strerror(errno));
     errno = 0;
@@ -330,13 +332,20 @@ IO_FN size_t npy_bytes(const char *type, int rank, const int64_t *shape)
     return bytes;
 }
 
-IO_FN bool npy_write(const char *path, const char *type, int rank, const int64_t *shape, const void *data, char *why)
+/* A packed array onto a stream; what goes wrong, the stream's ferror() keeps. */
+IO_FN void npy_print(FILE *out, const char *type, int rank, const int64_t *shape, const void *data)
 {
     char header[NPY_HEADER];
-    const size_t start = npy_header(header, type, rank, shape), bytes = npy_bytes(type, rank, shape);
+    fwrite(header, 1, npy_header(header, type, rank, shape), out);
+    fwrite(data, 1, npy_bytes(type, rank, shape), out);
+}
+
+IO_FN bool npy_write(const char *path, const char *type, int rank, const int64_t *shape, const void *data, char *why)
+{
     FILE *stream = fopen(path, "wb");
     if (!stream) return io_fail(why, path, "it cannot be created (%s)", strerror(errno));
-    bool ok = fwrite(header, 1, start, stream) == start && fwrite(data, 1, bytes, stream) == bytes;
+    npy_print(stream, type, rank, shape, data);
+    bool ok = !ferror(stream);
     ok = fclose(stream) == 0 && ok;
     return ok || io_fail(why, path, "it cannot be written (%s)", strerror(errno));
 }

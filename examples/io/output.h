@@ -9,19 +9,28 @@
  *         !io_output_commit(&out, why))
  *         return fprintf(stderr, "%s\n", why), 2;
  *
- * DOES: the temporary file has its target's name, ".", the process and ".part"; it is removed when a write fails, on
- *     exit(), and on the signals that people and shells send. The target keeps its permissions, and a link its place.
+ * DOES: the temporary file has its target's name, ".", the process, "-", a digit or more, and ".part"; it is removed when
+ *     a write fails, on exit(), and on the signals that people and shells send. What a killed process left, the next one
+ *     that writes the same target removes: whoever is alive holds a lock on his. Two that write one target at the same
+ *     time both succeed, and the one that commits last has it. The target keeps its permissions, and a link its place.
  *     Pipes, devices and "-" (standard output) are written as they are.
- * DOES NOT: survive SIGKILL without leaving the .part; more than IO_OUTPUTS unfinished files at a time.
+ * DOES NOT: more than IO_OUTPUTS unfinished files at a time. Where a file system has no locks, what a killed process
+ *     left stays.
  *
  * CONTENTS
  *     io_output                             the file; .file may be written with stdio as well
  *     io_output_open, io_output_write       after a failure nothing is open, and nothing is left behind
- *     io_output_commit                      flush, fsync, rename
+ *     io_output_finish                      all is written, flush and fsync: what follows can hardly fail
+ *     io_output_commit                      the same, and rename
  *     io_output_discard                     as if it had never been opened
+ *     io_output_follow                      where a chain of links leads
+ *     io_folder_of, io_sync_folder          the directory that a path is in; a directory's names reach the disk
  */
 #ifndef IO_OUTPUT_H
 #define IO_OUTPUT_H
+
+#include <dirent.h>
+#include <sys/file.h>
 
 #include "mapped.h"
 
@@ -32,19 +41,21 @@ typedef struct io_output {
     char *path;      /* as the user named it, for sentences */
     char *target;    /* where links lead */
     char *temporary; /* NULL: written as it is */
-    bool standard;
+    bool standard, finished;
 } io_output;
 
 /* ---- what must not be left behind: one list for the whole program ---- */
 
 __attribute__((weak)) char *volatile io_unfinished[IO_OUTPUTS];
 __attribute__((weak)) volatile pid_t io_unfinished_owner; /* a forked child has no business here */
+__attribute__((weak)) void (*io_after_unfinished)(void);  /* removes the directories around them: stage.h */
 
 IO_FN void io_remove_unfinished(void)
 {
     if (io_unfinished_owner != getpid()) return;
     for (int i = 0; i < IO_OUTPUTS; i++)
         if (io_unfinished[i]) unlink(io_unfinished[i]);
+    if (io_after_unfinished) io_after_unfinished();
 }
 
 /* Dies of the signal, as whoever started us expects. */
@@ -86,8 +97,6 @@ IO_FN void io_unfinished_drop(const char *path)
         if (io_unfinished[i] == path) io_unfinished[i] = NULL;
 }
 
-/* ---- opening ---- */
-
 IO_FN void io_output_forget(io_output *out)
 {
     if (out->temporary) io_unfinished_drop(out->temporary);
@@ -118,6 +127,92 @@ __attribute__((unused, format(printf, 3, 4))) static bool io_output_fail(io_outp
     return false;
 }
 
+/* ---- what killed processes left ---- */
+
+/* The directory that a path is in, as a path of its own; memory of its own. */
+IO_FN char *io_folder_of(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    const size_t n = !slash ? 0 : slash == path ? 1 : (size_t)(slash - path);
+    char *folder = (char *)malloc(n + 2);
+    if (!folder) return NULL;
+    memcpy(folder, n ? path : ".", n ? n : 1);
+    folder[n ? n : 1] = '\0';
+    return folder;
+}
+
+/* The names in a directory reach the disk; true also where the system has no such thing. */
+IO_FN bool io_sync_folder(const char *folder)
+{
+    const int descriptor = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (descriptor < 0) return errno == EACCES; /* it may be written and not be read */
+    const bool ok = fsync(descriptor) == 0 || errno == EINVAL || errno == ENOTSUP;
+    const int trouble = errno;
+    close(descriptor);
+    errno = trouble;
+    return ok;
+}
+
+/* Is the file still there under this name? */
+IO_FN bool io_still_there(int descriptor, const char *path)
+{
+    struct stat a, b;
+    return fstat(descriptor, &a) == 0 && lstat(path, &b) == 0 && a.st_dev == b.st_dev && a.st_ino == b.st_ino;
+}
+
+/* "name.PROCESS-NUMBER.part" of this name? */
+IO_FN bool io_output_leftover(const char *file, const char *name)
+{
+    const size_t n = strlen(name);
+    if (strncmp(file, name, n) != 0 || file[n] != '.') return false;
+    const char *at = file + n + 1;
+    const size_t process = strspn(at, "0123456789");
+    if (process == 0 || at[process] != '-') return false;
+    at += process + 1;
+    const size_t number = strspn(at, "0123456789");
+    return number > 0 && strcmp(at + number, ".part") == 0;
+}
+
+/* The living hold a lock. */
+IO_FN void io_output_remove_dead(const char *path)
+{
+    const int descriptor = open(path, O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    struct stat s;
+    if (descriptor < 0) return;
+    if (fstat(descriptor, &s) == 0 && S_ISREG(s.st_mode) && flock(descriptor, LOCK_EX | LOCK_NB) == 0 &&
+        io_still_there(descriptor, path))
+        unlink(path);
+    close(descriptor);
+}
+
+IO_FN void io_output_sweep(const char *target)
+{
+    const char *slash = strrchr(target, '/'), *name = slash ? slash + 1 : target;
+    const size_t folder = (size_t)(name - target);
+    char *parent = io_folder_of(target);
+    DIR *list = parent ? opendir(parent) : NULL;
+    for (const struct dirent *e; list && (e = readdir(list)) != NULL;) {
+        if (!io_output_leftover(e->d_name, name)) continue;
+        char *path = (char *)malloc(folder + strlen(e->d_name) + 1);
+        if (!path) break;
+        memcpy(path, target, folder);
+        strcpy(path + folder, e->d_name);
+        io_output_remove_dead(path);
+        free(path);
+    }
+    if (list) closedir(list);
+    free(parent);
+}
+
+/* Ours, until it is closed: false when somebody took it for dead before there was a lock. */
+IO_FN bool io_output_hold(int descriptor, const char *path)
+{
+    if (flock(descriptor, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) return false;
+    return io_still_there(descriptor, path);
+}
+
+/* ---- opening ---- */
+
 /* A new file that nobody has, registered before a signal can come between. Descriptor, or -1 with errno. */
 IO_FN int io_output_create(io_output *out)
 {
@@ -126,12 +221,17 @@ IO_FN int io_output_create(io_output *out)
     sigset_t all, before;
     out->temporary = (char *)malloc(size);
     if (!out->temporary) return errno = ENOMEM, -1;
+    io_output_sweep(out->target);
     sigfillset(&all);
     sigprocmask(SIG_BLOCK, &all, &before);
     for (int i = 0; i < 1000 && descriptor < 0; i++) {
         snprintf(out->temporary, size, "%s.%ld-%d.part", out->target, (long)getpid(), i);
         descriptor = open(out->temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
         if (descriptor < 0 && errno != EEXIST) break;
+        if (descriptor < 0 || io_output_hold(descriptor, out->temporary)) continue;
+        close(descriptor);
+        descriptor = -1;
+        errno = EBUSY;
     }
     if (descriptor >= 0 && !io_unfinished_add(out->temporary)) {
         close(descriptor);
@@ -217,18 +317,31 @@ IO_FN bool io_output_write(io_output *out, const void *bytes, size_t size, char 
     return io_output_broke(out, why);
 }
 
-IO_FN bool io_output_commit(io_output *out, char *why)
+/* All is written; several outputs are finished before the first of them is committed. */
+IO_FN bool io_output_finish(io_output *out, char *why)
 {
     if (!out->file) return io_fail(why, out->path ? out->path : "output", "it is not open");
+    if (out->finished) return true;
     errno = 0;
     bool ok = fflush(out->file) == 0 && !ferror(out->file);
     if (ok && out->temporary) ok = fsync(fileno(out->file)) == 0;
     if (!ok) return io_output_broke(out, why);
-    FILE *file = out->standard ? NULL : out->file;
-    out->file = NULL;
-    if (file && fclose(file) != 0) return io_output_broke(out, why);
+    return out->finished = true;
+}
+
+/* Renamed before it is closed: until then the lock keeps others from taking it for dead. */
+IO_FN bool io_output_commit(io_output *out, char *why)
+{
+    if (!io_output_finish(out, why)) return false;
     if (out->temporary && rename(out->temporary, out->target) != 0)
         return io_output_fail(out, why, "it cannot be replaced (%s)", strerror(errno));
+    char *parent = out->temporary ? io_folder_of(out->target) : NULL;
+    if (parent) io_sync_folder(parent); /* should the power fail first, it is the old one */
+    free(parent);
+    FILE *file = out->standard ? NULL : out->file;
+    const bool renamed = out->temporary != NULL;
+    out->file = NULL;
+    if (file && fclose(file) != 0 && !renamed) return io_output_broke(out, why);
     io_output_forget(out);
     return true;
 }

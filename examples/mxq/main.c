@@ -12,7 +12,7 @@
 #include <omp.h>
 #endif
 
-#include "io/output.h"
+#include "app/files.h"
 
 const char app_name[] = "mxq";
 
@@ -249,19 +249,17 @@ static int on_stdout(const options *o)
     return n;
 }
 
-static int show(const options *o, const mxq_all *all)
+enum { OUTPUTS = 4 };
+
+static int show(const options *o, const mxq_all *all, app_output output[OUTPUTS])
 {
-    if (!on_stdout(o)) mxq_print_text(stdout, all, o->each);
-    const int status = app_write_file("--json", o->json, mxq_write_json, all) |
-                       app_write_file("--csv", o->csv, mxq_write_csv, all) |
-                       app_write_file("--report", o->report, mxq_write_html, all) |
-                       app_write_file("--svg", o->svg, write_svg, &(picture){ all, o->plot });
-    return status                ? APP_USAGE
-           : fflush(stdout) == 0 ? APP_OK
-                                 : app_complain(APP_USAGE, "standard output cannot be written");
+    const picture plot = { all, o->plot };
+    output[OUTPUTS - 1].context = &plot;
+    if (!app_output_taken(output, OUTPUTS)) mxq_print_text(stdout, all, o->each);
+    return app_flush(app_write_outputs(output, OUTPUTS, all));
 }
 
-static int run(const options *o, const mxq_sources *s)
+static int run(const options *o, const mxq_sources *s, app_output output[OUTPUTS])
 {
     static mxq_sweep sweep;
     static mxq_pool pool;
@@ -287,7 +285,7 @@ static int run(const options *o, const mxq_sources *s)
                         .pool = &pool,
                         .sweep = sweeps ? &sweep : NULL };
         memcpy(all.budget, o->budget, sizeof all.budget);
-        status = show(o, &all);
+        status = show(o, &all, output);
     }
     for (int i = 0; i < s->count; i++) mxq_result_free(&result[i]);
     free(result);
@@ -308,7 +306,7 @@ static bool answered(const options *o)
     return true;
 }
 
-int main(int argc, char **argv)
+int app_run(int argc, char **argv)
 {
     options o = { .sigma = 1,
                   .freedom = 4,
@@ -326,10 +324,15 @@ int main(int argc, char **argv)
         return app_complain(APP_USAGE, "what shall be quantised? give a FILE or --gaussian N; mxq --help tells more");
     if (on_stdout(&o) > 1)
         return app_complain(APP_USAGE, "only one of --json, --csv, --report and --svg can have standard output");
-    if (app_can_write("--json", o.json) || app_can_write("--csv", o.csv) || app_can_write("--report", o.report) ||
-        app_can_write("--svg", o.svg))
-        return APP_USAGE;
-    const int status = gather(&o, &s, why) ? run(&o, &s) : app_complain(APP_USAGE, "%s", why);
+    app_output output[OUTPUTS] = {
+        { .flag = "--json", .path = o.json, .write = mxq_write_json },
+        { .flag = "--csv", .path = o.csv, .write = mxq_write_csv },
+        { .flag = "--report", .path = o.report, .write = mxq_write_html },
+        { .flag = "--svg", .path = o.svg, .write = write_svg },
+    };
+    int status = gather(&o, &s, why) ? app_open_outputs(output, OUTPUTS) : app_complain(APP_USAGE, "%s", why);
+    if (status == APP_OK) status = run(&o, &s, output);
+    app_discard_outputs(output, OUTPUTS);
     if (o.theory && !status) fputc('\n', stdout), mxq_print_theory(stdout);
     mxq_close(&s);
     return status;

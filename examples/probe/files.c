@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 
 #include <io/npy.h>
+#include <io/stage.h>
 
 enum { PATH = 512, OPERAND_BYTES = PROBE_CAPACITY * 4 };
 
@@ -43,30 +44,24 @@ static bool is_for(const probe_tile *t, trn_generation generation)
 
 /* ---- writing ---- */
 
-static bool make_directory(const char *path, char *why)
-{
-    return mkdir(path, 0777) == 0 || errno == EEXIST ||
-           app_fail(why, "%s: it cannot be created (%s)", path, strerror(errno));
-}
-
-static bool make_subdirectory(const char *directory, const char *name, char *why)
-{
-    char path[PATH];
-    snprintf(path, sizeof path, "%s/%s", directory, name);
-    return make_directory(path, why);
-}
-
-static bool write_text(const char *directory, const char *name, trn_generation generation,
+static bool write_text(io_stage *s, const char *name, trn_generation generation,
                        void (*text)(FILE *out, trn_generation generation), char *why)
 {
-    char path[PATH];
-    snprintf(path, sizeof path, "%s/%s", directory, name);
-    FILE *out = fopen(path, "w");
-    if (!out) return app_fail(why, "%s: it cannot be created (%s)", path, strerror(errno));
-    text(out, generation);
-    const bool failed = ferror(out) != 0;
-    if (fclose(out) == 0 && !failed) return true;
-    return app_fail(why, "%s: it cannot be written", path);
+    io_output out;
+    const char *path = io_stage_path(s, name);
+    if (!path || !io_output_open(path, &out, why)) return path || io_fail(why, name, "there is not enough memory");
+    text(out.file, generation);
+    return io_output_commit(&out, why);
+}
+
+static bool write_array(io_stage *s, const char *name, const char *type, int rank, const int64_t *shape,
+                        const void *data, char *why)
+{
+    io_output out;
+    const char *path = io_stage_path(s, name);
+    if (!path || !io_output_open(path, &out, why)) return path || io_fail(why, name, "there is not enough memory");
+    npy_print(out.file, type, rank, shape, data);
+    return io_output_commit(&out, why);
 }
 
 static void generation_text(FILE *out, trn_generation generation)
@@ -102,35 +97,74 @@ static void output_path(char *path, const char *directory, const probe_tile *t)
     snprintf(path, PATH, "%s/out/%s.npy", directory, t->name);
 }
 
-static bool write_operand(const char *directory, const probe_tile *t, bool moving, char *why)
+static bool write_operand(io_stage *s, const probe_tile *t, bool moving, char *why)
 {
     static unsigned char bytes[OPERAND_BYTES];
-    char path[PATH];
+    char name[PATH];
     int64_t shape[3];
     const int rank = operand_shape(t, moving, shape);
     probe_operand(t, moving, bytes);
-    input_path(path, directory, t, moving ? "moving" : "stationary");
-    if (!npy_write(path, npy_type(t), rank, shape, bytes, why)) return false;
+    snprintf(name, sizeof name, "in/%s_%s.npy", t->name, moving ? "moving" : "stationary");
+    if (!write_array(s, name, npy_type(t), rank, shape, bytes, why)) return false;
     if (t->mode != PROBE_MX) return true;
     memset(bytes, 127, sizeof bytes); /* all scales are 2^0 */
     shape[0] = t->k / 8;
-    input_path(path, directory, t, moving ? "moving_scale" : "stationary_scale");
-    return npy_write(path, "|u1", 2, shape, bytes, why);
+    snprintf(name, sizeof name, "in/%s_%s_scale.npy", t->name, moving ? "moving" : "stationary");
+    return write_array(s, name, "|u1", 2, shape, bytes, why);
 }
 
-bool probe_write_directory(const char *directory, trn_generation generation, char *why)
+/* Only what this program made is replaced. */
+static bool is_ours(const char *directory, char *why)
 {
-    if (!make_directory(directory, why) || !make_subdirectory(directory, "in", why) ||
-        !make_subdirectory(directory, "out", why))
-        return false;
-    for (int i = 0; i < probe_tile_count; i++) {
-        const probe_tile *t = &probe_tiles[i];
-        if (!is_for(t, generation)) continue;
-        if (!write_operand(directory, t, false, why) || !write_operand(directory, t, true, why)) return false;
+    char path[PATH];
+    struct stat status;
+    snprintf(path, sizeof path, "%s/generation.txt", directory);
+    return stat(path, &status) == 0 ||
+           app_fail(why, "%.200s: it is not what probe --write makes, and --force replaces nothing else", directory);
+}
+
+static bool only_outputs(const char *directory, char *why)
+{
+    DIR *list = opendir(directory);
+    bool ok = list != NULL;
+    for (const struct dirent *e; list && (e = readdir(list)) != NULL;) {
+        const size_t n = strlen(e->d_name);
+        ok = ok && (strcmp(e->d_name, ".") == 0 || strcmp(e->d_name, "..") == 0 ||
+                    (n > 4 && strcmp(e->d_name + n - 4, ".npy") == 0));
     }
-    return write_text(directory, "generation.txt", generation, generation_text, why) &&
-           write_text(directory, "probe_kernel.py", generation, probe_kernel_text, why) &&
-           write_text(directory, "README.md", generation, probe_readme_text, why);
+    if (list) closedir(list);
+    return ok || app_fail(why, "%.200s: it has more in it than outputs, and --force replaces nothing else", directory);
+}
+
+static bool open_stage(const io_stage_args *args, io_stage *s, char *why)
+{
+    if (!io_stage_open(args, s, why)) return false;
+    if (s->swept) app_complain(APP_OK, "%s: what a run that was killed had left there is removed", s->part);
+    return true;
+}
+
+/* The directory appears when it is complete; after a failure what was there is there. */
+static bool close_stage(io_stage *s, bool complete, char *why)
+{
+    const bool ok = complete && io_stage_commit(s, why) && !why[0];
+    io_stage_discard(s);
+    return ok;
+}
+
+bool probe_write_directory(const char *directory, trn_generation generation, bool force, char *why)
+{
+    const io_stage_args args = { directory, true, force, is_ours };
+    io_stage s;
+    if (!open_stage(&args, &s, why)) return false;
+    bool ok = io_stage_folder(&s, "in", why) && io_stage_folder(&s, "out", why);
+    for (int i = 0; ok && i < probe_tile_count; i++) {
+        const probe_tile *t = &probe_tiles[i];
+        if (is_for(t, generation)) ok = write_operand(&s, t, false, why) && write_operand(&s, t, true, why);
+    }
+    ok = ok && write_text(&s, "generation.txt", generation, generation_text, why) &&
+         write_text(&s, "probe_kernel.py", generation, probe_kernel_text, why) &&
+         write_text(&s, "README.md", generation, probe_readme_text, why);
+    return close_stage(&s, ok, why);
 }
 
 /* ---- reading ---- */
@@ -139,6 +173,7 @@ static bool read_generation(const char *directory, trn_generation *generation, c
 {
     char path[PATH], word[16] = "";
     snprintf(path, sizeof path, "%s/generation.txt", directory);
+    if (!io_reading(path, why)) return false;
     FILE *in = fopen(path, "r");
     if (!in)
         return app_fail(why, "%s: it cannot be opened (%s); probe --write makes such a directory", path,
@@ -209,34 +244,40 @@ void probe_seen_free(probe_seen *seen)
 
 /* ---- this library in place of a chip ---- */
 
-static bool write_output(const char *directory, const probe_tile *t, const double *out, char *why)
+static bool write_output(io_stage *s, const probe_tile *t, const double *out, char *why)
 {
     static float numbers[PROBE_CAPACITY];
     static int32_t integers[PROBE_CAPACITY];
     const bool integer = t->format == TRN_I8;
     const int64_t shape[2] = { t->m, t->n };
-    char path[PATH];
+    char name[PATH];
     for (int i = 0; i < probe_outputs(t); i++) {
         if (integer)
             integers[i] = (int32_t)out[i];
         else
             numbers[i] = (float)out[i];
     }
-    output_path(path, directory, t);
-    return npy_write(path, integer ? "<i4" : "<f4", 2, shape, integer ? (const void *)integers : (const void *)numbers,
-                     why);
+    snprintf(name, sizeof name, "%s.npy", t->name);
+    return write_array(s, name, integer ? "<i4" : "<f4", 2, shape,
+                       integer ? (const void *)integers : (const void *)numbers, why);
 }
 
-bool probe_run_directory(const char *directory, const trn_numerics *n, uint64_t seed, char *why)
+bool probe_run_directory(const char *directory, const trn_numerics *n, uint64_t seed, bool force, char *why)
 {
     static double out[PROBE_CAPACITY];
+    char path[PATH];
+    const io_stage_args args = { path, true, force, only_outputs };
     trn_generation generation;
-    if (!read_generation(directory, &generation, why) || !make_subdirectory(directory, "out", why)) return false;
-    for (int i = 0; i < probe_tile_count; i++) {
+    io_stage s;
+    snprintf(path, sizeof path, "%s/out", directory);
+    if (!read_generation(directory, &generation, why) || !open_stage(&args, &s, why)) return false;
+    bool ok = true;
+    for (int i = 0; ok && i < probe_tile_count; i++) {
         const probe_tile *t = &probe_tiles[i];
         if (!is_for(t, generation)) continue;
-        if (!probe_run_tile(t, generation, n, seed, out, why) || !write_output(directory, t, out, why)) return false;
+        ok = probe_run_tile(t, generation, n, seed, out, why) && write_output(&s, t, out, why);
     }
+    if (!close_stage(&s, ok, why)) return false;
     app_complain(APP_OK, "%s/out holds the outputs of this library as %s", directory,
                  probe_generation_name(generation));
     return true;

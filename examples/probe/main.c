@@ -5,6 +5,8 @@
 
 #include <string.h>
 
+#include "app/files.h"
+
 const char app_name[] = "probe";
 
 /* ---- options ---- */
@@ -13,7 +15,7 @@ typedef struct options {
     const char *write, *run, *identify, *numerics, *json;
     trn_generation generation;
     uint64_t seed, settings;
-    bool self_test, list, any_generation, any_seed;
+    bool self_test, list, force, any_generation, any_seed;
 } options;
 
 static bool take_generation(void *into, const char *value, char *why)
@@ -51,6 +53,7 @@ APP_TAKE(take_run, options, run, value)
 APP_TAKE(take_identify, options, identify, value)
 APP_TAKE(take_json, options, json, value)
 APP_TAKE(take_list, options, list, true)
+APP_TAKE(take_force, options, force, true)
 
 static const app_option option[] = {
     { "--write", "DIR", "the inputs (.npy), an NKI kernel that runs them on a chip, and a README", take_write },
@@ -63,13 +66,14 @@ static const app_option option[] = {
     { "--self-test", "N", "recovers N random settings, and tells every setting of the array from every other",
       take_self_test },
     { "--seed", "S", "of random settings and of stochastic rounding (default: 1)", take_seed },
+    { "--force", NULL, "replace what is there: DIR of --write, DIR/out of --run; until the last step it stays", take_force },
     { "--list", NULL, "the tiles and the fields", take_list },
 };
 
 static const app_command command = {
     "probe",
-    "usage: probe --write DIR [--generation trn1|trn2|trn3]\n"
-    "       probe --run DIR [--numerics TEXT] [--seed S]\n"
+    "usage: probe --write DIR [--generation trn1|trn2|trn3] [--force]\n"
+    "       probe --run DIR [--numerics TEXT] [--seed S] [--force]\n"
     "       probe --identify DIR [--json FILE]\n"
     "       probe --self-test N [--seed S]\n"
     "       probe --list",
@@ -144,12 +148,14 @@ static int identify(const options *o)
 {
     probe_seen seen;
     char why[APP_WHY];
+    app_output output = { .flag = "--json", .path = o->json, .write = probe_print_json };
+    app_reads_folder(o->identify);
     if (!probe_read_directory(o->identify, &seen, why)) return app_complain(APP_USAGE, "%s", why);
-    int status = app_can_write("--json", o->json);
+    int status = app_open_outputs(&output, 1);
     if (status == APP_OK) {
         probe_report report = { &seen, probe_identify(&seen, UINT64_MAX) };
-        if (!o->json || strcmp(o->json, "-") != 0) probe_print_text(stdout, &report);
-        status = app_write_file("--json", o->json, probe_print_json, &report);
+        if (!app_output_taken(&output, 1)) probe_print_text(stdout, &report);
+        status = app_write_outputs(&output, 1, &report);
         if (status == APP_OK && report.verdict.wrong) status = APP_FAILED;
         probe_verdict_free(&report.verdict);
     }
@@ -162,13 +168,13 @@ static int run(const options *o)
     trn_numerics n;
     char why[APP_WHY];
     trn_numerics_parse(&n, o->numerics ? o->numerics : "");
-    return probe_run_directory(o->run, &n, o->seed, why) ? APP_OK : app_complain(APP_USAGE, "%s", why);
+    return probe_run_directory(o->run, &n, o->seed, o->force, why) ? APP_OK : app_complain(APP_USAGE, "%s", why);
 }
 
 static int write_inputs(const options *o)
 {
     char why[APP_WHY];
-    return probe_write_directory(o->write, o->generation, why) ? APP_OK : app_complain(APP_USAGE, "%s", why);
+    return probe_write_directory(o->write, o->generation, o->force, why) ? APP_OK : app_complain(APP_USAGE, "%s", why);
 }
 
 static int work(const options *o)
@@ -181,13 +187,14 @@ static int work(const options *o)
     if (o->any_generation && !o->write) return app_complain(APP_USAGE, "--generation goes with --write");
     if (o->numerics && !o->run) return app_complain(APP_USAGE, "--numerics goes with --run");
     if (o->json && !o->identify) return app_complain(APP_USAGE, "--json goes with --identify");
+    if (o->force && !o->write && !o->run) return app_complain(APP_USAGE, "--force goes with --write or --run");
     if (o->any_seed && !o->run && !o->self_test)
         return app_complain(APP_USAGE, "--seed goes with --run or --self-test");
     if (o->self_test) return probe_self_test((long)o->settings, o->seed) ? APP_OK : APP_FAILED;
     return o->list ? list() : o->write ? write_inputs(o) : o->run ? run(o) : identify(o);
 }
 
-int main(int argc, char **argv)
+int app_run(int argc, char **argv)
 {
     options o = { .generation = TRN_TRAINIUM2, .seed = 1 };
     int status = app_parse_options(&command, &o, argc - 1, argv + 1);
@@ -195,5 +202,5 @@ int main(int argc, char **argv)
         status = work(&o);
     else if (status < 0)
         status = APP_OK;
-    return fflush(stdout) == 0 ? status : app_complain(APP_USAGE, "standard output cannot be written");
+    return status;
 }

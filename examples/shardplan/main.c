@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "app/outputs.h"
+#include "app/files.h"
 
 const char app_name[] = "shardplan";
 
@@ -234,11 +234,10 @@ static int write_all(const sp_job *job, app_output *output, int outputs)
     for (int i = 0; i < outputs; i++)
         if (output[i].path && strcmp(output[i].path, "-") != 0) fprintf(stderr, "%s\n", output[i].path);
     if (!app_output_taken(output, outputs)) sp_print_text(stdout, job);
-    if (fflush(stdout) != 0) return app_complain(APP_USAGE, "standard output cannot be written");
-    return job->list.legal ? APP_OK : APP_FAILED;
+    return app_flush(job->list.legal ? APP_OK : APP_FAILED);
 }
 
-int main(int argc, char **argv)
+int app_run(int argc, char **argv)
 {
     static sp_job job;
     char why[APP_WHY];

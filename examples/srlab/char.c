@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "io/io.h"
 #include "srlab.h"
 
 /* ---- the text: a word list, or any file, as symbols ---- */
@@ -32,6 +33,7 @@ static unsigned char *read_bytes(FILE *in, int64_t *size)
 
 static unsigned char *read_all(const char *path, int64_t *size, char *why)
 {
+    if (!io_reading(path, why)) return NULL;
     FILE *in = fopen(path, "rb");
     unsigned char *bytes = NULL;
     if (in) {

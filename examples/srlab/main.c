@@ -248,13 +248,13 @@ static const char help_text[] =
     "Data goes to standard output, everything else to standard error.\n"
     "Exit status: 0 ok, 1 a check failed, 2 bad usage or input.";
 
-int main(int argc, char **argv)
+int app_run(int argc, char **argv)
 {
     const char *word = argc > 1 ? argv[1] : "";
     for (size_t i = 0; i < sizeof commands / sizeof commands[0]; i++)
         if (strcmp(commands[i].name, word) == 0) return commands[i].run(argc - 2, argv + 2);
-    if (strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0) return puts(help_text) < 0;
-    if (strcmp(word, "--version") == 0) return printf("%s %s\n", app_name, TRN_VERSION) < 0;
+    if (strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0) return puts(help_text), APP_OK;
+    if (strcmp(word, "--version") == 0) return printf("%s %s\n", app_name, TRN_VERSION), APP_OK;
     if (!*word) return app_complain(APP_USAGE, "which command? sums, logistic, mlp or char; srlab --help tells more");
     return app_complain(APP_USAGE, "%s is not a command; srlab --help lists them", word);
 }

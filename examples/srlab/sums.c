@@ -11,7 +11,7 @@
 
 #include "app/chart.h"
 #include "app/page.h"
-#include "app/outputs.h"
+#include "app/files.h"
 
 /* ---- 1024 + 0.5 + 0.5 + ..., and the harmonic series ---- */
 

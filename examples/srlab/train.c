@@ -10,7 +10,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "app/outputs.h"
+#include "app/files.h"
 
 /* ---- one run: an arm, a rate, a seed ---- */
 

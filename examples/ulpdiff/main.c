@@ -13,7 +13,7 @@
 #include <trnmath/trn_collective.h>
 #include <trnmath/trn_numerics.h>
 
-#include "app/outputs.h"
+#include "app/files.h"
 
 const char app_name[] = "ulpdiff";
 
@@ -357,8 +357,7 @@ static int write_all(ud_job *job, app_output *output, int outputs)
 {
     if (app_write_outputs(output, outputs, job) != APP_OK) return APP_USAGE;
     if (!app_output_taken(output, outputs)) ud_print_text(stdout, job);
-    if (fflush(stdout) != 0) return app_complain(APP_USAGE, "standard output cannot be written");
-    return APP_OK;
+    return app_flush(APP_OK);
 }
 
 static int verdict(const ud_job *job)
@@ -398,12 +397,17 @@ static int print_schema(ud_job *job)
     return APP_OK;
 }
 
-static bool answer(ud_job *job, char *why)
+static bool open_all(ud_job *job, char *why)
 {
     const ud_options *o = &job->options;
     if (!open_side(o->a, &job->side[0], o->dtype[0], why) || !open_side(o->b, &job->side[1], o->dtype[1], why))
         return false;
-    if ((o->inputs && !open_inputs(job, why)) || !pair_all(job, why)) return false;
+    return (!o->inputs || open_inputs(job, why)) && pair_all(job, why);
+}
+
+static bool answer(ud_job *job, char *why)
+{
+    const ud_options *o = &job->options;
     compare_all(job);
     if (o->inputs && !ud_explain(job, why)) return false;
     ud_fill_table(job);
@@ -420,14 +424,14 @@ static int run(ud_job *job)
     };
     enum { OUTPUTS = sizeof output / sizeof output[0] };
     char why[APP_WHY];
-    int status = app_open_outputs(output, OUTPUTS);
+    int status = open_all(job, why) ? app_open_outputs(output, OUTPUTS) : app_complain(APP_USAGE, "%s", why);
     if (status == APP_OK && !answer(job, why)) status = app_complain(APP_USAGE, "%s", why);
     if (status == APP_OK) status = write_all(job, output, OUTPUTS);
     app_discard_outputs(output, OUTPUTS);
     return status == APP_OK ? verdict(job) : status;
 }
 
-int main(int argc, char **argv)
+int app_run(int argc, char **argv)
 {
     static ud_job job;
     int status = parse_line(argc, argv, &job.options);

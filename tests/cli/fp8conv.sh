@@ -22,7 +22,6 @@ refuses "--scale-name s: expected a pattern with {name} or {base}, such as {name
 refuses "--threads 0: expected a whole number from 1 to 64" --threads 0
 refuses "b: --check writes nothing" a b --check
 refuses "--json - and --csv - exclude each other" a b --json - --csv -
-refuses "--csv /nonexistent/x: it cannot be created (No such file or directory)" a b --csv /nonexistent/x
 refuses "missing.safetensors: it cannot be opened (No such file or directory)" missing.safetensors out.safetensors
 for word in --help --version --schema --codes; do
     works $word
@@ -73,8 +72,11 @@ checkpoint bare.safetensors "{\"n\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offs
     '\0000\0000\0200\0077\0001\0002'
 refuses "w: it has no scale, and --no-new-scales forbids a new one" bare.safetensors x.safetensors --no-new-scales
 refuses "bare.safetensors: it would replace the input" bare.safetensors bare.safetensors
+refuses "./bare.safetensors: it would replace the input bare.safetensors" bare.safetensors . --force
 refuses "bare.safetensors: its FP8 is ocp's already; there is nothing to convert" \
     bare.safetensors x.safetensors --to ocp
+refuses "--csv /nonexistent/x: it cannot be created (No such file or directory)" \
+    bare.safetensors x.safetensors --csv /nonexistent/x
 refuses "/nonexistent/x.safetensors: it cannot be created (No such file or directory)" \
     bare.safetensors /nonexistent/x.safetensors
 ls | grep -q '^x' && fail "a refusal left a file: $(ls)"
@@ -107,9 +109,11 @@ refuses "b.mx.weight: its scale b.mx.weight_scale holds powers of two; --mode ra
 rm -rf x
 works made/many x/
 cmp -s made/many/config.json x/config.json || fail "config.json was not copied"
-mkdir z && works made/many/model.safetensors.index.json z/model.safetensors.index.json
+mkdir z && works made/many/model.safetensors.index.json z # an empty directory is as good as none
+refuses "z/index.json: an index and its shards appear together, as a directory; name that" \
+    made/many/model.safetensors.index.json z/index.json
 "$program" made/one.safetensors one.1 --threads 1 --json - >json.1
-"$program" made/one.safetensors one.1 --threads 5 --json - >json.5
+"$program" made/one.safetensors one.1 --force --threads 5 --json - >json.5
 cmp -s json.1 json.5 || fail "the report depends on the number of threads"
 $python -m json.tool json.1 >/dev/null || fail "--json is not JSON"
 
@@ -118,11 +122,11 @@ $python -m json.tool json.1 >/dev/null || fail "--json is not JSON"
 works made/one.safetensors there --verify
 works there back --to ocp --verify
 twin back made/one.safetensors back
-works made/low.safetensors there --mode relabel --verify
+works made/low.safetensors there --force --mode relabel --verify
 says "240 codes, 0 beyond 240"
-works there back --to ocp --mode relabel --verify
+works there back --force --to ocp --mode relabel --verify
 twin back made/low.safetensors back
-"$program" there back --to ocp >out 2>err
+"$program" there back --force --to ocp >out 2>err
 [ $? = 1 ] || fail "240 doubled fits into 448: $(cat out err)"
 refuses "there: its FP8 is neuron's already; there is nothing to convert" there y
 
@@ -144,14 +148,14 @@ says ", nothing written"
 
 for how in "neuron tensor" "neuron channel" "ocp block" "neuron block"; do
     set -- $how
-    works made/plain.safetensors x.q --to $1 --scales $2 --verify
+    works made/plain.safetensors x.q --force --to $1 --scales $2 --verify
     twin quantised $1 $2 made/plain.safetensors x.q
 done
-works made/plain.safetensors x.q --include '*.gate.weight' --exclude '*lm_head*'
+works made/plain.safetensors x.q --force --include '*.gate.weight' --exclude '*lm_head*'
 says "m.*.gate.weight"
 [ "$(grep -c 'weight  *F32\|weight  *BF16' out)" = 1 ] || fail "--include takes others too: $(cat out)"
 works made/one.safetensors --check --quantize
-works made/one.safetensors x.q --keep-run-scales --run-scale '*nothing*' --scale-name '{base}.nothing' --each
+works made/one.safetensors x.q --force --keep-run-scales --run-scale '*nothing*' --scale-name '{base}.nothing' --each
 
 # ---- large files: little memory, and nothing left of a run that was interrupted ----
 

@@ -57,7 +57,7 @@ refuses "trn1/out: it holds no outputs; run probe_kernel.py on a chip, or probe 
 
 # loop GENERATION NUMERICS EXPECTED: run as NUMERICS, find EXPECTED
 loop() {
-    works --run "$1" --numerics "$2"
+    works --run "$1" --force --numerics "$2"
     works --identify "$1"
     [ "$(grep '^match: ' out)" = "match: $3" ] || fail "$1 as '$2' is identified as: $(cat out)"
 }
@@ -78,18 +78,18 @@ loop trn3 "psum_format=bfloat16,psum_rounding=stochastic,sr_bits=2" \
     "psum_format=bfloat16,psum_rounding=stochastic,sr_bits=2"
 
 # Two runs with one seed are the same, with another seed they differ, and both are recognised.
-works --run trn3 --numerics psum_format=bfloat16,psum_rounding=stochastic --seed 5
+works --run trn3 --force --numerics psum_format=bfloat16,psum_rounding=stochastic --seed 5
 cp trn3/out/psum_bf16.npy five.npy
-works --run trn3 --numerics psum_format=bfloat16,psum_rounding=stochastic --seed 5
+works --run trn3 --force --numerics psum_format=bfloat16,psum_rounding=stochastic --seed 5
 cmp -s five.npy trn3/out/psum_bf16.npy || fail "one seed, two samples"
-works --run trn3 --numerics psum_format=bfloat16,psum_rounding=stochastic --seed 6
+works --run trn3 --force --numerics psum_format=bfloat16,psum_rounding=stochastic --seed 6
 cmp -s five.npy trn3/out/psum_bf16.npy && fail "two seeds, one sample"
 works --identify trn3
 says "(open: these outputs do not tell which)"
 
 # ---- what is missing stays open ----
 
-works --run trn2
+works --run trn2 --force
 rm trn2/out/tf32_input.npy
 works --identify trn2
 says "tf32_input        nearest_even, truncate   (open; tile tf32_input, every generation, was not run)"
@@ -98,7 +98,7 @@ says "group             not seen: tile quad (trn3) was not run"
 # ---- what contradicts ----
 
 cp -R trn2 other
-works --run other --numerics chains=16,chain_layout=blocked
+works --run other --force --numerics chains=16,chain_layout=blocked
 cp other/out/order_f32.npy trn2/out/
 "$probe" --identify trn2 --json both.json >out 2>err
 [ $? = 1 ] || fail "outputs of two engines match one setting"
@@ -118,9 +118,20 @@ fi
 refuses "--json /nonexistent/x.json: it cannot be created (No such file or directory)" \
     --identify trn2 --json /nonexistent/x.json
 
+# ---- what is there stays ----
+
+refuses "trn2: it is there already; --force replaces it" --write trn2
+refuses "trn2/out: it is there already; --force replaces it" --run trn2
+refuses "--force goes with --write or --run" --identify trn2 --force
+mkdir mine && echo >mine/notes
+refuses "mine: it is not what probe --write makes, and --force replaces nothing else" --write mine --force
+echo >trn2/out/notes
+refuses "trn2/out: it has more in it than outputs, and --force replaces nothing else" --run trn2 --force
+rm trn2/out/notes
+refuses "--json trn2/README.md: it would replace a file of the input trn2" --identify trn2 --json trn2/README.md
+
 # ---- bad files ----
 
-works --write trn2
 cp trn2/in/order_f32_moving.npy kept.npy
 cp trn2/in/order_bf16_moving.npy trn2/in/order_f32_moving.npy
 refuses "trn2/in/order_f32_moving.npy: it is not the input that this version of probe writes" --identify trn2

@@ -5,6 +5,8 @@
 
 #include <stdlib.h>
 
+#include "app/files.h"
+
 #include "twin/host.h"
 
 const char app_name[] = "conformance";
@@ -85,12 +87,9 @@ static const app_command command = {
 static int check_options(const cf_options *o)
 {
     const char *const path[] = { o->json, o->csv, o->html };
-    static const char *const flag[] = { "--json", "--csv", "--html" };
     int standard = 0;
     for (int i = 0; i < 3; i++) standard += path[i] && strcmp(path[i], "-") == 0;
     if (standard > 1) return app_complain(APP_USAGE, "only one of --json, --csv and --html can be -");
-    for (int i = 0; i < 3; i++)
-        if (app_can_write(flag[i], path[i]) != APP_OK) return APP_USAGE;
     return APP_OK;
 }
 
@@ -163,25 +162,15 @@ static void write_csv(FILE *out, const void *context)
 
 static void write_html(FILE *out, const void *context) { cf_write_page(out, context); }
 
-static int write_files(const cf_report *report)
-{
-    const cf_options *o = report->options;
-    const struct {
-        const char *flag, *path;
-        void (*write)(FILE *out, const void *context);
-    } file[] = { { "--json", o->json, write_json }, { "--csv", o->csv, write_csv }, { "--html", o->html, write_html } };
-    bool standard = false;
-    for (int i = 0; i < 3; i++) {
-        if (!file[i].path) continue;
-        standard = standard || strcmp(file[i].path, "-") == 0;
-        if (app_write_file(file[i].flag, file[i].path, file[i].write, report) != APP_OK) return APP_USAGE;
-    }
-    if (!standard) cf_print(stdout, report);
-    return APP_OK;
-}
-
 static int run_all(const cf_list *list, const cf_options *o)
 {
+    app_output output[] = {
+        { .flag = "--json", .path = o->json, .write = write_json },
+        { .flag = "--csv", .path = o->csv, .write = write_csv },
+        { .flag = "--html", .path = o->html, .write = write_html },
+    };
+    enum { OUTPUTS = sizeof output / sizeof output[0] };
+    if (app_open_outputs(output, OUTPUTS) != APP_OK) return APP_USAGE;
     cf_result *result = malloc(((size_t)list->count + 1) * sizeof *result);
     if (!result) return app_complain(APP_FAILED, "out of memory");
     cf_report report = { o, result, 0, 0 };
@@ -195,7 +184,9 @@ static int run_all(const cf_list *list, const cf_options *o)
     }
     app_progress_done();
     report.seconds = app_now() - start;
-    int status = write_files(&report);
+    const bool taken = app_output_taken(output, OUTPUTS);
+    const int status = app_write_outputs(output, OUTPUTS, &report);
+    if (status == APP_OK && !taken) cf_print(stdout, &report);
     free(result);
     return status != APP_OK ? status : failed ? APP_FAILED : APP_OK;
 }
@@ -210,7 +201,7 @@ static int print_schema(const cf_options *o)
     return APP_OK;
 }
 
-int main(int argc, char **argv)
+int app_run(int argc, char **argv)
 {
     cf_options options = { .golden = TRN_GOLDEN_DIR };
     cf_list list;

@@ -207,7 +207,7 @@ static void fill_defaults(options *o)
 #endif
 }
 
-static int run_all(app_table *table, const options *o)
+static int run_all(app_table *table, options *o)
 {
     static tb_act_result result[TRN_ACT_COUNT];
     int status = APP_OK, results = 0, of = 0;
@@ -235,13 +235,14 @@ int tb_main_activation(int argc, char **argv)
     if (status != APP_OK) return status < 0 ? APP_OK : status;
     if (tb_refuse_isa() != APP_OK) return APP_USAGE;
     if (o.check_only && o.speed_only) return app_complain(APP_USAGE, "--check and --speed exclude each other");
-    if (tb_can_write(&o.files)) return APP_USAGE;
+    if (tb_open_files(&o.files) != APP_OK) return APP_USAGE;
     fill_defaults(&o);
     app_table_start(&table, columns, (int)(sizeof columns / sizeof columns[0]));
     if (o.schema)
         app_print_schema(stdout, "trnbench.activation", &table);
     else
         status = run_all(&table, &o);
+    tb_discard_files(&o.files);
     app_table_free(&table);
     return status;
 }

@@ -343,17 +343,17 @@ static void fill_defaults(tb_cc_options *o)
     if (!o->to) o->to = o->from > 1 << 30 ? o->from : 1 << 30;
 }
 
-static int check_options(const tb_cc_options *o)
+static int check_options(tb_cc_options *o)
 {
     if (o->from > o->to)
         return app_complain(APP_USAGE, "--minbytes %lld is more than --maxbytes %lld", (long long)o->from,
                            (long long)o->to);
     if (o->ranks && o->groups.groups)
         return app_complain(APP_USAGE, "--ranks excludes --chips and --groups, which say it themselves");
-    return tb_can_write(&o->files);
+    return tb_open_files(&o->files);
 }
 
-static int report(const app_table *table, const tb_cc_options *o, int status)
+static int report(const app_table *table, tb_cc_options *o, int status)
 {
     const outputs all = { table, o };
     if (o->schema)
@@ -403,6 +403,7 @@ int tb_main_collective(int argc, char **argv)
     tb_cc_options o;
     defaults(&o);
     const int status = collective(&o, argc, argv);
+    tb_discard_files(&o.files);
     tb_groups_free(&o.groups);
     return status;
 }

@@ -226,7 +226,7 @@ static void defaults(options *o)
     job->draws = o->quick ? 64 : 1024;
 }
 
-static int write_outputs(const options *o)
+static int write_outputs(options *o)
 {
     if (!tb_stdout_taken(&o->files)) tb_print_convert_text(&o->job);
     return tb_write_files(&o->files, tb_print_convert_csv, tb_print_convert_json, tb_print_convert_report, &o->job);
@@ -247,7 +247,7 @@ static int run(options *o)
     tb_convert_job *job = &o->job;
     int checked = APP_OK;
     if (job->measure.isa == TRN_ISA_AUTO && tb_refuse_isa() != APP_OK) return APP_USAGE;
-    if (find_golden(job) || tb_can_write(&o->files)) return APP_USAGE;
+    if (find_golden(job) || tb_open_files(&o->files) != APP_OK) return APP_USAGE;
     job->conversion = tb_conversions(&o->filter, &job->items);
     if (job->conversion && job->items == 0) return app_complain(APP_USAGE, "no conversion is left by these filters");
     job->item = calloc((size_t)job->items + 1, sizeof *job->item);
@@ -281,6 +281,7 @@ int tb_main_convert(int argc, char **argv)
     if (o.schema) return print_schema(), APP_OK;
     defaults(&o);
     status = run(&o);
+    tb_discard_files(&o.files);
     free(o.job.conversion);
     free(o.job.item);
     return status;

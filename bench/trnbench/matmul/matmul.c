@@ -22,7 +22,7 @@ typedef struct options {
 
 APP_TAKE(take_a, options, a, value)
 APP_TAKE(take_b, options, b, value)
-APP_TAKE(take_out, options, job.out, value)
+APP_TAKE(take_out, options, files.out, value)
 APP_TAKE(take_json, options, files.json, value)
 APP_TAKE(take_csv, options, files.csv, value)
 APP_TAKE(take_report, options, files.report, value)
@@ -368,7 +368,7 @@ static void print_schema(void)
     app_table_free(&table);
 }
 
-static int write_outputs(const options *o)
+static int write_outputs(options *o)
 {
     if (!tb_stdout_taken(&o->files)) tb_print_text(&o->job);
     return tb_write_files(&o->files, tb_print_matmul_csv, tb_print_matmul_json, tb_print_report, &o->job);
@@ -381,10 +381,11 @@ static int run(options *o)
     if (status != APP_OK) return status;
     default_formats(o);
     for (int i = 0; i < TRN_SYSTEM_COUNT; i++) job->system[i] = job->system[i] || !o->any_system;
-    if (o->job.out && (!o->a || job->formats != 1 || !job->run_host))
+    if (o->files.out && (!o->a || job->formats != 1 || !job->run_host))
         return app_complain(APP_USAGE, "--out needs --a, --b, one --format and a run on this host");
     if (job->run_host && job->host.isa == TRN_ISA_AUTO && tb_refuse_isa() != APP_OK) return APP_USAGE;
-    if (app_can_write("--out", o->job.out) || tb_can_write(&o->files)) return APP_USAGE;
+    if (tb_open_files(&o->files) != APP_OK) return APP_USAGE;
+    job->out = tb_file_stream(&o->files, TB_OUT);
     if (!list_items(job)) return app_complain(APP_FAILED, "there is not enough memory");
     tb_start_host(job);
     const int checked = job->run_host ? tb_run_host(job) : APP_OK;
@@ -404,6 +405,7 @@ int tb_main_matmul(int argc, char **argv)
     if (o.job.numerics_text) o.job.host.numerics = &o.numerics;
     if (o.schema) return print_schema(), APP_OK;
     status = run(&o);
+    tb_discard_files(&o.files);
     release_job(&o.job);
     return status;
 }

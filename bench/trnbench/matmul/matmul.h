@@ -78,7 +78,7 @@ typedef struct tb_job {
     bool run_host;
     bool all;                  /* the tables show everything, not one screen of it */
     const tb_format *headline; /* the only format that they show; NULL: all */
-    const char *out;           /* where the product of two files goes; NULL: nowhere */
+    FILE *out;                 /* where the product of two files goes; NULL: nowhere */
     const char *numerics_text; /* NULL: the defaults */
     tb_item *item;             /* [work][product][format] */
     int items;

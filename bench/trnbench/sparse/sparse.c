@@ -412,16 +412,17 @@ int tb_main_sparse(int argc, char **argv)
     int status = app_parse_options(&sparse_command, &o, argc, argv);
     if (status != APP_OK) return status < 0 ? APP_OK : status;
     if (tb_refuse_isa() != APP_OK) return APP_USAGE;
-    if (tb_can_write(&o.files)) return APP_USAGE;
+    if (tb_open_files(&o.files) != APP_OK) return APP_USAGE;
     fill_defaults(&o);
     app_table_start(&table, columns, (int)(sizeof columns / sizeof columns[0]));
     if (!o.schema) status = run_all(&table, &o);
-    if (status == APP_USAGE) return app_table_free(&table), status;
     if (o.schema)
         app_print_schema(stdout, "trnbench.sparse", &table);
-    else if (!tb_stdout_taken(&o.files))
+    else if (status != APP_USAGE && !tb_stdout_taken(&o.files))
         app_print_table(stdout, &table);
-    if (!o.schema && tb_write_files(&o.files, write_csv, write_json, NULL, &table)) status = APP_USAGE;
+    const bool writes = !o.schema && status != APP_USAGE;
+    if (writes && tb_write_files(&o.files, write_csv, write_json, NULL, &table) != APP_OK) status = APP_USAGE;
+    tb_discard_files(&o.files);
     app_table_free(&table);
     return status;
 }

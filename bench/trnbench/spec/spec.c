@@ -314,7 +314,7 @@ int tb_main_spec(int argc, char **argv)
     int status = app_parse_options(&spec_command, &o, argc, argv);
     if (status != APP_OK) return status < 0 ? APP_OK : status;
     for (int i = 0; i < TRN_SYSTEM_COUNT; i++) o.wanted[i] = o.wanted[i] || !o.any;
-    if (tb_can_write(&o.files)) return APP_USAGE;
+    if (tb_open_files(&o.files) != APP_OK) return APP_USAGE;
     fill(&t, o.wanted);
 
     t.csv = o.links ? &t.link : o.modes ? &t.mode : o.alternatives ? &t.alternative : &t.field;

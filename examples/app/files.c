@@ -1,0 +1,311 @@
+/* files.c - all files that a command reads and writes.
+ * SPDX-License-Identifier: MIT
+ */
+#define _POSIX_C_SOURCE 200809L
+
+#include "files.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "io/output.h"
+
+/* ---- where a path leads ---- */
+
+typedef struct file_id {
+    dev_t device;
+    ino_t number;
+} file_id;
+
+typedef struct place {
+    char *path;       /* as the user named it */
+    const char *flag; /* of outputs */
+    bool there;       /* .file is it */
+    file_id file;
+    char *name; /* in .folder, links followed; NULL: the directory is not there, or it is a stream */
+    file_id folder;
+} place;
+
+static bool same_id(file_id a, file_id b) { return a.device == b.device && a.number == b.number; }
+
+static bool id_of(const char *path, file_id *id)
+{
+    struct stat s;
+    if (stat(path, &s) != 0) return false;
+    *id = (file_id){ s.st_dev, s.st_ino };
+    return true;
+}
+
+static char *copy(const char *text) { return strcpy(app_memory(strlen(text) + 1, 1), text); }
+
+static void place_free(place *p)
+{
+    free(p->path);
+    free(p->name);
+}
+
+/* Of "a/b/": "a/b". */
+static char *without_slashes(const char *path)
+{
+    char *plain = copy(path);
+    for (size_t n = strlen(plain); n > 1 && plain[n - 1] == '/'; n--) plain[n - 1] = '\0';
+    return plain;
+}
+
+static place place_of(const char *path)
+{
+    place p = { .path = copy(path) };
+    char *plain = without_slashes(path), *target = io_output_follow(plain);
+    char *folder = target ? io_folder_of(target) : NULL;
+    const char *slash = target ? strrchr(target, '/') : NULL;
+    p.there = id_of(path, &p.file);
+    if (folder && id_of(folder, &p.folder)) p.name = copy(slash ? slash + 1 : target);
+    free(folder);
+    free(target);
+    free(plain);
+    return p;
+}
+
+static bool same_place(const place *a, const place *b)
+{
+    if (a->there && b->there) return same_id(a->file, b->file);
+    return a->name && b->name && same_id(a->folder, b->folder) && strcmp(a->name, b->name) == 0;
+}
+
+/* Terminals, /dev/null: nothing there is lost. */
+static bool holds_nothing(const char *path)
+{
+    struct stat s;
+    return stat(path, &s) == 0 && S_ISCHR(s.st_mode);
+}
+
+/* Is the path, links followed, somewhere below this directory? Up by ".." from the first directory that is there. */
+static bool lies_in(const char *path, const place *folder)
+{
+    char *plain = without_slashes(path), *at = io_output_follow(plain);
+    file_id id, above;
+    bool inside = false;
+    free(plain);
+    for (bool there = false; at && !inside && !there;) {
+        char *parent = io_folder_of(at);
+        there = !parent || strcmp(parent, at) == 0 || id_of(parent, &id);
+        place p = place_of(parent ? parent : "/");
+        inside = same_place(&p, folder);
+        place_free(&p);
+        free(at);
+        at = parent;
+    }
+    while (at && !inside && id_of(at, &id)) {
+        char *up = app_memory(strlen(at) + 4, 1);
+        strcat(strcpy(up, at), "/..");
+        free(at);
+        at = up;
+        if (!id_of(up, &above) || same_id(id, above)) break; /* the root is its own parent */
+        inside = folder->there && same_id(above, folder->file);
+    }
+    free(at);
+    return inside;
+}
+
+/* ---- what the command reads and writes: one list each ---- */
+
+typedef struct places {
+    place *at;
+    int count, capacity;
+} places;
+
+static places inputs, input_folders, outputs;
+
+static void add(places *list, place p)
+{
+    for (int i = 0; i < list->count; i++)
+        if (same_place(&list->at[i], &p)) {
+            place_free(&p);
+            return;
+        }
+    if (list->count == list->capacity) {
+        list->capacity = 2 * list->capacity + 16;
+        list->at = app_resize(list->at, (size_t)list->capacity, sizeof *list->at);
+    }
+    list->at[list->count++] = p;
+}
+
+static place standard_place(int descriptor)
+{
+    place p = { .path = copy("-"), .flag = "standard output" };
+    struct stat s;
+    p.there = fstat(descriptor, &s) == 0 && S_ISREG(s.st_mode);
+    if (p.there) p.file = (file_id){ s.st_dev, s.st_ino };
+    return p;
+}
+
+bool app_reads(const char *path, char *why)
+{
+    static bool registered;
+    if (!registered) add(&outputs, standard_place(STDOUT_FILENO));
+    registered = true;
+    if (holds_nothing(path)) return true;
+    place p = strcmp(path, "-") == 0 ? standard_place(STDIN_FILENO) : place_of(path);
+    for (int i = 0; i < outputs.count; i++)
+        if (same_place(&p, &outputs.at[i])) {
+            place_free(&p);
+            return app_fail(why, "%.200s: it is read, and %s would replace it", path, outputs.at[i].flag);
+        }
+    add(&inputs, p);
+    return true;
+}
+
+void app_reads_folder(const char *path) { add(&input_folders, place_of(path)); }
+
+/* " x", where that is not how the user named it already. */
+static const char *other_name(const place *p, const char *path)
+{
+    return strcmp(p->path, path) == 0 || strcmp(p->path, "-") == 0 ? "" : p->path;
+}
+
+static bool replaces_input(const place *p, char *why)
+{
+    const char *path = p->path, *gap = *p->flag ? " " : "";
+    for (int i = 0; i < inputs.count; i++) {
+        const place *in = &inputs.at[i];
+        const char *name = other_name(in, path);
+        if (same_place(p, in))
+            return app_fail(why, "%s%s%.150s: it would replace the input%s%.150s", p->flag, gap, path, *name ? " " : "",
+                            name), true;
+        if (p->name && in->path[0] && lies_in(in->path, p))
+            return app_fail(why, "%s%s%.150s: it would replace the input %.150s, which is in it", p->flag, gap, path,
+                            in->path), true;
+    }
+    for (int i = 0; i < input_folders.count; i++)
+        if (p->there && !holds_nothing(path) && same_id(p->file, input_folders.at[i].file))
+            return app_fail(why, "%s%s%.150s: it would replace the input", p->flag, gap, path), true;
+    return false;
+}
+
+/* A new file may be put into a directory that is read; what is there is the input's. */
+static bool replaces_input_of_folder(const place *p, char *why)
+{
+    struct stat s;
+    for (int i = 0; i < input_folders.count; i++)
+        if (p->there && stat(p->path, &s) == 0 && S_ISREG(s.st_mode) && lies_in(p->path, &input_folders.at[i]))
+            return app_fail(why, "%s%s%.150s: it would replace a file of the input %.150s", p->flag, *p->flag ? " " : "",
+                            p->path, input_folders.at[i].path), true;
+    return false;
+}
+
+static bool meets_output(const place *p, char *why)
+{
+    const char *gap = *p->flag ? " " : "";
+    for (int i = 0; i < outputs.count; i++) {
+        const place *out = &outputs.at[i];
+        const char *what = *out->flag ? out->flag : out->path;
+        if (same_place(p, out))
+            return app_fail(why, "%s%s%.150s: it is what %.150s writes, too", p->flag, gap, p->path, what), true;
+        if (out->name && lies_in(p->path, out))
+            return app_fail(why, "%s%s%.150s: it lies in %.150s, which appears as a whole", p->flag, gap, p->path,
+                            out->path), true;
+        if (p->name && out->path[0] != '-' && lies_in(out->path, p))
+            return app_fail(why, "%s%s%.150s: %.150s lies in it, and it appears as a whole", p->flag, gap, p->path,
+                            out->path), true;
+    }
+    return false;
+}
+
+bool app_writes(const char *flag, const char *path, char *why)
+{
+    if (holds_nothing(path)) return true;
+    place p = place_of(path);
+    p.flag = flag;
+    if (replaces_input(&p, why) || replaces_input_of_folder(&p, why) || meets_output(&p, why)) {
+        place_free(&p);
+        return false;
+    }
+    add(&outputs, p);
+    return true;
+}
+
+/* ---- outputs ---- */
+
+bool app_output_taken(const app_output *output, int count)
+{
+    for (int i = 0; i < count; i++)
+        if (output[i].path && strcmp(output[i].path, "-") == 0) return true;
+    return false;
+}
+
+FILE *app_output_stream(const app_output *output) { return output->file ? output->file->file : NULL; }
+
+void app_discard_outputs(app_output *output, int count)
+{
+    for (int i = 0; i < count; i++) {
+        if (output[i].file) io_output_discard(output[i].file);
+        free(output[i].file);
+        output[i].file = NULL;
+    }
+}
+
+static int output_failed(app_output *output, int count, const char *why)
+{
+    app_discard_outputs(output, count);
+    return app_complain(APP_USAGE, "%s", why);
+}
+
+/* None of them is opened unless all may be. */
+static bool outputs_may(const app_output *output, int count, char *why)
+{
+    for (int i = 0; i < count; i++) {
+        if (!output[i].path) continue;
+        if (strcmp(output[i].path, "-") != 0) {
+            if (!app_writes(output[i].flag, output[i].path, why)) return false;
+        } else if (app_output_taken(output, i)) {
+            return app_fail(why, "%s -: standard output takes one of them", output[i].flag);
+        }
+    }
+    return true;
+}
+
+int app_open_outputs(app_output *output, int count)
+{
+    char why[IO_WHY], sentence[APP_WHY];
+    if (!outputs_may(output, count, sentence)) return output_failed(output, count, sentence);
+    for (int i = 0; i < count; i++) {
+        if (!output[i].path) continue;
+        output[i].file = app_memory(1, sizeof *output[i].file);
+        if (io_output_open(output[i].path, output[i].file, why)) continue;
+        snprintf(sentence, sizeof sentence, "%s %.*s", output[i].flag, (int)sizeof sentence - 64, why);
+        return output_failed(output, count, sentence);
+    }
+    return APP_OK;
+}
+
+static int each_output(app_output *output, int count, bool (*step)(io_output *out, char *why))
+{
+    char why[IO_WHY], sentence[APP_WHY];
+    for (int i = 0; i < count; i++) {
+        if (!output[i].file || step(output[i].file, why)) continue;
+        snprintf(sentence, sizeof sentence, "%s %.*s", output[i].flag, (int)sizeof sentence - 64, why);
+        return output_failed(output, count, sentence);
+    }
+    return APP_OK;
+}
+
+int app_finish_outputs(app_output *output, int count, const void *context)
+{
+    for (int i = 0; i < count; i++)
+        if (output[i].file && output[i].write)
+            output[i].write(output[i].file->file, output[i].context ? output[i].context : context);
+    return each_output(output, count, io_output_finish);
+}
+
+int app_show_outputs(app_output *output, int count)
+{
+    const int status = each_output(output, count, io_output_commit);
+    app_discard_outputs(output, count);
+    return status;
+}
+
+int app_write_outputs(app_output *output, int count, const void *context)
+{
+    const int status = app_finish_outputs(output, count, context);
+    return status == APP_OK ? app_show_outputs(output, count) : status;
+}
