@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#if HAVE_CJSON
+#if defined(HAVE_CJSON)
 #include <cjson/cJSON.h>
 #endif
 
@@ -53,7 +53,7 @@ static trn_trace made(int64_t count, uint64_t seed)
 static void json_is_what_perfetto_opens(void **state)
 {
     (void)state;
-#if HAVE_CJSON
+#if defined(HAVE_CJSON)
     static const int64_t sizes[] = { 0, 1, 257, 100000 };
     for (unsigned s = 0; s < 4; s++) {
         trn_trace t = made(sizes[s], s);
@@ -116,7 +116,7 @@ static void strange_names_are_escaped(void **state)
     assert_non_null(strstr(p.text, "\"name\":\"\\u0001\\\"\\\\\\u000a\xc3\xa9?\""));
     assert_non_null(strstr(p.text, "\"name\":\"a name of more than thirty-one \""));
     assert_non_null(strstr(p.text, "\"text\":\"?\""));
-#if HAVE_CJSON
+#if defined(HAVE_CJSON)
     cJSON *json = cJSON_Parse(p.text);
     assert_non_null(json);
     cJSON_Delete(json);

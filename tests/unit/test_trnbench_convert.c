@@ -22,7 +22,7 @@
 #include "bench/common/golden.c"
 #include "bench/peers/peers.c"
 
-#if HAVE_CJSON
+#if defined(HAVE_CJSON)
 #include <cjson/cJSON.h>
 
 const char app_name[] = "trnbench";
@@ -302,7 +302,7 @@ static void rows_hold_the_numbers(void **state)
     free(csv);
 }
 
-#if HAVE_CJSON
+#if defined(HAVE_CJSON)
 static void json_reads_back(void **state)
 {
     static tb_convert_job job;
@@ -355,7 +355,7 @@ int main(void)
         cmocka_unit_test(streams_move_their_bytes),
         cmocka_unit_test(shares_cover_everything_once),
         cmocka_unit_test(rows_hold_the_numbers),
-#if HAVE_CJSON
+#if defined(HAVE_CJSON)
         cmocka_unit_test(json_reads_back),
 #else
         { "json: skipped, cJSON is not installed", NULL, NULL, NULL, NULL },

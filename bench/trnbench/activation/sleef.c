@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-#if HAVE_SLEEF && defined(__AVX512F__)
+#if defined(HAVE_SLEEF) && defined(__AVX512F__)
 #include <immintrin.h>
 #include <sleef.h>
 
