@@ -10,26 +10,23 @@
 #ifndef ARENA_H
 #define ARENA_H
 
-#include <errno.h>
 #include <limits.h>
-#include <signal.h>
 #include <stdio.h>
 #include <sys/mman.h>
-#include <unistd.h>
 
+#include "fuzz/long.h"
 #include "trnmath/trn_numerics.h"
 #include "twin/views.h"
 #include "trnmath/trn_tensor.h"
 #include "twin/cases.h"
 
-enum { ARENA = 16384, PAGE = 65536, MOST_WORK = 30000, WATCHDOG_S = 60 };
+enum { ARENA = 16384, PAGE = 65536, MOST_WORK = 30000 };
 
 #define HUGE_SIZE ((int64_t)1 << 50)
 
 static unsigned char *arena;
 static unsigned char snapshot[ARENA];
 static uint64_t rng;
-static volatile long call_number;
 
 #if defined(TRN_LIBFUZZER) /* decisions are the bytes of an input; when they are used up, all are 0 */
 static const unsigned char *decisions;
@@ -50,19 +47,9 @@ static inline bool one_in(int n) { return below(n) == 0; }
 
 static inline void say(const char *what)
 {
-    fprintf(stderr, "call %ld: %s\n", call_number, what);
+    fprintf(stderr, "%s\n", what);
+    fuzzing_last_words();
     exit(1);
-}
-
-/* A crash or a call that does not end: the number of the call, by means a signal handler may use. */
-static inline void on_signal(int number)
-{
-    char text[] = "call 000000000: crashed or did not end\n";
-    long n = call_number;
-    for (int i = 13; i >= 5; i--, n /= 10) text[i] = (char)('0' + n % 10);
-    if (write(2, text, sizeof text - 1) < 0) _exit(3);
-    signal(number, SIG_DFL);
-    raise(number);
 }
 
 /* ---- absurdities ---- */
@@ -213,11 +200,6 @@ static inline trn_numerics plausible_numerics(void)
  * Under AddressSanitizer all of the arena but the span of these views is closed during the call: what is read beside
  * them shows, too. */
 
-#if defined(__has_feature) && !defined(__SANITIZE_ADDRESS__) /* clang's way of saying it */
-#if __has_feature(address_sanitizer)
-#define __SANITIZE_ADDRESS__ 1
-#endif
-#endif
 #if defined(__SANITIZE_ADDRESS__)
 #include <sanitizer/asan_interface.h>
 
@@ -233,10 +215,6 @@ static inline void close_arena(const trn_tensor *const *view, int views)
 }
 
 static inline void open_arena(void) { __asan_unpoison_memory_region(arena, ARENA); }
-
-/* Called by the sanitizer before its report. */
-void __asan_on_error(void);
-void __asan_on_error(void) { fprintf(stderr, "call %ld:\n", call_number); }
 #else
 static inline void close_arena(const trn_tensor *const *view, int views) { (void)view, (void)views; }
 static inline void open_arena(void) {}
@@ -322,40 +300,21 @@ static inline void *guarded(size_t bytes)
     return all + PAGE;
 }
 
-static inline long number_of(const char *text, const char *what, long fallback)
-{
-    if (!text) return fallback;
-    char *end;
-    errno = 0;
-    const long n = strtol(text, &end, 0);
-    if (errno || *end || n < 0 || n > 999999999) {
-        fprintf(stderr, "fuzzer: %s %s is not a number from 0 to 999999999\n", what, text);
-        exit(2);
-    }
-    return n;
-}
-
 static inline void fill_arena(void)
 {
     for (int i = 0; i < ARENA; i++) arena[i] = (unsigned char)cases_u32(&rng);
 }
 
-/* [count] [seed]: so many calls, the kinds taking turns. Returns the count. */
+/* As many calls as long.h finds asked for, the kinds taking turns. Returns how many there were. */
 static inline long fuzz(int argc, char **argv, void (*const *turn)(void), int turns)
 {
-    const long count = number_of(argc > 1 ? argv[1] : NULL, "count", cases_level() == 1 ? 20000 : 1000000);
-    rng = (uint64_t)number_of(argc > 2 ? argv[2] : NULL, "seed", 1);
     arena = (unsigned char *)guarded(ARENA);
-    fill_arena();
-    signal(SIGSEGV, on_signal);
-    signal(SIGBUS, on_signal);
-    signal(SIGALRM, on_signal);
-    for (call_number = 0; call_number < count; call_number++) {
-        if (call_number % 4096 == 0) alarm(WATCHDOG_S);
-        if (call_number % 256 == 0) fill_arena(); /* results come back as operands: refresh, or all becomes NaN */
-        turn[call_number % turns]();
+    fuzzing_start(argc, argv, cases_level() == 1 ? 20000 : 1000000);
+    while (fuzzing_next(&rng)) {
+        if (fuzzing.number % 256 == 0) fill_arena(); /* results come back as operands: refresh, or all becomes NaN */
+        turn[fuzzing.number % turns]();
     }
-    return count;
+    return fuzzing_end();
 }
 
 /* A fuzzer that only sees refusals, or none, proves nothing. */

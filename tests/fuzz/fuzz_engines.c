@@ -908,7 +908,14 @@ static void fuzz_one(const kind *k)
     restore_states();
 }
 
-static void fuzz_next(void) { fuzz_one(&kinds[call_number % KINDS]); }
+static void fuzz_next(void)
+{
+    if (fuzzing.number == 0) {
+        trn_vector_state_init(&vector_state, 1);
+        trn_gpsimd_state_init(&gpsimd_state, 1);
+    }
+    fuzz_one(&kinds[fuzzing.number % KINDS]);
+}
 
 static void print_tallies(long count)
 {
@@ -929,8 +936,6 @@ static void print_tallies(long count)
 int main(int argc, char **argv)
 {
     static void (*const turn[])(void) = { fuzz_next };
-    trn_vector_state_init(&vector_state, 1);
-    trn_gpsimd_state_init(&gpsimd_state, 1);
     print_tallies(fuzz(argc, argv, turn, 1));
     return 0;
 }

@@ -196,18 +196,19 @@ static void spoil(line *l)
 
 int main(int argc, char **argv)
 {
-    const long count = argc > 1 ? atol(argv[1]) : cases_level() == 2 ? 5000000 : 200000;
-    rng = argc > 2 ? strtoull(argv[2], NULL, 10) : 1;
     const trn_topology net = ultraserver();
     trn_mesh mesh;
     long accepted[2] = { 0, 0 };
     assert(trn_mesh_init(&mesh, &net, axes_of_shardings) == TRN_OK);
-    for (long i = 0; i < count; i++) {
+    fuzzing_start(argc, argv, cases_level() == 2 ? 5000000 : 200000);
+    while (fuzzing_next(&rng)) {
+        const long i = fuzzing.number;
         line l = { "", 0 };
         (i % 2 ? random_mesh : random_pspec)(&l);
         for (int wounds = one_in(2) ? below(4) : 0; wounds > 0; wounds--) spoil(&l);
         accepted[i % 2] += i % 2 ? try_mesh(&net, l.text, l.length) : try_pspec(&mesh, l.text, l.length);
     }
+    const long count = fuzzing_end();
     printf("%ld texts, accepted: %ld shardings, %ld meshes\n", count, accepted[0], accepted[1]);
     /* A parser that refuses everything, or nothing, is not being tested. */
     for (int i = 0; i < 2; i++)

@@ -9,13 +9,13 @@
  */
 #include <stdio.h>
 
+#include "fuzz/long.h"
 #include "trnmath/trn_collective_cost.h"
 #include "twin/cases.h"
 
 enum { MOST = 64, ROWS = 4, SERVER = 16 };
 
 static uint64_t rng;
-static long call_number;
 static long tally[3]; /* accepted, refused by the rules, refused before */
 
 static int below(int n) { return cases_below(&rng, n); }
@@ -23,7 +23,8 @@ static bool one_in(int n) { return cases_one_in(&rng, n); }
 
 static void say(const char *what)
 {
-    fprintf(stderr, "call %ld: %s\n", call_number, what);
+    fprintf(stderr, "%s\n", what);
+    fuzzing_last_words();
     exit(1);
 }
 
@@ -190,12 +191,12 @@ static void check(group *g)
 int main(int argc, char **argv)
 {
     static group g;
-    const long count = argc > 1 ? atol(argv[1]) : cases_level() == 1 ? 100000 : 3000000;
-    rng = argc > 2 ? (uint64_t)atol(argv[2]) : 1;
-    for (call_number = 0; call_number < count; call_number++) {
+    fuzzing_start(argc, argv, cases_level() == 1 ? 100000 : 3000000);
+    while (fuzzing_next(&rng)) {
         draw(&g);
         check(&g);
     }
+    const long count = fuzzing_end();
     printf("%ld groups: %ld accepted, %ld against the rules, %ld impossible\n", count, tally[0], tally[1], tally[2]);
     if (count >= 20000 && (tally[0] < count / 20 || tally[1] < count / 20 || tally[2] < count / 100))
         say("a kind of answer hardly came");

@@ -4,6 +4,7 @@
 #ifndef FUZZ_LINE_H
 #define FUZZ_LINE_H
 
+#include "fuzz/long.h"
 #include "twin/cases.h"
 
 static uint64_t rng;
