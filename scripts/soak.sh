@@ -145,11 +145,12 @@ if [ -z "$programs" ]; then
     build_in "$programs" "-DCMAKE_C_COMPILER=${CC:-gcc}" -DTRN_SANITIZED_TWINS=FUZZERS -DTRN_PROGRAMS=OFF \
         -DTRN_HOUSE=OFF -- $fuzzers $(for fuzzer in $fuzzers; do echo "sanitized_$fuzzer"; done)
 else
-    programs=$(CDPATH= cd -- "$programs" 2>/dev/null && pwd) || die "--programs $programs: there is no such directory"
+    named=$programs
+    programs=$(CDPATH= cd -- "$named" 2>/dev/null && pwd) || die "--programs $named: there is no such directory"
     fuzzers=$(cd "$programs" && ls | sed -n 's/^sanitized_\(fuzz_[a-z0-9_]*\)$/\1/p')
-    [ -n "$fuzzers" ] || die "--programs $programs: there is no sanitized_fuzz_* in it"
+    [ -n "$fuzzers" ] || die "--programs $named: there is no sanitized_fuzz_* in it"
     for fuzzer in $fuzzers; do
-        [ -x "$programs/$fuzzer" ] || die "--programs $programs: sanitized_$fuzzer is there and $fuzzer is not"
+        [ -x "$programs/$fuzzer" ] || die "--programs $named: sanitized_$fuzzer is there and $fuzzer is not"
     done
 fi
 
