@@ -310,8 +310,7 @@ int main(int argc, char **argv)
         unsigned char file[ROOM];
         accepted += try_file(file, next_file(&rng, file, false));
         if (fuzzing.number % 4 == 1 && try_file(file, respelt_file(&rng, file)))
-            return printf("a number was misspelt
-"), 1;
+            return printf("a number was misspelt\n"), 1;
         if (fuzzing.number % 4) continue;
         indices += try_index(file, next_file(&rng, file, true));
         of++;

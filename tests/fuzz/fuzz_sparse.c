@@ -51,6 +51,7 @@ static void write_tags(trn_tensor *t, int axis, trn_sparse_pattern p)
 {
     int64_t stride[TRN_MAX_RANK];
     if (!t->data || claimed(t) <= 0 || t->rank != 2) return;
+    if (t->shape[0] > ARENA || t->shape[1] > ARENA / (t->shape[0] + 1)) return; /* a broadcast: long, not large */
     view_strides(t, stride);
     for (int64_t lane = 0; lane < t->shape[1 - axis]; lane++)
         for (int64_t s = 0, low = 0; s < t->shape[axis]; s++) {
