@@ -35,6 +35,16 @@ int app_complain(int status, const char *format, ...)
     return status;
 }
 
+int app_flush(int status)
+{
+    static bool told;
+    errno = 0;
+    if (!ferror(stdout) && fflush(stdout) == 0) return status;
+    if (!told) app_complain(APP_USAGE, "standard output cannot be written (%s)", strerror(errno ? errno : EIO));
+    told = true;
+    return APP_USAGE;
+}
+
 bool app_colour(FILE *stream)
 {
     const char *no = getenv("NO_COLOR"), *term = getenv("TERM");

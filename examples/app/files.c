@@ -157,28 +157,22 @@ bool app_reads(const char *path, char *why)
 
 void app_reads_folder(const char *path) { add(&input_folders, place_of(path)); }
 
-/* " x", where that is not how the user named it already. */
-static const char *other_name(const place *p, const char *path)
+/* "--json a.npy: WHAT NAME"; the name is left out where that is how the user named the output. True. */
+static bool collides(const place *p, char *why, const char *what, const char *name)
 {
-    return strcmp(p->path, path) == 0 || strcmp(p->path, "-") == 0 ? "" : p->path;
+    const char *after = strcmp(name, p->path) == 0 || strcmp(name, "-") == 0 ? "" : name;
+    app_fail(why, "%s%s%.150s: %s%s%.150s", p->flag, *p->flag ? " " : "", p->path, what, *after ? " " : "", after);
+    return true;
 }
 
 static bool replaces_input(const place *p, char *why)
 {
-    const char *path = p->path, *gap = *p->flag ? " " : "";
     for (int i = 0; i < inputs.count; i++) {
         const place *in = &inputs.at[i];
-        const char *name = other_name(in, path);
-        if (same_place(p, in))
-            return app_fail(why, "%s%s%.150s: it would replace the input%s%.150s", p->flag, gap, path, *name ? " " : "",
-                            name), true;
-        if (p->name && in->path[0] && lies_in(in->path, p))
-            return app_fail(why, "%s%s%.150s: it would replace the input %.150s, which is in it", p->flag, gap, path,
-                            in->path), true;
+        if (same_place(p, in)) return collides(p, why, "it would replace the input", in->path);
+        if (p->name && in->name && lies_in(in->path, p))
+            return collides(p, why, "there is an input in it:", in->path);
     }
-    for (int i = 0; i < input_folders.count; i++)
-        if (p->there && !holds_nothing(path) && same_id(p->file, input_folders.at[i].file))
-            return app_fail(why, "%s%s%.150s: it would replace the input", p->flag, gap, path), true;
     return false;
 }
 
@@ -186,27 +180,24 @@ static bool replaces_input(const place *p, char *why)
 static bool replaces_input_of_folder(const place *p, char *why)
 {
     struct stat s;
-    for (int i = 0; i < input_folders.count; i++)
-        if (p->there && stat(p->path, &s) == 0 && S_ISREG(s.st_mode) && lies_in(p->path, &input_folders.at[i]))
-            return app_fail(why, "%s%s%.150s: it would replace a file of the input %.150s", p->flag, *p->flag ? " " : "",
-                            p->path, input_folders.at[i].path), true;
+    const bool file = p->there && stat(p->path, &s) == 0 && S_ISREG(s.st_mode);
+    for (int i = 0; i < input_folders.count; i++) {
+        const place *in = &input_folders.at[i];
+        if (same_place(p, in)) return collides(p, why, "it would replace the input", in->path);
+        if (file && lies_in(p->path, in)) return collides(p, why, "it would replace a file of the input", in->path);
+        if (p->name && lies_in(in->path, p)) return collides(p, why, "there is an input in it:", in->path);
+    }
     return false;
 }
 
 static bool meets_output(const place *p, char *why)
 {
-    const char *gap = *p->flag ? " " : "";
     for (int i = 0; i < outputs.count; i++) {
         const place *out = &outputs.at[i];
-        const char *what = *out->flag ? out->flag : out->path;
         if (same_place(p, out))
-            return app_fail(why, "%s%s%.150s: it is what %.150s writes, too", p->flag, gap, p->path, what), true;
-        if (out->name && lies_in(p->path, out))
-            return app_fail(why, "%s%s%.150s: it lies in %.150s, which appears as a whole", p->flag, gap, p->path,
-                            out->path), true;
-        if (p->name && out->path[0] != '-' && lies_in(out->path, p))
-            return app_fail(why, "%s%s%.150s: %.150s lies in it, and it appears as a whole", p->flag, gap, p->path,
-                            out->path), true;
+            return collides(p, why, "it is also written by", *out->flag ? out->flag : "the command itself");
+        if (out->name && lies_in(p->path, out)) return collides(p, why, "it lies in", out->path);
+        if (p->name && out->name && lies_in(out->path, p)) return collides(p, why, "in it lies", out->path);
     }
     return false;
 }

@@ -7,7 +7,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "io/io.h"
@@ -19,16 +18,6 @@ static void hold_standard_streams(void)
     static const int mode[] = { O_WRONLY, O_RDONLY, O_RDONLY };
     for (int i = 0; i < 3; i++)
         if (fcntl(i, F_GETFD) < 0 && errno == EBADF && open("/dev/null", mode[i]) != i) _exit(APP_USAGE);
-}
-
-int app_flush(int status)
-{
-    static bool told;
-    errno = 0;
-    if (!ferror(stdout) && fflush(stdout) == 0) return status;
-    if (!told) app_complain(APP_USAGE, "standard output cannot be written (%s)", strerror(errno ? errno : EIO));
-    told = true;
-    return APP_USAGE;
 }
 
 int main(int argc, char **argv)

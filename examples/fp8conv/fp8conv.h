@@ -243,10 +243,10 @@ bool fc_run_pieces(fc_catalogue *c, fc_work *work, char *why); /* tallies are ad
 bool fc_convert(fc_catalogue *c, int item, const fc_sink *sink, char *why);
 bool fc_find_amax(fc_catalogue *c, int item, float *amax, char *why); /* the largest finite magnitude of each group */
 
-char *fc_place(const fc_catalogue *c); /* what appears: a file that goes into a directory keeps its name there */
+char *fc_place(const fc_catalogue *c); /* what appears: a file in a directory has its name there; memory of its own */
 /* Refuses an OUT that is there already, or that has an input in it; before any work. */
 bool fc_open_out(fc_catalogue *c, char *why);
-/* Everything is written, beside OUT. false with an empty sentence: a finite number would have become infinity or NaN. */
+/* All is written, beside OUT. false with an empty sentence: a finite number would have become infinity or NaN. */
 bool fc_write_all(fc_catalogue *c, char *why);
 bool fc_tally_all(fc_catalogue *c, char *why); /* without writing */
 const char *fc_written(fc_catalogue *c);       /* what fc_write_all made: a file, or an index */
@@ -264,7 +264,7 @@ typedef struct fc_report { /* --csv and --json, and what they are made of */
     app_output output[FC_REPORTS];
 } fc_report;
 void fc_report_files(const fc_options *o, app_output output[FC_REPORTS]); /* which they are */
-/* They are written, and the text is printed; fc_report_show makes them appear. APP_OK, or APP_USAGE after a sentence. */
+/* They are written, and the text is printed; none appears yet. APP_OK, or APP_USAGE after a sentence. */
 int fc_report_write(fc_report *r);
 void fc_report_schema(void);
 

@@ -114,8 +114,8 @@ static const app_option option[] = {
     { "--keep-run-scales", NULL, "leave the scales of activations and KV caches alone", take_keep_run },
     { "--no-new-scales", NULL, "refuse tensors without a scale instead of writing one", take_no_new },
     { "--check", NULL, "only report; nothing is written", take_check },
-    { "--verify", NULL, "read back what was written, and compare each element with the definition,\nbefore it becomes OUT",
-      take_verify },
+    { "--verify", NULL, "read back what was written, and compare each element with the definition;\n"
+                        "all that before it becomes OUT", take_verify },
     { "--force", NULL, "replace an OUT that is there: a file, or a directory with a checkpoint and all that is\n"
                        "in it; until the last step it stays as it is", take_force },
     { "--each", NULL, "a line per tensor, instead of one for all that differ by a number", take_each },

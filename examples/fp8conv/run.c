@@ -83,7 +83,7 @@ static int open_all(fc_catalogue *c, fc_report *r)
 
 /* ---- the work ---- */
 
-/* Written, or only counted. Where a finite number was lost nothing stays of what was written, and the report says why. */
+/* Written, or only counted. Where a finite number was lost, nothing stays of it, and the report says why. */
 static int convert(fc_catalogue *c)
 {
     char why[IO_WHY] = "";

@@ -28,7 +28,7 @@ const char *fc_written(fc_catalogue *c)
     return c->input.index ? io_stage_path(&c->stage, ckpt_plain_name(c->input.index)) : shard_path(c, 0);
 }
 
-/* Only what this program, or one like it, made is replaced: a slip of the fingers must not cost a home directory. */
+/* Only a checkpoint is replaced: a slip of the fingers must not cost a home directory. */
 static bool is_checkpoint(const char *path, char *why)
 {
     bool weights = false, folders = false;
@@ -42,8 +42,8 @@ static bool is_checkpoint(const char *path, char *why)
         free(inside);
     }
     closedir(folder);
-    if (folders) return io_fail(why, path, "it has directories in it; --force replaces a checkpoint's directory only");
-    return weights || io_fail(why, path, "it has no .safetensors in it; --force replaces a checkpoint's directory only");
+    if (folders) return io_fail(why, path, "it has directories in it; --force replaces a checkpoint's files only");
+    return weights || io_fail(why, path, "it has no .safetensors in it; --force replaces checkpoints only");
 }
 
 char *fc_place(const fc_catalogue *c)
@@ -61,7 +61,7 @@ bool fc_open_out(fc_catalogue *c, char *why)
     char *path = fc_place(c);
     const io_stage_args args = { path, into_folder(c), o->force, is_checkpoint };
     const bool ok = path ? io_stage_open(&args, &c->stage, why) : io_fail(why, o->out, "there is not enough memory");
-    if (ok && c->stage.swept) app_complain(0, "%s: what a run that was killed had left there is removed", c->stage.part);
+    if (ok && c->stage.swept) app_complain(0, "%s: what a killed run had left there is removed", c->stage.part);
     free(path);
     return ok;
 }

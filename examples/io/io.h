@@ -46,7 +46,7 @@ __attribute__((unused, format(printf, 3, 4))) static bool io_fail(char *why, con
     return false;
 }
 
-/* Who reads a file asks first, so that a program knows all that it reads. One for the whole program; NULL allows all. */
+/* Who reads a file asks first, so that a program knows all that it reads. One for the whole program; NULL: yes. */
 __attribute__((weak)) bool (*io_may_read)(const char *path, char *why);
 
 IO_FN bool io_reading(const char *path, char *why) { return !io_may_read || io_may_read(path, why); }

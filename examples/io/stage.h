@@ -13,9 +13,9 @@
  *
  * DOES: everything is written to OUT.part/new, each file synced (output.h does), then the directories; then one rename
  *     makes it OUT, or, where OUT is there and .force is given, one exchange of the two names, and the old one is
- *     removed. An empty directory is as good as none. OUT.part/lock is held as long as its owner lives: a second run into
- *     the same OUT is refused, and what a killed run left is known by it, and removed. A link to OUT stays a link. On
- *     exit() and on the signals that people and shells send nothing stays.
+ *     removed. An empty directory is as good as none. OUT.part/lock is held as long as its owner lives: a second run
+ *     into the same OUT is refused, and what a killed run left is known by it, and removed. A link to OUT stays a link.
+ *     On exit() and on the signals that people and shells send nothing stays.
  * DOES NOT: touch an OUT.part that is not its own; replace what .may_replace does not know, a mount point, "." or "..";
  *     exchange directories where the system cannot: that is found out before the work, where it can be.
  *
@@ -197,7 +197,10 @@ IO_FN bool io_stage_clear(const io_stage *s)
 }
 
 /* The lock is ours; it goes last, so that what is there is known for what it is. */
-IO_FN bool io_stage_clean(const io_stage *s) { return io_stage_clear(s) && unlink(s->lock) == 0 && rmdir(s->part) == 0; }
+IO_FN bool io_stage_clean(const io_stage *s)
+{
+    return io_stage_clear(s) && unlink(s->lock) == 0 && rmdir(s->part) == 0;
+}
 
 /* As if it had never been opened. For one that is not open, nothing. */
 IO_FN void io_stage_discard(io_stage *s)
@@ -324,7 +327,8 @@ IO_FN void io_stage_sweep(io_stage *s)
 {
     struct stat there;
     char why[IO_WHY];
-    if (lstat(s->lock, &there) == 0 && io_stage_take(s, why)) io_stage_clean(s);
+    if (lstat(s->lock, &there) != 0) rmdir(s->part); /* it was killed before its very last call */
+    else if (io_stage_take(s, why)) io_stage_clean(s);
 }
 
 /* Would the system exchange two directories here? */
@@ -346,7 +350,8 @@ IO_FN bool io_stage_prepare(io_stage *s, char *why)
     if (!io_stage_clear(s)) return io_stage_fail(s, why, "%s cannot be removed (%s)", s->part, strerror(errno));
     if (!s->folder) return true;
     if (mkdir(s->fresh, 0777) != 0) return io_stage_fail(s, why, "it cannot be created (%s)", strerror(errno));
-    if (stat(s->target, &there) == 0 && chmod(s->fresh, (there.st_mode & 0777) | 0700) != 0) errno = 0; /* with our own */
+    const bool there_is = stat(s->target, &there) == 0;
+    if (there_is && chmod(s->fresh, (there.st_mode & 0777) | 0700) != 0) errno = 0; /* then with our own */
     if (!s->replaces || io_stage_can_exchange(s)) return true;
     if (io_rename_lacks_flags(errno))
         return io_stage_fail(s, why, "this file system cannot exchange directories; remove it first, or name another");

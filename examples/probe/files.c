@@ -139,7 +139,7 @@ static bool only_outputs(const char *directory, char *why)
 static bool open_stage(const io_stage_args *args, io_stage *s, char *why)
 {
     if (!io_stage_open(args, s, why)) return false;
-    if (s->swept) app_complain(APP_OK, "%s: what a run that was killed had left there is removed", s->part);
+    if (s->swept) app_complain(APP_OK, "%s: what a killed run had left there is removed", s->part);
     return true;
 }
 

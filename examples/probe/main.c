@@ -66,7 +66,7 @@ static const app_option option[] = {
     { "--self-test", "N", "recovers N random settings, and tells every setting of the array from every other",
       take_self_test },
     { "--seed", "S", "of random settings and of stochastic rounding (default: 1)", take_seed },
-    { "--force", NULL, "replace what is there: DIR of --write, DIR/out of --run; until the last step it stays", take_force },
+    { "--force", NULL, "replace what is there, DIR of --write or DIR/out of --run, in one step", take_force },
     { "--list", NULL, "the tiles and the fields", take_list },
 };
 

@@ -1,0 +1,310 @@
+"""Ends a program at each of its steps, and fails each of them from there on; then looks at what is there.
+
+Steps are the system calls that change files. strace counts them, kills before the n-th (inject=...:signal=KILL), or lets
+the n-th and all that follow fail as on a full disk (error=ENOSPC). After that
+  - inputs are what they were;
+  - each output is the old one or the new one, byte for byte; before the first of them moved, all are the old ones;
+  - the same command once more succeeds, makes the new ones, and nothing is left beside them.
+Usage: crash_points.py PROGRAMS MOST, in an empty directory: at most so many steps of each command, evenly, and those
+around the first and the last that moves an output; 0: all.
+"""
+import fcntl
+import hashlib
+import json
+import os
+import re
+import shutil
+import struct
+import subprocess
+import sys
+import time
+
+CALLS = ('write pwrite64 writev rename renameat renameat2 fsync fdatasync openat mkdir mkdirat unlink unlinkat rmdir '
+         'ftruncate fchmod chmod close').split()
+programs, most = os.path.abspath(sys.argv[1]), int(sys.argv[2])
+environment = dict(os.environ, ASAN_OPTIONS='detect_leaks=0', OMP_NUM_THREADS='1')  # leaks cannot be sought under strace
+failures = 0
+
+
+def fail(text):
+    global failures
+    failures += 1
+    print('FAILED:', text)
+
+
+# ---- what programs read ----
+
+def checkpoint(path, tensors):
+    header, data = {}, b''
+    for name, (kind, shape, content) in tensors.items():
+        header[name] = {'dtype': kind, 'shape': shape, 'data_offsets': [len(data), len(data) + len(content)]}
+        data += content
+    text = json.dumps(header).encode()
+    text += b' ' * (-len(text) % 8)
+    with open(path, 'wb') as out:
+        out.write(struct.pack('<Q', len(text)) + text + data)
+
+
+def codes(layer, size):
+    return bytes((37 * i + 11 * layer) % 127 for i in range(size))
+
+
+def sharded(folder, shards):
+    """Layers with a scale each, spread over so many files."""
+    os.mkdir(folder)
+    where = {}
+    for s in range(shards):
+        file = f'model-{s + 1:05d}-of-{shards:05d}.safetensors'
+        tensors = {}
+        for layer in range(6):
+            if layer % shards == s:
+                tensors[f'm.{layer}.weight_scale'] = ('F32', [1], struct.pack('<f', 1 + layer))
+                tensors[f'm.{layer}.weight'] = ('F8_E4M3', [8, 16], codes(layer, 128))
+        checkpoint(f'{folder}/{file}', tensors)
+        where.update((name, file) for name in tensors)
+    with open(f'{folder}/model.safetensors.index.json', 'w') as out:
+        json.dump({'metadata': {'total_size': 6 * 132}, 'weight_map': where}, out)
+    with open(f'{folder}/config.json', 'w') as out:
+        out.write('{"model_type": "llama"}\n')
+
+
+def array(path, count, step):
+    text = f"{{'descr': '<f4', 'fortran_order': False, 'shape': ({count},), }}"
+    text += ' ' * (-(len(text) + 11) % 64) + '\n'
+    with open(path, 'wb') as out:
+        out.write(b'\x93NUMPY\x01\x00' + struct.pack('<H', len(text)) + text.encode())
+        out.write(b''.join(struct.pack('<f', i * step) for i in range(count)))
+
+
+# ---- running, and looking ----
+
+def run(arguments, folder, strace=()):
+    command = [f'{programs}/{arguments[0]}'] + list(arguments[1:])
+    return subprocess.run(list(strace) + command, cwd=folder, env=environment, stdin=subprocess.DEVNULL,
+                          stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+
+
+def digest(path):
+    """Of a file, or of a directory with all names and contents in it; None: it is not there."""
+    if not os.path.lexists(path):
+        return None
+    h = hashlib.sha256()
+    if os.path.isdir(path):
+        for name in sorted(os.listdir(path)):
+            h.update(f'{name}\0{digest(os.path.join(path, name))}\0'.encode())
+    else:
+        with open(path, 'rb') as file:
+            h.update(file.read())
+    return h.hexdigest()
+
+
+def look(folder, outputs):
+    return [digest(f'{folder}/{name}') for name in outputs]
+
+
+def steps(case):
+    """[(call, how many of its kind with it, calls of each kind before it, does it move an output?)]"""
+    folder = fresh(case)
+    log = os.path.abspath('log')
+    done = run(case['command'], folder, ['strace', '-f', '-qq', '-o', log, '-e', 'trace=' + ','.join(CALLS)])
+    if done.returncode != case.get('status', 0):
+        fail(f'{case["name"]}: exit {done.returncode} under strace: {done.stderr.decode()}')
+        return [], folder
+    found, count = [], dict.fromkeys(CALLS, 0)
+    with open(log) as file:
+        for line in file:
+            match = re.match(r'\d+ +(\w+)\((.*)', line)
+            if not match or match.group(1) not in count:
+                continue
+            call, rest = match.groups()
+            before = dict(count)
+            count[call] += 1
+            target = re.findall(r'"((?:[^"\\]|\\.)*)"', rest)[-1:]
+            moves = call.startswith('rename') and not any('.part' in t for t in target)
+            if call != 'openat' or 'O_CREAT' in rest:
+                found.append((call, count[call], before, moves))
+    return found, folder
+
+
+def fresh(case):
+    shutil.rmtree('work', ignore_errors=True)
+    shutil.copytree(case['start'], 'work', symlinks=True)
+    return 'work'
+
+
+def injections(kind, step):
+    call, number, before, _ = step
+    if kind == 'kill':
+        return ['-e', f'inject={call}:signal=KILL:when={number}']
+    result = []
+    for other in CALLS:
+        result += ['-e', f'inject={other}:error=ENOSPC:when={before[other] + 1}+']
+    return result
+
+
+def one_point(case, kind, step, moved, old, new):
+    label = f'{case["name"]}, {kind} at {step[0]} {step[1]}'
+    folder = fresh(case)
+    strace = ['strace', '-f', '-qq', '-o', '/dev/null', '-e', 'trace=' + ','.join(CALLS)]
+    done = run(case['command'], folder, strace + injections(kind, step))
+    now = look(folder, case['outputs'])
+    if look(folder, case['inputs']) != case['read']:
+        fail(f'{label}: an input is not what it was')
+    if any(n not in (o, w) for n, o, w in zip(now, old, new)):
+        fail(f'{label}: neither the old nor the new: {case["outputs"]}')
+    if not moved and now != old:
+        fail(f'{label}: something appeared before all was written')
+    if done.returncode == 0 and now != new:
+        fail(f'{label}: it says that all is well')
+    again = run(case['command'], folder)
+    after = look(folder, case['outputs'])
+    stays = not case['force'] and now[0] == new[0] != old[0]  # what is there already is refused
+    if again.returncode != (2 if stays else case.get('status', 0)):
+        fail(f'{label}: once more: exit {again.returncode}: {again.stderr.decode()}')
+    if after != (now if stays else new):
+        fail(f'{label}: once more: it does not make the new one')
+    if sorted(os.listdir(folder)) != sorted(set(case['names']) - {o for o, a in zip(case['outputs'], after) if not a}):
+        fail(f'{label}: left behind: {sorted(os.listdir(folder))}')
+
+
+def all_points(case):
+    old = look(case['start'], case['outputs'])
+    case['read'] = look(case['start'], case['inputs'])
+    found, folder = steps(case)
+    new = look(folder, case['outputs'])
+    case['names'] = os.listdir(folder)
+    if None in new or new == old:
+        fail(f'{case["name"]}: it makes nothing new')
+        return 0
+    moves = [i for i, s in enumerate(found) if s[3]]
+    points = 0
+    every = -(-len(found) // (most // case.get('less', 1))) if most else 1
+    for i, step in enumerate(found):
+        if i % every and not moves[0] - 1 <= i <= moves[-1] + 1:
+            continue
+        for kind in ('kill', 'fail'):
+            one_point(case, kind, step, i > moves[0], old, new)
+            points += 1
+    print(f'{case["name"]}: {points} points of {2 * len(found)}')
+    return points
+
+
+# ---- the cases ----
+
+def start(name, *makers):
+    folder = os.path.abspath(f'start-{name}')
+    os.mkdir(folder)
+    for make in makers:
+        make(folder)
+    return folder
+
+
+def put(name):
+    def make(folder):
+        with open(f'{folder}/{name}', 'w') as out:
+            out.write('old\n')
+    return make
+
+
+def converted(shards, mode):
+    def make(folder):
+        sharded(f'{folder}/other', shards)
+        done = run(['fp8conv', 'other', 'out', '--mode', mode], folder)
+        assert done.returncode == 0, done.stderr
+        shutil.rmtree(f'{folder}/other')
+    return make
+
+
+def model(folder):
+    sharded(f'{folder}/in', 3)
+
+
+def two_arrays(folder):
+    array(f'{folder}/a.npy', 500, 0.1)
+    array(f'{folder}/b.npy', 500, 0.1001)
+
+
+def questions(folder):
+    assert run(['probe', '--write', 'p', '--generation', 'trn1'], folder).returncode == 0
+
+
+def answers(folder):
+    questions(folder)
+    assert run(['probe', '--run', 'p', '--numerics', 'chains=1'], folder).returncode == 0
+
+
+def cases():
+    reports = ['--csv', 'r.csv', '--json', 'r.json']
+    old = [put('r.csv'), put('r.json')]
+    convert = ['fp8conv', 'in', 'out', '--threads', '1', '--verify']
+    several = {
+        'fp8conv --codes': (['fp8conv', '--codes'] + reports, [], old),
+        'ulpdiff': (['ulpdiff', 'a.npy', 'b.npy'] + reports + ['--html', 'r.html'], ['a.npy', 'b.npy'],
+                    old + [two_arrays]),
+        'mxq': (['mxq', 'a.npy', '--format', 'mxfp4', '--svg', 'r.svg', '--threads', '1'] + reports, ['a.npy'],
+                old + [two_arrays]),
+        'srlab sums': (['srlab', 'sums', '--svg', 'r.svg', '--html', 'r.html'] + reports, [], old),
+        'trnbench spec': (['trnbench', 'spec'] + reports, [], old),
+        'shardplan': (['shardplan', os.environ['MODELS'] + '/llama-3-70b.json', '--trace', 'r.trace'] + reports, [], old),
+        'kernels': (['kernels/run', 'matmul', '--generation', 'trn2', '--svg', 'r.svg'] + reports, [], old),
+    }
+    yield dict(name='fp8conv, first run', command=convert + reports, inputs=['in'], outputs=['out', 'r.csv', 'r.json'],
+               force=False, start=start('first', model, *old))
+    yield dict(name='fp8conv --force over another sharding', command=convert + ['--force'] + reports, inputs=['in'],
+               outputs=['out', 'r.csv', 'r.json'], force=True,
+               start=start('force', model, converted(2, 'ratio'), *old))
+    yield dict(name='fp8conv, one file', command=['fp8conv', 'x.safetensors', 'y', '--threads', '1', '--force'],
+               inputs=['x.safetensors'], outputs=['y'], force=True,
+               start=start('file', lambda f: checkpoint(f'{f}/x.safetensors', {'w': ('F8_E4M3', [64], codes(1, 64))}),
+                           put('y')))
+    yield dict(name='probe --write', command=['probe', '--write', 'p', '--generation', 'trn1'], inputs=[], outputs=['p'],
+               force=False, start=start('probe'))
+    yield dict(name='probe --run --force', command=['probe', '--run', 'p', '--force'],
+               inputs=['p/in', 'p/generation.txt'], outputs=['p/out'], force=True, start=start('run', answers))
+    for name, (command, inputs, makers) in several.items():
+        if not os.path.exists(f'{programs}/{command[0]}'):
+            continue
+        names = [command[i + 1] for i, word in enumerate(command) if word in ('--csv', '--json', '--svg', '--html',
+                                                                             '--trace')]
+        yield dict(name=name, command=command, inputs=inputs, outputs=names, force=True, less=2,
+                   start=start(re.sub(r'\W', '-', name), *makers))
+
+
+# ---- two runs into one OUT ----
+
+def refused(folder, sentence, *words):
+    done = run(['fp8conv', 'in', 'out', *words], folder)
+    if done.returncode != 2 or sentence not in done.stderr.decode():
+        fail(f'two runs: exit {done.returncode}, {done.stderr.decode()}')
+
+
+def two_runs():
+    folder = start('two', model)
+    slow = ['strace', '-f', '-qq', '-o', '/dev/null', '-e', 'inject=fsync:delay_enter=3000000:when=1']
+    first = subprocess.Popen(slow + [f'{programs}/fp8conv', 'in', 'out'], cwd=folder, env=environment,
+                             stdout=subprocess.DEVNULL)
+    for _ in range(1000):
+        if os.path.exists(f'{folder}/out.part/lock'):
+            break
+        time.sleep(.005)
+    refused(folder, 'fp8conv: out: another run is writing it (out.part)')
+    if first.wait() != 0 or sorted(os.listdir(folder)) != ['in', 'out']:
+        fail(f'two runs: the first one failed, or left something: {os.listdir(folder)}')
+    whole = digest(f'{folder}/out')
+    refused(folder, 'fp8conv: out: it is there already; --force replaces it')
+    os.mkdir(f'{folder}/out.part')
+    with open(f'{folder}/out.part/lock', 'w') as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        refused(folder, 'fp8conv: out: another run is writing it (out.part)', '--force')
+    os.rename(f'{folder}/out.part/lock', f'{folder}/out.part/mine')
+    refused(folder, 'fp8conv: out: out.part is in the way, and not what a run left; remove it', '--force')
+    if digest(f'{folder}/out') != whole or os.listdir(f'{folder}/out.part') != ['mine']:
+        fail('two runs: something else was touched')
+
+
+if not programs or not os.path.exists(f'{programs}/fp8conv'):
+    sys.exit('fp8conv was not built')
+two_runs()
+total = sum(all_points(case) for case in cases())
+print(f'{total} points')
+sys.exit(1 if failures else 0)
