@@ -76,6 +76,7 @@ packages="$packages libsleef-dev python3-numpy man-db strace"
 if [ $matrix = ON ]; then
     packages="$packages clang libomp-dev libopenmpi-dev openmpi-bin $(sh "$root/tests/house/platforms.sh" packages)"
 fi
+[ "$level" -eq 1 ] || packages="$packages clang-tidy cppcheck"
 # shellcheck disable=SC2086
 need $packages
 
