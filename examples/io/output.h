@@ -10,8 +10,8 @@
  *         return fprintf(stderr, "%s\n", why), 2;
  *
  * DOES: the temporary file has its target's name, ".", the process, "-", a number and ".part"; it is removed when a
- *     write fails, on exit(), and on the signals that people and shells send. What a killed process left is removed by the
- *     next one that writes the same target: the living hold a lock on theirs. Two that write one target at the same
+ *     write fails, on exit(), and on the signals that people and shells send. What a killed process left is removed by
+ *     the next one that writes the same target: the living hold a lock on theirs. Two that write one target at the same
  *     time both succeed, and the one that commits last has it. The target keeps its permissions, and a link its place.
  *     Pipes, devices and "-" (standard output) are written as they are.
  * DOES NOT: more than IO_OUTPUTS unfinished files at a time. Where a file system has no locks, what a killed process

@@ -118,7 +118,8 @@ static bool read_item(int *value, const char *item, bool presets)
             return read_text(value, setting, false);
         }
     for (int i = 0; equals && i < RULES; i++)
-        if (strlen(rules[i].name) == (size_t)(equals - item) && memcmp(rules[i].name, item, (size_t)(equals - item)) == 0)
+        if (strlen(rules[i].name) == (size_t)(equals - item) &&
+            memcmp(rules[i].name, item, (size_t)(equals - item)) == 0)
             return read_value(&rules[i], equals + 1, &value[i]);
     return false;
 }
@@ -167,7 +168,8 @@ static void put_text(line *l)
 
 static void spoil(line *l)
 {
-    static const char *const piece[] = { ",", "=", "0", "-1", " ", "999", "chains", "exact", "=on", ",,", "trn2", "\xff" };
+    static const char *const piece[] = { ",",      "=",     "0",   "-1", " ",    "999",
+                                         "chains", "exact", "=on", ",,", "trn2", "\xff" };
     const size_t at = l->length ? (size_t)below((int)l->length) : 0;
     line rest = { "", 0 };
     put(&rest, l->text + at);
@@ -213,7 +215,8 @@ static void check_round_trip(const trn_numerics *n, const char *text)
     memset(exact, 0x5a, sizeof exact);
     const size_t short_by = (size_t)below((int)length + 1);
     if (trn_numerics_format(n, exact, short_by) != TRN_ENOSPC || exact[0] != 0x5a) fail_msg("\"%s\" fits", out);
-    if (trn_numerics_format(n, exact, length + 1) != TRN_OK || strcmp(exact, out) != 0) fail_msg("\"%s\" does not", out);
+    if (trn_numerics_format(n, exact, length + 1) != TRN_OK || strcmp(exact, out) != 0)
+        fail_msg("\"%s\" does not", out);
 }
 
 /* Whether it was accepted; then *n is what it says. */
@@ -226,7 +229,8 @@ static bool check_text(const char *text, trn_numerics *n)
     const bool good = read_text(value, text, true);
     const trn_status status = parse(n, text);
     if (status != (good ? TRN_OK : TRN_EINVAL)) fail_msg("\"%s\": status %d", text, (int)status);
-    if (!good && memcmp(n, &before, sizeof before) != 0) fail_msg("\"%s\" is refused, and the struct was written", text);
+    if (!good && memcmp(n, &before, sizeof before) != 0)
+        fail_msg("\"%s\" is refused, and the struct was written", text);
     for (int i = 0; good && i < RULES; i++)
         if (get(n, &rules[i]) != value[i])
             fail_msg("\"%s\": %s = %d, expected %d", text, rules[i].name, get(n, &rules[i]), value[i]);

@@ -1,7 +1,7 @@
 #!/bin/sh
 # What static analysers find: clang-tidy (bugprone, cert) and cppcheck over the library, the programs and the fuzzers,
-# gcc's -fanalyzer over the programs and the fuzzers (over the library it does not end within minutes). Every finding has
-# a row in analysis.txt that says why it stays, and every row a finding.
+# gcc's -fanalyzer over the programs and the fuzzers (over the library it does not end within minutes). Every finding
+# has a row in analysis.txt that says why it stays, and every row a finding.
 . "$(dirname -- "$0")/lib.sh"
 cd "$root" || exit 1
 
