@@ -79,12 +79,13 @@ TRN_API int trn_mpi_first_chip(const trn_mpi *mpi, const trn_topology *net);
 /* ---- the call ---- */
 
 /* Collective: every process of the communicator calls it with the same arguments but for the views, of which only
- * those of its own chips' ranks are looked at; .bytes, .isa and .error are its own, too. A process without chips in the
- * groups has to give the rest like the others. What is refused is refused everywhere. TRN_EINVAL: a field differs, and
- * everybody is told which, whose it is and what the others have; what one process finds wrong by itself the others are
- * told in its words. TRN_EIO: a process is late or gone, the caller's destinations are untouched, and the communicator
- * is of no more use, as its messages may come any time. Of a process that is lost while it says that all is done, some may have
- * heard and others not: those who have return TRN_OK, with results. (No number of messages closes that gap.) */
+ * those of its own chips' ranks are looked at; .bytes, .isa and .error are its own, too. A process without chips in
+ * the groups has to give the rest like the others. What is refused is refused everywhere. TRN_EINVAL: a field differs,
+ * and everybody is told which, whose it is and what the others have; what one process finds wrong by itself the others
+ * are told in its words. TRN_EIO: a process is late or gone, the caller's destinations are untouched, and the
+ * communicator is of no more use, as its messages may come any time. Of a process that is lost while it says that all
+ * is done, some may have heard and others not: those who have return TRN_OK, with results. (No number of messages
+ * closes that gap.) */
 TRN_API trn_status trn_mpi_collective_run(const trn_mpi *mpi, const trn_collective_args *args);
 
 #if TRNI_BODIES
