@@ -102,7 +102,8 @@ static trn_tensor part_of(trn_tensor t, int64_t partitions, int64_t elements)
     else if (t.shape[0] > 32 && partitions <= 32 && one_in(2)) first = 32 * below((int)(t.shape[0] / 32));
     const int64_t left = t.shape[0] - first;
     if (left > 0) t = trn_tensor_slice(t, 0, first, partitions < left ? partitions : left);
-    if (elements < t.shape[1]) t = trn_tensor_slice(t, 1, one_in(2) ? below((int)(t.shape[1] - elements)) : 0, elements);
+    if (elements < t.shape[1])
+        t = trn_tensor_slice(t, 1, one_in(2) ? below((int)(t.shape[1] - elements)) : 0, elements);
     return t;
 }
 
@@ -125,7 +126,7 @@ static trn_tensor with_data(int64_t partitions, int64_t elements)
         b.generation = core.spec->generation;                                                                          \
         MOVED(b)                                                                                                       \
         name = #instruction;                                                                                           \
-        if (said == TRN_OK && trn_##instruction(&b) != TRN_OK) say(name, "only the core takes it");                     \
+        if (said == TRN_OK && trn_##instruction(&b) != TRN_OK) say(name, "only the core takes it");                    \
     } while (0)
 
 static void take_step(void)
@@ -159,7 +160,7 @@ static void take_step(void)
     default: {
         bool there = false, here = false;
 #define MOVED(b)                                                                                                       \
-    (b).dst = in_shadow((b).dst), (b).stationary = in_shadow((b).stationary), (b).moving = in_shadow((b).moving);       \
+    (b).dst = in_shadow((b).dst), (b).stationary = in_shadow((b).stationary), (b).moving = in_shadow((b).moving);      \
     (b).psum_written = (b).psum_written ? &here : NULL;
         STEP(kind, nc_matmul, .dst = part_of(tile[TILES - 1], elements, elements), .stationary = x, .moving = y,
              .psum_written = one_in(2) ? &there : NULL);
