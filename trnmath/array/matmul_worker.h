@@ -28,7 +28,7 @@ enum {
     TRNI_SLAB_DEPTH = 1024,
     TRNI_SLAB_ROWS = 96,
     TRNI_ROW_COLUMNS = 4096, /* of a single row: a page of memory and more from each line of b */
-    TRNI_ROW_BLOCKS = TRNI_MAX_DEPTH / TRNI_SCALE_BLOCK + 1, /* of MX scales that a tile has, whole or not */
+    TRNI_ROW_BLOCKS = (int)TRNI_MAX_DEPTH / TRNI_SCALE_BLOCK + 1, /* of MX scales that a tile has, whole or not */
     TRNI_FEW_ROWS = 192,
     TRNI_PSUM_ROWS = 384, /* rows of dst whose PSUM is kept in scratch when dst itself cannot hold it */
     TRNI_SCRATCH_ALIGN = 64

@@ -124,7 +124,7 @@ TRNI_FN uint64_t trni_real_word(double x)
 #define TRNI_TILE_VALUE(field, kind, of) s->field,
 #define TRNI_TILE_FIELD(field, kind, of) __typeof__(((trni_tiled *)0)->field) field;
 #define TRNI_TILE_PLACE(field, kind, of) \
-    typedef char trni_place_##field[offsetof(trni_tiled, field) == offsetof(trni_rows, field) ? 1 : -1];
+    typedef char trni_place_##field[offsetof(trni_tiled, field) == offsetof(trni_mirror, field) ? 1 : -1];
 #define TRNI_TILES(structure, TABLE)                                                                       \
     _Pragma("GCC diagnostic push")                                                                         \
     _Pragma("GCC diagnostic error \"-Wmissing-field-initializers\"")                                       \
@@ -133,9 +133,9 @@ TRNI_FN uint64_t trni_real_word(double x)
     TRNI_FN size_t trni_tiles_##structure(const structure *s)                                              \
     {                                                                                                      \
         typedef structure trni_tiled;                                                                      \
-        typedef struct trni_rows_of_##structure { TABLE(TRNI_TILE_FIELD, TRNI_TILE_FIELD) } trni_rows;     \
+        typedef struct trni_rows_of_##structure { TABLE(TRNI_TILE_FIELD, TRNI_TILE_FIELD) } trni_mirror;     \
         TABLE(TRNI_TILE_PLACE, TRNI_TILE_PLACE)                                                            \
-        typedef char trni_end[sizeof(trni_tiled) == sizeof(trni_rows) ? 1 : -1];                           \
+        typedef char trni_end[sizeof(trni_tiled) == sizeof(trni_mirror) ? 1 : -1];                           \
         const trni_tiled all = { TABLE(TRNI_TILE_VALUE, TRNI_TILE_ARRAY) };                                \
         return sizeof all;                                                                                 \
     }                                                                                                      \
