@@ -40,8 +40,8 @@ int main(void)
             puts("");
         }
     }
-    if (both) return 0;
+    if (both) return fflush(stdout) == 0 ? 0 : 1;
     printf("No ideal column: %s.\n", error.text);
     puts("It takes SLEEF (Debian: libsleef-dev): compile with -DTRN_USE_SLEEF=1, link with -lsleef.");
-    return 0;
+    return fflush(stdout) == 0 ? 0 : 1;
 }

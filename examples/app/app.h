@@ -27,8 +27,8 @@
 enum { APP_OK = 0, APP_FAILED = 1, APP_USAGE = 2 };
 extern const char app_name[]; /* each program defines its own: messages begin with it */
 int app_run(int argc, char **argv); /* and this, which main() calls: the exit status */
-/* What was printed arrives now: `status`, or else APP_USAGE after one sentence, which is said once. main() asks at the
- * end; a program asks before it does what cannot be undone. */
+/* What was printed arrives now: `status`, or else APP_USAGE after one sentence, unless that was said already. main()
+ * asks at the end; a program asks before it does what cannot be undone. */
 int app_flush(int status);
 
 enum { APP_WHY = 512 }; /* bytes of one sentence */

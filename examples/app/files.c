@@ -139,13 +139,31 @@ static place standard_place(int descriptor)
     return p;
 }
 
+/* Its files one by one, too: they may have other names elsewhere. */
+void app_reads_folder(const char *path)
+{
+    DIR *list = opendir(path);
+    for (const struct dirent *e; list && (e = readdir(list)) != NULL;) {
+        char *file = app_memory(strlen(path) + strlen(e->d_name) + 2, 1);
+        struct stat s;
+        sprintf(file, "%s/%s", path, e->d_name);
+        if (stat(file, &s) == 0 && S_ISREG(s.st_mode)) add(&inputs, place_of(file));
+        free(file);
+    }
+    if (list) closedir(list);
+    add(&input_folders, place_of(path));
+}
+
 bool app_reads(const char *path, char *why)
 {
     static bool registered;
     if (!registered) add(&outputs, standard_place(STDOUT_FILENO));
     registered = true;
+    struct stat s;
+    const bool standard = strcmp(path, "-") == 0;
     if (holds_nothing(path)) return true;
-    place p = strcmp(path, "-") == 0 ? standard_place(STDIN_FILENO) : place_of(path);
+    if (!standard && stat(path, &s) == 0 && S_ISDIR(s.st_mode)) return app_reads_folder(path), true;
+    place p = standard ? standard_place(STDIN_FILENO) : place_of(path);
     for (int i = 0; i < outputs.count; i++)
         if (same_place(&p, &outputs.at[i])) {
             place_free(&p);
@@ -154,8 +172,6 @@ bool app_reads(const char *path, char *why)
     add(&inputs, p);
     return true;
 }
-
-void app_reads_folder(const char *path) { add(&input_folders, place_of(path)); }
 
 /* "--json a.npy: WHAT NAME"; the name is left out where that is how the user named the output. True. */
 static bool collides(const place *p, char *why, const char *what, const char *name)

@@ -54,7 +54,7 @@ static void measure_work(fc_catalogue *c, bool once)
 /* What lies beside the weights belongs to the input, whether it will be read or not. */
 static bool claim_input(const fc_options *o, char *why)
 {
-    if (ckpt_folder(o->in)) return app_reads_folder(o->in), true;
+    if (ckpt_folder(o->in)) return true; /* all of it, when it was opened */
     char *config = ckpt_path(o->in, "config.json");
     struct stat s;
     const bool ok = config ? stat(config, &s) != 0 || app_reads(config, why)

@@ -311,6 +311,7 @@ IO_FN char *ckpt_look(const char *path, char *why)
 {
     char found[256] = "";
     int best = 0, ties = 0;
+    if (!io_reading(path, why)) return NULL;
     DIR *folder = opendir(path);
     if (!folder) return io_fail(why, path, "it cannot be opened (%s)", strerror(errno)), NULL;
     for (const struct dirent *e; (e = readdir(folder)) != NULL;) {

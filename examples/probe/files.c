@@ -10,6 +10,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include <app/files.h>
 #include <io/npy.h>
 #include <io/stage.h>
 
@@ -220,6 +221,16 @@ static bool read_output(const char *directory, const probe_tile *t, const double
     npy_free(&a);
     *out = values;
     return fits || app_fail(why, "%s: expected %d x %d numbers of type %s", path, t->m, t->n, type);
+}
+
+void probe_claim_directory(const char *directory)
+{
+    static const char *const folder[] = { "", "/in", "/out" };
+    char path[PATH];
+    for (int i = 0; i < 3; i++) {
+        snprintf(path, sizeof path, "%s%s", directory, folder[i]);
+        app_reads_folder(path);
+    }
 }
 
 bool probe_read_directory(const char *directory, probe_seen *seen, char *why)

@@ -149,7 +149,7 @@ static int identify(const options *o)
     probe_seen seen;
     char why[APP_WHY];
     app_output output = { .flag = "--json", .path = o->json, .write = probe_print_json };
-    app_reads_folder(o->identify);
+    probe_claim_directory(o->identify);
     if (!probe_read_directory(o->identify, &seen, why)) return app_complain(APP_USAGE, "%s", why);
     int status = app_open_outputs(&output, 1);
     if (status == APP_OK) {

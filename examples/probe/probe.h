@@ -187,6 +187,7 @@ void probe_print_json(FILE *out, const void *report);
 
 bool probe_write_directory(const char *directory, trn_generation generation, bool force, char *why);
 bool probe_run_directory(const char *directory, const trn_numerics *n, uint64_t seed, bool force, char *why);
+void probe_claim_directory(const char *directory); /* all that is in it is read: app/files.h */
 bool probe_read_directory(const char *directory, probe_seen *seen, char *why);
 void probe_seen_free(probe_seen *seen);
 void probe_kernel_text(FILE *out, trn_generation generation);

@@ -1,7 +1,7 @@
 #!/bin/sh
-# Programs that are ended at each of their steps, and whose disk is full from each of them on: afterwards the old or
-# the new is there, whole; lib/crash_points.py says what is asked. Level 1 takes some steps of each program and all
-# around the last ones, level 2 takes all.
+# Programs that are ended at each of their steps, and whose disk is full from each of them on: afterwards the old or the
+# new is there, whole; lib/crash_points.py says what is asked. Level 1 takes some steps of each program and all around
+# the last ones, level 2 takes all.
 # Usage: tests/cli/crash_points.sh DIRECTORY-OF-PROGRAMS, from tests/.
 set -u
 lib=$(CDPATH= cd -- "$(dirname -- "$0")/lib" && pwd)

@@ -170,6 +170,7 @@ static int run_all(const cf_list *list, const cf_options *o)
         { .flag = "--html", .path = o->html, .write = write_html },
     };
     enum { OUTPUTS = sizeof output / sizeof output[0] };
+    app_reads_folder(o->golden);
     if (app_open_outputs(output, OUTPUTS) != APP_OK) return APP_USAGE;
     cf_result *result = malloc(((size_t)list->count + 1) * sizeof *result);
     if (!result) return app_complain(APP_FAILED, "out of memory");

@@ -236,6 +236,7 @@ static int find_golden(tb_convert_job *job)
 {
     char why[APP_WHY] = "";
     const int files = tb_find_golden(job->golden, why);
+    app_reads_folder(job->golden);
     if (*why) return app_complain(APP_USAGE, "--golden %s: %s", job->golden, why);
     job->golden_there = files > 0;
     if (files == 0) app_complain(APP_OK, "%s has no reference vectors; wrong answers are not counted", job->golden);
