@@ -40,7 +40,8 @@ int app_flush(int status)
     static bool told;
     errno = 0;
     if (!ferror(stdout) && fflush(stdout) == 0) return status;
-    if (!told && status != APP_USAGE) app_complain(APP_USAGE, "standard output cannot be written (%s)", strerror(errno ? errno : EIO));
+    if (!told && status != APP_USAGE)
+        app_complain(APP_USAGE, "standard output cannot be written (%s)", strerror(errno ? errno : EIO));
     told = true;
     return APP_USAGE;
 }

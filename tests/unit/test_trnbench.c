@@ -12,6 +12,7 @@
 #include <cmocka.h>
 
 #include "app/cli.c"
+#include "app/files.c"
 #include "app/table.c"
 #include "bench/common/check.c"
 #include "bench/trnbench/matmul/cost.c"
