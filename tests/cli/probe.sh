@@ -128,7 +128,7 @@ refuses "mine: it is not what probe --write makes, and --force replaces nothing 
 echo >trn2/out/notes
 refuses "trn2/out: it has more in it than outputs, and --force replaces nothing else" --run trn2 --force
 rm trn2/out/notes
-refuses "--json trn2/README.md: it would replace a file of the input trn2" --identify trn2 --json trn2/README.md
+refuses "--json trn2/README.md: it would replace the input" --identify trn2 --json trn2/README.md
 
 # ---- bad files ----
 
