@@ -381,11 +381,11 @@ TRNI_INLINE void trni_floats_end(const trni_fp_modes *callers)
     if (!trni_fp_modes_plain(*callers)) trni_fp_modes_set(*callers);
 }
 
-/* From here to the end of the block. Every parallel region has one, as each thread has its own modes. */
-#define TRNI_FLOATS TRNI_FLOATS_AS(__LINE__) /* blocks in blocks have names of their own */
-#define TRNI_FLOATS_AS(line) TRNI_FLOATS_NAMED(line)
-#define TRNI_FLOATS_NAMED(line) \
-    const trni_fp_modes trni_floats_##line __attribute__((cleanup(trni_floats_end), unused)) = trni_floats_begin()
+/* From here to the end of the block. Every parallel region has one, as each thread has its own modes; a name of its own,
+ * as it stands in the block of a call that has one too. */
+#define TRNI_FLOATS TRNI_FLOATS_OF(block)
+#define TRNI_FLOATS_OF(scope) \
+    const trni_fp_modes trni_floats_of_##scope __attribute__((cleanup(trni_floats_end), unused)) = trni_floats_begin()
 
 /* Flags that no macro shows (clang has some): looked for once in each file that holds bodies, when the first call of
  * the process runs. */
@@ -411,7 +411,7 @@ TRNI_COLD trn_status trni_fp_refuse(trn_error *error)
 /* The first line of a call that computes: no arguments or the wrong flags end it, and its floats are ours. */
 #define TRNI_ENTER(args)                     \
     if (!(args)) return TRN_EINVAL;          \
-    TRNI_FLOATS;                             \
+    TRNI_FLOATS_OF(call);                    \
     if (trni_fp_flags()) return trni_fp_refuse((args)->error)
 
 #endif /* TRNI_BODIES */
