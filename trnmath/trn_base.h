@@ -381,8 +381,8 @@ TRNI_INLINE void trni_floats_end(const trni_fp_modes *callers)
     if (!trni_fp_modes_plain(*callers)) trni_fp_modes_set(*callers);
 }
 
-/* From here to the end of the block. Every parallel region has one, as each thread has its own modes; a name of its own,
- * as it stands in the block of a call that has one too. */
+/* From here to the end of the block. Every parallel region has one, as each thread has its own modes; of another name
+ * than that of the call around it. */
 #define TRNI_FLOATS TRNI_FLOATS_OF(block)
 #define TRNI_FLOATS_OF(scope) \
     const trni_fp_modes trni_floats_of_##scope __attribute__((cleanup(trni_floats_end), unused)) = trni_floats_begin()

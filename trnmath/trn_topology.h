@@ -98,6 +98,7 @@ TRNI_FN trn_level trni_topology_level(const char *name, trn_wiring wiring, int s
     l.wiring = wiring;
     l.size = size;
     l.planes = 1;
+    l.kind = TRN_LINK_PLAIN;
     l.bytes_per_s = bytes_per_s;
     l.latency_s = latency_s;
     l.rate = trni_topology_source("bytes_per_s", TRN_ASSUMED, "given by the caller");
@@ -217,6 +218,9 @@ TRNI_FN trn_level trni_system_level(const trn_system_spec *spec, const char *nam
         l.bytes_per_s = rate.value;
         l.rate = trni_topology_source("bytes_per_s", rate.known, rate.where);
     }
+    l.kind = joined                        ? TRN_LINK_SWITCH
+             : strstr(field, "peer") == field ? TRN_LINK_PEER
+                                              : TRN_LINK_TORUS;
     l.latency_s = joined ? TRNI_SWITCH_S : TRNI_LINK_S;
     l.latency = trni_topology_source("latency_s", TRN_ASSUMED,
                                      joined ? "a link and 0.15 us for crossing a switch of PCIe's kind"
@@ -228,6 +232,7 @@ TRNI_FN trn_level trni_system_level(const trn_system_spec *spec, const char *nam
 TRNI_FN trn_level trni_efa_level(const trn_system_spec *spec, int size, double start_s)
 {
     trn_level l = trni_system_level(spec, "efa", TRN_WIRING_SWITCH, size, "efa_bits_per_s");
+    l.kind = TRN_LINK_EFA;
     l.bytes_per_s = l.bytes_per_s / 8 / spec->server->chips;
     l.rate = trni_topology_source("bytes_per_s", TRN_DERIVED,
                                   "EFA of the server, shared by its chips (" TRNI_TRN1 ", trn2-arch.rst)");

@@ -18,6 +18,7 @@
  * DOES NOT: know any system (trn_topology.h builds those), know broken links, or spread one route over several paths.
  *
  * CONTENTS
+ *     trn_link_kind, trn_link_kind_name     what the links of a level are made of
  *     trn_wiring, trn_level, trn_topology   a network: digits from the innermost to the outermost
  *     trn_topology_check                    is it one, and if not, why
  *     trn_topology_digit, trn_topology_stride   between numbers of chips and their digits
@@ -47,6 +48,18 @@
 
 #include "trn_spec.h"
 
+/* What a level's links are made of, for what the runtime gets out of them (trn_calibration). */
+typedef enum trn_link_kind {
+    TRN_LINK_PLAIN = 0, /* of a custom network: all of their rate */
+    TRN_LINK_TORUS,     /* NeuronLink between chips of a server, or of a tray */
+    TRN_LINK_PEER,      /* between servers or racks: the third ring */
+    TRN_LINK_SWITCH,    /* through a switch of NeuronLink */
+    TRN_LINK_EFA        /* through network cards, between instances */
+} trn_link_kind;
+
+/* "plain", "torus", "peer", "switch", "efa"; "unknown" for anything else. */
+TRN_API const char *trn_link_kind_name(trn_link_kind kind);
+
 typedef enum trn_wiring { TRN_WIRING_NONE = 0, TRN_WIRING_RING, TRN_WIRING_FULL, TRN_WIRING_SWITCH } trn_wiring;
 
 enum {
@@ -59,6 +72,7 @@ typedef struct trn_level {
     trn_wiring wiring;  /* how chips that differ in this digit are joined */
     int size;           /* values of the digit */
     int planes;         /* SWITCH: a chip's plane is its innermost digit modulo this; 0 = 1 */
+    trn_link_kind kind;
     double bytes_per_s; /* one way, of one link, or of one port of the switch */
     double latency_s;   /* of one link; SWITCH: from port to port, half of it on the way up, half on the way down */
     trn_source rate, latency; /* how each is known */
@@ -146,6 +160,12 @@ TRN_API double trn_topology_bisection_bytes_per_s(const trn_topology *net);
 
 #include <float.h>
 
+TRN_API const char *trn_link_kind_name(trn_link_kind kind)
+{
+    static const char *const name[] = { "plain", "torus", "peer", "switch", "efa" };
+    return (unsigned)kind <= TRN_LINK_EFA ? name[(unsigned)kind] : "unknown";
+}
+
 /* ---- digits ---- */
 
 TRN_API int trn_topology_stride(const trn_topology *net, int level)
@@ -167,7 +187,8 @@ TRNI_FN int trni_planes(const trn_level *level) { return level->planes > 1 ? lev
 
 TRNI_FN bool trni_level_known(const trn_level *l)
 {
-    return (unsigned)l->wiring <= (unsigned)TRN_WIRING_SWITCH && l->size >= 1 && l->planes >= 0;
+    return (unsigned)l->wiring <= (unsigned)TRN_WIRING_SWITCH && (unsigned)l->kind <= (unsigned)TRN_LINK_EFA &&
+           l->size >= 1 && l->planes >= 0;
 }
 
 TRNI_FN bool trni_amount(double x) { return x >= 0 && x <= DBL_MAX; }
@@ -177,8 +198,8 @@ TRNI_DRIVER trn_status trni_level_check(const trn_topology *net, int at, trn_err
     const trn_level *l = &net->level[at];
     const char *name = l->name ? l->name : "?";
     if (!trni_level_known(l))
-        return trni_fail(error, TRN_EINVAL, "level %d (%s): wiring %d, size %d, planes %d: sizes begin at 1", at, name,
-                         (int)l->wiring, l->size, l->planes);
+        return trni_fail(error, TRN_EINVAL, "level %d (%s): wiring %d, kind %d, size %d, planes %d: sizes begin at 1",
+                         at, name, (int)l->wiring, (int)l->kind, l->size, l->planes);
     if (l->wiring == TRN_WIRING_NONE) {
         int up = at;
         while (up < net->levels && net->level[up].wiring != TRN_WIRING_SWITCH) up++;

@@ -19,6 +19,7 @@
     X(wiring, EACH, (uint64_t)level->wiring)                                   \
     X(size, EACH, (uint64_t)level->size)                                       \
     X(planes, EACH, (uint64_t)(level->planes ? level->planes : 1))             \
+    X(kind, EACH, (uint64_t)level->kind)                                       \
     X(bytes_per_s, EACH, trni_real_word(level->bytes_per_s))                   \
     X(latency_s, EACH, trni_real_word(level->latency_s))                       \
     X(rate, HERE, "for people")                                                \
