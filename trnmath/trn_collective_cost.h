@@ -44,6 +44,11 @@ typedef struct trn_cost {
     double hbm_s, dma_s;    /* what HBM and the DMA engines of a chip take, likewise */
     double bytes_per_s;     /* bytes over time ("algbw"); 0 when nothing takes time */
     double bus_bytes_per_s; /* the same as traffic per rank ("busbw") */
+    double expected_s;      /* at what the runtime is expected to reach (trn_calibration.h); never below time_s */
+    double expected_low_s, expected_high_s; /* four of five published times lie within such a range */
+    double launch_s;        /* of expected_s: what is there before the first byte moves, hosts included */
+    double expected_latency_s; /* what 0 bytes are expected to take, launch_s included */
+    double expected_link_s, expected_memory_s; /* the fullest links, and the slower of HBM and DMA, at those rates */
     int steps;              /* that cost latency */
     trn_algorithm algorithm;
     bool single_step;       /* a mesh's all-reduce in one step */
@@ -74,8 +79,32 @@ typedef struct trni_pick {
 
 TRNI_FN double trni_times_of(const trni_times *t, double bytes) { return t->latency_s + bytes * t->slope_s; }
 
-/* Takes the better of what is known and one more; a tie goes to the first, and 1e-9 is a tie, so that the choice (and
- * with it the order of sums) does not hang on how a compiler rounds seconds. */
+/* Does the group leave an instance, so that hosts take part in its launch? */
+TRNI_FN bool trni_leaves_instance(const trni_layout *l)
+{
+    return l->top_level >= 0 && l->ask->net->level[l->top_level].kind == TRN_LINK_EFA;
+}
+
+TRNI_FN double trni_launch_s(const trni_layout *l)
+{
+    if (l->ranks < 2) return 0;
+    return l->calibration.launch_s + (trni_leaves_instance(l) ? l->calibration.instance_s : 0);
+}
+
+TRNI_FN double trni_expected_latency_s(const trni_layout *l, const trni_times *t)
+{
+    return trni_launch_s(l) + t->latency_s + t->steps * l->calibration.step_s;
+}
+
+TRNI_FN double trni_expected_s(const trni_layout *l, const trni_times *t, double bytes)
+{
+    return fmax(trni_times_of(t, bytes), trni_expected_latency_s(l, t) + bytes * t->expected_slope_s);
+}
+
+/* Is `now` better than `best` by so much that no rounding of seconds decides it, and with it the order of sums? */
+TRNI_FN bool trni_beats(double now, double best) { return now < best * (1 - 1e-9); }
+
+/* One algorithm's variants are ranked by ideal time: they differ in how bytes travel, not in what software adds. */
 TRNI_FN trn_status trni_choose_variant(const trni_layout *l, trn_algorithm algorithm, int variant, double bytes,
                                        trni_pick *best)
 {
@@ -85,7 +114,7 @@ TRNI_FN trn_status trni_choose_variant(const trni_layout *l, trn_algorithm algor
     if (status != TRN_OK) return status;
     status = trni_load_times(l, &s, &t);
     const bool better = best->algorithm == TRN_ALGORITHM_AUTO ||
-                        trni_times_of(&t, bytes) < trni_times_of(&best->times, bytes) * (1 - 1e-9);
+                        trni_beats(trni_times_of(&t, bytes), trni_times_of(&best->times, bytes));
     if (status == TRN_OK && better) {
         best->algorithm = algorithm;
         best->variant = variant;
@@ -102,6 +131,19 @@ TRNI_FN trn_status trni_choose_algorithm(const trni_layout *l, trn_algorithm alg
     for (int v = 0; status == TRN_OK && v < trni_layout_variants(l, algorithm); v++)
         if (trni_layout_variant_fits(l, algorithm, v)) status = trni_choose_variant(l, algorithm, v, bytes, best);
     return status;
+}
+
+/* Algorithms are ranked by expected time; a tie goes to the first. */
+TRNI_FN trn_status trni_choose_better(const trni_layout *l, trn_algorithm algorithm, double bytes, trni_pick *best)
+{
+    trni_pick now;
+    memset(&now, 0, sizeof now);
+    const trn_status status = trni_choose_algorithm(l, algorithm, bytes, &now);
+    if (status != TRN_OK || now.algorithm == TRN_ALGORITHM_AUTO) return status;
+    if (best->algorithm == TRN_ALGORITHM_AUTO ||
+        trni_beats(trni_expected_s(l, &now.times, bytes), trni_expected_s(l, &best->times, bytes)))
+        *best = now;
+    return TRN_OK;
 }
 
 /* Pairs take their routes whatever algorithm is asked. */
@@ -122,7 +164,7 @@ TRNI_FN trn_status trni_choose(const trni_layout *l, double bytes, trni_pick *be
     if (l->ask->op == TRN_PERMUTE || l->ask->op == TRN_SEND_RECV) return trni_choose_pairs(l, best);
     if (l->ask->algorithm != TRN_ALGORITHM_AUTO) return trni_choose_algorithm(l, l->ask->algorithm, bytes, best);
     const int count = trni_layout_candidates(l, list);
-    for (int i = 0; i < count && status == TRN_OK; i++) status = trni_choose_algorithm(l, list[i], bytes, best);
+    for (int i = 0; i < count && status == TRN_OK; i++) status = trni_choose_better(l, list[i], bytes, best);
     if (status == TRN_OK && !count)
         return trni_fail(l->ask->error, TRN_EUNSUPPORTED, "no algorithm fits %d ranks on %s", l->ranks,
                          l->ask->net->name);
@@ -187,6 +229,13 @@ TRNI_FN void trni_cost_answer(const trni_layout *l, const trni_pick *c, trn_cost
     cost->dma_s = t->dma_s * bytes;
     cost->time_s = trni_times_of(t, bytes);
     cost->lower_bound_s = bytes * bound.slope_s > bound.latency_s ? bytes * bound.slope_s : bound.latency_s;
+    cost->expected_s = trni_expected_s(l, t, bytes);
+    cost->expected_low_s = fmax(cost->time_s, cost->expected_s / l->calibration.spread);
+    cost->expected_high_s = cost->expected_s * l->calibration.spread;
+    cost->launch_s = trni_launch_s(l);
+    cost->expected_latency_s = trni_expected_latency_s(l, t);
+    cost->expected_link_s = t->expected_link_s * bytes;
+    cost->expected_memory_s = t->expected_memory_s * bytes;
     if (cost->time_s > 0) cost->bytes_per_s = bytes / cost->time_s;
     cost->bus_bytes_per_s = cost->bytes_per_s * trn_collective_busbw_factor(l->ask->op, l->ranks);
     trni_bottleneck(l, t, bytes, cost);

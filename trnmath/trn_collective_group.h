@@ -21,8 +21,6 @@
  * DOES NOT: schedule, compute or cost anything.
  *
  * CONTENTS
- *     trn_calibration, trn_calibration_default   factors by which algorithms fall short of their link loads
- *     trn_calibration_field_at     each of them with its source
  *     trn_collective_args          what all collectives take
  *     trn_collective_ranks         ranks of one group
  *     trn_collective_chunk         which elements of a buffer are a rank's
@@ -34,34 +32,11 @@
 #ifndef TRN_COLLECTIVE_GROUP_H
 #define TRN_COLLECTIVE_GROUP_H
 
+#include "trn_calibration.h"
 #include "trn_cpu.h"
 #include "trn_schedule.h"
 #include "trn_tensor.h"
 #include "trn_topology.h"
-
-/* ---- calibration ---- */
-
-/* The thresholds that the vendor documents for an all-reduce over all ranks of a Trainium2 instance (mesh below 1 MB,
- * recursive doubling to 56 MB, KangaRing above) fix three numbers, given 1.5 us a step and 128 GB/s a link. Each is
- * relative to what the schedule's own loads say; zero in a caller's struct means 1. */
-#define TRNI_CALIBRATION_LIST(X)                                                                                      \
-    X(rdh, 1.4, "56 MB, where KangaRing takes over: 10 steps + 1.4 times the link time = 62 steps + the link time")   \
-    X(mesh, 1.78125, "1 MB, where recursive doubling takes over: 3.8 times the injection bound, of which routes that " \
-                     "share links explain 2.13")                                                                      \
-    X(memory, 0.7, "share of the documented HBM touches and DMA passes that the links have to wait for: below the "   \
-                   "most (0.71) at which KangaRing's reduce-scatter runs at link rate, which the 56 MB imply")
-
-typedef struct trn_calibration {
-#define TRNI_X(field, value, where) double field;
-    TRNI_CALIBRATION_LIST(TRNI_X)
-#undef TRNI_X
-} trn_calibration;
-
-/* The factors of the list above, which the vendor's thresholds fix. */
-TRN_API trn_calibration trn_calibration_default(void);
-
-/* Factor number index; false when there is none, so that a loop from 0 sees them all. */
-TRN_API bool trn_calibration_field_at(int index, trn_spec_field *out);
 
 /* ---- the question ---- */
 
@@ -82,7 +57,7 @@ typedef struct trn_collective_args {
     trn_overflow overflow;
     uint64_t seed, stream; /* stochastic rounding */
     int sr_bits;
-    bool uncalibrated;    /* the link loads alone */
+    bool uncalibrated;    /* the link loads alone; nothing more is expected */
     const trn_calibration *calibration; /* NULL = trn_calibration_default() */
     bool single_step;     /* TRN_MESH, all_reduce: each rank sends everything to each other, and sums alone */
     bool enforce_rules;   /* refuse groups that trn_replica_group_check refuses */
@@ -114,35 +89,6 @@ TRN_API trn_status trn_replica_group_check(const trn_collective_args *args);
 #include <stdlib.h>
 
 #include "base/threads.h"
-
-/* ---- calibration ---- */
-
-TRN_API trn_calibration trn_calibration_default(void)
-{
-    trn_calibration c;
-#define TRNI_X(field, value, where) c.field = value;
-    TRNI_CALIBRATION_LIST(TRNI_X)
-#undef TRNI_X
-    return c;
-}
-
-TRN_API bool trn_calibration_field_at(int index, trn_spec_field *out)
-{
-    static const struct { const char *field; double value; const char *where; } row[] = {
-#define TRNI_X(field, value, where) { #field, value, where },
-        TRNI_CALIBRATION_LIST(TRNI_X)
-#undef TRNI_X
-    };
-    if (index < 0 || index >= (int)(sizeof row / sizeof row[0])) return false;
-    out->level = "calibration";
-    out->owner = "collectives";
-    out->field = row[index].field;
-    out->unit = "";
-    out->value = row[index].value;
-    out->known = TRN_ASSUMED;
-    out->where = row[index].where;
-    return true;
-}
 
 /* ---- the question ---- */
 
@@ -237,13 +183,15 @@ TRNI_DRIVER trn_status trni_group_check_roles(const trn_collective_args *a)
     return TRN_OK;
 }
 
+/* Of a share 1; of what takes time or repeats, more than any machine has. */
+TRNI_FN double trni_calibration_most(const char *unit) { return strcmp(unit, "share") == 0 ? 1 : 1e6; }
+
 TRNI_DRIVER trn_status trni_group_check_calibration(const trn_collective_args *a)
 {
-    const double most = 1e6;
-#define TRNI_X(name, value, where)                                                                                   \
-    if (a->calibration && !(a->calibration->name >= 0 && a->calibration->name <= most))                              \
-        return trni_fail(a->error, TRN_EINVAL, "calibration: " #name " = %g, expected 0 to %g", a->calibration->name, \
-                         most);
+#define TRNI_X(name, newer, older, unit, known, where)                                                                 \
+    if (a->calibration && !(a->calibration->name >= 0 && a->calibration->name <= trni_calibration_most(unit)))         \
+        return trni_fail(a->error, TRN_EINVAL, "calibration: " #name " = %g, expected 0 to %g", a->calibration->name,  \
+                         trni_calibration_most(unit));
     TRNI_CALIBRATION_LIST(TRNI_X)
 #undef TRNI_X
     return TRN_OK;

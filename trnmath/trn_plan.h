@@ -13,13 +13,14 @@
  *         if (trn_plan_search(&args, plan, 200, &list) != TRN_OK) return 1;
  *         for (int64_t i = 0; i < list.kept; i++)
  *             printf("tp %2d cp %2d dp %2d pp %2d %7.0f ms %s\n", plan[i].tp, plan[i].cp, plan[i].dp, plan[i].pp,
- *                    1e3 * plan[i].time_s, plan[i].legal ? trn_plan_part_name(plan[i].bottleneck) : plan[i].why);
+ *                    1e3 * plan[i].expected_s, plan[i].legal ? trn_plan_part_name(plan[i].bottleneck) : plan[i].why);
  *         return list.legal > 0 && plan[0].legal ? 0 : 1;
  *     }
  *
  * DOES: enumerates all degrees of tensor, context, expert, data and pipeline parallelism whose product is the number
  *     of chips; refuses those that cannot be, with one sentence each; finds for each of the others the microbatch,
- *     sequence parallelism, ZeRO stage and recomputation that fit and are fastest; ranks them by the time of a step.
+ *     sequence parallelism, ZeRO stage and recomputation that fit and are expected to be fastest; ranks them by the
+ *     expected time of a step, beside which stand the ideal time and a bound.
  * DOES NOT: measure. Every time is a result of the model in plan/plan_time.h; what that assumes is a field of the
  *     arguments. It does not search unequal stages, groups of different kinds, or orders of axes other than two.
  *
@@ -228,7 +229,7 @@ TRNI_DRIVER bool trni_plan_check_memory(const trni_plan_work *w, trn_plan *p)
 TRNI_FN bool trni_plan_better(const trn_plan *a, const trn_plan *b)
 {
     if (a->legal != b->legal) return a->legal;
-    if (a->legal) return a->time_s < b->time_s;
+    if (a->legal) return a->expected_s < b->expected_s;
     return a->reason == TRN_PLAN_HBM && (b->reason != TRN_PLAN_HBM || a->memory.total < b->memory.total);
 }
 
@@ -523,7 +524,7 @@ TRN_API trn_status trn_plan_collective(const trn_plan_args *args, const trn_plan
     double t = 0;
     trn_algorithm found = TRN_ALGORITHM_AUTO;
     if (trni_plan_place_degrees(w.a.net, degree, plan->order, &place))
-        t = trni_plan_work_collective(&w, &place, axes, op, bytes, 1, &found);
+        t = trni_plan_work_collective(&w, &place, axes, op, bytes, 1, &found).ideal_s;
     else w.status = trni_fail(args->error, TRN_EINVAL, "the degrees of plan are not the %d chips", w.a.net->chips);
     status = w.status;
     trni_plan_work_end(&w);

@@ -42,6 +42,7 @@
 #ifndef TRN_PLAN_ARGS_H
 #define TRN_PLAN_ARGS_H
 
+#include "trn_calibration.h"
 #include "trn_plan_model.h"
 #include "trn_schedule.h"
 #include "trn_topology.h"
@@ -115,7 +116,12 @@ typedef struct trn_plan_formats {
     X(bucket_bytes, 160e6, "B", "that one collective of dp takes: 40 million F32 gradients, as Megatron-LM has")       \
     X(bucket_rank_bytes, 4e6, "B", "or, if that is more, so many a rank: a million gradients, as Megatron-LM has")     \
     X(product_start_s, 0, "s", "per product with weights: 0 = DMA of the next begins during the last")               \
-    X(optimizer_states, 2, "states", "per parameter: Adam's two moments")
+    X(optimizer_states, 2, "states", "per parameter: Adam's two moments")                                             \
+    X(tensor_share, 0.5, "share", "expected of TensorE's cycles in products of compiled graphs")                      \
+    X(hbm_share, 0.6, "share", "expected of HBM's rate reading weights and caches")                                   \
+    X(kernel_s, 10e-6, "s", "expected floor of an operation on a core: DMA start, semaphores, first and last tile")   \
+    X(layer_kernels, 2, "kernels", "expected in a layer beside products and attention: norms, rotation, activation")  \
+    X(spread, 1.4, "times", "four of five published times lie within expected / spread to expected x spread")
 
 typedef struct trn_plan_assumptions {
 #define TRNI_X(field, value, unit, why) double field;
@@ -215,12 +221,17 @@ typedef struct trn_plan {
     char why[200];           /* of an illegal plan: one sentence */
     trn_plan_memory memory;  /* 0 where the plan fell before it was counted */
     trn_plan_time time;
-    double time_s;           /* of a training step, a batch of prompts, or one token of every sequence */
-    double ttft_s;           /* inference: one prompt in each replica */
-    double tokens_per_s;
+    double bound_s;          /* no plan is faster: arrays and HBM of all chips, nothing twice */
+    double time_s;           /* ideal: of a training step, a batch of prompts, or one token of every sequence */
+    double ttft_s;           /* inference: one prompt in each replica; ideal */
+    double tokens_per_s;     /* ideal */
     double flops;            /* of the model in a step, nothing twice */
-    double mfu;              /* flops over time x chips x published rate; NaN when there is none */
-    trn_plan_part bottleneck; /* the largest part */
+    double mfu;              /* flops over time x chips x published rate; NaN when there is none; ideal */
+    double expected_s;       /* as time_s, at what is expected to be reached: what plans are ranked by */
+    double expected_low_s, expected_high_s; /* four of five published times lie within such a range */
+    double expected_ttft_s, expected_tokens_per_s, expected_mfu;
+    trn_plan_time expected;  /* the parts of expected_s */
+    trn_plan_part bottleneck; /* the largest part of the expected time */
     trn_algorithm tp_algorithm, dp_algorithm; /* of the largest collective; AUTO when there is none */
 } trn_plan;
 
@@ -236,6 +247,7 @@ typedef struct trn_plan_args {
     int64_t prompt;      /* decode: tokens of a prompt, for the time to the first token; 0 = sequence */
     trn_plan_formats formats;
     trn_plan_assumptions assumptions;
+    const trn_calibration *calibration; /* of collectives; NULL = trn_calibration_default() */
     trn_recompute recompute;
     trn_zero zero;
     int ranks_per_chip;      /* 0 = 1: chips are the ranks of tp; 4 on Trainium2: logical cores are */

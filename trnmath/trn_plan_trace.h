@@ -310,7 +310,7 @@ TRN_API trn_status trn_plan_trace_layer(const trn_plan_args *args, const trn_pla
         trni_plan_work_end(&w);
         return trni_fail(args->error, TRN_EINVAL, "plan is not one of %d chips", args->net->chips);
     }
-    trni_plan_run_begin(&w, &own, &r);
+    trni_plan_run_begin(&w, &own, false, &r);
     trni_plan_layer_line line = { &r, trace, 0, 0 };
     const bool sparse = w.m.dense_layers < w.m.layers;
     trni_plan_line_pass(&line, sparse, false);

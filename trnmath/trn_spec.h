@@ -67,6 +67,7 @@ typedef enum trn_provenance {
     TRN_MEASURED,       /* somebody printed it after a run on a device */
     TRN_THIRD_PARTY,    /* an analyst or the press says so */
     TRN_DERIVED,        /* arithmetic on numbers that are known */
+    TRN_FITTED,         /* what several measured times agree on, given a model */
     TRN_ASSUMED         /* nothing public: our choice, and why */
 } trn_provenance;
 
@@ -367,7 +368,8 @@ TRN_API const char *trn_space_name(trn_space space);
 
 TRN_API const char *trn_provenance_text(trn_provenance known)
 {
-    static const char *const text[] = { "documented", "measured", "third party", "derived", "assumed" };
+    static const char *const text[] = { "documented", "measured", "third party", "derived",
+                                        "fitted", "assumed" };
     return (unsigned)known < sizeof text / sizeof text[0] ? text[(unsigned)known] : "unknown";
 }
 

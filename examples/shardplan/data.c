@@ -37,7 +37,9 @@ static const struct {
 } assumption_field[] = { ASSUMPTION(contention), ASSUMPTION(expert_imbalance), ASSUMPTION(hidden_passes),
                          ASSUMPTION(inner_passes), ASSUMPTION(scalar_passes), ASSUMPTION(vector_passes),
                          ASSUMPTION(reserve_bytes), ASSUMPTION(bucket_bytes), ASSUMPTION(bucket_rank_bytes),
-                         ASSUMPTION(product_start_s), ASSUMPTION(optimizer_states) };
+                         ASSUMPTION(product_start_s), ASSUMPTION(optimizer_states), ASSUMPTION(tensor_share),
+                         ASSUMPTION(hbm_share), ASSUMPTION(kernel_s), ASSUMPTION(layer_kernels),
+                         ASSUMPTION(spread) };
 enum { ASSUMPTIONS = sizeof assumption_field / sizeof assumption_field[0] };
 _Static_assert(ASSUMPTIONS * sizeof(double) == sizeof(trn_plan_assumptions), "an assumption is missing here");
 
@@ -67,11 +69,18 @@ static const app_column before[] = {
     { "legal", APP_TEXT, "", "yes or no" },
     { "reason", APP_TEXT, "", "why not, one word of a fixed list" },
     { "why", APP_TEXT, "", "why not, a sentence" },
-    { "time_s", APP_REAL, "s", "of a step, a batch of prompts, or a token" },
-    { "ttft_s", APP_REAL, "s", "to the first token of one prompt" },
-    { "tokens_per_s", APP_REAL, "1/s", "of the whole machine" },
-    { "mfu", APP_REAL, "share", "of the published flop/s" },
-    { "bottleneck", APP_TEXT, "", "the part that takes most of the time" },
+    { "bound_s", APP_REAL, "s", "no plan is faster: arrays and HBM of all chips" },
+    { "time_s", APP_REAL, "s", "ideal: of a step, a batch of prompts, or a token" },
+    { "expected_s", APP_REAL, "s", "the same as it is expected to be, which ranks the plans" },
+    { "expected_low_s", APP_REAL, "s", "four of five published times lie between this" },
+    { "expected_high_s", APP_REAL, "s", "and this" },
+    { "ttft_s", APP_REAL, "s", "to the first token of one prompt, ideal" },
+    { "expected_ttft_s", APP_REAL, "s", "the same, expected" },
+    { "tokens_per_s", APP_REAL, "1/s", "of the whole machine, ideal" },
+    { "expected_tokens_per_s", APP_REAL, "1/s", "the same, expected" },
+    { "mfu", APP_REAL, "share", "of the published flop/s, ideal" },
+    { "expected_mfu", APP_REAL, "share", "the same, expected" },
+    { "bottleneck", APP_TEXT, "", "the part that takes most of the expected time" },
     { "tp_algorithm", APP_TEXT, "", "of tp's collectives" },
     { "dp_algorithm", APP_TEXT, "", "of dp's collectives" },
 };
@@ -91,17 +100,22 @@ static const app_column after[] = {
 
 enum { BEFORE = sizeof before / sizeof before[0], AFTER = sizeof after / sizeof after[0] };
 
-/* Those before, one for the time of each part of a step, and those after. */
+/* Those before, two for the time of each part of a step, and those after. */
 static app_table start_table(void)
 {
-    static app_column column[BEFORE + TRN_PART_COUNT + AFTER];
+    enum { PARTS = 2 * TRN_PART_COUNT };
+    static app_column column[BEFORE + PARTS + AFTER];
+    static char expected[TRN_PART_COUNT][40];
     app_table t;
     memcpy(column, before, sizeof before);
-    for (int i = 0; i < TRN_PART_COUNT; i++)
-        column[BEFORE + i] =
-            (app_column){ sp_part_key((trn_plan_part)i), APP_REAL, "s", trn_plan_part_name((trn_plan_part)i) };
-    memcpy(column + BEFORE + TRN_PART_COUNT, after, sizeof after);
-    app_table_start(&t, column, BEFORE + TRN_PART_COUNT + AFTER);
+    for (int i = 0; i < TRN_PART_COUNT; i++) {
+        const char *key = sp_part_key((trn_plan_part)i);
+        snprintf(expected[i], sizeof expected[i], "expected_%s", key);
+        column[BEFORE + i] = (app_column){ key, APP_REAL, "s", trn_plan_part_name((trn_plan_part)i) };
+        column[BEFORE + TRN_PART_COUNT + i] = (app_column){ expected[i], APP_REAL, "s", "the same, expected" };
+    }
+    memcpy(column + BEFORE + PARTS, after, sizeof after);
+    app_table_start(&t, column, BEFORE + PARTS + AFTER);
     return t;
 }
 
@@ -136,10 +150,13 @@ static void add_verdict(app_table *t, const sp_job *job, const trn_plan *p)
     app_text(t, "%s", p->legal ? "yes" : "no");
     app_text(t, "%s", p->legal ? "" : trn_plan_reason_name(p->reason));
     app_text(t, "%s", p->why);
-    add(t, p->time_s, p->legal);
-    add(t, p->ttft_s, p->legal && job->args.job != TRN_JOB_TRAIN);
-    add(t, p->tokens_per_s, p->legal);
-    add(t, p->mfu, p->legal);
+    const bool inference = p->legal && job->args.job != TRN_JOB_TRAIN;
+    const double seconds[] = { p->bound_s, p->time_s, p->expected_s, p->expected_low_s, p->expected_high_s };
+    for (size_t i = 0; i < sizeof seconds / sizeof seconds[0]; i++) add(t, seconds[i], p->legal);
+    add(t, p->ttft_s, inference);
+    add(t, p->expected_ttft_s, inference);
+    const double rate[] = { p->tokens_per_s, p->expected_tokens_per_s, p->mfu, p->expected_mfu };
+    for (size_t i = 0; i < sizeof rate / sizeof rate[0]; i++) add(t, rate[i], p->legal);
     app_text(t, "%s", p->legal ? trn_plan_part_name(p->bottleneck) : "");
     app_text(t, "%s", p->legal && p->tp_algorithm ? trn_algorithm_name(p->tp_algorithm) : "");
     app_text(t, "%s", p->legal && p->dp_algorithm ? trn_algorithm_name(p->dp_algorithm) : "");
@@ -148,6 +165,7 @@ static void add_verdict(app_table *t, const sp_job *job, const trn_plan *p)
 static void add_time(app_table *t, const trn_plan *p)
 {
     for (int i = 0; i < TRN_PART_COUNT; i++) add(t, sp_part_s(&p->time, (trn_plan_part)i), p->legal);
+    for (int i = 0; i < TRN_PART_COUNT; i++) add(t, sp_part_s(&p->expected, (trn_plan_part)i), p->legal);
     add(t, p->time.hidden_s, p->legal);
     add(t, p->time.contention_s, p->legal);
 }
@@ -203,8 +221,12 @@ static void json_scaling(const sp_job *job, FILE *out)
         app_print_json_number(out, s->all_reduce_s);
         fputs(", \"time_s\": ", out);
         app_print_json_number(out, s->legal ? s->plan.time_s : (double)NAN);
+        fputs(", \"expected_s\": ", out);
+        app_print_json_number(out, s->legal ? s->plan.expected_s : (double)NAN);
         fputs(", \"tokens_per_s\": ", out);
         app_print_json_number(out, s->legal ? s->plan.tokens_per_s : (double)NAN);
+        fputs(", \"expected_tokens_per_s\": ", out);
+        app_print_json_number(out, s->legal ? s->plan.expected_tokens_per_s : (double)NAN);
         fprintf(out, ", \"tp\": %d, \"cp\": %d, \"ep\": %d, \"dp\": %d, \"pp\": %d}", s->plan.tp, s->plan.cp,
                 s->plan.ep, s->plan.dp, s->plan.pp);
     }

@@ -50,9 +50,9 @@ enum { TIMES = sizeof time_name / sizeof time_name[0] };
 /* What fills the step, without what runs at the same time as something else. */
 static void exposed(const trn_plan *p, double part[TIMES])
 {
-    const trn_plan_time *t = &p->time;
+    const trn_plan_time *t = &p->expected;
     const double work = t->products_s + t->reads_s + t->attention_s + t->elementwise_s + t->update_s;
-    const double left = fmax(0, p->time_s - work - t->bubble_s), waits = t->tp_s + t->ep_s;
+    const double left = fmax(0, p->expected_s - work - t->bubble_s), waits = t->tp_s + t->ep_s;
     const double scale = waits > left ? left / waits : 1; /* a part of tp may be hidden, too */
     const double value[TIMES] = { t->products_s, t->reads_s, t->attention_s, t->elementwise_s, t->update_s,
                                   scale * t->tp_s, scale * t->ep_s, fmax(0, left - waits), t->bubble_s };
@@ -168,8 +168,8 @@ void sp_curves(FILE *out, const sp_job *job)
         if (s->chips > 1) reduce.x[reduce.points] = s->chips, reduce.y[reduce.points++] = s->all_reduce_s;
         if (!s->legal) continue;
         step.x[step.points] = rate.x[rate.points] = s->chips;
-        step.y[step.points++] = s->plan.time_s;
-        rate.y[rate.points++] = s->plan.tokens_per_s;
+        step.y[step.points++] = s->plan.expected_s;
+        rate.y[rate.points++] = s->plan.expected_tokens_per_s;
     }
     fputs("<div class=three>", out);
     draw_curve(out, &reduce);

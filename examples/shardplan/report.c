@@ -45,7 +45,7 @@ enum { SHOWN = 20, REASONS_SHOWN = 60 };
 
 static void print_facts(const sp_job *job, FILE *out)
 {
-    char text[128];
+    char text[320];
     const trn_plan *p = &job->plan[0];
     snprintf(text, sizeof text, "parameters%s%s", job->size.active < job->size.total ? ", at work on a token: " : "",
              job->size.active < job->size.total ? sp_si(job->size.active).text : "");
@@ -55,11 +55,13 @@ static void print_facts(const sp_job *job, FILE *out)
     snprintf(text, sizeof text, "of %s sets of degrees are legal", sp_count(job->list.found).text);
     app_fact(out, sp_count(job->list.legal).text, text);
     if (job->list.legal) {
-        snprintf(text, sizeof text, "a %s with %s", sp_unit_of_work(job), sp_degrees(p).text);
-        app_fact(out, sp_time(p->time_s).text, text);
-        if (job->args.job != TRN_JOB_TRAIN) app_fact(out, sp_time(p->ttft_s).text, "to the first token of one prompt");
-        app_fact(out, sp_si(p->tokens_per_s).text, "tokens a second, whole machine");
-        app_fact(out, sp_percent(p->mfu).text, "of the published flop/s");
+        snprintf(text, sizeof text, "expected of a %s with %s; ideal %s, bound %s", sp_unit_of_work(job),
+                 sp_degrees(p).text, sp_time(p->time_s).text, sp_time(p->bound_s).text);
+        app_fact(out, sp_time(p->expected_s).text, text);
+        if (job->args.job != TRN_JOB_TRAIN)
+            app_fact(out, sp_time(p->expected_ttft_s).text, "expected to the first token of one prompt");
+        app_fact(out, sp_si(p->expected_tokens_per_s).text, "tokens a second expected, whole machine");
+        app_fact(out, sp_percent(p->expected_mfu).text, "of the published flop/s expected");
         snprintf(text, sizeof text, "of %s of HBM on the fullest chip", sp_bytes(p->memory.capacity).text);
         app_fact(out, sp_bytes(p->memory.total).text, text);
     }
@@ -77,10 +79,11 @@ static void print_cells(const sp_job *job, const trn_plan *p, int64_t rank, doub
             p->dp == 1 || p->pp == 1 ? "" : p->order == TRN_ORDER_DP_PP ? "pp" : "dp", p->sp ? "sp" : "",
             (long long)p->microbatches, (long long)p->microbatch);
     if (train) fprintf(out, "<td>%s<td>%s", trn_zero_name(p->zero), trn_recompute_name(p->recompute));
-    fprintf(out, "<td class=r>%s", sp_time(p->time_s).text);
-    if (!train) fprintf(out, "<td class=r>%s", sp_time(p->ttft_s).text);
-    fprintf(out, "<td class=r>%s<td class=r>%s<td style='min-width:240px'>", sp_si(p->tokens_per_s).text,
-            sp_percent(p->mfu).text);
+    fprintf(out, "<td class=r>%s<td class=r>%s<td class=r>%s", sp_time(p->bound_s).text, sp_time(p->time_s).text,
+            sp_time(p->expected_s).text);
+    if (!train) fprintf(out, "<td class=r>%s", sp_time(p->expected_ttft_s).text);
+    fprintf(out, "<td class=r>%s<td class=r>%s<td style='min-width:240px'>", sp_si(p->expected_tokens_per_s).text,
+            sp_percent(p->expected_mfu).text);
     sp_time_bar(out, p, longest);
     fprintf(out, "<td>%s</tr>\n", trn_plan_part_name(p->bottleneck));
 }
@@ -102,9 +105,10 @@ static void print_plans(const sp_job *job, FILE *out)
           "<th>outer<th><th class=r>microbatches",
           out);
     fprintf(out, "%s<th class=r>tokens/s<th class=r>MFU<th><th>most of it</tr>\n",
-            train ? "<th>shared out<th>again<th class=r>time" : "<th class=r>time<th class=r>first token");
+            train ? "<th>shared out<th>again<th class=r>bound<th class=r>ideal<th class=r>expected"
+                  : "<th class=r>bound<th class=r>ideal<th class=r>expected<th class=r>first token");
     const int64_t count = shown(job);
-    for (int64_t i = 0; i < count; i++) print_cells(job, &job->plan[i], i + 1, job->plan[count - 1].time_s, out);
+    for (int64_t i = 0; i < count; i++) print_cells(job, &job->plan[i], i + 1, job->plan[count - 1].expected_s, out);
     fputs("</table></div>\n", out);
 }
 
@@ -165,17 +169,17 @@ static void print_parts(const sp_job *job, FILE *out)
     const trn_plan *p = &job->plan[0];
     fputs("<div class=card><table>", out);
     for (int i = 0; i < TRN_PART_COUNT; i++) {
-        const double s = sp_part_s(&p->time, (trn_plan_part)i);
+        const double s = sp_part_s(&p->expected, (trn_plan_part)i);
         if (s > 0)
             fprintf(out, "<tr><td>%s<td class=r>%s<td class=r>%s</tr>", trn_plan_part_name((trn_plan_part)i),
-                    sp_time(s).text, sp_percent(s / p->time_s).text);
+                    sp_time(s).text, sp_percent(s / p->expected_s).text);
     }
-    if (p->time.hidden_s > 0)
+    if (p->expected.hidden_s > 0)
         fprintf(out,
                 "<tr><td>communication beside work<td class=r>- %s<td></tr><tr><td>contention<td class=r>%s<td></tr>",
-                sp_time(p->time.hidden_s).text, sp_time(p->time.contention_s).text);
+                sp_time(p->expected.hidden_s).text, sp_time(p->expected.contention_s).text);
     fprintf(out, "<tr class=best><td>a %s<td class=r>%s<td class=r>100 %%</tr></table></div>\n", sp_unit_of_work(job),
-            sp_time(p->time_s).text);
+            sp_time(p->expected_s).text);
 }
 
 static void print_timelines(const sp_job *job, FILE *out)

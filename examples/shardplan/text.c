@@ -137,9 +137,9 @@ static void print_row(const sp_job *job, const trn_plan *p, int64_t rank, FILE *
     fprintf(out, "  %4lld %4d %4d %4d %6d %4d  %-5s  %-2s  %9s", (long long)rank, p->tp, p->cp, p->ep, p->dp, p->pp,
             order, p->sp ? "sp" : "", micro);
     if (train) fprintf(out, "  %-9s  %-9s", trn_zero_name(p->zero), trn_recompute_name(p->recompute));
-    fprintf(out, "  %8s", sp_time(p->time_s).text);
-    if (!train) fprintf(out, "  %8s", sp_time(p->ttft_s).text);
-    fprintf(out, "  %8s  %6s  %9s  %s\n", sp_si(p->tokens_per_s).text, sp_percent(p->mfu).text,
+    fprintf(out, "  %8s  %8s  %8s", sp_time(p->bound_s).text, sp_time(p->time_s).text, sp_time(p->expected_s).text);
+    if (!train) fprintf(out, "  %8s", sp_time(p->expected_ttft_s).text);
+    fprintf(out, "  %8s  %6s  %9s  %s\n", sp_si(p->expected_tokens_per_s).text, sp_percent(p->expected_mfu).text,
             sp_bytes(p->memory.total).text, trn_plan_part_name(p->bottleneck));
 }
 
@@ -151,7 +151,7 @@ static void print_table(const sp_job *job, FILE *out)
         return;
     }
     fprintf(out, "\n%s  rank   tp   cp   ep     dp   pp  outer  sp  microbat.", bold);
-    fprintf(out, train ? "  zero       recompute       time" : "      time     first");
+    fprintf(out, train ? "  zero       recompute      bound     ideal  expected" : "     bound     ideal  expected     first");
     fprintf(out, "  tokens/s     MFU        HBM  most of it%s\n", plain);
     for (int64_t i = 0; i < job->list.kept && i < job->options.top && job->plan[i].legal; i++)
         print_row(job, &job->plan[i], i + 1, out);
@@ -159,10 +159,12 @@ static void print_table(const sp_job *job, FILE *out)
 
 /* ---- the best one ---- */
 
-static void print_share(FILE *out, const char *name, double seconds, double all)
+/* One part of the expected time, and what it is at full rates. */
+static void print_share(FILE *out, const char *name, double expected, double ideal, double all)
 {
-    if (seconds > 0)
-        fprintf(out, "  %-22s %9s  %5.1f %%\n", name, sp_time(seconds).text, 100 * seconds / all);
+    if (expected > 0)
+        fprintf(out, "  %-22s %9s  %5.1f %%  %9s\n", name, sp_time(expected).text, 100 * expected / all,
+                sp_time(ideal).text);
 }
 
 static void print_levels(const sp_job *job, const trn_plan *p, FILE *out)
@@ -192,12 +194,17 @@ static void print_best(const sp_job *job, FILE *out)
 {
     const trn_plan *p = &job->plan[0];
     if (!job->list.legal) return;
-    fprintf(out, "\n%sthe first: %s; a %s in %s%s\n", bold, sp_degrees(p).text, sp_unit_of_work(job),
-            sp_time(p->time_s).text, plain);
+    fprintf(out, "\n%sthe first: %s; a %s in %s%s", bold, sp_degrees(p).text, sp_unit_of_work(job),
+            sp_time(p->expected_s).text, plain);
+    fprintf(out, " (%s to %s; bound %s)\n", sp_time(p->expected_low_s).text, sp_time(p->expected_high_s).text,
+            sp_time(p->bound_s).text);
+    fprintf(out, "  %s%-22s %9s %17s%s\n", faint, "", "expected", "ideal", plain);
+    const trn_plan_time *e = &p->expected, *t = &p->time;
     for (int i = 0; i < TRN_PART_COUNT; i++)
-        print_share(out, trn_plan_part_name((trn_plan_part)i), sp_part_s(&p->time, (trn_plan_part)i), p->time_s);
-    print_share(out, "+ contention", p->time.contention_s, p->time_s);
-    print_share(out, "- at the same time", p->time.hidden_s, p->time_s);
+        print_share(out, trn_plan_part_name((trn_plan_part)i), sp_part_s(e, (trn_plan_part)i),
+                    sp_part_s(t, (trn_plan_part)i), p->expected_s);
+    print_share(out, "+ contention", e->contention_s, t->contention_s, p->expected_s);
+    print_share(out, "- at the same time", e->hidden_s, t->hidden_s, p->expected_s);
     fprintf(out, "%sHBM of a chip%s\n", bold, plain);
     print_memory(&p->memory, out);
     fprintf(out, "%swhere the axes lie, from the inside%s\n", bold, plain);
@@ -226,7 +233,7 @@ static void print_why(const sp_job *job, FILE *out)
 static void print_scaling(const sp_job *job, FILE *out)
 {
     const sp_scale *first = NULL;
-    fprintf(out, "\n%s    chips     batch  all_reduce of 1 GiB       time  tokens/s  per chip  plan%s\n", bold, plain);
+    fprintf(out, "\n%s    chips     batch  all_reduce of 1 GiB   expected  tokens/s  per chip  plan%s\n", bold, plain);
     for (int i = 0; i < job->scales; i++) {
         const sp_scale *s = &job->scale[i];
         fprintf(out, "  %7s  %8s  %9s %-10s", sp_count(s->chips).text, sp_count(s->batch).text,
@@ -237,8 +244,10 @@ static void print_scaling(const sp_job *job, FILE *out)
             continue;
         }
         if (!first) first = s;
-        fprintf(out, "  %8s  %8s  %8s  %s\n", sp_time(s->plan.time_s).text, sp_si(s->plan.tokens_per_s).text,
-                sp_percent(s->plan.tokens_per_s / s->chips / (first->plan.tokens_per_s / first->chips)).text,
+        const double each = s->plan.expected_tokens_per_s / s->chips;
+        fprintf(out, "  %8s  %8s  %8s  %s\n", sp_time(s->plan.expected_s).text,
+                sp_si(s->plan.expected_tokens_per_s).text,
+                sp_percent(each / (first->plan.expected_tokens_per_s / first->chips)).text,
                 sp_degrees(&s->plan).text);
     }
 }
@@ -251,5 +260,9 @@ void sp_print_text(FILE *out, const sp_job *job)
     print_best(job, out);
     if (job->options.why) print_why(job, out);
     if (job->options.scaling) print_scaling(job, out);
-    fprintf(out, "\n%sResults of a model, never measurements. outer: the axis that lies outermost.%s\n", faint, plain);
+    fprintf(out,
+            "\n%sResults of a model, never measurements. bound: no plan is faster; ideal: all rates as documented; "
+            "expected: what\npublished times say is reached of them (--assumptions), which ranks the plans; tokens/s, MFU "
+            "and first are expected.\nouter: the axis that lies outermost.%s\n",
+            faint, plain);
 }

@@ -18,7 +18,7 @@ static trn_error error;
 /* Ballots of an all-reduce, all alike. */
 static int prepare(void **state)
 {
-    static const trn_calibration ones = { 1, 1, 1 };
+    static const trn_calibration ones = { .rdh = 1, .mesh = 1, .memory = 1 };
     static trn_topology net;
     static trn_collective_args a;
     static trni_views v;

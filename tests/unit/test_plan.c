@@ -33,11 +33,24 @@ static void near(double found, double expected, double relative, const char *wha
 
 /* ---- what must hold of any plan ---- */
 
-static double sum_of_parts(const trn_plan *p)
+static double sum_of_parts(const trn_plan_time *t)
 {
-    const trn_plan_time *t = &p->time;
     return t->products_s + t->reads_s + t->attention_s + t->elementwise_s + t->update_s + t->tp_s + t->cp_s + t->ep_s +
            t->dp_s + t->pp_s + t->bubble_s - t->hidden_s + t->contention_s;
+}
+
+/* Bound, ideal, expected, in this order, part by part and as a whole; the range lies around the expectation. */
+static void check_expectation(const trn_plan *p)
+{
+    near(sum_of_parts(&p->expected), p->expected_s, 1e-9, "sum of expected parts");
+    if (p->bound_s > p->time_s) fail_msg("ideal %.9g s is below the bound %.9g", p->time_s, p->bound_s);
+    assert_true(p->bound_s > 0 && p->time_s <= p->expected_low_s && p->expected_low_s <= p->expected_s);
+    assert_true(p->expected_s <= p->expected_high_s && p->ttft_s <= p->expected_ttft_s);
+    assert_true(p->expected_tokens_per_s <= p->tokens_per_s && p->expected_mfu <= p->mfu);
+    for (int i = 0; i < TRN_PART_COUNT; i++) {
+        const double ideal = trn_plan_part_s(&p->time, (trn_plan_part)i);
+        assert_true(ideal <= trn_plan_part_s(&p->expected, (trn_plan_part)i) * (1 + 1e-12));
+    }
 }
 
 static void check_plan(const trn_plan_args *args, const trn_plan *p)
@@ -52,7 +65,8 @@ static void check_plan(const trn_plan_args *args, const trn_plan *p)
     assert_true(p->reason == TRN_PLAN_LEGAL && !p->why[0]);
     assert_int_equal(p->microbatch * p->microbatches * p->dp * p->ep, args->batch);
     assert_true(p->memory.total <= p->memory.capacity && p->memory.total > 0);
-    near(sum_of_parts(p), p->time_s, 1e-9, "sum of parts");
+    near(sum_of_parts(t), p->time_s, 1e-9, "sum of parts");
+    check_expectation(p);
     assert_true(p->tp > 1 || t->tp_s <= 0);
     assert_true(p->cp > 1 || t->cp_s <= 0);
     assert_true(p->ep > 1 || t->ep_s <= 0);
@@ -63,7 +77,7 @@ static void check_plan(const trn_plan_args *args, const trn_plan *p)
     assert_true(!train || (int64_t)p->dp * p->cp * p->ep == 1 || t->dp_s > 0);
     assert_true(p->mfu > 0 && p->mfu < 1);
     for (int i = 0; i < TRN_PART_COUNT; i++)
-        assert_true(trn_plan_part_s(t, (trn_plan_part)i) <= trn_plan_part_s(t, p->bottleneck));
+        assert_true(trn_plan_part_s(&p->expected, (trn_plan_part)i) <= trn_plan_part_s(&p->expected, p->bottleneck));
 }
 
 /* How many there are to look at, by loops of another kind. */
@@ -111,7 +125,7 @@ static void whole_searches(void **state)
             legal += plan[k].legal;
             fallen[plan[k].reason]++;
             assert_true(k == 0 || plan[k - 1].legal >= plan[k].legal);
-            assert_true(k == 0 || !plan[k].legal || plan[k - 1].time_s <= plan[k].time_s);
+            assert_true(k == 0 || !plan[k].legal || plan[k - 1].expected_s <= plan[k].expected_s);
         }
         assert_int_equal(legal, list.legal);
         assert_memory_equal(fallen, list.reason, sizeof fallen);
@@ -206,7 +220,7 @@ static void more_hbm(void **state)
                        (plan[k].tp != before[i].tp || plan[k].cp != before[i].cp || plan[k].dp != before[i].dp ||
                         plan[k].pp != before[i].pp || plan[k].order != before[i].order))
                     k++;
-                assert_true(k < list.legal && plan[k].time_s <= before[i].time_s);
+                assert_true(k < list.legal && plan[k].expected_s <= before[i].expected_s);
             }
             legal = list.legal;
             memcpy(before, plan, sizeof plan);

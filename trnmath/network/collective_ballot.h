@@ -68,7 +68,7 @@ TRNI_FN void trni_ballot_topology(trni_ballot *b, const char *owner, const char 
 
 /* ---- calibrations ---- */
 
-#define TRNI_BALLOT_FACTOR(field, value, where) TRNI_PUT(field, REAL, c->field)
+#define TRNI_BALLOT_FACTOR(field, newer, older, unit, known, where) TRNI_PUT(field, REAL, c->field)
 
 /* c: as trni_calibration_of resolves it. */
 TRNI_FN void trni_ballot_calibration(trni_ballot *b, const char *owner, const trn_calibration *c)

@@ -74,14 +74,38 @@ TRNI_FN int trni_layout_top(const trn_collective_args *a)
     return top < 0 ? -1 : trni_wired_by(a->net, top);
 }
 
+/* Does the vendor's software drive this network, so that there is more to expect than what its links do? */
+TRNI_FN bool trni_net_has_runtime(const trn_topology *net)
+{
+    bool has = net->system < TRN_SYSTEM_COUNT;
+    for (int i = 0; i < net->levels; i++) has = has || net->level[i].kind != TRN_LINK_PLAIN;
+    return has;
+}
+
+/* Of what has no effect, zero for times and flags, and 1 for all else. */
 TRNI_FN trn_calibration trni_calibration_of(const trn_collective_args *a)
 {
-    trn_calibration c = a->calibration ? *a->calibration : trn_calibration_default();
-    if (a->uncalibrated) memset(&c, 0, sizeof c);
-    if (c.rdh <= 0) c.rdh = 1;
-    if (c.mesh <= 0) c.mesh = 1;
-    if (c.memory <= 0) c.memory = 1;
+    const trn_calibration known = a->calibration ? *a->calibration : trn_calibration_default();
+    trn_calibration c = known;
+    if (a->uncalibrated || !trni_net_has_runtime(a->net)) memset(&c, 0, sizeof c);
+    if (!a->uncalibrated) {
+        c.rdh = known.rdh;
+        c.mesh = known.mesh;
+        c.memory = known.memory;
+    }
+#define TRNI_X(field, newer, older, unit, where_from, where) \
+    if (!(c.field > 0) && (!strcmp(unit, "times") || !strcmp(unit, "share"))) c.field = 1;
+    TRNI_CALIBRATION_LIST(TRNI_X)
+#undef TRNI_X
+    if (c.spread < 1) c.spread = 1;
     return c;
+}
+
+/* What links of this kind reach of their rate. */
+TRNI_FN double trni_calibration_share(const trn_calibration *c, trn_link_kind kind)
+{
+    const double share[] = { 1, c->torus, c->peer, c->switched, c->efa };
+    return share[(unsigned)kind];
 }
 
 TRNI_FN trn_status trni_layout_init(trni_layout *l, const trn_collective_args *args)
@@ -439,6 +463,12 @@ TRNI_FN trn_status trni_layout_schedule(const trni_layout *l, trn_algorithm algo
 
 enum { TRNI_MESH_DEVICES = 128, TRNI_KANGARING_RANKS = 256, TRNI_AUTO_MESH_CHIPS = 4096 };
 
+/* Does the group lie on one torus? The runtime is documented to take hierarchies between nodes. */
+TRNI_FN bool trni_layout_on_torus(const trni_layout *l)
+{
+    return l->top_level >= 0 && l->ask->net->level[l->top_level].kind == TRN_LINK_TORUS;
+}
+
 /* The vendor's systems: what its runtime is documented to use, within its limits (nec.h: 128 mesh devices, 256 ranks of
  * a KangaRing). Custom topologies: everything that fits. Returns how many; list has room for TRN_ALGORITHM_COUNT. */
 TRNI_FN int trni_layout_candidates(const trni_layout *l, trn_algorithm *list)
@@ -464,6 +494,8 @@ TRNI_FN int trni_layout_candidates(const trni_layout *l, trn_algorithm *list)
         if ((a == TRN_MESH || a == TRN_SWITCH_DIRECT) && chips > (known ? TRNI_MESH_DEVICES : TRNI_AUTO_MESH_CHIPS))
             continue;
         if (a == TRN_KANGARING && known && l->ranks > TRNI_KANGARING_RANKS) continue;
+        if (a != TRN_MULTI_RING && a != TRN_HIERARCHICAL && l->calibration.rings > 0) continue;
+        if (a == TRN_HIERARCHICAL && known && trni_layout_on_torus(l)) continue;
         if (flat && l->ranks > TRNI_AUTO_MESH_CHIPS) continue;
         list[count++] = a;
     }

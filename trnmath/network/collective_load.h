@@ -32,6 +32,7 @@ typedef struct trni_load {
     int slots;
     bool folded;             /* the outermost level, on all units of which the same happens */
     double *rate, *latency;  /* [slots] of a chip's links */
+    double *reached;         /* [slots] of the rate, what is expected of it */
     double *link;            /* [sample * slots] bytes in this step */
     double *hbm, *dma;       /* [sample] bytes in this step */
     double *hbm_sum, *dma_sum; /* [sample] in this phase */
@@ -273,11 +274,12 @@ TRNI_FN trn_status trni_load_init(trni_load *w, const trni_layout *l, const trni
     const trn_status status = trni_load_fold(w, tables);
     if (status != TRN_OK) return status;
     const size_t chips = (size_t)w->sample, slots = (size_t)(w->slots ? w->slots : 1);
-    double *at = *loads = (double *)calloc(2 * slots + chips * (slots + 4) + (size_t)w->capacity + 1, sizeof(double));
+    double *at = *loads = (double *)calloc(3 * slots + chips * (slots + 4) + (size_t)w->capacity + 1, sizeof(double));
     if (!at) return trni_fail(l->ask->error, TRN_ENOSPC, "could not allocate the loads of %d chips", w->sample);
     w->rate = at;
     w->latency = w->rate + slots;
-    w->link = w->latency + slots;
+    w->reached = w->latency + slots;
+    w->link = w->reached + slots;
     w->hbm = w->link + chips * slots;
     w->dma = w->hbm + chips;
     w->hbm_sum = w->dma + chips;
@@ -289,9 +291,10 @@ TRNI_FN trn_status trni_load_init(trni_load *w, const trni_layout *l, const trni
             return trni_fail(l->ask->error, TRN_EINVAL, "%s has no link %d", net->name, i);
         w->rate[i] = link.bytes_per_s;
         w->latency[i] = link.latency_s;
+        w->reached[i] = link.bytes_per_s * trni_calibration_share(&l->calibration, net->level[link.level].kind);
     }
     if (!w->slots) w->slots = 1; /* one chip: no links, one slot that stays empty */
-    if (w->rate[0] <= 0) w->rate[0] = 1;
+    if (w->rate[0] <= 0) w->rate[0] = w->reached[0] = 1;
     return TRN_OK;
 }
 

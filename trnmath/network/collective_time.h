@@ -14,6 +14,7 @@
 #define TRNI_NETWORK_COLLECTIVE_TIME_H
 
 #include <limits.h>
+#include <math.h>
 
 #include "collective_load.h"
 
@@ -22,6 +23,7 @@ typedef struct trni_times {
     double latency_s;
     double link_s, hbm_s, dma_s; /* per byte, each phase's sums */
     double slope_s;              /* per byte: the longest of the three in each phase */
+    double expected_link_s, expected_memory_s, expected_slope_s; /* the same at the rates that are reached */
     int64_t link;                /* the fullest link of the steps that take longest; -1 = none */
 } trni_times;
 
@@ -97,6 +99,7 @@ TRNI_FN int trni_schedule_steps(const trni_schedule *s)
 typedef struct trni_run {
     trni_place place[TRNI_MAX_CHANNELS];
     double link_s, latency_s; /* of a step of scale 1, in seconds per byte and seconds */
+    double reached_s;         /* link_s at the rates that are reached */
     double weight;            /* sum of the scales */
     int steps;
     int64_t link;
@@ -135,6 +138,7 @@ TRNI_FN void trni_run_end(trni_load *w, trni_run *run, trni_times *t, double *lo
     t->latency_s += run->latency_s * run->steps;
     t->steps += run->latency_s > 0 || run->link_s > 0 ? run->steps : 0;
     t->link_s += run->link_s * run->weight;
+    t->expected_link_s += run->reached_s * run->weight;
     if (run->link_s * run->weight > *longest) {
         *longest = run->link_s * run->weight;
         t->link = trni_load_link(w, run->link);
@@ -153,10 +157,11 @@ TRNI_FN void trni_load_clear(trni_load *w)
 /* The fullest link of the present step. */
 TRNI_FN void trni_load_fullest(const trni_load *w, trni_run *run)
 {
-    run->link_s = 0;
+    run->link_s = run->reached_s = 0;
     run->link = -1;
     for (int64_t i = 0; i < (int64_t)w->sample * w->slots; i++) {
-        const double s = w->link[i] / w->rate[i % w->slots];
+        const double s = w->link[i] / w->rate[i % w->slots], reached_s = w->link[i] / w->reached[i % w->slots];
+        if (reached_s > run->reached_s) run->reached_s = reached_s;
         if (s <= run->link_s) continue;
         run->link_s = s;
         run->link = i;
@@ -176,6 +181,7 @@ TRNI_FN void trni_step_end(trni_load *w, trni_times *t, int steps, double fill, 
     memset(&run, 0, sizeof run);
     trni_load_fullest(w, &run);
     run.link_s *= fill;
+    run.reached_s *= fill;
     run.latency_s = trni_step_latency(w);
     run.steps = steps;
     run.weight = 1;
@@ -202,8 +208,12 @@ TRNI_FN void trni_run_begin(trni_load *w, trni_run *run, const trni_place *place
     run->steps = 0;
 }
 
-/* The sums of memory traffic become time, and the phase's slope. */
-TRNI_FN void trni_phase_end(trni_load *w, trni_times *t, double link_before)
+/* Seconds of so many bytes, at a share of a rate; a rate of 0 is no limit. */
+TRNI_FN double trni_memory_s(double bytes, double rate) { return rate > 0 ? bytes / rate : 0; }
+
+/* The sums of memory traffic become time, and the phase's slope: of links, HBM and DMA the longest. `before` is what was
+ * known when the phase began; NULL: nothing. */
+TRNI_FN void trni_phase_end(trni_load *w, trni_times *t, const trni_times *before)
 {
     double hbm = 0, dma = 0;
     for (int i = 0; i < w->sample; i++) {
@@ -211,19 +221,24 @@ TRNI_FN void trni_phase_end(trni_load *w, trni_times *t, double link_before)
         if (w->dma_sum[i] > dma) dma = w->dma_sum[i];
         w->hbm_sum[i] = w->dma_sum[i] = 0;
     }
-    const double share = w->l->calibration.memory;
-    hbm = w->net->hbm_bytes_per_s > 0 ? hbm * share / w->net->hbm_bytes_per_s : 0;
-    dma = w->net->dma_bytes_per_s > 0 ? dma * share / w->net->dma_bytes_per_s : 0;
-    const double link = t->link_s - link_before, memory = hbm > dma ? hbm : dma;
-    t->hbm_s += hbm;
-    t->dma_s += dma;
+    const trn_calibration *c = &w->l->calibration;
+    const double hbm_s = trni_memory_s(hbm * c->memory, w->net->hbm_bytes_per_s);
+    const double dma_s = trni_memory_s(dma * c->memory, w->net->dma_bytes_per_s);
+    const double link = t->link_s - (before ? before->link_s : 0), memory = hbm_s > dma_s ? hbm_s : dma_s;
+    t->hbm_s += hbm_s;
+    t->dma_s += dma_s;
     t->slope_s += link > memory ? link : memory;
+    const double reached = t->expected_link_s - (before ? before->expected_link_s : 0);
+    const double reached_memory = fmax(trni_memory_s(hbm, w->net->hbm_bytes_per_s * c->hbm),
+                                       trni_memory_s(dma, w->net->dma_bytes_per_s * c->dma));
+    t->expected_memory_s += reached_memory;
+    t->expected_slope_s += fmax(reached, reached_memory);
 }
 
 TRNI_FN void trni_load_phase(trni_load *w, trni_phase phase, trni_times *t)
 {
     const int steps = trni_schedule_steps(w->s);
-    const double link_before = t->link_s;
+    const trni_times before = *t;
     double longest = 0;
     trni_run run;
     memset(&run, 0, sizeof run);
@@ -244,7 +259,7 @@ TRNI_FN void trni_load_phase(trni_load *w, trni_phase phase, trni_times *t)
         run.steps += same;
     }
     trni_run_end(w, &run, t, &longest);
-    trni_phase_end(w, t, link_before);
+    trni_phase_end(w, t, &before);
 }
 
 /* ---- what is not a phase of stages ---- */
@@ -263,7 +278,7 @@ TRNI_FN void trni_load_single_step(trni_load *w, trni_times *t)
             trni_scene_move(&e, &move[0]);
         }
     trni_step_end(w, t, 1, 1, &longest);
-    trni_phase_end(w, t, 0);
+    trni_phase_end(w, t, NULL);
 }
 
 /* Hops that a ring's broadcast takes to reach its last member, each way. */
@@ -343,7 +358,7 @@ TRNI_FN void trni_load_spread(trni_load *w, trni_times *t)
         }
         trni_step_end(w, t, hops, 1 + (double)(hops - 1) / (double)TRNI_CC_SEGMENTS, &longest);
     }
-    trni_phase_end(w, t, 0);
+    trni_phase_end(w, t, NULL);
     if (w->s->scattered) trni_load_phase(w, TRNI_GATHER, t);
 }
 
@@ -361,7 +376,7 @@ TRNI_FN void trni_load_pairs(trni_load *w, trni_times *t)
             trni_load_write(w, g, to, 1, 1, 1);
         }
     trni_step_end(w, t, 1, 1, &longest);
-    trni_phase_end(w, t, 0);
+    trni_phase_end(w, t, NULL);
 }
 
 TRNI_FN trn_status trni_load_times(const trni_layout *l, const trni_schedule *s, trni_times *t)

@@ -19,6 +19,7 @@
 
 typedef struct trni_plan_work_time {
     double time_s;
+    double expected_s; /* at the shares of TensorE and HBM that are reached, with the floor of an operation */
     bool tensor; /* TensorE sets it; else HBM or DMA */
 } trni_plan_work_time;
 
@@ -33,7 +34,13 @@ enum { TRNI_PLAN_LINES = 32, TRNI_PLAN_COLLECTIVES = 4096 };
 typedef struct trni_plan_line {
     trn_algorithm algorithm;
     double latency_s, slope; /* seconds a byte */
+    double expected_latency_s, expected_slope;
 } trni_plan_line;
+
+/* What a line gives for so many bytes. */
+typedef struct trni_plan_seconds {
+    double ideal_s, expected_s;
+} trni_plan_seconds;
 
 typedef struct trni_plan_collective_row {
     bool used;
@@ -46,6 +53,7 @@ typedef struct trni_plan_collective_row {
 typedef struct trni_plan_work {
     trn_plan_args a; /* settled: every default replaced; model points at the next field */
     trn_model m;
+    trn_model_size size;
     trn_chip_spec chip;      /* one that is a rank of tp: a chip, or a logical core's part of it */
     trn_server_spec server;
     trn_system_spec unit;
@@ -196,6 +204,7 @@ TRNI_FN trn_status trni_plan_resolve_args(trni_plan_work *w, const trn_plan_args
     if (!args) return TRN_EINVAL;
     if (!args->net) return trni_fail(args->error, TRN_EINVAL, "net is null: a plan needs a topology");
     trn_status status = trn_model_settle(args->model, &w->m, args->error);
+    if (status == TRN_OK) status = trn_model_size_of(&w->m, &w->size, args->error);
     if (status == TRN_OK) status = trni_plan_check_args(args);
     if (status != TRN_OK) return status;
     w->a = *args;
@@ -246,24 +255,33 @@ TRNI_FN trn_matmul_cost_args trni_plan_product_args(const trni_plan_work *w, int
     return args;
 }
 
+/* Never less than what it takes at full rates. */
+TRNI_FN double trni_plan_product_expected(const trn_plan_assumptions *a, const trn_core_cost *core, double time_s)
+{
+    const double tensor = (core->tensor_s + core->load_stationary_s) / a->tensor_share;
+    return a->kernel_s + fmax(time_s, fmax(tensor, fmax(core->hbm_s / a->hbm_share, core->dma_s)));
+}
+
 TRNI_FN trni_plan_work_time trni_plan_product_request(trni_plan_work *w, int64_t m, int64_t n, int64_t k, int kind)
 {
     trn_matmul_cost_args args = trni_plan_product_args(w, m, n, k);
     trn_system_cost on_chip;
     trn_core_cost on_core;
-    trni_plan_work_time t = { 0, true };
+    trni_plan_work_time t = { 0, 0, true };
     trn_status status;
     w->asked++;
     if (kind == TRNI_PLAN_ON_CORE) { /* attention: both operands are activations, in SBUF */
         args.b_format = args.a_format;
         status = trn_matmul_cost(&args, &on_core);
         if (status == TRN_OK) t.time_s = on_core.tensor_s + on_core.load_stationary_s;
+        t.expected_s = t.time_s / w->a.assumptions.tensor_share;
     } else {
         args.accumulate = kind == TRNI_PLAN_ADDED;
         status = trn_matmul_system_cost(&args, &on_chip);
         if (status == TRN_OK) {
             t.time_s = on_chip.time_s - on_chip.core.startup_s + w->a.assumptions.product_start_s;
             t.tensor = on_chip.core.tensor_s >= on_chip.core.hbm_s && on_chip.core.tensor_s >= on_chip.core.dma_s;
+            t.expected_s = trni_plan_product_expected(&w->a.assumptions, &on_chip.core, t.time_s);
         }
     }
     if (status != TRN_OK && w->status == TRN_OK) w->status = status;
@@ -272,7 +290,7 @@ TRNI_FN trni_plan_work_time trni_plan_product_request(trni_plan_work *w, int64_t
 
 TRNI_FN trni_plan_work_time trni_plan_product_time(trni_plan_work *w, int64_t m, int64_t n, int64_t k, int kind)
 {
-    const trni_plan_work_time nothing = { 0, true };
+    const trni_plan_work_time nothing = { 0, 0, true };
     if (m <= 0 || n <= 0 || k <= 0) return nothing;
     trni_plan_product_row *row = trni_plan_product_find(w, m, n, k, kind);
     if (!row) return trni_plan_product_request(w, m, n, k, kind);
@@ -293,10 +311,13 @@ TRNI_FN trni_plan_work_time trni_plan_work_product(trni_plan_work *w, int64_t m,
 }
 
 /* Seconds of one core: queries[rows, wide] keys[context, wide], then [rows, context] values[context, value]. */
-TRNI_FN double trni_plan_work_scores(trni_plan_work *w, int64_t rows, int64_t context, int64_t wide, int64_t value)
+TRNI_FN trni_plan_seconds trni_plan_work_scores(trni_plan_work *w, int64_t rows, int64_t context, int64_t wide,
+                                                int64_t value)
 {
-    return trni_plan_product_time(w, rows, context, wide, TRNI_PLAN_ON_CORE).time_s +
-           trni_plan_product_time(w, rows, value, context, TRNI_PLAN_ON_CORE).time_s;
+    const trni_plan_work_time scores = trni_plan_product_time(w, rows, context, wide, TRNI_PLAN_ON_CORE);
+    const trni_plan_work_time values = trni_plan_product_time(w, rows, value, context, TRNI_PLAN_ON_CORE);
+    const trni_plan_seconds t = { scores.time_s + values.time_s, scores.expected_s + values.expected_s };
+    return t;
 }
 
 /* ---- collectives ---- */
@@ -314,6 +335,8 @@ TRNI_FN bool trni_plan_collective_line(trni_plan_work *w, const trn_collective_a
     line->algorithm = args->algorithm;
     line->latency_s = cost.latency_s;
     line->slope = (cost.time_s - cost.latency_s) / (double)args->bytes;
+    line->expected_latency_s = cost.expected_latency_s;
+    line->expected_slope = (cost.expected_s - cost.expected_latency_s) / (double)args->bytes;
     if (row->lines && line[-1].algorithm == line->algorithm && fabs(line[-1].latency_s - line->latency_s) <= 1e-12)
         return true;
     row->lines++;
@@ -348,6 +371,7 @@ TRNI_FN void trni_plan_collective_lines(trni_plan_work *w, const trni_plan_place
     args.op = (trn_collective)row->op;
     args.chips = w->chips;
     args.ranks_per_chip = row->ranks_per_chip;
+    args.calibration = w->a.calibration;
     args.error = w->a.error;
     if (row->op == TRN_PERMUTE) { /* down the pipeline: the last stage sends to nobody */
         for (int i = 0; i < args.count; i++) target[i] = i + 1 < args.count ? i + 1 : -1;
@@ -391,13 +415,22 @@ TRNI_FN const trni_plan_collective_row *trni_plan_collective_find(trni_plan_work
     return row;
 }
 
-/* The fastest line of a row. */
-TRNI_FN double trni_plan_row_time(const trni_plan_collective_row *row, double bytes, trn_algorithm *algorithm)
+TRNI_FN trni_plan_seconds trni_plan_line_time(const trni_plan_line *line, double bytes)
 {
-    double best = 0;
+    trni_plan_seconds t = { line->latency_s + bytes * line->slope,
+                            line->expected_latency_s + bytes * line->expected_slope };
+    t.expected_s = fmax(t.expected_s, t.ideal_s);
+    return t;
+}
+
+/* The line of a row that is expected to be the fastest. */
+TRNI_FN trni_plan_seconds trni_plan_row_time(const trni_plan_collective_row *row, double bytes,
+                                             trn_algorithm *algorithm)
+{
+    trni_plan_seconds best = { 0, 0 };
     for (int i = 0; i < row->lines; i++) {
-        const double t = row->line[i].latency_s + bytes * row->line[i].slope;
-        if (i > 0 && t >= best) continue;
+        const trni_plan_seconds t = trni_plan_line_time(&row->line[i], bytes);
+        if (i > 0 && t.expected_s >= best.expected_s) continue;
         best = t;
         if (algorithm) *algorithm = row->line[i].algorithm;
     }
@@ -410,18 +443,27 @@ TRNI_FN double trni_plan_row_time(const trni_plan_collective_row *row, double by
  * combine any pair, and a mesh to have at most 128 members (nec.h). */
 enum { TRNI_PLAN_LARGE = 64, TRNI_PLAN_MESH = 128 };
 
-TRNI_FN double trni_plan_request(trni_plan_work *w, const trni_plan_place *p, unsigned axes, trn_collective op,
-                             double bytes)
+TRNI_FN trni_plan_seconds trni_plan_sum(trni_plan_seconds a, trni_plan_seconds b)
+{
+    a.ideal_s += b.ideal_s;
+    a.expected_s += b.expected_s;
+    return a;
+}
+
+TRNI_FN trni_plan_seconds trni_plan_request(trni_plan_work *w, const trni_plan_place *p, unsigned axes,
+                                            trn_collective op, double bytes)
 {
     return trni_plan_row_time(trni_plan_collective_find(w, p, axes, (int)op, 1), bytes, NULL);
 }
 
 /* Inside before and after: half of it for a reduce_scatter, the other half for an all_gather. */
-TRNI_FN double trni_plan_request_inside(trni_plan_work *w, const trni_plan_place *p, unsigned axes, trn_collective op,
-                                    double bytes)
+TRNI_FN trni_plan_seconds trni_plan_request_inside(trni_plan_work *w, const trni_plan_place *p, unsigned axes,
+                                                   trn_collective op, double bytes)
 {
-    const double before = op == TRN_ALL_GATHER ? 0 : trni_plan_request(w, p, axes, TRN_REDUCE_SCATTER, bytes);
-    return before + (op == TRN_REDUCE_SCATTER ? 0 : trni_plan_request(w, p, axes, TRN_ALL_GATHER, bytes));
+    trni_plan_seconds t = { 0, 0 };
+    if (op != TRN_ALL_GATHER) t = trni_plan_request(w, p, axes, TRN_REDUCE_SCATTER, bytes);
+    if (op != TRN_REDUCE_SCATTER) t = trni_plan_sum(t, trni_plan_request(w, p, axes, TRN_ALL_GATHER, bytes));
+    return t;
 }
 
 /* So many ports of the switch at this level, and nothing else. */
@@ -437,37 +479,41 @@ TRNI_FN trni_plan_place trni_plan_ports(const trni_plan_place *place, unsigned a
     return p;
 }
 
-TRNI_FN double trni_plan_across(trni_plan_work *w, const trni_plan_place *outer, unsigned axes, trn_collective op,
-                                double bytes, int level)
+TRNI_FN trni_plan_seconds trni_plan_across(trni_plan_work *w, const trni_plan_place *outer, unsigned axes,
+                                           trn_collective op, double bytes, int level)
 {
     const int all = trni_plan_place_count(outer, axes);
-    double best = trni_plan_request(w, outer, axes, op, bytes);
+    trni_plan_seconds best = trni_plan_request(w, outer, axes, op, bytes);
     for (int first = 2; all > TRNI_PLAN_MESH && first <= TRNI_PLAN_MESH; first++) {
         if (all % first || all / first > TRNI_PLAN_MESH) continue;
         const trni_plan_place a = trni_plan_ports(outer, axes, level, first);
         const trni_plan_place b = trni_plan_ports(outer, axes, level, all / first);
-        best = fmin(best, trni_plan_request_inside(w, &a, axes, op, bytes) +
-                              trni_plan_request(w, &b, axes, op, bytes / first));
+        const trni_plan_seconds t = trni_plan_sum(trni_plan_request_inside(w, &a, axes, op, bytes),
+                                                  trni_plan_request(w, &b, axes, op, bytes / first));
+        if (t.expected_s < best.expected_s) best = t;
     }
     return best;
 }
 
-TRNI_FN double trni_plan_large_collective(trni_plan_work *w, const trni_plan_place *place, unsigned axes,
-                                          trn_collective op, double bytes, int reach)
+TRNI_FN trni_plan_seconds trni_plan_large_collective(trni_plan_work *w, const trni_plan_place *place, unsigned axes,
+                                                     trn_collective op, double bytes, int reach)
 {
     const trni_plan_place inner = trni_plan_place_within(place, axes, 0, reach - 1);
     const trni_plan_place outer = trni_plan_place_within(place, axes, reach, reach);
     const int inside = trni_plan_place_count(&inner, axes);
-    const double within = inside > 1 ? trni_plan_request_inside(w, &inner, axes, op, bytes) : 0;
-    return within + trni_plan_across(w, &outer, axes, op, bytes / inside, reach);
+    trni_plan_seconds within = { 0, 0 };
+    if (inside > 1) within = trni_plan_request_inside(w, &inner, axes, op, bytes);
+    return trni_plan_sum(within, trni_plan_across(w, &outer, axes, op, bytes / inside, reach));
 }
 
 /* All groups of these axes at once, `bytes` a rank (all_gather: the result). 0 for groups of one rank. */
-TRNI_FN double trni_plan_work_collective(trni_plan_work *w, const trni_plan_place *place, unsigned axes,
-                                         trn_collective op, double bytes, int ranks_per_chip, trn_algorithm *algorithm)
+TRNI_FN trni_plan_seconds trni_plan_work_collective(trni_plan_work *w, const trni_plan_place *place, unsigned axes,
+                                                    trn_collective op, double bytes, int ranks_per_chip,
+                                                    trn_algorithm *algorithm)
 {
     const int count = trni_plan_place_count(place, axes), reach = trni_plan_place_reach(place, axes);
-    if (bytes <= 0 || count * ranks_per_chip < 2) return 0;
+    const trni_plan_seconds nothing = { 0, 0 };
+    if (bytes <= 0 || count * ranks_per_chip < 2) return nothing;
     if (count > TRNI_PLAN_LARGE && op <= TRN_ALL_REDUCE && ranks_per_chip == 1 &&
         w->a.net->level[reach].wiring == TRN_WIRING_SWITCH) {
         if (algorithm) *algorithm = TRN_HIERARCHICAL;

@@ -66,6 +66,7 @@ typedef struct trni_plan_run {
     trn_plan *p;
     trni_plan_place place;
     trn_job job;
+    bool expected;      /* at the rates and with the floors that are expected, not at the ideal ones */
     int64_t t;          /* ranks of tp */
     int64_t sequences;  /* of a microbatch */
     int64_t length;     /* tokens of a sequence; decode: that the cache holds */
@@ -73,6 +74,30 @@ typedef struct trni_plan_run {
     double kept_bytes;  /* of one element on the wire, activations */
     trni_plan_slice slice; /* the same numbers, as products see them */
 } trni_plan_run;
+
+/* One of the two, as this evaluation has it. */
+TRNI_FN double trni_plan_run_s(const trni_plan_run *r, trni_plan_seconds t)
+{
+    return r->expected ? t.expected_s : t.ideal_s;
+}
+
+/* HBM's rate of a rank's cores, or what is reached of it. */
+TRNI_FN double trni_plan_run_hbm(const trni_plan_run *r)
+{
+    return r->w->chip.hbm_bytes_per_s * (r->expected ? r->w->a.assumptions.hbm_share : 1);
+}
+
+/* What so many operations take beside their work. */
+TRNI_FN double trni_plan_run_floor(const trni_plan_run *r, double operations)
+{
+    return r->expected ? operations * r->w->a.assumptions.kernel_s : 0;
+}
+
+TRNI_FN double trni_plan_run_collective(const trni_plan_run *r, unsigned axes, trn_collective op, double bytes,
+                                        int ranks_per_chip, trn_algorithm *algorithm)
+{
+    return trni_plan_run_s(r, trni_plan_work_collective(r->w, &r->place, axes, op, bytes, ranks_per_chip, algorithm));
+}
 
 /* So many tokens on a chip, of so many sequences. */
 TRNI_FN void trni_plan_run_tokens(trni_plan_run *r, int64_t sequences, int64_t length, double tokens)
@@ -91,7 +116,7 @@ TRNI_FN void trni_plan_pass_product(const trni_plan_run *r, trni_plan_pass *pass
                                     double count, bool added)
 {
     const trni_plan_work_time t = trni_plan_work_product(r->w, m, n, k, added);
-    *(t.tensor ? &pass->products_s : &pass->reads_s) += count * t.time_s;
+    *(t.tensor ? &pass->products_s : &pass->reads_s) += count * (r->expected ? t.expected_s : t.time_s);
 }
 
 /* Backward: the gradient of the input [m, k], and that of the weights [k, n]. */
@@ -140,13 +165,15 @@ TRNI_FN double trni_plan_attention_time(const trni_plan_run *r, bool backward)
     const trni_plan_scores s = trni_plan_scores_of(r);
     const trn_chip_spec *chip = &r->w->chip;
     const trn_core_spec *core = chip->core;
-    const double each = trni_plan_work_scores(r->w, (int64_t)s.rows, (int64_t)s.context, s.wide, s.value);
+    const double each =
+        trni_plan_run_s(r, trni_plan_work_scores(r->w, (int64_t)s.rows, (int64_t)s.context, s.wide, s.value));
     const double scores = s.pairs * s.rows * s.context / chip->cores;
     const double tensor = (backward ? 2.5 : 1) * s.pairs * each / chip->cores;
     const double scalar = scores * r->w->a.assumptions.scalar_passes / (core->scalar_elements * core->scalar_clock_hz);
     const double vector = (backward ? 2 : 1) * scores * r->w->a.assumptions.vector_passes /
                           (core->vector_elements * core->vector_clock_hz);
-    return fmax(fmax(tensor, scalar), fmax(vector, s.bytes / chip->hbm_bytes_per_s));
+    return fmax(fmax(tensor, scalar), fmax(vector, s.bytes / trni_plan_run_hbm(r))) +
+           trni_plan_run_floor(r, ceil(s.pairs / chip->cores));
 }
 
 /* Passes over HBM that belong to no product. */
@@ -159,7 +186,8 @@ TRNI_FN double trni_plan_elementwise_time(const trni_plan_run *r, bool sparse)
     const double routed = sparse ? r->slice.routed * trni_plan_ceil_share(m->moe_intermediate, r->t) : 0;
     const double elements = a->hidden_passes * r->tokens * (double)m->hidden / (r->p->sp ? (double)r->t : 1) +
                             a->inner_passes * (r->tokens * inner + routed);
-    return elements * trni_plan_bytes_of(r->w->a.formats.activations) / r->w->chip.hbm_bytes_per_s;
+    return elements * trni_plan_bytes_of(r->w->a.formats.activations) / trni_plan_run_hbm(r) +
+           trni_plan_run_floor(r, a->layer_kernels);
 }
 
 /* ---- collectives of a layer ---- */
@@ -168,7 +196,7 @@ TRNI_FN double trni_plan_elementwise_time(const trni_plan_run *r, bool sparse)
 
 TRNI_FN double trni_plan_tp_time(const trni_plan_run *r, trn_collective op, double elements)
 {
-    return trni_plan_work_collective(r->w, &r->place, TRNI_PLAN_AXIS(TP), op, elements * r->kept_bytes,
+    return trni_plan_run_collective(r, TRNI_PLAN_AXIS(TP), op, elements * r->kept_bytes,
                                      r->w->a.ranks_per_chip, &r->p->tp_algorithm);
 }
 
@@ -184,7 +212,7 @@ TRNI_FN void trni_plan_pass_experts(const trni_plan_run *r, trni_plan_pass *pass
 {
     const double hidden = (double)r->w->m.hidden, routed = r->slice.routed * hidden;
     const double sent = routed / r->p->tp;
-    pass->ep_s += 2 * trni_plan_work_collective(r->w, &r->place, TRNI_PLAN_AXIS(EP), TRN_ALL_TO_ALL,
+    pass->ep_s += 2 * trni_plan_run_collective(r, TRNI_PLAN_AXIS(EP), TRN_ALL_TO_ALL,
                                                 sent * r->kept_bytes, 1, NULL);
     pass->tp_s += trni_plan_tp_time(r, TRN_ALL_GATHER, routed) + trni_plan_tp_time(r, TRN_REDUCE_SCATTER, routed);
     if (!r->p->sp) pass->tp_s += trni_plan_tp_time(r, TRN_ALL_GATHER, r->tokens * hidden);
@@ -197,16 +225,16 @@ TRNI_FN double trni_plan_cp_time(const trni_plan_run *r, bool backward)
     if (r->job == TRN_JOB_DECODE) { /* outputs, maxima and sums in F32 */
         const double each =
             ranks * trni_plan_ceil_share(m->heads, r->t) * (double)((m->kv_rank ? m->kv_rank : m->v_dim) + 2);
-        return trni_plan_work_collective(r->w, &r->place, TRNI_PLAN_AXIS(CP), TRN_ALL_REDUCE, r->tokens * each * 4, 1,
+        return trni_plan_run_collective(r, TRNI_PLAN_AXIS(CP), TRN_ALL_REDUCE, r->tokens * each * 4, 1,
                                          NULL);
     }
     const double bytes =
         (double)r->sequences * (double)r->length * ranks * trni_plan_kv_elements(m, r->t) * r->kept_bytes;
     const double gathered =
-        trni_plan_work_collective(r->w, &r->place, TRNI_PLAN_AXIS(CP), TRN_ALL_GATHER, bytes, 1, NULL);
+        trni_plan_run_collective(r, TRNI_PLAN_AXIS(CP), TRN_ALL_GATHER, bytes, 1, NULL);
     if (!backward) return gathered;
     return gathered +
-           trni_plan_work_collective(r->w, &r->place, TRNI_PLAN_AXIS(CP), TRN_REDUCE_SCATTER, bytes, 1, NULL);
+           trni_plan_run_collective(r, TRNI_PLAN_AXIS(CP), TRN_REDUCE_SCATTER, bytes, 1, NULL);
 }
 
 TRNI_FN void trni_plan_pass_collectives(const trni_plan_run *r, trni_plan_pass *pass, bool sparse, bool backward)
@@ -270,7 +298,7 @@ TRNI_FN void trni_plan_stage_ends(const trni_plan_run *r, trni_plan_stage_time *
 TRNI_FN double trni_plan_pp_time(const trni_plan_run *r)
 {
     const double elements = r->tokens * (double)r->w->m.hidden / (r->p->sp ? r->p->tp : 1);
-    return trni_plan_work_collective(r->w, &r->place, TRNI_PLAN_AXIS(PP), TRN_PERMUTE, elements * r->kept_bytes, 1,
+    return trni_plan_run_collective(r, TRNI_PLAN_AXIS(PP), TRN_PERMUTE, elements * r->kept_bytes, 1,
                                      NULL);
 }
 
@@ -354,7 +382,7 @@ TRNI_FN void trni_plan_sync_add(const trni_plan_run *r, trni_plan_sync *to, unsi
     const trn_plan_assumptions *a = &r->w->a.assumptions;
     const double ranks = trni_plan_place_count(&r->place, axes);
     const double buckets = fmax(1, ceil(bytes / fmax(a->bucket_bytes, a->bucket_rank_bytes * ranks)));
-    const double each = trni_plan_work_collective(r->w, &r->place, axes, op, bytes / buckets, 1, &r->p->dp_algorithm);
+    const double each = trni_plan_run_collective(r, axes, op, bytes / buckets, 1, &r->p->dp_algorithm);
     to->all_s += buckets * each;
     to->waits_s += each;
 }
@@ -407,7 +435,8 @@ TRNI_FN double trni_plan_update_time(const trni_plan_run *r)
     const trni_plan_weights n = trni_plan_weights_of(r->w, r->p);
     const double each =
         2 * trni_plan_optimizer_bytes(r->w) + trni_plan_bytes_of(f->gradients) + trni_plan_bytes_of(f->weights);
-    return trni_plan_shared_out(&n, r->p, r->p->zero >= TRN_ZERO_OPTIMIZER) * each / r->w->whole->hbm_bytes_per_s;
+    const double rate = r->w->whole->hbm_bytes_per_s * (r->expected ? r->w->a.assumptions.hbm_share : 1);
+    return trni_plan_shared_out(&n, r->p, r->p->zero >= TRN_ZERO_OPTIMIZER) * each / rate;
 }
 
 /* ---- jobs ---- */
@@ -456,7 +485,7 @@ TRNI_FN double trni_plan_first_token(const trni_plan_run *r)
     return trni_plan_forward_time(&one);
 }
 
-TRNI_FN void trni_plan_run_begin(trni_plan_work *w, trn_plan *p, trni_plan_run *r)
+TRNI_FN void trni_plan_run_begin(trni_plan_work *w, trn_plan *p, bool expected, trni_plan_run *r)
 {
     const int degree[TRN_AXIS_COUNT] = { p->tp, p->cp, p->ep, p->dp, p->pp };
     memset(r, 0, sizeof *r);
@@ -464,6 +493,7 @@ TRNI_FN void trni_plan_run_begin(trni_plan_work *w, trn_plan *p, trni_plan_run *
     r->w = w;
     r->p = p;
     r->job = w->a.job;
+    r->expected = expected;
     r->t = trni_plan_tp_ranks(w, p);
     trni_plan_run_tokens(r, p->microbatch, w->a.sequence, trni_plan_tokens(w, p));
     r->kept_bytes = trni_plan_bytes_of(w->a.formats.wire ? w->a.formats.wire : w->a.formats.activations);
@@ -490,19 +520,56 @@ TRNI_FN double trni_plan_step_flops(const trni_plan_work *w)
     return 3 * trn_model_forward_flops(&w->m, tokens, context, tokens);
 }
 
+/* The arrays of a chip, in the faster of the two formats that meet in a product. */
+TRNI_FN double trni_plan_array_flops(const trni_plan_work *w)
+{
+    const trn_core_spec *core = w->whole->core;
+    const double a = trn_core_peak_flops_per_s(core, w->a.formats.compute, false);
+    const double b = trn_core_peak_flops_per_s(core, w->a.formats.weights, false);
+    return w->whole->cores * fmax(a > 0 ? a : 0, b > 0 ? b : 0);
+}
+
+/* No plan is faster: the model's flops at the arrays' rate, or what must be read at HBM's: of the weights those that a
+ * token meets, once, and in decoding every key and value that is looked at. */
+TRNI_FN double trni_plan_bound_time(const trni_plan_work *w, double flops)
+{
+    const trn_plan_formats *f = &w->a.formats;
+    const double chips = w->a.net->chips, peak = chips * trni_plan_array_flops(w);
+    const double weights = w->size.active - w->size.embeddings + (double)w->m.vocab * (double)w->m.hidden;
+    const double kept =
+        w->a.job == TRN_JOB_DECODE ? (double)w->a.batch * trni_plan_kv_positions(w) * w->size.kv_elements : 0;
+    const double bytes = weights * trni_plan_bytes_of(f->weights) + kept * trni_plan_bytes_of(f->kv);
+    return fmax(peak > 0 ? flops / peak : 0, bytes / (chips * w->whole->hbm_bytes_per_s));
+}
+
+/* One evaluation: the time of a step, and to the first token. p->time is that of it. */
+TRNI_FN double trni_plan_step_time(trni_plan_work *w, trn_plan *p, bool expected, double *first_s)
+{
+    trni_plan_run r;
+    trni_plan_run_begin(w, p, expected, &r);
+    const double time_s = w->a.job == TRN_JOB_TRAIN ? trni_plan_train_time(&r) : trni_plan_forward_time(&r);
+    *first_s = w->a.job == TRN_JOB_TRAIN ? 0 : trni_plan_first_token(&r);
+    return time_s;
+}
+
 /* Needs the degrees, order, microbatch, microbatches, sp, zero and recompute of a plan that is otherwise legal. */
 TRNI_FN trn_status trni_plan_time_of(trni_plan_work *w, trn_plan *p)
 {
-    trni_plan_run r;
-    trni_plan_run_begin(w, p, &r);
-    p->time_s = w->a.job == TRN_JOB_TRAIN ? trni_plan_train_time(&r) : trni_plan_forward_time(&r);
-    p->ttft_s = w->a.job == TRN_JOB_TRAIN ? 0 : trni_plan_first_token(&r);
-    p->bottleneck = trni_plan_bottleneck(&p->time);
     const double tokens = (double)w->a.batch * (w->a.job == TRN_JOB_DECODE ? 1 : (double)w->a.sequence);
     const double rate = trni_chip_flops_per_s(w->whole, w->a.formats.compute, false) * w->a.net->chips;
+    p->expected_s = trni_plan_step_time(w, p, true, &p->expected_ttft_s);
+    p->expected = p->time;
+    p->bottleneck = trni_plan_bottleneck(&p->expected);
+    p->time_s = trni_plan_step_time(w, p, false, &p->ttft_s);
     p->flops = trni_plan_step_flops(w);
+    p->bound_s = trni_plan_bound_time(w, p->flops);
+    p->expected_s = fmax(p->expected_s, p->time_s);
+    p->expected_low_s = fmax(p->time_s, p->expected_s / w->a.assumptions.spread);
+    p->expected_high_s = p->expected_s * w->a.assumptions.spread;
     p->tokens_per_s = tokens / p->time_s;
+    p->expected_tokens_per_s = tokens / p->expected_s;
     p->mfu = rate > 0 ? p->flops / p->time_s / rate : TRNI_NAN;
+    p->expected_mfu = rate > 0 ? p->flops / p->expected_s / rate : TRNI_NAN;
     return w->status;
 }
 

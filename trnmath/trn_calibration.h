@@ -1,0 +1,156 @@
+/* trn_calibration.h - what the runtime gets out of the machine: the few numbers between a collective's ideal time and
+ * the time to expect, for each kind of software release. SPDX-License-Identifier: MIT
+ *
+ *     #include <trnmath/trn_calibration.h>
+ *     #include <stdio.h>
+ *     int main(void) {
+ *         trn_spec_field field; // what each number is, and how it is known
+ *         for (int i = 0; trn_calibration_field_at(i, &field); i++)
+ *             printf("%-10s %-10g %-6s %s: %s\n", field.field, field.value, field.unit,
+ *                    trn_provenance_text(field.known), field.where);
+ *         const trn_calibration old = trn_calibration_of_release(TRN_RELEASE_OLDER);
+ *         return old.launch_s > 10 * trn_calibration_default().launch_s ? 0 : 1;
+ *     }
+ *
+ * DOES: holds three factors of the ideal time (link loads of recursive doubling and of a mesh, the part of memory
+ *     traffic that links wait for), and ten mechanisms of the expected time: what a launch costs, on one instance and
+ *     across several; what software adds to a step; which share of its documented rate each kind of link, HBM and the
+ *     DMA engines reach; how far published times scatter about all that.
+ * DOES NOT: cost anything (trn_collective_cost.h does), or hold a number that a single row of a table gave.
+ *
+ * CONTENTS
+ *     trn_release, trn_release_name, trn_release_from_name   older or newer software
+ *     trn_calibration             the numbers; zero = no effect (a factor of 1, no time, all of the rate)
+ *     trn_calibration_default     of newer software
+ *     trn_calibration_of_release  of either
+ *     trn_calibration_field_at    each of them with its source
+ *
+ * KNOWN FROM: nccom-test's samples and release notes of the Neuron SDK (tests/published/collectives.h has every row
+ *     with its residue, and what a fit without the row predicts); the vendor's documented sizes at which its runtime
+ *     changes algorithms.
+ */
+#ifndef TRN_CALIBRATION_H
+#define TRN_CALIBRATION_H
+
+#include "trn_spec.h"
+
+/* The published samples fall into two classes: up to about 2023, floors of 60 to 150 us on one instance; later, 6. */
+typedef enum trn_release { TRN_RELEASE_NEWER = 0, TRN_RELEASE_OLDER, TRN_RELEASE_COUNT } trn_release;
+
+/* "newer", "older"; "unknown" for anything else. */
+TRN_API const char *trn_release_name(trn_release release);
+
+/* TRN_RELEASE_COUNT when unknown. */
+TRN_API trn_release trn_release_from_name(const char *name);
+
+/* Ideal time. The thresholds that the vendor documents for an all-reduce over all ranks of a Trainium2 instance (mesh
+ * below 1 MB, recursive doubling to 56 MB, KangaRing above) fix three factors, given 1.5 us a step and 128 GB/s a link.
+ * Each is relative to what the schedule's own loads say.
+ *
+ * Expected time = launch_s (+ instance_s where a group leaves its instance) + steps x (ideal step + step_s) + for each
+ * phase the longest of links, HBM and DMA, each at its share of the documented rate. Never less than the ideal time.
+ * The range is from expected / spread to expected x spread, and begins at the ideal time at the least.
+ *
+ * field, newer, older, unit, how known, where. */
+#define TRNI_CALIBRATION_LIST(X)                                                                                       \
+    X(rdh, 1.4, 1.4, "times", TRN_ASSUMED,                                                                             \
+      "56 MB, where KangaRing takes over: 10 steps + 1.4 times the link time = 62 steps + the link time")              \
+    X(mesh, 1.78125, 1.78125, "times", TRN_ASSUMED,                                                                    \
+      "1 MB, where recursive doubling takes over: 3.8 times the injection bound, of which routes that share links "    \
+      "explain 2.13")                                                                                                  \
+    X(memory, 0.7, 0.7, "times", TRN_ASSUMED,                                                                          \
+      "share of the documented HBM touches and DMA passes that the links have to wait for: below the most (0.71) at "  \
+      "which KangaRing's reduce-scatter runs at link rate, which the 56 MB imply")                                     \
+    X(launch_s, 1.2e-6, 55e-6, "s", TRN_FITTED,                                                                        \
+      "before the first DMA and after the last: what is left of nccom-test's smallest samples when steps are "         \
+      "counted")                                                                                                       \
+    X(instance_s, 65e-6, 650e-6, "s", TRN_FITTED,                                                                      \
+      "more for a group that leaves its instance, by the hosts: two nodes of older software; newer assumed a tenth, "  \
+      "as launches are")                                                                                               \
+    X(step_s, 0.6e-6, 1.1e-6, "s", TRN_FITTED,                                                                         \
+      "software and semaphores of a step beyond its DMA start: with the shares below, the 56 MB (newer); 32 ranks' "   \
+      "151 us (older)")                                                                                                \
+    X(torus, 0.49, 0.49, "share", TRN_FITTED,                                                                          \
+      "of links between chips of a server: the slope of 32 ranks' newer samples, and the 1 MB at which a mesh loses")  \
+    X(peer, 0.49, 0.49, "share", TRN_ASSUMED, "of the third ring, and between racks: as torus, the same DMA and wire")  \
+    X(switched, 0.49, 0.49, "share", TRN_ASSUMED, "of ports of a NeuronLink switch: as torus; nothing published")      \
+    X(efa, 0.8, 0.8, "share", TRN_FITTED, "of network cards: two Trainium1 instances from 64 MiB on")                  \
+    X(hbm, 0.325, 0.325, "share", TRN_FITTED,                                                                          \
+      "of HBM's rate while collectives read and write it: large all-reduces of 2 and 64 ranks of Trainium1 and of 4 "  \
+      "and 64 of Trainium2 give 0.29 to 0.35")                                                                         \
+    X(dma, 0.5, 0.5, "share", TRN_ASSUMED,                                                                             \
+      "of the DMA engines' practical rate: the same rows are explained by HBM; it cannot be below 0.31")               \
+    X(rings, 0, 1, "flag", TRN_FITTED,                                                                                 \
+      "AUTO takes rings and hierarchies of rings only: 32 ranks take 31 steps in the older samples, 2 in the newer")   \
+    X(spread, 1.5, 1.5, "times", TRN_FITTED, "four of five published times lie within expected / spread to expected x "    \
+      "spread")
+
+typedef struct trn_calibration {
+#define TRNI_X(field, newer, older, unit, known, where) double field;
+    TRNI_CALIBRATION_LIST(TRNI_X)
+#undef TRNI_X
+} trn_calibration;
+
+/* As the list above has them for newer software. */
+TRN_API trn_calibration trn_calibration_default(void);
+
+/* The same for either; a release that does not exist is the newer one. */
+TRN_API trn_calibration trn_calibration_of_release(trn_release release);
+
+/* Number index of the list, with its default; false when there is none, so that a loop from 0 sees them all. */
+TRN_API bool trn_calibration_field_at(int index, trn_spec_field *out);
+
+#if TRNI_BODIES
+
+TRN_API const char *trn_release_name(trn_release release)
+{
+    static const char *const name[] = { "newer", "older" };
+    return (unsigned)release < TRN_RELEASE_COUNT ? name[(unsigned)release] : "unknown";
+}
+
+TRN_API trn_release trn_release_from_name(const char *name)
+{
+    int i = 0;
+    while (i < TRN_RELEASE_COUNT && (!name || strcmp(name, trn_release_name((trn_release)i)) != 0)) i++;
+    return (trn_release)i;
+}
+
+TRN_API trn_calibration trn_calibration_of_release(trn_release release)
+{
+    const bool old = release == TRN_RELEASE_OLDER;
+    trn_calibration c;
+#define TRNI_X(field, newer, older, unit, known, where) c.field = old ? older : newer;
+    TRNI_CALIBRATION_LIST(TRNI_X)
+#undef TRNI_X
+    return c;
+}
+
+TRN_API trn_calibration trn_calibration_default(void) { return trn_calibration_of_release(TRN_RELEASE_NEWER); }
+
+TRN_API bool trn_calibration_field_at(int index, trn_spec_field *out)
+{
+    static const struct {
+        const char *field;
+        double value;
+        const char *unit;
+        trn_provenance known;
+        const char *where;
+    } row[] = {
+#define TRNI_X(field, newer, older, unit, known, where) { #field, newer, unit, known, where },
+        TRNI_CALIBRATION_LIST(TRNI_X)
+#undef TRNI_X
+    };
+    if (index < 0 || index >= (int)(sizeof row / sizeof row[0])) return false;
+    out->level = "calibration";
+    out->owner = "collectives";
+    out->field = row[index].field;
+    out->unit = row[index].unit;
+    out->value = row[index].value;
+    out->known = row[index].known;
+    out->where = row[index].where;
+    return true;
+}
+
+#endif /* TRNI_BODIES */
+
+#endif /* TRN_CALIBRATION_H */
