@@ -117,11 +117,11 @@ typedef struct trn_plan_formats {
     X(bucket_rank_bytes, 4e6, "B", "or, if that is more, so many a rank: a million gradients, as Megatron-LM has")     \
     X(product_start_s, 0, "s", "per product with weights: 0 = DMA of the next begins during the last")               \
     X(optimizer_states, 2, "states", "per parameter: Adam's two moments")                                             \
-    X(tensor_share, 0.5, "share", "expected of TensorE's cycles in products of compiled graphs")                      \
-    X(hbm_share, 0.6, "share", "expected of HBM's rate reading weights and caches")                                   \
-    X(kernel_s, 10e-6, "s", "expected floor of an operation on a core: DMA start, semaphores, first and last tile")   \
+    X(tensor_share, 0.46, "share", "expected of TensorE's cycles in products: ten published training runs on trn1")   \
+    X(hbm_share, 0.85, "share", "expected of HBM's rate reading weights and caches: published times of a token")     \
+    X(kernel_s, 19e-6, "s", "expected floor of an operation on a core: published times of a token, 32 to 126 layers") \
     X(layer_kernels, 2, "kernels", "expected in a layer beside products and attention: norms, rotation, activation")  \
-    X(spread, 1.4, "times", "four of five published times lie within expected / spread to expected x spread")
+    X(spread, 1.25, "times", "four of five published times lie within expected / spread to expected x spread")
 
 typedef struct trn_plan_assumptions {
 #define TRNI_X(field, value, unit, why) double field;

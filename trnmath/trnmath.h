@@ -12,9 +12,10 @@
  * DOES NOT: define anything.
  *
  * CONTENTS (by floor; README.md beside this file says what each gives)
- *     base       trn_base.h trn_cpu.h
+ *     base       trn_base.h trn_cpu.h trn_fit.h
  *     number     trn_format.h trn_round.h trn_random.h
  *     machine    trn_spec.h trn_numerics.h trn_cost.h trn_tensor_cost.h trn_engine_cycles.h trn_trace.h
+ *                trn_calibration.h
  *     data       trn_tensor.h trn_convert.h trn_mx.h trn_mx_layout.h trn_pack.h
  *     array      trn_matmul.h trn_tensor_engine.h trn_sparse.h trn_sparse_pack.h
  *     engine     trn_instruction.h trn_alu.h trn_act.h trn_engine_state.h trn_scalar_engine.h trn_vector_engine.h
@@ -23,6 +24,7 @@
  *     core       trn_core.h trn_core_state.h
  *     network    trn_topology.h trn_topology_graph.h trn_topology_svg.h trn_mesh.h trn_pspec.h trn_shard.h
  *                trn_schedule.h trn_collective.h trn_collective_group.h trn_collective_cost.h
+ *                trn_calibration_fit.h
  *     sharded    trn_reshard.h trn_reshard_args.h trn_reshard_plan.h trn_sharded_matmul.h trn_sharded_plan.h
  *     plan       trn_plan.h trn_plan_args.h trn_plan_model.h trn_plan_trace.h
  *     mpi        trn_mpi.h trn_mpi_sharded.h, when TRN_USE_MPI is defined
@@ -35,6 +37,8 @@
 #include "trn_act.h"
 #include "trn_alu.h"
 #include "trn_base.h"
+#include "trn_calibration.h"
+#include "trn_calibration_fit.h"
 #include "trn_collective.h"
 #include "trn_collective_cost.h"
 #include "trn_collective_group.h"
@@ -46,6 +50,7 @@
 #include "trn_dma.h"
 #include "trn_engine_cycles.h"
 #include "trn_engine_state.h"
+#include "trn_fit.h"
 #include "trn_format.h"
 #include "trn_gpsimd_custom.h"
 #include "trn_gpsimd_engine.h"

@@ -151,7 +151,8 @@ static void print_table(const sp_job *job, FILE *out)
         return;
     }
     fprintf(out, "\n%s  rank   tp   cp   ep     dp   pp  outer  sp  microbat.", bold);
-    fprintf(out, train ? "  zero       recompute      bound     ideal  expected" : "     bound     ideal  expected     first");
+    fprintf(out, train ? "  zero       recompute      bound     ideal  expected"
+                       : "     bound     ideal  expected     first");
     fprintf(out, "  tokens/s     MFU        HBM  most of it%s\n", plain);
     for (int64_t i = 0; i < job->list.kept && i < job->options.top && job->plan[i].legal; i++)
         print_row(job, &job->plan[i], i + 1, out);
@@ -262,7 +263,7 @@ void sp_print_text(FILE *out, const sp_job *job)
     if (job->options.scaling) print_scaling(job, out);
     fprintf(out,
             "\n%sResults of a model, never measurements. bound: no plan is faster; ideal: all rates as documented; "
-            "expected: what\npublished times say is reached of them (--assumptions), which ranks the plans; tokens/s, MFU "
-            "and first are expected.\nouter: the axis that lies outermost.%s\n",
+            "expected: what\npublished times say is reached of them (--assumptions), which ranks the plans; tokens/s, "
+            "MFU and first are expected.\nouter: the axis that lies outermost.%s\n",
             faint, plain);
 }

@@ -97,7 +97,7 @@ grep -q '^  not here: switch_direct needs one switch' out || fail "--algorithm a
 works collective -r 32 --minbytes 1kb --maxbytes 1mb --stepfactor 8 -d fp32 --csv sizes.csv allg
 [ "$(one size_b sizes.csv | tr '\n' ' ')" = "1024 8192 65536 524288 " ] || fail "sizes: $(one size_b sizes.csv)"
 [ "$(one count sizes.csv | tr '\n' ' ')" = "256 2048 16384 131072 " ] || fail "counts: $(one count sizes.csv)"
-head -n 2 out | tail -n 1 | grep -q 'size(B)  count(elems)  type  *time(us)  algbw(GB/s)  busbw(GB/s)' ||
+head -n 2 out | tail -n 1 | grep -q 'size(B)  count(elems)  type  *bound(us)  *ideal(us)  *expected(us)  *from  *to ' ||
     fail "the heading is: $(head -n 2 out)"
 head -n 1 out | grep -q '^trn2.48xlarge  all_gather  32 ranks: 8 chips x 4  chips 0-7$' ||
     fail "the title is: $(head -n 1 out)"
@@ -111,10 +111,13 @@ awk -F, 'NR == 1 { for (i = 1; i <= NF; i++) c[$i] = i; next }
     { factor = $c["op"] == "broadcast" ? 1 : 63 / 64 * ($c["op"] == "all_reduce" ? 2 : 1)
       if (off($c["algbw_gb_per_s"], $c["size_b"] / $c["time_us"] / 1e3) ||
           off($c["busbw_gb_per_s"], $c["algbw_gb_per_s"] * factor)) exit 1
+      if (off($c["expected_busbw_gb_per_s"] * $c["expected_us"], $c["busbw_gb_per_s"] * $c["time_us"])) exit 1
+      if ($c["expected_low_us"] < $c["time_us"] || $c["expected_us"] < $c["expected_low_us"] ||
+          $c["expected_high_us"] < $c["expected_us"]) exit 1
       if ($c["time_us"] < $c["bound_us"] || $c["source"] != "model" || $c["ranks"] != 64) exit 1; n++ }
     END { exit n != 3 }' gb.csv || fail "bandwidths: $(cat gb.csv)"
 works collective -b 64M -e 64M --gib --csv gib.csv
-grep -q 'algbw(GiB/s)  busbw(GiB/s)' out || fail "--gib: the heading does not say it"
+grep -q 'ideal algbw(GiB/s)  ideal busbw(GiB/s)' out || fail "--gib: the heading does not say it"
 awk -F, 'NR == 1 { for (i = 1; i <= NF; i++) c[$i] = i; next }
     { r = $c["size_b"] / $c["time_us"] * 1e6 / 1073741824 / $c["algbw_gib_per_s"]
       if (r < 0.99999 || r > 1.00001) exit 1 }' gib.csv || fail "--gib: $(cat gib.csv)"

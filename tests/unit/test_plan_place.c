@@ -215,7 +215,8 @@ static void lines_are_costs(void **state)
                 (algorithm == cost.algorithm && fabs(line.ideal_s - cost.time_s) > 0.05 * cost.time_s))
                 fail_msg("%s of %lld bytes, %d groups of %d on %s: %.9g s by %s, %.9g by %s",
                          trn_collective_name(ask.op), (long long)ask.bytes, ask.groups, ask.count, net.name,
-                         line.expected_s, trn_algorithm_name(algorithm), cost.expected_s, trn_algorithm_name(cost.algorithm));
+                         line.expected_s, trn_algorithm_name(algorithm), cost.expected_s,
+                         trn_algorithm_name(cost.algorithm));
         }
         trni_plan_work_end(&w);
     }

@@ -211,8 +211,8 @@ TRNI_FN void trni_run_begin(trni_load *w, trni_run *run, const trni_place *place
 /* Seconds of so many bytes, at a share of a rate; a rate of 0 is no limit. */
 TRNI_FN double trni_memory_s(double bytes, double rate) { return rate > 0 ? bytes / rate : 0; }
 
-/* The sums of memory traffic become time, and the phase's slope: of links, HBM and DMA the longest. `before` is what was
- * known when the phase began; NULL: nothing. */
+/* The sums of memory traffic become time, and the phase's slope: of links, HBM and DMA the longest. `before` is what
+ * was known when the phase began; NULL: nothing. */
 TRNI_FN void trni_phase_end(trni_load *w, trni_times *t, const trni_times *before)
 {
     double hbm = 0, dma = 0;

@@ -25,6 +25,8 @@ typedef struct tb_cc_options {
     tb_groups groups;        /* none: the first chips */
     trn_format wire;
     const char *preset;
+    trn_release release;
+    trn_calibration calibration; /* of that release, or from a file */
     bool gib, uncalibrated, rules, check, schema;
     uint64_t seed;
     tb_files files;

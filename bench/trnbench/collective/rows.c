@@ -20,9 +20,13 @@ static const app_column decimal_columns[] = {
     { "size_b", APP_INTEGER, "B", "buffer of a rank; of all_gather: the gathered result" },
     { "count", APP_INTEGER, "", "the same in elements" },
     { "type", APP_TEXT, "", "what travels, and what sums are rounded to" },
-    { "time_us", APP_REAL, "us", "by the model" },
+    { "time_us", APP_REAL, "us", "ideal: the schedule at the documented rates, without software" },
+    { "expected_us", APP_REAL, "us", "with what software adds, at the rates that are reached (spec --links)" },
+    { "expected_low_us", APP_REAL, "us", "four of five published times lie between this" },
+    { "expected_high_us", APP_REAL, "us", "and this" },
     { "algbw_gb_per_s", APP_REAL, "GB/s", "size over time; 1 GB = 1e9 bytes" },
     { "busbw_gb_per_s", APP_REAL, "GB/s", "traffic of a rank over time, as nccom-test defines it" },
+    { "expected_busbw_gb_per_s", APP_REAL, "GB/s", "the same over the expected time" },
     { "algorithm", APP_TEXT, "", "how it is done" },
     { "auto", APP_INTEGER, "", "1: the library's own choice for this size" },
     { "single_step", APP_INTEGER, "", "1: a mesh's all_reduce in one step" },
@@ -31,6 +35,10 @@ static const app_column decimal_columns[] = {
     { "link_us", APP_REAL, "us", "the fullest links, summed over the steps" },
     { "hbm_us", APP_REAL, "us", "HBM of the busiest chip" },
     { "dma_us", APP_REAL, "us", "DMA engines of the busiest chip" },
+    { "launch_us", APP_REAL, "us", "expected before the first byte moves, hosts included" },
+    { "expected_latency_us", APP_REAL, "us", "what no bytes at all are expected to take, launch and steps" },
+    { "expected_link_us", APP_REAL, "us", "the fullest links at the rates that are reached" },
+    { "expected_memory_us", APP_REAL, "us", "HBM or DMA, the longer of the two, likewise" },
     { "bound_us", APP_REAL, "us", "no schedule is faster: injection, cuts, distance" },
     { "bound_by", APP_TEXT, "", "what takes longest" },
     { "calibrated", APP_INTEGER, "", "1: with the factors that the vendor's switch-over sizes imply" },
@@ -48,7 +56,9 @@ void tb_cc_start(app_table *table, bool gib)
     for (int i = 0; i < COLUMNS; i++) {
         if (strcmp(binary[i].unit, "GB/s") != 0) continue;
         const bool algbw = binary[i].name[0] == 'a';
-        binary[i].name = algbw ? "algbw_gib_per_s" : "busbw_gib_per_s";
+        binary[i].name = algbw                     ? "algbw_gib_per_s"
+                         : binary[i].name[0] == 'b' ? "busbw_gib_per_s"
+                                                    : "expected_busbw_gib_per_s";
         binary[i].unit = "GiB/s";
         binary[i].meaning = algbw ? "size over time; 1 GiB = 2^30 bytes" : binary[i].meaning;
     }
@@ -114,6 +124,7 @@ static bool start(job *j, trn_system system)
     j->args.ranks_per_chip = o->ranks_per_chip ? o->ranks_per_chip : j->net.ranks_per_chip;
     j->args.wire = o->wire;
     j->args.uncalibrated = o->uncalibrated;
+    j->args.calibration = &o->calibration;
     j->args.error = &j->error;
     snprintf(j->chips, sizeof j->chips, "all");
     if (!j->net.chips) return refuse(j, "%s has no such preset", 0, 0, 0);
@@ -178,15 +189,19 @@ static void row_of_cost(app_table *table, const job *j, const trn_cost *c, bool 
     app_integer(table, j->args.bytes);
     app_integer(table, j->args.bytes / (int64_t)trn_format_bytes(j->o->wire));
     app_text(table, "%s", trn_format_name(j->o->wire));
-    app_real(table, 1e6 * c->time_s);
-    app_real(table, c->time_s > 0 ? c->bytes_per_s / unit : (double)NAN);
-    app_real(table, c->time_s > 0 ? c->bus_bytes_per_s / unit : (double)NAN);
+    const double times[] = { c->time_s, c->expected_s, c->expected_low_s, c->expected_high_s };
+    for (int i = 0; i < 4; i++) app_real(table, 1e6 * times[i]);
+    const double slower = c->time_s / c->expected_s; /* NaN for what takes no time */
+    const double rates[] = { c->bytes_per_s, c->bus_bytes_per_s, c->bus_bytes_per_s * slower };
+    for (int i = 0; i < 3; i++) app_real(table, c->time_s > 0 ? rates[i] / unit : (double)NAN);
     app_text(table, "%s", trn_algorithm_name(c->algorithm));
     app_integer(table, automatic);
     app_integer(table, c->single_step);
     app_integer(table, c->steps);
-    const double seconds[] = { c->latency_s, c->link_s, c->hbm_s, c->dma_s, c->lower_bound_s };
-    for (int i = 0; i < 5; i++) app_real(table, 1e6 * seconds[i]);
+    const double seconds[] = { c->latency_s,          c->link_s,          c->hbm_s,
+                               c->dma_s,              c->launch_s,        c->expected_latency_s,
+                               c->expected_link_s,    c->expected_memory_s, c->lower_bound_s };
+    for (size_t i = 0; i < sizeof seconds / sizeof seconds[0]; i++) app_real(table, 1e6 * seconds[i]);
     app_text(table, "%s", c->bottleneck);
     app_integer(table, !j->o->uncalibrated);
     app_text(table, "model");
