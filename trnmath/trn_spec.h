@@ -60,7 +60,7 @@
     X(double, hbm_bytes_per_s, "B/s")                                                                                \
     X(double, f32_flops_per_s, "flop/s")                                                                             \
     X(double, bf16_flops_per_s, "flop/s") /* TF32 and F16 too */                                                     \
-    X(double, f8_flops_per_s, "flop/s")   /* FP8 without block scales; 0 = not published */                          \
+    X(double, f8_flops_per_s, "flop/s")   /* FP8; of Trainium3 it is printed with block scales only */               \
     X(double, mx_flops_per_s, "flop/s")   /* block-scaled FP8 and FP4; 0 = none */                                   \
     X(double, int8_ops_per_s, "op/s")     /* 0 = none */                                                             \
     X(double, sparse_bf16_flops_per_s, "flop/s") /* structured sparsity, BF16, F16, TF32; 0 = none */                \
@@ -139,8 +139,8 @@ TRN_API trn_system trn_system_from_name(const char *name);
 TRN_API int trn_spec_chips(const trn_system_spec *spec);
 
 /* Published rate of the whole system in 1e12 flop/s (INT8: op/s); NaN when the chip has no such rate. On Trainium3 the
- * formats of the MX instructions (E4M3FN, E5M2, E2M1) have the MX rate, and E4M3, which MX does not know, has none
- * that is published. */
+ * formats of the MX instructions (E4M3FN, E5M2, E2M1) have the MX rate, and E4M3, which MX does not know, the FP8 rate
+ * that the vendor prints, which is the same; without block scales half of it is reached (trn_spec_alternative_at). */
 TRN_API double trn_spec_tflops(const trn_system_spec *spec, trn_format format, bool sparse);
 
 #define TRNI_TOTAL_FIELDS(X)                                                                                         \
@@ -151,6 +151,8 @@ TRN_API double trn_spec_tflops(const trn_system_spec *spec, trn_format format, b
     X(double, hbm_bytes, "B")                                                                                        \
     X(double, hbm_bytes_per_s, "B/s")                                                                                \
     X(double, dma_engines, "engines")                                                                                \
+    X(double, dma_chip_bytes_per_s, "B/s")              /* of ONE chip: all its engines, in practice */              \
+    X(double, dma_chip_peak_bytes_per_s, "B/s")         /* of ONE chip: all its engines, at their peak */            \
     X(double, neuronlink_chip_bytes_per_s, "B/s one way") /* of ONE chip: all its links that lead somewhere */       \
     X(double, efa_bits_per_s, "bit/s")                                                                               \
     X(double, vcpus, "vCPUs")                                                                                        \
@@ -328,6 +330,7 @@ TRN_API trn_spec_totals trn_spec_totals_of(const trn_system_spec *spec)
     const trn_server_spec *server = spec->server;
     const trn_chip_spec *chip = server->chip;
     const double chips = trn_spec_chips(spec), cores = chips * chip->cores;
+    const double engines = (double)chip->cores * chip->core->dma_engines;
     trn_spec_totals t;
     t.chips = chips;
     t.cores = cores;
@@ -335,7 +338,9 @@ TRN_API trn_spec_totals trn_spec_totals_of(const trn_system_spec *spec)
     t.sbuf_bytes = cores * trn_core_sbuf_bytes(chip->core);
     t.hbm_bytes = chips * chip->hbm_bytes;
     t.hbm_bytes_per_s = chips * chip->hbm_bytes_per_s;
-    t.dma_engines = cores * chip->core->dma_engines;
+    t.dma_engines = chips * engines;
+    t.dma_chip_bytes_per_s = engines * chip->core->dma_engine_bytes_per_s;
+    t.dma_chip_peak_bytes_per_s = engines * chip->core->dma_engine_peak_bytes_per_s;
     t.neuronlink_chip_bytes_per_s = trni_neuronlink_bytes_per_s(spec);
     t.efa_bits_per_s = spec->servers * server->efa_bits_per_s;
     t.vcpus = (double)spec->servers * server->vcpus;

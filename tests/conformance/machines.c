@@ -1,6 +1,8 @@
 /* machines.c - chips and systems: totals as their pages print them; distances, links and cuts of their networks.
  * SPDX-License-Identifier: MIT
  */
+#include <math.h>
+
 #include "conformance.h"
 #include "published/machines.h"
 #include "published/wiring.h"
@@ -29,8 +31,8 @@ static void chip_figures(int i, figure f[CHIP_FIELDS])
           engines * core->dma_engine_peak_bytes_per_s / 1e12 },
         { "float32", "TFLOPS", published_chips[i].f32, 0, chip->f32_flops_per_s / 1e12 },
         { "bfloat16", "TFLOPS", published_chips[i].bf16, 0, chip->bf16_flops_per_s / 1e12 },
-        { "float8", "TFLOPS", published_chips[i].f8 + published_chips[i].mx, 0,
-          (chip->f8_flops_per_s + chip->mx_flops_per_s) / 1e12 },
+        { "float8", "TFLOPS", fmax(published_chips[i].f8, published_chips[i].mx), 0,
+          fmax(chip->f8_flops_per_s, chip->mx_flops_per_s) / 1e12 },
         { "int8", "TOPS", published_chips[i].int8, 0, chip->int8_ops_per_s / 1e12 },
         { "sparse", "TFLOPS", published_chips[i].sparse, 0, chip->sparse_bf16_flops_per_s / 1e12 },
     };
@@ -59,7 +61,7 @@ static void system_figures(int i, figure f[SYSTEM_FIELDS])
         { "cores", "", published_systems[i].cores, 0, t.cores },
         { "logical_cores", "", published_systems[i].ranks, 0, t.logical_cores },
         { "bfloat16", "PFLOPS", AS_PRINTED(bf16_pf), t.bf16_flops_per_s / 1e15 },
-        { "float8", "PFLOPS", AS_PRINTED(f8_pf), (t.f8_flops_per_s + t.mx_flops_per_s) / 1e15 },
+        { "float8", "PFLOPS", AS_PRINTED(f8_pf), fmax(t.f8_flops_per_s, t.mx_flops_per_s) / 1e15 },
         { "float32", "PFLOPS", AS_PRINTED(f32_pf), t.f32_flops_per_s / 1e15 },
         { "sparse", "PFLOPS", AS_PRINTED(sparse_pf), t.sparse_bf16_flops_per_s / 1e15 },
         { "hbm", "GiB", AS_PRINTED(hbm_gib), t.hbm_bytes / 1073741824 },

@@ -149,7 +149,7 @@ static const struct tensor_cycles {
       TRN_MODE_DOUBLE_ROW,
       32,
       4096,
-      TRN_ASSUMED },
+      TRN_DOCUMENTED },
     { { .k = 512, .m = 128, .n = 512, .stationary_format = TRN_F8_E4M3FN, .moving_format = TRN_F4_E2M1 },
       TRN_MODE_MX,
       32,

@@ -26,8 +26,12 @@
       "the comparison table rounds it to 0.8 TB/s, which 880e9 does not, and bandwidth is decimal elsewhere")        \
     X(TRN_TRN1_32XLARGE, "server", "server_link_bytes_per_s", 48 * TRNI_GIB, DOCUMENTED, TRNI_TRN1 ", older",        \
       "an older revision labels the column GiB/s; the chip page says 384 GB/s")                                      \
+    X(TRN_TRN1_2XLARGE, "server", "efa_bits_per_s", 12.5e9, DOCUMENTED, TRNI_EC2,                                    \
+      "the same vendor, for a while, 3.125 sustained, and no EFA; " TRNI_TRN1 " says up to 25")                      \
     X(TRN_TRN1_32XLARGE, "core", "dma_engine_peak_bytes_per_s", 27 * TRNI_GIB, DOCUMENTED, "Neuron SDK, NKI guides", \
       "one guide writes GiB/s; the DMA overview says 27.2 GB/s")                                                     \
+    X(TRN_TRN1_32XLARGE, "total", "dma_chip_peak_bytes_per_s", 1e12, DOCUMENTED, TRNI_CHIP1 ", and launch pages",    \
+      "32 engines of 27.2 GB/s are 870 GB/s; of their 17 in practice, 544")                                          \
     X(TRN_TRN1_ULTRACLUSTER, "total", "chips", 100000, DOCUMENTED, "Neuron SDK, trn1-arch.rst of 2026",              \
       "the cluster has grown; the default is the size it was announced with")                                        \
     X(TRN_TRN2_48XLARGE, "chip", "bf16_flops_per_s", 650e12, THIRD_PARTY, "Latitude Design Systems, 2024",           \
@@ -42,6 +46,8 @@
       "prose writes GB where tables write GiB; memory comes in powers of two")                                       \
     X(TRN_TRN2_48XLARGE, "chip", "hbm_bytes_per_s", 3.0e12, DOCUMENTED, TRNI_NKI2,                                   \
       "a rounding of the 2.9 TB/s of the chip page")                                                                 \
+    X(TRN_TRN2_48XLARGE, "total", "dma_chip_peak_bytes_per_s", 3.5e12, DOCUMENTED, TRNI_CHIP2,                       \
+      "a rounding: 128 engines of 27.2 GB/s are 3.48 TB/s; of their 23 in practice, 2.94")                           \
     X(TRN_TRN2_48XLARGE, "total", "hbm_bytes_per_s", 46e12, DOCUMENTED, "note on EC2 Trn2 instances",                \
       "a rounding: 16 chips of 2.9 TB/s are 46.4")                                                                   \
     X(TRN_TRN2_48XLARGE, "chip", "cc_cores", 20, DOCUMENTED, TRNI_NKI2,                                              \
@@ -62,6 +68,12 @@
       "prose and marketing write GB where tables write GiB; memory comes in powers of two")                          \
     X(TRN_TRN3_GEN1_ULTRASERVER, "chip", "hbm_bytes_per_s", 4.7e12, DOCUMENTED, TRNI_NKI3,                           \
       "the chip page and the UltraServer totals (313.6 and 705.6 TB/s) say 4.9")                                     \
+    X(TRN_TRN3_GEN1_ULTRASERVER, "total", "dma_chip_peak_bytes_per_s", 4.9e12, DOCUMENTED, TRNI_CHIP3,               \
+      "a rounding: 128 engines of 38.4 GB/s are 4.92 TB/s; of their 33 in practice, 4.22")                           \
+    X(TRN_TRN3_GEN1_ULTRASERVER, "chip", "f8_flops_per_s", 1258.2912e12, DERIVED, "8 cores, " TRNI_ISA ", double_row",\
+      "what FP8 without block scales reaches: two products a PE; the 2,517 in print is the rate of MXFP8")           \
+    X(TRN_TRN3_GEN1_ULTRASERVER, "core", "f8_products", 1, DERIVED, TRNI_NKI3 ", widths of the engines",             \
+      "2 x 128 in for all that is not MX, where Trainium2's guide has 4 x 128 for FP8; " TRNI_ISA " says twice")     \
     X(TRN_TRN3_GEN1_ULTRASERVER, "chip", "cc_cores", 20, DOCUMENTED, TRNI_NKI3,                                      \
       "two for each core give the 16 of the chip page")                                                              \
     X(TRN_TRN3_GEN1_ULTRASERVER, "chip", "bf16_flops_per_s", 632e12, DERIVED, "8 cores of 79 (" TRNI_NKI3 ")",       \

@@ -114,7 +114,7 @@
     F(sparse, true, DOCUMENTED, TRNI_NC4),                                                                           \
     F(bf16_psum, true, DOCUMENTED, TRNI_NKI3),                                                                       \
     F(transpose_mode, true, DOCUMENTED, TRNI_NKI2 " (and newer)"),                                                   \
-    F(f8_products, 2, ASSUMED, "double_row is accepted on Trainium3 but its speed is not published: as Trainium2"),  \
+    F(f8_products, 2, DOCUMENTED, TRNI_ISA " (double_row: twice the throughput, NeuronCore-v3 and newer)"),          \
     F(mx_products, 4, DOCUMENTED, TRNI_NKI3),                                                                        \
     F(sparse_products, 4, DOCUMENTED, TRNI_NC4 " (315 over 79 TFLOPS)"),                                             \
     F(int8_products, 0, DOCUMENTED, TRNI_NC4 " (none)"),                                                             \

@@ -1,5 +1,5 @@
 /* machine/spec_pages.h - the pages that tables of machines name as their sources, and units of memory.
- * Behind trn_spec_core.h trn_spec.h. SPDX-License-Identifier: MIT
+ * Behind trn_spec_core.h trn_spec.h trn_spec_physical.h. SPDX-License-Identifier: MIT
  */
 #ifndef TRNI_MACHINE_SPEC_PAGES_H
 #define TRNI_MACHINE_SPEC_PAGES_H
@@ -25,6 +25,7 @@
 #define TRNI_TRN1 "Neuron SDK, neuron-hardware/trn1-arch.rst"
 #define TRNI_TRN2 "Neuron SDK, neuron-hardware/trn2-arch.rst"
 #define TRNI_TRN3 "Neuron SDK, neuron-hardware/trn3-arch.rst"
+#define TRNI_EC2 "EC2 documentation of 2026, specifications of accelerated computing instances"
 #define TRNI_SA2 "SemiAnalysis on Trainium2, 2024-12"
 #define TRNI_SA3 "SemiAnalysis on Trainium3, 2025-12"
 

@@ -46,7 +46,7 @@
     F(hbm_bytes_per_s, 4.9e12, DOCUMENTED, TRNI_CHIP3),                                                              \
     F(f32_flops_per_s, 183e12, DOCUMENTED, TRNI_CHIP3),                                                              \
     F(bf16_flops_per_s, 671e12, DOCUMENTED, TRNI_CHIP3),                                                             \
-    F(f8_flops_per_s, 0, DOCUMENTED, TRNI_CHIP3 " (lists MX only)"),                                                 \
+    F(f8_flops_per_s, 2517e12, DOCUMENTED, TRNI_CHIP3 ", table of generations (the list above it says MXFP8)"),      \
     F(mx_flops_per_s, 2517e12, DOCUMENTED, TRNI_CHIP3),                                                              \
     F(int8_ops_per_s, 0, DOCUMENTED, TRNI_CHIP3 " (none)"),                                                          \
     F(sparse_bf16_flops_per_s, 2517e12, DOCUMENTED, TRNI_CHIP3),                                                     \
