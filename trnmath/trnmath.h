@@ -14,8 +14,8 @@
  * CONTENTS (by floor; README.md beside this file says what each gives)
  *     base       trn_base.h trn_cpu.h trn_fit.h
  *     number     trn_format.h trn_round.h trn_random.h
- *     machine    trn_spec_core.h trn_spec.h trn_numerics.h trn_cost.h trn_tensor_cost.h trn_engine_cycles.h
- *                trn_trace.h trn_calibration.h
+ *     machine    trn_spec_core.h trn_spec.h trn_spec_physical.h trn_numerics.h trn_cost.h trn_tensor_cost.h
+ *                trn_engine_cycles.h trn_trace.h trn_calibration.h
  *     data       trn_tensor.h trn_convert.h trn_mx.h trn_mx_layout.h trn_pack.h
  *     array      trn_matmul.h trn_tensor_engine.h trn_sparse.h trn_sparse_pack.h
  *     engine     trn_instruction.h trn_alu.h trn_act.h trn_engine_state.h trn_scalar_engine.h trn_vector_engine.h
@@ -80,6 +80,7 @@
 #include "trn_sparse_pack.h"
 #include "trn_spec.h"
 #include "trn_spec_core.h"
+#include "trn_spec_physical.h"
 #include "trn_tensor.h"
 #include "trn_tensor_cost.h"
 #include "trn_tensor_engine.h"
