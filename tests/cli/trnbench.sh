@@ -183,6 +183,41 @@ for row in trn1.32xlarge,sa,x,ring,4,bytes_per_s,48000000000, trn2-ultraserver,s
 done
 if grep -q ',$' links.csv; then fail "spec --links: a number without a source: $(grep ',$' links.csv)"; fi
 grep -q '"links": \[' links.json || fail "spec --json has no links"
+for row in trn1.32xlarge,reading,chip,,,bytes_per_s,206158430208, \
+    trn2-ultraserver,reading,peer,,,bytes_per_s,128000000000, \
+    'trn3-gen2-ultraserver,reading,server and rack,,,bytes_per_s,1099511627776,'; do
+    grep -q -F -e "$row" links.csv || fail "spec --links has no row $row"
+done
+for word in "384 GiB/s both ways" "2560 GB/s both ways" "256 GB/s bidirectional" "1.2 TB/s one way"; do
+    grep -q -F -e "$word" out || fail "spec --links does not print $word"
+done
+works spec --links --system trn1.2xlarge
+if grep -q "GB/s bidirectional" out; then fail "spec --links: Trainium3 is not Trainium1"; fi
+works spec --physical --csv physical.csv --json physical.json
+for row in trn1.2xlarge,server,trn1.2xlarge,nvme_drive_bytes,474000000000,B,,documented, \
+    trn2.48xlarge,total,trn2.48xlarge,nvme_bytes,7600000000000,B,,derived, \
+    "trn2.48xlarge,server,trn2.48xlarge,processor,,,Intel Xeon Sapphire Rapids,documented," \
+    trn2.48xlarge,server,trn2.48xlarge,host_bytes,2199023255552,B,,documented, \
+    "trn2-ultraserver,chip,Trainium2,dies,2,dies,,third party," \
+    trn3-gen2-ultraserver,chip,Trainium3,hbm_stack_bytes,38654705664,B,,derived, \
+    project-rainier,total,project-rainier,racks,12500,racks,,derived,; do
+    grep -q -F -e "$row" physical.csv || fail "spec --physical has no row $row"
+    grep -q -x -F -e "${row%%,*}" out || fail "spec --physical does not print ${row%%,*}"
+done
+if grep -q ',$' physical.csv; then fail "spec --physical: a fact without a source: $(grep ',$' physical.csv)"; fi
+grep -q '"physical": \[' physical.json || fail "spec --json has no physical facts"
+grep -q '"announced": \[' physical.json || fail "spec --json has no announcements"
+works spec --announced --csv announced.csv
+awk -F, 'NR == 1 { next } $1 != "Trainium4" || !/,third party,/ { exit 1 } END { exit NR < 6 }' announced.csv ||
+    fail "spec --announced: $(cat announced.csv)"
+grep -q "Announced, and not delivered" out || fail "spec --announced does not say that it is apart: $(cat out)"
+for words in "" --sources --alternatives --modes --links --physical; do
+    # shellcheck disable=SC2086
+    works spec $words --csv apart.csv
+    if grep -q -i "trainium *4[^0-9]" apart.csv; then fail "spec $words has an announcement: $(cat apart.csv)"; fi
+done
+works spec --physical --schema
+grep -q "text" out || fail "spec --physical --schema: $(cat out)"
 works matmul --no-host --shape 64x64x64 --format bf16
 [ "$(grep -c ' bf16 ' out)" = 10 ] || fail "not one row for each system"
 if grep -q "$(printf '\033')" out; then fail "escape codes in a file"; fi

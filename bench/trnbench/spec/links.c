@@ -10,8 +10,9 @@
 static const app_column columns[] = {
     { "system", APP_TEXT, "", "name, as --system takes it" },
     { "preset", APP_TEXT, "",
-      "whose figures: sa (the default), doc, spec, perhaps /planes=n; \"also said\": of no preset" },
-    { "of", APP_TEXT, "", "a level of the network from the innermost; step, chip, or all: the whole network" },
+      "whose figures: sa (the default), doc, spec, perhaps /planes=n; \"also said\" and reading: of no preset" },
+    { "of", APP_TEXT, "",
+      "a level of the network from the innermost; step, chip, or all: the whole network; of a reading: which links" },
     { "wiring", APP_TEXT, "", "how its chips are joined: ring, all to all, switch" },
     { "size", APP_INTEGER, "", "values of the level's digit" },
     { "field", APP_TEXT, "", "rates are one way: of one link, or of the port of a chip" },
@@ -99,6 +100,18 @@ static void said_rows(app_table *table, const trn_topology *net)
     }
 }
 
+/* What every source prints of NeuronLink, those that agree included. */
+static void reading_rows(app_table *table, const bool *wanted)
+{
+    trn_spec_link_reading r;
+    char why[400];
+    for (int i = 0; tb_reading_at(i, wanted, &r, why, sizeof why); i++) {
+        const trn_topology net = trn_topology_of(r.system);
+        const trn_source source = { "bytes_per_s", r.known, why };
+        if (*why) row(table, &net, "reading", r.of, NULL, "bytes_per_s", r.bytes_per_s, "B/s one way", source);
+    }
+}
+
 /* The factors by which the costs of collectives are calibrated, of no one system. */
 static void calibration_rows(app_table *table)
 {
@@ -127,6 +140,7 @@ void tb_link_rows(app_table *table, const bool *wanted)
         }
         said_rows(table, &net);
     }
+    reading_rows(table, wanted);
     calibration_rows(table);
 }
 
@@ -148,6 +162,7 @@ void tb_print_links(const app_table *links, const char *system)
     app_table_start(&table, column, 7);
     for (int i = 0; i < links->rows; i++) {
         if (strcmp(text_at(links, i, "system"), system) != 0) continue;
+        if (strcmp(text_at(links, i, "preset"), "reading") == 0) continue; /* tb_print_readings has them all */
         const app_value *size = app_at(links, i, "size");
         app_row(&table);
         app_text(&table, "%s", text_at(links, i, "preset"));

@@ -12,7 +12,7 @@
 
 typedef struct options {
     bool wanted[TRN_SYSTEM_COUNT], any;
-    bool sources, alternatives, modes, links, schema;
+    bool sources, alternatives, modes, links, physical, announced, schema;
     tb_files files;
 } options;
 
@@ -25,7 +25,7 @@ static const app_column overview_columns[] = {
     { "cores", APP_INTEGER, "", "NeuronCores" },
     { "FP32", APP_REAL, "TFLOPS", "dense" },
     { "BF16", APP_REAL, "TFLOPS", "dense; F16 and TF32 too" },
-    { "FP8", APP_REAL, "TFLOPS", "dense, without block scales" },
+    { "FP8", APP_REAL, "TFLOPS", "dense; of Trainium3 printed with block scales only" },
     { "MXFP8", APP_REAL, "TFLOPS", "dense, block-scaled FP8 and FP4" },
     { "sparse", APP_REAL, "TFLOPS", "structured sparsity, 16-bit formats" },
     { "HBM GiB", APP_REAL, "GiB", "memory" },
@@ -210,6 +210,8 @@ APP_TAKE(take_sources, options, sources, true)
 APP_TAKE(take_alternatives, options, alternatives, true)
 APP_TAKE(take_modes, options, modes, true)
 APP_TAKE(take_links, options, links, true)
+APP_TAKE(take_physical, options, physical, true)
+APP_TAKE(take_announced, options, announced, true)
 APP_TAKE(take_schema, options, schema, true)
 APP_TAKE(take_json, options, files.json, value)
 APP_TAKE(take_csv, options, files.csv, value)
@@ -222,11 +224,16 @@ static const app_option spec_options[] = {
     { "--modes", NULL, "every mode of the tensor engines: cycles, and TFLOPS by clock beside those published",
       take_modes },
     { "--links", NULL,
-      "how the chips are wired: every rate, time and factor that costs between chips rest on, by preset", take_links },
+      "how the chips are wired: every rate, time and factor that costs between chips rest on, by preset;\n"
+      "and what each source prints of NeuronLink",
+      take_links },
+    { "--physical", NULL, "dies, memory stacks, processors, drives, network cards, trays and racks", take_physical },
+    { "--announced", NULL, "what is announced of Trainium4, which is in no other table", take_announced },
     { "--json", "FILE", "all of it as JSON (- for standard output)", take_json },
     { "--csv", "FILE",
       "every number, one row per system x field (with --alternatives: every contradiction;\n"
-      "with --modes: every mode; with --links: every link)",
+      "with --modes: every mode; with --links: every link; with --physical: what the machines are\n"
+      "built of; with --announced: every announcement)",
       take_csv },
     { "--schema", NULL, "the columns of the CSV", take_schema },
 };
@@ -246,7 +253,7 @@ static const app_command spec_command = {
 /* ---- output ---- */
 
 typedef struct tables {
-    app_table overview, field, alternative, mode, link;
+    app_table overview, field, alternative, mode, link, physical, announced;
     const app_table *csv; /* one of them */
 } tables;
 
@@ -256,7 +263,7 @@ static void write_json(FILE *out, const void *context)
 {
     const tables *t = context;
     fprintf(out,
-            "{\n  \"schema\": \"trnbench.spec\",\n  \"schema_version\": \"1.2.0\",\n  \"version\": \"%s\",\n  "
+            "{\n  \"schema\": \"trnbench.spec\",\n  \"schema_version\": \"1.3.0\",\n  \"version\": \"%s\",\n  "
             "\"results\": ",
             TRN_VERSION);
     app_print_json_rows(out, &t->field, 2);
@@ -266,6 +273,10 @@ static void write_json(FILE *out, const void *context)
     app_print_json_rows(out, &t->mode, 2);
     fputs(",\n  \"links\": ", out);
     app_print_json_rows(out, &t->link, 2);
+    fputs(",\n  \"physical\": ", out);
+    app_print_json_rows(out, &t->physical, 2);
+    fputs(",\n  \"announced\": ", out);
+    app_print_json_rows(out, &t->announced, 2);
     fputs("\n}\n", out);
 }
 
@@ -277,16 +288,21 @@ static void print_text(const options *o, const tables *t)
     if (o->modes) {
         app_print_table(stdout, &t->mode);
         puts("\n  One full instruction, its load hidden. TFLOPS of one core; chip page: the chip's figure over its "
-             "cores.");
+             "cores,\n  for FP8 of Trainium3 that of MXFP8.");
     }
     for (int i = 0; i < TRN_SYSTEM_COUNT; i++)
         if (o->links && o->wanted[i]) tb_print_links(&t->link, trn_system_name((trn_system)i));
     if (o->links) tb_print_links(&t->link, "all systems");
-    if (o->alternatives || o->sources || o->modes || o->links) return;
+    if (o->links) tb_print_readings(o->wanted);
+    for (int i = 0; i < TRN_SYSTEM_COUNT; i++)
+        if (o->physical && o->wanted[i]) tb_print_physical(&t->physical, trn_system_name((trn_system)i));
+    if (o->announced) tb_print_announced(&t->announced);
+    if (o->alternatives || o->sources || o->modes || o->links || o->physical || o->announced) return;
     app_print_table(stdout, &t->overview);
     printf("\n  TFLOPS of the whole system, dense unless sparse; NeuronLink of one chip, one way.\n"
            "  Sources: trnbench spec --sources. Contradictions: trnbench spec --alternatives.\n"
-           "  Modes of the tensor engine: trnbench spec --modes. Links: trnbench spec --links.\n");
+           "  Modes of the tensor engine: trnbench spec --modes. Links: trnbench spec --links.\n"
+           "  What they are built of: trnbench spec --physical. Trainium4: trnbench spec --announced.\n");
 }
 
 #define COLUMNS(array) array, (int)(sizeof array / sizeof array[0])
@@ -304,6 +320,8 @@ static void fill(tables *t, const bool *wanted)
     alternative_rows(&t->alternative, wanted);
     tb_mode_rows(&t->mode);
     tb_link_rows(&t->link, wanted);
+    tb_physical_rows(&t->physical, wanted);
+    tb_announced_rows(&t->announced);
 }
 
 int tb_main_spec(int argc, char **argv)
@@ -317,7 +335,12 @@ int tb_main_spec(int argc, char **argv)
     if (tb_open_files(&o.files) != APP_OK) return APP_USAGE;
     fill(&t, o.wanted);
 
-    t.csv = o.links ? &t.link : o.modes ? &t.mode : o.alternatives ? &t.alternative : &t.field;
+    t.csv = o.links          ? &t.link
+            : o.physical     ? &t.physical
+            : o.announced    ? &t.announced
+            : o.modes        ? &t.mode
+            : o.alternatives ? &t.alternative
+                             : &t.field;
     if (o.schema)
         app_print_schema(stdout, "trnbench.spec", t.csv);
     else if (!tb_stdout_taken(&o.files))
@@ -328,5 +351,7 @@ int tb_main_spec(int argc, char **argv)
     app_table_free(&t.alternative);
     app_table_free(&t.mode);
     app_table_free(&t.link);
+    app_table_free(&t.physical);
+    app_table_free(&t.announced);
     return status;
 }
