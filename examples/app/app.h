@@ -137,6 +137,11 @@ bool app_fail(char *why, const char *format, ...) __attribute__((format(printf, 
 
 /* ---- messages, memory, time ---- */
 
+/* What a command ends with when the library refused: APP_USAGE when memory was short, else APP_FAILED. */
+int app_refused(trn_status status);
+/* Is it TRN_OK? Where a refusal is an answer, short memory must not pass for one: it ends the program. error: NULL, or
+ * the call's. */
+bool app_worked(trn_status status, const trn_error *error);
 int app_complain(int status, const char *format, ...) __attribute__((format(printf, 2, 3))); /* returns status */
 bool app_colour(FILE *stream);
 void app_progress(const char *format, ...) __attribute__((format(printf, 1, 2))); /* shown at most once a second */
@@ -145,5 +150,9 @@ double app_now(void);                                  /* seconds of a clock tha
 /* Memory, zeroed, and a realloc of it; where there is none, one sentence and the end. */
 void *app_memory(size_t count, size_t size);
 void *app_resize(void *memory, size_t count, size_t size);
+
+/* fopen for reading, of a file that io_reading() knows. NULL, and errno, when it cannot be opened; where it is memory
+ * that is short, the end. */
+FILE *app_open(const char *path);
 
 #endif /* APP_H */

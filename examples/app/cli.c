@@ -46,6 +46,14 @@ int app_flush(int status)
     return APP_USAGE;
 }
 
+int app_refused(trn_status status) { return status == TRN_ENOSPC ? APP_USAGE : APP_FAILED; }
+
+bool app_worked(trn_status status, const trn_error *error)
+{
+    if (status == TRN_ENOSPC) exit(app_complain(APP_USAGE, "%s", error ? error->text : "there is not enough memory"));
+    return status == TRN_OK;
+}
+
 bool app_colour(FILE *stream)
 {
     const char *no = getenv("NO_COLOR"), *term = getenv("TERM");
@@ -249,3 +257,11 @@ bool app_check_isa(char *why)
 }
 
 const char *app_isa_used(trn_isa isa) { return isa == TRN_ISA_AUTO ? trn_isa_name() : trn_isa_text(isa); }
+
+/* Its caller has told io_reading(), or it is below /proc/ or /sys/. */
+FILE *app_open(const char *path)
+{
+    FILE *in = fopen(path, "r");
+    if (!in && errno == ENOMEM) exit(app_complain(APP_USAGE, "there is not enough memory to open %s", path));
+    return in;
+}

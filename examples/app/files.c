@@ -5,6 +5,7 @@
 
 #include "files.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -36,6 +37,18 @@ static bool id_of(const char *path, file_id *id)
     return true;
 }
 
+/* Without memory nobody would know what is read, and what must not be written over: that ends the program. */
+static void must_know(bool known)
+{
+    if (!known) exit(app_complain(APP_USAGE, "there is not enough memory to tell inputs from outputs"));
+}
+
+static char *known(char *path)
+{
+    must_know(path != NULL);
+    return path;
+}
+
 static char *copy(const char *text) { return strcpy(app_memory(strlen(text) + 1, 1), text); }
 
 static void place_free(place *p)
@@ -55,11 +68,11 @@ static char *without_slashes(const char *path)
 static place place_of(const char *path)
 {
     place p = { .path = copy(path) };
-    char *plain = without_slashes(path), *target = io_output_follow(plain);
-    char *folder = target ? io_folder_of(target) : NULL;
-    const char *slash = target ? strrchr(target, '/') : NULL;
+    char *plain = without_slashes(path), *target = known(io_output_follow(plain));
+    char *folder = known(io_folder_of(target));
+    const char *slash = strrchr(target, '/');
     p.there = id_of(path, &p.file);
-    if (folder && id_of(folder, &p.folder)) p.name = copy(slash ? slash + 1 : target);
+    if (id_of(folder, &p.folder)) p.name = copy(slash ? slash + 1 : target);
     free(folder);
     free(target);
     free(plain);
@@ -82,20 +95,20 @@ static bool holds_nothing(const char *path)
 /* Is the path, links followed, somewhere below this directory? Up by ".." from the first directory that is there. */
 static bool lies_in(const char *path, const place *folder)
 {
-    char *plain = without_slashes(path), *at = io_output_follow(plain);
+    char *plain = without_slashes(path), *at = known(io_output_follow(plain));
     file_id id, above;
     bool inside = false;
     free(plain);
-    for (bool there = false; at && !inside && !there;) {
-        char *parent = io_folder_of(at);
-        there = !parent || strcmp(parent, at) == 0 || id_of(parent, &id);
-        place p = place_of(parent ? parent : "/");
+    for (bool there = false; !inside && !there;) {
+        char *parent = known(io_folder_of(at));
+        there = strcmp(parent, at) == 0 || id_of(parent, &id);
+        place p = place_of(parent);
         inside = same_place(&p, folder);
         place_free(&p);
         free(at);
         at = parent;
     }
-    while (at && !inside && id_of(at, &id)) {
+    while (!inside && id_of(at, &id)) {
         char *up = app_memory(strlen(at) + 4, 1);
         strcat(strcpy(up, at), "/..");
         free(at);
@@ -142,7 +155,9 @@ static place standard_place(int descriptor)
 /* Its files one by one, too: they may have other names elsewhere. */
 void app_reads_folder(const char *path)
 {
+    errno = 0;
     DIR *list = opendir(path);
+    must_know(list || errno != ENOMEM);
     for (const struct dirent *e; list && (e = readdir(list)) != NULL;) {
         char *file = app_memory(strlen(path) + strlen(e->d_name) + 2, 1);
         struct stat s;

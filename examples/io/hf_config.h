@@ -359,7 +359,9 @@ HF_FN bool hf_config_parse(const char *text, size_t size, const char *name, trn_
     why[0] = 0;
     memset(model, 0, sizeof *model);
     if (size > HF_MAX_FILE) return hf_fail(&r, "it has %zu bytes, more than any configuration", size);
+    errno = 0;
     cJSON *root = cJSON_ParseWithLengthOpts(text, size, &end, false);
+    if (!root && errno == ENOMEM) return hf_fail(&r, "there is not enough memory to read it");
     if (!root) {
         int line = 1;
         for (const char *c = text; c < text + size && end && c < end; c++) line += *c == '\n';

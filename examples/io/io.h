@@ -4,6 +4,7 @@
  * CONTENTS
  *     io_fail                   the sentence; false
  *     io_reading                asked before a file is opened: a program may refuse what it also writes
+ *     io_memory_ran_out         then what seems wrong with a file may be nothing but that
  *     io_multiply               sizes of hostile files multiply beyond all bounds: not here
  *     io_utf8                   is this text what it says it is?
  *     io_little16, 32, 64       little-endian numbers at any address
@@ -13,6 +14,7 @@
 #ifndef IO_H
 #define IO_H
 
+#include <errno.h>
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -34,6 +36,16 @@ IO_FN void io_tame(char *text)
         if ((unsigned char)*text < 0x20 || *text == 0x7f) *text = '?';
 }
 
+/* An allocation that fails says so in errno, even one inside a library that returns no more than "no". */
+IO_FN bool io_memory_ran_out(void) { return errno == ENOMEM; }
+
+/* Ends a sentence: a file that is whole is not to be told broken because memory was short. */
+IO_FN void io_tell_memory(char *why, size_t size)
+{
+    const size_t n = strlen(why);
+    if (io_memory_ran_out() && !strstr(why, "memory")) snprintf(why + n, size - n, " (memory ran out meanwhile)");
+}
+
 /* why = "name: sentence" in IO_WHY bytes; returns false. */
 __attribute__((unused, format(printf, 3, 4))) static bool io_fail(char *why, const char *name, const char *format, ...)
 {
@@ -42,6 +54,7 @@ __attribute__((unused, format(printf, 3, 4))) static bool io_fail(char *why, con
     va_start(list, format);
     vsnprintf(why + n, (size_t)(IO_WHY - n), format, list);
     va_end(list);
+    io_tell_memory(why, IO_WHY);
     io_tame(why);
     return false;
 }

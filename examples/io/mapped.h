@@ -133,6 +133,7 @@ IO_FN bool io_map_take(int descriptor, const char *name, io_map *map, char *why)
             return true;
         }
     }
+    errno = 0;
     map->bytes = io_map_read(descriptor, &map->size);
     return map->bytes || io_fail(why, name, "it cannot be read (%s)", strerror(errno));
 }

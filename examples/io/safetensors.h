@@ -564,7 +564,7 @@ IO_FN bool st_create(const char *path, const st_tensor *tensor, int count, const
     if (!st_check_tensors(path, tensor, count, metadata, pairs, &w->size, why)) return false;
     FILE *memory = open_memstream(&text, &length);
     bool ok = memory && st_print_header(memory, tensor, count, metadata, pairs);
-    if (memory && fclose(memory) != 0) ok = false;
+    if ((memory && fclose(memory) != 0) || !text) ok = false; /* without memory fclose may return 0 and give no text */
     if (!ok)
         io_fail(why, path, "its header cannot be written: a text of __metadata__ is not UTF-8, or memory is short");
     ok = ok && io_output_open(path, &w->out, why) && st_write_header(w, text, length, why);

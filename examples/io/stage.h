@@ -139,13 +139,12 @@ IO_FN int io_rename_new(const char *from, const char *to)
 __attribute__((weak)) io_stage *volatile io_stages[IO_STAGES];
 
 /* Only what a signal may do: names that were asked for are known, nothing is searched. The lock goes last. */
-IO_FN void io_stage_remove(const io_stage *s)
+IO_FN bool io_stage_remove(const io_stage *s)
 {
     for (const io_staged *f = s->made; f; f = f->next)
         if (unlink(f->path) != 0) rmdir(f->path);
-    if (unlink(s->fresh) != 0 && rmdir(s->fresh) != 0 && errno != ENOENT) return; /* the next run sees to it */
-    unlink(s->lock);
-    rmdir(s->part);
+    if (unlink(s->fresh) != 0 && rmdir(s->fresh) != 0 && errno != ENOENT) return false; /* the next run sees to it */
+    return unlink(s->lock) == 0 && rmdir(s->part) == 0;
 }
 
 IO_FN void io_stage_remove_all(void)
@@ -196,10 +195,15 @@ IO_FN bool io_stage_clear(const io_stage *s)
     return ok;
 }
 
-/* The lock is ours; it goes last, so that what is there is known for what it is. */
+/* The lock is ours; it goes last, so that what is there is known for what it is. Without the memory to look around,
+ * what was asked for goes. */
 IO_FN bool io_stage_clean(const io_stage *s)
 {
-    return io_stage_clear(s) && unlink(s->lock) == 0 && rmdir(s->part) == 0;
+    if (io_stage_clear(s)) return unlink(s->lock) == 0 && rmdir(s->part) == 0;
+    const int trouble = errno;
+    const bool ok = io_stage_remove(s);
+    errno = trouble;
+    return ok;
 }
 
 /* As if it had never been opened. For one that is not open, nothing. */
