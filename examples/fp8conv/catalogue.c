@@ -107,8 +107,9 @@ static bool add_shard(fc_catalogue *c, int shard, char *why)
         item.tensor.data = NULL;
         item.tensor.name = strdup(file->tensor[i].name);
         item.result = item.tensor;
-        if (!item.tensor.name || fc_add(c, &item) < 0)
-            return io_fail(why, c->options->in, "there is not enough memory for its tensors");
+        if (item.tensor.name && fc_add(c, &item) >= 0) continue;
+        free(item.tensor.name);
+        return io_fail(why, c->options->in, "there is not enough memory for its tensors");
     }
     return file != NULL;
 }

@@ -133,7 +133,10 @@ static bool add_scale(fc_catalogue *c, int weight, char *why)
     set_type(&scale.tensor, "F32");
     scale.result = scale.tensor;
     const int added = scale.tensor.name ? fc_add(c, &scale) : -1;
-    if (added < 0) return io_fail(why, c->options->in, "there is not enough memory for its tensors");
+    if (added < 0) {
+        free(scale.tensor.name);
+        return io_fail(why, c->options->in, "there is not enough memory for its tensors");
+    }
     c->item[weight].scale = added;
     return true;
 }

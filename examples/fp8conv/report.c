@@ -96,16 +96,16 @@ typedef struct kind {
 
 static char *kind_name(const char *name, bool each)
 {
-    char *text = malloc(strlen(name) + 1);
+    char *text = app_memory(strlen(name) + 1, 1);
     size_t n = 0;
-    for (const char *at = name; text && *at; at++) {
+    for (const char *at = name; *at; at++) {
         const bool starts = at == name || at[-1] == '.', digit = isdigit((unsigned char)*at) != 0;
         size_t digits = strspn(at, "0123456789");
         const bool number = !each && starts && digit && (at[digits] == '.' || !at[digits]);
         text[n++] = number ? '*' : *at;
         if (number) at += digits - 1;
     }
-    if (text) text[n] = '\0';
+    text[n] = '\0';
     return text;
 }
 
@@ -167,7 +167,6 @@ static int gather(const fc_catalogue *c, kind *list)
         const fc_item *item = &c->item[i];
         if (!fc_is_weight(item)) continue;
         kind one = { .name = kind_name(item->tensor.name, c->options->each) };
-        if (!one.name) break;
         const char *what = item->role == FC_CODES ? fc_side_text(item->side) : item->tensor.type;
         snprintf(one.what, sizeof one.what, "%s", what);
         fc_grid_describe(&item->out, one.scales, sizeof one.scales);
@@ -217,8 +216,8 @@ static void print_scales(const fc_catalogue *c)
 static void print_text(const fc_catalogue *c)
 {
     app_table table;
-    kind *list = calloc((size_t)c->items + 1, sizeof *list);
-    const int kinds = list ? gather(c, list) : 0;
+    kind *list = app_memory((size_t)c->items + 1, sizeof *list);
+    const int kinds = gather(c, list);
     const fc_options *o = c->options;
     printf("%s: %s to %s%s\n\n", o->in, count_role(c, FC_CODES) ? fc_mode_text(o->mode) : "quantised",
            fc_side_text(o->to), o->check ? ", nothing written" : "");

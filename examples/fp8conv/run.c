@@ -65,8 +65,10 @@ static bool claim_input(const fc_options *o, char *why)
 
 static bool claim_output(const fc_catalogue *c, char *why)
 {
-    char *place = c->options->check ? NULL : fc_place(c);
-    const bool ok = !place || app_writes("", place, why);
+    if (c->options->check) return true;
+    char *place = fc_place(c);
+    const bool ok =
+        place ? app_writes("", place, why) : io_fail(why, c->options->out, "there is not enough memory to write it");
     free(place);
     return ok;
 }
@@ -103,10 +105,11 @@ static int verify(fc_catalogue *c)
     char why[IO_WHY] = "";
     measure_work(c, true);
     const bool ok = fc_verify(c, why);
+    const int failed = io_memory_ran_out() ? APP_USAGE : APP_FAILED; /* asked before errno is used again */
     app_progress_done();
     if (ok) return app_flush(APP_OK);
     io_stage_discard(&c->stage);
-    return app_complain(APP_FAILED, "--verify: %s", why);
+    return app_complain(failed, "--verify: %s", why);
 }
 
 /* OUT appears, then the reports. */

@@ -31,17 +31,19 @@ const char *fc_written(fc_catalogue *c)
 /* Only a checkpoint is replaced: a slip of the fingers must not cost a home directory. */
 static bool is_checkpoint(const char *path, char *why)
 {
-    bool weights = false, folders = false;
+    bool weights = false, folders = false, known = true;
     DIR *folder = opendir(path);
     if (!folder) return io_fail(why, path, "it cannot be read (%s)", strerror(errno));
     for (const struct dirent *e; (e = readdir(folder)) != NULL;) {
         if (strcmp(e->d_name, ".") == 0 || strcmp(e->d_name, "..") == 0) continue;
         char *inside = ckpt_inside(path, e->d_name);
-        folders = folders || !inside || ckpt_folder(inside);
+        known = known && inside;
+        folders = folders || (inside && ckpt_folder(inside));
         weights = weights || ckpt_ends(e->d_name, ".safetensors");
         free(inside);
     }
     closedir(folder);
+    if (!known) return io_fail(why, path, "there is not enough memory to look into it");
     if (folders) return io_fail(why, path, "it has directories in it; --force replaces a checkpoint's files only");
     return weights || io_fail(why, path, "it has no .safetensors in it; --force replaces checkpoints only");
 }

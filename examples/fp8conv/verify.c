@@ -219,11 +219,9 @@ bool fc_verify(fc_catalogue *c, char *why)
     const char *path = fc_written(c);
     o.in = path;
     o.from = FC_BY_MARK;
-    bool ok = path && fc_catalogue_open(&o, &out, why);
-    if (ok) {
-        ok = prove_all(c, &out, &v, why);
-        fc_catalogue_close(&out);
-    }
+    if (!path) return io_fail(why, c->options->out, "there is not enough memory to read it back");
+    const bool ok = fc_catalogue_open(&o, &out, why) && prove_all(c, &out, &v, why);
+    fc_catalogue_close(&out);
     app_progress_done();
     if (ok)
         printf("Verified, read back: %s codes, each the nearest to what it was; %s products of code and scale are\n"

@@ -121,7 +121,7 @@ bool probe_run_tile(const probe_tile *tile, trn_generation generation, const trn
                               : tile->mode == PROBE_ROWS      ? run_rows(&r)
                               : tile->mode == PROBE_PSUM_BF16 ? run_psum_bf16(&r)
                                                               : run_plain(&r, 0, tile->k, false);
-    if (status != TRN_OK) return app_fail(why, "%s: %s", tile->name, error.text);
+    if (!app_worked(status, &error)) return app_fail(why, "%s: %s", tile->name, error.text);
     outputs_of(&r, out);
     return true;
 }

@@ -50,7 +50,8 @@ static bool write_text(io_stage *s, const char *name, trn_generation generation,
 {
     io_output out;
     const char *path = io_stage_path(s, name);
-    if (!path || !io_output_open(path, &out, why)) return path || io_fail(why, name, "there is not enough memory");
+    if (!path) return io_fail(why, name, "there is not enough memory to write it");
+    if (!io_output_open(path, &out, why)) return false;
     text(out.file, generation);
     return io_output_commit(&out, why);
 }
@@ -60,7 +61,8 @@ static bool write_array(io_stage *s, const char *name, const char *type, int ran
 {
     io_output out;
     const char *path = io_stage_path(s, name);
-    if (!path || !io_output_open(path, &out, why)) return path || io_fail(why, name, "there is not enough memory");
+    if (!path) return io_fail(why, name, "there is not enough memory to write it");
+    if (!io_output_open(path, &out, why)) return false;
     npy_print(out.file, type, rank, shape, data);
     return io_output_commit(&out, why);
 }
@@ -127,13 +129,14 @@ static bool is_ours(const char *directory, char *why)
 static bool only_outputs(const char *directory, char *why)
 {
     DIR *list = opendir(directory);
-    bool ok = list != NULL;
-    for (const struct dirent *e; list && (e = readdir(list)) != NULL;) {
+    bool ok = true;
+    if (!list) return app_fail(why, "%.200s: it cannot be read (%s)", directory, strerror(errno));
+    for (const struct dirent *e; (e = readdir(list)) != NULL;) {
         const size_t n = strlen(e->d_name);
         ok = ok && (strcmp(e->d_name, ".") == 0 || strcmp(e->d_name, "..") == 0 ||
                     (n > 4 && strcmp(e->d_name + n - 4, ".npy") == 0));
     }
-    if (list) closedir(list);
+    closedir(list);
     return ok || app_fail(why, "%.200s: it has more in it than outputs, and --force replaces nothing else", directory);
 }
 

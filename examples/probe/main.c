@@ -150,8 +150,8 @@ static int identify(const options *o)
     char why[APP_WHY];
     app_output output = { .flag = "--json", .path = o->json, .write = probe_print_json };
     probe_claim_directory(o->identify);
-    if (!probe_read_directory(o->identify, &seen, why)) return app_complain(APP_USAGE, "%s", why);
-    int status = app_open_outputs(&output, 1);
+    const bool read = probe_read_directory(o->identify, &seen, why);
+    int status = read ? app_open_outputs(&output, 1) : app_complain(APP_USAGE, "%s", why);
     if (status == APP_OK) {
         probe_report report = { &seen, probe_identify(&seen, UINT64_MAX) };
         if (!app_output_taken(&output, 1)) probe_print_text(stdout, &report);

@@ -100,7 +100,7 @@ static bool random_product(const probe_setting *s, trn_format format, uint64_t s
     args.moving = trn_tensor_2d(format, b, K, LANES);
     args.numerics = &n;
     args.error = &error;
-    return trn_nc_matmul(&args) == TRN_OK || app_refuse(why, error.text);
+    return app_worked(trn_nc_matmul(&args), &error) || app_refuse(why, error.text);
 }
 
 /* What the rules call the same is the same. */
