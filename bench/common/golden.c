@@ -18,7 +18,7 @@ static FILE *open_in(const char *directory, const char *file, char *why)
     errno = ENAMETOOLONG;
     const bool fits = snprintf(path, sizeof path, "%s/%s", directory, file) < PATH;
     if (fits && !io_reading(path, why)) return NULL;
-    if (fits) in = fopen(path, "r");
+    if (fits) in = app_open(path);
     if (!in) snprintf(why, APP_WHY, "%s: it cannot be opened (%s)", file, strerror(errno));
     return in;
 }
@@ -66,10 +66,7 @@ bool tb_golden_read(const char *directory, const char *file, int columns, tb_gol
     while (good && fgets(line, sizeof line, in)) {
         if (golden->rows == room) {
             room = room ? 2 * room : 1024;
-            uint32_t *cell = realloc(golden->cell, room * (size_t)columns * sizeof *cell);
-            good = cell != NULL;
-            if (!good) break;
-            golden->cell = cell;
+            golden->cell = app_resize(golden->cell, room, (size_t)columns * sizeof *golden->cell);
         }
         good = parse_line(line, golden->cell + golden->rows * (size_t)columns, columns);
         if (!good) snprintf(why, APP_WHY, "%s: line %zu is not %d hexadecimal words", file, golden->rows + 1, columns);
@@ -114,9 +111,7 @@ size_t tb_golden_blocks(const char *directory, const char *file, int digits, tb_
         if (!parse_block(line, digits, &one)) break;
         if (count == room) {
             room = room ? 2 * room : 256;
-            tb_golden_block *more = realloc(*block, room * sizeof *more);
-            if (!more) break;
-            *block = more;
+            *block = app_resize(*block, room, sizeof **block);
         }
         (*block)[count++] = one;
     }

@@ -263,6 +263,7 @@ void tb_host_measure(const trn_tensor *a, const trn_tensor *b, const tb_format *
     bench *bench = calloc(1, sizeof *bench);
     if (!bench) {
         result->error.status = TRN_ENOSPC;
+        snprintf(result->error.text, sizeof result->error.text, "not enough memory to measure it");
         return;
     }
     const bool ready = prepare(bench, a, b, format, options, &result->error);
@@ -326,7 +327,7 @@ const char *tb_host_processor(void)
 {
     static char name[128];
     char line[256];
-    FILE *f = name[0] ? NULL : fopen("/proc/cpuinfo", "r");
+    FILE *f = name[0] ? NULL : app_open("/proc/cpuinfo");
     while (f && fgets(line, sizeof line, f)) {
         const char *colon = strchr(line, ':');
         if (!colon || strncmp(line, "model name", 10) != 0) continue;

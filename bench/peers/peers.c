@@ -13,6 +13,8 @@
 
 #include <trnmath/trn_format.h>
 
+#include "app/app.h"
+
 #if defined(__has_include)
 #if __has_include(<oneapi/dnnl/dnnl.h>)
 #include <oneapi/dnnl/dnnl.h>
@@ -72,8 +74,8 @@ static const char *openblas_version(void) { return openblas.there ? openblas.ver
 static void *openblas_prepare(const tb_peer_job *job)
 {
     if (!openblas.there || job->m > INT_MAX || job->n > INT_MAX || job->k > INT_MAX) return NULL;
-    tb_peer_job *copy = malloc(sizeof *copy);
-    if (copy) *copy = *job;
+    tb_peer_job *copy = app_memory(1, sizeof *copy);
+    *copy = *job;
     openblas.set_threads(job->threads);
     return copy;
 }

@@ -112,10 +112,8 @@ static void run_ours(const bench *b, int which, trn_isa isa)
     trn_matmul_args args = tb_operands_product(formats[which], &b->x[which], b->fc, &b->numerics[which]);
     args.isa = isa;
     args.error = &error;
-    if (trn_matmul(&args) != TRN_OK) {
-        fprintf(stderr, "matmul_speed: %s: %s\n", formats[which]->name, error.text);
-        exit(1);
-    }
+    const trn_status status = trn_matmul(&args);
+    if (status != TRN_OK) exit(app_complain(app_refused(status), "%s: %s", formats[which]->name, error.text));
 }
 
 static bool takes_part(const bench *b, int which)
@@ -147,13 +145,12 @@ static void set_threads(int threads)
 #endif
 }
 
-static bool prepare(bench *b)
+static void prepare(bench *b)
 {
     const shape s = b->s;
-    b->fa = malloc(sizeof(float) * (size_t)(s.m * s.k));
-    b->fb = malloc(sizeof(float) * (size_t)(s.k * s.n));
-    b->fc = malloc(sizeof(float) * (size_t)(s.m * s.n));
-    if (!b->fa || !b->fb || !b->fc) return false;
+    b->fa = app_memory((size_t)(s.m * s.k), sizeof(float));
+    b->fb = app_memory((size_t)(s.k * s.n), sizeof(float));
+    b->fc = app_memory((size_t)(s.m * s.n), sizeof(float));
     tb_fill_random(b->fa, s.m * s.k, 1, 0);
     tb_fill_random(b->fb, s.k * s.n, 1, 1);
     const trn_tensor a = trn_tensor_2d(TRN_F32, b->fa, s.m, s.k), w = trn_tensor_2d(TRN_F32, b->fb, s.k, s.n);
@@ -161,11 +158,10 @@ static bool prepare(bench *b)
         trn_error error = { TRN_OK, "" };
         b->there[i] = tb_format_numerics(formats[i], NULL, &b->numerics[i]) == TRN_OK &&
                       tb_operands_make(formats[i], &a, &w, &b->x[i], &error);
-        if (!b->there[i] && error.status == TRN_ENOSPC) return false;
+        if (!b->there[i]) app_worked(error.status, &error);
     }
     const tb_peer_job job = { s.m, s.n, s.k, b->fa, b->fb, b->fc, b->threads };
     for (int i = 0; i < TB_PEERS; i++) b->peer[i] = tb_peer_prepare((tb_peer_id)i, &job);
-    return true;
 }
 
 static void release(bench *b)
@@ -233,7 +229,7 @@ static void print(const bench *b, const options *o)
     fflush(stdout);
 }
 
-static bool run(const shape *s, int threads, const options *o, double log_sum[TB_MAX_FORMATS],
+static void run(const shape *s, int threads, const options *o, double log_sum[TB_MAX_FORMATS],
                 int count[TB_MAX_FORMATS], bool squares_and_models)
 {
     static bench b;
@@ -242,18 +238,15 @@ static bool run(const shape *s, int threads, const options *o, double log_sum[TB
     b.threads = threads;
     b.rounds = o->rounds;
     set_threads(threads);
-    const bool fine = prepare(&b);
-    if (fine) {
-        measure(&b, o);
-        print(&b, o);
-        for (int i = 0; i < ours && squares_and_models && b.peer[TB_OPENBLAS]; i++) {
-            if (!b.there[i]) continue;
-            log_sum[i] += log(ratio_to(&b, i, PEERS_FROM + TB_OPENBLAS));
-            count[i]++;
-        }
+    prepare(&b);
+    measure(&b, o);
+    print(&b, o);
+    for (int i = 0; i < ours && squares_and_models && b.peer[TB_OPENBLAS]; i++) {
+        if (!b.there[i]) continue;
+        log_sum[i] += log(ratio_to(&b, i, PEERS_FROM + TB_OPENBLAS));
+        count[i]++;
     }
     release(&b);
-    return fine;
 }
 
 static bool parse(int argc, char **argv, options *o)
@@ -314,7 +307,7 @@ int app_run(int argc, char **argv)
         for (size_t i = 0; i < sizeof shapes / sizeof shapes[0]; i++) {
             const shape *s = o.only.m ? &o.only : &shapes[i];
             if (o.quick && !s->quick) continue;
-            if (!run(s, threads, &o, log_sum, count, s->m >= 128)) return 1;
+            run(s, threads, &o, log_sum, count, s->m >= 128);
             if (o.only.m) break;
         }
         for (int i = 0; i < ours; i++)

@@ -75,18 +75,14 @@ static void quit(const char *text)
     exit(2);
 }
 
-static void *memory(size_t bytes)
-{
-    void *p = malloc(bytes + 1);
-    if (!p) quit("no memory");
-    return p;
-}
+static void *memory(size_t bytes) { return app_memory(bytes + 1, 1); }
 
 /* Numbers around zero, as layers have them, cast to the format. */
 static trn_tensor matrix(trn_format format, int64_t rows, int64_t columns, uint64_t seed)
 {
     const size_t count = (size_t)(rows * columns);
     float *x = (float *)memory(count * sizeof(float));
+    trn_error error;
     trn_convert_args args;
     memset(&args, 0, sizeof args);
     for (size_t i = 0; i < count; i++) {
@@ -96,7 +92,8 @@ static trn_tensor matrix(trn_format format, int64_t rows, int64_t columns, uint6
     }
     args.src = trn_tensor_2d(TRN_F32, x, rows, columns);
     args.dst = trn_tensor_2d(format, memory(count * 4), rows, columns);
-    if (trn_convert(&args) != TRN_OK) quit("the operands cannot be made");
+    args.error = &error;
+    if (trn_convert(&args) != TRN_OK) quit(error.text);
     free(x);
     return args.dst;
 }

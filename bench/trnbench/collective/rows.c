@@ -106,8 +106,7 @@ static bool first_chips(job *j, int ranks)
     if (count > j->net.chips)
         return refuse(j, "%s has %d chips of %d ranks, which are fewer than %d", j->net.chips, cores, ranks);
     if (count == j->net.chips) return true;
-    j->chip = malloc(sizeof *j->chip * (size_t)count);
-    if (!j->chip) return refuse(j, "%s: not enough memory for a group", 0, 0, 0);
+    j->chip = app_memory((size_t)count, sizeof *j->chip);
     for (int i = 0; i < count; i++) j->chip[i] = i;
     j->args.chips = j->chip;
     j->args.count = count;
@@ -226,8 +225,7 @@ static const trn_collective_args *checkable(const job *j, trn_collective_args *a
         const int unit = j->net.chips / j->net.level[j->net.levels - 1].size, most = TB_CC_CHECK_RANKS / cores;
         const int count = most / unit * unit;
         if (j->o->groups.groups || count < 1) return NULL;
-        *chip = malloc(sizeof **chip * (size_t)count);
-        if (!*chip) return NULL;
+        *chip = app_memory((size_t)count, sizeof **chip);
         for (int i = 0; i < count; i++) (*chip)[i] = i;
         args->chips = *chip;
         args->count = count;
@@ -244,7 +242,7 @@ static const tb_cc_check *check_values(job *j, tb_cc_check *check)
     int *chip;
     if (!j->o->check) return NULL;
     const trn_collective_args *ask = checkable(j, &args, &chip);
-    const bool ran = ask && tb_cc_check_values(ask, j->o->seed, check) == TRN_OK;
+    const bool ran = ask && app_worked(tb_cc_check_values(ask, j->o->seed, check), &j->error);
     free(chip);
     if (!ran) return NULL;
     if (check->wrong)
@@ -268,14 +266,14 @@ static void sweep(app_table *table, job *j)
         bool automatic = j->args.algorithm == TRN_ALGORITHM_AUTO;
         j->args.bytes = (size + element - 1) / element * element;
         tb_step("%s %s %lld B", trn_system_name(j->system), trn_collective_name(j->args.op), (long long)size);
-        if (trn_collective_cost(&j->args, &cost) != TRN_OK) {
+        if (!app_worked(trn_collective_cost(&j->args, &cost), &j->error)) {
             row_of_refusal(table, j);
             return;
         }
         if (o->every_algorithm) {
             trn_collective_args any = j->args;
             any.algorithm = TRN_ALGORITHM_AUTO;
-            automatic = trn_collective_cost(&any, &best) == TRN_OK && best.algorithm == cost.algorithm;
+            automatic = app_worked(trn_collective_cost(&any, &best), &j->error) && best.algorithm == cost.algorithm;
         }
         row_of_cost(table, j, &cost, automatic, check_values(j, &check));
         j->rows++;
@@ -296,7 +294,7 @@ static void every_algorithm(app_table *table, job *j)
 static bool system_rows(app_table *table, job *j, trn_system system)
 {
     const bool ready = start(j, system);
-    if (ready && j->o->rules && trn_replica_group_check(&j->args) != TRN_OK) return false;
+    if (ready && j->o->rules && !app_worked(trn_replica_group_check(&j->args), &j->error)) return false;
     for (int op = 0; op < TRN_COLLECTIVE_COUNT; op++) {
         if (!j->o->op[op]) continue;
         j->args.op = (trn_collective)op;

@@ -27,17 +27,13 @@ typedef struct one_case {
 typedef struct cases {
     one_case *list;
     size_t count, room;
-    bool failed; /* no memory */
 } cases;
 
 static void add(cases *c, one_case one)
 {
     if (c->count == c->room) {
-        const size_t room = c->room ? 2 * c->room : 4096;
-        one_case *list = realloc(c->list, room * sizeof *list);
-        c->failed = c->failed || !list;
-        if (!list) return;
-        c->list = list, c->room = room;
+        c->room = c->room ? 2 * c->room : 4096;
+        c->list = app_resize(c->list, c->room, sizeof *c->list);
     }
     c->list[c->count++] = one;
 }
@@ -130,7 +126,7 @@ static void add_bracket(cases *list, const tb_conversion *c, const char *directo
 
 static cases find_cases(const tb_conversion *c, const char *directory)
 {
-    cases list = { NULL, 0, 0, false };
+    cases list = { NULL, 0, 0 };
     const bool from_float = !tb_is_integer(c->from->format);
     if (c->rounding != TRN_NEAREST_EVEN) {
         add_bracket(&list, c, directory);
@@ -314,10 +310,10 @@ static void check_numbers(const tb_conversion *c, tb_maker_id id, trn_isa isa, c
     bench b = { c,    id,   isa,    trn_format_bytes(c->from->format), trn_format_bytes(c->to->format), NULL,
                 NULL, NULL, answers };
     if (tb_maker_gives_values(id)) b.out_bytes = sizeof(float);
-    b.src = malloc(room * b.in_bytes + 1);
-    b.dst = malloc(room * b.out_bytes + 1);
-    b.field = malloc(room * sizeof *b.field + 1);
-    const bool ready = b.src && b.dst && b.field && list.count && !list.failed;
+    b.src = app_memory(room * b.in_bytes + 1, 1);
+    b.dst = app_memory(room * b.out_bytes + 1, 1);
+    b.field = app_memory(room + 1, sizeof *b.field);
+    const bool ready = list.count > 0;
     if (ready && stochastic) check_choices(&b, &list, draws);
     if (ready && !stochastic) check_codes(&b, &list);
     free(list.list);

@@ -186,7 +186,7 @@ static int measure_all(tb_convert_job *job)
         }
     if (!tb_buffers_get(&b, most)) {
         tb_buffers_free(&b);
-        return app_complain(APP_FAILED, "there is not enough memory for arrays of %zu elements", most);
+        return app_complain(APP_USAGE, "there is not enough memory for arrays of %zu elements", most);
     }
     for (int i = 0; i < job->items; i++) {
         tb_convert_item *item = &job->item[i];
@@ -252,7 +252,7 @@ static int run(options *o)
     job->conversion = tb_conversions(&o->filter, &job->items);
     if (job->conversion && job->items == 0) return app_complain(APP_USAGE, "no conversion is left by these filters");
     job->item = calloc((size_t)job->items + 1, sizeof *job->item);
-    if (!job->conversion || !job->item) return app_complain(APP_FAILED, "there is not enough memory");
+    if (!job->conversion || !job->item) return app_complain(APP_USAGE, "there is not enough memory");
     tb_makers_load();
     for (int i = 0; i < job->items; i++) {
         job->item[i].conversion = &job->conversion[i];

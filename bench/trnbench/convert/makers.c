@@ -116,7 +116,7 @@ static void *ours_prepare(tb_maker_id id, const tb_conversion *c, const tb_array
     const size_t line = 64;
     ours *job = aligned_alloc(line, (sizeof *job + line - 1) / line * line);
     (void)id;
-    if (!job) return NULL;
+    if (!job) exit(app_complain(APP_USAGE, "there is not enough memory for a conversion"));
     memset(job, 0, sizeof *job);
     job->threads = a->threads;
     if (c->from->mx || c->to->mx)
@@ -130,7 +130,8 @@ static void ours_run(void *prepared)
 {
     const ours *job = prepared;
     set_threads(job->threads);
-    if (job->run(job) != TRN_OK) exit(app_complain(APP_FAILED, "a conversion was refused: %s", job->error.text));
+    const trn_status status = job->run(job);
+    if (status != TRN_OK) exit(app_complain(app_refused(status), "a conversion was refused: %s", job->error.text));
 }
 
 /* As trn_random_field cuts words into fields, from Philox or from the generator. */
@@ -179,7 +180,7 @@ static void shared_run(void *prepared)
 
 static void *share(convert_peer_loop loop, const tb_conversion *c, const tb_arrays *a, bool values)
 {
-    shared *s = loop.run ? calloc(1, sizeof *s) : NULL;
+    shared *s = loop.run ? app_memory(1, sizeof *s) : NULL;
     if (!s) return NULL;
     s->loop = loop;
     s->whole = (convert_peer_part){ a->dst, a->dst_scale, a->src, a->src_scale, a->n, a->seed };

@@ -81,7 +81,7 @@ const char *tb_memory_name(double bytes)
         static const char *const field[] = { "level", "size", "type" };
         for (int i = 0; i < 3; i++) {
             snprintf(path, sizeof path, "/sys/devices/system/cpu/cpu0/cache/index%d/%s", index, field[i]);
-            FILE *f = fopen(path, "r");
+            FILE *f = app_open(path);
             const int got = !f       ? 0
                             : i == 0 ? fscanf(f, "%ld", &level)
                             : i == 1 ? fscanf(f, "%ld", &kib)

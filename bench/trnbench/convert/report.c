@@ -124,9 +124,8 @@ static void print_notes(FILE *out, const tb_convert_job *job)
     char *text = NULL;
     size_t size = 0;
     FILE *notes = open_memstream(&text, &size);
-    if (!notes) return;
-    tb_convert_notes(notes, job);
-    fclose(notes);
+    if (notes) tb_convert_notes(notes, job);
+    if (!notes || fclose(notes) != 0 || !text) exit(app_complain(APP_USAGE, "there is not enough memory for a report"));
     fputs("<footer><p>", out);
     app_escape(out, text);
     fprintf(out,

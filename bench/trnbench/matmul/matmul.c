@@ -386,7 +386,7 @@ static int run(options *o)
     if (job->run_host && job->host.isa == TRN_ISA_AUTO && tb_refuse_isa() != APP_OK) return APP_USAGE;
     if (tb_open_files(&o->files) != APP_OK) return APP_USAGE;
     job->out = tb_file_stream(&o->files, TB_OUT);
-    if (!list_items(job)) return app_complain(APP_FAILED, "there is not enough memory");
+    if (!list_items(job)) return app_complain(APP_USAGE, "there is not enough memory");
     tb_start_host(job);
     const int checked = job->run_host ? tb_run_host(job) : APP_OK;
     status = checked == APP_USAGE ? checked : write_outputs(o);

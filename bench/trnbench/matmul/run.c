@@ -91,8 +91,8 @@ static void whole_product(const tb_job *job, const tb_work *w, const tb_format *
     const trn_tensor a = file_view(&w->a), b = file_view(&w->b);
     tb_operands x;
     trn_numerics numerics;
-    float *c = malloc(sizeof *c * (size_t)p->m * (size_t)p->n);
-    h->ran = c && tb_operands_make(format, &a, &b, &x, &h->error);
+    float *c = app_memory((size_t)p->m * (size_t)p->n, sizeof *c);
+    h->ran = tb_operands_make(format, &a, &b, &x, &h->error);
     if (h->ran) {
         trn_matmul_args args = tb_operands_product(format, &x, c, &numerics);
         args.isa = job->host.isa;
@@ -169,12 +169,13 @@ static int complain_of_host(const tb_job *job, const tb_item *item)
     const tb_work *w = &job->work[item->work];
     const tb_host *h = item->host;
     const char *layer = w->model ? w->product[item->product].layer : w->name, *format = item->format->name;
-    if (!h) return app_complain(APP_FAILED, "%s in %s: there is not enough memory to run it here", layer, format);
+    if (!h) return app_complain(APP_USAGE, "%s in %s: there is not enough memory to run it here", layer, format);
     if (!h->ran &&
         (h->error.status == TRN_EFORMAT || h->error.status == TRN_EUNSUPPORTED || h->error.status == TRN_ESHAPE))
         return app_complain(APP_OK, "%s is modelled but not run here: %s", format, h->error.text);
     if (!h->ran && h->error.status == TRN_EIO) return APP_USAGE; /* has been said */
-    if (!h->ran) return app_complain(APP_FAILED, "%s in %s was not run: %s", layer, format, h->error.text);
+    if (!h->ran)
+        return app_complain(app_refused(h->error.status), "%s in %s was not run: %s", layer, format, h->error.text);
     if (!h->check.defined)
         return app_complain(APP_OK,
                             "%s in %s: these numerics are not covered by the slow definition; no output was checked",

@@ -237,9 +237,9 @@ static bool define(const bench *b, int64_t i, int64_t j, unsigned char *column, 
 static tb_check check(const bench *b)
 {
     tb_check c = { true, 0, 0, 0, 0, 0, 0 };
-    unsigned char *column = malloc((size_t)b->stored * trn_format_bytes(b->b.format) + 1);
+    unsigned char *column = app_memory((size_t)b->stored * trn_format_bytes(b->b.format) + 1, 1);
     const uint64_t stream = 0x636865636b; /* "check" */
-    for (int s = 0; s < TB_SAMPLES && column; s++) {
+    for (int s = 0; s < TB_SAMPLES; s++) {
         const int64_t i = s == 0 ? 0
                           : s == 1
                               ? b->s.m - 1
