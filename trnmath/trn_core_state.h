@@ -223,7 +223,8 @@ TRN_API trn_status trn_core_begin(trn_core *core, const trn_core_args *args)
     const size_t bytes = trn_core_memory_bytes(args->generation);
     if (!args->memory) core->allocated = malloc(bytes);
     if (!args->memory && !core->allocated)
-        return trni_core_fail(core, trni_fail(&core->failure, TRN_ENOSPC, "no %zu bytes for a core", bytes));
+        return trni_core_fail(core,
+                              trni_fail(&core->failure, TRN_ENOSPC, "could not allocate %zu bytes for a core", bytes));
     trni_core_buffers(core, (char *)(args->memory ? args->memory : core->allocated));
     trni_core_tracks(args->trace);
     trn_vector_state_init(&core->vector_state, args->seed);

@@ -202,7 +202,8 @@ static void run_one(kernel_run *r, trn_trace *trace)
     const trn_core_args args = { .generation = r->generation, .seed = r->seed, .trace = trace, .error = &error };
     const char *text = "";
     r->core = &core;
-    if (trn_core_begin(&core, &args) == TRN_OK) {
+    r->result.status = trn_core_begin(&core, &args);
+    if (r->result.status == TRN_OK) {
         r->kernel->run(r);
         r->result.status = trn_core_status(&core, &text);
         r->result.legal = r->result.status == TRN_OK;
@@ -212,6 +213,7 @@ static void run_one(kernel_run *r, trn_trace *trace)
     } else {
         snprintf(r->result.why, sizeof r->result.why, "%s", error.text);
     }
+    if (r->result.status == TRN_ENOSPC) exit(app_complain(APP_USAGE, "%s: %s", r->kernel->name, r->result.why));
     kernel_free(r);
 }
 

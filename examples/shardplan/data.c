@@ -270,7 +270,7 @@ void sp_print_trace(FILE *out, const void *context)
     trn_trace trace = { .event = event, .capacity = EVENTS, .title = title };
     snprintf(title, sizeof title, "%s on %s, %s", job->model.name, job->net.name,
              job->list.legal ? sp_degrees(&job->plan[0]).text : "no legal plan");
-    if (job->list.legal) trn_plan_trace_step(&job->args, &job->plan[0], &trace);
+    if (job->list.legal) app_worked(trn_plan_trace_step(&job->args, &job->plan[0], &trace), &job->error);
     if (trace.lost) app_complain(APP_OK, "--trace: %lld events had no room", (long long)trace.lost);
     trn_trace_json(&trace, keep, out);
     free(event);

@@ -265,12 +265,12 @@ static void print_trace(FILE *out, const sp_job *job, bool layer, const char *ti
 {
     enum { EVENTS = 60000 };
     sp_buffer b = { NULL, 0, 0 };
-    trn_trace_event *event = malloc(EVENTS * sizeof *event);
-    trn_trace trace = { .event = event, .capacity = event ? EVENTS : 0, .title = title };
+    trn_trace_event *event = app_memory(EVENTS, sizeof *event);
+    trn_trace trace = { .event = event, .capacity = EVENTS, .title = title };
     trn_trace_svg_args picture = { .trace = &trace, .write = keep, .user = &b, .width = 1160 };
     const trn_status status = layer ? trn_plan_trace_layer(&job->args, &job->plan[0], &trace)
                                     : trn_plan_trace_step(&job->args, &job->plan[0], &trace);
-    if (status == TRN_OK) {
+    if (app_worked(status, &job->error)) {
         trn_trace_svg(&picture);
         sp_buffer told = { NULL, 0, 0 };
         retell(&b, &told);

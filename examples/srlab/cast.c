@@ -11,7 +11,7 @@
 
 void sr_must(trn_status status, const trn_error *error)
 {
-    if (status != TRN_OK) exit(app_complain(APP_FAILED, "%s", error->text));
+    if (status != TRN_OK) exit(app_complain(app_refused(status), "%s", error->text));
 }
 
 void sr_workspace_free(sr_workspace *workspace)

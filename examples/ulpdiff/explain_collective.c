@@ -114,7 +114,7 @@ static bool by_library(const co_context *c, const ud_hypothesis *h, trn_format w
     args.accumulate = adds ? wire : TRN_FORMAT_UNSET;
     args.src = view;
     args.dst = view + c->ranks;
-    const bool done = trn_collective_run(&args) == TRN_OK;
+    const bool done = app_worked(trn_collective_run(&args), NULL);
     free(view);
     return done;
 }

@@ -34,7 +34,7 @@ static bool evaluate(trn_act op, act_math math, float *x, int64_t n)
         args.op = op;
         args.unlimited = true;
         args.math = math == IDEAL ? TRN_ACT_MATH_SLEEF : TRN_ACT_MATH_ENGINE;
-        return trn_activation(&args) == TRN_OK;
+        return app_worked(trn_activation(&args), NULL);
     }
     for (int64_t i = 0; i < n; i++) x[i] = (float)activation_reference(op, 0, x[i]);
     return true;

@@ -119,7 +119,7 @@ static bool by_library(const mm_operands *p, const mm_sums *s, trn_tensor a, trn
     trn_matmul_args args = {
         .dst = trn_tensor_2d(TRN_F32, out, p->m, p->n), .a = a, .b = b, .numerics = &n, .double_row = s->double_row
     };
-    return trn_matmul(&args) == TRN_OK;
+    return app_worked(trn_matmul(&args), NULL);
 }
 
 static void cut_parts(float *rest, uint16_t *code, int64_t n, int parts)
@@ -151,7 +151,7 @@ static bool by_parts(const mm_operands *p, const mm_sums *s, trn_tensor a, trn_t
                                      .b = trn_tensor_2d(TRN_BF16, v + (sum - i) * nb, p->k, p->n),
                                      .numerics = &n };
             args.accumulate = sum < parts - 1 || i > 0;
-            good = trn_matmul(&args) == TRN_OK;
+            good = app_worked(trn_matmul(&args), NULL);
         }
     free(x);
     free(y);

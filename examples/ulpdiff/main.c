@@ -355,9 +355,9 @@ static void compare_all(ud_job *job)
 
 static int write_all(ud_job *job, app_output *output, int outputs)
 {
-    if (app_write_outputs(output, outputs, job) != APP_OK) return APP_USAGE;
-    if (!app_output_taken(output, outputs)) ud_print_text(stdout, job);
-    return app_flush(APP_OK);
+    if (app_finish_outputs(output, outputs, job) != APP_OK) return APP_USAGE;
+    if (!app_output_taken(output, outputs)) ud_print_text(stdout, job); /* it may end the program: no memory */
+    return app_flush(APP_OK) == APP_OK ? app_show_outputs(output, outputs) : APP_USAGE;
 }
 
 static int verdict(const ud_job *job)

@@ -9,6 +9,7 @@
 #include "conformance.h"
 
 #include <dirent.h>
+#include <errno.h>
 #include <stdlib.h>
 
 #include "bench/common/golden.h"
@@ -88,12 +89,10 @@ static bool prepare(arrays *a, const cf_vector *v, const cf_options *o, cf_answe
     if (!tb_golden_read(o->golden, name, v->of == BRACKET ? 4 : 2, &a->file, why))
         return cf_fail(answer, "%s", why), false;
     a->count = a->file.rows * signs;
-    a->in = calloc(a->count + 1, sizeof *a->in);
-    a->out = calloc(a->count + 1, sizeof *a->out);
-    a->expected = calloc(a->count + 1, sizeof *a->expected);
-    if (a->in && a->out && a->expected) return true;
-    release(a);
-    return cf_fail(answer, "out of memory"), false;
+    a->in = app_memory(a->count + 1, sizeof *a->in);
+    a->out = app_memory(a->count + 1, sizeof *a->out);
+    a->expected = app_memory(a->count + 1, sizeof *a->expected);
+    return true;
 }
 
 static bool convert(arrays *a, const cf_vector *v, trn_format to, trn_format from, trn_rounding rounding,
@@ -243,7 +242,10 @@ static bool is_read(const char *name)
 static void check_directory(const cf_vector *v, const cf_options *o, cf_answer *answer)
 {
     (void)v;
+    errno = 0;
     DIR *directory = opendir(o->golden);
+    if (!directory && errno == ENOMEM)
+        exit(app_complain(APP_USAGE, "there is not enough memory to open %s", o->golden));
     if (!directory) {
         cf_fail(answer, "%s: it cannot be opened", o->golden);
         return;

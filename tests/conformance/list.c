@@ -9,13 +9,6 @@
 const char *const cf_kind_names[CF_KINDS] = { "documented", "measured", "paper", "calculated" };
 const char *const cf_status_names[CF_STATUSES] = { "pass", "FAIL", "known difference", "skipped" };
 
-static void *need(void *memory)
-{
-    if (memory) return memory;
-    fprintf(stderr, "%s: out of memory\n", app_name);
-    exit(APP_FAILED);
-}
-
 /* Which kernels there can be at all; whether this host has them is another matter. */
 static bool of_this_architecture(trn_isa isa)
 {
@@ -31,7 +24,7 @@ void cf_add(cf_list *list, cf_vector v)
     if (!of_this_architecture(v.isa)) return;
     if (list->count == list->room) {
         list->room = list->room ? 2 * list->room : 256;
-        list->vector = need(realloc(list->vector, (size_t)list->room * sizeof *list->vector));
+        list->vector = app_resize(list->vector, (size_t)list->room, sizeof *list->vector);
     }
     v.chapter = list->chapter;
     if (!v.unit) v.unit = "";
@@ -49,9 +42,9 @@ static char *text_of(cf_list *list, const char *format, va_list arguments)
     vsnprintf(text, sizeof text, format, arguments);
     if (list->texts == list->text_room) {
         list->text_room = list->text_room ? 2 * list->text_room : 256;
-        list->text = need(realloc(list->text, (size_t)list->text_room * sizeof *list->text));
+        list->text = app_resize(list->text, (size_t)list->text_room, sizeof *list->text);
     }
-    char *copy = need(malloc(strlen(text) + 1));
+    char *copy = app_memory(strlen(text) + 1, 1);
     list->text[list->texts++] = copy;
     return strcpy(copy, text);
 }

@@ -162,6 +162,14 @@ static void write_csv(FILE *out, const void *context)
 
 static void write_html(FILE *out, const void *context) { cf_write_page(out, context); }
 
+/* Files appear last: what comes before may end the program for lack of memory. */
+static int show(const cf_report *report, app_output *output, int outputs)
+{
+    if (app_finish_outputs(output, outputs, report) != APP_OK) return APP_USAGE;
+    if (!app_output_taken(output, outputs)) cf_print(stdout, report);
+    return app_show_outputs(output, outputs);
+}
+
 static int run_all(const cf_list *list, const cf_options *o)
 {
     app_output output[] = {
@@ -172,8 +180,7 @@ static int run_all(const cf_list *list, const cf_options *o)
     enum { OUTPUTS = sizeof output / sizeof output[0] };
     app_reads_folder(o->golden);
     if (app_open_outputs(output, OUTPUTS) != APP_OK) return APP_USAGE;
-    cf_result *result = malloc(((size_t)list->count + 1) * sizeof *result);
-    if (!result) return app_complain(APP_FAILED, "out of memory");
+    cf_result *result = app_memory((size_t)list->count + 1, sizeof *result);
     cf_report report = { o, result, 0, 0 };
     const double start = app_now();
     int failed = 0;
@@ -185,9 +192,7 @@ static int run_all(const cf_list *list, const cf_options *o)
     }
     app_progress_done();
     report.seconds = app_now() - start;
-    const bool taken = app_output_taken(output, OUTPUTS);
-    const int status = app_write_outputs(output, OUTPUTS, &report);
-    if (status == APP_OK && !taken) cf_print(stdout, &report);
+    const int status = show(&report, output, OUTPUTS);
     free(result);
     return status != APP_OK ? status : failed ? APP_FAILED : APP_OK;
 }
