@@ -193,9 +193,10 @@ TRNI_FN trn_status trni_fit_row_lines(trni_calibration_search *s, int i)
     const bool choose = ask.algorithm == TRN_ALGORITHM_AUTO;
     ask.calibration = &s->at;
     ask.error = s->a->error;
-    const int count = choose ? trn_collective_candidates(&ask, list) : 1;
-    if (!count) return trni_fail(s->a->error, TRN_EUNSUPPORTED, "sample %d: no algorithm does it", i);
-    trn_status status = TRN_OK;
+    int count = 1;
+    trn_status status = choose ? trni_collective_candidates(&ask, list, &count) : TRN_OK;
+    if (status == TRN_OK && !count)
+        return trni_fail(s->a->error, TRN_EUNSUPPORTED, "sample %d: no algorithm does it", i);
     for (int k = 0; k < count && status == TRN_OK; k++) {
         status = trni_fit_add_line(s, i, list[k], !choose && ask.single_step);
         if (status == TRN_OK && choose && list[k] == TRN_MESH && ask.op == TRN_ALL_REDUCE)

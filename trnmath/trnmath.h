@@ -24,7 +24,7 @@
  *     core       trn_core.h trn_core_state.h
  *     network    trn_topology.h trn_topology_graph.h trn_topology_svg.h trn_mesh.h trn_pspec.h trn_shard.h
  *                trn_schedule.h trn_collective.h trn_collective_group.h trn_collective_cost.h
- *                trn_calibration_fit.h
+ *                trn_calibration_fit.h trn_calibration_file.h
  *     sharded    trn_reshard.h trn_reshard_args.h trn_reshard_plan.h trn_sharded_matmul.h trn_sharded_plan.h
  *     plan       trn_plan.h trn_plan_args.h trn_plan_model.h trn_plan_trace.h
  *     mpi        trn_mpi.h trn_mpi_sharded.h, when TRN_USE_MPI is defined
@@ -38,6 +38,7 @@
 #include "trn_alu.h"
 #include "trn_base.h"
 #include "trn_calibration.h"
+#include "trn_calibration_file.h"
 #include "trn_calibration_fit.h"
 #include "trn_collective.h"
 #include "trn_collective_cost.h"

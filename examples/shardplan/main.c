@@ -46,6 +46,7 @@ APP_TAKE(take_why, sp_options, why, true)
 APP_TAKE(take_scaling, sp_options, scaling, true)
 APP_TAKE(take_assumptions, sp_options, assumptions, true)
 APP_TAKE(take_schema, sp_options, schema, true)
+APP_CALIBRATION_TAKE(sp_options, calibration)
 
 static bool take_system(void *into, const char *value, char *why)
 {
@@ -160,6 +161,7 @@ static const app_option option[] = {
     { "--any-group", NULL, "do not ask the vendor's rules for replica groups", take_any_group },
     { "--beyond-neuronlink", NULL, "tp, cp and ep may use EFA", take_beyond },
     { "--overlap", NULL, "tp's and ep's collectives run beside products (collective matmul)", take_overlap },
+    APP_CALIBRATION_OPTIONS,
     { "--assume", "LIST", "such as contention=0.2; --assumptions lists them", take_assume },
     { NULL, NULL, "the answer", NULL },
     { "--top", "N", "plans to show (default 10)", take_top },
@@ -216,6 +218,7 @@ static int check(const sp_options *o)
 static int parse(int argc, char **argv, sp_options *o)
 {
     memset(o, 0, sizeof *o);
+    app_calibration_start(&o->calibration);
     o->system = TRN_TRN2_ULTRASERVER;
     o->top = 10;
     o->args.sequence = 4096;
@@ -253,8 +256,10 @@ int app_run(int argc, char **argv)
     enum { OUTPUTS = sizeof output / sizeof output[0] };
     status = app_open_outputs(output, OUTPUTS);
     if (status == APP_OK && !sp_search(&job, why)) status = app_complain(APP_USAGE, "%s", why);
+    if (status == APP_OK && o->calibration.measured) status = app_calibration_write(&o->calibration);
     if (status == APP_OK) status = write_all(&job, output, OUTPUTS);
     app_discard_outputs(output, OUTPUTS);
     free(job.plan);
+    app_calibration_free(&job.options.calibration);
     return status;
 }

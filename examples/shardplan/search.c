@@ -94,10 +94,19 @@ static bool build_network(sp_job *job, char *why)
            app_fail(why, "--chips %lld: no part of %s (%d chips)", (long long)o->chips, all.name, all.chips);
 }
 
+/* What nccom-test printed is taken to be an all_reduce over all of the network, where it does not say. */
+static bool calibrate(sp_job *job, char *why)
+{
+    app_calibration *c = &job->options.calibration;
+    const app_calibration_ask ask = { &job->net, TRN_ALL_REDUCE, TRN_BF16, 0, 0 };
+    return !c->measured || app_calibration_fit(c, &ask, why);
+}
+
 bool sp_search(sp_job *job, char *why)
 {
-    if (!read_model(job, why) || !build_network(job, why)) return false;
+    if (!read_model(job, why) || !build_network(job, why) || !calibrate(job, why)) return false;
     job->args = job->options.args;
+    job->args.calibration = &job->options.calibration.now;
     job->args.model = &job->model;
     job->args.net = &job->net;
     job->args.error = &job->error;

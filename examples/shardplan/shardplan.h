@@ -16,6 +16,7 @@
 #define SHARDPLAN_H
 
 #include "app/app.h"
+#include "app/calibration.h"
 
 #include <trnmath/trn_plan.h>
 
@@ -30,6 +31,7 @@ typedef struct sp_options {
     int64_t chips;          /* 0 = all */
     int64_t top;
     bool why, scaling, assumptions, schema;
+    app_calibration calibration;
     trn_plan_args args;     /* all that the command line says about the job */
 } sp_options;
 

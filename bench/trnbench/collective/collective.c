@@ -129,20 +129,14 @@ static bool take_seed(void *o, const char *value, char *why)
     return tb_parse_seed(value, &((tb_cc_options *)o)->seed, why);
 }
 
-static bool take_release(void *into, const char *value, char *why)
-{
-    tb_cc_options *o = into;
-    o->release = trn_release_from_name(value);
-    if (o->release == TRN_RELEASE_COUNT) return app_refuse(why, "expected newer or older");
-    o->calibration = trn_calibration_of_release(o->release);
-    return true;
-}
+APP_CALIBRATION_TAKE(tb_cc_options, calibration)
 
 APP_TAKE(take_gib, tb_cc_options, gib, true)
 APP_TAKE(take_uncalibrated, tb_cc_options, uncalibrated, true)
 APP_TAKE(take_rules, tb_cc_options, rules, true)
 APP_TAKE(take_check, tb_cc_options, check, true)
 APP_TAKE(take_schema, tb_cc_options, schema, true)
+APP_TAKE(take_published, tb_cc_options, published, true)
 APP_TAKE(take_json, tb_cc_options, files.json, value)
 APP_TAKE(take_csv, tb_cc_options, files.csv, value)
 
@@ -172,8 +166,9 @@ static const app_option collective_options[] = {
     { "-d", "FORMAT", "the same", take_wire },
     { "--preset", "NAME", "rates of Trainium3's links: sa (the default), doc or spec; sa/planes=2 and so on",
       take_preset },
-    { "--release", "NAME", "software whose times are expected: newer (the default) or older (about 2023)",
-      take_release },
+    APP_CALIBRATION_OPTIONS,
+    { "--published", NULL, "times that somebody measured, beside bound, ideal and expected, and a fit without each",
+      take_published },
     { "--uncalibrated", NULL, "link loads alone, without the factors that the vendor's switch-over sizes imply",
       take_uncalibrated },
     { "--rules", NULL, "refuse replica groups that the system's runtime refuses, and say why", take_rules },
@@ -302,11 +297,12 @@ static int print_section(const app_table *table, int first, const tb_cc_options 
 static void print_text(const app_table *table, const tb_cc_options *o)
 {
     for (int row = 0; row < table->rows;) row = print_section(table, row, o);
-    printf("  %s; bound: no schedule is faster; ideal: this one at the documented rates%s; expected: with the software "
-           "of\n  %s releases, at the rates that published times show (trnbench spec --links); a model, none of it "
+    printf("  %s; bound: no schedule is faster; ideal: this one at the documented rates%s; expected: with what "
+           "software\n  adds and at the rates that it reaches (%s; trnbench spec --links); a model, none of it "
            "measured.\n",
            o->gib ? "GiB/s: 2^30 bytes a second" : "GB/s: 1e9 bytes a second",
-           o->uncalibrated ? ", from link loads alone" : "", trn_release_name(o->release));
+           o->uncalibrated ? ", from link loads alone" : "",
+           o->calibration.loaded ? o->calibration.loaded : trn_release_name(o->calibration.release));
     if (o->every_algorithm) puts("  * what the library takes by itself.");
 }
 
@@ -327,8 +323,8 @@ static void write_json(FILE *out, const void *context)
             "{\n  \"schema\": \"trnbench.collective\",\n  \"schema_version\": \"1.0.0\",\n  \"version\": \"%s\",\n"
             "  \"bandwidth_unit\": \"%s\",\n  \"calibration\": [",
             TRN_VERSION, all->o->gib ? "GiB/s" : "GB/s");
-    double value[sizeof all->o->calibration / sizeof(double)]; /* a struct of doubles, in the order of its fields */
-    memcpy(value, &all->o->calibration, sizeof value);
+    double value[sizeof all->o->calibration.now / sizeof(double)]; /* a struct of doubles, in the order of its fields */
+    memcpy(value, &all->o->calibration.now, sizeof value);
     for (int i = 0; !all->o->uncalibrated && trn_calibration_field_at(i, &f); i++) {
         fprintf(out, "%s\n    {\"field\": \"%s\", \"value\": ", i ? "," : "", f.field);
         app_print_json_number(out, value[i]);
@@ -350,7 +346,7 @@ static void defaults(tb_cc_options *o)
     o->wire = TRN_BF16;
     o->preset = "sa";
     o->seed = 1;
-    o->calibration = trn_calibration_default();
+    app_calibration_start(&o->calibration);
 }
 
 static void fill_defaults(tb_cc_options *o)
@@ -379,6 +375,8 @@ static int report(const app_table *table, tb_cc_options *o, int status)
     const outputs all = { table, o };
     if (o->schema)
         app_print_schema(stdout, "trnbench.collective", table);
+    else if (!tb_stdout_taken(&o->files) && o->published)
+        tb_cc_print_published(table);
     else if (!tb_stdout_taken(&o->files))
         print_text(table, o);
     const int written = tb_write_files(&o->files, write_csv, write_json, NULL, &all);
@@ -404,6 +402,20 @@ static int parse(tb_cc_options *o, int argc, char **argv)
     return app_parse_options(&collective_command, o, argc - first - last, argv + first);
 }
 
+/* The first of the systems and operations that were asked for is what a file without commands is taken to be. */
+static int calibrate(tb_cc_options *o)
+{
+    int system = 0, op = 0;
+    char why[APP_WHY];
+    while (!o->system[system]) system++;
+    while (!o->op[op]) op++;
+    const trn_topology net = trn_topology_preset((trn_system)system, o->preset);
+    const app_calibration_ask ask = { &net, (trn_collective)op, o->wire, o->ranks, o->ranks_per_chip };
+    if (!app_calibration_fit(&o->calibration, &ask, why)) return app_complain(APP_USAGE, "%s", why);
+    app_calibration_print(stdout, &o->calibration);
+    return app_calibration_write(&o->calibration);
+}
+
 static int collective(tb_cc_options *o, int argc, char **argv)
 {
     app_table table;
@@ -412,8 +424,10 @@ static int collective(tb_cc_options *o, int argc, char **argv)
     if (tb_refuse_isa() != APP_OK) return APP_USAGE;
     fill_defaults(o);
     if (check_options(o) != APP_OK) return APP_USAGE;
-    tb_cc_start(&table, o->gib);
-    if (!o->schema) status = tb_cc_rows(&table, o);
+    if (o->calibration.measured) return calibrate(o);
+    if (o->published) status = tb_cc_published(&table);
+    else tb_cc_start(&table, o->gib);
+    if (!o->schema && !o->published) status = tb_cc_rows(&table, o);
     if (status != APP_USAGE) status = report(&table, o, status);
     app_table_free(&table);
     return status;
@@ -426,5 +440,6 @@ int tb_main_collective(int argc, char **argv)
     const int status = collective(&o, argc, argv);
     tb_discard_files(&o.files);
     tb_groups_free(&o.groups);
+    app_calibration_free(&o.calibration);
     return status;
 }

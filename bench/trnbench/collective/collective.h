@@ -7,6 +7,7 @@
 #include <trnmath/trn_collective.h>
 
 #include "app/app.h"
+#include "app/calibration.h"
 #include "bench/common/measure.h"
 #include "groups.h"
 
@@ -25,9 +26,8 @@ typedef struct tb_cc_options {
     tb_groups groups;        /* none: the first chips */
     trn_format wire;
     const char *preset;
-    trn_release release;
-    trn_calibration calibration; /* of that release, or from a file */
-    bool gib, uncalibrated, rules, check, schema;
+    app_calibration calibration;
+    bool gib, uncalibrated, rules, check, schema, published;
     uint64_t seed;
     tb_files files;
 } tb_cc_options;
@@ -39,6 +39,12 @@ void tb_cc_start(app_table *table, bool gib);
 /* One row per system x operation x algorithm x size, and one without numbers for what does not fit, which says why.
  * APP_FAILED when a value is wrong; APP_USAGE with a sentence when nothing fits or --rules refuses a group. */
 int tb_cc_rows(app_table *table, const tb_cc_options *o);
+
+/* ---- published.c ---- */
+
+/* Every published row beside bound, ideal and expected, and what a fit without it predicts. */
+int tb_cc_published(app_table *table);
+void tb_cc_print_published(const app_table *table);
 
 /* ---- check.c ---- */
 

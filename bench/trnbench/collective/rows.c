@@ -123,7 +123,7 @@ static bool start(job *j, trn_system system)
     j->args.ranks_per_chip = o->ranks_per_chip ? o->ranks_per_chip : j->net.ranks_per_chip;
     j->args.wire = o->wire;
     j->args.uncalibrated = o->uncalibrated;
-    j->args.calibration = &o->calibration;
+    j->args.calibration = &o->calibration.now;
     j->args.error = &j->error;
     snprintf(j->chips, sizeof j->chips, "all");
     if (!j->net.chips) return refuse(j, "%s has no such preset", 0, 0, 0);
