@@ -74,6 +74,7 @@ TRN_API void trn_plan_level_text(const trn_topology *net, const trn_plan *plan, 
 
 #if TRNI_BODIES
 
+#include "plan/plan_degrees.h"
 #include "plan/plan_time.h"
 
 /* ---- is it legal? ---- */
@@ -90,11 +91,14 @@ __attribute__((unused, format(TRNI_PRINTF, 3, 4))) static bool trni_plan_refuse(
     return false;
 }
 
-/* "tp 16", or "tp 16 (64 ranks)". */
+/* "tp 16", or "tp 16 (64 ranks)"; with lnc "tp 64 (16 chips)". */
 TRNI_FN const char *trni_plan_tp_text(const trni_plan_work *w, const trn_plan *p, char text[48])
 {
     const long long t = (long long)trni_plan_tp_ranks(w, p);
-    if (w->a.ranks_per_chip > 1) snprintf(text, 48, "tp %d (%lld ranks)", p->tp, t);
+    const int sharing = trni_plan_sharing(w, p);
+    if (sharing > 1) snprintf(text, 48, "tp %lld (1/%d chip)", t, sharing);
+    else if (p->tp_cores) snprintf(text, 48, "tp %lld (%d chip%s)", t, p->tp, p->tp == 1 ? "" : "s");
+    else if (w->a.ranks_per_chip > 1) snprintf(text, 48, "tp %d (%lld ranks)", p->tp, t);
     else snprintf(text, 48, "tp %d", p->tp);
     return text;
 }
@@ -156,7 +160,7 @@ TRNI_DRIVER bool trni_plan_check_sizes(const trni_plan_work *w, trn_plan *p)
 TRNI_DRIVER bool trni_plan_check_domain(const trni_plan_work *w, const trni_plan_place *place, trn_plan *p)
 {
     const trn_topology *net = w->a.net;
-    const int degree[3] = { p->tp, p->cp, p->ep };
+    const int degree[3] = { p->tp_cores ? p->tp_cores : p->tp, p->cp, p->ep };
     for (int l = 0; l < net->levels && !w->a.across_domains; l++) {
         const int span = trn_topology_stride(net, l) * net->level[l].size;
         for (int i = 0; span > w->domain && i < place->parts[l]; i++) {
@@ -169,9 +173,24 @@ TRNI_DRIVER bool trni_plan_check_domain(const trni_plan_work *w, const trni_plan
     return true;
 }
 
+/* Some logical cores of one chip: only how many they are. */
+TRNI_DRIVER bool trni_plan_check_part(const trni_plan_work *w, trn_plan *p)
+{
+    trn_collective_args args;
+    memset(&args, 0, sizeof args);
+    args.net = w->a.net;
+    args.ranks_per_chip = w->a.ranks_per_chip;
+    const trni_group_rule *rule = trni_group_rule_of(&args);
+    if (p->tp_cores == 1 || !rule || trni_group_rule_allows(rule, p->tp_cores)) return true;
+    return trni_plan_refuse(p, TRN_PLAN_GROUP, "tp %d: a replica group of %d ranks; %s with %d ranks per chip takes %s",
+                            p->tp_cores, p->tp_cores, trn_generation_name(rule->generation), rule->ranks_per_chip,
+                            rule->sizes);
+}
+
 /* The vendor's rules for the group of all logical cores of tp's chips; asked once for each tp, which lies innermost. */
 TRNI_DRIVER bool trni_plan_check_group(trni_plan_work *w, const trni_plan_place *place, trn_plan *p)
 {
+    if (!w->a.ignore_groups && trni_plan_sharing(w, p) > 1) return trni_plan_check_part(w, p);
     if (w->a.ignore_groups || p->tp == 1) return true;
     if (w->group_tp != p->tp) {
         trn_collective_args args;
@@ -184,7 +203,7 @@ TRNI_DRIVER bool trni_plan_check_group(trni_plan_work *w, const trni_plan_place 
         trni_plan_place_groups(&part, TRNI_PLAN_AXIS(TP), w->chips, &args.count, &args.groups);
         args.net = &net;
         args.chips = w->chips;
-        args.ranks_per_chip = w->a.net->ranks_per_chip;
+        args.ranks_per_chip = w->a.lnc ? w->a.ranks_per_chip : w->a.net->ranks_per_chip;
         args.error = &error;
         w->group_tp = p->tp;
         w->group_why[0] = 0;
@@ -193,15 +212,15 @@ TRNI_DRIVER bool trni_plan_check_group(trni_plan_work *w, const trni_plan_place 
         if (status == TRN_ENOSPC && w->status == TRN_OK)
             w->status = trni_fail(w->a.error, status, "%.200s", error.text);
     }
-    return !w->group_why[0] || trni_plan_refuse(p, TRN_PLAN_GROUP, "tp %d: %.180s", p->tp, w->group_why);
+    return !w->group_why[0] || trni_plan_refuse(p, TRN_PLAN_GROUP, "tp %d: %.180s", p->tp_cores ? p->tp_cores : p->tp,
+                                                w->group_why);
 }
 
 /* All but the microbatch and HBM. */
 TRNI_DRIVER bool trni_plan_check_degrees(trni_plan_work *w, trn_plan *p)
 {
-    const int degree[TRN_AXIS_COUNT] = { p->tp, p->cp, p->ep, p->dp, p->pp };
     trni_plan_place place;
-    trni_plan_place_degrees(w->a.net, degree, p->order, &place);
+    trni_plan_place_plan(w->a.net, p, &place);
     return trni_plan_check_tp(w, p) && trni_plan_check_sizes(w, p) && trni_plan_check_domain(w, &place, p) &&
            trni_plan_check_group(w, &place, p);
 }
@@ -337,10 +356,11 @@ typedef struct trni_plan_search {
 /* The order of the answer. Ties: the smaller tp, cp, ep, pp; then the order of axes. */
 TRNI_FN bool trni_plan_before(const trn_plan *a, const trn_plan *b)
 {
-    const int x[] = { a->tp, a->cp, a->ep, a->pp, (int)a->order }, y[] = { b->tp, b->cp, b->ep, b->pp, (int)b->order };
+    const int x[] = { a->tp, a->tp_cores, a->cp, a->ep, a->pp, (int)a->order };
+    const int y[] = { b->tp, b->tp_cores, b->cp, b->ep, b->pp, (int)b->order };
     if (trni_plan_better(a, b)) return true;
     if (trni_plan_better(b, a)) return false;
-    for (int i = 0; i < 5; i++)
+    for (int i = 0; i < 6; i++)
         if (x[i] != y[i]) return x[i] < y[i];
     return false;
 }
@@ -389,14 +409,15 @@ TRNI_FN void trni_plan_each_order(trni_plan_search *s, trn_plan *p)
     trni_plan_consider(s, p);
 }
 
-/* dp is what pp leaves. */
+/* dp is what pp leaves, once for each replica on a chip. */
 TRNI_FN void trni_plan_each_pp(trni_plan_search *s, trn_plan *p, int chips)
 {
     for (int pp = 1; pp <= s->w->a.max_pp && pp <= chips; pp++) {
         if (chips % pp || !trni_plan_wanted(s->w, TRN_AXIS_PP, pp)) continue;
-        if (!trni_plan_wanted(s->w, TRN_AXIS_DP, chips / pp)) continue;
+        const int64_t dp = (int64_t)(chips / pp) * trni_plan_sharing(s->w, p);
+        if (dp > INT32_MAX || !trni_plan_wanted(s->w, TRN_AXIS_DP, dp)) continue;
         p->pp = pp;
-        p->dp = chips / pp;
+        p->dp = (int)dp;
         trni_plan_each_order(s, p);
     }
 }
@@ -412,19 +433,30 @@ TRNI_FN void trni_plan_each_ep(trni_plan_search *s, trn_plan *p, int chips, int 
     }
 }
 
+TRNI_FN void trni_plan_each_cp(trni_plan_search *s, trn_plan *p, int chips, int most)
+{
+    for (int cp = 1; cp <= most; cp++) {
+        if (chips % cp || !trni_plan_wanted(s->w, TRN_AXIS_CP, cp)) continue;
+        p->cp = cp;
+        trni_plan_each_ep(s, p, chips / cp, most / cp);
+    }
+}
+
+/* With lnc first the parts of one chip. */
 TRNI_FN void trni_plan_each(trni_plan_search *s)
 {
     const int chips = s->w->a.net->chips, most = s->w->a.across_domains ? chips : s->w->domain;
+    const int cores = s->w->a.lnc ? s->w->a.ranks_per_chip : 0;
     trn_plan p;
     memset(&p, 0, sizeof p);
-    for (int tp = 1; tp <= most; tp++) {
-        if (chips % tp || !trni_plan_wanted(s->w, TRN_AXIS_TP, tp)) continue;
-        for (int cp = 1; cp <= most / tp; cp++) {
-            if (chips / tp % cp || !trni_plan_wanted(s->w, TRN_AXIS_CP, cp)) continue;
-            p.tp = tp;
-            p.cp = cp;
-            trni_plan_each_ep(s, &p, chips / tp / cp, most / tp / cp);
-        }
+    p.tp = 1;
+    for (p.tp_cores = 1; p.tp_cores < cores; p.tp_cores++)
+        if (cores % p.tp_cores == 0 && trni_plan_wanted(s->w, TRN_AXIS_TP, p.tp_cores))
+            trni_plan_each_cp(s, &p, chips, most);
+    for (p.tp = 1; p.tp <= most; p.tp++) {
+        p.tp_cores = p.tp * cores;
+        if (chips % p.tp == 0 && trni_plan_wanted(s->w, TRN_AXIS_TP, cores ? p.tp_cores : p.tp))
+            trni_plan_each_cp(s, &p, chips / p.tp, most / p.tp);
     }
 }
 
@@ -452,25 +484,12 @@ TRN_API trn_status trn_plan_search(const trn_plan_args *args, trn_plan *plan, in
     free(s.plan);
     if (status != TRN_OK) return status;
     if (!s.list.found) {
-        trni_fail(args->error, TRN_EINVAL,
-                         "no plan of %d chips has these degrees (0 = any): tp %d, cp %d, ep %d, "
-                         "dp %d, pp %d",
-                         args->net->chips, args->degree[TRN_AXIS_TP], args->degree[TRN_AXIS_CP],
-                         args->degree[TRN_AXIS_EP], args->degree[TRN_AXIS_DP], args->degree[TRN_AXIS_PP]);
+        trni_plan_none_found(args, w.a.lnc ? w.a.ranks_per_chip : 0);
         return TRN_EINVAL;
     }
     if (s.list.kept) qsort(plan, (size_t)s.list.kept, sizeof *plan, trni_plan_compare);
     *list = s.list;
     return TRN_OK;
-}
-
-/* Are its degrees those of so many chips, and its order one? */
-TRNI_FN bool trni_plan_fills(const trn_topology *net, const trn_plan *plan)
-{
-    const int degree[TRN_AXIS_COUNT] = { plan->tp, plan->cp, plan->ep, plan->dp, plan->pp };
-    int64_t product = 1;
-    for (int i = 0; i < TRN_AXIS_COUNT; i++) product = degree[i] < 1 || product > (1 << 27) ? 0 : product * degree[i];
-    return product == net->chips && (unsigned)plan->order <= (unsigned)TRN_ORDER_PP_DP;
 }
 
 TRN_API trn_status trn_plan_evaluate(const trn_plan_args *args, trn_plan *plan)
@@ -481,19 +500,19 @@ TRN_API trn_status trn_plan_evaluate(const trn_plan_args *args, trn_plan *plan)
     if (!plan) return trni_fail(args->error, TRN_EINVAL, "plan is null");
     trn_status status = trni_plan_work_begin(&w, args, 1 << 10);
     if (status != TRN_OK) return status;
-    if (!trni_plan_fills(w.a.net, plan))
-        status = trni_fail(args->error, TRN_EINVAL, "tp %d x cp %d x ep %d x dp %d x pp %d are not the %d chips of %s",
-                           plan->tp, plan->cp, plan->ep, plan->dp, plan->pp, w.a.net->chips, w.a.net->name);
+    trn_plan p;
+    memset(&p, 0, sizeof p);
+    p.tp = plan->tp;
+    p.tp_cores = plan->tp_cores;
+    trni_plan_count_tp(&w, &p);
+    p.cp = plan->cp;
+    p.ep = plan->ep;
+    p.dp = plan->dp;
+    p.pp = plan->pp;
+    p.order = plan->order;
     memset(&pick, 0, sizeof pick);
+    if (!trni_plan_fills(&w, &p)) status = trni_plan_not_filled(&w, &p);
     if (status == TRN_OK) {
-        trn_plan p;
-        memset(&p, 0, sizeof p);
-        p.tp = plan->tp;
-        p.cp = plan->cp;
-        p.ep = plan->ep;
-        p.dp = plan->dp;
-        p.pp = plan->pp;
-        p.order = plan->order;
         pick.best = p;
         if (trni_plan_check_degrees(&w, &pick.best)) trni_plan_try_microbatches(&w, &p, &pick);
         status = w.status;
@@ -520,10 +539,9 @@ TRN_API trn_status trn_plan_collective(const trn_plan_args *args, const trn_plan
     }
     trn_status status = trni_plan_work_begin(&w, args, 1);
     if (status != TRN_OK) return status;
-    const int degree[TRN_AXIS_COUNT] = { plan->tp, plan->cp, plan->ep, plan->dp, plan->pp };
     double t = 0;
     trn_algorithm found = TRN_ALGORITHM_AUTO;
-    if (trni_plan_place_degrees(w.a.net, degree, plan->order, &place))
+    if (trni_plan_place_plan(w.a.net, plan, &place))
         t = trni_plan_work_collective(&w, &place, axes, op, bytes, 1, &found).ideal_s;
     else w.status = trni_fail(args->error, TRN_EINVAL, "the degrees of plan are not the %d chips", w.a.net->chips);
     status = w.status;
@@ -537,12 +555,11 @@ TRN_API trn_status trn_plan_collective(const trn_plan_args *args, const trn_plan
 TRN_API void trn_plan_level_text(const trn_topology *net, const trn_plan *plan, int level, char *text, size_t capacity)
 {
     TRNI_FLOATS;
-    const int degree[TRN_AXIS_COUNT] = { plan->tp, plan->cp, plan->ep, plan->dp, plan->pp };
     trni_plan_place p;
     size_t used = 0;
     if (!capacity) return;
     text[0] = 0;
-    if (level < 0 || level >= net->levels || !trni_plan_place_degrees(net, degree, plan->order, &p)) return;
+    if (level < 0 || level >= net->levels || !trni_plan_place_plan(net, plan, &p)) return;
     for (int i = 0; i < p.parts[level] && used < capacity; i++)
         used += (size_t)snprintf(text + used, capacity - used, "%s%s %d", i ? " x " : "",
                                  trn_plan_axis_name((trn_plan_axis)p.part[level][i].axis), p.part[level][i].factor);

@@ -38,6 +38,10 @@
  * sp is no axis: it is tp whose norms and residuals are cut along the sequence (all_reduce becomes reduce_scatter and
  * all_gather). The batch is cut by dp x ep. Inside a chip its cores share each product and its HBM; with
  * ranks_per_chip > 1 the logical cores are ranks of tp themselves, as the Neuron runtime counts them.
+ *
+ * With lnc, tp is counted as the vendor's pages count it, in logical cores of 1 or 2 cores: tp 64 of Trainium2 with
+ * lnc 2 is 16 chips. A tp of fewer logical cores than a chip has leaves room for more replicas on the chip: dp counts
+ * all of them, and the product of the degrees, tp in logical cores, is the number of logical cores.
  */
 #ifndef TRN_PLAN_ARGS_H
 #define TRN_PLAN_ARGS_H
@@ -208,7 +212,8 @@ typedef struct trn_plan_time {
 TRN_API double trn_plan_part_s(const trn_plan_time *t, trn_plan_part part);
 
 typedef struct trn_plan {
-    int tp, cp, ep, dp, pp; /* product = chips of the topology */
+    int tp, cp, ep, dp, pp; /* product = chips of the topology, or times the replicas that share a chip */
+    int tp_cores;            /* with lnc: logical cores of tp, and tp is their chips, at least 1; 0 without lnc */
     bool sp;
     trn_plan_order order;
     trn_zero zero;           /* training: what AUTO came to */
@@ -251,6 +256,7 @@ typedef struct trn_plan_args {
     trn_recompute recompute;
     trn_zero zero;
     int ranks_per_chip;      /* 0 = 1: chips are the ranks of tp; 4 on Trainium2: logical cores are */
+    int lnc;                 /* cores of a logical core, 1 or 2: degree[TRN_AXIS_TP] counts logical cores; 0: chips */
     bool replicate_kv;       /* tp may be a multiple of the KV heads: they are copied */
     bool uneven_stages;      /* layers need not divide by pp: the last stage has fewer */
     bool across_domains;     /* tp, cp and ep may leave the chips that NeuronLink joins */

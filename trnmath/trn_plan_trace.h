@@ -306,7 +306,8 @@ TRN_API trn_status trn_plan_trace_layer(const trn_plan_args *args, const trn_pla
     trn_status status = trni_plan_work_begin(&w, args, 1 << 10);
     if (status != TRN_OK) return status;
     own = *plan;
-    if (!trni_plan_fills(w.a.net, plan) || plan->microbatch < 1) {
+    trni_plan_count_tp(&w, &own);
+    if (!trni_plan_fills(&w, &own) || plan->microbatch < 1) {
         trni_plan_work_end(&w);
         return trni_fail(args->error, TRN_EINVAL, "plan is not one of %d chips", args->net->chips);
     }

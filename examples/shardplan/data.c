@@ -96,6 +96,7 @@ static const app_column after[] = {
     { "buffers_bytes", APP_REAL, "B", "" },
     { "hbm_bytes", APP_REAL, "B", "all of these" },
     { "hbm_capacity_bytes", APP_REAL, "B", "HBM of a chip" },
+    { "tp_cores", APP_INTEGER, "cores", "--lnc: tp in logical cores; below a chip's, dp has several replicas a chip" },
 };
 
 enum { BEFORE = sizeof before / sizeof before[0], AFTER = sizeof after / sizeof after[0] };
@@ -189,6 +190,7 @@ static app_table rows_of(const sp_job *job)
         add_verdict(&t, job, p);
         add_time(&t, p);
         add_memory(&t, &p->memory);
+        add_count(&t, p->tp_cores, p->tp_cores > 0);
     }
     return t;
 }

@@ -29,6 +29,7 @@ READ(take_cp, app_parse_number(value, 1, CHIPS, &o->args.degree[TRN_AXIS_CP], wh
 READ(take_ep, app_parse_number(value, 1, CHIPS, &o->args.degree[TRN_AXIS_EP], why))
 READ(take_dp, app_parse_number(value, 1, CHIPS, &o->args.degree[TRN_AXIS_DP], why))
 READ(take_pp, app_parse_number(value, 1, CHIPS, &o->args.degree[TRN_AXIS_PP], why))
+READ(take_lnc, app_parse_number(value, 1, 2, &o->args.lnc, why))
 READ(take_ranks, app_parse_number(value, 1, 8, &o->args.ranks_per_chip, why))
 
 APP_TAKE(take_preset, sp_options, preset, value)
@@ -147,6 +148,10 @@ static const app_option option[] = {
       take_format },
     { NULL, NULL, "the search", NULL },
     { "--tp", "N", "only plans with this degree of tensor parallelism", take_tp },
+    { "--lnc", "N",
+      "count tp in logical cores, of N cores each (1 or 2), as the vendor's pages\n"
+      "do; without: in chips",
+      take_lnc },
     { "--cp", "N", "... context parallelism", take_cp },
     { "--ep", "N", "... expert parallelism", take_ep },
     { "--dp", "N", "... data parallelism", take_dp },
@@ -191,7 +196,8 @@ static const app_command command = {
         "expert,\n"
         "data and pipeline parallelism, those that cannot be with the reason, the others ranked by the time of a "
         "step.\n"
-        "CONFIG is the config.json of a Hugging Face model (- for standard input). Degrees are counted in chips.\n"
+        "CONFIG is the config.json of a Hugging Face model (- for standard input). Degrees are counted in chips,\n"
+        "or with --lnc those of tp in logical cores.\n"
         "All times are results of a model, never measurements.",
     .option = option,
     .options = sizeof option / sizeof option[0],

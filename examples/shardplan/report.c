@@ -73,8 +73,9 @@ static void print_facts(const sp_job *job, FILE *out)
 static void print_cells(const sp_job *job, const trn_plan *p, int64_t rank, double longest, FILE *out)
 {
     const bool train = job->args.job == TRN_JOB_TRAIN;
-    fprintf(out, "<tr%s><td class=r>%lld<td class=r>%d<td class=r>%d<td class=r>%d<td class=r>%s",
-            rank == 1 ? " class=best" : "", (long long)rank, p->tp, p->cp, p->ep, sp_count(p->dp).text);
+    fprintf(out, "<tr%s><td class=r>%lld<td class=r>%d", rank == 1 ? " class=best" : "", (long long)rank, sp_tp(p));
+    if (job->args.lnc) fprintf(out, "<td class=r>%s", sp_tp_chips(job, p).text);
+    fprintf(out, "<td class=r>%d<td class=r>%d<td class=r>%s", p->cp, p->ep, sp_count(p->dp).text);
     fprintf(out, "<td class=r>%d<td>%s<td>%s<td class=r>%lld x %lld", p->pp,
             p->dp == 1 || p->pp == 1 ? "" : p->order == TRN_ORDER_DP_PP ? "pp" : "dp", p->sp ? "sp" : "",
             (long long)p->microbatches, (long long)p->microbatch);
@@ -100,10 +101,10 @@ static void print_plans(const sp_job *job, FILE *out)
           "time.</p>",
           out);
     sp_legend_time(out);
-    fputs("<div class=card><table><tr><th class=r>rank<th class=r>tp<th class=r>cp<th class=r>ep<th class=r>dp<th "
-          "class=r>pp"
-          "<th>outer<th><th class=r>microbatches",
-          out);
+    fprintf(out,
+            "<div class=card><table><tr><th class=r>rank<th class=r>tp%s<th class=r>cp<th class=r>ep<th class=r>dp<th "
+            "class=r>pp<th>outer<th><th class=r>microbatches",
+            job->args.lnc ? ", cores<th class=r>tp, chips" : "");
     fprintf(out, "%s<th class=r>tokens/s<th class=r>MFU<th><th>most of it</tr>\n",
             train ? "<th>shared out<th>again<th class=r>bound<th class=r>ideal<th class=r>expected"
                   : "<th class=r>bound<th class=r>ideal<th class=r>expected<th class=r>first token");

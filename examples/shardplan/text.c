@@ -61,17 +61,31 @@ sp_text sp_percent(double share)
     return t;
 }
 
+int sp_tp(const trn_plan *p) { return p->tp_cores ? p->tp_cores : p->tp; }
+
+sp_text sp_tp_chips(const sp_job *job, const trn_plan *p)
+{
+    const int lnc = job->args.lnc;
+    const int each = lnc ? trn_system_spec_of(job->net.system)->server->chip->cores / lnc : 1;
+    sp_text t;
+    if (p->tp_cores && p->tp_cores < each) snprintf(t.text, sizeof t.text, "1/%d", each / p->tp_cores);
+    else snprintf(t.text, sizeof t.text, "%d", p->tp);
+    return t;
+}
+
 sp_text sp_degrees(const trn_plan *p)
 {
-    const int degree[TRN_AXIS_COUNT] = { p->tp, p->cp, p->ep, p->dp, p->pp };
+    const int degree[TRN_AXIS_COUNT] = { sp_tp(p), p->cp, p->ep, p->dp, p->pp };
     sp_text t;
     size_t used = 0;
     t.text[0] = 0;
-    for (int i = 0; i < TRN_AXIS_COUNT; i++)
-        if (degree[i] > 1)
-            used += (size_t)snprintf(t.text + used, sizeof t.text - used, "%s%s %d", used ? ", " : "",
-                                     trn_plan_axis_name((trn_plan_axis)i), degree[i]);
-    if (!used) snprintf(t.text, sizeof t.text, "one chip");
+    for (int i = 0; i < TRN_AXIS_COUNT; i++) {
+        if (degree[i] == 1) continue;
+        used += (size_t)snprintf(t.text + used, sizeof t.text - used, "%s%s %d", used ? ", " : "",
+                                 trn_plan_axis_name((trn_plan_axis)i), degree[i]);
+        if (i == TRN_AXIS_TP && p->tp_cores) used += (size_t)snprintf(t.text + used, sizeof t.text - used, " cores");
+    }
+    if (!used) snprintf(t.text, sizeof t.text, p->tp_cores ? "one core" : "one chip");
     return t;
 }
 
@@ -134,8 +148,9 @@ static void print_row(const sp_job *job, const trn_plan *p, int64_t rank, FILE *
     char micro[48], order[8];
     snprintf(micro, sizeof micro, "%lld x %lld", (long long)p->microbatches, (long long)p->microbatch);
     snprintf(order, sizeof order, "%s", p->dp > 1 && p->pp > 1 ? (p->order == TRN_ORDER_DP_PP ? "pp" : "dp") : "");
-    fprintf(out, "  %4lld %4d %4d %4d %6d %4d  %-5s  %-2s  %9s", (long long)rank, p->tp, p->cp, p->ep, p->dp, p->pp,
-            order, p->sp ? "sp" : "", micro);
+    fprintf(out, "  %4lld %4d", (long long)rank, sp_tp(p));
+    if (job->args.lnc) fprintf(out, "  %5s", sp_tp_chips(job, p).text);
+    fprintf(out, " %4d %4d %6d %4d  %-5s  %-2s  %9s", p->cp, p->ep, p->dp, p->pp, order, p->sp ? "sp" : "", micro);
     if (train) fprintf(out, "  %-9s  %-9s", trn_zero_name(p->zero), trn_recompute_name(p->recompute));
     fprintf(out, "  %8s  %8s  %8s", sp_time(p->bound_s).text, sp_time(p->time_s).text, sp_time(p->expected_s).text);
     if (!train) fprintf(out, "  %8s", sp_time(p->expected_ttft_s).text);
@@ -150,7 +165,8 @@ static void print_table(const sp_job *job, FILE *out)
         fprintf(out, "\nno plan is legal; the nearest, %s: %s\n", sp_degrees(&job->plan[0]).text, job->plan[0].why);
         return;
     }
-    fprintf(out, "\n%s  rank   tp   cp   ep     dp   pp  outer  sp  microbat.", bold);
+    fprintf(out, "\n%s  rank   tp%s   cp   ep     dp   pp  outer  sp  microbat.", bold,
+            job->args.lnc ? "  chips" : "");
     fprintf(out, train ? "  zero       recompute      bound     ideal  expected"
                        : "     bound     ideal  expected     first");
     fprintf(out, "  tokens/s     MFU        HBM  most of it%s\n", plain);
@@ -171,6 +187,12 @@ static void print_share(FILE *out, const char *name, double expected, double ide
 static void print_levels(const sp_job *job, const trn_plan *p, FILE *out)
 {
     char text[96];
+    if (job->args.lnc) {
+        const int each = trn_system_spec_of(job->net.system)->server->chip->cores / job->args.lnc;
+        const int tp = p->tp_cores < each ? p->tp_cores : each;
+        snprintf(text, sizeof text, tp < each ? "tp %d x dp %d" : "tp %d", tp, each / tp);
+        fprintf(out, "  %-8s %6d  %s\n", "chip", each, text);
+    }
     for (int l = 0; l < job->net.levels; l++) {
         trn_plan_level_text(&job->net, p, l, text, sizeof text);
         if (job->net.level[l].size > 1)
@@ -270,4 +292,7 @@ void sp_print_text(FILE *out, const sp_job *job)
             "expected: what\npublished times say is reached of them (--assumptions), which ranks the plans; tokens/s, "
             "MFU and first are expected.\nouter: the axis that lies outermost.%s\n",
             faint, plain);
+    if (job->args.lnc)
+        fprintf(out, "%stp: in logical cores of %d core%s; chips: the chips that they are on.%s\n", faint,
+                job->args.lnc, job->args.lnc > 1 ? "s" : "", plain);
 }

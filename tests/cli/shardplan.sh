@@ -80,7 +80,7 @@ json all.json
 json trace.json
 [ "$(wc -l <all.csv)" = 1485 ] || fail "all.csv has not a head and 1,484 rows"
 [ "$(grep -c '^    {"rank": ' all.json)" = 1484 ] || fail "all.json has not 1,484 plans"
-[ "$(head -n 1 all.csv | tr ',' '\n' | wc -l)" = 61 ] || fail "all.csv: not 61 columns"
+[ "$(head -n 1 all.csv | tr ',' '\n' | wc -l)" = 62 ] || fail "all.csv: not 62 columns"
 awk -F, 'NR > 1 && $13 == "yes" && $2 * $3 * $4 * $5 * $6 != 144 { exit 1 }' all.csv ||
     fail "all.csv: degrees are not 144"
 grep -q '</html>' page.html || fail "page.html does not end"
@@ -113,6 +113,19 @@ awk -F, 'FNR == 2 { time[FILENAME] = $16 } END { exit !(time["f8.csv"] < time["b
 works "$small" --assume contention=0,reserve_bytes=0 --chips 16 --ranks-per-chip 4 --replicate-kv \
     --no-sp --overlap --zero optimizer
 says "trn2-ultraserver: 16 chips"
+
+# tp as the vendor's pages count it: in logical cores.
+works "$large" --system trn2.48xlarge --job decode --batch 4 --tp 64 --lnc 2 --replicate-kv
+says "     1   64     16    1    1      1    1"
+says "  chip          4  tp 4"
+works "$small" --system trn2.48xlarge --batch 256 --tp 2 --lnc 2 --csv shared.csv --html page.html
+says "     1    2    1/2    1    1     32    1"
+says "the first: tp 2 cores, dp 32"
+says "  chip          4  tp 2 x dp 2"
+awk -F, 'NR == 2 && ($2 != 1 || $NF != 2 || $5 != 32) { exit 1 }' shared.csv || fail "shared.csv: not half a chip"
+refuses "--lnc 3: expected a whole number from 1 to 2" "$small" --lnc 3
+refuses "lnc is 2; a logical core of Trainium1 has 1 core" "$small" --system trn1.32xlarge --lnc 2
+refuses "tp 6 is neither a divisor nor a multiple of the 4 logical cores of a chip" "$small" --lnc 2 --tp 6
 
 # The whole of the largest system.
 works "$small" --system trn1-ultracluster --batch 30000 --scaling --top 1 --html page.html

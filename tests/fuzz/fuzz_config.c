@@ -55,6 +55,7 @@ static void plan_model(const trn_model *m)
     args.recompute = (trn_recompute)below(TRN_RECOMPUTE_COUNT);
     args.zero = (trn_zero)below(TRN_ZERO_COUNT);
     args.ranks_per_chip = cases_one_in(&rng, 3) ? 1 << below(4) : 0;
+    args.lnc = cases_one_in(&rng, 3) ? below(4) : 0;
     args.replicate_kv = cases_one_in(&rng, 2);
     args.uneven_stages = cases_one_in(&rng, 2);
     args.overlap_dependent = cases_one_in(&rng, 2);
@@ -62,6 +63,7 @@ static void plan_model(const trn_model *m)
     args.microbatch = cases_one_in(&rng, 4) ? some_size() : 0;
     if (cases_one_in(&rng, 4)) args.assumptions.expert_imbalance = 900;
     trn_plan p = { .tp = degree[0], .cp = degree[1], .ep = degree[2], .dp = degree[3], .pp = degree[4] };
+    if (args.lnc && cases_one_in(&rng, 2)) p.tp_cores = below(10) - 1;
     const trn_status status = trn_plan_evaluate(&args, &p);
     if (status != TRN_OK) assert(error.status == status && strlen(error.text) > 8);
     else if (!p.legal) assert(p.reason != TRN_PLAN_LEGAL && strlen(p.why) > 8);

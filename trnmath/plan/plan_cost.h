@@ -179,9 +179,25 @@ TRNI_FN int trni_plan_link_domain(const trn_plan_args *a)
     return most < a->net->chips ? most : a->net->chips;
 }
 
+/* Logical cores of the size that is asked are the ranks. */
+TRNI_FN trn_status trni_plan_resolve_lnc(trni_plan_work *w)
+{
+    const int lnc = w->a.lnc, most = w->whole->cores_per_logical_core, asked = w->a.ranks_per_chip;
+    if (!lnc && !asked) w->a.ranks_per_chip = 1;
+    if (!lnc) return TRN_OK;
+    if (lnc < 1 || lnc > most)
+        return trni_fail(w->a.error, TRN_EINVAL, "lnc is %d; a logical core of %s has %s", lnc, w->whole->name,
+                         most > 1 ? "1 or 2 cores" : "1 core");
+    w->a.ranks_per_chip = w->whole->cores / lnc;
+    return !asked || asked == w->a.ranks_per_chip ? TRN_OK
+        : trni_fail(w->a.error, TRN_EINVAL, "ranks_per_chip is %d, but with lnc %d a chip has %d logical cores", asked,
+                    lnc, w->a.ranks_per_chip);
+}
+
 /* A chip, or the part of it that is one rank of tp. */
 TRNI_FN trn_status trni_plan_resolve_unit(trni_plan_work *w)
 {
+    if (trni_plan_resolve_lnc(w) != TRN_OK) return TRN_EINVAL;
     const int ranks = w->a.ranks_per_chip;
     w->server = *w->a.system->server;
     w->chip = *w->whole;
@@ -214,7 +230,6 @@ TRNI_FN trn_status trni_plan_resolve_args(trni_plan_work *w, const trn_plan_args
     w->a.assumptions = trn_plan_assumptions_default(&args->assumptions);
     if (w->a.prompt == 0) w->a.prompt = w->a.sequence;
     if (w->a.max_pp == 0) w->a.max_pp = 64;
-    if (w->a.ranks_per_chip == 0) w->a.ranks_per_chip = 1;
     trni_plan_resolve_formats(&w->a.formats);
     w->domain = trni_plan_link_domain(&w->a);
     return trni_plan_resolve_unit(w);

@@ -27,10 +27,16 @@ TRNI_FN double trni_plan_bytes_of(trn_format format)
     return trn_format_bits(format) / 8.0;
 }
 
+/* Replicas on one chip: more than one where tp has fewer logical cores than a chip. */
+TRNI_FN int trni_plan_sharing(const trni_plan_work *w, const trn_plan *p)
+{
+    return p->tp_cores > 0 && p->tp_cores < w->a.ranks_per_chip ? w->a.ranks_per_chip / p->tp_cores : 1;
+}
+
 /* Ranks that share one matrix. */
 TRNI_FN int64_t trni_plan_tp_ranks(const trni_plan_work *w, const trn_plan *p)
 {
-    return (int64_t)p->tp * w->a.ranks_per_chip;
+    return (int64_t)p->tp * w->a.ranks_per_chip / trni_plan_sharing(w, p);
 }
 
 /* ---- stages ---- */
@@ -204,7 +210,7 @@ TRNI_FN double trni_plan_buffers(const trni_plan_work *w, const trn_plan *p, con
                  tokens = trni_plan_tokens(w, p);
     const double routed = p->ep > 1 ? (double)w->m.experts_per_token * w->a.assumptions.expert_imbalance : 0;
     const double gathered = p->zero == TRN_ZERO_WEIGHTS ? 2 * n->layer * trni_plan_bytes_of(w->a.formats.weights) : 0;
-    return w->a.assumptions.reserve_bytes + 2 * tokens * each * (1 + routed) + gathered;
+    return w->a.assumptions.reserve_bytes + 2 * trni_plan_sharing(w, p) * tokens * each * (1 + routed) + gathered;
 }
 
 /* Needs the degrees, microbatch, microbatches, sp, zero and recompute of the plan. */

@@ -77,6 +77,16 @@ TRNI_FN bool trni_plan_place_degrees(const trn_topology *net, const int degree[T
     return fits;
 }
 
+/* The same of a plan; several replicas of its dp may share a chip. */
+TRNI_FN bool trni_plan_place_plan(const trn_topology *net, const trn_plan *plan, trni_plan_place *p)
+{
+    const int64_t inner = (int64_t)plan->tp * plan->cp * plan->ep * plan->pp;
+    const bool shared = plan->tp_cores > 0 && inner > 0 && inner * plan->dp > net->chips && net->chips % inner == 0;
+    const int dp = shared ? (int)(net->chips / inner) : plan->dp;
+    const int degree[TRN_AXIS_COUNT] = { plan->tp, plan->cp, plan->ep, dp, plan->pp };
+    return trni_plan_place_degrees(net, degree, plan->order, p);
+}
+
 /* ---- groups: `axes` is a set of bits ---- */
 
 TRNI_FN bool trni_plan_place_has(const trni_plan_place *p, unsigned axes, int level, int part)

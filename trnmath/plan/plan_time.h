@@ -196,8 +196,9 @@ TRNI_FN double trni_plan_elementwise_time(const trni_plan_run *r, bool sparse)
 
 TRNI_FN double trni_plan_tp_time(const trni_plan_run *r, trn_collective op, double elements)
 {
-    return trni_plan_run_collective(r, TRNI_PLAN_AXIS(TP), op, elements * r->kept_bytes,
-                                     r->w->a.ranks_per_chip, &r->p->tp_algorithm);
+    const int sharing = trni_plan_sharing(r->w, r->p); /* replicas on a chip share its ways, too */
+    return trni_plan_run_collective(r, TRNI_PLAN_AXIS(TP), op, sharing * elements * r->kept_bytes,
+                                     r->w->a.ranks_per_chip / sharing, &r->p->tp_algorithm);
 }
 
 /* Partial sums of [tokens, hidden] made whole again, in either way. */
@@ -211,7 +212,7 @@ TRNI_FN double trni_plan_tp_sum(const trni_plan_run *r, double elements)
 TRNI_FN void trni_plan_pass_experts(const trni_plan_run *r, trni_plan_pass *pass)
 {
     const double hidden = (double)r->w->m.hidden, routed = r->slice.routed * hidden;
-    const double sent = routed / r->p->tp;
+    const double sent = routed / r->p->tp * trni_plan_sharing(r->w, r->p);
     pass->ep_s += 2 * trni_plan_run_collective(r, TRNI_PLAN_AXIS(EP), TRN_ALL_TO_ALL,
                                                 sent * r->kept_bytes, 1, NULL);
     pass->tp_s += trni_plan_tp_time(r, TRN_ALL_GATHER, routed) + trni_plan_tp_time(r, TRN_REDUCE_SCATTER, routed);
@@ -297,7 +298,8 @@ TRNI_FN void trni_plan_stage_ends(const trni_plan_run *r, trni_plan_stage_time *
 
 TRNI_FN double trni_plan_pp_time(const trni_plan_run *r)
 {
-    const double elements = r->tokens * (double)r->w->m.hidden / (r->p->sp ? r->p->tp : 1);
+    const double elements =
+        r->tokens * (double)r->w->m.hidden / (r->p->sp ? r->p->tp : 1) * trni_plan_sharing(r->w, r->p);
     return trni_plan_run_collective(r, TRNI_PLAN_AXIS(PP), TRN_PERMUTE, elements * r->kept_bytes, 1,
                                      NULL);
 }
@@ -375,6 +377,19 @@ typedef struct trni_plan_sync {
     double all_s, waits_s;
 } trni_plan_sync;
 
+/* Replicas that share a chip first do among themselves what the chips then do. `bytes` of a chip. */
+TRNI_FN double trni_plan_shared_collective(const trni_plan_run *r, unsigned axes, trn_collective op, double bytes)
+{
+    const int sharing = trni_plan_sharing(r->w, r->p);
+    const double own = bytes / sharing;
+    double inside = 0;
+    if (sharing > 1 && op != TRN_ALL_GATHER)
+        inside += trni_plan_run_collective(r, 0, TRN_REDUCE_SCATTER, own, sharing, NULL);
+    if (sharing > 1 && op != TRN_REDUCE_SCATTER)
+        inside += trni_plan_run_collective(r, 0, TRN_ALL_GATHER, own, sharing, NULL);
+    return inside + trni_plan_run_collective(r, axes, op, own, 1, &r->p->dp_algorithm);
+}
+
 /* In buckets, all of one size. */
 TRNI_FN void trni_plan_sync_add(const trni_plan_run *r, trni_plan_sync *to, unsigned axes, trn_collective op,
                                 double bytes)
@@ -382,7 +397,7 @@ TRNI_FN void trni_plan_sync_add(const trni_plan_run *r, trni_plan_sync *to, unsi
     const trn_plan_assumptions *a = &r->w->a.assumptions;
     const double ranks = trni_plan_place_count(&r->place, axes);
     const double buckets = fmax(1, ceil(bytes / fmax(a->bucket_bytes, a->bucket_rank_bytes * ranks)));
-    const double each = trni_plan_run_collective(r, axes, op, bytes / buckets, 1, &r->p->dp_algorithm);
+    const double each = trni_plan_shared_collective(r, axes, op, bytes / buckets);
     to->all_s += buckets * each;
     to->waits_s += each;
 }
@@ -487,9 +502,8 @@ TRNI_FN double trni_plan_first_token(const trni_plan_run *r)
 
 TRNI_FN void trni_plan_run_begin(trni_plan_work *w, trn_plan *p, bool expected, trni_plan_run *r)
 {
-    const int degree[TRN_AXIS_COUNT] = { p->tp, p->cp, p->ep, p->dp, p->pp };
     memset(r, 0, sizeof *r);
-    trni_plan_place_degrees(w->a.net, degree, p->order, &r->place);
+    trni_plan_place_plan(w->a.net, p, &r->place);
     r->w = w;
     r->p = p;
     r->job = w->a.job;
