@@ -18,9 +18,10 @@
  *     }
  *
  * DOES: enumerates all degrees of tensor, context, expert, data and pipeline parallelism whose product is the number
- *     of chips; refuses those that cannot be, with one sentence each; finds for each of the others the microbatch,
- *     sequence parallelism, ZeRO stage and recomputation that fit and are expected to be fastest; ranks them by the
- *     expected time of a step, beside which stand the ideal time and a bound.
+ *     of chips; refuses those that cannot be, with one sentence each; finds for each of the others the microbatch and
+ *     recomputation that fit and are expected to be fastest; ranks them by the expected time of a step, beside which
+ *     stand the ideal time and a bound. The rest is what the vendor's stack does, unless the arguments say otherwise:
+ *     KV heads are copied where tp is a multiple of them, sequence parallelism wherever it can be, ZeRO-1.
  * DOES NOT: measure. Every time is a result of the model in plan/plan_time.h; what that assumes is a field of the
  *     arguments. It does not search unequal stages, groups of different kinds, or orders of axes other than two.
  *
@@ -116,10 +117,10 @@ TRNI_DRIVER bool trni_plan_check_tp(const trni_plan_work *w, trn_plan *p)
     trni_plan_tp_text(w, p, text);
     if (m->heads % t)
         return trni_plan_refuse(p, TRN_PLAN_HEADS, "%lld heads do not divide by %s", (long long)m->heads, text);
-    const bool copied = w->a.replicate_kv && t % m->kv_heads == 0;
+    const bool copied = !w->a.no_replicate_kv && t % m->kv_heads == 0;
     if (!m->kv_rank && m->kv_heads % t && !copied)
         return trni_plan_refuse(p, TRN_PLAN_KV_HEADS, "%lld KV heads do not divide by %s%s", (long long)m->kv_heads,
-                                text, t % m->kv_heads ? "" : ", unless they are copied (replicate_kv)");
+                                text, t % m->kv_heads ? "" : ", and may not be copied (no_replicate_kv)");
     for (int i = 0; i < 3; i++)
         if (width[i].size % t)
             return trni_plan_refuse(p, TRN_PLAN_WIDTH, "%s %lld does not divide by %s", width[i].name,
@@ -288,21 +289,17 @@ TRNI_FN void trni_plan_try_recompute(trni_plan_work *w, trn_plan *p, trni_plan_p
 
 TRNI_FN void trni_plan_try_zero(trni_plan_work *w, trn_plan *p, trni_plan_pick *pick)
 {
-    static const trn_zero searched[] = { TRN_ZERO_OPTIMIZER, TRN_ZERO_WEIGHTS };
-    const bool search = w->a.job == TRN_JOB_TRAIN && w->a.zero == TRN_ZERO_AUTO;
     const bool alone = (int64_t)p->dp * p->cp * p->ep == 1; /* nobody to share with */
-    if (!search || alone) {
-        p->zero = w->a.job != TRN_JOB_TRAIN || alone ? TRN_ZERO_NONE : w->a.zero;
-        trni_plan_try_recompute(w, p, pick);
-        return;
-    }
-    for (int i = 0; i < 2; i++) {
-        p->zero = searched[i];
-        trni_plan_try_recompute(w, p, pick);
-    }
+    const bool any = w->a.zero == TRN_ZERO_ANY;
+    p->zero = any || w->a.zero == TRN_ZERO_AUTO ? TRN_ZERO_OPTIMIZER : w->a.zero;
+    if (w->a.job != TRN_JOB_TRAIN || alone) p->zero = TRN_ZERO_NONE;
+    trni_plan_try_recompute(w, p, pick);
+    if (!any || p->zero == TRN_ZERO_NONE) return;
+    p->zero = TRN_ZERO_WEIGHTS;
+    trni_plan_try_recompute(w, p, pick);
 }
 
-/* sp cuts the tokens of a microbatch by the ranks of tp. */
+/* As the vendor's stack has it: on wherever it can be. sp cuts the tokens of a microbatch by the ranks of tp. */
 TRNI_FN bool trni_plan_sp_divides(const trni_plan_work *w, const trn_plan *p)
 {
     return p->microbatch * (w->a.sequence / p->cp) % trni_plan_tp_ranks(w, p) == 0;
@@ -311,10 +308,8 @@ TRNI_FN bool trni_plan_sp_divides(const trni_plan_work *w, const trn_plan *p)
 TRNI_FN void trni_plan_try_sp(trni_plan_work *w, trn_plan *p, trni_plan_pick *pick)
 {
     const bool can = trni_plan_tp_ranks(w, p) > 1 && w->a.job != TRN_JOB_DECODE && !w->a.no_sp;
-    p->sp = false;
-    trni_plan_try_zero(w, p, pick);
     p->sp = can && trni_plan_sp_divides(w, p);
-    if (p->sp) trni_plan_try_zero(w, p, pick);
+    trni_plan_try_zero(w, p, pick);
 }
 
 /* Sequences of a replica in microbatches of the size that is asked, or of all sizes that are worth a try. Decode: as

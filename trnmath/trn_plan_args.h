@@ -70,11 +70,12 @@ typedef enum trn_recompute {
 TRN_API const char *trn_recompute_name(trn_recompute recompute);
 
 typedef enum trn_zero {
-    TRN_ZERO_AUTO = 0,  /* the faster of optimizer and weights that fits */
+    TRN_ZERO_AUTO = 0,  /* optimizer: what the vendor's stack means by ZeRO-1, and does by default */
     TRN_ZERO_NONE,      /* gradients are all_reduced */
     TRN_ZERO_OPTIMIZER, /* ZeRO-1: gradients are reduce_scattered, new weights all_gathered */
     TRN_ZERO_GRADIENTS, /* ZeRO-2: after every microbatch */
     TRN_ZERO_WEIGHTS,   /* ZeRO-3, FSDP: weights are gathered layer by layer, forward and backward */
+    TRN_ZERO_ANY,       /* a question only: the faster of optimizer and weights that fits */
     TRN_ZERO_COUNT
 } trn_zero;
 
@@ -214,7 +215,7 @@ TRN_API double trn_plan_part_s(const trn_plan_time *t, trn_plan_part part);
 typedef struct trn_plan {
     int tp, cp, ep, dp, pp; /* product = chips of the topology, or times the replicas that share a chip */
     int tp_cores;            /* with lnc: logical cores of tp, and tp is their chips, at least 1; 0 without lnc */
-    bool sp;
+    bool sp;                /* training and prefill, wherever tp divides the tokens of a microbatch */
     trn_plan_order order;
     trn_zero zero;           /* training: what AUTO came to */
     trn_recompute recompute; /* training: what AUTO came to */
@@ -257,7 +258,8 @@ typedef struct trn_plan_args {
     trn_zero zero;
     int ranks_per_chip;      /* 0 = 1: chips are the ranks of tp; 4 on Trainium2: logical cores are */
     int lnc;                 /* cores of a logical core, 1 or 2: degree[TRN_AXIS_TP] counts logical cores; 0: chips */
-    bool replicate_kv;       /* tp may be a multiple of the KV heads: they are copied */
+    bool no_replicate_kv;    /* KV heads are not copied where tp is a multiple of them */
+    bool replicate_kv;       /* of no effect: they are copied by default */
     bool uneven_stages;      /* layers need not divide by pp: the last stage has fewer */
     bool across_domains;     /* tp, cp and ep may leave the chips that NeuronLink joins */
     bool ignore_groups;      /* do not ask trn_replica_group_check */
@@ -265,7 +267,7 @@ typedef struct trn_plan_args {
     int degree[TRN_AXIS_COUNT]; /* by trn_plan_axis: only plans with this degree; 0 = search */
     int64_t microbatch;      /* only this; 0 = search powers of two up to 16 */
     int max_pp;              /* 0 = 64 */
-    bool no_sp;              /* leave sequence parallelism out */
+    bool no_sp;              /* no sequence parallelism; by default every plan has it whose tokens tp divides */
     trn_error *error;
 } trn_plan_args;
 
@@ -292,7 +294,7 @@ TRN_API const char *trn_recompute_name(trn_recompute recompute)
 
 TRN_API const char *trn_zero_name(trn_zero zero)
 {
-    static const char *const name[] = { "auto", "none", "optimizer", "gradients", "weights" };
+    static const char *const name[] = { "auto", "none", "optimizer", "gradients", "weights", "any" };
     return (unsigned)zero < TRN_ZERO_COUNT ? name[(unsigned)zero] : "unknown";
 }
 

@@ -38,6 +38,7 @@ APP_TAKE(take_csv, sp_options, csv, value)
 APP_TAKE(take_html, sp_options, html, value)
 APP_TAKE(take_trace, sp_options, trace, value)
 APP_TAKE(take_replicate_kv, sp_options, args.replicate_kv, true)
+APP_TAKE(take_no_replicate_kv, sp_options, args.no_replicate_kv, true)
 APP_TAKE(take_uneven, sp_options, args.uneven_stages, true)
 APP_TAKE(take_no_sp, sp_options, args.no_sp, true)
 APP_TAKE(take_any_group, sp_options, args.ignore_groups, true)
@@ -157,12 +158,16 @@ static const app_option option[] = {
     { "--dp", "N", "... data parallelism", take_dp },
     { "--pp", "N", "... pipeline parallelism", take_pp },
     { "--microbatch", "N", "only microbatches of N sequences", take_microbatch },
-    { "--zero", "NAME", "auto (default), none, optimizer, gradients, weights", take_zero },
+    { "--zero", "NAME",
+      "optimizer (ZeRO-1, default), none, gradients (2), weights (3, FSDP), any: the\n"
+      "faster of optimizer and weights",
+      take_zero },
     { "--recompute", "NAME", "auto (default), none, selective, full", take_recompute },
     { "--ranks-per-chip", "N", "tp's ranks are logical cores, N on a chip (default 1: chips)", take_ranks },
-    { "--replicate-kv", NULL, "tp may be a multiple of the KV heads", take_replicate_kv },
+    { "--no-replicate-kv", NULL, "KV heads are not copied where tp is a multiple of them", take_no_replicate_kv },
+    { "--replicate-kv", NULL, "they are, which is the default", take_replicate_kv },
     { "--uneven-stages", NULL, "the last stage may have fewer layers", take_uneven },
-    { "--no-sp", NULL, "without sequence parallelism", take_no_sp },
+    { "--no-sp", NULL, "without sequence parallelism (default: wherever tp divides the tokens)", take_no_sp },
     { "--any-group", NULL, "do not ask the vendor's rules for replica groups", take_any_group },
     { "--beyond-neuronlink", NULL, "tp, cp and ep may use EFA", take_beyond },
     { "--overlap", NULL, "tp's and ep's collectives run beside products (collective matmul)", take_overlap },

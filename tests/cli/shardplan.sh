@@ -26,7 +26,7 @@ refuses "--batch 0: expected a whole number from 1 to 4294967296" "$small" --bat
 refuses "--why takes no value" "$small" --why=1
 refuses "--system trn9: no such system; --help lists them" "$small" --system trn9
 refuses "--job sleep: expected train, prefill or decode" "$small" --job sleep
-refuses "--zero 3: expected auto, none, optimizer, gradients or weights" "$small" --zero 3
+refuses "--zero 3: expected auto, none, optimizer, gradients, weights or any" "$small" --zero 3
 refuses "--recompute some: expected auto, none, selective or full" "$small" --recompute some
 refuses "--format kv: expected NAME=VALUE with commas between" "$small" --format kv
 refuses "--format kv=fp3: fp3 is not a format" "$small" --format kv=fp3
@@ -56,10 +56,10 @@ done
 
 # ---- answers ----
 
-works "$large" --batch 256 --seq 8192 --why
+works "$large" --batch 256 --seq 8192 --why --no-replicate-kv
 says "llama-3-70b: 70.6 G parameters, 163,840 KV elements a token"
-says "119 sets of degrees, 103 legal"
-says "8 KV heads do not divide by tp 16, unless they are copied (replicate_kv)"
+says "119 sets of degrees, 56 legal"
+says "8 KV heads do not divide by tp 16, and may not be copied (no_replicate_kv)"
 says "80 layers do not divide by pp 64, unless the last stage may have fewer (uneven_stages)"
 says "where the axes lie, from the inside"
 says "Results of a model, never measurements."
@@ -110,19 +110,29 @@ works "$small" --system trn2.48xlarge --job decode --csv f8.csv \
 works "$small" --system trn2.48xlarge --job decode --csv bf16.csv
 awk -F, 'FNR == 2 { time[FILENAME] = $16 } END { exit !(time["f8.csv"] < time["bf16.csv"]) }' f8.csv bf16.csv ||
     fail "FP8 is no faster"
-works "$small" --assume contention=0,reserve_bytes=0 --chips 16 --ranks-per-chip 4 --replicate-kv \
+works "$small" --assume contention=0,reserve_bytes=0 --chips 16 --ranks-per-chip 4 \
     --no-sp --overlap --zero optimizer
 says "trn2-ultraserver: 16 chips"
 
 # tp as the vendor's pages count it: in logical cores.
-works "$large" --system trn2.48xlarge --job decode --batch 4 --tp 64 --lnc 2 --replicate-kv
+works "$large" --system trn2.48xlarge --job decode --batch 4 --tp 64 --lnc 2
 says "     1   64     16    1    1      1    1"
 says "  chip          4  tp 4"
+# ZeRO-1 unless more is asked.
+works "$large" --batch 256 --seq 8192 --top 1 --csv optimizer.csv
+works "$large" --batch 256 --seq 8192 --top 1 --zero any --csv any.csv
+awk -F, 'FNR > 1 && $1 != "" { n[FILENAME $11]++ } END { exit n["optimizer.csvweights"] || !n["any.csvweights"] }' \
+    optimizer.csv any.csv || fail "--zero any is not told from ZeRO-1"
+
+works "$large" --tp 16 --top 1
+cp out copied.txt
+works "$large" --tp 16 --top 1 --replicate-kv
+cmp -s out copied.txt || fail "--replicate-kv is not the default"
 works "$small" --system trn2.48xlarge --batch 256 --tp 2 --lnc 2 --csv shared.csv --html page.html
-says "     1    2    1/2    1    1     32    1"
-says "the first: tp 2 cores, dp 32"
+says "     1    2    1/2    4    1      4    2"
+says "the first: tp 2 cores, cp 4, dp 4, pp 2"
 says "  chip          4  tp 2 x dp 2"
-awk -F, 'NR == 2 && ($2 != 1 || $NF != 2 || $5 != 32) { exit 1 }' shared.csv || fail "shared.csv: not half a chip"
+awk -F, 'NR == 2 && ($2 != 1 || $NF != 2 || $5 != 4) { exit 1 }' shared.csv || fail "shared.csv: not half a chip"
 refuses "--lnc 3: expected a whole number from 1 to 2" "$small" --lnc 3
 refuses "lnc is 2; a logical core of Trainium1 has 1 core" "$small" --system trn1.32xlarge --lnc 2
 refuses "tp 6 is neither a divisor nor a multiple of the 4 logical cores of a chip" "$small" --lnc 2 --tp 6

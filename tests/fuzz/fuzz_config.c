@@ -57,6 +57,8 @@ static void plan_model(const trn_model *m)
     args.ranks_per_chip = cases_one_in(&rng, 3) ? 1 << below(4) : 0;
     args.lnc = cases_one_in(&rng, 3) ? below(4) : 0;
     args.replicate_kv = cases_one_in(&rng, 2);
+    args.no_replicate_kv = cases_one_in(&rng, 2);
+    args.no_sp = cases_one_in(&rng, 4);
     args.uneven_stages = cases_one_in(&rng, 2);
     args.overlap_dependent = cases_one_in(&rng, 2);
     args.ignore_groups = cases_one_in(&rng, 2);

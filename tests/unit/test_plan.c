@@ -273,10 +273,11 @@ static void choices(void **state)
     }
     args.recompute = TRN_RECOMPUTE_AUTO;
     args.ranks_per_chip = 4; /* 16 ranks of tp: 8 KV heads must be copied */
+    args.no_replicate_kv = true;
     assert_int_equal(trn_plan_evaluate(&args, &p), TRN_OK);
     assert_int_equal(p.reason, TRN_PLAN_KV_HEADS);
-    assert_non_null(strstr(p.why, "8 KV heads do not divide by tp 4 (16 ranks), unless they are copied"));
-    args.replicate_kv = true;
+    assert_non_null(strstr(p.why, "8 KV heads do not divide by tp 4 (16 ranks), and may not be copied"));
+    args.no_replicate_kv = false;
     assert_int_equal(trn_plan_evaluate(&args, &p), TRN_OK);
     assert_true(p.legal && p.time.tp_s > usual.time.tp_s);
     args = question(&llama8, &net, TRN_JOB_DECODE, 64, 8192); /* a chip's HBM, read by one or by four */
@@ -311,7 +312,7 @@ static void reasons(void **state)
         { &llama8, TRN_TRN3_GEN2_ULTRASERVER, TRN_JOB_TRAIN, 144, 4096, 0, 3, 1, 1, 48, 1, TRN_PLAN_HEADS,
           "32 heads do not divide by tp 3" },
         { &llama8, TRN_TRN2_48XLARGE, TRN_JOB_TRAIN, 16, 4096, 0, 16, 1, 1, 1, 1, TRN_PLAN_KV_HEADS,
-          "8 KV heads do not divide by tp 16, unless they are copied (replicate_kv)" },
+          "8 KV heads do not divide by tp 16, and may not be copied (no_replicate_kv)" },
         { &qwen, TRN_TRN2_48XLARGE, TRN_JOB_TRAIN, 16, 4096, 0, 8, 1, 2, 1, 1, TRN_PLAN_KV_HEADS, "4 KV heads" },
         { &llama8, TRN_TRN2_48XLARGE, TRN_JOB_TRAIN, 16, 4096, 0, 1, 1, 2, 8, 1, TRN_PLAN_EXPERTS,
           "0 experts do not divide by ep 2" },
@@ -340,6 +341,7 @@ static void reasons(void **state)
         trn_plan_args args = question(row[i].model, &net, row[i].job, row[i].batch, row[i].sequence);
         trn_plan p = { .tp = row[i].tp, .cp = row[i].cp, .ep = row[i].ep, .dp = row[i].dp, .pp = row[i].pp };
         args.microbatch = row[i].microbatch;
+        args.no_replicate_kv = row[i].reason == TRN_PLAN_KV_HEADS;
         if (trn_plan_evaluate(&args, &p) != TRN_OK) fail_msg("row %u: %s", i, failure.text);
         if (p.legal || p.reason != row[i].reason || !strstr(p.why, row[i].says))
             fail_msg("row %u: %s: '%s', expected '%s'", i, trn_plan_reason_name(p.reason), p.why, row[i].says);
@@ -473,8 +475,9 @@ static void timelines_of_nothing(void **state)
     static trn_trace_event event[10];
     trn_trace trace = { .event = event, .capacity = 10 };
     const trn_topology net = trn_topology_of(TRN_TRN2_48XLARGE);
-    const trn_plan_args args = question(&llama8, &net, TRN_JOB_TRAIN, 64, 2048);
+    trn_plan_args args = question(&llama8, &net, TRN_JOB_TRAIN, 64, 2048);
     trn_plan p = { .tp = 16, .cp = 1, .ep = 1, .dp = 1, .pp = 1 };
+    args.no_replicate_kv = true;
     assert_int_equal(trn_plan_evaluate(&args, &p), TRN_OK); /* 8 KV heads */
     assert_int_equal(trn_plan_trace_step(&args, &p, &trace), TRN_EINVAL);
     assert_string_equal(failure.text, "plan is not legal, so it has no times");

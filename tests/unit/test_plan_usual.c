@@ -1,0 +1,121 @@
+/* test_plan_usual.c - what a plan is when nothing is said: that of the vendor's stack; and what one may choose instead.
+ * SPDX-License-Identifier: MIT
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "trnmath/trn_plan.h"
+#include "twin/plan_cases.h"
+
+enum { ROOM = 500 };
+static trn_plan plan[ROOM];
+
+static trn_plan_list search(const trn_plan_args *args)
+{
+    trn_plan_list list = { 0 };
+    if (trn_plan_search(args, plan, ROOM, &list) != TRN_OK) fail_msg("%s", failure.text);
+    return list;
+}
+
+static trn_plan evaluated(const trn_plan_args *args, trn_plan p)
+{
+    if (trn_plan_evaluate(args, &p) != TRN_OK) fail_msg("%s", failure.text);
+    return p;
+}
+
+/* ZeRO-1 unless it is said; any: the better of both, plan by plan. */
+static void zero(void **state)
+{
+    (void)state;
+    static trn_plan usual[ROOM];
+    const trn_topology net = trn_topology_of(TRN_TRN2_ULTRASERVER);
+    trn_plan_args args = question(&llama70, &net, TRN_JOB_TRAIN, 256, 8192);
+    int won[TRN_ZERO_COUNT] = { 0 };
+    trn_plan_list list = search(&args);
+    for (int64_t i = 0; i < list.legal; i++)
+        assert_int_equal(plan[i].zero, plan[i].dp * plan[i].cp > 1 ? TRN_ZERO_OPTIMIZER : TRN_ZERO_NONE);
+    memcpy(usual, plan, sizeof usual);
+    const int64_t legal = list.legal;
+    args.zero = TRN_ZERO_OPTIMIZER; /* the same, said aloud */
+    assert_int_equal(search(&args).legal, legal);
+    assert_memory_equal(plan, usual, (size_t)legal * sizeof *plan);
+    args.zero = TRN_ZERO_ANY;
+    assert_true(search(&args).legal >= legal);
+    for (int64_t i = 0; i < legal; i++) {
+        const trn_plan degrees = { .tp = usual[i].tp, .cp = usual[i].cp, .ep = 1, .dp = usual[i].dp, .pp = usual[i].pp,
+                                   .order = usual[i].order };
+        const trn_plan any = evaluated(&args, degrees);
+        args.zero = TRN_ZERO_WEIGHTS;
+        const trn_plan weights = evaluated(&args, degrees);
+        args.zero = TRN_ZERO_ANY;
+        assert_true(any.legal && any.time_s <= usual[i].time_s && (!weights.legal || any.time_s <= weights.time_s));
+        assert_true(any.time_s >= fmin(usual[i].time_s, weights.legal ? weights.time_s : HUGE_VAL));
+        won[any.zero]++;
+    }
+    assert_true(won[TRN_ZERO_OPTIMIZER] > 0 && won[TRN_ZERO_WEIGHTS] > 0);
+    assert_int_equal(won[TRN_ZERO_ANY] + won[TRN_ZERO_AUTO] + won[TRN_ZERO_GRADIENTS], 0);
+    assert_string_equal(trn_zero_name(TRN_ZERO_ANY), "any");
+    args.zero = TRN_ZERO_COUNT;
+    trn_plan_list none;
+    assert_int_equal(trn_plan_search(&args, plan, ROOM, &none), TRN_EINVAL);
+}
+
+/* Copies of KV heads: each rank has one, whoever else has it, too. */
+static void copies_of_kv_heads(void **state)
+{
+    (void)state;
+    const trn_topology net = trn_topology_of(TRN_TRN2_48XLARGE);
+    trn_plan_args args = question(&llama70, &net, TRN_JOB_DECODE, 16, 8192);
+    const trn_plan degrees = { .tp = 16, .cp = 1, .ep = 1, .dp = 1, .pp = 1 }, p = evaluated(&args, degrees);
+    assert_true(p.legal);
+    assert_true(fabs(p.memory.kv - 16.0 * 8192 * 80 * 2 * 128 * 2) < 1); /* one of eight heads on each of 16 chips */
+    args.replicate_kv = true; /* the old name: of no effect */
+    const trn_plan old = evaluated(&args, degrees);
+    assert_memory_equal(&old, &p, sizeof p);
+    args.no_replicate_kv = true;
+    assert_int_equal(evaluated(&args, degrees).reason, TRN_PLAN_KV_HEADS);
+    args.replicate_kv = args.no_replicate_kv = false;
+    trn_model odd = llama8; /* 12 heads by 16 are no copies */
+    odd.heads = 48;
+    odd.kv_heads = 12;
+    odd.head_dim = 128;
+    args.model = &odd;
+    const trn_plan q = evaluated(&args, degrees);
+    assert_int_equal(q.reason, TRN_PLAN_KV_HEADS);
+    assert_string_equal(q.why, "12 KV heads do not divide by tp 16");
+}
+
+static void sequence_parallelism(void **state)
+{
+    (void)state;
+    const trn_topology net = trn_topology_of(TRN_TRN2_48XLARGE);
+    for (int job = 0; job < TRN_JOB_COUNT; job++)
+        for (int no = 0; no < 2; no++) {
+            trn_plan_args args = question(&llama8, &net, (trn_job)job, 64, 4096);
+            args.no_sp = no;
+            const trn_plan_list list = search(&args);
+            for (int64_t i = 0; i < list.legal; i++)
+                assert_int_equal(plan[i].sp, plan[i].tp > 1 && job != TRN_JOB_DECODE && !no);
+        }
+    trn_plan_args args = question(&llama8, &net, TRN_JOB_PREFILL, 16, 4095); /* an odd number of tokens: without */
+    args.microbatch = 1;
+    const trn_plan p = evaluated(&args, (trn_plan){ .tp = 8, .cp = 1, .ep = 1, .dp = 2, .pp = 1 });
+    assert_true(p.legal && !p.sp);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(zero),
+        cmocka_unit_test(copies_of_kv_heads),
+        cmocka_unit_test(sequence_parallelism),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
