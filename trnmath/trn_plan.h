@@ -23,7 +23,8 @@
  *     stand the ideal time and a bound. The rest is what the vendor's stack does, unless the arguments say otherwise:
  *     KV heads are copied where tp is a multiple of them, sequence parallelism wherever it can be, ZeRO-1.
  * DOES NOT: measure. Every time is a result of the model in plan/plan_time.h; what that assumes is a field of the
- *     arguments. It does not search unequal stages, groups of different kinds, or orders of axes other than two.
+ *     arguments. It does not decode speculatively: a pass makes one token of each sequence. It does not search unequal
+ *     stages, groups of different kinds, or orders of axes other than two.
  *
  * CONTENTS
  *     trn_plan_search, trn_plan_list   all plans, ranked; how many there were, and why not

@@ -19,7 +19,8 @@
  *     trn_zero, trn_zero_name                    what data parallelism shares out
  *     trn_plan_axis, trn_plan_axis_name          the five kinds of parallelism
  *     trn_plan_order                             which axes lie inside which
- *     trn_plan_formats                           how each class of numbers is stored
+ *     trn_precision, trn_precision_name          what mixed precision is meant
+ *     trn_plan_formats, trn_plan_formats_default how each class of numbers is stored
  *     trn_plan_assumptions, trn_plan_assumptions_default, trn_plan_assumption_at
  *     trn_plan_args                              the question
  *     trn_plan_reason, trn_plan_reason_name      why a plan is illegal
@@ -97,6 +98,20 @@ typedef enum trn_plan_order { TRN_ORDER_DP_PP = 0, TRN_ORDER_PP_DP } trn_plan_or
 
 /* ---- what is stored how ---- */
 
+/* What formats are when nothing else is said. AUTOCAST is what the vendor's stack trains with: products, weights and
+ * activations in BF16, gradients summed up in F32, and an optimizer in F32 with a copy of the weights in F32. */
+typedef enum trn_precision {
+    TRN_PRECISION_AUTOCAST = 0,
+    TRN_PRECISION_BF16, /* gradients and optimizer, too, and no copy */
+    TRN_PRECISION_FP32, /* everything F32 */
+    TRN_PRECISION_COUNT
+} trn_precision;
+
+TRN_API const char *trn_precision_name(trn_precision precision);
+
+/* Weights may have any format. Where the matrix instructions do not take it beside the compute format (int8 beside
+ * BF16), they are converted on their way into SBUF: HBM keeps and moves what they are stored in, products run at the
+ * rate of the compute format (assumed; what the conversion takes beside: trn_plan_assumptions.convert_passes). */
 typedef struct trn_plan_formats {
     trn_format weights;     /* unset = BF16 */
     trn_format activations; /* unset = BF16 */
@@ -106,6 +121,9 @@ typedef struct trn_plan_formats {
     trn_format wire;        /* of all collectives; unset = the format of what travels */
     trn_format compute;     /* operands of products beside the weights; unset = activations */
 } trn_plan_formats;
+
+/* Every unset format replaced, but for wire. */
+TRN_API trn_plan_formats trn_plan_formats_default(const trn_plan_formats *asked, trn_precision precision);
 
 /* ---- what nobody publishes ---- */
 
@@ -126,7 +144,8 @@ typedef struct trn_plan_formats {
     X(hbm_share, 0.85, "share", "expected of HBM's rate reading weights and caches: published times of a token")     \
     X(kernel_s, 19e-6, "s", "expected floor of an operation on a core: published times of a token, 32 to 126 layers") \
     X(layer_kernels, 2, "kernels", "expected in a layer beside products and attention: norms, rotation, activation")  \
-    X(spread, 1.25, "times", "four of five published times lie within expected / spread to expected x spread")
+    X(spread, 1.25, "times", "four of five published times lie within expected / spread to expected x spread")         \
+    X(convert_passes, 0, "passes", "of VectorE over weights that products do not take as stored; 0 = DMA converts them")
 
 typedef struct trn_plan_assumptions {
 #define TRNI_X(field, value, unit, why) double field;
@@ -251,6 +270,7 @@ typedef struct trn_plan_args {
     int64_t batch;       /* sequences in a step of the whole machine */
     int64_t sequence;    /* tokens of each: decode: that the cache holds */
     int64_t prompt;      /* decode: tokens of a prompt, for the time to the first token; 0 = sequence */
+    trn_precision precision; /* what an unset format is */
     trn_plan_formats formats;
     trn_plan_assumptions assumptions;
     const trn_calibration *calibration; /* of collectives; NULL = trn_calibration_default() */
@@ -302,6 +322,34 @@ TRN_API const char *trn_plan_axis_name(trn_plan_axis axis)
 {
     static const char *const name[] = { "tp", "cp", "ep", "dp", "pp" };
     return (unsigned)axis < TRN_AXIS_COUNT ? name[(unsigned)axis] : "unknown";
+}
+
+/* ---- what is stored how ---- */
+
+TRN_API const char *trn_precision_name(trn_precision precision)
+{
+    static const char *const name[] = { "autocast", "bf16", "fp32" };
+    return (unsigned)precision < TRN_PRECISION_COUNT ? name[(unsigned)precision] : "unknown";
+}
+
+TRNI_FN trn_format trni_plan_format_or(trn_format asked, trn_format usual) { return asked ? asked : usual; }
+
+TRN_API trn_plan_formats trn_plan_formats_default(const trn_plan_formats *asked, trn_precision precision)
+{
+    static const struct { trn_format work, sum; } row[] = {
+        { TRN_BF16, TRN_F32 }, { TRN_BF16, TRN_BF16 }, { TRN_F32, TRN_F32 },
+    };
+    const unsigned which = (unsigned)precision < TRN_PRECISION_COUNT ? (unsigned)precision : 0;
+    trn_plan_formats f;
+    memset(&f, 0, sizeof f);
+    if (asked) f = *asked;
+    f.weights = trni_plan_format_or(f.weights, row[which].work);
+    f.activations = trni_plan_format_or(f.activations, row[which].work);
+    f.gradients = trni_plan_format_or(f.gradients, row[which].sum);
+    f.optimizer = trni_plan_format_or(f.optimizer, row[which].sum);
+    f.kv = trni_plan_format_or(f.kv, f.activations);
+    f.compute = trni_plan_format_or(f.compute, f.activations);
+    return f;
 }
 
 /* ---- what nobody publishes ---- */

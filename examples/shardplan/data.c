@@ -39,7 +39,7 @@ static const struct {
                          ASSUMPTION(reserve_bytes), ASSUMPTION(bucket_bytes), ASSUMPTION(bucket_rank_bytes),
                          ASSUMPTION(product_start_s), ASSUMPTION(optimizer_states), ASSUMPTION(tensor_share),
                          ASSUMPTION(hbm_share), ASSUMPTION(kernel_s), ASSUMPTION(layer_kernels),
-                         ASSUMPTION(spread) };
+                         ASSUMPTION(spread), ASSUMPTION(convert_passes) };
 enum { ASSUMPTIONS = sizeof assumption_field / sizeof assumption_field[0] };
 _Static_assert(ASSUMPTIONS * sizeof(double) == sizeof(trn_plan_assumptions), "an assumption is missing here");
 
@@ -212,6 +212,20 @@ void sp_print_schema(void)
 
 /* ---- JSON ---- */
 
+static void json_formats(const sp_job *job, FILE *out)
+{
+    const trn_plan_formats f = trn_plan_formats_default(&job->args.formats, job->args.precision);
+    const struct {
+        const char *name;
+        trn_format format;
+    } row[] = { { "weights", f.weights }, { "activations", f.activations }, { "gradients", f.gradients },
+                { "optimizer", f.optimizer }, { "kv", f.kv }, { "compute", f.compute } };
+    fprintf(out, "  \"precision\": \"%s\",\n  \"formats\": {", trn_precision_name(job->args.precision));
+    for (size_t i = 0; i < sizeof row / sizeof row[0]; i++)
+        fprintf(out, "%s\"%s\": \"%s\"", i ? ", " : "", row[i].name, trn_format_name(row[i].format));
+    fputs("},\n", out);
+}
+
 static void json_scaling(const sp_job *job, FILE *out)
 {
     fputs(",\n  \"scaling\": [", out);
@@ -244,9 +258,10 @@ void sp_print_json(FILE *out, const void *context)
             job->size.active);
     app_print_json_string(out, job->net.name);
     fprintf(out,
-            ",\n  \"chips\": %d,\n  \"job\": \"%s\",\n  \"batch\": %lld,\n  \"sequence\": %lld,\n  \"found\": %lld,\n"
-            "  \"legal\": %lld,\n  \"variants\": %lld,\n  \"reasons\": {",
-            job->net.chips, trn_job_name(job->args.job), (long long)job->args.batch, (long long)job->args.sequence,
+            ",\n  \"chips\": %d,\n  \"job\": \"%s\",\n  \"batch\": %lld,\n  \"sequence\": %lld,\n", job->net.chips,
+            trn_job_name(job->args.job), (long long)job->args.batch, (long long)job->args.sequence);
+    json_formats(job, out);
+    fprintf(out, "  \"found\": %lld,\n  \"legal\": %lld,\n  \"variants\": %lld,\n  \"reasons\": {",
             (long long)job->list.found, (long long)job->list.legal, (long long)job->list.tried);
     for (int i = 1; i < TRN_PLAN_REASON_COUNT; i++)
         fprintf(out, "%s\"%s\": %lld", i > 1 ? ", " : "", trn_plan_reason_name((trn_plan_reason)i),

@@ -70,6 +70,7 @@ static bool take_system(void *into, const char *value, char *why)
     }
 
 WORD(take_job, trn_job, args.job, TRN_JOB_COUNT, trn_job_name)
+WORD(take_precision, trn_precision, args.precision, TRN_PRECISION_COUNT, trn_precision_name)
 WORD(take_zero, trn_zero, args.zero, TRN_ZERO_COUNT, trn_zero_name)
 WORD(take_recompute, trn_recompute, args.recompute, TRN_RECOMPUTE_COUNT, trn_recompute_name)
 
@@ -143,9 +144,14 @@ static const app_option option[] = {
     { "--batch", "N", "sequences in a step (default: train 4 a chip, else 1 a chip)", take_batch },
     { "--seq", "N", "tokens of a sequence; decode: in the cache (default 4096)", take_seq },
     { "--prompt", "N", "decode: tokens of a prompt, for the first token (default: --seq)", take_prompt },
+    { "--precision", "NAME",
+      "autocast (default): bfloat16, but gradients, optimizer states and a copy of\n"
+      "the weights float32; bf16: all of it bfloat16; fp32: all of it float32",
+      take_precision },
     { "--format", "LIST",
-      "such as weights=float8_e4m3,kv=bfloat16; of weights, activations,\n"
-      "gradients, optimizer, kv, wire, compute",
+      "such as weights=int8,kv=float8_e4m3; of weights, activations, gradients,\n"
+      "optimizer, kv, wire, compute. Weights that products do not take as they are\n"
+      "stored are converted on the way",
       take_format },
     { NULL, NULL, "the search", NULL },
     { "--tp", "N", "only plans with this degree of tensor parallelism", take_tp },

@@ -254,14 +254,15 @@ static void print_nearest(const sp_job *job, FILE *out)
 void sp_print_report(FILE *out, const void *context)
 {
     const sp_job *job = context;
-    char text[128];
+    char text[256], formats[256];
     sp_describe_job(job, text, sizeof text);
+    sp_describe_formats(job, formats, sizeof formats);
     char title[256];
     snprintf(title, sizeof title, "%s on %s", job->model.name, job->net.name);
     app_page_open(out, title);
     fprintf(out, "<style>%s</style><h1>", style);
     app_escape(out, title);
-    fprintf(out, "</h1><p class=lead>How to spread it: %s.</p>\n", text);
+    fprintf(out, "</h1><p class=lead>How to spread it: %s. %c%s.</p>\n", text, formats[0] - 'a' + 'A', formats + 1);
     print_facts(job, out);
     if (job->list.legal) print_plans(job, out);
     else print_nearest(job, out);

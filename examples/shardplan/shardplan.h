@@ -85,6 +85,8 @@ sp_text sp_degrees(const trn_plan *plan); /* "tp 8, dp 4, pp 2": those above 1 *
 const char *sp_unit_of_work(const sp_job *job); /* "step", "batch of prompts", "token" */
 /* "train, 64 sequences of 8,192 tokens" */
 void sp_describe_job(const sp_job *job, char *text, size_t size);
+/* "weights bfloat16, products in bfloat16, ..." */
+void sp_describe_formats(const sp_job *job, char *text, size_t size);
 /* How many illegal plans fell for the sentence of plan i; 0 when an earlier one has told it. */
 int64_t sp_told_by(const sp_job *job, int64_t i);
 

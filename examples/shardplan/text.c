@@ -105,6 +105,20 @@ void sp_describe_job(const sp_job *job, char *text, size_t size)
              job->args.job == TRN_JOB_DECODE ? " in the cache" : "");
 }
 
+void sp_describe_formats(const sp_job *job, char *text, size_t size)
+{
+    const trn_plan_formats f = trn_plan_formats_default(&job->args.formats, job->args.precision);
+    const bool copy = trn_format_bits(f.weights) < trn_format_bits(f.optimizer);
+    const int used = snprintf(text, size, "weights %s, products in %s, activations %s", trn_format_name(f.weights),
+                              trn_format_name(f.compute), trn_format_name(f.activations));
+    if (job->args.job == TRN_JOB_TRAIN)
+        snprintf(text + used, size - (size_t)used, ", gradients %s, optimizer %s%s", trn_format_name(f.gradients),
+                 trn_format_name(f.optimizer), copy ? " with a copy of the weights" : "");
+    else
+        snprintf(text + used, size - (size_t)used, ", KV cache %s%s", trn_format_name(f.kv),
+                 job->args.job == TRN_JOB_DECODE ? "; no speculative decoding" : "");
+}
+
 /* How many plans fell for the same sentence as plan i; 0 when an earlier one has told it. */
 int64_t sp_told_by(const sp_job *job, int64_t i)
 {
@@ -131,13 +145,15 @@ static void choose_colours(FILE *out)
 
 static void print_head(const sp_job *job, FILE *out)
 {
-    char text[128];
+    char text[256];
     const trn_model_size *s = &job->size;
     sp_describe_job(job, text, sizeof text);
     fprintf(out, "%s%s%s: %s parameters", bold, job->model.name, plain, sp_si(s->total).text);
     if (s->active < s->total) fprintf(out, ", %s of them for a token", sp_si(s->active).text);
     fprintf(out, ", %s KV elements a token\n", sp_count((int64_t)s->kv_elements).text);
     fprintf(out, "%s: %s chips; %s\n", job->net.name, sp_count(job->net.chips).text, text);
+    sp_describe_formats(job, text, sizeof text);
+    fprintf(out, "%s\n", text);
     fprintf(out, "%s sets of degrees, %s legal; %s variants\n", sp_count(job->list.found).text,
             sp_count(job->list.legal).text, sp_count(job->list.tried).text);
 }

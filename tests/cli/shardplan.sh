@@ -37,9 +37,9 @@ refuses "--assume luck=1: no such assumption; --assumptions lists them" "$small"
 refuses "--preset new: trn3-gen2-ultraserver has no such preset" "$small" --system trn3-gen2-ultraserver --preset new
 refuses "--chips 48: no part of trn2-ultraserver (64 chips)" "$small" --chips 48
 refuses "no plan of 64 chips has these degrees (0 = any): tp 3, cp 0, ep 0, dp 0, pp 0" "$small" --tp 3
-refuses "formats.compute and formats.weights: b_format: the matrix instructions of Trainium2 do not take \
-float8_e4m3fn" \
-    "$small" --format weights=float8_e4m3fn
+refuses "formats.compute: a_format: the matrix instructions of Trainium2 do not take float8_e4m3fn" \
+    "$small" --format compute=float8_e4m3fn
+refuses "--precision half: expected autocast, bf16 or fp32" "$small" --precision half
 refuses "$large: one model at a time, and $small is one" "$small" "$large"
 refuses "--json - and --csv - exclude each other" "$small" --json - --csv -
 refuses "--html /nonexistent/x.html: it cannot be created (No such file or directory)" \
@@ -110,6 +110,13 @@ works "$small" --system trn2.48xlarge --job decode --csv f8.csv \
 works "$small" --system trn2.48xlarge --job decode --csv bf16.csv
 awk -F, 'FNR == 2 { time[FILENAME] = $16 } END { exit !(time["f8.csv"] < time["bf16.csv"]) }' f8.csv bf16.csv ||
     fail "FP8 is no faster"
+works "$large" --system trn2.48xlarge --job decode --tp 16 --format weights=int8 --json int8.json
+says "weights int8, products in bfloat16, activations bfloat16, KV cache bfloat16; no speculative decoding"
+grep -q '"formats": {"weights": "int8", "activations": "bfloat16"' int8.json || fail "int8.json: no formats"
+works "$small" --precision bf16
+says "weights bfloat16, products in bfloat16, activations bfloat16, gradients bfloat16, optimizer bfloat16"
+works "$small"
+says "gradients float32, optimizer float32 with a copy of the weights"
 works "$small" --assume contention=0,reserve_bytes=0 --chips 16 --ranks-per-chip 4 \
     --no-sp --overlap --zero optimizer
 says "trn2-ultraserver: 16 chips"

@@ -54,6 +54,8 @@ static void plan_model(const trn_model *m)
     args.job = (trn_job)below(TRN_JOB_COUNT);
     args.recompute = (trn_recompute)below(TRN_RECOMPUTE_COUNT);
     args.zero = (trn_zero)below(TRN_ZERO_COUNT);
+    args.precision = (trn_precision)below(TRN_PRECISION_COUNT);
+    if (cases_one_in(&rng, 3)) args.formats.weights = (trn_format)(1 + below(12));
     args.ranks_per_chip = cases_one_in(&rng, 3) ? 1 << below(4) : 0;
     args.lnc = cases_one_in(&rng, 3) ? below(4) : 0;
     args.replicate_kv = cases_one_in(&rng, 2);

@@ -411,7 +411,8 @@ static void refusals(void **state)
     REFUSED(a.ranks_per_chip = 3, TRN_EINVAL, "ranks_per_chip is 3, which does not divide the 8 cores of Trainium2");
     REFUSED(a.ranks_per_chip = -1, TRN_EINVAL, "ranks_per_chip is -1");
     REFUSED(a.formats.kv = (trn_format)77, TRN_EFORMAT, "formats.kv is 77, not a format");
-    REFUSED(a.formats.weights = TRN_F4_E2M1, TRN_EUNSUPPORTED, "formats.compute and formats.weights: b_format");
+    REFUSED(a.formats.compute = TRN_F4_E2M1, TRN_EUNSUPPORTED, "formats.compute: a_format");
+    REFUSED(a.precision = TRN_PRECISION_COUNT, TRN_EINVAL, "precision is 3, not a choice");
     REFUSED(a.assumptions.contention = NAN, TRN_EINVAL, "assumptions.contention is nan");
     REFUSED(a.assumptions.expert_imbalance = 1e9, TRN_EINVAL, "1024 is the most");
 #undef REFUSED

@@ -110,12 +110,78 @@ static void sequence_parallelism(void **state)
     assert_true(p.legal && !p.sp);
 }
 
+static void near(double found, double expected, double relative, const char *what)
+{
+    if (fabs(found - expected) <= relative * fabs(expected)) return;
+    fail_msg("%s: %.12g, expected %.12g", what, found, expected);
+}
+
+/* Bytes of one parameter: weights, gradients, two moments, and the copy. */
+static void precision(void **state)
+{
+    (void)state;
+    const trn_topology net = trn_topology_of(TRN_TRN2_48XLARGE);
+    static const struct {
+        trn_precision precision;
+        double weights, gradients, optimizer;
+    } row[] = {
+        { TRN_PRECISION_AUTOCAST, 2, 4, 12 }, { TRN_PRECISION_BF16, 2, 2, 4 }, { TRN_PRECISION_FP32, 4, 4, 8 }
+    };
+    trn_model_size size = { 0 };
+    assert_int_equal(trn_model_size_of(&llama8, &size, NULL), TRN_OK);
+    for (int i = 0; i < TRN_PRECISION_COUNT; i++) {
+        trn_plan_args args = question(&llama8, &net, TRN_JOB_TRAIN, 16, 2048);
+        args.precision = row[i].precision;
+        const trn_plan p = evaluated(&args, (trn_plan){ .tp = 1, .cp = 1, .ep = 1, .dp = 16, .pp = 1 });
+        near(p.memory.weights, row[i].weights * size.total, 1e-9, "weights");
+        near(p.memory.gradients, row[i].gradients * size.total, 1e-9, "gradients");
+        near(p.memory.optimizer, row[i].optimizer * size.total / 16, 1e-9, "optimizer");
+    }
+    const trn_plan_formats asked = { .weights = TRN_I8, .wire = TRN_F32 };
+    const trn_plan_formats f = trn_plan_formats_default(&asked, TRN_PRECISION_AUTOCAST);
+    assert_true(f.weights == TRN_I8 && f.activations == TRN_BF16 && f.gradients == TRN_F32 && f.optimizer == TRN_F32);
+    assert_true(f.kv == TRN_BF16 && f.compute == TRN_BF16 && f.wire == TRN_F32);
+    assert_string_equal(trn_precision_name(TRN_PRECISION_AUTOCAST), "autocast");
+    assert_string_equal(trn_precision_name(TRN_PRECISION_COUNT), "unknown");
+}
+
+/* Weights of one byte that products do not take: HBM as for those that they take, the rate of BF16. */
+static void converted_weights(void **state)
+{
+    (void)state;
+    const trn_topology net = trn_topology_of(TRN_TRN2_48XLARGE);
+    const trn_plan degrees = { .tp = 16, .cp = 1, .ep = 1, .dp = 1, .pp = 1 };
+    trn_plan_args args = question(&llama70, &net, TRN_JOB_DECODE, 16, 4096);
+    const trn_plan bf16 = evaluated(&args, degrees);
+    args.formats.weights = TRN_F8_E4M3; /* which products take beside BF16 */
+    const trn_plan taken = evaluated(&args, degrees);
+    args.formats.weights = TRN_I8;
+    const trn_plan int8 = evaluated(&args, degrees);
+    near(int8.memory.weights, bf16.memory.weights / 2, 1e-12, "bytes of int8");
+    near(int8.time.reads_s, taken.time.reads_s, 0.02, "int8 from HBM");
+    assert_true(int8.time.reads_s < 0.56 * bf16.time.reads_s);
+    args.formats.weights = TRN_F4_E2M1;
+    const trn_plan fp4 = evaluated(&args, degrees);
+    near(fp4.memory.weights, bf16.memory.weights / 4, 1e-12, "bytes of FP4");
+    assert_true(fp4.time.reads_s < int8.time.reads_s);
+    args.formats.weights = TRN_I8;
+    args.assumptions.convert_passes = 1; /* 2.0e12 elements a second on eight cores: slower than their bytes */
+    assert_true(evaluated(&args, degrees).time.reads_s > 1.3 * int8.time.reads_s);
+    args.assumptions.convert_passes = 0;
+    args.job = TRN_JOB_PREFILL; /* TensorE sets the pace */
+    const trn_plan slow = evaluated(&args, degrees);
+    args.formats.weights = TRN_BF16;
+    near(slow.time.products_s, evaluated(&args, degrees).time.products_s, 0.01, "products at the rate of BF16");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(zero),
         cmocka_unit_test(copies_of_kv_heads),
         cmocka_unit_test(sequence_parallelism),
+        cmocka_unit_test(precision),
+        cmocka_unit_test(converted_weights),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -58,6 +58,7 @@ typedef struct trni_plan_work {
     trn_server_spec server;
     trn_system_spec unit;
     const trn_chip_spec *whole; /* the chip itself */
+    bool converts;           /* weights become the compute format on their way into SBUF */
     int domain;              /* chips that NeuronLink joins */
     trni_plan_product_row *product;
     int64_t products;        /* a power of two */
@@ -70,18 +71,6 @@ typedef struct trni_plan_work {
 } trni_plan_work;
 
 /* ---- arguments ---- */
-
-TRNI_FN trn_format trni_plan_format_or(trn_format asked, trn_format usual) { return asked ? asked : usual; }
-
-TRNI_FN void trni_plan_resolve_formats(trn_plan_formats *f)
-{
-    f->weights = trni_plan_format_or(f->weights, TRN_BF16);
-    f->activations = trni_plan_format_or(f->activations, TRN_BF16);
-    f->gradients = trni_plan_format_or(f->gradients, TRN_F32);
-    f->optimizer = trni_plan_format_or(f->optimizer, TRN_F32);
-    f->kv = trni_plan_format_or(f->kv, f->activations);
-    f->compute = trni_plan_format_or(f->compute, f->activations);
-}
 
 TRNI_DRIVER trn_status trni_plan_check_formats(const trn_plan_args *a)
 {
@@ -101,6 +90,8 @@ TRNI_DRIVER trn_status trni_plan_check_choices(const trn_plan_args *a)
     if ((unsigned)a->job >= TRN_JOB_COUNT) return trni_fail(a->error, TRN_EINVAL, "job is %d, not a job", (int)a->job);
     if ((unsigned)a->recompute >= TRN_RECOMPUTE_COUNT)
         return trni_fail(a->error, TRN_EINVAL, "recompute is %d, not a choice", (int)a->recompute);
+    if ((unsigned)a->precision >= TRN_PRECISION_COUNT)
+        return trni_fail(a->error, TRN_EINVAL, "precision is %d, not a choice", (int)a->precision);
     if ((unsigned)a->zero >= TRN_ZERO_COUNT)
         return trni_fail(a->error, TRN_EINVAL, "zero is %d, not a choice", (int)a->zero);
     for (int i = 0; i < TRN_AXIS_COUNT; i++)
@@ -230,7 +221,7 @@ TRNI_FN trn_status trni_plan_resolve_args(trni_plan_work *w, const trn_plan_args
     w->a.assumptions = trn_plan_assumptions_default(&args->assumptions);
     if (w->a.prompt == 0) w->a.prompt = w->a.sequence;
     if (w->a.max_pp == 0) w->a.max_pp = 64;
-    trni_plan_resolve_formats(&w->a.formats);
+    w->a.formats = trn_plan_formats_default(&args->formats, args->precision);
     w->domain = trni_plan_link_domain(&w->a);
     return trni_plan_resolve_unit(w);
 }
@@ -265,7 +256,7 @@ TRNI_FN trn_matmul_cost_args trni_plan_product_args(const trni_plan_work *w, int
     args.n = n;
     args.k = k;
     args.a_format = w->a.formats.compute;
-    args.b_format = w->a.formats.weights;
+    args.b_format = w->converts ? w->a.formats.compute : w->a.formats.weights;
     args.error = w->a.error;
     return args;
 }
@@ -275,6 +266,22 @@ TRNI_FN double trni_plan_product_expected(const trn_plan_assumptions *a, const t
 {
     const double tensor = (core->tensor_s + core->load_stationary_s) / a->tensor_share;
     return a->kernel_s + fmax(time_s, fmax(tensor, fmax(core->hbm_s / a->hbm_share, core->dma_s)));
+}
+
+/* A product whose b is stored in another format: HBM and DMA move as many bytes as that has. */
+TRNI_FN void trni_plan_product_converted(const trni_plan_work *w, trn_system_cost *cost)
+{
+    trn_core_cost *c = &cost->core;
+    const trn_plan_formats *f = &w->a.formats;
+    const double elements = (double)cost->core_k * (double)cost->core_n * c->b_reads;
+    const double fewer = elements * (trn_format_bits(f->compute) - trn_format_bits(f->weights)) / 8;
+    const double share = c->bytes > 0 ? (c->bytes - fewer) / c->bytes : 1;
+    const double converting = w->a.assumptions.convert_passes * elements /
+                              (w->chip.core->vector_elements * w->chip.core->vector_clock_hz);
+    c->hbm_s = fmax(c->hbm_s * share, converting);
+    c->dma_s *= share;
+    const double tensor = c->tensor_s + c->load_stationary_s + c->throttle_s;
+    cost->time_s = fmax(tensor, fmax(c->hbm_s, c->dma_s)) + c->startup_s;
 }
 
 TRNI_FN trni_plan_work_time trni_plan_product_request(trni_plan_work *w, int64_t m, int64_t n, int64_t k, int kind)
@@ -293,6 +300,7 @@ TRNI_FN trni_plan_work_time trni_plan_product_request(trni_plan_work *w, int64_t
     } else {
         args.accumulate = kind == TRNI_PLAN_ADDED;
         status = trn_matmul_system_cost(&args, &on_chip);
+        if (status == TRN_OK && w->converts && !args.accumulate) trni_plan_product_converted(w, &on_chip);
         if (status == TRN_OK) {
             t.time_s = on_chip.time_s - on_chip.core.startup_s + w->a.assumptions.product_start_s;
             t.tensor = on_chip.core.tensor_s >= on_chip.core.hbm_s && on_chip.core.tensor_s >= on_chip.core.dma_s;
@@ -549,16 +557,21 @@ TRNI_FN void trni_plan_work_end(trni_plan_work *w)
     w->chips = NULL;
 }
 
-/* Formats that cannot meet are told once, before the search. */
+/* Do products take the weights as they are stored, or must they become the compute format? A compute format that there
+ * is no product in is told once, before the search. */
 TRNI_DRIVER trn_status trni_plan_check_products(trni_plan_work *w)
 {
-    trn_matmul_cost_args args = trni_plan_product_args(w, 128, 128, 128);
     trn_system_cost cost;
     trn_error told;
-    args.error = &told;
-    const trn_status status = trn_matmul_system_cost(&args, &cost);
-    if (status == TRN_OK) return TRN_OK;
-    return trni_fail(w->a.error, status, "formats.compute and formats.weights: %.200s", told.text);
+    trn_status status = TRN_OK;
+    for (int convert = 0; convert < 2; convert++) {
+        w->converts = convert;
+        trn_matmul_cost_args args = trni_plan_product_args(w, 128, 128, 128);
+        args.error = &told;
+        status = trn_matmul_system_cost(&args, &cost);
+        if (status == TRN_OK) return TRN_OK;
+    }
+    return trni_fail(w->a.error, status, "formats.compute: %.200s", told.text);
 }
 
 /* `shapes`: how many products may be remembered. After a failure nothing is held. */
