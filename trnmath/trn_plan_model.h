@@ -14,9 +14,9 @@
  *
  * DOES: counts every weight, bias and norm of decoder-only transformers: multi-head, grouped-query and latent attention
  *     (MLA), gated and plain feed-forward blocks, mixtures of experts with shared experts and leading dense blocks,
- *     sliding windows, tied and untied embeddings; and the flops of a forward pass.
- * DOES NOT: read configuration files (examples/io/hf_config.h does), or know encoders, multi-token prediction heads and
- *     state-space blocks.
+ *     sliding windows, layers of linear attention and state spaces (gated delta rule, Mamba-2), tied and untied
+ *     embeddings; and the flops of a forward pass.
+ * DOES NOT: read configuration files (examples/io/hf_config.h does), or know encoders and multi-token prediction heads.
  *
  * CONTENTS
  *     trn_model                      the configuration; zero is the usual value
@@ -25,7 +25,6 @@
  *     trn_model_size, trn_model_size_of   parameters by part, those at work on one token, elements of KV cache
  *     trn_model_forward_flops        of tokens that each look back at so many positions
  *     trn_model_context              positions that a token of a causal sequence sees, on average
- *     trni_plan_layer_products       the products with weights of one layer on one slice of tensor parallelism
  *
  * KNOWN FROM: the model code and the config.json that each publisher ships; tests hold the totals against published
  *     counts (llama 3, mixtral, qwen 3, deepseek-v3, gpt-oss, gpt-neox-20b, gpt2, gemma 2).
@@ -59,10 +58,17 @@ typedef struct trn_model {
     int64_t positions;             /* learned position embeddings; 0 = rotary or none */
     int64_t norms;                 /* of [hidden] in a layer; 0 = 2 */
 
+    int64_t linear_layers;         /* of `layers`: a state of fixed size in place of keys and values; 0 = none */
+    int64_t linear_heads, linear_value_dim;   /* of values, of what gates them, and of the output */
+    int64_t linear_key_heads, linear_key_dim; /* of keys, and of queries (Mamba-2: groups, state size) */
+    int64_t linear_kernel;         /* of the short convolution over queries, keys and values */
+    bool state_space;              /* the linear layers are Mamba-2's; false: a gated delta rule's */
+
     bool tied_embeddings; /* the head is the embedding */
     bool plain_mlp;       /* up and down; false: gate, up and down */
     bool qkv_bias, o_bias, mlp_bias, router_bias, norm_bias;
     bool qk_norm;         /* a norm of [head_dim] each for queries and keys */
+    bool gated_attention; /* queries bring a gate of their own width for attention's output */
     bool sinks;           /* one learned logit for each head */
     bool shared_gate;     /* shared experts are weighed by a gate [hidden] */
 } trn_model;
@@ -91,6 +97,7 @@ typedef struct trn_model_size {
     double embeddings;  /* table, positions and head */
     double norms;
     double kv_elements; /* of one token, all layers, beyond any window */
+    double state_elements; /* of one sequence, all linear layers, however long it is */
 } trn_model_size;
 
 /* Counts a model's parameters. TRN_EINVAL names the field that makes it no model. */
@@ -98,7 +105,7 @@ TRN_API trn_status trn_model_size_of(const trn_model *model, trn_model_size *siz
 
 /* ---- flops ---- */
 
-/* The same over all layers, those with a window and those without. */
+/* Positions that a token sees, averaged over the layers that look back, those with a window and those without. */
 TRN_API double trn_model_context(const trn_model *model, double sequence);
 
 /* Forward flops of `tokens` tokens that each see `context` positions, of which `logits` need the head. */
@@ -131,7 +138,13 @@ TRN_API double trn_model_forward_flops(const trn_model *model, double tokens, do
     X(window, 0, INT64_C(1) << 40)                                                                                   \
     X(window_layers, 0, 4096)                                                                                        \
     X(positions, 0, INT64_C(1) << 30)                                                                                \
-    X(norms, 0, 64)
+    X(norms, 0, 64)                                                                                                  \
+    X(linear_layers, 0, 4096)                                                                                        \
+    X(linear_heads, 0, 1 << 14)                                                                                      \
+    X(linear_value_dim, 0, 1 << 14)                                                                                  \
+    X(linear_key_heads, 0, 1 << 14)                                                                                  \
+    X(linear_key_dim, 0, 1 << 14)                                                                                    \
+    X(linear_kernel, 0, 1 << 10)
 
 TRNI_FN trn_status trni_model_ranges(const trn_model *m, trn_error *error)
 {
@@ -158,9 +171,33 @@ TRNI_DRIVER trn_status trni_model_mlp_check(const trn_model *m, trn_error *error
     if (m->dense_layers > m->layers)
         return trni_fail(error, TRN_EINVAL, "dense_layers is %lld, more than the %lld layers",
                          (long long)m->dense_layers, (long long)m->layers);
-    if (m->intermediate < 1 && (!sparse || m->dense_layers))
+    const bool none = m->linear_layers > 0 && m->linear_layers == m->layers; /* Mamba-2 has no feed-forward blocks */
+    if (m->intermediate < 1 && (sparse ? m->dense_layers > 0 : !none))
         return trni_fail(error, TRN_EINVAL, "intermediate is 0, but %lld layers have no experts",
                          (long long)(sparse ? m->dense_layers : m->layers));
+    return TRN_OK;
+}
+
+TRNI_DRIVER trn_status trni_model_linear_check(const trn_model *m, trn_error *error)
+{
+    const struct { const char *name; int64_t value; } row[] = {
+        { "linear_heads", m->linear_heads },         { "linear_value_dim", m->linear_value_dim },
+        { "linear_key_heads", m->linear_key_heads }, { "linear_key_dim", m->linear_key_dim },
+        { "linear_kernel", m->linear_kernel },
+    };
+    for (unsigned i = 0; i < sizeof row / sizeof row[0]; i++)
+        if ((row[i].value > 0) != (m->linear_layers > 0))
+            return trni_fail(error, TRN_EINVAL, "%s is %lld, but linear_layers is %lld", row[i].name,
+                             (long long)row[i].value, (long long)m->linear_layers);
+    if (m->linear_layers && m->linear_heads % m->linear_key_heads)
+        return trni_fail(error, TRN_EINVAL, "linear_heads %lld does not divide by linear_key_heads %lld",
+                         (long long)m->linear_heads, (long long)m->linear_key_heads);
+    if (m->window_layers > m->layers)
+        return trni_fail(error, TRN_EINVAL, "window_layers is %lld, more than the %lld layers",
+                         (long long)m->window_layers, (long long)m->layers);
+    if (m->linear_layers + m->window_layers > m->layers)
+        return trni_fail(error, TRN_EINVAL, "linear_layers is %lld, more than the %lld layers without a window",
+                         (long long)m->linear_layers, (long long)(m->layers - m->window_layers));
     return TRN_OK;
 }
 
@@ -170,6 +207,7 @@ TRN_API trn_status trn_model_check(const trn_model *model, trn_error *error)
     if (!model) return trni_fail(error, TRN_EINVAL, "model is null");
     trn_status status = trni_model_ranges(model, error);
     if (status == TRN_OK) status = trni_model_mlp_check(model, error);
+    if (status == TRN_OK) status = trni_model_linear_check(model, error);
     if (status != TRN_OK) return status;
     if (model->head_dim == 0 && model->hidden % model->heads)
         return trni_fail(error, TRN_EINVAL, "head_dim is not given, and hidden %lld does not divide by heads %lld",
@@ -180,9 +218,6 @@ TRN_API trn_status trn_model_check(const trn_model *model, trn_error *error)
     if (model->kv_rank == 0 && model->q_rank)
         return trni_fail(error, TRN_EINVAL, "q_rank is %lld, but kv_rank is 0: both belong to latent attention",
                          (long long)model->q_rank);
-    if (model->window_layers > model->layers)
-        return trni_fail(error, TRN_EINVAL, "window_layers is %lld, more than the %lld layers",
-                         (long long)model->window_layers, (long long)model->layers);
     return TRN_OK;
 }
 
@@ -230,14 +265,69 @@ TRNI_FN double trni_plan_latent_parameters(const trn_model *m, int64_t shares)
     return q + kv + heads * (double)m->v_dim * h + (m->o_bias ? h : 0);
 }
 
-/* Attention of one layer, without the norms of [hidden]. */
-TRNI_FN double trni_plan_attention_parameters(const trn_model *m, int64_t shares)
+/* Attention of one layer with keys and values, without the norms of [hidden]. */
+TRNI_FN double trni_plan_full_parameters(const trn_model *m, int64_t shares)
 {
     if (m->kv_rank) return trni_plan_latent_parameters(m, shares);
     const double h = (double)m->hidden, size = (double)m->head_dim;
     const double q = trni_plan_ceil_share(m->heads, shares) * size, kv = 2 * trni_plan_kv_heads_share(m, shares) * size;
-    return (h + (m->qkv_bias ? 1 : 0)) * (q + kv) + q * h + (m->o_bias ? h : 0) + (m->qk_norm ? 2 * size : 0) +
+    const double made = (m->gated_attention ? 2 : 1) * q + kv;
+    return (h + (m->qkv_bias ? 1 : 0)) * made + q * h + (m->o_bias ? h : 0) + (m->qk_norm ? 2 * size : 0) +
            (m->sinks ? trni_plan_ceil_share(m->heads, shares) : 0);
+}
+
+/* Of a linear layer: queries or keys of a slice, values of a slice, and what a token is projected to: queries, keys,
+ * values, their gate, and for each head of values the gates of the state (Mamba-2: dt; delta rule: decay and beta). */
+TRNI_FN double trni_plan_linear_keys(const trn_model *m, int64_t shares)
+{
+    return trni_plan_ceil_share(m->linear_key_heads, shares) * (double)m->linear_key_dim;
+}
+
+TRNI_FN double trni_plan_linear_values(const trn_model *m, int64_t shares)
+{
+    return trni_plan_ceil_share(m->linear_heads, shares) * (double)m->linear_value_dim;
+}
+
+TRNI_FN double trni_plan_linear_inputs(const trn_model *m, int64_t shares)
+{
+    const double gates = (m->state_space ? 1 : 2) * trni_plan_ceil_share(m->linear_heads, shares);
+    return 2 * trni_plan_linear_keys(m, shares) + 2 * trni_plan_linear_values(m, shares) + gates;
+}
+
+/* Queries, keys and values, which the convolution sees. */
+TRNI_FN double trni_plan_linear_convolved(const trn_model *m, int64_t shares)
+{
+    return 2 * trni_plan_linear_keys(m, shares) + trni_plan_linear_values(m, shares);
+}
+
+/* Mamba-2's heads have a decay, a bias of dt and a skip, those of a delta rule the first two; its norm is [values],
+ * theirs [value_dim]. */
+TRNI_FN double trni_plan_linear_parameters(const trn_model *m, int64_t shares)
+{
+    if (!m->linear_layers) return 0;
+    const double h = (double)m->hidden, heads = trni_plan_ceil_share(m->linear_heads, shares);
+    const double values = trni_plan_linear_values(m, shares), kernel = (double)m->linear_kernel;
+    return h * (trni_plan_linear_inputs(m, shares) + values) +
+           trni_plan_linear_convolved(m, shares) * (kernel + (m->state_space ? 1 : 0)) +
+           (m->state_space ? 3 : 2) * heads + (m->state_space ? values : (double)m->linear_value_dim);
+}
+
+/* What a linear layer keeps of a sequence in one slice: a state for each head, and what the convolution looks at. */
+TRNI_FN double trni_plan_state_elements(const trn_model *m, int64_t shares)
+{
+    if (!m->linear_layers) return 0;
+    return trni_plan_linear_values(m, shares) * (double)m->linear_key_dim +
+           trni_plan_linear_convolved(m, shares) * ((double)m->linear_kernel - 1);
+}
+
+/* Layers that are linear, of all. Where a model mixes both kinds, plans count each layer as the mean of them. */
+TRNI_FN double trni_plan_linear_part(const trn_model *m) { return (double)m->linear_layers / (double)m->layers; }
+
+/* Attention of the mean layer, or what is in its place. */
+TRNI_FN double trni_plan_attention_parameters(const trn_model *m, int64_t shares)
+{
+    const double part = trni_plan_linear_part(m), full = part < 1 ? trni_plan_full_parameters(m, shares) : 0;
+    return (1 - part) * full + part * trni_plan_linear_parameters(m, shares);
 }
 
 /* One feed-forward block, or one expert, of this inner width. */
@@ -262,11 +352,17 @@ TRNI_FN double trni_plan_dense_layer_parameters(const trn_model *m, int64_t shar
            (double)m->norms * trni_plan_norm_parameters(m);
 }
 
+/* Shared experts and the router. */
+TRNI_FN double trni_plan_shared_parameters(const trn_model *m, int64_t shares)
+{
+    return trni_plan_mlp_parameters(m, m->shared_intermediate, shares) + (m->shared_gate ? (double)m->hidden : 0) +
+           trni_plan_router_parameters(m);
+}
+
 /* A layer with experts, all but the experts themselves. */
 TRNI_FN double trni_plan_moe_layer_parameters(const trn_model *m, int64_t shares)
 {
-    return trni_plan_attention_parameters(m, shares) + trni_plan_mlp_parameters(m, m->shared_intermediate, shares) +
-           (m->shared_gate ? (double)m->hidden : 0) + trni_plan_router_parameters(m) +
+    return trni_plan_attention_parameters(m, shares) + trni_plan_shared_parameters(m, shares) +
            (double)m->norms * trni_plan_norm_parameters(m);
 }
 
@@ -280,7 +376,7 @@ TRNI_FN double trni_plan_head_parameters(const trn_model *m, int64_t shares)
     return trni_plan_ceil_share(m->vocab, shares) * (double)m->hidden;
 }
 
-/* Elements of KV cache that a layer keeps of one token, in one slice. A latent is not cut by heads. */
+/* Keys and values of one token in one layer that has them, in one slice. A latent is not cut by heads. */
 TRNI_FN double trni_plan_kv_elements(const trn_model *m, int64_t shares)
 {
     if (m->kv_rank) return (double)(m->kv_rank + m->rope_dim);
@@ -301,102 +397,20 @@ TRN_API trn_status trn_model_size_of(const trn_model *model, trn_model_size *siz
     const double layers = (double)m.layers, sparse = (double)(m.layers - m.dense_layers);
     const double expert = trni_plan_mlp_parameters(&m, m.moe_intermediate, 1);
     memset(size, 0, sizeof *size);
-    size->attention = layers * trni_plan_attention_parameters(&m, 1);
+    const double linear = (double)m.linear_layers;
+    size->attention =
+        (layers - linear) * trni_plan_full_parameters(&m, 1) + linear * trni_plan_linear_parameters(&m, 1);
     size->dense_mlp = (double)m.dense_layers * trni_plan_mlp_parameters(&m, m.intermediate, 1);
     size->experts = sparse * (double)m.experts * expert;
-    size->shared = sparse * (trni_plan_moe_layer_parameters(&m, 1) - trni_plan_attention_parameters(&m, 1) -
-                             (double)m.norms * trni_plan_norm_parameters(&m));
+    size->shared = sparse * trni_plan_shared_parameters(&m, 1);
     size->embeddings =
         trni_plan_embedding_parameters(&m, 1) + (m.tied_embeddings ? 0 : trni_plan_head_parameters(&m, 1));
     size->norms = (layers * (double)m.norms + 1) * trni_plan_norm_parameters(&m);
     size->total = size->attention + size->dense_mlp + size->experts + size->shared + size->embeddings + size->norms;
     size->active = size->total - sparse * (double)(m.experts - m.experts_per_token) * expert;
-    size->kv_elements = layers * trni_plan_kv_elements(&m, 1);
+    size->kv_elements = (layers - linear) * trni_plan_kv_elements(&m, 1);
+    size->state_elements = linear * trni_plan_state_elements(&m, 1);
     return TRN_OK;
-}
-
-/* ---- products with weights, dst[m, n] = a[m, k] b[k, n], of one layer on one of `shares` slices ---- */
-
-enum { TRNI_PLAN_PRODUCTS = 16 };
-
-typedef struct trni_plan_layer_product {
-    const char *name;
-    int64_t m, n, k;
-    double count;
-} trni_plan_layer_product;
-
-typedef struct trni_plan_layer_list {
-    int count;
-    trni_plan_layer_product row[TRNI_PLAN_PRODUCTS];
-} trni_plan_layer_list;
-
-/* What a slice works on. */
-typedef struct trni_plan_slice {
-    const trn_model *model; /* settled */
-    int64_t shares;
-    double tokens;
-    double routed; /* tokens that the experts here get, each once for each of its experts */
-    int64_t experts; /* here */
-} trni_plan_slice;
-
-TRNI_FN void trni_plan_list_add(trni_plan_layer_list *list, const char *name, double m, double n, double k,
-                                double count)
-{
-    if (m <= 0 || n <= 0 || k <= 0 || count <= 0) return;
-    trni_plan_layer_product *row = &list->row[list->count++];
-    row->name = name;
-    row->m = (int64_t)ceil(m); /* at most 2^60: trni_plan_check_args */
-    row->n = (int64_t)ceil(n);
-    row->k = (int64_t)ceil(k);
-    row->count = count;
-}
-
-typedef enum trni_plan_mlp { TRNI_PLAN_DENSE = 0, TRNI_PLAN_SHARED, TRNI_PLAN_EXPERT } trni_plan_mlp;
-
-TRNI_FN void trni_plan_list_mlp(trni_plan_layer_list *list, const trni_plan_slice *s, trni_plan_mlp kind,
-                                int64_t inner, double rows, double count)
-{
-    static const char *const plain[] = { "up", "shared up", "expert up" };
-    static const char *const gated[] = { "gate, up", "shared gate, up", "expert gate, up" };
-    static const char *const down[] = { "down", "shared down", "expert down" };
-    const double cut = trni_plan_ceil_share(inner, s->shares), h = (double)s->model->hidden;
-    if (s->model->plain_mlp) trni_plan_list_add(list, plain[kind], rows, cut, h, count);
-    else trni_plan_list_add(list, gated[kind], rows, 2 * cut, h, count);
-    trni_plan_list_add(list, down[kind], rows, h, cut, count);
-}
-
-TRNI_FN void trni_plan_list_attention(trni_plan_layer_list *list, const trni_plan_slice *s)
-{
-    const trn_model *m = s->model;
-    const double h = (double)m->hidden, heads = trni_plan_ceil_share(m->heads, s->shares), tokens = s->tokens;
-    const double wide = (double)(m->head_dim + m->rope_dim), value = (double)m->v_dim;
-    if (!m->kv_rank) {
-        trni_plan_list_add(list, "q, k, v", tokens, heads * wide + trni_plan_kv_elements(m, s->shares), h, 1);
-    } else {
-        if (m->q_rank) trni_plan_list_add(list, "q down", tokens, (double)m->q_rank, h, 1);
-        trni_plan_list_add(list, "q up", tokens, heads * wide, m->q_rank ? (double)m->q_rank : h, 1);
-        trni_plan_list_add(list, "kv down", tokens, (double)(m->kv_rank + m->rope_dim), h, 1);
-        trni_plan_list_add(list, "kv up", tokens, heads * ((double)m->head_dim + value), (double)m->kv_rank, 1);
-    }
-    trni_plan_list_add(list, "o", tokens, h, heads * value, 1);
-}
-
-/* In the order of a forward pass. Even routing: as many experts awake as there are tokens for. */
-TRNI_FN trni_plan_layer_list trni_plan_layer_products(const trni_plan_slice *s, bool sparse)
-{
-    const trn_model *m = s->model;
-    trni_plan_layer_list list;
-    memset(&list, 0, sizeof list);
-    trni_plan_list_attention(&list, s);
-    if (!sparse) {
-        trni_plan_list_mlp(&list, s, TRNI_PLAN_DENSE, m->intermediate, s->tokens, 1);
-        return list;
-    }
-    const double awake = fmin((double)s->experts, ceil(s->routed)), rows = awake > 0 ? ceil(s->routed / awake) : 0;
-    trni_plan_list_add(&list, "router", s->tokens, (double)m->experts, (double)m->hidden, 1);
-    trni_plan_list_mlp(&list, s, TRNI_PLAN_SHARED, m->shared_intermediate, s->tokens, 1);
-    trni_plan_list_mlp(&list, s, TRNI_PLAN_EXPERT, m->moe_intermediate, rows, awake);
-    return list;
 }
 
 /* ---- flops ---- */
@@ -411,7 +425,9 @@ TRNI_FN double trni_plan_causal_context(double sequence, double window)
 TRN_API double trn_model_context(const trn_model *model, double sequence)
 {
     TRNI_FLOATS;
-    const double windowed = model->window > 0 ? (double)model->window_layers / (double)model->layers : 0;
+    const double layers = (double)(model->layers - model->linear_layers); /* that look back */
+    const double windowed = model->window > 0 && layers > 0 ? (double)model->window_layers / layers : 0;
+    if (layers <= 0) return 0;
     return windowed * trni_plan_causal_context(sequence, (double)model->window) +
            (1 - windowed) * trni_plan_causal_context(sequence, 0);
 }
@@ -423,11 +439,14 @@ TRNI_FN double trni_plan_multiplied(const trn_model *settled)
     m.qkv_bias = m.o_bias = m.mlp_bias = m.router_bias = m.qk_norm = m.sinks = false;
     m.norms = 0;
     const double latent = m.kv_rank ? (double)(m.q_rank + m.kv_rank) : 0; /* the norms between the projections */
-    const double sparse = (double)(m.layers - m.dense_layers);
-    return (double)m.dense_layers * trni_plan_dense_layer_parameters(&m, 1) +
-           sparse * (trni_plan_moe_layer_parameters(&m, 1) +
-                     (double)m.experts_per_token * trni_plan_mlp_parameters(&m, m.moe_intermediate, 1)) -
-           (double)m.layers * latent;
+    const double sparse = (double)(m.layers - m.dense_layers), linear = (double)m.linear_layers;
+    const double full = trni_plan_full_parameters(&m, 1) - latent;
+    const double each = (double)m.hidden * (trni_plan_linear_inputs(&m, 1) + trni_plan_linear_values(&m, 1)) +
+                        trni_plan_linear_convolved(&m, 1) * (double)m.linear_kernel;
+    return (double)m.dense_layers * trni_plan_mlp_parameters(&m, m.intermediate, 1) +
+           sparse * (trni_plan_shared_parameters(&m, 1) +
+                     (double)m.experts_per_token * trni_plan_mlp_parameters(&m, m.moe_intermediate, 1)) +
+           ((double)m.layers - linear) * full + linear * each;
 }
 
 TRN_API double trn_model_forward_flops(const trn_model *model, double tokens, double context, double logits)
@@ -437,7 +456,10 @@ TRN_API double trn_model_forward_flops(const trn_model *model, double tokens, do
     memset(&m, 0, sizeof m); /* for gcc, which does not see that only a success is read */
     if (trn_model_settle(model, &m, NULL) != TRN_OK) return 0;
     const double score = (double)m.heads * (double)(m.head_dim + m.rope_dim + m.v_dim);
-    return 2 * tokens * (trni_plan_multiplied(&m) + (double)m.layers * context * score) +
+    const double linear = (double)m.linear_layers; /* a state is updated and read, and by a delta rule read twice */
+    const double state = (m.state_space ? 2 : 3) * trni_plan_linear_values(&m, 1) * (double)m.linear_key_dim;
+    const double looks = ((double)m.layers - linear) * context * score + linear * state;
+    return 2 * tokens * (trni_plan_multiplied(&m) + looks) +
            2 * logits * (double)m.vocab * (double)m.hidden;
 }
 

@@ -191,7 +191,7 @@ TRNI_FN void trni_plan_line_product(trni_plan_layer_line *l, const trni_plan_lay
     for (int i = 0; i < (backward ? 2 : 1); i++) {
         const int64_t m = backward ? way[i][0] : x->m, n = backward ? way[i][1] : x->n, k = backward ? way[i][2] : x->k;
         const trni_plan_work_time t = trni_plan_work_product(l->r->w, m, n, k, backward && i);
-        snprintf(text, sizeof text, "%.0f x [%lld, %lld] x [%lld, %lld]%s, %s", x->count, (long long)m, (long long)k,
+        snprintf(text, sizeof text, "%.3g x [%lld, %lld] x [%lld, %lld]%s, %s", x->count, (long long)m, (long long)k,
                  (long long)k, (long long)n, !backward ? "" : i ? ", of the weights" : ", of the input",
                  t.tensor ? "TensorE" : "HBM");
         trni_plan_line_add(l, TRNI_LANE_PRODUCTS, x->name, x->count * t.time_s, text);
@@ -254,26 +254,27 @@ TRNI_FN void trni_plan_line_experts(trni_plan_layer_line *l, const trni_plan_lay
 TRNI_FN void trni_plan_line_pass(trni_plan_layer_line *l, bool sparse, bool backward)
 {
     const trni_plan_layer_list list = trni_plan_layer_products(&l->r->slice, sparse);
-    int o = 0, experts = list.count;
-    while (strcmp(list.row[o].name, "o") != 0) o++;
-    for (int i = list.count - 1; i > o && strncmp(list.row[i].name, "expert", 6) == 0; i--) experts = i;
+    const int in = list.inputs, out = list.mixer; /* products before attention, and those after it */
+    const bool block = sparse || l->r->w->m.intermediate;
+    int experts = list.count;
+    for (int i = list.count - 1; i >= out && strncmp(list.row[i].name, "expert", 6) == 0; i--) experts = i;
     const bool apart = sparse && l->r->p->ep > 1;
     if (!backward) {
         trni_plan_line_elementwise(l, sparse, false);
-        trni_plan_line_products(l, &list, 0, o - 1, false);
+        trni_plan_line_products(l, &list, 0, in - 1, false);
         trni_plan_line_attention(l, false);
-        trni_plan_line_products(l, &list, o, o, false);
+        trni_plan_line_products(l, &list, in, out - 1, false);
         trni_plan_line_sum(l);
         trni_plan_line_elementwise(l, sparse, false);
     }
-    trni_plan_line_products(l, &list, o + 1, experts - 1, backward);
+    trni_plan_line_products(l, &list, out, experts - 1, backward);
     if (experts < list.count) trni_plan_line_experts(l, &list, experts, backward);
-    if (!apart || l->r->w->m.shared_intermediate) trni_plan_line_sum(l);
+    if (block && (!apart || l->r->w->m.shared_intermediate)) trni_plan_line_sum(l);
     if (backward) {
         trni_plan_line_elementwise(l, sparse, true);
-        trni_plan_line_products(l, &list, o, o, true);
+        trni_plan_line_products(l, &list, in, out - 1, true);
         trni_plan_line_attention(l, true);
-        trni_plan_line_products(l, &list, 0, o - 1, true);
+        trni_plan_line_products(l, &list, 0, in - 1, true);
         trni_plan_line_sum(l);
         trni_plan_line_elementwise(l, sparse, true);
     }

@@ -55,7 +55,13 @@ enum {
     HF_ALL_SPARSE = 4096,  /* every layer has experts, of intermediate_size */
     HF_EXPERT_LAYERS = 8192, /* decoder_sparse_step, mlp_only_layers */
     HF_WINDOW = 16384,     /* sliding_window holds for every layer */
-    HF_WINDOW_ASKED = 32768 /* only with use_sliding_window */
+    HF_WINDOW_ASKED = 32768, /* only with use_sliding_window */
+    HF_LLAMA4 = 65536,     /* its own names for windows, dense blocks and which layers have experts */
+    HF_FIRST_DENSE = 131072, /* first_k_dense_replace; n_shared_experts of the same width as the others */
+    HF_NO_O_BIAS = 262144, /* attention_bias is that of queries, keys and values */
+    HF_QK_NORM_ASKED = 524288, /* use_qk_norm */
+    HF_DELTA_RULE = 1048576, /* gated delta rule in most layers, attention with a gate in the others */
+    HF_MAMBA2 = 2097152
 };
 
 typedef struct hf_family {
@@ -79,15 +85,19 @@ HF_FN const hf_family *hf_family_at(int index)
         { "qwen2_moe", HF_QKV_BIAS | HF_EXPERT_LAYERS | HF_SHARED_GATE | HF_WINDOW_ASKED, 2, 0, "num_experts" },
         { "qwen3", HF_QK_NORM | HF_WINDOW_ASKED, 2, 0, NULL },
         { "qwen3_moe", HF_QK_NORM | HF_EXPERT_LAYERS | HF_WINDOW_ASKED, 2, 0, "num_experts" },
-        { "deepseek_v2", HF_LATENT, 2, 0, "n_routed_experts" },
-        { "deepseek_v3", HF_LATENT | HF_ROUTER_BIAS, 2, 0, "n_routed_experts" },
-        { "kimi_k2", HF_LATENT | HF_ROUTER_BIAS, 2, 0, "n_routed_experts" },
+        { "qwen3_next", HF_QK_NORM | HF_EXPERT_LAYERS | HF_SHARED_GATE | HF_DELTA_RULE, 2, 0, "num_experts" },
+        { "llama4_text", HF_ALL_SPARSE | HF_LLAMA4, 2, 4, "num_local_experts" },
+        { "glm4_moe", HF_FIRST_DENSE | HF_ROUTER_BIAS | HF_NO_O_BIAS | HF_QK_NORM_ASKED, 2, 0, "n_routed_experts" },
+        { "deepseek_v2", HF_LATENT | HF_FIRST_DENSE, 2, 0, "n_routed_experts" },
+        { "deepseek_v3", HF_LATENT | HF_FIRST_DENSE | HF_ROUTER_BIAS, 2, 0, "n_routed_experts" },
+        { "kimi_k2", HF_LATENT | HF_FIRST_DENSE | HF_ROUTER_BIAS, 2, 0, "n_routed_experts" },
         { "gemma", HF_TIED, 2, 0, NULL },
         { "gemma2", HF_TIED, 4, 2, NULL },
         { "gemma3_text", HF_TIED | HF_QK_NORM, 4, 6, NULL },
         { "gpt_oss", HF_QKV_BIAS | HF_O_BIAS | HF_MLP_BIAS | HF_ROUTER_BIAS | HF_SINKS | HF_ALL_SPARSE, 2, 2,
           "num_local_experts" },
         { "gpt_neox", HF_QKV_BIAS | HF_O_BIAS | HF_MLP_BIAS | HF_NORM_BIAS | HF_PLAIN_MLP, 2, 0, NULL },
+        { "mamba2", HF_MAMBA2, 1, 0, NULL },
         { "gpt2", HF_QKV_BIAS | HF_O_BIAS | HF_MLP_BIAS | HF_NORM_BIAS | HF_PLAIN_MLP | HF_TIED | HF_GPT2, 2, 0, NULL },
     };
     return index >= 0 && index < (int)(sizeof row / sizeof row[0]) ? &row[index] : NULL;
@@ -158,16 +168,34 @@ HF_FN bool hf_has(const hf_reader *r, int flag) { return (r->family->flags & fla
 
 /* ---- parts of a model ---- */
 
-/* Sizes that every model has; gpt2 has other names for them. */
+/* What a family calls the sizes that every model has. */
+typedef struct hf_names {
+    int flag;
+    const char *layers, *hidden, *heads, *intermediate;
+} hf_names;
+
+HF_FN const hf_names *hf_names_of(const hf_reader *r)
+{
+    static const hf_names name[] = {
+        { HF_GPT2, "n_layer", "n_embd", "n_head", "n_inner" },
+        { HF_MAMBA2, "num_hidden_layers", "hidden_size", "num_heads", NULL },
+        { 0, "num_hidden_layers", "hidden_size", "num_attention_heads", "intermediate_size" },
+    };
+    int i = 0;
+    while (name[i].flag && !hf_has(r, name[i].flag)) i++;
+    return &name[i];
+}
+
 HF_FN void hf_read_sizes(hf_reader *r, trn_model *m)
 {
     const bool gpt2 = hf_has(r, HF_GPT2);
-    m->layers = hf_number(r, gpt2 ? "n_layer" : "num_hidden_layers", 1, 4096, HF_NEEDED);
-    m->hidden = hf_number(r, gpt2 ? "n_embd" : "hidden_size", 1, 1 << 20, HF_NEEDED);
-    m->heads = hf_number(r, gpt2 ? "n_head" : "num_attention_heads", 1, 1 << 14, HF_NEEDED);
+    const hf_names *name = hf_names_of(r);
+    m->layers = hf_number(r, name->layers, 1, 4096, HF_NEEDED);
+    m->hidden = hf_number(r, name->hidden, 1, 1 << 20, HF_NEEDED);
+    m->heads = hf_number(r, name->heads, 1, 1 << 14, HF_NEEDED);
     m->vocab = hf_number(r, "vocab_size", 1, 1 << 24, HF_NEEDED);
-    m->intermediate =
-        hf_number(r, gpt2 ? "n_inner" : "intermediate_size", 1, 1 << 22, gpt2 ? 4 * m->hidden : HF_NEEDED);
+    if (name->intermediate)
+        m->intermediate = hf_number(r, name->intermediate, 1, 1 << 22, gpt2 ? 4 * m->hidden : HF_NEEDED);
     m->kv_heads = gpt2 ? 0 : hf_number(r, "num_key_value_heads", 1, 1 << 14, 0);
     m->head_dim = gpt2 ? 0 : hf_number(r, "head_dim", 1, 1 << 14, 0);
     if (gpt2) m->positions = hf_number(r, "n_positions", 1, 1 << 24, 1024);
@@ -178,11 +206,12 @@ HF_FN void hf_read_biases(hf_reader *r, trn_model *m)
 {
     const bool attention = hf_flag(r, "attention_bias", false);
     m->qkv_bias = hf_has(r, HF_QKV_BIAS) || attention;
-    m->o_bias = hf_has(r, HF_O_BIAS) || (attention && !hf_has(r, HF_QKV_BIAS));
+    m->o_bias = hf_has(r, HF_O_BIAS) || (attention && !hf_has(r, HF_QKV_BIAS | HF_NO_O_BIAS));
     m->mlp_bias = hf_has(r, HF_MLP_BIAS) || hf_flag(r, "mlp_bias", false);
     m->norm_bias = hf_has(r, HF_NORM_BIAS);
     m->router_bias = hf_has(r, HF_ROUTER_BIAS);
-    m->qk_norm = hf_has(r, HF_QK_NORM);
+    m->qk_norm = hf_has(r, HF_QK_NORM) || (hf_has(r, HF_QK_NORM_ASKED) && hf_flag(r, "use_qk_norm", false));
+    m->gated_attention = hf_has(r, HF_DELTA_RULE);
     m->plain_mlp = hf_has(r, HF_PLAIN_MLP);
     m->sinks = hf_has(r, HF_SINKS);
     m->norms = r->family->norms;
@@ -217,10 +246,16 @@ HF_FN int64_t hf_count_below(hf_reader *r, const char *field, int64_t limit)
     return count;
 }
 
-/* Layers without experts: deepseek's first ones, qwen's every so many or by name. */
+/* Layers without experts: deepseek's first ones, qwen's every so many or by name, all but every so many of llama 4, or
+ * all but those that it names. */
 HF_FN void hf_read_dense_layers(hf_reader *r, trn_model *m)
 {
-    if (hf_has(r, HF_LATENT)) {
+    if (hf_has(r, HF_LLAMA4)) {
+        const int64_t step = hf_number(r, "interleave_moe_layer_step", 1, 4096, 1);
+        const int64_t named = hf_count_below(r, "moe_layers", m->layers);
+        m->dense_layers = m->layers - (named ? named : m->layers / step);
+    }
+    if (hf_has(r, HF_FIRST_DENSE)) {
         const int64_t first = hf_number(r, "first_k_dense_replace", 0, 4096, 0);
         const int64_t every = hf_number(r, "moe_layer_freq", 1, 4096, 1);
         for (int64_t i = 0; i < m->layers; i++) m->dense_layers += i < first || i % every;
@@ -238,15 +273,16 @@ HF_FN void hf_read_dense_layers(hf_reader *r, trn_model *m)
 HF_FN void hf_read_experts(hf_reader *r, trn_model *m)
 {
     const char *field = r->family->experts;
-    const int64_t experts = field ? hf_number(r, field, 0, 1 << 14, hf_has(r, HF_LATENT) ? 0 : HF_NEEDED) : 0;
+    const int64_t experts = field ? hf_number(r, field, 0, 1 << 14, hf_has(r, HF_FIRST_DENSE) ? 0 : HF_NEEDED) : 0;
     if (experts < 1) return;
     m->experts = experts;
     m->experts_per_token = hf_number(r, "num_experts_per_tok", 1, experts, HF_NEEDED);
     if (hf_has(r, HF_ALL_SPARSE)) {
         m->moe_intermediate = m->intermediate;
-        m->intermediate = 0;
+        m->intermediate = hf_has(r, HF_LLAMA4) ? hf_number(r, "intermediate_size_mlp", 1, 1 << 22, HF_NEEDED) : 0;
+        m->shared_intermediate = hf_has(r, HF_LLAMA4) ? m->moe_intermediate : 0;
     } else m->moe_intermediate = hf_number(r, "moe_intermediate_size", 1, 1 << 22, HF_NEEDED);
-    if (hf_has(r, HF_LATENT)) {
+    if (hf_has(r, HF_FIRST_DENSE)) {
         const int64_t shared = hf_number(r, "n_shared_experts", 0, 4096, 0);
         if (shared * m->moe_intermediate > 1 << 22) hf_fail(r, "its 'n_shared_experts' is %lld", (long long)shared);
         else m->shared_intermediate = shared * m->moe_intermediate;
@@ -258,33 +294,102 @@ HF_FN void hf_read_experts(hf_reader *r, trn_model *m)
     hf_read_dense_layers(r, m);
 }
 
-/* "layer_types" names each layer; without it a family has its own pattern. */
-HF_FN int64_t hf_window_layers(hf_reader *r, const trn_model *m)
+/* Layers of this type, or of the other, as "layer_types" names them; `missing` when nothing is named. */
+HF_FN int64_t hf_layers_of_type(hf_reader *r, const trn_model *m, const char *type, const char *other, int64_t missing)
 {
     io_json text;
     const cJSON *types = hf_field(r, "layer_types", &text), *item;
-    const int every = r->family->full_every;
-    int64_t count = 0, sliding = 0;
-    if (!types) return every ? m->layers - m->layers / every : m->layers;
+    int64_t count = 0, found = 0;
+    if (!types) return missing;
     if (!cJSON_IsArray(types)) return hf_fail(r, "its 'layer_types' is not a list"), 0;
     cJSON_ArrayForEach(item, types)
     {
         if (!cJSON_IsString(item)) return hf_fail(r, "its 'layer_types' is not a list of names"), 0;
-        sliding += strcmp(item->valuestring, "sliding_attention") == 0;
+        found += strcmp(item->valuestring, type) == 0 || strcmp(item->valuestring, other) == 0;
         count++;
     }
     if (count != m->layers)
         hf_fail(r, "its 'layer_types' names %lld layers, not %lld", (long long)count, (long long)m->layers);
-    return sliding;
+    return found;
+}
+
+/* Llama 4: layers with rotation see a chunk, those without everything. A list says 1 or 0 of each, or one in so many
+ * has none. */
+HF_FN int64_t hf_rotated_layers(hf_reader *r, const trn_model *m)
+{
+    io_json text;
+    const cJSON *list = hf_field(r, "no_rope_layers", &text), *item;
+    const int64_t every = hf_number(r, "no_rope_layer_interval", 1, 4096, r->family->full_every);
+    int64_t count = 0, rotated = 0;
+    if (!list || (cJSON_IsArray(list) && !list->child)) return m->layers - m->layers / every;
+    if (!cJSON_IsArray(list)) return hf_fail(r, "its 'no_rope_layers' is not a list"), 0;
+    cJSON_ArrayForEach(item, list)
+    {
+        if (!cJSON_IsNumber(item)) return hf_fail(r, "its 'no_rope_layers' is not a list of numbers"), 0;
+        rotated += item->valuedouble > 0;
+        count++;
+    }
+    if (count != m->layers)
+        hf_fail(r, "its 'no_rope_layers' has %lld layers, not %lld", (long long)count, (long long)m->layers);
+    return rotated;
+}
+
+/* A chunk counts as a window of its length: a little more than its tokens see on average. */
+HF_FN int64_t hf_window_layers(hf_reader *r, const trn_model *m)
+{
+    const int every = r->family->full_every;
+    const int64_t missing = hf_has(r, HF_LLAMA4) ? hf_rotated_layers(r, m) : every ? m->layers - m->layers / every
+                                                                                     : m->layers;
+    return hf_layers_of_type(r, m, "sliding_attention", "chunked_attention", missing);
 }
 
 HF_FN void hf_read_window(hf_reader *r, trn_model *m)
 {
     const bool windowed = hf_has(r, HF_WINDOW_ASKED) && hf_flag(r, "use_sliding_window", false);
+    const char *field = hf_has(r, HF_LLAMA4) ? "attention_chunk_size" : "sliding_window";
     if (!r->family->full_every && !hf_has(r, HF_WINDOW) && !windowed) return;
-    m->window = hf_number(r, "sliding_window", 1, INT64_C(1) << 40, 0);
+    m->window = hf_number(r, field, 1, INT64_C(1) << 40, 0);
     if (m->window) m->window_layers = hf_window_layers(r, m);
     if (!m->window_layers) m->window = 0;
+}
+
+/* ---- layers with a state ---- */
+
+HF_FN void hf_read_delta_rule(hf_reader *r, trn_model *m)
+{
+    const int64_t every = hf_number(r, "full_attention_interval", 1, 4096, 4);
+    m->linear_layers =
+        hf_layers_of_type(r, m, "linear_attention", "linear_attention", m->layers - m->layers / every);
+    if (m->linear_layers == 0) return;
+    m->linear_heads = hf_number(r, "linear_num_value_heads", 1, 1 << 14, HF_NEEDED);
+    m->linear_value_dim = hf_number(r, "linear_value_head_dim", 1, 1 << 14, HF_NEEDED);
+    m->linear_key_heads = hf_number(r, "linear_num_key_heads", 1, 1 << 14, HF_NEEDED);
+    m->linear_key_dim = hf_number(r, "linear_key_head_dim", 1, 1 << 14, HF_NEEDED);
+    m->linear_kernel = hf_number(r, "linear_conv_kernel_dim", 1, 1 << 10, HF_NEEDED);
+}
+
+HF_FN void hf_read_mamba2(hf_reader *r, trn_model *m)
+{
+    const int64_t wider = hf_number(r, "expand", 1, 64, 2);
+    m->state_space = true;
+    m->linear_layers = m->layers;
+    m->linear_heads = m->heads;
+    m->linear_value_dim = hf_number(r, "head_dim", 1, 1 << 14, HF_NEEDED);
+    m->linear_key_heads = hf_number(r, "n_groups", 1, 1 << 14, HF_NEEDED);
+    m->linear_key_dim = hf_number(r, "state_size", 1, 1 << 14, HF_NEEDED);
+    m->linear_kernel = hf_number(r, "conv_kernel", 1, 1 << 10, 4);
+    m->head_dim = m->linear_value_dim;
+    if (!r->why[0] && wider * m->hidden != m->linear_heads * m->linear_value_dim)
+        hf_fail(r, "its 'num_heads' times 'head_dim' is %lld, but 'expand' times 'hidden_size' is %lld",
+                (long long)(m->linear_heads * m->linear_value_dim), (long long)(wider * m->hidden));
+    if (hf_flag(r, "use_bias", false)) hf_fail(r, "its 'use_bias' is true: projections with biases are not counted");
+    if (!hf_flag(r, "use_conv_bias", true)) hf_fail(r, "its 'use_conv_bias' is false, and a bias would be counted");
+}
+
+HF_FN void hf_read_linear(hf_reader *r, trn_model *m)
+{
+    if (hf_has(r, HF_DELTA_RULE)) hf_read_delta_rule(r, m);
+    if (hf_has(r, HF_MAMBA2)) hf_read_mamba2(r, m);
 }
 
 /* ---- a whole file ---- */
@@ -292,7 +397,7 @@ HF_FN void hf_read_window(hf_reader *r, trn_model *m)
 /* The part that describes the language model, and its family. */
 HF_FN bool hf_find_family(hf_reader *r)
 {
-    char known[320] = "";
+    char known[400] = "";
     size_t used = 0;
     io_json text;
     const cJSON *inner = hf_field(r, "text_config", &text);
@@ -343,6 +448,7 @@ HF_FN bool hf_read_model(hf_reader *r, trn_model *m)
     hf_read_latent(r, m);
     if (!r->why[0]) hf_read_experts(r, m);
     if (!r->why[0]) hf_read_window(r, m);
+    if (!r->why[0]) hf_read_linear(r, m);
     if (r->why[0]) return false;
     if (trn_model_check(m, &error) != TRN_OK)
         return hf_fail(r, "as a model of type %s: %s", r->family->type, error.text);

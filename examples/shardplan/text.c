@@ -150,7 +150,9 @@ static void print_head(const sp_job *job, FILE *out)
     sp_describe_job(job, text, sizeof text);
     fprintf(out, "%s%s%s: %s parameters", bold, job->model.name, plain, sp_si(s->total).text);
     if (s->active < s->total) fprintf(out, ", %s of them for a token", sp_si(s->active).text);
-    fprintf(out, ", %s KV elements a token\n", sp_count((int64_t)s->kv_elements).text);
+    fprintf(out, ", %s KV elements a token", sp_count((int64_t)s->kv_elements).text);
+    if (s->state_elements > 0) fprintf(out, ", states of %s elements a sequence", sp_si(s->state_elements).text);
+    fputs("\n", out);
     fprintf(out, "%s: %s chips; %s\n", job->net.name, sp_count(job->net.chips).text, text);
     sp_describe_formats(job, text, sizeof text);
     fprintf(out, "%s\n", text);

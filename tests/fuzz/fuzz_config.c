@@ -30,7 +30,7 @@ static void count_model(const trn_model *m)
     assert(trn_model_check(m, NULL) == TRN_OK);
     assert(trn_model_size_of(m, &size, NULL) == TRN_OK);
     assert(size.total > 0 && size.active > 0 && size.active <= size.total && size.total < 1e30);
-    assert(size.kv_elements > 0);
+    assert(size.kv_elements > 0 || size.state_elements > 0);
     const double flops = trn_model_forward_flops(m, 1, 1, 1);
     assert(flops > 0 && flops < 1e30);
     assert(m->name[0] && strlen(m->name) < sizeof m->name);
@@ -134,9 +134,24 @@ static const char *const numbers[] = { "num_hidden_layers",
                                        "n_embd",
                                        "n_head",
                                        "n_inner",
-                                       "n_positions" };
-static const char *const flags[] = { "tie_word_embeddings", "attention_bias", "mlp_bias", "use_sliding_window" };
-static const char *const lists[] = { "mlp_only_layers", "layer_types" };
+                                       "n_positions",
+                                       "num_heads",
+                                       "state_size",
+                                       "n_groups",
+                                       "expand",
+                                       "conv_kernel",
+                                       "intermediate_size_mlp",
+                                       "interleave_moe_layer_step",
+                                       "attention_chunk_size",
+                                       "full_attention_interval",
+                                       "linear_num_value_heads",
+                                       "linear_value_head_dim",
+                                       "linear_num_key_heads",
+                                       "linear_key_head_dim",
+                                       "linear_conv_kernel_dim" };
+static const char *const flags[] = { "tie_word_embeddings", "attention_bias", "mlp_bias", "use_sliding_window",
+                                     "use_qk_norm" };
+static const char *const lists[] = { "mlp_only_layers", "layer_types", "moe_layers", "no_rope_layers" };
 static const char *const absurd[] = { "-1",   "0",      "1e400",       "1.5", "null",
                                       "true", "\"8\"",  "[]",          "{}",  "9223372036854775807",
                                       "1e18", "16384",  "4194304",     "0.0", "-0",
@@ -155,7 +170,7 @@ static size_t good_file(char *file)
     family = hf_family_at(below(families));
     size_t n = (size_t)snprintf(file, ROOM, "%s{\"model_type\": \"%s\"",
                                 cases_one_in(&rng, 9) ? "{\"text_config\": " : "", family->type);
-    const int spoiled = cases_one_in(&rng, 2) ? below(28) : -1;
+    const int spoiled = cases_one_in(&rng, 2) ? below((int)(sizeof numbers / sizeof numbers[0])) : -1;
     for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++)
         if (!cases_one_in(&rng, 30))
             n += (size_t)snprintf(file + n, ROOM - n, ",\n\"%s\": %s", numbers[i],
@@ -166,7 +181,7 @@ static size_t good_file(char *file)
     for (size_t i = 0; i < sizeof lists / sizeof lists[0]; i++)
         if (cases_one_in(&rng, 6))
             n += (size_t)snprintf(file + n, ROOM - n, ", \"%s\": [%s]", lists[i],
-                                  below(2) ? "0, 3" : "\"sliding_attention\", \"full_attention\"");
+                                  below(2) ? "0, 3" : "\"sliding_attention\", \"linear_attention\"");
     n += (size_t)snprintf(file + n, ROOM - n, "}");
     return n;
 }

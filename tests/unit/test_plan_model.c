@@ -60,15 +60,37 @@ static void twin_attention(tally *t, const trn_model *m)
         matrix(t, heads * value, h);
         return;
     }
-    matrix(t, h, heads * size);
+    for (int i = 0; i < (m->gated_attention ? 2 : 1); i++) matrix(t, h, heads * size);
     matrix(t, h, kv * size);
     matrix(t, h, kv * size);
-    if (m->qkv_bias) tensor(t, 1, (heads + 2 * kv) * size);
+    if (m->qkv_bias) tensor(t, 1, ((m->gated_attention ? 2 : 1) * heads + 2 * kv) * size);
     matrix(t, heads * size, h);
     if (m->o_bias) tensor(t, 1, h);
     if (m->qk_norm) tensor(t, 2, size);
     if (m->sinks) tensor(t, 1, heads);
 }
+
+/* Projections by what they make: queries, keys, values, their gate, and one or two numbers a head. */
+static void twin_linear(tally *t, const trn_model *m)
+{
+    const double h = (double)m->hidden, heads = (double)m->linear_heads, values = heads * (double)m->linear_value_dim;
+    const double keys = (double)m->linear_key_heads * (double)m->linear_key_dim;
+    matrix(t, h, keys);
+    matrix(t, h, keys);
+    matrix(t, h, values);
+    matrix(t, h, values);
+    matrix(t, h, heads);
+    if (!m->state_space) matrix(t, h, heads);
+    matrix(t, (double)m->linear_kernel, keys + keys + values);
+    tensor(t, 1, heads);
+    tensor(t, 1, heads);
+    if (m->state_space) tensor(t, 1, keys + keys + values);
+    if (m->state_space) tensor(t, 1, heads);
+    tensor(t, 1, m->state_space ? values : (double)m->linear_value_dim);
+    matrix(t, values, h);
+}
+
+static bool is_linear(const trn_model *m, int64_t layer) { return layer >= m->layers - m->linear_layers; }
 
 static void twin_mlp(tally *t, const trn_model *m, double inner)
 {
@@ -88,9 +110,10 @@ static tally twin(const trn_model *m)
     if (m->positions) tensor(&t, (double)m->positions, (double)m->hidden);
     for (int64_t layer = 0; layer < m->layers; layer++) {
         for (int64_t i = 0; i < (m->norms ? m->norms : 2); i++) norm(&t, m, (double)m->hidden);
-        twin_attention(&t, m);
+        if (is_linear(m, layer)) twin_linear(&t, m);
+        else twin_attention(&t, m);
         if (m->experts == 0 || layer < m->dense_layers) {
-            twin_mlp(&t, m, (double)m->intermediate);
+            if (m->intermediate) twin_mlp(&t, m, (double)m->intermediate);
             continue;
         }
         matrix(&t, (double)m->hidden, (double)m->experts);
@@ -110,7 +133,7 @@ static tally twin(const trn_model *m)
     return t;
 }
 
-/* Queries meet keys one by one. */
+/* Queries meet keys one by one; a linear layer's state takes in a token and is read, by a delta rule twice. */
 static double twin_flops(const trn_model *m, int64_t sequence)
 {
     const double heads = (double)m->heads, size = m->head_dim ? (double)m->head_dim : (double)m->hidden / heads;
@@ -118,8 +141,10 @@ static double twin_flops(const trn_model *m, int64_t sequence)
     double flops = 0;
     for (int64_t q = 0; q < sequence; q++) {
         flops += 2 * twin(m).multiplied + 2 * (double)m->vocab * (double)m->hidden;
+        flops += (double)(m->linear_layers * m->linear_heads * m->linear_value_dim * m->linear_key_dim) *
+                 (m->state_space ? 4 : 6);
         for (int64_t layer = 0; layer < m->layers; layer++)
-            for (int64_t k = 0; k <= q; k++)
+            for (int64_t k = 0; k <= q && !is_linear(m, layer); k++)
                 if (layer >= m->window_layers || q - k < m->window) flops += 2 * heads * (wide + value);
     }
     return flops;
@@ -170,6 +195,19 @@ static void flops_of_llama(void **state)
     near(trn_model_context(m, 8192), 4096.5, 0, "causal");
 }
 
+static void random_linear(uint64_t *rng, trn_model *m)
+{
+    m->linear_layers = cases_below(rng, (int)(m->layers - m->window_layers) + 1);
+    if (!m->linear_layers) return;
+    m->state_space = cases_one_in(rng, 2);
+    m->linear_key_heads = 1 + cases_below(rng, 3);
+    m->linear_heads = m->linear_key_heads * (1 + cases_below(rng, 3));
+    m->linear_key_dim = 1 + cases_below(rng, 6);
+    m->linear_value_dim = 1 + cases_below(rng, 6);
+    m->linear_kernel = 1 + cases_below(rng, 4);
+    if (m->linear_layers == m->layers && !m->experts && cases_one_in(rng, 2)) m->intermediate = 0;
+}
+
 static trn_model random_model(uint64_t *rng)
 {
     trn_model m;
@@ -212,6 +250,8 @@ static trn_model random_model(uint64_t *rng)
     m.tied_embeddings = cases_one_in(rng, 2);
     m.window = cases_one_in(rng, 2) ? 1 + cases_below(rng, 12) : 0;
     m.window_layers = m.window ? cases_below(rng, (int)m.layers + 1) : 0;
+    if (!m.kv_rank) m.gated_attention = cases_one_in(rng, 4);
+    if (cases_one_in(rng, 3)) random_linear(rng, &m);
     return m;
 }
 
@@ -266,6 +306,17 @@ static void refusals(void **state)
           { .layers = 1, .hidden = 8, .heads = 2, .intermediate = 8, .q_rank = 4, .vocab = 8 } },
         { "window_layers is 3, more than the 1 layers",
           { .layers = 1, .hidden = 8, .heads = 2, .intermediate = 8, .window_layers = 3, .vocab = 8 } },
+        { "linear_heads is 0, but linear_layers is 1",
+          { .layers = 1, .hidden = 8, .heads = 2, .intermediate = 8, .linear_layers = 1, .vocab = 8 } },
+        { "linear_kernel is 4, but linear_layers is 0",
+          { .layers = 1, .hidden = 8, .heads = 2, .intermediate = 8, .linear_kernel = 4, .vocab = 8 } },
+        { "linear_heads 3 does not divide by linear_key_heads 2",
+          { .layers = 1, .hidden = 8, .heads = 2, .intermediate = 8, .linear_layers = 1, .linear_heads = 3,
+            .linear_value_dim = 4, .linear_key_heads = 2, .linear_key_dim = 4, .linear_kernel = 4, .vocab = 8 } },
+        { "linear_layers is 2, more than the 1 layers without a window",
+          { .layers = 2, .hidden = 8, .heads = 2, .intermediate = 8, .linear_layers = 2, .linear_heads = 2,
+            .linear_value_dim = 4, .linear_key_heads = 2, .linear_key_dim = 4, .linear_kernel = 4, .vocab = 8,
+            .window = 4, .window_layers = 1 } },
     };
     trn_model_size size;
     for (unsigned i = 0; i < sizeof row / sizeof row[0]; i++) {
@@ -296,6 +347,30 @@ static void shipped_configurations(void **state)
         assert_string_equal(model.name, name[i]);
         assert_int_equal(trn_model_size_of(&model, &size, NULL), TRN_OK);
         near(size.total, published_models[i].total, 0, name[i]);
+    }
+}
+
+/* What publishers say of a model, in billions, as they round it (llama-4-scout: the files without the images' tower).
+ * GLM counts no multi-token prediction, and like Qwen no embeddings as active. */
+static void published_sizes(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *name;
+        double total, active, embeddings; /* the last: not among the active */
+    } row[] = {
+        { "llama-4-scout", 107.77, 17.2, 0 },   { "glm-4.5-air", 106.85, 12.2, 1.24 },
+        { "qwen3-next-80b-a3b", 79.67, 3.25, 0.62 }, { "mamba2-2.7b", 2.7, 2.7, 0 },
+    };
+    for (unsigned i = 0; i < sizeof row / sizeof row[0]; i++) {
+        char path[512], why[HF_WHY];
+        trn_model model;
+        trn_model_size size;
+        snprintf(path, sizeof path, "%s/examples/shardplan/models/%s.json", TRN_SOURCE_DIR, row[i].name);
+        if (!hf_config_read(path, &model, why)) fail_msg("%s", why);
+        assert_int_equal(trn_model_size_of(&model, &size, NULL), TRN_OK);
+        near(size.total, 1e9 * row[i].total, 0.01, row[i].name);
+        near(size.active - 1e9 * row[i].embeddings, 1e9 * row[i].active, 0.01, row[i].name);
     }
 }
 
@@ -457,6 +532,7 @@ int main(void)
         cmocka_unit_test(refusals),
 #if defined(HAVE_CJSON)
         cmocka_unit_test(shipped_configurations),
+        cmocka_unit_test(published_sizes),
         cmocka_unit_test(families),
         cmocka_unit_test(bad_configurations),
         cmocka_unit_test(layers_of_each_kind),

@@ -21,6 +21,7 @@
 #define TRNI_PLAN_PLAN_MEMORY_H
 
 #include "plan_cost.h"
+#include "plan_products.h"
 
 TRNI_FN double trni_plan_bytes_of(trn_format format)
 {
@@ -120,8 +121,17 @@ TRNI_FN double trni_plan_tokens(const trni_plan_work *w, const trn_plan *p)
 TRNI_FN double trni_plan_qkv_elements(const trn_model *m, int64_t t)
 {
     const double heads = trni_plan_ceil_share(m->heads, t), wide = (double)(m->head_dim + m->rope_dim);
-    if (m->kv_rank) return heads * (2 * wide + (double)m->v_dim) + (double)(m->q_rank + m->kv_rank + m->rope_dim);
-    return heads * wide + trni_plan_kv_elements(m, t);
+    const double part = trni_plan_linear_part(m), linear = trni_plan_linear_inputs(m, t);
+    double full = (m->gated_attention ? 2 : 1) * heads * wide + trni_plan_kv_elements(m, t);
+    if (m->kv_rank) full = heads * (2 * wide + (double)m->v_dim) + (double)(m->q_rank + m->kv_rank + m->rope_dim);
+    return (1 - part) * full + part * linear;
+}
+
+/* What attention, or what is in its place, makes of one token on one rank. */
+TRNI_FN double trni_plan_mixed_elements(const trn_model *m, int64_t t)
+{
+    const double part = trni_plan_linear_part(m), full = trni_plan_ceil_share(m->heads, t) * (double)m->v_dim;
+    return (1 - part) * full + part * trni_plan_linear_values(m, t);
 }
 
 /* What a feed-forward block keeps of one token on one rank: `kept` = its inner vectors, of which gated blocks have
@@ -142,10 +152,10 @@ TRNI_FN double trni_plan_layer_activation(const trni_plan_work *w, const trn_pla
     const bool all = kind == TRN_RECOMPUTE_NONE;
     double elements = (all ? 4 : kind == TRN_RECOMPUTE_SELECTIVE ? 2 : 1) * hidden, softmax = 0;
     if (kind != TRN_RECOMPUTE_FULL) {
-        elements += trni_plan_qkv_elements(m, t) + (all ? heads * (double)m->v_dim : 0);
+        elements += trni_plan_qkv_elements(m, t) + (all ? trni_plan_mixed_elements(m, t) : 0);
         elements += trni_plan_inner_elements(m, sparse ? m->shared_intermediate : m->intermediate, t, all);
         elements += tokens * (hidden + trni_plan_inner_elements(m, m->moe_intermediate, t, all));
-        softmax = all ? 4 * heads : 0; /* one F32 a head: its scores' maximum and sum in one */
+        softmax = all ? 4 * heads * (1 - trni_plan_linear_part(m)) : 0; /* one F32: its scores' maximum and sum */
     }
     return w->a.ranks_per_chip * (elements * trni_plan_bytes_of(w->a.formats.activations) + softmax);
 }
@@ -184,21 +194,38 @@ TRNI_FN double trni_plan_activations(const trni_plan_work *w, const trn_plan *p)
     return p->pp == 1 ? last : fmax(tokens * (flying * kept + again), last);
 }
 
-/* ---- KV cache ---- */
+/* ---- KV cache, and the states of linear layers ---- */
 
-/* Positions kept of each sequence, averaged over the layers. */
+enum { TRNI_PLAN_STATE_BYTES = 4 };
+
+/* Bytes of one sequence's states on one rank, in the mean layer. Of cp's ranks each has all of them. */
+TRNI_FN double trni_plan_state_bytes(const trn_model *m, int64_t t)
+{
+    return trni_plan_linear_part(m) * TRNI_PLAN_STATE_BYTES * trni_plan_state_elements(m, t);
+}
+
+/* Layers with a window, of those that look back. */
+TRNI_FN double trni_plan_windowed(const trn_model *m)
+{
+    return m->window_layers ? (double)m->window_layers / (double)(m->layers - m->linear_layers) : 0;
+}
+
+/* Positions kept of each sequence, averaged over the layers that look back. */
 TRNI_FN double trni_plan_kv_positions(const trni_plan_work *w)
 {
-    const double all = (double)w->a.sequence, windowed = (double)w->m.window_layers / (double)w->m.layers;
-    return all + windowed * (fmin((double)w->m.window, all) - all);
+    const double all = (double)w->a.sequence;
+    return all + trni_plan_windowed(&w->m) * (fmin((double)w->m.window, all) - all);
 }
 
 TRNI_FN double trni_plan_kv(const trni_plan_work *w, const trn_plan *p)
 {
     if (w->a.job == TRN_JOB_TRAIN) return 0;
+    const int64_t t = trni_plan_tp_ranks(w, p);
     const double sequences = (double)p->microbatch * (double)p->microbatches;
-    return sequences * trni_plan_kv_positions(w) / p->cp * (double)trni_plan_stage_layers(w, p) * w->a.ranks_per_chip *
-           trni_plan_kv_elements(&w->m, trni_plan_tp_ranks(w, p)) * trni_plan_bytes_of(w->a.formats.kv);
+    const double keys = (1 - trni_plan_linear_part(&w->m)) * trni_plan_kv_positions(w) / p->cp *
+                        trni_plan_kv_elements(&w->m, t) * trni_plan_bytes_of(w->a.formats.kv);
+    return sequences * (keys + trni_plan_state_bytes(&w->m, t)) * (double)trni_plan_stage_layers(w, p) *
+           w->a.ranks_per_chip;
 }
 
 /* ---- all ---- */

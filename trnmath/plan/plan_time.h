@@ -28,7 +28,7 @@
 #ifndef TRNI_PLAN_PLAN_TIME_H
 #define TRNI_PLAN_PLAN_TIME_H
 
-#include "plan_memory.h"
+#include "plan_mixer.h"
 
 /* ---- one layer of one microbatch ---- */
 
@@ -146,7 +146,7 @@ TRNI_FN trni_plan_scores trni_plan_scores_of(const trni_plan_run *r)
 {
     const trn_model *m = &r->w->m;
     const double heads = trni_plan_ceil_share(m->heads, r->t), kv = trni_plan_kv_heads_share(m, r->t);
-    const double length = (double)r->length, windowed = (double)m->window_layers / (double)m->layers;
+    const double length = (double)r->length, windowed = trni_plan_windowed(m);
     trni_plan_scores s = { (double)r->sequences * heads, ceil(length / r->p->cp), ceil(trn_model_context(m, length)),
                       m->head_dim + m->rope_dim, m->v_dim, 0 };
     if (r->job != TRN_JOB_DECODE) return s;
@@ -160,7 +160,7 @@ TRNI_FN trni_plan_scores trni_plan_scores_of(const trni_plan_run *r)
     return s;
 }
 
-TRNI_FN double trni_plan_attention_time(const trni_plan_run *r, bool backward)
+TRNI_FN double trni_plan_scores_time(const trni_plan_run *r, bool backward)
 {
     const trni_plan_scores s = trni_plan_scores_of(r);
     const trn_chip_spec *chip = &r->w->chip;
@@ -176,6 +176,16 @@ TRNI_FN double trni_plan_attention_time(const trni_plan_run *r, bool backward)
            trni_plan_run_floor(r, ceil(s.pairs / chip->cores));
 }
 
+/* Of the mean layer. */
+TRNI_FN double trni_plan_attention_time(const trni_plan_run *r, bool backward)
+{
+    const double part = trni_plan_linear_part(&r->w->m);
+    const double full = part < 1 ? (1 - part) * trni_plan_scores_time(r, backward) : 0;
+    const double linear = trni_plan_linear_time(r->w, &r->slice, (double)r->sequences, r->job, backward);
+    const double share = r->expected ? r->w->a.assumptions.tensor_share : 1;
+    return full + part * (linear / share + trni_plan_run_floor(r, 1));
+}
+
 /* Passes over HBM that belong to no product. */
 TRNI_FN double trni_plan_elementwise_time(const trni_plan_run *r, bool sparse)
 {
@@ -184,7 +194,8 @@ TRNI_FN double trni_plan_elementwise_time(const trni_plan_run *r, bool sparse)
     const double inner =
         sparse ? trni_plan_ceil_share(m->shared_intermediate, r->t) : trni_plan_ceil_share(m->intermediate, r->t);
     const double routed = sparse ? r->slice.routed * trni_plan_ceil_share(m->moe_intermediate, r->t) : 0;
-    const double elements = a->hidden_passes * r->tokens * (double)m->hidden / (r->p->sp ? (double)r->t : 1) +
+    const double blocks = sparse || m->intermediate ? 1 : 0.5; /* of two with a norm and a residual each */
+    const double elements = blocks * a->hidden_passes * r->tokens * (double)m->hidden / (r->p->sp ? (double)r->t : 1) +
                             a->inner_passes * (r->tokens * inner + routed);
     return elements * trni_plan_bytes_of(r->w->a.formats.activations) / trni_plan_run_hbm(r) +
            trni_plan_run_floor(r, a->layer_kernels);
@@ -222,15 +233,15 @@ TRNI_FN void trni_plan_pass_experts(const trni_plan_run *r, trni_plan_pass *pass
 TRNI_FN double trni_plan_cp_time(const trni_plan_run *r, bool backward)
 {
     const trn_model *m = &r->w->m;
-    const double ranks = r->w->a.ranks_per_chip;
+    const double ranks = r->w->a.ranks_per_chip, full = 1 - trni_plan_linear_part(m);
     if (r->job == TRN_JOB_DECODE) { /* outputs, maxima and sums in F32 */
         const double each =
-            ranks * trni_plan_ceil_share(m->heads, r->t) * (double)((m->kv_rank ? m->kv_rank : m->v_dim) + 2);
+            full * ranks * trni_plan_ceil_share(m->heads, r->t) * (double)((m->kv_rank ? m->kv_rank : m->v_dim) + 2);
         return trni_plan_run_collective(r, TRNI_PLAN_AXIS(CP), TRN_ALL_REDUCE, r->tokens * each * 4, 1,
                                          NULL);
     }
-    const double bytes =
-        (double)r->sequences * (double)r->length * ranks * trni_plan_kv_elements(m, r->t) * r->kept_bytes;
+    const double keys = full * (double)r->length * trni_plan_kv_elements(m, r->t) * r->kept_bytes;
+    const double bytes = (double)r->sequences * ranks * (keys + r->p->cp * trni_plan_state_bytes(m, r->t));
     const double gathered =
         trni_plan_run_collective(r, TRNI_PLAN_AXIS(CP), TRN_ALL_GATHER, bytes, 1, NULL);
     if (!backward) return gathered;
@@ -244,7 +255,8 @@ TRNI_FN void trni_plan_pass_collectives(const trni_plan_run *r, trni_plan_pass *
     const double all = r->tokens * (double)m->hidden;
     const bool apart = sparse && r->p->ep > 1;
     pass->tp_s += trni_plan_tp_sum(r, all);
-    if (!apart || m->shared_intermediate) pass->tp_s += trni_plan_tp_sum(r, all);
+    const bool block = sparse || m->intermediate; /* is there a feed-forward block? */
+    if (block && (!apart || m->shared_intermediate)) pass->tp_s += trni_plan_tp_sum(r, all);
     if (apart) trni_plan_pass_experts(r, pass);
     pass->cp_s += trni_plan_cp_time(r, backward);
     if (!backward || !r->p->sp) return;

@@ -1,0 +1,149 @@
+/* test_plan_kinds.c - plans of models that are no plain decoders: layers with a state in place of keys and values.
+ * SPDX-License-Identifier: MIT
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "trnmath/trn_plan.h"
+#include "trnmath/trn_plan_trace.h"
+#include "twin/plan_cases.h"
+
+enum { ROOM = 3000, EVENTS = 4000 };
+static trn_plan plan[ROOM];
+
+static const trn_model mamba = { .name = "mamba2-2.7b", .layers = 64, .hidden = 2560, .heads = 80, .head_dim = 64,
+                                 .vocab = 50288, .norms = 1, .tied_embeddings = true, .state_space = true,
+                                 .linear_layers = 64, .linear_heads = 80, .linear_value_dim = 64,
+                                 .linear_key_heads = 1, .linear_key_dim = 128, .linear_kernel = 4 };
+static const trn_model next = { .name = "qwen3-next", .layers = 48, .hidden = 2048, .heads = 16, .kv_heads = 2,
+                                .head_dim = 256, .vocab = 151936, .experts = 512, .experts_per_token = 10,
+                                .moe_intermediate = 512, .shared_intermediate = 512, .shared_gate = true,
+                                .qk_norm = true, .gated_attention = true, .linear_layers = 36, .linear_heads = 32,
+                                .linear_value_dim = 128, .linear_key_heads = 16, .linear_key_dim = 128,
+                                .linear_kernel = 4 };
+
+static void near(double found, double expected, double relative, const char *what)
+{
+    if (fabs(found - expected) <= relative * fabs(expected)) return;
+    fail_msg("%s: %.12g, expected %.12g", what, found, expected);
+}
+
+static trn_plan evaluated(const trn_plan_args *args, trn_plan p)
+{
+    if (trn_plan_evaluate(args, &p) != TRN_OK) fail_msg("%s", failure.text);
+    return p;
+}
+
+/* Every legal plan adds up, and can be drawn. */
+static void check_all(const trn_plan_args *args, int legal)
+{
+    static trn_trace_event event[EVENTS];
+    trn_plan_list list;
+    if (trn_plan_search(args, plan, ROOM, &list) != TRN_OK) fail_msg("%s", failure.text);
+    assert_true(list.legal >= legal);
+    for (int64_t i = 0; i < list.legal; i++) {
+        const trn_plan_time *t = &plan[i].time;
+        double sum = t->contention_s - t->hidden_s;
+        for (int k = 0; k < TRN_PART_COUNT; k++) sum += trn_plan_part_s(t, (trn_plan_part)k);
+        near(sum, plan[i].time_s, 1e-9, "sum of parts");
+        assert_true(plan[i].mfu > 0 && plan[i].mfu < 1 && plan[i].memory.total <= plan[i].memory.capacity);
+    }
+    for (int64_t i = 0; i < list.legal; i += 9) {
+        trn_trace trace = { .event = event, .capacity = EVENTS };
+        assert_int_equal(trn_plan_trace_layer(args, &plan[i], &trace), TRN_OK);
+        assert_true(trace.count > 0 && trace.lost == 0);
+    }
+}
+
+/* 64 layers of 80 heads of 64 x 128, and three places of 5376 channels behind them: in F32, however long the cache. */
+static void states(void **state)
+{
+    (void)state;
+    const trn_topology net = trn_topology_of(TRN_TRN2_48XLARGE);
+    double before = 0;
+    for (int64_t length = 1024; length <= 1 << 20; length *= 32) {
+        const trn_plan_args args = question(&mamba, &net, TRN_JOB_DECODE, 64, length);
+        const trn_plan p = evaluated(&args, (trn_plan){ .tp = 1, .cp = 1, .ep = 1, .dp = 16, .pp = 1 });
+        assert_true(p.legal);
+        near(p.memory.kv, 4.0 * 64 * 4 * (80 * 64 * 128 + 3 * (5120 + 2 * 128)), 1e-12, "states");
+        assert_true(before <= 0 || fabs(p.time_s - before) <= 1e-15); /* the same at every length */
+        assert_true(p.time.attention_s >= 2 * p.memory.kv / 2.9e12); /* read and written */
+        before = p.time_s;
+    }
+    const trn_plan_args args = question(&mamba, &net, TRN_JOB_DECODE, 64, 1024); /* 80 heads by 16, but not by 32 */
+    assert_true(evaluated(&args, (trn_plan){ .tp = 16, .cp = 1, .ep = 1, .dp = 1, .pp = 1 }).legal);
+    trn_plan_args ranks = args;
+    ranks.ranks_per_chip = 8;
+    const trn_plan p = evaluated(&ranks, (trn_plan){ .tp = 16, .cp = 1, .ep = 1, .dp = 1, .pp = 1 });
+    assert_string_equal(p.why, "80 heads of linear layers, 1 of keys, do not divide by tp 16 (128 ranks)");
+}
+
+/* One layer in four keeps keys and values, three keep states. */
+static void both_kinds(void **state)
+{
+    (void)state;
+    const trn_topology net = trn_topology_of(TRN_TRN2_48XLARGE);
+    const trn_plan degrees = { .tp = 1, .cp = 1, .ep = 16, .dp = 1, .pp = 1 };
+    trn_plan_args args = question(&next, &net, TRN_JOB_DECODE, 64, 65536);
+    const trn_plan p = evaluated(&args, degrees);
+    const double keys = 65536.0 * 12 * 2 * 2 * 256 * 2, held = 36.0 * 4 * (32 * 128 * 128 + 3 * (2 * 2048 + 4096));
+    assert_true(p.legal);
+    near(p.memory.kv, 4 * (keys + held), 1e-12, "keys, values and states");
+    args.sequence = 1;
+    near(p.time.attention_s - evaluated(&args, degrees).time.attention_s, 4 * keys / 2.9e12, 0.3, "reads of keys");
+    args.sequence = 65536;
+    trn_model full = next; /* the same, all of it attention, looks back four times as much */
+    full.linear_layers = full.linear_heads = full.linear_value_dim = full.linear_key_heads = full.linear_key_dim =
+        full.linear_kernel = 0;
+    args.model = &full;
+    assert_true(evaluated(&args, degrees).time.attention_s > 3 * p.time.attention_s);
+}
+
+/* Twice the tokens, twice the work: nothing in a linear layer grows faster. */
+static void linear_in_length(void **state)
+{
+    (void)state;
+    const trn_topology net = trn_topology_of(TRN_TRN2_48XLARGE);
+    const trn_plan degrees = { .tp = 4, .cp = 1, .ep = 1, .dp = 4, .pp = 1 };
+    for (int job = TRN_JOB_TRAIN; job <= TRN_JOB_PREFILL; job++) {
+        trn_plan_args args = question(&mamba, &net, (trn_job)job, 4, 8192);
+        args.recompute = TRN_RECOMPUTE_FULL;
+        const trn_plan once = evaluated(&args, degrees);
+        args.sequence *= 2;
+        const trn_plan twice = evaluated(&args, degrees);
+        assert_true(once.legal && twice.legal);
+        near(twice.time.attention_s, 2 * once.time.attention_s, 1e-9, "recurrence");
+        near(twice.flops, 2 * once.flops, job == TRN_JOB_TRAIN ? 1e-12 : 1e-3, "flops");
+    }
+}
+
+static void searches(void **state)
+{
+    (void)state;
+    const trn_topology net = trn_topology_of(TRN_TRN2_48XLARGE);
+    const trn_model *const model[] = { &mamba, &next };
+    for (int m = 0; m < 2; m++)
+        for (int job = 0; job < TRN_JOB_COUNT; job++) {
+            trn_plan_args args = question(model[m], &net, (trn_job)job, 64, 4096);
+            args.zero = TRN_ZERO_ANY;
+            check_all(&args, 3);
+        }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(states),
+        cmocka_unit_test(both_kinds),
+        cmocka_unit_test(linear_in_length),
+        cmocka_unit_test(searches),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,113 @@
+/* plan/plan_products.h - the products with weights of one layer on one slice of tensor parallelism.
+ * Behind trn_plan.h. SPDX-License-Identifier: MIT
+ *
+ * A model with two kinds of layers (attention and linear, with and without experts) has two lists, with experts and
+ * without; in each of them attention's products count as often as the mean layer has them, which may be less than once.
+ */
+#ifndef TRNI_PLAN_PLAN_PRODUCTS_H
+#define TRNI_PLAN_PLAN_PRODUCTS_H
+
+#include "../trn_plan_model.h"
+
+/* ---- dst[m, n] = a[m, k] b[k, n], of one layer on one of `shares` slices ---- */
+
+enum { TRNI_PLAN_PRODUCTS = 16 };
+
+typedef struct trni_plan_layer_product {
+    const char *name;
+    int64_t m, n, k;
+    double count;
+} trni_plan_layer_product;
+
+typedef struct trni_plan_layer_list {
+    int count;
+    int inputs; /* of them, those before attention */
+    int mixer;  /* of them, those before the feed-forward block */
+    trni_plan_layer_product row[TRNI_PLAN_PRODUCTS];
+} trni_plan_layer_list;
+
+/* What a slice works on. */
+typedef struct trni_plan_slice {
+    const trn_model *model; /* settled */
+    int64_t shares;
+    double tokens;
+    double routed; /* tokens that the experts here get, each once for each of its experts */
+    int64_t experts; /* here */
+} trni_plan_slice;
+
+TRNI_FN void trni_plan_list_add(trni_plan_layer_list *list, const char *name, double m, double n, double k,
+                                double count)
+{
+    if (m <= 0 || n <= 0 || k <= 0 || count <= 0) return;
+    trni_plan_layer_product *row = &list->row[list->count++];
+    row->name = name;
+    row->m = (int64_t)ceil(m); /* at most 2^60: trni_plan_check_args */
+    row->n = (int64_t)ceil(n);
+    row->k = (int64_t)ceil(k);
+    row->count = count;
+}
+
+typedef enum trni_plan_mlp { TRNI_PLAN_DENSE = 0, TRNI_PLAN_SHARED, TRNI_PLAN_EXPERT } trni_plan_mlp;
+
+TRNI_FN void trni_plan_list_mlp(trni_plan_layer_list *list, const trni_plan_slice *s, trni_plan_mlp kind,
+                                int64_t inner, double rows, double count)
+{
+    static const char *const plain[] = { "up", "shared up", "expert up" };
+    static const char *const gated[] = { "gate, up", "shared gate, up", "expert gate, up" };
+    static const char *const down[] = { "down", "shared down", "expert down" };
+    const double cut = trni_plan_ceil_share(inner, s->shares), h = (double)s->model->hidden;
+    if (s->model->plain_mlp) trni_plan_list_add(list, plain[kind], rows, cut, h, count);
+    else trni_plan_list_add(list, gated[kind], rows, 2 * cut, h, count);
+    trni_plan_list_add(list, down[kind], rows, h, cut, count);
+}
+
+/* The projections of a linear layer, into it and out of it; as many as there are in the mean layer. */
+TRNI_FN void trni_plan_list_linear(trni_plan_layer_list *list, const trni_plan_slice *s, bool in)
+{
+    const trn_model *m = s->model;
+    const double h = (double)m->hidden, part = trni_plan_linear_part(m);
+    if (in) trni_plan_list_add(list, "linear in", s->tokens, trni_plan_linear_inputs(m, s->shares), h, part);
+    else trni_plan_list_add(list, "linear out", s->tokens, h, trni_plan_linear_values(m, s->shares), part);
+}
+
+TRNI_FN void trni_plan_list_attention(trni_plan_layer_list *list, const trni_plan_slice *s)
+{
+    const trn_model *m = s->model;
+    const double h = (double)m->hidden, heads = trni_plan_ceil_share(m->heads, s->shares), tokens = s->tokens;
+    const double wide = (double)(m->head_dim + m->rope_dim), value = (double)m->v_dim;
+    const double full = 1 - trni_plan_linear_part(m), ways = m->gated_attention ? 2 : 1;
+    if (!m->kv_rank) {
+        const double columns = ways * heads * wide + trni_plan_kv_elements(m, s->shares);
+        trni_plan_list_add(list, m->gated_attention ? "q, gate, k, v" : "q, k, v", tokens, columns, h, full);
+    } else {
+        if (m->q_rank) trni_plan_list_add(list, "q down", tokens, (double)m->q_rank, h, full);
+        trni_plan_list_add(list, "q up", tokens, heads * wide, m->q_rank ? (double)m->q_rank : h, full);
+        trni_plan_list_add(list, "kv down", tokens, (double)(m->kv_rank + m->rope_dim), h, full);
+        trni_plan_list_add(list, "kv up", tokens, heads * ((double)m->head_dim + value), (double)m->kv_rank, full);
+    }
+    trni_plan_list_linear(list, s, true);
+    list->inputs = list->count;
+    trni_plan_list_add(list, "o", tokens, h, heads * value, full);
+    trni_plan_list_linear(list, s, false);
+    list->mixer = list->count;
+}
+
+/* In the order of a forward pass. Even routing: as many experts awake as there are tokens for. */
+TRNI_FN trni_plan_layer_list trni_plan_layer_products(const trni_plan_slice *s, bool sparse)
+{
+    const trn_model *m = s->model;
+    trni_plan_layer_list list;
+    memset(&list, 0, sizeof list);
+    trni_plan_list_attention(&list, s);
+    if (!sparse) {
+        trni_plan_list_mlp(&list, s, TRNI_PLAN_DENSE, m->intermediate, s->tokens, 1);
+        return list;
+    }
+    const double awake = fmin((double)s->experts, ceil(s->routed)), rows = awake > 0 ? ceil(s->routed / awake) : 0;
+    trni_plan_list_add(&list, "router", s->tokens, (double)m->experts, (double)m->hidden, 1);
+    trni_plan_list_mlp(&list, s, TRNI_PLAN_SHARED, m->shared_intermediate, s->tokens, 1);
+    trni_plan_list_mlp(&list, s, TRNI_PLAN_EXPERT, m->moe_intermediate, rows, awake);
+    return list;
+}
+
+#endif /* TRNI_PLAN_PLAN_PRODUCTS_H */
