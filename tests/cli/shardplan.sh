@@ -136,10 +136,10 @@ cp out copied.txt
 works "$large" --tp 16 --top 1 --replicate-kv
 cmp -s out copied.txt || fail "--replicate-kv is not the default"
 works "$small" --system trn2.48xlarge --batch 256 --tp 2 --lnc 2 --csv shared.csv --html page.html
-says "     1    2    1/2    4    1      4    2"
-says "the first: tp 2 cores, cp 4, dp 4, pp 2"
+says "     1    2    1/2    2    1      8    2"
+says "the first: tp 2 cores, cp 2, dp 8, pp 2"
 says "  chip          4  tp 2 x dp 2"
-awk -F, 'NR == 2 && ($2 != 1 || $NF != 2 || $5 != 4) { exit 1 }' shared.csv || fail "shared.csv: not half a chip"
+awk -F, 'NR == 2 && ($2 != 1 || $NF != 2 || $5 != 8) { exit 1 }' shared.csv || fail "shared.csv: not half a chip"
 refuses "--lnc 3: expected a whole number from 1 to 2" "$small" --lnc 3
 refuses "lnc is 2; a logical core of Trainium1 has 1 core" "$small" --system trn1.32xlarge --lnc 2
 refuses "tp 6 is neither a divisor nor a multiple of the 4 logical cores of a chip" "$small" --lnc 2 --tp 6

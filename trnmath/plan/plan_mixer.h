@@ -40,7 +40,7 @@ TRNI_FN double trni_plan_linear_time(trni_plan_work *w, const trni_plan_slice *s
     const int64_t chunk = each < TRNI_PLAN_CHUNK ? (int64_t)each : (int64_t)TRNI_PLAN_CHUNK;
     const double chunks = sequences * heads * ceil(each / (double)chunk), elements = chunks * (double)(chunk * chunk);
     const double inside = (m->state_space ? 1 : 2) *
-                          trni_plan_work_scores(w, chunk, chunk, m->linear_key_dim, m->linear_value_dim);
+                          trni_plan_work_scores(w, chunk, chunk, m->linear_key_dim, m->linear_value_dim).ideal_s;
     const double between =
         trni_plan_product_time(w, m->linear_key_dim, m->linear_value_dim, chunk, TRNI_PLAN_ON_CORE).time_s +
         trni_plan_product_time(w, chunk, m->linear_value_dim, m->linear_key_dim, TRNI_PLAN_ON_CORE).time_s;
