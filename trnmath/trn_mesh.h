@@ -135,7 +135,7 @@ TRN_API bool trn_mesh_axis_contiguous(const trn_mesh *mesh, int axis, trn_mesh_r
 TRNI_FN int trni_level_named(const trn_topology *net, trni_word w)
 {
     for (int i = 0; i < net->levels; i++)
-        if (net->level[i].name && trni_word_is(w, net->level[i].name)) return i;
+        if (trni_word_is(w, trn_level_name(&net->level[i]))) return i;
     return -1;
 }
 
@@ -160,7 +160,7 @@ TRNI_FN trn_status trni_mesh_read_levels(trni_reader *r, trn_mesh *m, trn_mesh_a
                              w.length < TRN_AXIS_NAME ? w.length : TRN_AXIS_NAME, w.at, m->net->name);
         if (*taken >> level & 1u)
             return trni_fail(error, TRN_EINVAL, "level %s is taken twice, the second time by axis %s",
-                             m->net->level[level].name, axis->name);
+                             trn_level_name(&m->net->level[level]), axis->name);
         *taken |= 1u << level;
         axis->level[axis->levels++] = level;
         chips *= m->net->level[level].size;
@@ -300,7 +300,7 @@ TRN_API size_t trn_mesh_format(const trn_mesh *mesh, char *text, size_t capacity
         trni_write_number(&w, axis->size);
         for (int j = 0; j < axis->levels; j++) {
             trni_write(&w, j ? "*" : "@");
-            trni_write(&w, mesh->net->level[axis->level[j]].name);
+            trni_write(&w, trn_level_name(&mesh->net->level[axis->level[j]]));
         }
     }
     return w.used;

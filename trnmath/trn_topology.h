@@ -94,6 +94,7 @@ TRNI_FN trn_level trni_topology_level(const char *name, trn_wiring wiring, int s
                                       double latency_s)
 {
     trn_level l;
+    memset(&l, 0, sizeof l);
     l.name = name;
     l.wiring = wiring;
     l.size = size;
@@ -128,7 +129,7 @@ TRN_API trn_topology trn_topology_hierarchy(const char *name, int levels, const 
     if (net.levels < 1 || net.levels > TRN_MAX_LEVELS) return net;
     for (int l = 0; l < net.levels; l++) {
         net.level[l] = level[l];
-        if (!level[l].name) net.level[l].name = "level";
+        if (!level[l].name && !level[l].label[0]) net.level[l].name = "level";
         if (!level[l].rate.where)
             net.level[l].rate = trni_topology_source("bytes_per_s", TRN_ASSUMED, "given by the caller");
         if (!level[l].latency.where)

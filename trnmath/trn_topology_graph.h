@@ -13,16 +13,13 @@
  *                        first.from == 1 && first.to >= net.chips ? 0 : 1;
  *     }
  *
- * DOES: numbers chips, links and switches, routes, and answers hops, distances, cuts, all from the sizes of the levels:
- *     nothing is stored, so a network of 400,000 chips is as quick and as small as one of 16.
- * DOES NOT: know any system (trn_topology.h builds those), know broken links, or spread one route over several paths.
+ * DOES: routes, and answers hops, distances, cuts, all from the sizes of the levels: nothing is stored, so a network
+ *     of 400,000 chips is as quick and as small as one of 16. Where a chip or a link is down, messages whose route it
+ *     is on take a detour, for which the network is searched (and memory of its size allocated).
+ * DOES NOT: know any system (trn_topology.h builds those), or spread one route over several paths. Slow links keep
+ *     their routes. What is said over all pairs, and rates and cuts, are those of the network without faults.
  *
  * CONTENTS
- *     trn_link_kind, trn_link_kind_name     what the links of a level are made of
- *     trn_wiring, trn_level, trn_topology   a network: digits from the innermost to the outermost
- *     trn_topology_check                    is it one, and if not, why
- *     trn_topology_digit, trn_topology_stride   between numbers of chips and their digits
- *     trn_link, trn_topology_slots, trn_topology_link_count, trn_topology_link   every directed link by number
  *     trn_topology_route, trn_topology_hops, trn_topology_route_latency          from one chip to another
  *     trn_topology_diameter, trn_topology_mean_hops                              over all pairs
  *     trn_topology_injection_bytes_per_s    out of one chip
@@ -31,110 +28,31 @@
  * KNOWN FROM: the neighbour tables of the Neuron driver (v2, v3) for tori; trn3-arch.rst of the Neuron SDK, where
  *     switches forward by the address (rack, server, chip).
  *
- * Wiring. RING: digit d is joined to d + 1 and d - 1 modulo the size, all other digits equal; of size 2 it is ONE link.
- * FULL: every digit to every other, the rest equal. SWITCH at level l joins all chips that agree in the digits above l,
- * so it spans the lower digits too; with p planes, chips whose innermost digits agree modulo p. NONE: the digit counts
- * chips that a switch further out joins.
- *
  * Routes. A digit that differs is put right by its own level, or by the next switch further out if that is NONE. The
  * outermost switch that is needed goes first, straight to the chip that has the lower digits of the target (after a
  * change of plane by level 0, if one is needed); then the levels above it, innermost first. A route never leaves the
  * smallest group that holds both chips: two chips of one server do not meet in the network between servers. Half way
  * round a ring, even digits go up and odd ones down, so that all-to-all loads every link of a ring alike, unless its
  * size is even and half of it odd (6, 10, ...).
+ *
+ * A detour (assumed: nothing is published of how the fabric goes round a fault) has the fewest links, and of several
+ * such ways the one that a search breadth first finds, which looks at the links in the order of their numbers.
  */
 #ifndef TRN_TOPOLOGY_GRAPH_H
 #define TRN_TOPOLOGY_GRAPH_H
 
-#include "trn_spec.h"
-
-/* What a level's links are made of, for what the runtime gets out of them (trn_calibration). */
-typedef enum trn_link_kind {
-    TRN_LINK_PLAIN = 0, /* of a custom network: all of their rate */
-    TRN_LINK_TORUS,     /* NeuronLink between chips of a server, or of a tray */
-    TRN_LINK_PEER,      /* between servers or racks: the third ring */
-    TRN_LINK_SWITCH,    /* through a switch of NeuronLink */
-    TRN_LINK_EFA        /* through network cards, between instances */
-} trn_link_kind;
-
-/* "plain", "torus", "peer", "switch", "efa"; "unknown" for anything else. */
-TRN_API const char *trn_link_kind_name(trn_link_kind kind);
-
-typedef enum trn_wiring { TRN_WIRING_NONE = 0, TRN_WIRING_RING, TRN_WIRING_FULL, TRN_WIRING_SWITCH } trn_wiring;
-
-enum {
-    TRN_MAX_LEVELS = 8,
-    TRNI_MAX_CHIPS = 1 << 27 /* with a switch at every level, all have numbers below 2^31 */
-};
-
-typedef struct trn_level {
-    const char *name;   /* "x", "y", "z", "tray", "server", "rack", "efa", ... */
-    trn_wiring wiring;  /* how chips that differ in this digit are joined */
-    int size;           /* values of the digit */
-    int planes;         /* SWITCH: a chip's plane is its innermost digit modulo this; 0 = 1 */
-    trn_link_kind kind;
-    double bytes_per_s; /* one way, of one link, or of one port of the switch */
-    double latency_s;   /* of one link; SWITCH: from port to port, half of it on the way up, half on the way down */
-    trn_source rate, latency; /* how each is known */
-} trn_level;
-
-typedef struct trn_topology {
-    char name[64];
-    int chips; /* product of the sizes; 0 = the builder's arguments made no topology */
-    int levels;
-    trn_level level[TRN_MAX_LEVELS]; /* innermost first */
-    double start_s;                  /* DMA start, paid once per step of any transfer; 0 in custom topologies */
-    double local_latency_s;          /* a step between cores of one chip, beyond start_s */
-    double hbm_bytes_per_s;          /* of one chip; 0 = never a limit */
-    double dma_bytes_per_s;          /* of one chip, in practice; 0 = never a limit */
-    double reduce_pass;              /* DMA passes per source of a sum; a copy is one pass */
-    int ranks_per_chip;              /* by default: logical cores */
-    trn_system system;               /* TRN_SYSTEM_COUNT: a custom one */
-    trn_source start, local, hbm, dma, reduce, ranks; /* how those numbers are known */
-} trn_topology;
-
-/* ---- digits ---- */
-
-/* Chips between neighbouring digits of a level. */
-TRN_API int trn_topology_stride(const trn_topology *net, int level);
-
-/* -1 for a chip or level that does not exist. */
-TRN_API int trn_topology_digit(const trn_topology *net, int chip, int level);
-
-/* ---- is it a network ---- */
-
-/* TRN_EINVAL, or TRN_ELIMIT for too many chips, with the level and the number that make it none. */
-TRN_API trn_status trn_topology_check(const trn_topology *net, trn_error *error);
-
-/* ---- links: number = chip x slots + slots of the lower levels + which ---- */
-
-typedef struct trn_link {
-    int from, to; /* chips; a switch is a number >= net->chips */
-    int level;
-    trn_wiring wiring;
-    double bytes_per_s, latency_s; /* one way; of this segment */
-    trn_source source;             /* of the rate */
-} trn_link;
-
-/* Directed links that belong to one chip: those that leave it, and those that come down to it from switches. */
-TRN_API int trn_topology_slots(const trn_topology *net);
-
-/* Chips x slots: trn_topology_link takes the numbers below it. */
-TRN_API int64_t trn_topology_link_count(const trn_topology *net);
-
-/* False when there is no such link. */
-TRN_API bool trn_topology_link(const trn_topology *net, int64_t index, trn_link *link);
+#include "trn_topology_levels.h"
 
 /* ---- routes ---- */
 
 /* The numbers of the links in order; returns how many there are, of which the first `room` are written. 0 when the
- * chips are the same one, -1 when one of them does not exist. */
+ * chips are the same one, -1 when one of them does not exist, or what is down leaves no way (or there is no memory). */
 TRN_API int trn_topology_route(const trn_topology *net, int from, int to, int64_t *link, int capacity);
 
-/* Links of the route; a switch costs two. -1 when one of the chips does not exist. */
+/* Links of the route; a switch costs two. -1 as above. */
 TRN_API int trn_topology_hops(const trn_topology *net, int from, int to);
 
-/* Of all links of the route, without start_s; NaN when one of the chips does not exist. */
+/* Of all links of the route, without start_s; NaN when there is none. */
 TRN_API double trn_topology_route_latency(const trn_topology *net, int from, int to);
 
 /* ---- over all pairs: every chip sees the same distances, so chip 0 speaks for all, level by level ---- */
@@ -158,184 +76,20 @@ TRN_API double trn_topology_bisection_bytes_per_s(const trn_topology *net);
 
 #if TRNI_BODIES
 
-#include <float.h>
-
-TRN_API const char *trn_link_kind_name(trn_link_kind kind)
-{
-    static const char *const name[] = { "plain", "torus", "peer", "switch", "efa" };
-    return (unsigned)kind <= TRN_LINK_EFA ? name[(unsigned)kind] : "unknown";
-}
-
-/* ---- digits ---- */
-
-TRN_API int trn_topology_stride(const trn_topology *net, int level)
-{
-    int stride = 1;
-    for (int l = 0; l < level && l < net->levels; l++) stride *= net->level[l].size;
-    return stride;
-}
-
-TRN_API int trn_topology_digit(const trn_topology *net, int chip, int level)
-{
-    if (chip < 0 || chip >= net->chips || level < 0 || level >= net->levels) return -1;
-    return chip / trn_topology_stride(net, level) % net->level[level].size;
-}
-
-TRNI_FN int trni_planes(const trn_level *level) { return level->planes > 1 ? level->planes : 1; }
-
-/* ---- is it a network ---- */
-
-TRNI_FN bool trni_level_known(const trn_level *l)
-{
-    return (unsigned)l->wiring <= (unsigned)TRN_WIRING_SWITCH && (unsigned)l->kind <= (unsigned)TRN_LINK_EFA &&
-           l->size >= 1 && l->planes >= 0;
-}
-
-TRNI_FN bool trni_amount(double x) { return x >= 0 && x <= DBL_MAX; }
-
-TRNI_DRIVER trn_status trni_level_check(const trn_topology *net, int at, trn_error *error)
-{
-    const trn_level *l = &net->level[at];
-    const char *name = l->name ? l->name : "?";
-    if (!trni_level_known(l))
-        return trni_fail(error, TRN_EINVAL, "level %d (%s): wiring %d, kind %d, size %d, planes %d: sizes begin at 1",
-                         at, name, (int)l->wiring, (int)l->kind, l->size, l->planes);
-    if (l->wiring == TRN_WIRING_NONE) {
-        int up = at;
-        while (up < net->levels && net->level[up].wiring != TRN_WIRING_SWITCH) up++;
-        if (l->size > 1 && up == net->levels)
-            return trni_fail(error, TRN_EINVAL, "level %d (%s): its %d chips are not wired, and no switch joins them",
-                             at, name, l->size);
-        return TRN_OK;
-    }
-    if (!trni_amount(l->bytes_per_s) || (!(l->bytes_per_s > 0) && (l->size > 1 || l->wiring == TRN_WIRING_SWITCH)))
-        return trni_fail(error, TRN_EINVAL, "level %d (%s): bytes_per_s %g is no rate", at, name, l->bytes_per_s);
-    if (!trni_amount(l->latency_s))
-        return trni_fail(error, TRN_EINVAL, "level %d (%s): latency_s %g is no time", at, name, l->latency_s);
-    if (trni_planes(l) == 1) return TRN_OK;
-    if (l->wiring != TRN_WIRING_SWITCH || at == 0 || net->level[0].size % l->planes != 0)
-        return trni_fail(error, TRN_EINVAL,
-                         "level %d (%s): %d planes need a switch outside level 0 and divide the %d chips of level 0",
-                         at, name, l->planes, net->level[0].size);
-    if (net->level[0].wiring == TRN_WIRING_NONE)
-        return trni_fail(error, TRN_EINVAL, "level %d (%s): %d planes, and level 0 has no wires to change between them",
-                         at, name, l->planes);
-    return TRN_OK;
-}
-
-TRN_API trn_status trn_topology_check(const trn_topology *net, trn_error *error)
-{
-    TRNI_FLOATS;
-    int64_t chips = 1;
-    if (!net) return trni_fail(error, TRN_EINVAL, "net is NULL");
-    if (net->levels < 0 || net->levels > TRN_MAX_LEVELS)
-        return trni_fail(error, TRN_EINVAL, "levels %d is not in 0 .. %d", net->levels, (int)TRN_MAX_LEVELS);
-    for (int l = 0; l < net->levels; l++) {
-        const trn_status status = trni_level_check(net, l, error);
-        if (status != TRN_OK) return status;
-        chips *= net->level[l].size;
-        if (chips > TRNI_MAX_CHIPS)
-            return trni_fail(error, TRN_ELIMIT, "the levels multiply to more than %d chips", (int)TRNI_MAX_CHIPS);
-    }
-    if (net->chips != chips || net->levels == 0)
-        return trni_fail(error, TRN_EINVAL, "chips is %d, but the %d levels multiply to %d", net->chips, net->levels,
-                         net->levels ? (int)chips : 0);
-    const double amount[] = { net->start_s, net->local_latency_s, net->hbm_bytes_per_s, net->dma_bytes_per_s,
-                              net->reduce_pass };
-    static const char *const field[] = { "start_s", "local_latency_s", "hbm_bytes_per_s", "dma_bytes_per_s",
-                                         "reduce_pass" };
-    for (unsigned i = 0; i < sizeof amount / sizeof amount[0]; i++)
-        if (!trni_amount(amount[i])) return trni_fail(error, TRN_EINVAL, "%s %g is no amount", field[i], amount[i]);
-    if (net->ranks_per_chip < 1)
-        return trni_fail(error, TRN_EINVAL, "ranks_per_chip is %d, and a chip has at least one", net->ranks_per_chip);
-    return TRN_OK;
-}
-
-/* ---- links: number = chip x slots + slots of the lower levels + which ---- */
-
-/* RING: 0 to d + 1, 1 to d - 1 (size 2: one). FULL: to each other digit. SWITCH: 0 up to it, 1 down from it. */
-TRNI_FN int trni_level_slots(const trn_topology *net, int level)
-{
-    const trn_level *l = &net->level[level];
-    switch (l->wiring) {
-    case TRN_WIRING_RING: return l->size > 2 ? 2 : l->size - 1;
-    case TRN_WIRING_FULL: return l->size - 1;
-    case TRN_WIRING_SWITCH: return trn_topology_stride(net, level) * l->size > 1 ? 2 : 0;
-    default: return 0;
-    }
-}
-
-TRNI_FN int trni_slot_base(const trn_topology *net, int level)
-{
-    int base = 0;
-    for (int l = 0; l < level; l++) base += trni_level_slots(net, l);
-    return base;
-}
-
-TRN_API int trn_topology_slots(const trn_topology *net) { return trni_slot_base(net, net->levels); }
-
-TRN_API int64_t trn_topology_link_count(const trn_topology *net)
-{
-    return (int64_t)net->chips * trn_topology_slots(net);
-}
-
-/* Switches of lower levels have lower numbers; of one level, those of lower chips; of one group, lower planes. */
-TRNI_FN int trni_switch_number(const trn_topology *net, int level, int chip)
-{
-    int number = net->chips;
-    for (int l = 0; l <= level; l++) {
-        const int planes = trni_planes(&net->level[l]), span = trn_topology_stride(net, l) * net->level[l].size;
-        if (net->level[l].wiring != TRN_WIRING_SWITCH) continue;
-        if (l == level) return number + chip / span * planes + chip % net->level[0].size % planes;
-        number += net->chips / span * planes;
-    }
-    return -1;
-}
-
-/* The chip whose digit of one level is another. */
-TRNI_FN int trni_with_digit(const trn_topology *net, int chip, int level, int digit)
-{
-    const int stride = trn_topology_stride(net, level);
-    return chip + (digit - chip / stride % net->level[level].size) * stride;
-}
-
-TRN_API bool trn_topology_link(const trn_topology *net, int64_t index, trn_link *link)
-{
-    if (index < 0 || index >= trn_topology_link_count(net)) return false;
-    const int slots = trn_topology_slots(net), chip = (int)(index / slots);
-    int k = (int)(index % slots), level = 0;
-    while (k >= trni_level_slots(net, level)) k -= trni_level_slots(net, level++);
-    const trn_level *l = &net->level[level];
-    const int d = trn_topology_digit(net, chip, level);
-    link->from = link->to = chip;
-    link->level = level;
-    link->wiring = l->wiring;
-    link->bytes_per_s = l->bytes_per_s;
-    link->latency_s = l->wiring == TRN_WIRING_SWITCH ? l->latency_s / 2 : l->latency_s;
-    link->source = l->rate;
-    if (l->wiring == TRN_WIRING_SWITCH)
-        *(k ? &link->from : &link->to) = trni_switch_number(net, level, chip);
-    else if (l->wiring == TRN_WIRING_FULL)
-        link->to = trni_with_digit(net, chip, level, k < d ? k : k + 1);
-    else
-        link->to = trni_with_digit(net, chip, level, (d + (k ? l->size - 1 : 1)) % l->size);
-    return true;
-}
+#include "network/topology_detour.h"
 
 /* ---- routes ---- */
 
-typedef struct trni_route {
-    const trn_topology *net;
-    int64_t *link;
-    int capacity, count, chip; /* where it has come to */
-    double latency_s;
-} trni_route;
+TRNI_FN void trni_route_put(trni_route *r, int64_t link)
+{
+    if (r->count < r->capacity) r->link[r->count] = link;
+    if (r->faulty && !r->broken) r->broken = trn_topology_link_share(r->net, link) <= 0;
+    r->count++;
+}
 
 TRNI_FN void trni_route_add(trni_route *r, int chip, int level, int k)
 {
-    if (r->count < r->capacity)
-        r->link[r->count] = (int64_t)chip * trn_topology_slots(r->net) + trni_slot_base(r->net, level) + k;
-    r->count++;
+    trni_route_put(r, (int64_t)chip * trn_topology_slots(r->net) + trni_slot_base(r->net, level) + k);
 }
 
 /* Through the switch of this level to another chip of the same plane. */
@@ -360,13 +114,12 @@ TRNI_FN void trni_route_ring(trni_route *r, int level, int steps)
     const trn_level *l = &r->net->level[level];
     const int count = steps < 0 ? -steps : steps, k = steps < 0 && l->size > 2 ? 1 : 0;
     int d = trn_topology_digit(r->net, r->chip, level);
-    for (int i = 0; i < count && r->count + i < r->capacity; i++)
-        r->link[r->count + i] =
-            (int64_t)trni_with_digit(r->net, r->chip, level, (d + (steps < 0 ? l->size - i % l->size : i)) % l->size) *
-                trn_topology_slots(r->net) +
-            trni_slot_base(r->net, level) + k;
+    const int written = r->faulty ? count : r->capacity - r->count, end = r->count + count;
+    for (int i = 0; i < count && i < written; i++)
+        trni_route_add(r, trni_with_digit(r->net, r->chip, level,
+                                          (d + (steps < 0 ? l->size - i % l->size : i)) % l->size), level, k);
     d = (d + steps + l->size) % l->size;
-    r->count += count;
+    r->count = end;
     r->latency_s += count * l->latency_s;
     r->chip = trni_with_digit(r->net, r->chip, level, d);
 }
@@ -430,18 +183,24 @@ TRNI_FN void trni_route_follow(trni_route *r, int to)
     for (int l = s + 1; l < net->levels; l++) trni_route_level(r, l, trn_topology_digit(net, to, l));
 }
 
+/* The whole route; when something on it is down, a detour. False when there is none. */
+TRNI_FN bool trni_route_find(trni_route *r, const trn_topology *net, int from, int to, int64_t *link, int capacity)
+{
+    memset(r, 0, sizeof *r);
+    if (from < 0 || from >= net->chips || to < 0 || to >= net->chips) return false;
+    r->net = net;
+    r->link = link;
+    r->capacity = link ? capacity : 0;
+    r->chip = from;
+    r->faulty = trni_any_down(net);
+    if (from != to) trni_route_follow(r, to);
+    return !r->broken || trni_route_detour(r, from, to);
+}
+
 TRN_API int trn_topology_route(const trn_topology *net, int from, int to, int64_t *link, int capacity)
 {
     trni_route r;
-    if (from < 0 || from >= net->chips || to < 0 || to >= net->chips) return -1;
-    r.net = net;
-    r.link = link;
-    r.capacity = link ? capacity : 0;
-    r.count = 0;
-    r.chip = from;
-    r.latency_s = 0;
-    if (from != to) trni_route_follow(&r, to);
-    return r.count;
+    return trni_route_find(&r, net, from, to, link, capacity) ? r.count : -1;
 }
 
 TRN_API int trn_topology_hops(const trn_topology *net, int from, int to)
@@ -453,12 +212,7 @@ TRN_API double trn_topology_route_latency(const trn_topology *net, int from, int
 {
     TRNI_FLOATS;
     trni_route r;
-    if (from < 0 || from >= net->chips || to < 0 || to >= net->chips) return TRNI_NAN;
-    memset(&r, 0, sizeof r);
-    r.net = net;
-    r.chip = from;
-    if (from != to) trni_route_follow(&r, to);
-    return r.latency_s;
+    return trni_route_find(&r, net, from, to, NULL, 0) ? r.latency_s : (double)TRNI_NAN;
 }
 
 /* ---- over all pairs: every chip sees the same distances, so chip 0 speaks for all, level by level ---- */

@@ -22,8 +22,9 @@
  *                trn_vector_elementwise.h trn_vector_reduce.h trn_vector_statistics.h trn_vector_search.h
  *                trn_vector_move.h trn_vector_random.h trn_gpsimd_engine.h trn_gpsimd_custom.h trn_dma.h
  *     core       trn_core.h trn_core_state.h
- *     network    trn_topology.h trn_topology_graph.h trn_topology_svg.h trn_mesh.h trn_pspec.h trn_shard.h
- *                trn_schedule.h trn_collective.h trn_collective_group.h trn_collective_cost.h
+ *     network    trn_topology.h trn_topology_levels.h trn_topology_graph.h trn_topology_faults.h trn_topology_file.h
+ *                trn_topology_svg.h trn_mesh.h trn_pspec.h trn_shard.h trn_schedule.h
+ *                trn_collective.h trn_collective_group.h trn_collective_cost.h
  *                trn_calibration_fit.h trn_calibration_file.h
  *     sharded    trn_reshard.h trn_reshard_args.h trn_reshard_plan.h trn_sharded_matmul.h trn_sharded_plan.h
  *     plan       trn_plan.h trn_plan_args.h trn_plan_model.h trn_plan_trace.h
@@ -86,7 +87,10 @@
 #include "trn_tensor_cost.h"
 #include "trn_tensor_engine.h"
 #include "trn_topology.h"
+#include "trn_topology_faults.h"
+#include "trn_topology_file.h"
 #include "trn_topology_graph.h"
+#include "trn_topology_levels.h"
 #include "trn_topology_svg.h"
 #include "trn_trace.h"
 #include "trn_vector_elementwise.h"

@@ -33,6 +33,7 @@ READ(take_lnc, app_parse_number(value, 1, 2, &o->args.lnc, why))
 READ(take_ranks, app_parse_number(value, 1, 8, &o->args.ranks_per_chip, why))
 
 APP_TAKE(take_preset, sp_options, preset, value)
+APP_NETWORK_TAKE(sp_options, network)
 APP_TAKE(take_json, sp_options, json, value)
 APP_TAKE(take_csv, sp_options, csv, value)
 APP_TAKE(take_html, sp_options, html, value)
@@ -55,6 +56,7 @@ static bool take_system(void *into, const char *value, char *why)
     const trn_system system = trn_system_from_name(value);
     if (system == TRN_SYSTEM_COUNT) return app_refuse(why, "no such system; --help lists them");
     ((sp_options *)into)->system = system;
+    ((sp_options *)into)->system_given = true;
     return true;
 }
 
@@ -139,6 +141,7 @@ static const app_option option[] = {
       "trn1-ultracluster, project-rainier",
       take_system },
     { "--preset", "NAME", "links of Trainium3: sa (default), doc, spec, each with /planes=2 or 4", take_preset },
+    APP_NETWORK_OPTIONS,
     { "--chips", "N", "a part of the system", take_chips },
     { "--job", "NAME", "train (default), prefill, decode", take_job },
     { "--batch", "N", "sequences in a step (default: train 4 a chip, else 1 a chip)", take_batch },
@@ -226,6 +229,8 @@ static void list_assumptions(void)
 
 static int check(const sp_options *o)
 {
+    if (o->network.loaded && o->system_given)
+        return app_complain(APP_USAGE, "--topology excludes --system: one network at a time");
     if (!o->config) return app_complain(APP_USAGE, "which model? give a config.json; shardplan --help tells more");
     if (o->json && o->csv && strcmp(o->json, "-") == 0 && strcmp(o->csv, "-") == 0)
         return app_complain(APP_USAGE, "--json - and --csv - exclude each other");

@@ -143,7 +143,7 @@ static void print_levels(const sp_job *job, FILE *out)
         const trn_level *at = &job->net.level[l];
         text[0] = 0;
         if (job->list.legal) trn_plan_level_text(&job->net, &job->plan[0], l, text, sizeof text);
-        fprintf(out, "<tr><td>%s<td class=r>%s<td>%s<td class=r>", at->name, sp_count(at->size).text,
+        fprintf(out, "<tr><td>%s<td class=r>%s<td>%s<td class=r>", trn_level_name(at), sp_count(at->size).text,
                 wiring[at->wiring]);
         if (at->bytes_per_s > 0) fprintf(out, "%.4g", at->bytes_per_s / 1e9);
         fprintf(out, "<td>%s</tr>\n", text);

@@ -86,10 +86,16 @@ static bool read_model(sp_job *job, char *why)
 static bool build_network(sp_job *job, char *why)
 {
     const sp_options *o = &job->options;
-    const trn_topology all = trn_topology_preset(o->system, o->preset);
-    job->net = all;
+    trn_topology all = o->network.loaded ? o->network.net : trn_topology_preset(o->system, o->preset);
     if (all.chips == 0)
         return app_fail(why, "--preset %s: %s has no such preset", o->preset, trn_system_name(o->system));
+    if (o->network.loaded && all.system >= TRN_SYSTEM_COUNT)
+        return app_fail(why, "--topology: %s names no system, and a plan needs its chips: system = trn2.48xlarge, "
+                             "for instance", all.name);
+    if (!app_network_break(&o->network, &all, why)) return false;
+    if (all.faults && (o->chips || o->scaling))
+        return app_refuse(why, "--chips and --scaling are for networks where nothing is down or slow");
+    job->net = all;
     return !o->chips || cut(&all, o->chips, &job->net) ||
            app_fail(why, "--chips %lld: no part of %s (%d chips)", (long long)o->chips, all.name, all.chips);
 }

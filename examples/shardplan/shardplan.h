@@ -17,6 +17,7 @@
 
 #include "app/app.h"
 #include "app/calibration.h"
+#include "app/network.h"
 
 #include <trnmath/trn_plan.h>
 
@@ -28,6 +29,8 @@ typedef struct sp_options {
     const char *config, *preset;
     const char *json, *csv, *html, *trace; /* NULL, a file, or "-" (json, csv) */
     trn_system system;
+    app_network network;    /* --topology, --down, --slow */
+    bool system_given;
     int64_t chips;          /* 0 = all */
     int64_t top;
     bool why, scaling, assumptions, schema;

@@ -214,7 +214,7 @@ static void print_levels(const sp_job *job, const trn_plan *p, FILE *out)
     for (int l = 0; l < job->net.levels; l++) {
         trn_plan_level_text(&job->net, p, l, text, sizeof text);
         if (job->net.level[l].size > 1)
-            fprintf(out, "  %-8s %6d  %s\n", job->net.level[l].name, job->net.level[l].size, text);
+            fprintf(out, "  %-8s %6d  %s\n", trn_level_name(&job->net.level[l]), job->net.level[l].size, text);
     }
 }
 

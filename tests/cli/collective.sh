@@ -2,6 +2,7 @@
 # trnbench collective as a user meets it: sizes, groups, rules, tables, files, exit codes.
 # Usage: tests/cli/collective.sh DIRECTORY-OF-PROGRAMS, from tests/.
 set -u
+topologies=$(CDPATH= cd -- "$(dirname -- "$0")/../../examples/topologies" && pwd) || exit 1
 # shellcheck disable=SC2034
 program=$1/trnbench
 . "$(dirname -- "$0")/lib/program.sh"
@@ -90,6 +91,33 @@ grep -q '^  not here: switch_direct needs one switch' out || fail "--algorithm a
 [ "$(one algorithm algorithms.csv | sort -u | wc -l)" -eq 9 ] || fail "--algorithm all: not nine algorithms"
 [ "$(one auto algorithms.csv | grep -c 1)" -eq 1 ] || fail "--algorithm all: not one choice: $(one auto algorithms.csv)"
 [ "$(one time_us algorithms.csv | grep -c .)" -eq 8 ] || fail "--algorithm all: not eight times"
+
+# ---- networks from files, and what is broken ----
+
+refuses "--topology nowhere.txt: it cannot be opened (No such file or directory)" collective --topology nowhere.txt
+printf 'name = six\n[level x]\nsize = 6\nwiring = ring\nrate = fast\n' >six.txt
+refuses "--topology six.txt: line 5: rate = fast: expected a rate in GB/s, such as 128" collective --topology six.txt
+printf 'name = six\n[level x]\nsize = 6\nwiring = ring\nrate = 100 # GB/s\nlatency = 1 # us\n' >six.txt
+refuses "--topology excludes --system: one network at a time" collective --topology six.txt --system trn2.48xlarge
+refuses "--topology six.txt: one network at a time" collective --topology six.txt --topology six.txt
+works collective sendrecv --topology six.txt -b 1000000 -e 1000000 --chips 0-2 --csv six.csv
+head -n 1 out | grep -q '^six  send_recv  3 ranks: 3 chips x 1  chips 0-2  from a file$' ||
+    fail "the title is: $(head -n 1 out)"
+[ "$(one system six.csv) $(one preset six.csv)" = "six file" ] || fail "a file: $(cat six.csv)"
+works collective sendrecv --topology six.txt -b 1000000 -e 1000000 --chips 0-2 --down "link 1->2" --slow "chip 4 0.5" \
+    --csv six.csv
+grep -q '  with down link 1->2, slow chip 4 0.5  from a file$' out || fail "faults are not in the title"
+one time_us six.csv | awk '{ exit !($1 > 23.999 && $1 < 24.001) }' || fail "the detour takes $(one time_us six.csv)"
+refuses "all_reduce is impossible: chip 5 is down, and it is one of all chips of trn2.48xlarge" \
+    collective --down "chip 5"
+works collective --down "chip 5" --chips 0-3 -e 1K
+refuses '--slow "chip 5": "chip 5" does not end with the share that is left, above 0 and up to 1, such as 0.5' \
+    collective --slow "chip 5"
+refuses '--down "link 0->9": no link goes straight from chip 0 to chip 9 of trn2.48xlarge' collective --down "link 0->9"
+works collective --topology "$topologies/trn2-ultraserver.txt" --op all -b 1K -e 1G --csv file.csv
+works collective --system trn2-ultraserver --op all -b 1K -e 1G --csv preset.csv
+sed 's/^trn2-ultraserver,file,/trn2-ultraserver,sa,/' file.csv | cmp -s - preset.csv ||
+    fail "a preset's file, other times"
 
 # ---- the shape of the outputs ----
 

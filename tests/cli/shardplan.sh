@@ -2,6 +2,7 @@
 # The program shardplan as a user meets it: a ranked table, reasons, the files it writes, and one sentence for each
 # mistake. Usage: tests/cli/shardplan.sh DIRECTORY-OF-PROGRAMS, from tests/.
 set -u
+topologies=$(CDPATH= cd -- "$(dirname -- "$0")/../../examples/topologies" && pwd) || exit 1
 models=$(CDPATH= cd -- "$(dirname -- "$0")/../../examples/shardplan/models" && pwd)
 program=$1/shardplan
 [ -x "$program" ] || { echo "SKIP shardplan: it was not built (cJSON is not installed)"; exit 0; }
@@ -143,6 +144,16 @@ awk -F, 'NR == 2 && ($2 != 1 || $NF != 2 || $5 != 8) { exit 1 }' shared.csv || f
 refuses "--lnc 3: expected a whole number from 1 to 2" "$small" --lnc 3
 refuses "lnc is 2; a logical core of Trainium1 has 1 core" "$small" --system trn1.32xlarge --lnc 2
 refuses "tp 6 is neither a divisor nor a multiple of the 4 logical cores of a chip" "$small" --lnc 2 --tp 6
+# Networks from files, and what is broken.
+works "$small" --system trn2.48xlarge --top 1 --csv system.csv
+works "$small" --topology "$topologies/trn2.48xlarge.txt" --top 1 --csv file.csv
+cmp -s system.csv file.csv || fail "the file of a preset, other plans"
+works "$small" --topology "$topologies/trn2.48xlarge.txt" --slow "link 0->1 0.1" --top 1 --csv slow.csv
+cmp -s slow.csv file.csv && fail "a slow link, the same plans"
+sed 's/^system = .*//' "$topologies/trn2.48xlarge.txt" >custom.txt
+refuses "--topology: trn2.48xlarge names no system, and a plan needs its chips: system = trn2.48xlarge, for instance" \
+    "$small" --topology custom.txt
+refuses "--topology excludes --system: one network at a time" "$small" --topology custom.txt --system trn2.48xlarge
 
 # The whole of the largest system.
 works "$small" --system trn1-ultracluster --batch 30000 --scaling --top 1 --html page.html

@@ -71,6 +71,10 @@ int MPI_Isend(const void *buffer, int count, MPI_Datatype type, int to, int tag,
     X(net_ ".level.planes", s->net.level[1].wiring = TRN_WIRING_SWITCH, s->net.level[1].planes = 2)       \
     X(net_ ".level.bytes_per_s", PLAIN, s->net.level[1].bytes_per_s *= 2)                                 \
     X(net_ ".level.latency_s", PLAIN, s->net.level[1].latency_s *= 2)                                     \
+    X(net_ ".level.half_duplex", PLAIN, s->net.level[1].half_duplex = true)                               \
+    X(net_ ".store_and_forward", PLAIN, s->net.store_and_forward = true)                                  \
+    X(net_ ".faults", PLAIN, (s->net.fault[0].share = 0.5, s->net.faults = 1))                            \
+    X(net_ ".fault", (s->net.fault[0].share = 0.5, s->net.faults = 1), s->net.fault[0].at = 1)            \
     X(net_ ".start_s", PLAIN, s->net.start_s *= 2)                                                        \
     X(net_ ".local_latency_s", PLAIN, s->net.local_latency_s *= 2)                                        \
     X(net_ ".hbm_bytes_per_s", PLAIN, s->net.hbm_bytes_per_s *= 2)                                        \

@@ -16,14 +16,27 @@
 /* Of every level, in one word for each field. */
 #define TRNI_BALLOT_LEVEL(X, ARRAY)                                            \
     X(name, HERE, "for people")                                                \
+    ARRAY(label, HERE, "for people")                                           \
     X(wiring, EACH, (uint64_t)level->wiring)                                   \
     X(size, EACH, (uint64_t)level->size)                                       \
     X(planes, EACH, (uint64_t)(level->planes ? level->planes : 1))             \
     X(kind, EACH, (uint64_t)level->kind)                                       \
     X(bytes_per_s, EACH, trni_real_word(level->bytes_per_s))                   \
     X(latency_s, EACH, trni_real_word(level->latency_s))                       \
+    X(half_duplex, EACH, (uint64_t)level->half_duplex)                         \
     X(rate, HERE, "for people")                                                \
     X(latency, HERE, "for people")
+
+TRNI_FN uint64_t trni_hash_faults(const trn_topology *net)
+{
+    uint64_t hash = 0;
+    for (int i = 0; i < net->faults; i++) {
+        hash = trni_hash(hash, (uint64_t)net->fault[i].kind);
+        hash = trni_hash(hash, (uint64_t)net->fault[i].at);
+        hash = trni_hash(hash, trni_real_word(net->fault[i].share));
+    }
+    return hash;
+}
 
 #define TRNI_BALLOT_TOPOLOGY(X, ARRAY)                                         \
     ARRAY(name, HERE, "for people")                                            \
@@ -36,6 +49,9 @@
     X(dma_bytes_per_s, REAL, net->dma_bytes_per_s)                             \
     X(reduce_pass, REAL, net->reduce_pass)                                     \
     X(ranks_per_chip, INTEGER, net->ranks_per_chip)                            \
+    X(store_and_forward, INTEGER, net->store_and_forward)                      \
+    X(faults, INTEGER, net->faults)                                            \
+    ARRAY(fault, HASH, trni_hash_faults(net))                                  \
     X(system, INTEGER, net->system)                                            \
     X(start, HERE, "for people")                                               \
     X(local, HERE, "for people")                                               \

@@ -265,7 +265,7 @@ TRNI_FN void trni_draw_chip(trni_canvas *p, int chip, double x, double y, double
     trni_text_put(&p->text, "<g><title>chip %d:", chip);
     for (int l = 0; l < p->net->levels; l++) {
         trni_text_put(&p->text, " ");
-        trni_draw_words(p, p->net->level[l].name, 120, 6);
+        trni_draw_words(p, trn_level_name(&p->net->level[l]), 120, 6);
         trni_text_put(&p->text, " %d", trn_topology_digit(p->net, chip, l));
     }
     trni_text_put(&p->text,
@@ -354,7 +354,7 @@ TRNI_FN void trni_draw_kind_words(trni_canvas *p, int kind, double x, double y)
     for (int i = 0; i < p->net->levels; i++) {
         if (p->kind[i] != kind) continue;
         trni_text_put(&p->text, "%s", between);
-        trni_draw_words(p, p->net->level[i].name, 290.0 / names, 8);
+        trni_draw_words(p, trn_level_name(&p->net->level[i]), 290.0 / names, 8);
         between = ", ";
     }
     trni_text_put(&p->text, "</tspan>: %s; %.4g GB/s one way per %s; %.3g us%s</text>\n", trni_wiring_words(l),

@@ -131,6 +131,7 @@ static bool take_seed(void *o, const char *value, char *why)
 
 APP_CALIBRATION_TAKE(tb_cc_options, calibration)
 
+APP_NETWORK_TAKE(tb_cc_options, network)
 APP_TAKE(take_gib, tb_cc_options, gib, true)
 APP_TAKE(take_uncalibrated, tb_cc_options, uncalibrated, true)
 APP_TAKE(take_rules, tb_cc_options, rules, true)
@@ -169,6 +170,7 @@ static const app_option collective_options[] = {
     APP_CALIBRATION_OPTIONS,
     { "--published", NULL, "times that somebody measured, beside bound, ideal and expected, and a fit without each",
       take_published },
+    APP_NETWORK_OPTIONS,
     { "--uncalibrated", NULL, "link loads alone, without the factors that the vendor's switch-over sizes imply",
       take_uncalibrated },
     { "--rules", NULL, "refuse replica groups that the system's runtime refuses, and say why", take_rules },
@@ -264,7 +266,9 @@ static void section_title(const app_table *table, int row)
         if (groups > 1) printf(" in each of %lld groups", (long long)groups);
     }
     if (strcmp(chips, "all") != 0) printf("  chips %s", chips);
-    if (strncmp(system, "trn3", 4) == 0) printf("  links as in %s", app_at(table, row, "preset")->text);
+    if (app_at(table, row, "faults")->text[0]) printf("  with %s", app_at(table, row, "faults")->text);
+    if (strcmp(app_at(table, row, "preset")->text, "file") == 0) printf("  from a file");
+    else if (strncmp(system, "trn3", 4) == 0) printf("  links as in %s", app_at(table, row, "preset")->text);
     putchar('\n');
 }
 
@@ -354,7 +358,7 @@ static void fill_defaults(tb_cc_options *o)
     bool system = false, op = false;
     for (int i = 0; i < TRN_SYSTEM_COUNT; i++) system = system || o->system[i];
     for (int i = 0; i < TRN_COLLECTIVE_COUNT; i++) op = op || o->op[i];
-    if (!system) o->system[TRN_TRN2_48XLARGE] = true;
+    if (!system && !o->network.loaded) o->system[TRN_TRN2_48XLARGE] = true;
     if (!op) o->op[TRN_ALL_REDUCE] = true;
     if (!o->from) o->from = o->to && o->to < 1024 ? o->to : 1024;
     if (!o->to) o->to = o->from > 1 << 30 ? o->from : 1 << 30;
@@ -365,6 +369,9 @@ static int check_options(tb_cc_options *o)
     if (o->from > o->to)
         return app_complain(APP_USAGE, "--minbytes %lld is more than --maxbytes %lld", (long long)o->from,
                            (long long)o->to);
+    for (int i = 0; i < TRN_SYSTEM_COUNT; i++)
+        if (o->system[i] && o->network.loaded)
+            return app_complain(APP_USAGE, "--topology excludes --system: one network at a time");
     if (o->ranks && o->groups.groups)
         return app_complain(APP_USAGE, "--ranks excludes --chips and --groups, which say it themselves");
     return tb_open_files(&o->files);

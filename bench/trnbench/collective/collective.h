@@ -8,6 +8,7 @@
 
 #include "app/app.h"
 #include "app/calibration.h"
+#include "app/network.h"
 #include "bench/common/measure.h"
 #include "groups.h"
 
@@ -27,6 +28,7 @@ typedef struct tb_cc_options {
     trn_format wire;
     const char *preset;
     app_calibration calibration;
+    app_network network;     /* --topology, --down, --slow */
     bool gib, uncalibrated, rules, check, schema, published;
     uint64_t seed;
     tb_files files;

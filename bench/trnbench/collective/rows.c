@@ -10,9 +10,10 @@
 /* ---- columns ---- */
 
 static const app_column decimal_columns[] = {
-    { "system", APP_TEXT, "", "name of the system" },
-    { "preset", APP_TEXT, "", "which source the rates of Trainium3's links are from" },
+    { "system", APP_TEXT, "", "name of the system, or of the file's network" },
+    { "preset", APP_TEXT, "", "which source the rates of Trainium3's links are from, or file" },
     { "op", APP_TEXT, "", "collective operation" },
+    { "faults", APP_TEXT, "", "chips and links that are down or slow" },
     { "chips", APP_TEXT, "", "of each group: a list as --groups takes it, or all" },
     { "groups", APP_INTEGER, "", "that work at the same time" },
     { "ranks_per_chip", APP_INTEGER, "", "ranks on each chip" },
@@ -70,7 +71,8 @@ void tb_cc_start(app_table *table, bool gib)
 typedef struct job {
     const tb_cc_options *o;
     trn_topology net;
-    trn_system system;
+    const char *name;  /* of the system or the network */
+    char faults[128];
     trn_collective_args args;
     int *chip; /* malloc'd, or NULL */
     char chips[64];
@@ -89,7 +91,7 @@ static void release(job *j)
 static bool refuse(job *j, const char *format, int a, int b, int c)
 {
     char text[sizeof j->error.text];
-    snprintf(text, sizeof text, format, trn_system_name(j->system), a, b, c);
+    snprintf(text, sizeof text, format, j->name, a, b, c);
     memcpy(j->error.text, text, sizeof text);
     return false;
 }
@@ -113,11 +115,27 @@ static bool first_chips(job *j, int ranks)
     return true;
 }
 
+/* A system's network, or (TRN_SYSTEM_COUNT) the file's, and what the command line says of it. */
+static bool start_network(job *j, trn_system system)
+{
+    const tb_cc_options *o = j->o;
+    char why[APP_WHY];
+    j->net = o->network.loaded ? o->network.net : trn_topology_preset(system, o->preset);
+    j->name = o->network.loaded ? o->network.net.name : trn_system_name(system);
+    j->faults[0] = 0;
+    if (!j->net.chips) return refuse(j, "%s has no such preset", 0, 0, 0);
+    if (!app_network_break(&o->network, &j->net, why)) {
+        snprintf(j->error.text, sizeof j->error.text, "%.*s", (int)sizeof j->error.text - 1, why);
+        return false;
+    }
+    app_network_faults(&j->net, j->faults, sizeof j->faults);
+    return true;
+}
+
 static bool start(job *j, trn_system system)
 {
     const tb_cc_options *o = j->o;
-    j->system = system;
-    j->net = trn_topology_preset(system, o->preset);
+    const bool found = start_network(j, system);
     memset(&j->args, 0, sizeof j->args);
     j->args.net = &j->net;
     j->args.ranks_per_chip = o->ranks_per_chip ? o->ranks_per_chip : j->net.ranks_per_chip;
@@ -126,7 +144,7 @@ static bool start(job *j, trn_system system)
     j->args.calibration = &o->calibration.now;
     j->args.error = &j->error;
     snprintf(j->chips, sizeof j->chips, "all");
-    if (!j->net.chips) return refuse(j, "%s has no such preset", 0, 0, 0);
+    if (!found) return false;
     if (o->ranks && !first_chips(j, o->ranks)) return false;
     if (o->groups.groups) {
         j->args.chips = o->groups.chip;
@@ -139,8 +157,10 @@ static bool start(job *j, trn_system system)
         if (tb_groups_text(&g, j->chips, sizeof j->chips) >= sizeof j->chips)
             memcpy(j->chips + sizeof j->chips - 4, "...", 4);
     }
-    trn_collective_args smallest = j->args; /* of any operation: groups and ranks are checked alike */
+    trn_collective_args smallest = j->args; /* of the first operation: groups and ranks are checked alike */
     trn_cost cost;
+    while (smallest.op < TRN_COLLECTIVE_COUNT - 1 && !o->op[smallest.op])
+        smallest.op = (trn_collective)((int)smallest.op + 1);
     smallest.bytes = (int64_t)trn_format_bytes(o->wire);
     return trn_collective_cost(&smallest, &cost) == TRN_OK;
 }
@@ -150,9 +170,10 @@ static bool start(job *j, trn_system system)
 static void row_head(app_table *table, const job *j)
 {
     app_row(table);
-    app_text(table, "%s", trn_system_name(j->system));
-    app_text(table, "%s", j->o->preset);
+    app_text(table, "%s", j->name);
+    app_text(table, "%s", j->o->network.loaded ? "file" : j->o->preset);
     app_text(table, "%s", trn_collective_name(j->args.op));
+    app_text(table, "%s", j->faults);
     app_text(table, "%s", j->chips);
     app_integer(table, j->args.groups ? j->args.groups : 1);
     app_integer(table, j->args.ranks_per_chip);
@@ -248,7 +269,7 @@ static const tb_cc_check *check_values(job *j, tb_cc_check *check)
     if (check->wrong)
         j->status =
             app_complain(APP_FAILED, "%s: %s by %s of %lld bytes: %lld of %lld values are wrong; %s",
-                        trn_system_name(j->system), trn_collective_name(args.op), trn_algorithm_name(args.algorithm),
+                        j->name, trn_collective_name(args.op), trn_algorithm_name(args.algorithm),
                         (long long)args.bytes, (long long)check->wrong, (long long)check->compared, check->first);
     return check;
 }
@@ -265,7 +286,7 @@ static void sweep(app_table *table, job *j)
         tb_cc_check check;
         bool automatic = j->args.algorithm == TRN_ALGORITHM_AUTO;
         j->args.bytes = (size + element - 1) / element * element;
-        tb_step("%s %s %lld B", trn_system_name(j->system), trn_collective_name(j->args.op), (long long)size);
+        tb_step("%s %s %lld B", j->name, trn_collective_name(j->args.op), (long long)size);
         if (!app_worked(trn_collective_cost(&j->args, &cost), &j->error)) {
             row_of_refusal(table, j);
             return;
@@ -314,11 +335,11 @@ int tb_cc_rows(app_table *table, const tb_cc_options *o)
     job j;
     memset(&j, 0, sizeof j);
     j.o = o;
-    for (int s = 0; s < TRN_SYSTEM_COUNT; s++) {
-        if (!o->system[s]) continue;
+    for (int s = 0; s <= TRN_SYSTEM_COUNT; s++) {
+        if (s < TRN_SYSTEM_COUNT ? !o->system[s] : !o->network.loaded) continue;
         const bool ok = system_rows(table, &j, (trn_system)s);
         release(&j);
-        if (!ok) return app_complain(APP_USAGE, "%s: %s", trn_system_name((trn_system)s), j.error.text);
+        if (!ok) return app_complain(APP_USAGE, "%s: %s", j.name, j.error.text);
     }
     app_progress_done();
     return j.rows ? j.status : app_complain(APP_USAGE, "%s", j.refusal);

@@ -1,0 +1,430 @@
+/* trn_topology_levels.h - what a network is made of: levels of wires, numbered links, and what of them is broken.
+ * SPDX-License-Identifier: MIT
+ *
+ *     #include <trnmath/trn_topology_levels.h>
+ *     int main(void) {
+ *         trn_topology net = { .levels = 2, .chips = 12, .ranks_per_chip = 1, .level = {
+ *             { .name = "tray", .wiring = TRN_WIRING_RING, .size = 4, .bytes_per_s = 128e9 },
+ *             { .name = "rack", .wiring = TRN_WIRING_SWITCH, .size = 3, .bytes_per_s = 25e9 } } };
+ *         trn_link link;
+ *         return trn_topology_check(&net, NULL) == TRN_OK && trn_topology_link(&net, 0, &link) && link.to == 1 ? 0 : 1;
+ *     }
+ *
+ * DOES: a chip is a number of mixed radix, and each digit is wired in its own way; numbers every directed link and
+ *     every switch; says of each link how much of its rate is left when chips or links are down or slow.
+ * DOES NOT: route (trn_topology_graph.h), build the networks of systems (trn_topology.h), or read files
+ *     (trn_topology_file.h). A copy of a trn_topology is a network of its own: nothing in it points into it.
+ *
+ * CONTENTS
+ *     trn_link_kind, trn_link_kind_name     what the links of a level are made of
+ *     trn_fault_kind, trn_fault             a chip or a link that is down or slow
+ *     trn_wiring, trn_level, trn_topology   a network: digits from the innermost to the outermost
+ *     trn_level_name                        what a level is called
+ *     trn_topology_check                    is it one, and if not, why
+ *     trn_topology_digit, trn_topology_stride   between numbers of chips and their digits
+ *     trn_link, trn_topology_slots, trn_topology_link_count, trn_topology_link   every directed link by number
+ *     trn_topology_link_between             the number of the link from one chip to another
+ *     trn_topology_link_share, trn_topology_chip_share   what faults leave of a rate
+ *
+ * KNOWN FROM: the neighbour tables of the Neuron driver (v2, v3) for tori; trn3-arch.rst of the Neuron SDK for
+ *     switches.
+ *
+ * Wiring. RING: digit d is joined to d + 1 and d - 1 modulo the size, all other digits equal; of size 2 it is ONE link.
+ * FULL: every digit to every other, the rest equal. SWITCH at level l joins all chips that agree in the digits above l,
+ * so it spans the lower digits too; with p planes, chips whose innermost digits agree modulo p. NONE: the digit counts
+ * chips that a switch further out joins.
+ *
+ * Faults. A link keeps a share of its rate, none when it is down. A chip that is down has no links; of a slow one all
+ * links, HBM and DMA engines have that share (assumed). Faults of one link multiply; a link that is used in turns (half
+ * duplex) suffers from those of either direction.
+ */
+#ifndef TRN_TOPOLOGY_LEVELS_H
+#define TRN_TOPOLOGY_LEVELS_H
+
+#include "trn_spec.h"
+
+/* What a level's links are made of, for what the runtime gets out of them (trn_calibration). */
+typedef enum trn_link_kind {
+    TRN_LINK_PLAIN = 0, /* of a custom network: all of their rate */
+    TRN_LINK_TORUS,     /* NeuronLink between chips of a server, or of a tray */
+    TRN_LINK_PEER,      /* between servers or racks: the third ring */
+    TRN_LINK_SWITCH,    /* through a switch of NeuronLink */
+    TRN_LINK_EFA        /* through network cards, between instances */
+} trn_link_kind;
+
+/* "plain", "torus", "peer", "switch", "efa"; "unknown" for anything else. */
+TRN_API const char *trn_link_kind_name(trn_link_kind kind);
+
+typedef enum trn_wiring { TRN_WIRING_NONE = 0, TRN_WIRING_RING, TRN_WIRING_FULL, TRN_WIRING_SWITCH } trn_wiring;
+
+typedef enum trn_fault_kind { TRN_FAULT_CHIP = 0, TRN_FAULT_LINK } trn_fault_kind;
+
+typedef struct trn_fault {
+    trn_fault_kind kind;
+    int64_t at;   /* a chip, or a directed link as trn_topology_link numbers them */
+    double share; /* that is left of its rates; 0 = down */
+} trn_fault;
+
+enum {
+    TRN_MAX_FAULTS = 32,
+    TRN_MAX_LEVELS = 8,
+    TRNI_MAX_CHIPS = 1 << 27 /* with a switch at every level, all have numbers below 2^31 */
+};
+
+typedef struct trn_level {
+    const char *name;   /* "x", "y", "z", "tray", "server", "rack", "efa", ...: not copied */
+    char label[24];     /* not empty: its name, in place of that one */
+    trn_wiring wiring;  /* how chips that differ in this digit are joined */
+    int size;           /* values of the digit */
+    int planes;         /* SWITCH: a chip's plane is its innermost digit modulo this; 0 = 1 */
+    trn_link_kind kind;
+    double bytes_per_s; /* one way, of one link, or of one port of the switch */
+    double latency_s;   /* of one link; SWITCH: from port to port, half of it on the way up, half on the way down */
+    bool half_duplex;   /* both directions of a link, or of a port, share bytes_per_s */
+    trn_source rate, latency; /* how each is known */
+} trn_level;
+
+typedef struct trn_topology {
+    char name[64];
+    int chips; /* product of the sizes; 0 = the builder's arguments made no topology */
+    int levels;
+    trn_level level[TRN_MAX_LEVELS]; /* innermost first */
+    double start_s;                  /* DMA start, paid once per step of any transfer; 0 in custom topologies */
+    double local_latency_s;          /* a step between cores of one chip, beyond start_s */
+    double hbm_bytes_per_s;          /* of one chip; 0 = never a limit */
+    double dma_bytes_per_s;          /* of one chip, in practice; 0 = never a limit */
+    double reduce_pass;              /* DMA passes per source of a sum; a copy is one pass */
+    int ranks_per_chip;              /* by default: logical cores */
+    bool store_and_forward;          /* a message goes on when all of it has arrived; false: as it comes in */
+    int faults;                      /* of which there are so many */
+    trn_fault fault[TRN_MAX_FAULTS];
+    trn_system system;               /* TRN_SYSTEM_COUNT: a custom one */
+    trn_source start, local, hbm, dma, reduce, ranks; /* how those numbers are known */
+} trn_topology;
+
+/* Its label, else its name, else "level". */
+TRN_API const char *trn_level_name(const trn_level *level);
+
+/* ---- digits ---- */
+
+/* Chips between neighbouring digits of a level. */
+TRN_API int trn_topology_stride(const trn_topology *net, int level);
+
+/* -1 for a chip or level that does not exist. */
+TRN_API int trn_topology_digit(const trn_topology *net, int chip, int level);
+
+/* ---- is it a network ---- */
+
+/* TRN_EINVAL, or TRN_ELIMIT for too many chips, with the level and the number that make it none. */
+TRN_API trn_status trn_topology_check(const trn_topology *net, trn_error *error);
+
+/* ---- links: number = chip x slots + slots of the lower levels + which ---- */
+
+typedef struct trn_link {
+    int from, to; /* chips; a switch is a number >= net->chips */
+    int level;
+    trn_wiring wiring;
+    double bytes_per_s, latency_s; /* one way; of this segment */
+    trn_source source;             /* of the rate */
+} trn_link;
+
+/* Directed links that belong to one chip: those that leave it, and those that come down to it from switches. */
+TRN_API int trn_topology_slots(const trn_topology *net);
+
+/* Chips x slots: trn_topology_link takes the numbers below it. */
+TRN_API int64_t trn_topology_link_count(const trn_topology *net);
+
+/* False when there is no such link. Its rate is what faults leave of it: 0 when it is down. */
+TRN_API bool trn_topology_link(const trn_topology *net, int64_t index, trn_link *link);
+
+/* The number of the link that goes straight from one chip to the other, whether it is up or down; -1: there is none. */
+TRN_API int64_t trn_topology_link_between(const trn_topology *net, int from, int to);
+
+/* What faults leave of a link's rate, or of a chip's: 1 = all, 0 = it is down. */
+TRN_API double trn_topology_link_share(const trn_topology *net, int64_t index);
+TRN_API double trn_topology_chip_share(const trn_topology *net, int chip);
+
+#if TRNI_BODIES
+
+#include <float.h>
+
+TRN_API const char *trn_link_kind_name(trn_link_kind kind)
+{
+    static const char *const name[] = { "plain", "torus", "peer", "switch", "efa" };
+    return (unsigned)kind <= TRN_LINK_EFA ? name[(unsigned)kind] : "unknown";
+}
+
+TRN_API const char *trn_level_name(const trn_level *level)
+{
+    return level->label[0] ? level->label : level->name ? level->name : "level";
+}
+
+/* ---- digits ---- */
+
+TRN_API int trn_topology_stride(const trn_topology *net, int level)
+{
+    int stride = 1;
+    for (int l = 0; l < level && l < net->levels; l++) stride *= net->level[l].size;
+    return stride;
+}
+
+TRN_API int trn_topology_digit(const trn_topology *net, int chip, int level)
+{
+    if (chip < 0 || chip >= net->chips || level < 0 || level >= net->levels) return -1;
+    return chip / trn_topology_stride(net, level) % net->level[level].size;
+}
+
+TRNI_FN int trni_planes(const trn_level *level) { return level->planes > 1 ? level->planes : 1; }
+
+/* ---- is it a network ---- */
+
+TRNI_FN bool trni_level_known(const trn_level *l)
+{
+    return (unsigned)l->wiring <= (unsigned)TRN_WIRING_SWITCH && (unsigned)l->kind <= (unsigned)TRN_LINK_EFA &&
+           l->size >= 1 && l->planes >= 0;
+}
+
+TRNI_FN bool trni_amount(double x) { return x >= 0 && x <= DBL_MAX; }
+
+TRNI_DRIVER trn_status trni_level_check(const trn_topology *net, int at, trn_error *error)
+{
+    const trn_level *l = &net->level[at];
+    if (!memchr(l->label, 0, sizeof l->label))
+        return trni_fail(error, TRN_EINVAL, "level %d: its label does not end within %d bytes", at,
+                         (int)sizeof l->label);
+    const char *name = trn_level_name(l);
+    if (!trni_level_known(l))
+        return trni_fail(error, TRN_EINVAL, "level %d (%s): wiring %d, kind %d, size %d, planes %d: sizes begin at 1",
+                         at, name, (int)l->wiring, (int)l->kind, l->size, l->planes);
+    if (l->wiring == TRN_WIRING_NONE) {
+        int up = at;
+        while (up < net->levels && net->level[up].wiring != TRN_WIRING_SWITCH) up++;
+        if (l->size > 1 && up == net->levels)
+            return trni_fail(error, TRN_EINVAL, "level %d (%s): its %d chips are not wired, and no switch joins them",
+                             at, name, l->size);
+        return TRN_OK;
+    }
+    if (!trni_amount(l->bytes_per_s) || (!(l->bytes_per_s > 0) && (l->size > 1 || l->wiring == TRN_WIRING_SWITCH)))
+        return trni_fail(error, TRN_EINVAL, "level %d (%s): bytes_per_s %g is no rate", at, name, l->bytes_per_s);
+    if (!trni_amount(l->latency_s))
+        return trni_fail(error, TRN_EINVAL, "level %d (%s): latency_s %g is no time", at, name, l->latency_s);
+    if (trni_planes(l) == 1) return TRN_OK;
+    if (l->wiring != TRN_WIRING_SWITCH || at == 0 || net->level[0].size % l->planes != 0)
+        return trni_fail(error, TRN_EINVAL,
+                         "level %d (%s): %d planes need a switch outside level 0 and divide the %d chips of level 0",
+                         at, name, l->planes, net->level[0].size);
+    if (net->level[0].wiring == TRN_WIRING_NONE)
+        return trni_fail(error, TRN_EINVAL, "level %d (%s): %d planes, and level 0 has no wires to change between them",
+                         at, name, l->planes);
+    return TRN_OK;
+}
+
+TRNI_DRIVER trn_status trni_faults_check(const trn_topology *net, trn_error *error)
+{
+    if (net->faults < 0 || net->faults > TRN_MAX_FAULTS)
+        return trni_fail(error, TRN_EINVAL, "faults is %d, expected 0 to %d", net->faults, (int)TRN_MAX_FAULTS);
+    for (int i = 0; i < net->faults; i++) {
+        const trn_fault *f = &net->fault[i];
+        const bool chip = f->kind == TRN_FAULT_CHIP;
+        if ((unsigned)f->kind > (unsigned)TRN_FAULT_LINK)
+            return trni_fail(error, TRN_EINVAL, "fault %d: kind %d is neither a chip nor a link", i, (int)f->kind);
+        if (f->at < 0 || f->at >= (chip ? net->chips : trn_topology_link_count(net)))
+            return trni_fail(error, TRN_EINVAL, "fault %d: there is no %s %lld", i, chip ? "chip" : "link",
+                             (long long)f->at);
+        if (!(f->share >= 0 && f->share <= 1))
+            return trni_fail(error, TRN_EINVAL, "fault %d: a share of %g is not from 0 to 1", i, f->share);
+    }
+    return TRN_OK;
+}
+
+TRN_API trn_status trn_topology_check(const trn_topology *net, trn_error *error)
+{
+    TRNI_FLOATS;
+    int64_t chips = 1;
+    if (!net) return trni_fail(error, TRN_EINVAL, "net is NULL");
+    if (net->levels < 0 || net->levels > TRN_MAX_LEVELS)
+        return trni_fail(error, TRN_EINVAL, "levels %d is not in 0 .. %d", net->levels, (int)TRN_MAX_LEVELS);
+    for (int l = 0; l < net->levels; l++) {
+        const trn_status status = trni_level_check(net, l, error);
+        if (status != TRN_OK) return status;
+        chips *= net->level[l].size;
+        if (chips > TRNI_MAX_CHIPS)
+            return trni_fail(error, TRN_ELIMIT, "the levels multiply to more than %d chips", (int)TRNI_MAX_CHIPS);
+    }
+    if (net->chips != chips || net->levels == 0)
+        return trni_fail(error, TRN_EINVAL, "chips is %d, but the %d levels multiply to %d", net->chips, net->levels,
+                         net->levels ? (int)chips : 0);
+    const double amount[] = { net->start_s, net->local_latency_s, net->hbm_bytes_per_s, net->dma_bytes_per_s,
+                              net->reduce_pass };
+    static const char *const field[] = { "start_s", "local_latency_s", "hbm_bytes_per_s", "dma_bytes_per_s",
+                                         "reduce_pass" };
+    for (unsigned i = 0; i < sizeof amount / sizeof amount[0]; i++)
+        if (!trni_amount(amount[i])) return trni_fail(error, TRN_EINVAL, "%s %g is no amount", field[i], amount[i]);
+    if (net->ranks_per_chip < 1)
+        return trni_fail(error, TRN_EINVAL, "ranks_per_chip is %d, and a chip has at least one", net->ranks_per_chip);
+    return trni_faults_check(net, error);
+}
+
+/* ---- links: number = chip x slots + slots of the lower levels + which ---- */
+
+/* RING: 0 to d + 1, 1 to d - 1 (size 2: one). FULL: to each other digit. SWITCH: 0 up to it, 1 down from it. */
+TRNI_FN int trni_level_slots(const trn_topology *net, int level)
+{
+    const trn_level *l = &net->level[level];
+    switch (l->wiring) {
+    case TRN_WIRING_RING: return l->size > 2 ? 2 : l->size - 1;
+    case TRN_WIRING_FULL: return l->size - 1;
+    case TRN_WIRING_SWITCH: return trn_topology_stride(net, level) * l->size > 1 ? 2 : 0;
+    default: return 0;
+    }
+}
+
+TRNI_FN int trni_slot_base(const trn_topology *net, int level)
+{
+    int base = 0;
+    for (int l = 0; l < level; l++) base += trni_level_slots(net, l);
+    return base;
+}
+
+TRN_API int trn_topology_slots(const trn_topology *net) { return trni_slot_base(net, net->levels); }
+
+TRN_API int64_t trn_topology_link_count(const trn_topology *net)
+{
+    return (int64_t)net->chips * trn_topology_slots(net);
+}
+
+/* Switches of lower levels have lower numbers; of one level, those of lower chips; of one group, lower planes. */
+TRNI_FN int trni_switch_number(const trn_topology *net, int level, int chip)
+{
+    int number = net->chips;
+    for (int l = 0; l <= level; l++) {
+        const int planes = trni_planes(&net->level[l]), span = trn_topology_stride(net, l) * net->level[l].size;
+        if (net->level[l].wiring != TRN_WIRING_SWITCH) continue;
+        if (l == level) return number + chip / span * planes + chip % net->level[0].size % planes;
+        number += net->chips / span * planes;
+    }
+    return -1;
+}
+
+/* The chip whose digit of one level is another. */
+TRNI_FN int trni_with_digit(const trn_topology *net, int chip, int level, int digit)
+{
+    const int stride = trn_topology_stride(net, level);
+    return chip + (digit - chip / stride % net->level[level].size) * stride;
+}
+
+/* Where a link that exists begins and ends, and its level. */
+TRNI_FN void trni_link_ends(const trn_topology *net, int64_t index, trn_link *link)
+{
+    const int slots = trn_topology_slots(net), chip = (int)(index / slots);
+    int k = (int)(index % slots), level = 0;
+    while (k >= trni_level_slots(net, level)) k -= trni_level_slots(net, level++);
+    const trn_level *l = &net->level[level];
+    const int d = trn_topology_digit(net, chip, level);
+    link->from = link->to = chip;
+    link->level = level;
+    if (l->wiring == TRN_WIRING_SWITCH)
+        *(k ? &link->from : &link->to) = trni_switch_number(net, level, chip);
+    else if (l->wiring == TRN_WIRING_FULL)
+        link->to = trni_with_digit(net, chip, level, k < d ? k : k + 1);
+    else
+        link->to = trni_with_digit(net, chip, level, (d + (k ? l->size - 1 : 1)) % l->size);
+}
+
+TRN_API bool trn_topology_link(const trn_topology *net, int64_t index, trn_link *link)
+{
+    if (index < 0 || index >= trn_topology_link_count(net)) return false;
+    trni_link_ends(net, index, link);
+    const trn_level *l = &net->level[link->level];
+    link->wiring = l->wiring;
+    link->bytes_per_s = l->bytes_per_s * trn_topology_link_share(net, index);
+    link->latency_s = l->wiring == TRN_WIRING_SWITCH ? l->latency_s / 2 : l->latency_s;
+    link->source = l->rate;
+    return true;
+}
+
+/* From one chip to another that differs in the digit of one level, by that level's own wires; -1: they do not join
+ * them. */
+TRNI_FN int64_t trni_level_link(const trn_topology *net, int level, int from, int to)
+{
+    const trn_level *l = &net->level[level];
+    const int d = trn_topology_digit(net, from, level), e = trn_topology_digit(net, to, level);
+    int k = 0;
+    if (l->wiring == TRN_WIRING_FULL) k = e < d ? e : e - 1;
+    else if (l->wiring != TRN_WIRING_RING) return -1;
+    else if ((d + 1) % l->size != e) k = 1;
+    if (k == 1 && l->wiring == TRN_WIRING_RING && (e + 1) % l->size != d) return -1;
+    return (int64_t)from * trn_topology_slots(net) + trni_slot_base(net, level) + k;
+}
+
+TRN_API int64_t trn_topology_link_between(const trn_topology *net, int from, int to)
+{
+    if (from < 0 || from >= net->chips || to < 0 || to >= net->chips || from == to) return -1;
+    for (int l = 0; l < net->levels; l++) {
+        const int digit = trn_topology_digit(net, to, l);
+        if (digit != trn_topology_digit(net, from, l) && trni_with_digit(net, from, l, digit) == to)
+            return trni_level_link(net, l, from, to);
+    }
+    return -1;
+}
+
+/* ---- the two directions of a link ---- */
+
+/* The other direction of a link, or of a port. */
+TRNI_FN int64_t trni_link_reverse(const trn_topology *net, int64_t index)
+{
+    trn_link link;
+    trni_link_ends(net, index, &link);
+    if (net->level[link.level].wiring != TRN_WIRING_SWITCH) return trni_level_link(net, link.level, link.to, link.from);
+    return link.to >= net->chips ? index + 1 : index - 1;
+}
+
+/* Where the load of a link is counted: both directions of one that is used in turns at the lower number. */
+TRNI_FN int64_t trni_link_counted(const trn_topology *net, int64_t index)
+{
+    trn_link link;
+    trni_link_ends(net, index, &link);
+    if (!net->level[link.level].half_duplex) return index;
+    const int64_t reverse = trni_link_reverse(net, index);
+    return reverse < index ? reverse : index;
+}
+
+/* ---- faults ---- */
+
+TRN_API double trn_topology_chip_share(const trn_topology *net, int chip)
+{
+    TRNI_FLOATS;
+    double share = 1;
+    for (int i = 0; i < net->faults; i++)
+        if (net->fault[i].kind == TRN_FAULT_CHIP && net->fault[i].at == chip) share *= net->fault[i].share;
+    return share;
+}
+
+TRN_API double trn_topology_link_share(const trn_topology *net, int64_t index)
+{
+    TRNI_FLOATS;
+    double share = 1;
+    trn_link link;
+    if (net->faults == 0) return 1;
+    trni_link_ends(net, index, &link);
+    const int64_t other = net->level[link.level].half_duplex ? trni_link_reverse(net, index) : index;
+    for (int i = 0; i < net->faults; i++) {
+        const trn_fault *f = &net->fault[i];
+        const bool hit = f->kind == TRN_FAULT_CHIP ? f->at == link.from || f->at == link.to
+                                                   : f->at == index || f->at == other;
+        if (hit) share *= f->share;
+    }
+    return share;
+}
+
+/* Does anything not work at all? */
+TRNI_FN bool trni_any_down(const trn_topology *net)
+{
+    for (int i = 0; i < net->faults; i++)
+        if (net->fault[i].share <= 0) return true;
+    return false;
+}
+
+#endif /* TRNI_BODIES */
+
+#endif /* TRN_TOPOLOGY_LEVELS_H */
