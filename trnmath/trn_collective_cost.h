@@ -133,12 +133,28 @@ TRNI_FN trn_status trni_choose_algorithm(const trni_layout *l, trn_algorithm alg
     return status;
 }
 
+/* An algorithm has the variant that it has where nothing is broken: what is slow or down takes time and changes none of
+ * its bits. */
+TRNI_FN trn_status trni_choose_way(const trni_layout *l, trn_algorithm algorithm, double bytes, trni_pick *best)
+{
+    if (l->ask->net->faults == 0) return trni_choose_algorithm(l, algorithm, bytes, best);
+    const trn_topology net = trni_without_faults(l->ask->net);
+    trn_collective_args ask = *l->ask;
+    trni_layout sound = *l;
+    trni_pick there;
+    memset(&there, 0, sizeof there);
+    ask.net = &net;
+    sound.ask = &ask;
+    const trn_status status = trni_choose_algorithm(&sound, algorithm, bytes, &there);
+    return status == TRN_OK ? trni_choose_variant(l, there.algorithm, there.variant, bytes, best) : status;
+}
+
 /* Algorithms are ranked by expected time; a tie goes to the first. */
 TRNI_FN trn_status trni_choose_better(const trni_layout *l, trn_algorithm algorithm, double bytes, trni_pick *best)
 {
     trni_pick now;
     memset(&now, 0, sizeof now);
-    const trn_status status = trni_choose_algorithm(l, algorithm, bytes, &now);
+    const trn_status status = trni_choose_way(l, algorithm, bytes, &now);
     if (status != TRN_OK || now.algorithm == TRN_ALGORITHM_AUTO) return status;
     if (best->algorithm == TRN_ALGORITHM_AUTO ||
         trni_beats(trni_expected_s(l, &now.times, bytes), trni_expected_s(l, &best->times, bytes)))
@@ -162,7 +178,7 @@ TRNI_FN trn_status trni_choose(const trni_layout *l, double bytes, trni_pick *be
     trn_status status = TRN_OK;
     memset(best, 0, sizeof *best);
     if (l->ask->op == TRN_PERMUTE || l->ask->op == TRN_SEND_RECV) return trni_choose_pairs(l, best);
-    if (l->ask->algorithm != TRN_ALGORITHM_AUTO) return trni_choose_algorithm(l, l->ask->algorithm, bytes, best);
+    if (l->ask->algorithm != TRN_ALGORITHM_AUTO) return trni_choose_way(l, l->ask->algorithm, bytes, best);
     const int count = trni_layout_candidates(l, list);
     for (int i = 0; i < count && status == TRN_OK; i++) status = trni_choose_better(l, list[i], bytes, best);
     if (status == TRN_OK && !count)
@@ -206,7 +222,7 @@ TRNI_FN void trni_bottleneck(const trni_layout *l, const trni_times *t, double b
         snprintf(cost->bottleneck, capacity, "latency of %d step%s", t->steps, t->steps == 1 ? "" : "s");
     else if (t->link_s >= t->hbm_s && t->link_s >= t->dma_s && t->link >= 0 && trn_topology_link(net, t->link, &link)) {
         const bool up = link.to >= net->chips, down = link.from >= net->chips;
-        const char *level = net->level[link.level].name;
+        const char *level = trn_level_name(&net->level[link.level]);
         if (up || down)
             snprintf(cost->bottleneck, capacity, "%.12s %s chip %d", level, up ? "port out of" : "port into",
                      up ? link.from : link.to);

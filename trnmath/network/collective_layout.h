@@ -14,7 +14,7 @@
 #ifndef TRNI_NETWORK_COLLECTIVE_LAYOUT_H
 #define TRNI_NETWORK_COLLECTIVE_LAYOUT_H
 
-#include "../trn_collective_group.h"
+#include "collective_faults.h"
 
 /* ---- dimensions ---- */
 
@@ -110,7 +110,8 @@ TRNI_FN double trni_calibration_share(const trn_calibration *c, trn_link_kind ki
 
 TRNI_FN trn_status trni_layout_init(trni_layout *l, const trn_collective_args *args)
 {
-    const trn_status status = trni_collective_check(args);
+    trn_status status = trni_collective_check(args);
+    if (status == TRN_OK) status = trni_faults_allow(args);
     if (status != TRN_OK) return status;
     memset(l, 0, sizeof *l);
     l->ask = args;
@@ -401,7 +402,8 @@ TRNI_FN trn_status trni_layout_fits(const trni_layout *l, trn_algorithm algorith
         if (!trni_is_power_of_two(l->dim[d].size))
             return trni_fail(error, TRN_EUNSUPPORTED,
                              "rdh needs a power of two in each dimension; %s of the group has %d chips",
-                             l->dim[d].level < 0 ? "the order" : net->level[l->dim[d].level].name, l->dim[d].size);
+                             l->dim[d].level < 0 ? "the order" : trn_level_name(&net->level[l->dim[d].level]),
+                             l->dim[d].size);
     if (algorithm == TRN_KANGARING && l->ranks_per_chip % 2)
         return trni_fail(error, TRN_EUNSUPPORTED, "kangaring pairs the ranks of a chip; ranks_per_chip = %d",
                          l->ranks_per_chip);

@@ -5,7 +5,9 @@
  *     A whole topology is folded: chips that look alike from everywhere (each server behind one switch; in dimensions
  *     that the schedule treats alike, every chip of a switch and every second of a ring, whose ties depend on parity)
  *     stand for each other. So do groups that each have all digits of their levels, and with them links of their own.
- *     That is exact, and lets 400,000 chips cost what a few cost.
+ *     That is exact, and lets 400,000 chips cost what a few cost. Where a chip or a link is down or slow, or a link is
+ *     used in turns, nothing is folded. Store and forward: in round i of a step every message is on the i-th link of
+ *     its route, and a round takes as long as its fullest link.
  * DOES NOT: turn loads into time (network/collective_time.h).
  *
  * KNOWN FROM: HBM touches per chunk: Neuron SDK, intranode-collective-comm.rst (ring 4 and 6 for two ranks, KangaRing 3
@@ -15,7 +17,11 @@
 #ifndef TRNI_NETWORK_COLLECTIVE_LOAD_H
 #define TRNI_NETWORK_COLLECTIVE_LOAD_H
 
+#include <limits.h>
+
 #include "collective_layout.h"
+
+enum { TRNI_LAYERS = 1024 }; /* hops beyond are counted with the last of these */
 
 typedef enum trni_phase { TRNI_REDUCE, TRNI_GATHER, TRNI_EXCHANGE } trni_phase;
 
@@ -31,14 +37,21 @@ typedef struct trni_load {
     int owners;
     int slots;
     bool folded;             /* the outermost level, on all units of which the same happens */
-    double *rate, *latency;  /* [slots] of a chip's links */
+    double *rate, *latency;  /* [slots] of a chip's links, where nothing is broken */
     double *reached;         /* [slots] of the rate, what is expected of it */
-    double *link;            /* [sample * slots] bytes in this step */
+    double *share;           /* [sample * slots] that faults leave of the rates; NULL = all */
+    double *chip_share;      /* [sample] and of HBM and DMA */
+    int layers;              /* store and forward: hops whose loads are kept apart; else 1 */
+    bool even;               /* no faults, and no link that is used in turns */
+    bool lost;               /* a route could not be found, for want of memory */
+    double *link;            /* [layers * sample * slots] bytes in this step */
     double *hbm, *dma;       /* [sample] bytes in this step */
     double *hbm_sum, *dma_sum; /* [sample] in this phase */
     int64_t *route;
     int capacity;
     double step_latency_s;   /* of the present step */
+    void (*tell)(void *told, int group, int from, int to, double bytes); /* not NULL: is told of ranks' messages */
+    void *told;
 } trni_load;
 
 /* ---- one message ---- */
@@ -50,14 +63,22 @@ TRNI_FN int trni_load_chip(const trni_load *w, int group, int rank)
     return trni_load_cell(w, trni_chip_of_rank(w->l->ask, group, rank));
 }
 
+/* Where the load of a hop of the present route is counted. */
+TRNI_FN int64_t trni_load_at(const trni_load *w, int hop)
+{
+    const int64_t link = w->even ? w->route[hop] : trni_link_counted(w->net, w->route[hop]);
+    const int64_t layer = hop < w->layers ? hop : w->layers - 1;
+    return (layer * w->sample + trni_load_cell(w, link / w->slots)) * w->slots + link % w->slots;
+}
+
 TRNI_FN void trni_load_route(trni_load *w, int from, int to, double bytes)
 {
     const int hops = trn_topology_route(w->net, from, to, w->route, w->capacity);
     double latency = from == to ? w->net->local_latency_s : 0;
+    if (hops < 0) w->lost = true;
     for (int i = 0; i < hops && i < w->capacity; i++) {
-        const int slot = (int)(w->route[i] % w->slots);
-        w->link[(int64_t)trni_load_cell(w, w->route[i] / w->slots) * w->slots + slot] += bytes;
-        latency += w->latency[slot];
+        w->link[trni_load_at(w, i)] += bytes;
+        latency += w->latency[w->route[i] % w->slots];
     }
     if (latency > w->step_latency_s) w->step_latency_s = latency;
 }
@@ -66,6 +87,10 @@ TRNI_FN void trni_load_route(trni_load *w, int from, int to, double bytes)
 TRNI_FN void trni_load_read(trni_load *w, int group, int from, int to, double bytes, double factor)
 {
     const int chip = trni_chip_of_rank(w->l->ask, group, from);
+    if (w->tell) {
+        w->tell(w->told, group, from, to, bytes * factor);
+        return;
+    }
     w->hbm[trni_load_cell(w, chip)] += bytes;
     trni_load_route(w, chip, trni_chip_of_rank(w->l->ask, group, to), bytes * factor);
 }
@@ -166,6 +191,7 @@ TRNI_FN void trni_load_stage(trni_load *w, const trni_cc_channel *c, int stage, 
 TRNI_FN bool trni_load_folds(const trni_layout *l, const trni_schedule *s)
 {
     const trn_topology *net = l->ask->net;
+    if (!trni_net_is_even(net)) return false;
     if (l->ask->chips || l->dims < 2 || s->single_step || l->ask->op > TRN_BROADCAST) return false;
     if (l->dim[l->dims - 1].wiring != TRN_WIRING_SWITCH || net->level[l->top_level].planes > 1) return false;
     const int unit = l->ranks / l->dim[l->dims - 1].size;
@@ -180,6 +206,7 @@ TRNI_FN bool trni_load_folds(const trni_layout *l, const trni_schedule *s)
 /* Does every chip of the topology see the same schedule: no orders of its own, and levels that can be turned? */
 TRNI_FN bool trni_load_turns(const trni_layout *l, const trni_schedule *s)
 {
+    if (!trni_net_is_even(l->ask->net)) return false;
     if (l->ask->chips || !l->boxed || s->single_step || l->ask->op >= TRN_BROADCAST) return false;
     for (int k = 0; k < s->channels; k++)
         if (s->channel[k].order) return false;
@@ -210,7 +237,7 @@ TRNI_FN int trni_load_like(const trn_topology *net, int chip, bool turns)
 TRNI_FN bool trni_groups_apart(const trni_layout *l)
 {
     const trn_topology *net = l->ask->net;
-    if (!l->ask->chips || !l->boxed) return false;
+    if (!l->ask->chips || !l->boxed || !trni_net_is_even(net)) return false;
     for (int d = 0; d < l->dims; d++)
         if (!l->dim[d].whole || net->level[l->dim[d].level].planes > 1) return false;
     return true;
@@ -260,6 +287,20 @@ TRNI_FN trn_status trni_load_fold(trni_load *w, int **memory)
     return TRN_OK;
 }
 
+/* Where something is broken every chip is watched. What is down is not loaded, so any share will do for it. */
+TRNI_FN void trni_load_shares(trni_load *w)
+{
+    w->share = w->chip_share + w->sample;
+    for (int i = 0; i < w->sample; i++) {
+        const double share = trn_topology_chip_share(w->net, i);
+        w->chip_share[i] = share > 0 ? share : 1;
+    }
+    for (int64_t i = 0; i < (int64_t)w->sample * w->slots; i++) {
+        const double share = trn_topology_link_share(w->net, i);
+        w->share[i] = share > 0 ? share : 1;
+    }
+}
+
 /* The two pieces of memory are to be freed whatever is returned. */
 TRNI_FN trn_status trni_load_init(trni_load *w, const trni_layout *l, const trni_schedule *s, double **loads,
                                   int **tables)
@@ -270,29 +311,35 @@ TRNI_FN trn_status trni_load_init(trni_load *w, const trni_layout *l, const trni
     w->net = net;
     w->s = s;
     w->slots = trn_topology_slots(net);
+    w->even = trni_net_is_even(net);
     w->capacity = trn_topology_diameter(net);
+    if (trni_any_down(net)) w->capacity = trni_nodes(net) < INT_MAX ? (int)trni_nodes(net) : INT_MAX; /* detours */
+    w->layers = !net->store_and_forward || w->capacity < 1 ? 1 : w->capacity < TRNI_LAYERS ? w->capacity : TRNI_LAYERS;
     const trn_status status = trni_load_fold(w, tables);
     if (status != TRN_OK) return status;
-    const size_t chips = (size_t)w->sample, slots = (size_t)(w->slots ? w->slots : 1);
-    double *at = *loads = (double *)calloc(3 * slots + chips * (slots + 4) + (size_t)w->capacity + 1, sizeof(double));
+    const size_t chips = (size_t)w->sample, slots = (size_t)(w->slots ? w->slots : 1), layers = (size_t)w->layers;
+    double *at = *loads = (double *)calloc(3 * slots + chips * (slots * (layers + 1) + 5) + (size_t)w->capacity + 1,
+                                           sizeof(double));
     if (!at) return trni_fail(l->ask->error, TRN_ENOSPC, "could not allocate the loads of %d chips", w->sample);
     w->rate = at;
     w->latency = w->rate + slots;
     w->reached = w->latency + slots;
     w->link = w->reached + slots;
-    w->hbm = w->link + chips * slots;
+    w->hbm = w->link + chips * slots * layers;
     w->dma = w->hbm + chips;
     w->hbm_sum = w->dma + chips;
     w->dma_sum = w->hbm_sum + chips;
-    w->route = (int64_t *)(void *)(w->dma_sum + chips);
+    w->chip_share = w->dma_sum + chips;
+    w->route = (int64_t *)(void *)(w->chip_share + chips * (slots + 1));
     for (int i = 0; i < w->slots; i++) {
         trn_link link;
         if (!trn_topology_link(net, i, &link))
             return trni_fail(l->ask->error, TRN_EINVAL, "%s has no link %d", net->name, i);
-        w->rate[i] = link.bytes_per_s;
+        w->rate[i] = net->level[link.level].bytes_per_s;
         w->latency[i] = link.latency_s;
-        w->reached[i] = link.bytes_per_s * trni_calibration_share(&l->calibration, net->level[link.level].kind);
+        w->reached[i] = w->rate[i] * trni_calibration_share(&l->calibration, net->level[link.level].kind);
     }
+    if (net->faults) trni_load_shares(w);
     if (!w->slots) w->slots = 1; /* one chip: no links, one slot that stays empty */
     if (w->rate[0] <= 0) w->rate[0] = w->reached[0] = 1;
     return TRN_OK;

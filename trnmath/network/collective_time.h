@@ -148,7 +148,7 @@ TRNI_FN void trni_run_end(trni_load *w, trni_run *run, trni_times *t, double *lo
 
 TRNI_FN void trni_load_clear(trni_load *w)
 {
-    memset(w->link, 0, sizeof(double) * (size_t)w->sample * (size_t)w->slots);
+    memset(w->link, 0, sizeof(double) * (size_t)w->layers * (size_t)w->sample * (size_t)w->slots);
     memset(w->hbm, 0, sizeof(double) * (size_t)w->sample);
     memset(w->dma, 0, sizeof(double) * (size_t)w->sample);
     w->step_latency_s = -1;
@@ -157,14 +157,23 @@ TRNI_FN void trni_load_clear(trni_load *w)
 /* The fullest link of the present step. */
 TRNI_FN void trni_load_fullest(const trni_load *w, trni_run *run)
 {
+    const int64_t links = (int64_t)w->sample * w->slots;
+    double fullest = 0;
     run->link_s = run->reached_s = 0;
     run->link = -1;
-    for (int64_t i = 0; i < (int64_t)w->sample * w->slots; i++) {
-        const double s = w->link[i] / w->rate[i % w->slots], reached_s = w->link[i] / w->reached[i % w->slots];
-        if (reached_s > run->reached_s) run->reached_s = reached_s;
-        if (s <= run->link_s) continue;
-        run->link_s = s;
-        run->link = i;
+    for (int k = 0; k < w->layers; k++) {
+        double most = 0, reached = 0;
+        for (int64_t i = 0; i < links; i++) {
+            const double bytes = w->link[k * links + i] / (w->share ? w->share[i] : 1);
+            const double s = bytes / w->rate[i % w->slots], reached_s = bytes / w->reached[i % w->slots];
+            if (reached_s > reached) reached = reached_s;
+            if (s <= most) continue;
+            most = s;
+            if (s > fullest) run->link = i;
+            if (s > fullest) fullest = s;
+        }
+        run->link_s += most;
+        run->reached_s += reached;
     }
 }
 
@@ -217,8 +226,9 @@ TRNI_FN void trni_phase_end(trni_load *w, trni_times *t, const trni_times *befor
 {
     double hbm = 0, dma = 0;
     for (int i = 0; i < w->sample; i++) {
-        if (w->hbm_sum[i] > hbm) hbm = w->hbm_sum[i];
-        if (w->dma_sum[i] > dma) dma = w->dma_sum[i];
+        const double left = w->share ? w->chip_share[i] : 1;
+        if (w->hbm_sum[i] / left > hbm) hbm = w->hbm_sum[i] / left;
+        if (w->dma_sum[i] / left > dma) dma = w->dma_sum[i] / left;
         w->hbm_sum[i] = w->dma_sum[i] = 0;
     }
     const trn_calibration *c = &w->l->calibration;
@@ -387,7 +397,7 @@ TRNI_FN trn_status trni_load_times(const trni_layout *l, const trni_schedule *s,
     const trn_collective op = l->ask->op;
     memset(t, 0, sizeof *t);
     t->link = -1;
-    const trn_status status = l->ranks > 1 ? trni_load_init(&w, l, s, &loads, &tables) : TRN_OK;
+    trn_status status = l->ranks > 1 ? trni_load_init(&w, l, s, &loads, &tables) : TRN_OK;
     if (status == TRN_OK && l->ranks > 1) {
         if (op == TRN_PERMUTE || op == TRN_SEND_RECV) trni_load_pairs(&w, t);
         else if (op == TRN_BROADCAST) trni_load_spread(&w, t);
@@ -397,6 +407,7 @@ TRNI_FN trn_status trni_load_times(const trni_layout *l, const trni_schedule *s,
             if (op != TRN_ALL_GATHER) trni_load_phase(&w, TRNI_REDUCE, t);
             if (op != TRN_REDUCE_SCATTER) trni_load_phase(&w, TRNI_GATHER, t);
         }
+        if (w.lost) status = trni_fail(l->ask->error, TRN_ENOSPC, "could not allocate the search for a detour");
     }
     free(loads);
     free(tables);
@@ -448,7 +459,7 @@ TRNI_FN double trni_rate_leaving(const trni_layout *l, int dims)
     for (int i = 0; i < trn_topology_slots(net); i++) {
         trn_link link;
         if (!trn_topology_link(net, i, &link) || trni_level_stays(l, dims, link.level)) continue;
-        if (link.wiring != TRN_WIRING_SWITCH || link.from < net->chips) rate += link.bytes_per_s;
+        if (link.wiring != TRN_WIRING_SWITCH || link.from < net->chips) rate += net->level[link.level].bytes_per_s;
     }
     return rate;
 }
@@ -461,6 +472,7 @@ TRNI_FN double trni_bound_latency(const trni_layout *l)
     double most = 0;
     const int chips = trni_group_chips(a) < 1024 ? trni_group_chips(a) : 1024;
     const int from = trni_chip_of_rank(a, 0, a->op == TRN_BROADCAST ? a->root : 0);
+    if (a->net->faults) return a->net->start_s + trni_least_latency(a->net);
     for (int i = 0; i < chips; i++) {
         const double s = trn_topology_route_latency(a->net, from, a->chips ? a->chips[i] : i);
         if (s > most) most = s;
@@ -491,6 +503,7 @@ TRNI_FN trni_bounds trni_load_bounds(const trni_layout *l)
         return b;
     }
     b.latency_s = trni_bound_latency(l);
+    b.slope_s = trni_faults_slope(l->ask);
     trni_bound_at_least(&b, trni_bound_bytes(l, chips, l->ranks_per_chip), trn_topology_injection_bytes_per_s(net));
     bool whole = l->boxed;
     for (int d = 0; whole && d < l->dims; d++) {
