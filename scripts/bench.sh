@@ -15,6 +15,7 @@ usage: scripts/bench.sh [--all]              trnbench matmul on one screen, or a
        scripts/bench.sh matmul --a A.npy --b B.npy
        scripts/bench.sh collective allr --system all --minbytes 64MB
        scripts/bench.sh collective --simgrid [...]   the model's times beside those of SimGrid, an independent simulator
+       scripts/bench.sh network --simgrid [...]      likewise where something is broken, or several happen at once
        scripts/bench.sh matmul --help
        scripts/bench.sh compile [...]        what a file that uses trnmath costs to compile; compile --help tells more
        scripts/bench.sh kernels [...]        those of examples/kernels on a simulated core; kernels --help tells more
@@ -41,11 +42,12 @@ if [ "${1:-}" = kernels ]; then
     build_in "$build" "-DCMAKE_C_COMPILER=${CC:-gcc}" -DTRN_UNIT=OFF -DTRN_HOUSE=OFF -- kernels_run
     exec "$build/kernels/run" "$@"
 fi
-if [ "${1:-}" = collective ] && [ "${2:-}" = --simgrid ]; then
+if { [ "${1:-}" = collective ] || [ "${1:-}" = network ]; } && [ "${2:-}" = --simgrid ]; then
+    judge=$1_simgrid
     shift 2
     need g++ libsimgrid-dev
-    build_in "$build" "-DCMAKE_C_COMPILER=${CC:-gcc}" -DTRN_UNIT=OFF -DTRN_HOUSE=OFF -- collective_simgrid
-    exec "$build/collective_simgrid" "$@"
+    build_in "$build" "-DCMAKE_C_COMPILER=${CC:-gcc}" -DTRN_UNIT=OFF -DTRN_HOUSE=OFF -- "$judge"
+    exec "$build/$judge" "$@"
 fi
 if [ -n "${TRN_PEERS:-}" ]; then need g++; fi
 build_in "$build" "-DCMAKE_C_COMPILER=${CC:-gcc}" "-DTRN_PEERS=${TRN_PEERS:-}" -DTRN_UNIT=OFF -DTRN_HOUSE=OFF \

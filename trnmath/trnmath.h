@@ -25,7 +25,7 @@
  *     network    trn_topology.h trn_topology_levels.h trn_topology_graph.h trn_topology_faults.h trn_topology_file.h
  *                trn_topology_svg.h trn_mesh.h trn_pspec.h trn_shard.h trn_schedule.h
  *                trn_collective.h trn_collective_group.h trn_collective_cost.h
- *                trn_calibration_fit.h trn_calibration_file.h
+ *                trn_calibration_fit.h trn_calibration_file.h trn_traffic.h
  *     sharded    trn_reshard.h trn_reshard_args.h trn_reshard_plan.h trn_sharded_matmul.h trn_sharded_plan.h
  *     plan       trn_plan.h trn_plan_args.h trn_plan_model.h trn_plan_trace.h
  *     mpi        trn_mpi.h trn_mpi_sharded.h, when TRN_USE_MPI is defined
@@ -93,6 +93,7 @@
 #include "trn_topology_levels.h"
 #include "trn_topology_svg.h"
 #include "trn_trace.h"
+#include "trn_traffic.h"
 #include "trn_vector_elementwise.h"
 #include "trn_vector_engine.h"
 #include "trn_vector_move.h"

@@ -34,6 +34,7 @@ typedef struct trni_layout {
     int dims;
     trni_dim dim[TRN_MAX_LEVELS];
     int top_level;               /* outermost level that joins chips of a group; -1 = one chip */
+    bool whole;                  /* every chip is looked at: none stands for others */
 } trni_layout;
 
 /* Levels that nothing wires belong to the switch above them that spans them, and to its own dimension if the group has

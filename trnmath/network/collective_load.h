@@ -186,12 +186,15 @@ TRNI_FN void trni_load_stage(trni_load *w, const trni_cc_channel *c, int stage, 
 
 /* ---- what is watched ---- */
 
+/* May chips stand for others at all? */
+TRNI_FN bool trni_load_even(const trni_layout *l) { return !l->whole && trni_net_is_even(l->ask->net); }
+
 /* May the outermost level be folded: is it a switch, and does every stage stay inside a unit of it, or join the same
  * place of all units? */
 TRNI_FN bool trni_load_folds(const trni_layout *l, const trni_schedule *s)
 {
     const trn_topology *net = l->ask->net;
-    if (!trni_net_is_even(net)) return false;
+    if (!trni_load_even(l)) return false;
     if (l->ask->chips || l->dims < 2 || s->single_step || l->ask->op > TRN_BROADCAST) return false;
     if (l->dim[l->dims - 1].wiring != TRN_WIRING_SWITCH || net->level[l->top_level].planes > 1) return false;
     const int unit = l->ranks / l->dim[l->dims - 1].size;
@@ -206,7 +209,7 @@ TRNI_FN bool trni_load_folds(const trni_layout *l, const trni_schedule *s)
 /* Does every chip of the topology see the same schedule: no orders of its own, and levels that can be turned? */
 TRNI_FN bool trni_load_turns(const trni_layout *l, const trni_schedule *s)
 {
-    if (!trni_net_is_even(l->ask->net)) return false;
+    if (!trni_load_even(l)) return false;
     if (l->ask->chips || !l->boxed || s->single_step || l->ask->op >= TRN_BROADCAST) return false;
     for (int k = 0; k < s->channels; k++)
         if (s->channel[k].order) return false;
@@ -237,7 +240,7 @@ TRNI_FN int trni_load_like(const trn_topology *net, int chip, bool turns)
 TRNI_FN bool trni_groups_apart(const trni_layout *l)
 {
     const trn_topology *net = l->ask->net;
-    if (!l->ask->chips || !l->boxed || !trni_net_is_even(net)) return false;
+    if (!l->ask->chips || !l->boxed || !trni_load_even(l)) return false;
     for (int d = 0; d < l->dims; d++)
         if (!l->dim[d].whole || net->level[l->dim[d].level].planes > 1) return false;
     return true;
