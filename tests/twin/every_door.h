@@ -407,6 +407,19 @@ DOOR(collective_cost)
     return trn_collective_cost(&a, &cost);
 }
 
+/* Two at once, on a ring whose one link is down. */
+DOOR(traffic)
+{
+    trn_topology net = trn_topology_ring(DOOR_RANKS, 128e9, 1e-6);
+    const trn_status broken = trn_topology_down(&net, "link 0->1", &r->error);
+    const trn_collective_args two[2] = { { .net = &net, .op = TRN_ALL_REDUCE, .algorithm = TRN_RING, .bytes = 1 << 20 },
+                                         { .net = &net, .op = TRN_ALL_TO_ALL, .bytes = 1 << 20 } };
+    const trn_traffic_args a = { .collective = two, .count = 2, .late = TRN_LATE_NORMAL, .late_mean_s = 1e-5,
+                                 .late_spread_s = 1e-5, .samples = 3, .error = &r->error };
+    trn_traffic_time each[2], all;
+    return broken ? broken : trn_traffic(&a, each, &all);
+}
+
 DOOR(sharded_matmul)
 {
     const trn_topology net = trn_topology_ring(DOOR_RANKS, 128e9, 1e-6);
@@ -512,6 +525,7 @@ static const struct every_door {
     DOOR_ROW(core),
     DOOR_ROW(collective_run),
     DOOR_ROW(collective_cost),
+    DOOR_ROW(traffic),
     DOOR_ROW(sharded_matmul),
     DOOR_ROW(redistribute),
     DOOR_ROW(plan_search),
