@@ -148,7 +148,7 @@ static void draw(problem *p, trn_collective op)
     p->args.error = &p->error;
     p->args.src = p->src;
     p->args.dst = p->dst;
-    p->wire = formats[below(COUNT(formats))].format;
+    p->wire = any_format();
     draw_arithmetic(&p->args);
     draw_roles(p);
     if (one_in(2)) p->args.wire = p->wire;

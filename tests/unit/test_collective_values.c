@@ -63,7 +63,7 @@ static bool begin(problem *p, const scene *where, int algorithm, int cores, trn_
 
 static void draw_formats(problem *p)
 {
-    p->wire = formats[below(COUNT(formats))].format;
+    p->wire = any_format();
     draw_arithmetic(&p->args);
     const bool told = one_in(2);
     p->args.wire = told ? p->wire : TRN_FORMAT_UNSET;
