@@ -393,6 +393,26 @@ static void test_ring_begins(void **state)
 
 /* ---- the algorithms on groups ---- */
 
+/* One digit of two chips differs, and by one, or by all but one where a ring closes. */
+static bool next_to_each_other(const trni_layout *l, int x, int y)
+{
+    int apart = 0;
+    for (int d = 0; d < l->dims; x /= l->dim[d].size, y /= l->dim[d++].size) {
+        const int n = l->dim[d].size, step = abs(x % n - y % n);
+        const bool closes = l->dim[d].wiring == TRN_WIRING_RING && l->dim[d].whole;
+        apart += step == 1 || (closes && step == n - 1) ? 1 : step ? 2 : 0;
+    }
+    return apart == 1;
+}
+
+/* A ring goes from chip to chip along one dimension at a time. */
+static void check_ring(const trni_layout *l, const trni_schedule *s)
+{
+    for (int p = l->ranks_per_chip; p < s->ranks; p += l->ranks_per_chip)
+        REQUIRE(next_to_each_other(l, trni_rank_at(s, &s->channel[0], p) / l->ranks_per_chip,
+                                   trni_rank_at(s, &s->channel[0], p - 1) / l->ranks_per_chip));
+}
+
 /* Every algorithm that fits, with all its variants, and a count of them. */
 static int check_group(trn_collective_args *args, const char *name)
 {
@@ -413,6 +433,7 @@ static int check_group(trn_collective_args *args, const char *name)
             assert_int_equal(trni_layout_schedule(&layout, (trn_algorithm)a, v, &s), TRN_OK);
             REQUIRE(s.ranks == layout.ranks && s.single_step == (a == TRN_MESH && v == 1));
             check_schedule(&s, a != TRN_KANGARING);
+            if (a <= TRN_MULTI_RING) check_ring(&layout, &s);
             trni_schedule_free(&s);
             checked++;
         }

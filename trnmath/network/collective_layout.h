@@ -233,7 +233,7 @@ TRNI_FN int trni_cc_snake(const trni_layout *l, int dims, int position)
         const int at = rest / inside, digit = back ? l->dim[d].size - 1 - at : at;
         rest %= inside;
         chip += digit * inside;
-        back = back != (at % 2 != 0);
+        back = back != (digit % 2 != 0);
     }
     return chip;
 }
