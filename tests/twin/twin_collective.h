@@ -12,7 +12,7 @@
 #include "twin/twin_number.h"
 #include "twin/twin_random.h"
 
-enum { COLL_RANKS = 160, COLL_STAGES = 8, COLL_CHANNELS = 8, COLL_SOURCES = 16 };
+enum { COLL_RANKS = 160, COLL_STAGES = 12, COLL_CHANNELS = 8, COLL_SOURCES = 16 };
 
 /* ---- numbers ---- */
 
@@ -222,10 +222,10 @@ static inline uint32_t coll_held(const coll_element *e, int stages, int position
 
 /* ---- where an element belongs ---- */
 
-/* Equal shares, rounded up to whole granules. */
+/* Equal shares, rounded up to whole granules; one larger than all is all. */
 static inline int64_t coll_share_of(int64_t n, int64_t granule, int ranks)
 {
-    const int64_t g = granule > 1 ? granule : 1, granules = n / g + (n % g != 0);
+    const int64_t most = granule > n ? n : granule, g = most > 1 ? most : 1, granules = n / g + (n % g != 0);
     return (granules / ranks + (granules % ranks != 0)) * g;
 }
 

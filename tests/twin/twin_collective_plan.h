@@ -9,7 +9,7 @@
 
 #include "twin/twin_collective.h"
 
-enum { COLL_DIMS = 4 };
+enum { COLL_DIMS = 8 };
 
 typedef enum coll_algorithm {
     COLL_RING,
@@ -65,7 +65,7 @@ static inline bool coll_is_direct(const coll_dim *d) { return d->size == 2 || d-
 /* Chip number `at` on the way to and fro: each digit runs up and down in turn. */
 static inline int coll_to_and_fro(const coll_group *g, int at)
 {
-    int digit[COLL_DIMS] = { 0 }, way[COLL_DIMS] = { 1, 1, 1, 1 }, chip = 0, stride = 1;
+    int digit[COLL_DIMS] = { 0 }, way[COLL_DIMS] = { 1, 1, 1, 1, 1, 1, 1, 1 }, chip = 0, stride = 1;
     for (int i = 0; i < at; i++)
         for (int d = 0; d < g->dims; d++) { /* the innermost digit that can still move does, those inside turn round */
             const int next = digit[d] + way[d];
@@ -80,11 +80,14 @@ static inline int coll_to_and_fro(const coll_group *g, int at)
     return chip;
 }
 
-static inline void coll_along(coll_channel *c, const coll_group *g, int cycle)
+/* The ranks of all such groups that there are: the next one's follow this one's. */
+static inline void coll_along(coll_channel *c, const coll_group *g, int cycle, int ranks)
 {
-    for (int i = 0; i < coll_chips(g); i++)
-        for (int k = 0; k < g->cores; k++)
-            c->rank[i * g->cores + k] = (g->cycles ? g->cycle[cycle][i] : coll_to_and_fro(g, i)) * g->cores + k;
+    const int block = coll_chips(g) * g->cores;
+    for (int p = 0; p < ranks; p++) {
+        const int i = p % block / g->cores, chip = g->cycles ? g->cycle[cycle][i] : coll_to_and_fro(g, i);
+        c->rank[p] = p - p % block + chip * g->cores + p % g->cores;
+    }
 }
 
 static inline void coll_plan_rings(coll_plan *p, const coll_group *g, coll_algorithm a)
@@ -98,8 +101,8 @@ static inline void coll_plan_rings(coll_plan *p, const coll_group *g, coll_algor
     for (int i = 0; i < cycles; i++)
         for (int w = 0; w < ways; w++) {
             coll_channel *c = coll_new_channel(p, 1.0 / (cycles * ways));
-            coll_along(c, g, i);
-            coll_stage_of(c, fold[a][w], p->ranks, 1);
+            coll_along(c, g, i, p->ranks);
+            coll_stage_of(c, fold[a][w], coll_chips(g) * g->cores, 1);
         }
 }
 
@@ -121,8 +124,8 @@ static inline void coll_plan_dimensions(coll_plan *p, const coll_group *g, int d
         rate[d] = g->dim[d].rate > 0 ? ports * g->dim[d].rate : 1;
         all += rate[d];
     }
-    for (int first = 0; first < dims; first++) {
-        coll_channel *c = coll_new_channel(p, rate[first] / all);
+    for (int first = 0; first < dims || first == 0; first++) {
+        coll_channel *c = coll_new_channel(p, dims ? rate[first] / all : 1); /* without dimensions: one chip's cores */
         coll_stage_of(c, FOLD_DIRECT, g->cores, 1);
         for (int i = first; i < first + dims; i++) {
             int stride = g->cores;
@@ -162,14 +165,29 @@ static inline void coll_plan_doubling(coll_plan *p, const coll_group *g)
     }
 }
 
-/* The inner dimensions, then the last one: a ring by its own pattern, anything else as a ring. */
-static inline void coll_plan_levels(coll_plan *p, const coll_group *g)
+/* The inner dimensions in one of four ways, then the last one in one of three. */
+typedef enum coll_inner { INNER_DIMENSIONS, INNER_PAIRS, INNER_RINGS, INNER_DIRECT, INNERS } coll_inner;
+typedef enum coll_outer { OUTER_RING, OUTER_DIRECT, OUTER_HALVES, OUTERS } coll_outer;
+
+static inline void coll_outer_stages(coll_channel *c, const coll_dim *top, int stride, coll_outer way)
+{
+    const bool ring = (top->wired == 'R' || top->wired == 'r') && top->size > 2;
+    if (way == OUTER_RING) coll_stage_of(c, ring ? FOLD_BOTH : FOLD_UP, top->size, stride);
+    if (way == OUTER_DIRECT) coll_stage_of(c, FOLD_DIRECT, top->size, stride);
+    for (int axis = 1; way == OUTER_HALVES && axis < top->size; axis *= 2)
+        coll_stage_of(c, FOLD_DIRECT, 2, stride * axis);
+}
+
+/* inside: the group without its last dimension. */
+static inline void coll_plan_levels(coll_plan *p, const coll_group *g, const coll_group *inside, coll_inner inner,
+                                    coll_outer outer)
 {
     const coll_dim *top = &g->dim[g->dims - 1];
-    coll_plan_dimensions(p, g, g->dims - 1);
-    for (int k = 0; k < p->channels; k++)
-        coll_stage_of(&p->channel[k], top->wired == 'R' && top->size > 2 ? FOLD_BOTH : FOLD_UP, top->size,
-                      p->ranks / top->size);
+    if (inner == INNER_DIMENSIONS) coll_plan_dimensions(p, inside, inside->dims);
+    if (inner == INNER_PAIRS) coll_plan_rings(p, inside, COLL_PAIRS);
+    if (inner == INNER_RINGS) coll_plan_rings(p, inside, COLL_RINGS);
+    if (inner == INNER_DIRECT) coll_plan_direct(p, inside);
+    for (int k = 0; k < p->channels; k++) coll_outer_stages(&p->channel[k], top, p->ranks / top->size, outer);
 }
 
 static inline coll_plan coll_plan_of(const coll_group *g, coll_algorithm a)
@@ -182,7 +200,12 @@ static inline coll_plan coll_plan_of(const coll_group *g, coll_algorithm a)
     case COLL_DOUBLING: coll_plan_doubling(&p, g); break;
     case COLL_MESH:
     case COLL_SWITCH: coll_plan_direct(&p, g); break;
-    case COLL_LEVELS: coll_plan_levels(&p, g); break;
+    case COLL_LEVELS: {
+        coll_group inside = *g;
+        inside.dims--;
+        coll_plan_levels(&p, g, &inside, INNER_DIMENSIONS, OUTER_RING);
+        break;
+    }
     case COLL_SINGLE_STEP: coll_stage_of(coll_new_channel(&p, 1), FOLD_DIRECT, p.ranks, 1); break;
     default: coll_plan_rings(&p, g, a); break;
     }
