@@ -347,7 +347,7 @@ TRN_API bool trn_topology_link(const trn_topology *net, int64_t index, trn_link 
  * them. */
 TRNI_FN int64_t trni_level_link(const trn_topology *net, int level, int from, int to)
 {
-    const trn_level *l = &net->level[level];
+    const trn_level *l = &net->level[level < 0 ? 0 : level]; /* (gcc sees a -1 that no caller has) */
     const int d = trn_topology_digit(net, from, level), e = trn_topology_digit(net, to, level);
     int k = 0;
     if (l->wiring == TRN_WIRING_FULL) k = e < d ? e : e - 1;

@@ -455,6 +455,19 @@ DOOR(redistribute)
     return trn_redistribute(&a);
 }
 
+/* One time of a ring, half as fast as it should be. */
+DOOR(calibration_fit)
+{
+    trn_topology net = trn_topology_ring(DOOR_RANKS, 128e9, 1e-6);
+    net.level[0].kind = TRN_LINK_TORUS;
+    const trn_collective_args ask = { .net = &net, .op = TRN_ALL_REDUCE, .algorithm = TRN_RING, .bytes = 1 << 20 };
+    const trn_calibration_sample one = { .ask = ask, .measured_s = 1e-4 };
+    const trn_calibration_fit_args a = { .sample = &one, .samples = 1, .fields = "torus", .is_near = true,
+                                         .error = &r->error };
+    trn_calibration found;
+    return trn_calibration_fit(&a, &found);
+}
+
 DOOR(plan_search)
 {
     const trn_topology net = trn_topology_of(TRN_TRN2_48XLARGE);
@@ -528,6 +541,7 @@ static const struct every_door {
     DOOR_ROW(traffic),
     DOOR_ROW(sharded_matmul),
     DOOR_ROW(redistribute),
+    DOOR_ROW(calibration_fit),
     DOOR_ROW(plan_search),
     DOOR_ROW(matmul_cost),
 };
