@@ -49,6 +49,7 @@ APP_TAKE(take_why, sp_options, why, true)
 APP_TAKE(take_scaling, sp_options, scaling, true)
 APP_TAKE(take_assumptions, sp_options, assumptions, true)
 APP_TAKE(take_schema, sp_options, schema, true)
+APP_TAKE(take_published, sp_options, published, true)
 APP_CALIBRATION_TAKE(sp_options, calibration)
 
 static bool take_system(void *into, const char *value, char *why)
@@ -190,6 +191,8 @@ static const app_option option[] = {
     { "--json", "FILE", "the same as JSON", take_json },
     { "--html", "FILE", "a report with pictures", take_html },
     { "--trace", "FILE", "the best plan's step for ui.perfetto.dev", take_trace },
+    { "--published", NULL, "jobs that the vendor's pages print, beside what is expected (also --csv, --json)",
+      take_published },
     { "--assumptions", NULL, "what is assumed, with its reasons", take_assumptions },
     { "--schema", NULL, "the columns of CSV and JSON", take_schema },
 };
@@ -231,7 +234,8 @@ static int check(const sp_options *o)
 {
     if (o->network.loaded && o->system_given)
         return app_complain(APP_USAGE, "--topology excludes --system: one network at a time");
-    if (!o->config) return app_complain(APP_USAGE, "which model? give a config.json; shardplan --help tells more");
+    if (!o->config && !o->published)
+        return app_complain(APP_USAGE, "which model? give a config.json; shardplan --help tells more");
     if (o->json && o->csv && strcmp(o->json, "-") == 0 && strcmp(o->csv, "-") == 0)
         return app_complain(APP_USAGE, "--json - and --csv - exclude each other");
     return APP_OK;
@@ -262,6 +266,31 @@ static int write_all(const sp_job *job, app_output *output, int outputs)
     return app_flush(job->list.legal ? APP_OK : APP_FAILED);
 }
 
+static void published_csv(FILE *out, const void *table) { app_print_csv(out, table); }
+
+static void published_json(FILE *out, const void *table)
+{
+    fputs("{\n  \"schema\": \"shardplan.published\",\n  \"results\": ", out);
+    app_print_json_rows(out, table, 2);
+    fputs("\n}\n", out);
+}
+
+static int published(const sp_options *o)
+{
+    app_table table;
+    char why[APP_WHY];
+    app_output output[] = { { .flag = "--csv", .path = o->csv, .write = published_csv },
+                            { .flag = "--json", .path = o->json, .write = published_json } };
+    int status = app_open_outputs(output, 2);
+    if (status != APP_OK) return status;
+    if (!sp_published(&table, why)) status = app_complain(APP_USAGE, "%s", why);
+    if (status == APP_OK) status = app_write_outputs(output, 2, &table);
+    if (status == APP_OK && !app_output_taken(output, 2)) sp_print_published(stdout, &table);
+    app_discard_outputs(output, 2);
+    app_table_free(&table);
+    return app_flush(status);
+}
+
 int app_run(int argc, char **argv)
 {
     static sp_job job;
@@ -269,6 +298,7 @@ int app_run(int argc, char **argv)
     const sp_options *o = &job.options;
     int status = parse(argc - 1, argv + 1, &job.options);
     if (status != APP_OK) return status < 0 ? APP_OK : status;
+    if (o->published) return published(o);
     app_output output[] = {
         { .flag = "--csv", .path = o->csv, .write = sp_print_csv },
         { .flag = "--json", .path = o->json, .write = sp_print_json },

@@ -8,6 +8,7 @@
  *     text.c        numbers as people read them, and the answer on a terminal
  *     data.c        the same as CSV and JSON
  *     report.c      the HTML page
+ *     published.c   what the vendor's pages print, beside what is expected
  *     picture.c     its pictures: bars, curves, SVG of the library
  *
  * Data goes to standard output, everything else to standard error.
@@ -33,7 +34,7 @@ typedef struct sp_options {
     bool system_given;
     int64_t chips;          /* 0 = all */
     int64_t top;
-    bool why, scaling, assumptions, schema;
+    bool why, scaling, assumptions, schema, published;
     app_calibration calibration;
     trn_plan_args args;     /* all that the command line says about the job */
 } sp_options;
@@ -101,6 +102,10 @@ void sp_print_json(FILE *out, const void *job);
 void sp_print_report(FILE *out, const void *job);
 void sp_print_trace(FILE *out, const void *job);
 void sp_print_schema(void); /* the columns of CSV and JSON */
+
+/* Every published job beside bound, ideal and expected, what a fit without it predicts, and the rank of its degrees. */
+bool sp_published(app_table *table, char *why);
+void sp_print_published(FILE *out, const app_table *table);
 
 /* ---- pieces of the page ---- */
 

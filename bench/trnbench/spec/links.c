@@ -118,7 +118,7 @@ static void calibration_rows(app_table *table)
     trn_spec_field factor;
     for (int i = 0; trn_calibration_field_at(i, &factor); i++) {
         const trn_source source = { factor.field, factor.known, factor.where };
-        row(table, NULL, "-", factor.level, NULL, factor.field, factor.value, "times", source);
+        row(table, NULL, "-", factor.level, NULL, factor.field, factor.value, factor.unit, source);
     }
 }
 
