@@ -47,7 +47,7 @@ fresh() {
 # ---- what its --help says it writes: options whose value is a file, but for those that are read ----
 
 # outputs PROGRAM [COMMAND]: names of options
-read_options=' --a --b --input --inputs --text --golden --write --run --identify --topology '
+read_options=' --a --b --input --inputs --text --golden --write --run --identify --topology --calibration --calibrate '
 outputs() {
     "$programs/$1" ${2:-} --help | sed -n 's/^  \(--[a-z-]*\) \(FILE\|DIR\|PATH\|[^ ]*\.npy\)[^ ]* .*/\1/p' |
         while read -r option; do

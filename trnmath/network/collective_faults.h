@@ -98,8 +98,14 @@ TRNI_FN void trni_chip_bytes(const trn_collective_args *a, bool root, double *ou
     const double n = trni_group_chips(a), away = (n - 1) / n;
     *out = *in = 0;
     switch (a->op) {
-    case TRN_ALL_GATHER: *out = 1 / n, *in = away; break;
-    case TRN_REDUCE_SCATTER: *out = away, *in = 1 / n; break;
+    case TRN_ALL_GATHER:
+        *out = 1 / n;
+        *in = away;
+        break;
+    case TRN_REDUCE_SCATTER:
+        *out = away;
+        *in = 1 / n;
+        break;
     case TRN_ALL_REDUCE: *out = *in = 1; break;
     case TRN_ALL_TO_ALL: *out = *in = away * trni_ranks_per_chip(a); break;
     case TRN_BROADCAST: *(root ? out : in) = 1; break;

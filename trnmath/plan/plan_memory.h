@@ -201,7 +201,7 @@ enum { TRNI_PLAN_STATE_BYTES = 4 };
 /* Bytes of one sequence's states on one rank, in the mean layer. Of cp's ranks each has all of them. */
 TRNI_FN double trni_plan_state_bytes(const trn_model *m, int64_t t)
 {
-    return trni_plan_linear_part(m) * TRNI_PLAN_STATE_BYTES * trni_plan_state_elements(m, t);
+    return trni_plan_linear_part(m) * (double)TRNI_PLAN_STATE_BYTES * trni_plan_state_elements(m, t);
 }
 
 /* Layers with a window, of those that look back. */

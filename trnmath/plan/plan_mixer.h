@@ -23,7 +23,7 @@ TRNI_FN double trni_plan_state_step(const trni_plan_work *w, double sequences, i
     const trn_chip_spec *chip = &w->chip;
     const double elements = sequences * trni_plan_state_elements(&w->m, t), passes = w->m.state_space ? 3 : 4;
     const double rate = chip->core->vector_elements * chip->core->vector_clock_hz * chip->cores;
-    return fmax(2 * TRNI_PLAN_STATE_BYTES * elements / chip->hbm_bytes_per_s, passes * elements / rate);
+    return fmax(2.0 * (double)TRNI_PLAN_STATE_BYTES * elements / chip->hbm_bytes_per_s, passes * elements / rate);
 }
 
 /* A linear layer's recurrence on one rank, for so many tokens of so many sequences. */
@@ -37,7 +37,7 @@ TRNI_FN double trni_plan_linear_time(trni_plan_work *w, const trni_plan_slice *s
     if (!m->linear_layers) return 0;
     if (job == TRN_JOB_DECODE) return trni_plan_state_step(w, sequences, s->shares);
     const double heads = trni_plan_ceil_share(m->linear_heads, s->shares), each = ceil(s->tokens / sequences);
-    const int64_t chunk = each < TRNI_PLAN_CHUNK ? (int64_t)each : (int64_t)TRNI_PLAN_CHUNK;
+    const int64_t chunk = each < (double)TRNI_PLAN_CHUNK ? (int64_t)each : (int64_t)TRNI_PLAN_CHUNK;
     const double chunks = sequences * heads * ceil(each / (double)chunk), elements = chunks * (double)(chunk * chunk);
     const double inside = (m->state_space ? 1 : 2) *
                           trni_plan_work_scores(w, chunk, chunk, m->linear_key_dim, m->linear_value_dim).ideal_s;

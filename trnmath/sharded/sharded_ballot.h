@@ -178,6 +178,7 @@ TRNI_FN void trni_ballot_calibrated(trni_ballot *b, const char *owner, const trn
 {
     trn_collective_args a;
     memset(&a, 0, sizeof a);
+    a.net = args->mesh->net;
     a.calibration = args->calibration;
     a.uncalibrated = args->uncalibrated;
     const trn_calibration c = trni_calibration_of(&a);
