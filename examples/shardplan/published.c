@@ -35,43 +35,13 @@ static const app_column columns[] = {
     { "note", APP_TEXT, "", "why there is no number" },
 };
 
-/* ---- a row as a question ---- */
-
 enum { NUMBERS = 3 }; /* tensor_share, hbm_share, kernel_s */
-
-static int cores_of(const published_job *row) { return row->system == TRN_TRN1_32XLARGE ? 2 : 4; }
 
 static trn_plan_args ask_of(const published_job *row, const trn_topology *net, trn_error *error)
 {
-    trn_plan_args a;
-    memset(&a, 0, sizeof a);
-    a.model = row->model;
-    a.net = net;
-    a.job = row->job;
-    a.batch = row->batch;
-    a.sequence = row->prompt + row->answer;
-    a.prompt = row->prompt;
-    a.formats.weights = row->weights;
-    a.microbatch = row->job == TRN_JOB_TRAIN ? 1 : 0;
+    trn_plan_args a = published_job_ask(row, net);
     a.error = error;
     return a;
-}
-
-/* Degrees of chips. */
-static trn_plan plan_of(const published_job *row)
-{
-    trn_plan p;
-    memset(&p, 0, sizeof p);
-    p.tp = row->tp / cores_of(row);
-    p.cp = p.ep = 1;
-    p.dp = row->dp;
-    p.pp = row->pp;
-    return p;
-}
-
-static double published_s(const published_job *row)
-{
-    return row->job == TRN_JOB_TRAIN ? (double)row->batch / row->published : 1e-3 * row->published;
 }
 
 /* ---- the fit ---- */
@@ -88,7 +58,7 @@ static trn_status predict(void *user, const double *number, double *predicted)
     for (int i = 0; i < e->rows; i++) {
         const published_job *row = &published_jobs[e->row[i]];
         trn_plan_args a = ask_of(row, &e->net[e->row[i]], &e->error);
-        trn_plan p = plan_of(row);
+        trn_plan p = published_job_plan(row);
         a.assumptions.tensor_share = number[0];
         a.assumptions.hbm_share = number[1];
         a.assumptions.kernel_s = number[2];
@@ -107,7 +77,7 @@ static trn_status leave_out(evaluation *e, double *left_out_s)
     const double low[NUMBERS] = { 0.05, 0.05, 1e-7 }, high[NUMBERS] = { 1, 1, 1e-3 };
     double measured[PUBLISHED_JOBS], predicted[PUBLISHED_JOBS];
     trn_status status = TRN_OK;
-    for (int i = 0; i < e->rows; i++) measured[i] = published_s(&published_jobs[e->row[i]]);
+    for (int i = 0; i < e->rows; i++) measured[i] = published_job_s(&published_jobs[e->row[i]]);
     for (int i = 0; i < e->rows && status == TRN_OK; i++) {
         double number[NUMBERS];
         memcpy(number, start, sizeof number);
@@ -130,7 +100,7 @@ static int64_t rank_of(const published_job *row, const trn_plan_args *args, int6
 {
     enum { PLANS = 20000 };
     trn_plan *plan = app_resize(NULL, PLANS, sizeof *plan);
-    const trn_plan own = plan_of(row);
+    const trn_plan own = published_job_plan(row);
     trn_plan_list list = { 0 };
     int64_t rank = 0;
     trn_plan_args ask = *args;
@@ -161,7 +131,7 @@ static trn_status add_row(app_table *t, evaluation *e, int i, double left_out_s)
 {
     const published_job *row = &published_jobs[i];
     const trn_plan_args a = ask_of(row, &e->net[i], &e->error);
-    trn_plan p = plan_of(row);
+    trn_plan p = published_job_plan(row);
     int64_t legal = 0;
     trn_status status = trn_plan_evaluate(&a, &p);
     if (status != TRN_OK) return status;
@@ -170,9 +140,9 @@ static trn_status add_row(app_table *t, evaluation *e, int i, double left_out_s)
     const double seconds[] = { p.bound_s, p.time_s, p.expected_s };
     head_of(t, row);
     for (int k = 0; k < 3; k++) app_real(t, p.legal ? seconds[k] : (double)NAN);
-    app_real(t, published_s(row));
-    app_real(t, p.legal ? p.expected_s / published_s(row) : (double)NAN);
-    app_real(t, left_out_s > 0 ? left_out_s / published_s(row) : (double)NAN);
+    app_real(t, published_job_s(row));
+    app_real(t, p.legal ? p.expected_s / published_job_s(row) : (double)NAN);
+    app_real(t, left_out_s > 0 ? left_out_s / published_job_s(row) : (double)NAN);
     app_real(t, first ? p.expected_ttft_s * (double)row->batch : (double)NAN);
     app_real(t, row->first_ms > 0 ? 1e-3 * row->first_ms : (double)NAN);
     if (rank) app_integer(t, rank);

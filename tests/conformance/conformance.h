@@ -16,6 +16,7 @@
  *     mx.c               block scaling
  *     cost.c machines.c  clocks, cycles, totals
  *     collectives.c gradients.c models.c
+ *     times.c            collectives, training steps and tokens, as they were printed after runs
  *
  * Figures that a unit test computes too stand in tests/published/, for both.
  */
@@ -69,7 +70,7 @@ struct cf_vector {
 /* A figure that we do not meet: the reason, and ours. */
 #define CF_BUT(value, relative, reason) .ours = (value), .slack = (relative), .known = (reason)
 
-enum { CF_COUNT_OF_CHAPTERS = 10 };
+enum { CF_COUNT_OF_CHAPTERS = 11 };
 
 typedef struct cf_list {
     cf_vector *vector;
@@ -148,5 +149,6 @@ void cf_fill_machines(cf_list *list);
 void cf_fill_collectives(cf_list *list); /* with gradients.c's */
 void cf_fill_gradients(cf_list *list);
 void cf_fill_models(cf_list *list);
+void cf_fill_times(cf_list *list);
 
 #endif /* CONFORMANCE_H */

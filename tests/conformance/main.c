@@ -38,6 +38,9 @@ const cf_chapter cf_chapters[CF_COUNT_OF_CHAPTERS] = {
     { "Collectives", "Bounds, steps, switch-over sizes, bus bandwidths; what rounding at every hop does to a gradient.",
       cf_fill_collectives },
     { "Models", "Parameters counted from a configuration, against the published checkpoints.", cf_fill_models },
+    { "Times, as they were printed after runs",
+      "What is expected of collectives, training steps and tokens, within the factor that the models aim at.",
+      cf_fill_times },
 };
 
 /* ---- options ---- */
@@ -69,7 +72,7 @@ static const app_command command = {
     "usage: conformance [options]",
     "Computes every published figure we know of and prints it beside the published one: codecs, rounding, what "
     "devices\n"
-    "and other makers' matrix units returned, errors of functions, cycles, rates, totals, collectives, models.",
+    "and other makers' matrix units returned, errors of functions, cycles, rates, totals, collectives, models, times.",
     option_list,
     sizeof option_list / sizeof option_list[0],
     "A figure passes when ours is as near as the figure was rounded, or as a statistic wanders. A known difference is\n"

@@ -18,19 +18,11 @@ static trn_error error;
 static trn_plan planned(const published_job *row)
 {
     const trn_topology net = published_job_net(row);
-    const int cores = row->system == TRN_TRN1_32XLARGE ? 2 : 4;
-    const trn_plan_args a = { .model = row->model, .net = &net, .job = row->job, .batch = row->batch,
-                              .sequence = row->prompt + row->answer, .prompt = row->prompt,
-                              .formats = { .weights = row->weights },
-                              .microbatch = row->job == TRN_JOB_TRAIN ? 1 : 0, .error = &error };
-    trn_plan p = { .tp = row->tp / cores, .cp = 1, .ep = 1, .dp = row->dp, .pp = row->pp };
+    trn_plan_args a = published_job_ask(row, &net);
+    trn_plan p = published_job_plan(row);
+    a.error = &error;
     if (trn_plan_evaluate(&a, &p) != TRN_OK) fail_msg("%s: %s", row->model->name, error.text);
     return p;
-}
-
-static double measured_s(const published_job *row)
-{
-    return row->job == TRN_JOB_TRAIN ? (double)row->batch / row->published : 1e-3 * row->published;
 }
 
 /* Within 1.4 times, but for one token of Mistral-7B with 16,384 positions, whose page is 1.42 times longer; the same
@@ -47,11 +39,11 @@ static void rows(void **state)
             continue;
         }
         if (!p.legal) fail_msg("%s: %s", row->model->name, p.why);
-        const double ratio = p.expected_s / measured_s(row);
+        const double ratio = p.expected_s / published_job_s(row);
         assert_true(p.bound_s <= p.time_s && p.time_s <= p.expected_s);
-        assert_true(p.time_s <= measured_s(row));
+        assert_true(p.time_s <= published_job_s(row));
         if (!(ratio < 1.5 && ratio > 1 / 1.5))
-            fail_msg("%s, %s: %.3g s published, %.3g expected", row->model->name, row->source, measured_s(row),
+            fail_msg("%s, %s: %.3g s published, %.3g expected", row->model->name, row->source, published_job_s(row),
                      p.expected_s);
         held++;
         near += ratio <= 1.4 && ratio >= 1 / 1.4;
