@@ -93,10 +93,9 @@ TRNI_FN trn_status trni_calibration_pair(trni_calibration_reader *r, trni_phrase
                          trni_phrase_show(name, shown));
     if (r->seen & 1u << i) return trni_fail(r->error, TRN_EINVAL, "line %d: %s is given twice", r->line, key.name);
     r->seen |= 1u << i;
-    const double most = strcmp(key.unit, "share") == 0 ? 1 : 1e6;
-    if (!trni_phrase_decimal(value, 0, &x) || x > most)
-        return trni_fail(r->error, TRN_EINVAL, "line %d: %s = %s: expected a number from 0 to %g", r->line, key.name,
-                         trni_phrase_show(value, shown), most);
+    if (!trni_phrase_decimal(value, 0, &x) || !trni_calibration_can_be(key.unit, x))
+        return trni_fail(r->error, TRN_EINVAL, "line %d: %s = %s: expected %s", r->line, key.name,
+                         trni_phrase_show(value, shown), trni_calibration_expects(key.unit));
     memcpy((char *)&r->c + key.offset, &x, sizeof x);
     return TRN_OK;
 }

@@ -183,15 +183,12 @@ TRNI_DRIVER trn_status trni_group_check_roles(const trn_collective_args *a)
     return TRN_OK;
 }
 
-/* Of a share 1; of what takes time or repeats, more than any machine has. */
-TRNI_FN double trni_calibration_most(const char *unit) { return strcmp(unit, "share") == 0 ? 1 : 1e6; }
-
 TRNI_DRIVER trn_status trni_group_check_calibration(const trn_collective_args *a)
 {
 #define TRNI_X(name, newer, older, unit, known, where)                                                                 \
-    if (a->calibration && !(a->calibration->name >= 0 && a->calibration->name <= trni_calibration_most(unit)))         \
-        return trni_fail(a->error, TRN_EINVAL, "calibration: " #name " = %g, expected 0 to %g", a->calibration->name,  \
-                         trni_calibration_most(unit));
+    if (a->calibration && !trni_calibration_can_be(unit, a->calibration->name))                                        \
+        return trni_fail(a->error, TRN_EINVAL, "calibration: " #name " = %g, expected %s", a->calibration->name,       \
+                         trni_calibration_expects(unit));
     TRNI_CALIBRATION_LIST(TRNI_X)
 #undef TRNI_X
     return TRN_OK;

@@ -72,6 +72,7 @@ int MPI_Isend(const void *buffer, int count, MPI_Datatype type, int to, int tag,
     X(net_ ".level.bytes_per_s", PLAIN, s->net.level[1].bytes_per_s *= 2)                                 \
     X(net_ ".level.latency_s", PLAIN, s->net.level[1].latency_s *= 2)                                     \
     X(net_ ".level.half_duplex", PLAIN, s->net.level[1].half_duplex = true)                               \
+    X(net_ ".level.kind", PLAIN, s->net.level[1].kind = TRN_LINK_EFA)                                     \
     X(net_ ".store_and_forward", PLAIN, s->net.store_and_forward = true)                                  \
     X(net_ ".faults", PLAIN, (s->net.fault[0].share = 0.5, s->net.faults = 1))                            \
     X(net_ ".fault", (s->net.fault[0].share = 0.5, s->net.faults = 1), s->net.fault[0].at = 1)            \
@@ -83,13 +84,21 @@ int MPI_Isend(const void *buffer, int count, MPI_Datatype type, int to, int tag,
     X(net_ ".ranks_per_chip", PLAIN, s->net.ranks_per_chip = 2)                                           \
     X(net_ ".system", PLAIN, s->net.system = TRN_TRN1_32XLARGE)
 
+/* Half of what it is, or one. */
+#define CASE_OF_NUMBER(X, ask, number)                                                                    \
+    X("calibration." #number, PLAIN,                                                                      \
+      (s->calibration.number = s->calibration.number > 0 ? s->calibration.number / 2 : 1,                 \
+       ask.calibration = &s->calibration))
+
 #define CASES_OF_BOTH(X, ask)                                                                             \
     X("algorithm", PLAIN, ask.algorithm = TRN_MESH)                                                       \
     X("wire", PLAIN, ask.wire = TRN_BF16)                                                                 \
     X("uncalibrated", PLAIN, ask.uncalibrated = true)                                                     \
-    X("calibration.rdh", PLAIN, (s->calibration.rdh = 3, ask.calibration = &s->calibration))              \
-    X("calibration.mesh", PLAIN, (s->calibration.mesh = 3, ask.calibration = &s->calibration))            \
-    X("calibration.memory", PLAIN, (s->calibration.memory = 3, ask.calibration = &s->calibration))        \
+    CASE_OF_NUMBER(X, ask, rdh) CASE_OF_NUMBER(X, ask, mesh) CASE_OF_NUMBER(X, ask, memory)               \
+    CASE_OF_NUMBER(X, ask, launch_s) CASE_OF_NUMBER(X, ask, instance_s) CASE_OF_NUMBER(X, ask, step_s)    \
+    CASE_OF_NUMBER(X, ask, torus) CASE_OF_NUMBER(X, ask, peer) CASE_OF_NUMBER(X, ask, switched)           \
+    CASE_OF_NUMBER(X, ask, efa) CASE_OF_NUMBER(X, ask, hbm) CASE_OF_NUMBER(X, ask, dma)                   \
+    CASE_OF_NUMBER(X, ask, rings) CASE_OF_NUMBER(X, ask, spread)                                          \
     X("mpi.owner", PLAIN, s->mpi.owner = owners)
 
 #define CASES_OF_COLLECTIVES(X)                                                                           \

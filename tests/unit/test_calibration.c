@@ -200,9 +200,9 @@ static void files(void **state)
     static const struct {
         const char *text, *why;
     } bad[] = { { "launch = 1", "line 1: \"launch\" is no field of a calibration" },
-                { "\nhbm = 1.5", "line 2: hbm = 1.5: expected a number from 0 to 1" },
+                { "\nhbm = 1.5", "line 2: hbm = 1.5: expected 0.000001 to 1, or 0 for all of it" },
                 { "hbm = 0.5\nhbm = 0.5", "line 2: hbm is given twice" },
-                { "hbm = -0.5", "line 1: hbm = -0.5: expected a number from 0 to 1" },
+                { "hbm = -0.5", "line 1: hbm = -0.5: expected 0.000001 to 1, or 0 for all of it" },
                 { "hbm", "line 1: expected field = number" },
                 { "release = oldest", "line 1: release = oldest: expected newer or older" },
                 { "hbm = 1\nrelease = older", "line 2: release stands before all fields, and once" } };

@@ -37,8 +37,11 @@ TRNI_FN trni_phrase trni_phrase_of(const char *at, size_t length)
 /* Without blanks at either end. */
 TRNI_FN trni_phrase trni_phrase_trim(trni_phrase p)
 {
-    while (p.length && trni_blank(p.at[0])) p.at++, p.length--;
     while (p.length && trni_blank(p.at[p.length - 1])) p.length--;
+    while (p.length && trni_blank(p.at[0])) {
+        p.at++;
+        p.length--;
+    }
     return p;
 }
 

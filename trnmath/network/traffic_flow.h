@@ -272,7 +272,7 @@ TRNI_FN bool trni_flows_links(trni_flows *f, const double *background)
     f->link = (int *)malloc(n * sizeof *f->link);
     f->capacity = (double *)malloc(3 * n * sizeof(double));
     f->sharers = (int *)calloc(2 * n, sizeof(int));
-    if (!all || !f->link || !f->capacity || !f->sharers) return free(all), false;
+    if (!all || !f->link || !f->capacity || !f->sharers) return (void)free(all), false;
     f->latency = f->capacity + n;
     f->rest = f->latency + n;
     f->used = f->sharers + n;
@@ -282,7 +282,7 @@ TRNI_FN bool trni_flows_links(trni_flows *f, const double *background)
         if (i == 0 || all[i] != all[f->links - 1]) all[f->links++] = all[i];
     for (int i = 0; i < f->links; i++) {
         trn_link link;
-        if (!trn_topology_link(p->net, all[i], &link)) return free(all), false;
+        if (!trn_topology_link(p->net, all[i], &link)) return (void)free(all), false;
         f->capacity[i] = link.bytes_per_s * (1 - (background ? background[link.level] : 0));
         f->latency[i] = link.latency_s;
     }

@@ -1,0 +1,106 @@
+#!/bin/sh
+# Releases, calibration files and fits as a user of both programs meets them: a machine with other numbers is made up,
+# its times are printed as nccom-test prints them, and the fit finds the numbers again.
+# Usage: tests/cli/calibration.sh DIRECTORY-OF-PROGRAMS, from tests/.
+set -u
+models=$(CDPATH= cd -- ../examples/shardplan/models && pwd)
+planner=$1/shardplan
+program=$1/trnbench
+. "$(dirname -- "$0")/lib/program.sh"
+
+# one FIELD FILE: the values of that column of a CSV, one a line
+one() {
+    sed 's/"[^"]*"/quoted/g' "$2" |
+        awk -F, -v name="$1" 'NR == 1 { for (i = 1; i <= NF; i++) if ($i == name) c = i } NR > 1 { print $c }'
+}
+
+# ---- releases ----
+
+works collective -b 1K -e 1K --csv newer.csv
+works collective -b 1K -e 1K --release older --csv older.csv
+[ "$(one time_us newer.csv)" != "" ] || fail "no time: $(cat newer.csv)"
+[ "$(one bound_us newer.csv)" = "$(one bound_us older.csv)" ] || fail "the bound depends on the release"
+[ "$(printf '%s %s' "$(one expected_us newer.csv)" "$(one expected_us older.csv)" | awk '{ print ($2 > 5 * $1) }')" = 1 ] ||
+    fail "older software starts as fast as newer: $(cat newer.csv older.csv)"
+refuses "--release latest: expected newer or older" collective --release latest
+
+# ---- files ----
+
+printf 'release = newer\nhbm = 0.21 # of its rate\nlaunch_s = 0.000005\n' >mine
+works collective -b 1G -e 1G --csv usual.csv
+works collective -b 1G -e 1G --calibration mine --csv mine.csv
+[ "$(printf '%s %s' "$(one expected_us usual.csv)" "$(one expected_us mine.csv)" | awk '{ print ($2 > 1.3 * $1) }')" = 1 ] ||
+    fail "--calibration changes nothing: $(cat usual.csv mine.csv)"
+cp mine.csv before.csv
+printf 'hbm = 0.2\nhbn = 0.4\n' >wrong
+refuses '--calibration wrong: line 2: "hbn" is no field of a calibration' collective --calibration wrong
+printf 'hbm = 20\n' >wrong
+refuses '--calibration wrong: line 1: hbm = 20: expected 0.000001 to 1, or 0 for all of it' collective \
+    --calibration wrong
+refuses '--calibration nowhere: it cannot be opened (No such file or directory)' collective --calibration nowhere
+cmp -s mine.csv before.csv || fail "a refusal wrote mine.csv"
+
+# ---- fits ----
+
+# table OP RANKS INSTANCES SYSTEM SIZES...: as nccom-test would print it on the machine of the file truth
+table() {
+    op=$1 ranks=$2 instances=$3 system=$4
+    shift 4
+    echo "$ nccom-test -r $ranks -N $instances -d fp32 $op"
+    echo "  size(B)  count(elems)  type  time:avg(us)  algbw(GB/s)  busbw(GB/s)"
+    for size in "$@"; do
+        "$program" collective "$op" -r "$ranks" --wire f32 --system "$system" -b "$size" -e "$size" \
+            --calibration truth --csv - >row.csv 2>row.err || fail "$op $ranks $size: $(cat row.err)"
+        echo "$(one size_b row.csv) 0 fp32 $(one expected_us row.csv) 0 0"
+    done
+    echo "Avg bus bandwidth: 1.0GB/s"
+}
+
+printf 'launch_s = 0.000009\nstep_s = 0.0000011\ntorus = 0.37\nhbm = 0.27\n' >truth
+{
+    table allg 32 1 trn1.32xlarge 1K 64K 1M 16M 256M
+    table allr 2 1 trn1.32xlarge 1K 1M 16M 256M
+    table allr 32 1 trn1.32xlarge 1K 64K 4M 64M 1G
+} >log
+works collective --calibrate log --system trn1.32xlarge --csv fit.csv -b 1K -e 1K
+[ -s log.calibration ] || fail "no log.calibration"
+for pair in $(sed 's/ = /=/' truth); do
+    field=${pair%%=*} value=${pair#*=}
+    found=$(awk -v f="$field" '$1 == f { print $3 }' log.calibration)
+    [ "$(echo "$found $value" | awk '{ print ($1 > 0.98 * $2 && $1 < 1.02 * $2) }')" = 1 ] ||
+        fail "$field is $value and was found as $found"
+done
+says "measured_us"
+works collective -b 1M -e 1M --system trn1.32xlarge --calibration log.calibration
+works collective --calibrate - --system trn1.32xlarge -b 1K -e 1K <log
+
+echo '{"results": [{"size(B)": 1024, "type": "fp32", "time:avg(us)": 21.5}, {"size(B)": 1048576, "type": "fp32",
+"time:avg(us)": 80.25}, {"size(B)": 268435456, "type": "fp32", "time:avg(us)": 8000}]}' >report.json
+works collective all_gather -r 32 --calibrate report.json --system trn1.32xlarge -b 1K -e 1K
+[ -s report.json.calibration ] || fail "no report.json.calibration"
+
+cp log.calibration kept
+: >empty
+refuses "--calibrate empty: no row of nccom-test: expected the columns size(B) and time(us)" collective --calibrate empty
+refuses "--calibrate nowhere: it cannot be opened (No such file or directory)" collective --calibrate nowhere
+echo '{"results": [{"size(B)": "many"}]}' >wrong.json
+refuses "--calibrate wrong.json: result 1 has no size(B)" collective --calibrate wrong.json
+[ ! -e empty.calibration ] && [ ! -e wrong.json.calibration ] || fail "a refusal wrote a calibration"
+cmp -s kept log.calibration || fail "a refusal changed log.calibration"
+
+# ---- the planner takes the same ----
+
+program=$planner name=shardplan
+works "$models/llama-3-8b.json" --system trn1.32xlarge --tp 8 --top 1 --csv usual.csv
+works "$models/llama-3-8b.json" --system trn1.32xlarge --tp 8 --top 1 --calibration log.calibration --csv slow.csv
+[ "$(printf '%s %s' "$(one expected_s usual.csv | head -n 1)" "$(one expected_s slow.csv | head -n 1)" |
+    awk '{ print ($2 > $1) }')" = 1 ] || fail "a slower network makes no plan slower: $(head -n 2 usual.csv slow.csv)"
+[ "$(one time_s usual.csv | head -n 1)" != "" ] || fail "no ideal time: $(head -n 2 usual.csv)"
+rm log.calibration
+works "$models/llama-3-8b.json" --system trn1.32xlarge --tp 8 --top 1 --calibrate log
+cmp -s kept log.calibration || fail "both programs fit the same file to different numbers: $(diff kept log.calibration)"
+refuses '--calibration wrong: line 1: hbm = 20: expected 0.000001 to 1, or 0 for all of it' \
+    "$models/llama-3-8b.json" --calibration wrong
+
+[ $failed = 0 ] && echo "calibration: all as it should be"
+exit $failed
