@@ -1,7 +1,8 @@
 /* matmul_speed.c - trn_matmul beside OpenBLAS and oneDNN: every shape, format and thread count in one interleaved run.
  * SPDX-License-Identifier: MIT
  *
- *     matmul_speed [--quick] [--isa NAME] [--threads N] [--rounds N] [--shape MxNxK] [--format NAME]... [--csv FILE]
+ *     matmul_speed [--quick] [--alone] [--isa NAME] [--threads N] [--rounds N] [--shape MxNxK] [--format NAME]...
+ *         [--csv FILE]
  *
  * A shared machine does not run at one speed, so each round runs a burst of multiply-adds and then every candidate
  * once; what is printed is the best rate and the median over the rounds of the ratios to OpenBLAS and to trnmath's own
@@ -59,7 +60,7 @@ static bool add_formats(const char *name)
 }
 
 typedef struct options {
-    bool quick;
+    bool quick, alone; /* alone: without peers */
     trn_isa isa;
     int threads; /* 0: 1 and 2 */
     int rounds;
@@ -254,10 +255,10 @@ static bool parse(int argc, char **argv, options *o)
     for (int i = 1; i < argc; i++) {
         const char *value = i + 1 < argc ? argv[i + 1] : "";
         long long m, n, k;
-        if (strcmp(argv[i], "--quick") == 0) {
-            o->quick = true;
-            continue;
-        }
+        const bool quick = strcmp(argv[i], "--quick") == 0, alone = strcmp(argv[i], "--alone") == 0;
+        o->quick |= quick;
+        o->alone |= alone;
+        if (quick || alone) continue;
         if (strcmp(argv[i], "--isa") == 0)
             o->isa = trn_isa_from_name(value);
         else if (strcmp(argv[i], "--threads") == 0)
@@ -284,13 +285,13 @@ int app_run(int argc, char **argv)
     options o = { .isa = tb_isa(TRN_ISA_AUTO), .rounds = 9 };
     add_format("bf16"); /* always the first: others are compared with it */
     if (!parse(argc, argv, &o)) {
-        fprintf(stderr, "usage: matmul_speed [--quick] [--isa NAME] [--threads N] [--rounds N] [--shape MxNxK] "
-                        "[--format NAME]... [--csv FILE]\n");
+        fprintf(stderr, "usage: matmul_speed [--quick] [--alone] [--isa NAME] [--threads N] [--rounds N] "
+                        "[--shape MxNxK] [--format NAME]... [--csv FILE]\n");
         return 2;
     }
     const bool none_asked = ours == 1;
     for (int i = 0; none_asked && i < 3; i++) add_format(usual[i]);
-    tb_peers_load(o.isa, true);
+    if (!o.alone) tb_peers_load(o.isa, true);
     fprintf(stderr, "# %s; isa %s; compiler %s\n", tb_host_processor(), trn_isa_text(o.isa), TB_COMPILER);
     for (int i = 0; i < TB_PEERS; i++)
         if (tb_peer_version((tb_peer_id)i))

@@ -191,7 +191,7 @@ static void files(void **state)
         trn_calibration c, again;
         text t = { .size = 0 };
         for (size_t i = 0; i < sizeof value / sizeof value[0]; i++)
-            value[i] = (double)(cases_next(&rng) >> 11) * 0x1p-53 / (cases_one_in(&rng, 2) ? 1 : 1e6);
+            value[i] = 1e-6 + (double)(cases_next(&rng) >> 11) * 0x1p-54 / (cases_one_in(&rng, 2) ? 1 : 1e6);
         memcpy(&c, value, sizeof c);
         assert_int_equal(trn_calibration_save(&c, keep, &t, &error), TRN_OK);
         assert_int_equal(trn_calibration_load(t.at, t.size, &again, &error), TRN_OK);
