@@ -19,8 +19,9 @@
  *         return trace.count > 8 && !trace.lost ? 0 : 1;
  *     }
  *
- * DOES: lays out what plan/plan_time.h has added up: a lane for each stage of the pipeline with its microbatches, and a
- *     lane for each kind of work in a layer, in the order in which they follow each other.
+ * DOES: lays out what plan/plan_time.h has added up at ideal rates, a plan's time_s: a lane for each stage of the
+ *     pipeline with its microbatches, and a lane for each kind of work in a layer, in the order in which they follow
+ *     each other.
  * DOES NOT: draw (trn_trace_svg and trn_trace_json do), or know more than the sums do: a lane shows how long, the order
  *     inside a phase is the order of the model's own code.
  *

@@ -282,10 +282,10 @@ void sp_print_trace(FILE *out, const void *context)
 {
     const sp_job *job = context;
     enum { EVENTS = 200000 };
-    char title[200];
+    char title[220];
     trn_trace_event *event = app_resize(NULL, EVENTS, sizeof *event);
     trn_trace trace = { .event = event, .capacity = EVENTS, .title = title };
-    snprintf(title, sizeof title, "%s on %s, %s", job->model.name, job->net.name,
+    snprintf(title, sizeof title, "%s on %s, %s, ideal times", job->model.name, job->net.name,
              job->list.legal ? sp_degrees(&job->plan[0]).text : "no legal plan");
     if (job->list.legal) app_worked(trn_plan_trace_step(&job->args, &job->plan[0], &trace), &job->error);
     if (trace.lost) app_complain(APP_OK, "--trace: %lld events had no room", (long long)trace.lost);

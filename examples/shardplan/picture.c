@@ -282,10 +282,11 @@ static void print_trace(FILE *out, const sp_job *job, bool layer, const char *ti
 
 void sp_step_picture(FILE *out, const sp_job *job)
 {
-    print_trace(out, job, false, job->args.job == TRN_JOB_DECODE ? "one token" : "one step");
+    print_trace(out, job, false, job->args.job == TRN_JOB_DECODE ? "one token, ideal times" : "one step, ideal times");
 }
 
 void sp_layer_picture(FILE *out, const sp_job *job)
 {
-    print_trace(out, job, true, job->args.job == TRN_JOB_TRAIN ? "one layer, forward and backward" : "one layer");
+    const bool train = job->args.job == TRN_JOB_TRAIN;
+    print_trace(out, job, true, train ? "one layer, forward and backward, ideal times" : "one layer, ideal times");
 }

@@ -14,13 +14,16 @@ one() {
         awk -F, -v name="$1" 'NR == 1 { for (i = 1; i <= NF; i++) if ($i == name) c = i } NR > 1 { print $c }'
 }
 
+# more THEN A B: is B more than THEN times A?
+more() { awk -v f="$1" -v a="$2" -v b="$3" 'BEGIN { exit !(b > f * a) }'; }
+
 # ---- releases ----
 
 works collective -b 1K -e 1K --csv newer.csv
 works collective -b 1K -e 1K --release older --csv older.csv
 [ "$(one time_us newer.csv)" != "" ] || fail "no time: $(cat newer.csv)"
 [ "$(one bound_us newer.csv)" = "$(one bound_us older.csv)" ] || fail "the bound depends on the release"
-[ "$(printf '%s %s' "$(one expected_us newer.csv)" "$(one expected_us older.csv)" | awk '{ print ($2 > 5 * $1) }')" = 1 ] ||
+more 5 "$(one expected_us newer.csv)" "$(one expected_us older.csv)" ||
     fail "older software starts as fast as newer: $(cat newer.csv older.csv)"
 refuses "--release latest: expected newer or older" collective --release latest
 
@@ -29,7 +32,7 @@ refuses "--release latest: expected newer or older" collective --release latest
 printf 'release = newer\nhbm = 0.21 # of its rate\nlaunch_s = 0.000005\n' >mine
 works collective -b 1G -e 1G --csv usual.csv
 works collective -b 1G -e 1G --calibration mine --csv mine.csv
-[ "$(printf '%s %s' "$(one expected_us usual.csv)" "$(one expected_us mine.csv)" | awk '{ print ($2 > 1.3 * $1) }')" = 1 ] ||
+more 1.3 "$(one expected_us usual.csv)" "$(one expected_us mine.csv)" ||
     fail "--calibration changes nothing: $(cat usual.csv mine.csv)"
 cp mine.csv before.csv
 printf 'hbm = 0.2\nhbn = 0.4\n' >wrong
@@ -67,7 +70,7 @@ works collective --calibrate log --system trn1.32xlarge --csv fit.csv -b 1K -e 1
 for pair in $(sed 's/ = /=/' truth); do
     field=${pair%%=*} value=${pair#*=}
     found=$(awk -v f="$field" '$1 == f { print $3 }' log.calibration)
-    [ "$(echo "$found $value" | awk '{ print ($1 > 0.98 * $2 && $1 < 1.02 * $2) }')" = 1 ] ||
+    more 0.98 "$value" "$found" && more 0.98 "$found" "$value" ||
         fail "$field is $value and was found as $found"
 done
 says "measured_us"
@@ -81,7 +84,8 @@ works collective all_gather -r 32 --calibrate report.json --system trn1.32xlarge
 
 cp log.calibration kept
 : >empty
-refuses "--calibrate empty: no row of nccom-test: expected the columns size(B) and time(us)" collective --calibrate empty
+refuses "--calibrate empty: no row of nccom-test: expected the columns size(B) and time(us)" \
+    collective --calibrate empty
 refuses "--calibrate nowhere: it cannot be opened (No such file or directory)" collective --calibrate nowhere
 echo '{"results": [{"size(B)": "many"}]}' >wrong.json
 refuses "--calibrate wrong.json: result 1 has no size(B)" collective --calibrate wrong.json
@@ -93,8 +97,7 @@ cmp -s kept log.calibration || fail "a refusal changed log.calibration"
 program=$planner name=shardplan
 works "$models/llama-3-8b.json" --system trn1.32xlarge --tp 8 --top 1 --csv usual.csv
 works "$models/llama-3-8b.json" --system trn1.32xlarge --tp 8 --top 1 --calibration log.calibration --csv slow.csv
-[ "$(printf '%s %s' "$(one expected_s usual.csv | head -n 1)" "$(one expected_s slow.csv | head -n 1)" |
-    awk '{ print ($2 > $1) }')" = 1 ] || fail "a slower network makes no plan slower: $(head -n 2 usual.csv slow.csv)"
+more 1 "$(one expected_s usual.csv | head -n 1)" "$(one expected_s slow.csv | head -n 1)"     || fail "a slower network makes no plan slower: $(head -n 2 usual.csv slow.csv)"
 [ "$(one time_s usual.csv | head -n 1)" != "" ] || fail "no ideal time: $(head -n 2 usual.csv)"
 rm log.calibration
 works "$models/llama-3-8b.json" --system trn1.32xlarge --tp 8 --top 1 --calibrate log

@@ -18,7 +18,7 @@ static const app_column columns[] = {
     { "field", APP_TEXT, "", "rates are one way: of one link, or of the port of a chip" },
     { "value", APP_REAL, "see unit", "of the field" },
     { "unit", APP_TEXT, "", "unit of value" },
-    { "known", APP_TEXT, "", "documented, measured, third party, derived or assumed" },
+    { "known", APP_TEXT, "", "documented, measured, third party, derived, fitted or assumed" },
     { "source", APP_TEXT, "", "where it stands, what it was derived from, or why it was assumed" },
 };
 

@@ -18,7 +18,7 @@ static const app_column physical_columns[] = {
     { "value", APP_REAL, "see unit", "empty where text says it" },
     { "unit", APP_TEXT, "", "unit of value" },
     { "text", APP_TEXT, "", "a name, such as the processor's" },
-    { "known", APP_TEXT, "", "documented, measured, third party, derived or assumed" },
+    { "known", APP_TEXT, "", "documented, measured, third party, derived, fitted or assumed" },
     { "source", APP_TEXT, "", "where it stands, or what it was derived from" },
 };
 

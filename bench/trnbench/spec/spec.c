@@ -68,7 +68,7 @@ static const app_column field_columns[] = {
     { "field", APP_TEXT, "", "what is counted; rates and sizes are SI, bytes and flop/s" },
     { "value", APP_REAL, "see unit", "flags are 1 or 0" },
     { "unit", APP_TEXT, "", "unit of value" },
-    { "known", APP_TEXT, "", "documented, measured, third party, derived or assumed" },
+    { "known", APP_TEXT, "", "documented, measured, third party, derived, fitted or assumed" },
     { "source", APP_TEXT, "", "where it stands, or what it was derived from" },
 };
 
