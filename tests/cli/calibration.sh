@@ -97,7 +97,8 @@ cmp -s kept log.calibration || fail "a refusal changed log.calibration"
 program=$planner name=shardplan
 works "$models/llama-3-8b.json" --system trn1.32xlarge --tp 8 --top 1 --csv usual.csv
 works "$models/llama-3-8b.json" --system trn1.32xlarge --tp 8 --top 1 --calibration log.calibration --csv slow.csv
-more 1 "$(one expected_s usual.csv | head -n 1)" "$(one expected_s slow.csv | head -n 1)"     || fail "a slower network makes no plan slower: $(head -n 2 usual.csv slow.csv)"
+more 1 "$(one expected_s usual.csv | head -n 1)" "$(one expected_s slow.csv | head -n 1)" ||
+    fail "a slower network makes no plan slower: $(head -n 2 usual.csv slow.csv)"
 [ "$(one time_s usual.csv | head -n 1)" != "" ] || fail "no ideal time: $(head -n 2 usual.csv)"
 rm log.calibration
 works "$models/llama-3-8b.json" --system trn1.32xlarge --tp 8 --top 1 --calibrate log
