@@ -100,19 +100,27 @@ TRNI_COLD bool trni_host_has(trn_isa isa)
     if (isa == TRN_ISA_AVX2) return (r[1] & avx2) && (saved & ymm_saved) == ymm_saved;
     return (r[1] & avx2) && (r[1] & avx512) == avx512 && (saved & zmm_saved) == zmm_saved;
 }
+
+/* Of a host that has AVX-512: are there dot products of bytes, too? */
+TRNI_COLD bool trni_host_has_dots(void)
+{
+    uint32_t r[4];
+    trni_cpuid(7, r);
+    return r[2] >> 11 & 1;
+}
 #endif
 
 /* Everything is asked once: CPUID traps in a virtual machine and costs more than a small product. The one piece of
  * static state holds the answer, a bit per instruction set this host runs and, above them, the one to run by default
  * (TRN_ISA_COUNT: TRN_ISA names none that it could); whoever comes first fills it, always with the same value. */
-enum { TRNI_ISA_DEFAULT_SHIFT = 8 };
+enum { TRNI_ISA_DEFAULT_SHIFT = 8, TRNI_ISA_DEFAULT_MASK = 0xff, TRNI_HOST_DOTS = 1 << 16 };
 
 TRNI_COLD int trni_isa_detect(void)
 {
     int found = 1 << TRN_ISA_PORTABLE;
 #if TRNI_X86
     if (trni_host_has(TRN_ISA_AVX2)) found |= 1 << TRN_ISA_AVX2;
-    if (trni_host_has(TRN_ISA_AVX512)) found |= 1 << TRN_ISA_AVX512;
+    if (trni_host_has(TRN_ISA_AVX512)) found |= 1 << TRN_ISA_AVX512 | (trni_host_has_dots() ? TRNI_HOST_DOTS : 0);
 #endif
     if (TRNI_AARCH64) found |= 1 << TRN_ISA_NEON;
 
@@ -144,7 +152,13 @@ TRN_API bool trn_isa_supported(trn_isa isa)
     return (unsigned)isa < TRN_ISA_COUNT && (trni_isa_known() >> isa & 1);
 }
 
-TRN_API trn_isa trn_isa_default(void) { return (trn_isa)(trni_isa_known() >> TRNI_ISA_DEFAULT_SHIFT); }
+TRN_API trn_isa trn_isa_default(void)
+{
+    return (trn_isa)(trni_isa_known() >> TRNI_ISA_DEFAULT_SHIFT & TRNI_ISA_DEFAULT_MASK);
+}
+
+/* AVX512_VNNI, beside AVX-512. */
+TRNI_FN bool trni_has_dots(void) { return (trni_isa_known() & TRNI_HOST_DOTS) != 0; }
 
 TRN_API const char *trn_isa_name(void)
 {

@@ -66,6 +66,7 @@ TRN_API trn_status trn_matmul(const trn_matmul_args *args);
 
 #include <stdlib.h>
 
+#include "array/matmul_int8.h"
 #include "array/matmul_row.h"
 #include "array/matmul_slabs.h"
 #include "base/workspace.h"
@@ -120,16 +121,39 @@ TRNI_DRIVER bool trni_matmul_is_packed(const trni_product *p)
     return p->a.lanes && p->b.lanes && p->a.depth && trni_kernels_apply(p);
 }
 
+TRNI_DRIVER bool trni_matmul_is_int8(const trni_product *p)
+{
+    return p->integer && p->a.lanes >= TRNI_INT8_FEW && p->b.lanes && p->a.depth;
+}
+
 TRN_API size_t trn_matmul_scratch_bytes(const trn_matmul_args *args)
 {
     trni_product p;
     if (!args) return 0;
     trn_matmul_args quiet = *args;
     quiet.error = NULL;
-    if (trni_matmul_check(&quiet, &p) != TRN_OK || !trni_matmul_is_packed(&p)) return 0;
+    if (trni_matmul_check(&quiet, &p) != TRN_OK) return 0;
+    if (trni_matmul_is_int8(&p)) {
+        const trni_int8_work work = trni_int8_work_of(&p);
+        const trni_int8_cut cut = trni_int8_cut_of(&work);
+        return trni_cut_bytes(&cut.blocks);
+    }
+    if (!trni_matmul_is_packed(&p)) return 0;
     const trni_array array = trni_array_of(trni_spread_group(p.spread), p.isa);
     const trni_cut cut = trni_cut_of(&p, &array);
     return trni_cut_bytes(&cut);
+}
+
+/* The caller's scratch, or memory of our own; NULL after a refusal. */
+TRNI_DRIVER void *trni_matmul_scratch(const trn_matmul_args *args, size_t bytes)
+{
+    if (args->scratch && args->scratch_bytes < bytes) {
+        trni_fail(args->error, TRN_ENOSPC, "scratch_bytes = %zu but this call needs %zu", args->scratch_bytes, bytes);
+        return NULL;
+    }
+    void *scratch = args->scratch ? args->scratch : malloc(bytes);
+    if (!scratch) trni_fail(args->error, TRN_ENOSPC, "could not allocate %zu bytes of scratch", bytes);
+    return scratch;
 }
 
 TRNI_DRIVER void trni_matmul_blocks(const trni_product *p, const trni_cut *cut, unsigned char *scratch)
@@ -147,13 +171,20 @@ TRNI_DRIVER trn_status trni_matmul_packed(const trn_matmul_args *args, const trn
 {
     const trni_array array = trni_array_of(trni_spread_group(p->spread), p->isa);
     const trni_cut cut = trni_cut_of(p, &array);
-    const size_t bytes = trni_cut_bytes(&cut);
-    if (args->scratch && args->scratch_bytes < bytes)
-        return trni_fail(args->error, TRN_ENOSPC, "scratch_bytes = %zu but this call needs %zu", args->scratch_bytes,
-                         bytes);
-    void *scratch = args->scratch ? args->scratch : malloc(bytes);
-    if (!scratch) return trni_fail(args->error, TRN_ENOSPC, "could not allocate %zu bytes of scratch", bytes);
+    void *scratch = trni_matmul_scratch(args, trni_cut_bytes(&cut));
+    if (!scratch) return TRN_ENOSPC;
     trni_matmul_blocks(p, &cut, (unsigned char *)scratch);
+    if (!args->scratch) free(scratch);
+    return TRN_OK;
+}
+
+TRNI_DRIVER trn_status trni_matmul_int8(const trn_matmul_args *args, const trni_product *p)
+{
+    const trni_int8_work work = trni_int8_work_of(p);
+    const trni_int8_cut cut = trni_int8_cut_of(&work);
+    void *scratch = trni_matmul_scratch(args, trni_cut_bytes(&cut.blocks));
+    if (!scratch) return TRN_ENOSPC;
+    trni_int8_multiply(&work, &cut, (unsigned char *)scratch);
     if (!args->scratch) free(scratch);
     return TRN_OK;
 }
@@ -182,6 +213,7 @@ TRN_API trn_status trn_matmul(const trn_matmul_args *args)
     TRNI_ENTER(args);
     const trn_status status = trni_matmul_check(args, &p);
     if (status != TRN_OK || p.a.lanes == 0 || p.b.lanes == 0) return status;
+    if (trni_matmul_is_int8(&p)) return trni_matmul_int8(args, &p);
     if (trni_matmul_is_packed(&p)) return trni_matmul_packed(args, &p);
     if (p.a.depth) return trni_matmul_regions(&p, args->error);
     trni_dst_clear(&p);

@@ -277,30 +277,55 @@ TRNI_INLINE void trni_int8_line_body(int32_t *__restrict sum, int32_t x, const s
 }
 TRNI_DISPATCH_AVX2(trni_int8_line, (int32_t *sum, int32_t x, const signed char *w, size_t n), (sum, x, w, n))
 
-/* `count` numbers of b at [k, n], in a row: where they stand, or copied to `other`. */
-TRNI_DRIVER const signed char *trni_int8_numbers(const trni_product *p, int64_t n, int64_t k, int count,
-                                                 signed char *other)
+/* The sum of x[i] * w[i], modulo 2^32. */
+TRNI_INLINE void trni_int8_dot_body(int32_t *__restrict sum, const signed char *__restrict x,
+                                    const signed char *__restrict w, size_t n)
 {
-    if (p->b.lane_stride == 1) return (const signed char *)trni_operand_at(&p->b, n, k);
-    for (int i = 0; i < count; i++) other[i] = (signed char)*trni_operand_at(&p->b, n + i, k);
+    int32_t s = 0;
+    for (size_t i = 0; i < n; i++) s += x[i] * w[i];
+    *sum = s;
+}
+TRNI_DISPATCH_AVX2(trni_int8_dot, (int32_t *sum, const signed char *x, const signed char *w, size_t n),
+                   (sum, x, w, n))
+
+/* `count` numbers of an operand from [k, lane], along its lanes or along K: where they stand, or copied to `other`. */
+TRNI_DRIVER const signed char *trni_int8_numbers(const trni_operand *o, int64_t lane, int64_t k, bool along_k,
+                                                 int count, signed char *other)
+{
+    if ((along_k ? o->depth_stride : o->lane_stride) == 1) return (const signed char *)trni_operand_at(o, lane, k);
+    for (int i = 0; i < count; i++)
+        other[i] = (signed char)*trni_operand_at(o, lane + (along_k ? 0 : i), k + (along_k ? i : 0));
     return other;
 }
 
 enum { TRNI_INT8_COLUMNS = 1024 };
+
+/* The sums of one tile, `deep` numbers from k, of row m with columns [n, n + count): along K where b's columns stand
+ * that way, else along its rows. */
+TRNI_DRIVER void trni_int8_tile(const trni_product *p, int64_t m, int64_t n, int count, int64_t k, int deep,
+                                int32_t *sum)
+{
+    signed char other[TRNI_INT8_COLUMNS], copy[TRNI_ARRAY_ROWS];
+    const signed char *x = trni_int8_numbers(&p->a, m, k, true, deep, copy);
+    if (p->b.depth_stride == 1 && p->b.lane_stride != 1) {
+        for (int i = 0; i < count; i++)
+            trni_int8_dot_for(p->isa)(&sum[i], x, (const signed char *)trni_operand_at(&p->b, n + i, k), (size_t)deep);
+        return;
+    }
+    memset(sum, 0, sizeof sum[0] * (size_t)count);
+    for (int i = 0; i < deep; i++)
+        trni_int8_line_for(p->isa)(sum, x[i], trni_int8_numbers(&p->b, n, k + i, false, count, other), (size_t)count);
+}
 
 /* Columns [n, n + count) of a row of dst, at most TRNI_INT8_COLUMNS. A tile's sum fits 22 bits; PSUM wraps or saturates
  * when it is added. */
 TRNI_COLD void trni_int8_part(const trni_product *p, int64_t m, int64_t n, int count)
 {
     int32_t psum[TRNI_INT8_COLUMNS] = { 0 }, sum[TRNI_INT8_COLUMNS];
-    signed char other[TRNI_INT8_COLUMNS];
     const int64_t deep = p->numerics.k_tile;
     for (int i = 0; i < count && p->accumulate; i++) memcpy(&psum[i], trni_dst_at(p, m, n + i), sizeof psum[i]);
     for (int64_t k = 0; k < p->a.depth; k += deep) {
-        memset(sum, 0, sizeof sum[0] * (size_t)count);
-        for (int64_t i = k; i < p->a.depth && i < k + deep; i++)
-            trni_int8_line_for(p->isa)(sum, (signed char)*trni_operand_at(&p->a, m, i),
-                                       trni_int8_numbers(p, n, i, count, other), (size_t)count);
+        trni_int8_tile(p, m, n, count, k, (int)(p->a.depth - k < deep ? p->a.depth - k : deep), sum);
         for (int i = 0; i < count; i++) psum[i] = trni_int32_sum(p, (int64_t)psum[i] + sum[i]);
     }
     for (int i = 0; i < count; i++) memcpy(trni_dst_at(p, m, n + i), &psum[i], sizeof psum[i]);
