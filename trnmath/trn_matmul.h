@@ -66,6 +66,7 @@ TRN_API trn_status trn_matmul(const trn_matmul_args *args);
 
 #include <stdlib.h>
 
+#include "array/matmul_dots.h"
 #include "array/matmul_int8.h"
 #include "array/matmul_row.h"
 #include "array/matmul_slabs.h"
@@ -81,13 +82,37 @@ TRNI_DRIVER void trni_block_multiply(const trni_product *p, const trni_cut *cut,
     trni_worker_init(&w, p, cut, scratch + cut->thread_bytes * (size_t)block);
     for (int64_t j = 0; j < columns; j += cut->slab_columns) {
         const int64_t count = trni_min64(columns - j, cut->slab_columns);
-        if (cut->single) trni_region_stream(&w, n + j, count);
+        if (cut->dots) trni_region_dots(&w, n + j, count);
+        else if (cut->single) trni_region_stream(&w, n + j, count);
         else if (cut->direct) trni_region_direct(&w, m, rows, n + j, count);
         else trni_region_cast(&w, m, rows, n + j, count);
     }
 }
 
 /* ---- the call ---- */
+
+/* A product of few columns and more rows is the turned one of few rows: each of a row's products has two factors, and
+ * does not mind their order. Then weights are b, whichever side they come from. Random words are drawn by their place
+ * in dst, which a single column turned keeps. */
+enum { TRNI_TURN_COLUMNS = 16 };
+
+TRNI_DRIVER void trni_matmul_turn(trni_product *p)
+{
+    if (!p->integer && !(p->a.depth && trni_kernels_apply(p))) return;
+    const bool drawn = p->rounding == TRN_STOCHASTIC || p->numerics.psum_rounding == TRN_STOCHASTIC;
+    if (p->b.lanes >= p->a.lanes || p->b.lanes > (drawn ? 1 : TRNI_TURN_COLUMNS)) return;
+    const trni_operand a = p->a;
+    const trni_scales scale = p->a_scale;
+    const int64_t rows = p->dst.shape[0], row = p->dst.stride[0];
+    p->a = p->b;
+    p->b = a;
+    p->a_scale = p->b_scale;
+    p->b_scale = scale;
+    p->dst.shape[0] = p->dst.shape[1];
+    p->dst.stride[0] = p->dst.stride[1];
+    p->dst.shape[1] = rows;
+    p->dst.stride[1] = row;
+}
 
 TRNI_DRIVER trn_status trni_matmul_check(const trn_matmul_args *args, trni_product *p)
 {
@@ -133,6 +158,7 @@ TRN_API size_t trn_matmul_scratch_bytes(const trn_matmul_args *args)
     trn_matmul_args quiet = *args;
     quiet.error = NULL;
     if (trni_matmul_check(&quiet, &p) != TRN_OK) return 0;
+    trni_matmul_turn(&p);
     if (trni_matmul_is_int8(&p)) {
         const trni_int8_work work = trni_int8_work_of(&p);
         const trni_int8_cut cut = trni_int8_cut_of(&work);
@@ -213,6 +239,7 @@ TRN_API trn_status trn_matmul(const trn_matmul_args *args)
     TRNI_ENTER(args);
     const trn_status status = trni_matmul_check(args, &p);
     if (status != TRN_OK || p.a.lanes == 0 || p.b.lanes == 0) return status;
+    trni_matmul_turn(&p);
     if (trni_matmul_is_int8(&p)) return trni_matmul_int8(args, &p);
     if (trni_matmul_is_packed(&p)) return trni_matmul_packed(args, &p);
     if (p.a.depth) return trni_matmul_regions(&p, args->error);

@@ -60,7 +60,7 @@ TRNI_INT8_MICRO(4)
 #undef TRNI_INT8_MICRO
 
 #if TRNI_PANEL_SIMD
-#include "../simd/int8_x86.h"
+#include "../simd/matmul_int8_avx512.h"
 #endif
 
 /* PSUM after a tile, held between the ends of int32. */

@@ -17,7 +17,7 @@ typedef struct trni_slab {
     int64_t m, rows, n, columns, k, depth;
     trni_psum psum;
     bool last_rows; /* the next slab needs another part of b */
-    bool thin;      /* panels of b are packed when their turn comes */
+    bool thin;      /* panels of b are packed when their turn comes, a few at a time; one tile deep */
 } trni_slab;
 
 TRNI_FN void trni_copy_tile(float *dst, int64_t dst_step, const float *src, int64_t src_step, int rows, int64_t columns)
@@ -47,9 +47,10 @@ TRNI_DRIVER trni_wanted trni_wanted_source(const trni_worker *w, const trni_slab
 {
     const trni_operand *o = &w->p->b;
     const int64_t bytes = o->bytes;
-    const bool beside = s->thin && column + w->array.width < s->columns;
+    const int64_t span = (int64_t)TRNI_THIN_PANELS * w->array.width;
+    const bool beside = s->thin && column + span < s->columns;
     const int64_t source_k = beside ? k : s->k + s->depth,
-                  source_column = s->thin ? (beside ? column + w->array.width : 0) : column;
+                  source_column = s->thin ? (beside ? column + span : column % span) : column;
     trni_wanted wanted = { 0, 0, 0 };
     if (!s->last_rows || o->lane_stride != 1 || bytes > 2 || source_k >= o->depth) return wanted;
     wanted.at = (uintptr_t)trni_operand_at(o, s->n + source_column, source_k);
@@ -110,7 +111,9 @@ TRNI_DRIVER void trni_panel_tile(const trni_worker *w, const trni_slab *s, int64
 /* Where the packed tile of b at [k, column] stands; one past the slab's last column it is the slab's first. */
 TRNI_DRIVER const float *trni_packed_b(const trni_worker *w, const trni_slab *s, int64_t column, int64_t k)
 {
-    if (s->thin || column >= s->columns) return w->b;
+    if (column >= s->columns) return w->b;
+    if (s->thin)
+        return w->b + column % (TRNI_THIN_PANELS * w->array.width) * trni_tile_map(w, (int)s->depth)->lines;
     return w->b + (k - s->k) * trni_round_up(s->columns, w->array.width) +
            column * trni_tile_map(w, trni_tile_deep(w, k, s->k + s->depth))->lines;
 }
@@ -128,7 +131,9 @@ TRNI_DRIVER void trni_slab_multiply(const trni_worker *w, const trni_slab *s)
             const int64_t next_k = k + deep, columns = trni_min64(s->columns - column, width);
             const float *next =
                 next_k < end ? trni_packed_b(w, s, column, next_k) : trni_packed_b(w, s, column + width, s->k);
-            if (s->thin) trni_worker_pack_columns(w, s->n + column, columns, k, depth, w->b);
+            if (s->thin && column % (TRNI_THIN_PANELS * width) == 0)
+                trni_worker_pack_columns(w, s->n + column, trni_min64(s->columns - column, TRNI_THIN_PANELS * width), k,
+                                         depth, w->b);
             trni_panel_tile(w, s, column, columns, w->a + (k - s->k) * s->rows, trni_packed_b(w, s, column, k), next, k,
                             depth);
         }

@@ -30,6 +30,7 @@ enum {
     TRNI_ROW_COLUMNS = 4096, /* of a single row: a page of memory and more from each line of b */
     TRNI_ROW_BLOCKS = (int)TRNI_MAX_DEPTH / TRNI_SCALE_BLOCK + 1, /* of MX scales that a tile has, whole or not */
     TRNI_FEW_ROWS = 192,
+    TRNI_THIN_PANELS = 4, /* that are packed together: memory is read 256 bytes of BF16 at a time */
     TRNI_PSUM_ROWS = 384, /* rows of dst whose PSUM is kept in scratch when dst itself cannot hold it */
     TRNI_SCRATCH_ALIGN = 64
 };
@@ -39,9 +40,9 @@ typedef struct trni_cut {
     int64_t rows, columns; /* of one thread's block, at most */
     bool direct;           /* dst is F32, aligned, with unit column stride: PSUM lives in it */
     bool few, thin;
-    bool single;           /* one row of a, and rows of b in memory order: b is not packed */
+    bool single, dots;     /* one row of a, and b's rows, or columns, in memory order: b is not packed */
     int64_t slab_columns;
-    size_t a_floats, b_floats, local_floats, psum_floats, scale_floats, thread_bytes;
+    size_t a_floats, b_floats, local_floats, psum_floats, row_floats, thread_bytes;
 } trni_cut;
 
 /* Threads along M and N so that blocks are as square as can be (least packing), and no thread is without work. */
@@ -72,6 +73,15 @@ TRNI_DRIVER void trni_cut_threads(trni_cut *cut, int64_t m, int64_t n, int64_t k
     cut->threads_n = (int)trni_ceil_div(n, cut->columns);
 }
 
+/* Can array/matmul_dots.h do it? Four numbers of a column that follow each other belong to four chains then. */
+enum { TRNI_DOT_CHAINS = 4, TRNI_DOT_DEPTH = 4096 /* numbers of a that are decoded at a time */ };
+
+TRNI_FN bool trni_dots_apply(const trni_product *p)
+{
+    return p->a.lanes == 1 && p->b.depth_stride == 1 && p->b.lane_stride != 1 && p->spread == TRNI_SINGLE &&
+           p->numerics.chains == TRNI_DOT_CHAINS && p->numerics.chain_layout == TRN_CHAINS_INTERLEAVED;
+}
+
 TRNI_FN int64_t trni_slab_depth(const trni_product *p, bool few)
 {
     const int64_t deep = trni_tile_depth(p);
@@ -83,22 +93,24 @@ TRNI_DRIVER trni_cut trni_cut_of(const trni_product *p, const trni_array *array)
     trni_cut cut;
     trni_cut_threads(&cut, p->a.lanes, p->b.lanes, p->a.depth, array);
     cut.single = p->a.lanes == 1 && p->b.lane_stride == 1;
-    cut.slab_columns = cut.single ? TRNI_ROW_COLUMNS : TRNI_SLAB_COLUMNS;
+    cut.dots = trni_dots_apply(p);
+    cut.slab_columns = cut.single || cut.dots ? TRNI_ROW_COLUMNS : TRNI_SLAB_COLUMNS;
     const size_t columns = (size_t)trni_round_up(trni_min64(cut.columns, cut.slab_columns), TRNI_WEAVE);
     cut.few = cut.rows <= TRNI_FEW_ROWS;
-    cut.thin = cut.few && p->b.bytes <= 2;
+    cut.thin = cut.few && (p->b.bytes <= 2 || p->b.lane_stride != 1);
     const int64_t lines = trni_round_up(p->a.depth, trni_spread_group(p->spread)); /* a last, odd pair has two */
     const size_t depth = (size_t)trni_min64(lines, trni_slab_depth(p, cut.few)),
                  rows = (size_t)(cut.few ? cut.rows : (int64_t)TRNI_SLAB_ROWS);
     const size_t align = TRNI_SCRATCH_ALIGN / sizeof(float);
     cut.direct = p->dst.format == TRN_F32 && p->dst.stride[1] == 1 && (uintptr_t)p->dst.data % sizeof(float) == 0;
     cut.a_floats = (size_t)trni_round_up((int64_t)(depth * rows), (int64_t)align);
-    cut.b_floats = (cut.single ? (size_t)p->numerics.chains : depth) * columns;
+    cut.b_floats = cut.dots ? 0 : (cut.single ? (size_t)p->numerics.chains : depth) * columns;
     cut.local_floats = rows * (size_t)array->width;
     cut.psum_floats = cut.direct ? 0 : columns * (size_t)trni_min64(cut.rows, TRNI_PSUM_ROWS);
-    cut.scale_floats = cut.single ? TRNI_ROW_COLUMNS + (size_t)TRNI_ROW_BLOCKS * TRNI_ROW_COLUMNS / sizeof(float) : 0;
+    cut.row_floats = cut.single ? TRNI_ROW_COLUMNS + (size_t)TRNI_ROW_BLOCKS * TRNI_ROW_COLUMNS / sizeof(float) : 0;
+    if (cut.dots) cut.row_floats = TRNI_DOT_DEPTH;
     cut.thread_bytes = (size_t)trni_round_up(
-        (int64_t)((cut.a_floats + cut.b_floats + cut.local_floats + cut.psum_floats + cut.scale_floats) *
+        (int64_t)((cut.a_floats + cut.b_floats + cut.local_floats + cut.psum_floats + cut.row_floats) *
                   sizeof(float)),
         TRNI_SCRATCH_ALIGN);
     return cut;
@@ -119,7 +131,8 @@ typedef struct trni_worker {
     trni_map whole, tail; /* of a full tile, and of the last one */
     trni_encoder psum_encoder; /* BF16 PSUM */
     float *a, *b, *local, *psum;
-    float *row; /* of a single row: [TRNI_ROW_COLUMNS] sums, then [TRNI_ROW_BLOCKS][TRNI_ROW_COLUMNS] scales' bytes */
+    float *row; /* of a single row: [TRNI_ROW_COLUMNS] sums, then [TRNI_ROW_BLOCKS][TRNI_ROW_COLUMNS] scales' bytes; or,
+                 * for dots, [TRNI_DOT_DEPTH] numbers of a */
 } trni_worker;
 
 /* PSUM of a region of dst: [row][step] floats. */

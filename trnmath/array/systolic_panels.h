@@ -246,25 +246,45 @@ typedef struct trni_packer {
     int lines;            /* of a panel */
 } trni_packer;
 
+/* Numbers along K follow each other: up to 16 lines at a time are read, and turned. While they are, memory is asked for
+ * the same numbers of the lanes that come next, which are far from these. */
+TRNI_FN void trni_pack_lines(const trni_packer *p, int64_t lane, int lanes, int width, int64_t k, int depth, float *dst)
+{
+    enum { group = 16, cache_line = 64 };
+    float line[(int)group * TRNI_ARRAY_ROWS];
+    const trni_operand *o = p->o;
+    const bool straight = o->format == TRN_F32 && (uintptr_t)o->data % sizeof(float) == 0;
+    const uintptr_t ahead = (uintptr_t)(o->lane_stride * group * o->bytes);
+    for (int t = 0; t < depth; t += TRNI_ARRAY_ROWS) {
+        const int part = depth - t < TRNI_ARRAY_ROWS ? depth - t : TRNI_ARRAY_ROWS;
+        const float *from = line;
+        int64_t step = TRNI_ARRAY_ROWS;
+        for (int i = 0; i < lanes; i++) {
+            const unsigned char *at = trni_operand_at(o, lane + i, k + t);
+            for (int64_t c = 0; c < part * o->bytes; c += cache_line)
+                __builtin_prefetch((const void *)((uintptr_t)at + ahead + (uintptr_t)c), 0, 3);
+            if (!straight) trni_feed_line(p->feed, line + i * TRNI_ARRAY_ROWS, at, (size_t)part);
+        }
+        if (straight) {
+            from = (const float *)(const void *)trni_operand_at(o, lane, k + t);
+            step = o->lane_stride;
+        }
+        p->array->transpose(dst, (size_t)width, p->line + t, from, step, lanes, part);
+    }
+}
+
 /* Packs lanes [lane, lane + lanes) of `depth` numbers along K into one panel of `width` >= lanes; the rest is zero. */
 TRNI_FN void trni_pack_panel(const trni_packer *p, int64_t lane, int lanes, int width, int64_t k, int depth, float *dst)
 {
     enum { group = 16 };
-    float line[(int)group * TRNI_ARRAY_ROWS];
     const trni_operand *o = p->o;
     if (o->lane_stride == 1 && (lanes > 1 || o->depth_stride != 1)) {
         for (int t = 0; t < depth; t++)
             trni_feed_line(p->feed, dst + p->line[t] * width, trni_operand_at(o, lane, k + t), (size_t)lanes);
     } else if (o->depth_stride == 1) {
         for (int first = 0; first < lanes; first += group)
-            for (int t = 0; t < depth; t += TRNI_ARRAY_ROWS) {
-                const int count = lanes - first < group ? lanes - first : group,
-                          part = depth - t < TRNI_ARRAY_ROWS ? depth - t : TRNI_ARRAY_ROWS;
-                for (int i = 0; i < count; i++)
-                    trni_feed_line(p->feed, line + i * TRNI_ARRAY_ROWS, trni_operand_at(o, lane + first + i, k + t),
-                                   (size_t)part);
-                p->array->transpose(dst + first, (size_t)width, p->line + t, line, TRNI_ARRAY_ROWS, count, part);
-            }
+            trni_pack_lines(p, lane + first, lanes - first < group ? lanes - first : (int)group, width, k, depth,
+                            dst + first);
     } else {
         for (int t = 0; t < depth; t++)
             for (int i = 0; i < lanes; i++)
@@ -293,9 +313,32 @@ TRNI_DRIVER void trni_pack_columns(const trni_packer *p, int64_t column, int64_t
     }
 }
 
+/* The same where lanes follow each other: a line of them is read at once, and shared out among the strips. */
+TRNI_DRIVER void trni_pack_strips(const trni_packer *p, int64_t lane, int64_t lanes, int64_t k, int depth, float *dst)
+{
+    enum { most = 96 };
+    float line[most];
+    for (int64_t from = 0; from < lanes; from += most / p->array->rows[0] * p->array->rows[0]) {
+        const int64_t left = lanes - from, whole = most / p->array->rows[0] * p->array->rows[0],
+                      count = left < whole ? left : whole;
+        for (int t = 0; t < depth; t++) {
+            trni_feed_line(p->feed, line, trni_operand_at(p->o, lane + from, k + t), (size_t)count);
+            for (int64_t done = 0; done < count;) {
+                const int strip = p->array->rows[trni_strip_kernel(p->array, count - done)];
+                memcpy(dst + (from + done) * p->lines + p->line[t] * strip, line + done, sizeof *line * (size_t)strip);
+                done += strip;
+            }
+        }
+    }
+}
+
 /* Packs rows [lane, lane + lanes) of one tile of a, strip after strip; strip s of r rows is [line][r]. */
 TRNI_DRIVER void trni_pack_rows(const trni_packer *p, int64_t lane, int64_t lanes, int64_t k, int depth, float *dst)
 {
+    if (p->o->lane_stride == 1 && lanes > p->array->rows[0]) {
+        trni_pack_strips(p, lane, lanes, k, depth, dst);
+        return;
+    }
     for (int64_t done = 0; done < lanes;) {
         const int strip = p->array->rows[trni_strip_kernel(p->array, lanes - done)];
         trni_pack_panel(p, lane + done, strip, strip, k, depth, dst + (size_t)(done * p->lines));

@@ -1,4 +1,4 @@
-/* simd/int8_x86.h - array/matmul_int8.h's kernels: pairs in AVX2, quads in AVX-512 with VNNI.
+/* simd/matmul_int8_avx512.h - array/matmul_int8.h's kernels: pairs in AVX2, quads in AVX-512 with VNNI.
  * Behind trn_matmul.h. SPDX-License-Identifier: MIT
  *
  * SIMD kernels: whole numbers, so the order of sums does not matter. Included by array/matmul_int8.h only, and not at
@@ -6,8 +6,8 @@
  */
 #ifndef TRNI_ARRAY_MATMUL_INT8_H
 #include "../array/matmul_int8.h" /* which includes this file where it belongs */
-#elif !defined(TRNI_SIMD_INT8_X86_H)
-#define TRNI_SIMD_INT8_X86_H
+#elif !defined(TRNI_SIMD_MATMUL_INT8_AVX512_H)
+#define TRNI_SIMD_MATMUL_INT8_AVX512_H
 
 #include <immintrin.h>
 
@@ -87,4 +87,4 @@ TRNI_INT8_KERNEL(1, vnni, TRNI_TARGET_VNNI)
 #undef TRNI_INT8_EACH
 
 TRNI_SIMD_END
-#endif /* TRNI_SIMD_INT8_X86_H */
+#endif /* TRNI_SIMD_MATMUL_INT8_AVX512_H */
