@@ -15,8 +15,10 @@
  * DOES: counts every weight, bias and norm of decoder-only transformers: multi-head, grouped-query and latent attention
  *     (MLA), gated and plain feed-forward blocks, mixtures of experts with shared experts and leading dense blocks,
  *     sliding windows, layers of linear attention and state spaces (gated delta rule, Mamba-2), tied and untied
- *     embeddings; and the flops of a forward pass.
- * DOES NOT: read configuration files (examples/io/hf_config.h does), or know encoders and multi-token prediction heads.
+ *     embeddings; of encoders of text and of images (BERT, ViT), with a pooler, a classifier or a head for masked
+ *     tokens; and the flops of a forward pass.
+ * DOES NOT: read configuration files (examples/io/hf_config.h does), or know encoders that a decoder looks at, and
+ *     multi-token prediction heads.
  *
  * CONTENTS
  *     trn_model                      the configuration; zero is the usual value
@@ -27,11 +29,17 @@
  *     trn_model_context              positions that a token of a causal sequence sees, on average
  *
  * KNOWN FROM: the model code and the config.json that each publisher ships; tests hold the totals against published
- *     counts (llama 3, mixtral, qwen 3, deepseek-v3, gpt-oss, gpt-neox-20b, gpt2, gemma 2).
+ *     counts (llama 3, mixtral, qwen 3, deepseek-v3, gpt-oss, gpt-neox-20b, gpt2, gemma 2, bert, roberta, vit).
  *
  * Latent attention: head_dim is the part of a head that has no rotation, rope_dim the part that has, shared by all
  *     keys. The cache holds kv_rank + rope_dim elements a token and layer, whatever the number of heads. In decode the
  *     up-projection of keys and values is absorbed into queries and outputs: as many flops as projecting one token.
+ *
+ * Encoders: every token sees all of its sequence, so there is no cache and nothing to decode. The one norm outside of
+ *     the layers is that after the embeddings (BERT: norms follow their blocks) or that before the head (ViT: they
+ *     precede them). The published 109,482,240 of bert-base are the encoder with its pooler; the checkpoint's
+ *     masked-token head has 622,650 more, shares the embedding, and leaves the pooler out: 109,514,298. The 86.6
+ *     million of vit-base-patch16-224 include a classifier of 1000, without which there are 85.8 million.
  */
 #ifndef TRN_PLAN_MODEL_H
 #define TRN_PLAN_MODEL_H
@@ -71,6 +79,15 @@ typedef struct trn_model {
     bool gated_attention; /* queries bring a gate of their own width for attention's output */
     bool sinks;           /* one learned logit for each head */
     bool shared_gate;     /* shared experts are weighed by a gate [hidden] */
+
+    bool bidirectional;   /* an encoder: every token sees all others, before and behind it */
+    bool pooler;          /* encoders: [hidden, hidden] and a bias, of one token of each sequence */
+    bool masked_head;     /* encoders: [hidden, hidden], a norm and the head with biases, of every token */
+    int64_t classes;      /* encoders: a classifier of one token of each sequence; 0 = none */
+    int64_t token_types;  /* learned embeddings of segments, such as BERT's two; 0 = none */
+    int64_t longest;      /* tokens of the longest sequence; 0 = any */
+    int64_t patch_inputs; /* images: numbers of a patch, whose embedding has a bias; each image brings one token more,
+                             is `longest` tokens, and vocab is 0; 0 = tokens of a vocabulary */
 } trn_model;
 
 /* ---- is it one? ---- */
@@ -94,7 +111,7 @@ typedef struct trn_model_size {
     double dense_mlp;   /* all layers without experts */
     double experts;     /* all routed experts */
     double shared;      /* shared experts, routers */
-    double embeddings;  /* table, positions and head */
+    double embeddings;  /* table, positions, patches and head; of encoders pooler and classifier, too */
     double norms;
     double kv_elements; /* of one token, all layers, beyond any window */
     double state_elements; /* of one sequence, all linear layers, however long it is */
@@ -105,10 +122,12 @@ TRN_API trn_status trn_model_size_of(const trn_model *model, trn_model_size *siz
 
 /* ---- flops ---- */
 
-/* Positions that a token sees, averaged over the layers that look back, those with a window and those without. */
+/* Positions that a token sees, averaged over the layers that look back, those with a window and those without; all of
+ * them in an encoder. */
 TRN_API double trn_model_context(const trn_model *model, double sequence);
 
-/* Forward flops of `tokens` tokens that each see `context` positions, of which `logits` need the head. */
+/* Forward flops of `tokens` tokens that each see `context` positions, of which `logits` need the head, or the pooler
+ * and the classifier: one of each sequence. */
 TRN_API double trn_model_forward_flops(const trn_model *model, double tokens, double context, double logits);
 
 #if TRNI_BODIES
@@ -125,7 +144,7 @@ TRN_API double trn_model_forward_flops(const trn_model *model, double tokens, do
     X(kv_heads, 0, 1 << 14)                                                                                          \
     X(head_dim, 0, 1 << 14)                                                                                          \
     X(intermediate, 0, 1 << 22)                                                                                      \
-    X(vocab, 1, 1 << 24)                                                                                             \
+    X(vocab, 0, 1 << 24)                                                                                             \
     X(experts, 0, 1 << 14)                                                                                           \
     X(experts_per_token, 0, 1 << 14)                                                                                 \
     X(moe_intermediate, 0, 1 << 22)                                                                                  \
@@ -144,7 +163,11 @@ TRN_API double trn_model_forward_flops(const trn_model *model, double tokens, do
     X(linear_value_dim, 0, 1 << 14)                                                                                  \
     X(linear_key_heads, 0, 1 << 14)                                                                                  \
     X(linear_key_dim, 0, 1 << 14)                                                                                    \
-    X(linear_kernel, 0, 1 << 10)
+    X(linear_kernel, 0, 1 << 10)                                                                                     \
+    X(classes, 0, 1 << 24)                                                                                           \
+    X(token_types, 0, 1 << 20)                                                                                       \
+    X(longest, 0, INT64_C(1) << 32)                                                                                  \
+    X(patch_inputs, 0, 1 << 24)
 
 TRNI_FN trn_status trni_model_ranges(const trn_model *m, trn_error *error)
 {
@@ -201,6 +224,31 @@ TRNI_DRIVER trn_status trni_model_linear_check(const trn_model *m, trn_error *er
     return TRN_OK;
 }
 
+/* What only one kind of model has. */
+TRNI_DRIVER trn_status trni_model_encoder_check(const trn_model *m, trn_error *error)
+{
+    const struct { const char *name; bool given, encoders; } row[] = {
+        { "pooler", m->pooler, true },          { "masked_head", m->masked_head, true },
+        { "classes", m->classes > 0, true },    { "patch_inputs", m->patch_inputs > 0, true },
+        { "window", m->window > 0, false },     { "linear_layers", m->linear_layers > 0, false },
+        { "kv_rank", m->kv_rank > 0, false },
+    };
+    for (unsigned i = 0; i < sizeof row / sizeof row[0]; i++)
+        if (row[i].given && row[i].encoders != m->bidirectional)
+            return trni_fail(error, TRN_EINVAL, "%s is given, but the model is %s encoder (bidirectional)", row[i].name,
+                             m->bidirectional ? "an" : "no");
+    if (m->masked_head && (m->pooler || m->classes || m->patch_inputs))
+        return trni_fail(error, TRN_EINVAL, "masked_head is given, and so is %s, which excludes it",
+                         m->pooler ? "pooler" : m->classes ? "classes" : "patch_inputs");
+    if (m->vocab < 1 && !m->patch_inputs)
+        return trni_fail(error, TRN_EINVAL, "vocab is 0; a model without patch_inputs has 1 to 16777216");
+    if (m->patch_inputs && (m->vocab || m->longest < 2))
+        return trni_fail(error, TRN_EINVAL, "patch_inputs is %lld, but vocab is %lld and longest %lld; expected 0 and "
+                         "the tokens of an image", (long long)m->patch_inputs, (long long)m->vocab,
+                         (long long)m->longest);
+    return TRN_OK;
+}
+
 TRN_API trn_status trn_model_check(const trn_model *model, trn_error *error)
 {
     TRNI_FLOATS;
@@ -208,6 +256,7 @@ TRN_API trn_status trn_model_check(const trn_model *model, trn_error *error)
     trn_status status = trni_model_ranges(model, error);
     if (status == TRN_OK) status = trni_model_mlp_check(model, error);
     if (status == TRN_OK) status = trni_model_linear_check(model, error);
+    if (status == TRN_OK) status = trni_model_encoder_check(model, error);
     if (status != TRN_OK) return status;
     if (model->head_dim == 0 && model->hidden % model->heads)
         return trni_fail(error, TRN_EINVAL, "head_dim is not given, and hidden %lld does not divide by heads %lld",
@@ -366,14 +415,30 @@ TRNI_FN double trni_plan_moe_layer_parameters(const trn_model *m, int64_t shares
            (double)m->norms * trni_plan_norm_parameters(m);
 }
 
+/* Patches are cut along their numbers, as the vocabulary is; their bias and the image's own token are not. */
 TRNI_FN double trni_plan_embedding_parameters(const trn_model *m, int64_t shares)
 {
-    return (trni_plan_ceil_share(m->vocab, shares) + (double)m->positions) * (double)m->hidden;
+    const double cut = trni_plan_ceil_share(m->vocab, shares) + trni_plan_ceil_share(m->patch_inputs, shares);
+    return (cut + (double)(m->positions + m->token_types) + (m->patch_inputs ? 2 : 0)) * (double)m->hidden;
+}
+
+/* Logits of a token, over the vocabulary; an encoder has them to guess masked tokens. */
+TRNI_FN int64_t trni_plan_head_width(const trn_model *m)
+{
+    return m->bidirectional && !m->masked_head ? 0 : m->vocab;
 }
 
 TRNI_FN double trni_plan_head_parameters(const trn_model *m, int64_t shares)
 {
-    return trni_plan_ceil_share(m->vocab, shares) * (double)m->hidden;
+    return trni_plan_ceil_share(trni_plan_head_width(m), shares) * (double)m->hidden;
+}
+
+/* What an encoder's tokens meet at its end, beside the head. Of these matrices tp cuts none. */
+TRNI_FN double trni_plan_end_parameters(const trn_model *m, int64_t shares)
+{
+    const double h = (double)m->hidden, dense = m->pooler || m->masked_head ? h * (h + 1) : 0;
+    const double masked = trni_plan_norm_parameters(m) + trni_plan_ceil_share(m->vocab, shares);
+    return dense + (m->masked_head ? masked : 0) + (double)m->classes * (h + 1);
 }
 
 /* Keys and values of one token in one layer that has them, in one slice. A latent is not cut by heads. */
@@ -404,11 +469,12 @@ TRN_API trn_status trn_model_size_of(const trn_model *model, trn_model_size *siz
     size->experts = sparse * (double)m.experts * expert;
     size->shared = sparse * trni_plan_shared_parameters(&m, 1);
     size->embeddings =
-        trni_plan_embedding_parameters(&m, 1) + (m.tied_embeddings ? 0 : trni_plan_head_parameters(&m, 1));
+        trni_plan_embedding_parameters(&m, 1) + (m.tied_embeddings ? 0 : trni_plan_head_parameters(&m, 1)) +
+        trni_plan_end_parameters(&m, 1);
     size->norms = (layers * (double)m.norms + 1) * trni_plan_norm_parameters(&m);
     size->total = size->attention + size->dense_mlp + size->experts + size->shared + size->embeddings + size->norms;
     size->active = size->total - sparse * (double)(m.experts - m.experts_per_token) * expert;
-    size->kv_elements = (layers - linear) * trni_plan_kv_elements(&m, 1);
+    size->kv_elements = m.bidirectional ? 0 : (layers - linear) * trni_plan_kv_elements(&m, 1);
     size->state_elements = linear * trni_plan_state_elements(&m, 1);
     return TRN_OK;
 }
@@ -428,6 +494,7 @@ TRN_API double trn_model_context(const trn_model *model, double sequence)
     const double layers = (double)(model->layers - model->linear_layers); /* that look back */
     const double windowed = model->window > 0 && layers > 0 ? (double)model->window_layers / layers : 0;
     if (layers <= 0) return 0;
+    if (model->bidirectional) return sequence;
     return windowed * trni_plan_causal_context(sequence, (double)model->window) +
            (1 - windowed) * trni_plan_causal_context(sequence, 0);
 }
@@ -449,6 +516,13 @@ TRNI_FN double trni_plan_multiplied(const trn_model *settled)
            ((double)m.layers - linear) * full + linear * each;
 }
 
+/* Weights that a token is multiplied with at the end: the head, and an encoder's other ones. */
+TRNI_FN double trni_plan_end_multiplied(const trn_model *m)
+{
+    const double dense = m->pooler || m->masked_head ? (double)m->hidden : 0;
+    return (double)m->hidden * ((double)trni_plan_head_width(m) + dense + (double)m->classes);
+}
+
 TRN_API double trn_model_forward_flops(const trn_model *model, double tokens, double context, double logits)
 {
     TRNI_FLOATS;
@@ -459,8 +533,8 @@ TRN_API double trn_model_forward_flops(const trn_model *model, double tokens, do
     const double linear = (double)m.linear_layers; /* a state is updated and read, and by a delta rule read twice */
     const double state = (m.state_space ? 2 : 3) * trni_plan_linear_values(&m, 1) * (double)m.linear_key_dim;
     const double looks = ((double)m.layers - linear) * context * score + linear * state;
-    return 2 * tokens * (trni_plan_multiplied(&m) + looks) +
-           2 * logits * (double)m.vocab * (double)m.hidden;
+    return 2 * tokens * (trni_plan_multiplied(&m) + looks) + 2 * logits * trni_plan_end_multiplied(&m) +
+           2 * fmax(0, tokens - logits) * (double)m.patch_inputs * (double)m.hidden;
 }
 
 #endif /* TRNI_BODIES */

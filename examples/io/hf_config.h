@@ -10,8 +10,9 @@
  *         return 0;
  *     }
  *
- * DOES: the decoder families of the table below, by model_type; a text_config inside a multi-modal configuration; every
- *     failure is one sentence that names the file, the field and what is wrong with it.
+ * DOES: the decoder families of the table below, by model_type, and the encoders bert, roberta and vit, with the head
+ *     that "architectures" names; a text_config inside a multi-modal configuration; every failure is one sentence that
+ *     names the file, the field and what is wrong with it.
  * DOES NOT: guess an architecture that it does not know, read weights, or count multi-token prediction heads, vision
  *     towers and quantisation scales.
  *
@@ -61,7 +62,10 @@ enum {
     HF_NO_O_BIAS = 262144, /* attention_bias is that of queries, keys and values */
     HF_QK_NORM_ASKED = 524288, /* use_qk_norm */
     HF_DELTA_RULE = 1048576, /* gated delta rule in most layers, attention with a gate in the others */
-    HF_MAMBA2 = 2097152
+    HF_MAMBA2 = 2097152,
+    HF_ENCODER = 4194304,  /* every token sees all others; what is at the end: "architectures" */
+    HF_IMAGES = 8388608,   /* of patches in place of words */
+    HF_PADDED = 16777216   /* the first two positions are never used */
 };
 
 typedef struct hf_family {
@@ -98,6 +102,11 @@ HF_FN const hf_family *hf_family_at(int index)
           "num_local_experts" },
         { "gpt_neox", HF_QKV_BIAS | HF_O_BIAS | HF_MLP_BIAS | HF_NORM_BIAS | HF_PLAIN_MLP, 2, 0, NULL },
         { "mamba2", HF_MAMBA2, 1, 0, NULL },
+        { "bert", HF_ENCODER | HF_QKV_BIAS | HF_O_BIAS | HF_MLP_BIAS | HF_NORM_BIAS | HF_PLAIN_MLP | HF_TIED, 2, 0,
+          NULL },
+        { "roberta", HF_ENCODER | HF_PADDED | HF_QKV_BIAS | HF_O_BIAS | HF_MLP_BIAS | HF_NORM_BIAS | HF_PLAIN_MLP |
+          HF_TIED, 2, 0, NULL },
+        { "vit", HF_ENCODER | HF_IMAGES | HF_O_BIAS | HF_MLP_BIAS | HF_NORM_BIAS | HF_PLAIN_MLP, 2, 0, NULL },
         { "gpt2", HF_QKV_BIAS | HF_O_BIAS | HF_MLP_BIAS | HF_NORM_BIAS | HF_PLAIN_MLP | HF_TIED | HF_GPT2, 2, 0, NULL },
     };
     return index >= 0 && index < (int)(sizeof row / sizeof row[0]) ? &row[index] : NULL;
@@ -193,11 +202,12 @@ HF_FN void hf_read_sizes(hf_reader *r, trn_model *m)
     m->layers = hf_number(r, name->layers, 1, 4096, HF_NEEDED);
     m->hidden = hf_number(r, name->hidden, 1, 1 << 20, HF_NEEDED);
     m->heads = hf_number(r, name->heads, 1, 1 << 14, HF_NEEDED);
-    m->vocab = hf_number(r, "vocab_size", 1, 1 << 24, HF_NEEDED);
+    if (!hf_has(r, HF_IMAGES)) m->vocab = hf_number(r, "vocab_size", 1, 1 << 24, HF_NEEDED);
     if (name->intermediate)
         m->intermediate = hf_number(r, name->intermediate, 1, 1 << 22, gpt2 ? 4 * m->hidden : HF_NEEDED);
-    m->kv_heads = gpt2 ? 0 : hf_number(r, "num_key_value_heads", 1, 1 << 14, 0);
-    m->head_dim = gpt2 ? 0 : hf_number(r, "head_dim", 1, 1 << 14, 0);
+    const bool alike = gpt2 || hf_has(r, HF_ENCODER); /* every head has its own keys, and the usual width */
+    m->kv_heads = alike ? 0 : hf_number(r, "num_key_value_heads", 1, 1 << 14, 0);
+    m->head_dim = alike ? 0 : hf_number(r, "head_dim", 1, 1 << 14, 0);
     if (gpt2) m->positions = hf_number(r, "n_positions", 1, 1 << 24, 1024);
     m->tied_embeddings = hf_flag(r, "tie_word_embeddings", hf_has(r, HF_TIED));
 }
@@ -392,6 +402,94 @@ HF_FN void hf_read_linear(hf_reader *r, trn_model *m)
     if (hf_has(r, HF_MAMBA2)) hf_read_mamba2(r, m);
 }
 
+/* ---- encoders ---- */
+
+/* What transformers' classes put on an encoder. */
+typedef struct hf_end {
+    const char *type, *name;
+    bool pooler, masked, classes;
+} hf_end;
+
+/* NULL: a class that is not known. Without a name the encoder is meant by itself, which is the first of its type. */
+HF_FN const hf_end *hf_end_of(hf_reader *r)
+{
+    static const hf_end row[] = {
+        { "bert", "BertModel", true, false, false },
+        { "bert", "BertForMaskedLM", false, true, false },
+        { "bert", "BertForSequenceClassification", true, false, true },
+        { "roberta", "RobertaModel", true, false, false },
+        { "roberta", "RobertaForMaskedLM", false, true, false },
+        { "roberta", "RobertaForSequenceClassification", true, false, true },
+        { "vit", "ViTModel", true, false, false },
+        { "vit", "ViTForImageClassification", false, false, true },
+    };
+    io_json text;
+    const cJSON *list = hf_field(r, "architectures", &text), *name = cJSON_IsArray(list) ? list->child : NULL;
+    char known[200] = "";
+    size_t used = 0;
+    if (list && (!name || name->next || !cJSON_IsString(name)))
+        return hf_fail(r, "its 'architectures' is not a list of one name"), NULL;
+    for (unsigned i = 0; i < sizeof row / sizeof row[0]; i++) {
+        if (strcmp(row[i].type, r->family->type) != 0) continue;
+        if (!name || strcmp(row[i].name, name->valuestring) == 0) return &row[i];
+        used += (size_t)snprintf(known + used, sizeof known - used, "%s%s", used ? ", " : "", row[i].name);
+    }
+    hf_fail(r, "its 'architectures' is '%.64s'; known are %s", name ? name->valuestring : "", known);
+    return NULL;
+}
+
+/* As transformers counts them: the names of classes, or num_labels, or two. */
+HF_FN int64_t hf_classes(hf_reader *r)
+{
+    io_json text;
+    const cJSON *names = hf_field(r, "id2label", &text);
+    if (!names) return hf_number(r, "num_labels", 1, 1 << 24, 2);
+    if (!cJSON_IsObject(names) || !names->child) return hf_fail(r, "its 'id2label' names no classes"), 0;
+    return cJSON_GetArraySize(names);
+}
+
+HF_FN void hf_read_patches(hf_reader *r, trn_model *m)
+{
+    const int64_t image = hf_number(r, "image_size", 1, 1 << 16, HF_NEEDED);
+    const int64_t patch = hf_number(r, "patch_size", 1, 1 << 12, HF_NEEDED);
+    const int64_t channels = hf_number(r, "num_channels", 1, 1 << 10, HF_NEEDED);
+    m->qkv_bias = hf_flag(r, "qkv_bias", true);
+    if (r->why[0]) return;
+    if (image % patch)
+        hf_fail(r, "its 'image_size' %lld does not divide by its 'patch_size' %lld", (long long)image,
+                (long long)patch);
+    m->patch_inputs = patch * patch * channels;
+    m->positions = m->longest = image / patch * (image / patch) + 1; /* the class token */
+    if (m->pooler && hf_number(r, "pooler_output_size", 1, 1 << 20, m->hidden) != m->hidden)
+        hf_fail(r, "its 'pooler_output_size' is not its 'hidden_size', and only such poolers are counted");
+}
+
+HF_FN void hf_read_words(hf_reader *r, trn_model *m)
+{
+    io_json text;
+    const int64_t unused = hf_has(r, HF_PADDED) ? 2 : 0;
+    const cJSON *kind = hf_field(r, "position_embedding_type", &text);
+    m->positions = hf_number(r, "max_position_embeddings", 1 + unused, 1 << 24, HF_NEEDED);
+    m->longest = m->positions - unused;
+    m->token_types = hf_number(r, "type_vocab_size", 1, 1 << 20, 2);
+    if (hf_flag(r, "is_decoder", false)) hf_fail(r, "its 'is_decoder' is true, but %s is an encoder", r->family->type);
+    if (kind && (!cJSON_IsString(kind) || strcmp(kind->valuestring, "absolute") != 0))
+        hf_fail(r, "its 'position_embedding_type' is not 'absolute', and no other is counted");
+}
+
+HF_FN void hf_read_encoder(hf_reader *r, trn_model *m)
+{
+    if (!hf_has(r, HF_ENCODER)) return;
+    const hf_end *end = hf_end_of(r);
+    if (!end) return;
+    m->bidirectional = true;
+    m->pooler = end->pooler;
+    m->masked_head = end->masked;
+    if (end->classes) m->classes = hf_classes(r);
+    if (hf_has(r, HF_IMAGES)) hf_read_patches(r, m);
+    else hf_read_words(r, m);
+}
+
 /* ---- a whole file ---- */
 
 /* The part that describes the language model, and its family. */
@@ -449,6 +547,7 @@ HF_FN bool hf_read_model(hf_reader *r, trn_model *m)
     if (!r->why[0]) hf_read_experts(r, m);
     if (!r->why[0]) hf_read_window(r, m);
     if (!r->why[0]) hf_read_linear(r, m);
+    if (!r->why[0]) hf_read_encoder(r, m);
     if (r->why[0]) return false;
     if (trn_model_check(m, &error) != TRN_OK)
         return hf_fail(r, "as a model of type %s: %s", r->family->type, error.text);

@@ -146,7 +146,8 @@ static const app_option option[] = {
     { "--chips", "N", "a part of the system", take_chips },
     { "--job", "NAME", "train (default), prefill, decode", take_job },
     { "--batch", "N", "sequences in a step (default: train 4 a chip, else 1 a chip)", take_batch },
-    { "--seq", "N", "tokens of a sequence; decode: in the cache (default 4096)", take_seq },
+    { "--seq", "N", "tokens of a sequence; decode: in the cache (default 4096, or as many as the\n"
+      "model takes; images: their patches and one)", take_seq },
     { "--prompt", "N", "decode: tokens of a prompt, for the first token (default: --seq)", take_prompt },
     { "--precision", "NAME",
       "autocast (default): bfloat16, but gradients, optimizer states and a copy of\n"
@@ -247,7 +248,6 @@ static int parse(int argc, char **argv, sp_options *o)
     app_calibration_start(&o->calibration);
     o->system = TRN_TRN2_ULTRASERVER;
     o->top = 10;
-    o->args.sequence = 4096;
     const int status = app_parse_options(&command, o, argc, argv);
     if (status != APP_OK) return status;
     if (o->assumptions) return list_assumptions(), -1;

@@ -76,9 +76,12 @@ static bool scaling(sp_job *job, char *why)
 
 /* ---- the search ---- */
 
+/* Tokens of a sequence where nothing is said: 4096, or as many as the model takes. */
 static bool read_model(sp_job *job, char *why)
 {
     if (!hf_config_read(job->options.config, &job->model, why)) return false;
+    int64_t *const length = &job->options.args.sequence, longest = job->model.longest;
+    if (*length == 0) *length = longest && longest < 4096 ? longest : 4096;
     return trn_model_size_of(&job->model, &job->size, &job->error) == TRN_OK ||
            app_fail(why, "%s: %s", job->options.config, job->error.text);
 }

@@ -91,12 +91,15 @@ sp_text sp_degrees(const trn_plan *p)
 
 const char *sp_unit_of_work(const sp_job *job)
 {
-    return job->args.job == TRN_JOB_TRAIN ? "step" : job->args.job == TRN_JOB_PREFILL ? "batch of prompts" : "token";
+    if (job->args.job == TRN_JOB_TRAIN) return "step";
+    if (job->model.bidirectional) return "batch";
+    return job->args.job == TRN_JOB_PREFILL ? "batch of prompts" : "token";
 }
 
 void sp_describe_job(const sp_job *job, char *text, size_t size)
 {
-    const char *what = job->args.job == TRN_JOB_TRAIN     ? "a training step of"
+    const char *what = job->args.job == TRN_JOB_TRAIN    ? "a training step of"
+                       : job->model.bidirectional        ? "a forward pass of"
                        : job->args.job == TRN_JOB_PREFILL ? "prefill of"
                                                           : "decode, one token for each of";
     const char *each = job->args.job == TRN_JOB_DECODE ? "with" : "of";
@@ -114,7 +117,7 @@ void sp_describe_formats(const sp_job *job, char *text, size_t size)
     if (job->args.job == TRN_JOB_TRAIN)
         snprintf(text + used, size - (size_t)used, ", gradients %s, optimizer %s%s", trn_format_name(f.gradients),
                  trn_format_name(f.optimizer), copy ? " with a copy of the weights" : "");
-    else
+    else if (!job->model.bidirectional)
         snprintf(text + used, size - (size_t)used, ", KV cache %s%s", trn_format_name(f.kv),
                  job->args.job == TRN_JOB_DECODE ? "; no speculative decoding" : "");
 }
@@ -150,7 +153,8 @@ static void print_head(const sp_job *job, FILE *out)
     sp_describe_job(job, text, sizeof text);
     fprintf(out, "%s%s%s: %s parameters", bold, job->model.name, plain, sp_si(s->total).text);
     if (s->active < s->total) fprintf(out, ", %s of them for a token", sp_si(s->active).text);
-    fprintf(out, ", %s KV elements a token", sp_count((int64_t)s->kv_elements).text);
+    if (job->model.bidirectional) fputs(", an encoder", out);
+    else fprintf(out, ", %s KV elements a token", sp_count((int64_t)s->kv_elements).text);
     if (s->state_elements > 0) fprintf(out, ", states of %s elements a sequence", sp_si(s->state_elements).text);
     fputs("\n", out);
     fprintf(out, "%s: %s chips; %s\n", job->net.name, sp_count(job->net.chips).text, text);

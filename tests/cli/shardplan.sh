@@ -55,6 +55,14 @@ for word in --help --version --assumptions --schema; do
     [ -s out ] && [ ! -s err ] || fail "shardplan $word: nothing on standard output, or something on standard error"
 done
 
+echo '{"model_type": "vit", "num_hidden_layers": 2, "hidden_size": 8, "num_attention_heads": 2,
+       "intermediate_size": 8, "num_channels": 3, "patch_size": 16}' >blind.json
+refuses "blind.json: it has no 'image_size', which vit needs" blind.json
+refuses "bert-base is an encoder, which keeps no cache: there is nothing to decode (prefill is its forward pass)" \
+    "$models/bert-base.json" --job decode
+refuses "sequence is 4096, but the model has positions for 512 tokens" "$models/bert-base.json" --seq 4096
+refuses "sequence is 196, but an image is 197 tokens" "$models/vit-base.json" --seq 196
+
 # ---- answers ----
 
 works "$large" --batch 256 --seq 8192 --why --no-replicate-kv
@@ -65,6 +73,16 @@ says "80 layers do not divide by pp 64, unless the last stage may have fewer (un
 says "where the axes lie, from the inside"
 says "Results of a model, never measurements."
 grep -q "$(printf '\033')" out && fail "colours in a file"
+
+works "$models/bert-base.json"
+says "bert-base: 110 M parameters, an encoder"
+says "a training step of 256 sequences of 512 tokens"
+works "$models/vit-base.json" --job prefill --html page.html --trace trace.json --scaling
+says "vit-base: 86.6 M parameters, an encoder"
+says "a forward pass of 64 sequences of 197 tokens"
+says "the first: dp 64; a batch in"
+grep -q "KV cache" out && fail "an encoder with a cache"
+json trace.json
 
 works - --tp 8 --top 2 <"$large"
 [ "$(grep -c '^     [12]    8 ' out)" = 2 ] || fail "not two plans of tp 8: $(cat out)"

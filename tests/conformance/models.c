@@ -22,11 +22,13 @@ void cf_fill_models(cf_list *list)
     for (int i = 0; i < PUBLISHED_MODELS; i++) {
         const char *name = published_models[i].model.name;
         const double active = published_models[i].active;
+        const bool encoder = published_models[i].model.bidirectional;
         cf_add(list, (cf_vector){ .id = cf_id(list, "model.%s.parameters", name),
                                   .what = cf_text(list, "%s: all parameters", name),
                                   CF_EXACTLY(published_models[i].total),
                                   .kind = CF_DOCUMENTED,
-                                  .source = "the publisher's checkpoint, tensors added up",
+                                  .source = encoder ? "the class of transformers, its parameters added up"
+                                                    : "the publisher's checkpoint, tensors added up",
                                   .test = size_of_model,
                                   .at = i,
                                   .of = TOTAL });

@@ -30,7 +30,7 @@ static void count_model(const trn_model *m)
     assert(trn_model_check(m, NULL) == TRN_OK);
     assert(trn_model_size_of(m, &size, NULL) == TRN_OK);
     assert(size.total > 0 && size.active > 0 && size.active <= size.total && size.total < 1e30);
-    assert(size.kv_elements > 0 || size.state_elements > 0);
+    assert(size.kv_elements > 0 || size.state_elements > 0 || m->bidirectional);
     const double flops = trn_model_forward_flops(m, 1, 1, 1);
     assert(flops > 0 && flops < 1e30);
     assert(m->name[0] && strlen(m->name) < sizeof m->name);
@@ -66,6 +66,7 @@ static void plan_model(const trn_model *m)
     args.ignore_groups = cases_one_in(&rng, 2);
     args.microbatch = cases_one_in(&rng, 4) ? some_size() : 0;
     if (cases_one_in(&rng, 4)) args.assumptions.expert_imbalance = 900;
+    if (m->bidirectional && !cases_one_in(&rng, 4)) args.sequence = m->longest;
     trn_plan p = { .tp = degree[0], .cp = degree[1], .ep = degree[2], .dp = degree[3], .pp = degree[4] };
     if (args.lnc && cases_one_in(&rng, 2)) p.tp_cores = below(10) - 1;
     const trn_status status = trn_plan_evaluate(&args, &p);
@@ -148,10 +149,18 @@ static const char *const numbers[] = { "num_hidden_layers",
                                        "linear_value_head_dim",
                                        "linear_num_key_heads",
                                        "linear_key_head_dim",
-                                       "linear_conv_kernel_dim" };
+                                       "linear_conv_kernel_dim",
+                                       "max_position_embeddings",
+                                       "type_vocab_size",
+                                       "image_size",
+                                       "patch_size",
+                                       "num_channels",
+                                       "num_labels" };
 static const char *const flags[] = { "tie_word_embeddings", "attention_bias", "mlp_bias", "use_sliding_window",
                                      "use_qk_norm" };
 static const char *const lists[] = { "mlp_only_layers", "layer_types", "moe_layers", "no_rope_layers" };
+static const char *const ends[] = { "BertModel", "BertForMaskedLM", "RobertaForSequenceClassification",
+                                    "ViTForImageClassification", "LlamaForCausalLM" };
 static const char *const absurd[] = { "-1",   "0",      "1e400",       "1.5", "null",
                                       "true", "\"8\"",  "[]",          "{}",  "9223372036854775807",
                                       "1e18", "16384",  "4194304",     "0.0", "-0",
@@ -182,6 +191,7 @@ static size_t good_file(char *file)
         if (cases_one_in(&rng, 6))
             n += (size_t)snprintf(file + n, ROOM - n, ", \"%s\": [%s]", lists[i],
                                   below(2) ? "0, 3" : "\"sliding_attention\", \"linear_attention\"");
+    if (cases_one_in(&rng, 3)) n += (size_t)snprintf(file + n, ROOM - n, ", \"architectures\": [\"%s\"]", PICK(ends));
     n += (size_t)snprintf(file + n, ROOM - n, "}");
     return n;
 }

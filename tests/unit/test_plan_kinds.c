@@ -1,4 +1,5 @@
-/* test_plan_kinds.c - plans of models that are no plain decoders: layers with a state in place of keys and values.
+/* test_plan_kinds.c - plans of models that are no plain decoders: layers with a state in place of keys and values, and
+ * encoders of text and images.
  * SPDX-License-Identifier: MIT
  */
 #include <setjmp.h>
@@ -28,6 +29,15 @@ static const trn_model next = { .name = "qwen3-next", .layers = 48, .hidden = 20
                                 .qk_norm = true, .gated_attention = true, .linear_layers = 36, .linear_heads = 32,
                                 .linear_value_dim = 128, .linear_key_heads = 16, .linear_key_dim = 128,
                                 .linear_kernel = 4 };
+
+static const trn_model bert = { .name = "bert-base", .layers = 12, .hidden = 768, .heads = 12, .intermediate = 3072,
+                                .vocab = 30522, .plain_mlp = true, .qkv_bias = true, .o_bias = true, .mlp_bias = true,
+                                .norm_bias = true, .tied_embeddings = true, .positions = 512, .longest = 512,
+                                .token_types = 2, .bidirectional = true, .masked_head = true };
+static const trn_model vit = { .name = "vit-base", .layers = 12, .hidden = 768, .heads = 12, .intermediate = 3072,
+                               .plain_mlp = true, .qkv_bias = true, .o_bias = true, .mlp_bias = true,
+                               .norm_bias = true, .positions = 197, .longest = 197, .patch_inputs = 768,
+                               .bidirectional = true, .classes = 1000 };
 
 static void near(double found, double expected, double relative, const char *what)
 {
@@ -124,6 +134,98 @@ static void linear_in_length(void **state)
     }
 }
 
+/* By hand, from the sizes on bert's page: 7,077,888 weights of a layer's matrices (4 x 768 x 768 + 2 x 768 x 3072), 512
+ * keys and as many values of 768 for each of 512 queries, and at the end 768 x 768 and 768 x 30,522 for every token. */
+static void encoder_of_text(void **state)
+{
+    (void)state;
+    const trn_topology net = trn_topology_of(TRN_TRN2_48XLARGE);
+    trn_plan_args args = question(&bert, &net, TRN_JOB_PREFILL, 64, 512);
+    const trn_plan degrees = { .tp = 1, .cp = 1, .ep = 1, .dp = 16, .pp = 1 };
+    const double tokens = 64 * 512, each = 12.0 * (7077888 + 2 * 512 * 768) + 589824 + 23440896;
+    const trn_plan p = evaluated(&args, degrees);
+    assert_true(p.legal);
+    near(p.flops, 2 * tokens * each, 1e-12, "flops of a forward pass");
+    near(p.memory.weights, 2 * 109514298.0, 1e-12, "weights in BF16");
+    near(p.memory.kv, 0, 0, "no cache");
+    args.job = TRN_JOB_TRAIN;
+    const trn_plan step = evaluated(&args, degrees);
+    near(step.flops, 6 * tokens * each, 1e-12, "flops of a step");
+    near(step.memory.gradients, 4 * 109514298.0, 1e-12, "gradients in F32");
+    near(step.memory.optimizer, 12 * 109514298.0 / 16, 1e-12, "ZeRO-1");
+    trn_model causal = bert; /* the same with the masked half left out: half the scores, and no more saved than that */
+    causal.bidirectional = causal.masked_head = false;
+    args.model = &causal;
+    const trn_plan half = evaluated(&args, degrees);
+    assert_true(step.time.attention_s > 1.7 * half.time.attention_s);
+    assert_true(step.time.attention_s < 2.1 * half.time.attention_s);
+    near(step.flops - half.flops, 6 * tokens * (12.0 * 255.5 * 2 * 768 + 589824), 1e-12, "flops of the other half");
+}
+
+/* By hand: 196 patches of 768 numbers, 197 tokens, and 1000 classes of one token of each image; backward nobody asks
+ * for the gradient of an image. */
+static void encoder_of_images(void **state)
+{
+    (void)state;
+    const trn_topology net = trn_topology_of(TRN_TRN2_48XLARGE);
+    trn_plan_args args = question(&vit, &net, TRN_JOB_PREFILL, 64, 197);
+    const trn_plan degrees = { .tp = 1, .cp = 1, .ep = 1, .dp = 16, .pp = 1 };
+    const double layers = 197 * 12.0 * (7077888 + 2 * 197 * 768), patches = 196.0 * 768 * 768, ends = 768 * 1000;
+    const trn_plan p = evaluated(&args, degrees);
+    assert_true(p.legal);
+    near(p.flops, 64 * 2 * (layers + patches + ends), 1e-12, "flops of a forward pass");
+    near(p.flops / 64, 2 * 17.56e9, 0.01, "the 17.6 G multiply-adds of its papers");
+    near(p.memory.weights, 2 * 86567656.0, 1e-12, "weights in BF16");
+    args.job = TRN_JOB_TRAIN;
+    near(evaluated(&args, degrees).flops, 64 * (6 * (layers + ends) + 4 * patches), 1e-12, "flops of a step");
+    trn_model bare = vit; /* the patches' product is there, and is all that is gone */
+    bare.patch_inputs = 0;
+    bare.vocab = 1;
+    args.job = TRN_JOB_PREFILL;
+    args.model = &bare;
+    const trn_plan less = evaluated(&args, degrees);
+    const double found = p.time.products_s + p.time.reads_s - less.time.products_s - less.time.reads_s;
+    const double arrays = 4 * 2 * patches / (8 * 128 * 128 * 2 * 2.8e9); /* four images on a chip's eight arrays */
+    if (found < arrays || found > 20 * arrays) fail_msg("patches take %g s; at the arrays' rate %g", found, arrays);
+}
+
+/* Where an encoder's question has no answer: one sentence. */
+static void encoder_refusals(void **state)
+{
+    (void)state;
+    const trn_topology net = trn_topology_of(TRN_TRN2_48XLARGE);
+    const struct {
+        const trn_model *model;
+        trn_job job;
+        int64_t sequence;
+        trn_status status;
+        const char *says;
+    } row[] = {
+        { &bert, TRN_JOB_DECODE, 512, TRN_EUNSUPPORTED, "bert-base is an encoder, which keeps no cache" },
+        { &vit, TRN_JOB_DECODE, 197, TRN_EUNSUPPORTED, "vit-base is an encoder, which keeps no cache" },
+        { &bert, TRN_JOB_TRAIN, 513, TRN_EINVAL, "sequence is 513, but the model has positions for 512 tokens" },
+        { &vit, TRN_JOB_TRAIN, 196, TRN_EINVAL, "sequence is 196, but an image is 197 tokens" },
+    };
+    for (unsigned i = 0; i < sizeof row / sizeof row[0]; i++) {
+        const trn_plan_args args = question(row[i].model, &net, row[i].job, 64, row[i].sequence);
+        trn_plan_list list;
+        assert_int_equal(trn_plan_search(&args, plan, ROOM, &list), row[i].status);
+        if (!strstr(failure.text, row[i].says)) fail_msg("it says '%s', not '%s'", failure.text, row[i].says);
+    }
+}
+
+static void encoder_searches(void **state)
+{
+    (void)state;
+    const trn_topology net = trn_topology_of(TRN_TRN2_48XLARGE);
+    for (int job = TRN_JOB_TRAIN; job <= TRN_JOB_PREFILL; job++) {
+        trn_plan_args args = question(&bert, &net, (trn_job)job, 64, 512);
+        check_all(&args, 10);
+        args = question(&vit, &net, (trn_job)job, 64, 197);
+        check_all(&args, 5);
+    }
+}
+
 static void searches(void **state)
 {
     (void)state;
@@ -144,6 +246,10 @@ int main(void)
         cmocka_unit_test(both_kinds),
         cmocka_unit_test(linear_in_length),
         cmocka_unit_test(searches),
+        cmocka_unit_test(encoder_of_text),
+        cmocka_unit_test(encoder_of_images),
+        cmocka_unit_test(encoder_refusals),
+        cmocka_unit_test(encoder_searches),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

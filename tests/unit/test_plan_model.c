@@ -103,10 +103,35 @@ static void twin_mlp(tally *t, const trn_model *m, double inner)
     if (m->mlp_bias) tensor(t, 1, h);
 }
 
+/* What encoders have before their layers and behind them. `multiplied` stays: these see other numbers of tokens. */
+static void twin_encoder(tally *t, const trn_model *m)
+{
+    const double h = (double)m->hidden;
+    if (m->token_types) tensor(t, (double)m->token_types, h);
+    if (m->patch_inputs) {
+        tensor(t, (double)m->patch_inputs, h);
+        tensor(t, 1, h); /* its bias */
+        tensor(t, 1, h); /* the class token */
+    }
+    if (m->pooler || m->masked_head) {
+        tensor(t, h, h);
+        tensor(t, 1, h);
+    }
+    if (m->masked_head) {
+        norm(t, m, h);
+        tensor(t, 1, (double)m->vocab); /* the head's bias */
+    }
+    if (m->classes) {
+        tensor(t, h, (double)m->classes);
+        tensor(t, 1, (double)m->classes);
+    }
+}
+
 static tally twin(const trn_model *m)
 {
     tally t = { 0, 0, 0 };
-    tensor(&t, (double)m->vocab, (double)m->hidden);
+    if (m->vocab) tensor(&t, (double)m->vocab, (double)m->hidden);
+    twin_encoder(&t, m);
     if (m->positions) tensor(&t, (double)m->positions, (double)m->hidden);
     for (int64_t layer = 0; layer < m->layers; layer++) {
         for (int64_t i = 0; i < (m->norms ? m->norms : 2); i++) norm(&t, m, (double)m->hidden);
@@ -129,7 +154,7 @@ static tally twin(const trn_model *m)
         }
     }
     norm(&t, m, (double)m->hidden);
-    if (!m->tied_embeddings) tensor(&t, (double)m->vocab, (double)m->hidden);
+    if (!m->tied_embeddings && (!m->bidirectional || m->masked_head)) tensor(&t, (double)m->vocab, (double)m->hidden);
     return t;
 }
 
@@ -273,6 +298,58 @@ static void random_models(void **state)
     }
 }
 
+/* One sequence of an encoder: every query meets every key. */
+static double twin_encoder_flops(const trn_model *m, int64_t sequence)
+{
+    const double h = (double)m->hidden, size = m->head_dim ? (double)m->head_dim : h / (double)m->heads;
+    double flops = 0;
+    for (int64_t q = 0; q < sequence; q++) {
+        flops += 2 * twin(m).multiplied + (m->masked_head ? 2 * h * h + 2 * h * (double)m->vocab : 0);
+        for (int64_t k = 0; k < sequence; k++) flops += (double)m->layers * (double)m->heads * 4 * size;
+        if (q) flops += 2 * (double)m->patch_inputs * h; /* all tokens but the class token */
+    }
+    return flops + (m->pooler ? 2 * h * h : 0) + 2 * h * (double)m->classes;
+}
+
+static trn_model random_encoder(uint64_t *rng)
+{
+    trn_model m = random_model(rng);
+    m.kv_rank = m.q_rank = m.rope_dim = m.v_dim = m.window = m.window_layers = m.linear_layers = m.linear_heads =
+        m.linear_value_dim = m.linear_key_heads = m.linear_key_dim = m.linear_kernel = 0;
+    m.state_space = false;
+    m.head_dim = m.head_dim ? m.head_dim : m.hidden / m.heads;
+    if (!m.experts) m.intermediate = 1 + cases_below(rng, 30);
+    m.bidirectional = true;
+    m.token_types = cases_below(rng, 3);
+    m.masked_head = cases_one_in(rng, 3);
+    if (m.masked_head) return m;
+    m.pooler = cases_one_in(rng, 2);
+    m.classes = cases_below(rng, 5);
+    if (cases_one_in(rng, 2)) return m;
+    m.vocab = 0;
+    m.patch_inputs = 1 + cases_below(rng, 30);
+    m.longest = 2 + cases_below(rng, 20);
+    return m;
+}
+
+static void random_encoders(void **state)
+{
+    (void)state;
+    uint64_t rng = 5;
+    for (int i = 0; i < cases_rounds(2000, 20000); i++) {
+        const trn_model m = random_encoder(&rng);
+        const int64_t sequence = m.longest ? m.longest : 1 + cases_below(&rng, 20);
+        trn_model_size size;
+        trn_error error;
+        if (trn_model_size_of(&m, &size, &error) != TRN_OK) fail_msg("round %d: %s", i, error.text);
+        near(size.total, twin(&m).all, 0, "parameters");
+        near(size.kv_elements, 0, 0, "no cache");
+        near(trn_model_context(&m, (double)sequence), (double)sequence, 0, "all positions");
+        near(trn_model_forward_flops(&m, (double)sequence, (double)sequence, m.masked_head ? (double)sequence : 1),
+             twin_encoder_flops(&m, sequence), 1e-12, "flops");
+    }
+}
+
 static void refusals(void **state)
 {
     (void)state;
@@ -317,6 +394,23 @@ static void refusals(void **state)
           { .layers = 2, .hidden = 8, .heads = 2, .intermediate = 8, .linear_layers = 2, .linear_heads = 2,
             .linear_value_dim = 4, .linear_key_heads = 2, .linear_key_dim = 4, .linear_kernel = 4, .vocab = 8,
             .window = 4, .window_layers = 1 } },
+#define TINY .layers = 1, .hidden = 8, .heads = 2, .intermediate = 8
+        { "vocab is 0; a model without patch_inputs has 1 to 16777216", { TINY } },
+        { "pooler is given, but the model is no encoder", { TINY, .vocab = 8, .pooler = true } },
+        { "masked_head is given, but the model is no encoder", { TINY, .vocab = 8, .masked_head = true } },
+        { "classes is given, but the model is no encoder", { TINY, .vocab = 8, .classes = 2 } },
+        { "patch_inputs is given, but the model is no encoder", { TINY, .patch_inputs = 3, .longest = 5 } },
+        { "window is given, but the model is an encoder", { TINY, .vocab = 8, .bidirectional = true, .window = 4 } },
+        { "kv_rank is given, but the model is an encoder", { TINY, .vocab = 8, .bidirectional = true, .kv_rank = 4 } },
+        { "masked_head is given, and so is pooler, which excludes it",
+          { TINY, .vocab = 8, .bidirectional = true, .pooler = true, .masked_head = true } },
+        { "patch_inputs is 3, but vocab is 8 and longest 5",
+          { TINY, .vocab = 8, .bidirectional = true, .patch_inputs = 3, .longest = 5 } },
+        { "patch_inputs is 3, but vocab is 0 and longest 1",
+          { TINY, .bidirectional = true, .patch_inputs = 3, .longest = 1 } },
+        { "longest is -1", { TINY, .vocab = 8, .longest = -1 } },
+        { "token_types is -1", { TINY, .vocab = 8, .token_types = -1 } },
+#undef TINY
     };
     trn_model_size size;
     for (unsigned i = 0; i < sizeof row / sizeof row[0]; i++) {
@@ -428,8 +522,57 @@ static void families(void **state)
     }
 }
 
+/* The same encoder by the names of its classes, and as the publishers ship it. */
+static void encoders(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *type, *rest;
+        double total;
+    } row[] = {
+        { "bert", "\"vocab_size\": 30522, \"max_position_embeddings\": 512", 109482240 },
+        { "bert", "\"vocab_size\": 30522, \"max_position_embeddings\": 512, \"type_vocab_size\": 2, "
+                  "\"architectures\": [\"BertModel\"]", 109482240 },
+        { "bert", "\"vocab_size\": 30522, \"max_position_embeddings\": 512, \"architectures\": "
+                  "[\"BertForMaskedLM\"], \"position_embedding_type\": \"absolute\"", 109514298 },
+        { "bert", "\"vocab_size\": 30522, \"max_position_embeddings\": 512, \"architectures\": "
+                  "[\"BertForSequenceClassification\"]", 109482240 + 2 * 769 },
+        { "roberta", "\"vocab_size\": 50265, \"max_position_embeddings\": 514, \"type_vocab_size\": 1, "
+                     "\"architectures\": [\"RobertaForMaskedLM\"]", 124697433 },
+        { "vit", "\"image_size\": 224, \"patch_size\": 16, \"num_channels\": 3", 86389248 },
+        { "vit", "\"image_size\": 224, \"patch_size\": 16, \"num_channels\": 3, \"architectures\": "
+                 "[\"ViTForImageClassification\"], \"id2label\": {\"0\": \"cat\", \"1\": \"dog\", \"2\": "
+                 "\"other\"}", 85798656 + 3 * 769 },
+        { "vit", "\"image_size\": 224, \"patch_size\": 16, \"num_channels\": 3, \"qkv_bias\": false",
+          86389248 - 12 * 3 * 768 },
+    };
+    static const char *const shipped[] = { "bert-base", "vit-base" };
+    static const double total[] = { 109514298, 86567656 };
+    trn_model model;
+    trn_model_size size;
+    char text[1024], why[HF_WHY];
+    for (unsigned i = 0; i < sizeof row / sizeof row[0]; i++) {
+        snprintf(text, sizeof text, "{\"model_type\": \"%s\", \"num_hidden_layers\": 12, \"hidden_size\": 768, "
+                 "\"num_attention_heads\": 12, \"intermediate_size\": 3072, %s}", row[i].type, row[i].rest);
+        if (!parse(text, &model, why)) fail_msg("%s", why);
+        assert_int_equal(trn_model_size_of(&model, &size, NULL), TRN_OK);
+        near(size.total, row[i].total, 0, row[i].rest);
+        assert_int_equal(model.longest, strcmp(row[i].type, "vit") == 0 ? 14 * 14 + 1 : 512);
+    }
+    for (int i = 0; i < 2; i++) {
+        snprintf(text, sizeof text, "%s/examples/shardplan/models/%s.json", TRN_SOURCE_DIR, shipped[i]);
+        if (!hf_config_read(text, &model, why)) fail_msg("%s", why);
+        assert_int_equal(trn_model_size_of(&model, &size, NULL), TRN_OK);
+        near(size.total, total[i], 0, shipped[i]);
+    }
+}
+
 #define SIZES "\"model_type\": \"llama\", \"num_hidden_layers\": 2, \"hidden_size\": 8, \"num_attention_heads\": 2"
 #define REST ", \"intermediate_size\": 16, \"vocab_size\": 32"
+#define CODER                                                                                                        \
+    "\"num_hidden_layers\": 2, \"hidden_size\": 8, \"num_attention_heads\": 2, \"intermediate_size\": 16, "
+#define BERT CODER "\"model_type\": \"bert\", \"vocab_size\": 9"
+#define VIT CODER "\"model_type\": \"vit\", \"num_channels\": 3"
 #define MOE                                                                                                            \
     "\"model_type\": \"qwen3_moe\", \"num_hidden_layers\": 4, \"hidden_size\": 8, \"num_attention_heads\": 2" REST
 
@@ -477,6 +620,29 @@ static void bad_configurations(void **state)
         { "{" MOE ", \"use_sliding_window\": true, \"sliding_window\": 8, \"layer_types\": [\"full_attention\"], "
           "\"num_experts\": 0}",
           "its 'layer_types' names 1 layers, not 4" },
+        { "{" BERT "}", "it has no 'max_position_embeddings', which bert needs" },
+        { "{" BERT ", \"max_position_embeddings\": 0}", "its 'max_position_embeddings' is 0; expected 1 to" },
+        { "{" BERT ", \"max_position_embeddings\": \"8\"}", "its 'max_position_embeddings' is not a number" },
+        { "{" BERT ", \"max_position_embeddings\": 8, \"type_vocab_size\": 1e30}", "its 'type_vocab_size' is 1" },
+        { "{" BERT ", \"max_position_embeddings\": 8, \"is_decoder\": true}",
+          "its 'is_decoder' is true, but bert is an encoder" },
+        { "{" BERT ", \"max_position_embeddings\": 8, \"position_embedding_type\": \"relative_key\"}",
+          "its 'position_embedding_type' is not 'absolute'" },
+        { "{" BERT ", \"architectures\": \"BertModel\"}", "its 'architectures' is not a list of one name" },
+        { "{" BERT ", \"architectures\": [\"BertForPreTraining\"]}",
+          "its 'architectures' is 'BertForPreTraining'; known are BertModel, BertForMaskedLM, BertForSeq" },
+        { "{" BERT ", \"architectures\": [\"BertForSequenceClassification\"], \"id2label\": [3]}",
+          "its 'id2label' names no classes" },
+        { "{" CODER "\"model_type\": \"bert\"}", "it has no 'vocab_size', which bert needs" },
+        { "{" VIT "}", "it has no 'image_size', which vit needs" },
+        { "{" VIT ", \"image_size\": 32}", "it has no 'patch_size', which vit needs" },
+        { "{" VIT ", \"image_size\": 32, \"patch_size\": 0}", "its 'patch_size' is 0; expected 1 to 4096" },
+        { "{" VIT ", \"image_size\": 32, \"patch_size\": 15}",
+          "its 'image_size' 32 does not divide by its 'patch_size' 15" },
+        { "{" VIT ", \"image_size\": 65536, \"patch_size\": 1}", "positions is 4294967297; a model has 0 to" },
+        { "{" VIT ", \"image_size\": 4096, \"patch_size\": 4096}", "patch_inputs is 50331648; a model has 0 to" },
+        { "{" VIT ", \"image_size\": 32, \"patch_size\": 8, \"pooler_output_size\": 4}",
+          "its 'pooler_output_size' is not its 'hidden_size'" },
     };
     for (unsigned i = 0; i < sizeof row / sizeof row[0]; i++) {
         trn_model model;
@@ -529,11 +695,13 @@ int main(void)
         cmocka_unit_test(kv_cache),
         cmocka_unit_test(flops_of_llama),
         cmocka_unit_test(random_models),
+        cmocka_unit_test(random_encoders),
         cmocka_unit_test(refusals),
 #if defined(HAVE_CJSON)
         cmocka_unit_test(shipped_configurations),
         cmocka_unit_test(published_sizes),
         cmocka_unit_test(families),
+        cmocka_unit_test(encoders),
         cmocka_unit_test(bad_configurations),
         cmocka_unit_test(layers_of_each_kind),
 #else

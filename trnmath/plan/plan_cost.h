@@ -206,6 +206,22 @@ TRNI_FN trn_status trni_plan_resolve_unit(trni_plan_work *w)
     return TRN_OK;
 }
 
+/* What an encoder has no use for, and sequences that it has no positions for. */
+TRNI_DRIVER trn_status trni_plan_check_model(const trn_model *m, const trn_plan_args *a)
+{
+    const long long sequence = (long long)a->sequence, longest = (long long)m->longest;
+    if (m->bidirectional && a->job == TRN_JOB_DECODE)
+        return trni_fail(a->error, TRN_EUNSUPPORTED,
+                         "%s is an encoder, which keeps no cache: there is nothing to decode (prefill is its forward "
+                         "pass)", m->name[0] ? m->name : "the model");
+    if (m->patch_inputs && sequence != longest)
+        return trni_fail(a->error, TRN_EINVAL, "sequence is %lld, but an image is %lld tokens", sequence, longest);
+    if (longest && sequence > longest)
+        return trni_fail(a->error, TRN_EINVAL, "sequence is %lld, but the model has positions for %lld tokens",
+                         sequence, longest);
+    return TRN_OK;
+}
+
 TRNI_FN trn_status trni_plan_resolve_args(trni_plan_work *w, const trn_plan_args *args)
 {
     if (!args) return TRN_EINVAL;
@@ -213,6 +229,7 @@ TRNI_FN trn_status trni_plan_resolve_args(trni_plan_work *w, const trn_plan_args
     trn_status status = trn_model_settle(args->model, &w->m, args->error);
     if (status == TRN_OK) status = trn_model_size_of(&w->m, &w->size, args->error);
     if (status == TRN_OK) status = trni_plan_check_args(args);
+    if (status == TRN_OK) status = trni_plan_check_model(&w->m, args);
     if (status != TRN_OK) return status;
     w->a = *args;
     w->a.model = &w->m;

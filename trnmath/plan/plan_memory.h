@@ -77,7 +77,8 @@ TRNI_FN trni_plan_weights trni_plan_stage_weights(const trni_plan_work *w, const
     const double dense = r * trni_plan_dense_layer_parameters(m, t), sparse = r * trni_plan_moe_layer_parameters(m, t);
     const double experts = r * (double)(m->experts / p->ep) * trni_plan_mlp_parameters(m, m->moe_intermediate, t);
     const double embedding = r * trni_plan_embedding_parameters(m, t), head = r * trni_plan_head_parameters(m, t);
-    const double ends = p->pp == 1 ? embedding + (m->tied_embeddings ? 0 : head) : fmax(embedding, head);
+    const double end = r * trni_plan_end_parameters(m, t);
+    const double ends = p->pp == 1 ? embedding + (m->tied_embeddings ? 0 : head) + end : fmax(embedding, head + end);
     trni_plan_weights out = { (double)stage.dense * dense + (double)stage.sparse * sparse + ends +
                                   r * trni_plan_norm_parameters(m),
                               (double)stage.sparse * experts, 0 };
@@ -168,12 +169,20 @@ TRNI_FN double trni_plan_stage_activation(const trni_plan_work *w, const trn_pla
            (double)stage.sparse * trni_plan_layer_activation(w, p, true, kind);
 }
 
+/* Tokens of so many that need the head: in training all, else one of each sequence. Masked ones may be any; poolers and
+ * classifiers see one of each sequence. */
+TRNI_FN double trni_plan_logits(const trn_model *m, bool train, double tokens, double sequences)
+{
+    return m->bidirectional ? m->masked_head ? tokens : sequences : train ? tokens : sequences;
+}
+
 TRNI_FN double trni_plan_logit_bytes(const trni_plan_work *w, const trn_plan *p)
 {
     const bool train = w->a.job == TRN_JOB_TRAIN;
     const double each = 4 + (train ? trni_plan_bytes_of(w->a.formats.activations) : 0);
-    const double tokens = train ? trni_plan_tokens(w, p) : (double)p->microbatch;
-    return tokens * each * w->a.ranks_per_chip * trni_plan_ceil_share(w->m.vocab, trni_plan_tp_ranks(w, p));
+    const double logits = trni_plan_logits(&w->m, train, trni_plan_tokens(w, p), (double)p->microbatch);
+    const double wide = trni_plan_ceil_share(trni_plan_head_width(&w->m), trni_plan_tp_ranks(w, p));
+    return logits * each * w->a.ranks_per_chip * (wide + (double)w->m.classes);
 }
 
 /* The first stage holds most microbatches, the last the logits. */
@@ -219,7 +228,7 @@ TRNI_FN double trni_plan_kv_positions(const trni_plan_work *w)
 
 TRNI_FN double trni_plan_kv(const trni_plan_work *w, const trn_plan *p)
 {
-    if (w->a.job == TRN_JOB_TRAIN) return 0;
+    if (w->a.job == TRN_JOB_TRAIN || w->m.bidirectional) return 0;
     const int64_t t = trni_plan_tp_ranks(w, p);
     const double sequences = (double)p->microbatch * (double)p->microbatches;
     const double keys = (1 - trni_plan_linear_part(&w->m)) * trni_plan_kv_positions(w) / p->cp *

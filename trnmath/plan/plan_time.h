@@ -12,7 +12,8 @@
  * Products with weights: trn_matmul_system_cost on the cores of a rank, without the start-up (the next product's DMA
  *     begins during the last); backward twice, with the operands that it has.
  * Attention: on every core max(TensorE, ScalarE, VectorE, KV reads): scores and values never leave SBUF; of causal
- *     scores the masked half is skipped. Backward: five products instead of two, 2.5 times TensorE; twice VectorE.
+ *     scores the masked half is skipped, encoders have all of them. Backward: five products instead of two, 2.5 times
+ *     TensorE; twice VectorE.
  * tp, a layer: two all_reduce of [tokens, hidden] forward, two backward; with sp as many reduce_scatter + all_gather,
  *     and two all_gather more backward, beside the products. Experts spread by ep: all_to_all before and after, each
  *     token for each of its experts; their outputs are gathered and scattered within tp. cp: all_gather of keys and
@@ -294,15 +295,29 @@ typedef struct trni_plan_stage_time {
     trni_plan_pass forward, backward, again; /* backward includes again */
 } trni_plan_stage_time;
 
-/* The head, on those tokens that need logits; the embedding's sum over tp. */
+/* An encoder's patches: backward only the gradient of their weights, for nobody asks for that of an image. */
+TRNI_FN void trni_plan_stage_patches(const trni_plan_run *r, trni_plan_stage_time *s)
+{
+    const trn_model *m = &r->w->m;
+    const int64_t inputs = (int64_t)trni_plan_ceil_share(m->patch_inputs, r->t);
+    const int64_t patches = (int64_t)ceil(r->tokens) - r->sequences;
+    if (!m->patch_inputs) return;
+    trni_plan_pass_product(r, &s->forward, patches, m->hidden, inputs, 1, false);
+    if (r->job == TRN_JOB_TRAIN) trni_plan_pass_product(r, &s->backward, inputs, m->hidden, patches, 1, true);
+}
+
+/* The head, on those tokens that need logits, and what encoders have at their end; the embedding's sum over tp. */
 TRNI_FN void trni_plan_stage_ends(const trni_plan_run *r, trni_plan_stage_time *s)
 {
     const trn_model *m = &r->w->m;
     const bool train = r->job == TRN_JOB_TRAIN;
+    const double logits = trni_plan_logits(m, train, r->tokens, (double)r->sequences), h = (double)m->hidden;
     trni_plan_layer_list head;
     memset(&head, 0, sizeof head);
-    trni_plan_list_add(&head, "head", train ? r->tokens : (double)r->sequences, trni_plan_ceil_share(m->vocab, r->t),
-                       (double)m->hidden, 1);
+    if (m->pooler || m->masked_head) trni_plan_list_add(&head, "transform", logits, h, h, 1);
+    trni_plan_list_add(&head, "head", logits, trni_plan_ceil_share(trni_plan_head_width(m), r->t), h, 1);
+    trni_plan_list_add(&head, "classes", logits, (double)m->classes, h, 1);
+    trni_plan_stage_patches(r, s);
     trni_plan_pass_products(r, &s->forward, &head, false);
     s->forward.tp_s += trni_plan_tp_sum(r, r->tokens * (double)m->hidden);
     if (train) trni_plan_pass_products(r, &s->backward, &head, true);
@@ -542,8 +557,10 @@ TRNI_FN double trni_plan_step_flops(const trni_plan_work *w)
     if (w->a.job == TRN_JOB_DECODE)
         return trn_model_forward_flops(&w->m, sequences, trni_plan_kv_positions(w), sequences);
     const double tokens = sequences * length, context = trn_model_context(&w->m, length);
-    if (w->a.job == TRN_JOB_PREFILL) return trn_model_forward_flops(&w->m, tokens, context, sequences);
-    return 3 * trn_model_forward_flops(&w->m, tokens, context, tokens);
+    const bool train = w->a.job == TRN_JOB_TRAIN;
+    const double logits = trni_plan_logits(&w->m, train, tokens, sequences);
+    const double patches = (tokens - sequences) * (double)w->m.patch_inputs * (double)w->m.hidden;
+    return (train ? 3 : 1) * trn_model_forward_flops(&w->m, tokens, context, logits) - (train ? 2 * patches : 0);
 }
 
 /* The arrays of a chip, in the faster of the two formats that meet in a product. */
@@ -561,7 +578,7 @@ TRNI_FN double trni_plan_bound_time(const trni_plan_work *w, double flops)
 {
     const trn_plan_formats *f = &w->a.formats;
     const double chips = w->a.net->chips, peak = chips * trni_plan_array_flops(w);
-    const double weights = w->size.active - w->size.embeddings + (double)w->m.vocab * (double)w->m.hidden;
+    const double weights = w->size.active - w->size.embeddings + trni_plan_head_parameters(&w->m, 1);
     const double kept =
         w->a.job == TRN_JOB_DECODE ? (double)w->a.batch * trni_plan_kv_positions(w) * w->size.kv_elements : 0;
     const double bytes = weights * trni_plan_bytes_of(f->weights) + kept * trni_plan_bytes_of(f->kv);
