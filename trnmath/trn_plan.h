@@ -37,7 +37,8 @@
  * Why a plan is refused, in this order: heads, KV heads, widths by tp (the vocabulary is padded instead); experts by
  * ep; layers by pp; the sequence by cp; the batch by dp x ep; tp, cp or ep beyond the chips that NeuronLink joins; a tp
  * group that the vendor's runtime does not take (asked with the ranks per chip that the system has); no microbatch
- * divides; HBM, by how much. The first that holds is told.
+ * divides; HBM, by how much. The first that holds is told. Recommenders have ep and dp alone: tables are spread over
+ * ep, MLPs repeated (plan/plan_tables.h).
  */
 #ifndef TRN_PLAN_H
 #define TRN_PLAN_H
@@ -78,6 +79,7 @@ TRN_API void trn_plan_level_text(const trn_topology *net, const trn_plan *plan, 
 
 #include "plan/plan_degrees.h"
 #include "plan/plan_time.h"
+#include "plan/plan_answer.h"
 
 /* ---- is it legal? ---- */
 
@@ -222,11 +224,32 @@ TRNI_DRIVER bool trni_plan_check_group(trni_plan_work *w, const trni_plan_place 
                                                 w->group_why);
 }
 
+/* Tables of a recommender are spread by ep, and nothing else is cut but the batch. */
+TRNI_DRIVER bool trni_plan_check_tables(const trni_plan_work *w, trn_plan *p)
+{
+    const struct { trn_plan_axis axis; int degree; trn_plan_reason reason; } row[] = {
+        { TRN_AXIS_TP, p->tp, TRN_PLAN_WIDTH }, { TRN_AXIS_CP, p->cp, TRN_PLAN_SEQUENCE },
+        { TRN_AXIS_PP, p->pp, TRN_PLAN_LAYERS },
+    };
+    const int64_t chips = (int64_t)p->dp * p->ep;
+    for (int i = 0; i < 3; i++)
+        if (row[i].degree > 1)
+            return trni_plan_refuse(p, row[i].reason, "a recommender is spread by ep and dp alone, not by %s %d",
+                                    trn_plan_axis_name(row[i].axis), row[i].degree);
+    if (p->ep > w->m.tables)
+        return trni_plan_refuse(p, TRN_PLAN_EXPERTS, "%lld tables, which are not cut, do not fill ep %d",
+                                (long long)w->m.tables, p->ep);
+    return w->a.batch % chips == 0 ||
+           trni_plan_refuse(p, TRN_PLAN_BATCH, "batch %lld does not divide by dp %d x ep %d", (long long)w->a.batch,
+                            p->dp, p->ep);
+}
+
 /* All but the microbatch and HBM. */
 TRNI_DRIVER bool trni_plan_check_degrees(trni_plan_work *w, trn_plan *p)
 {
     trni_plan_place place;
     trni_plan_place_plan(w->a.net, p, &place);
+    if (w->m.tables) return trni_plan_check_tables(w, p) && trni_plan_check_domain(w, &place, p);
     return trni_plan_check_tp(w, p) && trni_plan_check_sizes(w, p) && trni_plan_check_domain(w, &place, p) &&
            trni_plan_check_group(w, &place, p);
 }
@@ -238,7 +261,7 @@ TRNI_DRIVER bool trni_plan_check_memory(const trni_plan_work *w, trn_plan *p)
     static const char *const name[] = {
         "weights", "gradients", "optimizer states", "activations", "KV cache", "buffers"
     };
-    p->memory = trni_plan_memory_of(w, p);
+    p->memory = w->m.tables ? trni_plan_tables_memory(w, p) : trni_plan_memory_of(w, p);
     const trn_plan_memory *b = &p->memory;
     const double part[] = { b->weights, b->gradients, b->optimizer, b->activations, b->kv, b->buffers };
     int most = 0;
@@ -281,8 +304,8 @@ TRNI_FN bool trni_plan_try(trni_plan_work *w, const trn_plan *variant, trni_plan
 /* The least recomputation that fits: more of it only takes longer. */
 TRNI_FN void trni_plan_try_recompute(trni_plan_work *w, trn_plan *p, trni_plan_pick *pick)
 {
-    if (w->a.job != TRN_JOB_TRAIN || w->a.recompute) {
-        p->recompute = w->a.job == TRN_JOB_TRAIN ? w->a.recompute : TRN_RECOMPUTE_NONE;
+    if (w->a.job != TRN_JOB_TRAIN || w->a.recompute || w->m.tables) {
+        p->recompute = w->a.job == TRN_JOB_TRAIN && !w->m.tables ? w->a.recompute : TRN_RECOMPUTE_NONE;
         trni_plan_try(w, p, pick);
         return;
     }
@@ -297,7 +320,7 @@ TRNI_FN void trni_plan_try_zero(trni_plan_work *w, trn_plan *p, trni_plan_pick *
     const bool alone = (int64_t)p->dp * p->cp * p->ep == 1; /* nobody to share with */
     const bool any = w->a.zero == TRN_ZERO_ANY;
     p->zero = any || w->a.zero == TRN_ZERO_AUTO ? TRN_ZERO_OPTIMIZER : w->a.zero;
-    if (w->a.job != TRN_JOB_TRAIN || alone) p->zero = TRN_ZERO_NONE;
+    if (w->a.job != TRN_JOB_TRAIN || alone || w->m.tables) p->zero = TRN_ZERO_NONE;
     trni_plan_try_recompute(w, p, pick);
     if (!any || p->zero == TRN_ZERO_NONE) return;
     p->zero = TRN_ZERO_WEIGHTS;
@@ -328,6 +351,7 @@ TRNI_FN void trni_plan_try_microbatches(trni_plan_work *w, trn_plan *p, trni_pla
         while (each % count) count--;
         low = high = each / count;
     }
+    if (w->m.tables) low = high = each; /* samples are small: all at once */
     if (w->a.microbatch) low = high = w->a.microbatch;
     for (p->microbatch = low; p->microbatch <= high; p->microbatch *= 2) {
         if (each % p->microbatch) continue;
@@ -422,10 +446,11 @@ TRNI_FN void trni_plan_each_pp(trni_plan_search *s, trn_plan *p, int chips)
     }
 }
 
-/* ep of dense models is 1; tp x cp x ep stays within what NeuronLink joins, unless it may leave it. */
+/* ep of models with neither experts nor tables is 1; tp x cp x ep stays within what NeuronLink joins, unless it
+ * may leave it. */
 TRNI_FN void trni_plan_each_ep(trni_plan_search *s, trn_plan *p, int chips, int most)
 {
-    const int last = s->w->m.experts ? most : 1;
+    const int last = s->w->m.experts || s->w->m.tables ? most : 1;
     for (int ep = 1; ep <= last; ep++) {
         if (chips % ep || !trni_plan_wanted(s->w, TRN_AXIS_EP, ep)) continue;
         p->ep = ep;

@@ -33,7 +33,7 @@
  * Degrees are counted in chips, and their product is the number of chips of the topology:
  *     tp   matrices are cut by columns, then by rows; heads, KV heads and the vocabulary with them
  *     cp   sequences are cut; weights are repeated; keys and values go round (decode: partial results are combined)
- *     ep   experts are spread; for everything else it is data parallelism
+ *     ep   experts, or a recommender's tables, are spread; for everything else it is data parallelism
  *     dp   the batch is cut; weights are repeated, or shared out by trn_zero
  *     pp   layers are cut into stages
  * sp is no axis: it is tp whose norms and residuals are cut along the sequence (all_reduce becomes reduce_scatter and
@@ -204,7 +204,8 @@ typedef struct trn_plan_memory {
     X(EP, ep_s, "ep all_to_all")                                                                   \
     X(DP, dp_s, "dp collectives")                                                                  \
     X(PP, pp_s, "pp transfers")                                                                    \
-    X(BUBBLE, bubble_s, "pipeline bubble")
+    X(BUBBLE, bubble_s, "pipeline bubble")                                                          \
+    X(LOOKUPS, lookups_s, "embedding lookups")          /* a recommender's: rows over HBM */
 
 typedef enum trn_plan_part {
 #define TRNI_X(name, field, text) TRN_PART_##name,

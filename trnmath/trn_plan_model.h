@@ -16,7 +16,7 @@
  *     (MLA), gated and plain feed-forward blocks, mixtures of experts with shared experts and leading dense blocks,
  *     sliding windows, layers of linear attention and state spaces (gated delta rule, Mamba-2), tied and untied
  *     embeddings; of encoders of text and of images (BERT, ViT), with a pooler, a classifier or a head for masked
- *     tokens; and the flops of a forward pass.
+ *     tokens; of recommenders like DLRM, tables of embeddings between two MLPs; and the flops of a forward pass.
  * DOES NOT: read configuration files (examples/io/hf_config.h does), or know encoders that a decoder looks at, and
  *     multi-token prediction heads.
  *
@@ -40,11 +40,19 @@
  *     precede them). The published 109,482,240 of bert-base are the encoder with its pooler; the checkpoint's
  *     masked-token head has 622,650 more, shares the embedding, and leaves the pooler out: 109,514,298. The 86.6
  *     million of vit-base-patch16-224 include a classifier of 1000, without which there are 85.8 million.
+ *
+ * Recommenders: a sample is one token. Its numbers go through the dense MLP, whose last layer is as wide as an
+ *     embedding; each table gives the sum of the rows that the sample looks up. What meets the others is either the dot
+ *     products of all pairs of these tables + 1 vectors beside the dense one (DLRM), or cross_layers times x0 * (W V x
+ *     + b) + x of all of them (DLRM-DCNv2). Then comes the over MLP. Every layer has biases. (Naumov et al. 2019, Wang
+ *     et al. 2021; the classes DLRM and DLRM_DCN of torchrec.)
  */
 #ifndef TRN_PLAN_MODEL_H
 #define TRN_PLAN_MODEL_H
 
 #include "trn_base.h"
+
+enum { TRN_MODEL_TABLES = 64, TRN_MODEL_WIDTHS = 8 };
 
 typedef struct trn_model {
     char name[64];
@@ -88,6 +96,15 @@ typedef struct trn_model {
     int64_t longest;      /* tokens of the longest sequence; 0 = any */
     int64_t patch_inputs; /* images: numbers of a patch, whose embedding has a bias; each image brings one token more,
                              is `longest` tokens, and vocab is 0; 0 = tokens of a vocabulary */
+
+    /* A recommender has these, hidden (of an embedding) and longest (1), and nothing else of the above. */
+    int64_t tables;                            /* of embeddings; 0 = this is none */
+    int64_t table_rows[TRN_MODEL_TABLES];
+    int64_t table_lookups[TRN_MODEL_TABLES];   /* rows that a sample looks up and sums */
+    int64_t dense_inputs;                      /* numbers of a sample that are no rows */
+    int64_t dense_widths[TRN_MODEL_WIDTHS];    /* of the MLP that they go through; the last is hidden; 0 ends */
+    int64_t over_widths[TRN_MODEL_WIDTHS];     /* of the MLP behind what joins both; 0 ends */
+    int64_t cross_layers, cross_rank;          /* DCNv2's; 0 = dot products of all pairs */
 } trn_model;
 
 /* ---- is it one? ---- */
@@ -127,7 +144,7 @@ TRN_API trn_status trn_model_size_of(const trn_model *model, trn_model_size *siz
 TRN_API double trn_model_context(const trn_model *model, double sequence);
 
 /* Forward flops of `tokens` tokens that each see `context` positions, of which `logits` need the head, or the pooler
- * and the classifier: one of each sequence. */
+ * and the classifier: one of each sequence. A recommender's tokens are samples. */
 TRN_API double trn_model_forward_flops(const trn_model *model, double tokens, double context, double logits);
 
 #if TRNI_BODIES
@@ -249,10 +266,60 @@ TRNI_DRIVER trn_status trni_model_encoder_check(const trn_model *m, trn_error *e
     return TRN_OK;
 }
 
+/* Widths of an MLP: at least one, and none behind the first 0. */
+TRNI_DRIVER trn_status trni_model_widths_check(const char *name, const int64_t width[TRN_MODEL_WIDTHS],
+                                               trn_error *error)
+{
+    for (int i = 0; i < TRN_MODEL_WIDTHS; i++)
+        if (width[i] < (i == 0) || width[i] > 1 << 20 || (i && width[i] && !width[i - 1]))
+            return trni_fail(error, TRN_EINVAL, "%s[%d] is %lld; a layer has 1 to 1048576, and 0 ends the list", name,
+                             i, (long long)width[i]);
+    return TRN_OK;
+}
+
+TRNI_FN int trni_plan_widths(const int64_t width[TRN_MODEL_WIDTHS])
+{
+    int n = 0;
+    while (n < TRN_MODEL_WIDTHS && width[n]) n++;
+    return n;
+}
+
+/* Sizes of tables end at 2^40 rows, so that all of their numbers stay below 2^66. */
+TRNI_DRIVER trn_status trni_model_tables_check(const trn_model *m, trn_error *error)
+{
+    const struct { const char *name; int64_t value, low, high; } row[] = {
+        { "tables", m->tables, 1, TRN_MODEL_TABLES },   { "hidden", m->hidden, 1, 1 << 20 },
+        { "dense_inputs", m->dense_inputs, 1, 1 << 20 }, { "longest", m->longest, 1, 1 },
+        { "layers", m->layers, 0, 0 },                  { "heads", m->heads, 0, 0 },
+        { "vocab", m->vocab, 0, 0 },                    { "experts", m->experts, 0, 0 },
+        { "linear_layers", m->linear_layers, 0, 0 },    { "intermediate", m->intermediate, 0, 0 },
+        { "patch_inputs", m->patch_inputs, 0, 0 },      { "bidirectional", m->bidirectional, 0, 0 },
+        { "cross_layers", m->cross_layers, 0, 64 },
+        { "cross_rank", m->cross_rank, m->cross_layers > 0, m->cross_layers > 0 ? 1 << 20 : 0 },
+    };
+    for (unsigned i = 0; i < sizeof row / sizeof row[0]; i++)
+        if (row[i].value < row[i].low || row[i].value > row[i].high)
+            return trni_fail(error, TRN_EINVAL, "%s is %lld; a recommender has %lld to %lld", row[i].name,
+                             (long long)row[i].value, (long long)row[i].low, (long long)row[i].high);
+    for (int i = 0; i < (int)m->tables; i++)
+        if (m->table_rows[i] < 1 || m->table_rows[i] > INT64_C(1) << 40 || m->table_lookups[i] < 1 ||
+            m->table_lookups[i] > 1 << 20)
+            return trni_fail(error, TRN_EINVAL, "table %d has %lld rows, of which a sample looks up %lld; expected 1 "
+                             "to 2^40 and 1 to 2^20", i, (long long)m->table_rows[i], (long long)m->table_lookups[i]);
+    trn_status status = trni_model_widths_check("dense_widths", m->dense_widths, error);
+    if (status == TRN_OK) status = trni_model_widths_check("over_widths", m->over_widths, error);
+    if (status != TRN_OK) return status;
+    const int64_t last = m->dense_widths[trni_plan_widths(m->dense_widths) - 1];
+    if (last == m->hidden) return TRN_OK;
+    return trni_fail(error, TRN_EINVAL, "the last of dense_widths is %lld, but an embedding is %lld wide",
+                     (long long)last, (long long)m->hidden);
+}
+
 TRN_API trn_status trn_model_check(const trn_model *model, trn_error *error)
 {
     TRNI_FLOATS;
     if (!model) return trni_fail(error, TRN_EINVAL, "model is null");
+    if (model->tables) return trni_model_tables_check(model, error);
     trn_status status = trni_model_ranges(model, error);
     if (status == TRN_OK) status = trni_model_mlp_check(model, error);
     if (status == TRN_OK) status = trni_model_linear_check(model, error);
@@ -276,6 +343,8 @@ TRN_API trn_status trn_model_settle(const trn_model *model, trn_model *out, trn_
     const trn_status status = trn_model_check(model, error);
     if (status != TRN_OK) return status;
     trn_model m = *model;
+    *out = m;
+    if (m.tables) return TRN_OK;
     if (m.kv_heads == 0) m.kv_heads = m.heads;
     if (m.head_dim == 0) m.head_dim = m.hidden / m.heads;
     if (m.v_dim == 0 || m.kv_rank == 0) m.v_dim = m.head_dim;
@@ -448,6 +517,80 @@ TRNI_FN double trni_plan_kv_elements(const trn_model *m, int64_t shares)
     return 2 * trni_plan_kv_heads_share(m, shares) * (double)m->head_dim;
 }
 
+/* ---- recommenders ---- */
+
+typedef struct trni_plan_widths_sum {
+    double weights, biases, outputs;
+} trni_plan_widths_sum;
+
+TRNI_FN trni_plan_widths_sum trni_plan_mlp_of_widths(double inputs, const int64_t width[TRN_MODEL_WIDTHS])
+{
+    trni_plan_widths_sum s = { 0, 0, 0 };
+    for (int i = 0; i < trni_plan_widths(width); i++) {
+        s.weights += inputs * (double)width[i];
+        s.biases += (double)width[i];
+        inputs = (double)width[i];
+    }
+    s.outputs = s.biases;
+    return s;
+}
+
+/* All embeddings and the dense vector, one behind the other. */
+TRNI_FN double trni_plan_joined(const trn_model *m) { return (double)(m->tables + 1) * (double)m->hidden; }
+
+/* What the over MLP sees: the crossed vectors, or the dense one and a product of each pair. */
+TRNI_FN double trni_plan_over_inputs(const trn_model *m)
+{
+    if (m->cross_layers) return trni_plan_joined(m);
+    return (double)m->hidden + (double)(m->tables * (m->tables + 1) / 2);
+}
+
+TRNI_FN trni_plan_widths_sum trni_plan_cross(const trn_model *m)
+{
+    const double layers = (double)m->cross_layers, wide = trni_plan_joined(m), rank = (double)m->cross_rank;
+    const trni_plan_widths_sum s = { layers * 2 * wide * rank, layers * wide, layers * (wide + rank) };
+    return s;
+}
+
+/* Both MLPs and what is between them, which all chips repeat. */
+TRNI_FN trni_plan_widths_sum trni_plan_repeated(const trn_model *m)
+{
+    const trni_plan_widths_sum part[] = { trni_plan_mlp_of_widths((double)m->dense_inputs, m->dense_widths),
+                                          trni_plan_cross(m),
+                                          trni_plan_mlp_of_widths(trni_plan_over_inputs(m), m->over_widths) };
+    trni_plan_widths_sum all = { 0, 0, 0 };
+    for (int i = 0; i < 3; i++) {
+        all.weights += part[i].weights;
+        all.biases += part[i].biases;
+        all.outputs += part[i].outputs;
+    }
+    return all;
+}
+
+TRNI_FN void trni_plan_tables_size(const trn_model *m, trn_model_size *size)
+{
+    const trni_plan_widths_sum repeated = trni_plan_repeated(m);
+    double rows = 0, met = 0;
+    for (int i = 0; i < (int)m->tables; i++) {
+        rows += (double)m->table_rows[i];
+        met += fmin((double)m->table_lookups[i], (double)m->table_rows[i]);
+    }
+    size->embeddings = rows * (double)m->hidden;
+    size->dense_mlp = repeated.weights + repeated.biases;
+    size->total = size->embeddings + size->dense_mlp;
+    size->active = met * (double)m->hidden + size->dense_mlp;
+}
+
+/* Of one sample: sums of rows, one product for each pair of vectors (DLRM's code computes all squares of them, too),
+ * and every weight once. */
+TRNI_FN double trni_plan_tables_flops(const trn_model *m)
+{
+    double sums = 0;
+    for (int i = 0; i < (int)m->tables; i++) sums += (double)(m->table_lookups[i] - 1) * (double)m->hidden;
+    const double pairs = m->cross_layers ? 0 : (double)(m->tables * (m->tables + 1) / 2);
+    return sums + 2 * pairs * (double)m->hidden + 2 * trni_plan_repeated(m).weights;
+}
+
 TRN_API trn_status trn_model_size_of(const trn_model *model, trn_model_size *size, trn_error *error)
 {
     TRNI_FLOATS;
@@ -462,6 +605,10 @@ TRN_API trn_status trn_model_size_of(const trn_model *model, trn_model_size *siz
     const double layers = (double)m.layers, sparse = (double)(m.layers - m.dense_layers);
     const double expert = trni_plan_mlp_parameters(&m, m.moe_intermediate, 1);
     memset(size, 0, sizeof *size);
+    if (m.tables) {
+        trni_plan_tables_size(&m, size);
+        return TRN_OK;
+    }
     const double linear = (double)m.linear_layers;
     size->attention =
         (layers - linear) * trni_plan_full_parameters(&m, 1) + linear * trni_plan_linear_parameters(&m, 1);
@@ -529,6 +676,7 @@ TRN_API double trn_model_forward_flops(const trn_model *model, double tokens, do
     trn_model m;
     memset(&m, 0, sizeof m); /* for gcc, which does not see that only a success is read */
     if (trn_model_settle(model, &m, NULL) != TRN_OK) return 0;
+    if (m.tables) return tokens * trni_plan_tables_flops(&m);
     const double score = (double)m.heads * (double)(m.head_dim + m.rope_dim + m.v_dim);
     const double linear = (double)m.linear_layers; /* a state is updated and read, and by a delta rule read twice */
     const double state = (m.state_space ? 2 : 3) * trni_plan_linear_values(&m, 1) * (double)m.linear_key_dim;

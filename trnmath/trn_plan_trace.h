@@ -44,7 +44,8 @@ TRN_API trn_status trn_plan_trace_step(const trn_plan_args *args, const trn_plan
 
 /* ---- one layer ---- */
 
-/* Adds to an empty trace. A model with experts: a layer that has them. The plan must have been timed. */
+/* Adds to an empty trace. A model with experts: a layer that has them. The plan must have been timed. A recommender has
+ * no layers: TRN_EUNSUPPORTED. */
 TRN_API trn_status trn_plan_trace_layer(const trn_plan_args *args, const trn_plan *plan, trn_trace *trace);
 
 #if TRNI_BODIES
@@ -305,6 +306,8 @@ TRN_API trn_status trn_plan_trace_layer(const trn_plan_args *args, const trn_pla
     if (!plan || !trace || trace->count)
         return trni_fail(args->error, TRN_EINVAL, "plan or trace is null, or trace is not empty");
     if (!plan->legal) return trni_fail(args->error, TRN_EINVAL, "plan is not legal, so it has no times");
+    if (args->model && args->model->tables)
+        return trni_fail(args->error, TRN_EUNSUPPORTED, "a recommender has no layers to draw");
     trn_status status = trni_plan_work_begin(&w, args, 1 << 10);
     if (status != TRN_OK) return status;
     own = *plan;

@@ -11,8 +11,9 @@
  *     }
  *
  * DOES: the decoder families of the table below, by model_type, and the encoders bert, roberta and vit, with the head
- *     that "architectures" names; a text_config inside a multi-modal configuration; every failure is one sentence that
- *     names the file, the field and what is wrong with it.
+ *     that "architectures" names; a recommender in the words of torchrec's DLRM, for which there is no configuration of
+ *     transformers (model_type dlrm: our name); a text_config inside a multi-modal configuration; every failure is one
+ *     sentence that names the file, the field and what is wrong with it.
  * DOES NOT: guess an architecture that it does not know, read weights, or count multi-token prediction heads, vision
  *     towers and quantisation scales.
  *
@@ -65,7 +66,8 @@ enum {
     HF_MAMBA2 = 2097152,
     HF_ENCODER = 4194304,  /* every token sees all others; what is at the end: "architectures" */
     HF_IMAGES = 8388608,   /* of patches in place of words */
-    HF_PADDED = 16777216   /* the first two positions are never used */
+    HF_PADDED = 16777216,  /* the first two positions are never used */
+    HF_TABLES = 33554432   /* no transformer */
 };
 
 typedef struct hf_family {
@@ -107,6 +109,7 @@ HF_FN const hf_family *hf_family_at(int index)
         { "roberta", HF_ENCODER | HF_PADDED | HF_QKV_BIAS | HF_O_BIAS | HF_MLP_BIAS | HF_NORM_BIAS | HF_PLAIN_MLP |
           HF_TIED, 2, 0, NULL },
         { "vit", HF_ENCODER | HF_IMAGES | HF_O_BIAS | HF_MLP_BIAS | HF_NORM_BIAS | HF_PLAIN_MLP, 2, 0, NULL },
+        { "dlrm", HF_TABLES, 0, 0, NULL },
         { "gpt2", HF_QKV_BIAS | HF_O_BIAS | HF_MLP_BIAS | HF_NORM_BIAS | HF_PLAIN_MLP | HF_TIED | HF_GPT2, 2, 0, NULL },
     };
     return index >= 0 && index < (int)(sizeof row / sizeof row[0]) ? &row[index] : NULL;
@@ -490,6 +493,57 @@ HF_FN void hf_read_encoder(hf_reader *r, trn_model *m)
     else hf_read_words(r, m);
 }
 
+/* ---- recommenders ---- */
+
+/* A list of low to high numbers, of which there may be `most`; 0 and a sentence when it is none. */
+HF_FN int hf_numbers(hf_reader *r, const char *field, int64_t high, int most, int64_t *out)
+{
+    io_json text;
+    uint64_t x = 0;
+    int count = 0;
+    const cJSON *list = hf_field(r, field, &text);
+    if (!list) return hf_fail(r, "it has no '%s', which %s needs", field, r->family->type), 0;
+    if (!cJSON_IsArray(list)) return hf_fail(r, "its '%s' is not a list", field), 0;
+    for (io_json j = io_json_list(&text); io_json_next(&j); out[count++] = (int64_t)x) {
+        if (!io_json_whole(&j, &x) || x < 1 || x > (uint64_t)high)
+            return hf_fail(r, "its '%s' is not a list of numbers from 1 to %lld", field, (long long)high), 0;
+        if (count == most) return hf_fail(r, "its '%s' has more than %d numbers", field, most), 0;
+    }
+    if (!count) hf_fail(r, "its '%s' is empty", field);
+    return count;
+}
+
+/* How embeddings and dense numbers meet: torchrec's "original" (dot products) or "dcn". */
+HF_FN void hf_read_interaction(hf_reader *r, trn_model *m)
+{
+    io_json text;
+    const cJSON *kind = hf_field(r, "interaction_type", &text);
+    if (!kind || (cJSON_IsString(kind) && strcmp(kind->valuestring, "original") == 0)) return;
+    if (!cJSON_IsString(kind) || strcmp(kind->valuestring, "dcn") != 0) {
+        hf_fail(r, "its 'interaction_type' is neither 'original' nor 'dcn', and no other is planned");
+        return;
+    }
+    m->cross_layers = hf_number(r, "dcn_num_layers", 1, 64, HF_NEEDED);
+    m->cross_rank = hf_number(r, "dcn_low_rank_dim", 1, 1 << 20, HF_NEEDED);
+}
+
+HF_FN void hf_read_tables(hf_reader *r, trn_model *m)
+{
+    io_json text;
+    m->longest = 1;
+    m->tables = hf_numbers(r, "num_embeddings_per_feature", INT64_C(1) << 40, TRN_MODEL_TABLES, m->table_rows);
+    m->hidden = hf_number(r, "embedding_dim", 1, 1 << 20, HF_NEEDED);
+    m->dense_inputs = hf_number(r, "dense_in_features", 1, 1 << 20, HF_NEEDED);
+    hf_numbers(r, "dense_arch_layer_sizes", 1 << 20, TRN_MODEL_WIDTHS, m->dense_widths);
+    hf_numbers(r, "over_arch_layer_sizes", 1 << 20, TRN_MODEL_WIDTHS, m->over_widths);
+    hf_read_interaction(r, m);
+    for (int i = 0; i < (int)m->tables; i++) m->table_lookups[i] = 1;
+    if (r->why[0] || !hf_field(r, "multi_hot_sizes", &text)) return;
+    const int sizes = hf_numbers(r, "multi_hot_sizes", 1 << 20, TRN_MODEL_TABLES, m->table_lookups);
+    if (sizes && sizes != m->tables)
+        hf_fail(r, "its 'multi_hot_sizes' has %d numbers, but 'num_embeddings_per_feature' %d", sizes, (int)m->tables);
+}
+
 /* ---- a whole file ---- */
 
 /* The part that describes the language model, and its family. */
@@ -535,12 +589,8 @@ HF_FN bool hf_check_text(hf_reader *r)
     return !j.wrong || hf_fail(r, "it is not JSON: %s", j.wrong);
 }
 
-HF_FN bool hf_read_model(hf_reader *r, trn_model *m)
+HF_FN void hf_read_transformer(hf_reader *r, trn_model *m)
 {
-    trn_error error;
-    memset(m, 0, sizeof *m);
-    if (!cJSON_IsObject(r->root)) return hf_fail(r, "it is not a JSON object");
-    if (!hf_check_text(r) || !hf_find_family(r) || !hf_check_text(r)) return false;
     hf_read_sizes(r, m);
     hf_read_biases(r, m);
     hf_read_latent(r, m);
@@ -548,6 +598,16 @@ HF_FN bool hf_read_model(hf_reader *r, trn_model *m)
     if (!r->why[0]) hf_read_window(r, m);
     if (!r->why[0]) hf_read_linear(r, m);
     if (!r->why[0]) hf_read_encoder(r, m);
+}
+
+HF_FN bool hf_read_model(hf_reader *r, trn_model *m)
+{
+    trn_error error;
+    memset(m, 0, sizeof *m);
+    if (!cJSON_IsObject(r->root)) return hf_fail(r, "it is not a JSON object");
+    if (!hf_check_text(r) || !hf_find_family(r) || !hf_check_text(r)) return false;
+    if (hf_has(r, HF_TABLES)) hf_read_tables(r, m);
+    else hf_read_transformer(r, m);
     if (r->why[0]) return false;
     if (trn_model_check(m, &error) != TRN_OK)
         return hf_fail(r, "as a model of type %s: %s", r->family->type, error.text);

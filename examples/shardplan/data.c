@@ -19,7 +19,7 @@ static const struct {
 } part_field[TRN_PART_COUNT] = { PART(PRODUCTS, products_s), PART(READS, reads_s), PART(ATTENTION, attention_s),
                                  PART(ELEMENTWISE, elementwise_s), PART(UPDATE, update_s), PART(TP, tp_s),
                                  PART(CP, cp_s), PART(EP, ep_s), PART(DP, dp_s), PART(PP, pp_s),
-                                 PART(BUBBLE, bubble_s) };
+                                 PART(BUBBLE, bubble_s), PART(LOOKUPS, lookups_s) };
 
 const char *sp_part_key(trn_plan_part part) { return part_field[part].key; }
 

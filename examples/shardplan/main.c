@@ -145,7 +145,8 @@ static const app_option option[] = {
     APP_NETWORK_OPTIONS,
     { "--chips", "N", "a part of the system", take_chips },
     { "--job", "NAME", "train (default), prefill, decode", take_job },
-    { "--batch", "N", "sequences in a step (default: train 4 a chip, else 1 a chip)", take_batch },
+    { "--batch", "N", "sequences in a step (default: train 4 a chip, else 1 a chip; samples of a\n"
+      "recommender: 1024 a chip)", take_batch },
     { "--seq", "N", "tokens of a sequence; decode: in the cache (default 4096, or as many as the\n"
       "model takes; images: their patches and one)", take_seq },
     { "--prompt", "N", "decode: tokens of a prompt, for the first token (default: --seq)", take_prompt },
@@ -165,7 +166,7 @@ static const app_option option[] = {
       "do; without: in chips",
       take_lnc },
     { "--cp", "N", "... context parallelism", take_cp },
-    { "--ep", "N", "... expert parallelism", take_ep },
+    { "--ep", "N", "... expert parallelism; a recommender's tables", take_ep },
     { "--dp", "N", "... data parallelism", take_dp },
     { "--pp", "N", "... pipeline parallelism", take_pp },
     { "--microbatch", "N", "only microbatches of N sequences", take_microbatch },

@@ -44,18 +44,19 @@ void sp_legend_memory(FILE *out) { legend(out, "m", memory_name, MEMORIES); }
 
 static const char *const time_name[] = { "products, TensorE", "products, HBM",  "attention",
                                          "elementwise",       "optimizer",      "tp collectives",
-                                         "ep all_to_all",     "cp, dp, pp beyond what work hides", "pipeline bubble" };
+                                         "ep all_to_all",     "cp, dp, pp beyond what work hides", "pipeline bubble",
+                                         "embedding lookups" };
 enum { TIMES = sizeof time_name / sizeof time_name[0] };
 
 /* What fills the step, without what runs at the same time as something else. */
 static void exposed(const trn_plan *p, double part[TIMES])
 {
     const trn_plan_time *t = &p->expected;
-    const double work = t->products_s + t->reads_s + t->attention_s + t->elementwise_s + t->update_s;
+    const double work = t->products_s + t->reads_s + t->attention_s + t->elementwise_s + t->update_s + t->lookups_s;
     const double left = fmax(0, p->expected_s - work - t->bubble_s), waits = t->tp_s + t->ep_s;
     const double scale = waits > left ? left / waits : 1; /* a part of tp may be hidden, too */
     const double value[TIMES] = { t->products_s, t->reads_s, t->attention_s, t->elementwise_s, t->update_s,
-                                  scale * t->tp_s, scale * t->ep_s, fmax(0, left - waits), t->bubble_s };
+                                  scale * t->tp_s, scale * t->ep_s, fmax(0, left - waits), t->bubble_s, t->lookups_s };
     memcpy(part, value, sizeof value);
 }
 

@@ -11,11 +11,11 @@
 static const char style[] =
     ":root{--bad:#b3372f;"
     "--t0:#2f6fd0;--t1:#e08a1e;--t2:#7a5bd0;--t3:#2a9d8f;--t4:#7d8796;"
-    "--t5:#d1495b;--t6:#c2a100;--t7:#4b8b1f;--t8:#c9ccd4;"
+    "--t5:#d1495b;--t6:#c2a100;--t7:#4b8b1f;--t8:#c9ccd4;--t9:#8c5a2b;"
     "--m0:#2f6fd0;--m1:#2a9d8f;--m2:#7a5bd0;--m3:#e08a1e;--m4:#d1495b;--m5:#8a909c}"
     "@media(prefers-color-scheme:dark){:root{--bad:#ff8d84;"
     "--t0:#6ea3ff;--t1:#f5a84f;--t2:#a992ff;--t3:#55c7b8;--t4:#98a2b3;"
-    "--t5:#f07a8a;--t6:#e3c64a;--t7:#8fd05a;--t8:#3b4250;"
+    "--t5:#f07a8a;--t6:#e3c64a;--t7:#8fd05a;--t8:#3b4250;--t9:#c9996b;"
     "--m0:#6ea3ff;--m1:#55c7b8;--m2:#a992ff;--m3:#f5a84f;--m4:#f07a8a;--m5:#757d8b}}"
     "main{max-width:1240px}"
     ".fact{padding:13px 16px;flex:1 1 140px}"
@@ -193,6 +193,7 @@ static void print_timelines(const sp_job *job, FILE *out)
         sp_step_picture(out, job);
         fputs("</div>", out);
     }
+    if (job->model.tables) return; /* no layers */
     fputs("<div class=card>", out);
     sp_layer_picture(out, job);
     fputs("</div>\n", out);

@@ -119,7 +119,8 @@ bool sp_search(sp_job *job, char *why)
     job->args.model = &job->model;
     job->args.net = &job->net;
     job->args.error = &job->error;
-    if (job->args.batch == 0) job->args.batch = (int64_t)job->net.chips * (job->args.job == TRN_JOB_TRAIN ? 4 : 1);
+    const int each = job->model.tables ? 1024 : job->args.job == TRN_JOB_TRAIN ? 4 : 1;
+    if (job->args.batch == 0) job->args.batch = (int64_t)job->net.chips * each;
     job->plan = app_resize(NULL, PLANS, sizeof *job->plan);
     if (trn_plan_search(&job->args, job->plan, PLANS, &job->list) != TRN_OK) return app_refuse(why, job->error.text);
     return !job->options.scaling || scaling(job, why);

@@ -86,6 +86,7 @@ sp_text sp_percent(double share);     /* "86.5 %" */
 int sp_tp(const trn_plan *plan);      /* as it is counted: in chips, or with --lnc in logical cores */
 sp_text sp_tp_chips(const sp_job *job, const trn_plan *plan); /* "16", or "1/2": two replicas share a chip */
 sp_text sp_degrees(const trn_plan *plan); /* "tp 8, dp 4, pp 2": those above 1 */
+bool sp_has_cache(const sp_job *job); /* of keys and values, or states: encoders and recommenders have none */
 const char *sp_unit_of_work(const sp_job *job); /* "step", "batch of prompts", "token" */
 /* "train, 64 sequences of 8,192 tokens" */
 void sp_describe_job(const sp_job *job, char *text, size_t size);

@@ -89,20 +89,26 @@ sp_text sp_degrees(const trn_plan *p)
     return t;
 }
 
+bool sp_has_cache(const sp_job *job) { return !job->model.bidirectional && !job->model.tables; }
+
 const char *sp_unit_of_work(const sp_job *job)
 {
     if (job->args.job == TRN_JOB_TRAIN) return "step";
-    if (job->model.bidirectional) return "batch";
+    if (!sp_has_cache(job)) return "batch";
     return job->args.job == TRN_JOB_PREFILL ? "batch of prompts" : "token";
 }
 
 void sp_describe_job(const sp_job *job, char *text, size_t size)
 {
     const char *what = job->args.job == TRN_JOB_TRAIN    ? "a training step of"
-                       : job->model.bidirectional        ? "a forward pass of"
+                       : !sp_has_cache(job)               ? "a forward pass of"
                        : job->args.job == TRN_JOB_PREFILL ? "prefill of"
                                                           : "decode, one token for each of";
     const char *each = job->args.job == TRN_JOB_DECODE ? "with" : "of";
+    if (job->model.tables) {
+        snprintf(text, size, "%s %s samples", what, sp_count(job->args.batch).text);
+        return;
+    }
     snprintf(text, size, "%s %s sequence%s %s %s tokens%s", what, sp_count(job->args.batch).text,
              job->args.batch == 1 ? "" : "s", each, sp_count(job->args.sequence).text,
              job->args.job == TRN_JOB_DECODE ? " in the cache" : "");
@@ -117,7 +123,7 @@ void sp_describe_formats(const sp_job *job, char *text, size_t size)
     if (job->args.job == TRN_JOB_TRAIN)
         snprintf(text + used, size - (size_t)used, ", gradients %s, optimizer %s%s", trn_format_name(f.gradients),
                  trn_format_name(f.optimizer), copy ? " with a copy of the weights" : "");
-    else if (!job->model.bidirectional)
+    else if (sp_has_cache(job))
         snprintf(text + used, size - (size_t)used, ", KV cache %s%s", trn_format_name(f.kv),
                  job->args.job == TRN_JOB_DECODE ? "; no speculative decoding" : "");
 }
@@ -152,8 +158,10 @@ static void print_head(const sp_job *job, FILE *out)
     const trn_model_size *s = &job->size;
     sp_describe_job(job, text, sizeof text);
     fprintf(out, "%s%s%s: %s parameters", bold, job->model.name, plain, sp_si(s->total).text);
-    if (s->active < s->total) fprintf(out, ", %s of them for a token", sp_si(s->active).text);
-    if (job->model.bidirectional) fputs(", an encoder", out);
+    if (s->active < s->total)
+        fprintf(out, ", %s of them for a %s", sp_si(s->active).text, job->model.tables ? "sample" : "token");
+    if (job->model.tables) fprintf(out, ", %lld tables of embeddings", (long long)job->model.tables);
+    else if (job->model.bidirectional) fputs(", an encoder", out);
     else fprintf(out, ", %s KV elements a token", sp_count((int64_t)s->kv_elements).text);
     if (s->state_elements > 0) fprintf(out, ", states of %s elements a sequence", sp_si(s->state_elements).text);
     fputs("\n", out);

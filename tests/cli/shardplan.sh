@@ -63,6 +63,11 @@ refuses "bert-base is an encoder, which keeps no cache: there is nothing to deco
 refuses "sequence is 4096, but the model has positions for 512 tokens" "$models/bert-base.json" --seq 4096
 refuses "sequence is 196, but an image is 197 tokens" "$models/vit-base.json" --seq 196
 
+echo '{"model_type": "dlrm", "embedding_dim": 8, "num_embeddings_per_feature": [9]}' >tables.json
+refuses "tables.json: it has no 'dense_in_features', which dlrm needs" tables.json
+refuses "a recommender keeps no cache: there is nothing to decode (prefill is its forward pass)" \
+    "$models/dlrm.json" --job decode
+
 # ---- answers ----
 
 works "$large" --batch 256 --seq 8192 --why --no-replicate-kv
@@ -84,6 +89,15 @@ says "the first: dp 64; a batch in"
 grep -q "KV cache" out && fail "an encoder with a cache"
 json trace.json
 
+works "$models/dlrm.json" --html page.html --trace trace.json --why --scaling
+says "dlrm: 26.2 G parameters, 16.1 M of them for a sample, 26 tables of embeddings"
+says "a training step of 65,536 samples"
+says "  embedding lookups "
+says "26 tables, which are not cut, do not fill ep 32"
+[ ! -s err ] || grep -v '^page.html$\|^trace.json$' err && fail "dlrm: something else on standard error: $(cat err)"
+grep -q '</html>' page.html || fail "page.html of a recommender does not end"
+json trace.json
+
 works - --tp 8 --top 2 <"$large"
 [ "$(grep -c '^     [12]    8 ' out)" = 2 ] || fail "not two plans of tp 8: $(cat out)"
 
@@ -99,7 +113,7 @@ json all.json
 json trace.json
 [ "$(wc -l <all.csv)" = 1485 ] || fail "all.csv has not a head and 1,484 rows"
 [ "$(grep -c '^    {"rank": ' all.json)" = 1484 ] || fail "all.json has not 1,484 plans"
-[ "$(head -n 1 all.csv | tr ',' '\n' | wc -l)" = 62 ] || fail "all.csv: not 62 columns"
+[ "$(head -n 1 all.csv | tr ',' '\n' | wc -l)" = 64 ] || fail "all.csv: not 64 columns"
 awk -F, 'NR > 1 && $13 == "yes" && $2 * $3 * $4 * $5 * $6 != 144 { exit 1 }' all.csv ||
     fail "all.csv: degrees are not 144"
 grep -q '</html>' page.html || fail "page.html does not end"

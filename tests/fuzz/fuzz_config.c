@@ -30,7 +30,7 @@ static void count_model(const trn_model *m)
     assert(trn_model_check(m, NULL) == TRN_OK);
     assert(trn_model_size_of(m, &size, NULL) == TRN_OK);
     assert(size.total > 0 && size.active > 0 && size.active <= size.total && size.total < 1e30);
-    assert(size.kv_elements > 0 || size.state_elements > 0 || m->bidirectional);
+    assert(size.kv_elements > 0 || size.state_elements > 0 || m->bidirectional || m->tables);
     const double flops = trn_model_forward_flops(m, 1, 1, 1);
     assert(flops > 0 && flops < 1e30);
     assert(m->name[0] && strlen(m->name) < sizeof m->name);
@@ -66,7 +66,7 @@ static void plan_model(const trn_model *m)
     args.ignore_groups = cases_one_in(&rng, 2);
     args.microbatch = cases_one_in(&rng, 4) ? some_size() : 0;
     if (cases_one_in(&rng, 4)) args.assumptions.expert_imbalance = 900;
-    if (m->bidirectional && !cases_one_in(&rng, 4)) args.sequence = m->longest;
+    if (m->longest && !cases_one_in(&rng, 4)) args.sequence = m->longest;
     trn_plan p = { .tp = degree[0], .cp = degree[1], .ep = degree[2], .dp = degree[3], .pp = degree[4] };
     if (args.lnc && cases_one_in(&rng, 2)) p.tp_cores = below(10) - 1;
     const trn_status status = trn_plan_evaluate(&args, &p);
@@ -155,7 +155,11 @@ static const char *const numbers[] = { "num_hidden_layers",
                                        "image_size",
                                        "patch_size",
                                        "num_channels",
-                                       "num_labels" };
+                                       "num_labels",
+                                       "embedding_dim",
+                                       "dense_in_features",
+                                       "dcn_num_layers",
+                                       "dcn_low_rank_dim" };
 static const char *const flags[] = { "tie_word_embeddings", "attention_bias", "mlp_bias", "use_sliding_window",
                                      "use_qk_norm" };
 static const char *const lists[] = { "mlp_only_layers", "layer_types", "moe_layers", "no_rope_layers" };
@@ -168,6 +172,9 @@ static const char *const absurd[] = { "-1",   "0",      "1e400",       "1.5", "n
 static const char *const usual[] = { "1", "2", "4", "8", "16", "32", "64", "128" };
 static const char *const tokens[] = { "{", "}", "[", "]", ",", ":", "\"", "\\u0000", "null", "true", "\"model_type\"",
                                       "\"llama\"", "\"text_config\": {", "-", "e", "0", "\xff", "\n" };
+
+static const char *const widths[] = { "num_embeddings_per_feature", "multi_hot_sizes", "dense_arch_layer_sizes",
+                                      "over_arch_layer_sizes" };
 
 #define PICK(list) list[below((int)(sizeof list / sizeof list[0]))]
 
@@ -191,6 +198,11 @@ static size_t good_file(char *file)
         if (cases_one_in(&rng, 6))
             n += (size_t)snprintf(file + n, ROOM - n, ", \"%s\": [%s]", lists[i],
                                   below(2) ? "0, 3" : "\"sliding_attention\", \"linear_attention\"");
+    for (size_t i = 0; i < sizeof widths / sizeof widths[0] && strcmp(family->type, "dlrm") == 0; i++)
+        if (!cases_one_in(&rng, 20))
+            n += (size_t)snprintf(file + n, ROOM - n, ", \"%s\": [%s, %s]", widths[i], PICK(usual),
+                                  cases_one_in(&rng, 20) ? PICK(absurd) : PICK(usual));
+    if (cases_one_in(&rng, 3)) n += (size_t)snprintf(file + n, ROOM - n, ", \"interaction_type\": \"dcn\"");
     if (cases_one_in(&rng, 3)) n += (size_t)snprintf(file + n, ROOM - n, ", \"architectures\": [\"%s\"]", PICK(ends));
     n += (size_t)snprintf(file + n, ROOM - n, "}");
     return n;

@@ -1,5 +1,5 @@
 /* test_plan_kinds.c - plans of models that are no plain decoders: layers with a state in place of keys and values, and
- * encoders of text and images.
+ * encoders of text and images, and recommenders.
  * SPDX-License-Identifier: MIT
  */
 #include <setjmp.h>
@@ -39,6 +39,11 @@ static const trn_model vit = { .name = "vit-base", .layers = 12, .hidden = 768, 
                                .norm_bias = true, .positions = 197, .longest = 197, .patch_inputs = 768,
                                .bidirectional = true, .classes = 1000 };
 
+/* Four tables: one that is looked up most, three with more rows; and MLPs of 13, 256, 128 and 138, 64, 1. */
+static const trn_model ranker = { .name = "ranker", .hidden = 128, .longest = 1, .tables = 4,
+                                  .table_rows = { 10, 1000, 2000, 3000 }, .table_lookups = { 100, 3, 2, 1 },
+                                  .dense_inputs = 13, .dense_widths = { 256, 128 }, .over_widths = { 64, 1 } };
+
 static void near(double found, double expected, double relative, const char *what)
 {
     if (fabs(found - expected) <= relative * fabs(expected)) return;
@@ -65,7 +70,7 @@ static void check_all(const trn_plan_args *args, int legal)
         near(sum, plan[i].time_s, 1e-9, "sum of parts");
         assert_true(plan[i].mfu > 0 && plan[i].mfu < 1 && plan[i].memory.total <= plan[i].memory.capacity);
     }
-    for (int64_t i = 0; i < list.legal; i += 9) {
+    for (int64_t i = 0; i < list.legal && !args->model->tables; i += 9) {
         trn_trace trace = { .event = event, .capacity = EVENTS };
         assert_int_equal(trn_plan_trace_layer(args, &plan[i], &trace), TRN_OK);
         assert_true(trace.count > 0 && trace.lost == 0);
@@ -226,6 +231,97 @@ static void encoder_searches(void **state)
     }
 }
 
+static double exchange(const trn_plan_args *args, const trn_plan *p, unsigned axes, trn_collective op, double bytes)
+{
+    trn_algorithm algorithm;
+    double time_s;
+    assert_int_equal(trn_plan_collective(args, p, axes, op, bytes, &time_s, &algorithm), TRN_OK);
+    return time_s;
+}
+
+/* By hand, ep 2 x dp 8, 1024 samples a chip: chip 0 has the table of 100 lookups, chip 1 the three others, 6000 rows
+ * and 6 lookups. A row is 256 bytes, a number of the optimizer moves 64. */
+static void recommender(void **state)
+{
+    (void)state;
+    const trn_topology net = trn_topology_of(TRN_TRN2_48XLARGE);
+    trn_plan_args args = question(&ranker, &net, TRN_JOB_PREFILL, 16 * 1024, 1);
+    const trn_plan degrees = { .tp = 1, .cp = 1, .ep = 2, .dp = 8, .pp = 1 };
+    const double weights = 13 * 256 + 256 * 128 + 138 * 64 + 64, repeated = weights + 256 + 128 + 64 + 1;
+    const double each = (99 + 2 + 1) * 128 + 2 * 10 * 128 + 2 * weights, group = 2 * 1024, sums = group * 3 * 128 * 2;
+    const double forward = (group * 100 * 256 + sums) / 2.9e12, ways = 1024 * 106.0 * 8;
+    const trn_plan p = evaluated(&args, degrees);
+    assert_true(p.legal && p.microbatch == 1024 && p.microbatches == 1);
+    near(p.flops, 16 * 1024 * each, 1e-12, "flops of a forward pass");
+    near(p.memory.weights, 2 * (6000 * 128 + repeated), 1e-12, "rows and MLPs");
+    near(p.time.lookups_s, forward, 1e-9, "lookups");
+    const unsigned ep = 1u << TRN_AXIS_EP, dp = 1u << TRN_AXIS_DP;
+    const double across = exchange(&args, &p, ep, TRN_ALL_TO_ALL, sums);
+    const double asked = exchange(&args, &p, ep, TRN_ALL_TO_ALL, ways);
+    near(p.time.ep_s, across + asked, 1e-9, "sums and indices");
+    args.job = TRN_JOB_TRAIN;
+    const trn_plan step = evaluated(&args, degrees);
+    near(step.flops, 16 * 1024 * (3 * each - 2 * 13 * 256), 1e-12, "flops of a step");
+    near(step.memory.optimizer, 4 * 6000 + 12 * repeated, 1e-12, "a number a row, and Adam");
+    near(step.memory.gradients, 4 * repeated, 1e-12, "gradients of the MLPs");
+    near(step.time.lookups_s, forward + 8 * (group * 100 * 2 * (256 + 64) + sums) / 2.9e12, 1e-9, "rows both ways");
+    near(step.time.ep_s, 2 * across + asked, 1e-9, "sums, indices, gradients");
+    near(step.time.dp_s, exchange(&args, &p, dp, TRN_ALL_GATHER, 8 * (sums + group * 100 * 8)) +
+                             exchange(&args, &p, dp | ep, TRN_ALL_REDUCE, 4 * repeated), 1e-9, "gradients");
+    args.microbatch = 256; /* four times a fourth */
+    near(evaluated(&args, degrees).time.lookups_s, step.time.lookups_s, 1e-9, "lookups of microbatches");
+}
+
+/* Where lookups alone would put two tables on one chip that has no room for both, rows decide. */
+static void recommender_by_rows(void **state)
+{
+    (void)state;
+    const trn_topology net = trn_topology_of(TRN_TRN2_48XLARGE);
+    trn_model m = ranker;
+    const int64_t rows[] = { 10, 250000000, 250000000, 10 }; /* 59.6 GiB each; HBM has 96 */
+    const int64_t lookups[] = { 10, 1, 1, 1 };
+    memcpy(m.table_rows, rows, sizeof rows);
+    memcpy(m.table_lookups, lookups, sizeof lookups);
+    trn_plan_args args = question(&m, &net, TRN_JOB_PREFILL, 16 * 1024, 1);
+    const trn_plan two = evaluated(&args, (trn_plan){ .tp = 1, .cp = 1, .ep = 2, .dp = 8, .pp = 1 });
+    assert_true(two.legal);
+    near(two.memory.weights, 2 * 250000010.0 * 128, 1e-3, "one of them");
+    const trn_plan one = evaluated(&args, (trn_plan){ .tp = 1, .cp = 1, .ep = 1, .dp = 16, .pp = 1 });
+    assert_true(!one.legal && one.reason == TRN_PLAN_HBM);
+    assert_non_null(strstr(one.why, "of them weights"));
+    check_all(&(trn_plan_args){ .model = &ranker, .net = &net, .batch = 4096, .sequence = 1, .error = &failure }, 2);
+}
+
+static void recommender_refusals(void **state)
+{
+    (void)state;
+    const trn_topology net = trn_topology_of(TRN_TRN2_48XLARGE);
+    const trn_plan_args good = question(&ranker, &net, TRN_JOB_TRAIN, 4096, 1);
+    trn_plan_args decode = good, longer = good, cores = good, zero = good;
+    decode.job = TRN_JOB_DECODE;
+    longer.sequence = 2;
+    cores.lnc = 2;
+    zero.zero = TRN_ZERO_WEIGHTS;
+    const struct { const trn_plan_args *args; const char *says; } row[] = {
+        { &decode, "a recommender keeps no cache" },
+        { &longer, "sequence is 2, but the model has positions for 1 tokens" },
+        { &cores, "plans of a recommender are counted in chips" },
+        { &zero, "plans of a recommender neither compute again" },
+    };
+    trn_plan p = { .tp = 1, .cp = 1, .ep = 16, .dp = 1, .pp = 1 };
+    for (unsigned i = 0; i < sizeof row / sizeof row[0]; i++) {
+        assert_int_not_equal(trn_plan_evaluate(row[i].args, &p), TRN_OK);
+        if (!strstr(failure.text, row[i].says)) fail_msg("it says '%s', not '%s'", failure.text, row[i].says);
+    }
+    assert_string_equal(evaluated(&good, p).why, "4 tables, which are not cut, do not fill ep 16");
+    p = (trn_plan){ .tp = 4, .cp = 1, .ep = 4, .dp = 1, .pp = 1 };
+    assert_string_equal(evaluated(&good, p).why, "a recommender is spread by ep and dp alone, not by tp 4");
+    trn_trace_event event[4];
+    trn_trace trace = { .event = event, .capacity = 4 };
+    p = evaluated(&good, (trn_plan){ .tp = 1, .cp = 1, .ep = 4, .dp = 4, .pp = 1 });
+    assert_int_equal(trn_plan_trace_layer(&good, &p, &trace), TRN_EUNSUPPORTED);
+}
+
 static void searches(void **state)
 {
     (void)state;
@@ -250,6 +346,9 @@ int main(void)
         cmocka_unit_test(encoder_of_images),
         cmocka_unit_test(encoder_refusals),
         cmocka_unit_test(encoder_searches),
+        cmocka_unit_test(recommender),
+        cmocka_unit_test(recommender_by_rows),
+        cmocka_unit_test(recommender_refusals),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

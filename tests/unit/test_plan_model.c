@@ -408,6 +408,19 @@ static void refusals(void **state)
           { TINY, .vocab = 8, .bidirectional = true, .patch_inputs = 3, .longest = 5 } },
         { "patch_inputs is 3, but vocab is 0 and longest 1",
           { TINY, .bidirectional = true, .patch_inputs = 3, .longest = 1 } },
+        { "tables is 65; a recommender has 1 to 64", { .tables = 65 } },
+        { "tables is -1", { .tables = -1 } },
+        { "longest is 0; a recommender has 1 to 1", { .tables = 1, .hidden = 8, .dense_inputs = 1 } },
+        { "layers is 2; a recommender has 0 to 0",
+          { .tables = 1, .hidden = 8, .dense_inputs = 1, .longest = 1, .layers = 2 } },
+        { "table 0 has 0 rows, of which a sample looks up 0",
+          { .tables = 1, .hidden = 8, .dense_inputs = 1, .longest = 1 } },
+        { "dense_widths[0] is 0", { .tables = 1, .hidden = 8, .dense_inputs = 1, .longest = 1, .table_rows = { 1 },
+                                    .table_lookups = { 1 } } },
+        { "over_widths[2] is 3", { .tables = 1, .hidden = 8, .dense_inputs = 1, .longest = 1, .table_rows = { 1 },
+                                   .table_lookups = { 1 }, .dense_widths = { 8 }, .over_widths = { 1, 0, 3 } } },
+        { "cross_rank is 4; a recommender has 0 to 0",
+          { .tables = 1, .hidden = 8, .dense_inputs = 1, .longest = 1, .cross_rank = 4 } },
         { "longest is -1", { TINY, .vocab = 8, .longest = -1 } },
         { "token_types is -1", { TINY, .vocab = 8, .token_types = -1 } },
 #undef TINY
@@ -569,9 +582,28 @@ static void encoders(void **state)
 
 #define SIZES "\"model_type\": \"llama\", \"num_hidden_layers\": 2, \"hidden_size\": 8, \"num_attention_heads\": 2"
 #define REST ", \"intermediate_size\": 16, \"vocab_size\": 32"
+/* 204,184,588 rows of 128, which MLPerf's pages round to 26 billion; MLPs and crosses are counted from their widths. */
+static void recommenders(void **state)
+{
+    (void)state;
+    trn_model model;
+    trn_model_size size;
+    char text[512], why[HF_WHY];
+    snprintf(text, sizeof text, "%s/examples/shardplan/models/dlrm.json", TRN_SOURCE_DIR);
+    if (!hf_config_read(text, &model, why)) fail_msg("%s", why);
+    assert_int_equal(trn_model_size_of(&model, &size, NULL), TRN_OK);
+    near(size.embeddings, 204184588.0 * 128, 0, "rows");
+    near(size.dense_mlp, 171392 + 10627200 + 5245953, 0, "dense, cross and over");
+    near(size.total, 26135627264.0 + 16044545, 0, "all");
+    near(size.active, 214 * 128 + 16044545, 0, "of a sample, which looks up 214 rows");
+}
+
 #define CODER                                                                                                        \
     "\"num_hidden_layers\": 2, \"hidden_size\": 8, \"num_attention_heads\": 2, \"intermediate_size\": 16, "
 #define BERT CODER "\"model_type\": \"bert\", \"vocab_size\": 9"
+#define RANKS "\"model_type\": \"dlrm\", \"embedding_dim\": 8, \"dense_in_features\": 3, "                            \
+              "\"over_arch_layer_sizes\": [4, 1]"
+#define DLRM RANKS ", \"dense_arch_layer_sizes\": [16, 8]"
 #define VIT CODER "\"model_type\": \"vit\", \"num_channels\": 3"
 #define MOE                                                                                                            \
     "\"model_type\": \"qwen3_moe\", \"num_hidden_layers\": 4, \"hidden_size\": 8, \"num_attention_heads\": 2" REST
@@ -643,6 +675,26 @@ static void bad_configurations(void **state)
         { "{" VIT ", \"image_size\": 4096, \"patch_size\": 4096}", "patch_inputs is 50331648; a model has 0 to" },
         { "{" VIT ", \"image_size\": 32, \"patch_size\": 8, \"pooler_output_size\": 4}",
           "its 'pooler_output_size' is not its 'hidden_size'" },
+        { "{" DLRM "}", "it has no 'num_embeddings_per_feature', which dlrm needs" },
+        { "{" DLRM ", \"num_embeddings_per_feature\": 3}", "its 'num_embeddings_per_feature' is not a list" },
+        { "{" DLRM ", \"num_embeddings_per_feature\": []}", "its 'num_embeddings_per_feature' is empty" },
+        { "{" DLRM ", \"num_embeddings_per_feature\": [1, 0]}", "is not a list of numbers from 1 to 1099511627776" },
+        { "{" DLRM ", \"num_embeddings_per_feature\": [1, \"2\"]}", "is not a list of numbers from 1 to 10995" },
+        { "{" DLRM ", \"num_embeddings_per_feature\": [1, 1e3]}", "is not a list of numbers from 1 to 10995" },
+        { "{" DLRM ", \"num_embeddings_per_feature\": [99999999999999999999]}", "is not a list of numbers from 1" },
+        { "{" DLRM ", \"num_embeddings_per_feature\": [1, 2], \"multi_hot_sizes\": [1]}",
+          "its 'multi_hot_sizes' has 1 numbers, but 'num_embeddings_per_feature' 2" },
+        { "{" DLRM ", \"num_embeddings_per_feature\": [1], \"multi_hot_sizes\": [-1]}",
+          "its 'multi_hot_sizes' is not a list of numbers from 1 to 1048576" },
+        { "{" DLRM ", \"num_embeddings_per_feature\": [1], \"interaction_type\": \"projection\"}",
+          "its 'interaction_type' is neither 'original' nor 'dcn'" },
+        { "{" DLRM ", \"num_embeddings_per_feature\": [1], \"interaction_type\": \"dcn\"}",
+          "it has no 'dcn_num_layers', which dlrm needs" },
+        { "{" RANKS ", \"num_embeddings_per_feature\": [1]}", "it has no 'dense_arch_layer_sizes', which dlrm needs" },
+        { "{" RANKS ", \"num_embeddings_per_feature\": [1], \"dense_arch_layer_sizes\": [16, 9]}",
+          "the last of dense_widths is 9, but an embedding is 8 wide" },
+        { "{" RANKS ", \"num_embeddings_per_feature\": [1], \"dense_arch_layer_sizes\": [1,1,1,1,1,1,1,1,8]}",
+          "its 'dense_arch_layer_sizes' has more than 8 numbers" },
     };
     for (unsigned i = 0; i < sizeof row / sizeof row[0]; i++) {
         trn_model model;
@@ -702,6 +754,7 @@ int main(void)
         cmocka_unit_test(published_sizes),
         cmocka_unit_test(families),
         cmocka_unit_test(encoders),
+        cmocka_unit_test(recommenders),
         cmocka_unit_test(bad_configurations),
         cmocka_unit_test(layers_of_each_kind),
 #else

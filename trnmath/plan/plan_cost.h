@@ -214,6 +214,16 @@ TRNI_DRIVER trn_status trni_plan_check_model(const trn_model *m, const trn_plan_
         return trni_fail(a->error, TRN_EUNSUPPORTED,
                          "%s is an encoder, which keeps no cache: there is nothing to decode (prefill is its forward "
                          "pass)", m->name[0] ? m->name : "the model");
+    if (m->tables && a->job == TRN_JOB_DECODE)
+        return trni_fail(a->error, TRN_EUNSUPPORTED, "a recommender keeps no cache: there is nothing to decode "
+                         "(prefill is its forward pass)");
+    if (m->tables && (a->lnc || a->ranks_per_chip > 1))
+        return trni_fail(a->error, TRN_EUNSUPPORTED, "plans of a recommender are counted in chips: without lnc and "
+                         "ranks_per_chip");
+    if (m->tables && (a->recompute > TRN_RECOMPUTE_NONE ||
+                      (a->zero != TRN_ZERO_AUTO && a->zero != TRN_ZERO_NONE && a->zero != TRN_ZERO_ANY)))
+        return trni_fail(a->error, TRN_EUNSUPPORTED, "plans of a recommender neither compute again (recompute) nor "
+                         "share out what the MLPs keep (zero)");
     if (m->patch_inputs && sequence != longest)
         return trni_fail(a->error, TRN_EINVAL, "sequence is %lld, but an image is %lld tokens", sequence, longest);
     if (longest && sequence > longest)

@@ -35,7 +35,7 @@
 
 /* What a pass (forward or backward) of some layers takes. */
 typedef struct trni_plan_pass {
-    double products_s, reads_s, attention_s, elementwise_s;
+    double products_s, reads_s, attention_s, elementwise_s, lookups_s;
     double tp_s, ep_s, cp_s, pp_s, dp_s;
     double tp_beside_s; /* the part of tp_s that no product waits for */
     double dp_waits_s;  /* the part of dp_s that hides behind nothing */
@@ -47,6 +47,7 @@ TRNI_FN void trni_plan_pass_add(trni_plan_pass *to, const trni_plan_pass *from, 
     to->reads_s += times * from->reads_s;
     to->attention_s += times * from->attention_s;
     to->elementwise_s += times * from->elementwise_s;
+    to->lookups_s += times * from->lookups_s;
     to->tp_s += times * from->tp_s;
     to->ep_s += times * from->ep_s;
     to->cp_s += times * from->cp_s;
@@ -58,7 +59,7 @@ TRNI_FN void trni_plan_pass_add(trni_plan_pass *to, const trni_plan_pass *from, 
 
 TRNI_FN double trni_plan_pass_work(const trni_plan_pass *p)
 {
-    return p->products_s + p->reads_s + p->attention_s + p->elementwise_s;
+    return p->products_s + p->reads_s + p->attention_s + p->elementwise_s + p->lookups_s;
 }
 
 /* One evaluation: what all layers have in common. */
@@ -387,6 +388,7 @@ TRNI_FN double trni_plan_phase(const trni_plan_run *r, const trni_plan_pass *pas
     t->reads_s += times * pass->reads_s;
     t->attention_s += times * pass->attention_s;
     t->elementwise_s += times * pass->elementwise_s;
+    t->lookups_s += times * pass->lookups_s;
     t->tp_s += times * pass->tp_s;
     t->ep_s += times * pass->ep_s;
     t->cp_s += times * pass->cp_s;
@@ -540,80 +542,6 @@ TRNI_FN void trni_plan_run_begin(trni_plan_work *w, trn_plan *p, bool expected, 
     r->kept_bytes = trni_plan_bytes_of(w->a.formats.wire ? w->a.formats.wire : w->a.formats.activations);
     memset(&p->time, 0, sizeof p->time);
     p->tp_algorithm = p->dp_algorithm = TRN_ALGORITHM_AUTO;
-}
-
-TRNI_FN trn_plan_part trni_plan_bottleneck(const trn_plan_time *t)
-{
-    int most = 0;
-    for (int i = 1; i < TRN_PART_COUNT; i++)
-        if (trn_plan_part_s(t, (trn_plan_part)i) > trn_plan_part_s(t, (trn_plan_part)most)) most = i;
-    return (trn_plan_part)most;
-}
-
-/* Flops of the model in a step, nothing counted twice. */
-TRNI_FN double trni_plan_step_flops(const trni_plan_work *w)
-{
-    const double sequences = (double)w->a.batch, length = (double)w->a.sequence;
-    if (w->a.job == TRN_JOB_DECODE)
-        return trn_model_forward_flops(&w->m, sequences, trni_plan_kv_positions(w), sequences);
-    const double tokens = sequences * length, context = trn_model_context(&w->m, length);
-    const bool train = w->a.job == TRN_JOB_TRAIN;
-    const double logits = trni_plan_logits(&w->m, train, tokens, sequences);
-    const double patches = (tokens - sequences) * (double)w->m.patch_inputs * (double)w->m.hidden;
-    return (train ? 3 : 1) * trn_model_forward_flops(&w->m, tokens, context, logits) - (train ? 2 * patches : 0);
-}
-
-/* The arrays of a chip, in the faster of the two formats that meet in a product. */
-TRNI_FN double trni_plan_array_flops(const trni_plan_work *w)
-{
-    const trn_core_spec *core = w->whole->core;
-    const double a = trn_core_peak_flops_per_s(core, w->a.formats.compute, false);
-    const double b = trn_core_peak_flops_per_s(core, w->a.formats.weights, false);
-    return w->whole->cores * fmax(a > 0 ? a : 0, b > 0 ? b : 0);
-}
-
-/* No plan is faster: the model's flops at the arrays' rate, or what must be read at HBM's: of the weights those that a
- * token meets, once, and in decoding every key and value that is looked at. */
-TRNI_FN double trni_plan_bound_time(const trni_plan_work *w, double flops)
-{
-    const trn_plan_formats *f = &w->a.formats;
-    const double chips = w->a.net->chips, peak = chips * trni_plan_array_flops(w);
-    const double weights = w->size.active - w->size.embeddings + trni_plan_head_parameters(&w->m, 1);
-    const double kept =
-        w->a.job == TRN_JOB_DECODE ? (double)w->a.batch * trni_plan_kv_positions(w) * w->size.kv_elements : 0;
-    const double bytes = weights * trni_plan_bytes_of(f->weights) + kept * trni_plan_bytes_of(f->kv);
-    return fmax(peak > 0 ? flops / peak : 0, bytes / (chips * w->whole->hbm_bytes_per_s));
-}
-
-/* One evaluation: the time of a step, and to the first token. p->time is that of it. */
-TRNI_FN double trni_plan_step_time(trni_plan_work *w, trn_plan *p, bool expected, double *first_s)
-{
-    trni_plan_run r;
-    trni_plan_run_begin(w, p, expected, &r);
-    const double time_s = w->a.job == TRN_JOB_TRAIN ? trni_plan_train_time(&r) : trni_plan_forward_time(&r);
-    *first_s = w->a.job == TRN_JOB_TRAIN ? 0 : trni_plan_first_token(&r);
-    return time_s;
-}
-
-/* Needs the degrees, order, microbatch, microbatches, sp, zero and recompute of a plan that is otherwise legal. */
-TRNI_FN trn_status trni_plan_time_of(trni_plan_work *w, trn_plan *p)
-{
-    const double tokens = (double)w->a.batch * (w->a.job == TRN_JOB_DECODE ? 1 : (double)w->a.sequence);
-    const double rate = trni_chip_flops_per_s(w->whole, w->a.formats.compute, false) * w->a.net->chips;
-    p->expected_s = trni_plan_step_time(w, p, true, &p->expected_ttft_s);
-    p->expected = p->time;
-    p->bottleneck = trni_plan_bottleneck(&p->expected);
-    p->time_s = trni_plan_step_time(w, p, false, &p->ttft_s);
-    p->flops = trni_plan_step_flops(w);
-    p->bound_s = trni_plan_bound_time(w, p->flops);
-    p->expected_s = fmax(p->expected_s, p->time_s);
-    p->expected_low_s = fmax(p->time_s, p->expected_s / w->a.assumptions.spread);
-    p->expected_high_s = p->expected_s * w->a.assumptions.spread;
-    p->tokens_per_s = tokens / p->time_s;
-    p->expected_tokens_per_s = tokens / p->expected_s;
-    p->mfu = rate > 0 ? p->flops / p->time_s / rate : TRNI_NAN;
-    p->expected_mfu = rate > 0 ? p->flops / p->expected_s / rate : TRNI_NAN;
-    return w->status;
 }
 
 #endif /* TRNI_PLAN_PLAN_TIME_H */
