@@ -23,6 +23,7 @@
  * CONTENTS
  *     trn_matmul_args            operands and options
  *     trn_matmul                 computes, or says in one sentence why not; on failure nothing is written
+ *     trn_matmul_pack, trn_matmul_pack_bytes   b, once for many calls
  *     trn_matmul_scratch_bytes   how much .scratch must hold; a few MiB per thread, whatever the matrices' size
  *
  * KNOWN FROM: the order of sums as in array/systolic.h; blocking and packing after Goto and van de Geijn, "Anatomy of
@@ -49,6 +50,7 @@ typedef struct trn_matmul_args {
     void *scratch;               /* null = allocated and freed here */
     size_t scratch_bytes;
     trn_error *error;
+    const void *packed;          /* b from trn_matmul_pack; b and b_scale say its shape, their data may be null */
 } trn_matmul_args;
 
 /* ---- the call ---- */
@@ -62,12 +64,25 @@ TRN_API size_t trn_matmul_scratch_bytes(const trn_matmul_args *args);
  * when memory or scratch is short, TRN_EUNSUPPORTED for what an explicit generation or this host lacks. */
 TRN_API trn_status trn_matmul(const trn_matmul_args *args);
 
+/* ---- weights that are used many times ---- */
+
+/* Bytes that trn_matmul_pack writes for these args: about 4 for each element of b, and b once more as it is. 0 when
+ * they are refused. Of args count generation, b, b_scale, double_row, numerics, isa and error. */
+TRN_API size_t trn_matmul_pack_bytes(const trn_matmul_args *args);
+
+/* Packs b into `packed`, aligned as malloc aligns, best on a cache line. Any number of calls may then have it in
+ * args.packed, at the same time, too, with any a, dst, rounding and threads: the bits are those without it. A call with
+ * other numerics, another instruction set or shape is refused. The bytes may be copied elsewhere, and hold for one
+ * version of trnmath. TRN_ENOSPC when `bytes` are too few; nothing is written then. */
+TRN_API trn_status trn_matmul_pack(const trn_matmul_args *args, void *packed, size_t bytes);
+
 #if TRNI_BODIES
 
 #include <stdlib.h>
 
 #include "array/matmul_dots.h"
 #include "array/matmul_int8.h"
+#include "array/matmul_pack.h"
 #include "array/matmul_row.h"
 #include "array/matmul_slabs.h"
 #include "base/workspace.h"
@@ -98,7 +113,7 @@ enum { TRNI_TURN_COLUMNS = 16 };
 
 TRNI_DRIVER void trni_matmul_turn(trni_product *p)
 {
-    if (!p->integer && !(p->a.depth && trni_kernels_apply(p))) return;
+    if (p->packed || (!p->integer && !(p->a.depth && trni_kernels_apply(p)))) return;
     const bool drawn = p->rounding == TRN_STOCHASTIC || p->numerics.psum_rounding == TRN_STOCHASTIC;
     if (p->b.lanes >= p->a.lanes || p->b.lanes > (drawn ? 1 : TRNI_TURN_COLUMNS)) return;
     const trni_operand a = p->a;
@@ -130,14 +145,70 @@ TRNI_DRIVER trn_status trni_matmul_check(const trn_matmul_args *args, trni_produ
     ask.overflow = args->overflow;
     if (ask.mx && args->double_row)
         return trni_fail(args->error, TRN_EINVAL, "double_row and MX scales are two modes; a product has one");
+    if (args->packed) { /* somewhere that may be read; what matters is checked by trni_pack_use */
+        if ((uintptr_t)args->packed % sizeof(int64_t))
+            return trni_fail(args->error, TRN_EINVAL, "packed is not aligned as malloc would");
+        if (!ask.b.data) ask.b.data = (void *)(uintptr_t)args->packed;
+        if (!ask.b_scale.data) ask.b_scale.data = (void *)(uintptr_t)args->packed;
+    }
     trn_status status = trni_product_resolve(p, &ask);
     if (status == TRN_OK) status = trni_check_result(p, args->error);
+    if (status == TRN_OK && args->packed) status = trni_pack_use(p, args->packed, args->error);
     if (status != TRN_OK) return status;
     const bool bf16_psum = args->generation == TRN_GENERATION_DEFAULT || trn_core_spec_of(p->generation)->bf16_psum;
     if (p->numerics.psum_format == TRN_BF16 && !bf16_psum)
         return trni_fail(args->error, TRN_EUNSUPPORTED,
                          "numerics.psum_format = bfloat16, which %s's PSUM does not hold",
                          trn_generation_name(p->generation));
+    return TRN_OK;
+}
+
+/* The product of nothing with b, which stands for all products with it. */
+TRNI_DRIVER trn_status trni_matmul_pack_check(const trn_matmul_args *args, trni_product *p)
+{
+    trn_matmul_args ask = *args;
+    if (ask.b.rank != 2)
+        return trni_fail(args->error, TRN_ESHAPE, "b has rank %d; trn_matmul_pack takes a matrix", ask.b.rank);
+    const int64_t k = ask.b.shape[0], n = ask.b.shape[1];
+    ask.packed = NULL;
+    ask.a = ask.b;
+    ask.a.shape[0] = 0;
+    ask.a.shape[1] = k;
+    ask.a.stride[0] = ask.a.stride[1] = 0;
+    ask.a_scale = ask.b_scale;
+    ask.a_scale.shape[0] = 0;
+    ask.a_scale.stride[0] = ask.a_scale.stride[1] = 0;
+    ask.dst = trn_tensor_2d(ask.b.format == TRN_I8 ? TRN_I32 : TRN_F32, NULL, 0, n);
+    ask.rounding = TRN_NEAREST_EVEN;
+    ask.overflow = TRN_OVERFLOW_DEFAULT;
+    return trni_matmul_check(&ask, p);
+}
+
+TRN_API size_t trn_matmul_pack_bytes(const trn_matmul_args *args)
+{
+    trni_product p;
+    if (!args) return 0;
+    trn_matmul_args quiet = *args;
+    quiet.error = NULL;
+    return trni_matmul_pack_check(&quiet, &p) == TRN_OK ? (size_t)trni_pack_head_of(&p).bytes : 0;
+}
+
+TRN_API trn_status trn_matmul_pack(const trn_matmul_args *args, void *packed, size_t bytes)
+{
+    trni_product p;
+    TRNI_ENTER(args);
+    const trn_status status = trni_matmul_pack_check(args, &p);
+    if (status != TRN_OK) return status;
+    const trni_pack_head head = trni_pack_head_of(&p);
+    if (!packed || (uintptr_t)packed % sizeof(int64_t))
+        return trni_fail(args->error, TRN_EINVAL, "packed is %s", packed ? "not aligned as malloc would" : "NULL");
+    if (bytes < (size_t)head.bytes)
+        return trni_fail(args->error, TRN_ENOSPC, "packed has %zu bytes but b needs %zu", bytes, (size_t)head.bytes);
+    memset(packed, 0, TRNI_PACK_HEAD);
+    memcpy(packed, &head, sizeof head);
+    unsigned char *data = (unsigned char *)packed + TRNI_PACK_HEAD;
+    trni_pack_copy(&p, data);
+    if (head.panels) trni_pack_panels(&p, (float *)(void *)(data + head.copy));
     return TRN_OK;
 }
 

@@ -224,6 +224,7 @@ TRNI_FN trn_status trni_mpi_multiply(const trni_mpi_product *p)
         m.accumulate = false;
         m.rounding = TRN_NEAREST_EVEN; /* nothing is rounded yet */
         m.scratch = NULL;
+        m.packed = NULL; /* it holds another b */
         m.error = p->mail.error;
         status = trn_matmul(&m);
     }

@@ -215,6 +215,7 @@ TRNI_DRIVER trn_status trni_sharded_check_modes(const trni_sharded *s)
     m.a_scale = m.b_scale = trni_no_tensor();
     if (ask->a_scale) m.a_scale = m.b_scale = trn_tensor_2d(TRN_F8_E8M0, NULL, 0, k / 32);
     m.scratch = NULL;
+    m.packed = NULL; /* it holds another b */
     m.error = ask->error;
     if (ask->a && s->a == TRN_CFP8) m.a.cfp8 = ask->a[0].cfp8;
     if (ask->b && s->b == TRN_CFP8) m.b.cfp8 = ask->b[0].cfp8;
@@ -535,6 +536,7 @@ TRNI_FN trn_status trni_sharded_run_all(trni_sharded_run *r, const trn_sharded_m
     r->options = args->matmul;
     r->options.error = NULL;
     r->options.scratch = NULL;
+    r->options.packed = NULL;
     if (!args->cost_only) {
         status = trni_sharded_values(r);
         free(r->a.memory);

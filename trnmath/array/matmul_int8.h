@@ -183,7 +183,7 @@ TRNI_DRIVER void trni_int8_line(const trni_int8_work *w, const signed char *line
 TRNI_DRIVER void trni_int8_pack_panel(const trni_int8_work *w, int64_t n, int columns, int64_t k, int64_t depth,
                                       uint32_t *dst)
 {
-    static const signed char none[TRNI_INT8_WIDTH];
+    static const signed char none[TRNI_INT8_WIDTH] = { 0 };
     signed char copy[TRNI_INT8_SLAB_DEPTH + 4];
     const trni_operand *o = &w->p->b;
     const int group = w->way.group;

@@ -92,19 +92,19 @@ TRNI_DRIVER trni_cut trni_cut_of(const trni_product *p, const trni_array *array)
 {
     trni_cut cut;
     trni_cut_threads(&cut, p->a.lanes, p->b.lanes, p->a.depth, array);
-    cut.single = p->a.lanes == 1 && p->b.lane_stride == 1;
-    cut.dots = trni_dots_apply(p);
+    cut.single = p->a.lanes == 1 && p->b.lane_stride == 1 && !p->packed;
+    cut.dots = trni_dots_apply(p) && !p->packed;
     cut.slab_columns = cut.single || cut.dots ? TRNI_ROW_COLUMNS : TRNI_SLAB_COLUMNS;
     const size_t columns = (size_t)trni_round_up(trni_min64(cut.columns, cut.slab_columns), TRNI_WEAVE);
     cut.few = cut.rows <= TRNI_FEW_ROWS;
-    cut.thin = cut.few && (p->b.bytes <= 2 || p->b.lane_stride != 1);
+    cut.thin = cut.few && !p->packed && (p->b.bytes <= 2 || p->b.lane_stride != 1);
     const int64_t lines = trni_round_up(p->a.depth, trni_spread_group(p->spread)); /* a last, odd pair has two */
     const size_t depth = (size_t)trni_min64(lines, trni_slab_depth(p, cut.few)),
                  rows = (size_t)(cut.few ? cut.rows : (int64_t)TRNI_SLAB_ROWS);
     const size_t align = TRNI_SCRATCH_ALIGN / sizeof(float);
     cut.direct = p->dst.format == TRN_F32 && p->dst.stride[1] == 1 && (uintptr_t)p->dst.data % sizeof(float) == 0;
     cut.a_floats = (size_t)trni_round_up((int64_t)(depth * rows), (int64_t)align);
-    cut.b_floats = cut.dots ? 0 : (cut.single ? (size_t)p->numerics.chains : depth) * columns;
+    cut.b_floats = cut.dots || p->packed ? 0 : (cut.single ? (size_t)p->numerics.chains : depth) * columns;
     cut.local_floats = rows * (size_t)array->width;
     cut.psum_floats = cut.direct ? 0 : columns * (size_t)trni_min64(cut.rows, TRNI_PSUM_ROWS);
     cut.row_floats = cut.single ? TRNI_ROW_COLUMNS + (size_t)TRNI_ROW_BLOCKS * TRNI_ROW_COLUMNS / sizeof(float) : 0;
@@ -125,6 +125,7 @@ TRNI_FN size_t trni_cut_bytes(const trni_cut *cut)
 
 typedef struct trni_worker {
     const trni_product *p;
+    const float *packed; /* all of b, by array/matmul_pack.h, or NULL */
     const trni_cut *cut;
     trni_array array;
     trni_feed feed_a, feed_b;
@@ -145,6 +146,7 @@ typedef struct trni_psum {
 TRNI_DRIVER void trni_worker_init(trni_worker *w, const trni_product *p, const trni_cut *cut, unsigned char *scratch)
 {
     w->p = p;
+    w->packed = p->packed;
     w->cut = cut;
     w->array = trni_array_of(trni_spread_group(p->spread), p->isa);
     trni_feed_init(&w->feed_a, &p->a, p->isa);

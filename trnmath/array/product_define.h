@@ -202,15 +202,21 @@ TRNI_COLD void trni_define_element(const trni_product *p, int64_t m, int64_t n)
     trni_dst_write(p, m, n, psum);
 }
 
-/* Do the packed kernels compute what these rules define? Any chains, layout and merge; everything else as it stands by
- * default. */
-TRNI_DRIVER bool trni_kernels_apply(const trni_product *p)
+/* Do the packed kernels compute what these rules define, whatever the numbers? Any chains, layout and merge; everything
+ * else as it stands by default. */
+TRNI_DRIVER bool trni_order_is_packed(const trni_product *p)
 {
     const trn_numerics *n = &p->numerics;
     /* an exact pair is a sequential one */
     const bool groups = p->spread != TRNI_QUADS || n->group == TRN_GROUP_SEQUENTIAL;
     const bool split = p->f32 && n->fp32_mode == TRN_FP32_SPLIT;
-    return !p->integer && groups && !split && trni_steps_are_fmaf(n) && !n->flush_inputs && trni_product_is_tame(p);
+    return !p->integer && groups && !split && trni_steps_are_fmaf(n) && !n->flush_inputs;
+}
+
+/* And with these numbers? */
+TRNI_DRIVER bool trni_kernels_apply(const trni_product *p)
+{
+    return trni_order_is_packed(p) && trni_product_is_tame(p);
 }
 
 /* ---- MX scales, multiplied into packed panels ---- */

@@ -100,7 +100,7 @@ TRNI_FN trn_plan_memory trni_plan_tables_memory_with(const trni_plan_work *w, co
     b.activations =
         samples * (trni_plan_repeated(m).outputs + trni_plan_joined(m) + (double)m->dense_inputs) * kept + sums;
     b.buffers = w->a.assumptions.reserve_bytes + 2 * sums +
-                samples * trni_plan_tables_lookups(m) * TRNI_PLAN_INDEX_BYTES;
+                samples * trni_plan_tables_lookups(m) * (double)TRNI_PLAN_INDEX_BYTES;
     b.total = b.weights + b.gradients + b.optimizer + b.activations + b.buffers;
     b.capacity = w->whole->hbm_bytes;
     return b;
@@ -160,7 +160,7 @@ TRNI_FN void trni_plan_tables_join(const trni_plan_run *r, trni_plan_pass pass[2
 /* A row and a number of the optimizer, as HBM moves them. */
 TRNI_FN double trni_plan_line_bytes(double bytes)
 {
-    return ceil(bytes / TRNI_PLAN_LINE_BYTES) * TRNI_PLAN_LINE_BYTES;
+    return ceil(bytes / (double)TRNI_PLAN_LINE_BYTES) * (double)TRNI_PLAN_LINE_BYTES;
 }
 
 /* Forward: rows are read, sums written. Backward: sums' gradients are read, rows and states read and written. */
@@ -178,8 +178,8 @@ TRNI_FN void trni_plan_tables_rows(const trni_plan_run *r, trni_plan_pass pass[2
 TRNI_FN void trni_plan_tables_travel(const trni_plan_run *r, trni_plan_pass pass[2], const trni_plan_load *load)
 {
     const double sums = r->tokens * r->p->ep * load->tables * (double)r->w->m.hidden * r->kept_bytes;
-    const double asked = r->tokens * trni_plan_tables_lookups(&r->w->m) * TRNI_PLAN_INDEX_BYTES;
-    const double known = r->tokens * r->p->ep * load->lookups * TRNI_PLAN_INDEX_BYTES;
+    const double asked = r->tokens * trni_plan_tables_lookups(&r->w->m) * (double)TRNI_PLAN_INDEX_BYTES;
+    const double known = r->tokens * r->p->ep * load->lookups * (double)TRNI_PLAN_INDEX_BYTES;
     const double across = trni_plan_run_collective(r, TRNI_PLAN_AXIS(EP), TRN_ALL_TO_ALL, sums, 1, NULL);
     pass[0].ep_s = across + trni_plan_run_collective(r, TRNI_PLAN_AXIS(EP), TRN_ALL_TO_ALL, asked, 1, NULL);
     pass[1].ep_s = across;

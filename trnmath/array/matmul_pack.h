@@ -1,0 +1,141 @@
+/* array/matmul_pack.h - b packed once for many products: the panels that array/matmul_slabs.h would pack each time.
+ * Behind trn_matmul.h. SPDX-License-Identifier: MIT
+ *
+ * DOES: a head that says for which format, sizes, order of sums and instruction set; a copy of b, row after row of K,
+ *     and of its scales, for a single row of a, for int8 and for what is computed by definition; all of b, tile after
+ *     tile along K, panel after panel, as binary32 with MX scales multiplied in, for everything else.
+ * DOES NOT: allocate.
+ *
+ * KNOWN FROM: as array/matmul_slabs.h.
+ */
+#ifndef TRNI_ARRAY_MATMUL_PACK_H
+#define TRNI_ARRAY_MATMUL_PACK_H
+
+#include "matmul_worker.h"
+
+/* What a packed b depends on. Whatever differs makes it another one. */
+typedef struct trni_pack_head {
+    char sign[16];
+    int64_t bytes, copy, lanes, depth; /* of all, of the copy; N, K */
+    int32_t format, exponent_bits, mantissa_bits, bias;
+    int32_t isa, width, spread, panels; /* panels: 0 = only the copy */
+    int32_t chains, layout, k_tile, fp32_mode, tf32_input, fp8_bias;
+} trni_pack_head;
+
+enum { TRNI_PACK_HEAD = 256, TRNI_PACK_PANELS = 8 /* that a thread packs at a time */ };
+
+TRNI_DRIVER int64_t trni_pack_scales(const trni_product *p)
+{
+    return p->b_scale.data ? p->b.lanes * (p->b.depth / TRNI_SCALE_BLOCK) : 0;
+}
+
+/* All but what data says: panels where the packed kernels apply. */
+TRNI_DRIVER trni_pack_head trni_pack_head_of(const trni_product *p)
+{
+    const trn_numerics *n = &p->numerics;
+    const trni_array array = trni_array_of(trni_spread_group(p->spread), p->isa);
+    const int64_t lines = trni_round_up(p->b.depth, trni_spread_group(p->spread));
+    trni_pack_head h;
+    memset(&h, 0, sizeof h);
+    memcpy(h.sign, "trnmath packed 1", sizeof h.sign);
+    h.lanes = p->b.lanes;
+    h.depth = p->b.depth;
+    h.format = (int32_t)p->b.format;
+    h.exponent_bits = p->b.info.exponent_bits;
+    h.mantissa_bits = p->b.info.mantissa_bits;
+    h.bias = p->b.info.bias;
+    h.isa = (int32_t)p->isa;
+    h.width = array.width;
+    h.spread = (int32_t)p->spread;
+    h.panels = trni_order_is_packed(p);
+    h.chains = n->chains;
+    h.layout = (int32_t)n->chain_layout;
+    h.k_tile = n->k_tile;
+    h.fp32_mode = (int32_t)n->fp32_mode;
+    h.tf32_input = (int32_t)n->tf32_input;
+    h.fp8_bias = n->fp8_bias;
+    h.copy = trni_round_up(h.depth * h.lanes * p->b.bytes + trni_pack_scales(p), TRNI_SCRATCH_ALIGN);
+    h.bytes = TRNI_PACK_HEAD + h.copy +
+              (h.panels ? lines * trni_round_up(h.lanes, h.width) * (int64_t)sizeof(float) : 0);
+    return h;
+}
+
+/* Rows [k, k_end) of b, columns [n, n_end), to their places in rows of all its columns. */
+TRNI_DRIVER void trni_pack_square(const trni_operand *b, int64_t k, int64_t k_end, int64_t n, int64_t n_end,
+                                  unsigned char *dst)
+{
+    const int64_t bytes = b->bytes;
+    for (int64_t i = k; i < k_end; i++) {
+        unsigned char *to = dst + (i * b->lanes + n) * bytes;
+        if (b->lane_stride == 1) memcpy(to, trni_operand_at(b, n, i), (size_t)((n_end - n) * bytes));
+        for (int64_t j = n; b->lane_stride != 1 && j < n_end; j++, to += bytes)
+            memcpy(to, trni_operand_at(b, j, i), (size_t)bytes);
+    }
+}
+
+/* The numbers of b, row after row of K, and its scales, lane after lane. */
+TRNI_DRIVER void trni_pack_copy(const trni_product *p, unsigned char *dst)
+{
+    enum { side = 64 };
+    const trni_operand *b = &p->b;
+    const int64_t wide = b->lane_stride == 1 ? b->lanes : (int64_t)side, blocks = b->depth / TRNI_SCALE_BLOCK;
+    for (int64_t k = 0; k < b->depth; k += side)
+        for (int64_t n = 0; n < b->lanes; n += wide)
+            trni_pack_square(b, k, trni_min64(k + side, b->depth), n, trni_min64(n + wide, b->lanes), dst);
+    dst += b->depth * b->lanes * b->bytes;
+    for (int64_t n = 0; n < b->lanes && p->b_scale.data; n++)
+        for (int64_t i = 0; i < blocks; i++) *dst++ = (unsigned char)trni_scale_at(&p->b_scale, n, i);
+}
+
+TRNI_DRIVER void trni_pack_panels(const trni_product *p, float *dst)
+{
+    trni_worker w;
+    trni_cut cut;
+    memset(&cut, 0, sizeof cut);
+    trni_worker_init(&w, p, &cut, NULL);
+    const int64_t some = (int64_t)TRNI_PACK_PANELS * w.array.width, groups = trni_ceil_div(p->b.lanes, some),
+                  wide = trni_round_up(p->b.lanes, w.array.width);
+    const int threads = (int)trni_min64(trni_threads(), groups);
+    (void)threads; /* without OpenMP */
+    TRNI_PARALLEL_FOR(num_threads(threads) schedule(static) if (threads > 1))
+    for (int64_t g = 0; g < groups; g++) {
+        TRNI_FLOATS;
+        for (int64_t k = 0; k < p->b.depth; k += trni_tile_depth(p)) {
+            const int depth = trni_tile_deep(&w, k, p->b.depth);
+            trni_worker_pack_columns(&w, g * some, trni_min64(p->b.lanes - g * some, some), k, depth,
+                                     dst + k * wide + g * some * trni_tile_map(&w, depth)->lines);
+        }
+    }
+}
+
+/* Puts what was packed in the place of b, if it is what this product needs. */
+TRNI_DRIVER trn_status trni_pack_use(trni_product *p, const void *packed, trn_error *error)
+{
+    const trni_pack_head need = trni_pack_head_of(p);
+    trni_pack_head head;
+    memcpy(&head, packed, sizeof head);
+    if (memcmp(head.sign, need.sign, sizeof head.sign) != 0)
+        return trni_fail(error, TRN_EINVAL, "packed: these bytes are not from trn_matmul_pack");
+    if (head.lanes != need.lanes || head.depth != need.depth || head.format != need.format)
+        return trni_fail(error, TRN_ESHAPE, "packed holds %s [%lld, %lld], but b is %s [%lld, %lld]",
+                         trn_format_name((trn_format)head.format), (long long)head.depth, (long long)head.lanes,
+                         trn_format_name((trn_format)need.format), (long long)need.depth, (long long)need.lanes);
+    if (memcmp(&head, &need, sizeof head) != 0)
+        return trni_fail(error, TRN_EINVAL,
+                         "packed was made with other numerics, double_row, or instruction set (%s, and this is %s)",
+                         trn_isa_text((trn_isa)head.isa), trn_isa_text((trn_isa)need.isa));
+    const unsigned char *data = (const unsigned char *)packed + TRNI_PACK_HEAD;
+    p->b.data = data;
+    p->b.lane_stride = 1;
+    p->b.depth_stride = p->b.lanes;
+    if (p->b_scale.data) {
+        p->b_scale.data = data + p->b.depth * p->b.lanes * p->b.bytes;
+        p->b_scale.block_stride = 1;
+        p->b_scale.lane_stride = p->b.depth / TRNI_SCALE_BLOCK;
+    }
+    if (p->a.lanes > 1 && p->a.depth && trni_kernels_apply(p))
+        p->packed = (const float *)(const void *)(data + need.copy);
+    return TRN_OK;
+}
+
+#endif /* TRNI_ARRAY_MATMUL_PACK_H */
