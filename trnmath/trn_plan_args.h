@@ -191,6 +191,7 @@ TRN_API const char *trn_plan_reason_name(trn_plan_reason reason);
 typedef struct trn_plan_memory {
     double weights, gradients, optimizer, activations, kv, buffers;
     double total, capacity;
+    double kv_elsewhere; /* kv_pool: of the cache that this chip reads, in the memory of tp's other chips; not in kv */
 } trn_plan_memory;
 
 #define TRNI_PLAN_PARTS(X)                                                                          \
@@ -290,6 +291,7 @@ typedef struct trn_plan_args {
     int max_pp;              /* 0 = 64 */
     bool no_sp;              /* no sequence parallelism; by default every plan has it whose tokens tp divides */
     trn_error *error;
+    bool kv_pool;            /* decode: KV caches that do not fit may lie once in the memory of all of tp's chips */
 } trn_plan_args;
 
 #if TRNI_BODIES

@@ -3,6 +3,7 @@
  *
  * DOES: weights, gradients, optimizer states, activations, KV cache and buffers, as tp, pp, ep, sp, ZeRO and
  *     recomputation leave them on the chip that has most.
+ *     Of a pooled KV cache, how much of it lies in other chips.
  * DOES NOT: model fragmentation, paging of the KV cache, or off-loading to the host.
  *
  * KNOWN FROM: Korthikanti et al. 2022 (what a layer stores, with and without sp and recomputation), Rajbhandari et al.
@@ -16,6 +17,12 @@
  * and one layer at a time as "none" has it. A stage holds those of min(pp, microbatches) microbatches (1F1B). Logits
  * are kept in F32, their gradient in the format of activations. Where stages differ, each part is that of the stage
  * that has most of it, so that the sum is never too small.
+ *
+ * A pooled KV cache (decode): the ranks of tp repeat what there are fewer of than ranks: KV heads, or a latent. In the
+ * pool of tp's chips each key lies once, so that a chip needs room for keys / copies, not for keys. What a chip has room
+ * for it keeps, and the rest it reads from the others. All chips are as full as the fullest. Assumed: that a chip may
+ * read the memory of any other that NeuronLink joins. The vendor says that NeuronLink serves memory pooling between
+ * chips (Neuron SDK, trainium.rst and trainium3.rst), and not how, or how fast.
  */
 #ifndef TRNI_PLAN_PLAN_MEMORY_H
 #define TRNI_PLAN_PLAN_MEMORY_H
@@ -226,15 +233,46 @@ TRNI_FN double trni_plan_kv_positions(const trni_plan_work *w)
     return all + trni_plan_windowed(&w->m) * (fmin((double)w->m.window, all) - all);
 }
 
+/* Bytes of keys and values of one sequence on one rank, in the mean layer. */
+TRNI_FN double trni_plan_key_bytes(const trni_plan_work *w, const trn_plan *p)
+{
+    return (1 - trni_plan_linear_part(&w->m)) * trni_plan_kv_positions(w) / p->cp *
+           trni_plan_kv_elements(&w->m, trni_plan_tp_ranks(w, p)) * trni_plan_bytes_of(w->a.formats.kv);
+}
+
+/* So many bytes of each sequence, rank and layer, on a chip. */
+TRNI_FN double trni_plan_cached(const trni_plan_work *w, const trn_plan *p, double each)
+{
+    const double sequences = (double)p->microbatch * (double)p->microbatches;
+    return sequences * each * (double)trni_plan_stage_layers(w, p) * w->a.ranks_per_chip;
+}
+
 TRNI_FN double trni_plan_kv(const trni_plan_work *w, const trn_plan *p)
 {
     if (w->a.job == TRN_JOB_TRAIN || w->m.bidirectional) return 0;
+    const double states = trni_plan_state_bytes(&w->m, trni_plan_tp_ranks(w, p));
+    return trni_plan_cached(w, p, trni_plan_key_bytes(w, p) + states);
+}
+
+/* How often the chips of tp hold the same key, at least 1; 1 also where there is no pool: one chip, or beyond what
+ * NeuronLink joins. */
+TRNI_FN double trni_plan_copies(const trni_plan_work *w, const trn_plan *p)
+{
+    if (!w->a.kv_pool || w->a.job != TRN_JOB_DECODE || p->tp == 1 || p->tp > w->domain) return 1;
     const int64_t t = trni_plan_tp_ranks(w, p);
-    const double sequences = (double)p->microbatch * (double)p->microbatches;
-    const double keys = (1 - trni_plan_linear_part(&w->m)) * trni_plan_kv_positions(w) / p->cp *
-                        trni_plan_kv_elements(&w->m, t) * trni_plan_bytes_of(w->a.formats.kv);
-    return sequences * (keys + trni_plan_state_bytes(&w->m, t)) * (double)trni_plan_stage_layers(w, p) *
-           w->a.ranks_per_chip;
+    const double once = trni_plan_kv_elements(&w->m, 1);
+    return once > 0 ? fmax(1, (double)t * trni_plan_kv_elements(&w->m, t) / once) : 1;
+}
+
+/* Keys that find no room move to other chips, as far as these hold them anyway. */
+TRNI_FN void trni_plan_pool(const trni_plan_work *w, const trn_plan *p, trn_plan_memory *b)
+{
+    const double keys = trni_plan_cached(w, p, trni_plan_key_bytes(w, p)), most = keys - keys / trni_plan_copies(w, p);
+    const double missing = b->total - b->capacity;
+    if (missing <= 0 || most <= 0) return;
+    b->kv_elsewhere = fmin(missing, most);
+    b->kv -= b->kv_elsewhere;
+    b->total = missing <= most ? b->capacity : b->total - most;
 }
 
 /* ---- all ---- */
@@ -267,6 +305,7 @@ TRNI_FN trn_plan_memory trni_plan_memory_of(const trni_plan_work *w, const trn_p
     b.buffers = trni_plan_buffers(w, p, &n);
     b.total = b.weights + b.gradients + b.optimizer + b.activations + b.kv + b.buffers;
     b.capacity = w->whole->hbm_bytes;
+    trni_plan_pool(w, p, &b);
     return b;
 }
 

@@ -14,6 +14,7 @@
  * Attention: on every core max(TensorE, ScalarE, VectorE, KV reads): scores and values never leave SBUF; of causal
  *     scores the masked half is skipped, encoders have all of them. Backward: five products instead of two, 2.5 times
  *     TensorE; twice VectorE.
+ * A pooled KV cache: what lies in other chips comes as an all_to_all of tp's group, beside what HBM reads.
  * tp, a layer: two all_reduce of [tokens, hidden] forward, two backward; with sp as many reduce_scatter + all_gather,
  *     and two all_gather more backward, beside the products. Experts spread by ep: all_to_all before and after, each
  *     token for each of its experts; their outputs are gathered and scattered within tp. cp: all_gather of keys and
@@ -136,6 +137,8 @@ TRNI_FN void trni_plan_pass_products(const trni_plan_run *r, trni_plan_pass *pas
     }
 }
 
+#define TRNI_PLAN_AXIS(axis) (1u << TRN_AXIS_##axis)
+
 /* ---- attention: one pair is one sequence and one head (decode: the heads that share keys) ---- */
 
 typedef struct trni_plan_scores {
@@ -162,6 +165,17 @@ TRNI_FN trni_plan_scores trni_plan_scores_of(const trni_plan_run *r)
     return s;
 }
 
+/* Keys and values of a layer that lie in other chips of tp, `bytes` of a rank in all: each chip gets as much from every
+ * other one. A buffer of all_to_all has what a chip keeps, too. */
+TRNI_FN double trni_plan_pool_time(const trni_plan_run *r, double bytes)
+{
+    const trn_plan_memory *b = &r->p->memory;
+    const double n = r->p->tp, keys = trni_plan_cached(r->w, r->p, trni_plan_key_bytes(r->w, r->p));
+    if (r->job != TRN_JOB_DECODE || b->kv_elsewhere <= 0) return 0;
+    const double away = bytes * r->w->a.ranks_per_chip * b->kv_elsewhere / keys;
+    return trni_plan_run_collective(r, TRNI_PLAN_AXIS(TP), TRN_ALL_TO_ALL, away * n / (n - 1), 1, NULL);
+}
+
 TRNI_FN double trni_plan_scores_time(const trni_plan_run *r, bool backward)
 {
     const trni_plan_scores s = trni_plan_scores_of(r);
@@ -174,8 +188,8 @@ TRNI_FN double trni_plan_scores_time(const trni_plan_run *r, bool backward)
     const double scalar = scores * r->w->a.assumptions.scalar_passes / (core->scalar_elements * core->scalar_clock_hz);
     const double vector = (backward ? 2 : 1) * scores * r->w->a.assumptions.vector_passes /
                           (core->vector_elements * core->vector_clock_hz);
-    return fmax(fmax(tensor, scalar), fmax(vector, s.bytes / trni_plan_run_hbm(r))) +
-           trni_plan_run_floor(r, ceil(s.pairs / chip->cores));
+    const double reads = fmax(s.bytes / trni_plan_run_hbm(r), trni_plan_pool_time(r, s.bytes));
+    return fmax(fmax(tensor, scalar), fmax(vector, reads)) + trni_plan_run_floor(r, ceil(s.pairs / chip->cores));
 }
 
 /* Of the mean layer. */
@@ -204,8 +218,6 @@ TRNI_FN double trni_plan_elementwise_time(const trni_plan_run *r, bool sparse)
 }
 
 /* ---- collectives of a layer ---- */
-
-#define TRNI_PLAN_AXIS(axis) (1u << TRN_AXIS_##axis)
 
 TRNI_FN double trni_plan_tp_time(const trni_plan_run *r, trn_collective op, double elements)
 {
