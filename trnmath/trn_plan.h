@@ -270,7 +270,8 @@ TRNI_DRIVER bool trni_plan_check_memory(const trni_plan_work *w, trn_plan *p)
         if (part[i] > part[most]) most = i;
     return trni_plan_refuse(p, TRN_PLAN_HBM, "HBM short by %.1f GiB: %.1f of %.0f GiB, %.1f of them %s%s",
                             (b->total - b->capacity) / TRNI_GIB, b->total / TRNI_GIB, b->capacity / TRNI_GIB,
-                            part[most] / TRNI_GIB, name[most], b->kv_elsewhere > 0 ? ", each key once in tp's pool" : "");
+                            part[most] / TRNI_GIB, name[most],
+                            b->kv_elsewhere > 0 ? ", each key once in tp's pool" : "");
 }
 
 /* Is `a` the one to keep of two variants? Legal before illegal, then by time, or by what is missing. */

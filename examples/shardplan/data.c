@@ -97,18 +97,20 @@ static const app_column after[] = {
     { "hbm_bytes", APP_REAL, "B", "all of these" },
     { "hbm_capacity_bytes", APP_REAL, "B", "HBM of a chip" },
     { "tp_cores", APP_INTEGER, "cores", "--lnc: tp in logical cores; below a chip's, dp has several replicas a chip" },
+    { "kv_elsewhere_bytes", APP_REAL, "B", "--kv-pool: of the KV cache, in the memory of tp's other chips" },
 };
 
 enum { BEFORE = sizeof before / sizeof before[0], AFTER = sizeof after / sizeof after[0] };
 
-/* Those before, two for the time of each part of a step, and those after. */
+/* Those before, two for the time of each part of a step, those after, and the costs. */
 static app_table start_table(void)
 {
     enum { PARTS = 2 * TRN_PART_COUNT };
-    static app_column column[BEFORE + PARTS + AFTER];
+    static app_column column[BEFORE + PARTS + AFTER + SP_COST_COLUMNS];
     static char expected[TRN_PART_COUNT][40];
     app_table t;
     memcpy(column, before, sizeof before);
+    memcpy(column + BEFORE + PARTS + AFTER, sp_cost_column, sizeof sp_cost_column);
     for (int i = 0; i < TRN_PART_COUNT; i++) {
         const char *key = sp_part_key((trn_plan_part)i);
         snprintf(expected[i], sizeof expected[i], "expected_%s", key);
@@ -116,7 +118,7 @@ static app_table start_table(void)
         column[BEFORE + TRN_PART_COUNT + i] = (app_column){ expected[i], APP_REAL, "s", "the same, expected" };
     }
     memcpy(column + BEFORE + PARTS, after, sizeof after);
-    app_table_start(&t, column, BEFORE + PARTS + AFTER);
+    app_table_start(&t, column, BEFORE + PARTS + AFTER + SP_COST_COLUMNS);
     return t;
 }
 
@@ -190,15 +192,25 @@ static app_table rows_of(const sp_job *job)
         add_verdict(&t, job, p);
         add_time(&t, p);
         add_memory(&t, &p->memory);
+        const sp_cost cost = sp_cost_of(job, p, job->net.chips);
         add_count(&t, p->tp_cores, p->tp_cores > 0);
+        add(&t, p->memory.kv_elsewhere, job->args.kv_pool && p->memory.capacity > 0);
+        sp_cost_add(&t, &cost);
     }
     return t;
+}
+
+/* What was asked for: all plans, or a row for each value or number. */
+static app_table answer_of(const sp_job *job)
+{
+    if (job->options.sweep.values) return sp_sweep_table(job);
+    return job->options.tornado ? sp_tornado_table(job) : rows_of(job);
 }
 
 void sp_print_csv(FILE *out, const void *context)
 {
     const sp_job *job = context;
-    app_table t = rows_of(job);
+    app_table t = answer_of(job);
     app_print_csv(out, &t);
     app_table_free(&t);
 }
@@ -207,6 +219,15 @@ void sp_print_schema(void)
 {
     app_table t = start_table();
     app_print_schema(stdout, "shardplan", &t);
+    app_table_free(&t);
+    static const sp_job none;
+    t = sp_sweep_table(&none);
+    fputc('\n', stdout);
+    app_print_schema(stdout, "shardplan --sweep", &t);
+    app_table_free(&t);
+    t = sp_tornado_table(&none);
+    fputc('\n', stdout);
+    app_print_schema(stdout, "shardplan --tornado", &t);
     app_table_free(&t);
 }
 
@@ -266,8 +287,8 @@ void sp_print_json(FILE *out, const void *context)
     for (int i = 1; i < TRN_PLAN_REASON_COUNT; i++)
         fprintf(out, "%s\"%s\": %lld", i > 1 ? ", " : "", trn_plan_reason_name((trn_plan_reason)i),
                 (long long)job->list.reason[i]);
-    fputs("},\n  \"plans\": ", out);
-    app_table t = rows_of(job);
+    fprintf(out, "},\n  \"%s\": ", job->options.sweep.values ? "sweep" : job->options.tornado ? "tornado" : "plans");
+    app_table t = answer_of(job);
     app_print_json_rows(out, &t, 2);
     app_table_free(&t);
     if (job->scales) json_scaling(job, out);

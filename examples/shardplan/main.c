@@ -6,7 +6,6 @@
 #include "shardplan.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "app/files.h"
@@ -45,12 +44,14 @@ APP_TAKE(take_no_sp, sp_options, args.no_sp, true)
 APP_TAKE(take_any_group, sp_options, args.ignore_groups, true)
 APP_TAKE(take_beyond, sp_options, args.across_domains, true)
 APP_TAKE(take_overlap, sp_options, args.overlap_dependent, true)
+APP_TAKE(take_kv_pool, sp_options, args.kv_pool, true)
 APP_TAKE(take_why, sp_options, why, true)
 APP_TAKE(take_scaling, sp_options, scaling, true)
 APP_TAKE(take_assumptions, sp_options, assumptions, true)
 APP_TAKE(take_schema, sp_options, schema, true)
 APP_TAKE(take_published, sp_options, published, true)
 APP_CALIBRATION_TAKE(sp_options, calibration)
+SP_WHATIF_TAKE(sp_options)
 
 static bool take_system(void *into, const char *value, char *why)
 {
@@ -183,8 +184,13 @@ static const app_option option[] = {
     { "--any-group", NULL, "do not ask the vendor's rules for replica groups", take_any_group },
     { "--beyond-neuronlink", NULL, "tp, cp and ep may use EFA", take_beyond },
     { "--overlap", NULL, "tp's and ep's collectives run beside products (collective matmul)", take_overlap },
+    { "--kv-pool", NULL,
+      "decode: a KV cache that does not fit may lie once in the memory of all of tp's\n"
+      "chips, each of which reads over NeuronLink what is not its own",
+      take_kv_pool },
     APP_CALIBRATION_OPTIONS,
     { "--assume", "LIST", "such as contention=0.2; --assumptions lists them", take_assume },
+    SP_WHATIF_OPTIONS,
     { NULL, NULL, "the answer", NULL },
     { "--top", "N", "plans to show (default 10)", take_top },
     { "--why", NULL, "why the others are illegal", take_why },
@@ -240,7 +246,7 @@ static int check(const sp_options *o)
         return app_complain(APP_USAGE, "which model? give a config.json; shardplan --help tells more");
     if (o->json && o->csv && strcmp(o->json, "-") == 0 && strcmp(o->csv, "-") == 0)
         return app_complain(APP_USAGE, "--json - and --csv - exclude each other");
-    return APP_OK;
+    return sp_whatif_check(o);
 }
 
 static int parse(int argc, char **argv, sp_options *o)
@@ -249,6 +255,7 @@ static int parse(int argc, char **argv, sp_options *o)
     app_calibration_start(&o->calibration);
     o->system = TRN_TRN2_ULTRASERVER;
     o->top = 10;
+    for (int i = 0; i < SP_FACTORS; i++) o->factor[i] = 1;
     const int status = app_parse_options(&command, o, argc, argv);
     if (status != APP_OK) return status;
     if (o->assumptions) return list_assumptions(), -1;
@@ -264,7 +271,7 @@ static int write_all(const sp_job *job, app_output *output, int outputs)
     for (int i = 0; i < outputs; i++)
         if (output[i].path && strcmp(output[i].path, "-") != 0) fprintf(stderr, "%s\n", output[i].path);
     if (!app_output_taken(output, outputs)) sp_print_text(stdout, job);
-    return app_flush(job->list.legal ? APP_OK : APP_FAILED);
+    return app_flush(sp_any_legal(job) ? APP_OK : APP_FAILED);
 }
 
 static void published_csv(FILE *out, const void *table) { app_print_csv(out, table); }
@@ -312,7 +319,6 @@ int app_run(int argc, char **argv)
     if (status == APP_OK && o->calibration.measured) status = app_calibration_write(&o->calibration);
     if (status == APP_OK) status = write_all(&job, output, OUTPUTS);
     app_discard_outputs(output, OUTPUTS);
-    free(job.plan);
-    app_calibration_free(&job.options.calibration);
+    sp_free(&job);
     return status;
 }

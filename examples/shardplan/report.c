@@ -64,6 +64,7 @@ static void print_facts(const sp_job *job, FILE *out)
         app_fact(out, sp_percent(p->expected_mfu).text, "of the published flop/s expected");
         snprintf(text, sizeof text, "of %s of HBM on the fullest chip", sp_bytes(p->memory.capacity).text);
         app_fact(out, sp_bytes(p->memory.total).text, text);
+        sp_cost_facts(out, job);
     }
     fputs("</div>\n", out);
 }
@@ -271,6 +272,8 @@ void sp_print_report(FILE *out, const void *context)
     if (job->list.legal) print_timelines(job, out);
     print_machine(job, out);
     print_scaling(job, out);
+    sp_sweep_report(out, job);
+    sp_tornado_report(out, job);
     print_reasons(job, out);
     print_assumptions(job, out);
     fprintf(

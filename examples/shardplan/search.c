@@ -5,6 +5,8 @@
 
 #include "shardplan.h"
 
+#include <stdlib.h>
+
 #include "io/hf_config.h"
 
 enum { PLANS = 20000 }; /* that are kept; no system has so many */
@@ -111,17 +113,53 @@ static bool calibrate(sp_job *job, char *why)
     return !c->measured || app_calibration_fit(c, &ask, why);
 }
 
-bool sp_search(sp_job *job, char *why)
+/* Rates and times as factors of what they are. */
+static void scale(sp_job *job)
 {
-    if (!read_model(job, why) || !build_network(job, why) || !calibrate(job, why)) return false;
+    const double *f = job->options.factor;
+    for (int l = 0; l < job->net.levels; l++) {
+        job->net.level[l].bytes_per_s *= f[SP_LINK_RATE];
+        job->net.level[l].latency_s *= f[SP_LINK_LATENCY];
+    }
+    job->net.start_s *= f[SP_DMA_START];
+    job->net.hbm_bytes_per_s *= f[SP_HBM_RATE];
+    job->own.system = *trn_system_spec_of(job->net.system);
+    job->own.server = *job->own.system.server;
+    job->own.chip = *job->own.server.chip;
+    job->own.chip.hbm_bytes_per_s *= f[SP_HBM_RATE];
+    job->own.server.chip = &job->own.chip;
+    job->own.system.server = &job->own.server;
+}
+
+bool sp_settle(sp_job *job, char *why)
+{
+    if (!build_network(job, why)) return false;
+    scale(job);
     job->args = job->options.args;
+    job->args.system = &job->own.system;
     job->args.calibration = &job->options.calibration.now;
     job->args.model = &job->model;
     job->args.net = &job->net;
     job->args.error = &job->error;
     const int each = job->model.tables ? 1024 : job->args.job == TRN_JOB_TRAIN ? 4 : 1;
     if (job->args.batch == 0) job->args.batch = (int64_t)job->net.chips * each;
+    return true;
+}
+
+bool sp_search(sp_job *job, char *why)
+{
+    const sp_options *o = &job->options;
+    if (!read_model(job, why) || !sp_settle(job, why) || !calibrate(job, why)) return false;
     job->plan = app_resize(NULL, PLANS, sizeof *job->plan);
     if (trn_plan_search(&job->args, job->plan, PLANS, &job->list) != TRN_OK) return app_refuse(why, job->error.text);
-    return !job->options.scaling || scaling(job, why);
+    return (!o->scaling || scaling(job, why)) && (!o->sweep.values || sp_sweep_run(job, why)) &&
+           (!o->tornado || sp_tornado_run(job, why));
+}
+
+void sp_free(sp_job *job)
+{
+    free(job->plan);
+    free(job->row);
+    free(job->swing);
+    app_calibration_free(&job->options.calibration);
 }

@@ -10,6 +10,7 @@
  *     report.c      the HTML page
  *     published.c   what the vendor's pages print, beside what is expected
  *     picture.c     its pictures: bars, curves, SVG of the library
+ *     whatif.h      what if a number were another one; money and energy (knob.c, sweep.c, tornado.c, cost.c)
  *
  * Data goes to standard output, everything else to standard error.
  */
@@ -19,6 +20,7 @@
 #include "app/app.h"
 #include "app/calibration.h"
 #include "app/network.h"
+#include "whatif.h"
 
 #include <trnmath/trn_plan.h>
 
@@ -34,7 +36,10 @@ typedef struct sp_options {
     bool system_given;
     int64_t chips;          /* 0 = all */
     int64_t top;
-    bool why, scaling, assumptions, schema, published;
+    bool why, scaling, assumptions, schema, published, tornado;
+    sp_sweep sweep;
+    double factor[SP_FACTORS]; /* of the network's and the chips' own rates and times */
+    sp_price price;
     app_calibration calibration;
     trn_plan_args args;     /* all that the command line says about the job */
 } sp_options;
@@ -62,10 +67,21 @@ typedef struct sp_job {
     trn_plan_list list;
     sp_scale scale[SP_SCALES];
     int scales;
+    sp_sweep_row *row;      /* [options.sweep.values] */
+    sp_swing *swing;        /* [swings], longest first */
+    int swings;
+    struct {                /* whose chips they are, where options.factor changes them */
+        trn_chip_spec chip;
+        trn_server_spec server;
+        trn_system_spec system;
+    } own;
     trn_error error;
 } sp_job;
 
 bool sp_search(sp_job *job, char *why);
+/* The network and the arguments, of options and model. */
+bool sp_settle(sp_job *job, char *why);
+void sp_free(sp_job *job);
 /* By the field's name; NULL: there is none. */
 double *sp_assumption(trn_plan_assumptions *assumptions, const char *name);
 /* The time of a part of a step, and what its field is called. */

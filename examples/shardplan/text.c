@@ -258,8 +258,12 @@ static void print_best(const sp_job *job, FILE *out)
                     sp_part_s(t, (trn_plan_part)i), p->expected_s);
     print_share(out, "+ contention", e->contention_s, t->contention_s, p->expected_s);
     print_share(out, "- at the same time", e->hidden_s, t->hidden_s, p->expected_s);
+    sp_cost_print(out, job);
     fprintf(out, "%sHBM of a chip%s\n", bold, plain);
     print_memory(&p->memory, out);
+    if (p->memory.kv_elsewhere > 0)
+        fprintf(out, "  %-22s %9s  in the memory of tp's other chips\n", "KV cache elsewhere",
+                sp_bytes(p->memory.kv_elsewhere).text);
     fprintf(out, "%swhere the axes lie, from the inside%s\n", bold, plain);
     print_levels(job, p, out);
 }
@@ -317,6 +321,8 @@ void sp_print_text(FILE *out, const sp_job *job)
     print_best(job, out);
     if (job->options.why) print_why(job, out);
     if (job->options.scaling) print_scaling(job, out);
+    if (job->options.sweep.values) sp_sweep_print(out, job);
+    if (job->options.tornado) sp_tornado_print(out, job);
     fprintf(out,
             "\n%sResults of a model, never measurements. bound: no plan is faster; ideal: all rates as documented; "
             "expected: what\npublished times say is reached of them (--assumptions), which ranks the plans; tokens/s, "

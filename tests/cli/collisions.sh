@@ -110,6 +110,7 @@ collide ulpdiff "in/z.npz in/o.safetensors" in/z.npz in/o.safetensors
 collide ulpdiff "$many" in/many in/many
 collide mxq "in/a.npy in/b.npy" in/a.npy in/b.npy
 collide shardplan in/model.json in/model.json
+collide shardplan in/model.json in/model.json --sweep batch=64,128
 collide probe "in/p/generation.txt in/p/README.md in/p/out/order_f32.npy" --identify in/p
 collide kernels/run in/a.npy softmax --input in/a.npy --generation trn2
 collide "srlab sums" ""
@@ -192,6 +193,8 @@ if [ -c /dev/full ]; then
     unheard mxq --theory
     unheard shardplan in/model.json
     unheard shardplan --assumptions
+    unheard shardplan in/model.json --sweep batch=64
+    unheard shardplan in/model.json --chips 4 --tornado --csv -
     unheard probe --list
     unheard probe --identify in/p
     unheard kernels/run --list

@@ -197,6 +197,8 @@ starve "y.json y.html y.svg y.csv" mxq --gaussian 64 --format mxint8 --json y.js
 starve "y.csv" mxq "$data/a_f4.npy" --format mxfp4 --csv y.csv
 starve "p.csv p.json p.html t.json" shardplan "$models/llama-3-8b.json" --tp 8 --top 1 --csv p.csv --json p.json \
     --html p.html --trace t.json
+starve "s.csv s.html" shardplan "$models/llama-3-8b.json" --chips 4 --sweep link_rate=1,2 --csv s.csv --html s.html
+starve "t.json t.html" shardplan "$models/llama-3-8b.json" --chips 4 --tornado --json t.json --html t.html
 starve "s.json s.csv s.html s.svg" srlab sums --json s.json --csv s.csv --html s.html --svg s.svg
 seconds='s/"*seconds": [^,}]*//g; s/[0-9.]* s$//; s/, [0-9.]* s / /'
 starve "s.json" srlab logistic --steps 2 --json s.json

@@ -1,5 +1,5 @@
-/* test_plan_pool.c - KV caches that lie once in the memory of all of tp's chips: bytes by hand, who needs them, what the
- * links take, and that nothing else changes.
+/* test_plan_pool.c - KV caches that lie once in the memory of all of tp's chips: bytes by hand, who needs them, what
+ * the links take, and that nothing else changes.
  * SPDX-License-Identifier: MIT
  */
 #include <setjmp.h>

@@ -18,11 +18,12 @@
  * are kept in F32, their gradient in the format of activations. Where stages differ, each part is that of the stage
  * that has most of it, so that the sum is never too small.
  *
- * A pooled KV cache (decode): the ranks of tp repeat what there are fewer of than ranks: KV heads, or a latent. In the
- * pool of tp's chips each key lies once, so that a chip needs room for keys / copies, not for keys. What a chip has room
- * for it keeps, and the rest it reads from the others. All chips are as full as the fullest. Assumed: that a chip may
- * read the memory of any other that NeuronLink joins. The vendor says that NeuronLink serves memory pooling between
- * chips (Neuron SDK, trainium.rst and trainium3.rst), and not how, or how fast.
+ * A pooled KV cache (decode): the ranks of tp repeat what there are fewer of than ranks: KV heads, a latent. In the
+ * pool of tp's chips each key lies once, so that a chip needs room for keys / copies, not for keys. What it has room
+ * for it keeps, and the rest it reads from the others. All chips are as full as the fullest, so that chips outside of
+ * tp have nothing to lend. Assumed: that a chip may read the memory of any other that NeuronLink joins. The vendor says
+ * that NeuronLink serves memory pooling between chips (Neuron SDK, trainium.rst and trainium3.rst), not how, or how
+ * fast.
  */
 #ifndef TRNI_PLAN_PLAN_MEMORY_H
 #define TRNI_PLAN_PLAN_MEMORY_H
