@@ -113,12 +113,13 @@ enum { TRNI_TURN_COLUMNS = 16 };
 
 TRNI_DRIVER void trni_matmul_turn(trni_product *p)
 {
-    if (p->packed || (!p->integer && !(p->a.depth && trni_kernels_apply(p)))) return;
+    if (!p->integer && !(p->a.depth && trni_kernels_apply(p))) return;
     const bool drawn = p->rounding == TRN_STOCHASTIC || p->numerics.psum_rounding == TRN_STOCHASTIC;
     if (p->b.lanes >= p->a.lanes || p->b.lanes > (drawn ? 1 : TRNI_TURN_COLUMNS)) return;
     const trni_operand a = p->a;
     const trni_scales scale = p->a_scale;
     const int64_t rows = p->dst.shape[0], row = p->dst.stride[0];
+    p->packed = NULL; /* its copy of b has become a */
     p->a = p->b;
     p->b = a;
     p->a_scale = p->b_scale;
@@ -264,10 +265,23 @@ TRNI_DRIVER void trni_matmul_blocks(const trni_product *p, const trni_cut *cut, 
     }
 }
 
+/* A small product works on the stack. */
+enum { TRNI_MATMUL_SMALL = 16384 };
+
+TRNI_DRIVER void trni_matmul_small(const trni_product *p, const trni_cut *cut)
+{
+    TRNI_LINES(unsigned char) scratch[TRNI_MATMUL_SMALL];
+    trni_matmul_blocks(p, cut, scratch);
+}
+
 TRNI_DRIVER trn_status trni_matmul_packed(const trn_matmul_args *args, const trni_product *p)
 {
     const trni_array array = trni_array_of(trni_spread_group(p->spread), p->isa);
     const trni_cut cut = trni_cut_of(p, &array);
+    if (trni_cut_bytes(&cut) <= TRNI_MATMUL_SMALL && !args->scratch) {
+        trni_matmul_small(p, &cut);
+        return TRN_OK;
+    }
     void *scratch = trni_matmul_scratch(args, trni_cut_bytes(&cut));
     if (!scratch) return TRN_ENOSPC;
     trni_matmul_blocks(p, &cut, (unsigned char *)scratch);

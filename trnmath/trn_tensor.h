@@ -286,12 +286,14 @@ TRNI_DRIVER bool trni_extent(const trn_tensor *t, size_t *bytes)
         if (t->shape[i] == 0) return true;
     for (int i = t->rank - 1; i >= 0; i--) {
         const uint64_t n = (uint64_t)t->shape[i], stride = packed ? elements : (uint64_t)t->stride[i];
-        if (elements > limit / n || (stride && n - 1 > (limit - last) / stride)) return false;
-        last += (n - 1) * stride;
-        elements *= n;
+        uint64_t reach; /* multiplying costs less than dividing */
+        if (__builtin_mul_overflow(elements, n, &elements) || elements > limit) return false;
+        if (__builtin_mul_overflow(n - 1, stride, &reach) || reach > limit - last) return false;
+        last += reach;
     }
-    if (last >= limit / size) return false;
-    *bytes = (size_t)((last + 1) * size);
+    uint64_t all;
+    if (__builtin_mul_overflow(last + 1, size, &all) || all > limit) return false;
+    *bytes = (size_t)all;
     return true;
 }
 

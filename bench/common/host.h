@@ -27,6 +27,9 @@ typedef struct tb_peak {
 /* Multiply-adds on `threads` cores with this instruction set, for about `seconds`. */
 tb_peak tb_peak_burst(trn_isa isa, int threads, double seconds);
 
+/* Bytes per second at which `threads` threads read `data`, whole words of it. */
+double tb_read_rate(const void *data, size_t bytes, int threads, trn_isa isa);
+
 /* ---- check.c ---- */
 
 typedef struct tb_check {

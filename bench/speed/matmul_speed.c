@@ -79,34 +79,6 @@ typedef struct bench {
     double rate[CANDIDATES][MAX_ROUNDS], peak[MAX_ROUNDS], read[MAX_ROUNDS];
 } bench;
 
-/* Adds nothing up that matters: the loads are the point. */
-TB_BODY void xor_words_body(uint64_t *result, const uint64_t *words, size_t n)
-{
-    uint64_t s[64] = { 0 };
-    for (size_t i = 0; i + 64 <= n; i += 64)
-        for (int j = 0; j < 64; j++) s[j] ^= words[i + (size_t)j];
-    for (int j = 0; j < 64; j++) *result ^= s[j];
-}
-TB_KERNELS(xor_words, (uint64_t * result, const uint64_t *words, size_t n), (result, words, n))
-
-/* Bytes per second at which `threads` threads read b, as the product with M = 1 must. */
-static double read_rate(const void *data, size_t bytes, int threads, trn_isa isa)
-{
-    static volatile uint64_t sink;
-    const size_t words = bytes / sizeof(uint64_t) / (size_t)threads;
-    const double start = app_now();
-#if defined(_OPENMP)
-#pragma omp parallel for num_threads(threads)
-#endif
-    for (int t = 0; t < threads; t++) {
-        uint64_t result = 0;
-        xor_words_for(isa)(&result, (const uint64_t *)data + words * (size_t)t, words);
-        sink = result;
-    }
-    (void)sink;
-    return (double)bytes / (app_now() - start);
-}
-
 static void run_ours(const bench *b, int which, trn_isa isa)
 {
     trn_error error;
@@ -184,7 +156,7 @@ static void measure(bench *b, const options *o)
         if (takes_part(b, c)) run_candidate(b, c, o->isa);
     for (int r = 0; r < b->rounds; r++) {
         b->peak[r] = tb_peak_burst(o->isa, b->threads, 0.004).flops_per_s;
-        b->read[r] = read_rate(b->x[0].b.data, (size_t)(b->s.k * b->s.n) * 2, b->threads, o->isa);
+        b->read[r] = tb_read_rate(b->x[0].b.data, (size_t)(b->s.k * b->s.n) * 2, b->threads, o->isa);
         for (int c = 0; c < CANDIDATES; c++)
             if (takes_part(b, c)) b->rate[c][r] = timed(b, c, o->isa);
     }

@@ -92,7 +92,7 @@ TRNI_DRIVER trni_cut trni_cut_of(const trni_product *p, const trni_array *array)
 {
     trni_cut cut;
     trni_cut_threads(&cut, p->a.lanes, p->b.lanes, p->a.depth, array);
-    cut.single = p->a.lanes == 1 && p->b.lane_stride == 1 && !p->packed;
+    cut.single = p->a.lanes == 1 && p->b.lane_stride == 1 && p->b.lanes >= array->width && !p->packed;
     cut.dots = trni_dots_apply(p) && !p->packed;
     cut.slab_columns = cut.single || cut.dots ? TRNI_ROW_COLUMNS : TRNI_SLAB_COLUMNS;
     const size_t columns = (size_t)trni_round_up(trni_min64(cut.columns, cut.slab_columns), TRNI_WEAVE);
@@ -142,6 +142,13 @@ typedef struct trni_psum {
     int64_t step;
 } trni_psum;
 
+TRNI_FN void trni_worker_round_init(trni_worker *w)
+{
+    const trn_numerics *n = &w->p->numerics;
+    const trni_encoding how = { { n->psum_rounding, 0, n->sr_bits }, TRN_OVERFLOW_DEFAULT, false };
+    trni_encoder_init_float(&w->psum_encoder, trn_format_info_of(TRN_BF16), how, w->p->isa);
+}
+
 /* `scratch` is aligned and holds cut->thread_bytes. */
 TRNI_DRIVER void trni_worker_init(trni_worker *w, const trni_product *p, const trni_cut *cut, unsigned char *scratch)
 {
@@ -151,12 +158,11 @@ TRNI_DRIVER void trni_worker_init(trni_worker *w, const trni_product *p, const t
     w->array = trni_array_of(trni_spread_group(p->spread), p->isa);
     trni_feed_init(&w->feed_a, &p->a, p->isa);
     trni_feed_init(&w->feed_b, &p->b, p->isa);
-    w->whole = trni_map_of(&p->numerics, 0, (int)trni_tile_depth(p), p->spread);
-    w->tail = trni_map_of(&p->numerics, 0, (int)(p->a.depth % trni_tile_depth(p)), p->spread);
-    const trni_encoding psum_how = { { p->numerics.psum_rounding, 0, p->numerics.sr_bits },
-                                     TRN_OVERFLOW_DEFAULT,
-                                     false };
-    trni_encoder_init_float(&w->psum_encoder, trn_format_info_of(TRN_BF16), psum_how, p->isa);
+    const int deep = (int)trni_tile_depth(p), rest = (int)(p->a.depth % deep);
+    w->whole.depth = w->tail.depth = 0;
+    if (p->a.depth >= deep) w->whole = trni_map_of(&p->numerics, 0, deep, p->spread);
+    if (rest) w->tail = trni_map_of(&p->numerics, 0, rest, p->spread);
+    if (p->numerics.psum_format == TRN_BF16) trni_worker_round_init(w);
     w->a = (float *)(void *)(scratch);
     w->b = w->a + cut->a_floats;
     w->local = w->b + cut->b_floats;

@@ -38,19 +38,22 @@ TRNI_FN int trni_chain_of_row(const trn_numerics *n, int row)
     return n->chain_layout == TRN_CHAINS_INTERLEAVED ? row % n->chains : row / (TRNI_ARRAY_ROWS / n->chains);
 }
 
+/* Each chain's rows: every so many'th, or those of its block. */
 TRNI_FN trni_chains trni_chains_of(const trn_numerics *n, int first, int rows)
 {
     trni_chains c;
+    const bool interleaved = n->chain_layout == TRN_CHAINS_INTERLEAVED;
+    const int count = n->chains, each = TRNI_ARRAY_ROWS / count, step = interleaved ? count : 1;
     int slot = 0;
-    c.count = n->chains;
-    for (int chain = 0; chain < c.count; chain++) {
-        c.length[chain] = 0;
-        for (int p = 0; p < rows; p++) {
-            if (trni_chain_of_row(n, first + p) != chain) continue;
+    c.count = count;
+    for (int chain = 0; chain < count; chain++) {
+        const int from = slot, block = chain * each - first, skew = (chain + count - first % count) % count;
+        const int begin = interleaved ? skew : block > 0 ? block : 0, stop = block + each < rows ? block + each : rows;
+        for (int p = begin; p < (interleaved ? rows : stop); p += step) {
             c.row[slot] = (uint8_t)p;
             c.slot[p] = (uint8_t)slot++;
-            c.length[chain]++;
         }
+        c.length[chain] = slot - from;
     }
     return c;
 }

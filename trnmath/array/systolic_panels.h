@@ -55,8 +55,8 @@ TRNI_FN trni_map trni_map_of(const trn_numerics *n, int first_row, int depth, tr
     m.lines = m.rows * m.group;
     m.chains = trni_chains_of(n, first_row, m.rows);
     for (int t = 0; t < depth; t++) {
-        int row, slot;
-        trni_spread_place(spread, m.rows, t, &row, &slot);
+        int row = t, slot = 0;
+        if (spread != TRNI_SINGLE) trni_spread_place(spread, m.rows, t, &row, &slot);
         m.line[t] = (uint16_t)(m.chains.slot[row] * m.group + slot);
     }
     return m;
