@@ -306,31 +306,43 @@ TRNI_DRIVER const signed char *trni_int8_numbers(const trni_operand *o, int64_t 
 
 enum { TRNI_INT8_COLUMNS = 1024 };
 
-/* The sums of one tile, `deep` numbers from k, of row m with columns [n, n + count): along K where b's columns stand
- * that way, else along its rows. */
+/* The sums of one tile, `deep` numbers from k, of row m with columns [n, n + count), along b's rows. */
 TRNI_DRIVER void trni_int8_tile(const trni_product *p, int64_t m, int64_t n, int count, int64_t k, int deep,
                                 int32_t *sum)
 {
     signed char other[TRNI_INT8_COLUMNS], copy[TRNI_ARRAY_ROWS];
     const signed char *x = trni_int8_numbers(&p->a, m, k, true, deep, copy);
-    if (p->b.depth_stride == 1 && p->b.lane_stride != 1) {
-        for (int i = 0; i < count; i++)
-            trni_int8_dot_for(p->isa)(&sum[i], x, (const signed char *)trni_operand_at(&p->b, n + i, k), (size_t)deep);
-        return;
-    }
     memset(sum, 0, sizeof sum[0] * (size_t)count);
     for (int i = 0; i < deep; i++)
         trni_int8_line_for(p->isa)(sum, x[i], trni_int8_numbers(&p->b, n, k + i, false, count, other), (size_t)count);
 }
 
-/* Columns [n, n + count) of a row of dst, at most TRNI_INT8_COLUMNS. A tile's sum fits 22 bits; PSUM wraps or saturates
- * when it is added. */
+/* PSUM of one column whose numbers follow each other, tile after tile. */
+TRNI_DRIVER int32_t trni_int8_column(const trni_product *p, int64_t m, int64_t n, int32_t psum)
+{
+    signed char copy[TRNI_ARRAY_ROWS];
+    trni_int8_dot_fn *const dot = trni_int8_dot_for(p->isa);
+    const int64_t deep = p->numerics.k_tile;
+    for (int64_t k = 0; k < p->a.depth; k += deep) {
+        const int count = (int)(p->a.depth - k < deep ? p->a.depth - k : deep);
+        int32_t sum;
+        dot(&sum, trni_int8_numbers(&p->a, m, k, true, count, copy), (const signed char *)trni_operand_at(&p->b, n, k),
+            (size_t)count);
+        psum = trni_int32_sum(p, (int64_t)psum + sum);
+    }
+    return psum;
+}
+
+/* Columns [n, n + count) of a row of dst, at most TRNI_INT8_COLUMNS: one after the other where b's columns stand in
+ * memory order, else along its rows. A tile's sum fits 22 bits; PSUM wraps or saturates when it is added. */
 TRNI_COLD void trni_int8_part(const trni_product *p, int64_t m, int64_t n, int count)
 {
     int32_t psum[TRNI_INT8_COLUMNS] = { 0 }, sum[TRNI_INT8_COLUMNS];
+    const bool along = p->b.depth_stride == 1 && p->b.lane_stride != 1;
     const int64_t deep = p->numerics.k_tile;
     for (int i = 0; i < count && p->accumulate; i++) memcpy(&psum[i], trni_dst_at(p, m, n + i), sizeof psum[i]);
-    for (int64_t k = 0; k < p->a.depth; k += deep) {
+    for (int i = 0; i < count && along; i++) psum[i] = trni_int8_column(p, m, n + i, psum[i]);
+    for (int64_t k = 0; k < p->a.depth && !along; k += deep) {
         trni_int8_tile(p, m, n, count, k, (int)(p->a.depth - k < deep ? p->a.depth - k : deep), sum);
         for (int i = 0; i < count; i++) psum[i] = trni_int32_sum(p, (int64_t)psum[i] + sum[i]);
     }
