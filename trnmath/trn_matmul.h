@@ -113,7 +113,6 @@ enum { TRNI_TURN_COLUMNS = 16 };
 
 TRNI_DRIVER void trni_matmul_turn(trni_product *p)
 {
-    if (!p->integer && !(p->a.depth && trni_kernels_apply(p))) return;
     const bool drawn = p->rounding == TRN_STOCHASTIC || p->numerics.psum_rounding == TRN_STOCHASTIC;
     if (p->b.lanes >= p->a.lanes || p->b.lanes > (drawn ? 1 : TRNI_TURN_COLUMNS)) return;
     const trni_operand a = p->a;
@@ -182,7 +181,10 @@ TRNI_DRIVER trn_status trni_matmul_pack_check(const trn_matmul_args *args, trni_
     ask.dst = trn_tensor_2d(ask.b.format == TRN_I8 ? TRN_I32 : TRN_F32, NULL, 0, n);
     ask.rounding = TRN_NEAREST_EVEN;
     ask.overflow = TRN_OVERFLOW_DEFAULT;
-    return trni_matmul_check(&ask, p);
+    const trn_status status = trni_matmul_check(&ask, p);
+    if (status != TRN_OK || trni_pack_head_of(p).bytes) return status;
+    return trni_fail(args->error, TRN_ESHAPE, "b is [%lld, %lld], and packed it would take more than 2^%d bytes",
+                     (long long)k, (long long)n, TRNI_ADDRESS_BITS);
 }
 
 TRN_API size_t trn_matmul_pack_bytes(const trn_matmul_args *args)
@@ -209,7 +211,7 @@ TRN_API trn_status trn_matmul_pack(const trn_matmul_args *args, void *packed, si
     memcpy(packed, &head, sizeof head);
     unsigned char *data = (unsigned char *)packed + TRNI_PACK_HEAD;
     trni_pack_copy(&p, data);
-    if (head.panels) trni_pack_panels(&p, (float *)(void *)(data + head.copy));
+    if (head.panels && p.b.lanes && p.b.depth) trni_pack_panels(&p, (float *)(void *)(data + head.copy));
     return TRN_OK;
 }
 
@@ -218,9 +220,36 @@ TRNI_DRIVER bool trni_matmul_is_packed(const trni_product *p)
     return p->a.lanes && p->b.lanes && p->a.depth && trni_kernels_apply(p);
 }
 
-TRNI_DRIVER bool trni_matmul_is_int8(const trni_product *p)
+/* ---- how a product goes ---- */
+
+typedef enum trni_matmul_way { TRNI_MATMUL_PACKED, TRNI_MATMUL_INT8, TRNI_MATMUL_DEFINED } trni_matmul_way;
+
+typedef struct trni_matmul_plan {
+    trni_matmul_way way;
+    trni_cut cut;           /* packed */
+    trni_int8_work int8;
+    trni_int8_cut int8_cut;
+    size_t bytes;           /* of scratch; 0 = none */
+} trni_matmul_plan;
+
+/* Turns the product where that pays. (Whether the packed kernels apply is asked once: of MX that reads all scales.) */
+TRNI_DRIVER trni_matmul_plan trni_matmul_plan_of(trni_product *p)
 {
-    return p->integer && p->a.lanes >= TRNI_INT8_FEW && p->b.lanes && p->a.depth;
+    trni_matmul_plan plan;
+    const bool packed = trni_matmul_is_packed(p), integer = p->integer && p->b.lanes && p->a.depth;
+    memset(&plan, 0, sizeof plan);
+    if (packed || integer) trni_matmul_turn(p);
+    if (packed) {
+        const trni_array array = trni_array_of(trni_spread_group(p->spread), p->isa);
+        plan.cut = trni_cut_of(p, &array);
+        plan.bytes = trni_cut_bytes(&plan.cut);
+    } else if (integer && p->a.lanes >= TRNI_INT8_FEW) {
+        plan.way = TRNI_MATMUL_INT8;
+        plan.int8 = trni_int8_work_of(p);
+        plan.int8_cut = trni_int8_cut_of(&plan.int8);
+        plan.bytes = trni_cut_bytes(&plan.int8_cut.blocks);
+    } else plan.way = TRNI_MATMUL_DEFINED;
+    return plan;
 }
 
 TRN_API size_t trn_matmul_scratch_bytes(const trn_matmul_args *args)
@@ -229,29 +258,7 @@ TRN_API size_t trn_matmul_scratch_bytes(const trn_matmul_args *args)
     if (!args) return 0;
     trn_matmul_args quiet = *args;
     quiet.error = NULL;
-    if (trni_matmul_check(&quiet, &p) != TRN_OK) return 0;
-    trni_matmul_turn(&p);
-    if (trni_matmul_is_int8(&p)) {
-        const trni_int8_work work = trni_int8_work_of(&p);
-        const trni_int8_cut cut = trni_int8_cut_of(&work);
-        return trni_cut_bytes(&cut.blocks);
-    }
-    if (!trni_matmul_is_packed(&p)) return 0;
-    const trni_array array = trni_array_of(trni_spread_group(p.spread), p.isa);
-    const trni_cut cut = trni_cut_of(&p, &array);
-    return trni_cut_bytes(&cut);
-}
-
-/* The caller's scratch, or memory of our own; NULL after a refusal. */
-TRNI_DRIVER void *trni_matmul_scratch(const trn_matmul_args *args, size_t bytes)
-{
-    if (args->scratch && args->scratch_bytes < bytes) {
-        trni_fail(args->error, TRN_ENOSPC, "scratch_bytes = %zu but this call needs %zu", args->scratch_bytes, bytes);
-        return NULL;
-    }
-    void *scratch = args->scratch ? args->scratch : malloc(bytes);
-    if (!scratch) trni_fail(args->error, TRN_ENOSPC, "could not allocate %zu bytes of scratch", bytes);
-    return scratch;
+    return trni_matmul_check(&quiet, &p) == TRN_OK ? trni_matmul_plan_of(&p).bytes : 0;
 }
 
 TRNI_DRIVER void trni_matmul_blocks(const trni_product *p, const trni_cut *cut, unsigned char *scratch)
@@ -265,37 +272,32 @@ TRNI_DRIVER void trni_matmul_blocks(const trni_product *p, const trni_cut *cut, 
     }
 }
 
+TRNI_DRIVER void trni_matmul_run(const trni_product *p, const trni_matmul_plan *plan, void *scratch)
+{
+    if (plan->way == TRNI_MATMUL_INT8) trni_int8_multiply(&plan->int8, &plan->int8_cut, (unsigned char *)scratch);
+    else trni_matmul_blocks(p, &plan->cut, (unsigned char *)scratch);
+}
+
 /* A small product works on the stack. */
 enum { TRNI_MATMUL_SMALL = 16384 };
 
-TRNI_DRIVER void trni_matmul_small(const trni_product *p, const trni_cut *cut)
+TRNI_DRIVER void trni_matmul_small(const trni_product *p, const trni_matmul_plan *plan)
 {
     TRNI_LINES(unsigned char) scratch[TRNI_MATMUL_SMALL];
-    trni_matmul_blocks(p, cut, scratch);
+    trni_matmul_run(p, plan, scratch);
 }
 
-TRNI_DRIVER trn_status trni_matmul_packed(const trn_matmul_args *args, const trni_product *p)
+/* In the caller's scratch, on the stack, or in memory of our own. */
+TRNI_DRIVER trn_status trni_matmul_fast(const trn_matmul_args *args, const trni_product *p,
+                                        const trni_matmul_plan *plan)
 {
-    const trni_array array = trni_array_of(trni_spread_group(p->spread), p->isa);
-    const trni_cut cut = trni_cut_of(p, &array);
-    if (trni_cut_bytes(&cut) <= TRNI_MATMUL_SMALL && !args->scratch) {
-        trni_matmul_small(p, &cut);
-        return TRN_OK;
-    }
-    void *scratch = trni_matmul_scratch(args, trni_cut_bytes(&cut));
-    if (!scratch) return TRN_ENOSPC;
-    trni_matmul_blocks(p, &cut, (unsigned char *)scratch);
-    if (!args->scratch) free(scratch);
-    return TRN_OK;
-}
-
-TRNI_DRIVER trn_status trni_matmul_int8(const trn_matmul_args *args, const trni_product *p)
-{
-    const trni_int8_work work = trni_int8_work_of(p);
-    const trni_int8_cut cut = trni_int8_cut_of(&work);
-    void *scratch = trni_matmul_scratch(args, trni_cut_bytes(&cut.blocks));
-    if (!scratch) return TRN_ENOSPC;
-    trni_int8_multiply(&work, &cut, (unsigned char *)scratch);
+    if (args->scratch && args->scratch_bytes < plan->bytes)
+        return trni_fail(args->error, TRN_ENOSPC, "scratch_bytes = %zu but this call needs %zu", args->scratch_bytes,
+                         plan->bytes);
+    if (!args->scratch && plan->bytes <= TRNI_MATMUL_SMALL) return trni_matmul_small(p, plan), TRN_OK;
+    void *scratch = args->scratch ? args->scratch : malloc(plan->bytes);
+    if (!scratch) return trni_fail(args->error, TRN_ENOSPC, "could not allocate %zu bytes of scratch", plan->bytes);
+    trni_matmul_run(p, plan, scratch);
     if (!args->scratch) free(scratch);
     return TRN_OK;
 }
@@ -324,9 +326,8 @@ TRN_API trn_status trn_matmul(const trn_matmul_args *args)
     TRNI_ENTER(args);
     const trn_status status = trni_matmul_check(args, &p);
     if (status != TRN_OK || p.a.lanes == 0 || p.b.lanes == 0) return status;
-    trni_matmul_turn(&p);
-    if (trni_matmul_is_int8(&p)) return trni_matmul_int8(args, &p);
-    if (trni_matmul_is_packed(&p)) return trni_matmul_packed(args, &p);
+    const trni_matmul_plan plan = trni_matmul_plan_of(&p);
+    if (plan.way != TRNI_MATMUL_DEFINED) return trni_matmul_fast(args, &p, &plan);
     if (p.a.depth) return trni_matmul_regions(&p, args->error);
     trni_dst_clear(&p);
     return TRN_OK;

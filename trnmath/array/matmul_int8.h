@@ -32,8 +32,7 @@ enum {
 
 typedef void trni_int8_micro_fn(TRNI_INT8_PARAMS);
 
-/* Sums of int32 as the machine makes them: modulo 2^32. */
-TRNI_INLINE int32_t trni_wrapped(int32_t x, int32_t y) { return (int32_t)((uint32_t)x + (uint32_t)y); }
+TRNI_INLINE int32_t trni_wrapped_sum(int32_t x, int32_t y) { return trni_wrapped((uint32_t)x + (uint32_t)y); }
 
 /* Two numbers of 16 bits. */
 TRNI_INLINE void trni_int8_micro_body(int rows, TRNI_INT8_PARAMS)
@@ -45,10 +44,10 @@ TRNI_INLINE void trni_int8_micro_body(int rows, TRNI_INT8_PARAMS)
             const int32_t low = (int16_t)(a[g * rows + i] & 0xffffu), high = (int16_t)(a[g * rows + i] >> 16);
             const uint32_t *w = b + g * TRNI_INT8_WIDTH;
             for (int j = 0; j < TRNI_INT8_WIDTH; j++)
-                s[j] = trni_wrapped(s[j], low * (int16_t)(w[j] & 0xffffu) + high * (int16_t)(w[j] >> 16));
+                s[j] = trni_wrapped_sum(s[j], low * (int16_t)(w[j] & 0xffffu) + high * (int16_t)(w[j] >> 16));
         }
         for (int j = 0; j < TRNI_INT8_WIDTH; j++)
-            out[i * TRNI_INT8_WIDTH + j] = in ? trni_wrapped(in[i * TRNI_INT8_WIDTH + j], s[j]) : s[j];
+            out[i * TRNI_INT8_WIDTH + j] = in ? trni_wrapped_sum(in[i * TRNI_INT8_WIDTH + j], s[j]) : s[j];
     }
 }
 
@@ -67,7 +66,7 @@ TRNI_INT8_MICRO(4)
 TRNI_INLINE void trni_int8_saturate_body(int32_t *__restrict psum, const int32_t *__restrict sum, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
-        const int32_t s = trni_wrapped(psum[i], sum[i]);
+        const int32_t s = trni_wrapped_sum(psum[i], sum[i]);
         const bool over = ((psum[i] ^ s) & (sum[i] ^ s)) < 0;
         psum[i] = over ? (psum[i] < 0 ? INT32_MIN : INT32_MAX) : s;
     }
@@ -102,8 +101,8 @@ TRNI_DISPATCH_AVX2(trni_int8_sum, (const signed char *x, size_t n, int32_t *sum)
 
 /* How one kind of host multiplies. */
 typedef struct trni_int8_way {
-    int group;              /* numbers in a word */
-    int rows[3];            /* of its kernels, falling, the last is 1 */
+    int group;        /* numbers in a word */
+    trni_array shape; /* rows of its kernels, and the width; the rest of it belongs to others */
     trni_int8_micro_fn *micro[3];
     trni_int8_weave_fn *weave;
     trni_int8_sum_fn *sum;
@@ -112,17 +111,21 @@ typedef struct trni_int8_way {
 
 TRNI_DRIVER trni_int8_way trni_int8_way_of(trn_isa isa)
 {
-    trni_int8_way way = { 2, { 4, 1, 1 }, { trni_int8_micro_4_for(isa), trni_int8_micro_1_for(isa) },
-                          trni_int8_weave_for(isa), trni_int8_sum_for(isa), trni_int8_saturate_for(isa) };
+    trni_int8_way way = { 2,
+                          { TRNI_INT8_WIDTH, { 4, 1, 1, 1, 1 }, { NULL }, NULL, NULL },
+                          { trni_int8_micro_4_for(isa), trni_int8_micro_1_for(isa), NULL },
+                          trni_int8_weave_for(isa),
+                          trni_int8_sum_for(isa),
+                          trni_int8_saturate_for(isa) };
 #if TRNI_PANEL_SIMD
-    static const int avx2[3] = { 3, 1, 1 }, vnni[3] = { 12, 4, 1 };
+    static const int rows[2][3] = { { 3, 1, 1 }, { 12, 4, 1 } };
     static trni_int8_micro_fn *const micro[2][3] = { { trni_simd_int8_3_avx2, trni_simd_int8_1_avx2, NULL },
                                                      { trni_simd_int8_12_vnni, trni_simd_int8_4_vnni,
                                                        trni_simd_int8_1_vnni } };
     if (isa == TRN_ISA_PORTABLE) return way;
     const bool four = isa == TRN_ISA_AVX512 && trni_has_dots();
     if (four) way.group = 4;
-    memcpy(way.rows, four ? vnni : avx2, sizeof way.rows);
+    memcpy(way.shape.rows, rows[four], sizeof rows[four]);
     memcpy(way.micro, micro[four], sizeof way.micro);
 #endif
     return way;
@@ -135,13 +138,6 @@ typedef struct trni_int8_work {
     int32_t *start;  /* [row of the slab] of one tile after the other */
     int64_t tile;    /* numbers along K after which PSUM may saturate; of sums that wrap, a slab's */
 } trni_int8_work;
-
-TRNI_FN int trni_int8_kernel(const trni_int8_way *way, int64_t left)
-{
-    int i = 0;
-    while (way->rows[i] > left) i++;
-    return i;
-}
 
 /* Words of `depth` numbers of one tile; and of so many whole tiles and their rest. */
 TRNI_FN int64_t trni_int8_groups(const trni_int8_work *w, int64_t depth) { return trni_ceil_div(depth, w->way.group); }
@@ -178,26 +174,34 @@ TRNI_DRIVER void trni_int8_line(const trni_int8_work *w, const signed char *line
     }
 }
 
-/* One panel of b, `depth` numbers from k: [group][TRNI_INT8_WIDTH]. Columns that are not there repeat the first: nobody
- * looks at their sums. */
+/* One panel of b whose rows are in memory order, `depth` numbers from k: [group][TRNI_INT8_WIDTH]. */
+TRNI_DRIVER void trni_int8_weave_panel(const trni_int8_work *w, int64_t n, int columns, int64_t k, int64_t depth,
+                                       uint32_t *dst)
+{
+    static const signed char none[TRNI_INT8_WIDTH] = { 0 };
+    const int group = w->way.group;
+    for (int64_t t = 0; t < depth; t += group, dst += TRNI_INT8_WIDTH) {
+        const signed char *line[4];
+        for (int i = 0; i < group; i++)
+            line[i] = t + i < depth ? (const signed char *)trni_operand_at(&w->p->b, n, k + t + i) : none;
+        w->way.weave(dst, line, group, (size_t)columns);
+    }
+}
+
+/* The same of any b. Columns that are not there repeat the first: nobody looks at their sums. */
 TRNI_DRIVER void trni_int8_pack_panel(const trni_int8_work *w, int64_t n, int columns, int64_t k, int64_t depth,
                                       uint32_t *dst)
 {
-    static const signed char none[TRNI_INT8_WIDTH] = { 0 };
     signed char copy[TRNI_INT8_SLAB_DEPTH + 4];
     const trni_operand *o = &w->p->b;
-    const int group = w->way.group;
     const int64_t groups = trni_int8_groups(w, depth);
-    const uint32_t flip = group == 4 ? 0x80808080u : 0;
-    for (int j = 0; o->lane_stride != 1 && j < columns; j++)
-        trni_int8_line(w, trni_int8_lane(w, o, n + j, k, depth, copy), groups, flip, TRNI_INT8_WIDTH, dst + j);
-    for (int64_t g = 0; g < groups; g++, dst += TRNI_INT8_WIDTH) {
-        const signed char *line[4];
-        for (int i = 0; i < group; i++)
-            line[i] = g * group + i < depth ? (const signed char *)trni_operand_at(o, n, k + g * group + i) : none;
-        if (o->lane_stride == 1) w->way.weave(dst, line, group, (size_t)columns);
+    const uint32_t flip = w->way.group == 4 ? 0x80808080u : 0;
+    if (o->lane_stride == 1) trni_int8_weave_panel(w, n, columns, k, depth, dst);
+    else
+        for (int j = 0; j < columns; j++)
+            trni_int8_line(w, trni_int8_lane(w, o, n + j, k, depth, copy), groups, flip, TRNI_INT8_WIDTH, dst + j);
+    for (int64_t g = 0; g < groups; g++, dst += TRNI_INT8_WIDTH)
         for (int j = columns; j < TRNI_INT8_WIDTH; j++) dst[j] = dst[0];
-    }
 }
 
 /* Rows [m, m + rows) of a, strip after strip, [group][rows of the strip], and 128 times less their sums. */
@@ -207,13 +211,13 @@ TRNI_DRIVER void trni_int8_pack_rows(const trni_int8_work *w, int64_t m, int64_t
     signed char copy[TRNI_INT8_SLAB_DEPTH + 4];
     const int64_t groups = trni_int8_groups(w, depth);
     for (int64_t done = 0, strip; done < rows; done += strip, dst += groups * strip) {
-        strip = w->way.rows[trni_int8_kernel(&w->way, rows - done)];
+        strip = w->way.shape.rows[trni_strip_kernel(&w->way.shape, rows - done)];
         for (int64_t i = 0; i < strip; i++) {
             const signed char *line = trni_int8_lane(w, &w->p->a, m + done + i, k, depth, copy);
+            int32_t sum = 0;
+            if (w->way.group == 4) w->way.sum(line, (size_t)depth, &sum);
+            start[done + i] = -128 * sum;
             trni_int8_line(w, line, groups, 0, strip, dst + i);
-            start[done + i] = 0;
-            if (w->way.group == 4) w->way.sum(line, (size_t)depth, &start[done + i]);
-            start[done + i] *= -128;
         }
     }
 }
@@ -238,7 +242,7 @@ TRNI_DRIVER void trni_int8_strip(const trni_int8_work *w, int64_t m, int64_t row
                                  int64_t n, int columns, int64_t k, int64_t depth, const uint32_t *b)
 {
     TRNI_LINES(int32_t) psum[TRNI_INT8_STRIP * TRNI_INT8_WIDTH], sum[TRNI_INT8_STRIP * TRNI_INT8_WIDTH];
-    const int strip = w->way.rows[kernel];
+    const int strip = w->way.shape.rows[kernel];
     const bool saturates = w->p->numerics.int32_overflow == TRN_INT32_SATURATE;
     bool fresh = k == 0 && !w->p->accumulate;
     if (!fresh) trni_int8_move(w->p, m + row, strip, n, columns, psum, false);
@@ -265,10 +269,10 @@ TRNI_DRIVER void trni_int8_slab(const trni_int8_work *w, int64_t m, int64_t rows
     const int64_t words = trni_int8_words(w, depth) * TRNI_INT8_WIDTH;
     for (int64_t j = 0; j < columns; j += TRNI_INT8_WIDTH)
         for (int64_t i = 0; i < rows;) {
-            const int kernel = trni_int8_kernel(&w->way, rows - i);
+            const int kernel = trni_strip_kernel(&w->way.shape, rows - i);
             trni_int8_strip(w, m, i, kernel, rows, n + j, (int)trni_min64(columns - j, TRNI_INT8_WIDTH), k, depth,
                             w->b + j / TRNI_INT8_WIDTH * words);
-            i += w->way.rows[kernel];
+            i += w->way.shape.rows[kernel];
         }
 }
 
@@ -314,12 +318,8 @@ TRNI_DRIVER trni_int8_work trni_int8_work_of(const trni_product *p)
 TRNI_DRIVER trni_int8_cut trni_int8_cut_of(const trni_int8_work *w)
 {
     trni_int8_cut cut;
-    trni_array shape;
-    memset(&shape, 0, sizeof shape);
-    shape.rows[0] = w->way.rows[0];
-    shape.width = TRNI_INT8_WIDTH;
     memset(&cut, 0, sizeof cut);
-    trni_cut_threads(&cut.blocks, w->p->a.lanes, w->p->b.lanes, w->p->a.depth, &shape);
+    trni_cut_threads(&cut.blocks, w->p->a.lanes, w->p->b.lanes, w->p->a.depth, &w->way.shape);
     const int64_t depth = trni_min64(w->p->a.depth, TRNI_INT8_SLAB_DEPTH), words = trni_int8_words(w, depth);
     const int64_t rows = trni_min64(cut.blocks.rows, TRNI_INT8_SLAB_ROWS),
                   columns = trni_round_up(trni_min64(cut.blocks.columns, TRNI_INT8_SLAB_COLUMNS), TRNI_INT8_WIDTH);

@@ -16,7 +16,7 @@
 /* What a packed b depends on. Whatever differs makes it another one. */
 typedef struct trni_pack_head {
     char sign[16];
-    int64_t bytes, copy, lanes, depth; /* of all, of the copy; N, K */
+    int64_t bytes, copy, lanes, depth; /* of all, 0 = more than there can be; of the copy; N, K */
     int32_t format, exponent_bits, mantissa_bits, bias;
     int32_t isa, width, spread, panels; /* panels: 0 = only the copy */
     int32_t chains, layout, k_tile, fp32_mode, tf32_input, fp8_bias;
@@ -24,9 +24,16 @@ typedef struct trni_pack_head {
 
 enum { TRNI_PACK_HEAD = 256, TRNI_PACK_PANELS = 8 /* that a thread packs at a time */ };
 
-TRNI_DRIVER int64_t trni_pack_scales(const trni_product *p)
+/* The bytes of the copy and of all. */
+TRNI_DRIVER void trni_pack_head_sizes(trni_pack_head *h, const trni_product *p)
 {
-    return p->b_scale.data ? p->b.lanes * (p->b.depth / TRNI_SCALE_BLOCK) : 0;
+    const int64_t most = INT64_C(1) << TRNI_ADDRESS_BITS, wide = trni_round_up(h->lanes, h->width),
+                  lines = trni_round_up(h->depth, trni_spread_group(p->spread)),
+                  scales = p->b_scale.data ? h->lanes * (h->depth / TRNI_SCALE_BLOCK) : 0;
+    int64_t cells;
+    if (__builtin_mul_overflow(lines, wide, &cells) || cells > most / (4 * (int64_t)sizeof(float))) return;
+    h->copy = trni_round_up(h->depth * h->lanes * p->b.bytes + scales, TRNI_SCRATCH_ALIGN);
+    h->bytes = TRNI_PACK_HEAD + h->copy + (h->panels ? cells * (int64_t)sizeof(float) : 0);
 }
 
 /* All but what data says: panels where the packed kernels apply. */
@@ -34,7 +41,6 @@ TRNI_DRIVER trni_pack_head trni_pack_head_of(const trni_product *p)
 {
     const trn_numerics *n = &p->numerics;
     const trni_array array = trni_array_of(trni_spread_group(p->spread), p->isa);
-    const int64_t lines = trni_round_up(p->b.depth, trni_spread_group(p->spread));
     trni_pack_head h;
     memset(&h, 0, sizeof h);
     memcpy(h.sign, "trnmath packed 1", sizeof h.sign);
@@ -54,9 +60,7 @@ TRNI_DRIVER trni_pack_head trni_pack_head_of(const trni_product *p)
     h.fp32_mode = (int32_t)n->fp32_mode;
     h.tf32_input = (int32_t)n->tf32_input;
     h.fp8_bias = n->fp8_bias;
-    h.copy = trni_round_up(h.depth * h.lanes * p->b.bytes + trni_pack_scales(p), TRNI_SCRATCH_ALIGN);
-    h.bytes = TRNI_PACK_HEAD + h.copy +
-              (h.panels ? lines * trni_round_up(h.lanes, h.width) * (int64_t)sizeof(float) : 0);
+    trni_pack_head_sizes(&h, p);
     return h;
 }
 
@@ -124,6 +128,8 @@ TRNI_DRIVER trn_status trni_pack_use(trni_product *p, const void *packed, trn_er
         return trni_fail(error, TRN_EINVAL,
                          "packed was made with other numerics, double_row, or instruction set (%s, and this is %s)",
                          trn_isa_text((trn_isa)head.isa), trn_isa_text((trn_isa)need.isa));
+    if (trn_tensor_overlap(p->dst, trn_tensor_1d(TRN_U8, (void *)(uintptr_t)packed, need.bytes)))
+        return trni_fail(error, TRN_EINVAL, "dst overlaps packed");
     const unsigned char *data = (const unsigned char *)packed + TRNI_PACK_HEAD;
     p->b.data = data;
     p->b.lane_stride = 1;
@@ -133,8 +139,7 @@ TRNI_DRIVER trn_status trni_pack_use(trni_product *p, const void *packed, trn_er
         p->b_scale.block_stride = 1;
         p->b_scale.lane_stride = p->b.depth / TRNI_SCALE_BLOCK;
     }
-    if (p->a.lanes > 1 && p->a.depth && trni_kernels_apply(p))
-        p->packed = (const float *)(const void *)(data + need.copy);
+    if (need.panels && p->a.lanes > 1) p->packed = (const float *)(const void *)(data + need.copy);
     return TRN_OK;
 }
 

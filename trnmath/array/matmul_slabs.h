@@ -52,7 +52,7 @@ TRNI_DRIVER trni_wanted trni_wanted_source(const trni_worker *w, const trni_slab
     const int64_t source_k = beside ? k : s->k + s->depth,
                   source_column = s->thin ? (beside ? column + span : column % span) : column;
     trni_wanted wanted = { 0, 0, 0 };
-    if (!s->last_rows || w->packed || o->lane_stride != 1 || bytes > 2 || source_k >= o->depth) return wanted;
+    if (!s->last_rows || w->p->packed || o->lane_stride != 1 || bytes > 2 || source_k >= o->depth) return wanted;
     wanted.at = (uintptr_t)trni_operand_at(o, s->n + source_column, source_k);
     wanted.step = (uintptr_t)(o->depth_stride * bytes);
     wanted.lines = (int)((bytes * w->array.width + TRNI_LINE - 1) / TRNI_LINE);
@@ -111,9 +111,9 @@ TRNI_DRIVER void trni_panel_tile(const trni_worker *w, const trni_slab *s, int64
 /* Where the packed tile of b at [k, column] stands; one past the slab's last column it is the slab's first. */
 TRNI_DRIVER const float *trni_packed_b(const trni_worker *w, const trni_slab *s, int64_t column, int64_t k)
 {
-    if (w->packed) {
+    if (w->p->packed) {
         const int lines = trni_tile_map(w, trni_tile_deep(w, k, w->p->b.depth))->lines;
-        return w->packed + k * trni_round_up(w->p->b.lanes, w->array.width) +
+        return w->p->packed + k * trni_round_up(w->p->b.lanes, w->array.width) +
                (s->n + trni_min64(column, s->columns - 1) / w->array.width * w->array.width) * lines;
     }
     if (column >= s->columns) return w->b;
@@ -154,7 +154,7 @@ TRNI_DRIVER void trni_region_multiply(const trni_worker *w, int64_t m, int64_t r
     const int64_t most = trni_slab_depth(p, w->cut->few), wide = trni_round_up(columns, w->array.width);
     for (int64_t k = 0; k < p->a.depth; k += most) {
         const int64_t depth = trni_min64(p->a.depth - k, most);
-        for (int64_t tile = k; tile < k + depth && !thin && !w->packed; tile += trni_tile_depth(p))
+        for (int64_t tile = k; tile < k + depth && !thin && !w->p->packed; tile += trni_tile_depth(p))
             trni_worker_pack_columns(w, n, columns, tile, trni_tile_deep(w, tile, k + depth), w->b + (tile - k) * wide);
         for (int64_t i = 0; i < rows; i += slab_rows) {
             const trni_psum at = { psum.at + i * psum.step, psum.step };

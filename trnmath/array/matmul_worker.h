@@ -125,7 +125,6 @@ TRNI_FN size_t trni_cut_bytes(const trni_cut *cut)
 
 typedef struct trni_worker {
     const trni_product *p;
-    const float *packed; /* all of b, by array/matmul_pack.h, or NULL */
     const trni_cut *cut;
     trni_array array;
     trni_feed feed_a, feed_b;
@@ -142,18 +141,10 @@ typedef struct trni_psum {
     int64_t step;
 } trni_psum;
 
-TRNI_FN void trni_worker_round_init(trni_worker *w)
-{
-    const trn_numerics *n = &w->p->numerics;
-    const trni_encoding how = { { n->psum_rounding, 0, n->sr_bits }, TRN_OVERFLOW_DEFAULT, false };
-    trni_encoder_init_float(&w->psum_encoder, trn_format_info_of(TRN_BF16), how, w->p->isa);
-}
-
 /* `scratch` is aligned and holds cut->thread_bytes. */
 TRNI_DRIVER void trni_worker_init(trni_worker *w, const trni_product *p, const trni_cut *cut, unsigned char *scratch)
 {
     w->p = p;
-    w->packed = p->packed;
     w->cut = cut;
     w->array = trni_array_of(trni_spread_group(p->spread), p->isa);
     trni_feed_init(&w->feed_a, &p->a, p->isa);
@@ -162,7 +153,7 @@ TRNI_DRIVER void trni_worker_init(trni_worker *w, const trni_product *p, const t
     w->whole.depth = w->tail.depth = 0;
     if (p->a.depth >= deep) w->whole = trni_map_of(&p->numerics, 0, deep, p->spread);
     if (rest) w->tail = trni_map_of(&p->numerics, 0, rest, p->spread);
-    if (p->numerics.psum_format == TRN_BF16) trni_worker_round_init(w);
+    if (p->numerics.psum_format == TRN_BF16) trni_psum_encoder_init(&w->psum_encoder, p);
     w->a = (float *)(void *)(scratch);
     w->b = w->a + cut->a_floats;
     w->local = w->b + cut->b_floats;

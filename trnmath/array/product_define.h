@@ -264,16 +264,28 @@ TRNI_DRIVER void trni_scale_rows(const trni_array *array, const trni_scales *s, 
     }
 }
 
+/* The cast of each tile's sum to BF16 PSUM. */
+TRNI_DRIVER void trni_psum_encoder_init(trni_encoder *encoder, const trni_product *p)
+{
+    const trni_encoding how = { { p->numerics.psum_rounding, 0, p->numerics.sr_bits }, TRN_OVERFLOW_DEFAULT, false };
+    trni_encoder_init_float(encoder, trn_format_info_of(TRN_BF16), how, p->isa);
+}
+
 /* ---- int8: Trainium1 multiplies it and sums in int32 (documented); what becomes of larger sums is not public ---- */
+
+/* Modulo 2^32. */
+TRNI_INLINE int32_t trni_wrapped(uint32_t sum)
+{
+    int32_t wrapped;
+    memcpy(&wrapped, &sum, sizeof wrapped);
+    return wrapped;
+}
 
 TRNI_FN int32_t trni_int32_sum(const trni_product *p, int64_t sum)
 {
     if (p->numerics.int32_overflow == TRN_INT32_SATURATE)
         return (int32_t)(sum > INT32_MAX ? INT32_MAX : sum < INT32_MIN ? INT32_MIN : sum);
-    const uint32_t low = (uint32_t)(uint64_t)sum;
-    int32_t wrapped;
-    memcpy(&wrapped, &low, sizeof wrapped);
-    return wrapped;
+    return trni_wrapped((uint32_t)(uint64_t)sum);
 }
 
 /* sum[i] += x * w[i] */
@@ -283,7 +295,7 @@ TRNI_INLINE void trni_int8_line_body(int32_t *__restrict sum, int32_t x, const s
 }
 TRNI_DISPATCH_AVX2(trni_int8_line, (int32_t *sum, int32_t x, const signed char *w, size_t n), (sum, x, w, n))
 
-/* The sum of x[i] * w[i], modulo 2^32. */
+/* The sum of x[i] * w[i], of a tile. */
 TRNI_INLINE void trni_int8_dot_body(int32_t *__restrict sum, const signed char *__restrict x,
                                     const signed char *__restrict w, size_t n)
 {

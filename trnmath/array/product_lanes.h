@@ -158,10 +158,7 @@ TRNI_COLD void trni_region_multiply_lanes(trni_region *r)
     r->array = trni_array_of(trni_spread_group(p->spread), p->isa);
     trni_feed_init(&r->feed_a, &p->a, p->isa);
     trni_feed_init(&r->feed_b, &p->b, p->isa);
-    const trni_encoding psum_how = { { p->numerics.psum_rounding, 0, p->numerics.sr_bits },
-                                     TRN_OVERFLOW_DEFAULT,
-                                     false };
-    trni_encoder_init_float(&r->psum_encoder, trn_format_info_of(TRN_BF16), psum_how, p->isa);
+    trni_psum_encoder_init(&r->psum_encoder, p);
     r->whole = trni_lane_plan_of(&p->numerics, p->first_row, p->numerics.k_tile, p->f32, p->isa);
     r->tail = trni_lane_plan_of(&p->numerics, p->first_row, trni_rows_of_depth(p, all % deep), p->f32, p->isa);
     for (int64_t k = 0; k < all; k += deep) {

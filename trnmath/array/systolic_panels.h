@@ -318,9 +318,9 @@ TRNI_DRIVER void trni_pack_strips(const trni_packer *p, int64_t lane, int64_t la
 {
     enum { most = 96 };
     float line[most];
-    for (int64_t from = 0; from < lanes; from += most / p->array->rows[0] * p->array->rows[0]) {
-        const int64_t left = lanes - from, whole = most / p->array->rows[0] * p->array->rows[0],
-                      count = left < whole ? left : whole;
+    const int64_t whole = most / p->array->rows[0] * p->array->rows[0]; /* strips of the tallest kernel */
+    for (int64_t from = 0; from < lanes; from += whole) {
+        const int64_t count = lanes - from < whole ? lanes - from : whole;
         for (int t = 0; t < depth; t++) {
             trni_feed_line(p->feed, line, trni_operand_at(p->o, lane + from, k + t), (size_t)count);
             for (int64_t done = 0; done < count;) {

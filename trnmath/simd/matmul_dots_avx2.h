@@ -1,7 +1,7 @@
 /* simd/matmul_dots_avx2.h - array/matmul_dots.h's kernels: four chains of a column in a vector.
  * Behind trn_matmul.h. SPDX-License-Identifier: MIT
  *
- * SIMD kernels (they are here because they are four times as fast as the plain C body, 25 against 5.5 GF/s with gcc 12,
+ * SIMD kernels (they are here because they are four times as fast as the plain C body, 23 against 5.5 GF/s with gcc 12,
  * BF16, data in L2, measured): same bits, every step is a fused multiply-add. Vectors of 128 bits: what bounds them is
  * two loads a cycle, and a wider one would take two loads to fill. Included by array/matmul_dots.h only, and not at all
  * under TRN_NO_INTRINSICS.
