@@ -17,10 +17,13 @@
  *     trn_isa_default     what kernels run now
  *     trn_isa_name        its name
  *
- * Forcing: TRN_ISA=portable|avx2|avx512|neon in the environment decides for every call that leaves .isa at 0. A name
- * that is unknown or that this host lacks makes those calls fail with TRN_EUNSUPPORTED: it is never quietly ignored.
+ * Forcing: TRN_ISA=portable|avx2|avx512|neon|avx512-bf16|amx|amx-emulated in the environment decides for every call that
+ * leaves .isa at 0. A name that is unknown or that this host lacks makes those calls fail with TRN_EUNSUPPORTED: it is
+ * never quietly ignored. The last three name a matrix unit beside the vectors: products use the host's by themselves
+ * where nothing is forced, and none where vectors are.
  *
- * KNOWN FROM: Intel SDM volume 1 §14 and volume 2 (CPUID, XGETBV); Arm ARM (AdvSIMD is mandatory on aarch64 Linux).
+ * KNOWN FROM: Intel SDM volume 1 §14 and §18 and volume 2 (CPUID, XGETBV, TDPBF16PS); Linux, Documentation/arch/x86/
+ *     xstate.rst (tiles are asked for once per process); Arm ARM (AdvSIMD is mandatory on aarch64 Linux).
  */
 #ifndef TRN_CPU_H
 #define TRN_CPU_H
@@ -31,8 +34,11 @@ typedef enum trn_isa {
     TRN_ISA_AUTO = 0,
     TRN_ISA_PORTABLE,
     TRN_ISA_AVX2,   /* with FMA and F16C */
-    TRN_ISA_AVX512, /* F, BW, DQ, VL; bf16 instructions are not used: they flush subnormals and pair products */
+    TRN_ISA_AVX512, /* F, BW, DQ, VL: vectors alone */
     TRN_ISA_NEON,
+    TRN_ISA_AVX512_BF16,  /* and dot products of pairs of BF16, where they are proven to give the same bits */
+    TRN_ISA_AMX,          /* and tiles, likewise */
+    TRN_ISA_AMX_EMULATED, /* the same on any host, tiles in plain C: for tests */
     TRN_ISA_COUNT
 } trn_isa;
 
@@ -55,7 +61,8 @@ TRN_API const char *trn_isa_name(void);
 
 TRN_API const char *trn_isa_text(trn_isa isa)
 {
-    static const char *const name[TRN_ISA_COUNT] = { "auto", "portable", "avx2", "avx512", "neon" };
+    static const char *const name[TRN_ISA_COUNT] = { "auto", "portable",    "avx2", "avx512",
+                                                     "neon", "avx512-bf16", "amx",  "amx-emulated" };
     return (unsigned)isa < TRN_ISA_COUNT ? name[(unsigned)isa] : "unknown";
 }
 
@@ -108,43 +115,104 @@ TRNI_COLD bool trni_host_has_dots(void)
     trni_cpuid(7, r);
     return r[2] >> 11 & 1;
 }
+
+/* And of pairs of BF16, at more than the pace of multiply-adds? On AMD's they are twice as fast, on Intel's half
+ * (measured). */
+TRNI_COLD bool trni_host_has_bf16_dots(bool *fast)
+{
+    uint32_t r[4];
+    trni_cpuid(0, r);
+    *fast = r[1] == 0x68747541u && r[3] == 0x69746e65u && r[2] == 0x444d4163u; /* "AuthenticAMD" */
+    trni_cpuid(7, r);
+    if (r[0] < 1) return false;
+    __asm__ volatile("cpuid" : "=a"(r[0]), "=b"(r[1]), "=c"(r[2]), "=d"(r[3]) : "0"(7), "2"(1));
+    return r[0] >> 5 & 1;
+}
+
+/* Tiles of BF16 and int8, state for them, and the permission to use it, which Linux gives once for all of a process's
+ * threads (a refusal is normal). */
+TRNI_COLD bool trni_host_has_tiles(void)
+{
+#if defined(__linux__) && defined(__LP64__)
+    enum { arch_prctl = 158, request_permission = 0x1023, tile_data = 18 };
+    const uint32_t features = 1u << 22 | 1u << 24 | 1u << 25, state = 3u << 17;
+    uint32_t r[4];
+    trni_cpuid(7, r);
+    if ((r[3] & features) != features || (trni_saved_state() & state) != state) return false;
+    long result;
+    __asm__ volatile("syscall"
+                     : "=a"(result)
+                     : "0"((long)arch_prctl), "D"((long)request_permission), "S"((long)tile_data)
+                     : "rcx", "r11", "memory");
+    return result == 0;
+#else
+    return false;
+#endif
+}
 #endif
 
 /* Everything is asked once: CPUID traps in a virtual machine and costs more than a small product. The one piece of
  * static state holds the answer, a bit per instruction set this host runs and, above them, the one to run by default
- * (TRN_ISA_COUNT: TRN_ISA names none that it could); whoever comes first fills it, always with the same value. */
-enum { TRNI_ISA_DEFAULT_SHIFT = 8, TRNI_ISA_DEFAULT_MASK = 0xff, TRNI_HOST_DOTS = 1 << 16 };
+ * (TRN_ISA_COUNT: TRN_ISA names none that it could); whoever comes first fills it, always with the same bits. */
+enum {
+    TRNI_ISA_DEFAULT_SHIFT = 8,
+    TRNI_ISA_DEFAULT_MASK = 0xff,
+    TRNI_HOST_DOTS = 1 << 16,
+    TRNI_UNIT_SHIFT = 17, /* the matrix unit that is used where nothing is forced, a trn_isa */
+    TRNI_UNIT_MASK = 0xf,
+    TRNI_UNIT_PASSES = 1 << 24, /* array/matrix_unit.h has tried the host's tiles, and they are what they should be, */
+    TRNI_UNIT_FAILS = 1 << 25   /* or are not */
+};
 
-TRNI_COLD int trni_isa_detect(void)
+TRNI_FN bool trni_is_unit(trn_isa isa) { return isa >= TRN_ISA_AVX512_BF16 && isa < TRN_ISA_COUNT; }
+
+TRNI_COLD trn_isa trni_best_vectors(int found)
 {
-    int found = 1 << TRN_ISA_PORTABLE;
-#if TRNI_X86
-    if (trni_host_has(TRN_ISA_AVX2)) found |= 1 << TRN_ISA_AVX2;
-    if (trni_host_has(TRN_ISA_AVX512)) found |= 1 << TRN_ISA_AVX512 | (trni_host_has_dots() ? TRNI_HOST_DOTS : 0);
-#endif
-    if (TRNI_AARCH64) found |= 1 << TRN_ISA_NEON;
-
     static const trn_isa best_first[] = { TRN_ISA_AVX512, TRN_ISA_AVX2, TRN_ISA_NEON, TRN_ISA_PORTABLE };
     int i = 0;
     while (!(found >> best_first[i] & 1)) i++;
-    trn_isa isa = best_first[i];
+    return best_first[i];
+}
+
+TRNI_COLD int trni_isa_detect(void)
+{
+    int found = 1 << TRN_ISA_PORTABLE | 1 << TRN_ISA_AMX_EMULATED;
+    trn_isa unit = TRN_ISA_AUTO; /* none */
+#if TRNI_X86
+    if (trni_host_has(TRN_ISA_AVX2)) found |= 1 << TRN_ISA_AVX2;
+    if (trni_host_has(TRN_ISA_AVX512)) found |= 1 << TRN_ISA_AVX512 | (trni_host_has_dots() ? TRNI_HOST_DOTS : 0);
+    if (found >> TRN_ISA_AVX512 & 1) {
+        bool fast = false;
+        if (trni_host_has_bf16_dots(&fast)) found |= 1 << TRN_ISA_AVX512_BF16;
+        if (trni_host_has_tiles()) found |= 1 << TRN_ISA_AMX;
+        if (fast && (found >> TRN_ISA_AVX512_BF16 & 1)) unit = TRN_ISA_AVX512_BF16;
+        if (found >> TRN_ISA_AMX & 1) unit = TRN_ISA_AMX;
+    }
+#endif
+    if (TRNI_AARCH64) found |= 1 << TRN_ISA_NEON;
+    trn_isa isa = trni_best_vectors(found);
     const char *forced = getenv("TRN_ISA");
     if (forced && *forced && strcmp(forced, "auto") != 0) {
         isa = trn_isa_from_name(forced);
         if (!(found >> isa & 1)) isa = TRN_ISA_COUNT;
+        unit = trni_is_unit(isa) ? isa : TRN_ISA_AUTO;
     }
-    return found | (int)isa << TRNI_ISA_DEFAULT_SHIFT;
+    return found | (int)isa << TRNI_ISA_DEFAULT_SHIFT | (int)unit << TRNI_UNIT_SHIFT;
 }
+
+TRNI_FN int *trni_isa_cache(void)
+{
+    static int cache;
+    return &cache;
+}
+
+/* Adds what was found out, once; others may find out the same meanwhile. */
+TRNI_COLD int trni_isa_remember(int found) { return __atomic_or_fetch(trni_isa_cache(), found, __ATOMIC_RELAXED); }
 
 TRNI_FN int trni_isa_known(void)
 {
-    static int cache;
-    int known = __atomic_load_n(&cache, __ATOMIC_RELAXED);
-    if (!known) {
-        known = trni_isa_detect();
-        __atomic_store_n(&cache, known, __ATOMIC_RELAXED);
-    }
-    return known;
+    const int known = __atomic_load_n(trni_isa_cache(), __ATOMIC_RELAXED);
+    return known ? known : trni_isa_remember(trni_isa_detect());
 }
 
 TRN_API bool trn_isa_supported(trn_isa isa)
@@ -166,12 +234,25 @@ TRN_API const char *trn_isa_name(void)
     return isa == TRN_ISA_COUNT ? "unsupported" : trn_isa_text(isa);
 }
 
-/* Turns the .isa argument of a call into the one to run. */
+/* The matrix unit that a call with this .isa may use; AUTO = none. */
+TRNI_FN trn_isa trni_isa_unit(trn_isa isa)
+{
+    if (isa == TRN_ISA_AUTO) return (trn_isa)(trni_isa_known() >> TRNI_UNIT_SHIFT & TRNI_UNIT_MASK);
+    return trni_is_unit(isa) ? isa : TRN_ISA_AUTO;
+}
+
+/* The vectors beside a matrix unit. */
+TRNI_FN trn_isa trni_isa_vectors(trn_isa isa) { return trni_is_unit(isa) ? trni_best_vectors(trni_isa_known()) : isa; }
+
+/* Turns the .isa argument of a call into the vectors to run. */
 TRNI_FN trn_status trni_isa_resolve(trn_isa *isa, trn_error *error)
 {
     if (*isa == TRN_ISA_AUTO) {
         *isa = trn_isa_default();
-        if (*isa != TRN_ISA_COUNT) return TRN_OK;
+        if (*isa != TRN_ISA_COUNT) {
+            *isa = trni_isa_vectors(*isa);
+            return TRN_OK;
+        }
         const char *forced = getenv("TRN_ISA");
         return trni_fail(error, TRN_EUNSUPPORTED,
                          "the environment's TRN_ISA=%.40s is unknown or not available on this host",
@@ -180,6 +261,7 @@ TRNI_FN trn_status trni_isa_resolve(trn_isa *isa, trn_error *error)
     if (!trn_isa_supported(*isa))
         return trni_fail(error, TRN_EUNSUPPORTED, "isa %s (%d) is not available on this host", trn_isa_text(*isa),
                          (int)*isa);
+    *isa = trni_isa_vectors(*isa);
     return TRN_OK;
 }
 

@@ -22,6 +22,7 @@
  *
  * CONTENTS
  *     trn_matmul_args            operands and options
+ *     trn_matmul_units           what the host's matrix unit did
  *     trn_matmul                 computes, or says in one sentence why not; on failure nothing is written
  *     trn_matmul_pack, trn_matmul_pack_bytes   b, once for many calls
  *     trn_matmul_scratch_bytes   how much .scratch must hold; a few MiB per thread, whatever the matrices' size
@@ -33,6 +34,14 @@
 #define TRN_MATMUL_H
 
 #include "trn_tensor_engine.h"
+
+/* What the host's matrix unit did, in blocks of one strip by one panel by one tile of K. The bits do not depend on it. */
+typedef struct trn_matmul_units {
+    int64_t vectors; /* nothing: multiply-adds of vectors did all */
+    int64_t half;    /* the first 16 steps of each chain, whose order the unit keeps */
+    int64_t chains;  /* all of each chain, whose sums are proven exact */
+    int64_t whole;   /* all of the tile, likewise */
+} trn_matmul_units;
 
 typedef struct trn_matmul_args {
     trn_generation generation;   /* 0 = Trainium2, or Trainium3 for MX and E4M3FN */
@@ -51,6 +60,7 @@ typedef struct trn_matmul_args {
     size_t scratch_bytes;
     trn_error *error;
     const void *packed;          /* b from trn_matmul_pack; b and b_scale say its shape, their data may be null */
+    trn_matmul_units *units;     /* added to, where a matrix unit has a part in this call; or null */
 } trn_matmul_args;
 
 /* ---- the call ---- */
@@ -95,6 +105,7 @@ TRNI_DRIVER void trni_block_multiply(const trni_product *p, const trni_cut *cut,
     const int64_t rows = trni_min64(p->a.lanes - m, cut->rows), columns = trni_min64(p->b.lanes - n, cut->columns);
     trni_worker w;
     trni_worker_init(&w, p, cut, scratch + cut->thread_bytes * (size_t)block);
+    if (cut->unit && w.unit.tiles.begin) w.unit.tiles.begin();
     for (int64_t j = 0; j < columns; j += cut->slab_columns) {
         const int64_t count = trni_min64(columns - j, cut->slab_columns);
         if (cut->dots) trni_region_dots(&w, n + j, count);
@@ -102,6 +113,10 @@ TRNI_DRIVER void trni_block_multiply(const trni_product *p, const trni_cut *cut,
         else if (cut->direct) trni_region_direct(&w, m, rows, n + j, count);
         else trni_region_cast(&w, m, rows, n + j, count);
     }
+    if (!cut->unit) return;
+    if (w.unit.tiles.end) w.unit.tiles.end();
+    for (int i = 0; i < TRNI_UNIT_MODES && p->counts; i++)
+        __atomic_fetch_add(p->counts + i, w.unit.count[i], __ATOMIC_RELAXED);
 }
 
 /* ---- the call ---- */
@@ -154,6 +169,7 @@ TRNI_DRIVER trn_status trni_matmul_check(const trn_matmul_args *args, trni_produ
     trn_status status = trni_product_resolve(p, &ask);
     if (status == TRN_OK) status = trni_check_result(p, args->error);
     if (status == TRN_OK && args->packed) status = trni_pack_use(p, args->packed, args->error);
+    p->counts = args->units ? &args->units->vectors : NULL;
     if (status != TRN_OK) return status;
     const bool bf16_psum = args->generation == TRN_GENERATION_DEFAULT || trn_core_spec_of(p->generation)->bf16_psum;
     if (p->numerics.psum_format == TRN_BF16 && !bf16_psum)
@@ -240,7 +256,8 @@ TRNI_DRIVER trni_matmul_plan trni_matmul_plan_of(trni_product *p)
     memset(&plan, 0, sizeof plan);
     if (packed || integer) trni_matmul_turn(p);
     if (packed) {
-        const trni_array array = trni_array_of(trni_spread_group(p->spread), p->isa);
+        const bool tiles = p->unit != TRN_ISA_AVX512_BF16 && trni_unit_applies(p);
+        const trni_array array = trni_matmul_array(p, tiles);
         plan.cut = trni_cut_of(p, &array);
         plan.bytes = trni_cut_bytes(&plan.cut);
     } else if (integer && p->a.lanes >= TRNI_INT8_FEW) {

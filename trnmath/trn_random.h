@@ -309,7 +309,7 @@ TRNI_FN trni_philox_blocks_fn *trni_philox_blocks_pick(trn_isa isa)
 TRNI_FN trn_isa trni_random_isa(trn_isa isa)
 {
     if (isa == TRN_ISA_AUTO) isa = trn_isa_default();
-    return trn_isa_supported(isa) ? isa : TRN_ISA_PORTABLE;
+    return trn_isa_supported(isa) ? trni_isa_vectors(isa) : TRN_ISA_PORTABLE;
 }
 
 TRN_API void trn_random_fill(uint32_t *word, size_t n, uint64_t seed, uint64_t stream, uint64_t index, trn_isa isa)

@@ -65,7 +65,7 @@ void fc_table_of_scales(fc_side from, fc_side to, float in_scale, float out_scal
 
 void fc_convert_codes(const fc_table *table, void *out, const void *in, size_t n)
 {
-    trni_lookup_pick(1, trn_isa_default())(table->to, out, in, n);
+    trni_lookup_pick(1, trni_isa_vectors(trn_isa_default()))(table->to, out, in, n);
 }
 
 /* ---- --codes: what each mode does to the 254 finite codes, before any checkpoint ---- */

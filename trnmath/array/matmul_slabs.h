@@ -75,6 +75,13 @@ TRNI_FN void trni_want_home(const float *home, int64_t step, int64_t rows, int64
             __builtin_prefetch(home + i * step + j, 1, 3);
 }
 
+/* Which of the slab's panels of words. */
+TRNI_FN int64_t trni_unit_panel(const trni_worker *w, const trni_slab *s, int64_t column)
+{
+    const int64_t panel = column / w->array.width;
+    return s->thin ? panel % TRNI_THIN_PANELS : panel;
+}
+
 /* All strips of the packed a times one packed panel over one tile. PSUM of the panel waits in w->local between tiles;
  * it is read from its home before the slab's first tile and written back after its last. */
 TRNI_DRIVER void trni_panel_tile(const trni_worker *w, const trni_slab *s, int64_t column, int64_t columns,
@@ -96,10 +103,15 @@ TRNI_DRIVER void trni_panel_tile(const trni_worker *w, const trni_slab *s, int64
         if (last || (first && !fresh))
             trni_want_home(home + strip * s->psum.step, s->psum.step, trni_min64(s->rows - m - strip, strip), columns);
         if (first && narrow && !fresh) trni_copy_tile(local, width, home, s->psum.step, strip, columns);
-        trni_strip_times_panel(&w->array, kernel, a + m * map->lines, b, map, w->p->numerics.merge,
-                               fresh ? NULL : (from_home ? home : local),
-                               from_home ? s->psum.step : width, to_home ? home : local, to_home ? s->psum.step : width,
-                               any ? wanted->at + (uintptr_t)(line * TRNI_LINE) : (uintptr_t)b, any ? wanted->step : 0);
+        const trni_unit_call call = { (k - s->k) / trni_tile_depth(w->p), index, trni_unit_panel(w, s, column),
+                                      a + m * map->lines, b, map,
+                                      fresh ? NULL : (from_home ? home : local), from_home ? s->psum.step : width,
+                                      to_home ? home : local, to_home ? s->psum.step : width,
+                                      any ? wanted->at + (uintptr_t)(line * TRNI_LINE) : (uintptr_t)b,
+                                      any ? wanted->step : 0 };
+        if (!w->cut->unit || !trni_unit_strip(&w->unit, kernel, &call))
+            trni_strip_times_panel(&w->array, kernel, call.a, b, map, w->p->numerics.merge, call.in, call.in_step,
+                                   call.out, call.out_step, call.ahead, call.ahead_step);
         trni_worker_round(w, to_home ? home : local, to_home ? s->psum.step : width, strip, columns, s->m + m,
                           s->n + column, k);
         if (last && narrow) trni_copy_tile(home, s->psum.step, local, width, strip, columns);
@@ -108,14 +120,18 @@ TRNI_DRIVER void trni_panel_tile(const trni_worker *w, const trni_slab *s, int64
     }
 }
 
+/* Where trn_matmul_pack left the panel of column n, tile k. */
+TRNI_DRIVER const float *trni_prepacked_b(const trni_worker *w, int64_t n, int64_t k)
+{
+    const int lines = trni_tile_map(w, trni_tile_deep(w, k, w->p->b.depth))->lines;
+    return w->p->packed + k * trni_round_up(w->p->b.lanes, w->array.width) + n * lines;
+}
+
 /* Where the packed tile of b at [k, column] stands; one past the slab's last column it is the slab's first. */
 TRNI_DRIVER const float *trni_packed_b(const trni_worker *w, const trni_slab *s, int64_t column, int64_t k)
 {
-    if (w->p->packed) {
-        const int lines = trni_tile_map(w, trni_tile_deep(w, k, w->p->b.depth))->lines;
-        return w->p->packed + k * trni_round_up(w->p->b.lanes, w->array.width) +
-               (s->n + trni_min64(column, s->columns - 1) / w->array.width * w->array.width) * lines;
-    }
+    if (w->p->packed)
+        return trni_prepacked_b(w, s->n + trni_min64(column, s->columns - 1) / w->array.width * w->array.width, k);
     if (column >= s->columns) return w->b;
     if (s->thin)
         return w->b + column % (TRNI_THIN_PANELS * w->array.width) * trni_tile_map(w, (int)s->depth)->lines;
@@ -128,17 +144,22 @@ TRNI_DRIVER void trni_slab_multiply(const trni_worker *w, const trni_slab *s)
 {
     const int width = w->array.width;
     const int64_t end = s->k + s->depth, deep = trni_tile_depth(w->p);
-    for (int64_t k = s->k; k < end; k += deep)
-        trni_worker_pack_rows(w, s->m, s->rows, k, trni_tile_deep(w, k, end), w->a + (k - s->k) * s->rows);
+    for (int64_t k = s->k; k < end; k += deep) {
+        float *strips = w->a + (k - s->k) * s->rows;
+        trni_worker_pack_rows(w, s->m, s->rows, k, trni_tile_deep(w, k, end), strips);
+        trni_worker_unit_rows(w, s->rows, (k - s->k) / deep, trni_tile_deep(w, k, end), strips);
+    }
     for (int64_t column = 0; column < s->columns; column += width)
         for (int64_t k = s->k; k < end; k += deep) {
             const int depth = trni_tile_deep(w, k, end);
             const int64_t next_k = k + deep, columns = trni_min64(s->columns - column, width);
             const float *next =
                 next_k < end ? trni_packed_b(w, s, column, next_k) : trni_packed_b(w, s, column + width, s->k);
-            if (s->thin && column % (TRNI_THIN_PANELS * width) == 0)
-                trni_worker_pack_columns(w, s->n + column, trni_min64(s->columns - column, TRNI_THIN_PANELS * width), k,
-                                         depth, w->b);
+            if (s->thin && column % (TRNI_THIN_PANELS * width) == 0) {
+                const int64_t some = trni_min64(s->columns - column, TRNI_THIN_PANELS * width);
+                trni_worker_pack_columns(w, s->n + column, some, k, depth, w->b);
+                trni_worker_unit_columns(w, some, 0, 0, depth, w->b);
+            }
             trni_panel_tile(w, s, column, columns, w->a + (k - s->k) * s->rows, trni_packed_b(w, s, column, k), next, k,
                             depth);
         }
@@ -154,8 +175,13 @@ TRNI_DRIVER void trni_region_multiply(const trni_worker *w, int64_t m, int64_t r
     const int64_t most = trni_slab_depth(p, w->cut->few), wide = trni_round_up(columns, w->array.width);
     for (int64_t k = 0; k < p->a.depth; k += most) {
         const int64_t depth = trni_min64(p->a.depth - k, most);
-        for (int64_t tile = k; tile < k + depth && !thin && !w->p->packed; tile += trni_tile_depth(p))
-            trni_worker_pack_columns(w, n, columns, tile, trni_tile_deep(w, tile, k + depth), w->b + (tile - k) * wide);
+        for (int64_t tile = k; tile < k + depth && !thin; tile += trni_tile_depth(p)) {
+            const int deep = trni_tile_deep(w, tile, k + depth);
+            float *panels = w->b + (tile - k) * wide;
+            if (!p->packed) trni_worker_pack_columns(w, n, columns, tile, deep, panels);
+            trni_worker_unit_columns(w, columns, (tile - k) / trni_tile_depth(p), 0, deep,
+                                     p->packed ? trni_prepacked_b(w, n, tile) : panels);
+        }
         for (int64_t i = 0; i < rows; i += slab_rows) {
             const trni_psum at = { psum.at + i * psum.step, psum.step };
             const bool last = i + slab_rows >= rows;

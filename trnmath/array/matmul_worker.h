@@ -12,6 +12,7 @@
 
 #include "../base/threads.h"
 #include "../trn_tensor_engine.h"
+#include "matmul_unit.h"
 
 /* ---- how the work is cut ----
  *
@@ -41,8 +42,9 @@ typedef struct trni_cut {
     bool direct;           /* dst is F32, aligned, with unit column stride: PSUM lives in it */
     bool few, thin;
     bool single, dots;     /* one row of a, and b's rows, or columns, in memory order: b is not packed */
+    bool unit;             /* a matrix unit does what it can */
     int64_t slab_columns;
-    size_t a_floats, b_floats, local_floats, psum_floats, row_floats, thread_bytes;
+    size_t a_floats, b_floats, local_floats, psum_floats, row_floats, unit_bytes, thread_bytes;
 } trni_cut;
 
 /* Threads along M and N so that blocks are as square as can be (least packing), and no thread is without work. */
@@ -88,9 +90,42 @@ TRNI_FN int64_t trni_slab_depth(const trni_product *p, bool few)
     return few || deep > TRNI_SLAB_DEPTH ? deep : TRNI_SLAB_DEPTH / deep * deep;
 }
 
+/* The vectors' strips and panels; beside tiles the tallest strip is theirs. */
+TRNI_DRIVER trni_array trni_matmul_array(const trni_product *p, bool unit)
+{
+    trni_array array = trni_array_of(trni_spread_group(p->spread), p->isa);
+    if (unit && p->unit != TRN_ISA_AVX512_BF16) {
+        array.rows[0] = TRNI_UNIT_ROWS;
+        array.micro[0] = NULL;
+    }
+    return array;
+}
+
+TRNI_FN int64_t trni_slab_tiles(const trni_product *p, bool few)
+{
+    return trni_ceil_div(trni_min64(p->a.depth, trni_slab_depth(p, few)), trni_tile_depth(p));
+}
+
+/* Of a matrix unit's words for one slab. */
+TRNI_DRIVER size_t trni_unit_work_init(trni_unit_work *u, const trni_cut *cut, const trni_product *p,
+                                       const trni_array *array)
+{
+    const int64_t rows = cut->few ? cut->rows : (int64_t)TRNI_SLAB_ROWS,
+                  columns = trni_min64(cut->columns, cut->slab_columns);
+    trni_unit_work_maps(u, p);
+    return trni_unit_work_lay(u, array, rows, columns, trni_slab_tiles(p, cut->few));
+}
+
+TRNI_DRIVER size_t trni_cut_unit_bytes(const trni_cut *cut, const trni_product *p, const trni_array *array)
+{
+    trni_unit_work u;
+    return (size_t)trni_round_up((int64_t)trni_unit_work_init(&u, cut, p, array), TRNI_SCRATCH_ALIGN);
+}
+
 TRNI_DRIVER trni_cut trni_cut_of(const trni_product *p, const trni_array *array)
 {
     trni_cut cut;
+    cut.unit = array->rows[0] == TRNI_UNIT_ROWS || (p->unit == TRN_ISA_AVX512_BF16 && trni_unit_applies(p));
     trni_cut_threads(&cut, p->a.lanes, p->b.lanes, p->a.depth, array);
     cut.single = p->a.lanes == 1 && p->b.lane_stride == 1 && p->b.lanes >= array->width && !p->packed;
     cut.dots = trni_dots_apply(p) && !p->packed;
@@ -109,9 +144,11 @@ TRNI_DRIVER trni_cut trni_cut_of(const trni_product *p, const trni_array *array)
     cut.psum_floats = cut.direct ? 0 : columns * (size_t)trni_min64(cut.rows, TRNI_PSUM_ROWS);
     cut.row_floats = cut.single ? TRNI_ROW_COLUMNS + (size_t)TRNI_ROW_BLOCKS * TRNI_ROW_COLUMNS / sizeof(float) : 0;
     if (cut.dots) cut.row_floats = TRNI_DOT_DEPTH;
+    cut.unit_bytes = cut.unit ? trni_cut_unit_bytes(&cut, p, array) : 0;
     cut.thread_bytes = (size_t)trni_round_up(
         (int64_t)((cut.a_floats + cut.b_floats + cut.local_floats + cut.psum_floats + cut.row_floats) *
-                  sizeof(float)),
+                      sizeof(float) +
+                  cut.unit_bytes),
         TRNI_SCRATCH_ALIGN);
     return cut;
 }
@@ -131,6 +168,7 @@ typedef struct trni_worker {
     trni_map whole, tail; /* of a full tile, and of the last one */
     trni_encoder psum_encoder; /* BF16 PSUM */
     float *a, *b, *local, *psum;
+    trni_unit_work unit; /* where cut->unit */
     float *row; /* of a single row: [TRNI_ROW_COLUMNS] sums, then [TRNI_ROW_BLOCKS][TRNI_ROW_COLUMNS] scales' bytes; or,
                  * for dots, [TRNI_DOT_DEPTH] numbers of a */
 } trni_worker;
@@ -146,7 +184,7 @@ TRNI_DRIVER void trni_worker_init(trni_worker *w, const trni_product *p, const t
 {
     w->p = p;
     w->cut = cut;
-    w->array = trni_array_of(trni_spread_group(p->spread), p->isa);
+    w->array = trni_matmul_array(p, cut->unit);
     trni_feed_init(&w->feed_a, &p->a, p->isa);
     trni_feed_init(&w->feed_b, &p->b, p->isa);
     const int deep = (int)trni_tile_depth(p), rest = (int)(p->a.depth % deep);
@@ -159,6 +197,10 @@ TRNI_DRIVER void trni_worker_init(trni_worker *w, const trni_product *p, const t
     w->local = w->b + cut->b_floats;
     w->psum = w->local + cut->local_floats;
     w->row = w->psum + cut->psum_floats;
+    if (!cut->unit) return;
+    trni_unit_work_init(&w->unit, cut, p, &w->array);
+    trni_unit_work_kernels(&w->unit, p, &w->array);
+    trni_unit_work_place(&w->unit, scratch + cut->thread_bytes - cut->unit_bytes, trni_slab_tiles(p, cut->few));
 }
 
 /* Numbers along K of the tile at k, in a slab that ends at `end`. */
@@ -179,6 +221,33 @@ TRNI_DRIVER void trni_worker_pack_rows(const trni_worker *w, int64_t m, int64_t 
     if (map->lines > depth) memset(dst, 0, sizeof(float) * (size_t)(map->lines * lanes));
     trni_pack_rows(&packer, m, lanes, k, depth, dst);
     if (w->p->a_scale.data) trni_scale_rows(&w->array, &w->p->a_scale, map, m, lanes, k, dst, w->p->isa);
+}
+
+/* The unit's words of the strips at `packed`, the slab's tile `tile`. */
+TRNI_DRIVER void trni_worker_unit_rows(const trni_worker *w, int64_t lanes, int64_t tile, int depth,
+                                       const float *packed)
+{
+    if (!w->cut->unit) return;
+    const trni_map *map = trni_tile_map(w, depth);
+    const trni_unit_map *words = trni_unit_map_at(&w->unit, map);
+    int index = 0;
+    for (int64_t done = 0; done < lanes; index++) {
+        const int kernel = trni_strip_kernel(&w->array, lanes - done), strip = w->array.rows[kernel];
+        if (trni_unit_has(&w->unit, kernel))
+            trni_unit_pack_strip(&w->unit, tile, index, words, packed + done * map->lines, strip);
+        done += strip;
+    }
+}
+
+/* And of panels, the first of them the slab's `panel`. */
+TRNI_DRIVER void trni_worker_unit_columns(const trni_worker *w, int64_t columns, int64_t tile, int64_t panel, int depth,
+                                          const float *packed)
+{
+    if (!w->cut->unit) return;
+    const trni_map *map = trni_tile_map(w, depth);
+    const trni_unit_map *words = trni_unit_map_at(&w->unit, map);
+    for (int64_t done = 0; done < columns; done += w->array.width, panel++)
+        trni_unit_pack_panel(&w->unit, tile, panel, words, packed + done * map->lines);
 }
 
 TRNI_DRIVER void trni_worker_pack_columns(const trni_worker *w, int64_t n, int64_t columns, int64_t k, int depth,

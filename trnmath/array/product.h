@@ -58,7 +58,9 @@ typedef struct trni_product {
     trn_overflow overflow;
     uint64_t seed, stream;
     trn_numerics numerics;
-    trn_isa isa;
+    trn_isa isa;  /* vectors */
+    trn_isa unit; /* the matrix unit beside them, or TRN_ISA_AUTO: none */
+    int64_t *counts; /* of blocks, by what the unit did of them; or NULL */
 } trni_product;
 
 /* ---- which formats may meet ---- */
@@ -367,6 +369,7 @@ TRNI_DRIVER trn_status trni_product_resolve(trni_product *p, const trni_request 
     trni_product_set_dst(p, &ask.dst);
     if ((status = trni_request_check_options(&ask, p)) != TRN_OK) return status;
     p->packed = NULL;
+    p->counts = NULL;
     p->accumulate = ask.accumulate;
     p->first_row = ask.first_row;
     p->rounding = ask.rounding;
@@ -374,6 +377,7 @@ TRNI_DRIVER trn_status trni_product_resolve(trni_product *p, const trni_request 
     p->seed = ask.seed;
     p->stream = ask.stream;
     p->isa = ask.isa;
+    p->unit = trni_isa_unit(ask.isa);
     return trni_isa_resolve(&p->isa, ask.error);
 }
 
