@@ -127,6 +127,23 @@ TRNI_DRIVER const float *trni_prepacked_b(const trni_worker *w, int64_t n, int64
     return w->p->packed + k * trni_round_up(w->p->b.lanes, w->array.width) + n * lines;
 }
 
+/* The first strip and panel of a block, as a sample: where they are not for the unit, hardly any others are, and their
+ * words cost more than they bring. */
+TRNI_DRIVER void trni_worker_try_unit(trni_worker *w, int64_t m, int64_t rows, int64_t n, int64_t columns)
+{
+    const int kernel = trni_strip_kernel(&w->array, rows), depth = trni_tile_deep(w, 0, w->p->a.depth);
+    const trni_map *map = trni_tile_map(w, depth);
+    const trni_unit_map *words = trni_unit_map_at(&w->unit, map);
+    w->unit.hopeless = !trni_unit_has(&w->unit, kernel);
+    if (w->unit.hopeless) return;
+    trni_worker_pack_rows(w, m, w->array.rows[kernel], 0, depth, w->a);
+    trni_worker_unit_rows(w, w->array.rows[kernel], 0, depth, w->a);
+    if (!w->p->packed) trni_worker_pack_columns(w, n, trni_min64(columns, w->array.width), 0, depth, w->b);
+    trni_worker_unit_columns(w, 1, 0, 0, depth, w->p->packed ? trni_prepacked_b(w, n, 0) : w->b);
+    const trni_unit_mode mode = trni_unit_mode_at(&w->unit, words, 0, 0, 0);
+    w->unit.hopeless = mode == TRNI_UNIT_NEVER || (mode == TRNI_UNIT_HALF && !w->unit.tiles.bf16);
+}
+
 /* Where the packed tile of b at [k, column] stands; one past the slab's last column it is the slab's first. */
 TRNI_DRIVER const float *trni_packed_b(const trni_worker *w, const trni_slab *s, int64_t column, int64_t k)
 {

@@ -18,25 +18,11 @@
 
 /* ---- which products ---- */
 
-enum { TRNI_UNIT_LEAST = 1 << 15 /* multiply-adds of a product that is worth a look */, TRNI_UNIT_SAMPLE = 32 };
+enum { TRNI_UNIT_LEAST = 1 << 18 /* multiply-adds of a product that is worth a look */ };
 
 /* Are all its numbers BF16 numbers? */
 TRNI_FN bool trni_unit_takes(const trni_operand *o) { return o->format == TRN_BF16 || o->info.bits <= 8; }
 
-/* Two lanes as a sample: where they are far from exact, all others will be. */
-TRNI_DRIVER float trni_unit_sample(const trni_operand *o)
-{
-    float norm = 0, ulp = TRNI_UNIT_NO_ULP;
-    for (int64_t k = 0; k < trni_min64(o->depth, TRNI_UNIT_SAMPLE); k++) {
-        const uint32_t u = trni_operand_bits(o, 0, k);
-        const float x = trni_float(u), one = trni_unit_ulp(u);
-        norm = __builtin_fmaf(x, x, norm);
-        if (u & ~TRNI_F32_SIGN) ulp = one < ulp ? one : ulp;
-    }
-    return trni_unit_ratio(norm, ulp);
-}
-
-/* Tiles gain half of each chain at least; dot products nothing unless chains are exact. */
 TRNI_DRIVER bool trni_unit_applies(const trni_product *p)
 {
     const trn_numerics *n = &p->numerics;
@@ -45,8 +31,7 @@ TRNI_DRIVER bool trni_unit_applies(const trni_product *p)
     if (n->merge != TRN_MERGE_ASCENDING && n->chains >= 4) return false;
     if (p->a.lanes < (tiles ? (int64_t)TRNI_UNIT_ROWS : 4)) return false;
     if ((double)p->a.lanes * (double)p->b.lanes * (double)p->a.depth < TRNI_UNIT_LEAST) return false;
-    if (tiles) return trni_unit_of(p->unit, p->isa).bf16 != NULL;
-    return (double)trni_unit_sample(&p->a) * (double)trni_unit_sample(&p->b) < 0x1p52;
+    return !tiles || trni_unit_of(p->unit, p->isa).bf16;
 }
 
 /* ---- a thread's words ---- */
@@ -62,6 +47,7 @@ typedef struct trni_unit_work {
     uint32_t *a, *b, *spare;
     trni_unit_proof *a_proof, *b_proof; /* [tile][strip], [tile][panel] */
     int64_t *count;                     /* strips times panels by trni_unit_mode */
+    bool hopeless;                      /* the first of them were not for the unit: no more words */
 } trni_unit_work;
 
 /* Words of 16 rows, or of a panel; half of them besides. */
@@ -143,6 +129,7 @@ TRNI_DRIVER void trni_unit_pack_strip(const trni_unit_work *u, int64_t tile, int
 {
     uint32_t *word = u->a + (size_t)tile * u->a_step + (size_t)index * u->strip;
     trni_unit_proof *proof = u->a_proof + tile * u->strips + index;
+    if (u->hopeless) return;
     *proof = trni_unit_no_proof();
     trni_unit_prove(proof, strip, (size_t)rows, rows, map, u->kernels.state);
     if (!proof->half) return;
@@ -160,6 +147,7 @@ TRNI_DRIVER void trni_unit_pack_panel(const trni_unit_work *u, int64_t tile, int
 {
     uint32_t *word = u->b + (size_t)tile * u->b_step + (size_t)index * u->panel;
     trni_unit_proof *proof = u->b_proof + tile * u->panels + index;
+    if (u->hopeless) return;
     *proof = trni_unit_no_proof();
     for (int lane = 0; lane < u->width; lane += TRNI_UNIT_LANES)
         trni_unit_prove(proof, panel + lane, (size_t)u->width, TRNI_UNIT_LANES, map, u->kernels.state);
@@ -223,13 +211,19 @@ TRNI_DRIVER void trni_unit_tiles(const trni_unit_work *u, const trni_unit_map *m
     u->kernels.sum(call->out, call->out_step, call->in, call->in_step, all, u->width);
 }
 
+TRNI_DRIVER trni_unit_mode trni_unit_mode_at(const trni_unit_work *u, const trni_unit_map *map, int64_t tile,
+                                             int64_t strip, int64_t panel)
+{
+    if (u->hopeless) return TRNI_UNIT_NEVER;
+    return trni_unit_mode_of(u->a_proof + tile * u->strips + strip, u->b_proof + tile * u->panels + panel, map);
+}
+
 /* False: the vectors' own kernel is to do it. */
 TRNI_DRIVER bool trni_unit_strip(const trni_unit_work *u, int kernel, const trni_unit_call *call)
 {
     if (!trni_unit_has(u, kernel)) return false;
     const trni_unit_map *map = trni_unit_map_at(u, call->map);
-    const trni_unit_mode mode = trni_unit_mode_of(u->a_proof + call->tile * u->strips + call->strip,
-                                                  u->b_proof + call->tile * u->panels + call->panel, map);
+    const trni_unit_mode mode = trni_unit_mode_at(u, map, call->tile, call->strip, call->panel);
     const uint32_t *a = u->a + (size_t)call->tile * u->a_step + (size_t)call->strip * u->strip,
                    *b = u->b + (size_t)call->tile * u->b_step + (size_t)call->panel * u->panel;
     u->count[mode]++;
