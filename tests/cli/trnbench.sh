@@ -29,7 +29,7 @@ refuses "--system trn9: no such system; trnbench spec lists them" spec --system 
 refuses "--phase training: expected prefill or decode" matmul --phase training
 refuses "--tokens 0: expected a whole number from 1 to 16777216" matmul --tokens 0
 refuses "--rounds 1.5: expected a whole number from 1 to 1000" matmul --rounds 1.5
-refuses "--isa sse9: expected portable, avx2, avx512, neon or auto" matmul --isa sse9
+refuses "--isa sse9: expected portable, avx2, avx512, neon, avx512-bf16, amx, amx-emulated or auto" matmul --isa sse9
 refuses "--share all: expected core, chip, domain or system" matmul --share all
 refuses "--numerics chains=3: expected field=value or preset names with commas between, such as \
 chains=1,merge=pairwise or single_chain" \
@@ -291,7 +291,7 @@ refuses "--overflow wrap: expected default or saturate" convert --overflow wrap
 refuses "--size 1000: expected a multiple of 4096 up to 256Mi, such as 32768, 32Ki or 16Mi" convert --size 1000
 refuses "--size 4Gi: expected a multiple of 4096 up to 256Mi, such as 32768, 32Ki or 16Mi" convert --size 4Gi
 refuses "--rounds 0: expected a whole number from 1 to 101" convert --rounds 0
-refuses "--isa sse9: expected portable, avx2, avx512, neon or auto" convert --isa sse9
+refuses "--isa sse9: expected portable, avx2, avx512, neon, avx512-bf16, amx, amx-emulated or auto" convert --isa sse9
 refuses "--peers some: expected none or all" convert --peers some
 refuses "no conversion is left by these filters" convert --from mxfp4 --to mxfp4
 refuses "--report /nonexistent/x.html: it cannot be created (No such file or directory)" \

@@ -14,9 +14,11 @@ runs=0
 # supported ISA: what the kernel says, so that a library that wrongly gives up on an instruction set is caught.
 supported() {
     case $1 in
-    portable) return 0 ;;
+    portable | amx-emulated) return 0 ;;
     avx2) set -- avx2 fma f16c ;;
     avx512) set -- avx2 fma f16c avx512f avx512bw avx512dq avx512vl ;;
+    avx512-bf16) set -- avx512f avx512bw avx512dq avx512vl avx512_bf16 ;;
+    amx) set -- avx512f avx512bw avx512dq avx512vl amx_tile amx_bf16 amx_int8 ;;
     neon) [ "$(uname -m)" = aarch64 ]; return ;;
     esac
     for flag; do grep -q -w -m 1 "$flag" /proc/cpuinfo || return 1; done
@@ -53,7 +55,7 @@ run() {
     got=$(sed -n 's/^digest //p' "$scratch/out")
     ran=$(sed -n 's/^ran //p' "$scratch/out")
     case $flags in *-fopenmp*) want="$isa threads $threads" ;; *) want="$isa threads 0" ;; esac
-    printf '%s  %-8s threads %s  %s%s\n' "${got:-no digest       }" "$isa" "${want##* }" "$flags" \
+    printf '%s  %-12s threads %s  %s%s\n' "${got:-no digest       }" "$isa" "${want##* }" "$flags" \
         "${TRN_DIGEST_MODES:+, in modes: $TRN_DIGEST_MODES}"
     [ $status -eq 0 ] || fail_log "$scratch/log" \
         "the digest differs: $flags, TRN_ISA=$isa, OMP_NUM_THREADS=$threads, modes: ${TRN_DIGEST_MODES:-plain}"
@@ -72,9 +74,9 @@ modes() {
 }
 
 skipped=
-isas='portable avx2 avx512'
+isas='portable amx-emulated amx avx512-bf16 avx2 avx512'
 best=portable
-if [ "$(uname -m)" = aarch64 ]; then isas='portable neon' best=neon; fi
+if [ "$(uname -m)" = aarch64 ]; then isas='portable amx-emulated neon' best=neon; fi
 for isa in $isas; do if supported "$isa"; then best=$isa; fi; done
 
 case $part in

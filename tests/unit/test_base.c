@@ -193,6 +193,11 @@ static bool expected(trn_isa isa)
     case TRN_ISA_AVX512:
         return avx2 && cpuinfo_has("avx512f") && cpuinfo_has("avx512bw") && cpuinfo_has("avx512dq") &&
                cpuinfo_has("avx512vl");
+    case TRN_ISA_AVX512_BF16: return expected(TRN_ISA_AVX512) && cpuinfo_has("avx512_bf16");
+    case TRN_ISA_AMX: /* Linux shows them where a process may ask for them */
+        return expected(TRN_ISA_AVX512) && cpuinfo_has("amx_tile") && cpuinfo_has("amx_bf16") &&
+               cpuinfo_has("amx_int8");
+    case TRN_ISA_AMX_EMULATED: return true;
 #if defined(__aarch64__)
     case TRN_ISA_NEON: return true;
 #endif
@@ -299,7 +304,7 @@ static void a_wrong_environment_is_an_error(void **state)
 {
     (void)state;
     char want[1024];
-    const char *wrong[8] = { "bogus", "AVX512", "count", "unknown" };
+    const char *wrong[4 + TRN_ISA_COUNT] = { "bogus", "AVX512", "count", "unknown" };
     int count = 4;
     for (int i = TRN_ISA_PORTABLE; i < TRN_ISA_COUNT; i++)
         if (!expected((trn_isa)i)) wrong[count++] = trn_isa_text((trn_isa)i);

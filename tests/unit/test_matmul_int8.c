@@ -102,8 +102,8 @@ static void products(void **state)
                       .accumulate = cases_one_in(&rng, 2), .saturates = cases_one_in(&rng, 2), .k_tile = 128 };
         if (cases_one_in(&rng, 3)) p.k_tile = 1 + cases_below(&rng, 128);
         fill(&p);
-        for (size_t i = 0; i < sizeof all_isas / sizeof all_isas[0]; i++)
-            if (trn_isa_supported(all_isas[i])) ask(&p, all_isas[i], 1 + cases_below(&rng, 3));
+        for (int isa = TRN_ISA_PORTABLE; isa < TRN_ISA_COUNT; isa++)
+            if (trn_isa_supported((trn_isa)isa)) ask(&p, (trn_isa)isa, 1 + cases_below(&rng, 3));
         free(p.a);
         free(p.b);
         free(p.before);

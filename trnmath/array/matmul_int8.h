@@ -7,8 +7,9 @@
  *
  * KNOWN FROM: trni_int8_part, whose bits these are. Blocking as in array/matmul_worker.h.
  *
- * A group is a word of 32 bits: four numbers of 8 bits, those of b plus 128 (VPDPBUSD multiplies unsigned with signed
- * numbers; 128 times the sum of a's row is what a sum starts below zero), or two numbers of 16 bits.
+ * A group is a word of 32 bits: four numbers of 8 bits, those of b plus 128 (VPDPBUSD and tiles multiply unsigned with
+ * signed numbers; 128 times the sum of a's row is what a sum starts below zero), or two numbers of 16 bits. Tiles take
+ * blocks of 16 words, strips of 16 rows; what is left of rows goes to vectors.
  */
 #ifndef TRNI_ARRAY_MATMUL_INT8_H
 #define TRNI_ARRAY_MATMUL_INT8_H
@@ -17,7 +18,7 @@
 
 enum {
     TRNI_INT8_WIDTH = 32, /* columns of a panel */
-    TRNI_INT8_STRIP = 12, /* rows of the tallest kernel */
+    TRNI_INT8_STRIP = 16, /* rows of the tallest kernel */
     TRNI_INT8_FEW = 3,    /* fewer rows are not worth packing b */
     TRNI_INT8_SLAB_DEPTH = 2048,
     TRNI_INT8_SLAB_COLUMNS = 512,
@@ -99,21 +100,76 @@ TRNI_INLINE void trni_int8_sum_body(const signed char *x, size_t n, int32_t *sum
 }
 TRNI_DISPATCH_AVX2(trni_int8_sum, (const signed char *x, size_t n, int32_t *sum), (x, n, sum))
 
+/* Four numbers of 8 bits and one row, where there are tiles, but no vectors for such words. */
+TRNI_INLINE void trni_int8_bytes_body(TRNI_INT8_PARAMS)
+{
+    for (int j = 0; j < TRNI_INT8_WIDTH; j++)
+        out[j] = trni_wrapped((in ? (uint32_t)in[j] : 0) + (uint32_t)start[0]);
+    for (int g = 0; g < groups; g++, b += TRNI_INT8_WIDTH)
+        for (int byte = 0; byte < 32; byte += 8)
+            for (int j = 0; j < TRNI_INT8_WIDTH; j++)
+                out[j] = trni_wrapped((uint32_t)out[j] +
+                                      (((a[g] >> byte & 0xffu) ^ 0x80u) - 0x80u) * (b[j] >> byte & 0xffu));
+}
+TRNI_DISPATCH_AVX2(trni_int8_bytes, (TRNI_INT8_PARAMS), (TRNI_INT8_ARGS))
+
+/* ---- tiles: a is [block][16 rows][16 words] ---- */
+
+TRNI_INLINE void trni_int8_tiles(trni_unit_int8_fn *tiles, TRNI_INT8_PARAMS)
+{
+    TRNI_LINES(int32_t) sum[TRNI_UNIT_ROWS * TRNI_INT8_WIDTH];
+    tiles(sum, a, b, groups / TRNI_UNIT_WORDS, TRNI_INT8_WIDTH);
+    for (int i = 0; i < TRNI_UNIT_ROWS * TRNI_INT8_WIDTH; i++)
+        out[i] = trni_wrapped((uint32_t)sum[i] + (uint32_t)start[i / TRNI_INT8_WIDTH] + (in ? (uint32_t)in[i] : 0));
+}
+
+TRNI_DRIVER void trni_int8_tiles_emulated(TRNI_INT8_PARAMS)
+{
+    trni_int8_tiles(trni_unit_int8_emulated_for(TRNI_X86 && trn_isa_supported(TRN_ISA_AVX2) ? TRN_ISA_AVX2
+                                                                                             : TRN_ISA_PORTABLE),
+                    TRNI_INT8_ARGS);
+}
+
+#if TRNI_UNIT_SIMD && TRNI_UNIT_AMX
+TRNI_KERNEL static void trni_int8_tiles_amx(TRNI_INT8_PARAMS) { trni_int8_tiles(trni_simd_tiles_int8, TRNI_INT8_ARGS); }
+#endif
+
 /* How one kind of host multiplies. */
 typedef struct trni_int8_way {
+    trni_unit unit;   /* tiles, or none */
     int group;        /* numbers in a word */
     trni_array shape; /* rows of its kernels, and the width; the rest of it belongs to others */
-    trni_int8_micro_fn *micro[3];
+    trni_int8_micro_fn *micro[4];
     trni_int8_weave_fn *weave;
     trni_int8_sum_fn *sum;
     trni_int8_saturate_fn *saturate;
 } trni_int8_way;
 
+/* Tiles before all others, where there are some. */
+TRNI_DRIVER void trni_int8_way_tiles(trni_int8_way *way, trn_isa unit, trn_isa isa)
+{
+    way->unit = trni_unit_of(unit, isa);
+    if (!way->unit.int8) return;
+    if (way->group != 4) { /* no vectors for words of bytes */
+        way->group = 4;
+        way->shape.rows[0] = 1;
+        way->micro[0] = trni_int8_bytes_for(isa);
+    }
+    memmove(way->shape.rows + 1, way->shape.rows, sizeof(int[3]));
+    memmove(way->micro + 1, way->micro, sizeof(trni_int8_micro_fn *[3]));
+    way->shape.rows[0] = TRNI_UNIT_ROWS;
+    way->micro[0] = trni_int8_tiles_emulated;
+#if TRNI_UNIT_SIMD && TRNI_UNIT_AMX
+    if (unit == TRN_ISA_AMX) way->micro[0] = trni_int8_tiles_amx;
+#endif
+}
+
 TRNI_DRIVER trni_int8_way trni_int8_way_of(trn_isa isa)
 {
-    trni_int8_way way = { 2,
+    trni_int8_way way = { { NULL, NULL, NULL, NULL },
+                          2,
                           { TRNI_INT8_WIDTH, { 4, 1, 1, 1, 1 }, { NULL }, NULL, NULL },
-                          { trni_int8_micro_4_for(isa), trni_int8_micro_1_for(isa), NULL },
+                          { trni_int8_micro_4_for(isa), trni_int8_micro_1_for(isa), NULL, NULL },
                           trni_int8_weave_for(isa),
                           trni_int8_sum_for(isa),
                           trni_int8_saturate_for(isa) };
@@ -126,7 +182,7 @@ TRNI_DRIVER trni_int8_way trni_int8_way_of(trn_isa isa)
     const bool four = isa == TRN_ISA_AVX512 && trni_has_dots();
     if (four) way.group = 4;
     memcpy(way.shape.rows, rows[four], sizeof rows[four]);
-    memcpy(way.micro, micro[four], sizeof way.micro);
+    memcpy(way.micro, micro[four], sizeof micro[four]);
 #endif
     return way;
 }
@@ -140,7 +196,10 @@ typedef struct trni_int8_work {
 } trni_int8_work;
 
 /* Words of `depth` numbers of one tile; and of so many whole tiles and their rest. */
-TRNI_FN int64_t trni_int8_groups(const trni_int8_work *w, int64_t depth) { return trni_ceil_div(depth, w->way.group); }
+TRNI_FN int64_t trni_int8_groups(const trni_int8_work *w, int64_t depth)
+{
+    return trni_round_up(trni_ceil_div(depth, w->way.group), w->way.unit.int8 ? TRNI_UNIT_WORDS : 1);
+}
 
 TRNI_FN int64_t trni_int8_words(const trni_int8_work *w, int64_t depth)
 {
@@ -194,14 +253,33 @@ TRNI_DRIVER void trni_int8_pack_panel(const trni_int8_work *w, int64_t n, int co
 {
     signed char copy[TRNI_INT8_SLAB_DEPTH + 4];
     const trni_operand *o = &w->p->b;
-    const int64_t groups = trni_int8_groups(w, depth);
+    const int64_t groups = trni_ceil_div(depth, w->way.group), all = trni_int8_groups(w, depth);
     const uint32_t flip = w->way.group == 4 ? 0x80808080u : 0;
+    memset(dst + groups * TRNI_INT8_WIDTH, 0, sizeof *dst * (size_t)((all - groups) * TRNI_INT8_WIDTH));
     if (o->lane_stride == 1) trni_int8_weave_panel(w, n, columns, k, depth, dst);
     else
         for (int j = 0; j < columns; j++)
             trni_int8_line(w, trni_int8_lane(w, o, n + j, k, depth, copy), groups, flip, TRNI_INT8_WIDTH, dst + j);
     for (int64_t g = 0; g < groups; g++, dst += TRNI_INT8_WIDTH)
         for (int j = columns; j < TRNI_INT8_WIDTH; j++) dst[j] = dst[0];
+}
+
+/* A row's words: in a column of its strip, or, for tiles, 16 in a row of each block. */
+TRNI_DRIVER void trni_int8_pack_row(const trni_int8_work *w, const signed char *line, int64_t depth, int64_t strip,
+                                    int64_t row, uint32_t *dst)
+{
+    const int64_t groups = trni_ceil_div(depth, w->way.group), all = trni_int8_groups(w, depth);
+    if (!w->way.unit.int8 || strip < TRNI_UNIT_ROWS) {
+        trni_int8_line(w, line, groups, 0, strip, dst + row);
+        for (int64_t g = groups; g < all; g++) dst[g * strip + row] = 0;
+        return;
+    }
+    for (int64_t g = 0; g < all; g += TRNI_UNIT_WORDS, line += 4 * TRNI_UNIT_WORDS) {
+        uint32_t *words = dst + g * TRNI_UNIT_ROWS + row * TRNI_UNIT_WORDS;
+        const int64_t some = trni_min64(groups - g, TRNI_UNIT_WORDS);
+        trni_int8_line(w, line, some, 0, 1, words);
+        memset(words + some, 0, sizeof *words * (size_t)(TRNI_UNIT_WORDS - some));
+    }
 }
 
 /* Rows [m, m + rows) of a, strip after strip, [group][rows of the strip], and 128 times less their sums. */
@@ -217,7 +295,7 @@ TRNI_DRIVER void trni_int8_pack_rows(const trni_int8_work *w, int64_t m, int64_t
             int32_t sum = 0;
             if (w->way.group == 4) w->way.sum(line, (size_t)depth, &sum);
             start[done + i] = -128 * sum;
-            trni_int8_line(w, line, groups, 0, strip, dst + i);
+            trni_int8_pack_row(w, line, depth, strip, i, dst);
         }
     }
 }
@@ -311,6 +389,7 @@ TRNI_DRIVER trni_int8_work trni_int8_work_of(const trni_product *p)
     memset(&w, 0, sizeof w);
     w.p = p;
     w.way = trni_int8_way_of(p->isa);
+    if (p->a.lanes >= TRNI_UNIT_ROWS && p->unit != TRN_ISA_AUTO) trni_int8_way_tiles(&w.way, p->unit, p->isa);
     w.tile = p->numerics.int32_overflow == TRN_INT32_SATURATE ? p->numerics.k_tile : (int)TRNI_INT8_SLAB_DEPTH;
     return w;
 }
@@ -331,6 +410,15 @@ TRNI_DRIVER trni_int8_cut trni_int8_cut_of(const trni_int8_work *w)
     return cut;
 }
 
+/* Blocks of 16 rows, a panel and a tile of K that tiles have done, and those of the rows that are left. */
+TRNI_DRIVER void trni_int8_count(const trni_int8_work *w, int64_t rows, int64_t columns)
+{
+    const int64_t each = trni_ceil_div(columns, TRNI_INT8_WIDTH) * trni_ceil_div(w->p->a.depth, w->p->numerics.k_tile);
+    if (!w->p->counts || !w->way.unit.int8) return;
+    __atomic_fetch_add(w->p->counts + TRNI_UNIT_WHOLE, rows / TRNI_UNIT_ROWS * each, __ATOMIC_RELAXED);
+    if (rows % TRNI_UNIT_ROWS) __atomic_fetch_add(w->p->counts + TRNI_UNIT_NEVER, each, __ATOMIC_RELAXED);
+}
+
 TRNI_DRIVER void trni_int8_multiply(const trni_int8_work *work, const trni_int8_cut *cut, unsigned char *scratch)
 {
     const trni_cut *c = &cut->blocks;
@@ -344,7 +432,10 @@ TRNI_DRIVER void trni_int8_multiply(const trni_int8_work *work, const trni_int8_
         w.a = (uint32_t *)(void *)(scratch + c->thread_bytes * (size_t)block);
         w.b = w.a + cut->a_words;
         w.start = (int32_t *)(void *)(w.b + cut->b_words);
+        if (w.way.unit.begin) w.way.unit.begin();
         trni_int8_block(&w, m, trni_min64(w.p->a.lanes - m, c->rows), n, trni_min64(w.p->b.lanes - n, c->columns));
+        if (w.way.unit.end) w.way.unit.end();
+        trni_int8_count(&w, trni_min64(w.p->a.lanes - m, c->rows), trni_min64(w.p->b.lanes - n, c->columns));
     }
 }
 

@@ -6,7 +6,8 @@
  * DOES NOT: know when a tile gives the bits of a chain: array/unit_words.h does.
  *
  * TDPBF16PS, for each sum: the products of even slots are one chain of 16 fused multiply-adds from +0, those of odd
- * slots another; then even + odd, then that + C. Subnormal inputs and results are zeros. TDPBSSD is exact, modulo 2^32.
+ * slots another; then even + odd, then that + C. Subnormal inputs and results are zeros. TDPBSUD
+ * (signed numbers of a, unsigned ones of b, as VPDPBUSD has them) is exact, modulo 2^32.
  *
  * KNOWN FROM: Intel SDM volume 2 (the instructions), and 6.9 million sums of a processor (measured) for the order.
  */
@@ -59,7 +60,6 @@ TRNI_INLINE void trni_unit_bf16_emulated_body(TRNI_UNIT_PARAMS(float))
 }
 TRNI_DISPATCH_AVX2(trni_unit_bf16_emulated, (TRNI_UNIT_PARAMS(float)), (TRNI_UNIT_ARGS))
 
-TRNI_INLINE int32_t trni_unit_byte(uint32_t word, int byte) { return (int32_t)((word >> byte & 0xffu) ^ 0x80u) - 0x80; }
 
 TRNI_INLINE void trni_unit_int8_emulated_body(TRNI_UNIT_PARAMS(int32_t))
 {
@@ -69,8 +69,8 @@ TRNI_INLINE void trni_unit_int8_emulated_body(TRNI_UNIT_PARAMS(int32_t))
             for (int k = 0; k < TRNI_UNIT_WORDS; k++)
                 for (int n = 0; n < width; n++)
                     for (int byte = 0; byte < 32; byte += 8)
-                        sum[m * width + n] += (uint32_t)(trni_unit_byte(a[m * TRNI_UNIT_WORDS + k], byte) *
-                                                         trni_unit_byte(b[k * width + n], byte));
+                        sum[m * width + n] += (((a[m * TRNI_UNIT_WORDS + k] >> byte & 0xffu) ^ 0x80u) - 0x80u) *
+                                              (b[k * width + n] >> byte & 0xffu);
     memcpy(out, sum, sizeof *sum * (size_t)(TRNI_UNIT_ROWS * width));
 }
 TRNI_DISPATCH_AVX2(trni_unit_int8_emulated, (TRNI_UNIT_PARAMS(int32_t)), (TRNI_UNIT_ARGS))

@@ -55,7 +55,7 @@ TRNI_KERNEL static void trni_simd_tiles_end(void) { __asm__ volatile("tilereleas
                      : "memory")
 
 TRNI_KERNEL static void trni_simd_tiles_bf16(TRNI_UNIT_PARAMS(float)) { TRNI_TILES("tdpbf16ps"); }
-TRNI_KERNEL static void trni_simd_tiles_int8(TRNI_UNIT_PARAMS(int32_t)) { TRNI_TILES("tdpbssd"); }
+TRNI_KERNEL static void trni_simd_tiles_int8(TRNI_UNIT_PARAMS(int32_t)) { TRNI_TILES("tdpbsud"); }
 #undef TRNI_TILES
 
 #endif /* TRNI_UNIT_AMX */

@@ -93,7 +93,7 @@ static const app_option activation_options[] = {
     { "--between", "N", "binary32 numbers tried between neighbouring bfloat16 numbers (default: 3; all: 65535)",
       take_between },
     { "--rounds", "N", "rounds of measurement (default: 9)", take_rounds },
-    { "--isa", "NAME", "kernels for portable, avx2, avx512 or neon (default: the best this host has)", take_isa },
+    { "--isa", "NAME", "kernels by a name of TRN_ISA (default: the best this host has)", take_isa },
     { "--report", "FILE", "one HTML page with the error of every function as a picture", take_report },
     { "--json", "FILE", "everything as JSON (- for standard output, without the table)", take_json },
     { "--csv", "FILE", "one row per function x format x size, one header row (- as above)", take_csv },

@@ -130,7 +130,7 @@ static const app_option convert_options[] = {
     { "--size", "N", "elements of the arrays (repeatable, up to four; default: 32Ki and 16Mi)", take_size },
     { "--threads", "N", "threads (repeatable; default: 1 and all)", take_threads },
     { "--rounds", "N", "rounds of measurement (default: 7)", take_rounds },
-    { "--isa", "NAME", "kernels for portable, avx2, avx512 or neon (default: the best this host has)", take_isa },
+    { "--isa", "NAME", "kernels by a name of TRN_ISA (default: the best this host has)", take_isa },
     { "--peers", "WHO", "none or all (default: all that were built in or are installed)", take_peers },
     { "--golden", "DIR", "where the reference vectors are (default: tests/golden of the source)", take_golden },
     { "--quick", NULL, "a rough look in seconds: 3 rounds, 32Ki and 1Mi elements, one thread", take_quick },

@@ -186,7 +186,7 @@ static const app_option matmul_options[] = {
     { "--rounds", "N", "rounds of measurement (default: up to 7 within --seconds)", take_rounds },
     { "--seconds", "S", "time for the rounds of one product in one format (default: 0.7)", take_seconds },
     { "--peers", "WHO", "measure beside: none, openblas, all (oneDNN too) (default: openblas)", take_peers },
-    { "--isa", "NAME", "kernels for portable, avx2, avx512 or neon (default: the best this host has)", take_isa },
+    { "--isa", "NAME", "kernels by a name of TRN_ISA (default: the best this host has)", take_isa },
     { "--numerics", "TEXT", "assumptions about the engine, such as chains=1 or single_chain", take_numerics },
     { "--seed", "N", "of the random matrices and of the outputs that are checked (default: 1)", take_seed },
     { "--json", "FILE", "everything as JSON (- for standard output, without the tables)", take_json },

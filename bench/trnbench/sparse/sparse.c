@@ -109,7 +109,7 @@ static const app_option sparse_options[] = {
     { "--check", NULL, "compare with the definition, and measure nothing", take_check },
     { "--threads", "N", "threads on this host (default: all)", take_threads },
     { "--rounds", "N", "rounds of measurement (default: 7)", take_rounds },
-    { "--isa", "NAME", "kernels for portable, avx2, avx512 or neon (default: the best this host has)", take_isa },
+    { "--isa", "NAME", "kernels by a name of TRN_ISA (default: the best this host has)", take_isa },
     { "--seed", "N", "of the random matrices and of the outputs that are checked (default: 1)", take_seed },
     { "--json", "FILE", "everything as JSON (- for standard output, without the table)", take_json },
     { "--csv", "FILE", "one row per pattern x format x shape, one header row (- as above)", take_csv },

@@ -1,0 +1,210 @@
+/* test_matrix_unit.c - matrix units: the emulator's tiles against the twin, and products around the edge of what units
+ * may do, against loops of fmaf.
+ * SPDX-License-Identifier: MIT
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <cmocka.h>
+
+#include "trnmath/array/matrix_unit.h"
+#include "twin/unit_cases.h"
+
+static uint64_t rng = 18;
+
+/* ---- tiles ---- */
+
+enum { BLOCKS = 2, ROWS = 16, WORDS = 16, WIDTH = 32 };
+
+static uint32_t a[BLOCKS][ROWS][WORDS], b[BLOCKS][WORDS][WIDTH];
+
+/* A subnormal of binary32 is a zero of its sign. */
+static twin_number flushed(twin_number x)
+{
+    const uint32_t u = twin_to_f32(&x);
+    return twin_from_f32((u & 0x7f800000u) ? u : u & 0x80000000u);
+}
+
+static twin_number step(uint32_t x, uint32_t w, twin_number s)
+{
+    const twin_number p = flushed(twin_from_f32(x << 16)), q = flushed(twin_from_f32(w << 16));
+    return flushed(twin_fma(&p, &q, &s, 24, twin_plain(TWIN_NEAREST_EVEN)));
+}
+
+static twin_number plus(twin_number x, twin_number y)
+{
+    const twin_number one = twin_from_f32(0x3f800000);
+    return flushed(twin_fma(&x, &one, &y, 24, twin_plain(TWIN_NEAREST_EVEN)));
+}
+
+/* TDPBF16PS, block after block: even slots, odd slots, both together, and what was there. */
+static uint32_t tile_of(int m, int n, int blocks)
+{
+    twin_number sum = twin_from_f32(0);
+    for (int block = 0; block < blocks; block++) {
+        twin_number even = twin_from_f32(0), odd = even;
+        for (int k = 0; k < WORDS; k++) {
+            even = step(a[block][m][k] & 0xffffu, b[block][k][n] & 0xffffu, even);
+            odd = step(a[block][m][k] >> 16, b[block][k][n] >> 16, odd);
+        }
+        sum = plus(plus(even, odd), sum);
+    }
+    return twin_to_f32(&sum);
+}
+
+static void fill_tiles(void)
+{
+    const int kind = cases_below(&rng, 4);
+    uint32_t *const word[2] = { a[0][0], b[0][0] };
+    const int count[2] = { sizeof a / sizeof a[0][0][0], sizeof b / sizeof b[0][0][0] };
+    for (int i = 0; i < 2; i++)
+        for (int k = 0; k < count[i]; k++) {
+            const uint32_t r = cases_u32(&rng);
+            word[i][k] = kind == 0   ? r & 0xbfffbfffu /* below 2, subnormals among them */
+                         : kind == 1 ? (r & 0x83ff83ffu) | 0x1c001c00u /* products about 2^-126 */
+                         : kind == 2 ? (r & 0x83ff83ffu) | 0x3e003e00u
+                                     : (r & 0x80ff80ffu) | 0x3f003f00u;
+        }
+}
+
+static void the_emulator_computes_what_tiles_do(void **state)
+{
+    (void)state;
+    float got[ROWS][WIDTH];
+    for (int round = 0; round < cases_rounds(8, 400); round++) {
+        const int blocks = 1 + cases_below(&rng, BLOCKS);
+        fill_tiles();
+        for (int isa = TRN_ISA_PORTABLE; isa <= TRN_ISA_AVX2; isa++) {
+            if (!trn_isa_supported((trn_isa)isa)) continue;
+            trni_unit_bf16_emulated_for((trn_isa)isa)(got[0], a[0][0], b[0][0], blocks, WIDTH);
+            for (int m = 0; m < ROWS; m++)
+                for (int n = 0; n < WIDTH; n++) {
+                    const uint32_t want = tile_of(m, n, blocks), found = cases_bits_of(got[m][n]);
+                    if (want != found) fail_msg("[%d, %d]: %08x, not %08x", m, n, (unsigned)found, (unsigned)want);
+                }
+        }
+    }
+}
+
+static void the_emulator_sums_bytes(void **state)
+{
+    (void)state;
+    int32_t got[ROWS][WIDTH];
+    for (int round = 0; round < 4; round++) {
+        uint32_t *const x = &a[0][0][0], *const w = &b[0][0][0];
+        for (size_t i = 0; i < sizeof a / sizeof *x; i++) x[i] = cases_u32(&rng);
+        for (size_t i = 0; i < sizeof b / sizeof *w; i++) w[i] = cases_u32(&rng);
+        trni_unit_int8_emulated_for(TRN_ISA_PORTABLE)(got[0], a[0][0], b[0][0], BLOCKS, WIDTH);
+        for (int m = 0; m < ROWS; m++)
+            for (int n = 0; n < WIDTH; n++) {
+                int32_t want = 0;
+                for (int k = 0; k < BLOCKS * 64; k++)
+                    want += (int8_t)(a[k / 64][m][k / 4 % 16] >> k % 4 * 8) *
+                            (uint8_t)(b[k / 64][k / 4 % 16][n] >> k % 4 * 8);
+                assert_int_equal(want, got[m][n]);
+            }
+    }
+}
+
+/* The host's tiles must pass the test that they are put to; so must the emulator, and nothing else does. */
+static void wrong_tiles(TRNI_UNIT_PARAMS(float))
+{
+    trni_unit_bf16_emulated_for(TRN_ISA_PORTABLE)(out, a, b, blocks, width);
+    out[511] = trni_float(trni_bits(out[511]) ^ 1u);
+}
+
+static void flushing_tiles(TRNI_UNIT_PARAMS(float)) /* one chain of 32 in the place of two of 16 */
+{
+    for (int i = 0; i < ROWS * width; i++) out[i] = 0;
+    for (; blocks > 0; blocks--, a += 256, b += 16 * width)
+        for (int m = 0; m < ROWS; m++)
+            for (int k = 0; k < 32; k++)
+                for (int n = 0; n < width; n++)
+                    out[m * width + n] = fmaf(trni_float(a[m * 16 + k / 2] >> k % 2 * 16 << 16),
+                                              trni_float(b[k / 2 * width + n] >> k % 2 * 16 << 16), out[m * width + n]);
+}
+
+static void only_the_right_tiles_pass(void **state)
+{
+    (void)state;
+    trni_unit_int8_fn *const bytes = trni_unit_int8_emulated_for(TRN_ISA_PORTABLE);
+    assert_true(trni_unit_passes(trni_unit_bf16_emulated_for(TRN_ISA_PORTABLE), bytes));
+    assert_false(trni_unit_passes(wrong_tiles, bytes));
+    assert_false(trni_unit_passes(flushing_tiles, bytes));
+    if (trn_isa_supported(TRN_ISA_AMX))
+        assert_non_null(trni_unit_of(TRN_ISA_AMX, TRN_ISA_AVX512).bf16);
+    else
+        assert_null(trni_unit_of(TRN_ISA_AVX512, TRN_ISA_AVX512).bf16);
+}
+
+/* ---- products ---- */
+
+static void units_return_the_bits_of_chains(void **state)
+{
+    (void)state;
+    trn_matmul_units counts[UNIT_ISAS];
+    memset(counts, 0, sizeof counts);
+    for (int round = 0; round < cases_rounds(60, 3000); round++) {
+        problem p;
+        unit_problem(&p, 50, 70, round % 8 ? 300 : 1200, &rng);
+        unit_ask(&p, counts, &rng);
+        problem_free(&p);
+    }
+    assert_true(counts[0].vectors && counts[0].half && counts[0].chains && counts[0].whole);
+}
+
+/* [m, k] times [k, n] of one value each, and one number more; what the emulated unit did. */
+static trn_matmul_units asked(trn_format format, uint32_t code, uint32_t other, bool packed)
+{
+    enum { M = 32, N = 64, K = 256 };
+    static unsigned char x[M * K * 2], w[K * N * 2], room[1 << 20];
+    static float sums[2][M * N];
+    const size_t bytes = trn_format_bytes(format);
+    trn_matmul_units units = { 0, 0, 0, 0 };
+    for (size_t i = 0; i < (size_t)M * K; i++) memcpy(x + i * bytes, i % 7 ? &code : &other, bytes);
+    for (size_t i = 0; i < (size_t)N * K; i++) memcpy(w + i * bytes, i % 5 ? &code : &other, bytes);
+    trn_matmul_args args = { .dst = trn_tensor_2d(TRN_F32, sums[0], M, N), .a = trn_tensor_2d(format, x, M, K),
+                             .b = trn_tensor_2d(format, w, K, N), .isa = TRN_ISA_AMX_EMULATED };
+    if (packed) {
+        assert_true(trn_matmul_pack_bytes(&args) <= sizeof room);
+        assert_int_equal(trn_matmul_pack(&args, room, sizeof room), TRN_OK);
+        args.packed = room;
+    }
+    args.units = &units;
+    assert_int_equal(trn_matmul(&args), TRN_OK);
+    args.dst.data = sums[1];
+    args.isa = TRN_ISA_PORTABLE;
+    args.packed = NULL;
+    args.units = NULL;
+    assert_int_equal(trn_matmul(&args), TRN_OK);
+    assert_memory_equal(sums[0], sums[1], sizeof sums[0]);
+    return units;
+}
+
+/* Which way each kind of numbers goes: 32 rows are two strips, 64 columns two panels or four, K two tiles. */
+static void units_do_what_can_be_proven(void **state)
+{
+    (void)state;
+    for (int packed = 0; packed < 2; packed++) {
+        trn_matmul_units u = asked(TRN_BF16, 0x3f80, 0xc0e0, packed); /* 1 and -7 */
+        assert_true(u.whole >= 8 && !u.chains && !u.half && !u.vectors);
+        u = asked(TRN_BF16, 0x3f81, 0x42ff, packed); /* 129/128 and 127.5 */
+        assert_true(u.half >= 8 && !u.chains && !u.whole && !u.vectors);
+        u = asked(TRN_BF16, 0x3f80, 0x0040, packed); /* a subnormal */
+        assert_true(u.vectors >= 8 && !u.chains && !u.whole && !u.half);
+        u = asked(TRN_F8_E3M4, 0x31, 0xef, packed);
+        assert_true(u.whole + u.chains >= 8 && !u.half && !u.vectors);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_emulator_computes_what_tiles_do), cmocka_unit_test(the_emulator_sums_bytes),
+        cmocka_unit_test(only_the_right_tiles_pass),           cmocka_unit_test(units_return_the_bits_of_chains),
+        cmocka_unit_test(units_do_what_can_be_proven),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
