@@ -106,6 +106,7 @@ TRNI_DRIVER void trni_block_multiply(const trni_product *p, const trni_cut *cut,
     trni_worker w;
     trni_worker_init(&w, p, cut, scratch + cut->thread_bytes * (size_t)block);
     if (cut->unit) trni_worker_try_unit(&w, m, rows, n, columns);
+    trni_worker_take_quads(&w);
     if (cut->unit && w.unit.tiles.begin) w.unit.tiles.begin();
     for (int64_t j = 0; j < columns; j += cut->slab_columns) {
         const int64_t count = trni_min64(columns - j, cut->slab_columns);

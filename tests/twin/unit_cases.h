@@ -119,7 +119,8 @@ static inline void unit_problem(problem *p, int most_m, int most_n, int most_k, 
     if (t->group == 4) p->args.generation = TRN_TRAINIUM3;
 }
 
-static const trn_isa unit_isas[] = { TRN_ISA_AMX_EMULATED, TRN_ISA_AMX, TRN_ISA_AVX512_BF16, TRN_ISA_AUTO };
+static const trn_isa unit_isas[] = { TRN_ISA_AMX_EMULATED, TRN_ISA_AMX, TRN_ISA_AVX512_BF16, TRN_ISA_AVX512,
+                                     TRN_ISA_AUTO };
 enum { UNIT_ISAS = sizeof unit_isas / sizeof unit_isas[0] };
 
 /* Every matrix unit that this host has; what they did is added to counts[]. */

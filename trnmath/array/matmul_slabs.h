@@ -82,6 +82,19 @@ TRNI_FN int64_t trni_unit_panel(const trni_worker *w, const trni_slab *s, int64_
     return s->thin ? panel % TRNI_THIN_PANELS : panel;
 }
 
+/* One strip times one panel over one tile, by whom it is for. */
+TRNI_DRIVER void trni_strip_call(const trni_worker *w, int kernel, const trni_unit_call *call)
+{
+    if (w->quads.multiply) {
+        if (w->cut->unit) w->unit.count[TRNI_UNIT_NEVER]++;
+        w->quads.multiply((const uint32_t *)(const void *)call->a, (const uint32_t *)(const void *)call->b,
+                          w->array.rows[kernel], trni_quads_map_at(&w->quads, call->map->rows), call->in,
+                          call->in_step, call->out, call->out_step, call->ahead, call->ahead_step);
+    } else if (!w->cut->unit || !trni_unit_strip(&w->unit, kernel, call))
+        trni_strip_times_panel(&w->array, kernel, call->a, call->b, call->map, w->p->numerics.merge, call->in,
+                               call->in_step, call->out, call->out_step, call->ahead, call->ahead_step);
+}
+
 /* All strips of the packed a times one packed panel over one tile. PSUM of the panel waits in w->local between tiles;
  * it is read from its home before the slab's first tile and written back after its last. */
 TRNI_DRIVER void trni_panel_tile(const trni_worker *w, const trni_slab *s, int64_t column, int64_t columns,
@@ -109,9 +122,7 @@ TRNI_DRIVER void trni_panel_tile(const trni_worker *w, const trni_slab *s, int64
                                       to_home ? home : local, to_home ? s->psum.step : width,
                                       any ? wanted->at + (uintptr_t)(line * TRNI_LINE) : (uintptr_t)b,
                                       any ? wanted->step : 0 };
-        if (!w->cut->unit || !trni_unit_strip(&w->unit, kernel, &call))
-            trni_strip_times_panel(&w->array, kernel, call.a, b, map, w->p->numerics.merge, call.in, call.in_step,
-                                   call.out, call.out_step, call.ahead, call.ahead_step);
+        trni_strip_call(w, kernel, &call);
         trni_worker_round(w, to_home ? home : local, to_home ? s->psum.step : width, strip, columns, s->m + m,
                           s->n + column, k);
         if (last && narrow) trni_copy_tile(home, s->psum.step, local, width, strip, columns);

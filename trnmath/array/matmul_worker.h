@@ -12,6 +12,7 @@
 
 #include "../base/threads.h"
 #include "../trn_tensor_engine.h"
+#include "matmul_quads.h"
 #include "matmul_unit.h"
 
 /* ---- how the work is cut ----
@@ -169,6 +170,7 @@ typedef struct trni_worker {
     trni_encoder psum_encoder; /* BF16 PSUM */
     float *a, *b, *local, *psum;
     trni_unit_work unit; /* where cut->unit */
+    trni_quads quads;    /* words in the places of a and b; or none */
     float *row; /* of a single row: [TRNI_ROW_COLUMNS] sums, then [TRNI_ROW_BLOCKS][TRNI_ROW_COLUMNS] scales' bytes; or,
                  * for dots, [TRNI_DOT_DEPTH] numbers of a */
 } trni_worker;
@@ -189,6 +191,7 @@ TRNI_DRIVER void trni_worker_init(trni_worker *w, const trni_product *p, const t
     trni_feed_init(&w->feed_b, &p->b, p->isa);
     const int deep = (int)trni_tile_depth(p), rest = (int)(p->a.depth % deep);
     w->whole.depth = w->tail.depth = 0;
+    w->quads.multiply = NULL;
     if (p->a.depth >= deep) w->whole = trni_map_of(&p->numerics, 0, deep, p->spread);
     if (rest) w->tail = trni_map_of(&p->numerics, 0, rest, p->spread);
     if (p->numerics.psum_format == TRN_BF16) trni_psum_encoder_init(&w->psum_encoder, p);
@@ -201,6 +204,15 @@ TRNI_DRIVER void trni_worker_init(trni_worker *w, const trni_product *p, const t
     trni_unit_work_init(&w->unit, cut, p, &w->array);
     trni_unit_work_kernels(&w->unit, p, &w->array);
     trni_unit_work_place(&w->unit, scratch + cut->thread_bytes - cut->unit_bytes, trni_slab_tiles(p, cut->few));
+}
+
+/* MXFP4, unless a matrix unit has it: from here on the worker packs words, in strips of other heights. */
+TRNI_DRIVER void trni_worker_take_quads(trni_worker *w)
+{
+    static const int rows[TRNI_KERNELS] = { TRNI_QUADS_ROWS, 4, 3, 2, 1 };
+    if ((w->cut->unit && !w->unit.hopeless) || w->cut->single || w->cut->dots || !trni_quads_apply(w->p)) return;
+    trni_quads_init(&w->quads, &w->whole, &w->tail);
+    if (w->quads.multiply) memcpy(w->array.rows, rows, sizeof rows);
 }
 
 /* Numbers along K of the tile at k, in a slab that ends at `end`. */
@@ -218,6 +230,10 @@ TRNI_DRIVER void trni_worker_pack_rows(const trni_worker *w, int64_t m, int64_t 
 {
     const trni_map *map = trni_tile_map(w, depth);
     const trni_packer packer = { &w->array, &w->feed_a, &w->p->a, map->line, map->lines };
+    if (w->quads.multiply) {
+        trni_quads_rows(&w->quads, &w->array, w->p, map, m, lanes, k, dst);
+        return;
+    }
     if (map->lines > depth) memset(dst, 0, sizeof(float) * (size_t)(map->lines * lanes));
     trni_pack_rows(&packer, m, lanes, k, depth, dst);
     if (w->p->a_scale.data) trni_scale_rows(&w->array, &w->p->a_scale, map, m, lanes, k, dst, w->p->isa);
@@ -256,6 +272,10 @@ TRNI_DRIVER void trni_worker_pack_columns(const trni_worker *w, int64_t n, int64
     const trni_map *map = trni_tile_map(w, depth);
     const trni_packer packer = { &w->array, &w->feed_b, &w->p->b, map->line, map->lines };
     const int64_t wide = trni_round_up(columns, w->array.width);
+    if (w->quads.multiply) {
+        trni_quads_columns(&w->quads, w->p, map, n, columns, k, dst);
+        return;
+    }
     if (map->lines > depth || columns < wide) memset(dst, 0, sizeof(float) * (size_t)(map->lines * wide));
     trni_pack_columns(&packer, n, columns, k, depth, dst);
     if (w->p->b_scale.data) trni_scale_columns(&w->array, &w->p->b_scale, map, n, columns, k, dst, w->p->isa);
