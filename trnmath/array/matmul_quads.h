@@ -8,7 +8,11 @@
  *
  * In the places of a strip's floats: words, [row of the array][row of a], then scales, [block][row of a]. Of a panel's:
  * [row of the array][32 words, 32 starts], then scales, [block][32]. A word of a is four bytes 2 x + 12, unsigned, as
- * VPDPBUSD wants them; -12 times the sum of b's bytes is where a dot product starts. Scales of a are quarters.
+ * VPDPBUSD wants them; -12 times the sum of b's bytes is where a dot product starts.
+ *
+ * Two scales and the quarter make a power of two whose exponent field is x + y - 129, if x and y are their bytes: so
+ * a's are x - 60, b's y - 69, both at least 0, and one addition of 16-bit halves makes the product. It saturates: NaN,
+ * 7fff, stays NaN, whatever is added.
  *
  * KNOWN FROM: array/systolic.h, whose bits these are.
  */
@@ -21,7 +25,9 @@ enum {
     TRNI_QUADS_ROWS = 6,   /* of a strip: their sums and scales, and what else there is, fill 32 registers */
     TRNI_QUADS_WIDTH = 32, /* columns of a panel */
     TRNI_QUADS_LEAST = 4,  /* rows of a that are worth it */
-    TRNI_QUADS_BLOCK = TRNI_SCALE_BLOCK / 4 /* rows of the array under one scale */
+    TRNI_QUADS_BLOCK = TRNI_SCALE_BLOCK / 4, /* rows of the array under one scale */
+    TRNI_QUADS_LESS_B = TRNI_TAME_LEAST,
+    TRNI_QUADS_LESS_A = 129 - TRNI_TAME_LEAST
 };
 
 /* Rows of a chain that follow each other under one scale are a run. */
@@ -31,10 +37,11 @@ typedef struct trni_quads_map {
     uint8_t block[TRNI_ARRAY_ROWS], count[TRNI_ARRAY_ROWS]; /* of each run */
 } trni_quads_map;
 
-/* out[i][j] = (in ? in[i][j] + : ) merged chains, for strip <= TRNI_QUADS_ROWS rows; `ahead` as in micro-kernels. */
+/* out[i][j] = (in ? in[i][j] + : ) merged chains, for strip <= TRNI_QUADS_ROWS rows. No cache lines are
+ * asked for on the way: words are few enough, and asking takes a quarter of the speed (measured). */
 #define TRNI_QUADS_PARAMS                                                                                             \
     const uint32_t *a, const uint32_t *b, int strip, const trni_quads_map *map, const float *in, ptrdiff_t in_step,   \
-        float *out, ptrdiff_t out_step, uintptr_t ahead, uintptr_t ahead_step
+        float *out, ptrdiff_t out_step
 
 typedef void trni_quads_fn(TRNI_QUADS_PARAMS);
 /* What n codes stand for in `table`, byte by byte; and four lines of codes, `step` bytes apart, as n words. */
@@ -114,22 +121,22 @@ TRNI_FN const uint8_t *trni_quads_table(bool of_b)
     return table[of_b];
 }
 
-/* 2^(byte - 127 - down). What is not usual is the scale of zeros: any number does for it. */
-TRNI_FN float trni_quads_scale(unsigned byte, unsigned down)
+/* A scale's exponent. What is not usual is the scale of zeros: any number does for it. */
+TRNI_FN uint32_t trni_quads_scale(unsigned byte, unsigned less)
 {
-    if (byte == TRNI_SCALE_BYTE_NAN) return trni_float(TRNI_F32_NAN);
+    if (byte == TRNI_SCALE_BYTE_NAN) return 0x7fff0000u;
     if (byte < TRNI_TAME_LEAST) byte = TRNI_TAME_LEAST;
     if (byte > TRNI_TAME_MOST) byte = TRNI_TAME_MOST;
-    return trni_float((byte - down) << 23);
+    return (byte - less) << 23;
 }
 
 /* dst[block][lane], `step` lanes apart. */
-TRNI_FN void trni_quads_scales(const trni_scales *s, int64_t lane, int lanes, int64_t k, int rows, unsigned down,
-                               int step, float *dst)
+TRNI_FN void trni_quads_scales(const trni_scales *s, int64_t lane, int lanes, int64_t k, int rows, unsigned less,
+                               int step, uint32_t *dst)
 {
     for (int i = 0; i < lanes; i++)
         for (int block = 0; block < rows / TRNI_QUADS_BLOCK; block++)
-            dst[block * step + i] = trni_quads_scale(trni_scale_at(s, lane + i, k / TRNI_SCALE_BLOCK + block), down);
+            dst[block * step + i] = trni_quads_scale(trni_scale_at(s, lane + i, k / TRNI_SCALE_BLOCK + block), less);
 }
 
 /* The words of one lane: dst[line] is the first of a line, lines are `step` words apart. */
@@ -155,7 +162,6 @@ TRNI_DRIVER void trni_quads_panel(const trni_quads *q, const trni_product *p, co
 {
     enum { step = 2 * TRNI_QUADS_WIDTH };
     const uint8_t *table = trni_quads_table(true);
-    float *scale = (float *)(void *)(dst + map->rows * step);
     if (columns < TRNI_QUADS_WIDTH)
         memset(dst, 0, sizeof *dst * (size_t)(map->rows * step + map->rows / TRNI_QUADS_BLOCK * TRNI_QUADS_WIDTH));
     for (int row = 0; row < map->rows && trni_quads_weaves(&p->b); row++)
@@ -164,7 +170,8 @@ TRNI_DRIVER void trni_quads_panel(const trni_quads *q, const trni_product *p, co
     for (int j = 0; j < columns && !trni_quads_weaves(&p->b); j++)
         trni_quads_lane(q, &p->b, map, n + j, k, table, step, dst + j);
     q->starts(dst, map->rows);
-    trni_quads_scales(&p->b_scale, n, columns, k, map->rows, 0, TRNI_QUADS_WIDTH, scale);
+    trni_quads_scales(&p->b_scale, n, columns, k, map->rows, TRNI_QUADS_LESS_B, TRNI_QUADS_WIDTH,
+                      dst + map->rows * step);
 }
 
 /* Words of lanes that follow each other: lines of them, shared out among the strips. */
@@ -198,8 +205,8 @@ TRNI_DRIVER void trni_quads_rows(const trni_quads *q, const trni_array *array, c
         uint32_t *word = (uint32_t *)(void *)(dst + done * map->lines);
         for (int i = 0; i < strip && !weaves; i++)
             trni_quads_lane(q, &p->a, map, m + done + i, k, trni_quads_table(false), strip, word + i);
-        trni_quads_scales(&p->a_scale, m + done, strip, k, map->rows, 2, strip,
-                          (float *)(void *)(word + map->rows * strip));
+        trni_quads_scales(&p->a_scale, m + done, strip, k, map->rows, TRNI_QUADS_LESS_A, strip,
+                          word + map->rows * strip);
         done += strip;
     }
 }

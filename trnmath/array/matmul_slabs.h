@@ -89,7 +89,7 @@ TRNI_DRIVER void trni_strip_call(const trni_worker *w, int kernel, const trni_un
         if (w->cut->unit) w->unit.count[TRNI_UNIT_NEVER]++;
         w->quads.multiply((const uint32_t *)(const void *)call->a, (const uint32_t *)(const void *)call->b,
                           w->array.rows[kernel], trni_quads_map_at(&w->quads, call->map->rows), call->in,
-                          call->in_step, call->out, call->out_step, call->ahead, call->ahead_step);
+                          call->in_step, call->out, call->out_step);
     } else if (!w->cut->unit || !trni_unit_strip(&w->unit, kernel, call))
         trni_strip_times_panel(&w->array, kernel, call->a, call->b, call->map, w->p->numerics.merge, call->in,
                                call->in_step, call->out, call->out_step, call->ahead, call->ahead_step);
