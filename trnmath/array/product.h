@@ -377,7 +377,7 @@ TRNI_DRIVER trn_status trni_product_resolve(trni_product *p, const trni_request 
     p->seed = ask.seed;
     p->stream = ask.stream;
     p->isa = ask.isa;
-    p->unit = trni_isa_unit(ask.isa);
+    p->unit = trn_isa_unit(ask.isa);
     return trni_isa_resolve(&p->isa, ask.error);
 }
 
