@@ -18,10 +18,10 @@
  *     trn_isa_name        its name
  *     trn_isa_unit        the matrix unit that products use beside it
  *
- * Forcing: TRN_ISA=portable|avx2|avx512|neon|avx512-bf16|amx|amx-emulated in the environment decides for every call that
- * leaves .isa at 0. A name that is unknown or that this host lacks makes those calls fail with TRN_EUNSUPPORTED: it is
- * never quietly ignored. The last three name a matrix unit beside the vectors: products use the host's by themselves
- * where nothing is forced, and none where vectors are.
+ * Forcing: TRN_ISA=portable|avx2|avx512|neon|avx512-bf16|amx|amx-emulated in the environment decides for every call
+ * that leaves .isa at 0. A name that is unknown or that this host lacks makes those calls fail with TRN_EUNSUPPORTED:
+ * it is never quietly ignored. The last three name a matrix unit beside the vectors: products use the host's by
+ * themselves where nothing is forced, and none where vectors are.
  *
  * KNOWN FROM: Intel SDM volume 1 §14 and §18 and volume 2 (CPUID, XGETBV, TDPBF16PS); Linux, Documentation/arch/x86/
  *     xstate.rst (tiles are asked for once per process); Arm ARM (AdvSIMD is mandatory on aarch64 Linux).

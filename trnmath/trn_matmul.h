@@ -35,7 +35,8 @@
 
 #include "trn_tensor_engine.h"
 
-/* What the host's matrix unit did, in blocks of one strip by one panel by one tile of K. The bits do not depend on it. */
+/* What the host's matrix unit did, in blocks of one strip by one panel by one tile of K. The bits do not depend on
+ * it. */
 typedef struct trn_matmul_units {
     int64_t vectors; /* nothing: multiply-adds of vectors did all */
     int64_t half;    /* the first 16 steps of each chain, whose order the unit keeps */

@@ -20,7 +20,7 @@ int main(int argc, char **argv)
     while (fuzzing_next(&rng)) {
         problem p;
         const bool large = cases_one_in(&rng, 12);
-        unit_problem(&p, large ? 220 : 70, large ? 150 : 80, large ? 1200 : 400, &rng);
+        unit_problem(&p, large ? 220 : 90, large ? 150 : 70, large ? 1200 : 400, &rng);
         unit_ask(&p, counts, &rng);
         problem_free(&p);
     }

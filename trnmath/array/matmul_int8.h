@@ -130,7 +130,7 @@ TRNI_DRIVER void trni_int8_tiles_emulated(TRNI_INT8_PARAMS)
                     TRNI_INT8_ARGS);
 }
 
-#if TRNI_UNIT_SIMD && TRNI_UNIT_AMX
+#if TRNI_UNIT_AMX
 TRNI_KERNEL static void trni_int8_tiles_amx(TRNI_INT8_PARAMS) { trni_int8_tiles(trni_simd_tiles_int8, TRNI_INT8_ARGS); }
 #endif
 
@@ -159,7 +159,7 @@ TRNI_DRIVER void trni_int8_way_tiles(trni_int8_way *way, trn_isa unit, trn_isa i
     memmove(way->micro + 1, way->micro, sizeof(trni_int8_micro_fn *[3]));
     way->shape.rows[0] = TRNI_UNIT_ROWS;
     way->micro[0] = trni_int8_tiles_emulated;
-#if TRNI_UNIT_SIMD && TRNI_UNIT_AMX
+#if TRNI_UNIT_AMX
     if (unit == TRN_ISA_AMX) way->micro[0] = trni_int8_tiles_amx;
 #endif
 }

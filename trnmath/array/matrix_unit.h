@@ -78,6 +78,8 @@ TRNI_DISPATCH_AVX2(trni_unit_int8_emulated, (TRNI_UNIT_PARAMS(int32_t)), (TRNI_U
 #define TRNI_UNIT_SIMD (TRNI_INTRINSICS && TRNI_X86)
 #if TRNI_UNIT_SIMD
 #include "../simd/matrix_unit_amx.h"
+#else
+#define TRNI_UNIT_AMX 0
 #endif
 
 /* ---- the test ---- */
@@ -89,7 +91,8 @@ TRNI_COLD void trni_unit_fill(uint32_t *word, int n, uint32_t seed)
         uint32_t both = 0;
         for (int half = 0; half < 2; half++) {
             seed = seed * 1664525u + 1013904223u;
-            const uint32_t exponent = seed >> 28 == 0 ? 0 : seed >> 26 & 1 ? 120 + (seed >> 20 & 15) : 72 + (seed >> 20 & 63);
+            const uint32_t low = 72 + (seed >> 20 & 63), near = 120 + (seed >> 20 & 15);
+            const uint32_t exponent = seed >> 28 == 0 ? 0 : seed >> 26 & 1 ? near : low;
             both = both << 16 | (seed >> 31 << 15 | (exponent ? exponent << 7 | (seed >> 12 & 127) : 0));
         }
         word[i] = both;

@@ -1,9 +1,9 @@
 /* simd/unit_words_avx512.h - array/unit_words.h's words and proofs, and products of words by dot products of BF16.
  * Behind trn_matmul.h. SPDX-License-Identifier: MIT
  *
- * SIMD kernels: the words and proofs are those of the plain C bodies; dot products (VDPBF16PS flushes subnormals and adds
- * the odd product first) are taken only where no sum rounds or is subnormal. Included by array/unit_words.h only, and
- * not at all under TRN_NO_INTRINSICS.
+ * SIMD kernels: the words and proofs are those of the plain C bodies; dot products (VDPBF16PS flushes subnormals and
+ * adds the odd product first) are taken only where no sum rounds or is subnormal. Included by array/unit_words.h
+ * only, and not at all under TRN_NO_INTRINSICS.
  */
 #ifndef TRNI_ARRAY_UNIT_WORDS_H
 #include "../array/unit_words.h" /* which includes this file where it belongs */
@@ -158,7 +158,11 @@ __attribute__((unused, always_inline)) TRNI_TARGET_DOTS static inline void trni_
     }
 }
 
-#define TRNI_UNIT_DOTS(rows)                                                                                               TRNI_KERNEL TRNI_TARGET_DOTS static void trni_simd_unit_dots_##rows(TRNI_UNIT_DOTS_PARAMS)                             {                                                                                                                          trni_simd_unit_dots(rows, a, b, count, chains, in, in_step, out, out_step, ahead, ahead_step);                     }
+#define TRNI_UNIT_DOTS(rows)                                                                                           \
+    TRNI_KERNEL TRNI_TARGET_DOTS static void trni_simd_unit_dots_##rows(TRNI_UNIT_DOTS_PARAMS)                         \
+    {                                                                                                                  \
+        trni_simd_unit_dots(rows, a, b, count, chains, in, in_step, out, out_step, ahead, ahead_step);                 \
+    }
 TRNI_UNIT_DOTS(12)
 TRNI_UNIT_DOTS(8)
 TRNI_UNIT_DOTS(4)
