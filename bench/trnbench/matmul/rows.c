@@ -63,7 +63,7 @@ static const app_column tidy_columns[] = {
     { "host_percent_of_peak", APP_REAL, "%", "median of the ratios within a round" },
     { "host_attention_percent", APP_REAL, "%", "of the time the bursts had the processors; the rest went to others" },
     { "host_unit", APP_TEXT, "", "matrix unit that had a part in it; vectors: none" },
-    { "host_unit_whole_percent", APP_REAL, "%", "of the product's blocks, which the unit did because all their sums are exact" },
+    { "host_unit_whole_percent", APP_REAL, "%", "of the product's blocks: done by the unit, all sums exact" },
     { "host_unit_chains_percent", APP_REAL, "%", "each chain's" },
     { "host_unit_half_percent", APP_REAL, "%", "the first 16 steps of each chain" },
     { "host_bf16_ratio", APP_REAL, "", "trnmath over its own BF16 product, median of the ratios within a round" },
