@@ -346,6 +346,7 @@ TRNI_INLINE bool trni_fp_modes_plain(trni_fp_modes m) { return (m & 0xffc0u) == 
 TRNI_INLINE void trni_fp_modes_set(trni_fp_modes m) { __asm__ volatile("ldmxcsr %0" : : "m"(m) : "memory"); }
 #define TRNI_FP_PLAIN 0x1f80u
 #define TRNI_FP_DOWN 0x7f80u /* the same, but rounding toward zero */
+#define TRNI_FP_UP 0x5f80u   /* and toward positive infinity */
 #elif TRNI_AARCH64
 typedef uint64_t trni_fp_modes; /* FPCR */
 TRNI_INLINE trni_fp_modes trni_fp_modes_get(void)

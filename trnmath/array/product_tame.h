@@ -22,7 +22,7 @@
 #include "systolic_lanes.h"
 #include "systolic_tame.h"
 
-enum { TRNI_REGION_ROWS = 32, TRNI_HALF_PASSES = 4, TRNI_TAME_LINES = (int)TRNI_HALF_PASSES * TRNI_ARRAY_ROWS };
+enum { TRNI_REGION_ROWS = 96, TRNI_HALF_PASSES = 4, TRNI_TAME_LINES = (int)TRNI_HALF_PASSES * TRNI_ARRAY_ROWS };
 
 /* ---- the course of a product ---- */
 
@@ -36,6 +36,7 @@ typedef enum trni_course_kind {
 typedef struct trni_course {
     trni_course_kind kind;
     bool down, halves;
+    bool looks; /* at numbers: plain chains are what they are */
 } trni_course;
 
 /* Chains in halves have so many times the rows. */
@@ -47,7 +48,7 @@ TRNI_COLD trni_course trni_course_of(const trni_product *p)
     const bool fused = TRNI_AARCH64 || p->isa == TRN_ISA_AVX2 || p->isa == TRN_ISA_AVX512,
                exact = n->accumulator == TRN_ACCUMULATOR_EXACT, single = n->accumulator_bits == 24;
     trni_course c = { TRNI_COURSE_NONE, n->accumulator == TRN_ACCUMULATOR_TOWARD_ZERO,
-                      p->f32 && !exact && n->fp32_mode == TRN_FP32_SPLIT };
+                      p->f32 && !exact && n->fp32_mode == TRN_FP32_SPLIT, true };
 #if !defined(TRNI_FP_DOWN)
     if (c.down) return c;
 #endif
@@ -56,16 +57,8 @@ TRNI_COLD trni_course trni_course_of(const trni_product *p)
         c.kind = single && !c.down && !exact ? TRNI_COURSE_SHORT : TRNI_COURSE_NONE;
     else
         c.kind = fused && single && !exact ? TRNI_COURSE_PANELS : TRNI_COURSE_DOUBLES;
+    c.looks = c.kind != TRNI_COURSE_PANELS || c.halves || trni_flushes(n);
     return c;
-}
-
-TRNI_FN trni_fp_modes trni_course_modes(const trni_course *c)
-{
-#if defined(TRNI_FP_DOWN)
-    if (c->down) return TRNI_FP_DOWN;
-#endif
-    (void)c;
-    return TRNI_FP_PLAIN;
 }
 
 /* ---- packed tiles ---- */
@@ -174,7 +167,7 @@ TRNI_COLD trni_range trni_tame_look(const trni_tame_work *t, const trni_tame_map
     for (int chain = 0; chain < m->rows.count; chain++) {
         const size_t size = (size_t)(m->rows.length[chain] * width);
         if (t->p->numerics.flush_inputs) trni_flush_line_for(t->p->isa)(panel, ldexp(1.0, 1 - o->info.bias), size);
-        all = trni_range_join(all, trni_range_of(panel, size, t->p->isa));
+        if (t->course.looks) all = trni_range_join(all, trni_range_of(panel, size, t->p->isa));
         panel += (size_t)trni_course_passes(&t->course) * size;
     }
     return all;
@@ -226,28 +219,21 @@ TRNI_COLD trni_range trni_tame_pack_b(trni_tame_work *t, const trni_feed *feed, 
     return all;
 }
 
-/* a, rows side by side, into strips of doubles. */
-TRNI_INLINE void trni_tame_widen_a_body(double *__restrict d, const float *__restrict x, int lines)
+/* a, rows side by side, into strips. */
+TRNI_INLINE void trni_tame_wide_strips_body(double *__restrict d, const float *__restrict x, int lines)
 {
     for (int s = 0; s < TRNI_REGION_ROWS; s += TRNI_TAME_ROWS, x += TRNI_TAME_ROWS)
         for (int k = 0; k < lines; k++, d += TRNI_TAME_ROWS)
             for (int i = 0; i < TRNI_TAME_ROWS; i++) d[i] = (double)x[k * TRNI_REGION_ROWS + i];
 }
-TRNI_DISPATCH_ONE(trni_tame_widen_a, (double *d, const float *x, int lines), (d, x, lines))
+TRNI_DISPATCH_AVX2(trni_tame_wide_strips, (double *d, const float *x, int lines), (d, x, lines))
 
-TRNI_INLINE void trni_tame_strips_a_body(float *__restrict f, const float *__restrict x, int lines)
+TRNI_FN void trni_tame_strips_of(float *f, const float *x, int lines)
 {
     for (int s = 0; s < TRNI_REGION_ROWS; s += TRNI_TAME_ROWS, x += TRNI_TAME_ROWS)
         for (int k = 0; k < lines; k++, f += TRNI_TAME_ROWS)
-            for (int i = 0; i < TRNI_TAME_ROWS; i++) f[i] = x[k * TRNI_REGION_ROWS + i];
+            memcpy(f, x + k * TRNI_REGION_ROWS, sizeof *f * TRNI_TAME_ROWS);
 }
-TRNI_DISPATCH_ONE(trni_tame_strips_a, (float *f, const float *x, int lines), (f, x, lines))
-
-TRNI_INLINE void trni_tame_widen_body(double *__restrict d, const float *__restrict x, size_t n)
-{
-    for (size_t i = 0; i < n; i++) d[i] = (double)x[i];
-}
-TRNI_DISPATCH_AVX2(trni_tame_widen, (double *d, const float *x, size_t n), (d, x, n))
 
 /* ---- one tile ----
  *
@@ -256,7 +242,7 @@ TRNI_DISPATCH_AVX2(trni_tame_widen, (double *d, const float *x, size_t n), (d, x
 TRNI_COLD void trni_tame_panels(const trni_tame_work *t, const trni_tame_map *m, int rows, int columns, float *sum)
 {
     const int width = t->array.width;
-    trni_fp_modes_set(trni_course_modes(&t->course));
+    const trni_fp_modes before = trni_tame_enter(trni_tame_modes(TRNI_TAME_NOT, t->course.down, t->p->isa));
     for (int j = 0; j < columns; j += width)
         for (int row = 0; row < rows;) {
             const int kernel = trni_strip_kernel(&t->array, rows - row);
@@ -265,24 +251,30 @@ TRNI_COLD void trni_tame_panels(const trni_tame_work *t, const trni_tame_map *m,
                                    sum + row * TRNI_TAME_COLUMNS + j, TRNI_TAME_COLUMNS, (uintptr_t)b, 0);
             row += t->array.rows[kernel];
         }
-    trni_fp_modes_set(TRNI_FP_PLAIN);
+    trni_fp_modes_set(before);
 }
 
 /* Four rows in doubles; t->sum is theirs. */
-TRNI_COLD void trni_tame_wide_strip(trni_tame_work *t, const trni_tame_map *m, trni_tame_fn *kernel,
+TRNI_COLD void trni_tame_wide_strip(trni_tame_work *t, const trni_tame_map *m, trni_tame_way way,
                                     const trni_tame_how *how, bool exact, const double *a)
 {
+    trni_tame_fn *kernel = trni_tame_kernel(way, t->p->isa);
     const double *b = t->wide_b;
     double *s = t->sum;
-    trni_fp_modes_set(trni_course_modes(&t->course));
-    for (int chain = 0; chain < (exact ? 1 : m->map.chains.count); chain++, s += TRNI_TAME_CELLS) {
+    const int chains = exact ? 1 : m->map.chains.count;
+    const trni_fp_modes before = trni_tame_enter(trni_tame_modes(way, t->course.down, t->p->isa));
+    for (int chain = 0; chain < chains; chain++, s += TRNI_TAME_CELLS) {
         const int lines = exact ? m->map.lines : m->map.chains.length[chain];
         kernel(a, b, how, lines, s);
         a += lines * TRNI_TAME_ROWS;
         b += lines * TRNI_TAME_COLUMNS;
     }
-    trni_fp_modes_set(TRNI_FP_PLAIN);
-    if (!exact) trni_lane_merge(&m->merge, TRNI_TAME_CELLS, t->sum, t->bad); /* nothing is marked that matters */
+    if (way != TRNI_TAME_ODD)
+        trni_tame_merge_for(t->p->isa)(way == TRNI_TAME_CUT, t->sum, chains,
+                                       t->p->numerics.merge == TRN_MERGE_ASCENDING, how, TRNI_TAME_CELLS);
+    trni_fp_modes_set(before);
+    if (way == TRNI_TAME_ODD)
+        trni_lane_merge(&m->merge, TRNI_TAME_CELLS, t->sum, t->bad); /* nothing is marked that matters */
 }
 
 TRNI_COLD void trni_tame_wide(trni_tame_work *t, const trni_tame_map *m, const trni_tame_span *span,
@@ -290,17 +282,17 @@ TRNI_COLD void trni_tame_wide(trni_tame_work *t, const trni_tame_map *m, const t
 {
     const bool exact = t->p->numerics.accumulator == TRN_ACCUMULATOR_EXACT;
     const trni_tame_how how = trni_tame_how_of(exact ? 53 : t->p->numerics.accumulator_bits, span->high);
-    if (!t->a_wide) trni_tame_widen_a_portable(t->strips.d, t->a, m->map.lines);
+    if (!t->a_wide) trni_tame_wide_strips_for(t->p->isa)(t->strips.d, t->a, m->map.lines);
     t->a_wide = true;
     trni_tame_widen_for(t->p->isa)(t->wide_b, t->b, (size_t)m->map.lines * TRNI_TAME_COLUMNS);
     for (int row = 0; row < rows; row += TRNI_TAME_ROWS) {
         const int cells = (rows - row < TRNI_TAME_ROWS ? rows - row : (int)TRNI_TAME_ROWS) * TRNI_TAME_COLUMNS;
         float *to = sum + row * TRNI_TAME_COLUMNS;
-        trni_tame_wide_strip(t, m, trni_tame_kernel(way, t->p->isa), &how, exact, t->strips.d + row * m->map.lines);
-        if (exact)
-            trni_tame_exact_for(t->p->isa)(to, t->sum, way == TRNI_TAME_BINS ? t->sum + TRNI_TAME_CELLS : NULL, &m->merge.sum, cells);
+        trni_tame_wide_strip(t, m, way, &how, exact, t->strips.d + row * m->map.lines);
+        if (way == TRNI_TAME_BINS)
+            trni_tame_join_for(t->p->isa)(to, t->sum, t->sum + TRNI_TAME_CELLS, cells);
         else
-            for (int i = 0; i < cells; i++) to[i] = (float)t->sum[i];
+            trni_tame_narrow_for(t->p->isa)(to, t->sum, (size_t)cells);
     }
 }
 
@@ -308,7 +300,7 @@ TRNI_COLD void trni_tame_wide(trni_tame_work *t, const trni_tame_map *m, const t
 TRNI_COLD void trni_tame_shorts(trni_tame_work *t, const trni_tame_map *m, int rows, float *sum)
 {
     const trni_chains *c = &m->map.chains;
-    if (!t->a_wide) trni_tame_strips_a_portable(t->strips.f, t->a, m->map.lines);
+    if (!t->a_wide) trni_tame_strips_of(t->strips.f, t->a, m->map.lines);
     t->a_wide = true;
     for (int row = 0; row < rows; row += TRNI_TAME_ROWS) {
         const int cells = (rows - row < TRNI_TAME_ROWS ? rows - row : (int)TRNI_TAME_ROWS) * TRNI_TAME_COLUMNS;

@@ -14,7 +14,8 @@
  *                      With all bits kept it is a sum of 53 bits in either rounding, or an exact one where H - L <= 53
  *     TRNI_TAME_ROUND  their sum in a double, rounded to b bits, is rounded once where H - L <= 53 (it is exact), or
  *                      where s and x * w have b <= 26 bits: 53 >= 2 b + 1 (Figueroa)
- *     TRNI_TAME_ODD    their sum rounded to odd, then to b <= 51 bits, is rounded once (Boldo and Melquiond)
+ *     TRNI_TAME_ODD    their sum rounded to odd (whichever of the sum rounded up and down is), then to b <= 51 bits, is
+ *                      rounded once (Boldo and Melquiond)
  *     TRNI_TAME_BINS   the part of x * w above a fixed place and the part below go to sums of their own: both are exact
  *                      where H - L <= 97
  *
@@ -55,35 +56,30 @@ TRNI_FN trni_range trni_range_join(trni_range r, trni_range s)
     return r;
 }
 
-/* found: the least exponent of a lowest bit and the largest exponent field, both as fields, and the fewest zeros at the
- * end of a significand. */
-TRNI_INLINE void trni_range_body(const float *x, size_t n, int32_t found[3])
+/* found: the least number but zero less one, and the largest, as bits without signs; all significands' bits. */
+TRNI_INLINE void trni_range_body(const float *x, size_t n, uint32_t found[3])
 {
-    int32_t low = 1 << 16, high = 1, zeros = 24;
+    uint32_t least = ~(uint32_t)0, most = 0, any = 0;
     for (size_t i = 0; i < n; i++) {
-        const int32_t u = (int32_t)(trni_bits(x[i]) & ~TRNI_F32_SIGN), field = u >> 23;
-        const int32_t m = (u & 0x7fffff) | (field ? 0x800000 : 0), e = field > 1 ? field : 1;
-        const int32_t last = (int32_t)(trni_bits((float)(m & -m)) >> 23) - 127; /* its lowest bit's place */
-        const int32_t at = m ? e + last : 1 << 16, empty = m ? last : 24;
-        low = at < low ? at : low;
-        high = e > high ? e : high;
-        zeros = empty < zeros ? empty : zeros;
+        const uint32_t u = trni_bits(x[i]) & ~TRNI_F32_SIGN, v = u - 1;
+        least = v < least ? v : least;
+        most = u > most ? u : most;
+        any |= u;
     }
-    found[0] = low;
-    found[1] = high;
-    found[2] = zeros;
+    found[0] = least;
+    found[1] = most;
+    found[2] = any;
 }
-TRNI_DISPATCH_AVX2(trni_range, (const float *x, size_t n, int32_t found[3]), (x, n, found))
+TRNI_DISPATCH_AVX2(trni_range, (const float *x, size_t n, uint32_t found[3]), (x, n, found))
 
 TRNI_COLD trni_range trni_range_of(const float *x, size_t n, trn_isa isa)
 {
-    int32_t found[3];
-    trni_range r;
+    uint32_t found[3];
     trni_range_for(isa)(x, n, found);
-    r.low = found[0] - 150;
-    r.high = found[1] - 126;
-    r.bits = 24 - found[2];
-    r.finite = found[1] < 255;
+    if (found[1] == 0) return trni_range_none();
+    const int zeros = __builtin_ctz(found[2] | 0x800000u), low = (int)((found[0] + 1) >> 23),
+              high = (int)(found[1] >> 23);
+    const trni_range r = { (low ? low : 1) - 150 + zeros, (high ? high : 1) - 126, 24 - zeros, high < 255 };
     return r;
 }
 
@@ -100,6 +96,8 @@ typedef enum trni_tame_way {
 typedef struct trni_tame_how {
     uint64_t keep; /* cut: the bits that stay */
     uint64_t cut;  /* round, odd: how many go, in the place of a double's exponent */
+    int gone;      /* odd, as integers: how many go, and a unit less than half of the last that stays */
+    uint64_t half;
     double bin;    /* bins: 1.5 * 2^52 times the place */
 } trni_tame_how;
 
@@ -111,6 +109,8 @@ TRNI_COLD trni_tame_how trni_tame_how_of(int bits, int high)
     trni_tame_how how;
     how.keep = ~(uint64_t)0 << (53 - bits);
     how.cut = (uint64_t)(53 - bits) << 52;
+    how.gone = 53 - bits;
+    how.half = bits < 53 ? ((uint64_t)1 << (52 - bits)) - 1 : 0;
     how.bin = ldexp(1.5, 52 + high - TRNI_BINS_ABOVE);
     return how;
 }
@@ -159,6 +159,46 @@ TRNI_TAME(trni_tame_round, TRNI_TAME_ROUND)
 TRNI_TAME(trni_tame_bins, TRNI_TAME_BINS)
 #undef TRNI_TAME
 
+/* Chains sum[chain][cells] to one, in either order. */
+TRNI_INLINE void trni_tame_add(bool cut, double *__restrict s, const double *__restrict q, const trni_tame_how *how,
+                               int cells)
+{
+    const uint64_t keep = how->keep, gone = how->cut;
+    for (int i = 0; i < cells; i++) {
+        const double t = s[i] + q[i], p = trni_double((trni_bits64(t) & TRNI_F64_BINADE) + gone);
+        s[i] = cut ? trni_double(trni_bits64(t) & keep) : (t + p) - p;
+    }
+}
+
+TRNI_INLINE void trni_tame_merge_body(bool cut, double *sum, int chains, bool ascending, const trni_tame_how *how,
+                                      int cells)
+{
+    for (int c = 1; c < chains && ascending; c++) {
+        if (cut) trni_tame_add(true, sum, sum + c * cells, how, cells);
+        else trni_tame_add(false, sum, sum + c * cells, how, cells);
+    }
+    for (int apart = 1; apart < chains && !ascending; apart *= 2)
+        for (int c = 0; c < chains; c += 2 * apart) {
+            if (cut) trni_tame_add(true, sum + c * cells, sum + (c + apart) * cells, how, cells);
+            else trni_tame_add(false, sum + c * cells, sum + (c + apart) * cells, how, cells);
+        }
+}
+TRNI_DISPATCH_AVX2(trni_tame_merge,
+                   (bool cut, double *sum, int chains, bool ascending, const trni_tame_how *how, int cells),
+                   (cut, sum, chains, ascending, how, cells))
+
+TRNI_INLINE void trni_tame_narrow_body(float *__restrict x, const double *__restrict d, size_t n)
+{
+    for (size_t i = 0; i < n; i++) x[i] = (float)d[i];
+}
+TRNI_DISPATCH_AVX2(trni_tame_narrow, (float *x, const double *d, size_t n), (x, d, n))
+
+TRNI_INLINE void trni_tame_widen_body(double *__restrict d, const float *__restrict x, size_t n)
+{
+    for (size_t i = 0; i < n; i++) d[i] = (double)x[i];
+}
+TRNI_DISPATCH_AVX2(trni_tame_widen, (double *d, const float *x, size_t n), (d, x, n))
+
 /* Products rounded to BF16's 8 bits, sums in binary32: sum[4][32] of a[line][4] * b[line][32]. A product is exact in a
  * double; rounded it is a binary32 number. Where a fused multiply-add is at hand, p alone takes binary32's product, and
  * x * w + p - p has one rounding. */
@@ -182,19 +222,20 @@ TRNI_INLINE void trni_tame_short_body(TRNI_TAME_SHORT_PARAMS)
 }
 TRNI_DISPATCH_BESIDE(trni_tame_short, (TRNI_TAME_SHORT_PARAMS), (TRNI_TAME_SHORT_ARGS))
 
-/* Exact sums, high + low (null: nothing is there), rounded once. */
-TRNI_INLINE void trni_tame_exact_body(float *sum, const double *high, const double *low, const trni_lane_rounding *r,
-                                      int cells)
+/* high + low, rounded to odd and then to binary32. (Their sum in a double is zero only if it is exact.) */
+TRNI_INLINE void trni_tame_join_body(float *__restrict sum, const double *__restrict high, const double *__restrict low,
+                                     int cells)
 {
-    const trni_lane_rounding how = *r;
     for (int i = 0; i < cells; i++) {
-        uint64_t bad = 0; /* what is tiny has few bits */
-        sum[i] = (float)trni_lane_round_exact(high[i], low ? low[i] : 0, 0, &how, &bad);
+        double e;
+        const double t = trni_two_sum(high[i], low[i], &e);
+        const uint64_t u = trni_bits64(t), against = (u ^ trni_bits64(e)) >> 63,
+                       moves = ~u & (e == 0 ? 0 : (uint64_t)1);
+        sum[i] = (float)trni_double(u + moves - 2 * (moves & against));
     }
 }
-TRNI_DISPATCH_AVX2(trni_tame_exact,
-                   (float *sum, const double *high, const double *low, const trni_lane_rounding *r, int cells),
-                   (sum, high, low, r, cells))
+TRNI_DISPATCH_AVX2(trni_tame_join, (float *sum, const double *high, const double *low, int cells),
+                   (sum, high, low, cells))
 
 #if TRNI_INTRINSICS && TRNI_X86
 #include "../simd/systolic_tame_avx2.h"
@@ -203,7 +244,7 @@ TRNI_DISPATCH_AVX2(trni_tame_exact,
     ((isa) == TRN_ISA_AVX512   ? trni_simd_tame_##name##_avx512           \
      : (isa) == TRN_ISA_AVX2   ? trni_simd_tame_##name##_avx2             \
                                : trni_tame_##name##_portable)
-#define TRNI_TAME_HAS_ODD(isa) ((isa) == TRN_ISA_AVX512)
+#define TRNI_TAME_HAS_ODD(isa) ((isa) != TRN_ISA_PORTABLE)
 #else
 #define TRNI_TAME_KERNEL(isa, name) trni_tame_##name##_for(isa)
 #define TRNI_TAME_HAS_ODD(isa) false
@@ -214,11 +255,33 @@ TRNI_FN trni_tame_short_fn *trni_tame_short_kernel(trn_isa isa) { return TRNI_TA
 TRNI_FN trni_tame_fn *trni_tame_kernel(trni_tame_way way, trn_isa isa)
 {
 #if TRNI_INTRINSICS && TRNI_X86
-    if (way == TRNI_TAME_ODD) return trni_simd_tame_odd_avx512;
+    if (way == TRNI_TAME_ODD) return isa == TRN_ISA_AVX512 ? trni_simd_tame_odd_avx512 : trni_simd_tame_odd_avx2;
 #endif
     return way == TRNI_TAME_CUT     ? TRNI_TAME_KERNEL(isa, cut)
            : way == TRNI_TAME_ROUND ? TRNI_TAME_KERNEL(isa, round)
                                     : TRNI_TAME_KERNEL(isa, bins);
+}
+
+/* The processor's mode while chains are added up: down as the order says, but AVX2 has the sum rounded up from the
+ * processor, and rounded down as what is less than nothing rounded up. */
+TRNI_FN trni_fp_modes trni_tame_modes(trni_tame_way way, bool down, trn_isa isa)
+{
+#if TRNI_X86
+    if (way == TRNI_TAME_ODD && isa == TRN_ISA_AVX2) return TRNI_FP_UP;
+#endif
+#if defined(TRNI_FP_DOWN)
+    if (down) return TRNI_FP_DOWN;
+#endif
+    (void)way, (void)down, (void)isa;
+    return TRNI_FP_PLAIN;
+}
+
+/* Gives the modes to go back to, with all that has happened. */
+TRNI_FN trni_fp_modes trni_tame_enter(trni_fp_modes modes)
+{
+    const trni_fp_modes before = trni_fp_modes_get();
+    if (modes != TRNI_FP_PLAIN) trni_fp_modes_set(modes);
+    return before;
 }
 
 /* ---- which way ---- */

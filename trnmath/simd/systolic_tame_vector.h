@@ -26,15 +26,41 @@ TRNI_SIMD_BEGIN
 #endif
 #define TRNI_V_HALF (TRNI_V_LANES / 2) /* doubles of a vector */
 
-/* One step of sums that are one number: the double sum t, shortened. */
+/* The double sum t, shortened. */
 TRNI_V_INLINE TRNI_V_DOUBLE TRNI_V_NAME(trni_simd_tame_shorten)(const trni_tame_way way, TRNI_V_DOUBLE t,
                                                                 TRNI_V_INTEGER mask, TRNI_V_INTEGER cut)
 {
     if (way == TRNI_TAME_CUT) return TRNI_V_OF_BITS(TRNI_V_AND(TRNI_V_BITS(t), mask));
-    const TRNI_V_DOUBLE p =
-        TRNI_V_OF_BITS(TRNI_V_OP(add_epi64)(TRNI_V_AND(TRNI_V_BITS(t), mask), cut));
+    const TRNI_V_DOUBLE p = TRNI_V_OF_BITS(TRNI_V_OP(add_epi64)(TRNI_V_AND(TRNI_V_BITS(t), mask), cut));
     return TRNI_V_OP(sub_pd)(TRNI_V_OP(add_pd)(t, p), p);
 }
+
+#if TRNI_V_LANES == 16
+/* s + x * w down and up by the instruction's own rounding; the one that is odd, or both where it is exact. */
+TRNI_V_INLINE __m512d trni_simd_tame_odd_step_avx512(__m512d x, __m512d w, __m512d s, __m512i mask, __m512i cut,
+                                                     const trni_tame_how *how)
+{
+    const __m512d down = _mm512_fmadd_round_pd(x, w, s, _MM_FROUND_TO_NEG_INF | _MM_FROUND_NO_EXC),
+                  up = _mm512_fmadd_round_pd(x, w, s, _MM_FROUND_TO_POS_INF | _MM_FROUND_NO_EXC);
+    const __mmask8 odd = _mm512_test_epi64_mask(_mm512_castpd_si512(down), _mm512_set1_epi64(1));
+    (void)how;
+    return trni_simd_tame_shorten_avx512(TRNI_TAME_ODD, _mm512_mask_mov_pd(up, odd, down), mask, cut);
+}
+#else
+/* The processor rounds up. To nearest even as integers, then. */
+TRNI_V_INLINE __m256d trni_simd_tame_odd_step_avx2(__m256d x, __m256d w, __m256d s, __m256i mask, __m256i cut,
+                                                   const trni_tame_how *how)
+{
+    const __m256d up = _mm256_fmadd_pd(x, w, s), down = _mm256_xor_pd(_mm256_fnmsub_pd(x, w, s), _mm256_set1_pd(-0.0));
+    const __m256d odd = _mm256_castsi256_pd(_mm256_slli_epi64(_mm256_castpd_si256(up), 63));
+    const __m256i t = _mm256_castpd_si256(_mm256_blendv_pd(down, up, odd)), one = _mm256_set1_epi64x(1);
+    const __m256i last = _mm256_and_si256(_mm256_srl_epi64(t, _mm_cvtsi32_si128(how->gone)), one);
+    (void)mask, (void)cut;
+    return _mm256_castsi256_pd(
+        _mm256_and_si256(_mm256_add_epi64(_mm256_add_epi64(t, _mm256_set1_epi64x((long long)how->half)), last),
+                         _mm256_set1_epi64x((long long)how->keep)));
+}
+#endif
 
 TRNI_V_INLINE void TRNI_V_NAME(trni_simd_tame_chain)(const trni_tame_way way, TRNI_TAME_PARAMS)
 {
@@ -52,21 +78,10 @@ TRNI_V_INLINE void TRNI_V_NAME(trni_simd_tame_chain)(const trni_tame_way way, TR
                 const TRNI_V_DOUBLE one = TRNI_V_OP(set1_pd)(x[i]);
                 TRNI_V_EACH(v, TRNI_V_PAIRS)
                 {
-#if TRNI_V_LANES == 16
-                    if (way == TRNI_TAME_ODD) {
-                        const __m512i odd = _mm512_set1_epi64(1);
-                        const __m512d down = _mm512_fmadd_round_pd(one, w[v], s[i][v],
-                                                                   _MM_FROUND_TO_NEG_INF | _MM_FROUND_NO_EXC),
-                                      up = _mm512_fmadd_round_pd(one, w[v], s[i][v],
-                                                                 _MM_FROUND_TO_POS_INF | _MM_FROUND_NO_EXC);
-                        const __mmask8 is_odd = _mm512_test_epi64_mask(TRNI_V_BITS(down), odd);
-                        s[i][v] = TRNI_V_NAME(trni_simd_tame_shorten)(way, _mm512_mask_mov_pd(up, is_odd, down), mask,
-                                                                      cut);
-                        continue;
-                    }
-#endif
-                    s[i][v] = TRNI_V_NAME(trni_simd_tame_shorten)(way, TRNI_V_OP(fmadd_pd)(one, w[v], s[i][v]), mask,
-                                                                  cut);
+                    s[i][v] = way == TRNI_TAME_ODD
+                                  ? TRNI_V_NAME(trni_simd_tame_odd_step)(one, w[v], s[i][v], mask, cut, how)
+                                  : TRNI_V_NAME(trni_simd_tame_shorten)(
+                                        way, TRNI_V_OP(fmadd_pd)(one, w[v], s[i][v]), mask, cut);
                 }
             }
         }
@@ -83,9 +98,7 @@ TRNI_V_INLINE void TRNI_V_NAME(trni_simd_tame_chain)(const trni_tame_way way, TR
     }
 TRNI_V_CHAIN(cut, TRNI_TAME_CUT)
 TRNI_V_CHAIN(round, TRNI_TAME_ROUND)
-#if TRNI_V_LANES == 16
 TRNI_V_CHAIN(odd, TRNI_TAME_ODD)
-#endif
 #undef TRNI_V_CHAIN
 
 /* Two sums a cell; half as many cells at a time. */
