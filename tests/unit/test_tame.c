@@ -61,13 +61,22 @@ static trn_tensor operand(const question *q, const float *f32, const uint16_t *b
                          rows, columns);
 }
 
+/* BF16 numbers have a short form, and are what it says. */
+static void shorten(const question *q, float *x, uint16_t *code, int n)
+{
+    for (int i = 0; i < n && q->format == TRN_BF16; i++) {
+        code[i] = (uint16_t)(trni_bits(x[i]) >> 16);
+        x[i] = cases_float_of((uint32_t)code[i] << 16);
+    }
+}
+
 /* Some elements by definition, all of them on every instruction set. */
 static void ask(question *q, const char *what, uint64_t *rng)
 {
     enum { some = 24 };
     int at[some];
-    for (int i = 0; i < q->m * q->k; i++) q->short_a[i] = (uint16_t)(trni_bits(q->a[i]) >> 16);
-    for (int i = 0; i < q->k * q->n; i++) q->short_b[i] = (uint16_t)(trni_bits(q->b[i]) >> 16);
+    shorten(q, q->a, q->short_a, q->m * q->k);
+    shorten(q, q->b, q->short_b, q->k * q->n);
     for (int i = 0; i < some; i++) {
         at[i] = cases_below(rng, q->m * q->n);
         q->expected[i] = element(q, at[i] / q->n, at[i] % q->n);
@@ -91,7 +100,8 @@ static void ask(question *q, const char *what, uint64_t *rng)
         for (int i = 0; i < some; i++)
             if (canonical(q->expected[i]) != canonical(q->dst[at[i]]))
                 CASES_EQUAL(canonical(q->expected[i]), canonical(q->dst[at[i]]), "%s, %s: [%d] of %dx%dx%d %s, %s",
-                            what, text, at[i], q->m, q->n, q->k, trn_format_name(q->format), trn_isa_text((trn_isa)isa));
+                            what, text, at[i], q->m, q->n, q->k, trn_format_name(q->format),
+                            trn_isa_text((trn_isa)isa));
     }
 }
 
@@ -187,6 +197,72 @@ static void ties(void **state)
     }
 }
 
+/* Of few rows in one chain, so that nothing hides what one step did: ones, halves of the last place with something far
+ * below, and what is smaller still. Often a one is taken away at the end. */
+static float telling(const question *q, uint64_t *rng)
+{
+    const int bits = q->numerics.accumulator == TRN_ACCUMULATOR_EXACT ? 24 : q->numerics.accumulator_bits;
+    const float sign = cases_one_in(rng, 2) ? -1.0f : 1.0f;
+    switch (cases_below(rng, 7)) {
+    case 0:
+    case 1: return sign;
+    case 2:
+    case 3: return sign * ldexpf(1 + (cases_one_in(rng, 2) ? -1.0f : 1.0f) * ldexpf(1, -1 - cases_below(rng, 23)),
+                                 -bits + cases_below(rng, 2));
+    case 4: return sign * ldexpf(1, -bits - 20 - cases_below(rng, 12));
+    case 5: return sign * ldexpf(1, -20 - cases_below(rng, 100));
+    default: return 0;
+    }
+}
+
+static void steps_that_tell(void **state)
+{
+    (void)state;
+    static question q;
+    uint64_t rng = 4106;
+    for (int i = cases_rounds(1500, 30000); i > 0; i--) {
+        any_order(&q, &rng);
+        q.numerics.product = TRN_PRODUCT_EXACT;
+        q.numerics.fp32_mode = TRN_FP32_NATIVE;
+        q.numerics.chains = 1;
+        q.format = cases_one_in(&rng, 5) ? TRN_BF16 : TRN_F32;
+        q.accumulate = false;
+        q.m = 1;
+        q.n = 32; /* elements of 32 are asked for, nearly all of them */
+        q.k = 2 + cases_below(&rng, 5);
+        const float last = cases_one_in(&rng, 3) ? 0 : -1;
+        for (int j = 0; j < q.k; j++) q.a[j] = 1;
+        for (int j = 0; j < q.k * q.n; j++) q.b[j] = telling(&q, &rng);
+        for (int j = 0; j < q.n && last != 0; j++) q.b[(q.k - 1) * q.n + j] = last;
+        ask(&q, "steps that tell", &rng);
+    }
+}
+
+/* Powers of two that climb beyond 2^127 and come back, or that leave less than 2^-126 behind. */
+static void beyond_the_ends(void **state)
+{
+    (void)state;
+    static question q;
+    uint64_t rng = 4107;
+    for (int i = cases_rounds(500, 10000); i > 0; i--) {
+        any_order(&q, &rng);
+        any_size(&q, &rng);
+        const bool small = cases_one_in(&rng, 2);
+        const int top = small ? -126 + cases_below(&rng, 5) : 112 + cases_below(&rng, 16), half = top / 2;
+        q.accumulate = false;
+        q.numerics.k_tile = 128;
+        q.m = 1 + cases_below(&rng, 4);
+        q.k = small ? 1 + cases_below(&rng, 4) : q.k;
+        if (small) q.numerics.flush_sums = true;
+        for (int j = 0; j < q.m * q.k; j++) q.a[j] = ldexpf(1, half);
+        for (int j = 0; j < q.k * q.n; j++) {
+            const float x = ldexpf(1, top - half - cases_below(&rng, 3)), up = j / q.n < q.k / 2 ? x : -x;
+            q.b[j] = small && cases_one_in(&rng, 2) ? -up : up;
+        }
+        ask(&q, small ? "less than the smallest" : "more than the largest", &rng);
+    }
+}
+
 /* A few infinities, NaN, subnormal and huge numbers among the others: one tile goes one way, the next the other. */
 static void strangers(void **state)
 {
@@ -218,7 +294,8 @@ static void ranges(void **state)
         float x[70];
         const int n = 1 + cases_below(&rng, 70);
         const uint32_t mask = ~(uint32_t)0 << cases_below(&rng, 24);
-        for (int j = 0; j < n; j++) x[j] = cases_float_of(cases_one_in(&rng, 3) ? 0 : cases_u32(&rng) & mask & 0xbfffffffu);
+        for (int j = 0; j < n; j++)
+            x[j] = cases_float_of(cases_one_in(&rng, 3) ? 0 : cases_u32(&rng) & mask & 0xbfffffffu);
         if (cases_one_in(&rng, 4)) x[cases_below(&rng, n)] = cases_float_of(cases_u32(&rng) & 0x807fffffu);
         if (cases_one_in(&rng, 9)) x[cases_below(&rng, n)] = (float)INFINITY;
         for (int isa = TRN_ISA_PORTABLE; isa < TRN_ISA_COUNT; isa++) {
@@ -245,6 +322,8 @@ int main(void)
         cmocka_unit_test(numbers_within_some_binades),
         cmocka_unit_test(numbers_at_the_ends),
         cmocka_unit_test(ties),
+        cmocka_unit_test(steps_that_tell),
+        cmocka_unit_test(beyond_the_ends),
         cmocka_unit_test(strangers),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

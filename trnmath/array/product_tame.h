@@ -1,10 +1,10 @@
 /* array/product_tame.h - tiles of a product in an order of its own that need no marks: packed, looked at, added up.
  * Behind trn_tensor_engine.h. SPDX-License-Identifier: MIT
  *
- * DOES: one product a row of the array, in the orders that come down to few instructions: chains of 24 bits toward zero,
- *     FP32 in halves, and flushing where there is nothing to flush, by the kernels of array/systolic_panels.h; wider and
- *     exact sums and rounded products by those of array/systolic_tame.h.
- * DOES NOT: know PSUM, or any numbers that are not tame: array/product_lanes.h asks tile by tile, and has the other way.
+ * DOES: one product a row of the array, in the orders that come down to few instructions: chains of 24 bits toward
+ *     zero, FP32 in halves, and flushing where there is nothing to flush, by the kernels of array/systolic_panels.h;
+ *     wider and exact sums and rounded products by those of array/systolic_tame.h.
+ * DOES NOT: know PSUM, or any numbers that are not tame: array/product_lanes.h asks tile by tile, and has another way.
  *
  * A chain in halves is one of four times as many rows: those of the first pass, then those of the second and so on,
  * each an exact product of 12 bits by 12. Packed panels hold them in that order. Numbers that have no halves are not
@@ -160,8 +160,8 @@ TRNI_COLD void trni_tame_split(const trni_tame_work *t, const trni_tame_map *m, 
 }
 
 /* What whole numbers stand in a panel that is yet to be split, subnormal ones flushed if the order says so. */
-TRNI_COLD trni_range trni_tame_look(const trni_tame_work *t, const trni_tame_map *m, const trni_operand *o, float *panel,
-                                    int width)
+TRNI_COLD trni_range trni_tame_look(const trni_tame_work *t, const trni_tame_map *m, const trni_operand *o,
+                                    float *panel, int width)
 {
     trni_range all = trni_range_none();
     for (int chain = 0; chain < m->rows.count; chain++) {

@@ -52,8 +52,8 @@ TRNI_V_INLINE __m256d trni_simd_tame_odd_step_avx2(__m256d x, __m256d w, __m256d
                                                    const trni_tame_how *how)
 {
     const __m256d up = _mm256_fmadd_pd(x, w, s), down = _mm256_xor_pd(_mm256_fnmsub_pd(x, w, s), _mm256_set1_pd(-0.0));
-    const __m256d odd = _mm256_castsi256_pd(_mm256_slli_epi64(_mm256_castpd_si256(up), 63));
-    const __m256i t = _mm256_castpd_si256(_mm256_blendv_pd(down, up, odd)), one = _mm256_set1_epi64x(1);
+    const __m256d odd = _mm256_castsi256_pd(_mm256_slli_epi64(_mm256_castpd_si256(down), 63)); /* +0 is up */
+    const __m256i t = _mm256_castpd_si256(_mm256_blendv_pd(up, down, odd)), one = _mm256_set1_epi64x(1);
     const __m256i last = _mm256_and_si256(_mm256_srl_epi64(t, _mm_cvtsi32_si128(how->gone)), one);
     (void)mask, (void)cut;
     return _mm256_castsi256_pd(
