@@ -257,7 +257,9 @@ TRNI_DRIVER void trni_encoder_other(trni_encoder *e)
                                : trni_codes_short_for(e->isa);
     e->always_field = scale || e->bytes == 4;
 #if TRNI_CAST_SIMD
-    if (!scale && e->how.how.rounding == TRN_NEAREST_EVEN && e->isa == TRN_ISA_AVX512) e->fast = trni_simd_integers;
+    if (e->how.how.rounding != TRN_NEAREST_EVEN) return;
+    if (e->isa == TRN_ISA_AVX512) e->fast = scale ? trni_simd_scale : trni_simd_integers;
+    if (e->isa == TRN_ISA_AVX2 && scale) e->fast = trni_simd256_scale;
 #endif
 }
 

@@ -253,6 +253,34 @@ TRNI_KERNEL TRNI_TARGET_AVX2 static void trni_simd256_stochastic_bf16(const trni
     if (s->n > 0 && s->n < 32) trni_cast_last(rule, s, 2, 32, trni_simd256_stochastic_bf16);
 }
 
+/* To E8M0, nearest: half a binade carries into the exponent, and from 0x600000 on also that of the subnormals. */
+TRNI_INLINE256 __m256i trni_scale256_8(const trni_rule *r, __m256i x)
+{
+    const __m256i enough = _mm256_cmpgt_epi32(x, _mm256_set1_epi32(0x5fffff));
+    const __m256i sum = _mm256_and_si256(_mm256_add_epi32(x, _mm256_set1_epi32(0x400000)), enough);
+    const __m256i code = _mm256_min_epi32(_mm256_srli_epi32(sum, 23), _mm256_set1_epi32(r->limit));
+    const __m256i positive = _mm256_cmpgt_epi32(x, _mm256_setzero_si256());
+    const __m256i number = _mm256_blendv_epi8(_mm256_set1_epi32((int)r->nothing), code, positive);
+    const __m256i special = _mm256_cmpgt_epi32(trni_magnitude_256(x), _mm256_set1_epi32((int)TRNI_F32_INF - 1));
+    return _mm256_blendv_epi8(number, _mm256_set1_epi32((int)r->nan), special);
+}
+
+TRNI_KERNEL TRNI_TARGET_AVX2 static void trni_simd256_scale(const trni_rule *rule, trni_cast_rest *s)
+{
+    const trni_rule r = *rule;
+    const __m256i order = _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7);
+    size_t at = 0;
+    for (; s->n - at >= 32; at += 32) {
+        __m256i v[4];
+        trni_load256_32(v, s->src + 4 * at);
+        for (int i = 0; i < 4; i++) v[i] = trni_scale256_8(&r, v[i]);
+        const __m256i both = _mm256_packus_epi16(_mm256_packs_epi32(v[0], v[1]), _mm256_packs_epi32(v[2], v[3]));
+        _mm256_storeu_si256((__m256i *)(void *)(s->dst + at), _mm256_permutevar8x32_epi32(both, order));
+    }
+    trni_cast_done(s, 1, at);
+    if (s->n > 0 && s->n < 32) trni_cast_last(rule, s, 1, 32, trni_simd256_scale);
+}
+
 #undef TRNI_INLINE256
 #undef TRNI_CAST256
 #endif /* TRNI_SIMD_CAST_AVX2_H */
