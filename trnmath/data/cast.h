@@ -222,6 +222,9 @@ TRNI_DRIVER void trni_encoder_cast(trni_encoder *e)
     e->round_sr = e->how.how.rounding == TRN_STOCHASTIC && to->bias == 127;
     e->clamp = e->how.how.rounding == TRN_NEAREST_EVEN && e->how.overflow == TRN_SATURATE;
     if (e->round_sr || e->how.how.rounding == TRN_NEAREST_EVEN) e->cast = trni_cast_kernel(row, e->isa);
+#if TRNI_CAST_SIMD
+    if (e->round_sr && e->bytes == 2 && e->isa == TRN_ISA_AVX2) e->fast = trni_simd256_stochastic_bf16;
+#endif
     if (e->cast && !e->round_sr && !e->clamp && e->isa == TRN_ISA_AVX512) e->cast_past = row->past;
 }
 
@@ -234,6 +237,7 @@ TRNI_DRIVER void trni_encoder_byte(trni_encoder *e)
     const int M = e->to.mantissa_bits, top = (int)(e->to.max_code >> M) + 1 - e->to.bias + 23 - M;
     if (top > 126) return;
     if (nearest && e->isa == TRN_ISA_AVX2) e->fast = trni_simd256_nearest;
+    if (e->how.how.rounding == TRN_STOCHASTIC && e->isa == TRN_ISA_AVX2) e->fast = trni_simd256_stochastic;
     if (e->isa != TRN_ISA_AVX512) return;
     if (nearest) e->fast = trni_simd_nearest;
     e->fast_past = nearest;
@@ -253,7 +257,9 @@ TRNI_DRIVER void trni_encoder_other(trni_encoder *e)
                                : trni_codes_short_for(e->isa);
     e->always_field = scale || e->bytes == 4;
 #if TRNI_CAST_SIMD
-    if (!scale && e->how.how.rounding == TRN_NEAREST_EVEN && e->isa == TRN_ISA_AVX512) e->fast = trni_simd_integers;
+    if (e->how.how.rounding != TRN_NEAREST_EVEN) return;
+    if (e->isa == TRN_ISA_AVX512) e->fast = scale ? trni_simd_scale : trni_simd_integers;
+    if (e->isa == TRN_ISA_AVX2 && scale) e->fast = trni_simd256_scale;
 #endif
 }
 
