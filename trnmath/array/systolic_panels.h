@@ -72,9 +72,10 @@ TRNI_INLINE void trni_transpose_body(float *dst, size_t width, const uint16_t *s
     for (int k = 0; k < rows; k++)
         for (int i = 0; i < lanes; i++) dst[slot[k] * width + (size_t)i] = lines[i * step + k];
 }
-TRNI_DISPATCH_AVX2(trni_transpose,
-           (float *dst, size_t width, const uint16_t *slot, const float *lines, int64_t step, int lanes, int rows),
-           (dst, width, slot, lines, step, lanes, rows))
+TRNI_DISPATCH_BESIDE(trni_transpose,
+                     (float *dst, size_t width, const uint16_t *slot, const float *lines, int64_t step, int lanes,
+                      int rows),
+                     (dst, width, slot, lines, step, lanes, rows))
 
 /* ---- micro-kernels ----
  *
@@ -343,7 +344,7 @@ TRNI_FN trni_array trni_array_of(int group, trn_isa isa)
           TRNI_ENDS },
     };
 #undef TRNI_ENDS
-#define TRNI_ENDS trni_transpose_avx2, trni_add_line_avx2
+#define TRNI_ENDS trni_simd_transpose_avx2, trni_add_line_avx2
     static const trni_array avx2[3] = {
         { 16,
           { 6, 4, 2, 1, 1 },
