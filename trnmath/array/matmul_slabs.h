@@ -84,17 +84,18 @@ TRNI_FN int64_t trni_unit_panel(const trni_worker *w, const trni_slab *s, int64_
 
 /* All strips of the packed a times one packed panel over one tile. PSUM of the panel waits in w->local between tiles;
  * it is read from its home before the slab's first tile and written back after its last. */
-TRNI_DRIVER void trni_panel_tile(const trni_worker *w, const trni_slab *s, int64_t column, int64_t columns,
-                                 const float *a, const float *b, const float *next, int64_t k, int depth)
+TRNI_DRIVER void trni_panel_tile(const trni_worker *w, const trni_array *array, const trni_slab *s, int64_t column,
+                                 int64_t columns, const float *a, const float *b, const float *next, int64_t k,
+                                 int depth)
 {
-    const int width = w->array.width;
+    const int width = array->width;
     const bool first = k == s->k, last = k + depth == s->k + s->depth, fresh = k == 0 && !w->p->accumulate,
                narrow = columns < width;
     const trni_map *map = trni_tile_map(w, depth);
     const trni_wanted source = trni_wanted_source(w, s, column, k), packed = trni_wanted_packed(w, s, next);
     int index = 0; /* of the strip */
     for (int64_t m = 0; m < s->rows; index++) {
-        const int kernel = trni_strip_kernel(&w->array, s->rows - m), strip = w->array.rows[kernel];
+        const int kernel = trni_strip_kernel(array, s->rows - m), strip = array->rows[kernel];
         const trni_wanted *wanted = index < source.lines ? &source : &packed;
         const int line = index < source.lines ? index : index - source.lines;
         const bool any = line < wanted->lines; /* else a line that is at hand, again and again */
@@ -110,7 +111,7 @@ TRNI_DRIVER void trni_panel_tile(const trni_worker *w, const trni_slab *s, int64
                                       any ? wanted->at + (uintptr_t)(line * TRNI_LINE) : (uintptr_t)b,
                                       any ? wanted->step : 0 };
         if (!w->cut->unit || !trni_unit_strip(&w->unit, kernel, &call))
-            trni_strip_times_panel(&w->array, kernel, call.a, b, map, w->p->numerics.merge, call.in, call.in_step,
+            trni_strip_times_panel(array, kernel, call.a, b, map, w->p->numerics.merge, call.in, call.in_step,
                                    call.out, call.out_step, call.ahead, call.ahead_step);
         trni_worker_round(w, to_home ? home : local, to_home ? s->psum.step : width, strip, columns, s->m + m,
                           s->n + column, k);
@@ -159,12 +160,18 @@ TRNI_DRIVER const float *trni_packed_b(const trni_worker *w, const trni_slab *s,
 /* Packs rows of a for the slab, tile after tile, and multiplies them with the packed b. */
 TRNI_DRIVER void trni_slab_multiply(const trni_worker *w, const trni_slab *s)
 {
+    enum { ranges = 8 }; /* as many parts of K have a range of their own */
     const int width = w->array.width;
+    trni_range range[ranges];
     const int64_t end = s->k + s->depth, deep = trni_tile_depth(w->p);
+    memset(range, 0, sizeof range);
     for (int64_t k = s->k; k < end; k += deep) {
         float *strips = w->a + (k - s->k) * s->rows;
-        trni_worker_pack_rows(w, s->m, s->rows, k, trni_tile_deep(w, k, end), strips);
-        trni_worker_unit_rows(w, s->rows, (k - s->k) / deep, trni_tile_deep(w, k, end), strips);
+        const int depth = trni_tile_deep(w, k, end);
+        trni_worker_pack_rows(w, s->m, s->rows, k, depth, strips);
+        trni_worker_unit_rows(w, s->rows, (k - s->k) / deep, depth, strips);
+        if (trni_array_looks(&w->array))
+            trni_range_of_for(w->p->isa)(strips, (size_t)(depth * s->rows), range + (k - s->k) * ranges / s->depth);
     }
     for (int64_t column = 0; column < s->columns; column += width)
         for (int64_t k = s->k; k < end; k += deep) {
@@ -177,8 +184,10 @@ TRNI_DRIVER void trni_slab_multiply(const trni_worker *w, const trni_slab *s)
                 trni_worker_pack_columns(w, s->n + column, some, k, depth, w->b);
                 trni_worker_unit_columns(w, some, 0, 0, depth, w->b);
             }
-            trni_panel_tile(w, s, column, columns, w->a + (k - s->k) * s->rows, trni_packed_b(w, s, column, k), next, k,
-                            depth);
+            const float *b = trni_packed_b(w, s, column, k);
+            const trni_array *array = trni_array_of_tile(&w->array, range + (k - s->k) * ranges / s->depth, b,
+                                                         (size_t)(depth * width));
+            trni_panel_tile(w, array, s, column, columns, w->a + (k - s->k) * s->rows, b, next, k, depth);
         }
 }
 

@@ -14,6 +14,7 @@
 
 #include "../trn_convert.h"
 #include "../trn_numerics.h"
+#include "operand_range.h"
 #include "systolic_aligned.h"
 
 /* ---- operands: a matrix of `lanes` rows (of a) or columns (of b), each `depth` long along K ----
@@ -263,6 +264,22 @@ TRNI_INLINE void trni_add_times_body(float *__restrict sum, float w, const float
 }
 TRNI_DISPATCH_AVX2(trni_add_times, (float *sum, float w, const float *y, size_t n), (sum, w, y, n))
 
+/* The same without a fused instruction, where all products are exact. */
+TRNI_KERNEL static void trni_add_times_exact(float *__restrict sum, float w, const float *__restrict y, size_t n)
+{
+    for (size_t i = 0; i < n; i++) sum[i] = w * y[i] + sum[i];
+}
+
+/* Which of them: portable x86-64 looks at the numbers. */
+TRNI_FN trni_add_times_fn *trni_add_times_of(trn_isa isa, float w, const float *y, size_t n)
+{
+    trni_range one = { 0, 0, 0 }, line = { 0, 0, 0 };
+    if (!TRNI_X86 || isa != TRN_ISA_PORTABLE) return trni_add_times_for(isa);
+    trni_range_of_portable(&w, 1, &one);
+    trni_range_of_portable(y, n, &line);
+    return trni_products_are_exact(&one, &line) ? trni_add_times_exact : trni_add_times_for(isa);
+}
+
 TRNI_FN void trni_stream_any(TRNI_STREAM_PARAMS)
 {
     float line[TRNI_FEED_STRETCH];
@@ -273,7 +290,7 @@ TRNI_FN void trni_stream_any(TRNI_STREAM_PARAMS)
             for (int64_t i = 0; i < (int64_t)count * feed->bytes; i += 64)
                 __builtin_prefetch((const void *)((uintptr_t)(at + i) + (uintptr_t)ahead));
             trni_feed_line(feed, line, at, count);
-            trni_add_times_for(feed->isa)(sum + j, x[r], line, count);
+            trni_add_times_of(feed->isa, x[r], line, count)(sum + j, x[r], line, count);
         }
 }
 
