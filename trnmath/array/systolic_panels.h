@@ -132,6 +132,7 @@ TRNI_INLINE void trni_micro_body(int strip, int group, TRNI_MICRO_PARAMS)
 
 /* Where SIMD kernels are, plain C is for hosts older than AVX2 alone: one row at a time. */
 #define TRNI_PANEL_SIMD (TRNI_INTRINSICS && TRNI_X86)
+#define TRNI_PANEL_NEON (TRNI_INTRINSICS && TRNI_AARCH64)
 #define TRNI_MICRO(rows, group)                                                                                       \
     TRNI_INLINE void trni_micro_##rows##x##group##_body(TRNI_MICRO_PARAMS)                                            \
     {                                                                                                                 \
@@ -139,8 +140,10 @@ TRNI_INLINE void trni_micro_body(int strip, int group, TRNI_MICRO_PARAMS)
     }                                                                                                                 \
     TRNI_DISPATCH_BESIDE(trni_micro_##rows##x##group, (TRNI_MICRO_PARAMS), (TRNI_MICRO_ARGS))
 #define TRNI_MICROS(rows) TRNI_MICRO(rows, 1) TRNI_MICRO(rows, 2) TRNI_MICRO(rows, 4)
+#if !TRNI_PANEL_NEON
 TRNI_MICROS(1)
-#if !TRNI_PANEL_SIMD
+#endif
+#if !TRNI_PANEL_SIMD && !TRNI_PANEL_NEON
 TRNI_MICROS(2)
 TRNI_MICROS(4)
 TRNI_MICROS(8)
@@ -151,6 +154,9 @@ TRNI_MICROS(8)
 #if TRNI_PANEL_SIMD
 #include "../simd/systolic_panels_avx2.h"
 #include "../simd/systolic_panels_avx512.h"
+#endif
+#if TRNI_PANEL_NEON
+#include "../simd/systolic_panels_neon.h"
 #endif
 
 /* x[i] = x[i] + y[i]: merging chains, adding to PSUM. */
@@ -209,6 +215,20 @@ TRNI_FN trni_array trni_array_of(int group, trn_isa isa)
     static const trni_array plain[3] = { TRNI_PLAIN(1), TRNI_PLAIN(2), TRNI_PLAIN(4) };
 #undef TRNI_PLAIN
     return (isa == TRN_ISA_AVX512 ? avx512 : isa == TRN_ISA_AVX2 ? avx2 : plain)[group / 2];
+}
+#elif TRNI_PANEL_NEON
+TRNI_FN trni_array trni_array_of(int group, trn_isa isa)
+{
+#define TRNI_SIMD(rows, group) trni_simd_micro_##rows##x##group##_neon
+#define TRNI_ENDS trni_transpose_for(isa), trni_add_line_for(isa)
+    const trni_array neon[3] = {
+        { 16, { 6, 4, 2, 1, 1 }, { TRNI_SIMD(6, 1), TRNI_SIMD(4, 1), TRNI_SIMD(2, 1), TRNI_SIMD(1, 1) }, TRNI_ENDS },
+        { 16, { 4, 1, 1, 1, 1 }, { TRNI_SIMD(4, 2), TRNI_SIMD(1, 2) }, TRNI_ENDS },
+        { 16, { 4, 1, 1, 1, 1 }, { TRNI_SIMD(4, 4), TRNI_SIMD(1, 4) }, TRNI_ENDS },
+    };
+#undef TRNI_ENDS
+#undef TRNI_SIMD
+    return neon[group / 2];
 }
 #else
 /* Registers are wide enough for eight rows of 32 sums, or for two. */
