@@ -205,14 +205,20 @@ typedef void trni_stream_fn(const struct trni_feed *feed, float *sum, const floa
     TRNI_DISPATCH_ISA(trni_lines_##name, (TRNI_LINES_PARAMS), feed, dst, panel_step, slot, src, row_step, rows, panels)
 
 /* Columns of b in one panel. Plain C wants 32: gcc 12 peels loops of up to 16 steps before it would vectorise them. */
-TRNI_INLINE int trni_panel_width(trn_isa isa) { return TRNI_INTRINSICS && isa == TRN_ISA_AVX2 ? 16 : 32; }
+TRNI_INLINE int trni_panel_width(trn_isa isa)
+{
+    return TRNI_INTRINSICS && (TRNI_AARCH64 || isa == TRN_ISA_AVX2) ? 16 : 32;
+}
 
 #define TRNI_FEED_SIMD (TRNI_INTRINSICS && TRNI_X86)
+#define TRNI_FEED_NEON (TRNI_INTRINSICS && TRNI_AARCH64)
+#if !TRNI_FEED_NEON
 TRNI_DECODER(f32, uint32_t)
 TRNI_DECODER(tf32, uint32_t)
 TRNI_DECODER(bf16, uint16_t)
 #if !TRNI_FEED_SIMD
 TRNI_DECODER(f16, uint16_t)
+#endif
 #endif
 #undef TRNI_DECODER
 
@@ -367,6 +373,12 @@ TRNI_FN void trni_stream_quads(TRNI_GROUPS_PARAMS)
 #include "../simd/systolic_feed_avx2.h"
 #include "../simd/systolic_feed_avx512.h"
 #endif
+#if TRNI_FEED_NEON
+#include "../simd/systolic_feed_neon.h"
+#define TRNI_OWN(kind, name, isa) trni_simd_##kind##_##name##_neon
+#else
+#define TRNI_OWN(kind, name, isa) trni_##kind##_##name##_for(isa)
+#endif
 
 /* ---- choosing ---- */
 
@@ -374,19 +386,20 @@ TRNI_FN void trni_stream_quads(TRNI_GROUPS_PARAMS)
 TRNI_DRIVER void trni_feed_pick(trni_feed *f, trn_format format, bool cut)
 {
     const trn_isa isa = f->isa;
+    (void)isa; /* on aarch64 the baseline is NEON already */
     trni_lines_fn *lines = NULL;
     trni_stream_fn *stream = NULL;
     if (format == TRN_F32) {
-        lines = trni_lines_f32_for(isa);
-        stream = trni_stream_f32_for(isa);
+        lines = TRNI_OWN(lines, f32, isa);
+        stream = TRNI_OWN(stream, f32, isa);
     }
     if (format == TRN_TF32 && !cut) {
-        lines = trni_lines_tf32_for(isa);
-        stream = trni_stream_tf32_for(isa);
+        lines = TRNI_OWN(lines, tf32, isa);
+        stream = TRNI_OWN(stream, tf32, isa);
     }
     if (format == TRN_BF16) {
-        lines = trni_lines_bf16_for(isa);
-        stream = trni_stream_bf16_for(isa);
+        lines = TRNI_OWN(lines, bf16, isa);
+        stream = TRNI_OWN(stream, bf16, isa);
     }
 #if TRNI_FEED_SIMD
     if (f->decoder.lookup && !f->line && f->bytes == 1) { /* AVX-512 */
@@ -408,13 +421,14 @@ TRNI_DRIVER void trni_feed_pick(trni_feed *f, trn_format format, bool cut)
     }
 #else
     if (format == TRN_F16) {
-        lines = trni_lines_f16_for(isa);
-        stream = trni_stream_f16_for(isa);
+        lines = TRNI_OWN(lines, f16, isa);
+        stream = TRNI_OWN(stream, f16, isa);
     }
 #endif
     if (lines) f->lines = lines;
     if (stream) f->stream = stream;
 }
+#undef TRNI_OWN
 
 TRNI_DRIVER void trni_feed_init(trni_feed *f, const trni_operand *o, trn_isa isa)
 {

@@ -140,7 +140,8 @@ TRNI_INLINE void trni_micro_body(int strip, int group, TRNI_MICRO_PARAMS)
     TRNI_DISPATCH_FAST(trni_micro_##rows##x##group, (TRNI_MICRO_PARAMS), (TRNI_MICRO_ARGS))
 #define TRNI_MICROS(rows) TRNI_MICRO(rows, 1) TRNI_MICRO(rows, 2) TRNI_MICRO(rows, 4)
 #define TRNI_PANEL_SIMD (TRNI_INTRINSICS && TRNI_X86)
-#if !TRNI_PANEL_SIMD
+#define TRNI_PANEL_NEON (TRNI_INTRINSICS && TRNI_AARCH64)
+#if !TRNI_PANEL_SIMD && !TRNI_PANEL_NEON
 TRNI_MICROS(1)
 TRNI_MICROS(2)
 TRNI_MICROS(4)
@@ -268,6 +269,9 @@ TRNI_MICROS(1)
 #include "../simd/systolic_panels_avx2.h"
 #include "../simd/systolic_panels_avx512.h"
 #endif
+#if TRNI_PANEL_NEON
+#include "../simd/systolic_panels_neon.h"
+#endif
 
 /* x[i] = x[i] + y[i]: merging chains, adding to PSUM. */
 TRNI_INLINE void trni_add_line_body(float *__restrict x, const float *__restrict y, size_t n)
@@ -357,6 +361,20 @@ TRNI_FN trni_array trni_array_of(int group, trn_isa isa)
 #undef TRNI_SIMD
     if (isa == TRN_ISA_PORTABLE) return trni_array_plain[group == 1 ? 0 : group / 2 + 1];
     return (isa == TRN_ISA_AVX512 ? avx512 : avx2)[group / 2];
+}
+#elif TRNI_PANEL_NEON
+TRNI_FN trni_array trni_array_of(int group, trn_isa isa)
+{
+#define TRNI_SIMD(rows, group) trni_simd_micro_##rows##x##group##_neon
+#define TRNI_ENDS trni_transpose_for(isa), trni_add_line_for(isa)
+    const trni_array neon[3] = {
+        { 16, { 6, 4, 2, 1, 1 }, { TRNI_SIMD(6, 1), TRNI_SIMD(4, 1), TRNI_SIMD(2, 1), TRNI_SIMD(1, 1) }, TRNI_ENDS },
+        { 16, { 4, 1, 1, 1, 1 }, { TRNI_SIMD(4, 2), TRNI_SIMD(1, 2) }, TRNI_ENDS },
+        { 16, { 4, 1, 1, 1, 1 }, { TRNI_SIMD(4, 4), TRNI_SIMD(1, 4) }, TRNI_ENDS },
+    };
+#undef TRNI_ENDS
+#undef TRNI_SIMD
+    return neon[group / 2];
 }
 #else
 /* Registers are wide enough for eight rows of 32 sums, or for two. */

@@ -29,6 +29,10 @@
 #else
 #define TRNI_CAST_SIMD 0
 #endif
+#define TRNI_CAST_NEON (TRNI_AARCH64 && TRNI_INTRINSICS)
+#if TRNI_CAST_NEON
+#include "../simd/cast_neon.h"
+#endif
 
 /* The cast between binary32 and one format, nearest even with the format's own overflow; NULL: no kernel. */
 typedef struct trni_cast_row {
@@ -76,6 +80,10 @@ TRNI_DRIVER trn_format trni_cast_format(const trn_format_info *f)
 TRNI_FN trni_cast *trni_cast_kernel(const trni_cast_row *row, trn_isa isa)
 {
     if (!row) return NULL;
+#if TRNI_CAST_NEON
+    if (row->kernel == trni_cast_f32_f16_for) return trni_neon_f32_f16;
+    if (row->kernel == trni_cast_f16_f32_for) return trni_neon_f16_f32;
+#endif
     trni_cast *const simd = isa == TRN_ISA_AVX512 ? row->avx512 : isa == TRN_ISA_AVX2 ? row->avx2 : NULL;
     return simd ? simd : row->kernel(isa);
 }
@@ -233,8 +241,10 @@ TRNI_DRIVER void trni_encoder_cast(trni_encoder *e)
 TRNI_DRIVER void trni_encoder_byte(trni_encoder *e)
 {
     const bool nearest = e->how.how.rounding == TRN_NEAREST_EVEN;
-#if TRNI_CAST_SIMD
+#if TRNI_CAST_SIMD || TRNI_CAST_NEON
     const int M = e->to.mantissa_bits, top = (int)(e->to.max_code >> M) + 1 - e->to.bias + 23 - M;
+#endif
+#if TRNI_CAST_SIMD
     if (top > 126) return;
     if (nearest && e->isa == TRN_ISA_AVX2) e->fast = trni_simd256_nearest;
     if (e->how.how.rounding == TRN_STOCHASTIC && e->isa == TRN_ISA_AVX2) e->fast = trni_simd256_stochastic;
@@ -242,8 +252,11 @@ TRNI_DRIVER void trni_encoder_byte(trni_encoder *e)
     if (nearest) e->fast = trni_simd_nearest;
     e->fast_past = nearest;
     if (e->how.how.rounding == TRN_STOCHASTIC) e->fast = trni_simd_stochastic;
-#elif !TRNI_X86 || !TRNI_INTRINSICS
+#elif !TRNI_CAST_NEON
     if (nearest) e->fast = trni_nearest_for(e->isa);
+#endif
+#if TRNI_CAST_NEON
+    if (nearest) e->fast = top > 126 ? trni_nearest_for(e->isa) : trni_neon_nearest;
 #endif
 }
 
