@@ -240,7 +240,7 @@ TRNI_FN void trni_packed_kernels(trni_packed *t, const trni_packed_part *k, int6
             const int depth = trni_tile_deep(&k->w, at, k->depth);
             const float *b = k->w.b + at * wide + (column + c) * trni_tile_map(&k->w, depth)->lines;
             trni_panel_tile(&k->w, &slab, c, trni_min64(n - c, width), k->w.a + at * t->lines, b, b + depth * width, at,
-                            depth);
+                            depth, k->w.local);
         }
 }
 
