@@ -284,7 +284,11 @@ TRNI_DRIVER void trni_matmul_blocks(const trni_product *p, const trni_cut *cut, 
 {
     const int blocks = cut->threads_m * cut->threads_n;
     scratch += (0 - (uintptr_t)scratch) % TRNI_SCRATCH_ALIGN;
-    TRNI_PARALLEL_FOR(num_threads(blocks) schedule(static, 1) if (blocks > 1))
+    if (blocks == 1) { /* libgomp takes 1.5 us for a region of one thread */
+        trni_block_multiply(p, cut, 0, scratch);
+        return;
+    }
+    TRNI_PARALLEL_FOR(num_threads(blocks) schedule(static, 1))
     for (int block = 0; block < blocks; block++) {
         TRNI_FLOATS;
         trni_block_multiply(p, cut, block, scratch);
