@@ -300,7 +300,7 @@ static void ranges(void **state)
         if (cases_one_in(&rng, 9)) x[cases_below(&rng, n)] = (float)INFINITY;
         for (int isa = TRN_ISA_PORTABLE; isa < TRN_ISA_COUNT; isa++) {
             if (!trn_isa_supported((trn_isa)isa)) continue;
-            const trni_range r = trni_range_of(x, (size_t)n, (trn_isa)isa);
+            const trni_tame_range r = trni_tame_range_of(x, (size_t)n, (trn_isa)isa);
             for (int j = 0; j < n; j++) {
                 assert_true(isfinite(x[j]) || !r.finite);
                 if (!isfinite(x[j]) || x[j] == 0) continue;

@@ -91,7 +91,7 @@ typedef struct trni_tame_work {
     trni_course course;
     trni_array array;
     trni_tame_map whole, tail; /* of a full tile, and of the last one */
-    trni_range a_range;
+    trni_tame_range a_range;
     bool a_wide; /* strips are there */
     float a[(int)TRNI_TAME_LINES * TRNI_REGION_ROWS] __attribute__((aligned(64)));
     float b[(int)TRNI_TAME_LINES * TRNI_TAME_COLUMNS] __attribute__((aligned(64)));
@@ -160,14 +160,14 @@ TRNI_COLD void trni_tame_split(const trni_tame_work *t, const trni_tame_map *m, 
 }
 
 /* What whole numbers stand in a panel that is yet to be split, subnormal ones flushed if the order says so. */
-TRNI_COLD trni_range trni_tame_look(const trni_tame_work *t, const trni_tame_map *m, const trni_operand *o,
+TRNI_COLD trni_tame_range trni_tame_look(const trni_tame_work *t, const trni_tame_map *m, const trni_operand *o,
                                     float *panel, int width)
 {
-    trni_range all = trni_range_none();
+    trni_tame_range all = trni_tame_range_none();
     for (int chain = 0; chain < m->rows.count; chain++) {
         const size_t size = (size_t)(m->rows.length[chain] * width);
         if (t->p->numerics.flush_inputs) trni_flush_line_for(t->p->isa)(panel, ldexp(1.0, 1 - o->info.bias), size);
-        if (t->course.looks) all = trni_range_join(all, trni_range_of(panel, size, t->p->isa));
+        if (t->course.looks) all = trni_tame_range_join(all, trni_tame_range_of(panel, size, t->p->isa));
         panel += (size_t)trni_course_passes(&t->course) * size;
     }
     return all;
@@ -190,30 +190,30 @@ TRNI_COLD void trni_tame_pack_a(trni_tame_work *t, const trni_feed *feed, int64_
         trni_pack_panel(&packer, lane, lanes, TRNI_REGION_ROWS, k, depth, t->a);
     }
     t->a_wide = false;
-    t->a_range = trni_range_none();
+    t->a_range = trni_tame_range_none();
     for (int done = 0, strip; done < lanes; done += strip) {
         float *at = t->a + done * m->map.lines;
         strip = panels ? t->array.rows[trni_strip_kernel(&t->array, lanes - done)] : (int)TRNI_REGION_ROWS;
-        t->a_range = trni_range_join(t->a_range, trni_tame_look(t, m, &one, at, strip));
+        t->a_range = trni_tame_range_join(t->a_range, trni_tame_look(t, m, &one, at, strip));
         trni_tame_split(t, m, at, strip, false);
     }
 }
 
 /* [panel][line][width of the kernels]; else [line][TRNI_TAME_COLUMNS]. */
-TRNI_COLD trni_range trni_tame_pack_b(trni_tame_work *t, const trni_feed *feed, int64_t lane, int lanes, int64_t k,
+TRNI_COLD trni_tame_range trni_tame_pack_b(trni_tame_work *t, const trni_feed *feed, int64_t lane, int lanes, int64_t k,
                                       int depth)
 {
     const trni_tame_map *m = trni_tame_map_of(t, depth);
     const trni_operand one = trni_operand_slot(&t->p->b, 0);
     const trni_packer packer = { &t->array, feed, &one, m->map.line, m->map.lines };
     const int width = t->course.kind == TRNI_COURSE_PANELS ? t->array.width : (int)TRNI_TAME_COLUMNS;
-    trni_range all = trni_range_none();
+    trni_tame_range all = trni_tame_range_none();
     for (int done = 0; done < lanes; done += width) {
         const int some = lanes - done < width ? lanes - done : width;
         float *at = t->b + done * m->map.lines;
         if (some < width) memset(at, 0, sizeof(float) * (size_t)(m->map.lines * width));
         trni_pack_panel(&packer, lane + done, some, width, k, depth, at);
-        all = trni_range_join(all, trni_tame_look(t, m, &one, at, width));
+        all = trni_tame_range_join(all, trni_tame_look(t, m, &one, at, width));
         trni_tame_split(t, m, at, width, true);
     }
     return all;
@@ -321,7 +321,7 @@ TRNI_COLD bool trni_tame_tile(trni_tame_work *t, const trni_feed *feed_b, int ro
 {
     const trni_tame_map *m = trni_tame_map_of(t, depth);
     const trn_numerics *n = &t->p->numerics;
-    const trni_range b_range = trni_tame_pack_b(t, feed_b, column, columns, k, depth);
+    const trni_tame_range b_range = trni_tame_pack_b(t, feed_b, column, columns, k, depth);
     const trni_tame_span span = trni_tame_span_of(&t->a_range, &b_range, m->map.depth);
     if (t->course.kind == TRNI_COURSE_PANELS) {
         if ((t->course.halves && !span.finite) || (trni_flushes(n) && !trni_tame_normal(&span))) return false;

@@ -28,7 +28,7 @@
 #ifndef TRNI_ARRAY_SYSTOLIC_TAME_H
 #define TRNI_ARRAY_SYSTOLIC_TAME_H
 
-#include "../trn_cpu.h"
+#include "operand_range.h"
 #include "systolic_lanes.h"
 
 enum { TRNI_TAME_ROWS = 4, TRNI_TAME_COLUMNS = 32, TRNI_TAME_CELLS = (int)TRNI_TAME_ROWS * TRNI_TAME_COLUMNS };
@@ -36,18 +36,18 @@ enum { TRNI_TAME_ROWS = 4, TRNI_TAME_COLUMNS = 32, TRNI_TAME_CELLS = (int)TRNI_T
 /* ---- what a tile holds ---- */
 
 /* Finite numbers that are not zero are multiples of 2^low below 2^high, with at most `bits` significant bits. */
-typedef struct trni_range {
+typedef struct trni_tame_range {
     int low, high, bits;
     bool finite;
-} trni_range;
+} trni_tame_range;
 
-TRNI_FN trni_range trni_range_none(void)
+TRNI_FN trni_tame_range trni_tame_range_none(void)
 {
-    const trni_range r = { 1 << 16, -(1 << 16), 0, true };
+    const trni_tame_range r = { 1 << 16, -(1 << 16), 0, true };
     return r;
 }
 
-TRNI_FN trni_range trni_range_join(trni_range r, trni_range s)
+TRNI_FN trni_tame_range trni_tame_range_join(trni_tame_range r, trni_tame_range s)
 {
     r.low = s.low < r.low ? s.low : r.low;
     r.high = s.high > r.high ? s.high : r.high;
@@ -56,30 +56,14 @@ TRNI_FN trni_range trni_range_join(trni_range r, trni_range s)
     return r;
 }
 
-/* found: the least number but zero less one, and the largest, as bits without signs; all significands' bits. */
-TRNI_INLINE void trni_range_body(const float *x, size_t n, uint32_t found[3])
+TRNI_COLD trni_tame_range trni_tame_range_of(const float *x, size_t n, trn_isa isa)
 {
-    uint32_t least = ~(uint32_t)0, most = 0, any = 0;
-    for (size_t i = 0; i < n; i++) {
-        const uint32_t u = trni_bits(x[i]) & ~TRNI_F32_SIGN, v = u - 1;
-        least = v < least ? v : least;
-        most = u > most ? u : most;
-        any |= u;
-    }
-    found[0] = least;
-    found[1] = most;
-    found[2] = any;
-}
-TRNI_DISPATCH_AVX2(trni_range, (const float *x, size_t n, uint32_t found[3]), (x, n, found))
-
-TRNI_COLD trni_range trni_range_of(const float *x, size_t n, trn_isa isa)
-{
-    uint32_t found[3];
-    trni_range_for(isa)(x, n, found);
-    if (found[1] == 0) return trni_range_none();
-    const int zeros = __builtin_ctz(found[2] | 0x800000u), low = (int)((found[0] + 1) >> 23),
-              high = (int)(found[1] >> 23);
-    const trni_range r = { (low ? low : 1) - 150 + zeros, (high ? high : 1) - 126, 24 - zeros, high < 255 };
+    trni_range found = { 0, 0, 0 };
+    trni_range_of_for(isa)(x, n, &found);
+    if (trni_range_is_zero(&found)) return trni_tame_range_none();
+    const int digits = trni_range_digits(&found), least = trni_range_least(&found), most = trni_range_most(&found);
+    const trni_tame_range r = { (least < -126 ? -126 : least) + 1 - digits, (most < -126 ? -126 : most) + 1, digits,
+                                most < 128 };
     return r;
 }
 
@@ -292,7 +276,7 @@ typedef struct trni_tame_span {
     bool finite;
 } trni_tame_span;
 
-TRNI_FN trni_tame_span trni_tame_span_of(const trni_range *a, const trni_range *b, int rows)
+TRNI_FN trni_tame_span trni_tame_span_of(const trni_tame_range *a, const trni_tame_range *b, int rows)
 {
     trni_tame_span s = { a->low + b->low, a->high + b->high, a->bits + b->bits, a->finite && b->finite };
     for (int i = rows - 1; i > 0; i /= 2) s.high++;
