@@ -144,21 +144,27 @@ typedef void trni_stream_fn(const struct trni_feed *feed, float *sum, const floa
                             int64_t row_step, int rows, int64_t ahead, size_t n);
 
 /* sum[j] = x[r] * line r [j] + sum[j], for `count` lines in order; asks for the same lines `ahead` bytes further on. */
-#define TRNI_STREAM_ROWS(name, code_t, count)                                                                          \
-    for (size_t j = 0; j < n; j += 64 / sizeof(code_t)) {                                                              \
-        const size_t end = n - j < 64 / sizeof(code_t) ? n - j : 64 / sizeof(code_t);                                  \
-        for (int r = 0; r < count; r++)                                                                                \
-            __builtin_prefetch(                                                                                        \
-                (const void *)((uintptr_t)(src + r * row_step + j * sizeof(code_t)) + (uintptr_t)ahead));              \
-        for (size_t i = j; i < j + end; i++) {                                                                         \
-            float s = sum[i];                                                                                          \
-            for (int r = 0; r < count; r++) {                                                                          \
-                code_t code;                                                                                           \
-                memcpy(&code, src + r * row_step + i * sizeof code, sizeof code);                                      \
-                s = __builtin_fmaf(x[r], trni_float(trni_in_##name(code)), s);                                         \
-            }                                                                                                          \
-            sum[i] = s;                                                                                                \
+#define TRNI_STREAM_ONE(name, code_t, count, i)                                                                        \
+    {                                                                                                                  \
+        float s = sum[i];                                                                                              \
+        for (int r = 0; r < count; r++) {                                                                              \
+            code_t code;                                                                                               \
+            memcpy(&code, src + r * row_step + (i) * sizeof code, sizeof code);                                        \
+            s = __builtin_fmaf(x[r], trni_float(trni_in_##name(code)), s);                                             \
         }                                                                                                              \
+        sum[i] = s;                                                                                                    \
+    }
+#define TRNI_STREAM_ROWS(name, code_t, count)                                                                          \
+    {                                                                                                                  \
+        enum { line = (int)(64 / sizeof(code_t)) };                                                                    \
+        size_t j = 0;                                                                                                  \
+        for (; j + line <= n; j += line) {                                                                             \
+            for (int r = 0; r < count; r++)                                                                            \
+                __builtin_prefetch(                                                                                    \
+                    (const void *)((uintptr_t)(src + r * row_step + j * sizeof(code_t)) + (uintptr_t)ahead));          \
+            for (size_t i = j; i < j + line; i++) TRNI_STREAM_ONE(name, code_t, count, i)                              \
+        }                                                                                                              \
+        for (; j < n; j++) TRNI_STREAM_ONE(name, code_t, count, j)                                                     \
     }
 
 /* For the formats that matter most, compiled per instruction set:
@@ -196,9 +202,9 @@ typedef void trni_stream_fn(const struct trni_feed *feed, float *sum, const floa
     TRNI_INLINE void trni_stream_##name##_body(trn_isa isa, TRNI_STREAM_PARAMS)                                       \
     {                                                                                                                 \
         (void)isa, (void)feed;                                                                                        \
-        for (; rows >= 2; rows -= 2, x += 2, src += 2 * row_step)                                                     \
-            TRNI_STREAM_ROWS(name, code_t, 2)                                                                         \
-        if (rows)                                                                                                     \
+        for (; rows >= 4; rows -= 4, x += 4, src += 4 * row_step)                                                     \
+            TRNI_STREAM_ROWS(name, code_t, 4)                                                                         \
+        for (; rows > 0; rows--, x++, src += row_step)                                                                \
             TRNI_STREAM_ROWS(name, code_t, 1)                                                                         \
     }                                                                                                                 \
     TRNI_DISPATCH_ISA(trni_stream_##name, (TRNI_STREAM_PARAMS), feed, sum, x, src, row_step, rows, ahead, n)           \

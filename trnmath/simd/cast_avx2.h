@@ -1,4 +1,4 @@
-/* simd/cast_avx2.h - F16 casts of data/cast.h by the F16C instructions, 256 bits wide.
+/* simd/cast_avx2.h - casts of data/cast.h in AVX2: F16 by the F16C instructions, codes of a byte, stochastic ones.
  * Behind trn_convert.h. SPDX-License-Identifier: MIT
  *
  * SIMD kernels: here because they are faster than the plain C bodies, and they return the same bits. Blocks of 32; a
@@ -78,8 +78,8 @@ TRNI_CAST256(trni_simd256_f16_f32)
     }
 }
 
-/* To formats of at most 8 bits, as in simd/cast_avx512.h. AVX2 has no rounding mode in the instruction: where MXCSR asks
- * for another than nearest, the kernel for that does nothing. */
+/* To formats of at most 8 bits, as in simd/cast_avx512.h. AVX2 has no rounding mode in the instruction: where MXCSR
+ * asks for another than nearest, these kernels do nothing. */
 typedef struct trni_bytes256 {
     __m256i least, keep, join, offset, limit, alarm, sign, order;
     __m256 up;
@@ -162,8 +162,8 @@ TRNI_KERNEL TRNI_TARGET_AVX2 static void trni_simd256_nearest(const trni_rule *r
 }
 
 /* Stochastic: nearest first. What that left over or took too much is exact, times 2^32 over the last place an integer
- * where it is negative, and its whole part modulo 2^32 plus the field carries where the magnitude grows. (`to_units` less
- * the pattern of 2^e is that of 2^(32+M-e); 2^31 converts to -2^31, which is the same.) */
+ * where it is negative, and its whole part modulo 2^32 plus the field carries where the magnitude grows. (`to_units`
+ * less the pattern of 2^e is that of 2^(32+M-e); 2^31 converts to -2^31, which is the same.) */
 typedef struct trni_stochastic256 {
     __m256i to_units, alarm;
     __m128i field_shift;

@@ -1,4 +1,4 @@
-/* simd/mx_avx2.h - block scaling of trn_mx.h in AVX2: the scales of eight blocks at once, the cast right after; and back.
+/* simd/mx_avx2.h - block scaling of trn_mx.h in AVX2: the scales of eight blocks at once, casts right after, and back.
  * Behind trn_mx.h. SPDX-License-Identifier: MIT
  *
  * A SIMD kernel: here because it is faster than the plain C bodies, and it returns the same bits. Eight blocks of which
