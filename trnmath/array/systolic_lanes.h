@@ -8,8 +8,8 @@
  * Each lane computes in doubles. A product of two binary32 numbers is exact
  * there (48 bits), a sum is a double and its exact error (Knuth's TwoSum), and both are rounded once, as integers, to
  * the accumulator's bits. That leaves out what lies at the ends of binary32's range, infinities and NaN: such a lane is
- * marked, and trni_tile_of computes it again. Which lanes are marked decides about time, never about bits. Orders whose
- * steps one instruction does (a fused multiply-add, to nearest even or, on AVX-512, toward zero) stay in binary32.
+ * marked, and trni_tile_of computes it again. Which lanes are marked decides about time, never about bits. Flushed
+ * sums of 24 bits stay in binary32. Tiles that need no marks at all go through array/product_tame.h, and faster.
  *
  * KNOWN FROM: array/systolic.h, whose bits these are; TwoSum after Knuth, TAOCP 2, 4.2.2.
  */
