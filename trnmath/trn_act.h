@@ -676,6 +676,9 @@ TRNI_SIMD_BEGIN
 #include "simd/act_avx512.h"
 TRNI_SIMD_END
 #endif
+#if TRNI_AARCH64 && TRNI_INTRINSICS
+#include "simd/act_neon.h"
+#endif
 
 /* dst[i] = f(src[i]), i < n. dst may be src; other overlaps are not legal. */
 TRNI_FN void trni_act_run(const trni_act_plan *p, float *dst, const float *src, size_t n)
@@ -692,7 +695,11 @@ TRNI_FN void trni_act_run(const trni_act_plan *p, float *dst, const float *src, 
         (scaled ? trni_simd_act_scalings_avx2 : trni_simd_act_buckets_avx2)(p, dst, src, n);
     else
 #endif
+#if TRNI_AARCH64 && TRNI_INTRINSICS
+        (scaled ? trni_simd_act_scalings_neon : trni_simd_act_buckets_neon)(p, dst, src, n);
+#else
         (scaled ? trni_act_scalings_for(p->isa) : trni_act_buckets_for(p->isa))(p, dst, src, n);
+#endif
 }
 
 #endif /* TRNI_BODIES */
