@@ -217,8 +217,8 @@ static void print(const bench *b, const options *o)
         const double f32 = ratio_to(b, c, PEERS_FROM + TB_ONEDNN_F32), read = share_of_read(b, c);
         const double prepacked = ratio_to(b, c, PEERS_FROM + TB_ONEDNN_F32_PACKED);
         const double onednn = ratio_to(b, c, PEERS_FROM + TB_ONEDNN_BF16);
-        printf("%-18s %d  %-22s %8.1f GF/s %5.1f %% of peak  %5.2fx bf16  %5.2fx OpenBLAS  %5.2fx oneDNN f32  %5.2fx its "
-               "packed  %5.2fx its bf16",
+        printf("%-18s %d  %-22s %8.1f GF/s %5.1f %% of peak  %5.2fx bf16  %5.2fx OpenBLAS  %5.2fx oneDNN f32  %5.2fx "
+               "its packed  %5.2fx its bf16",
                name, b->threads, candidate_name(c), top * 1e-9, 100 * share, own, openblas, f32, prepacked, onednn);
         if (b->s.m == 1 && c < PEERS_FROM) printf("  %5.1f %% of read", 100 * read);
         putchar('\n');
@@ -285,8 +285,8 @@ static void print_partition(const shape *s, int threads, trn_isa isa)
     const int blocks = cut.threads_m * cut.threads_n;
     const double mean = (double)s->m * (double)s->n / blocks, largest = (double)cut.rows * (double)cut.columns;
     const int64_t rows = s->m - (cut.threads_m - 1) * cut.rows, columns = s->n - (cut.threads_n - 1) * cut.columns;
-    printf("%5lldx%5lldx%5lld  %3d of %3d threads: %2d x %2d blocks of %4lld x %5lld, the last %4lld x %5lld; largest / "
-           "mean %.3f\n",
+    printf("%5lldx%5lldx%5lld  %3d of %3d threads: %2d x %2d blocks of %4lld x %5lld, the last %4lld x %5lld; "
+           "largest / mean %.3f\n",
            (long long)s->m, (long long)s->n, (long long)s->k, blocks, threads, cut.threads_m, cut.threads_n,
            (long long)cut.rows, (long long)cut.columns, (long long)smaller(rows, cut.rows),
            (long long)smaller(columns, cut.columns), largest / mean);
@@ -320,7 +320,8 @@ static bool parse(int argc, char **argv, options *o)
             return false;
         i++;
     }
-    return trn_isa_supported(o->isa) && o->threads >= 0 && o->partition >= 0 && o->rounds > 0 && o->rounds <= MAX_ROUNDS;
+    return trn_isa_supported(o->isa) && o->threads >= 0 && o->partition >= 0 && o->rounds > 0 &&
+           o->rounds <= MAX_ROUNDS;
 }
 
 int app_run(int argc, char **argv)

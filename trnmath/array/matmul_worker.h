@@ -22,7 +22,8 @@
  * TRNI_FEW_ROWS rows uses each panel of b once: as much of a as the second-level cache holds (TRNI_FEW_FLOATS) meets
  * panel after panel, which are packed already, or just in time, a few tiles wide, while memory is asked for the next
  * ones ("thin"). PSUM is so read and written once for many tiles. Rows of 32-bit operands are packed whole, one tile
- * deep: fetched in pieces, they cost half the speed from memory (measured). The cuts do not touch the order of sums: only tile boundaries do, and they are the definition's. */
+ * deep: fetched in pieces, they cost half the speed from memory (measured). The cuts do not touch the order of sums:
+ * only tile boundaries do, and they are the definition's. */
 
 enum {
     TRNI_SLAB_COLUMNS = 1024,
@@ -95,12 +96,14 @@ TRNI_FN bool trni_dots_apply(const trni_product *p)
            p->numerics.chains == TRNI_DOT_CHAINS && p->numerics.chain_layout == TRN_CHAINS_INTERLEAVED;
 }
 
-/* Whole tiles: of many rows, TRNI_SLAB_DEPTH; of few, what of a stays in the second-level cache, or just one tile when b
- * is packed in whole rows. */
+/* Whole tiles: of many rows, TRNI_SLAB_DEPTH; of few, what of a stays in the second-level cache, or just one tile when
+ * b is packed in whole rows. */
 TRNI_FN int64_t trni_slab_depth(const trni_product *p, const trni_cut *cut)
 {
     const int64_t deep = trni_tile_depth(p), rows = cut->rows > 8 ? cut->rows : 8;
-    const int64_t most = !cut->few ? (int64_t)TRNI_SLAB_DEPTH : cut->thin || p->packed ? TRNI_FEW_FLOATS / rows : deep;
+    const int64_t most = !cut->few                ? (int64_t)TRNI_SLAB_DEPTH
+                         : cut->thin || p->packed ? TRNI_FEW_FLOATS / rows
+                                                  : deep;
     return most > deep ? most / deep * deep : deep;
 }
 
@@ -136,44 +139,44 @@ TRNI_DRIVER size_t trni_cut_unit_bytes(const trni_cut *cut, const trni_product *
     return (size_t)trni_round_up((int64_t)trni_unit_work_init(&u, cut, p, array), TRNI_SCRATCH_ALIGN);
 }
 
-TRNI_DRIVER trni_cut trni_cut_of(const trni_product *p, const trni_array *array)
+TRNI_DRIVER void trni_cut_of(trni_cut *cut, const trni_product *p, const trni_array *array)
 {
-    trni_cut cut;
-    cut.unit = array->rows[0] == TRNI_UNIT_ROWS || (p->unit == TRN_ISA_AVX512_BF16 && trni_unit_applies(p));
-    trni_cut_threads(&cut, p->a.lanes, p->b.lanes, p->a.depth, array);
-    cut.single = p->a.lanes == 1 && p->b.lane_stride == 1 && p->b.lanes >= array->width && !p->packed;
-    cut.dots = trni_dots_apply(p) && !p->packed;
-    cut.direct = p->dst.format == TRN_F32 && p->dst.stride[1] == 1 && (uintptr_t)p->dst.data % sizeof(float) == 0;
-    cut.few = cut.rows <= TRNI_FEW_ROWS;
-    cut.thin = cut.few && !p->packed && (p->b.bytes <= 2 || p->b.lane_stride != 1);
-    cut.slab_columns = cut.single || cut.dots ? TRNI_ROW_COLUMNS : TRNI_SLAB_COLUMNS;
-    const bool kept = cut.single || cut.dots || !cut.direct || !(cut.thin || p->packed); /* b, or PSUM, in scratch */
-    if (cut.few && !kept) cut.slab_columns = cut.columns;
-    const size_t columns = (size_t)trni_round_up(trni_min64(cut.columns, cut.slab_columns), TRNI_WEAVE);
-    cut.slab_depth = trni_slab_depth(p, &cut);
+    cut->unit = array->rows[0] == TRNI_UNIT_ROWS || (p->unit == TRN_ISA_AVX512_BF16 && trni_unit_applies(p));
+    trni_cut_threads(cut, p->a.lanes, p->b.lanes, p->a.depth, array);
+    cut->single = p->a.lanes == 1 && p->b.lane_stride == 1 && p->b.lanes >= array->width && !p->packed;
+    cut->dots = trni_dots_apply(p) && !p->packed;
+    cut->direct = p->dst.format == TRN_F32 && p->dst.stride[1] == 1 && (uintptr_t)p->dst.data % sizeof(float) == 0;
+    cut->few = cut->rows <= TRNI_FEW_ROWS;
+    cut->thin = cut->few && !p->packed && (p->b.bytes <= 2 || p->b.lane_stride != 1);
+    cut->slab_columns = cut->single || cut->dots ? TRNI_ROW_COLUMNS : TRNI_SLAB_COLUMNS;
+    /* is b, or PSUM, kept in scratch? */
+    const bool kept = cut->single || cut->dots || !cut->direct || !(cut->thin || p->packed);
+    if (cut->few && !kept) cut->slab_columns = cut->columns;
+    const size_t columns = (size_t)trni_round_up(trni_min64(cut->columns, cut->slab_columns), TRNI_WEAVE);
+    cut->slab_depth = trni_slab_depth(p, cut);
     const int64_t lines = trni_round_up(p->a.depth, trni_spread_group(p->spread)); /* a last, odd pair has two */
-    const size_t depth = (size_t)trni_min64(lines, cut.slab_depth),
-                 rows = (size_t)(cut.few ? cut.rows : (int64_t)TRNI_SLAB_ROWS);
-    const int64_t panels = trni_ceil_div(cut.columns, array->width);
-    const size_t span = (size_t)(trni_min64(panels, cut.thin ? (int64_t)TRNI_THIN_PANELS : 1) * array->width),
+    const size_t depth = (size_t)trni_min64(lines, cut->slab_depth),
+                 rows = (size_t)(cut->few ? cut->rows : (int64_t)TRNI_SLAB_ROWS);
+    const int64_t panels = trni_ceil_div(cut->columns, array->width);
+    const size_t together = cut->thin ? (size_t)TRNI_THIN_PANELS : 1,
+                 span = (size_t)trni_min64(panels, (int64_t)together) * (size_t)array->width,
                  one = (size_t)trni_min64(lines, trni_tile_depth(p));
     const size_t align = TRNI_SCRATCH_ALIGN / sizeof(float);
-    cut.a_floats = (size_t)trni_round_up((int64_t)(depth * rows), (int64_t)align);
-    cut.b_floats = cut.dots || p->packed ? 0
-                   : cut.single          ? (size_t)p->numerics.chains * columns
-                   : cut.thin            ? one * span
+    cut->a_floats = (size_t)trni_round_up((int64_t)(depth * rows), (int64_t)align);
+    cut->b_floats = cut->dots || p->packed ? 0
+                   : cut->single          ? (size_t)p->numerics.chains * columns
+                   : cut->thin            ? one * span
                                          : depth * columns;
-    cut.local_floats = rows * span;
-    cut.psum_floats = cut.direct ? 0 : columns * (size_t)trni_min64(cut.rows, TRNI_PSUM_ROWS);
-    cut.row_floats = cut.single ? TRNI_ROW_COLUMNS + (size_t)TRNI_ROW_BLOCKS * TRNI_ROW_COLUMNS / sizeof(float) : 0;
-    if (cut.dots) cut.row_floats = TRNI_DOT_DEPTH;
-    cut.unit_bytes = cut.unit ? trni_cut_unit_bytes(&cut, p, array) : 0;
-    cut.thread_bytes = (size_t)trni_round_up(
-        (int64_t)((cut.a_floats + cut.b_floats + cut.local_floats + cut.psum_floats + cut.row_floats) *
+    cut->local_floats = rows * span;
+    cut->psum_floats = cut->direct ? 0 : columns * (size_t)trni_min64(cut->rows, TRNI_PSUM_ROWS);
+    cut->row_floats = cut->single ? TRNI_ROW_COLUMNS + (size_t)TRNI_ROW_BLOCKS * TRNI_ROW_COLUMNS / sizeof(float) : 0;
+    if (cut->dots) cut->row_floats = TRNI_DOT_DEPTH;
+    cut->unit_bytes = cut->unit ? trni_cut_unit_bytes(cut, p, array) : 0;
+    cut->thread_bytes = (size_t)trni_round_up(
+        (int64_t)((cut->a_floats + cut->b_floats + cut->local_floats + cut->psum_floats + cut->row_floats) *
                       sizeof(float) +
-                  cut.unit_bytes),
+                  cut->unit_bytes),
         TRNI_SCRATCH_ALIGN);
-    return cut;
 }
 
 TRNI_FN size_t trni_cut_bytes(const trni_cut *cut)
