@@ -111,7 +111,7 @@ TRNI_INLINE void trni_int8_bytes_body(TRNI_INT8_PARAMS)
                 out[j] = trni_wrapped((uint32_t)out[j] +
                                       (((a[g] >> byte & 0xffu) ^ 0x80u) - 0x80u) * (b[j] >> byte & 0xffu));
 }
-TRNI_DISPATCH_AVX2(trni_int8_bytes, (TRNI_INT8_PARAMS), (TRNI_INT8_ARGS))
+TRNI_DISPATCH_ONE(trni_int8_bytes, (TRNI_INT8_PARAMS), (TRNI_INT8_ARGS))
 
 /* ---- tiles: a is [block][16 rows][16 words] ---- */
 
@@ -125,9 +125,7 @@ TRNI_INLINE void trni_int8_tiles(trni_unit_int8_fn *tiles, TRNI_INT8_PARAMS)
 
 TRNI_DRIVER void trni_int8_tiles_emulated(TRNI_INT8_PARAMS)
 {
-    trni_int8_tiles(trni_unit_int8_emulated_for(TRNI_X86 && trn_isa_supported(TRN_ISA_AVX2) ? TRN_ISA_AVX2
-                                                                                             : TRN_ISA_PORTABLE),
-                    TRNI_INT8_ARGS);
+    trni_int8_tiles(trni_unit_int8_emulated_portable, TRNI_INT8_ARGS);
 }
 
 #if TRNI_UNIT_AMX

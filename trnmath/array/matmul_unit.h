@@ -111,7 +111,6 @@ TRNI_DRIVER void trni_unit_work_kernels(trni_unit_work *u, const trni_product *p
     for (int i = 0; i < (int)TRNI_KERNELS && p->unit == TRN_ISA_AVX512_BF16; i++)
         u->dots[i] = array->rows[i] == 12  ? trni_simd_unit_dots_12
                      : array->rows[i] == 8 ? trni_simd_unit_dots_8
-                     : array->rows[i] == 4 ? trni_simd_unit_dots_4
                                            : NULL;
 #endif
     (void)array;

@@ -26,7 +26,7 @@ enum { TRNI_UNIT_ROWS = 16, TRNI_UNIT_WORDS = 16, TRNI_UNIT_TILE = 256, TRNI_UNI
 typedef void trni_unit_bf16_fn(TRNI_UNIT_PARAMS(float));
 typedef void trni_unit_int8_fn(TRNI_UNIT_PARAMS(int32_t));
 
-/* ---- in plain C ---- */
+/* ---- in plain C: for tests, and to try the others ---- */
 
 TRNI_INLINE float trni_unit_flushed(float x)
 {
@@ -58,7 +58,7 @@ TRNI_INLINE void trni_unit_bf16_emulated_body(TRNI_UNIT_PARAMS(float))
         for (int m = 0; m < TRNI_UNIT_ROWS; m++)
             trni_unit_bf16_row(out + m * width, a + m * TRNI_UNIT_WORDS, b, width);
 }
-TRNI_DISPATCH_AVX2(trni_unit_bf16_emulated, (TRNI_UNIT_PARAMS(float)), (TRNI_UNIT_ARGS))
+TRNI_DISPATCH_ONE(trni_unit_bf16_emulated, (TRNI_UNIT_PARAMS(float)), (TRNI_UNIT_ARGS))
 
 
 TRNI_INLINE void trni_unit_int8_emulated_body(TRNI_UNIT_PARAMS(int32_t))
@@ -73,7 +73,7 @@ TRNI_INLINE void trni_unit_int8_emulated_body(TRNI_UNIT_PARAMS(int32_t))
                                               (b[k * width + n] >> byte & 0xffu);
     memcpy(out, sum, sizeof *sum * (size_t)(TRNI_UNIT_ROWS * width));
 }
-TRNI_DISPATCH_AVX2(trni_unit_int8_emulated, (TRNI_UNIT_PARAMS(int32_t)), (TRNI_UNIT_ARGS))
+TRNI_DISPATCH_ONE(trni_unit_int8_emulated, (TRNI_UNIT_PARAMS(int32_t)), (TRNI_UNIT_ARGS))
 
 #define TRNI_UNIT_SIMD (TRNI_INTRINSICS && TRNI_X86)
 #if TRNI_UNIT_SIMD

@@ -135,7 +135,7 @@ TRNI_INLINE void trni_unit_go_on_body(TRNI_UNIT_GO_ON_PARAMS)
         else trni_unit_go_on_row(sum + i * width, a + i, b, lines, 4, width);
     }
 }
-TRNI_DISPATCH_BESIDE_AVX512(trni_unit_go_on, (TRNI_UNIT_GO_ON_PARAMS), (sum, a, b, lines, group, width))
+TRNI_DISPATCH_ONE(trni_unit_go_on, (TRNI_UNIT_GO_ON_PARAMS), (sum, a, b, lines, group, width))
 
 /* out[16][width] = in + sum, or sum. */
 TRNI_INLINE void trni_unit_sum_body(float *__restrict out, ptrdiff_t out_step, const float *in, ptrdiff_t in_step,

@@ -33,7 +33,7 @@ TRNI_KERNEL TRNI_TARGET_AVX512 static void trni_simd_unit_words(TRNI_UNIT_WORDS_
         const int lines = map->lines[c], rows = half ? TRNI_UNIT_WORDS : map->count[c], full = half ? 0 : lines / 2;
         for (int r = 0; r < rows; r++, word += width)
             for (size_t i = 0; i < width; i += 16) {
-                const __mmask16 there = width - i < 16 ? (__mmask16)((1u << (width - i)) - 1) : (__mmask16)0xffff;
+                const __mmask16 there = (__mmask16)(width - i < 16 ? (1u << (width - i)) - 1 : 0xffffu);
                 const float *at = panel + (size_t)r * step + i;
                 const bool one = half ? r < lines : 2 * r < lines;
                 __m512i x = _mm512_setzero_si512();
@@ -165,7 +165,6 @@ __attribute__((unused, always_inline)) TRNI_TARGET_DOTS static inline void trni_
     }
 TRNI_UNIT_DOTS(12)
 TRNI_UNIT_DOTS(8)
-TRNI_UNIT_DOTS(4)
 #undef TRNI_UNIT_DOTS
 #undef TRNI_DOTS_EACH_ROW
 
