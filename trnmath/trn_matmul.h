@@ -320,7 +320,10 @@ TRNI_DRIVER trn_status trni_matmul_fast(const trn_matmul_args *args, const trni_
     if (args->scratch && args->scratch_bytes < plan->bytes)
         return trni_fail(args->error, TRN_ENOSPC, "scratch_bytes = %zu but this call needs %zu", args->scratch_bytes,
                          plan->bytes);
-    if (!args->scratch && plan->bytes <= TRNI_MATMUL_SMALL) return trni_matmul_small(p, plan), TRN_OK;
+    if (!args->scratch && plan->bytes <= TRNI_MATMUL_SMALL) {
+        trni_matmul_small(p, plan);
+        return TRN_OK;
+    }
     void *scratch = args->scratch ? args->scratch : malloc(plan->bytes);
     if (!scratch) return trni_fail(args->error, TRN_ENOSPC, "could not allocate %zu bytes of scratch", plan->bytes);
     trni_matmul_run(p, plan, scratch);

@@ -143,8 +143,8 @@ int app_run(int argc, char **argv)
 #endif
     const trn_isa unit = trn_isa_unit(TRN_ISA_AUTO);
     fprintf(stderr, "# %s; isa %s; unit %s; compiler %s; %d thread%s; %lldx%lldx%lld\n", tb_host_processor(),
-            trn_isa_text(tb_isa(TRN_ISA_AUTO)), unit == TRN_ISA_AUTO ? "none" : trn_isa_text(unit), TB_COMPILER, o.threads,
-            o.threads == 1 ? "" : "s", (long long)o.m, (long long)o.n, (long long)o.k);
+            trn_isa_text(tb_isa(TRN_ISA_AUTO)), unit == TRN_ISA_AUTO ? "none" : trn_isa_text(unit), TB_COMPILER,
+            o.threads, o.threads == 1 ? "" : "s", (long long)o.m, (long long)o.n, (long long)o.k);
     b.a = malloc((size_t)(o.m * o.k) * 2);
     b.b = malloc((size_t)(o.k * o.n) * 2);
     b.a_scale = malloc((size_t)(o.m * o.k / 32));

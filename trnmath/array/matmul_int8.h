@@ -117,9 +117,10 @@ TRNI_DISPATCH_ONE(trni_int8_bytes, (TRNI_INT8_PARAMS), (TRNI_INT8_ARGS))
 
 TRNI_INLINE void trni_int8_tiles(trni_unit_int8_fn *tiles, TRNI_INT8_PARAMS)
 {
-    TRNI_LINES(int32_t) sum[TRNI_UNIT_ROWS * TRNI_INT8_WIDTH];
+    enum { sums = (int)TRNI_UNIT_ROWS * TRNI_INT8_WIDTH };
+    TRNI_LINES(int32_t) sum[sums];
     tiles(sum, a, b, groups / TRNI_UNIT_WORDS, TRNI_INT8_WIDTH);
-    for (int i = 0; i < TRNI_UNIT_ROWS * TRNI_INT8_WIDTH; i++)
+    for (int i = 0; i < sums; i++)
         out[i] = trni_wrapped((uint32_t)sum[i] + (uint32_t)start[i / TRNI_INT8_WIDTH] + (in ? (uint32_t)in[i] : 0));
 }
 

@@ -102,16 +102,16 @@ TRNI_COLD void trni_unit_fill(uint32_t *word, int n, uint32_t seed)
 /* Does this host compute what the emulator does? Two blocks, whole and with odd slots of zeros. */
 TRNI_COLD bool trni_unit_passes(trni_unit_bf16_fn *bf16, trni_unit_int8_fn *int8)
 {
-    enum { blocks = 2, sums = TRNI_UNIT_ROWS * TRNI_UNIT_WIDTH };
-    TRNI_LINES(uint32_t) a[blocks * TRNI_UNIT_TILE];
-    TRNI_LINES(uint32_t) b[2 * blocks * TRNI_UNIT_TILE];
+    enum { blocks = 2, sums = (int)TRNI_UNIT_ROWS * TRNI_UNIT_WIDTH, tile = (int)TRNI_UNIT_TILE };
+    TRNI_LINES(uint32_t) a[blocks * tile];
+    TRNI_LINES(uint32_t) b[2 * blocks * tile];
     TRNI_LINES(uint32_t) got[sums];
     uint32_t want[sums];
     for (uint32_t round = 0; round < 4; round++) {
-        trni_unit_fill(a, blocks * TRNI_UNIT_TILE, 2 * round);
-        trni_unit_fill(b, 2 * blocks * TRNI_UNIT_TILE, 2 * round + 1);
-        for (int i = 0; i < blocks * TRNI_UNIT_TILE && round % 2; i++) a[i] &= 0xffffu;
-        for (int i = 0; i < 2 * blocks * TRNI_UNIT_TILE && round % 2; i++) b[i] &= 0xffffu;
+        trni_unit_fill(a, blocks * tile, 2 * round);
+        trni_unit_fill(b, 2 * blocks * tile, 2 * round + 1);
+        for (int i = 0; i < blocks * tile && round % 2; i++) a[i] &= 0xffffu;
+        for (int i = 0; i < 2 * blocks * tile && round % 2; i++) b[i] &= 0xffffu;
         bf16((float *)(void *)got, a, b, round < 2 ? 1 : (int)blocks, TRNI_UNIT_WIDTH);
         trni_unit_bf16_emulated_portable((float *)(void *)want, a, b, round < 2 ? 1 : (int)blocks, TRNI_UNIT_WIDTH);
         if (memcmp(got, want, sizeof want) != 0) return false;

@@ -26,7 +26,7 @@ typedef struct trni_region {
     float b[(int)TRNI_MAX_DEPTH * TRNI_LANES] __attribute__((aligned(64)));       /* [row][slot][TRNI_LANES] */
     double a_scale[(int)TRNI_ARRAY_ROWS * TRNI_REGION_ROWS]; /* [row][TRNI_REGION_ROWS] */
     double b_scale[(int)TRNI_ARRAY_ROWS * TRNI_LANES];       /* [row][TRNI_LANES] */
-    float psum[TRNI_REGION_ROWS * TRNI_REGION_COLUMNS];      /* [rows][columns] */
+    float psum[(int)TRNI_REGION_ROWS * TRNI_REGION_COLUMNS];      /* [rows][columns] */
     bool a_there;        /* a and a_scale hold the present tile */
     trni_tame_work tame; /* packed otherwise, for tiles that need no marks */
 } trni_region;

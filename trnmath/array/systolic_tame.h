@@ -292,6 +292,7 @@ TRNI_FN bool trni_tame_normal(const trni_tame_span *s) { return s->low >= -126; 
 TRNI_COLD trni_tame_way trni_tame_way_of(const trn_numerics *n, const trni_tame_span *s, bool narrow, trn_isa isa)
 {
     const int bits = n->accumulator_bits, wide = s->high - s->low;
+    (void)isa; /* where no instruction set has the last way */
     if (!s->finite || s->high > 126 || s->low < -149 || (trni_flushes(n) && !trni_tame_normal(s))) return TRNI_TAME_NOT;
     if (n->accumulator == TRN_ACCUMULATOR_EXACT)
         return wide <= 53 ? TRNI_TAME_CUT : wide <= TRNI_BINS_MOST ? TRNI_TAME_BINS : TRNI_TAME_NOT;

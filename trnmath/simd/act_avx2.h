@@ -410,7 +410,9 @@ TRNI_KERNEL TRNI_TARGET_AVX2 static void trni_simd_act_scalings_avx2(const trni_
     for (size_t done; n > 0; n -= done, dst += done, src += done) {
         done = p->has_near ? trni_act_any_powers256(p, dst, src, n) : 0;
         if (done == n) return;
-        dst += done, src += done, n -= done;
+        dst += done;
+        src += done;
+        n -= done;
         done = p->has_near && n > TRNI_ACT_NEAR_BLOCK256 ? (size_t)TRNI_ACT_NEAR_BLOCK256 : n;
         trni_simd_act_scaling_avx2(p, dst, src, done);
     }

@@ -372,7 +372,9 @@ TRNI_KERNEL TRNI_TARGET_AVX512 static void trni_simd_act_buckets_avx512(const tr
                : p->look == 0xffffffffu ? trni_act_nears512(t, dst, src, n, 0, true)
                                           : trni_act_nears512(t, dst, src, n, p->flip, false);
         if (done == n) return;
-        dst += done, src += done, n -= done;
+        dst += done;
+        src += done;
+        n -= done;
         done = p->has_near && n > TRNI_ACT_NEAR_BLOCK ? (size_t)TRNI_ACT_NEAR_BLOCK : n;
         trni_simd_act_list_avx512(p, dst, src, done);
     }
@@ -467,7 +469,9 @@ TRNI_KERNEL TRNI_TARGET_AVX512 static void trni_simd_act_scalings_avx512(const t
     for (size_t done; n > 0; n -= done, dst += done, src += done) {
         done = p->has_near ? trni_act_any_powers512(p, dst, src, n) : 0;
         if (done == n) return;
-        dst += done, src += done, n -= done;
+        dst += done;
+        src += done;
+        n -= done;
         done = p->has_near && n > TRNI_ACT_NEAR_BLOCK ? (size_t)TRNI_ACT_NEAR_BLOCK : n;
         trni_simd_act_scaling_avx512(p, dst, src, done);
     }

@@ -110,7 +110,11 @@ TRNI_V_KERNEL void TRNI_V_NAME(trni_simd_tame_bins)(TRNI_TAME_PARAMS)
         TRNI_V_DOUBLE high[TRNI_TAME_ROWS][pairs], low[TRNI_TAME_ROWS][pairs], w[pairs];
         const double *x = a, *y = b + j;
         TRNI_V_EACH(i, TRNI_TAME_ROWS)
-        TRNI_V_EACH(v, pairs) high[i][v] = bin, low[i][v] = TRNI_V_OP(setzero_pd)();
+        TRNI_V_EACH(v, pairs)
+        {
+            high[i][v] = bin;
+            low[i][v] = TRNI_V_OP(setzero_pd)();
+        }
         for (int k = 0; k < lines; k++, x += TRNI_TAME_ROWS, y += TRNI_TAME_COLUMNS) {
             TRNI_V_EACH(v, pairs) w[v] = TRNI_V_OP(loadu_pd)(y + v * TRNI_V_HALF);
             TRNI_V_EACH(i, TRNI_TAME_ROWS)

@@ -100,9 +100,9 @@ TRNI_KERNEL TRNI_TARGET_AVX512 static void trni_simd_unit_state(TRNI_UNIT_STATE_
         const __m512i m = _mm512_and_si512(_mm512_castps_si512(x), magnitude);
         const __m512i low = _mm512_and_si512(m, _mm512_sub_epi32(_mm512_setzero_si512(), m));
         const __m512 in_place = _mm512_cvtepi32_ps(_mm512_maskz_min_epu32((__mmask16)0xffff, low, implicit));
-        const __m512 ulp = _mm512_mul_ps(in_place, _mm512_castsi512_ps(_mm512_and_si512(m, exponent)));
+        const __m512 lowest = _mm512_mul_ps(in_place, _mm512_castsi512_ps(_mm512_and_si512(m, exponent)));
         sum = _mm512_fmadd_ps(x, x, sum);
-        least = _mm512_mask_min_ps(least, _mm512_test_epi32_mask(m, m), least, ulp);
+        least = _mm512_mask_min_ps(least, _mm512_test_epi32_mask(m, m), least, lowest);
     }
     _mm512_storeu_ps(norm, sum);
     _mm512_storeu_ps(ulp, least);
