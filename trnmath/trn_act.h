@@ -358,6 +358,14 @@ TRN_API trn_status trn_act_table_check(const trn_act_table *t, trn_error *error)
 
 enum { TRNI_ACT_SLOTS = 16 }; /* octaves, and before them what is below: what one permutation of AVX-512 looks up */
 
+/* Rows for registers. Of scalings only `low`, by the bits of x that ask. */
+enum { TRNI_ACT_QUARTERS = 32 };
+
+typedef struct trni_act_near {
+    float row[2][4][TRNI_ACT_QUARTERS], centre[TRNI_ACT_QUARTERS]; /* by side: |x| from 1/4 to 8 */
+    float low[4][16], low_centre[16];                              /* by side, 8 each: octaves below 1/4 */
+} trni_act_near;
+
 typedef struct trni_act_plan {
     uint32_t shift[TRNI_ACT_SLOTS]; /* of the pattern, so that octave and bucket are left; 31 below the first octave */
     uint32_t keep[TRNI_ACT_SLOTS];  /* the bits that a bucket's numbers share; 0 below the first octave */
@@ -379,6 +387,8 @@ typedef struct trni_act_plan {
     trn_act op; /* TRN_ACT_COUNT where a table is evaluated */
     float param;
     trn_isa isa;
+    bool has_near;
+    trni_act_near near_rows; /* if has_near */
 } trni_act_plan;
 
 TRNI_FN void trni_act_plan_side(trni_act_plan *p, int sign, const trn_act_side *side)
@@ -425,7 +435,7 @@ TRNI_FN void trni_act_plan_scaling(trni_act_plan *p, const trn_act_table *t)
 TRNI_FN void trni_act_plan_init(trni_act_plan *p, trn_act op, float param, const trn_act_table *table, trn_isa isa)
 {
     const trn_act_table own = trn_act_table_of(op), *t = table ? table : &own;
-    memset(p, 0, sizeof *p);
+    memset(p, 0, offsetof(trni_act_plan, near_rows));
     p->param = param;
     p->isa = isa;
     p->op = t->buckets ? TRN_ACT_COUNT : op;
@@ -441,6 +451,121 @@ TRNI_FN void trni_act_plan_init(trni_act_plan *p, trn_act op, float param, const
     trni_act_plan_octaves(p, t);
     trni_act_plan_side(p, 0, &t->positive);
     trni_act_plan_side(p, 1, t->symmetry == TRN_ACT_SYMMETRY_NONE ? &t->negative : &t->positive);
+}
+
+/* ---- rows that most arguments ask for, for kernels that hold them in registers ----
+ *
+ * Of buckets as the library's own (one an octave from 2^-8 to 1/4, then a quarter wide) those of |x| < 8, by quarters
+ * and by octaves. What lies beyond an end below 8 is a row like the others: a constant, x itself, or the last cubic
+ * with its centre. Of scalings all, by the four bits of x that ask for them. Not every table is such (a user's may be
+ * anything): then the list is read. */
+
+/* The row of a magnitude on one side, as if it were looked up in the list. */
+TRNI_FN void trni_act_near_row(const trni_act_plan *p, int side, uint32_t magnitude, float c[4], float *centre)
+{
+    const uint32_t inside = magnitude < p->last[side] ? magnitude : p->last[side];
+    const int32_t octave = (int32_t)(inside >> 23) - p->slot_exponent, slot = octave > 0 ? octave : 0;
+    const int32_t position = p->base[slot] + (int32_t)(inside >> p->shift[slot]);
+    const int32_t row = position + p->first[side] + (position >= p->joint[side] ? p->jump[side] : 0);
+    memcpy(c, &p->bucket[row], 4 * sizeof(float));
+    *centre = trni_float((inside & p->keep[slot]) | p->half[slot]);
+    if (magnitude < p->end[side] || p->end[side] > TRNI_F32_INF) return;
+    *centre = trni_float(magnitude) + 0.125f;
+    c[0] = trni_float(p->beyond_value[side]);
+    c[1] = c[2] = c[3] = 0.0f;
+    if (!p->beyond_argument[side]) return;
+    c[0] = side ? -*centre : *centre; /* c0 + (x - c0), which is exact */
+    c[1] = 1.0f;
+}
+
+/* Can this end be among the rows? Between quarters, and with something else than a zero, whose sign a sum would lose;
+ * and both sides have one list of centres. */
+TRNI_FN bool trni_act_near_ends(const trni_act_plan *p, int side)
+{
+    const bool cubic = p->end[side] > TRNI_F32_INF;
+    const uint32_t end = p->last[side] + 1;
+    const float quarters = 4.0f * trni_float(end);
+    if (end >= 0x41000000u) return true; /* 8 */
+    if (quarters < 1.0f || (float)(int32_t)quarters < quarters) return false;
+    return cubic ? p->look != 0xffffffffu : p->beyond_argument[side] || p->beyond_value[side] << 1;
+}
+
+TRNI_FN bool trni_act_near_fits(const trni_act_plan *p)
+{
+    static const unsigned char shift[12] = { 31, 23, 23, 23, 23, 23, 23, 23, 22, 21, 20, 19 };
+    if (p->slot_exponent != 118) return false;
+    for (int i = 0; i < 12; i++)
+        if (p->shift[i] != shift[i]) return false;
+    return trni_act_near_ends(p, 0) && trni_act_near_ends(p, 1);
+}
+
+/* Octaves stand where the last three bits of their exponents say, which are all different from 118 to 124. */
+TRNI_FN bool trni_act_near_rows(trni_act_near *near_rows, const trni_act_plan *p)
+{
+    uint32_t most = 0;
+    for (int i = 0; i < 2 * (TRNI_ACT_QUARTERS + 8); i++) {
+        const int side = i & 1, at = i >> 1, octave = at - TRNI_ACT_QUARTERS;
+        const uint32_t below = (uint32_t)(octave < 5 ? 120 + octave : 112 + octave) << 23; /* 117 is never asked for */
+        float c[4], centre;
+        trni_act_near_row(p, side, octave < 0 ? trni_bits(0.25f * (float)at) : below, c, &centre);
+        if (octave < 0) near_rows->centre[at] = centre;
+        else near_rows->low_centre[8 * side + octave] = centre;
+        for (int j = 0; j < 4; j++) {
+            const uint32_t magnitude = trni_bits(c[j]) & ~TRNI_F32_SIGN;
+            most = magnitude > most ? magnitude : most;
+            if (octave < 0) near_rows->row[side][j][at] = c[j];
+            else near_rows->low[j][8 * side + octave] = c[j];
+        }
+    }
+    return most < 0x70000000u; /* 2^97: no cubic of |d| < 8 is a NaN */
+}
+
+/* Scalings. The four bits from `shift` on choose a row: of two octaves it is the exponent's last bit that tells them
+ * apart, and then m is taken in [1/2, 2): m 2^-2 with coefficients 4, 16 and 64 times as large, and a result scaled by
+ * 2^±1 for k + 2. All of it is exact, because coefficients are 0 or from 2^-40 on. */
+TRNI_FN void trni_act_near_scaling_row(const trni_act_plan *p, int at, float c[4])
+{
+    const int rows = 1 << (p->period_mask + 23 - (int)p->shift[0]), half = rows >> 1, row = at & (rows - 1);
+    const bool upper = p->period_mask && row < half; /* the exponent is even */
+    const int from = !p->period_mask ? row : upper ? row + half : row - half;
+    float by = !upper ? 1.0f : p->scale_sign > 0 ? 0.5f : 2.0f;
+    memcpy(c, &p->bucket[p->first[0] + from], 4 * sizeof(float));
+    for (int j = 0; j < 4; j++, by *= upper ? 4.0f : 1.0f) c[j] *= by;
+}
+
+TRNI_FN float trni_act_near_size(float c) { return trni_float(trni_bits(c) & ~TRNI_F32_SIGN); }
+
+/* Is every cubic near its c0, and that near 1, so that scaling it moves its exponent alone? (A logarithm's is never
+ * scaled.) */
+TRNI_FN bool trni_act_near_scaling(trni_act_near *near_rows, const trni_act_plan *p)
+{
+    const uint32_t least = 0x2b800000u, most = 0x4b800000u; /* 2^-40, 2^24 */
+    bool fits = p->period_mask + 23 - (int)p->shift[0] <= 4 && (!p->flip || p->scaling == TRN_ACT_SCALING_RECIPROCAL);
+    for (int at = 0; at < 16 && fits; at++) {
+        float c[4];
+        trni_act_near_scaling_row(p, at, c);
+        for (int j = 0; j < 4; j++) {
+            const uint32_t magnitude = trni_bits(c[j]) & ~TRNI_F32_SIGN;
+            if (magnitude && (magnitude < least || magnitude > most)) fits = false;
+            near_rows->low[j][at] = c[j];
+        }
+        const float d = trni_float((uint32_t)(104 + p->shift[0]) << 23); /* half a bucket */
+        const float rest = trni_act_near_size(c[1]) * d + trni_act_near_size(c[2]) * (d * d) +
+                           trni_act_near_size(c[3]) * (d * d * d);
+        const float size = trni_act_near_size(c[0]);
+        if (p->scale_sign && !(size > 0.125f && size < 8.0f && rest < 0.25f * size)) fits = false;
+    }
+    return fits;
+}
+
+/* Lays them out, which takes a microsecond: from how many numbers on it pays (measured). */
+enum { TRNI_ACT_NEAR_FROM = 4096 };
+
+TRNI_FN void trni_act_plan_near(trni_act_plan *p)
+{
+    if (p->op != TRN_ACT_COUNT || !TRNI_X86 || !TRNI_INTRINSICS || p->isa == TRN_ISA_PORTABLE) return;
+    if (p->scaling != TRN_ACT_SCALING_NONE) p->has_near = trni_act_near_scaling(&p->near_rows, p);
+    else if (p->isa == TRN_ISA_AVX512) p->has_near = trni_act_near_fits(p) && trni_act_near_rows(&p->near_rows, p);
 }
 
 /* ---- evaluation, plain C ---- */
@@ -551,6 +676,9 @@ TRNI_SIMD_BEGIN
 #include "simd/act_avx512.h"
 TRNI_SIMD_END
 #endif
+#if TRNI_AARCH64 && TRNI_INTRINSICS
+#include "simd/act_neon.h"
+#endif
 
 /* dst[i] = f(src[i]), i < n. dst may be src; other overlaps are not legal. */
 TRNI_FN void trni_act_run(const trni_act_plan *p, float *dst, const float *src, size_t n)
@@ -567,7 +695,11 @@ TRNI_FN void trni_act_run(const trni_act_plan *p, float *dst, const float *src, 
         (scaled ? trni_simd_act_scalings_avx2 : trni_simd_act_buckets_avx2)(p, dst, src, n);
     else
 #endif
+#if TRNI_AARCH64 && TRNI_INTRINSICS
+        (scaled ? trni_simd_act_scalings_neon : trni_simd_act_buckets_neon)(p, dst, src, n);
+#else
         (scaled ? trni_act_scalings_for(p->isa) : trni_act_buckets_for(p->isa))(p, dst, src, n);
+#endif
 }
 
 #endif /* TRNI_BODIES */

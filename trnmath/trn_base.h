@@ -345,6 +345,8 @@ TRNI_INLINE trni_fp_modes trni_fp_modes_get(void) { return __builtin_ia32_stmxcs
 TRNI_INLINE bool trni_fp_modes_plain(trni_fp_modes m) { return (m & 0xffc0u) == 0x1f80u; }
 TRNI_INLINE void trni_fp_modes_set(trni_fp_modes m) { __asm__ volatile("ldmxcsr %0" : : "m"(m) : "memory"); }
 #define TRNI_FP_PLAIN 0x1f80u
+#define TRNI_FP_DOWN 0x7f80u /* the same, but rounding toward zero */
+#define TRNI_FP_UP 0x5f80u   /* and toward positive infinity */
 #elif TRNI_AARCH64
 typedef uint64_t trni_fp_modes; /* FPCR */
 TRNI_INLINE trni_fp_modes trni_fp_modes_get(void)
@@ -356,6 +358,7 @@ TRNI_INLINE trni_fp_modes trni_fp_modes_get(void)
 TRNI_INLINE bool trni_fp_modes_plain(trni_fp_modes m) { return m == 0; }
 TRNI_INLINE void trni_fp_modes_set(trni_fp_modes m) { __asm__ volatile("msr fpcr, %0" : : "r"(m) : "memory"); }
 #define TRNI_FP_PLAIN 0u
+#define TRNI_FP_DOWN 0xc00000u
 #else
 #include <fenv.h>
 typedef int trni_fp_modes; /* the rounding; what else there is, trn_fp_check tells */

@@ -16,11 +16,12 @@
  *     trn_isa_supported   can this host run it?
  *     trn_isa_default     what kernels run now
  *     trn_isa_name        its name
+ *     trn_isa_unit        the matrix unit that products use beside it
  *
- * Forcing: TRN_ISA=portable|avx2|avx512|neon|avx512-bf16|amx|amx-emulated in the environment decides for every call that
- * leaves .isa at 0. A name that is unknown or that this host lacks makes those calls fail with TRN_EUNSUPPORTED: it is
- * never quietly ignored. The last three name a matrix unit beside the vectors: products use the host's by themselves
- * where nothing is forced, and none where vectors are.
+ * Forcing: TRN_ISA=portable|avx2|avx512|neon|avx512-bf16|amx|amx-emulated in the environment decides for every call
+ * that leaves .isa at 0. A name that is unknown or that this host lacks makes those calls fail with TRN_EUNSUPPORTED:
+ * it is never quietly ignored. The last three name a matrix unit beside the vectors: products use the host's by
+ * themselves where nothing is forced, and none where vectors are.
  *
  * KNOWN FROM: Intel SDM volume 1 §14 and §18 and volume 2 (CPUID, XGETBV, TDPBF16PS); Linux, Documentation/arch/x86/
  *     xstate.rst (tiles are asked for once per process); Arm ARM (AdvSIMD is mandatory on aarch64 Linux).
@@ -54,6 +55,9 @@ TRN_API bool trn_isa_supported(trn_isa isa);
 /* What calls run that leave .isa at 0: TRN_ISA_COUNT when the environment's TRN_ISA names none that this host has. */
 TRN_API trn_isa trn_isa_default(void);
 TRN_API const char *trn_isa_name(void);
+
+/* The matrix unit that products with this .isa may use beside vectors: TRN_ISA_AUTO when there is none. */
+TRN_API trn_isa trn_isa_unit(trn_isa isa);
 
 #if TRNI_BODIES
 
@@ -234,8 +238,7 @@ TRN_API const char *trn_isa_name(void)
     return isa == TRN_ISA_COUNT ? "unsupported" : trn_isa_text(isa);
 }
 
-/* The matrix unit that a call with this .isa may use; AUTO = none. */
-TRNI_FN trn_isa trni_isa_unit(trn_isa isa)
+TRN_API trn_isa trn_isa_unit(trn_isa isa)
 {
     if (isa == TRN_ISA_AUTO) return (trn_isa)(trni_isa_known() >> TRNI_UNIT_SHIFT & TRNI_UNIT_MASK);
     return trni_is_unit(isa) ? isa : TRN_ISA_AUTO;

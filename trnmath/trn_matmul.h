@@ -35,7 +35,8 @@
 
 #include "trn_tensor_engine.h"
 
-/* What the host's matrix unit did, in blocks of one strip by one panel by one tile of K. The bits do not depend on it. */
+/* What the host's matrix unit did, in blocks of one strip by one panel by one tile of K. The bits do not depend on
+ * it. */
 typedef struct trn_matmul_units {
     int64_t vectors; /* nothing: multiply-adds of vectors did all */
     int64_t half;    /* the first 16 steps of each chain, whose order the unit keeps */
@@ -250,25 +251,25 @@ typedef struct trni_matmul_plan {
     size_t bytes;           /* of scratch; 0 = none */
 } trni_matmul_plan;
 
-/* Turns the product where that pays. (Whether the packed kernels apply is asked once: of MX that reads all scales.) */
-TRNI_DRIVER trni_matmul_plan trni_matmul_plan_of(trni_product *p)
+/* Turns the product where that pays. (Whether the packed kernels apply is asked once: of MX that reads all scales.) Of
+ * the plan only what its way needs is filled: clearing and copying it took a tenth of the smallest product. */
+TRNI_DRIVER void trni_matmul_plan_of(trni_matmul_plan *plan, trni_product *p)
 {
-    trni_matmul_plan plan;
     const bool packed = trni_matmul_is_packed(p), integer = p->integer && p->b.lanes && p->a.depth;
-    memset(&plan, 0, sizeof plan);
+    plan->bytes = 0;
     if (packed || integer) trni_matmul_turn(p);
     if (packed) {
         const bool tiles = p->unit != TRN_ISA_AVX512_BF16 && trni_unit_applies(p);
         const trni_array array = trni_matmul_array(p, tiles);
-        plan.cut = trni_cut_of(p, &array);
-        plan.bytes = trni_cut_bytes(&plan.cut);
+        plan->way = TRNI_MATMUL_PACKED;
+        trni_cut_of(&plan->cut, p, &array);
+        plan->bytes = trni_cut_bytes(&plan->cut);
     } else if (integer && p->a.lanes >= TRNI_INT8_FEW) {
-        plan.way = TRNI_MATMUL_INT8;
-        plan.int8 = trni_int8_work_of(p);
-        plan.int8_cut = trni_int8_cut_of(&plan.int8);
-        plan.bytes = trni_cut_bytes(&plan.int8_cut.blocks);
-    } else plan.way = TRNI_MATMUL_DEFINED;
-    return plan;
+        plan->way = TRNI_MATMUL_INT8;
+        plan->int8 = trni_int8_work_of(p);
+        plan->int8_cut = trni_int8_cut_of(&plan->int8);
+        plan->bytes = trni_cut_bytes(&plan->int8_cut.blocks);
+    } else plan->way = TRNI_MATMUL_DEFINED;
 }
 
 TRN_API size_t trn_matmul_scratch_bytes(const trn_matmul_args *args)
@@ -277,14 +278,21 @@ TRN_API size_t trn_matmul_scratch_bytes(const trn_matmul_args *args)
     if (!args) return 0;
     trn_matmul_args quiet = *args;
     quiet.error = NULL;
-    return trni_matmul_check(&quiet, &p) == TRN_OK ? trni_matmul_plan_of(&p).bytes : 0;
+    trni_matmul_plan plan;
+    if (trni_matmul_check(&quiet, &p) != TRN_OK) return 0;
+    trni_matmul_plan_of(&plan, &p);
+    return plan.bytes;
 }
 
 TRNI_DRIVER void trni_matmul_blocks(const trni_product *p, const trni_cut *cut, unsigned char *scratch)
 {
     const int blocks = cut->threads_m * cut->threads_n;
     scratch += (0 - (uintptr_t)scratch) % TRNI_SCRATCH_ALIGN;
-    TRNI_PARALLEL_FOR(num_threads(blocks) schedule(static, 1) if (blocks > 1))
+    if (blocks == 1) { /* libgomp takes 1.5 us for a region of one thread */
+        trni_block_multiply(p, cut, 0, scratch);
+        return;
+    }
+    TRNI_PARALLEL_FOR(num_threads(blocks) schedule(static, 1))
     for (int block = 0; block < blocks; block++) {
         TRNI_FLOATS;
         trni_block_multiply(p, cut, block, scratch);
@@ -313,7 +321,10 @@ TRNI_DRIVER trn_status trni_matmul_fast(const trn_matmul_args *args, const trni_
     if (args->scratch && args->scratch_bytes < plan->bytes)
         return trni_fail(args->error, TRN_ENOSPC, "scratch_bytes = %zu but this call needs %zu", args->scratch_bytes,
                          plan->bytes);
-    if (!args->scratch && plan->bytes <= TRNI_MATMUL_SMALL) return trni_matmul_small(p, plan), TRN_OK;
+    if (!args->scratch && plan->bytes <= TRNI_MATMUL_SMALL) {
+        trni_matmul_small(p, plan);
+        return TRN_OK;
+    }
     void *scratch = args->scratch ? args->scratch : malloc(plan->bytes);
     if (!scratch) return trni_fail(args->error, TRN_ENOSPC, "could not allocate %zu bytes of scratch", plan->bytes);
     trni_matmul_run(p, plan, scratch);
@@ -345,7 +356,8 @@ TRN_API trn_status trn_matmul(const trn_matmul_args *args)
     TRNI_ENTER(args);
     const trn_status status = trni_matmul_check(args, &p);
     if (status != TRN_OK || p.a.lanes == 0 || p.b.lanes == 0) return status;
-    const trni_matmul_plan plan = trni_matmul_plan_of(&p);
+    trni_matmul_plan plan;
+    trni_matmul_plan_of(&plan, &p);
     if (plan.way != TRNI_MATMUL_DEFINED) return trni_matmul_fast(args, &p, &plan);
     if (p.a.depth) return trni_matmul_regions(&p, args->error);
     trni_dst_clear(&p);

@@ -270,14 +270,52 @@ TRNI_DISPATCH(trni_mx_symmetric, (unsigned char *code, size_t n), (code, n))
 typedef void trni_mx_both(const trni_encoder *e, char *__restrict y, unsigned char *__restrict scale,
                           const char *__restrict x, size_t n, trni_mx_rule r);
 
+/* And the way back: codes of floats as F16, which hardware converts, times a factor. */
+typedef struct trni_mx_half {
+    int up, sign_up;   /* shifts to F16's fields */
+    uint32_t keep;     /* of the magnitude, there */
+    uint32_t mask, max; /* of the magnitude, in the code; the largest finite one */
+    int rebias;        /* what the factor's exponent gets beside the scale's */
+} trni_mx_half;
+
+enum { TRNI_MX_TIMES_FIRST = 17, TRNI_MX_TIMES_LAST = 239 }; /* see below */
+
+TRNI_INLINE bool trni_mx_times_is_usual(uint32_t code)
+{
+    return code >= TRNI_MX_TIMES_FIRST && code <= TRNI_MX_TIMES_LAST;
+}
+
+typedef size_t trni_mx_times(const trni_mx_half *h, void *out, const char *x, const unsigned char *scale, size_t n);
+
 #if TRNI_X86 && TRNI_INTRINSICS
+#include "simd/mx_avx2.h"
 #include "simd/mx_avx512.h"
 #endif
+
+/* NULL where plain C does it: integers, which are no floats' fields. */
+TRNI_FN trni_mx_times *trni_mx_times_pick(trni_mx_half *h, const trn_format_info *f, trn_isa isa)
+{
+    const int E = f->exponent_bits, M = f->mantissa_bits;
+    h->up = 10 - M;
+    h->sign_up = 15 - E - M;
+    h->mask = (1u << (E + M)) - 1;
+    h->keep = h->mask << h->up;
+    h->max = f->max_code;
+    h->rebias = 15 - f->bias;
+    if (f->kind != TRN_KIND_FLOAT || E > 5 || M > 10) return NULL;
+#if TRNI_X86 && TRNI_INTRINSICS
+    if (isa == TRN_ISA_AVX512) return trni_mx_simd_times;
+    if (isa == TRN_ISA_AVX2) return trni_mx_simd256_times;
+#endif
+    (void)isa;
+    return NULL;
+}
 
 TRNI_FN trni_mx_both *trni_mx_both_pick(const trni_encoder *e)
 {
 #if TRNI_X86 && TRNI_INTRINSICS
     if (e->fast == trni_simd_nearest) return trni_mx_simd_blocks;
+    if (e->fast == trni_simd256_nearest) return trni_mx_simd256_blocks;
 #endif
     (void)e;
     return NULL;
@@ -288,7 +326,6 @@ TRNI_FN trni_mx_both *trni_mx_both_pick(const trni_encoder *e)
  * A code is 0, or has at most 7 significant bits and lies between 2^-16 and 2^16. Times X it is exact in binary32, down
  * to 2^-16 · 2^-127 = 2^-143, unless it overflows to infinity; so the one rounding of a dequantised value is the cast
  * that follows. Every result is normal for X from 2^-110 to 2^112: then an addition to the exponent does it. */
-enum { TRNI_MX_TIMES_FIRST = 17, TRNI_MX_TIMES_LAST = 239 };
 
 TRNI_INLINE uint32_t trni_mx_times_usual(uint32_t u, int32_t power)
 {
@@ -305,11 +342,6 @@ TRNI_INLINE uint32_t trni_mx_times_exact(uint32_t u, int32_t power)
     const uint32_t tiny = significand >> (down < 31 ? down : 31);
     const uint32_t finite = exponent < 1 ? tiny : exponent > 254 ? TRNI_F32_INF : m + ((uint32_t)power << 23);
     return (u & TRNI_F32_SIGN) | (m == 0 || m >= TRNI_F32_INF ? m : finite);
-}
-
-TRNI_INLINE bool trni_mx_times_is_usual(uint32_t code)
-{
-    return code >= TRNI_MX_TIMES_FIRST && code <= TRNI_MX_TIMES_LAST;
 }
 
 TRNI_INLINE void trni_mx_times_blocks_body(void *__restrict out, const uint32_t *__restrict x,
@@ -384,6 +416,8 @@ typedef struct trni_mx_plan {
     int32_t least;
     trni_encoder encode;
     trni_mx_both *both; /* or NULL */
+    trni_mx_times *times; /* or NULL */
+    trni_mx_half half;
     trni_decoder decode;
     bool stochastic;
     int bits;
@@ -456,6 +490,19 @@ TRNI_FN void trni_mx_quantize_panel(const trni_mx_plan *p, const trni_mx_panel *
     trni_move(a->scales, p->run.step[TRNI_MX_SCALES], (char *)scale, 1, 1, a->n);
 }
 
+/* Blocks in a row: those that the fast kernel leaves, up to the next that it does, in plain C. */
+TRNI_FN void trni_mx_times_run(const trni_mx_plan *p, char *y, const char *x, const unsigned char *scale, size_t n)
+{
+    uint32_t value[TRNI_MX_PANEL];
+    for (size_t done; n > 0; n -= done, scale += done, x += TRN_MX_BLOCK * done, y += 4 * TRN_MX_BLOCK * done) {
+        done = p->times ? p->times(&p->half, y, x, scale, n) : 0;
+        if (done > 0) continue;
+        done = p->times ? 1 : n;
+        trni_decoder_run(&p->decode, value, x, TRN_MX_BLOCK * done);
+        trni_mx_times_blocks_for(p->isa)(y, value, scale, done, p->rule.unit);
+    }
+}
+
 TRNI_FN void trni_mx_dequantize_panel(const trni_mx_plan *p, const trni_mx_panel *a)
 {
     uint32_t packed[TRNI_MX_PANEL], value[TRNI_MX_PANEL], times[TRNI_MX_PANEL];
@@ -468,14 +515,15 @@ TRNI_FN void trni_mx_dequantize_panel(const trni_mx_plan *p, const trni_mx_panel
         x = (const char *)code;
     }
     trni_move((char *)scale, 1, a->scales, p->run.step[TRNI_MX_SCALES], 1, a->n);
-    trni_decoder_run(&p->decode, value, x, n);
 
     char *const y = gapless ? a->values : (char *)packed;
     void *const z = p->format == TRN_F32 ? (void *)y : (void *)times;
-    if (p->side_by_side)
+    if (p->side_by_side) {
+        trni_decoder_run(&p->decode, value, x, n);
         trni_mx_times_columns_for(p->isa)(z, value, scale, a->n, p->rule.unit);
-    else
-        trni_mx_times_blocks_for(p->isa)(z, value, scale, a->n, p->rule.unit);
+    } else {
+        trni_mx_times_run(p, (char *)z, x, scale, a->n);
+    }
     if (p->format != TRN_F32) trni_encoder_run(&p->encode, y, times, NULL, n);
     if (!gapless) trni_mx_move(p, a, TRNI_MX_VALUES, p->value_bytes, a->values, y, true);
 }
@@ -744,6 +792,7 @@ TRN_API trn_status trn_mx_dequantize(const trn_mx_dequantize_args *args)
     plan.rule = trni_mx_rule_of(args->src.format, TRN_MX_SCALE_OCP_FLOOR);
     trni_encoder_init(&plan.encode, trn_format_info_of(args->dst.format), how, plan.isa);
     trni_decoder_init(&plan.decode, trn_format_info_of(args->src.format), plan.isa);
+    plan.times = trni_mx_times_pick(&plan.half, trn_format_info_of(args->src.format), plan.isa);
     trni_mx_plan_init(&plan, &v);
     trni_mx_run(&plan, trni_mx_dequantize_panel, trn_tensor_elements(args->dst));
     return TRN_OK;

@@ -491,6 +491,8 @@ TRNI_FN void trni_activation_open(trni_activation *a, const trn_tensor *dst, con
     trni_span_round(&a->dst, dst, &a->frame.how, a->frame.numerics.sr_bits);
     trni_span_init(&a->src, src, a->frame.isa);
     if (a->math == TRN_ACT_MATH_ENGINE) trni_act_plan_init(&a->act, a->op, a->param.value, table, a->frame.isa);
+    if (a->math == TRN_ACT_MATH_ENGINE && a->frame.partitions * a->frame.elements >= TRNI_ACT_NEAR_FROM)
+        trni_act_plan_near(&a->act);
     if (!a->reduce_res->rank) return;
     trn_instruction nearest;
     memset(&nearest, 0, sizeof nearest);

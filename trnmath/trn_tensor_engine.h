@@ -272,15 +272,18 @@ TRNI_FN trn_status trni_nc_matmul_packed(const trni_product *p, trn_error *error
 
     trni_feed_init(&feed_a, &p->a, p->isa);
     trni_feed_init(&feed_b, &p->b, p->isa);
+    trni_range range = { 0, 0, 0 };
     trni_nc_pack(&pack_a, &map, 0, p->a.lanes, true, a);
+    if (trni_array_looks(&array)) trni_range_of_for(p->isa)(a, (size_t)(map.lines * p->a.lanes), &range);
     if (p->a_scale.data) trni_scale_rows(&array, &p->a_scale, &map, 0, p->a.lanes, 0, a, p->isa);
     for (int64_t n = 0; n < p->b.lanes; n += array.width) {
         const int64_t columns = p->b.lanes - n < array.width ? p->b.lanes - n : array.width;
         trni_nc_pack(&pack_b, &map, n, columns, false, b);
         if (p->b_scale.data) trni_scale_columns(&array, &p->b_scale, &map, n, columns, 0, b, p->isa);
+        const trni_array *of_tile = trni_array_of_tile(&array, &range, b, (size_t)(map.lines * array.width));
         for (int64_t m = 0; m < p->a.lanes;) {
             const int kernel = trni_strip_kernel(&array, p->a.lanes - m);
-            trni_nc_block(p, &array, kernel, a + m * map.lines, b, &map, m, n, columns);
+            trni_nc_block(p, of_tile, kernel, a + m * map.lines, b, &map, m, n, columns);
             m += array.rows[kernel];
         }
     }

@@ -640,6 +640,7 @@ TRN_API trn_status trn_exponential(const trn_exponential_args *args)
     if (f.status) return f.status;
     trni_scalar_open(&x.e, &f, &args->src, TRN_ALU_SUBTRACT, false, &args->max_value_tile, args->max_value);
     trni_act_plan_init(&x.act, TRN_ACT_EXP, 0, NULL, f.isa);
+    if (f.partitions * f.elements >= TRNI_ACT_NEAR_FROM) trni_act_plan_near(&x.act);
     trni_accumulation_init(&a, &r, &f);
     return trni_produce_all(trni_exponential_produce, &x, &f, &a);
 }

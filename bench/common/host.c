@@ -254,6 +254,12 @@ static bool prepare(bench *bench, const trn_tensor *a, const trn_tensor *b, cons
     return error->status == TRN_OK;
 }
 
+double tb_unit_share(const trn_matmul_units *units, int64_t count)
+{
+    const int64_t all = units->vectors + units->half + units->chains + units->whole;
+    return all ? (double)count / (double)all : 1;
+}
+
 void tb_host_measure(const trn_tensor *a, const trn_tensor *b, const tb_format *format, const tb_host_options *options,
                      tb_host *result)
 {
@@ -267,10 +273,13 @@ void tb_host_measure(const trn_tensor *a, const trn_tensor *b, const tb_format *
         return;
     }
     const bool ready = prepare(bench, a, b, format, options, &result->error);
+    bench->product.units = &result->units;
     const double start = app_now();
     result->ran = ready && trn_matmul(&bench->product) == TRN_OK;
     const double took = app_now() - start;
+    bench->product.units = NULL;
     if (result->ran) {
+        if (tb_unit_share(&result->units, result->units.vectors) < 1) result->unit = trn_isa_unit(options->isa);
         result->check = tb_check_product(&bench->product, options->seed, TB_SAMPLES);
         result->digest = tb_digest(&bench->product.dst);
         bench->trnmath.run = run_trnmath;

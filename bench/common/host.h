@@ -4,6 +4,7 @@
 #ifndef BENCH_COMMON_HOST_H
 #define BENCH_COMMON_HOST_H
 
+#include <trnmath/trn_matmul.h>
 #include <trnmath/trn_numerics.h>
 #include <trnmath/trn_tensor.h>
 
@@ -49,6 +50,9 @@ uint64_t tb_digest(const trn_tensor *dst);
 
 /* ---- host.c ---- */
 
+/* The part of a product's blocks that a count of its `units` is. */
+double tb_unit_share(const trn_matmul_units *units, int64_t count);
+
 typedef struct tb_host_options {
     trn_isa isa;
     int threads;
@@ -76,6 +80,8 @@ typedef struct tb_host {
     double flops_per_s;      /* best round */
     double share_of_peak;    /* median over the rounds of (rate / burst of the same round) */
     double peak_flops_per_s; /* best round */
+    trn_isa unit;            /* the matrix unit that had a part in it; TRN_ISA_AUTO: none */
+    trn_matmul_units units;  /* of one product, in blocks */
     double attention;        /* of the processors, mean over the rounds' bursts */
     tb_host_peer peer[TB_PEERS];
     tb_host_peer bf16; /* trnmath's own BF16 product */

@@ -30,7 +30,15 @@ bool tb_parse_seed(const char *text, uint64_t *seed, char *why)
     return true;
 }
 
-trn_isa tb_isa(trn_isa asked) { return asked == TRN_ISA_AUTO ? trn_isa_from_name(trn_isa_name()) : asked; }
+trn_isa tb_isa(trn_isa asked)
+{
+    static const trn_isa vectors[] = { TRN_ISA_AVX512, TRN_ISA_AVX2, TRN_ISA_NEON, TRN_ISA_PORTABLE };
+    const trn_isa isa = asked == TRN_ISA_AUTO ? trn_isa_from_name(trn_isa_name()) : asked;
+    int i = 0;
+    if (trn_isa_unit(isa) == TRN_ISA_AUTO) return isa;
+    while (!trn_isa_supported(vectors[i])) i++;
+    return vectors[i];
+}
 
 int tb_refuse_isa(void)
 {

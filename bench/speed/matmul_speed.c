@@ -3,12 +3,15 @@
  *
  *     matmul_speed [--quick] [--alone] [--isa NAME] [--threads N] [--rounds N] [--shape MxNxK] [--format NAME]...
  *         [--csv FILE]
+ *     matmul_speed --partition N
  *
  * A shared machine does not run at one speed, so each round runs a burst of multiply-adds and then every candidate
- * once; what is printed is the best rate and the median over the rounds of the ratios to OpenBLAS and to trnmath's own
- * BF16 in the same round. All of trnmath's work is timed: decoding, packing, multiplying, writing. oneDNN's prepacked
- * rows do not time its packing. Formats are those of trnbench matmul --format, all of them with "all"; without
- * --format: bf16, f16, tf32, f32.
+ * once; what is printed is the best rate and the median over the rounds of the ratios to the peers and to trnmath's own
+ * BF16 in the same round. All of trnmath's work is timed: decoding, packing, multiplying, writing. Rows of packed
+ * weights, ours (trn_matmul_pack) and oneDNN's, do not time packing b. Formats are those of trnbench matmul --format,
+ * all of them with "all"; without --format: bf16, f16, tf32, f32.
+ *
+ * --partition multiplies nothing: it prints how trn_matmul would cut each shape for so many threads.
  */
 #define _POSIX_C_SOURCE 200809L
 
@@ -32,14 +35,19 @@ typedef struct shape {
 } shape;
 
 static const shape shapes[] = {
-    { 256, 256, 256, true },     { 512, 512, 512, true },    { 1024, 1024, 1024, true }, { 2048, 2048, 2048, false },
-    { 4096, 4096, 4096, false }, { 128, 512, 128, false },   { 128, 4096, 4096, true },  { 128, 14336, 4096, false },
-    { 128, 4096, 14336, false }, { 512, 4096, 4096, false }, { 16, 4096, 4096, true },   { 16, 14336, 4096, false },
-    { 1, 4096, 4096, true },     { 1, 14336, 4096, false },
+    { 128, 128, 128, false },    { 256, 256, 256, true },    { 512, 512, 512, true },    { 1024, 1024, 1024, true },
+    { 2048, 2048, 2048, false }, { 4096, 4096, 4096, false }, { 128, 512, 128, false },   { 128, 4096, 4096, true },
+    { 128, 14336, 4096, false }, { 128, 4096, 14336, false }, { 512, 4096, 4096, false }, { 16, 4096, 4096, true },
+    { 16, 14336, 4096, false },  { 1, 4096, 4096, true },     { 1, 14336, 4096, false },
 };
 
-/* Candidates: first the formats of this run, the first of them BF16; then the peers. */
-enum { PEERS_FROM = TB_MAX_FORMATS, CANDIDATES = PEERS_FROM + TB_PEERS, MAX_ROUNDS = 64 };
+/* Candidates: first the formats of this run, the first of them BF16; then BF16 with packed weights; then the peers. */
+enum {
+    PACKED = TB_MAX_FORMATS,
+    PEERS_FROM = PACKED + 1,
+    CANDIDATES = PEERS_FROM + TB_PEERS,
+    MAX_ROUNDS = 64
+};
 static const tb_format *formats[TB_MAX_FORMATS];
 static int ours;
 
@@ -63,6 +71,7 @@ typedef struct options {
     bool quick, alone; /* alone: without peers */
     trn_isa isa;
     int threads; /* 0: 1 and 2 */
+    int partition; /* 0: measure */
     int rounds;
     shape only;
     app_output csv;
@@ -75,6 +84,7 @@ typedef struct bench {
     trn_numerics numerics[TB_MAX_FORMATS];
     bool there[TB_MAX_FORMATS];
     float *fa, *fb, *fc;
+    void *packed;
     void *peer[TB_PEERS];
     double rate[CANDIDATES][MAX_ROUNDS], peak[MAX_ROUNDS], read[MAX_ROUNDS];
 } bench;
@@ -82,16 +92,19 @@ typedef struct bench {
 static void run_ours(const bench *b, int which, trn_isa isa)
 {
     trn_error error;
-    trn_matmul_args args = tb_operands_product(formats[which], &b->x[which], b->fc, &b->numerics[which]);
+    const int format = which == PACKED ? 0 : which;
+    trn_matmul_args args = tb_operands_product(formats[format], &b->x[format], b->fc, &b->numerics[format]);
     args.isa = isa;
     args.error = &error;
+    if (which == PACKED) args.packed = b->packed;
     const trn_status status = trn_matmul(&args);
-    if (status != TRN_OK) exit(app_complain(app_refused(status), "%s: %s", formats[which]->name, error.text));
+    if (status != TRN_OK) exit(app_complain(app_refused(status), "%s: %s", formats[format]->name, error.text));
 }
 
 static bool takes_part(const bench *b, int which)
 {
-    return which < PEERS_FROM ? which < ours && b->there[which] : b->peer[which - PEERS_FROM] != NULL;
+    if (which == PACKED) return b->packed != NULL;
+    return which < PACKED ? which < ours && b->there[which] : b->peer[which - PEERS_FROM] != NULL;
 }
 
 static void run_candidate(const bench *b, int which, trn_isa isa)
@@ -118,7 +131,16 @@ static void set_threads(int threads)
 #endif
 }
 
-static void prepare(bench *b)
+static void pack(bench *b, trn_isa isa)
+{
+    trn_matmul_args args = tb_operands_product(formats[0], &b->x[0], b->fc, &b->numerics[0]);
+    args.isa = isa;
+    const size_t bytes = trn_matmul_pack_bytes(&args);
+    b->packed = bytes ? app_memory(bytes, 1) : NULL;
+    if (b->packed && trn_matmul_pack(&args, b->packed, bytes) != TRN_OK) exit(app_complain(APP_FAILED, "packing b"));
+}
+
+static void prepare(bench *b, trn_isa isa)
 {
     const shape s = b->s;
     b->fa = app_memory((size_t)(s.m * s.k), sizeof(float));
@@ -133,6 +155,7 @@ static void prepare(bench *b)
                       tb_operands_make(formats[i], &a, &w, &b->x[i], &error);
         if (!b->there[i]) app_worked(error.status, &error);
     }
+    pack(b, isa);
     const tb_peer_job job = { s.m, s.n, s.k, b->fa, b->fb, b->fc, b->threads };
     for (int i = 0; i < TB_PEERS; i++) b->peer[i] = tb_peer_prepare((tb_peer_id)i, &job);
 }
@@ -142,6 +165,7 @@ static void release(bench *b)
     for (int i = 0; i < TB_PEERS; i++)
         if (b->peer[i]) tb_peer_release((tb_peer_id)i, b->peer[i]);
     for (int i = 0; i < ours; i++) tb_operands_free(&b->x[i]);
+    free(b->packed);
     free(b->fa);
     free(b->fb);
     free(b->fc);
@@ -164,7 +188,8 @@ static void measure(bench *b, const options *o)
 
 static const char *candidate_name(int which)
 {
-    return which < PEERS_FROM ? formats[which]->name : tb_peer_name((tb_peer_id)(which - PEERS_FROM));
+    if (which == PACKED) return "bf16 packed";
+    return which < PACKED ? formats[which]->name : tb_peer_name((tb_peer_id)(which - PEERS_FROM));
 }
 
 static double ratio_to(const bench *b, int which, int other)
@@ -175,8 +200,8 @@ static double ratio_to(const bench *b, int which, int other)
 /* What a product with M = 1, which reads b once, does of the rate of reading alone: 2 flops an element. */
 static double share_of_read(const bench *b, int which)
 {
-    const double bits = which < PEERS_FROM ? trn_format_bits(formats[which]->b) : 32;
-    const double stored = which < PEERS_FROM && bits < 8 ? 8 : bits; /* one code a byte */
+    const double bits = which < PACKED ? trn_format_bits(formats[which]->b) : which == PACKED ? 16 : 32;
+    const double stored = bits < 8 ? 8 : bits; /* one code a byte */
     return tb_median_ratio(b->rate[which], b->read, b->rounds) * stored / 8 / 2;
 }
 
@@ -189,21 +214,49 @@ static void print(const bench *b, const options *o)
         if (!takes_part(b, c)) continue;
         const double top = tb_best(b->rate[c], b->rounds), share = tb_median_ratio(b->rate[c], b->peak, b->rounds);
         const double openblas = ratio_to(b, c, PEERS_FROM + TB_OPENBLAS), own = ratio_to(b, c, 0);
-        const double onednn = ratio_to(b, c, PEERS_FROM + TB_ONEDNN_BF16), read = share_of_read(b, c);
-        printf("%-18s %d  %-22s %8.1f GF/s %5.1f %% of peak  %5.2fx bf16  %5.2fx OpenBLAS  %5.2fx oneDNN bf16", name,
-               b->threads, candidate_name(c), top * 1e-9, 100 * share, own, openblas, onednn);
+        const double f32 = ratio_to(b, c, PEERS_FROM + TB_ONEDNN_F32), read = share_of_read(b, c);
+        const double prepacked = ratio_to(b, c, PEERS_FROM + TB_ONEDNN_F32_PACKED);
+        const double onednn = ratio_to(b, c, PEERS_FROM + TB_ONEDNN_BF16);
+        printf("%-18s %d  %-22s %8.1f GF/s %5.1f %% of peak  %5.2fx bf16  %5.2fx OpenBLAS  %5.2fx oneDNN f32  %5.2fx "
+               "its packed  %5.2fx its bf16",
+               name, b->threads, candidate_name(c), top * 1e-9, 100 * share, own, openblas, f32, prepacked, onednn);
         if (b->s.m == 1 && c < PEERS_FROM) printf("  %5.1f %% of read", 100 * read);
         putchar('\n');
         if (csv)
-            fprintf(csv, "%s,%s,%d,%lld,%lld,%lld,%s,%.4g,%.4g,%.4g,%.4g,%.4g,%.4g\n", trn_isa_text(o->isa),
+            fprintf(csv, "%s,%s,%d,%lld,%lld,%lld,%s,%.4g,%.4g,%.4g,%.4g,%.4g,%.4g,%.4g,%.4g\n", trn_isa_text(o->isa),
                     TB_COMPILER, b->threads, (long long)b->s.m, (long long)b->s.n, (long long)b->s.k, candidate_name(c),
-                    top * 1e-9, share, own, openblas, onednn, read);
+                    top * 1e-9, share, own, openblas, f32, prepacked, onednn, read);
     }
     fflush(stdout);
 }
 
-static void run(const shape *s, int threads, const options *o, double log_sum[TB_MAX_FORMATS],
-                int count[TB_MAX_FORMATS], bool squares_and_models)
+/* Geometric means over the shapes with M >= 128, of each format, of the ratios to two peers. */
+typedef struct means {
+    double log_sum[TB_MAX_FORMATS][2];
+    int count[TB_MAX_FORMATS];
+} means;
+
+static const tb_peer_id mean_peer[2] = { TB_OPENBLAS, TB_ONEDNN_F32 };
+
+static void means_add(means *sum, const bench *b)
+{
+    for (int i = 0; i < ours; i++) {
+        if (!b->there[i]) continue;
+        for (int p = 0; p < 2; p++) sum->log_sum[i][p] += log(ratio_to(b, i, PEERS_FROM + (int)mean_peer[p]));
+        sum->count[i]++;
+    }
+}
+
+static void means_print(const means *sum, int threads)
+{
+    for (int i = 0; i < ours; i++)
+        if (sum->count[i])
+            printf("geometric mean of %d shapes with M >= 128, %d thread(s), %s: %.3fx OpenBLAS, %.3fx oneDNN f32\n",
+                   sum->count[i], threads, formats[i]->name, exp(sum->log_sum[i][0] / sum->count[i]),
+                   exp(sum->log_sum[i][1] / sum->count[i]));
+}
+
+static void run(const shape *s, int threads, const options *o, means *sum)
 {
     static bench b;
     memset(&b, 0, sizeof b);
@@ -211,15 +264,32 @@ static void run(const shape *s, int threads, const options *o, double log_sum[TB
     b.threads = threads;
     b.rounds = o->rounds;
     set_threads(threads);
-    prepare(&b);
+    prepare(&b, o->isa);
     measure(&b, o);
     print(&b, o);
-    for (int i = 0; i < ours && squares_and_models && b.peer[TB_OPENBLAS]; i++) {
-        if (!b.there[i]) continue;
-        log_sum[i] += log(ratio_to(&b, i, PEERS_FROM + TB_OPENBLAS));
-        count[i]++;
-    }
+    if (s->m >= 128 && b.peer[TB_OPENBLAS]) means_add(sum, &b);
     release(&b);
+}
+
+/* ---- how trn_matmul cuts products ---- */
+
+static int64_t smaller(int64_t a, int64_t b) { return a < b ? a : b; }
+
+/* Largest share over the mean: how much longer the call takes than with even shares. */
+static void print_partition(const shape *s, int threads, trn_isa isa)
+{
+    trni_cut cut;
+    const trni_array array = trni_array_of(1, isa);
+    set_threads(threads);
+    trni_cut_threads(&cut, s->m, s->n, s->k, &array);
+    const int blocks = cut.threads_m * cut.threads_n;
+    const double mean = (double)s->m * (double)s->n / blocks, largest = (double)cut.rows * (double)cut.columns;
+    const int64_t rows = s->m - (cut.threads_m - 1) * cut.rows, columns = s->n - (cut.threads_n - 1) * cut.columns;
+    printf("%5lldx%5lldx%5lld  %3d of %3d threads: %2d x %2d blocks of %4lld x %5lld, the last %4lld x %5lld; "
+           "largest / mean %.3f\n",
+           (long long)s->m, (long long)s->n, (long long)s->k, blocks, threads, cut.threads_m, cut.threads_n,
+           (long long)cut.rows, (long long)cut.columns, (long long)smaller(rows, cut.rows),
+           (long long)smaller(columns, cut.columns), largest / mean);
 }
 
 static bool parse(int argc, char **argv, options *o)
@@ -237,6 +307,8 @@ static bool parse(int argc, char **argv, options *o)
             o->threads = atoi(value);
         else if (strcmp(argv[i], "--rounds") == 0)
             o->rounds = atoi(value);
+        else if (strcmp(argv[i], "--partition") == 0)
+            o->partition = atoi(value);
         else if (strcmp(argv[i], "--csv") == 0)
             o->csv.path = value;
         else if (strcmp(argv[i], "--format") == 0 && add_formats(value)) {
@@ -248,7 +320,8 @@ static bool parse(int argc, char **argv, options *o)
             return false;
         i++;
     }
-    return trn_isa_supported(o->isa) && o->threads >= 0 && o->rounds > 0 && o->rounds <= MAX_ROUNDS;
+    return trn_isa_supported(o->isa) && o->threads >= 0 && o->partition >= 0 && o->rounds > 0 &&
+           o->rounds <= MAX_ROUNDS;
 }
 
 int app_run(int argc, char **argv)
@@ -258,9 +331,12 @@ int app_run(int argc, char **argv)
     add_format("bf16"); /* always the first: others are compared with it */
     if (!parse(argc, argv, &o)) {
         fprintf(stderr, "usage: matmul_speed [--quick] [--alone] [--isa NAME] [--threads N] [--rounds N] "
-                        "[--shape MxNxK] [--format NAME]... [--csv FILE]\n");
+                        "[--shape MxNxK] [--format NAME]... [--csv FILE] [--partition N]\n");
         return 2;
     }
+    for (size_t i = 0; i < sizeof shapes / sizeof shapes[0] && o.partition; i++)
+        print_partition(o.only.m ? &o.only : &shapes[i], o.partition, o.isa);
+    if (o.partition) return APP_OK;
     const bool none_asked = ours == 1;
     for (int i = 0; none_asked && i < 3; i++) add_format(usual[i]);
     if (!o.alone) tb_peers_load(o.isa, true);
@@ -272,21 +348,18 @@ int app_run(int argc, char **argv)
     FILE *csv = app_output_stream(&o.csv);
     if (csv)
         fprintf(csv, "isa,compiler,threads,m,n,k,candidate,best_gflops,share_of_peak,ratio_bf16,ratio_openblas,ratio_"
-                       "onednn_bf16,share_of_read\n");
+                       "onednn_f32,ratio_onednn_f32_packed,ratio_onednn_bf16,share_of_read\n");
 
     for (int threads = o.threads ? o.threads : 1; threads <= (o.threads ? o.threads : 2); threads++) {
-        double log_sum[TB_MAX_FORMATS] = { 0 };
-        int count[TB_MAX_FORMATS] = { 0 };
+        means sum;
+        memset(&sum, 0, sizeof sum);
         for (size_t i = 0; i < sizeof shapes / sizeof shapes[0]; i++) {
             const shape *s = o.only.m ? &o.only : &shapes[i];
             if (o.quick && !s->quick) continue;
-            run(s, threads, &o, log_sum, count, s->m >= 128);
+            run(s, threads, &o, &sum);
             if (o.only.m) break;
         }
-        for (int i = 0; i < ours; i++)
-            if (count[i])
-                printf("geometric mean of %d shapes with M >= 128, %d thread(s), %s: %.3fx OpenBLAS\n", count[i],
-                       threads, formats[i]->name, exp(log_sum[i] / count[i]));
+        means_print(&sum, threads);
     }
     return app_write_outputs(&o.csv, 1, NULL);
 }

@@ -244,7 +244,8 @@ bool app_fail(char *why, const char *format, ...)
 bool app_parse_isa(const char *name, trn_isa *isa, char *why)
 {
     const trn_isa found = trn_isa_from_name(name);
-    if (found == TRN_ISA_COUNT) return app_refuse(why, "expected portable, avx2, avx512, neon, avx512-bf16, amx, amx-emulated or auto");
+    if (found == TRN_ISA_COUNT)
+        return app_refuse(why, "expected portable, avx2, avx512, neon, avx512-bf16, amx, amx-emulated or auto");
     if (found != TRN_ISA_AUTO && !trn_isa_supported(found)) return app_refuse(why, "this host does not have it");
     *isa = found;
     return true;

@@ -16,11 +16,11 @@ int main(int argc, char **argv)
 {
     trn_matmul_units counts[UNIT_ISAS];
     memset(counts, 0, sizeof counts);
-    fuzzing_start(argc, argv, 1500);
+    fuzzing_start(argc, argv, cases_rounds(120, 3000));
     while (fuzzing_next(&rng)) {
         problem p;
-        const bool large = cases_one_in(&rng, 12);
-        unit_problem(&p, large ? 220 : 70, large ? 150 : 80, large ? 1200 : 400, &rng);
+        const bool large = cases_one_in(&rng, 20);
+        unit_problem(&p, large ? 130 : 80, large ? 100 : 60, large ? 700 : 300, &rng);
         unit_ask(&p, counts, &rng);
         problem_free(&p);
     }

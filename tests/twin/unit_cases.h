@@ -2,7 +2,8 @@
  * SPDX-License-Identifier: MIT
  *
  * Numbers are whole multiples of a lowest bit whose exponent differs from row to row, and are as large as makes a
- * chain's sums some 24 bits long; some rows have lowest bits around 2^-55, some have zeros, subnormals, infinities, NaN.
+ * chain's sums some 24 bits long. Some rows have lowest bits around 2^-55; some have zeros, subnormals, infinities or
+ * NaN.
  */
 #ifndef UNIT_CASES_H
 #define UNIT_CASES_H
@@ -34,8 +35,8 @@ static inline uint32_t unit_value(const unit_draw *d, int base, uint64_t *rng)
 }
 
 /* Rows of a, or columns of b (`turned`). */
-static inline void unit_fill(const bridge_matrix *m, const twin_format *f, int format, int lanes, int depth, bool turned,
-                             const unit_draw *d, uint64_t *rng)
+static inline void unit_fill(const bridge_matrix *m, const twin_format *f, int format, int lanes, int depth,
+                             bool turned, const unit_draw *d, uint64_t *rng)
 {
     for (int i = 0; i < lanes; i++) {
         const int base = d->base + (d->spread ? cases_below(rng, d->spread) : 0);

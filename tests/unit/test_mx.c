@@ -700,6 +700,45 @@ static void same_bits_for_any_threads_and_isa(void **state)
 }
 
 /* Rounding modes of the processor, flushing of subnormals: nothing of it shows. */
+/* Blocks in a row of which a few have NaN, infinity or a scale far from 1: what kernels leave, and go on after. */
+static void a_few_unusual_blocks(void **state)
+{
+    (void)state;
+    enum { BLOCKS = 101 };
+    static const trn_format format[] = { TRN_F8_E4M3FN, TRN_F8_E5M2, TRN_F6_E2M3, TRN_F6_E3M2, TRN_F4_E2M1, TRN_I8 };
+    uint8_t code[BLOCKS * BLOCK], scale[BLOCKS];
+    static uint32_t want[BLOCKS * BLOCK], found[BLOCKS * BLOCK];
+    uint64_t rng = 77;
+    for (int round = 0; round < cases_rounds(300, 20000); round++) {
+        const int often = 1 + cases_below(&rng, 40), blocks = 1 + cases_below(&rng, BLOCKS), k = round % COUNT(format);
+        const uint8_t top = format[k] == TRN_F8_E5M2 ? 0x7b : format[k] == TRN_F8_E4M3FN ? 0x7e : 0xff;
+        for (int b = 0; b < blocks; b++) {
+            const bool any = cases_one_in(&rng, often);
+            scale[b] = (uint8_t)(any ? cases_below(&rng, 256) : 17 + cases_below(&rng, 223));
+            for (int i = 0; i < BLOCK; i++) {
+                uint8_t c = (uint8_t)cases_below(&rng, 256);
+                if (!any && (c & 0x7f) > top) c = (uint8_t)(c & 0x80);
+                code[b * BLOCK + i] = format[k] == TRN_F4_E2M1 ? c & 15 : format[k] == TRN_F6_E2M3 ? c & 63
+                                      : format[k] == TRN_F6_E3M2 ? c & 63 : c;
+            }
+        }
+        for (int i = 0; i < COUNT(all_isas); i++) {
+            trn_mx_dequantize_args d;
+            if (!trn_isa_supported(all_isas[i])) continue;
+            memset(&d, 0, sizeof d);
+            d.isa = all_isas[i];
+            d.src = trn_tensor_1d(format[k], code, blocks * BLOCK);
+            d.src_scale = trn_tensor_1d(TRN_F8_E8M0, scale, blocks);
+            d.dst = trn_tensor_1d(TRN_F32, d.isa == TRN_ISA_PORTABLE ? want : found, blocks * BLOCK);
+            must_return(d);
+            for (int j = 0; j < blocks * BLOCK && d.isa != TRN_ISA_PORTABLE; j++)
+                if (found[j] != want[j])
+                    fail_msg("%s, code %02x under %02x: %08x (%s), not %08x", trn_format_name(format[k]), code[j],
+                             scale[j / BLOCK], found[j], trn_isa_text(d.isa), want[j]);
+        }
+    }
+}
+
 static void the_floating_point_environment_does_not_matter(void **state)
 {
     (void)state;
@@ -1077,6 +1116,7 @@ int main(void)
         cmocka_unit_test(quantizing_undoes_dequantizing),
         cmocka_unit_test(quantized_views),
         cmocka_unit_test(dequantized_views),
+        cmocka_unit_test(a_few_unusual_blocks),
         cmocka_unit_test(same_bits_for_any_threads_and_isa),
         cmocka_unit_test(the_floating_point_environment_does_not_matter),
         cmocka_unit_test(the_last_random_bit_sees_subnormals),

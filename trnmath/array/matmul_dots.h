@@ -40,23 +40,28 @@ TRNI_DISPATCH_BESIDE(trni_dots_1, (TRNI_DOTS_PARAMS), (s, x, line, step, depth))
 
 #if TRNI_PANEL_SIMD
 #include "../simd/matmul_dots_avx2.h"
+#include "../simd/matmul_dots_avx512.h"
 #endif
 
 /* How columns of b are read. */
 typedef struct trni_dots {
     trni_dots_8_fn *eight, *one;
     bool direct; /* where they stand; else they are decoded first */
+    bool codes;  /* where eight of them stand, by trni_dots_codes */
 } trni_dots;
 
-TRNI_DRIVER trni_dots trni_dots_of(const trni_operand *b, trn_isa isa)
+TRNI_DRIVER trni_dots trni_dots_of(const trni_worker *w)
 {
-    trni_dots d = { trni_dots_8_for(isa), trni_dots_1_for(isa), b->format == TRN_F32 };
+    const trni_operand *b = &w->p->b;
+    const trn_isa isa = w->p->isa;
+    trni_dots d = { trni_dots_8_for(isa), trni_dots_1_for(isa), b->format == TRN_F32, false };
 #if TRNI_PANEL_SIMD
     const bool bf16 = b->format == TRN_BF16;
     if (isa == TRN_ISA_PORTABLE) return d;
     d.eight = bf16 ? trni_simd_dots_8_bf16_avx2 : trni_simd_dots_8_f32_avx2;
     d.one = bf16 ? trni_simd_dots_1_bf16_avx2 : trni_simd_dots_1_f32_avx2;
     d.direct = d.direct || bf16;
+    d.codes = w->feed_b.woven; /* the tables are there */
 #endif
     return d;
 }
@@ -94,6 +99,23 @@ TRNI_DRIVER void trni_dots_join(const trni_worker *w, const float s[TRNI_DOTS][T
     trni_worker_round(w, psum, 0, 1, count, 0, n, k);
 }
 
+/* Eight columns of codes of a byte, looked up where they stand. */
+TRNI_DRIVER void trni_dots_codes(const trni_worker *w, const float *x, int64_t k, int64_t depth, int64_t n, float *psum)
+{
+#if TRNI_PANEL_SIMD
+    const trni_operand *o = &w->p->b;
+    float s[TRNI_DOTS][TRNI_DOT_CHAINS];
+    for (int64_t part = 0, deep; part < depth; part += deep) {
+        deep = trni_min64(depth - part, w->p->numerics.k_tile);
+        trni_simd_dots_8_bytes_avx512(&w->feed_b.decoder, s[0], x + part, trni_operand_at(o, n, k + part),
+                                      o->lane_stride, (int)deep);
+        trni_dots_join(w, (const float(*)[TRNI_DOT_CHAINS])s, k + part, n, TRNI_DOTS, psum);
+    }
+#else
+    (void)w, (void)x, (void)k, (void)depth, (void)n, (void)psum;
+#endif
+}
+
 /* Columns [n, n + count), count <= TRNI_DOTS, over the numbers [k, k + depth) of a, decoded at x. */
 TRNI_DRIVER void trni_dots_columns(const trni_worker *w, const trni_dots *dots, const float *x, int64_t k,
                                    int64_t depth, int64_t n, int count, float *psum)
@@ -106,6 +128,10 @@ TRNI_DRIVER void trni_dots_columns(const trni_worker *w, const trni_dots *dots, 
     for (int64_t t = 0; t < depth; t += most) {
         const int64_t stretch = trni_min64(depth - t, most), bytes = dots->direct ? o->bytes : (int64_t)sizeof(float),
                       step = dots->direct ? o->lane_stride * bytes : (int64_t)sizeof(float) * TRNI_DOT_STRETCH;
+        if (count == TRNI_DOTS && dots->codes) {
+            trni_dots_codes(w, x + t, k + t, stretch, n, psum);
+            continue;
+        }
         for (int i = 0; i < count && !dots->direct; i++)
             trni_dot_line(&w->feed_b, trni_operand_at(o, n + i, k + t), stretch, line + i * TRNI_DOT_STRETCH);
         for (int64_t part = 0; part < stretch; part += tile) {
@@ -125,7 +151,7 @@ TRNI_DRIVER void trni_region_dots(const trni_worker *w, int64_t n, int64_t colum
 {
     const trni_product *p = w->p;
     float *psum = w->cut->direct ? (float *)(void *)trni_dst_at(p, 0, n) : w->psum, *x = w->row;
-    const trni_dots dots = trni_dots_of(&p->b, p->isa);
+    const trni_dots dots = trni_dots_of(w);
     const int64_t most = TRNI_DOT_DEPTH / p->numerics.k_tile * p->numerics.k_tile;
     if (p->accumulate && !w->cut->direct) trni_psum_from_dst(p, w->psum, 0, 1, n, columns);
     for (int64_t k = 0; k < p->a.depth; k += most) {

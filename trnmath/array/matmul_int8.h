@@ -111,26 +111,25 @@ TRNI_INLINE void trni_int8_bytes_body(TRNI_INT8_PARAMS)
                 out[j] = trni_wrapped((uint32_t)out[j] +
                                       (((a[g] >> byte & 0xffu) ^ 0x80u) - 0x80u) * (b[j] >> byte & 0xffu));
 }
-TRNI_DISPATCH_AVX2(trni_int8_bytes, (TRNI_INT8_PARAMS), (TRNI_INT8_ARGS))
+TRNI_DISPATCH_ONE(trni_int8_bytes, (TRNI_INT8_PARAMS), (TRNI_INT8_ARGS))
 
 /* ---- tiles: a is [block][16 rows][16 words] ---- */
 
 TRNI_INLINE void trni_int8_tiles(trni_unit_int8_fn *tiles, TRNI_INT8_PARAMS)
 {
-    TRNI_LINES(int32_t) sum[TRNI_UNIT_ROWS * TRNI_INT8_WIDTH];
+    enum { sums = (int)TRNI_UNIT_ROWS * TRNI_INT8_WIDTH };
+    TRNI_LINES(int32_t) sum[sums];
     tiles(sum, a, b, groups / TRNI_UNIT_WORDS, TRNI_INT8_WIDTH);
-    for (int i = 0; i < TRNI_UNIT_ROWS * TRNI_INT8_WIDTH; i++)
+    for (int i = 0; i < sums; i++)
         out[i] = trni_wrapped((uint32_t)sum[i] + (uint32_t)start[i / TRNI_INT8_WIDTH] + (in ? (uint32_t)in[i] : 0));
 }
 
 TRNI_DRIVER void trni_int8_tiles_emulated(TRNI_INT8_PARAMS)
 {
-    trni_int8_tiles(trni_unit_int8_emulated_for(TRNI_X86 && trn_isa_supported(TRN_ISA_AVX2) ? TRN_ISA_AVX2
-                                                                                             : TRN_ISA_PORTABLE),
-                    TRNI_INT8_ARGS);
+    trni_int8_tiles(trni_unit_int8_emulated_portable, TRNI_INT8_ARGS);
 }
 
-#if TRNI_UNIT_SIMD && TRNI_UNIT_AMX
+#if TRNI_UNIT_AMX
 TRNI_KERNEL static void trni_int8_tiles_amx(TRNI_INT8_PARAMS) { trni_int8_tiles(trni_simd_tiles_int8, TRNI_INT8_ARGS); }
 #endif
 
@@ -159,7 +158,7 @@ TRNI_DRIVER void trni_int8_way_tiles(trni_int8_way *way, trn_isa unit, trn_isa i
     memmove(way->micro + 1, way->micro, sizeof(trni_int8_micro_fn *[3]));
     way->shape.rows[0] = TRNI_UNIT_ROWS;
     way->micro[0] = trni_int8_tiles_emulated;
-#if TRNI_UNIT_SIMD && TRNI_UNIT_AMX
+#if TRNI_UNIT_AMX
     if (unit == TRN_ISA_AMX) way->micro[0] = trni_int8_tiles_amx;
 #endif
 }

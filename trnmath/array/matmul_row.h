@@ -14,7 +14,7 @@
 /* ---- a single row of a: b is read once, in memory order, and not packed ---- */
 
 /* The rows [k, k + count) of b, count <= TRNI_STREAM_ROWS_MOST, into the sums of their chains ([chain][columns]). */
-enum { TRNI_STREAM_ROWS_MOST = 8, TRNI_STREAM_BYTES_MOST = 16 };
+enum { TRNI_STREAM_GROUPS_MOST = 8, TRNI_STREAM_ROWS_MOST = 16 };
 
 /* A tile of the single row: where its numbers of b are, what they are multiplied with, the scales of b's columns. */
 typedef struct trni_row_tile {
@@ -106,7 +106,7 @@ TRNI_DRIVER int trni_stream_buffer(const trni_worker *w, const trni_row_tile *t,
 {
     enum { rows_of_a_block = TRNI_SCALE_BLOCK / 4 };
     const trn_numerics *n = &w->p->numerics;
-    int capacity = t->map->group == 1 && w->p->b.bytes == 1 ? TRNI_STREAM_BYTES_MOST : TRNI_STREAM_ROWS_MOST;
+    int capacity = t->map->group == 1 ? TRNI_STREAM_ROWS_MOST : TRNI_STREAM_GROUPS_MOST;
     if (t->map->group == 4) capacity = (int)(rows_of_a_block - (t->k / 4 + first) % rows_of_a_block);
     const int of_a_chain = TRNI_ARRAY_ROWS / n->chains, left = of_a_chain - first % of_a_chain;
     return n->chain_layout == TRN_CHAINS_BLOCKED && left < capacity ? left : capacity;

@@ -28,8 +28,12 @@ TRNI_FN void trni_copy_tile(float *dst, int64_t dst_step, const float *src, int6
 /* dst that holds PSUM itself: at the end only NaN needs a look, while the tile is in the cache. */
 TRNI_DRIVER void trni_finish_tile(const trni_worker *w, float *home, int64_t step, int rows, int64_t columns)
 {
-    for (int i = 0; i < rows && w->cut->direct; i++)
-        trni_canonical_nans_for(w->p->isa)(home + i * step, (size_t)columns);
+    const trn_isa isa = w->p->isa;
+    if (!w->cut->direct) return;
+#if TRNI_PANEL_SIMD
+    if (isa == TRN_ISA_AVX512 && columns == w->array.width && !trni_simd_nan_in_tile_avx512(home, step, rows)) return;
+#endif
+    for (int i = 0; i < rows; i++) trni_canonical_nans_for(isa)(home + i * step, (size_t)columns);
 }
 
 /* Cache lines that micro-kernels ask for while they work: `lines` of them per row, the first at `at`, rows `step` bytes
@@ -41,16 +45,16 @@ typedef struct trni_wanted {
 
 enum { TRNI_LINE = 64 };
 
-/* The lines of b itself, if it is at most 16 bits wide, that will be packed next: thin, for the next panel; else, on
- * the last rows, for the same panel of the next slab. */
+/* The lines of b itself, if it is at most 16 bits wide, that will be packed next: thin, the tile below, or else beside;
+ * not thin, on the last rows, the same panel of the next slab. */
 TRNI_DRIVER trni_wanted trni_wanted_source(const trni_worker *w, const trni_slab *s, int64_t column, int64_t k)
 {
     const trni_operand *o = &w->p->b;
-    const int64_t bytes = o->bytes;
-    const int64_t span = (int64_t)TRNI_THIN_PANELS * w->array.width;
-    const bool beside = s->thin && column + span < s->columns;
-    const int64_t source_k = beside ? k : s->k + s->depth,
-                  source_column = s->thin ? (beside ? column + span : column % span) : column;
+    const int64_t bytes = o->bytes, span = (int64_t)TRNI_THIN_PANELS * w->array.width;
+    const int64_t under = k + trni_tile_depth(w->p), end = s->k + s->depth;
+    const bool below = s->thin && under < end, beside = s->thin && !below && column + span < s->columns;
+    const int64_t source_k = below ? under : beside ? s->k : end,
+                  source_column = beside ? column + span : s->thin && !below ? column % span : column;
     trni_wanted wanted = { 0, 0, 0 };
     if (!s->last_rows || w->p->packed || o->lane_stride != 1 || bytes > 2 || source_k >= o->depth) return wanted;
     wanted.at = (uintptr_t)trni_operand_at(o, s->n + source_column, source_k);
@@ -75,15 +79,16 @@ TRNI_FN void trni_want_home(const float *home, int64_t step, int64_t rows, int64
             __builtin_prefetch(home + i * step + j, 1, 3);
 }
 
-/* Which of the slab's panels of words. */
-TRNI_FN int64_t trni_unit_panel(const trni_worker *w, const trni_slab *s, int64_t column)
+/* Which of the panels of words. Few rows meet each panel once: its words are made just before. */
+TRNI_FN int64_t trni_unit_panel(const trni_worker *w, int64_t column)
 {
     const int64_t panel = column / w->array.width;
-    return s->thin ? panel % TRNI_THIN_PANELS : panel;
+    return w->cut->few ? panel % TRNI_THIN_PANELS : panel;
 }
 
 /* One strip times one panel over one tile, by whom it is for. */
-TRNI_DRIVER void trni_strip_call(const trni_worker *w, int kernel, const trni_unit_call *call)
+TRNI_DRIVER void trni_strip_call(const trni_worker *w, const trni_array *array, int kernel,
+                                 const trni_unit_call *call)
 {
     if (w->quads.multiply) {
         if (w->cut->unit) w->unit.count[TRNI_UNIT_NEVER]++;
@@ -91,38 +96,39 @@ TRNI_DRIVER void trni_strip_call(const trni_worker *w, int kernel, const trni_un
                           w->array.rows[kernel], trni_quads_map_at(&w->quads, call->map->rows), call->in,
                           call->in_step, call->out, call->out_step);
     } else if (!w->cut->unit || !trni_unit_strip(&w->unit, kernel, call))
-        trni_strip_times_panel(&w->array, kernel, call->a, call->b, call->map, w->p->numerics.merge, call->in,
+        trni_strip_times_panel(array, kernel, call->a, call->b, call->map, w->p->numerics.merge, call->in,
                                call->in_step, call->out, call->out_step, call->ahead, call->ahead_step);
 }
 
-/* All strips of the packed a times one packed panel over one tile. PSUM of the panel waits in w->local between tiles;
- * it is read from its home before the slab's first tile and written back after its last. */
-TRNI_DRIVER void trni_panel_tile(const trni_worker *w, const trni_slab *s, int64_t column, int64_t columns,
-                                 const float *a, const float *b, const float *next, int64_t k, int depth)
+/* All strips of the packed a times one packed panel over one tile. PSUM of the panel waits at `wait` between tiles; it
+ * is read from its home before the slab's first tile and written back after its last. */
+TRNI_DRIVER void trni_panel_tile(const trni_worker *w, const trni_array *array, const trni_slab *s, int64_t column,
+                                 int64_t columns, const float *a, const float *b, const float *next, int64_t k,
+                                 int depth, float *wait)
 {
-    const int width = w->array.width;
+    const int width = array->width;
     const bool first = k == s->k, last = k + depth == s->k + s->depth, fresh = k == 0 && !w->p->accumulate,
                narrow = columns < width;
     const trni_map *map = trni_tile_map(w, depth);
     const trni_wanted source = trni_wanted_source(w, s, column, k), packed = trni_wanted_packed(w, s, next);
     int index = 0; /* of the strip */
     for (int64_t m = 0; m < s->rows; index++) {
-        const int kernel = trni_strip_kernel(&w->array, s->rows - m), strip = w->array.rows[kernel];
+        const int kernel = trni_strip_kernel(array, s->rows - m), strip = array->rows[kernel];
         const trni_wanted *wanted = index < source.lines ? &source : &packed;
         const int line = index < source.lines ? index : index - source.lines;
         const bool any = line < wanted->lines; /* else a line that is at hand, again and again */
-        float *home = s->psum.at + m * s->psum.step + column, *local = w->local + m * width;
+        float *home = s->psum.at + m * s->psum.step + column, *local = wait + m * width;
         const bool from_home = first && !narrow, to_home = last && !narrow;
         if (last || (first && !fresh))
             trni_want_home(home + strip * s->psum.step, s->psum.step, trni_min64(s->rows - m - strip, strip), columns);
         if (first && narrow && !fresh) trni_copy_tile(local, width, home, s->psum.step, strip, columns);
-        const trni_unit_call call = { (k - s->k) / trni_tile_depth(w->p), index, trni_unit_panel(w, s, column),
+        const trni_unit_call call = { (k - s->k) / trni_tile_depth(w->p), index, trni_unit_panel(w, column),
                                       a + m * map->lines, b, map,
                                       fresh ? NULL : (from_home ? home : local), from_home ? s->psum.step : width,
                                       to_home ? home : local, to_home ? s->psum.step : width,
                                       any ? wanted->at + (uintptr_t)(line * TRNI_LINE) : (uintptr_t)b,
                                       any ? wanted->step : 0 };
-        trni_strip_call(w, kernel, &call);
+        trni_strip_call(w, array, kernel, &call);
         trni_worker_round(w, to_home ? home : local, to_home ? s->psum.step : width, strip, columns, s->m + m,
                           s->n + column, k);
         if (last && narrow) trni_copy_tile(home, s->psum.step, local, width, strip, columns);
@@ -155,42 +161,62 @@ TRNI_DRIVER void trni_worker_try_unit(trni_worker *w, int64_t m, int64_t rows, i
     w->unit.hopeless = mode == TRNI_UNIT_NEVER || (mode == TRNI_UNIT_HALF && !w->unit.tiles.bf16);
 }
 
-/* Where the packed tile of b at [k, column] stands; one past the slab's last column it is the slab's first. */
+/* The packed b of one tile from `column` of the slab on. Past the slab's last column it is the slab's first. */
 TRNI_DRIVER const float *trni_packed_b(const trni_worker *w, const trni_slab *s, int64_t column, int64_t k)
 {
     if (w->p->packed)
         return trni_prepacked_b(w, s->n + trni_min64(column, s->columns - 1) / w->array.width * w->array.width, k);
     if (column >= s->columns) return w->b;
-    if (s->thin)
-        return w->b + column % (TRNI_THIN_PANELS * w->array.width) * trni_tile_map(w, (int)s->depth)->lines;
-    return w->b + (k - s->k) * trni_round_up(s->columns, w->array.width) +
-           column * trni_tile_map(w, trni_tile_deep(w, k, s->k + s->depth))->lines;
+    const int lines = trni_tile_map(w, trni_tile_deep(w, k, s->k + s->depth))->lines;
+    if (s->thin) return w->b + column % (TRNI_THIN_PANELS * w->array.width) * lines;
+    return w->b + (k - s->k) * trni_round_up(s->columns, w->array.width) + column * lines;
+}
+
+/* The range of a's numbers in the part of the slab's K that k belongs to. */
+enum { TRNI_SLAB_RANGES = 8 };
+TRNI_FN trni_range *trni_slab_range(const trni_slab *s, trni_range *range, int64_t k)
+{
+    return range + (k - s->k) * TRNI_SLAB_RANGES / s->depth;
+}
+
+/* Panels [column, end) of one tile, which are packed here if they are thin; `range` is a's. */
+TRNI_DRIVER void trni_panels_tile(const trni_worker *w, const trni_slab *s, int64_t column, int64_t end, int64_t k,
+                                  const trni_range *range)
+{
+    const int64_t width = w->array.width, begin = column, bottom = s->k + s->depth;
+    const int depth = trni_tile_deep(w, k, bottom);
+    if (s->thin) trni_worker_pack_columns(w, s->n + column, end - column, k, depth, w->b);
+    if (w->cut->few)
+        trni_worker_unit_columns(w, end - column, (k - s->k) / trni_tile_depth(w->p), trni_unit_panel(w, column), depth,
+                                 trni_packed_b(w, s, column, k));
+    for (; column < end; column += width) {
+        const float *b = trni_packed_b(w, s, column, k);
+        const trni_array *array = trni_array_of_tile(&w->array, range, b, (size_t)(depth * width));
+        const float *next = k + depth < bottom ? trni_packed_b(w, s, column, k + depth)
+                                               : trni_packed_b(w, s, column + width, s->k);
+        trni_panel_tile(w, array, s, column, trni_min64(end - column, width), w->a + (k - s->k) * s->rows, b, next, k,
+                        depth, w->local + (column - begin) * s->rows);
+    }
 }
 
 /* Packs rows of a for the slab, tile after tile, and multiplies them with the packed b. */
 TRNI_DRIVER void trni_slab_multiply(const trni_worker *w, const trni_slab *s)
 {
-    const int width = w->array.width;
     const int64_t end = s->k + s->depth, deep = trni_tile_depth(w->p);
+    const int64_t span = (s->thin ? (int64_t)TRNI_THIN_PANELS : 1) * w->array.width;
+    trni_range range[TRNI_SLAB_RANGES];
+    memset(range, 0, sizeof range);
     for (int64_t k = s->k; k < end; k += deep) {
         float *strips = w->a + (k - s->k) * s->rows;
-        trni_worker_pack_rows(w, s->m, s->rows, k, trni_tile_deep(w, k, end), strips);
-        trni_worker_unit_rows(w, s->rows, (k - s->k) / deep, trni_tile_deep(w, k, end), strips);
+        const int depth = trni_tile_deep(w, k, end);
+        trni_worker_pack_rows(w, s->m, s->rows, k, depth, strips);
+        trni_worker_unit_rows(w, s->rows, (k - s->k) / deep, depth, strips);
+        if (trni_array_looks(&w->array))
+            trni_range_of_for(w->p->isa)(strips, (size_t)(depth * s->rows), trni_slab_range(s, range, k));
     }
-    for (int64_t column = 0; column < s->columns; column += width)
-        for (int64_t k = s->k; k < end; k += deep) {
-            const int depth = trni_tile_deep(w, k, end);
-            const int64_t next_k = k + deep, columns = trni_min64(s->columns - column, width);
-            const float *next =
-                next_k < end ? trni_packed_b(w, s, column, next_k) : trni_packed_b(w, s, column + width, s->k);
-            if (s->thin && column % (TRNI_THIN_PANELS * width) == 0) {
-                const int64_t some = trni_min64(s->columns - column, TRNI_THIN_PANELS * width);
-                trni_worker_pack_columns(w, s->n + column, some, k, depth, w->b);
-                trni_worker_unit_columns(w, some, 0, 0, depth, w->b);
-            }
-            trni_panel_tile(w, s, column, columns, w->a + (k - s->k) * s->rows, trni_packed_b(w, s, column, k), next, k,
-                            depth);
-        }
+    for (int64_t column = 0; column < s->columns; column += span)
+        for (int64_t k = s->k; k < end; k += deep)
+            trni_panels_tile(w, s, column, trni_min64(column + span, s->columns), k, trni_slab_range(s, range, k));
 }
 
 /* Rows [m, m + rows) times columns [n, n + columns) over all of K, PSUM at psum. */
@@ -200,15 +226,16 @@ TRNI_DRIVER void trni_region_multiply(const trni_worker *w, int64_t m, int64_t r
     const trni_product *p = w->p;
     const bool thin = w->cut->thin;
     const int64_t slab_rows = w->cut->few ? rows : (int64_t)TRNI_SLAB_ROWS;
-    const int64_t most = trni_slab_depth(p, w->cut->few), wide = trni_round_up(columns, w->array.width);
+    const int64_t most = w->cut->slab_depth, wide = trni_round_up(columns, w->array.width);
     for (int64_t k = 0; k < p->a.depth; k += most) {
         const int64_t depth = trni_min64(p->a.depth - k, most);
         for (int64_t tile = k; tile < k + depth && !thin; tile += trni_tile_depth(p)) {
             const int deep = trni_tile_deep(w, tile, k + depth);
             float *panels = w->b + (tile - k) * wide;
             if (!p->packed) trni_worker_pack_columns(w, n, columns, tile, deep, panels);
-            trni_worker_unit_columns(w, columns, (tile - k) / trni_tile_depth(p), 0, deep,
-                                     p->packed ? trni_prepacked_b(w, n, tile) : panels);
+            if (!w->cut->few)
+                trni_worker_unit_columns(w, columns, (tile - k) / trni_tile_depth(p), 0, deep,
+                                         p->packed ? trni_prepacked_b(w, n, tile) : panels);
         }
         for (int64_t i = 0; i < rows; i += slab_rows) {
             const trni_psum at = { psum.at + i * psum.step, psum.step };

@@ -20,10 +20,11 @@
  * Each thread owns a block of dst and runs alone: for each slab of TRNI_SLAB_COLUMNS columns and each TRNI_SLAB_DEPTH
  * of K, b is packed once (a few MiB, for the outer cache); for each TRNI_SLAB_ROWS rows, a is packed (for the
  * second-level cache); then panels of b stay in the first-level cache while strips of a pass by. A product of at most
- * TRNI_FEW_ROWS rows goes one tile deep at a time, so that its PSUM stays in the second-level cache, and uses each
- * panel of b once: with 16-bit operands it packs panel by panel, just in time, and asks for the next panel meanwhile
- * ("thin"). Rows of 32-bit operands are packed whole: fetched in pieces, they cost half the speed from memory
- * (measured). The cuts do not touch the order of sums: only tile boundaries do, and they are the definition's. */
+ * TRNI_FEW_ROWS rows uses each panel of b once: as much of a as the second-level cache holds (TRNI_FEW_FLOATS) meets
+ * panel after panel, which are packed already, or just in time, a few tiles wide, while memory is asked for the next
+ * ones ("thin"). PSUM is so read and written once for many tiles. Rows of 32-bit operands are packed whole, one tile
+ * deep: fetched in pieces, they cost half the speed from memory (measured). The cuts do not touch the order of sums:
+ * only tile boundaries do, and they are the definition's. */
 
 enum {
     TRNI_SLAB_COLUMNS = 1024,
@@ -32,6 +33,7 @@ enum {
     TRNI_ROW_COLUMNS = 4096, /* of a single row: a page of memory and more from each line of b */
     TRNI_ROW_BLOCKS = (int)TRNI_MAX_DEPTH / TRNI_SCALE_BLOCK + 1, /* of MX scales that a tile has, whole or not */
     TRNI_FEW_ROWS = 192,
+    TRNI_FEW_FLOATS = 1 << 17,
     TRNI_THIN_PANELS = 4, /* that are packed together: memory is read 256 bytes of BF16 at a time */
     TRNI_PSUM_ROWS = 384, /* rows of dst whose PSUM is kept in scratch when dst itself cannot hold it */
     TRNI_SCRATCH_ALIGN = 64
@@ -44,30 +46,40 @@ typedef struct trni_cut {
     bool few, thin;
     bool single, dots;     /* one row of a, and b's rows, or columns, in memory order: b is not packed */
     bool unit;             /* a matrix unit does what it can */
-    int64_t slab_columns;
+    int64_t slab_columns, slab_depth;
     size_t a_floats, b_floats, local_floats, psum_floats, row_floats, unit_bytes, thread_bytes;
 } trni_cut;
 
-/* Threads along M and N so that blocks are as square as can be (least packing), and no thread is without work. */
+/* What a block costs, in steps of the tallest kernel: strips of fewer rows take longer for each row, and packing costs
+ * about what eight more rows and columns would. */
+TRNI_FN double trni_block_cost(int64_t rows, int64_t columns, int tallest)
+{
+    const int64_t short_rows = rows % tallest;
+    return ((double)rows + (short_rows ? 1 : 0) + 8) * ((double)columns + 8);
+}
+
+/* Threads along M and N so that the largest block costs least, and no thread is without work. Rows are dealt out in
+ * fours, which have a kernel, and columns in panels. */
 TRNI_DRIVER void trni_cut_threads(trni_cut *cut, int64_t m, int64_t n, int64_t k, const trni_array *array)
 {
     const double worth_a_thread = 1 << 18; /* multiply-adds; about what waking a thread costs */
-    int threads = trni_threads();
+    const int64_t unit_m = trni_min64(4, array->rows[0]), unit_n = array->width;
     const double work = (double)m * (double)n * (double)k / worth_a_thread;
-    if (work < threads) threads = work < 1 ? 1 : (int)work;
-
-    const int64_t unit_m = array->rows[0], unit_n = array->width;
-    double best = 0;
     cut->threads_m = cut->threads_n = 1;
     cut->rows = m;
     cut->columns = n;
+    if (work < 2) return;
+    int threads = trni_threads();
+    if (work < threads) threads = (int)work;
+
+    double best = 0;
     for (int tm = 1; tm <= threads; tm++) {
         const int tn = threads / tm;
         const int64_t rows = trni_round_up(trni_ceil_div(m, tm), unit_m),
                       columns = trni_round_up(trni_ceil_div(n, tn), unit_n);
-        const double time = (double)rows * (double)columns * (1 + 8.0 / (double)rows + 8.0 / (double)columns);
-        if (best == 0 || time < best) {
-            best = time;
+        const double cost = trni_block_cost(rows, columns, array->rows[0]);
+        if (best == 0 || cost < best) {
+            best = cost;
             cut->rows = trni_min64(rows, m);
             cut->columns = trni_min64(columns, n);
         }
@@ -85,10 +97,15 @@ TRNI_FN bool trni_dots_apply(const trni_product *p)
            p->numerics.chains == TRNI_DOT_CHAINS && p->numerics.chain_layout == TRN_CHAINS_INTERLEAVED;
 }
 
-TRNI_FN int64_t trni_slab_depth(const trni_product *p, bool few)
+/* Whole tiles: of many rows, TRNI_SLAB_DEPTH; of few, what of a stays in the second-level cache, or just one tile when
+ * b is packed in whole rows. */
+TRNI_FN int64_t trni_slab_depth(const trni_product *p, const trni_cut *cut)
 {
-    const int64_t deep = trni_tile_depth(p);
-    return few || deep > TRNI_SLAB_DEPTH ? deep : TRNI_SLAB_DEPTH / deep * deep;
+    const int64_t deep = trni_tile_depth(p), rows = cut->rows > 8 ? cut->rows : 8;
+    const int64_t most = !cut->few                ? (int64_t)TRNI_SLAB_DEPTH
+                         : cut->thin || p->packed ? TRNI_FEW_FLOATS / rows
+                                                  : deep;
+    return most > deep ? most / deep * deep : deep;
 }
 
 /* The vectors' strips and panels; beside tiles the tallest strip is theirs. */
@@ -102,9 +119,9 @@ TRNI_DRIVER trni_array trni_matmul_array(const trni_product *p, bool unit)
     return array;
 }
 
-TRNI_FN int64_t trni_slab_tiles(const trni_product *p, bool few)
+TRNI_FN int64_t trni_slab_tiles(const trni_product *p, const trni_cut *cut)
 {
-    return trni_ceil_div(trni_min64(p->a.depth, trni_slab_depth(p, few)), trni_tile_depth(p));
+    return trni_ceil_div(trni_min64(p->a.depth, cut->slab_depth), trni_tile_depth(p));
 }
 
 /* Of a matrix unit's words for one slab. */
@@ -112,9 +129,9 @@ TRNI_DRIVER size_t trni_unit_work_init(trni_unit_work *u, const trni_cut *cut, c
                                        const trni_array *array)
 {
     const int64_t rows = cut->few ? cut->rows : (int64_t)TRNI_SLAB_ROWS,
-                  columns = trni_min64(cut->columns, cut->slab_columns);
+                  some = cut->few ? (int64_t)TRNI_THIN_PANELS * array->width : cut->slab_columns;
     trni_unit_work_maps(u, p);
-    return trni_unit_work_lay(u, array, rows, columns, trni_slab_tiles(p, cut->few));
+    return trni_unit_work_lay(u, array, rows, trni_min64(cut->columns, some), trni_slab_tiles(p, cut));
 }
 
 TRNI_DRIVER size_t trni_cut_unit_bytes(const trni_cut *cut, const trni_product *p, const trni_array *array)
@@ -123,35 +140,44 @@ TRNI_DRIVER size_t trni_cut_unit_bytes(const trni_cut *cut, const trni_product *
     return (size_t)trni_round_up((int64_t)trni_unit_work_init(&u, cut, p, array), TRNI_SCRATCH_ALIGN);
 }
 
-TRNI_DRIVER trni_cut trni_cut_of(const trni_product *p, const trni_array *array)
+TRNI_DRIVER void trni_cut_of(trni_cut *cut, const trni_product *p, const trni_array *array)
 {
-    trni_cut cut;
-    cut.unit = array->rows[0] == TRNI_UNIT_ROWS || (p->unit == TRN_ISA_AVX512_BF16 && trni_unit_applies(p));
-    trni_cut_threads(&cut, p->a.lanes, p->b.lanes, p->a.depth, array);
-    cut.single = p->a.lanes == 1 && p->b.lane_stride == 1 && p->b.lanes >= array->width && !p->packed;
-    cut.dots = trni_dots_apply(p) && !p->packed;
-    cut.slab_columns = cut.single || cut.dots ? TRNI_ROW_COLUMNS : TRNI_SLAB_COLUMNS;
-    const size_t columns = (size_t)trni_round_up(trni_min64(cut.columns, cut.slab_columns), TRNI_WEAVE);
-    cut.few = cut.rows <= TRNI_FEW_ROWS;
-    cut.thin = cut.few && !p->packed && (p->b.bytes <= 2 || p->b.lane_stride != 1);
+    cut->unit = array->rows[0] == TRNI_UNIT_ROWS || (p->unit == TRN_ISA_AVX512_BF16 && trni_unit_applies(p));
+    trni_cut_threads(cut, p->a.lanes, p->b.lanes, p->a.depth, array);
+    cut->single = p->a.lanes == 1 && p->b.lane_stride == 1 && p->b.lanes >= array->width && !p->packed;
+    cut->dots = trni_dots_apply(p) && !p->packed;
+    cut->direct = p->dst.format == TRN_F32 && p->dst.stride[1] == 1 && (uintptr_t)p->dst.data % sizeof(float) == 0;
+    cut->few = cut->rows <= TRNI_FEW_ROWS;
+    cut->thin = cut->few && !p->packed && (p->b.bytes <= 2 || p->b.lane_stride != 1);
+    cut->slab_columns = cut->single || cut->dots ? TRNI_ROW_COLUMNS : TRNI_SLAB_COLUMNS;
+    /* is b, or PSUM, kept in scratch? */
+    const bool kept = cut->single || cut->dots || !cut->direct || !(cut->thin || p->packed);
+    if (cut->few && !kept) cut->slab_columns = cut->columns;
+    const size_t columns = (size_t)trni_round_up(trni_min64(cut->columns, cut->slab_columns), TRNI_WEAVE);
+    cut->slab_depth = trni_slab_depth(p, cut);
     const int64_t lines = trni_round_up(p->a.depth, trni_spread_group(p->spread)); /* a last, odd pair has two */
-    const size_t depth = (size_t)trni_min64(lines, trni_slab_depth(p, cut.few)),
-                 rows = (size_t)(cut.few ? cut.rows : (int64_t)TRNI_SLAB_ROWS);
+    const size_t depth = (size_t)trni_min64(lines, cut->slab_depth),
+                 rows = (size_t)(cut->few ? cut->rows : (int64_t)TRNI_SLAB_ROWS);
+    const int64_t panels = trni_ceil_div(cut->columns, array->width);
+    const size_t together = cut->thin ? (size_t)TRNI_THIN_PANELS : 1,
+                 span = (size_t)trni_min64(panels, (int64_t)together) * (size_t)array->width,
+                 one = (size_t)trni_min64(lines, trni_tile_depth(p));
     const size_t align = TRNI_SCRATCH_ALIGN / sizeof(float);
-    cut.direct = p->dst.format == TRN_F32 && p->dst.stride[1] == 1 && (uintptr_t)p->dst.data % sizeof(float) == 0;
-    cut.a_floats = (size_t)trni_round_up((int64_t)(depth * rows), (int64_t)align);
-    cut.b_floats = cut.dots || p->packed ? 0 : (cut.single ? (size_t)p->numerics.chains : depth) * columns;
-    cut.local_floats = rows * (size_t)array->width;
-    cut.psum_floats = cut.direct ? 0 : columns * (size_t)trni_min64(cut.rows, TRNI_PSUM_ROWS);
-    cut.row_floats = cut.single ? TRNI_ROW_COLUMNS + (size_t)TRNI_ROW_BLOCKS * TRNI_ROW_COLUMNS / sizeof(float) : 0;
-    if (cut.dots) cut.row_floats = TRNI_DOT_DEPTH;
-    cut.unit_bytes = cut.unit ? trni_cut_unit_bytes(&cut, p, array) : 0;
-    cut.thread_bytes = (size_t)trni_round_up(
-        (int64_t)((cut.a_floats + cut.b_floats + cut.local_floats + cut.psum_floats + cut.row_floats) *
+    cut->a_floats = (size_t)trni_round_up((int64_t)(depth * rows), (int64_t)align);
+    cut->b_floats = cut->dots || p->packed ? 0
+                   : cut->single          ? (size_t)p->numerics.chains * columns
+                   : cut->thin            ? one * span
+                                         : depth * columns;
+    cut->local_floats = rows * span;
+    cut->psum_floats = cut->direct ? 0 : columns * (size_t)trni_min64(cut->rows, TRNI_PSUM_ROWS);
+    cut->row_floats = cut->single ? TRNI_ROW_COLUMNS + (size_t)TRNI_ROW_BLOCKS * TRNI_ROW_COLUMNS / sizeof(float) : 0;
+    if (cut->dots) cut->row_floats = TRNI_DOT_DEPTH;
+    cut->unit_bytes = cut->unit ? trni_cut_unit_bytes(cut, p, array) : 0;
+    cut->thread_bytes = (size_t)trni_round_up(
+        (int64_t)((cut->a_floats + cut->b_floats + cut->local_floats + cut->psum_floats + cut->row_floats) *
                       sizeof(float) +
-                  cut.unit_bytes),
+                  cut->unit_bytes),
         TRNI_SCRATCH_ALIGN);
-    return cut;
 }
 
 TRNI_FN size_t trni_cut_bytes(const trni_cut *cut)
@@ -203,7 +229,7 @@ TRNI_DRIVER void trni_worker_init(trni_worker *w, const trni_product *p, const t
     if (!cut->unit) return;
     trni_unit_work_init(&w->unit, cut, p, &w->array);
     trni_unit_work_kernels(&w->unit, p, &w->array);
-    trni_unit_work_place(&w->unit, scratch + cut->thread_bytes - cut->unit_bytes, trni_slab_tiles(p, cut->few));
+    trni_unit_work_place(&w->unit, scratch + cut->thread_bytes - cut->unit_bytes, trni_slab_tiles(p, cut));
 }
 
 /* MXFP4, unless a matrix unit has it: from here on the worker packs words, in strips of other heights. */

@@ -26,7 +26,7 @@ enum { TRNI_UNIT_ROWS = 16, TRNI_UNIT_WORDS = 16, TRNI_UNIT_TILE = 256, TRNI_UNI
 typedef void trni_unit_bf16_fn(TRNI_UNIT_PARAMS(float));
 typedef void trni_unit_int8_fn(TRNI_UNIT_PARAMS(int32_t));
 
-/* ---- in plain C ---- */
+/* ---- in plain C: for tests, and to try the others ---- */
 
 TRNI_INLINE float trni_unit_flushed(float x)
 {
@@ -58,7 +58,7 @@ TRNI_INLINE void trni_unit_bf16_emulated_body(TRNI_UNIT_PARAMS(float))
         for (int m = 0; m < TRNI_UNIT_ROWS; m++)
             trni_unit_bf16_row(out + m * width, a + m * TRNI_UNIT_WORDS, b, width);
 }
-TRNI_DISPATCH_AVX2(trni_unit_bf16_emulated, (TRNI_UNIT_PARAMS(float)), (TRNI_UNIT_ARGS))
+TRNI_DISPATCH_ONE(trni_unit_bf16_emulated, (TRNI_UNIT_PARAMS(float)), (TRNI_UNIT_ARGS))
 
 
 TRNI_INLINE void trni_unit_int8_emulated_body(TRNI_UNIT_PARAMS(int32_t))
@@ -73,11 +73,13 @@ TRNI_INLINE void trni_unit_int8_emulated_body(TRNI_UNIT_PARAMS(int32_t))
                                               (b[k * width + n] >> byte & 0xffu);
     memcpy(out, sum, sizeof *sum * (size_t)(TRNI_UNIT_ROWS * width));
 }
-TRNI_DISPATCH_AVX2(trni_unit_int8_emulated, (TRNI_UNIT_PARAMS(int32_t)), (TRNI_UNIT_ARGS))
+TRNI_DISPATCH_ONE(trni_unit_int8_emulated, (TRNI_UNIT_PARAMS(int32_t)), (TRNI_UNIT_ARGS))
 
 #define TRNI_UNIT_SIMD (TRNI_INTRINSICS && TRNI_X86)
 #if TRNI_UNIT_SIMD
 #include "../simd/matrix_unit_amx.h"
+#else
+#define TRNI_UNIT_AMX 0
 #endif
 
 /* ---- the test ---- */
@@ -89,7 +91,8 @@ TRNI_COLD void trni_unit_fill(uint32_t *word, int n, uint32_t seed)
         uint32_t both = 0;
         for (int half = 0; half < 2; half++) {
             seed = seed * 1664525u + 1013904223u;
-            const uint32_t exponent = seed >> 28 == 0 ? 0 : seed >> 26 & 1 ? 120 + (seed >> 20 & 15) : 72 + (seed >> 20 & 63);
+            const uint32_t low = 72 + (seed >> 20 & 63), near = 120 + (seed >> 20 & 15);
+            const uint32_t exponent = seed >> 28 == 0 ? 0 : seed >> 26 & 1 ? near : low;
             both = both << 16 | (seed >> 31 << 15 | (exponent ? exponent << 7 | (seed >> 12 & 127) : 0));
         }
         word[i] = both;
@@ -99,16 +102,16 @@ TRNI_COLD void trni_unit_fill(uint32_t *word, int n, uint32_t seed)
 /* Does this host compute what the emulator does? Two blocks, whole and with odd slots of zeros. */
 TRNI_COLD bool trni_unit_passes(trni_unit_bf16_fn *bf16, trni_unit_int8_fn *int8)
 {
-    enum { blocks = 2, sums = TRNI_UNIT_ROWS * TRNI_UNIT_WIDTH };
-    TRNI_LINES(uint32_t) a[blocks * TRNI_UNIT_TILE];
-    TRNI_LINES(uint32_t) b[2 * blocks * TRNI_UNIT_TILE];
+    enum { blocks = 2, sums = (int)TRNI_UNIT_ROWS * TRNI_UNIT_WIDTH, tile = (int)TRNI_UNIT_TILE };
+    TRNI_LINES(uint32_t) a[blocks * tile];
+    TRNI_LINES(uint32_t) b[2 * blocks * tile];
     TRNI_LINES(uint32_t) got[sums];
     uint32_t want[sums];
     for (uint32_t round = 0; round < 4; round++) {
-        trni_unit_fill(a, blocks * TRNI_UNIT_TILE, 2 * round);
-        trni_unit_fill(b, 2 * blocks * TRNI_UNIT_TILE, 2 * round + 1);
-        for (int i = 0; i < blocks * TRNI_UNIT_TILE && round % 2; i++) a[i] &= 0xffffu;
-        for (int i = 0; i < 2 * blocks * TRNI_UNIT_TILE && round % 2; i++) b[i] &= 0xffffu;
+        trni_unit_fill(a, blocks * tile, 2 * round);
+        trni_unit_fill(b, 2 * blocks * tile, 2 * round + 1);
+        for (int i = 0; i < blocks * tile && round % 2; i++) a[i] &= 0xffffu;
+        for (int i = 0; i < 2 * blocks * tile && round % 2; i++) b[i] &= 0xffffu;
         bf16((float *)(void *)got, a, b, round < 2 ? 1 : (int)blocks, TRNI_UNIT_WIDTH);
         trni_unit_bf16_emulated_portable((float *)(void *)want, a, b, round < 2 ? 1 : (int)blocks, TRNI_UNIT_WIDTH);
         if (memcmp(got, want, sizeof want) != 0) return false;

@@ -330,55 +330,55 @@ TRNI_DRIVER trn_status trni_request_check_options(const trni_request *ask, const
 }
 
 /* Checks formats, sizes, scales, overlap and options, in this order, and fills *p. No memory of dst is written. */
-TRNI_DRIVER trn_status trni_product_resolve(trni_product *p, const trni_request *question)
+TRNI_DRIVER trn_status trni_product_resolve(trni_product *p, const trni_request *ask)
 {
-    trni_request ask = *question;
+    const int b_lane_axis = ask->b_lane_axis == 0 && ask->b_depth_axis == 0 ? 1 : ask->b_lane_axis;
     trn_status status;
-    if (ask.b_lane_axis == 0 && ask.b_depth_axis == 0) ask.b_lane_axis = 1;
-    if (!trn_core_spec_of(ask.generation))
-        return trni_fail(ask.error, TRN_EINVAL, "generation = %d does not exist", (int)ask.generation);
-    p->generation = trni_request_generation(&ask);
-    if ((status = trni_numerics_resolve(ask.numerics, p->generation, &p->numerics, ask.error)) != TRN_OK) return status;
-    if ((status = trni_request_check_views(&ask)) != TRN_OK) return status;
-    if ((status = trni_request_check_classes(&ask)) != TRN_OK) return status;
-    if ((status = trni_request_check_pair(&ask)) != TRN_OK) return status;
-    if ((status = trni_request_check_generation(&ask, p->generation)) != TRN_OK) return status;
+    if (!trn_core_spec_of(ask->generation))
+        return trni_fail(ask->error, TRN_EINVAL, "generation = %d does not exist", (int)ask->generation);
+    p->generation = trni_request_generation(ask);
+    status = trni_numerics_resolve(ask->numerics, p->generation, &p->numerics, ask->error);
+    if (status != TRN_OK) return status;
+    if ((status = trni_request_check_views(ask)) != TRN_OK) return status;
+    if ((status = trni_request_check_classes(ask)) != TRN_OK) return status;
+    if ((status = trni_request_check_pair(ask)) != TRN_OK) return status;
+    if ((status = trni_request_check_generation(ask, p->generation)) != TRN_OK) return status;
 
-    if (ask.mx) p->numerics.fp8_bias = 0; /* OCP fixes the elements of MX */
-    p->a = trni_operand_of(&ask.a, ask.a_lane_axis, ask.a_depth_axis, &p->numerics);
-    p->b = trni_operand_of(&ask.b, ask.b_lane_axis, ask.b_depth_axis, &p->numerics);
+    if (ask->mx) p->numerics.fp8_bias = 0; /* OCP fixes the elements of MX */
+    p->a = trni_operand_of(&ask->a, ask->a_lane_axis, ask->a_depth_axis, &p->numerics);
+    p->b = trni_operand_of(&ask->b, b_lane_axis, ask->b_depth_axis, &p->numerics);
     p->f32 = p->a.format == TRN_F32 || p->b.format == TRN_F32;
-    p->integer = ask.a.format == TRN_I8;
-    p->spread = ask.mx ? TRNI_QUADS : ask.double_row ? TRNI_PAIRS : TRNI_SINGLE;
-    if ((status = trni_product_check_sizes(p, &ask)) != TRN_OK) return status;
+    p->integer = ask->a.format == TRN_I8;
+    p->spread = ask->mx ? TRNI_QUADS : ask->double_row ? TRNI_PAIRS : TRNI_SINGLE;
+    if ((status = trni_product_check_sizes(p, ask)) != TRN_OK) return status;
     memset(&p->a_scale, 0, sizeof p->a_scale);
     memset(&p->b_scale, 0, sizeof p->b_scale);
-    if (ask.mx) {
+    if (ask->mx) {
         const int64_t blocks = trni_product_depth(p) / TRNI_SCALE_BLOCK;
-        if ((status = trni_request_check_scale(&ask, &ask.a_scale, ask.a_name, ask.a_scale_lane_axis, p->a.lanes,
+        if ((status = trni_request_check_scale(ask, &ask->a_scale, ask->a_name, ask->a_scale_lane_axis, p->a.lanes,
                                            blocks)) != TRN_OK)
             return status;
-        if ((status = trni_request_check_scale(&ask, &ask.b_scale, ask.b_name, ask.b_scale_lane_axis, p->b.lanes,
+        if ((status = trni_request_check_scale(ask, &ask->b_scale, ask->b_name, ask->b_scale_lane_axis, p->b.lanes,
                                            blocks)) != TRN_OK)
             return status;
-        p->a_scale = trni_scales_of(&ask.a_scale, ask.a_scale_lane_axis);
-        p->b_scale = trni_scales_of(&ask.b_scale, ask.b_scale_lane_axis);
+        p->a_scale = trni_scales_of(&ask->a_scale, ask->a_scale_lane_axis);
+        p->b_scale = trni_scales_of(&ask->b_scale, ask->b_scale_lane_axis);
     }
-    if (trn_tensor_overlap(ask.dst, ask.a)) return trni_fail(ask.error, TRN_EINVAL, "dst overlaps %s", ask.a_name);
-    if (trn_tensor_overlap(ask.dst, ask.b)) return trni_fail(ask.error, TRN_EINVAL, "dst overlaps %s", ask.b_name);
-    trni_product_set_dst(p, &ask.dst);
-    if ((status = trni_request_check_options(&ask, p)) != TRN_OK) return status;
+    if (trn_tensor_overlap(ask->dst, ask->a)) return trni_fail(ask->error, TRN_EINVAL, "dst overlaps %s", ask->a_name);
+    if (trn_tensor_overlap(ask->dst, ask->b)) return trni_fail(ask->error, TRN_EINVAL, "dst overlaps %s", ask->b_name);
+    trni_product_set_dst(p, &ask->dst);
+    if ((status = trni_request_check_options(ask, p)) != TRN_OK) return status;
     p->packed = NULL;
     p->counts = NULL;
-    p->accumulate = ask.accumulate;
-    p->first_row = ask.first_row;
-    p->rounding = ask.rounding;
-    p->overflow = ask.overflow;
-    p->seed = ask.seed;
-    p->stream = ask.stream;
-    p->isa = ask.isa;
-    p->unit = trni_isa_unit(ask.isa);
-    return trni_isa_resolve(&p->isa, ask.error);
+    p->accumulate = ask->accumulate;
+    p->first_row = ask->first_row;
+    p->rounding = ask->rounding;
+    p->overflow = ask->overflow;
+    p->seed = ask->seed;
+    p->stream = ask->stream;
+    p->isa = ask->isa;
+    p->unit = trn_isa_unit(ask->isa);
+    return trni_isa_resolve(&p->isa, ask->error);
 }
 
 /* Formats that a product of any size may be cast to: PSUM's own and narrower ones. */

@@ -10,10 +10,9 @@
 #ifndef TRNI_ARRAY_PRODUCT_LANES_H
 #define TRNI_ARRAY_PRODUCT_LANES_H
 
-#include "product_define.h"
-#include "systolic_lanes.h"
+#include "product_tame.h"
 
-enum { TRNI_REGION_ROWS = 32, TRNI_REGION_COLUMNS = 256 };
+enum { TRNI_REGION_COLUMNS = 256 };
 
 /* How operands come in, and what all tiles share. */
 typedef struct trni_region {
@@ -27,7 +26,9 @@ typedef struct trni_region {
     float b[(int)TRNI_MAX_DEPTH * TRNI_LANES] __attribute__((aligned(64)));       /* [row][slot][TRNI_LANES] */
     double a_scale[(int)TRNI_ARRAY_ROWS * TRNI_REGION_ROWS]; /* [row][TRNI_REGION_ROWS] */
     double b_scale[(int)TRNI_ARRAY_ROWS * TRNI_LANES];       /* [row][TRNI_LANES] */
-    float psum[TRNI_REGION_ROWS * TRNI_REGION_COLUMNS];      /* [rows][columns] */
+    float psum[(int)TRNI_REGION_ROWS * TRNI_REGION_COLUMNS];      /* [rows][columns] */
+    bool a_there;        /* a and a_scale hold the present tile */
+    trni_tame_work tame; /* packed otherwise, for tiles that need no marks */
 } trni_region;
 
 /* ---- operands ---- */
@@ -37,17 +38,6 @@ TRNI_FN int trni_rows_of_depth(const trni_product *p, int64_t depth)
     const int group = trni_spread_group(p->spread);
     return (int)(depth + group - 1) / group;
 }
-
-/* Subnormals of the operand's format become zeros. */
-TRNI_INLINE void trni_flush_line_body(float *x, double smallest, size_t n)
-{
-    for (size_t i = 0; i < n; i++) {
-        const uint32_t u = trni_bits(x[i]);
-        const double magnitude = (double)trni_float(u & ~TRNI_F32_SIGN);
-        x[i] = trni_float(u & (magnitude < smallest ? TRNI_F32_SIGN : ~(uint32_t)0));
-    }
-}
-TRNI_DISPATCH_AVX2(trni_flush_line, (float *x, double smallest, size_t n), (x, smallest, n))
 
 /* The tile at k, `depth` numbers deep, of `lanes` lanes: out[row][slot][width]. What is not there is zero. */
 TRNI_COLD void trni_region_pack(const trni_region *r, const trni_feed *feed, const trni_operand *o, int64_t lane,
@@ -150,23 +140,49 @@ TRNI_COLD void trni_region_panel(trni_region *r, int64_t column, int64_t k, int 
     }
 }
 
+TRNI_COLD void trni_region_pack_a(trni_region *r, int64_t k, int depth)
+{
+    const trni_product *p = r->p;
+    const int rows = (int)r->rows;
+    if (r->a_there) return;
+    r->a_there = true;
+    trni_region_pack(r, &r->feed_a, &p->a, r->m, rows, TRNI_REGION_ROWS, k, depth, r->a);
+    if (p->a_scale.data)
+        trni_region_scales(&p->a_scale, r->m, rows, TRNI_REGION_ROWS, k, trni_rows_of_depth(p, depth), r->a_scale);
+}
+
+/* The same where no lane needs a mark. */
+TRNI_COLD bool trni_region_tame(trni_region *r, int64_t column, int64_t k, int depth)
+{
+    TRNI_LINES(float) sum[(int)TRNI_REGION_ROWS * TRNI_LANES];
+    const int columns = (int)trni_min64(r->columns - column, TRNI_LANES), rows = (int)r->rows;
+    if (!r->tame.course.kind ||
+        !trni_tame_tile(&r->tame, &r->feed_b, rows, r->n + column, columns, k, depth, sum))
+        return false;
+    trni_region_add(r, sum, 0, rows, column, columns, k / trni_tile_depth(r->p));
+    return true;
+}
+
 TRNI_COLD void trni_region_multiply_lanes(trni_region *r)
 {
     const trni_product *p = r->p;
     const int64_t all = trni_product_depth(p), deep = trni_tile_depth(p);
-    const int rows = (int)r->rows;
     r->array = trni_array_of(trni_spread_group(p->spread), p->isa);
     trni_feed_init(&r->feed_a, &p->a, p->isa);
     trni_feed_init(&r->feed_b, &p->b, p->isa);
     trni_psum_encoder_init(&r->psum_encoder, p);
+    trni_tame_init(&r->tame, p);
     r->whole = trni_lane_plan_of(&p->numerics, p->first_row, p->numerics.k_tile, p->f32, p->isa);
     r->tail = trni_lane_plan_of(&p->numerics, p->first_row, trni_rows_of_depth(p, all % deep), p->f32, p->isa);
     for (int64_t k = 0; k < all; k += deep) {
         const int depth = (int)trni_min64(all - k, deep);
-        trni_region_pack(r, &r->feed_a, &p->a, r->m, rows, TRNI_REGION_ROWS, k, depth, r->a);
-        if (p->a_scale.data)
-            trni_region_scales(&p->a_scale, r->m, rows, TRNI_REGION_ROWS, k, trni_rows_of_depth(p, depth), r->a_scale);
-        for (int64_t column = 0; column < r->columns; column += TRNI_LANES) trni_region_panel(r, column, k, depth);
+        r->a_there = false;
+        if (r->tame.course.kind) trni_tame_pack_a(&r->tame, &r->feed_a, r->m, (int)r->rows, k, depth);
+        for (int64_t column = 0; column < r->columns; column += TRNI_LANES) {
+            if (trni_region_tame(r, column, k, depth)) continue;
+            trni_region_pack_a(r, k, depth);
+            trni_region_panel(r, column, k, depth);
+        }
     }
 }
 

@@ -179,7 +179,8 @@ TRNI_FN void trni_sparse_want_list(const trni_sparse_stored *a, const trni_spars
 TRNI_FN bool trni_sparse_halves(const trni_operand *b, trn_isa isa)
 {
     const bool simd = TRNI_INTRINSICS && TRNI_X86 && (isa == TRN_ISA_AVX512 || isa == TRN_ISA_AVX2);
-    return simd && b->info.kind == TRN_KIND_FLOAT && b->info.mantissa_bits <= 7;
+    const bool neon = TRNI_INTRINSICS && TRNI_AARCH64;
+    return (simd || neon) && b->info.kind == TRN_KIND_FLOAT && b->info.mantissa_bits <= 7;
 }
 
 TRNI_FN int64_t trni_sparse_row_bytes(bool halves) { return halves ? TRNI_SPARSE_LINE : 2 * TRNI_SPARSE_LINE; }
@@ -352,11 +353,16 @@ TRNI_INLINE void trni_sparse_plain_body(TRNI_SPARSE_PARAMS)
             out[r * out_step + j] = in ? in[r * in_step + j] + t[0][j] : t[0][j];
     }
 }
+#if !(TRNI_INTRINSICS && TRNI_AARCH64)
 TRNI_DISPATCH(trni_sparse_plain, (TRNI_SPARSE_PARAMS), (TRNI_SPARSE_ARGS))
+#endif
 
 #if TRNI_INTRINSICS && TRNI_X86
 #include "../simd/sparse_kernels_avx2.h"
 #include "../simd/sparse_kernels_avx512.h"
+#endif
+#if TRNI_INTRINSICS && TRNI_AARCH64
+#include "../simd/sparse_kernels_neon.h"
 #endif
 
 TRNI_FN trni_sparse_micro *trni_sparse_micro_of(bool halves, trn_isa isa)
@@ -365,8 +371,13 @@ TRNI_FN trni_sparse_micro *trni_sparse_micro_of(bool halves, trn_isa isa)
     if (isa == TRN_ISA_AVX512) return halves ? trni_simd_sparse_halves_avx512 : trni_simd_sparse_floats_avx512;
     if (isa == TRN_ISA_AVX2) return halves ? trni_simd_sparse_halves_avx2 : trni_simd_sparse_floats_avx2;
 #endif
+#if TRNI_INTRINSICS && TRNI_AARCH64
+    (void)isa;
+    return halves ? trni_simd_sparse_halves_neon : trni_simd_sparse_floats_neon;
+#else
     (void)halves;
     return trni_sparse_plain_for(isa);
+#endif
 }
 
 #endif /* TRNI_ARRAY_SPARSE_KERNELS_H */

@@ -14,6 +14,7 @@
 
 #include "../trn_convert.h"
 #include "../trn_numerics.h"
+#include "operand_range.h"
 #include "systolic_aligned.h"
 
 /* ---- operands: a matrix of `lanes` rows (of a) or columns (of b), each `depth` long along K ----
@@ -143,21 +144,27 @@ typedef void trni_stream_fn(const struct trni_feed *feed, float *sum, const floa
                             int64_t row_step, int rows, int64_t ahead, size_t n);
 
 /* sum[j] = x[r] * line r [j] + sum[j], for `count` lines in order; asks for the same lines `ahead` bytes further on. */
-#define TRNI_STREAM_ROWS(name, code_t, count)                                                                          \
-    for (size_t j = 0; j < n; j += 64 / sizeof(code_t)) {                                                              \
-        const size_t end = n - j < 64 / sizeof(code_t) ? n - j : 64 / sizeof(code_t);                                  \
-        for (int r = 0; r < count; r++)                                                                                \
-            __builtin_prefetch(                                                                                        \
-                (const void *)((uintptr_t)(src + r * row_step + j * sizeof(code_t)) + (uintptr_t)ahead));              \
-        for (size_t i = j; i < j + end; i++) {                                                                         \
-            float s = sum[i];                                                                                          \
-            for (int r = 0; r < count; r++) {                                                                          \
-                code_t code;                                                                                           \
-                memcpy(&code, src + r * row_step + i * sizeof code, sizeof code);                                      \
-                s = __builtin_fmaf(x[r], trni_float(trni_in_##name(code)), s);                                         \
-            }                                                                                                          \
-            sum[i] = s;                                                                                                \
+#define TRNI_STREAM_ONE(name, code_t, count, i)                                                                        \
+    {                                                                                                                  \
+        float s = sum[i];                                                                                              \
+        for (int r = 0; r < count; r++) {                                                                              \
+            code_t code;                                                                                               \
+            memcpy(&code, src + r * row_step + (i) * sizeof code, sizeof code);                                        \
+            s = __builtin_fmaf(x[r], trni_float(trni_in_##name(code)), s);                                             \
         }                                                                                                              \
+        sum[i] = s;                                                                                                    \
+    }
+#define TRNI_STREAM_ROWS(name, code_t, count)                                                                          \
+    {                                                                                                                  \
+        enum { line = (int)(64 / sizeof(code_t)) };                                                                    \
+        size_t j = 0;                                                                                                  \
+        for (; j + line <= n; j += line) {                                                                             \
+            for (int r = 0; r < count; r++)                                                                            \
+                __builtin_prefetch(                                                                                    \
+                    (const void *)((uintptr_t)(src + r * row_step + j * sizeof(code_t)) + (uintptr_t)ahead));          \
+            for (size_t i = j; i < j + line; i++) TRNI_STREAM_ONE(name, code_t, count, i)                              \
+        }                                                                                                              \
+        for (; j < n; j++) TRNI_STREAM_ONE(name, code_t, count, j)                                                     \
     }
 
 /* For the formats that matter most, compiled per instruction set:
@@ -195,23 +202,29 @@ typedef void trni_stream_fn(const struct trni_feed *feed, float *sum, const floa
     TRNI_INLINE void trni_stream_##name##_body(trn_isa isa, TRNI_STREAM_PARAMS)                                       \
     {                                                                                                                 \
         (void)isa, (void)feed;                                                                                        \
-        for (; rows >= 2; rows -= 2, x += 2, src += 2 * row_step)                                                     \
-            TRNI_STREAM_ROWS(name, code_t, 2)                                                                         \
-        if (rows)                                                                                                     \
+        for (; rows >= 4; rows -= 4, x += 4, src += 4 * row_step)                                                     \
+            TRNI_STREAM_ROWS(name, code_t, 4)                                                                         \
+        for (; rows > 0; rows--, x++, src += row_step)                                                                \
             TRNI_STREAM_ROWS(name, code_t, 1)                                                                         \
     }                                                                                                                 \
     TRNI_DISPATCH_ISA(trni_stream_##name, (TRNI_STREAM_PARAMS), feed, sum, x, src, row_step, rows, ahead, n)           \
     TRNI_DISPATCH_ISA(trni_lines_##name, (TRNI_LINES_PARAMS), feed, dst, panel_step, slot, src, row_step, rows, panels)
 
 /* Columns of b in one panel. Plain C wants 32: gcc 12 peels loops of up to 16 steps before it would vectorise them. */
-TRNI_INLINE int trni_panel_width(trn_isa isa) { return TRNI_INTRINSICS && isa == TRN_ISA_AVX2 ? 16 : 32; }
+TRNI_INLINE int trni_panel_width(trn_isa isa)
+{
+    return TRNI_INTRINSICS && (TRNI_AARCH64 || isa == TRN_ISA_AVX2) ? 16 : 32;
+}
 
 #define TRNI_FEED_SIMD (TRNI_INTRINSICS && TRNI_X86)
+#define TRNI_FEED_NEON (TRNI_INTRINSICS && TRNI_AARCH64)
+#if !TRNI_FEED_NEON
 TRNI_DECODER(f32, uint32_t)
 TRNI_DECODER(tf32, uint32_t)
 TRNI_DECODER(bf16, uint16_t)
 #if !TRNI_FEED_SIMD
 TRNI_DECODER(f16, uint16_t)
+#endif
 #endif
 #undef TRNI_DECODER
 
@@ -263,6 +276,22 @@ TRNI_INLINE void trni_add_times_body(float *__restrict sum, float w, const float
 }
 TRNI_DISPATCH_AVX2(trni_add_times, (float *sum, float w, const float *y, size_t n), (sum, w, y, n))
 
+/* The same without a fused instruction, where all products are exact. */
+TRNI_KERNEL static void trni_add_times_exact(float *__restrict sum, float w, const float *__restrict y, size_t n)
+{
+    for (size_t i = 0; i < n; i++) sum[i] = w * y[i] + sum[i];
+}
+
+/* Which of them: portable x86-64 looks at the numbers. */
+TRNI_FN trni_add_times_fn *trni_add_times_of(trn_isa isa, float w, const float *y, size_t n)
+{
+    trni_range one = { 0, 0, 0 }, line = { 0, 0, 0 };
+    if (!TRNI_X86 || isa != TRN_ISA_PORTABLE) return trni_add_times_for(isa);
+    trni_range_of_portable(&w, 1, &one);
+    trni_range_of_portable(y, n, &line);
+    return trni_products_are_exact(&one, &line) ? trni_add_times_exact : trni_add_times_for(isa);
+}
+
 TRNI_FN void trni_stream_any(TRNI_STREAM_PARAMS)
 {
     float line[TRNI_FEED_STRETCH];
@@ -273,7 +302,7 @@ TRNI_FN void trni_stream_any(TRNI_STREAM_PARAMS)
             for (int64_t i = 0; i < (int64_t)count * feed->bytes; i += 64)
                 __builtin_prefetch((const void *)((uintptr_t)(at + i) + (uintptr_t)ahead));
             trni_feed_line(feed, line, at, count);
-            trni_add_times_for(feed->isa)(sum + j, x[r], line, count);
+            trni_add_times_of(feed->isa, x[r], line, count)(sum + j, x[r], line, count);
         }
 }
 
@@ -350,6 +379,12 @@ TRNI_FN void trni_stream_quads(TRNI_GROUPS_PARAMS)
 #include "../simd/systolic_feed_avx2.h"
 #include "../simd/systolic_feed_avx512.h"
 #endif
+#if TRNI_FEED_NEON
+#include "../simd/systolic_feed_neon.h"
+#define TRNI_OWN(kind, name, isa) trni_simd_##kind##_##name##_neon
+#else
+#define TRNI_OWN(kind, name, isa) trni_##kind##_##name##_for(isa)
+#endif
 
 /* ---- choosing ---- */
 
@@ -357,19 +392,20 @@ TRNI_FN void trni_stream_quads(TRNI_GROUPS_PARAMS)
 TRNI_DRIVER void trni_feed_pick(trni_feed *f, trn_format format, bool cut)
 {
     const trn_isa isa = f->isa;
+    (void)isa; /* on aarch64 the baseline is NEON already */
     trni_lines_fn *lines = NULL;
     trni_stream_fn *stream = NULL;
     if (format == TRN_F32) {
-        lines = trni_lines_f32_for(isa);
-        stream = trni_stream_f32_for(isa);
+        lines = TRNI_OWN(lines, f32, isa);
+        stream = TRNI_OWN(stream, f32, isa);
     }
     if (format == TRN_TF32 && !cut) {
-        lines = trni_lines_tf32_for(isa);
-        stream = trni_stream_tf32_for(isa);
+        lines = TRNI_OWN(lines, tf32, isa);
+        stream = TRNI_OWN(stream, tf32, isa);
     }
     if (format == TRN_BF16) {
-        lines = trni_lines_bf16_for(isa);
-        stream = trni_stream_bf16_for(isa);
+        lines = TRNI_OWN(lines, bf16, isa);
+        stream = TRNI_OWN(stream, bf16, isa);
     }
 #if TRNI_FEED_SIMD
     if (f->decoder.lookup && !f->line && f->bytes == 1) { /* AVX-512 */
@@ -391,13 +427,14 @@ TRNI_DRIVER void trni_feed_pick(trni_feed *f, trn_format format, bool cut)
     }
 #else
     if (format == TRN_F16) {
-        lines = trni_lines_f16_for(isa);
-        stream = trni_stream_f16_for(isa);
+        lines = TRNI_OWN(lines, f16, isa);
+        stream = TRNI_OWN(stream, f16, isa);
     }
 #endif
     if (lines) f->lines = lines;
     if (stream) f->stream = stream;
 }
+#undef TRNI_OWN
 
 TRNI_DRIVER void trni_feed_init(trni_feed *f, const trni_operand *o, trn_isa isa)
 {

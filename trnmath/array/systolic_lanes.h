@@ -8,8 +8,8 @@
  * Each lane computes in doubles. A product of two binary32 numbers is exact
  * there (48 bits), a sum is a double and its exact error (Knuth's TwoSum), and both are rounded once, as integers, to
  * the accumulator's bits. That leaves out what lies at the ends of binary32's range, infinities and NaN: such a lane is
- * marked, and trni_tile_of computes it again. Which lanes are marked decides about time, never about bits. Orders whose
- * steps one instruction does (a fused multiply-add, to nearest even or, on AVX-512, toward zero) stay in binary32.
+ * marked, and trni_tile_of computes it again. Which lanes are marked decides about time, never about bits. Flushed
+ * sums of 24 bits stay in binary32. Tiles that need no marks at all go through array/product_tame.h, and faster.
  *
  * KNOWN FROM: array/systolic.h, whose bits these are; TwoSum after Knuth, TAOCP 2, 4.2.2.
  */
@@ -261,15 +261,7 @@ TRNI_INLINE float trni_flushed_single(float x)
     return trni_float(trni_bits(x) & (fabsf(x) < 0x1p-126f ? TRNI_F32_SIGN : ~(uint32_t)0));
 }
 
-/* Which part of w a pass takes: trni_split's. */
-typedef enum trni_lane_half { TRNI_LANE_WHOLE, TRNI_LANE_HIGH, TRNI_LANE_LOW } trni_lane_half;
-
-TRNI_INLINE float trni_lane_part(float w, trni_lane_half half)
-{
-    return half == TRNI_LANE_WHOLE ? w : half == TRNI_LANE_HIGH ? trni_high_part(w) : w - trni_high_part(w);
-}
-
-TRNI_INLINE void trni_lane_single_strip(trni_lane_half half, bool flush, TRNI_LANE_SINGLE_PARAMS)
+TRNI_INLINE void trni_lane_single_strip(TRNI_LANE_SINGLE_PARAMS)
 {
     float s[TRNI_LANE_STRIP][TRNI_LANES];
     TRNI_LANE_UNROLL for (int i = 0; i < strip; i++)
@@ -277,29 +269,18 @@ TRNI_INLINE void trni_lane_single_strip(trni_lane_half half, bool flush, TRNI_LA
     for (int k = 0; k < rows; k++) {
         const float *a = x + row[k] * x_step, *b = w + row[k] * TRNI_LANES;
         TRNI_LANE_UNROLL for (int i = 0; i < strip; i++)
-            for (int j = 0; j < TRNI_LANES; j++) {
-                const float t = __builtin_fmaf(a[i], trni_lane_part(b[j], half), s[i][j]);
-                s[i][j] = flush ? trni_flushed_single(t) : t;
-            }
+            for (int j = 0; j < TRNI_LANES; j++) s[i][j] = trni_flushed_single(__builtin_fmaf(a[i], b[j], s[i][j]));
     }
     TRNI_LANE_UNROLL for (int i = 0; i < strip; i++)
         for (int j = 0; j < TRNI_LANES; j++) sum[i * TRNI_LANES + j] = s[i][j];
 }
 
-TRNI_INLINE void trni_lane_single_of(trni_lane_half half, bool flush, TRNI_LANE_SINGLE_PARAMS)
+TRNI_INLINE void trni_lane_single_flush_body(TRNI_LANE_SINGLE_PARAMS)
 {
-    if (strip == TRNI_LANE_STRIP) trni_lane_single_strip(half, flush, sum, row, rows, x, x_step, w, TRNI_LANE_STRIP);
-    else trni_lane_single_strip(half, flush, sum, row, rows, x, x_step, w, 1);
+    if (strip == TRNI_LANE_STRIP) trni_lane_single_strip(sum, row, rows, x, x_step, w, TRNI_LANE_STRIP);
+    else trni_lane_single_strip(sum, row, rows, x, x_step, w, 1);
 }
-
-#define TRNI_LANE_SINGLE(name, half, flush)                                                                            \
-    TRNI_INLINE void name##_body(TRNI_LANE_SINGLE_PARAMS) { trni_lane_single_of(half, flush, TRNI_LANE_SINGLE_ARGS); } \
-    TRNI_DISPATCH_FAST_AVX2(name, (TRNI_LANE_SINGLE_PARAMS), (TRNI_LANE_SINGLE_ARGS))
-TRNI_LANE_SINGLE(trni_lane_single, TRNI_LANE_WHOLE, false)
-TRNI_LANE_SINGLE(trni_lane_single_flush, TRNI_LANE_WHOLE, true)
-TRNI_LANE_SINGLE(trni_lane_single_high, TRNI_LANE_HIGH, false)
-TRNI_LANE_SINGLE(trni_lane_single_low, TRNI_LANE_LOW, false)
-#undef TRNI_LANE_SINGLE
+TRNI_DISPATCH_FAST_AVX2(trni_lane_single_flush, (TRNI_LANE_SINGLE_PARAMS), (TRNI_LANE_SINGLE_ARGS))
 #undef TRNI_LANE_SINGLE_ARGS
 #undef TRNI_LANE_SINGLE_PARAMS
 
@@ -314,10 +295,6 @@ TRNI_INLINE void trni_lane_add_line_body(float *__restrict x, const float *__res
 }
 TRNI_DISPATCH_AVX2(trni_lane_add_line, (float *x, const float *y, bool flush, size_t n), (x, y, flush, n))
 
-#if TRNI_INTRINSICS && TRNI_X86
-#include "../simd/systolic_lanes_avx512.h"
-#endif
-
 /* ---- what all tiles of a product share ---- */
 
 typedef struct trni_lane_plan {
@@ -326,8 +303,8 @@ typedef struct trni_lane_plan {
     int first_row, rows;
     uint8_t chain[TRNI_ARRAY_ROWS]; /* of each row */
     trni_chains chains;             /* the other way round */
-    /* in binary32: chains, by pass, and their merge; null where this order or this host has no such steps */
-    trni_lane_single_fn *single[4];
+    /* in binary32: chains, and their merge; null where this order or this host has no such steps */
+    trni_lane_single_fn *single;
     trni_lane_add_line_fn *single_add;
     /* in doubles */
     bool exact, split, shorten;        /* shorten: products are flushed or rounded */
@@ -340,26 +317,16 @@ typedef struct trni_lane_plan {
 /* For tiles of `rows` rows from row `first_row` of the array on. The aligned accumulators have no lanes. */
 TRNI_FN bool trni_lanes_apply(const trn_numerics *n) { return n->accumulator <= TRN_ACCUMULATOR_EXACT; }
 
-/* Orders whose steps one instruction does. */
+/* Flushed sums of 24 bits: a fused multiply-add and a look at what it gave. */
 TRNI_COLD void trni_lane_plan_single(trni_lane_plan *plan)
 {
     const trn_numerics *n = &plan->numerics;
     const bool fused = TRNI_AARCH64 || plan->isa == TRN_ISA_AVX2 || plan->isa == TRN_ISA_AVX512;
-    const bool plain = !plan->shorten && n->accumulator_bits == 24,
-               nearest = n->accumulator == TRN_ACCUMULATOR_NEAREST_EVEN;
     plan->single_add = trni_lane_add_line_for(plan->isa);
-    memset(plan->single, 0, sizeof plan->single);
-    if (fused && plain && nearest && !plan->split)
-        plan->single[0] = n->flush_sums ? trni_lane_single_flush_for(plan->isa) : trni_lane_single_for(plan->isa);
-    for (int pass = 0; pass < 4 && fused && plain && nearest && plan->split && !n->flush_sums; pass++)
-        plan->single[pass] = pass & 1 ? trni_lane_single_high_for(plan->isa) : trni_lane_single_low_for(plan->isa);
-#if TRNI_INTRINSICS && TRNI_X86
-    if (plan->isa == TRN_ISA_AVX512 && plain && n->accumulator == TRN_ACCUMULATOR_TOWARD_ZERO && !plan->split &&
-        !n->flush_sums) {
-        plan->single[0] = trni_simd_lane_single_down;
-        plan->single_add = trni_simd_lane_add_down;
-    }
-#endif
+    plan->single = NULL;
+    if (fused && !plan->shorten && n->accumulator_bits == 24 && n->accumulator == TRN_ACCUMULATOR_NEAREST_EVEN &&
+        !plan->split && n->flush_sums)
+        plan->single = trni_lane_single_flush_for(plan->isa);
 }
 
 TRNI_COLD trni_lane_plan trni_lane_plan_of(const trn_numerics *n, int first_row, int rows, bool f32, trn_isa isa)
@@ -444,18 +411,30 @@ TRNI_COLD void trni_lane_rows_of(const trni_lane_plan *plan, const trni_lanes *t
 }
 
 /* All chains to one sum. */
-TRNI_COLD void trni_lane_merge(const trni_lane_plan *plan, int cells, trni_lane_work *work)
+TRNI_COLD void trni_lane_merge(const trni_lane_plan *plan, int cells, double *s, uint64_t *bad)
 {
     static const uint8_t first[TRNI_MAX_CHAINS] = { 0 };
     const trn_numerics *n = &plan->numerics;
-    double *s = work->sum;
     if (n->merge == TRN_MERGE_ASCENDING) {
-        plan->steps(s, first, s + cells, n->chains - 1, cells, &plan->sum, work->bad);
+        plan->steps(s, first, s + cells, n->chains - 1, cells, &plan->sum, bad);
         return;
     }
     for (int apart = 1; apart < n->chains; apart *= 2)
         for (int c = 0; c < n->chains; c += 2 * apart)
-            plan->steps(s + c * cells, first, s + (c + apart) * cells, 1, cells, &plan->sum, work->bad);
+            plan->steps(s + c * cells, first, s + (c + apart) * cells, 1, cells, &plan->sum, bad);
+}
+
+/* In binary32. */
+TRNI_COLD void trni_lane_merge_single(const trni_lane_plan *plan, int cells, float *s)
+{
+    const bool flush = plan->numerics.flush_sums;
+    const int count = plan->numerics.chains;
+    if (plan->numerics.merge == TRN_MERGE_ASCENDING)
+        for (int i = 1; i < count; i++) plan->single_add(s, s + i * cells, flush, (size_t)cells);
+    else
+        for (int apart = 1; apart < count; apart *= 2)
+            for (int i = 0; i < count; i += 2 * apart)
+                plan->single_add(s + i * cells, s + (i + apart) * cells, flush, (size_t)cells);
 }
 
 /* One cell by definition. A NaN among the operands decides at once. */
@@ -496,7 +475,7 @@ TRNI_COLD void trni_lanes_sum_double(const trni_lane_plan *plan, const trni_lane
     for (int pass = 0; pass < (plan->split ? 4 : 1); pass++)
         for (int first = 0; first < t->rows; first += stretch)
             trni_lane_rows_of(plan, t, first, t->rows - first < stretch ? t->rows - first : stretch, pass, &work);
-    if (!plan->exact) trni_lane_merge(plan, cells, &work);
+    if (!plan->exact) trni_lane_merge(plan, cells, work.sum, work.bad);
     for (int i = 0; i < cells; i++) {
         const double s = plan->exact ? trni_lane_round_exact(work.sum[i], work.sum[cells + i], work.sum[2 * cells + i],
                                                              &plan->sum, &work.bad[i])
@@ -505,36 +484,23 @@ TRNI_COLD void trni_lanes_sum_double(const trni_lane_plan *plan, const trni_lane
     }
 }
 
-/* In binary32. An operand that has no halves makes NaN of its sums, which therefore go to the definition. */
+/* In binary32: sums are flushed, and nothing else is out of the ordinary. */
 TRNI_COLD void trni_lanes_sum_single(const trni_lane_plan *plan, const trni_lanes *t, float *sum)
 {
     float s[(int)TRNI_MAX_CHAINS * TRNI_LANE_CELLS] __attribute__((aligned(64)));
-    float half[4][(int)TRNI_ARRAY_ROWS * TRNI_LANE_STRIP];
     const trni_chains *c = &plan->chains;
-    const int cells = t->strip * TRNI_LANES, passes = plan->split ? 4 : 1,
-              x_step = plan->split ? (int)TRNI_LANE_STRIP : t->x_step;
-    for (int p = 0; p < t->rows && plan->split; p++)
-        for (int i = 0; i < 4 * t->strip; i++)
-            half[i & 3][p * TRNI_LANE_STRIP + i / 4] =
-                trni_lane_part(t->x[p * t->x_step + i / 4], i & 2 ? TRNI_LANE_HIGH : TRNI_LANE_LOW);
+    const int cells = t->strip * TRNI_LANES;
     memset(s, 0, sizeof(float) * (size_t)(cells * c->count));
     for (int chain = 0, slot = 0; chain < c->count; slot += c->length[chain++])
-        for (int pass = 0; pass < passes; pass++)
-            plan->single[pass](s + chain * cells, c->row + slot, c->length[chain], plan->split ? half[pass] : t->x,
-                               x_step, t->w, t->strip);
-    const bool ascending = plan->numerics.merge == TRN_MERGE_ASCENDING, flush = plan->numerics.flush_sums;
-    for (int i = 1; i < c->count && ascending; i++) plan->single_add(s, s + i * cells, flush, (size_t)cells);
-    for (int apart = 1; apart < c->count && !ascending; apart *= 2)
-        for (int i = 0; i < c->count; i += 2 * apart)
-            plan->single_add(s + i * cells, s + (i + apart) * cells, flush, (size_t)cells);
-    for (int i = 0; i < cells; i++)
-        sum[i] = plan->split && !trni_finite(s[i]) ? trni_lane_define(plan, t, i / TRNI_LANES, i % TRNI_LANES) : s[i];
+        plan->single(s + chain * cells, c->row + slot, c->length[chain], t->x, t->x_step, t->w, t->strip);
+    trni_lane_merge_single(plan, cells, s);
+    memcpy(sum, s, sizeof(float) * (size_t)cells);
 }
 
 /* sum[strip][TRNI_LANES]: what trni_tile_of says of each row and column, bit for bit, but for the bits of a NaN. */
 TRNI_COLD void trni_lanes_sum(const trni_lane_plan *plan, const trni_lanes *t, float *sum)
 {
-    if (plan->single[0] && t->group == 1 && !t->x_scale)
+    if (plan->single && t->group == 1 && !t->x_scale)
         trni_lanes_sum_single(plan, t, sum);
     else
         trni_lanes_sum_double(plan, t, sum);

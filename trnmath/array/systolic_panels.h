@@ -17,6 +17,7 @@
 #ifndef TRNI_ARRAY_SYSTOLIC_PANELS_H
 #define TRNI_ARRAY_SYSTOLIC_PANELS_H
 
+#include "operand_range.h"
 #include "systolic.h"
 #include "systolic_feed.h"
 
@@ -71,9 +72,10 @@ TRNI_INLINE void trni_transpose_body(float *dst, size_t width, const uint16_t *s
     for (int k = 0; k < rows; k++)
         for (int i = 0; i < lanes; i++) dst[slot[k] * width + (size_t)i] = lines[i * step + k];
 }
-TRNI_DISPATCH_AVX2(trni_transpose,
-           (float *dst, size_t width, const uint16_t *slot, const float *lines, int64_t step, int lanes, int rows),
-           (dst, width, slot, lines, step, lanes, rows))
+TRNI_DISPATCH_BESIDE(trni_transpose,
+                     (float *dst, size_t width, const uint16_t *slot, const float *lines, int64_t step, int lanes,
+                      int rows),
+                     (dst, width, slot, lines, step, lanes, rows))
 
 /* ---- micro-kernels ----
  *
@@ -130,17 +132,17 @@ TRNI_INLINE void trni_micro_body(int strip, int group, TRNI_MICRO_PARAMS)
         for (int j = 0; j < width; j++) out[i * out_step + j] = in ? in[i * in_step + j] + t[i][j] : t[i][j];
 }
 
-/* Where SIMD kernels are, plain C is for hosts older than AVX2 alone: one row at a time. */
-#define TRNI_PANEL_SIMD (TRNI_INTRINSICS && TRNI_X86)
 #define TRNI_MICRO(rows, group)                                                                                       \
     TRNI_INLINE void trni_micro_##rows##x##group##_body(TRNI_MICRO_PARAMS)                                            \
     {                                                                                                                 \
         trni_micro_body(rows, group, TRNI_MICRO_ARGS);                                                                \
     }                                                                                                                 \
-    TRNI_DISPATCH_BESIDE(trni_micro_##rows##x##group, (TRNI_MICRO_PARAMS), (TRNI_MICRO_ARGS))
+    TRNI_DISPATCH_FAST(trni_micro_##rows##x##group, (TRNI_MICRO_PARAMS), (TRNI_MICRO_ARGS))
 #define TRNI_MICROS(rows) TRNI_MICRO(rows, 1) TRNI_MICRO(rows, 2) TRNI_MICRO(rows, 4)
+#define TRNI_PANEL_SIMD (TRNI_INTRINSICS && TRNI_X86)
+#define TRNI_PANEL_NEON (TRNI_INTRINSICS && TRNI_AARCH64)
+#if !TRNI_PANEL_SIMD && !TRNI_PANEL_NEON
 TRNI_MICROS(1)
-#if !TRNI_PANEL_SIMD
 TRNI_MICROS(2)
 TRNI_MICROS(4)
 TRNI_MICROS(8)
@@ -148,9 +150,127 @@ TRNI_MICROS(8)
 #undef TRNI_MICROS
 #undef TRNI_MICRO
 
+/* ---- micro-kernels of hosts without a fused multiply-add ----
+ *
+ * There fmaf is a function of the C library, thirty times as slow as a multiplication and an addition. Where every
+ * product is exact (operand_range.h), these two are the same: kernels of exact products do them for 4 rows times 8
+ * columns at a time, in vectors of 16 bytes, which every x86-64 host has. (A compiler that fuses them all the same
+ * changes nothing.) Other rows are asked for one or two at a time: they take the time of four. */
+
+#if TRNI_X86
+#define TRNI_PANEL_EXACT 1
+#else
+#define TRNI_PANEL_EXACT 0
+#endif
+
+#if TRNI_PANEL_EXACT
+typedef float trni_lanes4 __attribute__((vector_size(16)));
+
+TRNI_INLINE trni_lanes4 trni_lanes4_at(const float *x)
+{
+    trni_lanes4 v;
+    memcpy(&v, x, sizeof v);
+    return v;
+}
+
+#define TRNI_EACH_OF_FOUR TRNI_UNROLL for (int i = 0; i < 4; i++)
+
+/* Eight columns. */
+TRNI_INLINE void trni_micro_exact_part(int rows, int group, TRNI_MICRO_PARAMS)
+{
+    enum { width = TRNI_MAX_WIDTH };
+    const int row[4] = { 0, rows > 1, rows > 2 ? 2 : rows > 1, rows > 2 ? 3 : rows > 1 };
+    const trni_lanes4 zero = { 0, 0, 0, 0 };
+    trni_lanes4 t[4][2], s[4][2];
+    (void)ahead, (void)ahead_step;
+    TRNI_EACH_OF_FOUR t[i][0] = t[i][1] = zero;
+    for (int c = 0; c < chains; c++) {
+        TRNI_EACH_OF_FOUR s[i][0] = s[i][1] = zero;
+        for (int k = length[c]; k > 0; k--) {
+            TRNI_EACH_OF_FOUR
+            {
+                trni_lanes4 p = a[row[i]] * trni_lanes4_at(b), q = a[row[i]] * trni_lanes4_at(b + 4);
+                for (int g = 1; g < group; g++) {
+                    p = p + a[g * rows + row[i]] * trni_lanes4_at(b + g * width);
+                    q = q + a[g * rows + row[i]] * trni_lanes4_at(b + g * width + 4);
+                }
+                s[i][0] = s[i][0] + p;
+                s[i][1] = s[i][1] + q;
+            }
+            a += group * rows;
+            b += group * width;
+        }
+        TRNI_EACH_OF_FOUR
+        {
+            t[i][0] = c ? t[i][0] + s[i][0] : s[i][0];
+            t[i][1] = c ? t[i][1] + s[i][1] : s[i][1];
+        }
+    }
+    for (int i = 0; i < rows; i++, out += out_step, in += in ? in_step : 0)
+        for (int h = 0; h < 2; h++) {
+            const trni_lanes4 sum = in ? trni_lanes4_at(in + 4 * h) + t[i][h] : t[i][h];
+            memcpy(out + 4 * h, &sum, sizeof sum);
+        }
+}
+
+#if TRNI_CLANG
+#define TRNI_ONE_COPY
+#else
+#define TRNI_ONE_COPY __attribute__((noclone))
+#endif
+#define TRNI_MICRO_EXACT(group)                                                                                       \
+    TRNI_KERNEL TRNI_ONE_COPY static void trni_micro_exact_##group(int rows, TRNI_MICRO_PARAMS)                       \
+    {                                                                                                                 \
+        for (int j = 0; j < TRNI_MAX_WIDTH; j += 8)                                                                   \
+            trni_micro_exact_part(rows, group, a, b + j, length, chains, in ? in + j : in, in_step, out + j,          \
+                                  out_step, ahead, ahead_step);                                                       \
+    }
+TRNI_MICRO_EXACT(1)
+TRNI_MICRO_EXACT(2)
+TRNI_MICRO_EXACT(4)
+#undef TRNI_MICRO_EXACT
+#undef TRNI_ONE_COPY
+#undef TRNI_EACH_OF_FOUR
+
+/* Of any numbers, a group of one: as it is defined. */
+TRNI_COLD void trni_micro_slow(int rows, TRNI_MICRO_PARAMS)
+{
+    enum { width = TRNI_MAX_WIDTH };
+    (void)ahead, (void)ahead_step;
+    for (int i = 0; i < rows; i++)
+        for (int j = 0; j < width; j++) {
+            const float *x = a + i, *w = b + j;
+            float t = 0;
+            for (int c = 0; c < chains; c++) {
+                float s = 0;
+                for (int k = length[c]; k > 0; k--, x += rows, w += width) s = __builtin_fmaf(*x, *w, s);
+                t = c ? t + s : s;
+            }
+            out[i * out_step + j] = in ? in[i * in_step + j] + t : t;
+        }
+}
+
+#define TRNI_MICRO_EXACT_OF(rows, group)                                                                              \
+    TRNI_FN void trni_micro_exact_##rows##x##group(TRNI_MICRO_PARAMS)                                                 \
+    {                                                                                                                 \
+        trni_micro_exact_##group(rows, TRNI_MICRO_ARGS);                                                              \
+    }
+#define TRNI_MICROS(rows)                                                                                             \
+    TRNI_FN void trni_micro_slow_##rows(TRNI_MICRO_PARAMS) { trni_micro_slow(rows, TRNI_MICRO_ARGS); }                \
+    TRNI_MICRO_EXACT_OF(rows, 1) TRNI_MICRO_EXACT_OF(rows, 2) TRNI_MICRO_EXACT_OF(rows, 4)
+TRNI_MICROS(4)
+TRNI_MICROS(2)
+TRNI_MICROS(1)
+#undef TRNI_MICROS
+#undef TRNI_MICRO_EXACT_OF
+#endif
+
 #if TRNI_PANEL_SIMD
 #include "../simd/systolic_panels_avx2.h"
 #include "../simd/systolic_panels_avx512.h"
+#endif
+#if TRNI_PANEL_NEON
+#include "../simd/systolic_panels_neon.h"
 #endif
 
 /* x[i] = x[i] + y[i]: merging chains, adding to PSUM. */
@@ -171,6 +291,41 @@ typedef struct trni_array {
     trni_transpose_fn *transpose;
     trni_add_line_fn *add;
 } trni_array;
+
+#if TRNI_PANEL_EXACT
+/* Any products, then exact ones, alone, in pairs and in quads: these two have no other kind (array/product.h, tame). */
+#define TRNI_PLAIN(kind)                                                                                              \
+    { 32,                                                                                                             \
+      { 4, 2, 1, 1, 1 },                                                                                              \
+      { trni_micro_##kind(4), trni_micro_##kind(2), trni_micro_##kind(1), NULL, NULL },                               \
+      trni_transpose_portable,                                                                                        \
+      trni_add_line_portable }
+#define trni_micro_any(rows) trni_micro_slow_##rows
+#define trni_micro_one(rows) trni_micro_exact_##rows##x1
+#define trni_micro_two(rows) trni_micro_exact_##rows##x2
+#define trni_micro_all(rows) trni_micro_exact_##rows##x4
+static const trni_array trni_array_plain[4] = { TRNI_PLAIN(any), TRNI_PLAIN(one), TRNI_PLAIN(two), TRNI_PLAIN(all) };
+#undef TRNI_PLAIN
+
+/* Does it pay to look for tiles whose products are exact? */
+TRNI_FN bool trni_array_looks(const trni_array *array) { return array->micro[0] == trni_micro_slow_4; }
+
+/* What multiplies a packed tile of n numbers of b with one of a, whose range is known. */
+TRNI_FN const trni_array *trni_array_of_tile(const trni_array *array, const trni_range *a, const float *b, size_t n)
+{
+    trni_range range = { 0, 0, 0 };
+    if (!trni_array_looks(array)) return array;
+    trni_range_of_portable(b, n, &range);
+    return trni_products_are_exact(a, &range) ? trni_array_plain + 1 : array;
+}
+#else
+TRNI_FN bool trni_array_looks(const trni_array *array) { return (void)array, false; }
+TRNI_FN const trni_array *trni_array_of_tile(const trni_array *array, const trni_range *a, const float *b, size_t n)
+{
+    (void)a, (void)b, (void)n;
+    return array;
+}
+#endif
 
 #if TRNI_PANEL_SIMD
 TRNI_FN trni_array trni_array_of(int group, trn_isa isa)
@@ -193,7 +348,7 @@ TRNI_FN trni_array trni_array_of(int group, trn_isa isa)
           TRNI_ENDS },
     };
 #undef TRNI_ENDS
-#define TRNI_ENDS trni_transpose_avx2, trni_add_line_avx2
+#define TRNI_ENDS trni_simd_transpose_avx2, trni_add_line_avx2
     static const trni_array avx2[3] = {
         { 16,
           { 6, 4, 2, 1, 1 },
@@ -204,11 +359,22 @@ TRNI_FN trni_array trni_array_of(int group, trn_isa isa)
     };
 #undef TRNI_ENDS
 #undef TRNI_SIMD
-#define TRNI_PLAIN(group) \
-    { 32, { 1, 1, 1, 1, 1 }, { trni_micro_1x##group##_portable }, trni_transpose_portable, trni_add_line_portable }
-    static const trni_array plain[3] = { TRNI_PLAIN(1), TRNI_PLAIN(2), TRNI_PLAIN(4) };
-#undef TRNI_PLAIN
-    return (isa == TRN_ISA_AVX512 ? avx512 : isa == TRN_ISA_AVX2 ? avx2 : plain)[group / 2];
+    if (isa == TRN_ISA_PORTABLE) return trni_array_plain[group == 1 ? 0 : group / 2 + 1];
+    return (isa == TRN_ISA_AVX512 ? avx512 : avx2)[group / 2];
+}
+#elif TRNI_PANEL_NEON
+TRNI_FN trni_array trni_array_of(int group, trn_isa isa)
+{
+#define TRNI_SIMD(rows, group) trni_simd_micro_##rows##x##group##_neon
+#define TRNI_ENDS trni_transpose_for(isa), trni_add_line_for(isa)
+    const trni_array neon[3] = {
+        { 16, { 6, 4, 2, 1, 1 }, { TRNI_SIMD(6, 1), TRNI_SIMD(4, 1), TRNI_SIMD(2, 1), TRNI_SIMD(1, 1) }, TRNI_ENDS },
+        { 16, { 4, 1, 1, 1, 1 }, { TRNI_SIMD(4, 2), TRNI_SIMD(1, 2) }, TRNI_ENDS },
+        { 16, { 4, 1, 1, 1, 1 }, { TRNI_SIMD(4, 4), TRNI_SIMD(1, 4) }, TRNI_ENDS },
+    };
+#undef TRNI_ENDS
+#undef TRNI_SIMD
+    return neon[group / 2];
 }
 #else
 /* Registers are wide enough for eight rows of 32 sums, or for two. */
@@ -221,6 +387,9 @@ TRNI_FN trni_array trni_array_of(int group, trn_isa isa)
 #define TRNI_LOW(group) { 32, { 2, 1, 1, 1, 1 }, { TRNI_OF(2, group), TRNI_OF(1, group) }, TRNI_ENDS }
     const trni_array tall[3] = { TRNI_TALL(1), TRNI_TALL(2), TRNI_TALL(4) };
     const trni_array low[3] = { TRNI_LOW(1), TRNI_LOW(2), TRNI_LOW(4) };
+#if TRNI_PANEL_EXACT
+    if (isa == TRN_ISA_PORTABLE) return trni_array_plain[group == 1 ? 0 : group / 2 + 1];
+#endif
     return (isa == TRN_ISA_AVX512 ? tall : low)[group / 2];
 #undef TRNI_LOW
 #undef TRNI_TALL

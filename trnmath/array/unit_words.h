@@ -6,11 +6,11 @@
  * DOES NOT: multiply: array/matmul_unit.h does.
  *
  * Why it is exact. All products of row i and column j are multiples of u = ulp(a_i) * ulp(b_j), where ulp() is the
- * lowest bit that is set in any number of the row, or column. Whatever some of them sum up to is a multiple of u, too,
- * and at most |a_i| |b_j|, the product of the Euclidean norms (Cauchy and Schwarz). Below 2^24 u it has 24 bits at most:
- * no addition rounds, in any order. With ulps of 2^-55 and more nothing is subnormal on the way either, and a number
- * that is no zero is above 2^-55: then the first 16 steps of a chain alone in even slots, zeros in odd ones, are what a
- * tile adds up in that very order, rounding as the chain does.
+ * lowest bit that is set in any number of the row, or column. Whatever some of them sum up to is a multiple of u,
+ * too, and at most |a_i| |b_j|, the product of the Euclidean norms (Cauchy and Schwarz). Below 2^24 u it has 24 bits
+ * at most: no addition rounds, in any order. With ulps of 2^-55 and more nothing is subnormal on the way either, and
+ * a number that is no zero is above 2^-55: then the first 16 steps of a chain alone in even slots, zeros in odd ones,
+ * are what a tile adds up in that very order, rounding as the chain does.
  *
  * KNOWN FROM: array/matrix_unit.h's arithmetic; the exponents between which it was compared (measured).
  */
@@ -48,8 +48,8 @@ TRNI_DRIVER trni_unit_map trni_unit_map_of(const trni_map *map, bool tiles)
     return m;
 }
 
-/* word[row][width] of a panel [line][width]; what a block has no lines for is zero. Half: chain after chain, the first 16
- * lines alone. */
+/* word[row][width] of a panel [line][width]; what a block has no lines for is zero. Half: chain after chain, the first
+ * 16 lines alone. */
 #define TRNI_UNIT_WORDS_PARAMS uint32_t *word, const float *panel, size_t width, const trni_unit_map *map, bool half
 
 TRNI_INLINE uint32_t trni_unit_upper(const float *x) { return trni_bits(*x) & 0xffff0000u; }
@@ -116,8 +116,8 @@ TRNI_INLINE void trni_unit_state_body(TRNI_UNIT_STATE_PARAMS)
  * two or four that are summed first. */
 #define TRNI_UNIT_GO_ON_PARAMS float *sum, const float *a, const float *b, int lines, int group, int width
 
-TRNI_INLINE void trni_unit_go_on_row(float *__restrict s, const float *__restrict a, const float *__restrict b, int lines,
-                                     int group, int width)
+TRNI_INLINE void trni_unit_go_on_row(float *__restrict s, const float *__restrict a, const float *__restrict b,
+                                     int lines, int group, int width)
 {
     for (int k = 0; k < lines; k += group, a += group * TRNI_UNIT_ROWS, b += group * width)
         for (int j = 0; j < width; j++) {
@@ -135,7 +135,7 @@ TRNI_INLINE void trni_unit_go_on_body(TRNI_UNIT_GO_ON_PARAMS)
         else trni_unit_go_on_row(sum + i * width, a + i, b, lines, 4, width);
     }
 }
-TRNI_DISPATCH_BESIDE_AVX512(trni_unit_go_on, (TRNI_UNIT_GO_ON_PARAMS), (sum, a, b, lines, group, width))
+TRNI_DISPATCH_ONE(trni_unit_go_on, (TRNI_UNIT_GO_ON_PARAMS), (sum, a, b, lines, group, width))
 
 /* out[16][width] = in + sum, or sum. */
 TRNI_INLINE void trni_unit_sum_body(float *__restrict out, ptrdiff_t out_step, const float *in, ptrdiff_t in_step,

@@ -29,6 +29,10 @@
 #else
 #define TRNI_CAST_SIMD 0
 #endif
+#define TRNI_CAST_NEON (TRNI_AARCH64 && TRNI_INTRINSICS)
+#if TRNI_CAST_NEON
+#include "../simd/cast_neon.h"
+#endif
 
 /* The cast between binary32 and one format, nearest even with the format's own overflow; NULL: no kernel. */
 typedef struct trni_cast_row {
@@ -76,6 +80,10 @@ TRNI_DRIVER trn_format trni_cast_format(const trn_format_info *f)
 TRNI_FN trni_cast *trni_cast_kernel(const trni_cast_row *row, trn_isa isa)
 {
     if (!row) return NULL;
+#if TRNI_CAST_NEON
+    if (row->kernel == trni_cast_f32_f16_for) return trni_neon_f32_f16;
+    if (row->kernel == trni_cast_f16_f32_for) return trni_neon_f16_f32;
+#endif
     trni_cast *const simd = isa == TRN_ISA_AVX512 ? row->avx512 : isa == TRN_ISA_AVX2 ? row->avx2 : NULL;
     return simd ? simd : row->kernel(isa);
 }
@@ -222,6 +230,9 @@ TRNI_DRIVER void trni_encoder_cast(trni_encoder *e)
     e->round_sr = e->how.how.rounding == TRN_STOCHASTIC && to->bias == 127;
     e->clamp = e->how.how.rounding == TRN_NEAREST_EVEN && e->how.overflow == TRN_SATURATE;
     if (e->round_sr || e->how.how.rounding == TRN_NEAREST_EVEN) e->cast = trni_cast_kernel(row, e->isa);
+#if TRNI_CAST_SIMD
+    if (e->round_sr && e->bytes == 2 && e->isa == TRN_ISA_AVX2) e->fast = trni_simd256_stochastic_bf16;
+#endif
     if (e->cast && !e->round_sr && !e->clamp && e->isa == TRN_ISA_AVX512) e->cast_past = row->past;
 }
 
@@ -230,16 +241,22 @@ TRNI_DRIVER void trni_encoder_cast(trni_encoder *e)
 TRNI_DRIVER void trni_encoder_byte(trni_encoder *e)
 {
     const bool nearest = e->how.how.rounding == TRN_NEAREST_EVEN;
-#if TRNI_CAST_SIMD
+#if TRNI_CAST_SIMD || TRNI_CAST_NEON
     const int M = e->to.mantissa_bits, top = (int)(e->to.max_code >> M) + 1 - e->to.bias + 23 - M;
+#endif
+#if TRNI_CAST_SIMD
     if (top > 126) return;
     if (nearest && e->isa == TRN_ISA_AVX2) e->fast = trni_simd256_nearest;
+    if (e->how.how.rounding == TRN_STOCHASTIC && e->isa == TRN_ISA_AVX2) e->fast = trni_simd256_stochastic;
     if (e->isa != TRN_ISA_AVX512) return;
     if (nearest) e->fast = trni_simd_nearest;
     e->fast_past = nearest;
     if (e->how.how.rounding == TRN_STOCHASTIC) e->fast = trni_simd_stochastic;
-#elif !TRNI_X86 || !TRNI_INTRINSICS
+#elif !TRNI_CAST_NEON
     if (nearest) e->fast = trni_nearest_for(e->isa);
+#endif
+#if TRNI_CAST_NEON
+    if (nearest) e->fast = top > 126 ? trni_nearest_for(e->isa) : trni_neon_nearest;
 #endif
 }
 
@@ -253,7 +270,9 @@ TRNI_DRIVER void trni_encoder_other(trni_encoder *e)
                                : trni_codes_short_for(e->isa);
     e->always_field = scale || e->bytes == 4;
 #if TRNI_CAST_SIMD
-    if (!scale && e->how.how.rounding == TRN_NEAREST_EVEN && e->isa == TRN_ISA_AVX512) e->fast = trni_simd_integers;
+    if (e->how.how.rounding != TRN_NEAREST_EVEN) return;
+    if (e->isa == TRN_ISA_AVX512) e->fast = scale ? trni_simd_scale : trni_simd_integers;
+    if (e->isa == TRN_ISA_AVX2 && scale) e->fast = trni_simd256_scale;
 #endif
 }
 

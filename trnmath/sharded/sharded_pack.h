@@ -239,8 +239,12 @@ TRNI_FN void trni_packed_kernels(trni_packed *t, const trni_packed_part *k, int6
         for (int64_t at = 0; at < k->depth; at += deep) {
             const int depth = trni_tile_deep(&k->w, at, k->depth);
             const float *b = k->w.b + at * wide + (column + c) * trni_tile_map(&k->w, depth)->lines;
-            trni_panel_tile(&k->w, &slab, c, trni_min64(n - c, width), k->w.a + at * t->lines, b, b + depth * width, at,
-                            depth);
+            const float *a = k->w.a + at * t->lines;
+            trni_range range = { 0, 0, 0 };
+            if (trni_array_looks(&k->w.array)) trni_range_of_for(k->p.isa)(a, (size_t)(depth * t->lines), &range);
+            const trni_array *array = trni_array_of_tile(&k->w.array, &range, b, (size_t)(depth * width));
+            trni_panel_tile(&k->w, array, &slab, c, trni_min64(n - c, width), a, b, b + depth * width, at, depth,
+                            k->w.local);
         }
 }
 

@@ -315,14 +315,107 @@ TRNI_INLINE256 __m256 trni_act_scalings8(const trni_act_plan *p, const trni_act_
     return trni_act_canonical256(_mm256_or_si256(y, _mm256_cmpgt_epi32(magnitude, inf))); /* NaN gives NaN */
 }
 
-TRNI_KERNEL TRNI_TARGET_AVX2 static void trni_simd_act_scalings_avx2(const trni_act_plan *p, float *dst,
-                                                                       const float *src, size_t n)
+TRNI_KERNEL TRNI_TARGET_AVX2 static void trni_simd_act_scaling_avx2(const trni_act_plan *p, float *dst,
+                                                                      const float *src, size_t n)
 {
     const trni_act_held256 held = trni_act_hold256(p);
     size_t i = 0;
     for (; i + 8 <= n; i += 8) _mm256_storeu_ps(dst + i, trni_act_scalings8(p, &held, _mm256_loadu_ps(src + i)));
     if (i == n) return;
     trni_act_put256(dst + i, n - i, trni_act_scalings8(p, &held, trni_act_rest256(src + i, n - i)));
+}
+
+/* Arguments whose exponents are moderate, 32 at a time: rows are asked for by four bits of x, m and the bucket's centre
+ * have their bits from x, and x less m is k. */
+enum { TRNI_ACT_NEAR_BLOCK256 = 32 };
+
+typedef struct trni_act_power256 {
+    __m256 low[4], high[4];
+    __m256i fraction, one, keep, half, look, least, most;
+    __m128i shift;
+} trni_act_power256;
+
+TRNI_INLINE256 trni_act_power256 trni_act_power256_of(const trni_act_plan *p)
+{
+    const uint32_t fraction = p->period_mask ? 0xffffffu : 0x7fffffu, one = p->period_mask ? 0x3f000000u : 0x3f800000u;
+    const uint32_t least = p->scaling == TRN_ACT_SCALING_RECIPROCAL ? 7u << 23 : 1u << 23;
+    trni_act_power256 t;
+    for (int i = 0; i < 4; i++) {
+        t.low[i] = _mm256_loadu_ps(p->near_rows.low[i]);
+        t.high[i] = _mm256_loadu_ps(p->near_rows.low[i] + 8);
+    }
+    t.fraction = trni_act_set256(fraction);
+    t.one = trni_act_set256(one);
+    t.keep = trni_act_set256(fraction & ~0u << p->shift[0]);
+    t.half = trni_act_set256(one | p->half[0]);
+    t.look = trni_act_set256(~p->flip);
+    t.least = trni_act_set256(least);
+    t.most = trni_act_set256((255u << 23) - 2 * least + (1u << 23) - 1);
+    t.shift = _mm_cvtsi32_si128((int)p->shift[0]);
+    return t;
+}
+
+TRNI_INLINE256 __m256 trni_act_power8(const trni_act_power256 *t, __m256i u, trn_act_scaling scaling, bool sixteen)
+{
+    const __m256i m = _mm256_or_si256(_mm256_and_si256(u, t->fraction), t->one);
+    const __m256i centre = _mm256_or_si256(_mm256_and_si256(u, t->keep), t->half);
+    const __m256i row = _mm256_srl_epi32(u, t->shift), k = _mm256_sub_epi32(u, m);
+    const __m256 d = _mm256_sub_ps(trni_act_floats256(m), trni_act_floats256(centre));
+    const __m256 upper = trni_act_floats256(_mm256_slli_epi32(row, 28));
+    trni_act_cubic256 f;
+    for (int i = 0; i < 4; i++) {
+        f.c[i] = _mm256_permutevar8x32_ps(t->low[i], row);
+        if (sixteen) f.c[i] = _mm256_blendv_ps(f.c[i], _mm256_permutevar8x32_ps(t->high[i], row), upper);
+    }
+    if (scaling == TRN_ACT_SCALING_LOG)
+        return trni_act_horner256(&f, trni_act_octaves256(f.c[0], _mm256_srai_epi32(k, 23)), d);
+    const __m256i y = trni_act_bits256(trni_act_horner256(&f, f.c[0], d));
+    if (scaling == TRN_ACT_SCALING_SQRT) return trni_act_floats256(_mm256_add_epi32(y, _mm256_srai_epi32(k, 1)));
+    return trni_act_floats256(
+        _mm256_sub_epi32(y, scaling == TRN_ACT_SCALING_RSQRT ? _mm256_srai_epi32(k, 1) : k)); /* and the sign of x */
+}
+
+/* Blocks from the beginning whose numbers are all such: how many numbers that are. */
+TRNI_INLINE256 size_t trni_act_powers256(const trni_act_plan *p, float *dst, const float *src, size_t n,
+                                         trn_act_scaling scaling, bool sixteen)
+{
+    const trni_act_power256 t = trni_act_power256_of(p);
+    size_t i = 0;
+    for (; n - i >= TRNI_ACT_NEAR_BLOCK256; i += TRNI_ACT_NEAR_BLOCK256) {
+        __m256i u[4], most = t.most;
+        for (int j = 0; j < 4; j++) {
+            u[j] = trni_act_bits256(trni_act_once256(src + i + 8 * j));
+            most = _mm256_max_epu32(most, _mm256_sub_epi32(_mm256_and_si256(u[j], t.look), t.least));
+        }
+        if (_mm256_movemask_epi8(_mm256_cmpeq_epi32(most, t.most)) != -1) break;
+        for (int j = 0; j < 4; j++)
+            _mm256_storeu_ps(dst + i + 8 * j, trni_act_power8(&t, u[j], scaling, sixteen));
+    }
+    return i;
+}
+
+TRNI_INLINE256 size_t trni_act_any_powers256(const trni_act_plan *p, float *dst, const float *src, size_t n)
+{
+    const bool sixteen = p->period_mask + 23 - (int)p->shift[0] > 3;
+    if (p->scaling == TRN_ACT_SCALING_SQRT) return trni_act_powers256(p, dst, src, n, TRN_ACT_SCALING_SQRT, true);
+    if (p->scaling == TRN_ACT_SCALING_RSQRT) return trni_act_powers256(p, dst, src, n, TRN_ACT_SCALING_RSQRT, true);
+    if (sixteen) return 0;
+    if (p->scaling == TRN_ACT_SCALING_LOG) return trni_act_powers256(p, dst, src, n, TRN_ACT_SCALING_LOG, false);
+    return trni_act_powers256(p, dst, src, n, TRN_ACT_SCALING_RECIPROCAL, false);
+}
+
+TRNI_KERNEL TRNI_TARGET_AVX2 static void trni_simd_act_scalings_avx2(const trni_act_plan *p, float *dst,
+                                                                       const float *src, size_t n)
+{
+    for (size_t done; n > 0; n -= done, dst += done, src += done) {
+        done = p->has_near ? trni_act_any_powers256(p, dst, src, n) : 0;
+        if (done == n) return;
+        dst += done;
+        src += done;
+        n -= done;
+        done = p->has_near && n > TRNI_ACT_NEAR_BLOCK256 ? (size_t)TRNI_ACT_NEAR_BLOCK256 : n;
+        trni_simd_act_scaling_avx2(p, dst, src, done);
+    }
 }
 
 #undef TRNI_INLINE256

@@ -265,8 +265,97 @@ TRNI_INLINE512 void trni_act_blocks512(const trni_act_plan *p, float *dst, const
         trni_act_block512(p, &e, dst + i, src + i, n - i < TRNI_ACT_BLOCK ? n - i : (size_t)TRNI_ACT_BLOCK, is);
 }
 
-TRNI_KERNEL TRNI_TARGET_AVX512 static void trni_simd_act_buckets_avx512(const trni_act_plan *p, float *dst,
-                                                                          const float *src, size_t n)
+/* ---- rows in registers: 64 numbers that are all near at a time ---- */
+
+enum { TRNI_ACT_NEAR_BLOCK = 64 };
+
+/* Rows as registers; what there are too many of is on the stack, on cache lines. */
+typedef struct trni_act_near512 {
+    __m512 row[2][4][2], centre[2], low[4], low_centre;
+} trni_act_near512;
+
+TRNI_INLINE512 trni_act_near512 trni_act_near512_of(const trni_act_near *t, bool two_sided)
+{
+    trni_act_near512 r;
+    for (int half = 0; half < 2; half++) {
+        r.centre[half] = _mm512_loadu_ps(t->centre + 16 * half);
+        for (int j = 0; j < 4; j++) r.row[0][j][half] = _mm512_loadu_ps(t->row[0][j] + 16 * half);
+        for (int j = 0; j < 4; j++) r.row[1][j][half] = _mm512_loadu_ps(t->row[two_sided][j] + 16 * half);
+    }
+    for (int j = 0; j < 4; j++) r.low[j] = _mm512_loadu_ps(t->low[j]);
+    r.low_centre = _mm512_loadu_ps(t->low_centre);
+    return r;
+}
+
+TRNI_INLINE512 __m512 trni_act_quarter512(const __m512 row[2], __m512i at)
+{
+    return _mm512_permutex2var_ps(row[0], at, row[1]);
+}
+
+/* x + 2^21, rounded toward zero: its last bits count quarters. (gcc's macro for -O0 passes a mask of all lanes to a
+ * signed parameter, where the user would be warned of it.) */
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wsign-conversion"
+TRNI_INLINE512 __m512i trni_act_quarters512(__m512 x)
+{
+    const __m512 base = _mm512_set1_ps(0x1p21f);
+    return trni_act_floats512(_mm512_add_round_ps(x, base, _MM_FROUND_TO_ZERO | _MM_FROUND_NO_EXC));
+}
+#pragma GCC diagnostic pop
+
+/* Below 8. Quarters say the row, and below 1/4 the exponent's last three bits; with two sides a fourth says which. */
+TRNI_INLINE512 __m512 trni_act_near16(const trni_act_near512 *t, __m512 argument, __m512i flip, bool two_sided)
+{
+    const __m512i u = trni_act_floats512(argument), sign = trni_act_set512(TRNI_F32_SIGN), side = trni_act_set512(8);
+    const __m512i magnitude = _mm512_andnot_si512(sign, u);
+    const __m512 m = _mm512_castsi512_ps(magnitude);
+    const __m512i at = trni_act_quarters512(m);
+    const __mmask16 low = _mm512_cmplt_epi32_mask(magnitude, trni_act_set512(0x3e800000u));
+    const __mmask16 negative = two_sided ? _mm512_movepi32_mask(u) : 0;
+    __m512i octave = _mm512_srli_epi32(_mm512_max_epi32(magnitude, trni_act_set512(118u << 23)), 23);
+    octave = two_sided ? _mm512_ternarylogic_epi32(side, _mm512_srli_epi32(u, 28), octave, 0xca)
+                       : _mm512_andnot_si512(side, octave);
+    trni_act_cubic512 f;
+    for (int i = 0; i < 4; i++) {
+        f.c[i] = trni_act_quarter512(t->row[0][i], at);
+        if (two_sided) f.c[i] = _mm512_mask_mov_ps(f.c[i], negative, trni_act_quarter512(t->row[1][i], at));
+        f.c[i] = _mm512_mask_permutexvar_ps(f.c[i], low, octave, t->low[i]);
+    }
+    __m512 centre = trni_act_quarter512(t->centre, at);
+    centre = _mm512_mask_permutexvar_ps(centre, low, octave, t->low_centre);
+    __m512 d = _mm512_sub_ps(m, centre);
+    if (two_sided) /* with the sign of x */
+        d = _mm512_castsi512_ps(_mm512_ternarylogic_epi32(trni_act_floats512(d), u, sign, 0x78));
+    const __m512i y = trni_act_floats512(trni_act_horner512(&f, f.c[0], d));
+    return _mm512_castsi512_ps(two_sided ? y : _mm512_ternarylogic_epi32(y, u, flip, 0x78)); /* y ^ (u & flip) */
+}
+
+/* Are all of them below 8? */
+TRNI_INLINE512 bool trni_act_all_near512(const float *src)
+{
+    __m512i most = _mm512_setzero_si512();
+    for (int i = 0; i < TRNI_ACT_NEAR_BLOCK; i += 16) {
+        const __m512i u = _mm512_loadu_si512(src + i);
+        most = _mm512_max_epu32(most, _mm512_add_epi32(u, u));
+    }
+    return _mm512_cmplt_epu32_mask(most, trni_act_set512(0x82000000u)) == 0xffff;
+}
+
+/* Blocks from the beginning that are near: how many numbers that are. */
+TRNI_INLINE512 size_t trni_act_nears512(const trni_act_near *t, float *dst, const float *src, size_t n, uint32_t odd,
+                                        bool two_sided)
+{
+    const trni_act_near512 rows = trni_act_near512_of(t, two_sided);
+    const __m512i flip = trni_act_set512(odd);
+    size_t i = 0;
+    for (; n - i >= TRNI_ACT_NEAR_BLOCK && trni_act_all_near512(src + i); i += TRNI_ACT_NEAR_BLOCK)
+        for (size_t j = i; j < i + TRNI_ACT_NEAR_BLOCK; j += 16)
+            _mm512_storeu_ps(dst + j, trni_act_near16(&rows, trni_act_once512(src + j), flip, two_sided));
+    return i;
+}
+
+TRNI_KERNEL TRNI_TARGET_AVX512 static void trni_simd_act_list_avx512(const trni_act_plan *p, float *dst,
+                                                                     const float *src, size_t n)
 {
     const trni_act_shape odd_or_even = { false, true }, in_one_piece = { true, false }, joined = { true, true };
     if (p->look != 0xffffffffu) trni_act_blocks512(p, dst, src, n, odd_or_even);
@@ -274,8 +363,96 @@ TRNI_KERNEL TRNI_TARGET_AVX512 static void trni_simd_act_buckets_avx512(const tr
     else trni_act_blocks512(p, dst, src, n, joined);
 }
 
-TRNI_KERNEL TRNI_TARGET_AVX512 static void trni_simd_act_scalings_avx512(const trni_act_plan *p, float *dst,
-                                                                           const float *src, size_t n)
+TRNI_KERNEL TRNI_TARGET_AVX512 static void trni_simd_act_buckets_avx512(const trni_act_plan *p, float *dst,
+                                                                          const float *src, size_t n)
+{
+    const trni_act_near *t = &p->near_rows;
+    for (size_t done; n > 0; n -= done, dst += done, src += done) {
+        done = !p->has_near               ? 0
+               : p->look == 0xffffffffu ? trni_act_nears512(t, dst, src, n, 0, true)
+                                          : trni_act_nears512(t, dst, src, n, p->flip, false);
+        if (done == n) return;
+        dst += done;
+        src += done;
+        n -= done;
+        done = p->has_near && n > TRNI_ACT_NEAR_BLOCK ? (size_t)TRNI_ACT_NEAR_BLOCK : n;
+        trni_simd_act_list_avx512(p, dst, src, done);
+    }
+}
+
+/* A power law of x whose exponent is moderate, or a logarithm of a positive normal one: the rows are asked for by four
+ * bits of x, m and the bucket's centre have their bits from x, and x less m is k. */
+typedef struct trni_act_power512 {
+    __m512 c[4];
+    __m512i fraction, one, keep, half, look, least, span;
+    __m128i shift;
+} trni_act_power512;
+
+TRNI_INLINE512 trni_act_power512 trni_act_power512_of(const trni_act_plan *p)
+{
+    const uint32_t fraction = p->period_mask ? 0xffffffu : 0x7fffffu, one = p->period_mask ? 0x3f000000u : 0x3f800000u;
+    const uint32_t least = p->scaling == TRN_ACT_SCALING_RECIPROCAL ? 7u << 23 : 1u << 23;
+    trni_act_power512 t;
+    for (int i = 0; i < 4; i++) t.c[i] = _mm512_loadu_ps(p->near_rows.low[i]);
+    t.fraction = trni_act_set512(fraction);
+    t.one = trni_act_set512(one);
+    t.keep = trni_act_set512(fraction & ~0u << p->shift[0]);
+    t.half = trni_act_set512(one | p->half[0]);
+    t.look = trni_act_set512(~p->flip);
+    t.least = trni_act_set512(least);
+    t.span = trni_act_set512((255u << 23) - 2 * least + (1u << 23));
+    t.shift = _mm_cvtsi32_si128((int)p->shift[0]);
+    return t;
+}
+
+TRNI_INLINE512 __m512 trni_act_power16(const trni_act_power512 *t, __m512i u, trn_act_scaling scaling)
+{
+    const __m512i m = _mm512_ternarylogic_epi32(u, t->fraction, t->one, 0xea); /* u & fraction | one */
+    const __m512i centre = _mm512_ternarylogic_epi32(u, t->keep, t->half, 0xea);
+    const __m512i row = _mm512_srl_epi32(u, t->shift), k = _mm512_sub_epi32(u, m);
+    const __m512 d = _mm512_sub_ps(_mm512_castsi512_ps(m), _mm512_castsi512_ps(centre));
+    trni_act_cubic512 f;
+    for (int i = 0; i < 4; i++) f.c[i] = _mm512_permutexvar_ps(row, t->c[i]);
+    if (scaling == TRN_ACT_SCALING_LOG)
+        return trni_act_horner512(&f, trni_act_octaves512(f.c[0], _mm512_srai_epi32(k, 23)), d);
+    const __m512i y = trni_act_floats512(trni_act_horner512(&f, f.c[0], d));
+    if (scaling == TRN_ACT_SCALING_SQRT) return _mm512_castsi512_ps(_mm512_add_epi32(y, _mm512_srai_epi32(k, 1)));
+    return _mm512_castsi512_ps(
+        _mm512_sub_epi32(y, scaling == TRN_ACT_SCALING_RSQRT ? _mm512_srai_epi32(k, 1) : k)); /* and the sign of x */
+}
+
+/* Blocks from the beginning whose numbers are all such: how many numbers that are. */
+TRNI_INLINE512 size_t trni_act_powers512(const trni_act_plan *p, float *dst, const float *src, size_t n,
+                                         trn_act_scaling scaling)
+{
+    const trni_act_power512 t = trni_act_power512_of(p);
+    size_t i = 0;
+    for (; n - i >= TRNI_ACT_NEAR_BLOCK; i += TRNI_ACT_NEAR_BLOCK) {
+        __m512i u[4], most = _mm512_setzero_si512();
+        for (int j = 0; j < 4; j++) {
+            u[j] = trni_act_floats512(trni_act_once512(src + i + 16 * j));
+            most = _mm512_max_epu32(most, _mm512_sub_epi32(_mm512_and_si512(u[j], t.look), t.least));
+        }
+        if (_mm512_cmplt_epu32_mask(most, t.span) != 0xffff) break;
+        for (int j = 0; j < 4; j++) _mm512_storeu_ps(dst + i + 16 * j, trni_act_power16(&t, u[j], scaling));
+    }
+    return i;
+}
+
+TRNI_INLINE512 size_t trni_act_any_powers512(const trni_act_plan *p, float *dst, const float *src, size_t n)
+{
+    switch (p->scaling) {
+    case TRN_ACT_SCALING_RECIPROCAL: return trni_act_powers512(p, dst, src, n, TRN_ACT_SCALING_RECIPROCAL);
+    case TRN_ACT_SCALING_SQRT: return trni_act_powers512(p, dst, src, n, TRN_ACT_SCALING_SQRT);
+    case TRN_ACT_SCALING_RSQRT: return trni_act_powers512(p, dst, src, n, TRN_ACT_SCALING_RSQRT);
+    case TRN_ACT_SCALING_LOG: return trni_act_powers512(p, dst, src, n, TRN_ACT_SCALING_LOG);
+    case TRN_ACT_SCALING_NONE:
+    default: return 0;
+    }
+}
+
+TRNI_KERNEL TRNI_TARGET_AVX512 static void trni_simd_act_scaling_avx512(const trni_act_plan *p, float *dst,
+                                                                        const float *src, size_t n)
 {
     const trni_act_held512 held = trni_act_hold512(p);
     size_t i = 0;
@@ -284,6 +461,20 @@ TRNI_KERNEL TRNI_TARGET_AVX512 static void trni_simd_act_scalings_avx512(const t
     const __mmask16 rest = (__mmask16)((1u << (n - i)) - 1);
     const __m512 last = trni_act_scalings16(p, &held, _mm512_maskz_loadu_ps(rest, src + i));
     _mm512_mask_storeu_ps(dst + i, rest, last);
+}
+
+TRNI_KERNEL TRNI_TARGET_AVX512 static void trni_simd_act_scalings_avx512(const trni_act_plan *p, float *dst,
+                                                                           const float *src, size_t n)
+{
+    for (size_t done; n > 0; n -= done, dst += done, src += done) {
+        done = p->has_near ? trni_act_any_powers512(p, dst, src, n) : 0;
+        if (done == n) return;
+        dst += done;
+        src += done;
+        n -= done;
+        done = p->has_near && n > TRNI_ACT_NEAR_BLOCK ? (size_t)TRNI_ACT_NEAR_BLOCK : n;
+        trni_simd_act_scaling_avx512(p, dst, src, done);
+    }
 }
 
 #undef TRNI_INLINE512

@@ -159,6 +159,13 @@ TRNI_CAST512(trni_simd_f16_f32)
     }
 }
 
+/* Packing takes four registers' elements in turn. */
+TRNI_INLINE512 __m512i trni_bytes512_order(void)
+{
+    static const uint32_t in_order[16] = { 0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15 };
+    return _mm512_loadu_si512(in_order);
+}
+
 /* To formats of at most 8 bits. p = 2^e with e the exponent of x, or of the least normal number; then p · 2^(23-M) + x,
  * with the sign of x, has its last bit where the code has: one addition rounds, by its own rounding mode, normal and
  * subnormal results alike. Its pattern's high half is the exponent above 7 zeros, its low half the significand with the
@@ -172,7 +179,6 @@ typedef struct trni_bytes512 {
 
 TRNI_INLINE512 trni_bytes512 trni_bytes512_of(const trni_rule *r)
 {
-    static const uint32_t in_order[16] = { 0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15 };
     const int M = 23 - r->cut, lowest = ((r->least_normal >> 23) + r->cut) << 7; /* the pattern of +0 */
     int alarm = 0xffff; /* infinities become the limit, unless that is for finite numbers only */
     if ((uint32_t)r->limit != r->overflow) alarm = (0xff << 7) - lowest;
@@ -186,7 +192,7 @@ TRNI_INLINE512 trni_bytes512 trni_bytes512_of(const trni_rule *r)
     k.limit = _mm512_set1_epi16((short)(r->limit << (7 - M)));
     k.alarm = _mm512_set1_epi16((short)alarm);
     k.sign = _mm512_set1_epi8((char)r->sign);
-    k.order = _mm512_loadu_si512(in_order);
+    k.order = trni_bytes512_order();
     k.to_units = _mm512_set1_epi32((int)((uint32_t)(2 * 127 + 32 + M) << 23));
     k.shift = _mm_cvtsi32_si128(7 - M);
     k.sign_shift = _mm_cvtsi32_si128(r->sign_right - 24);
@@ -291,6 +297,34 @@ TRNI_SIMD512(trni_simd_nearest, (const trni_rule *rule, trni_cast_rest *s))
 TRNI_SIMD512(trni_simd_stochastic, (const trni_rule *rule, trni_cast_rest *s))
 {
     trni_blocks_512(rule, s, true, trni_simd_stochastic);
+}
+
+/* To E8M0, nearest: half a binade carries into the exponent, and from 0x600000 on also that of the subnormals. */
+TRNI_INLINE512 __m512i trni_scale_16(const trni_rule *r, __m512i x)
+{
+    const __m512i magnitude = _mm512_and_si512(x, _mm512_set1_epi32(0x7fffffff));
+    const __mmask16 enough = _mm512_cmpgt_epi32_mask(x, _mm512_set1_epi32(0x5fffff));
+    const __mmask16 positive = _mm512_cmpgt_epi32_mask(x, _mm512_setzero_si512());
+    const __mmask16 special = _mm512_cmpgt_epi32_mask(magnitude, _mm512_set1_epi32((int)TRNI_F32_INF - 1));
+    const __m512i sum = _mm512_maskz_add_epi32(enough, x, _mm512_set1_epi32(0x400000));
+    const __m512i code = _mm512_min_epi32(_mm512_srli_epi32(sum, 23), _mm512_set1_epi32(r->limit));
+    const __m512i number = _mm512_mask_mov_epi32(_mm512_set1_epi32((int)r->nothing), positive, code);
+    return _mm512_mask_mov_epi32(number, special, _mm512_set1_epi32((int)r->nan));
+}
+
+TRNI_SIMD512(trni_simd_scale, (const trni_rule *rule, trni_cast_rest *s))
+{
+    const trni_rule r = *rule;
+    const __m512i order = trni_bytes512_order();
+    size_t at = 0;
+    for (; s->n - at >= 64; at += 64) {
+        __m512i v[4];
+        for (size_t i = 0; i < 4; i++) v[i] = trni_scale_16(&r, _mm512_loadu_si512(s->src + 4 * at + 64 * i));
+        const __m512i both = _mm512_packus_epi16(_mm512_packs_epi32(v[0], v[1]), _mm512_packs_epi32(v[2], v[3]));
+        _mm512_storeu_si512(s->dst + at, _mm512_permutexvar_epi32(order, both));
+    }
+    trni_cast_done(s, 1, at);
+    if (s->n > 0 && s->n < 64) trni_cast_last(rule, s, 1, 64, trni_simd_scale);
 }
 
 /* (gcc's macros for -O0 pass masks of all lanes to signed parameters, where the user would be warned of it.) */

@@ -1,10 +1,11 @@
 /* simd/matrix_unit_amx.h - array/matrix_unit.h's blocks on AMX.
  * Behind trn_matmul.h. SPDX-License-Identifier: MIT
  *
- * SIMD kernels, in the assembler's words, which every compiler takes whatever it was told of the processor. Tiles 0 and
- * 1 are the two halves of 32 columns (the width of AVX-512's panels), 2 is a's, 3 and 4 are b's; all are 16 rows of 64 bytes. Included by
- * array/matrix_unit.h only, and not at all under TRN_NO_INTRINSICS. Nobody comes here whose processor and system have
- * not said that they have tiles, and nobody's results are used before array/matrix_unit.h's test.
+ * SIMD kernels, in the assembler's words, which every compiler takes whatever it was told of the processor. Tiles 0
+ * and 1 are the two halves of 32 columns (the width of AVX-512's panels), 2 is a's, 3 and 4 are b's; all are 16 rows
+ * of 64 bytes. Included by array/matrix_unit.h only, and not at all under TRN_NO_INTRINSICS. Nobody comes here whose
+ * processor and system have not said that they have tiles, and nobody's results are used before array/matrix_unit.h's
+ * test.
  *
  * KNOWN FROM: Intel SDM volume 1 §18.
  */

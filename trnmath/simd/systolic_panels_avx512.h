@@ -62,6 +62,19 @@ TRNI_KERNEL TRNI_TARGET_AVX512 static void trni_simd_transpose_avx512(float *dst
     }
 }
 
+/* Is there a NaN among rows of 32 sums, `step` floats apart? Bits without their sign are above those of infinity. */
+TRNI_KERNEL TRNI_TARGET_AVX512 static bool trni_simd_nan_in_tile_avx512(const float *at, ptrdiff_t step, int rows)
+{
+    __m512i x = _mm512_setzero_si512(), y = x;
+    for (int i = 0; i < rows; i++, at += step) {
+        const __m512i u = _mm512_castps_si512(_mm512_loadu_ps(at)), v = _mm512_castps_si512(_mm512_loadu_ps(at + 16));
+        x = _mm512_maskz_max_epu32(TRNI_ALL16, x, _mm512_maskz_slli_epi32(TRNI_ALL16, u, 1));
+        y = _mm512_maskz_max_epu32(TRNI_ALL16, y, _mm512_maskz_slli_epi32(TRNI_ALL16, v, 1));
+    }
+    x = _mm512_maskz_max_epu32(TRNI_ALL16, x, y);
+    return _mm512_cmpgt_epu32_mask(x, _mm512_set1_epi32((int)0xff000000u)) != 0;
+}
+
 #undef TRNI_ALL16
 #undef TRNI_ALL8
 #endif /* TRNI_SIMD_SYSTOLIC_PANELS_AVX512_H */

@@ -1,9 +1,9 @@
 /* simd/unit_words_avx512.h - array/unit_words.h's words and proofs, and products of words by dot products of BF16.
  * Behind trn_matmul.h. SPDX-License-Identifier: MIT
  *
- * SIMD kernels: the words and proofs are those of the plain C bodies; dot products (VDPBF16PS flushes subnormals and adds
- * the odd product first) are taken only where no sum rounds or is subnormal. Included by array/unit_words.h only, and
- * not at all under TRN_NO_INTRINSICS.
+ * SIMD kernels: the words and proofs are those of the plain C bodies; dot products (VDPBF16PS flushes subnormals and
+ * adds the odd product first) are taken only where no sum rounds or is subnormal. Included by array/unit_words.h
+ * only, and not at all under TRN_NO_INTRINSICS.
  */
 #ifndef TRNI_ARRAY_UNIT_WORDS_H
 #include "../array/unit_words.h" /* which includes this file where it belongs */
@@ -33,7 +33,7 @@ TRNI_KERNEL TRNI_TARGET_AVX512 static void trni_simd_unit_words(TRNI_UNIT_WORDS_
         const int lines = map->lines[c], rows = half ? TRNI_UNIT_WORDS : map->count[c], full = half ? 0 : lines / 2;
         for (int r = 0; r < rows; r++, word += width)
             for (size_t i = 0; i < width; i += 16) {
-                const __mmask16 there = width - i < 16 ? (__mmask16)((1u << (width - i)) - 1) : (__mmask16)0xffff;
+                const __mmask16 there = (__mmask16)(width - i < 16 ? (1u << (width - i)) - 1 : 0xffffu);
                 const float *at = panel + (size_t)r * step + i;
                 const bool one = half ? r < lines : 2 * r < lines;
                 __m512i x = _mm512_setzero_si512();
@@ -100,9 +100,9 @@ TRNI_KERNEL TRNI_TARGET_AVX512 static void trni_simd_unit_state(TRNI_UNIT_STATE_
         const __m512i m = _mm512_and_si512(_mm512_castps_si512(x), magnitude);
         const __m512i low = _mm512_and_si512(m, _mm512_sub_epi32(_mm512_setzero_si512(), m));
         const __m512 in_place = _mm512_cvtepi32_ps(_mm512_maskz_min_epu32((__mmask16)0xffff, low, implicit));
-        const __m512 ulp = _mm512_mul_ps(in_place, _mm512_castsi512_ps(_mm512_and_si512(m, exponent)));
+        const __m512 lowest = _mm512_mul_ps(in_place, _mm512_castsi512_ps(_mm512_and_si512(m, exponent)));
         sum = _mm512_fmadd_ps(x, x, sum);
-        least = _mm512_mask_min_ps(least, _mm512_test_epi32_mask(m, m), least, ulp);
+        least = _mm512_mask_min_ps(least, _mm512_test_epi32_mask(m, m), least, lowest);
     }
     _mm512_storeu_ps(norm, sum);
     _mm512_storeu_ps(ulp, least);
@@ -158,10 +158,13 @@ __attribute__((unused, always_inline)) TRNI_TARGET_DOTS static inline void trni_
     }
 }
 
-#define TRNI_UNIT_DOTS(rows)                                                                                               TRNI_KERNEL TRNI_TARGET_DOTS static void trni_simd_unit_dots_##rows(TRNI_UNIT_DOTS_PARAMS)                             {                                                                                                                          trni_simd_unit_dots(rows, a, b, count, chains, in, in_step, out, out_step, ahead, ahead_step);                     }
+#define TRNI_UNIT_DOTS(rows)                                                                                           \
+    TRNI_KERNEL TRNI_TARGET_DOTS static void trni_simd_unit_dots_##rows(TRNI_UNIT_DOTS_PARAMS)                         \
+    {                                                                                                                  \
+        trni_simd_unit_dots(rows, a, b, count, chains, in, in_step, out, out_step, ahead, ahead_step);                 \
+    }
 TRNI_UNIT_DOTS(12)
 TRNI_UNIT_DOTS(8)
-TRNI_UNIT_DOTS(4)
 #undef TRNI_UNIT_DOTS
 #undef TRNI_DOTS_EACH_ROW
 

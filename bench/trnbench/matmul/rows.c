@@ -62,6 +62,10 @@ static const app_column tidy_columns[] = {
     { "host_peak_gflops", APP_REAL, "1e9/s", "multiply-add burst, best round" },
     { "host_percent_of_peak", APP_REAL, "%", "median of the ratios within a round" },
     { "host_attention_percent", APP_REAL, "%", "of the time the bursts had the processors; the rest went to others" },
+    { "host_unit", APP_TEXT, "", "matrix unit that had a part in it; vectors: none" },
+    { "host_unit_whole_percent", APP_REAL, "%", "of the product's blocks: done by the unit, all sums exact" },
+    { "host_unit_chains_percent", APP_REAL, "%", "each chain's" },
+    { "host_unit_half_percent", APP_REAL, "%", "the first 16 steps of each chain" },
     { "host_bf16_ratio", APP_REAL, "", "trnmath over its own BF16 product, median of the ratios within a round" },
     { "openblas_gflops", APP_REAL, "1e9/s", "sgemm on the same numbers, best round" },
     { "openblas_ratio", APP_REAL, "", "trnmath over OpenBLAS, median of the ratios within a round" },
@@ -108,7 +112,17 @@ static void peer_cells(app_table *t, const tb_host_peer *peer)
     app_real(t, peer->there ? peer->ratio : NAN);
 }
 
-enum { HOST_CELLS = 20 };
+static void unit_cells(app_table *t, const tb_host *h)
+{
+    const trn_matmul_units *u = &h->units;
+    const bool none = h->unit == TRN_ISA_AUTO;
+    app_text(t, "%s", none ? "vectors" : trn_isa_text(h->unit));
+    app_real(t, none ? 0 : 100 * tb_unit_share(u, u->whole));
+    app_real(t, none ? 0 : 100 * tb_unit_share(u, u->chains));
+    app_real(t, none ? 0 : 100 * tb_unit_share(u, u->half));
+}
+
+enum { HOST_CELLS = 24 };
 
 static void host_cells(app_table *t, const tb_host *h)
 {
@@ -122,6 +136,7 @@ static void host_cells(app_table *t, const tb_host *h)
     app_real(t, h->peak_flops_per_s / 1e9);
     app_real(t, 100 * h->share_of_peak);
     app_real(t, 100 * h->attention);
+    unit_cells(t, h);
     app_real(t, h->bf16.there ? h->bf16.ratio : NAN);
     for (int i = 0; i < TB_PEERS; i++) peer_cells(t, &h->peer[i]);
     app_integer(t, h->check.compared);

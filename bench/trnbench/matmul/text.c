@@ -113,6 +113,21 @@ static void peers_cells(app_table *t, const tb_job *job, const tb_host *h)
     }
 }
 
+/* "amx: 97 % exact, 3 % half" */
+static void unit_cell(app_table *t, const tb_host *h)
+{
+    const trn_matmul_units *u = &h->units;
+    const double exact = tb_unit_share(u, u->whole + u->chains), half = tb_unit_share(u, u->half);
+    char text[64] = "";
+    if (h->unit == TRN_ISA_AUTO) {
+        app_text(t, "vectors");
+        return;
+    }
+    if (half > 0) snprintf(text, sizeof text, "%s%.0f %% half", exact > 0 ? ", " : "", 100 * half);
+    if (exact > 0) app_text(t, "%s: %.0f %% exact%s", trn_isa_text(h->unit), 100 * exact, text);
+    else app_text(t, "%s: %s", trn_isa_text(h->unit), text);
+}
+
 static void host_row(app_table *t, const tb_job *job, const tb_item *item)
 {
     const tb_host *h = item->host;
@@ -124,6 +139,7 @@ static void host_row(app_table *t, const tb_job *job, const tb_item *item)
     app_text(t, "%s", item->format->name);
     app_real(t, h->flops_per_s / 1e9);
     app_real(t, 100 * h->share_of_peak);
+    unit_cell(t, h);
     if (any_beside_bf16(job)) app_real(t, h->bf16.there ? h->bf16.ratio : NAN);
     peers_cells(t, job, h);
     check_cell(t, &h->check);
@@ -147,10 +163,11 @@ static int host_columns(const tb_job *job, app_column *column)
                                         { "run as MxNxK", APP_TEXT, "", "" },
                                         { "format", APP_TEXT, "", "" },
                                         { "GF/s", APP_REAL, "", "" },
-                                        { "% of peak", APP_REAL, "", "" } };
+                                        { "% of peak", APP_REAL, "", "" },
+                                        { "by", APP_TEXT, "", "" } };
     static const app_column last[] = { { "bit check", APP_TEXT, "", "" }, { "digest", APP_TEXT, "", "" } };
     int n = 0;
-    for (int i = 0; i < 5; i++) column[n++] = fixed[i];
+    for (int i = 0; i < 6; i++) column[n++] = fixed[i];
     if (any_beside_bf16(job)) column[n++] = (app_column){ "of bf16", APP_REAL, "", "" };
     n = peer_columns(job, column, n);
     for (int i = 0; i < 2; i++) column[n++] = last[i];
@@ -159,7 +176,7 @@ static int host_columns(const tb_job *job, app_column *column)
 
 static void print_host(const tb_job *job, int work)
 {
-    app_column column[8 + 2 * TB_PEERS];
+    app_column column[10 + 2 * TB_PEERS];
     app_table t;
     app_table_start(&t, column, host_columns(job, column));
     for (int i = 0; i < job->items; i++) {
@@ -331,17 +348,19 @@ static void model_host_row(app_table *t, const tb_job *job, int work, const tb_f
     app_text(t, "%lldx%lldx%lld", (long long)best->m, (long long)best->n, (long long)best->k);
     app_real(t, best->flops_per_s / 1e9);
     app_real(t, 100 * best->share_of_peak);
+    unit_cell(t, best);
     peers_cells(t, job, best);
     check_cell(t, &all);
 }
 
 static void print_model_host(const tb_job *job, span s, const tb_format *format)
 {
-    app_column column[5 + 2 * TB_PEERS] = { { "on this host", APP_TEXT, "", "" },
+    app_column column[6 + 2 * TB_PEERS] = { { "on this host", APP_TEXT, "", "" },
                                             { "fastest shape", APP_TEXT, "", "" },
                                             { "GF/s", APP_REAL, "", "" },
-                                            { "% of peak", APP_REAL, "", "" } };
-    int n = peer_columns(job, column, 4);
+                                            { "% of peak", APP_REAL, "", "" },
+                                            { "by", APP_TEXT, "", "" } };
+    int n = peer_columns(job, column, 5);
     column[n++] = (app_column){ "bit check of all", APP_TEXT, "", "" };
     app_table t;
     app_table_start(&t, column, n);

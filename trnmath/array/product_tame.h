@@ -1,0 +1,340 @@
+/* array/product_tame.h - tiles of a product in an order of its own that need no marks: packed, looked at, added up.
+ * Behind trn_tensor_engine.h. SPDX-License-Identifier: MIT
+ *
+ * DOES: one product a row of the array, in the orders that come down to few instructions: chains of 24 bits toward
+ *     zero, FP32 in halves, and flushing where there is nothing to flush, by the kernels of array/systolic_panels.h;
+ *     wider and exact sums and rounded products by those of array/systolic_tame.h.
+ * DOES NOT: know PSUM, or any numbers that are not tame: array/product_lanes.h asks tile by tile, and has another way.
+ *
+ * A chain in halves is one of four times as many rows: those of the first pass, then those of the second and so on,
+ * each an exact product of 12 bits by 12. Packed panels hold them in that order. Numbers that have no halves are not
+ * tame.
+ *
+ * Rounding toward zero is a mode of the processor, set around kernels that are reached through pointers: whatever they
+ * read was written before, and what they write is read after.
+ *
+ * KNOWN FROM: array/systolic.h, whose bits these are.
+ */
+#ifndef TRNI_ARRAY_PRODUCT_TAME_H
+#define TRNI_ARRAY_PRODUCT_TAME_H
+
+#include "product_define.h"
+#include "systolic_lanes.h"
+#include "systolic_tame.h"
+
+enum { TRNI_REGION_ROWS = 96, TRNI_HALF_PASSES = 4, TRNI_TAME_LINES = (int)TRNI_HALF_PASSES * TRNI_ARRAY_ROWS };
+
+/* ---- the course of a product ---- */
+
+typedef enum trni_course_kind {
+    TRNI_COURSE_NONE,
+    TRNI_COURSE_PANELS,  /* chains of fused multiply-adds in binary32 */
+    TRNI_COURSE_DOUBLES,
+    TRNI_COURSE_SHORT    /* rounded products */
+} trni_course_kind;
+
+typedef struct trni_course {
+    trni_course_kind kind;
+    bool down, halves;
+    bool looks; /* at numbers: plain chains are what they are */
+} trni_course;
+
+/* Chains in halves have so many times the rows. */
+TRNI_FN int trni_course_passes(const trni_course *c) { return c->halves ? (int)TRNI_HALF_PASSES : 1; }
+
+TRNI_COLD trni_course trni_course_of(const trni_product *p)
+{
+    const trn_numerics *n = &p->numerics;
+    const bool fused = TRNI_AARCH64 || p->isa == TRN_ISA_AVX2 || p->isa == TRN_ISA_AVX512,
+               exact = n->accumulator == TRN_ACCUMULATOR_EXACT, single = n->accumulator_bits == 24;
+    trni_course c = { TRNI_COURSE_NONE, n->accumulator == TRN_ACCUMULATOR_TOWARD_ZERO,
+                      p->f32 && !exact && n->fp32_mode == TRN_FP32_SPLIT, true };
+#if !defined(TRNI_FP_DOWN)
+    if (c.down) return c;
+#endif
+    if (p->spread != TRNI_SINGLE || p->integer || n->accumulator > TRN_ACCUMULATOR_EXACT) return c;
+    if (n->product == TRN_PRODUCT_BF16)
+        c.kind = single && !c.down && !exact ? TRNI_COURSE_SHORT : TRNI_COURSE_NONE;
+    else
+        c.kind = fused && single && !exact ? TRNI_COURSE_PANELS : TRNI_COURSE_DOUBLES;
+    c.looks = c.kind != TRNI_COURSE_PANELS || c.halves || trni_flushes(n);
+    return c;
+}
+
+/* ---- packed tiles ---- */
+
+/* Subnormals of the operand's format become zeros. */
+TRNI_INLINE void trni_flush_line_body(float *x, double smallest, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        const uint32_t u = trni_bits(x[i]);
+        const double magnitude = (double)trni_float(u & ~TRNI_F32_SIGN);
+        x[i] = trni_float(u & (magnitude < smallest ? TRNI_F32_SIGN : ~(uint32_t)0));
+    }
+}
+TRNI_DISPATCH_AVX2(trni_flush_line, (float *x, double smallest, size_t n), (x, smallest, n))
+
+typedef union trni_tame_strips { /* [strip][line][TRNI_TAME_ROWS] */
+    double d[(int)TRNI_TAME_LINES * TRNI_REGION_ROWS];
+    float f[(int)TRNI_TAME_LINES * TRNI_REGION_ROWS];
+} trni_tame_strips;
+
+/* Where the numbers of a tile go, and the chains in lines. */
+typedef struct trni_tame_map {
+    trni_chains rows; /* without halves */
+    trni_map map;
+    trni_lane_plan merge;
+} trni_tame_map;
+
+typedef struct trni_tame_work {
+    const trni_product *p;
+    trni_course course;
+    trni_array array;
+    trni_tame_map whole, tail; /* of a full tile, and of the last one */
+    trni_tame_range a_range;
+    bool a_wide; /* strips are there */
+    float a[(int)TRNI_TAME_LINES * TRNI_REGION_ROWS] __attribute__((aligned(64)));
+    float b[(int)TRNI_TAME_LINES * TRNI_TAME_COLUMNS] __attribute__((aligned(64)));
+    trni_tame_strips strips __attribute__((aligned(64)));
+    double wide_b[(int)TRNI_TAME_LINES * TRNI_TAME_COLUMNS] __attribute__((aligned(64)));
+    double sum[(int)TRNI_MAX_CHAINS * TRNI_TAME_CELLS] __attribute__((aligned(64)));
+    float single[(int)TRNI_MAX_CHAINS * TRNI_TAME_CELLS] __attribute__((aligned(64)));
+    uint64_t bad[TRNI_TAME_CELLS];
+} trni_tame_work;
+
+TRNI_COLD void trni_tame_map_init(trni_tame_map *m, const trni_product *p, const trni_course *course, int depth)
+{
+    const int passes = trni_course_passes(course);
+    m->map = trni_map_of(&p->numerics, p->first_row, depth, TRNI_SINGLE);
+    m->rows = m->map.chains;
+    m->merge = trni_lane_plan_of(&p->numerics, p->first_row, depth, p->f32, p->isa);
+    for (int chain = 0, slot = 0; chain < m->rows.count; chain++) {
+        for (int i = 0; i < m->rows.length[chain]; i++, slot++)
+            m->map.line[m->rows.row[slot]] = (uint16_t)(slot + (passes - 1) * (slot - i));
+        m->map.chains.length[chain] *= passes;
+    }
+    m->map.lines *= passes;
+}
+
+TRNI_COLD void trni_tame_init(trni_tame_work *t, const trni_product *p)
+{
+    const int64_t all = trni_product_depth(p), deep = trni_tile_depth(p);
+    t->p = p;
+    t->course = trni_course_of(p);
+    if (!t->course.kind) return;
+    t->array = trni_array_of(1, p->isa);
+    trni_tame_map_init(&t->whole, p, &t->course, (int)deep);
+    trni_tame_map_init(&t->tail, p, &t->course, (int)(all % deep));
+}
+
+TRNI_FN const trni_tame_map *trni_tame_map_of(const trni_tame_work *t, int depth)
+{
+    return depth == trni_tile_depth(t->p) ? &t->whole : &t->tail;
+}
+
+/* The first n of x, whole, become four times as many halves, in the order of the passes: of a (low, low, high, high) or
+ * of b (low, high, low, high). */
+TRNI_INLINE void trni_tame_halves_body(float *x, bool of_b, size_t n)
+{
+    float *__restrict second = x + n, *__restrict third = x + 2 * n, *__restrict last = x + 3 * n;
+    const uint32_t swap = of_b ? ~(uint32_t)0 : 0;
+    for (size_t i = 0; i < n; i++) {
+        const float high = trni_high_part(x[i]), low = x[i] - high;
+        const uint32_t differ = (trni_bits(high) ^ trni_bits(low)) & swap;
+        x[i] = low;
+        second[i] = trni_float(trni_bits(low) ^ differ);
+        third[i] = trni_float(trni_bits(high) ^ differ);
+        last[i] = high;
+    }
+}
+TRNI_DISPATCH_AVX2(trni_tame_halves, (float *x, bool of_b, size_t n), (x, of_b, n))
+
+/* A panel of whole numbers, `width` to a line, chain by chain. */
+TRNI_COLD void trni_tame_split(const trni_tame_work *t, const trni_tame_map *m, float *panel, int width, bool of_b)
+{
+    for (int chain = 0; chain < m->rows.count && t->course.halves; chain++) {
+        const int size = m->rows.length[chain] * width;
+        trni_tame_halves_for(t->p->isa)(panel, of_b, (size_t)size);
+        panel += (int)TRNI_HALF_PASSES * size;
+    }
+}
+
+/* What whole numbers stand in a panel that is yet to be split, subnormal ones flushed if the order says so. */
+TRNI_COLD trni_tame_range trni_tame_look(const trni_tame_work *t, const trni_tame_map *m, const trni_operand *o,
+                                    float *panel, int width)
+{
+    trni_tame_range all = trni_tame_range_none();
+    for (int chain = 0; chain < m->rows.count; chain++) {
+        const size_t size = (size_t)(m->rows.length[chain] * width);
+        if (t->p->numerics.flush_inputs) trni_flush_line_for(t->p->isa)(panel, ldexp(1.0, 1 - o->info.bias), size);
+        if (t->course.looks) all = trni_tame_range_join(all, trni_tame_range_of(panel, size, t->p->isa));
+        panel += (size_t)trni_course_passes(&t->course) * size;
+    }
+    return all;
+}
+
+/* ---- a tile of a, and of b ---- */
+
+/* Panels, strip after strip as the kernels take them; else rows side by side, TRNI_REGION_ROWS of them. */
+TRNI_COLD void trni_tame_pack_a(trni_tame_work *t, const trni_feed *feed, int64_t lane, int lanes, int64_t k, int depth)
+{
+    const trni_tame_map *m = trni_tame_map_of(t, depth);
+    const trni_operand one = trni_operand_slot(&t->p->a, 0);
+    const trni_packer packer = { &t->array, feed, &one, m->map.line, m->map.lines };
+    const bool panels = t->course.kind == TRNI_COURSE_PANELS;
+    const size_t size = (size_t)m->map.lines * TRNI_REGION_ROWS;
+    if (panels) {
+        trni_pack_rows(&packer, lane, lanes, k, depth, t->a);
+    } else {
+        if (lanes < TRNI_REGION_ROWS) memset(t->a, 0, sizeof(float) * size);
+        trni_pack_panel(&packer, lane, lanes, TRNI_REGION_ROWS, k, depth, t->a);
+    }
+    t->a_wide = false;
+    t->a_range = trni_tame_range_none();
+    for (int done = 0, strip; done < lanes; done += strip) {
+        float *at = t->a + done * m->map.lines;
+        strip = panels ? t->array.rows[trni_strip_kernel(&t->array, lanes - done)] : (int)TRNI_REGION_ROWS;
+        t->a_range = trni_tame_range_join(t->a_range, trni_tame_look(t, m, &one, at, strip));
+        trni_tame_split(t, m, at, strip, false);
+    }
+}
+
+/* [panel][line][width of the kernels]; else [line][TRNI_TAME_COLUMNS]. */
+TRNI_COLD trni_tame_range trni_tame_pack_b(trni_tame_work *t, const trni_feed *feed, int64_t lane, int lanes, int64_t k,
+                                      int depth)
+{
+    const trni_tame_map *m = trni_tame_map_of(t, depth);
+    const trni_operand one = trni_operand_slot(&t->p->b, 0);
+    const trni_packer packer = { &t->array, feed, &one, m->map.line, m->map.lines };
+    const int width = t->course.kind == TRNI_COURSE_PANELS ? t->array.width : (int)TRNI_TAME_COLUMNS;
+    trni_tame_range all = trni_tame_range_none();
+    for (int done = 0; done < lanes; done += width) {
+        const int some = lanes - done < width ? lanes - done : width;
+        float *at = t->b + done * m->map.lines;
+        if (some < width) memset(at, 0, sizeof(float) * (size_t)(m->map.lines * width));
+        trni_pack_panel(&packer, lane + done, some, width, k, depth, at);
+        all = trni_tame_range_join(all, trni_tame_look(t, m, &one, at, width));
+        trni_tame_split(t, m, at, width, true);
+    }
+    return all;
+}
+
+/* a, rows side by side, into strips. */
+TRNI_INLINE void trni_tame_wide_strips_body(double *__restrict d, const float *__restrict x, int lines)
+{
+    for (int s = 0; s < TRNI_REGION_ROWS; s += TRNI_TAME_ROWS, x += TRNI_TAME_ROWS)
+        for (int k = 0; k < lines; k++, d += TRNI_TAME_ROWS)
+            for (int i = 0; i < TRNI_TAME_ROWS; i++) d[i] = (double)x[k * TRNI_REGION_ROWS + i];
+}
+TRNI_DISPATCH_AVX2(trni_tame_wide_strips, (double *d, const float *x, int lines), (d, x, lines))
+
+TRNI_FN void trni_tame_strips_of(float *f, const float *x, int lines)
+{
+    for (int s = 0; s < TRNI_REGION_ROWS; s += TRNI_TAME_ROWS, x += TRNI_TAME_ROWS)
+        for (int k = 0; k < lines; k++, f += TRNI_TAME_ROWS)
+            memcpy(f, x + k * TRNI_REGION_ROWS, sizeof *f * TRNI_TAME_ROWS);
+}
+
+/* ---- one tile ----
+ *
+ * `rows` of a, all columns of b, into sum[rows][TRNI_TAME_COLUMNS]. */
+
+TRNI_COLD void trni_tame_panels(const trni_tame_work *t, const trni_tame_map *m, int rows, int columns, float *sum)
+{
+    const int width = t->array.width;
+    const trni_fp_modes before = trni_tame_enter(trni_tame_modes(TRNI_TAME_NOT, t->course.down, t->p->isa));
+    for (int j = 0; j < columns; j += width)
+        for (int row = 0; row < rows;) {
+            const int kernel = trni_strip_kernel(&t->array, rows - row);
+            const float *a = t->a + row * m->map.lines, *b = t->b + j * m->map.lines;
+            trni_strip_times_panel(&t->array, kernel, a, b, &m->map, t->p->numerics.merge, NULL, 0,
+                                   sum + row * TRNI_TAME_COLUMNS + j, TRNI_TAME_COLUMNS, (uintptr_t)b, 0);
+            row += t->array.rows[kernel];
+        }
+    trni_fp_modes_set(before);
+}
+
+/* Four rows in doubles; t->sum is theirs. */
+TRNI_COLD void trni_tame_wide_strip(trni_tame_work *t, const trni_tame_map *m, trni_tame_way way,
+                                    const trni_tame_how *how, bool exact, const double *a)
+{
+    trni_tame_fn *kernel = trni_tame_kernel(way, t->p->isa);
+    const double *b = t->wide_b;
+    double *s = t->sum;
+    const int chains = exact ? 1 : m->map.chains.count;
+    const trni_fp_modes before = trni_tame_enter(trni_tame_modes(way, t->course.down, t->p->isa));
+    for (int chain = 0; chain < chains; chain++, s += TRNI_TAME_CELLS) {
+        const int lines = exact ? m->map.lines : m->map.chains.length[chain];
+        kernel(a, b, how, lines, s);
+        a += lines * TRNI_TAME_ROWS;
+        b += lines * TRNI_TAME_COLUMNS;
+    }
+    if (way != TRNI_TAME_ODD)
+        trni_tame_merge_for(t->p->isa)(way == TRNI_TAME_CUT, t->sum, chains,
+                                       t->p->numerics.merge == TRN_MERGE_ASCENDING, how, TRNI_TAME_CELLS);
+    trni_fp_modes_set(before);
+    if (way == TRNI_TAME_ODD)
+        trni_lane_merge(&m->merge, TRNI_TAME_CELLS, t->sum, t->bad); /* nothing is marked that matters */
+}
+
+TRNI_COLD void trni_tame_wide(trni_tame_work *t, const trni_tame_map *m, const trni_tame_span *span,
+                              trni_tame_way way, int rows, float *sum)
+{
+    const bool exact = t->p->numerics.accumulator == TRN_ACCUMULATOR_EXACT;
+    const trni_tame_how how = trni_tame_how_of(exact ? 53 : t->p->numerics.accumulator_bits, span->high);
+    if (!t->a_wide) trni_tame_wide_strips_for(t->p->isa)(t->strips.d, t->a, m->map.lines);
+    t->a_wide = true;
+    trni_tame_widen_for(t->p->isa)(t->wide_b, t->b, (size_t)m->map.lines * TRNI_TAME_COLUMNS);
+    for (int row = 0; row < rows; row += TRNI_TAME_ROWS) {
+        const int cells = (rows - row < TRNI_TAME_ROWS ? rows - row : (int)TRNI_TAME_ROWS) * TRNI_TAME_COLUMNS;
+        float *to = sum + row * TRNI_TAME_COLUMNS;
+        trni_tame_wide_strip(t, m, way, &how, exact, t->strips.d + row * m->map.lines);
+        if (way == TRNI_TAME_BINS)
+            trni_tame_join_for(t->p->isa)(to, t->sum, t->sum + TRNI_TAME_CELLS, cells);
+        else
+            trni_tame_narrow_for(t->p->isa)(to, t->sum, (size_t)cells);
+    }
+}
+
+/* Rounded products, in binary32. */
+TRNI_COLD void trni_tame_shorts(trni_tame_work *t, const trni_tame_map *m, int rows, float *sum)
+{
+    const trni_chains *c = &m->map.chains;
+    if (!t->a_wide) trni_tame_strips_of(t->strips.f, t->a, m->map.lines);
+    t->a_wide = true;
+    for (int row = 0; row < rows; row += TRNI_TAME_ROWS) {
+        const int cells = (rows - row < TRNI_TAME_ROWS ? rows - row : (int)TRNI_TAME_ROWS) * TRNI_TAME_COLUMNS;
+        const float *a = t->strips.f + row * m->map.lines, *b = t->b;
+        for (int chain = 0; chain < c->count; chain++) {
+            trni_tame_short_kernel(t->p->isa)(a, b, c->length[chain], t->single + chain * TRNI_TAME_CELLS);
+            a += c->length[chain] * TRNI_TAME_ROWS;
+            b += c->length[chain] * TRNI_TAME_COLUMNS;
+        }
+        trni_lane_merge_single(&m->merge, TRNI_TAME_CELLS, t->single);
+        memcpy(sum + row * TRNI_TAME_COLUMNS, t->single, sizeof(float) * (size_t)cells);
+    }
+}
+
+/* False where the numbers are not tame; sum is as it was then. */
+TRNI_COLD bool trni_tame_tile(trni_tame_work *t, const trni_feed *feed_b, int rows, int64_t column, int columns,
+                              int64_t k, int depth, float *sum)
+{
+    const trni_tame_map *m = trni_tame_map_of(t, depth);
+    const trn_numerics *n = &t->p->numerics;
+    const trni_tame_range b_range = trni_tame_pack_b(t, feed_b, column, columns, k, depth);
+    const trni_tame_span span = trni_tame_span_of(&t->a_range, &b_range, m->map.depth);
+    if (t->course.kind == TRNI_COURSE_PANELS) {
+        if ((t->course.halves && !span.finite) || (trni_flushes(n) && !trni_tame_normal(&span))) return false;
+        trni_tame_panels(t, m, rows, columns, sum);
+    } else if (t->course.kind == TRNI_COURSE_SHORT) {
+        if (!trni_tame_short_applies(&span)) return false;
+        trni_tame_shorts(t, m, rows, sum);
+    } else {
+        const trni_tame_way way = trni_tame_way_of(n, &span, t->course.halves, t->p->isa);
+        if (way == TRNI_TAME_NOT) return false;
+        trni_tame_wide(t, m, &span, way, rows, sum);
+    }
+    return true;
+}
+
+#endif /* TRNI_ARRAY_PRODUCT_TAME_H */

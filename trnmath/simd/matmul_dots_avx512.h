@@ -1,0 +1,60 @@
+/* simd/matmul_dots_avx512.h - array/matmul_dots.h for codes of a byte: four chains of four columns in a vector.
+ * Behind trn_matmul.h. SPDX-License-Identifier: MIT
+ *
+ * A SIMD kernel: here because it is faster than decoding lines first, and it returns the same bits. Sixteen codes of
+ * each of four columns are a register, turned such that what simd/systolic_feed_avx512.h looks up comes as four numbers
+ * along K of each column, four times. Included by array/matmul_dots.h only, and not at all under TRN_NO_INTRINSICS.
+ */
+#ifndef TRNI_ARRAY_MATMUL_DOTS_H
+#include "../array/matmul_dots.h" /* which includes this file where it belongs */
+#elif !defined(TRNI_SIMD_MATMUL_DOTS_AVX512_H)
+#define TRNI_SIMD_MATMUL_DOTS_AVX512_H
+
+#include <immintrin.h>
+
+TRNI_SIMD_BEGIN
+
+#define TRNI_DOT_CODES(at) _mm_loadu_si128((const __m128i *)(const void *)(at))
+
+/* Sixteen codes of each of four columns; code 4 q + j of a column comes to byte 4 j + q of its quarter. */
+__attribute__((unused, always_inline)) TRNI_TARGET_AVX512 static inline __m512i
+trni_dot_codes_512(const unsigned char *line, int64_t step)
+{
+    const __m128i turn = _mm_setr_epi8(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15);
+    __m512i codes = _mm512_castsi128_si512(TRNI_DOT_CODES(line));
+    codes = _mm512_inserti32x4(codes, TRNI_DOT_CODES(line + step), 1);
+    codes = _mm512_inserti32x4(codes, TRNI_DOT_CODES(line + 2 * step), 2);
+    codes = _mm512_inserti32x4(codes, TRNI_DOT_CODES(line + 3 * step), 3);
+    return _mm512_shuffle_epi8(codes, _mm512_maskz_broadcast_i32x4(0xffff, turn));
+}
+
+/* Eight columns, as trni_dots_8. */
+TRNI_KERNEL TRNI_TARGET_AVX512 static void trni_simd_dots_8_bytes_avx512(const trni_decoder *decoder, float *s,
+                                                                           const float *x, const unsigned char *line,
+                                                                           int64_t step, int depth)
+{
+    enum { codes = 16 };
+    const trni_magnitudes512 t = trni_magnitudes512_load(decoder);
+    __m512 sum[2] = { _mm512_setzero_ps(), _mm512_setzero_ps() };
+    int k = 0;
+    for (; k + codes <= depth; k += codes)
+        for (int half = 0; half < 2; half++) {
+            __m512 v[4];
+            trni_woven_512(&t, trni_dot_codes_512(line + 4 * half * step + k, step), v);
+            for (int q = 0; q < 4; q++) {
+                const __m512 four = _mm512_maskz_broadcast_f32x4(0xffff, _mm_loadu_ps(x + k + 4 * q));
+                sum[half] = _mm512_fmadd_ps(four, v[q], sum[half]);
+            }
+        }
+    _mm512_storeu_ps(s, sum[0]);
+    _mm512_storeu_ps(s + 4 * TRNI_DOT_CHAINS, sum[1]);
+    for (int i = 0; i < TRNI_DOTS && k < depth; i++)
+        for (int r = k; r < depth; r++) {
+            float *const chain = s + i * TRNI_DOT_CHAINS + r % TRNI_DOT_CHAINS;
+            *chain = __builtin_fmaf(x[r], trni_float((uint32_t)decoder->high[line[i * step + r]] << 16), *chain);
+        }
+}
+
+#undef TRNI_DOT_CODES
+TRNI_SIMD_END
+#endif /* TRNI_SIMD_MATMUL_DOTS_AVX512_H */
