@@ -166,7 +166,8 @@ TRNI_FN void trni_ballot_numerics(trni_ballot *b, const char *owner, const trn_m
     X(scratch, HERE, "memory")                                                                 \
     X(scratch_bytes, HERE, "memory")                                                           \
     X(error, HERE, "where a process wants its sentence")                                       \
-    X(packed, HERE, "it belongs to another b, and is not looked at")
+    X(packed, HERE, "it belongs to another b, and is not looked at")                           \
+    X(units, HERE, "what this host's unit did")
 
 TRNI_TILES(trn_matmul_args, TRNI_BALLOT_MATMUL)
 
