@@ -84,7 +84,7 @@ TRNI_KERNEL TRNI_TARGET_QUADS static void trni_simd_quads_weave(uint32_t *dst, c
 {
     const __m512i of = _mm512_broadcast_i32x4(_mm_loadu_si128((const __m128i *)(const void *)table));
     for (size_t j = 0; j < n; j += 16) {
-        const __mmask16 there = n - j < 16 ? (__mmask16)((1u << (n - j)) - 1) : (__mmask16)0xffff;
+        const __mmask16 there = (__mmask16)(n - j < 16 ? (1u << (n - j)) - 1 : 0xffffu);
         __m512i word = _mm512_setzero_si512();
         TRNI_QUADS_EACH(i, 4)
         {
