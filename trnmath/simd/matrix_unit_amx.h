@@ -39,7 +39,7 @@ TRNI_KERNEL static void trni_simd_tiles_begin(void)
 TRNI_KERNEL static void trni_simd_tiles_end(void) { __asm__ volatile("tilerelease" : : : "memory"); }
 
 /* The registers of tiles are nobody else's here: compilers that were not told of AMX do not know their names. */
-#define TRNI_TILES(product)                                                                                            \
+#define TRNI_AMX_BLOCKS(product)                                                                                       \
     const long a_step = 64, b_step = 128;                                                                              \
     (void)width;                                                                                                       \
     __asm__ volatile("tilezero %%tmm0\n\ttilezero %%tmm1" : : : "memory");                                             \
@@ -55,9 +55,9 @@ TRNI_KERNEL static void trni_simd_tiles_end(void) { __asm__ volatile("tilereleas
                      : "r"(out), "r"(b_step)                                                                           \
                      : "memory")
 
-TRNI_KERNEL static void trni_simd_tiles_bf16(TRNI_UNIT_PARAMS(float)) { TRNI_TILES("tdpbf16ps"); }
-TRNI_KERNEL static void trni_simd_tiles_int8(TRNI_UNIT_PARAMS(int32_t)) { TRNI_TILES("tdpbsud"); }
-#undef TRNI_TILES
+TRNI_KERNEL static void trni_simd_tiles_bf16(TRNI_UNIT_PARAMS(float)) { TRNI_AMX_BLOCKS("tdpbf16ps"); }
+TRNI_KERNEL static void trni_simd_tiles_int8(TRNI_UNIT_PARAMS(int32_t)) { TRNI_AMX_BLOCKS("tdpbsud"); }
+#undef TRNI_AMX_BLOCKS
 
 #endif /* TRNI_UNIT_AMX */
 #endif /* TRNI_SIMD_MATRIX_UNIT_AMX_H */
