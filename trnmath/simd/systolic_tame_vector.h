@@ -40,8 +40,8 @@ TRNI_V_INLINE TRNI_V_DOUBLE TRNI_V_NAME(trni_simd_tame_shorten)(const trni_tame_
 TRNI_V_INLINE __m512d trni_simd_tame_odd_step_avx512(__m512d x, __m512d w, __m512d s, __m512i mask, __m512i cut,
                                                      const trni_tame_how *how)
 {
-    const __m512d down = _mm512_fmadd_round_pd(x, w, s, _MM_FROUND_TO_NEG_INF | _MM_FROUND_NO_EXC),
-                  up = _mm512_fmadd_round_pd(x, w, s, _MM_FROUND_TO_POS_INF | _MM_FROUND_NO_EXC);
+    const __m512d down = _mm512_mask_fmadd_round_pd(x, (__mmask8)0xff, w, s, _MM_FROUND_TO_NEG_INF | _MM_FROUND_NO_EXC),
+                  up = _mm512_mask_fmadd_round_pd(x, (__mmask8)0xff, w, s, _MM_FROUND_TO_POS_INF | _MM_FROUND_NO_EXC);
     const __mmask8 odd = _mm512_test_epi64_mask(_mm512_castpd_si512(down), _mm512_set1_epi64(1));
     (void)how;
     return trni_simd_tame_shorten_avx512(TRNI_TAME_ODD, _mm512_mask_mov_pd(up, odd, down), mask, cut);
