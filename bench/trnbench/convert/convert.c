@@ -253,7 +253,7 @@ static int run(options *o)
     if (job->conversion && job->items == 0) return app_complain(APP_USAGE, "no conversion is left by these filters");
     job->item = calloc((size_t)job->items + 1, sizeof *job->item);
     if (!job->conversion || !job->item) return app_complain(APP_USAGE, "there is not enough memory");
-    tb_makers_load();
+    if (!o->no_peers) tb_makers_load();
     for (int i = 0; i < job->items; i++) {
         job->item[i].conversion = &job->conversion[i];
         if (job->golden_there && check_item(job, &job->item[i]) != APP_OK) checked = APP_FAILED;
