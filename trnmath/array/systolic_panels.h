@@ -306,6 +306,10 @@ typedef struct trni_array {
 #define trni_micro_all(rows) trni_micro_exact_##rows##x4
 static const trni_array trni_array_plain[4] = { TRNI_PLAIN(any), TRNI_PLAIN(one), TRNI_PLAIN(two), TRNI_PLAIN(all) };
 #undef TRNI_PLAIN
+#undef trni_micro_any
+#undef trni_micro_one
+#undef trni_micro_two
+#undef trni_micro_all
 
 /* Does it pay to look for tiles whose products are exact? */
 TRNI_FN bool trni_array_looks(const trni_array *array) { return array->micro[0] == trni_micro_slow_4; }
