@@ -76,10 +76,10 @@ TRNI_INLINE void trni_unit_int8_emulated_body(TRNI_UNIT_PARAMS(int32_t))
 TRNI_DISPATCH_ONE(trni_unit_int8_emulated, (TRNI_UNIT_PARAMS(int32_t)), (TRNI_UNIT_ARGS))
 
 #define TRNI_UNIT_SIMD (TRNI_INTRINSICS && TRNI_X86)
-#if TRNI_UNIT_SIMD
+/* Assemblers know the instructions since binutils 2.35 and LLVM 11; compilers as old as that come with none older. */
+#define TRNI_UNIT_AMX (TRNI_UNIT_SIMD && ((TRNI_CLANG && __clang_major__ >= 11) || (!TRNI_CLANG && __GNUC__ >= 11)))
+#if TRNI_UNIT_AMX
 #include "../simd/matrix_unit_amx.h"
-#else
-#define TRNI_UNIT_AMX 0
 #endif
 
 /* ---- the test ---- */

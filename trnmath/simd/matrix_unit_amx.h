@@ -14,9 +14,6 @@
 #elif !defined(TRNI_SIMD_MATRIX_UNIT_AMX_H)
 #define TRNI_SIMD_MATRIX_UNIT_AMX_H
 
-/* Assemblers know the instructions since binutils 2.35 and LLVM 11; compilers as old as that come with none older. */
-#define TRNI_UNIT_AMX ((TRNI_CLANG && __clang_major__ >= 11) || (!TRNI_CLANG && __GNUC__ >= 11))
-
 #if TRNI_UNIT_AMX
 
 /* Palette 1; the bytes of a row and the rows of each tile. */
