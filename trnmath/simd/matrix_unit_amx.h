@@ -37,7 +37,7 @@ TRNI_KERNEL static void trni_simd_tiles_end(void) { __asm__ volatile("tilereleas
 
 /* The registers of tiles are nobody else's here: compilers that were not told of AMX do not know their names. */
 #define TRNI_AMX_BLOCKS(product)                                                                                       \
-    const long a_step = 64, b_step = 128;                                                                              \
+    const intptr_t a_step = 64, b_step = 128;                                                                          \
     (void)width;                                                                                                       \
     __asm__ volatile("tilezero %%tmm0\n\ttilezero %%tmm1" : : : "memory");                                             \
     for (; blocks > 0; blocks--, a += TRNI_UNIT_TILE, b += 2 * TRNI_UNIT_TILE)                                         \
