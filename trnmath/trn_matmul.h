@@ -259,10 +259,10 @@ TRNI_DRIVER void trni_matmul_plan_of(trni_matmul_plan *plan, trni_product *p)
     plan->bytes = 0;
     if (packed || integer) trni_matmul_turn(p);
     if (packed) {
-        const bool tiles = p->unit != TRN_ISA_AVX512_BF16 && trni_unit_applies(p);
-        const trni_array array = trni_matmul_array(p, tiles);
+        const bool unit = trni_unit_applies(p);
+        const trni_array array = trni_matmul_array(p, unit);
         plan->way = TRNI_MATMUL_PACKED;
-        trni_cut_of(&plan->cut, p, &array);
+        trni_cut_of(&plan->cut, p, &array, unit);
         plan->bytes = trni_cut_bytes(&plan->cut);
     } else if (integer && p->a.lanes >= TRNI_INT8_FEW) {
         plan->way = TRNI_MATMUL_INT8;

@@ -25,17 +25,19 @@ enum { TRNI_UNIT_LEAST = 1 << 18 /* multiply-adds */, TRNI_UNIT_LEAST_ROWS = 64 
 /* Are all its numbers BF16 numbers? */
 TRNI_FN bool trni_unit_takes(const trni_operand *o) { return o->format == TRN_BF16 || o->info.bits <= 8; }
 
+/* Of a product that has a unit: tiles, or dot products? */
+TRNI_FN bool trni_unit_has_tiles(const trni_product *p) { return p->unit != TRN_ISA_AVX512_BF16; }
+
 TRNI_DRIVER bool trni_unit_applies(const trni_product *p)
 {
     const trn_numerics *n = &p->numerics;
-    const bool tiles = p->unit == TRN_ISA_AMX || p->unit == TRN_ISA_AMX_EMULATED;
     if (p->unit == TRN_ISA_AUTO || p->integer || !trni_unit_takes(&p->a) || !trni_unit_takes(&p->b)) return false;
     if (n->merge != TRN_MERGE_ASCENDING && n->chains >= 4) return false;
     if (p->unit == TRN_ISA_AMX_EMULATED) return p->a.lanes >= TRNI_UNIT_ROWS;
     if (p->a.lanes < TRNI_UNIT_LEAST_ROWS ||
         (double)p->a.lanes * (double)p->b.lanes * (double)p->a.depth < (double)TRNI_UNIT_LEAST)
         return false;
-    return !tiles || trni_unit_of(p->unit, p->isa).bf16;
+    return !trni_unit_has_tiles(p) || trni_unit_of(p->unit, p->isa).bf16;
 }
 
 /* ---- a thread's words ---- */
@@ -60,19 +62,13 @@ TRNI_DRIVER size_t trni_unit_words_of(const trni_unit_map *map)
     return (size_t)map->rows + (map->half ? (size_t)(map->chains * TRNI_UNIT_WORDS) : 0);
 }
 
-TRNI_DRIVER void trni_unit_work_maps(trni_unit_work *u, const trni_product *p)
+TRNI_DRIVER void trni_unit_work_maps(trni_unit_work *u, const trni_product *p, const trni_map *whole,
+                                     const trni_map *tail)
 {
-    const int deep = (int)trni_tile_depth(p), rest = (int)(p->a.depth % deep);
-    const bool tiles = p->unit != TRN_ISA_AVX512_BF16;
+    const bool tiles = trni_unit_has_tiles(p);
     memset(u, 0, sizeof *u);
-    if (p->a.depth >= deep) {
-        const trni_map map = trni_map_of(&p->numerics, 0, deep, p->spread);
-        u->whole = trni_unit_map_of(&map, tiles);
-    }
-    if (rest) {
-        const trni_map map = trni_map_of(&p->numerics, 0, rest, p->spread);
-        u->tail = trni_unit_map_of(&map, tiles);
-    }
+    if (whole->depth) u->whole = trni_unit_map_of(whole, tiles);
+    if (tail->depth) u->tail = trni_unit_map_of(tail, tiles);
 }
 
 /* Steps from tile to tile; returns the bytes of everything. `rows` and `columns` of a slab, `tiles` along K. */

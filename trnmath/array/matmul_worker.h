@@ -112,7 +112,7 @@ TRNI_FN int64_t trni_slab_depth(const trni_product *p, const trni_cut *cut)
 TRNI_DRIVER trni_array trni_matmul_array(const trni_product *p, bool unit)
 {
     trni_array array = trni_array_of(trni_spread_group(p->spread), p->isa);
-    if (unit && p->unit != TRN_ISA_AVX512_BF16) {
+    if (unit && trni_unit_has_tiles(p)) {
         array.rows[0] = TRNI_UNIT_ROWS;
         array.micro[0] = NULL;
     }
@@ -124,25 +124,37 @@ TRNI_FN int64_t trni_slab_tiles(const trni_product *p, const trni_cut *cut)
     return trni_ceil_div(trni_min64(p->a.depth, cut->slab_depth), trni_tile_depth(p));
 }
 
+/* Of a full tile, and of the last one; of depth 0 where there is none. */
+TRNI_DRIVER void trni_product_maps(const trni_product *p, trni_map *whole, trni_map *tail)
+{
+    const int deep = (int)trni_tile_depth(p), rest = (int)(p->a.depth % deep);
+    whole->depth = tail->depth = 0;
+    if (p->a.depth >= deep) *whole = trni_map_of(&p->numerics, 0, deep, p->spread);
+    if (rest) *tail = trni_map_of(&p->numerics, 0, rest, p->spread);
+}
+
 /* Of a matrix unit's words for one slab. */
 TRNI_DRIVER size_t trni_unit_work_init(trni_unit_work *u, const trni_cut *cut, const trni_product *p,
-                                       const trni_array *array)
+                                       const trni_array *array, const trni_map *whole, const trni_map *tail)
 {
     const int64_t rows = cut->few ? cut->rows : (int64_t)TRNI_SLAB_ROWS,
                   some = cut->few ? (int64_t)TRNI_THIN_PANELS * array->width : cut->slab_columns;
-    trni_unit_work_maps(u, p);
+    trni_unit_work_maps(u, p, whole, tail);
     return trni_unit_work_lay(u, array, rows, trni_min64(cut->columns, some), trni_slab_tiles(p, cut));
 }
 
 TRNI_DRIVER size_t trni_cut_unit_bytes(const trni_cut *cut, const trni_product *p, const trni_array *array)
 {
     trni_unit_work u;
-    return (size_t)trni_round_up((int64_t)trni_unit_work_init(&u, cut, p, array), TRNI_SCRATCH_ALIGN);
+    trni_map whole, tail;
+    trni_product_maps(p, &whole, &tail);
+    return (size_t)trni_round_up((int64_t)trni_unit_work_init(&u, cut, p, array, &whole, &tail), TRNI_SCRATCH_ALIGN);
 }
 
-TRNI_DRIVER void trni_cut_of(trni_cut *cut, const trni_product *p, const trni_array *array)
+/* `array` is what trni_matmul_array gives with or without a `unit`. */
+TRNI_DRIVER void trni_cut_of(trni_cut *cut, const trni_product *p, const trni_array *array, bool unit)
 {
-    cut->unit = array->rows[0] == TRNI_UNIT_ROWS || (p->unit == TRN_ISA_AVX512_BF16 && trni_unit_applies(p));
+    cut->unit = unit;
     trni_cut_threads(cut, p->a.lanes, p->b.lanes, p->a.depth, array);
     cut->single = p->a.lanes == 1 && p->b.lane_stride == 1 && p->b.lanes >= array->width && !p->packed;
     cut->dots = trni_dots_apply(p) && !p->packed;
@@ -215,11 +227,8 @@ TRNI_DRIVER void trni_worker_init(trni_worker *w, const trni_product *p, const t
     w->array = trni_matmul_array(p, cut->unit);
     trni_feed_init(&w->feed_a, &p->a, p->isa);
     trni_feed_init(&w->feed_b, &p->b, p->isa);
-    const int deep = (int)trni_tile_depth(p), rest = (int)(p->a.depth % deep);
-    w->whole.depth = w->tail.depth = 0;
+    trni_product_maps(p, &w->whole, &w->tail);
     w->quads.multiply = NULL;
-    if (p->a.depth >= deep) w->whole = trni_map_of(&p->numerics, 0, deep, p->spread);
-    if (rest) w->tail = trni_map_of(&p->numerics, 0, rest, p->spread);
     if (p->numerics.psum_format == TRN_BF16) trni_psum_encoder_init(&w->psum_encoder, p);
     w->a = (float *)(void *)(scratch);
     w->b = w->a + cut->a_floats;
@@ -227,7 +236,7 @@ TRNI_DRIVER void trni_worker_init(trni_worker *w, const trni_product *p, const t
     w->psum = w->local + cut->local_floats;
     w->row = w->psum + cut->psum_floats;
     if (!cut->unit) return;
-    trni_unit_work_init(&w->unit, cut, p, &w->array);
+    trni_unit_work_init(&w->unit, cut, p, &w->array, &w->whole, &w->tail);
     trni_unit_work_kernels(&w->unit, p, &w->array);
     trni_unit_work_place(&w->unit, scratch + cut->thread_bytes - cut->unit_bytes, trni_slab_tiles(p, cut));
 }

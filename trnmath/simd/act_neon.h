@@ -12,9 +12,7 @@
 #elif !defined(TRNI_SIMD_ACT_NEON_H)
 #define TRNI_SIMD_ACT_NEON_H
 
-#include <arm_neon.h>
-
-#define TRNI_NEON_INLINE __attribute__((unused, always_inline)) static inline
+#include "neon.h"
 
 /* Where x is positive, and where it is negative. */
 typedef struct trni_act_sides_neon {
@@ -245,5 +243,4 @@ TRNI_KERNEL static void trni_simd_act_scalings_neon(const trni_act_plan *p, floa
     else trni_act_laws_neon(p, -1, dst, src, n);
 }
 
-#undef TRNI_NEON_INLINE
 #endif /* TRNI_SIMD_ACT_NEON_H */

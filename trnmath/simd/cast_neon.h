@@ -10,14 +10,7 @@
 #elif !defined(TRNI_SIMD_CAST_NEON_H)
 #define TRNI_SIMD_CAST_NEON_H
 
-#include <arm_neon.h>
-
-#if TRNI_CLANG
-#define TRNI_NEON_EACH(i, n) _Pragma("clang loop unroll(full)") for (int i = 0; i < (n); i++)
-#else
-#define TRNI_NEON_EACH(i, n) _Pragma("GCC unroll 16") for (int i = 0; i < (n); i++)
-#endif
-#define TRNI_NEON_INLINE __attribute__((unused, always_inline)) static inline
+#include "neon.h"
 
 enum { TRNI_NEON_BLOCK = 32 };
 
@@ -145,6 +138,4 @@ TRNI_KERNEL static void trni_neon_nearest(const trni_rule *r, trni_cast_rest *s)
     if (s->n > 0 && s->n < block) trni_cast_last(r, s, 1, block, trni_neon_nearest);
 }
 
-#undef TRNI_NEON_INLINE
-#undef TRNI_NEON_EACH
 #endif /* TRNI_SIMD_CAST_NEON_H */

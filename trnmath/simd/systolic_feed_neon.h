@@ -10,14 +10,7 @@
 #elif !defined(TRNI_SIMD_SYSTOLIC_FEED_NEON_H)
 #define TRNI_SIMD_SYSTOLIC_FEED_NEON_H
 
-#include <arm_neon.h>
-
-#if TRNI_CLANG
-#define TRNI_NEON_EACH(i, n) _Pragma("clang loop unroll(full)") for (int i = 0; i < (n); i++)
-#else
-#define TRNI_NEON_EACH(i, n) _Pragma("GCC unroll 16") for (int i = 0; i < (n); i++)
-#endif
-#define TRNI_NEON_INLINE __attribute__((unused, always_inline)) static inline
+#include "neon.h"
 
 /* Sixteen codes at any address, as floats. */
 enum { TRNI_NEON_CODES = 16, TRNI_NEON_TOGETHER = 4 /* lines */ };
@@ -124,6 +117,4 @@ TRNI_NEON_FEED(bf16, 2)
 TRNI_NEON_FEED(f16, 2)
 #undef TRNI_NEON_FEED
 
-#undef TRNI_NEON_INLINE
-#undef TRNI_NEON_EACH
 #endif /* TRNI_SIMD_SYSTOLIC_FEED_NEON_H */

@@ -11,16 +11,9 @@
 #elif !defined(TRNI_SIMD_SYSTOLIC_PANELS_NEON_H)
 #define TRNI_SIMD_SYSTOLIC_PANELS_NEON_H
 
-#include <arm_neon.h>
+#include "neon.h"
 
 TRNI_SIMD_BEGIN
-
-#if TRNI_CLANG
-#define TRNI_NEON_EACH(i, n) _Pragma("clang loop unroll(full)") for (int i = 0; i < (n); i++)
-#else
-#define TRNI_NEON_EACH(i, n) _Pragma("GCC unroll 16") for (int i = 0; i < (n); i++)
-#endif
-#define TRNI_NEON_INLINE __attribute__((unused, always_inline)) static inline
 
 enum { TRNI_NEON_ROWS = 6, TRNI_NEON_COLUMNS = 4 /* vectors */, TRNI_NEON_WIDTH = 16 };
 
@@ -105,7 +98,5 @@ TRNI_NEON_MICRO(4, 4)
 TRNI_NEON_MICRO(1, 4)
 #undef TRNI_NEON_MICRO
 
-#undef TRNI_NEON_INLINE
-#undef TRNI_NEON_EACH
 TRNI_SIMD_END
 #endif /* TRNI_SIMD_SYSTOLIC_PANELS_NEON_H */

@@ -1,0 +1,20 @@
+/* simd/neon.h - what kernels in NEON are written with.
+ * Behind trn_act.h trn_convert.h trn_sparse.h trn_tensor_engine.h. SPDX-License-Identifier: MIT
+ */
+#ifndef TRNI_SIMD_NEON_H
+#define TRNI_SIMD_NEON_H
+
+#include "../trn_cpu.h"
+
+#if TRNI_AARCH64
+#include <arm_neon.h>
+
+#if TRNI_CLANG
+#define TRNI_NEON_EACH(i, n) _Pragma("clang loop unroll(full)") for (int i = 0; i < (n); i++)
+#else
+#define TRNI_NEON_EACH(i, n) _Pragma("GCC unroll 16") for (int i = 0; i < (n); i++)
+#endif
+#define TRNI_NEON_INLINE __attribute__((unused, always_inline)) static inline
+#endif
+
+#endif /* TRNI_SIMD_NEON_H */
