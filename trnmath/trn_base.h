@@ -108,16 +108,20 @@
 
 #define TRNI_FN static inline __attribute__((unused))
 #define TRNI_INLINE static inline __attribute__((unused, always_inline))
-/* What takes no part in the speed of large arrays, compiled for little time: TRNI_DRIVER runs once per call, TRNI_COLD
- * hardly ever, and for little space. Others do not inline either: gcc, where the optimisation differs. */
+/* What takes no part in the speed of large arrays, compiled for little time: TRNI_DRIVER runs once per call, of small
+ * ones, too; TRNI_LEAN prepares large pieces of work, and TRNI_COLD hardly ever runs, both for little space. Others do
+ * not inline any of them: gcc, where the optimisation differs. */
 #if defined(__clang__)
 #define TRNI_DRIVER static inline __attribute__((unused, noinline))
+#define TRNI_LEAN static inline __attribute__((unused, minsize, noinline))
 #define TRNI_COLD static inline __attribute__((unused, cold, noinline))
 #elif defined(__OPTIMIZE__)
 #define TRNI_DRIVER static inline __attribute__((unused, optimize("O1")))
+#define TRNI_LEAN static inline __attribute__((unused, optimize("Os")))
 #define TRNI_COLD static inline __attribute__((unused, cold, optimize("O1")))
 #else
 #define TRNI_DRIVER static inline __attribute__((unused))
+#define TRNI_LEAN static inline __attribute__((unused))
 #define TRNI_COLD static inline __attribute__((unused))
 #endif
 #define TRNI_DATA static const __attribute__((unused))

@@ -174,7 +174,7 @@ TRNI_DRIVER trn_status trni_matmul_check(const trn_matmul_args *args, trni_produ
     if (status == TRN_OK && args->packed) status = trni_pack_use(p, args->packed, args->error);
     p->counts = args->units ? &args->units->vectors : NULL;
     if (status != TRN_OK) return status;
-    const bool bf16_psum = args->generation == TRN_GENERATION_DEFAULT || trn_core_spec_of(p->generation)->bf16_psum;
+    const bool bf16_psum = args->generation == TRN_GENERATION_DEFAULT || trni_core_plain_of(p->generation)->bf16_psum;
     if (p->numerics.psum_format == TRN_BF16 && !bf16_psum)
         return trni_fail(args->error, TRN_EUNSUPPORTED,
                          "numerics.psum_format = bfloat16, which %s's PSUM does not hold",

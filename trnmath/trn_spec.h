@@ -216,10 +216,12 @@ TRNI_DATA trn_source trni_chip_source[][TRNI_CHIP_FIELD_COUNT] = {
     { TRNI_CHIP_V2(TRNI_SOURCE) }, { TRNI_CHIP_V3(TRNI_SOURCE) }, { TRNI_CHIP_V4(TRNI_SOURCE) }
 };
 
+TRNI_DATA char trni_chip_name[][10] = { "Trainium1", "Trainium2", "Trainium3" };
+
 TRNI_DATA trn_chip_spec trni_chip[] = {
-    { "Trainium1", &trni_core[0], trni_chip_source[0], TRNI_CHIP_V2(TRNI_VALUE) },
-    { "Trainium2", &trni_core[1], trni_chip_source[1], TRNI_CHIP_V3(TRNI_VALUE) },
-    { "Trainium3", &trni_core[2], trni_chip_source[2], TRNI_CHIP_V4(TRNI_VALUE) },
+    { trni_chip_name[0], &trni_core[0], trni_chip_source[0], TRNI_CHIP_V2(TRNI_VALUE) },
+    { trni_chip_name[1], &trni_core[1], trni_chip_source[1], TRNI_CHIP_V3(TRNI_VALUE) },
+    { trni_chip_name[2], &trni_core[2], trni_chip_source[2], TRNI_CHIP_V4(TRNI_VALUE) },
 };
 
 TRN_API const trn_chip_spec *trn_chip_spec_of(trn_generation generation)
@@ -230,8 +232,8 @@ TRN_API const trn_chip_spec *trn_chip_spec_of(trn_generation generation)
 
 TRN_API const char *trn_generation_name(trn_generation generation)
 {
-    const trn_chip_spec *chip = trn_chip_spec_of(generation);
-    return chip ? chip->name : "an unknown generation";
+    const int i = trni_generation_index(generation);
+    return i < 0 ? "an unknown generation" : trni_chip_name[i];
 }
 
 /* Published flop/s of one chip; 0 when absent. */

@@ -195,6 +195,13 @@ TRNI_DATA trn_core_spec trni_core[] = {
     { TRN_TRAINIUM3, "NeuronCore-v4", trni_core_source[2], TRNI_CORE_V4(TRNI_VALUE) },
 };
 
+/* The same without sources, which programs that only multiply need not hold. */
+TRNI_DATA trn_core_spec trni_core_plain[] = {
+    { TRN_TRAINIUM1, "NeuronCore-v2", NULL, TRNI_CORE_V2(TRNI_VALUE) },
+    { TRN_TRAINIUM2, "NeuronCore-v3", NULL, TRNI_CORE_V3(TRNI_VALUE) },
+    { TRN_TRAINIUM3, "NeuronCore-v4", NULL, TRNI_CORE_V4(TRNI_VALUE) },
+};
+
 /* The position of a generation in the tables of cores and chips; -1 when there is no such generation. */
 TRNI_FN int trni_generation_index(trn_generation generation)
 {
@@ -207,6 +214,12 @@ TRN_API const trn_core_spec *trn_core_spec_of(trn_generation generation)
 {
     const int i = trni_generation_index(generation);
     return i < 0 ? NULL : &trni_core[i];
+}
+
+TRNI_FN const trn_core_spec *trni_core_plain_of(trn_generation generation)
+{
+    const int i = trni_generation_index(generation);
+    return i < 0 ? NULL : &trni_core_plain[i];
 }
 
 TRN_API double trn_core_sbuf_bytes(const trn_core_spec *core) { return core->partitions * core->sbuf_partition_bytes; }

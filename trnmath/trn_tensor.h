@@ -304,7 +304,7 @@ typedef struct trni_axis {
 
 /* Is there a choice of the variables, not all zero when `nonzero`, with |distance + sum of step*value| < size?
  * Axes are sorted by falling step, so that ordinary layouts leave one or two values to try on each. */
-TRNI_DRIVER bool trni_meet(const trni_axis *axis, int n, int64_t distance, int64_t size, bool nonzero, int *budget)
+TRNI_LEAN bool trni_meet(const trni_axis *axis, int n, int64_t distance, int64_t size, bool nonzero, int *budget)
 {
     if (n == 0) return !nonzero && distance > -size && distance < size;
     int64_t below = 0, above = 0; /* what the later axes can add */

@@ -87,7 +87,7 @@ TRNI_DRIVER void trni_dot_line(const trni_feed *feed, const unsigned char *src, 
 }
 
 /* PSUM of `count` columns after the tile at k, whose chains have come to s. */
-TRNI_DRIVER void trni_dots_join(const trni_worker *w, const float s[TRNI_DOTS][TRNI_DOT_CHAINS], int64_t k, int64_t n,
+TRNI_LEAN void trni_dots_join(const trni_worker *w, const float s[TRNI_DOTS][TRNI_DOT_CHAINS], int64_t k, int64_t n,
                                 int count, float *psum)
 {
     const bool pairs = w->p->numerics.merge == TRN_MERGE_PAIRWISE, fresh = k == 0 && !w->p->accumulate;
@@ -100,7 +100,7 @@ TRNI_DRIVER void trni_dots_join(const trni_worker *w, const float s[TRNI_DOTS][T
 }
 
 /* Eight columns of codes of a byte, looked up where they stand. */
-TRNI_DRIVER void trni_dots_codes(const trni_worker *w, const float *x, int64_t k, int64_t depth, int64_t n, float *psum)
+TRNI_LEAN void trni_dots_codes(const trni_worker *w, const float *x, int64_t k, int64_t depth, int64_t n, float *psum)
 {
 #if TRNI_PANEL_SIMD
     const trni_operand *o = &w->p->b;
@@ -117,7 +117,7 @@ TRNI_DRIVER void trni_dots_codes(const trni_worker *w, const float *x, int64_t k
 }
 
 /* Columns [n, n + count), count <= TRNI_DOTS, over the numbers [k, k + depth) of a, decoded at x. */
-TRNI_DRIVER void trni_dots_columns(const trni_worker *w, const trni_dots *dots, const float *x, int64_t k,
+TRNI_LEAN void trni_dots_columns(const trni_worker *w, const trni_dots *dots, const float *x, int64_t k,
                                    int64_t depth, int64_t n, int count, float *psum)
 {
     TRNI_LINES(float) line[TRNI_DOTS * TRNI_DOT_STRETCH];
@@ -147,7 +147,7 @@ TRNI_DRIVER void trni_dots_columns(const trni_worker *w, const trni_dots *dots, 
     }
 }
 
-TRNI_DRIVER void trni_region_dots(const trni_worker *w, int64_t n, int64_t columns)
+TRNI_LEAN void trni_region_dots(const trni_worker *w, int64_t n, int64_t columns)
 {
     const trni_product *p = w->p;
     float *psum = w->cut->direct ? (float *)(void *)trni_dst_at(p, 0, n) : w->psum, *x = w->row;

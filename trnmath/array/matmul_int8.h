@@ -77,20 +77,21 @@ TRNI_DISPATCH_AVX2(trni_int8_saturate, (int32_t *__restrict psum, const int32_t 
 
 /* ---- packing ---- */
 
-/* Lines r[0 .. group - 1] of n bytes into words: of a panel's group, the numbers of b. */
-TRNI_INLINE void trni_int8_weave_body(uint32_t *__restrict dst, const signed char *const *r, int group, size_t n)
+/* Lines r[0 .. group - 1] of a panel into words: of its group, the numbers of b. */
+TRNI_INLINE void trni_int8_weave_body(uint32_t *__restrict dst, const signed char *const *r, int group)
 {
+    enum { n = TRNI_INT8_WIDTH };
     if (group == 4) {
         const unsigned char *a = (const unsigned char *)r[0], *b = (const unsigned char *)r[1],
                             *c = (const unsigned char *)r[2], *d = (const unsigned char *)r[3];
-        for (size_t j = 0; j < n; j++)
+        for (int j = 0; j < n; j++)
             dst[j] = (a[j] | (uint32_t)b[j] << 8 | (uint32_t)c[j] << 16 | (uint32_t)d[j] << 24) ^ 0x80808080u;
         return;
     }
-    for (size_t j = 0; j < n; j++) dst[j] = ((uint32_t)r[0][j] & 0xffffu) | (uint32_t)r[1][j] << 16;
+    const signed char *a = r[0], *b = r[1];
+    for (int j = 0; j < n; j++) dst[j] = ((uint32_t)a[j] & 0xffffu) | (uint32_t)b[j] << 16;
 }
-TRNI_DISPATCH_AVX2(trni_int8_weave, (uint32_t *__restrict dst, const signed char *const *r, int group, size_t n),
-                   (dst, r, group, n))
+TRNI_DISPATCH_AVX2(trni_int8_weave, (uint32_t *__restrict dst, const signed char *const *r, int group), (dst, r, group))
 
 TRNI_INLINE void trni_int8_sum_body(const signed char *x, size_t n, int32_t *sum)
 {
@@ -237,12 +238,15 @@ TRNI_DRIVER void trni_int8_weave_panel(const trni_int8_work *w, int64_t n, int c
                                        uint32_t *dst)
 {
     static const signed char none[TRNI_INT8_WIDTH] = { 0 };
+    signed char narrow[4][TRNI_INT8_WIDTH] = { { 0 } };
     const int group = w->way.group;
     for (int64_t t = 0; t < depth; t += group, dst += TRNI_INT8_WIDTH) {
         const signed char *line[4];
-        for (int i = 0; i < group; i++)
+        for (int i = 0; i < group; i++) {
             line[i] = t + i < depth ? (const signed char *)trni_operand_at(&w->p->b, n, k + t + i) : none;
-        w->way.weave(dst, line, group, (size_t)columns);
+            if (columns < TRNI_INT8_WIDTH) line[i] = (signed char *)memcpy(narrow[i], line[i], (size_t)columns);
+        }
+        w->way.weave(dst, line, group);
     }
 }
 
@@ -315,7 +319,7 @@ TRNI_DRIVER void trni_int8_move(const trni_product *p, int64_t m, int rows, int6
 }
 
 /* One strip times one panel over a slab: PSUM is read before it, unless it is fresh, and written after it. */
-TRNI_DRIVER void trni_int8_strip(const trni_int8_work *w, int64_t m, int64_t row, int kernel, int64_t slab_rows,
+TRNI_LEAN void trni_int8_strip(const trni_int8_work *w, int64_t m, int64_t row, int kernel, int64_t slab_rows,
                                  int64_t n, int columns, int64_t k, int64_t depth, const uint32_t *b)
 {
     TRNI_LINES(int32_t) psum[TRNI_INT8_STRIP * TRNI_INT8_WIDTH], sum[TRNI_INT8_STRIP * TRNI_INT8_WIDTH];
@@ -337,7 +341,7 @@ TRNI_DRIVER void trni_int8_strip(const trni_int8_work *w, int64_t m, int64_t row
 }
 
 /* Rows [m, m + rows) times columns [n, n + columns), over the numbers [k, k + depth). b is packed. */
-TRNI_DRIVER void trni_int8_slab(const trni_int8_work *w, int64_t m, int64_t rows, int64_t n, int64_t columns, int64_t k,
+TRNI_LEAN void trni_int8_slab(const trni_int8_work *w, int64_t m, int64_t rows, int64_t n, int64_t columns, int64_t k,
                                 int64_t depth)
 {
     for (int64_t t = 0, tile = 0; t < depth; t += w->tile, tile++)
@@ -353,7 +357,7 @@ TRNI_DRIVER void trni_int8_slab(const trni_int8_work *w, int64_t m, int64_t rows
         }
 }
 
-TRNI_DRIVER void trni_int8_block(const trni_int8_work *w, int64_t m, int64_t rows, int64_t n, int64_t columns)
+TRNI_LEAN void trni_int8_block(const trni_int8_work *w, int64_t m, int64_t rows, int64_t n, int64_t columns)
 {
     const int64_t most = TRNI_INT8_SLAB_DEPTH / w->tile * w->tile;
     for (int64_t j = 0; j < columns; j += TRNI_INT8_SLAB_COLUMNS) {
@@ -382,7 +386,7 @@ typedef struct trni_int8_cut {
     size_t a_words, b_words, start_words;
 } trni_int8_cut;
 
-TRNI_DRIVER trni_int8_work trni_int8_work_of(const trni_product *p)
+TRNI_LEAN trni_int8_work trni_int8_work_of(const trni_product *p)
 {
     trni_int8_work w;
     memset(&w, 0, sizeof w);
@@ -393,7 +397,7 @@ TRNI_DRIVER trni_int8_work trni_int8_work_of(const trni_product *p)
     return w;
 }
 
-TRNI_DRIVER trni_int8_cut trni_int8_cut_of(const trni_int8_work *w)
+TRNI_LEAN trni_int8_cut trni_int8_cut_of(const trni_int8_work *w)
 {
     trni_int8_cut cut;
     memset(&cut, 0, sizeof cut);
@@ -418,7 +422,7 @@ TRNI_DRIVER void trni_int8_count(const trni_int8_work *w, int64_t rows, int64_t 
     if (rows % TRNI_UNIT_ROWS) __atomic_fetch_add(w->p->counts + TRNI_UNIT_NEVER, each, __ATOMIC_RELAXED);
 }
 
-TRNI_DRIVER void trni_int8_multiply(const trni_int8_work *work, const trni_int8_cut *cut, unsigned char *scratch)
+TRNI_LEAN void trni_int8_multiply(const trni_int8_work *work, const trni_int8_cut *cut, unsigned char *scratch)
 {
     const trni_cut *c = &cut->blocks;
     const int blocks = c->threads_m * c->threads_n;

@@ -37,7 +37,7 @@ TRNI_DRIVER void trni_pack_head_sizes(trni_pack_head *h, const trni_product *p)
 }
 
 /* All but what data says: panels where the packed kernels apply. */
-TRNI_DRIVER trni_pack_head trni_pack_head_of(const trni_product *p)
+TRNI_LEAN trni_pack_head trni_pack_head_of(const trni_product *p)
 {
     const trn_numerics *n = &p->numerics;
     const trni_array array = trni_array_of(trni_spread_group(p->spread), p->isa);
@@ -78,7 +78,7 @@ TRNI_DRIVER void trni_pack_square(const trni_operand *b, int64_t k, int64_t k_en
 }
 
 /* The numbers of b, row after row of K, and its scales, lane after lane. */
-TRNI_DRIVER void trni_pack_copy(const trni_product *p, unsigned char *dst)
+TRNI_LEAN void trni_pack_copy(const trni_product *p, unsigned char *dst)
 {
     enum { side = 64 };
     const trni_operand *b = &p->b;
@@ -91,7 +91,7 @@ TRNI_DRIVER void trni_pack_copy(const trni_product *p, unsigned char *dst)
         for (int64_t i = 0; i < blocks; i++) *dst++ = (unsigned char)trni_scale_at(&p->b_scale, n, i);
 }
 
-TRNI_DRIVER void trni_pack_panels(const trni_product *p, float *dst)
+TRNI_LEAN void trni_pack_panels(const trni_product *p, float *dst)
 {
     trni_worker w;
     trni_cut cut;
@@ -113,7 +113,7 @@ TRNI_DRIVER void trni_pack_panels(const trni_product *p, float *dst)
 }
 
 /* Puts what was packed in the place of b, if it is what this product needs. */
-TRNI_DRIVER trn_status trni_pack_use(trni_product *p, const void *packed, trn_error *error)
+TRNI_LEAN trn_status trni_pack_use(trni_product *p, const void *packed, trn_error *error)
 {
     const trni_pack_head need = trni_pack_head_of(p);
     trni_pack_head head;

@@ -72,7 +72,7 @@ TRNI_DRIVER bool trni_quads_apply(const trni_product *p)
            p->a.lanes >= TRNI_QUADS_LEAST;
 }
 
-TRNI_DRIVER void trni_quads_map_init(trni_quads_map *q, const trni_map *map)
+TRNI_LEAN void trni_quads_map_init(trni_quads_map *q, const trni_map *map)
 {
     int run = 0, slot = 0;
     q->rows = map->rows;
@@ -92,7 +92,7 @@ TRNI_DRIVER void trni_quads_map_init(trni_quads_map *q, const trni_map *map)
     }
 }
 
-TRNI_DRIVER void trni_quads_init(trni_quads *q, const trni_map *whole, const trni_map *tail)
+TRNI_LEAN void trni_quads_init(trni_quads *q, const trni_map *whole, const trni_map *tail)
 {
     q->whole.rows = q->tail.rows = 0;
     if (whole->depth) trni_quads_map_init(&q->whole, whole);

@@ -113,7 +113,7 @@ TRNI_DRIVER int trni_stream_buffer(const trni_worker *w, const trni_row_tile *t,
 }
 
 /* All rows of the array that have all their numbers, a few at a time. */
-TRNI_DRIVER void trni_stream_rows(const trni_worker *w, const trni_row_tile *t, int rows)
+TRNI_LEAN void trni_stream_rows(const trni_worker *w, const trni_row_tile *t, int rows)
 {
     enum { rows_of_a_block = TRNI_SCALE_BLOCK / 4 };
     const bool scaled = t->map->group == 4;
@@ -126,7 +126,7 @@ TRNI_DRIVER void trni_stream_rows(const trni_worker *w, const trni_row_tile *t, 
     }
 }
 
-TRNI_DRIVER void trni_stream_tile(const trni_worker *w, int64_t k, int depth, int64_t n, int64_t columns, float *psum)
+TRNI_LEAN void trni_stream_tile(const trni_worker *w, int64_t k, int depth, int64_t n, int64_t columns, float *psum)
 {
     const trni_product *p = w->p;
     const trni_map *map = trni_tile_map(w, depth);
@@ -149,7 +149,7 @@ TRNI_DRIVER void trni_stream_tile(const trni_worker *w, int64_t k, int depth, in
     trni_worker_round(w, psum, 0, 1, columns, 0, n, k);
 }
 
-TRNI_DRIVER void trni_region_stream(const trni_worker *w, int64_t n, int64_t columns)
+TRNI_LEAN void trni_region_stream(const trni_worker *w, int64_t n, int64_t columns)
 {
     const trni_product *p = w->p;
     float *psum = w->cut->direct ? (float *)(void *)trni_dst_at(p, 0, n) : w->psum;

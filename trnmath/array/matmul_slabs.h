@@ -146,7 +146,7 @@ TRNI_DRIVER const float *trni_prepacked_b(const trni_worker *w, int64_t n, int64
 
 /* The first strip and panel of a block, as a sample: where they are not for the unit, hardly any others are, and their
  * words cost more than they bring. */
-TRNI_DRIVER void trni_worker_try_unit(trni_worker *w, int64_t m, int64_t rows, int64_t n, int64_t columns)
+TRNI_LEAN void trni_worker_try_unit(trni_worker *w, int64_t m, int64_t rows, int64_t n, int64_t columns)
 {
     const int kernel = trni_strip_kernel(&w->array, rows), depth = trni_tile_deep(w, 0, w->p->a.depth);
     const trni_map *map = trni_tile_map(w, depth);
@@ -253,7 +253,7 @@ TRNI_DRIVER void trni_region_direct(const trni_worker *w, int64_t m, int64_t row
 }
 
 /* PSUM in scratch, cast to dst when it is complete. */
-TRNI_DRIVER void trni_region_cast(const trni_worker *w, int64_t m, int64_t rows, int64_t n, int64_t columns)
+TRNI_LEAN void trni_region_cast(const trni_worker *w, int64_t m, int64_t rows, int64_t n, int64_t columns)
 {
     for (int64_t i = 0; i < rows; i += TRNI_PSUM_ROWS) {
         const trni_psum psum = { w->psum, columns };

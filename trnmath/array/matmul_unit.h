@@ -62,7 +62,7 @@ TRNI_DRIVER size_t trni_unit_words_of(const trni_unit_map *map)
     return (size_t)map->rows + (map->half ? (size_t)(map->chains * TRNI_UNIT_WORDS) : 0);
 }
 
-TRNI_DRIVER void trni_unit_work_maps(trni_unit_work *u, const trni_product *p, const trni_map *whole,
+TRNI_LEAN void trni_unit_work_maps(trni_unit_work *u, const trni_product *p, const trni_map *whole,
                                      const trni_map *tail)
 {
     const bool tiles = trni_unit_has_tiles(p);
@@ -99,7 +99,7 @@ TRNI_DRIVER void trni_unit_work_place(trni_unit_work *u, unsigned char *scratch,
     u->b_proof = u->a_proof + (int64_t)u->strips * tiles;
 }
 
-TRNI_DRIVER void trni_unit_work_kernels(trni_unit_work *u, const trni_product *p, const trni_array *array)
+TRNI_LEAN void trni_unit_work_kernels(trni_unit_work *u, const trni_product *p, const trni_array *array)
 {
     u->kernels = trni_unit_kernels_of(p->isa);
     u->tiles = trni_unit_of(p->unit, p->isa);
@@ -199,7 +199,7 @@ TRNI_DRIVER void trni_unit_chains(const trni_unit_work *u, const trni_unit_map *
     }
 }
 
-TRNI_DRIVER void trni_unit_tiles(const trni_unit_work *u, const trni_unit_map *map, trni_unit_mode mode,
+TRNI_LEAN void trni_unit_tiles(const trni_unit_work *u, const trni_unit_map *map, trni_unit_mode mode,
                                  const trni_unit_call *call, const uint32_t *a, const uint32_t *b)
 {
     TRNI_LINES(float) all[TRNI_UNIT_ROWS * TRNI_UNIT_WIDTH];

@@ -143,7 +143,7 @@ TRNI_DRIVER size_t trni_unit_work_init(trni_unit_work *u, const trni_cut *cut, c
     return trni_unit_work_lay(u, array, rows, trni_min64(cut->columns, some), trni_slab_tiles(p, cut));
 }
 
-TRNI_DRIVER size_t trni_cut_unit_bytes(const trni_cut *cut, const trni_product *p, const trni_array *array)
+TRNI_LEAN size_t trni_cut_unit_bytes(const trni_cut *cut, const trni_product *p, const trni_array *array)
 {
     trni_unit_work u;
     trni_map whole, tail;
@@ -275,7 +275,7 @@ TRNI_DRIVER void trni_worker_pack_rows(const trni_worker *w, int64_t m, int64_t 
 }
 
 /* The unit's words of the strips at `packed`, the slab's tile `tile`. */
-TRNI_DRIVER void trni_worker_unit_rows(const trni_worker *w, int64_t lanes, int64_t tile, int depth,
+TRNI_LEAN void trni_worker_unit_rows(const trni_worker *w, int64_t lanes, int64_t tile, int depth,
                                        const float *packed)
 {
     if (!w->cut->unit) return;
@@ -291,7 +291,7 @@ TRNI_DRIVER void trni_worker_unit_rows(const trni_worker *w, int64_t lanes, int6
 }
 
 /* And of panels, the first of them the slab's `panel`. */
-TRNI_DRIVER void trni_worker_unit_columns(const trni_worker *w, int64_t columns, int64_t tile, int64_t panel, int depth,
+TRNI_LEAN void trni_worker_unit_columns(const trni_worker *w, int64_t columns, int64_t tile, int64_t panel, int depth,
                                           const float *packed)
 {
     if (!w->cut->unit) return;

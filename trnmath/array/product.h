@@ -151,7 +151,7 @@ TRNI_DRIVER trn_generation trni_request_generation(const trni_request *ask)
 
 TRNI_DRIVER trn_status trni_request_check_generation(const trni_request *ask, trn_generation generation)
 {
-    const trn_core_spec *core = trn_core_spec_of(generation);
+    const trn_core_spec *core = trni_core_plain_of(generation);
     const trn_tensor *const t[2] = { &ask->a, &ask->b };
     const char *const name[2] = { ask->a_name, ask->b_name }, *const chip = trn_generation_name(generation);
     for (int i = 0; i < 2; i++)
@@ -255,22 +255,24 @@ TRNI_INLINE bool trni_scale_is_usual(unsigned byte)
     return (byte >= TRNI_TAME_LEAST && byte <= TRNI_TAME_MOST) || byte == TRNI_SCALE_BYTE_NAN;
 }
 
-/* How many of n bytes are not usual scales: a whole lane is looked at before its blocks are. */
-TRNI_INLINE void trni_unusual_body(const uint8_t *byte, size_t n, uint32_t *found)
+/* Are there others than usual scales among n bytes? A whole lane is looked at before its blocks are. */
+TRNI_INLINE void trni_unusual_body(const uint8_t *byte, size_t n, uint8_t *found)
 {
-    uint32_t count = 0;
-    for (size_t i = 0; i < n; i++)
-        count += !((byte[i] >= TRNI_TAME_LEAST) & (byte[i] <= TRNI_TAME_MOST)) & (byte[i] != TRNI_SCALE_BYTE_NAN);
-    *found = count;
+    uint8_t any = 0;
+    for (size_t i = 0; i < n; i++) {
+        const uint8_t over = (uint8_t)(byte[i] - TRNI_TAME_LEAST), beyond = over > TRNI_TAME_MOST - TRNI_TAME_LEAST;
+        any |= (uint8_t)(beyond & (byte[i] != TRNI_SCALE_BYTE_NAN));
+    }
+    *found = any;
 }
-TRNI_DISPATCH_AVX2(trni_unusual, (const uint8_t *byte, size_t n, uint32_t *found), (byte, n, found))
+TRNI_DISPATCH_AVX2(trni_unusual, (const uint8_t *byte, size_t n, uint8_t *found), (byte, n, found))
 
 TRNI_DRIVER bool trni_scales_are_tame(const trni_scales *s, const trni_operand *o, trn_isa isa)
 {
     const int64_t blocks = o->depth * o->slots / TRNI_SCALE_BLOCK;
     const bool packed = s->block_stride == 1 && s->lane_stride == blocks; /* all lanes in one run */
     for (int64_t lane = 0; lane < o->lanes; lane++) {
-        uint32_t unusual = 1;
+        uint8_t unusual = 1;
         if (s->block_stride == 1)
             trni_unusual_for(isa)(s->data + lane * s->lane_stride,
                                   (size_t)(packed && lane == 0 ? blocks * o->lanes : blocks), &unusual);
@@ -334,7 +336,7 @@ TRNI_DRIVER trn_status trni_product_resolve(trni_product *p, const trni_request 
 {
     const int b_lane_axis = ask->b_lane_axis == 0 && ask->b_depth_axis == 0 ? 1 : ask->b_lane_axis;
     trn_status status;
-    if (!trn_core_spec_of(ask->generation))
+    if (!trni_core_plain_of(ask->generation))
         return trni_fail(ask->error, TRN_EINVAL, "generation = %d does not exist", (int)ask->generation);
     p->generation = trni_request_generation(ask);
     status = trni_numerics_resolve(ask->numerics, p->generation, &p->numerics, ask->error);

@@ -40,7 +40,7 @@ TRNI_FN int trni_rows_of_depth(const trni_product *p, int64_t depth)
 }
 
 /* The tile at k, `depth` numbers deep, of `lanes` lanes: out[row][slot][width]. What is not there is zero. */
-TRNI_COLD void trni_region_pack(const trni_region *r, const trni_feed *feed, const trni_operand *o, int64_t lane,
+TRNI_LEAN void trni_region_pack(const trni_region *r, const trni_feed *feed, const trni_operand *o, int64_t lane,
                               int lanes, int width, int64_t k, int depth, float *out)
 {
     const trni_spread spread = r->p->spread;
@@ -63,7 +63,7 @@ TRNI_COLD void trni_region_pack(const trni_region *r, const trni_feed *feed, con
 }
 
 /* Scales of the tile at k: out[row][width]. */
-TRNI_COLD void trni_region_scales(const trni_scales *s, int64_t lane, int lanes, int width, int64_t k, int rows,
+TRNI_LEAN void trni_region_scales(const trni_scales *s, int64_t lane, int lanes, int width, int64_t k, int rows,
                                 double *out)
 {
     enum { rows_of_a_block = TRNI_SCALE_BLOCK / 4 };
@@ -114,7 +114,7 @@ TRNI_COLD void trni_region_add(trni_region *r, const float *sum, int row, int st
 /* ---- a region ---- */
 
 /* 32 columns, all rows, one tile. */
-TRNI_COLD void trni_region_panel(trni_region *r, int64_t column, int64_t k, int depth)
+TRNI_LEAN void trni_region_panel(trni_region *r, int64_t column, int64_t k, int depth)
 {
     const trni_product *p = r->p;
     const int columns = (int)trni_min64(r->columns - column, TRNI_LANES), deep = (int)trni_tile_depth(p);
@@ -187,7 +187,7 @@ TRNI_COLD void trni_region_multiply_lanes(trni_region *r)
 }
 
 /* Element by element; int8 row by row. */
-TRNI_COLD void trni_region_define(const trni_region *r)
+TRNI_LEAN void trni_region_define(const trni_region *r)
 {
     for (int64_t i = 0; i < r->rows; i++)
         if (r->p->integer)

@@ -42,7 +42,7 @@ typedef struct trni_course {
 /* Chains in halves have so many times the rows. */
 TRNI_FN int trni_course_passes(const trni_course *c) { return c->halves ? (int)TRNI_HALF_PASSES : 1; }
 
-TRNI_COLD trni_course trni_course_of(const trni_product *p)
+TRNI_LEAN trni_course trni_course_of(const trni_product *p)
 {
     const trn_numerics *n = &p->numerics;
     const bool fused = TRNI_AARCH64 || p->isa == TRN_ISA_AVX2 || p->isa == TRN_ISA_AVX512,
@@ -116,7 +116,7 @@ TRNI_COLD void trni_tame_map_init(trni_tame_map *m, const trni_product *p, const
     m->map.lines *= passes;
 }
 
-TRNI_COLD void trni_tame_init(trni_tame_work *t, const trni_product *p)
+TRNI_LEAN void trni_tame_init(trni_tame_work *t, const trni_product *p)
 {
     const int64_t all = trni_product_depth(p), deep = trni_tile_depth(p);
     t->p = p;
@@ -176,7 +176,7 @@ TRNI_COLD trni_tame_range trni_tame_look(const trni_tame_work *t, const trni_tam
 /* ---- a tile of a, and of b ---- */
 
 /* Panels, strip after strip as the kernels take them; else rows side by side, TRNI_REGION_ROWS of them. */
-TRNI_COLD void trni_tame_pack_a(trni_tame_work *t, const trni_feed *feed, int64_t lane, int lanes, int64_t k, int depth)
+TRNI_LEAN void trni_tame_pack_a(trni_tame_work *t, const trni_feed *feed, int64_t lane, int lanes, int64_t k, int depth)
 {
     const trni_tame_map *m = trni_tame_map_of(t, depth);
     const trni_operand one = trni_operand_slot(&t->p->a, 0);

@@ -218,13 +218,11 @@ TRNI_INLINE int trni_panel_width(trn_isa isa)
 
 #define TRNI_FEED_SIMD (TRNI_INTRINSICS && TRNI_X86)
 #define TRNI_FEED_NEON (TRNI_INTRINSICS && TRNI_AARCH64)
-#if !TRNI_FEED_NEON
+#if !TRNI_FEED_SIMD && !TRNI_FEED_NEON
 TRNI_DECODER(f32, uint32_t)
 TRNI_DECODER(tf32, uint32_t)
 TRNI_DECODER(bf16, uint16_t)
-#if !TRNI_FEED_SIMD
 TRNI_DECODER(f16, uint16_t)
-#endif
 #endif
 #undef TRNI_DECODER
 
@@ -375,11 +373,34 @@ TRNI_FN void trni_stream_quads(TRNI_GROUPS_PARAMS)
     trni_stream_groups(4, feed, sum, x, src, row_step, slot_step, rows, scale, ahead, n);
 }
 
+#if TRNI_FEED_SIMD || TRNI_FEED_NEON
+/* Kernels read this many codes at a time, and take up so many lines together. */
+enum { TRNI_FEED_CODES = 16, TRNI_FEED_TOGETHER = 4 };
+
+/* The last n % TRNI_FEED_CODES columns, through memory, by the kernel for whole ones. */
+TRNI_COLD void trni_stream_rest(trni_stream_fn *stream, const trni_feed *feed, float *sum, const float *x,
+                              const unsigned char *src, int64_t row_step, int rows, size_t n)
+{
+    const size_t count = n % TRNI_FEED_CODES, done = n - count, bytes = (size_t)feed->bytes;
+    for (int r = 0; r < rows; r += TRNI_FEED_TOGETHER) {
+        const int some = rows - r < TRNI_FEED_TOGETHER ? rows - r : (int)TRNI_FEED_TOGETHER;
+        float rest[TRNI_FEED_CODES] = { 0 };
+        unsigned char code[TRNI_FEED_TOGETHER][TRNI_FEED_CODES * sizeof(float)] = { { 0 } };
+        memcpy(rest, sum + done, sizeof(float) * count);
+        for (int i = 0; i < some; i++) memcpy(code[i], src + (r + i) * row_step + done * bytes, count * bytes);
+        stream(feed, rest, x + r, code[0], (int64_t)sizeof code[0], some, 0, TRNI_FEED_CODES);
+        memcpy(sum + done, rest, sizeof(float) * count);
+    }
+}
+#endif
 #if TRNI_FEED_SIMD
 #include "../simd/systolic_feed_avx2.h"
 #include "../simd/systolic_feed_avx512.h"
-#endif
-#if TRNI_FEED_NEON
+#define TRNI_OWN(kind, name, isa)                                                                                      \
+    (isa == TRN_ISA_AVX512 ? trni_simd_##kind##_##name##_avx512                                                        \
+     : isa == TRN_ISA_AVX2 ? trni_simd_##kind##_##name##_avx2                                                          \
+                           : NULL)
+#elif TRNI_FEED_NEON
 #include "../simd/systolic_feed_neon.h"
 #define TRNI_OWN(kind, name, isa) trni_simd_##kind##_##name##_neon
 #else
@@ -389,24 +410,17 @@ TRNI_FN void trni_stream_quads(TRNI_GROUPS_PARAMS)
 /* ---- choosing ---- */
 
 /* The kernels of the formats that have their own. */
+#define TRNI_FEED_KERNELS(name) lines = TRNI_OWN(lines, name, isa), stream = TRNI_OWN(stream, name, isa)
 TRNI_DRIVER void trni_feed_pick(trni_feed *f, trn_format format, bool cut)
 {
     const trn_isa isa = f->isa;
     (void)isa; /* on aarch64 the baseline is NEON already */
     trni_lines_fn *lines = NULL;
     trni_stream_fn *stream = NULL;
-    if (format == TRN_F32) {
-        lines = TRNI_OWN(lines, f32, isa);
-        stream = TRNI_OWN(stream, f32, isa);
-    }
-    if (format == TRN_TF32 && !cut) {
-        lines = TRNI_OWN(lines, tf32, isa);
-        stream = TRNI_OWN(stream, tf32, isa);
-    }
-    if (format == TRN_BF16) {
-        lines = TRNI_OWN(lines, bf16, isa);
-        stream = TRNI_OWN(stream, bf16, isa);
-    }
+    if (format == TRN_F32) TRNI_FEED_KERNELS(f32);
+    if (format == TRN_TF32 && !cut) TRNI_FEED_KERNELS(tf32);
+    if (format == TRN_BF16) TRNI_FEED_KERNELS(bf16);
+    if (format == TRN_F16) TRNI_FEED_KERNELS(f16);
 #if TRNI_FEED_SIMD
     if (f->decoder.lookup && !f->line && f->bytes == 1) { /* AVX-512 */
         f->woven = true;
@@ -416,24 +430,11 @@ TRNI_DRIVER void trni_feed_pick(trni_feed *f, trn_format format, bool cut)
         f->pairs = trni_simd_stream_pairs_avx512;
         f->quads = trni_simd_stream_quads_avx512;
     }
-    const bool f16 = format == TRN_F16;
-    if (f16 && isa == TRN_ISA_AVX512) {
-        lines = trni_simd_lines_f16_avx512;
-        stream = trni_simd_stream_f16_avx512;
-    }
-    if (f16 && isa == TRN_ISA_AVX2) {
-        lines = trni_simd_lines_f16_avx2;
-        stream = trni_simd_stream_f16_avx2;
-    }
-#else
-    if (format == TRN_F16) {
-        lines = TRNI_OWN(lines, f16, isa);
-        stream = TRNI_OWN(stream, f16, isa);
-    }
 #endif
     if (lines) f->lines = lines;
     if (stream) f->stream = stream;
 }
+#undef TRNI_FEED_KERNELS
 #undef TRNI_OWN
 
 TRNI_DRIVER void trni_feed_init(trni_feed *f, const trni_operand *o, trn_isa isa)

@@ -127,7 +127,9 @@ TRNI_INLINE double trni_lane_round_exact(double high, double mid, double low, co
 
 /* ---- the passes over a stretch of terms, [term][strip][TRNI_LANES] ----
  *
- * `cells` = strip * TRNI_LANES of them stand side by side; bad[cells] is theirs. Steps are from row to row. */
+ * `cells` = strip * TRNI_LANES of them stand side by side; bad[cells] is theirs. Steps are from row to row.
+ * trni_lane_cells says it to compilers, which then add no code for a rest. */
+TRNI_INLINE int trni_lane_cells(int cells) { return cells & ~(TRNI_LANES - 1); }
 
 /* term = x * w, exactly. */
 TRNI_INLINE void trni_lane_products_body(double *__restrict term, const float *__restrict x, int x_step,
@@ -160,6 +162,7 @@ TRNI_INLINE void trni_lane_shorten_body(double *__restrict term, int count, int 
                                         const trni_lane_rounding *r, uint64_t *__restrict bad)
 {
     const trni_lane_rounding how = *r;
+    cells = trni_lane_cells(cells);
     for (int p = 0; p < count; p++, term += cells)
         for (int i = 0; i < cells; i++) {
             const uint64_t u = trni_bits64(term[i]),
@@ -177,6 +180,7 @@ TRNI_INLINE void trni_lane_quads_body(double *__restrict a, const double *__rest
                                       uint64_t *__restrict bad)
 {
     const trni_lane_rounding how = *r;
+    cells = trni_lane_cells(cells);
     for (int p = 0; p < rows; p++, a += cells, b += cells, c += cells, d += cells)
         for (int i = 0; i < cells; i++) {
             double high = 0, mid = 0, low = 0;
@@ -221,6 +225,7 @@ TRNI_INLINE void trni_lane_steps_body(bool down, TRNI_LANE_STEPS_PARAMS)
     const trni_lane_rounding how = *r;
     uint64_t *__restrict mark = bad;
     const double *__restrict q = term;
+    cells = trni_lane_cells(cells);
     for (int p = 0; p < rows; p++, q += cells) {
         double *__restrict s = sum + chain[p] * cells;
         for (int i = 0; i < cells; i++) s[i] = trni_lane_add(s[i], q[i], &how, down, &mark[i]);
@@ -238,6 +243,7 @@ TRNI_INLINE void trni_lane_exact_body(TRNI_LANE_STEPS_PARAMS)
     uint64_t *__restrict mark = bad;
     const double *__restrict q = term;
     (void)chain, (void)r;
+    cells = trni_lane_cells(cells);
     for (int p = 0; p < rows; p++, q += cells)
         for (int i = 0; i < cells; i++) trni_lane_add_exact(&high[i], &mid[i], &low[i], q[i], &mark[i]);
 }

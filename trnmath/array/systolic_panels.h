@@ -93,8 +93,10 @@ typedef void trni_micro_fn(TRNI_MICRO_PARAMS);
 
 #if TRNI_CLANG
 #define TRNI_UNROLL _Pragma("clang loop unroll(full)")
+#define TRNI_ROLLED _Pragma("clang loop unroll(disable)")
 #else
 #define TRNI_UNROLL _Pragma("GCC unroll 16")
+#define TRNI_ROLLED _Pragma("GCC unroll 1")
 #endif
 
 TRNI_INLINE void trni_micro_body(int strip, int group, TRNI_MICRO_PARAMS)
@@ -566,15 +568,19 @@ TRNI_INLINE void trni_round_bf16_body(float *at, ptrdiff_t step, int rows, size_
 }
 TRNI_DISPATCH_AVX2(trni_round_bf16, (float *at, ptrdiff_t step, int rows, size_t n), (at, step, rows, n))
 
+TRNI_COLD void trni_mend_nans(float *x, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (trni_is_nan_bits(trni_bits(x[i]))) x[i] = trni_float(TRNI_F32_NAN);
+}
+
 /* Every NaN that an engine computes is 7fc00000, whatever operand or instruction it came from. NaNs are rare: look
  * first, write only then. */
 TRNI_INLINE void trni_canonical_nans_body(float *x, size_t n)
 {
     uint32_t found = 0;
     for (size_t i = 0; i < n; i++) found |= trni_is_nan_bits(trni_bits(x[i]));
-    if (!found) return;
-    for (size_t i = 0; i < n; i++)
-        x[i] = trni_float(trni_is_nan_bits(trni_bits(x[i])) ? TRNI_F32_NAN : trni_bits(x[i]));
+    if (found) trni_mend_nans(x, n);
 }
 TRNI_DISPATCH_AVX2(trni_canonical_nans, (float *x, size_t n), (x, n))
 

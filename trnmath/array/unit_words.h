@@ -30,7 +30,7 @@ typedef struct trni_unit_map {
     bool half;                  /* is half of a chain worth a tile? Of a chain of single products, at most 32 deep */
 } trni_unit_map;
 
-TRNI_DRIVER trni_unit_map trni_unit_map_of(const trni_map *map, bool tiles)
+TRNI_LEAN trni_unit_map trni_unit_map_of(const trni_map *map, bool tiles)
 {
     trni_unit_map m;
     memset(&m, 0, sizeof m);

@@ -54,11 +54,11 @@ TRNI_DRIVER const trni_cast_row *trni_cast_find(trn_format from, trn_format to)
           TRNI_SIMD(trni_simd_f32_bf16_past) },
         { TRN_F32, TRN_F16, trni_cast_f32_f16_for, TRNI_SIMD(trni_simd256_f32_f16), TRNI_SIMD(trni_simd_f32_f16),
           NULL },
-        { TRN_F32, TRN_TF32, trni_cast_f32_tf32_for, NULL, NULL, NULL },
-        { TRN_BF16, TRN_F32, trni_cast_bf16_f32_for, NULL, NULL, NULL },
+        { TRN_F32, TRN_TF32, trni_cast_f32_tf32_for, NULL, TRNI_SIMD(trni_simd_f32_tf32), NULL },
+        { TRN_BF16, TRN_F32, trni_cast_bf16_f32_for, NULL, TRNI_SIMD(trni_simd_bf16_f32), NULL },
         { TRN_F16, TRN_F32, trni_cast_f16_f32_for, TRNI_SIMD(trni_simd256_f16_f32), TRNI_SIMD(trni_simd_f16_f32),
           NULL },
-        { TRN_TF32, TRN_F32, trni_cast_tf32_f32_for, NULL, NULL, NULL },
+        { TRN_TF32, TRN_F32, trni_cast_tf32_f32_for, NULL, TRNI_SIMD(trni_simd_tf32_f32), NULL },
     };
 #undef TRNI_SIMD
     for (size_t i = 0; i < sizeof row / sizeof row[0]; i++)
@@ -277,7 +277,7 @@ TRNI_DRIVER void trni_encoder_other(trni_encoder *e)
 }
 
 /* Formats of floats alone: who writes no others spares the compiler their kernels. */
-TRNI_DRIVER void trni_encoder_init_float(trni_encoder *e, const trn_format_info *to, trni_encoding how, trn_isa isa)
+TRNI_LEAN void trni_encoder_init_float(trni_encoder *e, const trn_format_info *to, trni_encoding how, trn_isa isa)
 {
     const bool is_float = to->kind == TRN_KIND_FLOAT;
     memset(e, 0, sizeof *e);
@@ -314,8 +314,8 @@ TRNI_COLD void trni_encoder_codec(const trni_encoder *e, char *dst, const char *
     }
 }
 
-/* At most TRNI_CAST_CHUNK elements. */
-TRNI_FN void trni_encoder_stages(const trni_encoder *e, char *dst, const char *src, const uint32_t *field, size_t n)
+/* At most TRNI_CAST_CHUNK elements, TRNI_CAST_WHOLE times any number. */
+TRNI_FN void trni_encoder_whole(const trni_encoder *e, char *dst, const char *src, const uint32_t *field, size_t n)
 {
     TRNI_LINES(uint32_t) value[TRNI_CAST_CHUNK], zero[TRNI_CAST_CHUNK];
     if (e->always_field && !field) field = (const uint32_t *)memset(zero, 0, n * sizeof zero[0]);
@@ -333,6 +333,19 @@ TRNI_FN void trni_encoder_stages(const trni_encoder *e, char *dst, const char *s
         e->codes(&e->rule, value, src, field, n);
         trni_narrow_for(e->isa)(dst, value, n, e->bytes);
     }
+}
+
+/* At most TRNI_CAST_CHUNK elements; the last few go through memory. */
+TRNI_LEAN void trni_encoder_stages(const trni_encoder *e, char *dst, const char *src, const uint32_t *field, size_t n)
+{
+    const size_t rest = n % TRNI_CAST_WHOLE, whole = n - rest;
+    if (whole) trni_encoder_whole(e, dst, src, field, whole);
+    if (!rest) return;
+    uint32_t value[TRNI_CAST_WHOLE] = { 0 }, random[TRNI_CAST_WHOLE] = { 0 }, code[TRNI_CAST_WHOLE];
+    memcpy(value, src + whole * sizeof value[0], rest * sizeof value[0]);
+    if (field) memcpy(random, field + whole, rest * sizeof random[0]);
+    trni_encoder_whole(e, (char *)code, (const char *)value, field ? random : NULL, TRNI_CAST_WHOLE);
+    memcpy(dst + whole * e->bytes, code, rest * e->bytes);
 }
 
 /* By the fast kernel; where that stops, a few elements the other way. */
@@ -462,6 +475,18 @@ TRNI_FN void trni_decoder_init(trni_decoder *d, const trn_format_info *from, trn
     trni_decoder_table(d, isa);
 }
 
+/* The last few go through memory. */
+TRNI_LEAN void trni_decoder_read(const trni_decoder *d, char *f32, const char *src, size_t n)
+{
+    const size_t rest = n % TRNI_CAST_WHOLE, whole = n - rest;
+    uint32_t code[TRNI_CAST_WHOLE] = { 0 }, value[TRNI_CAST_WHOLE];
+    if (whole) d->read(&d->reading, f32, src, whole);
+    if (!rest) return;
+    memcpy(code, src + whole * d->bytes, rest * d->bytes);
+    d->read(&d->reading, value, code, TRNI_CAST_WHOLE);
+    memcpy(f32 + whole * sizeof value[0], value, rest * sizeof value[0]);
+}
+
 /* n codes, one element of trn_format_bytes each, at any address, to binary32; f32 and src share nothing. */
 TRNI_FN void trni_decoder_run(const trni_decoder *d, void *f32, const void *src, size_t n)
 {
@@ -474,7 +499,7 @@ TRNI_FN void trni_decoder_run(const trni_decoder *d, void *f32, const void *src,
     else if (d->lookup)
         d->lookup(d->high, y, x, n);
     else if (d->read)
-        d->read(&d->reading, y, x, n);
+        trni_decoder_read(d, y, x, n);
     else
         memset(y, 0xff, n * sizeof(uint32_t)); /* no format: NaN */
 }

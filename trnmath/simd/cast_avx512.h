@@ -52,6 +52,15 @@ TRNI_INLINE512 void trni_load_64(__m512 x[4], const char *from)
     trni_canonical_64(x);
 }
 
+/* The last n < 64 codes of `from` bytes, to codes of `to` bytes: as a block that is filled up. */
+TRNI_COLD void trni_cast_rest512(trni_cast *cast, char *dst, size_t to, const char *src, size_t from, size_t n)
+{
+    char in[64 * sizeof(float)] = { 0 }, out[sizeof in];
+    memcpy(in, src, from * n);
+    cast(out, in, 64);
+    memcpy(dst, out, to * n);
+}
+
 /* 32 floats to BF16: the high halves and the low halves of a and b are blended into 16-bit lanes, in the order a0 b0
  * a1 b1 …, rounded there, and put into order. Up when low > 0x8000, or low = 0x8000 and high is odd. */
 TRNI_INLINE512 __m512i trni_bf16_of_32(__m512 x, __m512 y, __m512i order)
@@ -65,6 +74,8 @@ TRNI_INLINE512 __m512i trni_bf16_of_32(__m512 x, __m512 y, __m512i order)
     const __mmask32 up = _mm512_cmpge_epu16_mask(low, least);
     return _mm512_permutexvar_epi16(order, _mm512_mask_sub_epi16(high, up, high, _mm512_set1_epi16(-1)));
 }
+
+TRNI_FN void trni_simd_f32_bf16(void *__restrict dst, const void *__restrict src, size_t n);
 
 /* past: dst is on a cache line, and results bypass the caches. */
 TRNI_SIMD512(trni_simd_f32_bf16_all, (void *__restrict dst, const void *__restrict src, size_t n, bool past))
@@ -87,12 +98,7 @@ TRNI_SIMD512(trni_simd_f32_bf16_all, (void *__restrict dst, const void *__restri
             _mm512_storeu_si512(y + 64, second);
         }
     }
-    if (n > 0) {
-        char in[256] = { 0 }, out[128];
-        memcpy(in, x, 4 * n);
-        trni_simd_f32_bf16_all(out, in, 64, false);
-        memcpy(y, out, 2 * n);
-    }
+    if (n > 0) trni_cast_rest512(trni_simd_f32_bf16, y, 2, x, 4, n);
 }
 
 TRNI_FN void trni_simd_f32_bf16(void *__restrict dst, const void *__restrict src, size_t n)
@@ -116,21 +122,9 @@ TRNI_INLINE512 __m256i trni_f16_of_16(__m512 x)
     return _mm512_maskz_cvt_roundps_ph(0xffff, x, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
 }
 
-TRNI_CAST512(trni_simd_f32_f16)
+TRNI_INLINE512 void trni_f16_to_16(char *codes, __m512 x)
 {
-    const char *x = (const char *)src;
-    char *y = (char *)dst;
-    for (; n >= 64; n -= 64, x += 256, y += 128) {
-        __m512 v[4];
-        trni_load_64(v, x);
-        for (int i = 0; i < 4; i++) _mm256_storeu_si256((__m256i *)(void *)(y + 32 * i), trni_f16_of_16(v[i]));
-    }
-    if (n > 0) {
-        char in[256] = { 0 }, out[128];
-        memcpy(in, x, 4 * n);
-        trni_simd_f32_f16(out, in, 64);
-        memcpy(y, out, 2 * n);
-    }
+    _mm256_storeu_si256((__m256i *)(void *)codes, trni_f16_of_16(x));
 }
 
 /* VCVTPH2PS reads subnormals exactly whatever MXCSR says. (The form that raises no exception, because clang knows the
@@ -141,23 +135,50 @@ TRNI_INLINE512 __m512 trni_f32_of_16(const char *codes)
     return _mm512_cvt_roundph_ps(code, _MM_FROUND_NO_EXC);
 }
 
-TRNI_CAST512(trni_simd_f16_f32)
+TRNI_INLINE512 __m512 trni_f32_of_16_f32(const char *codes) { return _mm512_loadu_ps(codes); }
+TRNI_INLINE512 void trni_f32_to_16(char *codes, __m512 x) { _mm512_storeu_ps(codes, x); }
+
+TRNI_INLINE512 __m512 trni_f32_of_16_bf16(const char *codes)
 {
-    const char *x = (const char *)src;
-    char *y = (char *)dst;
-    for (; n >= 64; n -= 64, x += 128, y += 256) {
-        __m512 v[4];
-        for (int i = 0; i < 4; i++) v[i] = trni_f32_of_16(x + 32 * i);
-        trni_canonical_64(v);
-        for (int i = 0; i < 4; i++) _mm512_storeu_ps(y + 64 * i, v[i]);
-    }
-    if (n > 0) {
-        char in[128] = { 0 }, out[256];
-        memcpy(in, x, 2 * n);
-        trni_simd_f16_f32(out, in, 64);
-        memcpy(y, out, 4 * n);
-    }
+    const __m256i code = _mm256_loadu_si256((const __m256i *)(const void *)codes);
+    return _mm512_castsi512_ps(
+        _mm512_maskz_slli_epi32(0xffff, _mm512_maskz_cvtepu16_epi32(0xffff, code), 16));
 }
+
+TRNI_INLINE512 __m512 trni_f32_of_16_tf32(const char *codes)
+{
+    return _mm512_castsi512_ps(_mm512_and_si512(_mm512_loadu_si512(codes), _mm512_set1_epi32(~0x1fff)));
+}
+
+/* As trni_tf32_from_number: a canonical NaN stays what it is. */
+TRNI_INLINE512 void trni_tf32_to_16(char *codes, __m512 x)
+{
+    const __m512i u = _mm512_castps_si512(x);
+    const __m512i odd = _mm512_and_si512(_mm512_maskz_srli_epi32(0xffff, u, 13), _mm512_set1_epi32(1));
+    const __m512i rounded = _mm512_add_epi32(_mm512_add_epi32(u, _mm512_set1_epi32(0xfff)), odd);
+    _mm512_storeu_si512(codes, _mm512_and_si512(rounded, _mm512_set1_epi32(~0x1fff)));
+}
+
+/* Sixteen are read as floats, and written; codes of `from` and `to` bytes. */
+#define TRNI_CASTS512(name, from, read, to, write)                                                                     \
+    TRNI_CAST512(name)                                                                                                 \
+    {                                                                                                                  \
+        const char *x = (const char *)src;                                                                             \
+        char *y = (char *)dst;                                                                                         \
+        for (; n >= 64; n -= 64, x += 64 * (from), y += 64 * (to)) {                                                   \
+            __m512 v[4];                                                                                               \
+            for (int i = 0; i < 4; i++) v[i] = read(x + 16 * (from) * i);                                              \
+            trni_canonical_64(v);                                                                                      \
+            for (int i = 0; i < 4; i++) write(y + 16 * (to) * i, v[i]);                                                \
+        }                                                                                                              \
+        if (n > 0) trni_cast_rest512(name, y, to, x, from, n);                                                         \
+    }
+TRNI_CASTS512(trni_simd_f32_f16, 4, trni_f32_of_16_f32, 2, trni_f16_to_16)
+TRNI_CASTS512(trni_simd_f32_tf32, 4, trni_f32_of_16_f32, 4, trni_tf32_to_16)
+TRNI_CASTS512(trni_simd_f16_f32, 2, trni_f32_of_16, 4, trni_f32_to_16)
+TRNI_CASTS512(trni_simd_bf16_f32, 2, trni_f32_of_16_bf16, 4, trni_f32_to_16)
+TRNI_CASTS512(trni_simd_tf32_f32, 4, trni_f32_of_16_tf32, 4, trni_f32_to_16)
+#undef TRNI_CASTS512
 
 /* Packing takes four registers' elements in turn. */
 TRNI_INLINE512 __m512i trni_bytes512_order(void)

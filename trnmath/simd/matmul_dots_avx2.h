@@ -26,7 +26,7 @@ TRNI_SIMD_BEGIN
         __m128 t[count];                                                                                               \
         int k = 0;                                                                                                     \
         TRNI_UNROLL for (int i = 0; i < count; i++) t[i] = _mm_setzero_ps();                                           \
-        for (; k + TRNI_DOT_CHAINS <= depth; k += TRNI_DOT_CHAINS) {                                                   \
+        TRNI_ROLLED for (; k + TRNI_DOT_CHAINS <= depth; k += TRNI_DOT_CHAINS) {                                       \
             const __m128 v = _mm_loadu_ps(x + k);                                                                      \
             TRNI_UNROLL for (int i = 0; i < count; i++)                                                                \
                 t[i] = _mm_fmadd_ps(v, load(line + i * step + k * bytes), t[i]);                                       \
@@ -36,7 +36,7 @@ TRNI_SIMD_BEGIN
     }
 
 /* The last one to three rows of a tile: a chain each. */
-TRNI_FN void trni_simd_dots_rest(int count, int bytes, TRNI_DOTS_PARAMS)
+TRNI_COLD TRNI_TARGET_AVX2 void trni_simd_dots_rest(int count, int bytes, TRNI_DOTS_PARAMS)
 {
     for (int i = 0; i < count; i++, s += TRNI_DOT_CHAINS, line += step)
         for (int c = 0; c < depth; c++) {

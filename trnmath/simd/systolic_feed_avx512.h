@@ -1,4 +1,5 @@
-/* simd/systolic_feed_avx512.h - lines of F16 and of codes of a byte for array/systolic_feed.h in AVX-512.
+/* simd/systolic_feed_avx512.h - lines of F32, TF32, BF16, F16 and of codes of a byte in AVX-512, for
+ * array/systolic_feed.h.
  * Behind trn_sparse.h trn_tensor_engine.h. SPDX-License-Identifier: MIT
  *
  * SIMD kernels: same bits as the plain C bodies. Included by array/systolic_feed.h only, and not at all under
@@ -11,9 +12,29 @@
 
 #include "vector_avx512.h"
 #define TRNI_V_FEED 1
-#include "systolic_feed_vector.h"
 
 TRNI_SIMD_BEGIN
+
+TRNI_V_INLINE void trni_codes_f32_avx512(const unsigned char *src, __m512 y[1]) { y[0] = _mm512_loadu_ps(src); }
+
+TRNI_V_INLINE void trni_codes_tf32_avx512(const unsigned char *src, __m512 y[1])
+{
+    const __m512 x = _mm512_loadu_ps(src);
+    const __m512i u = _mm512_castps_si512(x), odd = _mm512_and_si512(_mm512_srli_epi32(u, 13), _mm512_set1_epi32(1));
+    const __m512i rounded = _mm512_add_epi32(_mm512_add_epi32(u, _mm512_set1_epi32(0xfff)), odd);
+    y[0] = _mm512_castsi512_ps(
+        _mm512_mask_and_epi32(u, _mm512_cmp_ps_mask(x, x, _CMP_ORD_Q), rounded, _mm512_set1_epi32(~0x1fff)));
+}
+
+TRNI_V_INLINE void trni_codes_bf16_avx512(const unsigned char *src, __m512 y[1])
+{
+    const __m256i code = _mm256_loadu_si256((const __m256i *)(const void *)src);
+    y[0] = _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(code), 16));
+}
+
+TRNI_V_INLINE void trni_codes_f16_avx512(const unsigned char *src, __m512 y[1]) { y[0] = TRNI_V_F16(src); }
+
+#include "systolic_feed_vector.h"
 
 /* ---- codes of a byte ----
  *

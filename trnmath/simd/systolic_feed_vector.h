@@ -1,56 +1,82 @@
-/* simd/systolic_feed_vector.h - lines of F16 for array/systolic_feed.h, written once; read once per instruction set.
- * Behind trn_sparse.h trn_tensor_engine.h. SPDX-License-Identifier: MIT
+/* simd/systolic_feed_vector.h - lines of F32, TF32, BF16 and F16 for array/systolic_feed.h, written once; read once per
+ * instruction set. Behind trn_sparse.h trn_tensor_engine.h. SPDX-License-Identifier: MIT
  *
- * Included by simd/systolic_feed_avx2.h and simd/systolic_feed_avx512.h after trn_vector_<isa>.h. On its own it is
- * empty. The conversion
- * instruction needs no care for subnormals (plain C takes a dozen steps).
+ * Included by simd/systolic_feed_avx2.h, _avx512.h and _neon.h after simd/vector_<isa>.h, with
+ *     TRNI_V_FEED         vectors that hold TRNI_FEED_CODES codes, and the functions that read as many at any address:
+ *     TRNI_V_NAME(trni_codes_f32)(src, y)    and _tf32, _bf16, _f16
+ * On its own it is empty. Same bits as the plain C bodies, but that a NaN of TF32 keeps all of its payload: the
+ * result's will be made canonical.
  */
 #include "../trn_cpu.h"
 
 #if defined(TRNI_V_FEED)
 
-/* The last, incomplete vector of a line goes through memory. */
-TRNI_V_INLINE TRNI_V TRNI_V_NAME(trni_simd_f16_rest)(const unsigned char *src, size_t n)
-{
-    unsigned char bytes[2 * TRNI_V_LANES] = { 0 };
-    memcpy(bytes, src, 2 * n);
-    return TRNI_V_F16(bytes);
-}
+TRNI_SIMD_BEGIN
 
-TRNI_V_KERNEL void TRNI_V_NAME(trni_simd_lines_f16)(TRNI_LINES_PARAMS)
-{
-    enum { width = 2 * TRNI_V_LANES };
-    (void)feed;
-    for (int64_t p = 0; p < panels; p++)
-        for (int r = 0; r < rows; r++) {
-            const unsigned char *from = src + r * row_step + p * 2 * width;
-            float *to = dst + (size_t)p * panel_step + slot[r] * width;
-            TRNI_V_OP(storeu_ps)(to, TRNI_V_F16(from));
-            TRNI_V_OP(storeu_ps)(to + TRNI_V_LANES, TRNI_V_F16(from + 2 * TRNI_V_LANES));
-        }
-}
+#if TRNI_CLANG
+#define TRNI_V_EACH(i, n) _Pragma("clang loop unroll(full)") for (int i = 0; i < (n); i++)
+#else
+#define TRNI_V_EACH(i, n) _Pragma("GCC unroll 16") for (int i = 0; i < (n); i++)
+#endif
 
-TRNI_V_KERNEL void TRNI_V_NAME(trni_simd_stream_f16)(TRNI_STREAM_PARAMS)
-{
-    (void)feed;
-    for (int r = 0; r < rows; r++, src += row_step) {
-        const TRNI_V w = TRNI_V_OP(set1_ps)(x[r]);
-        size_t i = 0;
-        for (; i + TRNI_V_LANES <= n; i += TRNI_V_LANES) {
-            _mm_prefetch((const char *)((uintptr_t)(src + 2 * i) + (uintptr_t)ahead), _MM_HINT_T0);
-            TRNI_V_OP(storeu_ps)
-            (sum + i, TRNI_V_OP(fmadd_ps)(w, TRNI_V_F16(src + 2 * i), TRNI_V_OP(loadu_ps)(sum + i)));
-        }
-        if (i < n) {
-            float rest[TRNI_V_LANES] = { 0 };
-            memcpy(rest, sum + i, sizeof(float) * (n - i));
-            TRNI_V_OP(storeu_ps)
-            (rest,
-             TRNI_V_OP(fmadd_ps)(w, TRNI_V_NAME(trni_simd_f16_rest)(src + 2 * i, n - i), TRNI_V_OP(loadu_ps)(rest)));
-            memcpy(sum + i, rest, sizeof(float) * (n - i));
-        }
+/* sum[0 … 15] takes up `count` lines in order: four at once, or any number, one after the other. */
+#define TRNI_V_FEED_OF(name, code_bytes)                                                                               \
+    TRNI_V_KERNEL void TRNI_V_NAME(trni_simd_lines_##name)(TRNI_LINES_PARAMS)                                          \
+    {                                                                                                                  \
+        const size_t width = (size_t)feed->width;                                                                      \
+        for (int64_t p = 0; p < panels; p++)                                                                           \
+            for (int r = 0; r < rows; r++)                                                                             \
+                for (size_t i = 0; i < width; i += TRNI_FEED_CODES) {                                                  \
+                    TRNI_V y[TRNI_V_FEED];                                                                             \
+                    TRNI_V_NAME(trni_codes_##name)(                                                                    \
+                        src + r * row_step + (p * (int64_t)width + (int64_t)i) * code_bytes, y);                       \
+                    TRNI_V_EACH(j, TRNI_V_FEED)                                                                        \
+                    TRNI_V_OP(storeu_ps)(dst + (size_t)p * panel_step + slot[r] * width + i + j * TRNI_V_LANES, y[j]); \
+                }                                                                                                      \
+    }                                                                                                                  \
+    TRNI_V_INLINE void TRNI_V_NAME(trni_feed_##name)(const int count, float *sum, const float *x,                      \
+                                                    const unsigned char *src, int64_t row_step)                        \
+    {                                                                                                                  \
+        TRNI_V s[TRNI_V_FEED];                                                                                         \
+        TRNI_V_EACH(j, TRNI_V_FEED) s[j] = TRNI_V_OP(loadu_ps)(sum + j * TRNI_V_LANES);                                \
+        TRNI_V_EACH(r, count)                                                                                          \
+        {                                                                                                              \
+            TRNI_V y[TRNI_V_FEED];                                                                                     \
+            TRNI_V_NAME(trni_codes_##name)(src + r * row_step, y);                                                     \
+            TRNI_V_EACH(j, TRNI_V_FEED) s[j] = TRNI_V_OP(fmadd_ps)(y[j], TRNI_V_OP(set1_ps)(x[r]), s[j]);              \
+        }                                                                                                              \
+        TRNI_V_EACH(j, TRNI_V_FEED) TRNI_V_OP(storeu_ps)(sum + j * TRNI_V_LANES, s[j]);                                \
+    }                                                                                                                  \
+    TRNI_V_KERNEL void TRNI_V_NAME(trni_feed_some_##name)(                                                             \
+        int count, float *sum, const float *x, const unsigned char *src, int64_t row_step)                             \
+    {                                                                                                                  \
+        for (int r = 0; r < count; r++) TRNI_V_NAME(trni_feed_##name)(1, sum, x + r, src + r * row_step, row_step);    \
+    }                                                                                                                  \
+    TRNI_V_KERNEL void TRNI_V_NAME(trni_simd_stream_##name)(TRNI_STREAM_PARAMS)                                        \
+    {                                                                                                                  \
+        enum { line = 64 / code_bytes, most = TRNI_FEED_TOGETHER, few = TRNI_FEED_CODES };                             \
+        if (n % few) trni_stream_rest(TRNI_V_NAME(trni_simd_stream_##name), feed, sum, x, src, row_step, rows, n);     \
+        n -= n % few;                                                                                                  \
+        for (; rows > 0; rows -= most, x += most, src += most * row_step) {                                            \
+            const unsigned char *from = src;                                                                           \
+            size_t i = 0;                                                                                              \
+            for (; rows >= most && i + line <= n; i += line, from += 64) {                                             \
+                TRNI_V_EACH(r, most)                                                                                   \
+                __builtin_prefetch((const void *)((uintptr_t)(from + r * row_step) + (uintptr_t)ahead));               \
+                TRNI_V_EACH(j, line / few)                                                                             \
+                TRNI_V_NAME(trni_feed_##name)(most, sum + i + j * few, x, from + j * few * code_bytes, row_step);      \
+            }                                                                                                          \
+            for (; i < n; i += few, from += few * code_bytes)                                                          \
+                TRNI_V_NAME(trni_feed_some_##name)(rows < most ? rows : (int)most, sum + i, x, from, row_step);        \
+        }                                                                                                              \
     }
-}
+TRNI_V_FEED_OF(f32, 4)
+TRNI_V_FEED_OF(tf32, 4)
+TRNI_V_FEED_OF(bf16, 2)
+TRNI_V_FEED_OF(f16, 2)
+#undef TRNI_V_FEED_OF
+#undef TRNI_V_EACH
 
+TRNI_SIMD_END
 #include "vector_end.h"
 #endif
