@@ -118,7 +118,7 @@
 #elif defined(__OPTIMIZE__)
 #define TRNI_DRIVER static inline __attribute__((unused, optimize("O1")))
 #define TRNI_LEAN static inline __attribute__((unused, optimize("Os")))
-#define TRNI_COLD static inline __attribute__((unused, cold, optimize("O1")))
+#define TRNI_COLD static inline __attribute__((unused, cold, optimize("Os")))
 #else
 #define TRNI_DRIVER static inline __attribute__((unused))
 #define TRNI_LEAN static inline __attribute__((unused))

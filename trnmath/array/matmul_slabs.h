@@ -111,6 +111,7 @@ TRNI_DRIVER void trni_panel_tile(const trni_worker *w, const trni_array *array, 
                narrow = columns < width;
     const trni_map *map = trni_tile_map(w, depth);
     const trni_wanted source = trni_wanted_source(w, s, column, k), packed = trni_wanted_packed(w, s, next);
+    const int64_t tile = (k - s->k) / trni_tile_depth(w->p), panel = trni_unit_panel(w, column);
     int index = 0; /* of the strip */
     for (int64_t m = 0; m < s->rows; index++) {
         const int kernel = trni_strip_kernel(array, s->rows - m), strip = array->rows[kernel];
@@ -122,8 +123,7 @@ TRNI_DRIVER void trni_panel_tile(const trni_worker *w, const trni_array *array, 
         if (last || (first && !fresh))
             trni_want_home(home + strip * s->psum.step, s->psum.step, trni_min64(s->rows - m - strip, strip), columns);
         if (first && narrow && !fresh) trni_copy_tile(local, width, home, s->psum.step, strip, columns);
-        const trni_unit_call call = { (k - s->k) / trni_tile_depth(w->p), index, trni_unit_panel(w, column),
-                                      a + m * map->lines, b, map,
+        const trni_unit_call call = { tile, index, panel, a + m * map->lines, b, map,
                                       fresh ? NULL : (from_home ? home : local), from_home ? s->psum.step : width,
                                       to_home ? home : local, to_home ? s->psum.step : width,
                                       any ? wanted->at + (uintptr_t)(line * TRNI_LINE) : (uintptr_t)b,

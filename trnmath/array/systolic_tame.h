@@ -157,6 +157,7 @@ TRNI_INLINE void trni_tame_add(bool cut, double *__restrict s, const double *__r
 TRNI_INLINE void trni_tame_merge_body(bool cut, double *sum, int chains, bool ascending, const trni_tame_how *how,
                                       int cells)
 {
+    cells = trni_lane_cells(cells);
     for (int c = 1; c < chains && ascending; c++) {
         if (cut) trni_tame_add(true, sum, sum + c * cells, how, cells);
         else trni_tame_add(false, sum, sum + c * cells, how, cells);
@@ -210,6 +211,7 @@ TRNI_DISPATCH_BESIDE(trni_tame_short, (TRNI_TAME_SHORT_PARAMS), (TRNI_TAME_SHORT
 TRNI_INLINE void trni_tame_join_body(float *__restrict sum, const double *__restrict high, const double *__restrict low,
                                      int cells)
 {
+    cells = trni_lane_cells(cells);
     for (int i = 0; i < cells; i++) {
         double e;
         const double t = trni_two_sum(high[i], low[i], &e);

@@ -23,13 +23,14 @@ TRNI_SIMD_BEGIN
 #define TRNI_V_FEED_OF(name, code_bytes)                                                                               \
     TRNI_V_KERNEL void TRNI_V_NAME(trni_simd_lines_##name)(TRNI_LINES_PARAMS)                                          \
     {                                                                                                                  \
-        const size_t width = (size_t)feed->width;                                                                      \
+        enum { width = TRNI_V_LANES == 16 ? 32 : 16 }; /* as trni_panel_width */                                       \
+        (void)feed;                                                                                                    \
         for (int64_t p = 0; p < panels; p++)                                                                           \
             for (int r = 0; r < rows; r++)                                                                             \
-                for (size_t i = 0; i < width; i += TRNI_FEED_CODES) {                                                  \
+                for (int i = 0; i < width; i += TRNI_FEED_CODES) {                                                     \
                     TRNI_V y[TRNI_V_FEED];                                                                             \
                     TRNI_V_NAME(trni_codes_##name)(                                                                    \
-                        src + r * row_step + (p * (int64_t)width + (int64_t)i) * code_bytes, y);                       \
+                        src + r * row_step + (p * width + i) * code_bytes, y);                                         \
                     TRNI_V_EACH(j, TRNI_V_FEED)                                                                        \
                     TRNI_V_OP(storeu_ps)(dst + (size_t)p * panel_step + slot[r] * width + i + j * TRNI_V_LANES, y[j]); \
                 }                                                                                                      \
