@@ -48,7 +48,8 @@ if [ "$family" = clang ]; then
     fi
 fi
 
-# try C-OR-C++ FLAGS FILE TEXT: one compilation, thrown away.
+# try C-OR-C++ FLAGS FILE TEXT: one compilation, thrown away; `product` says how far it goes.
+product="-c -o $scratch/out.o"
 try() {
     checked
     case $1 in
@@ -56,7 +57,7 @@ try() {
     *) command="$cxx -std=$1 -x c++" ;;
     esac
     # shellcheck disable=SC2086
-    $command $strict $2 -I"$root" -c "$scratch/$3" -o "$scratch/out.o" 2>"$scratch/log" ||
+    $command $strict $2 -I"$root" $product "$scratch/$3" 2>"$scratch/log" ||
         fail_log "$scratch/log" "$4 ($command $2)"
 }
 
@@ -78,13 +79,16 @@ for header in $(headers); do
     at_home "$header" || continue
     echo "#include <trnmath/$header>" >"$scratch/alone.c"
     needs=$(flags_of "$header")
+    # What code alone would show, the umbrella does; at level 2, each header.
+    product="-c -o $scratch/out.o"
+    [ "$level" -ge 2 ] || [ "$header" = trnmath.h ] || product=-fsyntax-only
     if [ -n "$needs" ] && [ "$family" != aarch64 ]; then try c11 "$needs" alone.c "$header does not compile alone"; fi
     for language in $languages; do
         for flags in '' '-DTRN_NO_INTRINSICS' '-fopenmp' '-fopenmp -DTRN_NO_INTRINSICS'; do
             # Level 1 saves the time that <immintrin.h> costs: all combinations for the umbrella, which sees every
-            # header; two for each header alone, in C++ one.
+            # header; for a door alone two, for a room, which doors show without intrinsics, one; in C++ one.
             case $level/$language/$header/$flags in
-            2/* | */trnmath.h/* | */c11/*/ | */c11/*/'-fopenmp -DTRN_NO_INTRINSICS') ;;
+            2/* | */trnmath.h/* | */c11/*/ | */c11/trn_*/'-fopenmp -DTRN_NO_INTRINSICS') ;;
             */c++17/simd/*/ | */c++17/trn_*/-DTRN_NO_INTRINSICS) ;;
             *) continue ;;
             esac
@@ -92,6 +96,7 @@ for header in $(headers); do
         done
     done
 done
+product="-c -o $scratch/out.o"
 if [ -n "$cxx" ]; then
     echo '#include <trnmath/trnmath.h>' >"$scratch/alone.c"
     for flags in '' '-DTRN_NO_INTRINSICS'; do try c++20 "$flags" alone.c 'trnmath.h as C++20 draws a warning'; done
