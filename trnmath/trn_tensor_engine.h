@@ -260,7 +260,8 @@ TRNI_FN trn_status trni_nc_matmul_packed(const trni_product *p, trn_error *error
 {
     trni_feed feed_a, feed_b;
     trni_workspace space;
-    const trni_map map = trni_map_of(&p->numerics, p->first_row, (int)trni_product_depth(p), p->spread);
+    trni_map map;
+    trni_map_init(&map, &p->numerics, p->first_row, (int)trni_product_depth(p), p->spread);
     const size_t line = sizeof(float) * (size_t)map.lines;
     const trn_status status =
         trni_workspace_open(&space, line * ((size_t)TRNI_ARRAY_ROWS + TRNI_MAX_WIDTH), 1, error);

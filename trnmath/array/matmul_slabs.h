@@ -204,19 +204,21 @@ TRNI_DRIVER void trni_slab_multiply(const trni_worker *w, const trni_slab *s)
 {
     const int64_t end = s->k + s->depth, deep = trni_tile_depth(w->p);
     const int64_t span = (s->thin ? (int64_t)TRNI_THIN_PANELS : 1) * w->array.width;
+    const bool looks = trni_array_looks(&w->array);
     trni_range range[TRNI_SLAB_RANGES];
-    memset(range, 0, sizeof range);
+    if (looks) memset(range, 0, sizeof range);
     for (int64_t k = s->k; k < end; k += deep) {
         float *strips = w->a + (k - s->k) * s->rows;
         const int depth = trni_tile_deep(w, k, end);
         trni_worker_pack_rows(w, s->m, s->rows, k, depth, strips);
         trni_worker_unit_rows(w, s->rows, (k - s->k) / deep, depth, strips);
-        if (trni_array_looks(&w->array))
+        if (looks)
             trni_range_of_for(w->p->isa)(strips, (size_t)(depth * s->rows), trni_slab_range(s, range, k));
     }
     for (int64_t column = 0; column < s->columns; column += span)
         for (int64_t k = s->k; k < end; k += deep)
-            trni_panels_tile(w, s, column, trni_min64(column + span, s->columns), k, trni_slab_range(s, range, k));
+            trni_panels_tile(w, s, column, trni_min64(column + span, s->columns), k,
+                             looks ? trni_slab_range(s, range, k) : range);
 }
 
 /* Rows [m, m + rows) times columns [n, n + columns) over all of K, PSUM at psum. */

@@ -129,8 +129,8 @@ TRNI_DRIVER void trni_product_maps(const trni_product *p, trni_map *whole, trni_
 {
     const int deep = (int)trni_tile_depth(p), rest = (int)(p->a.depth % deep);
     whole->depth = tail->depth = 0;
-    if (p->a.depth >= deep) *whole = trni_map_of(&p->numerics, 0, deep, p->spread);
-    if (rest) *tail = trni_map_of(&p->numerics, 0, rest, p->spread);
+    if (p->a.depth >= deep) trni_map_init(whole, &p->numerics, 0, deep, p->spread);
+    if (rest) trni_map_init(tail, &p->numerics, 0, rest, p->spread);
 }
 
 /* Of a matrix unit's words for one slab. */

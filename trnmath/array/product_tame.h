@@ -105,7 +105,7 @@ typedef struct trni_tame_work {
 TRNI_COLD void trni_tame_map_init(trni_tame_map *m, const trni_product *p, const trni_course *course, int depth)
 {
     const int passes = trni_course_passes(course);
-    m->map = trni_map_of(&p->numerics, p->first_row, depth, TRNI_SINGLE);
+    trni_map_init(&m->map, &p->numerics, p->first_row, depth, TRNI_SINGLE);
     m->rows = m->map.chains;
     m->merge = trni_lane_plan_of(&p->numerics, p->first_row, depth, p->f32, p->isa);
     for (int chain = 0, slot = 0; chain < m->rows.count; chain++) {

@@ -45,7 +45,9 @@ typedef struct trni_sparse_order {
 
 TRNI_FN trni_sparse_order trni_sparse_order_of(const trn_numerics *n, int rows)
 {
-    const trni_chains c = trni_chains_of(n, 0, rows);
+    trni_chains c;
+    memset(&c, 0, sizeof c);
+    trni_chains_init(&c, n, 0, rows);
     trni_sparse_order o;
     o.chains = n->chains;
     o.rows = rows;

@@ -39,23 +39,21 @@ TRNI_FN int trni_chain_of_row(const trn_numerics *n, int row)
 }
 
 /* Each chain's rows: every so many'th, or those of its block. */
-TRNI_FN trni_chains trni_chains_of(const trn_numerics *n, int first, int rows)
+TRNI_FN void trni_chains_init(trni_chains *c, const trn_numerics *n, int first, int rows)
 {
-    trni_chains c;
     const bool interleaved = n->chain_layout == TRN_CHAINS_INTERLEAVED;
     const int count = n->chains, each = TRNI_ARRAY_ROWS / count, step = interleaved ? count : 1;
     int slot = 0;
-    c.count = count;
+    c->count = count;
     for (int chain = 0; chain < count; chain++) {
         const int from = slot, block = chain * each - first, skew = (chain + count - first % count) % count;
         const int begin = interleaved ? skew : block > 0 ? block : 0, stop = block + each < rows ? block + each : rows;
         for (int p = begin; p < (interleaved ? rows : stop); p += step) {
-            c.row[slot] = (uint8_t)p;
-            c.slot[p] = (uint8_t)slot++;
+            c->row[slot] = (uint8_t)p;
+            c->slot[p] = (uint8_t)slot++;
         }
-        c.length[chain] = slot - from;
+        c->length[chain] = slot - from;
     }
-    return c;
 }
 
 /* ---- exact sums, for the orders that are not fmaf ----
@@ -306,7 +304,8 @@ TRNI_COLD float trni_tile_of(const trni_tile *t, const trn_numerics *n)
 {
     if (trni_has_blocks(n)) return trni_blocks_onto(0, true, t, n);
     if (n->accumulator == TRN_ACCUMULATOR_EXACT) return (float)trni_exact_tile(t, n);
-    const trni_chains c = trni_chains_of(n, t->first_row, t->rows);
+    trni_chains c;
+    trni_chains_init(&c, n, t->first_row, t->rows);
     const bool split = t->f32 && n->fp32_mode == TRN_FP32_SPLIT,
                fmaf_steps = t->group == 1 && !t->scale && trni_steps_are_fmaf(n);
     double s[TRNI_MAX_CHAINS] = { 0 };

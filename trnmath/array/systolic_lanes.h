@@ -351,7 +351,7 @@ TRNI_COLD trni_lane_plan trni_lane_plan_of(const trn_numerics *n, int first_row,
     plan.flushed_products = n->flush_products ? 0x1p-126 : 0;
     plan.first_row = first_row;
     plan.rows = rows;
-    plan.chains = trni_chains_of(n, first_row, rows);
+    trni_chains_init(&plan.chains, n, first_row, rows);
     trni_lane_plan_single(&plan);
     for (int p = 0; p < rows; p++) plan.chain[p] = (uint8_t)trni_chain_of_row(n, first_row + p);
     return plan;

@@ -47,20 +47,18 @@ TRNI_FN void trni_spread_place(trni_spread s, int rows, int t, int *row, int *sl
     *slot = s == TRNI_QUADS ? t % 4 : t / rows;
 }
 
-TRNI_FN trni_map trni_map_of(const trn_numerics *n, int first_row, int depth, trni_spread spread)
+TRNI_FN void trni_map_init(trni_map *m, const trn_numerics *n, int first_row, int depth, trni_spread spread)
 {
-    trni_map m;
-    m.depth = depth;
-    m.group = trni_spread_group(spread);
-    m.rows = (depth + m.group - 1) / m.group;
-    m.lines = m.rows * m.group;
-    m.chains = trni_chains_of(n, first_row, m.rows);
+    m->depth = depth;
+    m->group = trni_spread_group(spread);
+    m->rows = (depth + m->group - 1) / m->group;
+    m->lines = m->rows * m->group;
+    trni_chains_init(&m->chains, n, first_row, m->rows);
     for (int t = 0; t < depth; t++) {
         int row = t, slot = 0;
-        if (spread != TRNI_SINGLE) trni_spread_place(spread, m.rows, t, &row, &slot);
-        m.line[t] = (uint16_t)(m.chains.slot[row] * m.group + slot);
+        if (spread != TRNI_SINGLE) trni_spread_place(spread, m->rows, t, &row, &slot);
+        m->line[t] = (uint16_t)(m->chains.slot[row] * m->group + slot);
     }
-    return m;
 }
 
 /* ---- packing ---- */

@@ -456,11 +456,14 @@ TRNI_FN void trni_decoder_table(trni_decoder *d, trn_isa isa)
 /* As trni_encoder_init_float: formats of floats alone. */
 TRNI_FN void trni_decoder_init_float(trni_decoder *d, const trn_format_info *from, trn_isa isa)
 {
-    memset(d, 0, offsetof(trni_decoder, high));
+    static const trni_reading none = { 0, 0, 0, 0, 0, 0, 0, 0 };
     d->from = *from;
     d->bytes = ((size_t)from->bits + 7) / 8;
     d->copy = from->mantissa_bits == 23;
     d->cast = trni_cast_kernel(trni_cast_find(trni_cast_format(from), TRN_F32), isa);
+    d->read = NULL;
+    d->lookup = d->lookup_past = NULL;
+    d->reading = none;
     trni_reading_init(&d->reading, from);
     if (from->kind != TRN_KIND_FLOAT || from->bits > 8) return;
     d->read = trni_read_float_for(isa);

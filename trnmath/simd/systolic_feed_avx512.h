@@ -1,5 +1,4 @@
-/* simd/systolic_feed_avx512.h - lines of F32, TF32, BF16, F16 and of codes of a byte in AVX-512, for
- * array/systolic_feed.h.
+/* simd/systolic_feed_avx512.h - lines of F32, TF32, BF16, F16 and codes of a byte for array/systolic_feed.h, AVX-512.
  * Behind trn_sparse.h trn_tensor_engine.h. SPDX-License-Identifier: MIT
  *
  * SIMD kernels: same bits as the plain C bodies. Included by array/systolic_feed.h only, and not at all under

@@ -1,6 +1,7 @@
-/* simd/systolic_feed_vector.h - lines of F32, TF32, BF16 and F16 for array/systolic_feed.h, written once; read once per
- * instruction set. Behind trn_sparse.h trn_tensor_engine.h. SPDX-License-Identifier: MIT
+/* simd/systolic_feed_vector.h - lines for array/systolic_feed.h, written once; read once per instruction set.
+ * Behind trn_sparse.h trn_tensor_engine.h. SPDX-License-Identifier: MIT
  *
+ * F32, TF32, BF16 and F16.
  * Included by simd/systolic_feed_avx2.h, _avx512.h and _neon.h after simd/vector_<isa>.h, with
  *     TRNI_V_FEED         vectors that hold TRNI_FEED_CODES codes, and the functions that read as many at any address:
  *     TRNI_V_NAME(trni_codes_f32)(src, y)    and _tf32, _bf16, _f16
