@@ -88,7 +88,7 @@ TRNI_DRIVER void trni_dot_line(const trni_feed *feed, const unsigned char *src, 
 
 /* PSUM of `count` columns after the tile at k, whose chains have come to s. */
 TRNI_LEAN void trni_dots_join(const trni_worker *w, const float s[TRNI_DOTS][TRNI_DOT_CHAINS], int64_t k, int64_t n,
-                                int count, float *psum)
+                              int count, float *psum)
 {
     const bool pairs = w->p->numerics.merge == TRN_MERGE_PAIRWISE, fresh = k == 0 && !w->p->accumulate;
     for (int i = 0; i < count; i++) {
@@ -118,7 +118,7 @@ TRNI_LEAN void trni_dots_codes(const trni_worker *w, const float *x, int64_t k, 
 
 /* Columns [n, n + count), count <= TRNI_DOTS, over the numbers [k, k + depth) of a, decoded at x. */
 TRNI_LEAN void trni_dots_columns(const trni_worker *w, const trni_dots *dots, const float *x, int64_t k,
-                                   int64_t depth, int64_t n, int count, float *psum)
+                                 int64_t depth, int64_t n, int count, float *psum)
 {
     TRNI_LINES(float) line[TRNI_DOTS * TRNI_DOT_STRETCH];
     float s[TRNI_DOTS][TRNI_DOT_CHAINS];

@@ -320,7 +320,7 @@ TRNI_DRIVER void trni_int8_move(const trni_product *p, int64_t m, int rows, int6
 
 /* One strip times one panel over a slab: PSUM is read before it, unless it is fresh, and written after it. */
 TRNI_LEAN void trni_int8_strip(const trni_int8_work *w, int64_t m, int64_t row, int kernel, int64_t slab_rows,
-                                 int64_t n, int columns, int64_t k, int64_t depth, const uint32_t *b)
+                               int64_t n, int columns, int64_t k, int64_t depth, const uint32_t *b)
 {
     TRNI_LINES(int32_t) psum[TRNI_INT8_STRIP * TRNI_INT8_WIDTH], sum[TRNI_INT8_STRIP * TRNI_INT8_WIDTH];
     const int strip = w->way.shape.rows[kernel];
@@ -342,7 +342,7 @@ TRNI_LEAN void trni_int8_strip(const trni_int8_work *w, int64_t m, int64_t row, 
 
 /* Rows [m, m + rows) times columns [n, n + columns), over the numbers [k, k + depth). b is packed. */
 TRNI_LEAN void trni_int8_slab(const trni_int8_work *w, int64_t m, int64_t rows, int64_t n, int64_t columns, int64_t k,
-                                int64_t depth)
+                              int64_t depth)
 {
     for (int64_t t = 0, tile = 0; t < depth; t += w->tile, tile++)
         trni_int8_pack_rows(w, m, rows, k + t, trni_min64(depth - t, w->tile), w->a + trni_int8_words(w, t) * rows,

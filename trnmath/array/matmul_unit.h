@@ -63,7 +63,7 @@ TRNI_DRIVER size_t trni_unit_words_of(const trni_unit_map *map)
 }
 
 TRNI_LEAN void trni_unit_work_maps(trni_unit_work *u, const trni_product *p, const trni_map *whole,
-                                     const trni_map *tail)
+                                   const trni_map *tail)
 {
     const bool tiles = trni_unit_has_tiles(p);
     memset(u, 0, sizeof *u);
@@ -200,7 +200,7 @@ TRNI_DRIVER void trni_unit_chains(const trni_unit_work *u, const trni_unit_map *
 }
 
 TRNI_LEAN void trni_unit_tiles(const trni_unit_work *u, const trni_unit_map *map, trni_unit_mode mode,
-                                 const trni_unit_call *call, const uint32_t *a, const uint32_t *b)
+                               const trni_unit_call *call, const uint32_t *a, const uint32_t *b)
 {
     TRNI_LINES(float) all[TRNI_UNIT_ROWS * TRNI_UNIT_WIDTH];
     for (int i = 0; i < call->map->lines; i++)

@@ -276,7 +276,7 @@ TRNI_DRIVER void trni_worker_pack_rows(const trni_worker *w, int64_t m, int64_t 
 
 /* The unit's words of the strips at `packed`, the slab's tile `tile`. */
 TRNI_LEAN void trni_worker_unit_rows(const trni_worker *w, int64_t lanes, int64_t tile, int depth,
-                                       const float *packed)
+                                     const float *packed)
 {
     if (!w->cut->unit) return;
     const trni_map *map = trni_tile_map(w, depth);
@@ -292,7 +292,7 @@ TRNI_LEAN void trni_worker_unit_rows(const trni_worker *w, int64_t lanes, int64_
 
 /* And of panels, the first of them the slab's `panel`. */
 TRNI_LEAN void trni_worker_unit_columns(const trni_worker *w, int64_t columns, int64_t tile, int64_t panel, int depth,
-                                          const float *packed)
+                                        const float *packed)
 {
     if (!w->cut->unit) return;
     const trni_map *map = trni_tile_map(w, depth);

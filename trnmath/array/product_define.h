@@ -67,7 +67,7 @@ TRNI_DRIVER void trni_dst_square(const trni_product *p, char *codes, int64_t m, 
 
 /* From what dst holds now. */
 TRNI_LEAN void trni_psum_from_dst(const trni_product *p, float *psum, int64_t m, int64_t rows, int64_t n,
-                                    int64_t columns)
+                                  int64_t columns)
 {
     trni_decoder decoder;
     TRNI_LINES(uint32_t) codes[TRNI_DST_SQUARE * TRNI_DST_SQUARE];
@@ -103,7 +103,7 @@ TRNI_DRIVER void trni_psum_cast(const trni_product *p, const trni_encoder *encod
 
 /* The cast of finished PSUM to dst; NaN in psum become canonical. */
 TRNI_LEAN void trni_psum_to_dst(const trni_product *p, float *psum, int64_t m, int64_t rows, int64_t n,
-                                  int64_t columns)
+                                int64_t columns)
 {
     trni_encoder encoder;
     TRNI_LINES(uint32_t) codes[TRNI_DST_SQUARE * TRNI_DST_SQUARE];

@@ -41,7 +41,7 @@ TRNI_FN int trni_rows_of_depth(const trni_product *p, int64_t depth)
 
 /* The tile at k, `depth` numbers deep, of `lanes` lanes: out[row][slot][width]. What is not there is zero. */
 TRNI_LEAN void trni_region_pack(const trni_region *r, const trni_feed *feed, const trni_operand *o, int64_t lane,
-                              int lanes, int width, int64_t k, int depth, float *out)
+                                int lanes, int width, int64_t k, int depth, float *out)
 {
     const trni_spread spread = r->p->spread;
     const int group = trni_spread_group(spread), rows = trni_rows_of_depth(r->p, depth),
@@ -64,7 +64,7 @@ TRNI_LEAN void trni_region_pack(const trni_region *r, const trni_feed *feed, con
 
 /* Scales of the tile at k: out[row][width]. */
 TRNI_LEAN void trni_region_scales(const trni_scales *s, int64_t lane, int lanes, int width, int64_t k, int rows,
-                                double *out)
+                                  double *out)
 {
     enum { rows_of_a_block = TRNI_SCALE_BLOCK / 4 };
     for (int p = 0; p < rows; p++)

@@ -151,13 +151,14 @@ TRNI_INLINE512 __m512 trni_f32_of_16_tf32(const char *codes)
 }
 
 /* As trni_tf32_from_number: a canonical NaN stays what it is. */
-TRNI_INLINE512 void trni_tf32_to_16(char *codes, __m512 x)
+TRNI_INLINE512 __m512 trni_tf32_of_512(__m512 x)
 {
     const __m512i u = _mm512_castps_si512(x);
     const __m512i odd = _mm512_and_si512(_mm512_maskz_srli_epi32(0xffff, u, 13), _mm512_set1_epi32(1));
     const __m512i rounded = _mm512_add_epi32(_mm512_add_epi32(u, _mm512_set1_epi32(0xfff)), odd);
-    _mm512_storeu_si512(codes, _mm512_and_si512(rounded, _mm512_set1_epi32(~0x1fff)));
+    return _mm512_castsi512_ps(_mm512_and_si512(rounded, _mm512_set1_epi32(~0x1fff)));
 }
+TRNI_INLINE512 void trni_tf32_to_16(char *codes, __m512 x) { _mm512_storeu_ps(codes, trni_tf32_of_512(x)); }
 
 /* Sixteen are read as floats, and written; codes of `from` and `to` bytes. */
 #define TRNI_CASTS512(name, from, read, to, write)                                                                     \

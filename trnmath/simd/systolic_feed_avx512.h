@@ -14,21 +14,18 @@
 
 TRNI_SIMD_BEGIN
 
+/* Those of simd/cast_avx512.h, but that NaNs stay as they are. */
 TRNI_V_INLINE void trni_codes_f32_avx512(const unsigned char *src, __m512 y[1]) { y[0] = _mm512_loadu_ps(src); }
 
 TRNI_V_INLINE void trni_codes_tf32_avx512(const unsigned char *src, __m512 y[1])
 {
     const __m512 x = _mm512_loadu_ps(src);
-    const __m512i u = _mm512_castps_si512(x), odd = _mm512_and_si512(_mm512_srli_epi32(u, 13), _mm512_set1_epi32(1));
-    const __m512i rounded = _mm512_add_epi32(_mm512_add_epi32(u, _mm512_set1_epi32(0xfff)), odd);
-    y[0] = _mm512_castsi512_ps(
-        _mm512_mask_and_epi32(u, _mm512_cmp_ps_mask(x, x, _CMP_ORD_Q), rounded, _mm512_set1_epi32(~0x1fff)));
+    y[0] = _mm512_mask_mov_ps(x, _mm512_cmp_ps_mask(x, x, _CMP_ORD_Q), trni_tf32_of_512(x));
 }
 
 TRNI_V_INLINE void trni_codes_bf16_avx512(const unsigned char *src, __m512 y[1])
 {
-    const __m256i code = _mm256_loadu_si256((const __m256i *)(const void *)src);
-    y[0] = _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(code), 16));
+    y[0] = trni_f32_of_16_bf16((const char *)src);
 }
 
 TRNI_V_INLINE void trni_codes_f16_avx512(const unsigned char *src, __m512 y[1]) { y[0] = TRNI_V_F16(src); }
