@@ -486,21 +486,44 @@ TRNI_DRIVER void trni_pack_columns(const trni_packer *p, int64_t column, int64_t
     }
 }
 
-/* The same where lanes follow each other: a line of them is read at once, and shared out among the strips. */
+/* The numbers of one line, `t`, shared out among the strips that begin at dst. */
+TRNI_FN void trni_share_line(const trni_packer *p, const float *line, int64_t lanes, int t, float *dst)
+{
+    enum { together = 4 }; /* heights of strips are multiples of it, but for the lowest */
+    for (int64_t done = 0; done < lanes;) {
+        const int strip = p->array->rows[trni_strip_kernel(p->array, lanes - done)];
+        const float *from = line + done;
+        float *to = dst + done * p->lines + p->line[t] * strip;
+        int i = 0;
+        for (; i + together <= strip; i += together) memcpy(to + i, from + i, together * sizeof *to);
+        for (; i < strip; i++) to[i] = from[i];
+        done += strip;
+    }
+}
+
+/* The same where lanes follow each other: lines of them are read at once, several where as many lanes are left as are
+ * read together, and shared out among the strips. */
 TRNI_DRIVER void trni_pack_strips(const trni_packer *p, int64_t lane, int64_t lanes, int64_t k, int depth, float *dst)
 {
-    enum { most = 96 };
-    float line[most];
+    enum { most = 96, together = 8 };
+    float line[(int)most * (int)together];
+    const int width = p->array->width, panels = most / width;
     const int64_t whole = most / p->array->rows[0] * p->array->rows[0]; /* strips of the tallest kernel */
+    const int64_t row_step = trni_operand_at(p->o, 0, 1) - trni_operand_at(p->o, 0, 0);
+    uint16_t place[together]; /* panels that lie side by side: [t][panel][width] */
+    for (int t = 0; t < together; t++) place[t] = (uint16_t)(t * panels);
     for (int64_t from = 0; from < lanes; from += whole) {
         const int64_t count = lanes - from < whole ? lanes - from : whole;
-        for (int t = 0; t < depth; t++) {
-            trni_feed_line(p->feed, line, trni_operand_at(p->o, lane + from, k + t), (size_t)count);
-            for (int64_t done = 0; done < count;) {
-                const int strip = p->array->rows[trni_strip_kernel(p->array, count - done)];
-                memcpy(dst + (from + done) * p->lines + p->line[t] * strip, line + done, sizeof *line * (size_t)strip);
-                done += strip;
-            }
+        float *strips = dst + from * p->lines;
+        for (int t = 0; t < depth; t += together) {
+            const int part = depth - t < together ? depth - t : (int)together;
+            const unsigned char *at = trni_operand_at(p->o, lane + from, k + t);
+            if (count == panels * width)
+                p->feed->lines(p->feed, line, (size_t)width, place, at, row_step, part, panels);
+            else
+                for (int i = 0; i < part; i++)
+                    trni_feed_line(p->feed, line + i * panels * width, at + i * row_step, (size_t)count);
+            for (int i = 0; i < part; i++) trni_share_line(p, line + i * panels * width, count, t + i, strips);
         }
     }
 }
