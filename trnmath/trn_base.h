@@ -114,7 +114,7 @@
 #if defined(__clang__)
 #define TRNI_DRIVER static inline __attribute__((unused, noinline))
 #define TRNI_LEAN static inline __attribute__((unused, minsize, noinline))
-#define TRNI_COLD static inline __attribute__((unused, cold, noinline))
+#define TRNI_COLD static inline __attribute__((unused, cold, minsize, noinline))
 #elif defined(__OPTIMIZE__)
 #define TRNI_DRIVER static inline __attribute__((unused, optimize("O1")))
 #define TRNI_LEAN static inline __attribute__((unused, optimize("Os")))

@@ -323,6 +323,16 @@ TRNI_FN trn_status trni_isa_resolve(trn_isa *isa, trn_error *error)
 #define TRNI_KERNEL_PORTABLE inline __attribute__((unused, cold, optimize("O1")))
 #endif
 
+/* Before a loop: all of its steps written out, whose number is known and at most 16; or none twice. */
+#if TRNI_CLANG
+#define TRNI_UNROLL _Pragma("clang loop unroll(full)")
+#define TRNI_ROLLED _Pragma("clang loop unroll(disable)")
+#else
+#define TRNI_UNROLL _Pragma("GCC unroll 16")
+#define TRNI_ROLLED _Pragma("GCC unroll 1")
+#endif
+#define TRNI_EVERY(i, n) TRNI_UNROLL for (int i = 0; i < (n); i++)
+
 /* gcc 12 warns of its own <avx512fintrin.h>, where what stands for an undefined register is initialised with itself
  * (GCC bug 105593); SIMD kernels stand between these two, so that the warning does not reach programs. */
 #if !TRNI_CLANG

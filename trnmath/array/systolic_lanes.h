@@ -19,12 +19,6 @@
 #include "../trn_cpu.h"
 #include "systolic.h"
 
-#if TRNI_CLANG
-#define TRNI_LANE_UNROLL _Pragma("clang loop unroll(full)")
-#else
-#define TRNI_LANE_UNROLL _Pragma("GCC unroll 16")
-#endif
-
 /* 32 lanes: gcc 12 peels loops of up to 16 steps before it would vectorise them. Two rows of a hide the latency of a
  * single chain; STRETCH rows of the array keep their terms in the first-level cache. */
 enum { TRNI_LANES = 32, TRNI_LANE_STRIP = 2, TRNI_LANE_CELLS = TRNI_LANES * TRNI_LANE_STRIP, TRNI_LANE_STRETCH = 32 };
@@ -270,14 +264,14 @@ TRNI_INLINE float trni_flushed_single(float x)
 TRNI_INLINE void trni_lane_single_strip(TRNI_LANE_SINGLE_PARAMS)
 {
     float s[TRNI_LANE_STRIP][TRNI_LANES];
-    TRNI_LANE_UNROLL for (int i = 0; i < strip; i++)
+    TRNI_UNROLL for (int i = 0; i < strip; i++)
         for (int j = 0; j < TRNI_LANES; j++) s[i][j] = sum[i * TRNI_LANES + j];
     for (int k = 0; k < rows; k++) {
         const float *a = x + row[k] * x_step, *b = w + row[k] * TRNI_LANES;
-        TRNI_LANE_UNROLL for (int i = 0; i < strip; i++)
+        TRNI_UNROLL for (int i = 0; i < strip; i++)
             for (int j = 0; j < TRNI_LANES; j++) s[i][j] = trni_flushed_single(__builtin_fmaf(a[i], b[j], s[i][j]));
     }
-    TRNI_LANE_UNROLL for (int i = 0; i < strip; i++)
+    TRNI_UNROLL for (int i = 0; i < strip; i++)
         for (int j = 0; j < TRNI_LANES; j++) sum[i * TRNI_LANES + j] = s[i][j];
 }
 

@@ -89,14 +89,6 @@ TRNI_DISPATCH_BESIDE(trni_transpose,
 
 typedef void trni_micro_fn(TRNI_MICRO_PARAMS);
 
-#if TRNI_CLANG
-#define TRNI_UNROLL _Pragma("clang loop unroll(full)")
-#define TRNI_ROLLED _Pragma("clang loop unroll(disable)")
-#else
-#define TRNI_UNROLL _Pragma("GCC unroll 16")
-#define TRNI_ROLLED _Pragma("GCC unroll 1")
-#endif
-
 TRNI_INLINE void trni_micro_body(int strip, int group, TRNI_MICRO_PARAMS)
 {
     enum { most_rows = 8, width = TRNI_MAX_WIDTH };
@@ -503,7 +495,7 @@ TRNI_FN void trni_share_line(const trni_packer *p, const float *line, int64_t la
 
 /* The same where lanes follow each other: lines of them are read at once, several where as many lanes are left as are
  * read together, and shared out among the strips. */
-TRNI_DRIVER void trni_pack_strips(const trni_packer *p, int64_t lane, int64_t lanes, int64_t k, int depth, float *dst)
+TRNI_LEAN void trni_pack_strips(const trni_packer *p, int64_t lane, int64_t lanes, int64_t k, int depth, float *dst)
 {
     enum { most = 96, together = 8 };
     float line[(int)most * (int)together];

@@ -52,12 +52,14 @@ TRNI_INLINE512 void trni_load_64(__m512 x[4], const char *from)
     trni_canonical_64(x);
 }
 
-/* The last n < 64 codes of `from` bytes, to codes of `to` bytes: as a block that is filled up. */
-TRNI_COLD void trni_cast_rest512(trni_cast *cast, char *dst, size_t to, const char *src, size_t from, size_t n)
+/* The last n codes of `from` bytes, to codes of `to` bytes: as a block of `whole` <= 64 that is filled up. */
+TRNI_COLD void trni_cast_rest512(trni_cast *cast, size_t whole, char *dst, size_t to, const char *src, size_t from,
+                                 size_t n)
 {
-    char in[64 * sizeof(float)] = { 0 }, out[sizeof in];
+    char in[64 * sizeof(float)], out[sizeof in];
+    memset(in, 0, from * whole);
     memcpy(in, src, from * n);
-    cast(out, in, 64);
+    cast(out, in, whole);
     memcpy(dst, out, to * n);
 }
 
@@ -98,7 +100,7 @@ TRNI_SIMD512(trni_simd_f32_bf16_all, (void *__restrict dst, const void *__restri
             _mm512_storeu_si512(y + 64, second);
         }
     }
-    if (n > 0) trni_cast_rest512(trni_simd_f32_bf16, y, 2, x, 4, n);
+    if (n > 0) trni_cast_rest512(trni_simd_f32_bf16, 64, y, 2, x, 4, n);
 }
 
 TRNI_FN void trni_simd_f32_bf16(void *__restrict dst, const void *__restrict src, size_t n)
@@ -172,7 +174,9 @@ TRNI_INLINE512 void trni_tf32_to_16(char *codes, __m512 x) { _mm512_storeu_ps(co
             trni_canonical_64(v);                                                                                      \
             for (int i = 0; i < 4; i++) write(y + 16 * (to) * i, v[i]);                                                \
         }                                                                                                              \
-        if (n > 0) trni_cast_rest512(name, y, to, x, from, n);                                                         \
+        TRNI_ROLLED for (; n >= 16; n -= 16, x += 16 * (from), y += 16 * (to))                                         \
+            write(y, trni_canonical_512(read(x)));                                                                     \
+        if (n > 0) trni_cast_rest512(name, 16, y, to, x, from, n);                                                     \
     }
 TRNI_CASTS512(trni_simd_f32_f16, 4, trni_f32_of_16_f32, 2, trni_f16_to_16)
 TRNI_CASTS512(trni_simd_f32_tf32, 4, trni_f32_of_16_f32, 4, trni_tf32_to_16)

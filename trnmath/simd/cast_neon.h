@@ -40,9 +40,9 @@ TRNI_KERNEL static void trni_neon_f32_f16(void *__restrict dst, const void *__re
     }
     for (; n >= TRNI_NEON_BLOCK; n -= TRNI_NEON_BLOCK, x += 128, y += 64) {
         float32x4_t v[8];
-        TRNI_NEON_EACH(i, 8) v[i] = vreinterpretq_f32_u8(vld1q_u8(x + 16 * i));
+        TRNI_EVERY(i, 8) v[i] = vreinterpretq_f32_u8(vld1q_u8(x + 16 * i));
         trni_neon_canonical(v);
-        TRNI_NEON_EACH(i, 4)
+        TRNI_EVERY(i, 4)
         {
             const float16x8_t code = vcvt_high_f16_f32(vcvt_f16_f32(v[2 * i]), v[2 * i + 1]);
             vst1q_u8(y + 16 * i, vreinterpretq_u8_f16(code));
@@ -61,14 +61,14 @@ TRNI_KERNEL static void trni_neon_f16_f32(void *__restrict dst, const void *__re
     }
     for (; n >= TRNI_NEON_BLOCK; n -= TRNI_NEON_BLOCK, x += 64, y += 128) {
         float32x4_t v[8];
-        TRNI_NEON_EACH(i, 4)
+        TRNI_EVERY(i, 4)
         {
             const float16x8_t code = vreinterpretq_f16_u8(vld1q_u8(x + 16 * i));
             v[2 * i] = vcvt_f32_f16(vget_low_f16(code));
             v[2 * i + 1] = vcvt_high_f32_f16(code);
         }
         trni_neon_canonical(v);
-        TRNI_NEON_EACH(i, 8) vst1q_u8(y + 16 * i, vreinterpretq_u8_f32(v[i]));
+        TRNI_EVERY(i, 8) vst1q_u8(y + 16 * i, vreinterpretq_u8_f32(v[i]));
     }
     if (n > 0) trni_cast_f16_f32_portable(y, x, n);
 }
@@ -88,7 +88,7 @@ typedef struct trni_neon_rule {
 TRNI_NEON_INLINE uint16x8_t trni_neon_codes(const trni_neon_rule *k, const uint32x4_t m[2])
 {
     uint32x4_t code[2];
-    TRNI_NEON_EACH(i, 2)
+    TRNI_EVERY(i, 2)
     {
         const uint32x4_t p = vandq_u32(vmaxq_u32(m[i], k->least), vdupq_n_u32(0x7f800000u));
         const float32x4_t x = vfmaq_f32(vreinterpretq_f32_u32(m[i]), vreinterpretq_f32_u32(p), k->up);
@@ -125,8 +125,8 @@ TRNI_KERNEL static void trni_neon_nearest(const trni_rule *r, trni_cast_rest *s)
     if (!trni_fp_modes_plain(trni_fp_modes_get())) return;
     for (; s->n - at >= block; at += block) {
         uint32x4_t u[8], m[8];
-        TRNI_NEON_EACH(i, 8) u[i] = vreinterpretq_u32_u8(vld1q_u8(x + 4 * at + 16 * (size_t)i));
-        TRNI_NEON_EACH(i, 8) m[i] = vbicq_u32(u[i], vdupq_n_u32(TRNI_F32_SIGN));
+        TRNI_EVERY(i, 8) u[i] = vreinterpretq_u32_u8(vld1q_u8(x + 4 * at + 16 * (size_t)i));
+        TRNI_EVERY(i, 8) m[i] = vbicq_u32(u[i], vdupq_n_u32(TRNI_F32_SIGN));
         const uint32x4_t low = vmaxq_u32(vmaxq_u32(m[0], m[1]), vmaxq_u32(m[2], m[3])),
                          high = vmaxq_u32(vmaxq_u32(m[4], m[5]), vmaxq_u32(m[6], m[7]));
         if (vmaxvq_u32(vmaxq_u32(low, high)) > k.alarm) break;

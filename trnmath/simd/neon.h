@@ -9,11 +9,6 @@
 #if TRNI_AARCH64
 #include <arm_neon.h>
 
-#if TRNI_CLANG
-#define TRNI_NEON_EACH(i, n) _Pragma("clang loop unroll(full)") for (int i = 0; i < (n); i++)
-#else
-#define TRNI_NEON_EACH(i, n) _Pragma("GCC unroll 16") for (int i = 0; i < (n); i++)
-#endif
 #define TRNI_NEON_INLINE __attribute__((unused, always_inline)) static inline
 #endif
 

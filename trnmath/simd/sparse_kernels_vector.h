@@ -12,11 +12,6 @@
 
 #if defined(TRNI_V_SUMS)
 
-#if TRNI_CLANG
-#define TRNI_V_EACH(i, n) _Pragma("clang loop unroll(full)") for (int i = 0; i < n; i++)
-#else
-#define TRNI_V_EACH(i, n) _Pragma("GCC unroll 16") for (int i = 0; i < n; i++)
-#endif
 #define TRNI_V_VECTORS (TRNI_SPARSE_WIDTH / TRNI_V_LANES) /* of a row of sums */
 #define TRNI_V_STEP TRNI_V_NAME(trni_simd_sparse_step)
 #define TRNI_V_ADD TRNI_V_NAME(trni_simd_sparse_add)
@@ -30,20 +25,20 @@ TRNI_V_INLINE void TRNI_V_STEP(const bool halves, float value, size_t where, con
     const TRNI_V w = TRNI_V_OP(set1_ps)(value);
     const float *x = (const float *)(const void *)(strip + (halves ? where : 2 * where));
     if (halves) {
-        TRNI_V_EACH(j, TRNI_V_VECTORS / 2)
+        TRNI_EVERY(j, TRNI_V_VECTORS / 2)
         {
             const TRNI_V pair = TRNI_V_OP(loadu_ps)(x + j * TRNI_V_LANES);
             s[j] = TRNI_V_OP(fmadd_ps)(w, TRNI_V_LOW(pair), s[j]);
             s[TRNI_V_VECTORS / 2 + j] = TRNI_V_OP(fmadd_ps)(w, TRNI_V_HIGH(pair), s[TRNI_V_VECTORS / 2 + j]);
         }
     } else {
-        TRNI_V_EACH(j, TRNI_V_VECTORS) s[j] = TRNI_V_OP(fmadd_ps)(w, TRNI_V_OP(loadu_ps)(x + j * TRNI_V_LANES), s[j]);
+        TRNI_EVERY(j, TRNI_V_VECTORS) s[j] = TRNI_V_OP(fmadd_ps)(w, TRNI_V_OP(loadu_ps)(x + j * TRNI_V_LANES), s[j]);
     }
 }
 
 TRNI_V_INLINE void TRNI_V_ADD(TRNI_V *sum, const TRNI_V *x, const TRNI_V *y)
 {
-    TRNI_V_EACH(j, TRNI_V_VECTORS) sum[j] = TRNI_V_OP(add_ps)(x[j], y[j]);
+    TRNI_EVERY(j, TRNI_V_VECTORS) sum[j] = TRNI_V_OP(add_ps)(x[j], y[j]);
 }
 
 /* s[r][q]: `wide` chains of `rows` rows, of which the last may have an element less. */
@@ -52,16 +47,16 @@ TRNI_V_INLINE void TRNI_V_CHAINS(const bool halves, const int rows, const int wi
                                  TRNI_V s[TRNI_SPARSE_GANG][4][TRNI_V_VECTORS])
 {
     enum { line = TRNI_ARRAY_ROWS };
-    TRNI_V_EACH(r, rows) TRNI_V_EACH(q, wide) TRNI_V_EACH(j, TRNI_V_VECTORS) s[r][q][j] = TRNI_V_OP(setzero_ps)();
+    TRNI_EVERY(r, rows) TRNI_EVERY(q, wide) TRNI_EVERY(j, TRNI_V_VECTORS) s[r][q][j] = TRNI_V_OP(setzero_ps)();
     for (int i = length[wide - 1]; i > 0; i--, v += step, at += step)
-        TRNI_V_EACH(q, wide)
+        TRNI_EVERY(q, wide)
         {
-            TRNI_V_EACH(r, rows) TRNI_V_STEP(halves, v[r * line + q], at[r * line + q], strip, s[r][q]);
+            TRNI_EVERY(r, rows) TRNI_V_STEP(halves, v[r * line + q], at[r * line + q], strip, s[r][q]);
         }
-    TRNI_V_EACH(q, wide)
+    TRNI_EVERY(q, wide)
     {
         for (int i = 0; i < (length[q] - length[wide - 1]) * step; i += step)
-            TRNI_V_EACH(r, rows) TRNI_V_STEP(halves, v[r * line + q + i], at[r * line + q + i], strip, s[r][q]);
+            TRNI_EVERY(r, rows) TRNI_V_STEP(halves, v[r * line + q + i], at[r * line + q + i], strip, s[r][q]);
     }
 }
 
@@ -87,17 +82,17 @@ TRNI_V_INLINE void TRNI_V_PART(const bool halves, const int rows, const int wide
     int c = 0;
     do {
         TRNI_V_CHAINS(halves, rows, wide, step, value + c, where + c, strip, order->length + c, s);
-        TRNI_V_EACH(r, rows)
+        TRNI_EVERY(r, rows)
         {
             TRNI_V_MERGE(wide, pairwise, c > 0 && !pairwise ? t[0][r] : NULL, s[r]);
-            TRNI_V_EACH(j, TRNI_V_VECTORS) t[pairwise ? c / wide : 0][r][j] = s[r][0][j];
+            TRNI_EVERY(j, TRNI_V_VECTORS) t[pairwise ? c / wide : 0][r][j] = s[r][0][j];
         }
         c += wide;
     } while (c < step);
     for (int near = 1; near < step / wide && pairwise; near *= 2)
         for (int g = 0; g < step / wide; g += 2 * near)
-            TRNI_V_EACH(r, rows) TRNI_V_ADD(t[g][r], t[g][r], t[g + near][r]);
-    TRNI_V_EACH(r, rows) TRNI_V_EACH(j, TRNI_V_VECTORS)
+            TRNI_EVERY(r, rows) TRNI_V_ADD(t[g][r], t[g][r], t[g + near][r]);
+    TRNI_EVERY(r, rows) TRNI_EVERY(j, TRNI_V_VECTORS)
     {
         TRNI_V sum = t[0][r][j];
         if (in) sum = TRNI_V_OP(add_ps)(TRNI_V_OP(loadu_ps)(in + r * in_step + j * TRNI_V_LANES), sum);
@@ -133,7 +128,6 @@ TRNI_V_KERNEL void TRNI_V_NAME(trni_simd_sparse_floats)(TRNI_SPARSE_PARAMS)
     TRNI_V_NAME(trni_simd_sparse)(false, TRNI_SPARSE_ARGS);
 }
 
-#undef TRNI_V_EACH
 #undef TRNI_V_VECTORS
 #undef TRNI_V_STEP
 #undef TRNI_V_ADD

@@ -15,13 +15,13 @@
 
 TRNI_NEON_INLINE void trni_codes_f32_neon(const unsigned char *src, float32x4_t y[4])
 {
-    TRNI_NEON_EACH(j, 4) y[j] = vreinterpretq_f32_u8(vld1q_u8(src + 16 * j));
+    TRNI_EVERY(j, 4) y[j] = vreinterpretq_f32_u8(vld1q_u8(src + 16 * j));
 }
 
 /* As trni_tf32_from_bits, but that NaNs stay as they are: the result's will be made canonical. */
 TRNI_NEON_INLINE void trni_codes_tf32_neon(const unsigned char *src, float32x4_t y[4])
 {
-    TRNI_NEON_EACH(j, 4)
+    TRNI_EVERY(j, 4)
     {
         const uint32x4_t u = vreinterpretq_u32_u8(vld1q_u8(src + 16 * j));
         const uint32x4_t odd = vandq_u32(vshrq_n_u32(u, 13), vdupq_n_u32(1));
@@ -33,7 +33,7 @@ TRNI_NEON_INLINE void trni_codes_tf32_neon(const unsigned char *src, float32x4_t
 
 TRNI_NEON_INLINE void trni_codes_bf16_neon(const unsigned char *src, float32x4_t y[4])
 {
-    TRNI_NEON_EACH(j, 2)
+    TRNI_EVERY(j, 2)
     {
         const uint16x8_t code = vreinterpretq_u16_u8(vld1q_u8(src + 16 * j));
         y[2 * j] = vreinterpretq_f32_u32(vshll_n_u16(vget_low_u16(code), 16));
@@ -44,7 +44,7 @@ TRNI_NEON_INLINE void trni_codes_bf16_neon(const unsigned char *src, float32x4_t
 /* Subnormals are exact: calls work in plain modes. */
 TRNI_NEON_INLINE void trni_codes_f16_neon(const unsigned char *src, float32x4_t y[4])
 {
-    TRNI_NEON_EACH(j, 2)
+    TRNI_EVERY(j, 2)
     {
         const float16x8_t code = vreinterpretq_f16_u8(vld1q_u8(src + 16 * j));
         y[2 * j] = vcvt_f32_f16(vget_low_f16(code));

@@ -14,12 +14,6 @@
 
 TRNI_SIMD_BEGIN
 
-#if TRNI_CLANG
-#define TRNI_V_EACH(i, n) _Pragma("clang loop unroll(full)") for (int i = 0; i < (n); i++)
-#else
-#define TRNI_V_EACH(i, n) _Pragma("GCC unroll 16") for (int i = 0; i < (n); i++)
-#endif
-
 /* sum[0 … 15] takes up `count` lines in order: four at once, or any number, one after the other. */
 #define TRNI_V_FEED_OF(name, code_bytes)                                                                               \
     TRNI_V_KERNEL void TRNI_V_NAME(trni_simd_lines_##name)(TRNI_LINES_PARAMS)                                          \
@@ -32,7 +26,7 @@ TRNI_SIMD_BEGIN
                     TRNI_V y[TRNI_V_FEED];                                                                             \
                     TRNI_V_NAME(trni_codes_##name)(                                                                    \
                         src + r * row_step + (p * width + i) * code_bytes, y);                                         \
-                    TRNI_V_EACH(j, TRNI_V_FEED)                                                                        \
+                    TRNI_EVERY(j, TRNI_V_FEED)                                                                         \
                     TRNI_V_OP(storeu_ps)(dst + (size_t)p * panel_step + slot[r] * width + i + j * TRNI_V_LANES, y[j]); \
                 }                                                                                                      \
     }                                                                                                                  \
@@ -40,14 +34,14 @@ TRNI_SIMD_BEGIN
                                                     const unsigned char *src, int64_t row_step)                        \
     {                                                                                                                  \
         TRNI_V s[TRNI_V_FEED];                                                                                         \
-        TRNI_V_EACH(j, TRNI_V_FEED) s[j] = TRNI_V_OP(loadu_ps)(sum + j * TRNI_V_LANES);                                \
-        TRNI_V_EACH(r, count)                                                                                          \
+        TRNI_EVERY(j, TRNI_V_FEED) s[j] = TRNI_V_OP(loadu_ps)(sum + j * TRNI_V_LANES);                                 \
+        TRNI_EVERY(r, count)                                                                                           \
         {                                                                                                              \
             TRNI_V y[TRNI_V_FEED];                                                                                     \
             TRNI_V_NAME(trni_codes_##name)(src + r * row_step, y);                                                     \
-            TRNI_V_EACH(j, TRNI_V_FEED) s[j] = TRNI_V_OP(fmadd_ps)(y[j], TRNI_V_OP(set1_ps)(x[r]), s[j]);              \
+            TRNI_EVERY(j, TRNI_V_FEED) s[j] = TRNI_V_OP(fmadd_ps)(y[j], TRNI_V_OP(set1_ps)(x[r]), s[j]);               \
         }                                                                                                              \
-        TRNI_V_EACH(j, TRNI_V_FEED) TRNI_V_OP(storeu_ps)(sum + j * TRNI_V_LANES, s[j]);                                \
+        TRNI_EVERY(j, TRNI_V_FEED) TRNI_V_OP(storeu_ps)(sum + j * TRNI_V_LANES, s[j]);                                 \
     }                                                                                                                  \
     TRNI_V_KERNEL void TRNI_V_NAME(trni_feed_some_##name)(                                                             \
         int count, float *sum, const float *x, const unsigned char *src, int64_t row_step)                             \
@@ -63,9 +57,9 @@ TRNI_SIMD_BEGIN
             const unsigned char *from = src;                                                                           \
             size_t i = 0;                                                                                              \
             for (; rows >= most && i + line <= n; i += line, from += 64) {                                             \
-                TRNI_V_EACH(r, most)                                                                                   \
+                TRNI_EVERY(r, most)                                                                                    \
                 __builtin_prefetch((const void *)((uintptr_t)(from + r * row_step) + (uintptr_t)ahead));               \
-                TRNI_V_EACH(j, line / few)                                                                             \
+                TRNI_EVERY(j, line / few)                                                                              \
                 TRNI_V_NAME(trni_feed_##name)(most, sum + i + j * few, x, from + j * few * code_bytes, row_step);      \
             }                                                                                                          \
             for (; i < n; i += few, from += few * code_bytes)                                                          \
@@ -77,7 +71,6 @@ TRNI_V_FEED_OF(tf32, 4)
 TRNI_V_FEED_OF(bf16, 2)
 TRNI_V_FEED_OF(f16, 2)
 #undef TRNI_V_FEED_OF
-#undef TRNI_V_EACH
 
 TRNI_SIMD_END
 #include "vector_end.h"

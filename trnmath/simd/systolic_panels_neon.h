@@ -48,15 +48,15 @@ TRNI_NEON_INLINE void trni_simd_micro_neon(const int rows, const int group, TRNI
     float32x4_t t[TRNI_NEON_ROWS][columns], s[TRNI_NEON_ROWS][columns];
     int c = 0;
     do {
-        TRNI_NEON_EACH(i, rows) TRNI_NEON_EACH(j, columns) s[i][j] = vdupq_n_f32(0);
+        TRNI_EVERY(i, rows) TRNI_EVERY(j, columns) s[i][j] = vdupq_n_f32(0);
         for (int k = length[c]; k > 0; k--) {
             trni_neon_rows w[4];
-            TRNI_NEON_EACH(g, group) w[g] = trni_neon_rows_at(rows, a + g * rows);
-            TRNI_NEON_EACH(j, columns)
+            TRNI_EVERY(g, group) w[g] = trni_neon_rows_at(rows, a + g * rows);
+            TRNI_EVERY(j, columns)
             {
                 float32x4_t x[4];
-                TRNI_NEON_EACH(g, group) x[g] = vld1q_f32(b + g * width + 4 * j);
-                TRNI_NEON_EACH(i, rows)
+                TRNI_EVERY(g, group) x[g] = vld1q_f32(b + g * width + 4 * j);
+                TRNI_EVERY(i, rows)
                 {
                     if (group == 1) {
                         s[i][j] = vfmaq_n_f32(s[i][j], x[0], trni_neon_row(rows, &w[0], i));
@@ -74,13 +74,13 @@ TRNI_NEON_INLINE void trni_simd_micro_neon(const int rows, const int group, TRNI
                 ahead += ahead_step;
             }
         }
-        if (c > 0) TRNI_NEON_EACH(i, rows) TRNI_NEON_EACH(j, columns) s[i][j] = vaddq_f32(t[i][j], s[i][j]);
-        if (c + 1 < chains) TRNI_NEON_EACH(i, rows) TRNI_NEON_EACH(j, columns) t[i][j] = s[i][j];
+        if (c > 0) TRNI_EVERY(i, rows) TRNI_EVERY(j, columns) s[i][j] = vaddq_f32(t[i][j], s[i][j]);
+        if (c + 1 < chains) TRNI_EVERY(i, rows) TRNI_EVERY(j, columns) t[i][j] = s[i][j];
     } while (++c < chains);
     if (in)
-        TRNI_NEON_EACH(i, rows) TRNI_NEON_EACH(j, columns)
+        TRNI_EVERY(i, rows) TRNI_EVERY(j, columns)
             s[i][j] = vaddq_f32(vld1q_f32(in + i * in_step + 4 * j), s[i][j]);
-    TRNI_NEON_EACH(i, rows) TRNI_NEON_EACH(j, columns) vst1q_f32(out + i * out_step + 4 * j, s[i][j]);
+    TRNI_EVERY(i, rows) TRNI_EVERY(j, columns) vst1q_f32(out + i * out_step + 4 * j, s[i][j]);
 }
 
 #define TRNI_NEON_MICRO(count, group)                                                                                 \

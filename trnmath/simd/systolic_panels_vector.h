@@ -14,12 +14,6 @@
 
 TRNI_SIMD_BEGIN
 
-#if TRNI_CLANG
-#define TRNI_V_EACH_ROW _Pragma("clang loop unroll(full)") for (int i = 0; i < rows; i++)
-#else
-#define TRNI_V_EACH_ROW _Pragma("GCC unroll 16") for (int i = 0; i < rows; i++)
-#endif
-
 /* Two vectors of columns: the sums of TRNI_V_ROWS rows, two of b and one broadcast nearly fill the registers. The
  * chains that are done wait in t, in the first-level cache. At least one chain: the compiler need not fear
  * uninitialised sums. A group of two or four products is summed before it joins its chain: the first product is exact.
@@ -29,14 +23,14 @@ TRNI_V_INLINE void TRNI_V_NAME(trni_simd_micro)(const int rows, const int group,
     TRNI_V t[TRNI_V_ROWS][2], x[TRNI_V_ROWS], y[TRNI_V_ROWS];
     int c = 0;
     do {
-        TRNI_V_EACH_ROW x[i] = y[i] = TRNI_V_OP(setzero_ps)();
+        TRNI_EVERY(i, rows) x[i] = y[i] = TRNI_V_OP(setzero_ps)();
         for (int k = length[c]; k > 0; k--) {
             TRNI_V b0[4], b1[4];
             for (int g = 0; g < group; g++) {
                 b0[g] = TRNI_V_OP(loadu_ps)(b + g * 2 * TRNI_V_LANES);
                 b1[g] = TRNI_V_OP(loadu_ps)(b + g * 2 * TRNI_V_LANES + TRNI_V_LANES);
             }
-            TRNI_V_EACH_ROW
+            TRNI_EVERY(i, rows)
             {
                 const TRNI_V w = TRNI_V_OP(set1_ps)(a[i]);
                 if (group == 1) {
@@ -61,25 +55,25 @@ TRNI_V_INLINE void TRNI_V_NAME(trni_simd_micro)(const int rows, const int group,
             }
         }
         if (c > 0)
-            TRNI_V_EACH_ROW
+            TRNI_EVERY(i, rows)
             {
                 x[i] = TRNI_V_OP(add_ps)(t[i][0], x[i]);
                 y[i] = TRNI_V_OP(add_ps)(t[i][1], y[i]);
             }
         if (c + 1 < chains)
-            TRNI_V_EACH_ROW
+            TRNI_EVERY(i, rows)
             {
                 t[i][0] = x[i];
                 t[i][1] = y[i];
             }
     } while (++c < chains);
     if (in)
-        TRNI_V_EACH_ROW
+        TRNI_EVERY(i, rows)
         {
             x[i] = TRNI_V_OP(add_ps)(TRNI_V_OP(loadu_ps)(in + i * in_step), x[i]);
             y[i] = TRNI_V_OP(add_ps)(TRNI_V_OP(loadu_ps)(in + i * in_step + TRNI_V_LANES), y[i]);
         }
-    TRNI_V_EACH_ROW
+    TRNI_EVERY(i, rows)
     {
         TRNI_V_OP(storeu_ps)(out + i * out_step, x[i]);
         TRNI_V_OP(storeu_ps)(out + i * out_step + TRNI_V_LANES, y[i]);
@@ -107,7 +101,6 @@ TRNI_V_MICRO(6, 1)
 #undef TRNI_V_MICROS
 #undef TRNI_V_MICRO
 
-#undef TRNI_V_EACH_ROW
 TRNI_SIMD_END
 #include "vector_end.h"
 #endif

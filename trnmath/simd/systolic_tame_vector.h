@@ -19,11 +19,6 @@
 
 TRNI_SIMD_BEGIN
 
-#if TRNI_CLANG
-#define TRNI_V_EACH(i, count) _Pragma("clang loop unroll(full)") for (int i = 0; i < (count); i++)
-#else
-#define TRNI_V_EACH(i, count) _Pragma("GCC unroll 16") for (int i = 0; i < (count); i++)
-#endif
 #define TRNI_V_HALF (TRNI_V_LANES / 2) /* doubles of a vector */
 
 /* The double sum t, shortened. */
@@ -70,13 +65,13 @@ TRNI_V_INLINE void TRNI_V_NAME(trni_simd_tame_chain)(const trni_tame_way way, TR
     for (int j = 0; j < TRNI_TAME_COLUMNS; j += TRNI_V_PAIRS * TRNI_V_HALF) {
         TRNI_V_DOUBLE s[TRNI_TAME_ROWS][TRNI_V_PAIRS], w[TRNI_V_PAIRS];
         const double *x = a, *y = b + j;
-        TRNI_V_EACH(i, TRNI_TAME_ROWS) TRNI_V_EACH(v, TRNI_V_PAIRS) s[i][v] = TRNI_V_OP(setzero_pd)();
+        TRNI_EVERY(i, TRNI_TAME_ROWS) TRNI_EVERY(v, TRNI_V_PAIRS) s[i][v] = TRNI_V_OP(setzero_pd)();
         for (int k = 0; k < lines; k++, x += TRNI_TAME_ROWS, y += TRNI_TAME_COLUMNS) {
-            TRNI_V_EACH(v, TRNI_V_PAIRS) w[v] = TRNI_V_OP(loadu_pd)(y + v * TRNI_V_HALF);
-            TRNI_V_EACH(i, TRNI_TAME_ROWS)
+            TRNI_EVERY(v, TRNI_V_PAIRS) w[v] = TRNI_V_OP(loadu_pd)(y + v * TRNI_V_HALF);
+            TRNI_EVERY(i, TRNI_TAME_ROWS)
             {
                 const TRNI_V_DOUBLE one = TRNI_V_OP(set1_pd)(x[i]);
-                TRNI_V_EACH(v, TRNI_V_PAIRS)
+                TRNI_EVERY(v, TRNI_V_PAIRS)
                 {
                     s[i][v] = way == TRNI_TAME_ODD
                                   ? TRNI_V_NAME(trni_simd_tame_odd_step)(one, w[v], s[i][v], mask, cut, how)
@@ -85,8 +80,8 @@ TRNI_V_INLINE void TRNI_V_NAME(trni_simd_tame_chain)(const trni_tame_way way, TR
                 }
             }
         }
-        TRNI_V_EACH(i, TRNI_TAME_ROWS)
-        TRNI_V_EACH(v, TRNI_V_PAIRS)
+        TRNI_EVERY(i, TRNI_TAME_ROWS)
+        TRNI_EVERY(v, TRNI_V_PAIRS)
         TRNI_V_OP(storeu_pd)(sum + i * TRNI_TAME_COLUMNS + j + v * TRNI_V_HALF, s[i][v]);
     }
 }
@@ -109,18 +104,18 @@ TRNI_V_KERNEL void TRNI_V_NAME(trni_simd_tame_bins)(TRNI_TAME_PARAMS)
     for (int j = 0; j < TRNI_TAME_COLUMNS; j += pairs * TRNI_V_HALF) {
         TRNI_V_DOUBLE high[TRNI_TAME_ROWS][pairs], low[TRNI_TAME_ROWS][pairs], w[pairs];
         const double *x = a, *y = b + j;
-        TRNI_V_EACH(i, TRNI_TAME_ROWS)
-        TRNI_V_EACH(v, pairs)
+        TRNI_EVERY(i, TRNI_TAME_ROWS)
+        TRNI_EVERY(v, pairs)
         {
             high[i][v] = bin;
             low[i][v] = TRNI_V_OP(setzero_pd)();
         }
         for (int k = 0; k < lines; k++, x += TRNI_TAME_ROWS, y += TRNI_TAME_COLUMNS) {
-            TRNI_V_EACH(v, pairs) w[v] = TRNI_V_OP(loadu_pd)(y + v * TRNI_V_HALF);
-            TRNI_V_EACH(i, TRNI_TAME_ROWS)
+            TRNI_EVERY(v, pairs) w[v] = TRNI_V_OP(loadu_pd)(y + v * TRNI_V_HALF);
+            TRNI_EVERY(i, TRNI_TAME_ROWS)
             {
                 const TRNI_V_DOUBLE one = TRNI_V_OP(set1_pd)(x[i]);
-                TRNI_V_EACH(v, pairs)
+                TRNI_EVERY(v, pairs)
                 {
                     const TRNI_V_DOUBLE t = TRNI_V_OP(fmadd_pd)(one, w[v], high[i][v]);
                     const TRNI_V_DOUBLE above = TRNI_V_OP(sub_pd)(t, high[i][v]);
@@ -129,8 +124,8 @@ TRNI_V_KERNEL void TRNI_V_NAME(trni_simd_tame_bins)(TRNI_TAME_PARAMS)
                 }
             }
         }
-        TRNI_V_EACH(i, TRNI_TAME_ROWS)
-        TRNI_V_EACH(v, pairs)
+        TRNI_EVERY(i, TRNI_TAME_ROWS)
+        TRNI_EVERY(v, pairs)
         {
             double *to = sum + i * TRNI_TAME_COLUMNS + j + v * TRNI_V_HALF;
             TRNI_V_OP(storeu_pd)(to, TRNI_V_OP(sub_pd)(high[i][v], bin));
@@ -146,13 +141,13 @@ TRNI_V_KERNEL void TRNI_V_NAME(trni_simd_tame_short)(TRNI_TAME_SHORT_PARAMS)
     for (int j = 0; j < TRNI_TAME_COLUMNS; j += 2 * TRNI_V_LANES) {
         TRNI_V s[TRNI_TAME_ROWS][2], w[2];
         const float *x = a, *y = b + j;
-        TRNI_V_EACH(i, TRNI_TAME_ROWS) s[i][0] = s[i][1] = TRNI_V_OP(setzero_ps)();
+        TRNI_EVERY(i, TRNI_TAME_ROWS) s[i][0] = s[i][1] = TRNI_V_OP(setzero_ps)();
         for (int k = 0; k < lines; k++, x += TRNI_TAME_ROWS, y += TRNI_TAME_COLUMNS) {
-            TRNI_V_EACH(v, 2) w[v] = TRNI_V_OP(loadu_ps)(y + v * TRNI_V_LANES);
-            TRNI_V_EACH(i, TRNI_TAME_ROWS)
+            TRNI_EVERY(v, 2) w[v] = TRNI_V_OP(loadu_ps)(y + v * TRNI_V_LANES);
+            TRNI_EVERY(i, TRNI_TAME_ROWS)
             {
                 const TRNI_V one = TRNI_V_OP(set1_ps)(x[i]);
-                TRNI_V_EACH(v, 2)
+                TRNI_EVERY(v, 2)
                 {
                     const TRNI_V t = TRNI_V_OP(mul_ps)(one, w[v]);
                     const TRNI_V p = TRNI_V_FLOATS_OF_BITS(
@@ -161,12 +156,11 @@ TRNI_V_KERNEL void TRNI_V_NAME(trni_simd_tame_short)(TRNI_TAME_SHORT_PARAMS)
                 }
             }
         }
-        TRNI_V_EACH(i, TRNI_TAME_ROWS)
-        TRNI_V_EACH(v, 2) TRNI_V_OP(storeu_ps)(sum + i * TRNI_TAME_COLUMNS + j + v * TRNI_V_LANES, s[i][v]);
+        TRNI_EVERY(i, TRNI_TAME_ROWS)
+        TRNI_EVERY(v, 2) TRNI_V_OP(storeu_ps)(sum + i * TRNI_TAME_COLUMNS + j + v * TRNI_V_LANES, s[i][v]);
     }
 }
 
-#undef TRNI_V_EACH
 #undef TRNI_V_HALF
 #undef TRNI_V_DOUBLE
 #undef TRNI_V_INTEGER

@@ -16,17 +16,12 @@
 TRNI_SIMD_BEGIN
 
 #define TRNI_ROWS512 __attribute__((unused, always_inline)) TRNI_TARGET_AVX512 static inline
-#if TRNI_CLANG
-#define TRNI_ROWS512_EACH(k, n) _Pragma("clang loop unroll(full)") for (int k = 0; k < n; k++)
-#else
-#define TRNI_ROWS512_EACH(k, n) _Pragma("GCC unroll 16") for (int k = 0; k < n; k++)
-#endif
 
 /* v[i], element j  ->  v[j], element i. Quarters of four rows turn within themselves first, then the quarters move. */
 TRNI_ROWS512 void trni_rows_square512(__m512 v[16])
 {
     __m512 t[16];
-    TRNI_ROWS512_EACH(g, 4)
+    TRNI_EVERY(g, 4)
     {
         const __m512 a = v[4 * g], b = v[4 * g + 1], c = v[4 * g + 2], d = v[4 * g + 3];
         const __m512d ab = _mm512_castps_pd(_mm512_unpacklo_ps(a, b)), cd = _mm512_castps_pd(_mm512_unpacklo_ps(c, d));
@@ -36,7 +31,7 @@ TRNI_ROWS512 void trni_rows_square512(__m512 v[16])
         t[4 * g + 2] = _mm512_castpd_ps(_mm512_unpacklo_pd(ba, dc));
         t[4 * g + 3] = _mm512_castpd_ps(_mm512_unpackhi_pd(ba, dc));
     }
-    TRNI_ROWS512_EACH(j, 4)
+    TRNI_EVERY(j, 4)
     {
         const __m512 ab = _mm512_shuffle_f32x4(t[j], t[j + 4], 0x44), ba = _mm512_shuffle_f32x4(t[j], t[j + 4], 0xee);
         const __m512 cd = _mm512_shuffle_f32x4(t[j + 8], t[j + 12], 0x44),
@@ -58,13 +53,13 @@ TRNI_ROWS512 __m512 trni_rows_sum512(__m512 sum, const void *const *line, size_t
 {
     const __m512i upper = _mm512_set1_epi32((int)0xffff0000u);
     __m512 v[16];
-    TRNI_ROWS512_EACH(r, 16)
+    TRNI_EVERY(r, 16)
     {
         v[r] = _mm512_loadu_ps((const char *)line[r] + at);
         _mm_prefetch((const char *)line[r] + at + TRNI_ROWS_AHEAD, _MM_HINT_T0);
     }
     trni_rows_square512(v);
-    TRNI_ROWS512_EACH(j, 16)
+    TRNI_EVERY(j, 16)
     {
         const __m512i word = _mm512_castps_si512(v[j]);
         if (half) sum = trni_rows_step512(sum, _mm512_castsi512_ps(_mm512_slli_epi32(word, 16)), op);
@@ -95,7 +90,6 @@ TRNI_ROWS512_KERNEL(subtract_half, true, 1)
 TRNI_ROWS512_KERNEL(multiply_half, true, 2)
 #undef TRNI_ROWS512_KERNEL
 
-#undef TRNI_ROWS512_EACH
 #undef TRNI_ROWS512
 TRNI_SIMD_END
 #endif /* TRNI_SIMD_VECTOR_ROWS_AVX512_H */
