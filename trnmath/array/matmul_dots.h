@@ -17,8 +17,8 @@ enum {
     TRNI_DOT_STRETCH = 512  /* numbers of each that are decoded at a time */
 };
 
-/* s[column][chain] = sums of `depth` products each, from +0; a column's numbers are binary32, or BF16 where the kernel
- * says so, at line, `step` bytes from the next column's. */
+/* s[column][chain] = sums of `depth` products each, from +0; a column's numbers are binary32, or what the kernel says,
+ * at line, `step` bytes from the next column's. */
 #define TRNI_DOTS_PARAMS float *s, const float *x, const unsigned char *line, int64_t step, int depth
 
 TRNI_INLINE void trni_dots_body(const int count, TRNI_DOTS_PARAMS)
@@ -56,11 +56,18 @@ TRNI_DRIVER trni_dots trni_dots_of(const trni_worker *w)
     const trn_isa isa = w->p->isa;
     trni_dots d = { trni_dots_8_for(isa), trni_dots_1_for(isa), b->format == TRN_F32, false };
 #if TRNI_PANEL_SIMD
-    const bool bf16 = b->format == TRN_BF16;
     if (isa == TRN_ISA_PORTABLE) return d;
-    d.eight = bf16 ? trni_simd_dots_8_bf16_avx2 : trni_simd_dots_8_f32_avx2;
-    d.one = bf16 ? trni_simd_dots_1_bf16_avx2 : trni_simd_dots_1_f32_avx2;
-    d.direct = d.direct || bf16;
+    static const struct {
+        trn_format format;
+        trni_dots_8_fn *eight, *one;
+    } own[] = { { TRN_BF16, trni_simd_dots_8_bf16_avx2, trni_simd_dots_1_bf16_avx2 },
+                { TRN_F16, trni_simd_dots_8_f16_avx2, trni_simd_dots_1_f16_avx2 },
+                { TRN_F32, trni_simd_dots_8_f32_avx2, trni_simd_dots_1_f32_avx2 } }; /* the last: what is decoded, too */
+    size_t i = 0;
+    while (own[i].format != b->format && own[i].format != TRN_F32) i++;
+    d.eight = own[i].eight;
+    d.one = own[i].one;
+    d.direct = own[i].format == b->format;
     d.codes = w->feed_b.woven; /* the tables are there */
 #endif
     return d;
@@ -120,6 +127,7 @@ TRNI_LEAN void trni_dots_codes(const trni_worker *w, const float *x, int64_t k, 
 TRNI_LEAN void trni_dots_columns(const trni_worker *w, const trni_dots *dots, const float *x, int64_t k,
                                  int64_t depth, int64_t n, int count, float *psum)
 {
+    enum { cache_line = 64 };
     TRNI_LINES(float) line[TRNI_DOTS * TRNI_DOT_STRETCH];
     float s[TRNI_DOTS][TRNI_DOT_CHAINS];
     const trni_operand *o = &w->p->b;
@@ -132,8 +140,14 @@ TRNI_LEAN void trni_dots_columns(const trni_worker *w, const trni_dots *dots, co
             trni_dots_codes(w, x + t, k + t, stretch, n, psum);
             continue;
         }
-        for (int i = 0; i < count && !dots->direct; i++)
-            trni_dot_line(&w->feed_b, trni_operand_at(o, n + i, k + t), stretch, line + i * TRNI_DOT_STRETCH);
+        /* While some are decoded, memory is asked for those that come next: here, or TRNI_DOTS columns further on. */
+        const int64_t next = t + stretch < depth ? stretch * o->bytes : (TRNI_DOTS * o->lane_stride - t) * o->bytes;
+        for (int i = 0; i < count && !dots->direct; i++) {
+            const unsigned char *at = trni_operand_at(o, n + i, k + t);
+            for (int64_t c = next; c < next + stretch * o->bytes; c += cache_line)
+                __builtin_prefetch((const void *)((uintptr_t)at + (uintptr_t)c));
+            trni_dot_line(&w->feed_b, at, stretch, line + i * TRNI_DOT_STRETCH);
+        }
         for (int64_t part = 0; part < stretch; part += tile) {
             const int deep = (int)trni_min64(stretch - part, tile);
             const unsigned char *at = dots->direct ? trni_operand_at(o, n, k + t)
