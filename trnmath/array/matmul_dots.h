@@ -62,8 +62,8 @@ TRNI_DRIVER trni_dots trni_dots_of(const trni_worker *w)
         trni_dots_8_fn *eight, *one;
     } own[] = { { TRN_BF16, trni_simd_dots_8_bf16_avx2, trni_simd_dots_1_bf16_avx2 },
                 { TRN_F16, trni_simd_dots_8_f16_avx2, trni_simd_dots_1_f16_avx2 },
-                { TRN_F32, trni_simd_dots_8_f32_avx2, trni_simd_dots_1_f32_avx2 } }; /* the last: what is decoded, too */
-    size_t i = 0;
+                { TRN_F32, trni_simd_dots_8_f32_avx2, trni_simd_dots_1_f32_avx2 } };
+    size_t i = 0; /* the last is for what is decoded, too */
     while (own[i].format != b->format && own[i].format != TRN_F32) i++;
     d.eight = own[i].eight;
     d.one = own[i].one;
