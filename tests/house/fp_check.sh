@@ -112,7 +112,7 @@ if have clang; then # it has flags that no macro shows, so only running does
     expect d0 clang '-O2 -ffp-contract=off -funsafe-math-optimizations' ''
     expect 20 clang '-O2 -ffp-contract=off -fno-honor-nans' ''
     for flags in -funsafe-math-optimizations "$associative" -fno-honor-nans -fno-signed-zeros -freciprocal-math; do
-        silent clang "-O1 $flags"
+        silent clang "-O2 $flags"
     done
     each clang -fno-honor-infinities -fapprox-func '-fno-trapping-math -fno-math-errno' "$fused" \
         "${x86:+-mrecip=all}" -fdenormal-fp-math=positive-zero
