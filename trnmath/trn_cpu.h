@@ -347,6 +347,7 @@ TRNI_FN trn_status trni_isa_resolve(trn_isa *isa, trn_error *error)
 
 /* A buffer on cache lines: between them, loads and stores of AVX-512 take up to twice the time. */
 #define TRNI_LINES(type) __attribute__((aligned(64))) type
+enum { TRNI_LINE = 64 }; /* bytes of one */
 
 #define TRNI_TARGET_AVX2 __attribute__((target("avx2,fma,f16c")))
 #if TRNI_CLANG

@@ -343,13 +343,20 @@ TRNI_DRIVER void trni_axis_add(trni_axis *axis, int *n, int64_t step, int64_t lo
 
 enum { TRNI_MEET_BUDGET = 10000 };
 
+/* Do a's bytes and b's, from the first to the last, meet? */
+TRNI_FN bool trni_spans_meet(const trn_tensor *a, size_t a_bytes, const trn_tensor *b, size_t b_bytes)
+{
+    const uintptr_t pa = (uintptr_t)a->data, pb = (uintptr_t)b->data;
+    return a_bytes && b_bytes && pa + a_bytes > pb && pb + b_bytes > pa;
+}
+
 TRN_API bool trn_tensor_overlap(trn_tensor a, trn_tensor b)
 {
     size_t a_bytes, b_bytes;
-    if (!trni_extent(&a, &a_bytes) || !trni_extent(&b, &b_bytes) || !a_bytes || !b_bytes) return false;
-    const uintptr_t pa = (uintptr_t)a.data, pb = (uintptr_t)b.data;
-    if (pa + a_bytes <= pb || pb + b_bytes <= pa) return false;
+    if (!trni_extent(&a, &a_bytes) || !trni_extent(&b, &b_bytes)) return false;
+    if (!trni_spans_meet(&a, a_bytes, &b, b_bytes)) return false;
 
+    const uintptr_t pa = (uintptr_t)a.data, pb = (uintptr_t)b.data;
     const int64_t a_size = (int64_t)trn_format_bytes(a.format), b_size = (int64_t)trn_format_bytes(b.format);
     int64_t a_stride[TRN_MAX_RANK], b_stride[TRN_MAX_RANK];
     trni_axis axis[2 * TRN_MAX_RANK];
@@ -381,8 +388,11 @@ TRNI_FN bool trni_aliases_itself(const trn_tensor *t)
     return trni_meet(axis, n, 0, 1, true, &budget);
 }
 
-TRN_API trn_status trn_tensor_check(const trn_tensor *t, const char *name, trni_use use, int rank, trn_error *error)
+/* trn_tensor_check, and the view's bytes from the first to the last. */
+TRNI_DRIVER trn_status trni_tensor_check(const trn_tensor *t, const char *name, trni_use use, int rank, size_t *bytes,
+                                         trn_error *error)
 {
+    *bytes = 0;
     if (!trni_format_valid(t->format))
         return trni_fail(error, TRN_EFORMAT, "%s has no valid format (%d)", name, (int)t->format);
     if (t->format == TRN_CFP8 && !trn_cfp8_valid(t->cfp8))
@@ -410,15 +420,20 @@ TRN_API trn_status trn_tensor_check(const trn_tensor *t, const char *name, trni_
             return trni_fail(error, TRN_ESHAPE, "%s has stride 0 on axis %d; only inputs may broadcast", name, i);
     }
     if (empty) return TRN_OK;
-    size_t bytes;
-    if (!trni_extent(t, &bytes))
+    if (!trni_extent(t, bytes))
         return trni_fail(error, TRN_ESHAPE, "%s spans more than 2^%d bytes or elements", name, TRNI_ADDRESS_BITS);
     if (!t->data) return trni_fail(error, TRN_EINVAL, "%s has elements but its data is null", name);
-    if ((uintptr_t)t->data > UINTPTR_MAX - bytes)
+    if ((uintptr_t)t->data > UINTPTR_MAX - *bytes)
         return trni_fail(error, TRN_EINVAL, "%s runs past the end of memory", name);
     if (use == TRNI_OUTPUT && trni_aliases_itself(t))
         return trni_fail(error, TRN_ESHAPE, "%s has strides that give two elements the same memory", name);
     return TRN_OK;
+}
+
+TRN_API trn_status trn_tensor_check(const trn_tensor *t, const char *name, trni_use use, int rank, trn_error *error)
+{
+    size_t bytes;
+    return trni_tensor_check(t, name, use, rank, &bytes, error);
 }
 
 /* TRN_OK when both have the same rank and sizes. */

@@ -127,7 +127,6 @@ TRNI_LEAN void trni_dots_codes(const trni_worker *w, const float *x, int64_t k, 
 TRNI_LEAN void trni_dots_columns(const trni_worker *w, const trni_dots *dots, const float *x, int64_t k,
                                  int64_t depth, int64_t n, int count, float *psum)
 {
-    enum { cache_line = 64 };
     TRNI_LINES(float) line[TRNI_DOTS * TRNI_DOT_STRETCH];
     float s[TRNI_DOTS][TRNI_DOT_CHAINS];
     const trni_operand *o = &w->p->b;
@@ -144,7 +143,7 @@ TRNI_LEAN void trni_dots_columns(const trni_worker *w, const trni_dots *dots, co
         const int64_t next = t + stretch < depth ? stretch * o->bytes : (TRNI_DOTS * o->lane_stride - t) * o->bytes;
         for (int i = 0; i < count && !dots->direct; i++) {
             const unsigned char *at = trni_operand_at(o, n + i, k + t);
-            for (int64_t c = next; c < next + stretch * o->bytes; c += cache_line)
+            for (int64_t c = next; c < next + stretch * o->bytes; c += TRNI_LINE)
                 __builtin_prefetch((const void *)((uintptr_t)at + (uintptr_t)c));
             trni_dot_line(&w->feed_b, at, stretch, line + i * TRNI_DOT_STRETCH);
         }
@@ -166,7 +165,7 @@ TRNI_LEAN void trni_region_dots(const trni_worker *w, int64_t n, int64_t columns
     const trni_product *p = w->p;
     float *psum = w->cut->direct ? (float *)(void *)trni_dst_at(p, 0, n) : w->psum, *x = w->row;
     const trni_dots dots = trni_dots_of(w);
-    const int64_t most = TRNI_DOT_DEPTH / p->numerics.k_tile * p->numerics.k_tile;
+    const int64_t most = trni_dot_depth(p);
     if (p->accumulate && !w->cut->direct) trni_psum_from_dst(p, w->psum, 0, 1, n, columns);
     for (int64_t k = 0; k < p->a.depth; k += most) {
         const int64_t depth = trni_min64(p->a.depth - k, most);

@@ -43,8 +43,6 @@ typedef struct trni_wanted {
     int lines;
 } trni_wanted;
 
-enum { TRNI_LINE = 64 };
-
 /* The lines of b itself, if it is at most 16 bits wide, that will be packed next: thin, the tile below, or else beside;
  * not thin, on the last rows, the same panel of the next slab. */
 TRNI_DRIVER trni_wanted trni_wanted_source(const trni_worker *w, const trni_slab *s, int64_t column, int64_t k)

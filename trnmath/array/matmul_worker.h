@@ -50,12 +50,13 @@ typedef struct trni_cut {
     size_t a_floats, b_floats, local_floats, psum_floats, row_floats, unit_bytes, thread_bytes;
 } trni_cut;
 
-/* What a block costs, in steps of the tallest kernel: strips of fewer rows take longer for each row, and packing costs
- * about what eight more rows and columns would. */
+/* What a block costs, in steps of the tallest kernel: strips of fewer rows take longer for each row, a row of a costs
+ * what ten more columns would to turn and pack, a column of b six more rows. Blocks side by side share pages of dst,
+ * whose lines one thread's prefetcher takes from another (12 % of 256^3 on two threads of distant cores, measured). */
 TRNI_FN double trni_block_cost(int64_t rows, int64_t columns, int tallest)
 {
     const int64_t short_rows = rows % tallest;
-    return ((double)rows + (short_rows ? 1 : 0) + 8) * ((double)columns + 8);
+    return ((double)rows + (short_rows ? 1 : 0) + 6) * ((double)columns + 10);
 }
 
 /* Threads along M and N so that the largest block costs least, and no thread is without work. Rows are dealt out in
@@ -89,12 +90,19 @@ TRNI_DRIVER void trni_cut_threads(trni_cut *cut, int64_t m, int64_t n, int64_t k
 }
 
 /* Can array/matmul_dots.h do it? Four numbers of a column that follow each other belong to four chains then. */
-enum { TRNI_DOT_CHAINS = 4, TRNI_DOT_DEPTH = 4096 /* numbers of a that are decoded at a time */ };
+enum { TRNI_DOT_CHAINS = 4 };
 
 TRNI_FN bool trni_dots_apply(const trni_product *p)
 {
     return p->a.lanes == 1 && p->b.depth_stride == 1 && p->b.lane_stride != 1 && p->spread == TRNI_SINGLE &&
            p->numerics.chains == TRNI_DOT_CHAINS && p->numerics.chain_layout == TRN_CHAINS_INTERLEAVED;
+}
+
+/* Numbers of a that it decodes at a time, whole tiles of them. */
+TRNI_FN int64_t trni_dot_depth(const trni_product *p)
+{
+    enum { most = 4096 };
+    return trni_min64(trni_round_up(p->a.depth, p->numerics.k_tile), most / p->numerics.k_tile * p->numerics.k_tile);
 }
 
 /* Whole tiles: of many rows, TRNI_SLAB_DEPTH; of few, what of a stays in the second-level cache, or just one tile when
@@ -183,7 +191,7 @@ TRNI_DRIVER void trni_cut_of(trni_cut *cut, const trni_product *p, const trni_ar
     cut->local_floats = rows * span;
     cut->psum_floats = cut->direct ? 0 : columns * (size_t)trni_min64(cut->rows, TRNI_PSUM_ROWS);
     cut->row_floats = cut->single ? TRNI_ROW_COLUMNS + (size_t)TRNI_ROW_BLOCKS * TRNI_ROW_COLUMNS / sizeof(float) : 0;
-    if (cut->dots) cut->row_floats = TRNI_DOT_DEPTH;
+    if (cut->dots) cut->row_floats = (size_t)trni_dot_depth(p);
     cut->unit_bytes = cut->unit ? trni_cut_unit_bytes(cut, p, array) : 0;
     cut->thread_bytes = (size_t)trni_round_up(
         (int64_t)((cut->a_floats + cut->b_floats + cut->local_floats + cut->psum_floats + cut->row_floats) *
@@ -210,7 +218,7 @@ typedef struct trni_worker {
     trni_unit_work unit; /* where cut->unit */
     trni_quads quads;    /* words in the places of a and b; or none */
     float *row; /* of a single row: [TRNI_ROW_COLUMNS] sums, then [TRNI_ROW_BLOCKS][TRNI_ROW_COLUMNS] scales' bytes; or,
-                 * for dots, [TRNI_DOT_DEPTH] numbers of a */
+                 * for dots, [trni_dot_depth] numbers of a */
 } trni_worker;
 
 /* PSUM of a region of dst: [row][step] floats. */

@@ -297,15 +297,26 @@ TRNI_FN bool trni_product_is_tame(const trni_product *p)
 
 /* ---- settling ---- */
 
-TRNI_DRIVER trn_status trni_request_check_views(const trni_request *ask)
+/* dst overlaps neither a nor b; `bytes` are those of a, b and dst. */
+TRNI_DRIVER trn_status trni_request_check_apart(const trni_request *ask, const size_t bytes[3])
 {
-    const int rank = ask->slots ? 3 : 2;
-    trn_status status;
-    if ((status = trni_request_check_double_row(ask)) != TRN_OK)
-        return status; /* before the rank that follows from it */
-    if ((status = trn_tensor_check(&ask->a, ask->a_name, TRNI_INPUT, rank, ask->error)) != TRN_OK) return status;
-    if ((status = trn_tensor_check(&ask->b, ask->b_name, TRNI_INPUT, rank, ask->error)) != TRN_OK) return status;
-    return trn_tensor_check(&ask->dst, "dst", TRNI_OUTPUT, 2, ask->error);
+    const trn_tensor *const t[2] = { &ask->a, &ask->b };
+    const char *const name[2] = { ask->a_name, ask->b_name };
+    for (int i = 0; i < 2; i++)
+        if (trni_spans_meet(&ask->dst, bytes[2], t[i], bytes[i]) && trn_tensor_overlap(ask->dst, *t[i]))
+            return trni_fail(ask->error, TRN_EINVAL, "dst overlaps %s", name[i]);
+    return TRN_OK;
+}
+
+TRNI_DRIVER trn_status trni_request_check_views(const trni_request *ask, size_t bytes[3])
+{
+    const trn_tensor *const t[3] = { &ask->a, &ask->b, &ask->dst };
+    const char *const name[3] = { ask->a_name, ask->b_name, "dst" };
+    trn_status status = trni_request_check_double_row(ask); /* before the rank that follows from it */
+    for (int i = 0; i < 3 && status == TRN_OK; i++)
+        status = trni_tensor_check(t[i], name[i], i < 2 ? TRNI_INPUT : TRNI_OUTPUT, i < 2 && ask->slots ? 3 : 2,
+                                   &bytes[i], ask->error);
+    return status;
 }
 
 TRNI_DRIVER void trni_product_set_dst(trni_product *p, const trn_tensor *dst)
@@ -335,13 +346,14 @@ TRNI_DRIVER trn_status trni_request_check_options(const trni_request *ask, const
 TRNI_DRIVER trn_status trni_product_resolve(trni_product *p, const trni_request *ask)
 {
     const int b_lane_axis = ask->b_lane_axis == 0 && ask->b_depth_axis == 0 ? 1 : ask->b_lane_axis;
+    size_t bytes[3];
     trn_status status;
     if (!trni_core_plain_of(ask->generation))
         return trni_fail(ask->error, TRN_EINVAL, "generation = %d does not exist", (int)ask->generation);
     p->generation = trni_request_generation(ask);
     status = trni_numerics_resolve(ask->numerics, p->generation, &p->numerics, ask->error);
     if (status != TRN_OK) return status;
-    if ((status = trni_request_check_views(ask)) != TRN_OK) return status;
+    if ((status = trni_request_check_views(ask, bytes)) != TRN_OK) return status;
     if ((status = trni_request_check_classes(ask)) != TRN_OK) return status;
     if ((status = trni_request_check_pair(ask)) != TRN_OK) return status;
     if ((status = trni_request_check_generation(ask, p->generation)) != TRN_OK) return status;
@@ -366,8 +378,7 @@ TRNI_DRIVER trn_status trni_product_resolve(trni_product *p, const trni_request 
         p->a_scale = trni_scales_of(&ask->a_scale, ask->a_scale_lane_axis);
         p->b_scale = trni_scales_of(&ask->b_scale, ask->b_scale_lane_axis);
     }
-    if (trn_tensor_overlap(ask->dst, ask->a)) return trni_fail(ask->error, TRN_EINVAL, "dst overlaps %s", ask->a_name);
-    if (trn_tensor_overlap(ask->dst, ask->b)) return trni_fail(ask->error, TRN_EINVAL, "dst overlaps %s", ask->b_name);
+    if ((status = trni_request_check_apart(ask, bytes)) != TRN_OK) return status;
     trni_product_set_dst(p, &ask->dst);
     if ((status = trni_request_check_options(ask, p)) != TRN_OK) return status;
     p->packed = NULL;

@@ -227,7 +227,7 @@ TRNI_INLINE void trni_scale_lines_body(float *__restrict line, const float *__re
     for (size_t slot = 0; slot < 4; slot++)
         for (size_t i = 0; i < width; i++) line[slot * width + i] *= scale[i];
 }
-TRNI_DISPATCH(trni_scale_lines, (float *line, const float *scale, size_t width), (line, scale, width))
+TRNI_DISPATCH_AVX2(trni_scale_lines, (float *line, const float *scale, size_t width), (line, scale, width))
 
 /* A panel of [line][width]: each row of the array has four lines, each scale eight rows. */
 TRNI_FN void trni_scale_panel(const trni_scales *s, const trni_map *map, int64_t lane, int lanes, int width, int64_t k,

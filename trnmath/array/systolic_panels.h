@@ -415,7 +415,7 @@ typedef struct trni_packer {
  * the same numbers of the lanes that come next, which are far from these. */
 TRNI_FN void trni_pack_lines(const trni_packer *p, int64_t lane, int lanes, int width, int64_t k, int depth, float *dst)
 {
-    enum { group = 16, cache_line = 64 };
+    enum { group = 16 };
     float line[(int)group * TRNI_ARRAY_ROWS];
     const trni_operand *o = p->o;
     const bool straight = o->format == TRN_F32 && (uintptr_t)o->data % sizeof(float) == 0;
@@ -426,7 +426,7 @@ TRNI_FN void trni_pack_lines(const trni_packer *p, int64_t lane, int lanes, int 
         int64_t step = TRNI_ARRAY_ROWS;
         for (int i = 0; i < lanes; i++) {
             const unsigned char *at = trni_operand_at(o, lane + i, k + t);
-            for (int64_t c = 0; c < part * o->bytes; c += cache_line)
+            for (int64_t c = 0; c < part * o->bytes; c += TRNI_LINE)
                 __builtin_prefetch((const void *)((uintptr_t)at + ahead + (uintptr_t)c), 0, 3);
             if (!straight) trni_feed_line(p->feed, line + i * TRNI_ARRAY_ROWS, at, (size_t)part);
         }
@@ -510,12 +510,12 @@ TRNI_LEAN void trni_pack_strips(const trni_packer *p, int64_t lane, int64_t lane
         for (int t = 0; t < depth; t += together) {
             const int part = depth - t < together ? depth - t : (int)together;
             const unsigned char *at = trni_operand_at(p->o, lane + from, k + t);
-            if (count == panels * width)
+            if (count == most && most % width == 0)
                 p->feed->lines(p->feed, line, (size_t)width, place, at, row_step, part, panels);
             else
                 for (int i = 0; i < part; i++)
-                    trni_feed_line(p->feed, line + i * panels * width, at + i * row_step, (size_t)count);
-            for (int i = 0; i < part; i++) trni_share_line(p, line + i * panels * width, count, t + i, strips);
+                    trni_feed_line(p->feed, line + i * most, at + i * row_step, (size_t)count);
+            for (int i = 0; i < part; i++) trni_share_line(p, line + i * most, count, t + i, strips);
         }
     }
 }
