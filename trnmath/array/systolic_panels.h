@@ -412,29 +412,23 @@ typedef struct trni_packer {
 } trni_packer;
 
 /* Numbers along K follow each other: up to 16 lines at a time are read, and turned. While they are, memory is asked for
- * the same numbers of the lanes that come next, which are far from these. */
+ * the same numbers of the lanes that come next, which are far from these. (F32, too, is copied first: turned where it
+ * stands, a line of memory at a time of each lane, 16 x 4096 x 4096 takes 1.35 times as long, measured.) */
 TRNI_FN void trni_pack_lines(const trni_packer *p, int64_t lane, int lanes, int width, int64_t k, int depth, float *dst)
 {
     enum { group = 16 };
     float line[(int)group * TRNI_ARRAY_ROWS];
     const trni_operand *o = p->o;
-    const bool straight = o->format == TRN_F32 && (uintptr_t)o->data % sizeof(float) == 0;
     const uintptr_t ahead = (uintptr_t)(o->lane_stride * group * o->bytes);
     for (int t = 0; t < depth; t += TRNI_ARRAY_ROWS) {
         const int part = depth - t < TRNI_ARRAY_ROWS ? depth - t : TRNI_ARRAY_ROWS;
-        const float *from = line;
-        int64_t step = TRNI_ARRAY_ROWS;
         for (int i = 0; i < lanes; i++) {
             const unsigned char *at = trni_operand_at(o, lane + i, k + t);
             for (int64_t c = 0; c < part * o->bytes; c += TRNI_LINE)
                 __builtin_prefetch((const void *)((uintptr_t)at + ahead + (uintptr_t)c), 0, 3);
-            if (!straight) trni_feed_line(p->feed, line + i * TRNI_ARRAY_ROWS, at, (size_t)part);
+            trni_feed_line(p->feed, line + i * TRNI_ARRAY_ROWS, at, (size_t)part);
         }
-        if (straight) {
-            from = (const float *)(const void *)trni_operand_at(o, lane, k + t);
-            step = o->lane_stride;
-        }
-        p->array->transpose(dst, (size_t)width, p->line + t, from, step, lanes, part);
+        p->array->transpose(dst, (size_t)width, p->line + t, line, TRNI_ARRAY_ROWS, lanes, part);
     }
 }
 
