@@ -65,7 +65,7 @@ TRNI_DRIVER trni_dots trni_dots_of(const trni_worker *w)
                 { TRN_F32, trni_simd_dots_8_f32_avx2, trni_simd_dots_1_f32_avx2 } };
     size_t i = 0; /* the last is for what is decoded, too */
     while (own[i].format != b->format && own[i].format != TRN_F32) i++;
-    d.eight = own[i].eight;
+    d.eight = isa == TRN_ISA_AVX512 && b->format == TRN_BF16 ? trni_simd_dots_8_bf16_avx512 : own[i].eight;
     d.one = own[i].one;
     d.direct = own[i].format == b->format;
     d.codes = w->feed_b.woven; /* the tables are there */

@@ -37,7 +37,7 @@ TRNI_SIMD_BEGIN
         if (k < depth) trni_simd_dots_rest(count, TRN_##format, s, x + k, line + k * bytes, step, depth - k);          \
     }
 
-/* The last one to three rows of a tile: a chain each. */
+/* The last few rows of a tile. */
 TRNI_COLD TRNI_TARGET_AVX2 void trni_simd_dots_rest(int count, trn_format format, TRNI_DOTS_PARAMS)
 {
     const size_t bytes = format == TRN_F32 ? 4 : 2;
@@ -47,7 +47,7 @@ TRNI_COLD TRNI_TARGET_AVX2 void trni_simd_dots_rest(int count, trn_format format
             memcpy(&u, line + (size_t)c * bytes, bytes);
             if (format == TRN_F16) u = trni_bits_from_f16((uint16_t)u);
             if (format == TRN_BF16) u <<= 16;
-            s[c] = __builtin_fmaf(x[c], trni_float(u), s[c]);
+            s[c % TRNI_DOT_CHAINS] = __builtin_fmaf(x[c], trni_float(u), s[c % TRNI_DOT_CHAINS]);
         }
 }
 
