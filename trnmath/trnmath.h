@@ -17,7 +17,7 @@
  *     machine    trn_spec_core.h trn_spec.h trn_spec_physical.h trn_numerics.h trn_cost.h trn_tensor_cost.h
  *                trn_engine_cycles.h trn_trace.h trn_calibration.h
  *     data       trn_tensor.h trn_convert.h trn_mx.h trn_mx_layout.h trn_pack.h
- *     array      trn_matmul.h trn_tensor_engine.h trn_sparse.h trn_sparse_pack.h
+ *     array      trn_matmul.h trn_tensor_engine.h trn_tolerance.h trn_sparse.h trn_sparse_pack.h
  *     engine     trn_instruction.h trn_alu.h trn_act.h trn_engine_state.h trn_scalar_engine.h trn_vector_engine.h
  *                trn_vector_elementwise.h trn_vector_reduce.h trn_vector_statistics.h trn_vector_search.h
  *                trn_vector_move.h trn_vector_random.h trn_gpsimd_engine.h trn_gpsimd_custom.h trn_dma.h
@@ -86,6 +86,7 @@
 #include "trn_tensor.h"
 #include "trn_tensor_cost.h"
 #include "trn_tensor_engine.h"
+#include "trn_tolerance.h"
 #include "trn_topology.h"
 #include "trn_topology_faults.h"
 #include "trn_topology_file.h"

@@ -128,6 +128,15 @@ DOOR(matmul_row)
 DOOR(matmul_lanes) { return door_product(r, TRN_BF16, 40, 70, 300, "product=bf16", TRN_F32); }
 DOOR(matmul_flush) { return door_product(r, TRN_BF16, 40, 70, 300, "flush_sums=on", TRN_F32); }
 
+DOOR(tolerance)
+{
+    const trn_matmul_args product = { .dst = door_y(r, TRN_BF16, 60, 300), .a = door_x(TRN_BF16, 60, 300),
+                                      .b = door_w(TRN_BF16, 300, 300), .isa = r->isa, .error = &r->error };
+    const trn_tolerance_args a = { .matmul = &product, .sigma = trn_tensor_2d(TRN_F32, r->out[1], 60, 300),
+                                   .error = &r->error };
+    return trn_tolerance(&a);
+}
+
 DOOR(nc_matmul)
 {
     bool written = false;
@@ -503,6 +512,7 @@ static const struct every_door {
     DOOR_ROW(matmul_row),
     DOOR_ROW(matmul_lanes),
     DOOR_ROW(matmul_flush),
+    DOOR_ROW(tolerance),
     DOOR_ROW(nc_matmul),
     DOOR_ROW(nc_transpose),
     DOOR_ROW(sparse_pack),
