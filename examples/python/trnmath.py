@@ -187,16 +187,31 @@ def convert(x, to=None, out=None, **options):
     return result
 
 
-def matmul(a, b, out=None, to=None, a_scale=None, b_scale=None, **options):
-    """a [M, K] @ b [K, N] as the Tensor engine computes it; float32 unless `to` or `out` says otherwise. MX operands
-    come with uint8 scales [M, K/32] and [N, K/32]. Options: all common ones, accumulate (out += a @ b), double_row."""
+def _product(a, b, out, to, scales):
+    """What a call about a @ b passes, and the array of the result."""
     if len(_shape(a)) != 2 or len(_shape(b)) != 2:
         raise Error(f"a and b: expected two axes each, not {len(_shape(a))} and {len(_shape(b))}")
     pair, result = _result(out, to, (_shape(a)[0], _shape(b)[1]), "float32")
-    scales = [s if s is None or isinstance(s, tuple) else (s, "float8_e8m0fnu") for s in (a_scale, b_scale)]
-    _call("matmul", _at(_view("out", pair, True)), _at(_view("a", a)), _at(_view("b", b)),
-          _at(_view("a_scale", scales[0])), _at(_view("b_scale", scales[1])), _options(**options))
+    scales = [s if s is None or isinstance(s, tuple) else (s, "float8_e8m0fnu") for s in scales]
+    return [_at(_view("out", pair, True)), _at(_view("a", a)), _at(_view("b", b)), _at(_view("a_scale", scales[0])),
+            _at(_view("b_scale", scales[1]))], result
+
+
+def matmul(a, b, out=None, to=None, a_scale=None, b_scale=None, **options):
+    """a [M, K] @ b [K, N] as the Tensor engine computes it; float32 unless `to` or `out` says otherwise. MX operands
+    come with uint8 scales [M, K/32] and [N, K/32]. Options: all common ones, accumulate (out += a @ b), double_row."""
+    views, result = _product(a, b, out, to, (a_scale, b_scale))
+    _call("matmul", *views, _options(**options))
     return result
+
+
+def tolerance(a, b, out=None, to=None, a_scale=None, b_scale=None, **options):
+    """How far each element of what matmul returns for the same arguments may be from the exact product, and how far it
+    usually is: (worst, sigma), float32 [M, N], by the roundings of these numerics. out is read under accumulate."""
+    views, result = _product(a, b, out, to, (a_scale, b_scale))
+    worst, sigma = np.empty(result.shape, np.float32), np.empty(result.shape, np.float32)
+    _call("tolerance", _at(_view("worst", worst)), _at(_view("sigma", sigma)), *views, _options(**options))
+    return worst, sigma
 
 
 def activation(x, function, out=None, to=None, scale=1.0, bias=0.0, **options):

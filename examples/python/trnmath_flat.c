@@ -129,25 +129,50 @@ int trnmath_convert(const trnmath_view *dst, const trnmath_view *src, const trnm
     return done(why, status, &error);
 }
 
+/* The product that both calls below mean. */
+static trn_matmul_args product_of(const trnmath_view *dst, const trnmath_view *a, const trnmath_view *b,
+                                  const trnmath_view *a_scale, const trnmath_view *b_scale, const resolved *r,
+                                  trn_error *error)
+{
+    return (trn_matmul_args){ .generation = r->generation,
+                              .dst = tensor(dst),
+                              .a = tensor(a),
+                              .b = tensor(b),
+                              .a_scale = tensor(a_scale),
+                              .b_scale = tensor(b_scale),
+                              .accumulate = r->given.accumulate != 0,
+                              .double_row = r->given.double_row != 0,
+                              ROUNDED_AS_IN(*r),
+                              .overflow = r->overflow,
+                              .numerics = r->numerics,
+                              .error = error };
+}
+
 int trnmath_matmul(const trnmath_view *dst, const trnmath_view *a, const trnmath_view *b, const trnmath_view *a_scale,
                    const trnmath_view *b_scale, const trnmath_options *options, char *why)
 {
     trn_error error;
     resolved r;
     trn_status status = resolve(options, &r, &error);
-    if (status == TRN_OK)
-        status = trn_matmul(&(trn_matmul_args){ .generation = r.generation,
-                                                .dst = tensor(dst),
-                                                .a = tensor(a),
-                                                .b = tensor(b),
-                                                .a_scale = tensor(a_scale),
-                                                .b_scale = tensor(b_scale),
-                                                .accumulate = r.given.accumulate != 0,
-                                                .double_row = r.given.double_row != 0,
-                                                ROUNDED_AS_IN(r),
-                                                .overflow = r.overflow,
-                                                .numerics = r.numerics,
-                                                .error = &error });
+    if (status == TRN_OK) {
+        const trn_matmul_args args = product_of(dst, a, b, a_scale, b_scale, &r, &error);
+        status = trn_matmul(&args);
+    }
+    return done(why, status, &error);
+}
+
+int trnmath_tolerance(const trnmath_view *worst, const trnmath_view *sigma, const trnmath_view *dst,
+                      const trnmath_view *a, const trnmath_view *b, const trnmath_view *a_scale,
+                      const trnmath_view *b_scale, const trnmath_options *options, char *why)
+{
+    trn_error error;
+    resolved r;
+    trn_status status = resolve(options, &r, &error);
+    if (status == TRN_OK) {
+        const trn_matmul_args args = product_of(dst, a, b, a_scale, b_scale, &r, &error);
+        status = trn_tolerance(&(trn_tolerance_args){
+            .matmul = &args, .worst = tensor(worst), .sigma = tensor(sigma), .error = &error });
+    }
     return done(why, status, &error);
 }
 

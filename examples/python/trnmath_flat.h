@@ -53,6 +53,11 @@ TRNMATH_API int trnmath_convert(const trnmath_view *dst, const trnmath_view *src
 TRNMATH_API int trnmath_matmul(const trnmath_view *dst, const trnmath_view *a, const trnmath_view *b,
                                const trnmath_view *a_scale, const trnmath_view *b_scale, const trnmath_options *options,
                                char *why);
+/* How far each element of that product may be from the exact one, and how far it usually is: float32 [M, N], either may
+ * be null. dst is read under accumulate only. */
+TRNMATH_API int trnmath_tolerance(const trnmath_view *worst, const trnmath_view *sigma, const trnmath_view *dst,
+                                  const trnmath_view *a, const trnmath_view *b, const trnmath_view *a_scale,
+                                  const trnmath_view *b_scale, const trnmath_options *options, char *why);
 /* dst = f(scale * src + bias), f by NKI's name: "exp", "gelu_apprx_tanh"; a scale of 0 is refused */
 TRNMATH_API int trnmath_activation(const trnmath_view *dst, const trnmath_view *src, const char *f, float scale,
                                    float bias, const trnmath_options *options, char *why);

@@ -16,11 +16,12 @@
 #include "fuzz/arena.h"
 #include "python/trnmath_flat.c"
 
-enum { OPERANDS = 5, BLOCKS = 64, MOST_RANKS = 1024, TEXT = 700 };
+enum { OPERANDS = 7, BLOCKS = 64, MOST_RANKS = 1024, TEXT = 700 };
 
 typedef enum call {
     CONVERT,
     MATMUL,
+    TOLERANCE,
     ACTIVATION,
     MX_QUANTIZE,
     MX_DEQUANTIZE,
@@ -189,7 +190,8 @@ static void finish(call which, const answer *a, int results)
     check_why(a->status, a->why);
     for (int i = 0; i < used && a->status == TRN_OK; i++)
         if (!legal(&operands[i])) say("an illegal view was accepted");
-    for (int i = 0; i < results && a->status == TRN_OK; i++) forgive(&operands[i].t);
+    for (int i = 0; i < results && a->status == TRN_OK; i++)
+        if (operands[i].view) forgive(&operands[i].t);
     compare_arena((trn_status)a->status);
 }
 
@@ -273,21 +275,44 @@ static void fuzz_activation(void)
     if (a.status == TRN_OK && (!f || scale == 0)) say("no function, or a scale of 0, was accepted");
 }
 
-static void fuzz_matmul(void)
+typedef struct product {
+    int64_t m, n, k;
+    trn_format a, b, dst;
+    bool blocks_of_32;
+} product;
+
+static product some_product(void)
 {
     static const trn_format operand_format[] = { TRN_F32, TRN_BF16, TRN_F16, TRN_F8_E4M3, TRN_F8_E5M2, TRN_I8 };
     static const trn_format mx[] = { TRN_F8_E4M3FN, TRN_F8_E5M2, TRN_F4_E2M1 };
     static const trn_format result[] = { TRN_F32, TRN_BF16, TRN_F16, TRN_I32 };
     const bool blocks_of_32 = one_in(3);
     const trn_format one = operand_format[below(6)];
-    int64_t m = below(14), n = below(14), k = blocks_of_32 ? 32 * below(3) : below(40);
-    if (one_in(40)) empty_but_huge(&m, &n, &k);
-    add_2d(result[below(one == TRN_I8 ? 4 : 3)], m, n, 0, false);
-    add_2d(blocks_of_32 ? mx[below(3)] : one, m, k, 1, true);
-    add_2d(blocks_of_32 ? mx[below(3)] : one_in(4) ? operand_format[below(6)] : one, k, n, 2, true);
-    add_2d(blocks_of_32 ? TRN_F8_E8M0 : TRN_FORMAT_UNSET, m, k / 32, 3, true)->optional = true;
-    add_2d(blocks_of_32 ? TRN_F8_E8M0 : TRN_FORMAT_UNSET, n, k / 32, 3, true)->optional = true;
-    for (int i = 3; i < 5 && !blocks_of_32; i++) operands[i].t.rank = 0;
+    product p = { below(14), below(14), blocks_of_32 ? 32 * below(3) : below(40), one, one, TRN_F32, blocks_of_32 };
+    if (one_in(40)) empty_but_huge(&p.m, &p.n, &p.k);
+    p.dst = result[below(one == TRN_I8 ? 4 : 3)];
+    if (blocks_of_32) p.a = mx[below(3)];
+    if (blocks_of_32) p.b = mx[below(3)];
+    else if (one_in(4)) p.b = operand_format[below(6)];
+    return p;
+}
+
+static void add_factors(const product *p)
+{
+    add_2d(p->a, p->m, p->k, 1, true);
+    add_2d(p->b, p->k, p->n, 2, true);
+    for (int i = 0; i < 2; i++) {
+        operand *scale = add_2d(p->blocks_of_32 ? TRN_F8_E8M0 : TRN_FORMAT_UNSET, i ? p->n : p->m, p->k / 32, 3, true);
+        scale->optional = true;
+        if (!p->blocks_of_32) scale->t.rank = 0;
+    }
+}
+
+static void fuzz_matmul(void)
+{
+    const product p = some_product();
+    add_2d(p.dst, p.m, p.n, 0, false);
+    add_factors(&p);
     const trnmath_options *options = some_options();
     answer a = { some_why(), 0 };
     mutate_operands();
@@ -295,6 +320,28 @@ static void fuzz_matmul(void)
     a.status = trnmath_matmul(operands[0].view, operands[1].view, operands[2].view, operands[3].view, operands[4].view,
                               options, a.why);
     finish(MATMUL, &a, 1);
+    check_options(options, a.status);
+}
+
+static void fuzz_tolerance(void)
+{
+    const product p = some_product();
+    for (int i = 0; i < 2; i++) {
+        operand *out = add_2d(TRN_F32, p.m, p.n, 0, false);
+        out->t.data = (char *)out->t.data + i * (ARENA / 8);
+        out->optional = true;
+        if (one_in(4)) out->t.rank = 0;
+    }
+    add_2d(p.dst, p.m, p.n, 3, true);
+    operands[2].t.data = (char *)operands[2].t.data + ARENA / 8;
+    add_factors(&p);
+    const trnmath_options *options = some_options();
+    answer a = { some_why(), 0 };
+    mutate_operands();
+    close_operands();
+    a.status = trnmath_tolerance(operands[0].view, operands[1].view, operands[2].view, operands[3].view,
+                                 operands[4].view, operands[5].view, operands[6].view, options, a.why);
+    finish(TOLERANCE, &a, 2);
     check_options(options, a.status);
 }
 
@@ -578,9 +625,10 @@ static void fuzz_facts(void)
 
 /* ---- the loop ---- */
 
-static void (*const turns[])(void) = { fuzz_convert,           fuzz_matmul, fuzz_activation,      fuzz_mx_quantize,
-                                       fuzz_mx_dequantize,     fuzz_sparse, fuzz_collective_cost, fuzz_collective,
-                                       fuzz_redistribute_cost, fuzz_facts };
+static void (*const turns[])(void) = {
+    fuzz_convert, fuzz_matmul,          fuzz_tolerance,  fuzz_activation,        fuzz_mx_quantize, fuzz_mx_dequantize,
+    fuzz_sparse,  fuzz_collective_cost, fuzz_collective, fuzz_redistribute_cost, fuzz_facts
+};
 enum { TURNS = sizeof turns / sizeof turns[0] };
 
 static void take_turn(void)
@@ -607,7 +655,7 @@ int LLVMFuzzerTestOneInput(const unsigned char *data, size_t size)
 #else
 
 static const char *const call_name[CALLS] = { "trnmath_convert",       "trnmath_matmul",
-                                              "trnmath_activation",    "trnmath_mx_quantize",
+                                              "trnmath_tolerance",     "trnmath_activation",    "trnmath_mx_quantize",
                                               "trnmath_mx_dequantize", "trnmath_sparse_pack",
                                               "trnmath_sparse_matmul", "trnmath_collective_cost",
                                               "trnmath_collective",    "trnmath_redistribute_cost" };

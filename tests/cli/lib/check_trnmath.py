@@ -206,6 +206,18 @@ class Products(unittest.TestCase):
         self.assertTrue((trnmath.matmul(*codes, to="bfloat16") ==
                          rounded(self.twin(a, b, 4), "bfloat16", "nearest_even")).all())
 
+    def test_tolerance(self):
+        a, b = (RNG.standard_normal(shape).astype(np.float32) for shape in ((40, 600), (600, 30)))
+        exact = a.astype(np.float64) @ b.astype(np.float64)
+        for to, numerics in (("float32", "trn2"), ("float16", "trn2"), ("float32", "chains=1,product=bf16")):
+            off = abs(trnmath.matmul(a, b, to=to, numerics=numerics) - exact)
+            worst, sigma = trnmath.tolerance(a, b, to=to, numerics=numerics)
+            self.assertTrue((off <= worst).all() and (off > 3 * sigma).mean() < 0.02 and (off > sigma / 9).mean() > 0.7)
+        bound = trnmath.tolerance(np.full((1, 8), 300, np.float32), np.full((8, 1), 300, np.float32), to="float16")[0]
+        self.assertTrue(np.isinf(bound).all())
+        with self.assertRaisesRegex(trnmath.Error, "int8 products are exact, or wrap"):
+            trnmath.tolerance(a.astype(np.int8), b.astype(np.int8), to="int32", generation=1)
+
     def test_block_scaled(self):
         x, y = (RNG.standard_normal(shape).astype(np.float32) for shape in ((64, 256), (256, 48)))
         a, a_scale = trnmath.mx_quantize(x)
