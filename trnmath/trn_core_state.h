@@ -112,6 +112,7 @@ typedef struct trn_core_tile_args {
     int rank;            /* 1 to 5: partitions, and up to four axes within each */
     int64_t shape[TRN_MAX_RANK];
     int start_partition; /* 0, 32, 64 or 96; 33 to 64 partitions begin at 0 or 64, more at 0 */
+    bool no_poison;      /* it holds anything, and reads of what nothing has written pass, of this tile alone */
 } trn_core_tile_args;
 
 /* A view of rank 0 after a failure. Nothing is in the tile (see no_poison). Empty tiles take no memory. */
@@ -310,7 +311,7 @@ TRN_API trn_tensor trn_core_tile(trn_core *core, const trn_core_tile_args *args)
     int tile = -1;
     if (elements == 0) return t;
     const trni_memory_request ask = { args->name ? args->name : "", args->start_partition, (int)t.shape[0],
-                                  elements / t.shape[0] * (int64_t)trn_format_bytes(args->format) };
+                                  elements / t.shape[0] * (int64_t)trn_format_bytes(args->format), args->no_poison };
     m->serial = core->serial++;
     status = trni_memory_take(m, &ask, &tile, &core->failure);
     if (status) {

@@ -32,7 +32,7 @@ static trni_memory fresh(trn_generation generation, trn_space space)
 
 static int take(trni_memory *m, const char *name, int start, int partitions, int64_t bytes)
 {
-    const trni_memory_request ask = { name, start, partitions, bytes };
+    const trni_memory_request ask = { name, start, partitions, bytes, false };
     int tile = -1;
     if (trni_memory_take(m, &ask, &tile, &failure)) fail_msg("%s", failure.text);
     return tile;
@@ -139,7 +139,7 @@ static void place_some(trn_generation generation, trn_space space, uint64_t seed
         const int64_t bytes = 1 + cases_below(&seed, (int)m.partition_bytes / (1 << cases_below(&seed, 8)));
         const int q = part[kind].start / 32, q_end = (part[kind].start + partitions - 1) / 32 + 1;
         const int64_t units = (bytes + UNIT - 1) / UNIT, expected = lowest(&map, q, q_end, units);
-        const trni_memory_request ask = { "tile", part[kind].start, partitions, bytes };
+        const trni_memory_request ask = { "tile", part[kind].start, partitions, bytes, false };
         int tile = -1;
         const trn_status status = trni_memory_take(&m, &ask, &tile, &failure);
         assert_int_equal(status, expected < 0 ? TRN_ELIMIT : TRN_OK);
@@ -178,7 +178,7 @@ static void countless_freed_pieces_are_joined(void **state)
     static int tile[TRNI_TILES];
     for (int round = 0; round < 3; round++) {
         for (int i = 0; i < TRNI_TILES; i++) tile[i] = take(&m, "x", 0, 1, 1 + 64 * (round == 1 && i % 2));
-        trni_memory_request one_more = { "y", 32, 1, 1 };
+        trni_memory_request one_more = { "y", 32, 1, 1, false };
         int none = -1;
         assert_int_equal(trni_memory_take(&m, &one_more, &none, &failure), TRN_ELIMIT);
         assert_string_equal(failure.text, "'y' would be tile number 2049 of SBUF");
@@ -201,7 +201,7 @@ static void a_full_memory_says_what_is_free_and_who_is_large(void **state)
     take(&m, "x", 0, 64, 32768);
     take(&m, "y", 0, 128, 16384);
     trni_memory_give(&m, middle, 0);
-    const trni_memory_request ask = { "scores", 0, 128, 65536 };
+    const trni_memory_request ask = { "scores", 0, 128, 65536, false };
     int tile = -1;
     assert_int_equal(trni_memory_take(&m, &ask, &tile, &failure), TRN_ELIMIT);
     assert_string_equal(failure.text,
@@ -210,7 +210,7 @@ static void a_full_memory_says_what_is_free_and_who_is_large(void **state)
     assert_int_equal(tile, -1);
     m = fresh(TRN_TRAINIUM1, TRN_SPACE_PSUM);
     for (int i = 0; i < 8; i++) take(&m, "bank", 0, 128, 1088);
-    const trni_memory_request more = { "s", 0, 128, 1024 };
+    const trni_memory_request more = { "s", 0, 128, 1024, false };
     assert_int_equal(trni_memory_take(&m, &more, &tile, &failure), TRN_ELIMIT);
     assert_string_equal(failure.text,
                         "PSUM has no room for 's', 1024 bytes per partition: 7680 of 16384 are free, 960 in a row "

@@ -191,6 +191,33 @@ static void reads_of_what_nothing_has_written_are_told(void **state)
     expect("instruction 5, tensor_copy: src reads partition 0, element 0 of 'x', which nothing has written");
 }
 
+/* A kernel that transposes a tile it has written in part, and leaves the rest alone afterwards. */
+static void a_tile_may_hold_anything(void **state)
+{
+    (void)state;
+    const trn_core_tile_args loose = { .name = "loose", .format = TRN_F32, .rank = 2, .shape = { 32, 32 },
+                                       .no_poison = true };
+    begin(TRN_TRAINIUM2);
+    const trn_tensor x = trn_core_tile(&core, &loose), y = tile("y", 32, 32);
+    set(trn_tensor_slice(x, 0, 0, 8), 1);
+    const trn_vector_transpose_args turn = { .dst = y, .data = x };
+    trn_core_vector_transpose(&core, &turn);
+    copy(x, y, TRN_ENGINE_UNKNOWN);
+    fine();
+    assert_true(((float *)y.data)[7] == 1.0f);
+    copy(x, tile("z", 32, 32), TRN_ENGINE_UNKNOWN); /* others are looked at as before */
+    expect("instruction 3, tensor_copy: src reads partition 0, element 0 of 'z', which nothing has written");
+
+    begin(TRN_TRAINIUM2); /* and what a matmul adds to */
+    trn_core_tile_args sums = loose;
+    sums.space = TRN_SPACE_PSUM;
+    const trn_tensor w = tile("w", 32, 32), acc = trn_core_tile(&core, &sums);
+    set(w, 1);
+    const trn_nc_matmul_args add = { .dst = acc, .stationary = w, .moving = w, .accumulate = true };
+    trn_core_nc_matmul(&core, &add);
+    fine();
+}
+
 static void scattered_rows_are_written_and_others_are_not(void **state)
 {
     (void)state;
@@ -833,6 +860,7 @@ int main(void)
         cmocka_unit_test(tiles_that_no_machine_has_are_refused),
         cmocka_unit_test(failures_stick),
         cmocka_unit_test(reads_of_what_nothing_has_written_are_told),
+        cmocka_unit_test(a_tile_may_hold_anything),
         cmocka_unit_test(scattered_rows_are_written_and_others_are_not),
         cmocka_unit_test(memory_that_is_not_there_is_told_by_name),
         cmocka_unit_test(patterns_that_no_engine_follows_are_refused),

@@ -110,6 +110,7 @@ typedef struct trni_memory_request {
     const char *name;
     int start, partitions;
     int64_t bytes; /* of each partition */
+    bool anything; /* it holds: nobody asks what was written */
 } trni_memory_request;
 
 TRNI_FN int64_t trni_align_up(int64_t n, int64_t to) { return (n + to - 1) / to * to; }
@@ -280,7 +281,8 @@ TRNI_FN trn_status trni_memory_take(trni_memory *m, const trni_memory_request *a
     t->at.p_end = ask->start + ask->partitions;
     t->at.b = b;
     t->at.b_end = b + ask->bytes;
-    t->unwritten = m->poison ? ask->partitions * ask->bytes : 0;
+    t->anything = ask->anything || !m->poison;
+    t->unwritten = t->anything ? 0 : ask->partitions * ask->bytes;
     t->serial = m->serial++;
     t->access = -1;
     t->live = true;

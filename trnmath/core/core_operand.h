@@ -219,7 +219,7 @@ TRNI_DRIVER trn_status trni_seen_check_written(trn_core *core, const trni_seen *
 TRNI_DRIVER trn_status trni_seen_check_matmul(trn_core *core, const trni_seen *s)
 {
     int64_t p, b;
-    if (!s->tenant || !s->memory || !s->memory->poison || !s->memory->by_matmul) return TRN_OK;
+    if (!s->tenant || !s->memory || s->tenant->anything || !s->memory->by_matmul) return TRN_OK;
     trni_cells_of(core->cells, s->memory, s->view, &s->at);
     if (!trni_cells_missing(core->cells, s->memory, s->memory->by_matmul, &p, &b)) return TRN_OK;
     return trni_seen_unwritten(core, s, p, b, "adds to", "which no matmul has written: begin with one that overwrites");

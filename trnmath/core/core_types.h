@@ -33,7 +33,7 @@ typedef struct trni_tenant {
     uint64_t serial;       /* of its allocation */
     double ready_s;        /* when the instructions are done that used its memory before */
     int access, accesses;  /* core/core_clock.h's list */
-    bool live;
+    bool live, anything;   /* anything: nobody asks what of it was written */
 } trni_tenant;
 
 /* Bytes of one quadrant that a tile holds, or held. */
