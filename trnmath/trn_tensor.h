@@ -18,10 +18,11 @@
  * CONTENTS
  *     trn_tensor                the view
  *     trn_tensor_1d, trn_tensor_2d, trn_tensor_nd   packed views
- *     trn_tensor_transposed     last two axes swapped
+ *     trn_tensor_transposed, trn_tensor_permuted   last two axes swapped, all axes in another order
  *     trn_tensor_slice          a range of one axis
  *     trn_tensor_split, trn_tensor_merge   one axis as two, two as one
  *     trn_tensor_broadcast      an axis of size 1 as many
+ *     trn_tensor_pattern        NKI's access patterns: steps and counts from an offset on
  *     trn_tensor_elements       product of the shape
  *     trn_tensor_format_info    the row of its format, a configurable FP8 included
  *     trn_tensor_check          is this view usable as an input, or as an output?
@@ -63,6 +64,9 @@ TRNI_FN trn_tensor trn_tensor_2d(trn_format format, void *data, int64_t rows, in
 /* No copy: the last two axes change places. A view of rank < 2 comes back unchanged. */
 TRN_API trn_tensor trn_tensor_transposed(trn_tensor t);
 
+/* No copy: axis i becomes what axis[i] was. No tensor when axis, of t.rank numbers, is not a permutation. */
+TRN_API trn_tensor trn_tensor_permuted(trn_tensor t, const int *axis);
+
 /* No copy: elements [first, first + count) of an axis; a range outside of it gives no tensor (rank 0). */
 TRN_API trn_tensor trn_tensor_slice(trn_tensor t, int axis, int64_t first, int64_t count);
 
@@ -76,6 +80,13 @@ TRN_API trn_tensor trn_tensor_merge(trn_tensor t, int axis);
 /* No copy: an axis of size 1 is seen n times (stride 0: inputs only). No tensor when it is larger, or when no other
  * axis has a stride, since strides that are all 0 mean packed rows. */
 TRN_API trn_tensor trn_tensor_broadcast(trn_tensor t, int axis, int64_t n);
+
+/* No copy: NKI's t.ap(pattern, offset) (documented: its page on access patterns). Element [i, j, ...] of the view is
+ * element offset + i pattern[0][0] + j pattern[1][0] + ... of t, whose elements are numbered along its last axis first,
+ * however they lie in memory; sizes are pattern[..][1]. So for a tile [P, F] steps of F count partitions. A step of 0
+ * is seen again and again (inputs only). No tensor when a step or size is negative, when an element is not t's, when
+ * steps run on from one partition into the next where these do not follow each other, or when all of them are 0. */
+TRN_API trn_tensor trn_tensor_pattern(trn_tensor t, const int64_t (*pattern)[2], int rank, int64_t offset);
 
 /* The product of its sizes; 0 for no tensor. */
 TRN_API int64_t trn_tensor_elements(trn_tensor t);
@@ -206,6 +217,83 @@ TRN_API trn_tensor trn_tensor_broadcast(trn_tensor t, int axis, int64_t n)
     t.shape[axis] = n;
     t.stride[axis] = 0;
     return n > 1 && trni_strides_packed(&t) ? trni_no_tensor() : t;
+}
+
+TRN_API trn_tensor trn_tensor_permuted(trn_tensor t, const int *axis)
+{
+    unsigned seen = 0;
+    if (t.rank < 1 || t.rank > TRN_MAX_RANK) return trni_no_tensor();
+    trn_tensor turned = t = trni_strided(t);
+    for (int i = 0; i < t.rank; i++) {
+        if (axis[i] < 0 || axis[i] >= t.rank || seen >> axis[i] & 1) return trni_no_tensor();
+        seen |= 1u << axis[i];
+        turned.shape[i] = t.shape[axis[i]];
+        turned.stride[i] = t.stride[axis[i]];
+    }
+    return turned;
+}
+
+/* Axes that follow each other at one step, as one: elements `weight` numbers apart are `stride` apart. */
+typedef struct trni_digit {
+    int64_t size, stride, weight, used; /* used: the largest place that is asked for */
+} trni_digit;
+
+/* The innermost first. */
+TRNI_DRIVER int trni_digits_of(const trn_tensor *t, trni_digit digit[TRN_MAX_RANK])
+{
+    int64_t stride[TRN_MAX_RANK], weight = 1;
+    int digits = 0;
+    trni_strides(t, stride);
+    for (int i = t->rank - 1; i >= 0; i--) {
+        trni_digit *last = &digit[digits ? digits - 1 : 0];
+        if (t->shape[i] == 1) continue;
+        if (digits && stride[i] == last->stride * last->size) {
+            last->size *= t->shape[i];
+        } else {
+            const trni_digit next = { t->shape[i], stride[i], weight, 0 };
+            digit[digits++] = next;
+        }
+        weight *= t->shape[i];
+    }
+    if (digits) return digits;
+    const trni_digit one = { 1, 1, 1, 0 };
+    digit[0] = one;
+    return 1;
+}
+
+/* An axis of `count` elements, `step` numbers apart: its stride; -1 when that is no axis of t. */
+TRNI_DRIVER int64_t trni_digit_axis(trni_digit *digit, int digits, int64_t step, int64_t count)
+{
+    int i = digits - 1;
+    if (step < 0 || count < 0) return -1;
+    if (count < 2 || step == 0) return step != 0;
+    while (step % digit[i].weight) i--; /* the innermost weighs 1 */
+    const int64_t places = step / digit[i].weight;
+    if (places > (digit[i].size - 1 - digit[i].used) / (count - 1)) return -1;
+    digit[i].used += places * (count - 1);
+    return places * digit[i].stride;
+}
+
+TRN_API trn_tensor trn_tensor_pattern(trn_tensor t, const int64_t (*pattern)[2], int rank, int64_t offset)
+{
+    trni_digit digit[TRN_MAX_RANK];
+    int64_t at = 0, largest = 1;
+    if (t.rank > TRN_MAX_RANK || rank < 1 || rank > TRN_MAX_RANK || offset < 0 || offset >= trn_tensor_elements(t))
+        return trni_no_tensor();
+    const int digits = trni_digits_of(&t, digit);
+    for (int i = 0; i < digits; i++) {
+        digit[i].used = offset / digit[i].weight % digit[i].size;
+        at += digit[i].used * digit[i].stride;
+    }
+    t.rank = rank;
+    for (int i = 0; i < rank; i++) {
+        t.shape[i] = pattern[i][1];
+        t.stride[i] = trni_digit_axis(digit, digits, pattern[i][0], pattern[i][1]);
+        if (t.stride[i] < 0) return trni_no_tensor();
+        largest = t.shape[i] > largest ? t.shape[i] : largest;
+    }
+    if (t.data && at) t.data = (char *)t.data + at * (int64_t)trn_format_bytes(t.format);
+    return largest > 1 && trni_strides_packed(&t) ? trni_no_tensor() : t;
 }
 
 TRN_API int64_t trn_tensor_elements(trn_tensor t)

@@ -455,6 +455,112 @@ static void split_axes_merge_again(void **state)
     assert_int_equal(trn_tensor_split(trn_tensor_nd(TRN_F32, arena, 6, six), 5, 1).rank, 0);
 }
 
+static void axes_in_every_order(void **state)
+{
+    (void)state;
+    static unsigned char arena[ARENA];
+    for (int round = 0; round < 3000; round++) {
+        const trn_tensor t = random_view(arena, true, true);
+        int axis[TRN_MAX_RANK];
+        for (int i = 0; i < t.rank; i++) {
+            const int j = (int)draw((uint32_t)i + 1);
+            axis[i] = axis[j];
+            axis[j] = i;
+        }
+        const trn_tensor turned = trn_tensor_permuted(t, axis);
+        int64_t stride[TRN_MAX_RANK], other[TRN_MAX_RANK];
+        trni_strides(&t, stride);
+        assert_int_equal(turned.rank, t.rank);
+        assert_ptr_equal(turned.data, t.data);
+        if (trn_tensor_elements(t) == 0) continue;
+        trni_strides(&turned, other);
+        for (int i = 0; i < t.rank; i++) {
+            assert_int_equal(turned.shape[i], t.shape[axis[i]]);
+            if (turned.shape[i] > 1) assert_int_equal(other[i], stride[axis[i]]);
+        }
+    }
+    const trn_tensor t = trn_tensor_2d(TRN_F32, arena, 3, 4);
+    assert_int_equal(trn_tensor_permuted(t, (const int[]){ 0, 0 }).rank, 0);
+    assert_int_equal(trn_tensor_permuted(t, (const int[]){ 0, 2 }).rank, 0);
+    assert_int_equal(trn_tensor_permuted(t, (const int[]){ -1, 1 }).rank, 0);
+}
+
+/* Where element `number` of a view is, in elements from its first; axes are counted from the last. */
+static int64_t place_of(const trn_tensor *t, int64_t number)
+{
+    int64_t stride[TRN_MAX_RANK], at = 0;
+    trni_strides(t, stride);
+    for (int i = t->rank - 1; i >= 0; i--) {
+        at += number % t->shape[i] * stride[i];
+        number /= t->shape[i];
+    }
+    return at;
+}
+
+/* NKI's access patterns against every element counted one by one. */
+static void patterns_count_elements(void **state)
+{
+    (void)state;
+    static unsigned char arena[ARENA];
+    int found = 0;
+    for (int round = 0; round < 40000; round++) {
+        trn_tensor t = random_view(arena, false, false);
+        if (draw(3) == 0) memset(t.stride, 0, sizeof t.stride); /* dense */
+        const bool dense = trni_strides_packed(&t);
+        const int64_t elements = trn_tensor_elements(t), offset = draw(3) ? 0 : (int64_t)draw((uint32_t)elements + 2);
+        const int rank = 1 + (int)draw(3);
+        int64_t pattern[TRN_MAX_RANK][2], last = offset, count = 1;
+        bool moves = false;
+        for (int i = 0; i < rank; i++) {
+            pattern[i][0] = draw(4) ? (int64_t)draw(6) : t.rank > 1 ? (int64_t)draw(3) * t.shape[t.rank - 1] : 1;
+            pattern[i][1] = 1 + (int64_t)draw(4);
+            last += pattern[i][0] * (pattern[i][1] - 1);
+            count *= pattern[i][1];
+            moves = moves || pattern[i][0];
+        }
+        const trn_tensor view = trn_tensor_pattern(t, (const int64_t(*)[2])pattern, rank, offset);
+        if (view.rank == 0) { /* a dense tensor has all patterns whose elements it has */
+            if (dense && last < elements && (moves || count == 1))
+                fail_msg("round %d: no view of %d elements", round, (int)count);
+            continue;
+        }
+        found++;
+        if (last >= elements) fail_msg("round %d: element %d of %d", round, (int)last, (int)elements);
+        assert_int_equal(trn_tensor_elements(view), count);
+        const int64_t first = ((char *)view.data - (char *)t.data) / (int64_t)trn_format_bytes(t.format);
+        for (int64_t n = 0; n < count; n++) {
+            int64_t number = offset, rest = n;
+            for (int i = rank - 1; i >= 0; i--) {
+                number += rest % pattern[i][1] * pattern[i][0];
+                rest /= pattern[i][1];
+            }
+            if (first + place_of(&view, n) != place_of(&t, number))
+                fail_msg("round %d: element %d of the view is at %d, not %d", round, (int)n,
+                         (int)(first + place_of(&view, n)), (int)place_of(&t, number));
+        }
+    }
+    assert_true(found > 5000);
+
+    /* A tile, whose partitions lie apart: t[0:16, 8:16], and half of it along the partitions. */
+    trn_tensor tile = trn_tensor_2d(TRN_F32, arena, 16, 16);
+    tile.stride[0] = 40;
+    tile.stride[1] = 1;
+    const int64_t half[2][2] = { { 16, 16 }, { 1, 8 } }, over[2][2] = { { 16, 16 }, { 1, 9 } },
+                  every[2][2] = { { 32, 8 }, { 0, 5 } }, across[1][2] = { { 1, 17 } }, back[1][2] = { { -1, 2 } },
+                  still[1][2] = { { 0, 4 } };
+    const trn_tensor view = trn_tensor_pattern(tile, half, 2, 8);
+    assert_true(view.rank == 2 && view.shape[0] == 16 && view.shape[1] == 8 && view.stride[0] == 40);
+    assert_ptr_equal(view.data, (float *)tile.data + 8);
+    assert_int_equal(trn_tensor_pattern(tile, half, 2, 9).rank, 0);
+    assert_int_equal(trn_tensor_pattern(tile, over, 2, 8).rank, 0);
+    assert_int_equal(trn_tensor_pattern(tile, every, 2, 3).stride[0], 80);
+    assert_int_equal(trn_tensor_pattern(tile, across, 1, 0).rank, 0);
+    assert_int_equal(trn_tensor_pattern(tile, back, 1, 4).rank, 0);
+    assert_int_equal(trn_tensor_pattern(tile, still, 1, 0).rank, 0); /* would mean packed */
+    assert_int_equal(trn_tensor_pattern(tile, half, 2, 256).rank, 0);
+    assert_int_equal(trn_tensor_pattern(tile, half, 2, -1).rank, 0);
+}
+
 static void broadcasts_repeat_one_element(void **state)
 {
     (void)state;
@@ -486,6 +592,8 @@ int main(void)
         cmocka_unit_test(unused_numbers_do_no_harm),
         cmocka_unit_test(slices_are_ranges_of_an_axis),
         cmocka_unit_test(split_axes_merge_again),
+        cmocka_unit_test(axes_in_every_order),
+        cmocka_unit_test(patterns_count_elements),
         cmocka_unit_test(broadcasts_repeat_one_element),
     };
     return cmocka_run_group_tests_name("tensor", tests, NULL, NULL);
