@@ -45,7 +45,8 @@
  * mpirun notices it, kills the others and exits with a status of its own, so none of them gets to say anything. After
  * `mpirun --enable-recovery` the others go on: their call ends with TRN_EIO and a sentence that names the lost process,
  * at the latest timeout_s after it was missed, before the first step or between two. The same happens with any launcher
- * to those who wait for a process that hangs, is late or never calls. They may then call MPI_Finalize or MPI_Abort.
+ * to those who wait for a process that hangs, is late or never calls. They may then call MPI_Abort; MPI_Finalize waits
+ * for every process, and was seen to wait for a lost one without end.
  */
 #ifndef TRN_MPI_H
 #define TRN_MPI_H

@@ -166,6 +166,10 @@ static int misbehave(const char *how, buffers *b)
            untouched ? "nothing written" : "WRITTEN");
     fflush(stdout);
     if (!strcmp(how, "late")) MPI_Abort(MPI_COMM_WORLD, status != TRN_OK && untouched ? 0 : 1);
+    if (lost) { /* MPI_Finalize may wait for the lost one for ever; the other survivor has its say first */
+        sleep(3);
+        _exit(status == TRN_OK || !untouched);
+    }
     return status == TRN_OK || !untouched;
 }
 
