@@ -233,69 +233,6 @@ TRN_API trn_tensor trn_tensor_permuted(trn_tensor t, const int *axis)
     return turned;
 }
 
-/* Axes that follow each other at one step, as one: elements `weight` numbers apart are `stride` apart. */
-typedef struct trni_digit {
-    int64_t size, stride, weight, used; /* used: the largest place that is asked for */
-} trni_digit;
-
-/* The innermost first. */
-TRNI_DRIVER int trni_digits_of(const trn_tensor *t, trni_digit digit[TRN_MAX_RANK])
-{
-    int64_t stride[TRN_MAX_RANK], weight = 1;
-    int digits = 0;
-    trni_strides(t, stride);
-    for (int i = t->rank - 1; i >= 0; i--) {
-        trni_digit *last = &digit[digits ? digits - 1 : 0];
-        if (t->shape[i] == 1) continue;
-        if (digits && stride[i] == last->stride * last->size) {
-            last->size *= t->shape[i];
-        } else {
-            const trni_digit next = { t->shape[i], stride[i], weight, 0 };
-            digit[digits++] = next;
-        }
-        weight *= t->shape[i];
-    }
-    if (digits) return digits;
-    const trni_digit one = { 1, 1, 1, 0 };
-    digit[0] = one;
-    return 1;
-}
-
-/* An axis of `count` elements, `step` numbers apart: its stride; -1 when that is no axis of t. */
-TRNI_DRIVER int64_t trni_digit_axis(trni_digit *digit, int digits, int64_t step, int64_t count)
-{
-    int i = digits - 1;
-    if (step < 0 || count < 0) return -1;
-    if (count < 2 || step == 0) return step != 0;
-    while (step % digit[i].weight) i--; /* the innermost weighs 1 */
-    const int64_t places = step / digit[i].weight;
-    if (places > (digit[i].size - 1 - digit[i].used) / (count - 1)) return -1;
-    digit[i].used += places * (count - 1);
-    return places * digit[i].stride;
-}
-
-TRN_API trn_tensor trn_tensor_pattern(trn_tensor t, const int64_t (*pattern)[2], int rank, int64_t offset)
-{
-    trni_digit digit[TRN_MAX_RANK];
-    int64_t at = 0, largest = 1;
-    if (t.rank > TRN_MAX_RANK || rank < 1 || rank > TRN_MAX_RANK || offset < 0 || offset >= trn_tensor_elements(t))
-        return trni_no_tensor();
-    const int digits = trni_digits_of(&t, digit);
-    for (int i = 0; i < digits; i++) {
-        digit[i].used = offset / digit[i].weight % digit[i].size;
-        at += digit[i].used * digit[i].stride;
-    }
-    t.rank = rank;
-    for (int i = 0; i < rank; i++) {
-        t.shape[i] = pattern[i][1];
-        t.stride[i] = trni_digit_axis(digit, digits, pattern[i][0], pattern[i][1]);
-        if (t.stride[i] < 0) return trni_no_tensor();
-        largest = t.shape[i] > largest ? t.shape[i] : largest;
-    }
-    if (t.data && at) t.data = (char *)t.data + at * (int64_t)trn_format_bytes(t.format);
-    return largest > 1 && trni_strides_packed(&t) ? trni_no_tensor() : t;
-}
-
 TRN_API int64_t trn_tensor_elements(trn_tensor t)
 {
     int64_t n = t.rank > 0;
@@ -383,6 +320,71 @@ TRNI_DRIVER bool trni_extent(const trn_tensor *t, size_t *bytes)
     if (__builtin_mul_overflow(last + 1, size, &all) || all > limit) return false;
     *bytes = (size_t)all;
     return true;
+}
+
+/* Axes that follow each other at one step, as one: elements `weight` numbers apart are `stride` apart. */
+typedef struct trni_digit {
+    int64_t size, stride, weight, used; /* used: the largest place that is asked for */
+} trni_digit;
+
+/* The innermost first. */
+TRNI_DRIVER int trni_digits_of(const trn_tensor *t, trni_digit digit[TRN_MAX_RANK])
+{
+    int64_t stride[TRN_MAX_RANK], weight = 1;
+    int digits = 0;
+    trni_strides(t, stride);
+    for (int i = t->rank - 1; i >= 0; i--) {
+        trni_digit *last = &digit[digits ? digits - 1 : 0];
+        if (t->shape[i] == 1) continue;
+        if (digits && stride[i] == last->stride * last->size) {
+            last->size *= t->shape[i];
+        } else {
+            const trni_digit next = { t->shape[i], stride[i], weight, 0 };
+            digit[digits++] = next;
+        }
+        weight *= t->shape[i];
+    }
+    if (digits) return digits;
+    const trni_digit one = { 1, 1, 1, 0 };
+    digit[0] = one;
+    return 1;
+}
+
+/* An axis of `count` elements, `step` numbers apart: its stride; -1 when that is no axis of t. */
+TRNI_DRIVER int64_t trni_digit_axis(trni_digit *digit, int digits, int64_t step, int64_t count)
+{
+    int i = digits - 1;
+    if (step < 0 || count < 0) return -1;
+    if (count < 2 || step == 0) return step != 0;
+    while (step % digit[i].weight) i--; /* the innermost weighs 1 */
+    const int64_t places = step / digit[i].weight;
+    if (places > (digit[i].size - 1 - digit[i].used) / (count - 1)) return -1;
+    digit[i].used += places * (count - 1);
+    return places * digit[i].stride;
+}
+
+TRN_API trn_tensor trn_tensor_pattern(trn_tensor t, const int64_t (*pattern)[2], int rank, int64_t offset)
+{
+    trni_digit digit[TRN_MAX_RANK];
+    int64_t at = 0, largest = 1;
+    size_t bytes;
+    if (t.rank < 1 || t.rank > TRN_MAX_RANK || rank < 1 || rank > TRN_MAX_RANK || !trni_extent(&t, &bytes))
+        return trni_no_tensor(); /* also where numbers of elements would overflow */
+    if (offset < 0 || offset >= trn_tensor_elements(t)) return trni_no_tensor();
+    const int digits = trni_digits_of(&t, digit);
+    for (int i = 0; i < digits; i++) {
+        digit[i].used = offset / digit[i].weight % digit[i].size;
+        at += digit[i].used * digit[i].stride;
+    }
+    t.rank = rank;
+    for (int i = 0; i < rank; i++) {
+        t.shape[i] = pattern[i][1];
+        t.stride[i] = trni_digit_axis(digit, digits, pattern[i][0], pattern[i][1]);
+        if (t.stride[i] < 0) return trni_no_tensor();
+        largest = t.shape[i] > largest ? t.shape[i] : largest;
+    }
+    if (t.data && at) t.data = (char *)t.data + at * (int64_t)trn_format_bytes(t.format);
+    return largest > 1 && trni_strides_packed(&t) ? trni_no_tensor() : t;
 }
 
 /* One variable of the question "can these two views meet?": it takes values low..high and moves by step bytes. */

@@ -559,6 +559,13 @@ static void patterns_count_elements(void **state)
     assert_int_equal(trn_tensor_pattern(tile, still, 1, 0).rank, 0); /* would mean packed */
     assert_int_equal(trn_tensor_pattern(tile, half, 2, 256).rank, 0);
     assert_int_equal(trn_tensor_pattern(tile, half, 2, -1).rank, 0);
+    tile.shape[0] = tile.shape[1] = (int64_t)1 << 40; /* absurd sizes, negative ones */
+    assert_int_equal(trn_tensor_pattern(tile, half, 2, 0).rank, 0);
+    tile.shape[0] = INT64_MAX;
+    tile.shape[1] = 3;
+    assert_int_equal(trn_tensor_pattern(tile, half, 2, 0).rank, 0);
+    tile.shape[0] = -3;
+    assert_int_equal(trn_tensor_pattern(tile, half, 2, 0).rank, 0);
 }
 
 static void broadcasts_repeat_one_element(void **state)
