@@ -19,7 +19,8 @@
  *     }
  *
  * DOES: begins and ends a core in the caller's memory (or its own), allocates and frees tiles, registers tensors in
- *     HBM. Failures stick: after the first one nothing more happens, and trn_core_status tells it.
+ *     HBM. Failures stick: after the first one nothing more happens, and trn_core_status tells it. Views still have
+ *     memory behind them, so that a kernel's own loops over a tile run on to where it asks for the status.
  * DOES NOT: run instructions (core/core_run.h).
  *
  * CONTENTS
@@ -115,7 +116,10 @@ typedef struct trn_core_tile_args {
     bool no_poison;      /* it holds anything, and reads of what nothing has written pass, of this tile alone */
 } trn_core_tile_args;
 
-/* A view of rank 0 after a failure. Nothing is in the tile (see no_poison). Empty tiles take no memory. */
+/* Nothing is in the tile (see no_poison). Empty tiles take no memory. From the first failure on no tile is taken: where
+ * the memory could hold the shape, the view has it, and shows what the memory begins with: other tiles, or bytes that
+ * nothing has written. It may be read and written until trn_core_end, and is nobody's tile. Where the shape does not
+ * fit, or the core could not begin, the view has rank 0. */
 TRN_API trn_tensor trn_core_tile(trn_core *core, const trn_core_tile_args *args);
 
 /* A tile [partitions, elements] of SBUF, from partition 0 on. */
@@ -140,8 +144,8 @@ TRN_API void trn_core_release(trn_core *core, size_t mark);
 /* ---- HBM ---- */
 
 /* Makes the caller's memory known as a tensor in HBM, by name (copied): DMA reads and writes it, and transfers wait for
- * each other where they touch the same part. Part of a tensor that is known needs no registration. Returns the view;
- * one of rank 0 after a failure. */
+ * each other where they touch the same part. Part of a tensor that is known needs no registration. Returns the view,
+ * also after a failure; one of rank 0 where it is no legal input. */
 TRN_API trn_tensor trn_core_hbm(trn_core *core, const char *name, trn_tensor view);
 
 #if TRNI_BODIES
@@ -237,6 +241,7 @@ TRN_API void trn_core_end(trn_core *core)
 {
     free(core->allocated);
     core->allocated = NULL;
+    for (int i = 0; i < 2; i++) core->memory[i].base = NULL;
 }
 
 /* ---- tiles ---- */
@@ -250,7 +255,8 @@ TRNI_FN const char *trni_partition_rule(int64_t start, int64_t count)
     return start + count > TRN_PARTITIONS ? "there are 128" : NULL;
 }
 
-TRNI_DRIVER trn_status trni_tile_check(const trn_core *core, const trn_core_tile_args *a, trn_error *error)
+/* May the memory hold this shape? */
+TRNI_DRIVER trn_status trni_tile_check_shape(const trn_core *core, const trn_core_tile_args *a, trn_error *error)
 {
     const char *name = a->name ? a->name : "";
     if (a->space != TRN_SPACE_SBUF && a->space != TRN_SPACE_PSUM)
@@ -276,11 +282,18 @@ TRNI_DRIVER trn_status trni_tile_check(const trn_core *core, const trn_core_tile
         return trni_fail(error, TRN_ELIMIT, "tile '%.40s' has %lld bytes per partition; %s of %s has %lld", name,
                          (long long)bytes, trn_space_name(a->space), trn_generation_name(core->spec->generation),
                          (long long)most);
+    return TRN_OK;
+}
+
+TRNI_FN trn_status trni_tile_check(const trn_core *core, const trn_core_tile_args *a, trn_error *error)
+{
+    const trn_status status = trni_tile_check_shape(core, a, error);
+    if (status) return status;
     const char *rule = a->start_partition < 0 ? "partitions count from 0"
                                               : trni_partition_rule(a->start_partition, a->shape[0]);
     if (rule)
-        return trni_fail(error, TRN_ELIMIT, "tile '%.40s' would take %lld partitions from %d; %s", name,
-                         (long long)a->shape[0], a->start_partition, rule);
+        return trni_fail(error, TRN_ELIMIT, "tile '%.40s' would take %lld partitions from %d; %s",
+                         a->name ? a->name : "", (long long)a->shape[0], a->start_partition, rule);
     return TRN_OK;
 }
 
@@ -297,13 +310,22 @@ TRNI_FN trn_tensor trni_tile_view(const trni_memory *m, const trn_core_tile_args
     return t;
 }
 
+/* What a kernel gets in place of a tile after a failure: wherever a shape fits, it fits at the memory's beginning. */
+TRNI_FN trn_tensor trni_tile_lost(const trn_core *core, const trn_core_tile_args *a)
+{
+    if (!core->memory[0].base || trni_tile_check_shape(core, a, NULL)) return trni_no_tensor();
+    trn_tensor t = trni_tile_view(&core->memory[a->space], a);
+    if (trn_tensor_elements(t)) t.data = core->memory[a->space].base;
+    return t;
+}
+
 TRN_API trn_tensor trn_core_tile(trn_core *core, const trn_core_tile_args *args)
 {
-    if (core->failure.status) return trni_no_tensor();
+    if (core->failure.status) return trni_tile_lost(core, args);
     trn_status status = trni_tile_check(core, args, &core->failure);
     if (status) {
         trni_core_fail(core, status);
-        return trni_no_tensor();
+        return trni_tile_lost(core, args);
     }
     trni_memory *m = &core->memory[args->space];
     trn_tensor t = trni_tile_view(m, args);
@@ -316,7 +338,7 @@ TRN_API trn_tensor trn_core_tile(trn_core *core, const trn_core_tile_args *args)
     status = trni_memory_take(m, &ask, &tile, &core->failure);
     if (status) {
         trni_core_fail(core, status);
-        return trni_no_tensor();
+        return trni_tile_lost(core, args);
     }
     t.data = m->base + m->tile[tile].at.p * m->pitch + m->tile[tile].at.b;
     return t;
@@ -443,7 +465,7 @@ TRNI_DRIVER trn_status trni_hbm_check(trn_core *core, const char *name, const tr
 TRN_API trn_tensor trn_core_hbm(trn_core *core, const char *name, trn_tensor view)
 {
     size_t bytes = 0;
-    if (core->failure.status) return trni_no_tensor();
+    if (core->failure.status) return trn_tensor_check(&view, "", TRNI_INPUT, 0, NULL) ? trni_no_tensor() : view;
     if (!name) name = "";
     if (view.rank > 0 && view.rank <= TRN_MAX_RANK && trni_format_valid(view.format) && trni_extent(&view, &bytes) &&
         bytes && trni_hbm_find(core, view.data, (int64_t)bytes))
@@ -451,7 +473,7 @@ TRN_API trn_tensor trn_core_hbm(trn_core *core, const char *name, trn_tensor vie
     const trn_status status = trni_hbm_check(core, name, &view, &bytes);
     if (status) {
         trni_core_fail(core, status);
-        return trni_no_tensor();
+        return trn_core_hbm(core, name, view);
     }
     if (!bytes) return view;
     trni_hbm *h = &core->hbm[core->hbm_tensors++];

@@ -120,7 +120,10 @@ static void tiles_that_no_machine_has_are_refused(void **state)
     };
     for (unsigned i = 0; i < sizeof row / sizeof row[0]; i++) {
         begin(TRN_TRAINIUM2);
-        assert_int_equal(trn_core_tile(&core, &row[i].args).rank, 0);
+        const trn_tensor lost = trn_core_tile(&core, &row[i].args);
+        const bool fits = strstr(row[i].sentence, "would take") != NULL; /* it would, at other partitions */
+        assert_int_equal(lost.rank, fits ? row[i].args.rank : 0);
+        if (fits) assert_ptr_equal(lost.data, core.memory[0].base);
         expect(row[i].sentence);
     }
 }
@@ -139,13 +142,98 @@ static void failures_stick(void **state)
                         "written");
     set(y, 1);
     copy(x, y, TRN_ENGINE_UNKNOWN);
-    assert_int_equal(tile("z", 1, 1).rank, 0);
+    assert_int_equal(tile("z", 1, 1).rank, 2);
     expect(mine.text);
     assert_int_equal(core.instructions, 1);
     const trn_memset_args other = { .dst = x, .generation = TRN_TRAINIUM3 };
     begin(TRN_TRAINIUM2);
     trn_core_memset(&core, &other);
     expect("instruction 0, memset: it is for generation Trainium3, the core is Trainium2");
+}
+
+/* Every byte of every element that the shape names lies in the core's memory. */
+static int64_t touch_all(trn_tensor t, const trn_core *of, trn_space space)
+{
+    const int64_t bytes = (int64_t)trn_format_bytes(t.format);
+    const trni_memory *m = &of->memory[space];
+    int64_t index[TRN_MAX_RANK] = { 0 }, touched = 0;
+    for (;;) {
+        volatile char *at = (char *)t.data;
+        for (int i = 0; i < t.rank; i++) at += index[i] * t.stride[i] * bytes;
+        for (int64_t k = 0; k < bytes; k++) {
+            assert_true(at + k >= m->base && at + k < m->base + TRN_PARTITIONS * m->pitch);
+            at[k] = at[k];
+        }
+        touched++;
+        int i = t.rank - 1;
+        for (; i >= 0 && ++index[i] == t.shape[i]; i--) index[i] = 0;
+        if (i < 0) return touched;
+    }
+}
+
+/* In a core's own memory, so that a sanitizer sees where it ends. */
+static void fail_and_touch(trn_generation generation, trn_space space)
+{
+    const trn_core_args args = { .generation = generation };
+    trn_core own;
+    assert_int_equal(trn_core_begin(&own, &args), TRN_OK);
+    const int64_t most = own.memory[space].partition_bytes;
+    const trn_core_tile_args all = { .space = space, .name = "all", .format = TRN_U8, .rank = 2,
+                                     .shape = { 128, most } };
+    const trn_tensor first = trn_core_tile(&own, &all), lost = trn_core_tile(&own, &all); /* no room */
+    const trn_error failure = own.failure;
+    assert_int_equal(failure.status, TRN_ELIMIT);
+    assert_ptr_equal(lost.data, first.data);
+    assert_int_equal(touch_all(lost, &own, space), 128 * most);
+    const trn_core_tile_args deep = { .space = space, .format = TRN_BF16, .rank = 5, .shape = { 97, 2, 3, 5, 7 },
+                                      .start_partition = 32 };
+    const trn_tensor five = trn_core_tile(&own, &deep);
+    assert_int_equal(five.rank, 5);
+    assert_int_equal(touch_all(five, &own, space), 97 * 210);
+    const trn_core_tile_args empty = { .space = space, .format = TRN_F32, .rank = 2, .shape = { 128, 0 } };
+    assert_int_equal(trn_core_tile(&own, &empty).rank, 2);
+    assert_null(trn_core_tile(&own, &empty).data);
+    const trn_core_tile_args large = { .space = space, .format = TRN_U8, .rank = 2, .shape = { 1, most + 1 } };
+    assert_int_equal(trn_core_tile(&own, &large).rank, 0);
+
+    const int64_t used = own.memory[space].used[0];
+    trn_core_free(&own, lost); /* nobody's tile: nothing is freed, nothing else is said */
+    trn_core_release(&own, 0);
+    assert_int_equal(trn_core_written(&own, lost), TRN_ELIMIT);
+    assert_int_equal(own.memory[space].used[0], used);
+    assert_memory_equal(&own.failure, &failure, sizeof failure);
+    trn_core_end(&own);
+    assert_int_equal(trn_core_tile(&own, &deep).rank, 0);
+}
+
+static void tiles_have_memory_after_a_failure(void **state)
+{
+    (void)state;
+    for (trn_generation g = TRN_TRAINIUM1; g <= TRN_TRAINIUM3; g = (trn_generation)(g + 1))
+        for (int space = 0; space < 2; space++) fail_and_touch(g, (trn_space)space);
+
+    static float host[8];
+    const trn_tensor here = trn_tensor_2d(TRN_F32, host, 2, 4);
+    begin(TRN_TRAINIUM2);
+    trn_core_hbm(&core, "a", here);
+    const trn_tensor lost = trn_core_hbm(&core, "b", trn_tensor_1d(TRN_F32, host + 4, 8));
+    expect("HBM tensor 'b' overlaps 'a'; register all of it, once");
+    assert_ptr_equal(lost.data, host + 4);
+    assert_int_equal(lost.shape[0], 8);
+    const trn_tensor again = trn_core_hbm(&core, "c", here);
+    assert_memory_equal(&again, &here, sizeof here);
+    assert_int_equal(trn_core_hbm(&core, "d", trn_tensor_2d(TRN_F32, NULL, 2, 4)).rank, 0);
+    assert_int_equal(core.hbm_tensors, 1);
+    begin(TRN_TRAINIUM2);
+    assert_int_equal(trn_core_hbm(&core, "d", trn_tensor_2d(TRN_F32, host, -1, 4)).rank, 0);
+    expect("d has negative size -1 on axis 0");
+
+    trn_core none; /* it could not begin: there is no memory */
+    const trn_core_args wrong = { .generation = (trn_generation)9 };
+    assert_int_equal(trn_core_begin(&none, &wrong), TRN_EINVAL);
+    assert_int_equal(trn_core_sbuf(&none, "x", TRN_F32, 128, 4).rank, 0);
+    assert_int_equal(trn_core_psum(&none, "x", TRN_F32, 128, 0).rank, 0);
+    assert_ptr_equal(trn_core_hbm(&none, "x", here).data, host);
 }
 
 static void reads_of_what_nothing_has_written_are_told(void **state)
@@ -859,6 +947,7 @@ int main(void)
         cmocka_unit_test(a_core_takes_the_memory_that_it_asks_for),
         cmocka_unit_test(tiles_that_no_machine_has_are_refused),
         cmocka_unit_test(failures_stick),
+        cmocka_unit_test(tiles_have_memory_after_a_failure),
         cmocka_unit_test(reads_of_what_nothing_has_written_are_told),
         cmocka_unit_test(a_tile_may_hold_anything),
         cmocka_unit_test(scattered_rows_are_written_and_others_are_not),
