@@ -63,7 +63,7 @@ typedef struct trni_rounding_step {
 } trni_rounding_step;
 
 typedef struct trni_roundings {
-    trni_rounding_step chain, product, psum, dst; /* half = 0: none */
+    trni_rounding_step chain, product, single, psum, dst; /* half = 0: none; single: of an addition to PSUM */
     double merges;    /* additions of chains that the first one passes */
     double steps;     /* additions of the longest chain of a tile */
     double chains, tiles;
@@ -73,6 +73,8 @@ typedef struct trni_roundings {
     double most;      /* the largest */
 } trni_roundings;
 
+#define TRNI_LN2 0.6931471805599453
+
 TRNI_FN double trni_step_worst(const trni_rounding_step *s) { return s->cuts || s->random ? 2 * s->half : s->half; }
 
 /* Of an error over the number that was rounded, whose significand is spread evenly over its logarithm: the variance.
@@ -80,14 +82,14 @@ TRNI_FN double trni_step_worst(const trni_rounding_step *s) { return s->cuts || 
  * sixth. */
 TRNI_FN double trni_step_variance(const trni_rounding_step *s)
 {
-    const double apart = 2 * s->half, spread = 3.0 / (8.0 * 0.6931471805599453);
+    const double apart = 2 * s->half, spread = 3.0 / (8.0 * TRNI_LN2);
     return apart * apart * spread / (s->random ? 6 : 12);
 }
 
 /* And the mean, of one that cuts: E[1/m] = 1 / (2 ln 2). */
 TRNI_FN double trni_step_mean(const trni_rounding_step *s)
 {
-    return s->cuts ? s->half / (2.0 * 0.6931471805599453) : 0;
+    return s->cuts ? s->half / (2.0 * TRNI_LN2) : 0;
 }
 
 /* The square of the error of rounding this very number. */
@@ -125,6 +127,7 @@ TRNI_DRIVER trni_roundings trni_roundings_of(const trni_product *p)
     memset(&r, 0, sizeof r);
     r.chain = trni_step_of(exact ? 24 : n->accumulator_bits, cuts ? TRN_TOWARD_ZERO : TRN_NEAREST_EVEN);
     if (n->product == TRN_PRODUCT_BF16) r.product = trni_step_of(8, TRN_NEAREST_EVEN);
+    r.single = trni_step_of(24, TRN_NEAREST_EVEN);
     if (n->psum_format == TRN_BF16) r.psum = trni_step_of(8, n->psum_rounding);
     r.tiles = ceil(depth / deep);
     r.chains = exact ? 1 : n->chains;
@@ -146,9 +149,8 @@ typedef struct trni_made {
 /* |result - exact|, at most. */
 TRNI_DRIVER double trni_made_worst(const trni_made *e, const trni_roundings *r)
 {
-    const trni_rounding_step single = { 0x1p-24, false, false };
     double grows = (r->steps + r->merges) * log1p(trni_step_worst(&r->chain)) + log1p(trni_step_worst(&r->product));
-    grows += (r->tiles + 1) * log1p(single.half) + r->tiles * log1p(trni_step_worst(&r->psum));
+    grows += (r->tiles + 1) * log1p(r->single.half) + r->tiles * log1p(trni_step_worst(&r->psum));
     const double all = e->magnitude + fabs(e->before), inside = expm1(grows) * all + r->operations * r->least;
     const double result = fabs(e->sum + e->before) + inside;
     const double worst = inside + trni_step_worst(&r->dst) * result + r->dst_least;
@@ -167,8 +169,7 @@ TRNI_FN double trni_walk(const trni_made *e, double parts, double steps)
 
 TRNI_DRIVER double trni_made_sigma(const trni_made *e, const trni_roundings *r)
 {
-    const trni_rounding_step single = { 0x1p-24, false, false };
-    const double chain = trni_step_variance(&r->chain), psum = trni_step_variance(&single) +
+    const double chain = trni_step_variance(&r->chain), psum = trni_step_variance(&r->single) +
                                                                trni_step_variance(&r->psum);
     const double parts = r->tiles * r->chains, result = e->sum + e->before;
     double v = chain * parts * trni_walk(e, parts, r->steps) + chain * r->tiles * trni_walk(e, r->tiles, r->chains);

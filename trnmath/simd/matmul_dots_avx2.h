@@ -22,11 +22,11 @@ TRNI_SIMD_BEGIN
 
 #define TRNI_DOT_F16(at) _mm_cvtph_ps(_mm_loadl_epi64((const __m128i *)(const void *)(at)))
 
-/* Memory is asked for a line of one of the next columns, each in its turn. (F16 from memory: 1.24 times the speed; F32
- * gains nothing, and what is decoded first is in the cache already.) */
-TRNI_INLINE void trni_simd_dots_ahead(const unsigned char *line, int64_t step, int turn)
+/* Memory is asked for a line of one of the next columns; callers take each in its turn. (F16 from memory: 1.24 times
+ * the speed; F32 gains nothing, and what is decoded first is in the cache already.) */
+TRNI_INLINE void trni_simd_dots_ahead(const unsigned char *line, int64_t step, int column)
 {
-    __builtin_prefetch((const void *)((uintptr_t)line + (uintptr_t)((TRNI_DOTS + turn % TRNI_DOTS) * step)), 0, 2);
+    __builtin_prefetch((const void *)((uintptr_t)line + (uintptr_t)((TRNI_DOTS + column) * step)), 0, 2);
 }
 
 #define TRNI_DOT_KERNEL(name, count, format, bytes)                                                                    \
@@ -37,7 +37,7 @@ TRNI_INLINE void trni_simd_dots_ahead(const unsigned char *line, int64_t step, i
         TRNI_UNROLL for (int i = 0; i < count; i++) t[i] = _mm_setzero_ps();                                           \
         TRNI_ROLLED for (; k + TRNI_DOT_CHAINS <= depth; k += TRNI_DOT_CHAINS) {                                       \
             const __m128 v = _mm_loadu_ps(x + k);                                                                      \
-            if (count > 1 && bytes == 2) trni_simd_dots_ahead(line + k * bytes, step, k / TRNI_DOT_CHAINS);            \
+            if (count > 1 && bytes == 2) trni_simd_dots_ahead(line + k * bytes, step, k / TRNI_DOT_CHAINS % TRNI_DOTS);\
             TRNI_UNROLL for (int i = 0; i < count; i++)                                                                \
                 t[i] = _mm_fmadd_ps(v, TRNI_DOT_##format(line + i * step + k * bytes), t[i]);                          \
         }                                                                                                              \

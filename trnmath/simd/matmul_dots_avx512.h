@@ -34,13 +34,6 @@ trni_dot_add_512(__m512 sum, const float *x, __m512 w)
     return _mm512_fmadd_ps(_mm512_maskz_broadcast_f32x4(0xffff, _mm_loadu_ps(x)), w, sum);
 }
 
-/* Memory is asked for a line of one of the next four columns, each in its turn. */
-__attribute__((unused, always_inline)) TRNI_TARGET_AVX512 static inline void
-trni_dot_ahead_512(const unsigned char *line, int64_t step, int turn)
-{
-    _mm_prefetch((const char *)((uintptr_t)line + (uintptr_t)((TRNI_DOTS + turn % 4) * step)), _MM_HINT_T1);
-}
-
 /* Eight columns of BF16, as trni_dots_8. */
 TRNI_KERNEL TRNI_TARGET_AVX512 static void trni_simd_dots_8_bf16_avx512(TRNI_DOTS_PARAMS)
 {
@@ -51,7 +44,7 @@ TRNI_KERNEL TRNI_TARGET_AVX512 static void trni_simd_dots_8_bf16_avx512(TRNI_DOT
     for (; k + numbers <= depth; k += numbers)
         for (int half = 0; half < 2; half++) {
             const unsigned char *const from = line + 4 * half * step + 2 * k;
-            trni_dot_ahead_512(from, step, k / numbers);
+            trni_simd_dots_ahead(from, step, k / numbers % 4);
             const __m512i w = trni_dot_codes_512(from, step);
             sum[half] = trni_dot_add_512(sum[half], x + k, _mm512_castsi512_ps(_mm512_unpacklo_epi16(zero, w)));
             sum[half] = trni_dot_add_512(sum[half], x + k + 4, _mm512_castsi512_ps(_mm512_unpackhi_epi16(zero, w)));
@@ -78,7 +71,7 @@ TRNI_KERNEL TRNI_TARGET_AVX512 static void trni_simd_dots_8_bytes_avx512(const t
         for (int half = 0; half < 2; half++) {
             const unsigned char *const from = line + 4 * half * step + k;
             __m512 v[4];
-            trni_dot_ahead_512(from, step, k / codes);
+            trni_simd_dots_ahead(from, step, k / codes % 4);
             trni_woven_512(&t, _mm512_shuffle_epi8(trni_dot_codes_512(from, step), turn), v);
             for (int q = 0; q < 4; q++) sum[half] = trni_dot_add_512(sum[half], x + k + 4 * q, v[q]);
         }
