@@ -43,7 +43,12 @@
  *                  which are those of data partitions 32q + 8j … 32q + 8j + 7
  *
  * With offset 0, partitions 0, 1, 2, 3 hold the scales' rows 0, 1, 2, 3, and partition 32 holds row 4. Rows 128, 256, …
- * of either tile begin the next one. Known from: NKI quantize_mx, nc_matmul_mx and the MXFP guide. */
+ * of either tile begin the next one. Known from: NKI quantize_mx, nc_matmul_mx and the MXFP guide.
+ *
+ * trn_quantize_mx and trn_nc_matmul_mx take scales this way or dense, and tell by the partitions of the view: beside P
+ * partitions of data, P/8 are dense scales, P a scale tile with offset 0. A tile's scales at another offset are the
+ * view that begins there, as in NKI: scales[4:, :] is trn_tensor_slice(scales, 0, 4, P - 4). P is a multiple of 32, so
+ * that no number of partitions means both. */
 
 typedef struct trn_mx_sbuf_args {
     trn_tensor words;      /* [K/4, M] U32, for F4_E2M1 U16: the x4 words; rank 0: no data in this call */
@@ -175,6 +180,22 @@ TRNI_FN void trni_mx_sbuf_row(const trni_mx_sbuf_plan *p, int64_t row)
             for (int i = 0; i < 4; i++) trni_move(codes + i * d * p->code[0], p->code[1], code + i * piece, 1, 1, n);
         if (loose_words && p->to_sbuf) trni_move(words, p->word[1], word, p->word_bytes, size, n);
     }
+}
+
+enum {
+    TRNI_MX_QUADRANT = 32,       /* partitions, */
+    TRNI_MX_QUADRANT_SCALES = 4, /* so many of which hold scales, */
+    TRNI_MX_LAST_OFFSET = 12     /* from 0, 4, 8 or 12 on */
+};
+
+/* Are `rows` those of an instruction's scale tile, beside a data tile of so many partitions? It has as many, or, where
+ * the view begins at an offset, 4, 8 or 12 fewer: NKI's scales[4:, :] (documented: the MXFP guide's kernel with packed
+ * scales). Dense scales have an eighth, which is never one of these. */
+TRNI_FN bool trni_mx_is_tile(int64_t rows, int64_t partitions)
+{
+    const int64_t offset = partitions > 0 && rows > 0 ? partitions - rows : -1;
+    return partitions % TRNI_MX_QUADRANT == 0 && offset >= 0 && offset <= TRNI_MX_LAST_OFFSET &&
+           offset % TRNI_MX_QUADRANT_SCALES == 0;
 }
 
 /* The row of a scale tile that holds the scales of block g; the largest number where there is no such row. */

@@ -16,7 +16,8 @@
  *
  * DOES: nc_matmul, psum = stationary^T @ moving or psum += it, in every mode of the three generations: F32 (native,
  *     split, FP32R), TF32, BF16, F16, FP8 and int8 operands, double rows of FP8, BF16 PSUM, row and column tiles,
- *     transposes; nc_matmul_mx and nc_transpose. Enforces the tile limits and formats of the generation.
+ *     transposes; nc_matmul_mx, its scales dense or in scale tiles, and nc_transpose. Enforces the tile limits and
+ *     formats of the generation.
  * DOES NOT: tile larger problems (trn_matmul.h), multiply sparse operands (trn_sparse.h), allocate, or use threads.
  *
  * CONTENTS
@@ -31,7 +32,8 @@
  * nc_matmul_mx and nc_transpose pages, the architecture guides of Trainium1, 2 and 3). How sums are ordered and rounded
  * inside the array is assumed, from published device results: see trn_numerics.h, which has a field for each.
  *     double_row    two products and their sum per PE and step: documented; the sum's rounding: assumed
- *     MX            four products under one scale: documented; order and rounding: assumed
+ *     MX            four products under one scale, four partitions of scales to 32 of data: documented; order and
+ *                   rounding: assumed
  *     BF16 PSUM     upcast, FP32 add, one rounding: documented; nearest even: 71 of 72 printed device results
  *     FP32          four passes, two instructions: documented; the split's width and order: assumed
  *     FP32R         a name in the runtime's header; read as TF32 here: assumed
@@ -45,6 +47,7 @@
 #define TRN_TENSOR_ENGINE_H
 
 #include "trn_convert.h"
+#include "trn_mx_layout.h"
 #include "trn_numerics.h"
 
 /* Rows and columns of the array: where a tile begins, or how large it is. */
@@ -82,8 +85,11 @@ typedef struct trn_nc_matmul_mx_args {
     trn_tensor stationary;     /* [K, M, 4] E4M3FN, E5M2 or E2M1: row p, slot i is number 4 p + i; K 32, 64, 96 or 128;
                                 * M even */
     trn_tensor moving;         /* [K, N, 4], of any of these formats */
-    trn_tensor stationary_scale, moving_scale; /* [K/8, M], [K/8, N] E8M0, logical; trn_mx_layout.h packs SBUF's
-                                                * quadrants */
+    trn_tensor stationary_scale, moving_scale; /* E8M0. Dense: [K/8, M], [K/8, N]. Or scale tiles as NKI has them:
+                                                * [K, M], [K, N], of which partitions 32q … 32q + 3 are read; the view
+                                                * may begin at an offset of 4, 8 or 12 and then has so many fewer:
+                                                * [K - 4, M] is NKI's scales[4:, :]. Each of the two as it likes;
+                                                * trn_mx_layout.h */
     bool accumulate;
     trn_pe_tile tile_position, tile_size; /* row tiles only */
     bool *psum_written;
@@ -416,6 +422,63 @@ TRN_API trn_status trn_nc_matmul(const trn_nc_matmul_args *args)
 
 /* ---- nc_matmul_mx ---- */
 
+TRNI_FN bool trni_nc_has_tile(const trn_tensor *scale, const trn_tensor *data)
+{
+    return scale->rank == 2 && data->rank == 3 && trni_mx_is_tile(scale->shape[0], data->shape[0]);
+}
+
+/* As many rows as dense scales have: all of these, or the first of a scale tile, whose other checks are its own. */
+TRNI_FN trn_tensor trni_nc_scale_rows(const trn_tensor *scale, const trn_tensor *data)
+{
+    trn_tensor t = *scale;
+    if (trni_nc_has_tile(scale, data)) t.shape[0] = data->shape[0] / 8; /* nothing has looked at its strides yet */
+    return t;
+}
+
+/* The whole view: of a scale tile trni_product_resolve has seen the first rows only. */
+TRNI_DRIVER trn_status trni_nc_check_scales(const trn_nc_matmul_mx_args *args, const trn_tensor *scale,
+                                            const char *name)
+{
+    const trn_status status = trn_tensor_check(scale, name, TRNI_INPUT, 2, args->error);
+    if (status == TRN_OK && trn_tensor_overlap(args->dst, *scale))
+        return trni_fail(args->error, TRN_EINVAL, "dst overlaps %s", name);
+    return status;
+}
+
+/* The scales of a tile, dense, [K/8, lanes] at `room`; those of a single quadrant are dense where they lie. */
+TRNI_FN trn_status trni_nc_gather_scales(const trn_nc_matmul_mx_args *args, const trn_tensor *scale,
+                                         const trn_tensor *data, unsigned char *room, trni_scales *out)
+{
+    const int64_t blocks = data->shape[0] / 8;
+    trn_mx_sbuf_args move;
+    if (blocks <= TRNI_MX_QUADRANT_SCALES || !trni_nc_has_tile(scale, data)) return TRN_OK;
+    memset(&move, 0, sizeof move);
+    move.scale_tile = *scale;
+    move.scales = trn_tensor_2d(scale->format, room, blocks, scale->shape[1]);
+    move.isa = args->isa;
+    move.error = args->error;
+    const trn_status status = trn_mx_from_sbuf(&move);
+    *out = trni_scales_of(&move.scales, 1);
+    return status;
+}
+
+/* With scale tiles: their scales, gathered, then as with dense ones. */
+TRNI_COLD trn_status trni_nc_matmul_mx_tiles(const trn_nc_matmul_mx_args *args, trni_product *p)
+{
+    const int64_t blocks = p->a.depth / 8;
+    trni_workspace space;
+    trn_status status = trni_workspace_open(&space, (size_t)(blocks * (p->a.lanes + p->b.lanes)), 1, args->error);
+    if (status != TRN_OK) return status;
+    unsigned char *const room = (unsigned char *)trni_workspace_of(&space, 0);
+    status = trni_nc_gather_scales(args, &args->stationary_scale, &args->stationary, room, &p->a_scale);
+    if (status == TRN_OK)
+        status = trni_nc_gather_scales(args, &args->moving_scale, &args->moving, room + blocks * p->a.lanes,
+                                       &p->b_scale);
+    if (status == TRN_OK) status = trni_nc_run(p, args->psum_written, args->error);
+    trni_workspace_close(&space);
+    return status;
+}
+
 TRNI_DRIVER trn_status trni_nc_matmul_mx_check(const trn_nc_matmul_mx_args *args, trni_product *p)
 {
     trni_request ask;
@@ -425,13 +488,15 @@ TRNI_DRIVER trn_status trni_nc_matmul_mx_check(const trn_nc_matmul_mx_args *args
     ask.b = args->moving;
     ask.a_name = "stationary";
     ask.b_name = "moving";
-    ask.a_scale = args->stationary_scale;
-    ask.b_scale = args->moving_scale;
+    ask.a_scale = trni_nc_scale_rows(&args->stationary_scale, &args->stationary);
+    ask.b_scale = trni_nc_scale_rows(&args->moving_scale, &args->moving);
     ask.slots = 4;
     ask.a_lane_axis = ask.b_lane_axis = ask.a_scale_lane_axis = ask.b_scale_lane_axis = 1;
     ask.mx = true;
     ask.first_row = args->tile_position.row;
     if ((status = trni_product_resolve(p, &ask)) != TRN_OK) return status;
+    if ((status = trni_nc_check_scales(args, &args->stationary_scale, "stationary_scale")) != TRN_OK) return status;
+    if ((status = trni_nc_check_scales(args, &args->moving_scale, "moving_scale")) != TRN_OK) return status;
 
     const trn_core_spec *core = trn_core_spec_of(p->generation);
     if ((status = trni_check_psum_format(core, args->dst.format, args->error)) != TRN_OK) return status;
@@ -455,7 +520,11 @@ TRN_API trn_status trn_nc_matmul_mx(const trn_nc_matmul_mx_args *args)
     trni_product p;
     TRNI_ENTER(args);
     const trn_status status = trni_nc_matmul_mx_check(args, &p);
-    return status == TRN_OK ? trni_nc_run(&p, args->psum_written, args->error) : status;
+    if (status != TRN_OK) return status;
+    if (trni_nc_has_tile(&args->stationary_scale, &args->stationary) ||
+        trni_nc_has_tile(&args->moving_scale, &args->moving))
+        return trni_nc_matmul_mx_tiles(args, &p);
+    return trni_nc_run(&p, args->psum_written, args->error);
 }
 
 /* ---- nc_transpose ---- */

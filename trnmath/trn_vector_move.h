@@ -12,7 +12,7 @@
  *     }
  *
  * DOES: partitions to other places of their quadrant, bit for bit; tiles of 32 by 32 to their transpose, bit for bit;
- *     tiles to MXFP8 codes and scales in the layout that trn_nc_matmul_mx takes.
+ *     tiles to MXFP8 codes and scales in the layouts that trn_nc_matmul_mx takes.
  * DOES NOT: know where in SBUF a tile begins (the rules for that belong to trn_core.h), or transpose on the Tensor
  *     engine (trn_nc_transpose).
  *
@@ -23,17 +23,18 @@
  *
  * quantize_mx: a group is 8 partitions times 4 elements; its scale and its codes are those of trn_mx_quantize, with the
  * rule of numerics.mx_scale_rule: twice OCP's scale by default, code 00 for zeros, code ff and zeros for a group with
- * NaN or infinity. Only .rounding of the elements may differ from the chip's nearest even.
+ * NaN or infinity. Only .rounding of the elements may differ from the chip's nearest even. Scales go to a scale tile of
+ * P partitions, four of each 32, as NKI has it, or dense to one of P/8.
  *
  * KNOWN FROM: NKI, nc_stream_shuffle, nc_transpose, quantize_mx (documented: masks, 255, in place; 32 by 32, equal
- *     formats; formats, groups, scale, zeros); that a mask may not name a partition that src lacks, and groups with
- *     NaN: assumed.
+ *     formats; formats, groups, scale, zeros, where scales lie); that a mask may not name a partition that src lacks,
+ *     and groups with NaN: assumed.
  */
 #ifndef TRN_VECTOR_MOVE_H
 #define TRN_VECTOR_MOVE_H
 
 #include "trn_instruction.h"
-#include "trn_mx.h"
+#include "trn_mx_layout.h"
 
 typedef struct trn_nc_stream_shuffle_args {
     TRN_INSTRUCTION_FIELDS;
@@ -51,7 +52,10 @@ typedef struct trn_quantize_mx_args {
     TRN_INSTRUCTION_FIELDS;
     trn_tensor dst;       /* [P, F/4, 4] F8_E4M3FN or F8_E5M2: word f of partition p is slots 0..3 */
     trn_tensor src;       /* [P, F] F16 or BF16; P a multiple of 32, F of 4 */
-    trn_tensor dst_scale; /* [P/8, F/4] F8_E8M0 or U8, one for each group, as trn_nc_matmul_mx takes them */
+    trn_tensor dst_scale; /* F8_E8M0 or U8, one for each group. Dense: [P/8, F/4]. Or a scale tile as NKI has it:
+                           * [P, F/4], of which partitions 32q … 32q + 3 are written and the others left alone; the view
+                           * may begin at an offset of 4, 8 or 12 and then has so many fewer: [P - 4, F/4] is NKI's
+                           * scales[4:, :]. trn_nc_matmul_mx takes both; trn_mx_layout.h */
 } trn_quantize_mx_args;
 
 /* ---- nc_stream_shuffle ---- */
@@ -216,7 +220,7 @@ typedef struct trni_quantize_plan {
     trni_mx_both *both; /* or NULL */
     trni_mx_rule rule;
     int32_t least;
-    bool stochastic;
+    bool stochastic, tile; /* the scales go to a scale tile */
     int bits;
     uint64_t seed, stream;
 } trni_quantize_plan;
@@ -253,7 +257,8 @@ TRNI_FN void trni_quantize_piece(const trni_quantize_plan *q, int64_t p, int64_t
         trni_move(back, TRNI_GROUP_SLOTS, code + TRNI_GROUP_SLOTS * row, TRN_MX_BLOCK, TRNI_GROUP_SLOTS, (size_t)n);
         trni_span_put(&q->dst, p + row, f, each, back);
     }
-    trni_span_put(&q->scale, p / TRNI_GROUP_ROWS, c, n, scale);
+    const int64_t group = p / TRNI_GROUP_ROWS;
+    trni_span_put(&q->scale, q->tile ? trni_mx_scale_row(group, 0) : group, c, n, scale);
 }
 
 TRNI_FN void trni_quantize_work(const void *plan, int64_t p, int64_t rows, void *room)
@@ -280,6 +285,19 @@ TRNI_DRIVER trn_status trni_quantize_check_formats(const trn_quantize_mx_args *a
     return TRN_OK;
 }
 
+/* p partitions of n words: dst_scale is dense or a scale tile. */
+TRNI_DRIVER void trni_quantize_check_scale(trni_frame *f, const trn_tensor *scale, int64_t p, int64_t n)
+{
+    if (f->status) return;
+    const int64_t rows = scale->shape[0], has = trni_partition_elements(scale, n);
+    if ((rows != p / TRNI_GROUP_ROWS && !trni_mx_is_tile(rows, p)) || has != n)
+        f->status = trni_fail(f->how.error, TRN_ESHAPE,
+                              "dst_scale has %lld partitions of %lld elements; it takes %lld of %lld, or as a scale "
+                              "tile %lld",
+                              (long long)rows, (long long)has, (long long)(p / TRNI_GROUP_ROWS), (long long)n,
+                              (long long)p);
+}
+
 TRNI_DRIVER trn_status trni_quantize_check(trni_frame *f, const trn_quantize_mx_args *args)
 {
     const trn_instruction how = trni_instruction_of(args);
@@ -304,7 +322,7 @@ TRNI_DRIVER trn_status trni_quantize_check(trni_frame *f, const trn_quantize_mx_
                                      (long long)args->dst.shape[0], (long long)args->dst.shape[1],
                                      (long long)(args->dst.rank == 3 ? args->dst.shape[2] : 0), (long long)p,
                                      (long long)n / 4);
-    trni_frame_tile(f, &args->dst_scale, "dst_scale", TRNI_OUTPUT, p / TRNI_GROUP_ROWS, n / TRNI_GROUP_SLOTS);
+    trni_quantize_check_scale(f, &args->dst_scale, p, n / TRNI_GROUP_SLOTS);
     trni_frame_apart(f, &args->dst, "dst", &args->src, "src");
     trni_frame_apart(f, &args->dst_scale, "dst_scale", &args->src, "src");
     trni_frame_apart(f, &args->dst, "dst", &args->dst_scale, "dst_scale");
@@ -326,6 +344,7 @@ TRN_API trn_status trn_quantize_mx(const trn_quantize_mx_args *args)
     q.rule = trni_mx_rule_of(args->dst.format, f.numerics.mx_scale_rule);
     q.least = trni_mx_least(args->rounding);
     q.stochastic = args->rounding == TRN_STOCHASTIC;
+    q.tile = trni_mx_is_tile(args->dst_scale.shape[0], args->src.shape[0]);
     q.bits = f.numerics.sr_bits;
     q.seed = args->seed;
     q.stream = args->stream;

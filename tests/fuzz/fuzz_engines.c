@@ -436,7 +436,8 @@ static void make_vector_transpose(void)
 static void make_quantize_mx(void)
 {
     trn_quantize_mx_args *a = &args.quantize_mx;
-    const int64_t p = 32 * below(3), f = 4 * below(6), dst[3] = { p, f / 4, 4 }, scale[2] = { p / 8, f / 4 };
+    const int64_t p = 32 * below(3), f = 4 * below(6), dst[3] = { p, f / 4, 4 };
+    const int64_t scale[2] = { p && one_in(2) ? p - 4 * below(4) : p / 8, f / 4 }; /* a scale tile, or dense */
     a->dst = place(one_in(2) ? TRN_F8_E4M3FN : TRN_F8_E5M2, 3, dst, false);
     a->dst_scale = place(one_in(2) ? TRN_F8_E8M0 : TRN_U8, 2, scale, false);
     seen(&a->dst);

@@ -405,8 +405,9 @@ static void fuzz_nc_matmul_mx(void)
     a.dst = dst_view(one_in(2) ? TRN_F32 : TRN_BF16, m, n);
     a.stationary = input_view(operand_format(MX), 3, stationary);
     a.moving = input_view(operand_format(MX), 3, moving);
-    a.stationary_scale = input_2d(TRN_F8_E8M0, k / 8, m);
-    a.moving_scale = input_2d(TRN_F8_E8M0, k / 8, n);
+    const bool tiles = k > 0 && k % 32 == 0; /* else dense scales only */
+    a.stationary_scale = input_2d(TRN_F8_E8M0, tiles && one_in(3) ? k - 4 * below(4) : k / 8, m);
+    a.moving_scale = input_2d(TRN_F8_E8M0, tiles && one_in(3) ? k - 4 * below(4) : k / 8, n);
     a.accumulate = one_in(2);
     if (one_in(3)) a.tile_position = some_tile(true);
     if (one_in(3)) a.tile_size = some_tile(false);

@@ -185,15 +185,21 @@ static void one_quantize_mx(engine_case *c)
     const int64_t shape[3] = { c->partitions, c->elements / 4, 4 };
     a.dst = trn_tensor_nd(bridge_format(twin_mx_elements[which].format), NULL, 3, shape);
     tiles_place(&c->s, &a.dst, false);
-    a.dst_scale =
-        tiles_output(&c->s, cases_one_in(c->rng, 2) ? TWIN_E8M0 : TWIN_U8, c->partitions / 8, c->elements / 4);
+    const int at = cases_one_in(c->rng, 2) ? -1 : 4 * cases_below(c->rng, 4); /* dense, or from there in a scale tile */
+    const bool in_tile = at >= 0 && c->partitions;
+    a.dst_scale = tiles_output(&c->s, cases_one_in(c->rng, 2) ? TWIN_E8M0 : TWIN_U8,
+                               in_tile ? c->partitions - at : c->partitions / 8, c->elements / 4);
     a.src = tiles_input(&c->s, source, c->partitions, c->elements);
     const twin_grid dst = tiles_load(&c->s, &a.dst), scale = tiles_load(&c->s, &a.dst_scale),
                     x = tiles_load(&c->s, &a.src);
-    twin_quantize_mx(&dst, &scale, &x, &twin_mx_elements[which], chosen, &c->how.cast);
+    const twin_grid dense = twin_grid_make(&scale.format, c->partitions / 8, c->elements / 4);
+    twin_quantize_mx(&dst, &dense, &x, &twin_mx_elements[which], chosen, &c->how.cast);
+    for (int g = 0; g < dense.partitions; g++)
+        for (int f = 0; f < dense.elements; f++)
+            *twin_at(&scale, in_tile ? g / 4 * 32 + g % 4 : g, f) = *twin_at(&dense, g, f);
     tiles_want(&c->s, &a.dst_scale, &scale);
     engine_check(c, call_quantize_mx, &a, &a.dst, &dst, "quantize_mx");
-    engine_free(3, &dst, &scale, &x);
+    engine_free(4, &dst, &scale, &dense, &x);
 }
 
 /* ---- random numbers ---- */

@@ -1,4 +1,5 @@
-/* test_nc_matmul.c - one instruction: its bits against the twin, its limits, and trn_matmul as a sequence of it.
+/* test_nc_matmul.c - one instruction: its bits against the twin, its limits, and trn_matmul as a sequence of it; scale
+ * tiles of nc_matmul_mx.
  * SPDX-License-Identifier: MIT
  */
 #include <setjmp.h>
@@ -370,6 +371,139 @@ static void refuses_the_rest(void **state)
     assert_int_equal(TRN_EINVAL, trn_nc_matmul(NULL));
 }
 
+/* ---- nc_matmul_mx: scale tiles against dense scales ---- */
+
+enum { MX_K = 128, MX_M = 24, MX_N = 70, MX_PITCH = 80 };
+
+typedef struct mx_case {
+    unsigned char stationary[MX_K * MX_M * 4], moving[MX_K * MX_N * 4];
+    unsigned char dense[2][MX_K / 8 * MX_N], tile[2][MX_K * MX_PITCH]; /* of stationary and moving */
+    unsigned char before[MX_M * MX_N * 4], expected[MX_M * MX_N * 4], dst[MX_M * MX_N * 4];
+    trn_nc_matmul_mx_args args;
+    trn_error error;
+} mx_case;
+
+/* Where the scale of block g lies in a tile: four partitions of each 32. */
+static int scale_partition(int g, int offset) { return g / 4 * 32 + offset + g % 4; }
+
+static void mx_draw(mx_case *c, int k, int m, int n, trn_format a, trn_format b, trn_format dst, uint64_t *rng)
+{
+    const int64_t stationary[3] = { k, m, 4 }, moving[3] = { k, n, 4 };
+    unsigned char *const all[] = { c->stationary, c->moving, c->before };
+    const size_t bytes[] = { sizeof c->stationary, sizeof c->moving, sizeof c->before };
+    for (int i = 0; i < 3; i++)
+        for (size_t at = 0; at < bytes[i]; at++) all[i][at] = (unsigned char)(cases_u32(rng) & 0x77); /* no NaN */
+    for (int i = 0; i < 2; i++)
+        for (size_t at = 0; at < sizeof c->dense[i]; at++)
+            c->dense[i][at] = (unsigned char)(110 + cases_below(rng, 30));
+    if (cases_one_in(rng, 8)) c->dense[0][cases_below(rng, k / 8 * m)] = (unsigned char)cases_u32(rng);
+    memset(&c->args, 0, sizeof c->args);
+    c->args.dst = trn_tensor_2d(dst, c->dst, m, n);
+    c->args.stationary = trn_tensor_nd(a, c->stationary, 3, stationary);
+    c->args.moving = trn_tensor_nd(b, c->moving, 3, moving);
+    c->args.stationary_scale = trn_tensor_2d(TRN_F8_E8M0, c->dense[0], k / 8, m);
+    c->args.moving_scale = trn_tensor_2d(TRN_F8_E8M0, c->dense[1], k / 8, n);
+    c->args.error = &c->error;
+}
+
+/* The same scales in a tile full of others; the view begins at the offset, as NKI's tile[offset:, :]. */
+static trn_tensor mx_tile(mx_case *c, int which, int k, int lanes, int offset, uint64_t *rng)
+{
+    for (size_t at = 0; at < sizeof c->tile[which]; at++) c->tile[which][at] = (unsigned char)cases_u32(rng);
+    for (int g = 0; g < k / 8; g++)
+        memcpy(c->tile[which] + scale_partition(g, offset) * MX_PITCH, c->dense[which] + g * lanes, (size_t)lanes);
+    trn_tensor whole = trn_tensor_2d(TRN_F8_E8M0, c->tile[which], k, lanes);
+    whole.stride[0] = MX_PITCH, whole.stride[1] = 1;
+    return trn_tensor_slice(whole, 0, offset, k - offset);
+}
+
+static void mx_run(mx_case *c, const char *what)
+{
+    memcpy(c->dst, c->before, sizeof c->dst);
+    if (trn_nc_matmul_mx(&c->args) != TRN_OK) fail_msg("%s: %s", what, c->error.text);
+}
+
+static void scale_tiles_hold_what_dense_scales_do(void **state)
+{
+    (void)state;
+    static mx_case c;
+    static const trn_format format[] = { TRN_F8_E4M3FN, TRN_F8_E5M2, TRN_F4_E2M1 };
+    uint64_t rng = 77;
+    for (int i = 0; i < 3 * 3 * 4 * 4 * 4; i++) { /* formats, partitions, offsets */
+        const int k = 32 + 32 * (i / 9 % 4), offset[2] = { 4 * (i / 36 % 4), 4 * (i / 144 % 4) };
+        const int m = 2 + 2 * cases_below(&rng, MX_M / 2), n = 1 + cases_below(&rng, MX_N);
+        const trn_numerics slow = { .accumulator = TRN_ACCUMULATOR_EXACT };
+        mx_draw(&c, k, m, n, format[i % 3], format[i / 3 % 3], cases_one_in(&rng, 3) ? TRN_BF16 : TRN_F32, &rng);
+        c.args.accumulate = cases_one_in(&rng, 2);
+        if (cases_one_in(&rng, 5)) c.args.numerics = &slow;
+        const trn_tensor dense[2] = { c.args.stationary_scale, c.args.moving_scale };
+        mx_run(&c, "dense");
+        memcpy(c.expected, c.dst, sizeof c.dst);
+        const trn_tensor tile[2] = { mx_tile(&c, 0, k, m, offset[0], &rng), mx_tile(&c, 1, k, n, offset[1], &rng) };
+        for (int which = 1; which < 4; which++) /* one of them, the other, both */
+            for (int isa = TRN_ISA_AUTO; isa < TRN_ISA_COUNT; isa++) {
+                if (isa != TRN_ISA_AUTO && !trn_isa_supported((trn_isa)isa)) continue;
+                c.args.isa = (trn_isa)isa;
+                c.args.stationary_scale = which & 1 ? tile[0] : dense[0];
+                c.args.moving_scale = which & 2 ? tile[1] : dense[1];
+                mx_run(&c, "a scale tile");
+                if (memcmp(c.expected, c.dst, sizeof c.dst))
+                    fail_msg("K %d, M %d, N %d, offsets %d and %d, tiles %d, isa %d: other bits", k, m, n, offset[0],
+                             offset[1], which, isa);
+            }
+    }
+}
+
+static void mx_refused(mx_case *c, trn_status expected, const char *word)
+{
+    memcpy(c->dst, c->before, sizeof c->dst);
+    const trn_status status = trn_nc_matmul_mx(&c->args);
+    if (status != expected || !strstr(c->error.text, word))
+        fail_msg("expected %s with \"%s\", got %s, \"%s\"", trn_status_text(expected), word, trn_status_text(status),
+                 c->error.text);
+    assert_memory_equal(c->before, c->dst, sizeof c->dst);
+}
+
+static void scale_tiles_of_other_shapes_are_refused(void **state)
+{
+    (void)state;
+    static mx_case c;
+    static const int rows[] = { 0, 1, 7, 9, 12, 16, 47, 48, 50, 51, 53, 54, 59, 61, 62, 63, 65, 68, 72, 128 };
+    uint64_t rng = 78;
+    for (int i = 0; i < COUNT(rows); i++) { /* K is 64: dense 8; tiles 64, 60, 56, 52 */
+        mx_draw(&c, 64, 2, 3, TRN_F8_E4M3FN, TRN_F8_E4M3FN, TRN_F32, &rng);
+        c.args.stationary_scale = mx_tile(&c, 0, 64, 2, 0, &rng);
+        c.args.stationary_scale.shape[0] = rows[i];
+        mx_refused(&c, TRN_ESHAPE, "lanes and 8 blocks of 32 need [8, 2], or a scale tile of K partitions");
+        mx_draw(&c, 64, 2, 3, TRN_F8_E4M3FN, TRN_F8_E4M3FN, TRN_F32, &rng);
+        c.args.moving_scale = mx_tile(&c, 1, 64, 3, 0, &rng);
+        c.args.moving_scale.shape[0] = rows[i];
+        mx_refused(&c, TRN_ESHAPE, "moving_scale is [");
+    }
+#define MX_REFUSED(status, word, ...)                                                                                  \
+    do {                                                                                                               \
+        mx_draw(&c, 64, 2, 4, TRN_F8_E4M3FN, TRN_F8_E4M3FN, TRN_F32, &rng);                                            \
+        c.args.stationary_scale = mx_tile(&c, 0, 64, 2, 4, &rng);                                                      \
+        c.args.moving_scale = mx_tile(&c, 1, 64, 4, 0, &rng);                                                          \
+        __VA_ARGS__;                                                                                                   \
+        mx_refused(&c, status, word);                                                                                  \
+    } while (0)
+    MX_REFUSED(TRN_ESHAPE, "stationary_scale is [8, 3]; 2 lanes", c.args.stationary_scale.shape[1] = 3);
+    MX_REFUSED(TRN_ESHAPE, "moving_scale has rank 3",
+               c.args.moving_scale = trn_tensor_split(c.args.moving_scale, 1, 2));
+    MX_REFUSED(TRN_EFORMAT, "moving_scale is int8", c.args.moving_scale.format = TRN_I8);
+    MX_REFUSED(TRN_EINVAL, "moving_scale has", c.args.moving_scale.data = NULL);
+    MX_REFUSED(TRN_ESHAPE, "stationary_scale spans", /* from row 16 on */
+               c.args.stationary_scale.stride[0] = (int64_t)1 << 56);
+    MX_REFUSED(TRN_EINVAL, "dst overlaps stationary_scale", /* with its last partitions */
+               c.args.stationary_scale.data = c.dst + 8 - 59 * MX_PITCH);
+    MX_REFUSED(TRN_ESHAPE, "K = 48 partitions", c.args.stationary.shape[0] = c.args.moving.shape[0] = 48;
+               c.args.stationary_scale.shape[0] = c.args.moving_scale.shape[0] = 6);
+    MX_REFUSED(TRN_ESHAPE, "6 blocks of 32 need [6, 2]", c.args.stationary.shape[0] = c.args.moving.shape[0] = 48;
+               c.args.stationary_scale.shape[0] = 48);
+#undef MX_REFUSED
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -379,6 +513,8 @@ int main(void)
         cmocka_unit_test(tile_limits),
         cmocka_unit_test(format_mixtures),
         cmocka_unit_test(refuses_the_rest),
+        cmocka_unit_test(scale_tiles_hold_what_dense_scales_do),
+        cmocka_unit_test(scale_tiles_of_other_shapes_are_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

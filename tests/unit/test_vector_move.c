@@ -277,6 +277,38 @@ static void groups_are_blocks(void **unused)
     with_threads(1);
 }
 
+/* A scale tile takes the dense scales in four partitions of each 32 and keeps the rest, at every offset and size. */
+static void scale_tiles(void **unused)
+{
+    enum { PITCH = M + 5, BEFORE = 0x5a };
+    static uint8_t tile[K * PITCH], wanted[K * PITCH], dense_codes[sizeof codes];
+    (void)unused;
+    for (int round = 0; round < 2 * 4 * 4 * 4; round++) {
+        const int p = 32 + 32 * (round / 2 % 4), offset = 4 * (round / 8 % 4), words = 1 + 23 * (round / 32);
+        draw_values((uint64_t)round, false);
+        trn_quantize_mx_args a = quantize_of(round % 2 ? TRN_F8_E5M2 : TRN_F8_E4M3FN, p, words);
+        assert_int_equal(trn_quantize_mx(&a), TRN_OK);
+        memcpy(dense_codes, codes, sizeof codes);
+        memset(wanted, BEFORE, sizeof wanted);
+        for (int g = 0; g < p / 8; g++)
+            memcpy(wanted + (g / 4 * 32 + offset + g % 4) * PITCH, scales + g * words, (size_t)words);
+        trn_tensor whole = trn_tensor_2d(round % 3 ? TRN_F8_E8M0 : TRN_U8, tile, p, words);
+        whole.stride[0] = PITCH, whole.stride[1] = 1;
+        a.dst_scale = trn_tensor_slice(whole, 0, offset, p - offset);
+        for (size_t i = 0; i < sizeof all_isas / sizeof all_isas[0]; i++) {
+            if (!trn_isa_supported(all_isas[i])) continue;
+            a.isa = all_isas[i];
+            with_threads(i % 2 ? 3 : 1);
+            memset(tile, BEFORE, sizeof tile);
+            memset(codes, BEFORE, sizeof codes);
+            assert_int_equal(trn_quantize_mx(&a), TRN_OK);
+            assert_memory_equal(tile, wanted, sizeof tile);
+            assert_memory_equal(codes, dense_codes, (size_t)(p * words * 4));
+        }
+    }
+    with_threads(1);
+}
+
 /* Element (p, f) draws field p F + f; on average nothing is lost. */
 static void stochastic_groups(void **unused)
 {
@@ -378,7 +410,15 @@ static void quantize_refusals(void **unused)
     REFUSED(trn_quantize_mx, a, TRN_ESHAPE, "[P, F/4, 4] is 32 by 4 by 4", &watch);
     a = quantize_of(TRN_F8_E4M3FN, 32, 4);
     a.dst_scale.shape[0] = 8;
-    REFUSED(trn_quantize_mx, a, TRN_ESHAPE, "dst_scale has 8 partitions of 4 elements; it takes 4 of 4", &watch);
+    REFUSED(trn_quantize_mx, a, TRN_ESHAPE,
+            "dst_scale has 8 partitions of 4 elements; it takes 4 of 4, or as a scale tile 32", &watch);
+    for (int rows = 0; rows < 40; rows++) { /* 4 dense; 32, 28, 24 and 20 of a tile */
+        if (rows == 4 || (rows % 4 == 0 && rows >= 20 && rows <= 32)) continue;
+        a.dst_scale.shape[0] = rows;
+        REFUSED(trn_quantize_mx, a, TRN_ESHAPE, "it takes 4 of 4, or as a scale tile 32", &watch);
+    }
+    a.dst_scale.shape[0] = 28, a.dst_scale.shape[1] = 5;
+    REFUSED(trn_quantize_mx, a, TRN_ESHAPE, "dst_scale has 28 partitions of 5 elements", &watch);
     a = quantize_of(TRN_F8_E4M3FN, 32, 4);
     a.dst_scale.data = codes + 5;
     REFUSED(trn_quantize_mx, a, TRN_EINVAL, "dst overlaps dst_scale", &watch);
@@ -398,7 +438,7 @@ int main(void)
         cmocka_unit_test(masks),             cmocka_unit_test(short_quadrants),   cmocka_unit_test(shuffle_refusals),
         cmocka_unit_test(transposes),        cmocka_unit_test(transpose_refusals), cmocka_unit_test(known_groups),
         cmocka_unit_test(groups_are_blocks), cmocka_unit_test(stochastic_groups),
-        cmocka_unit_test(on_to_the_tensor_engine), cmocka_unit_test(quantize_refusals),
+        cmocka_unit_test(on_to_the_tensor_engine), cmocka_unit_test(quantize_refusals), cmocka_unit_test(scale_tiles),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

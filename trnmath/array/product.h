@@ -204,9 +204,10 @@ TRNI_DRIVER trn_status trni_request_check_scale(const trni_request *ask, const t
                          trn_format_name(scale->format));
     if (scale->shape[lane_axis] != lanes || scale->shape[1 - lane_axis] != blocks)
         return trni_fail(ask->error, TRN_ESHAPE,
-                         "%s is [%lld, %lld]; %lld lanes and %lld blocks of 32 need [%lld, %lld]", name,
+                         "%s is [%lld, %lld]; %lld lanes and %lld blocks of 32 need [%lld, %lld]%s", name,
                          (long long)scale->shape[0], (long long)scale->shape[1], (long long)lanes, (long long)blocks,
-                         (long long)(lane_axis ? blocks : lanes), (long long)(lane_axis ? lanes : blocks));
+                         (long long)(lane_axis ? blocks : lanes), (long long)(lane_axis ? lanes : blocks),
+                         ask->slots ? ", or a scale tile of K partitions" : "");
     if (trn_tensor_overlap(ask->dst, *scale)) return trni_fail(ask->error, TRN_EINVAL, "dst overlaps %s", name);
     return TRN_OK;
 }

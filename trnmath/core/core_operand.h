@@ -29,6 +29,7 @@ typedef struct trni_seen {
     const char *name;
     const trn_tensor *view;
     unsigned role;
+    int64_t before;       /* partitions before the view that count as its own, for the rule where tiles begin */
     trn_space space;
     trni_memory *memory;  /* null: HBM */
     trni_tenant *tenant;  /* null: nothing to touch (no elements) */
@@ -153,10 +154,11 @@ TRNI_FN trn_status trni_seen_lanes(trn_core *core, trni_seen *s, const int64_t s
     if (axes > 4)
         return trni_fail(error, TRN_ELIMIT,
                          "%s has %d axes within a partition that do not merge; access patterns have 4", s->name, axes);
-    const char *rule = trni_partition_rule(s->at.p, s->at.p_end - s->at.p);
+    const int64_t start = s->at.p - s->before;
+    const char *rule = trni_partition_rule(start, s->at.p_end - start);
     if (rule)
         return trni_fail(error, TRN_ELIMIT, "%s takes %lld partitions of '%s' from partition %lld; %s", s->name,
-                         (long long)(s->at.p_end - s->at.p), s->tenant->name, (long long)s->at.p, rule);
+                         (long long)(s->at.p_end - start), s->tenant->name, (long long)start, rule);
     return TRN_OK;
 }
 

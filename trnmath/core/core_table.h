@@ -25,7 +25,7 @@
 
 /* ---- a row ---- */
 
-enum { TRNI_PARTS = 7, TRNI_SEEN = 24 };
+enum { TRNI_PARTS = 7, TRNI_SEEN = 24, TRNI_VIEWS = 8 };
 
 typedef struct trni_order trni_order;
 
@@ -36,6 +36,8 @@ typedef struct trni_issue {
     trn_engine engine;
     int count;
     trni_seen seen[TRNI_SEEN];
+    int views;
+    trn_tensor view[TRNI_VIEWS]; /* parts of operands that are operands of their own: two scale tiles' quadrants */
     double start_s, end_s, cycles, seconds;
 } trni_issue;
 
@@ -83,9 +85,42 @@ TRNI_FN void trni_more_reads(trni_issue *issue, const trn_tensor *view, bool rea
         trni_more_reads(issue, &a->dst, a->accumulate);                                                                \
     }
 TRNI_MORE_ACCUMULATE(nc_matmul)
-TRNI_MORE_ACCUMULATE(nc_matmul_mx)
 TRNI_MORE_ACCUMULATE(nc_matmul_sparse)
 #undef TRNI_MORE_ACCUMULATE
+
+/* A scale tile is touched in four partitions of each quadrant: each is an operand in place of the whole, which is still
+ * to lie within one tile that begins where tiles of so many partitions do, or 4, 8 or 12 partitions after that. */
+TRNI_FN void trni_more_scales(trni_issue *issue, const trn_tensor *scale, const trn_tensor *data)
+{
+    trni_seen *s = NULL;
+    for (int i = 0; i < issue->count; i++)
+        if (issue->seen[i].view == scale) s = &issue->seen[i];
+    if (!s || !data->rank || !trni_mx_is_tile(scale->shape[0], data->shape[0])) return;
+    trni_seen whole = *s;
+    whole.before = data->shape[0] - scale->shape[0];
+    if (issue->core->failure.status || trni_seen_locate(issue->core, &whole, true) || !whole.tenant) return;
+    for (int64_t row = 0; row < scale->shape[0] && issue->views < TRNI_VIEWS; row += TRNI_MX_QUADRANT) {
+        trn_tensor *const view = &issue->view[issue->views++];
+        *view = trn_tensor_slice(*scale, 0, row, TRNI_MX_QUADRANT_SCALES);
+        if (row) trni_issue_add(issue, whole.name, view, whole.role);
+        else s->view = view;
+        (row ? &issue->seen[issue->count - 1] : s)->before = whole.before;
+    }
+}
+
+TRNI_FN void trni_more_nc_matmul_mx(trni_issue *issue)
+{
+    trn_nc_matmul_mx_args *a = (trn_nc_matmul_mx_args *)issue->args;
+    trni_more_reads(issue, &a->dst, a->accumulate);
+    trni_more_scales(issue, &a->stationary_scale, &a->stationary);
+    trni_more_scales(issue, &a->moving_scale, &a->moving);
+}
+
+TRNI_FN void trni_more_quantize_mx(trni_issue *issue)
+{
+    trn_quantize_mx_args *a = (trn_quantize_mx_args *)issue->args;
+    trni_more_scales(issue, &a->dst_scale, &a->src);
+}
 
 TRNI_FN void trni_more_dma_copy(trni_issue *issue)
 {
@@ -526,8 +561,8 @@ TRNI_FN void trni_move_dma_compute(const trni_issue *issue, trn_dma_work *work)
       TRNI_NO_STATE, TRNI_S(nc_stream_shuffle, dst), TRNI_G(nc_stream_shuffle, src))                                   \
     X(vector_transpose, VECTOR, TRNI_ON_V(VECTOR_TRANSPOSE), TRNI_NO_HOOKS, TRNI_NO_STATE,                             \
       TRNI_W(vector_transpose, dst), TRNI_R(vector_transpose, data))                                                   \
-    X(quantize_mx, VECTOR, TRNI_ON_V(QUANTIZE_MX), TRNI_NO_HOOKS, TRNI_NO_STATE, TRNI_W(quantize_mx, dst),             \
-      TRNI_IN(quantize_mx, src), TRNI_O(quantize_mx, dst_scale))                                                       \
+    X(quantize_mx, VECTOR, TRNI_ON_V(QUANTIZE_MX), TRNI_HOOKS(trni_more_quantize_mx, NULL, NULL, NULL), TRNI_NO_STATE, \
+      TRNI_W(quantize_mx, dst), TRNI_IN(quantize_mx, src), TRNI_O(quantize_mx, dst_scale))                             \
     X(rng, VECTOR, TRNI_COST(RNG, NONE, GPSIMD_RNG), TRNI_NO_HOOKS, TRNI_STATE_VG(rng), TRNI_W(rng, dst))              \
     X(rand2, VECTOR, TRNI_ON_V(RAND2), TRNI_NO_HOOKS, TRNI_STATE_V(rand2), TRNI_W(rand2, dst),                         \
       TRNI_C(rand2, min_tile), TRNI_C(rand2, max_tile))                                                                \

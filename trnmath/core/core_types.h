@@ -73,7 +73,7 @@ typedef struct trni_cells {
 
 /* ---- time ---- */
 
-enum { TRNI_LANE_WRITES = 4 };
+enum { TRNI_LANE_WRITES = 5 }; /* quantize_mx: codes, and scales in four quadrants */
 
 enum { TRNI_CHANNEL_STRETCHES = 256 };
 
