@@ -54,7 +54,7 @@ typedef struct trn_core_args {
     trn_error *error;             /* optional: gets the first failure */
 } trn_core_args;
 
-enum { TRNI_HBM_TENSORS = 512, TRNI_CORE_DGES = 2 };
+enum { TRNI_HBM_TENSORS = 512, TRNI_CORE_DGES = 2, TRNI_CORE_PARTS = 8 /* the quadrants of two scale tiles */ };
 
 typedef struct trni_hbm {
     trni_tenant tensor; /* .at: rows x bytes */
@@ -78,6 +78,7 @@ typedef struct trn_core {
     trni_hbm *hbm;             /* [TRNI_HBM_TENSORS] */
     int hbm_tensors;
     trni_cells *cells;         /* room for one view */
+    trn_tensor *part;          /* [TRNI_CORE_PARTS]: parts of operands that are operands of their own */
 
     trni_history history;
     trni_lane lane[TRN_ENGINE_COUNT]; /* by trn_engine */
@@ -178,7 +179,8 @@ TRN_API size_t trn_core_memory_bytes(trn_generation generation)
     const trn_core_spec *spec = trn_core_spec_of(generation);
     if (!spec) return 0;
     return trni_memory_bytes(spec, TRN_SPACE_SBUF) + trni_memory_bytes(spec, TRN_SPACE_PSUM) + TRNI_TILE_ALIGN +
-           TRNI_ACCESSES * sizeof(trni_access) + TRNI_HBM_TENSORS * sizeof(trni_hbm) + sizeof(trni_cells);
+           TRNI_ACCESSES * sizeof(trni_access) + TRNI_HBM_TENSORS * sizeof(trni_hbm) +
+           TRNI_CORE_PARTS * sizeof(trn_tensor) + sizeof(trni_cells);
 }
 
 TRNI_FN void trni_core_buffers(trn_core *core, char *at)
@@ -189,9 +191,12 @@ TRNI_FN void trni_core_buffers(trn_core *core, char *at)
     }
     at += (size_t)(-(uintptr_t)at % TRNI_TILE_ALIGN);
     core->cells = (trni_cells *)(void *)at;
-    core->hbm = (trni_hbm *)(void *)(at + sizeof(trni_cells));
-    trni_history_begin(&core->history, (trni_access *)(void *)(at + sizeof(trni_cells) +
-                                                               TRNI_HBM_TENSORS * sizeof(trni_hbm)));
+    at += sizeof(trni_cells);
+    core->part = (trn_tensor *)(void *)at;
+    at += TRNI_CORE_PARTS * sizeof(trn_tensor);
+    core->hbm = (trni_hbm *)(void *)at;
+    at += TRNI_HBM_TENSORS * sizeof(trni_hbm);
+    trni_history_begin(&core->history, (trni_access *)(void *)at);
 }
 
 TRNI_FN void trni_core_tracks(trn_trace *trace)

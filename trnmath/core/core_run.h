@@ -372,7 +372,7 @@ TRNI_FN trn_status trni_core_issue(trn_core *core, int order, trn_status (*run)(
     issue.core = core;
     issue.order = trni_order_of(order);
     issue.args = args;
-    issue.count = issue.views = 0;
+    issue.count = issue.parts = 0;
     issue.start_s = issue.end_s = issue.cycles = issue.seconds = 0;
     trn_status status = trni_issue_gather(&issue);
     if (!status) {

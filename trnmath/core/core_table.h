@@ -25,7 +25,7 @@
 
 /* ---- a row ---- */
 
-enum { TRNI_PARTS = 7, TRNI_SEEN = 24, TRNI_VIEWS = 8 };
+enum { TRNI_PARTS = 7, TRNI_SEEN = 24 };
 
 typedef struct trni_order trni_order;
 
@@ -36,8 +36,7 @@ typedef struct trni_issue {
     trn_engine engine;
     int count;
     trni_seen seen[TRNI_SEEN];
-    int views;
-    trn_tensor view[TRNI_VIEWS]; /* parts of operands that are operands of their own: two scale tiles' quadrants */
+    int parts; /* of the core's room for views that are used */
     double start_s, end_s, cycles, seconds;
 } trni_issue;
 
@@ -99,8 +98,8 @@ TRNI_FN void trni_more_scales(trni_issue *issue, const trn_tensor *scale, const 
     trni_seen whole = *s;
     whole.before = data->shape[0] - scale->shape[0];
     if (issue->core->failure.status || trni_seen_locate(issue->core, &whole, true) || !whole.tenant) return;
-    for (int64_t row = 0; row < scale->shape[0] && issue->views < TRNI_VIEWS; row += TRNI_MX_QUADRANT) {
-        trn_tensor *const view = &issue->view[issue->views++];
+    for (int64_t row = 0; row < scale->shape[0] && issue->parts < TRNI_CORE_PARTS; row += TRNI_MX_QUADRANT) {
+        trn_tensor *const view = &issue->core->part[issue->parts++];
         *view = trn_tensor_slice(*scale, 0, row, TRNI_MX_QUADRANT_SCALES);
         if (row) trni_issue_add(issue, whole.name, view, whole.role);
         else s->view = view;
