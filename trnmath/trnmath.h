@@ -27,6 +27,7 @@
  *                trn_collective.h trn_collective_group.h trn_collective_cost.h
  *                trn_calibration_fit.h trn_calibration_file.h trn_traffic.h
  *     sharded    trn_reshard.h trn_reshard_args.h trn_reshard_plan.h trn_sharded_matmul.h trn_sharded_plan.h
+ *     cores      trn_cores.h trn_cores_args.h
  *     plan       trn_plan.h trn_plan_args.h trn_plan_model.h trn_plan_trace.h
  *     mpi        trn_mpi.h trn_mpi_sharded.h, when TRN_USE_MPI is defined
  *
@@ -47,6 +48,8 @@
 #include "trn_convert.h"
 #include "trn_core.h"
 #include "trn_core_state.h"
+#include "trn_cores.h"
+#include "trn_cores_args.h"
 #include "trn_cost.h"
 #include "trn_cpu.h"
 #include "trn_dma.h"

@@ -16,7 +16,7 @@
 #if defined(_OPENMP)
 #include <omp.h>
 #if !defined(_WIN32)
-#include <pthread.h>
+#include "pthreads.h"
 #endif
 #endif
 

@@ -1,0 +1,323 @@
+/* cores/cores_run.h - a kernel on many cores, round by round.
+ * Behind trn_cores.h. SPDX-License-Identifier: MIT
+ *
+ * DOES: makes the cores, lets kernels run until all wait or have ended (cores/cores_gate.h), matches their calls, has
+ *     them carried out, and lets those go on; ends everything at the first failure.
+ * DOES NOT: hang: where nothing can go on, that is the failure.
+ *
+ * KNOWN FROM: -
+ */
+#ifndef TRNI_CORES_CORES_RUN_H
+#define TRNI_CORES_CORES_RUN_H
+
+#include "cores_call.h"
+#include "cores_gate.h"
+#include "cores_values.h"
+
+/* ---- the kinds of calls ---- */
+
+#define TRNI_CORES_ORDER(name, more, ...)                                                             \
+    { name, TRN_ENGINE_DMA, TRNI_OWN, TRNI_HOOKS(more, NULL, NULL, NULL), TRNI_NO_STATE, { __VA_ARGS__ } }
+#define TRNI_CORES_COLLECTIVE_OF(name) TRNI_CORES_ORDER(name, trni_cores_more_collective, TRNI_NO_PART)
+
+TRNI_FN const trni_cores_kind *trni_cores_kind_of(int op)
+{
+    static const trni_cores_kind kind[TRNI_CORES_OPS] = {
+        { TRNI_CORES_ORDER("core_barrier", NULL,
+                           { "data", offsetof(trn_cores_barrier_args, data), TRNI_ROLE_WRITE }),
+          trni_cores_check_barrier, trni_cores_ready_barrier, trni_cores_run_barrier },
+        { TRNI_CORES_ORDER("sendrecv", NULL,
+                           { "dst", offsetof(trn_cores_sendrecv_args, dst), TRNI_ROLE_WRITE | TRNI_ROLE_SBUF },
+                           { "src", offsetof(trn_cores_sendrecv_args, src), TRNI_ROLE_READ | TRNI_ROLE_SBUF }),
+          trni_cores_check_sendrecv, trni_cores_ready_sendrecv, trni_cores_run_sendrecv },
+        { TRNI_CORES_COLLECTIVE_OF("all_reduce"), trni_cores_check_all_reduce, trni_cores_ready_collective,
+          trni_cores_run_all_reduce },
+        { TRNI_CORES_COLLECTIVE_OF("all_gather"), trni_cores_check_all_gather, trni_cores_ready_collective,
+          trni_cores_run_all_gather },
+    };
+    return &kind[op];
+}
+
+/* ---- failures ---- */
+
+/* The first failure is everybody's: calls return it, and nothing more happens. */
+TRNI_FN void trni_cores_fail(trn_cores *cores)
+{
+    if (cores->args.error) *cores->args.error = cores->failure;
+    for (int r = 0; r < cores->ranks; r++) {
+        if (!cores->rank[r].core.failure.status) cores->rank[r].core.failure = cores->failure;
+        if (cores->work->post[r].state == TRNI_CORES_WAITS) cores->work->post[r].state = TRNI_CORES_READY;
+    }
+}
+
+/* ---- the end of a round ---- */
+
+TRNI_FN trn_status trni_cores_broken(trn_cores *cores)
+{
+    for (int r = 0; r < cores->ranks; r++) {
+        const trn_error *why = &cores->rank[r].core.failure;
+        if (why->status) return trni_fail(&cores->failure, why->status, "rank %d: %.236s", r, why->text);
+    }
+    return TRN_OK;
+}
+
+TRNI_FN int trni_cores_match(trn_cores *cores)
+{
+    int met = 0;
+    memset(cores->work->matched, 0, (size_t)cores->ranks * sizeof(bool));
+    for (int r = 0; r < cores->ranks; r++) {
+        if (cores->work->matched[r] || cores->work->post[r].state != TRNI_CORES_WAITS) continue;
+        if (trni_cores_lacks(cores, r) >= 0) continue;
+        trni_cores_mark(cores, r);
+        met++;
+    }
+    return met;
+}
+
+TRNI_FN trn_status trni_cores_meet(trn_cores *cores)
+{
+    trn_status status = TRN_OK;
+    for (int r = 0; r < cores->ranks && !status; r++) {
+        if (!cores->work->matched[r] || cores->work->post[r].state != TRNI_CORES_WAITS) continue;
+        status = trni_cores_all_alike(cores, r, &cores->failure);
+        if (!status) status = trni_cores_kind_of(cores->work->post[r].terms.op)->run(cores, r);
+    }
+    return status;
+}
+
+TRNI_FN int trni_cores_count(const trn_cores *cores, int state)
+{
+    int count = 0;
+    for (int r = 0; r < cores->ranks; r++) count += cores->work->post[r].state == state;
+    return count;
+}
+
+/* None runs: those whose calls meet become ready. Nobody is ready afterwards only where all have ended. */
+TRNI_FN void trni_cores_settle(trn_cores *cores)
+{
+    trn_status status = cores->failure.status;
+    cores->rounds++;
+    if (!status && !(status = trni_cores_broken(cores)) && trni_cores_count(cores, TRNI_CORES_WAITS))
+        status = trni_cores_match(cores) ? trni_cores_meet(cores) : trni_cores_stuck(cores, &cores->failure);
+    if (status) trni_cores_fail(cores);
+}
+
+/* ---- a kernel ---- */
+
+TRNI_FN void trni_cores_wait(trn_cores_rank *self)
+{
+    if (self->cores->work->gate) {
+        trni_gate_wait(self);
+        return;
+    }
+    self->post->state = TRNI_CORES_WAITS;
+    trni_cores_settle(self->cores);
+}
+
+TRNI_FN trn_status trni_cores_call_run(trn_cores_rank *self, int op, const trni_cores_ask *ask, trn_error *error)
+{
+    trn_core *core = &self->core;
+    if (core->failure.status) return core->failure.status;
+    const trn_status status = trni_cores_call_begin(self, trni_cores_kind_of(op), op, ask, error);
+    if (status) return status;
+    trni_cores_wait(self);
+    if (core->failure.status && error) *error = core->failure;
+    return core->failure.status;
+}
+
+TRNI_FN void trni_cores_live(trn_cores_rank *self)
+{
+    trn_core *core = &self->core;
+    const trni_cores *work = self->cores->work;
+    const trn_status status = core->failure.status ? TRN_OK : work->kernel(self, work->user);
+    if (status && !core->failure.status)
+        trni_core_fail(core, trni_fail(&core->failure, status, "its kernel returned: %s", trn_status_text(status)));
+    self->post->instruction = core->instructions;
+}
+
+/* ---- begin ---- */
+
+TRNI_FN int trni_cores_chip_cores(const trn_topology *net)
+{
+    const trn_system_spec *spec = net->system < TRN_SYSTEM_COUNT ? trn_system_spec_of(net->system) : NULL;
+    return spec ? spec->server->chip->cores : net->ranks_per_chip;
+}
+
+/* The smallest system of the generation that has so many cores; on failure one without chips. */
+TRNI_FN trn_topology trni_cores_default_net(trn_generation generation, int64_t ranks, int cores_per_chip)
+{
+    trn_topology best = trn_topology_of(TRN_SYSTEM_COUNT);
+    for (int s = 0; s < TRN_SYSTEM_COUNT; s++) {
+        const trn_system_spec *spec = trn_system_spec_of((trn_system)s);
+        if (spec->server->chip->core->generation != generation) continue;
+        const int64_t cores =
+            (int64_t)trn_spec_chips(spec) * (cores_per_chip ? cores_per_chip : spec->server->chip->cores);
+        if (cores < ranks || (best.chips && best.chips <= trn_spec_chips(spec))) continue;
+        best = trn_topology_of((trn_system)s);
+    }
+    return best;
+}
+
+TRNI_DRIVER trn_status trni_cores_check_net(trn_cores *cores)
+{
+    trn_cores_args *a = &cores->args;
+    trn_error *error = &cores->failure;
+    const trn_core_spec *core = trn_core_spec_of(a->core.generation);
+    if (!core) return trni_fail(error, TRN_EINVAL, "generation is %d, not a generation", (int)a->core.generation);
+    if (a->ranks < 0 || a->cores_per_chip < 0 || a->lnc < 0 || a->threads < 0)
+        return trni_fail(error, TRN_EINVAL,
+                         "ranks, cores_per_chip, lnc and threads are %d, %d, %d, %d; none is negative", a->ranks,
+                         a->cores_per_chip, a->lnc, a->threads);
+    if (a->net) cores->net = *a->net;
+    else cores->net = trni_cores_default_net(core->generation, a->ranks, a->cores_per_chip);
+    if (!a->net && !cores->net.chips)
+        return trni_fail(error, TRN_ELIMIT, "no system of %s has %d cores", trn_generation_name(core->generation),
+                         a->ranks);
+    const trn_status status = trn_topology_check(&cores->net, error);
+    if (status || cores->net.system >= TRN_SYSTEM_COUNT) return status;
+    const trn_generation made = trn_system_spec_of(cores->net.system)->server->chip->core->generation;
+    if (a->core.generation == TRN_GENERATION_DEFAULT) a->core.generation = made;
+    if (a->core.generation != made)
+        return trni_fail(error, TRN_EINVAL, "generation is %s, but %s is made of %s",
+                         trn_generation_name(a->core.generation), cores->net.name, trn_generation_name(made));
+    return TRN_OK;
+}
+
+enum { TRNI_CORES_RANKS = 1 << 12 };
+
+TRNI_DRIVER trn_status trni_cores_check_counts(trn_cores *cores)
+{
+    const trn_cores_args *a = &cores->args;
+    trn_error *error = &cores->failure;
+    const int there = trni_cores_chip_cores(&cores->net), known = cores->net.system < TRN_SYSTEM_COUNT;
+    int each = a->cores_per_chip ? a->cores_per_chip : there;
+    if (!a->cores_per_chip && a->ranks && a->ranks < each) each = a->ranks;
+    const int64_t ranks = a->ranks ? a->ranks : (int64_t)each * cores->net.chips;
+    const int lnc = a->lnc ? a->lnc : 1;
+    if (each > 64 || (known && each > there))
+        return trni_fail(error, TRN_ELIMIT, "cores_per_chip is %d; a chip of %s has %d", each, cores->net.name, there);
+    if (ranks > (int64_t)each * cores->net.chips || ranks > TRNI_CORES_RANKS)
+        return trni_fail(error, TRN_ELIMIT,
+                         "%lld ranks; %s has %d chips, of which %d cores each take part (at most %d)", (long long)ranks,
+                         cores->net.name, cores->net.chips, each, TRNI_CORES_RANKS);
+    if (ranks % each || each % lnc)
+        return trni_fail(error, TRN_EINVAL, "%lld ranks, %d to a chip, %d to a logical core: they do not come out even",
+                         (long long)ranks, each, lnc);
+    for (int i = 0; a->chips && i < ranks / each; i++)
+        for (int k = 0; k <= i; k++)
+            if (a->chips[i] < 0 || a->chips[i] >= cores->net.chips || (k < i && a->chips[k] == a->chips[i]))
+                return trni_fail(error, TRN_EINVAL, "chips[%d] is %d; each of 0 to %d may be there once", i,
+                                 a->chips[i], cores->net.chips - 1);
+    cores->ranks = (int)ranks;
+    cores->lnc = lnc;
+    cores->cores_per_chip = each;
+    return TRN_OK;
+}
+
+TRNI_FN void trni_cores_free(trn_cores *cores)
+{
+    trni_cores *work = cores->work;
+    for (int r = 0; cores->rank && r < cores->ranks; r++) trn_core_end(&cores->rank[r].core);
+    free(cores->rank);
+    if (work) {
+        free(work->post);
+        free(work->call);
+        free(work->member);
+        free(work->mark);
+        free(work->matched);
+        free(work->chip);
+    }
+    free(work);
+    cores->rank = NULL;
+    cores->work = NULL;
+}
+
+TRNI_DRIVER trn_status trni_cores_allocate(trn_cores *cores)
+{
+    const size_t n = (size_t)cores->ranks;
+    trni_cores *work = (trni_cores *)calloc(1, sizeof *work);
+    cores->work = work;
+    cores->rank = (trn_cores_rank *)calloc(n, sizeof *cores->rank);
+    if (work) {
+        work->post = (trni_cores_post *)calloc(n, sizeof *work->post);
+        work->call = (trni_cores_call *)calloc(n, sizeof *work->call);
+        work->member = (int *)calloc(n * n, sizeof *work->member);
+        work->mark = (uint8_t *)calloc(n * n, 1);
+        work->matched = (bool *)calloc(n, sizeof *work->matched);
+        work->chip = (int *)calloc(n, sizeof *work->chip);
+    }
+    if (!work || !cores->rank || !work->post || !work->call || !work->member || !work->mark || !work->matched ||
+        !work->chip)
+        return trni_fail(&cores->failure, TRN_ENOSPC, "could not allocate %d ranks", cores->ranks);
+    return TRN_OK;
+}
+
+TRNI_FN trn_status trni_cores_begin_rank(trn_cores *cores, int r)
+{
+    trn_cores_rank *self = &cores->rank[r];
+    trn_core_args args = cores->args.core;
+    self->cores = cores;
+    self->rank = r;
+    self->programs = cores->lnc;
+    self->program_id = r % cores->lnc;
+    self->rank_id = r / cores->lnc;
+    self->rank_ids = cores->ranks / cores->lnc;
+    self->chip = trni_cores_chip(cores, r);
+    self->post = &cores->work->post[r];
+    self->call = &cores->work->call[r];
+    self->post->member = cores->work->member + (size_t)r * (size_t)cores->ranks;
+    self->call->mark = cores->work->mark + (size_t)r * (size_t)cores->ranks;
+    args.memory = NULL;
+    args.trace = NULL;
+    args.error = NULL;
+    args.seed += (uint64_t)r;
+    const trn_status status = trn_core_begin(&self->core, &args);
+    return status ? trni_fail(&cores->failure, status, "rank %d: %.236s", r, self->core.failure.text) : TRN_OK;
+}
+
+/* ---- run ---- */
+
+#if TRNI_PTHREADS
+TRNI_FN trn_status trni_cores_run_threads(trn_cores *cores)
+{
+    const int limit = cores->args.threads ? cores->args.threads : trni_threads();
+    const size_t stack_bytes = cores->args.stack_bytes ? cores->args.stack_bytes : (size_t)TRNI_CORES_STACK;
+    trni_cores_gate *gate = trni_gate_make(cores->ranks, limit);
+    if (!gate)
+        return trni_fail(&cores->failure, TRN_ENOSPC, "could not allocate the seats of %d kernels", cores->ranks);
+    cores->work->gate = gate;
+    for (int r = 0; r < cores->ranks; r++) {
+        if (trni_gate_start(gate, &cores->rank[r], trni_cores_live, stack_bytes)) continue;
+        trni_fail(&cores->failure, TRN_ENOSPC, "could not start a thread for rank %d of %d, with a stack of %zu bytes",
+                  r, cores->ranks, stack_bytes);
+        for (int k = r; k < cores->ranks; k++) cores->work->post[k].state = TRNI_CORES_ENDED;
+        trni_cores_fail(cores);
+        break;
+    }
+    while (trni_cores_count(cores, TRNI_CORES_READY)) {
+        trni_gate_round(cores);
+        trni_cores_settle(cores);
+    }
+    trni_gate_free(gate, cores->ranks);
+    cores->work->gate = NULL;
+    return cores->failure.status;
+}
+#else
+TRNI_FN trn_status trni_cores_run_threads(trn_cores *cores)
+{
+    return trni_fail(&cores->failure, TRN_EUNSUPPORTED,
+                     "this host has no POSIX threads: %d kernels cannot wait for each "
+                     "other",
+                     cores->ranks);
+}
+#endif
+
+TRNI_FN trn_status trni_cores_run_alone(trn_cores *cores)
+{
+    trni_cores_live(&cores->rank[0]);
+    cores->work->post[0].state = TRNI_CORES_ENDED;
+    trni_cores_settle(cores);
+    return cores->failure.status;
+}
+
+#endif /* TRNI_CORES_CORES_RUN_H */

@@ -1,0 +1,99 @@
+/* cores/cores_types.h - what many cores consist of: what each asks of the others, and where it is.
+ * Behind trn_cores.h. SPDX-License-Identifier: MIT
+ *
+ * DOES: holds a call as the others need to know it (a post: plain numbers, which may travel), and as its own core does
+ *     (its operands).
+ * DOES NOT: do anything.
+ *
+ * KNOWN FROM: -
+ */
+#ifndef TRNI_CORES_CORES_TYPES_H
+#define TRNI_CORES_CORES_TYPES_H
+
+#include "../core/core_run.h"
+#include "../trn_cores_args.h"
+
+typedef enum trni_cores_op {
+    TRNI_CORES_BARRIER,
+    TRNI_CORES_SENDRECV,
+    TRNI_CORES_ALL_REDUCE,
+    TRNI_CORES_ALL_GATHER,
+    TRNI_CORES_OPS
+} trni_cores_op;
+
+typedef enum trni_cores_state {
+    TRNI_CORES_READY, /* to run in this round */
+    TRNI_CORES_WAITS, /* in a call */
+    TRNI_CORES_ENDED
+} trni_cores_state;
+
+/* What all who take part in a call have to say alike. */
+typedef struct trni_cores_terms {
+    int op, tensors, dim, alu, algorithm, accumulate, rounding, sr_bits;
+    uint64_t seed, stream;
+    int format[TRN_CORES_TENSORS], rank[TRN_CORES_TENSORS];
+    int64_t shape[TRN_CORES_TENSORS][TRN_MAX_RANK]; /* of the sources */
+} trni_cores_terms;
+
+/* A core's call, for all to see. */
+typedef struct trni_cores_post {
+    int state;
+    int64_t instruction;  /* of its core; where it has ended: how many there were */
+    double ready_s;       /* its data, and who executes */
+    trni_cores_terms terms;
+    int list;             /* of the replica group */
+    int members;          /* of that list, in member[]: ranks in its order */
+    int to, from, pipe;   /* sendrecv: ranks */
+    int *member;          /* [ranks] */
+} trni_cores_post;
+
+typedef union trni_cores_ask {
+    trn_cores_barrier_args barrier;
+    trn_cores_sendrecv_args sendrecv;
+    trn_cores_collective_args collective;
+} trni_cores_ask;
+
+/* The same call, for its own core. */
+typedef struct trni_cores_call {
+    trni_cores_ask ask;
+    trni_issue issue;
+    int tensors;
+    trn_tensor src[TRN_CORES_TENSORS], dst[TRN_CORES_TENSORS]; /* as trn_collective.h takes them */
+    trni_lane lane;       /* collectives of a core follow each other */
+    uint8_t *mark;        /* [ranks] room for checks */
+    struct trni_cores_seat *seat;
+} trni_cores_call;
+
+typedef struct trni_cores {
+    trn_cores_kernel *kernel;
+    void *user;
+    trni_cores_post *post; /* [ranks] */
+    trni_cores_call *call; /* [ranks] */
+    int *member;           /* [ranks][ranks] */
+    uint8_t *mark;         /* [ranks][ranks] */
+    bool *matched;         /* [ranks] */
+    int *chip;             /* [ranks] room for one list */
+    struct trni_cores_gate *gate;
+} trni_cores;
+
+/* How a call is checked on its own core, matched, and carried out. */
+typedef struct trni_cores_kind {
+    trni_order order;
+    trn_status (*check)(trn_cores_rank *self, trni_cores_call *call);
+    void (*ready)(trn_cores_rank *self, trni_cores_call *call);
+    trn_status (*run)(trn_cores *cores, int first); /* all posts of its list are there, and alike */
+} trni_cores_kind;
+
+/* The rank of a core of self's logical core. */
+TRNI_FN int trni_cores_sibling(const trn_cores_rank *self, int program_id)
+{
+    return self->rank_id * self->programs + program_id;
+}
+
+TRNI_FN int trni_cores_chip(const trn_cores *cores, int rank)
+{
+    const int at = rank / cores->cores_per_chip;
+    return cores->args.chips ? cores->args.chips[at] : at;
+}
+
+#endif /* TRNI_CORES_CORES_TYPES_H */

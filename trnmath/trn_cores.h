@@ -1,0 +1,158 @@
+/* trn_cores.h - many NeuronCores run one kernel: barriers, sendrecv and collectives inside it, one time for all.
+ * SPDX-License-Identifier: MIT
+ *
+ *     #include <trnmath/trn_cores.h>
+ *     #include <stdio.h>
+ *     static trn_status kernel(trn_cores_rank *self, void *user) {              // runs once on each core
+ *         trn_core *core = &self->core;
+ *         float *sums = (float *)user;
+ *         trn_tensor tile = trn_core_sbuf(core, "tile", TRN_F32, 128, 512);
+ *         trn_core_memset(core, &(trn_memset_args){ .dst = tile, .value = (float)self->rank_id });
+ *         trn_cores_all_reduce(self, &(trn_cores_collective_args){ .dst = tile, .src = tile });
+ *         if (!trn_core_status(core, NULL)) sums[self->rank_id] = *(float *)tile.data;
+ *         return TRN_OK;
+ *     }
+ *     int main(void) {
+ *         float sums[4];
+ *         trn_cores cores;
+ *         const trn_cores_args args = { .core = { .generation = TRN_TRAINIUM2 }, .ranks = 4 };
+ *         if (trn_cores_begin(&cores, &args)) return puts(cores.failure.text), 1;
+ *         if (trn_cores_run(&cores, kernel, sums)) return puts(cores.failure.text), 1;
+ *         trn_cores_end(&cores);
+ *         return sums[3] == 6.0f ? 0 : 1;                                       // 0 + 1 + 2 + 3
+ *     }
+ *
+ * DOES: starts a kernel on each NeuronCore of a part of a system, as a C function that blocks where cores meet. Each
+ *     has a trn_core of its own (trn_core.h). Rounds: every core runs until it waits or ends; when all do, the calls
+ *     that belong together are matched in the order of ranks, get their values and their times, and go on.
+ *     Values      trn_collective.h's: its schedules, its order of sums, its roundings.
+ *     Time        a call begins when the last core has come to it and its data are ready, and takes what
+ *                 trn_collective_cost.h expects; a sendrecv is a DMA from SBUF to SBUF. Engines that need none of its
+ *                 tiles go on meanwhile.
+ *     Failures    cores that wait for each other for ever, and calls that do not fit together, are told in a sentence:
+ *                 who waits for whom, at which instruction. So is the first failure of any core. It ends the run.
+ *     Threads     bits and times are the same for any number of threads.
+ * DOES NOT: let a core have two of these calls under way at once, in another order than the others; share links between
+ *     collectives of different rounds; slow down DMA while a collective runs.
+ *
+ * CONTENTS
+ *     trn_cores_args, trn_cores_begin, trn_cores_run, trn_cores_end   which cores; a kernel on all of them
+ *     trn_cores_rank                 one core in its kernel: who it is
+ *     trn_cores_barrier              nki.isa.core_barrier
+ *     trn_cores_sendrecv             nki.isa.sendrecv
+ *     trn_cores_all_reduce, trn_cores_all_gather   nki.collectives
+ *
+ * KNOWN FROM: NKI's pages on core_barrier, sendrecv and nki.collectives, release 2.33 (documented): who may take part,
+ *     which memories and axes. What semaphores between cores cost: a step inside the chip (assumed).
+ */
+#ifndef TRN_CORES_H
+#define TRN_CORES_H
+
+#include "trn_cores_args.h"
+
+/* ---- begin, run, end ---- */
+
+/* TRN_EINVAL, TRN_ELIMIT, TRN_ENOSPC, with cores->failure.text: nothing is to be ended. */
+TRN_API trn_status trn_cores_begin(trn_cores *cores, const trn_cores_args *args);
+
+/* The kernel on every core, until all have ended. May be called again, with this kernel or another: cores keep their
+ * tiles and their time. TRN_OK, or the first failure, by round and rank: after it nothing more happens, calls in
+ * kernels return it at once, and so does the next run. TRN_EUNSUPPORTED: more than one rank on a host without
+ * threads. */
+TRN_API trn_status trn_cores_run(trn_cores *cores, trn_cores_kernel *kernel, void *user);
+
+/* Gives all memory back. */
+TRN_API void trn_cores_end(trn_cores *cores);
+
+/* ---- cores of a logical core ---- */
+
+/* Nobody goes on before all have come: what they have done to `data` before is done, what is done to it after waits.
+ * Takes a step inside the chip (assumed), or for .all what an all-reduce of no bytes takes. From Trainium2 on. */
+TRN_API trn_status trn_cores_barrier(trn_cores_rank *self, const trn_cores_barrier_args *args);
+
+/* src goes to the dst of send_to_rank, while dst gets the src of recv_from_rank. Bits move. From Trainium2 on; lnc of 2
+ * and more. */
+TRN_API trn_status trn_cores_sendrecv(trn_cores_rank *self, const trn_cores_sendrecv_args *args);
+
+/* ---- collectives ---- */
+
+/* Views lie in HBM or, one with two axes, in SBUF; those of one call all in the same. All have the same format.
+ *     all_reduce       dst = the sum of all src, in the shape of src
+ *     all_gather       dst = all src, joined along collective_dim in the order of the list: 0, in SBUF also 1 */
+TRN_API trn_status trn_cores_all_reduce(trn_cores_rank *self, const trn_cores_collective_args *args);
+TRN_API trn_status trn_cores_all_gather(trn_cores_rank *self, const trn_cores_collective_args *args);
+
+#if TRNI_BODIES
+
+#include "cores/cores_run.h"
+
+/* ---- begin, run, end ---- */
+
+TRN_API trn_status trn_cores_begin(trn_cores *cores, const trn_cores_args *args)
+{
+    TRNI_FLOATS;
+    memset(cores, 0, sizeof *cores);
+    cores->args = *args;
+    trn_status status = trni_cores_check_net(cores);
+    if (!status) status = trni_cores_check_counts(cores);
+    if (!status) status = trni_cores_allocate(cores);
+    for (int r = 0; r < cores->ranks && !status; r++) status = trni_cores_begin_rank(cores, r);
+    if (status) {
+        trni_cores_free(cores);
+        if (args->error) *args->error = cores->failure;
+    }
+    return status;
+}
+
+TRN_API trn_status trn_cores_run(trn_cores *cores, trn_cores_kernel *kernel, void *user)
+{
+    TRNI_FLOATS;
+    if (cores->failure.status) return cores->failure.status;
+    if (!cores->work || !kernel)
+        return trni_fail(cores->args.error, TRN_EINVAL, kernel ? "these cores have ended" : "kernel is null");
+    cores->work->kernel = kernel;
+    cores->work->user = user;
+    for (int r = 0; r < cores->ranks; r++) cores->work->post[r].state = TRNI_CORES_READY;
+    const trn_status status = cores->ranks == 1 ? trni_cores_run_alone(cores) : trni_cores_run_threads(cores);
+    for (int r = 0; r < cores->ranks; r++) cores->time_s = fmax(cores->time_s, cores->rank[r].core.time_s);
+    return status;
+}
+
+TRN_API void trn_cores_end(trn_cores *cores) { trni_cores_free(cores); }
+
+/* ---- in a kernel ---- */
+
+TRN_API trn_status trn_cores_barrier(trn_cores_rank *self, const trn_cores_barrier_args *args)
+{
+    TRNI_FLOATS;
+    trni_cores_ask ask;
+    memset(&ask, 0, sizeof ask);
+    ask.barrier = *args;
+    return trni_cores_call_run(self, TRNI_CORES_BARRIER, &ask, args->error);
+}
+
+TRN_API trn_status trn_cores_sendrecv(trn_cores_rank *self, const trn_cores_sendrecv_args *args)
+{
+    TRNI_FLOATS;
+    trni_cores_ask ask;
+    memset(&ask, 0, sizeof ask);
+    ask.sendrecv = *args;
+    return trni_cores_call_run(self, TRNI_CORES_SENDRECV, &ask, args->error);
+}
+
+#define TRNI_CORES_COLLECTIVE(name, op)                                                            \
+    TRN_API trn_status trn_cores_##name(trn_cores_rank *self, const trn_cores_collective_args *args) \
+    {                                                                                              \
+        TRNI_FLOATS;                                                                               \
+        trni_cores_ask ask;                                                                        \
+        memset(&ask, 0, sizeof ask);                                                               \
+        ask.collective = *args;                                                                    \
+        return trni_cores_call_run(self, TRNI_CORES_##op, &ask, args->error);                      \
+    }
+
+TRNI_CORES_COLLECTIVE(all_reduce, ALL_REDUCE)
+TRNI_CORES_COLLECTIVE(all_gather, ALL_GATHER)
+
+#endif /* TRNI_BODIES */
+
+#endif /* TRN_CORES_H */

@@ -1,0 +1,124 @@
+/* trn_cores_args.h - what many NeuronCores that run one kernel are asked: which cores, and the calls between them.
+ * SPDX-License-Identifier: MIT
+ *
+ *     #include <trnmath/trn_cores_args.h>
+ *     int main(void) {
+ *         const int row[] = { 0, 1, 2, 3, 4, 5, 6, 7 };                       // two lists of four ranks
+ *         const trn_cores_args args = { .core = { .generation = TRN_TRAINIUM2 }, .ranks = 16, .lnc = 2 };
+ *         const trn_replica_group group = { .rank = row, .count = 4, .groups = 2 };
+ *         return args.ranks / args.lnc == group.count * group.groups ? 0 : 1;
+ *     }
+ *
+ * DOES: holds the arguments.
+ * DOES NOT: do anything with them; trn_cores.h does, and is the guide.
+ *
+ * CONTENTS
+ *     trn_cores_args, trn_cores      which cores, and all of them
+ *     trn_cores_rank, trn_cores_kernel   one core in its kernel
+ *     trn_cores_barrier_args         cores of a logical core wait for each other
+ *     trn_dma_engine, trn_cores_sendrecv_args   they exchange tiles
+ *     trn_replica_group, trn_cores_collective_args   collectives
+ *
+ * KNOWN FROM: NKI's pages on core_barrier, sendrecv and nki.collectives, release 2.33 (documented).
+ */
+#ifndef TRN_CORES_ARGS_H
+#define TRN_CORES_ARGS_H
+
+#include "trn_collective.h"
+#include "trn_core.h"
+
+/* ---- which cores ---- */
+
+typedef struct trn_cores_args {
+    trn_core_args core;        /* what every core begins with; .memory, .trace and .error are not looked at. Rank r
+                                  draws from .seed + r */
+    const trn_topology *net;   /* copied; null = the smallest system of the generation that has all ranks */
+    const int *chips;          /* chip of ranks 0 to cores_per_chip - 1, of the next ones, ...; null = 0, 1, ... */
+    int ranks;                 /* NeuronCores; 0 = all of the system */
+    int cores_per_chip;        /* that take part; 0 = all that a chip has */
+    int lnc;                   /* cores of a logical core, that share HBM; 0 = 1. NKI has 1 and 2 */
+    int threads;               /* of the host, that run at once; 0 = OpenMP's number, without OpenMP 1 */
+    size_t stack_bytes;        /* of a kernel; 0 = 512 KiB */
+    trn_algorithm algorithm;   /* of collectives; 0 = as the runtime chooses */
+    const trn_calibration *calibration; /* null = trn_calibration_default() */
+    bool uncalibrated;         /* collectives take what their links, HBM and DMA take, and nothing is expected beyond */
+    trn_error *error;          /* optional: gets the first failure */
+} trn_cores_args;
+
+typedef struct trn_cores {
+    trn_cores_args args;
+    trn_error failure;         /* the first one */
+    trn_topology net;
+    int ranks, lnc, cores_per_chip;
+    struct trn_cores_rank *rank; /* [ranks] */
+    struct trni_cores *work;
+    double time_s;             /* until the last engine of the last core is done */
+    int64_t rounds;            /* how often all of them waited */
+} trn_cores;
+
+/* One core in its kernel. */
+typedef struct trn_cores_rank {
+    trn_core core;
+    trn_cores *cores;
+    int rank;                  /* 0 to cores->ranks - 1 */
+    int rank_id, rank_ids;     /* its logical core, and how many there are: what NKI's collectives count */
+    int program_id, programs;  /* which of its logical core's cores it is, and how many there are */
+    int chip;                  /* of the topology */
+    struct trni_cores_post *post;
+    struct trni_cores_call *call;
+} trn_cores_rank;
+
+/* What is not TRN_OK ends the run. */
+typedef trn_status trn_cores_kernel(trn_cores_rank *self, void *user);
+
+/* ---- cores of a logical core ---- */
+
+typedef struct trn_cores_barrier_args {
+    trn_tensor data;    /* shared HBM that all of them have registered: whoever uses it waits. Rank 0: everything */
+    const int *cores;   /* [count] program_id of those who take part; null = all of the logical core */
+    int count;
+    bool all;           /* every core of the run instead; NKI has no such barrier */
+    trn_engine engine;  /* that waits; 0 = GpSimdE */
+    trn_error *error;   /* optional */
+} trn_cores_barrier_args;
+
+typedef enum trn_dma_engine {
+    TRN_DMA_ENGINE_DMA = 0, /* the cores' DMA engines */
+    TRN_DMA_ENGINE_GPSIMD   /* GpSimd's own; it costs as the others (assumed: nothing is published) */
+} trn_dma_engine;
+
+typedef struct trn_cores_sendrecv_args {
+    trn_tensor dst, src;              /* tiles of SBUF, of the same shape and format on all sides */
+    int send_to_rank, recv_from_rank; /* program_id of cores of this logical core */
+    int pipe_id;                      /* calls meet those of the same pipe */
+    trn_dma_engine dma_engine;
+    trn_error *error;                 /* optional */
+} trn_cores_sendrecv_args;
+
+/* ---- collectives ---- */
+
+/* Lists of rank_id, each of which works for itself. Cores with the same program_id make a group. */
+typedef struct trn_replica_group {
+    const int *rank;   /* [groups][count]; null = one list of all */
+    int count, groups; /* groups: 0 = 1 */
+} trn_replica_group;
+
+enum { TRN_CORES_TENSORS = 8 };
+
+/* Every member gives the same, but for the memory behind the views. */
+typedef struct trn_cores_collective_args {
+    trn_tensor dst, src;
+    const trn_tensor *dsts, *srcs;    /* [count], in place of dst and src: several at once, in HBM */
+    int count;                        /* up to TRN_CORES_TENSORS */
+    trn_replica_group replica_group;
+    int collective_dim;               /* all_gather and others: along which views are joined or cut */
+    trn_alu op;                       /* 0 = add */
+    trn_algorithm algorithm;          /* 0 = the run's */
+    trn_format accumulate;            /* sums are rounded to it on the way; 0 = F32 */
+    trn_rounding rounding;            /* to the format, of every sum that travels */
+    uint64_t seed, stream;            /* stochastic rounding, as in trn_collective.h; group g adds g 2^32 */
+    int sr_bits;
+    trn_error *error;                 /* optional */
+} trn_cores_collective_args;
+
+#endif /* TRN_CORES_ARGS_H */
