@@ -40,7 +40,12 @@
  *     trn_cores_rank                 one core in its kernel: who it is
  *     trn_cores_barrier              nki.isa.core_barrier
  *     trn_cores_sendrecv             nki.isa.sendrecv
- *     trn_cores_all_reduce, trn_cores_all_gather   nki.collectives
+ *     trn_cores_hbm                  HBM that the cores of a logical core share
+ *     trn_cores_all_reduce, trn_cores_all_gather, trn_cores_reduce_scatter, trn_cores_all_to_all   nki.collectives
+ *     trn_cores_all_gather_v, trn_cores_all_to_all_v   how much each sends is known in the kernel only
+ *     trn_cores_collective_permute, trn_cores_collective_permute_implicit,
+ *     trn_cores_collective_permute_implicit_reduce     from one to one
+ *     trn_cores_current_processing_rank_id             whose data have come round a ring
  *
  * KNOWN FROM: NKI's pages on core_barrier, sendrecv and nki.collectives, release 2.33 (documented): who may take part,
  *     which memories and axes. What semaphores between cores cost: a step inside the chip (assumed).
@@ -74,13 +79,47 @@ TRN_API trn_status trn_cores_barrier(trn_cores_rank *self, const trn_cores_barri
  * and more. */
 TRN_API trn_status trn_cores_sendrecv(trn_cores_rank *self, const trn_cores_sendrecv_args *args);
 
+/* A tensor in HBM that the cores of a logical core share: whoever asks first makes it, full of zeros, and the others
+ * get the same memory by the same name. It lives until trn_cores_end. A tensor of rank 0 after a failure, or when there
+ * is no memory for it. */
+TRN_API trn_tensor trn_cores_hbm(trn_cores_rank *self, const char *name, trn_format format, int rank,
+                                 const int64_t *shape);
+
 /* ---- collectives ---- */
 
-/* Views lie in HBM or, one with two axes, in SBUF; those of one call all in the same. All have the same format.
- *     all_reduce       dst = the sum of all src, in the shape of src
- *     all_gather       dst = all src, joined along collective_dim in the order of the list: 0, in SBUF also 1 */
+/* Views lie in HBM or, one with two axes, in SBUF; those of one call all in the same memory. All have the same format.
+ *     all_reduce       dst = the sum (maximum, minimum) of all src, in the shape of src
+ *     all_gather       dst = all src, joined along collective_dim in the order of the list: 0, in SBUF also 1
+ *     reduce_scatter   dst = of the sum (maximum, minimum) the share of this rank along axis 0
+ *     all_to_all       share i of dst = of the src of member i the share of this rank, along axis 0; HBM only
+ * Sums are those of trn_collective_run for the same list. */
 TRN_API trn_status trn_cores_all_reduce(trn_cores_rank *self, const trn_cores_collective_args *args);
 TRN_API trn_status trn_cores_all_gather(trn_cores_rank *self, const trn_cores_collective_args *args);
+TRN_API trn_status trn_cores_reduce_scatter(trn_cores_rank *self, const trn_cores_collective_args *args);
+TRN_API trn_status trn_cores_all_to_all(trn_cores_rank *self, const trn_cores_collective_args *args);
+
+/* src and dst, in HBM, are runs of elements. all_to_all_v: member j gets metadata[0, j] elements of src from
+ * metadata[1, j] on. all_gather_v: everybody gets the same metadata[0, 0] elements from metadata[1, 0] on. What comes
+ * from member i goes into slot i of dst (documented for all_gather_v, assumed for all_to_all_v), or to metadata[3, i];
+ * other elements of dst stay. Takes what an even one takes in which everybody has as much as the one with the most
+ * (assumed). */
+TRN_API trn_status trn_cores_all_gather_v(trn_cores_rank *self, const trn_cores_collective_args *args);
+TRN_API trn_status trn_cores_all_to_all_v(trn_cores_rank *self, const trn_cores_collective_args *args);
+
+/* dst = the src of whoever sends to this rank. HBM only. Who is in no pair goes on at once; of who only sends, dst is
+ * not touched, of who only receives, src. */
+TRN_API trn_status trn_cores_collective_permute(trn_cores_rank *self, const trn_cores_collective_args *args);
+
+/* dst = the src of the neighbour in a ring: on even channels of the one before in the list, on odd channels of the one
+ * after (assumed: NKI leaves it to the runtime). In HBM or SBUF, up to 4 channels in one call. _reduce sends src +
+ * src1, added as trn_dma_compute adds. */
+TRN_API trn_status trn_cores_collective_permute_implicit(trn_cores_rank *self, const trn_cores_collective_args *args);
+TRN_API trn_status trn_cores_collective_permute_implicit_reduce(trn_cores_rank *self,
+                                                                const trn_cores_collective_args *args);
+
+/* The rank_id whose data a rank has after so many implicit permutes; -1 when it is in no list. */
+TRN_API int trn_cores_current_processing_rank_id(const trn_cores_rank *self, int iteration_id,
+                                                 const trn_replica_group *replica_group, int channel_id);
 
 #if TRNI_BODIES
 
@@ -152,6 +191,32 @@ TRN_API trn_status trn_cores_sendrecv(trn_cores_rank *self, const trn_cores_send
 
 TRNI_CORES_COLLECTIVE(all_reduce, ALL_REDUCE)
 TRNI_CORES_COLLECTIVE(all_gather, ALL_GATHER)
+TRNI_CORES_COLLECTIVE(reduce_scatter, REDUCE_SCATTER)
+TRNI_CORES_COLLECTIVE(all_to_all, ALL_TO_ALL)
+TRNI_CORES_COLLECTIVE(all_gather_v, ALL_GATHER_V)
+TRNI_CORES_COLLECTIVE(all_to_all_v, ALL_TO_ALL_V)
+TRNI_CORES_COLLECTIVE(collective_permute, PERMUTE)
+TRNI_CORES_COLLECTIVE(collective_permute_implicit, PERMUTE_IMPLICIT)
+TRNI_CORES_COLLECTIVE(collective_permute_implicit_reduce, PERMUTE_IMPLICIT_REDUCE)
+
+TRN_API int trn_cores_current_processing_rank_id(const trn_cores_rank *self, int iteration_id,
+                                                 const trn_replica_group *replica_group, int channel_id)
+{
+    const trn_replica_group *g = replica_group;
+    const int count = g->rank ? g->count : self->rank_ids, groups = g->rank && g->groups ? g->groups : 1;
+    for (int64_t i = 0; count > 0 && i < (int64_t)count * groups; i++) {
+        if ((g->rank ? g->rank[i] : (int)i) != self->rank_id) continue;
+        const int64_t list = i / count * count, at = trni_ring_source(i % count, iteration_id, count, channel_id);
+        return g->rank ? g->rank[list + at] : (int)at;
+    }
+    return -1;
+}
+
+TRN_API trn_tensor trn_cores_hbm(trn_cores_rank *self, const char *name, trn_format format, int rank,
+                                 const int64_t *shape)
+{
+    return trni_cores_hbm(self, name ? name : "", format, rank, shape);
+}
 
 #endif /* TRNI_BODIES */
 

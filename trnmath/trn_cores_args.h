@@ -105,14 +105,22 @@ typedef struct trn_replica_group {
 
 enum { TRN_CORES_TENSORS = 8 };
 
-/* Every member gives the same, but for the memory behind the views. */
+/* Every member gives the same, but for the memory behind the views, and metadata. */
 typedef struct trn_cores_collective_args {
     trn_tensor dst, src;
-    const trn_tensor *dsts, *srcs;    /* [count], in place of dst and src: several at once, in HBM */
+    trn_tensor src1;                  /* collective_permute_implicit_reduce: the right operand */
+    const trn_tensor *dsts, *srcs, *srcs1; /* [count], in place of dst, src and src1: several at once, in HBM */
     int count;                        /* up to TRN_CORES_TENSORS */
     trn_replica_group replica_group;
-    int collective_dim;               /* all_gather and others: along which views are joined or cut */
-    trn_alu op;                       /* 0 = add */
+    int collective_dim;               /* all_gather, reduce_scatter, all_to_all: along which views are joined or cut */
+    trn_alu op;                       /* 0 = add; all_reduce and reduce_scatter also maximum and minimum */
+    const int (*source_target_pairs)[2]; /* [pairs] collective_permute: rank_id of who sends, and to whom */
+    int pairs;
+    const int *channel_ids;           /* collective_permute_implicit: [count], of each tensor; null = 0, 1, ... */
+    trn_tensor metadata;              /* _v: U32 [2, 3 or 4, members]: counts to send to each, and where in src they
+                                         begin; counts to receive from each; where in dst they go */
+    bool recv_counts_known;           /* _v: row 2 is there, and must be what the others send */
+    bool has_rdispls;                 /* _v: row 3 is there; else dst is cut into as many slots as there are members */
     trn_algorithm algorithm;          /* 0 = the run's */
     trn_format accumulate;            /* sums are rounded to it on the way; 0 = F32 */
     trn_rounding rounding;            /* to the format, of every sum that travels */

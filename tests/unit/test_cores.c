@@ -269,6 +269,222 @@ static void test_all_gather_joins(void **state)
     }
 }
 
+/* ---- moves: element i of rank r is 1000 r + i ---- */
+
+enum { WIDE = 48 };
+
+typedef trn_status a_collective(trn_cores_rank *self, const trn_cores_collective_args *args);
+
+typedef struct moved {
+    a_collective *call;
+    trn_cores_collective_args args;
+    int64_t src_rows, dst_rows; /* of 2 elements */
+    bool sbuf;
+    uint32_t table[RANKS][4][RANKS];
+    float out[RANKS][RANKS * WIDE], in[RANKS][WIDE * RANKS], in1[RANKS][WIDE * RANKS];
+} moved;
+
+static moved moving;
+
+static trn_status moves(trn_cores_rank *self, void *user)
+{
+    moved *m = (moved *)user;
+    trn_core *core = &self->core;
+    const int r = self->rank;
+    trn_cores_collective_args a = m->args;
+    for (int i = 0; i < 2 * m->src_rows; i++) m->in[r][i] = (float)(1000 * r + i), m->in1[r][i] = 0.5f;
+    for (int i = 0; i < 2 * m->dst_rows; i++) m->out[r][i] = -1;
+    const trn_tensor in = trn_core_hbm(core, "in", trn_tensor_2d(TRN_F32, m->in[r], m->src_rows, 2));
+    const trn_tensor in1 = trn_core_hbm(core, "in1", trn_tensor_2d(TRN_F32, m->in1[r], m->src_rows, 2));
+    const trn_tensor out = trn_core_hbm(core, "out", trn_tensor_2d(TRN_F32, m->out[r], m->dst_rows, 2));
+    a.src = in;
+    a.dst = out;
+    if (m->call == trn_cores_collective_permute_implicit_reduce) a.src1 = in1;
+    if (m->call == trn_cores_all_gather_v || m->call == trn_cores_all_to_all_v)
+        a.metadata = trn_core_hbm(core, "table", trn_tensor_2d(TRN_U32, m->table[r], 4, self->rank_ids));
+    if (m->sbuf) {
+        a.src = trn_core_sbuf(core, "src", TRN_F32, m->src_rows, 2);
+        a.dst = trn_core_sbuf(core, "dst", TRN_F32, m->dst_rows, 2);
+        const trn_dma_copy_args load = { .dst = a.src, .src = in };
+        trn_core_dma_copy(core, &load);
+    }
+    if (m->call(self, &a)) return TRN_OK;
+    const trn_dma_copy_args store = { .dst = out, .src = a.dst };
+    if (m->sbuf) trn_core_dma_copy(core, &store);
+    return TRN_OK;
+}
+
+static moved *begin_moves(a_collective *call, int64_t src_rows, int64_t dst_rows)
+{
+    memset(&moving, 0, sizeof moving);
+    moving.call = call;
+    moving.src_rows = src_rows;
+    moving.dst_rows = dst_rows;
+    return &moving;
+}
+
+static void run_moves(moved *m)
+{
+    const trn_cores_args args = chip_of(RANKS, 1);
+    run(&args, moves, m);
+    trn_cores_end(&cores);
+}
+
+static void test_reduce_scatter_and_all_to_all(void **state)
+{
+    (void)state;
+    static const trn_alu op[] = { TRN_ALU_ADD, TRN_ALU_MAXIMUM, TRN_ALU_MINIMUM };
+    for (int o = 0; o < 3; o++)
+        for (int sbuf = 0; sbuf < 2; sbuf++) {
+            moved *m = begin_moves(trn_cores_reduce_scatter, 3 * RANKS, 3);
+            m->args.op = op[o];
+            m->sbuf = sbuf;
+            run_moves(m);
+            for (int r = 0; r < RANKS; r++)
+                for (int i = 0; i < 6; i++) {
+                    const float at = (float)(6 * r + i);
+                    assert_true(m->out[r][i] == (o == 0 ? 8 * at + 28000 : o == 1 ? 7000 + at : at));
+                }
+            m = begin_moves(trn_cores_all_reduce, 3 * RANKS, 3 * RANKS);
+            m->args.op = op[o];
+            m->sbuf = sbuf;
+            run_moves(m);
+            for (int r = 0; r < RANKS; r++)
+                for (int i = 0; i < 6 * RANKS; i++)
+                    assert_true(m->out[r][i] == (float)(o == 0 ? 8 * i + 28000 : o == 1 ? 7000 + i : i));
+        }
+    moved *m = begin_moves(trn_cores_all_to_all, 3 * RANKS, 3 * RANKS);
+    run_moves(m);
+    for (int r = 0; r < RANKS; r++)
+        for (int i = 0; i < 6 * RANKS; i++) assert_true(m->out[r][i] == (float)(1000 * (i / 6) + 6 * r + i % 6));
+}
+
+static void test_permutes(void **state)
+{
+    (void)state;
+    const int pairs[][2] = { { 0, 3 }, { 3, 0 }, { 1, 2 }, { 2, 5 } };
+    moved *m = begin_moves(trn_cores_collective_permute, 4, 4);
+    m->args.source_target_pairs = pairs;
+    m->args.pairs = 4;
+    run_moves(m);
+    for (int r = 0; r < RANKS; r++) {
+        int from = -1;
+        for (int i = 0; i < 4; i++) from = pairs[i][1] == r ? pairs[i][0] : from;
+        for (int i = 0; i < 8; i++) assert_true(m->out[r][i] == (from < 0 ? -1.0f : (float)(1000 * from + i)));
+    }
+    const int lists[] = { 0, 2, 4, 6, 7, 5, 3, 1 };
+    for (int channel = 0; channel < 3; channel++)
+        for (int kind = 0; kind < 4; kind++) {
+            m = begin_moves(kind / 2 ? trn_cores_collective_permute_implicit_reduce
+                                     : trn_cores_collective_permute_implicit, 4, 4);
+            m->sbuf = kind == 1;
+            m->args.replica_group.rank = lists;
+            m->args.replica_group.count = 4;
+            m->args.replica_group.groups = 2;
+            m->args.channel_ids = &channel;
+            run_moves(m);
+            for (int r = 0; r < RANKS; r++) {
+                int at = 0;
+                while (lists[at] != r) at++;
+                const int from = lists[at / 4 * 4 + (at % 4 + (channel % 2 ? 1 : 3)) % 4];
+                const trn_cores_rank self = { .rank_id = r, .rank_ids = RANKS };
+                const trn_replica_group *g = &m->args.replica_group;
+                assert_int_equal(trn_cores_current_processing_rank_id(&self, 0, g, channel), r);
+                assert_int_equal(trn_cores_current_processing_rank_id(&self, 1, g, channel), from);
+                assert_int_equal(trn_cores_current_processing_rank_id(&self, 5, g, channel), from);
+                for (int i = 0; i < 8; i++)
+                    assert_true(m->out[r][i] == (float)(1000 * from + i) + (kind / 2 ? 0.5f : 0));
+            }
+        }
+}
+
+/* Rank r sends (r + j) % 3 elements to rank j, from element 4 j on. */
+static void test_as_many_as_the_metadata_say(void **state)
+{
+    (void)state;
+    for (int kind = 0; kind < 4; kind++) {
+        const bool places = kind == 2, known = kind == 3;
+        moved *m = begin_moves(trn_cores_all_to_all_v, 2 * RANKS, 2 * RANKS);
+        m->args.has_rdispls = places;
+        m->args.recv_counts_known = known;
+        for (int r = 0; r < RANKS; r++)
+            for (int j = 0; j < RANKS; j++) {
+                m->table[r][0][j] = (uint32_t)(r + j) % 3;
+                m->table[r][1][j] = 4 * (uint32_t)j;
+                m->table[r][2][j] = (uint32_t)(r + j) % 3;
+                m->table[r][3][j] = 4 * (uint32_t)(RANKS - 1 - j);
+            }
+        run_moves(m);
+        for (int r = 0; r < RANKS; r++)
+            for (int j = 0; j < RANKS; j++)
+                for (int i = 0; i < 4; i++) {
+                    const int at = 4 * (places ? RANKS - 1 - j : j) + i;
+                    assert_true(m->out[r][at] == (i < (r + j) % 3 ? (float)(1000 * j + 4 * r + i) : -1.0f));
+                }
+        m->call = trn_cores_all_gather_v; /* now everybody gets what rank 0 was sent */
+        for (int r = 0; r < RANKS; r++)
+            for (int j = 0; j < RANKS; j++) m->table[r][2][j] = (uint32_t)j % 3;
+        run_moves(m);
+        for (int r = 0; r < RANKS; r++)
+            for (int j = 0; j < RANKS; j++)
+                for (int i = 0; i < 4; i++) {
+                    const int at = 4 * (places ? RANKS - 1 - j : j) + i;
+                    assert_true(m->out[r][at] == (i < j % 3 ? (float)(1000 * j + i) : -1.0f));
+                }
+        if (known) {
+            m->table[5][2][4] = 7;
+            const trn_cores_args args = chip_of(RANKS, 1);
+            refuse(&args, moves, m,
+                   "all_gather_v of rank 0 and others (instruction 0): rank 5 expects 7 elements of rank "
+                   "4, which sends 1");
+        }
+    }
+    moved *m = begin_moves(trn_cores_all_to_all_v, 2 * RANKS, 2 * RANKS);
+    const trn_cores_args args = chip_of(RANKS, 1);
+    m->table[3][0][2] = 5;
+    refuse(&args, moves, m,
+           "all_to_all_v of rank 0 and others (instruction 0): rank 3 sends 5 elements to rank 2, which "
+           "has room for 4");
+    m->table[3][1][2] = 30;
+    refuse(&args, moves, m,
+           "rank 3: instruction 0, all_to_all_v: metadata sends elements 30 to 34 to member 2; src has "
+           "32");
+}
+
+/* ---- HBM of a logical core ---- */
+
+static trn_status meets_in_hbm(trn_cores_rank *self, void *user)
+{
+    float *got = (float *)user;
+    trn_core *core = &self->core;
+    const int64_t shape[] = { 2, 8 }, other[] = { 2, 9 };
+    const bool odd = got[0] > 0 && self->rank == 3;
+    const trn_tensor both = trn_cores_hbm(self, "both", TRN_F32, 2, odd ? other : shape);
+    const trn_tensor tile = trn_core_sbuf(core, "tile", TRN_F32, 1, 8);
+    const trn_memset_args set = { .dst = tile, .value = (float)(1 + self->rank) };
+    trn_core_memset(core, &set);
+    const trn_dma_copy_args store = { .dst = trn_tensor_slice(both, 0, self->program_id, 1), .src = tile };
+    if (!odd) trn_core_dma_copy(core, &store);
+    const trn_cores_barrier_args wait = { .data = both };
+    if (trn_cores_barrier(self, &wait)) return TRN_OK;
+    const trn_dma_copy_args load = { .dst = tile, .src = trn_tensor_slice(both, 0, 1 - self->program_id, 1) };
+    if (trn_core_dma_copy(core, &load)) return TRN_OK;
+    memcpy(&got[self->rank], tile.data, sizeof(float));
+    return TRN_OK;
+}
+
+static void test_shared_hbm(void **state)
+{
+    (void)state;
+    float got[4] = { 0 };
+    const trn_cores_args args = chip_of(4, 2);
+    run(&args, meets_in_hbm, got);
+    trn_cores_end(&cores);
+    for (int r = 0; r < 4; r++) assert_true(got[r] == (float)(1 + (r ^ 1)));
+    refuse(&args, meets_in_hbm, got,
+           "HBM tensor 'both' has another format or shape for rank 2 than for rank 3, which share it");
+}
+
 /* ---- sendrecv and barrier ---- */
 
 typedef struct swapped {
@@ -396,6 +612,44 @@ static void test_collectives_take_what_is_expected(void **state)
         for (int r = 0; r < 64; r++) assert_true(cores.rank[r].core.time_s == cores.time_s);
         trn_cores_end(&cores);
     }
+}
+
+/* Two lists that share all chips share their links, too: each takes as long as if all bytes were its own. */
+static trn_status times_of_halves(trn_cores_rank *self, void *user)
+{
+    static const int lists[] = { 0, 2, 4, 6, 1, 3, 5, 7 };
+    const trn_tensor t = filled(&self->core, "t", TRN_BF16, 128, 256, 1);
+    trn_cores_collective_args a;
+    memset(&a, 0, sizeof a);
+    a.dst = a.src = t;
+    a.replica_group.rank = lists;
+    a.replica_group.count = 4;
+    a.replica_group.groups = 2;
+    (void)user;
+    return trn_cores_all_reduce(self, &a);
+}
+
+static void test_lists_share_links(void **state)
+{
+    (void)state;
+    trn_cores_args args = chip_of(8, 1);
+    args.cores_per_chip = 2;
+    run(&args, times_of_halves, NULL);
+    trn_collective_args a;
+    trn_cost cost;
+    const int chip[] = { 0, 1, 2, 3 };
+    memset(&a, 0, sizeof a);
+    a.net = &cores.net;
+    a.op = TRN_ALL_REDUCE;
+    a.bytes = 128 * 256 * 2;
+    a.chips = chip;
+    a.count = 4;
+    assert_int_equal(trn_collective_cost(&a, &cost), TRN_OK);
+    a.algorithm = cost.algorithm;
+    a.bytes *= 2;
+    assert_int_equal(trn_collective_cost(&a, &cost), TRN_OK);
+    for (int r = 0; r < 8; r++) assert_true(fabs(cores.rank[r].core.time_s - cost.expected_s) < 1e-12);
+    trn_cores_end(&cores);
 }
 
 /* ---- the host's threads ---- */
@@ -551,7 +805,7 @@ static void test_what_is_refused(void **state)
           "written" },
         { MEETS, 2, "rank 0: instruction 0, sendrecv: dst meets src" },
         { LNC_1, 1, "rank 0: instruction 0, sendrecv: lnc is 1; cores of a logical core send to each other" },
-        { AXIS, 1, "rank 0: instruction 0, all_reduce: collective_dim is 2; in SBUF it is 0 or 1" },
+        { AXIS, 1, "rank 0: instruction 0, all_reduce: collective_dim is 2; in SBUF it is 0" },
         { BAD_TARGET, 2, "rank 0: instruction 0, sendrecv: send_to_rank is 2; a logical core has cores 0 to 1" },
         { MIXED_MEMORY, 1,
           "rank 0: instruction 0, all_reduce: dst lies in HBM and src in SBUF; all lie in the same "
@@ -665,9 +919,14 @@ int main(void)
         cmocka_unit_test(test_all_reduce_is_the_host_functions),
         cmocka_unit_test(test_all_reduce_of_logical_cores),
         cmocka_unit_test(test_all_gather_joins),
+        cmocka_unit_test(test_reduce_scatter_and_all_to_all),
+        cmocka_unit_test(test_permutes),
+        cmocka_unit_test(test_as_many_as_the_metadata_say),
+        cmocka_unit_test(test_shared_hbm),
         cmocka_unit_test(test_sendrecv_swaps),
         cmocka_unit_test(test_barrier_orders_shared_memory),
         cmocka_unit_test(test_collectives_take_what_is_expected),
+        cmocka_unit_test(test_lists_share_links),
         cmocka_unit_test(test_threads_change_nothing),
         cmocka_unit_test(test_what_is_refused),
         cmocka_unit_test(test_which_cores_are_refused),

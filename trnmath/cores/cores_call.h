@@ -15,21 +15,32 @@
 
 /* ---- what it touches ---- */
 
+/* One operand of each kind, or one of each tensor. */
+TRNI_FN void trni_cores_more_views(trni_issue *issue, const trn_tensor *one, const trn_tensor *many, int count,
+                                   const char *const name[1 + TRN_CORES_TENSORS], unsigned role)
+{
+    if (!count) trni_issue_add(issue, name[0], one, role);
+    for (int i = 0; many && i < count && i < TRN_CORES_TENSORS; i++) trni_issue_add(issue, name[1 + i], &many[i], role);
+}
+
 TRNI_FN void trni_cores_more_collective(trni_issue *issue)
 {
-    static const char *const dst[] = { "dsts[0]", "dsts[1]", "dsts[2]", "dsts[3]",
-                                       "dsts[4]", "dsts[5]", "dsts[6]", "dsts[7]" };
-    static const char *const src[] = { "srcs[0]", "srcs[1]", "srcs[2]", "srcs[3]",
-                                       "srcs[4]", "srcs[5]", "srcs[6]", "srcs[7]" };
+#define TRNI_NAMES(x) \
+    { #x, #x "s[0]", #x "s[1]", #x "s[2]", #x "s[3]", #x "s[4]", #x "s[5]", #x "s[6]", #x "s[7]" }
+    static const char *const dst[] = TRNI_NAMES(dst), *const src[] = TRNI_NAMES(src), *const src1[] = TRNI_NAMES(src1);
+#undef TRNI_NAMES
     trn_cores_collective_args *a = &((trni_cores_ask *)issue->args)->collective;
-    if (!a->count) {
-        trni_issue_add(issue, "dst", &a->dst, TRNI_ROLE_WRITE);
-        trni_issue_add(issue, "src", &a->src, TRNI_ROLE_READ);
-    }
-    for (int i = 0; a->dsts && i < a->count && i < TRN_CORES_TENSORS; i++)
-        trni_issue_add(issue, dst[i], &a->dsts[i], TRNI_ROLE_WRITE);
-    for (int i = 0; a->srcs && i < a->count && i < TRN_CORES_TENSORS; i++)
-        trni_issue_add(issue, src[i], &a->srcs[i], TRNI_ROLE_READ);
+    trni_cores_more_views(issue, &a->dst, a->dsts, a->count, dst, TRNI_ROLE_WRITE);
+    trni_cores_more_views(issue, &a->src, a->srcs, a->count, src, TRNI_ROLE_READ);
+    trni_cores_more_views(issue, &a->src1, a->srcs1, a->count, src1, TRNI_ROLE_READ);
+    trni_issue_add(issue, "metadata", &a->metadata, TRNI_ROLE_READ);
+}
+
+/* An operand that plays no part for this rank. */
+TRNI_FN void trni_cores_forget(trni_cores_call *call, unsigned role)
+{
+    for (int i = 0; i < call->issue.count; i++)
+        if (call->issue.seen[i].role == role) call->issue.seen[i].tenant = NULL;
 }
 
 /* ---- who takes part ---- */
@@ -87,31 +98,44 @@ TRNI_FN trn_status trni_cores_check_group(trn_cores_rank *self, const trn_replic
                      self->post->list);
 }
 
-/* ---- collectives ---- */
+/* ---- collectives: views ---- */
+
+TRNI_DRIVER trn_status trni_cores_view(const trn_tensor *t, trn_format format, const char *name, trn_error *error)
+{
+    if (!t->rank) return trni_fail(error, TRN_EINVAL, "%s is missing", name);
+    if (t->format == format) return TRN_OK;
+    return trni_fail(error, TRN_EFORMAT, "%s is %s; the first src is %s, and all have its format", name,
+                     trn_format_name(t->format), trn_format_name(format));
+}
 
 TRNI_DRIVER trn_status trni_cores_views(trn_cores_rank *self, trni_cores_call *call)
 {
     const trn_cores_collective_args *a = &call->ask.collective;
+    const bool reduces = self->post->terms.op == TRNI_CORES_PERMUTE_IMPLICIT_REDUCE;
     trn_error *error = &self->core.failure;
-    if (a->count < 0 || a->count > TRN_CORES_TENSORS || (a->count && (!a->dsts || !a->srcs)))
-        return trni_fail(error, TRN_EINVAL, "count is %d; dsts and srcs have 1 to %d tensors", a->count,
-                         TRN_CORES_TENSORS);
+    trn_status status = TRN_OK;
+    if (a->count < 0 || a->count > TRN_CORES_TENSORS ||
+        (a->count && (!a->dsts || !a->srcs || (reduces && !a->srcs1))))
+        return trni_fail(error, TRN_EINVAL, "count is %d; dsts, srcs%s have 1 to %d tensors", a->count,
+                         reduces ? " and srcs1" : "", TRN_CORES_TENSORS);
     call->tensors = a->count ? a->count : 1;
-    for (int i = 0; i < call->tensors; i++) {
+    for (int i = 0; i < call->tensors && !status; i++) {
         call->dst[i] = a->count ? a->dsts[i] : a->dst;
         call->src[i] = a->count ? a->srcs[i] : a->src;
-        if (!call->dst[i].rank || !call->src[i].rank)
-            return trni_fail(error, TRN_EINVAL, "%s is missing", call->src[i].rank ? "dst" : "src");
-        if (call->dst[i].format != call->src[0].format || call->src[i].format != call->src[0].format)
-            return trni_fail(error, TRN_EFORMAT, "dst is %s and src is %s; all have the same format",
-                             trn_format_name(call->dst[i].format), trn_format_name(call->src[i].format));
+        if (reduces) call->src1[i] = a->count ? a->srcs1[i] : a->src1;
+        status = trni_cores_view(&call->src[i], call->src[0].format, "src", error);
+        if (!status) status = trni_cores_view(&call->dst[i], call->src[0].format, "dst", error);
+        if (!status && reduces) status = trni_cores_view(&call->src1[i], call->src[0].format, "src1", error);
     }
-    return TRN_OK;
+    return status;
 }
 
+/* All lie in the same memory, which has to be one that there may be. */
 TRNI_DRIVER trn_status trni_cores_spaces(trn_cores_rank *self, const trni_cores_call *call)
 {
     const trni_issue *issue = &call->issue;
+    const int sbuf_dim = call->kind->sbuf_dim;
+    const bool channels = self->post->terms.op >= TRNI_CORES_PERMUTE_IMPLICIT;
     trn_error *error = &self->core.failure;
     const trni_seen *first = NULL;
     for (int i = 0; i < issue->count; i++) {
@@ -121,14 +145,17 @@ TRNI_DRIVER trn_status trni_cores_spaces(trn_cores_rank *self, const trni_cores_
         if (s->space != first->space)
             return trni_fail(error, TRN_ELIMIT, "%s lies in %s and %s in %s; all lie in the same memory", first->name,
                              trn_space_name(first->space), s->name, trn_space_name(s->space));
-        if (s->memory && (s->view->rank != 2 || call->tensors > 1))
+        if (s->memory && sbuf_dim < 0)
+            return trni_fail(error, TRN_ELIMIT, "%s lies in %s; it has to be in HBM", s->name,
+                             trn_space_name(s->space));
+        if (s->memory && !channels && (s->view->rank != 2 || call->tensors > 1))
             return trni_fail(error, TRN_ELIMIT, "%s has rank %d; in SBUF there is one tensor, of 2 axes", s->name,
                              s->view->rank);
     }
-    const int dim = call->ask.collective.collective_dim, most = first && first->memory ? 1 : 0;
+    const int dim = call->ask.collective.collective_dim, most = first && first->memory ? sbuf_dim : 0;
     if (dim < 0 || dim > most)
-        return trni_fail(error, TRN_ELIMIT, "collective_dim is %d; in %s it is %s", dim, most ? "SBUF" : "HBM",
-                         most ? "0 or 1" : "0");
+        return trni_fail(error, TRN_ELIMIT, "collective_dim is %d; in %s it is %s", dim,
+                         first && first->memory ? "SBUF" : "HBM", most ? "0 or 1" : "0");
     return TRN_OK;
 }
 
@@ -137,10 +164,11 @@ TRNI_DRIVER trn_status trni_cores_shapes(const trn_tensor *large, const char *la
                                          const char *small_name, int dim, int n, trn_error *error)
 {
     trn_tensor expected = *small;
-    if (expected.shape[dim] > INT64_MAX / n)
-        return trni_fail(error, TRN_ESHAPE, "%s is larger than anything by %d", small_name, n);
-    expected.shape[dim] *= n;
     char text[64];
+    if (dim >= small->rank || expected.shape[dim] > INT64_MAX / n)
+        return trni_fail(error, TRN_ESHAPE, "%s has no axis %d that %d of it could be joined along", small_name, dim,
+                         n);
+    expected.shape[dim] *= n;
     snprintf(text, sizeof text, "%d times %s along axis %d", n, small_name, dim);
     return trni_check_same_shape(large, large_name, &expected, text, error);
 }
@@ -155,20 +183,32 @@ TRNI_FN trn_tensor trni_cores_cut(trn_tensor t, int dim, int n)
     return trn_tensor_permuted(t, axis);
 }
 
+TRNI_FN bool trni_cores_reduces(int op) { return op == TRNI_CORES_ALL_REDUCE || op == TRNI_CORES_REDUCE_SCATTER; }
+
+TRNI_DRIVER trn_status trni_cores_check_op(const trn_cores_rank *self, const trn_cores_collective_args *a,
+                                           trn_error *error)
+{
+    const bool add = !a->op || a->op == TRN_ALU_ADD;
+    const bool order = a->op == TRN_ALU_MAXIMUM || a->op == TRN_ALU_MINIMUM;
+    if (add || (order && trni_cores_reduces(self->post->terms.op))) return TRN_OK;
+    return trni_fail(error, TRN_EUNSUPPORTED, "op is %s; there is add, and maximum and minimum where all ranks reduce",
+                     trn_alu_name(a->op));
+}
+
 TRNI_DRIVER trn_status trni_cores_check_collective(trn_cores_rank *self, trni_cores_call *call)
 {
     const trn_cores_collective_args *a = &call->ask.collective;
     trn_error *error = &self->core.failure;
     trn_status status = trni_cores_views(self, call);
     if (!status) status = trni_cores_spaces(self, call);
-    if (!status) status = trni_cores_check_group(self, &a->replica_group, error);
+    if (!status && self->post->terms.op != TRNI_CORES_PERMUTE)
+        status = trni_cores_check_group(self, &a->replica_group, error);
     if (!status) status = trni_check_rounding(a->rounding, a->sr_bits, error);
-    if (!status && a->op && a->op != TRN_ALU_ADD)
-        status = trni_fail(error, TRN_EUNSUPPORTED, "op is %s; sums are there", trn_alu_name(a->op));
+    if (!status) status = trni_cores_check_op(self, a, error);
     return status;
 }
 
-TRNI_FN trn_status trni_cores_check_all_reduce(trn_cores_rank *self, trni_cores_call *call)
+TRNI_FN trn_status trni_cores_check_same(trn_cores_rank *self, trni_cores_call *call)
 {
     trn_status status = trni_cores_check_collective(self, call);
     for (int i = 0; i < call->tensors && !status; i++)
@@ -176,13 +216,156 @@ TRNI_FN trn_status trni_cores_check_all_reduce(trn_cores_rank *self, trni_cores_
     return status;
 }
 
-TRNI_FN trn_status trni_cores_check_all_gather(trn_cores_rank *self, trni_cores_call *call)
+TRNI_FN trn_status trni_cores_check_gather(trn_cores_rank *self, trni_cores_call *call)
 {
     trn_status status = trni_cores_check_collective(self, call);
     const int dim = call->ask.collective.collective_dim, n = self->post->members;
     for (int i = 0; i < call->tensors && !status; i++) {
         status = trni_cores_shapes(&call->dst[i], "dst", &call->src[i], "src", dim, n, &self->core.failure);
         if (!status) call->dst[i] = trni_cores_cut(call->dst[i], dim, n);
+    }
+    return status;
+}
+
+TRNI_FN trn_status trni_cores_check_scatter(trn_cores_rank *self, trni_cores_call *call)
+{
+    trn_status status = trni_cores_check_collective(self, call);
+    for (int i = 0; i < call->tensors && !status; i++)
+        status = trni_cores_shapes(&call->src[i], "src", &call->dst[i], "dst", 0, self->post->members,
+                                   &self->core.failure);
+    return status;
+}
+
+TRNI_FN trn_status trni_cores_check_all_to_all(trn_cores_rank *self, trni_cores_call *call)
+{
+    trn_status status = trni_cores_check_same(self, call);
+    for (int i = 0; i < call->tensors && !status; i++)
+        if (call->src[i].shape[0] % self->post->members)
+            status = trni_fail(&self->core.failure, TRN_ESHAPE, "src has size %lld on axis 0, which %d ranks cannot "
+                               "share", (long long)call->src[i].shape[0], self->post->members);
+    return status;
+}
+
+/* ---- collectives: as many as the metadata say ---- */
+
+/* As a run of elements; rank 0: it is none. */
+TRNI_FN trn_tensor trni_cores_flat(trn_tensor t)
+{
+    while (t.rank > 1) t = trn_tensor_merge(t, t.rank - 2);
+    return t.rank && t.shape[0] > 1 && t.stride[0] > 1 ? trni_no_tensor() : t;
+}
+
+TRNI_DRIVER trn_status trni_cores_metadata(trn_cores_rank *self, const trn_cores_collective_args *a, trn_error *error)
+{
+    const trn_tensor *m = &a->metadata;
+    const int rows = a->has_rdispls ? 4 : a->recv_counts_known ? 3 : 2, n = self->post->members;
+    if (m->rank != 2 || m->format != TRN_U32 || m->shape[0] < rows || m->shape[0] > 4 || m->shape[1] != n)
+        return trni_fail(error, TRN_ESHAPE, "metadata has rank %d; it is uint32 [%d%s, %d]", m->rank, rows,
+                         rows < 4 ? " or more, up to 4" : "", n);
+    for (int row = 0; row < rows; row++)
+        for (int i = 0; i < n; i++) {
+            const trn_tensor one = trn_tensor_slice(trn_tensor_slice(*m, 0, row, 1), 1, i, 1);
+            memcpy(&self->post->table[row * n + i], one.data, sizeof(uint32_t));
+        }
+    const bool gather = self->post->terms.op == TRNI_CORES_ALL_GATHER_V;
+    for (int i = 1; i < n && gather; i++) { /* the first column counts */
+        self->post->table[i] = self->post->table[0];
+        self->post->table[n + i] = self->post->table[n];
+    }
+    return TRN_OK;
+}
+
+TRNI_FN trn_status trni_cores_check_v(trn_cores_rank *self, trni_cores_call *call)
+{
+    const trn_cores_collective_args *a = &call->ask.collective;
+    trn_error *error = &self->core.failure;
+    trn_status status = trni_cores_check_collective(self, call);
+    if (!status && a->count)
+        status = trni_fail(error, TRN_EINVAL, "count is %d; there is one src and one dst", a->count);
+    if (!status) status = trni_cores_metadata(self, a, error);
+    if (status) return status;
+    call->src[0] = trni_cores_flat(call->src[0]);
+    call->dst[0] = trni_cores_flat(call->dst[0]);
+    if (!call->src[0].rank || !call->dst[0].rank)
+        return trni_fail(error, TRN_EUNSUPPORTED, "%s is not a run of elements", call->src[0].rank ? "dst" : "src");
+    if (trn_tensor_overlap(call->src[0], call->dst[0])) return trni_fail(error, TRN_EINVAL, "dst meets src");
+    const uint32_t *table = self->post->table;
+    for (int i = 0, n = self->post->members; i < n; i++)
+        if (table[i] && (int64_t)table[i] + table[n + i] > call->src[0].shape[0])
+            return trni_fail(error, TRN_EINVAL, "metadata sends elements %u to %lld to member %d; src has %lld",
+                             (unsigned)table[n + i], (long long)table[n + i] + table[i] - 1, i,
+                             (long long)call->src[0].shape[0]);
+    self->post->room = call->dst[0].shape[0];
+    return TRN_OK;
+}
+
+/* ---- collectives: from one to one ---- */
+
+TRNI_DRIVER trn_status trni_cores_pairs(trn_cores_rank *self, const trn_cores_collective_args *a, trn_error *error)
+{
+    trni_cores_post *post = self->post;
+    uint8_t *mark = self->call->mark; /* 1: sends, 2: receives */
+    if (a->pairs < 1 || a->pairs > self->rank_ids || !a->source_target_pairs)
+        return trni_fail(error, TRN_EINVAL, "source_target_pairs has %d pairs; there are %d ranks",
+                         a->source_target_pairs ? a->pairs : 0, self->rank_ids);
+    memset(mark, 0, (size_t)self->cores->ranks);
+    post->to = post->from = -1;
+    for (int i = 0; i < a->pairs; i++) {
+        const int source = a->source_target_pairs[i][0], target = a->source_target_pairs[i][1];
+        if (source < 0 || source >= self->rank_ids || target < 0 || target >= self->rank_ids || (mark[source] & 1) ||
+            (mark[target] & 2))
+            return trni_fail(error, TRN_EINVAL,
+                             "source_target_pairs[%d] is (%d, %d); each of 0 to %d may send once and "
+                             "receive once",
+                             i, source, target, self->rank_ids - 1);
+        mark[source] |= 1;
+        mark[target] |= 2;
+        if (source == self->rank_id) post->to = target;
+        if (target == self->rank_id) post->from = source;
+    }
+    post->list = post->members = 0;
+    for (int id = 0; id < self->rank_ids; id++)
+        if (mark[id]) post->member[post->members++] = id * self->programs + self->program_id;
+    return TRN_OK;
+}
+
+TRNI_FN trn_status trni_cores_check_permute(trn_cores_rank *self, trni_cores_call *call)
+{
+    const trn_cores_collective_args *a = &call->ask.collective;
+    trn_error *error = &self->core.failure;
+    trn_status status = trni_cores_check_same(self, call);
+    if (!status && a->count)
+        status = trni_fail(error, TRN_EINVAL, "count is %d; there is one src and one dst", a->count);
+    if (!status) status = trni_cores_pairs(self, a, error);
+    if (status) return status;
+    if (trn_tensor_overlap(call->dst[0], call->src[0])) return trni_fail(error, TRN_EINVAL, "dst meets src");
+    if (self->post->to < 0) trni_cores_forget(call, TRNI_ROLE_READ);
+    if (self->post->from < 0) trni_cores_forget(call, TRNI_ROLE_WRITE);
+    return TRN_OK;
+}
+
+enum { TRNI_CORES_CHANNELS = 4 };
+
+TRNI_FN trn_status trni_cores_check_ring(trn_cores_rank *self, trni_cores_call *call)
+{
+    const trn_cores_collective_args *a = &call->ask.collective;
+    trn_error *error = &self->core.failure;
+    trn_status status = trni_cores_check_same(self, call);
+    const bool reduces = self->post->terms.op == TRNI_CORES_PERMUTE_IMPLICIT_REDUCE;
+    if (!status && call->tensors > TRNI_CORES_CHANNELS)
+        status = trni_fail(error, TRN_ELIMIT, "count is %d; there are %d channels", call->tensors, TRNI_CORES_CHANNELS);
+    for (int i = 0; i < call->tensors && !status; i++) {
+        const int channel = a->channel_ids ? a->channel_ids[i] : i;
+        bool twice = false;
+        for (int k = 0; k < i; k++) twice = twice || self->post->terms.channel[k] == channel;
+        self->post->terms.channel[i] = channel;
+        if (channel < 0 || channel >= TRNI_CORES_CHANNELS || twice)
+            status = trni_fail(error, TRN_EINVAL, "channel_ids[%d] is %d; each of 0 to %d may be there once", i,
+                               channel, TRNI_CORES_CHANNELS - 1);
+        if (!status && reduces)
+            status = trni_check_same_shape(&call->src1[i], "src1", &call->src[i], "src", error);
+        if (!status && trn_tensor_overlap(call->dst[i], call->src[i]))
+            status = trni_fail(error, TRN_EINVAL, "dst meets src");
     }
     return status;
 }
@@ -199,6 +382,8 @@ TRNI_FN void trni_cores_ready_collective(trn_cores_rank *self, trni_cores_call *
     t->sr_bits = a->sr_bits;
     t->seed = a->seed;
     t->stream = a->stream;
+    t->recv_counts_known = a->recv_counts_known;
+    t->has_rdispls = a->has_rdispls;
     self->post->ready_s = fmax(trni_issue_ready(&call->issue), call->lane.free_s);
 }
 
@@ -311,15 +496,15 @@ TRNI_FN void trni_cores_ready_sendrecv(trn_cores_rank *self, trni_cores_call *ca
 
 /* ---- the post ---- */
 
-TRNI_FN void trni_cores_post_terms(trni_cores_post *post, int op, const trni_cores_call *call)
+TRNI_FN void trni_cores_post_terms(trni_cores_post *post, const trni_cores_call *call)
 {
     trni_cores_terms *t = &post->terms;
-    t->op = op;
+    const bool flat = t->op == TRNI_CORES_ALL_GATHER_V || t->op == TRNI_CORES_ALL_TO_ALL_V;
     t->tensors = call->tensors;
     for (int i = 0; i < call->tensors; i++) {
         t->format[i] = (int)call->src[i].format;
         t->rank[i] = call->src[i].rank;
-        memcpy(t->shape[i], call->src[i].shape, sizeof t->shape[i]);
+        if (!flat) memcpy(t->shape[i], call->src[i].shape, sizeof t->shape[i]);
     }
 }
 
@@ -329,6 +514,7 @@ TRNI_FN trn_status trni_cores_call_begin(trn_cores_rank *self, const trni_cores_
 {
     trni_cores_call *call = self->call;
     trni_issue *issue = &call->issue;
+    call->kind = kind;
     call->ask = *ask;
     call->tensors = 0;
     issue->core = &self->core;
@@ -338,11 +524,12 @@ TRNI_FN trn_status trni_cores_call_begin(trn_cores_rank *self, const trni_cores_
     issue->count = issue->parts = 0;
     issue->start_s = issue->end_s = issue->cycles = issue->seconds = 0;
     memset(&self->post->terms, 0, sizeof self->post->terms);
+    self->post->terms.op = op;
     trn_status status = trni_issue_gather(issue);
-    if (!status) status = trni_issue_check(issue);
     if (!status) status = kind->check(self, call);
+    if (!status) status = trni_issue_check(issue);
     if (status) return trni_issue_failed(issue, status, error);
-    trni_cores_post_terms(self->post, op, call);
+    trni_cores_post_terms(self->post, call);
     kind->ready(self, call);
     self->post->instruction = self->core.instructions;
     return TRN_OK;

@@ -93,6 +93,17 @@ TRNI_FN void *trni_gate_thread(void *user)
     return NULL;
 }
 
+/* Around what several kernels may do at once; a kernel alone has no gate. */
+TRNI_FN void trni_gate_lock(trn_cores *cores)
+{
+    if (cores->work->gate) pthread_mutex_lock(&cores->work->gate->lock);
+}
+
+TRNI_FN void trni_gate_unlock(trn_cores *cores)
+{
+    if (cores->work->gate) pthread_mutex_unlock(&cores->work->gate->lock);
+}
+
 /* Everybody who is ready runs, until none runs. */
 TRNI_FN void trni_gate_round(trn_cores *cores)
 {
@@ -147,6 +158,8 @@ TRNI_FN void trni_gate_free(trni_cores_gate *gate, int ranks)
 #else
 
 TRNI_FN void trni_gate_wait(trn_cores_rank *self) { (void)self; }
+TRNI_FN void trni_gate_lock(trn_cores *cores) { (void)cores; }
+TRNI_FN void trni_gate_unlock(trn_cores *cores) { (void)cores; }
 
 #endif
 

@@ -13,7 +13,12 @@
 
 TRNI_FN const char *trni_cores_name(int op)
 {
-    static const char *const name[TRNI_CORES_OPS] = { "core_barrier", "sendrecv", "all_reduce", "all_gather" };
+    static const char *const name[TRNI_CORES_OPS] = {
+        "core_barrier",       "sendrecv",                    "all_reduce",
+        "all_gather",         "reduce_scatter",              "all_to_all",
+        "all_gather_v",       "all_to_all_v",                "collective_permute",
+        "collective_permute_implicit", "collective_permute_implicit_reduce",
+    };
     return (unsigned)op < TRNI_CORES_OPS ? name[op] : "nothing";
 }
 
@@ -77,7 +82,9 @@ TRNI_FN trn_status trni_cores_alike_numbers(const trni_cores_post *a, int first,
 #define TRNI_TERM(field) { #field, offsetof(trni_cores_terms, field) }
     static const trni_cores_term row[] = { TRNI_TERM(tensors),    TRNI_TERM(dim),      TRNI_TERM(alu),
                                            TRNI_TERM(algorithm),  TRNI_TERM(accumulate), TRNI_TERM(rounding),
-                                           TRNI_TERM(sr_bits) };
+                                           TRNI_TERM(sr_bits),    TRNI_TERM(recv_counts_known),
+                                           TRNI_TERM(has_rdispls), TRNI_TERM(channel[0]), TRNI_TERM(channel[1]),
+                                           TRNI_TERM(channel[2]), TRNI_TERM(channel[3]) };
 #undef TRNI_TERM
     for (unsigned i = 0; i < sizeof row / sizeof row[0]; i++) {
         int x, y;

@@ -12,6 +12,7 @@
 
 #include "cores_call.h"
 #include "cores_gate.h"
+#include "cores_shared.h"
 #include "cores_values.h"
 
 /* ---- the kinds of calls ---- */
@@ -25,15 +26,29 @@ TRNI_FN const trni_cores_kind *trni_cores_kind_of(int op)
     static const trni_cores_kind kind[TRNI_CORES_OPS] = {
         { TRNI_CORES_ORDER("core_barrier", NULL,
                            { "data", offsetof(trn_cores_barrier_args, data), TRNI_ROLE_WRITE }),
-          trni_cores_check_barrier, trni_cores_ready_barrier, trni_cores_run_barrier },
+          -1, trni_cores_check_barrier, trni_cores_ready_barrier, trni_cores_run_barrier },
         { TRNI_CORES_ORDER("sendrecv", NULL,
                            { "dst", offsetof(trn_cores_sendrecv_args, dst), TRNI_ROLE_WRITE | TRNI_ROLE_SBUF },
                            { "src", offsetof(trn_cores_sendrecv_args, src), TRNI_ROLE_READ | TRNI_ROLE_SBUF }),
-          trni_cores_check_sendrecv, trni_cores_ready_sendrecv, trni_cores_run_sendrecv },
-        { TRNI_CORES_COLLECTIVE_OF("all_reduce"), trni_cores_check_all_reduce, trni_cores_ready_collective,
+          0, trni_cores_check_sendrecv, trni_cores_ready_sendrecv, trni_cores_run_sendrecv },
+        { TRNI_CORES_COLLECTIVE_OF("all_reduce"), 0, trni_cores_check_same, trni_cores_ready_collective,
           trni_cores_run_all_reduce },
-        { TRNI_CORES_COLLECTIVE_OF("all_gather"), trni_cores_check_all_gather, trni_cores_ready_collective,
+        { TRNI_CORES_COLLECTIVE_OF("all_gather"), 1, trni_cores_check_gather, trni_cores_ready_collective,
           trni_cores_run_all_gather },
+        { TRNI_CORES_COLLECTIVE_OF("reduce_scatter"), 0, trni_cores_check_scatter, trni_cores_ready_collective,
+          trni_cores_run_reduce_scatter },
+        { TRNI_CORES_COLLECTIVE_OF("all_to_all"), -1, trni_cores_check_all_to_all, trni_cores_ready_collective,
+          trni_cores_run_all_to_all },
+        { TRNI_CORES_COLLECTIVE_OF("all_gather_v"), -1, trni_cores_check_v, trni_cores_ready_collective,
+          trni_cores_run_v },
+        { TRNI_CORES_COLLECTIVE_OF("all_to_all_v"), -1, trni_cores_check_v, trni_cores_ready_collective,
+          trni_cores_run_v },
+        { TRNI_CORES_COLLECTIVE_OF("collective_permute"), -1, trni_cores_check_permute, trni_cores_ready_collective,
+          trni_cores_run_permute },
+        { TRNI_CORES_COLLECTIVE_OF("collective_permute_implicit"), 0, trni_cores_check_ring,
+          trni_cores_ready_collective, trni_cores_run_ring },
+        { TRNI_CORES_COLLECTIVE_OF("collective_permute_implicit_reduce"), 0, trni_cores_check_ring,
+          trni_cores_ready_collective, trni_cores_run_ring },
     };
     return &kind[op];
 }
@@ -97,7 +112,9 @@ TRNI_FN void trni_cores_settle(trn_cores *cores)
 {
     trn_status status = cores->failure.status;
     cores->rounds++;
-    if (!status && !(status = trni_cores_broken(cores)) && trni_cores_count(cores, TRNI_CORES_WAITS))
+    if (!status) status = trni_cores_broken(cores);
+    if (!status) status = trni_cores_check_shared(cores);
+    if (!status && trni_cores_count(cores, TRNI_CORES_WAITS))
         status = trni_cores_match(cores) ? trni_cores_meet(cores) : trni_cores_stuck(cores, &cores->failure);
     if (status) trni_cores_fail(cores);
 }
@@ -120,6 +137,10 @@ TRNI_FN trn_status trni_cores_call_run(trn_cores_rank *self, int op, const trni_
     if (core->failure.status) return core->failure.status;
     const trn_status status = trni_cores_call_begin(self, trni_cores_kind_of(op), op, ask, error);
     if (status) return status;
+    if (op == TRNI_CORES_PERMUTE && self->post->to < 0 && self->post->from < 0) { /* in no pair */
+        core->instructions++;
+        return TRN_OK;
+    }
     trni_cores_wait(self);
     if (core->failure.status && error) *error = core->failure;
     return core->failure.status;
@@ -226,6 +247,9 @@ TRNI_FN void trni_cores_free(trn_cores *cores)
         free(work->mark);
         free(work->matched);
         free(work->chip);
+        free(work->target);
+        free(work->table);
+        trni_cores_free_shared(work);
     }
     free(work);
     cores->rank = NULL;
@@ -245,9 +269,11 @@ TRNI_DRIVER trn_status trni_cores_allocate(trn_cores *cores)
         work->mark = (uint8_t *)calloc(n * n, 1);
         work->matched = (bool *)calloc(n, sizeof *work->matched);
         work->chip = (int *)calloc(n, sizeof *work->chip);
+        work->target = (int *)calloc(n, sizeof *work->target);
+        work->table = (uint32_t *)calloc(4 * n * n, sizeof *work->table);
     }
     if (!work || !cores->rank || !work->post || !work->call || !work->member || !work->mark || !work->matched ||
-        !work->chip)
+        !work->chip || !work->target || !work->table)
         return trni_fail(&cores->failure, TRN_ENOSPC, "could not allocate %d ranks", cores->ranks);
     return TRN_OK;
 }
@@ -266,6 +292,7 @@ TRNI_FN trn_status trni_cores_begin_rank(trn_cores *cores, int r)
     self->post = &cores->work->post[r];
     self->call = &cores->work->call[r];
     self->post->member = cores->work->member + (size_t)r * (size_t)cores->ranks;
+    self->post->table = cores->work->table + 4 * (size_t)r * (size_t)cores->ranks;
     self->call->mark = cores->work->mark + (size_t)r * (size_t)cores->ranks;
     args.memory = NULL;
     args.trace = NULL;

@@ -18,6 +18,13 @@ typedef enum trni_cores_op {
     TRNI_CORES_SENDRECV,
     TRNI_CORES_ALL_REDUCE,
     TRNI_CORES_ALL_GATHER,
+    TRNI_CORES_REDUCE_SCATTER,
+    TRNI_CORES_ALL_TO_ALL,
+    TRNI_CORES_ALL_GATHER_V,
+    TRNI_CORES_ALL_TO_ALL_V,
+    TRNI_CORES_PERMUTE,
+    TRNI_CORES_PERMUTE_IMPLICIT,
+    TRNI_CORES_PERMUTE_IMPLICIT_REDUCE,
     TRNI_CORES_OPS
 } trni_cores_op;
 
@@ -29,7 +36,8 @@ typedef enum trni_cores_state {
 
 /* What all who take part in a call have to say alike. */
 typedef struct trni_cores_terms {
-    int op, tensors, dim, alu, algorithm, accumulate, rounding, sr_bits;
+    int op, tensors, dim, alu, algorithm, accumulate, rounding, sr_bits, recv_counts_known, has_rdispls;
+    int channel[TRN_CORES_TENSORS];
     uint64_t seed, stream;
     int format[TRN_CORES_TENSORS], rank[TRN_CORES_TENSORS];
     int64_t shape[TRN_CORES_TENSORS][TRN_MAX_RANK]; /* of the sources */
@@ -43,8 +51,10 @@ typedef struct trni_cores_post {
     trni_cores_terms terms;
     int list;             /* of the replica group */
     int members;          /* of that list, in member[]: ranks in its order */
-    int to, from, pipe;   /* sendrecv: ranks */
+    int to, from, pipe;   /* sendrecv: ranks; permute: rank_ids, -1 = none */
+    int64_t room;         /* _v: elements of dst */
     int *member;          /* [ranks] */
+    uint32_t *table;      /* [4][ranks] _v: metadata by member */
 } trni_cores_post;
 
 typedef union trni_cores_ask {
@@ -55,10 +65,12 @@ typedef union trni_cores_ask {
 
 /* The same call, for its own core. */
 typedef struct trni_cores_call {
+    const struct trni_cores_kind *kind;
     trni_cores_ask ask;
     trni_issue issue;
     int tensors;
     trn_tensor src[TRN_CORES_TENSORS], dst[TRN_CORES_TENSORS]; /* as trn_collective.h takes them */
+    trn_tensor src1[TRN_CORES_TENSORS];
     trni_lane lane;       /* collectives of a core follow each other */
     uint8_t *mark;        /* [ranks] room for checks */
     struct trni_cores_seat *seat;
@@ -70,19 +82,38 @@ typedef struct trni_cores {
     trni_cores_post *post; /* [ranks] */
     trni_cores_call *call; /* [ranks] */
     int *member;           /* [ranks][ranks] */
+    uint32_t *table;       /* [ranks][4][ranks] */
     uint8_t *mark;         /* [ranks][ranks] */
     bool *matched;         /* [ranks] */
-    int *chip;             /* [ranks] room for one list */
+    int *chip;             /* [ranks] room for one list, */
+    int *target;           /* [ranks] and whom each sends to */
+    struct trni_cores_shared *shared; /* tensors of logical cores */
     struct trni_cores_gate *gate;
 } trni_cores;
 
 /* How a call is checked on its own core, matched, and carried out. */
 typedef struct trni_cores_kind {
     trni_order order;
+    int sbuf_dim;          /* collectives: the largest axis in SBUF; -1 = not in SBUF */
     trn_status (*check)(trn_cores_rank *self, trni_cores_call *call);
     void (*ready)(trn_cores_rank *self, trni_cores_call *call);
     trn_status (*run)(trn_cores *cores, int first); /* all posts of its list are there, and alike */
 } trni_cores_kind;
+
+/* A tensor that a logical core's cores share. */
+typedef struct trni_cores_shared {
+    struct trni_cores_shared *next;
+    char name[TRNI_TILE_NAME];
+    int rank_id, rank;     /* rank: the lowest that asked for it */
+    trn_tensor tensor;
+} trni_cores_shared;
+
+/* In a ring of n, whose data member `at` has after so many steps. */
+TRNI_FN int64_t trni_ring_source(int64_t at, int64_t steps, int64_t n, int channel)
+{
+    const int64_t back = channel % 2 ? -(steps % n) : steps % n;
+    return ((at - back) % n + n) % n;
+}
 
 /* The rank of a core of self's logical core. */
 TRNI_FN int trni_cores_sibling(const trn_cores_rank *self, int program_id)

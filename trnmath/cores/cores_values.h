@@ -61,6 +61,7 @@ TRNI_FN void trni_cores_question(const trn_cores *cores, const trni_cores_post *
     a->op = op;
     a->algorithm = (trn_algorithm)t->algorithm;
     a->ranks_per_chip = trni_cores_per_chip(cores, post);
+    if (!a->ranks_per_chip) a->ranks_per_chip = 1; /* a permute's list, which is not asked for */
     a->count = post->members / a->ranks_per_chip;
     a->chips = cores->work->chip;
     for (int i = 0; i < a->count; i++)
@@ -76,13 +77,23 @@ TRNI_FN void trni_cores_question(const trn_cores *cores, const trni_cores_post *
     a->bytes = trni_cores_bytes(post);
 }
 
+/* Of a permute: all ranks of the run with the caller's program_id, whether they send or not. */
+TRNI_FN void trni_cores_question_all(const trn_cores *cores, const trni_cores_post *post, trn_collective_args *a)
+{
+    trni_cores_question(cores, post, TRN_PERMUTE, a);
+    a->ranks_per_chip = cores->cores_per_chip / cores->lnc;
+    a->count = cores->ranks / cores->cores_per_chip;
+    for (int i = 0; i < a->count; i++) cores->work->chip[i] = trni_cores_chip(cores, i * cores->cores_per_chip);
+    a->targets = cores->work->target;
+}
+
 /* How many calls of this round use the same chips in the same way, this one among them. */
 TRNI_FN int trni_cores_sharers(const trn_cores *cores, const trni_cores_post *post)
 {
     int sharers = 0;
     for (int r = 0; r < cores->ranks; r++) {
         const trni_cores_post *p = &cores->work->post[r];
-        if (!cores->work->matched[r] || p->state != TRNI_CORES_WAITS || p->terms.op != post->terms.op) continue;
+        if (!cores->work->matched[r] || p->terms.op != post->terms.op) continue;
         if (p->members != post->members || p->member[0] != r) continue;
         bool same = true;
         for (int i = 0; i < p->members && same; i++)
@@ -93,13 +104,14 @@ TRNI_FN int trni_cores_sharers(const trn_cores *cores, const trni_cores_post *po
 }
 
 /* The algorithm is the one for this list's bytes, and its time that of the bytes of all that share its chips. */
-TRNI_FN trn_status trni_cores_seconds(trn_cores *cores, trn_collective_args *a, int sharers, double *seconds)
+TRNI_FN trn_status trni_cores_seconds(const trn_cores *cores, const trn_collective_args *a, int sharers,
+                                      double *seconds)
 {
     trn_cost cost;
+    trn_collective_args all = *a;
     trn_status status = trn_collective_cost(a, &cost);
     if (status) return status;
-    trn_collective_args all = *a;
-    all.algorithm = a->op == TRN_PERMUTE ? a->algorithm : cost.algorithm;
+    if (a->op != TRN_PERMUTE) all.algorithm = cost.algorithm;
     all.bytes = a->bytes > TRNI_MOST_BYTES / sharers ? TRNI_MOST_BYTES : a->bytes * sharers;
     if (sharers > 1) status = trn_collective_cost(&all, &cost);
     *seconds = cores->args.uncalibrated ? cost.time_s : cost.expected_s;
@@ -108,24 +120,45 @@ TRNI_FN trn_status trni_cores_seconds(trn_cores *cores, trn_collective_args *a, 
 
 /* ---- collectives: the answer ---- */
 
-TRNI_FN trn_status trni_cores_tensors(trn_cores *cores, const trni_cores_post *post, trn_collective_args *a)
+/* A call that has met, while it is carried out. */
+typedef struct trni_cores_deed {
+    trn_cores *cores;
+    const trni_cores_post *post;
+    int first, sharers;
+    trn_collective_args a;
+    trn_tensor *view; /* [2 n] what a.src and a.dst show */
+    double seconds;
+    trn_error why;
+} trni_cores_deed;
+
+TRNI_FN trn_status trni_deed_begin(trni_cores_deed *d, trn_cores *cores, int first, trn_collective op)
 {
-    trn_status status = TRN_OK;
-    const size_t n = (size_t)post->members;
-    trn_tensor *view = (trn_tensor *)malloc(2 * n * sizeof *view);
-    if (!view) return trni_fail(a->error, TRN_ENOSPC, "could not allocate the views of %d ranks", post->members);
-    a->src = view;
-    a->dst = view + n;
-    for (int i = 0; i < post->terms.tensors && !status; i++) {
-        for (size_t k = 0; k < n; k++) {
-            const trni_cores_call *call = &cores->work->call[post->member[k]];
-            a->src[k] = call->src[i];
-            a->dst[k] = call->dst[i];
-        }
-        if (trn_tensor_elements(a->src[0])) status = trn_collective_run(a);
+    memset(d, 0, sizeof *d);
+    d->cores = cores;
+    d->first = first;
+    d->post = &cores->work->post[first];
+    d->sharers = trni_cores_sharers(cores, d->post);
+    trni_cores_question(cores, d->post, op, &d->a);
+    d->a.error = &d->why;
+    d->view = (trn_tensor *)calloc(2 * (size_t)cores->ranks, sizeof *d->view);
+    if (!d->view) return trni_fail(&d->why, TRN_ENOSPC, "could not allocate the views of %d ranks", cores->ranks);
+    d->a.src = d->view;
+    d->a.dst = d->view + cores->ranks;
+    return TRN_OK;
+}
+
+TRNI_FN trni_cores_call *trni_deed_call(const trni_cores_deed *d, int member)
+{
+    return &d->cores->work->call[d->post->member[member]];
+}
+
+/* The views of tensor i. */
+TRNI_FN void trni_deed_views(trni_cores_deed *d, int i)
+{
+    for (int k = 0; k < d->post->members; k++) {
+        d->a.src[k] = trni_deed_call(d, k)->src[i];
+        d->a.dst[k] = trni_deed_call(d, k)->dst[i];
     }
-    free(view);
-    return status;
 }
 
 /* The failure of a call that has met, with its name. */
@@ -136,34 +169,308 @@ TRNI_FN trn_status trni_cores_met_badly(trn_cores *cores, int first, trn_status 
                      trni_cores_name(post->terms.op), first, (long long)post->instruction, why->text);
 }
 
-TRNI_FN trn_status trni_cores_run_collective(trn_cores *cores, int first, trn_collective op)
+/* Every member notes what came of it; or the run has failed. */
+TRNI_FN trn_status trni_deed_end(trni_cores_deed *d, trn_status status)
 {
-    const trni_cores_post *post = &cores->work->post[first];
-    trn_collective_args a;
-    trn_error why;
-    double seconds = 0;
-    memset(&why, 0, sizeof why);
-    trni_cores_question(cores, post, op, &a);
-    a.error = &why;
-    trn_status status = trni_cores_seconds(cores, &a, trni_cores_sharers(cores, post), &seconds);
-    if (!status) status = trni_cores_tensors(cores, post, &a);
-    if (status) return trni_cores_met_badly(cores, first, status, &why);
-    const double start_s = trni_cores_start_s(cores, post);
+    const trni_cores_post *post = d->post;
+    free(d->view);
+    if (status) return trni_cores_met_badly(d->cores, d->first, status, &d->why);
+    const double start_s = trni_cores_start_s(d->cores, post);
     for (int i = 0; i < post->members; i++) {
-        trn_cores_rank *member = &cores->rank[post->member[i]];
-        trni_cores_note(member, &member->call->lane, start_s, seconds, start_s + seconds);
+        trn_cores_rank *member = &d->cores->rank[post->member[i]];
+        trni_cores_note(member, &member->call->lane, start_s, d->seconds, start_s + d->seconds);
     }
     return TRN_OK;
 }
 
-TRNI_FN trn_status trni_cores_run_all_reduce(trn_cores *cores, int first)
+/* ---- maximum and minimum: nothing is rounded, so that no order of ranks plays a part ---- */
+
+TRNI_FN trn_status trni_deed_copy(const trni_cores_deed *d, trn_tensor dst, trn_tensor src)
 {
-    return trni_cores_run_collective(cores, first, TRN_ALL_REDUCE);
+    trn_dma_copy_args copy;
+    memset(&copy, 0, sizeof copy);
+    copy.dst = dst;
+    copy.src = src;
+    copy.isa = d->a.isa;
+    copy.error = d->a.error;
+    return trn_dma_copy(&copy);
 }
 
-TRNI_FN trn_status trni_cores_run_all_gather(trn_cores *cores, int first)
+TRNI_FN trn_status trni_deed_fold(trni_cores_deed *d)
 {
-    return trni_cores_run_collective(cores, first, TRN_ALL_GATHER);
+    const int n = d->post->members;
+    const trn_tensor *first = &d->a.src[0];
+    const int64_t elements = trn_tensor_elements(*first);
+    void *memory = malloc((size_t)elements * trn_format_bytes(first->format) + 1);
+    if (!memory) return trni_fail(d->a.error, TRN_ENOSPC, "could not allocate %lld elements", (long long)elements);
+    trn_tensor_tensor_args op;
+    memset(&op, 0, sizeof op);
+    const trn_tensor all = trn_tensor_nd(first->format, memory, first->rank, first->shape);
+    const trn_tensor flat = trn_tensor_2d(first->format, memory, 1, elements);
+    op.dst = op.data1 = flat;
+    op.op = (trn_alu)d->post->terms.alu;
+    op.unlimited = true;
+    op.isa = d->a.isa;
+    op.error = d->a.error;
+    void *other = malloc((size_t)elements * trn_format_bytes(first->format) + 1);
+    trn_status status = other ? trni_deed_copy(d, all, *first) : trni_fail(d->a.error, TRN_ENOSPC, "no memory");
+    op.data2 = trn_tensor_2d(first->format, other, 1, elements);
+    for (int k = 1; k < n && !status; k++) {
+        status = trni_deed_copy(d, trn_tensor_nd(first->format, other, first->rank, first->shape), d->a.src[k]);
+        if (!status) status = trn_tensor_tensor(&op);
+    }
+    for (int k = 0; k < n && !status; k++) {
+        const int64_t share = d->a.dst[k].shape[0];
+        const bool scatter = d->a.op == TRN_REDUCE_SCATTER;
+        status = trni_deed_copy(d, d->a.dst[k], scatter ? trn_tensor_slice(all, 0, share * k, share) : all);
+    }
+    free(memory);
+    free(other);
+    return status;
+}
+
+/* ---- one tensor after the other ---- */
+
+TRNI_FN trn_status trni_cores_run_collective(trn_cores *cores, int first, trn_collective op)
+{
+    trni_cores_deed d;
+    trn_status status = trni_deed_begin(&d, cores, first, op);
+    const bool sums = d.post->terms.alu == TRN_ALU_ADD;
+    if (!status) status = trni_cores_seconds(cores, &d.a, d.sharers, &d.seconds);
+    for (int i = 0; i < d.post->terms.tensors && !status; i++) {
+        trni_deed_views(&d, i);
+        if (!trn_tensor_elements(d.a.src[0])) continue;
+        status = sums ? trn_collective_run(&d.a) : trni_deed_fold(&d);
+    }
+    return trni_deed_end(&d, status);
+}
+
+#define TRNI_CORES_RUN(name, op)                                                 \
+    TRNI_FN trn_status trni_cores_run_##name(trn_cores *cores, int first)        \
+    {                                                                            \
+        return trni_cores_run_collective(cores, first, op);                      \
+    }
+TRNI_CORES_RUN(all_reduce, TRN_ALL_REDUCE)
+TRNI_CORES_RUN(all_gather, TRN_ALL_GATHER)
+TRNI_CORES_RUN(reduce_scatter, TRN_REDUCE_SCATTER)
+TRNI_CORES_RUN(all_to_all, TRN_ALL_TO_ALL)
+#undef TRNI_CORES_RUN
+
+/* ---- as many as the metadata say ---- */
+
+TRNI_FN int64_t trni_deed_sends(const trni_cores_deed *d, int from, int to)
+{
+    return d->cores->work->post[d->post->member[from]].table[to];
+}
+
+/* Where in dst of member `to` what member `from` sends goes. */
+TRNI_FN int64_t trni_deed_place(const trni_cores_deed *d, int from, int to)
+{
+    const trni_cores_post *p = &d->cores->work->post[d->post->member[to]];
+    const int n = d->post->members;
+    return d->post->terms.has_rdispls ? (int64_t)p->table[3 * n + from] : p->room / n * from;
+}
+
+TRNI_DRIVER trn_status trni_deed_fits(const trni_cores_deed *d, int from, int to)
+{
+    const int n = d->post->members, rank = d->post->member[to], other = d->post->member[from];
+    const trni_cores_post *p = &d->cores->work->post[rank];
+    const int64_t count = trni_deed_sends(d, from, to), place = trni_deed_place(d, from, to);
+    const int64_t room = d->post->terms.has_rdispls ? p->room - place : p->room / n;
+    if (d->post->terms.recv_counts_known && (int64_t)p->table[2 * n + from] != count)
+        return trni_fail(d->a.error, TRN_EINVAL, "rank %d expects %u elements of rank %d, which sends %lld", rank,
+                         (unsigned)p->table[2 * n + from], other, (long long)count);
+    if (count && count > room)
+        return trni_fail(d->a.error, TRN_EINVAL, "rank %d sends %lld elements to rank %d, which has room for %lld",
+                         other, (long long)count, rank, (long long)(room > 0 ? room : 0));
+    return TRN_OK;
+}
+
+/* counts[n][n], then what everybody sends to everybody, packed, and once more as it arrives. */
+TRNI_FN trn_status trni_deed_exchange(trni_cores_deed *d)
+{
+    const int n = d->post->members;
+    const int64_t size = (int64_t)trn_format_bytes((trn_format)d->post->terms.format[0]);
+    trn_status status = TRN_OK;
+    int64_t all = 0;
+    for (int i = 0; i < n * n && !status; i++) {
+        status = trni_deed_fits(d, i / n, i % n);
+        all += trni_deed_sends(d, i / n, i % n);
+    }
+    if (status || !all) return status;
+    int64_t *counts = (int64_t *)malloc((size_t)n * (size_t)n * sizeof *counts + 2 * (size_t)(all * size));
+    if (!counts) return trni_fail(d->a.error, TRN_ENOSPC, "could not allocate %lld elements", (long long)all);
+    char *at = (char *)(counts + (size_t)n * (size_t)n);
+    for (int i = 0; i < n; i++) {
+        const trn_tensor *src = &trni_deed_call(d, i)->src[0];
+        const uint32_t *table = d->cores->work->post[d->post->member[i]].table;
+        d->a.src[i] = trn_tensor_1d(src->format, at, 0);
+        for (int k = 0; k < n; k++) {
+            const int64_t count = counts[i * n + k] = table[k];
+            if (count) memcpy(at, (const char *)src->data + table[n + k] * size, (size_t)(count * size));
+            at += count * size;
+            d->a.src[i].shape[0] += count;
+        }
+    }
+    for (int i = 0; i < n; i++) {
+        d->a.dst[i] = trn_tensor_1d(d->a.src[i].format, at, 0);
+        for (int k = 0; k < n; k++) d->a.dst[i].shape[0] += counts[k * n + i];
+        at += d->a.dst[i].shape[0] * size;
+    }
+    d->a.counts = counts;
+    d->a.op = TRN_ALL_TO_ALL;
+    d->a.algorithm = TRN_ALGORITHM_AUTO;
+    status = trn_collective_run(&d->a);
+    for (int i = 0; i < n && !status; i++) {
+        const char *from = (const char *)d->a.dst[i].data;
+        for (int k = 0; k < n; k++) {
+            const int64_t bytes = counts[k * n + i] * size;
+            if (bytes) memcpy((char *)trni_deed_call(d, i)->dst[0].data + trni_deed_place(d, k, i) * size, from,
+                              (size_t)bytes);
+            from += bytes;
+        }
+    }
+    free(counts);
+    return status;
+}
+
+/* Bytes of the even collective in which everybody has as much as the one with the most. */
+TRNI_FN int64_t trni_deed_most(const trni_cores_deed *d)
+{
+    const int n = d->post->members;
+    int64_t most = 0, largest = 0;
+    for (int i = 0; i < n; i++) {
+        int64_t sent = 0, received = 0;
+        for (int k = 0; k < n; k++) {
+            sent += trni_deed_sends(d, i, k);
+            received += trni_deed_sends(d, k, i);
+            if (trni_deed_sends(d, i, k) > largest) largest = trni_deed_sends(d, i, k);
+        }
+        if (sent > most) most = sent;
+        if (received > most) most = received;
+    }
+    const int64_t elements = d->post->terms.op == TRNI_CORES_ALL_GATHER_V ? largest * n : most;
+    return elements * (int64_t)trn_format_bytes((trn_format)d->post->terms.format[0]);
+}
+
+TRNI_FN trn_status trni_cores_run_v(trn_cores *cores, int first)
+{
+    trni_cores_deed d;
+    const bool gather = cores->work->post[first].terms.op == TRNI_CORES_ALL_GATHER_V;
+    trn_status status = trni_deed_begin(&d, cores, first, gather ? TRN_ALL_GATHER : TRN_ALL_TO_ALL);
+    d.a.bytes = trni_deed_most(&d);
+    if (!status) status = trni_cores_seconds(cores, &d.a, d.sharers, &d.seconds);
+    if (!status) status = trni_deed_exchange(&d);
+    return trni_deed_end(&d, status);
+}
+
+/* ---- from one to one ---- */
+
+TRNI_FN trn_status trni_cores_run_permute(trn_cores *cores, int first)
+{
+    trni_cores_deed d;
+    trn_status status = trni_deed_begin(&d, cores, first, TRN_PERMUTE);
+    trni_cores_question_all(cores, d.post, &d.a);
+    d.a.src = d.view;
+    d.a.dst = d.view + cores->ranks;
+    d.a.error = &d.why;
+    for (int id = 0; id < cores->ranks; id++) cores->work->target[id] = -1;
+    for (int i = 0; i < d.post->members && !status; i++) {
+        const int rank = d.post->member[i], id = rank / cores->lnc;
+        const trni_cores_post *p = &cores->work->post[rank];
+        cores->work->target[id] = p->to;
+        const int to = p->to < 0 ? rank : p->to * cores->lnc + rank % cores->lnc;
+        if (p->to >= 0 && cores->work->post[to].from != id)
+            status =
+                trni_fail(&d.why, TRN_EINVAL, "rank %d sends to rank %d, which does not receive from it", rank, to);
+        d.a.src[id] = trni_deed_call(&d, i)->src[0];
+        d.a.dst[id] = trni_deed_call(&d, i)->dst[0];
+    }
+    if (!status) status = trni_cores_seconds(cores, &d.a, d.sharers, &d.seconds);
+    if (!status && trni_cores_bytes(d.post)) status = trn_collective_run(&d.a);
+    return trni_deed_end(&d, status);
+}
+
+/* src + src1 of every member, as its DMA engines add them, in memory that is to be freed. */
+TRNI_FN trn_status trni_deed_sums(trni_cores_deed *d, int i, void **memory)
+{
+    const int64_t elements = trn_tensor_elements(d->a.src[0]);
+    const size_t each = (size_t)elements * trn_format_bytes(d->a.src[0].format);
+    trn_status status = TRN_OK;
+    *memory = malloc(each * (size_t)d->post->members + 1);
+    if (!*memory) return trni_fail(&d->why, TRN_ENOSPC, "could not allocate %lld elements", (long long)elements);
+    for (int k = 0; k < d->post->members && !status; k++) {
+        trn_tensor srcs[2];
+        trn_dma_compute_args sum;
+        memset(&sum, 0, sizeof sum);
+        srcs[0] = d->a.src[k];
+        srcs[1] = trni_deed_call(d, k)->src1[i];
+        sum.generation = trni_deed_call(d, k)->issue.core->spec->generation;
+        sum.dst = trn_tensor_nd(srcs[0].format, (char *)*memory + each * (size_t)k, srcs[0].rank, srcs[0].shape);
+        sum.srcs = srcs;
+        sum.count = 2;
+        sum.isa = d->a.isa;
+        sum.error = &d->why;
+        status = trn_dma_compute(&sum);
+        d->a.src[k] = sum.dst;
+    }
+    return status;
+}
+
+/* What the sums take before anything is sent. */
+TRNI_FN trn_status trni_deed_sums_seconds(trni_cores_deed *d)
+{
+    trn_dma_work work;
+    trn_dma_cost cost;
+    memset(&work, 0, sizeof work);
+    work.generation = d->cores->args.core.generation;
+    work.bytes = 2.0 * (double)trni_cores_bytes(d->post);
+    work.run_bytes = trni_fact(TRN_FACT_DESCRIPTOR);
+    work.compute = true;
+    const trn_status status = trn_dma_seconds(&work, &cost);
+    if (status) return trni_fail(&d->why, status, "sums that take no time that there is");
+    d->seconds += cost.latency_s + cost.transfer_s;
+    return TRN_OK;
+}
+
+/* The channels of one direction share its links, and those of the other have theirs. */
+TRNI_FN trn_status trni_deed_ring_seconds(trni_cores_deed *d, int odd)
+{
+    const trni_cores_terms *t = &d->post->terms;
+    double bytes = 0, seconds = 0;
+    for (int i = 0; i < t->tensors; i++)
+        if (t->channel[i] % 2 == odd)
+            bytes += (double)trn_tensor_elements(trni_deed_call(d, 0)->src[i]) *
+                     (double)trn_format_bytes((trn_format)t->format[i]);
+    d->a.bytes = (int64_t)bytes;
+    if (bytes <= 0) return TRN_OK;
+    const trn_status status = trni_cores_seconds(d->cores, &d->a, d->sharers, &seconds);
+    d->seconds = fmax(d->seconds, seconds);
+    return status;
+}
+
+TRNI_FN trn_status trni_cores_run_ring(trn_cores *cores, int first)
+{
+    trni_cores_deed d;
+    trn_status status = trni_deed_begin(&d, cores, first, TRN_PERMUTE);
+    const bool reduces = d.post->terms.op == TRNI_CORES_PERMUTE_IMPLICIT_REDUCE;
+    const int n = d.post->members;
+    d.a.targets = cores->work->target;
+    for (int odd = 0; odd < 2 && !status; odd++) {
+        for (int k = 0; k < n; k++) cores->work->target[k] = (int)trni_ring_source(k, -1, n, odd);
+        status = trni_deed_ring_seconds(&d, odd);
+        for (int i = 0; i < d.post->terms.tensors && !status; i++) {
+            void *sums = NULL;
+            if (d.post->terms.channel[i] % 2 != odd) continue;
+            trni_deed_views(&d, i);
+            if (!trn_tensor_elements(d.a.src[0])) continue;
+            if (reduces) status = trni_deed_sums(&d, i, &sums);
+            if (!status) status = trn_collective_run(&d.a);
+            free(sums);
+        }
+    }
+    if (!status && reduces) status = trni_deed_sums_seconds(&d);
+    return trni_deed_end(&d, status);
 }
 
 /* ---- barrier ---- */
