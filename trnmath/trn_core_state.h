@@ -78,6 +78,8 @@ typedef struct trn_core {
     trni_hbm *hbm;             /* [TRNI_HBM_TENSORS] */
     int hbm_tensors;
     trni_cells *cells;         /* room for one view */
+    trni_poison_entry *journal; /* [TRNI_JOURNAL], the last ones: core/core_poison.h */
+    int64_t journalled;        /* entries ever made */
     trn_tensor *part;          /* [TRNI_CORE_PARTS]: parts of operands that are operands of their own */
 
     trni_history history;
@@ -87,6 +89,7 @@ typedef struct trn_core {
     double sbuf_port_s, psum_port_s; /* Trainium1: shared by VectorE with GpSimdE, and with ScalarE */
     double multiply_cycles;    /* of TensorE's last instruction: the next load hides behind it */
     double time_s, dma_bytes;
+    trni_touches *touches;     /* null = nobody asks */
 } trn_core;
 
 /* ---- failures ---- */
@@ -180,7 +183,7 @@ TRN_API size_t trn_core_memory_bytes(trn_generation generation)
     if (!spec) return 0;
     return trni_memory_bytes(spec, TRN_SPACE_SBUF) + trni_memory_bytes(spec, TRN_SPACE_PSUM) + TRNI_TILE_ALIGN +
            TRNI_ACCESSES * sizeof(trni_access) + TRNI_HBM_TENSORS * sizeof(trni_hbm) +
-           TRNI_CORE_PARTS * sizeof(trn_tensor) + sizeof(trni_cells);
+           TRNI_CORE_PARTS * sizeof(trn_tensor) + sizeof(trni_cells) + TRNI_JOURNAL * sizeof(trni_poison_entry);
 }
 
 TRNI_FN void trni_core_buffers(trn_core *core, char *at)
@@ -192,6 +195,8 @@ TRNI_FN void trni_core_buffers(trn_core *core, char *at)
     at += (size_t)(-(uintptr_t)at % TRNI_TILE_ALIGN);
     core->cells = (trni_cells *)(void *)at;
     at += sizeof(trni_cells);
+    core->journal = (trni_poison_entry *)(void *)at;
+    at += TRNI_JOURNAL * sizeof(trni_poison_entry);
     core->part = (trn_tensor *)(void *)at;
     at += TRNI_CORE_PARTS * sizeof(trn_tensor);
     core->hbm = (trni_hbm *)(void *)at;

@@ -64,6 +64,13 @@ static void move(trn_tensor dst, trn_tensor src)
 
 static trn_tensor tile(const char *name, int64_t p, int64_t f) { return trn_core_sbuf(&core, name, TRN_F32, p, f); }
 
+/* What nothing has written may be copied, and not summed up. */
+static void sum(trn_tensor data)
+{
+    const trn_tensor_reduce_args args = { .dst = tile("sum", data.shape[0], 1), .data = data, .op = TRN_ALU_ADD };
+    trn_core_tensor_reduce(&core, &args);
+}
+
 /* ---- begin, end ---- */
 
 static void a_core_takes_the_memory_that_it_asks_for(void **state)
@@ -134,11 +141,12 @@ static void failures_stick(void **state)
     begin(TRN_TRAINIUM2);
     trn_error mine = { TRN_OK, "" };
     trn_tensor x = tile("x", 128, 8), y = tile("y", 128, 8);
-    const trn_tensor_copy_args bad = { .dst = x, .src = y, .error = &mine };
+    const trn_tensor_reduce_args bad = { .dst = trn_tensor_slice(x, 1, 0, 1), .data = y, .op = TRN_ALU_ADD,
+                                         .error = &mine };
     set(x, 1);
-    assert_int_equal(trn_core_tensor_copy(&core, &bad), TRN_EINVAL);
+    assert_int_equal(trn_core_tensor_reduce(&core, &bad), TRN_EINVAL);
     assert_string_equal(mine.text,
-                        "instruction 1, tensor_copy: src reads partition 0, element 0 of 'y', which nothing has "
+                        "instruction 1, tensor_reduce: data reads partition 0, element 0 of 'y', which nothing has "
                         "written");
     set(y, 1);
     copy(x, y, TRN_ENGINE_UNKNOWN);
@@ -240,29 +248,29 @@ static void reads_of_what_nothing_has_written_are_told(void **state)
 {
     (void)state;
     begin(TRN_TRAINIUM2);
-    trn_tensor x = tile("x", 128, 64), y = tile("y", 128, 64);
+    trn_tensor x = tile("x", 128, 64), y;
     set(trn_tensor_slice(x, 1, 0, 32), 1);
     set(trn_tensor_slice(trn_tensor_slice(x, 0, 0, 32), 1, 32, 32), 2);
-    copy(trn_tensor_slice(y, 1, 0, 32), trn_tensor_slice(x, 1, 0, 32), TRN_ENGINE_UNKNOWN); /* no false alarm */
+    sum(trn_tensor_slice(x, 1, 0, 32)); /* no false alarm */
     fine();
-    copy(y, x, TRN_ENGINE_UNKNOWN);
-    expect("instruction 3, tensor_copy: src reads partition 32, element 32 of 'x', which nothing has written");
+    sum(x);
+    expect("instruction 3, tensor_reduce: data reads partition 32, element 32 of 'x', which nothing has written");
 
     begin(TRN_TRAINIUM2); /* even elements only, then odd ones */
-    x = tile("x", 128, 64), y = tile("y", 128, 32);
+    x = tile("x", 128, 64);
     trn_tensor pairs = trn_tensor_split(x, 1, 2);
     set(trn_tensor_slice(pairs, 2, 0, 1), 1);
-    copy(trn_tensor_split(y, 1, 1), trn_tensor_slice(pairs, 2, 0, 1), TRN_ENGINE_UNKNOWN);
+    sum(trn_tensor_slice(pairs, 2, 0, 1));
     fine();
-    copy(trn_tensor_split(y, 1, 1), trn_tensor_slice(pairs, 2, 1, 1), TRN_ENGINE_UNKNOWN);
-    expect("instruction 2, tensor_copy: src reads partition 0, element 1 of 'x', which nothing has written");
+    sum(trn_tensor_slice(pairs, 2, 1, 1));
+    expect("instruction 2, tensor_reduce: data reads partition 0, element 1 of 'x', which nothing has written");
 
     begin(TRN_TRAINIUM2); /* what the caller writes himself */
     x = tile("x", 2, 2);
     ((float *)x.data)[0] = 1;
     assert_int_equal(trn_core_written(&core, trn_tensor_slice(trn_tensor_slice(x, 0, 0, 1), 1, 0, 1)), TRN_OK);
-    copy(trn_tensor_slice(x, 1, 1, 1), trn_tensor_slice(x, 1, 0, 1), TRN_ENGINE_UNKNOWN);
-    expect("instruction 0, tensor_copy: src reads partition 1, element 0 of 'x', which nothing has written");
+    sum(trn_tensor_slice(x, 1, 0, 1));
+    expect("instruction 0, tensor_reduce: data reads partition 1, element 0 of 'x', which nothing has written");
 
     begin(TRN_TRAINIUM2); /* a predicate writes where it holds */
     x = tile("x", 1, 4);
@@ -273,10 +281,10 @@ static void reads_of_what_nothing_has_written_are_told(void **state)
     set(trn_tensor_slice(holds, 1, 1, 2), 1);
     const trn_tensor_copy_predicated_args where = { .dst = x, .src = y, .predicate = holds };
     trn_core_tensor_copy_predicated(&core, &where);
-    copy(trn_tensor_slice(y, 1, 0, 2), trn_tensor_slice(x, 1, 1, 2), TRN_ENGINE_UNKNOWN);
+    sum(trn_tensor_slice(x, 1, 1, 2));
     fine();
-    copy(y, x, TRN_ENGINE_UNKNOWN);
-    expect("instruction 5, tensor_copy: src reads partition 0, element 0 of 'x', which nothing has written");
+    sum(x);
+    expect("instruction 5, tensor_reduce: data reads partition 0, element 0 of 'x', which nothing has written");
 }
 
 /* A kernel that transposes a tile it has written in part, and leaves the rest alone afterwards. */
@@ -293,8 +301,8 @@ static void a_tile_may_hold_anything(void **state)
     copy(x, y, TRN_ENGINE_UNKNOWN);
     fine();
     assert_true(((float *)y.data)[7] == 1.0f);
-    copy(x, tile("z", 32, 32), TRN_ENGINE_UNKNOWN); /* others are looked at as before */
-    expect("instruction 3, tensor_copy: src reads partition 0, element 0 of 'z', which nothing has written");
+    sum(tile("z", 32, 32)); /* others are looked at as before */
+    expect("instruction 3, tensor_reduce: data reads partition 0, element 0 of 'z', which nothing has written");
 
     begin(TRN_TRAINIUM2); /* and what a matmul adds to */
     trn_core_tile_args sums = loose;
@@ -310,7 +318,7 @@ static void scattered_rows_are_written_and_others_are_not(void **state)
 {
     (void)state;
     begin(TRN_TRAINIUM2);
-    static float in[2 * 8];
+    static float in[2 * 8], out[3 * 8];
     static uint32_t rows[2] = { 5, 3 };
     trn_tensor x = tile("x", 8, 8), y = tile("y", 8, 8), index = trn_core_sbuf(&core, "rows", TRN_U32, 2, 1);
     move(index, trn_core_hbm(&core, "rows", trn_tensor_2d(TRN_U32, rows, 2, 1)));
@@ -321,8 +329,24 @@ static void scattered_rows_are_written_and_others_are_not(void **state)
     move(trn_tensor_slice(y, 0, 3, 1), trn_tensor_slice(x, 0, 3, 1));
     move(trn_tensor_slice(y, 0, 5, 1), trn_tensor_slice(x, 0, 5, 1));
     fine();
-    move(trn_tensor_slice(y, 0, 3, 3), trn_tensor_slice(x, 0, 3, 3));
+    move(trn_core_hbm(&core, "out", trn_tensor_2d(TRN_F32, out, 3, 8)), trn_tensor_slice(x, 0, 3, 3));
     expect("instruction 4, dma_copy: src reads partition 4, element 0 of 'x', which nothing has written");
+}
+
+/* nonzero_with_count writes partitions 0, 16, ... alone, and reads no others. */
+static void the_first_of_16_partitions_are_counted(void **state)
+{
+    (void)state;
+    begin(TRN_TRAINIUM2);
+    const trn_tensor x = trn_core_sbuf(&core, "x", TRN_F32, 32, 4), n = trn_core_sbuf(&core, "n", TRN_I32, 32, 5);
+    const trn_tensor y = trn_core_sbuf(&core, "y", TRN_I32, 32, 5);
+    set(trn_tensor_slice(x, 0, 0, 1), 1);
+    const trn_nonzero_with_count_args count = { .dst = n, .src = x, .padding_val = -1 };
+    assert_int_equal(trn_core_nonzero_with_count(&core, &count), TRN_OK);
+    copy(trn_tensor_slice(y, 0, 0, 1), trn_tensor_slice(n, 0, 0, 1), TRN_ENGINE_VECTOR);
+    fine();
+    copy(y, n, TRN_ENGINE_VECTOR);
+    expect("instruction 3, tensor_copy: src reads partition 1, element 0 of 'n', which nothing has written");
 }
 
 static void memory_that_is_not_there_is_told_by_name(void **state)
@@ -488,7 +512,8 @@ static void engines_reach_what_they_reach(void **state)
     begin(TRN_TRAINIUM2);
     static const trn_tensor none[2];
     trn_tensor list[2] = { none[0], none[1] };
-    x = tile("x", 128, 8);
+    static float host[128 * 8];
+    x = trn_core_hbm(&core, "host", trn_tensor_2d(TRN_F32, host, 128, 8));
     list[0] = list[1] = tile("y", 128, 8);
     set(trn_tensor_slice(list[0], 1, 0, 4), 1);
     const trn_dma_compute_args sums = { .dst = x, .srcs = list, .count = 2 };
@@ -1131,6 +1156,7 @@ int main(void)
         cmocka_unit_test(reads_of_what_nothing_has_written_are_told),
         cmocka_unit_test(a_tile_may_hold_anything),
         cmocka_unit_test(scattered_rows_are_written_and_others_are_not),
+        cmocka_unit_test(the_first_of_16_partitions_are_counted),
         cmocka_unit_test(memory_that_is_not_there_is_told_by_name),
         cmocka_unit_test(patterns_that_no_engine_follows_are_refused),
         cmocka_unit_test(engines_reach_what_they_reach),

@@ -268,7 +268,7 @@ TRNI_FN void trni_memory_count(trni_memory *m)
 /* start and partitions follow the rules of the machine (the caller has looked); bytes >= 1. */
 TRNI_FN trn_status trni_memory_take(trni_memory *m, const trni_memory_request *ask, int *tile, trn_error *error)
 {
-    const int64_t b = trni_memory_place(m, ask);
+    const int64_t b = m->place ? m->place - 1 : trni_memory_place(m, ask);
     if (b < 0) return trni_memory_full(m, ask, error);
     const int slot = trni_tenant_slot(m);
     if (slot < 0)
@@ -286,7 +286,7 @@ TRNI_FN trn_status trni_memory_take(trni_memory *m, const trni_memory_request *a
     t->serial = m->serial++;
     t->access = -1;
     t->live = true;
-    trni_segment segment = { b, b + trni_align_up(ask->bytes, TRNI_TILE_ALIGN), slot, 0, "" };
+    trni_segment segment = { b, b + (m->place ? ask->bytes : trni_align_up(ask->bytes, TRNI_TILE_ALIGN)), slot, 0, "" };
     for (int q = ask->start / TRNI_QUADRANT; q * TRNI_QUADRANT < t->at.p_end; q++) {
         const double ready_s = trni_segment_claim(m, q, segment.b, segment.b_end);
         t->ready_s = ready_s > t->ready_s ? ready_s : t->ready_s;

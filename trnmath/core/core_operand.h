@@ -200,22 +200,7 @@ TRNI_FN trn_status trni_seen_unwritten(trn_core *core, const trni_seen *s, int64
                      rest);
 }
 
-/* The bytes that matter of this view are in core->cells. */
-TRNI_DRIVER trn_status trni_seen_check_cells(trn_core *core, const trni_seen *s)
-{
-    int64_t p, b;
-    if (!trni_cells_missing(core->cells, s->memory, s->memory->written, &p, &b)) return TRN_OK;
-    return trni_seen_unwritten(core, s, p, b, "reads", "which nothing has written");
-}
-
 TRNI_FN bool trni_seen_unsure(const trni_seen *s) { return s->tenant && s->memory && s->tenant->unwritten > 0; }
-
-TRNI_DRIVER trn_status trni_seen_check_written(trn_core *core, const trni_seen *s)
-{
-    if (!trni_seen_unsure(s)) return TRN_OK;
-    trni_cells_of(core->cells, s->memory, s->view, &s->at);
-    return trni_seen_check_cells(core, s);
-}
 
 /* Before Trainium3 a matmul adds only to what a matmul has written. */
 TRNI_DRIVER trn_status trni_seen_check_matmul(trn_core *core, const trni_seen *s)

@@ -14,7 +14,7 @@
 #ifndef TRNI_CORE_CORE_RUN_H
 #define TRNI_CORE_CORE_RUN_H
 
-#include "core_table.h"
+#include "core_poison.h"
 
 /* ---- operands ---- */
 
@@ -103,15 +103,16 @@ TRNI_DRIVER trn_status trni_issue_check_pair(const trni_issue *issue)
     return TRN_OK;
 }
 
-TRNI_DRIVER trn_status trni_issue_check_read(const trni_issue *issue, const trni_seen *s)
+TRNI_DRIVER trn_status trni_issue_check_read(trni_issue *issue, const trni_seen *s)
 {
     const bool data_decide = (s->role & (TRNI_ROLE_GATHERED | TRNI_ROLE_SCATTERED)) != 0;
-    if (!(s->role & TRNI_ROLE_READ) || data_decide) return TRN_OK;
-    const trn_status status = trni_seen_check_written(issue->core, s);
+    if (!(s->role & TRNI_ROLE_READ)) return TRN_OK;
+    if (data_decide && trni_carry_of(issue->order) != TRNI_CARRY_SHUFFLED) return TRN_OK;
+    const trn_status status = trni_seen_unsure(s) ? trni_poison_check(issue, s) : TRN_OK;
     return status || !(s->role & TRNI_ROLE_PSUM) ? status : trni_seen_check_matmul(issue->core, s);
 }
 
-TRNI_DRIVER trn_status trni_issue_check(const trni_issue *issue)
+TRNI_DRIVER trn_status trni_issue_check(trni_issue *issue)
 {
     trn_status status = trni_issue_check_pair(issue);
     for (int i = 0; i < issue->count && !status; i++) {
@@ -129,6 +130,7 @@ TRNI_FN void trni_issue_wrote(trni_issue *issue)
     for (int i = 0; i < issue->count; i++) {
         const trni_seen *s = &issue->seen[i];
         if (!(s->role & TRNI_ROLE_WRITE) || !s->tenant || !s->memory) continue;
+        if (s->tenant->unwritten > 0) trni_poison_wrote(issue, s);
         if (!(s->role & TRNI_ROLE_SCATTERED)) trni_seen_write(issue->core, s, issue->engine == TRN_ENGINE_TENSOR);
         else if (s->tenant->unwritten > 0) issue->order->scatter(issue, s);
     }
@@ -233,6 +235,30 @@ TRNI_FN double trni_issue_ready(const trni_issue *issue)
     return ready_s;
 }
 
+/* Only whole rectangles count: of others, and of rows that data choose, it is not known which bytes they are. */
+TRNI_FN void trni_issue_touch(const trni_issue *issue, const trni_seen *s)
+{
+    const trni_hbm *h = (const trni_hbm *)(const void *)s->tenant; /* its first member */
+    trni_touches *all = issue->core->touches;
+    trni_touch t;
+    memset(&t, 0, sizeof t);
+    t.at = h->base + s->at.p * h->pitch + s->at.b;
+    t.rows = s->at.p_end - s->at.p;
+    t.bytes = s->at.b_end - s->at.b;
+    t.pitch = h->pitch;
+    t.write = (s->role & TRNI_ROLE_WRITE) != 0;
+    if (s->elements * (double)trn_format_bytes(s->view->format) < (double)t.rows * (double)t.bytes) return;
+    for (int i = 0; i < all->count; i++) {
+        const trni_touch *o = &all->touch[i];
+        if (o->at == t.at && o->rows == t.rows && o->bytes == t.bytes && o->pitch == t.pitch && o->write >= t.write)
+            return;
+    }
+    if (all->count == TRNI_TOUCHES) return;
+    t.instruction = issue->core->instructions;
+    memcpy(t.name, h->tensor.name, sizeof t.name);
+    all->touch[all->count++] = t;
+}
+
 TRNI_FN void trni_issue_note(const trni_issue *issue)
 {
     trn_core *core = issue->core;
@@ -242,6 +268,8 @@ TRNI_FN void trni_issue_note(const trni_issue *issue)
             const bool write = (s->role & TRNI_ROLE_WRITE) != 0;
             if (s->tenant && write == (pass == 1))
                 trni_history_note(&core->history, s->tenant, &s->at, write, issue->end_s);
+            const bool data_decide = (s->role & (TRNI_ROLE_GATHERED | TRNI_ROLE_SCATTERED)) != 0;
+            if (core->touches && s->tenant && !s->memory && pass && !data_decide) trni_issue_touch(issue, s);
         }
     core->time_s = fmax(core->time_s, issue->end_s);
 }
@@ -373,6 +401,7 @@ TRNI_FN trn_status trni_core_issue(trn_core *core, int order, trn_status (*run)(
     issue.order = trni_order_of(order);
     issue.args = args;
     issue.count = issue.parts = 0;
+    issue.poisoned = false;
     issue.start_s = issue.end_s = issue.cycles = issue.seconds = 0;
     trn_status status = trni_issue_gather(&issue);
     if (!status) {
@@ -381,7 +410,8 @@ TRNI_FN trn_status trni_core_issue(trn_core *core, int order, trn_status (*run)(
     }
     if (!status) status = run(args);
     if (status) return trni_issue_failed(&issue, status, error);
-    trni_issue_wrote(&issue);
+    if (issue.poisoned) trni_poison_carry(&issue);
+    else trni_issue_wrote(&issue);
     status = issue.engine == TRN_ENGINE_DMA ? trni_issue_time_dma(&issue) : trni_issue_time_engine(&issue);
     if (status) return trni_issue_failed(&issue, status, error);
     trni_issue_note(&issue);

@@ -37,6 +37,7 @@ typedef struct trni_issue {
     int count;
     trni_seen seen[TRNI_SEEN];
     int parts; /* of the core's room for views that are used */
+    bool poisoned; /* it reads elements that nothing has written, and carries them: core/core_poison.h */
     double start_s, end_s, cycles, seconds;
 } trni_issue;
 
@@ -290,6 +291,16 @@ TRNI_FN void trni_scatter_shuffled(trni_issue *issue, const trni_seen *seen)
     trni_cells_of(cells, seen->memory, seen->view, &seen->at);
     for (int64_t p = seen->at.p; p < seen->at.p_end; p++)
         if (a->shuffle_mask[(p - seen->at.p) % 32] == 255) cells->partition[p] = false;
+    trni_seen_write_cells(issue->core, seen, false);
+}
+
+/* The first partition of each group of 16. */
+TRNI_FN void trni_scatter_nonzero_with_count(trni_issue *issue, const trni_seen *seen)
+{
+    trni_cells *cells = issue->core->cells;
+    trni_cells_of(cells, seen->memory, seen->view, &seen->at);
+    for (int64_t p = seen->at.p; p < seen->at.p_end; p++)
+        if ((p - seen->at.p) % TRNI_GPSIMD_GROUP) cells->partition[p] = false;
     trni_seen_write_cells(issue->core, seen, false);
 }
 
@@ -595,8 +606,9 @@ TRNI_FN void trni_move_dma_compute(const trni_issue *issue, trn_dma_work *work)
       TRNI_W(nc_n_gather, dst), TRNI_G(nc_n_gather, data), TRNI_R(nc_n_gather, indices))                               \
     X(tensor_partition_reduce, GPSIMD, TRNI_ON_G(TENSOR_PARTITION_REDUCE), TRNI_NO_HOOKS, TRNI_NO_STATE,               \
       TRNI_W(tensor_partition_reduce, dst), TRNI_R(tensor_partition_reduce, data))                                     \
-    X(nonzero_with_count, GPSIMD, TRNI_ON_G(NONZERO_WITH_COUNT), TRNI_NO_HOOKS, TRNI_NO_STATE,                         \
-      TRNI_W(nonzero_with_count, dst), TRNI_R(nonzero_with_count, src))                                                \
+    X(nonzero_with_count, GPSIMD, TRNI_ON_G(NONZERO_WITH_COUNT),                                                       \
+      TRNI_HOOKS(NULL, NULL, NULL, trni_scatter_nonzero_with_count), TRNI_NO_STATE,                                    \
+      TRNI_S(nonzero_with_count, dst), TRNI_G(nonzero_with_count, src))                                                \
     X(sequence_bounds, GPSIMD, TRNI_ON_G(SEQUENCE_BOUNDS), TRNI_NO_HOOKS, TRNI_NO_STATE,                               \
       TRNI_W(sequence_bounds, dst), TRNI_R(sequence_bounds, segment_ids))                                              \
     X(topk, GPSIMD, TRNI_ON_G(TOPK), TRNI_TUNE(trni_tune_topk), TRNI_NO_STATE, TRNI_W(topk, val_dst),                  \

@@ -34,7 +34,20 @@ typedef struct trni_tenant {
     double ready_s;        /* when the instructions are done that used its memory before */
     int access, accesses;  /* core/core_clock.h's list */
     bool live, anything;   /* anything: nobody asks what of it was written */
+    int64_t wrote, brought; /* the last instruction that wrote to it while it was incomplete; a number in the journal */
+    const char *wrote_name; /* null: none did */
 } trni_tenant;
+
+enum { TRNI_JOURNAL = 256 };
+
+/* An instruction that carried elements from one tile to another which nothing had written. */
+typedef struct trni_poison_entry {
+    int64_t instruction, wrote;    /* wrote: of the source's tenant, at that time */
+    int64_t before;                /* the entry that brought it there; entries are numbered from 1, 0 = none */
+    const char *name, *wrote_name;
+    int partitions, incomplete;         /* of the source's tile: those, and so many not written in full */
+    char from[TRNI_TILE_NAME];
+} trni_poison_entry;
 
 /* Bytes of one quadrant that a tile holds, or held. */
 typedef struct trni_segment {
@@ -59,6 +72,7 @@ typedef struct trni_memory {
     int64_t used[TRNI_QUADRANTS]; /* bytes of a partition */
     int64_t high_partition, high_total;
     uint64_t serial;
+    int64_t place;         /* 1 + the byte at which the next tile begins, which is free; 0: where there is room */
 } trni_memory;
 
 enum { TRNI_CELL_WORDS = (256 * 1024) / 64 + 1 };
@@ -70,6 +84,23 @@ typedef struct trni_cells {
     int64_t word, words;              /* of a row of bits; it begins at a word */
     uint64_t mask[TRNI_CELL_WORDS];   /* [words] */
 } trni_cells;
+
+/* Rectangles of HBM that a core has used since somebody last looked: many cores ask (cores/cores_race.h). Those after
+ * the last one that there is room for are forgotten. */
+enum { TRNI_TOUCHES = 256 };
+
+typedef struct trni_touch {
+    const char *at;
+    int64_t rows, bytes, pitch; /* bytes: of a row */
+    int64_t instruction;
+    bool write;
+    char name[TRNI_TILE_NAME];
+} trni_touch;
+
+typedef struct trni_touches {
+    int count;
+    trni_touch touch[TRNI_TOUCHES];
+} trni_touches;
 
 /* ---- time ---- */
 

@@ -1,0 +1,397 @@
+/* core/core_poison.h - elements that nothing has written: which instructions carry them on, and how they came.
+ * Behind trn_core.h. SPDX-License-Identifier: MIT
+ *
+ * DOES: says of every instruction which operands may hold elements that nothing has written; marks the elements of dst
+ *     that come from such as unwritten, one by one; remembers who carried what from which tile to which, and tells it
+ *     when the elements arrive where they count.
+ * DOES NOT: look at what passes while every operand's tile is written in full, the common case: then none of this runs.
+ *     Elements are followed, the history is one of tiles: the last that was carried to each. What is read in places
+ *     that data decide (gathers) is not looked at. affine_select, range_select and select_reduce take an unwritten
+ *     element on even where they do not choose it.
+ *
+ * KNOWN FROM: a choice of this library. The machine computes with whatever lies in its memory; nc_transpose counts as
+ *     a move (documented: NKI passes the data through), although the identity's zeros meet every element.
+ */
+#ifndef TRNI_CORE_CORE_POISON_H
+#define TRNI_CORE_CORE_POISON_H
+
+#include "core_table.h"
+
+/* ---- the class of each instruction ---- */
+
+typedef enum trni_carry {
+    TRNI_CARRY_STRICT = 0, /* every element that is read has to be written */
+    TRNI_CARRY_ELEMENTS,   /* element k of dst comes from element k of data, and from its partition's of columns */
+    TRNI_CARRY_DATA,       /* the same, of data alone: columns and predicates choose, and have to be written */
+    TRNI_CARRY_CHOSEN,     /* the same where the predicate holds; elsewhere dst stays as it is */
+    TRNI_CARRY_TURNED,     /* element k of dst comes from element k of src with its axes turned */
+    TRNI_CARRY_SHUFFLED    /* partitions change places within their quadrants */
+} trni_carry;
+
+/* One for each row of core_table.h: without it, it does not compile. */
+enum {
+    TRNI_CARRY_nc_matmul = TRNI_CARRY_STRICT,
+    TRNI_CARRY_nc_matmul_mx = TRNI_CARRY_STRICT,
+    TRNI_CARRY_nc_matmul_sparse = TRNI_CARRY_STRICT,
+    TRNI_CARRY_nc_transpose = TRNI_CARRY_TURNED,
+    TRNI_CARRY_tensor_tensor = TRNI_CARRY_ELEMENTS,
+    TRNI_CARRY_tensor_scalar = TRNI_CARRY_ELEMENTS,
+    TRNI_CARRY_scalar_tensor_tensor = TRNI_CARRY_ELEMENTS,
+    TRNI_CARRY_tensor_copy = TRNI_CARRY_ELEMENTS,
+    TRNI_CARRY_tensor_copy_predicated = TRNI_CARRY_CHOSEN,
+    TRNI_CARRY_memset = TRNI_CARRY_STRICT,
+    TRNI_CARRY_reciprocal = TRNI_CARRY_ELEMENTS,
+    TRNI_CARRY_tensor_reduce = TRNI_CARRY_STRICT,
+    TRNI_CARRY_tensor_scalar_reduce = TRNI_CARRY_STRICT,
+    TRNI_CARRY_tensor_scalar_cumulative = TRNI_CARRY_STRICT,
+    TRNI_CARRY_tensor_tensor_scan = TRNI_CARRY_STRICT,
+    TRNI_CARRY_exponential = TRNI_CARRY_ELEMENTS,
+    TRNI_CARRY_range_select = TRNI_CARRY_DATA,
+    TRNI_CARRY_select_reduce = TRNI_CARRY_ELEMENTS,
+    TRNI_CARRY_bn_stats = TRNI_CARRY_STRICT,
+    TRNI_CARRY_bn_aggr = TRNI_CARRY_STRICT,
+    TRNI_CARRY_max8 = TRNI_CARRY_STRICT,
+    TRNI_CARRY_nc_find_index8 = TRNI_CARRY_STRICT,
+    TRNI_CARRY_nc_match_replace8 = TRNI_CARRY_STRICT,
+    TRNI_CARRY_nc_stream_shuffle = TRNI_CARRY_SHUFFLED,
+    TRNI_CARRY_vector_transpose = TRNI_CARRY_TURNED,
+    TRNI_CARRY_quantize_mx = TRNI_CARRY_STRICT, /* a scale is its group's maximum */
+    TRNI_CARRY_rng = TRNI_CARRY_STRICT,
+    TRNI_CARRY_rand2 = TRNI_CARRY_STRICT,
+    TRNI_CARRY_dropout = TRNI_CARRY_DATA,
+    TRNI_CARRY_set_rng_seed = TRNI_CARRY_STRICT,
+    TRNI_CARRY_rand_set_state = TRNI_CARRY_STRICT,
+    TRNI_CARRY_rand_get_state = TRNI_CARRY_STRICT,
+    TRNI_CARRY_activation = TRNI_CARRY_ELEMENTS,
+    TRNI_CARRY_activation_reduce = TRNI_CARRY_STRICT,
+    TRNI_CARRY_activate2 = TRNI_CARRY_ELEMENTS,
+    TRNI_CARRY_iota = TRNI_CARRY_STRICT,
+    TRNI_CARRY_affine_select = TRNI_CARRY_ELEMENTS,
+    TRNI_CARRY_local_gather = TRNI_CARRY_STRICT,
+    TRNI_CARRY_nc_n_gather = TRNI_CARRY_STRICT,
+    TRNI_CARRY_tensor_partition_reduce = TRNI_CARRY_STRICT,
+    TRNI_CARRY_nonzero_with_count = TRNI_CARRY_STRICT,
+    TRNI_CARRY_sequence_bounds = TRNI_CARRY_STRICT,
+    TRNI_CARRY_topk = TRNI_CARRY_STRICT,
+    TRNI_CARRY_gpsimd_custom = TRNI_CARRY_STRICT,
+    TRNI_CARRY_dma_copy = TRNI_CARRY_DATA,
+    TRNI_CARRY_dma_transpose = TRNI_CARRY_TURNED,
+    TRNI_CARRY_dma_compute = TRNI_CARRY_DATA
+};
+
+TRNI_FN trni_carry trni_carry_of(const trni_order *order)
+{
+#define TRNI_X(name, ...) (unsigned char)TRNI_CARRY_##name,
+    static const unsigned char table[TRNI_ORDERS] = { TRNI_ORDER_LIST(TRNI_X) };
+#undef TRNI_X
+    return (trni_carry)table[order - trni_order_of(0)];
+}
+
+/* Those that may sum up what they write: where the command is, and what it is by default. */
+TRNI_FN bool trni_poison_reduces(const trni_issue *issue)
+{
+#define TRNI_X(name, fallback) { TRNI_ORDER_##name, offsetof(trn_##name##_args, reduce_cmd), TRN_REDUCE_CMD_##fallback }
+    static const struct {
+        int order;
+        size_t offset;
+        trn_reduce_cmd fallback;
+    } row[] = { TRNI_X(exponential, IDLE), TRNI_X(range_select, RESET_REDUCE), TRNI_X(select_reduce, IDLE),
+                TRNI_X(activation, IDLE), TRNI_X(activate2, IDLE) };
+#undef TRNI_X
+    for (int i = 0; i < issue->count; i++)
+        if (!strcmp(issue->seen[i].name, "reduce_res")) return true;
+    for (size_t i = 0; i < sizeof row / sizeof row[0]; i++) {
+        trn_reduce_cmd cmd;
+        if (issue->order != trni_order_of(row[i].order)) continue;
+        memcpy(&cmd, (const char *)issue->args + row[i].offset, sizeof cmd);
+        if (cmd == TRN_REDUCE_CMD_DEFAULT) cmd = row[i].fallback;
+        return cmd != TRN_REDUCE_CMD_IDLE && cmd != TRN_REDUCE_CMD_RESET;
+    }
+    return false;
+}
+
+/* May this operand, of which something is unwritten, be read all the same? */
+TRNI_DRIVER bool trni_poison_passes(const trni_issue *issue, const trni_seen *s)
+{
+    const trni_carry carry = trni_carry_of(issue->order);
+    const trni_seen *dst = &issue->seen[0];
+    if (carry == TRNI_CARRY_STRICT || !dst->tenant || !dst->memory || trni_poison_reduces(issue)) return false;
+    if (carry == TRNI_CARRY_SHUFFLED) return true;
+    if ((s->role | dst->role) & (carry == TRNI_CARRY_CHOSEN ? 0 : TRNI_ROLE_GATHERED | TRNI_ROLE_SCATTERED))
+        return false;
+    if (!strcmp(s->name, "predicate")) return false;
+    for (int i = 0; i < issue->count; i++) /* rows by an index */
+        if (strstr(issue->seen[i].name, "index")) return false;
+    const int64_t elements = trn_tensor_elements(*s->view);
+    if (s->role & TRNI_ROLE_COLUMN) return carry == TRNI_CARRY_ELEMENTS && elements == dst->view->shape[0];
+    return elements == trn_tensor_elements(*dst->view);
+}
+
+/* ---- elements of a view, one after the other ---- */
+
+typedef struct trni_poison_walk {
+    trni_memory *memory;
+    int64_t at, bytes; /* of the element, from the memory's beginning on */
+    int rank;
+    int64_t shape[TRN_MAX_RANK], step[TRN_MAX_RANK], index[TRN_MAX_RANK];
+    int64_t repeat, repeated; /* so often each: a column's, of its partition's */
+} trni_poison_walk;
+
+TRNI_FN void trni_poison_begin(trni_poison_walk *w, trni_memory *memory, const trn_tensor *view, int64_t repeat)
+{
+    trni_strides(view, w->step);
+    w->memory = memory;
+    w->at = (int64_t)((char *)view->data - memory->base);
+    w->bytes = (int64_t)trn_format_bytes(view->format);
+    w->rank = view->rank;
+    w->repeat = repeat;
+    w->repeated = 0;
+    for (int i = 0; i < view->rank; i++) {
+        w->shape[i] = view->shape[i];
+        w->step[i] *= w->bytes;
+        w->index[i] = 0;
+    }
+}
+
+TRNI_FN void trni_poison_next(trni_poison_walk *w)
+{
+    if (++w->repeated < w->repeat) return;
+    w->repeated = 0;
+    for (int i = w->rank - 1; i >= 0; i--) {
+        w->at += w->step[i];
+        if (++w->index[i] < w->shape[i]) return;
+        w->at -= w->shape[i] * w->step[i];
+        w->index[i] = 0;
+    }
+}
+
+TRNI_FN bool trni_poison_written(const trni_memory *m, int64_t at, int64_t bytes)
+{
+    for (int64_t i = at; i < at + bytes; i++)
+        if (!(m->written[i / 64] >> (i % 64) & 1)) return false;
+    return true;
+}
+
+TRNI_FN void trni_poison_mark(const trni_seen *dst, int64_t at, int64_t bytes, bool written)
+{
+    uint64_t *const bits = dst->memory->written;
+    if (dst->tenant->anything) return;
+    if (written) {
+        trni_seen_write_bytes(dst, at, bytes);
+        return;
+    }
+    for (int64_t i = at; i < at + bytes; i++) {
+        const uint64_t bit = (uint64_t)1 << (i % 64);
+        dst->tenant->unwritten += (bits[i / 64] & bit) != 0;
+        bits[i / 64] &= ~bit;
+    }
+}
+
+/* ---- how it came ---- */
+
+/* Before a tile with unwritten elements is written to: it may stay incomplete. */
+TRNI_FN void trni_poison_wrote(const trni_issue *issue, const trni_seen *s)
+{
+    s->tenant->wrote = issue->core->instructions;
+    s->tenant->wrote_name = issue->order->name;
+}
+
+/* Partitions of a tile that are not written in full. */
+TRNI_FN int trni_poison_incomplete(const trni_memory *m, const trni_rect *at)
+{
+    int count = 0;
+    for (int64_t p = at->p; p < at->p_end; p++) {
+        const int64_t first = p * m->pitch + at->b, end = p * m->pitch + at->b_end;
+        bool whole = true;
+        for (int64_t w = first / 64; w * 64 < end && whole; w++)
+            whole = !(trni_word_mask(w, first, end) & ~m->written[w]);
+        count += !whole;
+    }
+    return count;
+}
+
+/* Before the bits of dst change: they may be src's. */
+TRNI_DRIVER void trni_poison_note(const trni_issue *issue, const trni_seen *src, trni_tenant *dst)
+{
+    trn_core *const core = issue->core;
+    const trni_tenant *from = src->tenant;
+    if (from == dst || dst->anything) return;
+    trni_poison_entry *e = &core->journal[core->journalled % TRNI_JOURNAL];
+    memset(e, 0, sizeof *e);
+    e->instruction = core->instructions;
+    e->name = issue->order->name;
+    e->wrote = from->wrote;
+    e->wrote_name = from->wrote_name;
+    e->before = from->brought;
+    e->partitions = (int)(from->at.p_end - from->at.p);
+    e->incomplete = trni_poison_incomplete(src->memory, &from->at);
+    memcpy(e->from, from->name, sizeof e->from);
+    dst->brought = ++core->journalled;
+}
+
+TRNI_FN const trni_poison_entry *trni_poison_entry_of(const trn_core *core, int64_t number)
+{
+    if (number <= 0 || number <= core->journalled - TRNI_JOURNAL) return NULL;
+    return &core->journal[(number - 1) % TRNI_JOURNAL];
+}
+
+enum { TRNI_CHAIN = 192, TRNI_CHAIN_LINK = 112 }; /* characters */
+
+/* The last link: who left the first tile incomplete; or that this is forgotten. */
+TRNI_FN void trni_poison_origin(char link[TRNI_CHAIN_LINK], const trni_poison_entry *oldest)
+{
+    if (oldest->before) snprintf(link, TRNI_CHAIN_LINK, "what came before is forgotten");
+    else if (!oldest->wrote_name) snprintf(link, TRNI_CHAIN_LINK, "no instruction wrote to '%s'", oldest->from);
+    else
+        snprintf(link, TRNI_CHAIN_LINK, "%lld, %s, left %d of %d partitions of '%s' incomplete",
+                 (long long)oldest->wrote, oldest->wrote_name, oldest->incomplete, oldest->partitions, oldest->from);
+}
+
+/* " (instruction 11, nc_transpose, carried it from 't'; 7, tensor_copy, from 'y'; 4, activation, left ...)" in at most
+ * `room` characters: links in the middle are left out where they do not fit. Empty where nothing was carried. */
+TRNI_DRIVER void trni_poison_chain(const trn_core *core, const trni_tenant *tenant, size_t room, char chain[TRNI_CHAIN])
+{
+    char link[TRNI_CHAIN_LINK], origin[TRNI_CHAIN_LINK];
+    const trni_poison_entry *e = trni_poison_entry_of(core, tenant->brought), *oldest = e, *next;
+    chain[0] = 0;
+    if (!e) return;
+    while ((next = trni_poison_entry_of(core, oldest->before)) != NULL) oldest = next;
+    trni_poison_origin(origin, oldest);
+    if (room > TRNI_CHAIN) room = TRNI_CHAIN;
+    size_t used = (size_t)snprintf(chain, TRNI_CHAIN, " (instruction %lld, %s, carried it from '%s'",
+                                   (long long)e->instruction, e->name, e->from);
+    while (used < TRNI_CHAIN && (e = trni_poison_entry_of(core, e->before)) != NULL) {
+        const size_t more = (size_t)snprintf(link, sizeof link, "; %lld, %s, from '%s'", (long long)e->instruction,
+                                             e->name, e->from);
+        const bool fits = used + more + strlen(origin) + 9 < room;
+        used += (size_t)snprintf(chain + used, TRNI_CHAIN - used, "%s", fits ? link : "; ...");
+        if (!fits) break;
+    }
+    if (used < TRNI_CHAIN) snprintf(chain + used, TRNI_CHAIN - used, "; %s)", origin);
+}
+
+/* An operand, of which nothing has written the byte b of partition p, where it has to be written. */
+TRNI_DRIVER trn_status trni_poison_refuse(trn_core *core, const trni_seen *s, int64_t p, int64_t b)
+{
+    char chain[TRNI_CHAIN];
+    enum { WORDS = 78 }; /* of the sentence without names */
+    const size_t main = WORDS + strlen(s->name) + strlen(s->tenant->name);
+    trni_poison_chain(core, s->tenant, main < 200 ? 200 - main : 0, chain);
+    char rest[TRNI_CHAIN + 32];
+    snprintf(rest, sizeof rest, "which nothing has written%s", chain);
+    return trni_seen_unwritten(core, s, p, b, "reads", rest);
+}
+
+/* ---- reads ---- */
+
+/* Unwritten elements: are they refused, or is the instruction one that carries them? */
+TRNI_DRIVER trn_status trni_poison_check(trni_issue *issue, const trni_seen *s)
+{
+    int64_t p, b;
+    const trni_memory *m = s->memory;
+    trni_cells_of(issue->core->cells, m, s->view, &s->at);
+    if (!trni_cells_missing(issue->core->cells, m, m->written, &p, &b)) return TRN_OK;
+    if (!trni_poison_passes(issue, s)) return trni_poison_refuse(issue->core, s, p, b);
+    issue->poisoned = true;
+    return TRN_OK;
+}
+
+/* ---- writes of what was read unwritten ---- */
+
+/* Do unwritten elements come from this operand? */
+TRNI_FN bool trni_poison_comes(const trni_issue *issue, const trni_seen *s)
+{
+    int64_t p, b;
+    if (!(s->role & TRNI_ROLE_READ) || !trni_seen_unsure(s)) return false;
+    trni_cells_of(issue->core->cells, s->memory, s->view, &s->at);
+    return trni_cells_missing(issue->core->cells, s->memory, s->memory->written, &p, &b);
+}
+
+/* src as dst's elements follow each other. */
+TRNI_FN trn_tensor trni_poison_source(const trni_issue *issue, const trni_seen *s)
+{
+    if (trni_carry_of(issue->order) != TRNI_CARRY_TURNED) return *s->view;
+    if (issue->order->engine != TRN_ENGINE_DMA) return trn_tensor_transposed(*s->view);
+    return trni_dma_permuted(s->view);
+}
+
+TRNI_FN bool trni_poison_chooses(const trni_poison_walk *predicate, bool reverse)
+{
+    bool holds = false;
+    for (int64_t i = 0; i < predicate->bytes; i++) holds = holds || predicate->memory->base[predicate->at + i] != 0;
+    return holds != reverse;
+}
+
+TRNI_DRIVER void trni_poison_carry_elements(const trni_issue *issue)
+{
+    const trni_seen *const dst = &issue->seen[0];
+    const bool chosen = trni_carry_of(issue->order) == TRNI_CARRY_CHOSEN;
+    const int64_t elements = trn_tensor_elements(*dst->view);
+    trni_poison_walk to, predicate, from[TRNI_SEEN];
+    int sources = 0;
+    trni_poison_begin(&to, dst->memory, dst->view, 1);
+    trni_poison_begin(&predicate, dst->memory, dst->view, 1);
+    for (int i = 0; i < issue->count; i++) {
+        const trni_seen *s = &issue->seen[i];
+        if (chosen && !strcmp(s->name, "predicate")) trni_poison_begin(&predicate, s->memory, s->view, 1);
+        if (!trni_poison_comes(issue, s)) continue;
+        const trn_tensor view = trni_poison_source(issue, s);
+        trni_poison_note(issue, s, dst->tenant);
+        trni_poison_begin(&from[sources++], s->memory, &view,
+                        s->role & TRNI_ROLE_COLUMN ? elements / dst->view->shape[0] : 1);
+    }
+    const bool reverse = chosen && ((const trn_tensor_copy_predicated_args *)issue->args)->reverse_pred;
+    for (int64_t k = 0; k < elements; k++) {
+        bool written = true;
+        for (int i = 0; i < sources; i++) {
+            written = written && trni_poison_written(from[i].memory, from[i].at, from[i].bytes);
+            trni_poison_next(&from[i]);
+        }
+        if (!chosen || trni_poison_chooses(&predicate, reverse)) trni_poison_mark(dst, to.at, to.bytes, written);
+        trni_poison_next(&to);
+        trni_poison_next(&predicate);
+    }
+}
+
+/* Element by element of the partitions, so that dst may be src. */
+TRNI_DRIVER void trni_poison_carry_shuffled(const trni_issue *issue)
+{
+    const trn_nc_stream_shuffle_args *a = (const trn_nc_stream_shuffle_args *)issue->args;
+    const trni_seen *const dst = &issue->seen[0], *const src = trni_issue_seen(issue, &a->src);
+    const int64_t partitions = dst->view->shape[0], elements = trn_tensor_elements(*dst->view) / partitions;
+    trni_poison_note(issue, src, dst->tenant);
+    for (int64_t first = 0; first < partitions; first += 32) {
+        const trn_tensor row = trn_tensor_slice(*dst->view, 0, first, 1);
+        const trn_tensor row_src = trn_tensor_slice(*src->view, 0, first, 1);
+        const int64_t count = trni_min64(32, partitions - first);
+        trni_poison_walk to, from;
+        trni_poison_begin(&to, dst->memory, &row, 1);
+        trni_poison_begin(&from, src->memory, &row_src, 1);
+        for (int64_t f = 0; f < elements; f++, trni_poison_next(&to), trni_poison_next(&from)) {
+            bool written[32];
+            for (int64_t i = 0; i < count; i++)
+                written[i] = a->shuffle_mask[i] < count &&
+                             trni_poison_written(src->memory, from.at + a->shuffle_mask[i] * src->memory->pitch,
+                                                 from.bytes);
+            for (int64_t i = 0; i < count; i++)
+                if (a->shuffle_mask[i] != 255)
+                    trni_poison_mark(dst, to.at + i * dst->memory->pitch, to.bytes, written[i]);
+        }
+    }
+}
+
+/* The instruction has run. */
+TRNI_DRIVER void trni_poison_carry(const trni_issue *issue)
+{
+    const trni_seen *const dst = &issue->seen[0];
+    trni_memory *const m = dst->memory;
+    if (dst->tenant->unwritten > 0) trni_poison_wrote(issue, dst);
+    if (m->by_matmul) {
+        trni_cells_of(issue->core->cells, m, dst->view, &dst->at);
+        trni_cells_mark(issue->core->cells, m, m->by_matmul, issue->engine == TRN_ENGINE_TENSOR);
+    }
+    if (trni_carry_of(issue->order) == TRNI_CARRY_SHUFFLED) trni_poison_carry_shuffled(issue);
+    else trni_poison_carry_elements(issue);
+}
+
+#endif /* TRNI_CORE_CORE_POISON_H */
