@@ -38,6 +38,7 @@
  * CONTENTS
  *     trn_cores_args, trn_cores_begin, trn_cores_run, trn_cores_end   which cores; a kernel on all of them
  *     trn_cores_rank                 one core in its kernel: who it is
+ *     trn_cores_report_of            how long, how full, who waits for whom
  *     trn_cores_barrier              nki.isa.core_barrier
  *     trn_cores_sendrecv             nki.isa.sendrecv
  *     trn_cores_hbm                  HBM that the cores of a logical core share
@@ -45,6 +46,7 @@
  *     trn_cores_all_gather_v, trn_cores_all_to_all_v   how much each sends is known in the kernel only
  *     trn_cores_collective_permute, trn_cores_collective_permute_implicit,
  *     trn_cores_collective_permute_implicit_reduce     from one to one
+ *     trn_cores_mesh_group           lists along axes of a mesh
  *     trn_cores_current_processing_rank_id             whose data have come round a ring
  *
  * KNOWN FROM: NKI's pages on core_barrier, sendrecv and nki.collectives, release 2.33 (documented): who may take part,
@@ -65,6 +67,9 @@ TRN_API trn_status trn_cores_begin(trn_cores *cores, const trn_cores_args *args)
  * kernels return it at once, and so does the next run. TRN_EUNSUPPORTED: more than one rank on a host without
  * threads. */
 TRN_API trn_status trn_cores_run(trn_cores *cores, trn_cores_kernel *kernel, void *user);
+
+/* What all of them have done so far; between runs. */
+TRN_API void trn_cores_report_of(const trn_cores *cores, trn_cores_report *out);
 
 /* Gives all memory back. */
 TRN_API void trn_cores_end(trn_cores *cores);
@@ -87,12 +92,19 @@ TRN_API trn_tensor trn_cores_hbm(trn_cores_rank *self, const char *name, trn_for
 
 /* ---- collectives ---- */
 
+/* The lists along axes of a mesh whose chips have ranks here, as trn_mesh_groups orders them. all_cores: all ranks of a
+ * chip are in a list, one after the other; else each of a chip's ranks has a list of its own. rank: room for rank_ids,
+ * to which out->rank points. TRN_EINVAL: an axis does not exist, or a chip has no rank. */
+TRN_API trn_status trn_cores_mesh_group(const trn_cores *cores, const trn_mesh *mesh, const int *axis, int axes,
+                                        bool all_cores, int *rank, trn_replica_group *out);
+
 /* Views lie in HBM or, one with two axes, in SBUF; those of one call all in the same memory. All have the same format.
  *     all_reduce       dst = the sum (maximum, minimum) of all src, in the shape of src
  *     all_gather       dst = all src, joined along collective_dim in the order of the list: 0, in SBUF also 1
  *     reduce_scatter   dst = of the sum (maximum, minimum) the share of this rank along axis 0
  *     all_to_all       share i of dst = of the src of member i the share of this rank, along axis 0; HBM only
- * Sums are those of trn_collective_run for the same list. */
+ * Sums are those of trn_collective_run for the same list; of several tensors at once, by the algorithm for all their
+ * bytes. */
 TRN_API trn_status trn_cores_all_reduce(trn_cores_rank *self, const trn_cores_collective_args *args);
 TRN_API trn_status trn_cores_all_gather(trn_cores_rank *self, const trn_cores_collective_args *args);
 TRN_API trn_status trn_cores_reduce_scatter(trn_cores_rank *self, const trn_cores_collective_args *args);
@@ -123,6 +135,7 @@ TRN_API int trn_cores_current_processing_rank_id(const trn_cores_rank *self, int
 
 #if TRNI_BODIES
 
+#include "cores/cores_report.h"
 #include "cores/cores_run.h"
 
 /* ---- begin, run, end ---- */
@@ -152,9 +165,20 @@ TRN_API trn_status trn_cores_run(trn_cores *cores, trn_cores_kernel *kernel, voi
     cores->work->kernel = kernel;
     cores->work->user = user;
     for (int r = 0; r < cores->ranks; r++) cores->work->post[r].state = TRNI_CORES_READY;
-    const trn_status status = cores->ranks == 1 ? trni_cores_run_alone(cores) : trni_cores_run_threads(cores);
+    cores->work->over = false;
+    const bool alone = cores->ranks == 1 && !cores->args.exchange;
+    const trn_status status = alone ? trni_cores_run_alone(cores) : trni_cores_run_threads(cores);
+    if (status) trni_cores_fail(cores);
+    trni_cores_drain(cores);
     for (int r = 0; r < cores->ranks; r++) cores->time_s = fmax(cores->time_s, cores->rank[r].core.time_s);
     return status;
+}
+
+TRN_API void trn_cores_report_of(const trn_cores *cores, trn_cores_report *out)
+{
+    TRNI_FLOATS;
+    memset(out, 0, sizeof *out);
+    if (cores->work) trni_cores_report(cores, out);
 }
 
 TRN_API void trn_cores_end(trn_cores *cores) { trni_cores_free(cores); }
@@ -188,6 +212,28 @@ TRN_API trn_status trn_cores_sendrecv(trn_cores_rank *self, const trn_cores_send
         ask.collective = *args;                                                                    \
         return trni_cores_call_run(self, TRNI_CORES_##op, &ask, args->error);                      \
     }
+
+TRN_API trn_status trn_cores_mesh_group(const trn_cores *cores, const trn_mesh *mesh, const int *axis, int axes,
+                                        bool all_cores, int *rank, trn_replica_group *out)
+{
+    const int each = cores->cores_per_chip / cores->lnc, chips = cores->ranks / cores->cores_per_chip;
+    const int groups = mesh->devices <= chips ? trn_mesh_groups(mesh, axis, axes, NULL) : 0;
+    if (groups < 1) return TRN_EINVAL;
+    int *chip = rank + (size_t)mesh->devices * (size_t)(each - 1); /* at the end, where they are read before written */
+    trn_mesh_groups(mesh, axis, axes, chip);
+    const int size = mesh->devices / groups;
+    out->rank = rank;
+    out->count = all_cores ? size * each : size;
+    out->groups = all_cores ? groups : groups * each;
+    for (int i = 0; i < mesh->devices; i++) {
+        int at = 0;
+        while (at < chips && trni_cores_chip(cores, at * cores->cores_per_chip) != chip[i]) at++;
+        if (at == chips) return TRN_EINVAL;
+        chip[i] = at * each;
+    }
+    trni_cores_lists(rank, chip, groups, size, each, all_cores);
+    return TRN_OK;
+}
 
 TRNI_CORES_COLLECTIVE(all_reduce, ALL_REDUCE)
 TRNI_CORES_COLLECTIVE(all_gather, ALL_GATHER)

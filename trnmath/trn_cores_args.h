@@ -13,8 +13,10 @@
  * DOES NOT: do anything with them; trn_cores.h does, and is the guide.
  *
  * CONTENTS
+ *     trn_cores_exchange             how processes that share out the chips tell each other
  *     trn_cores_args, trn_cores      which cores, and all of them
  *     trn_cores_rank, trn_cores_kernel   one core in its kernel
+ *     trn_cores_report               how long, how full, who waits
  *     trn_cores_barrier_args         cores of a logical core wait for each other
  *     trn_dma_engine, trn_cores_sendrecv_args   they exchange tiles
  *     trn_replica_group, trn_cores_collective_args   collectives
@@ -26,6 +28,19 @@
 
 #include "trn_collective.h"
 #include "trn_core.h"
+#include "trn_mesh.h"
+
+/* ---- processes ---- */
+
+/* How the processes that share out a run's chips tell each other what their ranks do. */
+typedef struct trn_cores_exchange {
+    int process, processes; /* this one, and how many: each has consecutive chips, as many as the others or one more */
+    /* `bytes` of every process to every process: all = those of process 0, of process 1, ...; counts[p]: how many,
+     * which everybody knows. Called by all of them as often. What is not TRN_OK ends this process' run; error: why */
+    trn_status (*gather)(void *user, const void *mine, int64_t bytes, void *all, const int64_t *counts,
+                         trn_error *error);
+    void *user;
+} trn_cores_exchange;
 
 /* ---- which cores ---- */
 
@@ -42,14 +57,22 @@ typedef struct trn_cores_args {
     trn_algorithm algorithm;   /* of collectives; 0 = as the runtime chooses */
     const trn_calibration *calibration; /* null = trn_calibration_default() */
     bool uncalibrated;         /* collectives take what their links, HBM and DMA take, and nothing is expected beyond */
+    bool no_races;             /* unordered uses of the same HBM by cores of a chip pass */
+    trn_trace *trace;          /* optional: gets the events of all ranks; its tracks are named here, by names that live
+                                  until trn_cores_end. What a rank does between two calls and does not fit into its
+                                  share of the capacity is lost */
+    const trn_cores_exchange *exchange; /* optional: other processes have other chips, and are asked the same */
     trn_error *error;          /* optional: gets the first failure */
 } trn_cores_args;
+
+enum { TRN_CORES_TRACKS = 6, TRN_CORES_TRACK = 24 }; /* "r3 TensorE" to "r3 DMA", and "r3 CC" for collectives */
 
 typedef struct trn_cores {
     trn_cores_args args;
     trn_error failure;         /* the first one */
     trn_topology net;
     int ranks, lnc, cores_per_chip;
+    int first, here;           /* ranks [first, first + here) run in this process: all of them, but for .exchange */
     struct trn_cores_rank *rank; /* [ranks] */
     struct trni_cores *work;
     double time_s;             /* until the last engine of the last core is done */
@@ -70,6 +93,22 @@ typedef struct trn_cores_rank {
 
 /* What is not TRN_OK ends the run. */
 typedef trn_status trn_cores_kernel(trn_cores_rank *self, void *user);
+
+/* ---- the report ---- */
+
+typedef struct trn_cores_report {
+    double time_s;
+    int64_t instructions, rounds;
+    double share[TRN_ENGINE_COUNT];  /* by trn_engine: busy, of time_s, on average over ranks; the first is empty */
+    double most[TRN_ENGINE_COUNT];   /* and on the rank where it is busiest */
+    double collective_share;         /* the same of collectives under way */
+    double waited_s;                 /* in calls for other ranks, on average; engines may work meanwhile */
+    double late_s;                   /* what others have waited for the rank for which they waited most, */
+    int late_rank;                   /* which is this one */
+    int64_t sbuf_high_water, psum_high_water; /* bytes, of the fullest rank */
+    double dma_bytes;                /* of all ranks; collectives do not count */
+    char bound_text[128];            /* "VectorE is busy 83 % of 41.2 us on rank 3; collectives run 20 %" */
+} trn_cores_report;
 
 /* ---- cores of a logical core ---- */
 

@@ -517,10 +517,11 @@ TRNI_FN void trni_dma_transpose_modes(trni_frame *f, const trn_dma_transpose_arg
 {
     const bool indexed = a->index.rank != 0;
     if (f->status) return;
-    if (a->dge_mode != TRN_DGE_UNKNOWN && a->dge_mode != (indexed ? TRN_DGE_SWDGE : TRN_DGE_HWDGE))
+    const bool made_before = !indexed && a->dge_mode == TRN_DGE_NONE; /* descriptors that the host has written */
+    if (a->dge_mode != TRN_DGE_UNKNOWN && !made_before && a->dge_mode != (indexed ? TRN_DGE_SWDGE : TRN_DGE_HWDGE))
         f->status = trni_fail(f->how.error, TRN_EINVAL, "dge_mode is %s; a transpose %s takes unknown and %s",
                               trni_dge_name(a->dge_mode), indexed ? "with an index" : "without an index",
-                              indexed ? "swdge" : "hwdge");
+                              indexed ? "swdge" : "hwdge, and none");
     else if (!indexed && a->oob_mode == TRN_OOB_SKIP)
         f->status = trni_fail(f->how.error, TRN_EINVAL, "oob_mode is skip, but there is no index");
     else if (indexed)

@@ -47,6 +47,7 @@ typedef struct trn_trace {
     int64_t lost;                        /* events that had no room */
     const char *track[TRN_TRACE_TRACKS]; /* names, from the top */
     int tracks;
+    const char *const *names;            /* [tracks], in place of track: for more tracks than that has */
     const char *title;                   /* optional */
 } trn_trace;
 
@@ -95,6 +96,11 @@ TRN_API void trn_trace_add(trn_trace *trace, int track, const char *name, double
     trni_copy_text(e->text, sizeof e->text, text);
     e->start_s = start_s;
     e->duration_s = duration_s;
+}
+
+TRNI_FN const char *trni_trace_name(const trn_trace *trace, int track)
+{
+    return trace->names ? trace->names[track] : trace->track[track];
 }
 
 /* ---- text, in pieces ---- */
@@ -211,7 +217,7 @@ TRN_API void trn_trace_json(trn_trace *trace, trn_trace_write *write, void *user
     for (int i = 0; i < trace->tracks; i++) {
         trni_text_put(&t, ",\n{\"ph\":\"M\",\"name\":\"thread_name\",\"pid\":1,\"tid\":%d,\"args\":{\"name\":\"",
                       i + 1);
-        trni_text_escaped(&t, trace->track[i], false);
+        trni_text_escaped(&t, trni_trace_name(trace, i), false);
         trni_text_put(
             &t,
             "\"}},\n{\"ph\":\"M\",\"name\":\"thread_sort_index\",\"pid\":1,\"tid\":%d,\"args\":{\"sort_index\":%d}}",
@@ -252,7 +258,7 @@ typedef struct trni_picture {
     int kinds;
     const char *kind[TRNI_SVG_KINDS];
     double kind_s[TRNI_SVG_KINDS];
-    double busy_s[TRN_TRACE_TRACKS];
+    int tracks;                   /* that are drawn */
 } trni_picture;
 
 TRNI_FN int trni_picture_kind(trni_picture *p, const char *name)
@@ -270,13 +276,15 @@ TRNI_FN bool trni_picture_part(const trni_picture *p, const trn_trace_event *e, 
 {
     *from_s = e->start_s > p->start_s ? e->start_s : p->start_s;
     *to_s = e->start_s + e->duration_s < p->end_s ? e->start_s + e->duration_s : p->end_s;
-    return e->track >= 0 && e->track < p->trace->tracks && e->track < TRN_TRACE_TRACKS && *to_s > *from_s;
+    return e->track >= 0 && e->track < p->tracks && *to_s > *from_s;
 }
 
 TRNI_FN void trni_picture_measure(trni_picture *p, const trn_trace_svg_args *args)
 {
     memset(p, 0, sizeof *p);
     p->trace = args->trace;
+    p->tracks = args->trace->tracks;
+    if (!args->trace->names && p->tracks > TRN_TRACE_TRACKS) p->tracks = TRN_TRACE_TRACKS;
     p->text.write = args->write;
     p->text.user = args->user;
     p->width = args->width > 400 ? args->width : args->width ? 400 : 1200;
@@ -292,7 +300,6 @@ TRNI_FN void trni_picture_measure(trni_picture *p, const trn_trace_svg_args *arg
         const trn_trace_event *e = &p->trace->event[i];
         double from_s, to_s;
         if (!trni_picture_part(p, e, &from_s, &to_s)) continue;
-        p->busy_s[e->track] += to_s - from_s;
         p->kind_s[trni_picture_kind(p, e->name)] += to_s - from_s;
     }
     const int legend_rows = (p->kinds + 4) / 5;
@@ -364,17 +371,27 @@ TRNI_FN void trni_picture_axis(trni_picture *p)
     }
 }
 
+TRNI_FN double trni_picture_busy(const trni_picture *p, int track)
+{
+    double busy_s = 0, from_s, to_s;
+    for (int64_t i = 0; i < p->trace->count; i++) {
+        const trn_trace_event *e = &p->trace->event[i];
+        if (e->track == track && trni_picture_part(p, e, &from_s, &to_s)) busy_s += to_s - from_s;
+    }
+    return busy_s;
+}
+
 TRNI_FN void trni_picture_lanes(trni_picture *p)
 {
     const double all = p->end_s - p->start_s;
-    for (int i = 0; i < p->trace->tracks && i < TRN_TRACE_TRACKS; i++) {
-        const double y = trni_picture_y(i);
+    for (int i = 0; i < p->tracks; i++) {
+        const double y = trni_picture_y(i), busy_s = trni_picture_busy(p, i);
         trni_text_put(&p->text, "<rect class=\"lane\" x=\"%d\" y=\"%.1f\" width=\"%d\" height=\"%d\" rx=\"3\"/>\n"
                                 "<text class=\"ink\" x=\"16\" y=\"%.1f\" font-weight=\"600\">", TRNI_SVG_LEFT, y,
                       p->width - TRNI_SVG_LEFT - TRNI_SVG_RIGHT, TRNI_SVG_BAR, y + 18);
-        trni_text_escaped(&p->text, p->trace->track[i], true);
+        trni_text_escaped(&p->text, trni_trace_name(p->trace, i), true);
         trni_text_put(&p->text, "</text><text class=\"faint\" x=\"%d\" y=\"%.1f\" text-anchor=\"end\">%.0f %%</text>\n",
-                      TRNI_SVG_LEFT - 12, y + 18, 100 * p->busy_s[i] / all);
+                      TRNI_SVG_LEFT - 12, y + 18, 100 * busy_s / all);
     }
 }
 

@@ -84,7 +84,8 @@ TRN_API trn_status trn_tensor_scalar(const trn_tensor_scalar_args *args);
 /* ---- scalar_tensor_tensor ---- */
 
 /* dst = (data op0 operand0) op1 operand1, operand1 a tensor; reversed: operand0 op0 data, operand1 op1 (...). Operators
- * on numbers, op1 with two operands; op0 = 0 passes data on. Engine: VECTOR. */
+ * on numbers, op1 with two operands; op0 = 0 passes data on. operand0_tile may have any format (NKI's kernels pass
+ * bfloat16 here; tensor_scalar takes float32 alone). Engine: VECTOR. */
 typedef struct trn_scalar_tensor_tensor_args {
     TRN_INSTRUCTION_FIELDS;
     trn_tensor dst, data;
@@ -678,7 +679,8 @@ TRNI_DRIVER trn_status trni_scalar_tensor_tensor_check(const trn_scalar_tensor_t
     trni_frame_src(f, &args->data, "data");
     trni_frame_src(f, &args->operand1, "operand1");
     trni_frame_idle_operand(f, args->op0, "op0", args->operand0_tile.rank || args->operand0 != 0, "operand0");
-    trni_frame_operand(f, &args->operand0_tile, "operand0_tile");
+    trni_frame_column(f, &args->operand0_tile, "operand0_tile", f->partitions);
+    if (!f->status && args->operand0_tile.rank) trni_frame_beside(f, &args->operand0_tile, "operand0_tile");
     return f->status;
 }
 

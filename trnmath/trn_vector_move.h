@@ -61,7 +61,8 @@ typedef struct trn_quantize_mx_args {
 /* ---- nc_stream_shuffle ---- */
 
 /* TRN_EFORMAT: two formats; TRN_ESHAPE: different numbers of elements per partition; TRN_EINVAL: a mask that names no
- * partition of src's quadrant, or views that overlap and are not the same. */
+ * partition of src's quadrant, or views that overlap and do not begin at the same place with the same strides (how many
+ * partitions they have may differ: one partition may be spread over its own quadrant). */
 TRN_API trn_status trn_nc_stream_shuffle(const trn_nc_stream_shuffle_args *args);
 
 /* ---- nc_transpose on the Vector engine ---- */
@@ -140,6 +141,19 @@ TRNI_DRIVER void trni_shuffle_check_mask(trni_frame *f, const trn_nc_stream_shuf
     }
 }
 
+/* dst and src begin at the same place and run the same way; one may have more partitions than the other. */
+TRNI_FN bool trni_shuffle_in_place(const trn_nc_stream_shuffle_args *args)
+{
+    trn_tensor dst = args->dst, src = args->src;
+    const int64_t both = trni_min64(dst.shape[0], src.shape[0]);
+    trni_strides(&args->dst, dst.stride);
+    trni_strides(&args->src, src.stride);
+    if (args->src.shape[0] == 1) src.stride[0] = dst.stride[0]; /* a stride that is never taken */
+    if (args->dst.shape[0] == 1) dst.stride[0] = src.stride[0];
+    dst.shape[0] = src.shape[0] = both;
+    return trni_same_place(&dst, &src);
+}
+
 TRN_API trn_status trn_nc_stream_shuffle(const trn_nc_stream_shuffle_args *args)
 {
     trni_frame f;
@@ -153,7 +167,7 @@ TRN_API trn_status trn_nc_stream_shuffle(const trn_nc_stream_shuffle_args *args)
         return trni_fail(args->error, TRN_ESHAPE, "src has %lld elements per partition but dst has %lld",
                          (long long)elements, (long long)f.elements);
     trni_shuffle_check_mask(&f, args);
-    plan.in_place = !f.status && trni_same_place(&args->dst, &args->src);
+    plan.in_place = !f.status && trni_shuffle_in_place(args);
     if (!plan.in_place) trni_frame_apart(&f, &args->dst, "dst", &args->src, "src");
     if (f.status || trni_frame_empty(&f)) return f.status;
     plan.mask = args->shuffle_mask;

@@ -307,6 +307,20 @@ TRNI_FN void trni_reduce_kinds(trni_frame *f, const trn_tensor_reduce_args *args
                               trn_alu_name(args->op));
 }
 
+/* One result for each partition, which lies in that partition's own data: all of it has been read by then. */
+TRNI_FN bool trni_reduce_in_place(const trn_tensor_reduce_args *args, int64_t outer)
+{
+    int64_t to[TRN_MAX_RANK], from[TRN_MAX_RANK], span = 0;
+    if (outer != 1) return false;
+    trni_strides(&args->dst, to);
+    trni_strides(&args->data, from);
+    const int64_t bytes = (int64_t)trn_format_bytes(args->data.format);
+    const int64_t pitch = from[0] * bytes, at = (int64_t)((uintptr_t)args->dst.data - (uintptr_t)args->data.data);
+    for (int i = 1; i < args->data.rank; i++) span += (args->data.shape[i] - 1) * from[i] * bytes;
+    const int64_t own = (int64_t)trn_format_bytes(args->dst.format);
+    return args->dst.shape[0] == 1 || (to[0] * own == pitch && span + bytes <= pitch && at >= 0 && at + own <= pitch);
+}
+
 TRNI_DRIVER trn_status trni_tensor_reduce_check(const trn_tensor_reduce_args *args, trni_frame *f)
 {
     const trn_instruction how = trni_instruction_of(args);
@@ -326,7 +340,7 @@ TRNI_DRIVER trn_status trni_tensor_reduce_check(const trn_tensor_reduce_args *ar
                               "dst has %lld partitions of %lld elements; the reduction of data has %lld of %lld",
                               (long long)f->partitions, (long long)f->elements, (long long)args->data.shape[0],
                               (long long)outer);
-    trni_frame_apart(f, &args->dst, "dst", &args->data, "data");
+    if (!f->status && !trni_reduce_in_place(args, outer)) trni_frame_apart(f, &args->dst, "dst", &args->data, "data");
     trni_reduce_kinds(f, args);
     return f->status;
 }

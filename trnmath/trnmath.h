@@ -29,7 +29,7 @@
  *     sharded    trn_reshard.h trn_reshard_args.h trn_reshard_plan.h trn_sharded_matmul.h trn_sharded_plan.h
  *     cores      trn_cores.h trn_cores_args.h
  *     plan       trn_plan.h trn_plan_args.h trn_plan_model.h trn_plan_trace.h
- *     mpi        trn_mpi.h trn_mpi_sharded.h, when TRN_USE_MPI is defined
+ *     mpi        trn_mpi.h trn_mpi_sharded.h trn_mpi_cores.h, when TRN_USE_MPI is defined
  *
  * KNOWN FROM: each header's own lines.
  */
@@ -106,6 +106,7 @@
 #include "trn_vector_search.h"
 #include "trn_vector_statistics.h"
 #if defined(TRN_USE_MPI) && TRN_USE_MPI + 0
+#include "trn_mpi_cores.h"
 #include "trn_mpi_sharded.h"
 #endif
 

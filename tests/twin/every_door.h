@@ -396,6 +396,51 @@ DOOR(core)
     return status;
 }
 
+static uint32_t door_cores_table[2][2] = { { 3, 3 }, { 1, 1 } };
+
+/* Everything that a kernel on many cores may do, each on its own thread of the host. */
+static trn_status door_cores_kernel(trn_cores_rank *self, void *user)
+{
+    door_room *r = (door_room *)user;
+    trn_core *core = &self->core;
+    const int64_t shape[] = { 8, 8 };
+    const trn_tensor u = trn_core_sbuf(core, "u", TRN_F32, 128, 64), v = trn_core_sbuf(core, "v", TRN_F32, 128, 64);
+    const trn_tensor both = trn_cores_hbm(self, "both", TRN_F32, 2, shape);
+    const trn_tensor table = trn_core_hbm(core, "table", trn_tensor_2d(TRN_U32, door_cores_table, 2, 2));
+    trn_core_memset(core, &(trn_memset_args){ .dst = u, .value = 1 });
+    trn_cores_barrier(self, &(trn_cores_barrier_args){ .data = both });
+    trn_cores_sendrecv(self, &(trn_cores_sendrecv_args){ .dst = v, .src = u, .send_to_rank = 1 - self->program_id,
+                                                         .recv_from_rank = 1 - self->program_id });
+    trn_cores_collective_args a = { .dst = v, .src = u };
+    trn_cores_all_reduce(self, &a);
+    a.op = TRN_ALU_MAXIMUM;
+    trn_cores_all_reduce(self, &a);
+    a.op = TRN_ALU_ADD;
+    a.src1 = u;
+    trn_cores_collective_permute_implicit_reduce(self, &a);
+    const trn_cores_collective_args some = { .dst = trn_tensor_slice(both, 0, 4 * self->program_id, 2),
+                                             .src = trn_tensor_slice(both, 0, 4 * self->program_id + 2, 2),
+                                             .metadata = table };
+    trn_cores_all_gather_v(self, &some);
+    if (trn_core_status(core, NULL) || self->rank) return TRN_OK;
+    const trn_tensor out = trn_core_hbm(core, "y", door_y(r, TRN_F32, 128, 64));
+    return trn_core_dma_copy(core, &(trn_dma_copy_args){ .dst = out, .src = v });
+}
+
+DOOR(cores)
+{
+    static trn_trace_event event[64];
+    trn_trace trace = { .event = event, .capacity = 64 };
+    trn_cores cores;
+    const trn_cores_args args = { .core = { .generation = TRN_TRAINIUM2 }, .ranks = 4, .lnc = 2, .threads = 1,
+                                  .trace = &trace, .error = &r->error };
+    trn_status status = trn_cores_begin(&cores, &args);
+    if (status) return status;
+    status = trn_cores_run(&cores, door_cores_kernel, r);
+    trn_cores_end(&cores);
+    return status;
+}
+
 DOOR(collective_run)
 {
     const trn_topology net = trn_topology_ring(DOOR_RANKS, 128e9, 1e-6);
@@ -546,6 +591,7 @@ static const struct every_door {
     DOOR_ROW(dma_copy),
     DOOR_ROW(dma_compute),
     DOOR_ROW(core),
+    DOOR_ROW(cores),
     DOOR_ROW(collective_run),
     DOOR_ROW(collective_cost),
     DOOR_ROW(traffic),

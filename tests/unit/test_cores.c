@@ -4,6 +4,7 @@
  * Values are held against trn_collective_run on the host's own copies, and, for sums that are exact in any order,
  * against loops over all ranks. Times are held against trn_collective_cost and trn_dma_seconds.
  */
+#define _POSIX_C_SOURCE 200809L
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -11,9 +12,11 @@
 #include <cmocka.h>
 
 #include <math.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "trnmath/trn_cores.h"
 
@@ -473,6 +476,15 @@ static trn_status meets_in_hbm(trn_cores_rank *self, void *user)
     return TRN_OK;
 }
 
+static trn_status asks_in_turn(trn_cores_rank *self, void *user)
+{
+    const int64_t shape[2] = { 4, 5 };
+    const int turn = *(const int *)user;
+    if (self->rank == 3) trn_cores_hbm(self, "z", TRN_F32, 1, &shape[turn]);
+    if (self->rank == 2 && turn) trn_cores_hbm(self, "z", TRN_F32, 1, &shape[0]);
+    return TRN_OK;
+}
+
 static void test_shared_hbm(void **state)
 {
     (void)state;
@@ -483,6 +495,14 @@ static void test_shared_hbm(void **state)
     for (int r = 0; r < 4; r++) assert_true(got[r] == (float)(1 + (r ^ 1)));
     refuse(&args, meets_in_hbm, got,
            "HBM tensor 'both' has another format or shape for rank 2 than for rank 3, which share it");
+    int turn = 0; /* now rank 3 asks first, in a run of its own */
+    if (trn_cores_begin(&cores, &args)) fail_msg("%s", cores.failure.text);
+    assert_int_equal(trn_cores_run(&cores, asks_in_turn, &turn), TRN_OK);
+    turn = 1;
+    assert_int_equal(trn_cores_run(&cores, asks_in_turn, &turn), TRN_ESHAPE);
+    assert_string_equal(cores.failure.text,
+                        "HBM tensor 'z' has another format or shape for rank 2 than for rank 3, which share it");
+    trn_cores_end(&cores);
 }
 
 /* ---- sendrecv and barrier ---- */
@@ -512,6 +532,8 @@ static trn_status swaps(trn_cores_rank *self, void *user)
     return TRN_OK;
 }
 
+static trn_status counts_of_all(trn_cores_rank *self, void *user);
+
 static void test_sendrecv_swaps(void **state)
 {
     (void)state;
@@ -531,6 +553,39 @@ static void test_sendrecv_swaps(void **state)
         assert_true(report.dma_bytes == work.bytes && report.engine[TRN_ENGINE_DMA].instructions == 1);
         assert_true(fabs(report.engine[TRN_ENGINE_DMA].busy_s - cost.transfer_s) < 1e-15);
     }
+    trn_cores_end(&cores);
+}
+
+/* One of two moves something else first: both are done when its tile has arrived, too. */
+static trn_status swaps_late(trn_cores_rank *self, void *user)
+{
+    swapped *s = (swapped *)user;
+    static float memory[2][128 * 512];
+    trn_core *core = &self->core;
+    const trn_tensor far = trn_core_hbm(core, "far", trn_tensor_2d(TRN_F32, memory[self->rank], 128, 512));
+    const trn_tensor other = trn_core_sbuf(core, "other", TRN_F32, 128, 512);
+    const trn_dma_copy_args load = { .dst = other, .src = far };
+    if (self->rank == 0) trn_core_dma_copy(core, &load);
+    s->before_s[self->rank] = core->time_s;
+    const trn_tensor mine = filled(core, "mine", TRN_F32, 128, 64, 1),
+                     theirs = trn_core_sbuf(core, "t", TRN_F32, 128, 64);
+    trn_cores_sendrecv_args a;
+    memset(&a, 0, sizeof a);
+    a.dst = theirs;
+    a.src = mine;
+    a.send_to_rank = a.recv_from_rank = 1 - self->program_id;
+    trn_cores_sendrecv(self, &a);
+    s->after_s[self->rank] = core->time_s;
+    return TRN_OK;
+}
+
+static void test_sendrecv_ends_for_both(void **state)
+{
+    (void)state;
+    static swapped s;
+    const trn_cores_args args = chip_of(2, 2);
+    run(&args, swaps_late, &s);
+    assert_true(s.before_s[0] > s.before_s[1] && s.after_s[0] > s.before_s[0] && s.after_s[1] == s.after_s[0]);
     trn_cores_end(&cores);
 }
 
@@ -573,6 +628,282 @@ static void test_barrier_orders_shared_memory(void **state)
     trn_cores_end(&cores);
 }
 
+/* ---- races ---- */
+
+enum { BOTH_WRITE, WRITE_THEN_READ, COLUMNS, ROWS, OTHER_TENSOR, ORDERED, INTERLEAVED, BY_SENDRECV };
+
+typedef struct raced {
+    float x[64 * 64], y[64 * 64];
+    int what;
+} raced;
+
+static trn_status races(trn_cores_rank *self, void *user)
+{
+    raced *s = (raced *)user;
+    trn_core *core = &self->core;
+    const int me = self->rank;
+    const trn_tensor x = trn_core_hbm(core, "x", trn_tensor_2d(TRN_F32, s->x, 64, 64));
+    const trn_tensor y = trn_core_hbm(core, "y", trn_tensor_2d(TRN_F32, s->y, 64, 64));
+    const trn_tensor tile = filled(core, "tile", TRN_F32, 32, 32, 1), other = trn_core_sbuf(core, "o", TRN_F32, 32, 32);
+    const trn_tensor quarter = trn_tensor_slice(trn_tensor_slice(x, 0, 0, 32), 1, 0, 32);
+    const bool columns = s->what == COLUMNS, rows = s->what == ROWS;
+    trn_tensor part = trn_tensor_slice(trn_tensor_slice(x, 0, rows ? 32 * me : 0, 32), 1, columns ? 32 * me : 0, 32);
+    if (s->what == INTERLEAVED)
+        part = trn_tensor_slice(trn_tensor_slice(trn_tensor_split(x, 1, 2), 0, 0, 32), 2, me, 1);
+    const trn_dma_copy_args store = { .dst = part, .src = tile }, load = { .dst = other, .src = quarter };
+    const trn_cores_barrier_args wait = { .data = s->what == OTHER_TENSOR ? y : x };
+    const bool writes = me == 0 || s->what == BOTH_WRITE || columns || rows || s->what == INTERLEAVED;
+    if (writes) trn_core_dma_copy(core, &store);
+    trn_cores_sendrecv_args swap;
+    memset(&swap, 0, sizeof swap);
+    swap.dst = other;
+    swap.src = tile;
+    swap.send_to_rank = swap.recv_from_rank = 1 - me;
+    if (s->what == BY_SENDRECV) trn_cores_sendrecv(self, &swap);
+    if (s->what == OTHER_TENSOR || s->what == ORDERED) trn_cores_barrier(self, &wait);
+    if (!writes) trn_core_dma_copy(core, &load);
+    return TRN_OK;
+}
+
+static void test_races_are_told(void **state)
+{
+    (void)state;
+    static raced s;
+    static const struct { int what; const char *sentence; } row[] = {
+        { BOTH_WRITE, "rank 1 writes 'x' (instruction 0), which rank 0 writes too (instruction 0), and nothing orders "
+                      "them" },
+        { WRITE_THEN_READ, "rank 1 reads 'x' (instruction 0), which rank 0 writes (instruction 0), and nothing orders "
+                           "them" },
+        { OTHER_TENSOR, "rank 1 reads 'x' (instruction 1), which rank 0 writes (instruction 0), and nothing orders "
+                        "them" },
+        { COLUMNS, "" },
+        { ROWS, "" },
+        { ORDERED, "" },
+        { INTERLEAVED, "" },
+        { BY_SENDRECV, "" },
+    };
+    for (unsigned i = 0; i < sizeof row / sizeof row[0]; i++) {
+        trn_cores_args args = chip_of(2, 2);
+        args.threads = 1; /* races are some of the host's, too */
+        s.what = row[i].what;
+        if (row[i].sentence[0]) refuse(&args, races, &s, row[i].sentence);
+        args.no_races = row[i].sentence[0] != 0;
+        run(&args, races, &s);
+        trn_cores_end(&cores);
+    }
+}
+
+/* Rectangles of any pitch against a map of bytes. */
+static void test_rectangles_meet(void **state)
+{
+    (void)state;
+    static const char memory[4096];
+    uint32_t seed = 7;
+    int met = 0;
+    for (int i = 0; i < 200000; i++) {
+        trni_touch t[2];
+        bool map[4096] = { false }, expected = false;
+        memset(t, 0, sizeof t);
+        for (int k = 0; k < 2; k++) {
+            seed = seed * 1664525u + 1013904223u;
+            t[k].pitch = 8 + seed % 32;
+            t[k].bytes = 1 + (seed >> 8) % (uint32_t)t[k].pitch;
+            t[k].rows = 1 + (seed >> 16) % 4;
+            t[k].at = memory + (seed >> 20) % 120;
+            t[k].write = k == 0;
+            for (int64_t row = 0; row < t[k].rows; row++)
+                for (int64_t b = 0; b < t[k].bytes; b++) {
+                    bool *at = &map[t[k].at - memory + row * t[k].pitch + b];
+                    if (k) expected = expected || *at;
+                    else *at = true;
+                }
+        }
+        if (trni_race_meet(&t[0], &t[1]) != expected || trni_race_meet(&t[1], &t[0]) != expected)
+            fail_msg("case %d: expected %d", i, expected);
+        met += expected;
+    }
+    assert_true(met > 20000 && met < 180000);
+}
+
+/* ---- trace and report ---- */
+
+static char printed[1 << 20];
+static size_t printed_bytes;
+
+static void keep(void *user, const char *text, size_t bytes)
+{
+    (void)user;
+    assert_true(printed_bytes + bytes < sizeof printed);
+    memcpy(printed + printed_bytes, text, bytes);
+    printed_bytes += bytes;
+    printed[printed_bytes] = 0;
+}
+
+static void test_trace_and_report(void **state)
+{
+    (void)state;
+    static trn_trace_event event[4000];
+    static swapped s;
+    trn_cores_args args = chip_of(4, 2);
+    trn_trace trace;
+    memset(&trace, 0, sizeof trace);
+    trace.event = event;
+    trace.capacity = 4000;
+    args.trace = &trace;
+    run(&args, swaps, &s);
+    assert_int_equal(trn_cores_run(&cores, counts_of_all, &s), TRN_OK);
+    assert_int_equal(trace.tracks, 4 * TRN_CORES_TRACKS);
+    assert_int_equal(trace.lost, 0);
+    assert_string_equal(trace.names[3 * TRN_CORES_TRACKS + 5], "r3 CC");
+    trn_trace_json(&trace, keep, NULL);
+    const trn_trace_svg_args svg = { .trace = &trace, .write = keep };
+    trn_trace_svg(&svg);
+    assert_non_null(strstr(printed, "r2 VectorE"));
+    assert_non_null(strstr(printed, "all_reduce"));
+    double end_s[4 * TRN_CORES_TRACKS] = { 0 }, last_s = 0;
+    int calls = 0;
+    for (int64_t i = 0; i < trace.count; i++) {
+        assert_true(event[i].start_s >= end_s[event[i].track] - 1e-15);
+        end_s[event[i].track] = event[i].start_s + event[i].duration_s;
+        last_s = fmax(last_s, end_s[event[i].track]);
+        calls += !strcmp(event[i].name, "all_reduce") && event[i].track % TRN_CORES_TRACKS == 5;
+    }
+    assert_int_equal(calls, 4);
+    assert_true(fabs(last_s - cores.time_s) < 1e-15);
+    trn_cores_report report;
+    trn_cores_report_of(&cores, &report);
+    assert_true(report.time_s == cores.time_s && report.late_s > 0 && report.waited_s > 0 && report.late_rank % 2 == 1);
+    assert_true(report.collective_share > 0.5 && report.share[TRN_ENGINE_DMA] > 0);
+    assert_int_equal(report.instructions, trace.count);
+    assert_non_null(strstr(report.bound_text, "collectives run"));
+    trn_cores_end(&cores);
+    assert_int_equal(trace.tracks, 0); /* their names are gone */
+    assert_null(trace.names);
+}
+
+static trn_status idles(trn_cores_rank *self, void *user)
+{
+    (void)self;
+    (void)user;
+    return TRN_OK;
+}
+
+static void test_lists_along_a_mesh(void **state)
+{
+    (void)state;
+    const trn_topology net = trn_topology_of(TRN_TRN2_48XLARGE);
+    for (int each = 1; each < 5; each *= 2)
+        for (int all_cores = 0; all_cores < 2; all_cores++)
+            for (int axis = 0; axis < 2; axis++) {
+                trn_cores_args args = chip_of(16 * each * 2, 2);
+                trn_mesh mesh;
+                trn_replica_group g;
+                int rank[64], none = 7;
+                args.cores_per_chip = 2 * each;
+                run(&args, idles, NULL);
+                assert_int_equal(trn_mesh_init(&mesh, &net, "data=2,tensor=8"), TRN_OK);
+                assert_int_equal(trn_cores_mesh_group(&cores, &mesh, &axis, 1, all_cores, rank, &g), TRN_OK);
+                const int size = axis ? 8 : 2;
+                assert_int_equal(g.count, all_cores ? size * each : size);
+                assert_int_equal(g.count * g.groups, 16 * each);
+                for (int i = 0; i < 16 * each; i++) {
+                    const int list = i / g.count, at = i % g.count;
+                    const int group = all_cores ? list : list / each, chip = all_cores ? at / each : at;
+                    const int k = all_cores ? at % each : list % each;
+                    const int expected = axis ? 8 * group + chip : group + 8 * chip;
+                    assert_int_equal(rank[i], expected * each + k);
+                }
+                assert_int_equal(trn_cores_mesh_group(&cores, &mesh, &none, 1, all_cores, rank, &g), TRN_EINVAL);
+                trn_cores_end(&cores);
+            }
+}
+
+/* ---- what else cores have ---- */
+
+static trn_status holds(trn_cores_rank *self, void *user)
+{
+    double *end_s = (double *)user;
+    const trn_tensor t = trn_core_sbuf(&self->core, "t", TRN_F32, 128, 512);
+    const trn_memset_args set = { .dst = t, .value = 1 };
+    for (int i = 0; i < 1 + 50 * self->rank; i++) trn_core_memset(&self->core, &set);
+    const trn_cores_barrier_args all = { .all = true };
+    trn_cores_barrier(self, &all);
+    end_s[self->rank] = self->core.time_s;
+    trn_core_memset(&self->core, &set);
+    return TRN_OK;
+}
+
+static void test_barrier_without_data_holds_everything(void **state)
+{
+    (void)state;
+    double end_s[2];
+    const trn_cores_args args = chip_of(2, 1);
+    run(&args, holds, end_s);
+    assert_true(end_s[0] == end_s[1]);
+    assert_true(cores.rank[0].core.time_s > end_s[0]); /* its Vector engine would have been free long before */
+    assert_true(cores.rank[0].core.time_s == cores.rank[1].core.time_s);
+    trn_cores_end(&cores);
+}
+
+static trn_status draws(trn_cores_rank *self, void *user)
+{
+    uint32_t *word = (uint32_t *)user;
+    const trn_tensor t = trn_core_sbuf(&self->core, "t", TRN_U32, 1, 4);
+    const trn_rng_args rng = { .dst = t };
+    if (trn_core_rng(&self->core, &rng) == TRN_OK) memcpy(&word[4 * self->rank], t.data, 16);
+    return TRN_OK;
+}
+
+static void test_ranks_draw_other_numbers(void **state)
+{
+    (void)state;
+    uint32_t word[2][4] = { { 0 } }, again[4] = { 0 };
+    trn_cores_args args = chip_of(2, 1);
+    args.core.seed = 41;
+    run(&args, draws, word);
+    trn_cores_end(&cores);
+    assert_memory_not_equal(word[0], word[1], sizeof word[0]);
+    args = chip_of(1, 1);
+    args.core.seed = 42;
+    run(&args, draws, again);
+    trn_cores_end(&cores);
+    assert_memory_equal(again, word[1], sizeof again);
+}
+
+typedef struct crowd {
+    int now, most;
+} crowd;
+
+static trn_status crowds(trn_cores_rank *self, void *user)
+{
+    crowd *c = (crowd *)user;
+    for (int i = 0; i < 20; i++) {
+        const int now = __atomic_add_fetch(&c->now, 1, __ATOMIC_SEQ_CST);
+        int most = __atomic_load_n(&c->most, __ATOMIC_SEQ_CST);
+        while (now > most &&
+               !__atomic_compare_exchange_n(&c->most, &most, now, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST)) {}
+        const struct timespec some = { 0, 100000 };
+        nanosleep(&some, NULL);
+        __atomic_sub_fetch(&c->now, 1, __ATOMIC_SEQ_CST);
+        const trn_cores_barrier_args all = { .all = true };
+        trn_cores_barrier(self, &all);
+    }
+    return TRN_OK;
+}
+
+static void test_so_many_run_at_once(void **state)
+{
+    (void)state;
+    for (int threads = 1; threads < 4; threads++) {
+        crowd c = { 0, 0 };
+        trn_cores_args args = chip_of(8, 1);
+        args.threads = threads;
+        run(&args, crowds, &c);
+        trn_cores_end(&cores);
+        assert_true(c.most >= 1 && c.most <= threads);
+    }
+}
+
 /* ---- times ---- */
 
 static trn_status times(trn_cores_rank *self, void *user)
@@ -580,13 +911,13 @@ static trn_status times(trn_cores_rank *self, void *user)
     double *time_s = (double *)user;
     const trn_tensor t = filled(&self->core, "t", TRN_BF16, 128, 256, 1);
     const trn_memset_args set = { .dst = t, .value = 1 };
-    for (int i = 0; i <= self->rank; i++) trn_core_memset(&self->core, &set);
+    for (int i = 0; i <= self->rank * 37 % 64; i++) trn_core_memset(&self->core, &set);
     const double before_s = self->core.time_s;
     trn_cores_collective_args a;
     memset(&a, 0, sizeof a);
     a.dst = a.src = t;
     trn_cores_all_reduce(self, &a);
-    if (self->rank == self->cores->ranks - 1) *time_s = self->core.time_s - before_s;
+    if (self->rank * 37 % 64 == 63) *time_s = self->core.time_s - before_s;
     return TRN_OK;
 }
 
@@ -646,13 +977,14 @@ static void test_lists_share_links(void **state)
     a.count = 4;
     assert_int_equal(trn_collective_cost(&a, &cost), TRN_OK);
     a.algorithm = cost.algorithm;
+    a.single_step = cost.single_step;
     a.bytes *= 2;
     assert_int_equal(trn_collective_cost(&a, &cost), TRN_OK);
     for (int r = 0; r < 8; r++) assert_true(fabs(cores.rank[r].core.time_s - cost.expected_s) < 1e-12);
     trn_cores_end(&cores);
 }
 
-/* ---- the host's threads ---- */
+/* ---- the host's threads, and processes ---- */
 
 static uint64_t fold(uint64_t h, const void *data, size_t bytes)
 {
@@ -660,17 +992,37 @@ static uint64_t fold(uint64_t h, const void *data, size_t bytes)
     return h;
 }
 
+enum { MIXED = 32 };
+
+typedef struct mixture {
+    uint64_t digest[MIXED];
+    float hbm[MIXED][2][MIXED * 8];
+    uint32_t table[MIXED][2][MIXED];
+    int fails; /* the rank that does, or -1 */
+    int asks;  /* and one that asks for shared memory of another shape than its sibling, in the same round */
+} mixture;
+
+/* All kinds of calls, with work of different length between them. */
 static trn_status mixed(trn_cores_rank *self, void *user)
 {
-    uint64_t *digest = (uint64_t *)user;
+    mixture *m = (mixture *)user;
     trn_core *core = &self->core;
-    trn_tensor x = filled(core, "x", TRN_BF16, 32, 64, (uint32_t)self->rank),
-               y = trn_core_sbuf(core, "y", TRN_BF16, 32, 64);
-    trn_tensor all = trn_core_sbuf(core, "all", TRN_BF16, 32, 64 * self->rank_ids);
+    const int r = self->rank, n = self->rank_ids;
+    trn_tensor x = filled(core, "x", TRN_BF16, 32, 64, (uint32_t)r), y = trn_core_sbuf(core, "y", TRN_BF16, 32, 64);
+    trn_tensor all = trn_core_sbuf(core, "all", TRN_BF16, 32, 64 * n),
+               part = trn_core_sbuf(core, "part", TRN_BF16, 2, 64);
+    trn_tensor u = trn_core_hbm(core, "u", trn_tensor_2d(TRN_F32, m->hbm[r][0], 4 * n, 2));
+    trn_tensor v = trn_core_hbm(core, "v", trn_tensor_2d(TRN_F32, m->hbm[r][1], 4 * n, 2));
+    trn_tensor table = trn_core_hbm(core, "t", trn_tensor_2d(TRN_U32, m->table[r], 2, n));
+    for (int i = 0; i < 8 * n; i++) m->hbm[r][0][i] = (float)(r * 3 + i) / 7, m->hbm[r][1][i] = 0;
+    for (int i = 0; i < n; i++) m->table[r][0][i] = (uint32_t)(r + i) % 9, m->table[r][1][i] = (uint32_t)i;
     trn_cores_collective_args a;
-    for (int i = 0; i < 6; i++) {
+    for (int i = 0; i < 3; i++) {
         const trn_tensor_tensor_args add = { .dst = y, .data1 = x, .data2 = x, .op = TRN_ALU_ADD };
-        for (int k = 0; k <= (self->rank * 7 + i) % 5; k++) trn_core_tensor_tensor(core, &add);
+        for (int k = 0; k <= (r * 7 + i) % 5; k++) trn_core_tensor_tensor(core, &add);
+        if (i == 2 && r == m->fails) trn_core_tensor_tensor(core, &(trn_tensor_tensor_args){ .dst = y });
+        const int64_t size[2] = { 4, 5 };
+        if (i == 2) trn_cores_hbm(self, "z", TRN_F32, 1, &size[r == m->asks]);
         trn_cores_sendrecv_args swap;
         memset(&swap, 0, sizeof swap);
         swap.dst = x;
@@ -684,28 +1036,198 @@ static trn_status mixed(trn_cores_rank *self, void *user)
         a.rounding = TRN_STOCHASTIC;
         a.seed = (uint64_t)i;
         trn_cores_all_reduce(self, &a);
+        a.op = TRN_ALU_MAXIMUM;
+        a.rounding = TRN_NEAREST_EVEN;
+        if (n == 16) a.dst = part, trn_cores_reduce_scatter(self, &a);
+        memset(&a, 0, sizeof a);
         a.dst = all;
         a.src = y;
         a.collective_dim = 1;
         trn_cores_all_gather(self, &a);
+        memset(&a, 0, sizeof a);
+        a.dst = v;
+        a.src = u;
+        trn_cores_all_to_all(self, &a);
+        a.metadata = table;
+        trn_cores_all_gather_v(self, &a);
+        a.metadata = trn_tensor_slice(table, 0, 0, 2);
+        trn_cores_all_to_all_v(self, &a);
+        memset(&a.metadata, 0, sizeof a.metadata);
+        trn_cores_collective_permute_implicit(self, &a);
+        a.src1 = u;
+        trn_cores_collective_permute_implicit_reduce(self, &a);
+        memset(&a.src1, 0, sizeof a.src1);
+        const int pairs[][2] = { { 0, n - 1 }, { n - 1, 1 }, { 1, 0 } };
+        a.source_target_pairs = pairs;
+        a.pairs = 3;
+        trn_cores_collective_permute(self, &a);
+        a.dst = trn_tensor_slice(v, 0, 0, 0); /* nothing at all */
+        a.src = trn_tensor_slice(u, 0, 0, 0);
+        trn_cores_all_reduce(self, &a);
+        const trn_cores_barrier_args everybody = { .all = true }, two = { .data = v };
+        trn_cores_barrier(self, i ? &everybody : &two);
     }
+    const trn_memset_args set = { .dst = y, .value = 1 };
+    for (int k = 0; k < (r * 11) % 40; k++) trn_core_memset(core, &set);
+    if (trn_core_status(core, NULL)) return TRN_OK;
     uint64_t h = fold(14695981039346656037u, &core->time_s, sizeof core->time_s);
-    for (int p = 0; p < 32; p++) h = fold(h, trn_tensor_slice(all, 0, p, 1).data, 128 * (size_t)self->rank_ids);
-    digest[self->rank] = h;
+    for (int p = 0; p < 32; p++) h = fold(h, trn_tensor_slice(all, 0, p, 1).data, 128 * (size_t)n);
+    m->digest[r] = fold(fold(h, m->hbm[r][1], 32 * (size_t)n), part.data, 128);
     return TRN_OK;
 }
 
 static void test_threads_change_nothing(void **state)
 {
     (void)state;
-    uint64_t digest[4][16];
-    const int threads[] = { 1, 2, 3, 16 };
+    static mixture m[4];
+    const int threads[] = { 1, 2, 3, MIXED };
     for (int i = 0; i < 4; i++) {
-        trn_cores_args args = chip_of(16, 2);
+        trn_cores_args args = chip_of(MIXED, 2);
         args.threads = threads[i];
-        run(&args, mixed, digest[i]);
+        args.cores_per_chip = 4;
+        m[i].fails = m[i].asks = -1;
+        run(&args, mixed, &m[i]);
         trn_cores_end(&cores);
-        assert_memory_equal(digest[i], digest[0], sizeof digest[0]);
+        assert_memory_equal(m[i].digest, m[0].digest, sizeof m[0].digest);
+    }
+}
+
+/* Processes that are threads: a gather is a copy that waits for all. */
+enum { PROCESSES = 11 };
+
+typedef struct world {
+    pthread_mutex_t lock;
+    pthread_cond_t go;
+    int processes, came, left, cut; /* cut: after so many gathers of process 1 they fail; 0 = never */
+    const void *mine[PROCESSES];
+} world;
+
+typedef struct citizen {
+    world *w;
+    mixture *m;
+    trn_cores_args args;
+    trn_cores_exchange exchange;
+    trn_cores cores;
+    trn_status status;
+    int gathers;
+} citizen;
+
+static trn_status gather(void *user, const void *mine, int64_t bytes, void *all, const int64_t *counts,
+                         trn_error *error)
+{
+    citizen *c = (citizen *)user;
+    world *w = c->w;
+    char *to = (char *)all;
+    assert_int_equal(counts[c->exchange.process], bytes);
+    if (w->cut && ++c->gathers >= w->cut) {
+        snprintf(error->text, sizeof error->text, "the line is cut");
+        return TRN_EIO;
+    }
+    pthread_mutex_lock(&w->lock);
+    while (w->left) pthread_cond_wait(&w->go, &w->lock);
+    w->mine[c->exchange.process] = mine;
+    if (++w->came == w->processes) {
+        w->left = w->processes;
+        pthread_cond_broadcast(&w->go);
+    }
+    while (!w->left) pthread_cond_wait(&w->go, &w->lock);
+    for (int p = 0; p < w->processes; p++) {
+        if (counts[p]) memcpy(to, w->mine[p], (size_t)counts[p]);
+        to += counts[p];
+    }
+    w->came--;
+    while (w->came) { /* nobody leaves before all have copied */
+        pthread_cond_broadcast(&w->go);
+        pthread_cond_wait(&w->go, &w->lock);
+    }
+    w->left--;
+    pthread_cond_broadcast(&w->go);
+    pthread_mutex_unlock(&w->lock);
+    return TRN_OK;
+}
+
+static void *live(void *user)
+{
+    citizen *c = (citizen *)user;
+    c->exchange.gather = gather;
+    c->exchange.user = c;
+    c->args.exchange = &c->exchange;
+    c->status = trn_cores_begin(&c->cores, &c->args);
+    if (c->status) return NULL;
+    c->status = trn_cores_run(&c->cores, mixed, c->m);
+    trn_cores_end(&c->cores);
+    return NULL;
+}
+
+static citizen town[PROCESSES];
+
+static void live_all(int processes, mixture *m, int cut)
+{
+    world w;
+    pthread_t thread[PROCESSES];
+    memset(&w, 0, sizeof w);
+    memset(town, 0, sizeof town);
+    pthread_mutex_init(&w.lock, NULL);
+    pthread_cond_init(&w.go, NULL);
+    w.processes = processes;
+    w.cut = cut;
+    for (int p = 0; p < processes; p++) {
+        town[p].w = &w;
+        town[p].m = m;
+        town[p].args = chip_of(MIXED, 2);
+        town[p].args.cores_per_chip = 4;
+        town[p].args.threads = 1 + p % 2;
+        town[p].exchange.process = p;
+        town[p].exchange.processes = processes;
+        assert_int_equal(pthread_create(&thread[p], NULL, live, &town[p]), 0);
+    }
+    for (int p = 0; p < processes; p++) pthread_join(thread[p], NULL);
+    pthread_cond_destroy(&w.go);
+    pthread_mutex_destroy(&w.lock);
+}
+
+static void test_processes_change_nothing(void **state)
+{
+    (void)state;
+    static mixture one, many;
+    static const int processes[] = { 1, 2, 3, 4, 8, PROCESSES }; /* there are 8 chips */
+    trn_cores_args args = chip_of(MIXED, 2);
+    args.cores_per_chip = 4;
+    one.fails = many.fails = one.asks = many.asks = -1;
+    run(&args, mixed, &one);
+    const double time_s = cores.time_s;
+    trn_cores_end(&cores);
+    for (int i = 0; i < 6; i++) {
+        memset(many.digest, 0, sizeof many.digest);
+        live_all(processes[i], &many, 0);
+        for (int p = 0; p < processes[i]; p++) {
+            if (town[p].status) fail_msg("%d of %d: %s", p, processes[i], town[p].cores.failure.text);
+            assert_true(town[p].cores.time_s == time_s);
+        }
+        assert_memory_equal(many.digest, one.digest, sizeof one.digest);
+    }
+}
+
+static void test_processes_fail_together(void **state)
+{
+    (void)state;
+    static mixture one, many;
+    trn_cores_args args = chip_of(MIXED, 2);
+    args.cores_per_chip = 4;
+    one.fails = many.fails = 13;
+    one.asks = many.asks = 1; /* in the first process; but instructions come first */
+    if (trn_cores_begin(&cores, &args)) fail_msg("%s", cores.failure.text);
+    assert_int_not_equal(trn_cores_run(&cores, mixed, &one), TRN_OK);
+    live_all(4, &many, 0);
+    for (int p = 0; p < 4; p++) assert_string_equal(town[p].cores.failure.text, cores.failure.text);
+    assert_non_null(strstr(cores.failure.text, "rank 13: instruction"));
+    trn_cores_end(&cores);
+    many.fails = many.asks = -1;
+    live_all(4, &many, 7); /* the seventh gather of each */
+    for (int p = 0; p < 4; p++) {
+        char text[64];
+        snprintf(text, sizeof text, "process %d: the line is cut", p);
+        assert_string_equal(town[p].cores.failure.text, text);
     }
 }
 
@@ -879,6 +1401,18 @@ static trn_status counts(trn_cores_rank *self, void *user)
     return TRN_OK;
 }
 
+static trn_status counts_of_all(trn_cores_rank *self, void *user)
+{
+    const trn_tensor t = trn_core_sbuf(&self->core, "t", TRN_F32, 1, 1);
+    const trn_memset_args set = { .dst = t, .value = 1 };
+    trn_core_memset(&self->core, &set);
+    trn_cores_collective_args a;
+    memset(&a, 0, sizeof a);
+    a.dst = a.src = t;
+    (void)user;
+    return trn_cores_all_reduce(self, &a);
+}
+
 static void test_hundreds_of_ranks(void **state)
 {
     (void)state;
@@ -924,10 +1458,20 @@ int main(void)
         cmocka_unit_test(test_as_many_as_the_metadata_say),
         cmocka_unit_test(test_shared_hbm),
         cmocka_unit_test(test_sendrecv_swaps),
+        cmocka_unit_test(test_sendrecv_ends_for_both),
         cmocka_unit_test(test_barrier_orders_shared_memory),
+        cmocka_unit_test(test_races_are_told),
+        cmocka_unit_test(test_lists_along_a_mesh),
+        cmocka_unit_test(test_rectangles_meet),
+        cmocka_unit_test(test_trace_and_report),
+        cmocka_unit_test(test_barrier_without_data_holds_everything),
+        cmocka_unit_test(test_ranks_draw_other_numbers),
+        cmocka_unit_test(test_so_many_run_at_once),
         cmocka_unit_test(test_collectives_take_what_is_expected),
         cmocka_unit_test(test_lists_share_links),
         cmocka_unit_test(test_threads_change_nothing),
+        cmocka_unit_test(test_processes_change_nothing),
+        cmocka_unit_test(test_processes_fail_together),
         cmocka_unit_test(test_what_is_refused),
         cmocka_unit_test(test_which_cores_are_refused),
         cmocka_unit_test(test_hundreds_of_ranks),

@@ -445,9 +445,11 @@ static void transposes_that_are_refused(void **unused)
     a.generation = TRN_TRAINIUM2;
     a.dge_mode = TRN_DGE_HWDGE;
     assert_int_equal(trn_dma_transpose(&a), TRN_OK);
+    a.dge_mode = TRN_DGE_NONE; /* descriptors that the host has written */
+    assert_int_equal(trn_dma_transpose(&a), TRN_OK);
     a.dge_mode = TRN_DGE_SWDGE;
     refuse(call_dma_transpose, &a, TRN_EINVAL,
-           "dge_mode is swdge; a transpose without an index takes unknown and hwdge");
+           "dge_mode is swdge; a transpose without an index takes unknown and hwdge, and none");
     a.dge_mode = TRN_DGE_UNKNOWN;
     a.oob_mode = TRN_OOB_SKIP;
     refuse(call_dma_transpose, &a, TRN_EINVAL, "oob_mode is skip, but there is no index");

@@ -258,6 +258,38 @@ static void two_roundings(void **unused)
     }
 }
 
+/* A free axis of dst with step 0: the last result stays. */
+static void one_place(void **unused)
+{
+    float x[2][300], last[2][2] = { { 9, 9 }, { 9, 9 } };
+    uint16_t half[2] = { 0, 0 };
+    (void)unused;
+    for (int i = 0; i < 600; i++) x[i / 300][i % 300] = (float)i;
+    trn_tensor_scalar_args a = { .data = trn_tensor_2d(TRN_F32, x, 2, 300), .op0 = TRN_ALU_ADD, .operand0 = 0.5f };
+    a.dst = trn_tensor_2d(TRN_F32, last, 2, 300);
+    a.dst.stride[0] = 2, a.dst.stride[1] = 0;
+    assert_int_equal(trn_tensor_scalar(&a), TRN_OK);
+    assert_true(last[0][0] == 299.5f && last[0][1] == 9 && last[1][0] == 599.5f && last[1][1] == 9);
+    a.operand0 = 0, a.dst = trn_tensor_2d(TRN_F16, half, 2, 300);
+    a.dst.stride[0] = 1, a.dst.stride[1] = 0;
+    assert_int_equal(trn_tensor_scalar(&a), TRN_OK);
+    assert_true(half[0] == 0x5cac && half[1] == 0x60ae); /* 299 and 599 */
+}
+
+/* operand0_tile of scalar_tensor_tensor in a format that tensor_scalar does not take. */
+static void narrow_operand(void **unused)
+{
+    const uint16_t two[2] = { 0x4000, 0xc040 }; /* 2 and -3 in bfloat16 */
+    float x[6] = { 1, 2, 3, 4, 5, 6 }, y[6] = { 1, 1, 1, 1, 1, 1 }, r[6];
+    (void)unused;
+    trn_scalar_tensor_tensor_args b = { .dst = trn_tensor_2d(TRN_F32, r, 2, 3), .data = trn_tensor_2d(TRN_F32, x, 2, 3),
+                                        .operand0_tile = trn_tensor_2d(TRN_BF16, (void *)(uintptr_t)two, 2, 1),
+                                        .operand1 = trn_tensor_2d(TRN_F32, y, 2, 3), .op0 = TRN_ALU_MULTIPLY,
+                                        .op1 = TRN_ALU_ADD };
+    assert_int_equal(trn_scalar_tensor_tensor(&b), TRN_OK);
+    for (int i = 0; i < 6; i++) assert_true(r[i] == x[i] * (i < 3 ? 2 : -3) + 1);
+}
+
 /* power and rsqrt are GpSimd's own functions. */
 static void on_gpsimd(void **unused)
 {
@@ -609,7 +641,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(kernels),        cmocka_unit_test(chains),        cmocka_unit_test(scalars),
-        cmocka_unit_test(two_roundings),  cmocka_unit_test(on_gpsimd),     cmocka_unit_test(bits),
+        cmocka_unit_test(two_roundings),  cmocka_unit_test(one_place),     cmocka_unit_test(narrow_operand),
+        cmocka_unit_test(on_gpsimd),      cmocka_unit_test(bits),
         cmocka_unit_test(integers),       cmocka_unit_test(copies),        cmocka_unit_test(empty_and_broadcast),
         cmocka_unit_test(in_place),       cmocka_unit_test(large),         cmocka_unit_test(refuse_operators),
         cmocka_unit_test(refuse_scalars), cmocka_unit_test(refuse_copies),

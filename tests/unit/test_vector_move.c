@@ -96,6 +96,22 @@ static void short_quadrants(void **unused)
     ask_shuffle(&a);
 }
 
+/* src is one partition of dst's own quadrant: it goes to all of them. */
+static void one_partition_spreads(void **unused)
+{
+    (void)unused;
+    trn_nc_stream_shuffle_args a = shuffle_of(TRN_F32, 32, 1, 200);
+    a.dst = trn_tensor_2d(TRN_F32, from, 32, 200), a.src = trn_tensor_2d(TRN_F32, from, 1, 200);
+    memset(a.shuffle_mask, 0, sizeof a.shuffle_mask);
+    ask_shuffle(&a);
+    trn_tensor wide = trn_tensor_2d(TRN_F32, from, 32, 200); /* the same of 100 columns in the middle */
+    fill(from, sizeof from, 1);
+    a.dst = trn_tensor_slice(wide, 1, 50, 100), a.src = trn_tensor_slice(trn_tensor_slice(wide, 0, 0, 1), 1, 50, 100);
+    assert_int_equal(trn_nc_stream_shuffle(&a), TRN_OK);
+    for (int p = 1; p < 32; p++) assert_memory_equal(from + (size_t)p * 800 + 200, from + 200, 400);
+    assert_true(memcmp(from + 800, from, 200) && memcmp(from + 800 + 600, from + 600, 200));
+}
+
 static void shuffle_refusals(void **unused)
 {
     const refusal_watch watch = { to, sizeof to };
@@ -115,6 +131,10 @@ static void shuffle_refusals(void **unused)
     REFUSED(trn_nc_stream_shuffle, a, TRN_ESHAPE, "src has 7 elements per partition but dst has 8", &watch);
     a = shuffle_of(TRN_F32, 64, 64, 8);
     a.src.data = to + 4;
+    REFUSED(trn_nc_stream_shuffle, a, TRN_EINVAL, "dst overlaps src", &watch);
+    a = shuffle_of(TRN_F32, 32, 1, 8); /* one partition, but not the first of dst */
+    a.src.data = to + 32;
+    memset(a.shuffle_mask, 0, sizeof a.shuffle_mask);
     REFUSED(trn_nc_stream_shuffle, a, TRN_EINVAL, "dst overlaps src", &watch);
     a = shuffle_of(TRN_F32, 64, 64, 8);
     a.engine = TRN_ENGINE_GPSIMD;
@@ -435,7 +455,8 @@ static void quantize_refusals(void **unused)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(masks),             cmocka_unit_test(short_quadrants),   cmocka_unit_test(shuffle_refusals),
+        cmocka_unit_test(masks),             cmocka_unit_test(short_quadrants), cmocka_unit_test(one_partition_spreads),
+        cmocka_unit_test(shuffle_refusals),
         cmocka_unit_test(transposes),        cmocka_unit_test(transpose_refusals), cmocka_unit_test(known_groups),
         cmocka_unit_test(groups_are_blocks), cmocka_unit_test(stochastic_groups),
         cmocka_unit_test(on_to_the_tensor_engine), cmocka_unit_test(quantize_refusals), cmocka_unit_test(scale_tiles),

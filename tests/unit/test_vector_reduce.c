@@ -398,6 +398,25 @@ static void threads(void **unused)
     with_threads(2);
 }
 
+/* A partition's one result may lie in its own data. */
+static void in_its_own_data(void **unused)
+{
+    (void)unused;
+    for (int column = 0; column < 7; column += 6) {
+        float row[3][8], want[3];
+        for (int i = 0; i < 24; i++) row[i / 8][i % 8] = (float)(i * i % 13) - 4;
+        for (int p = 0; p < 3; p++) {
+            want[p] = 0;
+            for (int f = 0; f < 7; f++) want[p] += row[p][f];
+        }
+        trn_tensor_reduce_args a = { .data = trn_tensor_slice(trn_tensor_2d(TRN_F32, row, 3, 8), 1, 0, 7),
+                                     .dst = trn_tensor_slice(trn_tensor_2d(TRN_F32, row, 3, 8), 1, column, 1),
+                                     .op = TRN_ALU_ADD };
+        assert_int_equal(trn_tensor_reduce(&a), TRN_OK);
+        for (int p = 0; p < 3; p++) assert_true(row[p][column] == want[p]);
+    }
+}
+
 /* ---- what is refused ---- */
 
 static void refuse_reductions(void **unused)
@@ -543,7 +562,7 @@ int main(void)
         cmocka_unit_test(exponential),
         cmocka_unit_test(ranges),
         cmocka_unit_test(threads),
-        cmocka_unit_test(refuse_reductions),
+        cmocka_unit_test(in_its_own_data), cmocka_unit_test(refuse_reductions),
         cmocka_unit_test(refuse_registers),
         cmocka_unit_test(refuse_scans_and_selections),
     };

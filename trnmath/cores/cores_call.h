@@ -45,6 +45,18 @@ TRNI_FN void trni_cores_forget(trni_cores_call *call, unsigned role)
 
 /* ---- who takes part ---- */
 
+/* From the first rank of each chip, [groups][size], which lies at the end of what is written. */
+TRNI_FN void trni_cores_lists(int *rank, const int *chip, int groups, int size, int each, bool all_cores)
+{
+    for (int g = 0; g < groups; g++)
+        for (int k = 0; k < each; k++)
+            for (int i = 0; i < size && !all_cores; i++) rank[(g * each + k) * size + i] = chip[g * size + i] + k;
+    for (int i = 0; i < groups * size && all_cores; i++) {
+        const int first = chip[i];
+        for (int k = 0; k < each; k++) rank[i * each + k] = first + k;
+    }
+}
+
 /* Writes the list of the group that self is in; every rank_id may be in one list, once. */
 TRNI_DRIVER trn_status trni_cores_members(trn_cores_rank *self, const trn_replica_group *g, trn_error *error)
 {
@@ -295,6 +307,7 @@ TRNI_FN trn_status trni_cores_check_v(trn_cores_rank *self, trni_cores_call *cal
             return trni_fail(error, TRN_EINVAL, "metadata sends elements %u to %lld to member %d; src has %lld",
                              (unsigned)table[n + i], (long long)table[n + i] + table[i] - 1, i,
                              (long long)call->src[0].shape[0]);
+    self->post->elements = call->src[0].shape[0];
     self->post->room = call->dst[0].shape[0];
     return TRN_OK;
 }

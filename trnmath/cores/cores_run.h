@@ -89,13 +89,39 @@ TRNI_FN int trni_cores_match(trn_cores *cores)
     return met;
 }
 
+/* Has this process a part in the call? */
+TRNI_FN bool trni_cores_concerns(const trn_cores *cores, int rank)
+{
+    const trni_cores_post *post = &cores->work->post[rank];
+    bool here = trni_cores_here(cores, rank);
+    for (int i = 0; i < post->members && !here; i++) here = trni_cores_here(cores, post->member[i]);
+    return here;
+}
+
+/* The rest of a call need not be looked at. */
+TRNI_FN void trni_cores_met(trn_cores *cores, int rank)
+{
+    trni_cores_post *post = cores->work->post;
+    for (int i = 0; i < post[rank].members; i++) post[post[rank].member[i]].state = TRNI_CORES_READY;
+    for (int at = rank; post[rank].terms.op == TRNI_CORES_SENDRECV && post[at].state == TRNI_CORES_WAITS;
+         at = post[at].to)
+        post[at].state = TRNI_CORES_READY;
+}
+
 TRNI_FN trn_status trni_cores_meet(trn_cores *cores)
 {
     trn_status status = TRN_OK;
+    for (int r = 0; r < cores->ranks && !status; r++)
+        if (cores->work->matched[r] && cores->work->post[r].terms.op != TRNI_CORES_SENDRECV &&
+            cores->work->post[r].member[0] != r)
+            continue;
+        else if (cores->work->matched[r]) status = trni_cores_all_alike(cores, r, &cores->failure);
+    cores->work->over = status != TRN_OK; /* everybody sees that */
+    if (!status && cores->args.exchange) status = trni_cores_send_data(cores);
     for (int r = 0; r < cores->ranks && !status; r++) {
         if (!cores->work->matched[r] || cores->work->post[r].state != TRNI_CORES_WAITS) continue;
-        status = trni_cores_all_alike(cores, r, &cores->failure);
-        if (!status) status = trni_cores_kind_of(cores->work->post[r].terms.op)->run(cores, r);
+        if (trni_cores_concerns(cores, r)) status = trni_cores_kind_of(cores->work->post[r].terms.op)->run(cores, r);
+        if (!status) trni_cores_met(cores, r);
     }
     return status;
 }
@@ -107,15 +133,50 @@ TRNI_FN int trni_cores_count(const trn_cores *cores, int state)
     return count;
 }
 
-/* None runs: those whose calls meet become ready. Nobody is ready afterwards only where all have ended. */
+/* The events of every rank to the trace of all. */
+TRNI_FN void trni_cores_drain(trn_cores *cores)
+{
+    trn_trace *all = cores->args.trace;
+    for (int r = 0; all && r < cores->ranks; r++) {
+        trn_trace *mine = &cores->work->call[r].trace;
+        for (int64_t i = 0; i < mine->count; i++) {
+            const trn_trace_event *e = &mine->event[i];
+            trn_trace_add(all, r * TRN_CORES_TRACKS + e->track, e->name, e->start_s, e->duration_s, e->text);
+        }
+        all->lost += mine->lost;
+        mine->count = mine->lost = 0;
+    }
+}
+
+/* What went wrong in this process, and of which kind it is. */
+TRNI_FN int trni_cores_look(trn_cores *cores)
+{
+    trn_status (*const look[])(trn_cores *) = { trni_cores_broken, trni_cores_check_shared, trni_race_round };
+    if (cores->failure.status) return 0;
+    for (int i = 0; i < 3; i++)
+        if (look[i](cores)) return i + 1;
+    return TRNI_CORES_FINE;
+}
+
+/* None runs: those whose calls meet become ready. */
 TRNI_FN void trni_cores_settle(trn_cores *cores)
 {
-    trn_status status = cores->failure.status;
+    trni_cores *work = cores->work;
+    const int kind = trni_cores_look(cores);
     cores->rounds++;
-    if (!status) status = trni_cores_broken(cores);
-    if (!status) status = trni_cores_check_shared(cores);
-    if (!status && trni_cores_count(cores, TRNI_CORES_WAITS))
-        status = trni_cores_match(cores) ? trni_cores_meet(cores) : trni_cores_stuck(cores, &cores->failure);
+    trni_cores_drain(cores);
+    trn_status status = cores->args.exchange ? trni_cores_tell(cores, kind) : cores->failure.status;
+    work->over = status != TRN_OK; /* and if so, everybody knows */
+    if (!status && trni_cores_count(cores, TRNI_CORES_ENDED) == cores->ranks) {
+        for (int r = 0; r < cores->ranks; r++) cores->time_s = fmax(cores->time_s, work->post[r].ready_s);
+        work->over = true;
+    } else if (!status && !trni_cores_match(cores)) {
+        status = trni_cores_stuck(cores, &cores->failure);
+        work->over = true;
+    } else if (!status) {
+        status = trni_cores_meet(cores);
+        if (status && !cores->args.exchange) work->over = true; /* the others are told in the next round */
+    }
     if (status) trni_cores_fail(cores);
 }
 
@@ -154,6 +215,7 @@ TRNI_FN void trni_cores_live(trn_cores_rank *self)
     if (status && !core->failure.status)
         trni_core_fail(core, trni_fail(&core->failure, status, "its kernel returned: %s", trn_status_text(status)));
     self->post->instruction = core->instructions;
+    self->post->ready_s = core->time_s;
 }
 
 /* ---- begin ---- */
@@ -206,6 +268,18 @@ TRNI_DRIVER trn_status trni_cores_check_net(trn_cores *cores)
 
 enum { TRNI_CORES_RANKS = 1 << 12 };
 
+TRNI_DRIVER trn_status trni_cores_check_exchange(trn_cores *cores)
+{
+    const trn_cores_exchange *x = cores->args.exchange;
+    int end;
+    if (x && (!x->gather || x->processes < 1 || x->process < 0 || x->process >= x->processes))
+        return trni_fail(&cores->failure, TRN_EINVAL, "exchange: process %d of %d, and gather is %s", x->process,
+                         x->processes, x->gather ? "there" : "null");
+    trni_cores_share_of(cores, x ? x->process : 0, &cores->first, &end);
+    cores->here = end - cores->first;
+    return TRN_OK;
+}
+
 TRNI_DRIVER trn_status trni_cores_check_counts(trn_cores *cores)
 {
     const trn_cores_args *a = &cores->args;
@@ -232,7 +306,7 @@ TRNI_DRIVER trn_status trni_cores_check_counts(trn_cores *cores)
     cores->ranks = (int)ranks;
     cores->lnc = lnc;
     cores->cores_per_chip = each;
-    return TRN_OK;
+    return trni_cores_check_exchange(cores);
 }
 
 TRNI_FN void trni_cores_free(trn_cores *cores)
@@ -240,6 +314,11 @@ TRNI_FN void trni_cores_free(trn_cores *cores)
     trni_cores *work = cores->work;
     for (int r = 0; cores->rank && r < cores->ranks; r++) trn_core_end(&cores->rank[r].core);
     free(cores->rank);
+    trn_trace *trace = cores->args.trace;
+    if (work && trace && trace->names == work->names) {
+        trace->names = NULL;
+        trace->tracks = 0;
+    }
     if (work) {
         free(work->post);
         free(work->call);
@@ -249,11 +328,54 @@ TRNI_FN void trni_cores_free(trn_cores *cores)
         free(work->chip);
         free(work->target);
         free(work->table);
+        free(work->data);
+        free(work->race);
+        free(work->touches);
+        free(work->event);
+        free(work->names);
+        free(work->text);
         trni_cores_free_shared(work);
     }
     free(work);
     cores->rank = NULL;
     cores->work = NULL;
+}
+
+/* A share of the trace for each rank, and names for the tracks of all. */
+TRNI_FN bool trni_cores_begin_trace(trn_cores *cores)
+{
+    static const char *const name[TRN_CORES_TRACKS] = { "TensorE", "VectorE", "ScalarE", "GpSimdE", "DMA", "CC" };
+    trn_trace *trace = cores->args.trace;
+    trni_cores *work = cores->work;
+    const size_t tracks = (size_t)cores->ranks * TRN_CORES_TRACKS;
+    if (!trace) return true;
+    const int here = cores->here ? cores->here : 1;
+    const int64_t each = trni_ceil_div(trace->capacity > 0 ? trace->capacity : 1, here);
+    work->event = (trn_trace_event *)malloc((size_t)each * (size_t)here * sizeof *work->event);
+    work->names = (const char **)malloc(tracks * sizeof *work->names);
+    work->text = (char (*)[TRN_CORES_TRACK])malloc(tracks * sizeof *work->text);
+    if (!work->event || !work->names || !work->text) return false;
+    for (size_t i = 0; i < tracks; i++) {
+        snprintf(work->text[i], sizeof work->text[i], "r%d %s", (int)(i / TRN_CORES_TRACKS),
+                 name[i % TRN_CORES_TRACKS]);
+        work->names[i] = work->text[i];
+    }
+    for (int r = 0; r < cores->here; r++) {
+        work->call[cores->first + r].trace.event = work->event + each * r;
+        work->call[cores->first + r].trace.capacity = each;
+    }
+    trace->names = work->names;
+    trace->tracks = (int)tracks;
+    return true;
+}
+
+TRNI_FN bool trni_cores_begin_races(trn_cores *cores)
+{
+    trni_cores *work = cores->work;
+    if (cores->args.no_races || cores->cores_per_chip < 2) return true;
+    work->race = (trni_cores_race *)calloc((size_t)(cores->ranks / cores->cores_per_chip), sizeof *work->race);
+    work->touches = (trni_touches *)calloc((size_t)cores->ranks, sizeof *work->touches);
+    return work->race && work->touches;
 }
 
 TRNI_DRIVER trn_status trni_cores_allocate(trn_cores *cores)
@@ -273,7 +395,8 @@ TRNI_DRIVER trn_status trni_cores_allocate(trn_cores *cores)
         work->table = (uint32_t *)calloc(4 * n * n, sizeof *work->table);
     }
     if (!work || !cores->rank || !work->post || !work->call || !work->member || !work->mark || !work->matched ||
-        !work->chip || !work->target || !work->table)
+        !work->chip || !work->target || !work->table ||
+        !trni_cores_begin_trace(cores) || !trni_cores_begin_races(cores))
         return trni_fail(&cores->failure, TRN_ENOSPC, "could not allocate %d ranks", cores->ranks);
     return TRN_OK;
 }
@@ -295,36 +418,49 @@ TRNI_FN trn_status trni_cores_begin_rank(trn_cores *cores, int r)
     self->post->table = cores->work->table + 4 * (size_t)r * (size_t)cores->ranks;
     self->call->mark = cores->work->mark + (size_t)r * (size_t)cores->ranks;
     args.memory = NULL;
-    args.trace = NULL;
+    args.trace = cores->args.trace ? &self->call->trace : NULL;
     args.error = NULL;
     args.seed += (uint64_t)r;
+    if (!trni_cores_here(cores, r)) return TRN_OK;
     const trn_status status = trn_core_begin(&self->core, &args);
+    self->core.touches = cores->work->touches ? &cores->work->touches[r] : NULL;
     return status ? trni_fail(&cores->failure, status, "rank %d: %.236s", r, self->core.failure.text) : TRN_OK;
 }
 
 /* ---- run ---- */
 
 #if TRNI_PTHREADS
+/* What cannot be started has ended, and is the failure. */
+TRNI_FN void trni_cores_start(trn_cores *cores, trni_cores_gate *gate)
+{
+    const size_t stack_bytes = cores->args.stack_bytes ? cores->args.stack_bytes : (size_t)TRNI_CORES_STACK;
+    for (int r = 0; r < cores->ranks; r++) {
+        const bool here = trni_cores_here(cores, r);
+        if (here && !cores->failure.status &&
+            trni_gate_start(gate, &cores->rank[r], trni_cores_live, stack_bytes))
+            continue;
+        if (here && !cores->failure.status)
+            trni_fail(&cores->failure, TRN_ENOSPC,
+                      "could not start a thread for rank %d of %d, with a stack of %zu bytes", r, cores->ranks,
+                      stack_bytes);
+        cores->work->post[r].state = TRNI_CORES_ENDED;
+    }
+    if (cores->failure.status) trni_cores_fail(cores);
+}
+
 TRNI_FN trn_status trni_cores_run_threads(trn_cores *cores)
 {
     const int limit = cores->args.threads ? cores->args.threads : trni_threads();
-    const size_t stack_bytes = cores->args.stack_bytes ? cores->args.stack_bytes : (size_t)TRNI_CORES_STACK;
     trni_cores_gate *gate = trni_gate_make(cores->ranks, limit);
     if (!gate)
         return trni_fail(&cores->failure, TRN_ENOSPC, "could not allocate the seats of %d kernels", cores->ranks);
     cores->work->gate = gate;
-    for (int r = 0; r < cores->ranks; r++) {
-        if (trni_gate_start(gate, &cores->rank[r], trni_cores_live, stack_bytes)) continue;
-        trni_fail(&cores->failure, TRN_ENOSPC, "could not start a thread for rank %d of %d, with a stack of %zu bytes",
-                  r, cores->ranks, stack_bytes);
-        for (int k = r; k < cores->ranks; k++) cores->work->post[k].state = TRNI_CORES_ENDED;
-        trni_cores_fail(cores);
-        break;
-    }
-    while (trni_cores_count(cores, TRNI_CORES_READY)) {
+    trni_cores_start(cores, gate);
+    while (!cores->work->over) {
         trni_gate_round(cores);
         trni_cores_settle(cores);
     }
+    trni_gate_round(cores); /* after a failure all run to their ends */
     trni_gate_free(gate, cores->ranks);
     cores->work->gate = NULL;
     return cores->failure.status;

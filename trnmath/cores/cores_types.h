@@ -47,12 +47,12 @@ typedef struct trni_cores_terms {
 typedef struct trni_cores_post {
     int state;
     int64_t instruction;  /* of its core; where it has ended: how many there were */
-    double ready_s;       /* its data, and who executes */
+    double ready_s;       /* its data, and who executes; where it has ended: its core's time */
     trni_cores_terms terms;
     int list;             /* of the replica group */
     int members;          /* of that list, in member[]: ranks in its order */
     int to, from, pipe;   /* sendrecv: ranks; permute: rank_ids, -1 = none */
-    int64_t room;         /* _v: elements of dst */
+    int64_t elements, room; /* _v: of src and of dst */
     int *member;          /* [ranks] */
     uint32_t *table;      /* [4][ranks] _v: metadata by member */
 } trni_cores_post;
@@ -72,13 +72,30 @@ typedef struct trni_cores_call {
     trn_tensor src[TRN_CORES_TENSORS], dst[TRN_CORES_TENSORS]; /* as trn_collective.h takes them */
     trn_tensor src1[TRN_CORES_TENSORS];
     trni_lane lane;       /* collectives of a core follow each other */
+    double waited_s;      /* in calls, for others, */
+    double late_s;        /* and others for this core, each counted */
+    trn_trace trace;      /* of this round */
     uint8_t *mark;        /* [ranks] room for checks */
     struct trni_cores_seat *seat;
 } trni_cores_call;
 
+/* What a collective takes, as asked before. */
+typedef struct trni_cores_cost {
+    uint64_t key;
+    bool known;
+    trn_algorithm algorithm;
+    bool single_step;
+    double seconds;
+} trni_cores_cost;
+
+enum { TRNI_CORES_COSTS = 251 };
+
 typedef struct trni_cores {
+    trni_cores_cost cost[TRNI_CORES_COSTS];
     trn_cores_kernel *kernel;
     void *user;
+    bool over;             /* all have ended, or all know of a failure */
+    char *data;            /* what came from other processes in this round */
     trni_cores_post *post; /* [ranks] */
     trni_cores_call *call; /* [ranks] */
     int *member;           /* [ranks][ranks] */
@@ -87,6 +104,11 @@ typedef struct trni_cores {
     bool *matched;         /* [ranks] */
     int *chip;             /* [ranks] room for one list, */
     int *target;           /* [ranks] and whom each sends to */
+    struct trni_cores_race *race; /* [chips]; null: no two cores share HBM */
+    trni_touches *touches;
+    trn_trace_event *event;
+    const char **names;    /* of the trace's tracks, and */
+    char (*text)[TRN_CORES_TRACK]; /* where they stand */
     struct trni_cores_shared *shared; /* tensors of logical cores */
     struct trni_cores_gate *gate;
 } trni_cores;

@@ -12,22 +12,46 @@
 #ifndef TRNI_CORES_CORES_VALUES_H
 #define TRNI_CORES_CORES_VALUES_H
 
-#include "cores_match.h"
+#include "../network/ballot.h"
+#include "cores_call.h"
+#include "cores_exchange.h"
+#include "cores_race.h"
 
 /* ---- what a core notes ---- */
 
-/* Its operands are free from end_s on; who executes was busy for so many seconds. */
-TRNI_FN void trni_cores_note(trn_cores_rank *self, trni_lane *lane, double start_s, double seconds, double end_s)
+/* When and how long who executes works; the operands are free from end_s on. */
+typedef struct trni_cores_when {
+    double start_s, seconds, end_s;
+} trni_cores_when;
+
+/* engine: whose track shows it; TRN_ENGINE_COUNT = that of collectives. */
+TRNI_FN void trni_cores_note(trn_cores_rank *self, trn_engine engine, const trni_cores_when *when)
 {
     trni_issue *issue = &self->call->issue;
-    issue->start_s = start_s;
-    issue->end_s = end_s;
-    issue->seconds = seconds;
-    trni_lane_ran(lane, issue);
+    issue->start_s = when->start_s;
+    issue->end_s = when->end_s;
+    issue->seconds = when->seconds;
+    trni_lane_ran(engine == TRN_ENGINE_COUNT ? &self->call->lane : &self->core.lane[engine], issue);
     trni_issue_wrote(issue);
     trni_issue_note(issue);
+    trni_issue_event(issue, engine, issue->order->name, when->start_s, when->seconds);
     self->core.instructions++;
     self->post->state = TRNI_CORES_READY;
+}
+
+/* Who has waited for whom until start_s. */
+TRNI_FN void trni_cores_waited(trn_cores *cores, const int *member, int members, double start_s)
+{
+    int last = 0;
+    double all_s = 0;
+    for (int i = 0; i < members; i++) {
+        const trni_cores_post *all = cores->work->post;
+        const double waited_s = start_s - all[member[i]].ready_s;
+        cores->work->call[member[i]].waited_s += waited_s;
+        all_s += waited_s;
+        if (all[member[i]].ready_s > all[member[last]].ready_s) last = i;
+    }
+    cores->work->call[member[last]].late_s += all_s;
 }
 
 TRNI_FN double trni_cores_start_s(const trn_cores *cores, const trni_cores_post *post)
@@ -103,19 +127,45 @@ TRNI_FN int trni_cores_sharers(const trn_cores *cores, const trni_cores_post *po
     return sharers > 1 ? sharers : 1;
 }
 
-/* The algorithm is the one for this list's bytes, and its time that of the bytes of all that share its chips. */
-TRNI_FN trn_status trni_cores_seconds(const trn_cores *cores, const trn_collective_args *a, int sharers,
-                                      double *seconds)
+/* Of what the cost of a collective depends on in one run, and the calls that share its chips. */
+TRNI_FN uint64_t trni_cores_cost_key(const trn_collective_args *a, int sharers)
 {
-    trn_cost cost;
+    uint64_t key = trni_hash(0, (uint64_t)a->op);
+    key = trni_hash(key, (uint64_t)a->algorithm);
+    key = trni_hash(key, (uint64_t)a->bytes);
+    key = trni_hash(key, (uint64_t)sharers);
+    key = trni_hash(key, (uint64_t)a->ranks_per_chip);
+    for (int i = 0; i < a->count; i++) key = trni_hash(key, (uint64_t)a->chips[i]);
+    for (int i = 0; a->targets && i < a->count * a->ranks_per_chip; i++)
+        key = trni_hash(key, (uint64_t)(int64_t)a->targets[i]);
+    return trni_hash(key, (uint64_t)a->count);
+}
+
+/* The algorithm becomes the one for this list's bytes, and its time is that of the bytes of all that share its chips. A
+ * kernel asks the same again and again, and the search takes long: answers are kept. */
+TRNI_FN trn_status trni_cores_seconds(const trn_cores *cores, trn_collective_args *a, int sharers, double *seconds)
+{
+    const uint64_t key = trni_cores_cost_key(a, sharers);
+    trni_cores_cost *kept = &cores->work->cost[key % TRNI_CORES_COSTS];
     trn_collective_args all = *a;
-    trn_status status = trn_collective_cost(a, &cost);
-    if (status) return status;
-    if (a->op != TRN_PERMUTE) all.algorithm = cost.algorithm;
-    all.bytes = a->bytes > TRNI_MOST_BYTES / sharers ? TRNI_MOST_BYTES : a->bytes * sharers;
-    if (sharers > 1) status = trn_collective_cost(&all, &cost);
-    *seconds = cores->args.uncalibrated ? cost.time_s : cost.expected_s;
-    return status;
+    trn_cost cost;
+    if (!kept->known || kept->key != key) {
+        trn_status status = trn_collective_cost(a, &cost);
+        if (status) return status;
+        kept->algorithm = a->op == TRN_PERMUTE ? a->algorithm : cost.algorithm;
+        all.algorithm = kept->algorithm;
+        all.single_step = kept->single_step = cost.single_step;
+        all.bytes = a->bytes > TRNI_MOST_BYTES / sharers ? TRNI_MOST_BYTES : a->bytes * sharers;
+        if (sharers > 1) status = trn_collective_cost(&all, &cost);
+        if (status) return status;
+        kept->seconds = cores->args.uncalibrated ? cost.time_s : cost.expected_s;
+        kept->key = key;
+        kept->known = true;
+    }
+    a->algorithm = kept->algorithm;
+    a->single_step = kept->single_step;
+    *seconds = kept->seconds;
+    return TRN_OK;
 }
 
 /* ---- collectives: the answer ---- */
@@ -176,10 +226,14 @@ TRNI_FN trn_status trni_deed_end(trni_cores_deed *d, trn_status status)
     free(d->view);
     if (status) return trni_cores_met_badly(d->cores, d->first, status, &d->why);
     const double start_s = trni_cores_start_s(d->cores, post);
-    for (int i = 0; i < post->members; i++) {
-        trn_cores_rank *member = &d->cores->rank[post->member[i]];
-        trni_cores_note(member, &member->call->lane, start_s, d->seconds, start_s + d->seconds);
-    }
+    const trni_cores_when when = { start_s, d->seconds, start_s + d->seconds };
+    trn_tensor all;
+    memset(&all, 0, sizeof all);
+    trni_cores_waited(d->cores, post->member, post->members, start_s);
+    trni_race_met(d->cores, post->member, post->members, &all);
+    for (int i = 0; i < post->members; i++)
+        if (trni_cores_here(d->cores, post->member[i]))
+            trni_cores_note(&d->cores->rank[post->member[i]], TRN_ENGINE_COUNT, &when);
     return TRN_OK;
 }
 
@@ -405,7 +459,7 @@ TRNI_FN trn_status trni_deed_sums(trni_cores_deed *d, int i, void **memory)
         memset(&sum, 0, sizeof sum);
         srcs[0] = d->a.src[k];
         srcs[1] = trni_deed_call(d, k)->src1[i];
-        sum.generation = trni_deed_call(d, k)->issue.core->spec->generation;
+        sum.generation = d->cores->args.core.generation;
         sum.dst = trn_tensor_nd(srcs[0].format, (char *)*memory + each * (size_t)k, srcs[0].rank, srcs[0].shape);
         sum.srcs = srcs;
         sum.count = 2;
@@ -509,12 +563,18 @@ TRNI_FN trn_status trni_cores_run_barrier(trn_cores *cores, int first)
     double seconds;
     const trn_status status = trni_cores_barrier_seconds(cores, first, &seconds);
     if (status) return status;
+    const trni_cores_when when = { start_s, seconds, start_s + seconds };
+    trni_cores_waited(cores, post->member, post->members, start_s);
+    trni_race_met(cores, post->member, post->members, &cores->work->call[first].ask.barrier.data);
     for (int i = 0; i < post->members; i++) {
+        if (!trni_cores_here(cores, post->member[i])) continue;
         trn_cores_rank *member = &cores->rank[post->member[i]];
-        const trn_engine e = trni_cores_barrier_engine(&member->call->ask.barrier);
-        const bool some = member->call->ask.barrier.data.rank > 0;
-        trni_cores_note(member, &member->core.lane[e], start_s, seconds, start_s + seconds);
-        if (!some) trni_cores_hold(member, start_s + seconds);
+        const trn_cores_barrier_args *a = &member->call->ask.barrier;
+        trni_touches *touches = member->core.touches;
+        member->core.touches = NULL; /* it uses nothing: it waits for those who do */
+        trni_cores_note(member, trni_cores_barrier_engine(a), &when);
+        member->core.touches = touches;
+        if (!a->data.rank) trni_cores_hold(member, when.end_s);
     }
     return TRN_OK;
 }
@@ -561,7 +621,16 @@ TRNI_FN trn_status trni_cores_run_sendrecv(trn_cores *cores, int first)
 {
     trni_cores_post *all = cores->work->post;
     double ready_s = all[first].ready_s, end_s = 0, from_s, seconds;
-    for (int at = all[first].to; at != first; at = all[at].to) ready_s = fmax(ready_s, all[at].ready_s);
+    int members = 1;
+    all[first].member[0] = first;
+    for (int at = all[first].to; at != first; at = all[at].to) {
+        ready_s = fmax(ready_s, all[at].ready_s);
+        all[first].member[members++] = at;
+    }
+    trn_tensor none;
+    memset(&none, 0, sizeof none);
+    trni_cores_waited(cores, all[first].member, members, ready_s);
+    trni_race_met(cores, all[first].member, members, &none);
     int at = first;
     do {
         trn_cores_rank *self = &cores->rank[at];
@@ -574,8 +643,8 @@ TRNI_FN trn_status trni_cores_run_sendrecv(trn_cores *cores, int first)
     } while (at != first);
     do { /* all of them are done when the last one is */
         trn_cores_rank *self = &cores->rank[at];
-        const trni_issue *issue = &self->call->issue;
-        trni_cores_note(self, &self->core.lane[TRN_ENGINE_DMA], issue->start_s, issue->seconds, end_s);
+        const trni_cores_when when = { self->call->issue.start_s, self->call->issue.seconds, end_s };
+        trni_cores_note(self, TRN_ENGINE_DMA, &when);
         at = all[at].to;
     } while (at != first);
     return TRN_OK;

@@ -363,10 +363,16 @@ TRNI_DRIVER void trni_frame_view(trni_frame *f, const trn_tensor *t, const char 
                               f->core->sbuf_partition_bytes);
 }
 
-/* dst decides about P and F. Call it first. */
+/* dst decides about P and F. Call it first. A free axis may have step 0: its results go to one place, one after the
+ * other, and the last one stays (NKI's kernels give such a dst to instructions whose reduce_res is what they want). */
 TRNI_DRIVER void trni_frame_dst(trni_frame *f, const trn_tensor *dst)
 {
-    trni_frame_view(f, dst, "dst", TRNI_OUTPUT);
+    trni_frame_view(f, dst, "dst", TRNI_INPUT);
+    if (f->status) return;
+    trn_tensor once = *dst;
+    for (int i = 1; i < once.rank && !trni_strides_packed(dst); i++)
+        if (once.stride[i] == 0 && once.shape[i] > 1) once.shape[i] = 1;
+    f->status = trn_tensor_check(&once, "dst", TRNI_OUTPUT, 0, f->how.error);
     if (f->status) return;
     f->dst = dst;
     f->partitions = dst->shape[0];
