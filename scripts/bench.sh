@@ -19,6 +19,7 @@ usage: scripts/bench.sh [--all]              trnbench matmul on one screen, or a
        scripts/bench.sh matmul --help
        scripts/bench.sh compile [...]        what a file that uses trnmath costs to compile; compile --help tells more
        scripts/bench.sh kernels [...]        those of examples/kernels on a simulated core; kernels --help tells more
+       scripts/bench.sh cores PROGRAM [...]  block, ring_attention or moe of examples/cores, on many simulated cores
 
 TRN_PEERS   a directory with checkouts of ml_dtypes, eigen and cpfloat (with deps/pcg-c): peers of trnbench convert
             that are not in Debian; see tests/convert_peers.cmake
@@ -41,6 +42,16 @@ if [ "${1:-}" = kernels ]; then
     shift
     build_in "$build" "-DCMAKE_C_COMPILER=${CC:-gcc}" -DTRN_UNIT=OFF -DTRN_HOUSE=OFF -- kernels_run
     exec "$build/kernels/run" "$@"
+fi
+if [ "${1:-}" = cores ]; then
+    program=${2:-}
+    case $program in
+    block | ring_attention | moe) ;;
+    *) echo "bench.sh: cores runs block, ring_attention or moe" >&2 && exit 2 ;;
+    esac
+    shift 2
+    build_in "$build" "-DCMAKE_C_COMPILER=${CC:-gcc}" -DTRN_UNIT=OFF -DTRN_HOUSE=OFF -- "cores_$program"
+    exec "$build/cores/$program" "$@"
 fi
 if { [ "${1:-}" = collective ] || [ "${1:-}" = network ]; } && [ "${2:-}" = --simgrid ]; then
     judge=$1_simgrid

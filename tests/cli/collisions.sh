@@ -161,7 +161,8 @@ unheard() {
 }
 
 if [ -c /dev/full ]; then
-    for name in fp8conv ulpdiff mxq shardplan probe kernels/run srlab trnbench conformance; do
+    for name in fp8conv ulpdiff mxq shardplan probe kernels/run cores/block cores/ring_attention cores/moe srlab \
+        trnbench conformance; do
         [ -x "$programs/$name" ] || continue
         unheard $name --help
         unheard $name --version
@@ -199,6 +200,7 @@ if [ -c /dev/full ]; then
     unheard probe --identify in/p
     unheard kernels/run --list
     unheard kernels/run softmax
+    unheard cores/block --ranks 2
     unheard srlab sums
     unheard srlab sums --csv -
     for example in matmul ideal_activation; do

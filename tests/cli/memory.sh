@@ -214,6 +214,9 @@ starve "x.json" probe --identify "$here/tiles" --json x.json
 starve "one.csv k.json tr.json k.svg" kernels/run softmax --size rows=8 --generation trn2 --csv one.csv --json k.json \
     --trace tr.json --svg k.svg
 starve "one.csv" kernels/run mlp_mxfp8 --size rows=2 --size columns=128 --size hidden=512 --csv one.csv
+starve "k.json tr.json" cores/block --ranks 1 --tokens 2 --width 4 --head 2 --ffn 4 --json k.json --trace tr.json
+starve "k.json" cores/ring_attention --ranks 1 --tokens 2 --head 2 --json k.json
+starve "k.json" cores/moe --ranks 1 --top 1 --tokens 2 --width 4 --ffn 2 --json k.json
 starve "m.csv m.json m.html" trnbench matmul --shape 2x2x2 --format f32 --system trn1.2xlarge --csv m.csv \
     --json m.json --report m.html --no-host
 seconds='s/.*//' # it measures: only how many lines there are
