@@ -1,0 +1,20 @@
+"""neuronxcc.nki.typing: annotations, tensor[128, 512] and mutable_tensor. They say, and check, nothing.
+
+SPDX-License-Identifier: MIT
+"""
+
+
+class _Annotation(type):
+    def __getitem__(cls, shape):
+        return cls
+
+
+class tensor(metaclass=_Annotation):
+    pass
+
+
+class mutable_tensor(tensor):
+    pass
+
+
+scalar = object

@@ -1,0 +1,296 @@
+/* nki/_core.c - a simulated NeuronCore for Python: tensors are handles to views, instructions are calls of trn_core.h.
+ * SPDX-License-Identifier: MIT
+ *
+ * DOES: Core (a trn_core, its trace, its report), View (of a tile or of HBM; a tile's memory goes back when its last
+ *     handle dies), and Instruction, which fills an instruction's args by a table.
+ * DOES NOT: know NKI's spelling of arguments (isa.py) or index expressions with arrays (index.py).
+ */
+#define PY_SSIZE_T_CLEAN
+#include <Python.h>
+#include <stddef.h>
+
+#include <trnmath/trnmath.h>
+
+static PyObject *nki_error;
+
+static PyObject *refuse(const char *format, ...)
+{
+    va_list list;
+    va_start(list, format);
+    PyErr_FormatV(nki_error, format, list);
+    va_end(list);
+    return NULL;
+}
+
+#include "_objects.h"
+#include "_memory.h"
+#include "_views.h"
+#include "_instruction.h"
+
+/* ---- what a core has done ---- */
+
+static PyObject *core_report(core_object *self, PyObject *unused)
+{
+    (void)unused;
+    trn_core_report r;
+    trn_core_report_of(self->core, &r);
+    PyObject *engines = PyDict_New();
+    for (int e = 1; engines && e < TRN_ENGINE_COUNT; e++) {
+        const trn_core_engine_report *of = &r.engine[e];
+        PyObject *one = Py_BuildValue("{s:L,s:d,s:d,s:d}", "instructions", (long long)of->instructions, "cycles",
+                                      of->cycles, "busy_s", of->busy_s, "share", of->share);
+        if (!one || PyDict_SetItemString(engines, r.engine[e].name, one)) Py_CLEAR(engines);
+        Py_XDECREF(one);
+    }
+    return engines
+               ? Py_BuildValue("{s:d,s:L,s:N,s:L,s:L,s:L,s:L,s:L,s:L,s:d,s:s}", "time_s", r.time_s, "instructions",
+                               (long long)r.instructions, "engines", engines, "sbuf_high_water",
+                               (long long)r.sbuf_high_water, "sbuf_high_water_partition",
+                               (long long)r.sbuf_high_water_partition, "psum_high_water", (long long)r.psum_high_water,
+                               "psum_high_water_partition", (long long)r.psum_high_water_partition, "sbuf_bytes",
+                               (long long)r.sbuf_bytes, "psum_bytes", (long long)r.psum_bytes, "dma_bytes", r.dma_bytes,
+                               "bound", r.bound_text)
+               : NULL;
+}
+
+typedef struct text {
+    PyObject *list;
+} text;
+
+static void text_add(void *user, const char *piece, size_t bytes)
+{
+    PyObject *s = PyUnicode_DecodeUTF8(piece, (Py_ssize_t)bytes, "replace");
+    if (s) PyList_Append(((text *)user)->list, s);
+    Py_XDECREF(s);
+}
+
+/* The trace as JSON that Perfetto opens. */
+static PyObject *core_trace(core_object *self, PyObject *unused)
+{
+    (void)unused;
+    if (!self->traced) return refuse("the core was made without events");
+    text t = { PyList_New(0) };
+    if (!t.list) return NULL;
+    trn_trace_json(&self->trace, text_add, &t);
+    PyObject *empty = PyUnicode_FromString(""), *all = empty ? PyUnicode_Join(empty, t.list) : NULL;
+    Py_XDECREF(empty);
+    Py_DECREF(t.list);
+    return all;
+}
+
+/* The allocations of tiles that there are now. */
+static PyObject *core_tiles(core_object *self, PyObject *unused)
+{
+    (void)unused;
+    PyObject *set = PySet_New(NULL);
+    for (int space = 0; set && space < 2; space++) {
+        const trni_memory *m = &self->core->memory[space];
+        for (int i = 0; i < m->tiles; i++) {
+            if (!m->tile[i].live) continue;
+            PyObject *one = Py_BuildValue("(iK)", space, (unsigned long long)m->tile[i].serial);
+            if (!one || PySet_Add(set, one)) Py_CLEAR(set);
+            Py_XDECREF(one);
+            if (!set) return NULL;
+        }
+    }
+    return set;
+}
+
+/* written(tensor): the caller has filled it himself. */
+static PyObject *core_written(core_object *self, PyObject *view)
+{
+    if (Py_TYPE(view) != &tensor_type && !PyType_IsSubtype(Py_TYPE(view), &tensor_type)) return refuse("not a tensor");
+    trn_core_written(self->core, ((tensor *)view)->t);
+    if (failed(self)) return NULL;
+    Py_RETURN_NONE;
+}
+
+#include "_many.h"
+
+static PyMethodDef core_methods[] = {
+    { "barrier", (PyCFunction)core_barrier, METH_VARARGS, "wait for other cores" },
+    { "sendrecv", (PyCFunction)core_sendrecv, METH_VARARGS, "exchange tiles with another core" },
+    { "collective", (PyCFunction)core_collective, METH_VARARGS, "all_reduce, all_gather, ..." },
+    { "ring_rank", (PyCFunction)core_ring_rank, METH_VARARGS, "whose data have come round the ring" },
+    { "tile", (PyCFunction)core_tile, METH_VARARGS, "a tile of SBUF or PSUM" },
+    { "hbm", (PyCFunction)core_hbm, METH_VARARGS, "a tensor in HBM" },
+    { "adopt", (PyCFunction)core_adopt, METH_O, "a tensor in HBM that cores share" },
+    { "report", (PyCFunction)core_report, METH_NOARGS, "what it has done, as a dict" },
+    { "tiles", (PyCFunction)core_tiles, METH_NOARGS, "the allocations of tiles that there are now" },
+    { "trace", (PyCFunction)core_trace, METH_NOARGS, "JSON" },
+    { "written", (PyCFunction)core_written, METH_O, "the caller has filled a tile" },
+    { NULL, NULL, 0, NULL },
+};
+
+static PyObject *core_generation(core_object *self, void *unused)
+{
+    (void)unused;
+    return PyLong_FromLong((long)self->core->spec->generation - TRN_TRAINIUM1 + 1);
+}
+static PyObject *core_traced(core_object *self, void *unused)
+{
+    (void)unused;
+    return PyBool_FromLong(self->traced);
+}
+
+static PyObject *got(PyObject *kept)
+{
+    PyObject *value = kept ? kept : Py_None;
+    Py_INCREF(value);
+    return value;
+}
+static int kept(PyObject **place, PyObject *value)
+{
+    PyObject *old = *place;
+    *place = value == Py_None ? NULL : value;
+    Py_XINCREF(*place);
+    Py_XDECREF(old);
+    return 0;
+}
+static PyObject *core_pending(core_object *self, void *unused) { return (void)unused, got(self->pending); }
+static int core_set_pending(core_object *self, PyObject *value, void *unused)
+{
+    (void)unused;
+    return kept(&self->pending, value);
+}
+static PyObject *core_observer(core_object *self, void *unused) { return (void)unused, got(self->observer); }
+static int core_set_observer(core_object *self, PyObject *value, void *unused)
+{
+    (void)unused;
+    return kept(&self->observer, value);
+}
+
+static PyObject *core_rank_id(core_object *self, void *unused)
+{
+    (void)unused;
+    return PyLong_FromLong(self->rank ? self->rank->rank_id : 0);
+}
+
+static PyGetSetDef core_fields[] = {
+    { "rank_id", (getter)core_rank_id, NULL, "which logical core it belongs to", NULL },
+    { "pending", (getter)core_pending, (setter)core_set_pending, "has a method materialise(); called first", NULL },
+    { "observer", (getter)core_observer, (setter)core_set_observer, "called in place of each instruction", NULL },
+    { "generation", (getter)core_generation, NULL, "1, 2, 3 for Trainium1, 2, 3", NULL },
+    { "traced", (getter)core_traced, NULL, NULL, NULL },
+    { NULL, NULL, NULL, NULL, NULL },
+};
+
+static PyTypeObject core_type = {
+    PyVarObject_HEAD_INIT(NULL, 0).tp_name = "nki._core.Core",
+    .tp_basicsize = sizeof(core_object),
+    .tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE,
+    .tp_getset = core_fields,
+    .tp_doc = "A NeuronCore: memory with its limits, every instruction, a clock per engine.",
+    .tp_new = core_make,
+    .tp_dealloc = (destructor)core_dealloc,
+    .tp_methods = core_methods,
+};
+
+static PyTypeObject owner_type = {
+    PyVarObject_HEAD_INIT(NULL, 0).tp_name = "nki._core.Owner",
+    .tp_basicsize = sizeof(owner),
+    .tp_flags = Py_TPFLAGS_DEFAULT,
+    .tp_dealloc = (destructor)owner_dealloc,
+};
+
+static PyTypeObject tensor_type = {
+    PyVarObject_HEAD_INIT(NULL, 0).tp_name = "nki._core.View",
+    .tp_basicsize = sizeof(tensor),
+    .tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE,
+    .tp_doc = "A view of a tile or of a tensor in HBM.",
+    .tp_dealloc = (destructor)tensor_dealloc,
+    .tp_getset = tensor_fields,
+    .tp_methods = tensor_methods,
+};
+
+static PyObject *alu_number(PyObject *self, PyObject *name)
+{
+    (void)self;
+    const char *n = PyUnicode_AsUTF8(name);
+    return n ? PyLong_FromLong(trn_alu_from_name(n)) : NULL;
+}
+
+static PyObject *act_number(PyObject *self, PyObject *name)
+{
+    (void)self;
+    const char *n = PyUnicode_AsUTF8(name);
+    return n ? PyLong_FromLong(trn_act_from_name(n)) : NULL;
+}
+
+/* One packed array of codes as another format's: decode(buffer, format) to float32, encode(its buffer, format). */
+static PyObject *converted(PyObject *args, bool encode)
+{
+    Py_buffer from;
+    int format;
+    trn_error error = { TRN_OK, "" };
+    if (!PyArg_ParseTuple(args, "y*i", &from, &format)) return NULL;
+    const trn_format source = encode ? TRN_F32 : (trn_format)format, target = encode ? (trn_format)format : TRN_F32;
+    const int64_t size = (int64_t)trn_format_bytes(source), n = size ? from.len / size : 0;
+    PyObject *made = PyByteArray_FromStringAndSize(NULL, (Py_ssize_t)(n * (int64_t)trn_format_bytes(target)));
+    if (made) {
+        const trn_convert_args a = { .dst = trn_tensor_1d(target, PyByteArray_AS_STRING(made), n),
+                                     .src = trn_tensor_1d(source, from.buf, n),
+                                     .error = &error };
+        if (n && trn_convert(&a)) {
+            Py_CLEAR(made);
+            refuse("%s", error.text);
+        }
+    }
+    PyBuffer_Release(&from);
+    return made;
+}
+
+static PyObject *decode(PyObject *self, PyObject *args) { return (void)self, converted(args, false); }
+static PyObject *encode(PyObject *self, PyObject *args) { return (void)self, converted(args, true); }
+
+/* register(class): a subclass of View without fields of its own. */
+static PyObject *register_class(PyObject *self, PyObject *type)
+{
+    (void)self;
+    if (!PyType_Check(type) || !PyType_IsSubtype((PyTypeObject *)type, &tensor_type))
+        return refuse("not a class of views");
+    Py_INCREF(type);
+    tensor_class = (PyTypeObject *)type;
+    Py_RETURN_NONE;
+}
+
+static PyMethodDef functions[] = {
+    { "register", register_class, METH_O, "the class that views are made of" },
+    { "decode", decode, METH_VARARGS, "codes as float32" },
+    { "encode", encode, METH_VARARGS, "float32 as codes, rounded to nearest even" },
+    { "alu", alu_number, METH_O, "an operator's number" },
+    { "act", act_number, METH_O, "a function's number" },
+    { NULL, NULL, 0, NULL },
+};
+
+static struct PyModuleDef module = {
+    PyModuleDef_HEAD_INIT, "nki._core", "A simulated NeuronCore.", -1, functions, NULL, NULL, NULL, NULL
+};
+
+PyMODINIT_FUNC PyInit__core(void)
+{
+    PyTypeObject *const types[] = { &core_type, &cores_type, &owner_type, &tensor_type, &instruction_type };
+    for (size_t i = 0; i < sizeof types / sizeof types[0]; i++)
+        if (PyType_Ready(types[i])) return NULL;
+    PyObject *m = PyModule_Create(&module);
+    if (!m) return NULL;
+    nki_error = PyErr_NewExceptionWithDoc("nki.Error", "One sentence that says what the machine cannot do.",
+                                          PyExc_RuntimeError, NULL);
+    if (PyModule_AddObject(m, "Error", nki_error)) return NULL;
+    Py_INCREF(nki_error);
+    PyModule_AddObjectRef(m, "Core", (PyObject *)&core_type);
+    PyModule_AddObjectRef(m, "Cores", (PyObject *)&cores_type);
+    PyModule_AddObjectRef(m, "View", (PyObject *)&tensor_type);
+    PyModule_AddIntConstant(m, "MAX_RANK", TRN_MAX_RANK);
+    PyObject *all = PyDict_New();
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        instruction *one = PyObject_New(instruction, &instruction_type);
+        one->call = instruction_call;
+        one->row = &rows[i];
+        one->fields = rows[i].fields();
+        PyDict_SetItemString(all, rows[i].name, (PyObject *)one);
+        Py_DECREF(one);
+    }
+    PyModule_AddObject(m, "instruction", all);
+    return m;
+}

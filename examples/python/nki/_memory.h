@@ -1,0 +1,303 @@
+/* nki/_memory.h - cores, tiles in SBUF and PSUM, tensors in HBM.
+ * Part of _core.c. SPDX-License-Identifier: MIT
+ *
+ * DOES: begins a core with its options; takes tiles, where there is room or where a kernel says; registers memory in
+ *     HBM, a caller's buffer or its own.
+ * DOES NOT: share cores (_many.h).
+ */
+
+/* ---- Core ---- */
+
+/* What a core is asked: numerics are parsed into `parsed`. 0, or -1 and a sentence. */
+static int core_options(PyObject *options, trn_core_args *a, trn_numerics *parsed, long long *events)
+{
+    static char *names[] = { "generation", "numerics", "rounding", "seed", "events", "no_poison", NULL };
+    int generation = 2, no_poison = 0;
+    const char *numerics = NULL, *rounding = NULL;
+    unsigned long long seed = 0;
+    PyObject *none = PyTuple_New(0);
+    const int good = none && PyArg_ParseTupleAndKeywords(none, options, "|izzKLp", names, &generation, &numerics,
+                                                         &rounding, &seed, events, &no_poison);
+    Py_XDECREF(none);
+    if (!good) return -1;
+    memset(a, 0, sizeof *a);
+    a->generation = (trn_generation)(generation - 1 + TRN_TRAINIUM1); /* Trainium1, 2, 3 */
+    a->seed = seed;
+    a->no_poison = no_poison;
+    if (numerics && trn_numerics_parse(parsed, numerics)) {
+        refuse("numerics '%s': no such setting or preset", numerics);
+        return -1;
+    }
+    if (numerics) a->numerics = parsed;
+    if (rounding) a->rounding = trn_round_from_text(rounding);
+    if (rounding && (int)a->rounding >= TRN_ROUNDING_COUNT) {
+        refuse("rounding '%s': there are nearest_even, stochastic, toward_zero, toward_positive, toward_negative and "
+               "to_odd",
+               rounding);
+        return -1;
+    }
+    return 0;
+}
+
+static int core_trace_begin(core_object *self, long long events)
+{
+    if (events <= 0) return 0;
+    self->trace.event = (trn_trace_event *)malloc((size_t)events * sizeof *self->trace.event);
+    if (!self->trace.event) {
+        PyErr_NoMemory();
+        return -1;
+    }
+    self->trace.capacity = events;
+    self->traced = true;
+    return 0;
+}
+
+static PyObject *core_make(PyTypeObject *type, PyObject *args, PyObject *keywords)
+{
+    trn_core_args a;
+    trn_numerics parsed;
+    long long events = 0;
+    if (PyTuple_GET_SIZE(args)) return refuse("a core takes its options by name");
+    if (core_options(keywords, &a, &parsed, &events)) return NULL;
+    core_object *self = (core_object *)type->tp_alloc(type, 0);
+    if (!self) return NULL;
+    self->core = &self->own;
+    if (core_trace_begin(self, events)) {
+        Py_DECREF(self);
+        return NULL;
+    }
+    if (self->traced) a.trace = &self->trace;
+    if (trn_core_begin(self->core, &a)) {
+        refuse("%s", self->core->failure.text);
+        Py_DECREF(self);
+        return NULL;
+    }
+    self->core->args.numerics = NULL; /* the core has a copy */
+    self->begun = true;
+    return (PyObject *)self;
+}
+
+static void core_dealloc(core_object *self)
+{
+    if (self->begun && !self->rank) trn_core_end(self->core);
+    free(self->trace.event);
+    Py_XDECREF(self->observer);
+    Py_XDECREF(self->pending);
+    for (int i = 0; i < 2; i++) free(self->placed[i]);
+    Py_XDECREF(self->many);
+    Py_XDECREF(self->hbm);
+    Py_TYPE(self)->tp_free((PyObject *)self);
+}
+
+static owner *owner_new(core_object *core, int space, const char *name)
+{
+    owner *o = (owner *)owner_type.tp_alloc(&owner_type, 0);
+    if (!o) return NULL;
+    Py_INCREF(core);
+    o->core = core;
+    o->space = space;
+    o->slot = -1;
+    snprintf(o->name, sizeof o->name, "%s", name ? name : "");
+    return o;
+}
+
+/* Tiles that the kernel placed make room for one that it places on them; a tile that the core placed stays. */
+static bool place_is_free(core_object *self, const trn_core_tile_args *a, int64_t byte, int64_t bytes)
+{
+    trn_core *core = self->core;
+    trni_memory *m = &core->memory[a->space];
+    const int q = a->start_partition / TRNI_QUADRANT;
+    const int q_end = (int)(a->start_partition + a->shape[0] - 1) / TRNI_QUADRANT;
+    if (byte + bytes > m->partition_bytes) return false;
+    for (int pass = 0; pass < 2; pass++)
+        for (int i = 0; i < m->tiles; i++) {
+            const trni_tenant *t = &m->tile[i];
+            const int from = (int)t->at.p / TRNI_QUADRANT, to = (int)(t->at.p_end - 1) / TRNI_QUADRANT;
+            if (!t->live || from > q_end || to < q) continue;
+            const trni_segment *s = trni_memory_find(m, t->at.p, t->at.b);
+            const int64_t end = s ? s->b_end : t->at.b_end;
+            if (t->at.b >= byte + bytes || end <= byte) continue;
+            if (pass)
+                trni_core_give(core, m, i);
+            else if (!self->placed[a->space] || !self->placed[a->space][i])
+                return false;
+        }
+    return true;
+}
+
+/* Which tile of the memory a view of a whole one is. */
+static void owner_find(owner *o)
+{
+    const trni_memory *m = &o->core->core->memory[o->space];
+    o->slot = -1;
+    if (trn_tensor_elements(o->whole) == 0) return;
+    const int64_t at = (char *)o->whole.data - m->base;
+    const trni_segment *s = trni_memory_find(m, at / m->pitch, at % m->pitch);
+    if (!s || s->tile < 0) return;
+    o->slot = s->tile;
+    o->serial = m->tile[s->tile].serial;
+    if (o->core->placed[o->space]) o->core->placed[o->space][o->slot] = o->placed;
+}
+
+static int64_t partition_bytes(const trn_core_tile_args *a)
+{
+    int64_t bytes = (int64_t)trn_format_bytes(a->format);
+    for (int i = 1; i < a->rank; i++) bytes *= a->shape[i];
+    return bytes;
+}
+
+/* When the instructions end that used a tile last; < 0: none has. */
+static double last_use(const trn_core *core, const trni_tenant *t)
+{
+    const int64_t bytes = (t->at.p_end - t->at.p) * (t->at.b_end - t->at.b);
+    double end_s = t->access < 0 && t->unwritten >= bytes ? -1 : t->ready_s;
+    for (int i = t->access; i >= 0; i = core->history.access[i].next)
+        if (core->history.access[i].end_s > end_s) end_s = core->history.access[i].end_s;
+    return end_s;
+}
+
+/* Python keeps a tile as long as a variable names it; NKI's compiler gives its memory to others after its last use. So
+ * where there is no room the tile goes that nobody has used for longest. put_view() refuses what uses it afterwards. */
+static void make_room(core_object *self, const trn_core_tile_args *a, int64_t bytes)
+{
+    trn_core *core = self->core;
+    trni_memory *m = &core->memory[a->space];
+    const trni_memory_request ask = { "", a->start_partition, (int)a->shape[0], bytes, false };
+    while (trni_memory_place(m, &ask) < 0) {
+        int oldest = -1, idle = -1; /* idle: nobody has used it yet; the first of these goes last */
+        double oldest_s = 0;
+        for (int i = 0; i < m->tiles; i++) {
+            if (!m->tile[i].live) continue;
+            const double used_s = last_use(core, &m->tile[i]);
+            if (used_s < 0 && (idle < 0 || m->tile[i].serial < m->tile[idle].serial)) idle = i;
+            if (used_s < 0 || (oldest >= 0 && used_s >= oldest_s)) continue;
+            oldest = i;
+            oldest_s = used_s;
+        }
+        if (oldest < 0) oldest = idle;
+        if (oldest < 0) return;
+        trni_core_give(core, m, oldest);
+    }
+}
+
+/* tile(name, space, format, shape, dtype, start_partition=0, byte=-1, no_poison=False): byte >= 0: where in each
+ * partition it begins. */
+static PyObject *core_tile(core_object *self, PyObject *args)
+{
+    const char *name;
+    int space, format, start = 0, no_poison = 0;
+    long long byte = -1;
+    PyObject *shape, *dtype;
+    trn_core_tile_args a;
+    if (!PyArg_ParseTuple(args, "ziiOO|iLp", &name, &space, &format, &shape, &dtype, &start, &byte, &no_poison))
+        return NULL;
+    memset(&a, 0, sizeof a);
+    a.space = (trn_space)space;
+    a.name = name;
+    a.format = (trn_format)format;
+    a.start_partition = start;
+    a.no_poison = no_poison;
+    a.rank = sizes_of(shape, a.shape, "a tile");
+    if (a.rank < 0) return NULL;
+    owner *o = owner_new(self, space, name);
+    if (!o) return NULL;
+    if (byte >= 0 && (space == TRN_SPACE_SBUF || space == TRN_SPACE_PSUM) && !trni_tile_check(self->core, &a, NULL) &&
+        place_is_free(self, &a, byte, partition_bytes(&a))) {
+        if (!self->placed[space]) self->placed[space] = (bool *)calloc(TRNI_TILES, sizeof(bool));
+        o->placed = self->placed[space] != NULL;
+        self->core->memory[space].place = byte + 1;
+    }
+    const bool takes = a.shape[0] > 0 && partition_bytes(&a) > 0;
+    if (!o->placed && !self->core->failure.status && takes && !trni_tile_check(self->core, &a, NULL))
+        make_room(self, &a, partition_bytes(&a));
+    o->whole = trn_core_tile(self->core, &a);
+    if (o->placed) self->core->memory[space].place = 0;
+    if (failed(self)) {
+        Py_DECREF(o);
+        return NULL;
+    }
+    o->tile = true;
+    owner_find(o);
+    explicit_strides(&o->whole);
+    PyObject *made = tensor_new(o, &o->whole, dtype);
+    Py_DECREF(o);
+    return made;
+}
+
+static void memory_free(PyObject *capsule) { free(PyCapsule_GetPointer(capsule, "nki.memory")); }
+
+/* Full of ones: NaN in every format of floats, so that what nobody has written shows. Without poison full of zeros. */
+static PyObject *memory_new(int64_t bytes, bool poison)
+{
+    void *data = malloc(bytes > 0 ? (size_t)bytes : 1);
+    PyObject *made = data ? PyCapsule_New(data, "nki.memory", memory_free) : PyErr_NoMemory();
+    if (made && bytes > 0) memset(data, poison ? 0xff : 0, (size_t)bytes);
+    if (!made) free(data);
+    return made;
+}
+
+static int memory_data(owner *o, PyObject *buffer, int64_t bytes, void **data)
+{
+    if (buffer == Py_None) {
+        *data = PyCapsule_GetPointer(o->memory, "nki.memory");
+        return 0;
+    }
+    const Py_buffer *view = PyMemoryView_GET_BUFFER(o->memory);
+    *data = view->buf;
+    if (view->readonly) return refuse("the buffer of '%s' cannot be written", o->name), -1;
+    if (!PyBuffer_IsContiguous(view, 'C')) return refuse("the buffer of '%s' is not packed", o->name), -1;
+    if (view->len == bytes) return 0;
+    refuse("the buffer of '%s' has %zd bytes, its shape needs %lld", o->name, view->len, (long long)bytes);
+    return -1;
+}
+
+static int core_knows(core_object *self, owner *o)
+{
+    if (!trn_tensor_elements(o->whole)) return 0;
+    if (!self->hbm) self->hbm = PyList_New(0);
+    if (!self->hbm || PyList_Append(self->hbm, o->memory)) return -1;
+    trn_core_hbm(self->core, o->name, o->whole);
+    return failed(self) ? -1 : 0;
+}
+
+/* hbm(name, format, shape, dtype, buffer=None, poison=True): memory of its own, or the buffer's. */
+static PyObject *core_hbm(core_object *self, PyObject *args)
+{
+    const char *name;
+    int format, poison = 1;
+    PyObject *shape, *dtype, *buffer = Py_None;
+    int64_t size[TRN_MAX_RANK] = { 0 };
+    if (!PyArg_ParseTuple(args, "ziOO|Op", &name, &format, &shape, &dtype, &buffer, &poison)) return NULL;
+    const int rank = sizes_of(shape, size, "a tensor");
+    if (rank < 0) return NULL;
+    owner *o = owner_new(self, TRN_SPACE_HBM, name);
+    if (!o) return NULL;
+    trn_tensor t = trn_tensor_nd((trn_format)format, NULL, rank, size);
+    explicit_strides(&t);
+    int64_t bytes = (int64_t)trn_format_bytes((trn_format)format);
+    for (int i = 0; i < rank; i++) bytes *= size[i];
+    o->memory = buffer == Py_None ? memory_new(bytes, poison) : PyMemoryView_FromObject(buffer);
+    if (!o->memory || memory_data(o, buffer, bytes, &t.data)) {
+        Py_DECREF(o);
+        return NULL;
+    }
+    o->whole = t;
+    PyObject *made = core_knows(self, o) ? NULL : tensor_new(o, &t, dtype);
+    Py_DECREF(o);
+    return made;
+}
+
+/* adopt(tensor): a handle to the memory of another core's tensor in HBM, which this core reads and writes, too. */
+static PyObject *core_adopt(core_object *self, PyObject *other)
+{
+    if (!PyObject_TypeCheck(other, &tensor_type) || ((tensor *)other)->owner->space != TRN_SPACE_HBM)
+        return refuse("only tensors in HBM are shared");
+    owner *from = ((tensor *)other)->owner, *o = owner_new(self, TRN_SPACE_HBM, from->name);
+    if (!o) return NULL;
+    o->whole = from->whole;
+    Py_INCREF(from->memory);
+    o->memory = from->memory;
+    PyObject *made = core_knows(self, o) ? NULL : tensor_new(o, &((tensor *)other)->t, ((tensor *)other)->dtype);
+    Py_DECREF(o);
+    return made;
+}

@@ -1,0 +1,126 @@
+/* nki/_objects.h - what a core, its memory and views of it are to Python.
+ * Part of _core.c. SPDX-License-Identifier: MIT
+ *
+ * DOES: Core (a trn_core of its own, or one of many), the owner of a tile or of a tensor in HBM, the view; frees them.
+ * DOES NOT: make them (_memory.h), cut them (_views.h), run anything.
+ */
+
+/* ---- a core ---- */
+
+typedef struct core_object {
+    PyObject_HEAD trn_core *core; /* its own, or one of many */
+    trn_core own;
+    trn_trace trace;
+    trn_cores_rank *rank; /* null where it is alone */
+    PyObject *many;       /* the Cores object that owns the rank */
+    PyObject *hbm;        /* a list: memory whose addresses the core knows stays where it is */
+    bool begun, traced;
+    PyObject *pending;  /* what has been asked for and not been made yet: sugar.py's */
+    PyObject *observer; /* called in place of each instruction: bounds.py's */
+    bool *placed[2];    /* [TRNI_TILES] of SBUF and PSUM: tiles that the kernel placed itself */
+} core_object;
+
+/* Memory that views look into. */
+typedef struct owner {
+    PyObject_HEAD core_object *core; /* null after its core has ended */
+    trn_tensor whole;
+    int space;         /* trn_space, TRN_SPACE_HBM */
+    bool tile, placed; /* placed: at an address that the kernel chose */
+    int slot;          /* of a tile that has memory, else -1 */
+    uint64_t serial;
+    PyObject *memory; /* of a tensor in HBM: a capsule or a memoryview */
+    struct box {
+        int64_t p, p_end, b, b_end;
+    } * touched; /* by products: partitions x bytes */
+    int boxes, room;
+    char name[64];
+} owner;
+
+typedef struct tensor {
+    PyObject_HEAD owner *owner;
+    trn_tensor t;
+    PyObject *dtype;
+} tensor;
+
+static PyTypeObject core_type, owner_type, tensor_type;
+static PyTypeObject *tensor_class = &tensor_type; /* what views are made of: Python's subclass, once it is registered */
+
+static int failed(core_object *self)
+{
+    const char *text;
+    if (!trn_core_status(self->core, &text)) return 0;
+    refuse("%s", text);
+    return 1;
+}
+
+/* The tile's memory goes back, unless another tile was placed on it meanwhile. */
+static void owner_free(owner *self)
+{
+    trn_core *core = self->core->core;
+    if (!self->core->begun || core->failure.status || self->slot < 0) return;
+    trni_memory *m = &core->memory[self->space];
+    if (m->tile[self->slot].live && m->tile[self->slot].serial == self->serial) trni_core_give(core, m, self->slot);
+}
+
+static void owner_dealloc(owner *self)
+{
+    if (self->tile && self->core) owner_free(self);
+    free(self->touched);
+    Py_XDECREF(self->memory);
+    Py_XDECREF(self->core);
+    Py_TYPE(self)->tp_free((PyObject *)self);
+}
+
+static void tensor_dealloc(tensor *self)
+{
+    Py_XDECREF(self->owner);
+    Py_XDECREF(self->dtype);
+    Py_TYPE(self)->tp_free((PyObject *)self);
+}
+
+static PyObject *tensor_new(owner *o, const trn_tensor *t, PyObject *dtype)
+{
+    tensor *made = (tensor *)tensor_class->tp_alloc(tensor_class, 0);
+    if (!made) return NULL;
+    Py_INCREF(o);
+    Py_INCREF(dtype);
+    made->owner = o;
+    made->t = *t;
+    made->dtype = dtype;
+    return (PyObject *)made;
+}
+
+/* ---- shapes from Python ---- */
+
+static int sizes_of(PyObject *sequence, int64_t *size, const char *what)
+{
+    PyObject *fast = PySequence_Fast(sequence, "a shape is a tuple of numbers");
+    if (!fast) return -1;
+    const Py_ssize_t rank = PySequence_Fast_GET_SIZE(fast);
+    if (rank > TRN_MAX_RANK) {
+        Py_DECREF(fast);
+        refuse("%s has %zd axes; %d are possible", what, rank, TRN_MAX_RANK);
+        return -1;
+    }
+    for (Py_ssize_t i = 0; i < rank; i++) {
+        size[i] = PyLong_AsLongLong(PySequence_Fast_GET_ITEM(fast, i));
+        if (size[i] == -1 && PyErr_Occurred()) {
+            Py_DECREF(fast);
+            return -1;
+        }
+    }
+    Py_DECREF(fast);
+    return (int)rank;
+}
+
+static void explicit_strides(trn_tensor *t)
+{
+    bool none = true;
+    for (int i = 0; i < t->rank; i++) none = none && !t->stride[i];
+    if (!none) return;
+    int64_t step = 1;
+    for (int i = t->rank - 1; i >= 0; i--) {
+        t->stride[i] = step;
+        step *= t->shape[i] > 0 ? t->shape[i] : 1;
+    }
+}

@@ -1,0 +1,94 @@
+"""Arrays on their way in and out: NumPy's, ml_dtypes', anything with a buffer.
+
+SPDX-License-Identifier: MIT
+"""
+from . import _core, dtypes
+
+try:
+    import numpy as np
+except ImportError:  # buffers go in and memoryviews come out then
+    np = None
+try:
+    import ml_dtypes
+except ImportError:
+    ml_dtypes = None
+
+_CODES = {1: "uint8", 2: "uint16", 4: "uint32"}
+_LETTERS = {"f": "float32", "e": "float16", "b": "int8", "B": "uint8", "c": "uint8", "h": "int16", "H": "uint16",
+            "i": "int32", "I": "uint32", "?": "bool_"}
+_NARROW = {"float64": "float32", "int64": "int32", "uint64": "uint32"}
+
+
+class Given:
+    """An array of codes and the format that they are of: nki.tensor(array, dtype)."""
+
+    def __init__(self, array, dtype):
+        self.dtype = dtypes.of(dtype)
+        self.array = _codes(array, self.dtype) if np is not None else memoryview(array)
+        self.shape = tuple(self.array.shape)
+
+    def copy(self):
+        """The codes in memory of their own, that may be written."""
+        return self.array.copy() if np is not None else bytearray(self.array.tobytes())
+
+
+def _codes(array, dtype):
+    """The codes of this format, of an array of them, of its own dtype, or of numbers (which are rounded)."""
+    array = np.asarray(array)
+    array = np.ascontiguousarray(array).reshape(array.shape)
+    if array.dtype.name == (dtype.numpy or str(dtype)):
+        return array.view(dtype.numpy or _CODES[dtype.itemsize])
+    if array.dtype.kind in "uV" and array.itemsize == dtype.itemsize:
+        return array.view(_CODES[dtype.itemsize])
+    if dtype.numpy:
+        return array.astype(dtype.numpy)
+    if dtype.four:
+        raise TypeError(f"{dtype!s} takes codes, {dtype.itemsize} bytes for four elements")
+    codes = _core.encode(np.ascontiguousarray(array, np.float32).reshape(-1), dtype.format)
+    return np.frombuffer(codes, _CODES[dtype.itemsize]).reshape(array.shape)
+
+
+def given(value):
+    """A kernel's argument as an array of codes with its format; None if it is no array."""
+    if isinstance(value, Given):
+        return value
+    if np is not None and isinstance(value, np.ndarray):
+        narrow = _NARROW.get(value.dtype.name)
+        return Given(value.astype(narrow) if narrow else value, narrow or value.dtype.name)
+    if hasattr(value, "numpy") and hasattr(value, "dtype") and hasattr(value, "shape"):  # torch's, jax's
+        return given(np.asarray(value.numpy()))
+    if isinstance(value, memoryview) or type(value).__name__ == "array":
+        view = memoryview(value)
+        if view.format not in _LETTERS:
+            raise TypeError(f"a buffer of '{view.format}' has no format of nki.language; nki.tensor(buffer, dtype) has")
+        return Given(np.asarray(view) if np is not None else view, _LETTERS[view.format])
+    return None
+
+
+def out(tensor):
+    """The numbers of a tensor, in a new array of its shape. Formats that NumPy lacks: ml_dtypes' if it is there, else
+    float32, which holds them exactly; x4 formats: their words. Without NumPy a memoryview of numbers or codes."""
+    dtype = tensor.dtype
+    if np is None:
+        return _view(tensor)
+    data = np.frombuffer(bytearray(tensor.tobytes()), dtype.numpy or _CODES[dtype.itemsize]).reshape(tensor.shape)
+    if dtype.numpy or dtype.four:
+        return data
+    own = getattr(ml_dtypes, str(dtype), None) if ml_dtypes else None
+    if own is not None:
+        return data.view(own)
+    return np.frombuffer(_core.decode(tensor.tobytes(), dtype.format), np.float32).reshape(tensor.shape)
+
+
+def _view(tensor):
+    letters = {name: letter for letter, name in reversed(_LETTERS.items())}
+    letter = letters.get(str(tensor.dtype)) or letters[_CODES[tensor.dtype.itemsize]]
+    return memoryview(bytearray(tensor.tobytes())).cast(letter, tensor.shape)
+
+
+def back(value, given):
+    """What a kernel has left in the copy of an array, into the array itself."""
+    if np is not None and isinstance(value, np.ndarray) and value.flags.writeable:
+        codes = np.frombuffer(given, np.uint8)
+        if codes.size == value.nbytes:
+            value[...] = codes.view(value.dtype).reshape(value.shape)

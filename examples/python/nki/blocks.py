@@ -1,0 +1,65 @@
+"""Tiles by number: an array whose axes before par_dim count tiles.
+
+SPDX-License-Identifier: MIT
+"""
+import itertools
+
+try:
+    import numpy as np
+except ImportError:
+    np = None
+
+
+class Blocks:
+    """counts x tiles of [P, ...]; indexed by numbers first. A tile takes memory once it is used."""
+
+    def __init__(self, counts, shape, dtype, buffer, name):
+        from . import language
+        self.counts, self.inner, self.dtype, self.buffer = tuple(counts), tuple(shape), dtype, buffer
+        self.shape = self.counts + self.inner
+        self.ndim = len(self.shape)
+        self.name, self.held = name, {}
+
+    @property
+    def tiles(self):
+        return [self.tile(place) for place in itertools.product(*(range(n) for n in self.counts))]
+
+    def tile(self, place):
+        """The tile of this number."""
+        from . import language
+        place = tuple(p % n for p, n in zip(place, self.counts))
+        if place not in self.held:
+            self.held[place] = language.ndarray(self.inner, self.dtype, self.buffer, self.name)
+        return self.held[place]
+
+    def _split(self, key):
+        items = list(key) if isinstance(key, tuple) else [key]
+        front = items[:len(self.counts)]
+        if len(front) < len(self.counts):
+            raise IndexError(f"{len(self.counts)} numbers choose a tile of {list(self.shape)}")
+        place = tuple(_number(i) for i in front)
+        rest = items[len(self.counts):]
+        return place, tuple(rest)
+
+    def __getitem__(self, key):
+        place, rest = self._split(key)
+        tile = self.tile(place)
+        return tile[rest] if rest else tile
+
+    def __setitem__(self, key, value):
+        from . import sugar
+        place, rest = self._split(key)
+        tile = self.tile(place)
+        sugar.assign(tile, rest if rest else (slice(None),) * tile.ndim, value)
+
+
+def _is_grid(item):
+    return np is not None and isinstance(item, np.ndarray) and item.ndim > 0
+
+
+def _number(item):
+    if _is_grid(item):
+        if item.size != 1 and item.min() != item.max():
+            raise IndexError("a tile is chosen by one number")
+        return int(item.reshape(-1)[0])
+    return int(item)

@@ -1,0 +1,123 @@
+"""nki.collectives: what ranks do together, inside a kernel. nki.simulate(kernel, ranks=4)(...) starts a kernel on the
+logical cores of four ranks; values and times are trn_cores.h's. A kernel that runs alone is a group of one.
+
+SPDX-License-Identifier: MIT
+"""
+import enum
+
+from . import _core
+from .index import scalar as _scalar
+from .isa import dma_copy as _copy
+from .operators import alu as _alu
+from .simulator import current as _current
+
+
+class rg_partition_op(enum.Enum):
+    """Which ranks share a list: those with the same result of this operator and an operand."""
+
+    bitwise_and = "bitwise_and"
+    div = "div"
+    mod = "mod"
+
+
+class ReplicaGroup:
+    """Lists of ranks; the ranks of a list work together."""
+
+    def __init__(self, replica_groups):
+        self.replica_groups = [[int(rank) for rank in group] for group in replica_groups]
+
+    @staticmethod
+    def from_partition_op(world_size, op, operand):
+        result = {rg_partition_op.bitwise_and: lambda r: r & operand, rg_partition_op.div: lambda r: r // operand,
+                  rg_partition_op.mod: lambda r: r % operand}[op]
+        lists = {}
+        for rank in range(world_size):
+            lists.setdefault(result(rank), []).append(rank)
+        return ReplicaGroup(list(lists.values()))
+
+    def __iter__(self):
+        return iter(self.replica_groups)
+
+    def __len__(self):
+        return len(self.replica_groups)
+
+    def __getitem__(self, number):
+        return self.replica_groups[number]
+
+    def __repr__(self):
+        return f"ReplicaGroup({self.replica_groups})"
+
+
+def rank_id():
+    """The number of this rank."""
+    return _current().rank_id
+
+
+def _lists(replica_group):
+    return None if replica_group is None else [list(group) for group in replica_group]
+
+
+def _run(name, dsts, srcs, group=None, dim=0, op=None, srcs1=None, pairs=None, channels=None):
+    """The collective; of a kernel that runs alone, what it is of one rank."""
+    done = _current().collective(name, dsts, srcs, srcs1, _lists(group), dim, _alu(op) or 0, pairs, channels)
+    if done is not NotImplemented:
+        return
+    if group is not None and any(len(ranks) > 1 for ranks in _lists(group)):
+        raise _core.Error(f"{name} of several ranks: the kernel runs on one; nki.simulate(kernel, ranks=...) has more")
+    if any(source or target for source, target in pairs or ()):
+        raise _core.Error(f"{name} of several ranks: the kernel runs on one; nki.simulate(kernel, ranks=...) has more")
+    if srcs1 is not None:
+        raise _core.Error(f"{name} passes tensors round a ring of ranks: the kernel runs on one")
+    for dst, src in zip(dsts, srcs):
+        _copy(dst, src)
+
+
+def all_reduce(srcs, dsts, replica_group, op, priority=None, name=None):
+    """Each of dsts = the sum (maximum, minimum) over the ranks of a list of srcs."""
+    _run("all_reduce", dsts, srcs, replica_group, op=op)
+
+
+def all_gather(srcs, dsts, replica_group, collective_dim, priority=None, name=None):
+    """Each of dsts = the srcs of all ranks of a list, joined along an axis."""
+    _run("all_gather", dsts, srcs, replica_group, collective_dim)
+
+
+def reduce_scatter(srcs, dsts, replica_group, collective_dim, op, priority=None, name=None):
+    """Each of dsts = this rank's share of the sum (maximum, minimum)."""
+    _run("reduce_scatter", dsts, srcs, replica_group, collective_dim, op)
+
+
+def all_to_all(srcs, dsts, replica_group, collective_dim, priority=None, name=None):
+    """Share i of dsts = this rank's share of the srcs of rank i of the list."""
+    _run("all_to_all", dsts, srcs, replica_group, collective_dim)
+
+
+def collective_permute(srcs, dsts, source_target_pairs, priority=None, name=None):
+    """Each target's dsts = its source's srcs."""
+    _run("collective_permute", dsts, srcs, pairs=[tuple(pair) for pair in source_target_pairs])
+
+
+def _first(by_channel):
+    for channel in by_channel:
+        if len(channel) != 1:
+            raise _core.Error("each channel takes one tensor")
+    return [channel[0] for channel in by_channel]
+
+
+def collective_permute_implicit(srcs_by_channel, dsts_by_channel, replica_group, channel_ids=(0,), priority=None,
+                                name=None):
+    """Round a ring of the ranks of a list: dsts = the srcs of the one before."""
+    _run("collective_permute_implicit", _first(dsts_by_channel), _first(srcs_by_channel), replica_group,
+         channels=list(channel_ids))
+
+
+def collective_permute_implicit_reduce(srcs0_by_channel, srcs1_by_channel, dsts_by_channel, replica_group, op,
+                                       channel_ids=(0,), priority=None, name=None):
+    """The same of srcs0 op srcs1."""
+    _run("collective_permute_implicit_reduce", _first(dsts_by_channel), _first(srcs0_by_channel), replica_group, op=op,
+         srcs1=_first(srcs1_by_channel), channels=list(channel_ids))
+
+
+def collective_permute_implicit_current_processing_rank_id(iteration_id, replica_group, channel_id=0, name=None):
+    """Whose data a rank has after so many implicit permutes."""
+    return _current().ring_rank(_scalar(iteration_id), _lists(replica_group), channel_id)

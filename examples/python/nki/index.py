@@ -1,0 +1,274 @@
+"""Index expressions beyond ints and slices: grids of indices, offsets that lie in tiles, axes by name.
+
+A grid (nl.arange, nl.mgrid, and sums and products of them) is a NumPy array of integers per axis. Where the places that
+it names are evenly spaced along each of its axes, it is a view without a copy; other grids only DMA can follow, row by
+row (Scattered).
+
+SPDX-License-Identifier: MIT
+"""
+import itertools
+
+from . import _core
+
+try:
+    import numpy as np
+except ImportError:
+    np = None
+
+
+class Register:
+    """A scalar of the sequencer; its value is known as soon as it has been loaded."""
+
+    __slots__ = ("value",)
+
+    def __init__(self, value=0):
+        self.value = int(value)
+
+    def __index__(self):
+        return self.value
+
+    __int__ = __index__
+
+    def __bool__(self):
+        return self.value != 0
+
+
+def _register_operator(name):
+    def apply(self, other):
+        return getattr(int(self), name)(int(other))
+    return apply
+
+
+for _name in ("add", "radd", "sub", "rsub", "mul", "rmul", "floordiv", "mod", "eq", "lt", "le", "gt", "ge", "ne"):
+    setattr(Register, f"__{_name}__", _register_operator(f"__{_name}__"))
+Register.__hash__ = object.__hash__
+
+
+def scalar(value):
+    """An int, of an int, a register or a tile of one element (read at once)."""
+    if isinstance(value, _core.View):
+        data = value.tobytes()
+        return int.from_bytes(data, "little", signed=str(value.dtype).startswith("int"))
+    return int(value)
+
+
+def _expanded(tensor, key):
+    """The key as one item per axis, with None between them kept."""
+    items = list(key) if isinstance(key, tuple) else [key]
+    named = sum(item is not None and item is not Ellipsis for item in items)
+    if Ellipsis in [i for i in items if not _is_array(i)]:
+        at = next(n for n, i in enumerate(items) if not _is_array(i) and i is Ellipsis)
+        items[at:at + 1] = [slice(None)] * (tensor.ndim - named)
+    return items + [slice(None)] * (tensor.ndim - named)
+
+
+def _is_array(item):
+    return np is not None and isinstance(item, np.ndarray)
+
+
+def view(tensor, key):
+    items = [_plain(item) for item in _expanded(tensor, key)]
+    if any(_is_array(item) for item in items):
+        return _grid(tensor, items)
+    return tensor.index(tuple(items))
+
+
+def _plain(item):
+    if isinstance(item, Register):
+        return int(item)
+    if isinstance(item, _core.View):
+        return scalar(item)
+    if isinstance(item, slice) and any(isinstance(part, (Register, _core.View)) for part in
+                                       (item.start, item.stop, item.step)):
+        return slice(*(None if p is None else scalar(p) for p in (item.start, item.stop, item.step)))
+    if _is_array(item) and item.ndim == 0:
+        return int(item)
+    return item
+
+
+def _grid(tensor, items):
+    """All arrays broadcast against each other; slices beside them keep their axis in its place."""
+    items = [i for i in items if i is not None]
+    arrays = [i for i in items if _is_array(i)]
+    shape = np.broadcast_shapes(*(a.shape for a in arrays))
+    slices = [n for n, i in enumerate(items) if isinstance(i, slice)]
+    if slices:
+        return _grid_beside_slices(tensor, items, shape, slices)
+    place = np.zeros(shape, np.int64)
+    for axis, item in enumerate(items):
+        item = np.asarray(item)
+        low, high = (int(item.min()), int(item.max())) if item.size else (0, 0)
+        if low < 0 or high >= tensor.shape[axis]:
+            return Scattered(tensor, [np.broadcast_to(np.asarray(i), shape) for i in items], shape)
+        place = place + item.astype(np.int64) * tensor.strides[axis]
+    steps = _steps(place)
+    if steps is None:
+        return Scattered(tensor, [np.broadcast_to(np.asarray(i), shape) for i in items], shape)
+    origin = int(place.reshape(-1)[0]) if place.size else 0
+    if any(s < 0 for s in steps) or _unmerged(shape, steps) > (4 if tensor.space != 2 else _core.MAX_RANK - 1):
+        return Wide(tensor, shape, steps, origin)
+    return tensor.strided(shape, steps, origin)
+
+
+def _unmerged(shape, steps):
+    """Free axes that are left when those that follow each other have merged."""
+    count, inner = 0, None
+    for size, step in list(zip(shape, steps))[:0:-1]:
+        if size == 1:
+            continue
+        if inner is None or step != inner[0] * inner[1]:
+            count += 1
+            inner = (step, size)
+        else:
+            inner = (inner[0], inner[1] * size)
+    return count
+
+
+def _steps(place):
+    """How far places lie apart along each axis, if they do so evenly; else None."""
+    origin = int(place.reshape(-1)[0]) if place.size else 0
+    steps, even = [], np.int64(origin)
+    for axis, size in enumerate(place.shape):
+        corner = tuple(1 if a == axis and size > 1 else 0 for a in range(place.ndim))
+        step = int(place[corner]) - origin if place.size else 0
+        steps.append(step if size > 1 else 1)
+        ramp = np.arange(size, dtype=np.int64).reshape([-1 if a == axis else 1 for a in range(place.ndim)])
+        even = even + ramp * step
+    return tuple(steps) if np.array_equal(np.broadcast_to(even, place.shape), place) else None
+
+
+def _grid_beside_slices(tensor, items, shape, slices):
+    """NumPy's places for the axes: arrays that stand together keep their place."""
+    arrays = [n for n, i in enumerate(items) if not isinstance(i, slice)]
+    first = tensor
+    for n in slices:
+        first = first.index((slice(None),) * n + (items[n],))
+    place = np.zeros(shape, np.int64)
+    for n in arrays:
+        place = place + np.asarray(items[n], np.int64) * first.strides[n]
+    steps = _steps(place)
+    if steps is None:
+        raise _core.Error(f"'{tensor.name}': indices that are not evenly spaced beside slices")
+    before = [n for n in slices if n < arrays[0]]
+    after = [n for n in slices if n > arrays[0]]
+    return first.strided(tuple(first.shape[n] for n in before) + tuple(shape) + tuple(first.shape[n] for n in after),
+                         tuple(first.strides[n] for n in before) + steps + tuple(first.strides[n] for n in after),
+                         int(place.reshape(-1)[0]))
+
+
+class Wide:
+    """A view with more axes than an access pattern has, or with steps backwards: instructions take it in pieces."""
+
+    def __init__(self, tensor, shape, steps, origin):
+        self.tensor, self.shape, self.steps, self.origin = tensor, tuple(shape), steps, origin
+        self.dtype, self.name, self.space, self.core = tensor.dtype, tensor.name, tensor.space, tensor.core
+        self.ndim = len(self.shape)
+
+    def pieces(self, packed):
+        """Pairs of views, of the tensor and of `packed`, a tile [P, everything else] with the same elements."""
+        size, packed_steps = 1, [0] * self.ndim
+        for axis in range(self.ndim - 1, 0, -1):
+            packed_steps[axis], size = size, size * self.shape[axis]
+        packed_steps[0] = packed.strides[0]
+        apart = [a for a in range(1, self.ndim) if self.steps[a] < 0]
+        free = [a for a in range(1, self.ndim) if a not in apart]
+        while len(free) > 4:
+            apart.append(free.pop(0))
+        kept = [0] + free
+        for at in itertools.product(*(range(self.shape[a]) for a in apart)):
+            yield tuple(t.strided([self.shape[a] for a in kept], [steps[a] for a in kept],
+                                  origin + sum(i * steps[a] for i, a in zip(at, apart)))
+                        for t, steps, origin in ((self.tensor, self.steps, self.origin), (packed, packed_steps, 0)))
+
+
+class Scattered:
+    """Places of a tensor that follow no pattern: for DMA, and for masks that leave out what lies outside."""
+
+    def __init__(self, tensor, indices, shape):
+        self.tensor, self.indices, self.shape = tensor, indices, tuple(shape)
+        self.dtype, self.name, self.space, self.core = tensor.dtype, tensor.name, tensor.space, tensor.core
+        self.ndim = len(self.shape)
+
+    def part(self, key):
+        """Those that a mask leaves over, which may be evenly spaced."""
+        return _grid(self.tensor, [i[key] for i in self.indices])
+
+
+class Rows:
+    """A view whose rows along its first axis are chosen by a tile of indices."""
+
+    def __init__(self, tensor, index):
+        self.tensor, self.rows = tensor, index
+        self.shape = (index.shape[0],) + tuple(tensor.shape[1:])
+        self.dtype, self.name, self.space, self.core = tensor.dtype, tensor.name, tensor.space, tensor.core
+        self.ndim = len(self.shape)
+
+
+def dynamic(tensor, pattern, offset, scalar_offset, vector_offset, indirect_dim):
+    """.ap() with an offset that lies in a tile or a register: of a whole view, or one per row."""
+    step = 1
+    for size in tensor.shape[indirect_dim + 1:]:
+        step *= size
+    if scalar_offset is not None:
+        offset += scalar(scalar_offset) * step
+    if vector_offset is None:
+        return leaving(tensor, pattern, offset)
+    if indirect_dim:
+        raise _core.Error(f"'{tensor.name}': a vector_offset goes along axis 0 of the pattern")
+    rest = list(pattern[1:])
+    rows = (tensor.size - 1 - offset - sum(s * (n - 1) for s, n in rest)) // step + 1
+    index = vector_offset if vector_offset.ndim == 2 else vector_offset.reshaped((vector_offset.shape[0], -1))
+    return Rows(leaving(tensor, [[step, rows]] + rest, offset), index)
+
+
+class Nowhere:
+    """A pattern that leaves its tensor: kernels make such views before they ask whether they need them. Whoever uses it
+    is refused."""
+
+    def __init__(self, tensor, pattern, offset, refusal):
+        self.refusal = f"{refusal}: {[list(p) for p in pattern]} from {offset} on of {tensor!r}"
+        self.shape, self.dtype = tuple(n for _, n in pattern), tensor.dtype
+
+    def __getattr__(self, name):
+        raise _core.Error(self.refusal)
+
+
+def leaving(tensor, pattern, offset):
+    """tensor.pattern(), whose refusal waits until somebody uses the view."""
+    try:
+        return tensor.pattern(pattern, offset)
+    except _core.Error as refusal:
+        return Nowhere(tensor, pattern, offset, refusal)
+
+
+def selected(tensor, dim, index):
+    if index.size == 1:
+        return tensor.index((slice(None),) * (dim % tensor.ndim) + (scalar(index),))
+    if dim % tensor.ndim:
+        raise _core.Error("select: rows are chosen along axis 0")
+    return Rows(tensor, index)
+
+
+def rearranged(tensor, source, target, sizes):
+    """Axes by name: ("p", ("a", "b")) to (("p", "a"), "b")."""
+    shape, names = [], []
+    for axis, name in enumerate(source):
+        parts = [name] if isinstance(name, str) else list(name)
+        known = [sizes.get(p) for p in parts]
+        product = 1
+        for k in known:
+            product *= k or 1
+        shape += [k if k else tensor.shape[axis] // product for k in known]
+        names += parts
+    split = tensor.reshaped(tuple(shape))
+    order = [p for name in target for p in ([name] if isinstance(name, str) else name)]
+    turned = split.permute(tuple(names.index(n) for n in order))
+    merged, at = [], 0
+    for name in target:
+        width = 1 if isinstance(name, str) else len(name)
+        product = 1
+        for n in turned.shape[at:at + width]:
+            product *= n
+        merged.append(product)
+        at += width
+    return turned.reshaped(tuple(merged))

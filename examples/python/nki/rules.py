@@ -1,0 +1,391 @@
+"""How each instruction carries errors on, and which roundings it adds: one rule per instruction of nki.isa.
+
+A rule gets a Step (bounds.py), which gives the numbers of an operand in binary64 and their errors, and keeps what
+becomes of dst. Inside the engines numbers are binary32, and each operator rounds once; the cast to dst rounds again.
+What a rule computes in binary64 is held against what the instruction really returned, so that a table's own error
+counts, too. An instruction without a rule makes its results' bounds infinite.
+
+SPDX-License-Identifier: MIT
+"""
+import numpy as np
+
+from . import exact
+from .shadow import Error, rounding, spacing, through
+
+RULES = {}
+
+
+def rule(*names):
+    def keep(function):
+        for name in names:
+            RULES[name] = function
+        return function
+    return keep
+
+
+# ---- element by element ----
+
+def _operator(step, name, x, y=None):
+    """One operator: (numbers, error) of x and y to the same of the result."""
+    function = exact.ALU.get(name) if y is not None else exact.UNARY.get(name)
+    operands = (x,) if y is None else (x, y)
+    if function is None:
+        function, operands = exact.UNARY[name], (x,)
+    with np.errstate(all="ignore"):
+        result = np.asarray(function(*(v for v, _ in operands)), np.float64)
+    error = through(function, [v for v, _ in operands], [e for _, e in operands])
+    if name not in exact.KEEPS:
+        rounding(error, step.source, "float32", result)
+    return result, error
+
+
+def _stage(step, x, op, operand, reverse):
+    name = op
+    if name in (None, "bypass", "copy"):
+        return x, True
+    if operand is None:
+        return _operator(step, name, x), name in exact.KEEPS
+    y = step.pair(operand, np.ndim(x[0]))
+    return _operator(step, name, *((y, x) if reverse else (x, y))), name in exact.KEEPS
+
+
+def _chain(step, dst, data, stages):
+    x, kept, used = step.pair(data), True, [data]
+    for op, operand, reverse in stages:
+        x, keeps = _stage(step, x, op, operand, reverse)
+        kept = kept and keeps
+        used.append(operand)
+    step.finish(dst, *x, kept=used if kept else None)
+    return x
+
+
+@rule("tensor_copy")
+def _copy(step, dst, src, **_):
+    step.move(dst, src)
+
+
+@rule("dma_copy")
+def _dma_copy(step, dst, src, src_index=None, dst_index=None, accumulate=False, **_):
+    if src_index is not None or dst_index is not None or accumulate:
+        raise NotImplementedError("dma_copy by indices")
+    step.move(dst, src)
+
+
+@rule("dma_compute")
+def _dma_compute(step, dst, srcs, index=None, **_):
+    if index is not None:
+        raise NotImplementedError("dma_compute by indices")
+    total = None
+    for src in srcs:
+        value, error = step.pair(src)
+        here = value.reshape(dst.shape), error.map(lambda e: e.reshape(len(e), *dst.shape))
+        total = here if total is None else _operator(step, "add", total, here)
+    step.finish(dst, *total)
+
+
+@rule("memset")
+def _memset(step, dst, value=0, **_):
+    step.finish(dst, np.full(dst.shape, float(value)), step.none(dst.shape))
+
+
+@rule("iota", "rng", "rand2", "dropout", "nonzero_with_count", "sequence_bounds", "nc_find_index8")
+def _given(step, dst, **_):
+    """What no rounding decides, or a comparison: taken as it is."""
+    step.follow.keep(dst, step.none(dst.shape))
+
+
+@rule("tensor_tensor")
+def _tensor_tensor(step, dst, data1, data2, op, **_):
+    x = _operator(step, op, step.pair(data1), step.pair(data2))
+    step.finish(dst, *x, kept=[data1, data2] if op in exact.KEEPS else None)
+
+
+@rule("tensor_scalar")
+def _tensor_scalar(step, dst, data, op0, operand0=None, reverse0=False, op1=None, operand1=None, reverse1=False, **_):
+    _chain(step, dst, data, [(op0, operand0, reverse0), (op1, operand1, reverse1)])
+
+
+@rule("scalar_tensor_tensor")
+def _scalar_tensor_tensor(step, dst, data, op0, operand0, op1, operand1, reverse0=False, reverse1=False, **_):
+    _chain(step, dst, data, [(op0, operand0, reverse0), (op1, operand1, reverse1)])
+
+
+@rule("reciprocal")
+def _reciprocal(step, dst, data, **_):
+    _chain(step, dst, data, [("reciprocal", None, False)])
+
+
+def _is_number(operand, number):
+    return isinstance(operand, (int, float)) and float(operand) == number
+
+
+def _activated(step, op, data, bias, scale):
+    x = step.pair(data)
+    if not _is_number(scale, 1) and not _is_number(scale, 0):
+        x = _operator(step, "multiply", x, step.pair(scale, np.ndim(x[0])))
+    if bias is not None and not _is_number(bias, 0):
+        x = _operator(step, "add", x, step.pair(bias, np.ndim(x[0])))
+    name = op
+    function = exact.ACTIVATION[name]
+    with np.errstate(all="ignore"):
+        result = np.asarray(function(x[0]), np.float64)
+    error = through(function, [x[0]], [x[1]])
+    if name not in exact.KEEPS:
+        rounding(error, step.source, "float32", result)
+    return (result, error), name in exact.KEEPS
+
+
+@rule("activation")
+def _activation(step, dst, op, data, bias=None, scale=1.0, reduce_res=None, reduce_cmd=0, **_):
+    if op not in exact.ACTIVATION:
+        raise NotImplementedError(f"activation {op}")
+    x, kept = _activated(step, op, data, bias, scale)
+    step.finish(dst, *x, kept=[data] if kept and bias is None and _is_number(scale, 1) else None)
+    if reduce_res is not None:
+        if reduce_cmd in (2, 3):
+            raise NotImplementedError("activation that goes on with registers")
+        _finish_reduced(step, reduce_res, *_reduced(step, "add", *x))
+
+
+@rule("exponential")
+def _exponential(step, dst, src, max_value=0.0, reduce_res=None, **_):
+    x = _operator(step, "subtract", step.pair(src), step.pair(max_value))
+    with np.errstate(all="ignore"):
+        result = np.exp(x[0])
+    error = rounding(through(np.exp, [x[0]], [x[1]]), step.source, "float32", result)
+    step.finish(dst, result, error)
+    if reduce_res is not None:
+        _finish_reduced(step, reduce_res, *_reduced(step, "add", result, error))
+
+
+# ---- a choice between elements ----
+
+def _chosen(step, dst, which, yes, no):
+    """Where a comparison decides: as it was decided."""
+    value = np.where(which, yes[0], no[0])
+    error = Error(np.where(which, yes[1].worst, no[1].worst), np.where(which, yes[1].variance, no[1].variance))
+    step.finish(dst, value, error)
+
+
+@rule("tensor_copy_predicated")
+def _predicated(step, dst, src, predicate, reverse_pred=False, **_):
+    which = (step.value(predicate) != 0) != bool(reverse_pred)
+    _chosen(step, dst, which, step.pair(src), step.pair(dst))
+
+
+@rule("affine_select", "range_select", "select_reduce")
+def _select(step, dst, on_true_tile=None, on_true=None, reduce_res=None, **_):
+    """The result shows what was chosen: the tile's own number, or the constant."""
+    from .bounds import numbers
+    yes, now = step.pair(on_true_tile if on_true_tile is not None else on_true), numbers(dst)
+    which = np.isclose(now, yes[0].reshape(now.shape), rtol=1e-2, atol=0)
+    _chosen(step, dst, which, (yes[0].reshape(now.shape), yes[1].map(lambda e: e.reshape(len(e), *now.shape))),
+            (now, step.none(dst.shape)))
+    if reduce_res is not None:
+        raise NotImplementedError("a selection that reduces")
+
+
+@rule("nc_stream_shuffle")
+def _shuffle(step, dst, src, shuffle_mask, **_):
+    value, error = step.pair(src)
+    was, kept = step.pair(dst)
+    rows, order, stays = len(was), [], []
+    for p in range(rows):
+        from_row = shuffle_mask[p % 32]
+        order.append(min(p // 32 * 32 + (from_row if from_row < 32 else 0), len(value) - 1))
+        stays.append(from_row > 31)
+    stays = np.array(stays).reshape((-1,) + (1,) * (was.ndim - 1))
+    moved = error.map(lambda e: np.broadcast_to(e, (len(e), *value.shape))[:, order].reshape(len(e), *was.shape))
+    _chosen(step, dst, np.broadcast_to(stays, was.shape), (was, kept), (value[order].reshape(was.shape), moved))
+
+
+@rule("nc_n_gather")
+def _gather(step, dst, data, indices, **_):
+    value, error = step.pair(data)
+    rows = len(value)
+    at = step.value(indices).reshape(rows, -1).astype(np.int64)
+    flat = value.reshape(rows, -1)
+    picked = error.map(lambda e: np.take_along_axis(np.broadcast_to(e, (len(e), *value.shape)).reshape(
+        len(e), rows, -1), np.broadcast_to(at, (len(e), *at.shape)), 2).reshape(len(e), *dst.shape))
+    step.finish(dst, np.take_along_axis(flat, at, 1).reshape(dst.shape), picked, kept=[data])
+
+
+@rule("max8")
+def _max8(step, dst, src, **_):
+    values, error = step.value(src), step.error(src)
+    rows = len(values)
+    values, error = values.reshape(rows, -1), error.map(lambda e: e.reshape(len(e), rows, -1))
+    order = np.argsort(-values, axis=1, kind="stable")[:, :8]
+    picked = error.map(lambda e: np.take_along_axis(e, order[None], axis=2))
+    widest = error.worst.sum(0).max(1)[None, :, None]
+    own = picked.worst.sum(0, keepdims=True)
+    picked.worst *= np.divide(widest, own, out=np.ones_like(own), where=own > 0)  # another may have come first
+    step.finish(dst, np.take_along_axis(values, order, 1).reshape(dst.shape),
+                picked.map(lambda e: e.reshape(len(e), *dst.shape)), kept=[src])
+
+
+# ---- along the free axes ----
+
+def _reduced(step, name, values, error, axes=None):
+    """All numbers of a row, or those along `axes`, in one ascending chain of binary32."""
+    axes = tuple(range(1, values.ndim)) if axes is None else axes
+    rest = [i for i in range(values.ndim) if i not in axes]
+    turned = np.transpose(values, rest + list(axes)).reshape([values.shape[i] for i in rest] + [-1])
+    spread = error.map(lambda e: np.transpose(np.broadcast_to(e, (len(e), *values.shape)), [0] + [i + 1 for i in rest] +
+                                              [i + 1 for i in axes]).reshape(len(e), *turned.shape))
+    if name == "add":
+        return _summed(step, turned, spread)
+    if name in ("max", "maximum", "min", "minimum", "abs_max", "abs_min"):
+        return _extreme(name, turned, spread)
+    result, out = turned[..., 0], spread.map(lambda e: e[..., 0])
+    for i in range(1, turned.shape[-1]):
+        result, out = _operator(step, name, (result, out), (turned[..., i], spread.map(lambda e, i=i: e[..., i])))
+    return result, out
+
+
+def _summed(step, values, error):
+    partial = np.cumsum(values, axis=-1)
+    out = error.map(lambda e: e.sum(-1))
+    steps = spacing("float32", partial[..., 1:])
+    steps = np.where(np.isfinite(partial[..., 1:]), steps, 0)
+    out.add_local(step.source, (steps / 2).sum(-1), (steps * steps / 12).sum(-1))
+    return partial[..., -1], out
+
+
+def _extreme(name, values, error):
+    keyed = abs(values) if name.startswith("abs") else values
+    which = (np.argmax if "max" in name else np.argmin)(keyed, axis=-1)[..., None]
+    out = error.map(lambda e: np.take_along_axis(e, np.broadcast_to(which, (len(e), *which.shape)), -1)[..., 0])
+    own, widest = out.bound, error.worst.sum(0).max(-1)  # another may be the extreme one
+    out.worst *= np.divide(widest, own, out=np.ones_like(own), where=own > 0)
+    out.worst[-1] += np.where(own > 0, 0, widest)
+    return np.take_along_axis(keyed, which, -1)[..., 0], out
+
+
+def _finish_reduced(step, dst, value, error):
+    step.finish(dst, value.reshape(dst.shape), error.map(lambda e: e.reshape(len(e), *dst.shape)))
+
+
+@rule("tensor_reduce")
+def _tensor_reduce(step, dst, op, data, axes, negate=False, **_):
+    values = step.value(data)
+    value, error = _reduced(step, op, values, step.error(data), tuple(range(values.ndim - axes, values.ndim)))
+    _finish_reduced(step, dst, -value if negate else value, error)
+
+
+@rule("tensor_scalar_reduce")
+def _tensor_scalar_reduce(step, dst, data, op0, operand0, reduce_op, reduce_res, reverse0=False, **_):
+    x = _chain(step, dst, data, [(op0, operand0, reverse0)])
+    _finish_reduced(step, reduce_res, *_reduced(step, reduce_op, *x))
+
+
+@rule("tensor_partition_reduce")
+def _partition_reduce(step, dst, op, data, **_):
+    _finish_reduced(step, dst, *_reduced(step, op, step.value(data), step.error(data), (0,)))
+
+
+@rule("bn_stats")
+def _bn_stats(step, dst, data, **_):
+    """Count, mean and count x variance of the even and of the odd elements of each partition."""
+    values, error = step.value(data), step.error(data)
+    rows = len(values)
+    values, error = values.reshape(rows, -1), error.map(lambda e: e.reshape(len(e), rows, -1))
+    columns = []
+    for first in (0, 1):
+        columns += _moments(step, values[:, first::2], error.map(lambda e, f=first: e[:, :, f::2]))
+    _finish_columns(step, dst, columns)
+
+
+def _moments(step, values, error):
+    rows, count = values.shape
+    if not count:
+        return [(np.zeros(rows), step.none((rows,)))] * 3
+    total, out = _summed(step, values, error)
+    mean = total / count, out.map(lambda e: e / count)
+    mean[1].variance /= count
+    rounding(mean[1], step.source, "float32", mean[0])
+    centred = _operator(step, "subtract", (values, error), (mean[0][:, None], mean[1].map(lambda e: e[:, :, None])))
+    squares = _operator(step, "square", centred)
+    return [(np.full(rows, float(count)), step.none((rows,))), mean, _summed(step, *squares)]
+
+
+def _finish_columns(step, dst, columns):
+    value = np.stack([v for v, _ in columns], -1)
+    error = Error(np.stack([e.worst for _, e in columns], -1), np.stack([e.variance for _, e in columns], -1))
+    step.finish(dst, value.reshape(dst.shape), error.map(lambda e: e.reshape(len(e), *dst.shape)))
+
+
+@rule("bn_aggr")
+def _bn_aggr(step, dst, data, **_):
+    values, error = step.value(data), step.error(data)
+    rows = len(values)
+    triple, errors = values.reshape(rows, -1, 3), error.map(lambda e: e.reshape(len(e), rows, -1, 3))
+    count = triple[:, :, 0]
+    share = count / np.maximum(count.sum(1, keepdims=True), 1)
+    mean = (share * triple[:, :, 1]).sum(1)
+    means = errors.map(lambda e: e[..., 1])
+    off = triple[:, :, 1] - mean[:, None]
+    variance = (triple[:, :, 2]).sum(1) / np.maximum(count.sum(1), 1) + (share * off * off).sum(1)
+    mean_error = Error((share * means.worst).sum(-1), (share * share * means.variance).sum(-1))
+    total = np.maximum(count.sum(1), 1)
+    reach = means.worst + mean_error.worst[..., None]
+    spread = Error(errors.worst[..., 2].sum(-1) / total + (share * (2 * abs(off) + reach.sum(0)) * reach).sum(-1),
+                   errors.variance[..., 2].sum(-1) / total**2 + (4 * share**2 * off**2 * means.variance).sum(-1))
+    for value, out in ((mean, mean_error), (variance, spread)):
+        unit = np.ldexp(abs(value), -24) * (2 * triple.shape[1] + 2)
+        out.add_local(step.source, unit, unit * unit / 12)
+    _finish_columns(step, dst, [(mean, mean_error), (variance, spread)])
+
+
+@rule("tensor_tensor_scan")
+def _scan(step, dst, data0, data1, initial, op0, op1, reverse0=False, reverse1=False, **_):
+    first, second = step.pair(data0), step.pair(data1)
+    state, values, errors = step.pair(initial), [], []
+    if np.ndim(state[0]):
+        state = state[0].reshape(-1), state[1].map(lambda e: e.reshape(len(e), -1))
+    else:
+        state = np.full(first[0].shape[0], float(state[0])), step.none((first[0].shape[0],))
+    for i in range(first[0].shape[1]):
+        a, b = ((v[:, i], e.map(lambda x, i=i: np.broadcast_to(x, (len(x), *v.shape))[:, :, i])) for v, e in
+                (first, second))
+        state = _operator(step, op0, *((state, a) if reverse0 else (a, state)))
+        state = _operator(step, op1, *((b, state) if reverse1 else (state, b)))
+        values.append(state[0])
+        errors.append(state[1])
+    step.finish(dst, np.stack(values, -1), Error(np.stack([e.worst for e in errors], -1),
+                                                 np.stack([e.variance for e in errors], -1)))
+
+
+# ---- the Tensor engine ----
+
+@rule("nc_transpose", "vector_transpose", "dma_transpose")
+def _transpose(step, dst, data=None, src=None, **_):
+    step.move(dst, data if data is not None else src, turn=True)
+
+
+def _turned(x):
+    """[K, ...] as [K, free], numbers and errors."""
+    value, error = x
+    rows = len(value)
+    return value.reshape(rows, -1), error.map(lambda e: np.broadcast_to(e, (len(e), *value.shape)).reshape(len(e), rows, -1))
+
+
+@rule("nc_matmul")
+def _matmul(step, dst, stationary, moving, accumulate=False, double_row=False, is_transpose=False, **_):
+    if double_row:
+        raise NotImplementedError("nc_matmul with two rows")
+    if is_transpose:
+        return step.move(dst, stationary, turn=True)
+    (a, ea), (b, eb) = _turned(step.pair(stationary)), _turned(step.pair(moving))
+    product, shape = a.T @ b, (a.shape[1], b.shape[1])
+    error = step.none(shape)
+    for s in range(step.sources):
+        error.worst[s] = ea.worst[s].T @ (abs(b) + eb.bound) + abs(a.T) @ eb.worst[s]
+        error.variance[s] = ea.variance[s].T @ (b * b) + (a * a).T @ eb.variance[s]
+    error.add_local(step.source, *step.product_tolerance(stationary, moving, shape))
+    if accumulate:
+        value, before = step.pair(dst)
+        product = product + value.reshape(shape)
+        error = error + before.map(lambda e: e.reshape(len(e), *shape))
+        rounding(error, step.source, "float32", product)
+    step.finish(dst, product.reshape(dst.shape), error.map(lambda e: e.reshape(len(e), *dst.shape)))

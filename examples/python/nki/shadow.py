@@ -1,0 +1,135 @@
+"""Errors beside values: for every element of every tile how far it may be from the exact number, and how far it
+usually is, by the instruction that brought it.
+
+A Shadow belongs to one allocation (a tile, a tensor in HBM) and holds two arrays of binary64, [sources, elements]:
+`worst`, whose sum over sources bounds the distance, and `variance`. Views of the allocation are views of the shadow.
+
+SPDX-License-Identifier: MIT
+"""
+import numpy as np
+
+# Significand bits after the point, exponent of the smallest normal number; whole numbers have steps of 1.
+FORMATS = {
+    "float32": (23, -126), "tfloat32": (10, -126), "bfloat16": (7, -126), "float16": (10, -14),
+    "float8_e4m3": (3, -6), "float8_e4m3fn": (3, -6), "float8_e5m2": (2, -14), "float8_e3m4": (4, -2),
+    "float4_e2m1fn": (1, 0),
+}
+
+
+def spacing(name, x):
+    """The distance of neighbours in this format where x lies; 1 for whole numbers."""
+    if name not in FORMATS:
+        return np.ones_like(x)
+    bits, least = FORMATS[name]
+    with np.errstate(invalid="ignore", divide="ignore"):
+        _, exponent = np.frexp(np.where(np.isfinite(x), x, 0))
+    return np.ldexp(1.0, np.maximum(exponent - 1, least) - bits)
+
+
+def holds(name, other):
+    """Does every number of `other` exist in `name`?"""
+    if name == other:
+        return True
+    if name in FORMATS and other in FORMATS:
+        (bits, least), (fewer, higher) = FORMATS[name], FORMATS[other]
+        return bits >= fewer and least <= higher and (name, other) not in {("float8_e4m3", "float8_e4m3fn")}
+    if name in FORMATS:
+        return int("".join(filter(str.isdigit, other)) or 8) <= FORMATS[name][0] + 1
+    return False
+
+
+class Error:
+    """Of a view: worst and variance [sources, ...shape]; both may be written through."""
+
+    __slots__ = ("worst", "variance")
+
+    def __init__(self, worst, variance):
+        self.worst, self.variance = worst, variance
+
+    @classmethod
+    def none(cls, sources, shape):
+        return cls(np.zeros((sources, *shape)), np.zeros((sources, *shape)))
+
+    @property
+    def bound(self):
+        return self.worst.sum(0)
+
+    @property
+    def sigma(self):
+        return np.sqrt(self.variance.sum(0))
+
+    def map(self, function):
+        """The same rearrangement of both; function takes and gives [sources, ...]."""
+        return Error(function(self.worst), function(self.variance))
+
+    def __add__(self, other):
+        return Error(self.worst + other.worst, self.variance + other.variance)
+
+    def add_local(self, source, worst, variance):
+        self.worst[source] += worst
+        self.variance[source] += variance
+        return self
+
+
+class Shadow:
+    """[rows, width] elements of so many bytes; a view begins at an element and steps by elements."""
+
+    def __init__(self, sources, rows, row_bytes, itemsize):
+        self.width, self.itemsize = row_bytes // itemsize, itemsize
+        self.error = Error.none(sources, (rows * self.width,))
+
+    def view(self, begin, shape, steps):
+        def of(flat):
+            step = flat.strides[1]
+            return np.lib.stride_tricks.as_strided(flat[:, begin:], (len(flat), *shape),
+                                                   (flat.strides[0], *(s * step for s in steps)))
+        return self.error.map(of)
+
+
+def rounding(error, source, name, exact, random=False):
+    """One rounding to this format of numbers that are about `exact`: half a step at most and evenly spread, or a whole
+    one, drawn."""
+    step = spacing(name, exact)
+    step = np.where(np.isfinite(exact), step, 0)
+    return error.add_local(source, step if random else step / 2, step * step / (6 if random else 12))
+
+
+def _corners(count):
+    return [[(n >> i & 1) * 2 - 1 for i in range(count)] for n in range(1 << count)]
+
+
+def through(function, values, errors):
+    """The error of function(*values) that its operands' errors bring: first each alone, which tells the sources'
+    shares, then all at once at every corner, which bounds it where the function is monotonic in each of them."""
+    with np.errstate(all="ignore"):
+        centre = function(*values)
+        bounds, sigmas = [e.bound for e in errors], [e.sigma for e in errors]
+        moved = [bool(np.any(b)) for b in bounds]
+        out = Error.none(len(errors[0].worst), np.shape(centre))
+        alone = np.zeros(np.shape(centre))
+        for i, error in enumerate(errors):
+            if not moved[i]:
+                continue
+            reach = _reach(function, values, i, bounds[i], centre)
+            share = np.divide(error.worst, bounds[i], out=np.zeros_like(error.worst), where=bounds[i] > 0)
+            out.worst += share * reach
+            alone = alone + reach
+            slope = _reach(function, values, i, sigmas[i], centre)
+            part = np.divide(slope, sigmas[i], out=np.zeros(np.broadcast(slope, sigmas[i]).shape), where=sigmas[i] > 0)
+            out.variance += error.variance * part * part
+        if sum(moved) > 1:
+            most = alone
+            for signs in _corners(len(values)):
+                shifted = function(*(v + s * b for v, s, b in zip(values, signs, bounds)))
+                most = np.fmax(most, abs(shifted - centre))
+            out.worst *= np.divide(most, alone, out=np.ones_like(alone), where=alone > 0)
+    return out
+
+
+def _reach(function, values, i, distance, centre):
+    most = np.zeros(np.shape(centre))
+    for sign in (1, -1):
+        there = function(*(v + sign * distance if j == i else v for j, v in enumerate(values)))
+        change = abs(there - centre)
+        most = np.fmax(most, np.where(np.isnan(change), 0, change))
+    return most

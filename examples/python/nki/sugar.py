@@ -1,0 +1,516 @@
+"""What is made of instructions: results that are returned, operators on tiles, loads and stores, sums, softmax.
+
+A call returns a new tile. The instruction that fills it waits until something else happens, so that `tile[...] = call`
+writes where it says without a copy, and `psum += product` accumulates. Docstrings say what instructions a call is.
+
+SPDX-License-Identifier: MIT
+"""
+from . import _core, dtypes, isa, operators
+from .index import Scattered, Wide
+from .masks import box_of, cut
+from .simulator import current, settle
+from .tensor import HBM, PSUM, SBUF, NkiTensor
+
+try:
+    import numpy as np
+except ImportError:
+    np = None
+
+_FLOATS = ("float32", "tfloat32", "bfloat16", "float16", "float8_e5m2", "float8_e4m3", "float8_e4m3fn", "float8_e3m4")
+
+
+# ---- results ----
+
+class Pending:
+    """A result's tile and how it is filled; adds: how it is added to another."""
+
+    def __init__(self, tile, emit, adds=None):
+        self.tile, self.emit, self.adds = tile, emit, adds
+
+    def materialise(self):
+        self.emit(self.tile)
+
+
+def tile(shape, dtype, space=SBUF, name="result"):
+    """A new tile that may be filled in part."""
+    shape = tuple(int(s) for s in shape)
+    to = dtypes.of(dtype)
+    if len(shape) > 5:  # a view of one with fewer axes
+        return tile((shape[0], _count(shape[1:])), dtype, space, name).reshaped(shape)
+    return current().tile(name, space, to.format, shape if len(shape) > 1 else shape + (1,), to, 0, -1, True)
+
+
+def result(shape, dtype, emit, space=SBUF, adds=None):
+    core = current()
+    settle(core)
+    made = tile(shape, dtype, space)
+    core.pending = Pending(made, emit, adds)
+    return made
+
+
+def taken(value):
+    """The pending result that this tile stands for, which is now the caller's to fill; else None."""
+    core = current()
+    waits = core.pending
+    if waits is not None and waits.tile is value:
+        core.pending = None
+        return waits
+    return None
+
+
+def assign(tensor, key, value):
+    """tensor[key] = value."""
+    waits = taken(value) if isinstance(value, NkiTensor) else None
+    place = tensor.place(key)
+    if isinstance(place, Wide):
+        if waits is not None:
+            waits.materialise()
+        return put_in_pieces(place, value)
+    if isinstance(value, NkiTensor) and isinstance(place, NkiTensor) and same_place(place, value):
+        return
+    direct = in_shape(place, value.shape) if waits is not None and fits(place, value) else None
+    if direct is not None:
+        waits.emit(direct)
+        return
+    if waits is not None:
+        waits.materialise()
+    put(place, value)
+
+
+def packed(wide):
+    """A tile [P, everything else] with the elements of a view that no pattern can follow: tensor_copy in pieces."""
+    made = tile((wide.shape[0], _count(wide.shape[1:])), wide.dtype)
+    for there, here in wide.pieces(made):
+        isa.tensor_copy(here, there)
+    return made
+
+
+def put_in_pieces(wide, value):
+    if not isinstance(value, NkiTensor):
+        value = full((wide.shape[0], _count(wide.shape[1:])), value, wide.dtype)
+        taken(value).materialise()
+    flat = value.reshaped((wide.shape[0], -1))
+    for there, here in wide.pieces(flat):
+        isa.tensor_copy(there, here)
+
+
+def in_shape(x, shape):
+    """The view in another shape, or None where that needs a copy."""
+    try:
+        return x if x.shape == shape else x.reshaped(shape)
+    except _core.Error:
+        return None
+
+
+def flat(x):
+    """[P, everything else], copied where the axes do not follow each other."""
+    shape = (x.shape[0], _count(x.shape[1:]))
+    there = in_shape(x, shape)
+    return copy(x).reshaped(shape) if there is None else there
+
+
+def same_place(a, b):
+    return a.owner == b.owner and a.element_offset == b.element_offset and a.shape == b.shape and a.strides == b.strides
+
+
+def fits(place, value):
+    return (isinstance(place, NkiTensor) and place.size == value.size and place.space != HBM and
+            place.dtype == value.dtype and place.shape[0] == value.shape[0] and place.space == value.space)
+
+
+def put(place, value):
+    """A copy, by the engine that reaches both; numbers fill."""
+    if isinstance(value, LoopSum):
+        value.add_to(place)
+    elif not isinstance(value, (NkiTensor, Scattered)):
+        isa.memset(place, value)
+    elif isinstance(place, Scattered) or isinstance(value, Scattered) or HBM in (place.space, value.space):
+        isa.dma_copy(place, value)
+    else:
+        isa.tensor_copy(place, alike(value, place.shape))
+
+
+def alike(value, shape):
+    """A view with axes of one element spread out to a shape; partitions are copied, as engines need them."""
+    if tuple(value.shape) == tuple(shape):
+        return value
+    if value.size == _count(shape):
+        return value.reshaped(tuple(shape))
+    return broadcast_to(value, shape)
+
+
+def _count(shape):
+    n = 1
+    for s in shape:
+        n *= s
+    return n
+
+
+def broadcast_to(x, shape):
+    """A view; from one partition to many a copy (a product with ones, as the Tensor engine does it for the others)."""
+    shape = tuple(shape)
+    steps, sizes = list(x.strides), list(x.shape)
+    while len(sizes) < len(shape):
+        sizes.insert(1, 1)
+        steps.insert(1, 1)
+    if x.space != HBM and sizes[0] == 1 and shape[0] > 1:
+        return _spread(x, shape)
+    for i, (have, want) in enumerate(zip(sizes, shape)):
+        if have != want:
+            if have != 1:
+                raise ValueError(f"broadcast_to: {tuple(x.shape)} does not spread to {shape}")
+            sizes[i], steps[i] = want, 0
+    return x.strided(sizes, steps)
+
+
+def _spread(x, shape):
+    """nc_stream_shuffle of a tile whose first partition is x, into each quadrant."""
+    inner = tuple(x.shape[1:])
+    row = tile((32,) + inner, x.dtype)
+    put(row[0:1], x)
+    made = tile((shape[0],) + inner, x.dtype)
+    for first in range(0, shape[0], 32):
+        count = min(32, shape[0] - first)
+        isa.nc_stream_shuffle(made[first:first + count], row[0:count], [0] * 32)
+    return broadcast_to(made, shape)
+
+
+class LoopSum:
+    """nl.loop_reduce: what a loop adds up in SBUF."""
+
+    def __init__(self, value, dtype):
+        self.value, self.dtype = value, dtype
+
+    def add_to(self, place):
+        isa.tensor_tensor(place, place, self.value, "add")
+
+
+def loop_reduce(x, op, loop_indices, dtype=None, mask=None):
+    """dst = the sum of x over the loop: tensor_tensor(add) onto dst, which begins as 0."""
+    return LoopSum(x, dtype)
+
+
+# ---- loads and stores: dma_copy ----
+
+def load(src, mask=None, dtype=None, **_):
+    """A new tile with the numbers of a tensor in HBM: dma_copy."""
+    shape = tuple(src.shape)
+
+    def emit(dst):
+        box = box_of(mask, shape)
+        isa.dma_copy(*(cut(v, box) for v in (dst.reshaped(shape) if dst.shape != shape else dst, src)))
+    return result(shape, dtype or src.dtype, emit)
+
+
+def store(dst, value, mask=None, **_):
+    """dst in HBM = value: dma_copy. Numbers and values of PSUM go through a tile of SBUF."""
+    if not isinstance(value, NkiTensor):
+        value = full(dst.shape, value, dst.dtype)
+    if value.space == PSUM:
+        value = copy(value, dtype=dst.dtype)
+    box = box_of(mask, tuple(dst.shape))
+    value = value if value.size == _count(dst.shape) else alike(value, dst.shape)
+    same = value if value.shape == tuple(dst.shape) else value.reshaped(tuple(dst.shape))
+    isa.dma_copy(cut(dst, box), cut(same, box))
+
+
+def load_transpose2d(src, mask=None, dtype=None):
+    """The same with its two axes turned: dma_copy, then nc_transpose and tensor_copy."""
+    return copy(transpose(load(src, mask=mask, dtype=dtype)))
+
+
+def gather_flattened(data, indices, axis=0, dtype=None, **_):
+    """result[p, i] = data[p, indices[p, i]]: nc_n_gather."""
+    return result(indices.shape, dtype or data.dtype, lambda dst: isa.nc_n_gather(dst, data, indices))
+
+
+# ---- fills ----
+
+def full(shape, fill_value, dtype, **_):
+    return result(shape, dtype, lambda dst: isa.memset(dst, fill_value))
+
+
+def copy(x, mask=None, dtype=None, **_):
+    """tensor_copy."""
+    shape = tuple(x.shape)
+    if isinstance(x, Scattered) or x.space == HBM:
+        return load(x, mask=mask, dtype=dtype)
+    box = box_of(mask, shape)
+    return result(shape, dtype or x.dtype, lambda dst: isa.tensor_copy(cut(dst, box), cut(x, box)))
+
+
+def static_cast(x, dtype):
+    return copy(x, dtype=dtype)
+
+
+# ---- operators ----
+
+def promoted(*values):
+    """The format of a result: of the operands' the widest; float32 where they differ in kind."""
+    names = [v.dtype for v in values if isinstance(v, NkiTensor)]
+    floats = [n for n in names if n in _FLOATS]
+    if not floats:
+        return max(names, key=lambda n: n.itemsize)
+    if len(set(floats)) > 1 and {"bfloat16", "float16"} <= set(floats):
+        return dtypes.of("float32")
+    return min(floats, key=_FLOATS.index)
+
+
+def call(op, *args, axis=None, mask=None, dtype=None, **options):
+    """nl.op(x), nl.op(x, y), and reductions nl.max(x, axis)."""
+    if op.call is not None:
+        axis = args[1] if len(args) > 1 else axis
+        return reduced(op, args[0], axis, mask=mask, dtype=dtype, **options)
+    if len(args) == 1:
+        return unary(op, args[0], mask=mask, dtype=dtype)
+    return binary(op, *args, mask=mask, dtype=dtype)
+
+
+_UNARY = {"negative": ("multiply", -1.0)}
+
+
+def unary(op, x, mask=None, dtype=None):
+    """activation, or tensor_scalar for what only the Vector engine has."""
+    box = box_of(mask, tuple(x.shape))
+    name = op.name
+    if name == "reciprocal":
+        return result(x.shape, dtype or x.dtype, lambda dst: isa.reciprocal(cut(dst, box), cut(x, box)))
+    if name in _UNARY:
+        alu, number = _UNARY[name]
+        return result(x.shape, dtype or x.dtype, lambda dst: isa.tensor_scalar(cut(dst, box), cut(x, box), alu, number))
+    if op.act is not None:
+        return result(x.shape, dtype or x.dtype, lambda dst: isa.activation(cut(dst, box), op, cut(x, box)))
+    if name == "cos":
+        half = full((x.shape[0], 1), 1.5707963267948966, "float32")
+        return result(x.shape, dtype or x.dtype,
+                      lambda dst: isa.activation(cut(dst, box), "sin", cut(x, box), bias=cut(half, box and box[:1])))
+    if op.alu is None:
+        raise _core.Error(f"nl.{name}: no engine has it")
+    return result(x.shape, dtype or x.dtype, lambda dst: isa.tensor_scalar(cut(dst, box), cut(x, box), name, 0.0))
+
+
+def binary(op, x, y, mask=None, dtype=None):
+    """tensor_tensor; tensor_scalar where one is a number or [P, 1]."""
+    if op.name == "divide":
+        return _divided(x, y, mask, dtype)
+    x, y = loaded(x), loaded(y)
+    if not isinstance(x, NkiTensor):
+        return _with_scalar(op, y, x, True, mask, dtype)
+    if not isinstance(y, NkiTensor):
+        return _with_scalar(op, x, y, False, mask, dtype)
+    to = dtype or promoted(x, y)
+    if _is_column(y, x):
+        return _with_scalar(op, x, y, False, mask, to)
+    if _is_column(x, y):
+        return _with_scalar(op, y, x, True, mask, to)
+    if x.shape != y.shape and x.size == y.size and x.shape[0] == y.shape[0]:
+        x, y = flat(x), flat(y)
+    shape = tuple(np.broadcast_shapes(x.shape, y.shape))
+    x, y = alike(x, shape), alike(y, shape)
+    box = box_of(mask, shape)
+    return result(shape, to, lambda dst: isa.tensor_tensor(cut(dst, box), cut(x, box), cut(y, box), op))
+
+
+def loaded(x):
+    """Operands in HBM are loaded first."""
+    return load(x) if isinstance(x, Scattered) or (isinstance(x, NkiTensor) and x.space == HBM) else x
+
+
+def _is_column(y, x):
+    return y.shape[0] == x.shape[0] and y.size == y.shape[0] and x.size != x.shape[0]
+
+
+def _with_scalar(op, x, number, reverse, mask, dtype):
+    box = box_of(mask, tuple(x.shape))
+    if isinstance(number, NkiTensor):
+        number = number.reshaped((number.shape[0], 1))
+        shape = x.shape if x.ndim >= number.ndim else number.shape
+    else:
+        number, shape = float(number), x.shape
+
+    def emit(dst):
+        isa.tensor_scalar(cut(dst, box), cut(x, box), op, cut(number, box and box[:1]), reverse)
+    return result(shape, dtype or x.dtype, emit)
+
+
+def _divided(x, y, mask, dtype):
+    """reciprocal, then multiply."""
+    multiply = operators.ALL["multiply"]
+    if not isinstance(y, NkiTensor):
+        return binary(multiply, x, 1.0 / y, mask, dtype)
+    inverse = unary(operators.ALL["reciprocal"], y, dtype="float32")
+    return binary(multiply, x, inverse, mask, dtype or promoted(*(v for v in (x, y) if isinstance(v, NkiTensor))))
+
+
+def where(condition, x, y, mask=None, dtype=None):
+    """tensor_copy of y, then tensor_copy_predicated of x."""
+    shape = tuple(condition.shape)
+    to = dtype or promoted(*[v for v in (x, y) if isinstance(v, NkiTensor)]) if any(
+        isinstance(v, NkiTensor) for v in (x, y)) else dtype or "float32"
+
+    def emit(dst):
+        put(dst, alike(y, shape) if isinstance(y, NkiTensor) else float(y))
+        if isinstance(x, NkiTensor):
+            isa.tensor_copy_predicated(dst, alike(x, shape), condition)
+        else:
+            isa.tensor_copy_predicated(dst, float(x), condition)
+    return result(shape, to, emit)
+
+
+# ---- along axes ----
+
+def _axes(x, axis):
+    axes = (axis,) if isinstance(axis, int) else tuple(axis)
+    return sorted(a % x.ndim for a in axes)
+
+
+def _rest(x, axes, keepdims):
+    rest = [1 if i in axes else n for i, n in enumerate(x.shape)] if keepdims else \
+        [n for i, n in enumerate(x.shape) if i not in axes]
+    return tuple(rest) if len(rest) > 1 else tuple(rest) + (1,)
+
+
+def reduced(op, x, axis, mask=None, dtype=None, keepdims=False, negate=False, **_):
+    """tensor_reduce along free axes; along the partitions tensor_partition_reduce."""
+    x = loaded(x)
+    axes = _axes(x, axis)
+    if 0 in axes:
+        flat = x.reshaped((x.shape[0], -1))
+        return result((1, flat.shape[1]), dtype or x.dtype, lambda dst: isa.tensor_partition_reduce(dst, op, flat))
+    box = box_of(mask, tuple(x.shape))
+
+    def emit(dst):
+        kept = None if box is None else tuple(b for i, b in enumerate(box) if i not in axes)
+        wide = dst.reshaped(tuple(n for i, n in enumerate(x.shape) if i not in axes))
+        isa.tensor_reduce(cut(wide, kept), op, cut(x, box), axes, negate)
+    return result(_rest(x, axes, keepdims), dtype or x.dtype, emit)
+
+
+def _op(name):
+    return operators.ALL[name]
+
+
+def mean(x, axis, mask=None, dtype=None, keepdims=False):
+    """tensor_reduce(add), then multiply."""
+    count = _count([x.shape[a] for a in _axes(x, axis)])
+    return binary(_op("multiply"), reduced(_op("add"), x, axis, mask, "float32", keepdims), 1.0 / count,
+                  dtype=dtype or x.dtype)
+
+
+def var(x, axis, mask=None, dtype=None, keepdims=False):
+    """The mean of squares of what is left without the mean."""
+    off = binary(_op("subtract"), x, mean(x, axis, mask, "float32", True), dtype="float32")
+    return mean(unary(_op("square"), off, dtype="float32"), axis, mask, dtype or x.dtype, keepdims)
+
+
+def prod(x, axis, mask=None, dtype=None, keepdims=False):
+    return reduced(_op("multiply"), x, axis, mask, dtype, keepdims)
+
+
+def all(x, axis, mask=None, dtype=None):
+    return reduced(_op("logical_and"), x, axis, mask, dtype)
+
+
+def any(x, axis, mask=None, dtype=None):
+    return reduced(_op("logical_or"), x, axis, mask, dtype)
+
+
+def softmax(x, axis=-1, mask=None, dtype=None, **_):
+    """tensor_reduce(max, negate), activation(exp, bias), tensor_reduce(add), reciprocal, multiply."""
+    top = reduced(_op("maximum"), x, axis, mask, "float32", True, True)
+    if _axes(x, axis) == list(range(1, x.ndim)):
+        wide = result(x.shape, "float32", lambda dst: isa.activation(dst, "exp", x, bias=top.reshaped((x.shape[0], 1))))
+    else:
+        wide = unary(_op("exp"), binary(_op("add"), x, top, dtype="float32"))
+    total = reduced(_op("add"), wide, axis, mask, "float32", True)
+    return binary(_op("multiply"), wide, unary(_op("reciprocal"), total), dtype=dtype or x.dtype)
+
+
+def rms_norm(x, w, axis, n, epsilon=1e-6, mask=None, dtype=None, compute_dtype=None, **_):
+    """square, tensor_reduce(add), multiply and add, rsqrt, multiply, multiply."""
+    squares = reduced(_op("add"), unary(_op("square"), x, dtype="float32"), axis, mask, "float32", True)
+    scaled = binary(_op("add"), binary(_op("multiply"), squares, 1.0 / n), float(epsilon))
+    scaled = binary(_op("multiply"), x, unary(_op("rsqrt"), scaled), dtype="float32")
+    return binary(_op("multiply"), scaled, w, mask, dtype or x.dtype)
+
+
+def layer_norm(x, gamma=None, beta=None, axis=-1, epsilon=1e-5, mask=None, dtype=None, **_):
+    """The mean taken off, over the root of the variance."""
+    off = binary(_op("subtract"), x, mean(x, axis, mask, "float32", True), dtype="float32")
+    spread = mean(unary(_op("square"), off, dtype="float32"), axis, mask, "float32", True)
+    out = binary(_op("multiply"), off, unary(_op("rsqrt"), binary(_op("add"), spread, float(epsilon))), dtype="float32")
+    out = out if gamma is None else binary(_op("multiply"), out, gamma, dtype="float32")
+    return binary(_op("add"), out, beta if beta is not None else 0.0, mask, dtype or x.dtype)
+
+
+# ---- the Tensor engine ----
+
+def matmul(x, y, transpose_x=False, **_):
+    """nc_matmul; x [M, K] is turned first (nc_transpose, tensor_copy) unless transpose_x says it is [K, M]."""
+    stationary = x if transpose_x else copy(transpose(x))
+    return product(stationary, y)
+
+
+def product(stationary, moving, **options):
+    stationary, moving = (in_sbuf(v) for v in (stationary, moving))
+    shape = (_free(stationary), _free(moving))
+
+    def emit(dst):
+        isa.nc_matmul(dst, stationary, moving, accumulate=False, **options)
+
+    def adds(dst):
+        isa.nc_matmul(dst, stationary, moving, **options)
+    return result(shape, "float32", emit, PSUM, adds)
+
+
+def _free(tensor):
+    return _count(tensor.shape[1:])
+
+
+def in_sbuf(tensor):
+    return copy(tensor) if tensor.space == PSUM else tensor
+
+
+def transpose(x, dtype=None, mask=None, engine=isa.unknown_engine):
+    """nc_transpose: of the Tensor engine, into PSUM."""
+    x = in_sbuf(x)
+    return result((_free(x), x.shape[0]), x.dtype,
+                  lambda dst: isa.nc_transpose(dst, x, engine=isa.tensor_engine), PSUM)
+
+
+# ---- operators on tensors ----
+
+def _python_operator(name, reverse=False):
+    op = operators.ALL[name]
+
+    def apply(self, other):
+        return binary(op, other, self) if reverse else binary(op, self, other)
+    return apply
+
+
+def _in_place(name):
+    op = operators.ALL[name]
+
+    def apply(self, other):
+        waits = taken(other) if isinstance(other, NkiTensor) else None
+        if waits is not None and waits.adds and name == "add" and self.space == PSUM:
+            waits.adds(self)
+            return self
+        if waits is not None:
+            waits.materialise()
+        made = binary(op, self, other, dtype=self.dtype)
+        taken(made).emit(self)
+        return self
+    return apply
+
+
+for _method, _name in (("add", "add"), ("sub", "subtract"), ("mul", "multiply"), ("truediv", "divide"),
+                       ("pow", "power"), ("and", "bitwise_and"), ("or", "bitwise_or"), ("xor", "bitwise_xor"),
+                       ("lshift", "left_shift"), ("rshift", "right_shift")):
+    setattr(NkiTensor, f"__{_method}__", _python_operator(_name))
+    setattr(NkiTensor, f"__r{_method}__", _python_operator(_name, True))
+    setattr(NkiTensor, f"__i{_method}__", _in_place(_name))
+for _method, _name in (("lt", "less"), ("le", "less_equal"), ("gt", "greater"), ("ge", "greater_equal")):
+    setattr(NkiTensor, f"__{_method}__", _python_operator(_name))
+NkiTensor.__neg__ = lambda self: unary(operators.Operator("negative"), self)
+NkiTensor.astype = lambda self, dtype: copy(self, dtype=dtype)

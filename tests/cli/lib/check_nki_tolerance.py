@@ -1,0 +1,216 @@
+"""Tolerances of whole kernels: no result is further from exact arithmetic than its bound, bounds are no wider than they
+have to be, a wrong kernel fails, and the message names the instruction that brings the error.
+
+Run by tests/cli/nki.sh.
+"""
+import inspect
+import math
+import sys
+import unittest
+
+import numpy as np
+
+import nki
+import nki.isa as nisa
+import nki.language as nl
+
+P, F, K = 128, 256, 96
+
+
+def tile(shape, dtype=nl.float32, buffer=nl.sbuf):
+    return nl.ndarray(shape, dtype=dtype, buffer=buffer)
+
+
+def loaded(x, dtype=None):
+    t = tile(x.shape, dtype or x.dtype)
+    nisa.dma_copy(dst=t, src=x)
+    return t
+
+
+def stored(t, dtype=nl.float32):
+    out = nl.ndarray(t.shape, dtype=dtype, buffer=nl.shared_hbm)
+    nisa.dma_copy(dst=out, src=t)
+    return out
+
+
+# ---- kernels and what they are exactly ----
+
+def softmax(q, k):
+    scores = tile((P, F), buffer=nl.psum)
+    nisa.nc_matmul(dst=scores, stationary=loaded(q, nl.bfloat16), moving=loaded(k, nl.bfloat16))
+    top, total, inverse, e = tile((P, 1)), tile((P, 1)), tile((P, 1)), tile((P, F))
+    nisa.tensor_reduce(dst=top, op=nl.maximum, data=scores, axis=1, negate=True)
+    nisa.activation(dst=e, op=nl.exp, data=scores, bias=top)
+    nisa.tensor_reduce(dst=total, op=nl.add, data=e, axis=1)
+    nisa.reciprocal(dst=inverse, data=total)
+    nisa.tensor_scalar(dst=e, data=e, op0=nl.multiply, operand0=inverse)
+    return stored(e)
+
+
+def softmax_exact(q, k):
+    x = q.T @ k
+    e = np.exp(x - x.max(1, keepdims=True))
+    return e / e.sum(1, keepdims=True)
+
+
+def layer_norm(x):
+    t, stats, both, y = loaded(x), tile((P, 6)), tile((P, 2)), tile((P, F), nl.bfloat16)
+    nisa.bn_stats(dst=stats, data=t)
+    nisa.bn_aggr(dst=both, data=stats)
+    spread = tile((P, 1))
+    nisa.tensor_scalar(dst=spread, data=both[:, 1:2], op0=nl.add, operand0=1e-3)
+    nisa.activation(dst=spread, op=nl.rsqrt, data=spread)
+    nisa.tensor_scalar(dst=y, data=t, op0=nl.subtract, operand0=both[:, 0:1], op1=nl.multiply, operand1=spread)
+    return stored(y, nl.bfloat16)
+
+
+def layer_norm_exact(x):
+    return (x - x.mean(1, keepdims=True)) / np.sqrt(x.var(1, keepdims=True) + 1e-3)
+
+
+def mlp(x, w, v):
+    """gelu(x w) v, of x [K, P], w [K, 128], v [128, F]; two products summed in PSUM."""
+    xs, ws, vs = (loaded(t, nl.bfloat16) for t in (x, w, v))
+    hidden = tile((128, P), buffer=nl.psum)
+    nisa.nc_matmul(dst=hidden, stationary=ws, moving=xs)
+    active = tile((128, P), nl.bfloat16)
+    nisa.activation(dst=active, op=nl.gelu, data=hidden)
+    out = tile((P, F), buffer=nl.psum)
+    nisa.nc_matmul(dst=out, stationary=active, moving=vs)
+    nisa.nc_matmul(dst=out, stationary=active, moving=vs)
+    y = tile((P, F))
+    nisa.tensor_copy(dst=y, src=out)
+    return stored(y)
+
+
+def mlp_exact(x, w, v):
+    h = w.T @ x
+    erf = np.vectorize(math.erf)
+    return 2 * (h * (1 + erf(h / math.sqrt(2))) / 2).T @ v
+
+
+def scan(x, decay):
+    a, b, y = loaded(decay), loaded(x), tile((P, F), nl.bfloat16)
+    nisa.tensor_tensor_scan(dst=y, data0=a, data1=b, initial=0.0, op0=nl.multiply, op1=nl.add)
+    return stored(y, nl.bfloat16)
+
+
+def scan_exact(x, decay):
+    out, state = np.zeros_like(x), np.zeros(len(x))
+    for i in range(x.shape[1]):
+        state = decay[:, i] * state + x[:, i]
+        out[:, i] = state
+    return out
+
+
+def moved(x):
+    """Turned, shuffled, gathered, predicated: nothing is rounded but by the cast to FP8."""
+    t = loaded(x, nl.bfloat16)
+    narrow, turned, back = tile((P, P), nl.float8_e4m3), tile((P, P), nl.bfloat16, nl.psum), tile((P, P), nl.bfloat16)
+    nisa.tensor_copy(dst=narrow, src=t[:, 0:P])
+    wide = tile((P, P), nl.bfloat16)
+    nisa.tensor_copy(dst=wide, src=narrow)
+    nisa.nc_transpose(dst=turned, data=wide)
+    nisa.tensor_copy(dst=back, src=turned)
+    nisa.nc_stream_shuffle(dst=back, src=back, shuffle_mask=list(range(31, -1, -1)))
+    y = tile((P, P))
+    nisa.tensor_scalar(dst=y, data=back, op0=nl.multiply, operand0=3.0, op1=nl.add, operand1=0.1)
+    return stored(y)
+
+
+def moved_exact(x):
+    t = x[:, :P].T
+    t = t.reshape(4, 32, P)[:, ::-1].reshape(P, P)
+    return 3 * t + 0.1
+
+
+def normal(rng, *shape, scale=1.0):
+    return (rng.standard_normal(shape) * scale).astype(np.float32)
+
+
+KERNELS = {
+    "softmax": (softmax, softmax_exact, lambda rng: (normal(rng, K, P, scale=0.3), normal(rng, K, F))),
+    "layer_norm": (layer_norm, layer_norm_exact, lambda rng: (normal(rng, P, F, scale=3) + 1,)),
+    "mlp": (mlp, mlp_exact, lambda rng: (normal(rng, K, P), normal(rng, K, 128, scale=0.1), normal(rng, 128, F))),
+    "scan": (scan, scan_exact, lambda rng: (normal(rng, P, F), rng.uniform(0.5, 1, (P, F)).astype(np.float32))),
+    "moved": (moved, moved_exact, lambda rng: (normal(rng, P, F),)),
+}
+
+
+class Tolerance(unittest.TestCase):
+    def each(self):
+        for name, (kernel, exact, make) in KERNELS.items():
+            inputs = make(np.random.default_rng(len(name)))
+            yield name, kernel, exact(*(x.astype(np.float64) for x in inputs)), inputs
+
+    def test_no_result_leaves_its_bound(self):
+        for generation in (1, 2, 3):
+            for numerics in (None, "chains=1", "product=bf16"):
+                for name, kernel, exact, inputs in self.each():
+                    if name == "moved" and generation == 1:
+                        continue  # its PSUM holds float32 alone
+                    with self.subTest(kernel=name, generation=generation, numerics=numerics):
+                        bound = nki.tolerance(nki.jit(kernel), generation=generation, numerics=numerics)(*inputs)
+                        self.assertEqual(bound.unknown, [])
+                        off = abs(np.asarray(bound.value, np.float64) - exact)
+                        self.assertTrue((off <= bound.worst).all())
+                        nki.assert_close(bound, exact)
+
+    def test_sigma_is_what_is_usual(self):
+        for name, kernel, exact, inputs in self.each():
+            with self.subTest(kernel=name):
+                bound = nki.tolerance(nki.jit(kernel))(*inputs)
+                off = abs(np.asarray(bound.value, np.float64) - exact)
+                usual = math.sqrt(float((off**2 / bound.sigma**2).mean()))
+                self.assertGreater(usual, 0.3)
+                self.assertLess(usual, 1.5)
+                self.assertTrue((bound.worst >= bound.sigma).all())
+
+    def test_a_wrong_kernel_fails_and_the_place_is_named(self):
+        kernel, exact, make = KERNELS["layer_norm"]
+        x = make(np.random.default_rng(7))[0]
+        bound = nki.tolerance(nki.jit(kernel)).places(x)
+        wrong = exact(x.astype(np.float64)) * 1.02  # as if epsilon were another
+        with self.assertRaises(AssertionError) as caught:
+            nki.assert_close(bound, wrong, sigmas=8)
+        line = inspect.getsourcelines(layer_norm)[1] + 7
+        self.assertRegex(str(caught.exception), rf"of its own error comes from .*line {line}, tensor_scalar")
+        self.assertNotIn("\n", str(caught.exception))
+        shares = [share for share, _ in bound.places((3, 5))]
+        self.assertAlmostEqual(sum(shares), 1, places=9)
+
+    def test_places_add_up_to_the_whole(self):
+        kernel, _, make = KERNELS["softmax"]
+        inputs = make(np.random.default_rng(8))
+        whole, apart = nki.tolerance(nki.jit(kernel))(*inputs), nki.tolerance(nki.jit(kernel)).places(*inputs)
+        self.assertEqual(whole.value.tobytes(), apart.value.tobytes())
+        np.testing.assert_allclose(apart.sigma, whole.sigma, rtol=0.05)
+        np.testing.assert_allclose(apart.worst, whole.worst, rtol=0.05)
+
+    def test_stochastic_rounding_doubles_the_bound_of_a_cast(self):
+        @nki.jit
+        def cast(x):
+            return stored(loaded(x, nl.bfloat16), nl.bfloat16)
+        x = normal(np.random.default_rng(9), P, F)
+        nearest, drawn = (nki.tolerance(cast, rounding=r)(x) for r in (None, "stochastic"))
+        np.testing.assert_array_equal(drawn.worst, 2 * nearest.worst)
+
+    def test_what_has_no_rule_is_infinite_and_named(self):
+        @nki.jit
+        def largest(x):
+            t, y = loaded(x), tile((P, 8))
+            nisa.max8(dst=y, src=t)
+            nisa.nc_match_replace8(dst=t, data=t, vals=y, imm=0.0)
+            return stored(t)
+        bound = nki.tolerance(largest)(normal(np.random.default_rng(10), P, F))
+        self.assertEqual(bound.unknown, ["nc_match_replace8"])
+        self.assertTrue(np.isinf(bound.worst).all())
+
+    def test_values_are_those_without_it(self):
+        for name, kernel, _, inputs in self.each():
+            plain = nki.simulate(nki.jit(kernel))(*inputs)
+            self.assertEqual(plain.tobytes(), nki.tolerance(nki.jit(kernel))(*inputs).value.tobytes(), name)
+
+
+if __name__ == "__main__":
+    sys.exit(not unittest.main(exit=False, verbosity=1).result.wasSuccessful())
