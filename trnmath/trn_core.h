@@ -26,9 +26,10 @@
  * DOES: lets a kernel be written as it is in NKI, tile by tile and instruction by instruction, and says three things of
  *     it: the numbers, as the engines round them; whether it is legal and fits; how long each engine is busy.
  *     Memory      trn_core_sbuf, trn_core_psum, trn_core_tile give views [P, F ...]; trn_tensor_slice, _split, _merge,
- *                 _broadcast and _transposed cut them without copies. Tiles begin full of NaN, and what reads a byte
- *                 that nothing has written is told so. trn_core_hbm makes the caller's memory HBM, which only DMA
- *                 reaches.
+ *                 _broadcast and _transposed cut them without copies. Tiles begin full of NaN. What nothing has written
+ *                 may be copied and computed with elementwise; it is refused where it reaches HBM, a reduction, a
+ *                 predicate or an index, and the sentence tells how it came there. trn_core_hbm makes
+ *                 the caller's memory HBM, which only DMA reaches.
  *     Instructions  trn_core_<instruction>(&core, &args), the same args as without a core, of which generation,
  *                 numerics, random streams and registers may stay empty.
  *     Failures    stick: the first one is kept with the number and the name of its instruction; after it nothing

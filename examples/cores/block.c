@@ -287,8 +287,8 @@ static void explain(result *r)
                "floors: of the plan's %.1f us of work %.1f are there as no operation on a core takes less than 19 us",
                1e6 * r->plan.work_s, 1e6 * (r->plan.work_s - r->plan.floorless_s));
     if (each < cores)
-        reason(r, "cores: %d of %d on each chip work; the plan, without floors %.1f us, shares each product among all",
-               each, cores, 1e6 * r->plan.floorless_s);
+        reason(r, "cores: %d of %d on each chip work; without floors the plan has %.1f us for all, %.1f for so many",
+               each, cores, 1e6 * r->plan.floorless_s, 1e6 * r->plan.floorless_s * cores / each);
     if (!near(work_s, most))
         reason(r,
                "waits: of %.1f us of work here the busiest engine has %.1f; steps begin and end in HBM, 2 us each time",

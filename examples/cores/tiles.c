@@ -87,6 +87,15 @@ void transpose_tile(trn_core *c, transposer *t, trn_tensor dst, trn_tensor src)
 
 /* ---- products ---- */
 
+/* A sum out of PSUM: by VectorE and ScalarE in turns, which both round once. */
+static void take(trn_core *c, trn_tensor dst, trn_tensor sum, bool scalar)
+{
+    if (scalar)
+        nisa(activation, .dst = dst, .src = sum, .op = TRN_ACT_COPY);
+    else
+        nisa(tensor_copy, .dst = dst, .src = sum);
+}
+
 /* An operand of a product on its way into SBUF. */
 typedef struct feed {
     trn_tensor t;
@@ -140,7 +149,7 @@ void multiply(trn_core *c, const product *p)
             for (int64_t k = 0; k < tiles_of(a.depth); k++)
                 nisa(nc_matmul, .dst = sum, .stationary = sheet_part(&left, k, 0, high),
                      .moving = sheet_part(&right, k, 0, wide), .accumulate = k > 0);
-            nisa(tensor_copy, .dst = result, .src = sum);
+            take(c, result, sum, (m / height + n / width) % 2);
             nisa(dma_copy, .dst = columns_of(rows_of(p->dst, m, high), n, wide), .src = result);
         }
     }
@@ -153,7 +162,7 @@ void multiply_row(trn_core *c, pool *psum, trn_tensor out, trn_tensor left, trn_
         const int64_t wide = least(BANK, out.shape[1] - i);
         const trn_tensor sum = turn(psum, out.shape[0], wide);
         nisa(nc_matmul, .dst = sum, .stationary = left, .moving = columns_of(right, i, wide));
-        nisa(tensor_copy, .dst = columns_of(out, i, wide), .src = sum);
+        take(c, columns_of(out, i, wide), sum, i / BANK % 2);
     }
 }
 

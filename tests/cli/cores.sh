@@ -17,11 +17,10 @@ same() {
     works "$@" --threads 1
     digest=$(sed -n 's/^digest *\([0-9a-f]*\).*/\1/p' out)
     [ ${#digest} = 16 ] || fail "$name $*: no digest: $(cat out)"
-    grep -v '^phases' out >one
-    grep '^time' out >time
+    cp out one
     for threads in 2 3; do
         works "$@" --threads $threads
-        grep -v '^phases' out | cmp -s - one || fail "$name $*: $threads threads print something else: $(cat out)"
+        cmp -s out one || fail "$name $*: $threads threads print something else: $(cat out)"
     done
     [ -x "$program"_mpi ] && command -v mpirun >/dev/null || return 0
     for processes in 1 2 4; do
@@ -72,26 +71,24 @@ refuses "64 ranks of 2048 tokens of width 256 are more than 2^24 numbers, which 
 use block
 same --ranks 4
 says "what all ranks have to have alike is alike"
-works
+works --tokens 32 --width 64
 says "projections 4 of 4 have the bits of trn_sharded_matmul"
 says "plan        expects "
 [ "$(grep -c '^            because of ' out)" = 3 ] || fail "the plan's time is not explained: $(cat out)"
-works --system trn3-gen2-ultraserver --forward --width 64 --head 8 # 144 chips
+works --system trn3-gen2-ultraserver --forward --tokens 16 --width 64 --head 8 # 144 chips
 says "projections 4 of 4 have the bits of trn_sharded_matmul"
 grep -q FAILED out && fail "an error is too large: $(cat out)"
 # Odd sizes: short tiles at every end, several ranks on a chip, other seeds, one rank.
 works --ranks 3 --tokens 200 --width 300 --heads 6 --head 24 --ffn 390 --seed 2
 works --ranks 8 --chips 4 --tokens 5 --width 40 --heads 16 --head 128 --ffn 8 --seed 3
 works --ranks 1 --tokens 1 --width 1 --head 1 --ffn 1
-works --ranks 1 --tokens 257 --width 130 --heads 2 --head 16 --ffn 600 --seed 4
+works --ranks 1 --tokens 257 --width 130 --head 16 --ffn 520 --seed 4
 works --ranks 4 --spread 10 # scores far beyond what an exponential takes
 works --ranks 2 --system trn3-gen1-ultraserver --tokens 130 --width 129 --head 65 --ffn 130
 works --ranks 4 --json block.json --trace trace.json
 json block.json
 json trace.json
-for key in digest over_expected errors alike; do
-    [ $key = over_expected ] || grep -q "\"$key\"" block.json || fail "block.json has no $key"
-done
+for key in digest time_s errors alike; do grep -q "\"$key\": " block.json || fail "block.json has no $key"; done
 grep -q 'r3 TensorE' trace.json && grep -q 'r0 CC' trace.json || fail "trace.json has no track for each engine"
 [ "$(grep -c '"passed": true' block.json)" = 8 ] || fail "block.json: not eight errors within their bounds"
 works --ranks 4 --json -

@@ -81,5 +81,12 @@ cmp -s out want || fail "examples/python/nki/README.md's program prints: $(cat o
 "$python" "$root/tests/cli/lib/check_nki_tolerance.py" >log 2>&1 ||
     fail "check_nki_tolerance.py: $(tail -n 40 log)"
 grep -q '^Ran [1-9][0-9]* tests' log || fail "check_nki_tolerance.py ran nothing: $(cat log)"
+
+# ---- the README's four lines ----
+
+sed -n '/^## An NKI kernel/,/^## What/p' "$root/README.md" | sed -n '/^```python$/,/^```$/p' | sed '1d;$d' >kernel.py
+[ "$(wc -l <kernel.py)" = 4 ] || fail "the README's kernel has $(wc -l <kernel.py) lines"
+"$python" kernel.py >said 2>&1
+grep -qxF "$(cat said)" "$root/README.md" || fail "the README's kernel says: $(cat said)"
 [ $failed = 0 ] && echo "nki: the wheel, the kernels and their refusals are as they should be"
 exit $failed

@@ -345,8 +345,43 @@ static void the_first_of_16_partitions_are_counted(void **state)
     assert_int_equal(trn_core_nonzero_with_count(&core, &count), TRN_OK);
     copy(trn_tensor_slice(y, 0, 0, 1), trn_tensor_slice(n, 0, 0, 1), TRN_ENGINE_VECTOR);
     fine();
-    copy(y, n, TRN_ENGINE_VECTOR);
-    expect("instruction 3, tensor_copy: src reads partition 1, element 0 of 'n', which nothing has written");
+    static int32_t out[32 * 5];
+    move(trn_core_hbm(&core, "out", trn_tensor_2d(TRN_I32, out, 32, 5)), n);
+    expect("instruction 3, dma_copy: src reads partition 1, element 0 of 'n', which nothing has written");
+}
+
+/* A product with is_transpose turns what nothing has written; another one may not read it. */
+static void a_transposing_product_carries_what_is_unwritten(void **state)
+{
+    (void)state;
+    for (int turns = 1; turns >= 0; turns--) {
+        begin(TRN_TRAINIUM2);
+        const trn_tensor x = tile("x", 32, 32), one = tile("one", 32, 32), y = tile("y", 32, 32);
+        const trn_tensor acc = trn_core_psum(&core, "acc", TRN_F32, 32, 32);
+        static float identity[32 * 32];
+        for (int i = 0; i < 32; i++) identity[i * 33] = 1;
+        move(one, trn_core_hbm(&core, "identity", trn_tensor_2d(TRN_F32, identity, 32, 32)));
+        set(trn_tensor_slice(x, 1, 0, 8), 3);
+        const trn_nc_matmul_args a = { .dst = acc, .stationary = x, .moving = one, .is_transpose = turns != 0 };
+        trn_core_nc_matmul(&core, &a);
+        if (!turns) {
+            expect("instruction 2, nc_matmul: stationary reads partition 0, element 8 of 'x', "
+                   "which nothing has written");
+            continue;
+        }
+        copy(trn_tensor_slice(y, 0, 0, 8), trn_tensor_slice(acc, 0, 0, 8), TRN_ENGINE_VECTOR);
+        fine();
+        static float out[32 * 32];
+        move(trn_core_hbm(&core, "out", trn_tensor_2d(TRN_F32, out, 8, 32)), trn_tensor_slice(y, 0, 0, 8));
+        fine();
+        assert_true(out[0] == 3 && out[255] == 3);
+        copy(y, acc, TRN_ENGINE_VECTOR);
+        fine();
+        move(trn_core_hbm(&core, "more", trn_tensor_2d(TRN_F32, identity, 32, 32)), y);
+        const char *text;
+        assert_int_not_equal(trn_core_status(&core, &text), TRN_OK);
+        assert_non_null(strstr(text, "dma_copy: src reads partition 8, element 0 of 'y', which nothing has written"));
+    }
 }
 
 static void memory_that_is_not_there_is_told_by_name(void **state)
@@ -1157,6 +1192,7 @@ int main(void)
         cmocka_unit_test(a_tile_may_hold_anything),
         cmocka_unit_test(scattered_rows_are_written_and_others_are_not),
         cmocka_unit_test(the_first_of_16_partitions_are_counted),
+        cmocka_unit_test(a_transposing_product_carries_what_is_unwritten),
         cmocka_unit_test(memory_that_is_not_there_is_told_by_name),
         cmocka_unit_test(patterns_that_no_engine_follows_are_refused),
         cmocka_unit_test(engines_reach_what_they_reach),

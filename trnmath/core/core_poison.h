@@ -79,12 +79,18 @@ enum {
     TRNI_CARRY_dma_compute = TRNI_CARRY_DATA
 };
 
-TRNI_FN trni_carry trni_carry_of(const trni_order *order)
+/* Of an instruction that is no row of the table (trn_cores.h has such): strict. A product with is_transpose turns
+ * stationary, as nc_transpose does. */
+TRNI_FN trni_carry trni_carry_in(const trni_issue *issue)
 {
 #define TRNI_X(name, ...) (unsigned char)TRNI_CARRY_##name,
     static const unsigned char table[TRNI_ORDERS] = { TRNI_ORDER_LIST(TRNI_X) };
 #undef TRNI_X
-    return (trni_carry)table[order - trni_order_of(0)];
+    const uintptr_t first = (uintptr_t)trni_order_of(0), order = (uintptr_t)issue->order;
+    if (order < first || order >= first + TRNI_ORDERS * sizeof(trni_order)) return TRNI_CARRY_STRICT;
+    if (issue->order == trni_order_of(TRNI_ORDER_nc_matmul) && ((const trn_nc_matmul_args *)issue->args)->is_transpose)
+        return TRNI_CARRY_TURNED;
+    return (trni_carry)table[issue->order - trni_order_of(0)];
 }
 
 /* Those that may sum up what they write: where the command is, and what it is by default. */
@@ -113,13 +119,15 @@ TRNI_FN bool trni_poison_reduces(const trni_issue *issue)
 /* May this operand, of which something is unwritten, be read all the same? */
 TRNI_DRIVER bool trni_poison_passes(const trni_issue *issue, const trni_seen *s)
 {
-    const trni_carry carry = trni_carry_of(issue->order);
+    const trni_carry carry = trni_carry_in(issue);
     const trni_seen *dst = &issue->seen[0];
     if (carry == TRNI_CARRY_STRICT || !dst->tenant || !dst->memory || trni_poison_reduces(issue)) return false;
     if (carry == TRNI_CARRY_SHUFFLED) return true;
+    if (issue->order->engine == TRN_ENGINE_TENSOR && issue->core->spec->generation == TRN_TRAINIUM1)
+        return false; /* it transposes by a product, which spreads NaN */
     if ((s->role | dst->role) & (carry == TRNI_CARRY_CHOSEN ? 0 : TRNI_ROLE_GATHERED | TRNI_ROLE_SCATTERED))
         return false;
-    if (!strcmp(s->name, "predicate")) return false;
+    if (!strcmp(s->name, "predicate") || !strcmp(s->name, "moving")) return false;
     for (int i = 0; i < issue->count; i++) /* rows by an index */
         if (strstr(issue->seen[i].name, "index")) return false;
     const int64_t elements = trn_tensor_elements(*s->view);
@@ -310,7 +318,7 @@ TRNI_FN bool trni_poison_comes(const trni_issue *issue, const trni_seen *s)
 /* src as dst's elements follow each other. */
 TRNI_FN trn_tensor trni_poison_source(const trni_issue *issue, const trni_seen *s)
 {
-    if (trni_carry_of(issue->order) != TRNI_CARRY_TURNED) return *s->view;
+    if (trni_carry_in(issue) != TRNI_CARRY_TURNED) return *s->view;
     if (issue->order->engine != TRN_ENGINE_DMA) return trn_tensor_transposed(*s->view);
     return trni_dma_permuted(s->view);
 }
@@ -325,7 +333,7 @@ TRNI_FN bool trni_poison_chooses(const trni_poison_walk *predicate, bool reverse
 TRNI_DRIVER void trni_poison_carry_elements(const trni_issue *issue)
 {
     const trni_seen *const dst = &issue->seen[0];
-    const bool chosen = trni_carry_of(issue->order) == TRNI_CARRY_CHOSEN;
+    const bool chosen = trni_carry_in(issue) == TRNI_CARRY_CHOSEN;
     const int64_t elements = trn_tensor_elements(*dst->view);
     trni_poison_walk to, predicate, from[TRNI_SEEN];
     int sources = 0;
@@ -390,7 +398,7 @@ TRNI_DRIVER void trni_poison_carry(const trni_issue *issue)
         trni_cells_of(issue->core->cells, m, dst->view, &dst->at);
         trni_cells_mark(issue->core->cells, m, m->by_matmul, issue->engine == TRN_ENGINE_TENSOR);
     }
-    if (trni_carry_of(issue->order) == TRNI_CARRY_SHUFFLED) trni_poison_carry_shuffled(issue);
+    if (trni_carry_in(issue) == TRNI_CARRY_SHUFFLED) trni_poison_carry_shuffled(issue);
     else trni_poison_carry_elements(issue);
 }
 

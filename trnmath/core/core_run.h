@@ -107,7 +107,7 @@ TRNI_DRIVER trn_status trni_issue_check_read(trni_issue *issue, const trni_seen 
 {
     const bool data_decide = (s->role & (TRNI_ROLE_GATHERED | TRNI_ROLE_SCATTERED)) != 0;
     if (!(s->role & TRNI_ROLE_READ)) return TRN_OK;
-    if (data_decide && trni_carry_of(issue->order) != TRNI_CARRY_SHUFFLED) return TRN_OK;
+    if (data_decide && trni_carry_in(issue) != TRNI_CARRY_SHUFFLED) return TRN_OK;
     const trn_status status = trni_seen_unsure(s) ? trni_poison_check(issue, s) : TRN_OK;
     return status || !(s->role & TRNI_ROLE_PSUM) ? status : trni_seen_check_matmul(issue->core, s);
 }

@@ -34,7 +34,7 @@ typedef struct trni_tenant {
     double ready_s;        /* when the instructions are done that used its memory before */
     int access, accesses;  /* core/core_clock.h's list */
     bool live, anything;   /* anything: nobody asks what of it was written */
-    int64_t wrote, brought; /* the last instruction that wrote to it while it was incomplete; a number in the journal */
+    int64_t wrote, brought; /* the last instruction that wrote to it while incomplete; a number in the journal */
     const char *wrote_name; /* null: none did */
 } trni_tenant;
 

@@ -228,8 +228,7 @@ def fused_cases(core, experimental, typed, part, wrapped):
                      attention_block, rtol=DENSE, atol=4e-2, note="atol: q, k, v round to bfloat16 between the stages"),
         experimental("attention_block_tkg (two cores)", block, "attention_block_tkg",
                      attention_block_inputs(typed, part), attention_block, rtol=DENSE, atol=4e-2, grid=2,
-                     no_poison=True,
-                     note="atol: q, k, v round to bfloat16 between the stages"),
+                     no_poison=True, note="atol: q, k, v round to bfloat16 between the stages; whole tiles are sent"),
         experimental("transformer_tkg", "transformer/transformer_tkg.py", "llama3_transformer_fwd_tkg", lambda rng: (),
                      None, needs="it imports mlp.py, which is no valid Python in the release of 2026-04-13"),
         experimental("bwmm_shard_on_H", "moe/forward/bwmm_shard_on_H.py", "blockwise_mm_baseline_shard_hidden",
@@ -253,5 +252,5 @@ def fused_cases(core, experimental, typed, part, wrapped):
                           typed(rng.uniform(0.5, 1.5, (1, 512)), "bfloat16")),
              lambda x, gamma: ref.hidden_on_partitions(ref.rms_norm(ref.plain(x), ref.plain(gamma)), True),
              rtol=DENSE, atol=1e-2, generation=3, grid=2, no_poison=True,
-             note="the normed output; its MX copy stays in SBUF"),
+             note="the normed output; its MX copy stays in SBUF; whole scale tiles are sent"),
     ]

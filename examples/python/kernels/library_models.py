@@ -223,8 +223,26 @@ def moe_cte(hidden_states, expert_affinities_masked, gate_up_proj_weight, down_p
     return out[:-1]
 
 
+# ---- collectives: each rank has its own argument and its own result -------------------------------------------------
+
+def on_ranks(name, ranks):
+    def find(module):
+        import nki
+        from nki.collectives import ReplicaGroup
+
+        def launch(*parts):
+            run = nki.simulate(getattr(module, name), ranks=ranks)
+            return tuple(run(nki.per_rank(list(parts)), ReplicaGroup([list(range(ranks))]), ranks))
+        return launch
+    return find
+
+
+def gathered(*parts):
+    return (np.concatenate(parts, axis=1),) * len(parts)
+
+
 def model_cases(core, experimental, typed, part):
-    ranks = "a collective between the ranks of several chips, whose count the compiler's launch gives"
+    ranks = "it takes turns with collective_permute_implicit, whose channels and order the compiler schedules"
     return [
         core("gen_mask_tkg", "attention/gen_mask_tkg.py", wrapped(gen_mask_kernel), gen_mask_inputs(typed), gen_mask,
              rtol=0, atol=0),
@@ -248,6 +266,9 @@ def model_cases(core, experimental, typed, part):
                      needs=ranks, reference=None),
         experimental("allgather_compute_matmul", "collectives/fgcc.py", "allgather_compute_matmul", lambda rng: (),
                      needs=ranks, reference=None),
-        experimental("allgather_sb2sb", "collectives/sb2sb_allgather.py", "allgather_sb2sb", lambda rng: (),
-                     needs=ranks, reference=None),
+        experimental("allgather_sb2sb (four ranks)", "collectives/sb2sb_allgather.py", on_ranks("allgather_sb2sb", 4),
+                     lambda rng: tuple(rng.standard_normal((4, 64, 32)).astype(np.float32)), gathered, rtol=0, atol=0),
+        experimental("allgather_sb2sb_tiled (four ranks)", "collectives/sb2sb_allgather.py",
+                     on_ranks("allgather_sb2sb_tiled", 4),
+                     lambda rng: tuple(rng.standard_normal((4, 256, 32)).astype(np.float32)), gathered, rtol=0, atol=0),
     ]

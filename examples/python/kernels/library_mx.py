@@ -2,7 +2,8 @@
 
 Axis H of a weight lies in [128 partitions, H / 512 tiles, 4 codes]: row q H/4 + 128 tile + partition. Axis I of a down
 weight lies in [128, I / 512, 4]: row 512 tile + 128 q + partition. Kernels quantize what they multiply; so does the
-reference, as quantize_mx does: the scale is twice that of OCP, so that no code saturates; ties to even.
+reference, as quantize_mx does: the scale is twice that of OCP (trnmath's default, documented by NKI),
+so that no code saturates; ties to even. The library's own goldens take OCP's scale.
 """
 import numpy as np
 
@@ -91,11 +92,12 @@ def moe(hidden_input, expert_gate_up_weights, expert_down_weights, expert_gate_u
 
 def mx_cases(core, typed, part, wrapped):
     file, kernel = "moe/moe_tkg/moe_tkg.py", wrapped(lambda m, nki, nl, nisa: m.moe_tkg)
-    more = dict(rtol=DENSE, atol=5e-2, generation=3, no_poison=True,
-                note="inner results round to bfloat16, and now and then to the other float8 then")
+    more = dict(rtol=DENSE, atol=5e-2, generation=3)
+    chosen = dict(more, no_poison=True, note="columns of tokens that are padding are multiplied, too")
     return [
-        core("moe_tkg, MX, all experts (two cores)", file, kernel, moe_inputs(typed, part, True, t=32), moe, grid=2, **more),
-        core("moe_tkg, MX, chosen experts (two cores)", file, kernel, moe_inputs(typed, part, False), moe, grid=2,
+        core("moe_tkg, MX, all experts (two cores)", file, kernel, moe_inputs(typed, part, True, t=32), moe, grid=2,
              **more),
-        core("moe_tkg, MX, chosen experts", file, kernel, moe_inputs(typed, part, False), moe, **more),
+        core("moe_tkg, MX, chosen experts (two cores)", file, kernel, moe_inputs(typed, part, False), moe, grid=2,
+             **chosen),
+        core("moe_tkg, MX, chosen experts", file, kernel, moe_inputs(typed, part, False), moe, **chosen),
     ]

@@ -110,6 +110,19 @@ def strided(a, b, *_):
     return a.T @ b
 
 
+def on_device_inputs(rng):
+    import nki
+    from nki import language as nl
+    moving = np.ldexp(rng.integers(-4, 5, (128, 2048)).astype(np.float32), rng.integers(-2, 3, (128, 2048)))
+    return (*_mx(rng, 128, 128, 2), nki.tensor(moving, "bfloat16"), nl.float8_e5m2_x4, nl.float8_e5m2_x4)
+
+
+def on_device(codes, scales, moving, *_):
+    """The moving numbers are E5M2's already, so that quantisation rounds nothing; the result is bfloat16."""
+    wide = (moving.array.astype(np.uint32) << 16).view(np.float32).astype(np.float64)
+    return np.einsum("kmi,kni->mn", _mx_numbers(codes, scales), wide.reshape(128, 512, 4))
+
+
 def _matmul(name, k, m, n):
     return Case(name, TUTORIALS + "matrix_multiplication/matrix_multiplication_nki_kernels.py", name,
                 several(normal(k, m, dtype=np.float16), normal(k, n, dtype=np.float16)), product, 2e-3, 0.05)
@@ -158,6 +171,8 @@ CASES = [
     Case("interpolate_trilinear_2x_fwd", CONTRIBUTED + "interpolate_trilinear_fwd.py", "interpolate_trilinear_2x_fwd",
          several(normal(2, 64, 10, 6, 6)), lambda x: doubled(x, (2, 3, 4)), 1e-5, 1e-5),
     Case("mx offline quantized", MX, "kernel_offline_quantized_mx_matmul", offline_inputs, offline, 2e-2, 1e-2,
+         generation=3),
+    Case("mx on device quantized", MX, "kernel_on_device_quantize_matmul_mx", on_device_inputs, on_device, 2e-2, 1e-2,
          generation=3),
     Case("mx copy strided, tensor_copy", MX, "kernel_copy_strided_quantize_matmul_mx", strided_inputs(True), strided,
          1e-2, 1e-2, generation=3),

@@ -158,7 +158,8 @@ static int put_view(PyObject *value, char *args, const field *f)
                f->name, o->name);
         return -1;
     }
-    memcpy(args + f->at, &((tensor *)value)->t, sizeof(trn_tensor));
+    const trn_tensor t = seen_by_calls((tensor *)value);
+    memcpy(args + f->at, &t, sizeof t);
     return 0;
 }
 
@@ -369,9 +370,9 @@ static PyObject *observe(core_object *core, PyObject *callable, PyObject *const 
         PyTuple_SET_ITEM(list, i - 1, given[i]);
     }
     core->observer = NULL;
-    PyObject *said = list ? PyObject_CallFunction(observer, "OsOO", callable, ((instruction *)callable)->row->name,
-                                                  given[0], list)
-                          : NULL;
+    PyObject *said =
+        list ? PyObject_CallFunction(observer, "OsOO", callable, ((instruction *)callable)->row->name, given[0], list)
+             : NULL;
     core->observer = observer;
     Py_XDECREF(list);
     return said;

@@ -60,10 +60,10 @@ static PyObject *cores_make(PyTypeObject *type, PyObject *args, PyObject *keywor
     memset(&a, 0, sizeof a);
     if (!PyArg_ParseTuple(args, "ii", &ranks, &programs) || core_options(keywords, &a.core, &parsed, &events))
         return NULL;
-    cores_object *self = (cores_object *)type->tp_alloc(type, 0);
-    if (!self) return NULL;
     if (ranks < 1 || programs < 1 || ranks > MANY_CORES / programs)
         return refuse("%d ranks of %d cores: up to %d cores run together", ranks, programs, MANY_CORES);
+    cores_object *self = (cores_object *)type->tp_alloc(type, 0);
+    if (!self) return NULL;
     a.ranks = ranks * programs;
     a.lnc = programs;
     a.threads = 1;
@@ -251,7 +251,7 @@ static int views_of(PyObject *list, trn_tensor *view)
             count = -1;
             break;
         }
-        view[i] = ((tensor *)item)->t;
+        view[i] = seen_by_calls((tensor *)item);
     }
     Py_DECREF(fast);
     return count;

@@ -124,3 +124,24 @@ static void explicit_strides(trn_tensor *t)
         step *= t->shape[i] > 0 ? t->shape[i] : 1;
     }
 }
+
+/* The view for a call of the library, where strides that are all 0 mean packed rows: one element that is seen many
+ * times gets an axis of size 1 in front of it. */
+static trn_tensor seen_by_calls(const tensor *self)
+{
+    trn_tensor t = self->t;
+    bool many = false;
+    for (int i = 0; i < t.rank; i++) {
+        if (t.stride[i]) return t;
+        many = many || t.shape[i] > 1;
+    }
+    if (!many) return t;
+    if (t.shape[0] != 1 && t.rank < TRN_MAX_RANK) {
+        memmove(t.shape + 1, t.shape, (size_t)t.rank * sizeof t.shape[0]);
+        memset(t.stride, 0, sizeof t.stride);
+        t.shape[0] = 1;
+        t.rank++;
+    }
+    t.stride[0] = 1;
+    return t;
+}

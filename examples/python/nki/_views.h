@@ -120,10 +120,19 @@ static PyObject *tensor_ap(tensor *self, PyObject *args)
     Py_DECREF(fast);
     if (!good && PyErr_Occurred()) return NULL;
     if (!good) return refuse("a pattern is a list of up to %d pairs [step, number]", TRN_MAX_RANK);
-    const trn_tensor t = trn_tensor_pattern(self->t, steps, (int)rank, offset);
+    bool one = rank > 0; /* one element, many times */
+    for (Py_ssize_t i = 0; i < rank; i++) one = one && steps[i][0] == 0 && steps[i][1] > 0;
+    static const int64_t single[1][2] = { { 1, 1 } };
+    const trn_tensor t =
+        one ? trn_tensor_pattern(self->t, single, 1, offset) : trn_tensor_pattern(self->t, steps, (int)rank, offset);
     if (!t.rank) return refuse("'%s': the pattern leaves the tensor, or cannot be followed", self->owner->name);
     trn_tensor out = t;
-    explicit_strides(&out);
+    if (!one) explicit_strides(&out);
+    for (Py_ssize_t i = 0; one && i < rank; i++) {
+        out.shape[i] = steps[i][1];
+        out.stride[i] = 0;
+    }
+    if (one) out.rank = (int)rank;
     return tensor_new(self->owner, &out, self->dtype);
 }
 
@@ -418,8 +427,8 @@ static PyObject *tensor_allocation(tensor *self, void *unused)
 {
     (void)unused;
     const owner *o = self->owner;
-    const unsigned long long number = o->tile ? (unsigned long long)o->serial
-                                              : (unsigned long long)(uintptr_t)o->whole.data;
+    const unsigned long long number =
+        o->tile ? (unsigned long long)o->serial : (unsigned long long)(uintptr_t)o->whole.data;
     return Py_BuildValue("(iK)", o->space, number);
 }
 

@@ -27,6 +27,12 @@ class Given:
         self.array = _codes(array, self.dtype) if np is not None else memoryview(array)
         self.shape = tuple(self.array.shape)
 
+    def numpy(self):
+        """Its numbers; of formats that NumPy lacks as float32, which holds them exactly."""
+        if self.dtype.numpy:
+            return self.array
+        return np.frombuffer(_core.decode(self.array.tobytes(), self.dtype.format), np.float32).reshape(self.shape)
+
     def copy(self):
         """The codes in memory of their own, that may be written."""
         return self.array.copy() if np is not None else bytearray(self.array.tobytes())

@@ -48,6 +48,10 @@ class Blocks:
 
     def __setitem__(self, key, value):
         from . import sugar
+        if key is Ellipsis or (isinstance(key, slice) and key == slice(None)):  # all tiles get the same
+            for tile in self.tiles:
+                sugar.assign(tile, Ellipsis, value)
+            return
         place, rest = self._split(key)
         tile = self.tile(place)
         sugar.assign(tile, rest if rest else (slice(None),) * tile.ndim, value)

@@ -5,8 +5,8 @@
 
 worst: no element is further from what exact arithmetic gives for the same inputs, as long as operators are monotonic
 within their operands' errors (to first order all are). sigma: the root mean square, were all roundings independent of
-each other. Comparisons, predicates, masks and random numbers are taken as they came out. What has no rule makes all that
-depends on it infinite, and .unknown names it.
+each other. Comparisons, predicates, masks and random numbers are taken as they came out. What has no rule makes all
+that depends on it infinite, and .unknown names it.
 
 SPDX-License-Identifier: MIT
 """
@@ -64,7 +64,8 @@ class Step:
         value, error = self.pair(src)
         if turn:
             rows = len(value)
-            value, error = value.reshape(rows, -1).T, error.map(lambda e: e.reshape(len(e), rows, -1).transpose(0, 2, 1))
+            value = value.reshape(rows, -1).T
+            error = error.map(lambda e: e.reshape(len(e), rows, -1).transpose(0, 2, 1))
         shape = tuple(dst.shape)
         self.finish(dst, value.reshape(shape), error.map(lambda e: e.reshape(len(e), *shape)), kept=[src])
 
@@ -73,7 +74,7 @@ class Step:
         What the instruction returned beyond that is its own error."""
         to, got = str(dst.dtype), numbers(dst)
         value = np.broadcast_to(value, got.shape)
-        whole = Error(*(np.array(np.broadcast_to(e, (self.sources, *got.shape))) for e in (error.worst, error.variance)))
+        whole = error.map(lambda e: np.array(np.broadcast_to(e, (self.sources, *got.shape))))
         allowed = np.where(np.isfinite(value), spacing("float32", value) / 2, 0)
         if to != "float32" and not (kept and all(holds(to, str(k.dtype)) for k in kept if isinstance(k, NkiTensor))):
             rounding(whole, self.source, to, value, self.follow.random)
@@ -232,8 +233,8 @@ class _Followed(_Launch):
 
 
 def tolerance(kernel, places=False, **options):
-    """tolerance(kernel, generation=2, numerics=None, ...)(inputs): the kernel's results as Bounds. places: each place of
-    the kernel is a source of its own, so that Bound.places can say who brought how much; slower, and run twice."""
+    """tolerance(kernel, generation=2, numerics=None, ...)(inputs): the kernel's results as Bounds. places: each place
+    of the kernel is a source of its own, so that Bound.places can say who brought how much; slower, and run twice."""
     made = kernel if isinstance(kernel, Kernel) else Kernel(kernel)
 
     def run(*args, **kwargs):
@@ -251,8 +252,8 @@ def tolerance(kernel, places=False, **options):
 
 
 def assert_close(bound, expected, sigmas=None, why=None):
-    """Fails where a result is further from `expected`, the exact one, than its worst bound (or than so many sigmas): with
-    the element, both numbers, the bound, and the place of the kernel that brings most of it (if `bound` was made with
+    """Fails where a result is further from `expected`, the exact one, than its worst bound (or than so many sigmas):
+    with the element, both numbers, the bound, and the place of the kernel that brings most of it (if `bound` was made with
     places=True)."""
     expected = np.asarray(expected, np.float64)
     got = np.asarray(bound.value, np.float64)
@@ -269,8 +270,8 @@ def assert_close(bound, expected, sigmas=None, why=None):
     index = np.unravel_index(int(np.argmax(share)), share.shape)
     said = (f"{int(bad.sum())} of {bad.size} elements are further from the exact ones than rounding explains; "
             f"element {tuple(int(i) for i in index)} is {got[index]!r}, expected {expected[index]!r}: "
-            f"off by {off[index]:.3g}, where {'at most' if sigmas is None else f'{sigmas} sigma ='} {allowed[index]:.3g} "
-            "is allowed")
+            f"off by {off[index]:.3g}, where {'at most' if sigmas is None else f'{sigmas} sigma ='} "
+            f"{allowed[index]:.3g} is allowed")
     if bound.labels:
         share, place = bound.places(index)[0]
         said += f"; {100 * share:.0f} % of its own error comes from {place}"

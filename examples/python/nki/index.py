@@ -47,6 +47,8 @@ Register.__hash__ = object.__hash__
 def scalar(value):
     """An int, of an int, a register or a tile of one element (read at once)."""
     if isinstance(value, _core.View):
+        from .simulator import settle
+        settle(value.core)
         data = value.tobytes()
         return int.from_bytes(data, "little", signed=str(value.dtype).startswith("int"))
     return int(value)
@@ -66,8 +68,21 @@ def _is_array(item):
     return np is not None and isinstance(item, np.ndarray)
 
 
+def _rows(tensor, index, rest):
+    """tensor[tile of row numbers, rest]: rows of HBM that DMA gathers or scatters to."""
+    line = view(tensor, (0,) + tuple(rest))
+    kept = [(n, s) for n, s in zip(line.shape, line.strides) if n != 1] or [(1, 1)]
+    sizes, steps = zip(*kept)
+    all_rows = tensor.strided((tensor.shape[0],) + sizes, (tensor.strides[0],) + steps,
+                              line.element_offset - tensor.element_offset)
+    return Rows(all_rows, index.reshaped((index.size, 1)))
+
+
 def view(tensor, key):
-    items = [_plain(item) for item in _expanded(tensor, key)]
+    items = _expanded(tensor, key)
+    if items and isinstance(items[0], _core.View) and items[0].size > 1 and tensor.space == 2:
+        return _rows(tensor, items[0], items[1:])
+    items = [_plain(item) for item in items]
     if any(_is_array(item) for item in items):
         return _grid(tensor, items)
     return tensor.index(tuple(items))

@@ -285,7 +285,7 @@ def dma_copy(dst, src, priority=None, oob_mode=oob_mode.error, dge_mode=dge_mode
         _older(more, dst)
     if type(src) is Scattered or type(dst) is Scattered:
         from . import scattered
-        return scattered.copy(dst, src)
+        return scattered.copy(dst, src, priority=priority, dge_mode=dge_mode)
     src, rows = (src.tensor, src.rows) if type(src) is Rows else (src, None)
     dst, to_rows = (dst.tensor, dst.rows) if type(dst) is Rows else (dst, None)
     _I["dma_copy"](dst.core, dst, src, rows, to_rows, oob_mode, dge_mode, priority)

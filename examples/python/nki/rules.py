@@ -367,7 +367,8 @@ def _turned(x):
     """[K, ...] as [K, free], numbers and errors."""
     value, error = x
     rows = len(value)
-    return value.reshape(rows, -1), error.map(lambda e: np.broadcast_to(e, (len(e), *value.shape)).reshape(len(e), rows, -1))
+    full = error.map(lambda e: np.broadcast_to(e, (len(e), *value.shape)).reshape(len(e), rows, -1))
+    return value.reshape(rows, -1), full
 
 
 @rule("nc_matmul")

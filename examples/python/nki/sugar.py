@@ -113,19 +113,27 @@ def same_place(a, b):
     return a.owner == b.owner and a.element_offset == b.element_offset and a.shape == b.shape and a.strides == b.strides
 
 
+def at_a_quadrant(x):
+    """Does a view of a tile begin where engines can: at partition 0, 32, 64 or 96? Elsewhere only DMA reaches."""
+    return x.space == HBM or x.element_offset * x.itemsize // (x.base.strides[0] * x.base.itemsize) % 32 == 0
+
+
 def fits(place, value):
     return (isinstance(place, NkiTensor) and place.size == value.size and place.space != HBM and
-            place.dtype == value.dtype and place.shape[0] == value.shape[0] and place.space == value.space)
+            place.dtype == value.dtype and place.shape[0] == value.shape[0] and place.space == value.space and
+            at_a_quadrant(place))
 
 
 def put(place, value):
-    """A copy, by the engine that reaches both; numbers fill."""
+    """A copy, by the engine that reaches both, DMA where partitions begin within a quadrant; numbers fill."""
     if isinstance(value, LoopSum):
         value.add_to(place)
     elif not isinstance(value, (NkiTensor, Scattered)):
         isa.memset(place, value)
     elif isinstance(place, Scattered) or isinstance(value, Scattered) or HBM in (place.space, value.space):
         isa.dma_copy(place, value)
+    elif not (at_a_quadrant(place) and at_a_quadrant(value)):
+        isa.dma_copy(place, alike(value, place.shape))
     else:
         isa.tensor_copy(place, alike(value, place.shape))
 
@@ -214,6 +222,15 @@ def store(dst, value, mask=None, **_):
     isa.dma_copy(cut(dst, box), cut(same, box))
 
 
+def atomic_rmw(dst, value, op, mask=None, **_):
+    """dst in HBM += value: dma_compute, which adds."""
+    if operators.named(op).name != "add":
+        raise _core.Error(f"atomic_rmw: a DMA adds; {operators.named(op).name} is none of its operators")
+    box = box_of(mask, tuple(dst.shape))
+    place = cut(dst, box)
+    isa.dma_compute(place, [place, cut(in_sbuf(value), box)], "add")
+
+
 def load_transpose2d(src, mask=None, dtype=None):
     """The same with its two axes turned: dma_copy, then nc_transpose and tensor_copy."""
     return copy(transpose(load(src, mask=mask, dtype=dtype)))
@@ -240,7 +257,38 @@ def copy(x, mask=None, dtype=None, **_):
 
 
 def static_cast(x, dtype):
-    return copy(x, dtype=dtype)
+    """A copy in another format; of an array outside of kernels an array, or nki.tensor where NumPy lacks the format."""
+    if isinstance(x, NkiTensor):
+        return copy(x, dtype=dtype)
+    from . import arrays
+    to = dtypes.of(dtype)
+    if isinstance(x, arrays.Given) and x.dtype != to:
+        x = x.numpy()
+    return np.asarray(x, to.numpy) if to.numpy else x if isinstance(x, arrays.Given) else arrays.Given(x, to)
+
+
+def expand_dims(data, axis):
+    """A view with one more axis, of one element."""
+    return data.expand_dim(axis)
+
+
+def random_seed(seed, mask=None, **_):
+    """memset, set_rng_seed."""
+    isa.set_rng_seed(loaded(seed) if isinstance(seed, NkiTensor) else full((1, 1), seed, "uint32"))
+
+
+def rand(shape, dtype="float32", **_):
+    """Uniform in [0, 1), multiples of 2^-24: rng, tensor_scalar(right_shift, 8), tensor_scalar(multiply)."""
+    bits = tile(shape, "uint32")
+    isa.rng(bits)
+    isa.tensor_scalar(bits, bits, "right_shift", 8)
+    return result(shape, dtype, lambda dst: isa.tensor_scalar(dst, bits, "multiply", 2.0 ** -24))
+
+
+def dropout(x, rate, mask=None, dtype=None, **_):
+    """dropout: elements become 0 with this probability, the others stay as they are."""
+    box = box_of(mask, tuple(x.shape))
+    return result(x.shape, dtype or x.dtype, lambda dst: isa.dropout(cut(dst, box), cut(x, box), rate))
 
 
 # ---- operators ----
@@ -271,6 +319,7 @@ _UNARY = {"negative": ("multiply", -1.0)}
 
 def unary(op, x, mask=None, dtype=None):
     """activation, or tensor_scalar for what only the Vector engine has."""
+    x = loaded(x)
     box = box_of(mask, tuple(x.shape))
     name = op.name
     if name == "reciprocal":
@@ -285,8 +334,20 @@ def unary(op, x, mask=None, dtype=None):
         return result(x.shape, dtype or x.dtype,
                       lambda dst: isa.activation(cut(dst, box), "sin", cut(x, box), bias=cut(half, box and box[:1])))
     if op.alu is None:
-        raise _core.Error(f"nl.{name}: no engine has it")
+        return _composed(name, x, mask, dtype)
     return result(x.shape, dtype or x.dtype, lambda dst: isa.tensor_scalar(cut(dst, box), cut(x, box), name, 0.0))
+
+
+def _composed(name, x, mask, dtype):
+    """What is made of several instructions; of a mask's part alone."""
+    from . import composed
+    if name not in composed.FUNCTIONS:
+        raise _core.Error(f"nl.{name}: no engine has it")
+    made = composed.FUNCTIONS[name](cut(x, box_of(mask, tuple(x.shape))), dtype or x.dtype)
+    if mask is None:
+        return made
+    box = box_of(mask, tuple(x.shape))
+    return result(x.shape, made.dtype, lambda dst: isa.tensor_copy(cut(dst, box), made))
 
 
 def binary(op, x, y, mask=None, dtype=None):
@@ -312,8 +373,10 @@ def binary(op, x, y, mask=None, dtype=None):
 
 
 def loaded(x):
-    """Operands in HBM are loaded first."""
-    return load(x) if isinstance(x, Scattered) or (isinstance(x, NkiTensor) and x.space == HBM) else x
+    """Operands in HBM are loaded first, and those that begin where no engine can are moved, by dma_copy."""
+    if isinstance(x, Scattered) or (isinstance(x, NkiTensor) and (x.space == HBM or not at_a_quadrant(x))):
+        return load(x)
+    return x
 
 
 def _is_column(y, x):
@@ -342,11 +405,19 @@ def _divided(x, y, mask, dtype):
     return binary(multiply, x, inverse, mask, dtype or promoted(*(v for v in (x, y) if isinstance(v, NkiTensor))))
 
 
+def _truth(condition):
+    """1 and 0 as tensor_copy_predicated takes them: tensor_scalar(not_equal, 0) where they are of another format."""
+    if condition.dtype in ("uint8", "uint16", "uint32"):
+        return condition
+    return binary(operators.ALL["not_equal"], condition, 0.0, dtype="uint8")
+
+
 def where(condition, x, y, mask=None, dtype=None):
-    """tensor_copy of y, then tensor_copy_predicated of x."""
+    """tensor_copy of y, then tensor_copy_predicated of x; before both the condition as uint8, if it is none."""
     shape = tuple(condition.shape)
-    to = dtype or promoted(*[v for v in (x, y) if isinstance(v, NkiTensor)]) if any(
-        isinstance(v, NkiTensor) for v in (x, y)) else dtype or "float32"
+    condition = _truth(condition)
+    tiles = [v for v in (x, y) if isinstance(v, NkiTensor)]
+    to = dtype or (promoted(*tiles) if tiles else "float32")
 
     def emit(dst):
         put(dst, alike(y, shape) if isinstance(y, NkiTensor) else float(y))

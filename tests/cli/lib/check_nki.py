@@ -197,6 +197,41 @@ class Views(unittest.TestCase):
         self.assertTrue(np.array_equal(one, x[3:4]))
         self.assertTrue(np.array_equal(many, x[1::2]))
 
+    def test_one_element_many_times(self):
+        def kernel(t):
+            tile, out = nl.ndarray((4, 5), nl.float32), nl.ndarray((4, 5), nl.float32, nl.shared_hbm)
+            one = nl.ndarray((1, 1), nl.float32)
+            nisa.dma_copy(tile, t.ap([[0, 4], [0, 5]], 13))
+            nisa.dma_copy(one, t[2:3, 3:4])
+            nisa.tensor_scalar(tile[0:1], one.broadcast(1, 5), nl.multiply, 2.0)
+            nisa.dma_copy(out, tile)
+            return out
+        x = RANDOM.random((4, 5), np.float32)
+        want = np.full((4, 5), x[2, 3])
+        want[0] *= 2
+        self.assertTrue(np.array_equal(run(kernel, x)[0], want))
+
+    def test_scattered_places(self):
+        x = RANDOM.random((9, 12), np.float32)
+        rows, columns = RANDOM.integers(0, 9, (6, 1)), RANDOM.integers(0, 12, (1, 8))
+        to = RANDOM.permutation(6 * 8).reshape(6, 8)
+
+        def kernel(t):
+            tile, out = nl.ndarray((6, 8), nl.float32), nl.ndarray((6, 8), nl.float32, nl.shared_hbm)
+            nisa.dma_copy(tile, t[rows, nl.arange(8)[None, :]])
+            nisa.dma_copy(out, tile)
+            more, again = nl.ndarray((6, 8), nl.float32), nl.ndarray((6, 8), nl.float32, nl.shared_hbm)
+            nisa.dma_copy(more, t[rows, columns])
+            nisa.dma_copy(again[to // 8, to % 8], more)
+            with self.assertRaisesRegex(nki.Error, "index 9 of axis 0, which has 9"):
+                nisa.dma_copy(tile, t[rows * 0 + 9, columns])
+            return out, again
+        (out, again), _ = run(kernel, x)
+        self.assertTrue(np.array_equal(out, x[rows, np.arange(8)]))
+        want = np.empty((6, 8), np.float32)
+        want[to // 8, to % 8] = x[rows, columns]
+        self.assertTrue(np.array_equal(again, want))
+
 
 # ---- formats ----
 
@@ -246,8 +281,9 @@ class Refusals(unittest.TestCase):
 
     def test_what_the_machine_cannot_do(self):
         def unwritten():
-            a = nl.ndarray((128, 1), nl.float32)
-            nisa.tensor_reduce(a, nl.add, nl.ndarray((128, 4), nl.float32), 1)
+            a, out = nl.ndarray((128, 4), nl.float32), nl.ndarray((128, 4), nl.float32, nl.shared_hbm)
+            nisa.tensor_copy(a, nl.ndarray((128, 4), nl.float32))
+            nisa.dma_copy(out, a)
 
         def large():
             nl.ndarray((128, 64 * 1024), nl.float32)
@@ -294,6 +330,8 @@ class Refusals(unittest.TestCase):
         def kernel():
             a, b = nl.ndarray((128, 4), nl.float32), nl.ndarray((128, 4), nl.float32)
             nisa.tensor_copy(a, b)
+            nisa.dma_copy(nl.ndarray((128, 4), nl.float32, nl.shared_hbm), a)
+        self.assertIn("which nothing has written", refusal(self, kernel))
         run(kernel, no_poison=True)
 
     def test_arguments(self):
@@ -464,13 +502,14 @@ class Ranks(unittest.TestCase):
             tile, more = nl.ndarray((8, 16), nl.float32), nl.ndarray((8, 16), nl.float32)
             nisa.dma_copy(tile, x[me])
             ncc.all_reduce([tile], [more], ncc.ReplicaGroup([[0, 1]]), nl.add)
+            nisa.tensor_scalar(more, more, nl.add, float(ncc.rank_id()))
             nisa.dma_copy(out[me], more)
             nisa.core_barrier(out, (0, 1))
             return out
         x = RANDOM.integers(-8, 9, (2, 2, 8, 16)).astype(np.float32)
         results = nki.simulate(nki.jit(kernel)[2], ranks=2)(nki.per_rank(list(x)))
-        for result in results:
-            self.assertTrue(np.array_equal(result, x.sum(axis=0)))
+        for rank, result in enumerate(results):
+            self.assertTrue(np.array_equal(result, x.sum(axis=0) + rank))
 
     def test_refusals(self):
         def alone(x):
@@ -511,6 +550,15 @@ class Calls(unittest.TestCase):
         self.assertEqual(result["b"][1:], (3.0, "n", True))
         buffer = memoryview(array.array("f", [1, 2])).cast("B").cast("f", (1, 2))
         self.assertTrue(np.array_equal(twice(buffer), [[2, 4]]))
+
+    def test_arguments_stay_as_they_are(self):
+        def kernel(x):
+            tile = nl.zeros(x.shape, x.dtype)
+            nisa.dma_copy(x, tile)
+            return x
+        x = np.ones((4, 8), np.float32)
+        self.assertTrue(np.array_equal(run(kernel, x)[0], np.zeros((4, 8))))
+        self.assertTrue(np.array_equal(x, np.ones((4, 8))))
 
     def test_accumulation(self):
         def kernel(x, how):

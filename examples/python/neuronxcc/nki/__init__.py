@@ -34,6 +34,25 @@ def _decorator(function=None, **_):
     return function if isinstance(function, Kernel) else Kernel(function)
 
 
+class _Latency:
+    """What nki.benchmark measures, of a simulated core: always the same."""
+
+    def __init__(self, report):
+        self.report = report
+
+    def get_latency_percentile(self, percentile):
+        """Microseconds, of any percentile."""
+        return 1e6 * self.report.time_s
+
+
+class BenchmarkResult:
+    """kernel.benchmark_result of a kernel that has run."""
+
+    def __init__(self, report):
+        self.nc_latency = _Latency(report)
+
+
+Kernel.benchmark_result = property(lambda kernel: BenchmarkResult(kernel.report))
 baremetal = benchmark = profile = trace = _decorator
 
 __all__ = ["Error", "Kernel", "baremetal", "benchmark", "compiler", "isa", "jit", "language", "profile",

@@ -95,12 +95,19 @@ def nc_matmul(stationary=None, moving=None, *more, dst=None, mask=None, is_stati
     return _sugar.product(stationary, moving, **options)
 
 
+def _nothing(dst):
+    """What an instruction does of which a mask leaves nothing."""
+
+
 def _masked_product(stationary, moving, mask, options):
     """Of a mask over (K, ...) grids the contraction shrinks; over [M, N] the result."""
+    shape = (_sugar._free(stationary), _sugar._free(moving))
+    if not getattr(mask, "ndim", 0):  # one comparison for all: of loop variables
+        return _sugar.product(stationary, moving, **options) if mask else \
+            _sugar.result(shape, "float32", _nothing, _PSUM, _nothing)
     box = _box_of(mask, tuple(mask.shape))
     if box is None:
         return _sugar.product(stationary, moving, **options)
-    shape = (_sugar._free(stationary), _sugar._free(moving))
     if tuple(mask.shape) == shape:
         return _sugar.result(shape, "float32", lambda dst: _isa.nc_matmul(
             _cut(dst, box), stationary[:, box[0]], moving[:, box[1]], accumulate=False, **options), _PSUM)
@@ -157,6 +164,7 @@ def _iota(numbers, dtype, source):
 def affine_select(pred, on_true_tile, on_false_value, mask=None, dtype=None, **_):
     """on_true_tile where an affine comparison of indices holds, else on_false_value."""
     import numpy as np
+    on_true_tile = _sugar.in_sbuf(on_true_tile)  # GpSimdE does not reach PSUM
     number, comparison = getattr(pred, "number", None), getattr(pred, "comparison", "not_equal")
     if number is None:  # NumPy has compared already: 1 and 0
         number, comparison = None, None
@@ -193,7 +201,21 @@ def _by_rows(dst, tile, which, otherwise):
                     return _isa.affine_select(dst.reshaped((flat.shape[0], -1)), [[-1, width]], slope,
                                               tile.reshaped((flat.shape[0], -1)), otherwise,
                                               "greater_equal" if not upper else "less_equal", offset)
-    raise _sugar._core.Error("affine_select: the comparison is no affine one of partition and column")
+    _by_table(dst, tile, flat, otherwise)
+
+
+def _by_table(dst, tile, which, otherwise):
+    """Any other: memset, then tensor_copy_predicated by ones and zeros that are loaded."""
+    predicate = _sugar.load(_language().shared_constant(which.astype("uint8")))
+    source = tile if tile.dtype == dst.dtype else _sugar.copy(tile, dtype=dst.dtype)
+    to, source = (v.reshaped(which.shape) for v in (dst, source))
+    _isa.memset(to, otherwise)
+    _isa.tensor_copy_predicated(to, source, predicate)
+
+
+def _language():
+    from nki import language
+    return language
 
 
 def bn_stats(data, mask=None, dtype=None, **_):

@@ -19,6 +19,12 @@ def zeros(shape, dtype, buffer=_language.sbuf, name="", **options):
     return _language.zeros(shape, dtype, buffer, name, **options)
 
 
+class fp32:
+    """Limits of float32."""
+
+    min, max = -3.4028234663852886e38, 3.4028234663852886e38
+
+
 class nc(int):
     """nl.nc(2): programs on so many cores."""
 

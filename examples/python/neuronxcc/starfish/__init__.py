@@ -1,0 +1,4 @@
+"""neuronxcc.starfish: what tests of kernels import from it.
+
+SPDX-License-Identifier: MIT
+"""

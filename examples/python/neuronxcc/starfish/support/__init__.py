@@ -1,0 +1,4 @@
+"""neuronxcc.starfish.support: util (comparisons) and dtype (formats).
+
+SPDX-License-Identifier: MIT
+"""

@@ -1,0 +1,40 @@
+#!/bin/sh
+# NKI's older spelling, where instructions return their results: kernels of tests/cli/lib/check_nki_sugar.py against
+# NumPy.
+# Usage: tests/cli/nki_sugar.sh DIRECTORY-OF-PROGRAMS, from tests/.
+set -u
+root=$(CDPATH= cd -- "$(dirname -- "$0")/../.." && pwd)
+programs=$(CDPATH= cd -- "$1" && pwd) || exit 1
+program=$programs/libtrnmath.so
+[ -f "$program" ] || { echo 'SKIP nki_sugar: Python is not tested under the sanitizers'; exit 0; }
+. "$root/tests/cli/lib/program.sh"
+expected_as=python
+. "$root/tests/cli/lib/numpy.sh"
+PYTHONDONTWRITEBYTECODE=1
+export PYTHONDONTWRITEBYTECODE
+unset TRNMATH_LIBRARY
+
+include=$("$python" -c 'import sysconfig; print(sysconfig.get_paths()["include"])')
+if ! [ -f "$include/Python.h" ]; then
+    case " ${TRN_EXPECT_SKIPS:-} " in
+    *" python-dev "*) echo 'SKIP nki_sugar: Python.h is not installed (expected)' && exit $failed ;;
+    esac
+    echo "FAILED: Python.h is not installed (Debian: python3-dev); if that is so on purpose, put python-dev into" \
+        "TRN_EXPECT_SKIPS"
+    exit 1
+fi
+
+# ---- the package, with its extension compiled here ----
+
+mkdir site && cp -R "$root/examples/python/nki" "$root/examples/python/neuronxcc" site/
+rm -f site/nki/_core.*.so
+suffix=$("$python" -c 'import sysconfig; print(sysconfig.get_config_var("EXT_SUFFIX"))')
+${CC:-cc} -std=gnu11 -O1 -fPIC -shared -fvisibility=hidden -I"$root" -I"$include" site/nki/_core.c \
+    -o "site/nki/_core$suffix" -lm 2>log || fail "the extension: $(cat log)"
+PYTHONPATH=$PWD/site
+export PYTHONPATH
+
+"$python" "$root/tests/cli/lib/check_nki_sugar.py" >log 2>&1 || fail "check_nki_sugar.py: $(tail -n 60 log)"
+grep -q '^Ran [1-9][0-9]* tests' log || fail "check_nki_sugar.py ran nothing: $(cat log)"
+[ $failed = 0 ] && echo "nki_sugar: kernels of the older spelling compute what NumPy does"
+exit $failed

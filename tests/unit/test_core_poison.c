@@ -1,0 +1,468 @@
+/* test_core_poison.c - elements that nothing has written: where they travel, where they are refused, in which words.
+ * SPDX-License-Identifier: MIT
+ *
+ * Random programs run a second time on a model that shares nothing with trnmath/: a flag per element, and every
+ * instruction as two plain loops.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "trnmath/trn_core.h"
+
+enum { N = 32, PROGRAMS = 30000, STEPS = 12 };
+enum { A, B, C, HALF, PSUM, COLUMN, PREDICATE, TILES };
+
+static trn_core core;
+static void *room;
+static trn_tensor tile[TILES];
+static trn_tensor host;
+static float memory[N * N];
+static uint64_t seed = 1;
+
+static int below(int n)
+{
+    seed = seed * 6364136223846793005u + 1442695040888963407u;
+    return (int)((seed >> 33) % (uint64_t)n);
+}
+
+static void begin(void)
+{
+    trn_core_args args;
+    memset(&args, 0, sizeof args);
+    args.generation = TRN_TRAINIUM2;
+    args.memory_bytes = trn_core_memory_bytes(args.generation);
+    if (!room) room = malloc(args.memory_bytes);
+    args.memory = room;
+    assert_int_equal(trn_core_begin(&core, &args), TRN_OK);
+    host = trn_core_hbm(&core, "host", trn_tensor_2d(TRN_F32, memory, N, N));
+}
+
+static void expect(const char *sentence)
+{
+    const char *text;
+    if (trn_core_status(&core, &text) == TRN_OK) fail_msg("nothing failed; expected: %s", sentence);
+    assert_string_equal(text, sentence);
+}
+
+static void fine(void)
+{
+    const char *text;
+    if (trn_core_status(&core, &text) != TRN_OK) fail_msg("%s", text);
+}
+
+/* ---- the model ---- */
+
+typedef struct window {
+    int tile, p, f, rows, columns;
+} window;
+
+static bool flag[TILES][N][N];
+
+static bool *flag_of(window w, int k) { return &flag[w.tile][w.p + k / w.columns][w.f + k % w.columns]; }
+
+static trn_tensor view(window w)
+{
+    return trn_tensor_slice(trn_tensor_slice(tile[w.tile], 0, w.p, w.rows), 1, w.f, w.columns);
+}
+
+static window some(int which, int rows, int columns)
+{
+    const window w = { which, 0, below(N - columns + 1), rows, columns };
+    return w;
+}
+
+static bool complete(window w)
+{
+    bool all = true;
+    for (int k = 0; k < w.rows * w.columns; k++) all = all && *flag_of(w, k);
+    return all;
+}
+
+static bool meet(window a, window b)
+{
+    return a.tile == b.tile && a.f < b.f + b.columns && b.f < a.f + a.columns && a.p < b.p + b.rows &&
+           b.p < a.p + a.rows;
+}
+
+/* dst's flags from src's: flags are read first, then all written. Turned: dst is [columns, rows]. */
+static void carry(window dst, window src, bool turned)
+{
+    static bool old[N * N];
+    for (int k = 0; k < src.rows * src.columns; k++) old[k] = *flag_of(src, k);
+    for (int k = 0; k < src.rows * src.columns; k++)
+        *flag_of(dst, k) = turned ? old[k % dst.columns * src.columns + k / dst.columns] : old[k];
+}
+
+static void compare(void)
+{
+    for (int t = 0; t < TILES; t++) {
+        const trn_space space = t == PSUM ? TRN_SPACE_PSUM : TRN_SPACE_SBUF;
+        const trni_memory *m = &core.memory[space];
+        const int64_t at = (char *)tile[t].data - m->base, bytes = (int64_t)trn_format_bytes(tile[t].format);
+        int64_t unwritten = 0;
+        for (int p = 0; p < N; p++)
+            for (int f = 0; f < tile[t].shape[1]; f++)
+                for (int64_t b = 0; b < bytes; b++) {
+                    const int64_t bit = at + p * m->pitch + f * bytes + b;
+                    if ((m->written[bit / 64] >> (bit % 64) & 1) != flag[t][p][f])
+                        fail_msg("tile %d [%d, %d] is %s", t, p, f, flag[t][p][f] ? "lost" : "not carried");
+                    unwritten += !flag[t][p][f];
+                }
+        assert_int_equal(m->tile[trni_memory_find(m, at / m->pitch, at % m->pitch)->tile].unwritten, unwritten);
+    }
+}
+
+/* ---- random instructions; each says whether it is legal ---- */
+
+static bool step_memset(window dst)
+{
+    const trn_memset_args args = { .dst = view(dst), .value = 1 };
+    trn_core_memset(&core, &args);
+    for (int k = 0; k < dst.rows * dst.columns; k++) *flag_of(dst, k) = true;
+    return true;
+}
+
+static bool step_copy(window dst, window src)
+{
+    const trn_tensor_copy_args args = { .dst = view(dst), .src = view(src) };
+    trn_core_tensor_copy(&core, &args);
+    carry(dst, src, false);
+    return true;
+}
+
+static bool step_scaled(window dst, window src) /* a number per partition, too */
+{
+    const window column = { COLUMN, 0, 0, src.rows, 1 };
+    const trn_tensor_scalar_args one = { .dst = view(dst), .data = view(src), .op0 = TRN_ALU_MULTIPLY,
+                                         .operand0_tile = view(column) };
+    const trn_activation_args other = { .dst = view(dst), .src = view(src), .op = TRN_ACT_COPY,
+                                        .scale_tile = view(column) };
+    if (below(2)) trn_core_tensor_scalar(&core, &one);
+    else trn_core_activation(&core, &other);
+    carry(dst, src, false);
+    for (int k = 0; k < dst.rows * dst.columns; k++)
+        *flag_of(dst, k) = *flag_of(dst, k) && flag[COLUMN][k / dst.columns][0];
+    return true;
+}
+
+static bool step_pair(window dst, window x, window y)
+{
+    static bool old[N * N];
+    const trn_tensor sums[2] = { view(x), view(y) };
+    const trn_tensor_tensor_args vector = { .dst = view(dst), .data1 = sums[0], .data2 = sums[1], .op = TRN_ALU_ADD };
+    const trn_dma_compute_args dma = { .dst = view(dst), .srcs = sums, .count = 2 };
+    if (below(2)) trn_core_tensor_tensor(&core, &vector);
+    else trn_core_dma_compute(&core, &dma);
+    for (int k = 0; k < x.rows * x.columns; k++) old[k] = *flag_of(x, k) && *flag_of(y, k);
+    for (int k = 0; k < x.rows * x.columns; k++) *flag_of(dst, k) = old[k];
+    return true;
+}
+
+static bool step_transpose(window src, int by)
+{
+    const window dst = some(by == 1 ? PSUM : (src.tile + 1) % 3, src.columns, src.rows);
+    const trn_vector_transpose_args vector = { .dst = view(dst), .data = view(src) };
+    const trn_nc_transpose_args tensor = { .dst = view(dst), .data = view(src) };
+    const trn_dma_transpose_args dma = { .dst = view(dst), .src = view(src) };
+    if (by == 0) trn_core_vector_transpose(&core, &vector);
+    else if (by == 1) trn_core_nc_transpose(&core, &tensor);
+    else trn_core_dma_transpose(&core, &dma);
+    carry(dst, src, true);
+    return true;
+}
+
+static bool step_dma(window src) /* any partitions, and any shape of as many elements */
+{
+    window dst = below(2) ? some((src.tile + 1) % 3, src.rows, src.columns)
+                          : some((src.tile + 1) % 3, src.columns, src.rows);
+    dst.p = below(N - dst.rows + 1);
+    src.p = below(N - src.rows + 1);
+    const trn_dma_copy_args args = { .dst = view(dst), .src = view(src) };
+    trn_core_dma_copy(&core, &args);
+    carry(dst, src, false);
+    return true;
+}
+
+static bool step_shuffle(window src)
+{
+    static bool old[N * N];
+    src.rows = N;
+    const window dst = below(2) ? src : some((src.tile + 1) % 3, N, src.columns);
+    trn_nc_stream_shuffle_args args = { .dst = view(dst), .src = view(src) };
+    for (int i = 0; i < N; i++) args.shuffle_mask[i] = below(4) ? below(N) : 255;
+    trn_core_nc_stream_shuffle(&core, &args);
+    for (int k = 0; k < N * src.columns; k++) old[k] = *flag_of(src, k);
+    for (int k = 0; k < N * src.columns; k++) {
+        const int from = args.shuffle_mask[k / src.columns];
+        if (from != 255) *flag_of(dst, k) = old[from * src.columns + k % src.columns];
+    }
+    return true;
+}
+
+/* The predicate may be incomplete, too: then it is refused. */
+static bool step_predicated(window dst, window src)
+{
+    const window predicate = { PREDICATE, 0, below(N - src.columns + 1), src.rows, src.columns };
+    const trn_tensor bits = view(predicate);
+    const bool reverse = below(2);
+    for (int k = 0; k < src.rows * src.columns; k++)
+        ((uint32_t *)bits.data)[k / src.columns * bits.stride[0] + k % src.columns] = below(2) ? 256u : 0u;
+    if (below(8)) {
+        trn_core_written(&core, bits);
+        for (int k = 0; k < src.rows * src.columns; k++) *flag_of(predicate, k) = true;
+    }
+    const trn_tensor_copy_predicated_args args = { .dst = view(dst), .src = view(src), .predicate = bits,
+                                                   .reverse_pred = reverse };
+    const bool legal = complete(predicate);
+    trn_core_tensor_copy_predicated(&core, &args);
+    for (int k = 0; k < src.rows * src.columns && legal; k++)
+        if ((((uint32_t *)bits.data)[k / src.columns * bits.stride[0] + k % src.columns] != 0) != reverse)
+            *flag_of(dst, k) = *flag_of(src, k);
+    return legal;
+}
+
+/* Where elements count. */
+static bool step_counts(window src)
+{
+    const trn_tensor_reduce_args sum = { .dst = view((window){ HALF, 0, 0, src.rows, 1 }), .data = view(src),
+                                         .op = TRN_ALU_ADD };
+    const trn_dma_copy_args store = { .dst = trn_tensor_slice(trn_tensor_slice(host, 0, 0, src.rows), 1, 0,
+                                                              src.columns),
+                                      .src = view(src) };
+    const bool legal = complete(src), sums = below(2);
+    if (sums) trn_core_tensor_reduce(&core, &sum);
+    else trn_core_dma_copy(&core, &store);
+    for (int p = 0; p < src.rows && legal && sums; p++) flag[HALF][p][0] = true;
+    return legal;
+}
+
+static bool step(void)
+{
+    const int rows = below(4) ? below(N) + 1 : N, columns = below(8) + 1, what = below(13);
+    const window src = some(below(3), rows, columns), other = some(below(3), rows, columns);
+    window dst = some((src.tile + 1 + below(2)) % 3, rows, columns);
+    if (meet(dst, other)) dst = other; /* in place */
+    switch (what) {
+    case 0: return step_memset(dst);
+    case 1: return step_memset((window){ COLUMN, 0, 0, rows, 1 });
+    case 2: return step_copy(some(HALF, rows, columns), src);
+    case 3: return step_copy(dst, some(below(2) ? HALF : PSUM, rows, columns));
+    case 4: return below(2) ? step_copy(src, src) : step_copy(dst, src);
+    case 5: return step_scaled(dst, src);
+    case 6: return step_pair(dst, src, other);
+    case 7: return step_transpose(src, below(2));
+    case 8: return step_transpose(src, 2);
+    case 9: return step_dma(src);
+    case 10: return step_shuffle(src);
+    case 11: return step_predicated(dst, src);
+    default: return step_counts(src);
+    }
+}
+
+static void tiles(void)
+{
+    static const char *const name[TILES] = { "a", "b", "c", "half", "psum", "column", "predicate" };
+    begin();
+    memset(flag, 0, sizeof flag);
+    for (int t = 0; t < TILES; t++) {
+        const trn_format format = t == HALF ? TRN_BF16 : t == PREDICATE ? TRN_U32 : TRN_F32;
+        tile[t] = t == PSUM ? trn_core_psum(&core, name[t], format, N, N)
+                            : trn_core_sbuf(&core, name[t], format, N, t == COLUMN ? 1 : N);
+    }
+    for (int t = 0; t < TILES; t++) /* most of it is written */
+        if (t != PREDICATE)
+            step_memset((window){ t, 0, 0, below(4) ? N : below(N) + 1,
+                                  t == COLUMN ? 1 : below(2) ? N : below(N) + 1 });
+}
+
+static void random_programs_agree_with_a_model_of_elements(void **state)
+{
+    (void)state;
+    int refused = 0;
+    for (int program = 0; program < PROGRAMS; program++) {
+        seed = (uint64_t)program + 1;
+        tiles();
+        bool legal = true;
+        for (int i = 0; i < STEPS && legal; i++) {
+            const char *text;
+            legal = step();
+            if ((trn_core_status(&core, &text) == TRN_OK) != legal)
+                fail_msg("program %d, step %d: %s, and the model says %s", program, i, text, legal ? "yes" : "no");
+            if (!legal && !strstr(text, "which nothing has written")) fail_msg("program %d: %s", program, text);
+        }
+        refused += !legal;
+        compare();
+    }
+    assert_true(refused > PROGRAMS / 10 && refused < PROGRAMS - PROGRAMS / 10);
+}
+
+/* ---- the sentence ---- */
+
+static trn_tensor sbuf(const char *name) { return trn_core_sbuf(&core, name, TRN_F32, N, N); }
+
+static void copy(trn_tensor dst, trn_tensor src)
+{
+    const trn_tensor_copy_args args = { .dst = dst, .src = src };
+    trn_core_tensor_copy(&core, &args);
+}
+
+static void turn(trn_tensor dst, trn_tensor src)
+{
+    const trn_vector_transpose_args args = { .dst = dst, .data = src };
+    trn_core_vector_transpose(&core, &args);
+}
+
+static void store(trn_tensor src, int rows)
+{
+    const trn_dma_copy_args args = { .dst = trn_tensor_slice(host, 0, 0, rows), .src = trn_tensor_slice(src, 0, 0,
+                                                                                                        rows) };
+    trn_core_dma_copy(&core, &args);
+}
+
+static void set(trn_tensor dst)
+{
+    const trn_memset_args args = { .dst = dst, .value = 1 };
+    trn_core_memset(&core, &args);
+}
+
+static void the_sentence_tells_the_way(void **state)
+{
+    (void)state;
+    begin();
+    trn_tensor x = sbuf("x"), y = sbuf("y"), t = sbuf("t");
+    set(trn_tensor_slice(x, 0, 0, 24));
+    copy(y, x);
+    turn(t, y);
+    store(trn_tensor_slice(x, 0, 0, 24), 24);
+    copy(t, t); /* within a tile: nothing new to tell */
+    turn(y, t);
+    store(y, 24); /* the good part */
+    fine();
+    store(y, N);
+    expect("instruction 7, dma_copy: src reads partition 24, element 0 of 'y', which nothing has written (instruction "
+           "5, vector_transpose, carried it from 't'; ...; 0, memset, left 8 of 32 partitions of 'x' incomplete)");
+
+    begin();
+    x = sbuf("x"), y = sbuf("y");
+    copy(y, x);
+    store(y, N);
+    expect("instruction 1, dma_copy: src reads partition 0, element 0 of 'y', which nothing has written (instruction "
+           "0, tensor_copy, carried it from 'x'; no instruction wrote to 'x')");
+
+    begin(); /* of two operands the one that is incomplete */
+    x = sbuf("x"), y = sbuf("y"), t = sbuf("t");
+    set(trn_tensor_slice(x, 1, 0, 8));
+    set(trn_tensor_slice(y, 1, 8, 8));
+    const trn_tensor_tensor_args add = { .dst = trn_tensor_slice(t, 1, 0, 8), .data1 = trn_tensor_slice(x, 1, 8, 8),
+                                         .data2 = trn_tensor_slice(y, 1, 8, 8), .op = TRN_ALU_ADD };
+    trn_core_tensor_tensor(&core, &add);
+    store(t, N);
+    expect("instruction 3, dma_copy: src reads partition 0, element 0 of 't', which nothing has written (instruction "
+           "2, tensor_tensor, carried it from 'x'; 0, memset, left 32 of 32 partitions of 'x' incomplete)");
+
+    begin(); /* longer than what is remembered */
+    x = sbuf("x"), y = sbuf("y");
+    for (int i = 0; i < 300; i++) copy(i % 2 ? x : y, i % 2 ? y : x);
+    store(x, N);
+    const char *text;
+    trn_core_status(&core, &text);
+    assert_non_null(strstr(text, "; what came before is forgotten)"));
+
+    begin(); /* what was carried is mended by a write */
+    x = sbuf("x"), y = sbuf("y");
+    copy(y, x);
+    set(y);
+    store(y, N);
+    fine();
+}
+
+static void what_counts_is_refused(void **state)
+{
+    (void)state;
+    for (int what = 0; what < 8; what++) {
+        begin();
+        const trn_tensor x = sbuf("x"), y = sbuf("y"), one = trn_core_sbuf(&core, "one", TRN_F32, N, 1);
+        const trn_tensor acc = trn_core_psum(&core, "acc", TRN_F32, N, N);
+        const trn_tensor eight = trn_core_sbuf(&core, "eight", TRN_F32, N, 8);
+        const trn_activation_args sums = { .dst = y, .src = x, .op = TRN_ACT_COPY, .reduce_res = one };
+        const trn_exponential_args exponents = { .dst = y, .src = x, .reduce_res = one };
+        const trn_nc_matmul_args product = { .dst = acc, .stationary = x, .moving = x };
+        const trn_max8_args most = { .dst = eight, .src = x };
+        const trn_bn_stats_args stats = { .dst = trn_tensor_slice(y, 1, 0, 6), .data = x };
+        const trn_range_select_args range = { .dst = y, .on_true_tile = x, .bound0 = one, .bound1 = one };
+        const trn_dropout_args drop = { .dst = y, .data = y, .prob_tile = one };
+        const trn_activation_args in_registers = { .dst = y, .src = x, .op = TRN_ACT_COPY,
+                                                   .reduce_cmd = TRN_REDUCE_CMD_RESET_REDUCE };
+        switch (what) {
+        case 0: trn_core_activation(&core, &sums); break;
+        case 1: trn_core_exponential(&core, &exponents); break;
+        case 2: trn_core_nc_matmul(&core, &product); break;
+        case 3: trn_core_max8(&core, &most); break;
+        case 4: trn_core_bn_stats(&core, &stats); break;
+        case 5: trn_core_range_select(&core, &range); break;
+        case 6: trn_core_dropout(&core, &drop); break;
+        default: trn_core_activation(&core, &in_registers);
+        }
+        const char *text;
+        if (!trn_core_status(&core, &text) || !strstr(text, "which nothing has written"))
+            fail_msg("%d: %s", what, text);
+    }
+}
+
+static void a_tile_without_poison_takes_it(void **state)
+{
+    (void)state;
+    const trn_core_tile_args loose = { .name = "loose", .format = TRN_F32, .rank = 2, .shape = { N, N },
+                                       .no_poison = true };
+    begin();
+    const trn_tensor x = sbuf("x"), y = trn_core_tile(&core, &loose), z = sbuf("z");
+    copy(y, x);
+    store(y, N);
+    copy(z, y);
+    store(z, N);
+    fine();
+    copy(z, x);
+    store(z, N);
+    expect("instruction 5, dma_copy: src reads partition 0, element 0 of 'z', which nothing has written (instruction "
+           "4, tensor_copy, carried it from 'x'; no instruction wrote to 'x')");
+}
+
+/* Where there is nothing to read, or the row is of those that add up, no class but strict. */
+static void every_instruction_has_a_class(void **state)
+{
+    (void)state;
+    static const char *const carries[] = {
+        "nc_transpose", "tensor_tensor", "tensor_scalar", "scalar_tensor_tensor", "tensor_copy",
+        "tensor_copy_predicated", "reciprocal", "exponential", "range_select", "select_reduce", "nc_stream_shuffle",
+        "vector_transpose", "dropout", "activation", "activate2", "affine_select", "dma_copy", "dma_transpose",
+        "dma_compute"
+    };
+    for (int i = 0; i < TRNI_ORDERS; i++) {
+        const trni_order *order = trni_order_of(i);
+        bool listed = false;
+        for (size_t k = 0; k < sizeof carries / sizeof carries[0]; k++)
+            listed = listed || !strcmp(carries[k], order->name);
+        if (listed != (trni_carry_of(order) != TRNI_CARRY_STRICT)) fail_msg("%s", order->name);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(random_programs_agree_with_a_model_of_elements),
+        cmocka_unit_test(the_sentence_tells_the_way),
+        cmocka_unit_test(what_counts_is_refused),
+        cmocka_unit_test(a_tile_without_poison_takes_it),
+        cmocka_unit_test(every_instruction_has_a_class),
+    };
+    const int failed = cmocka_run_group_tests(tests, NULL, NULL);
+    free(room);
+    return failed;
+}
