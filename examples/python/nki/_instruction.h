@@ -88,7 +88,7 @@ enum { SOURCES_MOST = 16, ARGS_BYTES = 2048 };
     X(sequence_bounds, V(dst) V(segment_ids))                                                                          \
     X(topk, V(val_dst) V(idx_dst) V(src) L(n))                                                                         \
     X(dma_copy, V(dst) V(src) V(src_index) V(dst_index) I(oob_mode) I(dge_mode) I(priority) B(accumulate))             \
-    X(dma_transpose, V(dst) V(src) V(index) I(oob_mode) I(dge_mode))                                                   \
+    X(dma_transpose, V(dst) V(src) V(index) I(oob_mode) I(dge_mode) M(axes))                                           \
     X(dma_compute, V(dst) X_SOURCES X_SCALES I(reduce_op) V(index) B(scatter) I(oob_mode))
 
 #define V(f) { VIEW, offsetof(ARGS, f), 0, #f, 0 },

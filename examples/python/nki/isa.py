@@ -3,7 +3,7 @@ trn_core.h on the core that dst lies on; shapes, limits, roundings and costs are
 
 SPDX-License-Identifier: MIT
 """
-from . import _core
+from . import _core, dtypes as _dtypes
 from .constants import (dge_mode, dma_engine, engine, matmul_perf_mode, nc_version, oob_mode, reduce_cmd)
 from .index import Register, Rows, Scattered, scalar as _scalar
 from .operators import act as _act, alu as _alu, named as _named
@@ -14,6 +14,7 @@ gpsimd_engine, dma_engines, unknown_engine = engine.gpsimd, engine.dma, engine.u
 VirtualRegister = Register
 
 _I = _core.instruction
+_FLOAT32 = _dtypes.of("float32")
 
 
 # ---- which machine ----
@@ -219,12 +220,29 @@ def rand_get_state(dst, engine=engine.gpsimd, name=None):
 def activation(dst, op, data, bias=None, scale=1.0, reduce_op=None, reduce_res=None, reduce_cmd=reduce_cmd.idle,
                name=None):
     """dst = op(scale data + bias); reduce_res [P, 1]: its sum."""
-    _I["activation"](dst.core, dst, data, _act(op), scale, bias, None, reduce_res, reduce_cmd)
+    _sums(reduce_op)
+    _I["activation"](dst.core, dst, data, _act(op), _scale_of(scale, data), bias, None, reduce_res, reduce_cmd)
 
 
 def activation_reduce(dst, op, data, reduce_op, reduce_res, bias=None, scale=1.0, name=None):
     """The same, whose sums begin anew."""
-    _I["activation"](dst.core, dst, data, _act(op), scale, bias, None, reduce_res, reduce_cmd.reset_reduce)
+    _sums(reduce_op)
+    _I["activation"](dst.core, dst, data, _act(op), _scale_of(scale, data), bias, None, reduce_res,
+                     reduce_cmd.reset_reduce)
+
+
+def _sums(reduce_op):
+    if reduce_op is not None and _alu(reduce_op) != _alu("add"):
+        raise _core.Error(f"activation adds up; {_named(reduce_op).name} is activate2's, of Trainium3")
+
+
+def _scale_of(scale, data):
+    """Scale 0, which the C library takes for none, as a column."""
+    if isinstance(scale, NkiTensor) or scale != 0:
+        return scale
+    column = data.core.tile("zero", 0, 1, (data.shape[0], 1), _FLOAT32, 0, -1, False)
+    memset(column, 0.0)
+    return column
 
 
 def activate2(dst, op, data, imm0, imm1, op0, op1, relu_param=0.0, reverse0=False, reverse1=False, reduce_op=None,
@@ -292,8 +310,10 @@ def dma_copy(dst, src, priority=None, oob_mode=oob_mode.error, dge_mode=dge_mode
 
 
 def dma_transpose(dst, src, axes=None, priority=None, dge_mode=dge_mode.unknown, oob_mode=oob_mode.error, name=None):
-    """dst = src with its axes turned round."""
-    _I["dma_transpose"](dst.core, dst, src, None, oob_mode, dge_mode)
+    """dst = src with its axes turned round: (1, 0), (2, 1, 0), (3, 1, 2, 0)."""
+    if axes is not None and len(axes) != src.ndim:
+        raise _core.Error(f"dma_transpose: {len(axes)} axes are given, src has {src.ndim}")
+    _I["dma_transpose"](dst.core, dst, src, None, oob_mode, dge_mode, axes)
 
 
 def dma_compute(dst, srcs, reduce_op, scales=None, unique_indices=True, oob_mode=oob_mode.error, name=None):
