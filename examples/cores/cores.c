@@ -191,7 +191,12 @@ uint64_t cores_digest_of(const uint64_t *digest, int count)
 
 bool cores_speaks(const cores_run *run) { return run->cores.first == 0; }
 
-/* Each process has consecutive chips, as many as the others or one more. */
+/* The first chip of a process: trn_cores_begin shares them out so. */
+static int64_t first_chip(int64_t chips, int process, int processes)
+{
+    return (chips * process + processes - 1) / processes;
+}
+
 void cores_share(const cores_run *run, uint64_t *number)
 {
     const trn_cores_exchange *x = run->args.exchange;
@@ -202,7 +207,8 @@ void cores_share(const cores_run *run, uint64_t *number)
     int64_t *counts = (int64_t *)app_memory((size_t)x->processes, sizeof *counts);
     uint64_t *all = (uint64_t *)app_memory((size_t)c->ranks, sizeof *all);
     for (int p = 0; p < x->processes; p++)
-        counts[p] = (chips / x->processes + (p < chips % x->processes)) * c->cores_per_chip * (int64_t)sizeof *all;
+        counts[p] = (first_chip(chips, p + 1, x->processes) - first_chip(chips, p, x->processes)) * c->cores_per_chip *
+                    (int64_t)sizeof *all;
     if (x->gather(x->user, number + c->first, (int64_t)c->here * (int64_t)sizeof *all, all, counts, &error))
         exit(app_complain(APP_USAGE, "%s", error.text));
     memcpy(number, all, (size_t)c->ranks * sizeof *all);

@@ -23,7 +23,7 @@ same() {
         cmp -s out one || fail "$name $*: $threads threads print something else: $(cat out)"
     done
     [ -x "$program"_mpi ] && command -v mpirun >/dev/null || return 0
-    for processes in 1 2 4; do
+    for processes in ${counts:-1 2 4}; do
         OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 mpirun --oversubscribe --mca mpi_yield_when_idle 1 \
             --mca btl_vader_single_copy_mechanism none -n $processes "$program"_mpi "$@" --threads 1 >out 2>err ||
             fail "$name $*, $processes processes: exit $?: $(cat err)"
@@ -70,6 +70,7 @@ refuses "64 ranks of 2048 tokens of width 256 are more than 2^24 numbers, which 
 
 use block
 same --ranks 4
+counts=5 same --ranks 7 --tokens 8 --width 16 --no-check # 7 chips for 5 processes: 2, 1, 2, 1, 1
 says "what all ranks have to have alike is alike"
 works --tokens 32 --width 64
 says "projections 4 of 4 have the bits of trn_sharded_matmul"
