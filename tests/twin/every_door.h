@@ -18,6 +18,7 @@ typedef struct door_room {
     trn_gpsimd_state gpsimd;
     trn_error error;
     trn_isa isa;
+    trn_trace_event event[64];
 } door_room;
 
 static float door_in[2][DOOR_ALL]; /* any bits but of infinities and NaNs, ones in columns for transposes */
@@ -429,8 +430,7 @@ static trn_status door_cores_kernel(trn_cores_rank *self, void *user)
 
 DOOR(cores)
 {
-    static trn_trace_event event[64];
-    trn_trace trace = { .event = event, .capacity = 64 };
+    trn_trace trace = { .event = r->event, .capacity = 64 };
     trn_cores cores;
     const trn_cores_args args = { .core = { .generation = TRN_TRAINIUM2 }, .ranks = 4, .lnc = 2, .threads = 1,
                                   .trace = &trace, .error = &r->error };
