@@ -69,13 +69,13 @@ class Step:
         shape = tuple(dst.shape)
         self.finish(dst, value.reshape(shape), error.map(lambda e: e.reshape(len(e), *shape)), kept=[src])
 
-    def finish(self, dst, value, error, kept=None):
+    def finish(self, dst, value, error, kept=None, own=0):
         """dst is about `value`, with this error, and was rounded to its format; not if each operand of `kept` fits it.
-        What the instruction returned beyond that is its own error."""
+        What the instruction returned beyond that, and beyond what it may be off by its own roundings, counts, too."""
         to, got = str(dst.dtype), numbers(dst)
         value = np.broadcast_to(value, got.shape)
         whole = error.map(lambda e: np.array(np.broadcast_to(e, (self.sources, *got.shape))))
-        allowed = np.where(np.isfinite(value), spacing("float32", value) / 2, 0)
+        allowed = np.where(np.isfinite(value), spacing("float32", value) / 2, 0) + own
         if to != "float32" and not (kept and all(holds(to, str(k.dtype)) for k in kept if isinstance(k, NkiTensor))):
             rounding(whole, self.source, to, value, self.follow.random)
             allowed = allowed + np.where(np.isfinite(value), spacing(to, value), 0)

@@ -263,7 +263,8 @@ def _extreme(name, values, error):
 
 
 def _finish_reduced(step, dst, value, error):
-    step.finish(dst, value.reshape(dst.shape), error.map(lambda e: e.reshape(len(e), *dst.shape)))
+    own = np.broadcast_to(error.local, error.worst.shape[1:]).reshape(dst.shape)
+    step.finish(dst, value.reshape(dst.shape), error.map(lambda e: e.reshape(len(e), *dst.shape)), own=own)
 
 
 @rule("tensor_reduce")

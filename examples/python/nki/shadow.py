@@ -39,12 +39,13 @@ def holds(name, other):
 
 
 class Error:
-    """Of a view: worst and variance [sources, ...shape]; both may be written through."""
+    """Of a view: worst and variance [sources, ...shape]; both may be written through. local: how much of worst the
+    instruction itself has added since the error was made, [...shape] or 0."""
 
-    __slots__ = ("worst", "variance")
+    __slots__ = ("worst", "variance", "local")
 
     def __init__(self, worst, variance):
-        self.worst, self.variance = worst, variance
+        self.worst, self.variance, self.local = worst, variance, 0
 
     @classmethod
     def none(cls, sources, shape):
@@ -68,6 +69,7 @@ class Error:
     def add_local(self, source, worst, variance):
         self.worst[source] += worst
         self.variance[source] += variance
+        self.local = self.local + worst
         return self
 
 

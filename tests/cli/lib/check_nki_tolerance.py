@@ -124,6 +124,17 @@ def moved_exact(x):
     return 3 * t + 0.1
 
 
+def functions(x):
+    """Tables of the Scalar engine, whose own errors are larger than a rounding."""
+    t, y = loaded(x), tile((P, F))
+    nisa.activation(dst=y, op=nl.exp, data=t, scale=0.5)
+    return stored(y)
+
+
+def functions_exact(x):
+    return np.exp(0.5 * x)
+
+
 def normal(rng, *shape, scale=1.0):
     return (rng.standard_normal(shape) * scale).astype(np.float32)
 
@@ -133,6 +144,7 @@ KERNELS = {
     "layer_norm": (layer_norm, layer_norm_exact, lambda rng: (normal(rng, P, F, scale=3) + 1,)),
     "mlp": (mlp, mlp_exact, lambda rng: (normal(rng, K, P), normal(rng, K, 128, scale=0.1), normal(rng, 128, F))),
     "scan": (scan, scan_exact, lambda rng: (normal(rng, P, F), rng.uniform(0.5, 1, (P, F)).astype(np.float32))),
+    "functions": (functions, functions_exact, lambda rng: (normal(rng, P, F, scale=4),)),
     "moved": (moved, moved_exact, lambda rng: (normal(rng, P, F),)),
 }
 
@@ -186,6 +198,19 @@ class Tolerance(unittest.TestCase):
         self.assertEqual(whole.value.tobytes(), apart.value.tobytes())
         np.testing.assert_allclose(apart.sigma, whole.sigma, rtol=0.05)
         np.testing.assert_allclose(apart.worst, whole.worst, rtol=0.05)
+
+    def test_a_sum_rounds_after_each_addition(self):
+        @nki.jit
+        def total(x):
+            s = tile((P, 1))
+            nisa.tensor_reduce(dst=s, op=nl.add, data=loaded(x), axis=1)
+            return stored(s)
+        x = normal(np.random.default_rng(11), P, F)
+        partial = np.cumsum(x.astype(np.float64), axis=1)[:, 1:]
+        halves = np.spacing(abs(partial).astype(np.float32)).astype(np.float64) / 2
+        bound = nki.tolerance(total)(x)
+        np.testing.assert_allclose(bound.worst[:, 0], halves.sum(1), rtol=0.02)
+        np.testing.assert_allclose(bound.sigma[:, 0], np.sqrt((halves**2 / 3).sum(1)), rtol=0.02)
 
     def test_stochastic_rounding_doubles_the_bound_of_a_cast(self):
         @nki.jit
