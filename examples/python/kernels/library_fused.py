@@ -3,7 +3,7 @@ import numpy as np
 
 import library_reference as ref
 from case import Call
-from library_models import DENSE, experts_of, moe_cte
+from library_models import DENSE, blocks_by_expert, experts_of, moe_cte
 from library_types import decoded
 
 # ---- attention block of token generation ----------------------------------------------------------------------------
@@ -61,14 +61,9 @@ def attention_block(X, rmsnorm_X_eps, rmsnorm_X_gamma, W_qkv, cos, sin, K_cache,
 def blocks_of(rng, t, experts, block):
     """One expert for each token; blocks of tokens of one expert, padded by token t; whose each block is; affinities."""
     index, affinities = experts_of(rng, t, experts, 1)
-    tokens, owner = [], []
-    for e in range(experts):
-        own = np.flatnonzero(index[:, 0] == e)
-        own = np.concatenate((own, np.full(-len(own) % block, t)))
-        tokens.append(own)
-        owner += [e] * (len(own) // block)
+    tokens, owner = blocks_by_expert(index, t, experts, block)
     affinities = affinities * rng.uniform(0.3, 1, (t, 1))
-    return np.concatenate(tokens), np.array(owner), np.concatenate((affinities, np.zeros((1, experts))))
+    return tokens, owner, np.concatenate((affinities, np.zeros((1, experts))))
 
 
 def shard_on_h_inputs(typed, part, t=128, h=512, i=256, experts=2, block=128):

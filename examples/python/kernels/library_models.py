@@ -188,25 +188,31 @@ def moe_block(inp, gamma, router_weights, expert_gate_up_weights, expert_down_we
 
 # ---- mixture of experts, context encoding ----------------------------------------------------------------------------
 
+def blocks_by_expert(index, t, experts, block):
+    """Tokens in blocks of one expert each, padded by token t; and whose each block is."""
+    tokens, owner = [], []
+    for e in range(experts):
+        own = np.flatnonzero(index[:, 0] == e)
+        own = np.concatenate((own, np.full(-len(own) % block, t)))
+        tokens.append(own)
+        owner += [e] * (len(own) // block)
+    return np.concatenate(tokens), np.array(owner)
+
+
 def moe_cte_inputs(typed, part, implementation, t=256, h=512, i=256, experts=2, block=256):
     """Blocks of tokens, each of one expert; a block's missing tokens are token t, a row of zeros."""
     def inputs(rng):
         m = part("core.moe.moe_cte.moe_cte")
         index, affinities = experts_of(rng, t, experts, 1)
-        tokens, owner = [], []
-        for e in range(experts):
-            own = np.flatnonzero(index[:, 0] == e)
-            own = np.concatenate((own, np.full(-len(own) % block, t)))
-            tokens.append(own)
-            owner += [e] * (len(own) // block)
+        tokens, owner = blocks_by_expert(index, t, experts, block)
         hidden = np.concatenate((rng.standard_normal((t, h)), np.zeros((1, h))))
         share = np.concatenate((affinities, np.zeros((1, experts))))
         return Call((), dict(
             hidden_states=typed(hidden, "bfloat16"), expert_affinities_masked=typed(share.reshape(-1, 1), "bfloat16"),
             gate_up_proj_weight=typed(rng.standard_normal((experts, h, 2, i)) * h ** -0.5, "bfloat16"),
             down_proj_weight=typed(rng.standard_normal((experts, i, h)) * i ** -0.5, "bfloat16"),
-            token_position_to_id=typed(np.concatenate(tokens), "int32"),
-            block_to_expert=typed(np.array(owner).reshape(-1, 1), "int32"), block_size=block,
+            token_position_to_id=typed(tokens, "int32"),
+            block_to_expert=typed(owner.reshape(-1, 1), "int32"), block_size=block,
             spec=m.MoECTESpec(implementation=getattr(m.MoECTEImplementation, implementation))))
     return inputs
 

@@ -96,10 +96,18 @@ static PyObject *core_tiles(core_object *self, PyObject *unused)
     return set;
 }
 
+/* What has been asked for and waits is done. */
+static PyObject *core_settle(core_object *self, PyObject *unused)
+{
+    (void)unused;
+    if (self->pending && settle(self)) return NULL;
+    Py_RETURN_NONE;
+}
+
 /* written(tensor): the caller has filled it himself. */
 static PyObject *core_written(core_object *self, PyObject *view)
 {
-    if (Py_TYPE(view) != &tensor_type && !PyType_IsSubtype(Py_TYPE(view), &tensor_type)) return refuse("not a tensor");
+    if (!is_tensor(view)) return refuse("not a tensor");
     trn_core_written(self->core, ((tensor *)view)->t);
     if (failed(self)) return NULL;
     Py_RETURN_NONE;
@@ -118,6 +126,7 @@ static PyMethodDef core_methods[] = {
     { "report", (PyCFunction)core_report, METH_NOARGS, "what it has done, as a dict" },
     { "tiles", (PyCFunction)core_tiles, METH_NOARGS, "the allocations of tiles that there are now" },
     { "trace", (PyCFunction)core_trace, METH_NOARGS, "JSON" },
+    { "settle", (PyCFunction)core_settle, METH_NOARGS, "what waits is done" },
     { "written", (PyCFunction)core_written, METH_O, "the caller has filled a tile" },
     { NULL, NULL, 0, NULL },
 };

@@ -80,11 +80,6 @@ KEEPS = frozenset({"bypass", "maximum", "minimum", "max", "min", "abs_max", "abs
                    "bitwise_and", "bitwise_or", "bitwise_xor", "left_shift", "right_shift", "abs", "relu", "negative",
                    "invert", "copy", "sign"})
 
-# Results that jump: an operand's error near the jump may turn them over whole.
-JUMPS = frozenset({"equal", "not_equal", "greater", "greater_equal", "less", "less_equal", "logical_and", "logical_or",
-                   "logical_xor", "logical_not", "sign", "fmod", "mod", "invert", "left_shift", "right_shift",
-                   "bitwise_and", "bitwise_or", "bitwise_xor"})
-
 ACTIVATION = {
     "copy": lambda x: x, "identity": lambda x: x, "square": np.square, "sigmoid": sigmoid,
     "relu": lambda x: np.maximum(x, 0), "abs": np.abs, "sign": np.sign, "exp": np.exp, "log": np.log,

@@ -47,8 +47,7 @@ Register.__hash__ = object.__hash__
 def scalar(value):
     """An int, of an int, a register or a tile of one element (read at once)."""
     if isinstance(value, _core.View):
-        from .simulator import settle
-        settle(value.core)
+        value.core.settle()
         data = value.tobytes()
         return int.from_bytes(data, "little", signed=str(value.dtype).startswith("int"))
     return int(value)

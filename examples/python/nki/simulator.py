@@ -109,7 +109,7 @@ class _Launch:
             args = [self.argument(core, a, f"argument {n}") for n, a in enumerate(self.args)]
             kwargs = {name: self.argument(core, a, name) for name, a in self.kwargs.items()}
             result = self.function(*args, **kwargs)
-            settle(core)
+            core.settle()
         except _core.Error as trouble:
             raise _core.Error(f"{trouble} ({_where(trouble, self.function)})") from None
         finally:
@@ -175,14 +175,6 @@ class _Launch:
             if now is not was:
                 object.__setattr__(made, field, now)
         return made
-
-
-def settle(core):
-    """What has been asked for and waits is done."""
-    waits = core.pending
-    if waits is not None:
-        core.pending = None
-        waits.materialise()
 
 
 def _is_record(value):

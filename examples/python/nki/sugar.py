@@ -8,7 +8,7 @@ SPDX-License-Identifier: MIT
 from . import _core, dtypes, isa, operators
 from .index import Scattered, Wide
 from .masks import box_of, cut
-from .simulator import current, settle
+from .simulator import current
 from .tensor import HBM, PSUM, SBUF, NkiTensor
 
 try:
@@ -42,7 +42,7 @@ def tile(shape, dtype, space=SBUF, name="result"):
 
 def result(shape, dtype, emit, space=SBUF, adds=None):
     core = current()
-    settle(core)
+    core.settle()
     made = tile(shape, dtype, space)
     core.pending = Pending(made, emit, adds)
     return made

@@ -174,8 +174,8 @@ class NkiTensor(_core.View):
 
     def numpy(self):
         """The numbers, in a new array; formats that NumPy lacks as float32, which holds them exactly."""
-        from . import arrays, simulator
-        simulator.settle(self.core)
+        from . import arrays
+        self.core.settle()
         return arrays.out(self)
 
 

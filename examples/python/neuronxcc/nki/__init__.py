@@ -4,8 +4,6 @@ SPDX-License-Identifier: MIT
 """
 import functools
 import importlib
-import sys
-import types
 
 from nki import Error, Kernel, tensor
 from nki.simulator import jit as _jit

@@ -11,8 +11,6 @@ from nki.isa import (dma_engines, get_nc_version, gpsimd_engine, scalar_engine, 
 from nki.masks import box_of as _box_of, cut as _cut
 from nki.tensor import PSUM as _PSUM, NkiTensor as _Tensor
 
-_sum_of = _sugar.result
-
 
 def _elementwise(name, operands):
     """An instruction of which the result has the shape of its first operand; masks cut all."""
@@ -165,22 +163,10 @@ def affine_select(pred, on_true_tile, on_false_value, mask=None, dtype=None, **_
     """on_true_tile where an affine comparison of indices holds, else on_false_value."""
     import numpy as np
     on_true_tile = _sugar.in_sbuf(on_true_tile)  # GpSimdE does not reach PSUM
-    number, comparison = getattr(pred, "number", None), getattr(pred, "comparison", "not_equal")
-    if number is None:  # NumPy has compared already: 1 and 0
-        number, comparison = None, None
     shape = tuple(on_true_tile.shape)
-    which = np.broadcast_to(np.asarray(pred), shape)
-
-    def emit(dst):
-        if comparison:
-            steps = [int(np.take(number, 1, axis=a).reshape(-1)[0] - number.reshape(-1)[0]) if n > 1 else 0
-                     for a, n in enumerate(number.shape)]
-            _isa.affine_select(dst.reshaped((shape[0], -1)), [[s, n] for s, n in zip(steps[1:], number.shape[1:])],
-                               steps[0], on_true_tile.reshaped((shape[0], -1)), float(on_false_value), comparison,
-                               int(number.reshape(-1)[0]))
-        else:
-            _by_rows(dst, on_true_tile, which, float(on_false_value))
-    return _sugar.result(shape, dtype or on_true_tile.dtype, emit)
+    which = np.broadcast_to(np.asarray(pred), shape)  # NumPy has compared already
+    return _sugar.result(shape, dtype or on_true_tile.dtype,
+                         lambda dst: _by_rows(dst, on_true_tile, which, float(on_false_value)))
 
 
 def _by_rows(dst, tile, which, otherwise):
