@@ -30,8 +30,9 @@
  * .rounding says stochastic. Element i of dst, in row-major order, takes random field i of (seed, stream).
  *
  * All of them: .unlimited is always on; .engine is 0 or TRN_ENGINE_DMA, or for HWDGE the queue that the transfer is
- * given to, TRN_ENGINE_SYNC or TRN_ENGINE_SCALAR. Nothing is written on failure: TRN_ESHAPE, TRN_EFORMAT, TRN_EINVAL,
- * and TRN_EUNSUPPORTED for what the generation lacks. dst may be a source in place; it may not meet one otherwise.
+ * given to, TRN_ENGINE_SYNC or TRN_ENGINE_SCALAR (a core's clock does not tell these apart). Nothing is written on
+ * failure: TRN_ESHAPE, TRN_EFORMAT, TRN_EINVAL, and TRN_EUNSUPPORTED for what the generation lacks. dst may be a source
+ * in place; it may not meet one otherwise.
  *
  * KNOWN FROM: NKI, dma_copy, dma_transpose, dma_compute (documented); the Trainium2 guide (transposes of 2 and 4 bytes)
  *     and the Trainium3 guide (read-add-write of BF16 and F32). Rounding, and that sources are added in their order:

@@ -147,6 +147,10 @@ static void offsets_that_are_refused(void **unused)
     refuse(&a, TRN_EINVAL, "src_offset.dim is 2; src_offset.of has axes 0 to 1");
     a.src_offset.dim = 0;
     refuse(&a, TRN_EINVAL, "src_offset is 4 but axis 0 of src_offset.of has 4");
+    value[0] = 0xfffffffbu;
+    refuse(&a, TRN_EINVAL, "src_offset is 4294967291 but axis 0 of src_offset.of has 4");
+    a.src_offset.value.format = TRN_I32;
+    refuse(&a, TRN_EINVAL, "src_offset is -5 but axis 0 of src_offset.of has 4");
     value[0] = 3;
     refuse(&a, TRN_EINVAL, "src would leave src_offset.of: it begins 3 of axis 0 further on");
     value[0] = 2;
