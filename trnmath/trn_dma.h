@@ -422,6 +422,7 @@ TRNI_FN bool trni_dma_copy_place(trni_frame *f, trn_dma_copy_args *a)
     static const trni_dma_side dst = { "dst", "dst_offset" }, src = { "src", "src_offset" };
     const bool skips = a->oob_mode == TRN_OOB_SKIP;
     bool moves = true;
+    trni_frame_view(f, &a->dst, "dst", TRNI_OUTPUT);
     if (!f->status && a->dst_offset.value.rank)
         f->status = trni_dma_offset_place(&a->dst_offset, &a->dst, dst, skips, &moves, f->how.error);
     if (!f->status && a->src_offset.value.rank)
