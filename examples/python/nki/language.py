@@ -147,11 +147,10 @@ def empty_like(x, dtype=None, buffer=None, name=""):
 
 def shared_constant(constant, dtype=None, **_):
     """A tensor in HBM with these numbers: an array, or the path of a .npy file."""
-    from .arrays import given
+    from .arrays import Given, given
     if isinstance(constant, str):
         constant = _np.load(constant)
-    numbers = constant if dtype is None else _np.asarray(constant, _dtypes.of(dtype).numpy or "float32")
-    array = given(_np.asarray(numbers))
+    array = given(_np.asarray(constant)) if dtype is None else Given(constant, dtype)
     return _current().hbm("constant", array.dtype.format, array.shape, array.dtype, array.array, False)
 
 

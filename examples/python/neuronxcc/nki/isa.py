@@ -84,13 +84,34 @@ def tensor_partition_reduce(op, data, mask=None, dtype=None, **_):
 
 def nc_matmul(stationary=None, moving=None, *more, dst=None, mask=None, is_stationary_onezero=False,
               is_moving_onezero=False, is_transpose=False, **options):
-    """A product in PSUM; psum += nc_matmul(...) accumulates."""
+    """A product in PSUM; psum += nc_matmul(...) accumulates. is_transpose: stationary turned, bit by bit."""
+    options.update(is_stationary_onezero=is_stationary_onezero, is_moving_onezero=is_moving_onezero)
     if dst is not None or more:
         dst, stationary, moving = (dst, stationary, moving) if not more else (stationary, moving, more[0])
-        return _isa.nc_matmul(dst, stationary, moving, **options)
+        return _isa.nc_matmul(dst, stationary, moving, is_transpose=is_transpose, **options)
+    if is_transpose and _isa.get_nc_version() != nc_version.gen2:
+        return _turned(stationary, moving, mask, options)
     if mask is not None:
         return _masked_product(stationary, moving, mask, options)
     return _sugar.product(stationary, moving, **options)
+
+
+def _turned(stationary, moving, mask, options):
+    """Transpose mode, which Trainium1 lacks (a product by the identity stands for it there): PSUM gets the bits in
+    stationary's own format, of 8-bit formats in the lower byte of 16. Whoever puts them into a tile of float32 gets them
+    widened by a tensor_copy: the machine writes no other format in this mode."""
+    stationary, moving = _sugar.in_sbuf(stationary), _sugar.in_sbuf(moving)
+    shape = (_sugar._free(stationary), _sugar._free(moving))
+    box = _box_of(mask, shape)
+
+    def emit(dst):
+        _isa.nc_matmul(_cut(dst, box), stationary if box is None else stationary[:, box[0]],
+                       moving if box is None else moving[:, box[1]], is_transpose=True, accumulate=False, **options)
+    if stationary.dtype.itemsize > 1:
+        return _sugar.result(shape, stationary.dtype, emit, _PSUM)
+    wide = _sugar.tile(shape, "uint16", _PSUM)
+    emit(wide)
+    return wide.view(stationary.dtype)[:, ::2]
 
 
 def _nothing(dst):
