@@ -1,6 +1,6 @@
 """Masks: which elements of a result an instruction computes. A box of its axes shrinks the views. Of any other mask
-the box around it is computed into a tile of its own, and tensor_copy_predicated copies the elements that the mask names;
-DMA moves these elements alone, run by run. All others of the destination stay as they are.
+the box around it is computed into a tile of its own, and tensor_copy_predicated copies what the mask names; DMA moves
+these elements alone, run by run. All others of the destination stay as they are.
 
 SPDX-License-Identifier: MIT
 """
