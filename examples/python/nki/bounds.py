@@ -103,7 +103,7 @@ class Step:
 
 
 def _rows_of_k(data, slots):
-    """An operand [K, free] of a product, or [K, 2, free], [K, free, 4]: all rows of K, slots of a partition together."""
+    """An operand [K, free] of a product, or [K, 2, free], [K, free, 4]: rows of K, those of a partition together."""
     if slots is None:
         return data.reshape(len(data), -1)
     data = np.moveaxis(data, slots, 1)

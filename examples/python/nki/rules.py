@@ -368,7 +368,8 @@ def _turned(x, slots=None):
     """[K, ...] as [K, free], numbers and errors; slots: the axis of the rows of K that a partition holds."""
     from .bounds import _rows_of_k
     value, error = x
-    full = error.map(lambda e: np.stack([_rows_of_k(part, slots) for part in np.broadcast_to(e, (len(e), *value.shape))]))
+    full = error.map(lambda e: np.stack([_rows_of_k(part, slots)
+                                         for part in np.broadcast_to(e, (len(e), *value.shape))]))
     return _rows_of_k(value, slots), full
 
 
