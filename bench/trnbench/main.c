@@ -15,10 +15,7 @@
 const char app_name[] = "trnbench";
 
 /* Every subcommand is a folder beside this file, whose header declares its one entry point. */
-static const struct {
-    const char *name, *summary;
-    int (*run)(int argc, char **argv);
-} commands[] = {
+static const app_branch commands[] = {
     { "matmul",
       "a product through the engine model: checked bit for bit, timed here, and what every system makes of it",
       tb_main_matmul },
@@ -46,11 +43,5 @@ static int help(void)
 
 int app_run(int argc, char **argv)
 {
-    const char *word = argc > 1 ? argv[1] : "";
-    if (strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0) return help();
-    if (strcmp(word, "--version") == 0) return printf("trnbench %s\n", TRN_VERSION), APP_OK;
-    for (int i = 0; i < COMMANDS; i++)
-        if (strcmp(word, commands[i].name) == 0) return commands[i].run(argc - 2, argv + 2);
-    if (!*word) return app_complain(APP_USAGE, "a command is missing; trnbench --help lists them");
-    return app_complain(APP_USAGE, "%s is not a command; trnbench --help lists them", word);
+    return app_run_branch(commands, COMMANDS, argc, argv, help, "a command is missing; trnbench --help lists them");
 }

@@ -11,6 +11,8 @@
  *     table.c    one kind of table, printed as text, CSV, JSON or its own description
  *     main.c     where every program begins, and ends: what it printed has arrived, or it fails
  *     cli.c      options, --help, --version, messages, progress, memory, time
+ *     suggest.c  the name that was meant
+ *     completion.h   scripts by which shells complete command lines
  *     files.h    the files a command reads and writes
  *     page.h     the shell of an HTML page
  *     chart.h    pictures of numbers; chart_draw.h is what they are drawn with
@@ -98,6 +100,22 @@ typedef struct app_command {
     bool (*operand)(void *options, const char *word, char *why); /* NULL: there are none */
 } app_command;
 
+/* A subcommand. run: argv without the program's and its own name; an exit status. */
+typedef struct app_branch {
+    const char *name, *summary;
+    int (*run)(int argc, char **argv);
+} app_branch;
+
+/* Runs the one that argv[1] names; --help is answered by help(), and `missing` is the sentence when there is none. */
+int app_run_branch(const app_branch *branch, int branches, int argc, char **argv, int (*help)(void),
+                   const char *missing);
+/* Keeps the nearer to `word` of `name` and the best so far: at most two letters away, fewer than it has. NULL: none. */
+typedef struct app_nearest {
+    const char *word, *name;
+    int distance;
+} app_nearest;
+void app_near(app_nearest *nearest, const char *name);
+
 /* An option that only stores something: `what` may use `value`. */
 #define APP_TAKE(function, type, field, what)                                                                          \
     static bool function(void *into, const char *value, char *why)                                                     \
@@ -126,6 +144,10 @@ bool app_parse_uint64(const char *text, uint64_t high, uint64_t *value, char *wh
 bool app_parse_real(const char *text, double low, double high, double *value, char *why); /* infinite: no bound */
 /* The number of one of these words; -1 after a sentence that lists them. */
 int app_parse_word(const char *text, const char *const *word, int words, char *why);
+/* For what is looked up by other means: the words that it would take, for completion. They are not copied. */
+void app_offer(const char *const *word, int words);
+void app_offer_systems(void);
+void app_offer_formats(void);
 /* Hands over each item between commas, until one is refused; an item does not outlive its call. */
 bool app_parse_list(const char *list, bool (*take)(void *into, const char *item, char *why), void *into, char *why);
 bool app_parse_isa(const char *name, trn_isa *isa, char *why); /* one that this host has */

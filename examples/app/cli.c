@@ -3,7 +3,7 @@
  */
 #define _POSIX_C_SOURCE 200809L
 
-#include "app.h"
+#include "completion.h"
 
 #include <errno.h>
 #include <math.h>
@@ -54,10 +54,17 @@ bool app_worked(trn_status status, const trn_error *error)
     return status == TRN_OK;
 }
 
+/* A terminal that knows how to go back in a line? */
+static bool steerable(FILE *stream)
+{
+    const char *term = getenv("TERM");
+    return term && strcmp(term, "dumb") != 0 && isatty(fileno(stream));
+}
+
 bool app_colour(FILE *stream)
 {
-    const char *no = getenv("NO_COLOR"), *term = getenv("TERM");
-    return !(no && *no) && term && strcmp(term, "dumb") != 0 && isatty(fileno(stream));
+    const char *no = getenv("NO_COLOR");
+    return !(no && *no) && steerable(stream);
 }
 
 double app_now(void)
@@ -74,7 +81,7 @@ void app_progress(const char *format, ...)
     if (start == 0) start = last = now;
     if (now - last < 1.0) return;
     last = now;
-    const bool terminal = isatty(STDERR_FILENO);
+    const bool terminal = steerable(stderr);
     va_list list;
     fprintf(stderr, terminal ? "\r\033[K%3.0f s  " : "%3.0f s  ", now - start);
     va_start(list, format);
@@ -139,9 +146,26 @@ static const app_option *find_option(const app_command *command, const char *wor
     return NULL;
 }
 
+/* APP_USAGE, after the sentence about a word that begins with a dash. */
+static int unknown_option(const app_command *command, const char *word, size_t length)
+{
+    char name[64];
+    app_nearest near = { name, NULL, 0 };
+    snprintf(name, sizeof name, "%.*s", (int)(length < sizeof name ? length : sizeof name - 1), word);
+    for (int i = 0; i < command->options; i++)
+        if (command->option[i].name) app_near(&near, command->option[i].name);
+    app_near(&near, "--help");
+    app_near(&near, "--version");
+    if (near.name && word[0] == '-')
+        return app_complain(APP_USAGE, "%s is not an option of %s; did you mean %s?", word, command->name, near.name);
+    return app_complain(APP_USAGE, "%s is not an option of %s; %s --help lists them", word, command->name,
+                        command->name);
+}
+
 /* Both "--flag value" and "--flag=value"; what does not begin with a dash, and "-" itself, is an operand. */
 int app_parse_options(const app_command *command, void *options, int argc, char **argv)
 {
+    if (app_completion_takes(command, options)) return -1;
     for (int i = 0; i < argc; i++) {
         const char *word = argv[i], *equals = strchr(word, '=');
         const size_t length = equals ? (size_t)(equals - word) : strlen(word);
@@ -153,9 +177,7 @@ int app_parse_options(const app_command *command, void *options, int argc, char 
             continue;
         }
         const app_option *option = find_option(command, word, length);
-        if (!option)
-            return app_complain(APP_USAGE, "%s is not an option of %s; %s --help lists them", word, command->name,
-                               command->name);
+        if (!option) return unknown_option(command, word, length);
         if (!option->argument && equals) return app_complain(APP_USAGE, "%s takes no value", option->name);
         if (option->argument && !equals && i + 1 == argc)
             return app_complain(APP_USAGE, "%s needs a value: %s", option->name, option->argument);
@@ -163,6 +185,23 @@ int app_parse_options(const app_command *command, void *options, int argc, char 
         if (!option->apply(options, value, why)) return app_complain(APP_USAGE, "%s %s: %s", option->name, value, why);
     }
     return APP_OK;
+}
+
+int app_run_branch(const app_branch *branch, int branches, int argc, char **argv, int (*help)(void),
+                   const char *missing)
+{
+    const char *word = argc > 1 ? argv[1] : "";
+    app_nearest near = { word, NULL, 0 };
+    if (app_completion_branches(branch, branches)) return APP_OK;
+    if (strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0) return help();
+    if (strcmp(word, "--version") == 0) return printf("%s %s\n", app_name, TRN_VERSION), APP_OK;
+    for (int i = 0; i < branches; i++) {
+        if (strcmp(word, branch[i].name) == 0) return branch[i].run(argc - 2, argv + 2);
+        app_near(&near, branch[i].name);
+    }
+    if (!*word) return app_complain(APP_USAGE, "%s", missing);
+    if (near.name) return app_complain(APP_USAGE, "%s is not a command; did you mean %s?", word, near.name);
+    return app_complain(APP_USAGE, "%s is not a command; %s --help lists them", word, app_name);
 }
 
 bool app_parse_int(const char *text, int64_t low, int64_t high, int64_t *value, char *why)
@@ -209,6 +248,7 @@ bool app_parse_real(const char *text, double low, double high, double *value, ch
 int app_parse_word(const char *text, const char *const *word, int words, char *why)
 {
     size_t used = (size_t)snprintf(why, APP_WHY, "expected ");
+    app_offer(word, words);
     for (int i = 0; i < words; i++) {
         const char *before = i == 0 ? "" : i + 1 < words ? ", " : " or ";
         if (strcmp(text, word[i]) == 0) return i;
@@ -244,6 +284,9 @@ bool app_fail(char *why, const char *format, ...)
 bool app_parse_isa(const char *name, trn_isa *isa, char *why)
 {
     const trn_isa found = trn_isa_from_name(name);
+    const char *known[TRN_ISA_COUNT];
+    for (int i = 0; i < TRN_ISA_COUNT; i++) known[i] = trn_isa_text((trn_isa)i);
+    app_offer(known, TRN_ISA_COUNT);
     if (found == TRN_ISA_COUNT)
         return app_refuse(why, "expected portable, avx2, avx512, neon, avx512-bf16, amx, amx-emulated or auto");
     if (found != TRN_ISA_AUTO && !trn_isa_supported(found)) return app_refuse(why, "this host does not have it");

@@ -5,8 +5,11 @@
 
 #include "files.h"
 
+#include "completion.h"
+
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <unistd.h>
 
 #include "io/io.h"
@@ -23,6 +26,8 @@ static void hold_standard_streams(void)
 int main(int argc, char **argv)
 {
     hold_standard_streams();
+    signal(SIGPIPE, SIG_DFL); /* "mxq ... | head": who starts us may ignore it, and nobody wants to read of that */
     io_may_read = app_reads;
-    return app_flush(app_run(argc, argv));
+    const char *shell = app_completion_asked(argc, argv);
+    return app_flush(shell ? app_completion(shell, argv) : app_run(argc, argv));
 }

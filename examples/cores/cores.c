@@ -12,6 +12,7 @@ enum { TRACE_EVENTS = 1 << 20, MOST_CHIPS = 4096 };
 
 bool cores_take_system(cores_options *o, const char *value, char *why)
 {
+    app_offer_systems();
     o->system = trn_system_from_name(value);
     return o->system != TRN_SYSTEM_COUNT || app_refuse(why, "no such system, such as trn2.48xlarge");
 }

@@ -125,6 +125,7 @@ static bool take_budgets(void *options_, const char *value, char *why)
 
 static bool take_dtype(void *o, const char *value, char *why)
 {
+    app_offer_formats();
     return (((options *)o)->dtype = trn_format_from_name(value)) != TRN_FORMAT_UNSET ||
            app_refuse(why, "no such format; one of NKI's, ml_dtypes' or safetensors' names, such as bfloat16");
 }

@@ -4,11 +4,21 @@
     python3 nki_build.py                 both libraries in this folder, beside the sources
     python3 nki_build.py DIRECTORY       a wheel there
 
-It compiles libtrnmath.so, which trnmath.py loads, and nki/_core, NKI's front door. CC and CFLAGS are looked at; without
-OpenMP the compiler's calls run in one thread: same bits. SPDX-License-Identifier: MIT
+It compiles libtrnmath.so, which the module trnmath loads, and nki/_core, NKI's front door. CC and CFLAGS are looked at.
+Kernels choose AVX2 or AVX-512 when they run, so a wheel is for every machine of the architecture, and the same sources
+and compiler give the same bytes. Its tag tells what it needs:
+
+    linux_x86_64             the default, with OpenMP: a call uses all cores, by the libgomp of the machine it runs on
+    manylinux_2_34_x86_64    TRNMATH_OPENMP=off, or pip's --config-settings openmp=off: glibc 2.34, no more, to be
+                             given away; a call runs in one thread (same bits), calls of several threads side by side
+
+(2.34 on Debian 12, by pthread_create: elf_needs.py reads it.) No libgomp is put into a wheel: it would need a glibc of
+the builder's age, and two in one process would have two pools of threads. SPDX-License-Identifier: MIT
 """
 import base64
+import concurrent.futures
 import csv
+import gzip
 import hashlib
 import io
 import os
@@ -24,7 +34,8 @@ import zipfile
 
 HERE = pathlib.Path(__file__).resolve().parent
 NAME = "trnmath"
-FLAGS = ["-std=gnu11", "-O2", "-fPIC", "-shared", "-fvisibility=hidden", "-fno-fast-math", "-ffp-contract=off"]
+FLAGS = ["-std=gnu11", "-O2", "-fPIC", "-shared", "-fvisibility=hidden", "-fno-fast-math", "-ffp-contract=off",
+         "-s"]
 
 
 def include():
@@ -47,11 +58,12 @@ def _compiler():
     return shlex.split(os.environ.get("CC", "cc")) + FLAGS + shlex.split(os.environ.get("CFLAGS", ""))
 
 
-def _cc(source, target, *more):
-    command = _compiler() + [f"-I{include()}", str(source), "-o", str(target), "-lm"] + list(more)
-    for openmp in (["-fopenmp"], []):
+def _cc(source, target, openmp, *more):
+    here = [f"-ffile-prefix-map={place}=." for place in (include(), HERE)]  # the bytes tell nothing of the folder
+    command = _compiler() + here + [f"-I{include()}", str(source), "-o", str(target), "-lm"] + list(more)
+    for flags in ([["-fopenmp"]] if openmp else []) + [[]]:
         try:
-            done = subprocess.run(command + openmp, capture_output=True, text=True, check=False)
+            done = subprocess.run(command + flags, capture_output=True, text=True, check=False)
         except OSError as trouble:
             raise SystemExit(f"the C compiler does not run ({trouble}); CC names another") from None
         if done.returncode == 0:
@@ -63,23 +75,36 @@ def extension():
     return "nki/_core" + sysconfig.get_config_var("EXT_SUFFIX")
 
 
-def build(folder):
+def with_openmp(config_settings=None):
+    asked = (config_settings or {}).get("openmp", os.environ.get("TRNMATH_OPENMP", "on"))
+    if asked not in ("on", "off"):
+        raise SystemExit(f"openmp is '{asked}', expected on or off")
+    return asked == "on"
+
+
+def build(folder, openmp=True):
     """libtrnmath.so and nki/_core in this folder."""
     folder = pathlib.Path(folder)
     (folder / "nki").mkdir(parents=True, exist_ok=True)
     python = sysconfig.get_paths()["include"]
     if not (pathlib.Path(python) / "Python.h").is_file():
         raise SystemExit(f"Python.h is not in {python} (Debian: python3-dev)")
-    _cc(HERE / "trnmath_flat.c", folder / "libtrnmath.so",
-        f"-Wl,-soname,libtrnmath.so.{version().rsplit('.', 1)[0]}")
-    _cc(HERE / "nki" / "_core.c", folder / extension(), f"-I{python}")
+    soname = f"-Wl,-soname,libtrnmath.so.{version().rsplit('.', 1)[0]}"
+    with concurrent.futures.ThreadPoolExecutor(2) as both:
+        for one in (both.submit(_cc, HERE / "trnmath_flat.c", folder / "libtrnmath.so", openmp, soname),
+                    both.submit(_cc, HERE / "nki" / "_core.c", folder / extension(), openmp, f"-I{python}")):
+            one.result()
 
 
 # ---- a wheel ----
 
-def _tag():
-    interpreter = f"cp{sys.version_info[0]}{sys.version_info[1]}"
-    return f"{interpreter}-{interpreter}-{sysconfig.get_platform().replace('-', '_').replace('.', '_')}"
+def _tag(objects):
+    """The interpreter and the platform that these shared objects, or a folder of sources (none), are for."""
+    import elf_needs  # here: a build that cannot begin says why in one sentence, whatever lies beside this file
+    interpreter, own = f"cp{sys.version_info[0]}{sys.version_info[1]}", sysconfig.get_platform()
+    if objects and own.startswith("linux-"):
+        own = elf_needs.tag(objects, own[len("linux-"):])
+    return f"{interpreter}-{interpreter}-{own.replace('-', '_').replace('.', '_')}"
 
 
 def _metadata():
@@ -92,8 +117,8 @@ def _metadata():
 
 
 def _sources():
-    """Python's files of every package here, by their names in the wheel."""
-    found = ["trnmath.py"]
+    """Python's files of every package here, by their names in this folder."""
+    found = ["trnmath.py", "trnmath.pyi"]
     for package in ("nki", "neuronxcc"):
         for path in sorted((HERE / package).rglob("*")):
             if path.suffix in (".py", ".pyi") or path.name == "py.typed":
@@ -101,9 +126,22 @@ def _sources():
     return found
 
 
+# The module is one file here, and in a wheel a package: its types are then found by those who check types.
+INSTALLED = {"trnmath.py": "trnmath/__init__.py", "trnmath.pyi": "trnmath/__init__.pyi"}
+MAIN = "from trnmath import _demonstration\n\n_demonstration()\n"
+
+
+def _licence():
+    for place in (HERE, HERE.parents[1] if len(HERE.parents) > 1 else HERE):
+        if (place / "LICENSE").is_file():
+            return place / "LICENSE"
+    raise SystemExit("LICENSE is neither beside nki_build.py nor two folders above it")
+
+
 class _Wheel:
-    def __init__(self, folder):
-        self.name = f"{NAME}-{version()}-{_tag()}.whl"
+    def __init__(self, folder, objects=()):
+        self.tag = _tag(objects)
+        self.name = f"{NAME}-{version()}-{self.tag}.whl"
         self.info = f"{NAME}-{version()}.dist-info"
         self.rows = []
         self.zip = zipfile.ZipFile(pathlib.Path(folder) / self.name, "w", zipfile.ZIP_DEFLATED)
@@ -119,8 +157,9 @@ class _Wheel:
 
     def close(self):
         self.add(f"{self.info}/METADATA", _metadata())
+        self.add(f"{self.info}/LICENSE", _licence().read_bytes())
         self.add(f"{self.info}/WHEEL",
-                 f"Wheel-Version: 1.0\nGenerator: nki_build\nRoot-Is-Purelib: false\nTag: {_tag()}\n")
+                 f"Wheel-Version: 1.0\nGenerator: nki_build\nRoot-Is-Purelib: false\nTag: {self.tag}\n")
         self.add(f"{self.info}/top_level.txt", "nki\nneuronxcc\ntrnmath\n")
         text = io.StringIO()
         csv.writer(text, lineterminator="\n").writerows(self.rows + [(f"{self.info}/RECORD", "", "")])
@@ -130,18 +169,21 @@ class _Wheel:
 
 
 def build_wheel(wheel_directory, config_settings=None, metadata_directory=None):
-    wheel = _Wheel(wheel_directory)
     with tempfile.TemporaryDirectory() as scratch:
-        build(scratch)
-        for name in ("libtrnmath.so", extension()):
-            wheel.add(name, (pathlib.Path(scratch) / name).read_bytes(), 0o755)
+        build(scratch, with_openmp(config_settings))
+        library, core = pathlib.Path(scratch) / "libtrnmath.so", pathlib.Path(scratch) / extension()
+        wheel = _Wheel(wheel_directory, (library, core))
+        wheel.add(f"trnmath/{library.name}", library.read_bytes(), 0o755)
+        wheel.add(extension(), core.read_bytes(), 0o755)
     for name in _sources():
-        wheel.add(name, (HERE / name).read_bytes())
+        wheel.add(INSTALLED.get(name, name), (HERE / name).read_bytes())
+    wheel.add("trnmath/__main__.py", MAIN)
+    wheel.add("trnmath/py.typed", "")
     return wheel.close()
 
 
 def build_editable(wheel_directory, config_settings=None, metadata_directory=None):
-    build(HERE)
+    build(HERE, with_openmp(config_settings))
     wheel = _Wheel(wheel_directory)
     wheel.add(f"{NAME}.pth", f"{HERE}\n")
     return wheel.close()
@@ -150,17 +192,20 @@ def build_editable(wheel_directory, config_settings=None, metadata_directory=Non
 def build_sdist(sdist_directory, config_settings=None):
     """Python's sources, the flat interface and trnmath's headers, in one archive that builds anywhere."""
     base = f"{NAME}-{version()}"
-    files = _sources() + ["nki_build.py", "pyproject.toml", "README.md", "trnmath_flat.c", "trnmath_flat.h"]
-    files += [p.relative_to(HERE).as_posix() for p in sorted((HERE / "nki").glob("*.[ch]"))]
-    headers = include()
-    with tarfile.open(pathlib.Path(sdist_directory) / f"{base}.tar.gz", "w:gz") as archive:
-        for name in files:
-            archive.add(HERE / name, f"{base}/{name}")
-        for path in sorted((headers / "trnmath").rglob("*.h")):
-            archive.add(path, f"{base}/include/{path.relative_to(headers).as_posix()}")
-        entry, data = tarfile.TarInfo(f"{base}/PKG-INFO"), _metadata().encode()
-        entry.size = len(data)
-        archive.addfile(entry, io.BytesIO(data))
+    names = _sources() + ["nki_build.py", "elf_needs.py", "pyproject.toml", "README.md", "trnmath_flat.c",
+                          "trnmath_flat.h"] + [p.relative_to(HERE).as_posix() for p in (HERE / "nki").glob("*.[ch]")]
+    files = {name: HERE / name for name in names}
+    files["LICENSE"] = _licence()
+    for path in (include() / "trnmath").rglob("*.h"):
+        files[f"include/{path.relative_to(include()).as_posix()}"] = path
+    with open(pathlib.Path(sdist_directory) / f"{base}.tar.gz", "wb") as file, \
+            gzip.GzipFile("", "wb", mtime=0, fileobj=file) as packed, \
+            tarfile.open(fileobj=packed, mode="w", format=tarfile.PAX_FORMAT) as archive:
+        texts = {"PKG-INFO": _metadata().encode(), **{name: path.read_bytes() for name, path in files.items()}}
+        for name, data in sorted(texts.items()):
+            entry = tarfile.TarInfo(f"{base}/{name}")  # no owner, time or mode of the machine it was made on
+            entry.size, entry.mtime = len(data), 315532800
+            archive.addfile(entry, io.BytesIO(data))
     return f"{base}.tar.gz"
 
 

@@ -11,6 +11,8 @@ An array argument is a NumPy array whose dtype says its format (float32, float16
 a pair (array of unsigned integers, "format") for codes of formats that NumPy lacks: "bfloat16", "float8_e4m3",
 "float8_e5m2", "float4_e2m1fn", ... Functions work on the arrays' memory, with their strides. What would need a copy, or
 has no format, is refused with one sentence (trnmath.Error). Results go to new arrays, or to `out`, which is returned.
+Where `to` is a dtype (ml_dtypes.bfloat16, numpy.float16), results have it; where it is a name that NumPy lacks, they
+are codes: uint8, uint16. Other threads of Python go on during a call. Shapes are written [rows, columns].
 
 Common options: rounding ("nearest_even", "stochastic", "toward_zero", "toward_positive", "toward_negative", "to_odd"),
 seed and stream of stochastic rounding (the same ones give the same bits), sr_bits, saturate (overflow stops at the
@@ -24,6 +26,7 @@ SPDX-License-Identifier: MIT
 """
 import ctypes as C
 import os
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -106,6 +109,12 @@ def _format(name):
 def _empty(shape, to):
     """A new array for numbers of this format, and the pair that goes into calls."""
     name, bits = _lib.trnmath_format_name(_format(to)).decode(), 8 * _lib.trnmath_format_bytes(_format(to))
+    try:
+        own = None if isinstance(to, str) else np.dtype(to)
+    except TypeError:  # somebody else's object that has a format's name
+        own = None
+    if own is not None and own.name == name:
+        return np.empty(shape, own), name
     return np.empty(shape, name if name in _NATIVE else "float32" if name == "tfloat32" else f"uint{bits}"), name
 
 
@@ -156,7 +165,7 @@ def _result(out, to, shape, default=None):
             raise Error("to: which format? (or give out)")
         pair = _empty(shape, to or default)
         return pair, pair[0]
-    pair = (out, to) if to and not isinstance(out, tuple) else out
+    pair = (out, to) if to is not None and not isinstance(out, tuple) else out
     return pair, out[0] if isinstance(out, tuple) else out
 
 
@@ -181,7 +190,8 @@ def _at(view):
 # ---- one core ----
 
 def convert(x, to=None, out=None, **options):
-    """The numbers of x in another format, each rounded once. Options: rounding, saturate, seed, stream, sr_bits."""
+    """The numbers of x, of any shape, in another format, each rounded once; a result of the same shape. Options:
+    rounding, saturate, seed, stream, sr_bits."""
     pair, result = _result(out, to, _shape(x))
     _call("convert", _at(_view("out", pair, True)), _at(_view("x", x)), _options(**options))
     return result
@@ -215,7 +225,8 @@ def tolerance(a, b, out=None, to=None, a_scale=None, b_scale=None, **options):
 
 
 def activation(x, function, out=None, to=None, scale=1.0, bias=0.0, **options):
-    """function(scale x + bias) by the Scalar engine's tables, for instance "exp", "gelu_apprx_tanh", "reciprocal"."""
+    """function(scale x + bias) by the Scalar engine's tables, for instance "exp", "gelu_apprx_tanh", "reciprocal". The
+    shape of x; float32 unless `to` or `out` says otherwise."""
     pair, result = _result(out, to, _shape(x), "float32")
     _call("activation", _at(_view("out", pair, True)), _at(_view("x", x)), _text(function), C.c_float(scale),
           C.c_float(bias), _options(**options))
@@ -223,18 +234,21 @@ def activation(x, function, out=None, to=None, scale=1.0, bias=0.0, **options):
 
 
 def mx_quantize(x, to="float8_e4m3fn", axis=-1, rule="neuron", out=None, out_scale=None, **options):
-    """Blocks of 32 along `axis` with a power of two each: (codes, scales). rule: "neuron", "ocp_floor", "round_up"."""
+    """Blocks of 32 along `axis` with a power of two each: (codes, scales), of x [M, K] along the last axis: codes
+    [M, K], scales uint8 [M, K/32] (ml_dtypes' where `to` is). rule: "neuron", "ocp_floor", "round_up"."""
     axis, shape = _axis(axis, _shape(x))
     scale_shape = tuple(n // 32 if i == len(shape) + axis else n for i, n in enumerate(shape))
     pair, codes = _result(out, to, shape)
-    scale_pair, scales = _result(out_scale, "float8_e8m0fnu", scale_shape)
+    module = None if codes.dtype.kind == "u" else sys.modules.get("ml_dtypes")  # whose dtype `to` was, so it is there
+    scale_pair, scales = _result(out_scale, getattr(module, "float8_e8m0fnu", "float8_e8m0fnu"), scale_shape)
     _call("mx_quantize", _at(_view("out", pair, True)), _at(_view("out_scale", scale_pair, True)), _at(_view("x", x)),
           _text(rule), _I64(axis), _options(**options))
     return codes, scales
 
 
 def mx_dequantize(codes, scales, to=None, axis=-1, out=None):
-    """The numbers of such blocks. codes: a pair (array, "format"); scales: uint8."""
+    """The numbers of such blocks: codes [M, K], ml_dtypes' or a pair (array, "format"), and scales [M, K/32], uint8,
+    give float32 [M, K]."""
     axis, shape = _axis(axis, _shape(codes))
     pair, result = _result(out, to, shape, "float32")
     scale_pair = scales if isinstance(scales, tuple) else (scales, "float8_e8m0fnu")

@@ -55,6 +55,7 @@ SP_WHATIF_TAKE(sp_options)
 
 static bool take_system(void *into, const char *value, char *why)
 {
+    app_offer_systems();
     const trn_system system = trn_system_from_name(value);
     if (system == TRN_SYSTEM_COUNT) return app_refuse(why, "no such system; --help lists them");
     ((sp_options *)into)->system = system;

@@ -55,6 +55,8 @@ static bool take_rate(void *into, const char *value, char *why)
 
 static bool take_products(void *into, const char *value, char *why)
 {
+    static const char *const known[] = { "bfloat16", "float32" };
+    app_offer(known, 2);
     const trn_format format = ((sr_settings *)into)->products = trn_format_from_name(value);
     return format == TRN_BF16 || format == TRN_F32 || app_refuse(why, "expected bfloat16 or float32");
 }
@@ -223,10 +225,12 @@ static int run_logistic(int argc, char **argv) { return train(&sr_logistic, argc
 static int run_mlp(int argc, char **argv) { return train(&sr_mlp, argc, argv); }
 static int run_char(int argc, char **argv) { return train(&sr_char, argc, argv); }
 
-static const struct {
-    const char *name;
-    int (*run)(int argc, char **argv);
-} commands[] = { { "sums", sr_main_sums }, { "logistic", run_logistic }, { "mlp", run_mlp }, { "char", run_char } };
+static const app_branch commands[] = {
+    { "sums", "1024 + 0.5 + 0.5 ..., and the harmonic series, in seven formats: where they stop", sr_main_sums },
+    { "logistic", "logistic regression", run_logistic },
+    { "mlp", "a small MLP on spirals", run_mlp },
+    { "char", "a character-level transformer of a million weights, on a word list", run_char },
+};
 
 static const char help_text[] =
     "usage: srlab COMMAND [options]\n"
@@ -248,13 +252,10 @@ static const char help_text[] =
     "Data goes to standard output, everything else to standard error.\n"
     "Exit status: 0 ok, 1 a check failed, 2 bad usage or input.";
 
+static int help(void) { return puts(help_text), APP_OK; }
+
 int app_run(int argc, char **argv)
 {
-    const char *word = argc > 1 ? argv[1] : "";
-    for (size_t i = 0; i < sizeof commands / sizeof commands[0]; i++)
-        if (strcmp(commands[i].name, word) == 0) return commands[i].run(argc - 2, argv + 2);
-    if (strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0) return puts(help_text), APP_OK;
-    if (strcmp(word, "--version") == 0) return printf("%s %s\n", app_name, TRN_VERSION), APP_OK;
-    if (!*word) return app_complain(APP_USAGE, "which command? sums, logistic, mlp or char; srlab --help tells more");
-    return app_complain(APP_USAGE, "%s is not a command; srlab --help lists them", word);
+    return app_run_branch(commands, sizeof commands / sizeof commands[0], argc, argv, help,
+                          "which command? sums, logistic, mlp or char; srlab --help tells more");
 }

@@ -49,6 +49,7 @@ static bool take_unit(void *into, const char *value, char *why)
 
 static bool read_format(const char *value, trn_format *format, char *why)
 {
+    app_offer_formats();
     *format = trn_format_from_name(value);
     return *format != TRN_FORMAT_UNSET || app_refuse(why, "it is not a number format");
 }
@@ -81,6 +82,7 @@ static bool take_function(void *o, const char *value, char *why)
 
 static bool take_system(void *o, const char *value, char *why)
 {
+    app_offer_systems();
     if (trn_system_from_name(value) == TRN_SYSTEM_COUNT) return app_refuse(why, "no such system");
     ((ud_options *)o)->system = value;
     return true;

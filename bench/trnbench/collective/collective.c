@@ -14,6 +14,7 @@ enum { SHOWN = 14, CHECKED = 2 }; /* columns for people, and two more with --che
 static bool take_system(void *options, const char *value, char *why)
 {
     tb_cc_options *o = options;
+    app_offer_systems();
     const trn_system system = trn_system_from_name(value);
     const bool all = strcmp(value, "all") == 0;
     if (system == TRN_SYSTEM_COUNT && !all)

@@ -84,6 +84,7 @@ static bool take_format(void *options_, const char *value, char *why)
 static bool take_system(void *options_, const char *value, char *why)
 {
     options *o = options_;
+    app_offer_systems();
     const trn_system system = trn_system_from_name(value);
     if (system == TRN_SYSTEM_COUNT) return app_refuse(why, "no such system; trnbench spec lists them");
     o->job.system[system] = o->any_system = true;

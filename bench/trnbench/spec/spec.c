@@ -200,6 +200,7 @@ static void print_alternatives(const bool *wanted)
 static bool take_system(void *options_, const char *value, char *why)
 {
     options *o = options_;
+    app_offer_systems();
     const trn_system system = trn_system_from_name(value);
     if (system == TRN_SYSTEM_COUNT) return snprintf(why, APP_WHY, "no such system; trnbench spec lists them"), false;
     o->wanted[system] = o->any = true;

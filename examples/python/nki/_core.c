@@ -240,7 +240,10 @@ static PyObject *converted(PyObject *args, bool encode)
         const trn_convert_args a = { .dst = trn_tensor_1d(target, PyByteArray_AS_STRING(made), n),
                                      .src = trn_tensor_1d(source, from.buf, n),
                                      .error = &error };
-        if (n && trn_convert(&a)) {
+        trn_status status = TRN_OK;
+        Py_BEGIN_ALLOW_THREADS if (n) status = trn_convert(&a);
+        Py_END_ALLOW_THREADS if (status)
+        {
             Py_CLEAR(made);
             refuse("%s", error.text);
         }
