@@ -6,6 +6,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "colours.h"
 #include "page.h"
 
 /* ---- colours ---- */
@@ -18,6 +19,7 @@ static const struct {
     { "text", "fill", "soft" },   { ".name", "fill", "ink" },    { ".title", "fill", "ink" },
     { ".tick", "fill", "faint" }, { ".grid", "stroke", "line" }, { ".axis", "stroke", "faint" },
     { ".paper", "fill", "card" }, { ".track", "fill", "track" }, { ".dot", "stroke", "card" },
+    { ".none", "stroke", "faint" },
     { ".k0", "fill", "f0" },      { ".k1", "fill", "f1" },       { ".k2", "fill", "f2" },
     { ".k3", "fill", "f3" },      { ".k4", "fill", "f4" },       { ".k5", "fill", "f5" },
     { ".s0", "stroke", "f0" },    { ".s1", "stroke", "f1" },     { ".s2", "stroke", "f2" },
@@ -25,7 +27,7 @@ static const struct {
 };
 
 static const char shapes[] =
-    "svg.chart text{font-size:12px}svg.chart .title{font-size:15px;font-weight:600}svg.chart .tick{font-size:11px}"
+    "svg.chart text{font-size:12px}svg.chart .title{font-size:15px;font-weight:600}"
     "svg.chart .name{font-weight:400}svg.chart .cell{shape-rendering:crispEdges}"
     "svg.chart .axis,svg.chart .grid{stroke-width:1;shape-rendering:crispEdges}"
     "svg.chart .line{fill:none;stroke-width:2;stroke-linejoin:round;stroke-linecap:round}"
@@ -43,40 +45,80 @@ static void colour_rules(FILE *out, bool alone, bool dark)
     }
 }
 
-static void styles(FILE *out, bool alone)
+static void own_style(FILE *out)
 {
     fputs("<style>", out);
-    colour_rules(out, alone, false);
-    if (alone) {
-        fputs("@media(prefers-color-scheme:dark){", out);
-        colour_rules(out, true, true);
-        fputs("}svg.chart text{font-family:system-ui,-apple-system,'Segoe UI',Roboto,'Helvetica Neue','DejaVu Sans',"
-              "Arial,sans-serif;font-variant-numeric:tabular-nums}",
-              out);
-    } else {
-        fprintf(out, "svg.chart{max-width:%dpx}", CHART_WIDTH);
-    }
-    fprintf(out, "%s</style>\n", shapes);
+    colour_rules(out, true, false);
+    fputs("@media(prefers-color-scheme:dark){", out);
+    colour_rules(out, true, true);
+    fprintf(out,
+            "}svg.chart text{font-family:system-ui,-apple-system,'Segoe UI',Roboto,'Helvetica Neue','DejaVu Sans',"
+            "Arial,sans-serif;font-variant-numeric:tabular-nums}%s</style>\n",
+            shapes);
 }
 
 int chart_colour(int colour) { return (colour % CHART_COLOURS + CHART_COLOURS) % CHART_COLOURS; }
 
 /* ---- the sheet ---- */
 
-void chart_open(FILE *out, const char *title, int height, bool alone)
+/* A picture shows from its own width on, and grows a little until the next one fits. */
+static const struct {
+    int width, most, margin;
+} sheets[] = { { CHART_NARROW, 420, 4 }, { CHART_MIDDLE_WIDTH, 620, 10 }, { CHART_WIDTH, 860, 10 }, { CHART_WIDE, 1100, 10 } };
+enum { SHEETS = sizeof sheets / sizeof sheets[0], ALONE_MARGIN = 22 };
+
+void chart_page_style(FILE *out)
 {
-    fprintf(out, "<svg class=\"chart\" xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %d %d\"", CHART_WIDTH,
-            height);
-    if (alone) fprintf(out, " width=\"%d\" height=\"%d\"", CHART_WIDTH, height);
-    fputs(" role=\"img\"><title>", out);
-    app_escape(out, title ? title : "");
-    fputs("</title>\n", out);
-    styles(out, alone);
-    if (alone) fprintf(out, "<rect class=\"paper\" width=\"%d\" height=\"%d\" rx=\"10\"/>\n", CHART_WIDTH, height);
-    if (title) chart_text(out, "title", CHART_MARGIN, 30, CHART_START, (CHART_WIDTH - 2 * CHART_MARGIN) / 1.3, title);
+    colour_rules(out, false, false);
+    fprintf(out, "%s.figure{container-type:inline-size;overflow-x:auto}.figure svg.chart{display:none}", shapes);
+    for (int i = 0; i < SHEETS; i++) {
+        if (i) fprintf(out, "@container (min-width:%dpx){.figure svg.w%d{display:none}", sheets[i].width, i - 1);
+        fprintf(out, ".figure svg.w%d{display:block;min-width:%dpx;max-width:%dpx}%s", i, sheets[i].width - 16,
+                sheets[i].most, i ? "}" : "");
+    }
 }
 
-void chart_close(FILE *out) { fputs("</svg>\n", out); }
+void chart_figure(FILE *out, bool alone, chart_drawing *draw, const void *what)
+{
+    chart_sheet sheet = { .out = out, .width = CHART_WIDTH, .margin = ALONE_MARGIN, .alone = alone };
+    if (!alone) fputs("<div class=\"figure\">\n", out);
+    for (int i = 0; i < SHEETS && !alone; i++) {
+        sheet.width = sheets[i].width, sheet.margin = sheets[i].margin;
+        draw(&sheet, what);
+    }
+    if (alone) draw(&sheet, what);
+    else fputs("</div>\n", out);
+}
+
+static int size_of(const chart_sheet *sheet)
+{
+    for (int i = 0; i < SHEETS; i++)
+        if (sheet->width == sheets[i].width) return i;
+    return 0;
+}
+
+void chart_open(const chart_sheet *sheet, const char *title, const char *about, double height)
+{
+    FILE *out = sheet->out;
+    const int high = (int)ceil(height);
+    fputs("<svg class=\"chart", out);
+    if (!sheet->alone) fprintf(out, " w%d", size_of(sheet));
+    fprintf(out, "\" xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %d %d\"", sheet->width, high);
+    if (sheet->alone) fprintf(out, " width=\"%d\" height=\"%d\"", sheet->width, high);
+    fputs(" role=\"img\"><title>", out);
+    app_escape(out, title ? title : "");
+    fputs("</title><desc>", out);
+    app_escape(out, about);
+    fputs("</desc>\n", out);
+    if (sheet->alone) {
+        own_style(out);
+        fprintf(out, "<rect class=\"paper\" width=\"%d\" height=\"%d\" rx=\"10\"/>\n", sheet->width, high);
+    }
+    if (title)
+        chart_text(out, "title", sheet->margin, 24, CHART_START, (sheet->width - 2 * sheet->margin) / 1.3, title);
+}
+
+void chart_close(const chart_sheet *sheet) { fputs("</svg>\n", sheet->out); }
 
 /* ---- text ---- */
 
@@ -106,14 +148,33 @@ static void cut_text(char *part, size_t size, const char *text, int most)
     strcpy(part + used, *text ? "\xe2\x80\xa6" : "");
 }
 
+/* Text that is cut is whole in a tooltip. */
+static void text_body(FILE *out, double most, const char *text)
+{
+    char part[512];
+    const int room = most > 3 * CHARACTER ? (int)(most / CHARACTER) : 3;
+    cut_text(part, sizeof part, text, room);
+    fputc('>', out);
+    app_escape(out, part);
+    if (characters(text) > room) {
+        fputs("<title>", out);
+        app_escape(out, text);
+        fputs("</title>", out);
+    }
+    fputs("</text>\n", out);
+}
+
 void chart_text(FILE *out, const char *style, double x, double y, chart_anchor anchor, double most, const char *text)
 {
     static const char *const how[] = { "", " text-anchor=\"middle\"", " text-anchor=\"end\"" };
-    char part[512];
-    cut_text(part, sizeof part, text, most > 3 * CHARACTER ? (int)(most / CHARACTER) : 3);
-    fprintf(out, "<text class=\"%s\" x=\"%.1f\" y=\"%.1f\"%s>", style, x, y, how[anchor]);
-    app_escape(out, part);
-    fputs("</text>\n", out);
+    fprintf(out, "<text class=\"%s\" x=\"%.1f\" y=\"%.1f\"%s", style, x, y, how[anchor]);
+    text_body(out, most, text);
+}
+
+void chart_text_up(FILE *out, const char *style, double x, double y, double most, const char *text)
+{
+    fprintf(out, "<text class=\"%s\" text-anchor=\"end\" transform=\"translate(%.1f %.1f)rotate(-90)\"", style, x, y);
+    text_body(out, most, text);
 }
 
 /* ---- an axis: where a value lies on it ---- */

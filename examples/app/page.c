@@ -6,6 +6,9 @@
 #include <stddef.h>
 #include <string.h>
 
+#include "chart_draw.h"
+#include "colours.h"
+
 /* ---- text ---- */
 
 /* What XML cannot hold (control characters, what is no UTF-8) becomes a space or '?'. */
@@ -54,28 +57,7 @@ const char *app_percent(char *text, size_t size, double share)
 
 /* ---- the page ---- */
 
-/* clang-format off: one colour a line */
-static const app_colour_pair colour[] = {
-    { "bg", "#fbfbfa", "#111317" },
-    { "card", "#ffffff", "#181b21" },
-    { "ink", "#1b1d22", "#eceef2" },
-    { "soft", "#5b6270", "#a7aebb" },
-    { "faint", "#8a909c", "#757d8b" },
-    { "line", "#e3e4e8", "#2a2e37" },
-    { "track", "#eceef2", "#262a33" },
-    { "tensor", "#2563c9", "#6ea3ff" },
-    { "hbm", "#d9730d", "#f5a04a" },
-    { "dma", "#a03fb5", "#d68be6" },
-    { "startup", "#7d8796", "#8f98a8" },
-    { "peer", "#a3a9b5", "#6a7282" },
-    { "f0", "#0f8a7e", "#45c8ba" },
-    { "f1", "#c2820a", "#e8b13f" },
-    { "f2", "#2563c9", "#6ea3ff" },
-    { "f3", "#c43d72", "#f27aa6" },
-    { "f4", "#6d5bd0", "#a99bff" },
-    { "f5", "#4b8b1f", "#8fd05a" },
-};
-
+/* clang-format off: one rule a line */
 static const char style[] =
     "*{box-sizing:border-box}"
     "body{margin:0;background:var(--bg);color:var(--ink);font-variant-numeric:tabular-nums;"
@@ -115,30 +97,17 @@ static const char style[] =
     "footer p{font-size:13px}";
 /* clang-format on */
 
-const app_colour_pair *app_colour_named(const char *name)
-{
-    for (size_t i = 0; i < sizeof colour / sizeof colour[0]; i++)
-        if (!strcmp(colour[i].name, name)) return &colour[i];
-    return &colour[0];
-}
-
-static void print_colours(FILE *out, bool dark)
-{
-    for (size_t i = 0; i < sizeof colour / sizeof colour[0]; i++)
-        fprintf(out, "%s--%s:%s", i ? ";" : "", colour[i].name, dark ? colour[i].dark : colour[i].light);
-}
-
 void app_page_open(FILE *out, const char *title)
 {
     fputs("<!doctype html>\n<html lang=en><head><meta charset=utf-8><meta name=viewport "
           "content='width=device-width,initial-scale=1'><title>",
           out);
     app_escape(out, title);
-    fputs("</title><style>:root{color-scheme:light dark;", out);
-    print_colours(out, false);
-    fputs("}@media(prefers-color-scheme:dark){:root{", out);
-    print_colours(out, true);
-    fprintf(out, "}}%s</style></head><body><main>\n", style);
+    fputs("</title><style>", out);
+    app_colours_print(out);
+    fputs(style, out);
+    chart_page_style(out);
+    fputs("</style></head><body><main>\n", out);
 }
 
 void app_page_close(FILE *out) { fputs("</main></body></html>\n", out); }
