@@ -78,7 +78,8 @@ static void draw_frame(const chart_sheet *s, const chart *c, frame *f, double to
     f->x.from = s->margin + wide + 8, f->x.to = s->width - s->margin - 12;
     chart_axis_ticks(&f->x, s->width / 90, false, &x);
     chart_text(out, "", s->margin, top + 10, CHART_START, s->width - 2 * s->margin, chart_text_of(c->y_title));
-    chart_text(out, "", s->width / 2.0, f->height - 10, CHART_MIDDLE, s->width - 2 * s->margin, chart_text_of(c->x_title));
+    chart_text(out, "", s->width / 2.0, f->height - 10, CHART_MIDDLE, s->width - 2 * s->margin,
+               chart_text_of(c->x_title));
     draw_y(out, f, &y);
     draw_x(out, f, &x);
 }

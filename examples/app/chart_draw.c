@@ -16,22 +16,21 @@
 static const struct {
     const char *selector, *property, *colour;
 } rule[] = {
-    { "text", "fill", "soft" },   { ".name", "fill", "ink" },    { ".title", "fill", "ink" },
-    { ".tick", "fill", "faint" }, { ".grid", "stroke", "line" }, { ".axis", "stroke", "faint" },
-    { ".paper", "fill", "card" }, { ".track", "fill", "track" }, { ".dot", "stroke", "card" },
-    { ".none", "stroke", "faint" },
-    { ".k0", "fill", "f0" },      { ".k1", "fill", "f1" },       { ".k2", "fill", "f2" },
-    { ".k3", "fill", "f3" },      { ".k4", "fill", "f4" },       { ".k5", "fill", "f5" },
-    { ".s0", "stroke", "f0" },    { ".s1", "stroke", "f1" },     { ".s2", "stroke", "f2" },
-    { ".s3", "stroke", "f3" },    { ".s4", "stroke", "f4" },     { ".s5", "stroke", "f5" },
+    { "text", "fill", "soft" },     { ".name", "fill", "ink" },    { ".title", "fill", "ink" },
+    { ".tick", "fill", "faint" },   { ".grid", "stroke", "line" }, { ".axis", "stroke", "faint" },
+    { ".paper", "fill", "card" },   { ".track", "fill", "track" }, { ".dot", "stroke", "card" },
+    { ".none", "stroke", "faint" }, { ".k0", "fill", "f0" },       { ".k1", "fill", "f1" },
+    { ".k2", "fill", "f2" },        { ".k3", "fill", "f3" },       { ".k4", "fill", "f4" },
+    { ".k5", "fill", "f5" },        { ".s0", "stroke", "f0" },     { ".s1", "stroke", "f1" },
+    { ".s2", "stroke", "f2" },      { ".s3", "stroke", "f3" },     { ".s4", "stroke", "f4" },
+    { ".s5", "stroke", "f5" },
 };
 
-static const char shapes[] =
-    "svg.chart text{font-size:12px}svg.chart .title{font-size:15px;font-weight:600}"
-    "svg.chart .name{font-weight:400}svg.chart .cell{shape-rendering:crispEdges}"
-    "svg.chart .axis,svg.chart .grid{stroke-width:1;shape-rendering:crispEdges}"
-    "svg.chart .line{fill:none;stroke-width:2;stroke-linejoin:round;stroke-linecap:round}"
-    "svg.chart .dash{stroke-dasharray:6 6}svg.chart .dot{stroke-width:1}";
+static const char shapes[] = "svg.chart text{font-size:12px}svg.chart .title{font-size:15px;font-weight:600}"
+                             "svg.chart .name{font-weight:400}svg.chart .cell{shape-rendering:crispEdges}"
+                             "svg.chart .axis,svg.chart .grid{stroke-width:1;shape-rendering:crispEdges}"
+                             "svg.chart .line{fill:none;stroke-width:2;stroke-linejoin:round;stroke-linecap:round}"
+                             "svg.chart .dash{stroke-dasharray:6 6}svg.chart .dot{stroke-width:1}";
 
 static void colour_rules(FILE *out, bool alone, bool dark)
 {
@@ -64,7 +63,9 @@ int chart_colour(int colour) { return (colour % CHART_COLOURS + CHART_COLOURS) %
 /* A picture shows from its own width on, and grows a little until the next one fits. */
 static const struct {
     int width, most, margin;
-} sheets[] = { { CHART_NARROW, 420, 4 }, { CHART_MIDDLE_WIDTH, 620, 10 }, { CHART_WIDTH, 860, 10 }, { CHART_WIDE, 1100, 10 } };
+} sheets[] = {
+    { CHART_NARROW, 420, 4 }, { CHART_MIDDLE_WIDTH, 620, 10 }, { CHART_WIDTH, 860, 10 }, { CHART_WIDE, 1100, 10 }
+};
 enum { SHEETS = sizeof sheets / sizeof sheets[0], ALONE_MARGIN = 22 };
 
 void chart_page_style(FILE *out)
@@ -86,8 +87,10 @@ void chart_figure(FILE *out, bool alone, chart_drawing *draw, const void *what)
         sheet.width = sheets[i].width, sheet.margin = sheets[i].margin;
         draw(&sheet, what);
     }
-    if (alone) draw(&sheet, what);
-    else fputs("</div>\n", out);
+    if (alone)
+        draw(&sheet, what);
+    else
+        fputs("</div>\n", out);
 }
 
 static int size_of(const chart_sheet *sheet)

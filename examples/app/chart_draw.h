@@ -34,7 +34,7 @@ void chart_text(FILE *out, const char *style, double x, double y, chart_anchor a
 void chart_text_up(FILE *out, const char *style, double x, double y, double most, const char *text); /* reads upwards */
 double chart_text_width(const char *text); /* about, at 12 px */
 static inline const char *chart_text_of(const char *text) { return text ? text : ""; }
-int chart_colour(int colour);              /* any number to 0 ... CHART_COLOURS - 1 */
+int chart_colour(int colour); /* any number to 0 ... CHART_COLOURS - 1 */
 
 /* A range of values along pixels from `from` to `to`. */
 typedef struct chart_axis {

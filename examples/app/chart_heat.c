@@ -9,8 +9,13 @@
 #include "page.h"
 
 enum { HIGH_AT_MOST = 420, CELL_AT_MOST = 36, CELLS = 160, FEW = 400, SHADES = 32 };
-enum { MORE = 2, LESS = 1 };                 /* colours of values above and below 0 */
-enum { KEY_HIGH = 58, TITLE_HIGH = 20, NAME_HIGH = 16, COLUMN_NAME = 120 }; /* pixels: heights, and the longest name that reads up */
+enum { MORE = 2, LESS = 1 }; /* colours of values above and below 0 */
+enum {
+    KEY_HIGH = 58,
+    TITLE_HIGH = 20,
+    NAME_HIGH = 16,
+    COLUMN_NAME = 120
+}; /* pixels: heights, and the longest name that reads up */
 
 /* Rows and columns of the picture, each of which stands for one or more of the matrix. */
 typedef struct heat {
@@ -99,8 +104,10 @@ static double number_of(const chart_side *side, int i) { return side->first + i 
 static void print_place(FILE *out, const chart_side *side, int i)
 {
     if (*chart_text_of(side->title)) app_escape(out, side->title), fputc(' ', out);
-    if (side->name) app_escape(out, chart_text_of(side->name[i]));
-    else fprintf(out, "%.6g", number_of(side, i));
+    if (side->name)
+        app_escape(out, chart_text_of(side->name[i]));
+    else
+        fprintf(out, "%.6g", number_of(side, i));
 }
 
 /* Few cells say what they are to who points at them. */
@@ -155,8 +162,8 @@ static void draw_shades(const heat *h)
 static void draw_cells(const heat *h)
 {
     const chart_map *m = h->map;
-    fprintf(h->sheet->out, "<rect class=\"cell track\" x=\"%.1f\" y=\"%.1f\" width=\"%.2f\" height=\"%.2f\"/>\n", h->left,
-            h->top, h->across * h->cell_wide, h->down * h->cell_high);
+    fprintf(h->sheet->out, "<rect class=\"cell track\" x=\"%.1f\" y=\"%.1f\" width=\"%.2f\" height=\"%.2f\"/>\n",
+            h->left, h->top, h->across * h->cell_wide, h->down * h->cell_high);
     if (m->rows * (int64_t)m->columns > FEW) {
         draw_shades(h);
         return;
@@ -213,7 +220,8 @@ static void draw_column_names(const heat *h)
         if (h->names_up)
             chart_text_up(h->sheet->out, "tick", x + 4, bottom + 6, COLUMN_NAME, chart_text_of(m->column.name[i]));
         else
-            chart_text(h->sheet->out, "tick", x, bottom + 16, CHART_MIDDLE, each + wide, chart_text_of(m->column.name[i]));
+            chart_text(h->sheet->out, "tick", x, bottom + 16, CHART_MIDDLE, each + wide,
+                       chart_text_of(m->column.name[i]));
     }
 }
 
@@ -238,10 +246,14 @@ static void draw_sides(const heat *h)
 {
     const chart_map *m = h->map;
     const chart_sheet *s = h->sheet;
-    if (m->row.name) draw_row_names(h);
-    else draw_numbers(h, true);
-    if (m->column.name) draw_column_names(h);
-    else draw_numbers(h, false);
+    if (m->row.name)
+        draw_row_names(h);
+    else
+        draw_numbers(h, true);
+    if (m->column.name)
+        draw_column_names(h);
+    else
+        draw_numbers(h, false);
     if (*chart_text_of(m->row.title))
         chart_text(s->out, "", s->margin, h->top - 8, CHART_START, s->width - 2 * s->margin, m->row.title);
     if (*chart_text_of(m->column.title))
@@ -254,7 +266,9 @@ static void draw_sides(const heat *h)
 
 static void draw_key_numbers(const heat *h, double from, double to, double y)
 {
-    chart_axis axis = { .log = h->map->log, .low = h->negative ? -h->most : 0, .high = h->most, .from = from, .to = to };
+    chart_axis axis = {
+        .log = h->map->log, .low = h->negative ? -h->most : 0, .high = h->most, .from = from, .to = to
+    };
     chart_ticks ticks;
     if (axis.log) axis.low = h->least;
     chart_axis_widen(&axis);
@@ -284,13 +298,17 @@ static void draw_key(const heat *h, double y)
         shade(h, i < 0 ? i : i + 1, x + wide * (i - low) / shades, y, wide / shades, 12, false);
     draw_key_numbers(h, x, x + wide, y + 12);
     if (!h->empty) return;
-    fprintf(s->out, "<rect class=\"cell paper none\" x=\"%.1f\" y=\"%.1f\" width=\"12\" height=\"12\"/>\n", x + wide + 18, y);
+    fprintf(s->out, "<rect class=\"cell paper none\" x=\"%.1f\" y=\"%.1f\" width=\"12\" height=\"12\"/>\n",
+            x + wide + 18, y);
     chart_text(s->out, "tick", x + wide + 35, y + 10, CHART_START, 80, m->log ? "not above 0" : "no number");
 }
 
 /* ---- the whole ---- */
 
-static double key_height(const chart_map *m) { return KEY_HIGH - (*chart_text_of(m->value_title) || *chart_text_of(m->unit) ? 0 : TITLE_HIGH - 4); }
+static double key_height(const chart_map *m)
+{
+    return KEY_HIGH - (*chart_text_of(m->value_title) || *chart_text_of(m->unit) ? 0 : TITLE_HIGH - 4);
+}
 
 static void measure(heat *h)
 {
@@ -345,5 +363,6 @@ void chart_heat_map(FILE *out, const chart_map *map) { chart_figure(out, map->al
 
 void chart_heat(FILE *out, const char *title, const double *value, int rows, int columns, bool alone)
 {
-    chart_heat_map(out, &(chart_map){ .title = title, .value = value, .rows = rows, .columns = columns, .alone = alone });
+    chart_heat_map(out,
+                   &(chart_map){ .title = title, .value = value, .rows = rows, .columns = columns, .alone = alone });
 }
