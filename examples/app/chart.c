@@ -72,14 +72,15 @@ static void draw_frame(const chart_sheet *s, const chart *c, frame *f, double to
     FILE *out = s->out;
     chart_ticks x, y;
     double wide = 0;
-    f->y.from = f->height - 46, f->y.to = top + 26;
+    const double most = s->width - 2 * s->margin;
+    const int above = chart_paragraph(out, "", s->margin, top + 10, CHART_START, most, chart_text_of(c->y_title));
+    const int under = chart_paragraph(NULL, "", 0, 0, CHART_START, most, chart_text_of(c->x_title));
+    f->y.from = f->height - 29 - CHART_LINE * under, f->y.to = top + 9 + CHART_LINE * above;
     chart_axis_ticks(&f->y, 6, !(c->y_low < c->y_high), &y);
     for (int i = 0; i < y.count; i++) wide = fmax(wide, chart_text_width(y.text[i]));
     f->x.from = s->margin + wide + 8, f->x.to = s->width - s->margin - 12;
     chart_axis_ticks(&f->x, s->width / 90, false, &x);
-    chart_text(out, "", s->margin, top + 10, CHART_START, s->width - 2 * s->margin, chart_text_of(c->y_title));
-    chart_text(out, "", s->width / 2.0, f->height - 10, CHART_MIDDLE, s->width - 2 * s->margin,
-               chart_text_of(c->x_title));
+    chart_paragraph(out, "", s->width / 2.0, f->y.from + 38, CHART_MIDDLE, most, chart_text_of(c->x_title));
     draw_y(out, f, &y);
     draw_x(out, f, &x);
 }
@@ -240,7 +241,7 @@ static void draw_lines(const chart_sheet *s, const void *what)
     char about[300];
     frame f;
     const bool any = fit(c, &f);
-    const double top = c->title ? CHART_TOP + 4 : 16, key = LEGEND * legend(s, c, top, false);
+    const double top = chart_top(s, c->title) + 4, key = LEGEND * legend(s, c, top, false);
     f.height = height_on(s) + fmax(0, key - LEGEND);
     describe(about, sizeof about, c);
     chart_open(s, c->title, about, f.height);

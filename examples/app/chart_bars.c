@@ -71,7 +71,7 @@ static void draw_bar(const chart_sheet *s, const bars_frame *f, const chart_bar 
 static void draw_bars(const chart_sheet *s, const void *what)
 {
     const bars_what *w = what;
-    const double top = w->title ? CHART_TOP : 12;
+    const double top = chart_top(s, w->title);
     const bars_frame f = measure_bars(s, w->bar, w->bars);
     char about[80];
     snprintf(about, sizeof about, "%d bars, each with its name and value as text", w->bars);

@@ -71,11 +71,10 @@ enum { SHEETS = sizeof sheets / sizeof sheets[0], ALONE_MARGIN = 22 };
 void chart_page_style(FILE *out)
 {
     colour_rules(out, false, false);
-    fprintf(out, "%s.figure{container-type:inline-size;overflow-x:auto}.figure svg.chart{display:none}", shapes);
+    fprintf(out, "%s.figure{container-type:inline-size}.figure svg.chart{display:none}", shapes);
     for (int i = 0; i < SHEETS; i++) {
         if (i) fprintf(out, "@container (min-width:%dpx){.figure svg.w%d{display:none}", sheets[i].width, i - 1);
-        fprintf(out, ".figure svg.w%d{display:block;min-width:%dpx;max-width:%dpx}%s", i, sheets[i].width - 16,
-                sheets[i].most, i ? "}" : "");
+        fprintf(out, ".figure svg.w%d{display:block;max-width:%dpx}%s", i, sheets[i].most, i ? "}" : "");
     }
 }
 
@@ -100,6 +99,9 @@ static int size_of(const chart_sheet *sheet)
     return 0;
 }
 
+/* Titles are larger than what text is measured at. */
+static double title_room(const chart_sheet *sheet) { return (sheet->width - 2 * sheet->margin) / 1.4; }
+
 void chart_open(const chart_sheet *sheet, const char *title, const char *about, double height)
 {
     FILE *out = sheet->out;
@@ -117,49 +119,66 @@ void chart_open(const chart_sheet *sheet, const char *title, const char *about, 
         own_style(out);
         fprintf(out, "<rect class=\"paper\" width=\"%d\" height=\"%d\" rx=\"10\"/>\n", sheet->width, high);
     }
-    if (title)
-        chart_text(out, "title", sheet->margin, 24, CHART_START, (sheet->width - 2 * sheet->margin) / 1.3, title);
+    if (title) chart_paragraph(out, "title", sheet->margin, 24, CHART_START, title_room(sheet), title);
+}
+
+double chart_top(const chart_sheet *sheet, const char *title)
+{
+    return title ? CHART_TOP + CHART_LINE * (chart_paragraph(NULL, "", 0, 0, CHART_START, title_room(sheet), title) - 1)
+                 : 14;
 }
 
 void chart_close(const chart_sheet *sheet) { fputs("</svg>\n", sheet->out); }
 
 /* ---- text ---- */
 
-#define CHARACTER 7.1 /* pixels of a character at 12 px, on average and on the safe side */
-
-static int characters(const char *text)
+/* Pixels of a character at 12 px: of the widest of the usual fonts, so that text fits in all of them. */
+static double character_width(const char *at)
 {
-    int n = 0;
-    for (int bytes; *text; text += bytes ? bytes : 1, n++) bytes = app_utf8(text);
-    return n;
+    static const struct {
+        const char *characters;
+        double wide;
+    } row[] = { { "ijlI'.,:;|! ", 4 }, { "ftr()[]/-\\\"", 5 }, { "mwMW%@+=<>~", 11.2 }, { "_cksvxyz", 6.8 } };
+    for (size_t i = 0; i < sizeof row / sizeof row[0]; i++)
+        if (strchr(row[i].characters, *at)) return row[i].wide;
+    return (*at >= 'A' && *at <= 'Z') || (unsigned char)*at >= 0x80 ? 8.6 : 7.7;
 }
 
-double chart_text_width(const char *text) { return CHARACTER * characters(text); }
+static int step_of(const char *at) { return app_utf8(at) > 0 ? app_utf8(at) : 1; }
 
-/* The first `most` characters, the last of which is an ellipsis where there are more. */
-static void cut_text(char *part, size_t size, const char *text, int most)
+double chart_text_width(const char *text)
 {
-    const bool all = characters(text) <= most;
+    double wide = 0;
+    for (; *text; text += step_of(text)) wide += character_width(text);
+    return wide;
+}
+
+#define ELLIPSIS "\xe2\x80\xa6"
+
+/* What fits, with an ellipsis where that is not all; true: it is all. At least one character is there. */
+static bool cut_text(char *part, size_t size, const char *text, double most)
+{
+    const bool all = chart_text_width(text) <= most;
     size_t used = 0;
-    for (int n = 0, bytes; *text && (all || n + 1 < most); n++) {
-        bytes = app_utf8(text) > 0 ? app_utf8(text) : 1;
-        if (used + (size_t)bytes + 4 > size) break;
-        memcpy(part + used, text, (size_t)bytes);
-        used += (size_t)bytes;
-        text += bytes;
+    for (double wide = 12; *text; text += step_of(text)) {
+        wide += character_width(text);
+        const size_t bytes = (size_t)step_of(text);
+        if ((!all && used && wide > most) || used + bytes + sizeof ELLIPSIS > size) break;
+        memcpy(part + used, text, bytes);
+        used += bytes;
     }
-    strcpy(part + used, *text ? "\xe2\x80\xa6" : "");
+    strcpy(part + used, *text ? ELLIPSIS : "");
+    return !*text;
 }
 
 /* Text that is cut is whole in a tooltip. */
 static void text_body(FILE *out, double most, const char *text)
 {
     char part[512];
-    const int room = most > 3 * CHARACTER ? (int)(most / CHARACTER) : 3;
-    cut_text(part, sizeof part, text, room);
+    const bool all = cut_text(part, sizeof part, text, most);
     fputc('>', out);
     app_escape(out, part);
-    if (characters(text) > room) {
+    if (!all) {
         fputs("<title>", out);
         app_escape(out, text);
         fputs("</title>", out);
@@ -178,6 +197,38 @@ void chart_text_up(FILE *out, const char *style, double x, double y, double most
 {
     fprintf(out, "<text class=\"%s\" text-anchor=\"end\" transform=\"translate(%.1f %.1f)rotate(-90)\"", style, x, y);
     text_body(out, most, text);
+}
+
+/* The bytes of the first line: up to the last blank before `most` pixels; all, where there is none. */
+static size_t line_length(const char *text, double most)
+{
+    size_t blank = 0;
+    double wide = 0;
+    for (const char *at = text; *at; at += step_of(at)) {
+        wide += character_width(at);
+        if (wide > most && blank) return blank;
+        if (*at == ' ') blank = (size_t)(at - text);
+    }
+    return strlen(text);
+}
+
+int chart_paragraph(FILE *out, const char *style, double x, double y, chart_anchor anchor, double most,
+                    const char *text)
+{
+    enum { LINES_AT_MOST = 3 };
+    char line[512];
+    int lines = 0;
+    while (*text && lines < LINES_AT_MOST) {
+        size_t n = lines + 1 < LINES_AT_MOST ? line_length(text, most) : strlen(text);
+        if (n >= sizeof line) n = sizeof line - 1;
+        memcpy(line, text, n);
+        line[n] = 0;
+        if (out) chart_text(out, style, x, y + CHART_LINE * lines, anchor, most, line);
+        text += n;
+        while (*text == ' ') text++;
+        lines++;
+    }
+    return lines;
 }
 
 /* ---- an axis: where a value lies on it ---- */

@@ -63,7 +63,13 @@ static void measure_values(heat *h)
             if (size > 0) h->least = fmin(h->least, size);
             h->negative = h->negative || v < 0;
         }
+    if (!(h->most > 0)) return;
     if (m->log && h->least >= h->most) h->least = h->most / 10;
+    chart_axis range = { .log = m->log, .low = m->log ? h->least : 0, .high = h->most };
+    chart_ticks ticks;
+    chart_axis_ticks(&range, h->negative ? 2 : 4, true, &ticks); /* the legend ends at round numbers */
+    h->most = range.high;
+    if (m->log) h->least = range.low;
 }
 
 enum { EMPTY = SHADES + 1 }; /* what is no shade */
@@ -336,7 +342,7 @@ static void measure(heat *h)
 static void draw_heat(const chart_sheet *s, const void *what)
 {
     const chart_map *m = what;
-    const double top = m->title ? CHART_TOP - 4 : 8;
+    const double top = chart_top(s, m->title) - 4;
     heat h = { .sheet = s, .map = m, .top = top + 24 };
     const bool any = m->rows > 0 && m->columns > 0;
     char about[120];

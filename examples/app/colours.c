@@ -14,23 +14,28 @@ static const app_colour_pair colour[] = {
     { "card", "#ffffff", "#181b21" },
     { "track", "#eceef2", "#262a33" },
     { "line", "#e3e4e8", "#2a2e37" },
+    { "shadow", "#1b1d2238", "#000000b0" },
     /* text */
     { "ink", "#1b1d22", "#eceef2" },
     { "soft", "#545b69", "#a7aebb" },
     { "faint", "#656c79", "#949cab" },
+    /* words that judge */
+    { "good", "#2f6b12", "#8fd05a" },
+    { "warn", "#8a5a00", "#e8b13f" },
+    { "bad", "#b3261e", "#ff8d84" },
     /* what limits a product; what others do */
-    { "tensor", "#2563c9", "#6ea3ff" },
+    { "tensor", "#1855b3", "#7ca8fd" },
     { "hbm", "#c9650a", "#f5a04a" },
     { "dma", "#a03fb5", "#d68be6" },
     { "startup", "#6f7988", "#8f98a8" },
     { "peer", "#868d9a", "#7d8594" },
     /* one of several */
-    { "f0", "#0f8a7e", "#45c8ba" },
-    { "f1", "#c2820a", "#e8b13f" },
-    { "f2", "#2563c9", "#6ea3ff" },
-    { "f3", "#c43d72", "#f27aa6" },
-    { "f4", "#6d5bd0", "#a99bff" },
-    { "f5", "#4b8b1f", "#8fd05a" },
+    { "f0", "#008b80", "#1bdfd0" },
+    { "f1", "#bf841d", "#e8ad2b" },
+    { "f2", "#1855b3", "#7ca8fd" },
+    { "f3", "#c53e6f", "#f86f9d" },
+    { "f4", "#7b70da", "#7d75c8" },
+    { "f5", "#4c6f18", "#a4d68f" },
 };
 /* clang-format on */
 

@@ -274,17 +274,18 @@ static void draw_key(const chart_sheet *sheet, double y)
 /* On a narrow sheet, names stand above their bars. */
 static void draw(const chart_sheet *sheet, const void *context)
 {
+    static const char title[] = "Expected time, one number moved at a time";
     const sp_job *job = context;
     FILE *out = sheet->out;
     const int bars = shown(job);
     const bool above = sheet->width < CHART_MIDDLE_WIDTH;
-    const double now = job->plan[0].expected_s, top = CHART_TOP + 46, under = above ? ABOVE : 0, each = EACH + under;
+    const double now = job->plan[0].expected_s, top = chart_top(sheet, title) + 46, under = above ? ABOVE : 0, each = EACH + under;
     const chart_axis axis = axis_of(sheet, job, bars, above);
     const double zero = chart_axis_at(&axis, now);
-    chart_open(sheet, "Expected time, one number moved at a time",
+    chart_open(sheet, title,
                "a bar for each number, from the time with it moved down to the time with it moved up; at its ends, the "
                "number", top + each * bars + 8);
-    draw_key(sheet, CHART_TOP - 6);
+    draw_key(sheet, top - 52);
     chart_text(out, "", zero, top - 12, CHART_MIDDLE, 120, sp_time(now).text);
     for (int i = 0; i < bars; i++) {
         const double y = top + each * i;
@@ -304,7 +305,7 @@ void sp_tornado_report(FILE *out, const sp_job *job)
             sp_degrees(&job->plan[0]).text);
     fprintf(out, "else to %.4g and %.4g times itself.</p><div class=card>", DOWN, UP);
     chart_figure(out, false, draw, job);
-    fputs("</div><details><summary>number by number</summary>", out);
+    fputs("</div><details class=card><summary>number by number</summary>", out);
     app_table t = sp_tornado_table(job);
     app_html_table(out, &t);
     app_table_free(&t);

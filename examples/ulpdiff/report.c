@@ -83,8 +83,13 @@ static void print_map(FILE *out, const ud_pair *p)
             cell[r * p->heat_columns + c] = isinf(u) ? NAN : log2(1 + u);
         }
     fputs("<div class=card>", out);
-    chart_heat(out, "Where: log2(1 + the most ulps) in each part; empty: NaN or infinity", cell, p->heat_rows,
-               p->heat_columns, false);
+    chart_heat_map(out, &(chart_map){ .title = "Where the numbers differ",
+                                      .value = cell,
+                                      .rows = p->heat_rows,
+                                      .columns = p->heat_columns,
+                                      .row = { .title = "row", .each = (double)p->a.rows / p->heat_rows },
+                                      .column = { .title = "column", .each = (double)p->a.columns / p->heat_columns },
+                                      .value_title = "the largest distance in each part, as log2 of 1 + its ulps" });
     fputs("</div>\n", out);
 }
 
@@ -112,7 +117,7 @@ static void print_pair(FILE *out, const ud_pair *p)
         app_escape(out, found.text[i]);
         fputs("</p>\n", out);
     }
-    fputs("<div class=grid style='grid-template-columns:repeat(auto-fit,minmax(480px,1fr))'>\n", out);
+    fputs("<div class='grid half'>\n", out);
     print_buckets(out, p);
     print_octaves(out, p);
     fputs("</div>\n", out);

@@ -52,7 +52,7 @@ static void limit_legend(FILE *out)
 
 /* ---- achieved against spec: a row for each system, a column for each format ---- */
 
-enum { BAR_LEFT = 178, BAR_RIGHT = 1120, BAR_ROW = 38, BAR_TOP = 30, BAR_HEIGHT = 10 };
+enum { BAR_LEFT = 178, BAR_RIGHT = 1080, BAR_ROW = 38, BAR_TOP = 30, BAR_HEIGHT = 10 };
 
 /* Many formats make the picture wider, not the columns narrower than their words. */
 static double bar_column(const tb_job *job) { return fmax((double)(BAR_RIGHT - BAR_LEFT) / job->formats, 150); }
@@ -110,13 +110,15 @@ static void print_spec_bars(FILE *out, const tb_job *job, int work)
                 (long long)w->product[0].k);
     fprintf(out,
             ". Bars: modelled share of the published rate. Below them: flop/s achieved of published, time of a "
-            "pass.</div>\n<svg class=wide viewBox='0 0 %d %d' role=img>\n",
-            (int)(BAR_LEFT + column * job->formats), BAR_TOP + rows * BAR_ROW);
+            "pass.</div>\n");
+    app_picture_open(out, BAR_LEFT + column * job->formats, BAR_TOP + rows * BAR_ROW, "achieved against spec",
+                     "a row for each system, a column for each format; every bar has its numbers as text");
     for (int f = 0; f < job->formats; f++)
         fprintf(out, "<text class=name x='%.1f' y='14'>%s</text>", BAR_LEFT + f * column, job->format[f]->name);
     for (int s = 0, row = 0; s < TRN_SYSTEM_COUNT; s++)
         if (job->system[s]) spec_row(out, job, work, (trn_system)s, BAR_TOP + 12.0 + BAR_ROW * row++);
-    fputs("</svg></div>\n", out);
+    app_picture_close(out);
+    fputs("</div>\n", out);
 }
 
 /* ---- rooflines ---- */
@@ -258,9 +260,9 @@ static void print_roofline(FILE *out, const tb_job *job, trn_system system)
     const axes a = fit_axes(job, system, &r);
     fprintf(out,
             "<div class=panel><h3>%s</h3><div class=sub>%s chip%s, %s GiB of HBM</div><svg viewBox='0 0 356 246' "
-            "role=img>\n",
+            "role=img style='max-width:440px'><title>roofline of %s</title>\n",
             spec->title, app_count(chips, sizeof chips, trn_spec_chips(spec)), trn_spec_chips(spec) == 1 ? "" : "s",
-            app_count(hbm, sizeof hbm, (int64_t)(trn_spec_totals_of(spec).hbm_bytes / 0x1p30)));
+            app_count(hbm, sizeof hbm, (int64_t)(trn_spec_totals_of(spec).hbm_bytes / 0x1p30)), spec->title);
     draw_axes(out, &a);
     draw_roofs(out, job, &a, spec, &r);
     for (int i = 0; i < job->items; i++) draw_point(out, job, &a, &job->item[i], system);
@@ -286,7 +288,7 @@ static void roofline_legend(FILE *out, const tb_job *job)
 
 /* ---- this host ---- */
 
-enum { HOST_LEFT = 250, HOST_RIGHT = 880, HOST_BAR = 17, HOST_GAP = 16, HOST_WIDTH = 1120 };
+enum { HOST_LEFT = 250, HOST_RIGHT = 830, HOST_BAR = 17, HOST_GAP = 16, HOST_WIDTH = 1080 };
 
 typedef struct host_scale {
     double most, peak; /* flop/s; peak 0: too far away to be drawn */
@@ -395,10 +397,10 @@ static void print_host_bars(FILE *out, const tb_job *job, int work)
     fputs("<div class=card><h3>", out);
     app_escape(out, w->name);
     fprintf(out,
-            "%s%s</h3><div class=sub>GF/s on %d thread%s, best round; sizes are those that were run</div><svg "
-            "class=wide viewBox='0 0 %d %.0f' role=img>\n",
-            *w->phase ? ", " : "", w->phase, job->host.threads, job->host.threads == 1 ? "" : "s", HOST_WIDTH,
-            height + 30);
+            "%s%s</h3><div class=sub>GF/s on %d thread%s, best round; sizes are those that were run</div>",
+            *w->phase ? ", " : "", w->phase, job->host.threads, job->host.threads == 1 ? "" : "s");
+    app_picture_open(out, HOST_WIDTH, height + 30, "flop/s on this host",
+                     "a group of bars for each product: formats, then peers; every bar has its numbers as text");
     if (s.peak > 0) {
         const double x = HOST_LEFT + (HOST_RIGHT - HOST_LEFT) * s.peak / s.most;
         fprintf(out, "<line x1='%.1f' x2='%.1f' y1='18' y2='%.1f' stroke='var(--faint)' stroke-dasharray='2 3'/>", x, x,
@@ -408,7 +410,8 @@ static void print_host_bars(FILE *out, const tb_job *job, int work)
     }
     for (int i = 0; i < job->items; i++)
         if (job->item[i].work == work && opens_group(job, i)) y += host_group(out, job, &s, i, y) + HOST_GAP;
-    fputs("</svg></div>\n", out);
+    app_picture_close(out);
+    fputs("</div>\n", out);
 }
 
 /* ---- facts, tables, notes ---- */

@@ -104,7 +104,8 @@ def faults_of(browser, script, url, places):
         browser.ask("Emulation.setDeviceMetricsOverride", width=width, height=900, deviceScaleFactor=1, mobile=False)
         browser.ask("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": scheme}])
         for fault in browser.run(script):
-            found.setdefault(fault, []).append(f"{width} {scheme}")
+            places_of = found.setdefault(fault, [])
+            places_of += [f"{width} {scheme}"] * (f"{width} {scheme}" not in places_of)
     for fault in browser.complaints():
         found.setdefault(fault, []).append("loading")
     return found
