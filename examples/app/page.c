@@ -38,7 +38,7 @@ const char *app_si(char *text, size_t size, double value, const char *unit)
     static const struct {
         double size;
         const char *prefix;
-    } row[] = { { 1e18, "E" }, { 1e15, "P" }, { 1e12, "T" }, { 1e9, "G" }, { 1e6, "M" }, { 1e3, "k" } };
+    } row[] = { { 1e21, "Z" }, { 1e18, "E" }, { 1e15, "P" }, { 1e12, "T" }, { 1e9, "G" }, { 1e6, "M" }, { 1e3, "k" } };
     for (size_t i = 0; i < sizeof row / sizeof row[0]; i++)
         if (value >= 0.9995 * row[i].size) {
             snprintf(text, size, "%.3g %s%s", value / row[i].size, row[i].prefix, unit);

@@ -59,7 +59,7 @@ END
 small=$models/llama-3-8b.json
 decode="--system trn2.48xlarge --job decode --batch 64"
 make matmul.html trnbench matmul --no-host --model mixtral-8x7b --report matmul.html
-make host.html trnbench matmul --quick --report host.html
+make host.html trnbench matmul --shape 256x192x320 --all --format all --seconds 0.02 --report host.html
 make activation.html trnbench activation --check --between 0 --format f32 --report activation.html
 make convert.html trnbench convert --quick --report convert.html
 make conformance.html conformance --only cost.chip --html conformance.html
@@ -75,7 +75,9 @@ make plan.html shardplan "$small" --html plan.html --scaling
 make cluster.html shardplan "$small" --system trn2-ultraserver --batch 4096 --html cluster.html --why
 make recommender.html shardplan "$models/dlrm.json" --html recommender.html --why --scaling
 # shellcheck disable=SC2086
-make whatif.html shardplan "$small" $decode --tornado --sweep hbm_rate=0.5:2:3 --html whatif.html --top 3
+make tornado.html shardplan "$small" $decode --tornado --html tornado.html
+# shellcheck disable=SC2086
+make sweep.html shardplan "$small" $decode --sweep hbm_rate=0.5:2:5 --html sweep.html
 for kernel in flash_attention softmax; do
     make $kernel.svg kernels/run $kernel --generation trn2 --svg $kernel.svg
 done

@@ -204,20 +204,27 @@ static void draw_slope(FILE *out, const axes *a, double bytes_per_s, double peak
             app_si(rate, sizeof rate, bytes_per_s, "B/s"));
 }
 
-/* Formats with the same published rate share one line. */
+/* Formats with the same published rate share one line, which names as many as there is room for. */
+enum { NAMES_AT_MOST = 24 };
+
 static void draw_roofs(FILE *out, const tb_job *job, const axes *a, const trn_system_spec *spec, const roof *r)
 {
     const double slope = fmin(r->hbm, r->dma);
     for (int f = 0; f < job->formats; f++) {
         const double rate = 1e12 * tb_format_spec_tflops(job->format[f], spec);
-        char names[64] = "", text[32];
+        char names[96] = "", text[32];
         bool first = rate > 0;
+        int more = 0;
         for (int g = 0; g < job->formats; g++) {
             const bool same = 1e12 * tb_format_spec_tflops(job->format[g], spec) == rate;
             if (same && g < f) first = false;
-            if (same && strlen(names) + 24 < sizeof names)
+            if (!same) continue;
+            if (strlen(names) + strlen(job->format[g]->name) < NAMES_AT_MOST)
                 snprintf(names + strlen(names), 24, "%s%s", *names ? " " : "", job->format[g]->name);
+            else
+                more++;
         }
+        if (more) snprintf(names + strlen(names), 24, " + %d", more);
         if (!first) continue;
         const double y = at_y(a, rate);
         fprintf(out, "<line x1='%.1f' x2='%.1f' y1='%.1f' y2='%.1f' stroke='var(--soft)' stroke-width='1.6'/>",
