@@ -75,6 +75,7 @@ static const char style[] =
     ".card{padding:18px 20px;margin:16px 0}"
     ".panel{padding:14px 14px 10px;min-width:0}"
     ".grid{display:grid;grid-template-columns:repeat(auto-fill,minmax(min(100%,330px),1fr));gap:14px;margin:16px 0}"
+    ".grid:has(>:nth-child(3n+1):last-child){grid-template-columns:repeat(auto-fill,minmax(min(100%,500px),1fr))}"
     ".grid.half{grid-template-columns:repeat(auto-fit,minmax(min(100%,500px),1fr))}"
     ".legend{display:flex;flex-wrap:wrap;gap:6px 18px;font-size:13px;color:var(--soft);margin:10px 0}"
     ".legend i{display:inline-block;width:11px;height:11px;border-radius:3px;margin-right:7px;vertical-align:-1px}"
@@ -93,8 +94,9 @@ static const char style[] =
     ".r{text-align:right}"
     ".wrap{white-space:normal;min-width:32ch}"
     "footer{margin-top:48px;padding-top:18px;border-top:1px solid var(--line)}"
-    "footer p{font-size:13px}"
+    "footer p{font-size:13px}";
 
+static const char style_of_places[] =
     /* what is wider than its place scrolls, and a shadow at each side says that there is more */
     ".scroll{overflow-x:auto;scrollbar-width:thin;scrollbar-color:var(--faint) transparent;background:"
     "linear-gradient(to right,var(--card) 40%,transparent) left/48px 100% local,"
@@ -110,6 +112,7 @@ static const char style[] =
     ".fact span{display:block;color:var(--soft);font-size:13px;line-height:1.45;margin-top:2px}"
     ".facts:has(>:nth-child(5):last-child,>:nth-child(9):last-child,>:nth-child(10):last-child){--n:5}"
     ".facts:has(>:nth-child(3):last-child,>:nth-child(6):last-child){--n:3}"
+    ".fact:only-child{max-width:560px}"
     "@media(max-width:980px){.facts.facts{--n:3}"
     ".facts.facts:has(>:nth-child(4):last-child,>:nth-child(10):last-child){--n:2}"
     ".fact:first-child:nth-last-child(7){flex-basis:100%}}"
@@ -136,6 +139,7 @@ void app_page_open(FILE *out, const char *title)
     fputs("</title><style>", out);
     app_colours_print(out);
     fputs(style, out);
+    fputs(style_of_places, out);
     chart_page_style(out);
     fputs("</style></head><body><main>\n", out);
 }

@@ -20,10 +20,11 @@ static const char style[] =
     "tr.best td{font-weight:620}"
     ".wrap{white-space:normal}"
     ".bad{color:var(--bad)}"
-    ".bar{display:flex;height:12px;background:var(--track);border-radius:3px;overflow:hidden;min-width:220px}"
+    ".bar{display:flex;height:12px;background:var(--track);border-radius:3px;overflow:hidden;min-width:150px}"
     ".bar i{display:block;height:100%;box-shadow:inset -1px 0 var(--card)}"
     ".time{background:none}"
     "object{display:block}"
+    ".few{width:auto;min-width:min(100%,480px)}"
     "details .scroll{margin-top:10px}";
 /* clang-format on */
 
@@ -31,11 +32,11 @@ static const char style[] =
 
 enum { SHOWN = 20, REASONS_SHOWN = 60 };
 
-static void open_table(FILE *out, const char *label)
+static void open_table(FILE *out, const char *label, bool few)
 {
     fputs("<div class=card>", out);
     app_scroll_open(out, label);
-    fputs("<table>", out);
+    fputs(few ? "<table class=few>" : "<table>", out);
 }
 
 static void close_table(FILE *out)
@@ -93,7 +94,7 @@ static void print_cells(const sp_job *job, const trn_plan *p, int64_t rank, doub
     fprintf(out, "<td class=r>%s<td class=r>%s<td class=r>%s", sp_time(p->bound_s).text, sp_time(p->time_s).text,
             sp_time(p->expected_s).text);
     if (!train) fprintf(out, "<td class=r>%s", sp_time(p->expected_ttft_s).text);
-    fprintf(out, "<td class=r>%s<td class=r>%s<td style='min-width:240px'>", sp_si(p->expected_tokens_per_s).text,
+    fprintf(out, "<td class=r>%s<td class=r>%s<td style='min-width:160px;width:30%%'>", sp_si(p->expected_tokens_per_s).text,
             sp_percent(p->expected_mfu).text);
     sp_time_bar(out, p, longest);
     fprintf(out, "<td>%s</tr>\n", trn_plan_part_name(p->bottleneck));
@@ -129,7 +130,7 @@ static void print_memory(const sp_job *job, FILE *out)
 {
     fputs("<h2>Memory</h2><p>HBM of the fullest chip; the track is all there is.</p>", out);
     sp_legend_memory(out);
-    open_table(out, "memory of the plans");
+    open_table(out, "memory of the plans", false);
     for (int64_t i = 0; i < shown(job) && i < 10; i++) {
         const trn_plan *p = &job->plan[i];
         fprintf(out, "<tr><td style='width:1%%'>%s<td style='width:70%%'>", sp_degrees(p).text);
@@ -181,7 +182,7 @@ static void print_machine(const sp_job *job, FILE *out)
 static void print_parts(const sp_job *job, FILE *out)
 {
     const trn_plan *p = &job->plan[0];
-    open_table(out, "parts of the time");
+    open_table(out, "parts of the time", true);
     for (int i = 0; i < TRN_PART_COUNT; i++) {
         const double s = sp_part_s(&p->expected, (trn_plan_part)i);
         if (s > 0)
@@ -228,7 +229,7 @@ static void print_reasons(const sp_job *job, FILE *out)
     if (job->list.legal == job->list.found) return;
     fprintf(out, "<h2>Why not</h2><p>%s sets of degrees cannot be.</p>",
             sp_count(job->list.found - job->list.legal).text);
-    open_table(out, "reasons, and how many sets of degrees each one rules out");
+    open_table(out, "reasons, and how many sets of degrees each one rules out", false);
     for (int i = 1; i < TRN_PLAN_REASON_COUNT; i++)
         if (job->list.reason[i])
             fprintf(out, "<tr><td class=r style='width:1%%'>%s<td>%s</tr>", sp_count(job->list.reason[i]).text,

@@ -52,7 +52,7 @@ static void limit_legend(FILE *out)
 
 /* ---- achieved against spec: a row for each system, a column for each format ---- */
 
-enum { BAR_LEFT = 178, BAR_RIGHT = 1080, BAR_ROW = 38, BAR_TOP = 30, BAR_HEIGHT = 10 };
+enum { BAR_LEFT = 178, BAR_RIGHT = 1080, BAR_ROW = 42, BAR_TOP = 30, BAR_HEIGHT = 10 };
 
 /* Many formats make the picture wider, not the columns narrower than their words. */
 static double bar_column(const tb_job *job) { return fmax((double)(BAR_RIGHT - BAR_LEFT) / job->formats, 150); }
@@ -76,7 +76,7 @@ static void spec_cell(FILE *out, const tb_cost *c, const tb_format *format, doub
     fprintf(out, "<rect x='%.1f' y='%.1f' width='%.1f' height='%d' rx='3' fill='var(%s)'/>", x, y - 4.0,
             fmax(filled, 2), BAR_HEIGHT, limit_colour(c->limit));
     fprintf(out, "<text class='num small' x='%.1f' y='%.1f'>%s</text>", x + width + 7, y + 5, share);
-    fprintf(out, "<text class=tick x='%.1f' y='%.1f'>%s of %s, %s</text></g>\n", x, y + 19,
+    fprintf(out, "<text class=tick x='%.1f' y='%.1f'>%s of %s, %s</text></g>\n", x, y + 21,
             app_si(achieved, sizeof achieved, c->tflops * 1e12, ""),
             app_si(spec, sizeof spec, c->spec_tflops * 1e12, ""),
             time);
@@ -212,7 +212,7 @@ static void draw_roofs(FILE *out, const tb_job *job, const axes *a, const trn_sy
     const double slope = fmin(r->hbm, r->dma);
     for (int f = 0; f < job->formats; f++) {
         const double rate = 1e12 * tb_format_spec_tflops(job->format[f], spec);
-        char names[96] = "", text[32];
+        char names[64] = "", rest[24] = "", text[32];
         bool first = rate > 0;
         int more = 0;
         for (int g = 0; g < job->formats; g++) {
@@ -220,17 +220,17 @@ static void draw_roofs(FILE *out, const tb_job *job, const axes *a, const trn_sy
             if (same && g < f) first = false;
             if (!same) continue;
             if (strlen(names) + strlen(job->format[g]->name) < NAMES_AT_MOST)
-                snprintf(names + strlen(names), 24, "%s%s", *names ? " " : "", job->format[g]->name);
+                snprintf(names + strlen(names), 32, "%s%s", *names ? " " : "", job->format[g]->name);
             else
                 more++;
         }
-        if (more) snprintf(names + strlen(names), 24, " + %d", more);
+        if (more) snprintf(rest, sizeof rest, " + %d", more);
         if (!first) continue;
         const double y = at_y(a, rate);
         fprintf(out, "<line x1='%.1f' x2='%.1f' y1='%.1f' y2='%.1f' stroke='var(--soft)' stroke-width='1.6'/>",
                 at_x(a, rate / slope), a->right, y, y);
-        fprintf(out, "<text class=tick x='%.1f' y='%.1f' text-anchor=end>%s %s</text>\n", a->right, y - 5, names,
-                app_si(text, sizeof text, rate, "flop/s"));
+        fprintf(out, "<text class=tick x='%.1f' y='%.1f' text-anchor=end>%s%s %s</text>\n", a->right, y - 5, names,
+                rest, app_si(text, sizeof text, rate, "flop/s"));
     }
     draw_slope(out, a, slope, r->peak, r->hbm <= r->dma ? "HBM" : "DMA", 0);
     draw_slope(out, a, fmax(r->hbm, r->dma), r->peak, r->hbm <= r->dma ? "DMA" : "HBM", 1);
@@ -267,7 +267,7 @@ static void print_roofline(FILE *out, const tb_job *job, trn_system system)
     const axes a = fit_axes(job, system, &r);
     fprintf(out,
             "<div class=panel><h3>%s</h3><div class=sub>%s chip%s, %s GiB of HBM</div><svg viewBox='0 0 356 246' "
-            "role=img style='max-width:440px'><title>roofline of %s</title>\n",
+            "role=img style='max-width:440px;margin:0 auto'><title>roofline of %s</title>\n",
             spec->title, app_count(chips, sizeof chips, trn_spec_chips(spec)), trn_spec_chips(spec) == 1 ? "" : "s",
             app_count(hbm, sizeof hbm, (int64_t)(trn_spec_totals_of(spec).hbm_bytes / 0x1p30)), spec->title);
     draw_axes(out, &a);
