@@ -79,7 +79,7 @@ static void draw_frame(const chart_sheet *s, const chart *c, frame *f, double to
     chart_axis_ticks(&f->y, 6, !(c->y_low < c->y_high), &y);
     for (int i = 0; i < y.count; i++) wide = fmax(wide, chart_text_width(y.text[i]));
     f->x.from = s->margin + wide + 8, f->x.to = s->width - s->margin - 12;
-    chart_axis_ticks(&f->x, s->width / 90, false, &x);
+    chart_axis_ticks(&f->x, s->width / 80, false, &x);
     chart_paragraph(out, "", s->width / 2.0, f->y.from + 38, CHART_MIDDLE, most, chart_text_of(c->x_title));
     draw_y(out, f, &y);
     draw_x(out, f, &x);

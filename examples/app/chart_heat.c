@@ -11,7 +11,7 @@
 enum { HIGH_AT_MOST = 420, CELL_AT_MOST = 36, CELLS = 160, FEW = 400, SHADES = 32 };
 enum { MORE = 2, LESS = 1 }; /* colours of values above and below 0 */
 enum {
-    KEY_HIGH = 58,
+    KEY_HIGH = 42,
     TITLE_HIGH = 20,
     NAME_HIGH = 16,
     COLUMN_NAME = 120
@@ -261,7 +261,7 @@ static void draw_sides(const heat *h)
     else
         draw_numbers(h, false);
     if (*chart_text_of(m->row.title))
-        chart_text(s->out, "", s->margin, h->top - 8, CHART_START, s->width - 2 * s->margin, m->row.title);
+        chart_text(s->out, "", s->margin, h->top - 13, CHART_START, s->width - 2 * s->margin, m->row.title);
     if (*chart_text_of(m->column.title))
         chart_text(s->out, "", h->left + h->across * h->cell_wide / 2, h->top + h->down * h->cell_high + h->under,
                    CHART_MIDDLE, 2 * fmin(h->across * h->cell_wide / 2 + h->left - s->margin, s->width / 2.0),
@@ -288,17 +288,27 @@ static void draw_key_numbers(const heat *h, double from, double to, double y)
     }
 }
 
-static void draw_key(const heat *h, double y)
+/* What the colours are, with their unit, above the legend; returns how many lines it takes. `out` may be NULL. */
+static int key_title(FILE *out, const chart_sheet *s, const chart_map *m, double y)
+{
+    char title[256];
+    const bool both = *chart_text_of(m->value_title) && *chart_text_of(m->unit);
+    snprintf(title, sizeof title, "%.180s%s%.40s", chart_text_of(m->value_title), both ? ", " : "",
+             chart_text_of(m->unit));
+    return chart_paragraph(out, "", s->margin, y + 10, CHART_START, s->width - 2 * s->margin, title);
+}
+
+static double key_height(const chart_sheet *s, const chart_map *m)
+{
+    return KEY_HIGH + CHART_LINE * key_title(NULL, s, m, 0);
+}
+
+static void draw_key(const heat *h, double top)
 {
     const chart_sheet *s = h->sheet;
-    const chart_map *m = h->map;
     const int low = h->negative ? -SHADES : 0, shades = SHADES - low;
     const double wide = fmin(240, s->width - 2 * s->margin - (h->empty ? 110 : 0)), x = s->margin;
-    char title[200];
-    snprintf(title, sizeof title, "%.120s%s%.40s", chart_text_of(m->value_title),
-             *chart_text_of(m->value_title) && *chart_text_of(m->unit) ? ", " : "", chart_text_of(m->unit));
-    if (*title) chart_text(s->out, "", x, y + 10, CHART_START, s->width - 2 * s->margin, title);
-    y += *title ? TITLE_HIGH : 4;
+    const double y = top + 4 + CHART_LINE * key_title(s->out, s, h->map, top);
     fprintf(s->out, "<rect class=\"cell track\" x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"12\"/>\n", x, y, wide);
     for (int i = low; i < SHADES; i++)
         shade(h, i < 0 ? i : i + 1, x + wide * (i - low) / shades, y, wide / shades, 12, false);
@@ -306,15 +316,10 @@ static void draw_key(const heat *h, double y)
     if (!h->empty) return;
     fprintf(s->out, "<rect class=\"cell paper none\" x=\"%.1f\" y=\"%.1f\" width=\"12\" height=\"12\"/>\n",
             x + wide + 18, y);
-    chart_text(s->out, "tick", x + wide + 35, y + 10, CHART_START, 80, m->log ? "not above 0" : "no number");
+    chart_text(s->out, "tick", x + wide + 35, y + 10, CHART_START, 90, h->map->log ? "not above 0" : "no number");
 }
 
 /* ---- the whole ---- */
-
-static double key_height(const chart_map *m)
-{
-    return KEY_HIGH - (*chart_text_of(m->value_title) || *chart_text_of(m->unit) ? 0 : TITLE_HIGH - 4);
-}
 
 static void measure(heat *h)
 {
@@ -349,7 +354,7 @@ static void draw_heat(const chart_sheet *s, const void *what)
     if (any) {
         measure_values(&h);
         measure(&h);
-        h.top = top + key_height(m) + (*chart_text_of(m->row.title) ? TITLE_HIGH : 0);
+        h.top = top + key_height(s, m) + (*chart_text_of(m->row.title) ? TITLE_HIGH : 0);
     }
     snprintf(about, sizeof about, "%d rows and %d columns of coloured cells; the largest magnitude is %.4g", m->rows,
              m->columns, h.most);

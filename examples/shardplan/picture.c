@@ -238,7 +238,7 @@ static void print_trace(FILE *out, const sp_job *job, bool layer, const char *ti
     sp_buffer b = { NULL, 0, 0 };
     trn_trace_event *event = app_memory(EVENTS, sizeof *event);
     trn_trace trace = { .event = event, .capacity = EVENTS, .title = title };
-    trn_trace_svg_args picture = { .trace = &trace, .write = keep, .user = &b, .width = 1160 };
+    trn_trace_svg_args picture = { .trace = &trace, .write = keep, .user = &b, .width = 1130 };
     const trn_status status = layer ? trn_plan_trace_layer(&job->args, &job->plan[0], &trace)
                                     : trn_plan_trace_step(&job->args, &job->plan[0], &trace);
     if (app_worked(status, &job->error)) {

@@ -221,7 +221,7 @@ void sp_tornado_print(FILE *out, const sp_job *job)
 
 /* ---- the picture: a bar from the time moved down to the time moved up, around the line of now ---- */
 
-enum { EACH = 26, BAR = 17, ABOVE = 18, NAMES = 190, BARS_SHOWN = 24 };
+enum { EACH = 26, BAR = 17, ABOVE = 18, NAMES = 190, ENDS = 72, BARS_SHOWN = 24 };
 #define COLOUR(side) ((side) ? 1 : 2) /* --f2 down, --f1 up */
 
 static int shown(const sp_job *job)
@@ -234,7 +234,7 @@ static int shown(const sp_job *job)
 static chart_axis axis_of(const chart_sheet *sheet, const sp_job *job, int bars, bool above)
 {
     chart_axis a = { .low = job->plan[0].expected_s, .high = job->plan[0].expected_s,
-                     .from = sheet->margin + (above ? 0 : NAMES) + 60.0, .to = sheet->width - sheet->margin - 60.0 };
+                     .from = sheet->margin + (above ? 0 : NAMES) + ENDS, .to = sheet->width - sheet->margin - ENDS };
     for (int i = 0; i < bars; i++)
         for (int side = 0; side < 2; side++) {
             if (!job->swing[i].plan[side].legal) continue;
@@ -271,6 +271,19 @@ static void draw_key(const chart_sheet *sheet, double y)
     }
 }
 
+/* Times below the bars, with lines through them. */
+static void draw_times(const chart_sheet *sheet, chart_axis axis, double top, double bottom)
+{
+    chart_ticks ticks;
+    chart_axis_ticks(&axis, sheet->width / 110, false, &ticks);
+    for (int i = 0; i < ticks.count; i++) {
+        const double x = chart_axis_at(&axis, ticks.at[i]);
+        fprintf(sheet->out, "<line class=\"grid\" x1=\"%.1f\" x2=\"%.1f\" y1=\"%.1f\" y2=\"%.1f\"/>\n", x, x, top - 4,
+                bottom);
+        chart_text(sheet->out, "tick", x, bottom + 16, CHART_MIDDLE, 100, sp_time(ticks.at[i]).text);
+    }
+}
+
 /* On a narrow sheet, names stand above their bars. */
 static void draw(const chart_sheet *sheet, const void *context)
 {
@@ -284,7 +297,8 @@ static void draw(const chart_sheet *sheet, const void *context)
     const double zero = chart_axis_at(&axis, now);
     chart_open(sheet, title,
                "a bar for each number, from the time with it moved down to the time with it moved up; at its ends, the "
-               "number", top + each * bars + 8);
+               "number", top + each * bars + 26);
+    draw_times(sheet, axis, top, top + each * bars - 4);
     draw_key(sheet, top - 52);
     chart_text(out, "", zero, top - 12, CHART_MIDDLE, 120, sp_time(now).text);
     for (int i = 0; i < bars; i++) {

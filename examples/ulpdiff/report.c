@@ -15,7 +15,7 @@ static void print_fact(FILE *out, const char *text, const char *format, double v
 {
     char number[48];
     snprintf(number, sizeof number, format, value);
-    app_fact(out, number, text);
+    app_fact(out, isinf(value) ? "∞" : number, text);
 }
 
 static void print_facts(FILE *out, const ud_pair *p)
@@ -38,7 +38,7 @@ static void print_buckets(FILE *out, const ud_pair *p)
         char n[32];
         snprintf(label[i], sizeof label[i], "%s, %.3g %%", app_count(n, sizeof n, p->sums.bucket[i]),
                  100 * ud_share(p->sums.bucket[i], p->sums.numbers));
-        bar[i] = (chart_bar){ ud_bucket_name[i], label[i], (double)p->sums.bucket[i], i % 6 };
+        bar[i] = (chart_bar){ ud_bucket_name[i], label[i], (double)p->sums.bucket[i], i ? 2 : 0 };
     }
     fputs("<div class=panel>", out);
     chart_bars(out, "Distances in ulps", bar, UD_BUCKETS, false);

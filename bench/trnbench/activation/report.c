@@ -10,7 +10,7 @@
 #include "app/page.h"
 
 /* A small picture: its plot is PLOT_W x PLOT_H; the error goes from 1e-9 at the bottom to 1 at the top. */
-enum { LEFT = 46, TOP = 16, PLOT_W = 276, PLOT_H = 130, WIDTH = 332, HEIGHT = 186, DECADES = 9 };
+enum { LEFT = 46, TOP = 16, PLOT_W = 276, PLOT_H = 130, WIDTH = 332, HEIGHT = 170, DECADES = 9 };
 
 static double height_of(double error)
 {
@@ -61,7 +61,7 @@ static void draw_all(FILE *out, const tb_act_page *page)
     for (int i = 0; i < page->results; i++) {
         const char *name = trn_act_name(page->result[i].op);
         fprintf(out,
-                "<div class=panel><h3>%s</h3><svg viewBox='0 0 %d %d' role=img style='max-width:440px;margin:0 auto'><title>relative "
+                "<div class=panel><h3>%s</h3><svg viewBox='0 0 %d %d' role=img style='max-width:400px;margin:0 auto'><title>relative "
                 "error of %s over its range</title>\n",
                 name, WIDTH, HEIGHT, name);
         draw_axes(out, &page->result[i]);

@@ -30,8 +30,8 @@ static void draw_bar(FILE *out, double y, int bar, const tb_speed *s, const tb_a
     fprintf(out, "<rect x='%d' y='%.1f' width='%.1f' height='%d' rx='3' fill='var(%s)'><title>%s of the stream", LEFT,
             y + 2, fmax((FULL - LEFT) * fmin(s->stream, MOST), 2), BAR - 5, bar_colour(bar),
             app_percent(share, sizeof share, s->stream));
-    fprintf(out, "</title></rect><text class='num small' x='%d' y='%.1f' text-anchor=end>%.3g</text>", RATE, y + 11,
-            s->rate / 1e9);
+    fprintf(out, "</title></rect><text class='num small' x='%d' y='%.1f' text-anchor=end>%s</text>", RATE, y + 11,
+            app_human(ratio, sizeof ratio, s->rate / 1e9));
     fprintf(out, "<text class=small x='%d' y='%.1f'>", NOTE, y + 11);
     if (bar == TRNMATH_BAR)
         fprintf(out, "%s", share);

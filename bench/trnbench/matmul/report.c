@@ -55,7 +55,7 @@ static void limit_legend(FILE *out)
 enum { BAR_LEFT = 178, BAR_RIGHT = 1080, BAR_ROW = 42, BAR_TOP = 30, BAR_HEIGHT = 10 };
 
 /* Many formats make the picture wider, not the columns narrower than their words. */
-static double bar_column(const tb_job *job) { return fmax((double)(BAR_RIGHT - BAR_LEFT) / job->formats, 150); }
+static double bar_column(const tb_job *job) { return fmax((double)(BAR_RIGHT - BAR_LEFT) / job->formats, 176); }
 
 static void spec_cell(FILE *out, const tb_cost *c, const tb_format *format, double x, double y, double width)
 {
@@ -200,7 +200,7 @@ static void draw_slope(FILE *out, const axes *a, double bytes_per_s, double peak
             at_y(a, from * bytes_per_s), at_x(a, peak / bytes_per_s), at_y(a, peak), dashed);
     fprintf(out, "<line x1='%.1f' y1='%.1f' x2='%.1f' y2='%.1f' stroke='var(--soft)'%s/>", a->right - 112, y - 4,
             a->right - 94, y - 4, dashed);
-    fprintf(out, "<text class=tick x='%.1f' y='%.1f'>%s %s</text>\n", a->right - 88, y, name,
+    fprintf(out, "<text class='tick halo' x='%.1f' y='%.1f'>%s %s</text>\n", a->right - 88, y, name,
             app_si(rate, sizeof rate, bytes_per_s, "B/s"));
 }
 
@@ -229,7 +229,7 @@ static void draw_roofs(FILE *out, const tb_job *job, const axes *a, const trn_sy
         const double y = at_y(a, rate);
         fprintf(out, "<line x1='%.1f' x2='%.1f' y1='%.1f' y2='%.1f' stroke='var(--soft)' stroke-width='1.6'/>",
                 at_x(a, rate / slope), a->right, y, y);
-        fprintf(out, "<text class=tick x='%.1f' y='%.1f' text-anchor=end>%s%s %s</text>\n", a->right, y - 5, names,
+        fprintf(out, "<text class='tick halo' x='%.1f' y='%.1f' text-anchor=end>%s%s %s</text>\n", a->right, y - 5, names,
                 rest, app_si(text, sizeof text, rate, "flop/s"));
     }
     draw_slope(out, a, slope, r->peak, r->hbm <= r->dma ? "HBM" : "DMA", 0);
@@ -267,7 +267,7 @@ static void print_roofline(FILE *out, const tb_job *job, trn_system system)
     const axes a = fit_axes(job, system, &r);
     fprintf(out,
             "<div class=panel><h3>%s</h3><div class=sub>%s chip%s, %s GiB of HBM</div><svg viewBox='0 0 356 246' "
-            "role=img style='max-width:440px;margin:0 auto'><title>roofline of %s</title>\n",
+            "role=img style='max-width:400px;margin:0 auto'><title>roofline of %s</title>\n",
             spec->title, app_count(chips, sizeof chips, trn_spec_chips(spec)), trn_spec_chips(spec) == 1 ? "" : "s",
             app_count(hbm, sizeof hbm, (int64_t)(trn_spec_totals_of(spec).hbm_bytes / 0x1p30)), spec->title);
     draw_axes(out, &a);
