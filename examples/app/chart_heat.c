@@ -23,7 +23,8 @@ typedef struct heat {
     const chart_map *map;
     int down, across;
     double left, top, cell_wide, cell_high, under;
-    double most, least; /* of the magnitudes that have a colour, least above 0 */
+    double most, least; /* of the magnitudes that have a colour, least above 0; round numbers */
+    double largest;     /* of them */
     bool negative, empty, names_up;
 } heat;
 
@@ -63,6 +64,7 @@ static void measure_values(heat *h)
             if (size > 0) h->least = fmin(h->least, size);
             h->negative = h->negative || v < 0;
         }
+    h->largest = h->most;
     if (!(h->most > 0)) return;
     if (m->log && h->least >= h->most) h->least = h->most / 10;
     chart_axis range = { .log = m->log, .low = m->log ? h->least : 0, .high = h->most };
@@ -357,7 +359,7 @@ static void draw_heat(const chart_sheet *s, const void *what)
         h.top = top + key_height(s, m) + (*chart_text_of(m->row.title) ? TITLE_HIGH : 0);
     }
     snprintf(about, sizeof about, "%d rows and %d columns of coloured cells; the largest magnitude is %.4g", m->rows,
-             m->columns, h.most);
+             m->columns, h.largest);
     chart_open(s, m->title, about,
                h.top + h.down * h.cell_high + (*chart_text_of(m->column.title) ? h.under + 8 : fmax(h.under - 8, 24)));
     if (any) {

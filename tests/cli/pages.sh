@@ -1,6 +1,7 @@
 #!/bin/sh
-# Every HTML report and every picture, made from small inputs, opened in a headless Chromium at 400 and at 1280 pixels,
-# light and dark: nothing overlaps, is cut off, leaves its picture, is too small or too faint to read, or scrolls unseen.
+# The colours of all pages, by numbers; and every HTML report and every picture, made from small inputs, opened in a
+# headless Chromium at 400 and at 1280 pixels, light and dark: nothing overlaps, is cut off, leaves its picture, is too
+# small or too faint to read, or scrolls unseen.
 # Usage: tests/cli/pages.sh DIRECTORY-OF-PROGRAMS, from tests/.
 set -u
 here=$(CDPATH= cd -- "$(dirname -- "$0")" && pwd)
@@ -8,6 +9,8 @@ models=$(CDPATH= cd -- "$here/../../examples/shardplan/models" && pwd)
 programs=$(CDPATH= cd -- "$1" && pwd)
 program=$programs/pages
 . "$here/lib/program.sh"
+
+python3 "$here/lib/check_colours.py" "$here/../../examples/app/colours.c" || fail "colours"
 
 browser=
 for candidate in chromium chromium-browser google-chrome; do
@@ -17,7 +20,7 @@ if [ -z "$browser" ]; then
     case " ${TRN_EXPECT_SKIPS:-} " in
     *" chromium "*)
         echo "SKIP chromium: there is no browser here (expected)"
-        exit 0
+        exit $failed
         ;;
     esac
     echo "FAILED: there is no browser here (Debian: chromium); if that is so on purpose, put chromium into" \
