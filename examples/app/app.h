@@ -15,6 +15,7 @@
  *     completion.h   scripts by which shells complete command lines
  *     files.h    the files a command reads and writes
  *     page.h     the shell of an HTML page
+ *     colours.h  their colours
  *     chart.h    pictures of numbers; chart_draw.h is what they are drawn with
  */
 #ifndef APP_H
