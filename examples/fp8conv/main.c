@@ -38,6 +38,18 @@ static bool take_grain(void *o, const char *value, char *why)
     return i >= 0;
 }
 
+static bool take_form(fc_options *o, fc_kind kind, const char *value, char *why)
+{
+    static const char *const name[] = { "fp8", "bf16", "mx" };
+    const int i = app_parse_word(value, name, 3, why);
+    o->form[kind] = (fc_form)(FC_AS_FP8 + i);
+    return i >= 0;
+}
+
+APP_READ(take_fp8, fc_options, take_form(o, FC_IS_FP8, value, why))
+APP_READ(take_mxfp4, fc_options, take_form(o, FC_IS_MXFP4, value, why))
+APP_READ(take_nvfp4, fc_options, take_form(o, FC_IS_NVFP4, value, why))
+
 static bool take_block(void *options, const char *value, char *why)
 {
     fc_options *o = options;
@@ -48,6 +60,7 @@ static bool take_block(void *options, const char *value, char *why)
         return app_refuse(why, "expected ROWSxCOLUMNS, such as 128x128");
     o->block[0] = rows;
     o->block[1] = columns;
+    o->block_given = true;
     return true;
 }
 
@@ -75,6 +88,7 @@ APP_TAKE(take_pow2, fc_options, power_of_two, true)
 APP_TAKE(take_quantise, fc_options, quantise, true)
 APP_TAKE(take_no_new, fc_options, no_new_scales, true)
 APP_TAKE(take_keep_run, fc_options, keep_run_scales, true)
+APP_TAKE(take_no_rules, fc_options, no_rules, true)
 APP_TAKE(take_force, fc_options, force, true)
 APP_TAKE(take_check, fc_options, check, true)
 APP_TAKE(take_verify, fc_options, verify, true)
@@ -100,6 +114,9 @@ static const app_option option[] = {
                         "ratio    codes / (448/240), scales x (448/240): the vendor's recipe\n"
                         "requant  dequantised, and quantised with fresh scales\n"
                         "relabel  the bytes as they are: unsafe towards neuron", take_mode },
+    { "--fp8", "FORM", "what FP8 becomes: fp8 (the default), bf16, or mx: Trainium3's words and scales", take_fp8 },
+    { "--mxfp4", "FORM", "what MXFP4 becomes: fp8, bf16 or mx; without this it is refused", take_mxfp4 },
+    { "--nvfp4", "FORM", "the same for NVFP4", take_nvfp4 },
     { "--scales", "GROUPS", "fresh scales per tensor, channel or block; default: as before, new ones per tensor",
       take_grain },
     { "--block", "RxC", "how large blocks are: 128x128", take_block },
@@ -108,6 +125,7 @@ static const app_option option[] = {
                           "one without is always quantised", take_quantise },
     { "--include", "GLOB", "quantise tensors of such names, and no others; may be repeated", take_include },
     { "--exclude", "GLOB", "do not quantise tensors of such names; may be repeated", take_exclude },
+    { "--no-rules", NULL, "quantise also what config.json says is to stay as it is", take_no_rules },
     { "--scale-name", "PATTERN", "how a weight's scale may be called, with {name} for the weight's name and\n"
                                  "{base} for that without .weight; may be repeated", take_scale },
     { "--run-scale", "GLOB", "further scales of activations or KV caches; may be repeated", take_run_scale },
