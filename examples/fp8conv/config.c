@@ -137,14 +137,15 @@ bool fc_keeps_layout(const fc_catalogue *c)
 }
 
 /* [outputs, inputs] of a block; 0: the tensor has one scale for all or for each output. */
-static void block_of(const fc_item *w, int64_t block[2])
+static void block_of(const fc_catalogue *c, const fc_item *w, int64_t block[2])
 {
     const fc_grid *g = &w->out;
     const bool row = g->block_rows == 1 && g->block_columns >= g->columns;
     const bool column = g->block_columns == 1 && g->block_rows >= g->rows;
+    const bool none = g->whole || ((row || column) && !fc_keeps_codes(w, c->options));
     const bool turned = w->transposed;
-    block[0] = g->whole || row || column ? 0 : turned ? g->block_columns : g->block_rows;
-    block[1] = g->whole || row || column ? 0 : turned ? g->block_rows : g->block_columns;
+    block[0] = none ? 0 : turned ? g->block_columns : g->block_rows;
+    block[1] = none ? 0 : turned ? g->block_rows : g->block_columns;
 }
 
 /* The one that all FP8 has; false: they differ, or there is none. */
@@ -154,7 +155,7 @@ static bool common_block(const fc_catalogue *c, int64_t block[2])
     for (int i = 0; i < c->items; i++) {
         int64_t one[2];
         if (!fc_is_weight(&c->item[i]) || c->item[i].form != FC_AS_FP8) continue;
-        block_of(&c->item[i], one);
+        block_of(c, &c->item[i], one);
         if (any && (one[0] != block[0] || one[1] != block[1])) return false;
         block[0] = one[0];
         block[1] = one[1];

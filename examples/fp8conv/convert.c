@@ -5,6 +5,8 @@
  */
 #include "fp8conv.h"
 
+#include <float.h>
+#include <math.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -245,10 +247,36 @@ static void convert_codes(const fc_work *w, const fc_piece *p, unsigned char *ou
 
 /* ---- numbers to codes ---- */
 
+/* Codes of four bits are codes of eight. Beyond binary32 the product is what it was, too. */
+static void widen(const fc_work *w, const fc_piece *p, unsigned char *out, fc_tally *tally)
+{
+    const trn_format format = fc_format_of(w->catalogue->options->to);
+    const float *value = fc_values(format);
+    const int64_t n = p->rows * p->columns;
+    float *x = fc_numbers(w, p, (size_t)n), *y = x + n;
+    fc_decode_codes(w, p, y);
+    trn_convert(&(trn_convert_args){ .dst = trn_tensor_1d(format, out, n), .src = trn_tensor_1d(TRN_F32, y, n) });
+    for (fc_tile t = { 0 }; fc_next_tile(w, p, &t);)
+        for (int64_t r = 0; r < t.rows; r++) {
+            const int64_t at = t.first + r * p->columns;
+            const double scale = (double)w->item->out_scale[t.out];
+            for (int64_t i = at; i < at + t.columns; i++) {
+                const double product = (double)value[out[i]] * scale;
+                y[i] = fabs(product) > (double)FLT_MAX ? x[i] : (float)product;
+            }
+        }
+    fc_tally_pairs(tally, x, y, n);
+    free(x);
+}
+
 static void quantise(const fc_work *w, const fc_piece *p, unsigned char *out, fc_tally *tally)
 {
     const trn_format format = fc_format_of(w->catalogue->options->to);
     const int64_t n = p->rows * p->columns;
+    if (fc_keeps_codes(w->item, w->catalogue->options)) {
+        widen(w, p, out, tally);
+        return;
+    }
     float *x = fc_numbers(w, p, (size_t)n), *y = x + n;
     for (fc_tile t = { 0 }; fc_next_tile(w, p, &t);)
         for (int64_t r = 0; r < t.rows; r++) {

@@ -195,6 +195,12 @@ typedef struct fc_item {
     double scale_error; /* largest relative error of a stored scale against what the mode asks for */
 } fc_item;
 
+/* FP4 that becomes FP8 of the same codes, with a scale for as few of them. */
+static inline bool fc_keeps_codes(const fc_item *item, const fc_options *o)
+{
+    return item->kind >= FC_IS_MXFP4 && item->form == FC_AS_FP8 && o->grain == FC_GRAIN_KEPT;
+}
+
 static inline bool fc_is_weight(const fc_item *item) { return item->role == FC_CODES || item->role == FC_NUMBERS; }
 
 enum { FC_OPEN = 3 };
@@ -280,6 +286,7 @@ bool fc_next_tile(const fc_work *work, const fc_piece *piece, fc_tile *tile); /*
  * rounded to. */
 float *fc_numbers(const fc_work *work, const fc_piece *piece, size_t extra);
 void fc_decode(const fc_work *work, const fc_piece *piece, float *x);
+void fc_decode_codes(const fc_work *work, const fc_piece *piece, float *x); /* what they are without their scales */
 void fc_write_bf16(const fc_work *work, const fc_piece *piece, unsigned char *out, fc_tally *tally);
 void fc_write_mx(const fc_work *work, const fc_piece *piece, unsigned char *out, fc_tally *tally);
 bool fc_source_open(fc_catalogue *c, fc_item *w, char *why); /* the scales that go in */

@@ -169,7 +169,8 @@ bool fc_add_scale(fc_catalogue *c, int weight, char *why)
     const fc_grid *g = &c->item[weight].out;
     char name[NAME];
     const bool column = g->block_columns == 1 && g->block_rows >= g->rows;
-    const bool block = !g->whole && g->block_rows > 1 && !column;
+    const bool kept = fc_keeps_codes(&c->item[weight], c->options);
+    const bool block = kept || (!g->whole && g->block_rows > 1 && !column);
     if (c->options->no_new_scales)
         return io_fail(why, w->name, "it has no scale, and --no-new-scales forbids a new one");
     if (!fill_pattern(block ? "{name}_scale_inv" : "{name}_scale", w->name, name, sizeof name))
@@ -384,6 +385,7 @@ bool fc_assign(fc_catalogue *c, char *why)
         if (!assign_codes(c, i, why)) return false;
     }
     if (quantise && !assign_chosen(c, &weights, why)) return false;
+    if (!weights && !fc_refuse_leftovers(c, why)) return false;
     if (!weights)
         return io_fail(why, c->options->in, any_codes(c) ? "its FP8 is %s's already; there is nothing to convert"
                                                          : "it has no FP8, and no matrix that would be quantised (%s)",

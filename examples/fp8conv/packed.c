@@ -76,7 +76,7 @@ static bool is_integer(const st_tensor *t)
 /* Integers where a layer's weights should be. */
 static bool is_packed_somehow(const st_tensor *t)
 {
-    return is_integer(t) && t->rank >= 2 &&
+    return is_integer(t) && t->rank >= 2 && !strstr(t->name, "scale") &&
            (ckpt_ends(t->name, ".weight") || strstr(t->name, "weight_packed") || strstr(t->name, "proj") ||
             strstr(t->name, "experts"));
 }

@@ -268,7 +268,7 @@ bool fc_plan(fc_catalogue *c, int item, char *why)
     w->planned = true;
     w->uses = w->scale >= 0 && !c->options->check ? 2 : 1;
     if (w->form != FC_AS_FP8) return true;
-    if (w->kind >= FC_IS_MXFP4 && c->options->grain == FC_GRAIN_KEPT) return fc_scales_of_source(w, why);
+    if (fc_keeps_codes(w, c->options)) return fc_scales_of_source(w, why);
     const bool by_amax = w->role == FC_NUMBERS || c->options->mode == FC_REQUANT;
     return by_amax ? scales_by_amax(c, item, why) : scales_by_factor(c, w, why);
 }

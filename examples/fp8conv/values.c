@@ -86,6 +86,7 @@ typedef struct stored { /* as it stands in the file: [matrices * rows, columns] 
     const unsigned char *bytes;
     int64_t rows, columns;
     float value[256];
+    bool alone; /* codes without their scales */
 } stored;
 
 static stored stored_of(const fc_work *w)
@@ -112,6 +113,7 @@ static double scale_of(const stored *s, int64_t row, int64_t column, int64_t *ru
 {
     const fc_item *w = s->item;
     const int64_t block = w->kind == FC_IS_NVFP4 ? NVFP4_BLOCK : MXFP4_BLOCK;
+    if (s->alone) return *run = s->columns - column, 1;
     if (w->kind == FC_IS_FP8) {
         *run = fc_grid_columns_left(&w->source, column);
         return (double)fc_scale_at(w->in_scale, fc_grid_group(&w->source, row, column));
@@ -145,19 +147,31 @@ static void decode_run(const stored *s, int64_t row, int64_t column, int64_t n, 
     }
 }
 
-void fc_decode(const fc_work *w, const fc_piece *p, float *x)
+static void decode(const stored *s, const fc_piece *p, float *x)
 {
-    const stored s = stored_of(w);
-    if (!w->item->transposed) {
-        for (int64_t r = 0; r < p->rows; r++) decode_run(&s, p->row + r, p->column, p->columns, x + r * p->columns, 1);
+    if (!s->item->transposed) {
+        for (int64_t r = 0; r < p->rows; r++) decode_run(s, p->row + r, p->column, p->columns, x + r * p->columns, 1);
         return;
     }
     for (int64_t r = 0, n; r < p->rows; r += n) { /* as much of a matrix as the piece has */
-        const int64_t matrix = (p->row + r) / s.columns, from = (p->row + r) % s.columns;
-        n = s.columns - from < p->rows - r ? s.columns - from : p->rows - r;
+        const int64_t matrix = (p->row + r) / s->columns, from = (p->row + r) % s->columns;
+        n = s->columns - from < p->rows - r ? s->columns - from : p->rows - r;
         for (int64_t k = 0; k < p->columns; k++)
-            decode_run(&s, matrix * s.rows + p->column + k, from, n, x + r * p->columns + k, p->columns);
+            decode_run(s, matrix * s->rows + p->column + k, from, n, x + r * p->columns + k, p->columns);
     }
+}
+
+void fc_decode(const fc_work *w, const fc_piece *p, float *x)
+{
+    const stored s = stored_of(w);
+    decode(&s, p, x);
+}
+
+void fc_decode_codes(const fc_work *w, const fc_piece *p, float *x)
+{
+    stored s = stored_of(w);
+    s.alone = true;
+    decode(&s, p, x);
 }
 
 /* ---- FP8 of codes that it holds all: the scales are the same, but that NVFP4's two become one ---- */
@@ -247,14 +261,14 @@ static void write_band(const fc_work *w, const stored *s, const band *b, void *w
                                         .codes = trn_tensor_2d(format, b->code, BAND, m) });
 }
 
+/* MXFP4 is what it was, also where binary32 has no number for it. */
 static void tally_band(const fc_work *w, const band *b, float *y, fc_tally *tally)
 {
     const float *eight = fc_values(TRN_F8_E4M3FN);
-    for (int64_t i = 0; i < BAND * b->columns; i++) {
-        const float value = w->item->mx_fp4 ? mxfp4_value(b->code[i]) : eight[b->code[i]];
-        y[i] = value * mxfp4_power(b->scale[i % b->columns]);
-    }
-    fc_tally_pairs(tally, b->x, y, BAND * b->columns);
+    const bool same = w->item->mx_fp4;
+    for (int64_t i = 0; i < BAND * b->columns && !same; i++)
+        y[i] = eight[b->code[i]] * mxfp4_power(b->scale[i % b->columns]);
+    fc_tally_pairs(tally, b->x, same ? b->x : y, BAND * b->columns);
 }
 
 /* Pieces are whole bands. */

@@ -7,6 +7,7 @@
  */
 #include "fp8conv.h"
 
+#include <float.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -109,12 +110,20 @@ static bool number_is_right(const float *to, float x, int code, double scale)
     return magnitude == 127 || !isfinite(to[magnitude + 1]) || here <= distance(to, magnitude + 1, scale, target);
 }
 
+/* Codes that were kept, with a scale that was rounded once. Beyond binary32, x is its largest number. */
+static bool product_is_right(const float *to, float x, int code, double scale)
+{
+    const double product = fabs((double)to[code] * scale), target = fabs((double)x);
+    if (!isfinite(to[code]) || (x != 0 && (signbit(x) != 0) != (code >= 128))) return false;
+    return fabs(fmin(product, (double)FLT_MAX) - target) <= slack * target;
+}
+
 static void prove_numbers(const fc_work *w, const fc_piece *piece, unsigned char *unused, fc_tally *tally)
 {
     const proof *p = w->user;
     const float *to = fc_values(fc_format_of(w->catalogue->options->to));
     const int bytes = w->item->tensor.bits / 8;
-    const bool packed = w->item->kind != FC_IS_NUMBERS;
+    const bool packed = w->item->kind != FC_IS_NUMBERS, kept = fc_keeps_codes(w->item, w->catalogue->options);
     float *decoded = packed ? fc_numbers(w, piece, 0) : NULL;
     (void)unused;
     for (fc_tile t = { 0 }; fc_next_tile(w, piece, &t);)
@@ -124,7 +133,9 @@ static void prove_numbers(const fc_work *w, const fc_piece *piece, unsigned char
             for (int64_t i = at; i < at + t.columns; i++) {
                 const uint32_t bits = packed ? 0 : (uint32_t)io_little(w->bytes + i * bytes, bytes);
                 const float x = packed ? decoded[i - piece->first] : trn_decode(w->item->tensor.format, bits);
-                tally->not_finite += !number_is_right(to, x, p->written[i], scale);
+                const int code = p->written[i];
+                const bool right = (kept ? product_is_right : number_is_right)(to, x, code, scale);
+                tally->not_finite += !right;
                 tally->inexact += (double)x != (double)to[p->written[i]] * scale;
             }
             tally->elements += t.columns;
@@ -165,7 +176,8 @@ static void prove_bf16(const fc_work *w, const fc_piece *piece, unsigned char *u
 static bool mx_is_right(bool four, const float *eight, float x, int code, double scale)
 {
     static const float fp4[8] = { 0, 0.5f, 1, 1.5f, 2, 3, 4, 6 };
-    if (four) return (double)fp4[code & 7] * scale == fabs((double)x) && (code >= 8) == (signbit(x) != 0);
+    const double product = four ? (double)fp4[code & 7] * scale : 0, large = (double)FLT_MAX;
+    if (four) return fmin(product, large) == fabs((double)x) && (code >= 8) == (signbit(x) != 0);
     if (!isfinite(x) || isnan(scale)) return isnan(scale) || stays_not_finite(x, eight[code]);
     if (!isfinite(eight[code]) || (x != 0 && (signbit(x) != 0) != (code >= 128))) return false;
     const double target = fabs((double)x), here = distance(eight, code & 127, scale, target) - slack * target;
@@ -238,7 +250,11 @@ static bool prove_weight(fc_catalogue *c, fc_catalogue *out, fc_item *w, verdict
     if (ok && w->old_scale >= 0 && w->role == FC_CODES)
         ok = fc_scale_read(c, &c->item[w->old_scale], &in_scale, why);
     if (ok && w->role == FC_NUMBERS) ok = fc_source_open(c, w, why);
-    if (ok && scale && !mx) ok = fc_scale_read(out, scale, &out_scale, why);
+    if (ok && scale && !mx) {
+        fc_item read = *scale;
+        read.tensor.format = c->item[w->scale].result.format; /* bytes may be powers of two */
+        ok = fc_scale_read(out, &read, &out_scale, why);
+    }
     const unsigned char *powers = ok && mx ? fc_bytes(out, scale, why) : NULL;
     const unsigned char *bytes = ok ? fc_bytes(out, written, why) : NULL;
     const fc_factor factor = fc_factor_of(c->options->mode, c->options->to);
