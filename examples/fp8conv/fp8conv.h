@@ -22,6 +22,7 @@
  *     config.c     config.json as it is true of them
  *     verify.c     what was written, read back and compared with the definition
  *     report.c     the table
+ *     advise.c     --advise: the ways there are, and what each costs
  */
 #ifndef FP8CONV_H
 #define FP8CONV_H

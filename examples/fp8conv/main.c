@@ -92,6 +92,8 @@ APP_TAKE(take_no_rules, fc_options, no_rules, true)
 APP_TAKE(take_force, fc_options, force, true)
 APP_TAKE(take_check, fc_options, check, true)
 APP_TAKE(take_verify, fc_options, verify, true)
+APP_TAKE(take_advise, fc_options, advise, true)
+APP_READ(take_generation, fc_options, app_parse_number(value, 1, 3, &o->generation, why))
 APP_TAKE(take_each, fc_options, each, true)
 APP_TAKE(take_codes, fc_options, about, true)
 APP_TAKE(take_schema, fc_options, schema, true)
@@ -137,6 +139,9 @@ static const app_option option[] = {
     { "--force", NULL, "replace an OUT that is there: a file, or a directory with a checkpoint and all that is\n"
                        "in it; until the last step it stays as it is", take_force },
     { "--each", NULL, "a line per tensor, instead of one for all that differ by a number", take_each },
+    { "--advise", NULL, "only the routes there are: what each loses on this model's codes, its bytes and cycles",
+      take_advise },
+    { "--generation", "1|2|3", "--advise for this Trainium only", take_generation },
     { "--codes", NULL, "what each mode does to the 254 finite codes", take_codes },
     { "--threads", "N", "1 to 64; by default as many as there are processors, up to 8", take_threads },
     { "--csv", "FILE", "the report, a row per tensor", take_csv },
@@ -146,6 +151,7 @@ static const app_option option[] = {
 
 static const char usage[] = "usage: fp8conv IN OUT [options]\n"
                             "       fp8conv IN --check [options]\n"
+                            "       fp8conv --advise IN [--generation 1|2|3]\n"
                             "       fp8conv --codes";
 
 static const char summary[] =
@@ -158,6 +164,8 @@ static const char notes[] =
     "examples:\n"
     "  fp8conv --codes                                   what the modes do\n"
     "  fp8conv Llama-FP8 --check                         what would be lost\n"
+    "  fp8conv --advise Llama-FP8 --generation 2         which ways there are, and what each costs\n"
+    "  fp8conv gpt-oss-20b out --mxfp4 fp8 --verify      experts of four bits as FP8, all else as it was\n"
     "  fp8conv Llama-FP8 Llama-FP8-Neuron --verify       a directory, halved and proven\n"
     "  fp8conv DeepSeek-V3 out --mode requant --scales channel\n"
     "  fp8conv model.safetensors fp8.safetensors --scales block --exclude '*.o_proj.*'\n"
@@ -173,7 +181,10 @@ static int check(fc_options *o)
 {
     if (o->about || o->schema) return APP_OK;
     if (!o->in) return app_complain(APP_USAGE, "which checkpoint? give IN and OUT; fp8conv --help tells more");
-    if (!o->out && !o->check) return app_complain(APP_USAGE, "where to? give OUT, or --check to write nothing");
+    if (o->generation && !o->advise) return app_complain(APP_USAGE, "--generation goes with --advise");
+    if (o->advise && (o->out || o->verify)) return app_complain(APP_USAGE, "--advise writes no checkpoint");
+    if (!o->out && !o->check && !o->advise)
+        return app_complain(APP_USAGE, "where to? give OUT, or --check to write nothing");
     if (strcmp(o->in, "-") == 0 || (o->out && strcmp(o->out, "-") == 0))
         return app_complain(APP_USAGE, "-: checkpoints are files or directories, not streams");
     if (o->out && o->check) return app_complain(APP_USAGE, "%s: --check writes nothing", o->out);
@@ -207,5 +218,6 @@ int app_run(int argc, char **argv)
     fc_values(TRN_F8_E4M3);
     fc_values(TRN_F8_E4M3FN); /* before there are threads */
     if (o.schema) return fc_report_schema(), APP_OK;
+    if (o.advise) return fc_advise(&o);
     return o.about ? fc_about(&o) : fc_convert_checkpoint(&o);
 }

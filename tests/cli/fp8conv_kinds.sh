@@ -45,4 +45,12 @@ works made/modelopt4 x --nvfp4 fp8 --scales channel --force --verify
 twin rules "$program"
 twin refusals "$program"
 
+# ---- advice ----
+
+refuses "--generation goes with --advise" made/gptoss --check --generation 2
+refuses "--generation 4: expected a whole number from 1 to 3" --advise made/gptoss --generation 4
+refuses "--advise writes no checkpoint" --advise made/gptoss x.no
+refuses "made/none: it cannot be opened (No such file or directory)" --advise made/none
+twin advice "$program" made
+
 exit $failed

@@ -5,7 +5,7 @@
     fp8conv_kinds.py kept IN OUT              the same where FP8 keeps the scales that it has
     fp8conv_kinds.py rules PROGRAM            which matrices stay, for each form of a rule, both ways
     fp8conv_kinds.py refusals PROGRAM         what is refused, by which sentence, and that nothing is written
-    fp8conv_kinds.py advice PROGRAM IN        the routes, their bytes and shares, against a count of the model's codes
+    fp8conv_kinds.py advice PROGRAM DIRECTORY the routes of --advise: shares, bytes, cycles
 """
 import csv, io, json, os, shutil, subprocess, sys
 import numpy as np
@@ -791,10 +791,78 @@ def refusals(program):
     print(len(rows), 'refusals')
 
 
+# ---- advice ----
+
+
+def answers(program, *arguments):
+    done = run(program, '--advise', *arguments, '--json', '-')
+    assert done.returncode == 0, done.stderr
+    return {(r['generation'], r['route']): r for r in json.loads(done.stdout)['routes']}
+
+
+def advice(program, folder):
+    """FP8 in blocks of 128, NVFP4 and MXFP4: what is counted here from codes, and what the cost rules say by hand."""
+    path = os.path.join(folder, 'deepseek')
+    got = answers(program, path)
+    assert {g for g, _ in got} == {1, 2, 3}
+    before, _ = load(os.path.join(path, 'model.safetensors'))
+    codes = np.concatenate([raw(t).ravel() for t in before.values() if t[0] == 'F8_E4M3'])
+    scales = sum(len(t[2]) for n, t in before.items() if n.endswith('_scale_inv'))
+    x, n = OCP[codes], codes.size
+    tiles = sum(-(-t[1][1] // 128) * -(-t[1][0] // 512) for t in before.values() if t[0] == 'F8_E4M3')
+    ratio = encode(
+        numbers(('BF16', [n], to_bf16(x.astype(np.float32) / np.float32(28 / 15)).tobytes())).astype(float), NEURON
+    )
+    share = {
+        'halve': NEURON[encode(x / 2, NEURON)] * 2 == x,
+        'ratio': NEURON[ratio] * 28 == x * 15,
+        'relabel': np.abs(x) <= 240,
+        'native': x == x,
+        'table': x == x,
+        'bits': x == x,
+    }
+    for (g, route), r in got.items():
+        if route in share:
+            assert abs(r['exact'] - share[route].mean()) < 1e-9, (route, r['exact'], share[route].mean())
+            assert r['weight_bytes'] == n and r['scale_bytes'] == scales, r
+        assert r['not_finite'] == (int((np.abs(x) > 240).sum()) if route == 'relabel' else 0), r
+        assert (r['legal'] == 'yes') == (g == 3 or route not in ('native', 'mx')), (g, route)
+        assert (r['why'] is not None) == (r['legal'] == 'no' or route in ('relabel', 'table', 'bits')), r
+    for g in 1, 2, 3:
+        assert got[g, 'bf16']['weight_bytes'] == 2 * n and got[g, 'bf16']['scale_bytes'] == 0
+        assert got[g, 'mx']['scale_bytes'] == n // 32
+        assert got[g, 'table']['known'] == 'assumed' and got[g, 'halve']['known'] == 'documented'
+        assert sum(r['advised'] == 'yes' for (k, _), r in got.items() if k == g) == 1
+        hbm = {1: 0.82e12, 2: 2.9e12, 3: 4.9e12}[g]
+        r = got[g, 'halve']  # 512 columns; 512 sums of each block, two inputs
+        assert r['tensor_cycles'] == (512 if g == 1 else 256) and r['decode_cycles'] == 1024, r
+        assert r['engines'] == 'VectorE'
+        assert abs(r['memory_us'] / (1e6 * (n + scales) / hbm) - 1) < 0.05, (g, r['memory_us'])
+        assert got[g, 'table']['decode_cycles'] == 512 + 150 + 512 + 1024 and got[g, 'table']['tensor_cycles'] == 512
+    assert got[3, 'mx']['tensor_cycles'] == 128 and got[3, 'mx']['decode_cycles'] == 0
+    assert got[1, 'halve']['advised'] == got[2, 'halve']['advised'] == got[3, 'native']['advised'] == 'yes'
+    one = answers(program, path, '--generation', '2')
+    assert one == {k: r for k, r in got.items() if k[0] == 2}
+    four = answers(program, os.path.join(folder, 'gptoss'))
+    assert {r for _, r in four} == {'widen', 'table', 'bf16', 'mx'} and four[3, 'mx']['advised'] == 'yes'
+    assert all(r['exact'] == 1 for r in four.values()) and four[2, 'mx']['legal'] == 'no'
+    assert 'Trainium2' in four[2, 'mx']['why'], four[2, 'mx']
+    elements = 2 * 64 * 96 + 2 * 96 * 32
+    assert four[2, 'widen']['weight_bytes'] == elements and four[2, 'widen']['scale_bytes'] == elements / 32 * 4
+    assert four[3, 'mx']['weight_bytes'] == elements / 2 and four[3, 'mx']['scale_bytes'] == elements / 32
+    nv = answers(program, os.path.join(folder, 'ct4'))
+    assert nv[2, 'table']['weight_bytes'] == 70 * 48 and nv[2, 'table']['scale_bytes'] == 70 * 6 + 4
+    assert 20 < nv[3, 'mx']['sqnr_db'] < 60 and nv[2, 'widen']['sqnr_db'] > 140
+    done = run(program, '--advise', path, '--csv', '-')
+    rows = list(csv.DictReader(io.StringIO(done.stdout)))
+    assert done.returncode == 0 and len(rows) == len(got), done.stderr
+    assert 'Advised: halve' in run(program, '--advise', path, '--generation', '2').stdout
+
+
 if __name__ == '__main__':
     if sys.argv[1] == 'kept':
         check('fp8', *sys.argv[2:], kept=True)
     else:
-        {'make': make, 'check': check, 'rules': rules, 'refusals': refusals, 'advice': lambda *a: advice(*a)}[
-            sys.argv[1]
-        ](*sys.argv[2:])
+        {'make': make, 'check': check, 'rules': rules, 'refusals': refusals, 'advice': advice}[sys.argv[1]](
+            *sys.argv[2:]
+        )
