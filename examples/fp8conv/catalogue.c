@@ -102,11 +102,12 @@ static bool add_shard(fc_catalogue *c, int shard, char *why)
 {
     const st_file *file = fc_shard(c, shard, why);
     for (int i = 0; file && i < file->count; i++) {
-        fc_item item = { .tensor = file->tensor[i], .shard = shard, .index = i, .old_scale = -1, .scale = -1 };
+        fc_item item = { .tensor = file->tensor[i], .shard = shard, .index = i, .old_scale = -1, .scale = -1,
+                         .second_scale = -1 };
         item.side = side_of(c, file);
         item.tensor.data = NULL;
         item.tensor.name = strdup(file->tensor[i].name);
-        item.result = item.tensor;
+        item.view = item.result = item.tensor;
         if (item.tensor.name && fc_add(c, &item) >= 0) continue;
         free(item.tensor.name);
         return io_fail(why, c->options->in, "there is not enough memory for its tensors");
@@ -119,7 +120,8 @@ bool fc_catalogue_open(const fc_options *o, fc_catalogue *c, char *why)
     memset(c, 0, sizeof *c);
     c->options = o;
     for (int i = 0; i < FC_OPEN; i++) c->open[i].shard = -1;
-    if (!ckpt_open(o->in, &c->input, why)) return false;
+    if (!fc_refuse_file(o->in, why) || !ckpt_open(o->in, &c->input, why)) return false;
+    if (!fc_rules_read(o->in, &c->rules, why)) return false;
     for (int i = 0; i < c->input.shards; i++)
         if (!add_shard(c, i, why)) return false;
     return sort_names(c, why);
@@ -132,10 +134,12 @@ void fc_catalogue_close(fc_catalogue *c)
     for (int i = 0; i < c->items; i++) {
         if (c->item[i].result.name != c->item[i].tensor.name) free(c->item[i].result.name);
         free(c->item[i].tensor.name);
-        free(c->item[i].in_scale);
+        fc_source_close(&c->item[i]);
         free(c->item[i].out_scale);
+        free(c->item[i].mx_scale);
     }
     free(c->item);
     free(c->by_name);
+    fc_rules_free(&c->rules);
     ckpt_close(&c->input);
 }

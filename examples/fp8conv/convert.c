@@ -5,6 +5,8 @@
  */
 #include "fp8conv.h"
 
+#include <float.h>
+#include <math.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,6 +17,7 @@ enum {
     PIECE = 1 << 19,      /* codes */
     LONGEST = 4 * PIECE,  /* where whole blocks fit, a piece holds whole blocks */
     NUMBERS = 1 << 16,    /* numbers in a piece: below what trn_convert itself would give to threads */
+    BAND = 32,            /* inputs that share a scale of MX, and stand together in a row before it is turned */
     SLOTS = 8,
     MOST_THREADS = 64
 };
@@ -23,12 +26,17 @@ enum {
 
 static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
 
+/* Numbers that stand behind codes: where an element is, its row and column say. */
+static bool reads_matrices(const fc_item *item) { return item->role == FC_NUMBERS && item->kind != FC_IS_NUMBERS; }
+
 static void measure(fc_work *w)
 {
     const fc_item *item = w->item;
     const fc_grid *g = item->in.scales == 1 ? &item->out : &item->in;
-    const bool flat = g->scales == 1;
-    w->elements = item->tensor.elements;
+    const bool flat = g->scales == 1 && !reads_matrices(item);
+    const fc_grid rows = fc_grid_of_grain(&item->view, FC_PER_CHANNEL, NULL);
+    if (flat || !reads_matrices(item)) w->elements = item->tensor.elements;
+    else w->elements = item->view.elements, g = &rows;
     w->rows = flat ? 1 : g->batches * g->rows;
     w->columns = flat ? w->elements : g->columns;
 }
@@ -42,6 +50,11 @@ static void cut(fc_work *w)
     w->piece_columns = least(most, w->columns);
     w->piece_rows = w->columns <= most ? most / w->columns : 1;
     if (!numbers && w->columns <= most && block > w->piece_rows && block <= LONGEST / w->columns) w->piece_rows = block;
+    if (w->item->transposed && w->piece_rows < BAND) w->piece_rows = BAND;
+    if (w->item->form == FC_AS_MX) {
+        w->piece_columns = w->columns;
+        w->piece_rows = fc_parts(w->piece_rows, BAND) * BAND;
+    }
     w->pieces = fc_parts(w->rows, w->piece_rows) * fc_parts(w->columns, w->piece_columns);
 }
 
@@ -78,6 +91,7 @@ float *fc_numbers(const fc_work *w, const fc_piece *p, size_t extra)
 {
     const size_t n = (size_t)(p->rows * p->columns), bytes = (size_t)w->item->tensor.bits / 8;
     float *x = app_resize(NULL, (n + extra + 1) * sizeof *x + n * bytes, 1);
+    if (reads_matrices(w->item)) return fc_decode(w, p, x), x;
     unsigned char *aligned = (unsigned char *)(x + n + extra);
     memcpy(aligned, w->bytes + p->first * (int64_t)bytes, n * bytes); /* a file need not align it */
     trn_convert(&(trn_convert_args){ .dst = trn_tensor_1d(TRN_F32, x, (int64_t)n),
@@ -103,8 +117,10 @@ static void convert_piece(const fc_work *w, int64_t number, slot *s)
 static bool finish_piece(fc_work *w, const slot *s, char *why)
 {
     const uint64_t n = (uint64_t)(s->piece.rows * s->piece.columns), bytes = (uint64_t)w->item->tensor.bits / 8;
+    const size_t size = (size_t)n * (size_t)w->out_bits / 8;
     fc_tally_add(&w->item->tally, &s->tally);
-    if (w->sink && !w->sink->write(w->sink->user, s->out, (size_t)n, why)) return false;
+    if (w->sink && !w->sink->write(w->sink->user, s->out, size, why)) return false;
+    if (reads_matrices(w->item)) return fc_progress(w->catalogue, n * bytes), true; /* its pieces are all over */
     fc_done(w->catalogue, w->item, (uint64_t)s->piece.first * bytes, n * bytes);
     fc_progress(w->catalogue, n * bytes);
     return true;
@@ -190,7 +206,8 @@ bool fc_run_pieces(fc_catalogue *c, fc_work *w, char *why)
     cut(w);
     line l = { .work = w, .end = w->pieces };
     const int slots = w->pieces < SLOTS ? (int)w->pieces : SLOTS;
-    const size_t size = (size_t)(w->piece_rows * w->piece_columns);
+    if (!w->out_bits) w->out_bits = 8;
+    const size_t size = (size_t)(w->piece_rows * w->piece_columns) * (size_t)w->out_bits / 8;
     unsigned char *buffers = app_resize(NULL, size, (size_t)slots);
     for (int i = 0; i < slots; i++) l.slot[i].out = buffers + size * (size_t)i;
     const int others = c->options->threads - 1;
@@ -230,16 +247,42 @@ static void convert_codes(const fc_work *w, const fc_piece *p, unsigned char *ou
 
 /* ---- numbers to codes ---- */
 
+/* Codes of four bits are codes of eight. Beyond binary32 the product is what it was, too. */
+static void widen(const fc_work *w, const fc_piece *p, unsigned char *out, fc_tally *tally)
+{
+    const trn_format format = fc_format_of(w->catalogue->options->to);
+    const float *value = fc_values(format);
+    const int64_t n = p->rows * p->columns;
+    float *x = fc_numbers(w, p, (size_t)n), *y = x + n;
+    fc_decode_codes(w, p, y);
+    trn_convert(&(trn_convert_args){ .dst = trn_tensor_1d(format, out, n), .src = trn_tensor_1d(TRN_F32, y, n) });
+    for (fc_tile t = { 0 }; fc_next_tile(w, p, &t);)
+        for (int64_t r = 0; r < t.rows; r++) {
+            const int64_t at = t.first + r * p->columns;
+            const double scale = (double)w->item->out_scale[t.out];
+            for (int64_t i = at; i < at + t.columns; i++) {
+                const double product = (double)value[out[i]] * scale;
+                y[i] = fabs(product) > (double)FLT_MAX ? x[i] : (float)product;
+            }
+        }
+    fc_tally_pairs(tally, x, y, n);
+    free(x);
+}
+
 static void quantise(const fc_work *w, const fc_piece *p, unsigned char *out, fc_tally *tally)
 {
     const trn_format format = fc_format_of(w->catalogue->options->to);
     const int64_t n = p->rows * p->columns;
+    if (fc_keeps_codes(w->item, w->catalogue->options)) {
+        widen(w, p, out, tally);
+        return;
+    }
     float *x = fc_numbers(w, p, (size_t)n), *y = x + n;
     for (fc_tile t = { 0 }; fc_next_tile(w, p, &t);)
         for (int64_t r = 0; r < t.rows; r++) {
             const int64_t at = t.first + r * p->columns;
             const float scale = w->item->out_scale[t.out];
-            for (int64_t i = at; i < at + t.columns; i++) y[i] = x[i] / scale;
+            for (int64_t i = at; i < at + t.columns; i++) y[i] = scale > 0 ? x[i] / scale : 0;
         }
     trn_convert(&(trn_convert_args){ .dst = trn_tensor_1d(format, out, n), .src = trn_tensor_1d(TRN_F32, y, n),
                                      .overflow = TRN_SATURATE });
@@ -254,11 +297,15 @@ static void quantise(const fc_work *w, const fc_piece *p, unsigned char *out, fc
 bool fc_convert(fc_catalogue *c, int item, const fc_sink *sink, char *why)
 {
     const fc_options *o = c->options;
+    static void (*const run[FC_FORMS])(const fc_work *, const fc_piece *, unsigned char *, fc_tally *) = {
+        quantise, quantise, fc_write_bf16, fc_write_mx
+    };
     fc_work work = { .item = &c->item[item], .sink = sink };
     fc_table table;
     if (!fc_plan(c, item, why)) return false;
     memset(&work.item->tally, 0, sizeof work.item->tally);
-    work.run = work.item->role == FC_NUMBERS ? quantise : convert_codes;
+    work.run = work.item->role == FC_NUMBERS ? run[work.item->form] : convert_codes;
+    work.out_bits = work.item->form == FC_AS_BF16 ? 16 : work.item->form == FC_AS_MX && work.item->mx_fp4 ? 4 : 8;
     if (o->mode != FC_REQUANT) {
         fc_table_of_mode(o->mode, work.item->side, o->to, &table);
         work.table = &table;

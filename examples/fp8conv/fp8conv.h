@@ -10,14 +10,19 @@
  *     main.c       the command line
  *     run.c        from one checkpoint to the other: what is opened, done and shown, in which order
  *     catalogue.c  all tensors of all shards, and where their bytes are
+ *     rules.c      what config.json and its like say of modules that stay as they are
+ *     packed.c     weights of four bits, and formats that are refused
  *     names.c      which tensor is whose scale; which tensors are quantised
  *     codes.c      values, the tables that convert codes, and --codes
  *     plan.c       groups of elements that share a scale; the scales that go in and come out
  *     convert.c    codes to codes, numbers to codes, in pieces
+ *     values.c     what packed and scaled codes are worth; BF16 and MX made from them
  *     tally.c      counts of codes, and the errors that follow from them
  *     shards.c     the files that are written
+ *     config.c     config.json as it is true of them
  *     verify.c     what was written, read back and compared with the definition
  *     report.c     the table
+ *     advise.c     --advise: the ways there are, and what each costs
  */
 #ifndef FP8CONV_H
 #define FP8CONV_H
@@ -32,12 +37,17 @@
 #include "app/files.h"
 #include "io/checkpoint.h"
 #include "io/stage.h"
+#include "rules.h"
 
 /* ---- options ---- */
 
 typedef enum fc_side { FC_OCP, FC_NEURON, FC_BY_MARK } fc_side;
 typedef enum fc_mode { FC_HALVE, FC_RATIO, FC_REQUANT, FC_RELABEL, FC_MODES } fc_mode;
 typedef enum fc_grain { FC_GRAIN_KEPT, FC_PER_TENSOR, FC_PER_CHANNEL, FC_PER_BLOCK } fc_grain;
+
+/* What quantised weights are in the input, and what becomes of them. */
+typedef enum fc_kind { FC_IS_NUMBERS, FC_IS_FP8, FC_IS_MXFP4, FC_IS_NVFP4, FC_KINDS } fc_kind;
+typedef enum fc_form { FC_UNASKED, FC_AS_FP8, FC_AS_BF16, FC_AS_MX, FC_FORMS } fc_form;
 
 enum { FC_GLOBS = 32 };
 
@@ -52,8 +62,10 @@ typedef struct fc_options {
     fc_mode mode;
     fc_grain grain;
     int64_t block[2];
+    fc_form form[FC_KINDS]; /* of each kind of weights */
     bool power_of_two, quantise, no_new_scales, keep_run_scales, check, verify, each, about, schema, force;
-    int threads;
+    bool no_rules, advise, block_given;
+    int threads, generation; /* 0: all */
     fc_globs include, exclude, scale_names, run_scales;
     const char *json, *csv;
 } fc_options;
@@ -61,6 +73,7 @@ typedef struct fc_options {
 trn_format fc_format_of(fc_side side);
 const char *fc_side_text(fc_side side);
 const char *fc_mode_text(fc_mode mode);
+const char *fc_kind_text(fc_kind kind); /* "MXFP4" */
 
 /* ---- groups of elements that share a scale ---- */
 
@@ -138,6 +151,8 @@ void fc_ledger_add(fc_ledger *ledger, const uint64_t count[FC_MAGNITUDES], const
 void fc_ledger_flush(fc_ledger *ledger); /* before the table changes, and at the end */
 void fc_tally_numbers(fc_tally *tally, const float *x, const unsigned char *code, const float *value, float scale,
                       int64_t n);
+/* What was and what is, without scales; all counts as large. */
+void fc_tally_pairs(fc_tally *tally, const float *before, const float *after, int64_t n);
 void fc_tally_add(fc_tally *sum, const fc_tally *part);
 double fc_sqnr_db(const fc_tally *tally); /* infinity when nothing was lost */
 
@@ -146,7 +161,7 @@ double fc_sqnr_db(const fc_tally *tally); /* infinity when nothing was lost */
 typedef enum fc_role {
     FC_COPIED,
     FC_CODES,   /* FP8 to FP8 */
-    FC_NUMBERS, /* to FP8 */
+    FC_NUMBERS, /* numbers, or codes that become other than FP8 of the same scales: read as numbers */
     FC_WEIGHT_SCALE,
     FC_RUN_SCALE, /* of activations or a KV cache */
     FC_NEW_SCALE,
@@ -159,15 +174,33 @@ typedef struct fc_item {
     int shard, index; /* where it is read; index < 0: it is new */
     fc_side side;     /* of the FP8 in its file */
     fc_role role;
+    fc_kind kind;
+    fc_form form;
+    st_tensor view;  /* its elements as they are written: shape, elements; name and type are nothing */
+    bool transposed; /* view is [.., columns, rows] of what is stored */
+    bool mx_fp4;     /* FC_AS_MX: codes of four bits, as they were; else of eight */
+    int second_scale; /* NVFP4: of the tensor; -1: none */
+    bool divides;     /* by it */
     int old_scale, scale; /* of a weight: the one that is read, the one that is written; -1: none */
     int weight;           /* of a scale */
     fc_grid in, out;  /* of codes and numbers */
+    fc_grid source;   /* FC_IS_FP8 read as numbers: of its scale, in what is stored */
+    unsigned char *raw_scale; /* FP4: a byte for each block; FC_AS_MX: what is written, in mx_scale */
+    unsigned char *mx_scale;
+    double *second;           /* one, or one for each matrix */
+    int64_t seconds;
     float *in_scale, *out_scale; /* in_scale NULL: 1. There while the plan is needed */
     int uses;                    /* how often the plan will still be asked for */
     bool planned;
     fc_tally tally;
     double scale_error; /* largest relative error of a stored scale against what the mode asks for */
 } fc_item;
+
+/* FP4 that becomes FP8 of the same codes, with a scale for as few of them. */
+static inline bool fc_keeps_codes(const fc_item *item, const fc_options *o)
+{
+    return item->kind >= FC_IS_MXFP4 && item->form == FC_AS_FP8 && o->grain == FC_GRAIN_KEPT;
+}
 
 static inline bool fc_is_weight(const fc_item *item) { return item->role == FC_CODES || item->role == FC_NUMBERS; }
 
@@ -176,6 +209,8 @@ enum { FC_OPEN = 3 };
 typedef struct fc_catalogue {
     const fc_options *options;
     ckpt input;
+    fc_rules rules;
+    int left_alone; /* matrices that the rules leave as they are */
     io_stage stage; /* what is written, until it appears */
     fc_item *item; /* in the order of shards and files; new ones at the end */
     int items, capacity;
@@ -202,6 +237,16 @@ static inline uint64_t fc_size(const st_tensor *t) { return (uint64_t)t->element
 
 /* Roles, partners, results: everything but values. */
 bool fc_assign(fc_catalogue *c, char *why);
+/* Formats that are not read are refused by their names; NULL or a phrase that names one. */
+bool fc_refuse_foreign(const fc_catalogue *c, char *why);
+bool fc_refuse_file(const char *path, char *why); /* before it is opened */
+bool fc_assign_packed(fc_catalogue *c, int *weights, char *why);
+bool fc_refuse_leftovers(const fc_catalogue *c, char *why); /* scales that are no one's */
+/* `w` becomes its form: names, shapes, new scales. */
+bool fc_assign_form(fc_catalogue *c, int weight, const char *name, char *why);
+bool fc_add_scale(fc_catalogue *c, int weight, char *why);
+void fc_set_type(st_tensor *t, const char *type); /* after its shape is known: format, bits and elements follow */
+st_tensor fc_matrix(const st_tensor *t, int64_t rows, int64_t columns); /* its last two axes changed */
 
 /* ---- work ---- */
 
@@ -228,6 +273,7 @@ typedef struct fc_work {
     /* One piece; `out` holds a byte per element. Pieces run side by side. */
     void (*run)(const struct fc_work *work, const fc_piece *piece, unsigned char *out, fc_tally *tally);
     const fc_table *table; /* of codes, when it is the same everywhere; or NULL */
+    int out_bits; /* of an element that is written */
     int64_t elements, rows, columns, piece_rows, piece_columns, pieces;
 } fc_work;
 typedef struct fc_tile { /* elements of a piece that share both scales */
@@ -236,8 +282,17 @@ typedef struct fc_tile { /* elements of a piece that share both scales */
     int64_t in, out; /* groups */
 } fc_tile;
 bool fc_next_tile(const fc_work *work, const fc_piece *piece, fc_tile *tile); /* begin with all zeros */
-/* A piece of numbers as binary32, with so many more behind them, in memory of its own. */
+/* A piece of numbers as binary32, with so many more behind them, in memory of its own. A product of code and scale that
+ * binary32 does not hold is cut off, and its last bit set: rounded once more, to less, it is what the product itself is
+ * rounded to. */
 float *fc_numbers(const fc_work *work, const fc_piece *piece, size_t extra);
+void fc_decode(const fc_work *work, const fc_piece *piece, float *x);
+void fc_decode_codes(const fc_work *work, const fc_piece *piece, float *x); /* what they are without their scales */
+void fc_write_bf16(const fc_work *work, const fc_piece *piece, unsigned char *out, fc_tally *tally);
+void fc_write_mx(const fc_work *work, const fc_piece *piece, unsigned char *out, fc_tally *tally);
+bool fc_source_open(fc_catalogue *c, fc_item *w, char *why); /* the scales that go in */
+void fc_source_close(fc_item *w);
+bool fc_scales_of_source(fc_item *w, char *why); /* those that go out, where they are the same */
 static inline float fc_scale_at(const float *scale, int64_t group) { return scale ? scale[group] : 1; }
 bool fc_run_pieces(fc_catalogue *c, fc_work *work, char *why); /* tallies are added to the item's, in order */
 bool fc_convert(fc_catalogue *c, int item, const fc_sink *sink, char *why);
@@ -249,6 +304,10 @@ bool fc_open_out(fc_catalogue *c, char *why);
 /* All is written, beside OUT. false with an empty sentence: a finite number would have become infinity or NaN. */
 bool fc_write_all(fc_catalogue *c, char *why);
 bool fc_tally_all(fc_catalogue *c, char *why); /* without writing */
+bool fc_keeps_layout(const fc_catalogue *c);   /* FP8 has the scales it had, but for their values */
+bool fc_has_fp8(const fc_catalogue *c);        /* the result */
+bool fc_write_config(const fc_catalogue *c, const char *from, const char *to, char *why);
+int fc_advise(const fc_options *o);
 const char *fc_written(fc_catalogue *c);       /* what fc_write_all made: a file, or an index */
 bool fc_verify(fc_catalogue *c, char *why); /* what fc_write_all made, before it is OUT */
 int fc_convert_checkpoint(const fc_options *o);

@@ -38,6 +38,18 @@ static bool take_grain(void *o, const char *value, char *why)
     return i >= 0;
 }
 
+static bool take_form(fc_options *o, fc_kind kind, const char *value, char *why)
+{
+    static const char *const name[] = { "fp8", "bf16", "mx" };
+    const int i = app_parse_word(value, name, 3, why);
+    o->form[kind] = (fc_form)(FC_AS_FP8 + i);
+    return i >= 0;
+}
+
+APP_READ(take_fp8, fc_options, take_form(o, FC_IS_FP8, value, why))
+APP_READ(take_mxfp4, fc_options, take_form(o, FC_IS_MXFP4, value, why))
+APP_READ(take_nvfp4, fc_options, take_form(o, FC_IS_NVFP4, value, why))
+
 static bool take_block(void *options, const char *value, char *why)
 {
     fc_options *o = options;
@@ -48,6 +60,7 @@ static bool take_block(void *options, const char *value, char *why)
         return app_refuse(why, "expected ROWSxCOLUMNS, such as 128x128");
     o->block[0] = rows;
     o->block[1] = columns;
+    o->block_given = true;
     return true;
 }
 
@@ -75,9 +88,12 @@ APP_TAKE(take_pow2, fc_options, power_of_two, true)
 APP_TAKE(take_quantise, fc_options, quantise, true)
 APP_TAKE(take_no_new, fc_options, no_new_scales, true)
 APP_TAKE(take_keep_run, fc_options, keep_run_scales, true)
+APP_TAKE(take_no_rules, fc_options, no_rules, true)
 APP_TAKE(take_force, fc_options, force, true)
 APP_TAKE(take_check, fc_options, check, true)
 APP_TAKE(take_verify, fc_options, verify, true)
+APP_TAKE(take_advise, fc_options, advise, true)
+APP_READ(take_generation, fc_options, app_parse_number(value, 1, 3, &o->generation, why))
 APP_TAKE(take_each, fc_options, each, true)
 APP_TAKE(take_codes, fc_options, about, true)
 APP_TAKE(take_schema, fc_options, schema, true)
@@ -100,6 +116,9 @@ static const app_option option[] = {
                         "ratio    codes / (448/240), scales x (448/240): the vendor's recipe\n"
                         "requant  dequantised, and quantised with fresh scales\n"
                         "relabel  the bytes as they are: unsafe towards neuron", take_mode },
+    { "--fp8", "FORM", "what FP8 becomes: fp8 (the default), bf16, or mx: Trainium3's words and scales", take_fp8 },
+    { "--mxfp4", "FORM", "what MXFP4 becomes: fp8, bf16 or mx; without this it is refused", take_mxfp4 },
+    { "--nvfp4", "FORM", "the same for NVFP4", take_nvfp4 },
     { "--scales", "GROUPS", "fresh scales per tensor, channel or block; default: as before, new ones per tensor",
       take_grain },
     { "--block", "RxC", "how large blocks are: 128x128", take_block },
@@ -108,6 +127,7 @@ static const app_option option[] = {
                           "one without is always quantised", take_quantise },
     { "--include", "GLOB", "quantise tensors of such names, and no others; may be repeated", take_include },
     { "--exclude", "GLOB", "do not quantise tensors of such names; may be repeated", take_exclude },
+    { "--no-rules", NULL, "quantise also what config.json says is to stay as it is", take_no_rules },
     { "--scale-name", "PATTERN", "how a weight's scale may be called, with {name} for the weight's name and\n"
                                  "{base} for that without .weight; may be repeated", take_scale },
     { "--run-scale", "GLOB", "further scales of activations or KV caches; may be repeated", take_run_scale },
@@ -119,6 +139,9 @@ static const app_option option[] = {
     { "--force", NULL, "replace an OUT that is there: a file, or a directory with a checkpoint and all that is\n"
                        "in it; until the last step it stays as it is", take_force },
     { "--each", NULL, "a line per tensor, instead of one for all that differ by a number", take_each },
+    { "--advise", NULL, "only the routes there are: what each loses on this model's codes, its bytes and cycles",
+      take_advise },
+    { "--generation", "1|2|3", "--advise for this Trainium only", take_generation },
     { "--codes", NULL, "what each mode does to the 254 finite codes", take_codes },
     { "--threads", "N", "1 to 64; by default as many as there are processors, up to 8", take_threads },
     { "--csv", "FILE", "the report, a row per tensor", take_csv },
@@ -128,6 +151,7 @@ static const app_option option[] = {
 
 static const char usage[] = "usage: fp8conv IN OUT [options]\n"
                             "       fp8conv IN --check [options]\n"
+                            "       fp8conv --advise IN [--generation 1|2|3]\n"
                             "       fp8conv --codes";
 
 static const char summary[] =
@@ -140,6 +164,8 @@ static const char notes[] =
     "examples:\n"
     "  fp8conv --codes                                   what the modes do\n"
     "  fp8conv Llama-FP8 --check                         what would be lost\n"
+    "  fp8conv --advise Llama-FP8 --generation 2         which ways there are, and what each costs\n"
+    "  fp8conv gpt-oss-20b out --mxfp4 fp8 --verify      experts of four bits as FP8, all else as it was\n"
     "  fp8conv Llama-FP8 Llama-FP8-Neuron --verify       a directory, halved and proven\n"
     "  fp8conv DeepSeek-V3 out --mode requant --scales channel\n"
     "  fp8conv model.safetensors fp8.safetensors --scales block --exclude '*.o_proj.*'\n"
@@ -155,7 +181,10 @@ static int check(fc_options *o)
 {
     if (o->about || o->schema) return APP_OK;
     if (!o->in) return app_complain(APP_USAGE, "which checkpoint? give IN and OUT; fp8conv --help tells more");
-    if (!o->out && !o->check) return app_complain(APP_USAGE, "where to? give OUT, or --check to write nothing");
+    if (o->generation && !o->advise) return app_complain(APP_USAGE, "--generation goes with --advise");
+    if (o->advise && (o->out || o->verify)) return app_complain(APP_USAGE, "--advise writes no checkpoint");
+    if (!o->out && !o->check && !o->advise)
+        return app_complain(APP_USAGE, "where to? give OUT, or --check to write nothing");
     if (strcmp(o->in, "-") == 0 || (o->out && strcmp(o->out, "-") == 0))
         return app_complain(APP_USAGE, "-: checkpoints are files or directories, not streams");
     if (o->out && o->check) return app_complain(APP_USAGE, "%s: --check writes nothing", o->out);
@@ -189,5 +218,6 @@ int app_run(int argc, char **argv)
     fc_values(TRN_F8_E4M3);
     fc_values(TRN_F8_E4M3FN); /* before there are threads */
     if (o.schema) return fc_report_schema(), APP_OK;
+    if (o.advise) return fc_advise(&o);
     return o.about ? fc_about(&o) : fc_convert_checkpoint(&o);
 }

@@ -20,13 +20,8 @@ static const char *const run_scales[] = { "*input_scale",      "*act_scale",  "*
                                           "*v_scale",          "*kv_scale",   "*q_scale",     "*output_scale",
                                           "*prob_output_scale" };
 
-/* What published FP8 checkpoints leave alone, beside everything that is not a matrix. */
-static const char *const not_quantised[] = { "*embed*",       "*wte.*",   "*wpe.*",        "*norm*",
-                                             "*lm_head*",     "*router*", "output.weight", "*.gate.weight",
-                                             "*_gate.weight", "*conv*",   "*patch*",       "*_scale*" };
-
 enum { SCALE_NAMES = sizeof scale_names / sizeof scale_names[0], RUN_SCALES = sizeof run_scales / sizeof run_scales[0],
-       NOT_QUANTISED = sizeof not_quantised / sizeof not_quantised[0], NAME = 4096 };
+       NAME = 4096 };
 
 static bool matches(const char *const *glob, int globs, const char *name)
 {
@@ -83,37 +78,99 @@ static int find_scale(const fc_catalogue *c, const char *name)
 
 /* ---- weights ---- */
 
-static bool is_quantised(const fc_catalogue *c, const st_tensor *t)
+/* Experts in one tensor: [expert, inputs, outputs], without .weight. */
+static bool is_experts(const st_tensor *t)
+{
+    return t->rank == 3 && strstr(t->name, "experts") && ckpt_ends(t->name, "_proj");
+}
+
+static bool is_embedding(const char *name)
+{
+    return ckpt_ends(name, "embed_tokens.weight") || ckpt_ends(name, "wte.weight") ||
+           ckpt_ends(name, "embed_in.weight") || ckpt_ends(name, "word_embeddings.weight");
+}
+
+static bool is_head(const char *name)
+{
+    return ckpt_ends(name, "lm_head.weight") || ckpt_ends(name, "embed_out.weight");
+}
+
+/* One matrix for what goes in and what comes out: as config.json says, or for want of another. */
+static bool is_tied(const fc_catalogue *c, const char *name)
+{
+    bool head = false;
+    if (!is_embedding(name) && !is_head(name)) return false;
+    if (c->rules.tied_known) return c->rules.tied;
+    for (int i = 0; i < c->named; i++) head = head || is_head(c->item[i].tensor.name);
+    return !head;
+}
+
+static bool usually_quantised(const st_tensor *t)
+{
+    if (!is_numbers(t) || fc_usually_left(t->name)) return false;
+    return is_experts(t) || (t->rank == 2 && t->name[base_length(t->name)]);
+}
+
+/* What was asked for by name and may not be is refused; what is not there, too. */
+static bool may_be_included(const fc_catalogue *c, const st_tensor *t, char *why)
+{
+    char because[256];
+    if (is_tied(c, t->name))
+        return io_fail(why, t->name, "--include names it, and it is tied: embedding and output are one matrix");
+    if (c->options->no_rules || !fc_rules_leave(&c->rules, t, because)) return true;
+    return io_fail(why, t->name, "--include names it, and it is to stay as it is (%s); --no-rules overrules that",
+                   because);
+}
+
+/* *chosen: it is quantised. false with a sentence. */
+static bool choose(fc_catalogue *c, const st_tensor *t, bool *chosen, char *why)
 {
     const fc_options *o = c->options;
-    const char *const *exclude = o->exclude.glob;
-    if (!is_numbers(t) || matches(exclude, o->exclude.count, t->name)) return false;
-    if (o->include.count) return matches(o->include.glob, o->include.count, t->name) && t->elements > 0;
-    return t->rank == 2 && t->name[base_length(t->name)] && !matches(not_quantised, NOT_QUANTISED, t->name);
+    char because[256];
+    *chosen = false;
+    if (!is_numbers(t) || t->elements == 0 || matches(o->exclude.glob, o->exclude.count, t->name)) return true;
+    if (o->include.count) {
+        if (!matches(o->include.glob, o->include.count, t->name)) return true;
+        *chosen = true;
+        return may_be_included(c, t, why);
+    }
+    if (!usually_quantised(t)) return true;
+    *chosen = (o->no_rules || !fc_rules_leave(&c->rules, t, because)) && !is_tied(c, t->name);
+    c->left_alone += !*chosen;
+    return true;
+}
+
+/* A pattern that nothing answers to asks for what will not be done. */
+static bool check_includes(const fc_catalogue *c, char *why)
+{
+    const fc_globs *list = &c->options->include;
+    for (int g = 0; g < list->count; g++) {
+        bool found = false;
+        for (int i = 0; i < c->named && !found; i++)
+            found = is_numbers(&c->item[i].tensor) && matches(&list->glob[g], 1, c->item[i].tensor.name);
+        if (!found)
+            return io_fail(why, c->options->in, "--include '%.100s' names no tensor of BF16, F16 or F32",
+                           list->glob[g]);
+    }
+    return true;
 }
 
 /* Codes that are converted, and those that only get another scale. */
 static bool is_converted(const fc_catalogue *c, const st_tensor *t, fc_side side)
 {
-    return is_codes(t) && (side != c->options->to || c->options->mode == FC_REQUANT);
-}
-
-/* After its shape is known: format, bits and elements follow. */
-static void set_type(st_tensor *t, const char *type)
-{
-    uint64_t bytes;
-    const char *wrong;
-    snprintf(t->type, sizeof t->type, "%s", type);
-    st_measure(t, &bytes, &wrong);
+    const bool other = c->options->form[FC_IS_FP8] > FC_AS_FP8;
+    return is_codes(t) && (other || side != c->options->to || c->options->mode == FC_REQUANT);
 }
 
 /* A scale that no file had: beside its weight, named as the loaders of its kind expect. */
-static bool add_scale(fc_catalogue *c, int weight, char *why)
+bool fc_add_scale(fc_catalogue *c, int weight, char *why)
 {
-    const st_tensor *w = &c->item[weight].tensor;
+    const st_tensor *w = &c->item[weight].result;
     const fc_grid *g = &c->item[weight].out;
     char name[NAME];
-    const bool block = !g->whole && g->block_rows > 1;
+    const bool column = g->block_columns == 1 && g->block_rows >= g->rows;
+    const bool kept = fc_keeps_codes(&c->item[weight], c->options);
+    const bool block = kept || (!g->whole && g->block_rows > 1 && !column);
     if (c->options->no_new_scales)
         return io_fail(why, w->name, "it has no scale, and --no-new-scales forbids a new one");
     if (!fill_pattern(block ? "{name}_scale_inv" : "{name}_scale", w->name, name, sizeof name))
@@ -130,7 +187,7 @@ static bool add_scale(fc_catalogue *c, int weight, char *why)
         shape[scale.tensor.rank++] = g->scale_rows;
         shape[scale.tensor.rank++] = g->scale_columns;
     }
-    set_type(&scale.tensor, "F32");
+    fc_set_type(&scale.tensor, "F32");
     scale.result = scale.tensor;
     const int added = scale.tensor.name ? fc_add(c, &scale) : -1;
     if (added < 0) {
@@ -149,11 +206,76 @@ static bool replace_scale(fc_catalogue *c, int weight, char *why)
     const fc_options *o = c->options;
     if (o->grain != FC_GRAIN_KEPT) w->out = fc_grid_of_grain(&w->tensor, o->grain, o->block);
     if (memcmp(&kept, &w->out, sizeof kept) == 0) {
-        set_type(&s->result, "F32");
+        fc_set_type(&s->result, "F32");
         return true;
     }
     s->role = FC_DROPPED;
-    return add_scale(c, weight, why);
+    return fc_add_scale(c, weight, why);
+}
+
+/* MXFP8 of some writers: one byte for 32 codes, which is a power of two though its type does not say so. */
+static void heed_powers(const st_tensor *w, st_tensor *s)
+{
+    const int r = w->rank;
+    if (strcmp(s->type, "U8") == 0 && r >= 1 && s->rank == r && w->shape[r - 1] == 32 * s->shape[r - 1])
+        s->format = TRN_F8_E8M0;
+}
+
+/* weight_block_size, where config.json has it, is how a scale with this name is cut, and no other way. */
+static bool is_as_configured(const fc_catalogue *c, const st_tensor *w, const st_tensor *s)
+{
+    const int64_t *block = c->rules.block;
+    const int r = w->rank;
+    if (!block[0] || r < 2 || s->rank != r || !ckpt_ends(s->name, "_scale_inv")) return true;
+    return s->shape[r - 2] == fc_parts(w->shape[r - 2], block[0]) &&
+           s->shape[r - 1] == fc_parts(w->shape[r - 1], block[1]);
+}
+
+static bool take_scale(fc_catalogue *c, int i, int scale, char *why)
+{
+    const fc_options *o = c->options;
+    fc_item *w = &c->item[i], *s = &c->item[scale];
+    const int64_t *block = c->rules.block[0] && !o->block_given ? c->rules.block : o->block;
+    if (s->role != FC_COPIED) return io_fail(why, w->tensor.name, "its scale %.200s has another use", s->tensor.name);
+    heed_powers(&w->tensor, &s->tensor);
+    s->result.format = s->tensor.format;
+    if (!is_scale_type(&s->tensor))
+        return io_fail(why, w->tensor.name, "its scale %.200s is %s; expected F32, BF16, F16 or F8_E8M0",
+                       s->tensor.name, s->tensor.type);
+    if (o->mode == FC_RATIO && s->tensor.format == TRN_F8_E8M0)
+        return io_fail(why, w->tensor.name, "its scale %.200s holds powers of two; --mode ratio needs others",
+                       s->tensor.name);
+    if (!is_as_configured(c, &w->tensor, &s->tensor))
+        return io_fail(why, w->tensor.name, "its scale %.150s does not have the shape that %s's weight_block_size "
+                                            "[%lld, %lld] gives it", s->tensor.name, c->rules.file,
+                       (long long)c->rules.block[0], (long long)c->rules.block[1]);
+    if (!fc_grid_of_scale(&w->tensor, &s->tensor, block, &w->in))
+        return io_fail(why, w->tensor.name,
+                       "the shape of its scale %.200s does not fit; --block says how long blocks are", s->tensor.name);
+    w->out = w->in;
+    w->old_scale = w->scale = scale;
+    s->role = FC_WEIGHT_SCALE;
+    s->weight = i;
+    return true;
+}
+
+/* FP8 that becomes BF16 or MX: its scale goes, and those of the activations beside it. */
+static bool leave_fp8(fc_catalogue *c, int i, char *why)
+{
+    static const char *const end[] = { ".input_scale", ".act_scale", ".scale_input" };
+    fc_item *w = &c->item[i];
+    char text[NAME], base[NAME];
+    fc_module_of(w->tensor.name, base, sizeof base);
+    w->kind = FC_IS_FP8;
+    w->source = w->in;
+    if (w->old_scale >= 0) c->item[w->old_scale].role = FC_DROPPED;
+    w->scale = -1;
+    for (size_t k = 0; k < sizeof end / sizeof end[0]; k++) {
+        snprintf(text, sizeof text, "%.*s%s", NAME - 16, base, end[k]);
+        const int s = fc_find(c, text);
+        if (s >= 0 && c->item[s].role == FC_COPIED) c->item[s].role = FC_DROPPED;
+    }
+    return fc_assign_form(c, i, c->item[i].tensor.name, why);
 }
 
 static bool assign_codes(fc_catalogue *c, int i, char *why)
@@ -161,41 +283,44 @@ static bool assign_codes(fc_catalogue *c, int i, char *why)
     const fc_options *o = c->options;
     const int scale = find_scale(c, c->item[i].tensor.name);
     fc_item *w = &c->item[i];
+    const bool stays = o->form[FC_IS_FP8] <= FC_AS_FP8;
     w->role = FC_CODES;
-    set_type(&w->result, "F8_E4M3");
+    w->kind = FC_IS_FP8;
+    w->form = FC_AS_FP8;
+    fc_set_type(&w->result, "F8_E4M3");
+    if (scale < 0 && c->rules.quantisation && !o->no_rules && w->tensor.rank >= 2)
+        return io_fail(why, w->tensor.name, "its scale is missing, and %s says that the model is quantised "
+                                            "(--no-rules takes it for 1)", c->rules.file);
     if (scale < 0) {
         w->in = fc_grid_of_grain(&w->tensor, FC_PER_TENSOR, o->block);
         const bool fresh = o->mode == FC_REQUANT && w->tensor.rank >= 2;
         w->out = fresh ? fc_grid_of_grain(&w->tensor, o->grain, o->block) : w->in;
-        return o->mode == FC_RELABEL || add_scale(c, i, why);
+    } else if (!take_scale(c, i, scale, why)) {
+        return false;
     }
-    fc_item *s = &c->item[scale];
-    if (s->role != FC_COPIED) return io_fail(why, w->tensor.name, "its scale %.200s has another use", s->tensor.name);
-    if (!is_scale_type(&s->tensor))
-        return io_fail(why, w->tensor.name, "its scale %.200s is %s; expected F32, BF16, F16 or F8_E8M0",
-                       s->tensor.name, s->tensor.type);
-    if (o->mode == FC_RATIO && s->tensor.format == TRN_F8_E8M0)
-        return io_fail(why, w->tensor.name, "its scale %.200s holds powers of two; --mode ratio needs others",
-                       s->tensor.name);
-    if (!fc_grid_of_scale(&w->tensor, &s->tensor, o->block, &w->in))
-        return io_fail(why, w->tensor.name,
-                       "the shape of its scale %.200s does not fit; --block says how long blocks are", s->tensor.name);
-    w->out = w->in;
-    w->old_scale = w->scale = scale;
-    s->role = FC_WEIGHT_SCALE;
-    s->weight = i;
+    if (!stays) return leave_fp8(c, i, why);
+    if (scale < 0) return o->mode == FC_RELABEL || fc_add_scale(c, i, why);
     return o->mode != FC_REQUANT || replace_scale(c, i, why);
+}
+
+/* A scale for each output: the last axis of experts in one tensor, else the one before. */
+static fc_grid grid_of_numbers(const fc_catalogue *c, const st_tensor *t)
+{
+    const fc_options *o = c->options;
+    const int64_t column[2] = { t->rank >= 2 ? t->shape[t->rank - 2] : 1, 1 };
+    if (o->grain == FC_GRAIN_KEPT || t->rank < 2) return fc_grid_of_grain(t, FC_PER_TENSOR, o->block);
+    if (o->grain == FC_PER_CHANNEL && is_experts(t)) return fc_grid_of_grain(t, FC_PER_BLOCK, column);
+    return fc_grid_of_grain(t, o->grain, o->block);
 }
 
 static bool assign_numbers(fc_catalogue *c, int i, char *why)
 {
     fc_item *w = &c->item[i];
-    const fc_options *o = c->options;
-    const fc_grain grain = o->grain == FC_GRAIN_KEPT || w->tensor.rank < 2 ? FC_PER_TENSOR : o->grain;
     w->role = FC_NUMBERS;
-    w->in = w->out = fc_grid_of_grain(&w->tensor, grain, o->block);
-    set_type(&w->result, "F8_E4M3");
-    return add_scale(c, i, why);
+    w->form = FC_AS_FP8;
+    w->in = w->out = grid_of_numbers(c, &w->tensor);
+    fc_set_type(&w->result, "F8_E4M3");
+    return fc_add_scale(c, i, why);
 }
 
 /* ---- scales of what is quantised at run time ---- */
@@ -235,24 +360,36 @@ static bool any_codes(const fc_catalogue *c)
     return false;
 }
 
+static bool assign_chosen(fc_catalogue *c, int *weights, char *why)
+{
+    if (!check_includes(c, why)) return false;
+    for (int i = 0; i < c->named; i++) {
+        bool chosen = false;
+        if (c->item[i].role != FC_COPIED) continue;
+        if (!choose(c, &c->item[i].tensor, &chosen, why)) return false;
+        *weights += chosen;
+        if (chosen && !assign_numbers(c, i, why)) return false;
+    }
+    return true;
+}
+
 bool fc_assign(fc_catalogue *c, char *why)
 {
-    const bool quantise = c->options->quantise || !any_codes(c);
     int weights = 0;
+    if (!fc_assign_packed(c, &weights, why) || !fc_refuse_foreign(c, why)) return false;
+    const bool quantise =
+        c->options->quantise || c->options->include.count > 0 || (weights == 0 && !any_codes(c));
     for (int i = 0; i < c->named; i++) {
-        if (!is_converted(c, &c->item[i].tensor, c->item[i].side)) continue;
+        if (c->item[i].role != FC_COPIED || !is_converted(c, &c->item[i].tensor, c->item[i].side)) continue;
         weights++;
         if (!assign_codes(c, i, why)) return false;
     }
-    for (int i = 0; i < c->named && quantise; i++) {
-        if (c->item[i].role != FC_COPIED || !is_quantised(c, &c->item[i].tensor)) continue;
-        weights++;
-        if (!assign_numbers(c, i, why)) return false;
-    }
+    if (quantise && !assign_chosen(c, &weights, why)) return false;
+    if (!weights && !fc_refuse_leftovers(c, why)) return false;
     if (!weights)
         return io_fail(why, c->options->in, any_codes(c) ? "its FP8 is %s's already; there is nothing to convert"
                                                          : "it has no FP8, and no matrix that would be quantised (%s)",
                        any_codes(c) ? fc_side_text(c->options->to) : "--include chooses");
     assign_run_scales(c);
-    return true;
+    return fc_refuse_leftovers(c, why);
 }

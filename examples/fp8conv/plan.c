@@ -8,6 +8,7 @@
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* ---- groups: the whole tensor, a row of it, or a block ---- */
 
@@ -87,6 +88,7 @@ void fc_grid_describe(const fc_grid *g, char *text, size_t size)
     const bool all_columns = g->block_columns >= g->columns;
     if (g->whole) snprintf(text, size, "tensor");
     else if (g->block_rows == 1 && all_columns) snprintf(text, size, "channel");
+    else if (g->block_columns == 1 && g->block_rows >= g->rows) snprintf(text, size, "channel");
     else if (g->block_rows >= g->rows && all_columns) snprintf(text, size, "matrix");
     else snprintf(text, size, "%lldx%lld", (long long)g->block_rows, (long long)g->block_columns);
 }
@@ -256,12 +258,17 @@ static bool scales_by_amax(fc_catalogue *c, int item, char *why)
 bool fc_plan(fc_catalogue *c, int item, char *why)
 {
     fc_item *w = &c->item[item];
+    const int64_t bands = w->form == FC_AS_MX ? w->view.elements / 32 : 0;
     if (w->planned) return true;
-    if (w->old_scale >= 0 && !fc_scale_read(c, &c->item[w->old_scale], &w->in_scale, why)) return false;
+    if (!fc_source_open(c, w, why)) return false;
     w->out_scale = calloc((size_t)w->out.scales + 1, sizeof *w->out_scale);
-    if (!w->out_scale) return io_fail(why, w->tensor.name, "there is not enough memory for its scales");
+    w->mx_scale = bands ? calloc((size_t)bands, 1) : NULL;
+    if (!w->out_scale || (bands && !w->mx_scale))
+        return io_fail(why, w->tensor.name, "there is not enough memory for its scales");
     w->planned = true;
     w->uses = w->scale >= 0 && !c->options->check ? 2 : 1;
+    if (w->form != FC_AS_FP8) return true;
+    if (fc_keeps_codes(w, c->options)) return fc_scales_of_source(w, why);
     const bool by_amax = w->role == FC_NUMBERS || c->options->mode == FC_REQUANT;
     return by_amax ? scales_by_amax(c, item, why) : scales_by_factor(c, w, why);
 }
@@ -270,9 +277,11 @@ void fc_plan_release(fc_catalogue *c, int item)
 {
     fc_item *w = &c->item[item];
     if (--w->uses > 0) return;
-    free(w->in_scale);
+    fc_source_close(w);
     free(w->out_scale);
-    w->in_scale = w->out_scale = NULL;
+    free(w->mx_scale);
+    w->out_scale = NULL;
+    w->mx_scale = NULL;
     w->planned = false;
 }
 
@@ -297,7 +306,8 @@ bool fc_scale_bytes(fc_catalogue *c, int item, void *out, char *why)
     if (s->role == FC_RUN_SCALE) return run_scale_bytes(c, s, out, why);
     if (!fc_plan(c, s->weight, why)) return false;
     const fc_item *w = &c->item[s->weight];
-    for (int64_t i = 0; i < w->out.scales; i++)
+    if (w->form == FC_AS_MX && w->mx_scale) memcpy(out, w->mx_scale, (size_t)s->result.elements);
+    for (int64_t i = 0; i < w->out.scales && w->form != FC_AS_MX; i++)
         write_one(&s->result, w->out_scale[i], (unsigned char *)out + i * (s->result.bits / 8));
     fc_plan_release(c, s->weight);
     return true;

@@ -10,8 +10,8 @@
 
 static const app_column columns[] = {
     { "tensor", APP_TEXT, "", "its name" },
-    { "from", APP_TEXT, "", "type and side it had: ocp, neuron, or none for numbers that are not FP8" },
-    { "to", APP_TEXT, "", "the FP8 it has now: ocp or neuron" },
+    { "from", APP_TEXT, "", "type, and of FP8 the side it had: ocp or neuron; MXFP4 and NVFP4 by their names" },
+    { "to", APP_TEXT, "", "what it is now: FP8 of ocp or neuron, BF16, MXFP4, MXFP8" },
     { "shape", APP_TEXT, "", "outermost axis first" },
     { "scales", APP_TEXT, "", "what shares a scale in the output: tensor, matrix, channel, or rows x columns" },
     { "scale", APP_TEXT, "", "name of the scale in the output" },
@@ -48,17 +48,33 @@ static void shape_text(const st_tensor *t, char *text, size_t size)
     if (n < size) snprintf(text + n, size - n, "]");
 }
 
+static const char *form_text(const fc_catalogue *c, const fc_item *item)
+{
+    if (item->form == FC_AS_BF16) return "BF16";
+    if (item->form == FC_AS_MX) return item->mx_fp4 ? "MXFP4" : "MXFP8";
+    return fc_side_text(c->options->to);
+}
+
+/* What shares a scale in the output. */
+static void scales_text(const fc_item *item, char *text, size_t size)
+{
+    if (item->form == FC_AS_BF16) snprintf(text, size, "none");
+    else if (item->form == FC_AS_MX) snprintf(text, size, "32x1");
+    else fc_grid_describe(&item->out, text, size);
+}
+
 static void fill_row(const fc_catalogue *c, const fc_item *item, app_table *table)
 {
     const fc_tally *t = &item->tally;
     char shape[128], scales[64];
-    const bool codes = item->role == FC_CODES;
-    shape_text(&item->tensor, shape, sizeof shape);
-    fc_grid_describe(&item->out, scales, sizeof scales);
+    const bool codes = item->kind == FC_IS_FP8;
+    shape_text(&item->view, shape, sizeof shape);
+    scales_text(item, scales, sizeof scales);
     app_row(table);
     app_text(table, "%s", item->tensor.name);
-    app_text(table, "%s%s%s", item->tensor.type, codes ? " " : "", codes ? fc_side_text(item->side) : "");
-    app_text(table, "%s", fc_side_text(c->options->to));
+    if (item->kind >= FC_IS_MXFP4) app_text(table, "%s", fc_kind_text(item->kind));
+    else app_text(table, "%s%s%s", item->tensor.type, codes ? " " : "", codes ? fc_side_text(item->side) : "");
+    app_text(table, "%s", form_text(c, item));
     app_text(table, "%s", shape);
     app_text(table, "%s", scales);
     if (item->scale >= 0) app_text(table, "%s", c->item[item->scale].result.name);
@@ -167,9 +183,12 @@ static int gather(const fc_catalogue *c, kind *list)
         const fc_item *item = &c->item[i];
         if (!fc_is_weight(item)) continue;
         kind one = { .name = kind_name(item->tensor.name, c->options->each) };
-        const char *what = item->role == FC_CODES ? fc_side_text(item->side) : item->tensor.type;
-        snprintf(one.what, sizeof one.what, "%s", what);
-        fc_grid_describe(&item->out, one.scales, sizeof one.scales);
+        const char *what = item->kind == FC_IS_FP8       ? fc_side_text(item->side)
+                           : item->kind == FC_IS_NUMBERS ? item->tensor.type
+                                                         : fc_kind_text(item->kind);
+        const bool other = item->form != FC_AS_FP8;
+        snprintf(one.what, sizeof one.what, "%s%s%s", what, other ? " to " : "", other ? form_text(c, item) : "");
+        scales_text(item, one.scales, sizeof one.scales);
         kind *same = c->options->each ? NULL : find_kind(list, kinds, &one);
         if (same) free(one.name);
         else *(same = &list[kinds++]) = one;
@@ -211,6 +230,9 @@ static void print_scales(const fc_catalogue *c)
     if (old) printf("Scales of weights: %d %s.\n", old, o->mode == FC_REQUANT ? "fresh" : factor);
     if (new_ones) printf("New scales: %d.\n", new_ones);
     if (run) printf("Scales of activations and KV caches: %d %s.\n", run, factor);
+    if (c->left_alone)
+        printf("As %s says, %d %s as before.\n", c->rules.rules ? c->rules.file : "config.json", c->left_alone,
+               c->left_alone == 1 ? "matrix is" : "matrices are");
 }
 
 static void print_text(const fc_catalogue *c)

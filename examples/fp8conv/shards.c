@@ -140,7 +140,7 @@ static int metadata_of(const fc_catalogue *c, const st_file *file, const char **
         pair[2 * n] = file->metadata[2 * i];
         pair[2 * n++ + 1] = file->metadata[2 * i + 1];
     }
-    if (c->options->to == FC_NEURON) {
+    if (c->options->to == FC_NEURON && fc_has_fp8(c)) {
         pair[2 * n] = "fp8_format";
         pair[2 * n++ + 1] = trn_format_name(fc_format_of(FC_NEURON));
     }
@@ -234,15 +234,26 @@ static bool copy_file(const char *from, const char *to, char *why)
     return ok;
 }
 
-static bool copy_entry(fc_catalogue *c, const char *file, bool *config, char *why)
+static bool is_config(const char *file)
+{
+    return strcmp(file, "config.json") == 0 || strcmp(file, "hf_quant_config.json") == 0;
+}
+
+/* ModelOpt's description has no words for other formats than its own. */
+static bool is_outdated(const fc_catalogue *c, const char *file)
+{
+    return strcmp(file, "hf_quant_config.json") == 0 && !fc_keeps_layout(c);
+}
+
+static bool copy_entry(fc_catalogue *c, const char *file, char *why)
 {
     char *from = ckpt_inside(c->options->in, file);
     struct stat s;
     bool ok = from || io_fail(why, file, "there is not enough memory to copy it");
-    if (ok && stat(from, &s) == 0 && S_ISREG(s.st_mode) && !holds_weights(file)) {
+    if (ok && stat(from, &s) == 0 && S_ISREG(s.st_mode) && !holds_weights(file) && !is_outdated(c, file)) {
         const char *to = io_stage_path(&c->stage, file);
-        ok = to ? copy_file(from, to, why) : io_fail(why, file, "there is not enough memory to copy it");
-        *config = *config || strcmp(file, "config.json") == 0;
+        ok = to || io_fail(why, file, "there is not enough memory to copy it");
+        ok = ok && (is_config(file) ? fc_write_config(c, from, to, why) : copy_file(from, to, why));
     } else if (ok && !ckpt_ends(file, ".safetensors") && !ckpt_ends(file, ".safetensors.index.json")) {
         app_complain(0, "%s: not copied", from);
     }
@@ -252,14 +263,13 @@ static bool copy_entry(fc_catalogue *c, const char *file, bool *config, char *wh
 
 static bool copy_others(fc_catalogue *c, char *why)
 {
-    bool ok = true, config = false;
+    bool ok = true;
     if (!ckpt_folder(c->options->in) || !into_folder(c)) return true;
     DIR *folder = opendir(c->options->in);
     if (!folder) return io_fail(why, c->options->in, "it cannot be opened (%s)", strerror(errno));
     for (const struct dirent *e; ok && (e = readdir(folder)) != NULL;)
-        if (e->d_name[0] != '.' && !ckpt_ends(e->d_name, ".part")) ok = copy_entry(c, e->d_name, &config, why);
+        if (e->d_name[0] != '.' && !ckpt_ends(e->d_name, ".part")) ok = copy_entry(c, e->d_name, why);
     closedir(folder);
-    if (config) app_complain(0, "config.json was copied as it is: what it says of quantisation is yours to check");
     return ok;
 }
 

@@ -181,6 +181,26 @@ void fc_tally_numbers(fc_tally *t, const float *x, const unsigned char *code, co
     t->worst_large = worst_large;
 }
 
+void fc_tally_pairs(fc_tally *t, const float *before, const float *after, int64_t n)
+{
+    t->elements += n;
+    for (int64_t i = 0; i < n; i++) {
+        const double x = (double)before[i], error = (double)after[i] - x;
+        if (!isfinite(x)) {
+            t->was_not_finite++;
+        } else if (!isfinite(after[i])) {
+            t->not_finite++;
+        } else {
+            t->signal += x * x;
+            t->noise += error * error;
+            t->inexact += error != 0;
+            t->inexact_large += error != 0;
+            if (error != 0) worse(&t->worst, x != 0 ? fabs(error / x) : INFINITY);
+            worse(&t->worst_large, t->worst);
+        }
+    }
+}
+
 void fc_tally_add(fc_tally *sum, const fc_tally *part)
 {
     sum->elements += part->elements;

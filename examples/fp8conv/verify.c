@@ -7,6 +7,7 @@
  */
 #include "fp8conv.h"
 
+#include <float.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,6 +19,7 @@ static const double slack = 0x1p-22; /* of a number */
 typedef struct proof {
     const unsigned char *written;
     const float *in_scale, *out_scale; /* as they stand in the two files; NULL: 1 */
+    const unsigned char *mx_scale;
     fc_factor factor;                  /* up 0: fresh scales */
 } proof;
 
@@ -108,24 +110,101 @@ static bool number_is_right(const float *to, float x, int code, double scale)
     return magnitude == 127 || !isfinite(to[magnitude + 1]) || here <= distance(to, magnitude + 1, scale, target);
 }
 
+/* Codes that were kept, with a scale that was rounded once. Beyond binary32, x is its largest number. */
+static bool product_is_right(const float *to, float x, int code, double scale)
+{
+    const double product = fabs((double)to[code] * scale), target = fabs((double)x);
+    if (!isfinite(to[code]) || (x != 0 && (signbit(x) != 0) != (code >= 128))) return false;
+    return fabs(fmin(product, (double)FLT_MAX) - target) <= slack * target;
+}
+
 static void prove_numbers(const fc_work *w, const fc_piece *piece, unsigned char *unused, fc_tally *tally)
 {
     const proof *p = w->user;
     const float *to = fc_values(fc_format_of(w->catalogue->options->to));
     const int bytes = w->item->tensor.bits / 8;
+    const bool packed = w->item->kind != FC_IS_NUMBERS, kept = fc_keeps_codes(w->item, w->catalogue->options);
+    float *decoded = packed ? fc_numbers(w, piece, 0) : NULL;
     (void)unused;
     for (fc_tile t = { 0 }; fc_next_tile(w, piece, &t);)
         for (int64_t r = 0; r < t.rows; r++) {
             const int64_t at = piece->first + t.first + r * piece->columns;
             const double scale = scale_at(p->out_scale, t.out);
             for (int64_t i = at; i < at + t.columns; i++) {
-                const uint32_t bits = (uint32_t)io_little(w->bytes + i * bytes, bytes);
-                const float x = trn_decode(w->item->tensor.format, bits);
-                tally->not_finite += !number_is_right(to, x, p->written[i], scale);
+                const uint32_t bits = packed ? 0 : (uint32_t)io_little(w->bytes + i * bytes, bytes);
+                const float x = packed ? decoded[i - piece->first] : trn_decode(w->item->tensor.format, bits);
+                const int code = p->written[i];
+                const bool right = (kept ? product_is_right : number_is_right)(to, x, code, scale);
+                tally->not_finite += !right;
                 tally->inexact += (double)x != (double)to[p->written[i]] * scale;
             }
             tally->elements += t.columns;
         }
+    free(decoded);
+}
+
+/* BF16: no neighbour is nearer. */
+static bool bf16_is_right(float x, uint16_t code)
+{
+    if (!isfinite(x)) return stays_not_finite(x, trn_bf16_to_f32(code));
+    const double here = fabs((double)trn_bf16_to_f32(code) - (double)x);
+    const bool even = code % 2 == 0;
+    for (int side = -1; side <= 1; side += 2) {
+        if ((code & 0x7fff) == 0 && side < 0) continue;
+        const double other = fabs((double)trn_bf16_to_f32((uint16_t)(code + side)) - (double)x);
+        if (other < here || (other == here && !even)) return false;
+    }
+    return x == 0 || (signbit(x) != 0) == (code >= 0x8000);
+}
+
+static void prove_bf16(const fc_work *w, const fc_piece *piece, unsigned char *unused, fc_tally *tally)
+{
+    const proof *p = w->user;
+    const int64_t n = piece->rows * piece->columns;
+    float *x = fc_numbers(w, piece, 0);
+    (void)unused;
+    for (int64_t i = 0; i < n; i++) {
+        const uint16_t code = io_little16(p->written + 2 * (piece->first + i));
+        tally->not_finite += !bf16_is_right(x[i], code);
+        tally->inexact += isfinite(x[i]) && trn_bf16_to_f32(code) != x[i];
+    }
+    tally->elements += n;
+    free(x);
+}
+
+/* MX: no code of the same sign is nearer under the scale that stands there. Four bits: the value is the same. */
+static bool mx_is_right(bool four, const float *eight, float x, int code, double scale)
+{
+    static const float fp4[8] = { 0, 0.5f, 1, 1.5f, 2, 3, 4, 6 };
+    const double product = four ? (double)fp4[code & 7] * scale : 0, large = (double)FLT_MAX;
+    if (four) return fmin(product, large) == fabs((double)x) && (code >= 8) == (signbit(x) != 0);
+    if (!isfinite(x) || isnan(scale)) return isnan(scale) || stays_not_finite(x, eight[code]);
+    if (!isfinite(eight[code]) || (x != 0 && (signbit(x) != 0) != (code >= 128))) return false;
+    const double target = fabs((double)x), here = distance(eight, code & 127, scale, target) - slack * target;
+    if ((code & 127) > 0 && here > distance(eight, (code & 127) - 1, scale, target)) return false;
+    return (code & 127) == 126 || here <= distance(eight, (code & 127) + 1, scale, target);
+}
+
+static void prove_mx(const fc_work *w, const fc_piece *piece, unsigned char *unused, fc_tally *tally)
+{
+    const proof *p = w->user;
+    const float *eight = fc_values(TRN_F8_E4M3FN);
+    const bool four = w->item->mx_fp4;
+    float *x = fc_numbers(w, piece, 0);
+    (void)unused;
+    for (int64_t r = 0; r < piece->rows; r++)
+        for (int64_t n = 0; n < piece->columns; n++) {
+            const int64_t row = piece->row + r, word = row / 4 * piece->columns + n, slot = row % 4;
+            const int byte = p->written[four ? 2 * word + slot / 2 : 4 * word + slot];
+            const int code = !four ? byte : slot % 2 ? byte >> 4 : byte & 15;
+            const int power = p->mx_scale[row / 32 * piece->columns + n];
+            const double scale = power == 255 ? (double)NAN : ldexp(1, power - 127);
+            const float value = x[r * piece->columns + n];
+            tally->not_finite += !mx_is_right(four, eight, value, code, scale);
+            if (!four) tally->inexact += (double)eight[code] * scale != (double)value;
+        }
+    tally->elements += piece->rows * piece->columns;
+    free(x);
 }
 
 /* ---- tensors ---- */
@@ -159,17 +238,28 @@ static bool prove_scales(const fc_item *w, const proof *p, char *why)
 static bool prove_weight(fc_catalogue *c, fc_catalogue *out, fc_item *w, verdict *v, char *why)
 {
     const fc_item *written = written_as(out, &w->result, why);
+    static void (*const run[FC_FORMS])(const fc_work *, const fc_piece *, unsigned char *, fc_tally *) = {
+        prove_numbers, prove_numbers, prove_bf16, prove_mx
+    };
     const fc_item *scale = w->scale >= 0 && written ? written_as(out, &c->item[w->scale].result, why) : NULL;
+    const bool mx = w->form == FC_AS_MX;
     const bool fresh = c->options->mode == FC_REQUANT || w->role == FC_NUMBERS;
     float *in_scale = NULL, *out_scale = NULL;
     const fc_tally kept = w->tally;
     bool ok = written && (w->scale < 0 || scale);
-    if (ok && w->old_scale >= 0) ok = fc_scale_read(c, &c->item[w->old_scale], &in_scale, why);
-    if (ok && scale) ok = fc_scale_read(out, scale, &out_scale, why);
+    if (ok && w->old_scale >= 0 && w->role == FC_CODES)
+        ok = fc_scale_read(c, &c->item[w->old_scale], &in_scale, why);
+    if (ok && w->role == FC_NUMBERS) ok = fc_source_open(c, w, why);
+    if (ok && scale && !mx) {
+        fc_item read = *scale;
+        read.tensor.format = c->item[w->scale].result.format; /* bytes may be powers of two */
+        ok = fc_scale_read(out, &read, &out_scale, why);
+    }
+    const unsigned char *powers = ok && mx ? fc_bytes(out, scale, why) : NULL;
     const unsigned char *bytes = ok ? fc_bytes(out, written, why) : NULL;
     const fc_factor factor = fc_factor_of(c->options->mode, c->options->to);
-    proof p = { bytes, in_scale, out_scale, fresh ? (fc_factor){ 0, 0 } : factor };
-    fc_work work = { .item = w, .user = &p, .run = w->role == FC_CODES ? prove_codes : prove_numbers };
+    proof p = { bytes, in_scale, out_scale, powers, fresh ? (fc_factor){ 0, 0 } : factor };
+    fc_work work = { .item = w, .user = &p, .run = w->role == FC_CODES ? prove_codes : run[w->form] };
     memset(&w->tally, 0, sizeof w->tally);
     ok = bytes && prove_scales(w, &p, why) && fc_run_pieces(c, &work, why);
     if (ok && w->tally.not_finite)
@@ -177,6 +267,7 @@ static bool prove_weight(fc_catalogue *c, fc_catalogue *out, fc_item *w, verdict
     v->elements += w->tally.elements;
     v->exact += w->tally.elements - w->tally.inexact;
     w->tally = kept;
+    fc_source_close(w);
     free(in_scale);
     free(out_scale);
     return ok;
@@ -204,7 +295,7 @@ static bool prove_all(fc_catalogue *c, fc_catalogue *out, verdict *v, char *why)
         if (fc_is_weight(item) && !prove_weight(c, out, item, v, why)) return false;
         if (item->role == FC_COPIED && !prove_copy(c, out, item, v, why)) return false;
     }
-    for (int i = 0; i < out->items; i++)
+    for (int i = 0; i < out->items && fc_has_fp8(c); i++)
         if (out->item[i].side != c->options->to)
             return io_fail(why, out->item[i].tensor.name, "its file is not marked as %s", fc_side_text(c->options->to));
     return true;

@@ -108,7 +108,8 @@ refuses "b.mx.weight: its scale b.mx.weight_scale holds powers of two; --mode ra
     made/one.safetensors y --mode ratio
 rm -rf x
 works made/many x/
-cmp -s made/many/config.json x/config.json || fail "config.json was not copied"
+grep -q '"quant_method": "fp8"' x/config.json || fail "config.json does not say what it is: $(cat x/config.json)"
+cmp -s made/many/generation_config.json x/generation_config.json || fail "generation_config.json was not copied"
 mkdir z && works made/many/model.safetensors.index.json z # an empty directory is as good as none
 refuses "z/index.json: an index and its shards appear together, as a directory; name that" \
     made/many/model.safetensors.index.json z/index.json

@@ -213,6 +213,8 @@ def make(folder):
         json.dump({'metadata': {'total_size': total}, 'weight_map': where}, f)
     with open(os.path.join(folder, 'many', 'config.json'), 'w') as f:
         f.write('{}')
+    with open(os.path.join(folder, 'many', 'generation_config.json'), 'w') as f:
+        f.write('{"top_k":  5}')
     save(os.path.join(folder, 'low.safetensors'),
          {'w': ('F8_E4M3', [240], every[every & 127 < 120].tobytes()), 'w_scale': ('F32', [1], f32([2]))})
     wild = r.standard_normal((300, 260)) * np.exp2(r.integers(-12, 4, (300, 260)))

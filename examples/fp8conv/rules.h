@@ -1,0 +1,56 @@
+/* rules.h - what a checkpoint's own files say of its quantisation: the method, and which modules it leaves alone.
+ * SPDX-License-Identifier: MIT
+ *
+ * A module is a tensor's name without .weight. The lists that were found, and how their entries are meant:
+ *
+ *     modules_to_not_convert, ignored_layers, llm_int8_skip_modules (transformers, vLLM), exclude_modules (ModelOpt),
+ *         exclude (Quark): a module, all inside of it, or one whose name ends so; '*' is any text; with one of \^$([+|
+ *         it is a regular expression
+ *     ignore (compressed-tensors, ModelOpt): this name exactly, or inside of it; "re:" a regular expression; "Linear"
+ *         a class; '*' is any text
+ *     dynamic (GPTQModel): "-:" and a regular expression: left alone; "+:" or nothing: quantised; the first counts
+ *     config_groups' targets (compressed-tensors), quantized_layers (ModelOpt): as ignore; all others are left alone
+ *
+ * Regular expressions are Python's re.match (io/pattern.h). No entry cuts a name: layers.1 is not in layers.12.
+ */
+#ifndef FP8CONV_RULES_H
+#define FP8CONV_RULES_H
+
+#include <cjson/cJSON.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "io/safetensors.h"
+
+typedef enum fc_rule_kind { FC_RULE_PART, FC_RULE_EXACT, FC_RULE_MINUS, FC_RULE_PLUS, FC_RULE_TARGET } fc_rule_kind;
+
+typedef struct fc_rule {
+    const char *text; /* cJSON's */
+    const char *list; /* the field it stands in */
+    fc_rule_kind kind;
+} fc_rule;
+
+typedef struct fc_rules {
+    cJSON *config, *modelopt; /* config.json; hf_quant_config.json; NULL: there is none */
+    const cJSON *quantisation; /* the object in either; NULL: nothing is said */
+    const char *file;          /* where it stands, without a directory */
+    char method[48], format[48];
+    fc_rule *rule;
+    int rules, capacity;
+    bool targets;     /* some are targets: others are left alone */
+    bool tied;        /* the embedding is the output's matrix too */
+    bool tied_known;  /* the configuration says whether */
+    int64_t block[2]; /* weight_block_size; 0: it says nothing */
+} fc_rules;
+
+/* What lies beside the weights at `path`, a file or a directory. fc_rules_free it, also after a failure. */
+bool fc_rules_read(const char *path, fc_rules *rules, char *why);
+void fc_rules_free(fc_rules *rules);
+/* Is this module to be left alone? *because: in words, the entry; in 256 bytes. */
+bool fc_rules_leave(const fc_rules *rules, const st_tensor *tensor, char because[256]);
+/* Is it one of these, by its name? What published FP8 checkpoints leave alone: embeddings, norms, routers and so on. */
+bool fc_usually_left(const char *name);
+/* "a.b.weight" -> "a.b"; the name itself where it ends otherwise. */
+void fc_module_of(const char *tensor, char *module, size_t size);
+
+#endif /* FP8CONV_RULES_H */
