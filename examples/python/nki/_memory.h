@@ -125,6 +125,18 @@ static bool place_is_free(core_object *self, const trn_core_tile_args *a, int64_
     return true;
 }
 
+/* Does the machine have such a place? Else a sentence. */
+static bool place_exists(core_object *self, const trn_core_tile_args *a, int64_t byte, int64_t bytes)
+{
+    const int64_t room = self->core->memory[a->space].partition_bytes;
+    if (a->start_partition >= 0 && a->start_partition + a->shape[0] <= TRNI_MEMORY_ROWS && byte <= room - bytes)
+        return true;
+    refuse("'%s' is to lie in partitions %d to %lld from byte %lld on, %lld bytes in each; %s has %d partitions of %lld",
+           a->name, a->start_partition, (long long)(a->start_partition + a->shape[0] - 1), (long long)byte,
+           (long long)bytes, a->space == TRN_SPACE_PSUM ? "PSUM" : "SBUF", (int)TRNI_MEMORY_ROWS, (long long)room);
+    return false;
+}
+
 /* Which tile of the memory a view of a whole one is. */
 static void owner_find(owner *o)
 {
@@ -199,6 +211,9 @@ static PyObject *core_tile(core_object *self, PyObject *args)
     a.no_poison = no_poison;
     a.rank = sizes_of(shape, a.shape, "a tile");
     if (a.rank < 0) return NULL;
+    if (byte >= 0 && (space == TRN_SPACE_SBUF || space == TRN_SPACE_PSUM) && !trni_tile_check(self->core, &a, NULL) &&
+        !place_exists(self, &a, byte, partition_bytes(&a)))
+        return NULL;
     owner *o = owner_new(self, space, name);
     if (!o) return NULL;
     if (byte >= 0 && (space == TRN_SPACE_SBUF || space == TRN_SPACE_PSUM) && !trni_tile_check(self->core, &a, NULL) &&

@@ -115,6 +115,8 @@ def ndarray(shape, dtype, buffer=sbuf, name="", address=None, **_):
     if address is None and hasattr(buffer, "address"):
         address = _placed(buffer, (), shape, to)
     start, byte = address if address else (0, None)
+    if byte is not None and int(byte) < 0:
+        raise _core.Error(f"'{name or 'tile'}' is to begin at byte {int(byte)} of its partitions")
     return core.tile(name or "tile", space, to.format, shape if len(shape) > 1 else shape + (1,), to, int(start or 0),
                      -1 if byte is None else int(byte))
 

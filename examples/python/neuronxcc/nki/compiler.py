@@ -1,6 +1,6 @@
-"""neuronxcc.nki.compiler: decorators, and memory by address: buffer=sbuf.alloc(function), sbuf.mod_alloc(base_addr=...).
-Tiles of a tensor with blocks lie where the function says; a tile that comes to lie where another one was takes its
-place, and whoever uses that one afterwards is told.
+"""neuronxcc.nki.compiler: decorators, and memory by address: buffer=sbuf.alloc(function), sbuf.mod_alloc(base_addr=0).
+Tiles of a tensor with blocks lie where the function says. One that comes to lie where another was takes its place, as
+on the machine: the other shows what is written there then.
 
 SPDX-License-Identifier: MIT
 """
@@ -17,7 +17,7 @@ skip_middle_end_transformations = enable_stack_allocator = force_auto_alloc = _s
 
 
 def _modulo(base, tiles, scale):
-    """Numbers of a block to a place: each modulo the number of tiles that there are along its axis, the last fastest."""
+    """Numbers of a block to a place: each modulo the number of tiles along its axis, the last one fastest."""
     def place(block):
         counts = tuple(tiles) or (1,) * len(block)
         at, step = base, scale
