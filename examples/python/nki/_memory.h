@@ -138,7 +138,8 @@ static bool place_exists(core_object *self, const trn_core_tile_args *a, int64_t
     const int64_t room = self->core->memory[a->space].partition_bytes;
     if (a->start_partition >= 0 && a->start_partition + a->shape[0] <= TRNI_MEMORY_ROWS && byte <= room - bytes)
         return true;
-    refuse("'%s' is to lie in partitions %d to %lld from byte %lld on, %lld bytes in each; %s has %d partitions of %lld",
+    refuse("'%s' is to lie in partitions %d to %lld from byte %lld on, %lld bytes in each; %s has %d partitions of "
+           "%lld",
            a->name, a->start_partition, (long long)(a->start_partition + a->shape[0] - 1), (long long)byte,
            (long long)bytes, a->space == TRN_SPACE_PSUM ? "PSUM" : "SBUF", (int)TRNI_MEMORY_ROWS, (long long)room);
     return false;

@@ -168,6 +168,9 @@ class NkiTensor(_core.View):
         return _index.Rows(self, vector_offset if vector_offset.ndim == 2 else
                            vector_offset.reshaped((vector_offset.size, 1)))
 
+    def indirect(self, *_, **__):
+        raise _core.Error("indirect: tensor indirection is not modelled; vector_select and ap(vector_offset=...) are")
+
     def reinterpret_cast(self, dtype):
         return self.view(dtype)
 
