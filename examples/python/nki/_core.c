@@ -22,6 +22,7 @@ static PyObject *refuse(const char *format, ...)
     return NULL;
 }
 
+#include "_pool.h"
 #include "_objects.h"
 #include "_memory.h"
 #include "_views.h"

@@ -67,6 +67,12 @@ static PyObject *core_make(PyTypeObject *type, PyObject *args, PyObject *keyword
         return NULL;
     }
     if (self->traced) a.trace = &self->trace;
+    if (!a.no_poison) { /* without poison reads of old numbers would show */
+        a.memory_bytes = trn_core_memory_bytes(a.generation);
+        a.memory = a.memory_bytes ? pool_take(a.memory_bytes) : NULL;
+    }
+    self->memory = a.memory;
+    self->memory_bytes = a.memory_bytes;
     if (trn_core_begin(self->core, &a)) {
         refuse("%s", self->core->failure.text);
         Py_DECREF(self);
@@ -80,6 +86,7 @@ static PyObject *core_make(PyTypeObject *type, PyObject *args, PyObject *keyword
 static void core_dealloc(core_object *self)
 {
     if (self->begun && !self->rank) trn_core_end(self->core);
+    pool_give(self->memory, self->memory_bytes);
     free(self->trace.event);
     Py_XDECREF(self->observer);
     Py_XDECREF(self->pending);
@@ -123,6 +130,19 @@ static bool place_is_free(core_object *self, const trn_core_tile_args *a, int64_
                 return false;
         }
     return true;
+}
+
+/* Does the machine have such a place? Else a sentence. */
+static bool place_exists(core_object *self, const trn_core_tile_args *a, int64_t byte, int64_t bytes)
+{
+    const int64_t room = self->core->memory[a->space].partition_bytes;
+    if (a->start_partition >= 0 && a->start_partition + a->shape[0] <= TRNI_MEMORY_ROWS && byte <= room - bytes)
+        return true;
+    refuse("'%s' is to lie in partitions %d to %lld from byte %lld on, %lld bytes in each; %s has %d partitions of "
+           "%lld",
+           a->name, a->start_partition, (long long)(a->start_partition + a->shape[0] - 1), (long long)byte,
+           (long long)bytes, a->space == TRN_SPACE_PSUM ? "PSUM" : "SBUF", (int)TRNI_MEMORY_ROWS, (long long)room);
+    return false;
 }
 
 /* Which tile of the memory a view of a whole one is. */
@@ -199,6 +219,9 @@ static PyObject *core_tile(core_object *self, PyObject *args)
     a.no_poison = no_poison;
     a.rank = sizes_of(shape, a.shape, "a tile");
     if (a.rank < 0) return NULL;
+    if (byte >= 0 && (space == TRN_SPACE_SBUF || space == TRN_SPACE_PSUM) && !trni_tile_check(self->core, &a, NULL) &&
+        !place_exists(self, &a, byte, partition_bytes(&a)))
+        return NULL;
     owner *o = owner_new(self, space, name);
     if (!o) return NULL;
     if (byte >= 0 && (space == TRN_SPACE_SBUF || space == TRN_SPACE_PSUM) && !trni_tile_check(self->core, &a, NULL) &&
@@ -224,21 +247,47 @@ static PyObject *core_tile(core_object *self, PyObject *args)
     return made;
 }
 
-static void memory_free(PyObject *capsule) { free(PyCapsule_GetPointer(capsule, "nki.memory")); }
+static void memory_free(PyObject *capsule)
+{
+    pool_give(PyCapsule_GetPointer(capsule, "nki.memory"), (size_t)(uintptr_t)PyCapsule_GetContext(capsule));
+}
+
+/* With anything in it. */
+static PyObject *memory_raw(int64_t bytes, void **data)
+{
+    const size_t size = bytes > 0 ? (size_t)bytes : 1;
+    *data = pool_take(size);
+    PyObject *made = *data ? PyCapsule_New(*data, "nki.memory", memory_free) : PyErr_NoMemory();
+    if (made) PyCapsule_SetContext(made, (void *)(uintptr_t)size);
+    if (!made) pool_give(*data, size);
+    return made;
+}
 
 /* Full of ones: NaN in every format of floats, so that what nobody has written shows. Without poison full of zeros. */
 static PyObject *memory_new(int64_t bytes, bool poison)
 {
-    void *data = malloc(bytes > 0 ? (size_t)bytes : 1);
-    PyObject *made = data ? PyCapsule_New(data, "nki.memory", memory_free) : PyErr_NoMemory();
+    void *data;
+    PyObject *made = memory_raw(bytes, &data);
     if (made && bytes > 0) memset(data, poison ? 0xff : 0, (size_t)bytes);
-    if (!made) free(data);
     return made;
 }
 
-static int memory_data(owner *o, PyObject *buffer, int64_t bytes, void **data)
+/* With what a buffer holds. */
+static PyObject *memory_of(PyObject *buffer, int64_t bytes)
 {
-    if (buffer == Py_None) {
+    Py_buffer b;
+    void *data;
+    if (PyObject_GetBuffer(buffer, &b, PyBUF_SIMPLE)) return NULL;
+    PyObject *made = b.len == bytes ? memory_raw(bytes, &data)
+                                    : refuse("the buffer has %zd bytes, the shape needs %lld", b.len, (long long)bytes);
+    if (made && bytes > 0) memcpy(data, b.buf, (size_t)bytes);
+    PyBuffer_Release(&b);
+    return made;
+}
+
+static int memory_data(owner *o, int64_t bytes, void **data)
+{
+    if (PyCapsule_CheckExact(o->memory)) {
         *data = PyCapsule_GetPointer(o->memory, "nki.memory");
         return 0;
     }
@@ -260,14 +309,15 @@ static int core_knows(core_object *self, owner *o)
     return failed(self) ? -1 : 0;
 }
 
-/* hbm(name, format, shape, dtype, buffer=None, poison=True): memory of its own, or the buffer's. */
+/* hbm(name, format, shape, dtype, buffer=None, poison=True, own=False): memory of its own, or the buffer's; own: of its
+ * own, with what the buffer holds. */
 static PyObject *core_hbm(core_object *self, PyObject *args)
 {
     const char *name;
-    int format, poison = 1;
+    int format, poison = 1, own = 0;
     PyObject *shape, *dtype, *buffer = Py_None;
     int64_t size[TRN_MAX_RANK] = { 0 };
-    if (!PyArg_ParseTuple(args, "ziOO|Op", &name, &format, &shape, &dtype, &buffer, &poison)) return NULL;
+    if (!PyArg_ParseTuple(args, "ziOO|Opp", &name, &format, &shape, &dtype, &buffer, &poison, &own)) return NULL;
     const int rank = sizes_of(shape, size, "a tensor");
     if (rank < 0) return NULL;
     owner *o = owner_new(self, TRN_SPACE_HBM, name);
@@ -276,8 +326,10 @@ static PyObject *core_hbm(core_object *self, PyObject *args)
     explicit_strides(&t);
     int64_t bytes = (int64_t)trn_format_bytes((trn_format)format);
     for (int i = 0; i < rank; i++) bytes *= size[i];
-    o->memory = buffer == Py_None ? memory_new(bytes, poison) : PyMemoryView_FromObject(buffer);
-    if (!o->memory || memory_data(o, buffer, bytes, &t.data)) {
+    o->memory = buffer == Py_None ? memory_new(bytes, poison)
+                : own             ? memory_of(buffer, bytes)
+                                  : PyMemoryView_FromObject(buffer);
+    if (!o->memory || memory_data(o, bytes, &t.data)) {
         Py_DECREF(o);
         return NULL;
     }

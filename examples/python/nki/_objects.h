@@ -18,6 +18,8 @@ typedef struct core_object {
     PyObject *pending;  /* what has been asked for and not been made yet: sugar.py's */
     PyObject *observer; /* called in place of each instruction: bounds.py's */
     bool *placed[2];    /* [TRNI_TILES] of SBUF and PSUM: tiles that the kernel placed itself */
+    void *memory;       /* of the pool, or null where the core has its own */
+    size_t memory_bytes;
 } core_object;
 
 /* Memory that views look into. */

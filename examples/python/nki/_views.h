@@ -398,6 +398,21 @@ static PyObject *tensor_tobytes(tensor *self, PyObject *unused)
     return made;
 }
 
+/* into(buffer): the codes, packed, into a buffer of their size. */
+static PyObject *tensor_into(tensor *self, PyObject *buffer)
+{
+    Py_buffer b;
+    int64_t bytes = (int64_t)trn_format_bytes(self->t.format);
+    for (int i = 0; i < self->t.rank; i++) bytes *= self->t.shape[i];
+    if (PyObject_GetBuffer(buffer, &b, PyBUF_WRITABLE)) return NULL;
+    const bool fits = b.len == bytes;
+    char *to = (char *)b.buf;
+    if (fits && bytes) copy_out(&self->t, 0, (const char *)self->t.data, &to);
+    PyBuffer_Release(&b);
+    if (!fits) return refuse("%lld bytes are needed", (long long)bytes);
+    Py_RETURN_NONE;
+}
+
 static PyObject *tensor_dtype(tensor *self, void *unused)
 {
     (void)unused;
@@ -459,5 +474,6 @@ static PyMethodDef tensor_methods[] = {
     { "touch", (PyCFunction)tensor_touch, METH_NOARGS, "a product has written it" },
     { "frombytes", (PyCFunction)tensor_frombytes, METH_O, "filled by the host" },
     { "tobytes", (PyCFunction)tensor_tobytes, METH_NOARGS, "the codes, packed" },
+    { "into", (PyCFunction)tensor_into, METH_O, "the codes, packed, into a buffer" },
     { NULL, NULL, 0, NULL },
 };

@@ -33,10 +33,6 @@ class Given:
             return self.array
         return np.frombuffer(_core.decode(self.array.tobytes(), self.dtype.format), np.float32).reshape(self.shape)
 
-    def copy(self):
-        """The codes in memory of their own, that may be written."""
-        return self.array.copy() if np is not None else bytearray(self.array.tobytes())
-
 
 def _codes(array, dtype):
     """The codes of this format, of an array of them, of its own dtype, or of numbers (which are rounded)."""
@@ -77,7 +73,8 @@ def out(tensor):
     dtype = tensor.dtype
     if np is None:
         return _view(tensor)
-    data = np.frombuffer(bytearray(tensor.tobytes()), dtype.numpy or _CODES[dtype.itemsize]).reshape(tensor.shape)
+    data = np.empty(tensor.shape, dtype.numpy or _CODES[dtype.itemsize])
+    tensor.into(data)
     if dtype.numpy or dtype.four:
         return data
     own = getattr(ml_dtypes, str(dtype), None) if ml_dtypes else None

@@ -14,7 +14,6 @@ class Blocks:
     """counts x tiles of [P, ...]; indexed by numbers first. A tile takes memory once it is used."""
 
     def __init__(self, counts, shape, dtype, buffer, name):
-        from . import language
         self.counts, self.inner, self.dtype, self.buffer = tuple(counts), tuple(shape), dtype, buffer
         self.shape = self.counts + self.inner
         self.ndim = len(self.shape)
@@ -29,7 +28,10 @@ class Blocks:
         from . import language
         place = tuple(p % n for p, n in zip(place, self.counts))
         if place not in self.held:
-            self.held[place] = language.ndarray(self.inner, self.dtype, self.buffer, self.name)
+            address = None
+            if hasattr(self.buffer, "address"):
+                address = language._placed(self.buffer, place, self.inner, self.dtype)
+            self.held[place] = language.ndarray(self.inner, self.dtype, self.buffer, self.name, address)
         return self.held[place]
 
     def _split(self, key):

@@ -267,6 +267,8 @@ def tolerance(kernel, places=False, **options):
     """tolerance(kernel, generation=2, numerics=None, ...)(inputs): the kernel's results as Bounds. places: each place
     of the kernel is a source of its own, so that Bound.places can say who brought how much; slower, and run twice."""
     made = kernel if isinstance(kernel, Kernel) else Kernel(kernel)
+    if (options.get("ranks") or 1) != 1:
+        raise _core.Error(f"nki.tolerance follows one core, not {options['ranks']} ranks")
 
     def run(*args, **kwargs):
         def once(labels):

@@ -320,7 +320,8 @@ def dma_transpose(dst, src, axes=None, priority=None, dge_mode=dge_mode.unknown,
     """dst = src with its axes turned round: (1, 0), (2, 1, 0), (3, 1, 2, 0)."""
     if axes is not None and len(axes) != src.ndim:
         raise _core.Error(f"dma_transpose: {len(axes)} axes are given, src has {src.ndim}")
-    _I["dma_transpose"](dst.core, dst, src, None, oob_mode, dge_mode, axes, priority)
+    src, rows = (src.tensor, src.rows) if type(src) is Rows else (src, None)
+    _I["dma_transpose"](dst.core, dst, src, rows, oob_mode, dge_mode, axes, priority)
 
 
 def dma_compute(dst, srcs, reduce_op, scales=None, unique_indices=True, oob_mode=oob_mode.error, name=None):

@@ -112,9 +112,21 @@ def ndarray(shape, dtype, buffer=sbuf, name="", address=None, **_):
     shape = tuple(int(s) for s in shape)
     if space == _tensor.HBM:
         return _simulator().hbm(name, to, shape, (getattr(buffer, "name", None) or str(buffer)) == "shared_hbm")
+    if address is None and hasattr(buffer, "address"):
+        address = _placed(buffer, (), shape, to)
     start, byte = address if address else (0, None)
+    if byte is not None and int(byte) < 0:
+        raise _core.Error(f"'{name or 'tile'}' is to begin at byte {int(byte)} of its partitions")
     return core.tile(name or "tile", space, to.format, shape if len(shape) > 1 else shape + (1,), to, int(start or 0),
                      -1 if byte is None else int(byte))
+
+
+def _placed(buffer, block, shape, dtype):
+    """Where a buffer of neuronxcc.nki.compiler puts the tile of this block, of [P, ...]."""
+    elements = 1
+    for size in shape[1:]:
+        elements *= size
+    return buffer.address(block, shape[0], elements * dtype.itemsize)
 
 
 def zeros(shape, dtype, buffer=sbuf, name="", mask=None, **_):

@@ -160,7 +160,7 @@ class _Launch:
         array = arrays.given(value)
         if array is not None:
             return self.same(core, id(value), lambda: core.hbm(name, array.dtype.format, array.shape, array.dtype,
-                                                               array.copy()))
+                                                               array.array, True, True))
         if type(value) in (list, tuple):
             return type(value)(self.argument(core, v, name) for v in value)
         if isinstance(value, tuple) and hasattr(value, "_fields"):

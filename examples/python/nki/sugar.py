@@ -240,18 +240,18 @@ def _spread(x, shape):
 
 
 class LoopSum:
-    """nl.loop_reduce: what a loop adds up in SBUF."""
+    """nl.loop_reduce: what a loop adds up in SBUF, or its largest, ..."""
 
-    def __init__(self, value, dtype, mask=None):
-        self.value, self.dtype, self.mask = value, dtype, mask
+    def __init__(self, op, value, mask=None):
+        self.op, self.value, self.mask = operators.named(op), value, mask
 
     def add_to(self, place):
-        taken(binary(operators.ALL["add"], place, self.value, self.mask, place.dtype)).emit(place)
+        taken(binary(self.op, place, self.value, self.mask, place.dtype)).emit(place)
 
 
 def loop_reduce(x, op, loop_indices, dtype=None, mask=None):
-    """dst = the sum of x over the loop: tensor_tensor(add) onto dst, which begins as 0."""
-    return LoopSum(x, dtype, mask)
+    """dst = dst op x, once for each turn of the loop: tensor_tensor onto dst, which holds what the loop begins with."""
+    return LoopSum(op, x, mask)
 
 
 # ---- loads and stores: dma_copy ----

@@ -161,6 +161,24 @@ class NkiTensor(_core.View):
             return _index.selected(self, dim, index)
         return self.index((slice(None),) * (dim % self.ndim) + (index,))
 
+    def vector_select(self, dim, vector_offset):
+        """Rows along axis 0 that a tile of indices names: for DMA."""
+        if dim % self.ndim:
+            raise _core.Error("vector_select: rows are chosen along axis 0")
+        return _index.Rows(self, vector_offset if vector_offset.ndim == 2 else
+                           vector_offset.reshaped((vector_offset.size, 1)))
+
+    def indirect(self, *_, **__):
+        raise _core.Error("indirect: tensor indirection is not modelled; vector_select and ap(vector_offset=...) are")
+
+    def reinterpret_cast(self, dtype):
+        return self.view(dtype)
+
+    def assert_shape(self, shape):
+        if tuple(self.shape) != tuple(shape):
+            raise AssertionError(f"'{self.name}' has the shape {tuple(self.shape)}, not {tuple(shape)}")
+        return self
+
     def rearrange(self, src_pattern, dst_pattern, fixed_sizes=None):
         return _index.rearranged(self, src_pattern, dst_pattern, fixed_sizes or {})
 

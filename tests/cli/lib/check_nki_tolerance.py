@@ -285,6 +285,13 @@ class Tolerance(unittest.TestCase):
         self.assertEqual(bound.unknown, ["tensor_scalar_cumulative"])
         self.assertTrue(np.isinf(bound.worst).all())
 
+    def test_one_core_alone_is_followed(self):
+        kernel, _, make = KERNELS["scan"]
+        inputs = make(np.random.default_rng(13))
+        for run in (lambda: nki.tolerance(nki.jit(kernel)[2])(*inputs), lambda: nki.tolerance(kernel, ranks=2)(*inputs)):
+            with self.assertRaisesRegex(nki.Error, "follows one core"):
+                run()
+
     def test_values_are_those_without_it(self):
         for name, kernel, _, inputs in self.each():
             on = {"generation": max(2, FROM.get(name, 2))}

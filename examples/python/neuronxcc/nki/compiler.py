@@ -1,9 +1,12 @@
-"""neuronxcc.nki.compiler: decorators, and memory by address. Tiles lie where the simulated core has room: an address is
-a wish that its capacity checks do not depend on.
+"""neuronxcc.nki.compiler: decorators, and memory by address: buffer=sbuf.alloc(function), sbuf.mod_alloc(base_addr=0).
+Tiles of a tensor with blocks lie where the function says. One that comes to lie where another was takes its place, as
+on the machine: the other shows what is written there then.
 
 SPDX-License-Identifier: MIT
 """
 import contextlib
+
+_BANK_BYTES = 2048
 
 
 def _same(function=None, **_):
@@ -13,21 +16,48 @@ def _same(function=None, **_):
 skip_middle_end_transformations = enable_stack_allocator = force_auto_alloc = _same
 
 
+def _modulo(base, tiles, scale):
+    """Numbers of a block to a place: each modulo the number of tiles along its axis, the last one fastest."""
+    def place(block):
+        counts = tuple(tiles) or (1,) * len(block)
+        at, step = base, scale
+        for axis in reversed(range(len(counts))):
+            if axis < len(block):
+                at += block[axis] % counts[axis] * step
+            step *= counts[axis]
+        return at
+    return place
+
+
 class _Buffer:
-    """nl.ndarray(..., buffer=sbuf.alloc(...)): a tile of this memory."""
+    """A memory, or one whose function places the tiles of a tensor."""
 
-    def __init__(self, name):
-        self.buffer_name = name
+    def __init__(self, name, function=None):
+        self.buffer_name, self.function = name, function
 
-    def alloc(self, func=None, **_):
-        return self
+    def alloc(self, func):
+        """func(block, partitions, bytes) -> (first partition, byte) in SBUF, (bank, first partition, byte) in PSUM."""
+        return _Buffer(self.buffer_name, func)
 
-    def mod_alloc(self, base_addr=None, base_bank=None, base_partition=0, num_par_tiles=(), num_free_tiles=(),
-                  num_bank_tiles=(), **_):
-        return self
+    def mod_alloc(self, *, base_addr=0, base_partition=0, base_bank=0, num_par_tiles=(), num_free_tiles=(),
+                  num_bank_tiles=()):
+        """Tiles in turn: so many along partitions, bytes and banks, and from the first place on again."""
+        def place(block, partitions, size):
+            at = (_modulo(base_partition, num_par_tiles, partitions)(block),
+                  _modulo(base_addr, num_free_tiles, size)(block))
+            return at if self.buffer_name == "sbuf" else (_modulo(base_bank, num_bank_tiles, 1)(block),) + at
+        return self.alloc(place)
 
-    def auto_alloc(self, **_):
-        return self
+    def auto_alloc(self):
+        """Wherever there is room."""
+        return _Buffer(self.buffer_name)
+
+    def address(self, block, partitions, size):
+        """(first partition, byte in each partition) of a tile; None: wherever there is room."""
+        if self.function is None:
+            return None
+        *bank, partition, byte = (int(n) for n in self.function(tuple(block), int(partitions), int(size)))
+        return partition, byte + sum(bank) * _BANK_BYTES
 
 
 sbuf, psum = _Buffer("sbuf"), _Buffer("psum")

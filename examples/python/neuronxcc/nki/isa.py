@@ -354,6 +354,29 @@ def tensor_copy_dynamic_src(src, mask=None, dtype=None, **_):
     return tensor_copy(src, dtype=dtype, mask=mask)
 
 
+def tensor_copy_dynamic_dst(dst, src, mask=None, dtype=None, **_):
+    """tensor_copy into dst: offsets in tiles are read when the view is made."""
+    _sugar.assign(dst, Ellipsis, tensor_copy(src, dtype=dtype or dst.dtype, mask=mask))
+
+
+def dma_transpose(src=None, *more, dst=None, axes=None, mask=None, dtype=None, **_):
+    """src with its axes turned round, in a new tile."""
+    if dst is not None or more:
+        dst, src = (dst, src) if not more else (src, more[0])
+        return _isa.dma_transpose(dst, src, axes)
+    order = tuple(axes) if axes is not None else tuple(range(src.ndim))[::-1]
+    shape = tuple(src.shape[a] for a in order)
+    box = None if mask is None else _whole_box(_sugar._bools(mask, src.shape).transpose(order), shape)
+    return _sugar.result(shape, dtype or src.dtype, lambda out: _isa.dma_transpose(out.reshaped(shape), src, axes),
+                         box=box)
+
+
+def sequence_bounds(segment_ids, dtype=None, mask=None, **_):
+    """Where each segment begins and ends."""
+    return _sugar.result((segment_ids.shape[0], 2, segment_ids.shape[-1]), dtype or segment_ids.dtype,
+                         lambda dst: _isa.sequence_bounds(dst, segment_ids))
+
+
 def local_gather(src_buffer, index, num_elem_per_idx=1, num_valid_indices=None, mask=None, **_):
     valid = num_valid_indices or index.shape[-1] * 16
     shape = (src_buffer.shape[0], valid * num_elem_per_idx)
