@@ -81,6 +81,7 @@ typedef struct trn_core {
     trni_poison_entry *journal; /* [TRNI_JOURNAL], the last ones: core/core_poison.h */
     int64_t journalled;        /* entries ever made */
     trn_tensor *part;          /* [TRNI_CORE_PARTS]: parts of operands that are operands of their own */
+    trni_indirect *indirect;   /* Trainium3; else null */
 
     trni_history history;
     trni_lane lane[TRN_ENGINE_COUNT]; /* by trn_engine */
@@ -177,13 +178,20 @@ TRN_API trn_status trn_core_status(const trn_core *core, const char **text)
 
 /* ---- begin, end ---- */
 
+/* What indirect views take. */
+TRNI_FN size_t trni_core_indirect_bytes(const trn_core_spec *spec)
+{
+    return spec->generation < TRN_TRAINIUM3 ? 0 : sizeof(trni_indirect) + TRNI_TILE_ALIGN + TRNI_INDIRECT_ROOM;
+}
+
 TRN_API size_t trn_core_memory_bytes(trn_generation generation)
 {
     const trn_core_spec *spec = trn_core_spec_of(generation);
     if (!spec) return 0;
     return trni_memory_bytes(spec, TRN_SPACE_SBUF) + trni_memory_bytes(spec, TRN_SPACE_PSUM) + TRNI_TILE_ALIGN +
            TRNI_ACCESSES * sizeof(trni_access) + TRNI_HBM_TENSORS * sizeof(trni_hbm) +
-           TRNI_CORE_PARTS * sizeof(trn_tensor) + sizeof(trni_cells) + TRNI_JOURNAL * sizeof(trni_poison_entry);
+           TRNI_CORE_PARTS * sizeof(trn_tensor) + sizeof(trni_cells) + TRNI_JOURNAL * sizeof(trni_poison_entry) +
+           trni_core_indirect_bytes(spec);
 }
 
 TRNI_FN void trni_core_buffers(trn_core *core, char *at)
@@ -202,6 +210,12 @@ TRNI_FN void trni_core_buffers(trn_core *core, char *at)
     core->hbm = (trni_hbm *)(void *)at;
     at += TRNI_HBM_TENSORS * sizeof(trni_hbm);
     trni_history_begin(&core->history, (trni_access *)(void *)at);
+    at += TRNI_ACCESSES * sizeof(trni_access);
+    if (!trni_core_indirect_bytes(core->spec)) return;
+    core->indirect = (trni_indirect *)(void *)at;
+    core->indirect->made = core->indirect->operands = 0;
+    at += sizeof(trni_indirect);
+    core->indirect->room = at + (size_t)(-(uintptr_t)at % TRNI_TILE_ALIGN);
 }
 
 TRNI_FN void trni_core_tracks(trn_trace *trace)
