@@ -42,7 +42,7 @@
  * CONTENTS
  *     trn_core_<instruction>    all of nki.isa that exists here, with the same args as without a core
  *     trn_core_nc_transpose     TensorE's; VectorE's is trn_core_vector_transpose
- *     trn_indirect_args, trn_core_indirect   a view whose elements an index tile chooses (Trainium3)
+ *     trn_core_indirect         a view whose elements an index tile chooses (Trainium3)
  *     trn_core_written          the caller has filled a tile himself
  *     trn_core_engine_report, trn_core_report, trn_core_report_of   how long, how full, what bounds it
  * Begin, end, tiles, HBM and failures: trn_core_state.h.
@@ -65,15 +65,6 @@
 TRN_API trn_status trn_core_written(trn_core *core, trn_tensor view);
 
 /* ---- indirect views ---- */
-
-typedef struct trn_indirect_args {
-    trn_tensor data;  /* [P, F ...], of a tile: what is read, or written */
-    trn_tensor index; /* [P, C] in SBUF: U16, U32 or I32. Element i of a partition is data's free element number
-                       * index[G g + i % G, i / G], where g is the partition's group of G partitions: 16 for the Vector,
-                       * Scalar and GpSimd engines, 32 for TensorE */
-    int64_t count;    /* elements per partition, up to G C; 0 = 16 C, and P C where P is below 16 */
-    int64_t inner;    /* so many elements count as one, data's last axis: 4 for operands of nc_matmul_mx; 0 = 1 */
-} trn_indirect_args;
 
 /* A view [P, count], or [P, count, inner], that operands of some instructions take (Trainium3): gathered where it is
  * read, scattered where it is written. It cannot be cut further, is known to this core alone, and until 1024 others

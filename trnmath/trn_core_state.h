@@ -28,6 +28,7 @@
  *     trn_core_status                  the first failure
  *     trn_core_sbuf, trn_core_psum     a tile [P, F]
  *     trn_core_tile_args, trn_core_tile   any tile: more axes, other partitions
+ *     trn_indirect_args                what trn_core_indirect takes
  *     trn_core_free, trn_core_mark, trn_core_release   tiles back, one, or all since a mark
  *     trn_core_hbm                     the caller's memory as a tensor in HBM
  *
@@ -87,6 +88,7 @@ typedef struct trn_core {
     trni_lane lane[TRN_ENGINE_COUNT]; /* by trn_engine */
     trni_channel channel;
     double dge_free_s[TRNI_CORE_DGES];
+    double flow_s[TRN_ENGINE_COUNT]; /* when each knows the registers that its next instructions depend on */
     double sbuf_port_s, psum_port_s; /* Trainium1: shared by VectorE with GpSimdE, and with ScalarE */
     double multiply_cycles;    /* of TensorE's last instruction: the next load hides behind it */
     double time_s, dma_bytes;
@@ -134,6 +136,17 @@ TRN_API trn_tensor trn_core_sbuf(trn_core *core, const char *name, trn_format fo
 /* The same in PSUM: with 2 KiB of a partition or less it stays within one bank. */
 TRN_API trn_tensor trn_core_psum(trn_core *core, const char *name, trn_format format, int64_t partitions,
                                  int64_t elements);
+
+/* ---- indirect views: trn_core_indirect, of trn_core.h ---- */
+
+typedef struct trn_indirect_args {
+    trn_tensor data;  /* [P, F ...], of a tile: what is read, or written */
+    trn_tensor index; /* [P, C] in SBUF: U16, U32 or I32. Element i of a partition is data's free element number
+                       * index[G g + i % G, i / G], where g is the partition's group of G partitions: 16 for the Vector,
+                       * Scalar and GpSimd engines, 32 for TensorE */
+    int64_t count;    /* elements per partition, up to G C; 0 = 16 C, and P C where P is below 16 */
+    int64_t inner;    /* so many elements count as one, data's last axis: 4 for operands of nc_matmul_mx; 0 = 1 */
+} trn_indirect_args;
 
 /* ---- tiles back ---- */
 

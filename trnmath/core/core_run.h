@@ -232,7 +232,7 @@ TRNI_FN trn_status trni_issue_cost_tensor(trni_issue *issue)
 
 TRNI_FN double trni_issue_ready(const trni_issue *issue)
 {
-    double ready_s = 0;
+    double ready_s = issue->core->flow_s[issue->engine];
     for (int i = 0; i < issue->count; i++) {
         const trni_seen *s = &issue->seen[i];
         if (!s->tenant) continue;
