@@ -81,7 +81,8 @@ TRN_API trn_status trn_core_register_store(trn_core *core, const trn_register_st
 
 typedef struct trn_register_read_args {
     const trn_register *src;
-    trn_engine engine; /* whose instructions depend on it: of an address; 0 = all, as in a loop or a condition */
+    trn_engine engine; /* whose instructions depend on it: of an address; 0 = all, as in a loop or a condition;
+                        * SYNC = DMA */
     trn_error *error;
 } trn_register_read_args;
 
@@ -217,12 +218,13 @@ TRN_API int32_t trn_core_register_read(trn_core *core, const trn_register_read_a
     if (core->failure.status) return 0;
     trni_register_begin(&use, core, "register_read");
     trn_status status = trni_register_known(core, "src", args->src);
-    if (!status && (unsigned)args->engine >= TRN_ENGINE_COUNT)
+    const trn_engine engine = args->engine == TRN_ENGINE_SYNC ? TRN_ENGINE_DMA : args->engine;
+    if (!status && (unsigned)engine >= TRN_ENGINE_COUNT)
         status = trni_fail(&core->failure, TRN_EINVAL, "engine is %d, not an engine", (int)args->engine);
     if (status) return trni_issue_failed(&use.issue, status, args->error), 0;
     const double branch_s = trni_fact(TRN_FACT_BRANCH) / core->spec->vector_clock_hz;
     for (int e = 1; e < TRN_ENGINE_COUNT; e++)
-        if (args->engine == TRN_ENGINE_UNKNOWN || (int)args->engine == e)
+        if (engine == TRN_ENGINE_UNKNOWN || (int)engine == e)
             core->flow_s[e] = fmax(core->flow_s[e], args->src->ready_s + branch_s);
     return args->src->value;
 }

@@ -88,7 +88,7 @@ TRN_API trn_tensor trn_tensor_broadcast(trn_tensor t, int axis, int64_t n);
  * steps run on from one partition into the next where these do not follow each other, or when all of them are 0. */
 TRN_API trn_tensor trn_tensor_pattern(trn_tensor t, const int64_t (*pattern)[2], int rank, int64_t offset);
 
-/* The product of its sizes; 0 for no tensor. */
+/* The product of its sizes; 0 for no tensor, INT64_MAX where no integer holds it. */
 TRN_API int64_t trn_tensor_elements(trn_tensor t);
 
 /* The row of the view's format, or of its own cFP8. */
@@ -156,6 +156,13 @@ TRN_API trn_tensor trn_tensor_transposed(trn_tensor t)
 /* What a view becomes when it is cut in a way that has no meaning: no tensor, which every call refuses by name. */
 TRNI_FN trn_tensor trni_no_tensor(void) { return trn_tensor_nd(TRN_FORMAT_UNSET, NULL, 0, NULL); }
 
+/* a * b; the largest number where it is more than that: no view that passes trn_tensor_check comes there. */
+TRNI_FN int64_t trni_capped(int64_t a, int64_t b)
+{
+    int64_t product;
+    return __builtin_mul_overflow(a, b, &product) ? INT64_MAX : product;
+}
+
 /* Its strides written out. */
 TRNI_FN trn_tensor trni_strided(trn_tensor t)
 {
@@ -171,7 +178,10 @@ TRN_API trn_tensor trn_tensor_slice(trn_tensor t, int axis, int64_t first, int64
         return trni_no_tensor();
     t = trni_strided(t);
     t.shape[axis] = count;
-    if (t.data && first) t.data = (char *)t.data + first * t.stride[axis] * (int64_t)trn_format_bytes(t.format);
+    if (t.data && first && trn_tensor_elements(t)) { /* (of an empty view strides may be any numbers) */
+        const int64_t bytes = trni_capped(trni_capped(first, t.stride[axis]), (int64_t)trn_format_bytes(t.format));
+        t.data = (void *)((uintptr_t)t.data + (uintptr_t)bytes);
+    }
     return t;
 }
 
@@ -186,7 +196,7 @@ TRN_API trn_tensor trn_tensor_split(trn_tensor t, int axis, int64_t inner)
     }
     t.rank++;
     t.shape[axis] /= inner;
-    t.stride[axis] *= inner;
+    t.stride[axis] = trni_capped(t.stride[axis], inner);
     t.shape[axis + 1] = inner;
     return t;
 }
@@ -196,9 +206,9 @@ TRN_API trn_tensor trn_tensor_merge(trn_tensor t, int axis)
     if (axis < 0 || axis >= t.rank - 1 || t.rank > TRN_MAX_RANK) return trni_no_tensor();
     t = trni_strided(t);
     const int64_t outer = t.shape[axis], inner = t.shape[axis + 1];
-    if (outer > 1 && inner > 1 && t.stride[axis] != t.stride[axis + 1] * inner) return trni_no_tensor();
+    if (outer > 1 && inner > 1 && t.stride[axis] != trni_capped(t.stride[axis + 1], inner)) return trni_no_tensor();
     if (inner > 1 || outer <= 1) t.stride[axis] = t.stride[axis + 1];
-    t.shape[axis] = outer * inner;
+    t.shape[axis] = trni_capped(outer, inner);
     for (int i = axis + 1; i < t.rank - 1; i++) {
         t.shape[i] = t.shape[i + 1];
         t.stride[i] = t.stride[i + 1];
@@ -238,7 +248,7 @@ TRN_API int64_t trn_tensor_elements(trn_tensor t)
     int64_t n = t.rank > 0;
     for (int i = 0; i < t.rank; i++)
         if (t.shape[i] == 0) return 0;
-    for (int i = 0; i < t.rank; i++) n *= t.shape[i];
+    for (int i = 0; i < t.rank; i++) n = trni_capped(n, t.shape[i]);
     return n;
 }
 

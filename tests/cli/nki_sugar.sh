@@ -1,6 +1,6 @@
 #!/bin/sh
-# NKI's older spelling, where instructions return their results: kernels of tests/cli/lib/check_nki_sugar.py against
-# NumPy.
+# NKI's older spelling, where instructions return their results: kernels of tests/cli/lib/check_nki_sugar.py, and masks
+# of every shape (check_nki_masks.py), against NumPy.
 # Usage: tests/cli/nki_sugar.sh DIRECTORY-OF-PROGRAMS, from tests/.
 set -u
 root=$(CDPATH= cd -- "$(dirname -- "$0")/../.." && pwd)
@@ -34,7 +34,9 @@ ${CC:-cc} -std=gnu11 -O1 -fPIC -shared -fvisibility=hidden -I"$root" -I"$include
 PYTHONPATH=$PWD/site
 export PYTHONPATH
 
-"$python" "$root/tests/cli/lib/check_nki_sugar.py" >log 2>&1 || fail "check_nki_sugar.py: $(tail -n 60 log)"
-grep -q '^Ran [1-9][0-9]* tests' log || fail "check_nki_sugar.py ran nothing: $(cat log)"
+for check in check_nki_sugar check_nki_masks; do
+    "$python" "$root/tests/cli/lib/$check.py" >log 2>&1 || fail "$check.py: $(tail -n 60 log)"
+    grep -q '^Ran [1-9][0-9]* tests' log || fail "$check.py ran nothing: $(cat log)"
+done
 [ $failed = 0 ] && echo "nki_sugar: kernels of the older spelling compute what NumPy does"
 exit $failed

@@ -5,7 +5,7 @@
 . "$(dirname -- "$0")/lib.sh"
 require_compilers
 
-runs=7
+runs=3
 [ "$level" -lt 2 ] || runs=21
 "${CC:-gcc}" -O2 "$root/tests/house/stopwatch.c" -o "$scratch/stopwatch" || exit 1
 echo '#include <math.h>' >"$scratch/math.c"

@@ -16,8 +16,10 @@ quiet() {
     fi
 }
 
+# The sanitizer is slow: level 1 asks the compiler that is named first.
 for compiler in $(compilers); do
     quiet "$compiler" '' ''
-    [ "$level" -lt 2 ] || quiet "$compiler" -DTRN_NO_INTRINSICS=1 portable
+    [ "$level" -ge 2 ] || break
+    quiet "$compiler" -DTRN_NO_INTRINSICS=1 portable
 done
 finish

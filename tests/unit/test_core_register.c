@@ -176,6 +176,9 @@ static void who_waits(void **state)
                                               .src = trn_core_sbuf(&core, "z", TRN_F32, 128, 8) };
     trn_core_activation(&core, &free_runner);
     assert_true(starts(TRN_ENGINE_SCALAR) == 0); /* it depends on nothing: its flow does not */
+    assert_true(core.flow_s[TRN_ENGINE_DMA] == 0);
+    read(&r, TRN_ENGINE_SYNC); /* it gives transfers to the queues */
+    assert_true(core.flow_s[TRN_ENGINE_DMA] > 0 && core.flow_s[TRN_ENGINE_TENSOR] == 0);
     read(&r, TRN_ENGINE_UNKNOWN);
     for (int e = 1; e < TRN_ENGINE_COUNT; e++) assert_true(near(core.flow_s[e], r.ready_s + cycles(64)));
     const trn_dma_copy_args out = { .dst = hbm, .src = x };

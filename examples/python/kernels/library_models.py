@@ -247,8 +247,47 @@ def gathered(*parts):
     return (np.concatenate(parts, axis=1),) * len(parts)
 
 
+def ring(name, cores, hbm):
+    """A kernel of four ranks, each on so many cores, that passes rows round a ring; hbm: through HBM, not SBUF."""
+    def find(module):
+        import nki
+
+        def launch(*parts):
+            kernel = getattr(module, name)
+            run = nki.simulate(kernel[cores] if cores > 1 else kernel, ranks=4)
+            operands = [nki.per_rank(list(parts[at:at + 4])) for at in range(0, len(parts), 4)]
+            return tuple(made.reshape(-1, made.shape[-1]) for made in run(*operands, 4, 1, hbm))
+        return launch
+    return find
+
+
+def ring_inputs(rows, width, columns=0):
+    """Rows of each of four ranks, and the columns of the right operand that each has."""
+    def inputs(rng):
+        shapes = [(rows, width)] * 4 + [(width, columns)] * (4 if columns else 0)
+        return tuple(rng.standard_normal(shape).astype(np.float32) for shape in shapes)
+    return inputs
+
+
+def all_rows(*parts):
+    whole = np.concatenate(parts[:4], axis=0)
+    return tuple(whole @ right for right in parts[4:]) or (whole,) * 4
+
+
+def ring_cases(experimental):
+    cases = []
+    for cores, hbm in ((1, False), (2, False), (1, True), (2, True)):
+        how = f"(four ranks{' of two cores' if cores > 1 else ''}{', through HBM' if hbm else ''})"
+        cases.append(experimental(f"fine_grained_allgather {how}", "collectives/fg_allgather.py",
+                                  ring("fine_grained_allgather", cores, hbm), ring_inputs(128 * cores, 256), all_rows,
+                                  rtol=0, atol=0))
+        cases.append(experimental(f"allgather_compute_matmul {how}", "collectives/fgcc.py",
+                                  ring("allgather_compute_matmul", cores, hbm), ring_inputs(128 * cores, 256, 64),
+                                  all_rows, rtol=1e-4, atol=1e-3))
+    return cases
+
+
 def model_cases(core, experimental, typed, part):
-    ranks = "it takes turns with collective_permute_implicit, whose channels and order the compiler schedules"
     return [
         core("gen_mask_tkg", "attention/gen_mask_tkg.py", wrapped(gen_mask_kernel), gen_mask_inputs(typed), gen_mask,
              rtol=0, atol=0),
@@ -268,13 +307,9 @@ def model_cases(core, experimental, typed, part):
         core("moe_cte, sharded on blocks", "moe/moe_cte/moe_cte.py", "moe_cte",
              moe_cte_inputs(typed, part, "shard_on_block"), moe_cte, rtol=DENSE, atol=DENSE, grid=2,
              outputs=lambda r: r[:-1, 0]),
-        experimental("fine_grained_allgather", "collectives/fg_allgather.py", "fine_grained_allgather", lambda rng: (),
-                     needs=ranks, reference=None),
-        experimental("allgather_compute_matmul", "collectives/fgcc.py", "allgather_compute_matmul", lambda rng: (),
-                     needs=ranks, reference=None),
         experimental("allgather_sb2sb (four ranks)", "collectives/sb2sb_allgather.py", on_ranks("allgather_sb2sb", 4),
                      lambda rng: tuple(rng.standard_normal((4, 64, 32)).astype(np.float32)), gathered, rtol=0, atol=0),
         experimental("allgather_sb2sb_tiled (four ranks)", "collectives/sb2sb_allgather.py",
                      on_ranks("allgather_sb2sb_tiled", 4),
                      lambda rng: tuple(rng.standard_normal((4, 256, 32)).astype(np.float32)), gathered, rtol=0, atol=0),
-    ]
+    ] + ring_cases(experimental)

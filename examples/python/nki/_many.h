@@ -224,6 +224,8 @@ static const struct {
     { "all_gather", trn_cores_all_gather },
     { "reduce_scatter", trn_cores_reduce_scatter },
     { "all_to_all", trn_cores_all_to_all },
+    { "all_gather_v", trn_cores_all_gather_v },
+    { "all_to_all_v", trn_cores_all_to_all_v },
     { "collective_permute", trn_cores_collective_permute },
     { "collective_permute_implicit", trn_cores_collective_permute_implicit },
     { "collective_permute_implicit_reduce", trn_cores_collective_permute_implicit_reduce },
@@ -297,13 +299,28 @@ static int pairs_of(PyObject *list, int (*pair)[2])
     return count;
 }
 
+/* What _v takes: (metadata, recv_counts_known, has_rdispls), or None. */
+static int counts_of(PyObject *given, trn_cores_collective_args *a)
+{
+    PyObject *metadata;
+    int known = 0, places = 0;
+    if (given == Py_None) return 0;
+    if (!PyArg_ParseTuple(given, "Opp", &metadata, &known, &places)) return -1;
+    if (!PyObject_TypeCheck(metadata, &tensor_type))
+        return refuse("metadata_tensor is a %s, not a tensor", Py_TYPE(metadata)->tp_name), -1;
+    a->metadata = seen_by_calls((tensor *)metadata);
+    a->recv_counts_known = known != 0;
+    a->has_rdispls = places != 0;
+    return 0;
+}
+
 /* One tensor lies in the args themselves, several in lists. */
 static int collective_fill(PyObject *args, trn_cores_collective_args *a, collective_room *room, const char **name)
 {
-    PyObject *dsts, *srcs, *srcs1, *groups, *pairs, *channels;
+    PyObject *dsts, *srcs, *srcs1, *groups, *pairs, *channels, *counts;
     int op;
-    if (!PyArg_ParseTuple(args, "sOOOOiiOO", name, &dsts, &srcs, &srcs1, &groups, &a->collective_dim, &op, &pairs,
-                          &channels))
+    if (!PyArg_ParseTuple(args, "sOOOOiiOOO", name, &dsts, &srcs, &srcs1, &groups, &a->collective_dim, &op, &pairs,
+                          &channels, &counts) || counts_of(counts, a))
         return -1;
     const int count = views_of(dsts, room->dst), from = views_of(srcs, room->src), more = views_of(srcs1, room->src1);
     if (count < 0 || from < 0 || more < 0) return -1;
@@ -328,7 +345,7 @@ static int collective_fill(PyObject *args, trn_cores_collective_args *a, collect
     return 0;
 }
 
-/* collective(name, dsts, srcs, srcs1, groups, collective_dim, op, pairs, channels) */
+/* collective(name, dsts, srcs, srcs1, groups, collective_dim, op, pairs, channels, counts) */
 static PyObject *core_collective(core_object *self, PyObject *args)
 {
     trn_cores_collective_args a;

@@ -15,7 +15,7 @@ import sys
 
 import numpy as np
 
-from . import _core, arrays, operators, rules
+from . import _core, arrays, dtypes, operators, rules
 from .shadow import Error, Shadow, holds, rounding, spacing
 from .simulator import Kernel, Report, _Launch
 from .tensor import HBM, NkiTensor
@@ -61,6 +61,8 @@ class Step:
 
     def move(self, dst, src, turn=False):
         """Elements that keep their order, or change rows for columns; cast where the formats differ."""
+        if not turn:
+            dst, src = fours(dst), fours(src)
         value, error = self.pair(src)
         if turn:
             rows = len(value)
@@ -72,11 +74,12 @@ class Step:
     def finish(self, dst, value, error, kept=None, own=0):
         """dst is about `value`, with this error, and was rounded to its format; not if each operand of `kept` fits it.
         What the instruction returned beyond that, and beyond what it may be off by its own roundings, counts, too."""
-        to, got = str(dst.dtype), numbers(dst)
+        dst = fours(dst)
+        to, got = _format(dst), numbers(dst)
         value = np.broadcast_to(value, got.shape)
         whole = error.map(lambda e: np.array(np.broadcast_to(e, (self.sources, *got.shape))))
         allowed = np.where(np.isfinite(value), spacing("float32", value) / 2, 0) + own
-        if to != "float32" and not (kept and all(holds(to, str(k.dtype)) for k in kept if isinstance(k, NkiTensor))):
+        if to != "float32" and not (kept and all(holds(to, _format(k)) for k in kept if isinstance(k, NkiTensor))):
             rounding(whole, self.source, to, value, self.follow.random)
             allowed = allowed + np.where(np.isfinite(value), spacing(to, value), 0)
         with np.errstate(invalid="ignore"):
@@ -89,23 +92,50 @@ class Step:
     def product_tolerance(self, stationary, moving, shape):
         """Of TensorE's chains, merges and PSUM: trn_tolerance, as worst and variance."""
         import trnmath
-        a, b = (codes(t) for t in (stationary, moving))
-        a = (np.ascontiguousarray(a[0].reshape(len(a[0]), -1).T), a[1])
-        b = (b[0].reshape(len(b[0]), -1), b[1])
+        a, b = (_rows_of_k(codes(t), self.slots) for t in (stationary, moving))
         options = {} if self.follow.numerics is None else {"numerics": self.follow.numerics}
-        worst, sigma = trnmath.tolerance(a, b, generation=self.follow.core.generation, **options)
+        scales = {name: np.ascontiguousarray(s) for name, s in zip(("a_scale", "b_scale"), self.scales)}
+        worst, sigma = trnmath.tolerance((np.ascontiguousarray(a.T), _format(stationary)), (b, _format(moving)),
+                                         generation=self.follow.core.generation, **scales, **options)
         return worst.astype(np.float64).reshape(shape), np.square(sigma.astype(np.float64)).reshape(shape)
+
+    slots, scales = None, ()  # of a product: the axis with several rows of K per partition; MX's scales [M, K / 32]
+
+
+def _rows_of_k(data, slots):
+    """An operand [K, free] of a product, or [K, 2, free], [K, free, 4]: rows of K, those of a partition together."""
+    if slots is None:
+        return data.reshape(len(data), -1)
+    data = np.moveaxis(data, slots, 1)
+    return np.ascontiguousarray(data).reshape(data.shape[0] * data.shape[1], -1)
+
+
+# Bytes of an element, and its name, by trnmath's number of the format.
+_NAMES = {d.format: name for name, d in reversed(dtypes.ALL.items()) if not d.four} | {12: "float4_e2m1fn"}
+_BYTES = {d.format: d.itemsize for d in dtypes.ALL.values()} | {12: 1}
+
+
+def _format(tensor):
+    return _NAMES[fours(tensor).format]
+
+
+def fours(tensor):
+    """Of x4 formats the elements, with a last axis of four; others as they are."""
+    return tensor.four() if tensor.dtype.four and tensor.format != tensor.dtype.four else tensor
 
 
 def codes(tensor):
-    dtype = tensor.dtype
-    data = np.frombuffer(tensor.tobytes(), dtype.numpy or arrays._CODES[dtype.itemsize]).reshape(tensor.shape)
-    return data, str(dtype)
+    tensor = fours(tensor)
+    return np.frombuffer(tensor.tobytes(), arrays._CODES[_BYTES[tensor.format]]).reshape(tensor.shape)
 
 
 def numbers(tensor):
     """The numbers of a tensor in binary64."""
-    return np.asarray(arrays.out(tensor), np.float64)
+    if not tensor.dtype.four:
+        return np.asarray(arrays.out(tensor), np.float64)
+    tensor = fours(tensor)
+    wide = np.frombuffer(_core.decode(tensor.tobytes(), tensor.format), np.float32)
+    return wide.astype(np.float64).reshape(tensor.shape)
 
 
 # ---- a core's instructions ----
@@ -126,20 +156,21 @@ class Follow:
                 there = self.core.tiles()
                 self.shadows = {k: v for k, v in self.shadows.items() if k[0] == HBM or k in there}
             base = tensor.base
-            rows = base.shape[0] if base.ndim else 1
+            rows, wide = base.shape[0] if base.ndim else 1, _BYTES[base.format]
             width = max(int(np.prod(base.shape[1:])), 1)
-            self.shadows[key] = Shadow(self.sources, rows, width * base.itemsize, base.itemsize)
+            self.shadows[key] = Shadow(self.sources, rows, width * wide, 1 if tensor.dtype.four else wide)
         return self.shadows[key]
 
     def error(self, tensor):
         """The errors of a view, which may be written through; of another size of elements: none, and not kept."""
-        shadow = self.shadow(tensor)
-        if tensor.itemsize != shadow.itemsize:
+        tensor = fours(tensor)
+        shadow, wide = self.shadow(tensor), _BYTES[tensor.format]
+        if wide != shadow.itemsize:
             return Error.none(self.sources, tuple(tensor.shape))
         base = tensor.base
         if tensor.space == HBM:
             return shadow.view(tensor.element_offset, tuple(tensor.shape), tensor.strides)
-        pitch, width = base.strides[0], shadow.width
+        pitch, width = base.strides[0] * _BYTES[base.format] // wide, shadow.width
         at = tensor.element_offset
         steps = [s // pitch * width if s and s % pitch == 0 else s for s in tensor.strides]
         return shadow.view(at // pitch * width + at % pitch, tuple(tensor.shape), steps)
@@ -178,7 +209,7 @@ class Follow:
             self.unknown[str(lacking)] = None
             for field in ("dst", "val_dst", "idx_dst", "reduce_res", "dst_scale"):
                 if isinstance(given.get(field), NkiTensor):
-                    lost = step.none(given[field].shape)
+                    lost = step.none(fours(given[field]).shape)
                     lost.worst[source] = lost.variance[source] = np.inf
                     self.keep(given[field], lost)
 
@@ -253,16 +284,17 @@ def tolerance(kernel, places=False, **options):
 
 def assert_close(bound, expected, sigmas=None, why=None):
     """Fails where a result is further from `expected`, the exact one, than its worst bound (or than so many sigmas):
-    with the element, both numbers, the bound, and the place of the kernel that brings most of it (if `bound` was made with
-    places=True)."""
+    with the element, both numbers, the bound, and the place of the kernel that brings most of it (if `bound` was made
+    with places=True). NaN is as expected where NaN is expected."""
     expected = np.asarray(expected, np.float64)
     got = np.asarray(bound.value, np.float64)
     if got.shape != expected.shape:
         raise AssertionError(f"the result is {got.shape}, expected {expected.shape}")
     allowed = bound.worst if sigmas is None else np.minimum(sigmas * bound.sigma, bound.worst)
+    same = (got == expected) | (np.isnan(got) & np.isnan(expected))
     with np.errstate(invalid="ignore"):
-        off = np.where(got == expected, 0, abs(got - expected))
-    bad = ~(off <= allowed)
+        off = np.where(same, 0, abs(got - expected))
+    bad = ~(off <= allowed) & ~same
     if not bad.any():
         return
     with np.errstate(divide="ignore", invalid="ignore"):

@@ -57,9 +57,10 @@ def _lists(replica_group):
     return None if replica_group is None else [list(group) for group in replica_group]
 
 
-def _run(name, dsts, srcs, group=None, dim=0, op=None, srcs1=None, pairs=None, channels=None):
+def _run(name, dsts, srcs, group=None, dim=0, op=None, srcs1=None, pairs=None, channels=None, counts=None):
     """The collective; of a kernel that runs alone, what it is of one rank."""
-    done = _current().collective(name, dsts, srcs, srcs1, _lists(group), dim, _alu(op) or 0, pairs, channels)
+    _current().settle()
+    done = _current().collective(name, dsts, srcs, srcs1, _lists(group), dim, _alu(op) or 0, pairs, channels, counts)
     if done is not NotImplemented:
         return
     if group is not None and any(len(ranks) > 1 for ranks in _lists(group)):
@@ -69,7 +70,25 @@ def _run(name, dsts, srcs, group=None, dim=0, op=None, srcs1=None, pairs=None, c
     if srcs1 is not None:
         raise _core.Error(f"{name} passes tensors round a ring of ranks: the kernel runs on one")
     for dst, src in zip(dsts, srcs):
-        _copy(dst, src)
+        if counts is None:
+            _copy(dst, src)
+        else:
+            _copy_to_oneself(name, dst, src, *counts)
+
+
+def _copy_to_oneself(name, dst, src, metadata, known, places):
+    """What all_gather_v and all_to_all_v are of one rank."""
+    rows = 4 if places else 3 if known else 2
+    if tuple(metadata.shape[1:]) != (1,) or not rows <= metadata.shape[0] <= 4 or metadata.dtype != "uint32":
+        raise _core.Error(f"{name}: metadata_tensor is uint32 [{rows}, 1], not {metadata!r}")
+    table = [_scalar(metadata[row, 0]) for row in range(rows)]
+    count, begin, to = table[0], table[1], table[3] if places else 0
+    if known and table[2] != count:
+        raise _core.Error(f"{name}: rank 0 expects {table[2]} elements of rank 0, which sends {count}")
+    if count and (begin + count > src.size or to + count > dst.size):
+        raise _core.Error(f"{name}: {count} elements from {begin} on of {src.size} do not go to {to} of {dst.size}")
+    if count:
+        _copy(dst.reshaped((-1,))[to:to + count], src.reshaped((-1,))[begin:begin + count])
 
 
 def all_reduce(srcs, dsts, replica_group, op, priority=None, name=None):
@@ -90,6 +109,20 @@ def reduce_scatter(srcs, dsts, replica_group, collective_dim, op, priority=None,
 def all_to_all(srcs, dsts, replica_group, collective_dim, priority=None, name=None):
     """Share i of dsts = this rank's share of the srcs of rank i of the list."""
     _run("all_to_all", dsts, srcs, replica_group, collective_dim)
+
+
+def all_gather_v(srcs, dsts, replica_group, metadata_tensor, recv_counts_known=False, has_rdispls=False, priority=None,
+                 name=None):
+    """dst, cut into as many slots as a list has ranks, gets in slot i what rank i sends to all: of its src, as a run of
+    elements, metadata_tensor[0, 0] elements from [1, 0] on. Rows 2 and 3, where the flags say that they are there: how
+    many come from each rank, and where in dst they go."""
+    _run("all_gather_v", dsts, srcs, replica_group, counts=(metadata_tensor, recv_counts_known, has_rdispls))
+
+
+def all_to_all_v(srcs, dsts, replica_group, metadata_tensor, recv_counts_known=False, has_rdispls=False, priority=None,
+                 name=None):
+    """The same, where rank j of the list gets metadata_tensor[0, j] elements of src from [1, j] on."""
+    _run("all_to_all_v", dsts, srcs, replica_group, counts=(metadata_tensor, recv_counts_known, has_rdispls))
 
 
 def collective_permute(srcs, dsts, source_target_pairs, priority=None, name=None):

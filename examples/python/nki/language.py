@@ -117,16 +117,19 @@ def ndarray(shape, dtype, buffer=sbuf, name="", address=None, **_):
                      -1 if byte is None else int(byte))
 
 
-def zeros(shape, dtype, buffer=sbuf, name="", **_):
-    return full(shape, 0, dtype, buffer, name)
+def zeros(shape, dtype, buffer=sbuf, name="", mask=None, **_):
+    return full(shape, 0, dtype, buffer, name, mask)
 
 
-def ones(shape, dtype, buffer=sbuf, name="", **_):
-    return full(shape, 1, dtype, buffer, name)
+def ones(shape, dtype, buffer=sbuf, name="", mask=None, **_):
+    return full(shape, 1, dtype, buffer, name, mask)
 
 
-def full(shape, fill_value, dtype, buffer=sbuf, name="", **_):
+def full(shape, fill_value, dtype, buffer=sbuf, name="", mask=None, **_):
     from . import isa
+    if mask is not None:
+        from . import sugar
+        return sugar.full(shape, fill_value, dtype, mask, _space_of(buffer or sbuf))
     made = ndarray(shape, dtype, buffer, name)
     if isinstance(made, NkiTensor) and made.space == _tensor.HBM:
         from .arrays import Given
@@ -134,6 +137,8 @@ def full(shape, fill_value, dtype, buffer=sbuf, name="", **_):
         return _current().hbm(name or "hbm", _dtypes.of(dtype).format, made.shape, _dtypes.of(dtype), array)
     for tile in getattr(made, "tiles", [made]):
         isa.memset(tile, fill_value)
+        if fill_value and tile.space == _tensor.PSUM:
+            _simulator().preset(tile)
     return made
 
 
@@ -147,11 +152,10 @@ def empty_like(x, dtype=None, buffer=None, name=""):
 
 def shared_constant(constant, dtype=None, **_):
     """A tensor in HBM with these numbers: an array, or the path of a .npy file."""
-    from .arrays import given
+    from .arrays import Given, given
     if isinstance(constant, str):
         constant = _np.load(constant)
-    numbers = constant if dtype is None else _np.asarray(constant, _dtypes.of(dtype).numpy or "float32")
-    array = given(_np.asarray(numbers))
+    array = given(_np.asarray(constant)) if dtype is None else Given(constant, dtype)
     return _current().hbm("constant", array.dtype.format, array.shape, array.dtype, array.array, False)
 
 

@@ -1,4 +1,6 @@
-"""Masks: which elements of a result an instruction computes. Those that are boxes shrink the views.
+"""Masks: which elements of a result an instruction computes. A box of its axes shrinks the views. Of any other mask
+the box around it is computed into a tile of its own, and tensor_copy_predicated copies what the mask names; DMA moves
+these elements alone, run by run. All others of the destination stay as they are.
 
 SPDX-License-Identifier: MIT
 """
@@ -12,30 +14,152 @@ except ImportError:
     np = None
 
 
+class Box(tuple):
+    """Slices of each axis; inside: which elements between them, None = all. shape: of what the mask is of."""
+
+    inside, shape = None, ()
+
+    @property
+    def empty(self):
+        return any(b.start == b.stop for b in self)
+
+    @property
+    def full(self):
+        """The mask that it was made from."""
+        made = np.zeros(self.shape, bool)
+        made[tuple(self)] = True if self.inside is None else self.inside
+        return made
+
+
+def _box(slices, shape, inside=None):
+    made = Box(slices)
+    made.shape, made.inside = tuple(shape), inside
+    return made
+
+
+def _over(mask, shape):
+    """The mask as an array of this shape."""
+    if isinstance(mask, Box):
+        mask = mask.full
+    mask, shape = np.asarray(mask, bool), tuple(shape)
+    try:
+        return np.broadcast_to(mask, shape)
+    except ValueError:
+        pass
+    if mask.size == np.prod(shape):
+        return mask.reshape(shape)
+    raise _core.Error(f"a mask of {list(mask.shape)} does not spread over a tile of {list(shape)}")
+
+
 def box_of(mask, shape):
-    """Slices of each axis that together are the mask; None = everything."""
-    if mask is None or mask is True:
-        return None
-    mask = np.broadcast_to(np.asarray(mask, bool), shape) if np.ndim(mask) <= len(shape) else np.asarray(mask, bool)
+    """The box around what a mask names; None = everything."""
+    if mask is None or mask is True or isinstance(mask, Box) and mask.shape == tuple(shape):
+        return mask if isinstance(mask, Box) else None
+    if isinstance(mask, NkiTensor):
+        raise _core.Error("a mask is made of indices; a tile that tells where goes to nl.where")
+    mask = _over(mask, shape)
     if mask.all():
         return None
-    box = []
+    slices = []
     for axis in range(mask.ndim):
         line = np.flatnonzero(mask.any(axis=tuple(a for a in range(mask.ndim) if a != axis)))
         if not len(line):
-            return tuple(slice(0, 0) for _ in shape)
+            return _box((slice(0, 0) for _ in shape), shape)
         step = int(line[1] - line[0]) if len(line) > 1 else 1
-        box.append(slice(int(line[0]), int(line[-1]) + 1, step))
-    if not mask[tuple(box)].all() or mask.sum() != mask[tuple(box)].size:
-        raise _core.Error("a mask that is no box of its axes: use affine_select, or nl.where")
-    return tuple(box)
+        even = len(line) < 2 or (np.diff(line) == step).all()
+        slices.append(slice(int(line[0]), int(line[-1]) + 1, step if even else 1))
+    inside = mask[tuple(slices)]
+    return _box(slices, shape, None if inside.all() else inside)
+
+
+def engine_box(mask, shape):
+    """The same where engines can begin: at a quadrant of the partitions."""
+    box = box_of(mask, shape)
+    if not box or not shape:
+        return box
+    rows = box[0]
+    count = rows.stop - rows.start
+    if count <= 1 and rows.start == 0 or not count:
+        return box
+    if rows.step == 1 and (rows.start == 0 or rows.start == 64 or (rows.start in (32, 96) and count <= 32)):
+        return box
+    slices = (slice(0, rows.stop),) + tuple(box[1:])
+    return _box(slices, shape, box.full[slices])
+
+
+def whole_box(mask, shape):
+    """A mask of what no instruction computes in part."""
+    box = box_of(mask, shape)
+    return None if box is None else _box((slice(0, n) for n in shape), shape, box.full)
+
+
+def reduced_box(box, axes, shape):
+    """The mask of a reduction's results, of this shape: where anything has been reduced."""
+    return None if box is None else engine_box(box.full.any(axis=tuple(axes), keepdims=True).reshape(shape), shape)
 
 
 def cut(value, box):
-    """The part of an operand; axes of one element stay."""
+    """The part of an operand; axes of one element stay, of a column [P, 1] the partitions are cut."""
     if box is None or not isinstance(value, (NkiTensor, Scattered)):
         return value
+    if len(value.shape) != len(box):
+        box = tuple(box[:1]) + tuple(slice(None) for _ in value.shape[1:])
     key = tuple(slice(None) if size == 1 and (b.start, b.stop) != (0, 0) else b for b, size in zip(box, value.shape))
     if isinstance(value, Scattered):
         return value.part(key)
     return value[key]
+
+
+# ---- elements of a box ----
+
+_LEAST = {"float8_e4m3fn": 448.0, "int8": 127, "int16": 32767, "int32": 2 ** 31 - 1, "uint8": 255, "uint16": 65535,
+          "uint32": 2 ** 32 - 1, "bool_": 1}
+_NEUTRAL = {"add": 0, "subtract": 0, "multiply": 1, "logical_and": 1, "logical_or": 0, "logical_xor": 0,
+            "bitwise_or": 0, "bitwise_xor": 0, "abs_max": 0, "maximum": None, "minimum": None, "bitwise_and": None}
+
+
+def neutral(op, dtype):
+    """The number that changes no reduction by this operator."""
+    if op not in _NEUTRAL:
+        raise _core.Error(f"a reduction by {op} takes no mask that is no box of its axes")
+    if _NEUTRAL[op] is not None:
+        return _NEUTRAL[op]
+    most = _LEAST.get(str(dtype), float("inf"))
+    signed = not str(dtype).startswith("u") and dtype != "bool_"
+    if op == "bitwise_and":
+        return -1 if signed else most
+    if op == "minimum":
+        return most
+    return (-most - (1 if str(dtype).startswith("int") else 0)) if signed else 0
+
+
+def predicate_of(inside):
+    """Ones and zeros in a tile, loaded by dma_copy."""
+    from . import language, sugar
+    flat = np.ascontiguousarray(inside, dtype=np.uint8).reshape(inside.shape[0], -1)
+    made = sugar.tile(flat.shape, "uint8", name="mask")
+    from . import isa
+    isa.dma_copy(made, language.shared_constant(flat))
+    return made
+
+
+def copy_inside(dst, src, inside):
+    """dst = src where inside is true."""
+    from . import isa, sugar
+    if src.dtype != dst.dtype:
+        narrow = sugar.tile(src.shape, dst.dtype)
+        isa.tensor_copy(narrow, src)
+        src = narrow
+    isa.tensor_copy_predicated(dst, src, predicate_of(inside).reshaped(tuple(dst.shape)))
+
+
+def filled(value, box, number):
+    """The part of an operand, with a number where the mask is false: the view itself where there is no such place."""
+    part = cut(value, box)
+    if box is None or box.inside is None:
+        return part
+    from . import isa, sugar
+    made = sugar.tile(part.shape, part.dtype)
+    isa.memset(made, number)
+    isa.tensor_copy_predicated(made, part, predicate_of(box.inside).reshaped(tuple(part.shape)))
+    return made

@@ -364,21 +364,77 @@ def _transpose(step, dst, data=None, src=None, **_):
     step.move(dst, data if data is not None else src, turn=True)
 
 
-def _turned(x):
-    """[K, ...] as [K, free], numbers and errors."""
+def _turned(x, slots=None):
+    """[K, ...] as [K, free], numbers and errors; slots: the axis of the rows of K that a partition holds."""
+    from .bounds import _rows_of_k
     value, error = x
-    rows = len(value)
-    full = error.map(lambda e: np.broadcast_to(e, (len(e), *value.shape)).reshape(len(e), rows, -1))
-    return value.reshape(rows, -1), full
+    full = error.map(lambda e: np.stack([_rows_of_k(part, slots)
+                                         for part in np.broadcast_to(e, (len(e), *value.shape))]))
+    return _rows_of_k(value, slots), full
 
 
 @rule("nc_matmul")
 def _matmul(step, dst, stationary, moving, accumulate=False, double_row=False, is_transpose=False, **_):
-    if double_row:
-        raise NotImplementedError("nc_matmul with two rows")
     if is_transpose:
         return step.move(dst, stationary, turn=True)
-    (a, ea), (b, eb) = _turned(step.pair(stationary)), _turned(step.pair(moving))
+    step.slots = 1 if double_row else None
+    _product(step, dst, stationary, moving, step.pair(stationary), step.pair(moving), accumulate)
+
+
+def _scale_rows(scale, blocks):
+    """[blocks, free]: of a dense tile all rows, else rows 0 to 3 of each 32."""
+    dense = scale.shape[0] == blocks
+    return scale if dense else scale[[32 * (b // 4) + b % 4 for b in range(blocks)]]
+
+
+@rule("nc_matmul_mx")
+def _matmul_mx(step, dst, stationary, moving, stationary_scale, moving_scale, accumulate=False, **_):
+    """Scales are taken as they came out: each is a power of two, by which errors grow, too."""
+    from .bounds import codes
+    step.slots, step.scales, pairs = 2, [], []
+    for operand, scale in ((stationary, stationary_scale), (moving, moving_scale)):
+        value, error = step.pair(operand)
+        blocks = len(value) // 8
+        step.scales.append(_scale_rows(codes(scale), blocks).T)
+        factor = np.repeat(_scale_rows(step.value(scale), blocks), 8, axis=0)[:, :, None]
+        pairs.append((value * factor, Error(error.worst * factor, error.variance * factor * factor)))
+    _product(step, dst, stationary, moving, *pairs, accumulate)
+
+
+@rule("quantize_mx")
+def _quantize_mx(step, dst, src, dst_scale, **_):
+    """dst is src over its scale, rounded; the scale is taken as it came out."""
+    from .bounds import numbers
+    value, error = step.pair(src)
+    rows = len(value)
+    value, error = value.reshape(rows, -1, 4), error.map(lambda e: e.reshape(len(e), rows, -1, 4))
+    with np.errstate(divide="ignore"):
+        shrink = 1 / np.repeat(_scale_rows(numbers(dst_scale), rows // 8), 8, axis=0)[:, :, None]
+    step.finish(dst, value * shrink, Error(error.worst * shrink, error.variance * shrink * shrink))
+    step.follow.keep(dst_scale, step.none(dst_scale.shape))
+
+
+@rule("nc_match_replace8")
+def _match_replace8(step, dst, data, vals, imm, dst_idx=None, **_):
+    """The first place of each of eight numbers, as the comparisons fell, becomes imm, which is exact."""
+    value, error = step.pair(data)
+    rows = len(value)
+    flat, wanted = value.reshape(rows, -1), step.value(vals).reshape(rows, -1)
+    free = np.ones(flat.shape, bool)
+    for i in range(wanted.shape[1]):
+        hit = free & (flat == wanted[:, i:i + 1])
+        first = np.argmax(hit, axis=1)
+        free[hit.any(axis=1), first[hit.any(axis=1)]] = False
+    which = free.reshape(dst.shape)
+    _chosen(step, dst, which, (value.reshape(dst.shape), error.map(lambda e: e.reshape(len(e), *dst.shape))),
+            (np.full(dst.shape, float(imm)), step.none(dst.shape)))
+    if dst_idx is not None:
+        step.follow.keep(dst_idx, step.none(dst_idx.shape))
+
+
+def _product(step, dst, stationary, moving, left, right, accumulate):
+    """stationary turned times moving, of these numbers and errors; the roundings by the operands themselves."""
+    (a, ea), (b, eb) = _turned(left, step.slots), _turned(right, step.slots)
     product, shape = a.T @ b, (a.shape[1], b.shape[1])
     error = step.none(shape)
     for s in range(step.sources):

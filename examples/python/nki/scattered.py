@@ -13,15 +13,17 @@ def _tensor_of(side):
     return side.tensor if type(side) is Scattered else side
 
 
-def _places(side):
-    """How many elements after its tensor's first each element lies, in order."""
+def _places(side, where):
+    """How many elements after its tensor's first each element lies, in order; where: those that count, None = all."""
     place = np.zeros(side.shape, np.int64)
     tensor = _tensor_of(side)
     if type(side) is not Scattered:
         for axis, (size, step) in enumerate(zip(tensor.shape, tensor.strides)):
             place = place + step * np.arange(size).reshape([-1 if a == axis else 1 for a in range(tensor.ndim)])
-        return place.reshape(-1)
+        return place.reshape(-1) if where is None else place.reshape(-1)[where]
+    place = np.zeros(1, np.int64)
     for axis, index in enumerate(side.indices):
+        index = index.reshape(-1) if where is None else index.reshape(-1)[where]
         outside = index[(index < 0) | (index >= tensor.shape[axis])]
         if outside.size:
             raise _core.Error(f"'{tensor.name}': index {int(outside[0])} of axis {axis}, which has "
@@ -67,13 +69,20 @@ def _view(tensor, place, count, step):
     return tensor.strided((1, count), (pitch, step), place)
 
 
-def copy(dst, src, **options):
-    """dst = src, element by element in order."""
-    from . import isa
+def pairs(dst, src, where=None):
+    """Views of dst and of src, element by element in order, for each run; where: a mask of them."""
     if np.prod(dst.shape) != np.prod(src.shape):
         raise _core.Error(f"dma_copy: dst has the shape {tuple(dst.shape)}, src {tuple(src.shape)}")
-    to, of, into, out_of = _places(dst), _places(src), _tensor_of(dst), _tensor_of(src)
+    where = None if where is None else where.reshape(-1)
+    to, of, into, out_of = _places(dst, where), _places(src, where), _tensor_of(dst), _tensor_of(src)
     if not to.size:
         return
     for at, count, (dst_step, src_step) in _runs(_steps(into, to), _steps(out_of, of)):
-        isa.dma_copy(_view(into, int(to[at]), count, dst_step), _view(out_of, int(of[at]), count, src_step), **options)
+        yield _view(into, int(to[at]), count, dst_step), _view(out_of, int(of[at]), count, src_step)
+
+
+def copy(dst, src, where=None, **options):
+    """dst = src, element by element in order; where: the elements that a mask names."""
+    from . import isa
+    for to, of in pairs(dst, src, where):
+        isa.dma_copy(to, of, **options)

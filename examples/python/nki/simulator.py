@@ -30,6 +30,15 @@ def current():
     return core
 
 
+def preset(tile):
+    """A tile of PSUM holds what no product has made: `tile += product` reads it, as the array cannot add to it."""
+    _local.preset.add(tile.allocation)
+
+
+def is_preset(tile):
+    return tile.allocation in _local.preset and not tile.touched()
+
+
 # ---- the grid ----
 
 def _program():
@@ -104,7 +113,7 @@ class _Launch:
         """The program at this place: those of a rank follow each other."""
         rank, number = divmod(place, len(self.programs))
         _local.core, _local.program, _local.launch = core, (self.programs[number], self.grid), self
-        _local.counts, _local.rank = {}, rank
+        _local.counts, _local.preset, _local.rank = {}, set(), rank
         try:
             args = [self.argument(core, a, f"argument {n}") for n, a in enumerate(self.args)]
             kwargs = {name: self.argument(core, a, name) for name, a in self.kwargs.items()}

@@ -7,8 +7,8 @@ SPDX-License-Identifier: MIT
 """
 from . import _core, dtypes, isa, operators
 from .index import Scattered, Wide
-from .masks import box_of, cut
-from .simulator import current
+from .masks import box_of, copy_inside, cut, engine_box, filled, neutral, reduced_box, whole_box
+from .simulator import current, is_preset, preset
 from .tensor import HBM, PSUM, SBUF, NkiTensor
 
 try:
@@ -22,10 +22,10 @@ _FLOATS = ("float32", "tfloat32", "bfloat16", "float16", "float8_e5m2", "float8_
 # ---- results ----
 
 class Pending:
-    """A result's tile and how it is filled; adds: how it is added to another."""
+    """A result's tile and how it is filled; adds: how it is added to another; box: the part of it that is computed."""
 
-    def __init__(self, tile, emit, adds=None):
-        self.tile, self.emit, self.adds = tile, emit, adds
+    def __init__(self, tile, emit, adds=None, box=None):
+        self.tile, self.emit, self.adds, self.box = tile, emit, adds, box
 
     def materialise(self):
         self.emit(self.tile)
@@ -40,12 +40,31 @@ def tile(shape, dtype, space=SBUF, name="result"):
     return current().tile(name, space, to.format, shape if len(shape) > 1 else shape + (1,), to, 0, -1, True)
 
 
-def result(shape, dtype, emit, space=SBUF, adds=None):
+def result(shape, dtype, emit, space=SBUF, adds=None, box=None, exact=False):
+    """A tile that emit fills: all of it, or a mask's box. exact: it writes those elements of the box that the mask
+    names, and no others."""
     core = current()
     core.settle()
     made = tile(shape, dtype, space)
-    core.pending = Pending(made, emit, adds)
+    if box is not None and box.empty:
+        emit, adds = _nothing, _nothing if adds else None
+    elif box is not None and box.inside is not None and not exact:
+        emit = _through_a_tile(emit, box, space)
+    core.pending = Pending(made, emit, adds, box)
     return made
+
+
+def _nothing(dst):
+    """What an instruction does of which a mask leaves nothing."""
+
+
+def _through_a_tile(emit, box, space):
+    """Fills a tile of its own, of which tensor_copy_predicated takes the elements that the mask names."""
+    def chosen(dst):
+        whole = tile(dst.shape, dst.dtype, space)
+        emit(whole)
+        copy_inside(cut(dst, box), cut(whole, box), box.inside)
+    return chosen
 
 
 def taken(value):
@@ -68,12 +87,16 @@ def assign(tensor, key, value):
         return put_in_pieces(place, value)
     if isinstance(value, NkiTensor) and isinstance(place, NkiTensor) and same_place(place, value):
         return
+    if place.space == PSUM and isinstance(place, NkiTensor):
+        preset(place)
     direct = in_shape(place, value.shape) if waits is not None and fits(place, value) else None
     if direct is not None:
         waits.emit(direct)
         return
     if waits is not None:
         waits.materialise()
+        if waits.box is not None:
+            return put_inside(place, value, waits.box)
     put(place, value)
 
 
@@ -138,6 +161,39 @@ def put(place, value):
         isa.tensor_copy(place, alike(value, place.shape))
 
 
+def put_inside(place, value, box):
+    """The same of a mask's elements alone."""
+    if box.empty:
+        return
+    if value.shape != tuple(place.shape):
+        box = _spread_box(box, tuple(place.shape))
+        value = alike(value, tuple(place.shape))
+    part = cut(place, box) if box.inside is None else place
+    by_dma = isinstance(part, Scattered) or HBM in (place.space, value.space)
+    if not by_dma and box.inside is None:
+        put(part, cut(value, box))
+    elif by_dma or not at_a_quadrant(place):
+        move_inside(place, value, box)
+    else:
+        box = engine_box(box, box.shape)
+        copy_inside(cut(place, box), cut(value, box), box.inside)
+
+
+def _spread_box(box, shape):
+    return box_of(box.full if box.full.size == _count(shape) else np.broadcast_to(box.full, shape), shape) or \
+        whole_box(np.ones(shape, bool), shape)
+
+
+def move_inside(dst, src, box, **options):
+    """dma_copy of what a mask names."""
+    if box is not None and box.empty:
+        return None
+    if box is None or box.inside is None:
+        return isa.dma_copy(cut(dst, box), cut(src, box), **options)
+    from . import scattered
+    return scattered.copy(dst, src, box.full, **options)
+
+
 def alike(value, shape):
     """A view with axes of one element spread out to a shape; partitions are copied, as engines need them."""
     if tuple(value.shape) == tuple(shape):
@@ -186,16 +242,16 @@ def _spread(x, shape):
 class LoopSum:
     """nl.loop_reduce: what a loop adds up in SBUF."""
 
-    def __init__(self, value, dtype):
-        self.value, self.dtype = value, dtype
+    def __init__(self, value, dtype, mask=None):
+        self.value, self.dtype, self.mask = value, dtype, mask
 
     def add_to(self, place):
-        isa.tensor_tensor(place, place, self.value, "add")
+        taken(binary(operators.ALL["add"], place, self.value, self.mask, place.dtype)).emit(place)
 
 
 def loop_reduce(x, op, loop_indices, dtype=None, mask=None):
     """dst = the sum of x over the loop: tensor_tensor(add) onto dst, which begins as 0."""
-    return LoopSum(x, dtype)
+    return LoopSum(x, dtype, mask)
 
 
 # ---- loads and stores: dma_copy ----
@@ -203,11 +259,11 @@ def loop_reduce(x, op, loop_indices, dtype=None, mask=None):
 def load(src, mask=None, dtype=None, **_):
     """A new tile with the numbers of a tensor in HBM: dma_copy."""
     shape = tuple(src.shape)
+    box = box_of(mask, shape)
 
     def emit(dst):
-        box = box_of(mask, shape)
-        isa.dma_copy(*(cut(v, box) for v in (dst.reshaped(shape) if dst.shape != shape else dst, src)))
-    return result(shape, dtype or src.dtype, emit)
+        move_inside(dst.reshaped(shape) if dst.shape != shape else dst, src, box)
+    return result(shape, dtype or src.dtype, emit, box=box, exact=True)
 
 
 def store(dst, value, mask=None, **_):
@@ -219,32 +275,41 @@ def store(dst, value, mask=None, **_):
     box = box_of(mask, tuple(dst.shape))
     value = value if value.size == _count(dst.shape) else alike(value, dst.shape)
     same = value if value.shape == tuple(dst.shape) else value.reshaped(tuple(dst.shape))
-    isa.dma_copy(cut(dst, box), cut(same, box))
+    move_inside(dst, same, box)
 
 
 def atomic_rmw(dst, value, op, mask=None, **_):
     """dst in HBM += value: dma_compute, which adds."""
     if operators.named(op).name != "add":
         raise _core.Error(f"atomic_rmw: a DMA adds; {operators.named(op).name} is none of its operators")
-    box = box_of(mask, tuple(dst.shape))
-    place = cut(dst, box)
-    isa.dma_compute(place, [place, cut(in_sbuf(value), box)], "add")
+    box, value = box_of(mask, tuple(dst.shape)), in_sbuf(value)
+    if box is None or box.inside is None:
+        pairs = [(cut(dst, box), cut(value, box))]
+    else:
+        from . import scattered
+        pairs = scattered.pairs(dst, value, box.full)
+    for place, part in pairs:
+        isa.dma_compute(place, [place, part], "add")
 
 
 def load_transpose2d(src, mask=None, dtype=None):
     """The same with its two axes turned: dma_copy, then nc_transpose and tensor_copy."""
-    return copy(transpose(load(src, mask=mask, dtype=dtype)))
+    box = box_of(mask, tuple(src.shape))
+    return copy(transpose(load(src, mask=box, dtype=dtype)), mask=None if box is None else box.full.T)
 
 
-def gather_flattened(data, indices, axis=0, dtype=None, **_):
+def gather_flattened(data, indices, axis=0, mask=None, dtype=None, **_):
     """result[p, i] = data[p, indices[p, i]]: nc_n_gather."""
-    return result(indices.shape, dtype or data.dtype, lambda dst: isa.nc_n_gather(dst, data, indices))
+    return result(indices.shape, dtype or data.dtype, lambda dst: isa.nc_n_gather(dst, data, indices),
+                  box=whole_box(mask, tuple(indices.shape)))
 
 
 # ---- fills ----
 
-def full(shape, fill_value, dtype, **_):
-    return result(shape, dtype, lambda dst: isa.memset(dst, fill_value))
+def full(shape, fill_value, dtype, mask=None, space=SBUF, **_):
+    """memset."""
+    box = engine_box(mask, shape)
+    return result(shape, dtype, lambda dst: isa.memset(cut(dst, box), fill_value), space, box=box)
 
 
 def copy(x, mask=None, dtype=None, **_):
@@ -252,8 +317,8 @@ def copy(x, mask=None, dtype=None, **_):
     shape = tuple(x.shape)
     if isinstance(x, Scattered) or x.space == HBM:
         return load(x, mask=mask, dtype=dtype)
-    box = box_of(mask, shape)
-    return result(shape, dtype or x.dtype, lambda dst: isa.tensor_copy(cut(dst, box), cut(x, box)))
+    box = engine_box(mask, shape)
+    return result(shape, dtype or x.dtype, lambda dst: isa.tensor_copy(cut(dst, box), cut(x, box)), box=box)
 
 
 def static_cast(x, dtype):
@@ -277,18 +342,19 @@ def random_seed(seed, mask=None, **_):
     isa.set_rng_seed(loaded(seed) if isinstance(seed, NkiTensor) else full((1, 1), seed, "uint32"))
 
 
-def rand(shape, dtype="float32", **_):
+def rand(shape, dtype="float32", mask=None, **_):
     """Uniform in [0, 1), multiples of 2^-24: rng, tensor_scalar(right_shift, 8), tensor_scalar(multiply)."""
     bits = tile(shape, "uint32")
     isa.rng(bits)
     isa.tensor_scalar(bits, bits, "right_shift", 8)
-    return result(shape, dtype, lambda dst: isa.tensor_scalar(dst, bits, "multiply", 2.0 ** -24))
+    return result(shape, dtype, lambda dst: isa.tensor_scalar(dst, bits, "multiply", 2.0 ** -24),
+                  box=whole_box(mask, shape))
 
 
 def dropout(x, rate, mask=None, dtype=None, **_):
     """dropout: elements become 0 with this probability, the others stay as they are."""
-    box = box_of(mask, tuple(x.shape))
-    return result(x.shape, dtype or x.dtype, lambda dst: isa.dropout(cut(dst, box), cut(x, box), rate))
+    box = engine_box(mask, tuple(x.shape))
+    return result(x.shape, dtype or x.dtype, lambda dst: isa.dropout(cut(dst, box), cut(x, box), rate), box=box)
 
 
 # ---- operators ----
@@ -319,42 +385,47 @@ _UNARY = {"negative": ("multiply", -1.0)}
 
 def unary(op, x, mask=None, dtype=None):
     """activation, or tensor_scalar for what only the Vector engine has."""
-    x = loaded(x)
-    box = box_of(mask, tuple(x.shape))
+    box = engine_box(mask, tuple(x.shape))
+    x = loaded(x, box)
+    emit = _unary(op, x, box)
+    return _composed(op.name, x, box, dtype) if emit is None else result(x.shape, dtype or x.dtype, emit, box=box)
+
+
+def _unary(op, x, box):
+    """How a result is filled, None: by several instructions."""
     name = op.name
     if name == "reciprocal":
-        return result(x.shape, dtype or x.dtype, lambda dst: isa.reciprocal(cut(dst, box), cut(x, box)))
+        return lambda dst: isa.reciprocal(cut(dst, box), cut(x, box))
     if name in _UNARY:
         alu, number = _UNARY[name]
-        return result(x.shape, dtype or x.dtype, lambda dst: isa.tensor_scalar(cut(dst, box), cut(x, box), alu, number))
+        return lambda dst: isa.tensor_scalar(cut(dst, box), cut(x, box), alu, number)
     if op.act is not None:
-        return result(x.shape, dtype or x.dtype, lambda dst: isa.activation(cut(dst, box), op, cut(x, box)))
+        return lambda dst: isa.activation(cut(dst, box), op, cut(x, box))
     if name == "cos":
         half = full((x.shape[0], 1), 1.5707963267948966, "float32")
-        return result(x.shape, dtype or x.dtype,
-                      lambda dst: isa.activation(cut(dst, box), "sin", cut(x, box), bias=cut(half, box and box[:1])))
+        return lambda dst: isa.activation(cut(dst, box), "sin", cut(x, box), bias=cut(half, box and box[:1]))
     if op.alu is None:
-        return _composed(name, x, mask, dtype)
-    return result(x.shape, dtype or x.dtype, lambda dst: isa.tensor_scalar(cut(dst, box), cut(x, box), name, 0.0))
+        return None
+    return lambda dst: isa.tensor_scalar(cut(dst, box), cut(x, box), name, 0.0)
 
 
-def _composed(name, x, mask, dtype):
+def _composed(name, x, box, dtype):
     """What is made of several instructions; of a mask's part alone."""
     from . import composed
     if name not in composed.FUNCTIONS:
         raise _core.Error(f"nl.{name}: no engine has it")
-    made = composed.FUNCTIONS[name](cut(x, box_of(mask, tuple(x.shape))), dtype or x.dtype)
-    if mask is None:
+    made = composed.FUNCTIONS[name](cut(x, box), dtype or x.dtype)
+    if box is None:
         return made
-    box = box_of(mask, tuple(x.shape))
-    return result(x.shape, made.dtype, lambda dst: isa.tensor_copy(cut(dst, box), made))
+    return result(x.shape, made.dtype, lambda dst: isa.tensor_copy(cut(dst, box), made), box=box)
 
 
 def binary(op, x, y, mask=None, dtype=None):
     """tensor_tensor; tensor_scalar where one is a number or [P, 1]."""
     if op.name == "divide":
         return _divided(x, y, mask, dtype)
-    x, y = loaded(x), loaded(y)
+    x, y = (loaded(v, mask if v is x or getattr(v, "shape", None) == getattr(x, "shape", None) else None)
+            for v in (x, y))
     if not isinstance(x, NkiTensor):
         return _with_scalar(op, y, x, True, mask, dtype)
     if not isinstance(y, NkiTensor):
@@ -368,13 +439,16 @@ def binary(op, x, y, mask=None, dtype=None):
         x, y = flat(x), flat(y)
     shape = tuple(np.broadcast_shapes(x.shape, y.shape))
     x, y = alike(x, shape), alike(y, shape)
-    box = box_of(mask, shape)
-    return result(shape, to, lambda dst: isa.tensor_tensor(cut(dst, box), cut(x, box), cut(y, box), op))
+    box = engine_box(mask, shape)
+    return result(shape, to, lambda dst: isa.tensor_tensor(cut(dst, box), cut(x, box), cut(y, box), op), box=box)
 
 
-def loaded(x):
-    """Operands in HBM are loaded first, and those that begin where no engine can are moved, by dma_copy."""
-    if isinstance(x, Scattered) or (isinstance(x, NkiTensor) and (x.space == HBM or not at_a_quadrant(x))):
+def loaded(x, mask=None):
+    """Operands in HBM are loaded first, and those that begin where no engine can are moved, by dma_copy. Of indices
+    that leave a tensor those are looked up that a mask names."""
+    if isinstance(x, Scattered):
+        return load(x, mask=mask)
+    if isinstance(x, NkiTensor) and (x.space == HBM or not at_a_quadrant(x)):
         return load(x)
     return x
 
@@ -384,7 +458,7 @@ def _is_column(y, x):
 
 
 def _with_scalar(op, x, number, reverse, mask, dtype):
-    box = box_of(mask, tuple(x.shape))
+    box = engine_box(mask, tuple(x.shape))
     if isinstance(number, NkiTensor):
         number = number.reshaped((number.shape[0], 1))
         shape = x.shape if x.ndim >= number.ndim else number.shape
@@ -393,7 +467,7 @@ def _with_scalar(op, x, number, reverse, mask, dtype):
 
     def emit(dst):
         isa.tensor_scalar(cut(dst, box), cut(x, box), op, cut(number, box and box[:1]), reverse)
-    return result(shape, dtype or x.dtype, emit)
+    return result(shape, dtype or x.dtype, emit, box=box)
 
 
 def _divided(x, y, mask, dtype):
@@ -425,7 +499,7 @@ def where(condition, x, y, mask=None, dtype=None):
             isa.tensor_copy_predicated(dst, alike(x, shape), condition)
         else:
             isa.tensor_copy_predicated(dst, float(x), condition)
-    return result(shape, to, emit)
+    return result(shape, to, emit, box=whole_box(mask, shape))
 
 
 # ---- along axes ----
@@ -442,19 +516,45 @@ def _rest(x, axes, keepdims):
 
 
 def reduced(op, x, axis, mask=None, dtype=None, keepdims=False, negate=False, **_):
-    """tensor_reduce along free axes; along the partitions tensor_partition_reduce."""
-    x = loaded(x)
+    """tensor_reduce along free axes; along the partitions tensor_partition_reduce. Of a mask that is no box: where it
+    is false a number goes in that changes nothing (memset, tensor_copy_predicated)."""
+    box = engine_box(mask, tuple(x.shape))
+    x = loaded(x, box)
     axes = _axes(x, axis)
     if 0 in axes:
-        flat = x.reshaped((x.shape[0], -1))
-        return result((1, flat.shape[1]), dtype or x.dtype, lambda dst: isa.tensor_partition_reduce(dst, op, flat))
-    box = box_of(mask, tuple(x.shape))
+        return _reduced_across(op, x, box, dtype)
+    rest = tuple(n for i, n in enumerate(x.shape) if i not in axes)
+    over = reduced_box(box, axes, rest)
 
     def emit(dst):
-        kept = None if box is None else tuple(b for i, b in enumerate(box) if i not in axes)
-        wide = dst.reshaped(tuple(n for i, n in enumerate(x.shape) if i not in axes))
-        isa.tensor_reduce(cut(wide, kept), op, cut(x, box), axes, negate)
-    return result(_rest(x, axes, keepdims), dtype or x.dtype, emit)
+        wide = dst.reshaped(rest)
+        part = x if box is None else filled(x, box, _neutral(op, x, box))
+        isa.tensor_reduce(cut(wide, _kept(box, axes)), op, part, axes, negate)
+    shape = _rest(x, axes, keepdims)
+    return result(shape, dtype or x.dtype, emit, box=_shaped_box(over, shape))
+
+
+def _neutral(op, x, box):
+    return neutral(op.name, x.dtype) if box.inside is not None else 0
+
+
+def _kept(box, axes):
+    return None if box is None else tuple(b for i, b in enumerate(box) if i not in axes)
+
+
+def _shaped_box(box, shape):
+    return None if box is None else engine_box(box.full.reshape(shape), shape)
+
+
+def _reduced_across(op, x, box, dtype):
+    shape = (1, _count(x.shape[1:]))
+    if box is None:
+        return result(shape, dtype or x.dtype, lambda dst: isa.tensor_partition_reduce(dst, op, x.reshaped(
+            (x.shape[0], -1))))
+    whole = whole_box(box, box.shape)
+    over = box_of(box.full.any(axis=0).reshape(shape), shape)
+    return result(shape, dtype or x.dtype, lambda dst: isa.tensor_partition_reduce(
+        dst, op, filled(x, whole, neutral(op.name, x.dtype)).reshaped((x.shape[0], -1))), box=whole_box(over, shape))
 
 
 def _op(name):
@@ -462,16 +562,29 @@ def _op(name):
 
 
 def mean(x, axis, mask=None, dtype=None, keepdims=False):
-    """tensor_reduce(add), then multiply."""
-    count = _count([x.shape[a] for a in _axes(x, axis)])
-    return binary(_op("multiply"), reduced(_op("add"), x, axis, mask, "float32", keepdims), 1.0 / count,
-                  dtype=dtype or x.dtype)
+    """tensor_reduce(add), then multiply by one over the number of elements, of a mask of those that it names."""
+    box, axes = box_of(mask, tuple(x.shape)), _axes(x, axis)
+    total = reduced(_op("add"), x, axis, box, "float32", keepdims)
+    if box is None:
+        return binary(_op("multiply"), total, 1.0 / _count([x.shape[a] for a in axes]), dtype=dtype or x.dtype)
+    counts = box.full.sum(axis=tuple(axes)).reshape(total.shape)
+    share = 1.0 / np.maximum(counts, 1)
+    if counts.size and share[counts > 0].size and (share[counts > 0] == share.min()).all():
+        share = float(share.min())
+    else:
+        share = load(_constant(share.astype(np.float32)))
+    return binary(_op("multiply"), total, share, mask=counts > 0, dtype=dtype or x.dtype)
+
+
+def _constant(numbers):
+    from . import language
+    return language.shared_constant(numbers)
 
 
 def var(x, axis, mask=None, dtype=None, keepdims=False):
     """The mean of squares of what is left without the mean."""
-    off = binary(_op("subtract"), x, mean(x, axis, mask, "float32", True), dtype="float32")
-    return mean(unary(_op("square"), off, dtype="float32"), axis, mask, dtype or x.dtype, keepdims)
+    off = binary(_op("subtract"), x, mean(x, axis, mask, "float32", True), mask, dtype="float32")
+    return mean(unary(_op("square"), off, mask, dtype="float32"), axis, mask, dtype or x.dtype, keepdims)
 
 
 def prod(x, axis, mask=None, dtype=None, keepdims=False):
@@ -488,50 +601,59 @@ def any(x, axis, mask=None, dtype=None):
 
 def softmax(x, axis=-1, mask=None, dtype=None, **_):
     """tensor_reduce(max, negate), activation(exp, bias), tensor_reduce(add), reciprocal, multiply."""
-    top = reduced(_op("maximum"), x, axis, mask, "float32", True, True)
+    box = engine_box(mask, tuple(x.shape))
+    top = reduced(_op("maximum"), x, axis, box, "float32", True, True)
     if _axes(x, axis) == list(range(1, x.ndim)):
-        wide = result(x.shape, "float32", lambda dst: isa.activation(dst, "exp", x, bias=top.reshaped((x.shape[0], 1))))
+        wide = result(x.shape, "float32", lambda dst: isa.activation(cut(dst, box), "exp", cut(x, box), bias=cut(
+            top.reshaped((x.shape[0], 1)), box and box[:1])), box=box)
     else:
-        wide = unary(_op("exp"), binary(_op("add"), x, top, dtype="float32"))
-    total = reduced(_op("add"), wide, axis, mask, "float32", True)
-    return binary(_op("multiply"), wide, unary(_op("reciprocal"), total), dtype=dtype or x.dtype)
+        wide = unary(_op("exp"), binary(_op("add"), x, top, box, dtype="float32"), box)
+    total = reduced(_op("add"), wide, axis, box, "float32", True)
+    return binary(_op("multiply"), wide, unary(_op("reciprocal"), total), box, dtype=dtype or x.dtype)
 
 
 def rms_norm(x, w, axis, n, epsilon=1e-6, mask=None, dtype=None, compute_dtype=None, **_):
     """square, tensor_reduce(add), multiply and add, rsqrt, multiply, multiply."""
-    squares = reduced(_op("add"), unary(_op("square"), x, dtype="float32"), axis, mask, "float32", True)
+    squares = reduced(_op("add"), unary(_op("square"), x, mask, dtype="float32"), axis, mask, "float32", True)
     scaled = binary(_op("add"), binary(_op("multiply"), squares, 1.0 / n), float(epsilon))
-    scaled = binary(_op("multiply"), x, unary(_op("rsqrt"), scaled), dtype="float32")
+    scaled = binary(_op("multiply"), x, unary(_op("rsqrt"), scaled), mask, dtype="float32")
     return binary(_op("multiply"), scaled, w, mask, dtype or x.dtype)
 
 
 def layer_norm(x, gamma=None, beta=None, axis=-1, epsilon=1e-5, mask=None, dtype=None, **_):
     """The mean taken off, over the root of the variance."""
-    off = binary(_op("subtract"), x, mean(x, axis, mask, "float32", True), dtype="float32")
-    spread = mean(unary(_op("square"), off, dtype="float32"), axis, mask, "float32", True)
-    out = binary(_op("multiply"), off, unary(_op("rsqrt"), binary(_op("add"), spread, float(epsilon))), dtype="float32")
-    out = out if gamma is None else binary(_op("multiply"), out, gamma, dtype="float32")
+    off = binary(_op("subtract"), x, mean(x, axis, mask, "float32", True), mask, dtype="float32")
+    spread = mean(unary(_op("square"), off, mask, dtype="float32"), axis, mask, "float32", True)
+    root = unary(_op("rsqrt"), binary(_op("add"), spread, float(epsilon)))
+    out = binary(_op("multiply"), off, root, mask, dtype="float32")
+    out = out if gamma is None else binary(_op("multiply"), out, gamma, mask, dtype="float32")
     return binary(_op("add"), out, beta if beta is not None else 0.0, mask, dtype or x.dtype)
 
 
 # ---- the Tensor engine ----
 
-def matmul(x, y, transpose_x=False, **_):
-    """nc_matmul; x [M, K] is turned first (nc_transpose, tensor_copy) unless transpose_x says it is [K, M]."""
+def matmul(x, y, transpose_x=False, mask=None, **_):
+    """nc_matmul; x [M, K] is turned first (nc_transpose, tensor_copy) unless transpose_x says it is [K, M]. A mask is
+    of the product."""
     stationary = x if transpose_x else copy(transpose(x))
-    return product(stationary, y)
+    return product(stationary, y, box_of(mask, (_free(stationary), _free(y))))
 
 
-def product(stationary, moving, **options):
+def product(stationary, moving, box=None, **options):
     stationary, moving = (in_sbuf(v) for v in (stationary, moving))
     shape = (_free(stationary), _free(moving))
+    box = engine_box(box, shape)
 
     def emit(dst):
-        isa.nc_matmul(dst, stationary, moving, accumulate=False, **options)
+        isa.nc_matmul(*_of_product(dst, stationary, moving, box), accumulate=False, **options)
 
     def adds(dst):
-        isa.nc_matmul(dst, stationary, moving, **options)
-    return result(shape, "float32", emit, PSUM, adds)
+        isa.nc_matmul(*_of_product(dst, stationary, moving, box), **options)
+    return result(shape, "float32", emit, PSUM, adds if box is None or box.inside is None else None, box)
+
+
+def _of_product(dst, stationary, moving, box):
+    return (dst, stationary, moving) if box is None else (cut(dst, box), stationary[:, box[0]], moving[:, box[1]])
 
 
 def _free(tensor):
@@ -544,9 +666,14 @@ def in_sbuf(tensor):
 
 def transpose(x, dtype=None, mask=None, engine=isa.unknown_engine):
     """nc_transpose: of the Tensor engine, into PSUM."""
-    x = in_sbuf(x)
-    return result((_free(x), x.shape[0]), x.dtype,
-                  lambda dst: isa.nc_transpose(dst, x, engine=isa.tensor_engine), PSUM)
+    x, shape = in_sbuf(x), (_free(x), x.shape[0])
+    box = None if mask is None else box_of(_bools(mask, x.shape).reshape(shape[::-1]).T, shape)
+    return result(shape, x.dtype, lambda dst: isa.nc_transpose(dst, x, engine=isa.tensor_engine), PSUM,
+                  box=whole_box(box, shape))
+
+
+def _bools(mask, shape):
+    return np.broadcast_to(getattr(mask, "full", mask), tuple(shape))
 
 
 # ---- operators on tensors ----
@@ -564,12 +691,16 @@ def _in_place(name):
 
     def apply(self, other):
         waits = taken(other) if isinstance(other, NkiTensor) else None
-        if waits is not None and waits.adds and name == "add" and self.space == PSUM:
+        if waits is not None and waits.adds and name == "add" and self.space == PSUM and not is_preset(self):
             waits.adds(self)
             return self
+        box = None
         if waits is not None:
             waits.materialise()
-        made = binary(op, self, other, dtype=self.dtype)
+            box = waits.box
+            if self.space == PSUM and other.space == PSUM:  # an instruction reads one of them
+                other = copy(other, mask=box)
+        made = binary(op, self, other, box if box is None or self.shape == other.shape else None, dtype=self.dtype)
         taken(made).emit(self)
         return self
     return apply

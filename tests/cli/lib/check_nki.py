@@ -495,6 +495,69 @@ class Ranks(unittest.TestCase):
             self.assertEqual(whose, (rank - 1) % 4)
         self.assertEqual(len(made.report.cores), 4)
 
+    def test_as_many_as_each_rank_says(self):
+        """all_gather_v and all_to_all_v of four ranks and of one, with and without the rows that say what comes."""
+        rng, slot = np.random.default_rng(11), 6
+
+        def kernel(mine, counts, name, known, places, ranks):
+            made = nl.full((ranks * slot,), -1.0, nl.float32, nl.private_hbm)
+            getattr(ncc, name)([mine], [made], ncc.ReplicaGroup([list(range(ranks))]), counts, known, places)
+            return made
+        for ranks in (1, 2, 4):
+            x = rng.integers(-8, 9, (ranks, 5, 8)).astype(np.float32)
+            for name in ("all_gather_v", "all_to_all_v"):
+                for known, places in ((False, False), (True, False), (True, True)):
+                    table = np.zeros((ranks, 4, ranks), np.uint32)
+                    table[:, 0] = rng.integers(0, slot + 1, (ranks, ranks))
+                    table[:, 1] = rng.integers(0, 40 - slot, (ranks, ranks))
+                    if name == "all_gather_v":
+                        table[:, :2] = table[:, :2, :1]
+                    table[:, 2] = table[:, 0].T
+                    table[:, 3] = (np.arange(ranks)[::-1] * slot)
+                    rows = 4 if places else 3 if known else 2
+                    want = np.full((ranks, ranks * slot), -1.0)
+                    for to in range(ranks):
+                        for one in range(ranks):
+                            count, begin = (int(n) for n in table[one, :2, to])
+                            place = int(table[to, 3, one]) if places else one * slot
+                            want[to, place:place + count] = x[one].reshape(-1)[begin:begin + count]
+                    counts = np.ascontiguousarray(table[:, :rows])
+                    arguments = (nki.per_rank(list(x)), nki.per_rank(list(counts))) if ranks > 1 else (x[0], counts[0])
+                    run = nki.simulate(kernel, ranks=ranks if ranks > 1 else None)
+                    got = run(*arguments, name, known, places, ranks)
+                    with self.subTest(name=name, ranks=ranks, known=known, places=places):
+                        self.assertTrue(np.array_equal(np.stack(got if ranks > 1 else [got]), want))
+
+    def test_refusals_of_counts(self):
+        x, group = np.zeros(8, np.float32), ncc.ReplicaGroup([[0]])
+
+        def kernel(x, counts, known):
+            made = nl.ndarray((8,), nl.float32, nl.private_hbm)
+            ncc.all_to_all_v([x], [made], group, counts, recv_counts_known=known)
+        self.assertIn("uint32 [2, 1]", refusal(self, kernel, x, np.zeros((2, 1), np.int32), False))
+        self.assertIn("do not go", refusal(self, kernel, x, np.uint32([[9], [0]]), False))
+        self.assertIn("which sends 3", refusal(self, kernel, x, np.uint32([[3], [0], [4]]), True))
+
+    def test_channels(self):
+        """Two channels of an implicit permute: the first of the rank before, the second of the one after."""
+        x = RANDOM.integers(-8, 9, (4, 2, 8, 16)).astype(np.float32)
+        group = ncc.ReplicaGroup([[0, 2], [1, 3]])
+
+        def kernel(mine):
+            own = [nl.ndarray((8, 16), nl.float32) for _ in range(2)]
+            came = [nl.ndarray((8, 16), nl.float32) for _ in range(2)]
+            out = nl.ndarray((2, 8, 16), nl.float32, nl.private_hbm)
+            for channel in range(2):
+                nisa.dma_copy(own[channel], mine[channel])
+            ncc.collective_permute_implicit([[t] for t in own], [[t] for t in came], group, channel_ids=[0, 1])
+            for channel in range(2):
+                nisa.dma_copy(out[channel], came[channel])
+            return [out] + [ncc.collective_permute_implicit_current_processing_rank_id(1, group, channel_id=channel)
+                            for channel in range(2)]
+        for rank, (out, first, second) in enumerate(nki.simulate(kernel, ranks=4)(nki.per_rank(list(x)))):
+            self.assertEqual((first, second), ((rank + 2) % 4,) * 2)
+            self.assertTrue(np.array_equal(out, np.stack([x[first, 0], x[second, 1]])))
+
     def test_ranks_of_two_cores(self):
         def kernel(x):
             out = nl.ndarray((2, 8, 16), nl.float32, nl.shared_hbm)

@@ -17,6 +17,7 @@ import neuronxcc.nki.language as nl
 import neuronxcc.nki.typing as nt
 from neuronxcc.nki.language import par_dim
 from neuronxcc.starfish.support.util import allclose
+from nki import simulate
 
 
 def random(*shape, seed=1, dtype=np.float32):
@@ -345,6 +346,24 @@ def adds_in_memory(x):
     return out
 
 
+@nki.jit
+def turned_by_the_array(x, dtype):
+    """x [P, F] turned in transpose mode, as it is and in a tile of float32."""
+    out = nl.ndarray((2, x.shape[1], x.shape[0]), dtype=nl.float32, buffer=nl.shared_hbm)
+    identity = nl.load(nl.shared_constant(np.identity(x.shape[0], dtype=np.int8), dtype=dtype))
+    tile, wide = nl.load(x, dtype=dtype), nl.ndarray((2, par_dim(x.shape[1]), x.shape[0]), nl.float32, buffer=nl.psum)
+    turned = nisa.nc_matmul(tile, identity, is_transpose=True, is_moving_onezero=True)
+    nl.store(out[0], nl.copy(turned, dtype=nl.float32))
+    wide[1] = nisa.nc_matmul(tile, identity, is_transpose=True, is_moving_onezero=True)
+    nl.store(out[1], nl.copy(wide[1]))
+    return out
+
+
+@nki.jit
+def half_is_no_onezero(x):
+    nisa.nc_matmul(nl.load(x), nl.load(x), is_moving_onezero=True) + 0.0
+
+
 def fills_its_argument(x, out):
     nl.store(out, value=nl.load(x) * 3.0)
 
@@ -504,6 +523,22 @@ class Sugar(unittest.TestCase):
     def test_adds_in_memory(self):
         x = np.round(random(128, 16) * 8) / np.float32(8)
         np.testing.assert_array_equal(adds_in_memory(x), 2 * (x + np.float32(0.25)))
+
+    def test_transpose_mode_keeps_every_bit(self):
+        x = np.random.default_rng(6).integers(-7, 8, (128, 48)).astype(np.float32)
+        x[3, 4], x[5, 6], x[7, 8] = np.inf, np.nan, -0.0
+        for dtype in (nl.float32, nl.bfloat16, nl.float16, nl.float8_e4m3, nl.float8_e5m2):
+            for generation in (2, 3):
+                with self.subTest(dtype=dtype, generation=generation):
+                    for got in simulate(turned_by_the_array, generation=generation)(x, dtype):
+                        np.testing.assert_array_equal(got, x.T)
+                        self.assertTrue(np.signbit(got[8, 7]))
+        x[np.isnan(x) | np.isinf(x)] = 1
+        np.testing.assert_array_equal(simulate(turned_by_the_array, generation=1)(x, nl.bfloat16)[1], x.T)
+
+    def test_hints_are_checked(self):
+        with self.assertRaisesRegex(nki.Error, "moving"):
+            half_is_no_onezero(np.full((128, 16), 0.5, np.float32))
 
     def test_grid(self):
         a, b = random(256, 512), random(256, 512, seed=2)

@@ -135,6 +135,57 @@ def functions_exact(x):
     return np.exp(0.5 * x)
 
 
+def two_rows(x, w):
+    """x [K, 2, P] turned times w [K, 2, F] in FP8, two rows of K per PE."""
+    out, y = tile((P, F), buffer=nl.psum), tile((P, F))
+    nisa.nc_matmul(dst=out, stationary=loaded(x, nl.float8_e4m3), moving=loaded(w, nl.float8_e4m3),
+                   perf_mode=nisa.matmul_perf_mode.double_row)
+    nisa.tensor_copy(dst=y, src=out)
+    return stored(y)
+
+
+def two_rows_exact(x, w):
+    return np.einsum("ksm,ksn->mn", x, w)
+
+
+def mx(x, w):
+    """x turned times w, both [128, free x 4] quantized in groups of 8 partitions x 4 and multiplied with their scales;
+    x is doubled before."""
+    both = []
+    for t, free in ((x, 64), (w, 128)):
+        wide, codes = loaded(t, nl.bfloat16), tile((128, free), nl.float8_e4m3fn_x4)
+        scale = tile((128, free), nl.uint8)
+        if t is x:
+            nisa.tensor_scalar(dst=wide, data=wide, op0=nl.multiply, operand0=1.7)
+        nisa.memset(dst=scale, value=0)
+        nisa.quantize_mx(dst=codes, src=wide, dst_scale=scale)
+        moved = tile((128, free), nl.float8_e4m3fn_x4)
+        nisa.tensor_copy(dst=moved, src=codes)
+        both += [moved, scale]
+    out, y = tile((64, 128), buffer=nl.psum), tile((64, 128))
+    nisa.nc_matmul_mx(dst=out, stationary=both[0], moving=both[2], stationary_scale=both[1], moving_scale=both[3])
+    nisa.tensor_copy(dst=y, src=out)
+    return stored(y)
+
+
+def mx_exact(x, w):
+    return 1.7 * np.einsum("pmq,pnq->mn", x.reshape(128, 64, 4), w.reshape(128, 128, 4))
+
+
+def all_but_eight(x):
+    """Each row without its eight largest, which become -1, added up."""
+    t, top, total = loaded(x, nl.bfloat16), tile((P, 8), nl.bfloat16), tile((P, 1))
+    nisa.max8(dst=top, src=t)
+    nisa.nc_match_replace8(dst=t, data=t, vals=top, imm=-1.0)
+    nisa.tensor_reduce(dst=total, op=nl.add, data=t, axis=1)
+    return stored(total)
+
+
+def all_but_eight_exact(x):
+    y = np.sort(x, axis=1)
+    return (y[:, :-8].sum(1) - 8)[:, None]
+
+
 def normal(rng, *shape, scale=1.0):
     return (rng.standard_normal(shape) * scale).astype(np.float32)
 
@@ -146,7 +197,11 @@ KERNELS = {
     "scan": (scan, scan_exact, lambda rng: (normal(rng, P, F), rng.uniform(0.5, 1, (P, F)).astype(np.float32))),
     "functions": (functions, functions_exact, lambda rng: (normal(rng, P, F, scale=4),)),
     "moved": (moved, moved_exact, lambda rng: (normal(rng, P, F),)),
+    "two_rows": (two_rows, two_rows_exact, lambda rng: (normal(rng, K, 2, P), normal(rng, K, 2, F))),
+    "mx": (mx, mx_exact, lambda rng: (normal(rng, 128, 256), normal(rng, 128, 512))),
+    "all_but_eight": (all_but_eight, all_but_eight_exact, lambda rng: (normal(rng, P, F),)),
 }
+FROM = {"moved": 2, "two_rows": 2, "mx": 3}  # the first generation that has it
 
 
 class Tolerance(unittest.TestCase):
@@ -159,8 +214,8 @@ class Tolerance(unittest.TestCase):
         for generation in (1, 2, 3):
             for numerics in (None, "chains=1", "product=bf16"):
                 for name, kernel, exact, inputs in self.each():
-                    if name == "moved" and generation == 1:
-                        continue  # its PSUM holds float32 alone
+                    if generation < FROM.get(name, 1):
+                        continue
                     with self.subTest(kernel=name, generation=generation, numerics=numerics):
                         bound = nki.tolerance(nki.jit(kernel), generation=generation, numerics=numerics)(*inputs)
                         self.assertEqual(bound.unknown, [])
@@ -171,7 +226,7 @@ class Tolerance(unittest.TestCase):
     def test_sigma_is_what_is_usual(self):
         for name, kernel, exact, inputs in self.each():
             with self.subTest(kernel=name):
-                bound = nki.tolerance(nki.jit(kernel))(*inputs)
+                bound = nki.tolerance(nki.jit(kernel), generation=max(2, FROM.get(name, 2)))(*inputs)
                 off = abs(np.asarray(bound.value, np.float64) - exact)
                 usual = math.sqrt(float((off**2 / bound.sigma**2).mean()))
                 self.assertGreater(usual, 0.3)
@@ -223,18 +278,37 @@ class Tolerance(unittest.TestCase):
     def test_what_has_no_rule_is_infinite_and_named(self):
         @nki.jit
         def largest(x):
-            t, y = loaded(x), tile((P, 8))
-            nisa.max8(dst=y, src=t)
-            nisa.nc_match_replace8(dst=t, data=t, vals=y, imm=0.0)
-            return stored(t)
+            t, y = loaded(x), tile((P, F))
+            nisa.tensor_scalar_cumulative(dst=y, src=t, op0=nl.multiply, op1=nl.add, imm0=2.0, imm1=0.0)
+            return stored(y)
         bound = nki.tolerance(largest)(normal(np.random.default_rng(10), P, F))
-        self.assertEqual(bound.unknown, ["nc_match_replace8"])
+        self.assertEqual(bound.unknown, ["tensor_scalar_cumulative"])
         self.assertTrue(np.isinf(bound.worst).all())
 
     def test_values_are_those_without_it(self):
         for name, kernel, _, inputs in self.each():
-            plain = nki.simulate(nki.jit(kernel))(*inputs)
-            self.assertEqual(plain.tobytes(), nki.tolerance(nki.jit(kernel))(*inputs).value.tobytes(), name)
+            on = {"generation": max(2, FROM.get(name, 2))}
+            plain = nki.simulate(nki.jit(kernel), **on)(*inputs)
+            self.assertEqual(plain.tobytes(), nki.tolerance(nki.jit(kernel), **on)(*inputs).value.tobytes(), name)
+
+    def test_nan_is_close_to_nan_alone(self):
+        @nki.jit
+        def root(x):
+            t = loaded(x)
+            nisa.activation(dst=t, op=nl.sqrt, data=t)
+            return stored(t)
+        x = np.abs(normal(np.random.default_rng(12), P, F)) + 1
+        x[3, 5], x[7, 9] = np.nan, np.inf
+        bound, want = nki.tolerance(root)(x), np.sqrt(x.astype(np.float64))
+        self.assertTrue(np.isnan(bound.value[3, 5]))
+        nki.assert_close(bound, want)
+        nki.assert_close(bound, want, sigmas=8)
+        for place, wrong in (((3, 5), 1.0), ((4, 4), np.nan), ((7, 9), np.nan), ((4, 4), np.inf)):
+            other = want.copy()
+            other[place] = wrong
+            with self.subTest(place=place, wrong=wrong), self.assertRaises(AssertionError) as caught:
+                nki.assert_close(bound, other)
+            self.assertIn(f"element {place}", str(caught.exception))
 
 
 if __name__ == "__main__":
