@@ -42,6 +42,7 @@
  * CONTENTS
  *     trn_core_<instruction>    all of nki.isa that exists here, with the same args as without a core
  *     trn_core_nc_transpose     TensorE's; VectorE's is trn_core_vector_transpose
+ *     trn_core_indirect         a view whose elements an index tile chooses (Trainium3)
  *     trn_core_written          the caller has filled a tile himself
  *     trn_core_engine_report, trn_core_report, trn_core_report_of   how long, how full, what bounds it
  * Begin, end, tiles, HBM and failures: trn_core_state.h.
@@ -62,6 +63,19 @@
 
 /* The caller himself has written these elements of a tile, through its pointer. Takes no time. */
 TRN_API trn_status trn_core_written(trn_core *core, trn_tensor view);
+
+/* ---- indirect views ---- */
+
+/* A view [P, count], or [P, count, inner], that operands of some instructions take (Trainium3): gathered where it is
+ * read, scattered where it is written. It cannot be cut further, is known to this core alone, and until 1024 others
+ * were made. The index is read when the instruction runs; one that leaves data is refused, and nothing is written. Of
+ * elements that are written twice the last one stays (assumed). Which operands: dst and the first input of
+ * tensor_copy, tensor_tensor, tensor_scalar, tensor_reduce, tensor_scalar_reduce, tensor_scalar_cumulative,
+ * exponential, activation, activation_reduce, activate2; dst and predicate of tensor_copy_predicated; all of nc_matmul
+ * and, a scale with its data, of nc_matmul_mx (documented). After a failure: as trn_core_tile.
+ * KNOWN FROM: NKI, NkiTensor.indirect and the pages of these instructions (documented); that each group reads its own
+ * rows of the index, its formats, and the cost (TRN_FACT_INDIRECT, and no faster modes): assumed. */
+TRN_API trn_tensor trn_core_indirect(trn_core *core, const trn_indirect_args *args);
 
 /* ---- instructions ---- */
 
@@ -126,6 +140,29 @@ TRN_API trn_status trn_core_written(trn_core *core, trn_tensor view)
     if (status) return trni_core_fail(core, status);
     trni_seen_write(core, &s, false);
     return TRN_OK;
+}
+
+/* ---- indirect views ---- */
+
+TRN_API trn_tensor trn_core_indirect(trn_core *core, const trn_indirect_args *args)
+{
+    const int64_t inner = args->inner ? args->inner : 1, rows = args->data.rank ? args->data.shape[0] : 0;
+    const int64_t columns = args->index.rank == 2 && args->index.shape[1] < 1 << 20 ? args->index.shape[1] : 0;
+    const int64_t count = args->count ? args->count : trni_min64(rows, TRNI_INDIRECT_GROUP) * columns;
+    if (!core->failure.status) {
+        const trn_status status = trni_indirect_refuse(core, args, count, inner);
+        if (status) trni_core_fail(core, status);
+    }
+    if (core->failure.status) return trni_indirect_dummy(core, args, count, inner);
+    trni_indirect *const in = core->indirect;
+    trn_tensor t = trni_indirect_rows(&args->data, in->room, count, inner);
+    trni_indirect_view *const view = &in->view[++in->made % TRNI_INDIRECT_VIEWS];
+    view->data = args->data;
+    view->index = args->index;
+    view->count = count;
+    view->inner = inner;
+    view->number = t.stride[TRNI_INDIRECT_TAG] = in->made;
+    return t;
 }
 
 /* ---- instructions ---- */

@@ -28,6 +28,7 @@
  *     trn_core_status                  the first failure
  *     trn_core_sbuf, trn_core_psum     a tile [P, F]
  *     trn_core_tile_args, trn_core_tile   any tile: more axes, other partitions
+ *     trn_indirect_args                what trn_core_indirect takes
  *     trn_core_free, trn_core_mark, trn_core_release   tiles back, one, or all since a mark
  *     trn_core_hbm                     the caller's memory as a tensor in HBM
  *
@@ -81,11 +82,13 @@ typedef struct trn_core {
     trni_poison_entry *journal; /* [TRNI_JOURNAL], the last ones: core/core_poison.h */
     int64_t journalled;        /* entries ever made */
     trn_tensor *part;          /* [TRNI_CORE_PARTS]: parts of operands that are operands of their own */
+    trni_indirect *indirect;   /* Trainium3; else null */
 
     trni_history history;
     trni_lane lane[TRN_ENGINE_COUNT]; /* by trn_engine */
     trni_channel channel;
     double dge_free_s[TRNI_CORE_DGES];
+    double flow_s[TRN_ENGINE_COUNT]; /* when each knows the registers that its next instructions depend on */
     double sbuf_port_s, psum_port_s; /* Trainium1: shared by VectorE with GpSimdE, and with ScalarE */
     double multiply_cycles;    /* of TensorE's last instruction: the next load hides behind it */
     double time_s, dma_bytes;
@@ -134,6 +137,17 @@ TRN_API trn_tensor trn_core_sbuf(trn_core *core, const char *name, trn_format fo
 TRN_API trn_tensor trn_core_psum(trn_core *core, const char *name, trn_format format, int64_t partitions,
                                  int64_t elements);
 
+/* ---- indirect views: trn_core_indirect, of trn_core.h ---- */
+
+typedef struct trn_indirect_args {
+    trn_tensor data;  /* [P, F ...], of a tile: what is read, or written */
+    trn_tensor index; /* [P, C] in SBUF: U16, U32 or I32. Element i of a partition is data's free element number
+                       * index[G g + i % G, i / G], where g is the partition's group of G partitions: 16 for the Vector,
+                       * Scalar and GpSimd engines, 32 for TensorE */
+    int64_t count;    /* elements per partition, up to G C; 0 = 16 C, and P C where P is below 16 */
+    int64_t inner;    /* so many elements count as one, data's last axis: 4 for operands of nc_matmul_mx; 0 = 1 */
+} trn_indirect_args;
+
 /* ---- tiles back ---- */
 
 /* Whoever takes this memory next waits until all instructions are done that use the tile. */
@@ -177,13 +191,20 @@ TRN_API trn_status trn_core_status(const trn_core *core, const char **text)
 
 /* ---- begin, end ---- */
 
+/* What indirect views take. */
+TRNI_FN size_t trni_core_indirect_bytes(const trn_core_spec *spec)
+{
+    return spec->generation < TRN_TRAINIUM3 ? 0 : sizeof(trni_indirect) + TRNI_TILE_ALIGN + TRNI_INDIRECT_ROOM;
+}
+
 TRN_API size_t trn_core_memory_bytes(trn_generation generation)
 {
     const trn_core_spec *spec = trn_core_spec_of(generation);
     if (!spec) return 0;
     return trni_memory_bytes(spec, TRN_SPACE_SBUF) + trni_memory_bytes(spec, TRN_SPACE_PSUM) + TRNI_TILE_ALIGN +
            TRNI_ACCESSES * sizeof(trni_access) + TRNI_HBM_TENSORS * sizeof(trni_hbm) +
-           TRNI_CORE_PARTS * sizeof(trn_tensor) + sizeof(trni_cells) + TRNI_JOURNAL * sizeof(trni_poison_entry);
+           TRNI_CORE_PARTS * sizeof(trn_tensor) + sizeof(trni_cells) + TRNI_JOURNAL * sizeof(trni_poison_entry) +
+           trni_core_indirect_bytes(spec);
 }
 
 TRNI_FN void trni_core_buffers(trn_core *core, char *at)
@@ -202,6 +223,12 @@ TRNI_FN void trni_core_buffers(trn_core *core, char *at)
     core->hbm = (trni_hbm *)(void *)at;
     at += TRNI_HBM_TENSORS * sizeof(trni_hbm);
     trni_history_begin(&core->history, (trni_access *)(void *)at);
+    at += TRNI_ACCESSES * sizeof(trni_access);
+    if (!trni_core_indirect_bytes(core->spec)) return;
+    core->indirect = (trni_indirect *)(void *)at;
+    core->indirect->made = core->indirect->operands = 0;
+    at += sizeof(trni_indirect);
+    core->indirect->room = at + (size_t)(-(uintptr_t)at % TRNI_TILE_ALIGN);
 }
 
 TRNI_FN void trni_core_tracks(trn_trace *trace)

@@ -41,6 +41,11 @@
     X(SHORT, 64, "elements", ASSUMED, "far fewer than 128: the guide has no bound; this is the shortest instruction")  \
     X(REGISTERS, 64, "cycles", DOCUMENTED, TRNI_NKI1 " (pipelined reduction): to write the registers out")             \
     X(FAR_STRIDE, 16, "bytes", DOCUMENTED, TRNI_NKI1 " (access pattern): beyond it half the bandwidth")                \
+    X(INDIRECT, 64, "cycles", ASSUMED, "for each indirect view, to read its index: as the shortest instruction; no "   \
+      "number is published")                                                                                           \
+    X(REGISTER, 64, "cycles", ASSUMED, "between a sequencer's register and SBUF, of VectorE's clock: as the shortest " \
+      "instruction; no number is published")                                                                           \
+    X(BRANCH, 64, "cycles", ASSUMED, "from a register that is known to the instruction that depends on it: the same") \
     X(SEMAPHORE, 0, "cycles", ASSUMED, "between engines: no number is published")                                      \
     X(DGE, 600e-9, "s", DOCUMENTED, TRNI_NKI2 " (descriptor generation engine): per instruction, in hardware")         \
     X(DGES, 2, "units", DOCUMENTED, TRNI_NKI2 " (descriptor generation engine)")                                       \

@@ -21,7 +21,7 @@
  *     engine     trn_instruction.h trn_alu.h trn_act.h trn_engine_state.h trn_scalar_engine.h trn_vector_engine.h
  *                trn_vector_elementwise.h trn_vector_reduce.h trn_vector_statistics.h trn_vector_search.h
  *                trn_vector_move.h trn_vector_random.h trn_gpsimd_engine.h trn_gpsimd_custom.h trn_dma.h
- *     core       trn_core.h trn_core_state.h
+ *     core       trn_core.h trn_core_state.h trn_core_register.h
  *     network    trn_topology.h trn_topology_levels.h trn_topology_graph.h trn_topology_faults.h trn_topology_file.h
  *                trn_topology_svg.h trn_mesh.h trn_pspec.h trn_shard.h trn_schedule.h
  *                trn_collective.h trn_collective_group.h trn_collective_cost.h
@@ -47,6 +47,7 @@
 #include "trn_collective_group.h"
 #include "trn_convert.h"
 #include "trn_core.h"
+#include "trn_core_register.h"
 #include "trn_core_state.h"
 #include "trn_cores.h"
 #include "trn_cores_args.h"

@@ -5,7 +5,7 @@
 
 page=$root/trnmath/engines.md
 table=$scratch/table
-sed -n '/^## Every instruction of nki.isa/,/^Not here, and why/p' "$page" | grep '^| *`' | cut -d'|' -f2 >"$table"
+sed -n '/^## Every instruction of nki.isa/,/^<!-- end of arguments/p' "$page" | grep '^| *`' | cut -d'|' -f2 >"$table"
 tr ',' '\n' <"$table" | sed -n 's/.*`\([a-z_0-9]*\)`.*/\1/p' | sort -u >"$scratch/named"
 door=$root/trnmath/trn_core.h
 {

@@ -47,6 +47,14 @@ TRNI_FN void trni_seen_begin(trni_seen *s, const char *name, const trn_tensor *v
     s->role = role;
 }
 
+/* Is it an indirect view, or cut from one? core/core_indirect.h */
+TRNI_FN bool trni_indirect_owns(const trn_core *core, const trn_tensor *view)
+{
+    const trni_indirect *in = core->indirect;
+    const uintptr_t at = (uintptr_t)view->data;
+    return in && at >= (uintptr_t)in->room && at - (uintptr_t)in->room <= TRNI_INDIRECT_ROOM;
+}
+
 /* ---- shape ---- */
 
 /* The free axes, those that follow each other merged: how many are left, and how the innermost runs. */

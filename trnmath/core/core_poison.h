@@ -128,7 +128,7 @@ TRNI_DRIVER bool trni_poison_passes(const trni_issue *issue, const trni_seen *s)
     if ((s->role | dst->role) & (carry == TRNI_CARRY_CHOSEN ? 0 : TRNI_ROLE_GATHERED | TRNI_ROLE_SCATTERED))
         return false;
     if (!strcmp(s->name, "predicate") || !strcmp(s->name, "moving")) return false;
-    for (int i = 0; i < issue->count; i++) /* rows by an index */
+    for (int i = 0; i < issue->count; i++) /* rows by an index, or an indirect view */
         if (strstr(issue->seen[i].name, "index")) return false;
     const int64_t elements = trn_tensor_elements(*s->view);
     if (s->role & TRNI_ROLE_COLUMN) return carry == TRNI_CARRY_ELEMENTS && elements == dst->view->shape[0];

@@ -14,7 +14,7 @@
 #ifndef TRNI_CORE_CORE_RUN_H
 #define TRNI_CORE_CORE_RUN_H
 
-#include "core_poison.h"
+#include "core_indirect.h"
 
 /* ---- operands ---- */
 
@@ -39,6 +39,7 @@ TRNI_FN trn_status trni_issue_gather(trni_issue *issue)
     trni_issue_state(issue, order->vector_state, &core->vector_state);
     trni_issue_state(issue, order->scalar_state, &core->scalar_state);
     trni_issue_state(issue, order->gpsimd_state, &core->gpsimd_state);
+    if (core->indirect) trni_indirect_find(issue);
     for (int i = 0; i < issue->count && !core->failure.status; i++)
         trni_seen_locate(core, &issue->seen[i], order->engine != TRN_ENGINE_DMA);
     return core->failure.status;
@@ -115,11 +116,13 @@ TRNI_DRIVER trn_status trni_issue_check_read(trni_issue *issue, const trni_seen 
 TRNI_DRIVER trn_status trni_issue_check(trni_issue *issue)
 {
     trn_status status = trni_issue_check_pair(issue);
+    if (!status && trni_indirect_operands(issue)) status = trni_indirect_check(issue);
     for (int i = 0; i < issue->count && !status; i++) {
         if (!issue->seen[i].tenant) continue;
         status = trni_issue_check_place(issue, &issue->seen[i]);
         if (!status) status = trni_issue_check_read(issue, &issue->seen[i]);
     }
+    if (!status && trni_indirect_operands(issue)) status = trni_indirect_gather(issue);
     return status;
 }
 
@@ -131,6 +134,7 @@ TRNI_FN void trni_issue_wrote(trni_issue *issue)
         const trni_seen *s = &issue->seen[i];
         if (!(s->role & TRNI_ROLE_WRITE) || !s->tenant || !s->memory) continue;
         if (s->tenant->unwritten > 0) trni_poison_wrote(issue, s);
+        if (trni_indirect_of(issue, i)) continue;
         if (!(s->role & TRNI_ROLE_SCATTERED)) trni_seen_write(issue->core, s, issue->engine == TRN_ENGINE_TENSOR);
         else if (s->tenant->unwritten > 0) issue->order->scatter(issue, s);
     }
@@ -167,6 +171,8 @@ TRNI_FN void trni_issue_work(const trni_issue *issue, trn_engine_work *work)
     for (int i = 0; i < issue->count; i++)
         if (issue->seen[i].tenant && !(issue->seen[i].role & TRNI_ROLE_COLUMN)) trni_work_add(work, &issue->seen[i]);
     if (issue->order->tune) issue->order->tune(issue, work);
+    work->scattered = work->scattered || trni_indirect_operands(issue) > 0;
+    work->more_cycles += trni_indirect_operands(issue) * trni_fact(TRN_FACT_INDIRECT);
 }
 
 /* The instruction begins right after the one before it on its engine: does the pipeline show? */
@@ -216,8 +222,9 @@ TRNI_FN trn_status trni_issue_cost_tensor(trni_issue *issue)
     const trn_status status = trn_tensor_instruction_cost(&i, &cost);
     if (status) return status;
     core->multiply_cycles = cost.multiply_cycles;
-    issue->cycles = cost.cycles;
-    issue->seconds = cost.seconds;
+    const double more_cycles = trni_indirect_operands(issue) * trni_fact(TRN_FACT_INDIRECT);
+    issue->cycles = cost.cycles + more_cycles;
+    issue->seconds = cost.seconds + more_cycles / core->spec->tensor_clock_hz;
     return TRN_OK;
 }
 
@@ -225,7 +232,7 @@ TRNI_FN trn_status trni_issue_cost_tensor(trni_issue *issue)
 
 TRNI_FN double trni_issue_ready(const trni_issue *issue)
 {
-    double ready_s = 0;
+    double ready_s = issue->core->flow_s[issue->engine];
     for (int i = 0; i < issue->count; i++) {
         const trni_seen *s = &issue->seen[i];
         if (!s->tenant) continue;
@@ -410,6 +417,7 @@ TRNI_FN trn_status trni_core_issue(trn_core *core, int order, trn_status (*run)(
     }
     if (!status) status = run(args);
     if (status) return trni_issue_failed(&issue, status, error);
+    if (trni_indirect_operands(&issue)) trni_indirect_scatter(&issue);
     if (issue.poisoned) trni_poison_carry(&issue);
     else trni_issue_wrote(&issue);
     status = issue.engine == TRN_ENGINE_DMA ? trni_issue_time_dma(&issue) : trni_issue_time_engine(&issue);

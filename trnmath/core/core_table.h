@@ -96,6 +96,7 @@ TRNI_FN void trni_more_scales(trni_issue *issue, const trn_tensor *scale, const 
     for (int i = 0; i < issue->count; i++)
         if (issue->seen[i].view == scale) s = &issue->seen[i];
     if (!s || !data->rank || !trni_mx_is_tile(scale->shape[0], data->shape[0])) return;
+    if (trni_indirect_owns(issue->core, scale)) return;
     trni_seen whole = *s;
     whole.before = data->shape[0] - scale->shape[0];
     if (issue->core->failure.status || trni_seen_locate(issue->core, &whole, true) || !whole.tenant) return;

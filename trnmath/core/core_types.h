@@ -102,6 +102,34 @@ typedef struct trni_touches {
     trni_touch touch[TRNI_TOUCHES];
 } trni_touches;
 
+/* ---- indirect views: core/core_indirect.h ---- */
+
+enum {
+    TRNI_INDIRECT_VIEWS = 1024,                /* the last ones that were made are remembered */
+    TRNI_INDIRECT_ROOM = 128 * 32 * 1024,      /* bytes: elements of all indirect operands of an instruction */
+    TRNI_INDIRECT_OPERANDS = 5
+};
+
+typedef struct trni_indirect_view {
+    trn_tensor data, index;
+    int64_t count, inner;
+    int64_t number;        /* from 1 */
+} trni_indirect_view;
+
+typedef struct trni_indirect_operand {
+    const trni_indirect_view *view;
+    trn_tensor *argument;  /* in the core's copy of the args */
+    int seen, index;       /* of the instruction's operands */
+} trni_indirect_operand;
+
+typedef struct trni_indirect {
+    char *room;            /* [TRNI_INDIRECT_ROOM] */
+    int64_t made;          /* views so far */
+    int operands;          /* of the instruction that runs */
+    trni_indirect_operand operand[TRNI_INDIRECT_OPERANDS];
+    trni_indirect_view view[TRNI_INDIRECT_VIEWS]; /* number n at n % TRNI_INDIRECT_VIEWS */
+} trni_indirect;
+
 /* ---- time ---- */
 
 enum { TRNI_LANE_WRITES = 5 }; /* quantize_mx: codes, and scales in four quadrants */
