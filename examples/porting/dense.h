@@ -3,10 +3,10 @@
  *
  *     dense(out, x, w, NULL, 1, n, d);       instead of a loop over w[d, n] and x[n]
  *
- * DOES: rounds x and w to BF16, multiplies with trn_matmul (float32 sums in the engine's order) and adds the bias. What
- *     w becomes is made once for each address and kept: 2 bytes a weight, and 6 more once it meets several rows.
- * DOES NOT: notice that weights change: dense_changed() says so. Not for calls from several threads at once; a call uses
- *     all threads by itself.
+ * DOES: rounds x and w to BF16, multiplies with trn_matmul (float32 sums in the engine's order), adds the bias. What w
+ *     becomes is made once for each address and kept: 2 bytes a weight, and 6 more once it meets several rows.
+ * DOES NOT: notice that weights change (dense_changed() says so), or let several threads call at once: a call uses all
+ *     threads by itself.
  */
 #ifndef DENSE_H
 #define DENSE_H

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Prints a Homebrew formula for an archive of trnmath (git archive --prefix=trnmath/): its checksum, and its own version.
+# Prints a Homebrew formula for an archive of trnmath (git archive --prefix=trnmath/), with its checksum and version.
 # Usage: homebrew.sh ARCHIVE [URL], where URL is the place that it can be fetched from (default: the file itself).
 set -u
 

@@ -16,7 +16,8 @@ version=$(sed -n 's/^#define TRN_VERSION "\(.*\)"$/\1/p' "$root/trnmath/trn_base
 builds() {
     rm -rf example && cp -R "$recipes/conan/test_package" example &&
         cmake -S example -B example/b "-DCMAKE_PREFIX_PATH=$1" >log 2>&1 &&
-        grep -q "^trnmath_DIR:PATH=$1/" example/b/CMakeCache.txt && cmake --build example/b >>log 2>&1 || { fail "$1: the program does not build: $(tail -n 5 log)"; return; }
+        grep -q "^trnmath_DIR:PATH=$1/" example/b/CMakeCache.txt && cmake --build example/b >>log 2>&1 ||
+        { fail "$1: the program does not build: $(tail -n 5 log)"; return; }
     said=$(./example/b/example)
     [ "$said" = "trnmath $version: 16777312" ] || fail "$1: the program says $said"
 }

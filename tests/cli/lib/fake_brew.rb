@@ -1,5 +1,5 @@
-# brew install --formula, without Homebrew: ruby fake_brew.rb FORMULA ARCHIVE-FOLDER PREFIX runs the formula's install in
-# the unpacked archive and its test, and prints its version. SPDX-License-Identifier: MIT
+# brew install --formula, without Homebrew: ruby fake_brew.rb FORMULA ARCHIVE-FOLDER PREFIX runs the formula's install
+# in the unpacked archive and its test, and prints its version. SPDX-License-Identifier: MIT
 require "digest"
 require "pathname"
 require "tmpdir"
