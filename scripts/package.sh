@@ -71,6 +71,12 @@ strip_into() { # FILE TARGET MODE
     chmod "$3" "$2"
 }
 
+completes() { # PROGRAM SHELL FILE: what the program says of itself
+    mkdir -p "${3%/*}"
+    "$build/$1" --completion "$2" >"$3" || { say "$1 --completion $2 fails"; exit 2; }
+    chmod 644 "$3"
+}
+
 needs() { # FILE...: the packages that these programs load, by dpkg-shlibdeps
     printf 'Source: trnmath\n\nPackage: trnmath\nArchitecture: any\n' >"$stage/debian/control"
     (cd "$stage" && dpkg-shlibdeps -O --ignore-missing-info "$@" 2>"$build/shlibdeps.log") | sed 's/^shlibs:Depends=//'
@@ -146,12 +152,15 @@ to=$stage/trnmath-tools
 for tool in $tools; do
     strip_into "$build/$tool" "$to/usr/bin/$tool" 755
     for file in "$root/bench/$tool.1" "$root/examples/$tool/$tool.1"; do [ ! -f "$file" ] || page "$to" "$file"; done
+    completes "$tool" bash "$to/usr/share/bash-completion/completions/$tool"
+    completes "$tool" zsh "$to/usr/share/zsh/vendor-completions/_$tool"
 done
 put 644 "$to/usr/share/trnmath/golden" "$root"/tests/golden/*.txt
 put 644 "$to/usr/share/trnmath/models" "$root"/examples/shardplan/models/*.json
 wrap trnmath-tools "$architecture" science "Depends: $(needs "$to"/usr/bin/*)
 Recommends: libopenblas0" "programs around Trainium's arithmetic" "$about
-The programs: $(echo $tools | sed 's/ /, /g'). Each has a manual page.
+The programs: $(echo $tools | sed 's/ /, /g'). Each has a manual page, and
+bash and zsh complete its options.
 Models for shardplan are in /usr/share/trnmath/models."
 
 # ---- python3-trnmath ----
@@ -160,6 +169,9 @@ to=$stage/python3-trnmath
 module=$to/usr/lib/python3/dist-packages/trnmath
 strip_into "$build/libtrnmath.so" "$module/libtrnmath.so" 644
 sed '1{/^#!/d}' "$root/examples/python/trnmath.py" >"$module/__init__.py"
+cp "$root/examples/python/trnmath.pyi" "$module/__init__.pyi"
+: >"$module/py.typed"
+printf 'from trnmath import _demonstration\n\n_demonstration()\n' >"$module/__main__.py"
 put 644 "$to/usr/share/doc/python3-trnmath/examples" "$root"/examples/python/trnmath_flat.[hc]
 wrap python3-trnmath "$architecture" python "Depends: $(needs "$module/libtrnmath.so"), python3, python3-numpy" \
     "Trainium's numbers on NumPy arrays" "$about
@@ -212,6 +224,8 @@ for tool in $tools; do
     probe) trial "$tool --list" "$inside/usr/bin/$tool" --list ;;
     *) trial "$tool --version" sh -c '"$1" --version | grep -qF "$2"' - "$inside/usr/bin/$tool" "$version" ;;
     esac
+    trial "bash completes $tool" bash -c '. "$1" && complete -p "$2"' - \
+        "$inside/usr/share/bash-completion/completions/$tool" "$tool"
     trial "man $tool" sh -c 'man -l "$1" | grep -q "^NAME"' - "$inside/usr/share/man/man1/$tool.1.gz"
 done
 trial 'shardplan plans a model' "$inside/usr/bin/shardplan" "$inside/usr/share/trnmath/models/llama-3-8b.json" --top 1
@@ -240,7 +254,7 @@ END
 trial 'a C program through CMake' sh -c 'cmake -S "$1" -B "$1/b" --fresh -DCMAKE_PREFIX_PATH="$2/usr" &&
     cmake --build "$1/b" && "$1/b/foreign"' - "$build/foreign" "$inside"
 trial 'the module from Python' env -u TRNMATH_LIBRARY "PYTHONPATH=$inside/usr/lib/python3/dist-packages" \
-    PYTHONDONTWRITEBYTECODE=1 /usr/bin/python3 -m trnmath.__init__
+    PYTHONDONTWRITEBYTECODE=1 /usr/bin/python3 -m trnmath
 trial "the module's own test" env -u TRNMATH_LIBRARY "PYTHONPATH=$inside/usr/lib/python3/dist-packages" \
     PYTHONDONTWRITEBYTECODE=1 /usr/bin/python3 "$root/tests/cli/lib/check_trnmath.py"
 [ "$failures" -eq 0 ] || say "$failures trials failed"

@@ -42,7 +42,8 @@ second=$!
 archive=$(cat sdist)
 mkdir again && "$python" "$folder/nki_build.py" --sdist again >/dev/null && cmp "$archive" "again/$archive" ||
     fail 'a source archive that is made again has other bytes'
-"$python" -m pip wheel -q --no-deps --config-settings openmp=off -w one "$archive" >log 2>&1 || fail "pip wheel: $(tail -n 5 log)"
+"$python" -m pip wheel -q --no-deps --config-settings openmp=off -w one "$archive" >log 2>&1 ||
+    fail "pip wheel: $(tail -n 5 log)"
 wait $second || fail "nki_build.py: $(cat two.log)"
 wheel=$(cd one && echo *.whl)
 cmp "one/$wheel" "two/$wheel" || fail "built again, it is $(ls two), or has other bytes"
@@ -98,7 +99,7 @@ print(memoryview(nki.simulate(kernel)(x)).tolist())' 2>&1)
 
 mkdir ../numpy_only
 for part in numpy numpy.libs; do
-    at=$("$python" -c "import numpy, os; print(os.path.join(os.path.dirname(os.path.dirname(numpy.__file__)), '$part'))")
+    at=$("$python" -c 'import numpy, pathlib; print(pathlib.Path(numpy.__file__).parents[1])')/$part
     [ ! -e "$at" ] || ln -s "$at" ../numpy_only/
 done
 PYTHONPATH=$scratch/numpy_only
@@ -109,12 +110,14 @@ for isa in portable $(grep -qw avx2 /proc/cpuinfo 2>/dev/null && echo avx2) \
     $(grep -qw avx512bw /proc/cpuinfo 2>/dev/null && echo avx512); do
     said=$(TRN_ISA=$isa ../venv/bin/python -c 'import hashlib, numpy, trnmath
 x = numpy.linspace(-3, 3, 64 * 96, dtype=numpy.float32).reshape(64, 96)
-print(trnmath.isa(), hashlib.md5(trnmath.matmul(x, x.T).tobytes() + trnmath.convert(x, "bfloat16").tobytes()).hexdigest())' 2>&1)
+codes = trnmath.matmul(x, x.T).tobytes() + trnmath.convert(x, "bfloat16").tobytes()
+print(trnmath.isa(), hashlib.md5(codes).hexdigest())' 2>&1)
     [ "${said%% *}" = "$isa" ] || fail "under TRN_ISA=$isa it says $said"
     [ "${bits:-${said#* }}" = "${said#* }" ] || fail "$isa gives other bits"
     bits=${said#* }
 done
-../venv/bin/python -m trnmath >../out 2>&1 && grep -q "^trnmath $version, " ../out || fail "python -m trnmath: $(cat ../out)"
+../venv/bin/python -m trnmath >../out 2>&1 && grep -q "^trnmath $version, " ../out ||
+    fail "python -m trnmath: $(cat ../out)"
 ../venv/bin/python "$root/tests/cli/lib/check_stub.py" trnmath "$site/trnmath/__init__.pyi" >../out 2>&1 ||
     fail "the stub: $(tail -n 1 ../out)"
 for typed in trnmath nki; do [ -f "$site/$typed/py.typed" ] || fail "$typed has no py.typed"; done

@@ -9,8 +9,8 @@ import sys
 
 def public(module):
     """The names that the module itself defines for others."""
-    return {name for name, value in vars(module).items()
-            if name == "__version__" or not name.startswith("_") and getattr(value, "__module__", None) == module.__name__}
+    own = {name for name, value in vars(module).items() if getattr(value, "__module__", None) == module.__name__}
+    return {name for name in own if not name.startswith("_")} | {"__version__"}
 
 
 def stubbed(tree):
