@@ -316,13 +316,15 @@ TRNI_FN double trni_picture_y(int track) { return TRNI_SVG_TOP + TRNI_SVG_LANE *
 TRNI_FN void trni_picture_head(trni_picture *p)
 {
     static const char *const colour[2][TRNI_SVG_COLOURS] = {
-        { "#10408c", "#a06200", "#2c5a12", "#c22f63", "#007a70", "#7565d2", "#55606f", "#7a4a2b", "#8c2fa0", "#b5471b" },
-        { "#9cc0ff", "#e8ad2b", "#b5e3a2", "#f86f9d", "#1bdfd0", "#857bd6", "#98a2b3", "#c99a75", "#d68be6", "#f28a5b" }
+        { "#10408c", "#a06200", "#2c5a12", "#c22f63", "#007a70",
+          "#7565d2", "#55606f", "#7a4a2b", "#8c2fa0", "#b5471b" },
+        { "#9cc0ff", "#e8ad2b", "#b5e3a2", "#f86f9d", "#1bdfd0",
+          "#857bd6", "#98a2b3", "#c99a75", "#d68be6", "#f28a5b" }
     };
     trni_text *t = &p->text;
     trni_text_put(t,
-                  "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%d\" height=\"%d\" viewBox=\"0 0 %d %d\" role=\"img\" "
-                  "font-family=\"system-ui, sans-serif\" font-size=\"12\">\n<title>",
+                  "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%d\" height=\"%d\" viewBox=\"0 0 %d %d\" "
+                  "role=\"img\" font-family=\"system-ui, sans-serif\" font-size=\"12\">\n<title>",
                   p->width, p->height, p->width, p->height);
     trni_text_escaped(t, p->trace->title ? p->trace->title : "NeuronCore", true);
     trni_text_put(

@@ -44,11 +44,13 @@ make() {
 python3 - <<'END' || fail "python3 cannot write the arrays"
 import struct
 def npy(name, rows, columns, value):
-    head = "{'descr': '<f4', 'fortran_order': False, 'shape': (%s), }" % (f"{rows}, {columns}" if columns else f"{rows},")
+    shape = f"{rows}, {columns}" if columns else f"{rows},"
+    head = "{'descr': '<f4', 'fortran_order': False, 'shape': (%s), }" % shape
     head += " " * (-(len(head) + 11) % 64) + "\n"
     flat = [value(i // (columns or 1), i % (columns or 1)) for i in range(rows * (columns or 1))]
     with open(name, "wb") as out:
-        out.write(b"\x93NUMPY\1\0" + struct.pack("<H", len(head)) + head.encode() + struct.pack(f"<{len(flat)}f", *flat))
+        out.write(b"\x93NUMPY\1\0" + struct.pack("<H", len(head)) + head.encode())
+        out.write(struct.pack(f"<{len(flat)}f", *flat))
 def noise(r, c): return ((r * 7919 + c * 104729) % 1009 - 504) / 64 * 2.0 ** ((r + c) % 13 - 6)
 def bent(r, c):
     if (r, c) == (100, 300): return float("nan")
