@@ -1,7 +1,7 @@
 #!/bin/sh
 # The colours of all pages, by numbers; and every HTML report and every picture, made from small inputs, opened in a
 # headless Chromium at 400 and at 1280 pixels, light and dark: nothing overlaps, is cut off, leaves its picture, is too
-# small or too faint to read, or scrolls unseen.
+# small or too faint to read, or scrolls unseen; nor is anything cut off on paper.
 # Usage: tests/cli/pages.sh DIRECTORY-OF-PROGRAMS, from tests/.
 set -u
 here=$(CDPATH= cd -- "$(dirname -- "$0")" && pwd)
