@@ -48,7 +48,7 @@ static void own_style(FILE *out)
 {
     fputs("<style>", out);
     colour_rules(out, true, false);
-    fputs("@media(prefers-color-scheme:dark){", out);
+    fputs("@media screen and (prefers-color-scheme:dark){", out);
     colour_rules(out, true, true);
     fprintf(out,
             "}svg.chart text{font-family:system-ui,-apple-system,'Segoe UI',Roboto,'Helvetica Neue','DejaVu Sans',"

@@ -56,7 +56,7 @@ void app_colours_print(FILE *out)
 {
     fputs(":root{color-scheme:light dark;", out);
     print_theme(out, false);
-    fputs("}@media(prefers-color-scheme:dark){:root{", out);
+    fputs("}@media screen and (prefers-color-scheme:dark){:root{", out);
     print_theme(out, true);
     fputs("}}", out);
 }

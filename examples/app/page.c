@@ -126,9 +126,13 @@ static const char style_of_places[] =
 
     "@media(prefers-reduced-motion:reduce){*{animation:none!important;transition:none!important;"
     "scroll-behavior:auto!important}}"
-    "@media print{body{background:none;font-size:11pt;-webkit-print-color-adjust:exact;print-color-adjust:exact}"
+    "@page{size:A4 landscape;margin:12mm}"
+    "@media print{:root{color-scheme:light}body{background:none;font-size:11pt;-webkit-print-color-adjust:exact;print-color-adjust:exact}"
     "main{max-width:none;padding:0}h2,h3{break-after:avoid}.fact,.panel,svg,tr{break-inside:avoid}"
-    ".scroll{overflow:visible;background:none}.scroll th,.scroll td{white-space:normal}"
+    ".scroll{overflow:visible;background:none}.scroll svg,.scroll object{width:100%!important;height:auto}"
+    "table{font-size:10px}th,td{padding:3px 9px 3px 0;white-space:normal}td.r,td:first-child{white-space:nowrap}"
+    "th{overflow-wrap:anywhere}"
+    ".wrap,td{min-width:0!important}"
     "details::details-content{content-visibility:visible;height:auto}summary{display:none}}";
 /* clang-format on */
 

@@ -94,8 +94,8 @@ static void print_cells(const sp_job *job, const trn_plan *p, int64_t rank, doub
     fprintf(out, "<td class=r>%s<td class=r>%s<td class=r>%s", sp_time(p->bound_s).text, sp_time(p->time_s).text,
             sp_time(p->expected_s).text);
     if (!train) fprintf(out, "<td class=r>%s", sp_time(p->expected_ttft_s).text);
-    fprintf(out, "<td class=r>%s<td class=r>%s<td style='min-width:160px;width:30%%'>", sp_si(p->expected_tokens_per_s).text,
-            sp_percent(p->expected_mfu).text);
+    fprintf(out, "<td class=r>%s<td class=r>%s<td style='min-width:160px;width:30%%'>",
+            sp_si(p->expected_tokens_per_s).text, sp_percent(p->expected_mfu).text);
     sp_time_bar(out, p, longest);
     fprintf(out, "<td>%s</tr>\n", trn_plan_part_name(p->bottleneck));
 }

@@ -253,8 +253,8 @@ static void draw_side(FILE *out, const chart_axis *axis, const sp_swing *s, doub
     const double zero = chart_axis_at(axis, now), end = chart_axis_at(axis, s->plan[side].expected_s);
     if (fabs(end - zero) < 0.05) return;
     const bool left = end < zero;
-    fprintf(out, "<rect class=\"k%d\" x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%d\">", COLOUR(side), fmin(zero, end), y,
-            fmax(fabs(end - zero), 1), BAR);
+    fprintf(out, "<rect class=\"k%d\" x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%d\">", COLOUR(side),
+            fmin(zero, end), y, fmax(fabs(end - zero), 1), BAR);
     fprintf(out, "<title>%s %.4g: %s</title></rect>\n", s->knob.name, s->value[side],
             sp_time(s->plan[side].expected_s).text);
     snprintf(text, sizeof text, "%.3g", s->value[side]);
@@ -266,7 +266,8 @@ static void draw_key(const chart_sheet *sheet, double y)
     static const char *const text[] = { "moved down", "moved up" };
     for (int side = 0; side < 2; side++) {
         const double x = sheet->margin + 110.0 * side;
-        fprintf(sheet->out, "<rect class=\"k%d\" x=\"%.1f\" y=\"%.1f\" width=\"12\" height=\"12\"/>\n", COLOUR(side), x, y);
+        fprintf(sheet->out, "<rect class=\"k%d\" x=\"%.1f\" y=\"%.1f\" width=\"12\" height=\"12\"/>\n", COLOUR(side), x,
+                y);
         chart_text(sheet->out, "", x + 18, y + 10, CHART_START, 90, text[side]);
     }
 }
@@ -292,7 +293,8 @@ static void draw(const chart_sheet *sheet, const void *context)
     FILE *out = sheet->out;
     const int bars = shown(job);
     const bool above = sheet->width < CHART_MIDDLE_WIDTH;
-    const double now = job->plan[0].expected_s, top = chart_top(sheet, title) + 46, under = above ? ABOVE : 0, each = EACH + under;
+    const double now = job->plan[0].expected_s, top = chart_top(sheet, title) + 46;
+    const double under = above ? ABOVE : 0, each = EACH + under;
     const chart_axis axis = axis_of(sheet, job, bars, above);
     const double zero = chart_axis_at(&axis, now);
     chart_open(sheet, title,

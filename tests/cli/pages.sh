@@ -1,7 +1,7 @@
 #!/bin/sh
 # The colours of all pages, by numbers; and every HTML report and every picture, made from small inputs, opened in a
 # headless Chromium at 400 and at 1280 pixels, light and dark: nothing overlaps, is cut off, leaves its picture, is too
-# small or too faint to read, or scrolls unseen.
+# small or too faint to read, or scrolls unseen; nor is anything cut off on paper.
 # Usage: tests/cli/pages.sh DIRECTORY-OF-PROGRAMS, from tests/.
 set -u
 here=$(CDPATH= cd -- "$(dirname -- "$0")" && pwd)
@@ -44,11 +44,13 @@ make() {
 python3 - <<'END' || fail "python3 cannot write the arrays"
 import struct
 def npy(name, rows, columns, value):
-    head = "{'descr': '<f4', 'fortran_order': False, 'shape': (%s), }" % (f"{rows}, {columns}" if columns else f"{rows},")
+    shape = f"{rows}, {columns}" if columns else f"{rows},"
+    head = "{'descr': '<f4', 'fortran_order': False, 'shape': (%s), }" % shape
     head += " " * (-(len(head) + 11) % 64) + "\n"
     flat = [value(i // (columns or 1), i % (columns or 1)) for i in range(rows * (columns or 1))]
     with open(name, "wb") as out:
-        out.write(b"\x93NUMPY\1\0" + struct.pack("<H", len(head)) + head.encode() + struct.pack(f"<{len(flat)}f", *flat))
+        out.write(b"\x93NUMPY\1\0" + struct.pack("<H", len(head)) + head.encode())
+        out.write(struct.pack(f"<{len(flat)}f", *flat))
 def noise(r, c): return ((r * 7919 + c * 104729) % 1009 - 504) / 64 * 2.0 ** ((r + c) % 13 - 6)
 def bent(r, c):
     if (r, c) == (100, 300): return float("nan")

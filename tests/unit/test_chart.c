@@ -309,7 +309,7 @@ static void heat_maps_may_be_anything(void **state)
     free(p.text);
 }
 
-/* Along the sides stand names, or the round numbers of the data; the legend has a unit, and the round ends of a range. */
+/* Along the sides stand names, or round numbers of the data; the legend has a unit, and round ends of its range. */
 static void heat_maps_have_sides(void **state)
 {
     static const char *const setting[] = { "bf16", "<fp8>" };

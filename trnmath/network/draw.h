@@ -133,8 +133,8 @@ TRNI_FN void trni_draw_head(trni_canvas *p, const char *title, int width, int he
     p->width = width;
     p->height = height;
     trni_text_put(&p->text,
-                  "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%d\" height=\"%d\" viewBox=\"0 0 %d %d\" role=\"img\" "
-                  "font-family=\"system-ui, 'Segoe UI', 'DejaVu Sans', sans-serif\">\n<title>",
+                  "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%d\" height=\"%d\" viewBox=\"0 0 %d %d\" "
+                  "role=\"img\" font-family=\"system-ui, 'Segoe UI', 'DejaVu Sans', sans-serif\">\n<title>",
                   width, height, width, height);
     trni_draw_words(p, title, width - 2 * TRNI_DRAW_MARGIN, 9.6);
     trni_text_put(&p->text, "</title>\n");

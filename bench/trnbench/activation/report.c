@@ -61,8 +61,8 @@ static void draw_all(FILE *out, const tb_act_page *page)
     for (int i = 0; i < page->results; i++) {
         const char *name = trn_act_name(page->result[i].op);
         fprintf(out,
-                "<div class=panel><h3>%s</h3><svg viewBox='0 0 %d %d' role=img style='max-width:400px;margin:0 auto'><title>relative "
-                "error of %s over its range</title>\n",
+                "<div class=panel><h3>%s</h3><svg viewBox='0 0 %d %d' role=img style='max-width:400px;margin:0 auto'>"
+                "<title>relative error of %s over its range</title>\n",
                 name, WIDTH, HEIGHT, name);
         draw_axes(out, &page->result[i]);
         draw_error(out, &page->result[i].ideal, "--peer");

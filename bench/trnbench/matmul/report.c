@@ -229,8 +229,8 @@ static void draw_roofs(FILE *out, const tb_job *job, const axes *a, const trn_sy
         const double y = at_y(a, rate);
         fprintf(out, "<line x1='%.1f' x2='%.1f' y1='%.1f' y2='%.1f' stroke='var(--soft)' stroke-width='1.6'/>",
                 at_x(a, rate / slope), a->right, y, y);
-        fprintf(out, "<text class='tick halo' x='%.1f' y='%.1f' text-anchor=end>%s%s %s</text>\n", a->right, y - 5, names,
-                rest, app_si(text, sizeof text, rate, "flop/s"));
+        fprintf(out, "<text class='tick halo' x='%.1f' y='%.1f' text-anchor=end>%s%s %s</text>\n", a->right, y - 5,
+                names, rest, app_si(text, sizeof text, rate, "flop/s"));
     }
     draw_slope(out, a, slope, r->peak, r->hbm <= r->dma ? "HBM" : "DMA", 0);
     draw_slope(out, a, fmax(r->hbm, r->dma), r->peak, r->hbm <= r->dma ? "DMA" : "HBM", 1);

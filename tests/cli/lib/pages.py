@@ -1,4 +1,5 @@
-"""Opens pages and pictures in a headless Chromium, at 400 and 1280 pixels, light and dark, and prints what is wrong.
+"""Opens pages and pictures in a headless Chromium, at 400 and 1280 pixels, light and dark, and as they are printed, and
+says what is wrong with them.
 
     python3 pages.py BROWSER FILE...
 
@@ -10,7 +11,8 @@ Exit status: 0 all is well, 1 something is wrong, 2 the browser does not work.
 import base64, json, os, re, select, subprocess, sys, tempfile, time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-WIDTHS, SCHEMES = (400, 1280), ("light", "dark")
+SCREENS = [(width, scheme) for width in (400, 1280) for scheme in ("light", "dark")]
+PAPER = (1032, "print")  # A4 across, less its margins, in pixels of CSS; there, letters may be smaller
 SECONDS = 40  # until an answer has come
 
 # ---- the browser ----
@@ -102,8 +104,12 @@ def faults_of(browser, script, url, places):
     browser.open(url)
     for width, scheme in places:
         browser.ask("Emulation.setDeviceMetricsOverride", width=width, height=900, deviceScaleFactor=1, mobile=False)
-        browser.ask("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": scheme}])
+        paper = scheme == PAPER[1]
+        browser.ask("Emulation.setEmulatedMedia", media=scheme if paper else "",
+                    features=[{"name": "prefers-color-scheme", "value": "dark" if paper else scheme}])
         for fault in browser.run(script):
+            if paper and fault.startswith("small"):
+                continue
             places_of = found.setdefault(fault, [])
             places_of += [f"{width} {scheme}"] * (f"{width} {scheme}" not in places_of)
     for fault in browser.complaints():
@@ -169,7 +175,7 @@ def pictures_in(path, home):
 
 
 def check(browser, script, path):
-    found = faults_of(browser, script, "file://" + os.path.abspath(path), [(w, s) for w in WIDTHS for s in SCHEMES])
+    found = faults_of(browser, script, "file://" + os.path.abspath(path), SCREENS + [PAPER] * path.endswith(".html"))
     for fault, places in found.items():
         print(f"FAILED: {os.path.basename(path)}: {fault} ({', '.join(places)})")
     return len(found)
