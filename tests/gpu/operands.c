@@ -29,10 +29,13 @@ static int between(drawing *d, int low, int high) { return low + cases_below(&d-
 static bool one_in(drawing *d, int n) { return cases_one_in(&d->rng, n); }
 static uint32_t bits(drawing *d) { return cases_u32(&d->rng); }
 
+/* Of the code alone, without the zeros of its container. */
+static uint32_t sign_of(const trn_format_info *f) { return 1u << (f->exponent_bits + f->mantissa_bits); }
+
 static int lowest(const trn_format_info *f) { return 1 - f->bias; }
 static int highest(const trn_format_info *f)
 {
-    return (int)(f->max_code >> f->low_zeros >> f->mantissa_bits & ((1u << f->exponent_bits) - 1)) - f->bias;
+    return (int)(f->max_code >> f->mantissa_bits) - f->bias;
 }
 
 /* (-1)^negative * 1.fraction * 2^exponent; fraction: the top bits count. Below the format's normal numbers: subnormal
@@ -40,12 +43,11 @@ static int highest(const trn_format_info *f)
 static uint32_t number(const trn_format_info *f, bool negative, int exponent, uint32_t fraction)
 {
     const int m = f->mantissa_bits;
-    const uint32_t sign = (uint32_t)negative << (f->exponent_bits + m), top = fraction >> (32 - m);
-    const uint32_t most = f->max_code >> f->low_zeros;
+    const uint32_t sign = negative ? sign_of(f) : 0, top = fraction >> (32 - m);
     if (exponent > highest(f)) exponent = highest(f);
     const int field = exponent < lowest(f) ? 0 : exponent + f->bias;
     const uint32_t magnitude = (uint32_t)field << m | top;
-    return (sign | (magnitude < most ? magnitude : most)) << f->low_zeros;
+    return (sign | (magnitude < f->max_code ? magnitude : f->max_code)) << f->low_zeros;
 }
 
 static void put_a(drawing *d, int row, int k, uint32_t code)
@@ -107,7 +109,7 @@ static void cancelling(drawing *d)
     for (int k = 0; k + apart < u->k; k++) {
         if (k / apart % 2 != 0) continue;
         const bool changed = one_in(d, 3);
-        const uint32_t flip = (1u << (d->a->exponent_bits + d->a->mantissa_bits) | (changed ? 1u : 0u)) << d->a->low_zeros;
+        const uint32_t flip = (sign_of(d->a) | (changed ? 1u : 0u)) << d->a->low_zeros;
         for (int row = 0; row < u->m; row++)
             put_a(d, row, k + apart, gpu_code(d->e->a, u->a, u->k, d->p * u->m + row, k) ^ flip);
         for (int column = 0; column < u->n; column++)
@@ -182,7 +184,8 @@ static void carries(drawing *d)
     const int shift = between(d, 0, 6);
     for (int row = 0; row < u->m; row++)
         for (int k = 0; k < u->k; k++)
-            put_a(d, row, k, number(d->a, one_in(d, 16) != negative, -between(d, 0, shift), ~(bits(d) & bits(d) >> 1)));
+            put_a(d, row, k,
+                  number(d->a, one_in(d, 16) != negative, -between(d, 0, shift), ~(bits(d) & bits(d) >> 1)));
     for (int column = 0; column < u->n; column++)
         for (int k = 0; k < u->k; k++) put_b(d, column, k, number(d->b, false, 0, one_in(d, 2) ? ~0u : bits(d)));
     for (int row = 0; row < u->m; row++)
@@ -218,9 +221,9 @@ static void largest_sums(drawing *d)
 /* Infinities, NaN and zeros of both signs among ordinary numbers. */
 static uint32_t special(drawing *d, const trn_format_info *f)
 {
-    const uint32_t sign = (uint32_t)one_in(d, 2) << (f->exponent_bits + f->mantissa_bits) << f->low_zeros;
+    const uint32_t sign = one_in(d, 2) ? sign_of(f) : 0;
     const uint32_t code[4] = { 0, f->overflow_code, f->max_code, one_in(d, 4) ? f->nan_code : 0 };
-    return sign | code[between(d, 0, 3)];
+    return (sign | code[between(d, 0, 3)]) << f->low_zeros;
 }
 
 static void specials(drawing *d)
@@ -247,11 +250,10 @@ static void zeros(drawing *d)
     spread(d);
     for (int row = 0; row < u->m; row++)
         for (int k = 0; k < u->k; k++)
-            if (!one_in(d, every)) put_a(d, row, k, bits(d) & 1u << (d->a->exponent_bits + d->a->mantissa_bits) <<
-                                                         d->a->low_zeros);
+            if (!one_in(d, every)) put_a(d, row, k, (bits(d) & sign_of(d->a)) << d->a->low_zeros);
     for (int row = 0; row < u->m; row++)
         for (int column = 0; column < u->n; column++)
-            if (one_in(d, 2)) put_c(d, row, column, bits(d) & 1u << (d->c->exponent_bits + d->c->mantissa_bits));
+            if (one_in(d, 2)) put_c(d, row, column, bits(d) & sign_of(d->c));
 }
 
 /* TF32 has 13 bits of its container too many: a unit that reads them rounds them or cuts them. */

@@ -297,12 +297,12 @@ static int quads(const instruction *in, fake_fragments *f)
                 if (lane % 16 / 4 != q) continue;
                 const int row = lane < 16 ? lane % 4 : lane % 4 + 4;
                 for (int i = 0; i < 4 && pass == 0; i++) {
-                    x.a[row * 4 + i] = element(f->a[lane], i, 16);
-                    x.b[i * 8 + row] = element(f->b[lane], i, 16);
+                    x.a[row * 4 + i] = element(f->a[fault("lanes_a") && lane < 2 ? 1 - lane : lane], i, 16);
+                    x.b[i * 8 + row] = element(f->b[lane], fault("registers_b") ? i ^ 1 : i, 16);
                 }
                 for (int i = 0; i < 8; i++) {
                     const int high = (lane & 1) + (i & 2), r = narrow ? row : lane < 16 ? high : high + 4;
-                    const int column = narrow ? i : (i & 4) + (lane & 2) + (i & 1);
+                    const int column = (narrow ? i : (i & 4) + (lane & 2) + (i & 1)) ^ (pass && fault("lanes_d") ? 2 : 0);
                     if (pass == 0) x.d[r * 8 + column] = element(f->c[lane], i, narrow ? 16 : 32);
                     else set_element(f->c[lane], i, narrow ? 16 : 32, x.d[r * 8 + column]);
                 }
