@@ -118,8 +118,8 @@ for call in cuModuleLoadDataEx cuModuleGetFunction cuMemAlloc_v2:3 cuMemcpyHtoD_
     FAKE_CUDA_FAIL=$call "$program" --cases 100 --only bf16 >out 2>err
     status=$?
     [ $status = 2 ] || fail "$call: exit $status, expected 2"
-    name=${call%%:*}
-    grep -q "^mma.bf16.m16n8k8 *${name%_v2}: unknown error (CUDA error 999)\$" out || fail "$call is not told: $(cat out)"
+    told=${call%%:*}
+    grep -q "^mma.bf16.m16n8k8 *${told%_v2}: unknown error (CUDA error 999)\$" out || fail "$call is not told: $(cat out)"
     grep -Eq '^mma.bf16.m16n8k16 .* 128 +128 +0 ' out || fail "$call ends everything: $(cat out)"
 done
 

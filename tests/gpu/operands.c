@@ -205,7 +205,8 @@ static void subnormals(drawing *d)
 static void smallest_sums(drawing *d)
 {
     const int sum = between(d, -152, -122), a = between(d, sum / 2 - 20, sum / 2 + 20);
-    fill(d, a - 3, a + 3, sum - a - 3, sum - a + 3, one_in(d, 2) ? -127 : sum - 2, one_in(d, 2) ? -127 : sum + 4);
+    const bool smallest = one_in(d, 2); /* C subnormal */
+    fill(d, a - 3, a + 3, sum - a - 3, sum - a + 3, smallest ? -127 : sum - 2, smallest ? -127 : sum + 4);
     const int first = d->p * d->u->m * d->u->n;
     if (one_in(d, 2)) memset(d->e->c + first, 0, (size_t)(d->u->m * d->u->n) * 4);
 }
