@@ -66,7 +66,8 @@ if [ ! -x "$program" ] || [ -n "$(find "$root/trnmath" "$root/tests/gpu" "$root/
     if ! (cd "$root" &&
         "$compiler" -std=c11 -O2 $threads -I. -c trnmath/trnmath.c -o "$build/trnmath.o" &&
         "$compiler" -std=c11 -O2 $threads -DTRN_SPLIT=1 -I. -Itests -Iexamples tests/gpu/*.c examples/app/*.c \
-            "$build/trnmath.o" -o "$program.new" -lm -ldl && mv "$program.new" "$program") >"$build/build.log" 2>&1; then
+            "$build/trnmath.o" -o "$program.new" -lm -ldl &&
+        mv "$program.new" "$program") >"$build/build.log" 2>&1; then
         say 'the build failed; from .build/gpu/build.log:'
         head -n 40 "$build/build.log" >&2
         exit 2

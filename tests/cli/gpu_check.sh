@@ -46,8 +46,8 @@ FAKE_CUDA_CAPABILITY=61 ends 77 \
     "no instruction of the Fake, \"0\" (compute capability 6.1) is known here; --list prints them"
 ends 2 "no instruction of the Fake, \"0\" (compute capability 9.0) is asked for; --list prints them" --only none
 ends 2 "--device 1: there are 1, counted from 0" --device 1
-for call in cuDriverGetVersion cuDeviceGetCount cuDeviceGet cuDeviceGetName cuDeviceGetAttribute cuDevicePrimaryCtxRetain \
-    cuCtxSetCurrent; do
+for call in cuDriverGetVersion cuDeviceGetCount cuDeviceGet cuDeviceGetName cuDeviceGetAttribute \
+    cuDevicePrimaryCtxRetain cuCtxSetCurrent; do
     FAKE_CUDA_FAIL=$call ends 2 "$call: unknown error (CUDA error 999)" --cases 1
 done
 
@@ -119,7 +119,8 @@ for call in cuModuleLoadDataEx cuModuleGetFunction cuMemAlloc_v2:3 cuMemcpyHtoD_
     status=$?
     [ $status = 2 ] || fail "$call: exit $status, expected 2"
     told=${call%%:*}
-    grep -q "^mma.bf16.m16n8k8 *${told%_v2}: unknown error (CUDA error 999)\$" out || fail "$call is not told: $(cat out)"
+    grep -q "^mma.bf16.m16n8k8 *${told%_v2}: unknown error (CUDA error 999)\$" out ||
+        fail "$call is not told: $(cat out)"
     grep -Eq '^mma.bf16.m16n8k16 .* 128 +128 +0 ' out || fail "$call ends everything: $(cat out)"
 done
 
@@ -127,9 +128,11 @@ done
 
 works --cases 100 --only bf16 --save results.csv
 says 'mma.bf16.m16n8k8'
-head -n 1 results.csv | grep -q '^unit,format,preset,cases,equal,claimed,source,seed,seconds,gpu,capability,driver,error$' ||
+columns=unit,format,preset,cases,equal,claimed,source,seed,seconds,gpu,capability,driver,error
+[ "$(head -n 1 results.csv)" = $columns ] ||
     fail "the CSV begins with: $(head -n 1 results.csv)"
-grep -q '^mma.bf16.m16n8k16,bfloat16,nv_hopper,128,128,yes,.*,"Fake, ""0""",9.0,' results.csv || fail "$(cat results.csv)"
+grep -q '^mma.bf16.m16n8k16,bfloat16,nv_hopper,128,128,yes,.*,"Fake, ""0""",9.0,' results.csv ||
+    fail "$(cat results.csv)"
 refuses "--save /nonexistent/x.csv: it cannot be created (No such file or directory)" --save /nonexistent/x.csv
 works --seconds 3 --cases 100000000000 --only mma.f16.m16n8k16
 says "the time was over before 100,000,000,000 cases"

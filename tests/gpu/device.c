@@ -210,7 +210,9 @@ bool gpu_run(gpu_kernel *k, uint32_t *const host[GPU_ARRAYS], const size_t words
         if (words[i] > k->words[i]) return app_refuse(why, "more operands than the device has memory for");
         if (words[i] && !did(cu.there(k->array[i], host[i], 4 * words[i]), "cuMemcpyHtoD", why)) return false;
     }
-    void *parameter[GPU_ARRAYS + 1] = { &k->array[0], &k->array[1], &k->array[2], &k->array[3], &k->array[4], &threads };
+    void *parameter[GPU_ARRAYS + 1];
+    for (int i = 0; i < GPU_ARRAYS; i++) parameter[i] = &k->array[i];
+    parameter[GPU_ARRAYS] = &threads;
     const unsigned blocks = (threads + GPU_THREADS - 1) / GPU_THREADS;
     return did(cu.launch(k->function, blocks, 1, 1, GPU_THREADS, 1, 1, 0, NULL, parameter, NULL), "cuLaunchKernel",
                why) &&

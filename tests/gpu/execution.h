@@ -2,7 +2,7 @@
  * SPDX-License-Identifier: MIT
  *
  * Matrices are those of all products of the execution, one after the other. Codes lie as the library's arrays have
- * them: one to a byte for FP8, FP4 and int8, two bytes for F16 and BF16, four for TF32; K is the fast axis of both a and b.
+ * them: one to a byte for FP8, FP4 and int8, two bytes for F16 and BF16, four for TF32; K is the fast axis of a and b.
  */
 #ifndef GPU_EXECUTION_H
 #define GPU_EXECUTION_H

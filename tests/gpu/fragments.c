@@ -1,8 +1,8 @@
 /* fragments.c - which byte of which matrix lies in which register of which lane.
  * SPDX-License-Identifier: MIT
  *
- * In bytes along K all types of mma.sync.m16n8 and of wgmma lie alike: a register holds four bytes of a row of a (or of a
- * column of b), a lane's group (lane / 4) names the row, its place in the group (lane mod 4) which four bytes of sixteen.
+ * In bytes along K all types of mma.sync.m16n8 and of wgmma lie alike: a register holds four bytes of a row of a (or of
+ * a column of b), a lane's group (lane / 4) names the row, its place in the group (lane mod 4) which four of sixteen.
  *     a   register r: row group + 8 (r mod 2), bytes 16 (r / 2) + 4 place …; m8n8: row group, bytes 16 r + 4 place
  *     b   register r: column group, bytes 16 r + 4 place …
  *     c   register r of 32 bits: row group + 8 (r / 2), column 2 place + r mod 2; of two halves: row group + 8 r
@@ -93,8 +93,8 @@ static int place_c(const gpu_unit *u, int lane, int r, int half)
     return row * u->n + column;
 }
 
-/* Lane 4 g + 0 has the scales of row g, 4 g + 1 those of row g + 8, and every lane those of column g; the lanes that the
- * instruction does not read have the same. */
+/* Lane 4 g + 0 has the scales of row g, 4 g + 1 those of row g + 8, and every lane those of column g; the lanes that
+ * the instruction does not read have the same. */
 static void pack_scales(const gpu_unit *u, const gpu_execution *e, uint32_t *s)
 {
     const int blocks = u->k / u->scale;

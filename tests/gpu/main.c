@@ -148,9 +148,9 @@ static void print_difference(const gpu_unit *u, const gpu_execution *e, const gp
 {
     const int row = at / u->n, column = row / u->m * u->n + at % u->n;
     const int digits = u->result == TRN_F16 ? 4 : 8, blocks = u->scale ? u->k / u->scale : 0;
-    printf("  first difference, \"%s\", execution %lld, output [%d, %d]; preset, formats, a, b%s, c, device, ours\n  %s %s %s ",
-           gpu_kind_name(e->kind), (long long)number, row, at % u->n, blocks ? ", scales" : "", claim->preset,
-           trn_format_name(u->a), trn_format_name(u->b));
+    printf("  first difference, \"%s\", execution %lld, output [%d, %d]; preset, formats, a, b%s, c, device, ours\n",
+           gpu_kind_name(e->kind), (long long)number, row, at % u->n, blocks ? ", scales" : "");
+    printf("  %s %s %s ", claim->preset, trn_format_name(u->a), trn_format_name(u->b));
     print_codes(e->a, u->a, u->k, row);
     print_codes(e->b, u->b, u->k, column);
     for (int i = 0; i < blocks; i++) printf("%02x", e->a_scale[row * blocks + i]);
@@ -233,7 +233,8 @@ static const app_column column[] = {
 
 static void describe_driver(const gpu_device *g, char *text, size_t size)
 {
-    snprintf(text, size, "%s%sCUDA %d.%d", g->module, g->module[0] ? ", " : "", g->driver / 1000, g->driver % 1000 / 10);
+    const char *comma = g->module[0] ? ", " : "";
+    snprintf(text, size, "%s%sCUDA %d.%d", g->module, comma, g->driver / 1000, g->driver % 1000 / 10);
 }
 
 static void fill_row(app_table *t, const report *all, const result *r)
@@ -380,7 +381,8 @@ static int list(const options *o)
         else
             printf("%-26s %-8s PTX %s  %s\n", u->name, u->target, u->version, u->instruction);
     }
-    return count ? APP_OK : app_complain(APP_USAGE, "no instruction has such a name or such a chip; --list prints them");
+    if (count) return APP_OK;
+    return app_complain(APP_USAGE, "no instruction has such a name or such a chip; --list prints them");
 }
 
 static int print_ptx(const char *name)

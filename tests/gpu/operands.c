@@ -1,8 +1,8 @@
 /* operands.c - operands that tell adders apart: where they cut, when they round, what is added to what first.
  * SPDX-License-Identifier: MIT
  *
- * Fifteen kinds. Some are random, most are built: the questions of the papers below as families, with random significands
- * and places. An element is drawn as a sign, an exponent and a fraction, so that one recipe serves all formats; what a
+ * Fifteen kinds. Some are random, most are built: the questions of the papers below as families, with random
+ * significands and places. An element is drawn as a sign, an exponent and a fraction, so that one recipe serves all formats; what a
  * format cannot hold goes to the nearest exponent that it has.
  *
  * KNOWN FROM: M. Fasi, N. Higham, M. Mikaitis, S. Pranesh, PeerJ CS 7:e330 (2021); F. Khattak, M. Mikaitis, doi
@@ -100,7 +100,7 @@ static void any_exponent(drawing *d)
 
 /* ---- built ones ---- */
 
-/* Every second product is the negative of the one before, some after a change of the last bit; what is left is small. */
+/* Every second product is the negative of the one before, some with another last bit; what is left is small. */
 static void cancelling(drawing *d)
 {
     const gpu_unit *u = d->u;
@@ -309,7 +309,7 @@ static void draw_integers(drawing *d)
         for (int k = 0; k < u->k; k++) put_b(d, column, k, extreme ? (one_in(d, 8) ? 0x7fu : 0x80u) : bits(d) & 0xffu);
     for (int row = 0; row < u->m; row++)
         for (int column = 0; column < u->n; column++)
-            put_c(d, row, column, one_in(d, 2) ? bits(d) : one_in(d, 2) ? 0x7fffffffu - bits(d) % 999 : 0x80000000u + bits(d) % 999);
+            put_c(d, row, column, one_in(d, 2) ? bits(d) : 0x80000000u + bits(d) % 2000 - 1000); /* near the ends */
 }
 
 /* About 2^0, or anywhere; the code ff is NaN. */

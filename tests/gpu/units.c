@@ -104,7 +104,7 @@ static const struct rule {
     { 90, 90, "8k8.f16", { "nv_hopper", GPU_BLOCKS, false, "nobody: F16 results" } },
     { 90, 90, "k16.f16", { "nv_hopper", GPU_BLOCKS, false, "nobody: F16 results" } },
     { 90, 90, "wgmma.e", { "nv_hopper_fp8", GPU_PRODUCT, true, KM ", H100 and H200, onto zero; MMA-Sim 2025 onto C" } },
-    { 90, 90, "mma.e", { "nv_hopper", GPU_HALF_FIRST, false, "nobody on Hopper: as measured on B200" } },
+    { 90, 90, "mma.e", { "nv_hopper", GPU_HALF_FIRST, true, "ptxas 13.0: two F16 instructions, then additions" } },
     { 90, 90, NULL, { "nv_hopper", GPU_PRODUCT, true, KM ", H100 and H200" } },
     { 100, NEVER, "8k8.f16", { "nv_blackwell", GPU_BLOCKS, false, "nobody: F16 results" } },
     { 100, NEVER, "k16.f16", { "nv_blackwell", GPU_BLOCKS, false, "nobody: F16 results" } },

@@ -259,7 +259,8 @@ static void by_halves(instruction in, matrices *x, const twin_blocks *b)
     add(&in, x, 0, in.k / 2, b);
     add(&in, x, in.k / 2, in.k / 2, b);
     for (int i = 0; i < in.m * in.n; i++) {
-        const twin_number sum = twin_decode(single, x->d[i]), own = twin_decode(single, c[i]), all = twin_add(&sum, &own);
+        const twin_number sum = twin_decode(single, x->d[i]), own = twin_decode(single, c[i]);
+        const twin_number all = twin_add(&sum, &own);
         x->d[i] = twin_encode(single, &all, nearest);
     }
 }
@@ -302,7 +303,8 @@ static int quads(const instruction *in, fake_fragments *f)
                 }
                 for (int i = 0; i < 8; i++) {
                     const int high = (lane & 1) + (i & 2), r = narrow ? row : lane < 16 ? high : high + 4;
-                    const int column = (narrow ? i : (i & 4) + (lane & 2) + (i & 1)) ^ (pass && fault("lanes_d") ? 2 : 0);
+                    const int plain = narrow ? i : (i & 4) + (lane & 2) + (i & 1);
+                    const int column = pass && fault("lanes_d") ? plain ^ 2 : plain;
                     if (pass == 0) x.d[r * 8 + column] = element(f->c[lane], i, narrow ? 16 : 32);
                     else set_element(f->c[lane], i, narrow ? 16 : 32, x.d[r * 8 + column]);
                 }
