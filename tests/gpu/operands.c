@@ -2,8 +2,8 @@
  * SPDX-License-Identifier: MIT
  *
  * Fifteen kinds. Some are random, most are built: the questions of the papers below as families, with random
- * significands and places. An element is drawn as a sign, an exponent and a fraction, so that one recipe serves all formats; what a
- * format cannot hold goes to the nearest exponent that it has.
+ * significands and places. An element is drawn as a sign, an exponent and a fraction, so that one recipe serves all
+ * formats; what a format cannot hold goes to the nearest exponent that it has.
  *
  * KNOWN FROM: M. Fasi, N. Higham, M. Mikaitis, S. Pranesh, PeerJ CS 7:e330 (2021); F. Khattak, M. Mikaitis, doi
  *     10.1145/3830409 (2025); P. Xie et al., FPRev, arXiv 2411.00442 (2024), and MMA-Sim, arXiv 2511.10909 (2025): what

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Does NVIDIA's assembler take each kernel of gpu_check, for each architecture that runs it? Without ptxas: skipped (77).
+# Does NVIDIA's assembler take each kernel of gpu_check, for each architecture that runs it? Without ptxas: skipped.
 # Usage: tests/gpu/ptxas.sh gpu_check
 set -u
 program=$1
