@@ -492,6 +492,10 @@ def quantised_of(path):
 
 
 def rules(program):
+    put('r', q(ignore=['re:(', 'LlamaAttention'], dynamic={'+:.*': {'bits': 4}}), model())
+    assert run(program, 'r', 'r.out').returncode == 2
+    assert run(program, 'r', 'r.out', '--no-rules').returncode == 0 and quantised_of('r.out/model.safetensors') == ALL
+    shutil.rmtree('r.out')
     for what, config, want in RULES:
         put('r', {'a': 1, **config}, model())
         shutil.rmtree('r.out', ignore_errors=True)
