@@ -1,6 +1,6 @@
-/* fuzz_pattern.c - random patterns and wildcards: no crash, no read beyond the text, a phrase for each that is none; and
- * what matches follows from its parts: an alternative matches when one of its sides does, looking ahead for nothing when
- * the pattern does not, a wildcard when the regular expression does that says the same.
+/* fuzz_pattern.c - random patterns and wildcards: no crash, no read beyond the text, a phrase for each that is none;
+ * and what matches follows from its parts: an alternative matches when one of its sides does, looking ahead for nothing
+ * when the pattern does not, a wildcard when the regular expression does that says the same.
  * SPDX-License-Identifier: MIT
  *
  *     fuzz_pattern [count] [seed]      default: 20000 pairs, 1000000 with TRN_TEST_LEVEL=2; seed 1
