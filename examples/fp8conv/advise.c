@@ -36,7 +36,6 @@ typedef struct route {
     fc_mode mode;
     fc_form form;      /* of all quantised weights */
     trn_format format; /* that TensorE is given */
-    int since;         /* the first generation, counted from 1 */
     bool block_scales; /* multiplied by an engine, where they are finer than an output */
     step steps[STEPS];
     const char *caveat; /* what of it is assumed; NULL: nothing */
@@ -50,25 +49,28 @@ typedef struct route {
 #define TIMES { TRN_RULE_TENSOR_SCALAR, true }
 
 static const route routes[] = {
-    { "native", "E4M3FN as it is", FOR_FP8, false, true, FC_RELABEL, FC_AS_FP8, TRN_F8_E4M3FN, 3, true, { NOTHING }, NULL },
-    { "relabel", "the bytes taken for Trainium's E4M3", FOR_FP8, true, false, FC_RELABEL, FC_AS_FP8, TRN_F8_E4M3, 1,
+    { "native", "E4M3FN as it is", FOR_FP8, false, true, FC_RELABEL, FC_AS_FP8, TRN_F8_E4M3FN, true, { NOTHING },
+      NULL },
+    { "relabel", "the bytes taken for Trainium's E4M3", FOR_FP8, true, false, FC_RELABEL, FC_AS_FP8, TRN_F8_E4M3,
       true, { NOTHING }, NULL },
-    { "halve", "codes / 2, scales x 2", FOR_FP8, true, false, FC_HALVE, FC_AS_FP8, TRN_F8_E4M3, 1, true, { NOTHING }, NULL },
-    { "ratio", "codes / (448/240), scales x (448/240)", FOR_FP8, true, false, FC_RATIO, FC_AS_FP8, TRN_F8_E4M3, 1, true,
+    { "halve", "codes / 2, scales x 2", FOR_FP8, true, false, FC_HALVE, FC_AS_FP8, TRN_F8_E4M3, true, { NOTHING },
+      NULL },
+    { "ratio", "codes / (448/240), scales x (448/240)", FOR_FP8, true, false, FC_RATIO, FC_AS_FP8, TRN_F8_E4M3, true,
       { NOTHING }, NULL },
     { "requant", "quantised anew, with fresh scales", FOR_FP8 | FOR_NUMBERS, true, false, FC_REQUANT, FC_AS_FP8,
-      TRN_F8_E4M3, 1, true, { NOTHING }, NULL },
-    { "widen", "codes of four bits as Trainium's E4M3", FOR_FP4, true, false, FC_HALVE, FC_AS_FP8, TRN_F8_E4M3, 1, true,
+      TRN_F8_E4M3, true, { NOTHING }, NULL },
+    { "widen", "codes of four bits as Trainium's E4M3", FOR_FP4, true, false, FC_HALVE, FC_AS_FP8, TRN_F8_E4M3, true,
       { NOTHING }, NULL },
     { "table", "uint8 in memory, a table looked up by GpSimdE, BF16", FOR_FP8 | FOR_FP4, false, true, FC_RELABEL,
-      FC_AS_FP8, TRN_BF16, 1, true, { TO_INDICES, LOOK_UP, NOTHING },
+      FC_AS_FP8, TRN_BF16, true, { TO_INDICES, LOOK_UP, NOTHING },
       "no cost of nc_n_gather is published: one element per partition and cycle is assumed" },
-    { "bits", "uint8 in memory, bits moved by VectorE, BF16", FOR_FP8, false, true, FC_RELABEL, FC_AS_FP8, TRN_BF16, 1,
+    { "bits", "uint8 in memory, bits moved by VectorE, BF16", FOR_FP8, false, true, FC_RELABEL, FC_AS_FP8, TRN_BF16,
       true, { INTEGERS, INTEGERS, JOIN, TIMES },
       "codes below 2^-6 are subnormal BF16 before the last step: that VectorE keeps those is assumed" },
-    { "bf16", "BF16 in memory", FOR_FP8 | FOR_FP4, true, false, FC_HALVE, FC_AS_BF16, TRN_BF16, 1, false, { NOTHING }, NULL },
-    { "plain", "as it is", FOR_NUMBERS, false, true, FC_HALVE, FC_AS_FP8, TRN_BF16, 1, false, { NOTHING }, NULL },
-    { "mx", "MX: words and powers of two", FOR_FP8 | FOR_FP4, true, false, FC_HALVE, FC_AS_MX, TRN_F8_E4M3FN, 3, false,
+    { "bf16", "BF16 in memory", FOR_FP8 | FOR_FP4, true, false, FC_HALVE, FC_AS_BF16, TRN_BF16, false, { NOTHING },
+      NULL },
+    { "plain", "as it is", FOR_NUMBERS, false, true, FC_HALVE, FC_AS_FP8, TRN_BF16, false, { NOTHING }, NULL },
+    { "mx", "MX: words and powers of two", FOR_FP8 | FOR_FP4, true, false, FC_HALVE, FC_AS_MX, TRN_F8_E4M3FN, false,
       { NOTHING }, NULL },
 };
 enum { ROUTES = sizeof routes / sizeof routes[0] };
@@ -447,7 +449,7 @@ static int show(answer *a)
 /* Any route that takes what the checkpoint has tells what that is; when none does, the first one's sentence stands. */
 static bool survey(const fc_options *o, answer *a)
 {
-    static const route any = { "bf16", "", FOR_ANY, true, false, FC_REQUANT, FC_AS_FP8, TRN_BF16, 1, false,
+    static const route any = { "bf16", "", FOR_ANY, true, false, FC_REQUANT, FC_AS_FP8, TRN_BF16, false,
                                { NOTHING }, NULL };
     return try_route(o, &any, &a->outcome[0], &a->sources);
 }

@@ -222,8 +222,8 @@ static cJSON *described(const fc_catalogue *c)
     return q;
 }
 
-/* As Python's json.dumps(indent=2) has it, `depth` levels in. */
-static void print_value(FILE *out, const cJSON *value, int depth, bool lines)
+/* As Python's json.dumps has it, `depth` levels in, each of so many blanks; 0: in one line. */
+static void print_value(FILE *out, const cJSON *value, int depth, int blanks)
 {
     const bool list = cJSON_IsArray(value), object = cJSON_IsObject(value);
     const cJSON *item;
@@ -236,22 +236,29 @@ static void print_value(FILE *out, const cJSON *value, int depth, bool lines)
     }
     fputc(list ? '[' : '{', out);
     cJSON_ArrayForEach(item, value) {
-        if (n++) fputs(lines ? "," : ", ", out);
-        if (lines) fprintf(out, "\n%*s", 2 * depth + 2, "");
+        if (n++) fputs(blanks ? "," : ", ", out);
+        if (blanks) fprintf(out, "\n%*s", blanks * (depth + 1), "");
         if (object) io_json_quote(out, item->string);
         if (object) fputs(": ", out);
-        print_value(out, item, depth + 1, lines);
+        print_value(out, item, depth + 1, blanks);
     }
-    if (lines && n) fprintf(out, "\n%*s", 2 * depth, "");
+    if (blanks && n) fprintf(out, "\n%*s", blanks * depth, "");
     fputc(list ? ']' : '}', out);
 }
 
-static char *printed(cJSON *value, int depth, bool lines)
+/* Before the first key; 0 where it stands beside the bracket. */
+static int blanks_of(span root)
+{
+    const size_t line = strspn(root.at + 1, "\r\n"), blanks = strspn(root.at + 1 + line, " ");
+    return line == 0 ? 0 : blanks > 0 && blanks < 9 ? (int)blanks : 2;
+}
+
+static char *printed(cJSON *value, int depth, int blanks)
 {
     char *text = NULL;
     size_t size = 0;
     FILE *memory = open_memstream(&text, &size);
-    if (memory) print_value(memory, value, depth, lines);
+    if (memory) print_value(memory, value, depth, blanks);
     if (memory && fclose(memory) != 0) free(text), text = NULL;
     cJSON_Delete(value);
     return text;
@@ -282,7 +289,7 @@ static char *new_text(const fc_catalogue *c, const char *text, const char *own_k
     if (!has_quantised(c)) return edited(text, place, key, NULL);
     if (there && fc_keeps_layout(c)) return edited(text, old, "fp8_format", neuron ? "\"float8_e4m3\"" : NULL);
     if (own_key) return strdup(text);
-    char *value = printed(described(c), place.at == root.at ? 1 : 2, strchr(text, '\n') != NULL);
+    char *value = printed(described(c), place.at == root.at ? 1 : 2, blanks_of(root));
     char *result = value ? edited(text, place, key, value) : NULL;
     free(value);
     return result;

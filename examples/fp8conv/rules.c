@@ -285,7 +285,7 @@ static void read_tied(fc_rules *rules)
     rules->tied = cJSON_IsTrue(tied) || (!cJSON_IsBool(tied) && cJSON_IsTrue(inner));
 }
 
-bool fc_rules_read(const char *path, fc_rules *rules, char *why)
+bool fc_rules_read(const char *path, bool lists, fc_rules *rules, char *why)
 {
     memset(rules, 0, sizeof *rules);
     rules->config = read_json(path, "config.json", why);
@@ -297,7 +297,7 @@ bool fc_rules_read(const char *path, fc_rules *rules, char *why)
     take_text(rules->quantisation, "quant_algo", rules->method, sizeof rules->method);
     take_text(rules->quantisation, "quant_method", rules->method, sizeof rules->method);
     take_text(rules->quantisation, "format", rules->format, sizeof rules->format);
-    return add_lists(rules, why) && read_block(rules, why);
+    return (!lists || add_lists(rules, why)) && read_block(rules, why);
 }
 
 void fc_rules_free(fc_rules *rules)

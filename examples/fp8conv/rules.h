@@ -43,8 +43,9 @@ typedef struct fc_rules {
     int64_t block[2]; /* weight_block_size; 0: it says nothing */
 } fc_rules;
 
-/* What lies beside the weights at `path`, a file or a directory. fc_rules_free it, also after a failure. */
-bool fc_rules_read(const char *path, fc_rules *rules, char *why);
+/* What lies beside the weights at `path`, a file or a directory; lists of modules only when they are asked for.
+ * fc_rules_free it, also after a failure. */
+bool fc_rules_read(const char *path, bool lists, fc_rules *rules, char *why);
 void fc_rules_free(fc_rules *rules);
 /* Is this module to be left alone? *because: in words, the entry; in 256 bytes. */
 bool fc_rules_leave(const fc_rules *rules, const st_tensor *tensor, char because[256]);

@@ -40,6 +40,16 @@ for form in bf16 fp8; do # the bytes do not depend on threads
     works made/gptoss x.5 --mxfp4 $form --threads 5 --force
     cmp -s x.1/model.safetensors x.5/model.safetensors || fail "the bytes depend on the number of threads"
 done
+for kind in gptoss modelopt4 deepseek; do # a weight in one file, its scale in another
+    twin shard made/$kind shards
+    for form in fp8 bf16 mx; do
+        set -- --mxfp4 $form --nvfp4 $form --fp8 $form --verify
+        rm -rf x.1 x.2
+        works made/$kind x.1 "$@"
+        works shards x.2 "$@"
+        twin same x.1/model.safetensors x.2
+    done
+done
 works made/gptoss x --mxfp4 fp8 --scales block --force --verify # fresh scales for larger blocks
 works made/modelopt4 x --nvfp4 fp8 --scales channel --force --verify
 twin rules "$program"

@@ -238,6 +238,8 @@ static void headers_that_lie(void **state)
         { SHAPE("[9007199254740992]"), 8,
           "X: tensor 'w' has the size 9007199254740992, which is not plain digits" BELOW },
         { SHAPE("[1e400]"), 8, "X: tensor 'w' has the size 1e400, which is not plain digits" BELOW },
+        { SHAPE("[1e-05]"), 8, "X: tensor 'w' has the size 1e-05, which is not plain digits" BELOW },
+        { SHAPE("[-05]"), 8, "X: its header is not a JSON object: a number begins with a zero too many" },
         { SHAPE("[02]"), 8, "X: its header is not a JSON object: a number begins with a zero too many" },
         { SHAPE("[2}"), 8, "X: tensor 'w' has a list of sizes that is not JSON: a comma is missing" },
         { SHAPE("[4294967296,4294967296]"), 8, "X: tensor 'w' describes more than 2^62 bits" },

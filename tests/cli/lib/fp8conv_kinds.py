@@ -3,6 +3,8 @@
     fp8conv_kinds.py make DIRECTORY           one folder for each kind
     fp8conv_kinds.py check FORM IN OUT        is OUT what IN becomes as fp8, bf16 or mx? The numbers, and config.json
     fp8conv_kinds.py kept IN OUT              the same where FP8 keeps the scales that it has
+    fp8conv_kinds.py shard IN OUT             the same checkpoint in two files
+    fp8conv_kinds.py same A B                 do both hold the same?
     fp8conv_kinds.py rules PROGRAM            which matrices stay, for each form of a rule, both ways
     fp8conv_kinds.py refusals PROGRAM         what is refused, by which sentence, and that nothing is written
     fp8conv_kinds.py advice PROGRAM DIRECTORY the routes of --advise: shares, bytes, cycles
@@ -190,6 +192,33 @@ def make(folder):
             },
             f,
         )
+
+
+def shard(source, target):
+    """The same in two files, a weight here and its scale there."""
+    tensors, _ = load(os.path.join(source, 'model.safetensors'))
+    shutil.rmtree(target, ignore_errors=True)
+    os.makedirs(target)
+    where = {n: f'model-{1 + ("scale" in n)}.safetensors' for n in tensors}
+    for file in set(where.values()):
+        save(os.path.join(target, file), {n: t for n, t in tensors.items() if where[n] == file}, {'format': 'pt'})
+    with open(os.path.join(target, 'model.safetensors.index.json'), 'w') as f:
+        json.dump({'metadata': {'total_size': 1}, 'weight_map': where}, f)
+    if os.path.exists(os.path.join(source, 'config.json')):
+        shutil.copy(os.path.join(source, 'config.json'), target)
+
+
+def same(a, b):
+    """Do two checkpoints hold the same tensors, and do their configurations say the same?"""
+    x, y = load(a)[0], load(b)[0]
+    assert x == y, [n for n in x.keys() | y.keys() if x.get(n) != y.get(n)]
+    c, d = (
+        json.load(open(os.path.join(p if os.path.isdir(p) else os.path.dirname(p), 'config.json'))) for p in (a, b)
+    )
+    for q in c.get('quantization_config', {}), d.get('quantization_config', {}):
+        q['mx_words'] = sorted(q.get('mx_words', []))
+        q['modules_to_not_convert'] = sorted(q.get('modules_to_not_convert', []))
+    assert c == d, (c, d)
 
 
 def put(path, config, tensors):
@@ -492,6 +521,10 @@ def quantised_of(path):
 
 
 def rules(program):
+    put('r', q(ignore=['re:(', 'LlamaAttention'], dynamic={'+:.*': {'bits': 4}}), model())
+    assert run(program, 'r', 'r.out').returncode == 2
+    assert run(program, 'r', 'r.out', '--no-rules').returncode == 0 and quantised_of('r.out/model.safetensors') == ALL
+    shutil.rmtree('r.out')
     for what, config, want in RULES:
         put('r', {'a': 1, **config}, model())
         shutil.rmtree('r.out', ignore_errors=True)
@@ -863,6 +896,12 @@ if __name__ == '__main__':
     if sys.argv[1] == 'kept':
         check('fp8', *sys.argv[2:], kept=True)
     else:
-        {'make': make, 'check': check, 'rules': rules, 'refusals': refusals, 'advice': advice}[sys.argv[1]](
-            *sys.argv[2:]
-        )
+        {
+            'make': make,
+            'check': check,
+            'shard': shard,
+            'same': same,
+            'rules': rules,
+            'refusals': refusals,
+            'advice': advice,
+        }[sys.argv[1]](*sys.argv[2:])
