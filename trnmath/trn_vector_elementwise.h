@@ -144,7 +144,7 @@ typedef struct trn_memset_args {
     TRN_INSTRUCTION_FIELDS;
     trn_tensor dst;
     float value;
-    bool is_integer; /* the value is `integer`, which dst's format holds exactly: TRN_EINVAL, TRN_EFORMAT if it does not */
+    bool is_integer; /* the value is `integer`, which dst's format holds: else TRN_EINVAL, TRN_EFORMAT */
     int64_t integer;
 } trn_memset_args;
 
