@@ -138,11 +138,14 @@ TRN_API trn_status trn_tensor_copy_predicated(const trn_tensor_copy_predicated_a
 
 /* ---- memset ---- */
 
-/* dst = value, cast once per element. Engines: VECTOR (default), GPSIMD. */
+/* dst = value, cast once per element; or, of a dst of integers, a whole number that binary32 need not hold. Engines:
+ * VECTOR (default), GPSIMD. */
 typedef struct trn_memset_args {
     TRN_INSTRUCTION_FIELDS;
     trn_tensor dst;
     float value;
+    bool is_integer; /* the value is `integer`, which dst's format holds: else TRN_EINVAL, TRN_EFORMAT */
+    int64_t integer;
 } trn_memset_args;
 
 TRN_API trn_status trn_memset(const trn_memset_args *args);
@@ -892,6 +895,31 @@ TRNI_FN void trni_memset_chunk(const void *plan, int64_t p, int64_t f, int64_t n
     trni_span_store(&m->dst, p, f, n, trni_constant_codes(&m->constant, &m->dst, p, f, n, codes));
 }
 
+/* Does a dst of this format hold the integer? `bits`: of its codes. */
+TRNI_DRIVER trn_status trni_memset_integer(const trn_memset_args *args, int bits)
+{
+    static const trn_format is_signed[] = { TRN_I8, TRN_I16, TRN_I32 }, is_unsigned[] = { TRN_U8, TRN_U16, TRN_U32 };
+    for (int i = 0; i < 3; i++) {
+        const bool minus = args->dst.format == is_signed[i];
+        if (!minus && args->dst.format != is_unsigned[i]) continue;
+        const int64_t low = minus ? -((int64_t)1 << (bits - 1)) : 0, high = low + ((int64_t)1 << bits) - 1;
+        if (args->integer >= low && args->integer <= high) return TRN_OK;
+        return trni_fail(args->error, TRN_EINVAL, "integer is %lld; %s holds %lld to %lld", (long long)args->integer,
+                         trn_format_name(args->dst.format), (long long)low, (long long)high);
+    }
+    return trni_fail(args->error, TRN_EFORMAT, "integer is given, and dst is %s, no format of integers",
+                     trn_format_name(args->dst.format));
+}
+
+/* The constant's codes are those of an integer: `bytes` each. */
+TRNI_FN void trni_memset_codes(trni_constant *c, int64_t integer, size_t bytes)
+{
+    for (size_t i = 0; i < TRNI_SPAN_CHUNK; i++)
+        for (size_t b = 0; b < bytes; b++) /* the lowest first, as in the machine's memory */
+            ((uint8_t *)c->codes)[i * bytes + b] = (uint8_t)((uint64_t)integer >> (8 * b));
+    c->same = true;
+}
+
 TRN_API trn_status trn_memset(const trn_memset_args *args)
 {
     TRNI_ENTER(args);
@@ -901,10 +929,12 @@ TRN_API trn_status trn_memset(const trn_memset_args *args)
     trni_frame_begin(&f, &how, TRN_TRAINIUM2, TRN_TRAINIUM1, "memset");
     trni_frame_engine(&f, TRN_ENGINE_VECTOR, TRN_ENGINE_GPSIMD, "memset");
     trni_frame_dst(&f, &args->dst);
+    if (!f.status && args->is_integer) f.status = trni_memset_integer(args, trn_format_bits(args->dst.format));
     if (f.status || trni_frame_empty(&f)) return f.status;
     trni_span_output(&m.dst, &args->dst, &f);
     if (trni_span_flat(&m.dst)) trni_span_flatten(&m.dst);
-    trni_constant_init(&m.constant, &m.dst, args->value);
+    if (args->is_integer) trni_memset_codes(&m.constant, args->integer, m.dst.bytes);
+    else trni_constant_init(&m.constant, &m.dst, args->value);
     trni_span_each(m.dst.partitions, m.dst.elements, trni_memset_chunk, &m);
     return TRN_OK;
 }

@@ -412,6 +412,44 @@ static void integers(void **unused)
 
 /* ---- copies and constants ---- */
 
+/* Integers that binary32 does not hold, in each format of integers. */
+static void memset_of_integers(void **state)
+{
+    (void)state;
+    static const struct {
+        trn_format format;
+        int64_t low, high;
+    } row[] = { { TRN_I8, -128, 127 }, { TRN_U8, 0, 255 }, { TRN_I16, -32768, 32767 }, { TRN_U16, 0, 65535 },
+                { TRN_I32, INT32_MIN, INT32_MAX }, { TRN_U32, 0, UINT32_MAX } };
+    enum { ROWS = 3, COLUMNS = 700 };
+    static uint8_t room[ROWS * COLUMNS * 4];
+    trn_error error;
+    for (size_t i = 0; i < sizeof row / sizeof row[0]; i++) {
+        const size_t bytes = trn_format_bytes(row[i].format);
+        const int64_t numbers[] = { row[i].low, row[i].high, row[i].high - 1, row[i].low + 1, row[i].high / 3 };
+        for (int k = 0; k < 5; k++) {
+            trn_memset_args a = { .dst = trn_tensor_2d(row[i].format, room, ROWS, COLUMNS), .value = 9,
+                                  .is_integer = true, .integer = numbers[k], .error = &error };
+            memset(room, 0x5a, sizeof room);
+            assert_int_equal(trn_memset(&a), TRN_OK);
+            for (size_t n = 0; n < sizeof room; n++)
+                assert_int_equal(room[n], n >= ROWS * COLUMNS * bytes
+                                              ? 0x5a : (uint8_t)((uint64_t)numbers[k] >> (8 * (n % bytes))));
+        }
+        for (int k = 0; k < 2; k++) {
+            trn_memset_args a = { .dst = trn_tensor_2d(row[i].format, room, ROWS, COLUMNS), .is_integer = true,
+                                  .integer = k ? row[i].low - 1 : row[i].high + 1, .error = &error };
+            memset(room, 0x5a, sizeof room);
+            assert_int_equal(trn_memset(&a), TRN_EINVAL);
+            assert_int_equal(room[0], 0x5a);
+        }
+    }
+    assert_string_equal(error.text, "integer is -1; uint32 holds 0 to 4294967295");
+    trn_memset_args a = { .dst = trn_tensor_2d(TRN_F32, room, 1, 1), .is_integer = true, .error = &error };
+    assert_int_equal(trn_memset(&a), TRN_EFORMAT);
+    assert_string_equal(error.text, "integer is given, and dst is float32, no format of integers");
+}
+
 static void copies(void **unused)
 {
     static const uint32_t code[6] = { 0x7f800001, 0xffc12345, 0x80000000, 1, 0x3f800001, 0x7fffffff };
@@ -640,6 +678,7 @@ static void refuse_copies(void **unused)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(memset_of_integers),
         cmocka_unit_test(kernels),        cmocka_unit_test(chains),        cmocka_unit_test(scalars),
         cmocka_unit_test(two_roundings),  cmocka_unit_test(one_place),     cmocka_unit_test(narrow_operand),
         cmocka_unit_test(on_gpsimd),      cmocka_unit_test(bits),

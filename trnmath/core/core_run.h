@@ -325,7 +325,7 @@ TRNI_FN double *trni_issue_port(const trni_issue *issue, trn_space space)
     return NULL;
 }
 
-TRNI_FN trn_status trni_issue_time_engine(trni_issue *issue)
+TRNI_DRIVER trn_status trni_issue_time_engine(trni_issue *issue)
 {
     trni_lane *lane = &issue->core->lane[issue->engine];
     double *port[2] = { trni_issue_port(issue, TRN_SPACE_SBUF), trni_issue_port(issue, TRN_SPACE_PSUM) };
@@ -362,7 +362,7 @@ TRNI_FN double trni_issue_descriptors(trni_issue *issue, const trn_dma_cost *cos
     return *dge;
 }
 
-TRNI_FN trn_status trni_issue_time_dma(trni_issue *issue)
+TRNI_DRIVER trn_status trni_issue_time_dma(trni_issue *issue)
 {
     trn_core *core = issue->core;
     trn_dma_work work;
@@ -386,7 +386,7 @@ TRNI_FN trn_status trni_issue_time_dma(trni_issue *issue)
 
 /* ---- one instruction ---- */
 
-TRNI_FN trn_status trni_issue_failed(const trni_issue *issue, trn_status status, trn_error *error)
+TRNI_COLD trn_status trni_issue_failed(const trni_issue *issue, trn_status status, trn_error *error)
 {
     trn_core *core = issue->core;
     char why[sizeof core->failure.text];

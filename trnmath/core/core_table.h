@@ -264,7 +264,8 @@ TRNI_FN void trni_tune_tensor_reduce(const trni_issue *issue, trn_engine_work *w
 
 TRNI_FN void trni_tune_memset(const trni_issue *issue, trn_engine_work *work)
 {
-    work->zero = ((const trn_memset_args *)issue->args)->value == 0;
+    const trn_memset_args *a = (const trn_memset_args *)issue->args;
+    work->zero = a->is_integer ? a->integer == 0 : a->value == 0;
 }
 
 TRNI_FN void trni_tune_activation(const trni_issue *issue, trn_engine_work *work)
