@@ -185,7 +185,7 @@ static void put_shared(writer *w)
            "    ld.param.u64 %%x0, [in_b];\n    cvta.to.global.u64 %%x0, %%x0;\n    mul.wide.u32 %%x1, %%r5, 4;\n"
            "    add.u64 %%x0, %%x0, %%x1;\n    ld.global.b32 %%b0, [%%x0+0];\n    mov.u32 %%r6, tile;\n"
            "    shl.b32 %%r5, %%r0, 2;\n    add.u32 %%r6, %%r6, %%r5;\n    st.shared.b32 [%%r6+0], %%b0;\n"
-           "loaded:\n    bar.sync 0;\n    fence.proxy.async.shared::cta;\n    mov.u32 %%r6, tile;\n"
+           "loaded:\n    fence.proxy.async.shared::cta;\n    bar.sync 0;\n    mov.u32 %%r6, tile;\n"
            "    cvt.u64.u32 %%x2, %%r6;\n    shr.u64 %%x2, %%x2, 4;\n    and.b64 %%x2, %%x2, 16383;\n"
            "    or.b64 %%x2, %%x2, 34360262656;\n"); /* 128 / 16 at bits 16 and 32; no swizzle */
 }
