@@ -171,8 +171,8 @@ def _activated(step, op, data, bias, scale):
 
 
 def _sum_beside(step, dst, total, op, value, error):
-    """What an instruction adds up of its results before their cast. A table errs to one side: where the results are seen
-    in binary32, what they are off by adds up as it is."""
+    """What an instruction adds up of its results before their cast. A table errs to one side: where the results are
+    seen in binary32, what they are off by adds up as it is."""
     from .bounds import numbers
     result, out = _reduced(step, op, value, error)
     if op == "add" and dst.dtype == "float32":

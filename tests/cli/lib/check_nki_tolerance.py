@@ -324,7 +324,8 @@ class Tolerance(unittest.TestCase):
     def test_one_core_alone_is_followed(self):
         kernel, _, make = KERNELS["scan"]
         inputs = make(np.random.default_rng(13))
-        for run in (lambda: nki.tolerance(nki.jit(kernel)[2])(*inputs), lambda: nki.tolerance(kernel, ranks=2)(*inputs)):
+        for run in (lambda: nki.tolerance(nki.jit(kernel)[2])(*inputs),
+                    lambda: nki.tolerance(kernel, ranks=2)(*inputs)):
             with self.assertRaisesRegex(nki.Error, "follows one core"):
                 run()
 
