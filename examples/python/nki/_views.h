@@ -268,7 +268,7 @@ static PyObject *tensor_name(tensor *self, void *unused)
 static PyObject *tensor_format(tensor *self, void *unused)
 {
     (void)unused;
-    return PyLong_FromLong(self->t.format);
+    return PyLong_FromLong((long)self->t.format);
 }
 static PyObject *tensor_owner(tensor *self, void *unused)
 {

@@ -93,8 +93,11 @@ def tensor_copy_predicated(dst, src, predicate, reverse_pred=False, name=None):
 
 
 def memset(dst, value, engine=engine.unknown, name=None):
-    """Every element of dst = value."""
-    _I["memset"](dst.core, dst, value, engine)
+    """Every element of dst = value: an integer exactly, where dst holds integers."""
+    if type(value) is int and abs(value) > 1 << 24 and "int" in str(dst.dtype):
+        _I["memset"](dst.core, dst, 0.0, engine, True, value)
+    else:
+        _I["memset"](dst.core, dst, value, engine)
 
 
 def reciprocal(dst, data, name=None):
@@ -356,7 +359,7 @@ def register_load(dst, src):
 
 def register_store(dst, src):
     """The elements of a tile = a register."""
-    memset(dst, float(_scalar(src)))
+    memset(dst, _scalar(src))
 
 
 # ---- cores of a logical core ----

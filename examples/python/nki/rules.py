@@ -66,9 +66,44 @@ def _copy(step, dst, src, **_):
 
 @rule("dma_copy")
 def _dma_copy(step, dst, src, src_index=None, dst_index=None, accumulate=False, **_):
-    if src_index is not None or dst_index is not None or accumulate:
-        raise NotImplementedError("dma_copy by indices")
-    step.move(dst, src)
+    if accumulate or (src_index is not None and dst_index is not None):
+        raise NotImplementedError("dma_copy that accumulates, or by two indices")
+    if src_index is not None:
+        return _gather_rows(step, dst, src, src_index)
+    if dst_index is not None:
+        return _scatter_rows(step, dst, src, dst_index)
+    return step.move(dst, src)
+
+
+def _rows_flat(x, shape=None):
+    """[rows, everything else], numbers and errors; of another shape: those of so many rows."""
+    value, error = x
+    rows = len(value) if shape is None else shape[0]
+    full = error.map(lambda e: np.array(np.broadcast_to(e, (len(e), *value.shape))).reshape(len(e), rows, -1))
+    return np.array(value.reshape(rows, -1)), full
+
+
+def _gather_rows(step, dst, src, index):
+    """dst[i] = src[index[i]]; of rows that do not exist dst keeps its own."""
+    at = step.value(index).reshape(-1).astype(np.int64)
+    (value, error), (was, kept) = _rows_flat(step.pair(src)), _rows_flat(step.pair(dst), (len(at),))
+    there = (at >= 0) & (at < len(value))
+    was[there] = value[at[there]]
+    for to, of in ((kept.worst, error.worst), (kept.variance, error.variance)):
+        to[:, there] = of[:, at[there]]
+    step.finish(dst, was.reshape(dst.shape), kept.map(lambda e: e.reshape(len(e), *dst.shape)), kept=[src])
+
+
+def _scatter_rows(step, dst, src, index):
+    """dst[index[i]] = src[i], the last one where several go to one row."""
+    if dst.dtype != src.dtype:
+        raise NotImplementedError("dma_copy by indices that casts")
+    at = step.value(index).reshape(-1).astype(np.int64)
+    (value, error), (was, kept) = _rows_flat(step.pair(src), (len(at),)), _rows_flat(step.pair(dst))
+    for i in np.flatnonzero((at >= 0) & (at < len(was))):
+        was[at[i]] = value[i]
+        kept.worst[:, at[i]], kept.variance[:, at[i]] = error.worst[:, i], error.variance[:, i]
+    step.finish(dst, was.reshape(dst.shape), kept.map(lambda e: e.reshape(len(e), *dst.shape)), kept=[src])
 
 
 @rule("dma_compute")
@@ -135,6 +170,18 @@ def _activated(step, op, data, bias, scale):
     return (result, error), name in exact.KEEPS
 
 
+def _sum_beside(step, dst, total, op, value, error):
+    """What an instruction adds up of its results before their cast. A table errs to one side: where the results are
+    seen in binary32, what they are off by adds up as it is."""
+    from .bounds import numbers
+    result, out = _reduced(step, op, value, error)
+    if op == "add" and dst.dtype == "float32":
+        off = numbers(dst) - value
+        off = abs(np.where(np.isfinite(off), off, 0).reshape(len(value), -1).sum(1))
+        out.add_local(step.source, off, off * off)
+    _finish_reduced(step, total, result, out)
+
+
 @rule("activation")
 def _activation(step, dst, op, data, bias=None, scale=1.0, reduce_res=None, reduce_cmd=0, **_):
     if op not in exact.ACTIVATION:
@@ -144,7 +191,29 @@ def _activation(step, dst, op, data, bias=None, scale=1.0, reduce_res=None, redu
     if reduce_res is not None:
         if reduce_cmd in (2, 3):
             raise NotImplementedError("activation that goes on with registers")
-        _finish_reduced(step, reduce_res, *_reduced(step, "add", *x))
+        _sum_beside(step, dst, reduce_res, "add", *x)
+
+
+@rule("activate2")
+def _activate2(step, dst, data, op, op0=None, op1=None, imm0=0, imm1=0, reverse0=False, reverse1=False,
+               reduce_op="add", reduce_res=None, reduce_cmd=0, **_):
+    if op not in exact.ACTIVATION:
+        raise NotImplementedError(f"activate2 {op}")
+    x, kept = step.pair(data), True
+    for name, number, reverse in ((op0, imm0, reverse0), (op1, imm1, reverse1)):
+        x, keeps = _stage(step, x, name, number, reverse)
+        kept = kept and keeps
+    function = exact.ACTIVATION[op]
+    with np.errstate(all="ignore"):
+        result = np.asarray(function(x[0]), np.float64)
+    error = through(function, [x[0]], [x[1]])
+    if op not in exact.KEEPS:
+        rounding(error, step.source, "float32", result)
+    step.finish(dst, result, error, kept=[data] if kept and op in exact.KEEPS else None)
+    if reduce_res is not None:
+        if reduce_cmd in (2, 3):
+            raise NotImplementedError("activate2 that goes on with registers")
+        _sum_beside(step, dst, reduce_res, "add" if reduce_op in (None, "bypass") else reduce_op, result, error)
 
 
 @rule("exponential")

@@ -295,7 +295,8 @@ def atomic_rmw(dst, value, op, mask=None, **_):
 def load_transpose2d(src, mask=None, dtype=None):
     """The same with its two axes turned: dma_copy, then nc_transpose and tensor_copy."""
     box = box_of(mask, tuple(src.shape))
-    return copy(transpose(load(src, mask=box, dtype=dtype)), mask=None if box is None else box.full.T)
+    return copy(transpose(load(src, mask=box, dtype=dtype)), mask=None if box is None else box.full.T,
+                dtype=dtype or src.dtype)
 
 
 def gather_flattened(data, indices, axis=0, mask=None, dtype=None, **_):
@@ -635,7 +636,7 @@ def layer_norm(x, gamma=None, beta=None, axis=-1, epsilon=1e-5, mask=None, dtype
 def matmul(x, y, transpose_x=False, mask=None, **_):
     """nc_matmul; x [M, K] is turned first (nc_transpose, tensor_copy) unless transpose_x says it is [K, M]. A mask is
     of the product."""
-    stationary = x if transpose_x else copy(transpose(x))
+    stationary = x if transpose_x else copy(transpose(x), dtype=x.dtype)
     return product(stationary, y, box_of(mask, (_free(stationary), _free(y))))
 
 
@@ -668,8 +669,20 @@ def transpose(x, dtype=None, mask=None, engine=isa.unknown_engine):
     """nc_transpose: of the Tensor engine, into PSUM."""
     x, shape = in_sbuf(x), (_free(x), x.shape[0])
     box = None if mask is None else box_of(_bools(mask, x.shape).reshape(shape[::-1]).T, shape)
-    return result(shape, x.dtype, lambda dst: isa.nc_transpose(dst, x, engine=isa.tensor_engine), PSUM,
-                  box=whole_box(box, shape))
+    return turned(shape, x.dtype, lambda dst: isa.nc_transpose(dst, x, engine=isa.tensor_engine), whole_box(box, shape))
+
+
+def turned(shape, dtype, emit, box=None):
+    """What a transpose of the Tensor engine leaves in PSUM: bits of the same format, those of 8-bit formats in the
+    lower byte of 16, of which this is a view. Trainium1's PSUM holds binary32 alone."""
+    if isa.get_nc_version() == isa.nc_version.gen2:
+        return result(shape, "float32" if dtype in _FLOATS else dtype, emit, PSUM, box=box)
+    if dtype.itemsize > 1:
+        return result(shape, dtype, emit, PSUM, box=box)
+    wide = tile(shape, "uint16", PSUM)
+    emit(wide)
+    codes = wide.view(dtype)[:, ::2]
+    return codes if box is None else copy(codes, mask=box)
 
 
 def _bools(mask, shape):

@@ -360,6 +360,20 @@ def turned_by_the_array(x, dtype):
 
 
 @nki.jit
+def turned(x, dtype):
+    """In three ways, and the product of x and x turned."""
+    rows, width = x.shape
+    out = nl.ndarray((3, width, rows), dtype=nl.float32, buffer=nl.shared_hbm)
+    square = nl.ndarray((rows, rows), dtype=nl.float32, buffer=nl.shared_hbm)
+    tile = nl.load(x, dtype=dtype)
+    nl.store(out[0], nl.copy(nl.transpose(tile), dtype=nl.float32))
+    nl.store(out[1], nl.copy(nisa.nc_transpose(tile), dtype=nl.float32))
+    nl.store(out[2], nl.copy(nl.load_transpose2d(x, dtype=dtype), dtype=nl.float32))
+    nl.store(square, nl.matmul(tile, nl.copy(nl.transpose(tile), dtype=dtype)))
+    return out, square
+
+
+@nki.jit
 def half_is_no_onezero(x):
     nisa.nc_matmul(nl.load(x), nl.load(x), is_moving_onezero=True) + 0.0
 
@@ -535,6 +549,18 @@ class Sugar(unittest.TestCase):
                         self.assertTrue(np.signbit(got[8, 7]))
         x[np.isnan(x) | np.isinf(x)] = 1
         np.testing.assert_array_equal(simulate(turned_by_the_array, generation=1)(x, nl.bfloat16)[1], x.T)
+
+    def test_transposes_of_every_format(self):
+        x = np.random.default_rng(7).integers(-7, 8, (128, 48)).astype(np.float32)
+        for dtype in (nl.float32, nl.bfloat16, nl.float16, nl.float8_e4m3, nl.float8_e5m2):
+            for generation in (1, 2, 3):
+                with self.subTest(dtype=dtype, generation=generation):
+                    y = np.where(abs(x) == 7, np.sign(x) * 6, x) if dtype == nl.float8_e5m2 else x
+                    y = np.where(abs(y) == 5, np.sign(y) * 4, y) if dtype == nl.float8_e5m2 else y
+                    got, square = simulate(turned, generation=generation)(y, dtype)
+                    for way in range(3):
+                        np.testing.assert_array_equal(got[way], y.T)
+                    np.testing.assert_array_equal(square, y @ y.T)
 
     def test_hints_are_checked(self):
         with self.assertRaisesRegex(nki.Error, "moving"):

@@ -10,7 +10,7 @@ from nki.isa import (dma_engines, get_nc_version, gpsimd_engine, scalar_engine, 
                      unknown_engine, vector_engine)
 from nki import masks as _masks
 from nki.masks import box_of as _box_of, cut as _cut, engine_box as _engine_box, whole_box as _whole_box
-from nki.tensor import PSUM as _PSUM, NkiTensor as _Tensor
+from nki.tensor import NkiTensor as _Tensor
 
 
 def _elementwise(name, operands):
@@ -128,12 +128,7 @@ def _turned(stationary, moving, mask, options):
 
     def emit(dst):
         _isa.nc_matmul(dst, stationary, moving, is_transpose=True, accumulate=False, **options)
-    if stationary.dtype.itemsize > 1:
-        return _sugar.result(shape, stationary.dtype, emit, _PSUM, box=box)
-    wide = _sugar.tile(shape, "uint16", _PSUM)
-    emit(wide)
-    codes = wide.view(stationary.dtype)[:, ::2]
-    return codes if box is None else _sugar.copy(codes, mask=box)
+    return _sugar.turned(shape, stationary.dtype, emit, box)
 
 
 def _masked_product(stationary, moving, mask, options):
