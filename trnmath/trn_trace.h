@@ -279,6 +279,9 @@ TRNI_FN bool trni_picture_part(const trni_picture *p, const trn_trace_event *e, 
     return e->track >= 0 && e->track < p->tracks && *to_s > *from_s;
 }
 
+/* Of the legend: a name and its time need 210 pixels. */
+TRNI_FN int trni_picture_columns(const trni_picture *p) { return p->width < 452 ? 1 : (p->width - 32) / 210; }
+
 TRNI_FN void trni_picture_measure(trni_picture *p, const trn_trace_svg_args *args)
 {
     memset(p, 0, sizeof *p);
@@ -302,7 +305,7 @@ TRNI_FN void trni_picture_measure(trni_picture *p, const trn_trace_svg_args *arg
         if (!trni_picture_part(p, e, &from_s, &to_s)) continue;
         p->kind_s[trni_picture_kind(p, e->name)] += to_s - from_s;
     }
-    const int legend_rows = (p->kinds + 4) / 5;
+    const int columns = trni_picture_columns(p), legend_rows = (p->kinds + columns - 1) / columns;
     p->height = TRNI_SVG_TOP + p->trace->tracks * TRNI_SVG_LANE + 50 + 22 * legend_rows;
 }
 
@@ -462,9 +465,10 @@ TRNI_FN void trni_picture_track(trni_picture *p, int track)
 
 TRNI_FN void trni_picture_legend(trni_picture *p)
 {
-    const double top = trni_picture_y(p->trace->tracks) + 44, column = (p->width - 32) / 5.0;
+    const int columns = trni_picture_columns(p);
+    const double top = trni_picture_y(p->trace->tracks) + 44, column = (p->width - 32) / (double)columns;
     for (int i = 0; i < p->kinds; i++) {
-        const double x = 16 + column * (i % 5), y = top + 22 * (i / 5);
+        const double x = 16 + column * (i % columns), y = top + 22 * (i / columns);
         trni_text_put(&p->text, "<rect ");
         trni_picture_class(p, i);
         trni_text_put(&p->text,
