@@ -279,6 +279,9 @@ TRNI_FN bool trni_picture_part(const trni_picture *p, const trn_trace_event *e, 
     return e->track >= 0 && e->track < p->tracks && *to_s > *from_s;
 }
 
+/* Of the legend: a name and its time need 210 pixels. */
+TRNI_FN int trni_picture_columns(const trni_picture *p) { return p->width < 452 ? 1 : (p->width - 32) / 210; }
+
 TRNI_FN void trni_picture_measure(trni_picture *p, const trn_trace_svg_args *args)
 {
     memset(p, 0, sizeof *p);
@@ -302,7 +305,7 @@ TRNI_FN void trni_picture_measure(trni_picture *p, const trn_trace_svg_args *arg
         if (!trni_picture_part(p, e, &from_s, &to_s)) continue;
         p->kind_s[trni_picture_kind(p, e->name)] += to_s - from_s;
     }
-    const int legend_rows = (p->kinds + 4) / 5;
+    const int columns = trni_picture_columns(p), legend_rows = (p->kinds + columns - 1) / columns;
     p->height = TRNI_SVG_TOP + p->trace->tracks * TRNI_SVG_LANE + 50 + 22 * legend_rows;
 }
 
@@ -333,8 +336,8 @@ TRNI_FN void trni_picture_head(trni_picture *p)
         "</desc>\n<style>\n.paper { fill: #ffffff } .lane { fill: #f2f4f7 } .ink { fill: #1f2933 } .faint { fill: "
         "#5f6b7a }\n.grid { stroke: #d5dae1; stroke-width: 1 }\n@media (prefers-color-scheme: dark) {\n.paper { fill: "
         "#14181d } .lane { fill: #1e242b } .ink { fill: #e6e9ed } .faint { fill: #9aa5b1 }\n.grid { stroke: #343c46 "
-        "}\n}\n.on { fill: #ffffff; font-size: 11px; pointer-events: none }\n.again { stroke: #1f2933; stroke-width: 1.5 "
-        "}\n.third { stroke-dasharray: 3 2 }\n");
+        "}\n}\n.on { fill: #ffffff; font-size: 11px; pointer-events: none }\n.again { stroke: #1f2933; "
+        "stroke-width: 1.5 }\n.third { stroke-dasharray: 3 2 }\n");
     for (int i = 0; i < TRNI_SVG_COLOURS; i++) trni_text_put(t, ".c%d { fill: %s }\n", i, colour[0][i]);
     trni_text_put(t, "@media (prefers-color-scheme: dark) {\n.on { fill: #14181d }\n.again { stroke: #e6e9ed }\n");
     for (int i = 0; i < TRNI_SVG_COLOURS; i++) trni_text_put(t, ".c%d { fill: %s }\n", i, colour[1][i]);
@@ -418,7 +421,8 @@ TRNI_FN void trni_picture_bar(trni_picture *p, const trn_trace_event *e, double 
     const double wide = (to_s - from_s) * p->scale, drawn = wide < 0.7 ? 0.7 : wide;
     trni_text_put(&p->text, "<rect ");
     trni_picture_class(p, trni_picture_kind(p, e->name));
-    trni_text_put(&p->text, " x=\"%.2f\" y=\"%.1f\" width=\"%.2f\" height=\"%d\"%s><title>", x, y, drawn > 3 ? drawn - 0.4 : drawn, TRNI_SVG_BAR, wide > 6 ? " rx=\"2\"" : "");
+    trni_text_put(&p->text, " x=\"%.2f\" y=\"%.1f\" width=\"%.2f\" height=\"%d\"%s><title>", x, y,
+                  drawn > 3 ? drawn - 0.4 : drawn, TRNI_SVG_BAR, wide > 6 ? " rx=\"2\"" : "");
     if (count > 1) trni_text_put(&p->text, "%lld instructions, ", (long long)count);
     trni_text_escaped(&p->text, e->name, true);
     trni_text_put(&p->text, ", %.0f ns from %.0f ns", 1e9 * (to_s - from_s), 1e9 * from_s);
@@ -462,9 +466,10 @@ TRNI_FN void trni_picture_track(trni_picture *p, int track)
 
 TRNI_FN void trni_picture_legend(trni_picture *p)
 {
-    const double top = trni_picture_y(p->trace->tracks) + 44, column = (p->width - 32) / 5.0;
+    const int columns = trni_picture_columns(p);
+    const double top = trni_picture_y(p->trace->tracks) + 44, column = (p->width - 32) / (double)columns;
     for (int i = 0; i < p->kinds; i++) {
-        const double x = 16 + column * (i % 5), y = top + 22 * (i / 5);
+        const double x = 16 + column * (i % columns), y = top + 22 * (i / columns);
         trni_text_put(&p->text, "<rect ");
         trni_picture_class(p, i);
         trni_text_put(&p->text,

@@ -275,7 +275,9 @@ awk -F, 'NR == 1 { for (i = 1; i <= NF; i++) c[$i] = i; next }
     $c["function"] == "exp" && $c["engine_relative"] != "" &&
         ($c["engine_relative"] < 1.1e-5 || $c["engine_relative"] > 1.2e-5) { exit 1 }
     END { exit n != 26 }' act.csv || fail "activation --check: $(cat act.csv)"
-[ "$(grep -c '<svg' act.html)" -le 1 ] && grep -q '</html>' act.html || fail "activation: the report is not whole"
+[ "$(grep -c '<svg' act.html)" = "$(grep -c '</svg>' act.html)" ] && grep -q '</html>' act.html ||
+    fail "activation: the report is not whole"
+case $(grep -c '<svg' act.html) in 0 | 26) ;; *) fail "activation: not a picture for each of 26 functions" ;; esac
 works activation --speed --function tanh --function abs --format bf16 --size 4096 --rounds 3 --csv -
 awk -F, 'NR == 1 { for (i = 1; i <= NF; i++) c[$i] = i; next } $c["engine"] <= 0 { exit 1 } END { exit NR != 3 }' out ||
     fail "activation --speed: $(cat out)"
