@@ -114,6 +114,22 @@ static PyObject *core_written(core_object *self, PyObject *view)
     Py_RETURN_NONE;
 }
 
+/* indirect(data, index, count, inner): a view whose elements the index chooses; 0: all that the index has. */
+static PyObject *core_indirect(core_object *self, PyObject *args)
+{
+    PyObject *data, *index;
+    long long count, inner;
+    if (!PyArg_ParseTuple(args, "OOLL", &data, &index, &count, &inner)) return NULL;
+    if (!is_tensor(data) || !is_tensor(index)) return refuse("indirect: data and index are tensors");
+    const trn_indirect_args a = { .data = seen_by_calls((tensor *)data),
+                                  .index = seen_by_calls((tensor *)index),
+                                  .count = count,
+                                  .inner = inner };
+    const trn_tensor t = trn_core_indirect(self->core, &a);
+    if (failed(self)) return NULL;
+    return tensor_new(((tensor *)data)->owner, &t, ((tensor *)data)->dtype);
+}
+
 #include "_many.h"
 
 static PyMethodDef core_methods[] = {
@@ -127,6 +143,7 @@ static PyMethodDef core_methods[] = {
     { "report", (PyCFunction)core_report, METH_NOARGS, "what it has done, as a dict" },
     { "tiles", (PyCFunction)core_tiles, METH_NOARGS, "the allocations of tiles that there are now" },
     { "trace", (PyCFunction)core_trace, METH_NOARGS, "JSON" },
+    { "indirect", (PyCFunction)core_indirect, METH_VARARGS, "a view whose elements an index tile chooses" },
     { "settle", (PyCFunction)core_settle, METH_NOARGS, "what waits is done" },
     { "written", (PyCFunction)core_written, METH_O, "the caller has filled a tile" },
     { NULL, NULL, 0, NULL },

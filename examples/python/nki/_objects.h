@@ -127,12 +127,16 @@ static void explicit_strides(trn_tensor *t)
     }
 }
 
+/* A view whose elements an index tile chooses has a stride that no axis of it has: core/core_indirect.h. */
+static bool is_indirect(const trn_tensor *t) { return t->rank < TRN_MAX_RANK && t->stride[TRN_MAX_RANK - 1]; }
+
 /* The view for a call of the library, where strides that are all 0 mean packed rows: one element that is seen many
  * times gets an axis of size 1 in front of it. */
 static trn_tensor seen_by_calls(const tensor *self)
 {
     trn_tensor t = self->t;
     bool many = false;
+    if (is_indirect(&t)) return t;
     for (int i = 0; i < t.rank; i++) {
         if (t.stride[i]) return t;
         many = many || t.shape[i] > 1;

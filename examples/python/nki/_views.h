@@ -464,12 +464,19 @@ static PyGetSetDef tensor_fields[] = {
     { NULL, NULL, NULL, NULL, NULL },
 };
 
+static PyObject *tensor_is_indirect(tensor *self, PyObject *unused)
+{
+    (void)unused;
+    return PyBool_FromLong(is_indirect(&self->t));
+}
+
 static PyMethodDef tensor_methods[] = {
     { "index", (PyCFunction)tensor_index, METH_O, "a view by ints and slices" },
     { "pattern", (PyCFunction)tensor_ap, METH_VARARGS, "a view by [step, number] pairs" },
     { "reshaped", (PyCFunction)tensor_reshape, METH_O, "the same elements in another shape" },
     { "view_as", (PyCFunction)tensor_view_as, METH_VARARGS, "the same bytes in another format" },
     { "strided", (PyCFunction)tensor_strided, METH_VARARGS, "any view" },
+    { "is_indirect", (PyCFunction)tensor_is_indirect, METH_NOARGS, "does an index tile choose its elements?" },
     { "touched", (PyCFunction)tensor_touched, METH_NOARGS, "has a product written any of it?" },
     { "touch", (PyCFunction)tensor_touch, METH_NOARGS, "a product has written it" },
     { "frombytes", (PyCFunction)tensor_frombytes, METH_O, "filled by the host" },

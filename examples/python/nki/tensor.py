@@ -105,9 +105,6 @@ class NkiTensor(_core.View):
             step *= size
         return True
 
-    def is_indirect(self):
-        return False
-
     def reshape(self, *shape):
         return self.reshaped(tuple(shape[0]) if len(shape) == 1 and not isinstance(shape[0], int) else shape)
 
@@ -168,8 +165,11 @@ class NkiTensor(_core.View):
         return _index.Rows(self, vector_offset if vector_offset.ndim == 2 else
                            vector_offset.reshaped((vector_offset.size, 1)))
 
-    def indirect(self, *_, **__):
-        raise _core.Error("indirect: tensor indirection is not modelled; vector_select and ap(vector_offset=...) are")
+    def indirect(self, index, count=0, inner=1):
+        """[P, count], or [P, count, inner]: elements along the free axis that a tile of indices names, gathered where
+        they are read and scattered where they are written; for the operands that NKI lists. Trainium3."""
+        self.core.settle()
+        return self.core.indirect(self, index, count or 0, inner)
 
     def reinterpret_cast(self, dtype):
         return self.view(dtype)

@@ -648,6 +648,35 @@ class Calls(unittest.TestCase):
         x = RANDOM.integers(0, 1 << 30, (4, 8)).astype(np.int32)
         self.assertTrue(np.array_equal(run(kernel, x)[0], (x & 0x7f0f0f0f) << 1))
 
+    def test_integers_and_places_from_tiles(self):
+        """memset of what float32 does not hold; a transfer that begins where a tile says; indirect views."""
+        def kernel(x, at, index):
+            out = [nl.ndarray(shape, dtype, nl.shared_hbm) for shape, dtype in
+                   (((4, 2), nl.int32), ((3, 64), x.dtype), ((16, 32), x.dtype), ((16, 64), x.dtype))]
+            whole, rows = nl.ndarray((4, 2), nl.int32), nl.ndarray((3, 64), x.dtype)
+            first, tile, chosen, names = nl.load(at), nl.load(x), nl.ndarray((16, 32), x.dtype), nl.load(index)
+            nisa.memset(whole, 2 ** 31 - 3)
+            nisa.dma_copy(out[0], whole)
+            nisa.dma_copy(rows, x.ap([[64, 3], [1, 64]], scalar_offset=first, indirect_dim=0))
+            nisa.dma_copy(out[1], rows)
+            self.assertTrue(tile.indirect(names).is_indirect() and not tile.is_indirect())
+            nisa.tensor_copy(chosen, tile.indirect(names), engine=nisa.engine.vector)
+            nisa.dma_copy(out[2], chosen)
+            nisa.tensor_copy(tile.indirect(names), nl.zeros((16, 32), x.dtype), engine=nisa.engine.vector)
+            nisa.dma_copy(out[3], tile)
+            return out
+        x = RANDOM.normal(size=(16, 64)).astype(np.float32)
+        index = np.stack([RANDOM.permutation(64)[:32] for _ in range(1)]).reshape(2, 16).T.astype(np.uint32)
+        named = index.T.reshape(-1)
+        got = nki.simulate(kernel, generation=3)(x, np.int32([[11]]), index)
+        left = x.copy()
+        left[:, named] = 0
+        for have, want in zip(got, (np.full((4, 2), 2 ** 31 - 3), x[11:14], x[:, named], left)):
+            self.assertTrue(np.array_equal(have, want))
+        self.assertIn("begins 14 of axis 0", refusal(self, nki.simulate(kernel, generation=3), x, np.int32([[14]]), index))
+        self.assertIn("Trainium2 has no indirect views", refusal(self, nki.simulate(kernel, generation=2), x,
+                                                                 np.int32([[11]]), index))
+
     def test_every_instruction(self):
         """The names and the order of arguments of NKI 0.6.0."""
         want = """activate2(dst, op, data, imm0, imm1, op0, op1, relu_param, reverse0, reverse1, reduce_op,
