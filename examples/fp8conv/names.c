@@ -128,6 +128,7 @@ static bool choose(fc_catalogue *c, const st_tensor *t, bool *chosen, char *why)
     const fc_options *o = c->options;
     char because[256];
     *chosen = false;
+    errno = 0;
     if (!is_numbers(t) || t->elements == 0 || matches(o->exclude.glob, o->exclude.count, t->name)) return true;
     if (o->include.count) {
         if (!matches(o->include.glob, o->include.count, t->name)) return true;
@@ -367,6 +368,9 @@ static bool assign_chosen(fc_catalogue *c, int *weights, char *why)
         bool chosen = false;
         if (c->item[i].role != FC_COPIED) continue;
         if (!choose(c, &c->item[i].tensor, &chosen, why)) return false;
+        if (io_memory_ran_out())
+            return io_fail(why, c->item[i].tensor.name, "there is not enough memory to look for it in %s",
+                           c->rules.file);
         *weights += chosen;
         if (chosen && !assign_numbers(c, i, why)) return false;
     }
