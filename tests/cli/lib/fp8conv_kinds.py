@@ -557,6 +557,30 @@ def rules(program):
     shutil.rmtree('r.out')
     assert run(program, 'r', 'r.out').returncode == 0
     assert quantised_of('r.out/model.safetensors') == without('self_attn'), 'hf_quant_config.json'
+    recipe = 'quant_stage:\n  quant_modifiers:\n    QuantizationModifier:\n'
+    recipe += '      targets: %s\n      scheme: FP8\n      ignore: %s\n'
+    for targets, ignore, want in (
+        ('[Linear]', "['re:.*self_attn.*', lm_head]", without('self_attn')),
+        ('Linear', '# what stays\n      - lm_head  # the head\n      - "re:.*\\\\.q_proj$"\n', without('q_proj')),
+        ("['re:.*mlp.*',\n   're:.*o_proj']", '[]', only('mlp', 'o_proj')),
+        ('Linear', 'null', ALL),
+        ('Linear', "\n        - 're:.*it''s'", ALL),
+    ):
+        put('r', {'a': 1}, model())
+        open('r/recipe.yaml', 'w').write(recipe % (targets, ignore))
+        shutil.rmtree('r.out')
+        done = run(program, 'r', 'r.out')
+        assert done.returncode == 0, done.stderr
+        assert quantised_of('r.out/model.safetensors') == want, (targets, ignore)
+    for ignore in '[a, b', "'a", '[a, "b" c]':
+        open('r/recipe.yaml', 'w').write(recipe % ('Linear', ignore))
+        done = run(program, 'r', 'r.no')
+        assert done.returncode == 2 and 'recipe.yaml: a list of its modules' in done.stderr, (ignore, done.stderr)
+    put('r', q(ignore=['re:.*mlp.*']), model())  # what is in config.json counts
+    open('r/recipe.yaml', 'w').write(recipe % ('Linear', '[re:.*self_attn.*]'))
+    shutil.rmtree('r.out')
+    assert run(program, 'r', 'r.out').returncode == 0
+    assert quantised_of('r.out/model.safetensors') == without('mlp')
     # experts in one tensor, one scale for each output
     put('r', {}, {**model(), 'model.layers.0.mlp.experts.gate_up_proj': plain(3, 64, 24)})
     shutil.rmtree('r.out')
