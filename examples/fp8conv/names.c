@@ -377,6 +377,14 @@ static bool assign_chosen(fc_catalogue *c, int *weights, char *why)
     return true;
 }
 
+/* Rules that cannot be understood matter where something is quantised. */
+static bool read_lists(fc_catalogue *c, bool quantise, char *why)
+{
+    char unneeded[IO_WHY] = "";
+    if (c->options->no_rules) return true;
+    return fc_rules_lists(c->options->in, &c->rules, quantise ? why : unneeded) || !quantise;
+}
+
 bool fc_assign(fc_catalogue *c, char *why)
 {
     int weights = 0;
@@ -388,6 +396,7 @@ bool fc_assign(fc_catalogue *c, char *why)
         weights++;
         if (!assign_codes(c, i, why)) return false;
     }
+    if (!read_lists(c, quantise, why)) return false;
     if (quantise && !assign_chosen(c, &weights, why)) return false;
     if (!weights && !fc_refuse_leftovers(c, why)) return false;
     if (!weights)

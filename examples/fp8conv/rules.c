@@ -315,7 +315,7 @@ static void read_tied(fc_rules *rules)
     rules->tied = cJSON_IsTrue(tied) || (!cJSON_IsBool(tied) && cJSON_IsTrue(inner));
 }
 
-bool fc_rules_read(const char *path, bool lists, fc_rules *rules, char *why)
+bool fc_rules_read(const char *path, fc_rules *rules, char *why)
 {
     memset(rules, 0, sizeof *rules);
     rules->config = read_json(path, "config.json", why);
@@ -323,11 +323,19 @@ bool fc_rules_read(const char *path, bool lists, fc_rules *rules, char *why)
     if (why[0]) return false;
     read_tied(rules);
     rules->quantisation = find_quantisation(rules);
-    if (!rules->quantisation) return !lists || add_recipe(rules, path, why);
+    if (!rules->quantisation) return true;
     take_text(rules->quantisation, "quant_algo", rules->method, sizeof rules->method);
     take_text(rules->quantisation, "quant_method", rules->method, sizeof rules->method);
     take_text(rules->quantisation, "format", rules->format, sizeof rules->format);
-    return (!lists || add_lists(rules, why)) && read_block(rules, why);
+    return read_block(rules, why);
+}
+
+bool fc_rules_lists(const char *path, fc_rules *rules, char *why)
+{
+    if (rules->quantisation ? add_lists(rules, why) : add_recipe(rules, path, why)) return true;
+    rules->rules = 0;
+    rules->targets = false;
+    return false;
 }
 
 void fc_rules_free(fc_rules *rules)

@@ -45,9 +45,11 @@ typedef struct fc_rules {
     int64_t block[2]; /* weight_block_size; 0: it says nothing */
 } fc_rules;
 
-/* What lies beside the weights at `path`, a file or a directory; lists of modules only when they are asked for.
- * fc_rules_free it, also after a failure. */
-bool fc_rules_read(const char *path, bool lists, fc_rules *rules, char *why);
+/* What lies beside the weights at `path`, a file or a directory, but for the lists of modules. fc_rules_free it, also
+ * after a failure. */
+bool fc_rules_read(const char *path, fc_rules *rules, char *why);
+/* The lists. After a failure there are none. */
+bool fc_rules_lists(const char *path, fc_rules *rules, char *why);
 /* The lists "ignore" and "targets" of a recipe; NULL: one does not end, or memory is short. cJSON_Delete it. */
 cJSON *fc_recipe_parse(const char *text);
 void fc_rules_free(fc_rules *rules);
