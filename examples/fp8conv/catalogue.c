@@ -121,7 +121,7 @@ bool fc_catalogue_open(const fc_options *o, fc_catalogue *c, char *why)
     c->options = o;
     for (int i = 0; i < FC_OPEN; i++) c->open[i].shard = -1;
     if (!fc_refuse_file(o->in, why) || !ckpt_open(o->in, &c->input, why)) return false;
-    if (!fc_rules_read(o->in, !o->no_rules, &c->rules, why)) return false;
+    if (!fc_rules_read(o->in, &c->rules, why)) return false;
     for (int i = 0; i < c->input.shards; i++)
         if (!add_shard(c, i, why)) return false;
     return sort_names(c, why);

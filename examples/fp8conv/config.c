@@ -173,6 +173,18 @@ static const char *scheme_of(const fc_catalogue *c)
     return "dynamic";
 }
 
+/* Takes the item over, also where there is no memory for its name. */
+static void add(cJSON *object, const char *key, cJSON *item)
+{
+    if (!cJSON_AddItemToObject(object, key, item)) cJSON_Delete(item);
+}
+
+static void append(cJSON *list, const char *text)
+{
+    cJSON *item = cJSON_CreateString(text);
+    if (!cJSON_AddItemToArray(list, item)) cJSON_Delete(item);
+}
+
 /* Matrices of numbers in the result, by their modules; those of config.json's own list first. */
 static cJSON *left_modules(const fc_catalogue *c)
 {
@@ -181,7 +193,7 @@ static cJSON *left_modules(const fc_catalogue *c)
     fc_rules own = c->rules;
     own.rules = 0;
     for (int i = 0; i < c->rules.rules && c->rules.rule[i].kind == FC_RULE_PART; i++) {
-        cJSON_AddItemToArray(list, cJSON_CreateString(c->rules.rule[i].text));
+        append(list, c->rules.rule[i].text);
         own.rules = i + 1;
     }
     own.targets = false;
@@ -193,7 +205,7 @@ static cJSON *left_modules(const fc_catalogue *c)
         const bool matrix = t->rank == 2 ? ckpt_ends(t->name, ".weight") : t->rank >= 3 && ckpt_ends(t->name, "_proj");
         if (!plain || !number || !matrix || fc_rules_leave(&own, t, because)) continue;
         fc_module_of(t->name, module, sizeof module);
-        cJSON_AddItemToArray(list, cJSON_CreateString(module));
+        append(list, module);
     }
     return list;
 }
@@ -210,15 +222,15 @@ static cJSON *described(const fc_catalogue *c)
         cJSON_AddStringToObject(q, "fp8_format", trn_format_name(fc_format_of(FC_NEURON)));
     if (fp8) cJSON_AddStringToObject(q, "activation_scheme", scheme_of(c));
     if (fp8 && common_block(c, block)) {
-        cJSON *size = cJSON_AddArrayToObject(q, "weight_block_size");
-        for (int i = 0; i < 2; i++) cJSON_AddItemToArray(size, cJSON_CreateNumber((double)block[i]));
+        const int size[2] = { (int)block[0], (int)block[1] };
+        add(q, "weight_block_size", cJSON_CreateIntArray(size, 2));
     }
     for (int i = 0; i < c->items; i++)
         if (fc_is_weight(&c->item[i]) && c->item[i].form == FC_AS_MX)
-            cJSON_AddItemToArray(mx, cJSON_CreateString(c->item[i].result.name));
-    if (cJSON_GetArraySize(mx) > 0) cJSON_AddItemToObject(q, "mx_words", mx);
+            append(mx, c->item[i].result.name);
+    if (cJSON_GetArraySize(mx) > 0) add(q, "mx_words", mx);
     else cJSON_Delete(mx);
-    cJSON_AddItemToObject(q, "modules_to_not_convert", left_modules(c));
+    add(q, "modules_to_not_convert", left_modules(c));
     return q;
 }
 
@@ -303,9 +315,11 @@ bool fc_write_config(const fc_catalogue *c, const char *from, const char *to, ch
     if (!io_map_open(from, &map, why)) return false;
     char *text = malloc(map.size + 1);
     if (text) memcpy(text, map.bytes, map.size), text[map.size] = '\0';
+    errno = 0;
     char *result = text && strlen(text) == map.size ? new_text(c, text, own_key) : NULL;
+    const bool whole = result && !io_memory_ran_out(); /* cJSON leaves out what it has no memory for */
     io_map_close(&map);
-    bool ok = result || io_fail(why, from, "there is not enough memory to change it");
+    bool ok = whole || io_fail(why, from, "there is not enough memory to change it");
     ok = ok && io_output_open(to, &out, why) && io_output_write(&out, result, strlen(result), why) &&
          io_output_commit(&out, why);
     free(text);

@@ -11,6 +11,7 @@
  *     run.c        from one checkpoint to the other: what is opened, done and shown, in which order
  *     catalogue.c  all tensors of all shards, and where their bytes are
  *     rules.c      what config.json and its like say of modules that stay as they are
+ *     recipe.c     the same of recipe.yaml
  *     packed.c     weights of four bits, and formats that are refused
  *     names.c      which tensor is whose scale; which tensors are quantised
  *     codes.c      values, the tables that convert codes, and --codes

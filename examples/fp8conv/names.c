@@ -128,6 +128,7 @@ static bool choose(fc_catalogue *c, const st_tensor *t, bool *chosen, char *why)
     const fc_options *o = c->options;
     char because[256];
     *chosen = false;
+    errno = 0;
     if (!is_numbers(t) || t->elements == 0 || matches(o->exclude.glob, o->exclude.count, t->name)) return true;
     if (o->include.count) {
         if (!matches(o->include.glob, o->include.count, t->name)) return true;
@@ -367,10 +368,21 @@ static bool assign_chosen(fc_catalogue *c, int *weights, char *why)
         bool chosen = false;
         if (c->item[i].role != FC_COPIED) continue;
         if (!choose(c, &c->item[i].tensor, &chosen, why)) return false;
+        if (io_memory_ran_out())
+            return io_fail(why, c->item[i].tensor.name, "there is not enough memory to look for it in %s",
+                           c->rules.file);
         *weights += chosen;
         if (chosen && !assign_numbers(c, i, why)) return false;
     }
     return true;
+}
+
+/* Rules that cannot be understood matter where something is quantised. */
+static bool read_lists(fc_catalogue *c, bool quantise, char *why)
+{
+    char unneeded[IO_WHY] = "";
+    if (c->options->no_rules) return true;
+    return fc_rules_lists(c->options->in, &c->rules, quantise ? why : unneeded) || !quantise;
 }
 
 bool fc_assign(fc_catalogue *c, char *why)
@@ -384,6 +396,7 @@ bool fc_assign(fc_catalogue *c, char *why)
         weights++;
         if (!assign_codes(c, i, why)) return false;
     }
+    if (!read_lists(c, quantise, why)) return false;
     if (quantise && !assign_chosen(c, &weights, why)) return false;
     if (!weights && !fc_refuse_leftovers(c, why)) return false;
     if (!weights)

@@ -105,7 +105,7 @@ bool fc_refuse_foreign(const fc_catalogue *c, char *why)
 static bool is_gguf(const char *path)
 {
     char head[4];
-    FILE *f = fopen(path, "rb");
+    FILE *f = app_open(path);
     const bool is = f && fread(head, 1, 4, f) == 4 && memcmp(head, "GGUF", 4) == 0;
     if (f) fclose(f);
     return is;

@@ -235,14 +235,30 @@ static void print_scales(const fc_catalogue *c)
                c->left_alone == 1 ? "matrix is" : "matrices are");
 }
 
+/* "halve to neuron", "quantised to ocp", "converted to BF16": by what is done to the first weight of the most telling
+ * kind. */
+static void print_deed(const fc_catalogue *c)
+{
+    const fc_options *o = c->options;
+    const fc_item *telling = NULL;
+    bool fresh = false;
+    for (int i = 0; i < c->items; i++) {
+        const fc_item *w = &c->item[i];
+        if (!fc_is_weight(w)) continue;
+        fresh = fresh || (w->kind == FC_IS_NUMBERS || (w->form == FC_AS_FP8 && o->grain != FC_GRAIN_KEPT));
+        if (!telling || (telling->form != FC_AS_FP8 && w->form == FC_AS_FP8)) telling = w;
+    }
+    const char *deed = count_role(c, FC_CODES) ? fc_mode_text(o->mode) : fresh ? "quantised" : "converted";
+    printf("%s: %s to %s%s\n\n", o->in, deed, telling ? form_text(c, telling) : fc_side_text(o->to),
+           o->check ? ", nothing written" : "");
+}
+
 static void print_text(const fc_catalogue *c)
 {
     app_table table;
     kind *list = app_memory((size_t)c->items + 1, sizeof *list);
     const int kinds = gather(c, list);
-    const fc_options *o = c->options;
-    printf("%s: %s to %s%s\n\n", o->in, count_role(c, FC_CODES) ? fc_mode_text(o->mode) : "quantised",
-           fc_side_text(o->to), o->check ? ", nothing written" : "");
+    print_deed(c);
     app_table_start(&table, short_columns, sizeof short_columns / sizeof short_columns[0]);
     for (int i = 0; i < kinds; i++) short_row(&table, &list[i]);
     app_print_table(stdout, &table);

@@ -259,6 +259,36 @@ static cJSON *read_json(const char *path, const char *file, char *why)
     return root;
 }
 
+/* The text of recipe.yaml; NULL when it is not there, or with a sentence. */
+static char *read_recipe(const char *path, char *why)
+{
+    static const char file[] = "recipe.yaml";
+    io_map map;
+    struct stat s;
+    char *inside = ckpt_folder(path) ? ckpt_inside(path, file) : ckpt_path(path, file), *text = NULL;
+    if (!inside) return io_fail(why, file, "there is not enough memory to read it"), NULL;
+    if (stat(inside, &s) == 0 && io_map_open(inside, &map, why)) {
+        const bool good = map.size <= MOST_CONFIG && io_utf8(map.bytes, map.size) && !memchr(map.bytes, 0, map.size);
+        text = good ? strndup((const char *)map.bytes, map.size) : NULL;
+        if (!text) io_fail(why, inside, "it is not a text, or there is not enough memory to read it");
+        io_map_close(&map);
+    }
+    free(inside);
+    return text;
+}
+
+static bool add_recipe(fc_rules *rules, const char *path, char *why)
+{
+    char *text = read_recipe(path, why);
+    if (!text) return !why[0];
+    rules->file = "recipe.yaml";
+    rules->recipe = fc_recipe_parse(text);
+    free(text);
+    if (!rules->recipe) return io_fail(why, rules->file, "a list of its modules does not end, or is none");
+    return add_list(rules, rules->recipe, "ignore", FC_RULE_EXACT, why) &&
+           add_list(rules, rules->recipe, "targets", FC_RULE_TARGET, why);
+}
+
 /* The object, wherever it was found to stand. */
 static const cJSON *find_quantisation(fc_rules *rules)
 {
@@ -285,7 +315,7 @@ static void read_tied(fc_rules *rules)
     rules->tied = cJSON_IsTrue(tied) || (!cJSON_IsBool(tied) && cJSON_IsTrue(inner));
 }
 
-bool fc_rules_read(const char *path, bool lists, fc_rules *rules, char *why)
+bool fc_rules_read(const char *path, fc_rules *rules, char *why)
 {
     memset(rules, 0, sizeof *rules);
     rules->config = read_json(path, "config.json", why);
@@ -297,13 +327,22 @@ bool fc_rules_read(const char *path, bool lists, fc_rules *rules, char *why)
     take_text(rules->quantisation, "quant_algo", rules->method, sizeof rules->method);
     take_text(rules->quantisation, "quant_method", rules->method, sizeof rules->method);
     take_text(rules->quantisation, "format", rules->format, sizeof rules->format);
-    return (!lists || add_lists(rules, why)) && read_block(rules, why);
+    return read_block(rules, why);
+}
+
+bool fc_rules_lists(const char *path, fc_rules *rules, char *why)
+{
+    if (rules->quantisation ? add_lists(rules, why) : add_recipe(rules, path, why)) return true;
+    rules->rules = 0;
+    rules->targets = false;
+    return false;
 }
 
 void fc_rules_free(fc_rules *rules)
 {
     cJSON_Delete(rules->config);
     cJSON_Delete(rules->modelopt);
+    cJSON_Delete(rules->recipe);
     free(rules->rule);
     memset(rules, 0, sizeof *rules);
 }

@@ -10,6 +10,7 @@
  *         a class; '*' is any text
  *     dynamic (GPTQModel): "-:" and a regular expression: left alone; "+:" or nothing: quantised; the first counts
  *     config_groups' targets (compressed-tensors), quantized_layers (ModelOpt): as ignore; all others are left alone
+ *     ignore and targets of recipe.yaml (llm-compressor), where no JSON says anything: the same
  *
  * Regular expressions are Python's re.match (io/pattern.h). No entry cuts a name: layers.1 is not in layers.12.
  */
@@ -32,6 +33,7 @@ typedef struct fc_rule {
 
 typedef struct fc_rules {
     cJSON *config, *modelopt; /* config.json; hf_quant_config.json; NULL: there is none */
+    cJSON *recipe;            /* lists of recipe.yaml, where both say nothing */
     const cJSON *quantisation; /* the object in either; NULL: nothing is said */
     const char *file;          /* where it stands, without a directory */
     char method[48], format[48];
@@ -43,9 +45,13 @@ typedef struct fc_rules {
     int64_t block[2]; /* weight_block_size; 0: it says nothing */
 } fc_rules;
 
-/* What lies beside the weights at `path`, a file or a directory; lists of modules only when they are asked for.
- * fc_rules_free it, also after a failure. */
-bool fc_rules_read(const char *path, bool lists, fc_rules *rules, char *why);
+/* What lies beside the weights at `path`, a file or a directory, but for the lists of modules. fc_rules_free it, also
+ * after a failure. */
+bool fc_rules_read(const char *path, fc_rules *rules, char *why);
+/* The lists. After a failure there are none. */
+bool fc_rules_lists(const char *path, fc_rules *rules, char *why);
+/* The lists "ignore" and "targets" of a recipe; NULL: one does not end, or memory is short. cJSON_Delete it. */
+cJSON *fc_recipe_parse(const char *text);
 void fc_rules_free(fc_rules *rules);
 /* Is this module to be left alone? *because: in words, the entry; in 256 bytes. */
 bool fc_rules_leave(const fc_rules *rules, const st_tensor *tensor, char because[256]);

@@ -429,7 +429,7 @@ static int pattern_reach(const pattern *p, int start, const char *text, size_t s
 {
     const size_t states = (size_t)p->steps * (size + 1);
     pattern_search s = { .p = p, .text = text, .size = size };
-    if (states > PATTERN_STATES || depth > PATTERN_DEPTH) return -1;
+    if (states > PATTERN_STATES || depth > PATTERN_DEPTH) return errno = ENOMEM, -1;
     s.seen = (unsigned char *)calloc(states, 1);
     s.waiting = (uint32_t *)malloc(states * sizeof *s.waiting);
     int found = s.seen && s.waiting ? 0 : -1;
@@ -441,13 +441,14 @@ static int pattern_reach(const pattern *p, int start, const char *text, size_t s
 }
 
 /* Does the text begin with what the pattern describes? 1, 0; -1 with a phrase when the pattern is none that is known
- * here. */
+ * here; errno is ENOMEM when there was not enough memory, or a text or pattern is longer than is tried here. */
 IO_FN int pattern_match(const char *regex, const char *text, const char **wrong)
 {
     pattern p = { .at = regex, .end = regex + strlen(regex) };
     const size_t size = strlen(text);
     int found = -1;
     p.step = (pattern_step *)malloc(PATTERN_STEPS * sizeof *p.step);
+    if (size > PATTERN_TEXT) errno = ENOMEM;
     if (!p.step || size > PATTERN_TEXT) pattern_stop(&p, "it needs more memory than there is");
     if (strncmp(p.at, "(?i)", 4) == 0) p.any_case = true, p.at += 4;
     if (!p.wrong && pattern_either(&p) && p.at < p.end) pattern_stop(&p, "a parenthesis that closes nothing");

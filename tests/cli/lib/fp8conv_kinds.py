@@ -557,6 +557,30 @@ def rules(program):
     shutil.rmtree('r.out')
     assert run(program, 'r', 'r.out').returncode == 0
     assert quantised_of('r.out/model.safetensors') == without('self_attn'), 'hf_quant_config.json'
+    recipe = 'quant_stage:\n  quant_modifiers:\n    QuantizationModifier:\n'
+    recipe += '      targets: %s\n      scheme: FP8\n      ignore: %s\n'
+    for targets, ignore, want in (
+        ('[Linear]', "['re:.*self_attn.*', lm_head]", without('self_attn')),
+        ('Linear', '# what stays\n      - lm_head  # the head\n      - "re:.*\\\\.q_proj$"\n', without('q_proj')),
+        ("['re:.*mlp.*',\n   're:.*o_proj']", '[]', only('mlp', 'o_proj')),
+        ('Linear', 'null', ALL),
+        ('Linear', "\n        - 're:.*it''s'", ALL),
+    ):
+        put('r', {'a': 1}, model())
+        open('r/recipe.yaml', 'w').write(recipe % (targets, ignore))
+        shutil.rmtree('r.out')
+        done = run(program, 'r', 'r.out')
+        assert done.returncode == 0, done.stderr
+        assert quantised_of('r.out/model.safetensors') == want, (targets, ignore)
+    for ignore in '[a, b', "'a", '[a, "b" c]':
+        open('r/recipe.yaml', 'w').write(recipe % ('Linear', ignore))
+        done = run(program, 'r', 'r.no')
+        assert done.returncode == 2 and 'recipe.yaml: a list of its modules' in done.stderr, (ignore, done.stderr)
+    put('r', q(ignore=['re:.*mlp.*']), model())  # what is in config.json counts
+    open('r/recipe.yaml', 'w').write(recipe % ('Linear', '[re:.*self_attn.*]'))
+    shutil.rmtree('r.out')
+    assert run(program, 'r', 'r.out').returncode == 0
+    assert quantised_of('r.out/model.safetensors') == without('mlp')
     # experts in one tensor, one scale for each output
     put('r', {}, {**model(), 'model.layers.0.mlp.experts.gate_up_proj': plain(3, 64, 24)})
     shutil.rmtree('r.out')
@@ -698,12 +722,12 @@ def refusals(program):
             'is I32; expected',
         ),
         ('a size', block, q(weight_block_size=[128]), [], 'is not a list of two sizes'),
-        ('a list', block, q(ignore='lm_head'), [], 'its ignore is not a list of names'),
-        ('an entry', block, q(ignore=[3]), [], 'has an entry that is no name'),
-        ('a class', block, q(ignore=['LlamaAttention']), [], 'names do not tell which modules are of it'),
-        ('a regex', block, q(ignore=['re:(']), [], 'a group that does not close'),
-        ('looking behind', block, q(ignore=['re:(?<=a)b']), [], 'a group of this kind'),
-        ('dynamic bits', block, q(dynamic={'+:.*': {'bits': 4}}), [], 'asks for more than 8 bits'),
+        ('a list', block, q(ignore='lm_head'), ['--quantize'], 'its ignore is not a list of names'),
+        ('an entry', block, q(ignore=[3]), ['--quantize'], 'has an entry that is no name'),
+        ('a class', block, q(ignore=['LlamaAttention']), ['--quantize'], 'names do not tell which modules are of it'),
+        ('a regex', block, q(ignore=['re:(']), ['--quantize'], 'a group that does not close'),
+        ('looking behind', block, q(ignore=['re:(?<=a)b']), ['--quantize'], 'a group of this kind'),
+        ('dynamic bits', block, q(dynamic={'+:.*': {'bits': 4}}), ['--quantize'], 'asks for more than 8 bits'),
         ('no JSON', block, '{"a": ', [], 'it is not a JSON object'),
         (
             'GPTQ',
@@ -808,6 +832,9 @@ def refusals(program):
         assert sentence in lines[0], (what, lines[0])
         assert not [f for f in os.listdir('.') if f.startswith('h.out')], (what, os.listdir('.'))
         assert run(program, 'h', '--check', *arguments).returncode == 2, (what, '--check')
+    put('h', q(ignore=['re:(', 'LlamaAttention']), block)  # rules that are not needed need not be understood
+    assert run(program, 'h', 'h.out').returncode == 0
+    shutil.rmtree('h.out')
     put('h', {'tie_word_embeddings': False}, model())  # and what is not tied may be asked for
     assert run(program, 'h', 'h.out', '--include', '*lm_head*').returncode == 0
     assert quantised_of('h.out/model.safetensors') == {'lm_head.weight'}
