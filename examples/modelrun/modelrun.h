@@ -50,7 +50,8 @@ typedef struct mr_config {
     const struct mr_family *family;
     int64_t layers, hidden, heads, kv_heads, head_dim, intermediate, vocab, positions;
     int64_t experts, experts_per_token, moe_intermediate, shared_intermediate; /* 0: dense */
-    bool norm_topk, tied;
+    bool norm_topk, tied, qkv_bias, o_bias, mlp_bias;
+    bool unscaled, scale_by_layer;                  /* gpt2: attention without its scale; over layer + 1 */
     bool quantised;                                 /* quantization_config names FP8 or MXFP4 */
     double eps;
     trn_act act;
