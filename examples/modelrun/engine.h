@@ -6,6 +6,12 @@
 
 #include "model.h"
 
+#ifdef _OPENMP
+#define MR_PARALLEL _Pragma("omp parallel for schedule(static)")
+#else
+#define MR_PARALLEL
+#endif
+
 /* ---- settings: setting.c ---- */
 
 const char *mr_setting_row(int index, const char **text, const char **about);  /* NULL beyond the last */
@@ -35,13 +41,24 @@ typedef struct mr_span {
     int cache;
 } mr_span;
 
+/* y [rows, out] = x [rows, in] w^T + bias. */
+typedef struct mr_product {
+    mr_weight *w;
+    const mr_weight *bias;   /* NULL, or its tensor is: none */
+    const float *x;
+    int64_t rows;
+    float *y;
+    bool row_parallel;       /* split along `in` over setting.tp cores, whose sums meet in an all-reduce */
+    bool raw;                /* y is what PSUM holds, not rounded */
+} mr_product;
+
 /* What one kind of arithmetic does; x and y are [rows, n] binary32. */
 typedef struct mr_ops {
-    void (*linear)(struct mr_run *run, mr_weight *w, const mr_weight *bias, const float *x, int64_t rows, float *y);
+    void (*linear)(struct mr_run *run, const mr_product *p);
     void (*rms_norm)(struct mr_run *run, const float *x, const float *weight, int64_t rows, int64_t n, float *y);
     void (*layer_norm)(struct mr_run *run, const float *x, const float *weight, const float *bias, int64_t rows,
                        int64_t n, float *y);
-    /* softmax(scale x) of each row, in place; sink: NULL, or one more logit of each row, which only counts. */
+    /* softmax(scale x) of each row, in place, not rounded; sink [rows]: NULL, or a logit more, which only counts. */
     void (*softmax)(struct mr_run *run, float *x, const float *sink, double scale, int64_t rows, int64_t n);
     void (*function)(struct mr_run *run, trn_act act, float *x, int64_t n); /* in place, rounded */
     /* scores [rows, keys] = q k^T, sums as they are; out [rows, n] = p v, rounded. k, v: as the cache has them. */
@@ -66,9 +83,6 @@ typedef struct mr_run {
     bool keep;           /* matrices stay when their layer is done: for generation */
     bool pack;           /* and are packed: 6 bytes for each weight of BF16 */
     float *cosine, *sine; /* [capacity, head_dim / 2] */
-    float *all_reduce;   /* scratch of tp */
-    struct trn_topology *net;
-    bool row_parallel;   /* the next product is split along its depth over setting.tp cores */
     /* Called after each layer with the residual stream [rows, hidden]. */
     void (*seen)(void *user, int64_t layer, const float *h, int64_t rows);
     void *user;

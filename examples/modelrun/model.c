@@ -318,12 +318,17 @@ static bool find_head(finder *f)
     mr_model *m = f->m;
     const mr_config *c = &m->config;
     char text[NAME];
+    m->embed.plain = true;
     m->head = m->embed;
     if (c->tied) return true;
     static const char *const base[] = { "", "language_model." };
     for (size_t i = 0; i < sizeof base / sizeof base[0]; i++) {
         snprintf(f->base, sizeof f->base, "%s", base[i]);
-        if (look_for(f, "lm_head", ".weight", text)) return matrix(f, "lm_head", c->vocab, c->hidden, &m->head);
+        if (look_for(f, "lm_head", ".weight", text)) {
+            const bool ok = matrix(f, "lm_head", c->vocab, c->hidden, &m->head);
+            m->head.plain = true;
+            return ok;
+        }
     }
     app_complain(0, "%s: it has no lm_head.weight; its embeddings take the place", m->folder);
     return true;
@@ -353,6 +358,7 @@ static bool find_layers(finder *f)
     for (int64_t i = 0; i < c->layers; i++) {
         snprintf(f->base, sizeof f->base, "%s%s.%lld.", m->prefix, gpt2 ? "h" : "layers", (long long)i);
         if (!(gpt2 ? gpt2_layer(f, &m->layer[i]) : usual_layer(f, &m->layer[i], c->sparse[i]))) return false;
+        m->layer[i].w[MR_ROUTER].plain = m->layer[i].w[MR_SHARED_SWITCH].plain = true;
     }
     return true;
 }
@@ -427,7 +433,7 @@ static void decode_mxfp4(const mr_weight *w, int64_t row, float *out)
     }
 }
 
-static float scale_at(const mr_weight *w, int64_t row, int64_t column)
+float mr_scale_at(const mr_weight *w, int64_t row, int64_t column)
 {
     const st_tensor *s = w->scale;
     const int64_t wide = (w->columns + w->block_columns - 1) / w->block_columns;
@@ -445,7 +451,7 @@ static void decode_fp8(const mr_weight *w, int64_t row, float *out)
     for (uint32_t i = 0; i < 256; i++) value[i] = trn_decode(w->tensor->format, i);
     for (int64_t i = 0; i < w->columns;) {
         const int64_t end = i + w->block_columns < w->columns ? i + w->block_columns : w->columns;
-        const float scale = scale_at(w, row, i);
+        const float scale = mr_scale_at(w, row, i);
         for (; i < end; i++) out[i] = value[code[i]] * scale;
     }
 }

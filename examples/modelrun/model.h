@@ -55,6 +55,7 @@ struct mr_weight {
     int64_t block_rows, block_columns;
     bool inverse;                 /* the scale divides */
     bool mxfp4;                   /* two codes in a byte, the lower half first; the scale: E8M0 for 32 */
+    bool plain;                   /* never FP8 or MX: the embedding, the head, routers */
     struct mr_matrix *ready;      /* as the present setting has it; NULL: not yet */
 };
 
@@ -88,6 +89,7 @@ void mr_model_close(mr_model *model);
 void mr_decode(const mr_weight *w, int64_t row, int64_t count, float *out);
 /* Its numbers where they stand; rank 0: they are codes with scales. [rows, columns]. */
 trn_tensor mr_view(const mr_weight *w);
+float mr_scale_at(const mr_weight *w, int64_t row, int64_t column); /* of FP8 */
 /* How much of the checkpoint a weight is: 2 for BF16. */
 double mr_bytes_each(const mr_weight *w);
 
