@@ -10,13 +10,13 @@
 
 #include <trnmath/trn_convert.h>
 
-enum { NAME = 512 };
+enum { NAME = 512, BASE = 256 };
 
 /* What is needed to find a weight and to say that it is missing. */
 typedef struct finder {
     mr_model *m;
     char *why;
-    char base[NAME]; /* "model.layers.3." */
+    char base[BASE]; /* "model.layers.3." */
 } finder;
 
 static const st_tensor *look(const mr_model *m, const char *name)
@@ -28,7 +28,7 @@ static const st_tensor *look(const mr_model *m, const char *name)
 /* "model.layers.3." and "self_attn.q_proj" and ".weight". */
 static const st_tensor *look_for(const finder *f, const char *name, const char *end, char *text)
 {
-    snprintf(text, NAME, "%s%s%s", f->base, name, end);
+    snprintf(text, NAME, "%.255s%.200s%.32s", f->base, name, end);
     return look(f->m, text);
 }
 
