@@ -96,7 +96,7 @@ static int check(const mr_options *o)
     if (o->write) return APP_OK;
     if (!o->folder && !o->random)
         return app_complain(APP_USAGE, "which model? give its folder; modelrun --help tells more");
-    if (!o->tokens && !o->text) return app_complain(APP_USAGE, "which text? give --tokens FILE");
+    if (!o->tokens && !o->text) return app_complain(APP_USAGE, "which text? give --tokens FILE or --text FILE");
     if (o->tokens && o->text) return app_complain(APP_USAGE, "--tokens and --text exclude each other");
     if (o->generate && (o->csv || o->json || o->html || o->logits))
         return app_complain(APP_USAGE, "--generate prints tokens; --csv, --json, --html and --logits go without it");

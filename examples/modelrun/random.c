@@ -162,17 +162,17 @@ static bool write_numbers(st_writer *w, const st_tensor *t, uint64_t stream, cha
     const bool one = strstr(t->name, "norm") || strstr(t->name, "ln_");
     const float base = one && !ckpt_ends(t->name, ".bias") ? 1 : 0, width = base == 1 ? 0.1f : width_of(t);
     uint16_t *code = app_memory(PIECE, sizeof *code);
+    uint32_t *word = app_memory(PIECE, sizeof *word);
     bool ok = true;
     for (int64_t i = 0; i < t->elements && ok; i += PIECE) {
         const int64_t count = t->elements - i < PIECE ? t->elements - i : PIECE;
-        MR_PARALLEL
-        for (int64_t j = 0; j < count; j++) {
-            const uint32_t word = trn_random_u32(1, stream, (uint64_t)(i + j));
-            code[j] = trn_bf16_from_f32(base + width * ((float)(word >> 8) * 0x1p-23f - 1));
-        }
+        trn_random_fill(word, (size_t)count, 1, stream, (uint64_t)i, TRN_ISA_AUTO);
+        for (int64_t j = 0; j < count; j++)
+            code[j] = trn_bf16_from_f32(base + width * ((float)(word[j] >> 8) * 0x1p-23f - 1));
         ok = st_write(w, code, sizeof *code * (size_t)count, why);
     }
     free(code);
+    free(word);
     return ok;
 }
 

@@ -1,6 +1,7 @@
 # Tiny models of every family that modelrun knows, written with NumPy alone, and their logits in float64, from the
 # papers and from what transformers documents of each family: shares no code with the program.
-# Usage: modelrun.py make FOLDER CASE | modelrun.py check FOLDER LOGITS.npy [TOLERANCE] | modelrun.py cases
+# Usage: modelrun.py cases | make FOLDER CASE | check FOLDER LOGITS.npy [TOLERANCE] | greedy FOLDER COUNT
+#        | edit FOLDER FIELD JSON (of config.json) | rename FOLDER FROM TO (tensors, in place)
 import json
 import math
 import os
@@ -434,6 +435,7 @@ def make(folder, case):
         f.write(" ".join(map(str, tokens)) + "\n")
     value = {k[len("transformer."):] if k.startswith("transformer.") else k: v for k, v in w.value.items()}
     np.save(folder + "/expected.npy", logits(c, value, tokens))
+    np.savez(folder + "/weights.npz", **value)
 
 
 def check(folder, path, tolerance):
@@ -445,9 +447,43 @@ def check(folder, path, tolerance):
         sys.exit(f"{folder}: logits differ by {error:.3g} of the largest, more than {tolerance:g}")
 
 
+def greedy(folder, count):
+    with open(folder + "/config.json") as f:
+        c = json.load(f)
+    w = dict(np.load(folder + "/weights.npz"))
+    tokens = [int(t) for t in open(folder + "/tokens.txt").read().split()]
+    made = []
+    for _ in range(count):
+        made.append(int(np.argmax(logits(c, w, np.array(tokens + made))[-1])))
+    print(*made)
+
+
+def edit(folder, field, value):
+    with open(folder + "/config.json") as f:
+        c = json.load(f)
+    c[field] = json.loads(value)
+    with open(folder + "/config.json", "w") as f:
+        json.dump(c, f)
+
+
+def rename(folder, old, new):
+    if len(old) != len(new):
+        sys.exit("both names have the same length, so that no offset changes")
+    with open(folder + "/model.safetensors", "rb") as f:
+        raw = f.read()
+    with open(folder + "/model.safetensors", "wb") as f:
+        f.write(raw.replace(old.encode(), new.encode()))
+
+
 if __name__ == "__main__":
     if sys.argv[1] == "cases":
         print(*CASES)
+    elif sys.argv[1] == "greedy":
+        greedy(sys.argv[2], int(sys.argv[3]))
+    elif sys.argv[1] == "edit":
+        edit(*sys.argv[2:5])
+    elif sys.argv[1] == "rename":
+        rename(*sys.argv[2:5])
     elif sys.argv[1] == "make":
         make(sys.argv[2], sys.argv[3])
     else:
