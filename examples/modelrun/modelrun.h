@@ -22,7 +22,9 @@
 #ifndef MODELRUN_H
 #define MODELRUN_H
 
+#ifndef _POSIX_C_SOURCE
 #define _POSIX_C_SOURCE 200809L
+#endif
 
 #include "app/app.h"
 #include "app/files.h"
