@@ -240,7 +240,7 @@ static void finish(mr_row *row, const sums *s, const mr_setting *setting, int64_
     }
 }
 
-static uint64_t peak_bytes(void)
+uint64_t mr_peak_bytes(void)
 {
     struct rusage use;
     return getrusage(RUSAGE_SELF, &use) == 0 ? (uint64_t)use.ru_maxrss * 1024 : 0;
@@ -278,7 +278,7 @@ bool mr_compare(mr_model *model, const mr_options *o, const mr_text *text, mr_re
         free(c.sum[i].broken);
     }
     free(c.sum);
-    result->peak_bytes = peak_bytes();
+    result->peak_bytes = mr_peak_bytes();
     if (!ok) mr_result_free(result);
     return ok;
 }

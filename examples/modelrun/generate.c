@@ -68,7 +68,8 @@ static void tell_speed(const job *j, const mr_setting *s)
     fprintf(stderr, "%s: %lld tokens read at %.1f tokens/s", s->name, (long long)j->text->tokens,
             (double)j->text->tokens / j->prefill);
     if (made > 0) fprintf(stderr, ", %.0f made at %.2f tokens/s", made, made / j->decode);
-    fputc('\n', stderr);
+    fprintf(stderr, "; %.0f MB of weights, %.0f MB of memory at most\n", (double)j->model->file_bytes / 1e6,
+            (double)mr_peak_bytes() / 1e6);
 }
 
 static bool generate(job *j, const mr_setting *s, char *why)

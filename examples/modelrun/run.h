@@ -37,6 +37,7 @@ void mr_text_print(FILE *out, const mr_text *text, const int32_t *token, int64_t
 /* All settings on all of the text; logits: NULL, or the last setting's, [tokens, vocab]. */
 bool mr_compare(mr_model *model, const mr_options *o, const mr_text *text, mr_result *result, float *logits, char *why);
 void mr_result_free(mr_result *result);
+uint64_t mr_peak_bytes(void); /* the most memory that this process had, mapped files included */
 
 /* ---- continuing: generate.c ---- */
 
