@@ -13,21 +13,20 @@
 /* ---- what the families differ in ---- */
 
 static const mr_family family[] = {
-    { .type = "llama", .kv_heads = 0, .eps = 1e-6, .theta = 10000,
-      .flags = MR_BIAS_ASKED | MR_O_BIAS_ASKED | MR_MLP_BIAS_ASKED },
+    { .type = "llama", .eps = 1e-6, .theta = 10000, .flags = MR_BIAS_ASKED | MR_O_BIAS_ASKED | MR_MLP_BIAS_ASKED },
     { .type = "mistral", .kv_heads = 8, .eps = 1e-6, .theta = 10000, .flags = MR_WINDOW, .window = 4096 },
     { .type = "ministral", .kv_heads = 8, .eps = 1e-6, .theta = 10000, .flags = MR_WINDOW, .window = 4096 },
-    { .type = "mixtral", .kv_heads = 8, /* no window unless it is named */ .eps = 1e-5, .theta = 1e6, .flags = MR_WINDOW,
+    { .type = "mixtral", .kv_heads = 8, .eps = 1e-5, .theta = 1e6, .flags = MR_WINDOW, /* if it is named */
       .experts = "num_local_experts", .experts_too = "num_experts", .expert_count = 8, .experts_per_token = 2 },
-    { .type = "qwen2", .kv_heads = 32, .eps = 1e-6, .theta = 10000, .flags = MR_BIAS | MR_WINDOW_ASKED,
-      .window = 4096, .first_window = 28 },
+    { .type = "qwen2", .kv_heads = 32, .eps = 1e-6, .theta = 10000, .window = 4096, .first_window = 28,
+      .flags = MR_BIAS | MR_WINDOW_ASKED },
     { .type = "qwen3", .kv_heads = 32, .eps = 1e-6, .theta = 10000, .head_dim = 128, .window = 4096,
       .first_window = 28, .flags = MR_BIAS_ASKED | MR_O_BIAS_ASKED | MR_QK_NORM | MR_WINDOW_ASKED },
-    { .type = "qwen2_moe", .kv_heads = 16, .eps = 1e-6, .theta = 10000, .experts = "num_experts", .experts_too = "num_local_experts", .expert_count = 60,
-      .experts_per_token = 4, .window = 4096, .first_window = 28,
+    { .type = "qwen2_moe", .kv_heads = 16, .eps = 1e-6, .theta = 10000, .window = 4096, .first_window = 28,
+      .experts = "num_experts", .experts_too = "num_local_experts", .expert_count = 60, .experts_per_token = 4,
       .flags = MR_BIAS_QKV | MR_WINDOW_ASKED | MR_WINDOW_EVERY_SECOND | MR_EXPERT_LAYERS | MR_SHARED },
-    { .type = "qwen3_moe", .kv_heads = 4, .eps = 1e-6, .theta = 10000, .experts = "num_experts", .experts_too = "num_local_experts", .expert_count = 128,
-      .experts_per_token = 8, .window = 4096,
+    { .type = "qwen3_moe", .kv_heads = 4, .eps = 1e-6, .theta = 10000, .window = 4096,
+      .experts = "num_experts", .experts_too = "num_local_experts", .expert_count = 128, .experts_per_token = 8,
       .flags = MR_BIAS_ASKED | MR_O_BIAS_ASKED | MR_QK_NORM | MR_WINDOW_ALL_ASKED | MR_EXPERT_LAYERS },
     { .type = "gpt_oss", .kv_heads = 8, .eps = 1e-5, .theta = 150000, .head_dim = 64, .window = 128,
       .experts = "num_local_experts", .experts_too = "num_experts", .expert_count = 128, .experts_per_token = 4,
@@ -258,9 +257,8 @@ static void read_windows(hf_reader *r, mr_config *c)
     if (asked && !hf_flag(r, "use_sliding_window", false)) return;
     io_json text;
     const bool null = cJSON_IsNull(cJSON_GetObjectItemCaseSensitive(r->root, "sliding_window"));
-    const int64_t window =
-        null ? 0 : hf_number(r, "sliding_window", 1, INT32_MAX, hf_field(r, "sliding_window", &text) ? 1
-                                                                                                     : c->family->window);
+    const int64_t usual_window = hf_field(r, "sliding_window", &text) ? 1 : c->family->window;
+    const int64_t window = null ? 0 : hf_number(r, "sliding_window", 1, INT32_MAX, usual_window);
     const int64_t first =
         has(c, MR_WINDOW_ASKED) ? hf_number(r, "max_window_layers", 0, 1 << 20, c->family->first_window) : 0;
     for (int64_t i = 0; i < c->layers && !r->why[0]; i++) {
