@@ -21,6 +21,7 @@
  *
  * CONTENTS
  *     trn_oob_mode, trn_dge_mode                     indices out of bounds; who makes descriptors
+ *     trn_dma_offset                                 a view that begins where a number in a tile says
  *     trn_dma_copy_args, trn_dma_copy                copies, casts, gathers, scatters, read-add-write
  *     trn_dma_transpose_args, trn_dma_transpose      axes reversed (of four: the outer two inside), rows gathered first
  *     trn_dma_compute_args, trn_dma_compute          sums of up to 16 tensors, read-modify-write of rows
@@ -28,9 +29,10 @@
  * Stochastic rounding applies where numerics.sr_where is TRN_SR_ALL_WRITES; else a DMA rounds to nearest even where
  * .rounding says stochastic. Element i of dst, in row-major order, takes random field i of (seed, stream).
  *
- * All of them: .unlimited is always on; .engine is 0 or TRN_ENGINE_DMA, or TRN_ENGINE_SCALAR for HWDGE's queue. Nothing
- * is written on failure: TRN_ESHAPE, TRN_EFORMAT, TRN_EINVAL, and TRN_EUNSUPPORTED for what the generation lacks. dst
- * may be a source in place; it may not meet one otherwise.
+ * All of them: .unlimited is always on; .engine is 0 or TRN_ENGINE_DMA, or for HWDGE the queue that the transfer is
+ * given to, TRN_ENGINE_SYNC or TRN_ENGINE_SCALAR (a core's clock does not tell these apart). Nothing is written on
+ * failure: TRN_ESHAPE, TRN_EFORMAT, TRN_EINVAL, and TRN_EUNSUPPORTED for what the generation lacks. dst may be a source
+ * in place; it may not meet one otherwise.
  *
  * KNOWN FROM: NKI, dma_copy, dma_transpose, dma_compute (documented); the Trainium2 guide (transposes of 2 and 4 bytes)
  *     and the Trainium3 guide (read-add-write of BF16 and F32). Rounding, and that sources are added in their order:
@@ -45,7 +47,7 @@
 
 typedef enum trn_oob_mode {
     TRN_OOB_ERROR = 0, /* an index out of bounds is refused */
-    TRN_OOB_SKIP       /* its row is left out */
+    TRN_OOB_SKIP       /* its row is left out, and what dst holds there stays; an offset's whole transfer */
 } trn_oob_mode;
 
 /* Who makes the descriptors. */
@@ -53,17 +55,28 @@ typedef enum trn_dge_mode {
     TRN_DGE_UNKNOWN = 0, /* whoever can */
     TRN_DGE_SWDGE,       /* GpSimd's software: casts, gathers, scatters */
     TRN_DGE_HWDGE,       /* hardware, from Trainium2 on: no casts, no indices */
-    TRN_DGE_NONE,        /* the runtime, beforehand: no indices */
+    TRN_DGE_NONE,        /* the runtime, beforehand: no indices, no offsets */
     TRN_DGE_COUNT
 } trn_dge_mode;
 
 /* ---- dma_copy ---- */
+
+/* NKI's of.ap(pattern, scalar_offset=value, indirect_dim=dim): the view begins `value` indices of an axis further on.
+ * The number is read when the transfer runs. It has to be an index of that axis, and all of the moved view has to lie
+ * within `of`; else it is out of bounds. As in trn_tensor_pattern a row runs on into the next one where these follow
+ * each other in memory, and nowhere else. (NKI's vector_offset is src_index and dst_index.) */
+typedef struct trn_dma_offset {
+    trn_tensor value; /* one number, U32 or I32; rank 0: none */
+    trn_tensor of;    /* the tensor that the view is cut from: elements of the view's size */
+    int dim;          /* the axis of `of` whose stride the number counts */
+} trn_dma_offset;
 
 typedef struct trn_dma_copy_args {
     TRN_INSTRUCTION_FIELDS;
     trn_tensor dst, src;  /* as many elements, in any shapes */
     trn_tensor src_index; /* [P] or [P, 1], U32 or I32: dst row i = src row src_index[i], rows being axis 0; or */
     trn_tensor dst_index; /* dst row dst_index[i] = src row i, ascending: of two the later one stays. Rank 0: none */
+    trn_dma_offset src_offset, dst_offset; /* each in place of that side's index: src, dst begin further on */
     trn_oob_mode oob_mode;
     trn_dge_mode dge_mode;
     int priority;       /* 0..3, 0 is the highest; Trainium3 has them */
@@ -85,6 +98,7 @@ typedef struct trn_dma_transpose_args {
         index; /* [I, N], U32: the rows of src that are taken, column by column, as many as dst's last axis has */
     trn_oob_mode oob_mode; /* skip goes with an index */
     trn_dge_mode dge_mode; /* hwdge: 2 bytes and more rules, see below; swdge goes with an index */
+    int priority;          /* 0..3, 0 is the highest; Trainium3 has them */
 } trn_dma_transpose_args;
 
 /* dst = src with its axes in the order of `axes`, bit for bit. With an index, rows of src (axis 0) are gathered first:
@@ -104,15 +118,18 @@ typedef struct trn_dma_compute_args {
     bool scatter; /* dst row index[i] += row i of a source; else dst row i += row index[i] of a source. The other */
                   /* source is dst itself */
     trn_oob_mode oob_mode;
+    bool unique_indices; /* a promise that no row is scattered to twice, checked; NKI always makes it */
 } trn_dma_compute_args;
 
 /* dst = srcs[0] + srcs[1] + ..., in binary32, in that order, each sum rounded, and one cast at the end. With an index
- * rows are read, modified and written, ascending: an index that comes twice (the chip wants unique ones) adds twice. */
+ * rows are read, modified and written, ascending: an index that comes twice adds twice, where nobody has promised that
+ * none does. (NKI 0.6.0 takes unique_indices=True only: on the chip two sums of one row would race.) */
 TRN_API trn_status trn_dma_compute(const trn_dma_compute_args *args);
 
 #if TRNI_BODIES
 
 #include "engine/alu_kernels.h"
+#include "engine/dma_offset.h"
 
 /* ---- what they share ---- */
 
@@ -141,8 +158,18 @@ TRNI_FN void trni_dma_modes(trni_frame *f, trn_dge_mode dge, trn_oob_mode oob, c
     else if (dge == TRN_DGE_HWDGE && f->core->generation < TRN_TRAINIUM2)
         f->status = trni_fail(f->how.error, TRN_EUNSUPPORTED, "dge_mode hwdge is not available on %s",
                               trn_generation_name(f->core->generation));
-    else
+    else if (dge != TRN_DGE_HWDGE || f->how.engine != TRN_ENGINE_SYNC)
         trni_frame_engine(f, TRN_ENGINE_DMA, dge == TRN_DGE_HWDGE ? TRN_ENGINE_SCALAR : TRN_ENGINE_DMA, what);
+}
+
+TRNI_FN void trni_dma_priority(trni_frame *f, int priority)
+{
+    if (f->status) return;
+    if (priority < 0 || priority > 3)
+        f->status = trni_fail(f->how.error, TRN_EINVAL, "priority is %d, not 0 to 3", priority);
+    else if (priority && f->core->generation < TRN_TRAINIUM3)
+        f->status = trni_fail(f->how.error, TRN_EUNSUPPORTED, "priority %d: %s has one class of DMA", priority,
+                              trn_generation_name(f->core->generation));
 }
 
 /* All axes of a view as one run of elements, in row-major order. */
@@ -333,22 +360,25 @@ TRNI_FN bool trni_dma_convert(trni_frame *f, const trn_tensor *dst, const trn_te
 TRNI_FN void trni_dma_copy_modes(trni_frame *f, const trn_dma_copy_args *a)
 {
     trn_error *const error = f->how.error;
-    const char *const chip = f->status ? "" : trn_generation_name(f->core->generation);
     const bool indexed = a->src_index.rank || a->dst_index.rank;
+    const bool placed = a->src_offset.value.rank || a->dst_offset.value.rank;
     trni_dma_modes(f, a->dge_mode, a->oob_mode, "dma_copy");
+    trni_dma_priority(f, a->priority);
     if (f->status) return;
-    if (a->priority < 0 || a->priority > 3)
-        f->status = trni_fail(error, TRN_EINVAL, "priority is %d, not 0 to 3", a->priority);
-    else if (a->priority && f->core->generation < TRN_TRAINIUM3)
-        f->status = trni_fail(error, TRN_EUNSUPPORTED, "priority %d: %s has one class of DMA", a->priority, chip);
-    else if (!(a->compression >= 0 && a->compression <= 1))
+    if (!(a->compression >= 0 && a->compression <= 1))
         f->status = trni_fail(error, TRN_EINVAL, "compression is %g, not 0 to 1", a->compression);
     else if (a->compression > 0 && f->core->generation != TRN_TRAINIUM1)
-        f->status = trni_fail(error, TRN_EUNSUPPORTED, "compression is not available on %s", chip);
+        f->status = trni_fail(error, TRN_EUNSUPPORTED, "compression is not available on %s",
+                              trn_generation_name(f->core->generation));
     else if (a->src_index.rank && a->dst_index.rank)
         f->status = trni_fail(error, TRN_EINVAL, "src_index and dst_index are both given");
     else if (indexed && a->dge_mode != TRN_DGE_UNKNOWN && a->dge_mode != TRN_DGE_SWDGE)
         f->status = trni_fail(error, TRN_EINVAL, "dge_mode is %s, which takes no indices", trni_dge_name(a->dge_mode));
+    else if ((a->src_index.rank && a->src_offset.value.rank) || (a->dst_index.rank && a->dst_offset.value.rank))
+        f->status = trni_fail(error, TRN_EINVAL, "%s has an index and an offset; one of them may be given",
+                              a->src_index.rank ? "src" : "dst");
+    else if (placed && a->dge_mode == TRN_DGE_NONE)
+        f->status = trni_fail(error, TRN_EINVAL, "dge_mode is none, which takes no offsets");
 }
 
 TRNI_FN void trni_dma_copy_formats(trni_frame *f, const trn_dma_copy_args *a)
@@ -386,25 +416,52 @@ TRNI_FN void trni_dma_copy_shapes(trni_frame *f, const trn_dma_copy_args *a, trn
     trni_frame_apart(f, &a->dst, "dst", index, name);
 }
 
+/* Both sides where they begin. False: out of bounds, and skipped. */
+TRNI_FN bool trni_dma_copy_place(trni_frame *f, trn_dma_copy_args *a)
+{
+    static const trni_dma_side dst = { "dst", "dst_offset" }, src = { "src", "src_offset" };
+    const bool skips = a->oob_mode == TRN_OOB_SKIP;
+    bool moves = true;
+    trni_frame_view(f, &a->dst, "dst", TRNI_OUTPUT);
+    if (!f->status && a->dst_offset.value.rank)
+        f->status = trni_dma_offset_place(&a->dst_offset, &a->dst, dst, skips, &moves, f->how.error);
+    if (!f->status && a->src_offset.value.rank)
+        f->status = trni_dma_offset_place(&a->src_offset, &a->src, src, skips, &moves, f->how.error);
+    if (!f->status && a->dst_offset.value.rank)
+        trni_frame_apart(f, &a->dst, "dst", &a->dst_offset.value, "dst_offset.value");
+    if (!f->status && a->src_offset.value.rank)
+        trni_frame_apart(f, &a->dst, "dst", &a->src_offset.value, "src_offset.value");
+    return moves;
+}
+
+/* `a` says where both sides begin; `moves`: it is not out of bounds. */
+TRNI_DRIVER trn_status trni_dma_copy(trni_frame *f, const trn_dma_copy_args *a, bool moves)
+{
+    trni_dma_plan plan;
+    trni_frame_view(f, &a->dst, "dst", TRNI_OUTPUT);
+    trni_frame_view(f, &a->src, "src", TRNI_INPUT);
+    trni_dma_copy_formats(f, a);
+    trni_dma_copy_shapes(f, a, &plan);
+    if (f->status || !moves || trn_tensor_elements(a->dst) == 0 || trn_tensor_elements(a->src) == 0) return f->status;
+    const bool rows = plan.index.index != NULL;
+    if (!rows && !a->accumulate && trni_dma_convert(f, &a->dst, &a->src)) return f->status;
+    trni_dma_plan_init(&plan, f, &a->dst, &a->src, rows);
+    plan.adds = a->accumulate;
+    plan.add = trni_alu_kernel_of(TRN_ALU_ADD, f->isa);
+    trni_dma_run(&plan, !rows ? 1 : plan.scatter ? plan.src.partitions : plan.dst.partitions);
+    return TRN_OK;
+}
+
 TRN_API trn_status trn_dma_copy(const trn_dma_copy_args *args)
 {
     TRNI_ENTER(args);
     trni_frame f;
-    trni_dma_plan plan;
     trni_dma_begin(&f, args, TRN_TRAINIUM1, "dma_copy");
     trni_dma_copy_modes(&f, args);
-    trni_frame_view(&f, &args->dst, "dst", TRNI_OUTPUT);
-    trni_frame_view(&f, &args->src, "src", TRNI_INPUT);
-    trni_dma_copy_formats(&f, args);
-    trni_dma_copy_shapes(&f, args, &plan);
-    if (f.status || trn_tensor_elements(args->dst) == 0 || trn_tensor_elements(args->src) == 0) return f.status;
-    const bool rows = plan.index.index != NULL;
-    if (!rows && !args->accumulate && trni_dma_convert(&f, &args->dst, &args->src)) return f.status;
-    trni_dma_plan_init(&plan, &f, &args->dst, &args->src, rows);
-    plan.adds = args->accumulate;
-    plan.add = trni_alu_kernel_of(TRN_ALU_ADD, f.isa);
-    trni_dma_run(&plan, !rows ? 1 : plan.scatter ? plan.src.partitions : plan.dst.partitions);
-    return TRN_OK;
+    if (!args->src_offset.value.rank && !args->dst_offset.value.rank) return trni_dma_copy(&f, args, true);
+    trn_dma_copy_args at = *args;
+    const bool moves = trni_dma_copy_place(&f, &at);
+    return trni_dma_copy(&f, &at, moves);
 }
 
 /* ---- dma_transpose ---- */
@@ -563,6 +620,7 @@ TRN_API trn_status trn_dma_transpose(const trn_dma_transpose_args *args)
     trni_frame f;
     trni_dma_begin(&f, args, TRN_TRAINIUM2, "dma_transpose");
     trni_dma_modes(&f, args->dge_mode, args->oob_mode, "dma_transpose");
+    trni_dma_priority(&f, args->priority);
     trni_frame_view(&f, &args->dst, "dst", TRNI_OUTPUT);
     trni_frame_view(&f, &args->src, "src", TRNI_INPUT);
     trni_dma_transpose_views(&f, args);
@@ -619,6 +677,37 @@ TRNI_FN void trni_dma_compute_modes(trni_frame *f, const trn_dma_compute_args *a
                 trni_fail(error, TRN_EINVAL, "scales[%d] is %g; DMA engines scale by 1 only", i, (double)a->scales[i]);
 }
 
+enum { TRNI_DMA_WINDOW = 1 << 15 }; /* rows that are looked at together */
+
+/* The first row from `from` on that the index names; the end of the rows when there is none. */
+TRNI_FN int64_t trni_dma_row_from(const trni_dma_index *x, int64_t count, int64_t from)
+{
+    int64_t first = x->rows;
+    for (int64_t i = 0; i < count; i++) {
+        const int64_t row = trni_dma_row(x, i);
+        if (row >= from && row < first) first = row;
+    }
+    return first;
+}
+
+/* Was the promise kept? Rows that are skipped count for nothing. */
+TRNI_DRIVER trn_status trni_dma_check_unique(const trni_dma_index *x, int64_t count, trn_error *error)
+{
+    uint64_t seen[TRNI_DMA_WINDOW / 64];
+    for (int64_t from = 0; (from = trni_dma_row_from(x, count, from)) < x->rows; from += TRNI_DMA_WINDOW) {
+        memset(seen, 0, sizeof seen);
+        for (int64_t i = 0; i < count; i++) {
+            const int64_t row = trni_dma_row(x, i), at = row - from;
+            if (row < from || at >= TRNI_DMA_WINDOW) continue;
+            if (seen[at / 64] >> at % 64 & 1)
+                return trni_fail(error, TRN_EINVAL, "index[%lld] is %lld, as one before it; unique_indices is set",
+                                 (long long)i, (long long)row);
+            seen[at / 64] |= (uint64_t)1 << at % 64;
+        }
+    }
+    return TRN_OK;
+}
+
 /* One of the two sources is dst, and the other is not. */
 TRNI_FN trn_status trni_dma_modify(trni_frame *f, const trn_dma_compute_args *a)
 {
@@ -635,6 +724,9 @@ TRNI_FN trn_status trni_dma_modify(trni_frame *f, const trn_dma_compute_args *a)
                         a->scatter ? &a->dst : data, a->scatter ? "dst" : name, a->oob_mode);
     trni_frame_apart(f, &a->dst, "dst", &a->index, "index");
     if (f->status || trn_tensor_elements(a->dst) == 0 || trn_tensor_elements(*data) == 0) return f->status;
+    if (a->unique_indices && a->scatter)
+        f->status = trni_dma_check_unique(&plan.index, data->shape[0], f->how.error);
+    if (f->status) return f->status;
     trni_dma_plan_init(&plan, f, &a->dst, data, true);
     plan.scatter = a->scatter;
     plan.adds = true;

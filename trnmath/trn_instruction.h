@@ -32,10 +32,11 @@ typedef enum trn_engine {
     TRN_ENGINE_SCALAR,
     TRN_ENGINE_GPSIMD,
     TRN_ENGINE_DMA,
-    TRN_ENGINE_COUNT
+    TRN_ENGINE_COUNT,
+    TRN_ENGINE_SYNC /* a sequencer alone: it gives DMA transfers to the descriptor generators, and computes nothing */
 } trn_engine;
 
-/* "tensor", "vector", …; "no engine" for anything else. */
+/* "tensor", "vector", …, "sync"; "no engine" for anything else. */
 TRN_API const char *trn_engine_name(trn_engine engine);
 
 /* The accumulator registers of an engine: one binary32 number per partition, kept between instructions. */
@@ -71,6 +72,7 @@ typedef struct trn_instruction {
 TRN_API const char *trn_engine_name(trn_engine engine)
 {
     static const char *const name[TRN_ENGINE_COUNT] = { "unknown", "tensor", "vector", "scalar", "gpsimd", "dma" };
+    if (engine == TRN_ENGINE_SYNC) return "sync";
     return (unsigned)engine < TRN_ENGINE_COUNT ? name[(unsigned)engine] : "no engine";
 }
 

@@ -128,13 +128,15 @@ TRNI_DRIVER void trni_shuffle_check_mask(trni_frame *f, const trn_nc_stream_shuf
     const int64_t has = args->src.shape[0];
     for (int i = 0; i < TRNI_MOVE_ROWS && !f->status; i++) {
         const int from = args->shuffle_mask[i];
-        const int64_t quadrants = trni_ceil_div(f->partitions - i, TRNI_MOVE_ROWS); /* whose partition i dst has */
-        const int64_t last = TRNI_MOVE_ROWS * (quadrants - 1) + from;
         if (from == TRNI_SHUFFLE_LEAVE) continue;
-        if (from < 0 || from >= TRNI_MOVE_ROWS)
+        if (from < 0 || from >= TRNI_MOVE_ROWS) {
             f->status = trni_fail(args->error, TRN_EINVAL,
                                   "shuffle_mask[%d] is %d; it is 0 to 31, or 255 for a partition that stays", i, from);
-        else if (f->partitions > i && last >= has)
+            return;
+        }
+        const int64_t quadrants = trni_ceil_div(f->partitions - i, TRNI_MOVE_ROWS); /* whose partition i dst has */
+        const int64_t last = TRNI_MOVE_ROWS * (quadrants - 1) + from;
+        if (f->partitions > i && last >= has)
             f->status = trni_fail(args->error, TRN_EINVAL,
                                   "shuffle_mask[%d] is %d, which is partition %lld of src; it has %lld",
                                   i, from, (long long)last, (long long)has);

@@ -312,13 +312,14 @@ TRNI_FN bool trni_reduce_in_place(const trn_tensor_reduce_args *args, int64_t ou
 {
     int64_t to[TRN_MAX_RANK], from[TRN_MAX_RANK], span = 0;
     if (outer != 1) return false;
+    if (args->dst.shape[0] == 1 || trn_tensor_elements(args->data) == 0) return true; /* (strides may be any numbers) */
     trni_strides(&args->dst, to);
     trni_strides(&args->data, from);
     const int64_t bytes = (int64_t)trn_format_bytes(args->data.format);
     const int64_t pitch = from[0] * bytes, at = (int64_t)((uintptr_t)args->dst.data - (uintptr_t)args->data.data);
     for (int i = 1; i < args->data.rank; i++) span += (args->data.shape[i] - 1) * from[i] * bytes;
     const int64_t own = (int64_t)trn_format_bytes(args->dst.format);
-    return args->dst.shape[0] == 1 || (to[0] * own == pitch && span + bytes <= pitch && at >= 0 && at + own <= pitch);
+    return to[0] * own == pitch && span + bytes <= pitch && at >= 0 && at + own <= pitch;
 }
 
 TRNI_DRIVER trn_status trni_tensor_reduce_check(const trn_tensor_reduce_args *args, trni_frame *f)

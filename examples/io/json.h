@@ -93,10 +93,11 @@ IO_FN bool io_json_skip_text(io_json *j)
 /* cJSON takes every control character for a blank. */
 IO_FN bool io_json_odd(char c) { return (unsigned char)c < 0x20 && c != '\t' && c != '\n' && c != '\r'; }
 
-/* 08 is no number of JSON's, though cJSON takes it for one. */
+/* 08 is no number of JSON's, though cJSON takes it for one. (1e-08 is.) */
 IO_FN bool io_json_leading_zero(const io_json *j, const char *start)
 {
-    const bool inside = j->at > start && j->at[-1] && strchr("0123456789.eE+", j->at[-1]);
+    const bool power = j->at - start > 1 && j->at[-1] == '-' && (j->at[-2] == 'e' || j->at[-2] == 'E');
+    const bool inside = power || (j->at > start && j->at[-1] && strchr("0123456789.eE+", j->at[-1]));
     return *j->at == '0' && j->end - j->at > 1 && j->at[1] >= '0' && j->at[1] <= '9' && !inside;
 }
 

@@ -16,7 +16,7 @@
 #include "fuzz/long.h"
 #include "trnmath/trn_core.h"
 
-enum { TILES = 8, STEPS = 24, KINDS = 9 };
+enum { TILES = 8, STEPS = 24, KINDS = 10 };
 
 static uint64_t rng;
 static int below(int n) { return cases_below(&rng, n); }
@@ -25,7 +25,7 @@ static bool one_in(int n) { return cases_one_in(&rng, n); }
 static trn_core core;
 static char *memory, *shadow;
 static size_t memory_bytes;
-static trn_tensor tile[TILES];
+static trn_tensor tile[TILES], numbers; /* numbers: [1, 8], where transfers may begin */
 static long done[KINDS], refused[KINDS];
 
 static void say(const char *what, const char *detail)
@@ -65,7 +65,12 @@ static void fill_tiles(void)
 {
     static uint32_t noise[128 * 512];
     for (size_t i = 0; i < sizeof noise / sizeof noise[0]; i++) noise[i] = (uint32_t)cases_next(&rng);
+    static int32_t places[8] = { 0, 1, 2, 5, 30, 64, 500, -1 };
     trn_core_hbm(&core, "noise", trn_tensor_1d(TRN_U32, noise, sizeof noise / sizeof noise[0]));
+    const trn_tensor known = trn_core_hbm(&core, "places", trn_tensor_2d(TRN_I32, places, 1, 8));
+    numbers = trn_core_sbuf(&core, "numbers", TRN_I32, 1, 8);
+    const trn_dma_copy_args load = { .dst = numbers, .src = known };
+    if (trn_core_dma_copy(&core, &load) != TRN_OK) say("dma_copy", "the numbers cannot be loaded");
     for (int i = 0; i < TILES; i++) {
         if (one_in(12)) continue;
         const trn_memset_args zero = { .dst = tile[i], .value = 3 };
@@ -129,6 +134,17 @@ static trn_tensor with_data(int64_t partitions, int64_t elements)
         if (said == TRN_OK && trn_##instruction(&b) != TRN_OK) say(name, "only the core takes it");                    \
     } while (0)
 
+/* A part of a tile that begins where a number says, or (of: rank 0) one that does not. */
+static trn_dma_offset some_offset(trn_tensor *part, int64_t partitions, int64_t elements)
+{
+    trn_dma_offset o = { .of = some_tile(), .dim = below(2) };
+    if (one_in(3)) return (trn_dma_offset){ .dim = 0 };
+    o.value = trn_tensor_slice(numbers, 1, below(8), 1);
+    if (o.of.shape[0] < partitions || o.of.shape[1] < elements) o.of = *part;
+    else *part = trn_tensor_slice(trn_tensor_slice(o.of, 0, 0, partitions), 1, 0, elements);
+    return o;
+}
+
 static void take_step(void)
 {
     const int kind = below(KINDS);
@@ -148,14 +164,31 @@ static void take_step(void)
         STEP(kind, activation, .dst = dst, .src = x, .op = one_in(2) ? TRN_ACT_SQUARE : TRN_ACT_EXP, .scale = 0.5f);
         break;
     case 3: STEP(kind, dma_copy, .dst = dst, .src = x); break;
-    case 4: STEP(kind, max8, .dst = with_data(partitions, 8), .src = x); break;
+#undef MOVED
+#define MOVED(b)                                                                                                       \
+    (b).dst = in_shadow((b).dst), (b).src = in_shadow((b).src);                                                        \
+    if ((b).dst_offset.value.rank)                                                                                     \
+        (b).dst_offset.of = in_shadow((b).dst_offset.of), (b).dst_offset.value = in_shadow((b).dst_offset.value);      \
+    if ((b).src_offset.value.rank)                                                                                     \
+        (b).src_offset.of = in_shadow((b).src_offset.of), (b).src_offset.value = in_shadow((b).src_offset.value);
+    case 4: {
+        trn_tensor to = dst, from = x;
+        const trn_dma_offset dst_offset = some_offset(&to, partitions, elements),
+                             src_offset = some_offset(&from, partitions, elements);
+        STEP(kind, dma_copy, .dst = to, .src = from, .dst_offset = dst_offset, .src_offset = src_offset,
+             .oob_mode = one_in(2) ? TRN_OOB_SKIP : TRN_OOB_ERROR);
+        break;
+    }
+#undef MOVED
+#define MOVED(b) (b).dst = in_shadow((b).dst), (b).src = in_shadow((b).src);
+    case 5: STEP(kind, max8, .dst = with_data(partitions, 8), .src = x); break;
 #undef MOVED
 #define MOVED(b) (b).dst = in_shadow((b).dst), (b).data1 = in_shadow((b).data1), (b).data2 = in_shadow((b).data2);
-    case 5: STEP(kind, tensor_tensor, .dst = dst, .data1 = x, .data2 = y, .op = op); break;
+    case 6: STEP(kind, tensor_tensor, .dst = dst, .data1 = x, .data2 = y, .op = op); break;
 #undef MOVED
 #define MOVED(b) (b).dst = in_shadow((b).dst), (b).data = in_shadow((b).data);
-    case 6: STEP(kind, tensor_scalar, .dst = dst, .data = x, .op0 = op, .operand0 = 1.5f); break;
-    case 7: STEP(kind, tensor_reduce, .dst = with_data(partitions, 1), .data = x, .op = op, .axes = 1); break;
+    case 7: STEP(kind, tensor_scalar, .dst = dst, .data = x, .op0 = op, .operand0 = 1.5f); break;
+    case 8: STEP(kind, tensor_reduce, .dst = with_data(partitions, 1), .data = x, .op = op, .axes = 1); break;
 #undef MOVED
     default: {
         bool there = false, here = false;

@@ -632,12 +632,35 @@ static void make_gpsimd_custom(void)
     number(&a->srcs);
 }
 
+/* A view that begins where a number says: cut from a tensor that has a little more of everything. */
+static void offset(trn_dma_offset *o, trn_tensor *part, bool written)
+{
+    const int dim = below(2);
+    o->of = tile(part->format, P + 3, F + 2, !written);
+    o->of.cfp8 = part->cfp8;
+    seen(&o->of);
+    outputs += written;
+    *part = o->of;
+    if (o->of.rank == 2) {
+        part->shape[0] = P;
+        part->shape[1] = F;
+    } else if (o->of.rank > 0) {
+        part->shape[0] = P; /* (of more axes or fewer than dst: refused where the elements are not as many) */
+    }
+    o->dim = one_in(20) ? absurd_int() : dim;
+    input(&o->value, one_in(2) ? TRN_U32 : TRN_I32, 1, 1);
+    tame(&o->value, one_in(3) ? 8 : 3);
+    number(&o->dim);
+}
+
 static void make_dma_copy(void)
 {
     trn_dma_copy_args *a = &args.dma_copy;
     const trn_format format = any_format();
     output(&a->dst, format, P, F);
+    if (one_in(4)) offset(&a->dst_offset, &a->dst, true);
     input(&a->src, one_in(2) ? format : any_format(), P, F);
+    if (one_in(4)) offset(&a->src_offset, &a->src, false);
     a->oob_mode = (trn_oob_mode)below(2);
     a->dge_mode = one_in(3) ? (trn_dge_mode)below(4) : TRN_DGE_UNKNOWN;
     a->accumulate = one_in(4);
@@ -673,6 +696,7 @@ static void make_dma_transpose(void)
         input(&a->index, TRN_U32, 16 * (1 + below(2)), 1);
         tame(&a->index, (int)shape[0]);
     }
+    a->priority = one_in(8) ? below(5) : 0;
     number(&a->axes[below(4)]);
     number(&a->oob_mode);
     number(&a->dge_mode);
@@ -696,6 +720,7 @@ static void make_dma_compute(void)
         tame(&a->index, (int)P);
         a->count = 2;
         a->scatter = one_in(2);
+        a->unique_indices = one_in(2);
         sources[a->scatter ? 0 : 1] = a->dst;
     }
     number(&a->count);

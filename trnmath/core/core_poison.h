@@ -292,13 +292,24 @@ TRNI_DRIVER trn_status trni_poison_refuse(trn_core *core, const trni_seen *s, in
 
 /* ---- reads ---- */
 
+/* The first byte of the operand that nothing has written. */
+TRNI_FN bool trni_poison_found(trn_core *core, const trni_seen *s, int64_t *p, int64_t *b)
+{
+    trni_cells_of(core->cells, s->memory, s->view, &s->at);
+    return trni_cells_missing(core->cells, s->memory, s->memory->written, p, b);
+}
+
+TRNI_DRIVER trn_status trni_poison_decides(trn_core *core, const trni_seen *s)
+{
+    int64_t p, b;
+    return trni_seen_unsure(s) && trni_poison_found(core, s, &p, &b) ? trni_poison_refuse(core, s, p, b) : TRN_OK;
+}
+
 /* Unwritten elements: are they refused, or is the instruction one that carries them? */
 TRNI_DRIVER trn_status trni_poison_check(trni_issue *issue, const trni_seen *s)
 {
     int64_t p, b;
-    const trni_memory *m = s->memory;
-    trni_cells_of(issue->core->cells, m, s->view, &s->at);
-    if (!trni_cells_missing(issue->core->cells, m, m->written, &p, &b)) return TRN_OK;
+    if (!trni_poison_found(issue->core, s, &p, &b)) return TRN_OK;
     if (!trni_poison_passes(issue, s)) return trni_poison_refuse(issue->core, s, p, b);
     issue->poisoned = true;
     return TRN_OK;
@@ -310,9 +321,7 @@ TRNI_DRIVER trn_status trni_poison_check(trni_issue *issue, const trni_seen *s)
 TRNI_FN bool trni_poison_comes(const trni_issue *issue, const trni_seen *s)
 {
     int64_t p, b;
-    if (!(s->role & TRNI_ROLE_READ) || !trni_seen_unsure(s)) return false;
-    trni_cells_of(issue->core->cells, s->memory, s->view, &s->at);
-    return trni_cells_missing(issue->core->cells, s->memory, s->memory->written, &p, &b);
+    return (s->role & TRNI_ROLE_READ) && trni_seen_unsure(s) && trni_poison_found(issue->core, s, &p, &b);
 }
 
 /* src as dst's elements follow each other. */

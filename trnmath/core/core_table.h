@@ -122,14 +122,44 @@ TRNI_FN void trni_more_quantize_mx(trni_issue *issue)
     trni_more_scales(issue, &a->dst_scale, &a->src);
 }
 
+/* Refuses an operand that decides where something lies and that nothing has written: core_poison.h. */
+TRNI_DRIVER trn_status trni_poison_decides(trn_core *core, const trni_seen *s);
+
+/* A side of a transfer that begins where a tile says: the operand is what the view becomes. The number is read here, so
+ * it is found and asked for first. Where the transfer is skipped both sides are empty: nothing moves, and that takes no
+ * time (assumed). */
+TRNI_FN void trni_more_offset(trni_issue *issue, int side, const trn_dma_offset *o, trni_dma_side name, bool skips)
+{
+    trn_core *const core = issue->core;
+    trni_seen value;
+    bool moves = true;
+    if (!o->value.rank || core->failure.status || side >= issue->count) return;
+    trni_seen_begin(&value, name.offset, &o->value, TRNI_ROLE_READ);
+    if (trni_seen_locate(core, &value, false) || trni_poison_decides(core, &value)) return;
+    trn_tensor *const view = &core->part[issue->parts++];
+    *view = *issue->seen[side].view;
+    if (trni_dma_offset_place(o, view, name, skips, &moves, &core->failure)) return;
+    for (int i = 0; i < 2 && !moves; i++) {
+        core->part[i] = *issue->seen[i].view;
+        core->part[i].shape[0] = 0;
+        issue->seen[i].view = &core->part[i];
+    }
+    if (moves) issue->seen[side].view = view;
+}
+
 TRNI_FN void trni_more_dma_copy(trni_issue *issue)
 {
+    static const trni_dma_side dst = { "dst", "dst_offset" }, src = { "src", "src_offset" };
     trn_dma_copy_args *a = (trn_dma_copy_args *)issue->args;
+    const bool skips = a->oob_mode == TRN_OOB_SKIP;
     trni_more_reads(issue, &a->dst, a->accumulate);
     for (int i = 0; i < issue->count; i++) {
         if (issue->seen[i].view == &a->src && a->src_index.rank) issue->seen[i].role |= TRNI_ROLE_GATHERED;
         if (issue->seen[i].view == &a->dst && a->dst_index.rank) issue->seen[i].role |= TRNI_ROLE_SCATTERED;
     }
+    if (!a->dst.rank || !a->src.rank) return; /* the instruction will say so */
+    trni_more_offset(issue, 0, &a->dst_offset, dst, skips);
+    trni_more_offset(issue, 1, &a->src_offset, src, skips);
 }
 
 TRNI_FN void trni_more_dma_transpose(trni_issue *issue)
@@ -415,6 +445,14 @@ TRNI_FN const trni_seen *trni_issue_seen(const trni_issue *issue, const trn_tens
     return NULL;
 }
 
+/* An address that is known late: hardware makes descriptors of it, where there is such hardware and software is not
+ * needed for other reasons. */
+TRNI_FN trn_dge_mode trni_move_placed(const trni_issue *issue, trn_dge_mode mode, bool placed, bool needs_software)
+{
+    if (mode != TRN_DGE_UNKNOWN || !placed || needs_software) return mode;
+    return issue->core->spec->generation < TRN_TRAINIUM2 ? TRN_DGE_SWDGE : TRN_DGE_HWDGE;
+}
+
 TRNI_FN void trni_move_mode(trn_dma_work *work, trn_dge_mode mode, bool needs_software)
 {
     work->software = mode == TRN_DGE_SWDGE || (mode == TRN_DGE_UNKNOWN && needs_software);
@@ -439,11 +477,13 @@ TRNI_FN void trni_move_between(const trni_seen *dst, const trni_seen *src, bool 
 TRNI_FN void trni_move_dma_copy(const trni_issue *issue, trn_dma_work *work)
 {
     const trn_dma_copy_args *a = (const trn_dma_copy_args *)issue->args;
-    const trni_seen *dst = trni_issue_seen(issue, &a->dst), *src = trni_issue_seen(issue, &a->src);
+    const trni_seen *dst = &issue->seen[0], *src = &issue->seen[1]; /* their views may have moved */
+    const bool software = a->dst.format != a->src.format || a->dst_index.rank || a->src_index.rank;
+    const bool placed = a->dst_offset.value.rank || a->src_offset.value.rank;
     trni_move_between(dst, src, a->dst_index.rank > 0, a->src_index.rank > 0, work);
     work->compute = a->accumulate && issue->core->spec->generation < TRN_TRAINIUM3;
     work->wire = a->compression;
-    trni_move_mode(work, a->dge_mode, a->dst.format != a->src.format || a->dst_index.rank || a->src_index.rank);
+    trni_move_mode(work, trni_move_placed(issue, a->dge_mode, placed, software), software);
 }
 
 TRNI_FN void trni_move_dma_transpose(const trni_issue *issue, trn_dma_work *work)
@@ -616,7 +656,8 @@ TRNI_FN void trni_move_dma_compute(const trni_issue *issue, trn_dma_work *work)
     X(gpsimd_custom, GPSIMD, TRNI_ON_G(GPSIMD_CUSTOM),                                                                 \
       TRNI_HOOKS(trni_more_gpsimd_custom, NULL, trni_tune_gpsimd_custom, NULL), TRNI_NO_STATE, TRNI_NO_PART)           \
     X(dma_copy, DMA, TRNI_OWN, TRNI_DMA(trni_more_dma_copy, trni_scatter_dma_copy, trni_move_dma_copy), TRNI_NO_STATE, \
-      TRNI_W(dma_copy, dst), TRNI_R(dma_copy, src), TRNI_C(dma_copy, src_index), TRNI_C(dma_copy, dst_index))          \
+      TRNI_W(dma_copy, dst), TRNI_R(dma_copy, src), TRNI_C(dma_copy, src_index), TRNI_C(dma_copy, dst_index),          \
+      TRNI_IN(dma_copy, dst_offset.value), TRNI_IN(dma_copy, src_offset.value))                                        \
     X(dma_transpose, DMA, TRNI_OWN, TRNI_DMA(trni_more_dma_transpose, NULL, trni_move_dma_transpose), TRNI_NO_STATE,   \
       TRNI_W(dma_transpose, dst), TRNI_R(dma_transpose, src), TRNI_C(dma_transpose, index))                            \
     X(dma_compute, DMA, TRNI_OWN, TRNI_DMA(trni_more_dma_compute, trni_scatter_dma_compute, trni_move_dma_compute),    \

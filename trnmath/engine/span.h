@@ -306,7 +306,7 @@ TRNI_DRIVER trn_status trni_frame_begin(trni_frame *f, const trn_instruction *ho
     if (f->core->generation < since)
         return f->status = trni_fail(how->error, TRN_EUNSUPPORTED, "%s is not available on %s", what,
                                      trn_generation_name(f->core->generation));
-    if ((unsigned)how->engine >= TRN_ENGINE_COUNT)
+    if ((unsigned)how->engine >= TRN_ENGINE_COUNT && how->engine != TRN_ENGINE_SYNC)
         return f->status = trni_fail(how->error, TRN_EINVAL, "engine is %d, not an engine", (int)how->engine);
     f->status = trni_numerics_resolve(how->numerics, f->core->generation, &f->numerics, how->error);
     if (!f->status) f->status = trni_check_rounding(how->rounding, f->numerics.sr_bits, how->error);

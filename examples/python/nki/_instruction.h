@@ -87,9 +87,10 @@ enum { SOURCES_MOST = 16, ARGS_BYTES = 2048 };
     X(nonzero_with_count, V(dst) V(src) I(index_offset) I(padding_val))                                                \
     X(sequence_bounds, V(dst) V(segment_ids))                                                                          \
     X(topk, V(val_dst) V(idx_dst) V(src) L(n))                                                                         \
-    X(dma_copy, V(dst) V(src) V(src_index) V(dst_index) I(oob_mode) I(dge_mode) I(priority) B(accumulate))             \
-    X(dma_transpose, V(dst) V(src) V(index) I(oob_mode) I(dge_mode) M(axes))                                           \
-    X(dma_compute, V(dst) X_SOURCES X_SCALES I(reduce_op) V(index) B(scatter) I(oob_mode))
+    X(dma_copy, V(dst) V(src) V(src_index) V(dst_index) I(oob_mode) I(dge_mode) I(priority) B(accumulate)              \
+                    O(src_offset) O(dst_offset))                                                                       \
+    X(dma_transpose, V(dst) V(src) V(index) I(oob_mode) I(dge_mode) M(axes) I(priority))                               \
+    X(dma_compute, V(dst) X_SOURCES X_SCALES I(reduce_op) V(index) B(scatter) I(oob_mode) B(unique_indices))
 
 #define V(f) { VIEW, offsetof(ARGS, f), 0, #f, 0 },
 #define E(f) { EITHER, offsetof(ARGS, f##_tile), offsetof(ARGS, f), #f, 0 },
@@ -103,6 +104,7 @@ enum { SOURCES_MOST = 16, ARGS_BYTES = 2048 };
 #define A(f) { PATTERN, offsetof(ARGS, f), 0, #f, 0 },
 #define M(f) { MASK, offsetof(ARGS, f), 0, #f, 0 },
 #define P(f) { PAIR, offsetof(ARGS, f), 0, #f, 0 },
+#define O(f) V(f.value) V(f.of) I(f.dim)
 #define X_SOURCES { SOURCES, offsetof(ARGS, srcs), offsetof(ARGS, count), "srcs", 0 },
 #define X_SCALES { SCALES, offsetof(ARGS, scales), 0, "scales", 0 },
 
@@ -143,6 +145,13 @@ static int put_view(PyObject *value, char *args, const field *f)
 {
     if (value == Py_None) return 0;
     if (!is_tensor(value)) {
+        PyObject *now = PyObject_CallMethod(value, "now", NULL); /* index.py's Placed */
+        PyErr_Clear();
+        if (now) {
+            const int status = is_tensor(now) ? put_view(now, args, f) : (refuse("%s is out of bounds", f->name), -1);
+            Py_DECREF(now);
+            return status;
+        }
         PyObject *why = PyObject_GetAttrString(value, "refusal"); /* index.py's Nowhere */
         PyErr_Clear();
         if (why)

@@ -218,11 +218,32 @@ class Rows:
         self.ndim = len(self.shape)
 
 
+class Placed:
+    """A view of HBM that begins `value` indices of an axis further on, where the number lies in a tile: a transfer reads
+    it when it runs; whatever else asks for the view reads it at once."""
+
+    def __init__(self, tensor, pattern, offset, value, dim, step):
+        self.view, self.value, self.of, self.dim = leaving(tensor, pattern, offset), value, tensor, dim
+        self.shape, self.dtype, self.core = self.view.shape, self.view.dtype, tensor.core
+        self.moved = lambda: leaving(tensor, pattern, offset + scalar(value) * step)
+
+    def __getattr__(self, name):
+        return getattr(self.now(), name)
+
+    def __getitem__(self, key):
+        return self.now()[key]
+
+    def now(self):
+        return self.moved()
+
+
 def dynamic(tensor, pattern, offset, scalar_offset, vector_offset, indirect_dim):
     """.ap() with an offset that lies in a tile or a register: of a whole view, or one per row."""
     step = 1
     for size in tensor.shape[indirect_dim + 1:]:
         step *= size
+    if isinstance(scalar_offset, _core.View) and vector_offset is None and tensor.space == 2:
+        return Placed(tensor, pattern, offset, scalar_offset, indirect_dim, step)
     if scalar_offset is not None:
         offset += scalar(scalar_offset) * step
     if vector_offset is None:

@@ -5,7 +5,7 @@ SPDX-License-Identifier: MIT
 """
 from . import _core, dtypes as _dtypes
 from .constants import (dge_mode, dma_engine, engine, matmul_perf_mode, nc_version, oob_mode, reduce_cmd)
-from .index import Register, Rows, Scattered, scalar as _scalar
+from .index import Placed, Register, Rows, Scattered, scalar as _scalar
 from .operators import act as _act, alu as _alu, named as _named
 from .tensor import PSUM as _PSUM, NkiTensor
 
@@ -306,14 +306,21 @@ def dma_copy(dst, src, priority=None, oob_mode=oob_mode.error, dge_mode=dge_mode
         return scattered.copy(dst, src, priority=priority, dge_mode=dge_mode)
     src, rows = (src.tensor, src.rows) if type(src) is Rows else (src, None)
     dst, to_rows = (dst.tensor, dst.rows) if type(dst) is Rows else (dst, None)
-    _I["dma_copy"](dst.core, dst, src, rows, to_rows, oob_mode, dge_mode, priority)
+    src, *source = _placed(src)
+    dst, *place = _placed(dst)
+    _I["dma_copy"](dst.core, dst, src, rows, to_rows, oob_mode, dge_mode, priority, None, *source, *place)
+
+
+def _placed(side):
+    """The view; the number that it begins further on, of which tensor, along which axis."""
+    return (side.view, side.value, side.of, side.dim) if type(side) is Placed else (side, None, None, None)
 
 
 def dma_transpose(dst, src, axes=None, priority=None, dge_mode=dge_mode.unknown, oob_mode=oob_mode.error, name=None):
     """dst = src with its axes turned round: (1, 0), (2, 1, 0), (3, 1, 2, 0)."""
     if axes is not None and len(axes) != src.ndim:
         raise _core.Error(f"dma_transpose: {len(axes)} axes are given, src has {src.ndim}")
-    _I["dma_transpose"](dst.core, dst, src, None, oob_mode, dge_mode, axes)
+    _I["dma_transpose"](dst.core, dst, src, None, oob_mode, dge_mode, axes, priority)
 
 
 def dma_compute(dst, srcs, reduce_op, scales=None, unique_indices=True, oob_mode=oob_mode.error, name=None):
@@ -326,7 +333,7 @@ def dma_compute(dst, srcs, reduce_op, scales=None, unique_indices=True, oob_mode
         index = chosen[0].rows
         srcs = chosen[:1] + [s for s in srcs if s is not chosen[0]]
     srcs = [s.tensor if type(s) is Rows else s for s in srcs]
-    _I["dma_compute"](dst.core, dst, srcs, scales, _alu(reduce_op), index, to_rows, oob_mode)
+    _I["dma_compute"](dst.core, dst, srcs, scales, _alu(reduce_op), index, to_rows, oob_mode, unique_indices)
 
 
 # ---- registers ----
