@@ -19,6 +19,7 @@ static bool take_setting(void *into, const char *value, char *why)
     return true;
 }
 
+APP_TAKE(take_text, mr_options, text, value)
 APP_TAKE(take_tokens, mr_options, tokens, value)
 APP_TAKE(take_csv, mr_options, csv, value)
 APP_TAKE(take_json, mr_options, json, value)
@@ -45,6 +46,7 @@ static bool take_folder(void *options, const char *word, char *why)
 static const app_option option[] = {
     { "--tokens", "FILE", "the text as numbers of tokens, between blanks or commas; an empty line begins another\n"
                           "sequence", take_tokens },
+    { "--text", "FILE", "the text as words, which the model's tokenizer.json cuts: a byte-level BPE", take_text },
     { "--setting", "NAME", "a row of --list, or words of it between commas: bf16,chains=1,tp=16; may be repeated;\n"
                            "default: all rows", take_setting },
     { "--context", "N", "the text is cut into windows of so many tokens: 256", take_context },
@@ -64,8 +66,8 @@ static const app_option option[] = {
     { "--schema", NULL, "the report's columns", take_schema },
 };
 
-static const char usage[] = "usage: modelrun FOLDER --tokens FILE [options]\n"
-                            "       modelrun FOLDER --tokens FILE --generate N [options]\n"
+static const char usage[] = "usage: modelrun FOLDER --text FILE | --tokens FILE [options]\n"
+                            "       modelrun FOLDER --text FILE | --tokens FILE --generate N [options]\n"
                             "       modelrun --random CONFIG --write-random FOLDER\n"
                             "       modelrun --list";
 
@@ -77,9 +79,9 @@ static const char summary[] =
 
 static const char notes[] =
     "examples:\n"
-    "  modelrun Llama-3.2-1B --tokens text.ids                        every setting\n"
+    "  modelrun Llama-3.2-1B --text novel.txt --limit 4096            every setting\n"
     "  modelrun Qwen3-0.6B --tokens text.ids --setting fp8-halve --setting bf16,tp=64,wire=f32\n"
-    "  modelrun gpt2 --tokens text.ids --generate 20 --setting f32 --setting bf16\n\n"
+    "  modelrun gpt2 --text start.txt --generate 20 --setting f32 --setting bf16\n\n"
     "exit status: 0 all is well; 1 --max-kl was exceeded; 2 bad usage or bad input, after one sentence.";
 
 static const app_command command = {

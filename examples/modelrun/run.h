@@ -24,6 +24,7 @@ typedef struct mr_text {
     int64_t tokens;
     int64_t *first;   /* [sequences + 1]: where each sequence begins, and the last one ends */
     int64_t sequences;
+    struct tok *tokenizer; /* NULL: the text was numbers */
 } mr_text;
 
 bool mr_text_read(const mr_options *o, int64_t vocab, mr_text *text, char *why);

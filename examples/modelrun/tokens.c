@@ -1,9 +1,11 @@
-/* tokens.c - the text as tokens: a file of numbers.
+/* tokens.c - the text as tokens: a file of numbers, or words that the model's tokenizer.json cuts.
  * SPDX-License-Identifier: MIT
  */
 #include "run.h"
 
 #include <stdlib.h>
+
+#include "io/tokenizer.h"
 
 /* ---- numbers between blanks or commas; an empty line begins another sequence ---- */
 
@@ -65,23 +67,75 @@ bool mr_tokens_parse(const char *bytes, size_t size, const char *name, int64_t v
     return text->tokens > 0 || io_fail(why, name, "it has no tokens");
 }
 
+/* ---- words ---- */
+
+static bool take_words(const mr_options *o, const io_map *map, int64_t vocab, mr_text *text, char *why)
+{
+    bpe_ids ids = { NULL, 0, 0 };
+    if (!tok_encode(text->tokenizer, map->bytes, map->size, true, &ids, why)) return bpe_ids_free(&ids), false;
+    bool ok = ids.count > 0 || io_fail(why, o->text, "it has no tokens");
+    if (ok && ids.count > MOST_TOKENS) ok = io_fail(why, o->text, "it has more than 2^26 tokens");
+    for (size_t i = 0; i < (size_t)ids.count && ok; i++)
+        if (ids.id[i] < 0 || ids.id[i] >= vocab)
+            ok = io_fail(why, o->text, "its tokenizer makes token %lld, and the vocabulary has %lld",
+                         (long long)ids.id[i], (long long)vocab);
+    if (ok) {
+        text->tokens = (int64_t)ids.count;
+        text->token = app_memory((size_t)ids.count, sizeof *text->token);
+        for (size_t i = 0; i < (size_t)ids.count; i++) text->token[i] = (int32_t)ids.id[i];
+        add_sequence(text);
+    }
+    bpe_ids_free(&ids);
+    return ok;
+}
+
+static bool read_words(const mr_options *o, int64_t vocab, mr_text *text, char *why)
+{
+    char *path = ckpt_inside(o->folder, "tokenizer.json");
+    io_map map;
+    if (!path) return io_fail(why, o->folder, "there is not enough memory to read it");
+    memset(text, 0, sizeof *text);
+    tok *t = app_memory(1, sizeof *t);
+    bool ok = tok_open(path, t, why);
+    free(path);
+    if (!ok) free(t);
+    else text->tokenizer = t;
+    ok = ok && io_map_open(o->text, &map, why);
+    if (!ok) return mr_text_free(text), false;
+    ok = take_words(o, &map, vocab, text, why);
+    io_map_close(&map);
+    if (!ok) mr_text_free(text);
+    return ok;
+}
+
 /* ---- any text ---- */
+
+static void cut(mr_text *text, int64_t limit)
+{
+    if (!limit || text->tokens <= limit) return;
+    text->tokens = limit;
+    while (text->sequences > 1 && text->first[text->sequences - 1] >= limit) text->sequences--;
+    text->first[text->sequences] = limit;
+}
 
 bool mr_text_read(const mr_options *o, int64_t vocab, mr_text *text, char *why)
 {
     io_map map;
-    if (!io_map_open(o->tokens, &map, why)) return false;
-    bool ok = mr_tokens_parse((const char *)map.bytes, map.size, o->tokens, vocab, text, why);
-    io_map_close(&map);
-    if (!ok || !o->limit || text->tokens <= o->limit) return ok;
-    text->tokens = o->limit;
-    while (text->sequences > 1 && text->first[text->sequences - 1] >= text->tokens) text->sequences--;
-    text->first[text->sequences] = text->tokens;
-    return true;
+    bool ok;
+    if (o->text) ok = read_words(o, vocab, text, why);
+    else if (!io_map_open(o->tokens, &map, why)) return false;
+    else {
+        ok = mr_tokens_parse((const char *)map.bytes, map.size, o->tokens, vocab, text, why);
+        io_map_close(&map);
+    }
+    if (ok) cut(text, o->limit);
+    return ok;
 }
 
 void mr_text_free(mr_text *text)
 {
+    if (text->tokenizer) tok_close(text->tokenizer);
+    free(text->tokenizer);
     free(text->token);
     free(text->first);
     memset(text, 0, sizeof *text);
@@ -89,7 +143,11 @@ void mr_text_free(mr_text *text)
 
 void mr_text_print(FILE *out, const mr_text *text, const int32_t *token, int64_t count)
 {
-    (void)text;
-    for (int64_t i = 0; i < count; i++) fprintf(out, i ? " %d" : "%d", (int)token[i]);
+    char why[IO_WHY];
+    size_t size = 0;
+    char *words = text->tokenizer ? tok_decode(text->tokenizer, token, (size_t)count, &size, why) : NULL;
+    for (int64_t i = 0; i < count && !words; i++) fprintf(out, i ? " %d" : "%d", (int)token[i]);
+    if (words) fwrite(words, 1, size, out);
     fputc('\n', out);
+    free(words);
 }

@@ -95,6 +95,17 @@ for setting in bf16 fp8-halve mxfp8 tp8; do
     [ $setting = tp8 ] || cmp -s together out || fail "$setting: packed weights give other tokens"
 done
 
+# ---- words ----
+
+printf 'the other thing, then that' >words.txt
+twin tokenizer llama 'the other thing, then that' >words.ids
+works llama --text words.txt --logits words.npy
+works llama --tokens words.ids --logits numbers.npy
+cmp -s words.npy numbers.npy || fail "words and their numbers are not the same text"
+works llama --text words.txt --generate 5 --setting f32
+[ "$(wc -c <out)" -ge 12 ] || fail "no words came: $(cat out)"
+refuses "gpt2/tokenizer.json: it cannot be opened (No such file or directory)" gpt2 --text words.txt
+
 # ---- windows of the text ----
 
 works llama --tokens llama/tokens.txt --context 8 --setting bf16 --json -

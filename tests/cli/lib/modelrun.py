@@ -1,7 +1,7 @@
 # Tiny models of every family that modelrun knows, written with NumPy alone, and their logits in float64, from the
 # papers and from what transformers documents of each family: shares no code with the program.
 # Usage: modelrun.py cases | make FOLDER CASE | check FOLDER LOGITS.npy [TOLERANCE] | greedy FOLDER COUNT
-#        | edit FOLDER FIELD JSON (of config.json) | rename FOLDER FROM TO (tensors, in place)
+#        | tokenizer FOLDER TEXT (a tiny tokenizer.json, and the text's tokens) | edit FOLDER FIELD JSON (of config.json) | rename FOLDER FROM TO (tensors, in place)
 import json
 import math
 import os
@@ -458,6 +458,17 @@ def greedy(folder, count):
     print(*made)
 
 
+def tokenizer(folder, text):
+    shown = {" ": "\u0120", "\n": "\u010a"}
+    letters = [chr(i) for i in range(33, 127)] + list(shown.values())
+    vocab = {c: i for i, c in enumerate(letters + ["th"])}
+    with open(folder + "/tokenizer.json", "w") as f:
+        json.dump(dict(model=dict(type="BPE", vocab=vocab, merges=["t h"]), added_tokens=[],
+                       pre_tokenizer=dict(type="ByteLevel", add_prefix_space=False)), f)
+    parts = text.replace("th", "\0")
+    print(*(vocab["th"] if c == "\0" else vocab[shown.get(c, c)] for c in parts))
+
+
 def edit(folder, field, value):
     with open(folder + "/config.json") as f:
         c = json.load(f)
@@ -480,6 +491,8 @@ if __name__ == "__main__":
         print(*CASES)
     elif sys.argv[1] == "greedy":
         greedy(sys.argv[2], int(sys.argv[3]))
+    elif sys.argv[1] == "tokenizer":
+        tokenizer(sys.argv[2], sys.argv[3])
     elif sys.argv[1] == "edit":
         edit(*sys.argv[2:5])
     elif sys.argv[1] == "rename":
