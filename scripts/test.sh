@@ -72,7 +72,7 @@ fi
 
 say 'stage 2 of 4: packages'
 packages='gcc g++ cmake make pkgconf libcmocka-dev libmpfr-dev libcjson-dev zlib1g-dev'
-packages="$packages libsleef-dev python3-numpy python3-dev man-db strace"
+packages="$packages libsleef-dev python3-numpy python3-dev man-db strace chromium"
 if [ $matrix = ON ]; then
     packages="$packages clang libomp-dev libopenmpi-dev openmpi-bin $(sh "$root/tests/house/platforms.sh" packages)"
 fi

@@ -312,32 +312,48 @@ TRNI_FN double trni_picture_x(const trni_picture *p, double s)
 }
 TRNI_FN double trni_picture_y(int track) { return TRNI_SVG_TOP + TRNI_SVG_LANE * track; }
 
-/* Colours that differ for most eyes, on white and on black. */
+/* Colours on which white text can be read, and black text in the dark; the first six differ for colour-blind eyes. */
 TRNI_FN void trni_picture_head(trni_picture *p)
 {
-    static const char *const colour[TRNI_SVG_COLOURS] = { "#4e79a7", "#f28e2b", "#59a14f", "#e15759", "#76b7b2",
-                                                          "#b07aa1", "#c79a1b", "#9c755f", "#d37295", "#8f99a3" };
+    static const char *const colour[2][TRNI_SVG_COLOURS] = {
+        { "#10408c", "#a06200", "#2c5a12", "#c22f63", "#007a70",
+          "#7565d2", "#55606f", "#7a4a2b", "#8c2fa0", "#b5471b" },
+        { "#9cc0ff", "#e8ad2b", "#b5e3a2", "#f86f9d", "#1bdfd0",
+          "#857bd6", "#98a2b3", "#c99a75", "#d68be6", "#f28a5b" }
+    };
     trni_text *t = &p->text;
     trni_text_put(t,
                   "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%d\" height=\"%d\" viewBox=\"0 0 %d %d\" "
-                  "font-family=\"system-ui, sans-serif\" font-size=\"12\">\n<title>",
+                  "role=\"img\" font-family=\"system-ui, sans-serif\" font-size=\"12\">\n<title>",
                   p->width, p->height, p->width, p->height);
     trni_text_escaped(t, p->trace->title ? p->trace->title : "NeuronCore", true);
     trni_text_put(
         t,
-        "</title>\n<style>\n.paper { fill: #ffffff } .lane { fill: #f2f4f7 } .ink { fill: #1f2933 } .faint { fill: "
+        "</title>\n<desc>a row for each engine or queue, time to the right; each bar is named when it is pointed at"
+        "</desc>\n<style>\n.paper { fill: #ffffff } .lane { fill: #f2f4f7 } .ink { fill: #1f2933 } .faint { fill: "
         "#5f6b7a }\n.grid { stroke: #d5dae1; stroke-width: 1 }\n@media (prefers-color-scheme: dark) {\n.paper { fill: "
         "#14181d } .lane { fill: #1e242b } .ink { fill: #e6e9ed } .faint { fill: #9aa5b1 }\n.grid { stroke: #343c46 "
-        "}\n}\n");
-    for (int i = 0; i < TRNI_SVG_COLOURS; i++) trni_text_put(t, ".c%d { fill: %s }\n", i, colour[i]);
+        "}\n}\n.on { fill: #ffffff; font-size: 11px; pointer-events: none }\n.again { stroke: #1f2933; stroke-width: 1.5 "
+        "}\n.third { stroke-dasharray: 3 2 }\n");
+    for (int i = 0; i < TRNI_SVG_COLOURS; i++) trni_text_put(t, ".c%d { fill: %s }\n", i, colour[0][i]);
+    trni_text_put(t, "@media (prefers-color-scheme: dark) {\n.on { fill: #14181d }\n.again { stroke: #e6e9ed }\n");
+    for (int i = 0; i < TRNI_SVG_COLOURS; i++) trni_text_put(t, ".c%d { fill: %s }\n", i, colour[1][i]);
     trni_text_put(
         t,
-        ".on { fill: #ffffff; font-size: 10px; pointer-events: none }\n</style>\n"
+        "}\n</style>\n"
         "<rect class=\"paper\" width=\"%d\" height=\"%d\"/>\n<text class=\"ink\" x=\"16\" y=\"26\" font-size=\"16\" "
         "font-weight=\"600\">",
         p->width, p->height);
     trni_text_escaped(t, p->trace->title ? p->trace->title : "NeuronCore", true);
     trni_text_put(t, "</text>\n");
+}
+
+/* The attribute of a bar's colour: the tenth kind and those after it have the first colours again, with an outline, and
+ * those after the twentieth with a dashed one. */
+TRNI_FN void trni_picture_class(trni_picture *p, int kind)
+{
+    static const char *const again[] = { "", " again", " again third", " again third" };
+    trni_text_put(&p->text, "class=\"c%d%s\"", kind % TRNI_SVG_COLOURS, again[kind / TRNI_SVG_COLOURS]);
 }
 
 /* A step of 1, 2 or 5 times a power of ten that leaves at least 80 pixels between ticks. */
@@ -400,9 +416,9 @@ TRNI_FN void trni_picture_bar(trni_picture *p, const trn_trace_event *e, double 
 {
     const double x = trni_picture_x(p, from_s), y = trni_picture_y(e->track);
     const double wide = (to_s - from_s) * p->scale, drawn = wide < 0.7 ? 0.7 : wide;
-    const int colour = trni_picture_kind(p, e->name) % TRNI_SVG_COLOURS;
-    trni_text_put(&p->text, "<rect class=\"c%d\" x=\"%.2f\" y=\"%.1f\" width=\"%.2f\" height=\"%d\"%s><title>", colour,
-                  x, y, drawn > 3 ? drawn - 0.4 : drawn, TRNI_SVG_BAR, wide > 6 ? " rx=\"2\"" : "");
+    trni_text_put(&p->text, "<rect ");
+    trni_picture_class(p, trni_picture_kind(p, e->name));
+    trni_text_put(&p->text, " x=\"%.2f\" y=\"%.1f\" width=\"%.2f\" height=\"%d\"%s><title>", x, y, drawn > 3 ? drawn - 0.4 : drawn, TRNI_SVG_BAR, wide > 6 ? " rx=\"2\"" : "");
     if (count > 1) trni_text_put(&p->text, "%lld instructions, ", (long long)count);
     trni_text_escaped(&p->text, e->name, true);
     trni_text_put(&p->text, ", %.0f ns from %.0f ns", 1e9 * (to_s - from_s), 1e9 * from_s);
@@ -411,7 +427,7 @@ TRNI_FN void trni_picture_bar(trni_picture *p, const trn_trace_event *e, double 
         trni_text_escaped(&p->text, e->text, true);
     }
     trni_text_put(&p->text, "</title></rect>");
-    if (wide > 6.2 * (double)strlen(e->name) + 8 && count == 1) {
+    if (wide > 6.9 * (double)strlen(e->name) + 8 && count == 1) {
         trni_text_put(&p->text, "<text class=\"on\" x=\"%.1f\" y=\"%.1f\" text-anchor=\"middle\">", x + wide / 2,
                       y + 18);
         trni_text_escaped(&p->text, e->name, true);
@@ -449,10 +465,12 @@ TRNI_FN void trni_picture_legend(trni_picture *p)
     const double top = trni_picture_y(p->trace->tracks) + 44, column = (p->width - 32) / 5.0;
     for (int i = 0; i < p->kinds; i++) {
         const double x = 16 + column * (i % 5), y = top + 22 * (i / 5);
+        trni_text_put(&p->text, "<rect ");
+        trni_picture_class(p, i);
         trni_text_put(&p->text,
-                      "<rect class=\"c%d\" x=\"%.1f\" y=\"%.1f\" width=\"12\" height=\"12\" rx=\"2\"/>"
-                      "<text class=\"ink\" x=\"%.1f\" y=\"%.1f\">",
-                      i % TRNI_SVG_COLOURS, x, y - 10, x + 18, y);
+                      " x=\"%.1f\" y=\"%.1f\" width=\"12\" height=\"12\" rx=\"2\"/><text class=\"ink\" x=\"%.1f\" "
+                      "y=\"%.1f\">",
+                      x, y - 10, x + 18, y);
         trni_text_escaped(&p->text, i == TRNI_SVG_KINDS - 1 ? "others" : p->kind[i], true);
         trni_text_put(&p->text, " <tspan class=\"faint\">%.2f us</tspan></text>\n", 1e6 * p->kind_s[i]);
     }

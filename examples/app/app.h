@@ -13,6 +13,7 @@
  *     cli.c      options, --help, --version, messages, progress, memory, time
  *     files.h    the files a command reads and writes
  *     page.h     the shell of an HTML page
+ *     colours.h  their colours
  *     chart.h    pictures of numbers; chart_draw.h is what they are drawn with
  */
 #ifndef APP_H

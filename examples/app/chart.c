@@ -1,4 +1,4 @@
-/* chart.c - lines on two axes, and bars.
+/* chart.c - lines on two axes.
  * SPDX-License-Identifier: MIT
  */
 #include "chart.h"
@@ -8,13 +8,14 @@
 
 #include "chart_draw.h"
 
-enum { HEIGHT = 420, RIGHT = CHART_WIDTH - CHART_MARGIN, LEGEND = 20, MANY = 2000, MANY_DOTS = 300 };
+enum { HEIGHT = 420, LEGEND = 20, MANY = 2000, MANY_DOTS = 300 };
 
 typedef struct frame {
     chart_axis x, y;
+    double height;
 } frame;
 
-static const char *text_of(const char *text) { return text ? text : ""; }
+static double height_on(const chart_sheet *s) { return fmin(HEIGHT, 180 + 0.35 * s->width); }
 
 static bool point_shows(const frame *f, const chart_line *l, int64_t i)
 {
@@ -66,17 +67,20 @@ static void draw_x(FILE *out, const frame *f, const chart_ticks *ticks)
             bottom);
 }
 
-static void draw_frame(FILE *out, const chart *c, frame *f, double top)
+static void draw_frame(const chart_sheet *s, const chart *c, frame *f, double top)
 {
+    FILE *out = s->out;
     chart_ticks x, y;
     double wide = 0;
-    f->y.from = HEIGHT - 46, f->y.to = top + 26;
+    const double most = s->width - 2 * s->margin;
+    const int above = chart_paragraph(out, "", s->margin, top + 10, CHART_START, most, chart_text_of(c->y_title));
+    const int under = chart_paragraph(NULL, "", 0, 0, CHART_START, most, chart_text_of(c->x_title));
+    f->y.from = f->height - 29 - CHART_LINE * under, f->y.to = top + 9 + CHART_LINE * above;
     chart_axis_ticks(&f->y, 6, !(c->y_low < c->y_high), &y);
     for (int i = 0; i < y.count; i++) wide = fmax(wide, chart_text_width(y.text[i]));
-    f->x.from = CHART_MARGIN + wide + 8, f->x.to = RIGHT;
-    chart_axis_ticks(&f->x, 8, false, &x);
-    chart_text(out, "", CHART_MARGIN, top + 10, CHART_START, CHART_WIDTH - 2 * CHART_MARGIN, text_of(c->y_title));
-    chart_text(out, "", (f->x.from + f->x.to) / 2, HEIGHT - 10, CHART_MIDDLE, f->x.to - f->x.from, text_of(c->x_title));
+    f->x.from = s->margin + wide + 8, f->x.to = s->width - s->margin - 12;
+    chart_axis_ticks(&f->x, s->width / 80, false, &x);
+    chart_paragraph(out, "", s->width / 2.0, f->y.from + 38, CHART_MIDDLE, most, chart_text_of(c->x_title));
     draw_y(out, f, &y);
     draw_x(out, f, &x);
 }
@@ -90,23 +94,28 @@ static void sample(FILE *out, const chart_line *l, double x, double y)
     if (l->dots) fprintf(out, "<circle class=\"dot k%d\" cx=\"%.1f\" cy=\"%.1f\" r=\"3.2\"/>", colour, x + 10, y);
 }
 
-/* Names side by side, in as many rows as they need; returns where the last one ends. */
-static double draw_legend(FILE *out, const chart *c, double top)
+/* Names side by side, in as many rows as they need; with `draw`, drawn from `top` on. Returns how many rows. */
+static int legend(const chart_sheet *s, const chart *c, double top, bool draw)
 {
-    const double most = CHART_WIDTH - 2 * CHART_MARGIN;
-    double x = CHART_MARGIN, y = top + 6;
-    bool any = false;
-    for (int i = 0; i < c->lines && y < HEIGHT / 2.0; i++) {
-        const char *name = text_of(c->line[i].name);
+    enum { ROWS_AT_MOST = 9 };
+    const double most = s->width - 2 * s->margin;
+    double x = s->margin;
+    int rows = 0;
+    for (int i = 0; i < c->lines; i++) {
+        const char *name = chart_text_of(c->line[i].name);
         if (!*name) continue;
         const double wide = 26 + fmin(chart_text_width(name), most - 26);
-        if (any && x + wide > CHART_WIDTH - CHART_MARGIN) x = CHART_MARGIN, y += LEGEND;
-        any = true;
-        sample(out, &c->line[i], x, y - 4);
-        chart_text(out, "", x + 26, y, CHART_START, most - 26, name);
+        const bool full = rows && x + wide > s->width - s->margin;
+        if (full && rows == ROWS_AT_MOST) break;
+        if (!rows || full) x = s->margin, rows++;
+        const double y = top + 6 + LEGEND * (rows - 1);
+        if (draw) {
+            sample(s->out, &c->line[i], x, y - 4);
+            chart_text(s->out, "", x + 26, y, CHART_START, most - 26, name);
+        }
         x += wide + 16;
     }
-    return any ? y + 14 : top;
+    return rows;
 }
 
 /* ---- a line ---- */
@@ -217,78 +226,34 @@ static void draw_dots(FILE *out, const frame *f, const chart_line *l)
     }
 }
 
-void chart_lines(FILE *out, const chart *c)
+/* For those who cannot see it. */
+static void describe(char *text, size_t size, const chart *c)
 {
+    int used = snprintf(text, size, "%d line%s", c->lines, c->lines == 1 ? "" : "s");
+    if (*chart_text_of(c->y_title)) used += snprintf(text + used, size - (size_t)used, " of %.100s", c->y_title);
+    if (*chart_text_of(c->x_title)) snprintf(text + used, size - (size_t)used, " over %.100s", c->x_title);
+}
+
+static void draw_lines(const chart_sheet *s, const void *what)
+{
+    const chart *c = what;
+    FILE *out = s->out;
+    char about[300];
     frame f;
     const bool any = fit(c, &f);
-    chart_open(out, c->title, HEIGHT, c->alone);
-    const double top = draw_legend(out, c, c->title ? CHART_TOP + 4 : CHART_MARGIN);
+    const double top = chart_top(s, c->title) + 4, key = LEGEND * legend(s, c, top, false);
+    f.height = height_on(s) + fmax(0, key - LEGEND);
+    describe(about, sizeof about, c);
+    chart_open(s, c->title, about, f.height);
+    legend(s, c, top, true);
     if (any)
-        draw_frame(out, c, &f, top);
+        draw_frame(s, c, &f, top + key);
     else
-        chart_text(out, "", CHART_WIDTH / 2.0, HEIGHT / 2.0, CHART_MIDDLE, 200, "nothing to show");
+        chart_text(out, "", s->width / 2.0, f.height / 2, CHART_MIDDLE, 200, "nothing to show");
     for (int i = 0; i < c->lines; i++) draw_path(out, &f, &c->line[i]);
     for (int i = 0; i < c->lines; i++)
         if (c->line[i].dots) draw_dots(out, &f, &c->line[i]);
-    chart_close(out);
+    chart_close(s);
 }
 
-/* ---- horizontal bars with a name before and a label after each ---- */
-
-enum { BAR = 17, EACH = 26, NAMES_AT_MOST = 260 };
-
-static const char *label_of(const chart_bar *b, char *text, size_t size)
-{
-    return b->label ? b->label : isfinite(b->value) ? app_human(text, size, b->value) : "-";
-}
-
-typedef struct bars_frame {
-    chart_axis axis;
-    double names; /* where they end */
-} bars_frame;
-
-static bars_frame measure_bars(const chart_bar *bar, int bars)
-{
-    bars_frame f = { .axis = { .low = 0, .high = 0 } };
-    double name = 40, label = 20;
-    char text[64];
-    for (int i = 0; i < bars; i++) {
-        name = fmax(name, chart_text_width(bar[i].name ? bar[i].name : ""));
-        label = fmax(label, chart_text_width(label_of(&bar[i], text, sizeof text)));
-        if (!chart_axis_shows(&f.axis, bar[i].value)) continue;
-        f.axis.low = fmin(f.axis.low, bar[i].value);
-        f.axis.high = fmax(f.axis.high, bar[i].value);
-    }
-    label = fmin(label, NAMES_AT_MOST);
-    if (!(f.axis.low < f.axis.high)) f.axis.high = 1;
-    f.names = CHART_MARGIN + fmin(name, NAMES_AT_MOST);
-    f.axis.from = f.names + 12 + (f.axis.low < 0 ? label : 0);
-    f.axis.to = CHART_WIDTH - CHART_MARGIN - 8 - label;
-    return f;
-}
-
-static void draw_bar(FILE *out, const bars_frame *f, const chart_bar *b, double y)
-{
-    char text[64];
-    const bool shown = chart_axis_shows(&f->axis, b->value), left = shown && b->value < 0;
-    const double zero = chart_axis_at(&f->axis, 0), end = shown ? chart_axis_at(&f->axis, b->value) : zero;
-    const double label = left ? f->axis.from - f->names : CHART_WIDTH - CHART_MARGIN - f->axis.to;
-    chart_text(out, "name", f->names, y + 13, CHART_END, NAMES_AT_MOST, b->name ? b->name : "");
-    if (shown)
-        fprintf(out, "<rect class=\"k%d\" x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%d\" rx=\"3\"/>\n",
-                chart_colour(b->colour), fmin(zero, end), y, fmax(fabs(end - zero), 1.5), BAR);
-    chart_text(out, "", end + (left ? -7 : 7), y + 13, left ? CHART_END : CHART_START, label,
-               label_of(b, text, sizeof text));
-}
-
-void chart_bars(FILE *out, const char *title, const chart_bar *bar, int bars, bool alone)
-{
-    const double top = title ? CHART_TOP + 4 : CHART_MARGIN;
-    const bars_frame f = measure_bars(bar, bars);
-    chart_open(out, title, (int)top + EACH * bars + 12, alone);
-    const double zero = chart_axis_at(&f.axis, 0);
-    for (int i = 0; i < bars; i++) draw_bar(out, &f, &bar[i], top + EACH * i);
-    fprintf(out, "<line class=\"axis\" x1=\"%.1f\" x2=\"%.1f\" y1=\"%.1f\" y2=\"%.1f\"/>\n", zero, zero, top - 4,
-            top + EACH * bars - 4);
-    chart_close(out);
-}
+void chart_lines(FILE *out, const chart *c) { chart_figure(out, c->alone, draw_lines, c); }

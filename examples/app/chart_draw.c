@@ -6,6 +6,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "colours.h"
 #include "page.h"
 
 /* ---- colours ---- */
@@ -15,21 +16,21 @@
 static const struct {
     const char *selector, *property, *colour;
 } rule[] = {
-    { "text", "fill", "soft" },   { ".name", "fill", "ink" },    { ".title", "fill", "ink" },
-    { ".tick", "fill", "faint" }, { ".grid", "stroke", "line" }, { ".axis", "stroke", "faint" },
-    { ".paper", "fill", "card" }, { ".track", "fill", "track" }, { ".dot", "stroke", "card" },
-    { ".k0", "fill", "f0" },      { ".k1", "fill", "f1" },       { ".k2", "fill", "f2" },
-    { ".k3", "fill", "f3" },      { ".k4", "fill", "f4" },       { ".k5", "fill", "f5" },
-    { ".s0", "stroke", "f0" },    { ".s1", "stroke", "f1" },     { ".s2", "stroke", "f2" },
-    { ".s3", "stroke", "f3" },    { ".s4", "stroke", "f4" },     { ".s5", "stroke", "f5" },
+    { "text", "fill", "soft" },     { ".name", "fill", "ink" },    { ".title", "fill", "ink" },
+    { ".tick", "fill", "faint" },   { ".grid", "stroke", "line" }, { ".axis", "stroke", "faint" },
+    { ".paper", "fill", "card" },   { ".track", "fill", "track" }, { ".dot", "stroke", "card" },
+    { ".none", "stroke", "faint" }, { ".k0", "fill", "f0" },       { ".k1", "fill", "f1" },
+    { ".k2", "fill", "f2" },        { ".k3", "fill", "f3" },       { ".k4", "fill", "f4" },
+    { ".k5", "fill", "f5" },        { ".s0", "stroke", "f0" },     { ".s1", "stroke", "f1" },
+    { ".s2", "stroke", "f2" },      { ".s3", "stroke", "f3" },     { ".s4", "stroke", "f4" },
+    { ".s5", "stroke", "f5" },
 };
 
-static const char shapes[] =
-    "svg.chart text{font-size:12px}svg.chart .title{font-size:15px;font-weight:600}svg.chart .tick{font-size:11px}"
-    "svg.chart .name{font-weight:400}svg.chart .cell{shape-rendering:crispEdges}"
-    "svg.chart .axis,svg.chart .grid{stroke-width:1;shape-rendering:crispEdges}"
-    "svg.chart .line{fill:none;stroke-width:2;stroke-linejoin:round;stroke-linecap:round}"
-    "svg.chart .dash{stroke-dasharray:6 6}svg.chart .dot{stroke-width:1}";
+static const char shapes[] = "svg.chart text{font-size:12px}svg.chart .title{font-size:15px;font-weight:600}"
+                             "svg.chart .name{font-weight:400}svg.chart .cell{shape-rendering:crispEdges}"
+                             "svg.chart .axis,svg.chart .grid{stroke-width:1;shape-rendering:crispEdges}"
+                             "svg.chart .line{fill:none;stroke-width:2;stroke-linejoin:round;stroke-linecap:round}"
+                             "svg.chart .dash{stroke-dasharray:6 6}svg.chart .dot{stroke-width:1}";
 
 static void colour_rules(FILE *out, bool alone, bool dark)
 {
@@ -43,77 +44,191 @@ static void colour_rules(FILE *out, bool alone, bool dark)
     }
 }
 
-static void styles(FILE *out, bool alone)
+static void own_style(FILE *out)
 {
     fputs("<style>", out);
-    colour_rules(out, alone, false);
-    if (alone) {
-        fputs("@media(prefers-color-scheme:dark){", out);
-        colour_rules(out, true, true);
-        fputs("}svg.chart text{font-family:system-ui,-apple-system,'Segoe UI',Roboto,'Helvetica Neue','DejaVu Sans',"
-              "Arial,sans-serif;font-variant-numeric:tabular-nums}",
-              out);
-    } else {
-        fprintf(out, "svg.chart{max-width:%dpx}", CHART_WIDTH);
-    }
-    fprintf(out, "%s</style>\n", shapes);
+    colour_rules(out, true, false);
+    fputs("@media(prefers-color-scheme:dark){", out);
+    colour_rules(out, true, true);
+    fprintf(out,
+            "}svg.chart text{font-family:system-ui,-apple-system,'Segoe UI',Roboto,'Helvetica Neue','DejaVu Sans',"
+            "Arial,sans-serif;font-variant-numeric:tabular-nums}%s</style>\n",
+            shapes);
 }
 
 int chart_colour(int colour) { return (colour % CHART_COLOURS + CHART_COLOURS) % CHART_COLOURS; }
 
 /* ---- the sheet ---- */
 
-void chart_open(FILE *out, const char *title, int height, bool alone)
+/* A picture shows from its own width on, and grows a little until the next one fits. */
+static const struct {
+    int width, most, margin;
+} sheets[] = {
+    { CHART_NARROW, 420, 4 }, { CHART_MIDDLE_WIDTH, 620, 10 }, { CHART_WIDTH, 860, 10 }, { CHART_WIDE, 1100, 10 }
+};
+enum { SHEETS = sizeof sheets / sizeof sheets[0], ALONE_MARGIN = 22 };
+
+void chart_page_style(FILE *out)
 {
-    fprintf(out, "<svg class=\"chart\" xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %d %d\"", CHART_WIDTH,
-            height);
-    if (alone) fprintf(out, " width=\"%d\" height=\"%d\"", CHART_WIDTH, height);
-    fputs(" role=\"img\"><title>", out);
-    app_escape(out, title ? title : "");
-    fputs("</title>\n", out);
-    styles(out, alone);
-    if (alone) fprintf(out, "<rect class=\"paper\" width=\"%d\" height=\"%d\" rx=\"10\"/>\n", CHART_WIDTH, height);
-    if (title) chart_text(out, "title", CHART_MARGIN, 30, CHART_START, (CHART_WIDTH - 2 * CHART_MARGIN) / 1.3, title);
+    colour_rules(out, false, false);
+    fprintf(out, "%s.figure{container-type:inline-size}.figure svg.chart{display:none}", shapes);
+    for (int i = 0; i < SHEETS; i++) {
+        if (i) fprintf(out, "@container (min-width:%dpx){.figure svg.w%d{display:none}", sheets[i].width, i - 1);
+        fprintf(out, ".figure svg.w%d{display:block;max-width:%dpx}%s", i, sheets[i].most, i ? "}" : "");
+    }
 }
 
-void chart_close(FILE *out) { fputs("</svg>\n", out); }
+void chart_figure(FILE *out, bool alone, chart_drawing *draw, const void *what)
+{
+    chart_sheet sheet = { .out = out, .width = CHART_WIDTH, .margin = ALONE_MARGIN, .alone = alone };
+    if (!alone) fputs("<div class=\"figure\">\n", out);
+    for (int i = 0; i < SHEETS && !alone; i++) {
+        sheet.width = sheets[i].width, sheet.margin = sheets[i].margin;
+        draw(&sheet, what);
+    }
+    if (alone)
+        draw(&sheet, what);
+    else
+        fputs("</div>\n", out);
+}
+
+static int size_of(const chart_sheet *sheet)
+{
+    for (int i = 0; i < SHEETS; i++)
+        if (sheet->width == sheets[i].width) return i;
+    return 0;
+}
+
+/* Titles are larger than what text is measured at. */
+static double title_room(const chart_sheet *sheet) { return (sheet->width - 2 * sheet->margin) / 1.4; }
+
+void chart_open(const chart_sheet *sheet, const char *title, const char *about, double height)
+{
+    FILE *out = sheet->out;
+    const int high = (int)ceil(height);
+    fputs("<svg class=\"chart", out);
+    if (!sheet->alone) fprintf(out, " w%d", size_of(sheet));
+    fprintf(out, "\" xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %d %d\"", sheet->width, high);
+    if (sheet->alone) fprintf(out, " width=\"%d\" height=\"%d\"", sheet->width, high);
+    fputs(" role=\"img\"><title>", out);
+    app_escape(out, title ? title : "");
+    fputs("</title><desc>", out);
+    app_escape(out, about);
+    fputs("</desc>\n", out);
+    if (sheet->alone) {
+        own_style(out);
+        fprintf(out, "<rect class=\"paper\" width=\"%d\" height=\"%d\" rx=\"10\"/>\n", sheet->width, high);
+    }
+    if (title) chart_paragraph(out, "title", sheet->margin, 24, CHART_START, title_room(sheet), title);
+}
+
+double chart_top(const chart_sheet *sheet, const char *title)
+{
+    return title ? CHART_TOP + CHART_LINE * (chart_paragraph(NULL, "", 0, 0, CHART_START, title_room(sheet), title) - 1)
+                 : 14;
+}
+
+void chart_close(const chart_sheet *sheet) { fputs("</svg>\n", sheet->out); }
 
 /* ---- text ---- */
 
-#define CHARACTER 7.1 /* pixels of a character at 12 px, on average and on the safe side */
-
-static int characters(const char *text)
+/* Pixels of a character at 12 px: of the widest of the usual fonts, so that text fits in all of them. */
+static double character_width(const char *at)
 {
-    int n = 0;
-    for (int bytes; *text; text += bytes ? bytes : 1, n++) bytes = app_utf8(text);
-    return n;
+    static const struct {
+        const char *characters;
+        double wide;
+    } row[] = { { "ijlI'.,:;|! ", 4 }, { "ftr()[]/-\\\"", 5 }, { "mwMW%@+=<>~", 11.2 }, { "_cksvxyz", 6.8 } };
+    for (size_t i = 0; i < sizeof row / sizeof row[0]; i++)
+        if (strchr(row[i].characters, *at)) return row[i].wide;
+    return (*at >= 'A' && *at <= 'Z') || (unsigned char)*at >= 0x80 ? 8.6 : 7.7;
 }
 
-double chart_text_width(const char *text) { return CHARACTER * characters(text); }
+static int step_of(const char *at) { return app_utf8(at) > 0 ? app_utf8(at) : 1; }
 
-/* The first `most` characters, the last of which is an ellipsis where there are more. */
-static void cut_text(char *part, size_t size, const char *text, int most)
+double chart_text_width(const char *text)
 {
-    const bool all = characters(text) <= most;
+    double wide = 0;
+    for (; *text; text += step_of(text)) wide += character_width(text);
+    return wide;
+}
+
+#define ELLIPSIS "\xe2\x80\xa6"
+
+/* What fits, with an ellipsis where that is not all; true: it is all. At least one character is there. */
+static bool cut_text(char *part, size_t size, const char *text, double most)
+{
+    const bool all = chart_text_width(text) <= most;
     size_t used = 0;
-    for (int n = 0, bytes; *text && (all || n + 1 < most); n++) {
-        bytes = app_utf8(text) > 0 ? app_utf8(text) : 1;
-        if (used + (size_t)bytes + 4 > size) break;
-        memcpy(part + used, text, (size_t)bytes);
-        used += (size_t)bytes;
-        text += bytes;
+    for (double wide = 12; *text; text += step_of(text)) {
+        wide += character_width(text);
+        const size_t bytes = (size_t)step_of(text);
+        if ((!all && used && wide > most) || used + bytes + sizeof ELLIPSIS > size) break;
+        memcpy(part + used, text, bytes);
+        used += bytes;
     }
-    strcpy(part + used, *text ? "\xe2\x80\xa6" : "");
+    strcpy(part + used, *text ? ELLIPSIS : "");
+    return !*text;
+}
+
+/* Text that is cut is whole in a tooltip. */
+static void text_body(FILE *out, double most, const char *text)
+{
+    char part[512];
+    const bool all = cut_text(part, sizeof part, text, most);
+    fputc('>', out);
+    app_escape(out, part);
+    if (!all) {
+        fputs("<title>", out);
+        app_escape(out, text);
+        fputs("</title>", out);
+    }
+    fputs("</text>\n", out);
 }
 
 void chart_text(FILE *out, const char *style, double x, double y, chart_anchor anchor, double most, const char *text)
 {
     static const char *const how[] = { "", " text-anchor=\"middle\"", " text-anchor=\"end\"" };
-    char part[512];
-    cut_text(part, sizeof part, text, most > 3 * CHARACTER ? (int)(most / CHARACTER) : 3);
-    fprintf(out, "<text class=\"%s\" x=\"%.1f\" y=\"%.1f\"%s>", style, x, y, how[anchor]);
-    app_escape(out, part);
-    fputs("</text>\n", out);
+    fprintf(out, "<text class=\"%s\" x=\"%.1f\" y=\"%.1f\"%s", style, x, y, how[anchor]);
+    text_body(out, most, text);
+}
+
+void chart_text_up(FILE *out, const char *style, double x, double y, double most, const char *text)
+{
+    fprintf(out, "<text class=\"%s\" text-anchor=\"end\" transform=\"translate(%.1f %.1f)rotate(-90)\"", style, x, y);
+    text_body(out, most, text);
+}
+
+/* The bytes of the first line: up to the last blank before `most` pixels; all, where there is none. */
+static size_t line_length(const char *text, double most)
+{
+    size_t blank = 0;
+    double wide = 0;
+    for (const char *at = text; *at; at += step_of(at)) {
+        wide += character_width(at);
+        if (wide > most && blank) return blank;
+        if (*at == ' ') blank = (size_t)(at - text);
+    }
+    return strlen(text);
+}
+
+int chart_paragraph(FILE *out, const char *style, double x, double y, chart_anchor anchor, double most,
+                    const char *text)
+{
+    enum { LINES_AT_MOST = 3 };
+    char line[512];
+    int lines = 0;
+    while (*text && lines < LINES_AT_MOST) {
+        size_t n = lines + 1 < LINES_AT_MOST ? line_length(text, most) : strlen(text);
+        if (n >= sizeof line) n = sizeof line - 1;
+        memcpy(line, text, n);
+        line[n] = 0;
+        if (out) chart_text(out, style, x, y + CHART_LINE * lines, anchor, most, line);
+        text += n;
+        while (*text == ' ') text++;
+        lines++;
+    }
+    return lines;
 }
 
 /* ---- an axis: where a value lies on it ---- */

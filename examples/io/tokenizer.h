@@ -24,6 +24,7 @@
  *     tok, tok_open, tok_parse, tok_close
  *     tok_encode       with `ends`, the post_processor's tokens are put before and after
  *     tok_decode       tokens -> bytes, memory of its own
+ *     tok_byte_of, tok_code_of   the alphabet: which byte a character stands for, and back
  *     bpe_bytes(&t.bpe, token, &size)   one token's
  *
  * KNOWN FROM: the format and its meaning: Hugging Face's tokenizers 0.20 (Rust) and its documentation. A byte that the
@@ -94,6 +95,13 @@ IO_FN int tok_byte_of(uint32_t code)
     for (int byte = 0; byte < 256; byte++)
         if (!tok_byte_shown(byte) && left-- == 0) return byte;
     return -1;
+}
+
+IO_FN uint32_t tok_code_of(int byte)
+{
+    uint32_t code = 0;
+    while (tok_byte_of(code) != byte) code++;
+    return code;
 }
 
 /* In place; false: it is not of the alphabet, and stays as it is. */

@@ -32,6 +32,7 @@ static const mr_family family[] = {
       .experts = "num_local_experts", .experts_too = "num_experts", .expert_count = 128, .experts_per_token = 4,
       .flags = MR_BIAS_DEFAULT | MR_SINKS | MR_GPT_OSS | MR_WINDOW_EVERY_SECOND },
     { .type = "gpt2", .eps = 1e-5, .flags = MR_GPT2 | MR_TIED },
+    { .type = "srlab_char", .eps = 1e-6, .flags = MR_PLACES },
 };
 
 enum { FAMILIES = sizeof family / sizeof family[0] };
@@ -149,7 +150,7 @@ static void read_rope(hf_reader *r, mr_config *c)
 {
     hf_reader object, nested;
     mr_rope_rule *rope = &c->rope;
-    if (has(c, MR_GPT2)) return;
+    if (has(c, MR_GPT2 | MR_PLACES)) return;
     rope->kind = MR_ROPE_DEFAULT;
     rope->theta = real(r, "rope_theta", 1, 1e12, c->family->theta);
     rope->factor = rope->attention = 1;
@@ -193,6 +194,7 @@ static void read_sizes(hf_reader *r, mr_config *c)
     const int64_t usual = c->family->head_dim ? c->family->head_dim : c->hidden / c->heads;
     c->head_dim = hf_number(r, "head_dim", 1, 1 << 14, usual > 0 ? usual : 1);
     c->positions = hf_number(r, "max_position_embeddings", 1, 1 << 30, 1 << 30);
+    if (has(c, MR_PLACES) && c->positions == 1 << 30) hf_fail(r, "it has no 'max_position_embeddings'");
     c->intermediate = hf_number(r, "intermediate_size", 1, 1 << 22, HF_NEEDED);
     c->eps = real(r, "rms_norm_eps", 0, 1, c->family->eps);
     if (!r->why[0] && c->heads % c->kv_heads)

@@ -22,6 +22,7 @@ static bool take_setting(void *into, const char *value, char *why)
 APP_TAKE(take_text, mr_options, text, value)
 APP_TAKE(take_tokens, mr_options, tokens, value)
 APP_TAKE(take_csv, mr_options, csv, value)
+APP_TAKE(take_html, mr_options, html, value)
 APP_TAKE(take_json, mr_options, json, value)
 APP_TAKE(take_logits, mr_options, logits, value)
 APP_TAKE(take_random, mr_options, random, value)
@@ -59,6 +60,7 @@ static const app_option option[] = {
     { "--random", "CONFIG", "random weights for this config.json, instead of a model", take_random },
     { "--write-random", "FOLDER", "write them to a new folder, and nothing else", take_write },
     { "--csv", "FILE", "a row per setting, with a column for each layer", take_csv },
+    { "--html", "FILE", "a page: the table, and where in the model it is lost", take_html },
     { "--json", "FILE", "the same with totals", take_json },
     { "--logits", "FILE", "the last setting's logits as .npy, F32 [tokens, vocabulary]; default setting: f32",
       take_logits },
@@ -151,6 +153,7 @@ typedef struct outcome {
 } outcome;
 
 static void write_csv(FILE *out, const void *all) { mr_report_csv(out, &((const outcome *)all)->result); }
+static void write_html(FILE *out, const void *all) { mr_html(out, &((const outcome *)all)->result); }
 static void write_json(FILE *out, const void *all) { mr_report_json(out, &((const outcome *)all)->result); }
 
 static void write_logits(FILE *out, const void *all)
@@ -165,6 +168,7 @@ static int compare(mr_model *model, const mr_options *o, const mr_text *text)
     outcome all = { .vocab = model->config.vocab };
     char why[IO_WHY] = "";
     app_output output[] = { { .flag = "--csv", .path = o->csv, .write = write_csv },
+                            { .flag = "--html", .path = o->html, .write = write_html },
                             { .flag = "--json", .path = o->json, .write = write_json },
                             { .flag = "--logits", .path = o->logits, .write = write_logits } };
     enum { outputs = sizeof output / sizeof output[0] };

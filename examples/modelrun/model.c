@@ -262,7 +262,9 @@ static bool perceptron(const finder *f, mr_layer *l)
 {
     const mr_config *c = &f->m->config;
     const bool bias = c->mlp_bias;
-    return with_bias(f, "mlp.gate_proj", bias, c->intermediate, c->hidden, &l->w[MR_GATE], &l->bias[MR_GATE]) &&
+    const bool gate = !(c->family->flags & MR_PLACES);
+    return (!gate ||
+            with_bias(f, "mlp.gate_proj", bias, c->intermediate, c->hidden, &l->w[MR_GATE], &l->bias[MR_GATE])) &&
            with_bias(f, "mlp.up_proj", bias, c->intermediate, c->hidden, &l->w[MR_UP], &l->bias[MR_UP]) &&
            with_bias(f, "mlp.down_proj", bias, c->hidden, c->intermediate, &l->w[MR_DOWN], &l->bias[MR_DOWN]);
 }
@@ -345,6 +347,8 @@ static bool find_ends(finder *f)
         return false;
     if (gpt2 && (!vector(f, "ln_f", ".bias", c->hidden, &m->norm_bias) ||
                  !matrix(f, "wpe", c->positions, c->hidden, &m->positions)))
+        return false;
+    if (c->family->flags & MR_PLACES && !matrix(f, "embed_positions", c->positions, c->hidden, &m->positions))
         return false;
     return find_head(f);
 }

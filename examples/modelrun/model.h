@@ -27,7 +27,8 @@ enum {
     MR_SINKS = 8192,
     MR_GPT_OSS = 16384,    /* one tensor for all experts, gates and ups by turns */
     MR_GPT2 = 32768,
-    MR_TIED = 65536
+    MR_TIED = 65536,
+    MR_PLACES = 131072     /* learned positions, no rotation, a perceptron without a gate: srlab_char, srlab's export */
 };
 
 typedef struct mr_family {

@@ -88,7 +88,7 @@ static void add_joint(list *l, const mr_config *c, const char *base)
 
 static void add_gated(list *l, const char *base, const char *home, int64_t wide, int64_t hidden, bool bias)
 {
-    char name[NAME];
+    char name[2 * NAME];
     static const char *const part[] = { "gate_proj", "up_proj", "down_proj" };
     for (int i = 0; i < 3; i++) {
         snprintf(name, sizeof name, "%s.%s", home, part[i]);
@@ -128,7 +128,10 @@ static void add_layer(list *l, const mr_config *c, const char *base, bool sparse
         add(l, 1, c->head_dim, 0, "%sself_attn.k_norm.weight", base);
     }
     if (sparse) add_experts(l, c, base);
-    else add_gated(l, base, "mlp", c->intermediate, c->hidden, c->mlp_bias);
+    else if (c->family->flags & MR_PLACES) {
+        add(l, 2, c->intermediate, c->hidden, "%smlp.up_proj.weight", base);
+        add(l, 2, c->hidden, c->intermediate, "%smlp.down_proj.weight", base);
+    } else add_gated(l, base, "mlp", c->intermediate, c->hidden, c->mlp_bias);
 }
 
 static void add_all(list *l, const mr_config *c)
@@ -138,6 +141,7 @@ static void add_all(list *l, const mr_config *c)
     char base[NAME];
     add(l, 2, c->vocab, c->hidden, "%s%s.weight", prefix, gpt2 ? "wte" : "embed_tokens");
     if (gpt2) add(l, 2, c->positions, c->hidden, "%swpe.weight", prefix);
+    if (c->family->flags & MR_PLACES) add(l, 2, c->positions, c->hidden, "%sembed_positions.weight", prefix);
     for (int64_t i = 0; i < c->layers; i++) {
         snprintf(base, sizeof base, "%s%s.%lld.", prefix, gpt2 ? "h" : "layers", (long long)i);
         if (gpt2) add_gpt2_layer(l, c, base);

@@ -205,9 +205,9 @@ static void best_cell(FILE *out, const mxq_all *all, const mxq_result *r, double
 
 static void best(FILE *out, const mxq_all *all)
 {
-    fputs("<h2>The best within so many bits per element</h2><div class=card><table><tr><th>tensor</th><th class=r>sigma"
-          "</th><th class=r>crest factor</th>",
-          out);
+    fputs("<h2>The best within so many bits per element</h2><div class=card>", out);
+    app_scroll_open(out, "the best way of each tensor within so many bits");
+    fputs("<table><tr><th>tensor</th><th class=r>sigma</th><th class=r>crest factor</th>", out);
     for (int b = 0; b < all->budgets; b++) fprintf(out, "<th>%g bits</th>", all->budget[b]);
     fputs("</tr>\n", out);
     for (int i = 0; i < all->results; i++) {
@@ -221,7 +221,9 @@ static void best(FILE *out, const mxq_all *all)
         for (int b = 0; b < all->budgets; b++) best_cell(out, all, r, all->budget[b]);
         fputs("</tr>\n", out);
     }
-    fputs("</table></div>\n", out);
+    fputs("</table>", out);
+    app_scroll_close(out);
+    fputs("</div>\n", out);
 }
 
 void mxq_write_html(FILE *out, const void *context)
@@ -237,8 +239,7 @@ void mxq_write_html(FILE *out, const void *context)
           "style='background:var(--f2)'></i>as they are</span></div>\n",
           out);
     mxq_plot(out, all, MXQ_BARS, false);
-    fputs("</div>\n<h2>Errors, outliers, range</h2><div class=grid "
-          "style='grid-template-columns:repeat(auto-fit,minmax(min(100%,480px),1fr))'>\n",
+    fputs("</div>\n<h2>Errors, outliers, range</h2><div class='grid half'>\n",
           out);
     for (int plot = MXQ_BARS + 1; plot < MXQ_PLOTS; plot++) {
         fputs("<div class=panel>\n", out);

@@ -10,6 +10,9 @@
 #include <trnmath/trn_plan_trace.h>
 #include <trnmath/trn_topology_svg.h>
 
+#include "app/chart.h"
+#include "app/page.h"
+
 /* ---- bars ---- */
 
 static void segment(FILE *out, const char *colour, int number, double share, const char *title, const char *value)
@@ -73,97 +76,47 @@ void sp_legend_time(FILE *out) { legend(out, "t", time_name, TIMES); }
 
 /* ---- curves: chips along the bottom, both axes logarithmic ---- */
 
-enum { WIDE = 360, HIGH = 230, LEFT = 52, RIGHT = 14, TOP = 12, BOTTOM = 30 };
-
 typedef struct sp_curve {
-    const char *title, *about;
+    const char *title, *what; /* "time": what is drawn, in seconds or else as it is */
     double x[SP_SCALES], y[SP_SCALES];
-    int points;
-    sp_text (*label)(double);
-    int colour;
+    int points, colour;
+    bool seconds;
 } sp_curve;
 
-typedef struct sp_frame {
-    double x_low, x_high, y_low, y_high; /* logarithms */
-} sp_frame;
-
-static double across(const sp_frame *f, double x)
+/* Times in the unit in which the longest one is at least 1. */
+static const char *unit_of(sp_curve *c)
 {
-    return LEFT + (WIDE - LEFT - RIGHT) * (log10(x) - f->x_low) / (f->x_high - f->x_low);
+    static const struct {
+        double size;
+        const char *name;
+    } row[] = { { 1, "s" }, { 1e-3, "ms" }, { 1e-6, "us" } };
+    double most = 0;
+    size_t u = 0;
+    for (int i = 0; i < c->points; i++) most = fmax(most, c->y[i]);
+    while (u + 1 < sizeof row / sizeof row[0] && most < row[u].size) u++;
+    for (int i = 0; i < c->points; i++) c->y[i] /= row[u].size;
+    return row[u].name;
 }
 
-static double up(const sp_frame *f, double y)
+static void draw_curve(FILE *out, sp_curve *c)
 {
-    return HIGH - BOTTOM - (HIGH - TOP - BOTTOM) * (log10(y) - f->y_low) / (f->y_high - f->y_low);
-}
-
-static sp_frame frame_of(const sp_curve *c)
-{
-    sp_frame f = { log10(c->x[0]), log10(c->x[c->points - 1]), log10(c->y[0]), log10(c->y[0]) };
-    for (int i = 0; i < c->points; i++) {
-        f.y_low = fmin(f.y_low, log10(c->y[i]));
-        f.y_high = fmax(f.y_high, log10(c->y[i]));
-    }
-    if (f.x_high - f.x_low < 0.1) f.x_high = f.x_low + 0.1;
-    const double middle = (f.y_low + f.y_high) / 2, half = fmax(0.35, 0.58 * (f.y_high - f.y_low));
-    f.y_low = middle - half;
-    f.y_high = middle + half;
-    return f;
-}
-
-/* A line at 1, 2 and 5 times each power of ten, or at the powers alone when there are many. */
-static void grid(FILE *out, const sp_curve *c, const sp_frame *f)
-{
-    const double step[] = { 1, 2, 5 };
-    const int each = f->y_high - f->y_low > 2.2 ? 1 : 3;
-    for (int power = (int)floor(f->y_low) - 1; power <= (int)f->y_high + 1; power++)
-        for (int i = 0; i < each; i++) {
-            const double y = step[i] * pow(10, power);
-            if (log10(y) < f->y_low || log10(y) > f->y_high) continue;
-            fprintf(out, "<line x1='%d' x2='%d' y1='%.1f' y2='%.1f' stroke='var(--line)'/><text x='%d' y='%.1f' "
-                    "text-anchor='end'>%s</text>", LEFT, WIDE - RIGHT, up(f, y), up(f, y), LEFT - 7, up(f, y) + 4,
-                    c->label(y).text);
-        }
-}
-
-static void ticks(FILE *out, const sp_curve *c, const sp_frame *f)
-{
-    double last = -100;
-    for (int i = 0; i < c->points; i++) {
-        const double x = across(f, c->x[i]);
-        const bool end = i + 1 == c->points;
-        if ((x - last < 46 && !end) || (!end && across(f, c->x[c->points - 1]) - x < 46)) continue;
-        fprintf(out, "<text x='%.1f' y='%d' text-anchor='%s'>%s</text>", end ? x + 6 : x, HIGH - 10,
-                end ? "end" : "middle", sp_count((int64_t)c->x[i]).text);
-        last = x;
-    }
-}
-
-static void draw_curve(FILE *out, const sp_curve *c)
-{
+    char y_title[96];
     if (c->points < 1) return;
-    const sp_frame f = frame_of(c);
-    fprintf(out, "<div class=card><h3>%s</h3><p class=sub>%s</p><svg class=curve viewBox='0 0 %d %d'>", c->title,
-            c->about, WIDE, HIGH);
-    grid(out, c, &f);
-    ticks(out, c, &f);
-    fprintf(out, "<polyline fill='none' stroke='var(--t%d)' stroke-width='2' points='", c->colour);
-    for (int i = 0; i < c->points; i++) fprintf(out, "%.1f,%.1f ", across(&f, c->x[i]), up(&f, c->y[i]));
-    fputs("'/>", out);
-    for (int i = 0; i < c->points; i++)
-        fprintf(out, "<circle cx='%.1f' cy='%.1f' r='3.2' fill='var(--t%d)'><title>%s chips: %s</title></circle>",
-                across(&f, c->x[i]), up(&f, c->y[i]), c->colour, sp_count((int64_t)c->x[i]).text,
-                c->label(c->y[i]).text);
-    const int end = c->points - 1;
-    fprintf(out, "<text class=value x='%.1f' y='%.1f' text-anchor='end'>%s</text></svg></div>\n",
-            across(&f, c->x[end]) + 4, up(&f, c->y[end]) - 9, c->label(c->y[end]).text);
+    if (c->seconds) snprintf(y_title, sizeof y_title, "%s, %s", c->what, unit_of(c));
+    const chart_line line = { .x = c->x, .y = c->y, .count = c->points, .colour = c->colour, .dots = true };
+    fputs("<div class=panel>", out);
+    chart_lines(out, &(chart){ .title = c->title, .x_title = "chips", .y_title = c->seconds ? y_title : c->what,
+                               .line = &line, .lines = 1, .x_log = true, .y_log = true });
+    fputs("</div>\n", out);
 }
 
 void sp_curves(FILE *out, const sp_job *job)
 {
-    sp_curve reduce = { "all_reduce of 1 GiB", "over all chips, one rank each", { 0 }, { 0 }, 0, sp_time, 5 };
-    sp_curve step = { "time", "of the fastest plan, as much work per chip", { 0 }, { 0 }, 0, sp_time, 0 };
-    sp_curve rate = { "tokens per second", "of the same", { 0 }, { 0 }, 0, sp_si, 3 };
+    sp_curve reduce = { .title = "all_reduce of 1 GiB", .what = "time, one rank on each chip", .colour = 3,
+                        .seconds = true };
+    sp_curve step = { .title = "Time", .what = "of the fastest plan, as much work per chip", .colour = 2,
+                      .seconds = true };
+    sp_curve rate = { .title = "Tokens per second", .what = "of the same plan", .colour = 0 };
     for (int i = 0; i < job->scales; i++) {
         const sp_scale *s = &job->scale[i];
         if (s->chips > 1) reduce.x[reduce.points] = s->chips, reduce.y[reduce.points++] = s->all_reduce_s;
@@ -172,7 +125,7 @@ void sp_curves(FILE *out, const sp_job *job)
         step.y[step.points++] = s->plan.expected_s;
         rate.y[rate.points++] = s->plan.expected_tokens_per_s;
     }
-    fputs("<div class=three>", out);
+    fputs("<div class=grid>", out);
     draw_curve(out, &reduce);
     draw_curve(out, &step);
     draw_curve(out, &rate);
@@ -197,29 +150,46 @@ static void keep(void *user, const char *text, size_t bytes)
     b->used += bytes;
 }
 
-/* The drawing knows dark from light; it also says so, or a browser would put white behind it. */
-static void say_schemes(sp_buffer *b)
+static void replace(sp_buffer *b, size_t at, size_t length, const char *text)
 {
-    static const char tag[] = "<svg ", style[] = "style='color-scheme:light dark' ";
-    const size_t at = sizeof tag - 1, more = sizeof style - 1, used = b->used;
-    if (used < at || memcmp(b->text, tag, at) != 0) return;
-    keep(b, style, more); /* memory for it */
-    memmove(b->text + at + more, b->text + at, used - at);
-    memcpy(b->text + at, style, more);
+    const size_t more = strlen(text), used = b->used;
+    keep(b, text, more); /* memory for it */
+    memmove(b->text + at + more, b->text + at + length, used - at - length);
+    memcpy(b->text + at, text, more);
+    b->used = used - length + more;
 }
 
-static void print_object(FILE *out, sp_buffer *b, const char *what, int most)
+/* Where that text is; b->used: nowhere. */
+static size_t find(const sp_buffer *b, const char *text, size_t from)
+{
+    const size_t n = strlen(text);
+    for (size_t i = from; i + n <= b->used; i++)
+        if (memcmp(b->text + i, text, n) == 0) return i;
+    return b->used;
+}
+
+/* The drawing knows dark from light; it also says so, or a browser would put white behind it. And it has no paper of
+ * its own: the card is its paper, and the shadows that say that it scrolls lie there. */
+static void fit_for_page(sp_buffer *b)
+{
+    const size_t paper = find(b, "<rect class=\"paper\"", 0), end = find(b, "/>", paper);
+    if (end < b->used) replace(b, paper, end + 2 - paper, "");
+    if (find(b, "<svg ", 0) == 0) replace(b, 0, 5, "<svg style='color-scheme:light dark' ");
+}
+
+static void print_object(FILE *out, sp_buffer *b, const char *what)
 {
     static const char digit[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    say_schemes(b);
-    fprintf(out, "<object type='image/svg+xml' style='max-width:%dpx' aria-label='%s' data='data:image/svg+xml;base64,",
-            most, what);
+    fit_for_page(b);
+    app_scroll_open(out, what);
+    fprintf(out, "<object type='image/svg+xml' role=img aria-label='%s' data='data:image/svg+xml;base64,", what);
     for (size_t i = 0; i < b->used; i += 3) {
         uint32_t bits = 0;
         for (size_t k = 0; k < 3; k++) bits = bits << 8 | (i + k < b->used ? (unsigned char)b->text[i + k] : 0);
         for (size_t k = 0; k < 4; k++) fputc(i + k > b->used ? '=' : digit[bits >> (18 - 6 * k) & 63], out);
     }
-    fputs("'></object>\n", out);
+    fputs("'></object>", out);
+    app_scroll_close(out);
     free(b->text);
 }
 
@@ -227,7 +197,7 @@ void sp_topology_picture(FILE *out, const sp_job *job)
 {
     sp_buffer b = { NULL, 0, 0 };
     trn_topology_svg_args args = { .net = &job->net, .write = keep, .user = &b };
-    if (trn_topology_svg(&args) == TRN_OK) print_object(out, &b, "the network", 760);
+    if (trn_topology_svg(&args) == TRN_OK) print_object(out, &b, "the network");
     else free(b.text);
 }
 
@@ -268,14 +238,14 @@ static void print_trace(FILE *out, const sp_job *job, bool layer, const char *ti
     sp_buffer b = { NULL, 0, 0 };
     trn_trace_event *event = app_memory(EVENTS, sizeof *event);
     trn_trace trace = { .event = event, .capacity = EVENTS, .title = title };
-    trn_trace_svg_args picture = { .trace = &trace, .write = keep, .user = &b, .width = 1160 };
+    trn_trace_svg_args picture = { .trace = &trace, .write = keep, .user = &b, .width = 1130 };
     const trn_status status = layer ? trn_plan_trace_layer(&job->args, &job->plan[0], &trace)
                                     : trn_plan_trace_step(&job->args, &job->plan[0], &trace);
     if (app_worked(status, &job->error)) {
         trn_trace_svg(&picture);
         sp_buffer told = { NULL, 0, 0 };
         retell(&b, &told);
-        print_object(out, &told, title, 1160);
+        print_object(out, &told, title);
     }
     free(b.text);
     free(event);

@@ -9,39 +9,49 @@
 
 /* clang-format off: one rule a line */
 static const char style[] =
-    ":root{--bad:#b3372f;"
-    "--t0:#2f6fd0;--t1:#e08a1e;--t2:#7a5bd0;--t3:#2a9d8f;--t4:#7d8796;"
-    "--t5:#d1495b;--t6:#c2a100;--t7:#4b8b1f;--t8:#c9ccd4;--t9:#8c5a2b;"
-    "--m0:#2f6fd0;--m1:#2a9d8f;--m2:#7a5bd0;--m3:#e08a1e;--m4:#d1495b;--m5:#8a909c}"
-    "@media(prefers-color-scheme:dark){:root{--bad:#ff8d84;"
-    "--t0:#6ea3ff;--t1:#f5a84f;--t2:#a992ff;--t3:#55c7b8;--t4:#98a2b3;"
-    "--t5:#f07a8a;--t6:#e3c64a;--t7:#8fd05a;--t8:#3b4250;--t9:#c9996b;"
-    "--m0:#6ea3ff;--m1:#55c7b8;--m2:#a992ff;--m3:#f5a84f;--m4:#f07a8a;--m5:#757d8b}}"
+    /* parts of a step: work, what waits for others, what waits for nothing; and parts of the memory */
+    ":root{--t0:var(--f2);--t1:var(--f1);--t2:var(--f4);--t3:var(--f0);--t4:var(--startup);"
+    "--t5:var(--f3);--t6:var(--dma);--t7:var(--f5);--t8:var(--peer);--t9:var(--hbm);"
+    "--m0:var(--f2);--m1:var(--f0);--m2:var(--f4);--m3:var(--f1);--m4:var(--f3);--m5:var(--peer)}"
     "main{max-width:1240px}"
-    ".fact{padding:13px 16px;flex:1 1 140px}"
-    ".fact b{font-size:23px}"
-    ".two{display:grid;grid-template-columns:minmax(0,3fr) minmax(0,2fr);gap:16px;align-items:start}"
-    ".three{display:grid;grid-template-columns:repeat(auto-fit,minmax(330px,1fr));gap:14px;margin:16px 0}"
-    ".three .card,.two .card{margin:16px 0 0}"
-    "@media(max-width:900px){.two{grid-template-columns:1fr}}"
     "table{margin-top:0}"
     "th{vertical-align:bottom}"
     "tr:last-child td{border-bottom:0}"
     "tr.best td{font-weight:620}"
     ".wrap{white-space:normal}"
     ".bad{color:var(--bad)}"
-    ".bar{display:flex;height:12px;background:var(--track);border-radius:3px;overflow:hidden;min-width:220px}"
-    ".bar i{display:block;height:100%}"
+    ".bar{display:flex;height:12px;background:var(--track);border-radius:3px;overflow:hidden;min-width:150px}"
+    ".bar i{display:block;height:100%;box-shadow:inset -1px 0 var(--card)}"
     ".time{background:none}"
-    "object{display:block;width:100%;height:auto}"
-    "svg.curve text{fill:var(--faint);font-size:11px}"
-    "svg.curve .value{fill:var(--ink);font-size:12px;font-weight:560}"
-    "details table{margin-top:10px}";
+    "object{display:block}"
+    ".few{width:auto;min-width:min(100%,480px)}"
+    "details .scroll{margin-top:10px}";
 /* clang-format on */
 
 /* ---- the page ---- */
 
 enum { SHOWN = 20, REASONS_SHOWN = 60 };
+
+static void open_table(FILE *out, const char *label, bool few)
+{
+    fputs("<div class=card>", out);
+    app_scroll_open(out, label);
+    fputs(few ? "<table class=few>" : "<table>", out);
+}
+
+static void close_table(FILE *out)
+{
+    fputs("</table>", out);
+    app_scroll_close(out);
+    fputs("</div>\n", out);
+}
+
+static void close_details(FILE *out)
+{
+    fputs("</table>", out);
+    app_scroll_close(out);
+    fputs("</details>\n", out);
+}
 
 static void print_facts(const sp_job *job, FILE *out)
 {
@@ -84,8 +94,8 @@ static void print_cells(const sp_job *job, const trn_plan *p, int64_t rank, doub
     fprintf(out, "<td class=r>%s<td class=r>%s<td class=r>%s", sp_time(p->bound_s).text, sp_time(p->time_s).text,
             sp_time(p->expected_s).text);
     if (!train) fprintf(out, "<td class=r>%s", sp_time(p->expected_ttft_s).text);
-    fprintf(out, "<td class=r>%s<td class=r>%s<td style='min-width:240px'>", sp_si(p->expected_tokens_per_s).text,
-            sp_percent(p->expected_mfu).text);
+    fprintf(out, "<td class=r>%s<td class=r>%s<td style='min-width:160px;width:30%%'>",
+            sp_si(p->expected_tokens_per_s).text, sp_percent(p->expected_mfu).text);
     sp_time_bar(out, p, longest);
     fprintf(out, "<td>%s</tr>\n", trn_plan_part_name(p->bottleneck));
 }
@@ -102,8 +112,10 @@ static void print_plans(const sp_job *job, FILE *out)
           "time.</p>",
           out);
     sp_legend_time(out);
+    fputs("<div class=card>", out);
+    app_scroll_open(out, "the plans");
     fprintf(out,
-            "<div class=card><table><tr><th class=r>rank<th class=r>tp%s<th class=r>cp<th class=r>ep<th class=r>dp<th "
+            "<table><tr><th class=r>rank<th class=r>tp%s<th class=r>cp<th class=r>ep<th class=r>dp<th "
             "class=r>pp<th>outer<th><th class=r>microbatches",
             job->args.lnc ? ", cores<th class=r>tp, chips" : "");
     fprintf(out, "%s<th class=r>tokens/s<th class=r>MFU<th><th>most of it</tr>\n",
@@ -111,14 +123,14 @@ static void print_plans(const sp_job *job, FILE *out)
                   : "<th class=r>bound<th class=r>ideal<th class=r>expected<th class=r>first token");
     const int64_t count = shown(job);
     for (int64_t i = 0; i < count; i++) print_cells(job, &job->plan[i], i + 1, job->plan[count - 1].expected_s, out);
-    fputs("</table></div>\n", out);
+    close_table(out);
 }
 
 static void print_memory(const sp_job *job, FILE *out)
 {
     fputs("<h2>Memory</h2><p>HBM of the fullest chip; the track is all there is.</p>", out);
     sp_legend_memory(out);
-    fputs("<div class=card><table>", out);
+    open_table(out, "memory of the plans", false);
     for (int64_t i = 0; i < shown(job) && i < 10; i++) {
         const trn_plan *p = &job->plan[i];
         fprintf(out, "<tr><td style='width:1%%'>%s<td style='width:70%%'>", sp_degrees(p).text);
@@ -126,7 +138,7 @@ static void print_memory(const sp_job *job, FILE *out)
         fprintf(out, "<td class=r>%s<td class=r>of %s</tr>\n", sp_bytes(p->memory.total).text,
                 sp_bytes(p->memory.capacity).text);
     }
-    fputs("</table></div>\n", out);
+    close_table(out);
 }
 
 /* ---- the machine ---- */
@@ -135,8 +147,10 @@ static void print_levels(const sp_job *job, FILE *out)
 {
     static const char *const wiring[] = { "none of its own", "ring", "each to each", "switch" };
     char text[96];
+    fputs("<div class=card><h3>Levels</h3>", out);
+    app_scroll_open(out, "the levels of the network");
     fputs(
-        "<div class=card><h3>Levels</h3><table><tr><th>level<th class=r>chips<th>wired as<th class=r>GB/s one way<th>",
+        "<table><tr><th>level<th class=r>chips<th>wired as<th class=r>GB/s one way<th>",
         out);
     if (job->list.legal) fputs("best plan", out);
     fputs("</tr>\n", out);
@@ -149,19 +163,18 @@ static void print_levels(const sp_job *job, FILE *out)
         if (at->bytes_per_s > 0) fprintf(out, "%.4g", at->bytes_per_s / 1e9);
         fprintf(out, "<td>%s</tr>\n", text);
     }
-    fputs("</table></div>\n", out);
+    close_table(out);
 }
 
 static void print_machine(const sp_job *job, FILE *out)
 {
     fputs(
         "<h2>The machine</h2><p>Axes of the best plan lie on its levels from the inside: first tp, then cp, ep, and dp "
-        "and pp in the order that is faster.</p><div class=two><div class=card>",
+        "and pp in the order that is faster.</p><div class=card>",
         out);
     sp_topology_picture(out, job);
-    fputs("</div>", out);
-    print_levels(job, out);
     fputs("</div>\n", out);
+    print_levels(job, out);
 }
 
 /* ---- time ---- */
@@ -169,7 +182,7 @@ static void print_machine(const sp_job *job, FILE *out)
 static void print_parts(const sp_job *job, FILE *out)
 {
     const trn_plan *p = &job->plan[0];
-    fputs("<div class=card><table>", out);
+    open_table(out, "parts of the time", true);
     for (int i = 0; i < TRN_PART_COUNT; i++) {
         const double s = sp_part_s(&p->expected, (trn_plan_part)i);
         if (s > 0)
@@ -180,8 +193,9 @@ static void print_parts(const sp_job *job, FILE *out)
         fprintf(out,
                 "<tr><td>communication beside work<td class=r>- %s<td></tr><tr><td>contention<td class=r>%s<td></tr>",
                 sp_time(p->expected.hidden_s).text, sp_time(p->expected.contention_s).text);
-    fprintf(out, "<tr class=best><td>a %s<td class=r>%s<td class=r>100 %%</tr></table></div>\n", sp_unit_of_work(job),
+    fprintf(out, "<tr class=best><td>a %s<td class=r>%s<td class=r>100 %%</tr>", sp_unit_of_work(job),
             sp_time(p->expected_s).text);
+    close_table(out);
 }
 
 static void print_timelines(const sp_job *job, FILE *out)
@@ -192,7 +206,7 @@ static void print_timelines(const sp_job *job, FILE *out)
     if (job->args.job == TRN_JOB_TRAIN || job->plan[0].pp > 1 || job->plan[0].microbatches > 1) {
         fputs("<div class=card>", out);
         sp_step_picture(out, job);
-        fputs("</div>", out);
+        fputs("</div>\n", out);
     }
     if (job->model.tables) return; /* no layers */
     fputs("<div class=card>", out);
@@ -213,13 +227,17 @@ static void print_reasons(const sp_job *job, FILE *out)
 {
     int64_t told = 0;
     if (job->list.legal == job->list.found) return;
-    fprintf(out, "<h2>Why not</h2><p>%s sets of degrees cannot be.</p><div class=card><table>",
+    fprintf(out, "<h2>Why not</h2><p>%s sets of degrees cannot be.</p>",
             sp_count(job->list.found - job->list.legal).text);
+    open_table(out, "reasons, and how many sets of degrees each one rules out", false);
     for (int i = 1; i < TRN_PLAN_REASON_COUNT; i++)
         if (job->list.reason[i])
             fprintf(out, "<tr><td class=r style='width:1%%'>%s<td>%s</tr>", sp_count(job->list.reason[i]).text,
                     trn_plan_reason_name((trn_plan_reason)i));
-    fputs("</table></div><details><summary>sentence by sentence</summary><table>", out);
+    close_table(out);
+    fputs("<details class=card><summary>sentence by sentence</summary>", out);
+    app_scroll_open(out, "why plans are not legal");
+    fputs("<table>", out);
     for (int64_t i = job->list.legal; i < job->list.kept && told < REASONS_SHOWN; i++) {
         const int64_t count = sp_told_by(job, i);
         if (!count) continue;
@@ -228,7 +246,7 @@ static void print_reasons(const sp_job *job, FILE *out)
         fprintf(out, "<td>%s</tr>", count == 1 ? sp_degrees(&job->plan[i]).text : "");
         told++;
     }
-    fputs("</table></details>\n", out);
+    close_details(out);
 }
 
 static void print_assumptions(const sp_job *job, FILE *out)
@@ -237,13 +255,15 @@ static void print_assumptions(const sp_job *job, FILE *out)
     trn_spec_field field;
     fputs("<h2>What is assumed</h2><p>Rates and sizes of the chips are those of their published tables; these numbers "
           "are "
-          "published nowhere, and can be set.</p><details><summary>coefficients</summary><table>",
+          "published nowhere, and can be set.</p><details class=card><summary>coefficients</summary>",
           out);
+    app_scroll_open(out, "coefficients");
+    fputs("<table>", out);
     for (int i = 0; trn_plan_assumption_at(i, &field); i++)
         fprintf(out, "<tr><td>%s<td class=r>%g<td>%s<td class=wrap>%s</tr>", field.field,
                 *sp_assumption(&a, field.field), field.unit,
                 field.where);
-    fputs("</table></details>\n", out);
+    close_details(out);
 }
 
 static void print_nearest(const sp_job *job, FILE *out)

@@ -248,7 +248,7 @@ void sp_sweep_report(FILE *out, const sp_job *job)
     fprintf(out, "<h2>What if %s were another</h2><p>For each value the best plan is searched again.</p>"
                  "<div class=card>", s->knob.name);
     draw(out, job, y);
-    fputs("</div><details><summary>value by value</summary>", out);
+    fputs("</div><details class=card><summary>value by value</summary>", out);
     app_table t = sp_sweep_table(job);
     app_html_table(out, &t);
     app_table_free(&t);

@@ -221,7 +221,8 @@ void sp_tornado_print(FILE *out, const sp_job *job)
 
 /* ---- the picture: a bar from the time moved down to the time moved up, around the line of now ---- */
 
-enum { EACH = 26, BAR = 17, NAMES = 190, BARS_SHOWN = 24 };
+enum { EACH = 26, BAR = 17, ABOVE = 18, NAMES = 190, ENDS = 72, BARS_SHOWN = 24 };
+#define COLOUR(side) ((side) ? 1 : 2) /* --f2 down, --f1 up */
 
 static int shown(const sp_job *job)
 {
@@ -230,10 +231,10 @@ static int shown(const sp_job *job)
     return n;
 }
 
-static chart_axis axis_of(const sp_job *job, int bars)
+static chart_axis axis_of(const chart_sheet *sheet, const sp_job *job, int bars, bool above)
 {
-    chart_axis a = { .low = job->plan[0].expected_s, .high = job->plan[0].expected_s, .from = NAMES + 70.0,
-                     .to = CHART_WIDTH - CHART_MARGIN - 70.0 };
+    chart_axis a = { .low = job->plan[0].expected_s, .high = job->plan[0].expected_s,
+                     .from = sheet->margin + (above ? 0 : NAMES) + ENDS, .to = sheet->width - sheet->margin - ENDS };
     for (int i = 0; i < bars; i++)
         for (int side = 0; side < 2; side++) {
             if (!job->swing[i].plan[side].legal) continue;
@@ -252,30 +253,65 @@ static void draw_side(FILE *out, const chart_axis *axis, const sp_swing *s, doub
     const double zero = chart_axis_at(axis, now), end = chart_axis_at(axis, s->plan[side].expected_s);
     if (fabs(end - zero) < 0.05) return;
     const bool left = end < zero;
-    fprintf(out, "<rect class=\"k%d\" x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%d\">", side, fmin(zero, end), y,
-            fmax(fabs(end - zero), 1), BAR);
+    fprintf(out, "<rect class=\"k%d\" x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%d\">", COLOUR(side),
+            fmin(zero, end), y, fmax(fabs(end - zero), 1), BAR);
     fprintf(out, "<title>%s %.4g: %s</title></rect>\n", s->knob.name, s->value[side],
             sp_time(s->plan[side].expected_s).text);
     snprintf(text, sizeof text, "%.3g", s->value[side]);
     chart_text(out, "tick", end + (left ? -5 : 5), y + 13, left ? CHART_END : CHART_START, 60, text);
 }
 
-static void draw(FILE *out, const sp_job *job, int bars)
+static void draw_key(const chart_sheet *sheet, double y)
 {
-    const double now = job->plan[0].expected_s, top = CHART_TOP + 22;
-    const chart_axis axis = axis_of(job, bars);
-    const double zero = chart_axis_at(&axis, now);
-    chart_open(out, "Expected time, with each number moved down (first colour) and up", (int)top + EACH * bars + 12,
-               false);
-    chart_text(out, "", zero, top - 10, CHART_MIDDLE, 120, sp_time(now).text);
-    for (int i = 0; i < bars; i++) {
-        const double y = top + EACH * i;
-        chart_text(out, "name", CHART_MARGIN + NAMES, y + 13, CHART_END, NAMES, job->swing[i].knob.name);
-        for (int side = 0; side < 2; side++) draw_side(out, &axis, &job->swing[i], now, side, y);
+    static const char *const text[] = { "moved down", "moved up" };
+    for (int side = 0; side < 2; side++) {
+        const double x = sheet->margin + 110.0 * side;
+        fprintf(sheet->out, "<rect class=\"k%d\" x=\"%.1f\" y=\"%.1f\" width=\"12\" height=\"12\"/>\n", COLOUR(side), x,
+                y);
+        chart_text(sheet->out, "", x + 18, y + 10, CHART_START, 90, text[side]);
     }
-    fprintf(out, "<line class=\"axis\" x1=\"%.1f\" x2=\"%.1f\" y1=\"%.1f\" y2=\"%.1f\"/>\n", zero, zero, top - 4,
-            top + EACH * bars - 4);
-    chart_close(out);
+}
+
+/* Times below the bars, with lines through them. */
+static void draw_times(const chart_sheet *sheet, chart_axis axis, double top, double bottom)
+{
+    chart_ticks ticks;
+    chart_axis_ticks(&axis, sheet->width / 110, false, &ticks);
+    for (int i = 0; i < ticks.count; i++) {
+        const double x = chart_axis_at(&axis, ticks.at[i]);
+        fprintf(sheet->out, "<line class=\"grid\" x1=\"%.1f\" x2=\"%.1f\" y1=\"%.1f\" y2=\"%.1f\"/>\n", x, x, top - 4,
+                bottom);
+        chart_text(sheet->out, "tick", x, bottom + 16, CHART_MIDDLE, 100, sp_time(ticks.at[i]).text);
+    }
+}
+
+/* On a narrow sheet, names stand above their bars. */
+static void draw(const chart_sheet *sheet, const void *context)
+{
+    static const char title[] = "Expected time, one number moved at a time";
+    const sp_job *job = context;
+    FILE *out = sheet->out;
+    const int bars = shown(job);
+    const bool above = sheet->width < CHART_MIDDLE_WIDTH;
+    const double now = job->plan[0].expected_s, top = chart_top(sheet, title) + 46;
+    const double under = above ? ABOVE : 0, each = EACH + under;
+    const chart_axis axis = axis_of(sheet, job, bars, above);
+    const double zero = chart_axis_at(&axis, now);
+    chart_open(sheet, title,
+               "a bar for each number, from the time with it moved down to the time with it moved up; at its ends, the "
+               "number", top + each * bars + 26);
+    draw_times(sheet, axis, top, top + each * bars - 4);
+    draw_key(sheet, top - 52);
+    chart_text(out, "", zero, top - 12, CHART_MIDDLE, 120, sp_time(now).text);
+    for (int i = 0; i < bars; i++) {
+        const double y = top + each * i;
+        chart_text(out, "name", sheet->margin + (above ? 0 : NAMES), y + 13, above ? CHART_START : CHART_END,
+                   above ? sheet->width : NAMES, job->swing[i].knob.name);
+        for (int side = 0; side < 2; side++) draw_side(out, &axis, &job->swing[i], now, side, y + under);
+        fprintf(out, "<line class=\"axis\" x1=\"%.1f\" x2=\"%.1f\" y1=\"%.1f\" y2=\"%.1f\"/>\n", zero, zero,
+                y + under - 4, y + each - 4);
+    }
+    chart_close(sheet);
 }
 
 void sp_tornado_report(FILE *out, const sp_job *job)
@@ -284,8 +320,8 @@ void sp_tornado_report(FILE *out, const sp_job *job)
     fprintf(out, "<h2>What matters</h2><p>%s with one number moved at a time, to the ends of its documented range, ",
             sp_degrees(&job->plan[0]).text);
     fprintf(out, "else to %.4g and %.4g times itself.</p><div class=card>", DOWN, UP);
-    draw(out, job, shown(job));
-    fputs("</div><details><summary>number by number</summary>", out);
+    chart_figure(out, false, draw, job);
+    fputs("</div><details class=card><summary>number by number</summary>", out);
     app_table t = sp_tornado_table(job);
     app_html_table(out, &t);
     app_table_free(&t);

@@ -15,7 +15,7 @@ static void print_fact(FILE *out, const char *text, const char *format, double v
 {
     char number[48];
     snprintf(number, sizeof number, format, value);
-    app_fact(out, number, text);
+    app_fact(out, isinf(value) ? "∞" : number, text);
 }
 
 static void print_facts(FILE *out, const ud_pair *p)
@@ -38,7 +38,7 @@ static void print_buckets(FILE *out, const ud_pair *p)
         char n[32];
         snprintf(label[i], sizeof label[i], "%s, %.3g %%", app_count(n, sizeof n, p->sums.bucket[i]),
                  100 * ud_share(p->sums.bucket[i], p->sums.numbers));
-        bar[i] = (chart_bar){ ud_bucket_name[i], label[i], (double)p->sums.bucket[i], i % 6 };
+        bar[i] = (chart_bar){ ud_bucket_name[i], label[i], (double)p->sums.bucket[i], i ? 2 : 0 };
     }
     fputs("<div class=panel>", out);
     chart_bars(out, "Distances in ulps", bar, UD_BUCKETS, false);
@@ -83,8 +83,13 @@ static void print_map(FILE *out, const ud_pair *p)
             cell[r * p->heat_columns + c] = isinf(u) ? NAN : log2(1 + u);
         }
     fputs("<div class=card>", out);
-    chart_heat(out, "Where: log2(1 + the most ulps) in each part; empty: NaN or infinity", cell, p->heat_rows,
-               p->heat_columns, false);
+    chart_heat_map(out, &(chart_map){ .title = "Where the numbers differ",
+                                      .value = cell,
+                                      .rows = p->heat_rows,
+                                      .columns = p->heat_columns,
+                                      .row = { .title = "row", .each = (double)p->a.rows / p->heat_rows },
+                                      .column = { .title = "column", .each = (double)p->a.columns / p->heat_columns },
+                                      .value_title = "the largest distance in each part, as log2 of 1 + its ulps" });
     fputs("</div>\n", out);
 }
 
@@ -112,7 +117,7 @@ static void print_pair(FILE *out, const ud_pair *p)
         app_escape(out, found.text[i]);
         fputs("</p>\n", out);
     }
-    fputs("<div class=grid style='grid-template-columns:repeat(auto-fit,minmax(480px,1fr))'>\n", out);
+    fputs("<div class='grid half'>\n", out);
     print_buckets(out, p);
     print_octaves(out, p);
     fputs("</div>\n", out);

@@ -190,7 +190,7 @@ refuses "--topology excludes --system: one network at a time" "$small" --topolog
 # The whole of the largest system.
 works "$small" --system trn1-ultracluster --batch 30000 --scaling --top 1 --html page.html
 says "   30,000    30,000 "
-[ "$(grep -c '<svg class=curve' page.html)" = 3 ] || fail "page.html has not three curves"
+[ "$(grep -c '<svg class="chart w0"' page.html)" = 3 ] || fail "page.html has not three curves"
 works "$large" --system project-rainier --batch 400000 --seq 8192 --top 1
 says "project-rainier: 400,000 chips"
 

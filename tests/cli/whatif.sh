@@ -88,7 +88,7 @@ awk -F, 'NR > 2 && $15 >= last { exit 1 } { last = $15 }' swept.csv || fail "fas
 awk -F, 'NR == 2 { a = $13 } NR == 4 && a / $13 != 4 { exit 1 }' swept.csv || fail "the bound is not HBM's"
 says "hbm_rate (times the chips' own), and the best plan for each value"
 grep -q '"sweep": \[' swept.json && ! grep -q '"plans"' swept.json || fail "swept.json has no sweep"
-grep -q '<h2>What if hbm_rate were another</h2>' swept.html && grep -q 'svg class="chart"' swept.html ||
+grep -q '<h2>What if hbm_rate were another</h2>' swept.html && grep -q 'svg class="chart w0"' swept.html ||
     fail "swept.html has no curve"
 works "$small" --sweep batch=64:80:5 --csv swept.csv
 [ "$(cut -d, -f3 swept.csv | tr '\n' ' ')" = "value 64 68 72 76 80 " ] || fail "64:80:5: $(cut -d, -f3 swept.csv)"
@@ -111,7 +111,7 @@ job="--system trn2.48xlarge --job decode --batch 64"
 works "$large" $job --tornado --csv tornado.csv --json tornado.json --html tornado.html
 json tornado.json
 says "with one number moved down and up"
-grep -q '<h2>What matters</h2>' tornado.html && grep -q 'svg class="chart"' tornado.html ||
+grep -q '<h2>What matters</h2>' tornado.html && grep -q 'svg class="chart w0"' tornado.html ||
     fail "no picture of a tornado"
 grep -q '"tornado": \[' tornado.json || fail "tornado.json has no tornado"
 awk -F, 'NR > 2 && $10 > last { exit 1 } { last = $10 }' tornado.csv || fail "not sorted: $(cut -d, -f1,10 tornado.csv)"

@@ -12,8 +12,8 @@ static const char style[] =
     "td.n{text-align:right;min-width:105px}"
     "td.w{min-width:230px}"
     "td.s,td.src{color:var(--soft);font-size:12px}"
-    ".pass{color:var(--f5)}.fail{color:#fff;background:#c02626;padding:1px 7px;border-radius:6px}"
-    ".known{color:var(--f1)}.skipped{color:var(--faint)}"
+    ".pass{color:var(--good)}.fail{color:var(--card);background:var(--bad);padding:1px 7px;border-radius:6px}"
+    ".known{color:var(--warn)}.skipped{color:var(--faint)}"
     "summary b{color:var(--ink);font-weight:600}"
     "details[open] summary{margin-bottom:6px}"
     "</style>";
@@ -64,13 +64,23 @@ static void chapter(FILE *out, const cf_report *report, int number)
     const long long vectors = t.vectors, failed = t.status[CF_FAIL];
     if (!vectors) return;
     fprintf(out,
-            "<h2>%s</h2>\n<p>%s</p>\n<div class=card><details%s><summary><b>%lld vectors</b>, %lld failed</summary>\n"
-            "%s",
+            "<h2>%s</h2>\n<p>%s</p>\n<div class=card><details%s><summary><b>%lld vectors</b>, %lld failed</summary>\n",
             cf_chapters[number].title, cf_chapters[number].about, failed || vectors <= 40 ? " open" : "", vectors,
-            failed, heading);
+            failed);
+    app_scroll_open(out, cf_chapters[number].title);
+    fputs(heading, out);
     for (int i = 0; i < report->count; i++)
         if (report->result[i].vector->chapter == number) row(out, &report->result[i]);
-    fputs("</table></details></div>\n", out);
+    fputs("</table>", out);
+    app_scroll_close(out);
+    fputs("</details></div>\n", out);
+}
+
+static void open_reasons(FILE *out, const char *title, const char *about)
+{
+    fprintf(out, "<h2>%s</h2>\n<p>%s</p>\n<div class=card>", title, about);
+    app_scroll_open(out, title);
+    fputs("<table><tr><th>vector<th class=r>published<th class=r>ours<th>why<th>source</tr>\n", out);
 }
 
 static void reasons(FILE *out, const cf_report *report, cf_status status, const char *title, const char *about)
@@ -81,10 +91,7 @@ static void reasons(FILE *out, const cf_report *report, cf_status status, const 
         char expected[120], got[120];
         if (r->status != status) continue;
         if (!any)
-            fprintf(out,
-                    "<h2>%s</h2>\n<p>%s</p>\n<div class=card><table><tr><th>vector<th class=r>published"
-                    "<th class=r>ours<th>why<th>source</tr>\n",
-                    title, about);
+            open_reasons(out, title, about);
         any = true;
         cf_expected(expected, sizeof expected, r->vector);
         cf_got(got, sizeof got, r);
@@ -96,7 +103,10 @@ static void reasons(FILE *out, const cf_report *report, cf_status status, const 
         cell(out, "src", r->vector->source);
         fputs("</tr>\n", out);
     }
-    if (any) fputs("</table></div>\n", out);
+    if (!any) return;
+    fputs("</table>", out);
+    app_scroll_close(out);
+    fputs("</div>\n", out);
 }
 
 static void facts(FILE *out, const cf_report *report)

@@ -15,8 +15,10 @@
 
 #include "app/cli.c"
 #include "app/table.c"
+#include "app/colours.c"
 #include "app/page.c"
 #include "app/chart.c"
+#include "app/chart_bars.c"
 #include "app/chart_draw.c"
 #include "app/chart_heat.c"
 
@@ -280,7 +282,8 @@ static void bars_may_be_anything(void **state)
     (void)state;
     for (int n = 0; n <= 5; n++) {
         chart_bars(start(&p), n & 1 ? "bars" : NULL, bar, n, n & 2);
-        assert_int_equal(count(finish(&p), "rx=\"3\""), n < 3 ? n : 2); /* what has no length has no bar */
+        /* what has no length has no bar; in a page, each bar is drawn in each width */
+        assert_int_equal(count(finish(&p), "rx=\"3\""), (n < 3 ? n : 2) * (n & 2 ? 1 : SHEETS));
         free(p.text);
     }
 }
@@ -292,8 +295,8 @@ static void heat_maps_may_be_anything(void **state)
     picture p;
     (void)state;
     chart_heat(start(&p), "heat", small, 2, 3, true);
-    assert_int_equal(count(finish(&p), "cell paper"), 1);
-    assert_true(count(p.text, "cell k3") > 2);
+    assert_int_equal(count(finish(&p), "cell paper"), 2); /* the cell, and the legend's word for it */
+    assert_true(count(p.text, "cell k1") > 2);
     free(p.text);
     chart_heat(start(&p), "heat", none, 1, 1, false);
     free((finish(&p), p.text));
@@ -303,6 +306,73 @@ static void heat_maps_may_be_anything(void **state)
     large[499 * 300 + 299] = 7; /* the last is seen, although cells stand for several */
     chart_heat(start(&p), "heat", large, 500, 300, true);
     assert_int_equal(count(finish(&p), "cell k2"), SHADES + 1);
+    free(p.text);
+}
+
+/* Along the sides stand names, or round numbers of the data; the legend has a unit, and round ends of its range. */
+static void heat_maps_have_sides(void **state)
+{
+    static const char *const setting[] = { "bf16", "<fp8>" };
+    static double value[2 * 32];
+    picture p;
+    (void)state;
+    for (int i = 0; i < 64; i++) value[i] = i < 32 ? 1e-3 : 0.2;
+    value[5] = 0;
+    chart_map map = { .title = "Error by layer",
+                      .value = value,
+                      .rows = 2,
+                      .columns = 32,
+                      .alone = true,
+                      .row = { .title = "setting", .name = setting },
+                      .column = { .title = "layer", .first = 100 },
+                      .value_title = "relative error",
+                      .unit = "%",
+                      .log = true };
+    chart_heat_map(start(&p), &map);
+    finish(&p);
+    static const char *const there[] = { ">bf16<",
+                                         ">&lt;fp8&gt;<",
+                                         ">setting<",
+                                         ">layer<",
+                                         ">100<",
+                                         ">130<",
+                                         ">relative error, %<",
+                                         ">0.001<",
+                                         "magnitude is 0.2<",
+                                         ">1<",
+                                         ">not above 0<",
+                                         "<title>setting bf16, layer 103: 0.001 %</title>",
+                                         ": no number</title>" };
+    for (size_t i = 0; i < sizeof there / sizeof there[0]; i++)
+        if (!strstr(p.text, there[i])) fail_msg("no %s in %s", there[i], p.text);
+    assert_null(strstr(p.text, ">5<")); /* no number of a column, but 105 is */
+    free(p.text);
+    map.column = (chart_side){ .first = 0, .each = 64 };
+    map.log = false;
+    chart_heat_map(start(&p), &map);
+    assert_non_null(strstr(finish(&p), ">500<")); /* 32 columns of 64 each: numbers to 2047 */
+    assert_non_null(strstr(p.text, ">2000<"));
+    free(p.text);
+    map.column = (chart_side){ .first = 2040, .each = 0.5 };
+    chart_heat_map(start(&p), &map);
+    assert_non_null(strstr(finish(&p), ">2050<"));
+    assert_null(strstr(p.text, ">2042.5<"));
+    free(p.text);
+}
+
+/* A part of a page is drawn in each width, from narrow to wide, and none of them says more than its name. */
+static void pages_get_each_width(void **state)
+{
+    const chart_bar bar[] = { { "a long name of a bar", "and a label as long as that", 1, 0 }, { "b", "c", 2, 1 } };
+    picture p;
+    (void)state;
+    chart_bars(start(&p), "a title that is too long for one line of the narrowest of the sheets", bar, 2, false);
+    finish(&p);
+    assert_int_equal(count(p.text, "<svg "), SHEETS);
+    assert_int_equal(count(p.text, "class=\"figure\""), 1);
+    assert_int_equal(count(p.text, "role=\"img\""), SHEETS);
+    assert_int_equal(count(p.text, "<desc>"), SHEETS);
+    assert_int_equal(count(p.text, "class=\"title\""), SHEETS + 2); /* it takes two lines on two of them */
     free(p.text);
 }
 
@@ -318,6 +388,8 @@ int main(void)
         cmocka_unit_test(many_points_stay_a_small_picture),
         cmocka_unit_test(bars_may_be_anything),
         cmocka_unit_test(heat_maps_may_be_anything),
+        cmocka_unit_test(heat_maps_have_sides),
+        cmocka_unit_test(pages_get_each_width),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -76,7 +76,7 @@ static void path_is_inside(const picture *p, const char *d)
 static void read_label(picture *p, const char *tag, const char *text)
 {
     const char *style = attribute(tag, "class");
-    const double size = strstr(style, "big") ? 17 : strstr(style, "tiny") ? 10 : strstr(style, "small") ? 11 : 12;
+    const double size = strstr(style, "big") ? 17 : strstr(style, "tiny") || strstr(style, "small") ? 11 : 12;
     const char anchor = attribute(tag, "text-anchor")[0];
     double length = 0;
     for (const char *s = text; strncmp(s, "</text>", 7); s++) {

@@ -104,9 +104,9 @@ TRNI_FN void trni_draw_text(trni_canvas *p, const char *style, double x, double 
 
 TRNI_FN void trni_draw_style(trni_canvas *p)
 {
-    static const char *const kind[] = { "#4e79a7", "#e08214", "#3f9950", "#b0569c",
+    static const char *const kind[] = { "#4e79a7", "#c96f0a", "#3f9950", "#b0569c",
                                         "#d6504f", "#1b9aa0", "#9a7b1f", "#8a6d5b" };
-    static const char *const shade[TRNI_DRAW_SHADES] = { "#9aa5b1", "#4f9bd9", "#5f74d4", "#8a55c8",
+    static const char *const shade[TRNI_DRAW_SHADES] = { "#7d8896", "#3f8fd0", "#5f74d4", "#8a55c8",
                                                           "#b43fa8", "#d6336c", "#e8352b" };
     trni_text *t = &p->text;
     trni_text_put(
@@ -118,7 +118,7 @@ TRNI_FN void trni_draw_style(trni_canvas *p)
         "}\n.chip { fill: #262e37; stroke: #8b98a8 } .hub { fill: #343e4a; stroke: #8b98a8 }\n"
         ".group { fill: #1a2027; stroke: #343c46 } .inner { fill: #222931; stroke: #3a434e }\n}\n"
         "text { font-size: 12px } .big { font-size: 17px; font-weight: 600 } .bold { font-weight: 600 }\n"
-        ".small { font-size: 11px } .tiny { font-size: 10px } .wire { fill: none; stroke-linecap: round } .far { "
+        ".small { font-size: 11px } .tiny { font-size: 11px } .wire { fill: none; stroke-linecap: round } .far { "
         "opacity: 0.6 }\n");
     for (int i = 0; i < TRN_MAX_LEVELS; i++) trni_text_put(t, ".k%d { stroke: %s; stroke-width: 1.8 }\n", i, kind[i]);
     for (int i = 0; p->load && i < TRNI_DRAW_SHADES; i++)
@@ -134,7 +134,7 @@ TRNI_FN void trni_draw_head(trni_canvas *p, const char *title, int width, int he
     p->height = height;
     trni_text_put(&p->text,
                   "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%d\" height=\"%d\" viewBox=\"0 0 %d %d\" "
-                  "font-family=\"system-ui, 'Segoe UI', 'DejaVu Sans', sans-serif\">\n<title>",
+                  "role=\"img\" font-family=\"system-ui, 'Segoe UI', 'DejaVu Sans', sans-serif\">\n<title>",
                   width, height, width, height);
     trni_draw_words(p, title, width - 2 * TRNI_DRAW_MARGIN, 9.6);
     trni_text_put(&p->text, "</title>\n");

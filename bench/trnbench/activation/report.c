@@ -10,7 +10,7 @@
 #include "app/page.h"
 
 /* A small picture: its plot is PLOT_W x PLOT_H; the error goes from 1e-9 at the bottom to 1 at the top. */
-enum { LEFT = 46, TOP = 26, PLOT_W = 230, PLOT_H = 120, CELL_W = 300, CELL_H = 188, ACROSS = 3, DECADES = 9 };
+enum { LEFT = 46, TOP = 16, PLOT_W = 276, PLOT_H = 130, WIDTH = 332, HEIGHT = 170, DECADES = 9 };
 
 static double height_of(double error)
 {
@@ -20,8 +20,7 @@ static double height_of(double error)
 
 static void draw_axes(FILE *out, const tb_act_result *r)
 {
-    static const char *const power[] = { "1e-9", "1e-6", "1e-3", "1" };
-    fprintf(out, "<text class=name x='%d' y='14'>%s</text>\n", LEFT, trn_act_name(r->op));
+    static const char *const power[] = { "10⁻⁹", "10⁻⁶", "10⁻³", "1" };
     for (int i = 0; i < 4; i++) {
         const double y = TOP + PLOT_H * (1 - i / 3.0);
         fprintf(out, "<line x1='%d' x2='%d' y1='%.1f' y2='%.1f' stroke='var(--line)'/>", LEFT, LEFT + PLOT_W, y, y);
@@ -32,10 +31,11 @@ static void draw_axes(FILE *out, const tb_act_result *r)
             "<line x1='%d' x2='%d' y1='%.1f' y2='%.1f' stroke='var(--hbm)' stroke-dasharray='3 3'><title>half a unit "
             "in the last place of binary32</title></line>\n",
             LEFT, LEFT + PLOT_W, ulp, ulp);
-    fprintf(out, "<text class=tick x='%d' y='%d'>%.4g</text>", LEFT, TOP + PLOT_H + 15,
+    fprintf(out, "<text class=tick x='%d' y='%d'>%.4g</text>", LEFT, TOP + PLOT_H + 16,
             fabs(r->engine.from) < 1e-6 ? 0.0 : r->engine.from);
-    fprintf(out, "<text class=tick x='%d' y='%d' text-anchor=end>%.4g</text>\n", LEFT + PLOT_W, TOP + PLOT_H + 15,
+    fprintf(out, "<text class=tick x='%d' y='%d' text-anchor=end>%.4g</text>", LEFT + PLOT_W, TOP + PLOT_H + 16,
             r->engine.to);
+    fprintf(out, "<text class=tick x='%d' y='%d' text-anchor=middle>x</text>\n", LEFT + PLOT_W / 2, TOP + PLOT_H + 16);
 }
 
 /* Bins without numbers break the line. */
@@ -57,16 +57,19 @@ static void draw_error(FILE *out, const tb_act_error *e, const char *colour)
 
 static void draw_all(FILE *out, const tb_act_page *page)
 {
-    const int rows = (page->results + ACROSS - 1) / ACROSS;
-    fprintf(out, "<svg class=wide viewBox='0 0 %d %d' role=img>\n", ACROSS * CELL_W, rows * CELL_H);
+    fputs("<div class=grid>\n", out);
     for (int i = 0; i < page->results; i++) {
-        fprintf(out, "<g transform='translate(%d %d)'>\n", i % ACROSS * CELL_W, i / ACROSS * CELL_H);
+        const char *name = trn_act_name(page->result[i].op);
+        fprintf(out,
+                "<div class=panel><h3>%s</h3><svg viewBox='0 0 %d %d' role=img style='max-width:400px;margin:0 auto'>"
+                "<title>relative error of %s over its range</title>\n",
+                name, WIDTH, HEIGHT, name);
         draw_axes(out, &page->result[i]);
         draw_error(out, &page->result[i].ideal, "--peer");
         draw_error(out, &page->result[i].engine, "--f0");
-        fputs("</g>\n", out);
+        fputs("</svg></div>\n", out);
     }
-    fputs("</svg>\n", out);
+    fputs("</div>\n", out);
 }
 
 void tb_print_activation_report(FILE *out, const void *context)
@@ -80,10 +83,9 @@ void tb_print_activation_report(FILE *out, const void *context)
     if (page->results && page->result[0].engine.there) {
         fputs("<div class=legend><span><i style='background:var(--f0)'></i>engine model</span><span><i "
               "style='background:var(--peer)'></i>ideal function</span><span><i style='background:var(--hbm)'></i>half "
-              "a unit in the last place</span></div>\n<div class=card>",
+              "a unit in the last place</span></div>\n",
               out);
         draw_all(out, page);
-        fputs("</div>\n", out);
     }
     fputs("<h2>Speed and errors</h2><div class=card>", out);
     app_html_table(out, page->table);

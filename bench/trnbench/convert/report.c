@@ -11,7 +11,7 @@
 
 #include "app/page.h"
 
-enum { NAME = 210, LEFT = 226, FULL = 600, RATE = 810, NOTE = 830, WIDTH = 1120, BAR = 17, GAP = 12, TOP = 30 };
+enum { NAME = 240, LEFT = 252, FULL = 592, RATE = 800, NOTE = 818, WIDTH = 1080, BAR = 17, GAP = 12, TOP = 30 };
 #define MOST                                                                                                           \
     1.5 /* of the stream, that there is room for: memcpy can do more, where much is read and little written            \
          */
@@ -21,7 +21,7 @@ enum { TRNMATH_BAR = 0, COPY_BAR = TB_MAKERS, BARS };
 
 static const tb_speed *speed_at(const tb_measured *m, int bar) { return bar == COPY_BAR ? &m->copy : &m->maker[bar]; }
 static const char *bar_name(int bar) { return bar == COPY_BAR ? "memcpy" : tb_maker_name((tb_maker_id)bar); }
-static const char *bar_colour(int bar) { return bar == TRNMATH_BAR ? "--f0" : bar == COPY_BAR ? "--track" : "--peer"; }
+static const char *bar_colour(int bar) { return bar == TRNMATH_BAR ? "--f0" : bar == COPY_BAR ? "--f4" : "--peer"; }
 
 static void draw_bar(FILE *out, double y, int bar, const tb_speed *s, const tb_answers *answers)
 {
@@ -30,8 +30,8 @@ static void draw_bar(FILE *out, double y, int bar, const tb_speed *s, const tb_a
     fprintf(out, "<rect x='%d' y='%.1f' width='%.1f' height='%d' rx='3' fill='var(%s)'><title>%s of the stream", LEFT,
             y + 2, fmax((FULL - LEFT) * fmin(s->stream, MOST), 2), BAR - 5, bar_colour(bar),
             app_percent(share, sizeof share, s->stream));
-    fprintf(out, "</title></rect><text class='num small' x='%d' y='%.1f' text-anchor=end>%.3g</text>", RATE, y + 11,
-            s->rate / 1e9);
+    fprintf(out, "</title></rect><text class='num small' x='%d' y='%.1f' text-anchor=end>%s</text>", RATE, y + 11,
+            app_human(ratio, sizeof ratio, s->rate / 1e9));
     fprintf(out, "<text class=small x='%d' y='%.1f'>", NOTE, y + 11);
     if (bar == TRNMATH_BAR)
         fprintf(out, "%s", share);
@@ -76,12 +76,13 @@ static void draw_size(FILE *out, const tb_convert_job *job, int threads, int siz
     fprintf(out, "<details class=card%s><summary>%zu elements (%s), %d thread%s</summary>", threads == 0 ? " open" : "",
             job->size[size], tb_memory_name(5.0 * (double)job->size[size]), job->threads[threads],
             job->threads[threads] == 1 ? "" : "s");
-    fprintf(out, "<svg class=wide viewBox='0 0 %d %.0f' role=img>\n", WIDTH, height);
+    app_picture_open(out, WIDTH, height, "speed of each conversion", "bars of elements a second, with their numbers");
     fprintf(out, "<text class=tick x='%d' y='14' text-anchor=middle>stream</text>", FULL);
     fprintf(out, "<text class=tick x='%d' y='14' text-anchor=end>Gelem/s</text>\n", RATE);
     for (int i = 0; i < job->items; i++)
         y += draw_conversion(out, &job->item[i], &job->item[i].speed[threads][size], y);
-    fputs("</svg></details>\n", out);
+    app_picture_close(out);
+    fputs("</details>\n", out);
 }
 
 static void print_facts(FILE *out, const tb_convert_job *job)
@@ -152,7 +153,7 @@ void tb_print_convert_report(FILE *out, const void *context)
     if (job->timed)
         fputs(
             "<h2>Speed</h2>\n<div class=legend><span><i style='background:var(--f0)'></i>trnmath</span><span><i "
-            "style='background:var(--peer)'></i>peers</span><span><i style='background:var(--track)'></i>memcpy of as "
+            "style='background:var(--peer)'></i>peers</span><span><i style='background:var(--f4)'></i>memcpy of as "
             "many bytes</span><span><i style='background:var(--hbm)'></i>the fastest stream</span></div>\n",
             out);
     for (int n = 0; n < job->thread_counts && job->timed; n++)

@@ -52,10 +52,10 @@ static void limit_legend(FILE *out)
 
 /* ---- achieved against spec: a row for each system, a column for each format ---- */
 
-enum { BAR_LEFT = 178, BAR_RIGHT = 1120, BAR_ROW = 38, BAR_TOP = 30, BAR_HEIGHT = 10 };
+enum { BAR_LEFT = 178, BAR_RIGHT = 1080, BAR_ROW = 42, BAR_TOP = 30, BAR_HEIGHT = 10 };
 
 /* Many formats make the picture wider, not the columns narrower than their words. */
-static double bar_column(const tb_job *job) { return fmax((double)(BAR_RIGHT - BAR_LEFT) / job->formats, 150); }
+static double bar_column(const tb_job *job) { return fmax((double)(BAR_RIGHT - BAR_LEFT) / job->formats, 176); }
 
 static void spec_cell(FILE *out, const tb_cost *c, const tb_format *format, double x, double y, double width)
 {
@@ -76,7 +76,7 @@ static void spec_cell(FILE *out, const tb_cost *c, const tb_format *format, doub
     fprintf(out, "<rect x='%.1f' y='%.1f' width='%.1f' height='%d' rx='3' fill='var(%s)'/>", x, y - 4.0,
             fmax(filled, 2), BAR_HEIGHT, limit_colour(c->limit));
     fprintf(out, "<text class='num small' x='%.1f' y='%.1f'>%s</text>", x + width + 7, y + 5, share);
-    fprintf(out, "<text class=tick x='%.1f' y='%.1f'>%s of %s, %s</text></g>\n", x, y + 19,
+    fprintf(out, "<text class=tick x='%.1f' y='%.1f'>%s of %s, %s</text></g>\n", x, y + 21,
             app_si(achieved, sizeof achieved, c->tflops * 1e12, ""),
             app_si(spec, sizeof spec, c->spec_tflops * 1e12, ""),
             time);
@@ -110,13 +110,15 @@ static void print_spec_bars(FILE *out, const tb_job *job, int work)
                 (long long)w->product[0].k);
     fprintf(out,
             ". Bars: modelled share of the published rate. Below them: flop/s achieved of published, time of a "
-            "pass.</div>\n<svg class=wide viewBox='0 0 %d %d' role=img>\n",
-            (int)(BAR_LEFT + column * job->formats), BAR_TOP + rows * BAR_ROW);
+            "pass.</div>\n");
+    app_picture_open(out, BAR_LEFT + column * job->formats, BAR_TOP + rows * BAR_ROW, "achieved against spec",
+                     "a row for each system, a column for each format; every bar has its numbers as text");
     for (int f = 0; f < job->formats; f++)
         fprintf(out, "<text class=name x='%.1f' y='14'>%s</text>", BAR_LEFT + f * column, job->format[f]->name);
     for (int s = 0, row = 0; s < TRN_SYSTEM_COUNT; s++)
         if (job->system[s]) spec_row(out, job, work, (trn_system)s, BAR_TOP + 12.0 + BAR_ROW * row++);
-    fputs("</svg></div>\n", out);
+    app_picture_close(out);
+    fputs("</div>\n", out);
 }
 
 /* ---- rooflines ---- */
@@ -198,30 +200,37 @@ static void draw_slope(FILE *out, const axes *a, double bytes_per_s, double peak
             at_y(a, from * bytes_per_s), at_x(a, peak / bytes_per_s), at_y(a, peak), dashed);
     fprintf(out, "<line x1='%.1f' y1='%.1f' x2='%.1f' y2='%.1f' stroke='var(--soft)'%s/>", a->right - 112, y - 4,
             a->right - 94, y - 4, dashed);
-    fprintf(out, "<text class=tick x='%.1f' y='%.1f'>%s %s</text>\n", a->right - 88, y, name,
+    fprintf(out, "<text class='tick halo' x='%.1f' y='%.1f'>%s %s</text>\n", a->right - 88, y, name,
             app_si(rate, sizeof rate, bytes_per_s, "B/s"));
 }
 
-/* Formats with the same published rate share one line. */
+/* Formats with the same published rate share one line, which names as many as there is room for. */
+enum { NAMES_AT_MOST = 24 };
+
 static void draw_roofs(FILE *out, const tb_job *job, const axes *a, const trn_system_spec *spec, const roof *r)
 {
     const double slope = fmin(r->hbm, r->dma);
     for (int f = 0; f < job->formats; f++) {
         const double rate = 1e12 * tb_format_spec_tflops(job->format[f], spec);
-        char names[64] = "", text[32];
+        char names[64] = "", rest[24] = "", text[32];
         bool first = rate > 0;
+        int more = 0;
         for (int g = 0; g < job->formats; g++) {
             const bool same = 1e12 * tb_format_spec_tflops(job->format[g], spec) == rate;
             if (same && g < f) first = false;
-            if (same && strlen(names) + 24 < sizeof names)
-                snprintf(names + strlen(names), 24, "%s%s", *names ? " " : "", job->format[g]->name);
+            if (!same) continue;
+            if (strlen(names) + strlen(job->format[g]->name) < NAMES_AT_MOST)
+                snprintf(names + strlen(names), 32, "%s%s", *names ? " " : "", job->format[g]->name);
+            else
+                more++;
         }
+        if (more) snprintf(rest, sizeof rest, " + %d", more);
         if (!first) continue;
         const double y = at_y(a, rate);
         fprintf(out, "<line x1='%.1f' x2='%.1f' y1='%.1f' y2='%.1f' stroke='var(--soft)' stroke-width='1.6'/>",
                 at_x(a, rate / slope), a->right, y, y);
-        fprintf(out, "<text class=tick x='%.1f' y='%.1f' text-anchor=end>%s %s</text>\n", a->right, y - 5, names,
-                app_si(text, sizeof text, rate, "flop/s"));
+        fprintf(out, "<text class='tick halo' x='%.1f' y='%.1f' text-anchor=end>%s%s %s</text>\n", a->right, y - 5,
+                names, rest, app_si(text, sizeof text, rate, "flop/s"));
     }
     draw_slope(out, a, slope, r->peak, r->hbm <= r->dma ? "HBM" : "DMA", 0);
     draw_slope(out, a, fmax(r->hbm, r->dma), r->peak, r->hbm <= r->dma ? "DMA" : "HBM", 1);
@@ -258,9 +267,9 @@ static void print_roofline(FILE *out, const tb_job *job, trn_system system)
     const axes a = fit_axes(job, system, &r);
     fprintf(out,
             "<div class=panel><h3>%s</h3><div class=sub>%s chip%s, %s GiB of HBM</div><svg viewBox='0 0 356 246' "
-            "role=img>\n",
+            "role=img style='max-width:400px;margin:0 auto'><title>roofline of %s</title>\n",
             spec->title, app_count(chips, sizeof chips, trn_spec_chips(spec)), trn_spec_chips(spec) == 1 ? "" : "s",
-            app_count(hbm, sizeof hbm, (int64_t)(trn_spec_totals_of(spec).hbm_bytes / 0x1p30)));
+            app_count(hbm, sizeof hbm, (int64_t)(trn_spec_totals_of(spec).hbm_bytes / 0x1p30)), spec->title);
     draw_axes(out, &a);
     draw_roofs(out, job, &a, spec, &r);
     for (int i = 0; i < job->items; i++) draw_point(out, job, &a, &job->item[i], system);
@@ -286,7 +295,7 @@ static void roofline_legend(FILE *out, const tb_job *job)
 
 /* ---- this host ---- */
 
-enum { HOST_LEFT = 250, HOST_RIGHT = 880, HOST_BAR = 17, HOST_GAP = 16, HOST_WIDTH = 1120 };
+enum { HOST_LEFT = 250, HOST_RIGHT = 830, HOST_BAR = 17, HOST_GAP = 16, HOST_WIDTH = 1080 };
 
 typedef struct host_scale {
     double most, peak; /* flop/s; peak 0: too far away to be drawn */
@@ -395,10 +404,10 @@ static void print_host_bars(FILE *out, const tb_job *job, int work)
     fputs("<div class=card><h3>", out);
     app_escape(out, w->name);
     fprintf(out,
-            "%s%s</h3><div class=sub>GF/s on %d thread%s, best round; sizes are those that were run</div><svg "
-            "class=wide viewBox='0 0 %d %.0f' role=img>\n",
-            *w->phase ? ", " : "", w->phase, job->host.threads, job->host.threads == 1 ? "" : "s", HOST_WIDTH,
-            height + 30);
+            "%s%s</h3><div class=sub>GF/s on %d thread%s, best round; sizes are those that were run</div>",
+            *w->phase ? ", " : "", w->phase, job->host.threads, job->host.threads == 1 ? "" : "s");
+    app_picture_open(out, HOST_WIDTH, height + 30, "flop/s on this host",
+                     "a group of bars for each product: formats, then peers; every bar has its numbers as text");
     if (s.peak > 0) {
         const double x = HOST_LEFT + (HOST_RIGHT - HOST_LEFT) * s.peak / s.most;
         fprintf(out, "<line x1='%.1f' x2='%.1f' y1='18' y2='%.1f' stroke='var(--faint)' stroke-dasharray='2 3'/>", x, x,
@@ -408,7 +417,8 @@ static void print_host_bars(FILE *out, const tb_job *job, int work)
     }
     for (int i = 0; i < job->items; i++)
         if (job->item[i].work == work && opens_group(job, i)) y += host_group(out, job, &s, i, y) + HOST_GAP;
-    fputs("</svg></div>\n", out);
+    app_picture_close(out);
+    fputs("</div>\n", out);
 }
 
 /* ---- facts, tables, notes ---- */
