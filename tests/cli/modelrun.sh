@@ -99,7 +99,8 @@ done
 
 printf 'the other thing, then that' >words.txt
 twin tokenizer llama 'the other thing, then that' >words.ids
-works llama --text words.txt --logits words.npy
+works llama --text words.txt --logits words.npy --html page.html
+grep -q "</html>" page.html || fail "the page does not end"
 works llama --tokens words.ids --logits numbers.npy
 cmp -s words.npy numbers.npy || fail "words and their numbers are not the same text"
 works llama --text words.txt --generate 5 --setting f32
@@ -121,7 +122,7 @@ edited() {
 }
 edited llama model_type '"mamba2"'
 refuses "bad/config.json: its 'model_type' is 'mamba2'; supported are llama, mistral, ministral, mixtral, qwen2, qwen3,\
- qwen2_moe, qwen3_moe, gpt_oss, gpt2" bad --tokens llama/tokens.txt
+ qwen2_moe, qwen3_moe, gpt_oss, gpt2, srlab_char" bad --tokens llama/tokens.txt
 edited llama rope_scaling '{"rope_type": "longrope"}'
 refuses "bad/config.json: its scaling of positions is 'longrope'; known are default, dynamic, linear, llama3 and yarn" \
     bad --tokens llama/tokens.txt
