@@ -38,7 +38,7 @@ maintainer="${DEBFULLNAME:-the trnmath authors} <${DEBEMAIL:-trnmath@localhost}>
 SOURCE_DATE_EPOCH=${SOURCE_DATE_EPOCH:-$(git -C "$root" log -1 --format=%ct 2>/dev/null || stat -c %Y "$root/LICENSE")}
 export SOURCE_DATE_EPOCH
 
-tools='trnbench probe shardplan fp8conv ulpdiff srlab mxq'
+tools='trnbench probe shardplan fp8conv ulpdiff srlab mxq modelrun'
 build=$root/.build/package
 # shellcheck disable=SC2086
 build_in "$build" -DCMAKE_C_COMPILER="${CC:-gcc}" -DTRN_UNIT=OFF -DTRN_HOUSE=OFF -DTRN_PORTABLE=ON \

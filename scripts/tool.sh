@@ -3,7 +3,7 @@
 set -u
 . "$(dirname -- "$0")/setup.sh"
 
-tools='fp8conv ulpdiff srlab mxq shardplan probe python3'
+tools='fp8conv ulpdiff srlab mxq modelrun shardplan probe python3'
 
 case ${1:-} in
 '' | -h | --help)
@@ -14,6 +14,7 @@ usage: scripts/tool.sh TOOL [...]         builds TOOL and runs it with the argum
   ulpdiff     two tensors compared in ulps, and which assumption about the hardware explains the difference
   srlab       small trainings whose weights are rounded as Trainium rounds them: nearest, stochastic, FP8
   mxq         tensors in every format: what FP8, MXFP8, MXFP6, MXFP4, MXINT8 and three scale rules lose
+  modelrun    a language model, layer by layer: what BF16, FP8, MX and all-reduces do to it
   shardplan   a transformer on a system: every legal sharding, ranked
   probe       experiments that tell which adder is in a chip
   python3     Python with NumPy and the module trnmath

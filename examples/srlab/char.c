@@ -250,4 +250,5 @@ const sr_kind sr_char = { "char",
                           step,
                           groups,
                           validate,
-                          sample };
+                          sample,
+                          sr_export_model };

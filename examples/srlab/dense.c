@@ -226,6 +226,7 @@ const sr_kind sr_logistic = { "logistic",
                               step,
                               groups,
                               validate,
+                              NULL,
                               NULL };
 const sr_kind sr_mlp = { "mlp",
                          "A small MLP on spirals",
@@ -239,4 +240,5 @@ const sr_kind sr_mlp = { "mlp",
                          step,
                          groups,
                          validate,
+                         NULL,
                          NULL };

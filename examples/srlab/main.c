@@ -93,6 +93,7 @@ APP_TAKE(take_csv, sr_settings, csv, value)
 APP_TAKE(take_json, sr_settings, json, value)
 APP_TAKE(take_svg, sr_settings, svg, value)
 APP_TAKE(take_html, sr_settings, html, value)
+APP_TAKE(take_export, sr_settings, export_to, value)
 APP_TAKE(take_schema, sr_settings, schema, true)
 
 /* ---- tables ---- */
@@ -137,6 +138,7 @@ static const app_option char_options[] = {
     { "--heads", "N", "of attention (default: 4)", take_heads },
     { "--context", "N", "characters of a window (default: 64)", take_context },
     { "--words", "N", "to write at the end (default: 8)", take_words },
+    { "--export", "FOLDER", "the trained model as Hugging Face keeps them, for modelrun; one run only", take_export },
     COMMON_OPTIONS,
 };
 
@@ -195,6 +197,9 @@ static bool complete(sr_settings *s, char *why)
         return app_fail(why, "--width %d: it is no multiple of --heads %d", s->width, s->heads);
     if (!s->every) s->every = s->steps < 20 ? 1 : s->steps / 20;
     if (s->every > s->steps) s->every = s->steps;
+    if (s->export_to && s->arms * s->rates * s->seeds != 1)
+        return app_fail(why, "--export %s: one model, but %d are trained; give one of --arms, and one seed and rate",
+                        s->export_to, s->arms * s->rates * s->seeds);
     if (s->warmup >= s->steps) s->warmup = (int)(s->steps / 2);
 #if defined(_OPENMP)
     if (s->threads) omp_set_num_threads(s->threads);

@@ -17,6 +17,7 @@
  *     train.c        runs: arms x rates x seeds
  *     report.c       tables, the published ordering, text, CSV, JSON      pictures.c   curves and the page
  *     sums.c         the two sums
+ *     export.c       a trained transformer as a Hugging Face folder
  */
 #ifndef SRLAB_H
 #define SRLAB_H
@@ -74,6 +75,7 @@ typedef struct sr_settings {
     const char *text;      /* NULL: the word list */
     int words;             /* words to write at the end */
     const char *csv, *json, *svg, *html;
+    const char *export_to;             /* a folder: the trained model */
     bool schema;
 } sr_settings;
 
@@ -214,6 +216,7 @@ typedef struct sr_kind {
     int (*groups)(const sr_model *model);                         /* of validation examples */
     sr_score (*validate)(sr_model *model, int shard, int group);     /* forward only */
     char *(*sample)(sr_model *model, int words);                  /* NULL: it writes nothing */
+    void (*export_to)(const sr_model *model);                     /* into the folder of sr_export_open; NULL: none */
 } sr_kind;
 
 extern const sr_kind sr_logistic, sr_mlp, sr_char;
@@ -305,6 +308,12 @@ void sr_write_html(FILE *out, const void *lab);
 void sr_say_verdict(char *text, size_t size, const sr_lab *lab, int rate);
 
 app_table sr_shown_table(const sr_lab *lab); /* the summary as people read it; app_table_free it */
+
+/* ---- export.c: where --export says; false with a sentence, and then nothing is there ---- */
+
+bool sr_export_open(const sr_settings *s, char *why); /* before the training; without --export it does nothing */
+void sr_export_model(const sr_model *model);          /* after it */
+bool sr_export_commit(char *why);                     /* the folder is there, complete */
 
 /* ---- sums.c: two sums that rounding stops ---- */
 

@@ -128,6 +128,7 @@ static void finish(training *t)
     run->digest = sr_weights_digest(t->weights);
     t->workspace[0]->stream = SR_STREAM(SR_VALIDATE) | (uint64_t)1 << 59;
     if (t->kind->sample && t->s->words) run->sample = t->kind->sample(t->model, t->s->words);
+    if (t->kind->export_to && t->s->export_to) t->kind->export_to(t->model);
     t->kind->free(t->model);
 }
 
@@ -219,9 +220,12 @@ int sr_lab_run(const sr_kind *kind, const sr_settings *s)
     if (s->schema) return app_print_schema(stdout, "srlab", &lab.curves), APP_OK;
     const void *data = kind->data(s, why);
     if (!data) return app_complain(APP_USAGE, "%s", why);
-    int status = app_open_outputs(output, outputs);
+    int status = sr_export_open(s, why) ? app_open_outputs(output, outputs) : app_complain(APP_USAGE, "%s", why);
     if (status == APP_OK) {
         run_all(&lab, data);
+        if (!sr_export_commit(why)) status = app_complain(APP_USAGE, "%s", why);
+    }
+    if (status == APP_OK) {
         if (!app_output_taken(output, outputs)) sr_print_text(stdout, &lab);
         status = app_write_outputs(output, outputs, &lab);
     }

@@ -54,7 +54,7 @@ page() {
     fi
 }
 
-for tool in trnbench shardplan probe fp8conv ulpdiff srlab mxq; do
+for tool in trnbench shardplan probe fp8conv ulpdiff srlab mxq modelrun; do
     [ -x "$programs/$tool" ] || continue
     [ "$tool" = trnbench ] && file=$root/bench/$tool.1 || file=$root/examples/$tool/$tool.1
     if [ ! -f "$file" ]; then

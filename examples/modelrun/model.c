@@ -1,0 +1,488 @@
+/* model.c - a checkpoint, mapped: every weight that the configuration asks for is found, and has its shape.
+ * SPDX-License-Identifier: MIT
+ *
+ * KNOWN FROM: the parameter names of transformers' modelling code; the names of scales in published FP8 checkpoints.
+ */
+#include "model.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#include <trnmath/trn_convert.h>
+
+enum { NAME = 512, BASE = 256 };
+
+/* What is needed to find a weight and to say that it is missing. */
+typedef struct finder {
+    mr_model *m;
+    char *why;
+    char base[BASE]; /* "model.layers.3." */
+} finder;
+
+static const st_tensor *look(const mr_model *m, const char *name)
+{
+    const int shard = ckpt_find(&m->checkpoint, name);
+    return shard < 0 ? NULL : st_find(&m->shard[shard], name);
+}
+
+/* "model.layers.3." and "self_attn.q_proj" and ".weight". */
+static const st_tensor *look_for(const finder *f, const char *name, const char *end, char *text)
+{
+    snprintf(text, NAME, "%.255s%.200s%.32s", f->base, name, end);
+    return look(f->m, text);
+}
+
+static bool refuse(const finder *f, const char *name, const char *what)
+{
+    return io_fail(f->why, f->m->folder, "tensor '%.200s%.100s' %s", f->base, name, what);
+}
+
+/* ---- plain matrices and vectors ---- */
+
+static bool is_number(const st_tensor *t)
+{
+    return t->format == TRN_F32 || t->format == TRN_BF16 || t->format == TRN_F16;
+}
+
+static bool is_fp8(const st_tensor *t)
+{
+    return t->format == TRN_F8_E4M3FN || t->format == TRN_F8_E4M3 || t->format == TRN_F8_E5M2;
+}
+
+static bool check_shape(const finder *f, const char *name, const st_tensor *t, int rank, const int64_t *shape)
+{
+    char text[NAME], have[128] = "", want[128] = "";
+    size_t a = 0, b = 0;
+    bool same = t->rank == rank;
+    for (int i = 0; i < rank && same; i++) same = t->shape[i] == shape[i];
+    if (same) return true;
+    for (int i = 0; i < t->rank && a < 100; i++)
+        a += (size_t)snprintf(have + a, sizeof have - a, "%s%lld", i ? ", " : "", (long long)t->shape[i]);
+    for (int i = 0; i < rank && b < 100; i++)
+        b += (size_t)snprintf(want + b, sizeof want - b, "%s%lld", i ? ", " : "", (long long)shape[i]);
+    snprintf(text, sizeof text, "is [%s], and the configuration asks for [%s]", have, want);
+    return refuse(f, name, text);
+}
+
+/* How the scale of FP8 divides the matrix: one, a row's, or blocks of any size that fits. */
+static bool fit_scale(const finder *f, const char *name, mr_weight *w)
+{
+    const st_tensor *s = w->scale;
+    int64_t rows = s->rank ? s->shape[0] : 1, columns = s->rank > 1 ? s->shape[1] : 1;
+    if (s->elements == 1) rows = columns = 1;
+    const bool fits = is_number(s) && s->rank <= 2 && rows > 0 && columns > 0 && rows <= w->rows &&
+                      columns <= w->columns;
+    if (!fits) return refuse(f, name, "has a scale of a shape or type that is not supported");
+    /* Blocks are of whole rows but for the last: 128 x 128 wherever that fits, else as even as can be. */
+    w->block_rows = (w->rows + 127) / 128 == rows ? 128 : (w->rows + rows - 1) / rows;
+    w->block_columns = (w->columns + 127) / 128 == columns ? 128 : (w->columns + columns - 1) / columns;
+    if (rows == 1) w->block_rows = w->rows;
+    if (columns == 1) w->block_columns = w->columns;
+    if ((w->rows + w->block_rows - 1) / w->block_rows != rows ||
+        (w->columns + w->block_columns - 1) / w->block_columns != columns)
+        return refuse(f, name, "has a scale whose blocks do not fit");
+    return true;
+}
+
+static bool find_scale(const finder *f, const char *name, mr_weight *w)
+{
+    static const char *const end[] = { ".weight_scale_inv", ".weight_scale", ".scale", ".scale_weight" };
+    char text[NAME];
+    for (size_t i = 0; i < sizeof end / sizeof end[0] && !w->scale; i++) w->scale = look_for(f, name, end[i], text);
+    return w->scale ? fit_scale(f, name, w) : refuse(f, name, "has FP8 codes, and there is no scale beside it");
+}
+
+static bool take_numbers(const finder *f, const char *name, const st_tensor *t, mr_weight *w)
+{
+    char text[NAME];
+    w->tensor = t;
+    if (is_number(t)) return true;
+    if (is_fp8(t)) return find_scale(f, name, w);
+    snprintf(text, sizeof text, "is %s; expected BF16, F16, F32, or FP8 with a scale", t->type);
+    return refuse(f, name, text);
+}
+
+/* GPTQ and AWQ leave other tensors in a weight's place. */
+static bool missing(const finder *f, const char *name)
+{
+    char text[NAME];
+    if (look_for(f, name, ".qweight", text))
+        return refuse(f, name, "is quantised as GPTQ or AWQ has it (qweight), which is not supported");
+    if (look_for(f, name, ".weight_packed", text))
+        return refuse(f, name, "is packed (weight_packed), which is not supported");
+    return refuse(f, name, "is not in the checkpoint, and the configuration asks for it");
+}
+
+static bool matrix(const finder *f, const char *name, int64_t rows, int64_t columns, mr_weight *w)
+{
+    char text[NAME];
+    const st_tensor *t = look_for(f, name, ".weight", text);
+    if (!t) return missing(f, name);
+    *w = (mr_weight){ .rows = rows, .columns = columns, .row = columns, .column = 1 };
+    return check_shape(f, name, t, 2, (const int64_t[]){ rows, columns }) && take_numbers(f, name, t, w);
+}
+
+static bool vector(const finder *f, const char *name, const char *end, int64_t rows, mr_weight *w)
+{
+    char text[NAME];
+    const st_tensor *t = look_for(f, name, end, text);
+    if (!t) return refuse(f, name, "is not in the checkpoint (its weight or bias), and the configuration asks for it");
+    *w = (mr_weight){ .tensor = t, .rows = rows, .columns = 1, .row = 1, .column = 1 };
+    if (!is_number(t)) return refuse(f, name, "is a vector of neither BF16, F16 nor F32");
+    return check_shape(f, name, t, 1, &rows);
+}
+
+static bool with_bias(const finder *f, const char *name, bool bias, int64_t rows, int64_t columns, mr_weight *w,
+                      mr_weight *b)
+{
+    return matrix(f, name, rows, columns, w) && (!bias || vector(f, name, ".bias", rows, b));
+}
+
+/* ---- GPT-2: [in, out], and three matrices in one ---- */
+
+static bool turned(const finder *f, const char *name, int64_t rows, int64_t columns, int parts, mr_weight *w,
+                   mr_weight *b)
+{
+    char text[NAME];
+    const int64_t all = parts * rows;
+    const st_tensor *t = look_for(f, name, ".weight", text), *bias = look_for(f, name, ".bias", text);
+    if (!t || !bias) return missing(f, name);
+    if (!is_number(t) || !is_number(bias)) return refuse(f, name, "is neither BF16, F16 nor F32");
+    if (!check_shape(f, name, t, 2, (const int64_t[]){ columns, all }) || !check_shape(f, name, bias, 1, &all))
+        return false;
+    for (int i = 0; i < parts; i++) {
+        w[i] = (mr_weight){ .tensor = t, .rows = rows, .columns = columns, .first = i * rows, .row = 1, .column = all };
+        b[i] = (mr_weight){ .tensor = bias, .rows = rows, .columns = 1, .first = i * rows, .row = 1, .column = 1 };
+    }
+    return true;
+}
+
+static bool gpt2_layer(const finder *f, mr_layer *l)
+{
+    const mr_config *c = &f->m->config;
+    static const char *const norm[] = { "ln_1", "ln_2" };
+    for (int i = 0; i < 2; i++)
+        if (!vector(f, norm[i], ".weight", c->hidden, &l->norm[i]) ||
+            !vector(f, norm[i], ".bias", c->hidden, &l->norm_bias[i]))
+            return false;
+    return turned(f, "attn.c_attn", c->hidden, c->hidden, 3, &l->w[MR_Q], &l->bias[MR_Q]) &&
+           turned(f, "attn.c_proj", c->hidden, c->hidden, 1, &l->w[MR_O], &l->bias[MR_O]) &&
+           turned(f, "mlp.c_fc", c->intermediate, c->hidden, 1, &l->w[MR_UP], &l->bias[MR_UP]) &&
+           turned(f, "mlp.c_proj", c->hidden, c->intermediate, 1, &l->w[MR_DOWN], &l->bias[MR_DOWN]);
+}
+
+/* ---- experts ---- */
+
+static bool named_experts(const finder *f, mr_layer *l)
+{
+    static const char *const mixtral[] = { "w1", "w3", "w2" }, *const others[] = { "gate_proj", "up_proj", "down_proj" };
+    const mr_config *c = &f->m->config;
+    char name[NAME];
+    const bool block = look_for(f, "block_sparse_moe.gate", ".weight", name) != NULL;
+    const char *home = block ? "block_sparse_moe" : "mlp";
+    snprintf(name, sizeof name, "%s.gate", home);
+    if (!matrix(f, name, c->experts, c->hidden, &l->w[MR_ROUTER])) return false;
+    for (int64_t e = 0; e < c->experts; e++)
+        for (int i = 0; i < 3; i++) {
+            snprintf(name, sizeof name, "%s.experts.%lld.%s", home, (long long)e, (block ? mixtral : others)[i]);
+            const int64_t out = i == 2 ? c->hidden : c->moe_intermediate, in = i == 2 ? c->moe_intermediate : c->hidden;
+            if (!matrix(f, name, out, in, &l->expert[3 * e + i])) return false;
+        }
+    return true;
+}
+
+/* All experts' matrices in one tensor: [experts, in, out], or MXFP4 [experts, out, in / 32, 16] with its scales. */
+static bool joint(const finder *f, const char *name, int64_t out, int64_t in, int parts, mr_weight *w)
+{
+    const int64_t experts = f->m->config.experts, all = out * parts;
+    char text[NAME];
+    const st_tensor *plain = look_for(f, name, "", text), *blocks = look_for(f, name, "_blocks", text),
+                    *scales = look_for(f, name, "_scales", text);
+    if (!plain && !(blocks && scales)) return missing(f, name);
+    if (plain && (!is_number(plain) || !check_shape(f, name, plain, 3, (const int64_t[]){ experts, in, all })))
+        return f->why[0] ? false : refuse(f, name, "is neither BF16, F16 nor F32");
+    if (!plain && in % 32) return refuse(f, name, "is MXFP4, and its depth is no multiple of 32");
+    if (!plain && (blocks->bits != 8 || scales->bits != 8))
+        return refuse(f, name, "is MXFP4 whose blocks or scales are not bytes");
+    if (!plain && (!check_shape(f, name, blocks, 4, (const int64_t[]){ experts, all, in / 32, 16 }) ||
+                   !check_shape(f, name, scales, 3, (const int64_t[]){ experts, all, in / 32 })))
+        return false;
+    for (int64_t e = 0; e < experts; e++)
+        for (int i = 0; i < parts; i++)
+            w[3 * e + i] = plain ? (mr_weight){ .tensor = plain, .rows = out, .columns = in,
+                                                .first = e * in * all + i, .row = parts, .column = all }
+                                 : (mr_weight){ .tensor = blocks, .scale = scales, .mxfp4 = true, .rows = out,
+                                                .columns = in, .first = (e * all + i) * in, .row = parts * in,
+                                                .column = 1 };
+    return true;
+}
+
+static bool joint_bias(const finder *f, const char *name, int64_t out, int parts, mr_weight *b)
+{
+    const int64_t experts = f->m->config.experts, all = out * parts;
+    char text[NAME];
+    const st_tensor *t = look_for(f, name, "", text);
+    if (!t) return missing(f, name);
+    if (!is_number(t)) return refuse(f, name, "is neither BF16, F16 nor F32");
+    if (!check_shape(f, name, t, 2, (const int64_t[]){ experts, all })) return false;
+    for (int64_t e = 0; e < experts; e++)
+        for (int i = 0; i < parts; i++)
+            b[3 * e + i] = (mr_weight){ .tensor = t, .rows = out, .columns = 1, .first = e * all + i, .row = parts,
+                                        .column = 1 };
+    return true;
+}
+
+static bool gpt_oss_experts(const finder *f, mr_layer *l)
+{
+    const mr_config *c = &f->m->config;
+    return with_bias(f, "mlp.router", true, c->experts, c->hidden, &l->w[MR_ROUTER], &l->bias[MR_ROUTER]) &&
+           joint(f, "mlp.experts.gate_up_proj", c->moe_intermediate, c->hidden, 2, l->expert) &&
+           joint(f, "mlp.experts.down_proj", c->hidden, c->moe_intermediate, 1, l->expert + 2) &&
+           joint_bias(f, "mlp.experts.gate_up_proj_bias", c->moe_intermediate, 2, l->expert_bias) &&
+           joint_bias(f, "mlp.experts.down_proj_bias", c->hidden, 1, l->expert_bias + 2);
+}
+
+static bool experts(const finder *f, mr_layer *l)
+{
+    const mr_config *c = &f->m->config;
+    l->expert = (mr_weight *)app_memory((size_t)c->experts * 3, sizeof *l->expert);
+    l->expert_bias = (mr_weight *)app_memory((size_t)c->experts * 3, sizeof *l->expert_bias);
+    if (c->family->flags & MR_GPT_OSS) return gpt_oss_experts(f, l);
+    if (!named_experts(f, l)) return false;
+    const int64_t shared = c->shared_intermediate;
+    return !shared || (matrix(f, "mlp.shared_expert.gate_proj", shared, c->hidden, &l->w[MR_SHARED_GATE]) &&
+                       matrix(f, "mlp.shared_expert.up_proj", shared, c->hidden, &l->w[MR_SHARED_UP]) &&
+                       matrix(f, "mlp.shared_expert.down_proj", c->hidden, shared, &l->w[MR_SHARED_DOWN]) &&
+                       matrix(f, "mlp.shared_expert_gate", 1, c->hidden, &l->w[MR_SHARED_SWITCH]));
+}
+
+/* ---- layers ---- */
+
+static bool perceptron(const finder *f, mr_layer *l)
+{
+    const mr_config *c = &f->m->config;
+    const bool bias = c->mlp_bias;
+    const bool gate = !(c->family->flags & MR_PLACES);
+    return (!gate ||
+            with_bias(f, "mlp.gate_proj", bias, c->intermediate, c->hidden, &l->w[MR_GATE], &l->bias[MR_GATE])) &&
+           with_bias(f, "mlp.up_proj", bias, c->intermediate, c->hidden, &l->w[MR_UP], &l->bias[MR_UP]) &&
+           with_bias(f, "mlp.down_proj", bias, c->hidden, c->intermediate, &l->w[MR_DOWN], &l->bias[MR_DOWN]);
+}
+
+static bool attention(const finder *f, mr_layer *l)
+{
+    const mr_config *c = &f->m->config;
+    const int64_t q = c->heads * c->head_dim, kv = c->kv_heads * c->head_dim;
+    const bool bias = c->qkv_bias;
+    if (!with_bias(f, "self_attn.q_proj", bias, q, c->hidden, &l->w[MR_Q], &l->bias[MR_Q]) ||
+        !with_bias(f, "self_attn.k_proj", bias, kv, c->hidden, &l->w[MR_K], &l->bias[MR_K]) ||
+        !with_bias(f, "self_attn.v_proj", bias, kv, c->hidden, &l->w[MR_V], &l->bias[MR_V]) ||
+        !with_bias(f, "self_attn.o_proj", c->o_bias, c->hidden, q, &l->w[MR_O], &l->bias[MR_O]))
+        return false;
+    if (c->family->flags & MR_SINKS && !vector(f, "self_attn.sinks", "", c->heads, &l->sinks)) return false;
+    return !(c->family->flags & MR_QK_NORM) ||
+           (vector(f, "self_attn.q_norm", ".weight", c->head_dim, &l->q_norm) &&
+            vector(f, "self_attn.k_norm", ".weight", c->head_dim, &l->k_norm));
+}
+
+static bool usual_layer(const finder *f, mr_layer *l, bool sparse)
+{
+    const int64_t hidden = f->m->config.hidden;
+    return vector(f, "input_layernorm", ".weight", hidden, &l->norm[0]) &&
+           vector(f, "post_attention_layernorm", ".weight", hidden, &l->norm[1]) && attention(f, l) &&
+           (sparse ? experts(f, l) : perceptron(f, l));
+}
+
+/* ---- the whole ---- */
+
+/* What comes before "layers.0.": base models have no "model.", and multi-modal ones have more. */
+static bool find_prefix(mr_model *m, char *why)
+{
+    static const char *const usual[] = { "model.", "", "model.language_model.", "language_model.model.",
+                                         "language_model.", NULL },
+                      *const gpt2[] = { "transformer.", "", NULL };
+    const bool old = m->config.family->flags & MR_GPT2;
+    const char *const *prefix = old ? gpt2 : usual;
+    char name[NAME];
+    for (; *prefix; prefix++) {
+        snprintf(name, sizeof name, "%s%s", *prefix, old ? "wte.weight" : "embed_tokens.weight");
+        if (!look(m, name)) continue;
+        m->prefix = *prefix;
+        return true;
+    }
+    return io_fail(why, m->folder, "it has no %s, which %s begins with", old ? "wte.weight" : "embed_tokens.weight",
+                   m->config.type);
+}
+
+/* lm_head stands beside the base model, whatever that is called. */
+static bool find_head(finder *f)
+{
+    mr_model *m = f->m;
+    const mr_config *c = &m->config;
+    char text[NAME];
+    m->embed.plain = true;
+    m->head = m->embed;
+    if (c->tied) return true;
+    static const char *const base[] = { "", "language_model." };
+    for (size_t i = 0; i < sizeof base / sizeof base[0]; i++) {
+        snprintf(f->base, sizeof f->base, "%s", base[i]);
+        if (look_for(f, "lm_head", ".weight", text)) {
+            const bool ok = matrix(f, "lm_head", c->vocab, c->hidden, &m->head);
+            m->head.plain = true;
+            return ok;
+        }
+    }
+    app_complain(0, "%s: it has no lm_head.weight; its embeddings take the place", m->folder);
+    return true;
+}
+
+static bool find_ends(finder *f)
+{
+    mr_model *m = f->m;
+    const mr_config *c = &m->config;
+    const bool gpt2 = c->family->flags & MR_GPT2;
+    snprintf(f->base, sizeof f->base, "%s", m->prefix);
+    if (!matrix(f, gpt2 ? "wte" : "embed_tokens", c->vocab, c->hidden, &m->embed) ||
+        !vector(f, gpt2 ? "ln_f" : "norm", ".weight", c->hidden, &m->norm))
+        return false;
+    if (gpt2 && (!vector(f, "ln_f", ".bias", c->hidden, &m->norm_bias) ||
+                 !matrix(f, "wpe", c->positions, c->hidden, &m->positions)))
+        return false;
+    if (c->family->flags & MR_PLACES && !matrix(f, "embed_positions", c->positions, c->hidden, &m->positions))
+        return false;
+    return find_head(f);
+}
+
+static bool find_layers(finder *f)
+{
+    mr_model *m = f->m;
+    const mr_config *c = &m->config;
+    const bool gpt2 = c->family->flags & MR_GPT2;
+    m->layer = (mr_layer *)app_memory((size_t)c->layers, sizeof *m->layer);
+    for (int64_t i = 0; i < c->layers; i++) {
+        snprintf(f->base, sizeof f->base, "%s%s.%lld.", m->prefix, gpt2 ? "h" : "layers", (long long)i);
+        if (!(gpt2 ? gpt2_layer(f, &m->layer[i]) : usual_layer(f, &m->layer[i], c->sparse[i]))) return false;
+        m->layer[i].w[MR_ROUTER].plain = m->layer[i].w[MR_SHARED_SWITCH].plain = true;
+    }
+    return true;
+}
+
+static bool open_shards(mr_model *m, char *why)
+{
+    m->shard = (st_file *)app_memory((size_t)m->checkpoint.shards, sizeof *m->shard);
+    for (int i = 0; i < m->checkpoint.shards; i++) {
+        if (!ckpt_shard(&m->checkpoint, i, &m->shard[i], why)) return false;
+        m->file_bytes += m->shard[i].map.size;
+        for (int t = 0; t < m->shard[i].count; t++) m->parameters += m->shard[i].tensor[t].elements;
+    }
+    return true;
+}
+
+bool mr_model_open(const char *folder, mr_model *m, char *why)
+{
+    memset(m, 0, sizeof *m);
+    m->folder = folder;
+    why[0] = 0;
+    if (!ckpt_folder(folder)) return io_fail(why, folder, "it is not a directory with a config.json");
+    char *path = ckpt_inside(folder, "config.json");
+    if (!path) return io_fail(why, folder, "there is not enough memory to read it");
+    bool ok = mr_config_read(path, &m->config, why);
+    free(path);
+    ok = ok && ckpt_open(folder, &m->checkpoint, why) && open_shards(m, why) && find_prefix(m, why);
+    finder f = { .m = m, .why = why };
+    ok = ok && find_ends(&f) && find_layers(&f);
+    if (!ok) mr_model_close(m);
+    return ok;
+}
+
+void mr_model_close(mr_model *m)
+{
+    for (int64_t i = 0; m->layer && i < m->config.layers; i++) {
+        free(m->layer[i].expert);
+        free(m->layer[i].expert_bias);
+    }
+    free(m->layer);
+    for (int i = 0; m->shard && i < m->checkpoint.shards; i++) st_close(&m->shard[i]);
+    free(m->shard);
+    ckpt_close(&m->checkpoint);
+    memset(m, 0, sizeof *m);
+}
+
+/* ---- matrices as numbers ---- */
+
+static unsigned char *place(const mr_weight *w, int64_t row)
+{
+    const int64_t bits = w->mxfp4 ? 4 : w->tensor->bits;
+    return (unsigned char *)(uintptr_t)w->tensor->data + (w->first + row * w->row) * bits / 8;
+}
+
+trn_tensor mr_view(const mr_weight *w)
+{
+    if (w->mxfp4 || !is_number(w->tensor)) return trn_tensor_nd(TRN_FORMAT_UNSET, NULL, 0, NULL);
+    trn_tensor t = trn_tensor_2d(w->tensor->format, place(w, 0), w->rows, w->columns);
+    t.stride[0] = w->row;
+    t.stride[1] = w->column;
+    return t;
+}
+
+double mr_bytes_each(const mr_weight *w) { return w->mxfp4 ? 0.5 + 1.0 / 32 : w->tensor->bits / 8.0; }
+
+static void decode_mxfp4(const mr_weight *w, int64_t row, float *out)
+{
+    const unsigned char *codes = place(w, row);
+    const unsigned char *scale = (const unsigned char *)w->scale->data + (w->first + row * w->row) / 32;
+    for (int64_t i = 0; i < w->columns; i++) {
+        const uint32_t code = i % 2 ? codes[i / 2] >> 4 : codes[i / 2] & 15;
+        out[i] = trn_decode(TRN_F4_E2M1, code) * trn_decode(TRN_F8_E8M0, scale[i / 32]);
+    }
+}
+
+float mr_scale_at(const mr_weight *w, int64_t row, int64_t column)
+{
+    const st_tensor *s = w->scale;
+    const int64_t wide = (w->columns + w->block_columns - 1) / w->block_columns;
+    const int64_t i = row / w->block_rows * wide + column / w->block_columns;
+    const size_t bytes = (size_t)s->bits / 8;
+    uint32_t code = 0;
+    memcpy(&code, (const char *)s->data + (size_t)i * bytes, bytes);
+    return trn_decode(s->format, code);
+}
+
+static void decode_fp8(const mr_weight *w, int64_t row, float *out)
+{
+    float value[256];
+    const unsigned char *code = place(w, row);
+    for (uint32_t i = 0; i < 256; i++) value[i] = trn_decode(w->tensor->format, i);
+    for (int64_t i = 0; i < w->columns;) {
+        const int64_t end = i + w->block_columns < w->columns ? i + w->block_columns : w->columns;
+        const float scale = mr_scale_at(w, row, i);
+        for (; i < end; i++) out[i] = value[code[i]] * scale;
+    }
+}
+
+/* From any address. */
+static void decode_numbers(const mr_weight *w, int64_t row, int64_t count, float *out)
+{
+    const size_t bytes = (size_t)w->tensor->bits / 8;
+    trn_error error;
+    if ((uintptr_t)w->tensor->data % bytes == 0) {
+        trn_convert_args a = { .dst = trn_tensor_2d(TRN_F32, out, count, w->columns),
+                               .src = trn_tensor_slice(mr_view(w), 0, row, count), .error = &error };
+        app_worked(trn_convert(&a), &error);
+        return;
+    }
+    for (int64_t o = 0; o < count; o++)
+        for (int64_t i = 0; i < w->columns; i++) {
+            uint32_t code = 0;
+            memcpy(&code, place(w, row + o) + (size_t)(i * w->column) * bytes, bytes);
+            *out++ = trn_decode(w->tensor->format, code);
+        }
+}
+
+void mr_decode(const mr_weight *w, int64_t row, int64_t count, float *out)
+{
+    if (!w->mxfp4 && is_number(w->tensor)) decode_numbers(w, row, count, out);
+    else
+        for (int64_t o = 0; o < count; o++)
+            (w->mxfp4 ? decode_mxfp4 : decode_fp8)(w, row + o, out + o * w->columns);
+}

@@ -1,0 +1,503 @@
+# Tiny models of every family that modelrun knows, written with NumPy alone, and their logits in float64, from the
+# papers and from what transformers documents of each family: shares no code with the program.
+# Usage: modelrun.py cases | make FOLDER CASE | check FOLDER LOGITS.npy [TOLERANCE] | greedy FOLDER COUNT
+#        | tokenizer FOLDER TEXT (a tiny tokenizer.json, and the text's tokens) | edit FOLDER FIELD JSON (of config.json) | rename FOLDER FROM TO (tensors, in place)
+import json
+import math
+import os
+import sys
+
+import numpy as np
+
+VOCAB, TOKENS = 97, 24
+
+# ---- files ----
+
+
+def bf16(x):
+    bits = np.asarray(x, np.float32).view(np.uint32).astype(np.uint64)
+    return ((bits + 0x7fff + ((bits >> 16) & 1)) >> 16).astype(np.uint16)
+
+
+def from_bf16(code):
+    return (code.astype(np.uint32) << 16).view(np.float32)
+
+
+def e4m3_values():
+    code = np.arange(256)
+    sign, exponent, fraction = code >> 7, (code >> 3) & 15, code & 7
+    value = np.where(exponent == 0, fraction / 8 * 2.0**-6, (1 + fraction / 8) * 2.0 ** (exponent - 7.0))
+    value = np.where((code & 127) == 127, np.nan, value)
+    return np.where(sign, -value, value)
+
+
+E4M3 = e4m3_values()
+E2M1 = np.array([0, 0.5, 1, 1.5, 2, 3, 4, 6, -0.0, -0.5, -1, -1.5, -2, -3, -4, -6])
+
+
+def nearest(table, x):
+    order = np.argsort(np.where(np.isnan(table), np.inf, table), kind="stable")
+    sorted_values = table[order]
+    n = int(np.sum(~np.isnan(table)))
+    at = np.clip(np.searchsorted(sorted_values[:n], x), 1, n - 1)
+    lower = np.abs(x - sorted_values[at - 1]) <= np.abs(sorted_values[at] - x)
+    return order[np.where(lower, at - 1, at)].astype(np.uint8)
+
+
+def save(path, tensors):
+    header, at, data = {"__metadata__": {"format": "pt"}}, 0, []
+    for name, (kind, array) in tensors.items():
+        raw = np.ascontiguousarray(array).tobytes()
+        header[name] = {"dtype": kind, "shape": list(array.shape), "data_offsets": [at, at + len(raw)]}
+        at += len(raw)
+        data.append(raw)
+    text = json.dumps(header).encode()
+    text += b" " * (-len(text) % 8)
+    with open(path, "wb") as f:
+        f.write(len(text).to_bytes(8, "little") + text + b"".join(data))
+
+
+# ---- a model: numbers are rounded to the file's type when they are made, and kept as float64 beside it ----
+
+
+class Weights:
+    def __init__(self, seed, kind):
+        self.random = np.random.default_rng(seed)
+        self.kind = kind
+        self.file, self.value = {}, {}
+
+    def put(self, name, x):
+        if self.kind == "BF16":
+            code = bf16(x)
+            self.file[name] = ("BF16", code)
+            x = from_bf16(code)
+        elif self.kind == "F16":
+            x = x.astype(np.float16)
+            self.file[name] = ("F16", x)
+        else:
+            x = x.astype(np.float32)
+            self.file[name] = ("F32", x)
+        self.value[name] = x.astype(np.float64)
+
+    def matrix(self, name, *shape, scale=None):
+        scale = scale or 1.5 / math.sqrt(shape[-1])
+        self.put(name, self.random.standard_normal(shape) * scale)
+
+    def vector(self, name, n, mean=0.0, scale=0.3):
+        self.put(name, mean + self.random.standard_normal(n) * scale)
+
+    def fp8(self, name, rows, columns, grain):
+        x = self.random.standard_normal((rows, columns)) * 1.5 / math.sqrt(columns)
+        block = {"tensor": (rows, columns), "channel": (1, columns), "block": (128, 128)}[grain]
+        up = [-(-n // b) for n, b in zip((rows, columns), block)]
+        scale, code = np.zeros(up, np.float32), np.zeros((rows, columns), np.uint8)
+        for i in range(up[0]):
+            for j in range(up[1]):
+                part = np.s_[i * block[0] : (i + 1) * block[0], j * block[1] : (j + 1) * block[1]]
+                scale[i, j] = np.abs(x[part]).max() / 448
+                code[part] = nearest(E4M3, x[part] / scale[i, j])
+        full = np.repeat(np.repeat(scale, block[0], 0)[:rows], block[1], 1)[:, :columns]
+        self.file[name + ".weight"] = ("F8_E4M3", code)
+        kept = scale.reshape(()) if grain == "tensor" else scale
+        self.file[name + (".weight_scale_inv" if grain == "block" else ".weight_scale")] = ("F32", kept)
+        self.value[name + ".weight"] = (E4M3[code].astype(np.float32) * full).astype(np.float64)
+
+    def mxfp4(self, name, experts, rows, columns):
+        code = self.random.integers(0, 16, (experts, rows, columns)).astype(np.uint8)
+        scale = self.random.integers(121, 125, (experts, rows, columns // 32)).astype(np.uint8)
+        self.file[name + "_blocks"] = ("U8", (code[..., 0::2] | code[..., 1::2] << 4).reshape(
+            experts, rows, columns // 32, 16))
+        self.file[name + "_scales"] = ("U8", scale)
+        full = E2M1[code] * 2.0 ** (np.repeat(scale.astype(np.float64), 32, -1) - 127)
+        self.value[name] = np.swapaxes(full, 1, 2)  # [experts, in, out], as the plain form has it
+
+
+# ---- the parts of a decoder ----
+
+
+def rms(x, w, eps):
+    return x / np.sqrt((x * x).mean(-1, keepdims=True) + eps) * w
+
+
+def sigmoid(x):
+    return 1 / (1 + np.exp(-x))
+
+
+def softmax(x):
+    e = np.exp(x - x.max(-1, keepdims=True))
+    return e / e.sum(-1, keepdims=True)
+
+
+ACT = {
+    "silu": lambda x: x * sigmoid(x),
+    "gelu_new": lambda x: 0.5 * x * (1 + np.tanh(math.sqrt(2 / math.pi) * (x + 0.044715 * x**3))),
+    "gelu": lambda x: 0.5 * x * (1 + np.vectorize(math.erf)(x / math.sqrt(2))),
+}
+
+
+def frequencies(c, n):
+    rope = c.get("rope_parameters") or c.get("rope_scaling") or {}
+    theta = rope.get("rope_theta", c.get("rope_theta", 10000.0))
+    f = theta ** -(np.arange(0, n, 2) / n)
+    kind = rope.get("rope_type", rope.get("type", "default"))
+    if kind == "linear":
+        return f / rope["factor"], 1.0
+    if kind == "llama3":
+        length, low, high = rope["original_max_position_embeddings"], rope["low_freq_factor"], rope["high_freq_factor"]
+        wave = 2 * math.pi / f
+        mix = (length / wave - low) / (high - low)
+        between = (1 - mix) * f / rope["factor"] + mix * f
+        return np.where(wave > length / low, f / rope["factor"], np.where(wave < length / high, f, between)), 1.0
+    if kind == "yarn":
+        length = rope.get("original_max_position_embeddings") or c["max_position_embeddings"]
+        where = lambda turns: n * math.log(length / (turns * 2 * math.pi)) / (2 * math.log(theta))
+        low, high = where(rope.get("beta_fast") or 32), where(rope.get("beta_slow") or 1)
+        if rope.get("truncate", True):
+            low, high = math.floor(low), math.ceil(high)
+        low, high = max(low, 0), min(high, n - 1)
+        ramp = np.clip((np.arange(n // 2) - low) / ((high - low) or 0.001), 0, 1)
+        scale = lambda m: 0.1 * m * math.log(rope["factor"]) + 1
+        attention = rope.get("attention_factor")
+        if attention is None:
+            m, all_dim = rope.get("mscale"), rope.get("mscale_all_dim")
+            attention = scale(m) / scale(all_dim) if m and all_dim else scale(1)
+        return f / rope["factor"] * ramp + f * (1 - ramp), attention
+    return f, 1.0
+
+
+def rotate(x, c):  # x [T, heads, n]
+    n = x.shape[-1]
+    f, attention = frequencies(c, n)
+    angle = np.arange(len(x))[:, None, None] * f
+    cos, sin = np.cos(angle) * attention, np.sin(angle) * attention
+    a, b = x[..., : n // 2], x[..., n // 2 :]
+    return np.concatenate([a * cos - b * sin, b * cos + a * sin], -1)
+
+
+def attend(q, k, v, scale, window, sinks=None):  # q [T, H, n], k, v [T, G, n]
+    T, H, n = q.shape
+    group = H // k.shape[1]
+    out = np.empty_like(q)
+    i, j = np.mgrid[:T, :T]
+    hidden = (j > i) | ((j <= i - window) if window else False)
+    for h in range(H):
+        s = np.where(hidden, -np.inf, q[:, h] @ k[:, h // group].T * scale)
+        if sinks is not None:
+            s = np.concatenate([s, np.full((T, 1), sinks[h])], 1)
+        out[:, h] = softmax(s)[:, :T] @ v[:, h // group]
+    return out.reshape(T, H * n)
+
+
+def windows(c):
+    n, kind = c["num_hidden_layers"], c["model_type"]
+    if c.get("layer_types"):
+        return [c["sliding_window"] if t == "sliding_attention" else 0 for t in c["layer_types"]]
+    w = c.get("sliding_window") or 0
+    if kind in ("mistral", "mixtral"):
+        return [w] * n
+    if kind in ("qwen2", "qwen3") and c.get("use_sliding_window"):
+        return [w if i >= c["max_window_layers"] else 0 for i in range(n)]
+    if kind == "gpt_oss":
+        return [w if i % 2 == 0 else 0 for i in range(n)]
+    return [0] * n
+
+
+def logits(c, w, tokens):
+    return gpt2(c, w, tokens) if c["model_type"] == "gpt2" else usual(c, w, tokens)
+
+
+def gpt2(c, w, tokens):
+    def norm(x, name):
+        d = x - x.mean(-1, keepdims=True)
+        return d / np.sqrt((d * d).mean(-1, keepdims=True) + c["layer_norm_epsilon"]) * w[name + ".weight"] + w[
+            name + ".bias"]
+
+    def conv(x, name):
+        return x @ w[name + ".weight"] + w[name + ".bias"]
+
+    T, H = len(tokens), c["n_head"]
+    x = w["wte.weight"][tokens] + w["wpe.weight"][:T]
+    for i in range(c["n_layer"]):
+        at = f"h.{i}."
+        q, k, v = (p.reshape(T, H, -1) for p in np.split(conv(norm(x, at + "ln_1"), at + "attn.c_attn"), 3, -1))
+        scale = 1 / math.sqrt(q.shape[-1]) / (i + 1 if c.get("scale_attn_by_inverse_layer_idx") else 1)
+        x = x + conv(attend(q, k, v, scale, 0), at + "attn.c_proj")
+        x = x + conv(ACT[c["activation_function"]](conv(norm(x, at + "ln_2"), at + "mlp.c_fc")), at + "mlp.c_proj")
+    return norm(x, "ln_f") @ w["wte.weight"].T
+
+
+def experts(c, w, at, x):
+    kind, k = c["model_type"], c["num_experts_per_tok"]
+    home = at + ("block_sparse_moe." if kind == "mixtral" else "mlp.")
+    y = np.zeros_like(x)
+    if kind == "gpt_oss":
+        r = x @ w[home + "router.weight"].T + w[home + "router.bias"]
+        for t in range(len(x)):
+            best = np.argsort(-r[t], kind="stable")[:k]
+            for share, e in zip(softmax(r[t][best]), best):
+                gu = x[t] @ w[home + "experts.gate_up_proj"][e] + w[home + "experts.gate_up_proj_bias"][e]
+                gate, up = np.minimum(gu[0::2], 7), np.clip(gu[1::2], -7, 7)
+                hidden = (up + 1) * gate * sigmoid(1.702 * gate)
+                y[t] += share * (hidden @ w[home + "experts.down_proj"][e] + w[home + "experts.down_proj_bias"][e])
+        return y
+    p = softmax(x @ w[home + "gate.weight"].T)
+    names = ("w1", "w3", "w2") if kind == "mixtral" else ("gate_proj", "up_proj", "down_proj")
+    for t in range(len(x)):
+        best = np.argsort(-p[t], kind="stable")[:k]
+        share = p[t][best] / (p[t][best].sum() if kind == "mixtral" or c.get("norm_topk_prob") else 1)
+        for s, e in zip(share, best):
+            g, u, d = (w[f"{home}experts.{e}.{n}.weight"] for n in names)
+            y[t] += s * ((ACT["silu"](x[t] @ g.T) * (x[t] @ u.T)) @ d.T)
+    if kind == "qwen2_moe":
+        g, u, d = (w[f"{home}shared_expert.{n}.weight"] for n in names)
+        y += sigmoid(x @ w[home + "shared_expert_gate.weight"].T) * ((ACT["silu"](x @ g.T) * (x @ u.T)) @ d.T)
+    return y
+
+
+def usual(c, w, tokens):
+    pre = "model." if "model.norm.weight" in w else ""
+    eps, n = c["rms_norm_eps"], c.get("head_dim") or c["hidden_size"] // c["num_attention_heads"]
+
+    def linear(x, name):
+        y = x @ w[name + ".weight"].T
+        return y + w[name + ".bias"] if name + ".bias" in w else y
+
+    T = len(tokens)
+    x = w[pre + "embed_tokens.weight"][tokens]
+    for i, window in zip(range(c["num_hidden_layers"]), windows(c)):
+        at = f"{pre}layers.{i}."
+        h = rms(x, w[at + "input_layernorm.weight"], eps)
+        q, k, v = (linear(h, at + f"self_attn.{p}_proj").reshape(T, -1, n) for p in "qkv")
+        if at + "self_attn.q_norm.weight" in w:
+            q, k = rms(q, w[at + "self_attn.q_norm.weight"], eps), rms(k, w[at + "self_attn.k_norm.weight"], eps)
+        o = attend(rotate(q, c), rotate(k, c), v, n**-0.5, window, w.get(at + "self_attn.sinks"))
+        x = x + linear(o, at + "self_attn.o_proj")
+        h = rms(x, w[at + "post_attention_layernorm.weight"], eps)
+        if at + "mlp.up_proj.weight" in w:
+            gate = ACT[c.get("hidden_act", "silu")](linear(h, at + "mlp.gate_proj"))
+            x = x + linear(gate * linear(h, at + "mlp.up_proj"), at + "mlp.down_proj")
+        else:
+            x = x + experts(c, w, at, h)
+    x = rms(x, w[pre + "norm.weight"], eps)
+    return x @ w[pre + "embed_tokens.weight" if c["tie_word_embeddings"] else "lm_head.weight"].T
+
+
+# ---- the cases ----
+
+BASE = dict(hidden_size=64, num_hidden_layers=3, num_attention_heads=4, num_key_value_heads=2, intermediate_size=96,
+            vocab_size=VOCAB, max_position_embeddings=64, rms_norm_eps=1e-5, rope_theta=10000.0, hidden_act="silu",
+            tie_word_embeddings=False)
+LLAMA3 = dict(rope_type="llama3", factor=8.0, low_freq_factor=1.0, high_freq_factor=4.0,
+              original_max_position_embeddings=32)
+YARN = dict(rope_type="yarn", factor=4.0, original_max_position_embeddings=16)
+CASES = {
+    "llama": dict(model_type="llama"),
+    "llama_biases": dict(model_type="llama", attention_bias=True, mlp_bias=True, head_dim=24, kind="F32"),
+    "llama_tied": dict(model_type="llama", tie_word_embeddings=True, kind="F16", num_key_value_heads=4),
+    "llama_base": dict(model_type="llama", tie_word_embeddings=True, prefix=""),
+    "llama3": dict(model_type="llama", rope_theta=500000.0, rope_scaling=LLAMA3, num_key_value_heads=1),
+    "llama_linear": dict(model_type="llama", rope_scaling=dict(type="linear", factor=2.5)),
+    "llama_parameters": dict(model_type="llama", rope_parameters=dict(rope_theta=3000.0, **LLAMA3), rope_theta=None),
+    "llama_gelu": dict(model_type="llama", hidden_act="gelu", kind="F32"),
+    "llama_sharded": dict(model_type="llama", shards=3),
+    "llama_fp8_tensor": dict(model_type="llama", fp8="tensor"),
+    "llama_fp8_channel": dict(model_type="llama", fp8="channel"),
+    "llama_fp8_block": dict(model_type="llama", fp8="block", hidden_size=192, intermediate_size=320),
+    "mistral": dict(model_type="mistral", sliding_window=5, head_dim=20),
+    "mistral_full": dict(model_type="mistral", sliding_window=None),
+    "qwen2": dict(model_type="qwen2", rms_norm_eps=1e-6, use_sliding_window=False, sliding_window=4),
+    "qwen2_window": dict(model_type="qwen2", use_sliding_window=True, sliding_window=6, max_window_layers=1),
+    "qwen2_yarn": dict(model_type="qwen2", rope_scaling=YARN),
+    "qwen2_types": dict(model_type="qwen2", use_sliding_window=True, sliding_window=3, max_window_layers=3,
+                        layer_types=["sliding_attention", "full_attention", "sliding_attention"]),
+    "qwen3": dict(model_type="qwen3", head_dim=32, rope_theta=1000000.0, tie_word_embeddings=True),
+    "qwen3_bias": dict(model_type="qwen3", head_dim=16, attention_bias=True),
+    "yarn_mscale": dict(model_type="qwen3", head_dim=32,
+                        rope_scaling=dict(mscale=0.7, mscale_all_dim=1.1, beta_fast=8, beta_slow=2, **YARN)),
+    "mixtral": dict(model_type="mixtral", num_local_experts=4, num_experts_per_tok=2, sliding_window=None),
+    "qwen2_moe": dict(model_type="qwen2_moe", num_experts=5, num_experts_per_tok=3, moe_intermediate_size=40,
+                      shared_expert_intermediate_size=56, mlp_only_layers=[1]),
+    "qwen3_moe": dict(model_type="qwen3_moe", num_experts=6, num_experts_per_tok=2, moe_intermediate_size=32,
+                      norm_topk_prob=True, head_dim=32, decoder_sparse_step=2),
+    "gpt_oss": dict(model_type="gpt_oss", num_local_experts=4, num_experts_per_tok=2, head_dim=16, sliding_window=7,
+                    rope_theta=150000.0, rope_scaling=dict(truncate=False, beta_fast=32.0, beta_slow=1.0, **YARN),
+                    swiglu_limit=7.0, mxfp4=True),
+    "gpt_oss_plain": dict(model_type="gpt_oss", num_local_experts=3, num_experts_per_tok=2, head_dim=16,
+                          sliding_window=4, rope_theta=150000.0, rope_scaling=dict(truncate=False, **YARN)),
+    "gpt2": dict(model_type="gpt2"),
+    "gpt2_plain_names": dict(model_type="gpt2", prefix="", scale_attn_by_inverse_layer_idx=True, kind="F32"),
+}
+
+
+def make_gpt2(c, w, prefix):
+    H = c["n_embd"]
+    w.matrix(prefix + "wte.weight", VOCAB, H)
+    w.matrix(prefix + "wpe.weight", c["n_positions"], H, scale=0.1)
+    for i in range(c["n_layer"]):
+        at = f"{prefix}h.{i}."
+        for name, a, b in (("attn.c_attn", H, 3 * H), ("attn.c_proj", H, H), ("mlp.c_fc", H, 4 * H),
+                           ("mlp.c_proj", 4 * H, H)):
+            w.matrix(at + name + ".weight", a, b, scale=1 / math.sqrt(a))
+            w.vector(at + name + ".bias", b)
+        for name in ("ln_1", "ln_2"):
+            w.vector(at + name + ".weight", H, 1)
+            w.vector(at + name + ".bias", H)
+    w.vector(prefix + "ln_f.weight", H, 1)
+    w.vector(prefix + "ln_f.bias", H)
+
+
+def make_usual(c, w, pre, fp8, mxfp4):
+    H, kind = c["hidden_size"], c["model_type"]
+    n = c.get("head_dim") or H // c["num_attention_heads"]
+
+    def linear(name, rows, columns, bias=False):
+        w.fp8(name, rows, columns, fp8) if fp8 else w.matrix(name + ".weight", rows, columns)
+        if bias:
+            w.vector(name + ".bias", rows)
+
+    def gated(home, wide, names=("gate_proj", "up_proj", "down_proj"), bias=False):
+        linear(home + names[0], wide, H, bias)
+        linear(home + names[1], wide, H, bias)
+        linear(home + names[2], H, wide, bias)
+
+    w.matrix(pre + "embed_tokens.weight", VOCAB, H, scale=1)
+    asked = c.get("attention_bias", kind == "gpt_oss")
+    for i in range(c["num_hidden_layers"]):
+        at = f"{pre}layers.{i}."
+        w.vector(at + "input_layernorm.weight", H, 1)
+        w.vector(at + "post_attention_layernorm.weight", H, 1)
+        bias = asked or kind in ("qwen2", "qwen2_moe")
+        for p, heads in (("q", "num_attention_heads"), ("k", "num_key_value_heads"), ("v", "num_key_value_heads")):
+            linear(at + f"self_attn.{p}_proj", c[heads] * n, H, bias)
+        linear(at + "self_attn.o_proj", H, c["num_attention_heads"] * n, asked)
+        if kind in ("qwen3", "qwen3_moe"):
+            w.vector(at + "self_attn.q_norm.weight", n, 1)
+            w.vector(at + "self_attn.k_norm.weight", n, 1)
+        if kind == "gpt_oss":
+            w.vector(at + "self_attn.sinks", c["num_attention_heads"], scale=1)
+            E, I = c["num_local_experts"], c["intermediate_size"]
+            linear(at + "mlp.router", E, H, True)
+            if mxfp4:
+                w.mxfp4(at + "mlp.experts.gate_up_proj", E, 2 * I, H)
+                w.mxfp4(at + "mlp.experts.down_proj", E, H, I)
+            else:
+                w.matrix(at + "mlp.experts.gate_up_proj", E, H, 2 * I, scale=0.3)
+                w.matrix(at + "mlp.experts.down_proj", E, I, H, scale=0.1)
+            w.matrix(at + "mlp.experts.gate_up_proj_bias", E, 2 * I, scale=0.3)
+            w.matrix(at + "mlp.experts.down_proj_bias", E, H, scale=0.3)
+        elif kind == "mixtral":
+            linear(at + "block_sparse_moe.gate", c["num_local_experts"], H)
+            for e in range(c["num_local_experts"]):
+                gated(at + f"block_sparse_moe.experts.{e}.", c["intermediate_size"], ("w1", "w3", "w2"))
+        elif kind in ("qwen2_moe", "qwen3_moe") and (i + 1) % c.get("decoder_sparse_step", 1) == 0 and i not in c.get(
+                "mlp_only_layers", []):
+            linear(at + "mlp.gate", c["num_experts"], H)
+            for e in range(c["num_experts"]):
+                gated(at + f"mlp.experts.{e}.", c["moe_intermediate_size"])
+            if kind == "qwen2_moe":
+                gated(at + "mlp.shared_expert.", c["shared_expert_intermediate_size"])
+                linear(at + "mlp.shared_expert_gate", 1, H)
+        else:
+            gated(at + "mlp.", c["intermediate_size"], bias=c.get("mlp_bias", False))
+    w.vector(pre + "norm.weight", H, 1)
+    if not c["tie_word_embeddings"]:
+        w.matrix("lm_head.weight", VOCAB, H)
+
+
+def make(folder, case):
+    own = dict(CASES[case])
+    kind, prefix, shards = own.pop("kind", "BF16"), own.pop("prefix", None), own.pop("shards", 1)
+    fp8, mxfp4 = own.pop("fp8", None), own.pop("mxfp4", False)
+    w = Weights(sum(map(ord, case)), kind)
+    if own["model_type"] == "gpt2":
+        c = dict(n_embd=64, n_layer=3, n_head=4, n_positions=64, vocab_size=VOCAB, layer_norm_epsilon=1e-5,
+                 activation_function="gelu_new", **own)
+        make_gpt2(c, w, "transformer." if prefix is None else prefix)
+    else:
+        c = {k: v for k, v in dict(BASE, **own).items() if v is not None or k == "sliding_window"}
+        make_usual(c, w, "model." if prefix is None else prefix, fp8, mxfp4)
+    if fp8:
+        c["quantization_config"] = dict(quant_method="fp8")
+    os.makedirs(folder)
+    with open(folder + "/config.json", "w") as f:
+        json.dump(c, f, indent=1)
+    names = list(w.file)
+    if shards == 1:
+        save(folder + "/model.safetensors", w.file)
+    else:
+        place = {name: f"model-{i % shards + 1:05d}-of-{shards:05d}.safetensors" for i, name in enumerate(names)}
+        for shard in set(place.values()):
+            save(f"{folder}/{shard}", {k: v for k, v in w.file.items() if place[k] == shard})
+        with open(folder + "/model.safetensors.index.json", "w") as f:
+            json.dump(dict(metadata=dict(total_size=0), weight_map=place), f)
+    tokens = np.random.default_rng(7).integers(0, VOCAB, TOKENS)
+    with open(folder + "/tokens.txt", "w") as f:
+        f.write(" ".join(map(str, tokens)) + "\n")
+    value = {k[len("transformer."):] if k.startswith("transformer.") else k: v for k, v in w.value.items()}
+    np.save(folder + "/expected.npy", logits(c, value, tokens))
+    np.savez(folder + "/weights.npz", **value)
+
+
+def check(folder, path, tolerance):
+    have, want = np.load(path).astype(np.float64), np.load(folder + "/expected.npy")
+    if have.shape != want.shape or not np.isfinite(have).all():
+        sys.exit(f"{folder}: logits of shape {have.shape}, or not finite")
+    error = np.abs(have - want).max() / np.abs(want).max()
+    if not error <= tolerance:
+        sys.exit(f"{folder}: logits differ by {error:.3g} of the largest, more than {tolerance:g}")
+
+
+def greedy(folder, count):
+    with open(folder + "/config.json") as f:
+        c = json.load(f)
+    w = dict(np.load(folder + "/weights.npz"))
+    tokens = [int(t) for t in open(folder + "/tokens.txt").read().split()]
+    made = []
+    for _ in range(count):
+        made.append(int(np.argmax(logits(c, w, np.array(tokens + made))[-1])))
+    print(*made)
+
+
+def tokenizer(folder, text):
+    shown = {" ": "\u0120", "\n": "\u010a"}
+    letters = [chr(i) for i in range(33, 127)] + list(shown.values())
+    vocab = {c: i for i, c in enumerate(letters + ["th"])}
+    with open(folder + "/tokenizer.json", "w") as f:
+        json.dump(dict(model=dict(type="BPE", vocab=vocab, merges=["t h"]), added_tokens=[],
+                       pre_tokenizer=dict(type="ByteLevel", add_prefix_space=False)), f)
+    parts = text.replace("th", "\0")
+    print(*(vocab["th"] if c == "\0" else vocab[shown.get(c, c)] for c in parts))
+
+
+def edit(folder, field, value):
+    with open(folder + "/config.json") as f:
+        c = json.load(f)
+    c[field] = json.loads(value)
+    with open(folder + "/config.json", "w") as f:
+        json.dump(c, f)
+
+
+def rename(folder, old, new):
+    if len(old) != len(new):
+        sys.exit("both names have the same length, so that no offset changes")
+    with open(folder + "/model.safetensors", "rb") as f:
+        raw = f.read()
+    with open(folder + "/model.safetensors", "wb") as f:
+        f.write(raw.replace(old.encode(), new.encode()))
+
+
+if __name__ == "__main__":
+    if sys.argv[1] == "cases":
+        print(*CASES)
+    elif sys.argv[1] == "greedy":
+        greedy(sys.argv[2], int(sys.argv[3]))
+    elif sys.argv[1] == "tokenizer":
+        tokenizer(sys.argv[2], sys.argv[3])
+    elif sys.argv[1] == "edit":
+        edit(*sys.argv[2:5])
+    elif sys.argv[1] == "rename":
+        rename(*sys.argv[2:5])
+    elif sys.argv[1] == "make":
+        make(sys.argv[2], sys.argv[3])
+    else:
+        check(sys.argv[2], sys.argv[3], float(sys.argv[4]) if len(sys.argv) > 4 else 2e-6)

@@ -1,0 +1,182 @@
+#!/bin/sh
+# The program modelrun as a user meets it: tiny models of every family, whose logits lib/modelrun.py knows from NumPy
+# alone; every setting; caches; what is refused; random weights.
+# Usage: tests/cli/modelrun.sh DIRECTORY-OF-PROGRAMS, from tests/.
+set -u
+lib=$(CDPATH= cd -- "$(dirname -- "$0")/lib" && pwd)
+program=$1/modelrun
+[ -x "$program" ] || { echo "SKIP modelrun: it was not built (cJSON or zlib is not installed)"; exit 0; }
+. "$lib/program.sh"
+OMP_WAIT_POLICY=passive
+export OMP_WAIT_POLICY
+
+# ---- usage ----
+
+refuses "which model? give its folder; modelrun --help tells more"
+refuses "which text? give --tokens FILE or --text FILE" a
+refuses "b: one model; there is a second" a b
+refuses "--frob is not an option of modelrun; modelrun --help lists them" --frob
+refuses "--write-random needs --random CONFIG" --write-random x
+refuses "a: --random takes the place of a model" a --random c.json --tokens t
+refuses "--setting bf17: 'bf17' is neither a setting, nor a word of one, nor numerics; --list shows them" --setting bf17
+refuses "--setting : it is empty" --setting ''
+refuses "--setting bf16,chains=3: 'chains=3' is neither a setting, nor a word of one, nor numerics; --list shows them" \
+    --setting bf16,chains=3
+refuses "--setting f32,tp=8: f32 is the reference and takes nothing else; fp32 is the engines' binary32" \
+    --setting f32,tp=8
+refuses "--setting mxfp8,trn2: only trn3 multiplies MX" --setting mxfp8,trn2
+refuses "--setting tp=65: expected a whole number from 1 to 64" --setting tp=65
+refuses "--context 0: expected a whole number from 1 to 1048576" --context 0
+refuses "missing: it is not a directory with a config.json" missing --tokens t
+for word in --help --version --schema --list; do
+    works $word
+    [ -s out ] && [ ! -s err ] || fail "modelrun $word: nothing on standard output, or something on standard error"
+done
+
+. "$lib/numpy.sh"
+twin() { "$python" "$lib/modelrun.py" "$@" || fail "modelrun.py $*"; }
+
+# ---- every family: the reference, and the engines in binary32, against NumPy in binary64 ----
+
+for model in $(twin cases); do
+    twin make "$model" "$model"
+    works "$model" --tokens "$model/tokens.txt" --logits reference.npy
+    twin check "$model" reference.npy 2e-6
+    works "$model" --tokens "$model/tokens.txt" --setting fp32,act=ideal --logits engine.npy
+    twin check "$model" engine.npy 2e-5
+done
+
+# ---- every setting ----
+
+for model in llama gpt_oss gpt2 qwen3_moe; do
+    works "$model" --tokens "$model/tokens.txt" --csv all.csv
+    works "$model" --tokens "$model/tokens.txt" --json - --setting bf16 --setting bf16,tp=2,wire=f32
+    says '"family": '
+    awk -F, 'NR > 1 && ($2 == "" || $3 == "" || $8 != 0) { exit 1 }' all.csv || fail "$model: a setting has no figures"
+done
+[ "$(grep -c '^' all.csv)" -ge 14 ] || fail "fewer than 13 settings ran"
+# what each must be: better than, in dB of the logits
+db() { awk -F, -v s="$1" '$1 == s { print $6 }' all.csv; }
+works llama --tokens llama/tokens.txt --csv all.csv
+worse() {
+    awk -v a="$(db "$1")" -v b="$(db "$2")" 'BEGIN { exit !(a != "" && b != "" && a < b) }' ||
+        fail "$1 ($(db "$1") dB) is not worse than $2 ($(db "$2") dB)"
+}
+worse fp8-halve bf16
+worse mxfp4 mxfp8
+worse kv-fp8 bf16
+worse tp16 bf16
+[ "$(db trn1)" = "$(db bf16)" ] || fail "the first generation's BF16 is not the second's"
+works llama --tokens llama/tokens.txt --setting fp8=ratio --setting fp8=ratio,weights-only --csv all.csv
+grep -q '^"fp8=ratio,weights-only"' all.csv || fail "there is no row for a combination"
+"$program" llama --tokens llama/tokens.txt --setting mxfp4 --max-kl 1e-9 >out 2>err
+[ $? = 1 ] || fail "--max-kl was exceeded, and the status is not 1"
+works llama --tokens llama/tokens.txt --setting bf16 --max-kl 1
+
+# ---- caches, several sequences ----
+
+for model in llama qwen2_window gpt_oss gpt2 qwen3; do
+    works "$model" --tokens "$model/tokens.txt" --generate 9 --setting f32
+    [ "$(cat out)" = "f32 0: $(twin greedy "$model" 9)" ] || fail "$model: greedy tokens differ: $(cat out)"
+done
+tr ' ' '\n' <llama/tokens.txt | sed -n 1,11p | tr '\n' ' ' >a.txt
+tr ' ' '\n' <llama/tokens.txt | sed -n 12,18p | tr '\n' ' ' >b.txt
+{ cat a.txt; printf '\n\n'; cat b.txt; } >both.txt
+for setting in bf16 fp8-halve mxfp8 tp8; do
+    works llama --tokens both.txt --generate 6 --setting $setting
+    cp out together
+    works llama --tokens a.txt --generate 6 --setting $setting
+    cp out apart
+    works llama --tokens b.txt --generate 6 --setting $setting
+    sed 's/ 0: / 1: /' out >>apart
+    # cores that share a message round as its parts lie: alone they may differ
+    [ $setting = tp8 ] || cmp -s together apart || fail "$setting: two sequences are not what each is: $(cat together)"
+    works llama --tokens both.txt --generate 6 --setting $setting --pack
+    [ $setting = tp8 ] || cmp -s together out || fail "$setting: packed weights give other tokens"
+done
+
+# ---- words ----
+
+printf 'the other thing, then that' >words.txt
+twin tokenizer llama 'the other thing, then that' >words.ids
+works llama --text words.txt --logits words.npy --html page.html
+grep -q "</html>" page.html || fail "the page does not end"
+works llama --tokens words.ids --logits numbers.npy
+cmp -s words.npy numbers.npy || fail "words and their numbers are not the same text"
+works llama --text words.txt --generate 5 --setting f32
+[ "$(wc -c <out)" -ge 12 ] || fail "no words came: $(cat out)"
+refuses "gpt2/tokenizer.json: it cannot be opened (No such file or directory)" gpt2 --text words.txt
+
+# ---- windows of the text ----
+
+works llama --tokens llama/tokens.txt --context 8 --setting bf16 --json -
+says '"windows": 3'
+says '"predicted": 21'
+
+# ---- what is refused ----
+
+edited() {
+    rm -rf bad
+    cp -r "$1" bad
+    twin edit bad "$2" "$3"
+}
+edited llama model_type '"mamba2"'
+refuses "bad/config.json: its 'model_type' is 'mamba2'; supported are llama, mistral, ministral, mixtral, qwen2, qwen3,\
+ qwen2_moe, qwen3_moe, gpt_oss, gpt2, srlab_char" bad --tokens llama/tokens.txt
+edited llama rope_scaling '{"rope_type": "longrope"}'
+refuses "bad/config.json: its scaling of positions is 'longrope'; known are default, dynamic, linear, llama3 and yarn" \
+    bad --tokens llama/tokens.txt
+edited llama rope_scaling '{"rope_type": "linear"}'
+refuses "bad/config.json: its scaling of positions has no 'factor'" bad --tokens llama/tokens.txt
+edited llama quantization_config '{"quant_method": "gptq", "bits": 4}'
+refuses "bad/config.json: its weights are quantised by 'gptq'; only FP8 and MXFP4 weights are supported" \
+    bad --tokens llama/tokens.txt
+edited llama hidden_act '"selu"'
+refuses "bad/config.json: its 'hidden_act' is 'selu'; known are silu, gelu, gelu_new, gelu_pytorch_tanh, quick_gelu and\
+ relu" bad --tokens llama/tokens.txt
+edited llama intermediate_size 95
+refuses "bad: tensor 'model.layers.0.mlp.gate_proj' is [96, 64], and the configuration asks for [95, 64]" \
+    bad --tokens llama/tokens.txt
+edited llama num_hidden_layers 4
+refuses "bad: tensor 'model.layers.3.input_layernorm' is not in the checkpoint (its weight or bias), and the\
+ configuration asks for it" bad --tokens llama/tokens.txt
+edited llama partial_rotary_factor 0.5
+refuses "bad/config.json: its 'partial_rotary_factor' is not 1, and heads that turn in part are not supported" \
+    bad --tokens llama/tokens.txt
+rm -rf bad
+cp -r llama bad
+twin rename bad layers.1.mlp.up_proj.weight layers.1.mlp.up_proj.qweigh
+refuses "bad: tensor 'model.layers.1.mlp.up_proj' is not in the checkpoint, and the configuration asks for it" \
+    bad --tokens llama/tokens.txt
+twin rename bad layers.1.mlp.gate_proj.weight layers.1.mlp.up_proj.qweight0
+cp llama/model.safetensors bad/model.safetensors
+twin rename bad layers.1.self_attn.q_proj.weight layers.1.self_attn.q_pr0j.qweigh
+refuses "bad: tensor 'model.layers.1.self_attn.q_proj' is not in the checkpoint, and the configuration asks for it" \
+    bad --tokens llama/tokens.txt
+printf '1 2 97\n' >t
+refuses "t: line 1 has a token of 97 or more, and the vocabulary has 97" llama --tokens t
+printf '1 2\n3 x\n' >t
+refuses "t: line 2 has something that is no number of a token" llama --tokens t
+printf '\n \n' >t
+refuses "t: it has no tokens" llama --tokens t
+refuses "llama: it takes 64 positions, and 124 were asked for" llama --tokens llama/tokens.txt --generate 100
+refuses "bf16,tp=5: tp=5: the width of all heads of this model, 64, does not divide into parts of one size" \
+    llama --tokens llama/tokens.txt --setting bf16,tp=5
+printf 'junk' >bad/config.json
+refuses "bad/config.json: it is not JSON" bad --tokens llama/tokens.txt
+head -c 3000 llama/model.safetensors >bad/model.safetensors
+cp llama/config.json bad
+"$program" bad --tokens llama/tokens.txt >out 2>err
+[ $? = 2 ] && [ "$(wc -l <err)" = 1 ] || fail "half a file: $(cat err)"
+
+# ---- random weights ----
+
+for model in llama gpt_oss_plain gpt2 qwen2_moe; do
+    works --random "$model/config.json" --write-random "random_$model"
+    works "random_$model" --tokens "$model/tokens.txt" --setting bf16 --csv all.csv
+    awk -F, 'NR > 1 && ($2 == "" || $8 != 0) { exit 1 }' all.csv || fail "random $model: no figures"
+done
+works --random llama/config.json --tokens llama/tokens.txt --generate 3
+refuses "random_llama: it cannot be made (File exists)" --random llama/config.json --write-random random_llama
+
+exit $failed

@@ -1,0 +1,231 @@
+/* test_tokenizer.c - tokenizer.json: what is read, what is refused; patterns; NFC; the tables of characters.
+ * SPDX-License-Identifier: MIT
+ *
+ * tests/cli/tokenizer.sh holds whole texts against an independent reading in Python.
+ */
+#define _POSIX_C_SOURCE 200809L
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <stdio.h>
+
+#if defined(HAVE_CJSON)
+
+#include "io/tokenizer.h"
+
+#define MODEL(more)                                                                                                    \
+    "\"model\":{\"type\":\"BPE\"," more "\"vocab\":{\"a\":0,\"b\":1,\"c\":2,\"\\u0120\":3,\"ab\":4,\"bc\":5,"          \
+    "\"abc\":6,\"\\u00c3\":7,\"\\u00a9\":8,\"\\u00c3\\u00a9\":9,\"e\":10,\"\\u00cc\":11,\"\\u0123\":12},"            \
+    "\"merges\":[\"b c\",[\"a\",\"b\"],\"a bc\",\"\\u00c3 \\u00a9\"]}"
+#define BYTES "\"pre_tokenizer\":{\"type\":\"ByteLevel\",\"add_prefix_space\":false,\"use_regex\":true}"
+
+static const char *refused(const char *text)
+{
+    static char why[IO_WHY];
+    tok t;
+    why[0] = '\0';
+    assert_false(tok_parse(text, strlen(text), "t.json", &t, why));
+    assert_true(strncmp(why, "t.json: ", 8) == 0);
+    return why + 8;
+}
+
+/* The text's tokens are these, and they are the text again. */
+static void gives(const char *json, bool ends, const char *text, const char *want)
+{
+    tok t;
+    char why[IO_WHY] = "", got[512] = "";
+    bpe_ids ids = { NULL, 0, 0 };
+    if (!tok_parse(json, strlen(json), "t.json", &t, why)) fail_msg("%s", why);
+    if (!tok_encode(&t, text, strlen(text), ends, &ids, why)) fail_msg("%s", why);
+    for (size_t i = 0; i < ids.count; i++)
+        snprintf(got + strlen(got), sizeof got - strlen(got), i ? " %d" : "%d", (int)ids.id[i]);
+    assert_string_equal(got, want);
+    size_t size;
+    char *back = tok_decode(&t, ids.id, ids.count, &size, why);
+    assert_non_null(back);
+    if (!ends && !t.nfc) assert_string_equal(back, text);
+    free(back);
+    bpe_ids_free(&ids);
+    tok_close(&t);
+}
+
+static void merges_go_by_rank(void **state)
+{
+    (void)state;
+    gives("{" MODEL("") "," BYTES "}", false, "abc", "6");   /* b c first, then a bc */
+    gives("{" MODEL("") "," BYTES "}", false, "ab abab", "4 3 4 4");
+    gives("{" MODEL("") "," BYTES "}", false, "", "");
+    gives("{" MODEL("") "," BYTES "}", false, "\xc3\xa9", "9");
+    gives("{" MODEL("\"ignore_merges\":true,") "," BYTES "}", false, "abcabc abc", "6 6 3 6");
+}
+
+static void pieces_come_from_patterns(void **state)
+{
+    (void)state;
+    gives("{" MODEL("") ",\"pre_tokenizer\":{\"type\":\"Sequence\",\"pretokenizers\":[{\"type\":\"Split\",\"pattern\":"
+          "{\"Regex\":\"b\"},\"behavior\":\"Isolated\",\"invert\":false},{\"type\":\"ByteLevel\",\"add_prefix_space\":"
+          "false,\"use_regex\":false}]}}",
+          false, "abc", "0 1 2");
+    gives("{" MODEL("") ",\"pre_tokenizer\":{\"type\":\"Sequence\",\"pretokenizers\":[{\"type\":\"Split\",\"pattern\":"
+          "{\"String\":\"c\"},\"behavior\":\"Isolated\"},{\"type\":\"ByteLevel\",\"add_prefix_space\":"
+          "false,\"use_regex\":false}]}}",
+          false, "abc", "4 2");
+}
+
+static void added_tokens_come_first(void **state)
+{
+    static const char json[] =
+        "{" MODEL("") "," BYTES ",\"added_tokens\":[{\"id\":20,\"content\":\"ab\",\"single_word\":false},{\"id\":21,"
+        "\"content\":\"abca\",\"rstrip\":true},{\"id\":22,\"content\":\"<s>\",\"special\":true}],\"post_processor\":"
+        "{\"type\":\"TemplateProcessing\",\"single\":[{\"SpecialToken\":{\"id\":\"<s>\",\"type_id\":0}},{\"Sequence\":"
+        "{\"id\":\"A\",\"type_id\":0}}],\"special_tokens\":{\"<s>\":{\"id\":\"<s>\",\"ids\":[22],\"tokens\":"
+        "[\"<s>\"]}}}}";
+    (void)state;
+    gives(json, false, "abca", "21"); /* the longest */
+    gives(json, false, "cabc<s>bc", "2 20 2 22 5");
+    gives(json, true, "bc", "22 5");
+}
+
+static void nfc_composes(void **state)
+{
+    static const char json[] = "{" MODEL("") "," BYTES ",\"normalizer\":{\"type\":\"NFC\"}}";
+    (void)state;
+    gives(json, false, "e\xcc\x81", "9");                /* U+0065 U+0301 is U+00E9 */
+    gives("{" MODEL("") "," BYTES "}", false, "e\xcc\x81", "10 11 12"); /* and stays two without */
+}
+
+static void what_is_refused(void **state)
+{
+    static const struct {
+        const char *text, *sentence;
+    } row[] = {
+        { "[]", "it is not a JSON object: it does not begin with '{'" },
+        { "{}", "it has no 'model': it is no tokenizer.json" },
+        { "{" MODEL("") "}", "its BPE is not byte-level (SentencePiece's are not); give the tokens' numbers instead" },
+        { "{\"model\":{\"type\":\"Unigram\"}," BYTES "}",
+          "its model is Unigram, not a byte-level BPE; give the tokens' numbers instead" },
+        { "{\"model\":{\"type\":\"WordPiece\"}}",
+          "its model is WordPiece, not a byte-level BPE; give the tokens' numbers instead" },
+        { "{" MODEL("\"byte_fallback\":true,") "}",
+          "its 'byte_fallback' is true, which no byte-level BPE has; give the tokens' numbers instead" },
+        { "{" MODEL("") ",\"pre_tokenizer\":{\"type\":\"Metaspace\"}}",
+          "its pre_tokenizer has Metaspace, which no byte-level BPE has; give the tokens' numbers instead" },
+        { "{" MODEL("") "," BYTES ",\"normalizer\":{\"type\":\"Lowercase\"}}",
+          "its normalizer is Lowercase, not NFC or none; give the tokens' numbers instead" },
+        { "{" MODEL("") ",\"pre_tokenizer\":{\"type\":\"Split\",\"pattern\":{\"Regex\":\"(?<=a)b\"},\"behavior\":"
+          "\"Isolated\"}}",
+          "the pattern \"(?<=a)b\": '(?<=' is not known here" },
+        { "{" MODEL("") ",\"pre_tokenizer\":{\"type\":\"Split\",\"pattern\":{\"Regex\":\"a\"},\"behavior\":"
+          "\"MergedWithNext\"}}",
+          "a Split is MergedWithNext; known are Isolated and, with 'invert', Removed" },
+        { "{\"model\":{\"vocab\":{\"a\":0,\"b\":0},\"merges\":[]}," BYTES "}", "two tokens have the number 0" },
+        { "{\"model\":{\"vocab\":{\"a\":-1},\"merges\":[]}," BYTES "}",
+          "the number of 'a' is -1; expected 0 to 16777215" },
+        { "{\"model\":{\"vocab\":{\"a\":0},\"merges\":[\"a b\"]}," BYTES "}",
+          "merge 0 is of tokens, or makes one, that its vocabulary does not have" },
+        { "{\"model\":{\"vocab\":{\"a\":0},\"merges\":[\"ab\"]}," BYTES "}", "merge 0 is not two tokens" },
+        { "{\"model\":{\"vocab\":{\"a\":0},\"merges\":[[\"a\"]]}," BYTES "}", "merge 0 is not two tokens" },
+        { "{" MODEL("") "," BYTES "," BYTES "}", "it has a second 'pre_tokenizer'" },
+        { "{" MODEL("") "," BYTES ",\"post_processor\":{\"type\":\"BertProcessing\"}}",
+          "its post_processor is BertProcessing, which no byte-level BPE has" },
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof row / sizeof row[0]; i++) assert_string_equal(refused(row[i].text), row[i].sentence);
+}
+
+static void texts_that_cannot_be(void **state)
+{
+    static const char json[] = "{" MODEL("") "," BYTES "}";
+    tok t;
+    char why[IO_WHY] = "";
+    bpe_ids ids = { NULL, 0, 0 };
+    size_t size;
+    const int32_t none = 13;
+    (void)state;
+    assert_true(tok_parse(json, strlen(json), "t.json", &t, why));
+    assert_false(tok_encode(&t, "x", 1, false, &ids, why));
+    assert_string_equal(why, "t.json: the text has the byte 0x78, for which its vocabulary has no token");
+    assert_false(tok_encode(&t, "\xff", 1, false, &ids, why));
+    assert_string_equal(why, "t.json: the text is not UTF-8");
+    assert_null(tok_decode(&t, &none, 1, &size, why));
+    assert_string_equal(why, "t.json: it has no token 13");
+    bpe_ids_free(&ids);
+    tok_close(&t);
+    tok_close(&t); /* does nothing */
+}
+
+static void patterns(void **state)
+{
+    static const struct {
+        const char *pattern, *text;
+        size_t end; /* of the match at 0 */
+    } row[] = {
+        { "a|ab", "ab", 1 },          { "(?:a|ab)c", "abc", 3 },   { "a{2,3}", "aaaa", 3 },   { "a{2}", "a", 0 },
+        { "\\s+(?!\\S)", "   x", 2 }, { "\\s+(?!\\S)", "   ", 3 }, { "a*+a", "aaa", 0 },      { "a*a", "aaa", 3 },
+        { "(?i:'s)", "'S", 2 },       { "(?i:'s)", "'\xc5\xbf", 3 }, { "[^a-c]+", "dea", 2 }, { "(?i:x)y", "XY", 0 },
+        { "\\p{Lu}\\p{Ll}", "\xc4\x8c\xc4\x8d", 4 }, /* a capital and its small letter */
+        { "\\P{L}", "1", 1 },         { "(ab)?c", "abc", 3 },      { "(ab)?c", "c", 1 },      { "(?=ab)a", "ac", 0 },
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof row / sizeof row[0]; i++) {
+        cut_pattern p;
+        char wrong[CUT_WRONG];
+        uint64_t steps = 1000;
+        if (!cut_compile(row[i].pattern, &p, wrong)) fail_msg("%s: %s", row[i].pattern, wrong);
+        const size_t end = cut_match(&p, row[i].text, strlen(row[i].text), 0, &steps);
+        if (end != row[i].end) fail_msg("%s on %s: %d", row[i].pattern, row[i].text, (int)end);
+        cut_free(&p);
+    }
+}
+
+static void no_pattern_runs_for_ever(void **state)
+{
+    cut_pattern p;
+    char wrong[CUT_WRONG];
+    uint64_t steps = 10000;
+    (void)state;
+    assert_true(cut_compile("a*a*a*a*a*a*a*a*b", &p, wrong));
+    assert_int_equal(cut_match(&p, "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa", 44, 0, &steps), 0);
+    assert_int_equal(steps, 0);
+    cut_free(&p);
+}
+
+/* The committed tables are what the script makes, where Python has the same Unicode. */
+static void tables_are_made(void **state)
+{
+    (void)state;
+    if (system("python3 -c 'import sys, unicodedata; sys.exit(unicodedata.unidata_version != \"" UC_VERSION "\")' "
+               "2>/dev/null") != 0) {
+        print_message("SKIP unicode: no python3 with Unicode " UC_VERSION "\n");
+        return;
+    }
+    if (system("python3 '" TRN_SOURCE_DIR "/scripts/unicode_tables.py' | cmp - '" TRN_SOURCE_DIR
+               "/examples/io/unicode_data.h'") != 0)
+        fail_msg("examples/io/unicode_data.h is not what scripts/unicode_tables.py makes");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(merges_go_by_rank),       cmocka_unit_test(pieces_come_from_patterns),
+        cmocka_unit_test(added_tokens_come_first), cmocka_unit_test(nfc_composes),
+        cmocka_unit_test(what_is_refused),         cmocka_unit_test(texts_that_cannot_be),
+        cmocka_unit_test(patterns),                cmocka_unit_test(no_pattern_runs_for_ever),
+        cmocka_unit_test(tables_are_made),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
+
+#else
+
+int main(void)
+{
+    printf("cJSON is not installed: tokenizers are not read\n");
+    return 0;
+}
+
+#endif
