@@ -110,7 +110,7 @@ typedef struct app_branch {
 /* Runs the one that argv[1] names; --help is answered by help(), and `missing` is the sentence when there is none. */
 int app_run_branch(const app_branch *branch, int branches, int argc, char **argv, int (*help)(void),
                    const char *missing);
-/* Keeps the nearer to `word` of `name` and the best so far: at most two letters away, fewer than it has. NULL: none. */
+/* Keeps the nearer to `word` of `name` and the best so far: at most two letters away, fewer than half of it. */
 typedef struct app_nearest {
     const char *word, *name;
     int distance;

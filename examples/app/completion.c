@@ -140,12 +140,11 @@ static const char bash_begins[] =
     "    COMPREPLY=()\n"
     "    if [[ $now == = ]]; then now=\n"
     "    elif [[ $before == = && $COMP_CWORD -gt 1 ]]; then before=${COMP_WORDS[COMP_CWORD-2]}; fi\n";
-static const char bash_ends[] =
-    "    [[ -z $words ]] || COMPREPLY=($(compgen -W \"$words\" -- \"$now\"))\n"
-    "    [[ -z $words$none ]] || compopt +o default +o bashdefault 2>/dev/null\n"
-    "    return 0\n"
-    "}\n"
-    "complete -o bashdefault -o default -F _trnmath_%s %s\n";
+static const char bash_ends[] = "    [[ -z $words ]] || COMPREPLY=($(compgen -W \"$words\" -- \"$now\"))\n"
+                                "    [[ -z $words$none ]] || compopt +o default +o bashdefault 2>/dev/null\n"
+                                "    return 0\n"
+                                "}\n"
+                                "complete -o bashdefault -o default -F _trnmath_%s %s\n";
 
 static void bash(void)
 {
@@ -171,9 +170,12 @@ static void bash(void)
 static void zsh_text(const char *text)
 {
     for (; *text && *text != '\n'; text++) {
-        if (*text == '\'') printf("'\\''");
-        else if (strchr("[]:\\", *text)) printf("\\%c", *text);
-        else putchar(*text);
+        if (*text == '\'')
+            printf("'\\''");
+        else if (strchr("[]:\\", *text))
+            printf("\\%c", *text);
+        else
+            putchar(*text);
     }
 }
 

@@ -5,8 +5,7 @@
  *     mxq --completion zsh >_mxq        in a directory of $fpath
  *
  * Options come from app_option; the words of one from its own `apply`, which is given nothing and asked what it
- * expected instead (app_parse_word tells). Where it expected no words, an argument that is called FILE, DIR or X.npy is a
- * path.
+ * wanted (app_parse_word tells). Where it expected no words, an argument called FILE, DIR or X.npy is a path.
  */
 #ifndef APP_COMPLETION_H
 #define APP_COMPLETION_H

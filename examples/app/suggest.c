@@ -32,7 +32,7 @@ void app_near(app_nearest *nearest, const char *name)
 {
     const int letters = (int)(strlen(name) - strspn(name, "-"));
     const int d = distance(nearest->word, name);
-    if (d > FAR || d >= letters || (nearest->name && d >= nearest->distance)) return;
+    if (d > FAR || 2 * d >= letters || (nearest->name && d >= nearest->distance)) return;
     nearest->name = name;
     nearest->distance = d;
 }

@@ -357,7 +357,7 @@ IO_FN tok_step *tok_new_step(const tok_reader *r, tok_kind kind)
 
 IO_FN bool tok_compile(const tok_reader *r, const char *text, bool only_matches)
 {
-    char wrong[PATTERN_WRONG];
+    char wrong[CUT_WRONG];
     tok_step *s = tok_new_step(r, TOK_SPLIT);
     if (!s) return false;
     s->only_matches = only_matches;

@@ -63,7 +63,7 @@ fi
 
 if command -v zsh >/dev/null; then
     for script in _*; do zsh -n "$script" 2>err || fail "zsh says of $script: $(cat err)"; done
-    PATH=$programs:$PATH timeout 30 zsh -f "$root/tests/cli/lib/typed.zsh" 'mxq --scales ten' >typed 2>err
+    PATH=$programs:$PATH timeout 60 zsh -f "$root/tests/cli/lib/typed.zsh" 'mxq --scales ten' >typed 2>err
     tr -d '\r' <typed | grep -q '<mxq --scales tensor *>' || fail "zsh makes of mxq --scales ten: $(cat -v typed err)"
 else
     case " ${TRN_EXPECT_SKIPS:-} " in
@@ -78,6 +78,7 @@ if [ -x "$program" ]; then
     refuses '--gausian is not an option of mxq; did you mean --gaussian?' --gausian 5
     refuses '--gaussain=5 is not an option of mxq; did you mean --gaussian?' --gaussain=5
     refuses '--hepl is not an option of mxq; did you mean --help?' --hepl
+    refuses '--gusian is not an option of mxq; did you mean --gaussian?' --gusian 5
     refuses '--gaus is not an option of mxq; mxq --help lists them' --gaus
     refuses '-x is not an option of mxq; mxq --help lists them' -x
     long=--$(printf '%0999d' 0)

@@ -13,7 +13,7 @@ program=$1/fp8conv
 refuses "which checkpoint? give IN and OUT; fp8conv --help tells more"
 refuses "where to? give OUT, or --check to write nothing" a.safetensors
 refuses "c: one input and one output; there is a third" a b c
-refuses "--frob is not an option of fp8conv; fp8conv --help lists them" --frob
+refuses "--frob is not an option of fp8conv; did you mean --from?" --frob
 refuses "--to mars: expected neuron (240) or ocp (448)" --to mars
 refuses "--mode third: expected halve, ratio, requant or relabel" --mode third
 refuses "--scales row: expected tensor, channel, block or kept" --scales row
