@@ -175,6 +175,10 @@ refuses "bf16,tp=5: tp=5: the width of all heads of this model, 64, does not div
     llama --tokens llama/tokens.txt --setting bf16,tp=5
 printf 'junk' >bad/config.json
 refuses "bad/config.json: it is not JSON" bad --tokens llama/tokens.txt
+for bytes in 1 2 40 120 200 280; do
+    head -c $bytes llama/config.json >bad/config.json
+    refuses "bad/config.json: it is not JSON" bad --tokens llama/tokens.txt
+done
 head -c 3000 llama/model.safetensors >bad/model.safetensors
 cp llama/config.json bad
 "$program" bad --tokens llama/tokens.txt >out 2>err
