@@ -66,6 +66,17 @@ worse fp8-halve bf16
 worse mxfp4 mxfp8
 worse kv-fp8 bf16
 worse tp16 bf16
+above() {
+    awk -v a="$(db "$1")" -v b="$2" 'BEGIN { exit !(a != "" && a > b) }' || fail "$1: $(db "$1") dB, not above $2"
+}
+above bf16 30
+above tp16 28
+above kv-fp8 15
+above fp8-halve 12
+above fp8-ratio 11
+above fp8-requant 11
+above mxfp8 11
+above mxfp4 3
 [ "$(db trn1)" = "$(db bf16)" ] || fail "the first generation's BF16 is not the second's"
 works llama --tokens llama/tokens.txt --setting fp8=ratio --setting fp8=ratio,weights-only --csv all.csv
 grep -q '^"fp8=ratio,weights-only"' all.csv || fail "there is no row for a combination"
@@ -164,6 +175,10 @@ refuses "bf16,tp=5: tp=5: the width of all heads of this model, 64, does not div
     llama --tokens llama/tokens.txt --setting bf16,tp=5
 printf 'junk' >bad/config.json
 refuses "bad/config.json: it is not JSON" bad --tokens llama/tokens.txt
+for bytes in 1 2 40 120 200 280; do
+    head -c $bytes llama/config.json >bad/config.json
+    refuses "bad/config.json: it is not JSON" bad --tokens llama/tokens.txt
+done
 head -c 3000 llama/model.safetensors >bad/model.safetensors
 cp llama/config.json bad
 "$program" bad --tokens llama/tokens.txt >out 2>err

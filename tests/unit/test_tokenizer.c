@@ -1,7 +1,7 @@
 /* test_tokenizer.c - tokenizer.json: what is read, what is refused; patterns; NFC; the tables of characters.
  * SPDX-License-Identifier: MIT
  *
- * tests/cli/tokenizer.sh holds whole texts against an independent reading in Python.
+ * Whole texts are held against tests/cli/lib/tokenizer.py, an independent reading of the definitions.
  */
 #define _POSIX_C_SOURCE 200809L
 
@@ -16,6 +16,7 @@
 #if defined(HAVE_CJSON)
 
 #include "io/tokenizer.h"
+#include "scratch.h"
 
 #define MODEL(more)                                                                                                    \
     "\"model\":{\"type\":\"BPE\"," more "\"vocab\":{\"a\":0,\"b\":1,\"c\":2,\"\\u0120\":3,\"ab\":4,\"bc\":5,"          \
@@ -194,6 +195,49 @@ static void no_pattern_runs_for_ever(void **state)
     cut_free(&p);
 }
 
+/* ---- whole texts, as Python cuts and merges them ---- */
+
+/* The tokens of NAME.txt are the numbers in NAME.ids. */
+static void same_as_python(const char *name)
+{
+    char file[64], why[IO_WHY] = "";
+    tok t;
+    io_map text;
+    bpe_ids ids = { NULL, 0, 0 };
+    int want = 0;
+    snprintf(file, sizeof file, "%s.json", name);
+    if (!tok_open(scratch(file), &t, why)) fail_msg("%s", why);
+    snprintf(file, sizeof file, "%s.txt", name);
+    if (!io_map_open(scratch(file), &text, why)) fail_msg("%s", why);
+    if (!tok_encode(&t, text.bytes, text.size, true, &ids, why)) fail_msg("%s", why);
+    snprintf(file, sizeof file, "%s.ids", name);
+    FILE *in = fopen(scratch(file), "r");
+    assert_non_null(in);
+    for (size_t i = 0; i < ids.count; i++)
+        if (fscanf(in, "%d", &want) != 1 || want != ids.id[i])
+            fail_msg("%s: token %d is %d, and Python has %d", name, (int)i, (int)ids.id[i], want);
+    assert_true(ids.count > 1000 && fscanf(in, "%d", &want) != 1);
+    fclose(in);
+    io_map_close(&text);
+    bpe_ids_free(&ids);
+    tok_close(&t);
+}
+
+static void texts_as_python_has_them(void **state)
+{
+    static const char *const name[] = { "gpt2", "llama3", "qwen2", "o200k", "tekken", "deepseek" };
+    char command[1024];
+    (void)state;
+    if (system("python3 -c 'import sys, unicodedata; sys.exit(unicodedata.unidata_version != \"" UC_VERSION "\")' "
+               "2>/dev/null") != 0) {
+        print_message("SKIP unicode: no python3 with Unicode " UC_VERSION "\n");
+        return;
+    }
+    snprintf(command, sizeof command, "python3 '%s/tests/cli/lib/tokenizer.py' '%s'", TRN_SOURCE_DIR, folder);
+    assert_int_equal(system(command), 0);
+    for (size_t i = 0; i < sizeof name / sizeof name[0]; i++) same_as_python(name[i]);
+}
+
 /* The committed tables are what the script makes, where Python has the same Unicode. */
 static void tables_are_made(void **state)
 {
@@ -215,7 +259,7 @@ int main(void)
         cmocka_unit_test(added_tokens_come_first), cmocka_unit_test(nfc_composes),
         cmocka_unit_test(what_is_refused),         cmocka_unit_test(texts_that_cannot_be),
         cmocka_unit_test(patterns),                cmocka_unit_test(no_pattern_runs_for_ever),
-        cmocka_unit_test(tables_are_made),
+        cmocka_unit_test(tables_are_made),         WRITES(texts_as_python_has_them),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
