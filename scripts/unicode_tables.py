@@ -84,7 +84,7 @@ def main():
  *
  * From Python's unicodedata, Unicode {unicodedata.unidata_version}. unicode.h reads it.
  *
- *     uc_classes         first code << 4 | class, up to the next one's first; classes: {names},
+ *     uc_classes         first code << 4 | class, up to the next one's; classes: {names},
  *                        and after them pairs, a capital and its small letter, from the first code on
  *     uc_combining       first code << 8 | canonical combining class, likewise
  *     uc_decompositions  a character, and the one or two that it is made of (canonically, one step); Hangul is computed

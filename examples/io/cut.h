@@ -8,7 +8,7 @@
  *     cut_free(&p);
  *
  * DOES: characters, [sets] and their complements, \s \S, \p{..} and \P{..} of L, Lu, Ll, Lt, Lm, Lo, M, N, P, S, Z, C,
- *     . * + ? {m,n} and their possessive forms, alternatives in order, (...), (?:...), (?i:...), a group with ? after it,
+ *     . * + ? {m,n} and their possessive forms, alternatives in order, (...), (?:...), (?i:...), optional groups,
  *     (?=...) and (?!...); the first alternative that matches wins, as in Perl.
  * DOES NOT: other constructs, which are refused by name; search (try one place after another); text that is not UTF-8.
  *     Steps are counted down, and at 0 nothing matches any more: no pattern can run for ever.

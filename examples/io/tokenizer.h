@@ -16,7 +16,7 @@
  *     Digits, alone or in a Sequence that ends with ByteLevel, with any pattern that cut.h knows; added tokens, found
  *     in the text first, the longest at the leftmost place, with lstrip and rstrip; normalizer NFC; post_processor
  *     TemplateProcessing (the tokens before and after one text), ByteLevel, RobertaProcessing, alone or in a Sequence.
- * DOES NOT: SentencePiece (Llama 2, Gemma), WordPiece and Unigram models, other normalizers, single_word: refused in one
+ * DOES NOT: SentencePiece (Llama 2, Gemma), WordPiece and Unigram models, other normalizers, single_word: refused by a
  *     sentence. truncation, padding and decoder are not read: texts are never cut, and bytes come back as they were.
  *     Text that is not UTF-8 is refused where a pattern or NFC would have to read its characters.
  *

@@ -3,7 +3,7 @@
  *
  * From Python's unicodedata, Unicode 14.0.0. unicode.h reads it.
  *
- *     uc_classes         first code << 4 | class, up to the next one's first; classes: Lu, Ll, Lt, Lm, Lo, M, N, P, S, Z, C,
+ *     uc_classes         first code << 4 | class, up to the next one's; classes: Lu, Ll, Lt, Lm, Lo, M, N, P, S, Z, C,
  *                        and after them pairs, a capital and its small letter, from the first code on
  *     uc_combining       first code << 8 | canonical combining class, likewise
  *     uc_decompositions  a character, and the one or two that it is made of (canonically, one step); Hangul is computed

@@ -45,18 +45,23 @@ static bool take_folder(void *options, const char *word, char *why)
 }
 
 static const app_option option[] = {
-    { "--tokens", "FILE", "the text as numbers of tokens, between blanks or commas; an empty line begins another\n"
-                          "sequence", take_tokens },
+    { "--tokens", "FILE",
+      "the text as numbers of tokens, between blanks or commas; an empty line begins another\n"
+      "sequence",
+      take_tokens },
     { "--text", "FILE", "the text as words, which the model's tokenizer.json cuts: a byte-level BPE", take_text },
-    { "--setting", "NAME", "a row of --list, or words of it between commas: bf16,chains=1,tp=16; may be repeated;\n"
-                           "default: all rows", take_setting },
+    { "--setting", "NAME",
+      "a row of --list, or words of it between commas: bf16,chains=1,tp=16; may be repeated;\n"
+      "default: all rows",
+      take_setting },
     { "--context", "N", "the text is cut into windows of so many tokens: 256", take_context },
     { "--limit", "N", "no more tokens than these", take_limit },
     { "--threshold", "DB", "a layer whose SQNR is below has parted from the reference: 20", take_threshold },
     { "--max-kl", "NATS", "exit with 1 when the mean KL of a setting is above", take_max_kl },
     { "--generate", "N", "continue each sequence by N tokens instead, the likeliest each time; default setting: bf16",
       take_generate },
-    { "--pack", NULL, "with --generate: pack weights, 6 bytes for each of BF16, for many sequences at once", take_pack },
+    { "--pack", NULL, "with --generate: pack weights, 6 bytes for each of BF16, for many sequences at once",
+      take_pack },
     { "--random", "CONFIG", "random weights for this config.json, instead of a model", take_random },
     { "--write-random", "FOLDER", "write them to a new folder, and nothing else", take_write },
     { "--csv", "FILE", "a row per setting, with a column for each layer", take_csv },

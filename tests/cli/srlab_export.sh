@@ -1,6 +1,7 @@
 #!/bin/sh
-# srlab char --export: the folder holds the model that was trained. Its loss on the held-out text, by lib/char_forward.py
-# and NumPy, is the one that srlab printed; its bits are those of the training without --export; nothing half done stays.
+# srlab char --export: the folder holds the model that was trained. Its loss on the held-out text, by NumPy and
+# lib/char_forward.py, is the one that srlab printed; its bits are those of a training without --export; nothing half
+# done stays.
 # Usage: tests/cli/srlab_export.sh DIRECTORY-OF-PROGRAMS, from tests/.
 set -u
 lib=$(CDPATH= cd -- "$(dirname -- "$0")/lib" && pwd)

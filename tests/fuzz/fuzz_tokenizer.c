@@ -4,8 +4,8 @@
  *
  *     fuzz_tokenizer [count] [seed]        default: 20000 files, 500000 with TRN_TEST_LEVEL=2; seed 1
  *
- * Files are byte-level vocabularies with random merges, patterns, added tokens and ends, one in three of them spoilt. The
- * first half of the bytes have tokens always, the others often.
+ * Files are byte-level vocabularies with random merges, patterns, added tokens and ends, one in three of them spoilt.
+ * The first half of the bytes have tokens always, the others often.
  */
 #define _POSIX_C_SOURCE 200809L
 
@@ -21,8 +21,9 @@ enum { ROOM = 60000 };
 
 /* ---- files ---- */
 
-static const char *const part[] = { "a", "b", "\\\\p{L}", "\\\\s", "\\\\S", "[^a]", "[a-c ]", "\\\\p{N}", "(?i:b)", "(?:a|b)",
-                                    "(?!\\\\S)", "(a)?", "|", ".", "[\\\\r\\\\n]", "\\\\p{Lu}", " ?", "(?=b)" };
+static const char *const part[] = { "a",      "b",        "\\\\p{L}",     "\\\\s",     "\\\\S",     "[^a]",
+                                    "[a-c ]", "\\\\p{N}", "(?i:b)",       "(?:a|b)",   "(?!\\\\S)", "(a)?",
+                                    "|",      ".",        "[\\\\r\\\\n]", "\\\\p{Lu}", " ?",        "(?=b)" };
 static const char *const often[] = { "", "", "", "+", "*", "?", "{1,2}", "{2,}", "++", "*?" };
 
 #define PICK(list) list[below((int)(sizeof list / sizeof list[0]))]

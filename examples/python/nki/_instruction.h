@@ -51,7 +51,7 @@ enum { SOURCES_MOST = 16, ARGS_BYTES = 2048 };
     X(scalar_tensor_tensor, V(dst) V(data) I(op0) E(operand0) B(reverse0) I(op1) V(operand1) B(reverse1))              \
     X(tensor_copy, V(dst) V(src) I(engine))                                                                            \
     X(tensor_copy_predicated, V(dst) S(src, value) V(predicate) B(reverse_pred))                                       \
-    X(memset, V(dst) N(value) I(engine) B(is_integer) L(integer))                                                       \
+    X(memset, V(dst) N(value) I(engine) B(is_integer) L(integer))                                                      \
     X(reciprocal, V(dst) V(data))                                                                                      \
     X(tensor_reduce, V(dst) V(data) I(op) I(axes) B(negate) B(keepdims))                                               \
     X(tensor_scalar_reduce, V(dst) V(data) I(op0) E(operand0) B(reverse0) I(reduce_op) V(reduce_res) I(reduce_cmd)     \
