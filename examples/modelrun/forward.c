@@ -117,7 +117,8 @@ static void rotate(mr_run *run, float *x, const mr_span *span, int64_t heads)
     const int64_t n = run->model->config.head_dim, half = n / 2;
     if (run->model->config.rope.kind == MR_ROPE_NONE) return;
     for (int64_t t = 0; t < span->count; t++) {
-        const float *cosine = run->cosine + (span->position + t) * half, *sine = run->sine + (span->position + t) * half;
+        const int64_t at = (span->position + t) * half;
+        const float *cosine = run->cosine + at, *sine = run->sine + at;
         for (int64_t h = 0; h < heads; h++) {
             float *low = x + (t * heads + h) * n, *high = low + half;
             for (int64_t i = 0; i < half; i++) {

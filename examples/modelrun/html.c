@@ -40,8 +40,8 @@ static void about(FILE *out, const mr_result *r)
     app_escape(out, r->family);
     fputs(") on ", out);
     app_escape(out, r->text);
-    fputs(". The reference has binary32 numbers and sums in binary64; every other setting is held against its logits and "
-          "its residual stream.</p>\n",
+    fputs(". The reference has binary32 numbers and sums in binary64; every other setting is held against its logits "
+          "and its residual stream.</p>\n",
           out);
 }
 
@@ -91,8 +91,8 @@ static void table(FILE *out, const mr_result *r)
     fputs("<h2>What each setting loses</h2><div class=card>\n", out);
     app_html_table(out, &t);
     fprintf(out,
-            "<p>A layer parts from the reference where the SQNR of the residual stream after it is below %g dB; same: no "
-            "bit differs; none: there is no such number.</p></div>\n",
+            "<p>A layer parts from the reference where the SQNR of the residual stream after it is below %g dB; same: "
+            "no bit differs; none: there is no such number.</p></div>\n",
             r->threshold_db);
     app_table_free(&t);
 }

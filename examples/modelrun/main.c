@@ -56,7 +56,7 @@ static const app_option option[] = {
     { "--max-kl", "NATS", "exit with 1 when the mean KL of a setting is above", take_max_kl },
     { "--generate", "N", "continue each sequence by N tokens instead, the likeliest each time; default setting: bf16",
       take_generate },
-    { "--pack", NULL, "with --generate: pack weights, 6 bytes for each of BF16, for many sequences at once", take_pack },
+    { "--pack", NULL, "with --generate: pack weights, 6 bytes for each of BF16; for many sequences", take_pack },
     { "--random", "CONFIG", "random weights for this config.json, instead of a model", take_random },
     { "--write-random", "FOLDER", "write them to a new folder, and nothing else", take_write },
     { "--csv", "FILE", "a row per setting, with a column for each layer", take_csv },
