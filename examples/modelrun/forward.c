@@ -271,16 +271,16 @@ static void attention(mr_run *run, int64_t layer, const float *x, const mr_span 
 static void gated(mr_run *run, float *gate, float *up, int64_t n)
 {
     const mr_config *c = &run->model->config;
-    if (!c->alpha) {
+    if (c->alpha == 0) {
         run->ops->function(run, c->act, gate, n);
         multiply(run, gate, up, n);
         return;
     }
-    const float limit = (float)c->swiglu_limit, alpha = (float)c->alpha;
+    const float limit = c->swiglu_limit > 0 ? (float)c->swiglu_limit : INFINITY, alpha = (float)c->alpha;
     float *sigmoid = floats(n);
     for (int64_t i = 0; i < n; i++) {
-        gate[i] = limit && gate[i] > limit ? limit : gate[i];
-        up[i] = limit && up[i] > limit ? limit : limit && up[i] < -limit ? -limit : up[i];
+        gate[i] = gate[i] > limit ? limit : gate[i];
+        up[i] = up[i] > limit ? limit : up[i] < -limit ? -limit : up[i];
         sigmoid[i] = gate[i] * alpha;
         up[i] += 1;
     }
