@@ -117,8 +117,8 @@ static void rotate(mr_run *run, float *x, const mr_span *span, int64_t heads)
     const int64_t n = run->model->config.head_dim, half = n / 2;
     if (run->model->config.rope.kind == MR_ROPE_NONE) return;
     for (int64_t t = 0; t < span->count; t++) {
-        const float *cosine = run->cosine + (span->position + t) * half,
-                    *sine = run->sine + (span->position + t) * half;
+        const int64_t at = (span->position + t) * half;
+        const float *cosine = run->cosine + at, *sine = run->sine + at;
         for (int64_t h = 0; h < heads; h++) {
             float *low = x + (t * heads + h) * n, *high = low + half;
             for (int64_t i = 0; i < half; i++) {
@@ -271,16 +271,16 @@ static void attention(mr_run *run, int64_t layer, const float *x, const mr_span 
 static void gated(mr_run *run, float *gate, float *up, int64_t n)
 {
     const mr_config *c = &run->model->config;
-    if (!c->alpha) {
+    if (c->alpha == 0) {
         run->ops->function(run, c->act, gate, n);
         multiply(run, gate, up, n);
         return;
     }
-    const float limit = (float)c->swiglu_limit, alpha = (float)c->alpha;
+    const float limit = c->swiglu_limit > 0 ? (float)c->swiglu_limit : INFINITY, alpha = (float)c->alpha;
     float *sigmoid = floats(n);
     for (int64_t i = 0; i < n; i++) {
-        gate[i] = limit && gate[i] > limit ? limit : gate[i];
-        up[i] = limit && up[i] > limit ? limit : limit && up[i] < -limit ? -limit : up[i];
+        gate[i] = gate[i] > limit ? limit : gate[i];
+        up[i] = up[i] > limit ? limit : up[i] < -limit ? -limit : up[i];
         sigmoid[i] = gate[i] * alpha;
         up[i] += 1;
     }

@@ -27,8 +27,8 @@ static void step(const job *j, mr_run *run, const int32_t *token, const mr_span 
 {
     const mr_config *c = &j->model->config;
     const int n = (int)j->text->sequences;
-    float *h = app_memory((size_t)(rows * c->hidden), sizeof *h),
-          *last = app_memory((size_t)(n * c->hidden), sizeof *h);
+    float *h = app_memory((size_t)(rows * c->hidden), sizeof *h);
+    float *last = app_memory((size_t)(n * c->hidden), sizeof *h);
     float *logits = app_memory((size_t)(n * c->vocab), sizeof *logits);
     mr_forward(run, token, span, n, rows, h);
     for (int i = 0; i < n; i++)

@@ -40,10 +40,9 @@ static void about(FILE *out, const mr_result *r)
     app_escape(out, r->family);
     fputs(") on ", out);
     app_escape(out, r->text);
-    fputs(
-        ". The reference has binary32 numbers and sums in binary64; every other setting is held against its logits and "
-        "its residual stream.</p>\n",
-        out);
+    fputs(". The reference has binary32 numbers and sums in binary64; every other setting is held against its logits "
+          "and its residual stream.</p>\n",
+          out);
 }
 
 /* ---- the table ---- */
@@ -91,11 +90,10 @@ static void table(FILE *out, const mr_result *r)
     for (int i = 0; i < r->rows; i++) put_row(&t, r, &r->row[i]);
     fputs("<h2>What each setting loses</h2><div class=card>\n", out);
     app_html_table(out, &t);
-    fprintf(
-        out,
-        "<p>A layer parts from the reference where the SQNR of the residual stream after it is below %g dB; same: no "
-        "bit differs; none: there is no such number.</p></div>\n",
-        r->threshold_db);
+    fprintf(out,
+            "<p>A layer parts from the reference where the SQNR of the residual stream after it is below %g dB; same: "
+            "no bit differs; none: there is no such number.</p></div>\n",
+            r->threshold_db);
     app_table_free(&t);
 }
 

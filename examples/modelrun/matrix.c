@@ -125,8 +125,8 @@ static void make_mx(const mr_run *run, const mr_weight *w, mr_matrix *m)
     const int64_t n = padded(w->columns), blocks = n / TRN_MX_BLOCK;
     unsigned char *code = app_memory((size_t)(w->rows * (n + blocks)), 1), *scale = code + w->rows * n;
     const trn_format format = run->setting.weight_codes;
-    float *piece = app_memory((size_t)(PIECE * n), sizeof *piece),
-          *plain = app_memory((size_t)(PIECE * n), sizeof *plain);
+    float *piece = app_memory((size_t)(PIECE * n), sizeof *piece);
+    float *plain = app_memory((size_t)(PIECE * n), sizeof *plain);
     trn_error error;
     m->memory = code;
     for (int64_t o = 0; o < w->rows; o += PIECE) {

@@ -175,8 +175,8 @@ static bool gpt2_layer(const finder *f, mr_layer *l)
 
 static bool named_experts(const finder *f, mr_layer *l)
 {
-    static const char *const mixtral[] = { "w1", "w3", "w2" }, *const others[] = { "gate_proj", "up_proj",
-                                                                                   "down_proj" };
+    static const char *const mixtral[] = { "w1", "w3", "w2" };
+    static const char *const others[] = { "gate_proj", "up_proj", "down_proj" };
     const mr_config *c = &f->m->config;
     char name[NAME];
     const bool block = look_for(f, "block_sparse_moe.gate", ".weight", name) != NULL;

@@ -102,11 +102,11 @@ typedef struct mr_row {
     double perplexity;                              /* exp(nll) */
     double kl, kl_worst;                            /* mean and largest KL(reference || setting) of a position, nats */
     double top1;                                    /* share of positions whose likeliest token is the reference's */
-    double *sqnr;                                   /* [layers + 1]: dB of the residual stream after each layer, and of
+    double *sqnr;                                   /* [layers + 1]: dB of the stream after each layer, and of
                                                        the logits in the last place; INFINITY: the same numbers; NaN:
                                                        there are no finite numbers to compare */
     int first_apart;                                /* the first layer below mr_result.threshold_db; -1: none */
-    int64_t not_finite;                             /* positions with a logit that is NaN or infinite; in no mean */
+    int64_t not_finite;                             /* positions with a logit that is no finite number; in no mean */
     double seconds;
 } mr_row;
 

@@ -1,8 +1,8 @@
 /* rope.c - the angles of positions, scaled as the configuration says.
  * SPDX-License-Identifier: MIT
  *
- * KNOWN FROM: "RoFormer" (arXiv 2104.09864), "YaRN" (arXiv 2309.00071), and what transformers makes of it: frequencies
- * in binary32, angles as binary32 products of position and frequency.
+ * KNOWN FROM: "RoFormer" (arXiv 2104.09864), "YaRN" (arXiv 2309.00071), and what transformers makes of them:
+ * frequencies in binary32, angles as binary32 products of position and frequency.
  */
 #include "engine.h"
 

@@ -1,7 +1,8 @@
 # Tiny models of every family that modelrun knows, written with NumPy alone, and their logits in float64, from the
 # papers and from what transformers documents of each family: shares no code with the program.
 # Usage: modelrun.py cases | make FOLDER CASE | check FOLDER LOGITS.npy [TOLERANCE] | greedy FOLDER COUNT
-#        | tokenizer FOLDER TEXT (a tiny tokenizer.json, and the text's tokens) | edit FOLDER FIELD JSON (of config.json) | rename FOLDER FROM TO (tensors, in place)
+#        | tokenizer FOLDER TEXT (a tiny tokenizer.json, and the text's tokens)
+#        | edit FOLDER FIELD JSON (of config.json) | rename FOLDER FROM TO (tensors, in place)
 import json
 import math
 import os
