@@ -221,7 +221,10 @@ TRN_API int32_t trn_core_register_read(trn_core *core, const trn_register_read_a
     const trn_engine engine = args->engine == TRN_ENGINE_SYNC ? TRN_ENGINE_DMA : args->engine;
     if (!status && (unsigned)engine >= TRN_ENGINE_COUNT)
         status = trni_fail(&core->failure, TRN_EINVAL, "engine is %d, not an engine", (int)args->engine);
-    if (status) return trni_issue_failed(&use.issue, status, args->error), 0;
+    if (status) {
+        trni_issue_failed(&use.issue, status, args->error);
+        return 0;
+    }
     const double branch_s = trni_fact(TRN_FACT_BRANCH) / core->spec->vector_clock_hz;
     for (int e = 1; e < TRN_ENGINE_COUNT; e++)
         if (engine == TRN_ENGINE_UNKNOWN || (int)engine == e)

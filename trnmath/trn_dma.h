@@ -61,16 +61,6 @@ typedef enum trn_dge_mode {
 
 /* ---- dma_copy ---- */
 
-/* NKI's of.ap(pattern, scalar_offset=value, indirect_dim=dim): the view begins `value` indices of an axis further on.
- * The number is read when the transfer runs. It has to be an index of that axis, and all of the moved view has to lie
- * within `of`; else it is out of bounds. As in trn_tensor_pattern a row runs on into the next one where these follow
- * each other in memory, and nowhere else. (NKI's vector_offset is src_index and dst_index.) */
-typedef struct trn_dma_offset {
-    trn_tensor value; /* one number, U32 or I32; rank 0: none */
-    trn_tensor of;    /* the tensor that the view is cut from: elements of the view's size */
-    int dim;          /* the axis of `of` whose stride the number counts */
-} trn_dma_offset;
-
 typedef struct trn_dma_copy_args {
     TRN_INSTRUCTION_FIELDS;
     trn_tensor dst, src;  /* as many elements, in any shapes */

@@ -16,6 +16,7 @@
  *     trn_reduce_cmd                     what an instruction does with its engine's accumulator registers
  *     TRN_INSTRUCTION_FIELDS             the fields that the args of every instruction begin with
  *     trn_instruction                    a struct of these alone
+ *     trn_dma_offset                     where a view begins, when a tile holds the number
  *
  * KNOWN FROM: NKI's instruction pages (documented).
  */
@@ -24,6 +25,7 @@
 
 #include "trn_cpu.h"
 #include "trn_numerics.h"
+#include "trn_tensor.h"
 
 typedef enum trn_engine {
     TRN_ENGINE_UNKNOWN = 0, /* the instruction's own default */
@@ -66,6 +68,16 @@ enum { TRN_PARTITIONS = 128 };
 typedef struct trn_instruction {
     TRN_INSTRUCTION_FIELDS;
 } trn_instruction;
+
+/* NKI's of.ap(pattern, scalar_offset=value, indirect_dim=dim): the view begins `value` indices of an axis further on.
+ * The number is read when the transfer runs. It has to be an index of that axis, and all of the moved view has to lie
+ * within `of`; else it is out of bounds. As in trn_tensor_pattern a row runs on into the next one where these follow
+ * each other in memory, and nowhere else. (NKI's vector_offset is src_index and dst_index.) */
+typedef struct trn_dma_offset {
+    trn_tensor value; /* one number, U32 or I32; rank 0: none */
+    trn_tensor of;    /* the tensor that the view is cut from: elements of the view's size */
+    int dim;          /* the axis of `of` whose stride the number counts */
+} trn_dma_offset;
 
 #if TRNI_BODIES
 

@@ -161,8 +161,9 @@ static void measure(pair *p, const options *o)
 
 static bool write_usual(char *path, size_t size)
 {
-    snprintf(path, size, "/tmp/modelrun_speed_%ld.json", (long)getpid());
-    FILE *out = fopen(path, "w");
+    snprintf(path, size, "/tmp/modelrun_speed_XXXXXX");
+    const int made = mkstemp(path);
+    FILE *out = made < 0 ? NULL : fdopen(made, "w");
     return out && fputs(usual, out) >= 0 && fclose(out) == 0;
 }
 

@@ -104,7 +104,8 @@ bool fc_refuse_foreign(const fc_catalogue *c, char *why)
 
 static bool is_gguf(const char *path)
 {
-    char head[4];
+    char head[4], why[APP_WHY];
+    if (!io_reading(path, why)) return false; /* whoever reads it in earnest says why */
     FILE *f = app_open(path);
     const bool is = f && fread(head, 1, 4, f) == 4 && memcmp(head, "GGUF", 4) == 0;
     if (f) fclose(f);

@@ -26,7 +26,7 @@ python3 "$lib/crash_points.py" "${program%/*}" $most || failed=1
 
 # No room for a second conversion: the old one is whole, and nothing else is there.
 mkdir full && cp -R start-first/in full/in && cd full || exit 1
-head -c 5000 /dev/zero >in/config.json
+head -c 5000 /dev/zero >in/tokenizer.json
 works in new
 cp -R new kept
 (

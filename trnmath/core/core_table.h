@@ -11,6 +11,7 @@
 #ifndef TRNI_CORE_CORE_TABLE_H
 #define TRNI_CORE_CORE_TABLE_H
 
+#include "core_chain.h"
 #include "core_operand.h"
 #include "../trn_dma.h"
 #include "../trn_engine_cycles.h"
@@ -122,9 +123,6 @@ TRNI_FN void trni_more_quantize_mx(trni_issue *issue)
     trn_quantize_mx_args *a = (trn_quantize_mx_args *)issue->args;
     trni_more_scales(issue, &a->dst_scale, &a->src);
 }
-
-/* Refuses an operand that decides where something lies and that nothing has written: core_poison.h. */
-TRNI_DRIVER trn_status trni_poison_decides(trn_core *core, const trni_seen *s);
 
 /* A side of a transfer that begins where a tile says: the operand is what the view becomes. The number is read here, so
  * it is found and asked for first. Where the transfer is skipped both sides are empty: nothing moves, and that takes no
