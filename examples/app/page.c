@@ -69,6 +69,7 @@ static const char style[] =
     "h2{font-size:20px;line-height:1.3;letter-spacing:-.01em;margin:52px 0 4px;font-weight:620}"
     "h3{margin:0 0 2px;font-size:15px;font-weight:620}"
     "p{margin:0 0 14px;color:var(--soft);max-width:88ch}"
+    ".card>*+p{margin-top:12px}.card>p:last-child{margin-bottom:0}"
     ".lead{font-size:17px}"
     ".sub{color:var(--soft);font-size:13px;margin:0 0 10px}"
     ".fact,.card,.panel{background:var(--card);border:1px solid var(--line);border-radius:14px}"

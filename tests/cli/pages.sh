@@ -83,6 +83,12 @@ make recommender.html shardplan "$models/dlrm.json" --html recommender.html --wh
 make tornado.html shardplan "$small" $decode --tornado --html tornado.html
 # shellcheck disable=SC2086
 make sweep.html shardplan "$small" $decode --sweep hbm_rate=0.5:2:5 --html sweep.html
+cat >tiny.json <<'END'
+{ "model_type": "llama", "hidden_size": 64, "intermediate_size": 128, "num_hidden_layers": 5, "num_attention_heads": 4,
+  "num_key_value_heads": 2, "vocab_size": 96, "max_position_embeddings": 64, "torch_dtype": "bfloat16" }
+END
+seq 1 48 >tiny.ids
+make modelrun.html modelrun --random tiny.json --tokens tiny.ids --context 16 --html modelrun.html
 for kernel in flash_attention softmax; do
     make $kernel.svg kernels/run $kernel --generation trn2 --svg $kernel.svg
 done
