@@ -115,11 +115,6 @@ TRNI_FN void trni_register_begin(trni_register_use *use, trn_core *core, const c
     use->issue.start_s = use->issue.end_s = use->issue.cycles = use->issue.seconds = 0;
 }
 
-TRNI_FN bool trni_register_format(trn_format f)
-{
-    return f == TRN_I8 || f == TRN_U8 || f == TRN_I16 || f == TRN_U16 || f == TRN_I32 || f == TRN_U32;
-}
-
 /* Where the one element is, whether it may be there, and, of a load, whether something has written it. */
 TRNI_DRIVER trn_status trni_register_operand(trni_register_use *use, const char *name, const trn_tensor *view,
                                              unsigned role)
@@ -129,7 +124,7 @@ TRNI_DRIVER trn_status trni_register_operand(trni_register_use *use, const char 
     if (!status && trn_tensor_elements(*view) != 1)
         return trni_fail(error, TRN_ESHAPE, "%s has %lld elements; a register holds one", name,
                          (long long)trn_tensor_elements(*view));
-    if (!status && !trni_register_format(view->format))
+    if (!status && !trn_format_is_integer(view->format))
         return trni_fail(error, TRN_EFORMAT, "%s is %s; registers hold integers of up to 32 bits", name,
                          trn_format_name(view->format));
     if (status) return status;
@@ -177,16 +172,13 @@ TRN_API trn_status trn_core_register_load(trn_core *core, const trn_register_loa
 {
     TRNI_FLOATS;
     trni_register_use use;
-    uint32_t code = 0;
     if (core->failure.status) return core->failure.status;
     trni_register_begin(&use, core, "register_load");
     trn_status status = TRN_OK;
     if (!args->dst) status = trni_fail(&core->failure, TRN_EINVAL, "dst is null; it is a register");
     if (!status) status = trni_register_operand(&use, "src", &args->src, TRNI_ROLE_READ);
     if (status) return trni_issue_failed(&use.issue, status, args->error);
-    const trn_format f = args->src.format;
-    memcpy(&code, args->src.data, trn_format_bytes(f));
-    args->dst->value = f == TRN_I8 ? (int8_t)code : f == TRN_I16 ? (int16_t)code : (int32_t)code;
+    args->dst->value = (int32_t)trni_integer_at(args->src.format, args->src.data);
     args->dst->known = true;
     use.issue.end_s = args->dst->ready_s = trni_issue_ready(&use.issue) + trni_register_seconds(&use);
     trni_issue_note(&use.issue);

@@ -185,12 +185,16 @@ typedef struct trni_dma_index {
     trni_span span;
 } trni_dma_index;
 
+/* What the index says of row i. */
+TRNI_FN int64_t trni_dma_number(const trni_dma_index *x, int64_t i)
+{
+    return trni_integer_at(x->span.format, trni_span_run(&x->span, 0, i).at);
+}
+
 /* Which row is number i? -1: none. */
 TRNI_FN int64_t trni_dma_row(const trni_dma_index *x, int64_t i)
 {
-    uint32_t code;
-    memcpy(&code, trni_span_run(&x->span, 0, i).at, sizeof code);
-    const int64_t row = x->span.format == TRN_I32 ? (int64_t)(int32_t)code : (int64_t)code;
+    const int64_t row = trni_dma_number(x, i);
     return row >= 0 && row < x->rows ? row : -1;
 }
 
@@ -216,11 +220,8 @@ TRNI_FN void trni_dma_index_init(trni_frame *f, trni_dma_index *x, const trn_ten
     trni_dma_flat_span(&x->span, index, f->isa);
     for (int64_t i = 0; i < count && oob == TRN_OOB_ERROR; i++)
         if (trni_dma_row(x, i) < 0) {
-            uint32_t code;
-            memcpy(&code, trni_span_run(&x->span, 0, i).at, sizeof code);
-            const long long row = index->format == TRN_I32 ? (long long)(int32_t)code : (long long)code;
             f->status = trni_fail(f->how.error, TRN_EINVAL, "%s[%lld] is %lld but %s has %lld rows", name, (long long)i,
-                                  row, into_name, (long long)x->rows);
+                                  (long long)trni_dma_number(x, i), into_name, (long long)x->rows);
             return;
         }
 }
@@ -588,11 +589,9 @@ TRNI_FN void trni_dma_gather_transpose(trni_frame *f, const trn_dma_transpose_ar
     index.rows = a->src.shape[0];
     for (int64_t i = 0; i < taken && a->oob_mode == TRN_OOB_ERROR; i++)
         if (trni_dma_row(&index, i) < 0) {
-            uint32_t code;
-            memcpy(&code, trni_span_run(&index.span, 0, i).at, sizeof code);
-            f->status = trni_fail(f->how.error, TRN_EINVAL, "index[%lld, %lld] is %u but src has %lld rows",
+            f->status = trni_fail(f->how.error, TRN_EINVAL, "index[%lld, %lld] is %lld but src has %lld rows",
                                   (long long)(i % a->index.shape[0]), (long long)(i / a->index.shape[0]),
-                                  (unsigned)code, (long long)index.rows);
+                                  (long long)trni_dma_number(&index, i), (long long)index.rows);
             return;
         }
     const trn_tensor src = trni_dma_permuted(&a->src);

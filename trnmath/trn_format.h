@@ -231,6 +231,16 @@ TRN_API bool trn_format_is_integer(trn_format format)
     return kind == TRN_KIND_SIGNED || kind == TRN_KIND_UNSIGNED;
 }
 
+/* The number of an integer format whose code is at `at`, at any alignment. */
+TRNI_FN int64_t trni_integer_at(trn_format format, const void *at)
+{
+    uint32_t code = 0;
+    memcpy(&code, at, trn_format_bytes(format));
+    if (trn_format_info_of(format)->kind == TRN_KIND_UNSIGNED) return (int64_t)code;
+    const uint32_t sign = (uint32_t)1 << (trn_format_bits(format) - 1);
+    return (int64_t)(code ^ sign) - (int64_t)sign;
+}
+
 TRN_API trn_format trn_format_from_name(const char *name)
 {
     if (!name || !*name) return TRN_FORMAT_UNSET;

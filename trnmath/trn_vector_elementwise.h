@@ -896,19 +896,18 @@ TRNI_FN void trni_memset_chunk(const void *plan, int64_t p, int64_t f, int64_t n
 }
 
 /* Does a dst of this format hold the integer? `bits`: of its codes. */
-TRNI_DRIVER trn_status trni_memset_integer(const trn_memset_args *args, int bits)
+TRNI_DRIVER trn_status trni_memset_integer(const trn_memset_args *args)
 {
-    static const trn_format is_signed[] = { TRN_I8, TRN_I16, TRN_I32 }, is_unsigned[] = { TRN_U8, TRN_U16, TRN_U32 };
-    for (int i = 0; i < 3; i++) {
-        const bool minus = args->dst.format == is_signed[i];
-        if (!minus && args->dst.format != is_unsigned[i]) continue;
-        const int64_t low = minus ? -((int64_t)1 << (bits - 1)) : 0, high = low + ((int64_t)1 << bits) - 1;
-        if (args->integer >= low && args->integer <= high) return TRN_OK;
-        return trni_fail(args->error, TRN_EINVAL, "integer is %lld; %s holds %lld to %lld", (long long)args->integer,
-                         trn_format_name(args->dst.format), (long long)low, (long long)high);
-    }
-    return trni_fail(args->error, TRN_EFORMAT, "integer is given, and dst is %s, no format of integers",
-                     trn_format_name(args->dst.format));
+    const trn_format format = args->dst.format;
+    if (!trn_format_is_integer(format))
+        return trni_fail(args->error, TRN_EFORMAT, "integer is given, and dst is %s, no format of integers",
+                         trn_format_name(format));
+    const int bits = trn_format_bits(format);
+    const bool minus = trn_format_info_of(format)->kind == TRN_KIND_SIGNED;
+    const int64_t low = minus ? -((int64_t)1 << (bits - 1)) : 0, high = low + ((int64_t)1 << bits) - 1;
+    if (args->integer >= low && args->integer <= high) return TRN_OK;
+    return trni_fail(args->error, TRN_EINVAL, "integer is %lld; %s holds %lld to %lld", (long long)args->integer,
+                     trn_format_name(format), (long long)low, (long long)high);
 }
 
 /* The constant's codes are those of an integer: `bytes` each. */
@@ -929,7 +928,7 @@ TRN_API trn_status trn_memset(const trn_memset_args *args)
     trni_frame_begin(&f, &how, TRN_TRAINIUM2, TRN_TRAINIUM1, "memset");
     trni_frame_engine(&f, TRN_ENGINE_VECTOR, TRN_ENGINE_GPSIMD, "memset");
     trni_frame_dst(&f, &args->dst);
-    if (!f.status && args->is_integer) f.status = trni_memset_integer(args, trn_format_bits(args->dst.format));
+    if (!f.status && args->is_integer) f.status = trni_memset_integer(args);
     if (f.status || trni_frame_empty(&f)) return f.status;
     trni_span_output(&m.dst, &args->dst, &f);
     if (trni_span_flat(&m.dst)) trni_span_flatten(&m.dst);

@@ -342,12 +342,10 @@ typedef struct trni_indirect_walk {
 TRNI_FN int64_t trni_indirect_offset(const trni_indirect_view *view, int64_t row, int64_t column)
 {
     int64_t stride[TRN_MAX_RANK];
-    uint32_t code = 0; /* (hosts are little-endian) */
     trni_strides(&view->index, stride);
     const char *const at = (const char *)view->index.data +
                            (row * stride[0] + column * stride[1]) * (int64_t)trn_format_bytes(view->index.format);
-    memcpy(&code, at, trn_format_bytes(view->index.format));
-    return view->index.format == TRN_I32 ? (int64_t)(int32_t)code : (int64_t)code;
+    return trni_integer_at(view->index.format, at);
 }
 
 /* Bytes from the start of a row to free element `offset`; -1 where there is none. */

@@ -69,14 +69,6 @@ TRNI_DRIVER bool trni_view_within(const trn_tensor *t, const trn_tensor *view, i
     return true;
 }
 
-/* The number itself; the value has passed trni_dma_offset_check. */
-TRNI_FN int64_t trni_dma_offset_value(const trn_tensor *value)
-{
-    uint32_t code;
-    memcpy(&code, value->data, sizeof code);
-    return value->format == TRN_I32 ? (int64_t)(int32_t)code : (int64_t)code;
-}
-
 TRNI_DRIVER trn_status trni_dma_offset_check(const trn_dma_offset *o, const trn_tensor *view, trni_dma_side side,
                                              trn_error *error)
 {
@@ -115,7 +107,7 @@ TRNI_DRIVER trn_status trni_dma_offset_place(const trn_dma_offset *o, trn_tensor
     trn_status status = trn_tensor_check(view, side.view, TRNI_INPUT, 0, error);
     if (!status) status = trni_dma_offset_check(o, view, side, error);
     if (status) return status;
-    const int64_t at = trni_dma_offset_value(&o->value), rows = o->of.shape[o->dim];
+    const int64_t at = trni_integer_at(o->value.format, o->value.data), rows = o->of.shape[o->dim];
     trni_strides(&o->of, stride);
     const bool index = at >= 0 && at < rows;
     if (index && trni_view_within(&o->of, view, at * stride[o->dim])) {
