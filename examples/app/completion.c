@@ -229,7 +229,7 @@ static void zsh(void)
            app_name);
 }
 
-int app_completion(const char *shell, char **argv)
+int app_completion(const char *shell, char **argv, int (*run)(int argc, char **argv))
 {
     static const char *const name[] = { "bash", "zsh" };
     static void (*const print[])(void) = { bash, zsh };
@@ -238,7 +238,7 @@ int app_completion(const char *shell, char **argv)
     if (which < 0) return app_complain(APP_USAGE, "--completion %s: %s", shell, why);
     char *alone[] = { argv[0], NULL };
     collecting = true;
-    app_run(1, alone);
+    run(1, alone);
     collecting = false;
     if (!commands) return app_complain(APP_USAGE, "%s has no options to complete", app_name);
     print[which]();

@@ -15,7 +15,8 @@
 /* Is this command line --completion SHELL, or --completion=SHELL, and nothing else? Then the shell, "" if none is
  * named; otherwise NULL. */
 const char *app_completion_asked(int argc, char **argv);
-int app_completion(const char *shell, char **argv); /* prints the script; an exit status */
+/* Prints the script for a program, of which `run` is app_run; an exit status. */
+int app_completion(const char *shell, char **argv, int (*run)(int argc, char **argv));
 
 /* Asked by what reads command lines: is it only being looked at? */
 bool app_completion_takes(const app_command *command, void *options);

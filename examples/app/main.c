@@ -29,5 +29,5 @@ int main(int argc, char **argv)
     signal(SIGPIPE, SIG_DFL); /* "mxq ... | head": who starts us may ignore it, and nobody wants to read of that */
     io_may_read = app_reads;
     const char *shell = app_completion_asked(argc, argv);
-    return app_flush(shell ? app_completion(shell, argv) : app_run(argc, argv));
+    return app_flush(shell ? app_completion(shell, argv, app_run) : app_run(argc, argv));
 }

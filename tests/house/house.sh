@@ -3,11 +3,20 @@
 # in trnmath/README.md; rooms lie in the folders of floors.txt and define no public name; includes point only downward
 # and in no circle; instruction sets are entered from the room that they speed up; foreign headers have one door each;
 # the one file and the installation have the same headers; no line of a source or a script is longer than 120
-# characters; and trn_base.h names the results that tests/digest/expected.txt has. (What is in a door: contents.sh.)
+# characters; nothing else lies at the top level; and trn_base.h names the results that tests/digest/expected.txt has.
+# (What is in a door: contents.sh.)
 . "$(dirname -- "$0")/lib.sh"
 
 floors=$root/tests/house/floors.txt
 cd "$root/trnmath" || exit 1
+
+# What lies at the top level, of what git knows.
+if have git && git -C "$root" rev-parse --git-dir >/dev/null 2>&1; then
+    checked
+    git -C "$root" ls-files | sed 's,/.*,,' | sort -u |
+        grep -v -x -E 'README\.md|LICENSE|trnmath|bench|tests|examples|scripts|\..*' >"$scratch/list"
+    fail_each "$scratch/list" '%s lies at the top level, which has README.md, LICENSE and five folders'
+fi
 
 # differ WANT GOT TEXT TEXT: what only one of two lists has.
 differ() {

@@ -25,7 +25,6 @@
 #include "app/chart_heat.c"
 
 const char app_name[] = "test_chart";
-int app_run(int argc, char **argv) { return (void)argc, (void)argv, APP_OK; } /* no program to complete */
 
 /* ---- what a reader of XML checks ---- */
 

@@ -17,7 +17,6 @@
 #include "cores/block.h"
 
 const char app_name[] = "test_cores_block";
-int app_run(int argc, char **argv) { return (void)argc, (void)argv, APP_OK; } /* no program to complete */
 
 #define BLOCK_ROW(name, format, rows, columns, kind) { #name, format, BLOCK_##kind },
 const block_row block_table[BLOCK_COUNT] = { BLOCK_TENSORS(BLOCK_ROW) };

@@ -17,7 +17,6 @@
 #include "srlab/transformer.h"
 
 const char app_name[] = "test_srlab";
-int app_run(int argc, char **argv) { return (void)argc, (void)argv, APP_OK; } /* no program to complete */
 
 enum { WIDTH = 16, HEADS = 2, LAYERS = 2, CONTEXT = 8, SYMBOLS = 5, LETTERS = 400 };
 

@@ -30,7 +30,6 @@
 #include <cjson/cJSON.h>
 
 const char app_name[] = "trnbench";
-int app_run(int argc, char **argv) { return (void)argc, (void)argv, APP_OK; } /* no program to complete */
 #endif
 
 /* ---- the models' shapes ---- */
