@@ -10,6 +10,8 @@
 
 #include <trnmath/trn_convert.h>
 
+#include "io/mxfp4.h"
+
 enum { NAME = 512, BASE = 256 };
 
 /* What is needed to find a weight and to say that it is missing. */
@@ -430,12 +432,9 @@ double mr_bytes_each(const mr_weight *w) { return w->mxfp4 ? 0.5 + 1.0 / 32 : w-
 
 static void decode_mxfp4(const mr_weight *w, int64_t row, float *out)
 {
-    const unsigned char *codes = place(w, row);
-    const unsigned char *scale = (const unsigned char *)w->scale->data + (w->first + row * w->row) / 32;
-    for (int64_t i = 0; i < w->columns; i++) {
-        const uint32_t code = i % 2 ? codes[i / 2] >> 4 : codes[i / 2] & 15;
-        out[i] = trn_decode(TRN_F4_E2M1, code) * trn_decode(TRN_F8_E8M0, scale[i / 32]);
-    }
+    const mxfp4 m = { .columns = w->columns, .groups = w->columns / MXFP4_BLOCK, .blocks = w->tensor->data,
+                      .scales = w->scale->data };
+    mxfp4_row(&m, (w->first + row * w->row) / w->columns, out);
 }
 
 float mr_scale_at(const mr_weight *w, int64_t row, int64_t column)

@@ -225,16 +225,13 @@ class Placed:
     def __init__(self, tensor, pattern, offset, value, dim, step):
         self.view, self.value, self.of, self.dim = leaving(tensor, pattern, offset), value, tensor, dim
         self.shape, self.dtype, self.core = self.view.shape, self.view.dtype, tensor.core
-        self.moved = lambda: leaving(tensor, pattern, offset + scalar(value) * step)
+        self.now = lambda: leaving(tensor, pattern, offset + scalar(value) * step)
 
     def __getattr__(self, name):
         return getattr(self.now(), name)
 
     def __getitem__(self, key):
         return self.now()[key]
-
-    def now(self):
-        return self.moved()
 
 
 def dynamic(tensor, pattern, offset, scalar_offset, vector_offset, indirect_dim):
