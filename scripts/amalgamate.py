@@ -26,6 +26,9 @@ INCLUDE = re.compile(r'\s*#\s*include\s*"([^"]+)"')
 DIRECTIVE = re.compile(r"\s*#\s*(if|ifdef|ifndef|elif|else|endif)\b(.*)")
 
 
+# What every header has at both ends stands there once.
+WORDS = ("base/words_begin.h", "base/words_end.h")
+
 MODULES = ["trnmath.h", "trn_format.h", "trn_convert.h", "trn_matmul.h", "trn_scalar_engine.h", "trn_sparse.h",
            "trn_collective.h"]
 
@@ -75,7 +78,15 @@ class Amalgam:
         here = self.held()
         return name not in self.open and not any(here[:len(c)] == c for c in self.seen.get(name, []))
 
-    def include(self, name, depth=0):
+    def whole(self, top):
+        """A header and what it needs, between the words that are put aside and brought back."""
+        begin, end = WORDS
+        for name in (begin, top, end):
+            self.include(name)
+
+    def include(self, name):
+        if name in WORDS and self.open:
+            return
         path = SOURCE / name
         if not path.is_file():
             by = f"trnmath/{self.open[-1]} includes {name}" if self.open else name
@@ -147,7 +158,7 @@ def amalgamate(top, output, line_directives):
     if "/" in top or not (SOURCE / top).is_file():
         raise Trouble(f"--only {top}: there is no such header in {SOURCE}")
     amalgam = Amalgam(line_directives)
-    amalgam.include(top)
+    amalgam.whole(top)
     return "\n".join(opening(top, output, amalgam.parts) + amalgam.out) + "\n", amalgam.parts
 
 

@@ -31,6 +31,8 @@
 #ifndef TRN_ACT_H
 #define TRN_ACT_H
 
+#include "base/words_begin.h"
+
 #include "trn_cpu.h"
 
 /* X(function, name, formula, low, high, at -0, at +inf, at -inf, what is outside, source); values as bits. */
@@ -703,5 +705,7 @@ TRNI_FN void trni_act_run(const trni_act_plan *p, float *dst, const float *src, 
 }
 
 #endif /* TRNI_BODIES */
+
+#include "base/words_end.h"
 
 #endif /* TRN_ACT_H */

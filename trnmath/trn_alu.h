@@ -20,6 +20,8 @@
 #ifndef TRN_ALU_H
 #define TRN_ALU_H
 
+#include "base/words_begin.h"
+
 #include "trn_instruction.h"
 #include "trn_random.h"
 #include "trn_tensor.h"
@@ -139,5 +141,7 @@ TRN_API trn_alu trn_alu_from_name(const char *name)
 }
 
 #endif /* TRNI_BODIES */
+
+#include "base/words_end.h"
 
 #endif /* TRN_ALU_H */

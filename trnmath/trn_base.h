@@ -28,6 +28,8 @@
 #ifndef TRN_BASE_H
 #define TRN_BASE_H
 
+#include "base/words_begin.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -106,6 +108,13 @@
 #define TRNI_PRINTF printf
 #endif
 
+/* What must be true of a compiler and its flags, or a sentence. */
+#if defined(__cplusplus)
+#define TRNI_REQUIRE(condition, sentence) static_assert(condition, sentence)
+#else
+#define TRNI_REQUIRE(condition, sentence) _Static_assert(condition, sentence)
+#endif
+
 #define TRNI_FN static inline __attribute__((unused))
 #define TRNI_INLINE static inline __attribute__((unused, always_inline))
 /* What takes no part in the speed of large arrays, compiled for little time: TRNI_DRIVER runs once per call, of small
@@ -162,8 +171,8 @@ static const char *const trni_bodies_needed __attribute__((used)) = TRNI_BODIES_
 #if defined(__FLT_EVAL_METHOD__) && __FLT_EVAL_METHOD__ != 0 && __FLT_EVAL_METHOD__ != 16
 #error "trnmath: float expressions are evaluated in a wider format (x87?); use SSE arithmetic"
 #endif
-/* -fsingle-precision-constant */
-typedef char trni_constants_are_double[sizeof 1.0 == sizeof(double) ? 1 : -1];
+TRNI_REQUIRE(sizeof 1.0 == sizeof(double),
+             "trnmath: constants are not double; compile without -fsingle-precision-constant");
 #endif
 
 /* ---- status ---- */
@@ -192,9 +201,18 @@ typedef struct trn_error {
 
 TRN_API const char *trn_status_text(trn_status status);
 
-/* Files that differ in -fshort-enums or -fpack-struct have no types in common. */
-typedef char trni_enums_are_ints[sizeof(trn_status) == sizeof(int) ? 1 : -1];
-typedef char trni_structs_are_plain[sizeof(struct trn_error) == 256 + sizeof(int) ? 1 : -1];
+/* Files that differ in these flags have no types in common. */
+struct trni_plain {
+    char first;
+    int second;
+    char third;
+    double fourth;
+};
+TRNI_REQUIRE(sizeof(trn_status) == sizeof(int),
+             "trnmath: enumerations are shorter than int; compile without -fshort-enums");
+TRNI_REQUIRE(offsetof(struct trni_plain, second) == sizeof(int) &&
+                 offsetof(struct trni_plain, fourth) % __alignof__(double) == 0,
+             "trnmath: structures are packed; compile without -fpack-struct");
 
 /* ---- bits of floats: memcpy, so that no compiler may reason about the value ---- */
 
@@ -286,6 +304,7 @@ TRNI_FN unsigned trn_fp_check(void)
 
 #if TRNI_BODIES
 
+#include <locale.h>
 #include <stdarg.h>
 
 TRN_API const char *trn_status_text(trn_status status)
@@ -298,6 +317,48 @@ TRN_API const char *trn_status_text(trn_status status)
     return (unsigned)status < sizeof text / sizeof text[0] ? text[(unsigned)status] : "an unknown status";
 }
 
+/* ---- numbers in texts: a point, whatever the locale writes ----
+ * Every text of ours with a number in it, a sentence, JSON or SVG, goes through these two. The thread is in the locale
+ * "C" for that long. */
+
+#if defined(__GLIBC__)
+/* Of locale.h, which hides them where a program asks for ISO C alone. For "C" no memory is taken. */
+static void *trni_locale_new(int categories, const char *name, void *base) __attribute__((weakref("newlocale")));
+static void *trni_locale_use(void *locale) __attribute__((weakref("uselocale")));
+#endif
+
+/* What vsnprintf writes, with a decimal point. */
+__attribute__((unused, format(TRNI_PRINTF, 3, 0))) static int trni_vprint(char *text, size_t size, const char *format,
+                                                                        va_list list)
+{
+#if defined(__GLIBC__)
+    void *callers = trni_locale_use(trni_locale_new(1 << LC_NUMERIC, "C", NULL));
+#elif defined(_WIN32)
+    const int threads = _configthreadlocale(_ENABLE_PER_THREAD_LOCALE);
+    char callers[64];
+    snprintf(callers, sizeof callers, "%s", setlocale(LC_NUMERIC, NULL));
+    setlocale(LC_NUMERIC, "C");
+#endif
+    const int length = vsnprintf(text, size, format, list);
+#if defined(__GLIBC__)
+    trni_locale_use(callers);
+#elif defined(_WIN32)
+    setlocale(LC_NUMERIC, callers);
+    _configthreadlocale(threads);
+#endif
+    return length;
+}
+
+__attribute__((unused, format(TRNI_PRINTF, 3, 4))) static int trni_print(char *text, size_t size, const char *format,
+                                                                       ...)
+{
+    va_list list;
+    va_start(list, format);
+    const int length = trni_vprint(text, size, format, list);
+    va_end(list);
+    return length;
+}
+
 /* Writes the sentence (when somebody wants it) and returns the status, so that a check is one line. */
 __attribute__((unused, format(TRNI_PRINTF, 3, 4))) static trn_status trni_fail(trn_error *error, trn_status status,
                                                                            const char *format, ...)
@@ -305,7 +366,7 @@ __attribute__((unused, format(TRNI_PRINTF, 3, 4))) static trn_status trni_fail(t
     if (error) {
         va_list list;
         va_start(list, format);
-        vsnprintf(error->text, sizeof error->text, format, list);
+        trni_vprint(error->text, sizeof error->text, format, list);
         va_end(list);
         error->status = status;
     }
@@ -422,4 +483,7 @@ TRNI_COLD trn_status trni_fp_refuse(trn_error *error)
     if (trni_fp_flags()) return trni_fp_refuse((args)->error)
 
 #endif /* TRNI_BODIES */
+
+#include "base/words_end.h"
+
 #endif /* TRN_BASE_H */

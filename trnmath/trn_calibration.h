@@ -32,6 +32,8 @@
 #ifndef TRN_CALIBRATION_H
 #define TRN_CALIBRATION_H
 
+#include "base/words_begin.h"
+
 #include "trn_spec.h"
 
 /* The published samples fall into two classes: up to about 2023, floors of 60 to 150 us on one instance; later, 6. */
@@ -164,5 +166,7 @@ TRN_API bool trn_calibration_field_at(int index, trn_spec_field *out)
 }
 
 #endif /* TRNI_BODIES */
+
+#include "base/words_end.h"
 
 #endif /* TRN_CALIBRATION_H */

@@ -28,6 +28,8 @@
 #ifndef TRN_CALIBRATION_FILE_H
 #define TRN_CALIBRATION_FILE_H
 
+#include "base/words_begin.h"
+
 #include "trn_calibration.h"
 #include "trn_trace.h"
 
@@ -155,5 +157,7 @@ TRN_API trn_status trn_calibration_save(const trn_calibration *calibration, trn_
 }
 
 #endif /* TRNI_BODIES */
+
+#include "base/words_end.h"
 
 #endif /* TRN_CALIBRATION_FILE_H */

@@ -34,6 +34,8 @@
 #ifndef TRN_CALIBRATION_FIT_H
 #define TRN_CALIBRATION_FIT_H
 
+#include "base/words_begin.h"
+
 #include "trn_collective_cost.h"
 #include "trn_fit.h"
 
@@ -407,5 +409,7 @@ TRN_API trn_status trn_calibration_fit(const trn_calibration_fit_args *args, trn
 }
 
 #endif /* TRNI_BODIES */
+
+#include "base/words_end.h"
 
 #endif /* TRN_CALIBRATION_FIT_H */

@@ -43,6 +43,8 @@
 #ifndef TRN_COLLECTIVE_H
 #define TRN_COLLECTIVE_H
 
+#include "base/words_begin.h"
+
 #include "trn_alu.h"
 #include "trn_collective_cost.h"
 #include "trn_convert.h"
@@ -280,5 +282,7 @@ TRN_API trn_status trn_collective_run(const trn_collective_args *args)
 }
 
 #endif /* TRNI_BODIES */
+
+#include "base/words_end.h"
 
 #endif /* TRN_COLLECTIVE_H */

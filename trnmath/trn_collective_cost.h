@@ -34,6 +34,8 @@
 #ifndef TRN_COLLECTIVE_COST_H
 #define TRN_COLLECTIVE_COST_H
 
+#include "base/words_begin.h"
+
 #include "trn_collective_group.h"
 
 typedef struct trn_cost {
@@ -271,5 +273,7 @@ TRN_API trn_status trn_collective_cost(const trn_collective_args *args, trn_cost
 }
 
 #endif /* TRNI_BODIES */
+
+#include "base/words_end.h"
 
 #endif /* TRN_COLLECTIVE_COST_H */

@@ -32,6 +32,8 @@
 #ifndef TRN_COLLECTIVE_GROUP_H
 #define TRN_COLLECTIVE_GROUP_H
 
+#include "base/words_begin.h"
+
 #include "trn_calibration.h"
 #include "trn_cpu.h"
 #include "trn_schedule.h"
@@ -419,5 +421,7 @@ TRN_API trn_status trn_replica_group_check(const trn_collective_args *args)
 }
 
 #endif /* TRNI_BODIES */
+
+#include "base/words_end.h"
 
 #endif /* TRN_COLLECTIVE_GROUP_H */

@@ -35,6 +35,8 @@
 #ifndef TRN_CONVERT_H
 #define TRN_CONVERT_H
 
+#include "base/words_begin.h"
+
 #include "trn_random.h"
 #include "trn_tensor.h"
 
@@ -414,5 +416,7 @@ TRN_API trn_status trn_convert(const trn_convert_args *args)
 }
 
 #endif /* TRNI_BODIES */
+
+#include "base/words_end.h"
 
 #endif /* TRN_CONVERT_H */

@@ -52,6 +52,8 @@
 #ifndef TRN_CORE_H
 #define TRN_CORE_H
 
+#include "base/words_begin.h"
+
 #include "trn_core_state.h"
 #include "trn_engine_cycles.h"
 #include "trn_tensor_cost.h"
@@ -225,10 +227,12 @@ TRN_API void trn_core_report_of(const trn_core *core, trn_core_report *out)
     }
     const trn_core_engine_report *b = &out->engine[out->bound];
     if (core->time_s <= 0) snprintf(out->bound_text, sizeof out->bound_text, "nothing has run");
-    else snprintf(out->bound_text, sizeof out->bound_text, "%s is busy %.0f %% of %.1f us%s", b->name, 100 * b->share,
+    else trni_print(out->bound_text, sizeof out->bound_text, "%s is busy %.0f %% of %.1f us%s", b->name, 100 * b->share,
                   1e6 * core->time_s, b->share < 0.5 ? "; engines wait for each other" : "");
 }
 
 #endif /* TRNI_BODIES */
+
+#include "base/words_end.h"
 
 #endif /* TRN_CORE_H */

@@ -44,6 +44,8 @@
 #ifndef TRN_CORE_REGISTER_H
 #define TRN_CORE_REGISTER_H
 
+#include "base/words_begin.h"
+
 #include "trn_core.h"
 
 typedef struct trn_register {
@@ -225,5 +227,7 @@ TRN_API int32_t trn_core_register_read(trn_core *core, const trn_register_read_a
 }
 
 #endif /* TRNI_BODIES */
+
+#include "base/words_end.h"
 
 #endif /* TRN_CORE_REGISTER_H */

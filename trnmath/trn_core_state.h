@@ -37,6 +37,8 @@
 #ifndef TRN_CORE_STATE_H
 #define TRN_CORE_STATE_H
 
+#include "base/words_begin.h"
+
 #include "core/core_types.h"
 #include "trn_engine_state.h"
 #include "trn_scalar_engine.h"
@@ -527,5 +529,7 @@ TRN_API trn_tensor trn_core_hbm(trn_core *core, const char *name, trn_tensor vie
 }
 
 #endif /* TRNI_BODIES */
+
+#include "base/words_end.h"
 
 #endif /* TRN_CORE_STATE_H */

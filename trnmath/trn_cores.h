@@ -55,6 +55,8 @@
 #ifndef TRN_CORES_H
 #define TRN_CORES_H
 
+#include "base/words_begin.h"
+
 #include "trn_cores_args.h"
 
 /* ---- begin, run, end ---- */
@@ -265,5 +267,7 @@ TRN_API trn_tensor trn_cores_hbm(trn_cores_rank *self, const char *name, trn_for
 }
 
 #endif /* TRNI_BODIES */
+
+#include "base/words_end.h"
 
 #endif /* TRN_CORES_H */

@@ -26,6 +26,8 @@
 #ifndef TRN_CORES_ARGS_H
 #define TRN_CORES_ARGS_H
 
+#include "base/words_begin.h"
+
 #include "trn_collective.h"
 #include "trn_core.h"
 #include "trn_mesh.h"
@@ -167,5 +169,7 @@ typedef struct trn_cores_collective_args {
     int sr_bits;
     trn_error *error;                 /* optional */
 } trn_cores_collective_args;
+
+#include "base/words_end.h"
 
 #endif /* TRN_CORES_ARGS_H */

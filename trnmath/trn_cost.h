@@ -78,6 +78,8 @@
 #ifndef TRN_COST_H
 #define TRN_COST_H
 
+#include "base/words_begin.h"
+
 #include "trn_spec.h"
 
 typedef enum trn_operand { TRN_OPERAND_CHEAPER = 0, TRN_OPERAND_A, TRN_OPERAND_B } trn_operand;
@@ -494,11 +496,11 @@ TRNI_FN void trni_cost_text(const trni_cost *c, const char *blocking, trn_core_c
     const char *const rival = trn_operand_name(out->stationary == TRN_OPERAND_A ? TRN_OPERAND_B : TRN_OPERAND_A);
     int used = snprintf(out->text, sizeof out->text, "%s", out->limit_name);
     if (out->tensor_cycles > 0)
-        used += snprintf(out->text + used, sizeof out->text - (size_t)used,
+        used += trni_print(out->text + used, sizeof out->text - (size_t)used,
                          "; %s is stationary in %.0f cycles (%s would be in %.0f); %s", held, out->tensor_cycles, rival,
                          out->rival_cycles, blocking);
     if (out->tensor_cycles > 0 && !c->in_sbuf)
-        snprintf(out->text + used, sizeof out->text - (size_t)used, ", a read %.0f and b %.0f times", out->a_reads,
+        trni_print(out->text + used, sizeof out->text - (size_t)used, ", a read %.0f and b %.0f times", out->a_reads,
                  out->b_reads);
 }
 
@@ -635,5 +637,7 @@ TRN_API trn_status trn_matmul_system_cost(const trn_matmul_cost_args *args, trn_
 }
 
 #endif /* TRNI_BODIES */
+
+#include "base/words_end.h"
 
 #endif /* TRN_COST_H */

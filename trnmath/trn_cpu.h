@@ -29,6 +29,8 @@
 #ifndef TRN_CPU_H
 #define TRN_CPU_H
 
+#include "base/words_begin.h"
+
 #include "trn_base.h"
 
 typedef enum trn_isa {
@@ -417,5 +419,7 @@ enum { TRNI_LINE = 64 }; /* bytes of one */
 #endif
 
 #endif /* TRNI_BODIES */
+
+#include "base/words_end.h"
 
 #endif /* TRN_CPU_H */

@@ -41,6 +41,8 @@
 #ifndef TRN_DMA_H
 #define TRN_DMA_H
 
+#include "base/words_begin.h"
+
 #include "trn_alu.h"
 #include "trn_convert.h"
 #include "trn_instruction.h"
@@ -756,5 +758,7 @@ TRN_API trn_status trn_dma_compute(const trn_dma_compute_args *args)
 }
 
 #endif /* TRNI_BODIES */
+
+#include "base/words_end.h"
 
 #endif /* TRN_DMA_H */

@@ -31,6 +31,8 @@
 #ifndef TRN_ENGINE_CYCLES_H
 #define TRN_ENGINE_CYCLES_H
 
+#include "base/words_begin.h"
+
 #include "trn_spec.h"
 
 /* ---- numbers that are no instruction's own ---- */
@@ -359,5 +361,7 @@ TRN_API trn_status trn_dma_seconds(const trn_dma_work *work, trn_dma_cost *cost)
 }
 
 #endif /* TRNI_BODIES */
+
+#include "base/words_end.h"
 
 #endif /* TRN_ENGINE_CYCLES_H */

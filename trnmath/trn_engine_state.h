@@ -26,6 +26,8 @@
 #ifndef TRN_ENGINE_STATE_H
 #define TRN_ENGINE_STATE_H
 
+#include "base/words_begin.h"
+
 #include "trn_instruction.h"
 #include "trn_random.h"
 
@@ -65,5 +67,7 @@ TRN_API void trn_gpsimd_state_init(trn_gpsimd_state *state, uint64_t seed)
 }
 
 #endif /* TRNI_BODIES */
+
+#include "base/words_end.h"
 
 #endif /* TRN_ENGINE_STATE_H */

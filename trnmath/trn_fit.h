@@ -39,6 +39,8 @@
 #ifndef TRN_FIT_H
 #define TRN_FIT_H
 
+#include "base/words_begin.h"
+
 #include "trn_base.h"
 
 enum { TRN_FIT_NUMBERS = 16 };
@@ -267,5 +269,7 @@ TRN_API trn_status trn_fit(const trn_fit_args *args, double *number)
 }
 
 #endif /* TRNI_BODIES */
+
+#include "base/words_end.h"
 
 #endif /* TRN_FIT_H */

@@ -50,6 +50,8 @@
 #ifndef TRN_FORMAT_H
 #define TRN_FORMAT_H
 
+#include "base/words_begin.h"
+
 #include "trn_round.h"
 
 typedef enum trn_format {
@@ -556,5 +558,7 @@ TRN_API uint32_t trn_cfp8_encode(trn_cfp8 c, float x, trn_rounding rounding, trn
 }
 
 #endif /* TRNI_BODIES */
+
+#include "base/words_end.h"
 
 #endif /* TRN_FORMAT_H */

@@ -36,6 +36,8 @@
 #ifndef TRN_GPSIMD_CUSTOM_H
 #define TRN_GPSIMD_CUSTOM_H
 
+#include "base/words_begin.h"
+
 #include "trn_instruction.h"
 #include "trn_random.h"
 #include "trn_tensor.h"
@@ -238,5 +240,7 @@ TRN_API trn_status trn_gpsimd_custom(const trn_gpsimd_custom_args *args)
 }
 
 #endif /* TRNI_BODIES */
+
+#include "base/words_end.h"
 
 #endif /* TRN_GPSIMD_CUSTOM_H */

@@ -35,6 +35,8 @@
 #ifndef TRN_GPSIMD_ENGINE_H
 #define TRN_GPSIMD_ENGINE_H
 
+#include "base/words_begin.h"
+
 #include "trn_alu.h"
 #include "trn_engine_state.h"
 #include "trn_gpsimd_custom.h"
@@ -881,5 +883,7 @@ TRN_API trn_status trn_topk(const trn_topk_args *args)
 }
 
 #endif /* TRNI_BODIES */
+
+#include "base/words_end.h"
 
 #endif /* TRN_GPSIMD_ENGINE_H */

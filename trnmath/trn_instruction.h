@@ -23,6 +23,8 @@
 #ifndef TRN_INSTRUCTION_H
 #define TRN_INSTRUCTION_H
 
+#include "base/words_begin.h"
+
 #include "trn_cpu.h"
 #include "trn_numerics.h"
 #include "trn_tensor.h"
@@ -89,5 +91,7 @@ TRN_API const char *trn_engine_name(trn_engine engine)
 }
 
 #endif /* TRNI_BODIES */
+
+#include "base/words_end.h"
 
 #endif /* TRN_INSTRUCTION_H */

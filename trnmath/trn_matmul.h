@@ -33,6 +33,8 @@
 #ifndef TRN_MATMUL_H
 #define TRN_MATMUL_H
 
+#include "base/words_begin.h"
+
 #include "trn_tensor_engine.h"
 
 /* What the host's matrix unit did, in blocks of one strip by one panel by one tile of K. The bits do not depend on
@@ -365,5 +367,7 @@ TRN_API trn_status trn_matmul(const trn_matmul_args *args)
 }
 
 #endif /* TRNI_BODIES */
+
+#include "base/words_end.h"
 
 #endif /* TRN_MATMUL_H */

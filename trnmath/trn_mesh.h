@@ -36,6 +36,8 @@
 #ifndef TRN_MESH_H
 #define TRN_MESH_H
 
+#include "base/words_begin.h"
+
 #include "trn_topology.h"
 
 enum { TRN_MAX_AXES = 8, TRN_AXIS_NAME = 24 };
@@ -497,5 +499,7 @@ TRN_API bool trn_mesh_axis_contiguous(const trn_mesh *mesh, int axis, trn_mesh_r
 }
 
 #endif /* TRNI_BODIES */
+
+#include "base/words_end.h"
 
 #endif /* TRN_MESH_H */

@@ -51,6 +51,8 @@
 #ifndef TRN_MPI_H
 #define TRN_MPI_H
 
+#include "base/words_begin.h"
+
 #include "trn_collective.h"
 
 #if defined(TRN_USE_MPI) && TRN_USE_MPI + 0
@@ -849,5 +851,7 @@ TRN_API trn_status trn_mpi_collective_run(const trn_mpi *mpi, const trn_collecti
 
 #endif /* TRNI_BODIES */
 #endif /* TRN_USE_MPI */
+
+#include "base/words_end.h"
 
 #endif /* TRN_MPI_H */

@@ -41,6 +41,8 @@
 #ifndef TRN_MPI_CORES_H
 #define TRN_MPI_CORES_H
 
+#include "base/words_begin.h"
+
 #include "trn_cores.h"
 #include "trn_mpi.h"
 
@@ -117,5 +119,7 @@ TRN_API trn_cores_exchange trn_mpi_cores_exchange(const trn_mpi *mpi)
 #endif /* TRNI_BODIES */
 
 #endif /* TRN_USE_MPI */
+
+#include "base/words_end.h"
 
 #endif /* TRN_MPI_CORES_H */

@@ -39,6 +39,8 @@
 #ifndef TRN_MPI_SHARDED_H
 #define TRN_MPI_SHARDED_H
 
+#include "base/words_begin.h"
+
 #include "trn_mpi.h"
 #include "trn_sharded_matmul.h"
 
@@ -356,5 +358,7 @@ TRN_API trn_status trn_mpi_sharded_matmul(const trn_mpi *mpi, const trn_sharded_
 
 #endif /* TRNI_BODIES */
 #endif /* TRN_USE_MPI */
+
+#include "base/words_end.h"
 
 #endif /* TRN_MPI_SHARDED_H */

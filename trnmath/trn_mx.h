@@ -45,6 +45,8 @@
 #ifndef TRN_MX_H
 #define TRN_MX_H
 
+#include "base/words_begin.h"
+
 #include "trn_numerics.h"
 #include "trn_random.h"
 #include "trn_tensor.h"
@@ -799,5 +801,7 @@ TRN_API trn_status trn_mx_dequantize(const trn_mx_dequantize_args *args)
 }
 
 #endif /* TRNI_BODIES */
+
+#include "base/words_end.h"
 
 #endif /* TRN_MX_H */

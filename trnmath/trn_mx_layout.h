@@ -30,6 +30,8 @@
 #ifndef TRN_MX_LAYOUT_H
 #define TRN_MX_LAYOUT_H
 
+#include "base/words_begin.h"
+
 #include "trn_mx.h"
 
 /* ---- Trainium3's SBUF ----
@@ -380,5 +382,7 @@ TRN_API trn_status trn_mx_fp4_to_fp8(const trn_mx_fp4_args *args)
 }
 
 #endif /* TRNI_BODIES */
+
+#include "base/words_end.h"
 
 #endif /* TRN_MX_LAYOUT_H */

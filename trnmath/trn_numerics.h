@@ -35,6 +35,8 @@
 #ifndef TRN_NUMERICS_H
 #define TRN_NUMERICS_H
 
+#include "base/words_begin.h"
+
 #include "trn_spec.h"
 
 typedef enum trn_chain_layout {
@@ -506,7 +508,7 @@ __attribute__((unused, format(TRNI_PRINTF, 4, 5))) static void trni_append(char 
 {
     va_list list;
     va_start(list, format);
-    const int wrote = vsnprintf(text + *at, size - *at, format, list);
+    const int wrote = trni_vprint(text + *at, size - *at, format, list);
     va_end(list);
     if (wrote > 0) *at += (size_t)wrote < size - *at ? (size_t)wrote : size - *at - 1;
 }
@@ -584,5 +586,7 @@ TRN_API void trn_numerics_explain(const trn_numerics *n, void (*line)(void *user
 }
 
 #endif /* TRNI_BODIES */
+
+#include "base/words_end.h"
 
 #endif /* TRN_NUMERICS_H */

@@ -38,6 +38,8 @@
 #ifndef TRN_PACK_H
 #define TRN_PACK_H
 
+#include "base/words_begin.h"
+
 #include "trn_cpu.h"
 #include "trn_tensor.h"
 
@@ -382,5 +384,7 @@ TRN_API trn_status trn_unpack(const trn_unpack_args *args)
 }
 
 #endif /* TRNI_BODIES */
+
+#include "base/words_end.h"
 
 #endif /* TRN_PACK_H */

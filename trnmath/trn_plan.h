@@ -43,6 +43,8 @@
 #ifndef TRN_PLAN_H
 #define TRN_PLAN_H
 
+#include "base/words_begin.h"
+
 #include "trn_collective_cost.h"
 #include "trn_cost.h"
 #include "trn_plan_args.h"
@@ -88,7 +90,7 @@ __attribute__((unused, format(TRNI_PRINTF, 3, 4))) static bool trni_plan_refuse(
 {
     va_list list;
     va_start(list, format);
-    vsnprintf(p->why, sizeof p->why, format, list);
+    trni_vprint(p->why, sizeof p->why, format, list);
     va_end(list);
     p->legal = false;
     p->reason = reason;
@@ -592,5 +594,7 @@ TRN_API void trn_plan_level_text(const trn_topology *net, const trn_plan *plan, 
 }
 
 #endif /* TRNI_BODIES */
+
+#include "base/words_end.h"
 
 #endif /* TRN_PLAN_H */

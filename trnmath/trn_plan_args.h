@@ -47,6 +47,8 @@
 #ifndef TRN_PLAN_ARGS_H
 #define TRN_PLAN_ARGS_H
 
+#include "base/words_begin.h"
+
 #include "trn_calibration.h"
 #include "trn_plan_model.h"
 #include "trn_schedule.h"
@@ -425,5 +427,7 @@ TRN_API double trn_plan_part_s(const trn_plan_time *t, trn_plan_part part)
 }
 
 #endif /* TRNI_BODIES */
+
+#include "base/words_end.h"
 
 #endif /* TRN_PLAN_ARGS_H */

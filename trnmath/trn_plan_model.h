@@ -50,6 +50,8 @@
 #ifndef TRN_PLAN_MODEL_H
 #define TRN_PLAN_MODEL_H
 
+#include "base/words_begin.h"
+
 #include "trn_base.h"
 
 enum { TRN_MODEL_TABLES = 64, TRN_MODEL_WIDTHS = 8 };
@@ -686,5 +688,7 @@ TRN_API double trn_model_forward_flops(const trn_model *model, double tokens, do
 }
 
 #endif /* TRNI_BODIES */
+
+#include "base/words_end.h"
 
 #endif /* TRN_PLAN_MODEL_H */

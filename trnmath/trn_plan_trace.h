@@ -34,6 +34,8 @@
 #ifndef TRN_PLAN_TRACE_H
 #define TRN_PLAN_TRACE_H
 
+#include "base/words_begin.h"
+
 #include "trn_plan.h"
 #include "trn_trace.h"
 
@@ -193,7 +195,7 @@ TRNI_FN void trni_plan_line_product(trni_plan_layer_line *l, const trni_plan_lay
     for (int i = 0; i < (backward ? 2 : 1); i++) {
         const int64_t m = backward ? way[i][0] : x->m, n = backward ? way[i][1] : x->n, k = backward ? way[i][2] : x->k;
         const trni_plan_work_time t = trni_plan_work_product(l->r->w, m, n, k, backward && i);
-        snprintf(text, sizeof text, "%.3g x [%lld, %lld] x [%lld, %lld]%s, %s", x->count, (long long)m, (long long)k,
+        trni_print(text, sizeof text, "%.3g x [%lld, %lld] x [%lld, %lld]%s, %s", x->count, (long long)m, (long long)k,
                  (long long)k, (long long)n, !backward ? "" : i ? ", of the weights" : ", of the input",
                  t.tensor ? "TensorE" : "HBM");
         trni_plan_line_add(l, TRNI_LANE_PRODUCTS, x->name, x->count * t.time_s, text);
@@ -328,5 +330,7 @@ TRN_API trn_status trn_plan_trace_layer(const trn_plan_args *args, const trn_pla
 }
 
 #endif /* TRNI_BODIES */
+
+#include "base/words_end.h"
 
 #endif /* TRN_PLAN_TRACE_H */

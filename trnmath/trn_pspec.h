@@ -38,6 +38,8 @@
 #ifndef TRN_PSPEC_H
 #define TRN_PSPEC_H
 
+#include "base/words_begin.h"
+
 #include "trn_mesh.h"
 #include "trn_tensor.h"
 
@@ -351,5 +353,7 @@ TRN_API trn_status trn_pspec_of_placements(trn_pspec *spec, const trn_mesh *mesh
 }
 
 #endif /* TRNI_BODIES */
+
+#include "base/words_end.h"
 
 #endif /* TRN_PSPEC_H */

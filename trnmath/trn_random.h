@@ -46,6 +46,8 @@
 #ifndef TRN_RANDOM_H
 #define TRN_RANDOM_H
 
+#include "base/words_begin.h"
+
 #include "trn_cpu.h"
 
 /* ---- Philox4x32-10: one word ---- */
@@ -613,5 +615,7 @@ TRN_API void trn_lfsr_vector_seed(trn_lfsr_vector *g, uint64_t seed)
 }
 
 #endif /* TRNI_BODIES */
+
+#include "base/words_end.h"
 
 #endif /* TRN_RANDOM_H */

@@ -31,6 +31,8 @@
 #ifndef TRN_RESHARD_H
 #define TRN_RESHARD_H
 
+#include "base/words_begin.h"
+
 #include "trn_sharded_matmul.h"
 
 /* dst = what src holds, in the other sharding. Statuses as trn_redistribute_plan's; TRN_ESHAPE and TRN_EFORMAT for
@@ -58,5 +60,7 @@ TRN_API trn_status trn_redistribute(const trn_redistribute_args *args)
 }
 
 #endif /* TRNI_BODIES */
+
+#include "base/words_end.h"
 
 #endif /* TRN_RESHARD_H */

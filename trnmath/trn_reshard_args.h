@@ -21,6 +21,8 @@
 #ifndef TRN_RESHARD_ARGS_H
 #define TRN_RESHARD_ARGS_H
 
+#include "base/words_begin.h"
+
 #include "trn_collective_cost.h"
 #include "trn_shard.h"
 
@@ -66,5 +68,7 @@ typedef struct trn_reshard_plan {
     double time_s;        /* of all, one after another */
     double lower_bound_s; /* the bytes that the neediest chip lacks, at its injection rate */
 } trn_reshard_plan;
+
+#include "base/words_end.h"
 
 #endif /* TRN_RESHARD_ARGS_H */

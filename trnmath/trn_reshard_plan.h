@@ -37,6 +37,8 @@
 #ifndef TRN_RESHARD_PLAN_H
 #define TRN_RESHARD_PLAN_H
 
+#include "base/words_begin.h"
+
 #include "trn_reshard_args.h"
 
 /* "all_gather over tensor, 8388608 bytes, switch_direct, then (data, *)". Writes at most `room` bytes, the end
@@ -214,5 +216,7 @@ TRN_API trn_status trn_redistribute_plan(const trn_redistribute_args *args, trn_
 }
 
 #endif /* TRNI_BODIES */
+
+#include "base/words_end.h"
 
 #endif /* TRN_RESHARD_PLAN_H */

@@ -24,6 +24,8 @@
 #ifndef TRN_ROUND_H
 #define TRN_ROUND_H
 
+#include "base/words_begin.h"
+
 #include "trn_base.h"
 
 typedef enum trn_rounding {
@@ -118,5 +120,7 @@ TRNI_FN trn_status trni_check_overflow(trn_overflow overflow, trn_error *error)
 }
 
 #endif /* TRNI_BODIES */
+
+#include "base/words_end.h"
 
 #endif /* TRN_ROUND_H */

@@ -38,6 +38,8 @@
 #ifndef TRN_SCALAR_ENGINE_H
 #define TRN_SCALAR_ENGINE_H
 
+#include "base/words_begin.h"
+
 #include "trn_act.h"
 #include "trn_alu.h"
 #include "trn_instruction.h"
@@ -714,5 +716,7 @@ TRN_API trn_status trn_activate2(const trn_activate2_args *args)
 }
 
 #endif /* TRNI_BODIES */
+
+#include "base/words_end.h"
 
 #endif /* TRN_SCALAR_ENGINE_H */

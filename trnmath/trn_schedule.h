@@ -34,6 +34,8 @@
 #ifndef TRN_SCHEDULE_H
 #define TRN_SCHEDULE_H
 
+#include "base/words_begin.h"
+
 #include "trn_base.h"
 
 typedef enum trn_collective {
@@ -347,5 +349,7 @@ TRNI_FN int trni_stage_digit(const trni_cc_stage *stage, int position)
 }
 
 #endif /* TRNI_BODIES */
+
+#include "base/words_end.h"
 
 #endif /* TRN_SCHEDULE_H */

@@ -41,6 +41,8 @@
 #ifndef TRN_SHARD_H
 #define TRN_SHARD_H
 
+#include "base/words_begin.h"
+
 #include "trn_convert.h"
 #include "trn_pspec.h"
 
@@ -523,5 +525,7 @@ TRN_API trn_status trn_shard_replicas_equal(const trn_shard_args *args, trn_repl
 }
 
 #endif /* TRNI_BODIES */
+
+#include "base/words_end.h"
 
 #endif /* TRN_SHARD_H */

@@ -35,6 +35,8 @@
 #ifndef TRN_SHARDED_MATMUL_H
 #define TRN_SHARDED_MATMUL_H
 
+#include "base/words_begin.h"
+
 #include "trn_collective.h"
 #include "trn_sharded_plan.h"
 
@@ -562,5 +564,7 @@ TRN_API trn_status trn_sharded_matmul(const trn_sharded_matmul_args *args)
 }
 
 #endif /* TRNI_BODIES */
+
+#include "base/words_end.h"
 
 #endif /* TRN_SHARDED_MATMUL_H */

@@ -39,6 +39,8 @@
 #ifndef TRN_SHARDED_PLAN_H
 #define TRN_SHARDED_PLAN_H
 
+#include "base/words_begin.h"
+
 #include "trn_cost.h"
 #include "trn_matmul.h"
 #include "trn_reshard_plan.h"
@@ -413,5 +415,7 @@ TRN_API trn_status trn_sharded_matmul_plan_of(const trn_sharded_matmul_args *arg
 }
 
 #endif /* TRNI_BODIES */
+
+#include "base/words_end.h"
 
 #endif /* TRN_SHARDED_PLAN_H */

@@ -49,6 +49,8 @@
 #ifndef TRN_SPARSE_H
 #define TRN_SPARSE_H
 
+#include "base/words_begin.h"
+
 #include "trn_convert.h"
 #include "trn_numerics.h"
 #include "trn_sparse_pack.h"
@@ -622,5 +624,7 @@ TRN_API trn_status trn_sparse_matmul(const trn_sparse_matmul_args *args)
 }
 
 #endif /* TRNI_BODIES */
+
+#include "base/words_end.h"
 
 #endif /* TRN_SPARSE_H */

@@ -45,6 +45,8 @@
 #ifndef TRN_SPARSE_PACK_H
 #define TRN_SPARSE_PACK_H
 
+#include "base/words_begin.h"
+
 #include "trn_pack.h"
 
 typedef struct trn_sparse_pattern {
@@ -438,5 +440,7 @@ TRN_API trn_status trn_sparse_tags_unpack(const trn_sparse_tags_pack_args *args)
 }
 
 #endif /* TRNI_BODIES */
+
+#include "base/words_end.h"
 
 #endif /* TRN_SPARSE_PACK_H */

@@ -46,6 +46,8 @@
 #ifndef TRN_SPEC_H
 #define TRN_SPEC_H
 
+#include "base/words_begin.h"
+
 #include "trn_spec_core.h"
 #include "machine/spec_alternative_rows.h"
 #include "machine/spec_system_rows.h"
@@ -452,5 +454,7 @@ TRN_API bool trn_spec_alternative_at(int index, trn_spec_alternative *out)
 }
 
 #endif /* TRNI_BODIES */
+
+#include "base/words_end.h"
 
 #endif /* TRN_SPEC_H */

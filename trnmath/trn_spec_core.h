@@ -31,6 +31,8 @@
 #ifndef TRN_SPEC_CORE_H
 #define TRN_SPEC_CORE_H
 
+#include "base/words_begin.h"
+
 #include "trn_format.h"
 #include "machine/spec_core_rows.h"
 
@@ -307,5 +309,7 @@ TRN_API const char *trn_space_name(trn_space space)
 }
 
 #endif /* TRNI_BODIES */
+
+#include "base/words_end.h"
 
 #endif /* TRN_SPEC_CORE_H */

@@ -32,6 +32,8 @@
 #ifndef TRN_SPEC_PHYSICAL_H
 #define TRN_SPEC_PHYSICAL_H
 
+#include "base/words_begin.h"
+
 #include "trn_spec.h"
 #include "machine/spec_announced_rows.h"
 #include "machine/spec_link_rows.h"
@@ -293,5 +295,7 @@ TRN_API bool trn_spec_announced_at(int index, trn_spec_announced *out)
 }
 
 #endif /* TRNI_BODIES */
+
+#include "base/words_end.h"
 
 #endif /* TRN_SPEC_PHYSICAL_H */

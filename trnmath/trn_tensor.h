@@ -34,6 +34,8 @@
 #ifndef TRN_TENSOR_H
 #define TRN_TENSOR_H
 
+#include "base/words_begin.h"
+
 #include "trn_format.h"
 
 #define TRN_MAX_RANK 6
@@ -550,5 +552,7 @@ TRNI_DRIVER trn_status trni_check_same_shape(const trn_tensor *a, const char *a_
 }
 
 #endif /* TRNI_BODIES */
+
+#include "base/words_end.h"
 
 #endif /* TRN_TENSOR_H */

@@ -35,6 +35,8 @@
 #ifndef TRN_TENSOR_COST_H
 #define TRN_TENSOR_COST_H
 
+#include "base/words_begin.h"
+
 #include "trn_spec.h"
 
 /* ---- one instruction ---- */
@@ -359,5 +361,7 @@ TRN_API double trn_vector_transpose_cycles(const trn_core_spec *core, double n)
 }
 
 #endif /* TRNI_BODIES */
+
+#include "base/words_end.h"
 
 #endif /* TRN_TENSOR_COST_H */

@@ -46,6 +46,8 @@
 #ifndef TRN_TENSOR_ENGINE_H
 #define TRN_TENSOR_ENGINE_H
 
+#include "base/words_begin.h"
+
 #include "trn_convert.h"
 #include "trn_mx_layout.h"
 #include "trn_numerics.h"
@@ -575,5 +577,7 @@ TRN_API float trn_systolic_tile(const float *x, const float *w, int rows, bool f
 }
 
 #endif /* TRNI_BODIES */
+
+#include "base/words_end.h"
 
 #endif /* TRN_TENSOR_ENGINE_H */

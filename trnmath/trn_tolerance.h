@@ -29,6 +29,8 @@
 #ifndef TRN_TOLERANCE_H
 #define TRN_TOLERANCE_H
 
+#include "base/words_begin.h"
+
 #include "trn_matmul.h"
 
 /* Exact is the sum of products of the numbers as the array reads them (a TF32 that has been rounded, MX with its
@@ -327,5 +329,7 @@ TRN_API trn_status trn_tolerance(const trn_tolerance_args *args)
 }
 
 #endif /* TRNI_BODIES */
+
+#include "base/words_end.h"
 
 #endif /* TRN_TOLERANCE_H */

@@ -44,6 +44,8 @@
 #ifndef TRN_TOPOLOGY_H
 #define TRN_TOPOLOGY_H
 
+#include "base/words_begin.h"
+
 #include "trn_topology_graph.h"
 
 /* ---- custom networks ---- */
@@ -382,5 +384,7 @@ TRN_API int trn_topology_cycles(const trn_topology *net, int *order, int capacit
 }
 
 #endif /* TRNI_BODIES */
+
+#include "base/words_end.h"
 
 #endif /* TRN_TOPOLOGY_H */

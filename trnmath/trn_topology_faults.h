@@ -29,6 +29,8 @@
 #ifndef TRN_TOPOLOGY_FAULTS_H
 #define TRN_TOPOLOGY_FAULTS_H
 
+#include "base/words_begin.h"
+
 #include "trn_topology.h"
 
 /* what: "chip 17", "link 3->7", "link 3<->7". net is written only when TRN_OK is returned. */
@@ -196,5 +198,7 @@ TRN_API bool trn_topology_fault_text(const trn_topology *net, int fault, char *t
 }
 
 #endif /* TRNI_BODIES */
+
+#include "base/words_end.h"
 
 #endif /* TRN_TOPOLOGY_FAULTS_H */

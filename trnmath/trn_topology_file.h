@@ -47,6 +47,8 @@
 #ifndef TRN_TOPOLOGY_FILE_H
 #define TRN_TOPOLOGY_FILE_H
 
+#include "base/words_begin.h"
+
 #include "trn_topology_faults.h"
 #include "trn_trace.h"
 
@@ -489,5 +491,7 @@ TRN_API trn_status trn_topology_save(const trn_topology *net, trn_trace_write *w
 }
 
 #endif /* TRNI_BODIES */
+
+#include "base/words_end.h"
 
 #endif /* TRN_TOPOLOGY_FILE_H */

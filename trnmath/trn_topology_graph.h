@@ -41,6 +41,8 @@
 #ifndef TRN_TOPOLOGY_GRAPH_H
 #define TRN_TOPOLOGY_GRAPH_H
 
+#include "base/words_begin.h"
+
 #include "trn_topology_levels.h"
 
 /* ---- routes ---- */
@@ -330,5 +332,7 @@ TRN_API double trn_topology_bisection_bytes_per_s(const trn_topology *net)
 }
 
 #endif /* TRNI_BODIES */
+
+#include "base/words_end.h"
 
 #endif /* TRN_TOPOLOGY_GRAPH_H */

@@ -41,6 +41,8 @@
 #ifndef TRN_TOPOLOGY_LEVELS_H
 #define TRN_TOPOLOGY_LEVELS_H
 
+#include "base/words_begin.h"
+
 #include "trn_spec.h"
 
 /* What a level's links are made of, for what the runtime gets out of them (trn_calibration). */
@@ -426,5 +428,7 @@ TRNI_FN bool trni_any_down(const trn_topology *net)
 }
 
 #endif /* TRNI_BODIES */
+
+#include "base/words_end.h"
 
 #endif /* TRN_TOPOLOGY_LEVELS_H */

@@ -23,6 +23,8 @@
 #ifndef TRN_TOPOLOGY_SVG_H
 #define TRN_TOPOLOGY_SVG_H
 
+#include "base/words_begin.h"
+
 #include "trn_topology.h"
 #include "trn_trace.h"
 
@@ -426,7 +428,7 @@ TRNI_FN void trni_nest_draw(const trni_drawing *n)
                                   trni_thousands(count, at->size),
                                   l ? "of the box within" : "chips");
         if (at->wiring != TRN_WIRING_NONE)
-            snprintf(words + used, sizeof words - (size_t)used, ", %s, %.4g GB/s", trni_wiring_words(at),
+            trni_print(words + used, sizeof words - (size_t)used, ", %s, %.4g GB/s", trni_wiring_words(at),
                      at->bytes_per_s / 1e9);
         trni_draw_text(n->paper, "ink small", x + 12, y + 20, 0, words);
     }
@@ -476,7 +478,7 @@ TRNI_FN void trni_cluster_draw(const trni_drawing *n, double box_x, double box_w
     trni_draw_text(n->paper, "ink bold", box_x + 14, box_y + 22, 0, words);
     snprintf(words, sizeof words, "x %s", count);
     trni_draw_text(n->paper, "ink big", box_x + box_wide - 14, box_y + 26, 2, words);
-    snprintf(rate, sizeof rate, "%.4g GB/s one way", net->level[outer].bytes_per_s / 1e9);
+    trni_print(rate, sizeof rate, "%.4g GB/s one way", net->level[outer].bytes_per_s / 1e9);
     snprintf(words, sizeof words, "%.24s: %s ports of %s", trn_level_name(&net->level[outer]),
              trni_thousands(count, net->chips), rate);
     trni_draw_switch(n->paper, box_x, fabric_y, box_wide + 12, 30, words);
@@ -530,5 +532,7 @@ TRN_API trn_status trn_topology_svg(const trn_topology_svg_args *args)
 }
 
 #endif /* TRNI_BODIES */
+
+#include "base/words_end.h"
 
 #endif /* TRN_TOPOLOGY_SVG_H */

@@ -30,6 +30,8 @@
 #ifndef TRN_TRACE_H
 #define TRN_TRACE_H
 
+#include "base/words_begin.h"
+
 #include "trn_base.h"
 
 enum { TRN_TRACE_TRACKS = 16, TRN_TRACE_NAME = 32, TRN_TRACE_TEXT = 88 };
@@ -124,7 +126,7 @@ __attribute__((unused, format(TRNI_PRINTF, 2, 3))) static void trni_text_put(trn
     va_list list;
     if (sizeof t->buffer - t->used < 1024) trni_text_flush(t);
     va_start(list, format);
-    const int n = vsnprintf(t->buffer + t->used, sizeof t->buffer - t->used, format, list);
+    const int n = trni_vprint(t->buffer + t->used, sizeof t->buffer - t->used, format, list);
     va_end(list);
     if (n > 0) t->used += (size_t)n < sizeof t->buffer - t->used ? (size_t)n : sizeof t->buffer - t->used - 1;
 }
@@ -500,5 +502,7 @@ TRN_API void trn_trace_svg(const trn_trace_svg_args *args)
 }
 
 #endif /* TRNI_BODIES */
+
+#include "base/words_end.h"
 
 #endif /* TRN_TRACE_H */

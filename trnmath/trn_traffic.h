@@ -34,6 +34,8 @@
 #ifndef TRN_TRAFFIC_H
 #define TRN_TRAFFIC_H
 
+#include "base/words_begin.h"
+
 #include "trn_collective_cost.h"
 
 typedef enum trn_late {
@@ -273,5 +275,7 @@ TRN_API trn_status trn_traffic(const trn_traffic_args *args, trn_traffic_time *e
 }
 
 #endif /* TRNI_BODIES */
+
+#include "base/words_end.h"
 
 #endif /* TRN_TRAFFIC_H */

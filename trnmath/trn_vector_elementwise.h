@@ -41,6 +41,8 @@
 #ifndef TRN_VECTOR_ELEMENTWISE_H
 #define TRN_VECTOR_ELEMENTWISE_H
 
+#include "base/words_begin.h"
+
 #include "trn_alu.h"
 #include "trn_instruction.h"
 #include "trn_tensor.h"
@@ -939,5 +941,7 @@ TRN_API trn_status trn_memset(const trn_memset_args *args)
 }
 
 #endif /* TRNI_BODIES */
+
+#include "base/words_end.h"
 
 #endif /* TRN_VECTOR_ELEMENTWISE_H */

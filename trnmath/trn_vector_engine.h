@@ -56,11 +56,15 @@
 #ifndef TRN_VECTOR_ENGINE_H
 #define TRN_VECTOR_ENGINE_H
 
+#include "base/words_begin.h"
+
 #include "trn_vector_elementwise.h"
 #include "trn_vector_move.h"
 #include "trn_vector_random.h"
 #include "trn_vector_reduce.h"
 #include "trn_vector_search.h"
 #include "trn_vector_statistics.h"
+
+#include "base/words_end.h"
 
 #endif /* TRN_VECTOR_ENGINE_H */

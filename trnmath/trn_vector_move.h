@@ -33,6 +33,8 @@
 #ifndef TRN_VECTOR_MOVE_H
 #define TRN_VECTOR_MOVE_H
 
+#include "base/words_begin.h"
+
 #include "trn_instruction.h"
 #include "trn_mx_layout.h"
 
@@ -369,5 +371,7 @@ TRN_API trn_status trn_quantize_mx(const trn_quantize_mx_args *args)
 }
 
 #endif /* TRNI_BODIES */
+
+#include "base/words_end.h"
 
 #endif /* TRN_VECTOR_MOVE_H */

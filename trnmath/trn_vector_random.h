@@ -45,6 +45,8 @@
 #ifndef TRN_VECTOR_RANDOM_H
 #define TRN_VECTOR_RANDOM_H
 
+#include "base/words_begin.h"
+
 #include "trn_alu.h"
 #include "trn_engine_state.h"
 
@@ -605,5 +607,7 @@ TRN_API trn_status trn_rand_get_state(const trn_rand_get_state_args *args)
 }
 
 #endif /* TRNI_BODIES */
+
+#include "base/words_end.h"
 
 #endif /* TRN_VECTOR_RANDOM_H */

@@ -37,6 +37,8 @@
 #ifndef TRN_VECTOR_REDUCE_H
 #define TRN_VECTOR_REDUCE_H
 
+#include "base/words_begin.h"
+
 #include "trn_act.h"
 #include "trn_engine_state.h"
 #include "trn_vector_elementwise.h"
@@ -881,5 +883,7 @@ TRN_API trn_status trn_select_reduce(const trn_select_reduce_args *args)
 }
 
 #endif /* TRNI_BODIES */
+
+#include "base/words_end.h"
 
 #endif /* TRN_VECTOR_REDUCE_H */

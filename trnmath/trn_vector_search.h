@@ -36,6 +36,8 @@
 #ifndef TRN_VECTOR_SEARCH_H
 #define TRN_VECTOR_SEARCH_H
 
+#include "base/words_begin.h"
+
 #include "trn_alu.h"
 
 typedef struct trn_max8_args {
@@ -343,5 +345,7 @@ TRN_API trn_status trn_nc_match_replace8(const trn_nc_match_replace8_args *args)
 }
 
 #endif /* TRNI_BODIES */
+
+#include "base/words_end.h"
 
 #endif /* TRN_VECTOR_SEARCH_H */

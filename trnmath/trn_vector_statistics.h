@@ -40,6 +40,8 @@
 #ifndef TRN_VECTOR_STATISTICS_H
 #define TRN_VECTOR_STATISTICS_H
 
+#include "base/words_begin.h"
+
 #include "trn_alu.h"
 
 typedef struct trn_bn_stats_args {
@@ -233,5 +235,7 @@ TRN_API trn_status trn_bn_aggr(const trn_bn_aggr_args *args)
 }
 
 #endif /* TRNI_BODIES */
+
+#include "base/words_end.h"
 
 #endif /* TRN_VECTOR_STATISTICS_H */

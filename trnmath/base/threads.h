@@ -3,10 +3,11 @@
  *
  * DOES: asks OpenMP, when compiled with it, how many threads a parallel region may have here: one inside another, and
  *     one in a process that was forked, because OpenMP's threads stay behind (libgomp waits for them for ever). Shares
- *     out loops among them.
+ *     out loops among them. Keeps libgomp where it is when a shared object that holds this code is closed: its threads
+ *     live on, and unmapped code under them is a crash (LLVM's ends its threads itself).
  * DOES NOT: start threads itself.
  *
- * KNOWN FROM: the OpenMP specification (omp_get_max_threads); POSIX (pthread_atfork).
+ * KNOWN FROM: the OpenMP specification (omp_get_max_threads); POSIX (pthread_atfork); dlopen(3), RTLD_NODELETE.
  */
 #ifndef TRNI_BASE_THREADS_H
 #define TRNI_BASE_THREADS_H
@@ -17,6 +18,9 @@
 #include <omp.h>
 #if !defined(_WIN32)
 #include "pthreads.h"
+#endif
+#if defined(__GLIBC__)
+#include <dlfcn.h>
 #endif
 #endif
 
@@ -37,6 +41,19 @@ TRNI_FN int *trni_fork_state(void)
 
 TRNI_FN void trni_fork_child(void) { __atomic_store_n(trni_fork_state(), TRNI_FORK_CHILD, __ATOMIC_RELAXED); }
 
+#if defined(__GLIBC__)
+/* Weak, because older C libraries have it apart: a program without it closes nothing. */
+static __typeof__(dlopen) trni_dlopen __attribute__((weakref("dlopen")));
+#endif
+
+/* For good, which the second handle of a loaded object can ask for. */
+TRNI_FN void trni_keep_openmp(void)
+{
+#if defined(__GLIBC__)
+    if (trni_dlopen) (void)trni_dlopen("libgomp.so.1", RTLD_LAZY | RTLD_NOLOAD | RTLD_NODELETE);
+#endif
+}
+
 /* Before the first parallel region there is no thread to miss, so it is early enough to watch for forks then. */
 TRNI_FN bool trni_forked(void)
 {
@@ -44,8 +61,10 @@ TRNI_FN bool trni_forked(void)
 #if !defined(_WIN32)
     if (state == TRNI_FORK_UNWATCHED &&
         __atomic_compare_exchange_n(trni_fork_state(), &state, TRNI_FORK_WATCHED, false, __ATOMIC_RELAXED,
-                                    __ATOMIC_RELAXED))
+                                    __ATOMIC_RELAXED)) {
         pthread_atfork(NULL, NULL, trni_fork_child);
+        trni_keep_openmp();
+    }
 #endif
     return state == TRNI_FORK_CHILD;
 }

@@ -277,7 +277,7 @@ TRNI_FN void trni_word_show(char *text, size_t capacity, trni_show show, uint64_
     char version[24];
     switch (show) {
 #define TRNI_X(name, conversion, of) \
-    case TRNI_SHOW_##name: snprintf(text, capacity, conversion, of); break;
+    case TRNI_SHOW_##name: trni_print(text, capacity, conversion, of); break;
         TRNI_SHOW_LIST(TRNI_X)
 #undef TRNI_X
     }

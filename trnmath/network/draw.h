@@ -149,7 +149,7 @@ TRNI_FN void trni_draw_head(trni_canvas *p, const char *title, int width, int he
                                net->chips > 1 ? "s" : "", trni_thousands(links, trn_topology_link_count(net) / 2),
                                trn_topology_link_count(net) == 2 ? "" : "s");
     if (net->chips > 1)
-        snprintf(words + count, sizeof words - (size_t)count,
+        trni_print(words + count, sizeof words - (size_t)count,
                  "; at most %d hops, %.3g on average; %.4g TB/s from half to half", trn_topology_diameter(net),
                  trn_topology_mean_hops(net), trn_topology_bisection_bytes_per_s(net) / 1e12);
     trni_draw_text(p, "faint", TRNI_DRAW_MARGIN, 52, 0, words);
@@ -337,7 +337,7 @@ TRNI_FN void trni_draw_loads(trni_canvas *p, double y, const char *unit)
         trni_text_put(&p->text, "<path class=\"wire l%d\" d=\"M%.1f %.1fL%.1f %.1f\"/>\n", i, x + i * each, y,
                       x + (i + 0.7) * each, y);
     char words[160];
-    snprintf(words, sizeof words, "load of a link at the end it leaves from: none ... %.6g %s", p->most,
+    trni_print(words, sizeof words, "load of a link at the end it leaves from: none ... %.6g %s", p->most,
              unit ? unit : "");
     trni_draw_text(p, "ink", x + (int)TRNI_DRAW_SHADES * each + 4, y + 4, 0, words);
 }
