@@ -137,7 +137,7 @@ if ! cmake -S "$root/trnmath" -B "$build/trnmath-install" -DTRN_LIBRARY=OFF -DCM
     say "cmake --install fails: $(tail -n 3 "$build/install.log")"
     exit 2
 fi
-rm -r "$to/usr/share/man"
+rm -r "$to/usr/share/man" "$to/usr/share/licenses" # pages are compressed, and the copyright is Debian's own file
 page "$to" "$root/trnmath/trnmath.3"
 mkdir -p "$to/usr/share/trnmath/single"
 python3 "$root/scripts/amalgamate.py" --output "$to/usr/share/trnmath/single/trnmath.h" 2>/dev/null || exit 2
@@ -167,13 +167,13 @@ Models for shardplan are in /usr/share/trnmath/models."
 
 to=$stage/python3-trnmath
 module=$to/usr/lib/python3/dist-packages/trnmath
-strip_into "$build/libtrnmath.so" "$module/libtrnmath.so" 644
+strip_into "$build/libtrnmath_flat.so" "$module/libtrnmath_flat.so" 644
 sed '1{/^#!/d}' "$root/examples/python/trnmath.py" >"$module/__init__.py"
 cp "$root/examples/python/trnmath.pyi" "$module/__init__.pyi"
 : >"$module/py.typed"
 printf 'from trnmath import _demonstration\n\n_demonstration()\n' >"$module/__main__.py"
 put 644 "$to/usr/share/doc/python3-trnmath/examples" "$root"/examples/python/trnmath_flat.[hc]
-wrap python3-trnmath "$architecture" python "Depends: $(needs "$module/libtrnmath.so"), python3, python3-numpy" \
+wrap python3-trnmath "$architecture" python "Depends: $(needs "$module/libtrnmath_flat.so"), python3, python3-numpy" \
     "Trainium's numbers on NumPy arrays" "$about
 This is the Python module: conversions, products, activations, block scaling
 and collectives on NumPy arrays, without a copy."

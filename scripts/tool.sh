@@ -45,7 +45,7 @@ if [ "$tool" = python3 ]; then
     need python3-numpy
     target=trnmath_flat
     program=/usr/bin/python3 # the one that Debian's NumPy is for
-    TRNMATH_LIBRARY=$build/libtrnmath.so
+    TRNMATH_LIBRARY=$build/libtrnmath_flat.so
     PYTHONPATH=$root/examples/python${PYTHONPATH:+:$PYTHONPATH}
     export TRNMATH_LIBRARY PYTHONPATH
 fi

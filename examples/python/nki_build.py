@@ -4,8 +4,8 @@
     python3 nki_build.py                 both libraries in this folder, beside the sources
     python3 nki_build.py DIRECTORY       a wheel there
 
-It compiles libtrnmath.so, which the module trnmath loads, and nki/_core, NKI's front door. CC and CFLAGS are looked at.
-Kernels choose AVX2 or AVX-512 when they run, so a wheel is for every machine of the architecture, and the same sources
+It compiles libtrnmath_flat.so, which the module trnmath loads, and nki/_core, NKI's front door. CC and CFLAGS are
+looked at. Kernels choose AVX2 or AVX-512 when they run, so a wheel is for every machine of the architecture, and the same sources
 and compiler give the same bytes. Its tag tells what it needs:
 
     linux_x86_64             the default, with OpenMP: a call uses all cores, by the libgomp of the machine it runs on
@@ -13,13 +13,18 @@ and compiler give the same bytes. Its tag tells what it needs:
                              given away; a call runs in one thread (same bits), calls of several threads side by side
 
 (2.34 on Debian 12, by pthread_create: elf_needs.py reads it.) No libgomp is put into a wheel: it would need a glibc of
-the builder's age, and two in one process would have two pools of threads. SPDX-License-Identifier: MIT
+the builder's age, and two in one process would have two pools of threads.
+
+A wheel has nki and neuronxcc below trnmath/fronts, where they are in nobody's way (trnmath_fronts.py). Where another
+package of these names is installed, `import nki` would go on meaning that one, so the build refuses; with
+TRNMATH_BESIDE=yes, or --config-settings beside=yes, it goes on. SPDX-License-Identifier: MIT
 """
 import base64
 import concurrent.futures
 import csv
 import gzip
 import hashlib
+import importlib.metadata
 import io
 import os
 import pathlib
@@ -75,23 +80,58 @@ def extension():
     return "nki/_core" + sysconfig.get_config_var("EXT_SUFFIX")
 
 
+def _asked(config_settings, name, default, other):
+    """A setting of pip's, or else of the environment: is it what it is by default?"""
+    asked = (config_settings or {}).get(name, os.environ.get(f"TRNMATH_{name.upper()}", default))
+    if asked not in (default, other):
+        raise SystemExit(f"{name} is '{asked}', expected {default} or {other}")
+    return asked == default
+
+
 def with_openmp(config_settings=None):
-    asked = (config_settings or {}).get("openmp", os.environ.get("TRNMATH_OPENMP", "on"))
-    if asked not in ("on", "off"):
-        raise SystemExit(f"openmp is '{asked}', expected on or off")
-    return asked == "on"
+    return _asked(config_settings, "openmp", "on", "off")
+
+
+# ---- other packages' names ----
+
+FRONTS = ("nki", "neuronxcc")
+
+
+def _owner(place, front):
+    """Whose package this is: the distribution that lists it among its files."""
+    for found in importlib.metadata.distributions(path=[str(place)]):
+        if any(file.parts[:1] == (front,) for file in found.files or ()):
+            return found.metadata["Name"]
+    return None
+
+
+def refuse_others(config_settings=None):
+    """A sentence where `import nki` would not mean this one after it is installed."""
+    if not _asked(config_settings, "beside", "no", "yes"):
+        return
+    for place in sorted({sysconfig.get_paths()[scheme] for scheme in ("purelib", "platlib")}):
+        for front in FRONTS:
+            other = pathlib.Path(place) / front
+            owner = _owner(place, front)
+            if not other.exists() or owner == NAME:  # an older trnmath had it there: pip takes it away
+                continue
+            raise SystemExit(
+                f"{front} of {owner or 'another package'} is installed in {place}, and `import {front}` would go on "
+                f"meaning that one. Either install {NAME} into an environment of its own (python3 -m venv), or beside "
+                f"it with --config-settings beside=yes: none of its files is touched, and TRNMATH_FRONTS=first chooses "
+                f"{NAME}'s.")
 
 
 def build(folder, openmp=True):
-    """libtrnmath.so and nki/_core in this folder."""
+    """libtrnmath_flat.so and nki/_core in this folder."""
     folder = pathlib.Path(folder)
     (folder / "nki").mkdir(parents=True, exist_ok=True)
     python = sysconfig.get_paths()["include"]
     if not (pathlib.Path(python) / "Python.h").is_file():
         raise SystemExit(f"Python.h is not in {python} (Debian: python3-dev)")
-    soname = f"-Wl,-soname,libtrnmath.so.{version().rsplit('.', 1)[0]}"
+    soname = f"-Wl,-soname,libtrnmath_flat.so.{version().rsplit('.', 1)[0]}"
     with concurrent.futures.ThreadPoolExecutor(2) as both:
-        for one in (both.submit(_cc, HERE / "trnmath_flat.c", folder / "libtrnmath.so", openmp, soname),
+        for one in (both.submit(_cc, HERE / "trnmath_flat.c", folder / "libtrnmath_flat.so", openmp, soname),
                     both.submit(_cc, HERE / "nki" / "_core.c", folder / extension(), openmp, f"-I{python}")):
             one.result()
 
@@ -111,23 +151,29 @@ def _metadata():
     readme = HERE / "README.md"
     return (f"Metadata-Version: 2.1\nName: {NAME}\nVersion: {version()}\n"
             "Summary: The Trainium you can import: trnmath's numbers, and NKI kernels on a simulated NeuronCore\n"
-            "License: MIT\nRequires-Python: >=3.10\nProvides-Extra: numpy\nRequires-Dist: numpy; extra == 'numpy'\n"
+            "License: MIT\nRequires-Python: >=3.10\nRequires-Dist: numpy\n"
             "Description-Content-Type: text/markdown\n\n"
             + (readme.read_text(encoding="utf-8") if readme.is_file() else ""))
 
 
 def _sources():
     """Python's files of every package here, by their names in this folder."""
-    found = ["trnmath.py", "trnmath.pyi"]
-    for package in ("nki", "neuronxcc"):
+    found = ["trnmath.py", "trnmath.pyi", "trnmath_fronts.py"]
+    for package in FRONTS:
         for path in sorted((HERE / package).rglob("*")):
             if path.suffix in (".py", ".pyi") or path.name == "py.typed":
                 found.append(path.relative_to(HERE).as_posix())
     return found
 
 
-# The module is one file here, and in a wheel a package: its types are then found by those who check types.
-INSTALLED = {"trnmath.py": "trnmath/__init__.py", "trnmath.pyi": "trnmath/__init__.pyi"}
+def _installed(name):
+    """Where a file of this folder lies in a wheel. The module is one file here, and there a package, whose types are
+    found by those who check types; the fronts are in it."""
+    if name.startswith(tuple(f"{front}/" for front in FRONTS)):
+        return f"trnmath/fronts/{name}"
+    return {"trnmath.py": "trnmath/__init__.py", "trnmath.pyi": "trnmath/__init__.pyi"}.get(name, name)
+
+
 MAIN = "from trnmath import _demonstration\n\n_demonstration()\n"
 
 
@@ -160,7 +206,7 @@ class _Wheel:
         self.add(f"{self.info}/LICENSE", _licence().read_bytes())
         self.add(f"{self.info}/WHEEL",
                  f"Wheel-Version: 1.0\nGenerator: nki_build\nRoot-Is-Purelib: false\nTag: {self.tag}\n")
-        self.add(f"{self.info}/top_level.txt", "nki\nneuronxcc\ntrnmath\n")
+        self.add(f"{self.info}/top_level.txt", "trnmath\ntrnmath_fronts\n")
         text = io.StringIO()
         csv.writer(text, lineterminator="\n").writerows(self.rows + [(f"{self.info}/RECORD", "", "")])
         self.zip.writestr(zipfile.ZipInfo(f"{self.info}/RECORD", (1980, 1, 1, 0, 0, 0)), text.getvalue())
@@ -169,20 +215,23 @@ class _Wheel:
 
 
 def build_wheel(wheel_directory, config_settings=None, metadata_directory=None):
+    refuse_others(config_settings)
     with tempfile.TemporaryDirectory() as scratch:
         build(scratch, with_openmp(config_settings))
-        library, core = pathlib.Path(scratch) / "libtrnmath.so", pathlib.Path(scratch) / extension()
+        library, core = pathlib.Path(scratch) / "libtrnmath_flat.so", pathlib.Path(scratch) / extension()
         wheel = _Wheel(wheel_directory, (library, core))
         wheel.add(f"trnmath/{library.name}", library.read_bytes(), 0o755)
-        wheel.add(extension(), core.read_bytes(), 0o755)
+        wheel.add(_installed(extension()), core.read_bytes(), 0o755)
     for name in _sources():
-        wheel.add(INSTALLED.get(name, name), (HERE / name).read_bytes())
+        wheel.add(_installed(name), (HERE / name).read_bytes())
+    wheel.add(f"{NAME}.pth", "import trnmath_fronts\n")
     wheel.add("trnmath/__main__.py", MAIN)
     wheel.add("trnmath/py.typed", "")
     return wheel.close()
 
 
 def build_editable(wheel_directory, config_settings=None, metadata_directory=None):
+    refuse_others(config_settings)
     build(HERE, with_openmp(config_settings))
     wheel = _Wheel(wheel_directory)
     wheel.add(f"{NAME}.pth", f"{HERE}\n")

@@ -18,9 +18,9 @@ Common options: rounding ("nearest_even", "stochastic", "toward_zero", "toward_p
 seed and stream of stochastic rounding (the same ones give the same bits), sr_bits, saturate (overflow stops at the
 largest number), generation (1, 2, 3), numerics ("chains=1,product=bf16", or a preset such as "trn3").
 
-The shared object is $TRNMATH_LIBRARY, or libtrnmath.so beside this file, or the system's. To build it here:
+The shared object is $TRNMATH_LIBRARY, or libtrnmath_flat.so beside this file, or the system's. To build it here:
 
-    cc -O2 -fPIC -shared -fvisibility=hidden -fopenmp -I../.. trnmath_flat.c -o libtrnmath.so -lm
+    cc -O2 -fPIC -shared -fvisibility=hidden -fopenmp -I../.. trnmath_flat.c -o libtrnmath_flat.so -lm
 
 SPDX-License-Identifier: MIT
 """
@@ -65,14 +65,15 @@ class _Answer(C.Structure):
 
 
 def _open():
-    beside = Path(__file__).resolve().parent / "libtrnmath.so"
+    beside = Path(__file__).resolve().parent / "libtrnmath_flat.so"
     named = os.environ.get("TRNMATH_LIBRARY")
-    for path in [named] if named else [str(beside)] * beside.exists() + ["libtrnmath.so.0.1", "libtrnmath.so"]:
+    others = [str(beside)] * beside.exists() + ["libtrnmath_flat.so.0.2", "libtrnmath_flat.so"]
+    for path in [named] if named else others:
         try:
             return C.CDLL(path)  # calls release the interpreter's lock
         except OSError as trouble:
             why = trouble
-    raise ImportError(f"libtrnmath.so cannot be loaded ({why}); the module's text says how to build it")
+    raise ImportError(f"libtrnmath_flat.so cannot be loaded ({why}); the module's text says how to build it")
 
 
 _lib = _open()

@@ -5,7 +5,7 @@
 set -u
 root=$(CDPATH= cd -- "$(dirname -- "$0")/../.." && pwd)
 programs=$(CDPATH= cd -- "$1" && pwd) || exit 1
-program=$programs/libtrnmath.so
+program=$programs/libtrnmath_flat.so
 [ -f "$program" ] || { echo 'SKIP nki: Python is not tested under the sanitizers'; exit 0; }
 . "$root/tests/cli/lib/program.sh"
 expected_as=python
@@ -41,12 +41,12 @@ with zipfile.ZipFile(name) as wheel:
         want = "sha256=" + base64.urlsafe_b64encode(hashlib.sha256(data).digest()).rstrip(b"=").decode()
         assert path == info + "RECORD" or (digest == want and int(size) == len(data)), path
     assert f"Tag: {'-'.join(tag)}\n" in wheel.read(info + "WHEEL").decode()
-    assert "nki/py.typed" in rows and "trnmath/libtrnmath.so" in rows and "trnmath/__init__.py" in rows
+    assert "trnmath/fronts/nki/py.typed" in rows and "trnmath/libtrnmath_flat.so" in rows and "trnmath/__init__.py" in rows
     wheel.extractall("site")
 END
 if "$python" -m pip --version >/dev/null 2>&1; then
     "$python" -m pip install -q --no-index --no-deps --target with_pip "$wheel" >log 2>&1 || fail "pip: $(cat log)"
-    [ -f with_pip/nki/isa.py ] || fail 'pip installs no nki/isa.py'
+    [ -f with_pip/trnmath/fronts/nki/isa.py ] || fail 'pip installs no nki/isa.py'
 fi
 mkdir alone && cp "$folder/nki_build.py" alone/
 "$python" alone/nki_build.py 2>err && fail 'without headers something is built'
@@ -65,7 +65,7 @@ done
 
 # ---- Python ----
 
-PYTHONPATH=$PWD/site
+PYTHONPATH=$PWD/site/trnmath/fronts:$PWD/site
 export PYTHONPATH
 for threads in 1 3; do
     OMP_NUM_THREADS=$threads "$python" "$root/tests/cli/lib/check_nki.py" >log 2>&1 ||

@@ -6,7 +6,7 @@
 set -u
 root=$(CDPATH= cd -- "$(dirname -- "$0")/../.." && pwd)
 programs=$(CDPATH= cd -- "$1" && pwd) || exit 1
-program=$programs/libtrnmath.so
+program=$programs/libtrnmath_flat.so
 [ -f "$program" ] || { echo 'SKIP nki_sugar: Python is not tested under the sanitizers'; exit 0; }
 . "$root/tests/cli/lib/program.sh"
 expected_as=python

@@ -6,7 +6,7 @@
 set -u
 root=$(CDPATH= cd -- "$(dirname -- "$0")/../.." && pwd)
 programs=$(CDPATH= cd -- "$1" && pwd) || exit 1
-program=$programs/libtrnmath.so
+program=$programs/libtrnmath_flat.so
 [ -f "$program" ] || { echo 'SKIP pip: Python is not tested under the sanitizers'; exit 0; }
 . "$root/tests/cli/lib/program.sh"
 expected_as=python
@@ -53,9 +53,9 @@ TRNMATH_OPENMP=perhaps "$python" "$folder/nki_build.py" . 2>err && fail 'TRNMATH
 # ---- the tag says what is needed: binutils' opinion beside elf_needs.py's ----
 
 "$python" -m venv venv >log 2>&1 || { echo "FAILED: no virtual environment: $(cat log)"; exit 1; }
-venv/bin/python -m pip install -q "one/$wheel" >log 2>&1 || fail "pip install: $(cat log)"
+venv/bin/python -m pip install -q --no-deps "one/$wheel" >log 2>&1 || fail "pip install: $(cat log)"
 site=$(venv/bin/python -c 'import sysconfig; print(sysconfig.get_paths()["platlib"])')
-objects="$site/trnmath/libtrnmath.so $(echo "$site"/nki/_core*.so)"
+objects="$site/trnmath/libtrnmath_flat.so $(echo "$site"/trnmath/fronts/nki/_core*.so)"
 # shellcheck disable=SC2086
 {
     readelf -d $objects | sed -n 's/.*(NEEDED).*\[\(.*\)\]/\1/p' | sort -u >needed
@@ -73,11 +73,11 @@ case $wheel in
     ;;
 *) [ -f /etc/alpine-release ] || ! ldd --version 2>&1 | grep -qi glibc || fail "without OpenMP it is still $wheel" ;;
 esac
-"$python" "$folder/elf_needs.py" "$programs/libtrnmath.so" >out || fail 'elf_needs.py does not read libtrnmath.so'
-if readelf -d "$programs/libtrnmath.so" | grep -q gomp; then
+"$python" "$folder/elf_needs.py" "$program" >out || fail 'elf_needs.py does not read libtrnmath_flat.so'
+if readelf -d "$programs/libtrnmath_flat.so" | grep -q gomp; then
     grep -qx "linux_$(uname -m)" out || fail "with libgomp the tag is $(tail -n 1 out)"
 fi
-head -c 3000 "$programs/libtrnmath.so" >torn.so
+head -c 3000 "$programs/libtrnmath_flat.so" >torn.so
 for broken in torn.so err; do
     "$python" "$folder/elf_needs.py" $broken >out 2>said && fail "elf_needs.py reads $broken"
     [ "$(wc -l <said)" = 1 ] || fail "elf_needs.py $broken: $(cat said)"
@@ -120,7 +120,7 @@ done
     fail "python -m trnmath: $(cat ../out)"
 ../venv/bin/python "$root/tests/cli/lib/check_stub.py" trnmath "$site/trnmath/__init__.pyi" >../out 2>&1 ||
     fail "the stub: $(tail -n 1 ../out)"
-for typed in trnmath nki; do [ -f "$site/$typed/py.typed" ] || fail "$typed has no py.typed"; done
+for typed in trnmath trnmath/fronts/nki; do [ -f "$site/$typed/py.typed" ] || fail "$typed has no py.typed"; done
 ../venv/bin/python "$root/tests/cli/lib/check_overlap.py" >../out 2>&1 || fail "threads: $(tail -n 1 ../out)"
 unset PYTHONPATH
 if "$python" -c 'import ml_dtypes' 2>/dev/null; then
@@ -128,7 +128,43 @@ if "$python" -c 'import ml_dtypes' 2>/dev/null; then
 else
     echo 'SKIP pip: ml_dtypes is not installed (Debian has no package of it)'
 fi
-../venv/bin/python -m pip uninstall -q -y trnmath && [ ! -e "$site/trnmath" ] && [ ! -e "$site/nki" ] ||
+../venv/bin/python -m pip uninstall -q -y trnmath && [ -z "$(find "$site" -name '*trnmath*')" ] ||
     fail 'pip uninstall leaves something behind'
+
+# ---- NumPy comes along; other packages of the fronts' names stay whole, and are told of ----
+
+unzip_of() { "$python" -m zipfile -e "../one/$wheel" "$1"; }
+unzip_of opened
+grep -qx 'Requires-Dist: numpy' opened/trnmath-*.dist-info/METADATA || fail 'the wheel does not ask for NumPy'
+cmp -s opened/trnmath-*.dist-info/LICENSE "$root/LICENSE" || fail 'the wheel has no LICENSE'
+ls opened >in_wheel
+printf '%s\n' trnmath "trnmath-$version.dist-info" trnmath.pth trnmath_fronts.py | cmp -s - in_wheel ||
+    fail "the wheel puts other files at the top: $(tr '\n' ' ' <in_wheel)"
+
+# A vendor's package, as pip has it: two files that ours have, too.
+for front in neuronxcc nki; do
+    info=$site/$front-9.0.dist-info
+    mkdir -p "$site/$front" "$info"
+    echo "whose = 'the vendor'" >"$site/$front/__init__.py"
+    echo 'value = 9' >"$site/$front/language.py"
+    printf 'Metadata-Version: 2.1\nName: vendor-%s\nVersion: 9.0\n' $front >"$info/METADATA"
+    printf '%s/__init__.py,,\n%s/language.py,,\n' $front $front >"$info/RECORD"
+    (cd "$site" && cat $front/*.py | cksum) >"vendor_$front"
+    ../venv/bin/python -m pip install -q --no-deps --no-build-isolation "$folder" >log 2>&1 &&
+        fail "pip install beside another $front goes through"
+    for words in "$front of vendor-$front is installed in $site" 'python3 -m venv' 'beside=yes'; do
+        grep -q -e "$words" log || fail "beside another $front, it does not say '$words': $(tail -n 5 log)"
+    done
+    ../venv/bin/python -m pip install -q --no-deps "../one/$wheel" >log 2>&1 || fail "a wheel beside $front: $(cat log)"
+    [ "$(../venv/bin/python -c "import $front; print($front.whose)")" = 'the vendor' ] ||
+        fail "$front is not the vendor's"
+    said=$(TRNMATH_FRONTS=first ../venv/bin/python -c "import $front; print($front.__file__)" 2>&1)
+    [ "$said" = "$site/trnmath/fronts/$front/__init__.py" ] || fail "TRNMATH_FRONTS=first finds $said"
+    ../venv/bin/python -m pip uninstall -q -y trnmath >log 2>&1 || fail "pip uninstall beside $front: $(cat log)"
+    (cd "$site" && cat $front/*.py | cksum) | cmp -s - "vendor_$front" || fail "the vendor's $front is not what it was"
+    rm -r "${site:?}/$front" "$info"
+done
+TRNMATH_BESIDE=perhaps "$python" "$folder/nki_build.py" . 2>err && fail 'TRNMATH_BESIDE=perhaps builds something'
+[ "$(cat err)" = "beside is 'perhaps', expected no or yes" ] || fail "TRNMATH_BESIDE=perhaps: $(cat err)"
 [ $failed = 0 ] && echo "pip: $wheel"
 exit $failed

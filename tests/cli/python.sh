@@ -5,9 +5,9 @@
 set -u
 root=$(CDPATH= cd -- "$(dirname -- "$0")/../.." && pwd)
 programs=$(CDPATH= cd -- "$1" && pwd) || exit 1
-library=$programs/libtrnmath.so
+library=$programs/libtrnmath_flat.so
 program=$library
-[ -f "$program" ] || { echo 'SKIP python: libtrnmath.so was not built (under the sanitizers it is not)'; exit 0; }
+[ -f "$program" ] || { echo 'SKIP python: libtrnmath_flat.so was not built (under the sanitizers it is not)'; exit 0; }
 . "$root/tests/cli/lib/program.sh"
 
 # ---- the shared object: only what the header names, under a name with the version ----
@@ -16,9 +16,12 @@ version=$(sed -n 's/^#define TRN_VERSION "\(.*\)"$/\1/p' "$root/trnmath/trn_base
 sed -n 's/^TRNMATH_API .*[ *]\(trnmath_[a-z_]*\)(.*/\1/p' "$root/examples/python/trnmath_flat.h" | sort >want
 nm -D --defined-only "$library" | awk '{ print $NF }' | sort >got
 [ -s want ] && cmp -s want got ||
-    fail "libtrnmath.so does not export what trnmath_flat.h names: $(comm -3 want got | tr '\n' ' ')"
-readelf -d "$library" | grep -q "soname: \[libtrnmath.so.${version%.*}\]" ||
-    fail "its soname is not libtrnmath.so.${version%.*}"
+    fail "libtrnmath_flat.so does not export what trnmath_flat.h names: $(comm -3 want got | tr '\n' ' ')"
+readelf -d "$library" | grep -q "soname: \[libtrnmath_flat.so.${version%.*}\]" ||
+    fail "its soname is not libtrnmath_flat.so.${version%.*}"
+
+grep -q "\"libtrnmath_flat.so.${version%.*}\"" "$root/examples/python/trnmath.py" ||
+    fail "trnmath.py looks for the library of another version than $version"
 
 # ---- C and C++ ----
 
@@ -87,7 +90,7 @@ said=$(TRN_ISA=portable "$python" -c 'import trnmath; print(trnmath.__version__,
 [ "$said" = "$version portable" ] ||
     fail 'the module does not tell its version and instruction set'
 TRNMATH_LIBRARY=$scratch/none.so "$python" -c 'import trnmath' 2>err && fail 'a library that is missing is no error'
-[ "$(grep -c '^ImportError: libtrnmath.so cannot be loaded' err)" = 1 ] || fail "a missing library: $(cat err)"
+[ "$(grep -c '^ImportError: libtrnmath_flat.so cannot be loaded' err)" = 1 ] || fail "a missing library: $(cat err)"
 lines=$(wc -l <"$root/examples/python/trnmath.py")
 [ "$lines" -lt 330 ] || fail "trnmath.py has $lines lines; a module that one reads in a sitting has fewer than 330"
 numpy=$("$python" -c 'import numpy; print("NumPy", numpy.__version__)')

@@ -27,6 +27,10 @@ differ() {
     fail_each "$scratch/list" "$4"
 }
 
+# A copied folder trnmath/ has its licence with it.
+checked
+cmp -s "$root/LICENSE" LICENSE || fail 'trnmath/LICENSE is not LICENSE'
+
 # ---- lists of the doors ----
 
 awk '$1 ~ /^[0-9]+$/ { for (i = 3; i <= NF; i++) print "trn_" $i ".h" }' "$floors" | sort >"$scratch/doors"

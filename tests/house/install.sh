@@ -46,6 +46,9 @@ fail_each "$scratch/list" 'cmake --install: does not install %s'
 comm -13 "$scratch/want" "$scratch/got" >"$scratch/list"
 fail_each "$scratch/list" 'cmake --install: installs %s, which is no header of trnmath/'
 
+checked
+cmp -s "$root/LICENSE" "$scratch/prefix/share/licenses/trnmath/LICENSE" || fail 'cmake --install: installs no LICENSE'
+
 # ---- the libraries: what split.sh asks of them, and programs that link them ----
 
 for library in "$scratch/prefix/lib/libtrnmath.a" "$scratch/prefix/lib/libtrnmath.so"; do

@@ -1,0 +1,33 @@
+"""`import nki` and `import neuronxcc` find trnmath's, where no other package has the name.
+
+An installed trnmath keeps its two fronts in trnmath/fronts, never in another package's place: nothing of a vendor's
+nki or neuronxcc is overwritten when trnmath comes, or deleted when it goes. trnmath.pth imports this file whenever
+Python starts; all that it does is to put a finder behind all others. With TRNMATH_FRONTS=first in the environment it
+goes before them, so that trnmath's are found although others are installed. Where no .pth is read (pip --target),
+PYTHONPATH=.../trnmath/fronts does the same. SPDX-License-Identifier: MIT
+"""
+import importlib.util
+import os
+import sys
+
+FRONTS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "trnmath", "fronts")
+
+
+class Finder:
+    """For sys.meta_path: the packages that lie in trnmath/fronts. What is in them is then found as in any package."""
+
+    @staticmethod
+    def find_spec(name, path=None, target=None):
+        place = os.path.join(FRONTS, name)
+        first = os.path.join(place, "__init__.py")
+        if path is not None or name not in ("nki", "neuronxcc") or not os.path.isfile(first):
+            return None
+        return importlib.util.spec_from_file_location(name, first, submodule_search_locations=[place])
+
+
+def install():
+    if Finder not in sys.meta_path:
+        sys.meta_path.insert(0 if os.environ.get("TRNMATH_FRONTS") == "first" else len(sys.meta_path), Finder)
+
+
+install()
