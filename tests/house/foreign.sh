@@ -2,7 +2,7 @@
 # Foreign surroundings: our headers read the same, token by token, after any of the macros of foreign_macros.txt (those
 # of windows.h, curses.h, macOS, X11, Perl, tgmath.h and others), and leave each as it was. So nothing that was included
 # before them can change what they mean. What would change it all the same, flags of the compiler, is refused. And a
-# shared object with our threads in it can be closed.
+# shared object with our threads in it can be closed, and numbers in texts have a point where the locale has a comma.
 . "$(dirname -- "$0")/lib.sh"
 require_compilers
 
@@ -116,6 +116,64 @@ if have gcc; then
     done
     refuses 'gcc -std=c11' -fpack-struct=4 -fpack-struct
 fi
+# ---- numbers in JSON, SVG, files and sentences, where the locale writes a comma ----
+
+cat >"$scratch/writes.c" <<'END'
+#include <locale.h>
+#include <stdio.h>
+#include <trnmath/trn_fit.h>
+#include <trnmath/trn_topology_svg.h>
+static void keep(void *user, const char *text, size_t bytes) { fwrite(text, 1, bytes, (FILE *)user); }
+int main(int argc, char **argv)
+{
+    trn_trace_event event[4];
+    trn_trace trace = { .event = event, .capacity = 4, .track = { "TensorE", "VectorE" }, .tracks = 2 };
+    const trn_topology net = trn_topology_of(TRN_TRN2_48XLARGE);
+    const trn_topology_svg_args picture = { .net = &net, .write = keep, .user = stdout };
+    const trn_trace_svg_args lanes = { .trace = &trace, .write = keep, .user = stdout };
+    const double half = 0.5;
+    double number = 2.5;
+    trn_error error;
+    trn_fit_args fit = { .numbers = 1, .samples = 1, .measured = &half, .low = &half, .high = &half, .error = &error };
+    if (argc > 1 && !setlocale(LC_ALL, argv[1])) return 2;
+    trn_trace_add(&trace, 0, "nc_matmul", 0, 213.5e-9, "128 x 128");
+    trn_trace_json(&trace, keep, stdout);
+    trn_trace_svg(&lanes);
+    if (trn_topology_svg(&picture) != TRN_OK) return 3;
+    fit.model = (trn_fit_model)0;
+    if (trn_fit(&fit, &number) == TRN_OK) return 4;
+    puts(error.text);
+    if (trni_fail(&error, TRN_EINVAL, "%g, %.3e", 1.25, 1.5) == TRN_OK) return 5;
+    puts(error.text);
+    return 0;
+}
+END
+cat >"$scratch/comma" <<'END'
+escape_char /
+comment_char %
+LC_NUMERIC
+decimal_point "<U002C>"
+thousands_sep "<U002E>"
+grouping 3;3
+END LC_NUMERIC
+END
+if have localedef; then
+    localedef -c -i "$scratch/comma" -f ANSI_X3.4-1968 "$scratch/xx_COMMA" >/dev/null 2>&1
+    step 'the program that writes texts does not build' gcc -std=c11 -O0 -I"$root" "$scratch/writes.c" \
+        -o "$scratch/writes" -lm && {
+        "$scratch/writes" >"$scratch/point" || fail 'the program that writes texts ends badly'
+        LOCPATH=$scratch "$scratch/writes" xx_COMMA >"$scratch/comma_out" ||
+            fail "the program that writes texts ends with $? in a locale with a comma (2: there is no such locale)"
+        checked
+        cmp -s "$scratch/point" "$scratch/comma_out" || {
+            diff "$scratch/point" "$scratch/comma_out" >"$scratch/log"
+            fail_log "$scratch/log" 'a locale with a decimal comma changes JSON, SVG or a sentence'
+        }
+    }
+else
+    skip localedef 'no locale with a comma can be made (glibc: libc-bin)'
+fi
+
 # ---- a shared object that is closed while threads of OpenMP wait ----
 
 cat >"$scratch/object.c" <<'END'

@@ -291,8 +291,8 @@ TRNI_FN void trni_issue_event(const trni_issue *issue, trn_engine engine, const 
     for (int i = 0; i < issue->count && i < 3 && used < (int)sizeof text - 1; i++) {
         const trni_seen *s = &issue->seen[i];
         if (!s->tenant) continue;
-        used += trni_print(text + used, sizeof text - (size_t)used, "%s%s: %s, %lld x %.0f %s", used ? "; " : "", s->name,
-                         s->tenant->name, (long long)s->view->shape[0],
+        used += trni_print(text + used, sizeof text - (size_t)used, "%s%s: %s, %lld x %.0f %s", used ? "; " : "",
+                         s->name, s->tenant->name, (long long)s->view->shape[0],
                          s->memory && issue->engine != TRN_ENGINE_DMA ? s->elements
                                                                       : s->elements / (double)s->view->shape[0],
                          trn_format_name(s->view->format));
