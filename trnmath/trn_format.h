@@ -19,6 +19,7 @@
  *     trn_format_info, trn_format_info_of  the row of one: names, bits, bias, largest code, NaN, what overflow becomes
  *     trn_format_limits, trn_format_limits_of  max, min normal, min subnormal, epsilon, infinity, NaN codes
  *     trn_format_name, trn_format_from_name  NKI's spelling; NKI's, ml_dtypes' and safetensors' are understood
+ *     trn_format_read                        other spellings too, and a sentence for what is none
  *     trn_format_bits, trn_format_bytes    bits of one code; bytes of one array element
  *     trn_format_is_float, trn_format_is_integer   what kind it is
  *     trn_decode, trn_encode               any format
@@ -115,6 +116,10 @@ TRN_API bool trn_format_is_integer(trn_format format);
 /* Exact case. Beware of one false friend: NKI's and ml_dtypes' "float8_e4m3" is the format that ends at 240, while
  * safetensors' "F8_E4M3" is OCP's, which ends at 448. TRN_FORMAT_UNSET when unknown. */
 TRN_API trn_format trn_format_from_name(const char *name);
+
+/* The same, and the other spellings that people write: "bf16", "fp16", "e4m3fn", "torch.float8_e5m2". One that means
+ * two formats, such as "fp8", is refused, and the sentence says which. */
+TRN_API trn_status trn_format_read(trn_format *format, const char *text, trn_error *error);
 
 /* ---- decoding ---- */
 
@@ -251,6 +256,71 @@ TRN_API trn_format trn_format_from_name(const char *name)
         if (strcmp(name, f->name) == 0 || strcmp(name, f->safetensors) == 0) return (trn_format)i;
     }
     return strcmp(name, "tf32") == 0 ? TRN_TF32 : TRN_FORMAT_UNSET;
+}
+
+/* Spellings of nobody's library; those of two formats have none, and a hint. */
+typedef struct trni_spelling {
+    const char *text;
+    trn_format format;
+    const char *hint;
+} trni_spelling;
+
+#define TRNI_E4M3 "float8_e4m3, which ends at 240 (Trainium's), or float8_e4m3fn, which ends at 448 (OCP's)"
+TRNI_DATA trni_spelling trni_spellings[] = {
+    { "f32", TRN_F32, NULL },
+    { "fp32", TRN_F32, NULL },
+    { "bf16", TRN_BF16, NULL },
+    { "f16", TRN_F16, NULL },
+    { "fp16", TRN_F16, NULL },
+    { "half", TRN_F16, NULL },
+    { "e4m3", TRN_F8_E4M3, NULL }, /* as the enumeration here, and NKI, have it */
+    { "e4m3fn", TRN_F8_E4M3FN, NULL },
+    { "fp8_e4m3fn", TRN_F8_E4M3FN, NULL },
+    { "e5m2", TRN_F8_E5M2, NULL },
+    { "fp8_e5m2", TRN_F8_E5M2, NULL },
+    { "e3m4", TRN_F8_E3M4, NULL },
+    { "fp8_e3m4", TRN_F8_E3M4, NULL },
+    { "e8m0", TRN_F8_E8M0, NULL },
+    { "ue8m0", TRN_F8_E8M0, NULL },
+    { "float8_e8m0", TRN_F8_E8M0, NULL },
+    { "e2m3", TRN_F6_E2M3, NULL },
+    { "float6_e2m3", TRN_F6_E2M3, NULL },
+    { "e3m2", TRN_F6_E3M2, NULL },
+    { "float6_e3m2", TRN_F6_E3M2, NULL },
+    { "e2m1", TRN_F4_E2M1, NULL },
+    { "fp4", TRN_F4_E2M1, NULL },
+    { "float4_e2m1", TRN_F4_E2M1, NULL },
+    { "i8", TRN_I8, NULL },
+    { "u8", TRN_U8, NULL },
+    { "i16", TRN_I16, NULL },
+    { "u16", TRN_U16, NULL },
+    { "i32", TRN_I32, NULL },
+    { "u32", TRN_U32, NULL },
+    { "fp8_e4m3", TRN_FORMAT_UNSET, TRNI_E4M3 },
+    { "fp8", TRN_FORMAT_UNSET, TRNI_E4M3 ", float8_e5m2, float8_e3m4 or cfp8" },
+    { "float8", TRN_FORMAT_UNSET, TRNI_E4M3 ", float8_e5m2, float8_e3m4 or cfp8" },
+    { "fp6", TRN_FORMAT_UNSET, "float6_e2m3fn or float6_e3m2fn" },
+};
+#undef TRNI_E4M3
+
+TRN_API trn_status trn_format_read(trn_format *format, const char *text, trn_error *error)
+{
+    static const char *const library[] = { "torch.", "nl.", "np.", "numpy.", "jnp.", "ml_dtypes." };
+    const char *name = text ? text : "";
+    for (size_t i = 0; i < sizeof library / sizeof library[0]; i++)
+        if (strncmp(name, library[i], strlen(library[i])) == 0) name += strlen(library[i]);
+    trn_format found = trn_format_from_name(name);
+    for (size_t i = 0; i < sizeof trni_spellings / sizeof trni_spellings[0]; i++) {
+        if (strcmp(name, trni_spellings[i].text) != 0) continue;
+        if (trni_spellings[i].hint)
+            return trni_fail(error, TRN_EINVAL, "'%.40s' may be %s", name, trni_spellings[i].hint);
+        found = trni_spellings[i].format;
+    }
+    if (found == TRN_FORMAT_UNSET || !format)
+        return trni_fail(error, TRN_EINVAL, "'%.60s' is no number format; there are float32, tfloat32, bfloat16, float16, "
+                         "float8_e4m3, float8_e4m3fn, float8_e5m2, float8_e3m4 and others", name);
+    *format = found;
+    return TRN_OK;
 }
 
 /* ---- decoding ---- */

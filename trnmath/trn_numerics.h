@@ -21,6 +21,7 @@
  *     trn_int32_overflow, trn_mx_scale, trn_sr_where, trn_reduce_order   values, too
  *     trn_numerics_default    the defaults of a generation
  *     trn_numerics_parse      from text: "chains=1,product=bf16", or a preset's name
+ *     trn_numerics_read       the same, with a sentence for what is refused
  *     trn_numerics_format     to the shortest text that parses back to the same
  *     trn_numerics_explain    every field: value, default, source, alternatives
  *     trn_numerics_check      are all values legal?
@@ -155,6 +156,9 @@ TRN_API const char *trn_numerics_preset(int index, const char **setting, const c
  * defaults, so that the text alone says what *n is; a preset starts over. TRN_EINVAL leaves *n alone. */
 TRN_API trn_status trn_numerics_parse(trn_numerics *n, const char *text);
 
+/* The same, and a refusal says what would have been taken: "chains takes 1, 2, 4, 8, 16, not '32'". */
+TRN_API trn_status trn_numerics_read(trn_numerics *n, const char *text, trn_error *error);
+
 enum { TRN_NUMERICS_TEXT = 1024 }; /* characters: more than the longest text of trn_numerics_format */
 
 /* Writes the shortest text that trn_numerics_parse reads back to the same: settings, or a preset's name and settings.
@@ -180,8 +184,62 @@ typedef struct trni_field {
     size_t offset, size;
     const trni_choice *choice; /* the legal values, closed by a null name; null: any of low..high */
     int low, high, fallback;   /* fallback: what a zero stands for */
-    const char *source;        /* where the default comes from, and what speaks against it */
 } trni_field;
+
+/* One row a field: its name, its values (or the lowest and highest number), its default, and where that comes from and
+ * what speaks against it. */
+#define TRNI_NUMERICS_LIST(X)                                                                                          \
+    X(chains, chains, 0, 0, 4,                                                                                         \
+      "assumed: four is the smallest count that reproduces the K-tiling differences published for Inf2 and "           \
+      "Trn2; one chain misses them by 2.5 to 3 times")                                                                 \
+    X(k_tile, NULL, 1, 128, 128,                                                                                       \
+      "documented: the array has 128 rows (NKI, nc_matmul); fewer rows per tile is a kernel's choice")                 \
+    X(chain_layout, layout, 0, 0, 0,                                                                                   \
+      "assumed: patents show odd and even rows on separate busses; blocks of consecutive rows miss the "               \
+      "published figures")                                                                                             \
+    X(merge, merge, 0, 0, 0, "assumed: the record does not tell the orders apart")                                     \
+    X(product, product, 0, 0, 0,                                                                                       \
+      "documented: accumulation in FP32 (Neuron guides); third parties inferred rounded products from data that "      \
+      "the output cast explains as well")                                                                              \
+    X(group, group, 0, 0, 0, "assumed: only 'two (four) products and their sum per cycle' is public")                  \
+    X(accumulator, accumulator, 0, 0, 0,                                                                               \
+      "assumed: truncating adders are contradicted by the published figures (24 units against 4), one exact sum "      \
+      "too (2); aligned sums and pairwise ones are other makers'")                                                     \
+    X(accumulator_bits, NULL, 24, 53, 24,                                                                              \
+      "assumed: FP32 is documented; a 26-bit single chain fits some published figures")                                \
+    X(aligned_bytes, bytes, 0, 0, 16,                                                                                  \
+      "measured: 8 bytes on V100, 16 on A100, Ada and MI300, 32 on H100 and B200 (Khattak and Mikaitis 2025, "         \
+      "MMA-Sim 2025)")                                                                                                 \
+    X(aligned_bits, NULL, 10, 40, 24,                                                                                  \
+      "measured: 23 on V100, 24 on T4, A100, Ada and MI300, 25 on H100 and B200, 13 for FP8 on Ada and H100 "          \
+      "(same sources)")                                                                                                \
+    X(aligned_result_bits, NULL, 8, 24, 24, "measured: 24, but 14 for FP8 on Ada and H100 (same sources)")             \
+    X(aligned_floor, NULL, 1, 300, 126,                                                                                \
+      "measured: 132 on A100 and 133 on H100 and B200 (Khattak and Mikaitis 2025); MMA-Sim has 126 for all")           \
+    X(aligned_rounding, down, 0, 0, 0,                                                                                 \
+      "measured: toward zero on NVIDIA's units, nearest even on AMD's (same sources)")                                 \
+    X(fp32_mode, fp32, 0, 0, 0,                                                                                        \
+      "assumed: FP32 matmuls run as two instructions of high and low halves; a measured Trn1 error shows that "        \
+      "all 24 bits take part; of FP32R only the name is public")                                                       \
+    X(tf32_input, tf32, 0, 0, 0, "assumed: not public whether the low 13 bits are rounded or ignored")                 \
+    X(int32_overflow, int32, 0, 0, 0,                                                                                  \
+      "assumed: INT8 matmuls are listed for Trainium1 without a word on sums beyond 32 bits")                          \
+    X(flush_inputs, onoff, 0, 0, 0, "assumed: a patent normalises subnormal operands; the guides are silent")          \
+    X(flush_products, onoff, 0, 0, 0, "assumed: the guides are silent")                                                \
+    X(flush_sums, onoff, 0, 0, 0, "assumed: the guides are silent")                                                    \
+    X(psum_format, psum, 0, 0, TRN_F32,                                                                                \
+      "documented: FP32; Trainium3 may keep BF16 (upcast, FP32 add, one rounding)")                                    \
+    X(psum_rounding, rounding, 0, 0, 0,                                                                                \
+      "documented: nearest even or stochastic on Trainium3; 71 of 72 printed device results are nearest even")         \
+    X(mx_scale_rule, scale, 0, 0, 0, "documented: NKI quantize_mx; older goldens use OCP's floor rule")                \
+    X(fp8_bias, NULL, 1, 30, 0,                                                                                        \
+      "documented: an adjustable bias exists (NeuronCore-v3 page); assumed: 7, 15 and 3 by default")                   \
+    X(sr_bits, NULL, 1, 32, 32, "assumed: the number of random bits that are compared is not public")                  \
+    X(sr_where, where, 0, 0, 0, "assumed: the guides speak of every narrowing conversion and leave the DMA open")      \
+    X(activation_fused, onoff, 0, 0, 0,                                                                                \
+      "measured: an error published for Trn1's exp needs x*scale + bias rounded before the table")                     \
+    X(reduce_order, reduce, 0, 0, 0,                                                                                   \
+      "measured: one FP32 chain agrees with a published Trn2 figure, others do not")
 
 TRNI_FN const trni_field *trni_numerics_fields(int *count)
 {
@@ -233,67 +291,10 @@ TRNI_FN const trni_field *trni_numerics_fields(int *count)
                                           { "pairwise", TRN_REDUCE_PAIRWISE },
                                           { NULL, 0 } };
 
-#define TRNI_FIELD(f, choices, low, high, fallback, source) \
-    { #f, offsetof(trn_numerics, f), sizeof(((trn_numerics *)0)->f), choices, low, high, fallback, source }
-    static const trni_field field[] = {
-        TRNI_FIELD(
-            chains, chains, 0, 0, 4,
-            "assumed: four is the smallest count that reproduces the K-tiling differences published for Inf2 and Trn2; "
-            "one chain misses them by 2.5 to 3 times"),
-        TRNI_FIELD(k_tile, NULL, 1, 128, 128,
-                   "documented: the array has 128 rows (NKI, nc_matmul); fewer rows per tile is a kernel's choice"),
-        TRNI_FIELD(chain_layout, layout, 0, 0, 0,
-                   "assumed: patents show odd and even rows on separate busses; blocks of consecutive rows miss the "
-                   "published figures"),
-        TRNI_FIELD(merge, merge, 0, 0, 0, "assumed: the record does not tell the orders apart"),
-        TRNI_FIELD(product, product, 0, 0, 0,
-                   "documented: accumulation in FP32 (Neuron guides); third parties inferred rounded products from "
-                   "data that the output cast explains as well"),
-        TRNI_FIELD(group, group, 0, 0, 0, "assumed: only 'two (four) products and their sum per cycle' is public"),
-        TRNI_FIELD(accumulator, accumulator, 0, 0, 0,
-                   "assumed: truncating adders are contradicted by the published figures (24 units against 4), one "
-                   "exact sum too (2); aligned sums and pairwise ones are other makers'"),
-        TRNI_FIELD(accumulator_bits, NULL, 24, 53, 24,
-                   "assumed: FP32 is documented; a 26-bit single chain fits some published figures"),
-        TRNI_FIELD(aligned_bytes, bytes, 0, 0, 16,
-                   "measured: 8 bytes on V100, 16 on A100, Ada and MI300, 32 on H100 and B200 (Khattak and Mikaitis "
-                   "2025, MMA-Sim 2025)"),
-        TRNI_FIELD(aligned_bits, NULL, 10, 40, 24,
-                   "measured: 23 on V100, 24 on T4, A100, Ada and MI300, 25 on H100 and B200, 13 for FP8 on Ada and "
-                   "H100 (same sources)"),
-        TRNI_FIELD(aligned_result_bits, NULL, 8, 24, 24, "measured: 24, but 14 for FP8 on Ada and H100 (same sources)"),
-        TRNI_FIELD(
-            aligned_floor, NULL, 1, 300, 126,
-            "measured: 132 on A100 and 133 on H100 and B200 (Khattak and Mikaitis 2025); MMA-Sim has 126 for all"),
-        TRNI_FIELD(aligned_rounding, down, 0, 0, 0,
-                   "measured: toward zero on NVIDIA's units, nearest even on AMD's (same sources)"),
-        TRNI_FIELD(fp32_mode, fp32, 0, 0, 0,
-                   "assumed: FP32 matmuls run as two instructions of high and low halves; a measured Trn1 error shows "
-                   "that all 24 bits take part; of FP32R only the name is public"),
-        TRNI_FIELD(tf32_input, tf32, 0, 0, 0, "assumed: not public whether the low 13 bits are rounded or ignored"),
-        TRNI_FIELD(int32_overflow, int32, 0, 0, 0,
-                   "assumed: INT8 matmuls are listed for Trainium1 without a word on sums beyond 32 bits"),
-        TRNI_FIELD(flush_inputs, onoff, 0, 0, 0,
-                   "assumed: a patent normalises subnormal operands; the guides are silent"),
-        TRNI_FIELD(flush_products, onoff, 0, 0, 0, "assumed: the guides are silent"),
-        TRNI_FIELD(flush_sums, onoff, 0, 0, 0, "assumed: the guides are silent"),
-        TRNI_FIELD(psum_format, psum, 0, 0, TRN_F32,
-                   "documented: FP32; Trainium3 may keep BF16 (upcast, FP32 add, one rounding)"),
-        TRNI_FIELD(
-            psum_rounding, rounding, 0, 0, 0,
-            "documented: nearest even or stochastic on Trainium3; 71 of 72 printed device results are nearest even"),
-        TRNI_FIELD(mx_scale_rule, scale, 0, 0, 0, "documented: NKI quantize_mx; older goldens use OCP's floor rule"),
-        TRNI_FIELD(fp8_bias, NULL, 1, 30, 0,
-                   "documented: an adjustable bias exists (NeuronCore-v3 page); assumed: 7, 15 and 3 by default"),
-        TRNI_FIELD(sr_bits, NULL, 1, 32, 32, "assumed: the number of random bits that are compared is not public"),
-        TRNI_FIELD(sr_where, where, 0, 0, 0,
-                   "assumed: the guides speak of every narrowing conversion and leave the DMA open"),
-        TRNI_FIELD(activation_fused, onoff, 0, 0, 0,
-                   "measured: an error published for Trn1's exp needs x*scale + bias rounded before the table"),
-        TRNI_FIELD(reduce_order, reduce, 0, 0, 0,
-                   "measured: one FP32 chain agrees with a published Trn2 figure, others do not"),
-    };
-#undef TRNI_FIELD
+#define TRNI_X(f, choices, low, high, fallback, source) \
+    { #f, offsetof(trn_numerics, f), sizeof(((trn_numerics *)0)->f), choices, low, high, fallback },
+    static const trni_field field[] = { TRNI_NUMERICS_LIST(TRNI_X) };
+#undef TRNI_X
     *count = (int)(sizeof field / sizeof field[0]);
     return field;
 }
@@ -331,6 +332,38 @@ TRNI_FN bool trni_field_legal(const trni_field *f, int value)
     return false;
 }
 
+/* ---- words ---- */
+
+/* Appends at most what fits; `at` never passes the end. */
+__attribute__((unused, format(TRNI_PRINTF, 4, 5))) static void trni_append(char *text, size_t size, size_t *at,
+                                                                           const char *format, ...)
+{
+    va_list list;
+    va_start(list, format);
+    const int wrote = trni_vprint(text + *at, size - *at, format, list);
+    va_end(list);
+    if (wrote > 0) *at += (size_t)wrote < size - *at ? (size_t)wrote : size - *at - 1;
+}
+
+TRNI_FN void trni_append_value(char *text, size_t size, size_t *at, const trni_field *f, int value)
+{
+    for (const trni_choice *c = f->choice; c && c->name; c++)
+        if (c->value == value) {
+            trni_append(text, size, at, "%s", c->name);
+            return;
+        }
+    if (value == 0) trni_append(text, size, at, "the format's own"); /* fp8_bias */
+    else trni_append(text, size, at, "%d", value);
+}
+
+/* What a field takes: "1, 2, 4, 8, 16" or "1 to 128". */
+TRNI_COLD void trni_append_legal(char *text, size_t size, size_t *at, const trni_field *f)
+{
+    for (const trni_choice *c = f->choice; c && c->name; c++)
+        trni_append(text, size, at, "%s%s", c == f->choice ? "" : ", ", c->name);
+    if (!f->choice) trni_append(text, size, at, "%d to %d", f->low, f->high);
+}
+
 /* ---- the calls ---- */
 
 TRN_API trn_numerics trn_numerics_default(trn_generation generation)
@@ -355,8 +388,13 @@ TRNI_FN trn_status trni_numerics_resolve(const trn_numerics *from, trn_generatio
     for (int i = 0; from && i < count; i++) {
         const int value = trni_field_get(from, &f[i]);
         if (value == 0) continue;
-        if (!trni_field_legal(&f[i], value))
-            return trni_fail(error, TRN_EINVAL, "numerics.%s = %d is not a legal value", f[i].name, value);
+        if (!trni_field_legal(&f[i], value)) {
+            char legal[200];
+            size_t at = 0;
+            trni_append_legal(legal, sizeof legal, &at, &f[i]);
+            return trni_fail(error, TRN_EINVAL, "numerics.%s = %d is not a legal value: it takes %s", f[i].name, value,
+                             legal);
+        }
         trni_field_set(&n, &f[i], value);
     }
     *to = n;
@@ -369,33 +407,46 @@ TRN_API trn_status trn_numerics_check(const trn_numerics *n, trn_error *error)
     return trni_numerics_resolve(n, TRN_GENERATION_DEFAULT, &resolved, error);
 }
 
-/* One "field=value" of `length` characters. */
-TRNI_FN trn_status trni_numerics_setting(trn_numerics *n, const char *text, size_t length)
+/* The value that a field has by this text of `length` characters; false: it takes none of that name. */
+TRNI_FN bool trni_field_read(const trni_field *f, const char *value, size_t length, int *number)
 {
-    int count;
+    for (const trni_choice *c = f->choice; c && c->name; c++)
+        if (strlen(c->name) == length && memcmp(c->name, value, length) == 0) return *number = c->value, true;
+    if (f->choice || length == 0 || length > 3) return false;
+    *number = 0;
+    for (size_t k = 0; k < length; k++) {
+        if (value[k] < '0' || value[k] > '9') return false;
+        *number = 10 * *number + (value[k] - '0');
+    }
+    return trni_field_legal(f, *number);
+}
+
+/* One "field=value" of `length` characters. */
+TRNI_FN trn_status trni_numerics_setting(trn_numerics *n, const char *text, size_t length, trn_error *error)
+{
+    int count, number;
     const trni_field *f = trni_numerics_fields(&count);
     const char *equals = (const char *)memchr(text, '=', length);
-    if (!equals) return TRN_EINVAL;
-    const size_t name_length = (size_t)(equals - text), value_length = length - name_length - 1;
-    const char *value = equals + 1;
+    const size_t named = equals ? (size_t)(equals - text) : length;
+    const int shown = length > 60 ? 60 : (int)length;
     for (int i = 0; i < count; i++) {
-        if (strlen(f[i].name) != name_length || memcmp(f[i].name, text, name_length) != 0) continue;
-        for (const trni_choice *c = f[i].choice; c && c->name; c++)
-            if (strlen(c->name) == value_length && memcmp(c->name, value, value_length) == 0) {
-                trni_field_set(n, &f[i], c->value);
-                return TRN_OK;
-            }
-        if (f[i].choice || value_length == 0 || value_length > 3) return TRN_EINVAL;
-        int number = 0;
-        for (size_t k = 0; k < value_length; k++) {
-            if (value[k] < '0' || value[k] > '9') return TRN_EINVAL;
-            number = 10 * number + (value[k] - '0');
+        char legal[200];
+        size_t at = 0;
+        if (strlen(f[i].name) != named || memcmp(f[i].name, text, named) != 0) continue;
+        if (equals && trni_field_read(&f[i], equals + 1, length - named - 1, &number)) {
+            trni_field_set(n, &f[i], number);
+            return TRN_OK;
         }
-        if (!trni_field_legal(&f[i], number)) return TRN_EINVAL;
-        trni_field_set(n, &f[i], number);
-        return TRN_OK;
+        trni_append_legal(legal, sizeof legal, &at, &f[i]);
+        const size_t value = named + (equals != NULL);
+        return trni_fail(error, TRN_EINVAL, "%s takes %s, not '%.*s'", f[i].name, legal,
+                         length - value > 40 ? 40 : (int)(length - value), text + value);
     }
-    return TRN_EINVAL;
+    if (!length) return trni_fail(error, TRN_EINVAL, "nothing stands at a comma, where a setting should be");
+    return trni_fail(error, TRN_EINVAL,
+                     "'%.*s' is %s; settings are field=value, such as chains=1 or product=bf16 "
+                     "(trn_numerics_explain lists all), presets trn2, single_chain, exact, nv_hopper and others",
+                     shown, text, equals ? "no setting: there is no such field" : "neither a preset nor a field");
 }
 
 /* ---- presets ---- */
@@ -479,50 +530,31 @@ TRNI_FN const trni_preset *trni_numerics_find_preset(const char *name, size_t le
 }
 
 /* Settings, separated by commas; with `presets`, names of those too. */
-TRNI_FN trn_status trni_numerics_settings(trn_numerics *n, const char *text, bool presets)
+TRNI_FN trn_status trni_numerics_settings(trn_numerics *n, const char *text, bool presets, trn_error *error)
 {
-    while (*text) {
+    for (bool more = *text; more;) { /* a comma promises one more setting */
         const size_t length = strcspn(text, ",");
         const trni_preset *preset = presets ? trni_numerics_find_preset(text, length) : NULL;
         if (preset) *n = trn_numerics_default(TRN_GENERATION_DEFAULT);
-        if (preset && trni_numerics_settings(n, preset->setting, false) != TRN_OK) return TRN_EINVAL;
-        if (!preset && trni_numerics_setting(n, text, length) != TRN_OK) return TRN_EINVAL;
-        text += length;
-        if (*text == ',' && *++text == '\0') return TRN_EINVAL; /* a comma promises one more setting */
+        const trn_status status = preset ? trni_numerics_settings(n, preset->setting, false, error)
+                                         : trni_numerics_setting(n, text, length, error);
+        if (status != TRN_OK) return status;
+        more = text[length] == ',';
+        text += length + more;
     }
     return TRN_OK;
 }
 
-TRN_API trn_status trn_numerics_parse(trn_numerics *n, const char *text)
+TRN_API trn_status trn_numerics_read(trn_numerics *n, const char *text, trn_error *error)
 {
-    if (!n || !text) return TRN_EINVAL;
+    if (!n || !text) return trni_fail(error, TRN_EINVAL, "there is no %s", n ? "text" : "place for numerics");
     trn_numerics result = trn_numerics_default(TRN_GENERATION_DEFAULT);
-    if (trni_numerics_settings(&result, text, true) != TRN_OK) return TRN_EINVAL;
-    *n = result;
-    return TRN_OK;
+    const trn_status status = trni_numerics_settings(&result, text, true, error);
+    if (status == TRN_OK) *n = result;
+    return status;
 }
 
-/* Appends at most what fits; `at` never passes the end. */
-__attribute__((unused, format(TRNI_PRINTF, 4, 5))) static void trni_append(char *text, size_t size, size_t *at,
-                                                                           const char *format, ...)
-{
-    va_list list;
-    va_start(list, format);
-    const int wrote = trni_vprint(text + *at, size - *at, format, list);
-    va_end(list);
-    if (wrote > 0) *at += (size_t)wrote < size - *at ? (size_t)wrote : size - *at - 1;
-}
-
-TRNI_FN void trni_append_value(char *text, size_t size, size_t *at, const trni_field *f, int value)
-{
-    for (const trni_choice *c = f->choice; c && c->name; c++)
-        if (c->value == value) {
-            trni_append(text, size, at, "%s", c->name);
-            return;
-        }
-    if (value == 0) trni_append(text, size, at, "the format's own"); /* fp8_bias */
-    else trni_append(text, size, at, "%d", value);
-}
+TRN_API trn_status trn_numerics_parse(trn_numerics *n, const char *text) { return trn_numerics_read(n, text, NULL); }
 
 /* "start,field=value,…" for every field in which n is not `from`; false: a value that text cannot say. */
 TRNI_FN bool trni_numerics_differences(const trn_numerics *n, const trn_numerics *from, const char *start, char *text)
@@ -563,6 +595,9 @@ TRN_API trn_status trn_numerics_format(const trn_numerics *n, char *text, size_t
 
 TRN_API void trn_numerics_explain(const trn_numerics *n, void (*line)(void *user, const char *text), void *user)
 {
+#define TRNI_X(f, choices, low, high, fallback, source) source,
+    static const char *const source[] = { TRNI_NUMERICS_LIST(TRNI_X) };
+#undef TRNI_X
     TRNI_FLOATS;
     int count;
     const trni_field *f = trni_numerics_fields(&count);
@@ -575,12 +610,9 @@ TRN_API void trn_numerics_explain(const trn_numerics *n, void (*line)(void *user
         trni_append_value(text, sizeof text, &at, &f[i], value);
         trni_append(text, sizeof text, &at, " (default ");
         trni_append_value(text, sizeof text, &at, &f[i], f[i].fallback);
-        if (f[i].choice)
-            for (const trni_choice *c = f[i].choice; c->name; c++)
-                trni_append(text, sizeof text, &at, "%s%s", c == f[i].choice ? "; " : ", ", c->name);
-        else
-            trni_append(text, sizeof text, &at, "; %d to %d", f[i].low, f[i].high);
-        trni_append(text, sizeof text, &at, ") - %s", f[i].source);
+        trni_append(text, sizeof text, &at, "; ");
+        trni_append_legal(text, sizeof text, &at, &f[i]);
+        trni_append(text, sizeof text, &at, ") - %s", source[i]);
         line(user, text);
     }
 }

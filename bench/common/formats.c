@@ -48,10 +48,11 @@ const tb_format *tb_format_find(const char *name)
 {
     static const struct {
         const char *other, *name;
-    } also[] = { { "fp32", "f32" }, { "fp16", "f16" }, { "fp32-split", "f32-split" }, { "f32r", "fp32r" } };
+    } also[] = { { "fp32-split", "f32-split" }, { "f32r", "fp32r" } };
     for (size_t i = 0; i < sizeof also / sizeof also[0]; i++)
         if (strcmp(name, also[i].other) == 0) name = also[i].name;
-    const trn_format long_name = trn_format_from_name(name);
+    trn_format long_name = TRN_FORMAT_UNSET;
+    trn_format_read(&long_name, name, NULL);
     const tb_format *best = NULL;
     for (int i = 0; i < FORMATS; i++) {
         if (strcmp(name, formats[i].name) == 0) return &formats[i];

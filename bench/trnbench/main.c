@@ -8,6 +8,7 @@
 #include "activation/activation.h"
 #include "collective/collective.h"
 #include "convert/convert.h"
+#include "explain/explain.h"
 #include "matmul/matmul.h"
 #include "sparse/sparse.h"
 #include "spec/spec.h"
@@ -29,6 +30,7 @@ static const app_branch commands[] = {
     { "collective", "collective operations: algorithm, time and bandwidth on every system, and their values checked",
       tb_main_collective },
     { "spec", "the ten machines, every number with its source", tb_main_spec },
+    { "explain", "what is assumed of the engines: every field of the numerics, with its source", tb_main_explain },
 };
 enum { COMMANDS = sizeof commands / sizeof commands[0] };
 

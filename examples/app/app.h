@@ -26,6 +26,7 @@
 #include <stdio.h>
 
 #include <trnmath/trn_cpu.h>
+#include <trnmath/trn_numerics.h>
 
 enum { APP_OK = 0, APP_FAILED = 1, APP_USAGE = 2 };
 extern const char app_name[]; /* each program defines its own: messages begin with it */
@@ -152,6 +153,8 @@ void app_offer_formats(void);
 /* Hands over each item between commas, until one is refused; an item does not outlive its call. */
 bool app_parse_list(const char *list, bool (*take)(void *into, const char *item, char *why), void *into, char *why);
 bool app_parse_isa(const char *name, trn_isa *isa, char *why); /* one that this host has */
+bool app_parse_format(const char *name, trn_format *format, char *why); /* any spelling of it */
+bool app_parse_numerics(const char *text, trn_numerics *numerics, char *why);
 bool app_check_isa(char *why);         /* does this host have what the environment's TRN_ISA names, if it does? */
 const char *app_isa_used(trn_isa isa); /* the name of what kernels run when .isa is this */
 /* why = the sentence; false. */

@@ -35,13 +35,21 @@ int app_complain(int status, const char *format, ...)
     return status;
 }
 
+/* What is wrong with standard output. A stream keeps that something failed, not what: the next byte fails as well. */
+static int output_error(void)
+{
+    errno = 0;
+    if (ferror(stdout)) return write(STDOUT_FILENO, "\n", 1) < 0 ? errno : EIO;
+    return fflush(stdout) == 0 ? 0 : errno ? errno : EIO;
+}
+
 int app_flush(int status)
 {
     static bool told;
-    errno = 0;
-    if (!ferror(stdout) && fflush(stdout) == 0) return status;
+    const int error = output_error();
+    if (!error) return status;
     if (!told && status != APP_USAGE)
-        app_complain(APP_USAGE, "standard output cannot be written (%s)", strerror(errno ? errno : EIO));
+        app_complain(APP_USAGE, "standard output cannot be written (%s)", strerror(error));
     told = true;
     return APP_USAGE;
 }
@@ -279,6 +287,19 @@ bool app_fail(char *why, const char *format, ...)
     vsnprintf(why, APP_WHY, format, list);
     va_end(list);
     return false;
+}
+
+bool app_parse_format(const char *name, trn_format *format, char *why)
+{
+    trn_error error;
+    app_offer_formats();
+    return trn_format_read(format, name, &error) == TRN_OK || app_refuse(why, error.text);
+}
+
+bool app_parse_numerics(const char *text, trn_numerics *numerics, char *why)
+{
+    trn_error error;
+    return trn_numerics_read(numerics, text, &error) == TRN_OK || app_refuse(why, error.text);
 }
 
 bool app_parse_isa(const char *name, trn_isa *isa, char *why)

@@ -204,8 +204,11 @@ bool mr_setting_parse(const char *text, mr_setting *s, char *why)
         }
     if (!app_parse_list(text, take_item, &r, why) || !check(&r, why)) return false;
     if (!r.numerics[0]) s->numerics = trn_numerics_default(s->generation);
-    else if (trn_numerics_parse(&s->numerics, r.numerics) != TRN_OK)
-        return app_fail(why, "'%.100s' is neither a setting, nor a word of one, nor numerics; --list shows them",
-                        r.numerics);
+    else if (!app_parse_numerics(r.numerics, &s->numerics, why))
+        return strchr(r.numerics, '=') ? false
+                                       : app_fail(why,
+                                                  "'%.100s' is neither a setting, nor a word of one, nor numerics; "
+                                                  "--list shows them",
+                                                  r.numerics);
     return true;
 }

@@ -125,9 +125,7 @@ static bool take_budgets(void *options_, const char *value, char *why)
 
 static bool take_dtype(void *o, const char *value, char *why)
 {
-    app_offer_formats();
-    return (((options *)o)->dtype = trn_format_from_name(value)) != TRN_FORMAT_UNSET ||
-           app_refuse(why, "no such format; one of NKI's, ml_dtypes' or safetensors' names, such as bfloat16");
+    return app_parse_format(value, &((options *)o)->dtype, why);
 }
 
 APP_READ(take_gaussian, options, take_law(o, MXQ_GAUSSIAN, value, why))
@@ -252,12 +250,14 @@ static int on_stdout(const options *o)
 
 enum { OUTPUTS = 4 };
 
+static void print_each(FILE *out, const void *all) { mxq_print_text(out, all, true); }
+static void print_families(FILE *out, const void *all) { mxq_print_text(out, all, false); }
+
 static int show(const options *o, const mxq_all *all, app_output output[OUTPUTS])
 {
     const picture plot = { all, o->plot };
     output[OUTPUTS - 1].context = &plot;
-    if (!app_output_taken(output, OUTPUTS)) mxq_print_text(stdout, all, o->each);
-    return app_flush(app_write_outputs(output, OUTPUTS, all));
+    return app_answer(output, OUTPUTS, all, o->each ? print_each : print_families);
 }
 
 static int run(const options *o, const mxq_sources *s, app_output output[OUTPUTS])

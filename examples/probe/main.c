@@ -29,9 +29,7 @@ static bool take_numerics(void *into, const char *value, char *why)
 {
     trn_numerics n;
     ((options *)into)->numerics = value;
-    return trn_numerics_parse(&n, value) == TRN_OK ||
-           app_refuse(why, "expected field=value or preset names with commas between, such as "
-                           "chains=1,merge=pairwise or single_chain");
+    return app_parse_numerics(value, &n, why);
 }
 
 static bool take_self_test(void *into, const char *value, char *why)
@@ -144,6 +142,8 @@ static int list(void)
     return APP_OK;
 }
 
+static void print_text(FILE *out, const void *report) { probe_print_text(out, report); }
+
 static int identify(const options *o)
 {
     probe_seen seen;
@@ -154,8 +154,7 @@ static int identify(const options *o)
     int status = read ? app_open_outputs(&output, 1) : app_complain(APP_USAGE, "%s", why);
     if (status == APP_OK) {
         probe_report report = { &seen, probe_identify(&seen, UINT64_MAX) };
-        if (!app_output_taken(&output, 1)) probe_print_text(stdout, &report);
-        status = app_write_outputs(&output, 1, &report);
+        status = app_answer(&output, 1, &report, print_text);
         if (status == APP_OK && report.verdict.wrong) status = APP_FAILED;
         probe_verdict_free(&report.verdict);
     }

@@ -303,6 +303,14 @@ def redistribute_cost(shape, source, target, mesh, system="trn2.48xlarge", forma
     return {"time_s": seconds[0], "lower_bound_s": seconds[1], "steps": steps.value.decode().splitlines()}
 
 
+def explain(numerics=""):
+    """What is assumed of the engines: a text for each field of the numerics, "chains = 4 (default 4; 1, 2, 4, 8, 16) -
+    assumed: ...". numerics: as the calls take them, "chains=1,product=bf16" or a preset's name."""
+    lines = C.create_string_buffer(1 << 15)
+    _call("explain", _text(numerics), lines, C.c_size_t(len(lines)))
+    return lines.value.decode().splitlines()
+
+
 def _demonstration():
     print(f"trnmath {__version__}, kernels run as {isa()}\n")
     x = np.random.default_rng(1).standard_normal((128, 512), dtype=np.float32)

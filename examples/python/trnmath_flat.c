@@ -87,10 +87,8 @@ static trn_status resolve(const trnmath_options *options, resolved *r, trn_error
     if (options->sr_bits < 0 || options->sr_bits > 32)
         return failed(error, TRN_EINVAL, "sr_bits is %lld, expected 1 to 32", (long long)options->sr_bits);
     if (!options->numerics || !*options->numerics) return TRN_OK;
-    if (trn_numerics_parse(&r->numbers, options->numerics) != TRN_OK)
-        return failed(error, TRN_EINVAL, "numerics \"%.100s\": no such setting or preset", options->numerics);
     r->numerics = &r->numbers;
-    return TRN_OK;
+    return trn_numerics_read(&r->numbers, options->numerics, error);
 }
 
 /* These fields of a call's arguments. */
@@ -100,7 +98,11 @@ static trn_status resolve(const trnmath_options *options, resolved *r, trn_error
 
 const char *trnmath_version(void) { return trn_version(); }
 const char *trnmath_isa(void) { return trn_isa_name(); }
-int64_t trnmath_format(const char *name) { return name ? (int64_t)trn_format_from_name(name) : 0; }
+int64_t trnmath_format(const char *name)
+{
+    trn_format format = TRN_FORMAT_UNSET;
+    return trn_format_read(&format, name, NULL) == TRN_OK ? (int64_t)format : 0;
+}
 
 const char *trnmath_format_name(int64_t format)
 {
@@ -289,6 +291,36 @@ int trnmath_sparse_matmul(const trnmath_view *dst, const trnmath_view *values, c
     return done(why, status, &error);
 }
 
+/* ---- what is assumed ---- */
+
+typedef struct page {
+    char *text;
+    size_t room, used;
+} page;
+
+static void add_line(void *user, const char *line)
+{
+    page *p = user;
+    const size_t length = strlen(line);
+    if (p->used + length + 2 <= p->room) {
+        memcpy(p->text + p->used, line, length);
+        memcpy(p->text + p->used + length, "\n", 2);
+    }
+    p->used += length + 1;
+}
+
+int trnmath_explain(const char *numerics, char *lines, size_t lines_room, char *why)
+{
+    trn_error error = { TRN_OK, "" };
+    trn_numerics n;
+    page p = { lines, lines_room, 0 };
+    if (!lines) return told(why, TRN_EINVAL, "lines is null");
+    const trn_status status = trn_numerics_read(&n, numerics ? numerics : "", &error);
+    if (status != TRN_OK) return done(why, status, &error);
+    trn_numerics_explain(&n, add_line, &p);
+    return p.used < lines_room ? TRN_OK : told(why, TRN_ENOSPC, "the lines do not fit");
+}
+
 /* ---- many chips ---- */
 
 static trn_status find_system(const char *name, trn_topology *net, trn_error *error)
@@ -313,8 +345,7 @@ static trn_status find_collective(const trnmath_collective_ask *ask, trn_topolog
     args->algorithm = ask->algorithm ? trn_algorithm_from_name(ask->algorithm) : TRN_ALGORITHM_AUTO;
     if (args->algorithm == TRN_ALGORITHM_COUNT)
         return failed(error, TRN_EINVAL, "algorithm \"%.60s\" is unknown", ask->algorithm);
-    args->wire = ask->wire ? trn_format_from_name(ask->wire) : TRN_FORMAT_UNSET;
-    if (ask->wire && !args->wire) return failed(error, TRN_EFORMAT, "wire \"%.60s\" is no format", ask->wire);
+    if (ask->wire && trn_format_read(&args->wire, ask->wire, error) != TRN_OK) return TRN_EFORMAT;
     if (ask->count < 0 || ask->count > net->chips)
         return failed(error, TRN_EINVAL, "count is %lld; %s has %d chips", (long long)ask->count, net->name,
                          net->chips);
@@ -427,8 +458,10 @@ int trnmath_redistribute_cost(const char *system, const char *mesh, const char *
     trn_redistribute_args args = { .mesh = &devices, .error = &error };
     if (!mesh || !from || !to || !shape || !time_s || rank < 1 || rank > TRN_MAX_RANK)
         return told(why, TRN_EINVAL, "an argument is null, or the rank is not 1 to 6");
-    args.global = trn_tensor_nd(format ? trn_format_from_name(format) : TRN_FORMAT_UNSET, NULL, (int)rank, shape);
-    trn_status status = find_system(system, &net, &error);
+    trn_format elements = TRN_FORMAT_UNSET;
+    trn_status status = format ? trn_format_read(&elements, format, &error) : TRN_OK;
+    args.global = trn_tensor_nd(elements, NULL, (int)rank, shape);
+    if (status == TRN_OK) status = find_system(system, &net, &error);
     if (status == TRN_OK)
         status = trn_mesh_make(&(trn_mesh_args){ .mesh = &devices, .net = &net, .axes = mesh, .error = &error });
     if (status == TRN_OK) status = trn_pspec_read(&args.from, &devices, from, &error);

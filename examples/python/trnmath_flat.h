@@ -73,6 +73,9 @@ TRNMATH_API int trnmath_sparse_matmul(const trnmath_view *dst, const trnmath_vie
                                       const trnmath_view *b, int64_t m, int64_t n, const trnmath_options *options,
                                       char *why);
 
+/* A line of text for every field of the numerics ("" or null: the defaults): value, default, alternatives, source. */
+TRNMATH_API int trnmath_explain(const char *numerics, char *lines, size_t lines_room, char *why);
+
 /* A collective: who takes part, and how. Rank r is on chips[r / ranks_per_chip]. */
 typedef struct trnmath_collective_ask {
     const char *system;     /* "trn2-ultraserver" */

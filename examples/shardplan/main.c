@@ -91,8 +91,8 @@ static bool set_format(sp_options *o, const char *name, const char *value, char 
         { "weights", &f->weights }, { "activations", &f->activations }, { "gradients", &f->gradients },
         { "optimizer", &f->optimizer }, { "kv", &f->kv }, { "wire", &f->wire }, { "compute", &f->compute },
     };
-    const trn_format format = trn_format_from_name(value);
-    if (format == TRN_FORMAT_UNSET) return app_fail(why, "%s is not a format", value);
+    trn_format format;
+    if (!app_parse_format(value, &format, why)) return false;
     for (size_t i = 0; i < sizeof row / sizeof row[0]; i++)
         if (strcmp(row[i].name, name) == 0) return *row[i].format = format, true;
     return app_refuse(why, "expected weights, activations, gradients, optimizer, kv, wire or compute");
@@ -266,13 +266,14 @@ static int parse(int argc, char **argv, sp_options *o)
 
 /* ---- files ---- */
 
+static void print_text(FILE *out, const void *job) { sp_print_text(out, job); }
+
 static int write_all(const sp_job *job, app_output *output, int outputs)
 {
-    if (app_write_outputs(output, outputs, job) != APP_OK) return APP_USAGE;
+    if (app_answer(output, outputs, job, print_text) != APP_OK) return APP_USAGE;
     for (int i = 0; i < outputs; i++)
         if (output[i].path && strcmp(output[i].path, "-") != 0) fprintf(stderr, "%s\n", output[i].path);
-    if (!app_output_taken(output, outputs)) sp_print_text(stdout, job);
-    return app_flush(sp_any_legal(job) ? APP_OK : APP_FAILED);
+    return sp_any_legal(job) ? APP_OK : APP_FAILED;
 }
 
 static void published_csv(FILE *out, const void *table) { app_print_csv(out, table); }
@@ -284,6 +285,8 @@ static void published_json(FILE *out, const void *table)
     fputs("\n}\n", out);
 }
 
+static void published_text(FILE *out, const void *table) { sp_print_published(out, table); }
+
 static int published(const sp_options *o)
 {
     app_table table;
@@ -293,8 +296,7 @@ static int published(const sp_options *o)
     int status = app_open_outputs(output, 2);
     if (status != APP_OK) return status;
     if (!sp_published(&table, why)) status = app_complain(APP_USAGE, "%s", why);
-    if (status == APP_OK) status = app_write_outputs(output, 2, &table);
-    if (status == APP_OK && !app_output_taken(output, 2)) sp_print_published(stdout, &table);
+    if (status == APP_OK) status = app_answer(output, 2, &table, published_text);
     app_discard_outputs(output, 2);
     app_table_free(&table);
     return app_flush(status);

@@ -56,9 +56,10 @@ static bool take_rate(void *into, const char *value, char *why)
 static bool take_products(void *into, const char *value, char *why)
 {
     static const char *const known[] = { "bfloat16", "float32" };
+    trn_format *const format = &((sr_settings *)into)->products;
+    if (!app_parse_format(value, format, why)) return false;
     app_offer(known, 2);
-    const trn_format format = ((sr_settings *)into)->products = trn_format_from_name(value);
-    return format == TRN_BF16 || format == TRN_F32 || app_refuse(why, "expected bfloat16 or float32");
+    return *format == TRN_BF16 || *format == TRN_F32 || app_refuse(why, "expected bfloat16 or float32");
 }
 
 static bool take_batch(void *into, const char *value, char *why)

@@ -28,9 +28,9 @@ refuses "--system trn9: no such system; trnbench spec lists them, and there is a
 refuses "--algorithm tree: no such algorithm; there are auto, all, ring, bidirectional, multi_ring, dimension_wise, \
 rdh, mesh, kangaring, switch_direct and hierarchical" \
     collective --algorithm tree
-refuses "--wire e8m0: no such format; there are bf16, f32, f16, tf32, e4m3, e4m3fn, e5m2, e3m4, and NKI's names, such \
-as int32" \
-    collective --wire e8m0
+refuses "--wire e8m0: collectives do not carry it" collective --wire e8m0
+refuses "--wire fp8: 'fp8' may be float8_e4m3, which ends at 240 (Trainium's), or float8_e4m3fn, which ends at 448 \
+(OCP's), float8_e5m2, float8_e3m4 or cfp8" collective --wire fp8
 refuses "--preset best: expected sa, doc or spec, and perhaps /planes=2 or /planes=4 after it" collective --preset best
 for size in 0 -1 8Q K 1.5K 2PB 1025T "" 8KBB 8Kii; do
     refuses "-b $size: expected bytes, such as 64, 8KB, 8KiB or 1M, from 1 to 1PiB; K, M, G and T are powers of 1024" \

@@ -20,8 +20,7 @@ refuses "--json goes with --identify" --run a --json -
 refuses "--seed goes with --run or --self-test" --identify a --seed 1
 refuses "--seed x: expected a whole number" --run a --seed x
 refuses "--self-test -1: expected a whole number from 0 to 1000000" --self-test -1
-refuses "--numerics chains=3: expected field=value or preset names with commas between, such as \
-chains=1,merge=pairwise or single_chain" \
+refuses "--numerics chains=3: chains takes 1, 2, 4, 8, 16, not '3'" \
     --run a --numerics chains=3
 for what in --identify --run; do
     refuses "missing/generation.txt: it cannot be opened (No such file or directory); probe --write makes such a \

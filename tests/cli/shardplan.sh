@@ -30,7 +30,8 @@ refuses "--job sleep: expected train, prefill or decode" "$small" --job sleep
 refuses "--zero 3: expected auto, none, optimizer, gradients, weights or any" "$small" --zero 3
 refuses "--recompute some: expected auto, none, selective or full" "$small" --recompute some
 refuses "--format kv: expected NAME=VALUE with commas between" "$small" --format kv
-refuses "--format kv=fp3: fp3 is not a format" "$small" --format kv=fp3
+refuses "--format kv=fp3: 'fp3' is no number format; there are float32, tfloat32, bfloat16, float16, float8_e4m3, \
+float8_e4m3fn, float8_e5m2, float8_e3m4 and others" "$small" --format kv=fp3
 refuses "--format cache=bfloat16: expected weights, activations, gradients, optimizer, kv, wire or compute" \
     "$small" --format cache=bfloat16
 refuses "--assume contention=x: expected a number, 0 or more" "$small" --assume contention=x

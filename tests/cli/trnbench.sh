@@ -31,8 +31,7 @@ refuses "--tokens 0: expected a whole number from 1 to 16777216" matmul --tokens
 refuses "--rounds 1.5: expected a whole number from 1 to 1000" matmul --rounds 1.5
 refuses "--isa sse9: expected portable, avx2, avx512, neon, avx512-bf16, amx, amx-emulated or auto" matmul --isa sse9
 refuses "--share all: expected core, chip, domain or system" matmul --share all
-refuses "--numerics chains=3: expected field=value or preset names with commas between, such as \
-chains=1,merge=pairwise or single_chain" \
+refuses "--numerics chains=3: chains takes 1, 2, 4, 8, 16, not '3'" \
     matmul --numerics chains=3
 refuses "--peers mkl: expected none, openblas or all" matmul --peers mkl
 refuses "--no-host takes no value" matmul --no-host=1

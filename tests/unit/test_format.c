@@ -115,6 +115,42 @@ static void names(void **state)
         CASES_EQUAL(TRN_FORMAT_UNSET, trn_format_from_name(unknown[i]), "\"%s\"", unknown[i]);
     CASES_EQUAL(TRN_FORMAT_UNSET, trn_format_from_name(NULL), "a null name");
 
+    /* What people write beside that; what means two formats is refused, with both. */
+    static const struct {
+        const char *text;
+        trn_format format;
+    } spelled[] = { { "bf16", TRN_BF16 },
+                    { "fp16", TRN_F16 },
+                    { "half", TRN_F16 },
+                    { "f32", TRN_F32 },
+                    { "fp32", TRN_F32 },
+                    { "e4m3", TRN_F8_E4M3 },
+                    { "e4m3fn", TRN_F8_E4M3FN },
+                    { "torch.float8_e4m3fn", TRN_F8_E4M3FN },
+                    { "nl.float8_e4m3", TRN_F8_E4M3 },
+                    { "ml_dtypes.float4_e2m1fn", TRN_F4_E2M1 },
+                    { "fp4", TRN_F4_E2M1 },
+                    { "ue8m0", TRN_F8_E8M0 },
+                    { "i8", TRN_I8 } };
+    static const char *const refused[] = { "", "fp8", "float8", "fp8_e4m3", "fp6", "torch.", "fp12", "BF-16", "double" };
+    for (unsigned i = 0; i < sizeof known / sizeof known[0]; i++) {
+        trn_format format = TRN_FORMAT_UNSET;
+        CASES_EQUAL(TRN_OK, trn_format_read(&format, known[i].name, NULL), "%s", known[i].name);
+        CASES_EQUAL(known[i].format, format, "%s", known[i].name);
+    }
+    for (unsigned i = 0; i < sizeof spelled / sizeof spelled[0]; i++) {
+        trn_format format = TRN_FORMAT_UNSET;
+        CASES_EQUAL(TRN_OK, trn_format_read(&format, spelled[i].text, NULL), "%s", spelled[i].text);
+        CASES_EQUAL(spelled[i].format, format, "%s", spelled[i].text);
+    }
+    for (unsigned i = 0; i < sizeof refused / sizeof refused[0]; i++) {
+        trn_format format = TRN_I16;
+        trn_error error;
+        CASES_EQUAL(TRN_EINVAL, trn_format_read(&format, refused[i], &error), "\"%s\"", refused[i]);
+        CASES_EQUAL(TRN_I16, format, "\"%s\" leaves the format alone", refused[i]);
+        assert_non_null(strstr(error.text, strncmp(refused[i], "fp8", 3) ? "float" : "float8_e4m3fn, which ends at 448"));
+    }
+
     for (int f = 0; f < TWIN_FORMATS; f++) {
         assert_string_equal(trn_format_name(format_of[f]), twin_formats[f].name);
         CASES_EQUAL(format_of[f], trn_format_from_name(trn_format_name(format_of[f])), "%s and back",

@@ -260,6 +260,39 @@ static void parse_bad_texts(void **state)
     assert_int_equal(TRN_EINVAL, trn_numerics_parse(&n, NULL));
 }
 
+/* A refusal says what would have been taken; on success the sentence is left alone. */
+static void refusals_say_what_is_legal(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text, *sentence;
+    } row[] = { { "chains=32", "chains takes 1, 2, 4, 8, 16, not '32'" },
+                { "product=bf16,chains", "chains takes 1, 2, 4, 8, 16, not ''" },
+                { "k_tile=129", "k_tile takes 1 to 128, not '129'" },
+                { "k_tile=", "k_tile takes 1 to 128, not ''" },
+                { "flush_sums=yes", "flush_sums takes off, on, not 'yes'" },
+                { "accumulator=exactly,chains=1", "accumulator takes nearest_even, toward_zero, exact, aligned, "
+                                                  "aligned_late, aligned_halves, pairwise, not 'exactly'" },
+                { "chains=1,", "nothing stands at a comma, where a setting should be" },
+                { "chain=1", "'chain=1' is no setting: there is no such field; settings are field=value, such as "
+                             "chains=1 or product=bf16 (trn_numerics_explain lists all), presets trn2, single_chain, "
+                             "exact, nv_hopper and others" },
+                { NULL, "there is no text" } };
+    trn_error error;
+    trn_numerics n;
+    for (size_t i = 0; i < sizeof row / sizeof row[0]; i++) {
+        assert_int_equal(TRN_EINVAL, trn_numerics_read(&n, row[i].text, &error));
+        assert_int_equal(TRN_EINVAL, error.status);
+        assert_string_equal(row[i].sentence, error.text);
+    }
+    strcpy(error.text, "as it was");
+    assert_int_equal(TRN_OK, trn_numerics_read(&n, "single_chain,k_tile=64", &error));
+    assert_string_equal("as it was", error.text);
+    n.chains = 3;
+    assert_int_equal(TRN_EINVAL, trn_numerics_check(&n, &error));
+    assert_string_equal("numerics.chains = 3 is not a legal value: it takes 1, 2, 4, 8, 16", error.text);
+}
+
 /* Every preset is listed once, with a source, and what it is said to set is what parse sets. */
 static void presets_are_listed(void **state)
 {
@@ -852,6 +885,7 @@ int main(void)
         cmocka_unit_test(parse_good_texts),
         cmocka_unit_test(parse_presets),
         cmocka_unit_test(parse_bad_texts),
+        cmocka_unit_test(refusals_say_what_is_legal),
         cmocka_unit_test(presets_are_listed),
         cmocka_unit_test(format_of_known_settings),
         cmocka_unit_test(format_that_fails),

@@ -60,24 +60,11 @@ static bool take_algorithm(void *options, const char *value, char *why)
              "kangaring, switch_direct and hierarchical");
 }
 
-/* nccom-test's names, ours of other subcommands, and NKI's. */
 static bool take_wire(void *options, const char *value, char *why)
 {
-    static const struct {
-        const char *name;
-        trn_format format;
-    } known[] = { { "fp32", TRN_F32 },         { "f32", TRN_F32 },      { "bf16", TRN_BF16 },
-                  { "fp16", TRN_F16 },         { "f16", TRN_F16 },      { "e4m3", TRN_F8_E4M3 },
-                  { "e4m3fn", TRN_F8_E4M3FN }, { "e5m2", TRN_F8_E5M2 }, { "e3m4", TRN_F8_E3M4 } };
-    trn_format format = trn_format_from_name(value);
-    for (size_t i = 0; i < sizeof known / sizeof known[0]; i++)
-        if (strcmp(value, known[i].name) == 0) format = known[i].format;
-    if (format == TRN_FORMAT_UNSET || format == TRN_CFP8 || format == TRN_F8_E8M0)
-        return app_refuse(
-            why, "no such format; there are bf16, f32, f16, tf32, e4m3, e4m3fn, e5m2, e3m4, and NKI's names, such "
-                 "as int32");
-    ((tb_cc_options *)options)->wire = format;
-    return true;
+    trn_format *const wire = &((tb_cc_options *)options)->wire;
+    if (!app_parse_format(value, wire, why)) return false;
+    return (*wire != TRN_CFP8 && *wire != TRN_F8_E8M0) || app_refuse(why, "collectives do not carry it");
 }
 
 static bool take_preset(void *options, const char *value, char *why)

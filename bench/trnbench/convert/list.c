@@ -42,7 +42,8 @@ uint32_t tb_number_bit(const tb_number *number) { return (uint32_t)1 << (number 
 
 const tb_number *tb_number_find(const char *name)
 {
-    const trn_format format = trn_format_from_name(name);
+    trn_format format = TRN_FORMAT_UNSET;
+    trn_format_read(&format, name, NULL);
     for (int i = 0; i < NUMBERS; i++)
         if (strcmp(numbers[i].name, name) == 0) return &numbers[i];
     for (int i = 0; i < NUMBERS; i++)

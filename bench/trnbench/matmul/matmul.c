@@ -144,11 +144,8 @@ static bool take_isa(void *o, const char *value, char *why)
 static bool take_numerics(void *options_, const char *value, char *why)
 {
     options *o = options_;
-    if (trn_numerics_parse(&o->numerics, value) != TRN_OK)
-        return app_refuse(why, "expected field=value or preset names with commas between, such as "
-                               "chains=1,merge=pairwise or single_chain");
     o->job.numerics_text = value;
-    return true;
+    return app_parse_numerics(value, &o->numerics, why);
 }
 
 static bool take_peers(void *options_, const char *value, char *why)

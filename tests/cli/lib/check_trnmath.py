@@ -296,7 +296,7 @@ class Errors(unittest.TestCase):
         self.refused("x: it has 7 axes, at most 6 are possible", convert, np.zeros((1,) * 7, np.float32), out=x)
         self.refused("to: which format? (or give out)", convert, x)
         self.refused("rounding \"upward\" is unknown", convert, x, "float16", rounding="upward")
-        self.refused("numerics \"chains=3\": no such setting or preset", trnmath.matmul, x, x.T, numerics="chains=3")
+        self.refused("chains takes 1, 2, 4, 8, 16, not '3'", trnmath.matmul, x, x.T, numerics="chains=3")
         self.refused("a and b: expected two axes each, not 2 and 1", trnmath.matmul, x, x[0])
         self.refused("the Scalar engine has no function \"cosh\"", trnmath.activation, x, "cosh")
         self.refused("scale is 0, so that no element of the source would count", trnmath.activation, x, "exp", scale=0)
@@ -311,6 +311,25 @@ class Errors(unittest.TestCase):
         self.assertGreater(caught.exception.status, 0)
         with self.assertRaises(trnmath.Error):
             trnmath.convert(np.zeros(3, np.float32), out=np.zeros(4, np.float16))
+
+
+class Names(unittest.TestCase):
+    def test_formats_are_understood_as_people_write_them(self):
+        x = np.float32([1, 300, 1e-3])
+        for spelled, name in (("bf16", "bfloat16"), ("fp16", "float16"), ("e4m3fn", "float8_e4m3fn"),
+                              ("torch.float8_e5m2", "float8_e5m2"), ("F8_E4M3", "float8_e4m3fn")):
+            np.testing.assert_array_equal(trnmath.convert(x, spelled), trnmath.convert(x, name))
+        with self.assertRaises(trnmath.Error):
+            trnmath.convert(x, "fp8")
+
+    def test_explain(self):
+        lines = trnmath.explain("chains=1")
+        self.assertTrue(lines[0].startswith("chains = 1 (default 4; 1, 2, 4, 8, 16) - "), lines[0])
+        self.assertGreater(len(lines), 20)
+        self.assertTrue(all(" - documented" in l or " - measured" in l or " - assumed" in l for l in lines))
+        self.assertEqual(trnmath.explain()[0][:10], "chains = 4")
+        with self.assertRaisesRegex(trnmath.Error, "chains takes 1, 2, 4, 8, 16, not '5'"):
+            trnmath.explain("chains=5")
 
 
 class Threads(unittest.TestCase):
