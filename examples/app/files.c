@@ -326,8 +326,16 @@ int app_show_outputs(app_output *output, int count)
     return status;
 }
 
+int app_answer(app_output *output, int count, const void *context, void (*print)(FILE *out, const void *context))
+{
+    const bool taken = app_output_taken(output, count);
+    int status = app_finish_outputs(output, count, context);
+    if (status == APP_OK && print && !taken) print(stdout, context);
+    status = app_flush(status);
+    return status == APP_OK ? app_show_outputs(output, count) : status;
+}
+
 int app_write_outputs(app_output *output, int count, const void *context)
 {
-    const int status = app_finish_outputs(output, count, context);
-    return status == APP_OK ? app_show_outputs(output, count) : status;
+    return app_answer(output, count, context, NULL);
 }

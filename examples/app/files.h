@@ -13,7 +13,8 @@
  * first, then the outputs, then comes the work: a path that is wrong costs no work, and a pipe is opened once. An input
  * that is opened later and is an output is refused by its reader.
  *
- * All outputs of a command are written and synced before the first of them appears under its name.
+ * All outputs of a command are written and synced, and what it printed has arrived, before the first of them appears
+ * under its name: without memory, or room on a disk, all are as they were.
  */
 #ifndef APP_FILES_H
 #define APP_FILES_H
@@ -35,6 +36,8 @@ int app_open_outputs(app_output *output, int count);
 int app_finish_outputs(app_output *output, int count, const void *context); /* all are written and synced */
 int app_show_outputs(app_output *output, int count);                        /* all appear */
 int app_write_outputs(app_output *output, int count, const void *context);  /* both */
+/* Both, and between them what people read, where no output has standard output: it arrives, or none appears. */
+int app_answer(app_output *output, int count, const void *context, void (*print)(FILE *out, const void *context));
 void app_discard_outputs(app_output *output, int count);                    /* those that are still open */
 FILE *app_output_stream(const app_output *output);                          /* of one that is open */
 

@@ -160,6 +160,8 @@ static void write_csv(FILE *out, const void *all) { mr_report_csv(out, &((const 
 static void write_html(FILE *out, const void *all) { mr_html(out, &((const outcome *)all)->result); }
 static void write_json(FILE *out, const void *all) { mr_report_json(out, &((const outcome *)all)->result); }
 
+static void print_text(FILE *out, const void *all) { mr_report_text(out, &((const outcome *)all)->result); }
+
 static void write_logits(FILE *out, const void *all)
 {
     const outcome *a = all;
@@ -180,9 +182,8 @@ static int compare(mr_model *model, const mr_options *o, const mr_text *text)
     if (o->logits) all.logits = app_memory((size_t)(text->tokens * all.vocab), sizeof *all.logits);
     int status = mr_compare(model, o, text, &all.result, all.logits, why) ? APP_OK : APP_USAGE;
     if (status != APP_OK) app_complain(APP_USAGE, "%s", why);
-    if (status == APP_OK) status = app_write_outputs(output, outputs, &all);
+    if (status == APP_OK) status = app_answer(output, outputs, &all, print_text);
     app_discard_outputs(output, outputs);
-    if (status == APP_OK && !app_output_taken(output, outputs)) mr_report_text(&all.result);
     for (int i = 0; i < all.result.rows && status == APP_OK; i++)
         if (o->max_kl >= 0 && !(all.result.row[i].kl <= o->max_kl)) status = APP_FAILED;
     mr_result_free(&all.result);

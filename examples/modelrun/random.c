@@ -10,6 +10,8 @@
 
 #include <trnmath/trn_random.h>
 
+#include "io/stage.h"
+
 enum { NAME = 128, PIECE = 1 << 16 };
 
 /* ---- which tensors there are ---- */
@@ -206,20 +208,25 @@ static bool copy_config(const char *from, const char *to, char *why)
     return ok;
 }
 
+/* The folder appears when all is in it: a killed run leaves nothing in the way of the next one. */
 bool mr_write_random(const char *config, const char *folder, char *why)
 {
+    const io_stage_args args = { .path = folder, .folder = true };
     mr_config *c = app_memory(1, sizeof *c);
+    io_stage stage;
     list l = { .tensor = NULL };
     bool ok = mr_config_read(config, c, why);
-    if (ok && mkdir(folder, 0777) != 0) ok = io_fail(why, folder, "it cannot be made (%s)", strerror(errno));
-    char *weights = ckpt_inside(folder, "model.safetensors"), *copy = ckpt_inside(folder, "config.json");
-    if (ok && !(weights && copy)) ok = io_fail(why, folder, "there is not enough memory");
-    if (ok) add_all(&l, c);
-    ok = ok && write_tensors(&l, weights, why) && copy_config(config, copy, why);
+    if (ok && access(folder, F_OK) == 0) ok = io_fail(why, folder, "it is there already; name another");
+    if (ok && (ok = io_stage_open(&args, &stage, why))) {
+        const char *weights = io_stage_path(&stage, "model.safetensors"), *copy = io_stage_path(&stage, "config.json");
+        add_all(&l, c);
+        ok = weights && copy ? write_tensors(&l, weights, why) && copy_config(config, copy, why)
+                             : io_fail(why, folder, "there is not enough memory");
+        if (ok) ok = io_stage_commit(&stage, why);
+        else io_stage_discard(&stage);
+    }
     for (int i = 0; i < l.count; i++) free(l.tensor[i].name);
     free(l.tensor);
-    free(weights);
-    free(copy);
     free(c);
     return ok;
 }

@@ -37,17 +37,17 @@ static void fill_row(app_table *t, const mr_result *r, const mr_row *row)
 
 /* ---- text ---- */
 
-static void print_settings(const mr_result *r)
+static void print_settings(FILE *out, const mr_result *r)
 {
     app_table t;
     app_table_start(&t, column, COLUMNS);
     for (int i = 0; i < r->rows; i++) fill_row(&t, r, &r->row[i]);
-    app_print_table(stdout, &t);
+    app_print_table(out, &t);
     app_table_free(&t);
 }
 
 /* Layers downwards, settings across; the reference is left out. */
-static void print_layers(const mr_result *r)
+static void print_layers(FILE *out, const mr_result *r)
 {
     app_column *head = app_memory((size_t)r->rows, sizeof *head);
     app_table t;
@@ -65,24 +65,24 @@ static void print_layers(const mr_result *r)
             else app_text(&t, "%.1f", x);
         }
     }
-    app_print_table(stdout, &t);
+    app_print_table(out, &t);
     app_table_free(&t);
     free(head);
 }
 
-void mr_report_text(const mr_result *r)
+void mr_report_text(FILE *out, const mr_result *r)
 {
     char a[32], b[32], c[32];
-    printf("%s: %s, %s parameters, %lld layers; %s: %s tokens in %s windows of up to %lld\n\n", r->folder, r->family,
+    fprintf(out, "%s: %s, %s parameters, %lld layers; %s: %s tokens in %s windows of up to %lld\n\n", r->folder, r->family,
            app_count(a, sizeof a, r->parameters), (long long)r->layers, r->text, app_count(b, sizeof b, r->tokens),
            app_count(c, sizeof c, r->sequences), (long long)r->context);
-    print_settings(r);
+    print_settings(out, r);
     if (r->rows > 1) {
-        printf("\nSQNR of the residual stream after each layer; a layer parts from the reference below %g dB:\n\n",
+        fprintf(out, "\nSQNR of the residual stream after each layer; a layer parts from the reference below %g dB:\n\n",
                r->threshold_db);
-        print_layers(r);
+        print_layers(out, r);
     }
-    printf("\n%.1f MB of weights, %.1f MB of memory at most (%.2f x)\n", (double)r->file_bytes / 1e6,
+    fprintf(out, "\n%.1f MB of weights, %.1f MB of memory at most (%.2f x)\n", (double)r->file_bytes / 1e6,
            (double)r->peak_bytes / 1e6, (double)r->peak_bytes / (double)r->file_bytes);
 }
 

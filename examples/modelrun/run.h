@@ -53,7 +53,7 @@ void mr_remove_random(const char *path);
 
 /* ---- reports: report.c ---- */
 
-void mr_report_text(const mr_result *result);
+void mr_report_text(FILE *out, const mr_result *result);
 void mr_report_csv(FILE *out, const void *result);
 void mr_report_json(FILE *out, const void *result);
 void mr_report_schema(void);

@@ -206,12 +206,13 @@ static app_table shown_table(const sums *a)
     return shown;
 }
 
-static void print_text(const sums *a)
+static void print_text(FILE *out, const void *all)
 {
+    const sums *a = all;
     app_table shown = shown_table(a);
-    app_print_table(stdout, &shown);
+    app_print_table(out, &shown);
     app_table_free(&shown);
-    printf("\nStochastic rounding: mean of %d seeds from %llu on.\n", a->s->seeds, (unsigned long long)a->s->seed);
+    fprintf(out, "\nStochastic rounding: mean of %d seeds from %llu on.\n", a->s->seeds, (unsigned long long)a->s->seed);
 }
 
 /* ---- pictures ---- */
@@ -339,8 +340,7 @@ static int run(sums *a)
     int status = app_open_outputs(output, outputs);
     if (status != APP_OK) return status;
     add_all(a);
-    if (!app_output_taken(output, outputs)) print_text(a);
-    status = app_write_outputs(output, outputs, a);
+    status = app_answer(output, outputs, a, print_text);
     if (status == APP_OK && a->wrong)
         status = app_complain(APP_FAILED, "%d of %d sums are not as published", a->wrong, a->table.rows);
     return status;

@@ -223,12 +223,13 @@ int sr_lab_run(const sr_kind *kind, const sr_settings *s)
     int status = sr_export_open(s, why) ? app_open_outputs(output, outputs) : app_complain(APP_USAGE, "%s", why);
     if (status == APP_OK) {
         run_all(&lab, data);
-        if (!sr_export_commit(why)) status = app_complain(APP_USAGE, "%s", why);
+        status = app_finish_outputs(output, outputs, &lab);
     }
-    if (status == APP_OK) {
-        if (!app_output_taken(output, outputs)) sr_print_text(stdout, &lab);
-        status = app_write_outputs(output, outputs, &lab);
-    }
+    if (status == APP_OK && !app_output_taken(output, outputs)) sr_print_text(stdout, &lab);
+    status = app_flush(status);
+    if (status == APP_OK && !sr_export_commit(why)) status = app_complain(APP_USAGE, "%s", why);
+    if (status == APP_OK) status = app_show_outputs(output, outputs); /* the model and these: all or none */
+    app_discard_outputs(output, outputs);
     free_lab(&lab);
     kind->free_data(data);
     return status;

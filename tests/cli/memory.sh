@@ -176,6 +176,14 @@ done >text.txt
 product="matmul --a $data/a_f4.npy --b $data/b_f4.npy --format f32 --system trn1.2xlarge --seconds 0 --peers none"
 # shellcheck disable=SC2086
 "$programs/trnbench" $product --out product.npy >/dev/null 2>&1 || fail "trnbench does not write product.npy"
+tiny='"model_type":"llama","vocab_size":7,"hidden_size":4,"intermediate_size":4,"num_hidden_layers":1,'
+tiny=$tiny'"num_attention_heads":1,"num_key_value_heads":1,"max_position_embeddings":8,"rms_norm_eps":1e-5'
+mkdir tiny && echo "{$tiny}" >tiny/config.json
+echo '1 2 3 4' >tokens.txt
+if [ -x "$programs/modelrun" ]; then
+    "$programs/modelrun" --random tiny/config.json --write-random model >/dev/null 2>&1 ||
+        fail 'modelrun does not write random weights'
+fi
 here=$PWD
 
 # ---- the programs ----
@@ -206,7 +214,12 @@ starve "s.json" srlab logistic --steps 2 --json s.json
 starve "s.json s.html" srlab mlp --arms f32,bf16-sr --steps 2 --json s.json --html s.html
 starve "s.csv" srlab char --text "$here/text.txt" --width 32 --layers 1 --heads 2 --context 16 --steps 1 \
     --arms f32,fp8-sr --words 1 --csv s.csv
+seconds='s/"seconds": [^,}]*//; s/"peak_bytes": [0-9]*//; s/^\(\(f32\|bf16\)\(,[^,]*\)\{7\}\),[^,]*/\1/'
+seconds="$seconds; s/[0-9.]* MB of memory.*//; s/<b>[0-9.]* MB<.b><span>of memory//; s/  [0-9.e-]*\$//"
+starve "m.csv m.json m.html" modelrun "$here/model" --tokens "$here/tokens.txt" --setting bf16 --csv m.csv --json m.json \
+    --html m.html
 seconds=
+starve "" modelrun --random "$here/tiny/config.json" --write-random fresh
 starve "" probe --write tiles
 starve "tiles=tiles" probe --write tiles --force
 starve "tiles=tiles" probe --run tiles --force

@@ -20,7 +20,7 @@ refuses "--write-random needs --random CONFIG" --write-random x
 refuses "a: --random takes the place of a model" a --random c.json --tokens t
 refuses "--setting bf17: 'bf17' is neither a setting, nor a word of one, nor numerics; --list shows them" --setting bf17
 refuses "--setting : it is empty" --setting ''
-refuses "--setting bf16,chains=3: 'chains=3' is neither a setting, nor a word of one, nor numerics; --list shows them" \
+refuses "--setting bf16,chains=3: chains takes 1, 2, 4, 8, 16, not '3'" \
     --setting bf16,chains=3
 refuses "--setting f32,tp=8: f32 is the reference and takes nothing else; fp32 is the engines' binary32" \
     --setting f32,tp=8
@@ -192,6 +192,6 @@ for model in llama gpt_oss_plain gpt2 qwen2_moe; do
     awk -F, 'NR > 1 && ($2 == "" || $8 != 0) { exit 1 }' all.csv || fail "random $model: no figures"
 done
 works --random llama/config.json --tokens llama/tokens.txt --generate 3
-refuses "random_llama: it cannot be made (File exists)" --random llama/config.json --write-random random_llama
+refuses "random_llama: it is there already; name another" --random llama/config.json --write-random random_llama
 
 exit $failed

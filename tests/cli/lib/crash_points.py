@@ -233,6 +233,13 @@ def answers(folder):
     assert run(['probe', '--run', 'p', '--numerics', 'chains=1'], folder).returncode == 0
 
 
+def configuration(folder):
+    size = {'vocab_size': 7, 'hidden_size': 4, 'intermediate_size': 4, 'num_hidden_layers': 1, 'rms_norm_eps': 1e-5,
+            'num_attention_heads': 1, 'num_key_value_heads': 1, 'max_position_embeddings': 8}
+    with open(f'{folder}/c.json', 'w') as file:
+        json.dump({'model_type': 'llama', **size}, file)
+
+
 def cases():
     reports = ['--csv', 'r.csv', '--json', 'r.json']
     old = [put('r.csv'), put('r.json')]
@@ -261,6 +268,9 @@ def cases():
                force=False, start=start('probe'))
     yield dict(name='probe --run --force', command=['probe', '--run', 'p', '--force'],
                inputs=['p/in', 'p/generation.txt'], outputs=['p/out'], force=True, start=start('run', answers))
+    if os.path.exists(f'{programs}/modelrun'):
+        yield dict(name='modelrun --write-random', command=['modelrun', '--random', 'c.json', '--write-random', 'm'],
+                   inputs=['c.json'], outputs=['m'], force=False, less=2, start=start('random', configuration))
     for name, (command, inputs, makers) in several.items():
         if not os.path.exists(f'{programs}/{command[0]}'):
             continue
