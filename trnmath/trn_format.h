@@ -317,7 +317,8 @@ TRN_API trn_status trn_format_read(trn_format *format, const char *text, trn_err
         found = trni_spellings[i].format;
     }
     if (found == TRN_FORMAT_UNSET || !format)
-        return trni_fail(error, TRN_EINVAL, "'%.60s' is no number format; there are float32, tfloat32, bfloat16, float16, "
+        return trni_fail(error, TRN_EINVAL,
+                         "'%.60s' is no number format; there are float32, tfloat32, bfloat16, float16, "
                          "float8_e4m3, float8_e4m3fn, float8_e5m2, float8_e3m4 and others", name);
     *format = found;
     return TRN_OK;

@@ -212,7 +212,8 @@ static void print_text(FILE *out, const void *all)
     app_table shown = shown_table(a);
     app_print_table(out, &shown);
     app_table_free(&shown);
-    fprintf(out, "\nStochastic rounding: mean of %d seeds from %llu on.\n", a->s->seeds, (unsigned long long)a->s->seed);
+    fprintf(out, "\nStochastic rounding: mean of %d seeds from %llu on.\n", a->s->seeds,
+            (unsigned long long)a->s->seed);
 }
 
 /* ---- pictures ---- */

@@ -41,8 +41,8 @@ refuses "--scales none: integers need a scale" --gaussian 8 --format int8 --scal
 refuses "--rounding up: expected rne, sr or both" --gaussian 8 --rounding up
 refuses "--sr-bits 33: expected a whole number from 1 to 32" --gaussian 8 --sr-bits 33
 refuses "--budgets 4,x: expected bits with commas between, such as 4.5,8.5" --gaussian 8 --budgets 4,x
-refuses "--dtype f9: 'f9' is no number format; there are float32, tfloat32, bfloat16, float16, float8_e4m3, float8_e4m3fn, \
-float8_e5m2, float8_e3m4 and others" --dtype f9
+refuses "--dtype f9: 'f9' is no number format; there are float32, tfloat32, bfloat16, float16, float8_e4m3, \
+float8_e4m3fn, float8_e5m2, float8_e3m4 and others" --dtype f9
 refuses "--plot pie: expected bars, histogram, crest or sigma" --gaussian 8 --plot pie
 refuses "only one of --json, --csv, --report and --svg can have standard output" --gaussian 8 --json - --csv -
 refuses "missing.npy: it cannot be opened (No such file or directory)" missing.npy

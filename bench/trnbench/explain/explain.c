@@ -1,4 +1,4 @@
-/* explain.c - subcommand explain: every field of the numerics, its value, default, alternatives and source; the presets.
+/* explain.c - subcommand explain: every field of the numerics, its value, default and source; the presets.
  * SPDX-License-Identifier: MIT
  */
 #include "explain.h"
