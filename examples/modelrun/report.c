@@ -29,8 +29,10 @@ static void fill_row(app_table *t, const mr_result *r, const mr_row *row)
     app_real(t, row->kl_worst);
     app_real(t, 100 * row->top1);
     app_real(t, row->sqnr[r->layers]);
-    if (row->first_apart < 0) app_missing(t);
-    else app_integer(t, row->first_apart);
+    if (row->first_apart < 0)
+        app_missing(t);
+    else
+        app_integer(t, row->first_apart);
     app_integer(t, row->not_finite);
     app_real(t, row->seconds);
 }
@@ -56,13 +58,18 @@ static void print_layers(FILE *out, const mr_result *r)
     app_table_start(&t, head, r->rows);
     for (int64_t l = 0; l <= r->layers; l++) {
         app_row(&t);
-        if (l == r->layers) app_text(&t, "logits");
-        else app_text(&t, "layer %lld", (long long)l);
+        if (l == r->layers)
+            app_text(&t, "logits");
+        else
+            app_text(&t, "layer %lld", (long long)l);
         for (int i = 1; i < r->rows; i++) {
             const double x = r->row[i].sqnr[l];
-            if (isnan(x)) app_text(&t, "none");
-            else if (isinf(x)) app_text(&t, "same");
-            else app_text(&t, "%.1f", x);
+            if (isnan(x))
+                app_text(&t, "none");
+            else if (isinf(x))
+                app_text(&t, "same");
+            else
+                app_text(&t, "%.1f", x);
         }
     }
     app_print_table(out, &t);
@@ -74,18 +81,17 @@ void mr_report_text(FILE *out, const mr_result *r)
 {
     char a[32], b[32], c[32];
     fprintf(out, "%s: %s, %s parameters, %lld layers; %s: %s tokens in %s windows of up to %lld\n\n", r->folder,
-            r->family,
-           app_count(a, sizeof a, r->parameters), (long long)r->layers, r->text, app_count(b, sizeof b, r->tokens),
-           app_count(c, sizeof c, r->sequences), (long long)r->context);
+            r->family, app_count(a, sizeof a, r->parameters), (long long)r->layers, r->text,
+            app_count(b, sizeof b, r->tokens), app_count(c, sizeof c, r->sequences), (long long)r->context);
     print_settings(out, r);
     if (r->rows > 1) {
         fprintf(out,
                 "\nSQNR of the residual stream after each layer; a layer parts from the reference below %g dB:\n\n",
-               r->threshold_db);
+                r->threshold_db);
         print_layers(out, r);
     }
     fprintf(out, "\n%.1f MB of weights, %.1f MB of memory at most (%.2f x)\n", (double)r->file_bytes / 1e6,
-           (double)r->peak_bytes / 1e6, (double)r->peak_bytes / (double)r->file_bytes);
+            (double)r->peak_bytes / 1e6, (double)r->peak_bytes / (double)r->file_bytes);
 }
 
 /* ---- CSV: the same columns, and one for each layer ---- */
@@ -95,7 +101,7 @@ void mr_report_csv(FILE *out, const void *result)
     const mr_result *r = result;
     const int columns = COLUMNS + (int)r->layers;
     app_column *head = app_memory((size_t)columns, sizeof *head);
-    char (*name)[32] = app_memory((size_t)r->layers, sizeof *name);
+    char(*name)[32] = app_memory((size_t)r->layers, sizeof *name);
     app_table t;
     memcpy(head, column, sizeof column);
     for (int64_t l = 0; l < r->layers; l++) {
@@ -141,8 +147,9 @@ void mr_report_json(FILE *out, const void *result)
             (long long)r->parameters, (long long)r->tokens, (long long)r->predicted, (long long)r->sequences);
     fprintf(out, "  \"context\": %lld,\n  \"threshold_db\": ", (long long)r->context);
     app_print_json_number(out, r->threshold_db);
-    fprintf(out, ",\n  \"file_bytes\": %llu,\n  \"peak_bytes\": %llu,\n  \"settings\": ",
-            (unsigned long long)r->file_bytes, (unsigned long long)r->peak_bytes);
+    fprintf(out,
+            ",\n  \"file_bytes\": %llu,\n  \"peak_bytes\": %llu,\n  \"settings\": ", (unsigned long long)r->file_bytes,
+            (unsigned long long)r->peak_bytes);
     app_print_json_rows(out, &t, 2);
     fputs(",\n  \"sqnr_db\": [\n", out);
     for (int i = 0; i < r->rows; i++) {
@@ -165,7 +172,8 @@ void mr_report_schema(void)
 
 void mr_report_settings(void)
 {
-    static const app_column setting[] = { { "setting", APP_TEXT, "", "" }, { "is", APP_TEXT, "", "" },
+    static const app_column setting[] = { { "setting", APP_TEXT, "", "" },
+                                          { "is", APP_TEXT, "", "" },
                                           { "what it does", APP_TEXT, "", "" } };
     static const app_column word[] = { { "word", APP_TEXT, "", "" }, { "what it does", APP_TEXT, "", "" } };
     const char *name, *text, *about;
