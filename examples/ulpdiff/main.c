@@ -109,6 +109,8 @@ READ(take_top, app_parse_number(value, 0, 100000, &o->top, why))
 APP_TAKE(take_places, ud_options, places, true)
 APP_TAKE(take_codes, ud_options, codes, true)
 APP_TAKE(take_tensor, ud_options, tensor, value)
+APP_TAKE(take_left, ud_options, left, value)
+APP_TAKE(take_right, ud_options, right, value)
 APP_TAKE(take_all, ud_options, all, true)
 APP_TAKE(take_no_map, ud_options, no_map, true)
 APP_TAKE(take_colour, ud_options, colour, true)
@@ -142,6 +144,8 @@ static const app_option options[] = {
     { "--color", NULL, "colours and blocks even where standard output is no terminal", take_colour },
     { "--inputs", "FILE ...", "what A and B were computed from; the last files on the line (.npy, .npz, safetensors)",
       take_inputs },
+    { "--a", "FILE", "of a product: the left operand, with --b; the same as --op matmul --inputs A B", take_left },
+    { "--b", "FILE", "the right operand", take_right },
     { "--op", "NAME", "how: matmul, all_reduce, reduce_scatter, cast, activation (default: matmul, of one\nfile cast)",
       take_op },
     { "--numerics", "TEXT", "matmul: one more hypothesis, FIELD=VALUE,...", take_numerics },
@@ -162,8 +166,9 @@ static const app_option options[] = {
 
 static const app_command command = {
     "ulpdiff",
-    "usage: ulpdiff A B [options] [--op NAME --inputs FILE ...]",
-    "What differs between two arrays or two checkpoints, in ulps, and, given what they were computed from, why.\n"
+    "usage: ulpdiff A B [options] [--a FILE --b FILE] [--op NAME --inputs FILE ...]",
+    "What differs between two arrays or two checkpoints, in ulps; whether it is rounding or a bug, and which; and, given\n"
+    "what they were computed from, why.\n"
     "A is what B is measured against. Files: .npy, .npz, safetensors (also sharded, or a directory); arrays meet by "
     "name.",
     options,
@@ -176,10 +181,11 @@ static const app_command command = {
     "  ulpdiff cpu.npy device.npy\n"
     "  ulpdiff old.safetensors new.safetensors --fail-above 1\n"
     "  ulpdiff cpu.npy device.npy --ulp-format bfloat16 --html report.html\n"
-    "  ulpdiff cpu.npy device.npy --op matmul --inputs x.npy w.npy\n"
+    "  ulpdiff cpu.npy device.npy --a x.npy --b w.npy\n"
     "  ulpdiff sum32.npy grads.npy --op all_reduce --wire bfloat16 --inputs rank0.npy rank1.npy rank2.npy rank3.npy\n"
     "\n"
-    "exit status: 0 compared, 1 a --fail-... struck or a tensor has no partner of its shape, 2 bad usage or bad input",
+    "exit status: 0 the same, or rounding; 1 a bug, or a tensor has no partner of its shape; 2 bad usage or bad input.\n"
+    "Where --fail-... sets a limit, limits decide alone between 0 and 1.",
     operand,
 };
 
@@ -187,6 +193,13 @@ static int check(ud_options *o)
 {
     if (o->schema) return APP_OK;
     if (!o->a || !o->b) return app_complain(APP_USAGE, "which two files? ulpdiff --help tells more");
+    if (!o->left != !o->right) return app_complain(APP_USAGE, "--a and --b come together: the operands of a product");
+    if (o->left && (o->inputs || (o->op != UD_OP_NONE && o->op != UD_OP_MATMUL)))
+        return app_complain(APP_USAGE, "--a and --b are the operands of a product: --inputs and another --op exclude them");
+    if (o->left) {
+        o->input[o->inputs++] = o->left;
+        o->input[o->inputs++] = o->right;
+    }
     if (o->places && o->codes) return app_complain(APP_USAGE, "--codes and --places exclude each other");
     if (o->op != UD_OP_NONE && !o->inputs)
         return app_complain(APP_USAGE, "--op needs --inputs: what A and B were computed from");
@@ -362,6 +375,27 @@ static int write_all(ud_job *job, app_output *output, int outputs)
     return app_flush(APP_OK) == APP_OK ? app_show_outputs(output, outputs) : APP_USAGE;
 }
 
+static bool has_limits(const ud_options *o)
+{
+    return !isnan(o->fail_above) || !isnan(o->fail_above_rel) || !isnan(o->fail_sqnr_below);
+}
+
+/* A sentence for each of the first bugs. */
+static bool complain_of_bugs(const ud_job *job)
+{
+    enum { SHOWN = 20 };
+    int bugs = 0;
+    for (int i = 0; i < job->pairs; i++) {
+        const ud_pair *p = &job->pair[i];
+        char text[400];
+        if (p->verdict.kind != UD_BUG || bugs++ >= SHOWN) continue;
+        app_complain(APP_FAILED, "%.120s: a bug: %s", p->name[0] ? p->name : job->options.b,
+                     ud_verdict_text(&p->verdict, text, sizeof text));
+    }
+    if (bugs > SHOWN) app_complain(APP_FAILED, "and %d more with a bug", bugs - SHOWN);
+    return bugs > 0;
+}
+
 static int verdict(const ud_job *job)
 {
     for (int i = 0; i < job->unmatched && i < 20; i++) app_complain(APP_FAILED, "%s", job->missing[i]);
@@ -370,7 +404,8 @@ static int verdict(const ud_job *job)
         fprintf(stderr, "%.2f GB in %.2f s: %.2f GB/s\n", 1e-9 * (double)job->bytes, job->seconds,
                 1e-9 * (double)job->bytes / job->seconds);
     if (job->failed[0]) return app_complain(APP_FAILED, "%s", job->failed);
-    return job->unmatched ? APP_FAILED : APP_OK;
+    const bool bugs = !has_limits(&job->options) && complain_of_bugs(job);
+    return bugs || job->unmatched ? APP_FAILED : APP_OK;
 }
 
 static void close_all(ud_job *job)
@@ -388,6 +423,8 @@ static void close_all(ud_job *job)
     free(job->operand);
     free(job->input);
     free(job->explanation.list);
+    free(job->product.a);
+    free(job->product.b);
     app_table_free(&job->table);
 }
 
@@ -407,11 +444,26 @@ static bool open_all(ud_job *job, char *why)
     return (!o->inputs || open_inputs(job, why)) && pair_all(job, why);
 }
 
+/* Operands and hypotheses are those of the one pair that was explained. */
+static void judge_all(ud_job *job)
+{
+    const ud_hypothesis *best = job->explained ? ud_best(&job->explanation, 1) : NULL;
+    const ud_product *product = job->product.a ? &job->product : NULL;
+    const double start = app_now();
+    for (int i = 0; i < job->pairs; i++) {
+        app_progress("rounding or a bug? %s", job->pair[i].name);
+        ud_judge(&job->pair[i], product, best && ud_exact(best, 1) ? best->text : NULL);
+    }
+    app_progress_done();
+    job->judged_s = app_now() - start;
+}
+
 static bool answer(ud_job *job, char *why)
 {
     const ud_options *o = &job->options;
     compare_all(job);
     if (o->inputs && !ud_explain(job, why)) return false;
+    judge_all(job);
     ud_fill_table(job);
     return true;
 }

@@ -101,6 +101,17 @@ static void print_side(FILE *out, const char *which, const ud_array *a)
     fprintf(out, " &middot; %s %s</p>\n", a->type, ud_shape(a, shape, sizeof shape));
 }
 
+static void print_verdict_of(FILE *out, const ud_verdict *v)
+{
+    fprintf(out, "<p><b>verdict: %s</b>", ud_verdict_name(v));
+    for (int i = 0; i < v->lines; i++) {
+        fputs(i == 0 ? ": " : i < v->ties ? "<br>and: " : i == v->ties ? "</p>\n<p>these data cannot tell it from:<br>" : "<br>",
+              out);
+        app_escape(out, v->line[i]);
+    }
+    fputs("</p>\n", out);
+}
+
 static void print_pair(FILE *out, const ud_pair *p)
 {
     const ud_suspicion found = ud_suspect(p);
@@ -111,6 +122,7 @@ static void print_pair(FILE *out, const ud_pair *p)
     print_side(out, "B", &p->b);
     fprintf(out, "<p>Counted in ulps of %s: %s.</p>\n", ud_unit_name(&p->unit),
             p->unit.places ? "units in the last place of A" : "steps along the codes");
+    print_verdict_of(out, &p->verdict);
     print_facts(out, p);
     for (int i = 0; i < found.count; i++) {
         fputs("<p style='margin:14px 0 0'><b>!</b> ", out);

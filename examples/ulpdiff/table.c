@@ -43,6 +43,8 @@ static const app_column columns[] = {
     { "explained", APP_REAL, "", "its share of the error's energy" },
     { "first", APP_INTEGER, "", "row-major number of the first element that differs" },
     { "worst", APP_INTEGER, "", "and of the one that differs most" },
+    { "verdict", APP_TEXT, "", "same, rounding or bug" },
+    { "finding", APP_TEXT, "", "which; what these data cannot tell from it follows after \"or\"" },
 };
 
 static void fill_sums(app_table *t, const ud_pair *p)
@@ -84,7 +86,7 @@ void ud_fill_table(ud_job *job)
     for (int i = 0; i < job->pairs; i++) {
         const ud_pair *p = &job->pair[i];
         const ud_suspicion found = ud_suspect(p);
-        char shape[128];
+        char shape[128], finding[UD_VERDICT_LINES * 330];
         app_row(t);
         app_text(t, "%s", p->name);
         app_text(t, "%s", p->a.type);
@@ -99,6 +101,8 @@ void ud_fill_table(ud_job *job)
         app_real(t, found.explained);
         fill_place(t, p->sums.first);
         fill_place(t, p->sums.worst);
+        app_text(t, "%s", ud_verdict_name(&p->verdict));
+        app_text(t, "%s", ud_verdict_text(&p->verdict, finding, sizeof finding));
     }
 }
 
@@ -136,6 +140,27 @@ static void print_suspicions(FILE *out, const ud_pair *p)
     fputs("]", out);
 }
 
+static void print_lines(FILE *out, const ud_verdict *v, int from, int end)
+{
+    fputs("[", out);
+    for (int i = from; i < end; i++) {
+        fputs(i > from ? ", " : "", out);
+        app_print_json_string(out, v->line[i]);
+    }
+    fputs("]", out);
+}
+
+static void print_verdict(FILE *out, const ud_verdict *v)
+{
+    fputs("\"verdict\": {\"kind\": ", out);
+    app_print_json_string(out, ud_verdict_name(v));
+    fputs(", \"findings\": ", out);
+    print_lines(out, v, 0, v->ties);
+    fputs(", \"ties\": ", out);
+    print_lines(out, v, v->ties, v->lines);
+    fputs("}", out);
+}
+
 static void print_details(FILE *out, const ud_job *job)
 {
     fputs("  \"details\": [", out);
@@ -143,6 +168,8 @@ static void print_details(FILE *out, const ud_job *job)
         fprintf(out, "%s\n    {\"tensor\": ", i ? "," : "");
         app_print_json_string(out, job->pair[i].name);
         fputs(", ", out);
+        print_verdict(out, &job->pair[i].verdict);
+        fputs(",\n     ", out);
         print_suspicions(out, &job->pair[i]);
         fputs(",\n     ", out);
         print_histogram(out, &job->pair[i]);

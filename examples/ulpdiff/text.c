@@ -252,12 +252,23 @@ static void print_places(FILE *out, const ud_pair *p)
     print_around(out, p, one ? "the first and worst difference" : "the worst difference", p->sums.worst);
 }
 
+/* The verdict, what it is, and what these data cannot tell from it. */
+static void print_verdict(FILE *out, const ud_verdict *v)
+{
+    fprintf(out, "\n  verdict: %s%s", ud_verdict_name(v), v->lines ? ": " : "\n");
+    for (int i = 0; i < v->lines; i++) {
+        if (i == v->ties) fputs("     these data cannot tell it from:\n", out);
+        fprintf(out, "%s%s\n", i == 0 ? "" : i < v->ties ? "     and: " : "       ", v->line[i]);
+    }
+}
+
 static void print_pair(FILE *out, const ud_job *job, const ud_pair *p)
 {
     const bool colour = fancy(out, job);
     const ud_suspicion found = ud_suspect(p);
     print_head(out, p);
     if (!p->a.elements) return;
+    print_verdict(out, &p->verdict);
     print_histogram(out, p, colour);
     print_measures(out, p);
     for (int i = 0; i < found.count; i++) fprintf(out, "  ! %s\n", found.text[i]);

@@ -5,6 +5,7 @@
  *     array.c        an array as numbers (binary64) and as codes in order
  *     compare.c      one pass over a pair of arrays
  *     suspect.c      what a systematic error looks like
+ *     verdict.c      rounding, or a bug and which; bug.h lists who tries what
  *     table.c        the columns; CSV and JSON
  *     text.c         the answer on a terminal, with a map of where the differences lie
  *     report.c       the HTML page
@@ -96,6 +97,20 @@ typedef struct ud_sums {
     double heat[UD_HEAT_ROWS * UD_HEAT_COLUMNS]; /* largest distance in a cell */
 } ud_sums;
 
+/* The same, rounding, or a bug: lines of it, of which those from `ties` on explain it just as well. */
+enum { UD_VERDICT_LINES = 12 };
+typedef enum ud_verdict_kind { UD_SAME, UD_ROUNDING, UD_BUG } ud_verdict_kind;
+typedef struct ud_verdict {
+    ud_verdict_kind kind;
+    char line[UD_VERDICT_LINES][320];
+    int lines, ties;
+} ud_verdict;
+
+typedef struct ud_product { /* operands, placed so that A is their product: [m, k], [k, n] */
+    float *a, *b;
+    int64_t m, n, k;
+} ud_product;
+
 typedef struct ud_pair {
     const char *name; /* the tensor's */
     ud_array a, b;
@@ -103,6 +118,7 @@ typedef struct ud_pair {
     bool bytes_equal;
     int heat_rows, heat_columns;
     ud_sums sums;
+    ud_verdict verdict;
 } ud_pair;
 
 void ud_compare(ud_pair *pair);
@@ -123,6 +139,11 @@ typedef struct ud_suspicion {
 } ud_suspicion;
 ud_suspicion ud_suspect(const ud_pair *pair);
 
+/* product: NULL without operands; exact: NULL, or the hypothesis that gives B bit for bit. Fills pair->verdict. */
+void ud_judge(ud_pair *pair, const ud_product *product, const char *exact);
+const char *ud_verdict_name(const ud_verdict *v);
+const char *ud_verdict_text(const ud_verdict *v, char *text, size_t size);
+
 /* ---- options ---- */
 
 typedef enum ud_op {
@@ -136,7 +157,7 @@ typedef enum ud_op {
 enum { UD_INPUTS = 512 };
 
 typedef struct ud_options {
-    const char *a, *b, *json, *csv, *html, *tensor;
+    const char *a, *b, *left, *right, *json, *csv, *html, *tensor;
     const char *input[UD_INPUTS];
     int inputs;
     bool in_inputs, schema, colour, places, codes, all, no_map;
@@ -219,8 +240,9 @@ struct ud_job {
     const char **missing; /* [unmatched] sentences */
     bool explained;
     ud_explanation explanation;
+    ud_product product; /* of --op matmul */
     app_table table;
-    double seconds;
+    double seconds, judged_s;
     uint64_t bytes;
     char failed[256]; /* the first --fail-... that struck */
 };
