@@ -81,7 +81,7 @@ __attribute__((format(printf, 2, 3))) void bug_say(bug_finding *f, const char *f
 
 typedef void bug_test(bug_search *s);
 bug_test bug_rounded, bug_casts; /* noise */
-bug_test bug_no_numbers, bug_mask, bug_regions;
+bug_test bug_no_numbers, bug_mask, bug_constant, bug_regions;
 bug_test bug_factor, bug_bias, bug_row_factors, bug_column_factors, bug_row_bias, bug_column_bias, bug_both_biases,
     bug_norm, bug_function, bug_saturated;
 bug_test bug_rows, bug_columns, bug_layout;

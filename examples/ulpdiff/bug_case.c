@@ -8,6 +8,7 @@
 #include <string.h>
 
 #define MOST_ELEMENTS (INT64_C(1) << 27) /* more are judged by their first rows */
+enum { FEW = 4 };
 #define ENOUGH_LEFT 0.15                 /* of the rms: an explanation takes 98 % of the energy */
 #define SUMS_GRAIN 0x1p-16               /* what the order of a long float32 sum may do, over the size of its terms */
 
@@ -56,6 +57,27 @@ static void sizes_of_terms(bug_case *c)
     for (int64_t j = 0; j < c->n; j++) c->column_size[j] = sqrt(c->column_size[j]);
 }
 
+static int by_value(const void *x, const void *y)
+{
+    const double p = *(const double *)x, q = *(const double *)y;
+    return (p > q) - (p < q);
+}
+
+/* Of few rows, a column may be small by chance: no column counts as less than half of all elements are. */
+static void pool_sizes(const bug_case *c, int64_t lines, double *size, int64_t n)
+{
+    enum { FEW_LINES = 8, SOME = 8192 };
+    if (lines >= FEW_LINES || c->m * c->n < 4) return;
+    const int64_t some = c->m * c->n < SOME ? c->m * c->n : SOME;
+    int64_t *index = ud_spread(c->m * c->n, some);
+    double *a = app_memory((size_t)some, sizeof *a);
+    for (int64_t i = 0; i < some; i++) a[i] = fabs(c->a[index[i]]);
+    qsort(a, (size_t)some, sizeof *a, by_value);
+    for (int64_t i = 0; i < n; i++) size[i] = fmax(size[i], a[some / 2]);
+    free(a);
+    free(index);
+}
+
 static void find_sizes(bug_case *c)
 {
     double all = 0;
@@ -66,6 +88,8 @@ static void find_sizes(bug_case *c)
         return;
     }
     root_means(c->a, c->m, c->n, c->row_size, c->column_size, &all);
+    pool_sizes(c, c->m, c->column_size, c->n);
+    pool_sizes(c, c->n, c->row_size, c->m);
     for (int64_t i = 0; i < c->m; i++) c->row_size[i] /= all > 0 ? all : 1;
 }
 
@@ -294,7 +318,9 @@ bug_finding *bug_try(bug_search *s, bug_predict *predict, const void *what, int 
 {
     const bug_case *c = s->c;
     const bool sample = c->m * c->n > BUG_SAMPLE;
-    if (2 * freedom > c->effective || c->before.differ == 0) return NULL;
+    const double most_energy = c->before.rms * c->before.rms * (double)c->before.count;
+    if ((freedom > 1 ? 2 * freedom > c->effective : c->m * c->n < 2) || c->before.differ == 0) return NULL;
+    if (freedom > FEW && c->before.worst * c->before.worst > 0.25 * most_energy) return NULL; /* it would fit that one */
     bug_left left = bug_measure(c, predict, what, BUG_SAMPLE);
     if (!enough(&left, &c->sampled) || !bug_clean(c, &left)) return NULL;
     if (sample) left = bug_measure(c, predict, what, 0);

@@ -68,10 +68,10 @@ static double scale_to(const float *x, int64_t n, double top)
     return most > 0 ? top / most : 1;
 }
 
-static void round_scaled(trn_format format, double scale, const float *from, int64_t n, float *to)
+static void round_scaled(trn_format format, trn_rounding rounding, double scale, const float *from, int64_t n, float *to)
 {
     for (int64_t i = 0; i < n; i++) to[i] = (float)((double)from[i] * scale);
-    ud_round_values(format, TRN_NEAREST_EVEN, TRN_OVERFLOW_DEFAULT, to, n);
+    ud_round_values(format, rounding, TRN_OVERFLOW_DEFAULT, to, n);
     for (int64_t i = 0; i < n; i++) to[i] = (float)((double)to[i] / scale);
 }
 
@@ -87,27 +87,49 @@ static void product_of(const bug_case *c, const float *a, const float *b, double
         }
 }
 
-static void try_casts(bug_search *s, const bug_case *part, trn_format format, double top)
+static void try_casts(bug_search *s, const bug_case *part, trn_format format, double top, trn_rounding rounding)
 {
     const ud_product *p = s->c->product;
     const int64_t na = p->m * p->k, nb = p->k * p->n;
     float *a = app_memory((size_t)na, sizeof *a), *b = app_memory((size_t)nb, sizeof *b);
     double *value = app_memory((size_t)(part->m * part->n), sizeof *value);
     const bug_case *keep = s->c;
-    round_scaled(format, top > 0 ? scale_to(p->a, na, top) : 1, p->a, na, a);
-    round_scaled(format, top > 0 ? scale_to(p->b, nb, top) : 1, p->b, nb, b);
+    round_scaled(format, rounding, top > 0 ? scale_to(p->a, na, top) : 1, p->a, na, a);
+    round_scaled(format, rounding, top > 0 ? scale_to(p->b, nb, top) : 1, p->b, nb, b);
     s->c = part;
     for (int which = 1; which < 4; which++) {
         product_of(part, which & 1 ? a : p->a, which & 2 ? b : p->b, value);
         const bug_cast what = { value, part->n };
         bug_finding *f = bug_try(s, predict_cast, &what, 0, 0, 0);
         if (f)
-            bug_say(f, "%s rounded to %s%s", which == 3 ? "both operands are" : which == 1 ? "operand a is" : "operand b is",
-                    trn_format_name(format), top > 0 ? ", scaled to its largest number" : "");
+            bug_say(f, "%s %s to %s%s", which == 3 ? "both operands are" : which == 1 ? "operand a is" : "operand b is",
+                    rounding == TRN_TOWARD_ZERO ? "cut" : "rounded", trn_format_name(format), top > 0 ? ", scaled to its largest number" : "");
     }
     s->c = keep;
     free(a);
     free(b);
+    free(value);
+}
+
+/* One chain over K whose every sum is kept in a narrow format: large sums take no more small products. */
+static void try_narrow_sums(bug_search *s, const bug_case *part, trn_format format)
+{
+    const ud_product *p = s->c->product;
+    float *sum = app_memory((size_t)(part->m * part->n), sizeof *sum);
+    double *value = app_memory((size_t)(part->m * part->n), sizeof *value);
+    for (int64_t k = 0; k < p->k; k++) {
+        for (int64_t i = 0; i < part->m * part->n; i++)
+            sum[i] += p->a[part->row[i / part->n] * p->k + k] * p->b[k * p->n + part->column[i % part->n]];
+        ud_round_values(format, TRN_NEAREST_EVEN, TRN_OVERFLOW_DEFAULT, sum, part->m * part->n);
+    }
+    for (int64_t i = 0; i < part->m * part->n; i++) value[i] = (double)sum[i] / part->unit;
+    const bug_cast what = { value, part->n };
+    const bug_case *keep = s->c;
+    s->c = part;
+    bug_finding *f = bug_try(s, predict_cast, &what, 0, 0, 0);
+    if (f) bug_say(f, "sums are kept in %s, one product after the other", trn_format_name(format));
+    s->c = keep;
+    free(sum);
     free(value);
 }
 
@@ -116,16 +138,28 @@ void bug_casts(bug_search *s)
     enum { SIDE = 24 };
     static const struct {
         trn_format format;
-        double top;
-    } row[] = { { TRN_BF16, 0 },      { TRN_TF32, 0 },      { TRN_F16, 0 },        { TRN_F8_E4M3, 0 },
-                { TRN_F8_E4M3FN, 0 }, { TRN_F8_E5M2, 0 },   { TRN_F8_E4M3, 240 },  { TRN_F8_E4M3FN, 448 } };
+        double top; /* what the largest number is scaled to; 0: as they are */
+        trn_rounding rounding;
+    } row[] = {
+        { TRN_BF16, 0, TRN_NEAREST_EVEN },      { TRN_TF32, 0, TRN_NEAREST_EVEN },
+        { TRN_F16, 0, TRN_NEAREST_EVEN },       { TRN_F8_E4M3, 0, TRN_NEAREST_EVEN },
+        { TRN_F8_E4M3FN, 0, TRN_NEAREST_EVEN }, { TRN_F8_E5M2, 0, TRN_NEAREST_EVEN },
+        { TRN_F8_E4M3, 240, TRN_NEAREST_EVEN }, { TRN_F8_E4M3FN, 448, TRN_NEAREST_EVEN },
+        { TRN_BF16, 0, TRN_TOWARD_ZERO },       { TRN_TF32, 0, TRN_TOWARD_ZERO },
+    };
     const bug_case *c = s->c;
     if (!c->product) return;
     const int64_t m = c->m < SIDE ? c->m : SIDE, n = c->n < SIDE ? c->n : SIDE;
     int64_t *rows = ud_spread(c->m, m), *columns = ud_spread(c->n, n);
     bug_case part;
     bug_case_part(c, rows, m, columns, n, &part);
-    for (size_t i = 0; i < sizeof row / sizeof row[0]; i++) try_casts(s, &part, row[i].format, row[i].top);
+    const bool hidden = c->before.worst > 2 * part.before.worst + c->grain; /* something that the grid does not show */
+    for (size_t i = 0; i < sizeof row / sizeof row[0] && !hidden; i++)
+        try_casts(s, &part, row[i].format, row[i].top, row[i].rounding);
+    if (!hidden) {
+        try_narrow_sums(s, &part, TRN_BF16);
+        try_narrow_sums(s, &part, TRN_F16);
+    }
     bug_case_close(&part);
     free(rows);
     free(columns);
@@ -169,19 +203,23 @@ static int64_t rank_of(const bug_case *c, int64_t *most)
 void bug_hint(const bug_case *c, char *text, size_t size)
 {
     double aa = 0, bb = 0, ab = 0;
-    int64_t most, zeros = 0;
+    int64_t most;
     for (int64_t i = 0; i < c->m * c->n; i++) {
         aa += c->a[i] * c->a[i];
         bb += c->b[i] * c->b[i];
         ab += c->a[i] * c->b[i];
-        zeros += c->b[i] == 0;
     }
     const double dd = aa + bb - 2 * ab, cosine = aa * bb > 0 ? ab / sqrt(aa * bb) : 0,
                  noise = 6 / sqrt((double)(c->m * c->n));
     const int64_t rank = rank_of(c, &most);
     const char *more = c->product ? "" : "; with the operands (--a, --b) more can be said";
-    if (zeros == c->m * c->n)
-        snprintf(text, size, "B is all zeros: nothing was written, or everything is masked");
+    if (c->m * c->n < 2)
+        snprintf(text, size, "one element that is off by more than rounding cannot tell which");
+    else if (c->effective < 16)
+        snprintf(text, size, "the differences are larger than rounding; so few numbers cannot tell which bug it is%s", more);
+    else if ((c->m == 1 || c->n == 1) && fabs(cosine) > 0.3)
+        snprintf(text, size, "the differences are larger than rounding; of one %s, a factor or a bias for each element "
+                             "would explain anything%s", c->noun[c->m != 1], more);
     else if (rank > 0 && 2 * rank <= most)
         snprintf(text, size,
                  "B - A has rank %" PRId64 ": as if %" PRId64

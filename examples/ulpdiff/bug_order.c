@@ -8,8 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { SAMPLED = 64, PROBES = 24, FEW = 4 }; /* places of a row that are compared; rows that are looked up first */
+enum { SAMPLED = 64, PROBES = 24, SHORT = 8, EXAMPLES = 4 }; /* places of a row that are compared; rows that are looked up first */
 #define ALIKE 0.03                           /* of the energy: what rounding may leave between a row and its source */
+enum { MOST_ORDERS = 600 };
 #define MOST_WORK 6e9
 
 /* ---- rows as short vectors ---- */
@@ -112,13 +113,10 @@ static int64_t source_of(const bug_prints *p, int64_t at, int64_t own, int64_t s
     if (suggested >= 0 && suggested < p->pool && distance(p, at, suggested) < 0.25 * least)
         least = distance(p, at, best = suggested);
     if (least <= 1e-9) return best;
-    double rough = least - 1e-5;
     for (int64_t k = 0; k < p->pool; k++) {
-        const double d = rough_distance(p, at, k);
-        if (!(d < rough)) continue;
+        if (!(rough_distance(p, at, k) < least + 1e-5)) continue;
         const double exact = distance(p, at, k);
-        rough = fmin(rough, d);
-        if (exact >= 0.25 * least && (best == own || best == suggested || exact >= least)) continue;
+        if (exact >= (best == own ? 0.25 : 1) * least) continue;
         least = exact;
         best = k;
     }
@@ -164,25 +162,22 @@ static const char *rest_of(const bug_case *c, bool rows, const int64_t *from, in
     return text;
 }
 
-static void say_moved(bug_finding *f, const bug_case *c, bool rows, const int64_t *from, int64_t count, int64_t moved)
+/* In a word, or by its first examples. */
+static bool name_moved(const bug_case *c, bool rows, const int64_t *from, int64_t count, int64_t moved, char *text,
+                       size_t size)
 {
     const int64_t *at = rows ? c->row : c->column, total = rows ? pool_of(c)->m : pool_of(c)->n;
-    char text[BUG_TEXT - 100], rest[100];
     const char *noun = c->noun[!rows];
-    rest_of(c, rows, from, count, rest, sizeof rest);
-    if (bug_name_order(at, from, count, total, noun, text, sizeof text)) {
-        f->cost = 1;
-        bug_say(f, "%s%s", text, rest);
-        return;
-    }
-    size_t used = (size_t)snprintf(text, sizeof text, "%ss are permuted, %" PRId64 " of %" PRId64 " stand elsewhere:",
-                                   noun, moved, count);
+    if (bug_name_order(at, from, count, total, noun, text, size)) return true;
+    size_t used = (size_t)snprintf(text, size, "%ss are permuted, %" PRId64 " of %" PRId64 " stand elsewhere:", noun,
+                                   moved, count);
     int some = 0;
-    for (int64_t i = 0; i < count && some < FEW && used < sizeof text; i++)
+    for (int64_t i = 0; i < count && some < EXAMPLES && used < size; i++)
         if (from[i] >= 0 && from[i] != at[i])
-            used += (size_t)snprintf(text + used, sizeof text - used, "%s %s %" PRId64 " of B is %" PRId64 " of A",
+            used += (size_t)snprintf(text + used, size - used, "%s %s %" PRId64 " of B is %" PRId64 " of A",
                                      some++ ? "," : "", noun, at[i], from[i]);
-    bug_say(f, "%s%s%s", text, moved > FEW ? ", ..." : "", rest);
+    if (moved > EXAMPLES && used < size) snprintf(text + used, size - used, ", ...");
+    return false;
 }
 
 static void moved_lines(bug_search *s, bool rows, const bug_prints *p)
@@ -198,8 +193,13 @@ static void moved_lines(bug_search *s, bool rows, const bug_prints *p)
     const int64_t length = rows ? c->n : c->m;
     const bug_moved what = { from, rows };
     const bool some = moved > 0 && lost < moved && lost * 4 <= p->count + 3;
-    bug_finding *f = some ? bug_try(s, predict_moved, &what, 4, moved + lost * length, 0) : NULL;
-    if (f) say_moved(f, c, rows, from, p->count, moved);
+    char text[BUG_TEXT - 100], rest[100];
+    if (some) {
+        const bool named = name_moved(c, rows, from, p->count, moved, text, sizeof text);
+        bug_finding *f =
+            bug_try(s, predict_moved, &what, named ? 1 : 4, (named ? 1 : moved) + lost * length, 0);
+        if (f) bug_say(f, "%s%s", text, rest_of(c, rows, from, p->count, rest, sizeof rest));
+    }
     free(from);
 }
 
@@ -213,10 +213,26 @@ static bool worth_it(const bug_case *c, bool rows, const bug_prints *p)
     return 4 * found >= probes && (double)p->count * (double)p->pool * (double)p->length < MOST_WORK;
 }
 
+/* Short rows look alike: the orders that have a name are tried instead. */
+static bool known_orders(bug_search *s, bool rows)
+{
+    const bug_case *c = s->c;
+    const int64_t n = rows ? c->m : c->n;
+    int64_t *from = app_memory((size_t)n, sizeof *from);
+    const bug_moved what = { from, rows };
+    char text[BUG_TEXT];
+    bug_finding *f = NULL;
+    for (int which = 0; !f && which < MOST_ORDERS && bug_known_order(which, n, from, text, sizeof text, c->noun[!rows]); which++)
+        if ((f = bug_try(s, predict_moved, &what, 1, 1, 0)) != NULL) bug_say(f, "%s", text);
+    free(from);
+    return f != NULL;
+}
+
 static void lines(bug_search *s, bool rows)
 {
     const bug_case *c = s->c;
     if ((rows ? c->m : c->n) < 1 || (rows ? pool_of(c)->m : pool_of(c)->n) < 2) return;
+    if ((rows ? c->n : c->m) < SHORT && !c->whole && known_orders(s, rows)) return;
     bug_prints p;
     open_prints(c, rows, &p);
     if (worth_it(c, rows, &p)) moved_lines(s, rows, &p);

@@ -258,10 +258,26 @@ static bool say_constant(bug_search *s, const bug_case *part, const char *where)
     if (part->m * part->n < 2 && first != 0) return false;
     bug_finding *f = bug_add(s, 2, false);
     if (f && first == 0)
-        bug_say(f, "%s hold%s zeros: they are left out, or were not written", where, part->m * part->n == 1 ? "s" : "");
+        bug_say(f, "%s hold%s zeros: left out, or not written", where, part->m * part->n == 1 ? "s" : "");
     else if (f)
         bug_say(f, "%s all hold %.7g", where, first * part->unit);
     return true;
+}
+
+void bug_constant(bug_search *s)
+{
+    const bug_case *c = s->c;
+    bool varies = false;
+    for (int64_t i = 0; i < c->m * c->n; i++) {
+        if (c->b[i] != c->b[0]) return;
+        varies |= c->a[i] != c->a[0];
+    }
+    if (c->m * c->n < 2 || (!varies && c->b[0] != 0)) return;
+    bug_finding *f = bug_add(s, 1, false);
+    if (f && c->b[0] == 0)
+        bug_say(f, "B is all zeros: nothing was written, or all of it is masked");
+    else if (f)
+        bug_say(f, "B is %.7g everywhere", c->b[0] * c->unit);
 }
 
 /* A tile of A that stands here, wherever it comes from. */

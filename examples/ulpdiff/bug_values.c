@@ -11,6 +11,11 @@
  * but leave more. */
 #define LARGE 0.2
 
+/* Operands of one sign that are cut lose a factor, too, of some 2^-8: only what leaves next to nothing is told then. */
+#define CUT 0x1p-6
+
+static double tight_one(double level) { return level >= CUT ? 0 : 0x1p-19; }
+
 static double tight(const bug_case *c, double level)
 {
     return level >= LARGE ? 0 : fmax(0x1p-19, ldexp(1, -c->bits));
@@ -32,6 +37,16 @@ static double predict_lines(const bug_case *c, const void *what, int64_t i, int6
     return f * c->a[i * c->n + j] + b;
 }
 
+static double level_of(const bug_case *c, const double *bias, int64_t n)
+{
+    double sum = 0, size = 0;
+    for (int64_t i = 0; i < n; i++) sum += bias[i] * bias[i] / (double)n;
+    for (int64_t i = 0; i < c->m; i++) size += c->row_size[i] * c->row_size[i] / (double)c->m;
+    double column = 0;
+    for (int64_t j = 0; j < c->n; j++) column += c->column_size[j] * c->column_size[j] / (double)c->n;
+    return size * column > 0 ? sqrt(sum / (size * column)) : INFINITY;
+}
+
 /* ---- one factor, one bias ---- */
 
 void bug_factor(bug_search *s)
@@ -47,7 +62,7 @@ void bug_factor(bug_search *s)
     if (!(aa > 0)) return;
     const bug_lines l = { .one_factor = ab / aa };
     if (l.one_factor == 0) return; /* zeros are said so */
-    bug_finding *f = bug_try(s, predict_lines, &l, 1, 1, 0);
+    bug_finding *f = bug_try(s, predict_lines, &l, 1, 1, tight_one(fabs(l.one_factor - 1)));
     char name[64];
     if (f)
         bug_say(f, "B is A times %s: a scale is forgotten, or applied twice",
@@ -60,7 +75,7 @@ void bug_bias(bug_search *s)
     double sum = 0;
     for (int64_t i = 0; i < c->m * c->n; i++) sum += c->b[i] - c->a[i];
     const bug_lines l = { .one_factor = 1, .one_bias = sum / (double)(c->m * c->n) };
-    bug_finding *f = bug_try(s, predict_lines, &l, 1, 1, 0);
+    bug_finding *f = bug_try(s, predict_lines, &l, 1, 1, tight_one(level_of(c, &l.one_bias, 1)));
     if (f)
         bug_say(f, "B is A plus %.7g everywhere: a bias is left out, or added twice", l.one_bias * c->unit);
 }
@@ -73,16 +88,6 @@ static void mean_differences(const bug_case *c, bool rows, double *bias, const d
         for (int64_t j = 0; j < c->n; j++)
             bias[rows ? i : j] +=
                 (c->b[i * c->n + j] - c->a[i * c->n + j] - (second ? second[j] : 0)) / (double)(rows ? c->n : c->m);
-}
-
-static double level_of(const bug_case *c, const double *bias, int64_t n)
-{
-    double sum = 0, size = 0;
-    for (int64_t i = 0; i < n; i++) sum += bias[i] * bias[i] / (double)n;
-    for (int64_t i = 0; i < c->m; i++) size += c->row_size[i] * c->row_size[i] / (double)c->m;
-    double column = 0;
-    for (int64_t j = 0; j < c->n; j++) column += c->column_size[j] * c->column_size[j] / (double)c->n;
-    return size * column > 0 ? sqrt(sum / (size * column)) : INFINITY;
 }
 
 static void vector_bias(bug_search *s, bool rows)
@@ -155,9 +160,11 @@ static bool say_some(bug_finding *f, const bug_case *c, bool rows, const double 
     one &= count > 0 && count < n;
     if (one) {
         f->cost = 2;
-        bug_say(f, "%s: B is A times %s there",
-                bug_name_set(some, count, n, c->noun[rows ? 0 : 1], set, sizeof set),
-                bug_name_factor(value, c, name, sizeof name));
+        bug_name_set(some, count, n, c->noun[rows ? 0 : 1], set, sizeof set);
+        if (fabs(value) < 1e-9)
+            bug_say(f, "%s hold%s zeros: left out, or not written", set, count == 1 ? "s" : "");
+        else
+            bug_say(f, "%s: B is A times %s", set, bug_name_factor(value, c, name, sizeof name));
     }
     free(some);
     return one;
@@ -174,21 +181,47 @@ static double largest_change(const double *factor, int64_t n, double *least, dou
     return fmax(fabs(*least - 1), fabs(*most - 1));
 }
 
+/* The mean of squares of each row, columns brought to one size: a gain per column drops out. */
+static void square_means(const bug_case *c, double *mean)
+{
+    double *gain = app_memory((size_t)c->n, sizeof *gain);
+    for (int64_t i = 0; i < c->m; i++) mean[i] = 1;
+    for (int round = 0; round < 3; round++) {
+        memset(gain, 0, sizeof *gain * (size_t)c->n);
+        for (int64_t i = 0; i < c->m; i++)
+            for (int64_t j = 0; j < c->n && mean[i] > 0; j++)
+                gain[j] += c->a[i * c->n + j] * c->a[i * c->n + j] / mean[i] / (double)c->m;
+        for (int64_t i = 0; i < c->m; i++) {
+            double sum = 0;
+            for (int64_t j = 0; j < c->n; j++)
+                sum += gain[j] > 0 ? c->a[i * c->n + j] * c->a[i * c->n + j] / gain[j] / (double)c->n : 0;
+            mean[i] = sum;
+        }
+    }
+    free(gain);
+}
+
 /* Rows over sqrt(ms + e), A with e1 and B with e2: 1 / factor^2 = e2 / e1 + (1 - e2 / e1) ms of A, whatever the gain.
  * Is it so? The ratio; 0: no. */
 static double epsilon_ratio(const bug_case *c, const double *factor)
 {
-    double sx = 0, sy = 0, xx = 0, xy = 0, yy = 0;
+    double sx = 0, sy = 0, xx = 0, xy = 0, yy = 0, *mean = app_memory((size_t)c->m, sizeof *mean);
+    square_means(c, mean);
     for (int64_t i = 0; i < c->m; i++) {
-        double x = 0;
-        for (int64_t j = 0; j < c->n; j++) x += c->a[i * c->n + j] * c->a[i * c->n + j] / (double)c->n;
-        const double y = factor[i] > 0 ? 1 / (factor[i] * factor[i]) - 1 : 0;
+        const double x = mean[i], y = factor[i] > 0 ? 1 / (factor[i] * factor[i]) - 1 : 0;
         sx += x, sy += y, xx += x * x, xy += x * y, yy += y * y;
     }
+    free(mean);
     const double m = (double)c->m, vx = xx - sx * sx / m, vy = yy - sy * sy / m, vxy = xy - sx * sy / m;
-    if (c->m < 4 || !(vx > 0) || !(vy > 0) || vxy * vxy < 0.9 * vx * vy) return 0;
+    if (c->m < 4 || !(vx > 0) || !(vy > 0) || vxy * vxy < 0.5 * vx * vy) return 0;
     const double slope = vxy / vx, ratio = 1 + (sy - slope * sx) / m;
     return ratio > 0 ? ratio : 0;
+}
+
+/* An epsilon leaves large rows alone, and moves small ones all in one direction. */
+static bool like_epsilon(double least, double most)
+{
+    return (most <= 1 + 1e-6 && most > 0.9 && least > 0) || (least >= 1 - 1e-6 && least < 1.1);
 }
 
 static void say_factors(bug_finding *f, const bug_case *c, bool rows, const double *factor)
@@ -200,11 +233,11 @@ static void say_factors(bug_finding *f, const bug_case *c, bool rows, const doub
         f->cost = 2;
         bug_say(f,
                 "another epsilon in a normalisation: each row has a factor of its own, %.9g to %.9g, as from an "
-                "epsilon %.3g times A's",
+                "epsilon about %.2g times A's",
                 least, most, ratio);
     } else
         bug_say(f, "each %s of B is A's times a factor of its own, %.9g to %.9g: %s", c->noun[rows ? 0 : 1], least, most,
-                rows && (most < 1 || least > 1) && fabs(most - least) < 0.2
+                rows && like_epsilon(least, most)
                     ? "another epsilon in a normalisation, or a scale per row is forgotten or applied twice"
                     : "a scale is forgotten, or applied twice");
 }

@@ -56,6 +56,7 @@ static const struct {
     { "no numbers", bug_no_numbers, FACTS },
     { "rounded", bug_rounded, ROUNDING },
     { "rounded operands", bug_casts, ROUNDING },
+    { "constant", bug_constant, VALUES },
     { "factor", bug_factor, VALUES },
     { "bias", bug_bias, VALUES },
     { "saturated", bug_saturated, VALUES },
@@ -161,7 +162,7 @@ static void judge(const bug_case *c, ud_verdict *v, const char *exact)
     const bool clean = bug_clean(c, &c->before);
     s->c = c;
     run(s, FACTS);
-    if (clean) run(s, ROUNDING);
+    run(s, ROUNDING);
     const bool rounded = explained(s) > 0;
     if (!rounded && c->before.differ) run(s, VALUES);
     if (!explained(s) && c->before.differ && !clean) run(s, PLACES);
