@@ -17,7 +17,7 @@
 
 /* ---- a case ---- */
 
-typedef struct bug_left { /* B - prediction, each over the size of what it was made of */
+typedef struct bug_left {      /* B - prediction, each over the size of what it was made of */
     double rms, worst, middle; /* middle: half of those that are not 0 are smaller */
     int64_t count, differ;
 } bug_left;
@@ -74,7 +74,7 @@ typedef struct bug_search {
 } bug_search;
 
 /* Tries a prediction on a sample, then on everything. NULL: it does not explain B. freedom: numbers that were fitted;
- * most: of the rms of what may be left, beyond what every explanation needs (0: no more). The caller says the text. */
+ * most: of the rms of what may be left, beyond what every explanation needs (0: no more; less: refused). The caller says the text. */
 bug_finding *bug_try(bug_search *s, bug_predict *predict, const void *what, int cost, int64_t freedom, double most);
 bug_finding *bug_add(bug_search *s, int cost, bool fact); /* without a trial */
 __attribute__((format(printf, 2, 3))) void bug_say(bug_finding *f, const char *format, ...);
@@ -88,18 +88,20 @@ bug_test bug_rows, bug_columns, bug_layout;
 bug_test bug_operands, bug_k_parts;
 
 void bug_run_families(bug_search *s, bool part); /* the rows of the table that look at values */
+bool bug_other_side(const bug_case *c);          /* is it A that is wrong? */
+void bug_turn(bug_case *c);                      /* B is what A is measured against */
 void bug_hint(const bug_case *c, char *text, size_t size);
 
 /* ---- words ---- */
 
 /* "rows 96 to 127", "every other row from 1", "rows 3, 7 and 12" */
-const char *bug_name_set(const int64_t *index, int64_t count, int64_t total, const char *noun, char *text,
-                         size_t size);
+const char *bug_name_set(const int64_t *index, int64_t count, int64_t total, const char *noun, char *text, size_t size);
 /* from[i] of A stands at at[i] of B; -1: nowhere. Is it in a word? */
 bool bug_name_order(const int64_t *at, const int64_t *from, int64_t count, int64_t total, const char *noun, char *text,
                     size_t size);
-/* "2", "1/sqrt(128)", "448/240", or the number */
-const char *bug_name_factor(double factor, const bug_case *c, char *text, size_t size);
+/* "2", "1/sqrt(128)", "448/240", or the number; off: what it may be off by, of itself */
+const char *bug_name_factor(double factor, double off, char *text, size_t size);
+double bug_off(const bug_left *left); /* of a mean over so many */
 
 /* Orders that have a name, of n places, for those who try them all: from[] of the number `which`; false: no more. */
 bool bug_known_order(int which, int64_t n, int64_t *from, char *text, size_t size, const char *noun);

@@ -9,8 +9,8 @@
 
 #define MOST_ELEMENTS (INT64_C(1) << 27) /* more are judged by their first rows */
 enum { FEW = 4 };
-#define ENOUGH_LEFT 0.15                 /* of the rms: an explanation takes 98 % of the energy */
-#define SUMS_GRAIN 0x1p-16               /* what the order of a long float32 sum may do, over the size of its terms */
+#define ENOUGH_LEFT 0.15   /* of the rms: an explanation takes 98 % of the energy */
+#define SUMS_GRAIN 0x1p-16 /* what the order of a long float32 sum may do, over the size of its terms */
 
 /* ---- sizes ---- */
 
@@ -185,6 +185,14 @@ bool bug_case_open(const ud_pair *pair, const ud_product *product, bug_case *c)
     return true;
 }
 
+void bug_turn(bug_case *c)
+{
+    double *a = c->a;
+    c->a = c->b;
+    c->b = a;
+    measure_before(c);
+}
+
 static void copy_part(const bug_case *whole, const double *from, const int64_t *row, const int64_t *column,
                       const bug_case *c, double *to)
 {
@@ -299,6 +307,8 @@ bool bug_clean(const bug_case *c, const bug_left *left)
            left->rms <= 0.12;
 }
 
+double bug_off(const bug_left *left) { return 6 * left->rms / sqrt((double)(left->count ? left->count : 1)); }
+
 /* ---- trials ---- */
 
 bug_finding *bug_add(bug_search *s, int cost, bool fact)
@@ -319,8 +329,9 @@ bug_finding *bug_try(bug_search *s, bug_predict *predict, const void *what, int 
     const bug_case *c = s->c;
     const bool sample = c->m * c->n > BUG_SAMPLE;
     const double most_energy = c->before.rms * c->before.rms * (double)c->before.count;
-    if ((freedom > 1 ? 2 * freedom > c->effective : c->m * c->n < 2) || c->before.differ == 0) return NULL;
-    if (freedom > FEW && c->before.worst * c->before.worst > 0.25 * most_energy) return NULL; /* it would fit that one */
+    if ((freedom > 1 ? 2 * freedom > c->effective : c->m * c->n < 2) || c->before.differ == 0 || most < 0) return NULL;
+    if (freedom > FEW && c->before.worst * c->before.worst > 0.25 * most_energy)
+        return NULL; /* it would fit that one */
     bug_left left = bug_measure(c, predict, what, BUG_SAMPLE);
     if (!enough(&left, &c->sampled) || !bug_clean(c, &left)) return NULL;
     if (sample) left = bug_measure(c, predict, what, 0);

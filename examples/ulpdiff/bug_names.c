@@ -40,7 +40,10 @@ static void list_some(const int64_t *index, int64_t count, const char *noun, cha
 {
     size_t at = (size_t)snprintf(text, size, "%ss ", noun);
     for (int64_t i = 0; i < count && at < size; i++)
-        at += (size_t)snprintf(text + at, size - at, "%s%" PRId64, i == 0 ? "" : i + 1 == count ? " and " : ", ",
+        at += (size_t)snprintf(text + at, size - at, "%s%" PRId64,
+                               i == 0           ? ""
+                               : i + 1 == count ? " and "
+                                                : ", ",
                                index[i]);
 }
 
@@ -89,8 +92,8 @@ typedef struct bug_map {
 } bug_map;
 
 enum { ROLL, REVERSE, TURN, FIRST, STRETCH, CLAMP, MAPS };
-static const bug_map maps[MAPS] = { { map_roll, false, false }, { map_reverse, false, false },
-                                    { map_turn, true, false },  { map_first, true, false },
+static const bug_map maps[MAPS] = { { map_roll, false, false },   { map_reverse, false, false },
+                                    { map_turn, true, false },    { map_first, true, false },
                                     { map_stretch, true, false }, { map_clamp, false, true } };
 
 static void say_roll(const char *noun, int64_t n, int64_t t, int64_t s, char *text, size_t size)
@@ -102,8 +105,9 @@ static void say_roll(const char *noun, int64_t n, int64_t t, int64_t s, char *te
     else if (2 * s == t && t == n)
         snprintf(text, size, "the two halves of the %ss are interchanged (%ss rolled by %" PRId64 ")", noun, noun, s);
     else if (2 * s == t)
-        snprintf(text, size, "neighbouring blocks of %" PRId64 " %ss are interchanged (%s i comes from i xor %" PRId64
-                             ")", s, noun, noun, s);
+        snprintf(text, size,
+                 "neighbouring blocks of %" PRId64 " %ss are interchanged (%s i comes from i xor %" PRId64 ")", s, noun,
+                 noun, s);
     else if (s <= t / 2)
         snprintf(text, size, "%ss are rolled by %" PRId64 "%s: %s i of B is %s i-%" PRId64 " of A", noun, s, inside,
                  noun, noun, s);
@@ -121,14 +125,18 @@ static void say_map(int map, const char *noun, int64_t n, int64_t t, int64_t s, 
     else if (map == REVERSE)
         snprintf(text, size, "%ss are reversed%s", noun, inside);
     else if (map == TURN && s == 2)
-        snprintf(text, size, "the halves of the %ss are interleaved%s (A has them one after the other, as rope layouts "
-                             "differ)", noun, inside);
+        snprintf(text, size,
+                 "the halves of the %ss are interleaved%s (A has them one after the other, as rope layouts "
+                 "differ)",
+                 noun, inside);
     else if (map == TURN && 2 * s == t)
-        snprintf(text, size, "even and odd %ss are taken apart%s (A has them interleaved, as rope layouts differ)", noun,
-                 inside);
+        snprintf(text, size, "even and odd %ss are taken apart%s (A has them interleaved, as rope layouts differ)",
+                 noun, inside);
     else if (map == TURN)
-        snprintf(text, size, "%ss are permuted%s: [%" PRId64 ", %" PRId64 "] was written as [%" PRId64 ", %" PRId64
-                             "], its axes interchanged", noun, inside, s, t / s, t / s, s);
+        snprintf(text, size,
+                 "%ss are permuted%s: [%" PRId64 ", %" PRId64 "] was written as [%" PRId64 ", %" PRId64
+                 "], its axes interchanged",
+                 noun, inside, s, t / s, t / s, s);
     else if (map == FIRST)
         snprintf(text, size, "each block of %" PRId64 " %ss repeats its first", s, noun);
     else if (map == STRETCH)
@@ -184,13 +192,16 @@ static bool name_blocks(const int64_t *from, int64_t n, const char *noun, char *
     if (block < 1) return false;
     for (int64_t b = 0; b < n / block; b++)
         if (from[b * block] != b * block && some++ < 3) moved[some - 1] = b;
-    const bool two = some == 2 && from[moved[0] * block] == moved[1] * block && from[moved[1] * block] == moved[0] * block;
+    const bool two =
+        some == 2 && from[moved[0] * block] == moved[1] * block && from[moved[1] * block] == moved[0] * block;
     if (two && block == 1)
         snprintf(text, size, "%ss %" PRId64 " and %" PRId64 " are swapped", noun, moved[0], moved[1]);
     else if (two)
-        snprintf(text, size, "%ss %" PRId64 " to %" PRId64 " and %" PRId64 " to %" PRId64 " are interchanged (blocks of %"
-                             PRId64 ")", noun, moved[0] * block, moved[0] * block + block - 1, moved[1] * block,
-                 moved[1] * block + block - 1, block);
+        snprintf(text, size,
+                 "%ss %" PRId64 " to %" PRId64 " and %" PRId64 " to %" PRId64 " are interchanged (blocks of %" PRId64
+                 ")",
+                 noun, moved[0] * block, moved[0] * block + block - 1, moved[1] * block, moved[1] * block + block - 1,
+                 block);
     else if (block > 1) {
         size_t used = (size_t)snprintf(text, size, "blocks of %" PRId64 " %ss are permuted: B has A's", block, noun);
         for (int64_t b = 0; b < n / block && b < 12 && used < size; b++)
@@ -222,11 +233,28 @@ static bool name_run(const int64_t *at, const int64_t *from, int64_t count, int6
     return true;
 }
 
+/* The same of those that moved, where the others did not. */
+static bool name_moved_run(const int64_t *at, const int64_t *from, int64_t count, const char *noun, char *text,
+                           size_t size)
+{
+    int64_t *to = app_memory((size_t)count, sizeof *to), *source = app_memory((size_t)count, sizeof *source), moved = 0;
+    for (int64_t i = 0; i < count; i++) {
+        if (from[i] < 0 || from[i] == at[i]) continue;
+        to[moved] = at[i];
+        source[moved++] = from[i];
+    }
+    const bool named = moved < count && name_run(to, source, moved, count, noun, text, size);
+    free(to);
+    free(source);
+    return named;
+}
+
 bool bug_name_order(const int64_t *at, const int64_t *from, int64_t count, int64_t total, const char *noun, char *text,
                     size_t size)
 {
     if (name_run(at, from, count, total, noun, text, size)) return true;
     if (name_in_blocks(at, from, count, total, noun, text, size)) return true;
+    if (count == total && name_moved_run(at, from, count, noun, text, size)) return true;
     return count == total && name_blocks(from, total, noun, text, size);
 }
 
@@ -252,36 +280,37 @@ bool bug_known_order(int which, int64_t n, int64_t *from, char *text, size_t siz
 
 /* ---- factors ---- */
 
-static bool near_to(double x, double y) { return fabs(x - y) <= 2e-5 * fabs(y); }
+static bool near_to(double x, double y, double off) { return fabs(x - y) <= off * fabs(y); }
 
-static bool root_or_power(double f, char *text, size_t size)
+static bool root_or_power(double f, double off, char *text, size_t size)
 {
     const double g = f < 1 ? 1 / f : f, square = g * g;
-    if (near_to(g, nearbyint(g)) && g < 1e6)
-        snprintf(text, size, f < 1 ? "1/%.0f" : "%.0f", nearbyint(g));
-    else if (near_to(g, 448.0 / 240))
+    const char *over = f < 1 && nearbyint(g) > 1 ? "1/" : "";
+    if (near_to(g, nearbyint(g), off) && g < 1e6)
+        snprintf(text, size, "%s%.0f", over, nearbyint(g));
+    else if (near_to(g, 448.0 / 240, off))
         snprintf(text, size, f < 1 ? "240/448" : "448/240");
-    else if (square < 70000 && near_to(square, nearbyint(square)))
-        snprintf(text, size, f < 1 ? "1/sqrt(%.0f)" : "sqrt(%.0f)", nearbyint(square));
+    else if (square < 70000 && near_to(g, sqrt(nearbyint(square)), off) && off * square < 0.01)
+        snprintf(text, size, "%ssqrt(%.0f)", f < 1 ? "1/" : "", nearbyint(square));
     else
         return false;
     return true;
 }
 
-const char *bug_name_factor(double factor, const bug_case *c, char *text, size_t size)
+const char *bug_name_factor(double factor, double off, char *text, size_t size)
 {
     static const struct {
         double value;
         const char *name;
-    } known[] = { { 1.4426950408889634, "1/ln 2" }, { 0.6931471805599453, "ln 2" }, { 3.141592653589793, "pi" },
-                  { 0.1, "1/10" } };
+    } known[] = { { 1.4426950408889634, "1/ln 2" }, { 0.6931471805599453, "ln 2" }, { 3.141592653589793, "pi" } };
     char plain[48];
-    (void)c;
     const double f = fabs(factor);
-    bool found = root_or_power(f, plain, sizeof plain);
+    if (off < 2e-5) off = 2e-5;
+    bool found = root_or_power(f, off, plain, sizeof plain);
     for (size_t i = 0; i < sizeof known / sizeof known[0] && !found; i++)
-        if (near_to(f, known[i].value)) found = snprintf(plain, sizeof plain, "%s", known[i].name) > 0;
-    if (!found) snprintf(plain, sizeof plain, "%.7g", f);
-    snprintf(text, size, "%s%s%s", factor < 0 ? "-" : "", plain, factor == -1 ? " (the sign)" : "");
+        if (near_to(f, known[i].value, off)) found = snprintf(plain, sizeof plain, "%s", known[i].name) > 0;
+    if (!found) snprintf(plain, sizeof plain, off > 1e-4 ? "%.4g" : "%.7g", f);
+    snprintf(text, size, "%s%s%s", factor < 0 ? "-" : "", plain,
+             strcmp(plain, "1") == 0 && factor < 0 ? " (the sign)" : "");
     return text;
 }

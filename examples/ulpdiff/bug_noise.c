@@ -32,8 +32,8 @@ void bug_rounded(bug_search *s)
     static const struct {
         int bits;
         const char *as;
-    } formats[] = { { 24, "float32" }, { 11, "float16 or tfloat32" }, { 8, "bfloat16" }, { 5, "float8_e3m4" },
-                    { 4, "float8_e4m3" }, { 3, "float8_e5m2" } };
+    } formats[] = { { 24, "float32" },    { 11, "float16 or tfloat32" }, { 8, "bfloat16" },
+                    { 5, "float8_e3m4" }, { 4, "float8_e4m3" },          { 3, "float8_e5m2" } };
     const bug_case *c = s->c;
     if (!c->before.differ || c->pair->sums.mismatches) return;
     for (size_t i = 0; i < sizeof formats / sizeof formats[0]; i++)
@@ -68,7 +68,8 @@ static double scale_to(const float *x, int64_t n, double top)
     return most > 0 ? top / most : 1;
 }
 
-static void round_scaled(trn_format format, trn_rounding rounding, double scale, const float *from, int64_t n, float *to)
+static void round_scaled(trn_format format, trn_rounding rounding, double scale, const float *from, int64_t n,
+                         float *to)
 {
     for (int64_t i = 0; i < n; i++) to[i] = (float)((double)from[i] * scale);
     ud_round_values(format, rounding, TRN_OVERFLOW_DEFAULT, to, n);
@@ -102,8 +103,12 @@ static void try_casts(bug_search *s, const bug_case *part, trn_format format, do
         const bug_cast what = { value, part->n };
         bug_finding *f = bug_try(s, predict_cast, &what, 0, 0, 0);
         if (f)
-            bug_say(f, "%s %s to %s%s", which == 3 ? "both operands are" : which == 1 ? "operand a is" : "operand b is",
-                    rounding == TRN_TOWARD_ZERO ? "cut" : "rounded", trn_format_name(format), top > 0 ? ", scaled to its largest number" : "");
+            bug_say(f, "%s %s to %s%s",
+                    which == 3   ? "both operands are"
+                    : which == 1 ? "operand a is"
+                                 : "operand b is",
+                    rounding == TRN_TOWARD_ZERO ? "cut" : "rounded", trn_format_name(format),
+                    top > 0 ? ", scaled to its largest number" : "");
     }
     s->c = keep;
     free(a);
@@ -216,10 +221,13 @@ void bug_hint(const bug_case *c, char *text, size_t size)
     if (c->m * c->n < 2)
         snprintf(text, size, "one element that is off by more than rounding cannot tell which");
     else if (c->effective < 16)
-        snprintf(text, size, "the differences are larger than rounding; so few numbers cannot tell which bug it is%s", more);
+        snprintf(text, size, "the differences are larger than rounding; so few numbers cannot tell which bug it is%s",
+                 more);
     else if ((c->m == 1 || c->n == 1) && fabs(cosine) > 0.3)
-        snprintf(text, size, "the differences are larger than rounding; of one %s, a factor or a bias for each element "
-                             "would explain anything%s", c->noun[c->m != 1], more);
+        snprintf(text, size,
+                 "the differences are larger than rounding; of one %s, a factor or a bias for each element "
+                 "would explain anything%s",
+                 c->noun[c->m != 1], more);
     else if (rank > 0 && 2 * rank <= most)
         snprintf(text, size,
                  "B - A has rank %" PRId64 ": as if %" PRId64

@@ -8,15 +8,20 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { SAMPLED = 64, PROBES = 24, SHORT = 8, EXAMPLES = 4 }; /* places of a row that are compared; rows that are looked up first */
-#define ALIKE 0.03                           /* of the energy: what rounding may leave between a row and its source */
+enum {
+    SAMPLED = 64,
+    PROBES = 24,
+    SHORT = 8,
+    EXAMPLES = 4
+};                 /* places of a row that are compared; rows that are looked up first */
+#define ALIKE 0.03 /* of the energy: what rounding may leave between a row and its source */
 enum { MOST_ORDERS = 600 };
 #define MOST_WORK 6e9
 
 /* ---- rows as short vectors ---- */
 
 typedef struct bug_prints { /* of the rows (or columns) of B in the case, and of A in the whole */
-    float *at, *from; /* [count, length], [pool, length] */
+    float *at, *from;       /* [count, length], [pool, length] */
     double *at_energy, *from_energy;
     int64_t count, pool, length;
 } bug_prints;
@@ -139,7 +144,10 @@ static double predict_moved(const bug_case *c, const void *what, int64_t i, int6
         *size = 1;
         return c->b[i * c->n + j];
     }
-    const int64_t row = p->rows ? from : c->whole ? c->row[i] : i, column = p->rows ? c->whole ? c->column[j] : j : from;
+    const int64_t row = p->rows    ? from
+                        : c->whole ? c->row[i]
+                                   : i,
+                  column = p->rows ? c->whole ? c->column[j] : j : from;
     *size = bug_size(w, row, column);
     return w->a[row * w->n + column];
 }
@@ -196,8 +204,7 @@ static void moved_lines(bug_search *s, bool rows, const bug_prints *p)
     char text[BUG_TEXT - 100], rest[100];
     if (some) {
         const bool named = name_moved(c, rows, from, p->count, moved, text, sizeof text);
-        bug_finding *f =
-            bug_try(s, predict_moved, &what, named ? 1 : 4, (named ? 1 : moved) + lost * length, 0);
+        bug_finding *f = bug_try(s, predict_moved, &what, named ? 1 : 4, (named ? 1 : moved) + lost * length, 0);
         if (f) bug_say(f, "%s%s", text, rest_of(c, rows, from, p->count, rest, sizeof rest));
     }
     free(from);
@@ -222,7 +229,8 @@ static bool known_orders(bug_search *s, bool rows)
     const bug_moved what = { from, rows };
     char text[BUG_TEXT];
     bug_finding *f = NULL;
-    for (int which = 0; !f && which < MOST_ORDERS && bug_known_order(which, n, from, text, sizeof text, c->noun[!rows]); which++)
+    for (int which = 0; !f && which < MOST_ORDERS && bug_known_order(which, n, from, text, sizeof text, c->noun[!rows]);
+         which++)
         if ((f = bug_try(s, predict_moved, &what, 1, 1, 0)) != NULL) bug_say(f, "%s", text);
     free(from);
     return f != NULL;
@@ -260,7 +268,10 @@ static int64_t lay_by_rows(const bug_shape *s, int64_t i, int64_t j)
     return at;
 }
 static int64_t lay_half_turn(const bug_shape *s, int64_t i, int64_t j) { return (s->m - 1 - i) * s->n + s->n - 1 - j; }
-static int64_t lay_other_diagonal(const bug_shape *s, int64_t i, int64_t j) { return (s->n - 1 - j) * s->n + s->n - 1 - i; }
+static int64_t lay_other_diagonal(const bug_shape *s, int64_t i, int64_t j)
+{
+    return (s->n - 1 - j) * s->n + s->n - 1 - i;
+}
 static int64_t lay_right_turn(const bug_shape *s, int64_t i, int64_t j) { return (s->n - 1 - j) * s->n + i; }
 static int64_t lay_left_turn(const bug_shape *s, int64_t i, int64_t j) { return j * s->n + s->n - 1 - i; }
 static int64_t lay_tiles_turned(const bug_shape *s, int64_t i, int64_t j)
@@ -289,23 +300,25 @@ static int64_t lay_next(const bug_shape *s, int64_t i, int64_t j)
     return ((i * s->n + j - s->t) % all + all) % all;
 }
 
-enum { SQUARE = 1, TILES = 2, SQUARE_TILES = 3, HEADS = 4, STEPS = 8, WIDE = 16 };
+enum { SQUARE = 1, OBLONG, TILES, SQUARE_TILES, HEADS, STEPS, WIDE };
 static const struct {
     int64_t (*at)(const bug_shape *s, int64_t i, int64_t j);
     int needs;
     const char *text;
 } layouts[] = {
     { lay_turned, SQUARE, "B is A transposed: the output is transposed" },
-    { lay_by_columns, WIDE, "B is A transposed, written in A's shape: column by column, to be read row by row" },
-    { lay_by_rows, WIDE, "B is A read column by column: the output is transposed, in A's shape" },
+    { lay_by_columns, OBLONG, "B is A transposed, written in A's shape: column by column, to be read row by row" },
+    { lay_by_rows, OBLONG, "B is A read column by column: the output is transposed, in A's shape" },
     { lay_half_turn, WIDE, "rows and columns are both reversed: B is A turned by 180 degrees" },
     { lay_other_diagonal, SQUARE, "B is A transposed about its other diagonal" },
     { lay_right_turn, SQUARE, "B is A turned by 90 degrees, to the right" },
     { lay_left_turn, SQUARE, "B is A turned by 90 degrees, to the left" },
     { lay_tiles_turned, TILES, "each tile of %lld x %lld is transposed in its place" },
     { lay_grid_turned, SQUARE_TILES, "tiles of %lld x %lld stand where the transposed grid has them, each as it was" },
-    { lay_heads_first, HEADS, "the output is [row, head, %lld] written as [head, row, %lld]: its axes are interchanged" },
-    { lay_heads_last, HEADS, "the output is [head, row, %lld] written as [row, head, %lld]: its axes are interchanged" },
+    { lay_heads_first, HEADS,
+      "the output is [row, head, %lld] written as [head, row, %lld]: its axes are interchanged" },
+    { lay_heads_last, HEADS,
+      "the output is [head, row, %lld] written as [row, head, %lld]: its axes are interchanged" },
     { lay_next, STEPS, "every element is off by %lld in memory, across the ends of rows" },
 };
 
@@ -327,6 +340,7 @@ static bool layout_fits(int needs, const bug_shape *s)
     const bool square = s->m == s->n, tiles = s->m % s->t == 0 && s->n % s->t == 0;
     switch (needs) {
     case SQUARE: return square && s->t == 1;
+    case OBLONG: return !square && s->m > 1 && s->n > 1 && s->t == 1;
     case TILES: return tiles && s->t > 1 && (s->m > s->t || s->n > s->t);
     case SQUARE_TILES: return square && tiles && s->t > 1 && s->n > s->t;
     case HEADS: return s->n % s->t == 0 && s->t > 1 && s->t < s->n && s->m > 1;

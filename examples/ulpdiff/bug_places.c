@@ -102,7 +102,8 @@ void bug_no_numbers(bug_search *s)
         name_box(c, &x, where, sizeof where);
         const bool full = x.elements == x.rows * x.columns;
         if (f && from > 0)
-            bug_say(f, "%s stands in %s where the other's size is %.6g or more, %" PRId64 " times: the format overflows",
+            bug_say(f,
+                    "%s stands in %s where the other's size is %.6g or more, %" PRId64 " times: the format overflows",
                     name[kind], in_b ? "B" : "A", from, x.elements);
         else if (f)
             bug_say(f, "%s in %s alone: %s%s%" PRId64 " element%s", name[kind], in_b ? "B" : "A", where,
@@ -174,15 +175,16 @@ static void say_mask(bug_search *s, const bug_edges *a, const bug_edges *b, cons
                     a->hidden ? "B" : "A", a->hidden + b->hidden);
         return;
     }
-    const bool steady = shift_of(a->low, b->low, c->m, c->n, false, &low) &&
-                        shift_of(a->high, b->high, c->m, c->n, true, &high);
+    const bool steady =
+        shift_of(a->low, b->low, c->m, c->n, false, &low) && shift_of(a->high, b->high, c->m, c->n, true, &high);
     if (!steady || (low == 0 && high == 0)) return;
     const int64_t by = high ? high : low;
     bug_finding *f = bug_add(s, 1, true);
     if (f)
-        bug_say(f, "the mask (%s) is off by %" PRId64 "%s: in B what is seen of a row %s %" PRId64 " column%s %s than in A",
-                what, by < 0 ? -by : by, by == 1 || by == -1 ? " (one)" : "", high ? "ends" : "begins",
-                by < 0 ? -by : by, by == 1 || by == -1 ? "" : "s", by < 0 ? "earlier" : "later");
+        bug_say(
+            f, "the mask (%s) is off by %" PRId64 "%s: in B what is seen of a row %s %" PRId64 " column%s %s than in A",
+            what, by < 0 ? -by : by, by == 1 || by == -1 ? " (one)" : "", high ? "ends" : "begins", by < 0 ? -by : by,
+            by == 1 || by == -1 ? "" : "s", by < 0 ? "earlier" : "later");
 }
 
 /* Is it a mask at all: does a tenth stand hidden, and do edges differ between rows, or stand still in all? */
@@ -307,7 +309,9 @@ static bool say_stale_tile(bug_search *s, const bug_case *part, const char *wher
             if ((i == part->row[0] && j == part->column[0]) || !tile_at(w, part, i, j)) continue;
             bug_finding *f = bug_add(s, 2, false);
             if (f)
-                bug_say(f, "%s: a stale tile, it holds A's rows %" PRId64 " to %" PRId64 ", columns %" PRId64 " to %" PRId64,
+                bug_say(f,
+                        "%s: a stale tile, it holds A's rows %" PRId64 " to %" PRId64 ", columns %" PRId64
+                        " to %" PRId64,
                         where, i, i + part->m - 1, j, j + part->n - 1);
             return f != NULL;
         }

@@ -77,6 +77,25 @@ static bug_finding *try_grid(bug_search *s, const bug_grid *g, int cost, int64_t
     return f;
 }
 
+/* Is it A that is no product of the operands, and B that is? */
+bool bug_other_side(const bug_case *c)
+{
+    if (!c->product) return false;
+    bug_grid g;
+    double off[2] = { 0, 0 };
+    open_grid(c, SIDE, SIDE, &g);
+    for (int64_t i = 0; i < g.m * g.n; i++) {
+        const double size = bug_size(&g.part, i / g.n, i % g.n), value = g.plain[i] / c->unit;
+        if (!(size > 0)) continue;
+        const double a = (g.part.a[i] - value) / size, b = (g.part.b[i] - value) / size;
+        off[0] += a * a;
+        off[1] += b * b;
+    }
+    const double count = (double)(g.m * g.n);
+    close_grid(&g);
+    return sqrt(off[0] / count) > 0.1 && off[1] < 0.01 * off[0];
+}
+
 /* ---- other operands ---- */
 
 static int64_t w_turned(const ud_product *p, int64_t k, int64_t j) { return j * p->n + k; }
@@ -94,19 +113,20 @@ static int64_t x_misread(const ud_product *p, int64_t i, int64_t k)
 }
 static int64_t x_misread_back(const ud_product *p, int64_t i, int64_t k) { return k * p->m + i; }
 
+enum { SQUARE = 1, OBLONG };
 typedef int64_t bug_where(const ud_product *p, int64_t i, int64_t j);
 static const struct {
     bug_where *x, *w;
-    bool square_x, square_w;
+    int of_x, of_w; /* SQUARE, OBLONG: what that operand has to be */
     const char *text;
 } operands[] = {
-    { NULL, w_turned, false, true, "operand b is transposed" },
-    { x_turned, NULL, true, false, "operand a is transposed" },
-    { x_turned, w_turned, true, true, "both operands are transposed" },
-    { NULL, w_misread, false, false, "operand b is transposed: its memory is that of b transposed, read in b's shape" },
-    { NULL, w_misread_back, false, false, "operand b is transposed: its memory is read column by column" },
-    { x_misread, NULL, false, false, "operand a is transposed: its memory is that of a transposed, read in a's shape" },
-    { x_misread_back, NULL, false, false, "operand a is transposed: its memory is read column by column" },
+    { NULL, w_turned, 0, SQUARE, "operand b is transposed" },
+    { x_turned, NULL, SQUARE, 0, "operand a is transposed" },
+    { x_turned, w_turned, SQUARE, SQUARE, "both operands are transposed" },
+    { NULL, w_misread, 0, OBLONG, "operand b is transposed: its memory is that of b transposed, read in b's shape" },
+    { NULL, w_misread_back, 0, OBLONG, "operand b is transposed: its memory is read column by column" },
+    { x_misread, NULL, OBLONG, 0, "operand a is transposed: its memory is that of a transposed, read in a's shape" },
+    { x_misread_back, NULL, OBLONG, 0, "operand a is transposed: its memory is read column by column" },
 };
 
 static void fill_operands(const bug_grid *g, const ud_product *p, bug_where *x, bug_where *w, double *xs, double *ws)
@@ -127,7 +147,8 @@ static void try_transposed(bug_search *s, bug_grid *g, double *xs, double *ws)
 {
     const ud_product *p = s->c->product;
     for (size_t i = 0; i < sizeof operands / sizeof operands[0]; i++) {
-        if ((operands[i].square_x && p->m != p->k) || (operands[i].square_w && p->n != p->k)) continue;
+        if (operands[i].of_x && operands[i].of_x != (p->m == p->k ? SQUARE : OBLONG)) continue;
+        if (operands[i].of_w && operands[i].of_w != (p->n == p->k ? SQUARE : OBLONG)) continue;
         fill_operands(g, p, operands[i].x, operands[i].w, xs, ws);
         multiply(xs, ws, g->m, g->n, g->k, g->value);
         bug_finding *f = try_grid(s, g, 1, 1);
@@ -157,8 +178,7 @@ static void try_orders(bug_search *s, bug_grid *g, double *ws)
     char text[200];
     for (int which = 0; bug_known_order(which, g->k, from, text, sizeof text, "row"); which++) {
         if (!screened(g, from)) continue;
-        for (int64_t k = 0; k < g->k; k++)
-            memcpy(ws + k * g->n, g->w + from[k] * g->n, sizeof *ws * (size_t)g->n);
+        for (int64_t k = 0; k < g->k; k++) memcpy(ws + k * g->n, g->w + from[k] * g->n, sizeof *ws * (size_t)g->n);
         multiply(g->x, ws, g->m, g->n, g->k, g->value);
         bug_finding *f = try_grid(s, g, 1, 1);
         if (!f) continue;
@@ -204,6 +224,7 @@ void bug_operands(bug_search *s)
 /* ---- a part of K ---- */
 
 enum { ROUNDS = 80 };
+#define LEAST_THETA 0.05
 
 typedef struct bug_fit { /* least squares: B - A = sum over k of theta[k] x[i, k] w[k, j], by conjugate gradients */
     double *theta, *rest, *step, *slope, *image; /* [k], [m n], [k], [k], [m n] */
@@ -258,7 +279,7 @@ static void fit_theta(const bug_grid *g, bug_fit *f)
     }
 }
 
-static void say_part(bug_finding *f, const bug_case *c, double theta, const int64_t *some, int64_t count, int64_t k)
+static void say_part(bug_finding *f, double theta, const int64_t *some, int64_t count, int64_t k)
 {
     char set[128], factor[64];
     bug_name_set(some, count, k, "place", set, sizeof set);
@@ -269,7 +290,7 @@ static void say_part(bug_finding *f, const bug_case *c, double theta, const int6
         bug_say(f, "a part of K is added twice: %s of %" PRId64 "%s", set, k, share);
     else
         bug_say(f, "a part of K counts %s times: %s of %" PRId64 "%s",
-                bug_name_factor(1 + theta, c, factor, sizeof factor), set, k, share);
+                bug_name_factor(1 + theta, 1e-3, factor, sizeof factor), set, k, share);
 }
 
 static bool try_part(bug_search *s, bug_grid *g, const double *theta, int cost, int64_t freedom, double one,
@@ -280,7 +301,7 @@ static bool try_part(bug_search *s, bug_grid *g, const double *theta, int cost, 
     bug_finding *f = try_grid(s, g, cost, freedom);
     if (!f) return false;
     if (some)
-        say_part(f, s->c, one, some, count, g->k);
+        say_part(f, one, some, count, g->k);
     else
         bug_say(f, "each k of the sum has a factor of its own: a scale along K is forgotten, or applied twice");
     return true;
@@ -301,7 +322,8 @@ static void read_theta(bug_search *s, bug_grid *g, double *theta)
     const double one = count ? sum / (double)count : 0, whole = nearbyint(2 * one) / 2,
                  value = fabs(one - whole) < 0.02 ? whole : one;
     for (int64_t i = 0; i < count; i++) exact[some[i]] = value;
-    if (count == g->k || !try_part(s, g, exact, 1, 2, value, some, count))
+    if (most < LEAST_THETA) count = 0; /* rounding has such factors, too */
+    if (count && (count == g->k || !try_part(s, g, exact, 1, 2, value, some, count)))
         (void)try_part(s, g, theta, 4, g->k, 0, NULL, 0);
     free(some);
     free(exact);

@@ -10,15 +10,23 @@
 /* What vectors of factors or biases may leave where they are small: rounded operands of one sign make such vectors too,
  * but leave more. */
 #define LARGE 0.2
-
 /* Operands of one sign that are cut lose a factor, too, of some 2^-8: only what leaves next to nothing is told then. */
 #define CUT 0x1p-6
 
-static double tight_one(double level) { return level >= CUT ? 0 : 0x1p-19; }
+#define NONE_LEFT 0x1p-22 /* what float32 leaves */
+enum { MANY = 16, PER_NUMBER = 8 };
 
-static double tight(const bug_case *c, double level)
+/* What bug_try() may leave: 0: what it likes; less than 0: nothing will do, the data are too few. */
+static double tight_one(const bug_case *c, double level)
 {
-    return level >= LARGE ? 0 : fmax(0x1p-19, ldexp(1, -c->bits));
+    return level >= CUT ? 0 : c->effective < MANY ? -1 : 0x1p-19;
+}
+
+static double tight(const bug_case *c, double level, int64_t freedom)
+{
+    if (level >= LARGE) return 0;
+    if (c->effective < PER_NUMBER * freedom) return -1;
+    return fmax(fmax(NONE_LEFT, 2e-3 * level), c->bits <= 11 ? ldexp(1, -c->bits) : 0);
 }
 
 typedef struct bug_lines { /* B = A factor + bias, each a number, one per row, or one per column */
@@ -62,11 +70,11 @@ void bug_factor(bug_search *s)
     if (!(aa > 0)) return;
     const bug_lines l = { .one_factor = ab / aa };
     if (l.one_factor == 0) return; /* zeros are said so */
-    bug_finding *f = bug_try(s, predict_lines, &l, 1, 1, tight_one(fabs(l.one_factor - 1)));
+    bug_finding *f = bug_try(s, predict_lines, &l, 1, 1, tight_one(c, fabs(l.one_factor - 1)));
     char name[64];
     if (f)
         bug_say(f, "B is A times %s: a scale is forgotten, or applied twice",
-                bug_name_factor(l.one_factor, c, name, sizeof name));
+                bug_name_factor(l.one_factor, bug_off(&f->left), name, sizeof name));
 }
 
 void bug_bias(bug_search *s)
@@ -75,9 +83,8 @@ void bug_bias(bug_search *s)
     double sum = 0;
     for (int64_t i = 0; i < c->m * c->n; i++) sum += c->b[i] - c->a[i];
     const bug_lines l = { .one_factor = 1, .one_bias = sum / (double)(c->m * c->n) };
-    bug_finding *f = bug_try(s, predict_lines, &l, 1, 1, tight_one(level_of(c, &l.one_bias, 1)));
-    if (f)
-        bug_say(f, "B is A plus %.7g everywhere: a bias is left out, or added twice", l.one_bias * c->unit);
+    bug_finding *f = bug_try(s, predict_lines, &l, 1, 1, tight_one(c, level_of(c, &l.one_bias, 1)));
+    if (f) bug_say(f, "B is A plus %.7g everywhere: a bias is left out, or added twice", l.one_bias * c->unit);
 }
 
 /* ---- a vector of biases ---- */
@@ -96,7 +103,7 @@ static void vector_bias(bug_search *s, bool rows)
     const int64_t n = rows ? c->m : c->n;
     bug_lines l = { .one_factor = 1, .bias = app_memory((size_t)n, sizeof(double)), .by_row_bias = rows };
     mean_differences(c, rows, l.bias, NULL);
-    bug_finding *f = bug_try(s, predict_lines, &l, 3, n, tight(c, level_of(c, l.bias, n)));
+    bug_finding *f = bug_try(s, predict_lines, &l, 3, n, tight(c, level_of(c, l.bias, n), n));
     double least = INFINITY, most = -INFINITY;
     for (int64_t i = 0; i < n; i++) {
         least = fmin(least, l.bias[i]);
@@ -119,7 +126,7 @@ void bug_both_biases(bug_search *s)
     mean_differences(c, false, column, NULL);
     l.second = column;
     mean_differences(c, true, l.bias, column);
-    bug_finding *f = bug_try(s, predict_lines, &l, 5, c->m + c->n, tight(c, level_of(c, column, c->n)));
+    bug_finding *f = bug_try(s, predict_lines, &l, 5, c->m + c->n, tight(c, level_of(c, column, c->n), c->m + c->n));
     if (f) bug_say(f, "a bias per %s and one per %s are left out on one side, or added twice", c->noun[0], c->noun[1]);
     free(l.bias);
     free(column);
@@ -164,7 +171,8 @@ static bool say_some(bug_finding *f, const bug_case *c, bool rows, const double 
         if (fabs(value) < 1e-9)
             bug_say(f, "%s hold%s zeros: left out, or not written", set, count == 1 ? "s" : "");
         else
-            bug_say(f, "%s: B is A times %s", set, bug_name_factor(value, c, name, sizeof name));
+            bug_say(f, "%s: B is A times %s", set,
+                    bug_name_factor(value, 4 * f->left.rms / sqrt((double)(rows ? c->n : c->m)), name, sizeof name));
     }
     free(some);
     return one;
@@ -236,7 +244,8 @@ static void say_factors(bug_finding *f, const bug_case *c, bool rows, const doub
                 "epsilon about %.2g times A's",
                 least, most, ratio);
     } else
-        bug_say(f, "each %s of B is A's times a factor of its own, %.9g to %.9g: %s", c->noun[rows ? 0 : 1], least, most,
+        bug_say(f, "each %s of B is A's times a factor of its own, %.9g to %.9g: %s", c->noun[rows ? 0 : 1], least,
+                most,
                 rows && like_epsilon(least, most)
                     ? "another epsilon in a normalisation, or a scale per row is forgotten or applied twice"
                     : "a scale is forgotten, or applied twice");
@@ -249,8 +258,7 @@ static void vector_factors(bug_search *s, bool rows)
     bug_lines l = { .factor = app_memory((size_t)n, sizeof(double)), .by_row_factor = rows };
     double least, most;
     fit_factors(c, rows, l.factor);
-    bug_finding *f =
-        bug_try(s, predict_lines, &l, 3, n, tight(c, largest_change(l.factor, n, &least, &most)));
+    bug_finding *f = bug_try(s, predict_lines, &l, 3, n, tight(c, largest_change(l.factor, n, &least, &most), n));
     if (f && !say_some(f, c, rows, l.factor)) say_factors(f, c, rows, l.factor);
     free(l.factor);
 }
@@ -307,11 +315,8 @@ void bug_norm(bug_search *s)
     const bug_case *c = s->c;
     if (c->m < 8 || c->n < 8 || c->before.rms > 0.5) return;
     bug_about p = { app_memory((size_t)c->m, sizeof(double)), app_memory((size_t)c->n, sizeof(double)) };
-    double least, most;
     fit_about(c, &p);
-    const double level = largest_change(p.change, c->m, &least, &most);
-    (void)level;
-    bug_finding *f = bug_try(s, predict_about, &p, 4, c->m + c->n, tight(c, 0));
+    bug_finding *f = bug_try(s, predict_about, &p, 4, c->m + c->n, c->bits <= 11 ? ldexp(1, -c->bits) : 0x1p-19);
     if (f)
         bug_say(f, "another epsilon in a normalisation with a bias: each row is stretched by a factor of its own about "
                    "one bias per column");
@@ -323,10 +328,7 @@ void bug_norm(bug_search *s)
 
 static double f_relu(double x) { return x > 0 ? x : 0; }
 static double f_gelu(double x) { return 0.5 * x * (1 + erf(x * 0.7071067811865476)); }
-static double f_gelu_tanh(double x)
-{
-    return 0.5 * x * (1 + tanh(0.7978845608028654 * (x + 0.044715 * x * x * x)));
-}
+static double f_gelu_tanh(double x) { return 0.5 * x * (1 + tanh(0.7978845608028654 * (x + 0.044715 * x * x * x))); }
 static double f_silu(double x) { return x / (1 + exp(-x)); }
 static double f_sigmoid(double x) { return 1 / (1 + exp(-x)); }
 static double f_square(double x) { return x * x; }
@@ -339,10 +341,22 @@ typedef struct bug_function_row {
 } bug_function_row;
 
 static const bug_function_row functions[] = {
-    { "relu", f_relu },          { "gelu", f_gelu },       { "gelu (tanh)", f_gelu_tanh }, { "silu", f_silu },
-    { "sigmoid", f_sigmoid },    { "tanh", tanh },         { "exp", exp },                 { "the absolute value", fabs },
-    { "the square", f_square },  { "the square root", sqrt }, { "1/x", f_reciprocal },     { "1/sqrt(x)", f_inverse_root },
-    { "the logarithm", log },    { "erf", erf },           { "sin", sin },                 { "cos", cos },
+    { "relu", f_relu },
+    { "gelu", f_gelu },
+    { "gelu (tanh)", f_gelu_tanh },
+    { "silu", f_silu },
+    { "sigmoid", f_sigmoid },
+    { "tanh", tanh },
+    { "exp", exp },
+    { "the absolute value", fabs },
+    { "the square", f_square },
+    { "the square root", sqrt },
+    { "1/x", f_reciprocal },
+    { "1/sqrt(x)", f_inverse_root },
+    { "the logarithm", log },
+    { "erf", erf },
+    { "sin", sin },
+    { "cos", cos },
 };
 
 typedef struct bug_applied {
@@ -369,7 +383,8 @@ void bug_function(bug_search *s)
             const bug_applied f = { functions[i].of, to_b };
             bug_finding *found = bug_try(s, predict_function, &f, 1, 1, 0);
             if (found)
-                bug_say(found, to_b ? "A is %s of B: it is left out in B" : "B is %s of A: it is applied once more in B",
+                bug_say(found,
+                        to_b ? "A is %s of B: it is left out in B" : "B is %s of A: it is applied once more in B",
                         functions[i].name);
         }
 }

@@ -308,7 +308,8 @@ static int exact_count(const ud_explanation *e, int side, bool whole)
     return n;
 }
 
-static void print_others(FILE *out, const ud_explanation *e, int side)
+/* How many others give this side bit for bit, what they all need, and what these data cannot tell. */
+void ud_print_others(FILE *out, const ud_explanation *e, int side)
 {
     const int exact = exact_count(e, side, false), whole = exact_count(e, side, true);
     if (exact == 1)
@@ -331,12 +332,12 @@ static void print_verdict(FILE *out, const ud_explanation *e, int side)
     if (!ud_exact(h, side)) {
         fprintf(out,
                 "\n  %c: none of %d hypotheses explains it. The nearest, %.2f %% equal, at most %.6g ulps:\n     %s\n",
-                "AB"[side], e->count, 100 * ud_share(s->equal, s->outputs), s->worst, h->text);
+                "AB"[side], e -> count, 100 * ud_share(s->equal, s->outputs), s -> worst, h -> text);
         return;
     }
-    fprintf(out, "\n  %c: explained by %s\n     %s of %s outputs computed, all equal", "AB"[side], h->text,
+    fprintf(out, "\n  %c: explained by %s\n     %s of %s outputs computed, all equal", "AB"[side], h -> text,
             app_count(n, sizeof n, s->outputs), app_count(of, sizeof of, e->source.total));
-    print_others(out, e, side);
+    ud_print_others(out, e, side);
 }
 
 static const app_column columns[] = {

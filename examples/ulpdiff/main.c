@@ -167,7 +167,8 @@ static const app_option options[] = {
 static const app_command command = {
     "ulpdiff",
     "usage: ulpdiff A B [options] [--a FILE --b FILE] [--op NAME --inputs FILE ...]",
-    "What differs between two arrays or two checkpoints, in ulps; whether it is rounding or a bug, and which; and, given\n"
+    "What differs between two arrays or two checkpoints, in ulps; whether it is rounding or a bug, and which; and, "
+    "given\n"
     "what they were computed from, why.\n"
     "A is what B is measured against. Files: .npy, .npz, safetensors (also sharded, or a directory); arrays meet by "
     "name.",
@@ -184,7 +185,8 @@ static const app_command command = {
     "  ulpdiff cpu.npy device.npy --a x.npy --b w.npy\n"
     "  ulpdiff sum32.npy grads.npy --op all_reduce --wire bfloat16 --inputs rank0.npy rank1.npy rank2.npy rank3.npy\n"
     "\n"
-    "exit status: 0 the same, or rounding; 1 a bug, or a tensor has no partner of its shape; 2 bad usage or bad input.\n"
+    "exit status: 0 the same, or rounding; 1 a bug, or a tensor has no partner of its shape; 2 bad usage or bad "
+    "input.\n"
     "Where --fail-... sets a limit, limits decide alone between 0 and 1.",
     operand,
 };
@@ -195,7 +197,8 @@ static int check(ud_options *o)
     if (!o->a || !o->b) return app_complain(APP_USAGE, "which two files? ulpdiff --help tells more");
     if (!o->left != !o->right) return app_complain(APP_USAGE, "--a and --b come together: the operands of a product");
     if (o->left && (o->inputs || (o->op != UD_OP_NONE && o->op != UD_OP_MATMUL)))
-        return app_complain(APP_USAGE, "--a and --b are the operands of a product: --inputs and another --op exclude them");
+        return app_complain(APP_USAGE,
+                            "--a and --b are the operands of a product: --inputs and another --op exclude them");
     if (o->left) {
         o->input[o->inputs++] = o->left;
         o->input[o->inputs++] = o->right;
@@ -398,13 +401,13 @@ static bool complain_of_bugs(const ud_job *job)
 
 static int verdict(const ud_job *job)
 {
+    const bool bugs = !has_limits(&job->options) && complain_of_bugs(job);
     for (int i = 0; i < job->unmatched && i < 20; i++) app_complain(APP_FAILED, "%s", job->missing[i]);
     if (job->unmatched > 20) app_complain(APP_FAILED, "and %d more without a partner", job->unmatched - 20);
     if (job->bytes > 50000000)
         fprintf(stderr, "%.2f GB in %.2f s: %.2f GB/s\n", 1e-9 * (double)job->bytes, job->seconds,
                 1e-9 * (double)job->bytes / job->seconds);
     if (job->failed[0]) return app_complain(APP_FAILED, "%s", job->failed);
-    const bool bugs = !has_limits(&job->options) && complain_of_bugs(job);
     return bugs || job->unmatched ? APP_FAILED : APP_OK;
 }
 

@@ -4,6 +4,7 @@
 #include "ulpdiff.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "app/chart.h"
@@ -105,7 +106,10 @@ static void print_verdict_of(FILE *out, const ud_verdict *v)
 {
     fprintf(out, "<p><b>verdict: %s</b>", ud_verdict_name(v));
     for (int i = 0; i < v->lines; i++) {
-        fputs(i == 0 ? ": " : i < v->ties ? "<br>and: " : i == v->ties ? "</p>\n<p>these data cannot tell it from:<br>" : "<br>",
+        fputs(i == 0         ? ": "
+              : i < v->ties  ? "<br>and: "
+              : i == v->ties ? "</p>\n<p>these data cannot tell it from:<br>"
+                             : "<br>",
               out);
         app_escape(out, v->line[i]);
     }
@@ -142,6 +146,22 @@ static const app_column columns[] = {
     { "hypothesis", APP_TEXT, "", "" },
 };
 
+/* The same ties as in the text, in its words. */
+static void print_ties(FILE *out, const ud_explanation *e, int side)
+{
+    char *text = NULL;
+    size_t size = 0;
+    FILE *memory = open_memstream(&text, &size);
+    if (!memory) return;
+    ud_print_others(memory, e, side);
+    if (fclose(memory) == 0 && text) {
+        fputs("<pre>", out);
+        app_escape(out, text + strspn(text, "; "));
+        fputs("</pre>\n", out);
+    }
+    free(text);
+}
+
 static void print_verdict(FILE *out, const ud_explanation *e, int side)
 {
     const ud_hypothesis *h = ud_best(e, side);
@@ -152,6 +172,7 @@ static void print_verdict(FILE *out, const ud_explanation *e, int side)
     app_escape(out, h->text);
     fprintf(out, "</b>, %s of %s outputs equal</p>\n", app_count(equal, sizeof equal, s->equal),
             app_count(all, sizeof all, s->outputs));
+    if (ud_exact(h, side)) print_ties(out, e, side);
 }
 
 static void print_hypotheses(FILE *out, const ud_explanation *e)

@@ -49,7 +49,7 @@ static inline bool ud_is_float(trn_format format) { return trn_format_info_of(fo
 
 bool ud_array_open(const char *file, const io_array *from, ud_array *to, char *why);
 void ud_array_close(ud_array *a);
-bool ud_has_floats(const ud_array *a); /* of at least 8 bits */
+bool ud_has_floats(const ud_array *a);                                       /* of at least 8 bits */
 const char *ud_shape(const ud_array *a, char *text, size_t size);            /* "[128, 512]" */
 const char *ud_index(const ud_array *a, int64_t i, char *text, size_t size); /* row-major i as "[3, 17]" */
 /* n <= UD_BLOCK elements from `first` on, in row-major order. Exact, but for 64-bit integers beyond 2^53. */
@@ -225,6 +225,7 @@ int ud_significand(trn_format format);
 /* May a side be the result of a rounding to this format? */
 bool ud_can_be(const ud_pair *pair, trn_format format);
 void ud_print_explanation(FILE *out, const ud_job *job);
+void ud_print_others(FILE *out, const ud_explanation *e, int side); /* ties of the best, which has to be exact */
 float *ud_read_floats(const ud_array *a);
 int64_t *ud_spread(int64_t n, int64_t count); /* count of 0 ... n-1, evenly */
 

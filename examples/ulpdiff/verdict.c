@@ -148,7 +148,8 @@ static void tell_rounding(ud_verdict *v, const bug_case *c, const bug_finding *b
         const double bits = -log2(c->before.rms > 0 ? c->before.rms * 1.7320508 : 1);
         snprintf(text, sizeof text,
                  "no structure, and everywhere alike: about %.1f bits of what each element was made of are right (rms "
-                 "%.2g, at most %.2g of it)", bits, c->before.rms, c->before.worst);
+                 "%.2g, at most %.2g of it)",
+                 bits, c->before.rms, c->before.worst);
         tell(v, "%s", text);
     }
     v->ties = v->lines;
@@ -156,27 +157,40 @@ static void tell_rounding(ud_verdict *v, const bug_case *c, const bug_finding *b
 
 /* ---- the verdict ---- */
 
-static void judge(const bug_case *c, ud_verdict *v, const char *exact)
+static void search(bug_search *s, const bug_case *c)
 {
-    bug_search *s = app_memory(1, sizeof *s);
     const bool clean = bug_clean(c, &c->before);
+    memset(s, 0, sizeof *s);
     s->c = c;
     run(s, FACTS);
     run(s, ROUNDING);
-    const bool rounded = explained(s) > 0;
-    if (!rounded && c->before.differ) run(s, VALUES);
+    if (!explained(s) && c->before.differ) run(s, VALUES);
     if (!explained(s) && c->before.differ && !clean) run(s, PLACES);
+}
+
+static void judge(bug_case *c, ud_verdict *v, const char *exact)
+{
+    bug_search *s = app_memory(1, sizeof *s);
+    search(s, c);
     const bug_finding *best = plainest(s);
-    if (s->count == 0 ? clean : best && best->cost == 0 && !s->found[0].fact)
+    const bool clean = bug_clean(c, &c->before);
+    if (!best && !clean && bug_other_side(c)) {
+        tell(v, "%s",
+             "it is A that is wrong, and B is the product of the operands; of what follows, read A as B, B as A");
+        bug_turn(c);
+        search(s, c);
+        best = plainest(s);
+    }
+    const bool facts = s->count > explained(s);
+    if (!facts && !v->lines && (best ? best->cost == 0 : clean))
         tell_rounding(v, c, best, exact);
-    else {
+    else
         tell_bug(v, s, best);
-        if (!best && c->before.differ && !clean) {
-            char hint[BUG_TEXT];
-            bug_hint(c, hint, sizeof hint);
-            tell(v, "%s", hint);
-            v->ties = v->lines;
-        }
+    if (v->kind == UD_BUG && !best && c->before.differ && !clean) {
+        char hint[BUG_TEXT];
+        bug_hint(c, hint, sizeof hint);
+        tell(v, "%s", hint);
+        v->ties = v->lines;
     }
     free(s);
 }

@@ -18,6 +18,17 @@ fails() {
     [ "$(tail -n 1 err)" = "$name: $sentence" ] || fail "$name $*: it said: $(cat err)"
 }
 
+# finds "BUG" ARGUMENTS...: exit 1; the verdict in out, and the last line on stderr, name it
+finds() {
+    sentence=$1
+    shift
+    "$program" "$@" >out 2>err
+    status=$?
+    [ $status = 1 ] || fail "$name $*: exit $status, expected 1"
+    grep -q "^  verdict: bug: .*$sentence" out || fail "$name $*: no bug, or not this one: $(cat out)"
+    tail -n 1 err | grep -q "a bug: .*$sentence" || fail "$name $*: it said: $(cat err)"
+}
+
 # ---- usage ----
 
 refuses "which two files? ulpdiff --help tells more"
@@ -32,6 +43,9 @@ refuses "--op needs --inputs: what A and B were computed from" a.npy b.npy --op 
 refuses "--op activation needs --function" a.npy b.npy --op activation --inputs x.npy
 refuses "--function nothing: the Scalar engine has no function of that name" a.npy b.npy --function nothing
 refuses "--numerics chains=3: expected FIELD=VALUE,... or a preset's name" a.npy b.npy --numerics chains=3
+refuses "--a and --b come together: the operands of a product" a.npy b.npy --a x.npy
+refuses "--a and --b are the operands of a product: --inputs and another --op exclude them" a.npy b.npy --a x.npy \
+    --b w.npy --op cast
 refuses "--codes and --places exclude each other" a.npy b.npy --codes --places
 refuses "only one of --json, --csv and --html can have standard output" a.npy b.npy --csv - --json -
 refuses "a.npy: it cannot be opened (No such file or directory)" a.npy b.npy
@@ -94,12 +108,12 @@ says "3,072 pairs: 3,072 equal, 0 differ; bytes equal"
 works z.npy f64.npy --fail-above 0
 says "bytes differ"
 works box.npy fortran.npy --fail-above 0
-works f32_special_a.npy f32_special_b.npy
+finds "infinity in" f32_special_a.npy f32_special_b.npy
 says "NaN or infinity stands against something else"
 says "zeros of other sign"
-works z.npy bias.npy --ulp-format bfloat16
+finds "plus 0.125 everywhere" z.npy bias.npy --ulp-format bfloat16
 says "ulps of bfloat16 (units in the last place of A)"
-works z.npy bias.npy --ulp-format bfloat16 --codes
+finds "plus 0.125 everywhere" z.npy bias.npy --ulp-format bfloat16 --codes
 says "ulps of bfloat16 (steps along the codes)"
 works empty.npy empty.npy
 works - z.npy <z.npy
@@ -113,16 +127,16 @@ cmp -s threads.1 threads.2 && cmp -s threads.1 threads.3 || fail "the answer dep
 
 # ---- what errors look like ----
 
-works z.npy factor.npy
+finds "times 1.0712" z.npy factor.npy
 says "! systematic: B = 1.0712"
 says "explains 100 % of the error's energy"
-works z.npy bias.npy
+finds "plus 0.125 everywhere" z.npy bias.npy
 says "! systematic: B = A + 0.125"
 says "! every B that differs is above its A"
-works square.npy turned.npy
+finds "the output is transposed" square.npy turned.npy
 says "! B is A transposed"
 grep -q systematic out && fail "a factor between unrelated numbers: $(cat out)"
-works z.npy box.npy
+finds "rows 10 to 19, columns 5 to 8: B is A plus 1 everywhere" z.npy box.npy
 says "! all differences lie in rows 10 to 19, columns 5 to 8, of 64 x 48"
 grep -q '^  \.\.*@@@@\.*$' out || fail "the map does not show the box: $(cat out)"
 says "the first difference: [10, 5]"
@@ -146,7 +160,7 @@ fails "shape: its shape is [64, 48] in A and [48, 64] in B" many_a.npz many_b.np
 grep -qx 'ulpdiff: only: only in A' err || fail "only in A: $(cat err)"
 says "2 tensors: 1 without a difference, 1 with"
 says "all differences lie in rows 10 to 19"
-works many_a.npz many_b.npz --tensor '[qk]'
+finds "" many_a.npz many_b.npz --tensor '[qk]'
 works a.safetensors b.safetensors --fail-above 1
 says "3 tensors: 2 without a difference, 1 with"
 says "F8_E4M3"
@@ -166,7 +180,7 @@ says "output bfloat16"
 says "all of them need: inputs as they are; output bfloat16; product exact"
 says "these data cannot tell:"
 says "  chains        4 | "
-works p_default.npy p_none.npy $product
+finds "times 1.01" p_default.npy p_none.npy $product
 says "B: none of "
 works p_default.npy p_single.npy --dtype-inputs bfloat16 --op matmul --inputs x.npy wt.npy
 says "A = x w^T"
@@ -180,7 +194,7 @@ says "A: explained by float64 sums, rounded once; wire float32"
 works sum.npy fold.npy --op all_reduce --inputs rank0.npy rank1.npy rank2.npy rank3.npy rank4.npy rank5.npy \
     rank6.npy rank7.npy
 says "ranks 0, 1, 2, ... one after the other; wire bfloat16"
-works sum.npy mean.npy --op all_reduce --wire float32 --inputs ranks.npz
+finds "times 1/8" sum.npy mean.npy --op all_reduce --wire float32 --inputs ranks.npz
 says "B is a mean"
 says "float64 sums, rounded once; wire float32; mean, divided at the end"
 works part3.npy part3.npy --dtype bfloat16 --op reduce_scatter --rank 3 --inputs ranks.npz
@@ -206,11 +220,22 @@ assert a["hypotheses"][0]["equal_b"] == a["tensors"][0]["elements"] == 240
 assert sum(u["count"] for u in a["details"][0]["ulps"]) == 240' || fail "all.json is not what it should be"
 [ "$(wc -l <all.csv)" = 2 ] || fail "all.csv has not a head and a row"
 grep -q '</html>' page.html || fail "page.html does not end"
+for text in 'chains=1,product=bf16' 'so are those of' 'these data cannot tell' 'verdict: rounding'; do
+    grep -q "$text" page.html || fail "page.html does not say $text"
+done
 grep -q 'chains=1,product=bf16' page.html || fail "page.html does not explain"
 grep -q 'href=\|src=\|<script' page.html && fail "page.html loads something"
-works z.npy box.npy
+finds "" z.npy box.npy
 grep -q "$(printf '\033')" out && fail "colours in a file"
-works z.npy box.npy --color
+finds "" z.npy box.npy --color
 grep -q "$(printf '\033')" out || fail "--color without colours"
+
+# ---- a bug, and which ----
+
+mkdir battery && cd battery || exit 1
+words=
+[ "${TRN_TEST_LEVEL:-1}" -lt 2 ] || words=all
+"$python" "$here/lib/ulpdiff_bugs.py" "$program" $words >table || fail "who was taken for what: $(cat table)"
+cat table
 
 exit $failed

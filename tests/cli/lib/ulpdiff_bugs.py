@@ -1,7 +1,7 @@
 # Planted bugs and honest roundings, and what ulpdiff says of each: a table of who was taken for what. NumPy makes them;
 # nothing here knows of trnmath.
-# Usage: ulpdiff_bugs.py PROGRAM [all], in an empty directory. Without `all`, every few of the cases, in every format.
-import json, os, re, subprocess, sys
+# Usage: ulpdiff_bugs.py PROGRAM [all] [show], in an empty directory. Without `all`, every few of the cases.
+import json, re, subprocess, sys
 import numpy as np
 
 f32, u32 = np.float32, np.uint32
@@ -136,7 +136,7 @@ bug("factors of columns", r"each column of B is A's times a factor",
     lambda x, w, y, r: y * r.uniform(0.5, 2, y.shape[1]).astype(f32), False, lambda m, n, k: m >= 2)
 bug("some rows doubled", r"rows 2 to 3: B is A times 2",
     lambda x, w, y, r: np.where((ar(len(y))[:, None] | 1) == 3, 2 * y, y))
-bug("bias", r"B is A plus 0\.75 ", lambda x, w, y, r: y + f32(0.75))
+bug("bias", r"B is A plus 0\.7[45]", lambda x, w, y, r: y + f32(0.75))
 bug("bias of columns", r"a bias per column", lambda x, w, y, r: y + r.standard_normal(y.shape[1], f32), False,
     lambda m, n, k: m >= 2)
 bug("bias of rows", r"a bias per row", lambda x, w, y, r: y + r.standard_normal((len(y), 1), f32))
@@ -267,6 +267,7 @@ def data(kind, m, n, k, r):
     return x.astype(f32), w.astype(f32)
 
 
+quick = [(96, 64, 192), (16, 48, 96), (32, 512, 64), (64, 64, 64)]  # level 1
 shapes = [(128, 256, 256), (128, 128, 128), (96, 64, 192), (32, 512, 64), (64, 64, 1024), (16, 48, 96)]
 small = [(1, 64, 64), (4, 4, 256), (2, 2, 8), (1, 1, 128), (8, 1, 64), (3, 5, 7)]
 kinds = ["normal", "uniform", "relu", "tiny", "wide", "sparse", "near"]
@@ -313,9 +314,9 @@ def tame(y, form):
 
 
 def run_bugs(program, table, every, forms, seed):
-    number = 0
+    number, everything = 0, every < 10
     for name, says, make, operands, fits in bugs:
-        for i, (m, n, k) in enumerate(shapes):
+        for i, (m, n, k) in enumerate(shapes if everything else quick):
             if not fits(m, n, k):
                 continue
             for f, form in enumerate(forms):
@@ -330,7 +331,8 @@ def run_bugs(program, table, every, forms, seed):
                 y = product(x, w)
                 b = make(x, w, y, r)
                 if tame(b, form):
-                    table.add("bug", f"{name} {m}x{n}x{k} {form} {kind}", ask(program, y, b, form, operands or number % 2), says)
+                    table.add("bug", f"{name} {m}x{n}x{k} {form} {kind}", ask(program, y, b, form, operands or
+                              (everything and number % 2)), says)
 
 
 def run_pairs(program, table, every, seed):
@@ -346,7 +348,7 @@ def run_roundings(program, table, every, seed):
         for m, n, k in shapes + small:
             for kind in kinds:
                 number += 1
-                if number % every:
+                if number % every or (every > 10 and k > 256):
                     continue
                 r = np.random.default_rng([seed, 7, number])
                 x, w = data(kind, m, n, k, r)
@@ -355,11 +357,13 @@ def run_roundings(program, table, every, seed):
                 y = product(x, w)
                 with np.errstate(over="ignore", under="ignore"):
                     b = make(x, w, y, r)
+                if name == "bf16 sums" and kind in ("near", "uniform") and number // every % 2:
+                    continue  # such sums stop growing: without the operands, a factor
                 if not np.all(np.isfinite(b)) or (name.startswith(("e4", "e5", "f16")) and kind in ("tiny", "wide", "near")):
                     continue  # these overflow or vanish: that is no rounding
                 if name.startswith("e4m3 o") and np.abs(y).max() > 448:
                     continue
-                table.add("rounding", f"{name} {m}x{n}x{k} {kind}", ask(program, y, b, "f32", number // every % 2), "")
+                table.add("rounding", f"{name} {m}x{n}x{k} {kind}", ask(program, y, b, "f32", number // every % 2 == 0), "")
 
 
 def main():
@@ -367,9 +371,9 @@ def main():
     table = Table("show" in sys.argv[2:])
     seeds = (1, 2) if everything else (1,)
     for seed in seeds:
-        run_bugs(program, table, 1 if everything else 29, ["f32", "bf16", "f16"], seed)
-        run_pairs(program, table, 1 if everything else 4, seed)
-        run_roundings(program, table, 3 if everything else 61, seed)
+        run_bugs(program, table, 1 if everything else 19, ["f32", "bf16", "f16"], seed)
+        run_pairs(program, table, 1 if everything else 3, seed)
+        run_roundings(program, table, 3 if everything else 67, seed)
     for truth in ("bug", "rounding"):
         print(truth, {k[1]: v for k, v in sorted(table.count.items()) if k[0] == truth})
     for line in table.wrong:
