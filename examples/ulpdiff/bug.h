@@ -74,7 +74,8 @@ typedef struct bug_search {
 } bug_search;
 
 /* Tries a prediction on a sample, then on everything. NULL: it does not explain B. freedom: numbers that were fitted;
- * most: of the rms of what may be left, beyond what every explanation needs (0: no more; less: refused). The caller says the text. */
+ * most: of the rms of what may be left, beyond what every explanation needs (0: no more; less: refused). The caller
+ * says the text. */
 bug_finding *bug_try(bug_search *s, bug_predict *predict, const void *what, int cost, int64_t freedom, double most);
 bug_finding *bug_add(bug_search *s, int cost, bool fact); /* without a trial */
 __attribute__((format(printf, 2, 3))) void bug_say(bug_finding *f, const char *format, ...);

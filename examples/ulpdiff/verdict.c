@@ -1,9 +1,9 @@
 /* verdict.c - the same, rounding, or a bug and which: what is tried, what is accepted, and how it is told.
  * SPDX-License-Identifier: MIT
  *
- * An explanation is accepted when what it leaves may be rounding, everywhere, and 2 % of the error's energy at most, and
- * when it fits at most half as many numbers as there are. Of those, the one that takes least to say is told, with all
- * that take as little: ties.
+ * An explanation is accepted when what it leaves may be rounding, everywhere, and 2 % of the error's energy at most,
+ * and when it fits at most half as many numbers as there are. Of those, the one that takes least to say is told, with
+ * all that take as little: ties.
  */
 #include "bug.h"
 

@@ -246,8 +246,8 @@ def cases():
     convert = ['fp8conv', 'in', 'out', '--threads', '1', '--verify']
     several = {
         'fp8conv --codes': (['fp8conv', '--codes'] + reports, [], old),
-        'ulpdiff': (['ulpdiff', 'a.npy', 'b.npy'] + reports + ['--html', 'r.html'], ['a.npy', 'b.npy'],
-                    old + [two_arrays]),
+        'ulpdiff': (['ulpdiff', 'a.npy', 'b.npy', '--fail-above-rel', '1', '--html', 'r.html'] + reports,
+                    ['a.npy', 'b.npy'], old + [two_arrays]),
         'mxq': (['mxq', 'a.npy', '--format', 'mxfp4', '--svg', 'r.svg', '--threads', '1'] + reports, ['a.npy'],
                 old + [two_arrays]),
         'srlab sums': (['srlab', 'sums', '--svg', 'r.svg', '--html', 'r.html'] + reports, [], old),

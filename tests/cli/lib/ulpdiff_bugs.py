@@ -371,9 +371,9 @@ def main():
     table = Table("show" in sys.argv[2:])
     seeds = (1, 2) if everything else (1,)
     for seed in seeds:
-        run_bugs(program, table, 1 if everything else 19, ["f32", "bf16", "f16"], seed)
+        run_bugs(program, table, 1 if everything else 23, ["f32", "bf16", "f16"], seed)
         run_pairs(program, table, 1 if everything else 3, seed)
-        run_roundings(program, table, 3 if everything else 67, seed)
+        run_roundings(program, table, 3 if everything else 71, seed)
     for truth in ("bug", "rounding"):
         print(truth, {k[1]: v for k, v in sorted(table.count.items()) if k[0] == truth})
     for line in table.wrong:
