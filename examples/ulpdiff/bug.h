@@ -5,6 +5,7 @@
  *     bug_case.c     a pair as two matrices and the size of what rounding may do; how far a prediction is from B
  *     bug_names.c    sets of rows, orders of rows and factors in words
  *     bug_values.c   factors, biases, epsilons, functions, saturation: what happens to each value
+ *     bug_scales.c   scales of blocks, and of the scores of a softmax
  *     bug_order.c    rows and columns that moved; matrices that were laid out otherwise
  *     bug_places.c   NaN, masks, and what is wrong in one place alone
  *     bug_product.c  with operands: another product, a part of K missing or twice
@@ -80,11 +81,15 @@ bug_finding *bug_try(bug_search *s, bug_predict *predict, const void *what, int 
 bug_finding *bug_add(bug_search *s, int cost, bool fact); /* without a trial */
 __attribute__((format(printf, 2, 3))) void bug_say(bug_finding *f, const char *format, ...);
 
+/* What a vector of so many small factors or biases may leave: `most` of bug_try(). level: how large they are. */
+double bug_tight(const bug_case *c, double level, int64_t freedom);
+double bug_largest_change(const double *factor, int64_t n, double *least, double *most); /* from 1 */
+
 typedef void bug_test(bug_search *s);
 bug_test bug_rounded, bug_casts; /* noise */
 bug_test bug_no_numbers, bug_mask, bug_constant, bug_regions;
 bug_test bug_factor, bug_bias, bug_row_factors, bug_column_factors, bug_row_bias, bug_column_bias, bug_both_biases,
-    bug_norm, bug_function, bug_saturated;
+    bug_norm, bug_function, bug_saturated, bug_tile_factors, bug_softmax, bug_other_function;
 bug_test bug_rows, bug_columns, bug_layout;
 bug_test bug_operands, bug_k_parts;
 

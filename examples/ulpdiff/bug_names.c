@@ -233,6 +233,32 @@ static bool name_run(const int64_t *at, const int64_t *from, int64_t count, int6
     return true;
 }
 
+/* Those between the first and the last that moved, as an order of their own. */
+static bool name_inside(const int64_t *at, const int64_t *from, int64_t count, const char *noun, char *text,
+                        size_t size)
+{
+    int64_t low = 0, high = count - 1;
+    while (low < count && (from[low] < 0 || from[low] == at[low])) low++;
+    while (high > low && (from[high] < 0 || from[high] == at[high])) high--;
+    const int64_t n = high - low + 1;
+    if (n < 4 || n == count) return false;
+    int64_t *to = app_memory((size_t)n, sizeof *to), *source = app_memory((size_t)n, sizeof *source);
+    bool closed = true;
+    for (int64_t i = 0; i < n; i++) {
+        to[i] = i;
+        source[i] = from[low + i] < 0 ? -1 : from[low + i] - low;
+        closed &= source[i] < n && (from[low + i] < 0 || source[i] >= 0);
+    }
+    char inside[200];
+    const bool named = closed && name_in_blocks(to, source, n, n, noun, inside, sizeof inside);
+    if (named)
+        snprintf(text, size, "from %s %lld to %lld, %s (counted from there)", noun, (long long)low, (long long)high,
+                 inside);
+    free(to);
+    free(source);
+    return named;
+}
+
 /* The same of those that moved, where the others did not. */
 static bool name_moved_run(const int64_t *at, const int64_t *from, int64_t count, const char *noun, char *text,
                            size_t size)
@@ -255,6 +281,7 @@ bool bug_name_order(const int64_t *at, const int64_t *from, int64_t count, int64
     if (name_run(at, from, count, total, noun, text, size)) return true;
     if (name_in_blocks(at, from, count, total, noun, text, size)) return true;
     if (count == total && name_moved_run(at, from, count, noun, text, size)) return true;
+    if (count == total && name_inside(at, from, count, noun, text, size)) return true;
     return count == total && name_blocks(from, total, noun, text, size);
 }
 
@@ -290,7 +317,8 @@ static bool root_or_power(double f, double off, char *text, size_t size)
         snprintf(text, size, "%s%.0f", over, nearbyint(g));
     else if (near_to(g, 448.0 / 240, off))
         snprintf(text, size, f < 1 ? "240/448" : "448/240");
-    else if (square < 70000 && near_to(g, sqrt(nearbyint(square)), off) && off * square < 0.01)
+    else if (square < 70000 && near_to(g, sqrt(nearbyint(square)), off) &&
+             off * square < (fmod(nearbyint(square), 8) == 0 ? 0.1 : 0.01))
         snprintf(text, size, "%ssqrt(%.0f)", f < 1 ? "1/" : "", nearbyint(square));
     else
         return false;

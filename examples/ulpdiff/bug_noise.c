@@ -49,8 +49,9 @@ void bug_rounded(bug_search *s)
 
 /* ---- the product of rounded operands ---- */
 
+/* A and what rounding changes of the product: where A is none, B may be one, and be wrong. */
 typedef struct bug_cast {
-    const double *value;
+    const double *value, *plain;
     int64_t n;
 } bug_cast;
 
@@ -58,7 +59,7 @@ static double predict_cast(const bug_case *c, const void *what, int64_t i, int64
 {
     const bug_cast *p = what;
     *size = bug_size(c, i, j);
-    return p->value[i * p->n + j];
+    return c->a[i * c->n + j] + p->value[i * p->n + j] - p->plain[i * p->n + j];
 }
 
 static double scale_to(const float *x, int64_t n, double top)
@@ -88,7 +89,8 @@ static void product_of(const bug_case *c, const float *a, const float *b, double
         }
 }
 
-static void try_casts(bug_search *s, const bug_case *part, trn_format format, double top, trn_rounding rounding)
+static void try_casts(bug_search *s, const bug_case *part, const double *plain, trn_format format, double top,
+                      trn_rounding rounding)
 {
     const ud_product *p = s->c->product;
     const int64_t na = p->m * p->k, nb = p->k * p->n;
@@ -100,7 +102,7 @@ static void try_casts(bug_search *s, const bug_case *part, trn_format format, do
     s->c = part;
     for (int which = 1; which < 4; which++) {
         product_of(part, which & 1 ? a : p->a, which & 2 ? b : p->b, value);
-        const bug_cast what = { value, part->n };
+        const bug_cast what = { value, plain, part->n };
         bug_finding *f = bug_try(s, predict_cast, &what, 0, 0, 0);
         if (f)
             bug_say(f, "%s %s to %s%s",
@@ -117,7 +119,7 @@ static void try_casts(bug_search *s, const bug_case *part, trn_format format, do
 }
 
 /* One chain over K whose every sum is kept in a narrow format: large sums take no more small products. */
-static void try_narrow_sums(bug_search *s, const bug_case *part, trn_format format)
+static void try_narrow_sums(bug_search *s, const bug_case *part, const double *plain, trn_format format)
 {
     const ud_product *p = s->c->product;
     float *sum = app_memory((size_t)(part->m * part->n), sizeof *sum);
@@ -128,7 +130,7 @@ static void try_narrow_sums(bug_search *s, const bug_case *part, trn_format form
         ud_round_values(format, TRN_NEAREST_EVEN, TRN_OVERFLOW_DEFAULT, sum, part->m * part->n);
     }
     for (int64_t i = 0; i < part->m * part->n; i++) value[i] = (double)sum[i] / part->unit;
-    const bug_cast what = { value, part->n };
+    const bug_cast what = { value, plain, part->n };
     const bug_case *keep = s->c;
     s->c = part;
     bug_finding *f = bug_try(s, predict_cast, &what, 0, 0, 0);
@@ -158,14 +160,17 @@ void bug_casts(bug_search *s)
     int64_t *rows = ud_spread(c->m, m), *columns = ud_spread(c->n, n);
     bug_case part;
     bug_case_part(c, rows, m, columns, n, &part);
+    double *plain = app_memory((size_t)(m * n), sizeof *plain);
+    product_of(&part, c->product->a, c->product->b, plain);
     const bool hidden = c->before.worst > 2 * part.before.worst + c->grain; /* something that the grid does not show */
     for (size_t i = 0; i < sizeof row / sizeof row[0] && !hidden; i++)
-        try_casts(s, &part, row[i].format, row[i].top, row[i].rounding);
+        try_casts(s, &part, plain, row[i].format, row[i].top, row[i].rounding);
     if (!hidden) {
-        try_narrow_sums(s, &part, TRN_BF16);
-        try_narrow_sums(s, &part, TRN_F16);
+        try_narrow_sums(s, &part, plain, TRN_BF16);
+        try_narrow_sums(s, &part, plain, TRN_F16);
     }
     bug_case_close(&part);
+    free(plain);
     free(rows);
     free(columns);
 }
@@ -217,6 +222,9 @@ void bug_hint(const bug_case *c, char *text, size_t size)
     const double dd = aa + bb - 2 * ab, cosine = aa * bb > 0 ? ab / sqrt(aa * bb) : 0,
                  noise = 6 / sqrt((double)(c->m * c->n));
     const int64_t rank = rank_of(c, &most);
+    int64_t zeros = 0;
+    for (int64_t i = 0; i < c->m * c->n; i++)
+        zeros += c->b[i] == 0 && fabs(c->a[i]) > 0.1 * c->row_size[i / c->n] * c->column_size[i % c->n];
     const char *more = c->product ? "" : "; with the operands (--a, --b) more can be said";
     if (c->m * c->n < 2)
         snprintf(text, size, "one element that is off by more than rounding cannot tell which");
@@ -228,6 +236,10 @@ void bug_hint(const bug_case *c, char *text, size_t size)
                  "the differences are larger than rounding; of one %s, a factor or a bias for each element "
                  "would explain anything%s",
                  c->noun[c->m != 1], more);
+    else if (50 * zeros > c->m * c->n)
+        snprintf(text, size,
+                 "%" PRId64 " elements of B, scattered, are 0 where A is not: left out, masked or dropped%s", zeros,
+                 more);
     else if (rank > 0 && 2 * rank <= most)
         snprintf(text, size,
                  "B - A has rank %" PRId64 ": as if %" PRId64
@@ -237,9 +249,9 @@ void bug_hint(const bug_case *c, char *text, size_t size)
         snprintf(text, size,
                  "B has nothing to do with A (cosine %.3f): another operand, a transposed one, or other data%s", cosine,
                  more);
-    else if (fabs(bb - ab) < noise * sqrt(dd * bb) && aa > bb)
+    else if (dd > 0.01 * aa && fabs(bb - ab) < noise * sqrt(dd * bb) && aa > bb)
         snprintf(text, size, "a part of the sums is missing, about %.0f %% of A's energy%s", 100 * dd / aa, more);
-    else if (fabs(ab - aa - dd) < noise * sqrt(dd * aa) && bb > aa)
+    else if (dd > 0.01 * aa && fabs(ab - aa - dd) < noise * sqrt(dd * aa) && bb > aa)
         snprintf(text, size, "a part of the sums is added twice, about %.0f %% of A's energy%s", 100 * dd / aa, more);
     else
         snprintf(text, size, "the differences are larger than rounding, and no explanation here fits%s", more);

@@ -76,7 +76,7 @@ static double mark_kind(const bug_case *c, int kind, bool in_b, unsigned char *i
                 below = fmax(below, size);
         }
     }
-    return from > below && from < INFINITY ? from : 0;
+    return below > 0 && from > below && from < INFINITY ? from : 0;
 }
 
 static bool has_mask(const bug_search *s)
@@ -390,7 +390,8 @@ void bug_regions(bug_search *s)
     const int before = s->count;
     if (x.elements && dense && small) look_inside(s, &x, where);
     if (x.elements && !(dense && small)) (void)look_at_tiles(s, in);
-    if (x.elements && small && s->count == before) {
+    const bool told = dense || (double)x.elements < 0.01 * (double)c->m * (double)c->n;
+    if (x.elements && small && told && s->count == before) {
         bug_finding *f = bug_add(s, 6, false);
         if (f && x.elements == 1)
             bug_say(f, "one element differs by more than rounding: %s, by %.4g of its size", where, c->before.worst);

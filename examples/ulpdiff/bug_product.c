@@ -209,7 +209,7 @@ static void try_limits(bug_search *s, bug_grid *g, double *xs, double *ws)
 
 void bug_operands(bug_search *s)
 {
-    if (!s->c->product) return;
+    if (!s->c->product || s->c->product->ranks) return;
     bug_grid g;
     open_grid(s->c, SIDE, SIDE, &g);
     double *xs = app_memory((size_t)(g.m * g.k), sizeof *xs), *ws = app_memory((size_t)(g.k * g.n), sizeof *ws);
@@ -279,6 +279,20 @@ static void fit_theta(const bug_grid *g, bug_fit *f)
     }
 }
 
+static void say_ranks(bug_finding *f, double theta, const int64_t *some, int64_t count, int64_t ranks)
+{
+    char set[128], factor[64];
+    bug_name_set(some, count, ranks, "rank", set, sizeof set);
+    const char *verb = count == 1 ? "is" : "are";
+    if (fabs(theta + 1) < 0.02)
+        bug_say(f, "%s of %" PRId64 " %s left out of the sum", set, ranks, verb);
+    else if (fabs(theta - 1) < 0.02)
+        bug_say(f, "%s of %" PRId64 " %s counted twice in the sum", set, ranks, verb);
+    else
+        bug_say(f, "%s of %" PRId64 " %s counted %s times in the sum", set, ranks, verb,
+                bug_name_factor(1 + theta, 1e-3, factor, sizeof factor));
+}
+
 static void say_part(bug_finding *f, double theta, const int64_t *some, int64_t count, int64_t k)
 {
     char set[128], factor[64];
@@ -301,7 +315,7 @@ static bool try_part(bug_search *s, bug_grid *g, const double *theta, int cost, 
     bug_finding *f = try_grid(s, g, cost, freedom);
     if (!f) return false;
     if (some)
-        say_part(f, one, some, count, g->k);
+        (s->c->product->ranks ? say_ranks : say_part)(f, one, some, count, g->k);
     else
         bug_say(f, "each k of the sum has a factor of its own: a scale along K is forgotten, or applied twice");
     return true;

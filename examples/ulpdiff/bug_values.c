@@ -22,7 +22,7 @@ static double tight_one(const bug_case *c, double level)
     return level >= CUT ? 0 : c->effective < MANY ? -1 : 0x1p-19;
 }
 
-static double tight(const bug_case *c, double level, int64_t freedom)
+double bug_tight(const bug_case *c, double level, int64_t freedom)
 {
     if (level >= LARGE) return 0;
     if (c->effective < PER_NUMBER * freedom) return -1;
@@ -72,7 +72,9 @@ void bug_factor(bug_search *s)
     if (l.one_factor == 0) return; /* zeros are said so */
     bug_finding *f = bug_try(s, predict_lines, &l, 1, 1, tight_one(c, fabs(l.one_factor - 1)));
     char name[64];
-    if (f)
+    if (f && c->product && c->product->ranks && fabs(l.one_factor * (double)c->product->k - 1) < 0.01)
+        bug_say(f, "B is A times 1/%lld: it is the mean over the ranks, and A the sum", (long long)c->product->k);
+    else if (f)
         bug_say(f, "B is A times %s: a scale is forgotten, or applied twice",
                 bug_name_factor(l.one_factor, bug_off(&f->left), name, sizeof name));
 }
@@ -103,7 +105,7 @@ static void vector_bias(bug_search *s, bool rows)
     const int64_t n = rows ? c->m : c->n;
     bug_lines l = { .one_factor = 1, .bias = app_memory((size_t)n, sizeof(double)), .by_row_bias = rows };
     mean_differences(c, rows, l.bias, NULL);
-    bug_finding *f = bug_try(s, predict_lines, &l, 3, n, tight(c, level_of(c, l.bias, n), n));
+    bug_finding *f = bug_try(s, predict_lines, &l, 3, n, bug_tight(c, level_of(c, l.bias, n), n));
     double least = INFINITY, most = -INFINITY;
     for (int64_t i = 0; i < n; i++) {
         least = fmin(least, l.bias[i]);
@@ -126,7 +128,8 @@ void bug_both_biases(bug_search *s)
     mean_differences(c, false, column, NULL);
     l.second = column;
     mean_differences(c, true, l.bias, column);
-    bug_finding *f = bug_try(s, predict_lines, &l, 5, c->m + c->n, tight(c, level_of(c, column, c->n), c->m + c->n));
+    bug_finding *f =
+        bug_try(s, predict_lines, &l, 5, c->m + c->n, bug_tight(c, level_of(c, column, c->n), c->m + c->n));
     if (f) bug_say(f, "a bias per %s and one per %s are left out on one side, or added twice", c->noun[0], c->noun[1]);
     free(l.bias);
     free(column);
@@ -178,7 +181,7 @@ static bool say_some(bug_finding *f, const bug_case *c, bool rows, const double 
     return one;
 }
 
-static double largest_change(const double *factor, int64_t n, double *least, double *most)
+double bug_largest_change(const double *factor, int64_t n, double *least, double *most)
 {
     *least = INFINITY;
     *most = -INFINITY;
@@ -235,7 +238,7 @@ static bool like_epsilon(double least, double most)
 static void say_factors(bug_finding *f, const bug_case *c, bool rows, const double *factor)
 {
     double least, most;
-    largest_change(factor, rows ? c->m : c->n, &least, &most);
+    bug_largest_change(factor, rows ? c->m : c->n, &least, &most);
     const double ratio = rows ? epsilon_ratio(c, factor) : 0;
     if (ratio > 0 && fabs(ratio - 1) > 0.01) {
         f->cost = 2;
@@ -258,7 +261,8 @@ static void vector_factors(bug_search *s, bool rows)
     bug_lines l = { .factor = app_memory((size_t)n, sizeof(double)), .by_row_factor = rows };
     double least, most;
     fit_factors(c, rows, l.factor);
-    bug_finding *f = bug_try(s, predict_lines, &l, 3, n, tight(c, largest_change(l.factor, n, &least, &most), n));
+    bug_finding *f =
+        bug_try(s, predict_lines, &l, 3, n, bug_tight(c, bug_largest_change(l.factor, n, &least, &most), n));
     if (f && !say_some(f, c, rows, l.factor)) say_factors(f, c, rows, l.factor);
     free(l.factor);
 }
@@ -371,9 +375,29 @@ static double predict_function(const bug_case *c, const void *what, int64_t i, i
     const double a = c->a[i * c->n + j], b = c->b[i * c->n + j];
     const double y = f->of((f->to_b ? b : a) * c->unit) / c->unit;
     *size = bug_size(c, i, j);
-    if (!isfinite(y)) return f->to_b ? b + *size : a + *size;
+    if (!isfinite(y)) return NAN;
     if (!f->to_b) *size = fmax(fabs(y), fmin(*size, 1 / c->unit) * 0x1p-4);
     return f->to_b ? b + (a - y) : y;
+}
+
+/* With what the function was computed from (--op activation): another function of it? */
+static double predict_of_input(const bug_case *c, const void *what, int64_t i, int64_t j, double *size)
+{
+    const bug_function_row *f = what;
+    const double y = f->of((double)c->product->b[c->column[j]]) / c->unit;
+    (void)i;
+    *size = fmax(fabs(y), c->grain / c->unit);
+    return y;
+}
+
+void bug_other_function(bug_search *s)
+{
+    const ud_product *p = s->c->product;
+    if (!p || p->k != 1 || !p->ranks) return;
+    for (size_t i = 0; i < sizeof functions / sizeof functions[0]; i++) {
+        bug_finding *f = bug_try(s, predict_of_input, &functions[i], 1, 1, 0);
+        if (f) bug_say(f, "B is another function of the operand: %s", functions[i].name);
+    }
 }
 
 void bug_function(bug_search *s)

@@ -296,6 +296,22 @@ static void detect_mean(co_context *c)
     c->mean = energy > 0 && fabs(product / energy * c->ranks - 1) < 0.25;
 }
 
+/* The sum as a product, for those who look for a part of it. */
+static void lend_ranks(ud_job *job, const co_context *c)
+{
+    ud_product *p = &job->product;
+    *p = (ud_product){ app_memory((size_t)c->ranks, sizeof(float)),
+                       app_memory((size_t)(c->ranks * c->count), sizeof(float)),
+                       1,
+                       c->count,
+                       c->ranks,
+                       true };
+    for (int r = 0; r < c->ranks; r++) {
+        p->a[r] = 1;
+        memcpy(p->b + r * c->count, c->x + r * c->n + c->first, sizeof(float) * (size_t)c->count);
+    }
+}
+
 static void close_context(void *context)
 {
     co_context *c = context;
@@ -322,6 +338,7 @@ bool ud_open_collective(ud_job *job, ud_explanation *e, char *why)
                         c->ranks);
     list_formats(c);
     detect_mean(c);
+    lend_ranks(job, c);
     e->source.outputs = e->source.sampled = e->source.total = c->count;
     snprintf(e->source.inputs, sizeof e->source.inputs, "%s of %d ranks, %" PRId64 " elements each, %s%s",
              job->options.op == UD_OP_ALL_REDUCE ? "all_reduce" : "reduce_scatter", c->ranks, c->n,

@@ -108,6 +108,8 @@ bool ud_open_activation(ud_job *job, ud_explanation *e, char *why)
     c->n = e->source.outputs = e->source.total = x->elements;
     c->sampled = e->source.sampled = c->n < SAMPLE ? c->n : SAMPLE;
     c->index = e->source.index = ud_spread(c->n, c->sampled);
+    job->product = (ud_product){ app_memory(1, sizeof(float)), ud_read_floats(x), 1, c->n, 1, true };
+    job->product.a[0] = 1; /* for those who look for another function of it */
     e->source.context = c;
     e->source.close = act_close_context;
     e->source.run = act_run;

@@ -393,7 +393,7 @@ bool ud_open_matmul(ud_job *job, ud_explanation *e, char *why)
     e->source.aspect = aspects;
     const ud_array *x = &job->operand[0], *w = &job->operand[1];
     if (!place(c, x, w, &placement, why)) return false;
-    job->product = (ud_product){ c->a, c->b, c->m, c->n, c->k }; /* the job's from here on */
+    job->product = (ud_product){ c->a, c->b, c->m, c->n, c->k, false }; /* the job's from here on */
     c->format_a = multiplied_as(c->format_a);
     c->format_b = multiplied_as(c->format_b);
     snprintf(e->source.inputs, sizeof e->source.inputs, "%s, x = %.100s %s %s, w = %.100s %s %s; K = %" PRId64,

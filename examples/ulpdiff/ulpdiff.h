@@ -109,6 +109,7 @@ typedef struct ud_verdict {
 typedef struct ud_product { /* operands, placed so that A is their product: [m, k], [k, n] */
     float *a, *b;
     int64_t m, n, k;
+    bool ranks; /* a row of ones times [ranks, elements]: a sum over ranks; of one: the operand of a function */
 } ud_product;
 
 typedef struct ud_pair {

@@ -61,6 +61,7 @@ static const struct {
     { "bias", bug_bias, VALUES },
     { "saturated", bug_saturated, VALUES },
     { "function", bug_function, VALUES },
+    { "function of the operand", bug_other_function, VALUES },
     { "layout", bug_layout, VALUES },
     { "rows", bug_rows, VALUES },
     { "columns", bug_columns, VALUES },
@@ -72,6 +73,8 @@ static const struct {
     { "bias per column", bug_column_bias, VALUES },
     { "biases", bug_both_biases, VALUES },
     { "epsilon", bug_norm, VALUES },
+    { "factor per block", bug_tile_factors, VALUES },
+    { "softmax", bug_softmax, VALUES },
     { "accumulated", accumulated, VALUES },
     { "places", bug_regions, PLACES },
 };

@@ -215,6 +215,15 @@ np.save("big_a.npy", big)
 big[::3] *= f32(1.000001)
 np.save("big_b.npy", big)
 
+some = z.copy()
+some[:, 8:24] = z[:, 23:7:-1]
+np.save("turned_some.npy", some)
+np.save("nearly.npy", bf16(z))
+np.save("short.npy", (r.astype(np.float64).sum(0) - r[3]).astype(f32))
+np.save("tanh.npy", np.tanh((y % 4).astype(np.float64)).astype(f32))
+np.save("shifted.npy", product(x, np.roll(w, 1, 0)))
+np.save("biased.npy", (product(x, w) + 10 * rng.standard_normal(N)).astype(f32))
+
 # ---- many tensors ----
 
 np.savez("many_a.npz", q=z, k=box, only=z, shape=z)

@@ -232,6 +232,22 @@ grep -q "$(printf '\033')" out || fail "--color without colours"
 
 # ---- a bug, and which ----
 
+finds "rank 3 of 8 is left out of the sum" sum.npy short.npy --op all_reduce --wire float32 --inputs ranks.npy
+finds "another function of the operand: tanh" exp.npy tanh.npy --op activation --function exp --inputs mod.npy
+finds "from column 8 to 23, columns are reversed" z.npy turned_some.npy
+finds "it is A that is wrong" shifted.npy p_default.npy $product
+finds "a bias per column" biased.npy p_default.npy $product # which is no product: that alone makes no rounding of B
+works z.npy nearly.npy
+says "verdict: rounding: "
+works z.npy z.npy
+says "verdict: same"
+for form in json csv html; do
+    "$program" z.npy factor.npy --$form - >out 2>err
+    [ $? = 1 ] && grep -q 'times 1.0712' out || fail "--$form: no bug, or not by its status: $(cat err)"
+    "$program" z.npy nearly.npy --$form - >out 2>err
+    [ $? = 0 ] && grep -q 'rounding' out || fail "--$form: rounding is no bug: $(cat err)"
+done
+
 mkdir battery && cd battery || exit 1
 words=
 [ "${TRN_TEST_LEVEL:-1}" -lt 2 ] || words=all

@@ -39,7 +39,8 @@ def f32_chain(x, w, every=lambda v: v):
 
 
 def product(x, w):
-    return (x.astype(np.float64) @ w.astype(np.float64)).astype(f32)
+    with np.errstate(invalid="ignore"):  # some NumPy warn without a reason
+        return (x.astype(np.float64) @ w.astype(np.float64)).astype(f32)
 
 
 def perm(a, axis, index):
@@ -215,6 +216,14 @@ def pairs(r):
     yield "saturated 448", "saturated at -448 and 448", big, np.clip(big, -448, 448)
     t = r.standard_normal((4, 32, 48)).astype(f32)
     yield "batch order", r"rolled by 32|blocks of 32", t, np.roll(t, 1, 0)
+    b = r.standard_normal((256, 384)).astype(f32)
+    yield "scales of blocks", "each block of 128 x 128", b, b * np.kron(r.uniform(0.5, 2, (2, 3)), np.ones((128, 128)))
+    yield "scales of groups", "each block of 1 x 32", b, b * np.kron(r.uniform(0.5, 2, (256, 12)), np.ones((1, 32)))
+    l = r.standard_normal((32, 48))
+    soft = lambda v: (np.exp(v) / np.exp(v).sum(1, keepdims=True)).astype(f32)
+    yield "scores not scaled", r"softmax of scores that are 1/sqrt\(128\)|softmax of scores that are 8", soft(l / 8), soft(l)
+    yield "dropped", "scattered, are 0", b, np.where(r.random(b.shape) < 0.1, 0, b / 0.9)
+    yield "sign of half", "columns 192 to 383: B is A times -1", b, np.where(ar(384) >= 192, -b, b)
     yield "constant doubled", r"times 2", np.full((16, 16), 3, f32), np.full((16, 16), 6, f32)
     yield "zeros", "all zeros|hold zeros", v, 0 * v
 
