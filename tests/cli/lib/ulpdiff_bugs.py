@@ -322,16 +322,22 @@ def tame(y, form):
     return form != "f16" or (np.abs(y).max() < 60000 and np.abs(y).mean() > 1e-3)
 
 
+# Those that were reported once: always tried.
+always = {"b transposed", "rows rolled by 1", "columns swapped", "first half of K missing", "a K tile twice", "factor 2",
+          "bias of columns", "last rows zero"}
+
+
 def run_bugs(program, table, every, forms, seed):
-    number, everything = 0, every < 10
+    number, everything, tried = 0, every < 10, set()
     for name, says, make, operands, fits in bugs:
         for i, (m, n, k) in enumerate(shapes if everything else quick):
             if not fits(m, n, k):
                 continue
             for f, form in enumerate(forms):
                 number += 1
-                if number % every:
+                if number % every and (name not in always or name in tried):
                     continue
+                tried.add(name)
                 kind = ["normal", "relu", "normal", "wide", "sparse", "uniform"][i] if every == 1 else "normal"
                 r = np.random.default_rng([seed, number])
                 x, w = data(kind if not name.startswith(("bias", "gelu", "sat")) else "normal", m, n, k, r)
@@ -380,7 +386,7 @@ def main():
     table = Table("show" in sys.argv[2:])
     seeds = (1, 2) if everything else (1,)
     for seed in seeds:
-        run_bugs(program, table, 1 if everything else 23, ["f32", "bf16", "f16"], seed)
+        run_bugs(program, table, 1 if everything else 37, ["f32", "bf16", "f16"], seed)
         run_pairs(program, table, 1 if everything else 3, seed)
         run_roundings(program, table, 3 if everything else 71, seed)
     for truth in ("bug", "rounding"):
