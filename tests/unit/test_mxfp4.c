@@ -15,19 +15,7 @@
 #if defined(HAVE_CJSON)
 
 #include "io/mxfp4.h"
-
-static st_tensor tensor(const char *name, const char *type, int rank, const int64_t shape[4], const void *data)
-{
-    st_tensor t = { .name = (char *)(uintptr_t)name, .rank = rank, .data = data };
-    uint64_t bytes;
-    const char *wrong;
-    snprintf(t.type, sizeof t.type, "%s", type);
-    for (int i = 0; i < rank; i++) t.shape[i] = shape[i];
-    if (!st_measure(&t, &bytes, &wrong)) fail_msg("%s %s", name, wrong);
-    return t;
-}
-
-static uint32_t bits_of(float x) { return x != x ? 0x7fc00000u : io_bits(x); }
+#include "unit/made_tensor.h"
 
 /* ---- values ---- */
 
