@@ -1,0 +1,324 @@
+/* test_gguf.c - GGUF: blocks of every type made by a twin from random numbers, the vectors of another implementation, a
+ * file with all that a file can have, and what is refused, with its sentence.
+ * SPDX-License-Identifier: MIT
+ */
+#define _POSIX_C_SOURCE 200809L
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <stdio.h>
+
+#if defined(HAVE_CJSON)
+
+#include "io/gguf_blocks.h"
+#include "twin/twin_gguf.h"
+#include "unit/made_tensor.h"
+
+/* ---- blocks ---- */
+
+static void every_type(void **state)
+{
+    uint64_t rng = 34;
+    (void)state;
+    for (int t = 0; t < TWIN_BLOCK_TYPES; t++) {
+        const twin_block_type *type = &twin_block_types[t];
+        assert_string_equal(gguf_type_of(type->number)->name, type->name);
+        for (int i = 0; i < cases_rounds(200, 20000); i++) {
+            enum { BLOCKS = 3 };
+            twin_block k[BLOCKS];
+            unsigned char bytes[BLOCKS * 256];
+            float row[BLOCKS * 256];
+            gguf_matrix m;
+            char why[IO_WHY];
+            for (int b = 0; b < BLOCKS; b++) {
+                twin_block_draw(&rng, type, &k[b], i % 4 == 0);
+                twin_block_pack(type, &k[b], bytes + b * type->bytes);
+            }
+            const gguf_tensor tensor = { .name = (char *)(uintptr_t) "x",
+                                         .type = type->number,
+                                         .rank = 2,
+                                         .shape = { 1, BLOCKS * type->elements },
+                                         .elements = BLOCKS * type->elements,
+                                         .data = bytes };
+            if (!gguf_matrix_open(&tensor, &m, why)) fail_msg("%s", why);
+            assert_true(m.rows == 1 && m.columns == BLOCKS * type->elements);
+            gguf_row(&m, 0, row);
+            for (int e = 0; e < BLOCKS * type->elements; e++) {
+                const double v = type->value(&k[e / type->elements], e % type->elements);
+                if (bits_of(row[e]) != twin_quant_odd(v))
+                    fail_msg("%s %d: %a, not %a", type->name, e, (double)row[e], v);
+            }
+        }
+    }
+}
+
+/* ---- a file ---- */
+
+static bool read_it(const twin_gguf *f, gguf_file *file, char *why)
+{
+    unsigned char *copy = malloc(f->size ? f->size : 1);
+    assert_non_null(copy);
+    memcpy(copy, f->bytes, f->size);
+    return gguf_read((io_map){ copy, f->size, false }, "x", file, why);
+}
+
+/* One of each kind of value; tensors of three kinds, not in the order of their places. */
+static void write_all(twin_gguf *f, uint32_t version)
+{
+    static const int width[13] = { 1, 1, 2, 2, 4, 4, 4, 1, 0, 0, 8, 8, 8 };
+    char key[16];
+    twin_gguf_start(f, version, 3, 15);
+    for (uint32_t type = 0; type < 13; type++) {
+        if (type == 9) continue;
+        snprintf(key, sizeof key, "k.%u", type);
+        if (type == 8) {
+            twin_gguf_text(f, key);
+            twin_gguf_put(f, 8, 4);
+            twin_gguf_text(f, "caf\xc3\xa9");
+        } else {
+            twin_gguf_key(f, key, type, type == 5 ? UINT64_MAX : 1, width[type]);
+        }
+    }
+    twin_gguf_key(f, "general.alignment", 4, 64, 4);
+    twin_gguf_text(f, "words");
+    twin_gguf_put(f, 9, 4), twin_gguf_put(f, 8, 4), twin_gguf_put(f, 2, 8);
+    twin_gguf_text(f, "a");
+    twin_gguf_text(f, "");
+    twin_gguf_text(f, "numbers");
+    twin_gguf_put(f, 9, 4), twin_gguf_put(f, 3, 4), twin_gguf_put(f, 5, 8);
+    for (int i = 0; i < 5; i++) twin_gguf_put(f, (uint64_t)i, 2);
+    twin_gguf_tensor(f, "late", 2, (uint64_t[]){ 64, 2 }, 8, 64);
+    twin_gguf_tensor(f, "first", 3, (uint64_t[]){ 2, 3, 2 }, 1, 0);
+    twin_gguf_tensor(f, "single", 0, NULL, 0, 256);
+    twin_gguf_pad(f, 64);
+    for (int i = 0; i < 260; i++) twin_gguf_put(f, (uint64_t)(i < 24 && i % 2 ? 0x3c : i & 63), 1);
+}
+
+static void whole_file(void **state)
+{
+    static twin_gguf f;
+    (void)state;
+    for (uint32_t version = 2; version <= 3; version++) {
+        gguf_file file;
+        gguf_matrix m;
+        char why[IO_WHY];
+        float row[64];
+        uint64_t n = 7;
+        const char *text;
+        size_t size;
+        write_all(&f, version);
+        if (!read_it(&f, &file, why)) fail_msg("%s", why);
+        assert_true(file.version == version && file.keys == 15 && file.count == 3 && file.alignment == 64);
+        assert_true(file.data_start % 64 == 0 && file.data_size == 260);
+        for (int type = 0; type < 13; type++) {
+            char key[16];
+            snprintf(key, sizeof key, "k.%d", type);
+            const gguf_value *v = gguf_key(&file, key);
+            if (type == 9) assert_null(v);
+            const bool whole = (type < 6 && type != 5) || type == 10 || type == 11; /* k.5 is -1 */
+            assert_int_equal(gguf_whole(v, &n), whole);
+            assert_int_equal(gguf_text(v, &text, &size), type == 8);
+        }
+        assert_true(gguf_text(gguf_key(&file, "k.8"), &text, &size) && size == 5 &&
+                    memcmp(text, "caf\xc3\xa9", 5) == 0);
+        assert_false(gguf_whole(gguf_key(&file, "numbers"), &n) || gguf_text(gguf_key(&file, "words"), &text, &size));
+        assert_true(gguf_key(&file, "numbers")->count == 5 && gguf_key(&file, "words")->list);
+        assert_null(gguf_find(&file, "k.1"));
+        const gguf_tensor *first = gguf_find(&file, "first"), *late = gguf_find(&file, "late");
+        assert_true(first == &file.tensor[0] && first->rank == 3 && first->shape[0] == 2 && first->shape[1] == 3 &&
+                    first->shape[2] == 2 && first->elements == 12);
+        assert_true(gguf_matrix_open(first, &m, why) && m.rows == 6 && m.columns == 2);
+        gguf_row(&m, 5, row);
+        assert_true(row[0] == 1 + 20 / 1024.0f && row[1] == 1 + 22 / 1024.0f); /* the bytes 20 and 22 under 0x3c */
+        assert_true(gguf_matrix_open(late, &m, why) && m.rows == 2 && m.columns == 64);
+        assert_true(m.data == file.map.bytes + file.data_start + 64);
+        gguf_row(&m, 1, row);
+        const unsigned char *block = m.data + 3 * 34; /* of row 1 the second */
+        assert_true(row[33] == io_odd((signed char)block[3] * (double)trn_decode(TRN_F16, io_little16(block))));
+        assert_true(gguf_matrix_open(gguf_find(&file, "single"), &m, why) && m.rows == 1 && m.columns == 1);
+        gguf_close(&file);
+        gguf_close(&file);
+    }
+}
+
+/* ---- what is refused ---- */
+
+typedef struct trouble {
+    uint32_t version, axes, type;
+    uint64_t sizes[2], begin, data;
+    const char *key, *name, *second; /* a key of one number; a second tensor of this name */
+    uint32_t key_type;
+    uint64_t key_value;
+    const char *what;
+} trouble;
+
+static void write_trouble(twin_gguf *f, const trouble *t)
+{
+    static const int width[13] = { 1, 1, 2, 2, 4, 4, 4, 1, 0, 0, 8, 8, 8 };
+    twin_gguf_start(f, t->version ? t->version : 3, 2, t->key ? 1 : 0);
+    if (t->key) twin_gguf_key(f, t->key, t->key_type, t->key_value, t->key_type < 13 ? width[t->key_type] : 4);
+    twin_gguf_tensor(f, t->name ? t->name : "w", (int)t->axes, t->sizes, t->type, t->begin);
+    twin_gguf_tensor(f, t->second ? t->second : "v", 1, (uint64_t[]){ 16 }, 0, 0);
+    twin_gguf_pad(f, 32);
+    for (uint64_t i = 0; i < t->data; i++) twin_gguf_put(f, 0, 1);
+}
+
+static void refusals(void **state)
+{
+#define W .axes = 2, .type = 8, .begin = 64, .sizes = { 64, 2 }, .data = 200
+    static const trouble row[] = {
+        { W },
+        { W, .version = 1, .what = "version 1; 2 and 3 are read" },
+        { W, .version = 4, .what = "version 4" },
+        { W, .version = 0x03000000, .what = "it is a big-endian GGUF file" },
+        { W, .key = "split.count", .key_type = 2, .key_value = 3, .what = "one of 3 parts of a model (split.count)" },
+        { W, .key = "split.count", .key_type = 2, .key_value = 1 },
+        { W, .key = "general.alignment", .key_type = 4, .key_value = 24, .what = "general.alignment is not a power" },
+        { W, .key = "general.alignment", .key_type = 4, .key_value = 0, .what = "general.alignment is not a power" },
+        { W, .key = "general.alignment", .key_type = 10, .key_value = 32, .what = "general.alignment is not a power" },
+        { W, .key = "b", .key_type = 7, .key_value = 2, .what = "'b' is 2; expected 0 or 1" },
+        { W, .key = "b", .key_type = 13, .key_value = 2, .what = "'b' has the type 13, which is none" },
+        { W, .second = "w", .what = "two tensors called 'w'" },
+        { W, .name = "", .what = "a tensor's name has 0 bytes" },
+        { W, .name = "\xff", .what = "a tensor's name is not UTF-8" },
+        { .axes = 5, .type = 0, .what = "'w' has 5 axes; expected up to 4" },
+        { .axes = 2, .type = 43, .sizes = { 64, 2 }, .data = 200, .what = "'w' has the type 43, which is unknown" },
+        { .axes = 2, .type = 4, .sizes = { 64, 2 }, .data = 200, .what = "'w' is Q4_2, which was withdrawn" },
+        { .axes = 2, .type = 31, .sizes = { 64, 2 }, .data = 200, .what = "'w' is Q4_0_4_4, which was withdrawn" },
+        { .axes = 2,
+          .type = 12,
+          .sizes = { 64, 2 },
+          .data = 200,
+          .what = "'w' has rows of 64 elements, and blocks of Q4_K have 256" },
+        { .axes = 2, .type = 8, .begin = 65, .sizes = { 64, 2 }, .data = 300, .what = "no multiple of 32" },
+        { .axes = 2, .type = 8, .begin = 32, .sizes = { 64, 2 }, .data = 200, .what = "'v' and 'w' overlap" },
+        { .axes = 2,
+          .type = 8,
+          .begin = 64,
+          .sizes = { 64, 2 },
+          .data = 199,
+          .what = "'w' has bytes 64 to 200 of the data, but the file holds only 199" },
+        { .axes = 2, .type = 8, .begin = UINT64_MAX - 31, .sizes = { 64, 2 }, .data = 200, .what = "'w' has bytes" },
+        { .axes = 2,
+          .type = 8,
+          .begin = 64,
+          .sizes = { UINT64_C(1) << 32, UINT64_C(1) << 31 },
+          .data = 200,
+          .what = "describes more than 2^62 elements" },
+        { .axes = 2,
+          .type = 0,
+          .begin = 64,
+          .sizes = { UINT64_C(1) << 32, UINT64_C(1) << 29 },
+          .data = 200,
+          .what = "describes more than 2^62 bytes" },
+        { .axes = 2,
+          .type = 8,
+          .begin = 64,
+          .sizes = { UINT64_MAX, 0 },
+          .data = 200,
+          .what = "more than 2^62 elements" },
+    };
+#undef W
+    static twin_gguf f;
+    char why[IO_WHY];
+    gguf_file file;
+    (void)state;
+    for (size_t i = 0; i < sizeof row / sizeof row[0]; i++) {
+        write_trouble(&f, &row[i]);
+        const bool ok = read_it(&f, &file, why);
+        if (ok != !row[i].what || (!ok && (strncmp(why, "x: ", 3) != 0 || !strstr(why, row[i].what))))
+            fail_msg("row %d: %s", (int)i, ok ? "accepted" : why);
+        gguf_close(&file);
+    }
+    write_trouble(&f, &row[0]);
+    f.bytes[3] = 'f';
+    assert_false(read_it(&f, &file, why));
+    assert_non_null(strstr(why, "it does not begin with 'GGUF'"));
+}
+
+/* Cut short anywhere, it is refused or, where only padding is lost, the same. */
+static void every_length(void **state)
+{
+    static twin_gguf f;
+    char why[IO_WHY];
+    (void)state;
+    write_all(&f, 3);
+    for (const size_t all = f.size; f.size > 0;) {
+        gguf_file file;
+        f.size--;
+        if (read_it(&f, &file, why)) fail_msg("%d of %d bytes were accepted", (int)f.size, (int)all);
+    }
+}
+
+/* Lists: of lists, and longer than the file. */
+static void lists(void **state)
+{
+    static const struct {
+        uint32_t type;
+        uint64_t count;
+        const char *what;
+    } row[] = { { 9, 1, "a list of lists" },
+                { 10, UINT64_MAX / 8 + 2, "values, but the file ends before" },
+                { 0, 1000, "has 1000 values" },
+                { 8, 1000, "breaks off" },
+                { 77, 1, "has the type 77" } };
+    static twin_gguf f;
+    char why[IO_WHY];
+    gguf_file file;
+    (void)state;
+    for (size_t i = 0; i < sizeof row / sizeof row[0]; i++) {
+        twin_gguf_start(&f, 3, 0, 1);
+        twin_gguf_text(&f, "list");
+        twin_gguf_put(&f, 9, 4), twin_gguf_put(&f, row[i].type, 4), twin_gguf_put(&f, row[i].count, 8);
+        twin_gguf_put(&f, 0, 8);
+        assert_false(read_it(&f, &file, why));
+        if (!strstr(why, row[i].what)) fail_msg("row %d: %s", (int)i, why);
+    }
+    for (int what = 0; what < 2; what++) { /* counts beyond the file */
+        twin_gguf_start(&f, 3, what ? UINT64_C(1) << 40 : 0, what ? 0 : UINT64_C(1) << 40);
+        assert_false(read_it(&f, &file, why));
+        assert_non_null(strstr(why, "for which it is too short"));
+    }
+}
+
+/* Types whose size is known, but not what they are worth. */
+static void types_without_decoder(void **state)
+{
+    static const uint32_t list[] = { 9, 15, 16, 17, 18, 19, 21, 22, 24, 25, 26, 27, 28, 29, 34, 40, 41, 42 };
+    char why[IO_WHY];
+    gguf_matrix m;
+    (void)state;
+    for (size_t i = 0; i < sizeof list / sizeof list[0]; i++) {
+        const gguf_tensor t = { .name = (char *)(uintptr_t) "blk.0.w", .type = list[i], .rank = 1, .shape = { 256 } };
+        char expected[64];
+        snprintf(expected, sizeof expected, "blk.0.w: it is %s, which is not read", gguf_type_of(list[i])->name);
+        assert_false(gguf_matrix_open(&t, &m, why));
+        assert_true(strncmp(why, expected, strlen(expected)) == 0);
+    }
+    assert_false(gguf_matrix_open(NULL, &m, why));
+    assert_null(gguf_type_of(43));
+    assert_null(gguf_decoder(43));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_type),   cmocka_unit_test(whole_file), cmocka_unit_test(refusals),
+        cmocka_unit_test(every_length), cmocka_unit_test(lists),      cmocka_unit_test(types_without_decoder),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
+
+#else
+
+int main(void)
+{
+    printf("cJSON is not installed: safetensors files are not read\n");
+    return 0;
+}
+
+#endif
