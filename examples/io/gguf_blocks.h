@@ -29,7 +29,7 @@
  *
  * The right side of each row is exact in binary64 (multiples of 2^-24 below 2^29), and becomes binary32 rounded to odd
  * (odd.h). llama.cpp rounds it to the nearest of binary32: the same where binary32 holds it, else one beside it.
- * TRAP: an E8M0 of 255 is NaN here, as OCP has it; llama.cpp makes 2^128 of it.
+ * TRAP: an E8M0 of 255 is NaN here and a -0 stays one, as OCP has them; llama.cpp makes 2^128 and 0 of these.
  *
  * DOES: one row at a time; a tensor of more than two axes as rows of all its matrices.
  * DOES NOT: IQ1_*, IQ2_*, IQ3_*, TQ1_0, Q1_0, Q2_0, NVFP4, Q8_1, Q8_K, integers and F64: refused by name.

@@ -56,6 +56,56 @@ static void every_type(void **state)
     }
 }
 
+/* `digits` hexadecimal digits of a longer text. */
+static uint32_t hexadecimal(const char *text, int digits)
+{
+    char number[9] = "";
+    memcpy(number, text, (size_t)digits);
+    return (uint32_t)strtoul(number, NULL, 16);
+}
+
+static const gguf_type *type_called(const char *name, uint32_t *number)
+{
+    for (*number = 0; *number < GGUF_TYPES; ++*number)
+        if (strcmp(gguf_type_of(*number)->name, name) == 0) return gguf_type_of(*number);
+    fail_msg("%s is no type", name);
+    return NULL;
+}
+
+static void golden_block(const char *name, const char *block, const char *values)
+{
+    unsigned char bytes[256];
+    double x[256];
+    uint32_t number;
+    const gguf_type *type = type_called(name, &number);
+    assert_true(strlen(block) == 2u * (unsigned)type->bytes && strlen(values) == 8u * (unsigned)type->elements);
+    for (int i = 0; i < type->bytes; i++) bytes[i] = (unsigned char)hexadecimal(block + 2 * i, 2);
+    gguf_decoder(number)(bytes, x);
+    for (int i = 0; i < type->elements; i++) {
+        const float want = io_float(hexadecimal(values + 8 * i, 8)), got = (float)x[i];
+        const bool zeros = got == 0 && want == 0;
+        if (bits_of(got) != bits_of(want) && !zeros) fail_msg("%s %d: %a, not %a", name, i, (double)got, (double)want);
+    }
+}
+
+/* What ggml makes of its blocks: the nearest of binary32. It has no -0 of MXFP4. */
+static void golden_blocks(void **state)
+{
+    FILE *file = fopen(TRN_GOLDEN_DIR "/gguf_blocks.txt", "r");
+    char line[4096], name[32], block[512], values[2100];
+    int blocks = 0;
+    (void)state;
+    if (!file) fail_msg("%s/gguf_blocks.txt cannot be opened", TRN_GOLDEN_DIR);
+    while (fgets(line, sizeof line, file)) {
+        if (line[0] == '#') continue;
+        assert_int_equal(sscanf(line, "%31s %511s %2099s", name, block, values), 3);
+        golden_block(name, block, values);
+        blocks++;
+    }
+    fclose(file);
+    assert_int_equal(blocks, 3 * TWIN_BLOCK_TYPES);
+}
+
 /* ---- a file ---- */
 
 static bool read_it(const twin_gguf *f, gguf_file *file, char *why)
@@ -307,8 +357,13 @@ static void types_without_decoder(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_type),   cmocka_unit_test(whole_file), cmocka_unit_test(refusals),
-        cmocka_unit_test(every_length), cmocka_unit_test(lists),      cmocka_unit_test(types_without_decoder),
+        cmocka_unit_test(every_type),
+        cmocka_unit_test(golden_blocks),
+        cmocka_unit_test(whole_file),
+        cmocka_unit_test(refusals),
+        cmocka_unit_test(every_length),
+        cmocka_unit_test(lists),
+        cmocka_unit_test(types_without_decoder),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
