@@ -239,7 +239,7 @@ IO_FN bool gguf_read_shape(gguf_reader *r, gguf_tensor *t)
     for (int i = t->rank - 1; i >= 0; i--) {
         uint64_t size;
         if (!gguf_number(r, 8, &size, t->name)) return false;
-        fits = fits && size < UINT64_C(1) << 53 && io_multiply(elements, size ? size : 1, &elements);
+        fits = fits && io_multiply(elements, size ? size : 1, &elements);
         empty = empty || size == 0;
         t->shape[i] = fits ? (int64_t)size : 0;
     }

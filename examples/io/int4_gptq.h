@@ -135,11 +135,9 @@ IO_FN bool int4_gptq_open_groups(const int4_gptq_parts *part, const int4_gptq_co
         return said->desc_act != INT_GROUPS_TRUE || m->groups == 1 ||
                io_fail(why, first->name, "it has no g_idx, and config.json says desc_act");
     if (!int_groups_order(first, m, part->g_idx, why)) return false;
-    if (int_groups_plain(m)) {
-        m->order = NULL;
-        return true;
-    }
-    return said->desc_act != INT_GROUPS_FALSE || said->group_size == 0 ||
+    const bool plain = int_groups_plain(m), in_order = said->group_size ? plain : int_groups_rising(m);
+    if (plain) m->order = NULL;
+    return in_order || said->desc_act != INT_GROUPS_FALSE ||
            io_fail(why, first->name, "its g_idx puts inputs out of order, and config.json says that desc_act is false");
 }
 

@@ -167,7 +167,7 @@ IO_FN bool int_groups_tensor(const st_tensor *first, const st_tensor *t, const c
         const int64_t want = i ? b : a;
         fits = t->shape[i] > 0 && t->shape[i] <= INT_GROUPS_AXIS && (want < 0 || t->shape[i] == want);
     }
-    char expected[64] = "a matrix that is not empty";
+    char expected[64] = "a matrix with axes of 1 to 2^44";
     if (a >= 0 && b >= 0)
         snprintf(expected, sizeof expected, "[%lld, %lld]", (long long)a, (long long)b);
     else if (a >= 0)
@@ -209,7 +209,7 @@ IO_FN bool int_groups_size(const st_tensor *first, int_groups *m, int64_t said, 
     if (said < -1 || said > INT_GROUPS_AXIS)
         return io_fail(why, first->name, "config.json says group_size %lld; expected -1 or a positive number",
                        (long long)said);
-    m->group = said > 0 ? said : said < 0 || m->groups == 1 ? m->columns : m->columns / m->groups;
+    m->group = said > 0 ? said : said < 0 ? m->columns : m->columns / m->groups;
     if (said == 0 && (m->group == 0 || m->columns % m->groups))
         return io_fail(why, first->name,
                        "it has %lld groups of scales for %lld inputs, and config.json does not say the group_size",
@@ -251,7 +251,15 @@ IO_FN bool int_groups_order(const st_tensor *first, int_groups *m, const st_tens
     return ok;
 }
 
-/* Does g_idx say no more than the order of columns does? */
+/* Does each group follow the one before it? */
+IO_FN bool int_groups_rising(const int_groups *m)
+{
+    for (int64_t c = 1; c < m->columns && m->order; c++)
+        if (int_groups_of(m, c) < int_groups_of(m, c - 1)) return false;
+    return true;
+}
+
+/* Does g_idx say no more than columns and the size of groups do? */
 IO_FN bool int_groups_plain(const int_groups *m)
 {
     for (int64_t c = 0; c < m->columns && m->order; c++)

@@ -26,8 +26,8 @@
 IO_FN float io_odd(double v)
 {
     const float f = (float)v;
-    if ((double)f == v || isnan(v) || isinf(v)) return f;
-    const uint32_t bits = io_bits(f) - (fabs((double)f) > fabs(v)); /* the rounding may have gone outward */
+    if ((double)f == v) return f;
+    const uint32_t bits = io_bits(f) - (fabs((double)f) > fabs(v)); /* it may have been rounded outward */
     return io_float(bits | 1);
 }
 

@@ -228,6 +228,26 @@ static void refusals(void **state)
         { W, .key = "split.count", .key_type = 2, .key_value = 3, .what = "one of 3 parts of a model (split.count)" },
         { W, .key = "split.count", .key_type = 2, .key_value = 1 },
         { W, .key = "general.alignment", .key_type = 4, .key_value = 24, .what = "general.alignment is not a power" },
+        { W, .key = "split.count", .key_type = 2, .key_value = 2, .what = "one of 2 parts" },
+        { W, .key = "split.count", .key_type = 6, .key_value = 1, .what = "split.count is no number" },
+        { W, .key = "general.alignment", .key_type = 4, .key_value = 1 << 25, .what = "is not a power of two up to" },
+        { .axes = 2,
+          .type = 8,
+          .begin = 63,
+          .sizes = { 64, 2 },
+          .data = 200,
+          .key = "general.alignment",
+          .key_type = 4,
+          .key_value = 1,
+          .what = "'v' and 'w' overlap" },
+        { .axes = 2,
+          .type = 8,
+          .begin = 64,
+          .sizes = { 64, 2 },
+          .data = 200,
+          .key = "general.alignment",
+          .key_type = 4,
+          .key_value = 1 },
         { W, .key = "general.alignment", .key_type = 4, .key_value = 0, .what = "general.alignment is not a power" },
         { W, .key = "general.alignment", .key_type = 10, .key_value = 32, .what = "general.alignment is not a power" },
         { W, .key = "b", .key_type = 7, .key_value = 2, .what = "'b' is 2; expected 0 or 1" },
@@ -284,10 +304,35 @@ static void refusals(void **state)
             fail_msg("row %d: %s", (int)i, ok ? "accepted" : why);
         gguf_close(&file);
     }
-    write_trouble(&f, &row[0]);
-    f.bytes[3] = 'f';
+}
+
+/* A byte of the header, or a name that is too long. */
+static void headers(void **state)
+{
+    static const struct {
+        size_t at;
+        unsigned char byte;
+        const char *what;
+    } wound[] = { { 3, 'f', "it does not begin with 'GGUF'" },
+                  { 4, 0, "version 0; 2 and 3" },
+                  { 33, 0, "a tensor's name is not UTF-8, or holds a NUL" } };
+    static char name[GGUF_NAME + 2];
+    static twin_gguf f;
+    trouble t = { .axes = 2, .type = 8, .begin = 64, .sizes = { 64, 2 }, .data = 200, .name = "abc" };
+    char why[IO_WHY];
+    gguf_file file;
+    (void)state;
+    for (size_t i = 0; i < sizeof wound / sizeof wound[0]; i++) {
+        write_trouble(&f, &t);
+        f.bytes[wound[i].at] = wound[i].byte;
+        assert_false(read_it(&f, &file, why));
+        if (!strstr(why, wound[i].what)) fail_msg("%s", why);
+    }
+    memset(name, 'n', sizeof name - 1);
+    t.name = name;
+    write_trouble(&f, &t);
     assert_false(read_it(&f, &file, why));
-    assert_non_null(strstr(why, "it does not begin with 'GGUF'"));
+    assert_non_null(strstr(why, "a tensor's name has 4097 bytes; expected 1 to 4096"));
 }
 
 /* Cut short anywhere, it is refused or, where only padding is lost, the same. */
@@ -311,11 +356,9 @@ static void lists(void **state)
         uint32_t type;
         uint64_t count;
         const char *what;
-    } row[] = { { 9, 1, "a list of lists" },
-                { 10, UINT64_MAX / 8 + 2, "values, but the file ends before" },
-                { 0, 1000, "has 1000 values" },
-                { 8, 1000, "breaks off" },
-                { 77, 1, "has the type 77" } };
+    } row[] = { { 9, 1, "a list of lists" },    { 10, UINT64_MAX / 8 + 2, "values, but the file ends before" },
+                { 0, 1000, "has 1000 values" }, { 0, 9, "has 9 values" },
+                { 8, 1000, "breaks off" },      { 77, 1, "has the type 77" } };
     static twin_gguf f;
     char why[IO_WHY];
     gguf_file file;
@@ -328,10 +371,78 @@ static void lists(void **state)
         assert_false(read_it(&f, &file, why));
         if (!strstr(why, row[i].what)) fail_msg("row %d: %s", (int)i, why);
     }
-    for (int what = 0; what < 2; what++) { /* counts beyond the file */
-        twin_gguf_start(&f, 3, what ? UINT64_C(1) << 40 : 0, what ? 0 : UINT64_C(1) << 40);
+    for (int what = 0; what < 4; what++) { /* counts beyond the file */
+        const uint64_t count = what < 2 ? UINT64_C(1) << 40 : 1;
+        twin_gguf_start(&f, 3, what % 2 ? count : 0, what % 2 ? 0 : count);
         assert_false(read_it(&f, &file, why));
         assert_non_null(strstr(why, "for which it is too short"));
+    }
+}
+
+/* Whatever a file has last, a byte less is noticed. */
+static void last_bytes(void **state)
+{
+    static twin_gguf f;
+    for (int last = 0; last < 3; last++) {
+        static const char *const what[] = { "has 1 values, but the file ends before", "it breaks off at byte",
+                                            "it breaks off at byte" };
+        char why[IO_WHY];
+        gguf_file file;
+        uint64_t n = 0;
+        (void)state;
+        twin_gguf_start(&f, 3, last == 2, last != 2);
+        if (last == 0) twin_gguf_key(&f, "last key", 10, UINT64_MAX, 8);
+        if (last == 1) twin_gguf_text(&f, "last key"), twin_gguf_put(&f, 8, 4), twin_gguf_text(&f, "text");
+        if (last == 2) twin_gguf_tensor(&f, "last tensor", 1, &n, 0, 0);
+        if (!read_it(&f, &file, why)) fail_msg("%s", why);
+        assert_true(last != 0 || (gguf_whole(gguf_key(&file, "last key"), &n) && n == UINT64_MAX));
+        gguf_close(&file);
+        f.size--;
+        assert_false(read_it(&f, &file, why));
+        if (!strstr(why, what[last])) fail_msg("%s", why);
+    }
+}
+
+/* Wherever the header ends, data begins at the next multiple of the alignment. */
+static void every_padding(void **state)
+{
+    static twin_gguf f;
+    int exact = 0;
+    (void)state;
+    for (int length = 1; length <= 32; length++) {
+        gguf_file file;
+        gguf_matrix m;
+        char name[64] = "", why[IO_WHY];
+        float x;
+        memset(name, 'n', (size_t)length);
+        twin_gguf_start(&f, 3, 1, 0);
+        twin_gguf_tensor(&f, name, 1, (uint64_t[]){ 1 }, 0, 0);
+        exact += f.size % 32 == 0;
+        twin_gguf_pad(&f, 32);
+        twin_gguf_put(&f, 0x40490fdb, 4);
+        assert_true(read_it(&f, &file, why) && gguf_matrix_open(&file.tensor[0], &m, why));
+        gguf_row(&m, 0, &x);
+        assert_int_equal(io_bits(x), 0x40490fdb);
+        gguf_close(&file);
+    }
+    assert_int_equal(exact, 1);
+}
+
+/* No elements, whichever axis is empty. */
+static void empty_tensors(void **state)
+{
+    static twin_gguf f;
+    (void)state;
+    for (uint64_t columns = 0; columns <= 32; columns += 32) {
+        gguf_file file;
+        gguf_matrix m = { .rows = 1 };
+        char why[IO_WHY];
+        twin_gguf_start(&f, 3, 1, 0);
+        twin_gguf_tensor(&f, "empty", 2, (uint64_t[]){ columns, 32 - columns }, 8, 0);
+        twin_gguf_pad(&f, 32);
+        assert_true(read_it(&f, &file, why) && gguf_matrix_open(&file.tensor[0], &m, why));
+        assert_true(m.rows == 0 && file.tensor[0].elements == 0 && file.tensor[0].bytes == 0);
+        gguf_close(&file);
     }
 }
 
@@ -363,6 +474,10 @@ int main(void)
         cmocka_unit_test(refusals),
         cmocka_unit_test(every_length),
         cmocka_unit_test(lists),
+        cmocka_unit_test(headers),
+        cmocka_unit_test(last_bytes),
+        cmocka_unit_test(every_padding),
+        cmocka_unit_test(empty_tensors),
         cmocka_unit_test(types_without_decoder),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

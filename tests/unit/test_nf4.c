@@ -181,6 +181,8 @@ static void states_refused(void **state)
         { "{\"quant_type\":4," SIZE DTYPE SHAPE NEST ",\"nested_offset\":0}", "says quant_type 4" },
         { "{" TYPE SIZE "\"dtype\":\"int8\"," SHAPE NEST ",\"nested_offset\":0}", "says dtype \"int8\"" },
         { "{" TYPE DTYPE "\"blocksize\":0," SHAPE NEST ",\"nested_offset\":0}", "blocksize 0; expected 1 to" },
+        { "{" TYPE DTYPE "\"blocksize\":1048577," SHAPE NEST ",\"nested_offset\":0}", "blocksize 1048577" },
+        { "{" TYPE SIZE DTYPE "\"shape\":[3,50,]" NEST ",\"nested_offset\":0}", "says shape [3,50,]" },
         { "{" TYPE DTYPE "\"blocksize\":6.4e1," SHAPE NEST ",\"nested_offset\":0}", "blocksize 6.4e1" },
         { "{" TYPE SIZE DTYPE "\"shape\":null" NEST ",\"nested_offset\":0}", "says shape null" },
         { "{" TYPE SIZE DTYPE "\"shape\":[]" NEST ",\"nested_offset\":0}", "says shape []" },
@@ -239,6 +241,9 @@ static void tensors_refused(void **state)
     f.table[5] = (float)table_value(false, 5);
     f.quant_map.elements = 15, check_refused(&part, "its quant_map has 15 elements of F32; expected 16 of F32");
     f.quant_map.elements = 16;
+    const st_tensor halves = list("x.weight.quant_map", "F16", 16, f.table);
+    part.quant_map = &halves, check_refused(&part, "its quant_map has 16 elements of F16; expected 16 of F32");
+    part.quant_map = &f.quant_map;
     f.magnitude.elements = 4, check_refused(&part, "its absmax has 4 elements of F32; expected 3 of F32");
     f.magnitude.elements = 3;
     f.said.data = NULL, check_refused(&part, "its quant_state cannot be read: the file is not open");

@@ -61,8 +61,10 @@ static st_tensor order_of(const twin_quant *q)
 
 static void check_matrix(const int_groups *m, const twin_quant *q)
 {
-    float row[TWIN_COLUMNS];
-    int16_t integer[TWIN_COLUMNS];
+    float row[TWIN_COLUMNS + 1];
+    int16_t integer[TWIN_COLUMNS + 1];
+    row[q->columns] = 7;
+    integer[q->columns] = 7;
     assert_true(m->rows == q->rows && m->columns == q->columns && m->groups == q->groups);
     for (int r = 0; r < q->rows; r++) {
         int_groups_row(m, r, row);
@@ -74,6 +76,7 @@ static void check_matrix(const int_groups *m, const twin_quant *q)
             assert_int_equal(integer[k], q->code[r][k] - q->zero[r][g]);
             assert_int_equal(bits_of(int_groups_scale(m, r, g)), twin_quant_odd(twin_quant_scale(q, r, g)));
         }
+        assert_true(row[q->columns] == 7 && integer[q->columns] == 7); /* not a number further */
     }
 }
 
@@ -263,7 +266,7 @@ static void awq_refused(void **state)
         { "I32", "I32", "F16", FIT, { "gemm", 8, 32 }, "8 bits" },
         { "I32", "I32", "F16", FIT, { "gemm", 4, 64 }, "2 groups of scales for 64 inputs; group_size 64 makes 1" },
         { "I32", "I32", "F16", FIT, { "gemm", 4, -1 }, "group_size -1 makes 1" },
-        { "I32", "I32", "F16", FIT, { "gemm", 4, -2 }, "group_size -2" },
+        { "I32", "I32", "F16", FIT, { "gemm", 4, -2 }, "group_size -2; expected -1 or" },
         { "I16", "I32", "F16", FIT, { "gemm", 4, 32 }, "the type of its qweight is I16; expected I32" },
         { "I32", "U8", "F16", FIT, { "gemm", 4, 32 }, "the type of its qzeros is U8" },
         { "I32", "I32", "F8_E4M3", FIT, { "gemm", 4, 32 }, "scales is F8_E4M3; expected F16 BF16 F32" },
@@ -284,7 +287,14 @@ static void awq_refused(void **state)
           { "gemm", 4, 32 },
           "scales is [2, 17]; expected [.., 16]" },
         { "I32", "I32", "F16", { 64, 2 }, { 3, 2 }, { 3, 16 }, { "gemm", 4, 0 }, "does not say the group_size" },
-        { "I32", "I32", "F16", { 0, 2 }, { 2, 2 }, { 2, 16 }, { "gemm", 4, 32 }, "not empty" },
+        { "I32",
+          "I32",
+          "F16",
+          { 0, 2 },
+          { 2, 2 },
+          { 2, 16 },
+          { "gemm", 4, 32 },
+          "expected a matrix with axes of 1 to 2^44" },
     };
     static unsigned char zeros[4096];
     char why[IO_WHY];
@@ -297,7 +307,11 @@ static void awq_refused(void **state)
         check_sentence(int4_awq_open(&w, &z, &s, &row[i].said, &m, why), why, row[i].what);
     }
     const st_tensor w = matrix("x.w", "I32", 64, 2, zeros), s = matrix("x.s", "F16", 2, 16, zeros);
+    const st_tensor cube = tensor("x.w", "I32", 3, (int64_t[]){ 64, 2, 2 }, zeros);
+    const st_tensor huge = matrix("x.w", "I32", (INT64_C(1) << 44) + 1, 2, zeros);
     const int4_awq_config said = { "gemm", 4, 32 };
+    check_sentence(int4_awq_open(&cube, &w, &s, &said, &m, why), why, "is [64, 2, 2]; expected a matrix with axes");
+    check_sentence(int4_awq_open(&huge, &w, &s, &said, &m, why), why, "is [17592186044417, 2]; expected a matrix");
     check_sentence(int4_awq_open(&w, NULL, &s, &said, &m, why), why, "it has no qzeros");
     check_sentence(int4_awq_open(&w, &s, NULL, &said, &m, why), why, "it has no scales");
     assert_false(int4_awq_open(NULL, &w, &s, &said, &m, why));
@@ -348,18 +362,23 @@ static void gptq_refused(void **state)
             check_sentence(ok, why, row[i].what);
         else
             must(ok, why);
+        if (ok && row[i].said.group_size) assert_null(m.order); /* it says nothing more, and would cost time */
     }
     const int4_gptq_config said = { "gptq", 4, 32, INT_GROUPS_FALSE, INT_GROUPS_TRUE };
     const int4_gptq_config any = { "gptq", 4, 32, INT_GROUPS_TRUE, INT_GROUPS_FALSE };
     const int4_gptq_parts bare = { &f.weight, NULL, &f.scale, NULL };
     must(int4_gptq_open(&bare, &said, &m, why), why); /* symmetric: the zero is known */
     assert_int_equal(int_groups_zero(&m, 3, 1), 8);
+    const int4_gptq_config open = { "gptq", 4, 32, INT_GROUPS_UNSAID, INT_GROUPS_UNSAID };
+    check_sentence(int4_gptq_open(&bare, &open, &m, why), why, "it has no qzeros");
     const int4_gptq_config unsaid = { "gptq", 4, 0, INT_GROUPS_UNSAID, INT_GROUPS_TRUE };
     check_sentence(int4_gptq_open(&bare, &any, &m, why), why, "it has no g_idx");
     check_sentence(int4_gptq_open(&bare, &unsaid, &m, why), why,
                    "no g_idx, and config.json does not say the group_size");
     put(f.order, 1, 4), put(f.order + 4 * 63, 0, 4); /* two change places */
     must(int4_gptq_open(&part, &any, &m, why), why);
+    const int4_gptq_config still = { "gptq", 4, 0, INT_GROUPS_FALSE, INT_GROUPS_FALSE };
+    check_sentence(int4_gptq_open(&part, &still, &m, why), why, "out of order, and config.json says that");
     check_sentence(int4_gptq_open(&part, &said, &m, why), why,
                    "out of order, and config.json says that desc_act is false");
     put(f.order, 2, 4);
@@ -370,8 +389,36 @@ static void gptq_refused(void **state)
     check_sentence(int4_gptq_open(&part, &any, &m, why), why, "puts more than 32 inputs into group 0");
     f.g_idx.shape[0] = 56;
     check_sentence(int4_gptq_open(&part, &any, &m, why), why, "8 rows of words; 56 inputs");
+    f.g_idx.rank = 2, f.g_idx.shape[0] = 64, f.g_idx.shape[1] = 1;
+    check_sentence(int4_gptq_open(&part, &any, &m, why), why, "its g_idx is I32 [64, 1]; expected I32 [64]");
+    set_gptq(&f, false);
+    must(int4_gptq_open(&part, &still, &m, why), why);
+    f.g_idx.shape[0] = 63, put(f.order + 4 * 31, 1, 4); /* 31 and 32 of 63, where 32 and 31 would be in order */
+    check_sentence(int4_gptq_open(&part, &said, &m, why), why, "out of order");
+    must(int4_gptq_open(&part, &still, &m, why), why);
     set_gptq(&f, true);
     must(!int4_gptq_open(&part, &said, &m, why), "zeros of gptq_v2 called gptq were taken for 9");
+}
+
+/* One group needs neither g_idx nor a size, whatever is said; of each width the zero of a symmetric one is known. */
+static void gptq_single(void **state)
+{
+    static const int widths[] = { 2, 3, 4, 8 };
+    static const int64_t sizes[] = { -1, 0, 64 };
+    static unsigned char words[4 * 64 * 8], scales[16];
+    char why[IO_WHY];
+    int_groups m;
+    (void)state;
+    for (int i = 0; i < 12; i++) {
+        const int bits = widths[i % 4];
+        const st_tensor w = matrix("x.w", "I32", 2 * bits, 8, words), s = matrix("x.s", "F16", 1, 8, scales);
+        const int4_gptq_parts part = { .qweight = &w, .scales = &s };
+        const int4_gptq_config said = {
+            .bits = bits, .group_size = sizes[i / 4], .desc_act = INT_GROUPS_TRUE, .sym = INT_GROUPS_TRUE
+        };
+        must(int4_gptq_open(&part, &said, &m, why), why);
+        assert_true(m.columns == 64 && m.group == 64 && int_groups_zero(&m, 7, 0) == 1 << (bits - 1));
+    }
 }
 
 /* [16, 62] of 4 bits, groups of 31: two of the numbers are padding. */
@@ -425,6 +472,13 @@ static void packed_refused(void **state)
             must(ok, why);
     }
     const int4_packed_config said = { .num_bits = 4, .group_size = 31 };
+    const st_tensor bytes = matrix("x.z", "I8", 16, 2, f.zeros); /* older versions wrote zeros of symmetric ones, too */
+    const int4_packed_parts older = { .packed = &f.weight, .scale = &f.scale, .shape = &f.size, .zero_point = &bytes };
+    const int4_packed_config symmetric = { .num_bits = 4, .group_size = 31, .symmetric = INT_GROUPS_TRUE };
+    f.zeros[5] = 253;
+    must(int4_packed_open(&older, &symmetric, &m, why), why);
+    assert_true(int_groups_zero(&m, 2, 1) == 8 - 3 && int_groups_zero(&m, 2, 0) == 8);
+    f.zeros[5] = 0;
     int4_packed_parts part = { .packed = &f.weight, .scale = &f.scale, .global = &f.zero, .shape = &f.size };
     check_sentence(int4_packed_open(&part, &said, &m, why), why, "the global scale x.z");
     part.global = NULL;
@@ -473,7 +527,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(odd_numbers),    cmocka_unit_test(awq),           cmocka_unit_test(gptq),
         cmocka_unit_test(packed),         cmocka_unit_test(awq_refused),   cmocka_unit_test(gptq_refused),
-        cmocka_unit_test(packed_refused), cmocka_unit_test(packed_single),
+        cmocka_unit_test(packed_refused), cmocka_unit_test(packed_single), cmocka_unit_test(gptq_single),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
