@@ -21,8 +21,9 @@
  * Sizes in words are rounded up. Numbers of 3 bits go on across words: 32 of them in three. w = (code - zero) * scale.
  *
  * checkpoint_format "gptq" (and none) stores each zero less one, "gptq_v2" as it is. TRAP: the largest number stored by
- * "gptq", 15 of four bits, means 16: so it is in the kernels that everybody runs (exllama's, vLLM's). Others carry into
- * the next zero, or begin again at 0. int4_gptq_largest counts these, so that a program can say so.
+ * "gptq", 15 of four bits, means 16: so it is in the kernels that everybody runs (exllama's, vLLM's). Others begin
+ * again at 0; int4_gptq_largest counts these, so that a program can say so. GPTQModel subtracts from whole words, where
+ * a zero of 0 borrows from the next: int4_gptq_trusted refuses such a matrix where it is said to be the maker.
  *
  * DOES: any order of groups (desc_act), a last group that is shorter, symmetric ones without qzeros.
  * DOES NOT: the formats "marlin", "bitblas", "exllama", "gptq_p" and others: refused by name. Nor what contradicts
@@ -33,6 +34,7 @@
  *     int4_gptq_parts, int4_gptq_config         the tensors; what config.json says
  *     int4_gptq_open                            checked; then int_groups.h
  *     int4_gptq_largest                         zeros on which readers differ
+ *     int4_gptq_trusted                         not where GPTQModel wrote them
  *
  * KNOWN FROM: GPTQModel (names, shapes rounded up, both formats and the conversion between them, numbers of 3 bits) and
  *     AutoGPTQ's kernels (zeros that are stored less one, g_idx); exllama's and vLLM's kernels (the zero 16).
@@ -109,6 +111,19 @@ IO_FN bool int4_gptq_open_zeros(const int4_gptq_parts *part, const int4_gptq_con
                why, part->qweight->name,
                "config.json says sym, so that zeros are %d, but %lld of them are not where checkpoint_format is '%s'",
                middle, (long long)other, less ? "gptq" : "gptq_v2");
+}
+
+/* Are zeros of the largest what they seem? Not where GPTQModel wrote them. `quantizer`: of config.json's "meta", as
+ * "gptqmodel:1.4.2"; NULL where it does not say. */
+IO_FN bool int4_gptq_trusted(const st_tensor *qweight, const int_groups *m, const char *quantizer, char *why)
+{
+    const bool its = quantizer && strncasecmp(quantizer, "gptqmodel", 9) == 0;
+    const int64_t largest = its ? int4_gptq_largest(m) : 0;
+    return largest == 0 ||
+           io_fail(
+               why, qweight->name,
+               "GPTQModel stored zeros of 0 less one (%lld here), which changed those beside them; save it as gptq_v2",
+               (long long)largest);
 }
 
 /* ---- groups ---- */

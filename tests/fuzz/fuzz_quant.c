@@ -259,7 +259,9 @@ static bool try_gptq(attempt *a, twin_quant *q)
     const int4_gptq_config config = { said_text(a, second ? "gptq_v2" : "gptq"), said(a, q->bits), said(a, q->group),
                                       said_bool(a, ordered ? INT_GROUPS_TRUE : INT_GROUPS_UNSAID),
                                       said_bool(a, INT_GROUPS_FALSE) };
-    return int4_gptq_open(&part, &config, &m, why) ? check_groups(a, &m, q) : check_sentence(why);
+    if (!int4_gptq_open(&part, &config, &m, why)) return check_sentence(why);
+    assert(int4_gptq_trusted(part.qweight, &m, "gptqmodel:2", why) == (int4_gptq_largest(&m) == 0));
+    return check_groups(a, &m, q);
 }
 
 static bool try_packed(attempt *a, twin_quant *q)

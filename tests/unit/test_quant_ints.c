@@ -369,6 +369,15 @@ static void gptq_refused(void **state)
     const int4_gptq_parts bare = { &f.weight, NULL, &f.scale, NULL };
     must(int4_gptq_open(&bare, &said, &m, why), why); /* symmetric: the zero is known */
     assert_int_equal(int_groups_zero(&m, 3, 1), 8);
+    f.zeros[9] = 0xf7; /* 16, or 0 and one less beside it */
+    int4_gptq_config made = { "gptq", 4, 32, INT_GROUPS_FALSE, INT_GROUPS_FALSE };
+    must(int4_gptq_open(&part, &made, &m, why), why);
+    assert_true(int4_gptq_largest(&m) == 1 && int_groups_zero(&m, 3, 1) == 16 && int_groups_zero(&m, 4, 1) == 8);
+    must(int4_gptq_trusted(&f.weight, &m, NULL, why) && int4_gptq_trusted(&f.weight, &m, "autogptq:0.7.1", why), why);
+    check_sentence(int4_gptq_trusted(&f.weight, &m, "GPTQModel:1.4.2", why), why, "less one (1 here), which changed");
+    made.checkpoint_format = "gptq_v2";
+    must(int4_gptq_open(&part, &made, &m, why) && int4_gptq_trusted(&f.weight, &m, "gptqmodel:1.4.2", why), why);
+    f.zeros[9] = 0x77;
     const int4_gptq_config open = { "gptq", 4, 32, INT_GROUPS_UNSAID, INT_GROUPS_UNSAID };
     check_sentence(int4_gptq_open(&bare, &open, &m, why), why, "it has no qzeros");
     const int4_gptq_config unsaid = { "gptq", 4, 0, INT_GROUPS_UNSAID, INT_GROUPS_TRUE };
