@@ -14,9 +14,10 @@
 
 #if defined(HAVE_CJSON)
 
-#include "io/gguf_blocks.h"
+#include "io/gguf_dense.h"
 #include "twin/twin_gguf.h"
 #include "unit/made_tensor.h"
+#include "unit/scratch.h"
 
 /* ---- blocks ---- */
 
@@ -465,6 +466,77 @@ static void types_without_decoder(void **state)
     assert_null(gguf_decoder(43));
 }
 
+/* ---- without its blocks ---- */
+
+/* Blocks, numbers of 2, 4 and 8 bytes, none at all: in this order in the file. */
+static void write_mixed(twin_gguf *f, uint32_t type)
+{
+    static const unsigned char q8[34] = { 0x01, 0x3c, 127, 3, 253 }; /* of 1 + 2^-10 */
+    twin_gguf_start(f, 3, 5, 1);
+    twin_gguf_text(f, "general.architecture");
+    twin_gguf_put(f, 8, 4);
+    twin_gguf_text(f, "llama");
+    twin_gguf_tensor(f, "blocks", 3, (uint64_t[]){ 32, 1, 2 }, type, 0);
+    twin_gguf_tensor(f, "half", 1, (uint64_t[]){ 3 }, 1, 96);
+    twin_gguf_tensor(f, "single", 0, NULL, 0, 128);
+    twin_gguf_tensor(f, "long", 1, (uint64_t[]){ 1 }, 27, 160);
+    twin_gguf_tensor(f, "empty", 2, (uint64_t[]){ 32, 0 }, 8, 192);
+    twin_gguf_pad(f, 32);
+    const size_t start = f->size;
+    twin_gguf_raw(f, q8, 34), twin_gguf_raw(f, q8, 34);
+    twin_gguf_pad(f, 32);
+    twin_gguf_put(f, 0x7c01fc003c01, 6);
+    twin_gguf_pad(f, 32);
+    twin_gguf_put(f, 0x3f800001, 4);
+    twin_gguf_pad(f, 32);
+    twin_gguf_put(f, UINT64_MAX - 1, 8);
+    twin_gguf_pad(f, 32);
+    assert_int_equal(f->size - start, 192);
+}
+
+static void dense(void **state)
+{
+    static const struct {
+        const char *name, *type;
+        int rank;
+        size_t bytes;
+        unsigned char first[8];
+    } row[] = { { "blocks", "BF16", 3, 128, { 0xfe, 0x42, 0x40, 0x40, 0x40, 0xc0, 0, 0 } }, /* 127.12, 3.003, -3.003 */
+                { "half", "F16", 1, 6, { 0x01, 0x3c, 0, 0xfc, 0x01, 0x7c } },
+                { "single", "F32", 0, 4, { 0x01, 0, 0x80, 0x3f } },
+                { "long", "I64", 1, 8, { 0xfe, 255, 255, 255, 255, 255, 255, 255 } },
+                { "empty", "BF16", 2, 0, { 0 } } };
+    static twin_gguf f;
+    gguf_file file;
+    st_file out;
+    char why[IO_WHY];
+    (void)state;
+    write_mixed(&f, 8);
+    if (!read_it(&f, &file, why) || !gguf_write_dense(&file, scratch("x.safetensors"), why)) fail_msg("%s", why);
+    if (!st_open(scratch("x.safetensors"), &out, why)) fail_msg("%s", why);
+    assert_int_equal(out.count, 5);
+    assert_string_equal(st_metadata(&out, "general.architecture"), "llama");
+    for (size_t i = 0; i < sizeof row / sizeof row[0]; i++) {
+        const st_tensor *t = st_find(&out, row[i].name);
+        assert_non_null(t);
+        assert_string_equal(t->type, row[i].type);
+        assert_true(t->rank == row[i].rank && st_bytes(t) == row[i].bytes);
+        assert_memory_equal(t->data, row[i].first, row[i].bytes < 8 ? row[i].bytes : 8);
+    }
+    const st_tensor *blocks = st_find(&out, "blocks");
+    assert_true(blocks->shape[0] == 2 && blocks->shape[1] == 1 && blocks->shape[2] == 32);
+    assert_memory_equal((const char *)blocks->data + 64, blocks->data, 64);
+    st_close(&out);
+    gguf_close(&file);
+    write_mixed(&f, 9); /* Q8_1: as many bytes fit, but it is not read */
+    if (!read_it(&f, &file, why)) fail_msg("%s", why);
+    assert_false(gguf_write_dense(&file, scratch("y.safetensors"), why));
+    assert_non_null(strstr(why, "blocks: it is Q8_1, which is not read"));
+    assert_false(gguf_write_dense(&file, scratch("no/y.safetensors"), why));
+    assert_null(fopen(scratch("y.safetensors"), "r"));
+    gguf_close(&file);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -479,6 +551,7 @@ int main(void)
         cmocka_unit_test(every_padding),
         cmocka_unit_test(empty_tensors),
         cmocka_unit_test(types_without_decoder),
+        WRITES(dense),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
