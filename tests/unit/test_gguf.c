@@ -196,6 +196,35 @@ static void whole_file(void **state)
     }
 }
 
+/* What ggml's own writer writes (data/README.md). */
+static void foreign_file(void **state)
+{
+    static const uint32_t type[8] = { GGUF_F32,  GGUF_F16,  GGUF_Q4_0,  GGUF_Q8_0,
+                                      GGUF_Q4_K, GGUF_Q6_K, GGUF_MXFP4, GGUF_Q2_K };
+    static const int64_t shape[3][3] = { { 512 }, { 3, 256 }, { 3, 2, 256 } };
+    gguf_file file;
+    char why[IO_WHY];
+    uint64_t n = 0;
+    const char *text;
+    size_t size;
+    (void)state;
+    if (!gguf_open(data_file("ggml.gguf"), &file, why)) fail_msg("%s", why);
+    assert_true(file.version == 3 && file.keys == 7 && file.count == 8 && file.alignment == 32);
+    assert_true(gguf_text(gguf_key(&file, "general.architecture"), &text, &size) && size == 5);
+    assert_true(gguf_whole(gguf_key(&file, "general.alignment"), &n) && n == 32);
+    assert_false(gguf_whole(gguf_key(&file, "x.neg"), &n));
+    assert_true(gguf_key(&file, "tokenizer.tokens")->list && gguf_key(&file, "tokenizer.tokens")->count == 3);
+    for (int i = 0; i < 8; i++) {
+        char name[32];
+        snprintf(name, sizeof name, "blk.%d.weight", i);
+        const gguf_tensor *t = gguf_find(&file, name);
+        assert_true(t && t->type == type[i] && t->rank == 1 + i % 3);
+        assert_memory_equal(t->shape, shape[i % 3], (size_t)t->rank * sizeof t->shape[0]);
+        for (uint64_t k = 0; k < t->bytes; k++) assert_int_equal(t->data[k], (37 * k + 11 * (uint64_t)i) % 101);
+    }
+    gguf_close(&file);
+}
+
 /* ---- what is refused ---- */
 
 typedef struct trouble {
@@ -543,6 +572,7 @@ int main(void)
         cmocka_unit_test(every_type),
         cmocka_unit_test(golden_blocks),
         cmocka_unit_test(whole_file),
+        cmocka_unit_test(foreign_file),
         cmocka_unit_test(refusals),
         cmocka_unit_test(every_length),
         cmocka_unit_test(lists),
