@@ -178,7 +178,8 @@ const char *ud_unit_name(const ud_unit *unit)
 bool ud_unit_from_name(const char *name, ud_unit *unit)
 {
     memset(unit, 0, sizeof *unit);
-    unit->format = trn_format_from_name(name);
+    unit->format = TRN_FORMAT_UNSET;
+    trn_format_read(&unit->format, name, NULL);
     if (strcmp(name, "float64") == 0 || strcmp(name, "F64") == 0) unit->kind = UD_F64;
     return unit->kind == UD_F64 || (unit->format != TRN_FORMAT_UNSET && unit->format != TRN_CFP8);
 }

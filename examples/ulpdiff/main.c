@@ -47,18 +47,11 @@ static bool take_unit(void *into, const char *value, char *why)
     return o->unit_given = true;
 }
 
-static bool read_format(const char *value, trn_format *format, char *why)
-{
-    app_offer_formats();
-    *format = trn_format_from_name(value);
-    return *format != TRN_FORMAT_UNSET || app_refuse(why, "it is not a number format");
-}
-
 static bool take_dtype(void *into, const char *value, char *why)
 {
     ud_options *o = into;
     trn_format format;
-    if (!read_format(value, &format, why)) return false;
+    if (!app_parse_format(value, &format, why)) return false;
     for (int i = 0; i < 3; i++)
         if (o->dtype[i] == TRN_FORMAT_UNSET) o->dtype[i] = format;
     return true;
@@ -91,16 +84,15 @@ static bool take_system(void *o, const char *value, char *why)
 static bool take_numerics(void *o, const char *value, char *why)
 {
     trn_numerics n;
-    if (trn_numerics_parse(&n, value) != TRN_OK) return app_refuse(why, "expected FIELD=VALUE,... or a preset's name");
     ((ud_options *)o)->numerics = value;
-    return true;
+    return app_parse_numerics(value, &n, why);
 }
 
 #define READ(function, read) APP_READ(function, ud_options, read)
-READ(take_dtype_a, read_format(value, &o->dtype[0], why))
-READ(take_dtype_b, read_format(value, &o->dtype[1], why))
-READ(take_dtype_in, read_format(value, &o->dtype[2], why))
-READ(take_wire, read_format(value, &o->wire, why))
+READ(take_dtype_a, app_parse_format(value, &o->dtype[0], why))
+READ(take_dtype_b, app_parse_format(value, &o->dtype[1], why))
+READ(take_dtype_in, app_parse_format(value, &o->dtype[2], why))
+READ(take_wire, app_parse_format(value, &o->wire, why))
 READ(take_above, app_parse_real(value, 0, HUGE_VAL, &o->fail_above, why))
 READ(take_above_rel, app_parse_real(value, 0, HUGE_VAL, &o->fail_above_rel, why))
 READ(take_below, app_parse_real(value, -HUGE_VAL, HUGE_VAL, &o->fail_sqnr_below, why))

@@ -42,7 +42,7 @@ refuses "--op sort: expected matmul, all_reduce, reduce_scatter, cast or activat
 refuses "--op needs --inputs: what A and B were computed from" a.npy b.npy --op matmul
 refuses "--op activation needs --function" a.npy b.npy --op activation --inputs x.npy
 refuses "--function nothing: the Scalar engine has no function of that name" a.npy b.npy --function nothing
-refuses "--numerics chains=3: expected FIELD=VALUE,... or a preset's name" a.npy b.npy --numerics chains=3
+refuses "--numerics chains=3: chains takes 1, 2, 4, 8, 16, not '3'" a.npy b.npy --numerics chains=3
 refuses "--a and --b come together: the operands of a product" a.npy b.npy --a x.npy
 refuses "--a and --b are the operands of a product: --inputs and another --op exclude them" a.npy b.npy --a x.npy \
     --b w.npy --op cast
