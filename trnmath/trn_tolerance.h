@@ -17,14 +17,16 @@
  *     }
  *
  * DOES: for each element of trn_matmul's result two numbers that follow from the roundings that these numerics really
- *     make on their way (products, chains, merges, PSUM, the cast to dst) and from the operands' own values.
+ *     make on their way (products, chains or blocks, merges, PSUM, the cast to dst) and from the operands' own values:
+ *     the sums are followed step by step, and each step that rounds adds what such a rounding is likely to lose.
  * DOES NOT: multiply, know what another library's order does (add its own tolerance), or follow a whole kernel.
  *
  * CONTENTS
  *     trn_tolerance_args, trn_tolerance
  *
  * KNOWN FROM: Higham, "Accuracy and Stability of Numerical Algorithms", 2nd ed., chapter 3 (the bound); Higham and
- *     Mary, "A new approach to probabilistic rounding error analysis", SISC 41(5), 2019 (independent roundings).
+ *     Mary, "A new approach to probabilistic rounding error analysis", SISC 41(5), 2019 (independent roundings);
+ *     tests/unit/test_tolerance_sigma.c (every preset, 15 kinds of data).
  */
 #ifndef TRN_TOLERANCE_H
 #define TRN_TOLERANCE_H
@@ -38,14 +40,15 @@
 typedef struct trn_tolerance_args {
     const trn_matmul_args *matmul; /* the call that will be made; packed weights have no part in it */
     trn_tensor worst; /* [M, N] F32: no element is further from the exact one. Rank 0 = not wanted */
-    trn_tensor sigma; /* [M, N] F32: the root mean square of the distance, were roundings independent of each other and
-                       * operands in no order. Where sums happen to be exact it is less. Rank 0 = not wanted */
+    trn_tensor sigma; /* [M, N] F32: the root mean square of the distance, were roundings independent of each other; 0
+                       * where nothing is rounded. Numbers that are all alike lose the same again and again: such data
+                       * lie further out (exactness.md, "Tolerances", has figures). Rank 0 = not wanted */
     trn_error *error;
 } trn_tolerance_args;
 
-/* TRN_EUNSUPPORTED for accumulators of blocks (aligned, pairwise) and TRN_EFORMAT for int8, which have no such chains;
- * otherwise fails as trn_matmul would, and where worst and sigma do not fit. It takes some eight bytes for each element
- * of b, and the time of a plain loop in binary64. */
+/* TRN_EFORMAT for int8; otherwise fails as trn_matmul would, and where worst and sigma do not fit. It takes some eight
+ * bytes for each element of b, and the time of a loop in binary64: a nanosecond or two a product, six where fp32_mode=
+ * split makes four of it. Accumulators of blocks (aligned, pairwise) take twice the memory and some 20 ns. */
 TRN_API trn_status trn_tolerance(const trn_tolerance_args *args);
 
 #if TRNI_BODIES
@@ -54,160 +57,119 @@ TRN_API trn_status trn_tolerance(const trn_tolerance_args *args);
 #include <math.h>
 #include <stdlib.h>
 
+#include "array/tolerance_blocks.h"
 #include "base/workspace.h"
 
-/* ---- the roundings of one element ---- */
+/* ---- the bound of chains ---- */
 
-/* Half the distance of neighbours at 1, and whether it cuts: then errors lean to one side, and are twice as large. */
-typedef struct trni_rounding_step {
-    double half;
-    bool cuts, random;
-} trni_rounding_step;
-
+/* Of one rounding: an error over the number that was rounded, at most. */
 typedef struct trni_roundings {
-    trni_rounding_step chain, product, single, psum, dst; /* half = 0: none; single: of an addition to PSUM */
-    double merges;    /* additions of chains that the first one passes */
-    double steps;     /* additions of the longest chain of a tile */
-    double chains, tiles;
+    double chain, product, psum, dst;
+    double merges;     /* additions of chains that the first one passes */
+    double steps;      /* additions of the longest chain of a tile */
+    double tiles;
     double operations; /* on one element, all told */
-    double least;     /* below it each of these may lose all */
-    double dst_least; /* the smallest number of dst */
-    double most;      /* the largest */
+    double least;      /* below it each of these may lose all */
+    double dst_least;  /* the smallest number of dst */
+    double most;       /* the largest */
 } trni_roundings;
 
-#define TRNI_LN2 0.6931471805599453
-
-TRNI_FN double trni_step_worst(const trni_rounding_step *s) { return s->cuts || s->random ? 2 * s->half : s->half; }
-
-/* Of an error over the number that was rounded, whose significand is spread evenly over its logarithm: the variance.
- * E[1/m^2] = 3 / (8 ln 2); neighbours are 2 half apart, and an even error has a twelfth of their square, a drawn one a
- * sixth. */
-TRNI_FN double trni_step_variance(const trni_rounding_step *s)
+TRNI_FN double trni_rounding_worst(int bits, trn_rounding rounding)
 {
-    const double apart = 2 * s->half, spread = 3.0 / (8.0 * TRNI_LN2);
-    return apart * apart * spread / (s->random ? 6 : 12);
-}
-
-/* And the mean, of one that cuts: E[1/m] = 1 / (2 ln 2). */
-TRNI_FN double trni_step_mean(const trni_rounding_step *s)
-{
-    return s->cuts ? s->half / (2.0 * TRNI_LN2) : 0;
-}
-
-/* The square of the error of rounding this very number. */
-TRNI_FN double trni_step_square(const trni_rounding_step *s, double number)
-{
-    int exponent;
-    frexp(number, &exponent);
-    const double apart = ldexp(s->half, exponent); /* of neighbours */
-    return apart * apart / (s->cuts ? 3 : s->random ? 6 : 12);
-}
-
-TRNI_FN trni_rounding_step trni_step_of(int bits, trn_rounding rounding)
-{
-    const trni_rounding_step s = { ldexp(1.0, -bits), rounding != TRN_NEAREST_EVEN && rounding != TRN_STOCHASTIC,
-                                   rounding == TRN_STOCHASTIC };
-    return s;
-}
-
-TRNI_FN void trni_roundings_dst(trni_roundings *r, const trni_product *p)
-{
-    const trn_format_info *f = &p->dst_info;
-    r->most = (double)trni_float(trni_decode_row(f, f->max_code));
-    if (p->dst.format == TRN_F32) return;
-    r->dst = trni_step_of(f->mantissa_bits + 1, p->rounding);
-    r->dst_least = ldexp(1.0, 1 - f->bias - f->mantissa_bits);
+    return ldexp(rounding == TRN_NEAREST_EVEN ? 1 : 2, -bits);
 }
 
 TRNI_DRIVER trni_roundings trni_roundings_of(const trni_product *p)
 {
     const trn_numerics *n = &p->numerics;
+    const trn_format_info *f = &p->dst_info;
     const double depth = (double)p->a.depth, deep = (double)trni_tile_depth(p), group = trni_spread_group(p->spread);
     const double tile = depth < deep ? depth : deep, passes = p->f32 && n->fp32_mode == TRN_FP32_SPLIT ? 4 : 1;
     const bool exact = n->accumulator == TRN_ACCUMULATOR_EXACT, cuts = n->accumulator == TRN_ACCUMULATOR_TOWARD_ZERO;
+    const double chains = exact ? 1 : n->chains;
     trni_roundings r;
     memset(&r, 0, sizeof r);
-    r.chain = trni_step_of(exact ? 24 : n->accumulator_bits, cuts ? TRN_TOWARD_ZERO : TRN_NEAREST_EVEN);
-    if (n->product == TRN_PRODUCT_BF16) r.product = trni_step_of(8, TRN_NEAREST_EVEN);
-    r.single = trni_step_of(24, TRN_NEAREST_EVEN);
-    if (n->psum_format == TRN_BF16) r.psum = trni_step_of(8, n->psum_rounding);
+    r.chain = trni_rounding_worst(exact ? 24 : n->accumulator_bits, cuts ? TRN_TOWARD_ZERO : TRN_NEAREST_EVEN);
+    if (n->product == TRN_PRODUCT_BF16) r.product = trni_rounding_worst(8, TRN_NEAREST_EVEN);
+    if (n->psum_format == TRN_BF16) r.psum = trni_rounding_worst(8, n->psum_rounding);
     r.tiles = ceil(depth / deep);
-    r.chains = exact ? 1 : n->chains;
-    r.steps = exact ? 1 : ceil(ceil(tile / group) / r.chains) * (group + (group > 1 ? 1 : 0)) * passes;
-    r.merges = r.chains - 1;
-    r.operations = depth * passes * 2 + r.tiles * (r.chains + 3);
+    r.steps = exact ? 1 : ceil(ceil(tile / group) / chains) * (group + (group > 1 ? 1 : 0)) * passes;
+    r.merges = chains - 1;
+    r.operations = depth * passes * 2 + r.tiles * (chains + 3);
     r.least = n->flush_products || n->flush_sums ? 0x1p-126 : 0x1p-149;
-    trni_roundings_dst(&r, p);
+    r.most = (double)trni_float(trni_decode_row(f, f->max_code));
+    if (p->dst.format == TRN_F32) return r;
+    r.dst = trni_rounding_worst(f->mantissa_bits + 1, p->rounding);
+    r.dst_least = ldexp(1.0, 1 - f->bias - f->mantissa_bits);
     return r;
 }
 
-/* ---- what an element is made of ---- */
+/* |PSUM - exact|, at most; `all`: the products' magnitudes, and what dst held. */
+TRNI_DRIVER double trni_chains_worst(double all, const trni_roundings *r)
+{
+    double grows = (r->steps + r->merges) * log1p(r->chain) + log1p(r->product);
+    grows += (r->tiles + 1) * log1p(0x1p-24) + r->tiles * log1p(r->psum);
+    return expm1(grows) * all + r->operations * r->least;
+}
 
+/* ---- an element ---- */
+
+/* What PSUM came to: a sum in binary64 of numbers that are rounded as the array rounds. */
 typedef struct trni_made {
-    double sum, magnitude, square; /* of its products */
-    double before;                 /* what dst held */
+    double psum, all, worst; /* all: of the magnitudes; worst: |PSUM - exact|, at most */
+    trni_loss loss;
 } trni_made;
 
 /* |result - exact|, at most. */
 TRNI_DRIVER double trni_made_worst(const trni_made *e, const trni_roundings *r)
 {
-    double grows = (r->steps + r->merges) * log1p(trni_step_worst(&r->chain)) + log1p(trni_step_worst(&r->product));
-    grows += (r->tiles + 1) * log1p(r->single.half) + r->tiles * log1p(trni_step_worst(&r->psum));
-    const double all = e->magnitude + fabs(e->before), inside = expm1(grows) * all + r->operations * r->least;
-    const double result = fabs(e->sum + e->before) + inside;
-    const double worst = inside + trni_step_worst(&r->dst) * result + r->dst_least;
-    return all + worst < r->most ? worst : HUGE_VAL; /* also where there is no number */
+    const double result = fabs(e->psum) + 2 * e->worst; /* both ways to PSUM are within the bound */
+    const double worst = e->worst + r->dst * (result + e->worst) + r->dst_least;
+    return e->all + worst < r->most ? worst : HUGE_VAL; /* also where there is no number */
 }
 
-/* `steps` numbers in no order are added, one of `parts` shares of the element. What a sum of all is, is known, and
- * between it and 0 a walk is a bridge: after a share f of the steps its square is f^2 end + f (1 - f) square, where end
- * is the square of the share's own sum. The sum of these over all steps, times the variance of one rounding. */
-TRNI_FN double trni_walk(const trni_made *e, double parts, double steps)
+TRNI_DRIVER double trni_made_sigma(const trni_made *e, const trni_product *p)
 {
-    const double square = e->square / parts, mean = e->sum / parts, end = mean * mean + square * (1 - 1 / parts);
-    const double first = (steps + 1) / 2, second = (steps + 1) * (2 * steps + 1) / (6 * steps);
-    return end * second + square * (first - second);
+    const trn_format_info *f = &p->dst_info;
+    trni_loss loss = e->loss;
+    if (p->dst.format != TRN_F32)
+        trni_loses(&loss, e->psum, trni_apart(e->psum, ldexp(1, -f->mantissa_bits), ldexp(1, 1 - f->bias)),
+                   p->rounding);
+    return sqrt(loss.mean * loss.mean + loss.twelve / 12);
 }
 
-TRNI_DRIVER double trni_made_sigma(const trni_made *e, const trni_roundings *r)
-{
-    const double chain = trni_step_variance(&r->chain), psum = trni_step_variance(&r->single) +
-                                                               trni_step_variance(&r->psum);
-    const double parts = r->tiles * r->chains, result = e->sum + e->before;
-    double v = chain * parts * trni_walk(e, parts, r->steps) + chain * r->tiles * trni_walk(e, r->tiles, r->chains);
-    v += psum * (trni_walk(e, 1, r->tiles) + r->tiles * e->before * e->before);
-    v += trni_step_variance(&r->product) * e->square + trni_step_square(&r->dst, result);
-    /* What leans to one side: the means of all steps, and how far a walk's sum of sums strays. */
-    const double lean = trni_step_mean(&r->chain), steps = r->steps + r->merges;
-    const double mean = lean * e->sum * (steps + 1) / 2;
-    v += mean * mean + lean * lean * e->square * steps * steps / 3;
-    return sqrt(v) + r->operations * r->least * 0x1p-10 + r->dst_least / 3;
-}
-
-/* ---- the sums ---- */
+/* ---- the operands ---- */
 
 typedef struct trni_tolerance_work {
     const trni_product *p;
     const trn_tolerance_args *args;
     trni_roundings roundings;
-    double *b; /* [K][N], scaled */
+    trni_walk walk;
+    double *b;       /* scaled: [K][N]; with blocks [N][K], and as many powers */
+    int64_t b_count; /* K N */
 } trni_tolerance_work;
 
-/* Numbers [k, k + count) of a lane as the array reads them, in order, times their scales. */
+/* Numbers [k, k + count) of a lane as the array reads them, in order, times their scales; and if wanted the powers of
+ * two that blocks align by. */
 TRNI_DRIVER void trni_tolerance_numbers(const trni_product *p, const trni_operand *o, const trni_scales *scales,
-                                        int64_t lane, double *to, int64_t step)
+                                        int64_t lane, double *to, double *power, int64_t step)
 {
     enum { piece = 128 }; /* whole blocks of a scale */
+    const double least = ldexp(1, 1 - o->info.bias);
     float x[piece];
     for (int64_t k = 0; k < o->depth; k += piece) {
         const int count = (int)trni_min64(o->depth - k, piece);
         trni_operand_gather(o, lane, k, 1, count, p->numerics.flush_inputs, x, 1);
         for (int i = 0; i < count; i++) {
             const unsigned byte = scales->data ? trni_scale_at(scales, lane, (k + i) / TRNI_SCALE_BLOCK) : 127;
-            to[(k + i) * step] = byte == TRNI_SCALE_BYTE_NAN ? (double)NAN : ldexp((double)x[i], (int)byte - 127);
+            const double scale = byte == TRNI_SCALE_BYTE_NAN ? (double)NAN : ldexp(1, (int)byte - 127);
+            to[(k + i) * step] = (double)x[i] * scale;
+            if (power) power[k + i] = x[i] == 0 ? 0 : fmax(trni_power_below((double)x[i]), least) * scale;
         }
     }
 }
+
+/* ---- a row ---- */
 
 TRNI_FN void trni_tolerance_write(const trn_tensor *t, int64_t m, int64_t n, double value)
 {
@@ -219,27 +181,59 @@ TRNI_FN void trni_tolerance_write(const trn_tensor *t, int64_t m, int64_t n, dou
     memcpy((char *)t->data + (m * stride[0] + n * stride[1]) * (int64_t)sizeof narrow, &narrow, sizeof narrow);
 }
 
-/* Row m: `a` [K], `made` [N] to work in. */
-TRNI_DRIVER void trni_tolerance_row(const trni_tolerance_work *w, int64_t m, double *a, trni_made *made)
+TRNI_DRIVER void trni_tolerance_element(const trni_tolerance_work *w, int64_t m, int64_t n, const trni_made *made)
+{
+    const bool any = w->p->a.depth > 0; /* else nothing is added, and nothing is rounded */
+    const double worst = any ? trni_made_worst(made, &w->roundings) : 0;
+    trni_tolerance_write(&w->args->worst, m, n, worst);
+    trni_tolerance_write(&w->args->sigma, m, n, any && worst < HUGE_VAL ? trni_made_sigma(made, w->p) : worst);
+}
+
+TRNI_FN double trni_tolerance_before(const trni_product *p, int64_t m, int64_t n)
+{
+    return p->accumulate ? (double)trni_dst_read(p, m, n) : 0;
+}
+
+/* By chains: some columns at a time. */
+TRNI_DRIVER void trni_tolerance_chains(const trni_tolerance_work *w, int64_t m, const double *a, trni_walk_lines *l)
+{
+    const int64_t columns = w->p->b.lanes;
+    for (int64_t n = 0; n < columns; n += TRNI_WALK_COLUMNS) {
+        const size_t count = (size_t)trni_min64(columns - n, TRNI_WALK_COLUMNS);
+        memset(l->magnitude, 0, sizeof l->magnitude);
+        memset(l->twelve, 0, sizeof l->twelve);
+        memset(l->mean, 0, sizeof l->mean);
+        for (size_t i = 0; i < count; i++) l->psum[i] = trni_tolerance_before(w->p, m, n + (int64_t)i);
+        trni_walk_columns(&w->walk, l, a, w->b + n, count);
+        for (size_t i = 0; i < count; i++) {
+            const double all = l->magnitude[i] + fabs(trni_tolerance_before(w->p, m, n + (int64_t)i));
+            const trni_made made = { l->psum[i], all, trni_chains_worst(all, &w->roundings),
+                                     { l->mean[i], l->twelve[i] } };
+            trni_tolerance_element(w, m, n + (int64_t)i, &made);
+        }
+    }
+}
+
+TRNI_DRIVER void trni_tolerance_blocks(const trni_tolerance_work *w, int64_t m, const double *a)
+{
+    const int64_t depth = w->p->a.depth;
+    const trni_powered row = { a, a + depth };
+    for (int64_t n = 0; n < w->p->b.lanes; n++) {
+        const trni_powered column = { w->b + n * depth, w->b + w->b_count + n * depth };
+        const trni_blocks s = trni_blocks_of(w->p, row, column, trni_tolerance_before(w->p, m, n));
+        const trni_made made = { s.psum, s.magnitude, s.worst, s.loss };
+        trni_tolerance_element(w, m, n, &made);
+    }
+}
+
+/* Row m: `a` [2 K] and the lines to work in. */
+TRNI_DRIVER void trni_tolerance_row(const trni_tolerance_work *w, int64_t m, double *a, trni_walk_lines *lines)
 {
     const trni_product *p = w->p;
-    const int64_t columns = p->b.lanes;
-    trni_tolerance_numbers(p, &p->a, &p->a_scale, m, a, 1);
-    memset(made, 0, sizeof *made * (size_t)columns);
-    for (int64_t k = 0; k < p->a.depth; k++)
-        for (int64_t n = 0; n < columns; n++) {
-            const double product = a[k] * w->b[k * columns + n];
-            made[n].sum += product;
-            made[n].magnitude += fabs(product);
-            made[n].square += product * product;
-        }
-    for (int64_t n = 0; n < columns; n++) {
-        made[n].before = p->accumulate ? (double)trni_dst_read(p, m, n) : 0;
-        const double worst = p->a.depth ? trni_made_worst(&made[n], &w->roundings) : 0;
-        trni_tolerance_write(&w->args->worst, m, n, worst);
-        trni_tolerance_write(&w->args->sigma, m, n,
-                             worst < HUGE_VAL && p->a.depth ? trni_made_sigma(&made[n], &w->roundings) : worst);
-    }
+    const bool blocks = trni_has_blocks(&p->numerics);
+    trni_tolerance_numbers(p, &p->a, &p->a_scale, m, a, blocks ? a + p->a.depth : NULL, 1);
+    if (blocks) trni_tolerance_blocks(w, m, a);
+    else trni_tolerance_chains(w, m, a, lines);
 }
 
 /* ---- the call ---- */
@@ -285,8 +279,6 @@ TRNI_DRIVER trn_status trni_tolerance_check(const trn_tolerance_args *args, trni
     if (status == TRN_OK) status = trni_tolerance_check_apart(args, args->error);
     if (status != TRN_OK) return status;
     if (p->integer) return trni_fail(args->error, TRN_EFORMAT, "int8 products are exact, or wrap");
-    if (p->numerics.accumulator > TRN_ACCUMULATOR_EXACT)
-        return trni_fail(args->error, TRN_EUNSUPPORTED, "numerics.accumulator adds blocks, which have no chains");
     return TRN_OK;
 }
 
@@ -296,8 +288,8 @@ TRNI_DRIVER trn_status trni_tolerance_rows(const trni_tolerance_work *w, trn_err
     trni_workspace space;
     const int64_t rows = w->p->a.lanes;
     const int threads = (int)trni_min64(trni_threads(), rows);
-    const size_t made = sizeof(trni_made) * (size_t)w->p->b.lanes, row = sizeof(double) * (size_t)w->p->a.depth;
-    const trn_status status = trni_workspace_open(&space, made + row, threads, error);
+    const size_t lines = sizeof(trni_walk_lines), row = 2 * sizeof(double) * (size_t)w->p->a.depth;
+    const trn_status status = trni_workspace_open(&space, lines + row, threads, error);
     if (status != TRN_OK) return status;
     TRNI_PARALLEL(num_threads(threads) if (threads > 1))
     {
@@ -305,7 +297,7 @@ TRNI_DRIVER trn_status trni_tolerance_rows(const trni_tolerance_work *w, trn_err
         char *at = (char *)trni_workspace_of(&space, threads > 1 ? trni_thread() : 0);
         TRNI_FOR(schedule(static))
         for (int64_t m = 0; m < rows; m++)
-            trni_tolerance_row(w, m, (double *)(void *)(at + made), (trni_made *)(void *)at);
+            trni_tolerance_row(w, m, (double *)(void *)(at + lines), (trni_walk_lines *)(void *)at);
     }
     trni_workspace_close(&space);
     return TRN_OK;
@@ -317,12 +309,16 @@ TRN_API trn_status trn_tolerance(const trn_tolerance_args *args)
     TRNI_ENTER(args);
     trn_status status = trni_tolerance_check(args, &p);
     if (status != TRN_OK || p.a.lanes == 0 || p.b.lanes == 0) return status;
-    trni_tolerance_work work = { &p, args, trni_roundings_of(&p), NULL };
-    const double bytes = (double)p.b.lanes * (double)p.b.depth * (double)sizeof *work.b;
+    trni_tolerance_work work = { &p, args, trni_roundings_of(&p), trni_walk_of(&p), NULL, p.b.lanes * p.b.depth };
+    const bool blocks = trni_has_blocks(&p.numerics);
+    const double bytes = (double)p.b.lanes * (double)p.b.depth * (double)sizeof *work.b * (blocks ? 2 : 1);
     if (bytes < 0x1p62) work.b = (double *)malloc((size_t)bytes + 1);
     if (!work.b) return trni_fail(args->error, TRN_ENOSPC, "could not allocate %.0f bytes for b", bytes);
-    for (int64_t n = 0; n < p.b.lanes; n++)
-        trni_tolerance_numbers(&p, &p.b, &p.b_scale, n, work.b + n, p.b.lanes);
+    for (int64_t n = 0; n < p.b.lanes; n++) {
+        double *const column = blocks ? work.b + n * p.b.depth : work.b + n;
+        trni_tolerance_numbers(&p, &p.b, &p.b_scale, n, column, blocks ? column + work.b_count : NULL,
+                               blocks ? 1 : p.b.lanes);
+    }
     status = trni_tolerance_rows(&work, args->error);
     free(work.b);
     return status;
