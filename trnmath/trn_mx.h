@@ -17,7 +17,7 @@
  * .axis, the axis that is cut into blocks: 0, the default, is the LAST one; -1, -2, ... count from the back, as in
  * NumPy; 1, 2, ... from the front. So axis 0 itself is written as -rank: -2 for the K of a [K, M] matrix.
  *
- * DOES: one E8M0 scale X for 32 elements, each element v/X rounded once, in any of the six modes, and saturated; three
+ * DOES: one E8M0 scale X for 32 elements, each element v/X rounded once, in any of the six modes, and saturated; five
  *     rules for X; back again, exactly or with one rounding. Any strides, up to six axes, blocks along any of them.
  *     Random bits come from (seed, stream, row-major position). Uses OpenMP when compiled with it.
  * DOES NOT: allocate, multiply matrices, lay codes out as Trainium3's memory holds them (trn_mx_layout.h), or pack
@@ -34,13 +34,16 @@
  *     TRN_MX_SCALE_NEURON      twice that, the default: what the QuantizeMX instruction does; nothing saturates
  *                              (but int8 blocks of 2^127 and more, whose X is kept at 2^127)
  *     TRN_MX_SCALE_OCP_FLOOR   that: the sample algorithm of OCP MX 1.0; the largest elements may saturate
- *     TRN_MX_SCALE_ROUND_UP    the smallest power of two with amax/X <= the format's maximum
+ *     TRN_MX_SCALE_ROUND_UP    the smallest power of two with amax/X <= the format's maximum (elsewhere: rceil)
+ *     TRN_MX_SCALE_EVEN        OCP's, of an amax rounded to nearest even at the element's mantissa bits (6 of int8)
+ *     TRN_MX_SCALE_CEIL        2^(ceil(log2 amax) - emax); nothing saturates (but int8's, as above)
  *
  * X is kept within 2^-127 and 2^127. All zeros: code 00, and zeros keep their signs. Any NaN or infinity in the block:
  * code ff, which is NaN, and all element codes 0.
  *
- * KNOWN FROM: OCP MX 1.0; NKI's quantize_mx and MXFP guide (documented: the default rule, zeros, x4 words, quadrants;
- *     assumed: blocks with NaN, the default FP4 map); tests/golden/mx_*; tests/unit/test_mx.c.
+ * KNOWN FROM: OCP MX 1.0; torchao's mx_tensor.py (even and ceil); NKI's quantize_mx and MXFP guide (documented: the
+ *     default rule, zeros, x4 words, quadrants; assumed: blocks with NaN, the default FP4 map); tests/golden/mx_*;
+ *     tests/unit/test_mx.c.
  */
 #ifndef TRN_MX_H
 #define TRN_MX_H
@@ -101,8 +104,9 @@ TRN_API trn_status trn_mx_dequantize(const trn_mx_dequantize_args *args);
 
 /* ---- the scale: integer arithmetic on the bits of amax ---- */
 
-/* The code of X is the exponent field of amax plus an offset; rounding up adds to amax's bits what makes the field grow
- * exactly when the mantissa exceeds that of the format's maximum. */
+/* The code of X is the exponent field of amax plus an offset; what a rule adds to amax's bits makes the field grow
+ * exactly when the mantissa exceeds that of the format's maximum (round_up), when it is not zero (ceil), or when it
+ * rounds to two at the element's bits (even: a tie there follows ones only, whose last is odd). */
 typedef struct trni_mx_rule {
     int32_t up, offset;
     int32_t unit; /* codes count multiples of 2^-unit: 6 for int8, else 0 */
@@ -120,7 +124,10 @@ TRNI_FN trni_mx_rule trni_mx_rule_of(trn_format format, trn_mx_scale scale)
     const int32_t max = (int32_t)trni_decode_row(f, f->max_code);
     trni_mx_rule r;
     r.unit = f->kind == TRN_KIND_SIGNED ? 6 : 0;
-    r.up = scale == TRN_MX_SCALE_ROUND_UP ? 0x7fffff - (max & 0x7fffff) : 0;
+    r.up = 0;
+    if (scale == TRN_MX_SCALE_ROUND_UP) r.up = 0x7fffff - (max & 0x7fffff);
+    if (scale == TRN_MX_SCALE_CEIL) r.up = 0x7fffff;
+    if (scale == TRN_MX_SCALE_EVEN) r.up = 1 << (22 - (r.unit ? r.unit : f->mantissa_bits));
     r.offset = (scale == TRN_MX_SCALE_NEURON) - ((max >> 23) - 127 - r.unit);
     return r;
 }
@@ -137,7 +144,7 @@ TRNI_INLINE uint32_t trni_mx_code(trni_mx_rule r, int32_t amax)
 
 TRN_API uint32_t trn_mx_scale_code(trn_format format, trn_mx_scale scale, float amax)
 {
-    if (!trni_mx_format(format) || (unsigned)scale > TRN_MX_SCALE_ROUND_UP) return 0xff;
+    if (!trni_mx_format(format) || (unsigned)scale >= TRN_MX_SCALE_COUNT) return 0xff;
     const int32_t magnitude = (int32_t)(trni_bits(amax) & ~TRNI_F32_SIGN);
     return trni_mx_code(trni_mx_rule_of(format, scale), magnitude);
 }
@@ -732,7 +739,7 @@ TRNI_DRIVER trn_status trni_mx_check(trni_mx_views *v)
 
 TRNI_DRIVER trn_status trni_mx_check_modes(const trn_mx_quantize_args *a)
 {
-    if ((unsigned)a->scale > TRN_MX_SCALE_ROUND_UP)
+    if ((unsigned)a->scale >= TRN_MX_SCALE_COUNT)
         return trni_fail(a->error, TRN_EINVAL, "scale %d is not a rule for block scales", (int)a->scale);
     return trni_check_rounding(a->rounding, a->sr_bits, a->error);
 }

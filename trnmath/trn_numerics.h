@@ -92,8 +92,11 @@ typedef enum trn_int32_overflow {
 typedef enum trn_mx_scale {
     TRN_MX_SCALE_NEURON = 0, /* twice OCP's: the QuantizeMX instruction */
     TRN_MX_SCALE_OCP_FLOOR,
-    TRN_MX_SCALE_ROUND_UP
+    TRN_MX_SCALE_ROUND_UP,
+    TRN_MX_SCALE_EVEN,
+    TRN_MX_SCALE_CEIL
 } trn_mx_scale;
+enum { TRN_MX_SCALE_COUNT = TRN_MX_SCALE_CEIL + 1 };
 
 typedef enum trn_sr_where {
     TRN_SR_ENGINE_WRITES = 0, /* every narrowing write of the four engines, but not of the DMA */
@@ -283,6 +286,8 @@ TRNI_FN const trni_field *trni_numerics_fields(int *count)
     static const trni_choice scale[] = { { "neuron", TRN_MX_SCALE_NEURON },
                                          { "ocp_floor", TRN_MX_SCALE_OCP_FLOOR },
                                          { "round_up", TRN_MX_SCALE_ROUND_UP },
+                                         { "even", TRN_MX_SCALE_EVEN },
+                                         { "ceil", TRN_MX_SCALE_CEIL },
                                          { NULL, 0 } };
     static const trni_choice where[] = { { "engine_writes", TRN_SR_ENGINE_WRITES },
                                          { "all_writes", TRN_SR_ALL_WRITES },

@@ -87,7 +87,7 @@ static bool take_cfp8(void *options_, const char *value, char *why)
 static bool take_rule(void *options_, const char *value, char *why)
 {
     mxq_choice *c = &((options *)options_)->choice;
-    const int rule = app_parse_word(value, mxq_rule_name, 3, why);
+    const int rule = app_parse_word(value, mxq_rule_name, TRN_MX_SCALE_COUNT, why);
     if (rule >= 0) c->rule[rule] = c->any_rule = true;
     return rule >= 0;
 }
@@ -166,7 +166,8 @@ static const app_option option[] = {
     { NULL, NULL, " how", NULL },
     { "--format", "NAME", "one of --list; may be repeated (all but cFP8)", take_format },
     { "--cfp8", "BITS,BIAS", "the configurable FP8 of Trainium1, besides", take_cfp8 },
-    { "--rule", "RULE", "of MX scales: NEURON, OCP_FLOOR or ROUND_UP; may be repeated (all)", take_rule },
+    { "--rule", "RULE", "of MX scales: NEURON, OCP_FLOOR, ROUND_UP (these three), EVEN, CEIL; may be repeated",
+      take_rule },
     { "--scales", "GRAIN", "of FP8 and INT8: none, tensor, channel or 128x128; may be repeated (tensor)", take_grain },
     { "--rounding", "WHICH", "rne, sr or both (rne)", take_rounding },
     { "--sr-bits", "N", "random bits of an element, 1 to 32 (32)", take_sr_bits },

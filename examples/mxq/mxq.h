@@ -86,7 +86,7 @@ void mxq_close(mxq_sources *s);
 typedef enum mxq_kind { MXQ_CAST, MXQ_SCALED, MXQ_MX } mxq_kind;
 typedef enum mxq_grain { MXQ_NO_SCALE, MXQ_TENSOR, MXQ_CHANNEL, MXQ_GRID, MXQ_GRAINS } mxq_grain;
 extern const char *const mxq_grain_name[MXQ_GRAINS];
-extern const char *const mxq_rule_name[3];
+extern const char *const mxq_rule_name[TRN_MX_SCALE_COUNT];
 
 /* What the noise of a format is expected to be, for a scale of 1. */
 typedef struct mxq_model {
@@ -117,7 +117,7 @@ double mxq_bits(const mxq_way *way, const mxq_source *s); /* per element, scales
 typedef struct mxq_choice { /* what the user asked for; nothing: the usual */
     const char *formats[32];
     int format_count;
-    bool rule[3], any_rule, grain[MXQ_GRAINS], any_grain, nearest, stochastic;
+    bool rule[TRN_MX_SCALE_COUNT], any_rule, grain[MXQ_GRAINS], any_grain, nearest, stochastic;
     trn_cfp8 cfp8[8];
     int cfp8_count;
 } mxq_choice;

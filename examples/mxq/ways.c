@@ -7,7 +7,7 @@
 #include <string.h>
 
 const char *const mxq_grain_name[MXQ_GRAINS] = { "none", "tensor", "channel", "128x128" };
-const char *const mxq_rule_name[3] = { "NEURON", "OCP_FLOOR", "ROUND_UP" };
+const char *const mxq_rule_name[TRN_MX_SCALE_COUNT] = { "NEURON", "OCP_FLOOR", "ROUND_UP", "EVEN", "CEIL" };
 
 /* `word` is what --format calls it. */
 static const struct {
@@ -137,9 +137,10 @@ static void add_scales(list *l, mxq_way way)
 {
     const mxq_choice *c = l->choice;
     if (way.kind == MXQ_CAST) add(l, way);
-    for (int r = 0; way.kind == MXQ_MX && r < 3; r++) {
+    for (int r = 0; way.kind == MXQ_MX && r < TRN_MX_SCALE_COUNT; r++) {
+        const bool usual = r <= TRN_MX_SCALE_ROUND_UP; /* the others are asked for */
         way.rule = (trn_mx_scale)r;
-        if (c->rule[r] || !c->any_rule) add(l, way);
+        if (c->any_rule ? c->rule[r] : usual) add(l, way);
     }
     for (int g = 0; way.kind == MXQ_SCALED && g < MXQ_GRAINS; g++) {
         way.grain = (mxq_grain)g;

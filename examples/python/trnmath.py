@@ -236,7 +236,8 @@ def activation(x, function, out=None, to=None, scale=1.0, bias=0.0, **options):
 
 def mx_quantize(x, to="float8_e4m3fn", axis=-1, rule="neuron", out=None, out_scale=None, **options):
     """Blocks of 32 along `axis` with a power of two each: (codes, scales), of x [M, K] along the last axis: codes
-    [M, K], scales uint8 [M, K/32] (ml_dtypes' where `to` is). rule: "neuron", "ocp_floor", "round_up"."""
+    [M, K], scales uint8 [M, K/32] (ml_dtypes' where `to` is). rule: "neuron", "ocp_floor", "round_up",
+    "even", "ceil"."""
     axis, shape = _axis(axis, _shape(x))
     scale_shape = tuple(n // 32 if i == len(shape) + axis else n for i, n in enumerate(shape))
     pair, codes = _result(out, to, shape)

@@ -80,7 +80,7 @@ def mx_quantize(
     x: _Array,
     to: _Format = "float8_e4m3fn",
     axis: int = -1,
-    rule: Literal["neuron", "ocp_floor", "round_up"] = "neuron",
+    rule: Literal["neuron", "ocp_floor", "round_up", "even", "ceil"] = "neuron",
     out: _Array | None = None,
     out_scale: _Array | None = None,
     **options: Unpack[_Options],

@@ -208,10 +208,10 @@ int trnmath_activation(const trnmath_view *dst, const trnmath_view *src, const c
 /* A trn_mx_scale; -1 if there is none of this name. */
 static int rule_from_name(const char *name)
 {
-    static const char *const rules[] = { "neuron", "ocp_floor", "round_up" };
+    static const char *const rules[TRN_MX_SCALE_COUNT] = { "neuron", "ocp_floor", "round_up", "even", "ceil" };
     int rule = 0;
-    while (name && rule < 3 && strcmp(name, rules[rule]) != 0) rule++;
-    return rule < 3 ? rule : -1;
+    while (name && rule < TRN_MX_SCALE_COUNT && strcmp(name, rules[rule]) != 0) rule++;
+    return rule < TRN_MX_SCALE_COUNT ? rule : -1;
 }
 
 int trnmath_mx_quantize(const trnmath_view *dst, const trnmath_view *dst_scale, const trnmath_view *src,

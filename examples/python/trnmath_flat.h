@@ -61,7 +61,8 @@ TRNMATH_API int trnmath_tolerance(const trnmath_view *worst, const trnmath_view 
 /* dst = f(scale * src + bias), f by NKI's name: "exp", "gelu_apprx_tanh"; a scale of 0 is refused */
 TRNMATH_API int trnmath_activation(const trnmath_view *dst, const trnmath_view *src, const char *f, float scale,
                                    float bias, const trnmath_options *options, char *why);
-/* Blocks of 32 along `axis`, counted from the back: -1 = the last. rule: "neuron" (or null), "ocp_floor", "round_up" */
+/* Blocks of 32 along `axis`, counted from the back: -1 = the last. rule: "neuron" (or null), "ocp_floor", "round_up",
+ * "even", "ceil" */
 TRNMATH_API int trnmath_mx_quantize(const trnmath_view *dst, const trnmath_view *dst_scale, const trnmath_view *src,
                                     const char *rule, int64_t axis, const trnmath_options *options, char *why);
 TRNMATH_API int trnmath_mx_dequantize(const trnmath_view *dst, const trnmath_view *src, const trnmath_view *src_scale,

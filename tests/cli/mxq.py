@@ -36,6 +36,7 @@ FLOAT = {
     "cFP8 E2M5 bias -1": floats(2, 5, -1, 0x5F),
 }
 EMAX = {"MXFP8 E4M3": 8, "MXFP8 E5M2": 15, "MXFP6 E2M3": 2, "MXFP6 E3M2": 4, "MXFP4": 2, "MXINT8": 0}
+DIGITS = {"MXFP8 E4M3": 3, "MXFP8 E5M2": 2, "MXFP6 E2M3": 3, "MXFP6 E3M2": 2, "MXFP4": 1, "MXINT8": 6}
 
 
 def nearest(values, v):
@@ -92,6 +93,11 @@ def mx_scale(name, rule, amax):
         e = math.ceil(math.log2(float(amax) / largest)) - 2
         while float(amax) / 2.0**e > largest:
             e += 1
+    elif rule == "CEIL":
+        e = power - EMAX[name] + (float(amax) > 2.0**power)
+    elif rule == "EVEN":
+        grid = 2.0 ** (power - DIGITS[name])
+        e = math.frexp(round(float(amax) / grid) * grid)[1] - 1 - EMAX[name]
     else:
         e = power - EMAX[name] + (rule == "NEURON")
     return 2.0 ** min(max(e, -127), 127)

@@ -35,7 +35,7 @@ refuses "--outliers 0.1: expected SHARE:FACTOR, such as 0.001:30" --gaussian 8 -
 refuses "--outliers 0.1:x: expected a number from 1e-06 to 1e+06" --gaussian 8 --outliers 0.1:x
 refuses "--format fp5: no such format; --list names them" --gaussian 8 --format fp5
 refuses "--cfp8 6,1: expected EXPONENT-BITS,BIAS: 2 to 5 and -60 to 60, such as 4,7" --gaussian 8 --cfp8 6,1
-refuses "--rule OCP: expected NEURON, OCP_FLOOR or ROUND_UP" --gaussian 8 --rule OCP
+refuses "--rule OCP: expected NEURON, OCP_FLOOR, ROUND_UP, EVEN or CEIL" --gaussian 8 --rule OCP
 refuses "--scales row: expected none, tensor, channel or 128x128" --gaussian 8 --scales row
 refuses "--scales none: integers need a scale" --gaussian 8 --format int8 --scales none
 refuses "--rounding up: expected rne, sr or both" --gaussian 8 --rounding up

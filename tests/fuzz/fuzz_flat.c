@@ -394,7 +394,7 @@ static void check_axis(int64_t axis, int rank, int status)
 
 static void fuzz_mx_quantize(void)
 {
-    static const char *const rules[] = { NULL, "neuron", "ocp_floor", "round_up" };
+    static const char *const rules[] = { NULL, "neuron", "ocp_floor", "round_up", "even", "ceil" };
     int64_t shape[TRN_MAX_RANK], axis;
     const int rank = mx_shape(shape, &axis);
     add_mx(shape, rank, place_of_blocks(shape, rank), true);

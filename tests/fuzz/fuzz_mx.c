@@ -110,7 +110,7 @@ static void fuzz_quantize(void)
     shape[axis] /= 32;
     a.dst_scale = view_in(one_in(2) ? TRN_F8_E8M0 : TRN_U8, rank, shape, 3, false);
     a.axis = axis - rank;
-    a.scale = (trn_mx_scale)below(3);
+    a.scale = (trn_mx_scale)below(TRN_MX_SCALE_COUNT);
     a.rounding = (trn_rounding)below(6);
     a.sr_bits = below(33);
     a.seed = cases_next(&rng);

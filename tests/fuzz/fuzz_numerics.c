@@ -55,7 +55,7 @@ static const rule rules[] = {
     { AT(flush_sums), { "off", "on" }, { 0, 1 }, 0, 0, 0 },
     { AT(psum_format), { "float32", "bfloat16" }, { TRN_F32, TRN_BF16 }, 0, 0, TRN_F32 },
     { AT(psum_rounding), { "nearest_even", "stochastic" }, { TRN_NEAREST_EVEN, TRN_STOCHASTIC }, 0, 0, 0 },
-    { AT(mx_scale_rule), { "neuron", "ocp_floor", "round_up" }, { 0, 1, 2 }, 0, 0, 0 },
+    { AT(mx_scale_rule), { "neuron", "ocp_floor", "round_up", "even", "ceil" }, { 0, 1, 2, 3, 4 }, 0, 0, 0 },
     { AT(fp8_bias), { NULL }, { 0 }, 1, 30, 0 },
     { AT(sr_bits), { NULL }, { 0 }, 1, 32, 32 },
     { AT(sr_where), { "engine_writes", "all_writes" }, { 0, 1 }, 0, 0, 0 },

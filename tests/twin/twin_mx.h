@@ -12,19 +12,27 @@
 
 enum { TWIN_MX_BLOCK = 32 };
 
-typedef enum twin_mx_rule { TWIN_MX_DOUBLED, TWIN_MX_FLOOR, TWIN_MX_FITS, TWIN_MX_RULES } twin_mx_rule;
+typedef enum twin_mx_rule {
+    TWIN_MX_DOUBLED,
+    TWIN_MX_FLOOR,
+    TWIN_MX_FITS,
+    TWIN_MX_EVEN,
+    TWIN_MX_CEIL,
+    TWIN_MX_RULES
+} twin_mx_rule;
 
 /* An element format, as OCP's table has it. int8 codes count 64ths. */
 typedef struct twin_mx_element {
     int format; /* of twin_formats */
     int emax;
-    int point; /* binary digits below the point of an integer code */
+    int point;  /* binary digits below the point of an integer code */
+    int digits; /* of a significand, below its point */
 } twin_mx_element;
 
 enum { TWIN_MX_ELEMENTS = 6 };
 static const twin_mx_element twin_mx_elements[TWIN_MX_ELEMENTS] = {
-    { TWIN_E4M3FN, 8, 0 }, { TWIN_E5M2, 15, 0 }, { TWIN_E2M3, 2, 0 },
-    { TWIN_E3M2, 4, 0 },   { TWIN_E2M1, 2, 0 },  { TWIN_I8, 0, 6 },
+    { TWIN_E4M3FN, 8, 0, 3 }, { TWIN_E5M2, 15, 0, 2 }, { TWIN_E2M3, 2, 0, 3 },
+    { TWIN_E3M2, 4, 0, 2 },   { TWIN_E2M1, 2, 0, 1 },  { TWIN_I8, 0, 6, 6 },
 };
 
 static inline twin_number twin_mx_power(int exponent) { return twin_make(false, 1, exponent); }
@@ -44,6 +52,21 @@ static inline twin_number twin_mx_maximum(const twin_mx_element *e)
 
 static inline int twin_mx_clamp(int exponent) { return exponent < -127 ? -127 : exponent > 127 ? 127 : exponent; }
 
+/* floor(log2 of amax rounded at the element's digits): the next power of two from 2^(e+1) - 2^(e - digits - 1) on, the
+ * number half way between it and the last one with those digits, which is odd. */
+static inline int twin_mx_even(const twin_number *most, int digits)
+{
+    const int exponent = twin_exponent(most);
+    const twin_number half_way = twin_make(false, ((uint64_t)1 << (digits + 2)) - 1, exponent - digits - 1);
+    return exponent + (twin_compare_magnitude(most, &half_way) >= 0);
+}
+
+static inline int twin_mx_ceil(const twin_number *most)
+{
+    const twin_number power = twin_mx_power(twin_exponent(most));
+    return twin_exponent(most) + (twin_compare_magnitude(most, &power) > 0);
+}
+
 /* The E8M0 code of a block. */
 static inline uint32_t twin_mx_scale(const twin_mx_element *e, twin_mx_rule rule, const twin_number *block)
 {
@@ -53,6 +76,8 @@ static inline uint32_t twin_mx_scale(const twin_mx_element *e, twin_mx_rule rule
         if (twin_compare_magnitude(&block[i], most) > 0) most = &block[i];
     }
     if (twin_is_zero(most)) return 0;
+    if (rule == TWIN_MX_EVEN) return (uint32_t)(twin_mx_clamp(twin_mx_even(most, e->digits) - e->emax) + 127);
+    if (rule == TWIN_MX_CEIL) return (uint32_t)(twin_mx_clamp(twin_mx_ceil(most) - e->emax) + 127);
     if (rule != TWIN_MX_FITS)
         return (uint32_t)(twin_mx_clamp(twin_exponent(most) - e->emax + (rule == TWIN_MX_DOUBLED)) + 127);
     const twin_number maximum = twin_mx_maximum(e);

@@ -175,8 +175,10 @@ static void one_quantize_mx(engine_case *c)
     trn_quantize_mx_args a;
     ENGINE_ARGS(c, a);
     const int which = cases_below(c->rng, 2), source = cases_one_in(c->rng, 2) ? TWIN_BF16 : TWIN_F16;
-    static const trn_mx_scale rule[] = { TRN_MX_SCALE_NEURON, TRN_MX_SCALE_OCP_FLOOR, TRN_MX_SCALE_ROUND_UP };
-    const twin_mx_rule chosen = cases_one_in(c->rng, 2) ? TWIN_MX_DOUBLED : (twin_mx_rule)cases_below(c->rng, 3);
+    static const trn_mx_scale rule[] = { TRN_MX_SCALE_NEURON, TRN_MX_SCALE_OCP_FLOOR, TRN_MX_SCALE_ROUND_UP,
+                                         TRN_MX_SCALE_EVEN, TRN_MX_SCALE_CEIL };
+    const twin_mx_rule any = (twin_mx_rule)cases_below(c->rng, TWIN_MX_RULES),
+                       chosen = cases_one_in(c->rng, 2) ? TWIN_MX_DOUBLED : any;
     c->partitions = 32 * cases_below(c->rng, 5);
     c->elements = 4 * cases_below(c->rng, 12);
     c->numerics.mx_scale_rule = rule[chosen];

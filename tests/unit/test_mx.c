@@ -26,7 +26,8 @@ enum { BLOCK = TWIN_MX_BLOCK, RULES = TWIN_MX_RULES };
 
 static const trn_format element_formats[TWIN_MX_ELEMENTS] = { TRN_F8_E4M3FN, TRN_F8_E5M2, TRN_F6_E2M3,
                                                               TRN_F6_E3M2,   TRN_F4_E2M1, TRN_I8 };
-static const trn_mx_scale rules[RULES] = { TRN_MX_SCALE_NEURON, TRN_MX_SCALE_OCP_FLOOR, TRN_MX_SCALE_ROUND_UP };
+static const trn_mx_scale rules[RULES] = { TRN_MX_SCALE_NEURON, TRN_MX_SCALE_OCP_FLOOR, TRN_MX_SCALE_ROUND_UP,
+                                           TRN_MX_SCALE_EVEN, TRN_MX_SCALE_CEIL };
 static const trn_rounding roundings[TWIN_MODES] = { TRN_NEAREST_EVEN,    TRN_STOCHASTIC,      TRN_TOWARD_ZERO,
                                                     TRN_TOWARD_POSITIVE, TRN_TOWARD_NEGATIVE, TRN_TO_ODD };
 
@@ -160,7 +161,8 @@ static uint32_t twin_scale_of(int element, int rule, uint32_t bits)
 static void scales_of_every_exponent(void **state)
 {
     (void)state;
-    static const uint32_t around[] = { 0, 0x400000, 0x600000, 0x700000, 0x7e0000, 0x7fffff };
+    static const uint32_t around[] = { 0,        0x400000, 0x600000, 0x700000, 0x780000,
+                                       0x7c0000, 0x7e0000, 0x7f0000, 0x7fffff };
     for (int e = 0; e < TWIN_MX_ELEMENTS; e++)
         for (int r = 0; r < RULES; r++)
             for (uint32_t exponent = 0; exponent < 256; exponent++)
@@ -175,7 +177,7 @@ static void scales_of_every_exponent(void **state)
                                     "the sign of %08x", (unsigned)bits);
                     }
     assert_int_equal(trn_mx_scale_code(TRN_F8_E4M3, TRN_MX_SCALE_NEURON, 1.0f), 0xff);
-    assert_int_equal(trn_mx_scale_code(TRN_F8_E4M3FN, (trn_mx_scale)3, 1.0f), 0xff);
+    assert_int_equal(trn_mx_scale_code(TRN_F8_E4M3FN, (trn_mx_scale)TRN_MX_SCALE_COUNT, 1.0f), 0xff);
 }
 
 /* Numbers that the documents print. */
@@ -415,7 +417,7 @@ static void quantizing_undoes_dequantizing(void **state)
     static float x[N * BLOCK];
     uint64_t rng = 61;
     for (int element = 0; element < TWIN_MX_ELEMENTS; element++)
-        for (int rule = 1; rule < RULES; rule++) { /* Neuron's leaves the top binade empty */
+        for (int rule = 1; rule < TWIN_MX_CEIL; rule++) { /* Neuron's and ceil leave the top binade empty */
             const trn_format_info *f = trn_format_info_of(element_formats[element]);
             const uint32_t max = f->max_code, sign = 1u << (f->bits - 1),
                            top = f->kind == TRN_KIND_SIGNED ? 64 : max & ~0u << f->mantissa_bits;
@@ -1013,7 +1015,7 @@ static void wrong_calls_are_refused_and_write_nothing(void **state)
     a = good(), a.dst.shape[0] = 3, refuse(a, TRN_ESHAPE, "dst has size 3 on axis 0 but src has 4");
     a = good(), a.dst_scale.shape[1] = 64, refuse(a, TRN_ESHAPE, "dst_scale has size 64 on axis 1, expected 2");
     a = good(), a.dst_scale.rank = 1, refuse(a, TRN_ESHAPE, "src has rank 2, dst 2 and dst_scale 1");
-    a = good(), a.scale = (trn_mx_scale)3, refuse(a, TRN_EINVAL, "scale 3");
+    a = good(), a.scale = (trn_mx_scale)5, refuse(a, TRN_EINVAL, "scale 5");
     a = good(), a.scale = (trn_mx_scale)-1, refuse(a, TRN_EINVAL, "scale -1");
     a = good(), a.rounding = (trn_rounding)6, refuse(a, TRN_EINVAL, "rounding 6");
     a = good(), a.sr_bits = 33, refuse(a, TRN_EINVAL, "sr_bits is 33");

@@ -266,7 +266,7 @@ static void groups_are_blocks(void **unused)
         const bool f16 = round % 2;
         const trn_rounding rounding =
             (trn_rounding)(round / 2 % 6 == TRN_STOCHASTIC ? TRN_NEAREST_EVEN : round / 2 % 6);
-        const trn_numerics numerics = { .mx_scale_rule = (trn_mx_scale)(round % 3) };
+        const trn_numerics numerics = { .mx_scale_rule = (trn_mx_scale)(round % TRN_MX_SCALE_COUNT) };
         draw_values((uint64_t)round, f16);
         trn_quantize_mx_args a = quantize_of(round % 4 < 2 ? TRN_F8_E4M3FN : TRN_F8_E5M2, K, M);
         trn_mx_quantize_args twin = { .dst = trn_tensor_2d(a.dst.format, expected, M, 4 * K),
