@@ -154,6 +154,7 @@ agrees() {
 agrees normal.npy 32
 agrees ties.npy 32 --scales none
 agrees wild.npy 32 --scales none --rounding both
+agrees wild.npy 32 --scales none --rule EVEN --rule CEIL
 agrees wild.npy 8 --rounding sr --sr-bits 8
 agrees ties.npy 5 --rounding sr --sr-bits 5
 
