@@ -27,6 +27,7 @@ int main(int argc, char **argv)
 {
     hold_standard_streams();
     signal(SIGPIPE, SIG_DFL); /* "mxq ... | head": who starts us may ignore it, and nobody wants to read of that */
+    signal(SIGXFSZ, SIG_IGN); /* a file that may not grow is a sentence, also where it is standard output */
     io_may_read = app_reads;
     const char *shell = app_completion_asked(argc, argv);
     return app_flush(shell ? app_completion(shell, argv, app_run) : app_run(argc, argv));

@@ -95,7 +95,8 @@ static fc_side side_of(const fc_catalogue *c, const st_file *file)
 {
     const char *mark = st_metadata(file, "fp8_format");
     if (c->options->from != FC_BY_MARK) return c->options->from;
-    return mark && trn_format_from_name(mark) == TRN_F8_E4M3 ? FC_NEURON : FC_OCP;
+    if (!mark) return fc_marked(&c->rules) ? FC_NEURON : FC_OCP; /* who saved it again may have lost the mark */
+    return trn_format_from_name(mark) == TRN_F8_E4M3 ? FC_NEURON : FC_OCP;
 }
 
 static bool add_shard(fc_catalogue *c, int shard, char *why)
@@ -120,7 +121,7 @@ bool fc_catalogue_open(const fc_options *o, fc_catalogue *c, char *why)
     memset(c, 0, sizeof *c);
     c->options = o;
     for (int i = 0; i < FC_OPEN; i++) c->open[i].shard = -1;
-    if (!fc_refuse_file(o->in, why) || !ckpt_open(o->in, &c->input, why)) return false;
+    if (!fc_refuse_file(o->in, why) || !ckpt_open_all(o->in, &c->input, why)) return false;
     if (!fc_rules_read(o->in, &c->rules, why)) return false;
     for (int i = 0; i < c->input.shards; i++)
         if (!add_shard(c, i, why)) return false;
@@ -140,6 +141,7 @@ void fc_catalogue_close(fc_catalogue *c)
     }
     free(c->item);
     free(c->by_name);
+    fc_forget_files(c);
     fc_rules_free(&c->rules);
     ckpt_close(&c->input);
 }

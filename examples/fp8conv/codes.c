@@ -54,13 +54,40 @@ void fc_table_of_mode(fc_mode mode, fc_side from, fc_side to, fc_table *table)
     }
 }
 
-/* Dequantised with one scale, quantised with another: never beyond the limit. */
+/* On which side of the middle between a code and the next one: both products are exact in binary64, 24 bits of a scale
+ * and at most 5 of a sum of two values. */
+static int beside_middle(const float *value, uint32_t code, double target, double scale)
+{
+    const double middle = ((double)value[code] + (double)value[code + 1]) * scale, twice = 2 * target;
+    return (twice > middle) - (twice < middle);
+}
+
+uint32_t fc_nearest(fc_side to, double target, double scale)
+{
+    const float *const value = fc_values(fc_format_of(to));
+    uint32_t low = 0, high = trn_encode(fc_format_of(to), fc_limit(to), TRN_NEAREST_EVEN, TRN_OVERFLOW_DEFAULT, 0);
+    while (low < high) {
+        const uint32_t code = (low + high) / 2;
+        const int side = beside_middle(value, code, target, scale);
+        if (side > 0 || (side == 0 && code % 2 == 1))
+            low = code + 1;
+        else
+            high = code;
+    }
+    return low;
+}
+
+/* Dequantised with one scale, quantised with another, without a quotient in between; never beyond the limit. */
 void fc_table_of_scales(fc_side from, fc_side to, float in_scale, float out_scale, fc_table *table)
 {
     const float *const value = fc_values(fc_format_of(from));
-    for (uint32_t code = 0; code < 256; code++)
-        table->to[code] = (uint16_t)trn_encode(fc_format_of(to), value[code] * in_scale / out_scale, TRN_NEAREST_EVEN,
-                                               TRN_SATURATE, 0);
+    for (uint32_t code = 0; code < FC_MAGNITUDES; code++) {
+        const float x = value[code];
+        const uint32_t nearest = isfinite(x) ? fc_nearest(to, (double)x * (double)in_scale, (double)out_scale)
+                                             : trn_encode(fc_format_of(to), x, TRN_NEAREST_EVEN, TRN_SATURATE, 0);
+        table->to[code] = (uint16_t)nearest;
+        table->to[code + FC_MAGNITUDES] = (uint16_t)(nearest | FC_MAGNITUDES);
+    }
 }
 
 void fc_convert_codes(const fc_table *table, void *out, const void *in, size_t n)

@@ -1,10 +1,17 @@
-/* config.c - config.json as it is true of what was written. Everything that is not about quantisation stays as it was,
- * byte for byte.
+/* config.c - config.json as it is true of what was written: which words, and where. Everything that is not about
+ * quantisation stays as it was, byte for byte.
  * SPDX-License-Identifier: MIT
  *
  * Where FP8 has the scales it had, its description stays, and {"fp8_format": "float8_e4m3"} says that it is Trainium's.
- * Otherwise there is a new one: quant_method fp8, with weight_block_size, activation_scheme and modules_to_not_convert.
- * A model that is BF16 throughout has none.
+ * Otherwise there is a new one, in words that loaders know:
+ *
+ *     a scale for a tensor, or for blocks     quant_method fp8, with weight_block_size (null: none)
+ *     a scale for each output                 quant_method compressed-tensors, with config_groups
+ *     only the cache is FP8                   quant_method compressed-tensors, format dense, with kv_cache_scheme
+ *     Trainium3's words                       quant_method mx, with mx_words: ours
+ *     BF16 throughout                         none
+ *
+ * A description that stands in several places, or under several names, stands in one afterwards.
  */
 #include "fp8conv.h"
 
@@ -24,21 +31,22 @@ typedef struct member { /* in its object: where the key begins, and the value */
     const char *after_last; /* end of the value before; NULL: it is the first */
 } member;
 
-/* The member, or, where there is none, the last one of the object. false: an empty object. */
+/* The member, of two the last one, as Python's json has it; where there is none, the last one of the object. false: an
+ * empty object. */
 static bool find_member(span object, const char *key, member *m, bool *found)
 {
     io_json j = io_json_start(object.at, (size_t)(object.end - object.at));
     const char *before = NULL;
-    bool any = false;
     *found = false;
-    while (!*found && io_json_next(&j)) {
-        *m = (member){ { j.key, j.key + j.key_size }, { j.value, j.value + j.value_size }, before };
-        while (m->value.end > m->value.at && strchr(" \t\r\n", m->value.end[-1])) m->value.end--;
-        before = m->value.end;
-        any = true;
-        *found = io_json_is(&j, key);
+    while (io_json_next(&j)) {
+        member one = { { j.key, j.key + j.key_size }, { j.value, j.value + j.value_size }, before };
+        while (one.value.end > one.value.at && strchr(" \t\r\n", one.value.end[-1])) one.value.end--;
+        before = one.value.end;
+        const bool same = io_json_is(&j, key);
+        if (same || !*found) *m = one;
+        *found = *found || same;
     }
-    return any;
+    return before != NULL;
 }
 
 /* What stands between the bracket or comma before a key and the key. */
@@ -97,14 +105,72 @@ static char *edited(const char *text, span object, const char *key, const char *
     return fclose(memory) == 0 ? result : NULL;
 }
 
-/* An object inside of the text, by its key; false: there is none. */
-static bool inside(span object, const char *key, span *inner)
+/* A value inside of an object, by its key. */
+static bool value_of(span object, const char *key, span *value)
 {
     member m;
     bool found;
-    if (!find_member(object, key, &m, &found) || !found || *m.value.at != '{') return false;
-    *inner = m.value;
+    if (!find_member(object, key, &m, &found) || !found) return false;
+    *value = m.value;
     return true;
+}
+
+/* An object inside of another. */
+static bool inside(span object, const char *key, span *inner)
+{
+    return value_of(object, key, inner) && *inner->at == '{';
+}
+
+/* ---- where quantisation is described ---- */
+
+typedef struct place {
+    const char *outer, *key; /* outer NULL: the whole */
+} place;
+
+static const place places[] = {
+    { NULL, "quantization_config" }, { "text_config", "quantization_config" },
+    { NULL, "compression_config" },  { "text_config", "compression_config" },
+    { NULL, "quantization" },        { "text_config", "quantization" },
+};
+enum { PLACES = sizeof places / sizeof places[0] };
+
+static span whole_of(const char *text)
+{
+    span root = { text, text + strlen(text) };
+    while (root.at < root.end && *root.at != '{') root.at++;
+    while (root.end > root.at && root.end[-1] != '}') root.end--;
+    return root;
+}
+
+/* The object that has, or would have, the description. */
+static bool outer_of(const char *text, const place *p, span *outer)
+{
+    *outer = whole_of(text);
+    return !p->outer || inside(*outer, p->outer, outer);
+}
+
+static bool described_at(const char *text, const place *p, span *description)
+{
+    span outer, unused;
+    if (!outer_of(text, p, &outer) || !inside(outer, p->key, description)) return false;
+    return strcmp(p->key, "quantization") != 0 || value_of(*description, "quant_algo", &unused) ||
+           value_of(*description, "kv_cache_quant_algo", &unused);
+}
+
+/* The text with a member set, or taken out where the value is NULL. It takes over the text; NULL without memory. */
+static char *with(char *text, span object, const char *key, const char *value)
+{
+    char *result = text ? edited(text, object, key, value) : NULL;
+    free(text);
+    return result;
+}
+
+/* All of that name go: a first one would count where the last one is gone. */
+static char *without(char *text, const place *p)
+{
+    span outer, value;
+    while (text && outer_of(text, p, &outer) && value_of(outer, p->key, &value)) text = with(text, outer, p->key, NULL);
+    return text;
 }
 
 /* ---- what is to be said ---- */
@@ -126,42 +192,101 @@ static bool has_quantised(const fc_catalogue *c)
     return false;
 }
 
+/* A power of two whose type says so is another word than one in F32. */
+static bool keeps_scale(const fc_catalogue *c, const fc_item *w)
+{
+    if (w->old_scale < 0 || w->scale != w->old_scale) return false;
+    const fc_item *s = &c->item[w->scale];
+    return s->tensor.format != TRN_F8_E8M0 || s->result.format == TRN_F8_E8M0;
+}
+
 bool fc_keeps_layout(const fc_catalogue *c)
 {
     for (int i = 0; i < c->items; i++) {
         const fc_item *w = &c->item[i];
-        if (w->role == FC_NUMBERS) return false;
-        if (w->role == FC_CODES && (w->old_scale < 0 || w->scale != w->old_scale)) return false;
+        if (w->role == FC_NUMBERS || (w->role == FC_CODES && !keeps_scale(c, w))) return false;
     }
     return true;
 }
 
-/* [outputs, inputs] of a block; 0: the tensor has one scale for all or for each output. */
-static void block_of(const fc_catalogue *c, const fc_item *w, int64_t block[2])
+/* Have they stayed powers of two, where they were? */
+static bool keeps_powers(const fc_options *o)
+{
+    return o->mode == FC_HALVE || o->mode == FC_RELABEL || (o->mode == FC_REQUANT && o->power_of_two);
+}
+
+/* ---- what the description says of the cache ---- */
+
+static const cJSON *field(const cJSON *object, const char *key)
+{
+    const cJSON *item = cJSON_GetObjectItemCaseSensitive(object, key);
+    return cJSON_IsNull(item) ? NULL : item;
+}
+
+static const char *word(const cJSON *object, const char *key)
+{
+    return cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(object, key));
+}
+
+bool fc_cache_of_integers(const fc_rules *rules)
+{
+    const char *type = word(field(rules->quantisation, "kv_cache_scheme"), "type");
+    const char *algo = word(rules->quantisation, "kv_cache_quant_algo");
+    return (type && strcmp(type, "int") == 0) || (algo && strncmp(algo, "FP8", 3) != 0);
+}
+
+bool fc_only_cache(const fc_rules *rules)
+{
+    const cJSON *q = rules->quantisation, *groups = field(q, "config_groups");
+    const char *format = word(q, "format"), *method = word(q, "quant_method");
+    const bool dense = format && strcmp(format, "dense") == 0;
+    const bool none = method && strcmp(method, "compressed-tensors") == 0 && cJSON_GetArraySize(groups) == 0;
+    if (field(q, "kv_cache_scheme")) return dense || none;
+    return word(q, "kv_cache_quant_algo") && !word(q, "quant_algo");
+}
+
+bool fc_marked(const fc_rules *rules)
+{
+    const char *mark = word(rules->quantisation, "fp8_format");
+    return mark && trn_format_from_name(mark) == TRN_F8_E4M3;
+}
+
+/* ---- what shares a scale ---- */
+
+typedef enum sharing { SHARED_BY_ALL, SHARED_BY_OUTPUT, SHARED_BY_BLOCK, SHARED_OTHERWISE } sharing;
+
+/* block: [outputs, inputs], where there are blocks. */
+static sharing sharing_of(const fc_catalogue *c, const fc_item *w, int64_t block[2])
 {
     const fc_grid *g = &w->out;
     const bool row = g->block_rows == 1 && g->block_columns >= g->columns;
     const bool column = g->block_columns == 1 && g->block_rows >= g->rows;
-    const bool none = g->whole || ((row || column) && !fc_keeps_codes(w, c->options));
-    const bool turned = w->transposed;
-    block[0] = none ? 0 : turned ? g->block_columns : g->block_rows;
-    block[1] = none ? 0 : turned ? g->block_rows : g->block_columns;
+    const bool matrix = g->block_rows >= g->rows && g->block_columns >= g->columns;
+    block[0] = w->transposed ? g->block_columns : g->block_rows;
+    block[1] = w->transposed ? g->block_rows : g->block_columns;
+    if (g->whole) return SHARED_BY_ALL;
+    if (fc_keeps_codes(w, c->options) || !(row || column || matrix)) return SHARED_BY_BLOCK;
+    if (matrix && (w->view.rank == 2 || c->options->grain == FC_PER_BLOCK)) return SHARED_BY_BLOCK; /* of one */
+    return w->view.rank == 2 && (w->transposed ? column : row) ? SHARED_BY_OUTPUT : SHARED_OTHERWISE;
 }
 
-/* The one that all FP8 has; false: they differ, or there is none. */
-static bool common_block(const fc_catalogue *c, int64_t block[2])
+/* What all FP8 that was made has in common. */
+static sharing common_sharing(const fc_catalogue *c, int64_t block[2])
 {
     bool any = false;
+    sharing all = SHARED_OTHERWISE;
     for (int i = 0; i < c->items; i++) {
         int64_t one[2];
         if (!fc_is_weight(&c->item[i]) || c->item[i].form != FC_AS_FP8) continue;
-        block_of(c, &c->item[i], one);
-        if (any && (one[0] != block[0] || one[1] != block[1])) return false;
+        const sharing s = sharing_of(c, &c->item[i], one);
+        if (any && (s != all || (s == SHARED_BY_BLOCK && (one[0] != block[0] || one[1] != block[1]))))
+            return SHARED_OTHERWISE;
+        all = s;
         block[0] = one[0];
         block[1] = one[1];
         any = true;
     }
-    return any && block[0] > 0;
+    return all;
 }
 
 static const char *scheme_of(const fc_catalogue *c)
@@ -185,14 +310,14 @@ static void append(cJSON *list, const char *text)
     if (!cJSON_AddItemToArray(list, item)) cJSON_Delete(item);
 }
 
-/* Matrices of numbers in the result, by their modules; those of config.json's own list first. */
-static cJSON *left_modules(const fc_catalogue *c)
+/* Matrices of numbers in the result, by their modules; config.json's own list first, where its entries may be parts. */
+static cJSON *left_modules(const fc_catalogue *c, bool parts)
 {
     cJSON *list = cJSON_CreateArray();
     char module[NAME], because[256];
     fc_rules own = c->rules;
     own.rules = 0;
-    for (int i = 0; i < c->rules.rules && c->rules.rule[i].kind == FC_RULE_PART; i++) {
+    for (int i = 0; parts && i < c->rules.rules && c->rules.rule[i].kind == FC_RULE_PART; i++) {
         append(list, c->rules.rule[i].text);
         own.rules = i + 1;
     }
@@ -210,29 +335,136 @@ static cJSON *left_modules(const fc_catalogue *c)
     return list;
 }
 
-static cJSON *described(const fc_catalogue *c)
+/* Trainium3's words: those that were made, and those that were there. */
+static cJSON *mx_words(const fc_catalogue *c)
+{
+    cJSON *list = cJSON_CreateArray();
+    const cJSON *before;
+    for (int i = 0; i < c->items; i++)
+        if (fc_is_weight(&c->item[i]) && c->item[i].form == FC_AS_MX) append(list, c->item[i].result.name);
+    cJSON_ArrayForEach(before, field(c->rules.quantisation, "mx_words"))
+    {
+        const int i = cJSON_IsString(before) ? fc_find(c, before->valuestring) : -1;
+        if (i >= 0 && c->item[i].role == FC_COPIED) append(list, before->valuestring);
+    }
+    return list;
+}
+
+/* ---- a description ---- */
+
+static void mark(const fc_catalogue *c, cJSON *q)
+{
+    if (c->options->to == FC_NEURON) cJSON_AddStringToObject(q, "fp8_format", trn_format_name(fc_format_of(FC_NEURON)));
+}
+
+/* What is said of the cache, as it stands in the old description. */
+static void add_cache(const fc_catalogue *c, cJSON *q, const span *old)
+{
+    static const char *const key[] = { "kv_cache_scheme", "kv_cache_quant_algo" };
+    span value;
+    for (int i = 0; i < 2 && old && c->cache_scales; i++) {
+        if (!value_of(*old, key[i], &value)) continue;
+        char *text = strndup(value.at, (size_t)(value.end - value.at));
+        if (text) cJSON_AddRawToObject(q, key[i], text);
+        free(text);
+    }
+}
+
+static cJSON *scheme(const char *strategy, bool dynamic)
+{
+    cJSON *s = cJSON_CreateObject();
+    cJSON_AddNumberToObject(s, "num_bits", 8);
+    cJSON_AddStringToObject(s, "type", "float");
+    cJSON_AddStringToObject(s, "strategy", strategy);
+    cJSON_AddBoolToObject(s, "dynamic", dynamic);
+    cJSON_AddBoolToObject(s, "symmetric", true);
+    return s;
+}
+
+static cJSON *only_cache(const fc_catalogue *c, const span *old)
 {
     cJSON *q = cJSON_CreateObject();
-    const bool fp8 = fc_has_fp8(c);
-    int64_t block[2] = { 0, 0 };
-    cJSON *mx = cJSON_CreateArray();
-    cJSON_AddStringToObject(q, "quant_method", fp8 ? "fp8" : "mx");
-    if (fp8) cJSON_AddStringToObject(q, "fmt", "e4m3");
-    if (fp8 && c->options->to == FC_NEURON)
-        cJSON_AddStringToObject(q, "fp8_format", trn_format_name(fc_format_of(FC_NEURON)));
-    if (fp8) cJSON_AddStringToObject(q, "activation_scheme", scheme_of(c));
-    if (fp8 && common_block(c, block)) {
-        const int size[2] = { (int)block[0], (int)block[1] };
-        add(q, "weight_block_size", cJSON_CreateIntArray(size, 2));
-    }
-    for (int i = 0; i < c->items; i++)
-        if (fc_is_weight(&c->item[i]) && c->item[i].form == FC_AS_MX)
-            append(mx, c->item[i].result.name);
-    if (cJSON_GetArraySize(mx) > 0) add(q, "mx_words", mx);
-    else cJSON_Delete(mx);
-    add(q, "modules_to_not_convert", left_modules(c));
+    span unused;
+    cJSON_AddStringToObject(q, "quant_method", "compressed-tensors");
+    cJSON_AddStringToObject(q, "format", "dense");
+    mark(c, q);
+    if (old && value_of(*old, "kv_cache_scheme", &unused))
+        add_cache(c, q, old);
+    else
+        add(q, "kv_cache_scheme", scheme("tensor", false));
     return q;
 }
+
+/* A scale for each output. */
+static cJSON *in_channels(const fc_catalogue *c, const span *old)
+{
+    cJSON *q = cJSON_CreateObject(), *groups = cJSON_CreateObject(), *group = cJSON_CreateObject();
+    cJSON *targets = cJSON_CreateArray();
+    const bool dynamic = strcmp(scheme_of(c), "static") != 0;
+    cJSON_AddStringToObject(q, "quant_method", "compressed-tensors");
+    cJSON_AddStringToObject(q, "format", "float-quantized");
+    mark(c, q);
+    append(targets, "Linear");
+    add(group, "targets", targets);
+    add(group, "weights", scheme("channel", false));
+    add(group, "input_activations", scheme(dynamic ? "token" : "tensor", dynamic));
+    add(groups, "group_0", group);
+    add(q, "config_groups", groups);
+    add_cache(c, q, old);
+    add(q, "ignore", left_modules(c, false));
+    return q;
+}
+
+static cJSON *described(const fc_catalogue *c, const span *old)
+{
+    const bool fp8 = fc_has_fp8(c);
+    int64_t block[2] = { 0, 0 };
+    const sharing shared = common_sharing(c, block);
+    cJSON *const words = mx_words(c);
+    const bool mx = cJSON_GetArraySize(words) > 0;
+    if (fp8 && !mx && shared == SHARED_BY_OUTPUT) return cJSON_Delete(words), in_channels(c, old);
+    if (!fp8 && !mx) return cJSON_Delete(words), only_cache(c, old);
+    cJSON *q = cJSON_CreateObject();
+    cJSON_AddStringToObject(q, "quant_method", fp8 ? "fp8" : "mx");
+    if (fp8) cJSON_AddStringToObject(q, "fmt", "e4m3");
+    if (fp8 || c->cache_scales) mark(c, q);
+    if (fp8) cJSON_AddStringToObject(q, "activation_scheme", scheme_of(c));
+    const int size[2] = { (int)block[0], (int)block[1] };
+    if (fp8 && shared == SHARED_BY_BLOCK) add(q, "weight_block_size", cJSON_CreateIntArray(size, 2));
+    if (fp8 && shared == SHARED_BY_ALL) cJSON_AddNullToObject(q, "weight_block_size");
+    if (mx)
+        add(q, "mx_words", words);
+    else
+        cJSON_Delete(words);
+    add_cache(c, q, old);
+    add(q, "modules_to_not_convert", left_modules(c, true));
+    return q;
+}
+
+/* ---- who reads it ---- */
+
+bool fc_no_loader(const fc_catalogue *c, char *because, size_t size)
+{
+    int64_t block[2] = { 0, 0 };
+    const sharing shared = common_sharing(c, block);
+    because[0] = '\0';
+    for (int i = 0; i < c->items && !because[0]; i++)
+        if (fc_is_weight(&c->item[i]) && c->item[i].form == FC_AS_MX)
+            snprintf(because, size, "Trainium3's words are read by trnmath/trn_mx_layout.h alone");
+    if (because[0] || !fc_has_fp8(c) || fc_keeps_layout(c)) return because[0] != '\0';
+    if (shared == SHARED_OTHERWISE)
+        snprintf(because, size, "its scales are not all for one matrix, for an output or for blocks of one size");
+    else if (shared == SHARED_BY_BLOCK && (block[0] != 128 || block[1] != 128))
+        snprintf(because, size, "its blocks are %lldx%lld, and those of loaders 128x128", (long long)block[0],
+                 (long long)block[1]);
+    else if (shared == SHARED_BY_BLOCK && strcmp(scheme_of(c), "static") == 0)
+        snprintf(because, size, "activations have static scales, and loaders take none beside blocks");
+    else if (cJSON_IsObject(field(c->rules.config, "quantization")))
+        snprintf(because, size, "TensorRT-LLM knows no scales of these names and shapes");
+    return because[0] != '\0';
+}
+
+/* ---- text ---- */
 
 /* As Python's json.dumps has it, `depth` levels in, each of so many blanks; 0: in one line. */
 static void print_value(FILE *out, const cJSON *value, int depth, int blanks)
@@ -278,33 +510,64 @@ static char *printed(cJSON *value, int depth, int blanks)
 
 /* ---- the new text ---- */
 
-/* Where quantisation is described: an object that has or gets a member `key`. */
-static span place_of(span root, const char **key)
+/* Its words are true but for these. */
+static char *corrected(const fc_catalogue *c, char *text, const place *p)
 {
-    span text, unused;
-    *key = "quantization_config";
-    if (inside(root, *key, &unused)) return root;
-    if (inside(root, "text_config", &text) && inside(text, *key, &unused)) return text;
-    if (inside(root, "compression_config", &unused)) *key = "compression_config";
-    return root;
+    const bool neuron = c->options->to == FC_NEURON;
+    span at;
+    if (text && described_at(text, p, &at)) text = with(text, at, "fp8_format", neuron ? "\"float8_e4m3\"" : NULL);
+    if (text && !keeps_powers(c->options) && described_at(text, p, &at)) text = with(text, at, "scale_fmt", NULL);
+    return text;
 }
 
-static char *new_text(const fc_catalogue *c, const char *text, const char *own_key)
+/* The old description goes, wherever it stands, and a new one comes. */
+static char *described_anew(const fc_catalogue *c, char *text, const place *old)
 {
-    span root = { text, text + strlen(text) };
-    const char *key;
-    while (root.at < root.end && *root.at != '{') root.at++;
-    while (root.end > root.at && root.end[-1] != '}') root.end--;
-    span place = place_of(root, &key), old;
-    if (own_key) place = root, key = own_key;
-    const bool there = inside(place, key, &old), neuron = c->options->to == FC_NEURON;
-    if (!has_quantised(c)) return edited(text, place, key, NULL);
-    if (there && fc_keeps_layout(c)) return edited(text, old, "fp8_format", neuron ? "\"float8_e4m3\"" : NULL);
-    if (own_key) return strdup(text);
-    char *value = printed(described(c), place.at == root.at ? 1 : 2, blanks_of(root));
-    char *result = value ? edited(text, place, key, value) : NULL;
+    const bool foreign = strcmp(old->key, "quantization") == 0; /* TensorRT-LLM's has no such words */
+    const place *to = foreign ? &places[0] : old;
+    const span root = whole_of(text);
+    span at, outer;
+    const bool there = described_at(text, old, &at);
+    char *value = printed(described(c, there ? &at : NULL), to->outer ? 2 : 1, blanks_of(root));
+    for (int i = 0; i < PLACES; i++)
+        if (&places[i] != to && text && described_at(text, &places[i], &at)) text = without(text, &places[i]);
+    if (text && value && outer_of(text, to, &outer)) text = with(text, outer, to->key, value);
+    if (!value) free(text), text = NULL;
     free(value);
-    return result;
+    return text;
+}
+
+/* DeepSeek's word for experts of four bits. */
+static char *with_experts(const fc_catalogue *c, char *text)
+{
+    const fc_item *expert = NULL;
+    span value;
+    for (int i = 0; i < c->items; i++)
+        if (fc_is_weight(&c->item[i]) && c->item[i].kind >= FC_IS_MXFP4 && strstr(c->item[i].tensor.name, "expert"))
+            expert = &c->item[i];
+    if (!text || !expert || !value_of(whole_of(text), "expert_dtype", &value)) return text;
+    return with(text, whole_of(text), "expert_dtype", expert->form == FC_AS_FP8 ? "\"fp8\"" : NULL);
+}
+
+static char *new_text(const fc_catalogue *c, const char *before, const char *own_key)
+{
+    const place own = { NULL, own_key ? own_key : "" };
+    const place *list = own_key ? &own : places, *first = list;
+    const int count = own_key ? 1 : PLACES;
+    const bool quantised = has_quantised(c), kept = fc_keeps_layout(c) && (quantised || fc_only_cache(&c->rules));
+    char *text = strdup(before);
+    span at;
+    while (text && first < list + count && !described_at(text, first, &at)) first++;
+    const bool there = first < list + count;
+    if (!quantised && !c->cache_scales) {
+        for (int i = 0; i < count; i++)
+            if (text && described_at(text, &list[i], &at)) text = without(text, &list[i]);
+    } else if (there && kept) {
+        for (int i = 0; i < count; i++) text = corrected(c, text, &list[i]);
+    } else if (text && !own_key) {
+        text = described_anew(c, text, there ? first : &places[0]);
+    }
+    return own_key ? text : with_experts(c, text);
 }
 
 bool fc_write_config(const fc_catalogue *c, const char *from, const char *to, char *why)

@@ -269,6 +269,20 @@ static void widen(const fc_work *w, const fc_piece *p, unsigned char *out, fc_ta
     free(x);
 }
 
+/* A quotient that was rounded to the middle between two codes no longer tells on which side of it it was; a power of
+ * two does not round. */
+static void settle_middles(fc_side to, float scale, const float *x, const float *quotient, unsigned char *code,
+                           int64_t n)
+{
+    int exponent;
+    if (frexpf(scale, &exponent) == 0.5f) return;
+    for (int64_t i = 0; i < n; i++) {
+        const bool middle = (io_bits(quotient[i]) & 0x7ffff) == 0; /* or a code itself, where the search finds that */
+        if (!middle || quotient[i] == 0 || !isfinite(quotient[i])) continue;
+        code[i] = (unsigned char)((code[i] & 0x80) | fc_nearest(to, fabs((double)x[i]), (double)scale));
+    }
+}
+
 static void quantise(const fc_work *w, const fc_piece *p, unsigned char *out, fc_tally *tally)
 {
     const trn_format format = fc_format_of(w->catalogue->options->to);
@@ -289,7 +303,9 @@ static void quantise(const fc_work *w, const fc_piece *p, unsigned char *out, fc
     for (fc_tile t = { 0 }; fc_next_tile(w, p, &t);)
         for (int64_t r = 0; r < t.rows; r++) {
             const int64_t at = t.first + r * p->columns;
-            fc_tally_numbers(tally, x + at, out + at, fc_values(format), w->item->out_scale[t.out], t.columns);
+            const float scale = w->item->out_scale[t.out];
+            settle_middles(w->catalogue->options->to, scale, x + at, y + at, out + at, t.columns);
+            fc_tally_numbers(tally, x + at, out + at, fc_values(format), scale, t.columns);
         }
     free(x);
 }

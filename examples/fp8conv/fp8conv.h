@@ -20,6 +20,7 @@
  *     values.c     what packed and scaled codes are worth; BF16 and MX made from them
  *     tally.c      counts of codes, and the errors that follow from them
  *     shards.c     the files that are written
+ *     files.c      what lies beside the weights, and what becomes of it
  *     config.c     config.json as it is true of them
  *     verify.c     what was written, read back and compared with the definition
  *     report.c     the table
@@ -111,6 +112,9 @@ typedef struct fc_factor {
 } fc_factor;
 fc_factor fc_factor_of(fc_mode mode, fc_side to);
 void fc_table_of_mode(fc_mode mode, fc_side from, fc_side to, fc_table *table);
+/* The code, without its sign, whose product with `scale` is nearest to `target`, which has at most 28 bits; of two that
+ * are as near the even one; the largest where it is beyond. */
+uint32_t fc_nearest(fc_side to, double target, double scale);
 void fc_table_of_scales(fc_side from, fc_side to, float in_scale, float out_scale, fc_table *table);
 void fc_convert_codes(const fc_table *table, void *out, const void *in, size_t n);
 int fc_about(const fc_options *o); /* --codes */
@@ -205,6 +209,15 @@ static inline bool fc_keeps_codes(const fc_item *item, const fc_options *o)
 
 static inline bool fc_is_weight(const fc_item *item) { return item->role == FC_CODES || item->role == FC_NUMBERS; }
 
+/* What becomes of what lies beside the weights. An empty directory is one of which nothing is copied. */
+typedef enum fc_deed { FC_CONVERTED, FC_CHANGED, FC_COPIED_FILE, FC_FOLDER, FC_EMPTY, FC_LEFT } fc_deed;
+
+typedef struct fc_file {
+    char *name; /* from IN on */
+    fc_deed deed;
+    const char *because; /* it was converted, or left: a phrase */
+} fc_file;
+
 enum { FC_OPEN = 3 };
 
 typedef struct fc_catalogue {
@@ -212,7 +225,12 @@ typedef struct fc_catalogue {
     ckpt input;
     fc_rules rules;
     int left_alone; /* matrices that the rules leave as they are */
+    int run_scales,
+        run_kept;     /* scales of activations and caches: converted; as they are, of the side that is written */
+    int cache_scales; /* those of both that are a cache's */
     io_stage stage; /* what is written, until it appears */
+    fc_file *file;  /* of a directory: what lies beside the weights */
+    int files, file_capacity;
     fc_item *item; /* in the order of shards and files; new ones at the end */
     int items, capacity;
     int *by_name, named; /* the first `named` items, sorted */
@@ -297,7 +315,8 @@ bool fc_scales_of_source(fc_item *w, char *why); /* those that go out, where the
 static inline float fc_scale_at(const float *scale, int64_t group) { return scale ? scale[group] : 1; }
 bool fc_run_pieces(fc_catalogue *c, fc_work *work, char *why); /* tallies are added to the item's, in order */
 bool fc_convert(fc_catalogue *c, int item, const fc_sink *sink, char *why);
-bool fc_find_amax(fc_catalogue *c, int item, float *amax, char *why); /* the largest finite magnitude of each group */
+/* The largest finite magnitude of each group, over the limit of what is written. */
+bool fc_find_amax(fc_catalogue *c, int item, float *share, char *why);
 
 char *fc_place(const fc_catalogue *c); /* what appears: a file in a directory has its name there; memory of its own */
 /* Refuses an OUT that is there already, or that has an input in it; before any work. */
@@ -305,9 +324,19 @@ bool fc_open_out(fc_catalogue *c, char *why);
 /* All is written, beside OUT. false with an empty sentence: a finite number would have become infinity or NaN. */
 bool fc_write_all(fc_catalogue *c, char *why);
 bool fc_tally_all(fc_catalogue *c, char *why); /* without writing */
+/* A directory or an index with its shards goes to a directory; a file to a file, or into a directory. */
+bool fc_into_folder(const fc_catalogue *c);
+bool fc_list_files(fc_catalogue *c, char *why); /* what lies beside the weights, after fc_assign */
+bool fc_copy_files(fc_catalogue *c, char *why);
+void fc_forget_files(fc_catalogue *c);
 bool fc_keeps_layout(const fc_catalogue *c);   /* FP8 has the scales it had, but for their values */
 bool fc_has_fp8(const fc_catalogue *c);        /* the result */
 bool fc_write_config(const fc_catalogue *c, const char *from, const char *to, char *why);
+bool fc_cache_of_integers(const fc_rules *rules); /* a cache that is not FP8 */
+bool fc_only_cache(const fc_rules *rules);        /* what is described has FP8 in its cache and nowhere else */
+bool fc_marked(const fc_rules *rules);            /* what is described is Trainium's */
+/* Does nobody read the result, as far as is known? Why: a clause. */
+bool fc_no_loader(const fc_catalogue *c, char *because, size_t size);
 int fc_advise(const fc_options *o);
 const char *fc_written(fc_catalogue *c);       /* what fc_write_all made: a file, or an index */
 bool fc_verify(fc_catalogue *c, char *why); /* what fc_write_all made, before it is OUT */

@@ -16,9 +16,31 @@
 static const char *const scale_names[] = { "{name}_scale_inv", "{name}_scale", "{base}.scale", "{base}.scale_weight",
                                            "{name}_2" };
 
-static const char *const run_scales[] = { "*input_scale",      "*act_scale",  "*scale_input", "*k_scale",
-                                          "*v_scale",          "*kv_scale",   "*q_scale",     "*output_scale",
-                                          "*prob_output_scale" };
+/* What is quantised at run time: `cache`: queries, keys, values and what becomes of them, else what goes into a weight.
+ * A name stands alone or after its matrix's, with a dot or as one word. input_scale_ub is none of them: it bounds the
+ * numbers themselves, whatever their format. */
+static const struct {
+    const char *glob;
+    bool cache;
+} run_scales[] = {
+    { "*[._]input_scale", false },
+    { "*[._]act_scale", false },
+    { "*[._]activation_scale", false },
+    { "*.scale_input", false },
+    { "*.qscale_act", false },
+    { "*.activation_scaling_factor", false },
+    { "*[._]k_scale", true },
+    { "*[._]v_scale", true },
+    { "*[._]q_scale", true },
+    { "*[._]kv_scale", true },
+    { "*.output_scale", true },
+    { "*.prob_scale", true },
+    { "*.prob_output_scale", true },
+    { "*.kv_cache_scaling_factor", true },
+    { "*.k_cache_scaling_factor", true },
+    { "*.v_cache_scaling_factor", true },
+    { "*[._]kv_cache_scale", true },
+};
 
 enum { SCALE_NAMES = sizeof scale_names / sizeof scale_names[0], RUN_SCALES = sizeof run_scales / sizeof run_scales[0],
        NAME = 4096 };
@@ -263,7 +285,9 @@ static bool take_scale(fc_catalogue *c, int i, int scale, char *why)
 /* FP8 that becomes BF16 or MX: its scale goes, and those of the activations beside it. */
 static bool leave_fp8(fc_catalogue *c, int i, char *why)
 {
-    static const char *const end[] = { ".input_scale", ".act_scale", ".scale_input" };
+    static const char *const end[] = { ".input_scale",    ".act_scale",  ".activation_scale",
+                                       ".scale_input",    ".qscale_act", ".activation_scaling_factor",
+                                       ".input_scale_ub", "_input_scale" };
     fc_item *w = &c->item[i];
     char text[NAME], base[NAME];
     fc_module_of(w->tensor.name, base, sizeof base);
@@ -272,7 +296,7 @@ static bool leave_fp8(fc_catalogue *c, int i, char *why)
     if (w->old_scale >= 0) c->item[w->old_scale].role = FC_DROPPED;
     w->scale = -1;
     for (size_t k = 0; k < sizeof end / sizeof end[0]; k++) {
-        snprintf(text, sizeof text, "%.*s%s", NAME - 16, base, end[k]);
+        snprintf(text, sizeof text, "%.*s%s", NAME - 32, base, end[k]);
         const int s = fc_find(c, text);
         if (s >= 0 && c->item[s].role == FC_COPIED) c->item[s].role = FC_DROPPED;
     }
@@ -326,29 +350,47 @@ static bool assign_numbers(fc_catalogue *c, int i, char *why)
 
 /* ---- scales of what is quantised at run time ---- */
 
-/* The weight that an activation's scale stands beside, when there is one, must be FP8. */
+/* The row that a name is found in; -1: none. */
+static int run_scale_row(const char *name)
+{
+    char dotted[NAME];
+    snprintf(dotted, sizeof dotted, ".%.*s", NAME - 2, name);
+    for (int i = 0; i < RUN_SCALES; i++)
+        if (fnmatch(run_scales[i].glob, dotted, 0) == 0) return i;
+    return -1;
+}
+
+/* The weight that an activation's scale stands beside, when there is one, must be FP8: x.weight beside x.input_scale,
+ * x itself beside x_input_scale. */
 static bool stands_beside_fp8(const fc_catalogue *c, const char *name)
 {
     char text[NAME];
-    const char *dot = strrchr(name, '.');
-    const size_t length = dot ? (size_t)(dot - name) : 0;
-    if (!dot || length + sizeof ".weight" > sizeof text) return true;
-    memcpy(text, name, length);
-    memcpy(text + length, ".weight", sizeof ".weight");
-    const int weight = fc_find(c, text);
-    return weight < 0 || fc_is_weight(&c->item[weight]) || !strstr(name + length, "input");
+    const char *dot = strrchr(name, '.'), *fused = strstr(dot ? dot : name, "_input_scale");
+    const int length = dot ? (int)(dot - name) : 0;
+    int weight = -1;
+    if (fused && snprintf(text, sizeof text, "%.*s", (int)(fused - name), name) < NAME) weight = fc_find(c, text);
+    if (weight < 0 && dot && snprintf(text, sizeof text, "%.*s.weight", length, name) < NAME) weight = fc_find(c, text);
+    return weight < 0 || fc_is_weight(&c->item[weight]);
 }
 
 static void assign_run_scales(fc_catalogue *c)
 {
     const fc_options *o = c->options;
-    for (int i = 0; i < c->named && !o->keep_run_scales; i++) {
+    const bool integers = fc_cache_of_integers(&c->rules);
+    for (int i = 0; i < c->named; i++) {
         fc_item *s = &c->item[i];
         const char *name = s->tensor.name;
         if (s->role != FC_COPIED || !is_scale_type(&s->tensor) || s->tensor.format == TRN_F8_E8M0) continue;
-        if (s->side == o->to || !stands_beside_fp8(c, name)) continue;
-        if (matches(run_scales, RUN_SCALES, name) || matches(o->run_scales.glob, o->run_scales.count, name))
-            s->role = FC_RUN_SCALE;
+        const int row = run_scale_row(name);
+        const bool asked = matches(o->run_scales.glob, o->run_scales.count, name),
+                   cache = row >= 0 && run_scales[row].cache;
+        const bool known = row >= 0 && (cache ? !integers : stands_beside_fp8(c, name));
+        if (!asked && !known) continue;
+        c->cache_scales += cache;
+        if (o->keep_run_scales || s->side == o->to)
+            c->run_kept++;
+        else
+            s->role = FC_RUN_SCALE, c->run_scales++;
     }
 }
 
@@ -385,12 +427,50 @@ static bool read_lists(fc_catalogue *c, bool quantise, char *why)
     return fc_rules_lists(c->options->in, &c->rules, quantise ? why : unneeded) || !quantise;
 }
 
+/* Nothing asks for FP8 of what is none: not a checkpoint whose other FP8 stays, nor one that says that only its cache
+ * is FP8, nor an option that speaks of what is not there. */
+static bool quantises_unasked(const fc_catalogue *c)
+{
+    const fc_options *o = c->options;
+    bool e5m2 = false;
+    for (int i = 0; i < c->named; i++)
+        e5m2 = e5m2 || (c->item[i].tensor.format == TRN_F8_E5M2 && c->item[i].tensor.rank >= 2);
+    for (int k = FC_IS_FP8; k < FC_KINDS; k++)
+        if (o->form[k] > FC_AS_FP8) return false;
+    return !any_codes(c) && !e5m2 && !fc_only_cache(&c->rules);
+}
+
+/* Why there is nothing to convert. */
+static bool refuse_nothing(const fc_catalogue *c, char *why)
+{
+    const char *in = c->options->in, *to = fc_side_text(c->options->to);
+    bool e5m2 = false;
+    for (int i = 0; i < c->named; i++) e5m2 = e5m2 || c->item[i].tensor.format == TRN_F8_E5M2;
+    if (any_codes(c)) return io_fail(why, in, "its FP8 is %s's already; there is nothing to convert", to);
+    if (c->run_kept && !c->options->keep_run_scales)
+        return io_fail(why, in, "the scale of its FP8 cache is %s's already; there is nothing to convert", to);
+    if (e5m2) return io_fail(why, in, "its FP8 is E5M2, the same on both sides; there is nothing to convert");
+    if (!quantises_unasked(c))
+        return io_fail(why, in, "it has nothing of what the options would convert; there is nothing to convert");
+    return io_fail(why, in, "it has no FP8, and no matrix that would be quantised (--include chooses)");
+}
+
+/* Of Trainium3's words nothing else is made. */
+static bool refuse_words(const fc_catalogue *c, char *why)
+{
+    for (int i = 0; i < c->named; i++)
+        if (ckpt_ends(c->item[i].tensor.name, "_mx_words"))
+            return io_fail(why, c->item[i].tensor.name,
+                           "it is in Trainium3's words already; there is nothing to convert");
+    return true;
+}
+
 bool fc_assign(fc_catalogue *c, char *why)
 {
     int weights = 0;
-    if (!fc_assign_packed(c, &weights, why) || !fc_refuse_foreign(c, why)) return false;
+    if (!refuse_words(c, why) || !fc_assign_packed(c, &weights, why) || !fc_refuse_foreign(c, why)) return false;
     const bool quantise =
-        c->options->quantise || c->options->include.count > 0 || (weights == 0 && !any_codes(c));
+        c->options->quantise || c->options->include.count > 0 || (weights == 0 && quantises_unasked(c));
     for (int i = 0; i < c->named; i++) {
         if (c->item[i].role != FC_COPIED || !is_converted(c, &c->item[i].tensor, c->item[i].side)) continue;
         weights++;
@@ -399,10 +479,7 @@ bool fc_assign(fc_catalogue *c, char *why)
     if (!read_lists(c, quantise, why)) return false;
     if (quantise && !assign_chosen(c, &weights, why)) return false;
     if (!weights && !fc_refuse_leftovers(c, why)) return false;
-    if (!weights)
-        return io_fail(why, c->options->in, any_codes(c) ? "its FP8 is %s's already; there is nothing to convert"
-                                                         : "it has no FP8, and no matrix that would be quantised (%s)",
-                       any_codes(c) ? fc_side_text(c->options->to) : "--include chooses");
     assign_run_scales(c);
+    if (!weights && !c->run_scales) return refuse_nothing(c, why);
     return fc_refuse_leftovers(c, why);
 }

@@ -114,14 +114,18 @@ int64_t fc_grid_columns_left(const fc_grid *g, int64_t column)
     return block < g->columns - column ? block : g->columns - column;
 }
 
-/* ---- the largest finite magnitude of each group: what fresh scales are made from ---- */
+/* ---- the largest finite magnitude of each group, over the format's limit: what fresh scales are ---- */
 
-/* Several threads may meet in a group. */
-static void raise_amax(float *amax, float value)
+/* Rounded once, so that what has been quantised keeps its scale; 0 only of nothing but zeros. Several threads may meet
+ * in a group. */
+static void raise_amax(const fc_work *w, int64_t group, double amax)
 {
     static pthread_mutex_t one = PTHREAD_MUTEX_INITIALIZER;
+    float *most = (float *)w->user + group;
+    const float share = (float)(amax / (double)fc_limit(w->catalogue->options->to));
+    const float value = amax > 0 && share < FLT_MIN ? FLT_MIN : share;
     pthread_mutex_lock(&one);
-    if (value > *amax) *amax = value;
+    if (value > *most) *most = value;
     pthread_mutex_unlock(&one);
 }
 
@@ -136,7 +140,7 @@ static void amax_of_codes(const fc_work *w, const fc_piece *p, unsigned char *ou
         fc_count(w->bytes + p->first + t.first, p->columns, t.rows, t.columns, count);
         for (int i = 0; i < FC_MAGNITUDES; i++)
             if (count[i] && isfinite(value[i]) && value[i] > largest) largest = value[i];
-        raise_amax((float *)w->user + t.out, largest * fc_scale_at(w->item->in_scale, t.in));
+        raise_amax(w, t.out, (double)largest * (double)fc_scale_at(w->item->in_scale, t.in));
     }
 }
 
@@ -160,14 +164,14 @@ static void amax_of_numbers(const fc_work *w, const fc_piece *p, unsigned char *
         float largest = 0;
         for (int64_t r = 0; r < t.rows; r++)
             largest = fmaxf(largest, largest_number(x + t.first + r * p->columns, t.columns));
-        raise_amax((float *)w->user + t.out, largest);
+        raise_amax(w, t.out, (double)largest);
     }
     free(x);
 }
 
-bool fc_find_amax(fc_catalogue *c, int item, float *amax, char *why)
+bool fc_find_amax(fc_catalogue *c, int item, float *share, char *why)
 {
-    fc_work work = { .item = &c->item[item], .user = amax };
+    fc_work work = { .catalogue = c, .item = &c->item[item], .user = share };
     work.run = work.item->role == FC_NUMBERS ? amax_of_numbers : amax_of_codes;
     return fc_run_pieces(c, &work, why);
 }
@@ -235,23 +239,29 @@ static bool scales_by_factor(fc_catalogue *c, fc_item *w, char *why)
     return true;
 }
 
-/* The largest magnitude of a group becomes the format's limit. */
-static float fresh_scale(const fc_options *o, float amax)
+/* `share`: what makes the largest magnitude of a group the format's limit. A power of two that was chosen for it before
+ * stays: the largest code may be 120 since. */
+static float fresh_scale(const fc_options *o, float share, float before)
 {
-    const float scale = amax / fc_limit(o->to);
     int exponent;
-    if (amax == 0) return 1;
-    if (scale < FLT_MIN) return FLT_MIN;
-    if (!o->power_of_two) return scale;
-    const float fraction = frexpf(scale, &exponent);
-    return ldexpf(1, fraction == 0.5f ? exponent - 1 : exponent);
+    if (share == 0) return 1;
+    if (!o->power_of_two || share == FLT_MIN) return share;
+    const float fraction = frexpf(share, &exponent);
+    if (fraction == 0.5f) return before == 2 * share ? before : share;
+    return ldexpf(1, exponent);
 }
 
 static bool scales_by_amax(fc_catalogue *c, int item, char *why)
 {
-    float *scale = c->item[item].out_scale;
+    const fc_item *w = &c->item[item];
+    float *scale = w->out_scale;
+    const bool same = w->role == FC_CODES && memcmp(&w->in, &w->out, sizeof w->in) == 0;
     if (!fc_find_amax(c, item, scale, why)) return false;
-    for (int64_t i = 0; i < c->item[item].out.scales; i++) scale[i] = fresh_scale(c->options, scale[i]);
+    for (int64_t i = 0; i < w->out.scales; i++) {
+        scale[i] = fresh_scale(c->options, scale[i], same ? fc_scale_at(w->in_scale, i) : 0);
+        if (!isfinite(scale[i]))
+            return io_fail(why, w->tensor.name, "its fresh scale %lld is beyond F32", (long long)i);
+    }
     return true;
 }
 

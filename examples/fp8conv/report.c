@@ -235,6 +235,57 @@ static void print_scales(const fc_catalogue *c)
                c->left_alone == 1 ? "matrix is" : "matrices are");
 }
 
+/* ---- what lies beside the weights ---- */
+
+static const char *const deeds[] = { "converted", "changed", "copied", NULL, NULL, "left" };
+
+static int count_deed(const fc_catalogue *c, fc_deed deed)
+{
+    int n = 0;
+    for (int i = 0; i < c->files; i++) n += c->file[i].deed == deed;
+    return n;
+}
+
+static void print_files(const fc_catalogue *c)
+{
+    const int copied = count_deed(c, FC_COPIED_FILE), changed = count_deed(c, FC_CHANGED);
+    char because[200];
+    for (int i = 0; i < c->files; i++)
+        if (c->file[i].deed == FC_CONVERTED) printf("%s, %s: converted, too.\n", c->file[i].name, c->file[i].because);
+    if (changed) printf("Changed to what is true now:");
+    for (int i = 0, n = 0; i < c->files; i++)
+        if (c->file[i].deed == FC_CHANGED) printf("%s %s", n++ ? "," : "", c->file[i].name);
+    if (changed) puts(".");
+    if (copied) printf("Copied as they are: %d %s.\n", copied, copied == 1 ? "file" : "files");
+    if (fc_no_loader(c, because, sizeof because)) printf("No loader that is known reads the result: %s.\n", because);
+}
+
+/* Also where the report goes into a file. */
+static void tell_left(const fc_catalogue *c)
+{
+    for (int i = 0; i < c->files; i++)
+        if (c->file[i].deed == FC_LEFT) app_complain(0, "%s: not copied: %s", c->file[i].name, c->file[i].because);
+}
+
+static void print_json_files(FILE *out, const fc_catalogue *c)
+{
+    int n = 0;
+    fputs("  \"files\": [", out);
+    for (int i = 0; i < c->files; i++) {
+        const fc_file *f = &c->file[i];
+        if (!deeds[f->deed]) continue;
+        fprintf(out, "%s\n    {\"what\": \"%s\", \"name\": ", n++ ? "," : "", deeds[f->deed]);
+        app_print_json_string(out, f->name);
+        fputs(", \"because\": ", out);
+        if (f->because)
+            app_print_json_string(out, f->because);
+        else
+            fputs("null", out);
+        fputc('}', out);
+    }
+    fputs(n ? "\n  ],\n" : "],\n", out);
+}
+
 /* "halve to neuron", "quantised to ocp", "converted to BF16": by what is done to the first weight of the most telling
  * kind. */
 static void print_deed(const fc_catalogue *c)
@@ -248,7 +299,10 @@ static void print_deed(const fc_catalogue *c)
         fresh = fresh || (w->kind == FC_IS_NUMBERS || (w->form == FC_AS_FP8 && o->grain != FC_GRAIN_KEPT));
         if (!telling || (telling->form != FC_AS_FP8 && w->form == FC_AS_FP8)) telling = w;
     }
-    const char *deed = count_role(c, FC_CODES) ? fc_mode_text(o->mode) : fresh ? "quantised" : "converted";
+    const char *deed = count_role(c, FC_CODES) ? fc_mode_text(o->mode)
+                       : fresh                 ? "quantised"
+                       : telling               ? "converted"
+                                               : "scales alone";
     printf("%s: %s to %s%s\n\n", o->in, deed, telling ? form_text(c, telling) : fc_side_text(o->to),
            o->check ? ", nothing written" : "");
 }
@@ -261,12 +315,13 @@ static void print_text(const fc_catalogue *c)
     print_deed(c);
     app_table_start(&table, short_columns, sizeof short_columns / sizeof short_columns[0]);
     for (int i = 0; i < kinds; i++) short_row(&table, &list[i]);
-    app_print_table(stdout, &table);
+    if (kinds) app_print_table(stdout, &table);
     app_table_free(&table);
     for (int i = 0; i < kinds; i++) free(list[i].name);
     free(list);
-    print_totals(c);
+    if (kinds) print_totals(c);
     print_scales(c);
+    print_files(c);
 }
 
 /* ---- files ---- */
@@ -283,11 +338,13 @@ static void write_json(FILE *out, const void *context)
     const fc_report *r = context;
     const fc_catalogue *c = r->catalogue;
     const fc_tally t = fc_total(c);
+    char because[200];
     fputs("{\n  \"total\": {\n", out);
     app_print_json_pair(out, "input", c->options->in);
     app_print_json_pair(out, "output", c->options->out);
     app_print_json_pair(out, "mode", fc_mode_text(c->options->mode));
     app_print_json_pair(out, "to", fc_side_text(c->options->to));
+    app_print_json_pair(out, "no_loader_because", fc_no_loader(c, because, sizeof because) ? because : NULL);
     print_integer(out, "elements", t.elements);
     print_integer(out, "over_240", t.over_240);
     print_integer(out, "relabelled_inf", t.to_inf);
@@ -302,7 +359,9 @@ static void write_json(FILE *out, const void *context)
     app_print_json_number(out, t.worst_large);
     fputs(",\n    \"sqnr_db\": ", out);
     app_print_json_number(out, fc_sqnr_db(&t));
-    fputs("\n  },\n  \"tensors\": ", out);
+    fputs("\n  },\n", out);
+    print_json_files(out, c);
+    fputs("  \"tensors\": ", out);
     app_print_json_rows(out, &r->table, 2);
     fputs("\n}\n", out);
 }
@@ -322,6 +381,7 @@ int fc_report_write(fc_report *r)
         if (fc_is_weight(&c->item[i])) fill_row(c, &c->item[i], &r->table);
     const int status = app_finish_outputs(r->output, FC_REPORTS, r);
     if (status == APP_OK && !taken) print_text(c);
+    if (status == APP_OK) tell_left(c);
     app_table_free(&r->table);
     return app_flush(status);
 }

@@ -244,9 +244,9 @@ static cJSON *read_json(const char *path, const char *file, char *why)
     if (!inside) return io_fail(why, file, "there is not enough memory to read it"), NULL;
     if (stat(inside, &s) == 0 && io_map_open(inside, &map, why)) {
         const bool text = map.size <= MOST_CONFIG && io_utf8(map.bytes, map.size);
-        io_json j = io_json_start((const char *)map.bytes, text ? map.size : 0);
+        io_json j = io_json_file((const char *)map.bytes, text ? map.size : 0);
         while (text && io_json_next(&j)) continue;
-        root = text && !j.wrong ? cJSON_ParseWithLength((const char *)map.bytes, map.size) : NULL;
+        root = text && !j.wrong ? io_json_tree((const char *)map.bytes, map.size, NULL) : NULL;
         if (!cJSON_IsObject(root)) {
             io_fail(why, inside, "it is not a JSON object%s%s", text && j.wrong ? ": " : "",
                     text && j.wrong ? j.wrong : "");

@@ -76,7 +76,7 @@ static bool claim_output(const fc_catalogue *c, char *why)
 static int open_all(fc_catalogue *c, fc_report *r)
 {
     char why[IO_WHY] = "";
-    const bool ok = claim_input(c->options, why) && fc_assign(c, why) && claim_output(c, why);
+    const bool ok = claim_input(c->options, why) && fc_assign(c, why) && fc_list_files(c, why) && claim_output(c, why);
     if (!ok) return app_complain(APP_USAGE, "%s", why);
     if (app_open_outputs(r->output, FC_REPORTS) != APP_OK) return APP_USAGE;
     if (c->options->check || fc_open_out(c, why)) return APP_OK;

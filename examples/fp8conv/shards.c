@@ -1,4 +1,4 @@
-/* shards.c - the files that are written, beside OUT: the shards, the index, and what else a model needs.
+/* shards.c - the files that are written, beside OUT: the shards and the index. files.c has the rest.
  * SPDX-License-Identifier: MIT
  */
 #include "fp8conv.h"
@@ -6,12 +6,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { SLICE = 8 << 20, PAIRS = 64 };
+enum { SLICE = 8 << 20 };
 
 /* ---- where to ---- */
 
-/* A directory or an index with its shards goes to a directory; a file to a file, or into a directory. */
-static bool into_folder(const fc_catalogue *c)
+bool fc_into_folder(const fc_catalogue *c)
 {
     const char *out = c->options->out;
     return c->input.index || ckpt_folder(c->options->in) || (ckpt_ends(out, "/") && !ckpt_folder(out));
@@ -20,38 +19,42 @@ static bool into_folder(const fc_catalogue *c)
 /* Where a shard is written, which is not yet where it will be; the stage's memory. */
 static const char *shard_path(fc_catalogue *c, int shard)
 {
-    return io_stage_path(&c->stage, into_folder(c) ? c->input.file[shard] : NULL);
+    return io_stage_path(&c->stage, fc_into_folder(c) ? c->input.file[shard] : NULL);
 }
 
 const char *fc_written(fc_catalogue *c)
 {
+    if (ckpt_folder(c->options->in)) return c->stage.fresh;
     return c->input.index ? io_stage_path(&c->stage, ckpt_plain_name(c->input.index)) : shard_path(c, 0);
 }
 
-/* Only a checkpoint is replaced: a slip of the fingers must not cost a home directory. */
-static bool is_checkpoint(const char *path, char *why)
+/* Only a checkpoint is replaced: a slip of the fingers must not cost a home directory. A directory in it is one that
+ * the input has, too. */
+static bool is_checkpoint(const char *path, const void *input, char *why)
 {
     bool weights = false, folders = false, known = true;
     DIR *folder = opendir(path);
     if (!folder) return io_fail(why, path, "it cannot be read (%s)", strerror(errno));
     for (const struct dirent *e; (e = readdir(folder)) != NULL;) {
         if (strcmp(e->d_name, ".") == 0 || strcmp(e->d_name, "..") == 0) continue;
-        char *inside = ckpt_inside(path, e->d_name);
-        known = known && inside;
-        folders = folders || (inside && ckpt_folder(inside));
+        char *inside = ckpt_inside(path, e->d_name), *same = ckpt_inside(input, e->d_name);
+        known = known && inside && same;
+        folders = folders || (inside && same && ckpt_folder(inside) && !ckpt_folder(same));
         weights = weights || ckpt_ends(e->d_name, ".safetensors");
         free(inside);
+        free(same);
     }
     closedir(folder);
     if (!known) return io_fail(why, path, "there is not enough memory to look into it");
-    if (folders) return io_fail(why, path, "it has directories in it; --force replaces a checkpoint's files only");
+    if (folders)
+        return io_fail(why, path, "it has directories in it that the input lacks; --force replaces checkpoints only");
     return weights || io_fail(why, path, "it has no .safetensors in it; --force replaces checkpoints only");
 }
 
 char *fc_place(const fc_catalogue *c)
 {
     const char *out = c->options->out;
-    if (!into_folder(c) && ckpt_folder(out)) return ckpt_inside(out, c->input.file[0]);
+    if (!fc_into_folder(c) && ckpt_folder(out)) return ckpt_inside(out, c->input.file[0]);
     return strdup(out);
 }
 
@@ -61,7 +64,7 @@ bool fc_open_out(fc_catalogue *c, char *why)
     if (c->input.index && ckpt_ends(o->out, ".json"))
         return io_fail(why, o->out, "an index and its shards appear together, as a directory; name that");
     char *path = fc_place(c);
-    const io_stage_args args = { path, into_folder(c), o->force, is_checkpoint };
+    const io_stage_args args = { path, fc_into_folder(c), o->force, is_checkpoint, o->in };
     const bool ok = path ? io_stage_open(&args, &c->stage, why) : io_fail(why, o->out, "there is not enough memory");
     if (ok && c->stage.swept) app_complain(0, "%s: what a killed run had left there is removed", c->stage.part);
     free(path);
@@ -131,16 +134,22 @@ static bool write_item(fc_catalogue *c, int i, st_writer *w, char *why)
     return item->role == FC_COPIED ? write_copy(c, item, w, why) : write_scale(c, i, w, why);
 }
 
-/* The file's own texts, and the mark of what its F8_E4M3 now means. */
+/* Is there anything of Trainium's range? */
+static bool is_marked(const fc_catalogue *c)
+{
+    return c->options->to == FC_NEURON && (fc_has_fp8(c) || c->run_scales > 0 || c->run_kept > 0);
+}
+
+/* The file's own texts, and the mark of what its F8_E4M3 and its scales now mean; `pair` has room for one more. */
 static int metadata_of(const fc_catalogue *c, const st_file *file, const char **pair)
 {
     int n = 0;
-    for (int i = 0; i < file->metadata_count && n < PAIRS - 1; i++) {
+    for (int i = 0; i < file->metadata_count; i++) {
         if (strcmp(file->metadata[2 * i], "fp8_format") == 0) continue;
         pair[2 * n] = file->metadata[2 * i];
         pair[2 * n++ + 1] = file->metadata[2 * i + 1];
     }
-    if (c->options->to == FC_NEURON && fc_has_fp8(c)) {
+    if (is_marked(c)) {
         pair[2 * n] = "fp8_format";
         pair[2 * n++ + 1] = trn_format_name(fc_format_of(FC_NEURON));
     }
@@ -150,12 +159,13 @@ static int metadata_of(const fc_catalogue *c, const st_file *file, const char **
 static bool create_shard(fc_catalogue *c, int shard, const char *path, const order *list, int count, st_writer *w,
                          char *why)
 {
-    const char *pair[2 * PAIRS];
     const st_file *file = fc_shard(c, shard, why);
+    const char **pair = file ? malloc(2 * ((size_t)file->metadata_count + 1) * sizeof *pair) : NULL;
     st_tensor *tensor = malloc(((size_t)count + 1) * sizeof *tensor);
-    bool ok = file && (tensor || io_fail(why, path, "there is not enough memory for its header"));
+    bool ok = file && ((tensor && pair) || io_fail(why, path, "there is not enough memory for its header"));
     for (int i = 0; ok && i < count; i++) tensor[i] = c->item[list[i].item].result;
     ok = ok && st_create(path, tensor, count, pair, metadata_of(c, file, pair), w, why);
+    free(pair);
     free(tensor);
     return ok;
 }
@@ -192,84 +202,23 @@ static int compare_entries(const void *a, const void *b)
     return strcmp(((const ckpt_entry *)a)->tensor, ((const ckpt_entry *)b)->tensor);
 }
 
+/* What the old one does not know, files outside of it, the new one does not know either: loaders take such by name. */
 static bool write_index(fc_catalogue *c, char *why)
 {
     ckpt_entry *entry = malloc(((size_t)c->items + 1) * sizeof *entry);
-    const char *path = fc_written(c);
+    const char *path = io_stage_path(&c->stage, ckpt_plain_name(c->input.index));
     int64_t n = 0;
     uint64_t total = 0;
     bool ok = (entry && path) || io_fail(why, c->options->out, "there is not enough memory for its index");
     for (int i = 0; ok && i < c->items; i++) {
         const fc_item *item = &c->item[i];
-        if (item->role == FC_DROPPED) continue;
+        if (item->role == FC_DROPPED || item->shard >= c->input.named) continue;
         entry[n++] = (ckpt_entry){ item->result.name, c->input.file[item->shard] };
         total += fc_size(&item->result);
     }
     if (ok) qsort(entry, (size_t)n, sizeof *entry, compare_entries);
-    ok = ok && ckpt_write_index(path, entry, n, total, why);
+    ok = ok && ckpt_write_index(path, entry, n, total, c->input.metadata, why);
     free(entry);
-    return ok;
-}
-
-/* ---- what else is in the directory ---- */
-
-static bool holds_weights(const char *file)
-{
-    static const char *const end[] = { ".safetensors", ".safetensors.index.json", ".bin", ".bin.index.json",
-                                       ".pt",          ".pth",                    ".h5",  ".msgpack",
-                                       ".gguf",        ".onnx",                   ".part" };
-    for (size_t i = 0; i < sizeof end / sizeof end[0]; i++)
-        if (ckpt_ends(file, end[i])) return true;
-    return false;
-}
-
-static bool copy_file(const char *from, const char *to, char *why)
-{
-    io_map map;
-    io_output out;
-    if (!io_map_open(from, &map, why)) return false;
-    const bool ok = io_output_open(to, &out, why) && io_output_write(&out, map.bytes, map.size, why) &&
-                    io_output_commit(&out, why);
-    io_map_close(&map);
-    return ok;
-}
-
-static bool is_config(const char *file)
-{
-    return strcmp(file, "config.json") == 0 || strcmp(file, "hf_quant_config.json") == 0;
-}
-
-/* ModelOpt's description has no words for other formats than its own. */
-static bool is_outdated(const fc_catalogue *c, const char *file)
-{
-    return strcmp(file, "hf_quant_config.json") == 0 && !fc_keeps_layout(c);
-}
-
-static bool copy_entry(fc_catalogue *c, const char *file, char *why)
-{
-    char *from = ckpt_inside(c->options->in, file);
-    struct stat s;
-    bool ok = from || io_fail(why, file, "there is not enough memory to copy it");
-    if (ok && stat(from, &s) == 0 && S_ISREG(s.st_mode) && !holds_weights(file) && !is_outdated(c, file)) {
-        const char *to = io_stage_path(&c->stage, file);
-        ok = to || io_fail(why, file, "there is not enough memory to copy it");
-        ok = ok && (is_config(file) ? fc_write_config(c, from, to, why) : copy_file(from, to, why));
-    } else if (ok && !ckpt_ends(file, ".safetensors") && !ckpt_ends(file, ".safetensors.index.json")) {
-        app_complain(0, "%s: not copied", from);
-    }
-    free(from);
-    return ok;
-}
-
-static bool copy_others(fc_catalogue *c, char *why)
-{
-    bool ok = true;
-    if (!ckpt_folder(c->options->in) || !into_folder(c)) return true;
-    DIR *folder = opendir(c->options->in);
-    if (!folder) return io_fail(why, c->options->in, "it cannot be opened (%s)", strerror(errno));
-    for (const struct dirent *e; ok && (e = readdir(folder)) != NULL;)
-        if (e->d_name[0] != '.' && !ckpt_ends(e->d_name, ".part")) ok = copy_entry(c, e->d_name, why);
-    closedir(folder);
     return ok;
 }
 
@@ -283,7 +232,7 @@ bool fc_write_all(fc_catalogue *c, char *why)
         ok = path ? write_shard(c, i, path, why) : io_fail(why, c->options->out, "there is not enough memory");
     }
     if (ok && c->input.index) ok = write_index(c, why);
-    return ok && copy_others(c, why) && io_stage_sync(&c->stage, why);
+    return ok && fc_copy_files(c, why) && io_stage_sync(&c->stage, why);
 }
 
 bool fc_tally_all(fc_catalogue *c, char *why)

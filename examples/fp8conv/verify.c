@@ -1,9 +1,9 @@
 /* verify.c - what was written, read back and compared with the definition, element by element.
  * SPDX-License-Identifier: MIT
  *
- * Nothing here uses the tables that converted: the code that an element must have is searched among all codes of its
- * sign, the one nearest to value / factor, in exact arithmetic, ties to the even code. Fresh scales multiply and divide
- * in binary32, two roundings: there a neighbour may stand that is as near to within 2^-22 of the number.
+ * Nothing here uses the tables that converted, nor a floating-point sum: a code and its two neighbours are whole
+ * numbers of 2^-9, a scale and a number are a whole number and a power of two, and what lies nearer is decided between
+ * products of whole numbers; ties go to the even code.
  */
 #include "fp8conv.h"
 
@@ -14,7 +14,7 @@
 
 #include <trnmath/trn_convert.h>
 
-static const double slack = 0x1p-22; /* of a number */
+static const double slack = 0x1p-22; /* of a scale that was rounded once */
 
 typedef struct proof {
     const unsigned char *written;
@@ -23,38 +23,69 @@ typedef struct proof {
     fc_factor factor;                  /* up 0: fresh scales */
 } proof;
 
-typedef struct nearest { /* for one pair of scales */
-    double in, out;
-    unsigned char code[256];
-} nearest;
-
 static double scale_at(const float *scale, int64_t group) { return scale ? (double)scale[group] : 1; }
 
-static double distance(const float *to, int code, double out, double target)
+/* ---- exactly, in whole numbers ---- */
+
+typedef struct exact { /* m * 2^e; not negative */
+    uint64_t m;
+    int e;
+} exact;
+
+static exact exact_of(float x)
 {
-    return fabs((double)to[code] * out - target);
+    const uint32_t bits = io_bits(x), exponent = bits >> 23 & 0xff, fraction = bits & 0x7fffff;
+    return (exact){ fraction | (exponent ? 0x800000 : 0), (exponent ? (int)exponent : 1) - 150 };
 }
 
-/* Among 0 .. 7f, what does not mean a finite number left out. */
-static int nearest_magnitude(const float *to, double out, double target)
+static exact times(uint64_t n, exact x) { return (exact){ n * x.m, x.e }; }
+
+static int compare(exact a, exact b)
 {
-    int best = 0;
-    for (int code = 1; code < 128; code++) {
-        if (!isfinite(to[code])) break;
-        const double d = distance(to, code, out, target), least = distance(to, best, out, target);
-        if (d < least || (d == least && code % 2 == 0)) best = code;
-    }
-    return best;
+    if (a.e < b.e) return -compare(b, a);
+    const int up = a.e - b.e;
+    const uint64_t whole = up < 64 ? b.m >> up : 0, back = up < 64 ? whole << up : 0;
+    if (a.m != whole) return a.m > whole ? 1 : -1;
+    return back == b.m ? 0 : -1;
 }
 
-static void find_nearest(nearest *n, const float *from, const float *to, double in, double out)
+/* What a magnitude is in units of 2^-9: the same in both formats, as far as they go. */
+static uint64_t units_of(int code)
 {
+    const int exponent = code >> 3, fraction = code & 7;
+    return exponent ? (uint64_t)(8 + fraction) << (exponent - 1) : (uint64_t)fraction;
+}
+
+static int largest_of(fc_side side) { return side == FC_OCP ? 0x7e : 0x77; }
+
+/* On which side of the middle between a code and the next one; `twice` the target, in units of 2^-9. */
+static int beside(exact twice, int code, exact scale)
+{
+    return compare(twice, times(units_of(code) + units_of(code + 1), scale));
+}
+
+static bool is_nearest(fc_side to, exact twice, int code, exact scale)
+{
+    const int above = code < largest_of(to) ? beside(twice, code, scale) : -1;
+    const int below = code > 0 ? beside(twice, code - 1, scale) : 1;
+    return code <= largest_of(to) && (above < 0 || (above == 0 && code % 2 == 0)) &&
+           (below > 0 || (below == 0 && code % 2 == 0));
+}
+
+typedef struct nearest { /* for one pair of scales */
+    float in, out;
+    unsigned char code[FC_MAGNITUDES];
+} nearest;
+
+static void find_nearest(nearest *n, const fc_options *o, fc_side from, float in, float out)
+{
+    int code = 0;
     n->in = in;
     n->out = out;
-    for (int code = 0; code < 128; code++) {
-        const bool finite = isfinite(from[code]);
-        const int magnitude = finite ? nearest_magnitude(to, out, (double)from[code] * in) : 0;
-        for (int sign = 0; sign < 256; sign += 128) n->code[code + sign] = (unsigned char)(magnitude + sign);
+    for (int i = 0; i <= largest_of(from); i++) {
+        const exact twice = times(2 * units_of(i), exact_of(in));
+        while (code < largest_of(o->to) && !is_nearest(o->to, twice, code, exact_of(out))) code++;
+        n->code[i] = (unsigned char)code;
     }
 }
 
@@ -66,13 +97,10 @@ static bool stays_not_finite(float before, float after)
     return isnan(after) || (isinf(before) && same_meaning(before, after));
 }
 
-static bool element_is_right(const proof *p, const nearest *n, const float *from, const float *to, int in, int out)
+static bool element_is_right(const nearest *n, const float *from, const float *to, int in, int out)
 {
     if (!isfinite(from[in])) return stays_not_finite(from[in], to[out]);
-    if (out == n->code[in]) return true;
-    if (p->factor.up || (in & 128) != (out & 128) || !isfinite(to[out])) return false;
-    const double target = fabs((double)from[in]) * n->in;
-    return distance(to, out & 127, n->out, target) <= distance(to, n->code[in] & 127, n->out, target) + slack * target;
+    return out == (n->code[in & 127] | (in & 128));
 }
 
 static void prove_codes(const fc_work *w, const fc_piece *piece, unsigned char *unused, fc_tally *tally)
@@ -84,13 +112,14 @@ static void prove_codes(const fc_work *w, const fc_piece *piece, unsigned char *
     (void)unused;
     for (fc_tile t = { 0 }; fc_next_tile(w, piece, &t);) {
         const double in_scale = scale_at(p->in_scale, t.in), out_scale = scale_at(p->out_scale, t.out);
-        const double in = p->factor.up ? p->factor.down : in_scale, out = p->factor.up ? p->factor.up : out_scale;
-        if (n.in != in || n.out != out) find_nearest(&n, from, to, in, out);
+        const float in = p->factor.up ? (float)p->factor.down : (float)in_scale;
+        const float out = p->factor.up ? (float)p->factor.up : (float)out_scale;
+        if (n.in != in || n.out != out) find_nearest(&n, o, w->item->side, in, out);
         for (int64_t r = 0; r < t.rows; r++) {
             const int64_t at = piece->first + t.first + r * piece->columns;
             for (int64_t i = at; i < at + t.columns; i++) {
                 const int x = w->bytes[i], y = p->written[i];
-                tally->not_finite += !element_is_right(p, &n, from, to, x, y);
+                tally->not_finite += !element_is_right(&n, from, to, x, y);
                 tally->inexact += (double)from[x] * in_scale != (double)to[y] * out_scale;
             }
         }
@@ -100,20 +129,19 @@ static void prove_codes(const fc_work *w, const fc_piece *piece, unsigned char *
 
 /* ---- numbers ---- */
 
-static bool number_is_right(const float *to, float x, int code, double scale)
+static bool number_is_right(fc_side to, float x, int code, float scale)
 {
-    const int magnitude = code & 127;
-    if (!isfinite(x)) return stays_not_finite(x, to[code]);
-    if (!isfinite(to[code]) || (x != 0 && (signbit(x) != 0) != (code >= 128))) return false;
-    const double target = fabs((double)x), here = distance(to, magnitude, scale, target) - slack * target;
-    if (magnitude > 0 && here > distance(to, magnitude - 1, scale, target)) return false;
-    return magnitude == 127 || !isfinite(to[magnitude + 1]) || here <= distance(to, magnitude + 1, scale, target);
+    if (!isfinite(x)) return stays_not_finite(x, fc_values(fc_format_of(to))[code]);
+    const exact twice = times(2, exact_of(fabsf(x)));
+    const bool same_sign = x == 0 || (signbit(x) != 0) == (code >= 128);
+    return same_sign && is_nearest(to, (exact){ twice.m, twice.e + 9 }, code & 127, exact_of(scale));
 }
 
 /* Codes that were kept, with a scale that was rounded once. Beyond binary32, x is its largest number. */
-static bool product_is_right(const float *to, float x, int code, double scale)
+static bool product_is_right(fc_side side, float x, int code, float scale)
 {
-    const double product = fabs((double)to[code] * scale), target = fabs((double)x);
+    const float *to = fc_values(fc_format_of(side));
+    const double product = fabs((double)to[code] * (double)scale), target = fabs((double)x);
     if (!isfinite(to[code]) || (x != 0 && (signbit(x) != 0) != (code >= 128))) return false;
     return fabs(fmin(product, (double)FLT_MAX) - target) <= slack * target;
 }
@@ -121,7 +149,8 @@ static bool product_is_right(const float *to, float x, int code, double scale)
 static void prove_numbers(const fc_work *w, const fc_piece *piece, unsigned char *unused, fc_tally *tally)
 {
     const proof *p = w->user;
-    const float *to = fc_values(fc_format_of(w->catalogue->options->to));
+    const fc_side side = w->catalogue->options->to;
+    const float *to = fc_values(fc_format_of(side));
     const int bytes = w->item->tensor.bits / 8;
     const bool packed = w->item->kind != FC_IS_NUMBERS, kept = fc_keeps_codes(w->item, w->catalogue->options);
     float *decoded = packed ? fc_numbers(w, piece, 0) : NULL;
@@ -134,7 +163,7 @@ static void prove_numbers(const fc_work *w, const fc_piece *piece, unsigned char
                 const uint32_t bits = packed ? 0 : (uint32_t)io_little(w->bytes + i * bytes, bytes);
                 const float x = packed ? decoded[i - piece->first] : trn_decode(w->item->tensor.format, bits);
                 const int code = p->written[i];
-                const bool right = (kept ? product_is_right : number_is_right)(to, x, code, scale);
+                const bool right = (kept ? product_is_right : number_is_right)(side, x, code, (float)scale);
                 tally->not_finite += !right;
                 tally->inexact += (double)x != (double)to[p->written[i]] * scale;
             }
@@ -179,10 +208,7 @@ static bool mx_is_right(bool four, const float *eight, float x, int code, double
     const double product = four ? (double)fp4[code & 7] * scale : 0, large = (double)FLT_MAX;
     if (four) return fmin(product, large) == fabs((double)x) && (code >= 8) == (signbit(x) != 0);
     if (!isfinite(x) || isnan(scale)) return isnan(scale) || stays_not_finite(x, eight[code]);
-    if (!isfinite(eight[code]) || (x != 0 && (signbit(x) != 0) != (code >= 128))) return false;
-    const double target = fabs((double)x), here = distance(eight, code & 127, scale, target) - slack * target;
-    if ((code & 127) > 0 && here > distance(eight, (code & 127) - 1, scale, target)) return false;
-    return (code & 127) == 126 || here <= distance(eight, (code & 127) + 1, scale, target);
+    return number_is_right(FC_OCP, x, code, (float)scale);
 }
 
 static void prove_mx(const fc_work *w, const fc_piece *piece, unsigned char *unused, fc_tally *tally)

@@ -13,7 +13,7 @@
  * DOES: the decoder families of the table below, by model_type, and the encoders bert, roberta and vit, with the head
  *     that "architectures" names; a recommender in the words of torchrec's DLRM, for which there is no configuration of
  *     transformers (model_type dlrm: our name); a text_config inside a multi-modal configuration; every failure is one
- *     sentence that names the file, the field and what is wrong with it.
+ *     sentence that names the file, the field and what is wrong with it. The text is what Python's json reads.
  * DOES NOT: guess an architecture that it does not know, read weights, or count multi-token prediction heads, vision
  *     towers and quantisation scales.
  *
@@ -136,13 +136,11 @@ __attribute__((unused, format(printf, 2, 3))) static bool hf_fail(hf_reader *r, 
     return false;
 }
 
-/* NULL for a field that is missing or null, or there twice. */
+/* NULL for a field that is missing or null; of two the last one, as the tree has it. */
 HF_FN const cJSON *hf_field(hf_reader *r, const char *field, io_json *digits)
 {
     const cJSON *item = cJSON_GetObjectItemCaseSensitive(r->root, field);
-    const int found = item ? io_json_member(r->text, field, digits) : 0;
-    if (found > 1) hf_fail(r, "it has a second '%s'", field);
-    return found == 1 && !cJSON_IsNull(item) ? item : NULL;
+    return item && io_json_last(r->text, field, digits) && !cJSON_IsNull(item) ? item : NULL;
 }
 
 enum { HF_NEEDED = -1 };
@@ -618,20 +616,15 @@ HF_FN bool hf_read_model(hf_reader *r, trn_model *m)
 /* The model of a file whose text lies in memory. `name` is for the model's name and for the sentence. */
 HF_FN bool hf_config_parse(const char *text, size_t size, const char *name, trn_model *model, char *why)
 {
-    const char *end = NULL;
-    const size_t mark = size >= 3 && memcmp(text, "\xef\xbb\xbf", 3) == 0 ? 3 : 0; /* that some editors put first */
-    hf_reader r = { name, NULL, io_json_start(text + mark, size - mark), NULL, why };
+    int line;
+    hf_reader r = { name, NULL, io_json_file(text, size), NULL, why };
     why[0] = 0;
     memset(model, 0, sizeof *model);
     if (size > HF_MAX_FILE) return hf_fail(&r, "it has %zu bytes, more than any configuration", size);
     errno = 0;
-    cJSON *root = cJSON_ParseWithLengthOpts(text, size, &end, false);
+    cJSON *root = io_json_tree(text, size, &line);
     if (!root && errno == ENOMEM) return hf_fail(&r, "there is not enough memory to read it");
-    if (!root) {
-        int line = 1;
-        for (const char *c = text; c < text + size && end && c < end; c++) line += *c == '\n';
-        return hf_fail(&r, "it is not JSON (line %d)", line);
-    }
+    if (!root) return hf_fail(&r, "it is not JSON (line %d)", line);
     r.root = root;
     const bool ok = hf_read_model(&r, model);
     cJSON_Delete(root);

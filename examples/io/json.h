@@ -13,12 +13,19 @@
  * NUL, written so or as an escape that is none, and makes a double of every number: what is to be an integer is read
  * from its digits here, wherever a program asks for one.
  *
+ * What Python's json writes and reads is read, too, where a text comes from there: Infinity, -Infinity and NaN, half a
+ * surrogate pair, a name that stands twice (the last one counts), a byte order mark. What must be one thing to every
+ * reader, the header of a .safetensors, has its own, stricter reader.
+ *
  * CONTENTS
  *     io_json, io_json_start, io_json_next   the iteration; .wrong says why it ended early
  *     io_json_name, io_json_text             a name, a text: memory of its own, free() it
  *     io_json_value                          any other value, through cJSON; cJSON_Delete it
  *     io_json_members, io_json_list          a value that is an object, or a list; io_json_next does both
- *     io_json_member                         the member of a name, which must be there once
+ *     io_json_member                         the first member of a name, and how many there are
+ *     io_json_last                           the last one, which counts where a name stands twice
+ *     io_json_file                           the same as io_json_start, of a file that may begin with a mark
+ *     io_json_tree                           all of a text at once, as Python's json has it
  *     io_json_whole                          an integer: plain digits
  */
 #ifndef IO_JSON_H
@@ -30,7 +37,7 @@
 
 #include "io.h"
 
-enum { IO_JSON_DEPTH = 64 };
+enum { IO_JSON_DEPTH = 990 }; /* Python ends at about 1000, and cJSON at 1000 */
 
 typedef struct io_json {
     const char *at, *end; /* what comes after the member */
@@ -227,13 +234,147 @@ IO_FN bool io_json_is(io_json *j, const char *name)
     return same;
 }
 
-/* How often an object has a member of this name, 2 standing for more; *member stays at the first. */
+/* How often an object has a member of this name, 2 standing for more; *member stays at the first. For what must be
+ * there once. */
 IO_FN int io_json_member(io_json object, const char *name, io_json *member)
 {
     int found = 0;
     while (found < 2 && io_json_next(&object))
         if (io_json_is(&object, name) && found++ == 0) *member = object;
     return found;
+}
+
+/* The last member of this name; false: there is none. */
+IO_FN bool io_json_last(io_json object, const char *name, io_json *member)
+{
+    bool found = false;
+    while (io_json_next(&object))
+        if (io_json_is(&object, name)) *member = object, found = true;
+    return found;
+}
+
+/* ---- as Python's json has it ---- */
+
+/* Bytes of the mark that some editors put first. */
+IO_FN size_t io_json_mark(const char *text, size_t size)
+{
+    return size >= 3 && memcmp(text, "\xef\xbb\xbf", 3) == 0 ? 3 : 0;
+}
+
+IO_FN io_json io_json_file(const char *text, size_t size)
+{
+    const size_t mark = io_json_mark(text, size);
+    return io_json_start(text + mark, size - mark);
+}
+
+/* Is there "\uDXXX" at `at`, of the half of a pair that begins with these digits? */
+IO_FN bool io_json_half(const char *at, const char *end, const char *digits)
+{
+    return end - at >= 6 && at[0] == '\\' && at[1] == 'u' && (at[2] | 0x20) == 'd' && at[3] != '\0' &&
+           strchr(digits, at[3]) != NULL;
+}
+
+/* Over the text that begins at `at`, written to `to` as cJSON takes it: it knows no half of a pair of surrogates. */
+IO_FN const char *io_json_copy_text(const char *at, const char *end, char **to)
+{
+    const char *const first = at;
+    for (bool inside = true; inside && at < end;) {
+        const bool escape = *at == '\\' && end - at >= 2, high = io_json_half(at, end, "89abAB");
+        const bool pair = high && io_json_half(at + 6, end, "cdefCDEF");
+        const bool lone = !pair && (high || io_json_half(at, end, "cdefCDEF"));
+        const size_t n = pair ? 12 : lone ? 6 : escape ? 2 : 1;
+        inside = at == first || *at != '"';
+        memcpy(*to, lone ? "\\ufffd" : at, n);
+        *to += n;
+        at += n;
+    }
+    return at;
+}
+
+/* What cJSON takes for the word that stands at `at`; NULL: there is none. An infinity is a number that is one; NaN is a
+ * text, so that nobody takes it for a number. */
+IO_FN const char *io_json_instead(const char *at, const char *end, size_t *size)
+{
+    static const char *const word[][2] = { { "-Infinity", "-1e999" }, { "Infinity", "1e999" }, { "NaN", "\"NaN\"" } };
+    for (size_t i = 0; i < sizeof word / sizeof word[0]; i++) {
+        *size = strlen(word[i][0]);
+        const bool there = (size_t)(end - at) >= *size && memcmp(at, word[i][0], *size) == 0;
+        if (there && (at + *size == end || (at[*size] && strchr(" \t\r\n,]}", at[*size])))) return word[i][1];
+    }
+    return NULL;
+}
+
+/* The text with what cJSON does not know written otherwise, lines where they were; NULL without memory. */
+IO_FN char *io_json_plain(const char *text, size_t size, size_t *length)
+{
+    char *const plain = (char *)malloc(2 * size + 1), *to = plain;
+    const char *const end = text + size;
+    for (const char *at = text, *instead; plain && at < end;) {
+        size_t n = 1;
+        if (*at == '"') {
+            at = io_json_copy_text(at, end, &to);
+            continue;
+        }
+        instead = at == text || strchr(" \t\r\n,[:", at[-1]) ? io_json_instead(at, end, &n) : NULL;
+        if (instead)
+            to = strcpy(to, instead) + strlen(instead);
+        else
+            *to++ = *at;
+        at += instead ? n : 1;
+    }
+    *length = plain ? (size_t)(to - plain) : 0;
+    return plain;
+}
+
+typedef struct io_json_place {
+    cJSON *item;
+    int number;
+} io_json_place;
+
+IO_FN int io_json_by_name(const void *left, const void *right)
+{
+    const io_json_place *a = (const io_json_place *)left, *b = (const io_json_place *)right;
+    const int by_name = strcmp(a->item->string, b->item->string);
+    return by_name ? by_name : a->number - b->number;
+}
+
+/* Of names that stand twice, in all objects of the tree, the last one stays; false without memory. */
+IO_FN bool io_json_last_wins(cJSON *item)
+{
+    cJSON *child;
+    int n = 0;
+    cJSON_ArrayForEach(child, item)
+    {
+        if (!io_json_last_wins(child)) return false;
+        n++;
+    }
+    if (!cJSON_IsObject(item) || n < 2) return true;
+    io_json_place *list = (io_json_place *)malloc((size_t)n * sizeof *list);
+    if (!list) return false;
+    n = 0;
+    cJSON_ArrayForEach(child, item) list[n] = (io_json_place){ child, n }, n++;
+    qsort(list, (size_t)n, sizeof *list, io_json_by_name);
+    for (int i = 0; i + 1 < n; i++)
+        if (strcmp(list[i].item->string, list[i + 1].item->string) == 0)
+            cJSON_Delete(cJSON_DetachItemViaPointer(item, list[i].item));
+    free(list);
+    return true;
+}
+
+/* cJSON_Delete it. NULL: it is not JSON, *line being where (NULL: who asks?), or memory is short, which errno says. */
+IO_FN cJSON *io_json_tree(const char *text, size_t size, int *line)
+{
+    const size_t mark = io_json_mark(text, size);
+    size_t length;
+    char *plain = io_json_plain(text + mark, size - mark, &length);
+    const char *end = NULL;
+    cJSON *root = plain ? cJSON_ParseWithLengthOpts(plain, length, &end, 0) : NULL;
+    if (line) *line = 1;
+    for (const char *c = plain; line && !root && c && end && c < end && c < plain + length; c++) *line += *c == '\n';
+    free(plain);
+    if (!root || io_json_last_wins(root)) return root;
+    cJSON_Delete(root);
+    return errno = ENOMEM, NULL;
 }
 
 /* Plain digits below 2^53, up to which every reader agrees on a number: no 16.0, 1.6e1, -0 or 016. */

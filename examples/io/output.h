@@ -9,11 +9,13 @@
  *         !io_output_commit(&out, why))
  *         return fprintf(stderr, "%s\n", why), 2;
  *
- * DOES: the temporary file has its target's name, ".", the process, "-", a number and ".part"; it is removed when a
- *     write fails, on exit(), and on the signals that people and shells send. What a killed process left is removed by
- *     the next one that writes the same target: the living hold a lock on theirs. Two that write one target at the same
- *     time both succeed, and the one that commits last has it. The target keeps its permissions, and a link its place.
- *     Pipes, devices and "-" (standard output) are written as they are.
+ * DOES: the temporary file has its target's name, ".", the process, "-", a number and ".part" (of a name that would be
+ *     too long then, as much as fits and a number made of all of it); it is removed when a write fails, on exit(), and
+ *     on the signals that people and shells send. What a killed process left is removed by the next one that writes the
+ *     same target: the living hold a lock on theirs. Two that write one target at the same time both succeed, and the
+ *     one that commits last has it. The target keeps its permissions, and a link its place. Pipes, devices and "-"
+ *     (standard output) are written as they are. A limit on the size of files (ulimit -f) makes a write fail as a full
+ *     disk does.
  * DOES NOT: more than IO_OUTPUTS unfinished files at a time. Where a file system has no locks, what a killed process
  *     left stays.
  *
@@ -24,6 +26,7 @@
  *     io_output_commit                      the same, and rename
  *     io_output_discard                     as if it had never been opened
  *     io_output_follow                      where a chain of links leads
+ *     io_name_stem                          as much of a name as leaves room behind it
  *     io_folder_of, io_sync_folder          the directory that a path is in; a directory's names reach the disk
  */
 #ifndef IO_OUTPUT_H
@@ -68,12 +71,15 @@ IO_FN void io_output_signal(int number)
 
 IO_FN void io_output_guard(void)
 {
-    static const int fatal[] = { SIGHUP, SIGINT, SIGQUIT, SIGPIPE, SIGTERM, SIGXCPU, SIGXFSZ, SIGABRT };
+    static const int fatal[] = { SIGHUP, SIGINT, SIGQUIT, SIGPIPE, SIGTERM, SIGXCPU, SIGABRT };
     if (io_unfinished_owner == getpid()) return;
     if (!io_before_death) atexit(io_remove_unfinished);
     io_before_death = io_remove_unfinished;
     for (int i = 0; i < IO_OUTPUTS; i++) io_unfinished[i] = NULL; /* a parent's are its own */
     io_unfinished_owner = getpid();
+    struct sigaction larger;
+    if (sigaction(SIGXFSZ, NULL, &larger) == 0 && larger.sa_handler == SIG_DFL)
+        signal(SIGXFSZ, SIG_IGN); /* then EFBIG */
     for (size_t i = 0; i < sizeof fatal / sizeof fatal[0]; i++) {
         struct sigaction now, ours;
         if (sigaction(fatal[i], NULL, &now) != 0 || now.sa_handler != SIG_DFL) continue; /* nohup's wish is kept */
@@ -160,7 +166,24 @@ IO_FN bool io_still_there(int descriptor, const char *path)
     return fstat(descriptor, &a) == 0 && lstat(path, &b) == 0 && a.st_dev == b.st_dev && a.st_ino == b.st_ino;
 }
 
-/* "name.PROCESS-NUMBER.part" of this name? */
+enum { IO_NAME_BYTES = 255, IO_PART_BYTES = 40 }; /* a file system's longest name; what a temporary one has behind it */
+
+/* The name, or, where `room` bytes behind it would make it too long, its beginning, cut at a character, and a number
+ * made of all of it (FNV-1a); memory of its own. */
+IO_FN char *io_name_stem(const char *name, size_t room)
+{
+    const size_t n = strlen(name), most = IO_NAME_BYTES - room - 17;
+    uint64_t number = UINT64_C(0xcbf29ce484222325);
+    size_t cut = n < most ? n : most;
+    char *stem = (char *)malloc((n > IO_NAME_BYTES ? n : IO_NAME_BYTES) + 1);
+    if (!stem || n + room <= IO_NAME_BYTES) return stem ? strcpy(stem, name) : NULL;
+    for (size_t i = 0; i < n; i++) number = (number ^ (unsigned char)name[i]) * UINT64_C(0x100000001b3);
+    while (cut > 0 && ((unsigned char)name[cut] & 0xc0) == 0x80) cut--;
+    sprintf(stem, "%.*s~%016llx", (int)cut, name, (unsigned long long)number);
+    return stem;
+}
+
+/* "name.PROCESS-NUMBER.part" of this stem? */
 IO_FN bool io_output_leftover(const char *file, const char *name)
 {
     const size_t n = strlen(name);
@@ -187,10 +210,10 @@ IO_FN void io_output_remove_dead(const char *path)
 
 IO_FN void io_output_sweep(const char *target)
 {
-    const char *slash = strrchr(target, '/'), *name = slash ? slash + 1 : target;
-    const size_t folder = (size_t)(name - target);
-    char *parent = io_folder_of(target);
-    DIR *list = parent ? opendir(parent) : NULL;
+    const char *slash = strrchr(target, '/');
+    const size_t folder = slash ? (size_t)(slash + 1 - target) : 0;
+    char *parent = io_folder_of(target), *name = io_name_stem(target + folder, IO_PART_BYTES);
+    DIR *list = parent && name ? opendir(parent) : NULL;
     for (const struct dirent *e; list && (e = readdir(list)) != NULL;) {
         if (!io_output_leftover(e->d_name, name)) continue;
         char *path = (char *)malloc(folder + strlen(e->d_name) + 1);
@@ -201,6 +224,7 @@ IO_FN void io_output_sweep(const char *target)
         free(path);
     }
     if (list) closedir(list);
+    free(name);
     free(parent);
 }
 
@@ -216,16 +240,19 @@ IO_FN bool io_output_hold(int descriptor, const char *path)
 /* A new file that nobody has, registered before a signal can come between. Descriptor, or -1 with errno. */
 IO_FN int io_output_create(io_output *out)
 {
-    const size_t size = strlen(out->target) + 48;
+    const char *slash = strrchr(out->target, '/');
+    const int folder = slash ? (int)(slash + 1 - out->target) : 0;
+    const size_t size = (size_t)folder + IO_NAME_BYTES + strlen(out->target + folder) + 48;
     int descriptor = -1;
     sigset_t all, before;
-    out->temporary = (char *)malloc(size);
-    if (!out->temporary) return errno = ENOMEM, -1;
+    char *stem = io_name_stem(out->target + folder, IO_PART_BYTES);
+    out->temporary = stem ? (char *)malloc(size) : NULL;
+    if (!out->temporary) return free(stem), errno = ENOMEM, -1;
     io_output_sweep(out->target);
     sigfillset(&all);
     sigprocmask(SIG_BLOCK, &all, &before);
     for (int i = 0; i < 1000 && descriptor < 0; i++) {
-        snprintf(out->temporary, size, "%s.%ld-%d.part", out->target, (long)getpid(), i);
+        snprintf(out->temporary, size, "%.*s%s.%ld-%d.part", folder, out->target, stem, (long)getpid(), i);
         descriptor = open(out->temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
         if (descriptor < 0 && errno != EEXIST) break;
         if (descriptor < 0 || io_output_hold(descriptor, out->temporary)) continue;
@@ -240,6 +267,7 @@ IO_FN int io_output_create(io_output *out)
         errno = EMFILE;
     }
     sigprocmask(SIG_SETMASK, &before, NULL);
+    free(stem);
     if (descriptor < 0) {
         free(out->temporary);
         out->temporary = NULL;

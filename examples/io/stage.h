@@ -40,7 +40,8 @@ typedef struct io_stage_args {
     const char *path;
     bool folder, force;
     /* May this directory, which is not empty, be replaced? NULL: no question. The sentence names what is wrong. */
-    bool (*may_replace)(const char *path, char *why);
+    bool (*may_replace)(const char *path, const void *user, char *why);
+    const void *user;
 } io_stage_args;
 
 typedef struct io_staged { /* a file or a directory that was asked for */
@@ -236,6 +237,18 @@ IO_FN char *io_text_of(const char *a, const char *b)
     return text;
 }
 
+/* OUT.part, or what of it fits into a name. */
+IO_FN char *io_part_of(const char *target)
+{
+    const char *slash = strrchr(target, '/');
+    const int folder = slash ? (int)(slash + 1 - target) : 0;
+    char *stem = io_name_stem(target + folder, sizeof ".part" - 1);
+    char *part = stem ? (char *)malloc((size_t)folder + strlen(stem) + sizeof ".part") : NULL;
+    if (part) sprintf(part, "%.*s%s.part", folder, target, stem);
+    free(stem);
+    return part;
+}
+
 /* "OUT/" is OUT. */
 IO_FN bool io_stage_names(io_stage *s, const char *path)
 {
@@ -245,7 +258,7 @@ IO_FN bool io_stage_names(io_stage *s, const char *path)
     s->target = plain ? io_output_follow(plain) : NULL;
     free(plain);
     for (size_t n = s->target ? strlen(s->target) : 0; n > 1 && s->target[n - 1] == '/'; n--) s->target[n - 1] = '\0';
-    s->part = s->target ? io_text_of(s->target, ".part") : NULL;
+    s->part = s->target ? io_part_of(s->target) : NULL;
     s->fresh = s->part ? io_text_of(s->part, "/new") : NULL;
     s->lock = s->part ? io_text_of(s->part, "/lock") : NULL;
     return s->path && s->fresh && s->lock;
@@ -278,7 +291,7 @@ IO_FN bool io_stage_check(io_stage *s, const io_stage_args *a, char *why)
     if (a->folder && io_stage_mounted(s, &there))
         return io_fail(why, s->path, "a file system is mounted there, and stays; name a directory in it");
     s->replaces = entries != 0;
-    return !a->folder || !entries || !a->may_replace || a->may_replace(s->path, why);
+    return !a->folder || !entries || !a->may_replace || a->may_replace(s->path, a->user, why);
 }
 
 /* ---- opening: the lock ---- */

@@ -133,12 +133,13 @@ typedef struct tok_reader {
 
 IO_FN bool tok_memory(const tok_reader *r) { return tok_fail(r, "there is not enough memory"); }
 
-/* A member of an object: false with a sentence when there are two. *there: it is there and not null. */
+/* A member of an object, of two the last one. *there: it is there and not null. */
 IO_FN bool tok_member(const tok_reader *r, const io_json *object, const char *name, io_json *value, bool *there)
 {
-    const int found = io_json_member(io_json_members(object), name, value);
-    *there = found == 1 && !(value->value_size >= 4 && memcmp(value->value, "null", 4) == 0);
-    return found < 2 || tok_fail(r, "it has a second '%s'", name);
+    (void)r;
+    *there = io_json_last(io_json_members(object), name, value) &&
+             !(value->value_size >= 4 && memcmp(value->value, "null", 4) == 0);
+    return true;
 }
 
 /* *text is NULL when the member is missing, null or no text: free() it. */
@@ -592,15 +593,15 @@ IO_FN bool tok_parse(const void *text, size_t size, const char *name, tok *t, ch
 {
     const tok_reader r = { t, why };
     const size_t length = strlen(name);
-    io_json whole = io_json_start((const char *)text, size), root = whole;
+    io_json whole = io_json_file((const char *)text, size), root = whole;
     memset(t, 0, sizeof *t);
     bpe_start(&t->bpe);
     t->unknown = BPE_NONE;
     if (!(t->name = (char *)malloc(length + 1))) return io_fail(why, name, "there is not enough memory");
     memcpy(t->name, name, length + 1);
     while (io_json_next(&whole)) {} /* all of it is JSON before any of it is believed */
-    root.value = (const char *)text;
-    root.value_size = size;
+    root.value = whole.wrong ? NULL : root.at - 1; /* from its bracket on, behind a mark */
+    root.value_size = whole.wrong ? 0 : (size_t)(root.end - root.value);
     if (whole.wrong ? tok_fail(&r, "it is not a JSON object: %s", whole.wrong) : tok_read_parts(&r, &root)) return true;
     tok_close(t);
     return false;

@@ -358,13 +358,11 @@ static bool read_config(hf_reader *r, mr_config *c)
 
 bool mr_config_parse(const char *text, size_t size, const char *name, mr_config *c, char *why)
 {
-    const char *end = NULL;
-    const size_t mark = size >= 3 && memcmp(text, "\xef\xbb\xbf", 3) == 0 ? 3 : 0;
-    hf_reader r = { name, NULL, io_json_start(text + mark, size - mark), hf_family_at(0), why };
+    hf_reader r = { name, NULL, io_json_file(text, size), hf_family_at(0), why };
     why[0] = 0;
     memset(c, 0, sizeof *c);
     if (size > HF_MAX_FILE) return hf_fail(&r, "it has %zu bytes, more than any configuration", size);
-    cJSON *root = cJSON_ParseWithLengthOpts(text, size, &end, false);
+    cJSON *root = io_json_tree(text, size, NULL);
     if (!root) return hf_fail(&r, "it is not JSON");
     r.root = root;
     const bool ok = read_config(&r, c);

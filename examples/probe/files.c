@@ -117,8 +117,9 @@ static bool write_operand(io_stage *s, const probe_tile *t, bool moving, char *w
 }
 
 /* Only what this program made is replaced. */
-static bool is_ours(const char *directory, char *why)
+static bool is_ours(const char *directory, const void *unused, char *why)
 {
+    (void)unused;
     char path[PATH];
     struct stat status;
     snprintf(path, sizeof path, "%s/generation.txt", directory);
@@ -126,8 +127,9 @@ static bool is_ours(const char *directory, char *why)
            app_fail(why, "%.200s: it is not what probe --write makes, and --force replaces nothing else", directory);
 }
 
-static bool only_outputs(const char *directory, char *why)
+static bool only_outputs(const char *directory, const void *unused, char *why)
 {
+    (void)unused;
     DIR *list = opendir(directory);
     bool ok = true;
     if (!list) return app_fail(why, "%.200s: it cannot be read (%s)", directory, strerror(errno));
@@ -157,7 +159,7 @@ static bool close_stage(io_stage *s, bool complete, char *why)
 
 bool probe_write_directory(const char *directory, trn_generation generation, bool force, char *why)
 {
-    const io_stage_args args = { directory, true, force, is_ours };
+    const io_stage_args args = { directory, true, force, is_ours, NULL };
     io_stage s;
     if (!open_stage(&args, &s, why)) return false;
     bool ok = io_stage_folder(&s, "in", why) && io_stage_folder(&s, "out", why);
@@ -280,7 +282,7 @@ bool probe_run_directory(const char *directory, const trn_numerics *n, uint64_t 
 {
     static double out[PROBE_CAPACITY];
     char path[PATH];
-    const io_stage_args args = { path, true, force, only_outputs };
+    const io_stage_args args = { path, true, force, only_outputs, NULL };
     trn_generation generation;
     io_stage s;
     snprintf(path, sizeof path, "%s/out", directory);

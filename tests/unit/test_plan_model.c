@@ -628,9 +628,11 @@ static void bad_configurations(void **state)
         { "{" SIZES REST ", \"num_key_value_heads\": 1.5}", "its 'num_key_value_heads' is 1.5, not a whole number" },
         { "{" SIZES REST ", \"num_key_value_heads\": 2.0}", "its 'num_key_value_heads' is 2.0, not a whole number in" },
         { "{" SIZES REST ", \"num_key_value_heads\": 2e0}", "its 'num_key_value_heads' is 2e0, not a whole number" },
-        { "{" SIZES REST ", \"num_key_value_heads\": 2, \"num_key_value_heads\": 2}",
-          "it has a second 'num_key_value_heads'" },
-        { "{" SIZES REST ", \"vocab\\u005fsize\": 32}", "it has a second 'vocab_size'" },
+        { "{" SIZES REST ", \"vocab\\u005fsize\": 0}", "its 'vocab_size' is 0; expected" }, /* the last one counts */
+        { "{" SIZES REST ", \"vocab_size\": Infinity}", "its 'vocab_size' is inf; expected" },
+        { "{" SIZES REST ", \"vocab_size\": NaN}", "its 'vocab_size' is not a number" },
+        { "{" SIZES REST ", \"a\": Infinit}", "it is not JSON" },
+        { "{" SIZES REST ", \"a\": +Infinity}", "it is not JSON" },
         { "{" SIZES REST ", \"text_config\": {\"model_type\": \"llama\", \"a\\u00zz\": 1}}", "it is not JSON" },
         { "{" SIZES REST ", \"head_dim\": 08}", "it is not JSON" },
         { "{" SIZES REST ", \"num_key_value_heads\": \"8\"}", "its 'num_key_value_heads' is not a number" },
@@ -645,8 +647,7 @@ static void bad_configurations(void **state)
         { "{" MOE
           ", \"num_experts\": 4, \"num_experts_per_tok\": 2, \"moe_intermediate_size\": 4, \"mlp_only_layers\": [-1]}",
           "its 'mlp_only_layers' is not a list of numbers of layers" },
-        { "{" MOE
-          ", \"num_experts\": 4, \"num_experts_per_tok\": 2, \"moe_intermediate_size\": 4, "
+        { "{" MOE ", \"num_experts\": 4, \"num_experts_per_tok\": 2, \"moe_intermediate_size\": 4, "
           "\"mlp_only_layers\": [1.0]}",
           "its 'mlp_only_layers' is not a list of numbers of layers" },
         { "{" MOE ", \"use_sliding_window\": true, \"sliding_window\": 8, \"layer_types\": [\"full_attention\"], "

@@ -493,10 +493,20 @@ static void an_index_of_our_own(void **state)
     char why[IO_WHY] = "";
     (void)state;
     put_shards("a \"quoted\"", "b");
-    if (!ckpt_write_index(scratch("model.safetensors.index.json"), entry, 2, 8, why) || !ckpt_open(folder, &c, why))
+    if (!ckpt_write_index(scratch("model.safetensors.index.json"), entry, 2, 8, NULL, why) ||
+        !ckpt_open(folder, &c, why))
         fail_msg("%s", why);
     assert_int_equal(ckpt_find(&c, "a \"quoted\""), 0);
     assert_int_equal(c.total_bytes, 8);
+    ckpt_close(&c);
+    /* as Python's json reads it: the last of two counts, after a mark */
+    put_file(scratch("model.safetensors.index.json"),
+             "\xef\xbb\xbf{\"weight_map\":{},\"metadata\":{\"total_size\":8,\"x\":Infinity},\"weight_map\":{\"b\":\"1."
+             "safetensors\","
+             "\"a \\\"quoted\\\"\":\"1.safetensors\",\"b\":\"2.safetensors\"}}");
+    if (!ckpt_open_all(folder, &c, why)) fail_msg("%s", why);
+    assert_int_equal(c.shards, 2);
+    assert_string_equal(c.metadata, "\"x\": Infinity");
     ckpt_close(&c);
 }
 
@@ -511,8 +521,9 @@ static void indices_that_lie(void **state)
         { "{\"weight_map\":{}}", "its weight_map is empty" },
         { "{\"weight_map\":7}", "its weight_map is not a JSON object of file names: it does not begin with '{'" },
         { "{\"weight_map\":{\"a\":7}}", "its weight_map gives tensor 'a' no file name" },
-        { "{\"weight_map\":{},\"weight_map\":{}}", "it has a second weight_map" },
-        { "{\"weight_map\":{\"a\":\"x\",\"a\":\"y\"}}", "its weight_map names tensor 'a' twice" },
+        { "{\"weight_map\":{},\"weight_map\":{}}", "its weight_map is empty" },
+        { "{\"weight_map\":{\"a\":\"1.safetensors\",\"a\":\"2.safetensors\",\"b\":\"2.safetensors\"}}",
+          "tensor 'a' is not in 2.safetensors, where the weight_map says it is" },
         { "{\"weight_map\":{\"a\":\"../secret\"}}",
           "its weight_map looks for tensor 'a' outside of its directory, in '../secret'" },
         { "{\"weight_map\":{\"a\":\"/etc/passwd\"}}",

@@ -130,7 +130,6 @@ static void what_is_refused(void **state)
           "merge 0 is of tokens, or makes one, that its vocabulary does not have" },
         { "{\"model\":{\"vocab\":{\"a\":0},\"merges\":[\"ab\"]}," BYTES "}", "merge 0 is not two tokens" },
         { "{\"model\":{\"vocab\":{\"a\":0},\"merges\":[[\"a\"]]}," BYTES "}", "merge 0 is not two tokens" },
-        { "{" MODEL("") "," BYTES "," BYTES "}", "it has a second 'pre_tokenizer'" },
         { "{" MODEL("") "," BYTES ",\"post_processor\":{\"type\":\"BertProcessing\"}}",
           "its post_processor is BertProcessing, which no byte-level BPE has" },
     };

@@ -109,7 +109,8 @@ def codes(t):
 
 
 def encode(x, to):
-    """Nearest even among the finite magnitudes, by search; never beyond the largest. Ties are exact in float64."""
+    """Nearest even among the finite magnitudes, by search; never beyond the largest. Ties are exact in float64, and so
+    is on which side of one a quotient of 28 bits by 24 is: where it is not the middle it is 2^-30 of it away."""
     finite = to[:128][np.isfinite(to[:128])]
     middle = (finite[1:] + finite[:-1]) / 2
     m = np.searchsorted(middle, np.abs(x), side='left')          # at a middle: the lower one
@@ -149,7 +150,7 @@ def groups(a, kind):
 
 
 def fresh(amax, limit, power_of_two):
-    scale = (amax.astype(np.float32) / np.float32(limit)).astype(np.float32)
+    scale = (amax.astype(np.float64) / limit).astype(np.float32)
     if power_of_two:
         scale = np.exp2(np.ceil(np.log2(np.where(amax > 0, scale, 1)))).astype(np.float32)
     return np.where(amax > 0, scale, np.float32(1))
@@ -255,15 +256,15 @@ def check(mode, kind, power_of_two, source, target, report):
         assert ((y[~finite] & 127) > 120).all() and ((x ^ y)[~finite] < 128).all(), f'{name}: NaN'
         each, fresh_each = spread(s, x.shape), spread(z, x.shape)
         if mode == 'requant':
-            amax = np.abs(np.where(finite, OCP[x], 0)).astype(np.float32) * each
+            amax = np.abs(np.where(finite, OCP[x], 0)) * each.astype(float)
             if kind == 'kept' and s.size > 1:  # its own groups
-                want = np.zeros(s.shape, np.float32)
+                want = np.zeros(s.shape)
                 place = spread(np.arange(s.size).reshape(s.shape), x.shape)
                 np.maximum.at(want.reshape(-1), place.reshape(-1), amax.reshape(-1))
             else:
                 want = groups(amax, 'tensor' if kind == 'kept' else kind)
             want = fresh(want, 240, power_of_two)
-            right = encode((OCP[x].astype(np.float32) * each / fresh_each).astype(np.float64), NEURON)
+            right = encode(OCP[x] * each.astype(float) / fresh_each.astype(float), NEURON)
             exact = OCP[x] * each.astype(float) == NEURON[right] * fresh_each.astype(float)
         else:
             up, down = FACTOR[mode]
@@ -318,7 +319,7 @@ def quantised(to, kind, source, target):
         want = fresh(groups(x, kind), limit, False)
         assert scale.shape == want.shape and (scale == want).all(), name
         finite = np.isfinite(x)
-        right = encode((np.where(finite, x, 0) / spread(scale, x.shape)).astype(np.float64), table)
+        right = encode(np.where(finite, x, 0).astype(float) / spread(scale, x.shape).astype(float), table)
         assert (codes(after[name])[finite] == right[finite]).all(), name
         assert not np.isfinite(table[codes(after[name])[~finite]]).any(), name
     for name in before:

@@ -541,7 +541,7 @@ def rules(program):
             or said.get('quantization_config')
             or said['compression_config']
         )
-        assert said['quant_method'] == 'fp8' and 'weight_block_size' not in said, said
+        assert said['quant_method'] == 'fp8' and said['weight_block_size'] is None, said
         put('again', {'quantization_config': said}, model())  # its own words choose the same
         shutil.rmtree('r.out')
         assert run(program, 'again', 'r.out').returncode == 0
