@@ -224,11 +224,11 @@ IO_FN io_json io_json_members(const io_json *j) { return io_json_open(j->value, 
 IO_FN io_json io_json_list(const io_json *j) { return io_json_open(j->value, j->value_size, true); }
 
 /* Is this the member's name? Escapes are looked at only where there are any. */
-IO_FN bool io_json_is(io_json *j, const char *name)
+IO_FN bool io_json_is(const io_json *j, const char *name)
 {
     const size_t size = j->key_size - 2;
     if (!memchr(j->key, '\\', j->key_size)) return strlen(name) == size && memcmp(j->key + 1, name, size) == 0;
-    char *text = io_json_name(j);
+    char *text = io_json_unquote(j->key, j->key_size); /* NULL: it means nothing, and is no name that anybody asks for */
     const bool same = text && strcmp(text, name) == 0;
     free(text);
     return same;
@@ -270,8 +270,9 @@ IO_FN io_json io_json_file(const char *text, size_t size)
 /* Is there "\uDXXX" at `at`, of the half of a pair that begins with these digits? */
 IO_FN bool io_json_half(const char *at, const char *end, const char *digits)
 {
-    return end - at >= 6 && at[0] == '\\' && at[1] == 'u' && (at[2] | 0x20) == 'd' && at[3] != '\0' &&
-           strchr(digits, at[3]) != NULL;
+    static const char hex[] = "0123456789abcdefABCDEF";
+    if (end - at < 6 || at[0] != '\\' || at[1] != 'u' || (at[2] | 0x20) != 'd') return false;
+    return at[3] && strchr(digits, at[3]) && at[4] && strchr(hex, at[4]) && at[5] && strchr(hex, at[5]);
 }
 
 /* Over the text that begins at `at`, written to `to` as cJSON takes it: it knows no half of a pair of surrogates. */
