@@ -387,7 +387,7 @@ def text(program):
                 assert after.startswith(before.rstrip(' }\r\n')), (before, after)
             q = json.loads(after.encode())['quantization_config']
             assert q['fp8_format'] == 'float8_e4m3'
-    twice_said = '{"quantization_config": {"quant_method": "awq"}, '
+    twice_said = '{"quantization_config": {"fp8_format": "float8_e4m3"}, '
     twice_said += '"quantization_config": {"quant_method": "fp8", "a": 1, "a": 2}}'
     put('x', twice_said, tensors)  # the last one counts, for what is read and for what is written
     assert convert(program, 'x', 'y').returncode == 0
