@@ -362,7 +362,9 @@ bool mr_config_parse(const char *text, size_t size, const char *name, mr_config 
     why[0] = 0;
     memset(c, 0, sizeof *c);
     if (size > HF_MAX_FILE) return hf_fail(&r, "it has %zu bytes, more than any configuration", size);
+    errno = 0;
     cJSON *root = io_json_tree(text, size, NULL);
+    if (!root && io_memory_ran_out()) return hf_fail(&r, "there is not enough memory to read it");
     if (!root) return hf_fail(&r, "it is not JSON");
     r.root = root;
     const bool ok = read_config(&r, c);
