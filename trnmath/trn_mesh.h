@@ -40,7 +40,7 @@
 
 #include "trn_topology.h"
 
-enum { TRN_MAX_AXES = 8, TRN_AXIS_NAME = 24 };
+enum { TRN_MAX_AXES = 10, TRN_AXIS_NAME = 24 };
 
 typedef struct trn_mesh_axis {
     char name[TRN_AXIS_NAME];

@@ -287,7 +287,7 @@ static void test_refusals(void **state)
         { "None=64", NULL, 0, "an axis may not be called None, a word of shardings" },
         { "a_name_of_24_characters_=64", NULL, 0,
           "axis a_name_of_24_characters_ has a name of more than 23 characters" },
-        { "a=1,b=1,c=1,d=1,e=1,f=1,g=1,h=1,i=64", NULL, 0, "axes names more than 8 axes" },
+        { "a=1,b=1,c=1,d=1,e=1,f=1,g=1,h=1,i=1,j=1,k=64", NULL, 0, "axes names more than 10 axes" },
         { "data=4@w,tensor=16", NULL, 0, "axis data lies on level w, which trn2-ultraserver does not have" },
         { "data=4@,tensor=16", NULL, 0,
           "axes \"data=4@,tensor=16\": expected the name of a level at character 8, found \",\"" },

@@ -1,8 +1,9 @@
 /* sharded/reshard_moves.h - the moves from one sharding to the next, and what each costs.
  * Behind trn_reshard.h trn_reshard_plan.h. SPDX-License-Identifier: MIT
  *
- * DOES: tries every move below from a sharding of the search; those that lead to the goal come first.
- * DOES NOT: choose (trn_reshard_plan.h), or move anything (sharded/reshard_values.h).
+ * DOES: tries every move below from a sharding of the search.
+ * DOES NOT: choose (trn_reshard_plan.h), leave moves out because there are many (sharded/reshard_narrow.h), or move
+ *     anything (sharded/reshard_values.h).
  *
  * KNOWN FROM: DTensor (placements and their transitions); the scaling book (the moves).
  *
@@ -65,6 +66,17 @@ TRNI_FN int64_t trni_members_bytes(const trni_search *s, const trni_transit *m, 
     return trni_multiply(trni_state_bytes(s, part, bits), members, &bytes) ? bytes : -1;
 }
 
+/* Each dimension loses so many of its axes. */
+TRNI_FN trn_status trni_try_gather(trni_search *s, int at, const trn_pspec *spec, const int *take)
+{
+    trn_pspec to = *spec;
+    trni_transit m = trni_transit_of(TRN_RESHARD_COLLECTIVE, TRN_ALL_GATHER);
+    bool nest = true;
+    for (int d = 0; d < s->rank; d++) nest = trni_take_off(s, &to, d, take[d], &m) && nest;
+    m.bytes = trni_members_bytes(s, &m, spec, s->bits);
+    return nest && m.axes ? trni_try_move(s, at, spec, &to, &m) : TRN_OK;
+}
+
 TRNI_FN trn_status trni_try_gathers(trni_search *s, int at, const trn_pspec *spec)
 {
     int take[TRN_MAX_RANK] = { 0 }; /* every choice of how many axes each dimension loses */
@@ -74,14 +86,21 @@ TRNI_FN trn_status trni_try_gathers(trni_search *s, int at, const trn_pspec *spe
         while (d < s->rank && take[d] == spec->dim[d].axes) take[d++] = 0;
         if (d == s->rank) break;
         take[d]++;
-        trn_pspec to = *spec;
-        trni_transit m = trni_transit_of(TRN_RESHARD_COLLECTIVE, TRN_ALL_GATHER);
-        bool nest = true;
-        for (int i = 0; i < s->rank; i++) nest = trni_take_off(s, &to, i, take[i], &m) && nest;
-        m.bytes = trni_members_bytes(s, &m, spec, s->bits);
-        if (nest) status = trni_try_move(s, at, &to, &m);
+        status = trni_try_gather(s, at, spec, take);
     }
     return status;
+}
+
+/* The innermost axes of one dimension cut another. */
+TRNI_FN trn_status trni_try_exchange(trni_search *s, int at, const trn_pspec *spec, int d, int count, int e)
+{
+    trn_pspec to = *spec;
+    trni_transit m = trni_transit_of(TRN_RESHARD_COLLECTIVE, TRN_ALL_TO_ALL);
+    if (e == d || !trni_take_off(s, &to, d, count, &m) || !trni_put_on(s, &to, e, &m)) return TRN_OK;
+    trn_pspec block = to; /* what one device sends to another */
+    block.dim[d] = spec->dim[d];
+    m.bytes = trni_members_bytes(s, &m, &block, s->bits);
+    return trni_try_move(s, at, spec, &to, &m);
 }
 
 TRNI_FN trn_status trni_try_exchanges(trni_search *s, int at, const trn_pspec *spec)
@@ -89,32 +108,39 @@ TRNI_FN trn_status trni_try_exchanges(trni_search *s, int at, const trn_pspec *s
     trn_status status = TRN_OK;
     for (int d = 0; d < s->rank; d++)
         for (int count = 1; count <= spec->dim[d].axes; count++)
-            for (int e = 0; e < s->rank && status == TRN_OK; e++) {
-                trn_pspec to = *spec;
-                trni_transit m = trni_transit_of(TRN_RESHARD_COLLECTIVE, TRN_ALL_TO_ALL);
-                if (e == d || !trni_take_off(s, &to, d, count, &m) || !trni_put_on(s, &to, e, &m)) continue;
-                trn_pspec block = to; /* what one device sends to another */
-                block.dim[d] = spec->dim[d];
-                m.bytes = trni_members_bytes(s, &m, &block, s->bits);
-                status = trni_try_move(s, at, &to, &m);
-            }
+            for (int e = 0; e < s->rank && status == TRN_OK; e++) status = trni_try_exchange(s, at, spec, d, count, e);
     return status;
+}
+
+TRNI_FN trn_status trni_try_reduce(trni_search *s, int at, const trn_pspec *spec, unsigned some)
+{
+    trn_pspec to = *spec;
+    trni_transit m = trni_transit_of(TRN_RESHARD_COLLECTIVE, TRN_ALL_REDUCE);
+    for (int a = 0; a < s->mesh->axes; a++)
+        if (some >> a & 1u) m.axis[m.axes++] = a;
+    to.sum &= ~some;
+    m.bytes = trni_state_bytes(s, spec, s->wire_bits);
+    return m.axes ? trni_try_move(s, at, spec, &to, &m) : TRN_OK;
 }
 
 TRNI_FN trn_status trni_try_reduces(trni_search *s, int at, const trn_pspec *spec)
 {
     trn_status status = TRN_OK;
     const unsigned closes = spec->sum & s->closes;
-    for (unsigned some = closes; some && status == TRN_OK; some = (some - 1) & closes) {
-        trn_pspec to = *spec;
-        trni_transit m = trni_transit_of(TRN_RESHARD_COLLECTIVE, TRN_ALL_REDUCE);
-        for (int a = 0; a < s->mesh->axes; a++)
-            if (some >> a & 1u) m.axis[m.axes++] = a;
-        to.sum &= ~some;
-        m.bytes = trni_state_bytes(s, spec, s->wire_bits);
-        status = trni_try_move(s, at, &to, &m);
-    }
+    for (unsigned some = closes; some && status == TRN_OK; some = (some - 1) & closes)
+        status = trni_try_reduce(s, at, spec, some);
     return status;
+}
+
+/* Axes of the sum, in the move's order, cut a dimension. */
+TRNI_FN trn_status trni_try_scatter(trni_search *s, int at, const trn_pspec *spec, int dim, const trni_transit *so_far)
+{
+    trn_pspec to = *spec;
+    trni_transit m = *so_far;
+    for (int i = 0; i < m.axes; i++) to.sum &= ~(1u << m.axis[i]);
+    if (!m.axes || !trni_put_on(s, &to, dim, &m)) return TRN_OK;
+    m.bytes = trni_members_bytes(s, &m, &to, s->wire_bits);
+    return trni_try_move(s, at, spec, &to, &m);
 }
 
 /* Every sequence of axes of the sum that goes on after those of m, for one dimension. */
@@ -125,14 +151,9 @@ TRNI_FN trn_status trni_try_scatters(trni_search *s, int at, const trn_pspec *sp
     for (int i = 0; i < so_far->axes; i++) used |= 1u << so_far->axis[i];
     for (int a = 0; a < s->mesh->axes && status == TRN_OK; a++) {
         if (!((spec->sum & s->closes & ~used) >> a & 1u)) continue;
-        trn_pspec to = *spec;
         trni_transit m = *so_far;
         m.axis[m.axes++] = a;
-        to.sum &= ~(used | 1u << a);
-        if (trni_put_on(s, &to, dim, &m)) {
-            m.bytes = trni_members_bytes(s, &m, &to, s->wire_bits);
-            status = trni_try_move(s, at, &to, &m);
-        }
+        status = trni_try_scatter(s, at, spec, dim, &m);
         if (status == TRN_OK) status = trni_try_scatters(s, at, spec, dim, &m);
     }
     return status;
@@ -146,6 +167,14 @@ TRNI_FN unsigned trni_unused(const trni_search *s, const trn_pspec *spec)
     return free;
 }
 
+/* Axes along which all hold the same, in the move's order, cut a dimension. */
+TRNI_FN trn_status trni_try_slice(trni_search *s, int at, const trn_pspec *spec, int dim, const trni_transit *so_far)
+{
+    trn_pspec to = *spec;
+    trni_transit m = *so_far;
+    return m.axes && trni_put_on(s, &to, dim, &m) ? trni_try_move(s, at, spec, &to, &m) : TRN_OK;
+}
+
 /* Every sequence of axes along which all hold the same that goes on after those of m, for one dimension. */
 TRNI_FN trn_status trni_try_slices(trni_search *s, int at, const trn_pspec *spec, int dim, const trni_transit *so_far)
 {
@@ -154,20 +183,19 @@ TRNI_FN trn_status trni_try_slices(trni_search *s, int at, const trn_pspec *spec
     for (int i = 0; i < so_far->axes; i++) free &= ~(1u << so_far->axis[i]);
     for (int a = 0; a < s->mesh->axes && status == TRN_OK; a++) {
         if (!(free >> a & 1u)) continue;
-        trn_pspec to = *spec;
         trni_transit m = *so_far;
         m.axis[m.axes++] = a;
-        if (trni_put_on(s, &to, dim, &m)) status = trni_try_move(s, at, &to, &m);
+        status = trni_try_slice(s, at, spec, dim, &m);
         if (status == TRN_OK) status = trni_try_slices(s, at, spec, dim, &m);
     }
     return status;
 }
 
-TRNI_FN trn_status trni_try_zero_fill(trni_search *s, int at, trn_pspec *to, trni_transit *m)
+TRNI_FN trn_status trni_try_zero_fill(trni_search *s, int at, const trn_pspec *spec, trn_pspec *to, trni_transit *m)
 {
     to->sum |= 1u << m->axis[0];
     m->bytes = trni_state_bytes(s, to, s->bits);
-    return trni_try_move(s, at, to, m);
+    return trni_try_move(s, at, spec, to, m);
 }
 
 TRNI_FN trn_status trni_try_zero_fills(trni_search *s, int at, const trn_pspec *spec)
@@ -178,40 +206,18 @@ TRNI_FN trn_status trni_try_zero_fills(trni_search *s, int at, const trn_pspec *
         trn_pspec to = *spec;
         trni_transit m = trni_transit_of(TRN_RESHARD_ZERO_FILL, TRN_ALL_GATHER);
         m.axis[m.axes++] = a;
-        if ((free & s->opens) >> a & 1u) status = trni_try_zero_fill(s, at, &to, &m);
+        if ((free & s->opens) >> a & 1u) status = trni_try_zero_fill(s, at, spec, &to, &m);
     }
     for (int d = 0; d < s->rank && status == TRN_OK; d++) {
         trn_pspec to = *spec;
         trni_transit m = trni_transit_of(TRN_RESHARD_ZERO_FILL, TRN_ALL_GATHER);
         if (!to.dim[d].axes || !trni_take_off(s, &to, d, 1, &m)) continue;
-        if (s->opens >> m.axis[0] & 1u) status = trni_try_zero_fill(s, at, &to, &m);
+        if (s->opens >> m.axis[0] & 1u) status = trni_try_zero_fill(s, at, spec, &to, &m);
     }
     return status;
 }
 
 /* ---- permutations ---- */
-
-/* To whom each device sends, -1 = to itself: of several equal parts, the i-th goes where the i-th is wanted. */
-TRNI_FN void trni_permute_targets(const trn_mesh *mesh, const trn_pspec *from, const trn_pspec *to, int *target)
-{
-    int old_free[TRN_MAX_AXES], new_free[TRN_MAX_AXES], olds = 0, news = 0;
-    const unsigned old_same = trni_replicated(from, mesh), new_same = trni_replicated(to, mesh);
-    for (int a = 0; a < mesh->axes; a++) {
-        if (old_same >> a & 1u) old_free[olds++] = a;
-        if (new_same >> a & 1u) new_free[news++] = a;
-    }
-    for (int p = 0; p < mesh->devices; p++) {
-        int device = 0, copy = 0;
-        for (int d = 0; d < from->rank; d++)
-            device += trni_along(mesh, to->dim[d].axis, to->dim[d].axes, trni_part_index(from, mesh, d, p));
-        for (int i = 0; i < olds; i++)
-            copy = copy * mesh->axis[old_free[i]].size + trn_mesh_coordinate(mesh, p, old_free[i]);
-        device += trni_along(mesh, new_free, news, copy);
-        for (int a = 0; a < mesh->axes; a++)
-            if (trn_pspec_is_sum(from, a)) device += trn_mesh_coordinate(mesh, p, a) * mesh->axis[a].stride;
-        target[p] = device == p ? -1 : device;
-    }
-}
 
 TRNI_FN trn_status trni_try_permute(trni_search *s, int at, const trn_pspec *from, const trn_pspec *to)
 {
@@ -219,10 +225,9 @@ TRNI_FN trn_status trni_try_permute(trni_search *s, int at, const trn_pspec *fro
     const uint64_t changed = trni_state_key(from) ^ trni_state_key(to);
     if (!changed) return TRN_OK;
     for (int a = 0; a < s->mesh->axes; a++)
-        if (changed >> 8 * a & 255) m.axis[m.axes++] = a;
+        if (trni_key_role(changed, a)) m.axis[m.axes++] = a;
     m.bytes = trni_state_bytes(s, from, s->bits);
-    trni_permute_targets(s->mesh, from, to, s->target);
-    return trni_try_move(s, at, to, &m);
+    return trni_try_move(s, at, from, to, &m);
 }
 
 /* Every way to fill dimensions from `dim` on with as many parts as before, from the axes that are left. */
@@ -243,40 +248,38 @@ TRNI_FN trn_status trni_try_permutes(trni_search *s, int at, const trn_pspec *fr
     return status;
 }
 
-TRNI_FN trn_status trni_try_permuted(trni_search *s, int at, const trn_pspec *spec)
+/* Axes that can change places. */
+TRNI_FN unsigned trni_movable(const trni_search *s, const trn_pspec *spec)
 {
     unsigned movable = trni_unused(s, spec);
+    for (int d = 0; d < s->rank; d++)
+        for (int i = 0; i < spec->dim[d].axes; i++) movable |= 1u << spec->dim[d].axis[i];
+    return movable;
+}
+
+TRNI_FN trn_status trni_try_permuted(trni_search *s, int at, const trn_pspec *spec)
+{
     trn_pspec empty;
     memset(&empty, 0, sizeof empty);
     empty.rank = s->rank;
     empty.sum = spec->sum;
-    for (int d = 0; d < s->rank; d++)
-        for (int i = 0; i < spec->dim[d].axes; i++) movable |= 1u << spec->dim[d].axis[i];
-    return s->mesh->devices > TRNI_PERMUTE_DEVICES ? TRN_OK : trni_try_permutes(s, at, spec, &empty, 0, movable);
+    if (s->mesh->devices > TRNI_PERMUTE_DEVICES) return TRN_OK;
+    return trni_try_permutes(s, at, spec, &empty, 0, trni_movable(s, spec));
 }
 
-/* Every move from a node; those that lead to the goal come first, so that they rule out others. */
-TRNI_FN trn_status trni_try_all(trni_search *s, int at)
+/* Every move from a node. */
+TRNI_FN trn_status trni_try_every(trni_search *s, int at, const trn_pspec *spec)
 {
-    const trn_pspec spec = trni_state_of_key(s->node[at].key, s->rank);
     trn_status status = TRN_OK;
-    for (int pass = 0; pass < 2 && !status; pass++) {
-        s->goal_only = pass == 0;
-        for (int d = 0; d < s->rank && !status; d++) {
-            const trni_transit m = trni_transit_of(TRN_RESHARD_SLICE, TRN_ALL_GATHER);
-            status = trni_try_slices(s, at, &spec, d, &m);
-        }
-        if (!status) status = trni_try_zero_fills(s, at, &spec);
-        if (!status) status = trni_try_gathers(s, at, &spec);
-        if (!status) status = trni_try_exchanges(s, at, &spec);
-        if (!status) status = trni_try_reduces(s, at, &spec);
-        for (int d = 0; d < s->rank && !status; d++) {
-            const trni_transit m = trni_transit_of(TRN_RESHARD_COLLECTIVE, TRN_REDUCE_SCATTER);
-            status = trni_try_scatters(s, at, &spec, d, &m);
-        }
-        if (!status) status = trni_try_permuted(s, at, &spec);
-    }
-    return status;
+    const trni_transit slice = trni_transit_of(TRN_RESHARD_SLICE, TRN_ALL_GATHER);
+    const trni_transit scatter = trni_transit_of(TRN_RESHARD_COLLECTIVE, TRN_REDUCE_SCATTER);
+    for (int d = 0; d < s->rank && !status; d++) status = trni_try_slices(s, at, spec, d, &slice);
+    if (!status) status = trni_try_zero_fills(s, at, spec);
+    if (!status) status = trni_try_gathers(s, at, spec);
+    if (!status) status = trni_try_exchanges(s, at, spec);
+    if (!status) status = trni_try_reduces(s, at, spec);
+    for (int d = 0; d < s->rank && !status; d++) status = trni_try_scatters(s, at, spec, d, &scatter);
+    return status ? status : trni_try_permuted(s, at, spec);
 }
 
 #endif /* TRNI_SHARDED_RESHARD_MOVES_H */

@@ -1,244 +1,19 @@
-/* sharded/reshard_search.h - the shardings that a search has seen, how it came to each, and what each step of it costs.
+/* sharded/reshard_search.h - the shardings that a search has seen, how it came to each, and which it goes on from.
  * Behind trn_reshard.h trn_reshard_plan.h. SPDX-License-Identifier: MIT
  *
- * DOES: a sharding as a number; the nearest that is not done yet; prices of collectives, over all groups of the mesh at
- *     once, each asked for once and remembered.
+ * DOES: the nearest sharding that is not done yet; a move from it to another, unless that cannot be part of a way that
+ *     is shorter than the one that is known: what the neediest device then still lacks takes its time, too.
  * DOES NOT: know which moves there are (sharded/reshard_moves.h), or which way to go (trn_reshard_plan.h).
  *
- * KNOWN FROM: pytorch issues 157585, 169439 and pull request 173420 on what goes wrong when needed gathers, detours and
- *     reshuffles are not costed.
+ * KNOWN FROM: E. W. Dijkstra, "A note on two problems in connexion with graphs", Numerische Mathematik 1, 1959.
+ *     P. Hart, N. Nilsson and B. Raphael, "A formal basis for the heuristic determination of minimum cost paths", 1968.
  */
 #ifndef TRNI_SHARDED_RESHARD_SEARCH_H
 #define TRNI_SHARDED_RESHARD_SEARCH_H
 
-#include "../trn_reshard_args.h"
+#include "reshard_price.h"
 
-/* ---- states: shardings with the axes of size 1 left out ---- */
-
-TRNI_FN trn_pspec trni_essential(const trn_pspec *spec, const trn_mesh *mesh, int rank)
-{
-    trn_pspec s;
-    memset(&s, 0, sizeof s);
-    s.rank = rank;
-    for (int d = 0; d < spec->rank; d++)
-        for (int i = 0; i < spec->dim[d].axes; i++)
-            if (mesh->axis[spec->dim[d].axis[i]].size > 1) s.dim[d].axis[s.dim[d].axes++] = spec->dim[d].axis[i];
-    for (int a = 0; a < mesh->axes; a++)
-        if (trn_pspec_is_sum(spec, a) && mesh->axis[a].size > 1) s.sum |= 1u << a;
-    return s;
-}
-
-/* One byte per axis: 0 = whole, 1 = sum, else 2 + dimension, and the place in its list above. */
-TRNI_FN uint64_t trni_state_key(const trn_pspec *s)
-{
-    uint64_t key = 0;
-    for (int a = 0; a < TRN_MAX_AXES; a++) key |= (uint64_t)(s->sum >> a & 1u) << 8 * a;
-    for (int d = 0; d < s->rank; d++)
-        for (int i = 0; i < s->dim[d].axes; i++) key |= (uint64_t)(2 + d + 16 * i) << 8 * s->dim[d].axis[i];
-    return key;
-}
-
-TRNI_FN trn_pspec trni_state_of_key(uint64_t key, int rank)
-{
-    trn_pspec s;
-    memset(&s, 0, sizeof s);
-    s.rank = rank;
-    for (int a = 0; a < TRN_MAX_AXES; a++) {
-        const int role = (int)(key >> 8 * a & 15), order = (int)(key >> (8 * a + 4) & 15);
-        if (role == 1) s.sum |= 1u << a;
-        if (role < 2) continue;
-        s.dim[role - 2].axis[order] = a;
-        s.dim[role - 2].axes++;
-    }
-    return s;
-}
-
-/* n elements in `outer` parts, and each of these again, `all` in all: is each of the `all` inside one of `outer`? */
-TRNI_FN bool trni_parts_nest(int64_t n, int outer, int all)
-{
-    const int64_t step = trni_ceil_div(n, outer), inner = trni_ceil_div(n, all) * (all / outer);
-    return outer == 1 || trni_min64(step, n) == trni_min64(inner, n);
-}
-
-/* ---- the search ---- */
-
-typedef struct trni_transit {
-    trn_reshard_kind kind;
-    trn_collective op;
-    trn_algorithm algorithm;
-    int axes, axis[TRN_MAX_AXES], from_dim, to_dim;
-    int64_t bytes;
-    double time_s;
-} trni_transit;
-
-typedef struct trni_node {
-    uint64_t key;
-    double time_s;
-    int steps, before; /* moves made, and the node before the last of them; -1 = the start */
-    bool done;
-    trni_transit move;
-} trni_node;
-
-/* What a collective costs: asked once. */
-typedef struct trni_price {
-    trn_collective op;
-    uint64_t axes; /* four bits for each, the first lowest, 8 + axis */
-    int64_t bytes;
-    bool fits;
-    double time_s;
-    trn_algorithm algorithm;
-} trni_price;
-
-typedef struct trni_search {
-    const trn_redistribute_args *ask;
-    const trn_mesh *mesh;
-    int rank;
-    const int64_t *shape;
-    int bits, wire_bits; /* of an element where it is moved, and where it is summed */
-    trni_node *node;
-    int nodes, node_room;
-    trni_price *price;
-    int prices, price_room;
-    int *chip, *target;     /* [devices] */
-    unsigned opens, closes; /* axes that become part of the sum, and axes that leave it */
-    uint64_t goal;
-    double goal_s;  /* the shortest way there that is known; negative = none */
-    bool goal_only; /* look at moves that lead there, and no others */
-    trn_error why;  /* the last collective that did not fit */
-} trni_search;
-
-enum {
-    TRNI_MOST_STATES = 20000,
-    TRNI_PERMUTE_DEVICES = 4096 /* of larger meshes, routes are not looked at one by one */
-};
-
-/* Room for one more of `size` bytes each. */
-TRNI_FN bool trni_grow(void **array, int used, int *capacity, size_t size)
-{
-    if (used < *capacity) return true;
-    const int more = *capacity ? 2 * *capacity : 64;
-    void *grown = realloc(*array, (size_t)more * size);
-    if (!grown) return false;
-    *array = grown;
-    *capacity = more;
-    return true;
-}
-
-TRNI_FN trn_status trni_no_memory(trn_error *error)
-{
-    return trni_fail(error, TRN_ENOSPC, "could not allocate memory for the search");
-}
-
-/* Bytes of the largest part. */
-TRNI_FN int64_t trni_state_bytes(const trni_search *s, const trn_pspec *spec, int bits)
-{
-    int64_t n = 1;
-    for (int d = 0; d < s->rank; d++) n *= trni_ceil_div(s->shape[d], trn_pspec_parts(spec, s->mesh, d));
-    return n / 8 * bits + (n % 8 * bits + 7) / 8;
-}
-
-/* ---- what a move costs ---- */
-
-TRNI_FN trn_collective_args trni_transit_question(const trni_search *s, const trni_transit *m)
-{
-    const trn_redistribute_args *ask = s->ask;
-    trn_collective_args a;
-    memset(&a, 0, sizeof a);
-    a.net = s->mesh->net;
-    a.op = m->op;
-    a.bytes = m->bytes;
-    a.algorithm = m->op == TRN_PERMUTE ? TRN_ALGORITHM_AUTO : ask->algorithm;
-    a.ranks_per_chip = ask->ranks_per_chip;
-    a.uncalibrated = ask->uncalibrated;
-    a.calibration = ask->calibration;
-    a.chips = s->chip;
-    return a;
-}
-
-/* Groups along the move's axes; a permutation is one group of all. */
-TRNI_FN trn_status trni_transit_cost(trni_search *s, const trni_transit *m, trn_cost *cost, trn_error *error)
-{
-    trn_collective_args a = trni_transit_question(s, m);
-    const bool permute = m->op == TRN_PERMUTE;
-    a.count = permute ? s->mesh->devices : trn_mesh_group_size(s->mesh, m->axis, m->axes);
-    a.groups = trn_mesh_groups(s->mesh, m->axis, permute ? 0 : m->axes, s->chip);
-    if (permute) a.groups = 1;
-    a.targets = permute ? s->target : NULL;
-    a.error = error;
-    if (permute && trni_ranks_per_chip(&a) > 1) a.ranks_per_chip = 1; /* chip to chip */
-    trn_status status = trn_collective_cost(&a, cost);
-    if (status == TRN_EUNSUPPORTED && a.algorithm && (m->op == TRN_ALL_GATHER || m->op == TRN_ALL_TO_ALL)) {
-        a.algorithm = TRN_ALGORITHM_AUTO;
-        status = trn_collective_cost(&a, cost);
-    }
-    return status;
-}
-
-TRNI_FN uint64_t trni_axes_key(const trni_transit *m)
-{
-    uint64_t key = 0;
-    for (int i = 0; i < m->axes; i++) key |= (uint64_t)(8 + m->axis[i]) << 4 * i;
-    return key;
-}
-
-TRNI_FN const trni_price *trni_price_known(const trni_search *s, const trni_transit *m)
-{
-    const uint64_t axes = trni_axes_key(m);
-    for (int i = 0; i < s->prices; i++)
-        if (s->price[i].op == m->op && s->price[i].axes == axes && s->price[i].bytes == m->bytes) return &s->price[i];
-    return NULL;
-}
-
-/* Fills time_s and algorithm; *fits = false where no algorithm does it. */
-TRNI_FN trn_status trni_price_collective(trni_search *s, trni_transit *m, bool *fits)
-{
-    const trni_price *known = m->op == TRN_PERMUTE ? NULL : trni_price_known(s, m);
-    trn_cost cost;
-    if (!known) {
-        const trn_status status = trni_transit_cost(s, m, &cost, &s->why);
-        if (status == TRN_ENOSPC) return trni_fail(s->ask->error, status, "%s", s->why.text);
-        *fits = status == TRN_OK;
-        m->time_s = *fits ? cost.time_s : 0;
-        m->algorithm = *fits ? cost.algorithm : TRN_ALGORITHM_AUTO;
-        if (m->op == TRN_PERMUTE) return TRN_OK;
-        if (!trni_grow((void **)&s->price, s->prices, &s->price_room, sizeof *s->price))
-            return trni_no_memory(s->ask->error);
-        const trni_price price = { m->op, trni_axes_key(m), m->bytes, *fits, m->time_s, m->algorithm };
-        s->price[s->prices++] = price;
-        return TRN_OK;
-    }
-    *fits = known->fits;
-    m->time_s = known->time_s;
-    m->algorithm = known->algorithm;
-    return TRN_OK;
-}
-
-TRNI_FN trn_status trni_price_move(trni_search *s, trni_transit *m, bool *fits)
-{
-    const double hbm = s->mesh->net->hbm_bytes_per_s;
-    *fits = true;
-    m->time_s = 0;
-    m->algorithm = TRN_ALGORITHM_AUTO;
-    if (m->kind == TRN_RESHARD_ZERO_FILL && hbm > 0) m->time_s = (double)m->bytes / hbm;
-    return m->kind == TRN_RESHARD_COLLECTIVE && m->bytes ? trni_price_collective(s, m, fits) : TRN_OK;
-}
-
-/* ---- nodes ---- */
-
-TRNI_FN int trni_node_find(const trni_search *s, uint64_t key)
-{
-    for (int i = 0; i < s->nodes; i++)
-        if (s->node[i].key == key) return i;
-    return -1;
-}
-
-/* Time decides, then the number of steps; a billionth is a tie, so that no rounding of a compiler's decides. */
-TRNI_FN bool trni_way_is_better(double time_s, int steps, const trni_node *than)
-{
-    const double margin = 1e-9 * than->time_s;
-    if (time_s < than->time_s - margin) return true;
-    return time_s <= than->time_s + margin && steps < than->steps;
-}
+/* ---- what a move may cost ---- */
 
 /* No less than this: what the neediest chip must get, at its injection rate. */
 TRNI_FN double trni_transit_bound(const trni_search *s, const trni_transit *m)
@@ -249,25 +24,144 @@ TRNI_FN double trni_transit_bound(const trni_search *s, const trni_transit *m)
     return (double)m->bytes * (members - 1) / members / rate;
 }
 
-/* Can this move be part of a way to the goal that is shorter than the one that is known? */
-TRNI_FN bool trni_is_hopeful(const trni_search *s, int at, uint64_t key, const trni_transit *m)
+/* A time without asking for one: what a chip must get or send, where all send to others far away as often as there are
+ * hops between them, and a latency for each axis. */
+TRNI_FN double trni_transit_guess(const trni_search *s, const trni_transit *m)
 {
-    if (key == s->goal) return true;
-    return !s->goal_only && (s->goal_s < 0 || s->node[at].time_s + trni_transit_bound(s, m) <= s->goal_s);
+    const trn_topology *net = s->mesh->net;
+    const double rate = trn_topology_injection_bytes_per_s(net), hbm = net->hbm_bytes_per_s;
+    if (m->kind == TRN_RESHARD_ZERO_FILL) return hbm > 0 ? (double)m->bytes / hbm : 0;
+    if (m->kind != TRN_RESHARD_COLLECTIVE || !m->bytes) return 0;
+    const bool permute = m->op == TRN_PERMUTE;
+    const int passes = m->op == TRN_ALL_REDUCE ? 2 : 1, steps = permute ? 1 : m->axes;
+    const double hops = permute || m->op == TRN_ALL_TO_ALL ? fmax(1, s->mean_hops) : 1;
+    const double bytes_s = !permute ? trni_transit_bound(s, m) : rate > 0 ? (double)m->bytes / rate : 0;
+    return passes * (hops * bytes_s + steps * (net->start_s + hops * trni_least_latency(net)));
 }
 
-TRNI_FN trn_status trni_node_add(trni_search *s, uint64_t key, int *index)
+/* Everything that the goal does not have there is gathered, and sums are closed. */
+TRNI_FN double trni_goal_guess(const trni_search *s, const trn_pspec *spec)
 {
-    if (s->nodes == TRNI_MOST_STATES)
-        return trni_fail(s->ask->error, TRN_ELIMIT,
-                         "%d axes over %d dimensions make more than %d shardings to search through", s->mesh->axes,
-                         s->rank, TRNI_MOST_STATES);
-    if (!trni_grow((void **)&s->node, s->nodes, &s->node_room, sizeof *s->node)) return trni_no_memory(s->ask->error);
+    trni_transit gather, reduce;
+    memset(&gather, 0, sizeof gather);
+    gather.kind = TRN_RESHARD_COLLECTIVE;
+    gather.op = TRN_ALL_GATHER;
+    for (int d = 0; d < s->rank; d++)
+        for (int i = trni_goal_common(s, spec, d); i < spec->dim[d].axes; i++)
+            gather.axis[gather.axes++] = spec->dim[d].axis[i];
+    reduce = gather;
+    reduce.op = TRN_ALL_REDUCE;
+    reduce.axes = 0;
+    for (int a = 0; a < s->mesh->axes; a++)
+        if ((spec->sum & s->closes) >> a & 1u) reduce.axis[reduce.axes++] = a;
+    const double bytes = (double)trni_state_bytes(s, spec, s->bits);
+    const int members = trn_mesh_group_size(s->mesh, gather.axis, gather.axes);
+    reduce.bytes = reduce.axes ? (int64_t)bytes : 0;
+    gather.bytes = gather.axes && bytes * members < 1e18 ? (int64_t)(bytes * members) : 0;
+    return trni_transit_guess(s, &gather) + trni_transit_guess(s, &reduce);
+}
+
+/* ---- nodes ---- */
+
+TRNI_FN int trni_node_find(const trni_search *s, uint64_t key)
+{
+    const uint64_t scattered = trni_scatter(key);
+    for (int tried = 0; s->node_at.slots; tried++) {
+        const int i = s->node_at.slot[trni_index_slot(&s->node_at, scattered, tried)];
+        if (i < 0 || s->node[i].key == key) return i;
+    }
+    return -1;
+}
+
+/* Time decides, then the number of steps; a billionth is a tie, so that no rounding of a compiler's decides. */
+TRNI_FN bool trni_way_is_better(double time_s, int steps, const trni_node *than)
+{
+    const double margin = 1e-9 * than->time_s;
+    if (than->time_s < 0 || time_s < than->time_s - margin) return true;
+    return time_s <= than->time_s + margin && steps < than->steps;
+}
+
+/* It goes no further: no failure, but the status of one, so that nothing else is tried. */
+TRNI_FN trn_status trni_search_stop(trni_search *s)
+{
+    s->over = true;
+    return TRN_ELIMIT;
+}
+
+/* *index = the node of this sharding. */
+TRNI_FN trn_status trni_node_of(trni_search *s, uint64_t key, const trn_pspec *spec, int *index)
+{
+    bool memory;
+    *index = trni_node_find(s, key);
+    if (*index >= 0) return TRN_OK;
+    if (s->nodes == TRNI_MOST_STATES) return trni_search_stop(s);
+    if (trni_index_grow(&s->node_at, &memory))
+        for (int i = 0; i < s->nodes; i++) trni_index_put(&s->node_at, trni_scatter(s->node[i].key), i);
+    if (!memory || !trni_grow((void **)&s->node, s->nodes, &s->node_room, sizeof *s->node))
+        return trni_no_memory(s->ask->error);
     *index = s->nodes++;
+    trni_index_put(&s->node_at, trni_scatter(key), *index);
     memset(&s->node[*index], 0, sizeof s->node[0]);
     s->node[*index].key = key;
+    s->node[*index].time_s = -1;
     s->node[*index].before = -1;
+    s->node[*index].bound_s = trni_lack_time(s, spec, &s->to, (int)trni_min64(s->mesh->devices, TRNI_BOUND_DEVICES));
+    s->node[*index].ahead_s = s->guided ? trni_goal_guess(s, spec) : 0;
+    s->work += 1000;
     return TRN_OK;
+}
+
+/* ---- the nearest ---- */
+
+TRNI_FN bool trni_turn_is_before(const trni_turn *a, const trni_turn *b)
+{
+    if (a->time_s < b->time_s || a->time_s > b->time_s) return a->time_s < b->time_s;
+    if (a->ahead_s < b->ahead_s || a->ahead_s > b->ahead_s) return a->ahead_s < b->ahead_s;
+    return a->steps != b->steps ? a->steps < b->steps : a->node < b->node;
+}
+
+TRNI_FN void trni_heap_sink(trni_search *s, int at)
+{
+    for (int child; (child = 2 * at + 1) < s->heaped; at = child) {
+        if (child + 1 < s->heaped && trni_turn_is_before(&s->heap[child + 1], &s->heap[child])) child++;
+        if (!trni_turn_is_before(&s->heap[child], &s->heap[at])) return;
+        const trni_turn turn = s->heap[at];
+        s->heap[at] = s->heap[child];
+        s->heap[child] = turn;
+    }
+}
+
+/* A node that is there already comes a second time, nearer; the first is passed over when its turn comes. */
+TRNI_FN trn_status trni_heap_add(trni_search *s, int node)
+{
+    const trni_node *n = &s->node[node];
+    const trni_turn turn = { n->time_s + n->ahead_s, n->ahead_s, n->steps, node };
+    if (!trni_grow((void **)&s->heap, s->heaped, &s->heap_room, sizeof *s->heap)) return trni_no_memory(s->ask->error);
+    int at = s->heaped++;
+    for (; at > 0 && trni_turn_is_before(&turn, &s->heap[(at - 1) / 2]); at = (at - 1) / 2)
+        s->heap[at] = s->heap[(at - 1) / 2];
+    s->heap[at] = turn;
+    return TRN_OK;
+}
+
+/* The node that is nearest to the start and was not there before, or -1. */
+TRNI_FN int trni_node_next(trni_search *s)
+{
+    while (s->heaped) {
+        const int node = s->heap[0].node;
+        s->heap[0] = s->heap[--s->heaped];
+        trni_heap_sink(s, 0);
+        if (!s->node[node].done) return node;
+    }
+    return -1;
+}
+
+/* ---- a move ---- */
+
+/* Can a way that takes so long, or more, still be shorter than the one that is known? */
+TRNI_FN bool trni_is_hopeful(const trni_search *s, double time_s)
+{
+    return s->goal_s < 0 || time_s <= s->goal_s * (1 + 1e-9);
 }
 
 /* A move that cannot be is no failure: there may be other ways. */
@@ -278,39 +172,36 @@ TRNI_FN trn_status trni_move_is_too_large(trni_search *s, const trni_transit *m)
     return TRN_OK;
 }
 
-/* A move leads from node `at` to the sharding `to`. */
-TRNI_FN trn_status trni_try_move(trni_search *s, int at, const trn_pspec *to, trni_transit *m)
+/* A move leads from node `at`, whose sharding is `from`, to the sharding `to`. */
+TRNI_FN trn_status trni_try_move(trni_search *s, int at, const trn_pspec *from, const trn_pspec *to, trni_transit *m)
 {
     const uint64_t key = trni_state_key(to);
     const int steps = s->node[at].steps + 1;
+    const double so_far = s->node[at].time_s;
     bool fits;
+    int i;
+    s->work += 100;
+    if (s->work > s->most_work && (s->goal_s >= 0 || s->work > 4 * s->most_work)) return trni_search_stop(s);
     if (m->bytes < 0) return trni_move_is_too_large(s, m);
-    int i = trni_node_find(s, key);
-    if (i >= 0 && (s->node[i].done || !trni_way_is_better(s->node[at].time_s, steps, &s->node[i]))) return TRN_OK;
-    if (!trni_is_hopeful(s, at, key, m)) return TRN_OK;
-    trn_status status = trni_price_move(s, m, &fits);
-    if (status || !fits) return status;
-    const double time_s = s->node[at].time_s + m->time_s;
-    if (i >= 0 && !trni_way_is_better(time_s, steps, &s->node[i])) return TRN_OK;
-    if (i < 0) status = trni_node_add(s, key, &i);
+    if (steps > TRN_RESHARD_STEPS) return TRN_OK; /* no plan has room for it */
+    trn_status status = trni_node_of(s, key, to, &i);
     if (status) return status;
+    if ((s->node[i].done && !s->guided) || !trni_way_is_better(so_far, steps, &s->node[i])) return TRN_OK;
+    if (!trni_is_hopeful(s, so_far + trni_transit_bound(s, m) + s->node[i].bound_s)) return TRN_OK;
+    if (s->breadth <= TRNI_GUESSED_MOVES)
+        m->time_s = trni_transit_guess(s, m);
+    else if ((status = trni_price_move(s, from, to, m, &fits)) != TRN_OK || !fits)
+        return status;
+    const double time_s = so_far + m->time_s;
+    if (!trni_way_is_better(time_s, steps, &s->node[i]) || !trni_is_hopeful(s, time_s + s->node[i].bound_s))
+        return TRN_OK;
+    s->node[i].done = false;
     s->node[i].time_s = time_s;
     s->node[i].steps = steps;
     s->node[i].before = at;
     s->node[i].move = *m;
     if (key == s->goal) s->goal_s = time_s;
-    return TRN_OK;
-}
-
-/* The node that is nearest to the start and was not there before, or -1. */
-TRNI_FN int trni_node_next(const trni_search *s)
-{
-    int best = -1;
-    for (int i = 0; i < s->nodes; i++)
-        if (!s->node[i].done && (best < 0 || s->node[i].time_s < s->node[best].time_s ||
-                                 (s->node[i].time_s <= s->node[best].time_s && s->node[i].steps < s->node[best].steps)))
-            best = i;
-    return best;
+    return trni_heap_add(s, i);
 }
 
 #endif /* TRNI_SHARDED_RESHARD_SEARCH_H */
