@@ -104,6 +104,8 @@ TRN_API bool trn_calibration_field_at(int index, trn_spec_field *out);
 
 #if TRNI_BODIES
 
+#include "machine/amounts.h"
+
 TRN_API const char *trn_release_name(trn_release release)
 {
     static const char *const name[] = { "newer", "older" };
@@ -129,16 +131,15 @@ TRN_API trn_calibration trn_calibration_of_release(trn_release release)
 
 TRN_API trn_calibration trn_calibration_default(void) { return trn_calibration_of_release(TRN_RELEASE_NEWER); }
 
-/* A share lies between a millionth and 1, and what takes time or repeats is no more than any machine has; 0 has no
- * effect. With these all expected times are finite. */
-TRNI_FN bool trni_calibration_can_be(const char *unit, double x)
+/* What each unit of the list may be; 0 has no effect. With these all expected times are finite. */
+TRNI_FN trni_measure trni_calibration_unit(const char *unit)
 {
-    return strcmp(unit, "share") == 0 ? x == 0 || (x >= 1e-6 && x <= 1) : x >= 0 && x <= 1e6;
+    return strcmp(unit, "share") == 0 ? TRNI_SHARE : strcmp(unit, "s") == 0 ? TRNI_TIME : TRNI_PASSES;
 }
 
-TRNI_FN const char *trni_calibration_expects(const char *unit)
+TRNI_FN bool trni_calibration_can_be(const char *unit, double x)
 {
-    return strcmp(unit, "share") == 0 ? "0.000001 to 1, or 0 for all of it" : "0 to 1e+06";
+    return trni_amount_is(trni_calibration_unit(unit), x);
 }
 
 TRN_API bool trn_calibration_field_at(int index, trn_spec_field *out)

@@ -23,7 +23,8 @@
  *
  * The file. Lines of "field = number", in seconds or as shares and factors, as trn_calibration has them; # begins a
  * comment; empty lines do not count. A line "release = newer" or "release = older" may come first: it sets all fields
- * that the file does not name. Without it they are those of newer software.
+ * that the file does not name. Without it they are those of newer software. Times are 0 or from 1e-15 to 1e4 s, shares
+ * 0 (all) or from 1e-6 to 1, factors 0 (none) or from 1e-6 to 1e6.
  */
 #ifndef TRN_CALIBRATION_FILE_H
 #define TRN_CALIBRATION_FILE_H
@@ -85,7 +86,7 @@ TRNI_FN trn_status trni_calibration_release(trni_calibration_reader *r, trni_phr
 TRNI_FN trn_status trni_calibration_pair(trni_calibration_reader *r, trni_phrase name, trni_phrase value)
 {
     trni_calibration_key key;
-    char shown[TRNI_SHOWN];
+    char shown[TRNI_SHOWN], range[48];
     int i = 0;
     double x;
     if (trni_phrase_is(name, "release")) return trni_calibration_release(r, value);
@@ -97,7 +98,7 @@ TRNI_FN trn_status trni_calibration_pair(trni_calibration_reader *r, trni_phrase
     r->seen |= 1u << i;
     if (!trni_phrase_decimal(value, 0, &x) || !trni_calibration_can_be(key.unit, x))
         return trni_fail(r->error, TRN_EINVAL, "line %d: %s = %s: expected %s", r->line, key.name,
-                         trni_phrase_show(value, shown), trni_calibration_expects(key.unit));
+                         trni_phrase_show(value, shown), trni_legal_text(trni_calibration_unit(key.unit), 0, range));
     memcpy((char *)&r->c + key.offset, &x, sizeof x);
     return TRN_OK;
 }

@@ -187,10 +187,11 @@ TRNI_DRIVER trn_status trni_group_check_roles(const trn_collective_args *a)
 
 TRNI_DRIVER trn_status trni_group_check_calibration(const trn_collective_args *a)
 {
+    char range[48];
 #define TRNI_X(name, newer, older, unit, known, where)                                                                 \
     if (a->calibration && !trni_calibration_can_be(unit, a->calibration->name))                                        \
         return trni_fail(a->error, TRN_EINVAL, "calibration: " #name " = %g, expected %s", a->calibration->name,       \
-                         trni_calibration_expects(unit));
+                         trni_legal_text(trni_calibration_unit(unit), 0, range));
     TRNI_CALIBRATION_LIST(TRNI_X)
 #undef TRNI_X
     return TRN_OK;

@@ -136,10 +136,10 @@ TRNI_FN trn_status trni_fault_read(trn_topology *net, trni_phrase p, bool slow, 
     trni_phrase rest = trni_phrase_trim(p), last;
     double share = 0;
     int chip = -1;
-    if (slow &&
-        (!trni_phrase_last(rest, &rest, &last) || !trni_phrase_decimal(last, 0, &share) || !(share > 0 && share <= 1)))
+    if (slow && (!trni_phrase_last(rest, &rest, &last) || !trni_phrase_decimal(last, 0, &share) || !(share > 0) ||
+                 !trni_amount_is(TRNI_SHARE, share)))
         return trni_fail(error, TRN_EINVAL,
-                         "\"%s\" does not end with the share that is left, above 0 and up to 1, such as 0.5",
+                         "\"%s\" does not end with the share that is left, from 0.000001 to 1, such as 0.5",
                          trni_phrase_show(trni_phrase_trim(p), shown));
     const bool of_chip = rest.length > 5 && memcmp(rest.at, "chip", 4) == 0 && trni_blank(rest.at[4]);
     const bool of_link = rest.length > 5 && memcmp(rest.at, "link", 4) == 0 && trni_blank(rest.at[4]);

@@ -40,7 +40,8 @@
  *     latency = 0.1              us; of a switch from port to port; default 0
  *     kind = torus               peer, switch, efa, plain; default plain
  *     duplex = full              half: both directions of a link share the rate
- * and anywhere, as often as needed (trn_topology_faults.h):
+ * Rates are from 1e-9 to 1e9 GB/s, times 0 or from 1e-9 to 1e10 us, passes 0 or from 1e-6 to 1e6 (machine/amounts.h).
+ * And anywhere, as often as needed (trn_topology_faults.h):
  *     down = chip 17             down = link 3->7, down = link 3<->7, down = link 3->rack
  *     slow = link 3->7 0.5       slow = chip 5 0.8: the share that is left
  */
@@ -79,7 +80,8 @@ typedef struct trni_file_key {
     const char *name;
     trni_key_kind kind;
     size_t offset;
-    int power;           /* REAL: of ten, of its unit */
+    int power;           /* REAL: of ten, of its unit; WHOLE: of two, of the most it may be */
+    trni_measure unit;      /* REAL */
     const char *word[6]; /* WORD, FLAG: of the values 0, 1, ... */
     const char *expected;
 } trni_file_key;
@@ -90,22 +92,35 @@ TRNI_FN const trni_file_key *trni_net_keys(void)
 {
 #define TRNI_AT(field) offsetof(trn_topology, field)
     static const trni_file_key key[TRNI_NET_KEYS] = {
-        { "name", TRNI_KEY_NAME, TRNI_AT(name), 0, { NULL }, "a name of 1 to 63 bytes" },
-        { "system", TRNI_KEY_SYSTEM, TRNI_AT(system), 0, { NULL }, "a system, such as trn2.48xlarge" },
+        { "name", TRNI_KEY_NAME, TRNI_AT(name), 0, TRNI_RATE, { NULL }, "a name of 1 to 63 bytes" },
+        { "system", TRNI_KEY_SYSTEM, TRNI_AT(system), 0, TRNI_RATE, { NULL }, "a system, such as trn2.48xlarge" },
         { "mode",
           TRNI_KEY_FLAG,
           TRNI_AT(store_and_forward),
           0,
+          TRNI_RATE,
           { "cut-through", "store-and-forward", NULL },
           "cut-through or store-and-forward" },
-        { "start", TRNI_KEY_REAL, TRNI_AT(start_s), -6, { NULL }, "a time in us, such as 1.4" },
-        { "local", TRNI_KEY_REAL, TRNI_AT(local_latency_s), -6, { NULL }, "a time in us, such as 0.1" },
-        { "hbm", TRNI_KEY_REAL, TRNI_AT(hbm_bytes_per_s), 9, { NULL }, "a rate in GB/s, such as 2900" },
-        { "dma", TRNI_KEY_REAL, TRNI_AT(dma_bytes_per_s), 9, { NULL }, "a rate in GB/s, such as 2944" },
-        { "reduce_pass", TRNI_KEY_REAL, TRNI_AT(reduce_pass), 0, { NULL }, "a number of passes, such as 0.5" },
-        { "ranks_per_chip", TRNI_KEY_WHOLE, TRNI_AT(ranks_per_chip), 0, { NULL }, "a whole number from 1" },
-        { "down", TRNI_KEY_DOWN, 0, 0, { NULL }, "" },
-        { "slow", TRNI_KEY_SLOW, 0, 0, { NULL }, "" },
+        { "start", TRNI_KEY_REAL, TRNI_AT(start_s), -6, TRNI_TIME, { NULL }, "a time in us, such as 1.4" },
+        { "local", TRNI_KEY_REAL, TRNI_AT(local_latency_s), -6, TRNI_TIME, { NULL }, "a time in us, such as 0.1" },
+        { "hbm", TRNI_KEY_REAL, TRNI_AT(hbm_bytes_per_s), 9, TRNI_LIMIT, { NULL }, "a rate in GB/s, such as 2900" },
+        { "dma", TRNI_KEY_REAL, TRNI_AT(dma_bytes_per_s), 9, TRNI_LIMIT, { NULL }, "a rate in GB/s, such as 2944" },
+        { "reduce_pass",
+          TRNI_KEY_REAL,
+          TRNI_AT(reduce_pass),
+          0,
+          TRNI_PASSES,
+          { NULL },
+          "a number of passes, such as 0.5" },
+        { "ranks_per_chip",
+          TRNI_KEY_WHOLE,
+          TRNI_AT(ranks_per_chip),
+          16,
+          TRNI_RATE,
+          { NULL },
+          "a whole number from 1 to 65536" },
+        { "down", TRNI_KEY_DOWN, 0, 0, TRNI_RATE, { NULL }, "" },
+        { "slow", TRNI_KEY_SLOW, 0, 0, TRNI_RATE, { NULL }, "" },
     };
 #undef TRNI_AT
     return key;
@@ -115,23 +130,25 @@ TRNI_FN const trni_file_key *trni_level_keys(void)
 {
 #define TRNI_AT(field) offsetof(trn_level, field)
     static const trni_file_key key[TRNI_LEVEL_KEYS] = {
-        { "size", TRNI_KEY_WHOLE, TRNI_AT(size), 0, { NULL }, "a whole number from 1" },
+        { "size", TRNI_KEY_WHOLE, TRNI_AT(size), 27, TRNI_RATE, { NULL }, "a whole number from 1 to 134217728" },
         { "wiring",
           TRNI_KEY_WORD,
           TRNI_AT(wiring),
           0,
+          TRNI_RATE,
           { "none", "ring", "full", "switch", NULL },
           "ring, full, switch or none" },
-        { "planes", TRNI_KEY_WHOLE, TRNI_AT(planes), 0, { NULL }, "a whole number from 1" },
-        { "rate", TRNI_KEY_REAL, TRNI_AT(bytes_per_s), 9, { NULL }, "a rate in GB/s, such as 128" },
-        { "latency", TRNI_KEY_REAL, TRNI_AT(latency_s), -6, { NULL }, "a time in us, such as 0.1" },
+        { "planes", TRNI_KEY_WHOLE, TRNI_AT(planes), 27, TRNI_RATE, { NULL }, "a whole number from 1 to 134217728" },
+        { "rate", TRNI_KEY_REAL, TRNI_AT(bytes_per_s), 9, TRNI_LIMIT, { NULL }, "a rate in GB/s, such as 128" },
+        { "latency", TRNI_KEY_REAL, TRNI_AT(latency_s), -6, TRNI_TIME, { NULL }, "a time in us, such as 0.1" },
         { "kind",
           TRNI_KEY_WORD,
           TRNI_AT(kind),
           0,
+          TRNI_RATE,
           { "plain", "torus", "peer", "switch", "efa", NULL },
           "plain, torus, peer, switch or efa" },
-        { "duplex", TRNI_KEY_FLAG, TRNI_AT(half_duplex), 0, { "full", "half", NULL }, "full or half" },
+        { "duplex", TRNI_KEY_FLAG, TRNI_AT(half_duplex), 0, TRNI_RATE, { "full", "half", NULL }, "full or half" },
     };
 #undef TRNI_AT
     return key;
@@ -152,9 +169,11 @@ typedef struct trni_net_file {
 
 TRNI_FN trn_status trni_file_expected(const trni_net_file *f, const trni_file_key *key, trni_phrase value)
 {
-    char shown[TRNI_SHOWN];
-    return trni_fail(f->error, TRN_EINVAL, "line %d: %s = %s: expected %s", f->line, key->name,
-                     trni_phrase_show(value, shown), key->expected);
+    char shown[TRNI_SHOWN], range[48] = "";
+    const bool real = key->kind == TRNI_KEY_REAL;
+    if (real) trni_legal_text(key->unit, key->power, range);
+    return trni_fail(f->error, TRN_EINVAL, "line %d: %s = %s: expected %s%s%s%s", f->line, key->name,
+                     trni_phrase_show(value, shown), key->expected, real ? " (" : "", range, real ? ")" : "");
 }
 
 TRNI_FN bool trni_name_holds(trni_phrase p)
@@ -205,11 +224,11 @@ TRNI_FN bool trni_file_value(const trni_file_key *key, trni_phrase value, void *
         return true;
     case TRNI_KEY_SYSTEM: return trni_file_system(value, (trn_system *)(void *)field);
     case TRNI_KEY_REAL:
-        if (!trni_phrase_decimal(value, key->power, &real)) return false;
+        if (!trni_phrase_decimal(value, key->power, &real) || !trni_amount_is(key->unit, real)) return false;
         memcpy(field, &real, sizeof real);
         return true;
     case TRNI_KEY_WHOLE:
-        if (!trni_phrase_whole(value, &whole) || whole < 1) return false;
+        if (!trni_phrase_whole(value, &whole) || whole < 1 || whole > 1 << key->power) return false;
         memcpy(field, &whole, sizeof whole);
         return true;
     case TRNI_KEY_FLAG:

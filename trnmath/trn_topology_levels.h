@@ -148,7 +148,7 @@ TRN_API double trn_topology_chip_share(const trn_topology *net, int chip);
 
 #if TRNI_BODIES
 
-#include <float.h>
+#include "machine/amounts.h"
 
 TRN_API const char *trn_link_kind_name(trn_link_kind kind)
 {
@@ -186,7 +186,25 @@ TRNI_FN bool trni_level_known(const trn_level *l)
            l->size >= 1 && l->planes >= 0;
 }
 
-TRNI_FN bool trni_amount(double x) { return x >= 0 && x <= DBL_MAX; }
+/* One number of the network, or of a level, and what it may be. */
+TRNI_DRIVER trn_status trni_amount_check(const char *whose, const char *field, trni_measure unit, double x,
+                                         trn_error *error)
+{
+    char range[48];
+    if (trni_amount_is(unit, x)) return TRN_OK;
+    return trni_fail(error, TRN_EINVAL, "%s%s is %g, expected %s", whose, field, x, trni_legal_text(unit, 0, range));
+}
+
+/* A level that joins one chip alone needs no rate. */
+TRNI_DRIVER trn_status trni_level_amounts(const trn_level *l, int at, trn_error *error)
+{
+    char whose[64];
+    const bool wired = l->wiring != TRN_WIRING_NONE && (l->size > 1 || l->wiring == TRN_WIRING_SWITCH);
+    snprintf(whose, sizeof whose, "level %d (%s): ", at, trn_level_name(l));
+    const trn_status status =
+        trni_amount_check(whose, "bytes_per_s", wired ? TRNI_RATE : TRNI_LIMIT, l->bytes_per_s, error);
+    return status ? status : trni_amount_check(whose, "latency_s", TRNI_TIME, l->latency_s, error);
+}
 
 TRNI_DRIVER trn_status trni_level_check(const trn_topology *net, int at, trn_error *error)
 {
@@ -198,6 +216,8 @@ TRNI_DRIVER trn_status trni_level_check(const trn_topology *net, int at, trn_err
     if (!trni_level_known(l))
         return trni_fail(error, TRN_EINVAL, "level %d (%s): wiring %d, kind %d, size %d, planes %d: sizes begin at 1",
                          at, name, (int)l->wiring, (int)l->kind, l->size, l->planes);
+    const trn_status status = trni_level_amounts(l, at, error);
+    if (status) return status;
     if (l->wiring == TRN_WIRING_NONE) {
         int up = at;
         while (up < net->levels && net->level[up].wiring != TRN_WIRING_SWITCH) up++;
@@ -206,10 +226,6 @@ TRNI_DRIVER trn_status trni_level_check(const trn_topology *net, int at, trn_err
                              at, name, l->size);
         return TRN_OK;
     }
-    if (!trni_amount(l->bytes_per_s) || (!(l->bytes_per_s > 0) && (l->size > 1 || l->wiring == TRN_WIRING_SWITCH)))
-        return trni_fail(error, TRN_EINVAL, "level %d (%s): bytes_per_s %g is no rate", at, name, l->bytes_per_s);
-    if (!trni_amount(l->latency_s))
-        return trni_fail(error, TRN_EINVAL, "level %d (%s): latency_s %g is no time", at, name, l->latency_s);
     if (trni_planes(l) == 1) return TRN_OK;
     if (l->wiring != TRN_WIRING_SWITCH || at == 0 || net->level[0].size % l->planes != 0)
         return trni_fail(error, TRN_EINVAL,
@@ -233,8 +249,8 @@ TRNI_DRIVER trn_status trni_faults_check(const trn_topology *net, trn_error *err
         if (f->at < 0 || f->at >= (chip ? net->chips : trn_topology_link_count(net)))
             return trni_fail(error, TRN_EINVAL, "fault %d: there is no %s %lld", i, chip ? "chip" : "link",
                              (long long)f->at);
-        if (!(f->share >= 0 && f->share <= 1))
-            return trni_fail(error, TRN_EINVAL, "fault %d: a share of %g is not from 0 to 1", i, f->share);
+        if (!trni_amount_is(TRNI_SHARE, f->share))
+            return trni_fail(error, TRN_EINVAL, "fault %d: a share of %g is not 0, or from 0.000001 to 1", i, f->share);
     }
     return TRN_OK;
 }
@@ -256,14 +272,23 @@ TRN_API trn_status trn_topology_check(const trn_topology *net, trn_error *error)
     if (net->chips != chips || net->levels == 0)
         return trni_fail(error, TRN_EINVAL, "chips is %d, but the %d levels multiply to %d", net->chips, net->levels,
                          net->levels ? (int)chips : 0);
-    const double amount[] = { net->start_s, net->local_latency_s, net->hbm_bytes_per_s, net->dma_bytes_per_s,
-                              net->reduce_pass };
-    static const char *const field[] = { "start_s", "local_latency_s", "hbm_bytes_per_s", "dma_bytes_per_s",
-                                         "reduce_pass" };
-    for (unsigned i = 0; i < sizeof amount / sizeof amount[0]; i++)
-        if (!trni_amount(amount[i])) return trni_fail(error, TRN_EINVAL, "%s %g is no amount", field[i], amount[i]);
-    if (net->ranks_per_chip < 1)
-        return trni_fail(error, TRN_EINVAL, "ranks_per_chip is %d, and a chip has at least one", net->ranks_per_chip);
+    const struct {
+        const char *field;
+        trni_measure unit;
+        double value;
+    } amount[] = {
+        { "start_s", TRNI_TIME, net->start_s },
+        { "local_latency_s", TRNI_TIME, net->local_latency_s },
+        { "hbm_bytes_per_s", TRNI_LIMIT, net->hbm_bytes_per_s },
+        { "dma_bytes_per_s", TRNI_LIMIT, net->dma_bytes_per_s },
+        { "reduce_pass", TRNI_PASSES, net->reduce_pass },
+    };
+    for (unsigned i = 0; i < sizeof amount / sizeof amount[0]; i++) {
+        const trn_status status = trni_amount_check("", amount[i].field, amount[i].unit, amount[i].value, error);
+        if (status) return status;
+    }
+    if (net->ranks_per_chip < 1 || net->ranks_per_chip > 1 << 16)
+        return trni_fail(error, TRN_EINVAL, "ranks_per_chip is %d, expected 1 to 65536", net->ranks_per_chip);
     return trni_faults_check(net, error);
 }
 

@@ -38,7 +38,7 @@ cp mine.csv before.csv
 printf 'hbm = 0.2\nhbn = 0.4\n' >wrong
 refuses '--calibration wrong: line 2: "hbn" is no field of a calibration' collective --calibration wrong
 printf 'hbm = 20\n' >wrong
-refuses '--calibration wrong: line 1: hbm = 20: expected 0.000001 to 1, or 0 for all of it' collective \
+refuses '--calibration wrong: line 1: hbm = 20: expected 0, or 1e-06 to 1' collective \
     --calibration wrong
 refuses '--calibration nowhere: it cannot be opened (No such file or directory)' collective --calibration nowhere
 cmp -s mine.csv before.csv || fail "a refusal wrote mine.csv"
@@ -103,7 +103,7 @@ more 1 "$(one expected_s usual.csv | head -n 1)" "$(one expected_s slow.csv | he
 rm log.calibration
 works "$models/llama-3-8b.json" --system trn1.32xlarge --tp 8 --top 1 --calibrate log
 cmp -s kept log.calibration || fail "both programs fit the same file to different numbers: $(diff kept log.calibration)"
-refuses '--calibration wrong: line 1: hbm = 20: expected 0.000001 to 1, or 0 for all of it' \
+refuses '--calibration wrong: line 1: hbm = 20: expected 0, or 1e-06 to 1' \
     "$models/llama-3-8b.json" --calibration wrong
 
 [ $failed = 0 ] && echo "calibration: all as it should be"

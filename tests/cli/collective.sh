@@ -96,7 +96,8 @@ grep -q '^  not here: switch_direct needs one switch' out || fail "--algorithm a
 
 refuses "--topology nowhere.txt: it cannot be opened (No such file or directory)" collective --topology nowhere.txt
 printf 'name = six\n[level x]\nsize = 6\nwiring = ring\nrate = fast\n' >six.txt
-refuses "--topology six.txt: line 5: rate = fast: expected a rate in GB/s, such as 128" collective --topology six.txt
+refuses "--topology six.txt: line 5: rate = fast: expected a rate in GB/s, such as 128 (0, or 1e-09 to 1e+09)" \
+    collective --topology six.txt
 printf 'name = six\n[level x]\nsize = 6\nwiring = ring\nrate = 100 # GB/s\nlatency = 1 # us\n' >six.txt
 refuses "--topology excludes --system: one network at a time" collective --topology six.txt --system trn2.48xlarge
 refuses "--topology six.txt: one network at a time" collective --topology six.txt --topology six.txt
@@ -111,7 +112,7 @@ one time_us six.csv | awk '{ exit !($1 > 23.999 && $1 < 24.001) }' || fail "the 
 refuses "all_reduce is impossible: chip 5 is down, and it is one of all chips of trn2.48xlarge" \
     collective --down "chip 5"
 works collective --down "chip 5" --chips 0-3 -e 1K
-refuses '--slow "chip 5": "chip 5" does not end with the share that is left, above 0 and up to 1, such as 0.5' \
+refuses '--slow "chip 5": "chip 5" does not end with the share that is left, from 0.000001 to 1, such as 0.5' \
     collective --slow "chip 5"
 refuses '--down "link 0->9": no link goes straight from chip 0 to chip 9 of trn2.48xlarge' collective --down "link 0->9"
 works collective --topology "$topologies/trn2-ultraserver.txt" --op all -b 1K -e 1G --csv file.csv

@@ -58,7 +58,8 @@ static void put_json(line *l)
 
 static void spoil(line *l)
 {
-    static const char *const piece[] = { "nccom-test", "size(B)", "time(us)", "\n", "1e18", "-1", "{", "]", "\"",
+    static const char *const piece[] = { "nccom-test", "size(B)", "time(us)", "\n", "1e18", "-1", "nan",
+                                         "1e-320", "inf", "-r 0", "{", "]", "\"",
                                          "99999999999999999999", "\x01", "null", "allr", "-r", "\t" };
     const char *word = PICK(piece);
     const size_t at = l->length ? (size_t)below((int)l->length) : 0;
@@ -75,7 +76,7 @@ static void check_rows(const io_nccom *all, const line *l)
     if (all->rows > lines) fail_msg("%d rows of %d lines", all->rows, lines);
     for (int i = 0; i < all->rows; i++) {
         const io_nccom_row *r = &all->row[i];
-        if (r->bytes < 1 || r->bytes > 1000000000000000000 || !(r->us > 0 && r->us <= 1e18))
+        if (r->bytes < 1 || r->bytes > 1000000000000000000 || !(r->us >= 1e-6 && r->us <= 1e10))
             fail_msg("row %d: %lld bytes in %g us", i, (long long)r->bytes, r->us);
         if ((unsigned)r->op >= TRN_COLLECTIVE_COUNT || !r->wire || r->ranks < 0 || r->instances < 0)
             fail_msg("row %d: operation %d, format %d, %d ranks, %d instances", i, (int)r->op, (int)r->wire, r->ranks,

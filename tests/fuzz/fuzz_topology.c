@@ -21,6 +21,10 @@ static void put_number(line *l)
                                        "-1",
                                        "1e400",
                                        "1e-400",
+                                       "1e-320",
+                                       "4e-324",
+                                       "1e300",
+                                       "1e18",
                                        ".",
                                        "1.",
                                        "00.10",
@@ -197,6 +201,8 @@ static void check_times(const trn_topology *net, long *impossible)
         ++*impossible;
         return;
     }
+    if (!(cost.time_s >= 0 && cost.time_s < 1e30 && cost.expected_s >= cost.time_s && cost.expected_s < 1e30))
+        fail_msg("%s takes %g, expected %g: no time", trn_collective_name(args.op), cost.time_s, cost.expected_s);
     if (!(cost.time_s >= cost.lower_bound_s * (1 - 1e-9)))
         fail_msg("%s takes %g, less than the bound of %g", trn_collective_name(args.op), cost.time_s,
                  cost.lower_bound_s);

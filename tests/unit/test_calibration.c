@@ -200,9 +200,12 @@ static void files(void **state)
     static const struct {
         const char *text, *why;
     } bad[] = { { "launch = 1", "line 1: \"launch\" is no field of a calibration" },
-                { "\nhbm = 1.5", "line 2: hbm = 1.5: expected 0.000001 to 1, or 0 for all of it" },
+                { "\nhbm = 1.5", "line 2: hbm = 1.5: expected 0, or 1e-06 to 1" },
                 { "hbm = 0.5\nhbm = 0.5", "line 2: hbm is given twice" },
-                { "hbm = -0.5", "line 1: hbm = -0.5: expected 0.000001 to 1, or 0 for all of it" },
+                { "hbm = -0.5", "line 1: hbm = -0.5: expected 0, or 1e-06 to 1" },
+                { "launch_s = 1e-320", "line 1: launch_s = 1e-320: expected 0, or 1e-15 to 10000" },
+                { "step_s = inf", "line 1: step_s = inf: expected 0, or 1e-15 to 10000" },
+                { "rdh = 4e6", "line 1: rdh = 4e6: expected 0, or 1e-06 to 1e+06" },
                 { "hbm", "line 1: expected field = number" },
                 { "release = oldest", "line 1: release = oldest: expected newer or older" },
                 { "hbm = 1\nrelease = older", "line 2: release stands before all fields, and once" } };

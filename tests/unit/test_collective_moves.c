@@ -302,7 +302,7 @@ static void test_refused_numbers(void **state)
     begin_refusals(TRN_ALL_REDUCE);
     REFUSE(base.net = NULL, TRN_EINVAL, "net is null");
     REFUSE(base.net = &none, TRN_EINVAL, "size 0");
-    REFUSE(base.net = &slow, TRN_EINVAL, "no rate");
+    REFUSE(base.net = &slow, TRN_EINVAL, "expected 1 to 1e+18");
     REFUSE(base.op = (trn_collective)-1, TRN_EINVAL, "op = -1");
     begin_refusals(TRN_ALL_REDUCE);
     REFUSE(base.op = TRN_COLLECTIVE_COUNT, TRN_EINVAL, "op = 7");

@@ -193,7 +193,7 @@ static void test_refusals(void **state)
     assert_int_equal(trn_collective_candidates(&base, NULL), 0);
     REFUSE(base.net = NULL, TRN_EINVAL, "net is null");
     REFUSE(net.chips = 15, TRN_EINVAL, "chips is 15");
-    REFUSE(net.level[1].bytes_per_s = nan, TRN_EINVAL, "no rate");
+    REFUSE(net.level[1].bytes_per_s = nan, TRN_EINVAL, "expected 1 to 1e+18");
     REFUSE(net.start_s = -1, TRN_EINVAL, "start_s");
     REFUSE(base.op = TRN_COLLECTIVE_COUNT, TRN_EINVAL, "op = 7");
     REFUSE(base.algorithm = TRN_ALGORITHM_COUNT, TRN_EINVAL, "algorithm = 11");

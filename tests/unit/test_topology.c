@@ -652,12 +652,16 @@ static void bad_arguments_are_refused(void **state)
     assert_int_equal(trn_topology_check(NULL, NULL), TRN_EINVAL);
     refused(trn_topology_ring(0, 1e9, 0), TRN_EINVAL, "size 0");
     refused(trn_topology_ring(-3, 1e9, 0), TRN_EINVAL, "size -3");
-    refused(trn_topology_ring(4, 0, 0), TRN_EINVAL, "bytes_per_s 0");
-    refused(trn_topology_ring(4, NAN, 0), TRN_EINVAL, "no rate");
-    refused(trn_topology_ring(4, INFINITY, 0), TRN_EINVAL, "no rate");
-    refused(trn_topology_ring(4, 1e9, -1), TRN_EINVAL, "latency_s -1");
-    refused(trn_topology_switch(4, -1e9, 0), TRN_EINVAL, "no rate");
-    refused(trn_topology_fully_connected(4, 1e9, NAN), TRN_EINVAL, "no time");
+    refused(trn_topology_ring(4, 0, 0), TRN_EINVAL, "bytes_per_s is 0");
+    refused(trn_topology_ring(4, NAN, 0), TRN_EINVAL, "expected 1 to 1e+18");
+    refused(trn_topology_ring(4, INFINITY, 0), TRN_EINVAL, "expected 1 to 1e+18");
+    refused(trn_topology_ring(4, 1e9, -1), TRN_EINVAL, "latency_s is -1");
+    refused(trn_topology_switch(4, -1e9, 0), TRN_EINVAL, "expected 1 to 1e+18");
+    refused(trn_topology_fully_connected(4, 1e9, NAN), TRN_EINVAL, "expected 0, or 1e-15 to 10000");
+    refused(trn_topology_ring(4, 1e-320, 0), TRN_EINVAL, "expected 1 to 1e+18"); /* no time would be finite */
+    refused(trn_topology_ring(4, 1e300, 0), TRN_EINVAL, "expected 1 to 1e+18");
+    refused(trn_topology_ring(4, 1e9, 5e-324), TRN_EINVAL, "expected 0, or 1e-15 to 10000");
+    refused(trn_topology_ring(4, 1e9, 1e30), TRN_EINVAL, "expected 0, or 1e-15 to 10000");
     refused(trn_topology_torus(2, zero, 1e9, 0), TRN_EINVAL, "size 0");
     refused(trn_topology_torus(2, huge, 1e9, 0), TRN_ELIMIT, "more than");
     refused(trn_topology_torus(3, wraps, 1e9, 0), TRN_ELIMIT, "more than");

@@ -95,17 +95,18 @@ TRNI_FN int trni_decimal_point(char point[16])
 }
 
 /* [digits][.digits][e[+-]digits], at most 40 characters, times 10^power: the nearest double. False when it is none of
- * that, or too large for a double. */
+ * that, or too large for a double, or so small that 0 is the nearest though it is not 0. */
 TRNI_FN bool trni_phrase_decimal(trni_phrase p, int power, double *value)
 {
     char text[TRNI_DECIMAL + 32], point[16], *end;
     int digits = 0, exponent = 0, sign = 1;
     size_t n = 0, i = 0;
     const int dot = trni_decimal_point(point);
-    bool dotted = false;
+    bool dotted = false, zero = true;
     if (p.length < 1 || p.length > 40 || dot < 0) return false;
     for (; i < p.length && (trni_is_digit(p.at[i]) || (p.at[i] == '.' && !dotted)); i++) {
         digits += p.at[i] != '.';
+        zero = zero && (p.at[i] == '.' || p.at[i] == '0');
         if (p.at[i] != '.') {
             text[n++] = p.at[i];
             continue;
@@ -122,7 +123,7 @@ TRNI_FN bool trni_phrase_decimal(trni_phrase p, int power, double *value)
     }
     snprintf(text + n, sizeof text - n, "e%d", sign * exponent + power);
     const double x = strtod(text, &end);
-    if (*end || !(x >= 0 && x <= DBL_MAX)) return false;
+    if (*end || !(x >= 0 && x <= DBL_MAX) || (!zero && !(x > 0))) return false;
     *value = x;
     return true;
 }
