@@ -24,14 +24,13 @@ static bool progress_shown; /* a line without its newline stands on the terminal
 /* One line, whatever names it quotes: those of a file must not steer the terminal. */
 int app_complain(int status, const char *format, ...)
 {
-    char text[8192];
+    char text[8192], shown[8192];
     va_list list;
     app_progress_done();
     va_start(list, format);
     vsnprintf(text, sizeof text, format, list);
     va_end(list);
-    io_tame(text);
-    fprintf(stderr, "%s: %s\n", app_name, text);
+    fprintf(stderr, "%s: %s\n", app_name, io_show_in(text, strlen(text), shown, sizeof shown));
     return status;
 }
 

@@ -8,27 +8,24 @@
 
 #include "chart_draw.h"
 #include "colours.h"
+#include "io/shown.h"
 
 /* ---- text ---- */
 
-/* What XML cannot hold (control characters, what is no UTF-8) becomes a space or '?'. */
+/* What XML cannot hold, and what nobody sees, is shown as io/shown.h has it; lines stay lines. */
 void app_escape(FILE *out, const char *text)
 {
     static const struct {
         char c;
         const char *entity;
     } row[] = { { '&', "&amp;" }, { '<', "&lt;" }, { '>', "&gt;" }, { '"', "&quot;" }, { '\'', "&#39;" } };
-    for (int n; *text; text += n ? n : 1) {
-        const char *entity = NULL;
-        n = app_utf8(text);
+    for (size_t size = strlen(text), n; size; text += n, size -= n) {
+        char one[IO_SHOWN_ONE];
+        const char *put = one;
+        n = io_shown_next(text, size, one);
         for (size_t i = 0; i < sizeof row / sizeof row[0]; i++)
-            if (*text == row[i].c) entity = row[i].entity;
-        if (entity)
-            fputs(entity, out);
-        else if (n == 1 && (*text < ' ' || *text == 0x7f))
-            fputc(*text == '\n' ? '\n' : ' ', out);
-        else
-            fprintf(out, "%.*s", n ? n : 1, n ? text : "?");
+            if (*text == row[i].c) put = row[i].entity;
+        fputs(*text == '\n' ? "\n" : put, out);
     }
 }
 

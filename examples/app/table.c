@@ -43,13 +43,15 @@ static app_value *next_cell(app_table *table)
 
 void app_text(app_table *table, const char *format, ...)
 {
-    char text[512];
-    va_list list;
+    va_list list, again;
     va_start(list, format);
-    vsnprintf(text, sizeof text, format, list);
+    va_copy(again, list);
+    const int length = vsnprintf(NULL, 0, format, list);
+    char *copy = app_memory((size_t)(length > 0 ? length : 0) + 1, 1);
+    vsnprintf(copy, (size_t)(length > 0 ? length : 0) + 1, format, again);
+    va_end(again);
     va_end(list);
-    char *copy = app_memory(strlen(text) + 1, 1);
-    next_cell(table)->text = strcpy(copy, text);
+    next_cell(table)->text = copy;
 }
 
 void app_integer(app_table *table, int64_t value) { next_cell(table)->integer = value; }
@@ -71,6 +73,8 @@ const app_value *app_at(const app_table *table, int row, const char *column)
 }
 
 /* ---- text ---- */
+
+enum { TERMINAL = 400 }; /* bytes that are shown of a text */
 
 static void add_commas(char *digits, size_t size)
 {
@@ -130,16 +134,25 @@ static void print_padded(FILE *out, const char *text, int width, bool left, bool
     if (left && !last) fprintf(out, "%*s", space, "");
 }
 
+/* What a terminal gets of a cell: names that come from files are shown, not obeyed, and cut. */
+static const char *terminal_text(const app_column *column, const app_value *value, char text[TERMINAL])
+{
+    const char *all = cell_text(column, value, text, TERMINAL);
+    char shown[TERMINAL];
+    if (column->kind != APP_TEXT || value->missing) return all;
+    return strcpy(text, io_show_in(all, strlen(all), shown, sizeof shown));
+}
+
 void app_print_table(FILE *out, const app_table *table)
 {
     const bool colour = app_colour(out);
-    char text[64];
+    char text[TERMINAL];
     int *width = app_memory((size_t)table->columns, sizeof *width);
     for (int c = 0; c < table->columns; c++) {
         width[c] = shown_width(table->column[c].name);
         for (int r = 0; r < table->rows; r++) {
             const app_value *v = &table->cell[r * table->columns + c];
-            const int w = shown_width(cell_text(&table->column[c], v, text, sizeof text));
+            const int w = shown_width(terminal_text(&table->column[c], v, text));
             if (w > width[c]) width[c] = w;
         }
     }
@@ -148,7 +161,7 @@ void app_print_table(FILE *out, const app_table *table)
         for (int c = 0; c < table->columns; c++) {
             const app_column *column = &table->column[c];
             const app_value *v = &table->cell[r * table->columns + c];
-            const char *shown = r < 0 ? column->name : cell_text(column, v, text, sizeof text);
+            const char *shown = r < 0 ? column->name : terminal_text(column, v, text);
             print_padded(out, shown, width[c], column->kind == APP_TEXT, c + 1 == table->columns);
             if (c + 1 < table->columns) fputs("  ", out);
         }
@@ -159,18 +172,29 @@ void app_print_table(FILE *out, const app_table *table)
 
 /* ---- CSV: one header row, one row per tuple (RFC 4180 quoting) ---- */
 
+/* Would a spreadsheet take this text for a formula? A number is one, whatever its sign. */
+static bool is_formula(const char *text)
+{
+    char *end;
+    if (!*text || !strchr("=+-@\t\r", *text) || !text[1]) return false;
+    strtod(text, &end);
+    return *end || end == text;
+}
+
+/* As people read it, after an apostrophe where it could be taken for a formula. */
 static void print_csv_text(FILE *out, const char *text)
 {
-    if (!strpbrk(text, ",\"\r\n")) {
-        fputs(text, out);
-        return;
+    const bool formula = is_formula(text), quoted = formula || strpbrk(text, ",\"") != NULL;
+    size_t size = strlen(text);
+    if (quoted) fputs(formula ? "\"'" : "\"", out);
+    while (size) {
+        char one[IO_SHOWN_ONE];
+        const size_t bytes = io_shown_next(text, size, one);
+        fputs(*one == '"' ? "\"\"" : one, out);
+        text += bytes;
+        size -= bytes;
     }
-    fputc('"', out);
-    for (; *text; text++) {
-        if (*text == '"') fputc('"', out);
-        fputc(*text, out);
-    }
-    fputc('"', out);
+    if (quoted) fputc('"', out);
 }
 
 void app_print_csv(FILE *out, const app_table *table)
@@ -203,18 +227,23 @@ int app_utf8(const char *text)
     return none ? 0 : (int)n;
 }
 
-/* What is no UTF-8 becomes '?': no reader of JSON would take it. */
+/* The same text when it is read again; what is no UTF-8, which no reader of JSON would take, is shown. Characters that
+ * are not seen are escaped, since JSON is read by people, too. */
 void app_print_json_string(FILE *out, const char *text)
 {
+    size_t size = strlen(text);
     fputc('"', out);
-    for (int n; *text; text += n ? n : 1) {
-        n = app_utf8(text);
-        if (*text == '"' || *text == '\\')
-            fprintf(out, "\\%c", *text);
-        else if (n == 1 && *text < ' ')
-            fprintf(out, "\\u%04x", (unsigned)*text);
-        else
-            fprintf(out, "%.*s", n ? n : 1, n ? text : "?");
+    while (size) {
+        char one[IO_SHOWN_ONE];
+        const size_t bytes = io_shown_next(text, size, one);
+        const bool utf8 = app_utf8(text) > 0;
+        const uint32_t c = utf8 ? io_code_point((const unsigned char *)text, bytes) : 0;
+        if (utf8 && c > 0xffff && *one == '\\')
+            fprintf(out, "\\u%04x\\u%04x", 0xd800u + ((c - 0x10000u) >> 10), 0xdc00u + (c & 0x3ffu));
+        else if (utf8 && (c < ' ' || io_unseen(c))) fprintf(out, "\\u%04x", (unsigned)c);
+        else fprintf(out, "%s%s", c == '"' || *one == '\\' ? "\\" : "", one);
+        text += bytes;
+        size -= bytes;
     }
     fputc('"', out);
 }

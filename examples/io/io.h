@@ -6,7 +6,6 @@
  *     io_reading                asked before a file is opened: a program may refuse what it also writes
  *     io_memory_ran_out         then what seems wrong with a file may be nothing but that
  *     io_multiply               sizes of hostile files multiply beyond all bounds: not here
- *     io_utf8                   is this text what it says it is?
  *     io_little16, 32, 64       little-endian numbers at any address
  *     io_bits, io_float         a float's bits, and back
  *     io_find                   a name in a list that is in the order of names
@@ -22,14 +21,14 @@
 #include <stdio.h>
 #include <string.h>
 
-#define IO_FN static inline __attribute__((unused))
+#include "shown.h"
 
 enum {
     IO_WHY = 512, /* bytes of one sentence */
     IO_MAX_RANK = 8
 };
 
-/* Names come from files: what a terminal would obey is shown as '?'. */
+/* In place, where there is no room for more: what a terminal would obey becomes '?'. */
 IO_FN void io_tame(char *text)
 {
     for (; *text; text++)
@@ -46,16 +45,17 @@ IO_FN void io_tell_memory(char *why, size_t size)
     if (io_memory_ran_out() && !strstr(why, "memory")) snprintf(why + n, size - n, " (memory ran out meanwhile)");
 }
 
-/* why = "name: sentence" in IO_WHY bytes; returns false. */
+/* why = "name: sentence" in IO_WHY bytes; returns false. Names come from files: all is as shown.h shows it. */
 __attribute__((unused, format(printf, 3, 4))) static bool io_fail(char *why, const char *name, const char *format, ...)
 {
+    char text[2 * IO_WHY], named[200];
     va_list list;
-    const int n = snprintf(why, IO_WHY, "%.200s: ", name);
+    const int n = snprintf(text, sizeof text, "%s: ", io_show_in(name, strlen(name), named, sizeof named));
     va_start(list, format);
-    vsnprintf(why + n, (size_t)(IO_WHY - n), format, list);
+    vsnprintf(text + n, sizeof text - (size_t)n, format, list);
     va_end(list);
-    io_tell_memory(why, IO_WHY);
-    io_tame(why);
+    io_tell_memory(text, sizeof text);
+    io_show_in(text, strlen(text), why, IO_WHY);
     return false;
 }
 
@@ -69,30 +69,6 @@ IO_FN bool io_multiply(uint64_t a, uint64_t b, uint64_t *product)
 {
     *product = a * b;
     return a == 0 || b == 0 || (a <= (UINT64_C(1) << 62) / b);
-}
-
-/* Bytes of the character that begins at `at`; 0 when it is none (RFC 3629: no surrogates, no detours, no more than
- * 10ffff). */
-IO_FN size_t io_utf8_length(const unsigned char *at, size_t size)
-{
-    static const unsigned char low[] = { 0x80, 0xa0, 0x80, 0x80, 0x90, 0x80 };
-    static const unsigned char high[] = { 0xbf, 0xbf, 0x9f, 0xbf, 0xbf, 0x8f };
-    const unsigned char c = at[0];
-    if (c < 0x80) return 1;
-    const size_t n = c >= 0xc2 && c <= 0xdf ? 2 : (c & 0xf0) == 0xe0 ? 3 : c >= 0xf0 && c <= 0xf4 ? 4 : 0;
-    const int row = c == 0xe0 ? 1 : c == 0xed ? 2 : c == 0xf0 ? 4 : c == 0xf4 ? 5 : 0;
-    if (n == 0 || n > size || at[1] < low[row] || at[1] > high[row]) return 0;
-    for (size_t i = 2; i < n; i++)
-        if ((at[i] & 0xc0) != 0x80) return 0;
-    return n;
-}
-
-IO_FN bool io_utf8(const void *text, size_t size)
-{
-    const unsigned char *at = (const unsigned char *)text;
-    for (size_t i = 0, n; i < size; i += n)
-        if ((n = io_utf8_length(at + i, size - i)) == 0) return false;
-    return true;
 }
 
 IO_FN uint64_t io_little(const unsigned char *at, int bytes)

@@ -8,8 +8,9 @@
  *     free(all.row);
  *
  * DOES: tables with the columns size(B), type and time(us) or time:avg(us) (else the first time: there is), several in
- *     one file; a line with a command, such as "nccom-test -r 32 -d fp32 allg", tells the rows below it the operation,
- *     the ranks and the instances; JSON of --report-to-json-file. A line "Failure ..." and what stands around tables is
+ *     one file; a row whose size or time no machine can have is refused with its line; a line with a command, such as
+ *     "nccom-test -r 32 -d fp32 allg", tells the rows below it the operation, the ranks and the instances; JSON of
+ *     --report-to-json-file. A line "Failure ..." and what stands around tables is
  *     skipped.
  * DOES NOT: replica groups, streams of several operations at once. Rows below a command of another operation, such as
  *     alltoallv, are left out.
@@ -29,6 +30,7 @@
 #include <trnmath/trn_collective_group.h>
 
 #include "mapped.h"
+#include "shown.h"
 #if defined(HAVE_CJSON)
 #include "json.h"
 #endif
@@ -133,25 +135,49 @@ IO_FN bool io_nccom_add(io_nccom *all, const io_nccom_row *row, const char *path
 typedef struct io_nccom_table {
     io_nccom_row now;                /* what the last command said */
     int columns, size, type, time;   /* of the present heading; columns 0: none yet */
+    int line;
 } io_nccom_table;
 
-/* "nccom-test -r 32 ... allg": its options, with their longer names and with '='. */
-IO_FN void io_nccom_command(io_nccom_table *t, const io_nccom_row *defaults, const io_nccom_word *word, int words)
+/* "line 12: -r 0: expected 1 to 16777216": the word does not say what it has to. */
+IO_FN bool io_nccom_refuse(const io_nccom_table *t, const char *what, io_nccom_word w, const char *legal,
+                           const char *path, char *why)
 {
+    char shown[IO_SHOWN];
+    return io_fail(why, path, "line %d: %s %s: expected %s", t->line, what, io_show(w.at, w.length, shown), legal);
+}
+
+IO_FN bool io_nccom_count(const io_nccom_table *t, const char *option, io_nccom_word w, int *count, const char *path,
+                          char *why)
+{
+    double number;
+    if (!io_nccom_number(w, &number) || !(number >= 1 && number <= 1 << 24) || number != (int)number)
+        return io_nccom_refuse(t, option, w, "a whole number from 1 to 16777216", path, why);
+    *count = (int)number;
+    return true;
+}
+
+/* "nccom-test -r 32 ... allg": its options, with their longer names and with '='. */
+IO_FN bool io_nccom_command(io_nccom_table *t, const io_nccom_row *defaults, const io_nccom_word *word, int words,
+                            const char *path, char *why)
+{
+    static const struct {
+        const char *brief, *name;
+        bool instances;
+    } counted[] = { { "-r", "--nworkers", false }, { "-N", "--nnodes", true } };
+    bool ok = true;
     t->now = *defaults;
     t->now.op = TRN_COLLECTIVE_COUNT; /* none that is known here */
     t->columns = 0;
     for (int i = 0; i < words; i++) {
-        double number;
-        const io_nccom_word next = i + 1 < words ? word[i + 1] : (io_nccom_word){ "", 0 };
-        if (io_nccom_is(word[i], "-r") || io_nccom_is(word[i], "--nworkers")) {
-            if (io_nccom_number(next, &number) && number <= 1 << 24) t->now.ranks = (int)number;
-        } else if (io_nccom_is(word[i], "-N") || io_nccom_is(word[i], "--nnodes")) {
-            if (io_nccom_number(next, &number) && number <= 1 << 24) t->now.instances = (int)number;
-        } else {
-            io_nccom_op(word[i], &t->now.op);
+        io_nccom_op(word[i], &t->now.op);
+        for (int k = 0; k < 2 && ok; k++) {
+            if (!io_nccom_is(word[i], counted[k].brief) && !io_nccom_is(word[i], counted[k].name)) continue;
+            const io_nccom_word next = i + 1 < words ? word[i + 1] : (io_nccom_word){ "", 0 };
+            ok = io_nccom_count(t, counted[k].brief, next, counted[k].instances ? &t->now.instances : &t->now.ranks,
+                                path, why);
         }
     }
+    return ok;
 }
 
 /* Is this a heading, and which of its columns count? */
@@ -172,17 +198,35 @@ IO_FN bool io_nccom_heading(io_nccom_table *t, const io_nccom_word *word, int wo
     return true;
 }
 
+/* Begins a word that is meant as a number? Others are prose between tables. */
+IO_FN bool io_nccom_numeric(io_nccom_word w)
+{
+    const size_t sign = w.length > 1 && strchr("+-.", w.at[0]) ? 1 : 0;
+    return (w.length > sign && w.at[sign] >= '0' && w.at[sign] <= '9') || io_nccom_is(w, "nan") ||
+           (w.length >= sign + 3 && memcmp(w.at + sign, "inf", 3) == 0);
+}
+
+/* A time that can have been measured, in us. */
+IO_FN bool io_nccom_time(double us) { return trni_amount_is(TRNI_LENGTH, 1e-6 * us); }
+
+IO_FN const char *io_nccom_times(char text[48]) { return trni_legal_text(TRNI_LENGTH, -6, text); }
+
 IO_FN bool io_nccom_line(io_nccom *all, io_nccom_table *t, const char *line, size_t length, const char *path, char *why)
 {
     io_nccom_word word[IO_NCCOM_WORDS];
     double bytes, us;
+    char legal[48];
     const int words = io_nccom_split(line, length, word);
+    t->line++;
     for (int i = 0; i < words; i++)
-        if (io_nccom_is(word[i], "nccom-test")) return io_nccom_command(t, &all->defaults, word, words), true;
+        if (io_nccom_is(word[i], "nccom-test"))
+            return io_nccom_command(t, &all->defaults, word, words, path, why);
     if (words == 0 || io_nccom_heading(t, word, words) || words < t->columns || !t->columns) return true;
-    if (t->now.op == TRN_COLLECTIVE_COUNT) return true;
-    if (!io_nccom_number(word[t->size], &bytes) || !io_nccom_number(word[t->time], &us) || !(us > 0) || bytes < 1)
-        return true;
+    if (t->now.op == TRN_COLLECTIVE_COUNT || !io_nccom_numeric(word[t->size])) return true;
+    if (!io_nccom_number(word[t->size], &bytes) || bytes < 1)
+        return io_nccom_refuse(t, "size(B)", word[t->size], "a number from 1 to 1e18", path, why);
+    if (!io_nccom_number(word[t->time], &us) || !io_nccom_time(us))
+        return io_nccom_refuse(t, "time(us)", word[t->time], io_nccom_times(legal), path, why);
     io_nccom_row row = t->now;
     row.bytes = (int64_t)bytes;
     row.us = us;
@@ -199,13 +243,14 @@ IO_FN bool io_nccom_json_row(io_nccom *all, const cJSON *item, const char *path,
     static const char *const times[] = { "time:avg(us)", "time(us)", "time:p50(us)" };
     const cJSON *bytes = cJSON_GetObjectItemCaseSensitive(item, "size(B)");
     const cJSON *type = cJSON_GetObjectItemCaseSensitive(item, "type"), *us = NULL;
+    char legal[48];
     io_nccom_row row = all->defaults;
     for (size_t i = 0; i < sizeof times / sizeof times[0] && !us; i++)
         us = cJSON_GetObjectItemCaseSensitive(item, times[i]);
     if (!cJSON_IsNumber(bytes) || !(bytes->valuedouble >= 1 && bytes->valuedouble <= 1e18))
-        return io_fail(why, path, "result %d has no size(B)", all->rows + 1);
-    if (!cJSON_IsNumber(us) || !(us->valuedouble > 0 && us->valuedouble <= 1e18))
-        return io_fail(why, path, "result %d has no time:avg(us)", all->rows + 1);
+        return io_fail(why, path, "result %d has no size(B) from 1 to 1e18", all->rows + 1);
+    if (!cJSON_IsNumber(us) || !io_nccom_time(us->valuedouble))
+        return io_fail(why, path, "result %d has no time:avg(us) from %s", all->rows + 1, io_nccom_times(legal));
     row.bytes = (int64_t)bytes->valuedouble;
     row.us = us->valuedouble;
     if (cJSON_IsString(type)) {
