@@ -29,7 +29,7 @@
  *                 _broadcast and _transposed cut them without copies. Tiles begin full of NaN. What nothing has written
  *                 may be copied and computed with elementwise; it is refused where it reaches HBM, a reduction, a
  *                 predicate or an index, and the sentence tells how it came there. trn_core_hbm makes
- *                 the caller's memory HBM, which only DMA reaches.
+ *                 the caller's memory HBM, which only DMA reaches; one of trn_core_hbm_empty has nothing in it either.
  *     Instructions  trn_core_<instruction>(&core, &args), the same args as without a core, of which generation,
  *                 numerics, random streams and registers may stay empty.
  *     Failures    stick: the first one is kept with the number and the name of its instruction; after it nothing
@@ -44,6 +44,7 @@
  *     trn_core_nc_transpose     TensorE's; VectorE's is trn_core_vector_transpose
  *     trn_core_indirect         a view whose elements an index tile chooses (Trainium3)
  *     trn_core_written          the caller has filled a tile himself
+ *     trn_core_result           the caller takes a tensor in HBM for a result: was all of it written?
  *     trn_core_engine_report, trn_core_report, trn_core_report_of   how long, how full, what bounds it
  * Begin, end, tiles, HBM and failures: trn_core_state.h.
  *
@@ -63,8 +64,12 @@
 #include "trn_tensor_engine.h"
 #include "trn_vector_engine.h"
 
-/* The caller himself has written these elements of a tile, through its pointer. Takes no time. */
+/* The caller himself has written these elements of a tile, or of a tensor in HBM, by its pointer. Takes no time. */
 TRN_API trn_status trn_core_written(trn_core *core, trn_tensor view);
+
+/* The caller takes these elements for a result, of a tensor in HBM (trn_core_hbm_empty) or of a tile: where a part of
+ * them was never written that is a failure, whose sentence says how much of it, and where. */
+TRN_API trn_status trn_core_result(trn_core *core, trn_tensor view);
 
 /* ---- indirect views ---- */
 
@@ -140,8 +145,24 @@ TRN_API trn_status trn_core_written(trn_core *core, trn_tensor view)
     trni_seen_begin(&s, "trn_core_written: the view", &view, TRNI_ROLE_WRITE);
     const trn_status status = trni_seen_locate(core, &s, false);
     if (status) return trni_core_fail(core, status);
-    trni_seen_write(core, &s, false);
+    if (trni_hbm_unsure(&s))
+        trni_hbm_wrote((const trni_hbm *)(const void *)s.tenant, s.view);
+    else
+        trni_seen_write(core, &s, false);
     return TRN_OK;
+}
+
+TRN_API trn_status trn_core_result(trn_core *core, trn_tensor view)
+{
+    TRNI_FLOATS;
+    trni_seen s;
+    if (core->failure.status) return core->failure.status;
+    trni_seen_begin(&s, "trn_core_result: the view", &view, TRNI_ROLE_READ);
+    trn_status status = trni_seen_locate(core, &s, false);
+    const trni_hbm *const h = status ? NULL : trni_hbm_unsure(&s);
+    if (h && trni_hbm_missing(h, &view) >= 0) status = trni_hbm_incomplete(core, &s, h);
+    if (!status && s.memory) status = trni_poison_decides(core, &s);
+    return status ? trni_core_fail(core, status) : TRN_OK;
 }
 
 /* ---- indirect views ---- */

@@ -31,6 +31,7 @@
  *     trn_indirect_args                what trn_core_indirect takes
  *     trn_core_free, trn_core_mark, trn_core_release   tiles back, one, or all since a mark
  *     trn_core_hbm                     the caller's memory as a tensor in HBM
+ *     trn_hbm_written, trn_hbm_written_bytes, trn_hbm_written_begin, trn_core_hbm_empty   one with nothing in it yet
  *
  * KNOWN FROM: NKI's architecture guides (documented): sizes, and which partitions a tile may begin at.
  */
@@ -57,13 +58,28 @@ typedef struct trn_core_args {
     trn_error *error;             /* optional: gets the first failure */
 } trn_core_args;
 
+/* Of a tensor in HBM that begins with nothing in it: which bytes were written. One for all cores that see the tensor,
+ * which one thread of the host runs at a time; the memory is the caller's (trn_hbm_written_begin). */
+typedef struct trn_hbm_written {
+    uint64_t *bit;     /* one per byte from the tensor's first on */
+    int64_t unwritten; /* bytes; 0 = nothing to look for */
+} trn_hbm_written;
+
 enum { TRNI_HBM_TENSORS = 512, TRNI_CORE_DGES = 2, TRNI_CORE_PARTS = 8 /* the quadrants of two scale tiles */ };
 
 typedef struct trni_hbm {
     trni_tenant tensor; /* .at: rows x bytes */
     char *base;
     int64_t bytes, pitch; /* of a row */
+    trn_hbm_written *written; /* null: all of it */
+    void *watched;            /* the watch's own */
 } trni_hbm;
+
+struct trn_core;
+
+/* Asked before a transfer touches a tensor in HBM whose .watched is set, and told after it has: a status refuses it. */
+typedef trn_status trni_hbm_watch(struct trn_core *core, const trni_hbm *h, const trn_tensor *view, bool write,
+                                  bool after);
 
 typedef struct trn_core {
     trn_core_args args;
@@ -95,6 +111,8 @@ typedef struct trn_core {
     double multiply_cycles;    /* of TensorE's last instruction: the next load hides behind it */
     double time_s, dma_bytes;
     trni_touches *touches;     /* null = nobody asks */
+    trni_hbm_watch *watch;     /* null = nobody asks */
+    const trni_tenant *culprit; /* the operand that the failure is about, or null */
 } trn_core;
 
 /* ---- failures ---- */
@@ -167,6 +185,23 @@ TRN_API void trn_core_release(trn_core *core, size_t mark);
  * each other where they touch the same part. Part of a tensor that is known needs no registration. Returns the view,
  * also after a failure; one of rank 0 where it is no legal input. */
 TRN_API trn_tensor trn_core_hbm(trn_core *core, const char *name, trn_tensor view);
+
+/* The same with nothing in it: a transfer that reads what none has written is refused, as is a result of which a part
+ * was never written (trn_core_result). trn_core_written says what the caller has filled himself. `written` lives as
+ * long as the core. Nothing is looked for where the core has .no_poison.
+ *
+ *     static uint64_t room[1 << 16];                       // trn_hbm_written_bytes(t) of them or more
+ *     trn_hbm_written written;
+ *     trn_hbm_written_begin(&written, t, room);
+ *     trn_tensor out = trn_core_hbm_empty(&core, "out", t, &written);
+ */
+TRN_API trn_tensor trn_core_hbm_empty(trn_core *core, const char *name, trn_tensor view, trn_hbm_written *written);
+
+/* What trn_hbm_written_begin takes for this view; 0 where it is no legal input. */
+TRN_API size_t trn_hbm_written_bytes(trn_tensor view);
+
+/* Of the whole view nothing was written yet. room: begins where a uint64_t may. */
+TRN_API void trn_hbm_written_begin(trn_hbm_written *written, trn_tensor view, void *room);
 
 #if TRNI_BODIES
 
@@ -526,6 +561,31 @@ TRN_API trn_tensor trn_core_hbm(trn_core *core, const char *name, trn_tensor vie
     h->tensor.access = -1;
     h->tensor.live = true;
     return view;
+}
+
+TRN_API trn_tensor trn_core_hbm_empty(trn_core *core, const char *name, trn_tensor view, trn_hbm_written *written)
+{
+    const int before = core->hbm_tensors;
+    view = trn_core_hbm(core, name, view);
+    if (core->hbm_tensors > before && !core->args.no_poison) core->hbm[before].written = written;
+    return view;
+}
+
+TRN_API size_t trn_hbm_written_bytes(trn_tensor view)
+{
+    size_t bytes = 0;
+    if (trn_tensor_check(&view, "", TRNI_INPUT, 0, NULL) || !trni_extent(&view, &bytes)) return 0;
+    return (bytes + 63) / 64 * sizeof(uint64_t);
+}
+
+TRN_API void trn_hbm_written_begin(trn_hbm_written *written, trn_tensor view, void *room)
+{
+    size_t bytes = 0;
+    const size_t most = trn_hbm_written_bytes(view);
+    if (most) trni_extent(&view, &bytes);
+    if (most) memset(room, 0, most);
+    written->bit = (uint64_t *)room;
+    written->unwritten = (int64_t)bytes;
 }
 
 #endif /* TRNI_BODIES */

@@ -46,6 +46,10 @@ typedef struct trn_cores_exchange {
 
 /* ---- which cores ---- */
 
+/* Told when cores have met in a call, by name, and before any of them goes on; no kernel runs then. data: what a
+ * barrier is about; of rank 0: all that they have done before is done. */
+typedef void trn_cores_met(void *user, const char *call, const int *member, int members, const trn_tensor *data);
+
 typedef struct trn_cores_args {
     trn_core_args core;        /* what every core begins with; .memory, .trace and .error are not looked at. Rank r
                                   draws from .seed + r */
@@ -64,6 +68,8 @@ typedef struct trn_cores_args {
                                   until trn_cores_end. What a rank does between two calls and does not fit into its
                                   share of the capacity is lost */
     const trn_cores_exchange *exchange; /* optional: other processes have other chips, and are asked the same */
+    trn_cores_met *met;                 /* optional */
+    void *met_user;
     trn_error *error;          /* optional: gets the first failure */
 } trn_cores_args;
 

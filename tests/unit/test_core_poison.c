@@ -17,13 +17,15 @@
 #include "trnmath/trn_core.h"
 
 enum { N = 32, PROGRAMS = 30000, STEPS = 12 };
-enum { A, B, C, HALF, PSUM, COLUMN, PREDICATE, TILES };
+enum { A, B, C, HALF, PSUM, COLUMN, PREDICATE, TILES, HBM = TILES };
 
 static trn_core core;
 static void *room;
 static trn_tensor tile[TILES];
-static trn_tensor host;
-static float memory[N * N];
+static trn_tensor host, empty; /* of `empty` nothing was written */
+static float memory[N * N], more[N * N];
+static uint64_t bits[N * N * sizeof(float) / 64];
+static trn_hbm_written written;
 static uint64_t seed = 1;
 
 static int below(int n)
@@ -42,6 +44,10 @@ static void begin(void)
     args.memory = room;
     assert_int_equal(trn_core_begin(&core, &args), TRN_OK);
     host = trn_core_hbm(&core, "host", trn_tensor_2d(TRN_F32, memory, N, N));
+    empty = trn_tensor_2d(TRN_F32, more, N, N);
+    assert_int_equal(trn_hbm_written_bytes(empty), sizeof bits);
+    trn_hbm_written_begin(&written, empty, bits);
+    trn_core_hbm_empty(&core, "empty", empty, &written);
 }
 
 static void expect(const char *sentence)
@@ -63,13 +69,13 @@ typedef struct window {
     int tile, p, f, rows, columns;
 } window;
 
-static bool flag[TILES][N][N];
+static bool flag[TILES + 1][N][N];
 
 static bool *flag_of(window w, int k) { return &flag[w.tile][w.p + k / w.columns][w.f + k % w.columns]; }
 
 static trn_tensor view(window w)
 {
-    return trn_tensor_slice(trn_tensor_slice(tile[w.tile], 0, w.p, w.rows), 1, w.f, w.columns);
+    return trn_tensor_slice(trn_tensor_slice(w.tile == HBM ? empty : tile[w.tile], 0, w.p, w.rows), 1, w.f, w.columns);
 }
 
 static window some(int which, int rows, int columns)
@@ -102,6 +108,13 @@ static void carry(window dst, window src, bool turned)
 
 static void compare(void)
 {
+    int64_t left = 0;
+    for (int k = 0; k < N * N * 4; k++) {
+        if ((bits[k / 64] >> (k % 64) & 1) != flag[HBM][k / 4 / N][k / 4 % N])
+            fail_msg("HBM [%d, %d] is not what the model says", k / 4 / N, k / 4 % N);
+        left += !flag[HBM][k / 4 / N][k / 4 % N];
+    }
+    assert_int_equal(written.unwritten, left);
     for (int t = 0; t < TILES; t++) {
         const trn_space space = t == PSUM ? TRN_SPACE_PSUM : TRN_SPACE_SBUF;
         const trni_memory *m = &core.memory[space];
@@ -228,24 +241,68 @@ static bool step_predicated(window dst, window src)
     return legal;
 }
 
-/* Where elements count. */
-static bool step_counts(window src)
+/* Where elements count: on their way to HBM. */
+static bool step_store(window src)
 {
-    const trn_tensor_reduce_args sum = { .dst = view((window){ HALF, 0, 0, src.rows, 1 }), .data = view(src),
-                                         .op = TRN_ALU_ADD };
-    const trn_dma_copy_args store = { .dst = trn_tensor_slice(trn_tensor_slice(host, 0, 0, src.rows), 1, 0,
-                                                              src.columns),
-                                      .src = view(src) };
-    const bool legal = complete(src), sums = below(2);
-    if (sums) trn_core_tensor_reduce(&core, &sum);
-    else trn_core_dma_copy(&core, &store);
-    for (int p = 0; p < src.rows && legal && sums; p++) flag[HALF][p][0] = true;
+    const window dst = some(HBM, src.rows, src.columns);
+    const trn_dma_copy_args args = { .dst = view(dst), .src = view(src) };
+    const bool legal = complete(src);
+    trn_core_dma_copy(&core, &args);
+    if (legal) carry(dst, src, false);
     return legal;
+}
+
+static bool step_load(window dst)
+{
+    window src = some(HBM, dst.rows, dst.columns);
+    src.p = below(N - src.rows + 1);
+    const trn_dma_copy_args args = { .dst = view(dst), .src = view(src) };
+    const bool legal = complete(src);
+    trn_core_dma_copy(&core, &args);
+    if (legal) carry(dst, src, false);
+    return legal;
+}
+
+/* A partition's sum is of all of it; beside it, elements as ever. */
+static bool step_sums(window dst, window src)
+{
+    const window sums = { COLUMN, 0, 0, src.rows, 1 };
+    bool whole[N];
+    for (int p = 0; p < src.rows; p++) whole[p] = complete((window){ src.tile, src.p + p, src.f, 1, src.columns });
+    const trn_tensor_reduce_args alone = { .dst = view(sums), .data = view(src), .op = TRN_ALU_ADD };
+    const trn_activation_args beside = {
+        .dst = view(dst), .src = view(src), .op = TRN_ACT_COPY, .reduce_res = view(sums)
+    };
+    if (below(2)) {
+        trn_core_tensor_reduce(&core, &alone);
+    } else {
+        trn_core_activation(&core, &beside);
+        carry(dst, src, false);
+    }
+    for (int p = 0; p < src.rows; p++) flag[COLUMN][p][0] = whole[p];
+    return true;
+}
+
+/* dst[m, n] is of column m and of column n. */
+static bool step_product(window stationary, window moving)
+{
+    const window dst = some(PSUM, stationary.columns, moving.columns);
+    const trn_nc_matmul_args args = { .dst = view(dst), .stationary = view(stationary), .moving = view(moving) };
+    trn_core_nc_matmul(&core, &args);
+    for (int m = 0; m < dst.rows; m++)
+        for (int n = 0; n < dst.columns; n++) {
+            bool all = true;
+            for (int k = 0; k < stationary.rows; k++)
+                all = all && flag[stationary.tile][stationary.p + k][stationary.f + m] &&
+                      flag[moving.tile][moving.p + k][moving.f + n];
+            flag[PSUM][dst.p + m][dst.f + n] = all;
+        }
+    return true;
 }
 
 static bool step(void)
 {
-    const int rows = below(4) ? below(N) + 1 : N, columns = below(8) + 1, what = below(13);
+    const int rows = below(4) ? below(N) + 1 : N, columns = below(8) + 1, what = below(16);
     const window src = some(below(3), rows, columns), other = some(below(3), rows, columns);
     window dst = some((src.tile + 1 + below(2)) % 3, rows, columns);
     if (meet(dst, other)) dst = other; /* in place */
@@ -262,7 +319,10 @@ static bool step(void)
     case 9: return step_dma(src);
     case 10: return step_shuffle(src);
     case 11: return step_predicated(dst, src);
-    default: return step_counts(src);
+    case 12: return step_load(dst);
+    case 13: return step_sums(dst, src);
+    case 14: return step_product(src, other);
+    default: return step_store(src);
     }
 }
 
@@ -386,34 +446,201 @@ static void the_sentence_tells_the_way(void **state)
 static void what_counts_is_refused(void **state)
 {
     (void)state;
-    for (int what = 0; what < 8; what++) {
+    for (int what = 0; what < 5; what++) {
         begin();
         const trn_tensor x = sbuf("x"), y = sbuf("y"), one = trn_core_sbuf(&core, "one", TRN_F32, N, 1);
         const trn_tensor acc = trn_core_psum(&core, "acc", TRN_F32, N, N);
-        const trn_tensor eight = trn_core_sbuf(&core, "eight", TRN_F32, N, 8);
-        const trn_activation_args sums = { .dst = y, .src = x, .op = TRN_ACT_COPY, .reduce_res = one };
-        const trn_exponential_args exponents = { .dst = y, .src = x, .reduce_res = one };
-        const trn_nc_matmul_args product = { .dst = acc, .stationary = x, .moving = x };
-        const trn_max8_args most = { .dst = eight, .src = x };
-        const trn_bn_stats_args stats = { .dst = trn_tensor_slice(y, 1, 0, 6), .data = x };
         const trn_range_select_args range = { .dst = y, .on_true_tile = x, .bound0 = one, .bound1 = one };
         const trn_dropout_args drop = { .dst = y, .data = y, .prob_tile = one };
         const trn_activation_args in_registers = { .dst = y, .src = x, .op = TRN_ACT_COPY,
                                                    .reduce_cmd = TRN_REDUCE_CMD_RESET_REDUCE };
+        const trn_activation_args goes_on = {
+            .dst = y, .src = x, .op = TRN_ACT_COPY, .reduce_res = one, .reduce_cmd = TRN_REDUCE_CMD_REDUCE
+        };
+        const trn_nc_matmul_args twice = { .dst = acc, .stationary = x, .moving = x, .double_row = true };
         switch (what) {
-        case 0: trn_core_activation(&core, &sums); break;
-        case 1: trn_core_exponential(&core, &exponents); break;
-        case 2: trn_core_nc_matmul(&core, &product); break;
-        case 3: trn_core_max8(&core, &most); break;
-        case 4: trn_core_bn_stats(&core, &stats); break;
-        case 5: trn_core_range_select(&core, &range); break;
-        case 6: trn_core_dropout(&core, &drop); break;
-        default: trn_core_activation(&core, &in_registers);
+        case 0: trn_core_range_select(&core, &range); break;
+        case 1: trn_core_dropout(&core, &drop); break;
+        case 2: trn_core_activation(&core, &in_registers); break;
+        case 3: trn_core_activation(&core, &goes_on); break;
+        default: trn_core_nc_matmul(&core, &twice);
         }
         const char *text;
         if (!trn_core_status(&core, &text) || !strstr(text, "which nothing has written"))
             fail_msg("%d: %s", what, text);
     }
+}
+
+/* What is summed up of a row that was left out is refused where it reaches HBM; the other rows are as they are. */
+static void sums_of_what_was_left_out_stay_in_their_rows(void **state)
+{
+    (void)state;
+    for (int what = 0; what < 6; what++) {
+        begin();
+        const trn_tensor x = sbuf("x"), y = sbuf("y"), acc = trn_core_psum(&core, "acc", TRN_F32, N, N);
+        const trn_tensor one = trn_core_sbuf(&core, "one", TRN_F32, N, 1);
+        const trn_tensor eight = trn_core_sbuf(&core, "eight", TRN_F32, N, 8);
+        set(trn_tensor_slice(x, what == 5 ? 1 : 0, 0, 24));
+        const trn_activation_args sums = { .dst = y, .src = x, .op = TRN_ACT_COPY, .reduce_res = one };
+        const trn_max8_args most = { .dst = eight, .src = x };
+        const trn_bn_stats_args stats = { .dst = trn_tensor_slice(eight, 1, 0, 6), .data = x };
+        const trn_tensor_reduce_args sum = { .dst = one, .data = x, .op = TRN_ALU_ADD };
+        const trn_nc_matmul_args product = { .dst = acc, .stationary = x, .moving = x };
+        trn_tensor made = one;
+        switch (what) {
+        case 0: trn_core_activation(&core, &sums); break;
+        case 1: trn_core_tensor_reduce(&core, &sum); break;
+        case 2: trn_core_max8(&core, &most), made = trn_tensor_slice(eight, 1, 0, 8); break;
+        case 3: trn_core_bn_stats(&core, &stats), made = trn_tensor_slice(eight, 1, 0, 6); break;
+        case 4: trn_core_activation(&core, &sums), made = y; break;
+        default: trn_core_nc_matmul(&core, &product), copy(y, acc), made = y;
+        }
+        fine();
+        const trn_dma_copy_args good = {
+            .dst = trn_tensor_slice(trn_tensor_slice(host, 0, 0, 24), 1, 0, what == 5 ? 24 : made.shape[1]),
+            .src = trn_tensor_slice(trn_tensor_slice(made, 0, 0, 24), 1, 0, what == 5 ? 24 : made.shape[1])
+        };
+        const trn_dma_copy_args bad = { .dst = trn_tensor_slice(host, 1, 0, made.shape[1]), .src = made };
+        trn_core_dma_copy(&core, &good);
+        fine();
+        trn_core_dma_copy(&core, &bad);
+        const char *text;
+        if (!trn_core_status(&core, &text) ||
+            !strstr(text, what == 5 ? "partition 0, element 24" : "partition 24, element 0"))
+            fail_msg("%d: %s", what, text);
+    }
+}
+
+/* ---- HBM with nothing in it ---- */
+
+static void load(trn_tensor dst, trn_tensor src)
+{
+    const trn_dma_copy_args args = { .dst = dst, .src = src };
+    trn_core_dma_copy(&core, &args);
+}
+
+static trn_tensor window_of(trn_tensor t, int64_t p, int64_t rows, int64_t f, int64_t columns)
+{
+    return trn_tensor_slice(trn_tensor_slice(t, 0, p, rows), 1, f, columns);
+}
+
+static void hbm_that_nothing_wrote_is_refused(void **state)
+{
+    (void)state;
+    begin();
+    trn_tensor x = sbuf("x");
+    load(x, empty);
+    expect("instruction 0, dma_copy: src reads row 0, element 0 of 'empty', which nothing has written");
+
+    begin(); /* a part; the other part is fine */
+    x = sbuf("x");
+    set(x);
+    load(window_of(empty, 0, N, 0, 20), window_of(x, 0, N, 0, 20));
+    load(window_of(x, 0, N, 0, 20), window_of(empty, 0, N, 0, 20));
+    fine();
+    load(window_of(x, 3, 2, 0, 4), window_of(empty, 3, 2, 18, 4));
+    expect("instruction 3, dma_copy: src reads row 3, element 20 of 'empty', which nothing has written");
+
+    begin(); /* every second column */
+    x = sbuf("x");
+    set(x);
+    trn_tensor even = window_of(empty, 0, N, 0, 16);
+    even.stride[1] = 2;
+    load(even, window_of(x, 0, N, 0, 16));
+    load(window_of(x, 0, N, 0, 16), even);
+    fine();
+    load(window_of(x, 0, 1, 0, 2), window_of(empty, 7, 1, 4, 2));
+    expect("instruction 3, dma_copy: src reads row 7, element 5 of 'empty', which nothing has written");
+
+    begin(); /* what is added to is read */
+    x = sbuf("x");
+    set(x);
+    const trn_dma_copy_args adds = { .dst = empty, .src = x, .accumulate = true };
+    trn_core_dma_copy(&core, &adds);
+    expect("instruction 1, dma_copy: dst reads row 0, element 0 of 'empty', which nothing has written");
+
+    begin(); /* the caller has filled it, or does not ask */
+    x = sbuf("x");
+    trn_core_written(&core, empty);
+    load(x, empty);
+    trn_core_result(&core, empty);
+    fine();
+    assert_int_equal(written.unwritten, 0);
+}
+
+static void rows_by_an_index_are_written_and_read_one_by_one(void **state)
+{
+    (void)state;
+    for (int bad = 0; bad < 2; bad++) {
+        begin();
+        const trn_tensor x = sbuf("x"), rows = trn_core_sbuf(&core, "rows", TRN_I32, 4, 1);
+        const int32_t there[4] = { 2, 30, 7, -1 }, wanted[4] = { 30, 2, 99, bad ? 3 : 7 };
+        set(x);
+        trn_core_written(&core, rows);
+        for (int i = 0; i < 4; i++) *((int32_t *)rows.data + i * rows.stride[0]) = there[i];
+        const trn_dma_copy_args scatter = {
+            .dst = empty, .src = trn_tensor_slice(x, 0, 0, 4), .dst_index = rows, .oob_mode = TRN_OOB_SKIP
+        };
+        trn_core_dma_copy(&core, &scatter);
+        fine();
+        assert_int_equal(written.unwritten, (N - 3) * N * 4);
+        for (int i = 0; i < 4; i++) *((int32_t *)rows.data + i * rows.stride[0]) = wanted[i];
+        const trn_dma_copy_args gather = {
+            .dst = trn_tensor_slice(x, 0, 0, 4), .src = empty, .src_index = rows, .oob_mode = TRN_OOB_SKIP
+        };
+        trn_core_dma_copy(&core, &gather);
+        if (bad)
+            expect("instruction 2, dma_copy: src reads row 3, element 0 of 'empty', which nothing has written");
+        else
+            fine();
+    }
+}
+
+static void results_are_whole(void **state)
+{
+    (void)state;
+    begin();
+    trn_tensor x = sbuf("x");
+    set(x);
+    trn_core_result(&core, x);
+    trn_core_result(&core, host);
+    fine();
+    trn_core_result(&core, empty);
+    expect("of the result 'empty' nothing has written 1024 of 1024 elements");
+
+    begin();
+    x = sbuf("x");
+    set(x);
+    load(window_of(empty, 0, N, 0, 8), window_of(x, 0, N, 0, 8));
+    load(window_of(empty, 0, 5, 8, 24), window_of(x, 0, 5, 8, 24));
+    trn_core_result(&core, window_of(empty, 0, 5, 0, N));
+    fine();
+    trn_core_result(&core, empty);
+    expect("of the result 'empty' nothing has written 648 of 1024 elements, all within [5:32, 8:32]");
+
+    begin();
+    x = sbuf("x");
+    set(window_of(x, 0, N, 0, 8));
+    trn_core_result(&core, x);
+    expect("trn_core_result: the view reads partition 0, element 8 of 'x', which nothing has written");
+}
+
+static void two_cores_share_what_was_written(void **state)
+{
+    (void)state;
+    static trn_core other;
+    const trn_core_args args = { .generation = TRN_TRAINIUM2 };
+    begin();
+    assert_int_equal(trn_core_begin(&other, &args), TRN_OK);
+    trn_core_hbm_empty(&other, "empty", empty, &written);
+    const trn_tensor x = sbuf("x"), y = trn_core_sbuf(&other, "y", TRN_F32, N, N);
+    set(x);
+    load(window_of(empty, 0, 8, 0, N), window_of(x, 0, 8, 0, N));
+    const trn_dma_copy_args good = { .dst = window_of(y, 0, 8, 0, N), .src = window_of(empty, 0, 8, 0, N) };
+    const trn_dma_copy_args bad = { .dst = window_of(y, 0, 9, 0, N), .src = window_of(empty, 0, 9, 0, N) };
+    assert_int_equal(trn_core_dma_copy(&other, &good), TRN_OK);
+    assert_int_equal(trn_core_dma_copy(&other, &bad), TRN_EINVAL);
+    trn_core_end(&other);
 }
 
 static void a_tile_without_poison_takes_it(void **state)
@@ -438,12 +665,35 @@ static void a_tile_without_poison_takes_it(void **state)
 static void every_instruction_has_a_class(void **state)
 {
     (void)state;
-    static const char *const carries[] = {
-        "nc_transpose", "tensor_tensor", "tensor_scalar", "scalar_tensor_tensor", "tensor_copy",
-        "tensor_copy_predicated", "reciprocal", "exponential", "range_select", "select_reduce", "nc_stream_shuffle",
-        "vector_transpose", "dropout", "activation", "activate2", "affine_select", "dma_copy", "dma_transpose",
-        "dma_compute"
-    };
+    static const char *const carries[] = { "nc_transpose",
+                                           "tensor_tensor",
+                                           "tensor_scalar",
+                                           "scalar_tensor_tensor",
+                                           "tensor_copy",
+                                           "tensor_copy_predicated",
+                                           "reciprocal",
+                                           "exponential",
+                                           "range_select",
+                                           "select_reduce",
+                                           "nc_stream_shuffle",
+                                           "vector_transpose",
+                                           "dropout",
+                                           "activation",
+                                           "activate2",
+                                           "affine_select",
+                                           "dma_copy",
+                                           "dma_transpose",
+                                           "dma_compute",
+                                           "nc_matmul",
+                                           "tensor_reduce",
+                                           "tensor_scalar_reduce",
+                                           "tensor_tensor_scan",
+                                           "bn_stats",
+                                           "bn_aggr",
+                                           "max8",
+                                           "nc_find_index8",
+                                           "nc_match_replace8",
+                                           "activation_reduce" };
     static char args[8192];
     for (int i = 0; i < TRNI_ORDERS; i++) {
         const trni_order *order = trni_order_of(i);
@@ -465,6 +715,11 @@ int main(void)
         cmocka_unit_test(random_programs_agree_with_a_model_of_elements),
         cmocka_unit_test(the_sentence_tells_the_way),
         cmocka_unit_test(what_counts_is_refused),
+        cmocka_unit_test(sums_of_what_was_left_out_stay_in_their_rows),
+        cmocka_unit_test(hbm_that_nothing_wrote_is_refused),
+        cmocka_unit_test(rows_by_an_index_are_written_and_read_one_by_one),
+        cmocka_unit_test(results_are_whole),
+        cmocka_unit_test(two_cores_share_what_was_written),
         cmocka_unit_test(a_tile_without_poison_takes_it),
         cmocka_unit_test(every_instruction_has_a_class),
     };

@@ -693,6 +693,88 @@ static void test_races_are_told(void **state)
     }
 }
 
+/* ---- HBM with nothing in it; who has met ---- */
+
+typedef struct early {
+    float x[2][32 * 32], y[2][32 * 32];
+    uint64_t bits[4][32 * 32 * 4 / 64];
+    trn_hbm_written written[4];
+    bool fills[2];
+    char met[128];
+} early;
+
+static trn_tensor empty(early *s, trn_core *core, const char *name, float *data, int which)
+{
+    const trn_tensor t = trn_tensor_2d(TRN_F32, data, 32, 32);
+    trn_hbm_written_begin(&s->written[which], t, s->bits[which]);
+    return trn_core_hbm_empty(core, name, t, &s->written[which]);
+}
+
+static trn_status reduces_early(trn_cores_rank *self, void *user)
+{
+    early *s = (early *)user;
+    trn_core *core = &self->core;
+    const int me = self->rank;
+    const trn_tensor x = empty(s, core, "x", s->x[me], me), y = empty(s, core, "y", s->y[me], 2 + me);
+    const trn_tensor tile = filled(core, "tile", TRN_F32, 32, 32, 1);
+    const trn_dma_copy_args store = { .dst = x, .src = tile };
+    if (s->fills[me]) trn_core_dma_copy(core, &store);
+    trn_cores_collective_args a;
+    memset(&a, 0, sizeof a);
+    a.dst = y;
+    a.src = x;
+    const trn_status status = trn_cores_all_reduce(self, &a);
+    return status ? status : trn_core_result(core, y);
+}
+
+static void hears(void *user, const char *call, const int *member, int members, const trn_tensor *data)
+{
+    early *s = (early *)user;
+    const size_t used = strlen(s->met);
+    snprintf(s->met + used, sizeof s->met - used, "%s of %d from %d%s;", call, members, member[0],
+             data->rank ? " for data" : "");
+}
+
+static trn_status waits_for_data(trn_cores_rank *self, void *user)
+{
+    early *s = (early *)user;
+    const trn_tensor x = trn_core_hbm(&self->core, "x", trn_tensor_2d(TRN_F32, s->x[0], 32, 32));
+    const trn_cores_barrier_args one = { .data = x };
+    const trn_cores_barrier_args all = { .all = false };
+    trn_cores_barrier(self, &one);
+    return trn_cores_barrier(self, &all);
+}
+
+static void test_hbm_with_nothing_in_it(void **state)
+{
+    (void)state;
+    static early s;
+    trn_cores_args args = chip_of(2, 1);
+    args.met = hears;
+    args.met_user = &s;
+    for (int lacks = 0; lacks < 2; lacks++) {
+        s.fills[lacks] = false;
+        s.fills[1 - lacks] = true;
+        char sentence[160];
+        snprintf(sentence, sizeof sentence,
+                 "rank %d: instruction %d, all_reduce: src reads row 0, element 0 of 'x', "
+                 "which nothing has written",
+                 lacks, 0);
+        refuse(&args, reduces_early, &s, sentence);
+        assert_string_equal(s.met, "");
+    }
+    s.fills[0] = s.fills[1] = true;
+    run(&args, reduces_early, &s);
+    for (int i = 0; i < 4; i++) assert_int_equal(s.written[i].unwritten, 0);
+    assert_string_equal(s.met, "all_reduce of 2 from 0;");
+    trn_cores_end(&cores);
+    args.lnc = 2;
+    s.met[0] = 0;
+    run(&args, waits_for_data, &s);
+    assert_string_equal(s.met, "core_barrier of 2 from 0 for data;core_barrier of 2 from 0;");
+    trn_cores_end(&cores);
+}
+
 /* Rectangles of any pitch against a map of bytes. */
 static void test_rectangles_meet(void **state)
 {
@@ -1461,6 +1543,7 @@ int main(void)
         cmocka_unit_test(test_sendrecv_ends_for_both),
         cmocka_unit_test(test_barrier_orders_shared_memory),
         cmocka_unit_test(test_races_are_told),
+        cmocka_unit_test(test_hbm_with_nothing_in_it),
         cmocka_unit_test(test_lists_along_a_mesh),
         cmocka_unit_test(test_rectangles_meet),
         cmocka_unit_test(test_trace_and_report),

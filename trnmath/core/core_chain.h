@@ -53,10 +53,21 @@ TRNI_DRIVER void trni_poison_chain(const trn_core *core, const trni_tenant *tena
     if (used < TRNI_CHAIN) snprintf(chain + used, TRNI_CHAIN - used, "; %s)", origin);
 }
 
+/* The tile that the unwritten elements of this one come from, as far as is remembered and it is still there. */
+TRNI_FN const trni_tenant *trni_poison_source_of(const trn_core *core, const trni_tenant *tenant)
+{
+    const trni_tenant *found = tenant;
+    for (const trni_poison_entry *e = trni_poison_entry_of(core, tenant->brought); e;
+         e = trni_poison_entry_of(core, e->before))
+        if (e->tenant->live && e->tenant->serial == e->serial) found = e->tenant;
+    return found;
+}
+
 /* An operand, of which nothing has written the byte b of partition p, where it has to be written. */
 TRNI_DRIVER trn_status trni_poison_refuse(trn_core *core, const trni_seen *s, int64_t p, int64_t b)
 {
     char chain[TRNI_CHAIN];
+    core->culprit = trni_poison_source_of(core, s->tenant);
     enum { WORDS = 78 }; /* of the sentence without names */
     const size_t main = WORDS + strlen(s->name) + strlen(s->tenant->name);
     trni_poison_chain(core, s->tenant, main < 200 ? 200 - main : 0, chain);

@@ -163,10 +163,12 @@ TRNI_FN trn_status trni_seen_lanes(trn_core *core, trni_seen *s, const int64_t s
         return trni_fail(error, TRN_ELIMIT,
                          "%s has %d axes within a partition that do not merge; access patterns have 4", s->name, axes);
     const int64_t start = s->at.p - s->before;
+    core->culprit = s->tenant;
     const char *rule = trni_partition_rule(start, s->at.p_end - start);
     if (rule)
         return trni_fail(error, TRN_ELIMIT, "%s takes %lld partitions of '%s' from partition %lld; %s", s->name,
                          (long long)(s->at.p_end - start), s->tenant->name, (long long)start, rule);
+    core->culprit = NULL;
     return TRN_OK;
 }
 

@@ -1,10 +1,11 @@
 /* core/core_poison.h - elements that nothing has written: which instructions carry them on, and how they came.
  * Behind trn_core.h. SPDX-License-Identifier: MIT
  *
- * DOES: says of every instruction which operands may hold elements that nothing has written; marks the elements of dst
- *     that come from such as unwritten, one by one; remembers who carried what from which tile to which, and tells it
- *     when the elements arrive where they count.
+ * DOES: says of every instruction which operands may hold elements that nothing has written; remembers who carried what
+ *     from which tile to which, and tells it when the elements arrive where they count. core_carry.h marks what comes
+ *     of them.
  * DOES NOT: look at what passes while every operand's tile is written in full, the common case: then none of this runs.
+ *     Follow sums into registers that outlive an instruction, and products but those of [K, M] and [K, N]: refused.
  *     Elements are followed, the history is one of tiles: the last that was carried to each. What is read in places
  *     that data decide (gathers) is not looked at. affine_select, range_select and select_reduce take an unwritten
  *     element on even where they do not choose it.
@@ -26,12 +27,14 @@ typedef enum trni_carry {
     TRNI_CARRY_DATA,       /* the same, of data alone: columns and predicates choose, and have to be written */
     TRNI_CARRY_CHOSEN,     /* the same where the predicate holds; elsewhere dst stays as it is */
     TRNI_CARRY_TURNED,     /* element k of dst comes from element k of src with its axes turned */
-    TRNI_CARRY_SHUFFLED    /* partitions change places within their quadrants */
+    TRNI_CARRY_SHUFFLED,   /* partitions change places within their quadrants */
+    TRNI_CARRY_SUMS,       /* what a partition's results are comes from that partition alone, all of it */
+    TRNI_CARRY_PRODUCT     /* row m of dst comes from column m of stationary, column n from column n of moving */
 } trni_carry;
 
 /* One for each row of core_table.h: without it, it does not compile. */
 enum {
-    TRNI_CARRY_nc_matmul = TRNI_CARRY_STRICT,
+    TRNI_CARRY_nc_matmul = TRNI_CARRY_PRODUCT,
     TRNI_CARRY_nc_matmul_mx = TRNI_CARRY_STRICT,
     TRNI_CARRY_nc_matmul_sparse = TRNI_CARRY_STRICT,
     TRNI_CARRY_nc_transpose = TRNI_CARRY_TURNED,
@@ -42,18 +45,18 @@ enum {
     TRNI_CARRY_tensor_copy_predicated = TRNI_CARRY_CHOSEN,
     TRNI_CARRY_memset = TRNI_CARRY_STRICT,
     TRNI_CARRY_reciprocal = TRNI_CARRY_ELEMENTS,
-    TRNI_CARRY_tensor_reduce = TRNI_CARRY_STRICT,
-    TRNI_CARRY_tensor_scalar_reduce = TRNI_CARRY_STRICT,
+    TRNI_CARRY_tensor_reduce = TRNI_CARRY_SUMS,
+    TRNI_CARRY_tensor_scalar_reduce = TRNI_CARRY_SUMS,
     TRNI_CARRY_tensor_scalar_cumulative = TRNI_CARRY_STRICT,
-    TRNI_CARRY_tensor_tensor_scan = TRNI_CARRY_STRICT,
+    TRNI_CARRY_tensor_tensor_scan = TRNI_CARRY_SUMS,
     TRNI_CARRY_exponential = TRNI_CARRY_ELEMENTS,
     TRNI_CARRY_range_select = TRNI_CARRY_DATA,
     TRNI_CARRY_select_reduce = TRNI_CARRY_ELEMENTS,
-    TRNI_CARRY_bn_stats = TRNI_CARRY_STRICT,
-    TRNI_CARRY_bn_aggr = TRNI_CARRY_STRICT,
-    TRNI_CARRY_max8 = TRNI_CARRY_STRICT,
-    TRNI_CARRY_nc_find_index8 = TRNI_CARRY_STRICT,
-    TRNI_CARRY_nc_match_replace8 = TRNI_CARRY_STRICT,
+    TRNI_CARRY_bn_stats = TRNI_CARRY_SUMS,
+    TRNI_CARRY_bn_aggr = TRNI_CARRY_SUMS,
+    TRNI_CARRY_max8 = TRNI_CARRY_SUMS,
+    TRNI_CARRY_nc_find_index8 = TRNI_CARRY_SUMS,
+    TRNI_CARRY_nc_match_replace8 = TRNI_CARRY_SUMS,
     TRNI_CARRY_nc_stream_shuffle = TRNI_CARRY_SHUFFLED,
     TRNI_CARRY_vector_transpose = TRNI_CARRY_TURNED,
     TRNI_CARRY_quantize_mx = TRNI_CARRY_STRICT, /* a scale is its group's maximum */
@@ -64,7 +67,7 @@ enum {
     TRNI_CARRY_rand_set_state = TRNI_CARRY_STRICT,
     TRNI_CARRY_rand_get_state = TRNI_CARRY_STRICT,
     TRNI_CARRY_activation = TRNI_CARRY_ELEMENTS,
-    TRNI_CARRY_activation_reduce = TRNI_CARRY_STRICT,
+    TRNI_CARRY_activation_reduce = TRNI_CARRY_SUMS,
     TRNI_CARRY_activate2 = TRNI_CARRY_ELEMENTS,
     TRNI_CARRY_iota = TRNI_CARRY_STRICT,
     TRNI_CARRY_affine_select = TRNI_CARRY_ELEMENTS,
@@ -80,41 +83,85 @@ enum {
     TRNI_CARRY_dma_compute = TRNI_CARRY_DATA
 };
 
-/* Of an instruction that is no row of the table (trn_cores.h has such): strict. A product with is_transpose turns
+/* Is it a row of the table? trn_cores.h has calls that are none. */
+TRNI_FN bool trni_issue_of_table(const trni_issue *issue)
+{
+    const uintptr_t first = (uintptr_t)trni_order_of(0), order = (uintptr_t)issue->order;
+    return order >= first && order < first + TRNI_ORDERS * sizeof(trni_order);
+}
+
+/* Of an instruction that is no row of the table: strict. A product with is_transpose turns
  * stationary, as nc_transpose does. */
 TRNI_FN trni_carry trni_carry_in(const trni_issue *issue)
 {
 #define TRNI_X(name, ...) (unsigned char)TRNI_CARRY_##name,
     static const unsigned char table[TRNI_ORDERS] = { TRNI_ORDER_LIST(TRNI_X) };
 #undef TRNI_X
-    const uintptr_t first = (uintptr_t)trni_order_of(0), order = (uintptr_t)issue->order;
-    if (order < first || order >= first + TRNI_ORDERS * sizeof(trni_order)) return TRNI_CARRY_STRICT;
+    if (!trni_issue_of_table(issue)) return TRNI_CARRY_STRICT;
     if (issue->order == trni_order_of(TRNI_ORDER_nc_matmul) && ((const trn_nc_matmul_args *)issue->args)->is_transpose)
         return TRNI_CARRY_TURNED;
     return (trni_carry)table[issue->order - trni_order_of(0)];
 }
 
-/* Those that may sum up what they write: where the command is, and what it is by default. */
-TRNI_FN bool trni_poison_reduces(const trni_issue *issue)
+/* What an instruction does to registers that outlive it: those that may sum up, where their command is, and what it is
+ * by default. */
+TRNI_FN trn_reduce_cmd trni_poison_command(const trni_issue *issue)
 {
 #define TRNI_X(name, fallback) { TRNI_ORDER_##name, offsetof(trn_##name##_args, reduce_cmd), TRN_REDUCE_CMD_##fallback }
     static const struct {
         int order;
         size_t offset;
         trn_reduce_cmd fallback;
-    } row[] = { TRNI_X(exponential, IDLE), TRNI_X(range_select, RESET_REDUCE), TRNI_X(select_reduce, IDLE),
-                TRNI_X(activation, IDLE), TRNI_X(activate2, IDLE) };
+    } row[] = { TRNI_X(exponential, IDLE),
+                TRNI_X(range_select, RESET_REDUCE),
+                TRNI_X(select_reduce, IDLE),
+                TRNI_X(activation, IDLE),
+                TRNI_X(activate2, IDLE),
+                TRNI_X(tensor_scalar_reduce, RESET_REDUCE),
+                TRNI_X(activation_reduce, RESET_REDUCE) };
 #undef TRNI_X
-    for (int i = 0; i < issue->count; i++)
-        if (!strcmp(issue->seen[i].name, "reduce_res")) return true;
     for (size_t i = 0; i < sizeof row / sizeof row[0]; i++) {
         trn_reduce_cmd cmd;
         if (issue->order != trni_order_of(row[i].order)) continue;
         memcpy(&cmd, (const char *)issue->args + row[i].offset, sizeof cmd);
-        if (cmd == TRN_REDUCE_CMD_DEFAULT) cmd = row[i].fallback;
-        return cmd != TRN_REDUCE_CMD_IDLE && cmd != TRN_REDUCE_CMD_RESET;
+        return cmd == TRN_REDUCE_CMD_DEFAULT ? row[i].fallback : cmd;
     }
+    return TRN_REDUCE_CMD_IDLE;
+}
+
+/* The tile that gets a sum of each partition, beside dst; null: none does. */
+TRNI_FN const trni_seen *trni_poison_sums(const trni_issue *issue)
+{
+    for (int i = 1; i < issue->count; i++)
+        if (!strcmp(issue->seen[i].name, "reduce_res")) return &issue->seen[i];
+    return NULL;
+}
+
+/* Do elements get into registers, where nobody follows them? Not where the sum begins anew and leaves by a tile. */
+TRNI_FN bool trni_poison_hides(const trni_issue *issue)
+{
+    const trn_reduce_cmd cmd = trni_poison_command(issue);
+    if (cmd == TRN_REDUCE_CMD_RESET_REDUCE) {
+        const trni_seen *const sums = trni_poison_sums(issue);
+        return !sums || !sums->tenant || !sums->memory;
+    }
+    return (cmd != TRN_REDUCE_CMD_IDLE && cmd != TRN_REDUCE_CMD_RESET) || trni_poison_sums(issue) != NULL;
+}
+
+/* Rows by an index, or an indirect view. */
+TRNI_FN bool trni_poison_indexed(const trni_issue *issue)
+{
+    for (int i = 0; i < issue->count; i++)
+        if (strstr(issue->seen[i].name, "index")) return true;
     return false;
+}
+
+/* [K, M] and [K, N], one row of K in a partition. */
+TRNI_FN bool trni_poison_plain_product(const trni_issue *issue)
+{
+    const trn_nc_matmul_args *a = (const trn_nc_matmul_args *)issue->args;
+    return !a->double_row && a->stationary.rank == 2 && a->moving.rank == 2 && a->dst.rank == 2 &&
+           !trni_poison_indexed(issue);
 }
 
 /* May this operand, of which something is unwritten, be read all the same? */
@@ -122,15 +169,18 @@ TRNI_DRIVER bool trni_poison_passes(const trni_issue *issue, const trni_seen *s)
 {
     const trni_carry carry = trni_carry_in(issue);
     const trni_seen *dst = &issue->seen[0];
-    if (carry == TRNI_CARRY_STRICT || !dst->tenant || !dst->memory || trni_poison_reduces(issue)) return false;
+    if (carry == TRNI_CARRY_STRICT || !dst->tenant || !dst->memory || trni_poison_hides(issue)) return false;
     if (carry == TRNI_CARRY_SHUFFLED) return true;
+    if (carry == TRNI_CARRY_PRODUCT) return trni_poison_plain_product(issue);
+    if (carry == TRNI_CARRY_SUMS)
+        return !((s->role | dst->role) & (TRNI_ROLE_GATHERED | TRNI_ROLE_SCATTERED)) && !trni_poison_indexed(issue) &&
+               s->view->shape[0] == dst->view->shape[0];
     if (issue->order->engine == TRN_ENGINE_TENSOR && issue->core->spec->generation == TRN_TRAINIUM1)
         return false; /* it transposes by a product, which spreads NaN */
     if ((s->role | dst->role) & (carry == TRNI_CARRY_CHOSEN ? 0 : TRNI_ROLE_GATHERED | TRNI_ROLE_SCATTERED))
         return false;
     if (!strcmp(s->name, "predicate") || !strcmp(s->name, "moving")) return false;
-    for (int i = 0; i < issue->count; i++) /* rows by an index, or an indirect view */
-        if (strstr(issue->seen[i].name, "index")) return false;
+    if (trni_poison_indexed(issue)) return false;
     const int64_t elements = trn_tensor_elements(*s->view);
     if (s->role & TRNI_ROLE_COLUMN) return carry == TRNI_CARRY_ELEMENTS && elements == dst->view->shape[0];
     return elements == trn_tensor_elements(*dst->view);
@@ -232,6 +282,8 @@ TRNI_DRIVER void trni_poison_note(const trni_issue *issue, const trni_seen *src,
     e->wrote = from->wrote;
     e->wrote_name = from->wrote_name;
     e->before = from->brought;
+    e->tenant = from;
+    e->serial = from->serial;
     e->partitions = (int)(from->at.p_end - from->at.p);
     e->incomplete = trni_poison_incomplete(src->memory, &from->at);
     memcpy(e->from, from->name, sizeof e->from);
@@ -248,102 +300,6 @@ TRNI_DRIVER trn_status trni_poison_check(trni_issue *issue, const trni_seen *s)
     if (!trni_poison_passes(issue, s)) return trni_poison_refuse(issue->core, s, p, b);
     issue->poisoned = true;
     return TRN_OK;
-}
-
-/* ---- writes of what was read unwritten ---- */
-
-/* Do unwritten elements come from this operand? */
-TRNI_FN bool trni_poison_comes(const trni_issue *issue, const trni_seen *s)
-{
-    int64_t p, b;
-    return (s->role & TRNI_ROLE_READ) && trni_seen_unsure(s) && trni_poison_found(issue->core, s, &p, &b);
-}
-
-/* src as dst's elements follow each other. */
-TRNI_FN trn_tensor trni_poison_source(const trni_issue *issue, const trni_seen *s)
-{
-    if (trni_carry_in(issue) != TRNI_CARRY_TURNED) return *s->view;
-    if (issue->order->engine != TRN_ENGINE_DMA) return trn_tensor_transposed(*s->view);
-    return trni_dma_permuted(s->view);
-}
-
-TRNI_FN bool trni_poison_chooses(const trni_poison_walk *predicate, bool reverse)
-{
-    bool holds = false;
-    for (int64_t i = 0; i < predicate->bytes; i++) holds = holds || predicate->memory->base[predicate->at + i] != 0;
-    return holds != reverse;
-}
-
-TRNI_DRIVER void trni_poison_carry_elements(const trni_issue *issue)
-{
-    const trni_seen *const dst = &issue->seen[0];
-    const bool chosen = trni_carry_in(issue) == TRNI_CARRY_CHOSEN;
-    const int64_t elements = trn_tensor_elements(*dst->view);
-    trni_poison_walk to, predicate, from[TRNI_SEEN];
-    int sources = 0;
-    trni_poison_begin(&to, dst->memory, dst->view, 1);
-    trni_poison_begin(&predicate, dst->memory, dst->view, 1);
-    for (int i = 0; i < issue->count; i++) {
-        const trni_seen *s = &issue->seen[i];
-        if (chosen && !strcmp(s->name, "predicate")) trni_poison_begin(&predicate, s->memory, s->view, 1);
-        if (!trni_poison_comes(issue, s)) continue;
-        const trn_tensor view = trni_poison_source(issue, s);
-        trni_poison_note(issue, s, dst->tenant);
-        trni_poison_begin(&from[sources++], s->memory, &view,
-                        s->role & TRNI_ROLE_COLUMN ? elements / dst->view->shape[0] : 1);
-    }
-    const bool reverse = chosen && ((const trn_tensor_copy_predicated_args *)issue->args)->reverse_pred;
-    for (int64_t k = 0; k < elements; k++) {
-        bool written = true;
-        for (int i = 0; i < sources; i++) {
-            written = written && trni_poison_written(from[i].memory, from[i].at, from[i].bytes);
-            trni_poison_next(&from[i]);
-        }
-        if (!chosen || trni_poison_chooses(&predicate, reverse)) trni_poison_mark(dst, to.at, to.bytes, written);
-        trni_poison_next(&to);
-        trni_poison_next(&predicate);
-    }
-}
-
-/* Element by element of the partitions, so that dst may be src. */
-TRNI_DRIVER void trni_poison_carry_shuffled(const trni_issue *issue)
-{
-    const trn_nc_stream_shuffle_args *a = (const trn_nc_stream_shuffle_args *)issue->args;
-    const trni_seen *const dst = &issue->seen[0], *const src = trni_issue_seen(issue, &a->src);
-    const int64_t partitions = dst->view->shape[0], elements = trn_tensor_elements(*dst->view) / partitions;
-    trni_poison_note(issue, src, dst->tenant);
-    for (int64_t first = 0; first < partitions; first += 32) {
-        const trn_tensor row = trn_tensor_slice(*dst->view, 0, first, 1);
-        const trn_tensor row_src = trn_tensor_slice(*src->view, 0, first, 1);
-        const int64_t count = trni_min64(32, partitions - first);
-        trni_poison_walk to, from;
-        trni_poison_begin(&to, dst->memory, &row, 1);
-        trni_poison_begin(&from, src->memory, &row_src, 1);
-        for (int64_t f = 0; f < elements; f++, trni_poison_next(&to), trni_poison_next(&from)) {
-            bool written[32];
-            for (int64_t i = 0; i < count; i++)
-                written[i] = a->shuffle_mask[i] < count &&
-                             trni_poison_written(src->memory, from.at + a->shuffle_mask[i] * src->memory->pitch,
-                                                 from.bytes);
-            for (int64_t i = 0; i < count; i++)
-                if (a->shuffle_mask[i] != 255)
-                    trni_poison_mark(dst, to.at + i * dst->memory->pitch, to.bytes, written[i]);
-        }
-    }
-}
-
-/* The instruction has run. */
-TRNI_DRIVER void trni_poison_carry(const trni_issue *issue)
-{
-    const trni_seen *const dst = &issue->seen[0];
-    trni_memory *const m = dst->memory;
-    if (dst->tenant->unwritten > 0) trni_poison_wrote(issue, dst);
-    if (m->by_matmul) {
-        trni_cells_of(issue->core->cells, m, dst->view, &dst->at);
-        trni_cells_mark(issue->core->cells, m, m->by_matmul, issue->engine == TRN_ENGINE_TENSOR);
-    }
-    if (trni_carry_in(issue) == TRNI_CARRY_SHUFFLED) trni_poison_carry_shuffled(issue);
-    else trni_poison_carry_elements(issue);
 }
 
 #endif /* TRNI_CORE_CORE_POISON_H */

@@ -14,6 +14,7 @@
 #ifndef TRNI_CORE_CORE_RUN_H
 #define TRNI_CORE_CORE_RUN_H
 
+#include "core_carry.h"
 #include "core_indirect.h"
 
 /* ---- operands ---- */
@@ -104,10 +105,48 @@ TRNI_DRIVER trn_status trni_issue_check_pair(const trni_issue *issue)
     return TRN_OK;
 }
 
+/* The index that chooses rows of this operand; null: none does. */
+TRNI_FN const trn_tensor *trni_issue_rows(const trni_issue *issue, const trni_seen *s)
+{
+    const trn_dma_copy_args *copy = (const trn_dma_copy_args *)issue->args;
+    if (!(s->role & (TRNI_ROLE_GATHERED | TRNI_ROLE_SCATTERED))) return NULL;
+    if (issue->order == trni_order_of(TRNI_ORDER_dma_copy))
+        return s->role & TRNI_ROLE_GATHERED ? &copy->src_index : &copy->dst_index;
+    if (issue->order == trni_order_of(TRNI_ORDER_dma_compute))
+        return &((const trn_dma_compute_args *)issue->args)->index;
+    return &((const trn_dma_transpose_args *)issue->args)->index;
+}
+
+/* Somebody watches who of several cores uses what of HBM. Of rows by an index each is a use of its own. */
+TRNI_DRIVER trn_status trni_issue_watch(const trni_issue *issue, bool after)
+{
+    trn_status status = TRN_OK;
+    for (int i = 0; i < issue->count && !status; i++) {
+        const trni_seen *s = &issue->seen[i];
+        const trni_hbm *h = (const trni_hbm *)(const void *)s->tenant; /* its first member */
+        if (!h || s->memory || !h->watched) continue;
+        const trn_tensor *const index = trni_issue_rows(issue, s);
+        for (int write = 0; write < 2 && !status; write++) {
+            if (!(s->role & (write ? TRNI_ROLE_WRITE : TRNI_ROLE_READ))) continue;
+            if (!index) {
+                status = issue->core->watch(issue->core, h, s->view, write, after);
+                continue;
+            }
+            trni_hbm_rows rows;
+            for (trni_hbm_rows_begin(&rows, index, s->view); !status && trni_hbm_rows_next(&rows);)
+                status = issue->core->watch(issue->core, h, &rows.row, write, after);
+        }
+    }
+    return status;
+}
+
 TRNI_DRIVER trn_status trni_issue_check_read(trni_issue *issue, const trni_seen *s)
 {
     const bool data_decide = (s->role & (TRNI_ROLE_GATHERED | TRNI_ROLE_SCATTERED)) != 0;
     if (!(s->role & TRNI_ROLE_READ)) return TRN_OK;
+    if (!s->memory && !trni_issue_of_table(issue))
+        return TRN_OK; /* others may write it before they come: cores_run.h */
+    if (!s->memory) return trni_hbm_check_read(issue->core, s, trni_issue_rows(issue, s));
     if (data_decide && trni_carry_in(issue) != TRNI_CARRY_SHUFFLED) return TRN_OK;
     const trn_status status = trni_seen_unsure(s) ? trni_poison_check(issue, s) : TRN_OK;
     return status || !(s->role & TRNI_ROLE_PSUM) ? status : trni_seen_check_matmul(issue->core, s);
@@ -119,9 +158,11 @@ TRNI_DRIVER trn_status trni_issue_check(trni_issue *issue)
     if (!status && trni_indirect_operands(issue)) status = trni_indirect_check(issue);
     for (int i = 0; i < issue->count && !status; i++) {
         if (!issue->seen[i].tenant) continue;
+        issue->core->culprit = issue->seen[i].tenant;
         status = trni_issue_check_place(issue, &issue->seen[i]);
         if (!status) status = trni_issue_check_read(issue, &issue->seen[i]);
     }
+    if (!status) issue->core->culprit = NULL;
     if (!status && trni_indirect_operands(issue)) status = trni_indirect_gather(issue);
     return status;
 }
@@ -132,7 +173,15 @@ TRNI_FN void trni_issue_wrote(trni_issue *issue)
 {
     for (int i = 0; i < issue->count; i++) {
         const trni_seen *s = &issue->seen[i];
-        if (!(s->role & TRNI_ROLE_WRITE) || !s->tenant || !s->memory) continue;
+        if (!(s->role & TRNI_ROLE_WRITE) || !s->tenant) continue;
+        if (!s->memory) {
+            if (!trni_hbm_unsure(s)) continue;
+            if (s->role & TRNI_ROLE_SCATTERED)
+                issue->order->scatter(issue, s);
+            else
+                trni_hbm_wrote((const trni_hbm *)(const void *)s->tenant, s->view);
+            continue;
+        }
         if (s->tenant->unwritten > 0) trni_poison_wrote(issue, s);
         if (trni_indirect_of(issue, i)) continue;
         if (!(s->role & TRNI_ROLE_SCATTERED)) trni_seen_write(issue->core, s, issue->engine == TRN_ENGINE_TENSOR);
@@ -415,7 +464,9 @@ TRNI_FN trn_status trni_core_issue(trn_core *core, int order, trn_status (*run)(
         trni_issue_engine(&issue);
         status = trni_issue_check(&issue);
     }
+    if (!status && core->watch) status = trni_issue_watch(&issue, false);
     if (!status) status = run(args);
+    if (!status && core->watch) status = trni_issue_watch(&issue, true);
     if (status) return trni_issue_failed(&issue, status, error);
     if (trni_indirect_operands(&issue)) trni_indirect_scatter(&issue);
     if (issue.poisoned) trni_poison_carry(&issue);

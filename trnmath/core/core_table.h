@@ -11,8 +11,7 @@
 #ifndef TRNI_CORE_CORE_TABLE_H
 #define TRNI_CORE_CORE_TABLE_H
 
-#include "core_chain.h"
-#include "core_operand.h"
+#include "core_hbm.h"
 #include "../trn_dma.h"
 #include "../trn_engine_cycles.h"
 #include "../trn_gpsimd_custom.h"
@@ -345,6 +344,10 @@ TRNI_FN void trni_scatter_rows(trni_issue *issue, const trni_seen *seen, const t
         memcpy(&row, at, sizeof row);
         if ((int64_t)row >= seen->view->shape[0]) continue; /* skipped: out of bounds */
         const trn_tensor one = trn_tensor_slice(*seen->view, 0, row, 1);
+        if (!seen->memory) {
+            trni_hbm_wrote((const trni_hbm *)(const void *)seen->tenant, &one);
+            continue;
+        }
         trni_seen part = *seen;
         int64_t stride[TRN_MAX_RANK];
         part.view = &one;

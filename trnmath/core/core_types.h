@@ -46,6 +46,8 @@ typedef struct trni_poison_entry {
     int64_t before;                /* the entry that brought it there; entries are numbered from 1, 0 = none */
     const char *name, *wrote_name;
     int partitions, incomplete;         /* of the source's tile: those, and so many not written in full */
+    const trni_tenant *tenant;          /* the source's, as long as it has this serial */
+    uint64_t serial;
     char from[TRNI_TILE_NAME];
 } trni_poison_entry;
 

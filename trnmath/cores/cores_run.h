@@ -108,6 +108,26 @@ TRNI_FN void trni_cores_met(trn_cores *cores, int rank)
         post[at].state = TRNI_CORES_READY;
 }
 
+/* All of a call have come: has what they bring of HBM been written by now? */
+TRNI_FN trn_status trni_cores_check_written(trn_cores *cores, int rank)
+{
+    const trni_cores_post *post = &cores->work->post[rank];
+    for (int m = 0; m < post->members; m++) {
+        trn_core *core = &cores->rank[post->member[m]].core;
+        const trni_issue *issue = &cores->work->call[post->member[m]].issue;
+        if (!trni_cores_here(cores, post->member[m]) || post->terms.op == TRNI_CORES_SENDRECV) continue;
+        for (int i = 0; i < issue->count; i++) {
+            const trni_seen *s = &issue->seen[i];
+            if (!(s->role & TRNI_ROLE_READ) || s->memory) continue;
+            const trn_status status = trni_hbm_check_read(core, s, NULL);
+            if (status)
+                return trni_fail(&cores->failure, status, "rank %d: instruction %lld, %s: %.180s", post->member[m],
+                                 (long long)core->instructions, issue->order->name, core->failure.text);
+        }
+    }
+    return TRN_OK;
+}
+
 TRNI_FN trn_status trni_cores_meet(trn_cores *cores)
 {
     trn_status status = TRN_OK;
@@ -120,7 +140,9 @@ TRNI_FN trn_status trni_cores_meet(trn_cores *cores)
     if (!status && cores->args.exchange) status = trni_cores_send_data(cores);
     for (int r = 0; r < cores->ranks && !status; r++) {
         if (!cores->work->matched[r] || cores->work->post[r].state != TRNI_CORES_WAITS) continue;
-        if (trni_cores_concerns(cores, r)) status = trni_cores_kind_of(cores->work->post[r].terms.op)->run(cores, r);
+        if (trni_cores_concerns(cores, r)) status = trni_cores_check_written(cores, r);
+        if (!status && trni_cores_concerns(cores, r))
+            status = trni_cores_kind_of(cores->work->post[r].terms.op)->run(cores, r);
         if (!status) trni_cores_met(cores, r);
     }
     return status;
