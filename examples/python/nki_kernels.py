@@ -152,7 +152,8 @@ def run(case, root):
         call = call_of(case.inputs(rng))
         kernel = kernel if case.grid is None else kernel[case.grid]
         if isinstance(kernel, nki.Kernel):
-            simulated = nki.simulate(kernel, generation=case.generation, no_poison=case.no_poison)
+            simulated = nki.simulate(kernel, generation=case.generation, no_poison=case.no_poison,
+                                     no_races=case.no_races)
         else:
             simulated = kernel
         with contextlib.redirect_stdout(sys.stderr):  # kernels' own logs

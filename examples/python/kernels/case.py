@@ -34,6 +34,7 @@ class Case:
     needs      None, or one sentence: what only the vendor's compiler can do; the case is then counted, not run
     note       one sentence that the table shows beside the result, or ""
     no_poison  reads of what nothing has written pass: the kernel moves such elements and never looks at the results
+    no_races   so do uses of the same HBM by programs that nothing orders: the kernel has one, which the note tells
     outputs    callable(result) -> what is compared, where the kernel's result needs to be brought into form
     """
     name: str
@@ -49,6 +50,7 @@ class Case:
     note: str = ""
     outputs: Optional[Callable] = None
     no_poison: bool = False
+    no_races: bool = False
 
 
 def call_of(inputs) -> Call:

@@ -23,6 +23,8 @@ static PyObject *refuse(const char *format, ...)
 }
 
 #include "_pool.h"
+#include "_places.h"
+#include "_hbm.h"
 #include "_objects.h"
 #include "_memory.h"
 #include "_views.h"
@@ -114,6 +116,23 @@ static PyObject *core_written(core_object *self, PyObject *view)
     Py_RETURN_NONE;
 }
 
+/* result(tensor): the caller is about to look at it: was all of it written? */
+static PyObject *core_result(core_object *self, PyObject *view)
+{
+    if (!is_tensor(view)) return refuse("not a tensor");
+    if (trn_tensor_elements(((tensor *)view)->t)) trn_core_result(self->core, seen_by_calls((tensor *)view));
+    if (failed(self)) return NULL;
+    Py_RETURN_NONE;
+}
+
+/* part(program, programs): of a grid whose programs run one after the other. */
+static PyObject *core_part(core_object *self, PyObject *args)
+{
+    if (!PyArg_ParseTuple(args, "ii", &self->program, &self->programs)) return NULL;
+    self->apart = true;
+    Py_RETURN_NONE;
+}
+
 /* indirect(data, index, count, inner): a view whose elements the index chooses; 0: all that the index has. */
 static PyObject *core_indirect(core_object *self, PyObject *args)
 {
@@ -146,6 +165,8 @@ static PyMethodDef core_methods[] = {
     { "indirect", (PyCFunction)core_indirect, METH_VARARGS, "a view whose elements an index tile chooses" },
     { "settle", (PyCFunction)core_settle, METH_NOARGS, "what waits is done" },
     { "written", (PyCFunction)core_written, METH_O, "the caller has filled a tile" },
+    { "result", (PyCFunction)core_result, METH_O, "the caller looks at a tensor, all of which was written" },
+    { "part", (PyCFunction)core_part, METH_VARARGS, "which program of a grid it runs" },
     { NULL, NULL, 0, NULL },
 };
 
@@ -284,10 +305,21 @@ static PyObject *register_class(PyObject *self, PyObject *type)
     Py_RETURN_NONE;
 }
 
+/* inside(tuple of strings): how the names of the files begin that are no kernel's. */
+static PyObject *set_inside(PyObject *self, PyObject *prefixes)
+{
+    (void)self;
+    if (!PyTuple_Check(prefixes)) return refuse("not a tuple");
+    Py_INCREF(prefixes);
+    Py_XSETREF(places_inside, prefixes);
+    Py_RETURN_NONE;
+}
+
 static PyMethodDef functions[] = {
     { "register", register_class, METH_O, "the class that views are made of" },
     { "decode", decode, METH_VARARGS, "codes as float32" },
     { "encode", encode, METH_VARARGS, "float32 as codes, rounded to nearest even" },
+    { "inside", set_inside, METH_O, "which files are no kernel's" },
     { "alu", alu_number, METH_O, "an operator's number" },
     { "act", act_number, METH_O, "a function's number" },
     { NULL, NULL, 0, NULL },

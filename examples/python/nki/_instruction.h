@@ -356,7 +356,7 @@ static PyObject *instruction_ended(const core_object *core, trn_status status)
 {
     if (!status) Py_RETURN_NONE;
     const char *why = core->core->failure.text;
-    return refuse("%s", why[0] ? why : trn_status_text(status));
+    return refuse_core(core, why[0] ? why : trn_status_text(status));
 }
 
 /* What waits is made first. */
@@ -401,6 +401,7 @@ static PyObject *instruction_call(PyObject *callable, PyObject *const *given, si
     }
     core_object *core = instruction_fill(self, given, count, args, &room);
     if (!core) return NULL;
+    if (core->core->watch) place_now(&core->now);
     trn_status status;
     Py_BEGIN_ALLOW_THREADS status = self->row->run(core->core, args);
     Py_END_ALLOW_THREADS return instruction_ended(core, status);

@@ -11,6 +11,7 @@ enum { MANY_STACK = 64 << 20, MANY_CORES = 128 };
 typedef struct cores_object {
     PyObject_HEAD trn_cores cores;
     bool begun;
+    int no_races;
     PyObject *list; /* of Core, while the kernel runs: they hold this */
     long long events;
     PyObject *callable;
@@ -37,6 +38,9 @@ static core_object *rank_new(cores_object *many, trn_cores_rank *rank)
     self->core = &rank->core;
     self->rank = rank;
     self->begun = true;
+    self->program = rank->program_id;
+    self->no_races = many->no_races;
+    self->programs = rank->programs;
     if (core_trace_begin(self, many->events)) {
         Py_DECREF(self);
         return NULL;
@@ -50,15 +54,42 @@ static core_object *rank_new(cores_object *many, trn_cores_rank *rank)
     return self;
 }
 
+/* Programs of logical cores have met, and none of them runs. A collective is one of all programs of a logical core
+ * where all have come to it. */
+static void cores_met(void *user, const char *call, const int *member, int members, const trn_tensor *data)
+{
+    const cores_object *self = (const cores_object *)user;
+    const trni_cores *work = self->cores.work;
+    const bool collective = strcmp(call, "core_barrier") != 0 && strcmp(call, "sendrecv") != 0;
+    for (int i = 0; self->list && i < members; i++) {
+        const core_object *one = (const core_object *)PyList_GET_ITEM(self->list, member[i]);
+        const int first = member[i] - one->program;
+        uint64_t mask = 0;
+        bool all = collective;
+        for (int k = 0; k < members; k++)
+            if (member[k] >= first && member[k] < first + one->programs) mask |= (uint64_t)1 << (member[k] - first);
+        for (int k = 0; k < one->programs; k++)
+            all = all && work->matched[first + k] && work->post[first + k].terms.op == work->post[member[i]].terms.op;
+        if (all) mask = ((uint64_t)1 << one->programs) - 1;
+        for (int h = 0; one->watched && h < one->core->hbm_tensors; h++) {
+            const trni_hbm *known = &one->core->hbm[h];
+            const char *at = (const char *)data->data;
+            if (!known->watched || (data->rank && (at < known->base || at >= known->base + known->bytes))) continue;
+            hbm_met(one->watched[h].state, mask);
+        }
+    }
+}
+
 /* Cores(ranks, programs, **options of a Core): so many logical cores of so many cores. */
 static PyObject *cores_make(PyTypeObject *type, PyObject *args, PyObject *keywords)
 {
-    int ranks, programs;
+    int ranks, programs, no_races = 0;
     trn_numerics parsed;
     long long events = 0;
     trn_cores_args a;
     memset(&a, 0, sizeof a);
-    if (!PyArg_ParseTuple(args, "ii", &ranks, &programs) || core_options(keywords, &a.core, &parsed, &events))
+    if (!PyArg_ParseTuple(args, "ii", &ranks, &programs) ||
+        core_options(keywords, &a.core, &parsed, &events, &no_races))
         return NULL;
     if (ranks < 1 || programs < 1 || ranks > MANY_CORES / programs)
         return refuse("%d ranks of %d cores: up to %d cores run together", ranks, programs, MANY_CORES);
@@ -67,7 +98,9 @@ static PyObject *cores_make(PyTypeObject *type, PyObject *args, PyObject *keywor
     a.ranks = ranks * programs;
     a.lnc = programs;
     a.threads = 1;
-    a.no_races = true; /* programs of a logical core may store the same numbers to the same place; ranks run in turn */
+    a.no_races = true; /* _hbm.h looks, which lets programs leave the same bytes in a place; ranks run in turn */
+    a.met = cores_met;
+    a.met_user = self;
     a.stack_bytes = MANY_STACK;
     if (trn_cores_begin(&self->cores, &a)) {
         refuse("%s", self->cores.failure.text);
@@ -75,6 +108,7 @@ static PyObject *cores_make(PyTypeObject *type, PyObject *args, PyObject *keywor
         return NULL;
     }
     self->begun = true;
+    self->no_races = no_races;
     self->events = events;
     return (PyObject *)self;
 }
@@ -151,10 +185,11 @@ static PyTypeObject cores_type = {
 
 /* ---- calls that wait ---- */
 
-static PyObject *call_ended(trn_cores_rank *rank, trn_status status)
+static PyObject *call_ended(const core_object *self, trn_status status)
 {
     if (!status) Py_RETURN_NONE;
-    return refuse("%s", rank->core.failure.text[0] ? rank->core.failure.text : trn_status_text(status));
+    const char *why = self->rank->core.failure.text;
+    return refuse_core(self, why[0] ? why : trn_status_text(status));
 }
 
 static int ranks_of(PyObject *sequence, int *list, int most)
@@ -189,7 +224,7 @@ static PyObject *core_barrier(core_object *self, PyObject *args)
     a.engine = (trn_engine)engine;
     trn_status status;
     Py_BEGIN_ALLOW_THREADS status = trn_cores_barrier(self->rank, &a);
-    Py_END_ALLOW_THREADS return call_ended(self->rank, status);
+    Py_END_ALLOW_THREADS return call_ended(self, status);
 }
 
 /* sendrecv(dst, src, send_to_rank, recv_from_rank, pipe_id, gpsimd) */
@@ -209,7 +244,7 @@ static PyObject *core_sendrecv(core_object *self, PyObject *args)
     a.dma_engine = gpsimd ? TRN_DMA_ENGINE_GPSIMD : TRN_DMA_ENGINE_DMA;
     trn_status status;
     Py_BEGIN_ALLOW_THREADS status = trn_cores_sendrecv(self->rank, &a);
-    Py_END_ALLOW_THREADS return call_ended(self->rank, status);
+    Py_END_ALLOW_THREADS return call_ended(self, status);
 }
 
 /* ---- collectives ---- */
@@ -358,7 +393,7 @@ static PyObject *core_collective(core_object *self, PyObject *args)
         if (strcmp(name, collectives[i].name) != 0) continue;
         trn_status status;
         Py_BEGIN_ALLOW_THREADS status = collectives[i].call(self->rank, &a);
-        Py_END_ALLOW_THREADS return call_ended(self->rank, status);
+        Py_END_ALLOW_THREADS return call_ended(self, status);
     }
     return refuse("there is no collective %s", name);
 }

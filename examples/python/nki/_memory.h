@@ -9,17 +9,21 @@
 /* ---- Core ---- */
 
 /* What a core is asked: numerics are parsed into `parsed`. 0, or -1 and a sentence. */
-static int core_options(PyObject *options, trn_core_args *a, trn_numerics *parsed, long long *events)
+static int core_options(PyObject *options, trn_core_args *a, trn_numerics *parsed, long long *events, int *no_races)
 {
-    static char *names[] = { "generation", "numerics", "rounding", "seed", "events", "no_poison", NULL };
-    int generation = 2, no_poison = 0;
+    static char *names[] = { "generation", "numerics", "rounding", "seed", "events", "no_poison", "no_races", NULL };
+    int generation = 2, no_poison = 0; /* 1, 2, 3, as the caller counts */
     const char *numerics = NULL, *rounding = NULL;
     unsigned long long seed = 0;
     PyObject *none = PyTuple_New(0);
-    const int good = none && PyArg_ParseTupleAndKeywords(none, options, "|izzKLp", names, &generation, &numerics,
-                                                         &rounding, &seed, events, &no_poison);
+    const int good = none && PyArg_ParseTupleAndKeywords(none, options, "|izzKLpp", names, &generation, &numerics,
+                                                         &rounding, &seed, events, &no_poison, no_races);
     Py_XDECREF(none);
     if (!good) return -1;
+    if (generation < 1 || generation > 3) {
+        refuse("generation is %d; there are 1, 2 and 3, for Trainium1, 2 and 3", generation);
+        return -1;
+    }
     memset(a, 0, sizeof *a);
     a->generation = (trn_generation)(generation - 1 + TRN_TRAINIUM1); /* Trainium1, 2, 3 */
     a->seed = seed;
@@ -57,11 +61,13 @@ static PyObject *core_make(PyTypeObject *type, PyObject *args, PyObject *keyword
     trn_core_args a;
     trn_numerics parsed;
     long long events = 0;
+    int no_races = 0;
     if (PyTuple_GET_SIZE(args)) return refuse("a core takes its options by name");
-    if (core_options(keywords, &a, &parsed, &events)) return NULL;
+    if (core_options(keywords, &a, &parsed, &events, &no_races)) return NULL;
     core_object *self = (core_object *)type->tp_alloc(type, 0);
     if (!self) return NULL;
     self->core = &self->own;
+    self->no_races = no_races;
     if (core_trace_begin(self, events)) {
         Py_DECREF(self);
         return NULL;
@@ -87,6 +93,10 @@ static void core_dealloc(core_object *self)
 {
     if (self->begun && !self->rank) trn_core_end(self->core);
     pool_give(self->memory, self->memory_bytes);
+    for (int i = 0; i < 2; i++) pool_give(self->tiles[i], TRNI_TILES * sizeof(place));
+    for (int i = 0; i < 2; i++) free(self->owners[i]);
+    for (int i = 0; self->watched && i < TRNI_HBM_TENSORS; i++) hbm_state_drop(self->watched[i].state);
+    free(self->watched);
     free(self->trace.event);
     Py_XDECREF(self->observer);
     Py_XDECREF(self->pending);
@@ -108,28 +118,94 @@ static owner *owner_new(core_object *core, int space, const char *name)
     return o;
 }
 
-/* Tiles that the kernel placed make room for one that it places on them; a tile that the core placed stays. */
-static bool place_is_free(core_object *self, const trn_core_tile_args *a, int64_t byte, int64_t bytes)
+/* The last place of so many bytes that is free in these quadrants and does not meet [from, to); -1: there is none. */
+static int64_t place_apart(const trni_memory *m, const trni_tenant *t, int64_t bytes, int64_t from, int64_t to)
+{
+    const int q = (int)t->at.p / TRNI_QUADRANT, q_end = (int)(t->at.p_end - 1) / TRNI_QUADRANT + 1;
+    int cursor[TRNI_QUADRANTS] = { 0 };
+    int64_t b = 0, b_end, found = -1;
+    for (; trni_memory_run(m, q, q_end, cursor, &b, &b_end); b = b_end) {
+        const int64_t part[2][2] = { { b, b_end < from ? b_end : from }, { b > to ? b : to, b_end } };
+        for (int i = 0; i < 2; i++) {
+            int64_t at = (part[i][1] - bytes) / TRNI_TILE_ALIGN * TRNI_TILE_ALIGN;
+            if (m->bank_bytes && at >= 0 && bytes <= m->bank_bytes &&
+                at / m->bank_bytes != (at + bytes - 1) / m->bank_bytes)
+                at = (at + bytes - 1) / m->bank_bytes * m->bank_bytes - trni_align_up(bytes, TRNI_TILE_ALIGN);
+            if (part[i][1] >= bytes && at >= part[i][0]) found = at;
+        }
+    }
+    return found;
+}
+
+/* A tile that the core has placed goes out of the way of one that has an address: its bytes, what was written of them,
+ * and all views of it. False: there is no other place. */
+static bool tile_moves(core_object *self, int space, int slot, int64_t from, int64_t to)
+{
+    trni_memory *m = &self->core->memory[space];
+    const trni_tenant was = m->tile[slot];
+    const int64_t bytes = was.at.b_end - was.at.b, at = place_apart(m, &was, bytes, from, to);
+    owner *o = self->owners[space] ? self->owners[space][slot] : NULL;
+    const trni_memory_request ask = { was.name, (int)was.at.p, (int)(was.at.p_end - was.at.p), bytes, was.anything };
+    trn_error error;
+    int now;
+    if (!o || at < 0) return false;
+    m->place = at + 1;
+    const trn_status status = trni_memory_take(m, &ask, &now, &error);
+    m->place = 0;
+    if (status) return false;
+    trni_tenant *t = &m->tile[now];
+    const double ready_s = trni_history_end(&self->core->history, &m->tile[slot]);
+    t->ready_s = ready_s > t->ready_s ? ready_s : t->ready_s;
+    t->unwritten = was.unwritten;
+    t->serial = was.serial;
+    t->wrote = was.wrote;
+    t->wrote_name = was.wrote_name;
+    t->brought = was.brought;
+    for (int64_t p = was.at.p; p < was.at.p_end; p++)
+        for (int64_t i = 0; i < bytes; i++) {
+            const int64_t source = p * m->pitch + was.at.b + i, target = p * m->pitch + at + i;
+            m->base[target] = m->base[source];
+            trni_bits_fill(m->written, target, target + 1, m->written[source / 64] >> (source % 64) & 1);
+            if (m->by_matmul)
+                trni_bits_fill(m->by_matmul, target, target + 1, m->by_matmul[source / 64] >> (source % 64) & 1);
+        }
+    trni_core_give(self->core, m, slot);
+    if (self->placed[space]) self->placed[space][now] = false;
+    self->owners[space][slot] = NULL;
+    self->owners[space][now] = o;
+    self->tiles[space][now] = self->tiles[space][slot];
+    o->slot = now;
+    o->whole.data = (char *)o->whole.data + (at - was.at.b);
+    for (tensor *view = o->views; view; view = view->next) view->t.data = (char *)view->t.data + (at - was.at.b);
+    return true;
+}
+
+/* Tiles that the kernel placed make room for one that it places on them: what they are is what is written there now. A
+ * tile that the core placed goes elsewhere; where it cannot: -1 and a sentence. 0: there is no such place. */
+static int place_is_free(core_object *self, const trn_core_tile_args *a, int64_t byte, int64_t bytes)
 {
     trn_core *core = self->core;
     trni_memory *m = &core->memory[a->space];
     const int q = a->start_partition / TRNI_QUADRANT;
     const int q_end = (int)(a->start_partition + a->shape[0] - 1) / TRNI_QUADRANT;
-    if (byte + bytes > m->partition_bytes) return false;
-    for (int pass = 0; pass < 2; pass++)
-        for (int i = 0; i < m->tiles; i++) {
-            const trni_tenant *t = &m->tile[i];
-            const int from = (int)t->at.p / TRNI_QUADRANT, to = (int)(t->at.p_end - 1) / TRNI_QUADRANT;
-            if (!t->live || from > q_end || to < q) continue;
-            const trni_segment *s = trni_memory_find(m, t->at.p, t->at.b);
-            const int64_t end = s ? s->b_end : t->at.b_end;
-            if (t->at.b >= byte + bytes || end <= byte) continue;
-            if (pass)
-                trni_core_give(core, m, i);
-            else if (!self->placed[a->space] || !self->placed[a->space][i])
-                return false;
+    if (byte + bytes > m->partition_bytes) return 0;
+    for (int i = 0; i < m->tiles; i++) {
+        const trni_tenant *t = &m->tile[i];
+        const int from = (int)t->at.p / TRNI_QUADRANT, to = (int)(t->at.p_end - 1) / TRNI_QUADRANT;
+        if (!t->live || from > q_end || to < q) continue;
+        const trni_segment *s = trni_memory_find(m, t->at.p, t->at.b);
+        const int64_t end = s ? s->b_end : t->at.b_end;
+        if (t->at.b >= byte + bytes || end <= byte) continue;
+        if (self->placed[a->space] && self->placed[a->space][i]) {
+            trni_core_give(core, m, i);
+        } else if (!tile_moves(self, (int)a->space, i, byte, byte + bytes)) {
+            refuse("'%s' is to lie at byte %lld of its partitions, where '%s' lies, for which there is no other room: "
+                   "give it an address, too",
+                   a->name, (long long)byte, t->name);
+            return -1;
         }
-    return true;
+    }
+    return 1;
 }
 
 /* Does the machine have such a place? Else a sentence. */
@@ -145,6 +221,14 @@ static bool place_exists(core_object *self, const trn_core_tile_args *a, int64_t
     return false;
 }
 
+/* An allocation that the kernel makes now. */
+static void place_here(place *p, const owner *o)
+{
+    place_now(p);
+    p->shape = o->whole;
+    snprintf(p->name, sizeof p->name, "%s", o->name);
+}
+
 /* Which tile of the memory a view of a whole one is. */
 static void owner_find(owner *o)
 {
@@ -157,6 +241,12 @@ static void owner_find(owner *o)
     o->slot = s->tile;
     o->serial = m->tile[s->tile].serial;
     if (o->core->placed[o->space]) o->core->placed[o->space][o->slot] = o->placed;
+    place **all = &o->core->tiles[o->space];
+    if (!*all) *all = (place *)pool_take(TRNI_TILES * sizeof **all);
+    if (*all) place_here(&(*all)[o->slot], o);
+    owner ***owners = &o->core->owners[o->space];
+    if (!*owners) *owners = (owner **)calloc(TRNI_TILES, sizeof **owners);
+    if (*owners) (*owners)[o->slot] = o;
 }
 
 static int64_t partition_bytes(const trn_core_tile_args *a)
@@ -222,19 +312,20 @@ static PyObject *core_tile(core_object *self, PyObject *args)
     if (byte >= 0 && (space == TRN_SPACE_SBUF || space == TRN_SPACE_PSUM) && !trni_tile_check(self->core, &a, NULL) &&
         !place_exists(self, &a, byte, partition_bytes(&a)))
         return NULL;
+    const bool legal = (space == TRN_SPACE_SBUF || space == TRN_SPACE_PSUM) && !trni_tile_check(self->core, &a, NULL);
+    const bool takes = legal && a.shape[0] > 0 && partition_bytes(&a) > 0 && !self->core->failure.status;
+    const int free_place = takes && byte >= 0 ? place_is_free(self, &a, byte, partition_bytes(&a)) : 0;
+    if (free_place < 0) return NULL;
     owner *o = owner_new(self, space, name);
     if (!o) return NULL;
-    if (byte >= 0 && (space == TRN_SPACE_SBUF || space == TRN_SPACE_PSUM) && !trni_tile_check(self->core, &a, NULL) &&
-        place_is_free(self, &a, byte, partition_bytes(&a))) {
+    if (free_place) {
         if (!self->placed[space]) self->placed[space] = (bool *)calloc(TRNI_TILES, sizeof(bool));
         o->placed = self->placed[space] != NULL;
         self->core->memory[space].place = byte + 1;
     }
-    const bool takes = a.shape[0] > 0 && partition_bytes(&a) > 0;
-    if (!o->placed && !self->core->failure.status && takes && !trni_tile_check(self->core, &a, NULL))
-        make_room(self, &a, partition_bytes(&a));
+    if (!o->placed && takes) make_room(self, &a, partition_bytes(&a));
     o->whole = trn_core_tile(self->core, &a);
-    if (o->placed) self->core->memory[space].place = 0;
+    if (legal) self->core->memory[space].place = 0;
     if (failed(self)) {
         Py_DECREF(o);
         return NULL;
@@ -300,24 +391,54 @@ static int memory_data(owner *o, int64_t bytes, void **data)
     return -1;
 }
 
+/* A transfer of one of several programs touches a tensor in HBM that they share. */
+static trn_status hbm_watch(trn_core *core, const trni_hbm *h, const trn_tensor *view, bool write, bool after)
+{
+    watched *w = (watched *)h->watched;
+    hbm_state *s = w->state;
+    const int program = w->core->program;
+    trn_status status = TRN_OK;
+    if (s->apart) hbm_next(s, program);
+    if (write)
+        status = hbm_write(core, h, s, view, program, after);
+    else if (!after)
+        status = hbm_read(core, h, s, view, program);
+    if (!status && after && !hbm_remember(s, view, program, write, &w->core->now))
+        status = trni_fail(&core->failure, TRN_ENOSPC, "no memory to remember who uses what");
+    return status;
+}
+
 static int core_knows(core_object *self, owner *o)
 {
     if (!trn_tensor_elements(o->whole)) return 0;
     if (!self->hbm) self->hbm = PyList_New(0);
     if (!self->hbm || PyList_Append(self->hbm, o->memory)) return -1;
-    trn_core_hbm(self->core, o->name, o->whole);
-    return failed(self) ? -1 : 0;
+    if (!self->watched) self->watched = (watched *)calloc(TRNI_HBM_TENSORS, sizeof *self->watched);
+    const int before = self->core->hbm_tensors;
+    trn_core_hbm_empty(self->core, o->name, o->whole, &o->state->written);
+    if (failed(self)) return -1;
+    if (!self->watched || self->core->hbm_tensors == before) return 0;
+    watched *w = &self->watched[before];
+    w->state = o->state;
+    w->state->refs++;
+    w->core = self;
+    w->made = o->state->made;
+    if (o->state->programs < 2) return 0;
+    self->core->hbm[before].watched = w;
+    self->core->watch = hbm_watch;
+    return 0;
 }
 
-/* hbm(name, format, shape, dtype, buffer=None, poison=True, own=False): memory of its own, or the buffer's; own: of its
- * own, with what the buffer holds. */
+/* hbm(name, format, shape, dtype, buffer=None, poison=True, own=False, shared=False): memory of its own, or the
+ * buffer's; own: of its own, with what the buffer holds; shared: with the other programs of the grid. */
 static PyObject *core_hbm(core_object *self, PyObject *args)
 {
     const char *name;
-    int format, poison = 1, own = 0;
+    int format, poison = 1, own = 0, shared = 0;
     PyObject *shape, *dtype, *buffer = Py_None;
     int64_t size[TRN_MAX_RANK] = { 0 };
-    if (!PyArg_ParseTuple(args, "ziOO|Opp", &name, &format, &shape, &dtype, &buffer, &poison, &own)) return NULL;
+    if (!PyArg_ParseTuple(args, "ziOO|Oppp", &name, &format, &shape, &dtype, &buffer, &poison, &own, &shared))
+        return NULL;
     const int rank = sizes_of(shape, size, "a tensor");
     if (rank < 0) return NULL;
     owner *o = owner_new(self, TRN_SPACE_HBM, name);
@@ -334,6 +455,14 @@ static PyObject *core_hbm(core_object *self, PyObject *args)
         return NULL;
     }
     o->whole = t;
+    o->state = hbm_state_new(&t, buffer != Py_None || self->core->args.no_poison);
+    if (!o->state) {
+        Py_DECREF(o);
+        return PyErr_NoMemory();
+    }
+    if (shared && self->programs > 1 && !self->no_races) o->state->programs = self->programs;
+    o->state->apart = self->apart;
+    place_here(&o->state->made, o);
     PyObject *made = core_knows(self, o) ? NULL : tensor_new(o, &t, dtype);
     Py_DECREF(o);
     return made;
@@ -349,6 +478,8 @@ static PyObject *core_adopt(core_object *self, PyObject *other)
     o->whole = from->whole;
     Py_INCREF(from->memory);
     o->memory = from->memory;
+    o->state = from->state;
+    o->state->refs++;
     PyObject *made = core_knows(self, o) ? NULL : tensor_new(o, &((tensor *)other)->t, ((tensor *)other)->dtype);
     Py_DECREF(o);
     return made;

@@ -20,6 +20,13 @@ typedef struct core_object {
     bool *placed[2];    /* [TRNI_TILES] of SBUF and PSUM: tiles that the kernel placed itself */
     void *memory;       /* of the pool, or null where the core has its own */
     size_t memory_bytes;
+    place *tiles[2];          /* [TRNI_TILES] of SBUF and PSUM, of the pool */
+    struct owner **owners[2]; /* of the same */
+    watched *watched;         /* [TRNI_HBM_TENSORS], once it knows one */
+    int program, programs;    /* of how many that share HBM; 0: it is alone */
+    bool apart;               /* they run one after the other */
+    bool no_races;            /* nobody asks who of them uses what */
+    place now;                /* the kernel's line that a transfer comes from */
 } core_object;
 
 /* Memory that views look into. */
@@ -30,28 +37,54 @@ typedef struct owner {
     bool tile, placed; /* placed: at an address that the kernel chose */
     int slot;          /* of a tile that has memory, else -1 */
     uint64_t serial;
+    hbm_state *state; /* of a tensor in HBM */
     PyObject *memory; /* of a tensor in HBM: a capsule or a memoryview */
     struct box {
         int64_t p, p_end, b, b_end;
     } * touched; /* by products: partitions x bytes */
     int boxes, room;
     char name[64];
+    struct tensor *views;
 } owner;
 
 typedef struct tensor {
     PyObject_HEAD owner *owner;
     trn_tensor t;
     PyObject *dtype;
+    struct tensor *next, **link; /* all views of an owner: they move with it */
 } tensor;
 
 static PyTypeObject core_type, owner_type, tensor_type;
 static PyTypeObject *tensor_class = &tensor_type; /* what views are made of: Python's subclass, once it is registered */
 
+/* What the failure of its core is about; null: no tile or tensor that it knows. */
+static const place *culprit_of(const core_object *self)
+{
+    const trn_core *core = self->core;
+    const uintptr_t at = (uintptr_t)core->culprit;
+    for (int i = 0; i < 2 && at; i++) {
+        const trni_memory *m = &core->memory[i];
+        if (self->tiles[i] && at >= (uintptr_t)m->tile && at < (uintptr_t)(m->tile + m->tiles))
+            return &self->tiles[i][core->culprit - m->tile];
+    }
+    if (at >= (uintptr_t)core->hbm && at < (uintptr_t)(core->hbm + core->hbm_tensors) && self->watched)
+        return &self->watched[(const trni_hbm *)(const void *)core->culprit - core->hbm].made;
+    return NULL;
+}
+
+/* A core's sentence, and what is to be said of the operand that it is about. */
+static PyObject *refuse_core(const core_object *self, const char *why)
+{
+    char more[PLACE_TEXT];
+    place_text(more, culprit_of(self));
+    return refuse("%s%s", why, more);
+}
+
 static int failed(core_object *self)
 {
     const char *text;
     if (!trn_core_status(self->core, &text)) return 0;
-    refuse("%s", text);
+    refuse_core(self, text);
     return 1;
 }
 
@@ -59,8 +92,11 @@ static int failed(core_object *self)
 static void owner_free(owner *self)
 {
     trn_core *core = self->core->core;
-    if (!self->core->begun || core->failure.status || self->slot < 0) return;
+    if (!self->core->begun || self->slot < 0) return;
     trni_memory *m = &core->memory[self->space];
+    struct owner **owners = self->core->owners[self->space];
+    if (owners && owners[self->slot] == self) owners[self->slot] = NULL;
+    if (core->failure.status) return;
     if (m->tile[self->slot].live && m->tile[self->slot].serial == self->serial) trni_core_give(core, m, self->slot);
 }
 
@@ -68,6 +104,7 @@ static void owner_dealloc(owner *self)
 {
     if (self->tile && self->core) owner_free(self);
     free(self->touched);
+    hbm_state_drop(self->state);
     Py_XDECREF(self->memory);
     Py_XDECREF(self->core);
     Py_TYPE(self)->tp_free((PyObject *)self);
@@ -75,6 +112,8 @@ static void owner_dealloc(owner *self)
 
 static void tensor_dealloc(tensor *self)
 {
+    if (self->link) *self->link = self->next;
+    if (self->next) self->next->link = self->link;
     Py_XDECREF(self->owner);
     Py_XDECREF(self->dtype);
     Py_TYPE(self)->tp_free((PyObject *)self);
@@ -89,6 +128,10 @@ static PyObject *tensor_new(owner *o, const trn_tensor *t, PyObject *dtype)
     made->owner = o;
     made->t = *t;
     made->dtype = dtype;
+    made->next = o->views;
+    made->link = &o->views;
+    if (o->views) o->views->link = &made->next;
+    o->views = made;
     return (PyObject *)made;
 }
 

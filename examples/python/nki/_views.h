@@ -430,7 +430,7 @@ static PyObject *tensor_frombytes(tensor *self, PyObject *codes)
     if (b.len == bytes && bytes) {
         const char *from = (const char *)b.buf;
         copy_in(&self->t, 0, (char *)self->t.data, &from);
-        if (self->owner->tile) trn_core_written(self->owner->core->core, self->t);
+        trn_core_written(self->owner->core->core, self->t);
     }
     PyBuffer_Release(&b);
     if (b.len != bytes) return refuse("%lld bytes are needed", (long long)bytes);

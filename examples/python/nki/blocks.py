@@ -26,6 +26,9 @@ class Blocks:
     def tile(self, place):
         """The tile of this number."""
         from . import language
+        for p, n in zip(place, self.counts):
+            if not -n <= p < n:
+                raise IndexError(f"tile {p} of an axis of {n} tiles of '{self.name or 'tile'}' {list(self.shape)}")
         place = tuple(p % n for p, n in zip(place, self.counts))
         if place not in self.held:
             address = None

@@ -17,13 +17,11 @@ import numpy as np
 
 from . import _core, arrays, dtypes, operators, rules
 from .shadow import Error, Shadow, holds, rounding, spacing
-from .simulator import Kernel, Report, _Launch
+from .simulator import INSIDE, Kernel, Report, _Launch
 from .tensor import HBM, NkiTensor
 
 _ALU = {op.alu: name for name, op in reversed(operators.ALL.items()) if op.alu is not None}
 _ACT = {op.act: name for name, op in reversed(operators.ALL.items()) if op.act is not None}
-_INSIDE = tuple(os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), name) + os.sep
-                for name in ("nki", "neuronxcc"))
 
 
 # ---- one instruction ----
@@ -183,7 +181,7 @@ class Follow:
     def source(self, name):
         """The place in the kernel that issues this instruction, by number; a new place is remembered."""
         frame = sys._getframe(2)
-        while frame is not None and frame.f_code.co_filename.startswith(_INSIDE):
+        while frame is not None and frame.f_code.co_filename.startswith(INSIDE):
             frame = frame.f_back
         label = (os.path.basename(frame.f_code.co_filename), frame.f_lineno, name) if frame else ("", 0, name)
         self.seen[label] = None
@@ -267,7 +265,7 @@ def tolerance(kernel, places=False, **options):
     """tolerance(kernel, generation=2, numerics=None, ...)(inputs): the kernel's results as Bounds. places: each place
     of the kernel is a source of its own, so that Bound.places can say who brought how much; slower, and run twice."""
     made = kernel if isinstance(kernel, Kernel) else Kernel(kernel)
-    if (options.get("ranks") or 1) != 1:
+    if options.get("ranks") not in (None, 1):
         raise _core.Error(f"nki.tolerance follows one core, not {options['ranks']} ranks")
 
     def run(*args, **kwargs):

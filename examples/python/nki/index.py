@@ -48,6 +48,7 @@ def scalar(value):
     """An int, of an int, a register or a tile of one element (read at once)."""
     if isinstance(value, _core.View):
         value.core.settle()
+        value.core.result(value)
         data = value.tobytes()
         return int.from_bytes(data, "little", signed=str(value.dtype).startswith("int"))
     return int(value)
@@ -208,6 +209,43 @@ class Scattered:
         return _grid(self.tensor, [i[key] for i in self.indices])
 
 
+def _merge(finer, coarser):
+    """Are the coarser axes runs of the finer ones, in their order?"""
+    rest = list(finer)
+    for size in coarser:
+        product = 1
+        while product < size and rest:
+            product *= rest.pop(0)
+        if product != size:
+            return False
+    return not rest
+
+
+def _many(shape):
+    return [n for n in shape if n != 1]
+
+
+def agree(what, dst, src):
+    """Shapes of a transfer agree axis by axis; axes of one element do not count, and those within a row (in HBM all)
+    may be one on the other side. As many elements in another shape are no reason: NKI's compiler refuses that."""
+    to, of = _many(dst.shape), _many(src.shape)
+    if to == of or 0 in to or 0 in of:
+        return
+    first = 0
+    if not (dst.space == 2 and src.space == 2):
+        first = 1 if to and of and to[0] == of[0] else None
+    if first is not None and (_merge(to[first:], of[first:]) or _merge(of[first:], to[first:])):
+        return
+    count = 1
+    for n in to:
+        count *= n
+    for n in of:
+        count //= n if count % n == 0 else count + 1  # another number of elements: the core says so
+    if count == 1:
+        raise _core.Error(f"{what}: dst '{dst.name}' has the shape {list(dst.shape)}, src '{src.name}' "
+                          f"{list(src.shape)}; they agree in the number of elements only: reshape one of them")
+
+
 class Rows:
     """A view whose rows along its first axis are chosen by a tile of indices."""
 
@@ -289,8 +327,8 @@ def rearranged(tensor, source, target, sizes):
         known = [sizes.get(p) for p in parts]
         product = 1
         for k in known:
-            product *= k or 1
-        shape += [k if k else tensor.shape[axis] // product for k in known]
+            product *= 1 if k is None else k
+        shape += [tensor.shape[axis] // max(product, 1) if k is None else k for k in known]
         names += parts
     split = tensor.reshaped(tuple(shape))
     order = [p for name in target for p in ([name] if isinstance(name, str) else name)]

@@ -5,7 +5,7 @@ SPDX-License-Identifier: MIT
 """
 from . import _core, dtypes as _dtypes
 from .constants import (dge_mode, dma_engine, engine, matmul_perf_mode, nc_version, oob_mode, reduce_cmd)
-from .index import Placed, Register, Rows, Scattered, scalar as _scalar
+from .index import Placed, Register, Rows, Scattered, agree as _agree, scalar as _scalar
 from .operators import act as _act, alu as _alu, named as _named
 from .tensor import PSUM as _PSUM, NkiTensor
 
@@ -269,6 +269,8 @@ def affine_select(dst, pattern, channel_multiplier, on_true_tile, on_false_value
 
 def local_gather(dst, src_buffer, index, num_elem_per_idx=1, num_valid_indices=None, name=None):
     """Groups of elements by the indices of 16 partitions together."""
+    if num_valid_indices is not None and num_valid_indices < 1:  # 0 is C's word for all
+        raise _core.Error(f"local_gather: num_valid_indices is {num_valid_indices}; it is one and more")
     _I["local_gather"](dst.core, dst, src_buffer, index, num_elem_per_idx, num_valid_indices)
 
 
@@ -301,7 +303,7 @@ def topk(val_dst, idx_dst, src, n, name=None):
 
 def dma_copy(dst, src, priority=None, oob_mode=oob_mode.error, dge_mode=dge_mode.unknown, engine=engine.unknown,
              name=None, **more):
-    """dst = src, in any shapes; rows that a tile of indices chooses where a view says so."""
+    """dst = src, in shapes that agree axis by axis; rows that a tile of indices chooses where a view says so."""
     if more:
         _older(more, dst)
     if type(src) is Scattered or type(dst) is Scattered:
@@ -309,6 +311,8 @@ def dma_copy(dst, src, priority=None, oob_mode=oob_mode.error, dge_mode=dge_mode
         return scattered.copy(dst, src, priority=priority, dge_mode=dge_mode)
     src, rows = (src.tensor, src.rows) if type(src) is Rows else (src, None)
     dst, to_rows = (dst.tensor, dst.rows) if type(dst) is Rows else (dst, None)
+    if rows is None and to_rows is None and dst.shape != src.shape:
+        _agree("dma_copy", dst, src)
     src, *source = _placed(src)
     dst, *place = _placed(dst)
     _I["dma_copy"](dst.core, dst, src, rows, to_rows, oob_mode, dge_mode, priority, None, *source, *place)

@@ -114,7 +114,7 @@ def ndarray(shape, dtype, buffer=sbuf, name="", address=None, **_):
         return _simulator().hbm(name, to, shape, (getattr(buffer, "name", None) or str(buffer)) == "shared_hbm")
     if address is None and hasattr(buffer, "address"):
         address = _placed(buffer, (), shape, to)
-    start, byte = address if address else (0, None)
+    start, byte = (0, None) if address is None else address if isinstance(address, (tuple, list)) else (0, address)
     if byte is not None and int(byte) < 0:
         raise _core.Error(f"'{name or 'tile'}' is to begin at byte {int(byte)} of its partitions")
     return core.tile(name or "tile", space, to.format, shape if len(shape) > 1 else shape + (1,), to, int(start or 0),

@@ -19,6 +19,10 @@ from .tensor import NkiTensor
 
 TOGETHER = 8  # so many programs may wait for each other
 
+_HERE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+INSIDE = tuple(os.path.join(_HERE, name) + os.sep for name in ("nki", "neuronxcc"))  # files that are no kernel's
+_core.inside(INSIDE)
+
 _local = threading.local()
 
 
@@ -120,7 +124,7 @@ class _Launch:
             result = self.function(*args, **kwargs)
             core.settle()
         except _core.Error as trouble:
-            raise _core.Error(f"{trouble} ({_where(trouble, self.function)})") from None
+            raise _core.Error(f"{trouble} ({_where(trouble, self.function)}, generation {core.generation})") from None
         finally:
             _local.core = _local.program = _local.launch = None
         if number == 0:
@@ -138,11 +142,29 @@ class _Launch:
             cores.run(lambda core: self.program(core, next(n for n, c in enumerate(ranks) if c is core)))
             for core in ranks:
                 self.done(core)
-            return
-        for number in range(len(self.programs)):
+        for number in range(len(self.programs) if cores is None else 0):
             core = make_core(**options)
+            core.part(number, len(self.programs))
             self.program(core, number)
             self.done(core)
+        for result in self.results:
+            self.complete(result)
+
+    def complete(self, result):
+        """What a kernel returns has been written, all of it."""
+        if isinstance(result, NkiTensor):
+            try:
+                result.core.result(result)
+            except _core.Error as trouble:
+                code = getattr(self.function, "__code__", None)
+                of = f"{os.path.basename(code.co_filename)}, line {code.co_firstlineno}, " if code else ""
+                raise _core.Error(f"{trouble} (returned by {self.function.__name__}, {of}generation "
+                                  f"{result.core.generation})") from None
+        elif isinstance(result, (list, tuple)):
+            for one in result:
+                self.complete(one)
+        elif isinstance(result, dict):
+            self.complete(list(result.values()))
 
     def same(self, core, key, make):
         """What the programs of a rank share under this key: whoever comes first makes it."""
@@ -160,7 +182,7 @@ class _Launch:
         array = arrays.given(value)
         if array is not None:
             return self.same(core, id(value), lambda: core.hbm(name, array.dtype.format, array.shape, array.dtype,
-                                                               array.array, True, True))
+                                                               array.array, True, True, True))
         if type(value) in (list, tuple):
             return type(value)(self.argument(core, v, name) for v in value)
         if isinstance(value, tuple) and hasattr(value, "_fields"):
@@ -197,7 +219,7 @@ def hbm(name, dtype, shape, shared):
     core, launch = current(), getattr(_local, "launch", None)
 
     def make():
-        return core.hbm(name or "hbm", dtype.format, shape, dtype)
+        return core.hbm(name or "hbm", dtype.format, shape, dtype, None, True, False, shared)
 
     if not shared or launch is None or len(launch.programs) == 1:
         return make()
@@ -220,6 +242,8 @@ class PerRank:
 
 def _together(ranks, programs, options):
     """The cores of a run that wait for each other; None: programs run one after the other."""
+    if ranks < 1:
+        raise _core.Error(f"ranks is {ranks}; a kernel runs on one and more, or without ranks")
     if ranks == 1 and not 1 < programs <= TOGETHER:
         return None
     try:
@@ -230,9 +254,10 @@ def _together(ranks, programs, options):
         return None
 
 
-def _core_options(generation=2, numerics=None, rounding=None, seed=0, trace=False, no_poison=False, **_):
+def _core_options(generation=2, numerics=None, rounding=None, seed=0, trace=False, no_poison=False, no_races=False,
+                  **_):
     return {"generation": generation, "numerics": numerics, "rounding": rounding, "seed": seed,
-            "events": 1 << 18 if trace else 0, "no_poison": no_poison}
+            "events": 1 << 18 if trace else 0, "no_poison": no_poison, "no_races": no_races}
 
 
 def make_core(**options):
@@ -241,9 +266,7 @@ def make_core(**options):
 
 def _where(trouble, function):
     """The kernel's line: the innermost frame that does not lie in this package."""
-    here = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-    inside = tuple(os.path.join(here, name) + os.sep for name in ("nki", "neuronxcc"))
-    frames = [f for f in traceback.extract_tb(trouble.__traceback__) if not f.filename.startswith(inside)]
+    frames = [f for f in traceback.extract_tb(trouble.__traceback__) if not f.filename.startswith(INSIDE)]
     return f"{frames[-1].filename.rsplit('/', 1)[-1]}, line {frames[-1].lineno}" if frames else function.__name__
 
 
@@ -292,14 +315,14 @@ class Kernel:
 
     def run(self, args, kwargs, in_place=False):
         ranks = self.options.get("ranks")
-        launch = _Launch(self.function, self.grid, args, kwargs, ranks or 1)
+        launch = _Launch(self.function, self.grid, args, kwargs, 1 if ranks is None else ranks)
         launch.run(self.options)
         if in_place:
             launch.give_back()
         self.report = _latest.report = Report(launch.reports, launch.traces)
         if self.gridless is not None:
             self.gridless.report = self.report
-        return [_result(r) for r in launch.results] if ranks else _result(launch.results[0])
+        return _result(launch.results[0]) if ranks is None else [_result(r) for r in launch.results]
 
 
 def jit(function=None, **options):
@@ -309,12 +332,14 @@ def jit(function=None, **options):
     return function if isinstance(function, Kernel) else Kernel(function)
 
 
-def simulate(kernel, generation=2, numerics=None, rounding=None, seed=0, trace=False, no_poison=False, ranks=None):
+def simulate(kernel, generation=2, numerics=None, rounding=None, seed=0, trace=False, no_poison=False, ranks=None,
+             no_races=False):
     """nki.simulate(kernel)(...): runs it on a core of this generation (1, 2, 3 for Trainium1, 2, 3); .report afterwards
     says how long it took. numerics: settings of trn_numerics.h, "chains=1"; rounding: of every cast, "stochastic";
-    trace: keep a timeline; no_poison: reads of what nothing has written pass; ranks: so many logical cores run it at
-    once, for nki.collectives, and a list of their results comes back (nki.per_rank: an argument for each)."""
+    trace: keep a timeline; no_poison: reads of what nothing has written pass; no_races: uses of the same HBM by programs
+    that nothing orders pass; ranks: so many logical cores run it at once, for nki.collectives, and a list of their
+    results comes back (nki.per_rank: an argument for each)."""
     made = Kernel(kernel.function if isinstance(kernel, Kernel) else kernel, generation=generation, numerics=numerics,
-                  rounding=rounding, seed=seed, trace=trace, no_poison=no_poison, ranks=ranks)
+                  rounding=rounding, seed=seed, trace=trace, no_poison=no_poison, ranks=ranks, no_races=no_races)
     made.grid = kernel.grid if isinstance(kernel, Kernel) else ()
     return made

@@ -6,7 +6,7 @@ writes where it says without a copy, and `psum += product` accumulates. Docstrin
 SPDX-License-Identifier: MIT
 """
 from . import _core, dtypes, isa, operators
-from .index import Scattered, Wide
+from .index import Scattered, Wide, agree
 from .masks import box_of, copy_inside, cut, engine_box, filled, neutral, reduced_box, whole_box
 from .simulator import current, is_preset, preset
 from .tensor import HBM, PSUM, SBUF, NkiTensor
@@ -22,10 +22,11 @@ _FLOATS = ("float32", "tfloat32", "bfloat16", "float16", "float8_e5m2", "float8_
 # ---- results ----
 
 class Pending:
-    """A result's tile and how it is filled; adds: how it is added to another; box: the part of it that is computed."""
+    """A result's tile and how it is filled; adds: how it is added to another; box: the part of it that is computed;
+    by_dma: a transfer fills it, which may begin at any partition."""
 
-    def __init__(self, tile, emit, adds=None, box=None):
-        self.tile, self.emit, self.adds, self.box = tile, emit, adds, box
+    def __init__(self, tile, emit, adds=None, box=None, by_dma=False):
+        self.tile, self.emit, self.adds, self.box, self.by_dma = tile, emit, adds, box, by_dma
 
     def materialise(self):
         self.emit(self.tile)
@@ -37,7 +38,7 @@ def tile(shape, dtype, space=SBUF, name="result"):
     to = dtypes.of(dtype)
     if len(shape) > 5:  # a view of one with fewer axes
         return tile((shape[0], _count(shape[1:])), dtype, space, name).reshaped(shape)
-    return current().tile(name, space, to.format, shape if len(shape) > 1 else shape + (1,), to, 0, -1, True)
+    return current().tile(name, space, to.format, shape if len(shape) > 1 else shape + (1,), to)
 
 
 def result(shape, dtype, emit, space=SBUF, adds=None, box=None, exact=False):
@@ -50,7 +51,7 @@ def result(shape, dtype, emit, space=SBUF, adds=None, box=None, exact=False):
         emit, adds = _nothing, _nothing if adds else None
     elif box is not None and box.inside is not None and not exact:
         emit = _through_a_tile(emit, box, space)
-    core.pending = Pending(made, emit, adds, box)
+    core.pending = Pending(made, emit, adds, box, exact)
     return made
 
 
@@ -89,7 +90,9 @@ def assign(tensor, key, value):
         return
     if place.space == PSUM and isinstance(place, NkiTensor):
         preset(place)
-    direct = in_shape(place, value.shape) if waits is not None and fits(place, value) else None
+    if isinstance(value, NkiTensor) and value.size == place.size:
+        agree("assignment", place, value)
+    direct = in_shape(place, value.shape) if waits is not None and fits(place, value, waits.by_dma) else None
     if direct is not None:
         waits.emit(direct)
         return
@@ -141,24 +144,33 @@ def at_a_quadrant(x):
     return x.space == HBM or x.element_offset * x.itemsize // (x.base.strides[0] * x.base.itemsize) % 32 == 0
 
 
-def fits(place, value):
-    return (isinstance(place, NkiTensor) and place.size == value.size and place.space != HBM and
-            place.dtype == value.dtype and place.shape[0] == value.shape[0] and place.space == value.space and
-            at_a_quadrant(place))
+def on_engines(x):
+    """The same view, where engines can begin; NKI's compiler refuses others, too."""
+    if not at_a_quadrant(x):
+        first = x.element_offset * x.itemsize // (x.base.strides[0] * x.base.itemsize)
+        raise _core.Error(f"{list(x.shape)} of '{x.name}' {list(x.base.shape)} begins at partition {first}; engines "
+                          "begin at partition 0, 32, 64 or 96: a transfer (dma_copy, nl.load, nl.store) may move it")
+    return x
+
+
+def fits(place, value, by_dma=False):
+    """May what fills value fill this place instead? A transfer begins anywhere, and casts."""
+    if not (isinstance(place, NkiTensor) and place.size == value.size and place.space != HBM and
+            place.shape[0] == value.shape[0] and place.space == value.space):
+        return False
+    return place.dtype == value.dtype if at_a_quadrant(place) else by_dma
 
 
 def put(place, value):
-    """A copy, by the engine that reaches both, DMA where partitions begin within a quadrant; numbers fill."""
+    """A copy, by the engine that reaches both; numbers fill."""
     if isinstance(value, LoopSum):
         value.add_to(place)
     elif not isinstance(value, (NkiTensor, Scattered)):
         isa.memset(place, value)
     elif isinstance(place, Scattered) or isinstance(value, Scattered) or HBM in (place.space, value.space):
         isa.dma_copy(place, value)
-    elif not (at_a_quadrant(place) and at_a_quadrant(value)):
-        isa.dma_copy(place, alike(value, place.shape))
     else:
-        isa.tensor_copy(place, alike(value, place.shape))
+        isa.tensor_copy(on_engines(place), alike(on_engines(value), place.shape))
 
 
 def put_inside(place, value, box):
@@ -172,11 +184,11 @@ def put_inside(place, value, box):
     by_dma = isinstance(part, Scattered) or HBM in (place.space, value.space)
     if not by_dma and box.inside is None:
         put(part, cut(value, box))
-    elif by_dma or not at_a_quadrant(place):
+    elif by_dma:
         move_inside(place, value, box)
     else:
         box = engine_box(box, box.shape)
-        copy_inside(cut(place, box), cut(value, box), box.inside)
+        copy_inside(cut(on_engines(place), box), cut(value, box), box.inside)
 
 
 def _spread_box(box, shape):
@@ -273,7 +285,10 @@ def store(dst, value, mask=None, **_):
     if value.space == PSUM:
         value = copy(value, dtype=dst.dtype)
     box = box_of(mask, tuple(dst.shape))
-    value = value if value.size == _count(dst.shape) else alike(value, dst.shape)
+    if value.size == _count(dst.shape):
+        agree("store", dst, value)
+    else:
+        value = alike(value, dst.shape)
     same = value if value.shape == tuple(dst.shape) else value.reshaped(tuple(dst.shape))
     move_inside(dst, same, box)
 
@@ -445,13 +460,10 @@ def binary(op, x, y, mask=None, dtype=None):
 
 
 def loaded(x, mask=None):
-    """Operands in HBM are loaded first, and those that begin where no engine can are moved, by dma_copy. Of indices
-    that leave a tensor those are looked up that a mask names."""
-    if isinstance(x, Scattered):
-        return load(x, mask=mask)
-    if isinstance(x, NkiTensor) and (x.space == HBM or not at_a_quadrant(x)):
-        return load(x)
-    return x
+    """Operands in HBM are loaded first. Of indices that leave a tensor those are looked up that a mask names."""
+    if isinstance(x, Scattered) or isinstance(x, NkiTensor) and x.space == HBM:
+        return load(x, mask=mask if isinstance(x, Scattered) else None)
+    return on_engines(x) if isinstance(x, NkiTensor) else x
 
 
 def _is_column(y, x):
@@ -462,6 +474,8 @@ def _with_scalar(op, x, number, reverse, mask, dtype):
     box = engine_box(mask, tuple(x.shape))
     if isinstance(number, NkiTensor):
         number = number.reshaped((number.shape[0], 1))
+        if number.dtype in _FLOATS and number.dtype != "float32":  # the engines take a column in binary32
+            number = copy(number, dtype="float32")
         shape = x.shape if x.ndim >= number.ndim else number.shape
     else:
         number, shape = float(number), x.shape

@@ -277,7 +277,7 @@ class Refusals(unittest.TestCase):
         text = refusal(self, kernel, np.zeros((128, 4), np.float32))
         line = inspect.getsourcelines(kernel)[1] + 2
         self.assertEqual(text, "instruction 0, tensor_copy: src is not in SBUF or PSUM; only DMA reaches other memory "
-                               f"(check_nki.py, line {line})")
+                               f"(check_nki.py, line {line}, generation 2)")
 
     def test_what_the_machine_cannot_do(self):
         def unwritten():

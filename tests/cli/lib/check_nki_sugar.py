@@ -243,9 +243,9 @@ def rows_by_formula(x):
 @nki.jit
 def one_row_to_all(x):
     out = nl.ndarray(x.shape, dtype=x.dtype, buffer=nl.shared_hbm)
-    tile, four = nl.load(x), nl.ndarray((par_dim(4), x.shape[1]), dtype=x.dtype)
-    four[1:3], four[0:1], four[3:4] = tile[2:4], nl.maximum(tile[9:10], tile[2:3]), nl.copy(tile[2:3])
-    nl.store(out, value=four[1:2, :].broadcast_to(tuple(x.shape)))
+    tile, four = nl.load(x), nl.ndarray((par_dim(128), x.shape[1]), dtype=x.dtype)
+    four[32:34], four[0:1], four[64:65] = tile[64:66], nl.maximum(tile[96:97], tile[64:65]), nl.copy(tile[64:65])
+    nl.store(out, value=four[32:33, :].broadcast_to(tuple(x.shape)))
     nl.store(out[0:1], value=four[0:1])
     return out
 
@@ -478,8 +478,8 @@ class Sugar(unittest.TestCase):
 
     def test_one_row_to_all(self):
         x = random(128, 32)
-        want = np.broadcast_to(x[2:3], x.shape).copy()
-        want[0] = np.maximum(x[9], x[2])
+        want = np.broadcast_to(x[64:65], x.shape).copy()
+        want[0] = np.maximum(x[96], x[64])
         np.testing.assert_array_equal(one_row_to_all(x), want)
 
     def test_bfloat16_and_masks(self):

@@ -1,0 +1,73 @@
+/* nki/_places.h - which line of the kernel made a tile or a tensor, for sentences.
+ * Part of _core.c. SPDX-License-Identifier: MIT
+ *
+ * DOES: finds the innermost line that lies outside of this package; keeps it for every allocation of a core, with its
+ *     shape; puts both behind a core's sentence about an operand.
+ * DOES NOT: know the line that a sentence is raised at (simulator.py has it from the traceback).
+ */
+
+typedef struct place {
+    char file[48];
+    int line; /* 0: not known */
+    trn_tensor shape;
+    char name[64];
+} place;
+
+enum { PLACE_TEXT = 256 };
+
+static PyObject *places_inside; /* a tuple: what the names of this package's files begin with */
+
+static bool place_is_inside(PyObject *file)
+{
+    Py_ssize_t bytes, length;
+    const char *name = PyUnicode_AsUTF8AndSize(file, &bytes);
+    for (Py_ssize_t i = 0; name && places_inside && i < PyTuple_GET_SIZE(places_inside); i++) {
+        const char *prefix = PyUnicode_AsUTF8AndSize(PyTuple_GET_ITEM(places_inside, i), &length);
+        if (prefix && length <= bytes && !memcmp(prefix, name, (size_t)length)) return true;
+    }
+    return false;
+}
+
+/* Where the kernel is now. */
+static void place_now(place *p)
+{
+    PyFrameObject *f = PyThreadState_GetFrame(PyThreadState_Get());
+    p->line = 0;
+    p->file[0] = 0;
+    while (f) {
+        PyCodeObject *code = PyFrame_GetCode(f);
+        const bool inside = place_is_inside(code->co_filename);
+        if (!inside) {
+            const char *name = PyUnicode_AsUTF8(code->co_filename), *last = name ? strrchr(name, '/') : NULL;
+            snprintf(p->file, sizeof p->file, "%s", last ? last + 1 : name ? name : "");
+            p->line = PyFrame_GetLineNumber(f);
+        }
+        Py_DECREF(code);
+        PyFrameObject *back = inside ? PyFrame_GetBack(f) : NULL;
+        Py_DECREF(f);
+        f = back;
+    }
+}
+
+/* "float32 [128, 64]" */
+static int shape_text(char *text, size_t capacity, const trn_tensor *t)
+{
+    int used = snprintf(text, capacity, "%s [", trn_format_name(t->format));
+    for (int i = 0; i < t->rank && used < (int)capacity; i++)
+        used += snprintf(text + used, capacity - (size_t)used, "%s%lld", i ? ", " : "", (long long)t->shape[i]);
+    if (used < (int)capacity) used += snprintf(text + used, capacity - (size_t)used, "]");
+    return used;
+}
+
+/* "; 'tile' is float32 [128, 64], made in kernel.py, line 12" */
+static void place_text(char text[PLACE_TEXT], const place *p)
+{
+    char shape[96];
+    text[0] = 0;
+    if (!p || !p->shape.rank) return;
+    shape_text(shape, sizeof shape, &p->shape);
+    if (p->line)
+        snprintf(text, PLACE_TEXT, "; '%s' is %s, made in %s, line %d", p->name, shape, p->file, p->line);
+    else
+        snprintf(text, PLACE_TEXT, "; '%s' is %s", p->name, shape);
+}
