@@ -115,7 +115,8 @@ TRNI_FN trn_status trni_cores_check_written(trn_cores *cores, int rank)
     for (int m = 0; m < post->members; m++) {
         trn_core *core = &cores->rank[post->member[m]].core;
         const trni_issue *issue = &cores->work->call[post->member[m]].issue;
-        if (!trni_cores_here(cores, post->member[m]) || post->terms.op == TRNI_CORES_SENDRECV) continue;
+        if (!trni_cores_here(cores, post->member[m]) || !cores->work->matched[post->member[m]]) continue;
+        if (post->terms.op == TRNI_CORES_SENDRECV) continue;
         for (int i = 0; i < issue->count; i++) {
             const trni_seen *s = &issue->seen[i];
             if (!(s->role & TRNI_ROLE_READ) || s->memory) continue;
