@@ -28,8 +28,9 @@ static int core_options(PyObject *options, trn_core_args *a, trn_numerics *parse
     a->generation = (trn_generation)(generation - 1 + TRN_TRAINIUM1); /* Trainium1, 2, 3 */
     a->seed = seed;
     a->no_poison = no_poison;
-    if (numerics && trn_numerics_parse(parsed, numerics)) {
-        refuse("numerics '%s': no such setting or preset", numerics);
+    trn_error error;
+    if (numerics && trn_numerics_read(parsed, numerics, &error) != TRN_OK) {
+        refuse("numerics '%s': %s", numerics, error.text);
         return -1;
     }
     if (numerics) a->numerics = parsed;
